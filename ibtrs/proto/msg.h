@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Codec of the transport messages: bytes <-> host structs, with every check of spec section E that needs nothing but the bytes and the
+ * negotiated numbers. Decoders take (buf, len, ...), never read past len, and on refusal return a negative errno and a reason.
+ * Encoders zero every reserved byte.
+ */
+#ifndef IBTRS_PROTO_MSG_H
+#define IBTRS_PROTO_MSG_H
+
+#include "ibtrs/proto/wire.h"
+
+struct ibtrs_conn_req {
+	u16 cid;
+	u16 cid_num;
+	u16 recon_cnt;
+	bool first_conn;
+	u8 ext;				/* IBTRS_EXT_*, known bits only; 0 = none offered */
+	u8 path_uuid[IBTRS_UUID_LEN];
+	u8 session_uuid[IBTRS_UUID_LEN];
+};
+
+struct ibtrs_conn_rsp {
+	int err;			/* 0 or negative errno; the fields below count only when 0 */
+	u16 queue_depth;
+	u32 max_io_size;
+	u32 max_hdr_size;
+	bool new_rkey;
+	u32 ext;			/* accepted, known bits only */
+};
+
+/* Negotiated numbers of a path, from the CONN_RSP of cid 0; everything below is checked against them. */
+struct ibtrs_limits {
+	u32 queue_depth;
+	u32 max_io_size;
+	u32 max_hdr_size;
+	u32 chunk_size;			/* max_io_size + max_hdr_size */
+	bool fence;			/* headers carry tokens */
+};
+
+struct ibtrs_desc {
+	u64 addr;
+	u32 rkey;
+	u32 len;
+};
+
+/* The server's view of a request header, copied out of the chunk. */
+struct ibtrs_io_hdr {
+	bool read;			/* READ or READ_FENCED */
+	bool need_inval;
+	bool has_desc;
+	u16 usr_len;
+	u32 data_len;			/* D = off - usr_len */
+	u64 token;			/* 0 without FENCE */
+	struct ibtrs_desc desc;
+};
+
+/* The longest transport header this code ever sends or reads: READ_FENCED with one descriptor. */
+#define IBTRS_IO_HDR_MAX	(sizeof(struct ibtrs_wire_read_fenced) + sizeof(struct ibtrs_wire_desc))
+
+void ibtrs_msg_conn_req_encode(struct ibtrs_wire_conn_req *w, const struct ibtrs_conn_req *m);
+/* E-1, E-2: length (>= 56), magic, major, cid < cid_num <= @max_cons. -ECONNRESET on refusal (A.5). */
+int ibtrs_msg_conn_req_decode(const void *buf, size_t len, u32 max_cons, struct ibtrs_conn_req *m, const char **why);
+
+void ibtrs_msg_conn_rsp_encode(struct ibtrs_wire_conn_rsp *w, const struct ibtrs_conn_rsp *m);
+/*
+ * For accept (@reject false) and reject. E-34, E-35, M3, A.10 on an accept; on a reject fills m->err (always negative, whatever the
+ * peer sent). Return 0, -ECONNRESET (too short, magic, major) or -EPROTO (numbers that cannot be worked with).
+ * @cid0: only the answer to cid 0 has its numbers checked.
+ */
+int ibtrs_msg_conn_rsp_decode(const void *buf, size_t len, bool reject, bool cid0, struct ibtrs_conn_rsp *m, const char **why);
+
+void ibtrs_msg_info_req_encode(struct ibtrs_wire_info_req *w, const char *name);
+/* E-7, E-8: length, type, name NUL-terminated, non-empty, no '/', '.', control characters. @name points into @buf. */
+int ibtrs_msg_info_req_decode(const void *buf, size_t len, const char **name, const char **why);
+/* The same rule for a name from the administrator. */
+int ibtrs_msg_name_check(const char *name, size_t len, const char **why);
+
+static inline size_t ibtrs_msg_info_rsp_size(u32 sg_cnt)
+{
+	return sizeof(struct ibtrs_wire_info_rsp) + (size_t)sg_cnt * sizeof(struct ibtrs_wire_desc);
+}
+void ibtrs_msg_info_rsp_encode(struct ibtrs_wire_info_rsp *w, const struct ibtrs_desc *desc, u16 sg_cnt);
+/* Length, type, length covers sg_cnt; the layout rules are logic/chunkmap's. */
+int ibtrs_msg_info_rsp_decode(const void *buf, size_t len, u16 *sg_cnt, const char **why);
+void ibtrs_msg_desc_decode(const struct ibtrs_wire_desc *w, struct ibtrs_desc *d);
+
+/* Encode a request header (@token counts only with @fence); @desc NULL = none. Return the number of bytes written at @buf. */
+size_t ibtrs_msg_write_encode(void *buf, bool fence, u16 usr_len, u64 token);
+size_t ibtrs_msg_read_encode(void *buf, bool fence, u16 usr_len, u64 token, bool need_inval, const struct ibtrs_desc *desc);
+
+/*
+ * Does a request fit? D = @data_len, U = @usr_len; A.12, A.13, M5. 0 or -EMSGSIZE.
+ */
+int ibtrs_msg_fits(const struct ibtrs_limits *l, bool read, u32 data_len, u32 usr_len);
+
+/*
+ * ibtrs_msg_io_decode() - the transport header of a request, E-12, E-14..E-17
+ * @buf: private copy of the chunk bytes that start at @off
+ * @len: bytes in @buf: min(CHUNK - off, IBTRS_IO_HDR_MAX)
+ * @off: offset from the immediate
+ *
+ * Return 0; -EPROTO: the header cannot be understood (unknown type, FENCE mismatch, off/usr_len out of range): close the path;
+ * -EINVAL: understood but refused (sg_cnt > 1, descriptor length 0 or < D, D > max_io_size): reply with the error; @h is then
+ * good enough to reply (need_inval and desc are valid if has_desc). need_inval is only ever true with has_desc.
+ */
+int ibtrs_msg_io_decode(const void *buf, size_t len, u32 off, const struct ibtrs_limits *l, struct ibtrs_io_hdr *h, const char **why);
+
+void ibtrs_msg_rkey_encode(struct ibtrs_wire_rkey_rsp *w, u16 slot, u32 rkey);
+/* E-37: exactly 8 bytes or more, type 4, buf_id == @slot. */
+int ibtrs_msg_rkey_decode(const void *buf, size_t len, u32 slot, u32 *rkey, const char **why);
+
+#endif

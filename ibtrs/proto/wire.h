@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The bytes of IBTRS on the wire: RTRS 2.0 (spec A.2, A.4, A.5, A.9, A.12, A.13, A.14) and our extensions (spec F.1, F.2).
+ * Everything little endian except the immediate, which imm.h owns. Sizes and offsets are asserted here and nowhere else.
+ */
+#ifndef IBTRS_PROTO_WIRE_H
+#define IBTRS_PROTO_WIRE_H
+
+#include <ibtrs/pure.h>
+
+#define IBTRS_MAGIC		0x1bbd
+#define IBTRS_PROTO_VER		0x0200
+#define IBTRS_PROTO_MAJOR	2
+#define IBTRS_SERVICE_QD	512	/* requests cid 0 is dimensioned for */
+#define IBTRS_MIN_CHUNK		8192
+#define IBTRS_MAX_CHUNK		(1u << 20)	/* our own bound on what a peer may announce */
+#define IBTRS_MAX_QD		65535
+#define IBTRS_MAX_CONS		4096
+#define IBTRS_HDR_SIZE		4096	/* max_hdr_size our server announces, whatever its page size (B.6) */
+#define IBTRS_NAME_LEN		255	/* session name with NUL */
+#define IBTRS_UUID_LEN		16
+#define IBTRS_REJ_REASON	28	/* CM: consumer defined */
+
+enum ibtrs_msg_type {
+	IBTRS_MSG_INFO_REQ	= 0,
+	IBTRS_MSG_INFO_RSP	= 1,
+	IBTRS_MSG_WRITE		= 2,
+	IBTRS_MSG_READ		= 3,
+	IBTRS_MSG_RKEY_RSP	= 4,
+	IBTRS_MSG_WRITE_FENCED	= 5,
+	IBTRS_MSG_READ_FENCED	= 6,
+};
+
+enum {
+	IBTRS_RSP_F_NEW_RKEY	= 0x2,	/* CONN_RSP.flags: always-invalidate */
+	IBTRS_READ_F_NEED_INVAL	= 0x1,	/* READ.flags */
+	IBTRS_REQ_F_FIRST_CONN	= 0x1,	/* CONN_REQ.first_conn */
+};
+
+enum {	/* CONN_REQ.ext_features, CONN_RSP.ext_features (F.1) */
+	IBTRS_EXT_FENCE		= 0x1,
+	IBTRS_EXT_EVENTS	= 0x2,
+	IBTRS_EXT_KNOWN		= IBTRS_EXT_FENCE | IBTRS_EXT_EVENTS,
+};
+
+struct ibtrs_wire_conn_req {		/* A.4 + F.1 */
+	u8	cma_version;		/* 0, rdma_cm overwrites it for AF_IB */
+	u8	ip_version;		/* 0, ditto */
+	__le16	magic;
+	__le16	version;
+	__le16	cid;
+	__le16	cid_num;
+	__le16	recon_cnt;
+	u8	path_uuid[IBTRS_UUID_LEN];
+	u8	session_uuid[IBTRS_UUID_LEN];
+	u8	first_conn;		/* bit 0 */
+	u8	ext_features;
+	u8	ext_magic[2];		/* "IX" */
+	u8	reserved[8];
+};
+
+struct ibtrs_wire_conn_rsp {		/* A.5 + F.1 */
+	__le16	magic;
+	__le16	version;
+	__le16	err;			/* 0, or a negative errno as 16-bit two's complement */
+	__le16	queue_depth;
+	__le32	max_io_size;
+	__le32	max_hdr_size;
+	__le32	flags;
+	u8	ext_magic[4];		/* "IBTX" */
+	__le32	ext_features;
+	u8	reserved[28];
+};
+
+struct ibtrs_wire_info_req {		/* A.9 */
+	__le16	type;
+	u8	name[IBTRS_NAME_LEN];
+	u8	reserved[15];
+};
+
+struct ibtrs_wire_desc {
+	__le64	addr;
+	__le32	rkey;
+	__le32	len;
+};
+
+struct ibtrs_wire_info_rsp {		/* A.9, followed by sg_cnt descriptors */
+	__le16	type;
+	__le16	sg_cnt;
+	__le32	reserved;
+	struct ibtrs_wire_desc desc[];
+};
+
+struct ibtrs_wire_write {		/* A.12 */
+	__le16	type;
+	__le16	usr_len;
+};
+
+struct ibtrs_wire_read {		/* A.13, followed by sg_cnt descriptors */
+	__le16	type;
+	__le16	usr_len;
+	__le16	flags;
+	__le16	sg_cnt;
+	struct ibtrs_wire_desc desc[];
+};
+
+struct ibtrs_wire_write_fenced {	/* F.2 */
+	__le16	type;
+	__le16	usr_len;
+	__le32	reserved;
+	__le64	token;
+};
+
+struct ibtrs_wire_read_fenced {		/* F.2 */
+	__le16	type;
+	__le16	usr_len;
+	__le16	flags;
+	__le16	sg_cnt;
+	__le64	token;
+	struct ibtrs_wire_desc desc[];
+};
+
+struct ibtrs_wire_rkey_rsp {		/* A.14 */
+	__le16	type;
+	__le16	buf_id;
+	__le32	rkey;
+};
+
+#define IBTRS_ASSERT_OFF(s, f, off) static_assert(offsetof(struct s, f) == (off), #s "." #f)
+
+static_assert(sizeof(struct ibtrs_wire_conn_req) == 56, "CONN_REQ");
+IBTRS_ASSERT_OFF(ibtrs_wire_conn_req, magic, 2);
+IBTRS_ASSERT_OFF(ibtrs_wire_conn_req, cid, 6);
+IBTRS_ASSERT_OFF(ibtrs_wire_conn_req, recon_cnt, 10);
+IBTRS_ASSERT_OFF(ibtrs_wire_conn_req, path_uuid, 12);
+IBTRS_ASSERT_OFF(ibtrs_wire_conn_req, session_uuid, 28);
+IBTRS_ASSERT_OFF(ibtrs_wire_conn_req, first_conn, 44);
+IBTRS_ASSERT_OFF(ibtrs_wire_conn_req, ext_features, 45);
+IBTRS_ASSERT_OFF(ibtrs_wire_conn_req, ext_magic, 46);
+static_assert(sizeof(struct ibtrs_wire_conn_rsp) == 56, "CONN_RSP");
+IBTRS_ASSERT_OFF(ibtrs_wire_conn_rsp, err, 4);
+IBTRS_ASSERT_OFF(ibtrs_wire_conn_rsp, max_io_size, 8);
+IBTRS_ASSERT_OFF(ibtrs_wire_conn_rsp, flags, 16);
+IBTRS_ASSERT_OFF(ibtrs_wire_conn_rsp, ext_magic, 20);
+IBTRS_ASSERT_OFF(ibtrs_wire_conn_rsp, ext_features, 24);
+static_assert(sizeof(struct ibtrs_wire_info_req) == 272, "INFO_REQ");
+static_assert(sizeof(struct ibtrs_wire_info_rsp) == 8, "INFO_RSP");
+static_assert(sizeof(struct ibtrs_wire_desc) == 16, "descriptor");
+static_assert(sizeof(struct ibtrs_wire_write) == 4, "WRITE");
+static_assert(sizeof(struct ibtrs_wire_read) == 8, "READ");
+static_assert(sizeof(struct ibtrs_wire_write_fenced) == 16, "WRITE_FENCED");
+IBTRS_ASSERT_OFF(ibtrs_wire_write_fenced, token, 8);
+static_assert(sizeof(struct ibtrs_wire_read_fenced) == 16, "READ_FENCED");
+IBTRS_ASSERT_OFF(ibtrs_wire_read_fenced, token, 8);
+static_assert(sizeof(struct ibtrs_wire_rkey_rsp) == 8, "RKEY_RSP");
+
+#endif
