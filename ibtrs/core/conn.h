@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * One connection: a QP with a CQ of its own, and the account of its send queue. Who may post: anybody between create and drain, but the
+ * owner guarantees (RCU or an op reference) that nobody posts after the drain began.
+ */
+#ifndef IBTRS_CORE_CONN_H
+#define IBTRS_CORE_CONN_H
+
+#include <linux/atomic.h>
+#include <rdma/ib_verbs.h>
+#include <rdma/rdma_cm.h>
+
+/**
+ * struct ibtrs_conn - set before the connection is published, but for the counters
+ * @id: CM id; owned by whoever created it
+ * @cid: 0 = service
+ * @sq_free: work requests that may still be posted (E-45)
+ * @sq_posted: work requests posted so far; each time it crosses a multiple of @sig_every the request is signalled
+ */
+struct ibtrs_conn {
+	struct rdma_cm_id *id;
+	struct ib_qp *qp;
+	struct ib_cq *cq;
+	u32 cq_size;
+	u32 cq_batch;
+	u16 cid;
+	u16 max_send_sge;
+	u32 sig_every;
+	atomic_t sq_free;
+	atomic_t sq_posted;
+};
+
+struct ibtrs_conn_caps {
+	u32 send_wr;			/* wanted; cut to the device's limit */
+	u32 recv_wr;			/* needed; creation fails when the device has less */
+	u16 send_sge;			/* wanted; cut to the device's limit */
+	u16 recv_sge;
+	int vector;			/* completion vector, any number: taken modulo what the device has */
+	enum ib_poll_context poll;
+};
+
+/* Makes CQ and QP on conn->id. Sleeps. 0 or negative errno; nothing is left behind on failure. */
+int ibtrs_conn_create(struct ibtrs_conn *c, struct ib_pd *pd, const struct ibtrs_conn_caps *caps);
+/* Moves the QP to error and waits until no completion can come any more (untimed, law L10). No-op without a QP. */
+void ibtrs_conn_drain(struct ibtrs_conn *c);
+/* Frees QP and CQ; idempotent. */
+void ibtrs_conn_destroy(struct ibtrs_conn *c);
+
+/*
+ * ibtrs_conn_send() - post a chain, taking @nr credits
+ *
+ * Decides whether the LAST work request is signalled (it must then have a cqe whose done() calls ibtrs_conn_sent()). @force: always signal it.
+ * Return: 0, -EAGAIN (no credit, nothing posted), or the error of ib_post_send() (the caller must fail the path).
+ */
+int ibtrs_conn_send(struct ibtrs_conn *c, struct ib_send_wr *first, struct ib_send_wr *last, int nr, bool force);
+/*
+ * For the done() of every signalled send that was signalled by interval, successful or not. A work request posted with @force that did not
+ * cross the interval gives nothing back here: credits return by interval only.
+ */
+void ibtrs_conn_sent(struct ibtrs_conn *c, struct ib_wc *wc);
+
+/* Zero-byte RDMA WRITE WITH IMM. */
+int ibtrs_conn_send_imm(struct ibtrs_conn *c, struct ib_cqe *cqe, u32 imm);
+/* Post @nr zero-length receives with one cqe. */
+int ibtrs_conn_post_empty(struct ibtrs_conn *c, struct ib_cqe *cqe, u32 nr);
+int ibtrs_conn_post_recv(struct ibtrs_conn *c, struct ib_cqe *cqe, struct ib_sge *sge);
+
+#endif

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* One protection domain per session and RDMA device (architecture decision 9): a key of one session opens nothing of another. */
+#ifndef IBTRS_CORE_DEV_H
+#define IBTRS_CORE_DEV_H
+
+#include <linux/list.h>
+#include <linux/mutex.h>
+#include <linux/refcount.h>
+#include <rdma/ib_verbs.h>
+
+/* Lives in the session object. */
+struct ibtrs_dev_pool {
+	struct mutex lock;
+	struct list_head devs;
+};
+
+struct ibtrs_dev {
+	struct ib_device *ib;
+	struct ib_pd *pd;
+	struct ibtrs_dev_pool *pool;
+	struct list_head entry;
+	refcount_t ref;
+};
+
+void ibtrs_dev_pool_init(struct ibtrs_dev_pool *pool);
+/* The pool's dev for @ib, made when it is not there yet. ERR_PTR: -ENOTSUPP (no memory management extensions), verbs errors. May sleep. */
+struct ibtrs_dev *ibtrs_dev_get(struct ibtrs_dev_pool *pool, struct ib_device *ib);
+void ibtrs_dev_put(struct ibtrs_dev *dev);
+
+#endif

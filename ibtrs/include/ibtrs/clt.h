@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * IBTRS client API: what a block driver, or any request/reply protocol, sees of the transport.
+ *
+ * A *session* is a connection to one server over one or more *paths*. The server grants queue_depth *slots*; a slot is the right to one
+ * request. Slots 0 .. nr_slots-1 belong to the user (a block driver uses its tag as the slot); the few behind them are ibtrs' own, for
+ * ibtrs_clt_call(). From a successful ibtrs_clt_submit() until done() a slot, its io, its header buffer and the scatterlist belong to ibtrs:
+ * when a path dies, its requests move to another path with the same slot, and when no path is left they are *parked*, not failed.
+ *
+ * Parked requests wait for the user: after LINK_UP he re-opens what the server may have forgotten, then calls ibtrs_clt_replay(); or he gives
+ * them up with ibtrs_clt_abort(). A request that was posted once must never be submitted again by the user before done() ran.
+ */
+#ifndef IBTRS_CLT_H
+#define IBTRS_CLT_H
+
+#include <linux/scatterlist.h>
+#include <linux/types.h>
+#include <ibtrs/addr.h>
+#include <ibtrs/dir.h>
+
+struct ibtrs_clt;
+
+enum ibtrs_clt_link_ev {
+	IBTRS_CLT_LINK_DOWN,	/* the last path is gone: submit returns -ENOTCONN, posted requests will be parked */
+	IBTRS_CLT_LINK_UP,	/* a path is there again; the server may be a new one: re-open, then replay */
+	IBTRS_CLT_LINK_REPLAY,	/* requests were parked while the link is up: replay what is open */
+};
+
+/**
+ * struct ibtrs_clt_ops - news for the user of a session
+ * @link: link went down or came back. Never called before ibtrs_clt_open() returned. Process context, serialized per session; must
+ *	not wait for requests of this session (queue work instead).
+ * @event: the server told something (spec F.3): kind, device id. Softirq context. May be NULL.
+ */
+struct ibtrs_clt_ops {
+	void (*link)(void *priv, enum ibtrs_clt_link_ev ev);
+	void (*event)(void *priv, u32 kind, u32 id);
+};
+
+/* What the administrator may choose for a session; 0 = the default of architecture decision 11. */
+struct ibtrs_clt_opts {
+	u16 port;		/* host order, 1234 */
+	u32 hb_interval_ms;	/* 1000 */
+	u32 hb_misses;		/* 3 */
+	int max_reconnects;	/* -1 = for ever */
+	u32 nr_poll_queues;	/* polled connections beside the interrupt driven ones */
+	u8 policy;		/* enum ibtrs_mpath_policy */
+};
+
+/* What the server granted; constant while the session lives, except max_io_size, which may shrink with a new path (spec A.10). */
+struct ibtrs_clt_attrs {
+	u32 queue_depth;
+	u32 nr_slots;		/* slots 0 .. nr_slots-1 are the user's */
+	u32 max_io_size;	/* bytes of data per request */
+	u32 max_segments;	/* entries of a scatterlist, each page aligned but for the ends */
+	u32 nr_irq_conns;
+	u32 nr_poll_conns;
+	int numa_node;
+};
+
+/**
+ * struct ibtrs_clt_io - one request of the user
+ * @slot: 0 .. nr_slots-1; one io per slot at a time
+ * @dir: see &enum ibtrs_dir; a request without data and without an answer but its status may be either (spec B.4 says which)
+ * @poll: complete on a polled connection
+ * @usr_len: bytes of user header, written before by the user at ibtrs_clt_hdr()
+ * @nents: scatterlist entries; 0 when @len is 0
+ * @len: bytes of data
+ * @sgl: the data
+ * @done: called exactly once after a successful submit; softirq or process context. @err: 0 or negative errno from the server,
+ *	or what ibtrs_clt_abort() said.
+ *
+ * The memory must stay valid while the session lives (an array indexed by slot): match functions may look at an io of an idle slot.
+ */
+struct ibtrs_clt_io {
+	u32 slot;
+	u8 dir;
+	bool poll;
+	u16 usr_len;
+	u32 nents;
+	u32 len;
+	struct scatterlist *sgl;
+	void (*done)(struct ibtrs_clt_io *io, int err);
+};
+
+#define IBTRS_CLT_USR_HDR_MAX	320	/* room at ibtrs_clt_hdr() */
+
+/**
+ * ibtrs_clt_open() - connect a session
+ * @name: session name, unique among live sessions of this host
+ * @paths: addresses, @nr of them
+ * @opts: may be NULL
+ * @ops: callbacks
+ * @priv: handed to @ops
+ *
+ * Tries all paths at once and waits, killable and bounded, until each is up or has failed its first attempt. One path up is success; the
+ * others go on trying. Process context.
+ *
+ * Return: the session, or ERR_PTR: -EEXIST (name in use), -EINVAL, -ETIMEDOUT, -ECONNREFUSED, -EHOSTUNREACH, -ENODEV, -EINTR (killed), or
+ * the errno with which the server rejected (spec A.5).
+ */
+struct ibtrs_clt *ibtrs_clt_open(const char *name, const struct ibtrs_addr_pair *paths, unsigned int nr,
+				 const struct ibtrs_clt_opts *opts, const struct ibtrs_clt_ops *ops, void *priv);
+
+/**
+ * ibtrs_clt_close() - end a session
+ *
+ * All requests must be done, except parked ones, which end with -ECONNABORTED. No callback runs after it returned. Waits for the drain of
+ * all connections. Process context.
+ */
+void ibtrs_clt_close(struct ibtrs_clt *clt);
+
+void ibtrs_clt_query(struct ibtrs_clt *clt, struct ibtrs_clt_attrs *attrs);
+const char *ibtrs_clt_name(const struct ibtrs_clt *clt);
+bool ibtrs_clt_is_up(struct ibtrs_clt *clt);
+
+/* The user header buffer of a slot: IBTRS_CLT_USR_HDR_MAX bytes, 8-byte aligned. Write it before submit; keep it until done(). */
+void *ibtrs_clt_hdr(struct ibtrs_clt *clt, u32 slot);
+
+/**
+ * ibtrs_clt_submit() - send a request
+ *
+ * Any context that may not sleep, softirq included. The connection is chosen by the current CPU.
+ *
+ * Return: 0: ibtrs owns @io until done(). Else nothing was posted and the caller still owns it: -ENOTCONN (no path up), -EAGAIN (no room in the
+ * send queue, or out of memory: try again soon), -EMSGSIZE, -EINVAL.
+ */
+int ibtrs_clt_submit(struct ibtrs_clt *clt, struct ibtrs_clt_io *io);
+
+/* Harvest completions of polled connection @index (0 .. nr_poll_conns-1) of every path. Returns how many. */
+int ibtrs_clt_poll(struct ibtrs_clt *clt, unsigned int index);
+
+/**
+ * ibtrs_clt_call() - one synchronous message on the service connection, with a slot of ibtrs' own
+ * @dir: IBTRS_READ when an answer of @reply_len bytes is expected
+ * @hdr: message, @hdr_len <= IBTRS_CLT_USR_HDR_MAX
+ * @reply: zeroed first, then filled
+ * @reply_len: <= 4096
+ * @timeout_ms: bound on everything, waiting for a slot included
+ *
+ * Killable. Never parked or repeated: when the path dies it ends with -ECONNRESET. After a timeout the answer is ignored when it comes.
+ *
+ * Return: 0, the errno of the server, -ENOTCONN, -ECONNRESET, -ETIMEDOUT, -EINTR, -EMSGSIZE.
+ */
+int ibtrs_clt_call(struct ibtrs_clt *clt, enum ibtrs_dir dir, const void *hdr, size_t hdr_len, void *reply, size_t reply_len,
+		   unsigned int timeout_ms);
+
+/* @io belongs to a slot that is in flight or parked at the moment of the call. For parked ones the function may rewrite the user header. */
+typedef bool (*ibtrs_clt_match_fn)(struct ibtrs_clt_io *io, void *arg);
+
+/**
+ * ibtrs_clt_replay() - post the parked requests for which @match says yes
+ *
+ * Call it when the server knows again what they refer to. What can not be posted stays parked. Process context.
+ * Return: number of requests that stay parked among the matching ones.
+ */
+unsigned int ibtrs_clt_replay(struct ibtrs_clt *clt, ibtrs_clt_match_fn match, void *arg);
+
+/**
+ * ibtrs_clt_abort() - end the parked requests for which @match says yes with @err
+ *
+ * Law L8: a request that was posted may still be executed by the server. Return true if that can not be excluded for at least one IBTRS_WRITE among
+ * them (neither the server's confirmation of the close of every path it used nor a new session was seen): the caller must then fence
+ * the device for writes. Process context; done() runs before return.
+ */
+bool ibtrs_clt_abort(struct ibtrs_clt *clt, ibtrs_clt_match_fn match, void *arg, int err);
+
+/* How many requests for which @match says yes are in flight or parked. */
+unsigned int ibtrs_clt_count(struct ibtrs_clt *clt, ibtrs_clt_match_fn match, void *arg);
+
+/* Law L3, step 3: break every path that carries a matching request. Other requests on it move or are parked. */
+void ibtrs_clt_break(struct ibtrs_clt *clt, ibtrs_clt_match_fn match, void *arg, const char *why);
+
+#endif

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef IBTRS_DIR_H
+#define IBTRS_DIR_H
+
+enum ibtrs_dir {
+	IBTRS_READ,	/* the server's answer carries data to the client */
+	IBTRS_WRITE,	/* the request carries data to the server, or nothing */
+};
+
+#endif

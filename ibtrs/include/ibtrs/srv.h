@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * IBTRS server API. The user registers once; nothing listens before ibtrs_srv_open(). For each request he gets an *op*: a private copy of the
+ * user header and the data area of the slot's chunk. Every op ends in exactly one ibtrs_srv_op_reply(), from any context, however late.
+ */
+#ifndef IBTRS_SRV_H
+#define IBTRS_SRV_H
+
+#include <linux/types.h>
+#include <ibtrs/addr.h>
+#include <ibtrs/dir.h>
+
+struct ibtrs_srv_session;
+
+/**
+ * struct ibtrs_srv_op - a request, seen by the server
+ * @session: where it came from
+ * @dir: IBTRS_READ: fill @data with up to @data_len bytes, all of them are sent on success. IBTRS_WRITE: @data holds the client's bytes.
+ * @service: came over the service connection (cid 0): it may be a message that takes long; never block in request()
+ * @hdr: private copy of the user header, @hdr_len bytes, valid until the reply
+ * @data: chunk memory, physically contiguous, page aligned, @data_len bytes. The client can still write to it (always_invalidate=N): read each
+ *	byte at most once before trusting it.
+ * @priv: @op_priv_size bytes of the user's own, 8-byte aligned, not cleared
+ */
+struct ibtrs_srv_op {
+	struct ibtrs_srv_session *session;
+	enum ibtrs_dir dir;
+	bool service;
+	u16 hdr_len;
+	u32 data_len;
+	const void *hdr;
+	void *data;
+	void *priv;
+};
+
+/**
+ * struct ibtrs_srv_ops - the user of the server
+ * @op_priv_size: bytes at op->priv
+ * @peer_allowed: may this address connect at all? Called before any memory is spent. May be NULL. Must not sleep.
+ * @session_up: first path of a session is ready. Return 0 and set @priv, or an errno to refuse. Process context, may sleep.
+ * @session_down: no path and no running op is left; the session is gone after it returns. Process context, may sleep.
+ * @request: a request. Process context (workqueue); must not block on anything but memory and block layer back pressure. Ends in
+ *	ibtrs_srv_op_reply(), now or later.
+ */
+struct ibtrs_srv_ops {
+	size_t op_priv_size;
+	bool (*peer_allowed)(const struct ibtrs_addr *peer);
+	int (*session_up)(struct ibtrs_srv_session *s, const char *name, const struct ibtrs_addr *peer, void **priv);
+	void (*session_down)(struct ibtrs_srv_session *s, void *priv);
+	void (*request)(void *priv, struct ibtrs_srv_op *op);
+};
+
+/**
+ * ibtrs_srv_open() - start listening on all RDMA devices
+ * @port: host order
+ * Return: 0, -EADDRINUSE, -EBUSY (already open) ...
+ */
+int ibtrs_srv_open(const struct ibtrs_srv_ops *ops, u16 port);
+/* Stop listening, close all paths, wait until every op was replied and every session_down ran. */
+void ibtrs_srv_close(void);
+
+/**
+ * ibtrs_srv_op_reply() - answer and give the op back; @op must not be touched afterwards
+ * @err: 0 or negative errno. Any context, softirq included.
+ */
+void ibtrs_srv_op_reply(struct ibtrs_srv_op *op, int err);
+
+/* Tell the client something (spec F.3), if it negotiated EVENTS and a path is up. Any context. */
+void ibtrs_srv_session_event(struct ibtrs_srv_session *s, u32 kind, u32 id);
+/* Close all paths of a session (the client will come back if it wants). Does not wait. */
+void ibtrs_srv_session_close(struct ibtrs_srv_session *s);
+const char *ibtrs_srv_session_name(const struct ibtrs_srv_session *s);
+/* Negotiated CHUNK - header: the largest data_len an op can have. */
+u32 ibtrs_srv_session_max_io(const struct ibtrs_srv_session *s);
+
+#endif
