@@ -41,6 +41,13 @@ typedef uint64_t u64;
 typedef int32_t s32;
 typedef int64_t s64;
 
+#define U8_MAX		UINT8_MAX
+#define U16_MAX		UINT16_MAX
+#define U32_MAX		UINT32_MAX
+#define U64_MAX		UINT64_MAX
+#define S32_MAX		INT32_MAX
+#define S64_MAX		INT64_MAX
+
 #define cpu_to_le16(x)	((__le16)htole16(x))
 #define cpu_to_le32(x)	((__le32)htole32(x))
 #define cpu_to_le64(x)	((__le64)htole64(x))
@@ -53,6 +60,9 @@ typedef int64_t s64;
 #define check_mul_overflow(a, b, d)	__builtin_mul_overflow(a, b, d)
 #define check_sub_overflow(a, b, d)	__builtin_sub_overflow(a, b, d)
 #define scnprintf	ibtrs_scnprintf
+#ifndef fallthrough
+#define fallthrough	__attribute__((__fallthrough__))
+#endif
 #ifndef __printf
 #define __printf(f, a)	__attribute__((__format__(printf, f, a)))
 #endif
