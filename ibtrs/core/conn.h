@@ -47,19 +47,21 @@ void ibtrs_conn_drain(struct ibtrs_conn *c);
 void ibtrs_conn_destroy(struct ibtrs_conn *c);
 
 /*
- * ibtrs_conn_send() - post a chain, taking @nr credits
+ * ibtrs_conn_send() - post a chain, taking @nr credits (E-45)
  *
- * Decides whether the LAST work request is signalled (it must then have a cqe whose done() calls ibtrs_conn_sent()). @force: always signal it.
+ * @force false: the chain is unsignalled, but each time the number of such work requests crosses a multiple of sig_every the LAST one is
+ * signalled; its done() then calls ibtrs_conn_credit(c, c->sig_every). An unsignalled one reaches done() only with an error.
+ * @force true: the last one is signalled whatever the count, and its own done() calls ibtrs_conn_credit(c, nr).
  * Return: 0, -EAGAIN (no credit, nothing posted), or the error of ib_post_send() (the caller must fail the path).
  */
 int ibtrs_conn_send(struct ibtrs_conn *c, struct ib_send_wr *first, struct ib_send_wr *last, int nr, bool force);
-/*
- * For the done() of every signalled send that was signalled by interval, successful or not. A work request posted with @force that did not
- * cross the interval gives nothing back here: credits return by interval only.
- */
-void ibtrs_conn_sent(struct ibtrs_conn *c, struct ib_wc *wc);
 
-/* Zero-byte RDMA WRITE WITH IMM. */
+static inline void ibtrs_conn_credit(struct ibtrs_conn *c, int nr)
+{
+	atomic_add(nr, &c->sq_free);
+}
+
+/* Zero-byte RDMA WRITE WITH IMM, unsignalled but by interval. */
 int ibtrs_conn_send_imm(struct ibtrs_conn *c, struct ib_cqe *cqe, u32 imm);
 /* Post @nr zero-length receives with one cqe. */
 int ibtrs_conn_post_empty(struct ibtrs_conn *c, struct ib_cqe *cqe, u32 nr);
