@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The block shims that are too long for a header. Linked into ibnbd-client,
+ * the only module with disks; see mq.h and compat.h for what each promises.
+ */
+#if HAVE_BLK_FEATURES		/* 6.11, EL9.6: every fact is a member of the limits */
+static void limits_fill(struct queue_limits *l, const struct cx_limits *c)
+{
+	l->logical_block_size = c->logical_block_size;
+	l->physical_block_size = c->physical_block_size;
+	l->io_min = c->io_min;
+	l->io_opt = c->io_opt;
+	l->max_hw_sectors = c->max_hw_sectors;
+	l->max_segments = c->max_segments;
+	l->max_segment_size = c->max_segment_size;
+	l->max_hw_discard_sectors = c->max_hw_discard_sectors;
+	l->discard_granularity = c->discard_granularity;
+	l->discard_alignment = c->discard_alignment;
+	l->max_discard_segments = max(c->max_discard_segments, 1U);
+	l->max_secure_erase_sectors = c->max_secure_erase_sectors;
+	l->max_write_zeroes_sectors = c->max_write_zeroes_sectors;
+#if HAVE_LIMITS_HW_WZEROES_UNMAP	/* 6.17: all of them or none */
+	l->max_hw_wzeroes_unmap_sectors =
+		c->max_hw_wzeroes_unmap_sectors ? c->max_write_zeroes_sectors : 0;
+#endif
+	l->virt_boundary_mask = c->virt_boundary_mask;
+	if (c->dma_alignment)
+		l->dma_alignment = c->dma_alignment;
+	l->features &= ~(BLK_FEAT_WRITE_CACHE | BLK_FEAT_FUA | BLK_FEAT_ROTATIONAL |
+			 BLK_FEAT_STABLE_WRITES);
+	if (c->write_cache)
+		l->features |= BLK_FEAT_WRITE_CACHE | (c->fua ? BLK_FEAT_FUA : 0);
+	if (c->rotational)
+		l->features |= BLK_FEAT_ROTATIONAL;
+	if (c->stable_writes)
+		l->features |= BLK_FEAT_STABLE_WRITES;
+}
+#else				/* setters, in the order the block core wants them */
+static void queue_flag_assign(struct request_queue *q, unsigned int flag, bool on)
+{
+	if (on)
+		blk_queue_flag_set(flag, q);
+	else
+		blk_queue_flag_clear(flag, q);
+}
+
+static void limits_set(struct request_queue *q, const struct cx_limits *c)
+{
+	blk_queue_logical_block_size(q, c->logical_block_size);
+	blk_queue_physical_block_size(q, c->physical_block_size);
+	blk_queue_io_min(q, c->io_min ?: c->physical_block_size);
+	blk_queue_io_opt(q, c->io_opt);
+	blk_queue_max_hw_sectors(q, c->max_hw_sectors);
+	blk_queue_max_segments(q, c->max_segments);
+	if (c->virt_boundary_mask)
+		blk_queue_virt_boundary(q, c->virt_boundary_mask);
+	else
+		blk_queue_max_segment_size(q, c->max_segment_size ?: BLK_MAX_SEGMENT_SIZE);
+	if (c->dma_alignment)
+		blk_queue_dma_alignment(q, c->dma_alignment);
+
+	q->limits.discard_granularity = c->discard_granularity;
+	q->limits.discard_alignment = c->discard_alignment;
+	blk_queue_max_discard_sectors(q, c->max_hw_discard_sectors);
+	blk_queue_max_discard_segments(q, max(c->max_discard_segments, 1U));
+#if HAVE_QUEUE_FLAG_DISCARD	/* until 5.18 */
+	queue_flag_assign(q, QUEUE_FLAG_DISCARD, c->max_hw_discard_sectors);
+#endif
+#if HAVE_LIMITS_SECURE_ERASE	/* 5.19 */
+	blk_queue_max_secure_erase_sectors(q, c->max_secure_erase_sectors);
+#elif HAVE_QUEUE_FLAG_SECERASE
+	queue_flag_assign(q, QUEUE_FLAG_SECERASE, c->max_secure_erase_sectors);
+#endif
+	blk_queue_max_write_zeroes_sectors(q, c->max_write_zeroes_sectors);
+	blk_queue_write_cache(q, c->write_cache, c->write_cache && c->fua);
+	queue_flag_assign(q, QUEUE_FLAG_NONROT, !c->rotational);
+	queue_flag_assign(q, QUEUE_FLAG_STABLE_WRITES, c->stable_writes);
+}
+#endif
+
+#if HAVE_ALLOC_DISK_LIMITS && HAVE_BLK_FEATURES
+static struct gendisk *disk_alloc(struct blk_mq_tag_set *set, const struct cx_limits *c, void *data)
+{
+	struct queue_limits lim = {};
+
+	limits_fill(&lim, c);
+	return blk_mq_alloc_disk(set, &lim, data);
+}
+#elif HAVE_ALLOC_DISK_LIMITS || HAVE_ALLOC_DISK
+static struct gendisk *disk_alloc(struct blk_mq_tag_set *set, const struct cx_limits *c, void *data)
+{
+#if HAVE_ALLOC_DISK
+	struct gendisk *disk = blk_mq_alloc_disk(set, data);
+#else
+	struct gendisk *disk = blk_mq_alloc_disk(set, NULL, data);
+#endif
+
+	if (!IS_ERR(disk))
+		limits_set(disk->queue, c);
+	return disk;
+}
+#else				/* until 5.13; extended numbers, so no major and no minors */
+static struct gendisk *disk_alloc(struct blk_mq_tag_set *set, const struct cx_limits *c, void *data)
+{
+	struct request_queue *q = blk_mq_init_queue(set);
+	struct gendisk *disk;
+
+	if (IS_ERR(q))
+		return ERR_CAST(q);
+	disk = alloc_disk_node(0, set->numa_node);
+	if (!disk) {
+		blk_cleanup_queue(q);
+		return ERR_PTR(-ENOMEM);
+	}
+	q->queuedata = data;
+	disk->queue = q;
+	disk->flags |= GENHD_FL_EXT_DEVT;
+	limits_set(q, c);
+	return disk;
+}
+#endif
+
+/**
+ * cx_alloc_disk() - a disk and its queue on a tag set
+ * @set: tag set
+ * @lim: limits, applied before anybody can see the disk
+ * @data: queue->queuedata
+ *
+ * Return: the disk (free it with cx_free_disk()), or an ERR_PTR.
+ */
+struct gendisk *cx_alloc_disk(struct blk_mq_tag_set *set, const struct cx_limits *lim, void *data)
+{
+	return disk_alloc(set, lim, data);
+}
+
+/**
+ * cx_add_disk() - show the disk to the world, with its attributes
+ * @parent: parent device or NULL
+ * @disk: from cx_alloc_disk()
+ * @groups: attribute groups, there before the first uevent
+ *
+ * Return: 0, or a negative errno; then cx_free_disk(), without del_gendisk().
+ */
+int cx_add_disk(struct device *parent, struct gendisk *disk,
+		const struct attribute_group **groups)
+{
+#if HAVE_ADD_DISK_RET		/* 5.15 */
+	return device_add_disk(parent, disk, groups);
+#else
+	device_add_disk(parent, disk, groups);
+	return device_is_registered(disk_to_dev(disk)) ? 0 : -EIO;
+#endif
+}
+
+/**
+ * cx_update_limits() - change the limits of a live disk
+ * @disk: a disk whose queue is quiesced
+ * @lim: all limits, not only those that changed
+ *
+ * Does not freeze the queue, so held requests do not hold up the change: the
+ * caller ends those that no longer fit.
+ *
+ * Return: 0, or a negative errno when the block core refuses the set; nothing
+ * has changed then.
+ */
+int cx_update_limits(struct gendisk *disk, const struct cx_limits *lim)
+{
+#if HAVE_LIMITS_COMMIT && HAVE_BLK_FEATURES
+	struct queue_limits l = queue_limits_start_update(disk->queue);
+
+	limits_fill(&l, lim);
+	return queue_limits_commit_update(disk->queue, &l);
+#else
+	limits_set(disk->queue, lim);
+	return 0;
+#endif
+}
+
+/**
+ * cx_free_disk() - the opposite of cx_alloc_disk()
+ * @disk: after del_gendisk(), or never added
+ */
+void cx_free_disk(struct gendisk *disk)
+{
+#if HAVE_BLK_CLEANUP_DISK	/* 5.14 .. 5.18 */
+	blk_cleanup_disk(disk);
+#elif HAVE_ALLOC_DISK || HAVE_ALLOC_DISK_LIMITS
+	put_disk(disk);
+#else
+	blk_cleanup_queue(disk->queue);
+	if (!disk->major)	/* never added: the release would drop a reference never taken */
+		disk->queue = NULL;
+	put_disk(disk);
+#endif
+}
+
+/**
+ * cx_alloc_queue() - a queue without a disk
+ * @set: tag set
+ * @data: queue->queuedata
+ *
+ * Return: the queue (free it with cx_free_queue()), or an ERR_PTR.
+ */
+struct request_queue *cx_alloc_queue(struct blk_mq_tag_set *set, void *data)
+{
+#if HAVE_MQ_ALLOC_QUEUE		/* 6.9 */
+	struct request_queue *q = blk_mq_alloc_queue(set, NULL, data);
+#else
+	struct request_queue *q = blk_mq_init_queue(set);
+#endif
+
+	if (IS_ERR(q))
+		return q;
+	q->queuedata = data;
+#if HAVE_QUEUE_FLAG_SKIP_QUIESCE	/* 6.2 */
+	blk_queue_flag_set(QUEUE_FLAG_SKIP_TAGSET_QUIESCE, q);
+#elif !HAVE_QUEUE_DISK
+	blk_queue_flag_set(QUEUE_FLAG_SCSI_PASSTHROUGH, q);	/* marks it for us */
+#endif
+	return q;
+}
+
+/**
+ * cx_free_queue() - the opposite of cx_alloc_queue()
+ * @q: without requests
+ */
+void cx_free_queue(struct request_queue *q)
+{
+#if HAVE_MQ_DESTROY_QUEUE	/* 6.0 */
+	blk_mq_destroy_queue(q);
+	blk_put_queue(q);
+#else
+	blk_cleanup_queue(q);
+#endif
+}
+
+#if !HAVE_MQ_QUIESCE_TAGSET
+static bool queue_has_disk(struct request_queue *q)
+{
+#if HAVE_QUEUE_DISK
+	return q->disk;
+#else
+	return !test_bit(QUEUE_FLAG_SCSI_PASSTHROUGH, &q->queue_flags);
+#endif
+}
+
+/* one grace period for all queues, not one for each */
+void blk_mq_quiesce_tagset(struct blk_mq_tag_set *set)
+{
+	struct request_queue *q, *any = NULL;
+
+	mutex_lock(&set->tag_list_lock);
+	list_for_each_entry(q, &set->tag_list, tag_set_list) {
+		if (!queue_has_disk(q))
+			continue;
+		blk_mq_quiesce_queue_nowait(q);
+		any = q;
+	}
+	if (any)
+		cx_wait_quiesce_done(set, any);
+	mutex_unlock(&set->tag_list_lock);
+}
+
+void blk_mq_unquiesce_tagset(struct blk_mq_tag_set *set)
+{
+	struct request_queue *q;
+
+	mutex_lock(&set->tag_list_lock);
+	list_for_each_entry(q, &set->tag_list, tag_set_list)
+		if (queue_has_disk(q))
+			blk_mq_unquiesce_queue(q);
+	mutex_unlock(&set->tag_list_lock);
+}
+#endif
+
+#if !HAVE_SET_CAPACITY_NOTIFY
+bool set_capacity_and_notify(struct gendisk *disk, sector_t sectors)
+{
+#if HAVE_SET_CAPACITY_REVALIDATE	/* 5.7 .. 5.10, EL8 */
+	set_capacity_revalidate_and_notify(disk, sectors, true);
+#else
+	set_capacity(disk, sectors);
+	revalidate_disk(disk);
+#endif
+	return true;
+}
+#endif
+
+#if !HAVE_MARK_DISK_DEAD
+void blk_mark_disk_dead(struct gendisk *disk)
+{
+	blk_set_queue_dying(disk->queue);
+	set_capacity(disk, 0);
+}
+#endif

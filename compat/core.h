@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Language, memory, timers, work queues, driver model, trace. See compat.h. */
+#ifndef IBNBD_COMPAT_CORE_H
+#define IBNBD_COMPAT_CORE_H
+
+#include <linux/module.h>
+#include <linux/device.h>
+#include <linux/hrtimer.h>
+#include <linux/jiffies.h>
+#include <linux/mutex.h>
+#include <linux/random.h>
+#include <linux/rcupdate.h>
+#include <linux/sched.h>
+#include <linux/slab.h>
+#include <linux/spinlock.h>
+#include <linux/string.h>
+#include <linux/sysfs.h>
+#include <linux/timer.h>
+#include <linux/workqueue.h>
+#if __has_include(<linux/string_choices.h>)
+#include <linux/string_choices.h>
+#endif
+#if __has_include(<linux/unaligned.h>)
+#include <linux/unaligned.h>
+#else
+#include <asm/unaligned.h>
+#endif
+#include <linux/cleanup.h>	/* kernels without it: compat/include */
+
+/* ---- scope guards: cleanup.h was backported without the guards ---------- */
+#if !HAVE_GUARD_MUTEX
+DEFINE_GUARD(mutex, struct mutex *, mutex_lock(_T), mutex_unlock(_T))
+#endif
+#if !HAVE_GUARD_SPINLOCK
+DEFINE_LOCK_GUARD_1(spinlock, spinlock_t, spin_lock(_T->lock), spin_unlock(_T->lock))
+DEFINE_LOCK_GUARD_1(spinlock_irq, spinlock_t, spin_lock_irq(_T->lock),
+		    spin_unlock_irq(_T->lock))
+DEFINE_LOCK_GUARD_1(spinlock_irqsave, spinlock_t,
+		    spin_lock_irqsave(_T->lock, _T->flags),
+		    spin_unlock_irqrestore(_T->lock, _T->flags),
+		    unsigned long flags)
+#endif
+#if !HAVE_GUARD_RCU
+DEFINE_LOCK_GUARD_0(rcu, rcu_read_lock(), rcu_read_unlock())
+#endif
+#if !HAVE_FREE_KFREE
+DEFINE_FREE(kfree, void *, kfree(_T))
+#endif
+
+/* ---- timers ------------------------------------------------------------- */
+#ifndef timer_container_of	/* 6.16 renamed from_timer() */
+#define timer_container_of	from_timer
+#endif
+#if !HAVE_TIMER_DELETE		/* 6.2 */
+#define timer_delete		del_timer
+#endif
+#if !HAVE_TIMER_DELETE_SYNC	/* 6.2, many backports */
+#define timer_delete_sync	del_timer_sync
+#endif
+#if !HAVE_TIMER_SHUTDOWN_SYNC	/* 6.2 */
+#define timer_shutdown_sync	del_timer_sync
+#endif
+#if !HAVE_HRTIMER_SETUP		/* 6.13 */
+static inline void hrtimer_setup(struct hrtimer *t, enum hrtimer_restart (*fn)(struct hrtimer *),
+				 clockid_t clock, enum hrtimer_mode mode)
+{
+	hrtimer_init(t, clock, mode);
+	t->function = fn;
+}
+#endif
+#ifndef secs_to_jiffies		/* 6.13 */
+#define secs_to_jiffies(s)	((unsigned long)(s) * HZ)
+#endif
+
+/* ---- work queues -------------------------------------------------------- */
+#if !HAVE_WQ_PERCPU		/* 6.17: say which, or be warned at run time */
+#define WQ_PERCPU		0
+#endif
+#if !HAVE_SYSTEM_PERCPU_WQ
+#define system_percpu_wq	system_wq
+#endif
+#if !HAVE_SYSTEM_DFL_WQ
+#define system_dfl_wq		system_unbound_wq
+#endif
+
+/* ---- memory, strings, random -------------------------------------------- */
+#ifndef kzalloc_obj		/* 7.0, 6.12.y */
+#define kzalloc_obj(v, gfp)	((typeof(v) *)kzalloc(sizeof(v), gfp))
+#define kzalloc_objs(v, n, gfp)	((typeof(v) *)kcalloc(n, sizeof(v), gfp))
+#endif
+#ifndef kfree_rcu_mightsleep	/* 6.3, 5.10.y */
+#define kfree_rcu_mightsleep(p)	do { synchronize_rcu(); kfree(p); } while (0)
+#endif
+#ifndef __counted_by		/* 6.6, 6.1.y */
+#define __counted_by(m)
+#endif
+#if !HAVE_STR_YES_NO
+static inline const char *str_yes_no(bool v)
+{
+	return v ? "yes" : "no";
+}
+#endif
+#if !HAVE_STR_ENABLED_DISABLED
+static inline const char *str_enabled_disabled(bool v)
+{
+	return v ? "enabled" : "disabled";
+}
+#endif
+#if !HAVE_RANDOM_BELOW		/* 6.2, 6.1.y */
+#define get_random_u32_below(n)	prandom_u32_max(n)
+#endif
+#if !HAVE_RANDOM_INCLUSIVE	/* 6.2 */
+static inline u32 get_random_u32_inclusive(u32 floor, u32 ceil)
+{
+	return floor + get_random_u32_below(ceil - floor + 1);
+}
+#endif
+
+/* ---- driver model ------------------------------------------------------- */
+#if HAVE_CONST_KTYPE
+#define const_ktype const
+#else
+#define const_ktype
+#endif
+#if HAVE_CONST_CLASS		/* 6.4; before, class_register() wants to write into it */
+#define const_class const
+#else
+#define const_class
+#endif
+
+/* ---- trace events: __assign_str() takes the source from __string() ------- */
+#if HAVE_ASSIGN_STR_1ARG	/* 6.10 */
+#define cx_assign_str(dst, src)	__assign_str(dst)
+#else
+#define cx_assign_str(dst, src)	__assign_str(dst, src)
+#endif
+
+#endif

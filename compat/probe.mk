@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# compat/config.h: one -fsyntax-only compile of all probes with the kernel's own
+# compiler and flags; probes.awk turns its errors into HAVE_x 0 or 1. Included
+# by the top Kbuild. The compiler's full answer stays in compat/config.h.log.
+#
+# Redone when the probes, the kernel's configuration, the compiler or its flags
+# change (if_changed). -DIBNBD_COMPAT_H empties the forced-in compat.h.
+# -Wno-error comes first, so that a kernel's own -Werror
+# cannot turn a warning into a "no"; then the warnings that do mean "no".
+
+probe-flags := -Wno-error -Wno-unused -Wno-undef -fdiagnostics-color=never \
+	$(call cc-option,-ftrack-macro-expansion=0) \
+	$(call cc-option,-fno-diagnostics-show-caret,-fno-caret-diagnostics) \
+	$(call cc-option,-fmax-errors=0,-ferror-limit=0) \
+	$(addprefix -Werror=,implicit-function-declaration implicit-int int-conversion \
+	  incompatible-pointer-types return-type) \
+	$(call cc-option,-Werror=discarded-qualifiers,-Werror=incompatible-pointer-types-discards-qualifiers)
+
+quiet_cmd_probe = PROBE   $@
+      cmd_probe = mkdir -p $(@D); \
+	LC_ALL=C $(CC) $(filter-out -Wp$(comma)%,$(c_flags)) $(probe-flags) \
+		-DIBNBD_COMPAT_H -fsyntax-only $< >/dev/null 2>$@.log || :; \
+	LC_ALL=C awk -f $(word 2,$^) $< $@.log >$@.tmp && mv $@.tmp $@ || { \
+		head -n 5 $@.log >&2; \
+		echo "compat: cannot probe the kernel in $(objtree) with $(CC); log: $@.log" >&2; \
+		rm -f $@ $@.tmp; false; }
+
+$(obj)/compat/config.h: part-of-module := y
+$(obj)/compat/config.h: $(src)/compat/probes.c $(src)/compat/probes.awk \
+		$(wildcard $(objtree)/include/config/auto.conf) FORCE
+	$(call if_changed,probe)
+
+targets += compat/config.h
+always-y += compat/config.h
+clean-files += compat/config.h compat/config.h.log compat/config.h.tmp

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Kernel feature probes: the WHOLE probe phase is one -fsyntax-only compile of
+ * this file. Every PROBE() is a function of its own, so an API the target
+ * kernel lacks costs exactly the errors inside that function. probes.awk maps
+ * "probes.c:LINE: error" back to the PROBE() the line belongs to:
+ *
+ *	errors inside the PROBE      ->  #define HAVE_<name> 0
+ *	no error                     ->  #define HAVE_<name> 1
+ *	error anywhere else          ->  the environment is broken: stop, show it
+ *
+ * Rules: one question per PROBE; a PROBE is true on the NEWEST kernel wherever
+ * possible; no top-level declarations between PROBEs; headers that may be
+ * missing are guarded by __has_include; things that are macros on the kernels
+ * that have them need no PROBE (use #ifdef in compat.h).
+ */
+#include <linux/module.h>
+#include <linux/kernel.h>
+#include <linux/slab.h>
+#include <linux/mm.h>
+#include <linux/string.h>
+#include <linux/fs.h>
+#include <linux/file.h>
+#include <linux/fs_struct.h>
+#include <linux/namei.h>
+#include <linux/stat.h>
+#include <linux/uio.h>
+#include <linux/bio.h>
+#include <linux/blkdev.h>
+#include <linux/blk-mq.h>
+#if __has_include(<linux/genhd.h>)
+#include <linux/genhd.h>
+#endif
+#include <linux/hdreg.h>
+#include <linux/device.h>
+#include <linux/kobject.h>
+#include <linux/mutex.h>
+#include <linux/rcupdate.h>
+#include <linux/spinlock.h>
+#include <linux/sysfs.h>
+#include <linux/timer.h>
+#include <linux/hrtimer.h>
+#include <linux/workqueue.h>
+#include <linux/random.h>
+#include <linux/inet.h>
+#include <linux/proc_fs.h>
+#include <linux/cpumask.h>
+#if __has_include(<linux/string_choices.h>)
+#include <linux/string_choices.h>
+#endif
+#include <rdma/ib_verbs.h>
+#include <rdma/rdma_cm.h>
+#include <rdma/rw.h>
+#if __has_include(<linux/cleanup.h>)
+#include <linux/cleanup.h>
+#endif
+#if __has_include(<trace/stages/stage6_event_callback.h>)
+#include <trace/stages/stage6_event_callback.h>
+#endif
+
+#define PROBE(name) static void __maybe_unused probe_##name(void)
+/* the function's address converts to this type without a diagnostic */
+#define IS_FN(fn, ret, ...) { ret (*p)(__VA_ARGS__) = fn; (void)p; }
+
+/* to expand a macro and throw the result away: asks for its number of arguments */
+#define STR_(x...) #x
+#define STR(x...) STR_(x)
+
+PROBE(SANE_OK) { int x = 0; (void)x; }			/* must be 1 */
+PROBE(SANE_BAD) { no_such_symbol_anywhere(); }		/* must be 0 */
+
+/* ---- blk-mq client ------------------------------------------------------ */
+PROBE(ALLOC_DISK_LIMITS) {	/* 6.9; EL9.6 */
+	struct queue_limits lim = {}; struct gendisk *d;
+	d = blk_mq_alloc_disk((struct blk_mq_tag_set *)NULL, &lim, NULL); (void)d;
+}
+PROBE(ALLOC_DISK) {		/* 5.14 .. 6.8 (2 args); EL9.0..9.5 */
+	struct gendisk *d = blk_mq_alloc_disk((struct blk_mq_tag_set *)NULL, NULL); (void)d;
+}
+PROBE(BLK_CLEANUP_DISK) { blk_cleanup_disk((struct gendisk *)NULL); }	/* 5.14..5.19 */
+PROBE(BLK_FEATURES) { struct queue_limits l = { .features = BLK_FEAT_WRITE_CACHE | BLK_FEAT_FUA }; (void)l; }
+PROBE(LIMITS_COMMIT) {		/* 6.9 */
+	struct queue_limits lim = queue_limits_start_update((struct request_queue *)NULL);
+	int r = queue_limits_commit_update((struct request_queue *)NULL, &lim); (void)r;
+}
+PROBE(LIMITS_COMMIT_FROZEN) {	/* 6.14 */
+	struct queue_limits lim; int r;
+	r = queue_limits_commit_update_frozen((struct request_queue *)NULL, &lim); (void)r;
+}
+PROBE(LIMITS_SECURE_ERASE) { struct queue_limits l = { .max_secure_erase_sectors = 1 }; (void)l; }	/* 5.19 */
+PROBE(LIMITS_HW_WZEROES_UNMAP) { struct queue_limits l = { .max_hw_wzeroes_unmap_sectors = 1 }; (void)l; }	/* 6.17 */
+PROBE(QUEUE_FLAG_DISCARD) { int x = QUEUE_FLAG_DISCARD; (void)x; }	/* until 5.18 */
+PROBE(QUEUE_FLAG_SECERASE) { int x = QUEUE_FLAG_SECERASE; (void)x; }	/* until 5.18 */
+PROBE(ADD_DISK_RET) { int r = add_disk((struct gendisk *)NULL); (void)r; }	/* 5.15 */
+PROBE(BDOPS_GENDISK) {		/* 6.5: open(disk, blk_mode_t), release(disk) */
+	struct block_device_operations o;
+	int (*op)(struct gendisk *, blk_mode_t) = o.open;
+	void (*re)(struct gendisk *) = o.release; (void)op; (void)re;
+}
+PROBE(GETGEO_GENDISK) {		/* 6.18 */
+	struct block_device_operations o;
+	int (*f)(struct gendisk *, struct hd_geometry *) = o.getgeo; (void)f;
+}
+PROBE(INIT_REQUEST_INT_NODE) {	/* 7.1 */
+	struct blk_mq_ops o;
+	int (*f)(struct blk_mq_tag_set *, struct request *, unsigned int, int) = o.init_request; (void)f;
+}
+PROBE(MQ_TIMEOUT_1ARG) {	/* 6.1 */
+	struct blk_mq_ops o;
+	enum blk_eh_timer_return (*f)(struct request *) = o.timeout; (void)f;
+}
+PROBE(MQ_MAP_QUEUES_VOID) {	/* 6.1 */
+	struct blk_mq_ops o;
+	void (*f)(struct blk_mq_tag_set *) = o.map_queues; (void)f;
+}
+PROBE(MQ_POLL_BATCH) {		/* 5.16 */
+	struct blk_mq_ops o;
+	int (*f)(struct blk_mq_hw_ctx *, struct io_comp_batch *) = o.poll; (void)f;
+}
+PROBE(MQ_COMPLETE_BOOL) IS_FN(blk_mq_complete_request, bool, struct request *)	/* EL8 */
+PROBE(MQ_TAG_ITER_2ARG) {	/* 6.3 */
+	busy_tag_iter_fn *f = NULL; bool (*g)(struct request *, void *) = f; (void)g;
+}
+PROBE(MQ_QUIESCE_TAGSET) { blk_mq_quiesce_tagset((struct blk_mq_tag_set *)NULL); }	/* 6.2 */
+PROBE(MQ_FREEZE_MEMFLAGS) {	/* 6.14 */
+	unsigned int f = blk_mq_freeze_queue((struct request_queue *)NULL); (void)f;
+}
+PROBE(RQ_MAP_SG_2ARG) { int n = blk_rq_map_sg((struct request *)NULL, (struct scatterlist *)NULL); (void)n; }	/* 6.16 */
+PROBE(RQ_MAP_SG_3ARG) { int n = blk_rq_map_sg((struct request_queue *)NULL, (struct request *)NULL, (struct scatterlist *)NULL); (void)n; }
+PROBE(MQ_F_SHOULD_MERGE) { int x = BLK_MQ_F_SHOULD_MERGE; (void)x; }	/* until 6.13 */
+PROBE(SET_CAPACITY_NOTIFY) { set_capacity_and_notify((struct gendisk *)NULL, (sector_t)0); }	/* 5.11, 5.10.y */
+PROBE(SET_CAPACITY_REVALIDATE) { set_capacity_revalidate_and_notify((struct gendisk *)NULL, (sector_t)0, true); }	/* 5.7 .. 5.10; EL8 */
+PROBE(QUEUE_DISK) { struct gendisk *d = ((struct request_queue *)NULL)->disk; (void)d; }	/* 5.15 */
+PROBE(MARK_DISK_DEAD) { blk_mark_disk_dead((struct gendisk *)NULL); }	/* 5.16 */
+PROBE(GENHD_FL_NO_PART) { int x = GENHD_FL_NO_PART; (void)x; }	/* 5.17 */
+PROBE(MQ_ALLOC_QUEUE) {		/* 6.9 */
+	struct request_queue *q = blk_mq_alloc_queue((struct blk_mq_tag_set *)NULL, NULL, NULL); (void)q;
+}
+PROBE(MQ_DESTROY_QUEUE) { blk_mq_destroy_queue((struct request_queue *)NULL); }	/* 6.0 */
+PROBE(MQ_WAIT_QUIESCE_SET) { blk_mq_wait_quiesce_done((struct blk_mq_tag_set *)NULL); }	/* 6.2 */
+PROBE(MQ_WAIT_QUIESCE_Q) { blk_mq_wait_quiesce_done((struct request_queue *)NULL); }	/* 5.16, 6.1 */
+PROBE(QUEUE_FLAG_SKIP_QUIESCE) { int x = QUEUE_FLAG_SKIP_TAGSET_QUIESCE; (void)x; }	/* 6.2 */
+PROBE(MQ_F_NO_SCHED_BY_DEFAULT) { int x = BLK_MQ_F_NO_SCHED_BY_DEFAULT; (void)x; }	/* 5.14 */
+PROBE(MQ_F_TAG_HCTX_SHARED) { int x = BLK_MQ_F_TAG_HCTX_SHARED; (void)x; }	/* 5.10: all targets */
+PROBE(MQ_F_STACKING) { int x = BLK_MQ_F_STACKING; (void)x; }	/* 5.8: all targets */
+PROBE(MQ_QUEUE_RQS) { struct blk_mq_ops o; void *p = o.queue_rqs; (void)p; }	/* 5.16 */
+PROBE(MQ_QUEUE_RQS_LIST) {	/* 6.13: struct rq_list with a tail */
+	struct blk_mq_ops o;
+	void (*f)(struct rq_list *) = o.queue_rqs; (void)f;
+}
+
+/* ---- block server ------------------------------------------------------- */
+PROBE(BDEV_FILE_OPEN) { struct file *f = bdev_file_open_by_path("", BLK_OPEN_READ, NULL, NULL); (void)file_bdev(f); }	/* 6.9 */
+PROBE(BDEV_HANDLE) { struct bdev_handle *h = bdev_open_by_path("", BLK_OPEN_READ, NULL, NULL); (void)h; }	/* 6.7, 6.8 */
+PROBE(BLKDEV_GET_HOPS) { struct block_device *b = blkdev_get_by_path("", BLK_OPEN_READ, NULL, NULL); (void)b; }	/* 6.5, 6.6 */
+PROBE(BLKDEV_GET) { struct block_device *b = blkdev_get_by_path("", FMODE_READ, NULL); (void)b; }	/* until 6.4 */
+PROBE(BDEV_FPUT) { bdev_fput((struct file *)NULL); }	/* 6.9 */
+PROBE(BLK_MODE_T) { blk_mode_t m = BLK_OPEN_READ | BLK_OPEN_WRITE; (void)m; }	/* 6.5 */
+PROBE(VFS_PATH_LOOKUP) {	/* declared in a public header since 5.16?, exported by all */
+	int r = vfs_path_lookup(NULL, NULL, "", 0, (struct path *)NULL); (void)r;
+}
+PROBE(KIOCB_START_WRITE) { kiocb_start_write(NULL); kiocb_end_write(NULL); }	/* 6.5, stable */
+PROBE(STATX_DIOALIGN) { struct kstat s; u32 x = s.dio_offset_align | s.dio_mem_align | STATX_DIOALIGN; (void)x; }	/* 6.1 */
+PROBE(FMODE_CAN_ODIRECT) { fmode_t m = FMODE_CAN_ODIRECT; (void)m; }	/* 6.0 */
+PROBE(BIO_ALLOC_BDEV) { struct bio *b = bio_alloc((struct block_device *)NULL, 1, REQ_OP_READ, GFP_KERNEL); (void)b; }	/* 5.18 */
+PROBE(BIO_INIT_BDEV) { struct bio b; bio_init(&b, NULL, NULL, 0, REQ_OP_READ); }	/* 5.18 */
+PROBE(BLK_OPF_T) { blk_opf_t x = 0; (void)x; }	/* 6.0 */
+PROBE(BIO_ADD_VIRT_NOFAIL) { bio_add_virt_nofail(NULL, NULL, 0); }	/* 6.16, 6.12.y */
+PROBE(BIO_MAX_SEGS) { unsigned short n = bio_max_segs(1); (void)n; }	/* 5.12 */
+PROBE(BDEV_NR_SECTORS) { sector_t s = bdev_nr_sectors((struct block_device *)NULL); (void)s; }	/* 5.16 */
+PROBE(BDEV_NR_BYTES) { loff_t s = bdev_nr_bytes((struct block_device *)NULL); (void)s; }	/* 5.16 */
+PROBE(BDEV_MAX_DISCARD) { unsigned int s = bdev_max_discard_sectors((struct block_device *)NULL); (void)s; }	/* 5.19 */
+PROBE(BDEV_MAX_SECURE_ERASE) { unsigned int s = bdev_max_secure_erase_sectors((struct block_device *)NULL); (void)s; }	/* 5.19 */
+PROBE(BDEV_DISCARD_GRANULARITY) { unsigned int s = bdev_discard_granularity((struct block_device *)NULL); (void)s; }	/* 5.19 */
+PROBE(BDEV_WRITE_CACHE) { bool b = bdev_write_cache((struct block_device *)NULL); (void)b; }	/* 5.19 */
+PROBE(BDEV_FUA) { bool b = bdev_fua((struct block_device *)NULL); (void)b; }	/* 5.19 */
+PROBE(BDEV_ROT) { bool b = bdev_rot((struct block_device *)NULL); (void)b; }	/* 7.x */
+PROBE(BDEV_NONROT) { bool b = bdev_nonrot((struct block_device *)NULL); (void)b; }	/* 5.19 .. */
+PROBE(BDEV_STABLE_WRITES) { bool b = bdev_stable_writes((struct block_device *)NULL); (void)b; }	/* 5.19 */
+PROBE(BDEV_WZEROES_UNMAP) { unsigned int s = bdev_write_zeroes_unmap_sectors((struct block_device *)NULL); (void)s; }	/* 6.17 */
+PROBE(ISSUE_FLUSH_1ARG) { int r = blkdev_issue_flush((struct block_device *)NULL); (void)r; }	/* 5.12 */
+PROBE(ISSUE_FLUSH_3ARG) { int r = blkdev_issue_flush((struct block_device *)NULL, GFP_KERNEL, NULL); (void)r; }	/* until 5.7; EL8 */
+PROBE(KI_COMPLETE_2ARG) { struct kiocb k; void (*f)(struct kiocb *, long) = k.ki_complete; (void)f; }	/* 5.16 */
+PROBE(SUBMIT_BIO_VOID) IS_FN(submit_bio, void, struct bio *)	/* 5.16 */
+
+/* ---- driver model ------------------------------------------------------- */
+PROBE(CLASS_CREATE_1ARG) { struct class *c = class_create("x"); (void)c; }	/* 6.4 */
+PROBE(CONST_CLASS) { const struct class *c = NULL; int r = class_register(c); (void)r; }	/* 6.4 */
+PROBE(CONST_KTYPE) { const struct kobj_type *t = NULL; kobject_init(NULL, t); }	/* 5.18? 6.x */
+PROBE(DEFAULT_GROUPS) { struct kobj_type t = { .default_groups = NULL }; (void)t; }	/* 5.2 */
+PROBE(SYSFS_EMIT) { int n = sysfs_emit(NULL, "x"); (void)n; }	/* 5.10 */
+PROBE(CONST_BIN_ATTR) {		/* 6.16 */
+	struct bin_attribute a;
+	ssize_t (*f)(struct file *, struct kobject *, const struct bin_attribute *, char *, loff_t, size_t) = a.read; (void)f;
+}
+
+/* ---- RDMA --------------------------------------------------------------- */
+PROBE(IB_CLIENT_ADD_INT) { struct ib_client c; int (*f)(struct ib_device *) = c.add; (void)f; }	/* 5.8 */
+PROBE(RDMA_REJECT_REASON) { int r = rdma_reject(NULL, NULL, 0, 0); (void)r; }	/* 5.8 */
+PROBE(RDMA_CONNECT_LOCKED) { int r = rdma_connect_locked(NULL, NULL); (void)r; }	/* 5.10 */
+PROBE(RDMA_LOCK_HANDLER) { rdma_lock_handler(NULL); }	/* 5.10 */
+PROBE(RDMA_MIN_RNR) { int r = rdma_set_min_rnr_timer(NULL, 0); (void)r; }	/* 5.15 */
+PROBE(RDMA_ACK_TIMEOUT) { int r = rdma_set_ack_timeout(NULL, 0); (void)r; }	/* 5.2 */
+PROBE(IB_CQ_POOL) { struct ib_cq *c = ib_cq_pool_get(NULL, 0, 0, IB_POLL_SOFTIRQ); (void)c; }	/* 5.9 */
+PROBE(IB_UNBOUND_WQ) { int x = IB_POLL_UNBOUND_WORKQUEUE; (void)x; }	/* 5.2 */
+PROBE(IB_KERNEL_CAP) { int x = ((struct ib_device *)NULL)->attrs.kernel_cap_flags & IBK_SG_GAPS_REG; (void)x; }	/* 6.0 */
+PROBE(IB_DMA_MAP_SGTABLE) { int r = ib_dma_map_sgtable_attrs(NULL, NULL, DMA_TO_DEVICE, 0); (void)r; }	/* 5.18 */
+PROBE(IB_PORT_U32) { struct ib_qp_init_attr a; u32 *p = &a.port_num; (void)p; }	/* 5.13 */
+PROBE(IB_ATTR_U32) { struct ib_device_attr a; static_assert(__same_type(a.max_send_sge, u32), ""); (void)a; }	/* 7.3 */
+PROBE(IB_VIRT_DMA) { bool b = ib_uses_virt_dma(NULL); (void)b; }	/* 5.11 (5.10.y) */
+PROBE(POST_SEND_CONST) { const struct ib_send_wr **bad; int r = ib_post_send(NULL, (const struct ib_send_wr *)NULL, bad); (void)r; }	/* 4.19 */
+PROBE(ADDR_IS_ANY_SS) { bool b = inet_addr_is_any((struct sockaddr_storage *)NULL); (void)b; }	/* 6.19 */
+
+/* ---- misc --------------------------------------------------------------- */
+PROBE(TIMER_DELETE_SYNC) { int r = timer_delete_sync((struct timer_list *)NULL); (void)r; }	/* 6.2 */
+PROBE(TIMER_DELETE) { int r = timer_delete((struct timer_list *)NULL); (void)r; }	/* 6.2 */
+PROBE(TIMER_SHUTDOWN_SYNC) { int r = timer_shutdown_sync((struct timer_list *)NULL); (void)r; }	/* 6.2 */
+PROBE(HRTIMER_SETUP) { hrtimer_setup(NULL, NULL, 0, 0); }	/* 6.13 */
+PROBE(WQ_PERCPU) { int x = WQ_PERCPU; (void)x; }	/* 6.17 */
+PROBE(SYSTEM_PERCPU_WQ) { struct workqueue_struct *w = system_percpu_wq; (void)w; }	/* 6.17 */
+PROBE(SYSTEM_DFL_WQ) { struct workqueue_struct *w = system_dfl_wq; (void)w; }	/* 6.17 */
+PROBE(RANDOM_BELOW) { u32 x = get_random_u32_below(3); (void)x; }	/* 6.2, 6.1.y */
+PROBE(RANDOM_INCLUSIVE) { u32 x = get_random_u32_inclusive(1, 3); (void)x; }	/* 6.2 */
+PROBE(STRSCPY_2ARG) { char b[4]; strscpy(b, ""); }	/* 6.8 */
+PROBE(STRLCPY) { char b[4]; strlcpy(b, "", sizeof(b)); }	/* until 6.7 */
+PROBE(STR_YES_NO) { const char *s = str_yes_no(true); (void)s; }	/* 5.18? */
+PROBE(STR_ENABLED_DISABLED) { const char *s = str_enabled_disabled(true); (void)s; }	/* 5.18? */
+PROBE(GUARD_MUTEX) { guard(mutex)((struct mutex *)NULL); }	/* 6.5, 5.10.y */
+PROBE(GUARD_SPINLOCK) { guard(spinlock_irqsave)((spinlock_t *)NULL); }
+PROBE(GUARD_RCU) { guard(rcu)(); }
+PROBE(FREE_KFREE) { void *p __free(kfree) = NULL; (void)p; }
+PROBE(KZALLOC_OBJ_GFP) { int *p = kzalloc_obj(*p, GFP_KERNEL); (void)p; }	/* 7.0, 6.12.y */
+PROBE(KZALLOC_OBJ_1ARG) { int *p = kzalloc_obj(*p); (void)p; }	/* 7.0 */
+PROBE(CPUMASK_WRAP_2ARG) { int c = cpumask_next_wrap(0, (const struct cpumask *)NULL); (void)c; }	/* 6.15 */
+PROBE(PROC_OPS) { struct proc_ops o; (void)o; }	/* 5.6 */
+PROBE(KVMALLOC) { void *p = kvcalloc(1, 1, GFP_KERNEL); kvfree(p); }
+PROBE(ASSIGN_STR_1ARG) {	/* 6.10 */
+#ifndef __assign_str
+#error "before 5.18 it is defined by define_trace.h alone"
+#endif
+	const char *s = STR(__assign_str(x)); (void)s;
+}
+PROBE(SCOPED_WITH_INIT_FS) { scoped_with_init_fs() ; }	/* 7.3 */
+
+PROBE(SANE_END) { no_such_symbol_at_end(); }		/* must be 0: the compiler reached the end */
