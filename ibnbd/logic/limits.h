@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * From the server's OPEN_RSP to the limits of the client's queue (spec B.5, hazards M9 and M10), and the question asked at every re-OPEN:
+ * is this still the same disk (architecture.md decision 12, spec F.4)? Pure: it neither knows struct queue_limits nor request_queue.
+ */
+#ifndef IBNBD_LOGIC_LIMITS_H
+#define IBNBD_LOGIC_LIMITS_H
+
+#include "ibnbd/proto/msg.h"
+#include "ibnbd/logic/mapopt.h"
+
+/* What the session and the map options contribute. */
+struct ibnbd_limits_in {
+	u32 max_io_bytes;		/* min(session max_io_size, transport segments * 4096) */
+	u16 max_segments;		/* of the transport */
+	u64 features;			/* IBNBD_FEAT_* accepted by the server */
+	enum ibnbd_write_zeroes write_zeroes;
+	enum ibnbd_write_cache write_cache;
+};
+
+/* Names follow struct queue_limits; sectors are of 512 bytes, everything else is bytes. 0 = not supported, not known. */
+struct ibnbd_limits {
+	u64 nsectors;			/* capacity, whole logical blocks */
+	u32 logical_block_size;
+	u32 physical_block_size;
+	u32 io_min;
+	u32 io_opt;
+	u32 max_hw_sectors;
+	u16 max_segments;
+	u32 max_discard_sectors;
+	u32 discard_granularity;
+	u32 discard_alignment;
+	u32 max_secure_erase_sectors;
+	u32 max_write_zeroes_sectors;
+	bool write_cache;		/* send flushes */
+	bool fua;
+	bool rotational;
+	bool stable_pages;
+};
+
+/**
+ * ibnbd_limits_build() - limits of the queue
+ * @rsp: decoded by ibnbd_msg_open_rsp_decode()
+ *
+ * Return: 0, or -EPROTO with a reason when nothing sensible comes out (the session's I/O size is below one logical block, the capacity
+ * below one).
+ */
+int ibnbd_limits_build(const struct ibnbd_open_rsp *rsp, const struct ibnbd_limits_in *in, struct ibnbd_limits *out,
+		       const char **why);
+
+enum ibnbd_remap {
+	IBNBD_REMAP_OK,		/* the same disk, the same size */
+	IBNBD_REMAP_GREW,	/* the same disk, larger */
+	IBNBD_REMAP_FENCE,	/* not to be trusted any more: the reason says why */
+	IBNBD_REMAP_RETRY,	/* no verdict: ask again later */
+};
+
+/**
+ * ibnbd_remap_compare() - does the server's new answer still describe the disk that is mapped?
+ * @old: the answer the device lives by now
+ * @new: the answer to the re-OPEN
+ * @access: mode of the mapping
+ * @held_writes: the device holds writes that were not answered
+ * @why: a reason for FENCE
+ *
+ * Fences: identity vanished or is another one; smaller; other logical block size; mapped writable and the backing device became
+ * read-only; another writer generation while writes are held. An identity that appears where there was none is no evidence and passes.
+ */
+enum ibnbd_remap ibnbd_remap_compare(const struct ibnbd_open_rsp *old, const struct ibnbd_open_rsp *new, enum ibnbd_access access,
+				     bool held_writes, const char **why);
+/*
+ * The server refused the re-OPEN with @err: FENCE for what waiting cannot mend (-EPERM, -EACCES, -EROFS: write permission lost),
+ * RETRY for the rest (-ENOENT right after the server booted ...).
+ */
+enum ibnbd_remap ibnbd_remap_refused(int err, const char **why);
+
+#endif

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * THE grammar of a mapping (architecture.md section 5, spec C.2). One table, IBNBD_MAPOPTS below, says key, kind, range, default and help;
+ * from it come the parser of `map_device` and of maps.conf lines, `ibnbd map --key value`, the canonical line, `ibnbd help map`, the shell
+ * completion and the option section of the manuals.
+ *
+ * A line is blank-separated words `key=value` in any order; '-' and '_' are the same in a key; a bare `ro`, `rw` or `migration` means
+ * access_mode. Empty words and trailing newlines are skipped. Values hold no blanks and no control characters. Only `path` may be repeated.
+ *
+ * Laws (kept by the fuzzer): parse(format(x)) == x; an accepted line formats to an accepted line; a refusal names position and reason.
+ *
+ * struct ibnbd_map is about 1.2 KB: in the kernel, allocate it.
+ */
+#ifndef IBNBD_LOGIC_MAPOPT_H
+#define IBNBD_LOGIC_MAPOPT_H
+
+#include <ibtrs/addr.h>
+#include "ibnbd/proto/wire.h"
+
+#define IBNBD_MAP_PATHS		6	/* at map time; add_path takes more */
+#define IBNBD_MAP_NAME_LEN	65	/* name=, with NUL */
+#define IBNBD_MAP_LINE_MAX	4096	/* longest line accepted; format() never needs more */
+#define IBNBD_MAP_FOREVER	(-1)	/* hold=, max_reconnect_attempts= */
+
+enum ibnbd_policy {		/* the numbers of mpath_policy, spec A.21 */
+	IBNBD_POLICY_ROUND_ROBIN	= 0,
+	IBNBD_POLICY_MIN_INFLIGHT	= 1,
+	IBNBD_POLICY_MIN_LATENCY	= 2,
+};
+
+enum ibnbd_write_zeroes {	/* hazard M10 */
+	IBNBD_ZEROES_AUTO	= 0,	/* only towards servers that negotiated ZEROES */
+	IBNBD_ZEROES_ON		= 1,	/* the administrator knows the server: offset 20 means write-zeroes */
+	IBNBD_ZEROES_OFF	= 2,
+};
+
+enum ibnbd_write_cache {	/* hazard M9 */
+	IBNBD_CACHE_AUTO	= 0,	/* flush unless a server of ours says there is nothing to flush */
+	IBNBD_CACHE_ON		= 1,	/* always flush */
+	IBNBD_CACHE_OFF		= 2,	/* believe the server whatever it is: flush only if it says WRITEBACK */
+};
+
+enum ibnbd_mapopt_kind {
+	IBNBD_KIND_SESSION,	/* 1..254 bytes, no '/', no '.' */
+	IBNBD_KIND_DEVICE,	/* 1..254 bytes */
+	IBNBD_KIND_NAME,	/* 1..64 of A-Z a-z 0-9 . _ - */
+	IBNBD_KIND_PATH,	/* [src(@ or ,)]dst */
+	IBNBD_KIND_INT,		/* decimal or 0x.., min..max */
+	IBNBD_KIND_WORD,	/* one of @words, stored as its index */
+};
+
+/*
+ * X(field, key, alias, kind, min, max, default, flags, words, value, help)
+ * field: member of struct ibnbd_map. words: for WORD, names separated by '|'; a synonym follows its name after ':'. value: how help
+ * prints the value. Order here = order of the canonical line. Ranges are for INT.
+ */
+#define IBNBD_MAPOPTS(X) \
+X(sessname, "sessname", "session", SESSION, 0, 0, 0, IBNBD_OPT_REQUIRED, NULL, "NAME", \
+	"session to use; opened when it does not exist yet") \
+X(path, "path", "server", PATH, 0, 0, 0, IBNBD_OPT_REPEAT, NULL, "[SRC,]DST", \
+	"a path to the server, ip:ADDR or gid:GID, up to 6 times; needed for the first mapping of a session") \
+X(device_path, "device_path", "device", DEVICE, 0, 0, 0, IBNBD_OPT_REQUIRED, NULL, "PATH", \
+	"export on the server, below its search path") \
+X(dest_port, "dest_port", "port", INT, 0, 65535, IBTRS_DEFAULT_PORT, 0, NULL, "PORT", \
+	"the server's port") \
+X(access_mode, "access_mode", "access", WORD, 0, 0, IBNBD_ACCESS_RW, 0, "ro|rw|migration", "MODE", \
+	"ro, rw (one writer), or migration (two writers while a machine moves)") \
+X(nr_poll_queues, "nr_poll_queues", "poll_queues", INT, -1, 4094, 0, 0, NULL, "N", \
+	"queues that poll; -1 = one per CPU; needs a session of its own") \
+X(hold, "hold", "hold_seconds", INT, -1, 2147483, 100, 0, NULL, "SECONDS", \
+	"hold I/O so long while no path is up, then fail it; 0 = fail at once, -1 = hold for ever") \
+X(io_timeout, "io_timeout", "timeout", INT, 0, 2147483, 0, 0, NULL, "SECONDS", \
+	"break the path under a request that is not answered for so long; 0 = never") \
+X(hb_interval_ms, "hb_interval_ms", "hb_interval", INT, 100, 60000, 1000, 0, NULL, "MS", \
+	"heartbeat interval of the session's paths") \
+X(hb_misses, "hb_misses", NULL, INT, 1, 100, 3, 0, NULL, "N", \
+	"heartbeats in a row that may stay unanswered") \
+X(reconnect_delay_ms, "reconnect_delay_ms", "reconnect_delay", INT, 10, 60000, 100, 0, NULL, "MS", \
+	"delay before the first reconnect attempt; doubles with each failure") \
+X(reconnect_max_ms, "reconnect_max_ms", "reconnect_max", INT, 10, 600000, 1000, 0, NULL, "MS", \
+	"longest delay between attempts while I/O is held") \
+X(max_reconnect_attempts, "max_reconnect_attempts", "max_reconnect", INT, -1, 9999, -1, 0, NULL, "N", \
+	"give a path up after so many attempts; -1 = never, 0 = do not reconnect") \
+X(policy, "policy", "mpath_policy", WORD, 0, 0, IBNBD_POLICY_MIN_INFLIGHT, 0, \
+	"round-robin:rr|min-inflight:mi|min-latency:ml", "POLICY", \
+	"which path takes a request: round-robin, min-inflight or min-latency") \
+X(write_zeroes, "write_zeroes", NULL, WORD, 0, 0, IBNBD_ZEROES_AUTO, 0, "auto|on|off", "WHEN", \
+	"send WRITE_ZEROES: auto = to servers that negotiated it; on only for peers known to mean it") \
+X(write_cache, "write_cache", NULL, WORD, 0, 0, IBNBD_CACHE_AUTO, 0, "auto|on|off", "WHEN", \
+	"send flushes: auto = unless the server is known to need none; off = only if it announces a write cache") \
+X(name, "name", NULL, NAME, 0, 0, 0, 0, NULL, "NAME", \
+	"a name of your own; becomes /dev/ibnbd/by-name/NAME") \
+X(io_mode, "io_mode", NULL, WORD, 0, 0, 0, 0, "blockio|fileio", "MODE", \
+	"accepted for old scripts; the server decides") \
+X(input_mode, "input_mode", NULL, WORD, 0, 0, 0, 0, "mq|rq", "MODE", \
+	"accepted for old scripts; always mq")
+
+enum ibnbd_mapopt_id {
+#define IBNBD_MAPOPT_ENUM(field, ...) IBNBD_OPT_##field,
+	IBNBD_MAPOPTS(IBNBD_MAPOPT_ENUM)
+#undef IBNBD_MAPOPT_ENUM
+	IBNBD_MAPOPT_COUNT
+};
+
+enum {				/* flags of an option */
+	IBNBD_OPT_REQUIRED	= 0x1,
+	IBNBD_OPT_REPEAT	= 0x2,
+};
+
+/**
+ * struct ibnbd_map - a mapping as asked for
+ * @given: bit 1 << IBNBD_OPT_x for each key that was set; all others hold their default
+ *
+ * The rest are the keys of the table. WORD keys hold the enum of the same name. max_reconnect_attempts, hb_*, reconnect_*, policy,
+ * dest_port and nr_poll_queues are the session's, the others the device's.
+ */
+struct ibnbd_map {
+	u32 given;
+	unsigned int nr_paths;
+	struct ibtrs_addr_pair path[IBNBD_MAP_PATHS];
+	char sessname[IBNBD_NAME_LEN];
+	char device_path[IBNBD_NAME_LEN];
+	char name[IBNBD_MAP_NAME_LEN];
+	int dest_port;
+	int access_mode;		/* enum ibnbd_access */
+	int nr_poll_queues;
+	int hold;			/* seconds */
+	int io_timeout;			/* seconds */
+	int hb_interval_ms;
+	int hb_misses;
+	int reconnect_delay_ms;
+	int reconnect_max_ms;
+	int max_reconnect_attempts;
+	int policy;			/* enum ibnbd_policy */
+	int write_zeroes;		/* enum ibnbd_write_zeroes */
+	int write_cache;		/* enum ibnbd_write_cache */
+	int io_mode;
+	int input_mode;
+};
+
+static inline bool ibnbd_map_given(const struct ibnbd_map *m, enum ibnbd_mapopt_id id)
+{
+	return m->given & 1u << id;
+}
+
+/**
+ * struct ibnbd_mapopt_err - why a line was refused
+ * @pos: byte offset in the line (in the value for ibnbd_mapopt_set()) of what is wrong
+ * @len: how many bytes are; 0 = something is missing there
+ * @msg: the reason in words, always NUL-terminated, free of control characters
+ */
+struct ibnbd_mapopt_err {
+	size_t pos;
+	size_t len;
+	char msg[160];
+};
+
+/* A row of the table, for help, completion and the manuals. */
+struct ibnbd_mapopt {
+	const char *key;
+	const char *alias;	/* NULL = none */
+	enum ibnbd_mapopt_kind kind;
+	int min, max, def;
+	unsigned int flags;
+	const char *words;	/* "a|b:synonym|c" */
+	const char *value;	/* placeholder in help */
+	const char *help;
+	u16 offset;		/* of the field in struct ibnbd_map */
+};
+
+const struct ibnbd_mapopt *ibnbd_mapopt_table(size_t *count);
+
+/* All defaults, nothing given. */
+void ibnbd_mapopt_init(struct ibnbd_map *m);
+
+/**
+ * ibnbd_mapopt_parse() - a whole line
+ * @line: need not be NUL-terminated
+ * @m: the result; undefined on refusal
+ * @err: position and reason of a refusal
+ *
+ * Return: 0; -EINVAL: syntax, unknown or repeated key, bad value, missing sessname or device_path; -ENOMEM: more than six paths;
+ * -EPROTONOSUPPORT: destination address with an unknown prefix (all as spec C.2). A missing path= is not an error here: the caller
+ * knows whether the session exists (-ENXIO if not).
+ */
+int ibnbd_mapopt_parse(const char *line, size_t len, struct ibnbd_map *m, struct ibnbd_mapopt_err *err);
+
+/* One key, for `--key value`: the same rules and errors; @err->pos counts from the start of @value (for an unknown key: of @key). */
+int ibnbd_mapopt_set(struct ibnbd_map *m, const char *key, const char *value, struct ibnbd_mapopt_err *err);
+
+/* What can only be said when all keys are in: the required ones are there, the delays fit each other. parse() ends with it. */
+int ibnbd_mapopt_finish(const struct ibnbd_map *m, struct ibnbd_mapopt_err *err);
+
+/* The canonical line of the given keys, without newline. Return its length, or -EMSGSIZE when @size is too small. */
+int ibnbd_mapopt_format(const struct ibnbd_map *m, char *buf, size_t size);
+
+/* The word of a WORD option for a value ("rw", "min-latency"), "?" when out of range. Return the length written. */
+int ibnbd_mapopt_word(enum ibnbd_mapopt_id id, int value, char *buf, size_t size);
+
+#endif

@@ -1,0 +1,445 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Codec of the block messages: bytes <-> host structs, with every check of spec section E that needs nothing but the bytes, the transport
+ * direction and the size of the data area. Used by both modules, the tests and the tools; header-only, so that none of them
+ * links the other's code.
+ *
+ * Server side decoders take the user header in private, 8-byte aligned memory (@usr, @len), the transport direction (@read) and D (@data_len). They refuse
+ * with -EINVAL or -EOPNOTSUPP and a reason; the caller replies with that error. Client side decoders take the reply and its length and
+ * refuse with -EPROTO. Nothing is read past the length; whatever a peer sends, only error codes come of it. Encoders write every byte of
+ * the message: what is not a field is zero (E-47).
+ */
+#ifndef IBNBD_PROTO_MSG_H
+#define IBNBD_PROTO_MSG_H
+
+#include "ibnbd/proto/wire.h"
+
+/* SESS_INFO and its reply. */
+struct ibnbd_sess_info {
+	u8 version;			/* major; decoded: min(ours, peer's), at least 1 */
+	u64 features;			/* IBNBD_FEAT_*; decoded: known bits only, 0 without ext_magic */
+};
+
+struct ibnbd_open {
+	enum ibnbd_access access;
+	const char *name;		/* NUL-terminated; decoded: points into the message */
+	u32 reply_len;			/* decoded: 56, or 96 when IDENTITY was accepted and D has room */
+};
+
+struct ibnbd_identity {
+	u8 id[IBNBD_ID_LEN];
+	u8 kind;			/* enum ibnbd_id_kind */
+	u8 flags;			/* IBNBD_ID_F_* */
+	u32 io_min;
+	u32 io_opt;
+	u64 writer_gen;
+};
+
+struct ibnbd_open_rsp {
+	u32 device_id;
+	u64 nsectors;
+	u32 max_hw_sectors;
+	u32 max_write_zeroes_sectors;
+	u32 max_discard_sectors;
+	u32 discard_granularity;
+	u32 discard_alignment;
+	u32 physical_block_size;	/* encoded: clamped to 32768 (B.6) */
+	u32 logical_block_size;
+	u16 max_segments;
+	u16 secure_discard;
+	bool fua;
+	bool writeback;
+	bool has_identity;		/* encoded: the 96-byte form */
+	struct ibnbd_identity identity;	/* zero without */
+};
+
+struct ibnbd_io {
+	u32 device_id;
+	u64 sector;
+	enum ibnbd_op op;
+	u32 flags;			/* IBNBD_F_* */
+	u32 bytes;
+	u16 prio;			/* decoded: never above best-effort (E-28) */
+};
+
+static inline u64 ibnbd_msg_get64(const __le32 w[2])
+{
+	return (u64)le32_to_cpu(w[1]) << 32 | le32_to_cpu(w[0]);
+}
+
+static inline void ibnbd_msg_put64(__le32 w[2], u64 v)
+{
+	w[0] = cpu_to_le32((u32)v);
+	w[1] = cpu_to_le32((u32)(v >> 32));
+}
+
+static inline int ibnbd_msg_refuse(int err, const char **why, const char *reason)
+{
+	*why = reason;
+	return err;
+}
+
+/**
+ * ibnbd_msg_type() - which message is this user header?
+ *
+ * Return: enum ibnbd_msg_type of a request, or -EINVAL (too short, a reply type, unknown).
+ */
+static inline int ibnbd_msg_type(const void *usr, size_t len, const char **why)
+{
+	const struct ibnbd_wire_hdr *w = usr;
+	u16 type;
+
+	if (len < sizeof(*w))
+		return ibnbd_msg_refuse(-EINVAL, why, "message shorter than its header");
+	type = le16_to_cpu(w->type);
+	switch (type) {
+	case IBNBD_MSG_SESS_INFO:
+	case IBNBD_MSG_OPEN:
+	case IBNBD_MSG_IO:
+	case IBNBD_MSG_CLOSE:
+		return type;
+	default:
+		return ibnbd_msg_refuse(-EINVAL, why, "unknown message type");
+	}
+}
+
+/* ---- SESS_INFO: the same 36 bytes both ways ---- */
+
+/* @type: SESS_INFO or SESS_INFO_RSP. ext_magic is only sent along with features: offering none, we look like any peer. */
+static inline void ibnbd_msg_sess_info_encode(struct ibnbd_wire_sess_info *w, enum ibnbd_msg_type type,
+					      const struct ibnbd_sess_info *m)
+{
+	memset(w, 0, sizeof(*w));
+	w->hdr.type = cpu_to_le16((u16)type);
+	w->version = m->version;
+	if (m->features & IBNBD_FEAT_KNOWN) {
+		memcpy(w->ext_magic, "IBNX", sizeof(w->ext_magic));
+		ibnbd_msg_put64(w->features, m->features & IBNBD_FEAT_KNOWN);
+	}
+}
+
+static inline void ibnbd_msg_sess_info_fields(const void *buf, size_t len, struct ibnbd_sess_info *m)
+{
+	const struct ibnbd_wire_sess_info *w = buf;
+
+	m->version = w->version < IBNBD_PROTO_MAJOR ? w->version : IBNBD_PROTO_MAJOR;
+	m->features = 0;
+	if (len >= sizeof(*w) && !memcmp(w->ext_magic, "IBNX", sizeof(w->ext_magic)))
+		m->features = ibnbd_msg_get64(w->features) & IBNBD_FEAT_KNOWN;
+}
+
+/*
+ * Server: E-20 (5 bytes are enough for a version), E-21, version >= 1. Features come only with the full 36 bytes. The type was looked at
+ * by ibnbd_msg_type().
+ */
+static inline int ibnbd_msg_sess_info_decode(const void *usr, size_t len, bool read, u32 data_len, struct ibnbd_sess_info *m,
+					     const char **why)
+{
+	if (len < offsetof(struct ibnbd_wire_sess_info, reserved0))
+		return ibnbd_msg_refuse(-EINVAL, why, "SESS_INFO too short");
+	if (!read || data_len < sizeof(struct ibnbd_wire_sess_info))
+		return ibnbd_msg_refuse(-EINVAL, why, "SESS_INFO leaves no room for the reply");
+	ibnbd_msg_sess_info_fields(usr, len, m);
+	if (!m->version)
+		return ibnbd_msg_refuse(-EINVAL, why, "SESS_INFO of protocol version 0");
+	return 0;
+}
+
+/* Client, E-43. @offered: what SESS_INFO carried; the server can accept nothing else. */
+static inline int ibnbd_msg_sess_info_rsp_decode(const void *buf, size_t len, u64 offered, struct ibnbd_sess_info *m,
+						 const char **why)
+{
+	const struct ibnbd_wire_sess_info *w = buf;
+
+	if (len < sizeof(*w))
+		return ibnbd_msg_refuse(-EPROTO, why, "SESS_INFO reply too short");
+	if (le16_to_cpu(w->hdr.type) != IBNBD_MSG_SESS_INFO_RSP)
+		return ibnbd_msg_refuse(-EPROTO, why, "reply to SESS_INFO has another type");
+	ibnbd_msg_sess_info_fields(buf, len, m);
+	m->features &= offered;
+	if (!m->version)
+		return ibnbd_msg_refuse(-EPROTO, why, "server speaks protocol version 0");
+	return 0;
+}
+
+/* ---- OPEN ---- */
+
+/* The caller has checked the name's length; a longer one is an error, never cut. */
+static inline int ibnbd_msg_open_encode(struct ibnbd_wire_open *w, const struct ibnbd_open *m)
+{
+	size_t n = strlen(m->name);
+
+	memset(w, 0, sizeof(*w));
+	if (!n || n >= sizeof(w->name))
+		return -ENAMETOOLONG;
+	w->hdr.type = cpu_to_le16(IBNBD_MSG_OPEN);
+	w->access_mode = (u8)m->access;
+	w->io_mode = 1;
+	memcpy(w->name, m->name, n);
+	return 0;
+}
+
+/* D to reserve for the reply, by the features the server accepted. */
+static inline u32 ibnbd_msg_open_rsp_len(u64 features)
+{
+	return features & IBNBD_FEAT_IDENTITY ? sizeof(struct ibnbd_wire_open_rsp_id) : sizeof(struct ibnbd_wire_open_rsp);
+}
+
+/* Server: E-20, E-21, E-30's range, E-29's string part (terminated, not empty, no control characters). */
+static inline int ibnbd_msg_open_decode(const void *usr, size_t len, bool read, u32 data_len, u64 features, struct ibnbd_open *m,
+					const char **why)
+{
+	const struct ibnbd_wire_open *w = usr;
+	size_t i;
+
+	if (len < offsetof(struct ibnbd_wire_open, reserved))
+		return ibnbd_msg_refuse(-EINVAL, why, "OPEN too short");
+	if (!read || data_len < sizeof(struct ibnbd_wire_open_rsp))
+		return ibnbd_msg_refuse(-EINVAL, why, "OPEN leaves no room for the reply");
+	if (w->access_mode > IBNBD_ACCESS_MIGRATION)
+		return ibnbd_msg_refuse(-EINVAL, why, "OPEN with an unknown access mode");
+	for (i = 0; i < sizeof(w->name) && w->name[i]; i++)
+		if (w->name[i] < 0x20 || w->name[i] == 0x7f)
+			return ibnbd_msg_refuse(-EINVAL, why, "control character in the device name");
+	if (i == sizeof(w->name))
+		return ibnbd_msg_refuse(-EINVAL, why, "device name is not terminated");
+	if (!i)
+		return ibnbd_msg_refuse(-EINVAL, why, "device name is empty");
+	m->access = (enum ibnbd_access)w->access_mode;
+	m->name = (const char *)w->name;
+	m->reply_len = sizeof(struct ibnbd_wire_open_rsp);
+	if (ibnbd_msg_open_rsp_len(features) <= data_len)
+		m->reply_len = ibnbd_msg_open_rsp_len(features);
+	return 0;
+}
+
+/* @w has room for 96 bytes; 56 of them are the message unless @m->has_identity. Return the length. */
+static inline u32 ibnbd_msg_open_rsp_encode(struct ibnbd_wire_open_rsp_id *w, const struct ibnbd_open_rsp *m)
+{
+	u32 physical = m->physical_block_size < 32768 ? m->physical_block_size : 32768;
+
+	memset(w, 0, sizeof(*w));
+	w->rsp.hdr.type = cpu_to_le16(IBNBD_MSG_OPEN_RSP);
+	w->rsp.device_id = cpu_to_le32(m->device_id);
+	w->rsp.nsectors = cpu_to_le64(m->nsectors);
+	w->rsp.max_hw_sectors = cpu_to_le32(m->max_hw_sectors);
+	w->rsp.max_write_zeroes_sectors = cpu_to_le32(m->max_write_zeroes_sectors);
+	w->rsp.max_discard_sectors = cpu_to_le32(m->max_discard_sectors);
+	w->rsp.discard_granularity = cpu_to_le32(m->discard_granularity);
+	w->rsp.discard_alignment = cpu_to_le32(m->discard_alignment);
+	w->rsp.physical_block_size = cpu_to_le16((u16)physical);
+	w->rsp.logical_block_size = cpu_to_le16((u16)m->logical_block_size);
+	w->rsp.max_segments = cpu_to_le16(m->max_segments);
+	w->rsp.secure_discard = cpu_to_le16(m->secure_discard);
+	w->rsp.cache_policy = (m->fua ? IBNBD_CACHE_FUA : 0) | (m->writeback ? IBNBD_CACHE_WRITEBACK : 0);
+	if (!m->has_identity)
+		return sizeof(w->rsp);
+	memcpy(w->id.id, m->identity.id, sizeof(w->id.id));
+	w->id.kind = m->identity.kind;
+	w->id.flags = m->identity.flags & IBNBD_ID_F_KNOWN;
+	w->id.io_min = cpu_to_le32(m->identity.io_min);
+	w->id.io_opt = cpu_to_le32(m->identity.io_opt);
+	ibnbd_msg_put64(w->id.writer_gen, m->identity.writer_gen);
+	return sizeof(*w);
+}
+
+/* May a server export a device with that logical block size at all? It travels in 16 bits (B.6). */
+static inline bool ibnbd_msg_block_size_ok(u32 logical, u32 max)
+{
+	return logical >= IBNBD_SECTOR_SIZE && logical <= max && !(logical & (logical - 1));
+}
+
+static inline int ibnbd_msg_open_rsp_check(const struct ibnbd_open_rsp *m, u32 page_size, const char **why)
+{
+	if (!ibnbd_msg_block_size_ok(m->logical_block_size, page_size))
+		return ibnbd_msg_refuse(-EPROTO, why, "logical block size is not a power of two from 512 to the page size");
+	if (m->physical_block_size < m->logical_block_size || m->physical_block_size & (m->physical_block_size - 1))
+		return ibnbd_msg_refuse(-EPROTO, why, "physical block size is below the logical one or no power of two");
+	if (!m->nsectors || m->nsectors >= IBNBD_MAX_SECTORS)
+		return ibnbd_msg_refuse(-EPROTO, why, "capacity is zero or beyond 2^63 bytes");
+	if (m->max_discard_sectors && m->discard_granularity % m->logical_block_size)
+		return ibnbd_msg_refuse(-EPROTO, why, "discard granularity is not a multiple of the logical block size");
+	return 0;
+}
+
+/**
+ * ibnbd_msg_open_rsp_decode() - client, E-43
+ * @identity: IDENTITY was negotiated, so the reply has 96 bytes
+ * @page_size: the largest logical block this host can work with
+ *
+ * A physical block size of 0 is 65536 cut to 16 bits (B.6) and counts as the logical one. Fields that are informative, or that the
+ * features make meaningless, are left for logic/limits.
+ */
+static inline int ibnbd_msg_open_rsp_decode(const void *buf, size_t len, bool identity, u32 page_size, struct ibnbd_open_rsp *m,
+					    const char **why)
+{
+	const struct ibnbd_wire_open_rsp_id *w = buf;
+
+	memset(m, 0, sizeof(*m));
+	if (len < (identity ? sizeof(*w) : sizeof(w->rsp)))
+		return ibnbd_msg_refuse(-EPROTO, why, "OPEN reply too short");
+	if (le16_to_cpu(w->rsp.hdr.type) != IBNBD_MSG_OPEN_RSP)
+		return ibnbd_msg_refuse(-EPROTO, why, "reply to OPEN has another type");
+	m->device_id = le32_to_cpu(w->rsp.device_id);
+	m->nsectors = le64_to_cpu(w->rsp.nsectors);
+	m->max_hw_sectors = le32_to_cpu(w->rsp.max_hw_sectors);
+	m->max_write_zeroes_sectors = le32_to_cpu(w->rsp.max_write_zeroes_sectors);
+	m->max_discard_sectors = le32_to_cpu(w->rsp.max_discard_sectors);
+	m->discard_granularity = le32_to_cpu(w->rsp.discard_granularity);
+	m->discard_alignment = le32_to_cpu(w->rsp.discard_alignment);
+	m->logical_block_size = le16_to_cpu(w->rsp.logical_block_size);
+	m->physical_block_size = le16_to_cpu(w->rsp.physical_block_size);
+	if (!m->physical_block_size)
+		m->physical_block_size = m->logical_block_size;
+	m->max_segments = le16_to_cpu(w->rsp.max_segments);
+	m->secure_discard = le16_to_cpu(w->rsp.secure_discard);
+	m->fua = w->rsp.cache_policy & IBNBD_CACHE_FUA;
+	m->writeback = w->rsp.cache_policy & IBNBD_CACHE_WRITEBACK;
+	if (identity) {
+		m->has_identity = true;
+		memcpy(m->identity.id, w->id.id, sizeof(m->identity.id));
+		m->identity.kind = w->id.kind;
+		m->identity.flags = w->id.flags & IBNBD_ID_F_KNOWN;
+		m->identity.io_min = le32_to_cpu(w->id.io_min);
+		m->identity.io_opt = le32_to_cpu(w->id.io_opt);
+		m->identity.writer_gen = ibnbd_msg_get64(w->id.writer_gen);
+	}
+	return ibnbd_msg_open_rsp_check(m, page_size, why);
+}
+
+/* ---- CLOSE ---- */
+
+static inline void ibnbd_msg_close_encode(struct ibnbd_wire_close *w, u32 device_id)
+{
+	memset(w, 0, sizeof(*w));
+	w->hdr.type = cpu_to_le16(IBNBD_MSG_CLOSE);
+	w->device_id = cpu_to_le32(device_id);
+}
+
+/* Server, E-20. Direction and D do not matter: the answer has no data. */
+static inline int ibnbd_msg_close_decode(const void *usr, size_t len, u32 *device_id, const char **why)
+{
+	const struct ibnbd_wire_close *w = usr;
+
+	if (len < sizeof(*w))
+		return ibnbd_msg_refuse(-EINVAL, why, "CLOSE too short");
+	*device_id = le32_to_cpu(w->device_id);
+	return 0;
+}
+
+/* ---- IO ---- */
+
+/* READ and FLUSH travel as transport reads, all else as writes (B.4). */
+static inline bool ibnbd_msg_op_reads(enum ibnbd_op op)
+{
+	return op == IBNBD_OP_READ || op == IBNBD_OP_FLUSH;
+}
+
+/* D, the size of the data area, of a request. */
+static inline u32 ibnbd_msg_io_data_len(enum ibnbd_op op, u32 bytes)
+{
+	return op == IBNBD_OP_READ || op == IBNBD_OP_WRITE ? bytes : 0;
+}
+
+/* Which flags mean something with this op. The block layer warns about a FUA or PREFLUSH on anything but a write, so they must go. */
+static inline u32 ibnbd_msg_flags_of(enum ibnbd_op op)
+{
+	switch (op) {
+	case IBNBD_OP_WRITE:
+	case IBNBD_OP_FLUSH:
+		return IBNBD_F_SYNC | IBNBD_F_FUA | IBNBD_F_PREFLUSH;
+	case IBNBD_OP_WRITE_ZEROES:
+		return IBNBD_F_SYNC | IBNBD_F_NOUNMAP;
+	default:
+		return IBNBD_F_SYNC;
+	}
+}
+
+/*
+ * ioprio: class in bits 15..13, level in 2..0 (the bits between are hints of newer kernels). Realtime becomes best-effort of the same
+ * level, an unknown class becomes none (E-28).
+ */
+static inline u16 ibnbd_msg_prio_cap(u16 prio)
+{
+	u16 class = prio >> 13, level = prio & 7;
+
+	if (class == 1)
+		class = 2;
+	return class == 2 || class == 3 ? (u16)(class << 13 | level) : 0;
+}
+
+/*
+ * @version: negotiated; 1 gives the 24-byte form. READ always carries SYNC; FUA and PREFLUSH imply SYNC, and PREFLUSH implies FUA for
+ * servers that know no PREFLUSH (B.4); a FLUSH is all three. Return U, the length of the message.
+ */
+static inline u32 ibnbd_msg_io_encode(struct ibnbd_wire_io *w, u8 version, const struct ibnbd_io *m)
+{
+	u32 flags = m->flags & ibnbd_msg_flags_of(m->op);
+
+	if (m->op == IBNBD_OP_FLUSH)
+		flags |= IBNBD_F_PREFLUSH;
+	if (flags & IBNBD_F_PREFLUSH)
+		flags |= IBNBD_F_FUA;
+	if (m->op == IBNBD_OP_READ || flags & (IBNBD_F_FUA | IBNBD_F_PREFLUSH))
+		flags |= IBNBD_F_SYNC;
+	memset(w, 0, sizeof(*w));
+	w->hdr.type = cpu_to_le16(IBNBD_MSG_IO);
+	w->device_id = cpu_to_le32(m->device_id);
+	w->sector = cpu_to_le64(m->sector);
+	w->rw = cpu_to_le32((u32)m->op | flags);
+	w->bytes = cpu_to_le32(m->bytes);
+	if (version < 2)
+		return sizeof(struct ibnbd_wire_io_v1);
+	w->prio = cpu_to_le16(m->prio);
+	return sizeof(*w);
+}
+
+/* E-22 and E-23: size, D and direction that belong to the op. */
+static inline int ibnbd_msg_io_shape(const struct ibnbd_io *m, bool read, u32 data_len, const char **why)
+{
+	if (read != ibnbd_msg_op_reads(m->op))
+		return ibnbd_msg_refuse(-EINVAL, why, "operation does not fit the transport direction");
+	if (m->op == IBNBD_OP_WRITE_ZEROES && data_len)
+		return ibnbd_msg_refuse(-EOPNOTSUPP, why, "WRITE_SAME is not supported");
+	if (data_len != ibnbd_msg_io_data_len(m->op, m->bytes))
+		return ibnbd_msg_refuse(-EINVAL, why, "data area and I/O size disagree");
+	if (m->op == IBNBD_OP_FLUSH ? m->bytes : !m->bytes)
+		return ibnbd_msg_refuse(-EINVAL, why, "I/O size does not fit the operation");
+	if (m->bytes & (IBNBD_SECTOR_SIZE - 1))
+		return ibnbd_msg_refuse(-EINVAL, why, "I/O size is not a multiple of 512");
+	return 0;
+}
+
+/**
+ * ibnbd_msg_io_decode() - server: E-20, E-22, E-23, E-25, E-28
+ * @read: direction of the transport request
+ * @data_len: D
+ * @version: negotiated by SESS_INFO; the priority counts from 2 on
+ *
+ * What needs the device (E-24, E-26, E-27) is logic/access's.
+ *
+ * Return: 0; -EOPNOTSUPP: unknown operation, WRITE_SAME of old clients; -EINVAL: the rest.
+ */
+static inline int ibnbd_msg_io_decode(const void *usr, size_t len, bool read, u32 data_len, u8 version, struct ibnbd_io *m,
+				      const char **why)
+{
+	const struct ibnbd_wire_io *w = usr;
+	u32 rw;
+
+	if (len < sizeof(struct ibnbd_wire_io_v1))
+		return ibnbd_msg_refuse(-EINVAL, why, "IO too short");
+	rw = le32_to_cpu(w->rw);
+	if ((rw & IBNBD_OP_MASK) > IBNBD_OP_WRITE_ZEROES)
+		return ibnbd_msg_refuse(-EOPNOTSUPP, why, "unknown operation");
+	m->device_id = le32_to_cpu(w->device_id);
+	m->sector = le64_to_cpu(w->sector);
+	m->op = (enum ibnbd_op)(rw & IBNBD_OP_MASK);
+	m->flags = rw & ibnbd_msg_flags_of(m->op);
+	m->bytes = le32_to_cpu(w->bytes);
+	m->prio = 0;
+	if (version >= 2 && len >= offsetof(struct ibnbd_wire_io, reserved))
+		m->prio = ibnbd_msg_prio_cap(le16_to_cpu(w->prio));
+	return ibnbd_msg_io_shape(m, read, data_len, why);
+}
+
+#endif

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The bytes of IBNBD on the wire: RNBD 2 (spec B.1, B.4) and our extension of the session start and of OPEN_RSP (spec F.4).
+ * Everything little endian. Block messages travel as the user header of a transport request; replies as the data of a read.
+ * Sizes and offsets are asserted here and nowhere else. A u64 that stands on a multiple of four only is written as two words.
+ */
+#ifndef IBNBD_PROTO_WIRE_H
+#define IBNBD_PROTO_WIRE_H
+
+#include <ibtrs/pure.h>
+
+#define IBNBD_PROTO_MAJOR	2
+#define IBNBD_NAME_LEN		255	/* device and session names, with NUL */
+#define IBNBD_SECTOR_SHIFT	9
+#define IBNBD_SECTOR_SIZE	(1u << IBNBD_SECTOR_SHIFT)
+#define IBNBD_MAX_SECTORS	((u64)1 << (63 - IBNBD_SECTOR_SHIFT))	/* capacity is below this */
+#define IBNBD_ID_LEN		16
+
+enum ibnbd_msg_type {
+	IBNBD_MSG_SESS_INFO	= 0,
+	IBNBD_MSG_SESS_INFO_RSP	= 1,
+	IBNBD_MSG_OPEN		= 2,
+	IBNBD_MSG_OPEN_RSP	= 3,
+	IBNBD_MSG_IO		= 4,
+	IBNBD_MSG_CLOSE		= 5,
+};
+
+enum ibnbd_access {		/* OPEN.access_mode, B.3 rule 4 */
+	IBNBD_ACCESS_RO		= 0,
+	IBNBD_ACCESS_RW		= 1,
+	IBNBD_ACCESS_MIGRATION	= 2,
+};
+
+enum ibnbd_op {			/* IO.rw bits 7..0, B.4 */
+	IBNBD_OP_READ		= 0,
+	IBNBD_OP_WRITE		= 1,
+	IBNBD_OP_FLUSH		= 2,
+	IBNBD_OP_DISCARD	= 3,
+	IBNBD_OP_SECURE_ERASE	= 4,
+	IBNBD_OP_WRITE_ZEROES	= 5,
+};
+
+#define IBNBD_OP_MASK		0xffu
+
+enum {				/* IO.rw bits 8.., B.4 */
+	IBNBD_F_SYNC		= 0x100,
+	IBNBD_F_FUA		= 0x200,
+	IBNBD_F_PREFLUSH	= 0x400,
+	IBNBD_F_NOUNMAP		= 0x800,	/* with WRITE_ZEROES only */
+	IBNBD_F_KNOWN		= IBNBD_F_SYNC | IBNBD_F_FUA | IBNBD_F_PREFLUSH | IBNBD_F_NOUNMAP,
+};
+
+enum {				/* OPEN_RSP.cache_policy */
+	IBNBD_CACHE_FUA		= 0x1,
+	IBNBD_CACHE_WRITEBACK	= 0x2,
+};
+
+enum {				/* SESS_INFO.features, F.4 */
+	IBNBD_FEAT_ZEROES	= 0x1,
+	IBNBD_FEAT_IDENTITY	= 0x2,
+	IBNBD_FEAT_KNOWN	= IBNBD_FEAT_ZEROES | IBNBD_FEAT_IDENTITY,
+};
+
+enum ibnbd_id_kind {		/* identity.kind, F.4 */
+	IBNBD_ID_NONE		= 0,
+	IBNBD_ID_HARDWARE	= 1,
+	IBNBD_ID_UUID		= 2,	/* of a dm, md or partition */
+	IBNBD_ID_FILE		= 3,
+};
+
+enum {				/* identity.flags, F.4 */
+	IBNBD_ID_F_READ_ONLY	= 0x1,	/* the backing device is */
+	IBNBD_ID_F_ROTATIONAL	= 0x2,
+	IBNBD_ID_F_STABLE_PAGES	= 0x4,
+	IBNBD_ID_F_KNOWN	= 0x7,
+};
+
+struct ibnbd_wire_hdr {
+	__le16	type;
+	__le16	pad;
+};
+
+struct ibnbd_wire_sess_info {		/* SESS_INFO and SESS_INFO_RSP, B.1 + F.4 */
+	struct ibnbd_wire_hdr hdr;
+	u8	version;
+	u8	reserved0[3];
+	u8	ext_magic[4];		/* "IBNX" */
+	__le32	reserved1;
+	__le32	features[2];		/* u64, low word first */
+	u8	reserved2[12];
+};
+
+struct ibnbd_wire_open {
+	struct ibnbd_wire_hdr hdr;
+	u8	access_mode;
+	u8	io_mode;		/* send 1, never read (D.4) */
+	u8	name[IBNBD_NAME_LEN];
+	u8	reserved[3];
+};
+
+struct ibnbd_wire_open_rsp {
+	struct ibnbd_wire_hdr hdr;
+	__le32	device_id;
+	__le64	nsectors;
+	__le32	max_hw_sectors;
+	__le32	max_write_zeroes_sectors;	/* or a write-same limit of old servers: hazard M10 */
+	__le32	max_discard_sectors;
+	__le32	discard_granularity;
+	__le32	discard_alignment;
+	__le16	physical_block_size;
+	__le16	logical_block_size;
+	__le16	max_segments;
+	__le16	secure_discard;
+	u8	rotational;
+	u8	cache_policy;
+	u8	reserved[10];
+};
+
+struct ibnbd_wire_identity {		/* F.4 */
+	u8	id[IBNBD_ID_LEN];
+	u8	kind;
+	u8	flags;
+	__le16	reserved0;
+	__le32	io_min;
+	__le32	io_opt;
+	__le32	writer_gen[2];		/* u64, low word first */
+	__le32	reserved1;
+};
+
+struct ibnbd_wire_open_rsp_id {		/* OPEN_RSP when IDENTITY was negotiated */
+	struct ibnbd_wire_open_rsp rsp;
+	struct ibnbd_wire_identity id;
+};
+
+struct ibnbd_wire_io_v1 {		/* protocol 1: no priority */
+	struct ibnbd_wire_hdr hdr;
+	__le32	device_id;
+	__le64	sector;
+	__le32	rw;
+	__le32	bytes;
+};
+
+struct ibnbd_wire_io {
+	struct ibnbd_wire_hdr hdr;
+	__le32	device_id;
+	__le64	sector;
+	__le32	rw;
+	__le32	bytes;
+	__le16	prio;
+	u8	reserved[6];
+};
+
+struct ibnbd_wire_close {
+	struct ibnbd_wire_hdr hdr;
+	__le32	device_id;
+};
+
+#define IBNBD_ASSERT_OFF(s, f, off) static_assert(offsetof(struct s, f) == (off), #s "." #f)
+
+static_assert(sizeof(struct ibnbd_wire_hdr) == 4, "header");
+static_assert(sizeof(struct ibnbd_wire_sess_info) == 36, "SESS_INFO");
+IBNBD_ASSERT_OFF(ibnbd_wire_sess_info, version, 4);
+IBNBD_ASSERT_OFF(ibnbd_wire_sess_info, ext_magic, 8);
+IBNBD_ASSERT_OFF(ibnbd_wire_sess_info, features, 16);
+static_assert(sizeof(struct ibnbd_wire_open) == 264, "OPEN");
+IBNBD_ASSERT_OFF(ibnbd_wire_open, access_mode, 4);
+IBNBD_ASSERT_OFF(ibnbd_wire_open, name, 6);
+IBNBD_ASSERT_OFF(ibnbd_wire_open, reserved, 261);
+static_assert(sizeof(struct ibnbd_wire_open_rsp) == 56, "OPEN_RSP");
+IBNBD_ASSERT_OFF(ibnbd_wire_open_rsp, device_id, 4);
+IBNBD_ASSERT_OFF(ibnbd_wire_open_rsp, nsectors, 8);
+IBNBD_ASSERT_OFF(ibnbd_wire_open_rsp, max_hw_sectors, 16);
+IBNBD_ASSERT_OFF(ibnbd_wire_open_rsp, max_write_zeroes_sectors, 20);
+IBNBD_ASSERT_OFF(ibnbd_wire_open_rsp, max_discard_sectors, 24);
+IBNBD_ASSERT_OFF(ibnbd_wire_open_rsp, discard_granularity, 28);
+IBNBD_ASSERT_OFF(ibnbd_wire_open_rsp, discard_alignment, 32);
+IBNBD_ASSERT_OFF(ibnbd_wire_open_rsp, physical_block_size, 36);
+IBNBD_ASSERT_OFF(ibnbd_wire_open_rsp, logical_block_size, 38);
+IBNBD_ASSERT_OFF(ibnbd_wire_open_rsp, max_segments, 40);
+IBNBD_ASSERT_OFF(ibnbd_wire_open_rsp, secure_discard, 42);
+IBNBD_ASSERT_OFF(ibnbd_wire_open_rsp, rotational, 44);
+IBNBD_ASSERT_OFF(ibnbd_wire_open_rsp, cache_policy, 45);
+static_assert(sizeof(struct ibnbd_wire_open_rsp_id) == 96, "OPEN_RSP with identity");
+IBNBD_ASSERT_OFF(ibnbd_wire_open_rsp_id, id.id, 56);
+IBNBD_ASSERT_OFF(ibnbd_wire_open_rsp_id, id.kind, 72);
+IBNBD_ASSERT_OFF(ibnbd_wire_open_rsp_id, id.flags, 73);
+IBNBD_ASSERT_OFF(ibnbd_wire_open_rsp_id, id.io_min, 76);
+IBNBD_ASSERT_OFF(ibnbd_wire_open_rsp_id, id.io_opt, 80);
+IBNBD_ASSERT_OFF(ibnbd_wire_open_rsp_id, id.writer_gen, 84);
+IBNBD_ASSERT_OFF(ibnbd_wire_open_rsp_id, id.reserved1, 92);
+static_assert(sizeof(struct ibnbd_wire_io_v1) == 24, "IO of protocol 1");
+static_assert(sizeof(struct ibnbd_wire_io) == 32, "IO");
+IBNBD_ASSERT_OFF(ibnbd_wire_io, device_id, 4);
+IBNBD_ASSERT_OFF(ibnbd_wire_io, sector, 8);
+IBNBD_ASSERT_OFF(ibnbd_wire_io, rw, 16);
+IBNBD_ASSERT_OFF(ibnbd_wire_io, bytes, 20);
+IBNBD_ASSERT_OFF(ibnbd_wire_io, prio, 24);
+static_assert(sizeof(struct ibnbd_wire_close) == 8, "CLOSE");
+
+#endif
