@@ -51,7 +51,8 @@
  *   DEF_MQ_MAP_QUEUES(fn, set) { ... MQ_MAP_QUEUES_END }
  *   DEF_MQ_POLL(fn, hctx) { }               .poll
  *   DEF_MQ_BUSY_ITER(fn, rq, data) { return true; }   blk_mq_tagset_busy_iter
- *   DEF_MQ_QUEUE_RQS(fn, list) { }  with cx_rq_list_pop/add_tail/empty/assign
+ *   DEF_MQ_QUEUE_RQS(fn, list) { }  with cx_rq_list_t l = CX_RQ_LIST_INIT and
+ *                                   cx_rq_list_pop/add_tail/empty/assign
  *   in the ops table: MQ_QUEUE_RQS(fn)      ".queue_rqs = fn," or nothing
  *   cx_node_t                               last argument of .init_request
  *   DEF_BD_OPEN(fn, disk, mode) DEF_BD_RELEASE(fn, disk)

@@ -167,6 +167,7 @@ typedef unsigned int cx_node_t;
 #if HAVE_MQ_QUEUE_RQS_LIST	/* 6.13 */
 #define DEF_MQ_QUEUE_RQS(fn, list)	static void fn(struct rq_list *list)
 typedef struct rq_list cx_rq_list_t;
+#define CX_RQ_LIST_INIT			{}
 #define cx_rq_list_pop(l)		rq_list_pop(l)
 #define cx_rq_list_empty(l)		rq_list_empty(l)
 #define cx_rq_list_add_tail(l, rq)	rq_list_add_tail(l, rq)
@@ -181,6 +182,7 @@ typedef struct rq_list cx_rq_list_t;
 #endif
 #if !HAVE_MQ_QUEUE_RQS_LIST
 typedef struct request *cx_rq_list_t;
+#define CX_RQ_LIST_INIT			NULL
 #if HAVE_MQ_QUEUE_RQS
 #define CX_RQ_NEXT(rq)			((rq)->rq_next)
 #else
