@@ -25,8 +25,9 @@ enum ibtrs_path_event {
 	IBTRS_PATH_EV_FAIL,	/* anything that makes the connection useless */
 	IBTRS_PATH_EV_DRAINED,	/* teardown finished */
 	IBTRS_PATH_EV_READY,	/* handshake finished */
-	IBTRS_PATH_EV_CONNECT,	/* first connect, timer, sysfs reconnect, link came up */
+	IBTRS_PATH_EV_CONNECT,	/* somebody wants it: first connect, sysfs reconnect; revives a closed path */
 	IBTRS_PATH_EV_GIVE_UP,	/* attempts exhausted */
+	IBTRS_PATH_EV_RETRY,	/* timer, link came up: ends a wait, means nothing to a path that was closed meanwhile */
 	IBTRS_PATH_EVENTS
 };
 

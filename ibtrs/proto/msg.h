@@ -65,12 +65,15 @@ void ibtrs_msg_conn_rsp_encode(struct ibtrs_wire_conn_rsp *w, const struct ibtrs
 /*
  * For accept (@reject false) and reject. E-34, E-35, M3, A.10 on an accept; on a reject fills m->err (always negative, whatever the
  * peer sent). Return 0, -ECONNRESET (too short, magic, major) or -EPROTO (numbers that cannot be worked with).
- * @cid0: only the answer to cid 0 has its numbers checked.
+ * @cid0: only the answer to cid 0 has its numbers and flags checked; the caller compares new_rkey and ext of the others with it, and
+ * masks ext with what it offered.
  */
 int ibtrs_msg_conn_rsp_decode(const void *buf, size_t len, bool reject, bool cid0, struct ibtrs_conn_rsp *m, const char **why);
 
 void ibtrs_msg_info_req_encode(struct ibtrs_wire_info_req *w, const char *name);
-/* E-7, E-8: length, type, name NUL-terminated, non-empty, no '/', '.', control characters. @name points into @buf. */
+/*
+ * E-7, E-8: length, type, name NUL-terminated: -EPROTO; non-empty, no '/', '.', control characters: -EINVAL. @name points into @buf.
+ */
 int ibtrs_msg_info_req_decode(const void *buf, size_t len, const char **name, const char **why);
 /* The same rule for a name from the administrator. */
 int ibtrs_msg_name_check(const char *name, size_t len, const char **why);
@@ -89,7 +92,7 @@ size_t ibtrs_msg_write_encode(void *buf, bool fence, u16 usr_len, u64 token);
 size_t ibtrs_msg_read_encode(void *buf, bool fence, u16 usr_len, u64 token, bool need_inval, const struct ibtrs_desc *desc);
 
 /*
- * Does a request fit? D = @data_len, U = @usr_len; A.12, A.13, M5. 0 or -EMSGSIZE.
+ * Does a request fit? D = @data_len, U = @usr_len (at least 4, E-15); A.12, A.13, M5. 0 or -EMSGSIZE.
  */
 int ibtrs_msg_fits(const struct ibtrs_limits *l, bool read, u32 data_len, u32 usr_len);
 
@@ -100,8 +103,9 @@ int ibtrs_msg_fits(const struct ibtrs_limits *l, bool read, u32 data_len, u32 us
  * @off: offset from the immediate
  *
  * Return 0; -EPROTO: the header cannot be understood (unknown type, FENCE mismatch, off/usr_len out of range): close the path;
- * -EINVAL: understood but refused (sg_cnt > 1, descriptor length 0 or < D, D > max_io_size): reply with the error; @h is then
- * good enough to reply (need_inval and desc are valid if has_desc). need_inval is only ever true with has_desc.
+ * -EINVAL: understood but refused (sg_cnt > 1, descriptor length 0 or < D, data without descriptor or the reverse, D > max_io_size):
+ * reply with the error; @h is then good enough to reply (need_inval and desc are valid if has_desc). need_inval is only ever true with
+ * has_desc. After 0, a read has a descriptor exactly if data_len > 0.
  */
 int ibtrs_msg_io_decode(const void *buf, size_t len, u32 off, const struct ibtrs_limits *l, struct ibtrs_io_hdr *h, const char **why);
 

@@ -13,7 +13,7 @@
 #define IBTRS_PROTO_MAJOR	2
 #define IBTRS_SERVICE_QD	512	/* requests cid 0 is dimensioned for */
 #define IBTRS_MIN_CHUNK		8192
-#define IBTRS_MAX_CHUNK		(1u << 20)	/* our own bound on what a peer may announce */
+#define IBTRS_MAX_HDR		(1u << 20)	/* our own bound on the max_hdr_size that a peer may announce (E-34) */
 #define IBTRS_MAX_QD		65535
 #define IBTRS_MAX_CONS		4096
 #define IBTRS_HDR_SIZE		4096	/* max_hdr_size our server announces, whatever its page size (B.6) */

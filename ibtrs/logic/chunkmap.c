@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "ibtrs/logic/chunkmap.h"
+#include "ibtrs/proto/imm.h"
+
+static int refuse(const char **why, const char *text)
+{
+	if (why)
+		*why = text;
+	return -EPROTO;
+}
+
+/* Does slot | offset fit the immediate, and the index of a descriptor too (spec M3)? */
+static bool chunkmap_fits_imm(u32 n, u32 chunk_size)
+{
+	return ibtrs_bits(n) + ibtrs_bits(chunk_size) <= IBTRS_IMM_PAYLOAD_BITS;
+}
+
+/**
+ * ibtrs_chunkmap_build() - address and key of every slot's chunk
+ * @desc: descriptors as received in INFO_RSP, @sg_cnt of them
+ * @sg_cnt: their number
+ * @l: queue depth and chunk size of the path
+ * @map: @l->queue_depth entries to fill; undefined after a refusal
+ * @why: reason of a refusal
+ *
+ * Return: 0 or -EPROTO.
+ */
+int ibtrs_chunkmap_build(const struct ibtrs_wire_desc *desc, u32 sg_cnt, const struct ibtrs_limits *l, struct ibtrs_chunk *map,
+			 const char **why)
+{
+	u32 i, slot = 0;
+
+	if (!l->queue_depth || !l->chunk_size)
+		return refuse(why, "queue depth or chunk size is 0");
+	if (!chunkmap_fits_imm(l->queue_depth, l->chunk_size))
+		return refuse(why, "queue depth and chunk size do not fit the immediate");
+	if (!sg_cnt)
+		return refuse(why, "no chunk descriptors");
+	if (sg_cnt > l->queue_depth || l->queue_depth % sg_cnt)
+		return refuse(why, "number of chunk descriptors does not divide the queue depth");
+	if (!chunkmap_fits_imm(sg_cnt, l->chunk_size))
+		return refuse(why, "number of chunk descriptors and chunk size do not fit the immediate");
+
+	for (i = 0; i < sg_cnt; i++) {
+		struct ibtrs_desc d;
+		u64 end;
+
+		ibtrs_msg_desc_decode(&desc[i], &d);
+		if (!d.len || d.len % l->chunk_size)
+			return refuse(why, "chunk descriptor is not a whole number of chunks");
+		if (check_add_overflow(d.addr, (u64)d.len, &end))
+			return refuse(why, "chunk descriptor wraps around the address space");
+		if (d.len / l->chunk_size > l->queue_depth - slot)
+			return refuse(why, "descriptors hold more chunks than the queue depth");
+		for (; d.len; d.len -= l->chunk_size, d.addr += l->chunk_size, slot++) {
+			map[slot].addr = d.addr;
+			map[slot].rkey = d.rkey;
+		}
+	}
+	if (slot != l->queue_depth)
+		return refuse(why, "descriptors hold fewer chunks than the queue depth");
+	return 0;
+}
+
+/**
+ * ibtrs_chunkmap_mr_count() - how many MRs cover the chunks of a path
+ * @queue_depth: chunks
+ * @chunks_per_mr_max: what one MR of the device can take
+ *
+ * All MRs have the same number of chunks, clients refuse anything else.
+ *
+ * Return: number of MRs, 0 when not even one chunk fits an MR.
+ */
+u32 ibtrs_chunkmap_mr_count(u32 queue_depth, u32 chunks_per_mr_max)
+{
+	u32 n;
+
+	if (!queue_depth || !chunks_per_mr_max)
+		return 0;
+	n = (queue_depth - 1) / chunks_per_mr_max + 1;
+	while (queue_depth % n)
+		n++;
+	return n;
+}

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "ibtrs/logic/mpath.h"
+
+#define TRIED_BITS	128u	/* of the caller's mask */
+
+/**
+ * ibtrs_mpath_min() - the least loaded path
+ * @load: requests in flight, or latency, of each path
+ * @n: number of paths
+ * @tried: paths that are out of the question
+ *
+ * Return: an index, or -1.
+ */
+int ibtrs_mpath_min(const u64 *load, unsigned int n, const u64 tried[2])
+{
+	unsigned int i;
+	int best = -1;
+
+	for (i = 0; i < n && i < TRIED_BITS; i++) {
+		if (ibtrs_mpath_tried(tried, i))
+			continue;
+		if (best < 0 || load[i] < load[best])
+			best = (int)i;
+	}
+	return best;
+}
+
+/**
+ * ibtrs_mpath_next() - the path whose turn it is
+ * @cursor: the path that was used last; may lie outside a set that shrank
+ * @n: number of paths
+ * @tried: paths that are out of the question
+ *
+ * Return: an index, or -1.
+ */
+int ibtrs_mpath_next(unsigned int cursor, unsigned int n, const u64 tried[2])
+{
+	unsigned int i, k;
+
+	if (n > TRIED_BITS)
+		n = TRIED_BITS;
+	if (!n)
+		return -1;
+	i = cursor % n;
+	for (k = 0; k < n; k++) {
+		i = i + 1 < n ? i + 1 : 0;
+		if (!ibtrs_mpath_tried(tried, i))
+			return (int)i;
+	}
+	return -1;
+}
+
+static const struct {
+	const char *name, *brief, *sysfs;
+} policies[] = {
+	[IBTRS_MPATH_RR]		= { "round-robin", "rr", "round-robin (RR: 0)" },
+	[IBTRS_MPATH_MIN_INFLIGHT]	= { "min-inflight", "mi", "min-inflight (MI: 1)" },
+	[IBTRS_MPATH_MIN_LATENCY]	= { "min-latency", "ml", "min-latency (ML: 2)" },
+};
+
+static char lower(char c)
+{
+	return c >= 'A' && c <= 'Z' ? (char)(c + 'a' - 'A') : c;
+}
+
+static bool is_word(const char *s, size_t len, const char *word)
+{
+	size_t i;
+
+	for (i = 0; i < len && word[i]; i++)
+		if (lower(s[i]) != lower(word[i]))
+			return false;
+	return i == len && !word[i];
+}
+
+/**
+ * ibtrs_mpath_parse() - the policy that a text names
+ * @s: number, short or full name, or what ibtrs_mpath_sysfs() shows
+ * @len: its length; one newline at the end is allowed
+ *
+ * Return: a policy, or -EINVAL.
+ */
+int ibtrs_mpath_parse(const char *s, size_t len)
+{
+	unsigned int p;
+
+	if (len && s[len - 1] == '\n')
+		len--;
+	for (p = 0; p < ARRAY_SIZE(policies); p++) {
+		if (len == 1 && s[0] == (char)('0' + p))
+			return (int)p;
+		if (is_word(s, len, policies[p].name) || is_word(s, len, policies[p].brief) ||
+		    is_word(s, len, policies[p].sysfs))
+			return (int)p;
+	}
+	return -EINVAL;
+}
+
+/* As a user writes it; never NULL. */
+const char *ibtrs_mpath_name(enum ibtrs_mpath_policy p)
+{
+	return (unsigned int)p < ARRAY_SIZE(policies) ? policies[p].name : "?";
+}
+
+/* As sysfs shows it; never NULL. */
+const char *ibtrs_mpath_sysfs(enum ibtrs_mpath_policy p)
+{
+	return (unsigned int)p < ARRAY_SIZE(policies) ? policies[p].sysfs : "?";
+}

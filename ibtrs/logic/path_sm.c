@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "ibtrs/logic/path_sm.h"
+
+#define GO(next, acts)	{ .state = IBTRS_PATH_##next, .actions = (acts), .taken = true }
+#define DO(what)	IBTRS_PATH_DO_##what
+
+/*
+ * What the columns guarantee, whatever order the world speaks in:
+ *
+ * - a teardown runs exactly in BREAKING and CLOSING, is started once on the way in, and only DRAINED leads out;
+ * - an attempt runs exactly in CONNECTING, so READY counts nowhere else;
+ * - the timer is armed exactly in WAITING;
+ * - the path is published exactly in UP: each UP is followed by one DOWN;
+ * - from every state CLOSE and DRAINED lead to CLOSED.
+ *
+ * RETRY is apart from CONNECT because the timer may fire, and a port may come up, in the moment when CLOSE is already pending: CLOSE goes
+ * first, and the RETRY that follows must not wake the dead.
+ */
+static const struct ibtrs_path_step path_sm[IBTRS_PATH_STATES][IBTRS_PATH_EVENTS] = {
+	[IBTRS_PATH_IDLE] = {
+		[IBTRS_PATH_EV_CONNECT]	= GO(CONNECTING, DO(CONNECT)),
+		[IBTRS_PATH_EV_CLOSE]	= GO(CLOSED, DO(CLOSED)),
+	},
+	[IBTRS_PATH_CONNECTING] = {
+		[IBTRS_PATH_EV_READY]	= GO(UP, DO(UP)),
+		[IBTRS_PATH_EV_FAIL]	= GO(BREAKING, DO(TEARDOWN)),
+		[IBTRS_PATH_EV_CLOSE]	= GO(CLOSING, DO(TEARDOWN)),
+	},
+	[IBTRS_PATH_UP] = {
+		[IBTRS_PATH_EV_FAIL]	= GO(BREAKING, DO(DOWN) | DO(TEARDOWN)),
+		[IBTRS_PATH_EV_CLOSE]	= GO(CLOSING, DO(DOWN) | DO(TEARDOWN)),
+	},
+	[IBTRS_PATH_BREAKING] = {
+		[IBTRS_PATH_EV_DRAINED]	= GO(WAITING, DO(ARM)),
+		[IBTRS_PATH_EV_CLOSE]	= GO(CLOSING, 0),
+		[IBTRS_PATH_EV_GIVE_UP]	= GO(CLOSING, 0),
+	},
+	[IBTRS_PATH_WAITING] = {
+		[IBTRS_PATH_EV_CONNECT]	= GO(CONNECTING, DO(DISARM) | DO(CONNECT)),
+		[IBTRS_PATH_EV_RETRY]	= GO(CONNECTING, DO(DISARM) | DO(CONNECT)),
+		[IBTRS_PATH_EV_CLOSE]	= GO(CLOSED, DO(DISARM) | DO(CLOSED)),
+		[IBTRS_PATH_EV_GIVE_UP]	= GO(CLOSED, DO(DISARM) | DO(CLOSED)),
+	},
+	[IBTRS_PATH_CLOSING] = {
+		[IBTRS_PATH_EV_DRAINED]	= GO(CLOSED, DO(CLOSED)),
+	},
+	[IBTRS_PATH_CLOSED] = {
+		[IBTRS_PATH_EV_CONNECT]	= GO(CONNECTING, DO(CONNECT)),
+		/* so that a second closer is woken too */
+		[IBTRS_PATH_EV_CLOSE]	= GO(CLOSED, DO(CLOSED)),
+	},
+};
+
+/**
+ * ibtrs_path_sm_step() - what an event does to a path
+ * @s: state of the path
+ * @ev: what happened
+ *
+ * Return: the next state and what has to be done now; an event without meaning in @s leaves the state and asks for nothing.
+ */
+struct ibtrs_path_step ibtrs_path_sm_step(enum ibtrs_path_state s, enum ibtrs_path_event ev)
+{
+	const struct ibtrs_path_step stay = { .state = s };
+
+	if ((unsigned int)s >= IBTRS_PATH_STATES || (unsigned int)ev >= IBTRS_PATH_EVENTS || !path_sm[s][ev].taken)
+		return stay;
+	return path_sm[s][ev];
+}
+
+static const char * const state_names[IBTRS_PATH_STATES] = {
+	[IBTRS_PATH_IDLE]	= "idle",
+	[IBTRS_PATH_CONNECTING]	= "connecting",
+	[IBTRS_PATH_UP]		= "up",
+	[IBTRS_PATH_BREAKING]	= "breaking",
+	[IBTRS_PATH_WAITING]	= "waiting",
+	[IBTRS_PATH_CLOSING]	= "closing",
+	[IBTRS_PATH_CLOSED]	= "closed",
+};
+
+static const char * const event_names[IBTRS_PATH_EVENTS] = {
+	[IBTRS_PATH_EV_CLOSE]	= "close",
+	[IBTRS_PATH_EV_FAIL]	= "fail",
+	[IBTRS_PATH_EV_DRAINED]	= "drained",
+	[IBTRS_PATH_EV_READY]	= "ready",
+	[IBTRS_PATH_EV_CONNECT]	= "connect",
+	[IBTRS_PATH_EV_GIVE_UP]	= "give-up",
+	[IBTRS_PATH_EV_RETRY]	= "retry",
+};
+
+/* Words for logs and sysfs; never NULL. */
+const char *ibtrs_path_sm_state_name(enum ibtrs_path_state s)
+{
+	return (unsigned int)s < IBTRS_PATH_STATES ? state_names[s] : "?";
+}
+
+const char *ibtrs_path_sm_event_name(enum ibtrs_path_event ev)
+{
+	return (unsigned int)ev < IBTRS_PATH_EVENTS ? event_names[ev] : "?";
+}

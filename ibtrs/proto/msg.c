@@ -1,0 +1,512 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Codec of the transport messages (spec A.4 .. A.14, F.1, F.2).
+ *
+ * Owns: every byte of IBTRS on the wire except the immediate. Called by client and server handshakes, by the request path (encode) and by
+ * the server's receive path (decode); no state, no locks, any context.
+ *
+ * Everything that comes from a peer is copied into a local struct first: private data of the CM and headers inside a chunk have no
+ * alignment, and a byte that is looked at twice must not change in between. Length is checked before anything else.
+ *
+ * On refusal: a negative errno and a reason for the log; what the caller does with it (reject, reply, close the path) stands at each
+ * declaration in msg.h. Numbers are refused only if they cannot be worked with; bits and bytes that are reserved are ignored, except
+ * CONN_RSP.flags, where an unknown bit would mean a mode of operation that this code does not know.
+ */
+#include "ibtrs/proto/imm.h"
+#include "ibtrs/proto/msg.h"
+
+#define HDR_MIN		288u		/* OPEN 264, READ 8, descriptor 16 (E-34) */
+#define IO_MIN		4096u
+#define USR_MIN		4u		/* a type and its padding (E-15) */
+#define ERRNO_MAX	4095
+
+static const u8 req_ext_magic[2] = { 'I', 'X' };
+static const u8 rsp_ext_magic[4] = { 'I', 'B', 'T', 'X' };
+
+static int refuse(const char **why, const char *text, int err)
+{
+	if (why)
+		*why = text;
+	return err;
+}
+
+static bool version_ok(__le16 version)
+{
+	return le16_to_cpu(version) >> 8 == IBTRS_PROTO_MAJOR;
+}
+
+/**
+ * ibtrs_msg_conn_req_encode() - private data of a CM REQ
+ * @w: to fill
+ * @m: what to say
+ *
+ * Without an extension to offer, every byte is that of RTRS 2.0.
+ */
+void ibtrs_msg_conn_req_encode(struct ibtrs_wire_conn_req *w, const struct ibtrs_conn_req *m)
+{
+	memset(w, 0, sizeof(*w));
+	w->magic = cpu_to_le16(IBTRS_MAGIC);
+	w->version = cpu_to_le16(IBTRS_PROTO_VER);
+	w->cid = cpu_to_le16(m->cid);
+	w->cid_num = cpu_to_le16(m->cid_num);
+	w->recon_cnt = cpu_to_le16(m->recon_cnt);
+	memcpy(w->path_uuid, m->path_uuid, sizeof(w->path_uuid));
+	memcpy(w->session_uuid, m->session_uuid, sizeof(w->session_uuid));
+	if (m->first_conn)
+		w->first_conn = IBTRS_REQ_F_FIRST_CONN;
+	if (m->ext & IBTRS_EXT_KNOWN) {
+		w->ext_features = m->ext & IBTRS_EXT_KNOWN;
+		memcpy(w->ext_magic, req_ext_magic, sizeof(w->ext_magic));
+	}
+}
+
+/**
+ * ibtrs_msg_conn_req_decode() - a client knocks
+ * @buf: private data of a CM REQ
+ * @len: its length; longer than the message when the transport pads it
+ * @max_cons: connections that a path may have
+ * @m: result
+ * @why: reason of a refusal
+ *
+ * Return: 0 or -ECONNRESET.
+ */
+int ibtrs_msg_conn_req_decode(const void *buf, size_t len, u32 max_cons, struct ibtrs_conn_req *m, const char **why)
+{
+	struct ibtrs_wire_conn_req w;
+
+	if (len < sizeof(w))
+		return refuse(why, "connection request is too short", -ECONNRESET);
+	memcpy(&w, buf, sizeof(w));
+	if (le16_to_cpu(w.magic) != IBTRS_MAGIC)
+		return refuse(why, "connection request has another magic number: not this protocol", -ECONNRESET);
+	if (!version_ok(w.version))
+		return refuse(why, "connection request has another major version of the protocol", -ECONNRESET);
+
+	memset(m, 0, sizeof(*m));
+	m->cid = le16_to_cpu(w.cid);
+	m->cid_num = le16_to_cpu(w.cid_num);
+	m->recon_cnt = le16_to_cpu(w.recon_cnt);
+	if (m->cid_num > max_cons || m->cid_num > IBTRS_MAX_CONS)
+		return refuse(why, "path has more connections than allowed here", -ECONNRESET);
+	if (m->cid >= m->cid_num)
+		return refuse(why, "connection id is not below the number of connections", -ECONNRESET);
+	memcpy(m->path_uuid, w.path_uuid, sizeof(m->path_uuid));
+	memcpy(m->session_uuid, w.session_uuid, sizeof(m->session_uuid));
+	m->first_conn = w.first_conn & IBTRS_REQ_F_FIRST_CONN;
+	if (!memcmp(w.ext_magic, req_ext_magic, sizeof(w.ext_magic)))
+		m->ext = w.ext_features & IBTRS_EXT_KNOWN;
+	return 0;
+}
+
+/**
+ * ibtrs_msg_conn_rsp_encode() - private data of a CM REP or REJ
+ * @w: to fill
+ * @m: what to say; with @m->err set nothing else is said
+ */
+void ibtrs_msg_conn_rsp_encode(struct ibtrs_wire_conn_rsp *w, const struct ibtrs_conn_rsp *m)
+{
+	memset(w, 0, sizeof(*w));
+	w->magic = cpu_to_le16(IBTRS_MAGIC);
+	w->version = cpu_to_le16(IBTRS_PROTO_VER);
+	if (m->err) {
+		int err = m->err < 0 && m->err >= -ERRNO_MAX ? m->err : -ECONNRESET;
+
+		w->err = cpu_to_le16((u16)err);
+		return;
+	}
+	w->queue_depth = cpu_to_le16(m->queue_depth);
+	w->max_io_size = cpu_to_le32(m->max_io_size);
+	w->max_hdr_size = cpu_to_le32(m->max_hdr_size);
+	if (m->new_rkey)
+		w->flags = cpu_to_le32(IBTRS_RSP_F_NEW_RKEY);
+	if (m->ext & IBTRS_EXT_KNOWN) {
+		w->ext_features = cpu_to_le32(m->ext & IBTRS_EXT_KNOWN);
+		memcpy(w->ext_magic, rsp_ext_magic, sizeof(w->ext_magic));
+	}
+}
+
+/* E-34, E-35, M3: can this client live with what the server offers? */
+static int conn_rsp_check(const struct ibtrs_conn_rsp *m, u32 flags, const char **why)
+{
+	u32 chunk;
+
+	if (!m->queue_depth)
+		return refuse(why, "server announces a queue depth of 0", -EPROTO);
+	if (m->max_hdr_size < HDR_MIN || m->max_hdr_size > IBTRS_MAX_HDR)
+		return refuse(why, "server announces a header size outside 288 bytes .. 1 MiB", -EPROTO);
+	if (m->max_io_size < IO_MIN)
+		return refuse(why, "server announces a maximum I/O size below 4096", -EPROTO);
+	if (check_add_overflow(m->max_io_size, m->max_hdr_size, &chunk))
+		return refuse(why, "server announces an impossible chunk size", -EPROTO);
+	if (ibtrs_bits(m->queue_depth) + ibtrs_bits(chunk) > IBTRS_IMM_PAYLOAD_BITS)
+		return refuse(why, "queue depth and chunk size of the server do not fit the immediate", -EPROTO);
+	if (flags & ~(u32)IBTRS_RSP_F_NEW_RKEY)
+		return refuse(why, "server works in a mode that is not known here", -EPROTO);
+	return 0;
+}
+
+/**
+ * ibtrs_msg_conn_rsp_decode() - the server's answer to one connection request
+ * @buf: private data of a CM REP (or REJ)
+ * @len: its length
+ * @reject: it came with a REJ
+ * @cid0: it answers the first connection of a path, whose numbers rule
+ * @m: result
+ * @why: reason of a refusal
+ *
+ * Return: 0, -ECONNRESET (not this protocol, or an error inside an accept), -EPROTO (numbers that cannot be worked with).
+ */
+int ibtrs_msg_conn_rsp_decode(const void *buf, size_t len, bool reject, bool cid0, struct ibtrs_conn_rsp *m, const char **why)
+{
+	struct ibtrs_wire_conn_rsp w;
+
+	if (len < sizeof(w))
+		return refuse(why, "answer to the connection request is too short", -ECONNRESET);
+	memcpy(&w, buf, sizeof(w));
+	if (le16_to_cpu(w.magic) != IBTRS_MAGIC)
+		return refuse(why, "answer has another magic number: not this protocol", -ECONNRESET);
+	if (!version_ok(w.version))
+		return refuse(why, "answer has another major version of the protocol", -ECONNRESET);
+
+	memset(m, 0, sizeof(*m));
+	m->err = (s16)le16_to_cpu(w.err);
+	if (reject) {
+		if (m->err >= 0 || m->err < -ERRNO_MAX)
+			m->err = -ECONNRESET;
+		return 0;
+	}
+	if (m->err)
+		return refuse(why, "server accepted the connection and reported an error at once", -ECONNRESET);
+	m->queue_depth = le16_to_cpu(w.queue_depth);
+	m->max_io_size = le32_to_cpu(w.max_io_size);
+	m->max_hdr_size = le32_to_cpu(w.max_hdr_size);
+	m->new_rkey = le32_to_cpu(w.flags) & IBTRS_RSP_F_NEW_RKEY;
+	if (!memcmp(w.ext_magic, rsp_ext_magic, sizeof(w.ext_magic)))
+		m->ext = le32_to_cpu(w.ext_features) & IBTRS_EXT_KNOWN;
+	return cid0 ? conn_rsp_check(m, le32_to_cpu(w.flags), why) : 0;
+}
+
+/**
+ * ibtrs_msg_name_check() - may a session be called that?
+ * @name: text, not NUL terminated
+ * @len: its length
+ * @why: reason of a refusal
+ *
+ * The name becomes a directory in sysfs on both sides and a path component on the server.
+ *
+ * Return: 0 or -EINVAL.
+ */
+int ibtrs_msg_name_check(const char *name, size_t len, const char **why)
+{
+	size_t i;
+
+	if (!len)
+		return refuse(why, "session name is empty", -EINVAL);
+	if (len > IBTRS_NAME_LEN - 1)
+		return refuse(why, "session name is longer than 254 bytes", -EINVAL);
+	for (i = 0; i < len; i++) {
+		unsigned char c = (unsigned char)name[i];
+
+		if (c == '/' || c == '.')
+			return refuse(why, "session name contains '/' or '.'", -EINVAL);
+		if (c < ' ' || c == 0x7f)
+			return refuse(why, "session name contains a control character", -EINVAL);
+	}
+	return 0;
+}
+
+/* @name: vetted by ibtrs_msg_name_check(); what does not fit is cut, so that the message is well formed in any case. */
+void ibtrs_msg_info_req_encode(struct ibtrs_wire_info_req *w, const char *name)
+{
+	size_t i;
+
+	memset(w, 0, sizeof(*w));
+	w->type = cpu_to_le16(IBTRS_MSG_INFO_REQ);
+	for (i = 0; i < IBTRS_NAME_LEN - 1 && name[i]; i++)
+		w->name[i] = (u8)name[i];
+}
+
+/**
+ * ibtrs_msg_info_req_decode() - the client says its name
+ * @buf: received message, the caller's own
+ * @len: bytes received
+ * @name: the name, inside @buf, NUL terminated
+ * @why: reason of a refusal
+ *
+ * Return: 0, -EPROTO (malformed) or -EINVAL (a name that cannot be used).
+ */
+int ibtrs_msg_info_req_decode(const void *buf, size_t len, const char **name, const char **why)
+{
+	const char *s = (const char *)buf + offsetof(struct ibtrs_wire_info_req, name);
+	__le16 type;
+	size_t n;
+	int err;
+
+	if (len < sizeof(struct ibtrs_wire_info_req))
+		return refuse(why, "info request is too short", -EPROTO);
+	memcpy(&type, buf, sizeof(type));
+	if (le16_to_cpu(type) != IBTRS_MSG_INFO_REQ)
+		return refuse(why, "another message came in place of the info request", -EPROTO);
+	for (n = 0; n < IBTRS_NAME_LEN && s[n]; n++)
+		;
+	if (n == IBTRS_NAME_LEN)
+		return refuse(why, "session name has no end", -EPROTO);
+	err = ibtrs_msg_name_check(s, n, why);
+	if (!err)
+		*name = s;
+	return err;
+}
+
+static void desc_encode(struct ibtrs_wire_desc *w, const struct ibtrs_desc *d)
+{
+	w->addr = cpu_to_le64(d->addr);
+	w->rkey = cpu_to_le32(d->rkey);
+	w->len = cpu_to_le32(d->len);
+}
+
+void ibtrs_msg_desc_decode(const struct ibtrs_wire_desc *w, struct ibtrs_desc *d)
+{
+	d->addr = le64_to_cpu(w->addr);
+	d->rkey = le32_to_cpu(w->rkey);
+	d->len = le32_to_cpu(w->len);
+}
+
+/* @w has room for ibtrs_msg_info_rsp_size(@sg_cnt) bytes, all of which are written. */
+void ibtrs_msg_info_rsp_encode(struct ibtrs_wire_info_rsp *w, const struct ibtrs_desc *desc, u16 sg_cnt)
+{
+	u16 i;
+
+	w->type = cpu_to_le16(IBTRS_MSG_INFO_RSP);
+	w->sg_cnt = cpu_to_le16(sg_cnt);
+	w->reserved = 0;
+	for (i = 0; i < sg_cnt; i++)
+		desc_encode(&w->desc[i], &desc[i]);
+}
+
+/**
+ * ibtrs_msg_info_rsp_decode() - the server shows its chunks
+ * @buf: received message
+ * @len: bytes received
+ * @sg_cnt: descriptors that follow the 8-byte head, all of them within @len
+ * @why: reason of a refusal
+ *
+ * Return: 0 or -EPROTO.
+ */
+int ibtrs_msg_info_rsp_decode(const void *buf, size_t len, u16 *sg_cnt, const char **why)
+{
+	struct ibtrs_wire_info_rsp w;
+
+	if (len < sizeof(w))
+		return refuse(why, "info response is too short", -EPROTO);
+	memcpy(&w, buf, sizeof(w));
+	if (le16_to_cpu(w.type) != IBTRS_MSG_INFO_RSP)
+		return refuse(why, "another message came in place of the info response", -EPROTO);
+	if (len < ibtrs_msg_info_rsp_size(le16_to_cpu(w.sg_cnt)))
+		return refuse(why, "info response ends before its last descriptor", -EPROTO);
+	*sg_cnt = le16_to_cpu(w.sg_cnt);
+	return 0;
+}
+
+/* Length of the fixed part of a request header; descriptors follow it in a read. */
+static size_t io_hdr_size(bool read, bool fence)
+{
+	if (read)
+		return fence ? sizeof(struct ibtrs_wire_read_fenced) : sizeof(struct ibtrs_wire_read);
+	return fence ? sizeof(struct ibtrs_wire_write_fenced) : sizeof(struct ibtrs_wire_write);
+}
+
+/**
+ * ibtrs_msg_write_encode() - transport header of a write
+ * @buf: %IBTRS_IO_HDR_MAX bytes, any alignment
+ * @fence: the path has FENCE
+ * @usr_len: length of the user's header
+ * @token: of this submission, counts only with @fence
+ *
+ * Return: bytes written.
+ */
+size_t ibtrs_msg_write_encode(void *buf, bool fence, u16 usr_len, u64 token)
+{
+	struct ibtrs_wire_write_fenced w = {
+		.type		= cpu_to_le16(fence ? IBTRS_MSG_WRITE_FENCED : IBTRS_MSG_WRITE),
+		.usr_len	= cpu_to_le16(usr_len),
+		.token		= cpu_to_le64(token),
+	};
+	size_t size = io_hdr_size(false, fence);
+
+	/* The plain header is the beginning of the fenced one. */
+	memcpy(buf, &w, size);
+	return size;
+}
+
+/**
+ * ibtrs_msg_read_encode() - transport header of a read
+ * @buf: %IBTRS_IO_HDR_MAX bytes, any alignment
+ * @fence: the path has FENCE
+ * @usr_len: length of the user's header
+ * @token: of this submission, counts only with @fence
+ * @need_inval: the server shall invalidate @desc's key; means nothing without @desc
+ * @desc: where the data goes, NULL for a read without data
+ *
+ * Return: bytes written.
+ */
+size_t ibtrs_msg_read_encode(void *buf, bool fence, u16 usr_len, u64 token, bool need_inval, const struct ibtrs_desc *desc)
+{
+	struct ibtrs_wire_read_fenced w = {
+		.type		= cpu_to_le16(fence ? IBTRS_MSG_READ_FENCED : IBTRS_MSG_READ),
+		.usr_len	= cpu_to_le16(usr_len),
+		.flags		= cpu_to_le16(desc && need_inval ? IBTRS_READ_F_NEED_INVAL : 0),
+		.sg_cnt		= cpu_to_le16(desc ? 1 : 0),
+		.token		= cpu_to_le64(token),
+	};
+	size_t size = io_hdr_size(true, fence);
+
+	memcpy(buf, &w, size);
+	if (desc) {
+		struct ibtrs_wire_desc d;
+
+		desc_encode(&d, desc);
+		memcpy((u8 *)buf + size, &d, sizeof(d));
+		size += sizeof(d);
+	}
+	return size;
+}
+
+/**
+ * ibtrs_msg_fits() - can a request be sent at all?
+ * @l: numbers of the path (or the smallest of all paths)
+ * @read: direction
+ * @data_len: D
+ * @usr_len: U
+ *
+ * What passes here passes ibtrs_msg_io_decode() at a server with the same numbers. A read is charged for a descriptor whether it has one
+ * or not (M5).
+ *
+ * Return: 0 or -EMSGSIZE.
+ */
+int ibtrs_msg_fits(const struct ibtrs_limits *l, bool read, u32 data_len, u32 usr_len)
+{
+	u64 hdr = io_hdr_size(read, l->fence) + (read ? sizeof(struct ibtrs_wire_desc) : 0);
+
+	if (usr_len < USR_MIN || usr_len > U16_MAX || data_len > l->max_io_size)
+		return -EMSGSIZE;
+	if (usr_len + hdr > l->max_hdr_size || usr_len + hdr + data_len > l->chunk_size)
+		return -EMSGSIZE;
+	return 0;
+}
+
+/* What a read says beyond the common part; everything it finds is in @h before anything is refused. */
+static int io_decode_read(const u8 *buf, size_t len, const struct ibtrs_limits *l, struct ibtrs_io_hdr *h, const char **why)
+{
+	size_t size = io_hdr_size(true, l->fence);
+	struct ibtrs_wire_read_fenced w;
+	struct ibtrs_wire_desc d;
+
+	memcpy(&w, buf, size);
+	if (l->fence)
+		h->token = le64_to_cpu(w.token);
+	if (le16_to_cpu(w.sg_cnt) > 1)
+		return refuse(why, "read has more than one descriptor", -EINVAL);
+	if (!w.sg_cnt)
+		return h->data_len ? refuse(why, "read asks for data and has no descriptor", -EINVAL) : 0;
+	if (len < size + sizeof(d))
+		return refuse(why, "descriptor of a read crosses the end of the chunk", -EPROTO);
+	memcpy(&d, buf + size, sizeof(d));
+	ibtrs_msg_desc_decode(&d, &h->desc);
+	h->has_desc = true;
+	h->need_inval = le16_to_cpu(w.flags) & IBTRS_READ_F_NEED_INVAL;
+	if (!h->desc.len || !h->data_len)
+		return refuse(why, "read has a descriptor and no data", -EINVAL);
+	if (h->desc.len < h->data_len)
+		return refuse(why, "descriptor of a read is shorter than its data", -EINVAL);
+	return 0;
+}
+
+/**
+ * ibtrs_msg_io_decode() - transport header of a request
+ * @buf: private copy of the chunk's bytes from @off on
+ * @len: bytes in @buf
+ * @off: from the immediate
+ * @l: numbers of the path
+ * @h: result; whole only if 0 is returned, see msg.h for -EINVAL
+ * @why: reason of a refusal
+ *
+ * Return: 0, -EPROTO (close the path) or -EINVAL (reply with the error).
+ */
+int ibtrs_msg_io_decode(const void *buf, size_t len, u32 off, const struct ibtrs_limits *l, struct ibtrs_io_hdr *h, const char **why)
+{
+	struct ibtrs_wire_write_fenced w = { 0 };
+	bool fenced;
+	u16 type;
+	int err;
+
+	memset(h, 0, sizeof(*h));
+	if (off >= l->chunk_size)
+		return refuse(why, "request header starts beyond the chunk", -EPROTO);
+	if (len > l->chunk_size - off)
+		len = l->chunk_size - off;
+	if (len < sizeof(struct ibtrs_wire_write))
+		return refuse(why, "request header crosses the end of the chunk", -EPROTO);
+	memcpy(&w, buf, sizeof(struct ibtrs_wire_write));
+
+	type = le16_to_cpu(w.type);
+	h->read = type == IBTRS_MSG_READ || type == IBTRS_MSG_READ_FENCED;
+	fenced = type == IBTRS_MSG_WRITE_FENCED || type == IBTRS_MSG_READ_FENCED;
+	if (!h->read && type != IBTRS_MSG_WRITE && type != IBTRS_MSG_WRITE_FENCED)
+		return refuse(why, "request header has an unknown type", -EPROTO);
+	if (fenced != l->fence)
+		return refuse(why, fenced ? "fenced request on a path without FENCE" : "request without a token on a path with FENCE",
+			      -EPROTO);
+	if (len < io_hdr_size(h->read, l->fence))
+		return refuse(why, "request header crosses the end of the chunk", -EPROTO);
+
+	h->usr_len = le16_to_cpu(w.usr_len);
+	if (h->usr_len < USR_MIN)
+		return refuse(why, "user header is shorter than 4 bytes", -EPROTO);
+	if (h->usr_len > l->max_hdr_size || h->usr_len > off)
+		return refuse(why, "user header is longer than there is room for", -EPROTO);
+	h->data_len = off - h->usr_len;
+
+	if (h->read) {
+		err = io_decode_read(buf, len, l, h, why);
+		if (err)
+			return err;
+	} else if (l->fence) {
+		memcpy(&w, buf, sizeof(w));
+		h->token = le64_to_cpu(w.token);
+	}
+	if (h->data_len > l->max_io_size)
+		return refuse(why, "request has more data than the maximum I/O size", -EINVAL);
+	return 0;
+}
+
+void ibtrs_msg_rkey_encode(struct ibtrs_wire_rkey_rsp *w, u16 slot, u32 rkey)
+{
+	w->type = cpu_to_le16(IBTRS_MSG_RKEY_RSP);
+	w->buf_id = cpu_to_le16(slot);
+	w->rkey = cpu_to_le32(rkey);
+}
+
+/**
+ * ibtrs_msg_rkey_decode() - the new key of a chunk
+ * @buf: received payload
+ * @len: bytes received
+ * @slot: from the immediate of the same message
+ * @rkey: the key
+ * @why: reason of a refusal
+ *
+ * Return: 0 or -EPROTO.
+ */
+int ibtrs_msg_rkey_decode(const void *buf, size_t len, u32 slot, u32 *rkey, const char **why)
+{
+	struct ibtrs_wire_rkey_rsp w;
+
+	if (len < sizeof(w))
+		return refuse(why, "key response is too short", -EPROTO);
+	memcpy(&w, buf, sizeof(w));
+	if (le16_to_cpu(w.type) != IBTRS_MSG_RKEY_RSP)
+		return refuse(why, "another message came in place of the key response", -EPROTO);
+	if (le16_to_cpu(w.buf_id) != slot)
+		return refuse(why, "key response names another slot than its immediate", -EPROTO);
+	*rkey = le32_to_cpu(w.rkey);
+	return 0;
+}
