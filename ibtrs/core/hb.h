@@ -21,7 +21,8 @@ struct ibtrs_hb {
 	u32 missed;
 	bool running;
 	bool seen;			/* written by every arrival, cleared by the tick */
-	unsigned long ack_due;		/* bit 0: an ack waits to be sent; one outstanding (E-33) */
+	unsigned long ack_due;		/* bit 0: an ack waits for the tick (E-33) */
+	unsigned long last_ack;		/* jiffies */
 	ktime_t sent_at;
 	u64 latency_ns;			/* of the last HB_MSG -> HB_ACK */
 };

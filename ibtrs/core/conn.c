@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A QP, its CQ and the account of its send queue.
+ *
+ * Work requests are unsignalled; a send queue entry is free again only when a later signalled request completed. So credits are taken per work
+ * request and come back sig_every at a time, from the request with which the count crossed a multiple of sig_every. Posters on several CPUs
+ * may reach ib_post_send() in another order than they counted; the slack covers what that can borrow.
+ */
+#include <linux/log2.h>
+#include "ibtrs/core/conn.h"
+
+#define CONN_SQ_SLACK	32	/* drain marker, and posters that overtake each other */
+#define CONN_SQ_MIN	128
+#define CONN_SIG_MIN	16	/* more than the longest chain */
+#define CONN_SIG_MAX	64
+
+int ibtrs_conn_create(struct ibtrs_conn *c, struct ib_pd *pd, const struct ibtrs_conn_caps *caps)
+{
+	struct ib_device *ib = pd->device;
+	u32 lim = ib->attrs.max_qp_wr;
+	u32 send_wr = min_t(u32, max_t(u32, caps->send_wr + CONN_SQ_SLACK, CONN_SQ_MIN), lim);
+	u32 recv_wr = caps->recv_wr + 1;	/* + the drain marker */
+	struct ib_qp_init_attr attr = {
+		.qp_type	= IB_QPT_RC,
+		.sq_sig_type	= IB_SIGNAL_REQ_WR,
+		.cap.max_send_sge = min_t(u32, caps->send_sge, ib->attrs.max_send_sge),
+		.cap.max_recv_sge = caps->recv_sge,
+	};
+	int err;
+
+	if (recv_wr > lim || send_wr < CONN_SQ_MIN)
+		return -ENOSPC;
+	/* Unsignalled sends complete only with an error, and then each of them does. */
+	c->cq_size = min_t(u32, send_wr + recv_wr, ib->attrs.max_cqe);
+	c->cq = ib_alloc_cq(ib, c, c->cq_size, caps->vector % max(1, (int)ib->num_comp_vectors), caps->poll);
+	if (IS_ERR(c->cq)) {
+		err = PTR_ERR(c->cq);
+		c->cq = NULL;
+		return err;
+	}
+	attr.send_cq = c->cq;
+	attr.recv_cq = c->cq;
+	attr.cap.max_send_wr = send_wr;
+	attr.cap.max_recv_wr = recv_wr;
+	err = rdma_create_qp(c->id, pd, &attr);
+	if (err) {
+		ib_free_cq(c->cq);
+		c->cq = NULL;
+		return err;
+	}
+	c->qp = c->id->qp;
+	c->max_send_sge = attr.cap.max_send_sge ?: 1;
+	c->sig_every = clamp_t(u32, rounddown_pow_of_two(send_wr / 4), CONN_SIG_MIN, CONN_SIG_MAX);
+	atomic_set(&c->sq_free, send_wr - CONN_SQ_SLACK);
+	atomic_set(&c->sq_posted, 0);
+	return 0;
+}
+EXPORT_SYMBOL_GPL(ibtrs_conn_create);
+
+void ibtrs_conn_drain(struct ibtrs_conn *c)
+{
+	if (c->qp)
+		ib_drain_qp(c->qp);
+}
+EXPORT_SYMBOL_GPL(ibtrs_conn_drain);
+
+void ibtrs_conn_destroy(struct ibtrs_conn *c)
+{
+	if (c->qp) {
+		rdma_destroy_qp(c->id);
+		c->qp = NULL;
+	}
+	if (c->cq) {
+		ib_free_cq(c->cq);
+		c->cq = NULL;
+	}
+}
+EXPORT_SYMBOL_GPL(ibtrs_conn_destroy);
+
+static bool conn_crosses(struct ibtrs_conn *c, int nr)
+{
+	u32 now = atomic_add_return(nr, &c->sq_posted);
+
+	return (now ^ (now - nr)) & ~(c->sig_every - 1);
+}
+
+int ibtrs_conn_send(struct ibtrs_conn *c, struct ib_send_wr *first, struct ib_send_wr *last, int nr, bool force)
+{
+	int err;
+
+	if (unlikely(atomic_sub_return(nr, &c->sq_free) < 0)) {
+		atomic_add(nr, &c->sq_free);
+		return -EAGAIN;
+	}
+	if (force || conn_crosses(c, nr))
+		last->send_flags |= IB_SEND_SIGNALED;
+	err = ib_post_send(c->qp, first, NULL);
+	return err > 0 ? -EIO : err;
+}
+EXPORT_SYMBOL_GPL(ibtrs_conn_send);
+
+int ibtrs_conn_send_imm(struct ibtrs_conn *c, struct ib_cqe *cqe, u32 imm)
+{
+	struct ib_rdma_wr wr = {
+		.wr.wr_cqe	= cqe,
+		.wr.opcode	= IB_WR_RDMA_WRITE_WITH_IMM,
+		.wr.ex.imm_data	= cpu_to_be32(imm),
+	};
+
+	return ibtrs_conn_send(c, &wr.wr, &wr.wr, 1, false);
+}
+EXPORT_SYMBOL_GPL(ibtrs_conn_send_imm);
+
+#define CONN_RECV_CHAIN	16
+
+int ibtrs_conn_post_empty(struct ibtrs_conn *c, struct ib_cqe *cqe, u32 nr)
+{
+	struct ib_recv_wr wr[CONN_RECV_CHAIN];
+	u32 i, n;
+	int err;
+
+	while (nr) {
+		n = min_t(u32, nr, CONN_RECV_CHAIN);
+		for (i = 0; i < n; i++) {
+			wr[i].next = i + 1 < n ? &wr[i + 1] : NULL;
+			wr[i].wr_cqe = cqe;
+			wr[i].sg_list = NULL;
+			wr[i].num_sge = 0;
+		}
+		err = ib_post_recv(c->qp, wr, NULL);
+		if (err)
+			return err;
+		nr -= n;
+	}
+	return 0;
+}
+EXPORT_SYMBOL_GPL(ibtrs_conn_post_empty);
+
+int ibtrs_conn_post_recv(struct ibtrs_conn *c, struct ib_cqe *cqe, struct ib_sge *sge)
+{
+	struct ib_recv_wr wr = { .wr_cqe = cqe, .sg_list = sge, .num_sge = 1 };
+
+	return ib_post_recv(c->qp, &wr, NULL);
+}
+EXPORT_SYMBOL_GPL(ibtrs_conn_post_recv);

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <linux/slab.h>
+#include "ibtrs/core/iu.h"
+
+int ibtrs_iu_init(struct ibtrs_iu *iu, struct ib_device *ib, u32 size, enum dma_data_direction dir,
+		  void (*done)(struct ib_cq *cq, struct ib_wc *wc))
+{
+	iu->buf = kzalloc(size, GFP_KERNEL);
+	if (!iu->buf)
+		return -ENOMEM;
+	iu->dma = ib_dma_map_single(ib, iu->buf, size, dir);
+	if (ib_dma_mapping_error(ib, iu->dma)) {
+		kfree(iu->buf);
+		iu->buf = NULL;
+		return -ENOMEM;
+	}
+	iu->cqe.done = done;
+	iu->size = size;
+	iu->dir = dir;
+	iu->ib = ib;
+	return 0;
+}
+
+void ibtrs_iu_free(struct ibtrs_iu *iu)
+{
+	if (!iu->buf)
+		return;
+	ib_dma_unmap_single(iu->ib, iu->dma, iu->size, iu->dir);
+	kfree(iu->buf);
+	iu->buf = NULL;
+}
+
+void ibtrs_iu_sync_cpu(struct ibtrs_iu *iu)
+{
+	ib_dma_sync_single_for_cpu(iu->ib, iu->dma, iu->size, iu->dir);
+}
+
+void ibtrs_iu_sync_dev(struct ibtrs_iu *iu)
+{
+	ib_dma_sync_single_for_device(iu->ib, iu->dma, iu->size, iu->dir);
+}
+
+struct ib_sge ibtrs_iu_sge(const struct ibtrs_iu *iu, const struct ibtrs_dev *dev)
+{
+	return (struct ib_sge){ .addr = iu->dma, .length = iu->size, .lkey = dev->pd->local_dma_lkey };
+}

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * ibtrs-core: what client and server share. Nothing runs here by itself. The pure rooms (proto/, logic/) know no modules, so their
+ * functions are exported from this file.
+ */
+#include <linux/module.h>
+#include "ibtrs/core/dev.h"
+#include "ibtrs/core/iu.h"
+#include "ibtrs/logic/backoff.h"
+#include "ibtrs/logic/chunkmap.h"
+#include "ibtrs/logic/fence.h"
+#include "ibtrs/logic/mpath.h"
+#include "ibtrs/logic/path_sm.h"
+#include "ibtrs/proto/msg.h"
+#include <ibtrs/addr.h>
+#include <ibtrs/version.h>
+
+EXPORT_SYMBOL_GPL(ibtrs_addr_parse);
+EXPORT_SYMBOL_GPL(ibtrs_addr_pair_parse);
+EXPORT_SYMBOL_GPL(ibtrs_addr_format);
+EXPORT_SYMBOL_GPL(ibtrs_addr_pair_format);
+EXPORT_SYMBOL_GPL(ibtrs_addr_equal);
+
+EXPORT_SYMBOL_GPL(ibtrs_backoff_default);
+EXPORT_SYMBOL_GPL(ibtrs_backoff_ms);
+
+EXPORT_SYMBOL_GPL(ibtrs_chunkmap_build);
+EXPORT_SYMBOL_GPL(ibtrs_chunkmap_mr_count);
+
+EXPORT_SYMBOL_GPL(ibtrs_fence_arrive);
+EXPORT_SYMBOL_GPL(ibtrs_fence_end);
+
+EXPORT_SYMBOL_GPL(ibtrs_mpath_min);
+EXPORT_SYMBOL_GPL(ibtrs_mpath_next);
+EXPORT_SYMBOL_GPL(ibtrs_mpath_parse);
+EXPORT_SYMBOL_GPL(ibtrs_mpath_name);
+EXPORT_SYMBOL_GPL(ibtrs_mpath_sysfs);
+
+EXPORT_SYMBOL_GPL(ibtrs_path_sm_step);
+EXPORT_SYMBOL_GPL(ibtrs_path_sm_state_name);
+EXPORT_SYMBOL_GPL(ibtrs_path_sm_event_name);
+
+EXPORT_SYMBOL_GPL(ibtrs_msg_conn_req_encode);
+EXPORT_SYMBOL_GPL(ibtrs_msg_conn_req_decode);
+EXPORT_SYMBOL_GPL(ibtrs_msg_conn_rsp_encode);
+EXPORT_SYMBOL_GPL(ibtrs_msg_conn_rsp_decode);
+EXPORT_SYMBOL_GPL(ibtrs_msg_info_req_encode);
+EXPORT_SYMBOL_GPL(ibtrs_msg_info_req_decode);
+EXPORT_SYMBOL_GPL(ibtrs_msg_name_check);
+EXPORT_SYMBOL_GPL(ibtrs_msg_info_rsp_encode);
+EXPORT_SYMBOL_GPL(ibtrs_msg_info_rsp_decode);
+EXPORT_SYMBOL_GPL(ibtrs_msg_desc_decode);
+EXPORT_SYMBOL_GPL(ibtrs_msg_write_encode);
+EXPORT_SYMBOL_GPL(ibtrs_msg_read_encode);
+EXPORT_SYMBOL_GPL(ibtrs_msg_fits);
+EXPORT_SYMBOL_GPL(ibtrs_msg_io_decode);
+EXPORT_SYMBOL_GPL(ibtrs_msg_rkey_encode);
+EXPORT_SYMBOL_GPL(ibtrs_msg_rkey_decode);
+
+EXPORT_SYMBOL_GPL(ibtrs_dev_pool_init);
+EXPORT_SYMBOL_GPL(ibtrs_dev_get);
+EXPORT_SYMBOL_GPL(ibtrs_dev_put);
+EXPORT_SYMBOL_GPL(ibtrs_iu_init);
+EXPORT_SYMBOL_GPL(ibtrs_iu_free);
+EXPORT_SYMBOL_GPL(ibtrs_iu_sync_cpu);
+EXPORT_SYMBOL_GPL(ibtrs_iu_sync_dev);
+EXPORT_SYMBOL_GPL(ibtrs_iu_sge);
+
+MODULE_DESCRIPTION("IBTRS: RDMA transport, common part");
+MODULE_LICENSE("GPL");
+MODULE_VERSION(IBNBD_VERSION);

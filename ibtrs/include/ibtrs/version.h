@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The one place of the version; tests/lint compares dkms.conf and the packages with it. */
+#ifndef IBTRS_VERSION_H
+#define IBTRS_VERSION_H
+
+#define IBNBD_VERSION "0.1.0"
+
+#endif
