@@ -203,7 +203,10 @@ void cx_free_disk(struct gendisk *disk)
  */
 struct request_queue *cx_alloc_queue(struct blk_mq_tag_set *set, void *data)
 {
-#if HAVE_MQ_ALLOC_QUEUE		/* 6.9 */
+#ifdef BLK_FEAT_SKIP_TAGSET_QUIESCE	/* 6.11 */
+	struct queue_limits lim = { .features = BLK_FEAT_SKIP_TAGSET_QUIESCE };
+	struct request_queue *q = blk_mq_alloc_queue(set, &lim, data);
+#elif HAVE_MQ_ALLOC_QUEUE		/* 6.9 */
 	struct request_queue *q = blk_mq_alloc_queue(set, NULL, data);
 #else
 	struct request_queue *q = blk_mq_init_queue(set);
@@ -212,7 +215,7 @@ struct request_queue *cx_alloc_queue(struct blk_mq_tag_set *set, void *data)
 	if (IS_ERR(q))
 		return q;
 	q->queuedata = data;
-#if HAVE_QUEUE_FLAG_SKIP_QUIESCE	/* 6.2 */
+#if HAVE_QUEUE_FLAG_SKIP_QUIESCE	/* 6.2 .. 6.10 */
 	blk_queue_flag_set(QUEUE_FLAG_SKIP_TAGSET_QUIESCE, q);
 #elif !HAVE_QUEUE_DISK
 	blk_queue_flag_set(QUEUE_FLAG_SCSI_PASSTHROUGH, q);	/* marks it for us */

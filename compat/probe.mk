@@ -6,8 +6,8 @@
 #
 # Redone when the probes, the kernel's configuration, the compiler or its flags
 # change (if_changed). -DIBNBD_COMPAT_H empties the forced-in compat.h.
-# -Wno-error comes first, so that a kernel's own -Werror
-# cannot turn a warning into a "no"; then the warnings that do mean "no".
+# -Wno-error comes first, so that a kernel's own -Werror cannot turn a warning
+# into a "no"; then the warnings that do mean "no".
 
 probe-flags := -Wno-error -Wno-unused -Wno-undef -fdiagnostics-color=never \
 	$(call cc-option,-ftrack-macro-expansion=0) \
@@ -22,7 +22,7 @@ quiet_cmd_probe = PROBE   $@
 	LC_ALL=C $(CC) $(filter-out -Wp$(comma)%,$(c_flags)) $(probe-flags) \
 		-DIBNBD_COMPAT_H -fsyntax-only $< >/dev/null 2>$@.log || :; \
 	LC_ALL=C awk -f $(word 2,$^) $< $@.log >$@.tmp && mv $@.tmp $@ || { \
-		head -n 5 $@.log >&2; \
+		grep -v probes.c $@.log | head -n 5 >&2; \
 		echo "compat: cannot probe the kernel in $(objtree) with $(CC); log: $@.log" >&2; \
 		rm -f $@ $@.tmp; false; }
 
@@ -33,4 +33,6 @@ $(obj)/compat/config.h: $(src)/compat/probes.c $(src)/compat/probes.awk \
 
 targets += compat/config.h
 always-y += compat/config.h
-clean-files += compat/config.h compat/config.h.log compat/config.h.tmp
+
+# no object before the answers
+$(obj)/ibtrs $(obj)/ibnbd: $(obj)/compat/config.h

@@ -4,6 +4,7 @@ FNR == NR {					# pass 1: where does each PROBE start?
 	if (match($0, /^PROBE\([A-Z0-9_]+\)/)) {
 		name[++n] = substr($0, 7, RLENGTH - 7); start[n] = FNR
 	}
+	text[n] = text[n] $0
 	next
 }
 /: (fatal )?error: / {				# pass 2: the compiler's errors
@@ -13,8 +14,17 @@ FNR == NR {					# pass 1: where does each PROBE start?
 	}
 	for (i = n; i > 1 && start[i] > f[2]; i--);
 	bad[name[i]] = 1
+	# a missing function is reported where it is called first, and only there
+	if (match($0, /(implicit declaration of|call to undeclared) function '[a-zA-Z0-9_]+'/)) {
+		split(substr($0, RSTART, RLENGTH), q, "'")
+		missing[q[2]] = 1
+	}
 }
 END {
+	for (i = 1; i <= n; i++)
+		for (fn in missing)
+			if (text[i] ~ "[^a-zA-Z0-9_]" fn "[(]")
+				bad[name[i]] = 1
 	if (!("SANE_BAD" in bad) || !("SANE_END" in bad) || ("SANE_OK" in bad)) {
 		print "compat: the sanity probes came out wrong" > "/dev/stderr"; broken = 1
 	}

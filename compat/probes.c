@@ -9,7 +9,11 @@
  *	no error                     ->  #define HAVE_<name> 1
  *	error anywhere else          ->  the environment is broken: stop, show it
  *
- * Rules: one question per PROBE; a PROBE is true on the NEWEST kernel wherever
+ * A missing function is reported at its first call only; the awk script knows
+ * and marks every PROBE that calls it.
+ *
+ * Rules: one question per PROBE; each is asked by some shim or demanded in
+ * compat.h (tests/lint checks); a PROBE is true on the NEWEST kernel wherever
  * possible; no top-level declarations between PROBEs; headers that may be
  * missing are guarded by __has_include; things that are macros on the kernels
  * that have them need no PROBE (use #ifdef in compat.h).
@@ -31,7 +35,6 @@
 #if __has_include(<linux/genhd.h>)
 #include <linux/genhd.h>
 #endif
-#include <linux/hdreg.h>
 #include <linux/device.h>
 #include <linux/kobject.h>
 #include <linux/mutex.h>
@@ -42,9 +45,6 @@
 #include <linux/hrtimer.h>
 #include <linux/workqueue.h>
 #include <linux/random.h>
-#include <linux/inet.h>
-#include <linux/proc_fs.h>
-#include <linux/cpumask.h>
 #if __has_include(<linux/string_choices.h>)
 #include <linux/string_choices.h>
 #endif
@@ -59,8 +59,6 @@
 #endif
 
 #define PROBE(name) static void __maybe_unused probe_##name(void)
-/* the function's address converts to this type without a diagnostic */
-#define IS_FN(fn, ret, ...) { ret (*p)(__VA_ARGS__) = fn; (void)p; }
 
 /* to expand a macro and throw the result away: asks for its number of arguments */
 #define STR_(x...) #x
@@ -83,10 +81,6 @@ PROBE(LIMITS_COMMIT) {		/* 6.9 */
 	struct queue_limits lim = queue_limits_start_update((struct request_queue *)NULL);
 	int r = queue_limits_commit_update((struct request_queue *)NULL, &lim); (void)r;
 }
-PROBE(LIMITS_COMMIT_FROZEN) {	/* 6.14 */
-	struct queue_limits lim; int r;
-	r = queue_limits_commit_update_frozen((struct request_queue *)NULL, &lim); (void)r;
-}
 PROBE(LIMITS_SECURE_ERASE) { struct queue_limits l = { .max_secure_erase_sectors = 1 }; (void)l; }	/* 5.19 */
 PROBE(LIMITS_HW_WZEROES_UNMAP) { struct queue_limits l = { .max_hw_wzeroes_unmap_sectors = 1 }; (void)l; }	/* 6.17 */
 PROBE(QUEUE_FLAG_DISCARD) { int x = QUEUE_FLAG_DISCARD; (void)x; }	/* until 5.18 */
@@ -96,10 +90,6 @@ PROBE(BDOPS_GENDISK) {		/* 6.5: open(disk, blk_mode_t), release(disk) */
 	struct block_device_operations o;
 	int (*op)(struct gendisk *, blk_mode_t) = o.open;
 	void (*re)(struct gendisk *) = o.release; (void)op; (void)re;
-}
-PROBE(GETGEO_GENDISK) {		/* 6.18 */
-	struct block_device_operations o;
-	int (*f)(struct gendisk *, struct hd_geometry *) = o.getgeo; (void)f;
 }
 PROBE(INIT_REQUEST_INT_NODE) {	/* 7.1 */
 	struct blk_mq_ops o;
@@ -117,7 +107,6 @@ PROBE(MQ_POLL_BATCH) {		/* 5.16 */
 	struct blk_mq_ops o;
 	int (*f)(struct blk_mq_hw_ctx *, struct io_comp_batch *) = o.poll; (void)f;
 }
-PROBE(MQ_COMPLETE_BOOL) IS_FN(blk_mq_complete_request, bool, struct request *)	/* EL8 */
 PROBE(MQ_TAG_ITER_2ARG) {	/* 6.3 */
 	busy_tag_iter_fn *f = NULL; bool (*g)(struct request *, void *) = f; (void)g;
 }
@@ -126,20 +115,18 @@ PROBE(MQ_FREEZE_MEMFLAGS) {	/* 6.14 */
 	unsigned int f = blk_mq_freeze_queue((struct request_queue *)NULL); (void)f;
 }
 PROBE(RQ_MAP_SG_2ARG) { int n = blk_rq_map_sg((struct request *)NULL, (struct scatterlist *)NULL); (void)n; }	/* 6.16 */
-PROBE(RQ_MAP_SG_3ARG) { int n = blk_rq_map_sg((struct request_queue *)NULL, (struct request *)NULL, (struct scatterlist *)NULL); (void)n; }
 PROBE(MQ_F_SHOULD_MERGE) { int x = BLK_MQ_F_SHOULD_MERGE; (void)x; }	/* until 6.13 */
 PROBE(SET_CAPACITY_NOTIFY) { set_capacity_and_notify((struct gendisk *)NULL, (sector_t)0); }	/* 5.11, 5.10.y */
 PROBE(SET_CAPACITY_REVALIDATE) { set_capacity_revalidate_and_notify((struct gendisk *)NULL, (sector_t)0, true); }	/* 5.7 .. 5.10; EL8 */
 PROBE(QUEUE_DISK) { struct gendisk *d = ((struct request_queue *)NULL)->disk; (void)d; }	/* 5.15 */
 PROBE(MARK_DISK_DEAD) { blk_mark_disk_dead((struct gendisk *)NULL); }	/* 5.16 */
-PROBE(GENHD_FL_NO_PART) { int x = GENHD_FL_NO_PART; (void)x; }	/* 5.17 */
 PROBE(MQ_ALLOC_QUEUE) {		/* 6.9 */
 	struct request_queue *q = blk_mq_alloc_queue((struct blk_mq_tag_set *)NULL, NULL, NULL); (void)q;
 }
 PROBE(MQ_DESTROY_QUEUE) { blk_mq_destroy_queue((struct request_queue *)NULL); }	/* 6.0 */
 PROBE(MQ_WAIT_QUIESCE_SET) { blk_mq_wait_quiesce_done((struct blk_mq_tag_set *)NULL); }	/* 6.2 */
 PROBE(MQ_WAIT_QUIESCE_Q) { blk_mq_wait_quiesce_done((struct request_queue *)NULL); }	/* 5.16, 6.1 */
-PROBE(QUEUE_FLAG_SKIP_QUIESCE) { int x = QUEUE_FLAG_SKIP_TAGSET_QUIESCE; (void)x; }	/* 6.2 */
+PROBE(QUEUE_FLAG_SKIP_QUIESCE) { int x = QUEUE_FLAG_SKIP_TAGSET_QUIESCE; (void)x; }	/* 6.2 .. 6.10 */
 PROBE(MQ_F_NO_SCHED_BY_DEFAULT) { int x = BLK_MQ_F_NO_SCHED_BY_DEFAULT; (void)x; }	/* 5.14 */
 PROBE(MQ_F_TAG_HCTX_SHARED) { int x = BLK_MQ_F_TAG_HCTX_SHARED; (void)x; }	/* 5.10: all targets */
 PROBE(MQ_F_STACKING) { int x = BLK_MQ_F_STACKING; (void)x; }	/* 5.8: all targets */
@@ -181,18 +168,12 @@ PROBE(BDEV_WZEROES_UNMAP) { unsigned int s = bdev_write_zeroes_unmap_sectors((st
 PROBE(ISSUE_FLUSH_1ARG) { int r = blkdev_issue_flush((struct block_device *)NULL); (void)r; }	/* 5.12 */
 PROBE(ISSUE_FLUSH_3ARG) { int r = blkdev_issue_flush((struct block_device *)NULL, GFP_KERNEL, NULL); (void)r; }	/* until 5.7; EL8 */
 PROBE(KI_COMPLETE_2ARG) { struct kiocb k; void (*f)(struct kiocb *, long) = k.ki_complete; (void)f; }	/* 5.16 */
-PROBE(SUBMIT_BIO_VOID) IS_FN(submit_bio, void, struct bio *)	/* 5.16 */
 
 /* ---- driver model ------------------------------------------------------- */
-PROBE(CLASS_CREATE_1ARG) { struct class *c = class_create("x"); (void)c; }	/* 6.4 */
 PROBE(CONST_CLASS) { const struct class *c = NULL; int r = class_register(c); (void)r; }	/* 6.4 */
 PROBE(CONST_KTYPE) { const struct kobj_type *t = NULL; kobject_init(NULL, t); }	/* 5.18? 6.x */
 PROBE(DEFAULT_GROUPS) { struct kobj_type t = { .default_groups = NULL }; (void)t; }	/* 5.2 */
 PROBE(SYSFS_EMIT) { int n = sysfs_emit(NULL, "x"); (void)n; }	/* 5.10 */
-PROBE(CONST_BIN_ATTR) {		/* 6.16 */
-	struct bin_attribute a;
-	ssize_t (*f)(struct file *, struct kobject *, const struct bin_attribute *, char *, loff_t, size_t) = a.read; (void)f;
-}
 
 /* ---- RDMA --------------------------------------------------------------- */
 PROBE(IB_CLIENT_ADD_INT) { struct ib_client c; int (*f)(struct ib_device *) = c.add; (void)f; }	/* 5.8 */
@@ -202,14 +183,8 @@ PROBE(RDMA_LOCK_HANDLER) { rdma_lock_handler(NULL); }	/* 5.10 */
 PROBE(RDMA_MIN_RNR) { int r = rdma_set_min_rnr_timer(NULL, 0); (void)r; }	/* 5.15 */
 PROBE(RDMA_ACK_TIMEOUT) { int r = rdma_set_ack_timeout(NULL, 0); (void)r; }	/* 5.2 */
 PROBE(IB_CQ_POOL) { struct ib_cq *c = ib_cq_pool_get(NULL, 0, 0, IB_POLL_SOFTIRQ); (void)c; }	/* 5.9 */
-PROBE(IB_UNBOUND_WQ) { int x = IB_POLL_UNBOUND_WORKQUEUE; (void)x; }	/* 5.2 */
 PROBE(IB_KERNEL_CAP) { int x = ((struct ib_device *)NULL)->attrs.kernel_cap_flags & IBK_SG_GAPS_REG; (void)x; }	/* 6.0 */
-PROBE(IB_DMA_MAP_SGTABLE) { int r = ib_dma_map_sgtable_attrs(NULL, NULL, DMA_TO_DEVICE, 0); (void)r; }	/* 5.18 */
-PROBE(IB_PORT_U32) { struct ib_qp_init_attr a; u32 *p = &a.port_num; (void)p; }	/* 5.13 */
-PROBE(IB_ATTR_U32) { struct ib_device_attr a; static_assert(__same_type(a.max_send_sge, u32), ""); (void)a; }	/* 7.3 */
-PROBE(IB_VIRT_DMA) { bool b = ib_uses_virt_dma(NULL); (void)b; }	/* 5.11 (5.10.y) */
 PROBE(POST_SEND_CONST) { const struct ib_send_wr **bad; int r = ib_post_send(NULL, (const struct ib_send_wr *)NULL, bad); (void)r; }	/* 4.19 */
-PROBE(ADDR_IS_ANY_SS) { bool b = inet_addr_is_any((struct sockaddr_storage *)NULL); (void)b; }	/* 6.19 */
 
 /* ---- misc --------------------------------------------------------------- */
 PROBE(TIMER_DELETE_SYNC) { int r = timer_delete_sync((struct timer_list *)NULL); (void)r; }	/* 6.2 */
@@ -221,19 +196,12 @@ PROBE(SYSTEM_PERCPU_WQ) { struct workqueue_struct *w = system_percpu_wq; (void)w
 PROBE(SYSTEM_DFL_WQ) { struct workqueue_struct *w = system_dfl_wq; (void)w; }	/* 6.17 */
 PROBE(RANDOM_BELOW) { u32 x = get_random_u32_below(3); (void)x; }	/* 6.2, 6.1.y */
 PROBE(RANDOM_INCLUSIVE) { u32 x = get_random_u32_inclusive(1, 3); (void)x; }	/* 6.2 */
-PROBE(STRSCPY_2ARG) { char b[4]; strscpy(b, ""); }	/* 6.8 */
-PROBE(STRLCPY) { char b[4]; strlcpy(b, "", sizeof(b)); }	/* until 6.7 */
 PROBE(STR_YES_NO) { const char *s = str_yes_no(true); (void)s; }	/* 5.18? */
 PROBE(STR_ENABLED_DISABLED) { const char *s = str_enabled_disabled(true); (void)s; }	/* 5.18? */
 PROBE(GUARD_MUTEX) { guard(mutex)((struct mutex *)NULL); }	/* 6.5, 5.10.y */
 PROBE(GUARD_SPINLOCK) { guard(spinlock_irqsave)((spinlock_t *)NULL); }
 PROBE(GUARD_RCU) { guard(rcu)(); }
 PROBE(FREE_KFREE) { void *p __free(kfree) = NULL; (void)p; }
-PROBE(KZALLOC_OBJ_GFP) { int *p = kzalloc_obj(*p, GFP_KERNEL); (void)p; }	/* 7.0, 6.12.y */
-PROBE(KZALLOC_OBJ_1ARG) { int *p = kzalloc_obj(*p); (void)p; }	/* 7.0 */
-PROBE(CPUMASK_WRAP_2ARG) { int c = cpumask_next_wrap(0, (const struct cpumask *)NULL); (void)c; }	/* 6.15 */
-PROBE(PROC_OPS) { struct proc_ops o; (void)o; }	/* 5.6 */
-PROBE(KVMALLOC) { void *p = kvcalloc(1, 1, GFP_KERNEL); kvfree(p); }
 PROBE(ASSIGN_STR_1ARG) {	/* 6.10 */
 #ifndef __assign_str
 #error "before 5.18 it is defined by define_trace.h alone"
