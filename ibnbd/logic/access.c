@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "ibnbd/logic/access.h"
+
+#define ACCESS_MIGRATION_WRITERS	2
+
+int ibnbd_access_open(u32 writers, enum ibnbd_access mode, const char **why)
+{
+	switch (mode) {
+	case IBNBD_ACCESS_RO:
+		return 0;
+	case IBNBD_ACCESS_RW:
+		if (!writers)
+			return 0;
+		*why = "another client has the device open for writing";
+		return -EPERM;
+	case IBNBD_ACCESS_MIGRATION:
+		if (writers < ACCESS_MIGRATION_WRITERS)
+			return 0;
+		*why = "two clients have the device open for writing";
+		return -EPERM;
+	}
+	*why = "unknown access mode";
+	return -EINVAL;
+}
+
+int ibnbd_access_reopen(enum ibnbd_access granted, enum ibnbd_access wanted, const char **why)
+{
+	if (ibnbd_access_writes(wanted) && !ibnbd_access_writes(granted)) {
+		*why = "this session has the device open read-only";
+		return -EPERM;
+	}
+	if (wanted == IBNBD_ACCESS_RW && granted == IBNBD_ACCESS_MIGRATION) {
+		*why = "this session has the device open for migration, not exclusively";
+		return -EPERM;
+	}
+	return 0;
+}
+
+/* A request that carries no data is bounded by what OPEN announced for its operation. */
+static int access_ranged_op(u32 max_sectors, bool supported, u32 bytes, const char **why)
+{
+	if (!supported || !max_sectors) {
+		*why = "operation not supported by the device";
+		return -EOPNOTSUPP;
+	}
+	if (bytes >> IBNBD_SECTOR_SHIFT > max_sectors) {
+		*why = "range larger than the announced limit";
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static int access_range(const struct ibnbd_facts *f, const struct ibnbd_io *io, const char **why)
+{
+	u32 block_sectors = f->logical_block_size >> IBNBD_SECTOR_SHIFT;
+	u32 sectors = io->bytes >> IBNBD_SECTOR_SHIFT;
+
+	/* A power of two, so that no 64-bit division is needed. */
+	if (io->sector & (block_sectors - 1) || io->bytes & (f->logical_block_size - 1)) {
+		*why = "not aligned to the logical block size";
+		return -EINVAL;
+	}
+	if (io->sector > f->nsectors || sectors > f->nsectors - io->sector) {
+		*why = "beyond the end of the device";
+		return -EIO;
+	}
+	return 0;
+}
+
+int ibnbd_access_io(const struct ibnbd_facts *f, enum ibnbd_access granted, const struct ibnbd_io *io, const char **why)
+{
+	int err = 0;
+
+	if (io->op == IBNBD_OP_FLUSH)
+		return 0;
+	if (io->op != IBNBD_OP_READ && !ibnbd_access_writes(granted)) {
+		*why = "write to a device that is mapped read-only";
+		return -EROFS;
+	}
+	switch (io->op) {
+	case IBNBD_OP_DISCARD:
+		err = access_ranged_op(f->max_discard_sectors, true, io->bytes, why);
+		break;
+	case IBNBD_OP_SECURE_ERASE:
+		/* Clients take the discard limit for this one (B.1, offset 42). */
+		err = access_ranged_op(f->max_discard_sectors, f->secure_erase, io->bytes, why);
+		break;
+	case IBNBD_OP_WRITE_ZEROES:
+		err = access_ranged_op(f->max_write_zeroes_sectors, true, io->bytes, why);
+		break;
+	default:
+		break;
+	}
+	return err ? err : access_range(f, io, why);
+}

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "ibnbd/logic/dev_sm.h"
+
+#define STEP(next, acts)	{ .state = IBNBD_DEV_##next, .actions = (acts), .taken = true }
+#define DO(x)			IBNBD_DEV_DO_##x
+
+/* What makes a device usable again: from a quiesced queue, limits first. */
+#define DEV_REOPEN	(DO(COMMIT) | DO(RESUME) | DO(ONLINE))
+
+static const struct ibnbd_dev_step dev_steps[IBNBD_DEV_STATES][IBNBD_DEV_EVENTS] = {
+	[IBNBD_DEV_INIT] = {
+		[IBNBD_DEV_EV_OPENED]		= STEP(OPEN, 0),
+		[IBNBD_DEV_EV_UNMAP]		= STEP(UNMAPPED, DO(CLOSE)),
+	},
+	[IBNBD_DEV_OPEN] = {
+		[IBNBD_DEV_EV_OPENED]		= STEP(OPEN, DO(STOP) | DO(COMMIT) | DO(RESUME)),
+		[IBNBD_DEV_EV_REMAPPED]		= STEP(OPEN, DO(STOP) | DO(COMMIT) | DO(RESUME)),
+		[IBNBD_DEV_EV_LINK_DOWN]	= STEP(CLOSED, DO(STOP) | DO(ARM) | DO(OFFLINE)),
+		[IBNBD_DEV_EV_FENCE]		= STEP(FENCED, DO(STOP) | DO(FAIL) | DO(OFFLINE) | DO(CLOSE)),
+		[IBNBD_DEV_EV_UNMAP]		= STEP(UNMAPPED, DO(FAIL) | DO(CLOSE) | DO(REMOVE)),
+	},
+	[IBNBD_DEV_CLOSED] = {
+		[IBNBD_DEV_EV_OPENED]		= STEP(OPEN, DO(DISARM) | DEV_REOPEN),
+		[IBNBD_DEV_EV_REMAPPED]		= STEP(OPEN, DO(DISARM) | DEV_REOPEN),
+		[IBNBD_DEV_EV_HOLD_EXPIRED]	= STEP(FAILED, DO(FAIL)),
+		[IBNBD_DEV_EV_OPEN_LATE]	= STEP(FAILED, DO(DISARM) | DO(FAIL)),
+		[IBNBD_DEV_EV_FENCE]		= STEP(FENCED, DO(DISARM) | DO(FAIL) | DO(CLOSE)),
+		[IBNBD_DEV_EV_UNMAP]		= STEP(UNMAPPED, DO(DISARM) | DO(FAIL) | DO(CLOSE) | DO(REMOVE)),
+	},
+	[IBNBD_DEV_FAILED] = {
+		[IBNBD_DEV_EV_OPENED]		= STEP(OPEN, DO(STOP) | DEV_REOPEN),
+		[IBNBD_DEV_EV_REMAPPED]		= STEP(OPEN, DO(STOP) | DEV_REOPEN),
+		[IBNBD_DEV_EV_FENCE]		= STEP(FENCED, DO(CLOSE)),
+		[IBNBD_DEV_EV_UNMAP]		= STEP(UNMAPPED, DO(FAIL) | DO(CLOSE) | DO(REMOVE)),
+	},
+	[IBNBD_DEV_FENCED] = {
+		[IBNBD_DEV_EV_REMAPPED]		= STEP(OPEN, DO(STOP) | DEV_REOPEN),
+		[IBNBD_DEV_EV_UNMAP]		= STEP(UNMAPPED, DO(FAIL) | DO(CLOSE) | DO(REMOVE)),
+	},
+};
+
+struct ibnbd_dev_step ibnbd_dev_sm_step(enum ibnbd_dev_state s, enum ibnbd_dev_event ev)
+{
+	struct ibnbd_dev_step ignored = { .state = s };
+
+	if ((unsigned int)s >= IBNBD_DEV_STATES || (unsigned int)ev >= IBNBD_DEV_EVENTS || !dev_steps[s][ev].taken)
+		return ignored;
+	return dev_steps[s][ev];
+}
+
+const char *ibnbd_dev_sm_word(enum ibnbd_dev_state s)
+{
+	switch (s) {
+	case IBNBD_DEV_INIT:
+		return "init";
+	case IBNBD_DEV_OPEN:
+		return "open";
+	case IBNBD_DEV_CLOSED:
+	case IBNBD_DEV_FAILED:
+	case IBNBD_DEV_FENCED:
+		return "closed";
+	case IBNBD_DEV_UNMAPPED:
+		return "unmapped";
+	default:
+		return "unknown";
+	}
+}
+
+const char *ibnbd_dev_sm_state_name(enum ibnbd_dev_state s)
+{
+	static const char * const names[IBNBD_DEV_STATES] = {
+		[IBNBD_DEV_INIT]	= "init",
+		[IBNBD_DEV_OPEN]	= "open",
+		[IBNBD_DEV_CLOSED]	= "held",
+		[IBNBD_DEV_FAILED]	= "failed",
+		[IBNBD_DEV_FENCED]	= "fenced",
+		[IBNBD_DEV_UNMAPPED]	= "unmapped",
+	};
+
+	return (unsigned int)s < IBNBD_DEV_STATES ? names[s] : "unknown";
+}
+
+const char *ibnbd_dev_sm_event_name(enum ibnbd_dev_event ev)
+{
+	static const char * const names[IBNBD_DEV_EVENTS] = {
+		[IBNBD_DEV_EV_UNMAP]		= "unmap",
+		[IBNBD_DEV_EV_FENCE]		= "fence",
+		[IBNBD_DEV_EV_LINK_DOWN]	= "link down",
+		[IBNBD_DEV_EV_HOLD_EXPIRED]	= "hold expired",
+		[IBNBD_DEV_EV_OPEN_LATE]	= "open late",
+		[IBNBD_DEV_EV_OPENED]		= "opened",
+		[IBNBD_DEV_EV_REMAPPED]		= "remapped",
+	};
+
+	return (unsigned int)ev < IBNBD_DEV_EVENTS ? names[ev] : "unknown";
+}

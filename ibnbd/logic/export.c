@@ -1,0 +1,410 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Names of exports and the allow-list, as text.
+ *
+ * A client sends a name; the administrator gave a search path. This file makes of the two a root, a directory below it and a last
+ * component, and refuses every name that could mean something outside the root. It never touches a file system: whether the thing
+ * exists, and what symlinks say, is found out by server/export.c, which walks exactly the strings that come from here.
+ *
+ * Called at each OPEN and when a parameter or server.conf is read. No locks, no memory but the caller's; a refusal leaves @buf undefined
+ * and says the reason.
+ */
+#include "ibnbd/logic/export.h"
+
+#define EXPORT_SESSION_PREFIX	"session:"
+
+static int export_refuse(int err, const char **why, const char *reason)
+{
+	*why = reason;
+	return err;
+}
+
+static bool export_is_control(char c)
+{
+	return (unsigned char)c < 0x20 || c == 0x7f;
+}
+
+/* One component at @s, which is not a '/': its length. */
+static size_t export_component(const char *s, size_t len)
+{
+	size_t n = 0;
+
+	while (n < len && s[n] != '/')
+		n++;
+	return n;
+}
+
+static bool export_is_dots(const char *s, size_t n)
+{
+	return s[0] == '.' && (n == 1 || (n == 2 && s[1] == '.'));
+}
+
+static bool export_is_token(const char *s, size_t n)
+{
+	return n == sizeof(IBNBD_EXPORT_TOKEN) - 1 && !memcmp(s, IBNBD_EXPORT_TOKEN, n);
+}
+
+static bool export_has_token(const char *s, size_t n)
+{
+	size_t i, t = sizeof(IBNBD_EXPORT_TOKEN) - 1;
+
+	for (i = 0; i + t <= n; i++)
+		if (!memcmp(s + i, IBNBD_EXPORT_TOKEN, t))
+			return true;
+	return false;
+}
+
+int ibnbd_export_search_check(const char *search, size_t len, const char **why)
+{
+	bool token = false;
+	size_t i, n;
+
+	if (!len)
+		return 0;
+	if (len >= IBNBD_EXPORT_PATH_MAX)
+		return export_refuse(-EINVAL, why, "the search path is longer than 4095 bytes");
+	if (search[0] != '/')
+		return export_refuse(-EINVAL, why, "the search path must begin with '/'");
+	for (i = 0; i < len; i++)
+		if (export_is_control(search[i]))
+			return export_refuse(-EINVAL, why, "control character in the search path");
+	for (i = 0; i < len; i += n) {
+		n = 1;
+		if (search[i] == '/')
+			continue;
+		n = export_component(search + i, len - i);
+		if (token)
+			return export_refuse(-EINVAL, why, "%SESSNAME% must be the last component of the search path");
+		if (export_is_dots(search + i, n))
+			return export_refuse(-EINVAL, why, "the search path must not contain '.' or '..'");
+		token = export_is_token(search + i, n);
+		if (!token && export_has_token(search + i, n))
+			return export_refuse(-EINVAL, why, "%SESSNAME% must be a component of its own");
+	}
+	return 0;
+}
+
+bool ibnbd_export_follows(const char *search)
+{
+	size_t len = strlen(search), i = 0, n;
+
+	if (search[0] != '/')
+		return false;
+	while (i < len && search[i] == '/')
+		i++;
+	if (i == len)
+		return true;
+	n = export_component(search + i, len - i);
+	if (n != 3 || memcmp(search + i, "dev", 3))
+		return false;
+	for (i += n; i < len; i++)
+		if (search[i] != '/')
+			return false;
+	return true;
+}
+
+struct export_out {
+	char *buf;
+	size_t size;
+	size_t n;
+};
+
+/* Always leaves room for a NUL. */
+static bool export_put(struct export_out *o, const char *s, size_t n)
+{
+	if (n >= o->size - o->n)
+		return false;
+	memcpy(o->buf + o->n, s, n);
+	o->n += n;
+	o->buf[o->n] = 0;
+	return true;
+}
+
+static int export_session_check(const char *s, const char **why)
+{
+	size_t i, n = strlen(s);
+
+	if (!n || n >= IBNBD_NAME_LEN || export_is_dots(s, n))
+		return export_refuse(-EINVAL, why, "the session name cannot stand in the search path");
+	for (i = 0; i < n; i++)
+		if (s[i] == '/' || export_is_control(s[i]))
+			return export_refuse(-EINVAL, why, "the session name cannot stand in the search path");
+	return 0;
+}
+
+static int export_root(struct export_out *o, const char *search, const char *sessname, const char **why)
+{
+	size_t len = strlen(search), i, n;
+	int err;
+
+	for (i = 0; i < len; i += n) {
+		const char *s = search + i;
+
+		n = 1;
+		if (*s == '/')
+			continue;
+		n = export_component(s, len - i);
+		if (!export_put(o, "/", 1))
+			return export_refuse(-EINVAL, why, "the path is too long");
+		if (!export_is_token(s, n)) {
+			if (!export_put(o, s, n))
+				return export_refuse(-EINVAL, why, "the path is too long");
+			continue;
+		}
+		err = export_session_check(sessname, why);
+		if (err)
+			return err;
+		if (!export_put(o, sessname, strlen(sessname)))
+			return export_refuse(-EINVAL, why, "the path is too long");
+	}
+	if (!o->n && !export_put(o, "/", 1))
+		return export_refuse(-EINVAL, why, "the path is too long");
+	return 0;
+}
+
+/* @last: where the last component begins in the buffer. */
+static int export_name(struct export_out *o, const char *name, size_t *last, const char **why)
+{
+	size_t len = strlen(name), start = o->n, i, n;
+
+	for (i = 0; i < len; i++)
+		if (export_is_control(name[i]))
+			return export_refuse(-EINVAL, why, "control character in the device name");
+	for (i = 0; i < len; i += n) {
+		n = 1;
+		if (name[i] == '/')
+			continue;
+		n = export_component(name + i, len - i);
+		if (export_is_dots(name + i, n))
+			return export_refuse(-EINVAL, why, "'.' or '..' in the device name");
+		if (o->n > start && !export_put(o, "/", 1))
+			return export_refuse(-EINVAL, why, "the path is too long");
+		*last = o->n;
+		if (!export_put(o, name + i, n))
+			return export_refuse(-EINVAL, why, "the path is too long");
+	}
+	if (o->n == start)
+		return export_refuse(-EINVAL, why, "the device name is empty");
+	if (name[len - 1] == '/')
+		return export_refuse(-EINVAL, why, "the device name ends in '/'");
+	return 0;
+}
+
+int ibnbd_export_resolve(const char *search, const char *sessname, const char *name, char *buf, size_t size,
+			 struct ibnbd_export_path *out, const char **why)
+{
+	struct export_out o = { .buf = buf, .size = size < IBNBD_EXPORT_PATH_MAX ? size : IBNBD_EXPORT_PATH_MAX };
+	size_t root_len, last = 0;
+	int err;
+
+	err = ibnbd_export_search_check(search, strlen(search), why);
+	if (err)
+		return err;
+	if (!*search)
+		return export_refuse(-EACCES, why, "nothing is exported: the search path is empty");
+	if (!o.size)
+		return export_refuse(-EINVAL, why, "the path is too long");
+
+	err = export_root(&o, search, sessname, why);
+	if (err)
+		return err;
+	root_len = o.n;
+	o.n++;		/* its NUL stays */
+	if (o.n == o.size)
+		return export_refuse(-EINVAL, why, "the path is too long");
+	err = export_name(&o, name, &last, why);
+	if (err)
+		return err;
+
+	out->root = buf;
+	out->last = buf + last;
+	out->follow = ibnbd_export_follows(search);
+	out->dir = buf + root_len;	/* "" */
+	if (last > root_len + 1) {
+		buf[last - 1] = 0;
+		out->dir = buf + root_len + 1;
+	}
+	return 0;
+}
+
+bool ibnbd_glob_match(const char *glob, const char *s)
+{
+	const char *star = NULL, *resume = NULL;
+
+	while (*s) {
+		if (*glob == '*') {
+			star = ++glob;
+			resume = s;
+		} else if (*glob == '?' || *glob == *s) {
+			glob++;
+			s++;
+		} else if (star) {
+			glob = star;
+			s = ++resume;
+		} else {
+			return false;
+		}
+	}
+	while (*glob == '*')
+		glob++;
+	return !*glob;
+}
+
+static bool allow_is_separator(char c)
+{
+	return c == ',' || c == ' ' || c == '\t' || c == '\n';
+}
+
+static unsigned int allow_bits(enum ibtrs_addr_kind kind)
+{
+	return kind == IBTRS_ADDR_IP4 ? 32 : 128;
+}
+
+/* ::ffff:a.b.c.d, as a listener on IPv6-any sees IPv4 clients. */
+static bool allow_is_mapped(enum ibtrs_addr_kind kind, const u8 *raw)
+{
+	static const u8 prefix[12] = { [10] = 0xff, [11] = 0xff };
+
+	return kind == IBTRS_ADDR_IP6 && !memcmp(raw, prefix, sizeof(prefix));
+}
+
+static int allow_prefix(const char *s, size_t len, unsigned int max, u8 *out)
+{
+	unsigned int v = 0;
+	size_t i;
+
+	if (!len || len > 3)
+		return -EINVAL;
+	for (i = 0; i < len; i++) {
+		if (s[i] < '0' || s[i] > '9')
+			return -EINVAL;
+		v = v * 10 + (unsigned int)(s[i] - '0');
+	}
+	if (v > max)
+		return -EINVAL;
+	*out = (u8)v;
+	return 0;
+}
+
+static int allow_address(const char *s, size_t len, struct ibnbd_allow_item *it, const char **why)
+{
+	struct ibtrs_addr a;
+	size_t n = export_component(s, len);
+	int err;
+
+	err = ibtrs_addr_parse(s, n, &a, why);
+	if (err)
+		return -EINVAL;
+	if (a.scope[0])
+		return export_refuse(-EINVAL, why, "an interface name has no place in an allow-list");
+	it->kind = a.kind;
+	memcpy(it->addr, a.raw, sizeof(it->addr));
+	it->prefix = (u8)allow_bits(a.kind);
+	if (n < len && allow_prefix(s + n + 1, len - n - 1, allow_bits(a.kind), &it->prefix))
+		return export_refuse(-EINVAL, why, "the prefix length must be 0..32 for IPv4 and 0..128 for others");
+	if (it->prefix >= 96 && allow_is_mapped(it->kind, it->addr)) {
+		it->kind = IBTRS_ADDR_IP4;
+		it->prefix -= 96;
+		memmove(it->addr, it->addr + 12, 4);
+	}
+	return 0;
+}
+
+static int allow_session(const char *s, size_t len, struct ibnbd_allow *a, size_t *text, struct ibnbd_allow_item *it,
+			 const char **why)
+{
+	size_t i;
+
+	if (!len)
+		return export_refuse(-EINVAL, why, "the session pattern is empty");
+	for (i = 0; i < len; i++)
+		if (export_is_control(s[i]))
+			return export_refuse(-EINVAL, why, "control character in the session pattern");
+	if (len >= sizeof(a->text) - *text)
+		return export_refuse(-E2BIG, why, "the session patterns are too long together");
+	it->kind = IBTRS_ADDR_NONE;
+	it->glob = (u16)*text;
+	memcpy(a->text + *text, s, len);
+	a->text[*text + len] = 0;
+	*text += len + 1;
+	return 0;
+}
+
+int ibnbd_allow_parse(const char *s, size_t len, struct ibnbd_allow *a, size_t *pos, const char **why)
+{
+	const size_t prefix = sizeof(EXPORT_SESSION_PREFIX) - 1;
+	size_t i = 0, n, text = 0;
+	int err;
+
+	memset(a, 0, sizeof(*a));
+	for (;;) {
+		struct ibnbd_allow_item *it;
+
+		while (i < len && allow_is_separator(s[i]))
+			i++;
+		if (i == len)
+			return 0;
+		for (n = 0; i + n < len && !allow_is_separator(s[i + n]); n++)
+			;
+		*pos = i;
+		if (a->nr == IBNBD_ALLOW_ITEMS)
+			return export_refuse(-E2BIG, why, "more than 64 items in the allow-list");
+		it = &a->item[a->nr];
+		if (n >= prefix && !memcmp(s + i, EXPORT_SESSION_PREFIX, prefix)) {
+			err = allow_session(s + i + prefix, n - prefix, a, &text, it, why);
+			a->has_session = true;
+		} else {
+			err = allow_address(s + i, n, it, why);
+			a->has_addr = true;
+		}
+		if (err)
+			return err;
+		a->nr++;
+		i += n;
+	}
+}
+
+static bool allow_in_prefix(const u8 *a, const u8 *b, unsigned int bits)
+{
+	unsigned int bytes = bits / 8, rest = bits % 8;
+
+	if (memcmp(a, b, bytes))
+		return false;
+	return !rest || !((a[bytes] ^ b[bytes]) >> (8 - rest));
+}
+
+static bool allow_match_addr(const struct ibnbd_allow *a, const struct ibtrs_addr *client)
+{
+	enum ibtrs_addr_kind kind = client->kind;
+	const u8 *raw = client->raw;
+	unsigned int i;
+
+	if (allow_is_mapped(kind, raw)) {
+		kind = IBTRS_ADDR_IP4;
+		raw += 12;
+	}
+	for (i = 0; i < a->nr; i++) {
+		const struct ibnbd_allow_item *it = &a->item[i];
+
+		if (it->kind != IBTRS_ADDR_NONE && it->kind == kind && allow_in_prefix(it->addr, raw, it->prefix))
+			return true;
+	}
+	return false;
+}
+
+static bool allow_match_session(const struct ibnbd_allow *a, const char *sessname)
+{
+	unsigned int i;
+
+	for (i = 0; i < a->nr; i++)
+		if (a->item[i].kind == IBTRS_ADDR_NONE && ibnbd_glob_match(a->text + a->item[i].glob, sessname))
+			return true;
+	return false;
+}
+
+bool ibnbd_allow_match(const struct ibnbd_allow *a, const struct ibtrs_addr *client, const char *sessname)
+{
+	if (a->has_addr && !allow_match_addr(a, client))
+		return false;
+	return !a->has_session || allow_match_session(a, sessname);
+}

@@ -1,0 +1,559 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Parser and printer of the mapping grammar. The header describes the language; this file only walks the table.
+ *
+ * The client module runs it on every write to map_device, the `ibnbd` command on every argument and every line of maps.conf, before the
+ * kernel is touched. Input is text of an administrator or of a script that went wrong: any byte, no terminator.
+ *
+ * A refusal fills the caller's struct ibnbd_mapopt_err once, at the first thing that is wrong, and leaves the map undefined. Control
+ * characters are refused before anything else, so no message ever carries one. Nothing is allocated; the stack need is a few hundred bytes.
+ */
+#include "ibnbd/logic/mapopt.h"
+
+#define MAPOPT_SHOWN	32	/* bytes of the user's text that a message repeats */
+#define MAPOPT_SUGGEST	32	/* longest word that is compared with the keys */
+
+static const struct ibnbd_mapopt mapopt_rows[] = {
+#define MAPOPT_ROW(_field, _key, _alias, _kind, _min, _max, _def, _flags, _words, _value, _help)	\
+	[IBNBD_OPT_##_field] = {								\
+		.key = _key, .alias = _alias, .kind = IBNBD_KIND_##_kind,			\
+		.min = _min, .max = _max, .def = _def, .flags = _flags, .words = _words,	\
+		.value = _value, .help = _help, .offset = offsetof(struct ibnbd_map, _field),	\
+	},
+	IBNBD_MAPOPTS(MAPOPT_ROW)
+#undef MAPOPT_ROW
+};
+
+static_assert(IBNBD_MAPOPT_COUNT <= 32, "struct ibnbd_map.given has 32 bits");
+
+/* A piece of the user's text. */
+struct mapopt_span {
+	const char *s;
+	size_t len;
+};
+
+const struct ibnbd_mapopt *ibnbd_mapopt_table(size_t *count)
+{
+	*count = ARRAY_SIZE(mapopt_rows);
+	return mapopt_rows;
+}
+
+__printf(5, 6)
+static int mapopt_refuse(struct ibnbd_mapopt_err *err, int rc, size_t pos, size_t len, const char *fmt, ...)
+{
+	va_list ap;
+
+	err->pos = pos;
+	err->len = len;
+	va_start(ap, fmt);
+	vsnprintf(err->msg, sizeof(err->msg), fmt, ap);
+	va_end(ap);
+	return rc;
+}
+
+/* For "%.*s". */
+static int mapopt_shown(size_t len)
+{
+	return len < MAPOPT_SHOWN ? (int)len : MAPOPT_SHOWN;
+}
+
+static bool mapopt_is_blank(char c)
+{
+	return c == ' ' || c == '\t';
+}
+
+static char mapopt_fold(char c)
+{
+	return c == '-' ? '_' : c;
+}
+
+static char mapopt_lower(char c)
+{
+	return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : mapopt_fold(c);
+}
+
+static bool mapopt_is(struct mapopt_span w, const char *name)
+{
+	size_t i;
+
+	if (!name)
+		return false;
+	for (i = 0; i < w.len; i++)
+		if (!name[i] || mapopt_fold(w.s[i]) != mapopt_fold(name[i]))
+			return false;
+	return !name[i];
+}
+
+static const struct ibnbd_mapopt *mapopt_find(struct mapopt_span key)
+{
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(mapopt_rows); i++)
+		if (mapopt_is(key, mapopt_rows[i].key) || mapopt_is(key, mapopt_rows[i].alias))
+			return &mapopt_rows[i];
+	return NULL;
+}
+
+/* Levenshtein; both no longer than MAPOPT_SUGGEST. */
+static unsigned int mapopt_distance(struct mapopt_span a, const char *b)
+{
+	u8 row[MAPOPT_SUGGEST + 1];
+	size_t i, j, n = strlen(b);
+
+	if (n > MAPOPT_SUGGEST)
+		return MAPOPT_SUGGEST;
+	for (j = 0; j <= n; j++)
+		row[j] = (u8)j;
+	for (i = 1; i <= a.len; i++) {
+		u8 diagonal = row[0];
+
+		row[0] = (u8)i;
+		for (j = 1; j <= n; j++) {
+			u8 best = diagonal + (mapopt_lower(a.s[i - 1]) != mapopt_lower(b[j - 1]));
+
+			diagonal = row[j];
+			if (row[j] + 1 < best)
+				best = row[j] + 1;
+			if (row[j - 1] + 1 < best)
+				best = row[j - 1] + 1;
+			row[j] = best;
+		}
+	}
+	return row[n];
+}
+
+/* The nearest key, or NULL when none is near: one slip in three letters. */
+static const char *mapopt_nearest(struct mapopt_span w)
+{
+	unsigned int best = w.len / 3 + 1, d;
+	const char *found = NULL;
+	size_t i;
+
+	if (w.len < 2 || w.len > MAPOPT_SUGGEST)
+		return NULL;
+	for (i = 0; i < ARRAY_SIZE(mapopt_rows); i++) {
+		d = mapopt_distance(w, mapopt_rows[i].key);
+		if (d < best) {
+			best = d;
+			found = mapopt_rows[i].key;
+		}
+		if (!mapopt_rows[i].alias)
+			continue;
+		d = mapopt_distance(w, mapopt_rows[i].alias);
+		if (d < best) {
+			best = d;
+			found = mapopt_rows[i].alias;
+		}
+	}
+	return found;
+}
+
+static int mapopt_unknown(struct mapopt_span key, size_t pos, struct ibnbd_mapopt_err *err)
+{
+	const char *near = mapopt_nearest(key);
+
+	if (near)
+		return mapopt_refuse(err, -EINVAL, pos, key.len, "unknown key \"%.*s\", did you mean \"%s\"?",
+				     mapopt_shown(key.len), key.s, near);
+	return mapopt_refuse(err, -EINVAL, pos, key.len, "unknown key \"%.*s\"", mapopt_shown(key.len), key.s);
+}
+
+/* The length of the name at @s within a word list; synonyms are separated by ':', words by '|'. */
+static size_t mapopt_word_len(const char *s)
+{
+	size_t n = 0;
+
+	while (s[n] && s[n] != '|' && s[n] != ':')
+		n++;
+	return n;
+}
+
+/* Index of @v in @words, or -1. */
+static int mapopt_word_index(const char *words, struct mapopt_span v)
+{
+	int index = 0;
+
+	for (;;) {
+		size_t n = mapopt_word_len(words);
+
+		if (n == v.len && !memcmp(words, v.s, n))
+			return index;
+		words += n;
+		if (!*words)
+			return -1;
+		index += *words++ == '|';
+	}
+}
+
+int ibnbd_mapopt_word(enum ibnbd_mapopt_id id, int value, char *buf, size_t size)
+{
+	const char *words = (unsigned int)id < IBNBD_MAPOPT_COUNT ? mapopt_rows[id].words : NULL;
+
+	while (words && value > 0) {
+		words = strchr(words, '|');
+		if (words)
+			words++;
+		value--;
+	}
+	if (!words || value)
+		return scnprintf(buf, size, "?");
+	return scnprintf(buf, size, "%.*s", (int)mapopt_word_len(words), words);
+}
+
+/* The words as people read them: "a, b or c", synonyms left out. */
+static int mapopt_words_text(const char *words, char *buf, size_t size)
+{
+	size_t n = 0;
+
+	for (;;) {
+		const char *next = strchr(words, '|');
+
+		n += (size_t)scnprintf(buf + n, size - n, "%.*s", (int)mapopt_word_len(words), words);
+		if (!next)
+			return (int)n;
+		n += (size_t)scnprintf(buf + n, size - n, "%s", strchr(next + 1, '|') ? ", " : " or ");
+		words = next + 1;
+	}
+}
+
+static int mapopt_digit(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	if (c >= 'a' && c <= 'f')
+		return c - 'a' + 10;
+	if (c >= 'A' && c <= 'F')
+		return c - 'A' + 10;
+	return 99;
+}
+
+/* [+-]decimal or [+-]0xhex; a leading zero is neither: in some tools it means octal. */
+static bool mapopt_number(struct mapopt_span v, s64 *out)
+{
+	bool negative = v.len && v.s[0] == '-';
+	s64 base = 10, n = 0;
+	size_t i = v.len && (v.s[0] == '-' || v.s[0] == '+');
+
+	if (v.len - i > 2 && v.s[i] == '0' && (v.s[i + 1] == 'x' || v.s[i + 1] == 'X')) {
+		base = 16;
+		i += 2;
+	} else if (v.len - i > 1 && v.s[i] == '0') {
+		return false;
+	}
+	if (i == v.len || v.len - i > 12)
+		return false;
+	for (; i < v.len; i++) {
+		int d = mapopt_digit(v.s[i]);
+
+		if (d >= base)
+			return false;
+		n = n * base + d;
+	}
+	*out = negative ? -n : n;
+	return true;
+}
+
+static int mapopt_set_int(const struct ibnbd_mapopt *o, int *field, struct mapopt_span v, size_t pos, struct ibnbd_mapopt_err *err)
+{
+	s64 n;
+
+	if (!mapopt_number(v, &n))
+		return mapopt_refuse(err, -EINVAL, pos, v.len, "%s: \"%.*s\" is not a number from %d to %d", o->key,
+				     mapopt_shown(v.len), v.s, o->min, o->max);
+	if (n < o->min || n > o->max)
+		return mapopt_refuse(err, -EINVAL, pos, v.len, "%s: %.*s is out of range, %d to %d are possible", o->key,
+				     mapopt_shown(v.len), v.s, o->min, o->max);
+	*field = (int)n;
+	return 0;
+}
+
+static int mapopt_set_word(const struct ibnbd_mapopt *o, int *field, struct mapopt_span v, size_t pos, struct ibnbd_mapopt_err *err)
+{
+	int index = mapopt_word_index(o->words, v);
+	char words[64];
+
+	if (index < 0) {
+		mapopt_words_text(o->words, words, sizeof(words));
+		return mapopt_refuse(err, -EINVAL, pos, v.len, "%s: \"%.*s\" is not %s", o->key, mapopt_shown(v.len), v.s, words);
+	}
+	*field = index;
+	return 0;
+}
+
+/* First byte of @v that is in @set, or v.len. */
+static size_t mapopt_find_any(struct mapopt_span v, const char *set)
+{
+	size_t i;
+
+	for (i = 0; i < v.len; i++)
+		if (strchr(set, v.s[i]))
+			break;
+	return i;
+}
+
+static int mapopt_set_text(const struct ibnbd_mapopt *o, char *field, struct mapopt_span v, size_t pos, struct ibnbd_mapopt_err *err)
+{
+	size_t max = o->kind == IBNBD_KIND_NAME ? IBNBD_MAP_NAME_LEN - 1 : IBNBD_NAME_LEN - 1, i;
+
+	if (v.len > max)
+		return mapopt_refuse(err, -EINVAL, pos, v.len, "%s is %zu bytes long, at most %zu are possible", o->key, v.len, max);
+	if (o->kind == IBNBD_KIND_SESSION) {
+		i = mapopt_find_any(v, "/.");
+		if (i < v.len)
+			return mapopt_refuse(err, -EINVAL, pos + i, 1, "%s must not contain '%c'", o->key, v.s[i]);
+	}
+	if (o->kind == IBNBD_KIND_NAME) {
+		for (i = 0; i < v.len; i++) {
+			char c = mapopt_lower(v.s[i]);
+
+			if (!(c >= 'a' && c <= 'z') && !(c >= '0' && c <= '9') && c != '_' && !(c == '.' && i))
+				return mapopt_refuse(err, -EINVAL, pos + i, 1,
+						     "%s is made of letters, digits, '.', '_' and '-', and does not begin with '.'",
+						     o->key);
+		}
+	}
+	memcpy(field, v.s, v.len);
+	field[v.len] = 0;
+	return 0;
+}
+
+static bool mapopt_same_path(const struct ibtrs_addr_pair *a, const struct ibtrs_addr_pair *b)
+{
+	return ibtrs_addr_equal(&a->src, &b->src) && ibtrs_addr_equal(&a->dst, &b->dst);
+}
+
+static int mapopt_add_path(struct ibnbd_map *m, struct mapopt_span v, size_t pos, struct ibnbd_mapopt_err *err)
+{
+	const char *why = "not an address";
+	unsigned int i;
+	int rc;
+
+	if (m->nr_paths == IBNBD_MAP_PATHS)
+		return mapopt_refuse(err, -ENOMEM, pos, v.len, "more than %d paths; add_path takes more once the session is up",
+				     IBNBD_MAP_PATHS);
+	rc = ibtrs_addr_pair_parse(v.s, v.len, &m->path[m->nr_paths], &why);
+	if (rc)
+		return mapopt_refuse(err, rc, pos, v.len, "path: \"%.*s\": %s", mapopt_shown(v.len), v.s, why);
+	for (i = 0; i < m->nr_paths; i++)
+		if (mapopt_same_path(&m->path[i], &m->path[m->nr_paths]))
+			return mapopt_refuse(err, -EINVAL, pos, v.len, "path: \"%.*s\" is given twice", mapopt_shown(v.len), v.s);
+	m->nr_paths++;
+	return 0;
+}
+
+static int mapopt_store(struct ibnbd_map *m, const struct ibnbd_mapopt *o, struct mapopt_span v, size_t pos,
+			struct ibnbd_mapopt_err *err)
+{
+	unsigned int id = (unsigned int)(o - mapopt_rows);
+	void *field = (char *)m + o->offset;
+	int rc;
+
+	if (ibnbd_map_given(m, id) && !(o->flags & IBNBD_OPT_REPEAT))
+		return mapopt_refuse(err, -EINVAL, pos, v.len, "%s is given twice", o->key);
+	if (!v.len)
+		return mapopt_refuse(err, -EINVAL, pos, 0, "%s has no value", o->key);
+	switch (o->kind) {
+	case IBNBD_KIND_PATH:
+		rc = mapopt_add_path(m, v, pos, err);
+		break;
+	case IBNBD_KIND_INT:
+		rc = mapopt_set_int(o, field, v, pos, err);
+		break;
+	case IBNBD_KIND_WORD:
+		rc = mapopt_set_word(o, field, v, pos, err);
+		break;
+	default:
+		rc = mapopt_set_text(o, field, v, pos, err);
+		break;
+	}
+	if (!rc)
+		m->given |= 1u << id;
+	return rc;
+}
+
+static int mapopt_bare(struct ibnbd_map *m, struct mapopt_span w, size_t pos, struct ibnbd_mapopt_err *err)
+{
+	const struct ibnbd_mapopt *access = &mapopt_rows[IBNBD_OPT_access_mode];
+	const struct ibnbd_mapopt *o = mapopt_find(w);
+
+	if (mapopt_word_index(access->words, w) >= 0)
+		return mapopt_store(m, access, w, pos, err);
+	if (o)
+		return mapopt_refuse(err, -EINVAL, pos, w.len, "%s needs a value: %s=%s", o->key, o->key, o->value);
+	return mapopt_refuse(err, -EINVAL, pos, w.len, "\"%.*s\" is not key=value", mapopt_shown(w.len), w.s);
+}
+
+/* One word, @pos is where it stands in the line. */
+static int mapopt_token(struct ibnbd_map *m, struct mapopt_span w, size_t pos, struct ibnbd_mapopt_err *err)
+{
+	const char *eq = memchr(w.s, '=', w.len);
+	struct mapopt_span key = w, value = w;
+	const struct ibnbd_mapopt *o;
+
+	if (!eq)
+		return mapopt_bare(m, w, pos, err);
+	key.len = (size_t)(eq - w.s);
+	if (!key.len)
+		return mapopt_refuse(err, -EINVAL, pos, w.len, "there is no key before '='");
+	o = mapopt_find(key);
+	if (!o)
+		return mapopt_unknown(key, pos, err);
+	value.s = eq + 1;
+	value.len = w.len - key.len - 1;
+	return mapopt_store(m, o, value, pos + key.len + 1, err);
+}
+
+static int mapopt_no_control(struct mapopt_span w, bool blanks, struct ibnbd_mapopt_err *err)
+{
+	size_t i;
+
+	for (i = 0; i < w.len; i++) {
+		unsigned char c = (unsigned char)w.s[i];
+
+		if (c == '\r')
+			return mapopt_refuse(err, -EINVAL, i, 1, "carriage return: is this a DOS text file?");
+		if ((c < 0x20 && !(blanks && c == '\t')) || c == 0x7f)
+			return mapopt_refuse(err, -EINVAL, i, 1, "control character 0x%02x", c);
+		if (!blanks && c == ' ')
+			return mapopt_refuse(err, -EINVAL, i, 1, "a value cannot contain blanks");
+	}
+	return 0;
+}
+
+void ibnbd_mapopt_init(struct ibnbd_map *m)
+{
+	size_t i;
+
+	memset(m, 0, sizeof(*m));
+	for (i = 0; i < ARRAY_SIZE(mapopt_rows); i++)
+		if (mapopt_rows[i].kind == IBNBD_KIND_INT || mapopt_rows[i].kind == IBNBD_KIND_WORD)
+			*(int *)((char *)m + mapopt_rows[i].offset) = mapopt_rows[i].def;
+}
+
+int ibnbd_mapopt_set(struct ibnbd_map *m, const char *key, const char *value, struct ibnbd_mapopt_err *err)
+{
+	struct mapopt_span k = { key, strlen(key) }, v = { value, strlen(value) };
+	const struct ibnbd_mapopt *o;
+
+	if (mapopt_no_control(k, false, err) || mapopt_no_control(v, false, err))
+		return -EINVAL;
+	o = mapopt_find(k);
+	if (!o)
+		return mapopt_unknown(k, 0, err);
+	return mapopt_store(m, o, v, 0, err);
+}
+
+int ibnbd_mapopt_finish(const struct ibnbd_map *m, struct ibnbd_mapopt_err *err)
+{
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(mapopt_rows); i++)
+		if (mapopt_rows[i].flags & IBNBD_OPT_REQUIRED && !ibnbd_map_given(m, i))
+			return mapopt_refuse(err, -EINVAL, 0, 0, "%s=%s is missing", mapopt_rows[i].key, mapopt_rows[i].value);
+	if (m->reconnect_delay_ms > m->reconnect_max_ms)
+		return mapopt_refuse(err, -EINVAL, 0, 0, "reconnect_delay_ms (%d) is above reconnect_max_ms (%d)",
+				     m->reconnect_delay_ms, m->reconnect_max_ms);
+	return 0;
+}
+
+int ibnbd_mapopt_parse(const char *line, size_t len, struct ibnbd_map *m, struct ibnbd_mapopt_err *err)
+{
+	struct mapopt_span all = { line, len };
+	size_t pos = 0, n;
+	int rc;
+
+	while (all.len && line[all.len - 1] == '\n')
+		all.len--;
+	if (all.len > IBNBD_MAP_LINE_MAX)
+		return mapopt_refuse(err, -EINVAL, IBNBD_MAP_LINE_MAX, all.len - IBNBD_MAP_LINE_MAX,
+				     "the line is longer than %d bytes", IBNBD_MAP_LINE_MAX);
+	rc = mapopt_no_control(all, true, err);
+	if (rc)
+		return rc;
+	ibnbd_mapopt_init(m);
+	for (; pos < all.len; pos += n) {
+		struct mapopt_span w = { line + pos, 0 };
+
+		n = 1;
+		if (mapopt_is_blank(line[pos]))
+			continue;
+		while (pos + w.len < all.len && !mapopt_is_blank(w.s[w.len]))
+			w.len++;
+		n = w.len;
+		rc = mapopt_token(m, w, pos, err);
+		if (rc)
+			return rc;
+	}
+	rc = ibnbd_mapopt_finish(m, err);
+	if (rc)
+		err->pos = all.len;	/* what is missing could stand there */
+	return rc;
+}
+
+struct mapopt_out {
+	char *buf;
+	size_t size;
+	size_t n;
+	bool full;
+};
+
+__printf(2, 3)
+static void mapopt_print(struct mapopt_out *o, const char *fmt, ...)
+{
+	va_list ap;
+	int n;
+
+	if (o->full)
+		return;
+	va_start(ap, fmt);
+	n = vsnprintf(o->buf + o->n, o->size - o->n, fmt, ap);
+	va_end(ap);
+	o->full = n < 0 || (size_t)n >= o->size - o->n;
+	if (!o->full)
+		o->n += (size_t)n;
+}
+
+static void mapopt_print_paths(struct mapopt_out *out, const struct ibnbd_map *m)
+{
+	char text[IBTRS_PATH_STR_MAX];
+	unsigned int i;
+
+	for (i = 0; i < m->nr_paths && i < IBNBD_MAP_PATHS; i++) {
+		ibtrs_addr_pair_format(&m->path[i], text, sizeof(text));
+		mapopt_print(out, "%spath=%s", out->n ? " " : "", text);
+	}
+}
+
+int ibnbd_mapopt_format(const struct ibnbd_map *m, char *buf, size_t size)
+{
+	struct mapopt_out out = { .buf = buf, .size = size, .full = !size };
+	char word[32];
+	size_t i;
+
+	if (size)
+		buf[0] = 0;
+	for (i = 0; i < ARRAY_SIZE(mapopt_rows); i++) {
+		const struct ibnbd_mapopt *o = &mapopt_rows[i];
+		const void *field = (const char *)m + o->offset;
+		const char *blank = out.n ? " " : "";
+
+		if (!ibnbd_map_given(m, i))
+			continue;
+		switch (o->kind) {
+		case IBNBD_KIND_PATH:
+			mapopt_print_paths(&out, m);
+			break;
+		case IBNBD_KIND_INT:
+			mapopt_print(&out, "%s%s=%d", blank, o->key, *(const int *)field);
+			break;
+		case IBNBD_KIND_WORD:
+			ibnbd_mapopt_word(i, *(const int *)field, word, sizeof(word));
+			mapopt_print(&out, "%s%s=%s", blank, o->key, word);
+			break;
+		default:
+			mapopt_print(&out, "%s%s=%s", blank, o->key, (const char *)field);
+			break;
+		}
+	}
+	return out.full ? -EMSGSIZE : (int)out.n;
+}
