@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# For people. What the kernel's build system reads is Kbuild.
+#   KVER=6.1.0-56-amd64 or KDIR=/path   which kernel to build for
+#   W=1 WERROR=1 V=1                    as in the kernel; WERROR turns warnings into errors
+
+ifneq ($(KVER),)
+KDIR	?= /lib/modules/$(KVER)/build
+else
+# the running kernel, or the newest one that has headers here
+KDIR	?= $(or $(wildcard /lib/modules/$(shell uname -r)/build),$(shell \
+	   ls -d /lib/modules/*/build 2>/dev/null | sort -V | tail -n 1))
+endif
+export KDIR
+
+DESTDIR	?=
+PREFIX	?= /usr
+VERSION	:= $(shell sed -n 's/^.define IBNBD_VERSION "\(.*\)"/\1/p' ibtrs/include/ibtrs/version.h)
+JOBS	?= $(shell nproc)
+KMAKE	= $(MAKE) -C $(KDIR) M=$(CURDIR)
+DIST	:= ibnbd-$(VERSION)
+SHIPPED	:= Kbuild Makefile dkms.conf COPYING compat ibtrs ibnbd
+
+.DEFAULT_GOAL := modules
+.PHONY: modules clean tools unit fuzz lint check check-kernels check-faults cases demo bench \
+	vm-shell install modules_install tools-install dkms-install dkms-remove dist deb rpm help
+
+## Build
+modules: | kdir			## the five modules (default)
+	$(KMAKE) $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS)) modules
+
+%.o: | kdir			# one object: make ibtrs/core/conn.o
+	$(KMAKE) $@
+
+tools:				## the ibnbd command
+	$(MAKE) -C tools
+
+clean: | kdir			## what a build left behind; build/cache is kept
+	$(KMAKE) clean
+	for d in tools tests/unit tests/fuzz; do [ ! -f $$d/Makefile ] || $(MAKE) -C $$d clean; done
+
+.PHONY: kdir
+kdir:
+	@[ -e "$(KDIR)/Makefile" ] || { \
+		echo "no kernel headers in '$(KDIR)': install linux-headers-$$(dpkg --print-architecture 2>/dev/null || uname -m), or set KDIR=" >&2; exit 1; }
+
+## Test
+check:				## all of it: unit fuzz lint kernels cases (as root; uses virtual machines)
+	tests/check.sh unit fuzz lint kernels cases
+
+unit:				## pure code: tests/unit
+	$(MAKE) -C tests/unit check
+
+SECONDS	?= 60
+fuzz:				## pure code: each target for SECONDS=60
+	$(MAKE) -C tests/fuzz check SECONDS=$(SECONDS)
+
+lint:				## shape of the source, sparse, W=1
+	tests/lint/run.sh
+
+check-kernels:			## build on every kernel that can be had: tests/kernels
+	tests/kernels/matrix.sh
+
+cases: 				## tests in virtual machines; CASES="010 map" picks some
+	tests/vm/setup.sh
+	tests/vm/run.py $(CASES)
+
+check-faults:			## the cases that break things, each many times
+	tests/vm/setup.sh
+	tests/vm/run.py --faults
+
+## Try
+demo:				## two virtual machines, a disk between them, a dead path
+	tests/vm/setup.sh
+	tests/vm/demo.py
+
+bench:				## instructions for each I/O
+	tests/vm/setup.sh
+	tests/bench/run.py
+
+vm-shell:			## a shell in a machine with the modules loaded
+	tests/vm/setup.sh
+	tests/vm/shell.py
+
+## Install
+install: modules_install tools-install	## modules and tools, without DKMS
+
+modules_install: | kdir
+	$(KMAKE) INSTALL_MOD_DIR=updates $(if $(DESTDIR),INSTALL_MOD_PATH=$(DESTDIR)) modules_install
+
+tools-install:
+	$(MAKE) -C tools install DESTDIR=$(DESTDIR) PREFIX=$(PREFIX)
+
+dkms-install:			## hand the modules to DKMS, for this and every later kernel
+	! dkms status -m ibnbd -v $(VERSION) | grep -q . || dkms remove -m ibnbd -v $(VERSION) --all
+	rm -rf /usr/src/$(DIST)
+	mkdir -p /usr/src/$(DIST)
+	tar -cf - --exclude='*.o' --exclude='*.ko' --exclude='*.mod*' --exclude='.*.cmd' \
+		--exclude='config.h*' $(SHIPPED) | tar -xf - -C /usr/src/$(DIST)
+	dkms add -m ibnbd -v $(VERSION)
+	dkms build -m ibnbd -v $(VERSION) $(if $(KVER),-k $(KVER))
+	dkms install -m ibnbd -v $(VERSION) $(if $(KVER),-k $(KVER))
+
+dkms-remove:			## the opposite
+	dkms remove -m ibnbd -v $(VERSION) --all
+	rm -rf /usr/src/$(DIST)
+
+dist:				## build/ibnbd-VERSION.tar.gz
+	mkdir -p build
+	git archive --prefix=$(DIST)/ -o build/$(DIST).tar.gz HEAD
+
+deb:				## Debian packages in build/
+	mkdir -p build
+	dpkg-buildpackage -us -uc -b
+	mv ../*ibnbd*_$(VERSION)*.deb ../ibnbd*_$(VERSION)*.buildinfo ../ibnbd*_$(VERSION)*.changes build/
+
+rpm: dist			## RPM packages in build/rpm
+	rpmbuild --define "_topdir $(CURDIR)/build/rpm" -ta build/$(DIST).tar.gz
+
+help:				## this list
+	@awk -F'[:\t]+.*## ' '/^## / { print substr($$0, 4) ":" } \
+		/^[a-z_-]+:.*## / { split($$1, t, ":"); printf "  %-14s %s\n", t[1], $$2 }' Makefile
+	@echo; echo "kernel headers: $(KDIR)"

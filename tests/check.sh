@@ -1,0 +1,33 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# check.sh STAGE...: run stages of make check, one after another, all of them even if one fails.
+# Each stage is a make target whose last "N passed, N failed[, N skipped]" is added to the total.
+# A stage that ends badly, says no total, or passed nothing counts as one failure. Logs: build/check.
+set -u
+cd "$(dirname "$0")/.." || exit 1
+logs=build/check
+mkdir -p $logs
+passed=0 failed=0 skipped=0 table=""
+
+for stage in "$@"; do
+	target=$stage
+	[ "$stage" != kernels ] || target=check-kernels
+	log=$logs/$stage.log
+	echo "== $stage"
+	begin=$SECONDS
+	make --no-print-directory "$target" </dev/null 2>&1 | tee $log
+	rc=${PIPESTATUS[0]}
+	total=$(grep -E '^[0-9]+ passed, [0-9]+ failed' $log | tail -n 1)
+	read -r p f s < <(sed -E 's/^([0-9]+) passed, ([0-9]+) failed(, ([0-9]+) skipped)?.*/\1 \2 \4/' <<< "${total:-0 passed, 0 failed}")
+	s=${s:-0}
+	note=
+	if [ "$f" -eq 0 ] && { [ "$rc" -ne 0 ] || [ -z "$total" ] || [ "$p" -eq 0 ]; }; then
+		f=1
+		note="exit status $rc, ${total:-no total}: see $log"
+	fi
+	passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
+	table+=$(printf '%-10s %5d passed %5d failed %5d skipped %6d s  %s' "$stage" "$p" "$f" "$s" $((SECONDS - begin)) "$note")$'\n'
+done
+
+printf '\n%s\n%d passed, %d failed, %d skipped\n' "$table" $passed $failed $skipped
+[ $failed -eq 0 ] && [ $passed -gt 0 ]
