@@ -34,7 +34,7 @@ u32 ibtrs_backoff_ms(const struct ibtrs_backoff *b, u32 attempt, bool held, u32 
 	 * 32-bit kernels do not have for 64-bit numbers. ms < 2^32 and a
 	 * percentage capped at 100 keep every product below 2^64.
 	 */
-	spread = ms * (b->jitter_pct < 100 ? b->jitter_pct : 100) * 1311 >> 17;
+	spread = ms * (b->jitter_pct < 100 ? b->jitter_pct : 100) * 1310 >> 17;
 	ms = ms - spread + (2 * spread * (rnd >> 16) >> 16);
 	if (ms > U32_MAX)
 		ms = U32_MAX;

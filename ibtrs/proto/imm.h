@@ -55,7 +55,7 @@ static inline u32 ibtrs_imm_req_off(u32 imm, unsigned int off_bits)
 /* @err: 0 or negative errno; what does not fit 9 bits, or would arrive as success, becomes -EIO. */
 static inline u32 ibtrs_imm_rsp(enum ibtrs_imm_type type, u32 slot, int err)
 {
-	u32 e = err > 0 ? EIO : (u32)-err;
+	u32 e = err > 0 ? EIO : 0u - (u32)err;
 
 	if (e > IBTRS_IMM_ERR_MAX)
 		e = EIO;

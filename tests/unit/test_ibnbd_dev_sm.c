@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The device's state table: every transition there is, and no other; plus properties that must hold along any walk. */
+#include "unit.h"
+#include "ibnbd/logic/dev_sm.h"
+
+#define DO(x)	IBNBD_DEV_DO_##x
+#define S(x)	IBNBD_DEV_##x
+#define EV(x)	IBNBD_DEV_EV_##x
+
+static const struct {
+	enum ibnbd_dev_state from;
+	enum ibnbd_dev_event ev;
+	enum ibnbd_dev_state to;
+	unsigned int actions;
+} taken[] = {
+	{ S(INIT), EV(OPENED), S(OPEN), 0 },
+	{ S(INIT), EV(UNMAP), S(UNMAPPED), DO(CLOSE) },
+	{ S(OPEN), EV(OPENED), S(OPEN), DO(STOP) | DO(COMMIT) | DO(RESUME) },
+	{ S(OPEN), EV(REMAPPED), S(OPEN), DO(STOP) | DO(COMMIT) | DO(RESUME) },
+	{ S(OPEN), EV(LINK_DOWN), S(CLOSED), DO(STOP) | DO(ARM) | DO(OFFLINE) },
+	{ S(OPEN), EV(FENCE), S(FENCED), DO(STOP) | DO(FAIL) | DO(OFFLINE) | DO(CLOSE) },
+	{ S(OPEN), EV(UNMAP), S(UNMAPPED), DO(FAIL) | DO(CLOSE) | DO(REMOVE) },
+	{ S(CLOSED), EV(OPENED), S(OPEN), DO(DISARM) | DO(COMMIT) | DO(RESUME) | DO(ONLINE) },
+	{ S(CLOSED), EV(REMAPPED), S(OPEN), DO(DISARM) | DO(COMMIT) | DO(RESUME) | DO(ONLINE) },
+	{ S(CLOSED), EV(HOLD_EXPIRED), S(FAILED), DO(FAIL) },
+	{ S(CLOSED), EV(OPEN_LATE), S(FAILED), DO(DISARM) | DO(FAIL) },
+	{ S(CLOSED), EV(FENCE), S(FENCED), DO(DISARM) | DO(FAIL) | DO(CLOSE) },
+	{ S(CLOSED), EV(UNMAP), S(UNMAPPED), DO(DISARM) | DO(FAIL) | DO(CLOSE) | DO(REMOVE) },
+	{ S(FAILED), EV(OPENED), S(OPEN), DO(STOP) | DO(COMMIT) | DO(RESUME) | DO(ONLINE) },
+	{ S(FAILED), EV(REMAPPED), S(OPEN), DO(STOP) | DO(COMMIT) | DO(RESUME) | DO(ONLINE) },
+	{ S(FAILED), EV(FENCE), S(FENCED), DO(CLOSE) },
+	{ S(FAILED), EV(UNMAP), S(UNMAPPED), DO(FAIL) | DO(CLOSE) | DO(REMOVE) },
+	{ S(FENCED), EV(REMAPPED), S(OPEN), DO(STOP) | DO(COMMIT) | DO(RESUME) | DO(ONLINE) },
+	{ S(FENCED), EV(UNMAP), S(UNMAPPED), DO(FAIL) | DO(CLOSE) | DO(REMOVE) },
+};
+
+UNIT_TEST(the_whole_table)
+{
+	unsigned int s, ev, i, hits = 0;
+
+	for (s = 0; s < IBNBD_DEV_STATES; s++) {
+		for (ev = 0; ev < IBNBD_DEV_EVENTS; ev++) {
+			struct ibnbd_dev_step step = ibnbd_dev_sm_step(s, ev);
+
+			UNIT_ROW("%s, %s", ibnbd_dev_sm_state_name(s), ibnbd_dev_sm_event_name(ev));
+			for (i = 0; i < ARRAY_SIZE(taken); i++)
+				if (taken[i].from == s && taken[i].ev == ev)
+					break;
+			if (i == ARRAY_SIZE(taken)) {
+				CHECK(!step.taken);
+				CHECK_EQ(step.state, s);
+				CHECK_EQ(step.actions, 0);
+				continue;
+			}
+			hits++;
+			CHECK(step.taken);
+			CHECK_EQ(step.state, taken[i].to);
+			CHECK_EQ(step.actions, taken[i].actions);
+		}
+	}
+	CHECK_EQ(hits, ARRAY_SIZE(taken));
+}
+
+/*
+ * A random walk of a million events against a model of the machine that carries the actions out: the timer runs only while the device
+ * holds, nothing stays stopped that does not hold, uevents alternate, UNMAPPED is final, the disk is removed once.
+ */
+UNIT_TEST(properties_of_any_walk)
+{
+	u64 seed = 7;
+	int walk, n;
+
+	for (walk = 0; walk < 2000; walk++) {
+		enum ibnbd_dev_state s = IBNBD_DEV_INIT;
+		bool armed = false, stopped = false, online = true, disk = false, removed = false;
+
+		for (n = 0; n < 500; n++) {
+			enum ibnbd_dev_event ev = unit_random(&seed) % (n < 400 ? IBNBD_DEV_EVENTS * 4 : IBNBD_DEV_EVENTS);
+			struct ibnbd_dev_step step;
+
+			if (ev >= IBNBD_DEV_EVENTS)
+				ev = IBNBD_DEV_EV_LINK_DOWN + ev % (IBNBD_DEV_EVENTS - IBNBD_DEV_EV_LINK_DOWN);
+			step = ibnbd_dev_sm_step(s, ev);
+			UNIT_ROW("walk %d.%d: %s, %s", walk, n, ibnbd_dev_sm_state_name(s), ibnbd_dev_sm_event_name(ev));
+			if (s == IBNBD_DEV_UNMAPPED)
+				CHECK(!step.taken);
+			if (s == IBNBD_DEV_INIT && step.state == IBNBD_DEV_OPEN)
+				disk = true;
+			if (ev == IBNBD_DEV_EV_HOLD_EXPIRED && step.taken) {
+				CHECK(armed);
+				armed = false;
+			}
+			if (step.actions & DO(STOP)) {
+				CHECK(!stopped);
+				stopped = true;
+			}
+			if (step.actions & DO(DISARM)) {
+				CHECK(armed);
+				armed = false;
+			}
+			if (step.actions & DO(ARM)) {
+				CHECK(!armed);
+				armed = true;
+			}
+			if (step.actions & DO(FAIL))
+				stopped = false;
+			if (step.actions & DO(COMMIT))
+				CHECK(stopped);
+			if (step.actions & DO(RESUME)) {
+				CHECK(stopped);
+				stopped = false;
+			}
+			if (step.actions & DO(OFFLINE)) {
+				CHECK(online);
+				online = false;
+			}
+			if (step.actions & DO(ONLINE)) {
+				CHECK(!online);
+				online = true;
+			}
+			if (step.actions & DO(REMOVE)) {
+				CHECK(disk && !removed);
+				removed = true;
+			}
+			s = step.state;
+			CHECK_EQ(stopped, ibnbd_dev_sm_holds(s));
+			if (armed)
+				CHECK(ibnbd_dev_sm_holds(s));
+			if (s == IBNBD_DEV_UNMAPPED)
+				CHECK_EQ(removed, disk);
+		}
+	}
+}
+
+UNIT_TEST(names)
+{
+	static const char * const words[] = { "init", "open", "closed", "closed", "closed", "unmapped" };
+	static const char * const exact[] = { "init", "open", "held", "failed", "fenced", "unmapped" };
+	unsigned int s;
+
+	for (s = 0; s < IBNBD_DEV_STATES; s++) {
+		CHECK_STR(ibnbd_dev_sm_word(s), words[s]);
+		CHECK_STR(ibnbd_dev_sm_state_name(s), exact[s]);
+		CHECK_EQ(ibnbd_dev_sm_submits(s), s == IBNBD_DEV_OPEN);
+	}
+	CHECK_STR(ibnbd_dev_sm_word(99), "unknown");
+	CHECK_STR(ibnbd_dev_sm_state_name(99), "unknown");
+	CHECK_STR(ibnbd_dev_sm_event_name(99), "unknown");
+	CHECK(!ibnbd_dev_sm_step(99, 0).taken);
+	CHECK(!ibnbd_dev_sm_step(0, 99).taken);
+}
