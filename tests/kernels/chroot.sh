@@ -1,0 +1,89 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# chroot.sh make SUITE            a Debian of that suite in the cache, with make, gcc and perl
+# chroot.sh headers SUITE GLOB    install the newest header package whose name matches GLOB;
+#                                 prints the kernel release. Exit 77: the mirror has none.
+# chroot.sh run SUITE COMMAND..   run a command in it (private mounts, /proc, no network set-up)
+#
+# Headers of a newer suite need that suite's compiler and C library, so every suite
+# but the machine's own lives in ${IBNBD_CACHE:-build/cache}/chroot-SUITE. The mirror is the
+# one this machine uses. A suite that is the machine's own needs no chroot: its commands run
+# right here.
+set -eu -o pipefail
+
+top=$(cd "$(dirname "$0")/../.." && pwd)
+cache=${IBNBD_CACHE:-$top/build/cache}
+own=$(. /etc/os-release && echo "${VERSION_CODENAME:-none}")
+export DEBIAN_FRONTEND=noninteractive LC_ALL=C.UTF-8
+apt=(apt-get -qq -o DPkg::Lock::Timeout=300 -o DPkg::Options::=--force-unsafe-io)
+
+die() { echo "chroot.sh: $*" >&2; exit 1; }
+
+mirror() {	# LABEL: where this machine gets packages with that label from
+	apt-get indextargets --format '$(LABEL) $(REPO_URI)' 'Created-By: Packages' |
+		awk -v l="$1" '$1 == l { print $2; exit }'
+}
+
+run() {
+	local suite=$1 root=$cache/chroot-$1
+	shift
+	if [ "$suite" = "$own" ]; then
+		"$@"
+	else
+		unshare --mount sh -c 'mount -t proc proc "$0/proc" && exec chroot "$0" "$@"' "$root" "$@"
+	fi
+}
+
+make_chroot() {
+	local suite=$1 root=$cache/chroot-$1 debian security
+	[ "$suite" != "$own" ] || return 0
+	[ ! -e "$root/.complete" ] || return 0
+	debian=$(mirror Debian)
+	security=$(mirror Debian-Security)
+	[ -n "$debian" ] || die "apt on this machine knows no Debian mirror"
+	command -v debootstrap > /dev/null || die "debootstrap is missing: apt-get install debootstrap"
+	mkdir -p "$cache"
+	rm -rf --one-file-system "$root"
+	debootstrap --variant=minbase --include=make,gcc,perl,ca-certificates "$suite" "$root" "$debian" \
+		> "$cache/chroot-$suite.log" 2>&1 || die "debootstrap $suite failed: $(tail -n 3 "$cache/chroot-$suite.log")"
+	{
+		echo "deb $debian $suite main"
+		[ "$suite" = bullseye ] || echo "deb $debian $suite-backports main"
+		[ -z "$security" ] || echo "deb $security $suite-security main"
+	} > "$root/etc/apt/sources.list"
+	touch "$root/.complete"
+}
+
+refresh() {	# at most once a day; without a network what is there must do
+	local suite=$1 stamp=$cache/chroot-$1/.updated
+	[ "$suite" != "$own" ] || return 0
+	[ -z "$(find "$stamp" -mtime -1 2>/dev/null)" ] || return 0
+	if run "$suite" "${apt[@]}" update >&2; then
+		touch "$stamp"
+	fi
+}
+
+headers() {
+	local suite=$1 glob=$2 package release regex
+	refresh "$suite"
+	regex="^$(sed 's/[.+]/\\&/g; s/\*/[^ ]*/g' <<< "$glob")\$"
+	package=$(run "$suite" apt-cache pkgnames linux-headers- | grep -E "$regex" |
+		grep -Ev -- '-(rt|cloud|common)' | sort -V | tail -n 1) || true
+	[ -n "$package" ] || exit 77
+	release=${package#linux-headers-}
+	if ! run "$suite" test -e "/lib/modules/$release/build/Makefile"; then
+		run "$suite" "${apt[@]}" install -y --no-install-recommends "$package" >&2 ||
+			die "$suite: cannot install $package"
+	fi
+	echo "$release"
+}
+
+verb=$1
+shift
+case $verb in
+make)	 make_chroot "$@" ;;
+headers) headers "$@" ;;
+run)	 run "$@" ;;
+*)	 die "no such verb: $verb" ;;
+esac

@@ -1,0 +1,84 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""Every known combination of probe answers must select exactly one body of each shim.
+
+compat/expected/*.h are the answers of real kernels, those of RHEL among them, which we cannot build for here.
+For each, compat.h and blk.c are preprocessed with empty stand-ins for the kernel's headers, and every cx_*
+function, type and DEF_* macro that compat.h promises is counted: none or two is an error.  -Wundef finds an
+answer that a fixture lacks.  Exit status 0 when all fixtures agree.
+"""
+import re, subprocess, sys, tempfile
+from pathlib import Path
+
+COMPAT = Path(__file__).resolve().parents[2] / "compat"
+PROMISED = re.compile(r"\b(cx_\w+|DEF_\w+|MQ_\w+|CX_RQ_\w+|const_class|const_ktype)")
+
+
+def promised():
+    essay = (COMPAT / "compat.h").read_text().split("*/")[1]
+    names = set(PROMISED.findall(essay.split("WRAPPERS")[1]))
+    return sorted(n for n in names if not n.endswith("_"))
+
+
+def asked():
+    text = "".join(f.read_text() for f in COMPAT.glob("*.[ch]") if f.name != "probes.c")
+    return set(re.findall(r"\bHAVE_(\w+)", text)) - {"x"}
+
+
+def probes():
+    return set(re.findall(r"^PROBE\((\w+)\)", (COMPAT / "probes.c").read_text(), re.M)) - {
+        "SANE_OK", "SANE_BAD", "SANE_END"}
+
+
+def preprocess(fixture, source, defines):
+    """Text of a source file, and its macros if wanted, as this kernel's compiler would see it."""
+    with tempfile.TemporaryDirectory() as d:
+        stubs = Path(d)
+        for f in COMPAT.glob("*.[ch]"):
+            for header in re.findall(r"^#include <([^>]+)>", f.read_text(), re.M):
+                (stubs / header).parent.mkdir(parents=True, exist_ok=True)
+                (stubs / header).touch()
+        (stubs / "config.h").write_text(fixture.read_text())
+        p = subprocess.run(["cpp", "-nostdinc", "-undef", "-P", "-Wundef", "-Werror", "-I", stubs,
+                            "-include", COMPAT / "compat.h", *(["-dD"] if defines else []), source],
+                           capture_output=True, text=True)
+        if p.returncode:
+            raise ValueError(p.stderr.strip().splitlines()[0])
+        return p.stdout
+
+
+def check(fixture, names):
+    have = set(re.findall(r"^#define HAVE_(\w+) [01]$", fixture.read_text(), re.M))
+    if have != probes():
+        return [f"answers and probes differ: {' '.join(sorted(have ^ probes()))}"]
+    try:
+        text = preprocess(fixture, COMPAT / "blk.c", True)
+    except ValueError as e:
+        return [str(e)]
+    bad = []
+    for n in names:
+        function = len(re.findall(rf"\b{n}\([^()]*(?:\([^()]*\)[^()]*)*\)\s*{{", text))
+        macro = len(re.findall(rf"^#define {n}\b", text, re.M))
+        typedef = len(re.findall(rf"^(?:typedef .*\b{n};|struct {n} {{)", text, re.M))
+        if function + macro + typedef != 1:
+            bad.append(f"{n}: {function} functions, {macro} macros, {typedef} types")
+    return bad
+
+
+def main():
+    names, failed = promised(), 0
+    fixtures = sorted((COMPAT / "expected").glob("*.h"))
+    for what, odd in (("asked for but not probed", asked() - probes()), ("probed but not asked for", probes() - asked())):
+        if odd:
+            print(f"FAIL  compat: {what}: {' '.join(sorted(odd))}")
+            failed += 1
+    for f in fixtures:
+        for b in check(f, names):
+            print(f"FAIL  compat/expected/{f.name}: {b}")
+            failed += 1
+    if not failed:
+        print(f"ok    {len(fixtures)} sets of answers each select one body of {len(names)} shims")
+    return 1 if failed or not fixtures or len(names) < 20 else 0
+
+
+sys.exit(main())

@@ -1,0 +1,87 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# matrix.sh [--accept] [NAME..]   build the five modules for the kernels of kernels.conf
+#
+# W=1 WERROR=1, on a copy of the tree; then the probes' answers are compared with
+# compat/expected/NAME.h. A build that fails or warns, a module that is missing and an answer
+# that differs are failures; a kernel that cannot be had from the mirror is skipped.
+# --accept takes the answers as the new expectation. Logs: build/kernels/NAME.log
+set -u
+
+here=$(cd "$(dirname "$0")" && pwd)
+top=$(cd "$here/../.." && pwd)
+cache=${IBNBD_CACHE:-$top/build/cache}
+logs=$top/build/kernels
+modules=(ibtrs/ibtrs-core ibtrs/ibtrs-client ibtrs/ibtrs-server ibnbd/ibnbd-client ibnbd/ibnbd-server)
+shipped=(Kbuild Makefile compat ibtrs ibnbd)
+jobs=${JOBS:-$(nproc)}
+accept=
+[ "${1:-}" != --accept ] || { accept=yes; shift; }
+
+mkdir -p "$cache" "$logs"
+exec 9> "$cache/.matrix.lock"
+flock 9
+
+chroot() { "$here/chroot.sh" "$@" 9>&-; }
+
+build() {	# NAME SUITE GLOB: 0 good, 77 skipped, else failed; $why, $release
+	local name=$1 suite=$2 glob=$3 log=$logs/$1.log root=$cache/chroot-$2 dir m
+	release= why=
+	: > "$log"
+	[ "$suite" != "$(. /etc/os-release && echo "$VERSION_CODENAME")" ] || root=
+	chroot make "$suite" >> "$log" 2>&1 || { why="no chroot of $suite: $(tail -n 1 "$log")"; return 77; }
+	release=$(chroot headers "$suite" "$glob" 2>> "$log")
+	case $? in
+	0) ;;
+	77) why="the mirror has no $glob"; return 77 ;;
+	*) why="no headers: $(tail -n 1 "$log")"; return 77 ;;
+	esac
+
+	dir=/tmp/ibnbd-$name
+	rm -rf "$root$dir"
+	mkdir -p "$root$dir"
+	tar -C "$top" -cf - --exclude='*.o' --exclude='*.ko' --exclude='*.mod*' --exclude='.*.cmd' \
+		--exclude='config.h*' "${shipped[@]}" | tar -C "$root$dir" -xf - || return 1
+	chroot run "$suite" make -C "/lib/modules/$release/build" M="$dir" W=1 WERROR=1 -j"$jobs" modules >> "$log" 2>&1
+	[ $? -eq 0 ] || why=$(grep -m 1 -E 'error|ERROR' "$log")
+	for m in "${modules[@]}"; do
+		[ -n "$why" ] || [ -e "$root$dir/$m.ko" ] || why="$m.ko was not built"
+	done
+	[ -n "$why" ] || why=$(grep -m 1 -iE 'warning' "$log")
+	if [ -e "$root$dir/compat/config.h" ]; then
+		{ echo '/* SPDX-License-Identifier: GPL-2.0-only */'; cat "$root$dir/compat/config.h"; } > "$logs/$name.h"
+		[ -z "$accept" ] || cp "$logs/$name.h" "$top/compat/expected/$name.h"
+		if ! diff -u "$top/compat/expected/$name.h" "$logs/$name.h" > "$logs/$name.diff" 2>&1; then
+			sed -n '/^[-+]#/p' "$logs/$name.diff" >> "$log"
+			why="${why:+$why; }probes answer differently: $(sed -n 's/^+#define HAVE_//p' "$logs/$name.diff" | tr '\n' ' ')"
+		fi
+	fi
+	rm -rf "$root$dir"
+	[ -z "$why" ]
+}
+
+passed=0 failed=0 skipped=0
+row() { printf '%-4s  %-22s %-26s %5s  %s\n' "$@"; }
+
+while read -r name suite glob; do
+	case $name in ''|'#'*) continue ;; esac
+	[ $# -eq 0 ] || [[ " $* " == *" $name "* ]] || continue
+	begin=$SECONDS
+	build "$name" "$suite" "${glob//%a/$(dpkg --print-architecture)}" < /dev/null
+	case $? in
+	0)  row ok "$name" "$release" $((SECONDS - begin))s ""; passed=$((passed + 1)) ;;
+	77) row skip "$name" "$release" $((SECONDS - begin))s "$why"; skipped=$((skipped + 1)) ;;
+	*)  row FAIL "$name" "$release" $((SECONDS - begin))s "$why (build/kernels/$name.log)"; failed=$((failed + 1)) ;;
+	esac
+done < "$here/kernels.conf"
+
+if [ $# -eq 0 ]; then
+	if python3 "$here/fixtures.py"; then
+		passed=$((passed + 1))
+	else
+		failed=$((failed + 1))
+	fi
+fi
+echo "$passed passed, $failed failed, $skipped skipped"
+[ $failed -eq 0 ] && [ $passed -gt 0 ]
