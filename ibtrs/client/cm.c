@@ -1,0 +1,335 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Connection establishment of a path.
+ *
+ * cid 0 first: its answer brings the numbers that the others are built with; then all others at once. Each connection goes through resolve
+ * address, resolve route, create QP, connect, driven by CM events; the handshake's deadline bounds each phase. Every failure is one
+ * ibtrs_clt_path_fail(); the drain work then tears down whatever was built.
+ *
+ * conn->lock orders a late CM event against the teardown: an event that finds the connection dead builds nothing. Teardown then destroys ids,
+ * which waits for a handler that still runs, so no event can come after it.
+ */
+#include <linux/if_arp.h>
+#include <linux/netdevice.h>
+#include <net/net_namespace.h>
+#include <rdma/ib_cm.h>
+#include "ibtrs/client/rx.h"
+#include "ibtrs/client/session.h"
+
+#define CM_RESOLVE_MS	1500
+#define CM_PHASE_MS	2000
+#define CM_ACK_TIMEOUT	17	/* 4.096 us * 2^17 = 0.54 s, times CM_RETRIES: a dead peer is found in 4 s */
+#define CM_RETRIES	6	/* 7 would mean "for ever" on soft-RoCE */
+#define CM_SEND_SGE	32
+#define CM_SERVICE_WR	128
+
+static int cm_scope(const struct ibtrs_addr *a)
+{
+	struct net_device *dev;
+	int ifindex;
+
+	if (!a->scope[0])
+		return 0;
+	dev = dev_get_by_name(&init_net, a->scope);
+	if (!dev)
+		return -ENODEV;
+	ifindex = dev->ifindex;
+	dev_put(dev);
+	return ifindex;
+}
+
+static int cm_sockaddr(const struct ibtrs_addr *a, u16 port, bool src, struct sockaddr_storage *ss)
+{
+	struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)ss;
+	struct sockaddr_in *in = (struct sockaddr_in *)ss;
+	struct sockaddr_ib *ib = (struct sockaddr_ib *)ss;
+	int scope;
+
+	memset(ss, 0, sizeof(*ss));
+	switch (a->kind) {
+	case IBTRS_ADDR_IP4:
+		in->sin_family = AF_INET;
+		in->sin_port = htons(src ? 0 : port);
+		memcpy(&in->sin_addr, a->raw, 4);
+		return 0;
+	case IBTRS_ADDR_IP6:
+		scope = cm_scope(a);
+		if (scope < 0)
+			return scope;
+		in6->sin6_family = AF_INET6;
+		in6->sin6_port = htons(src ? 0 : port);
+		in6->sin6_scope_id = scope;
+		memcpy(&in6->sin6_addr, a->raw, 16);
+		return 0;
+	case IBTRS_ADDR_GID:
+		ib->sib_family = AF_IB;
+		ib->sib_pkey = cpu_to_be16(0xffff);
+		ib->sib_sid_mask = cpu_to_be64(~0ULL);
+		ib->sib_sid = cpu_to_be64(RDMA_IB_IP_PS_IB | (src ? 0 : port));
+		memcpy(&ib->sib_addr, a->raw, 16);
+		return 0;
+	default:
+		return -EINVAL;
+	}
+}
+
+static struct ibtrs_conn_caps cm_caps(const struct ibtrs_clt_conn *conn)
+{
+	struct ibtrs_conn_caps caps = {
+		.recv_wr	= ibtrs_clt_rx_depth(conn),
+		.recv_sge	= 1,
+		.poll		= conn->polled ? IB_POLL_DIRECT : IB_POLL_SOFTIRQ,
+	};
+
+	if (!conn->c.cid) {
+		caps.send_wr = CM_SERVICE_WR;
+		caps.send_sge = 2;
+	} else {
+		/* The request itself and its REG_MR or LOCAL_INV, for every slot at once. */
+		caps.send_wr = 3 * conn->path->limits.queue_depth;
+		caps.send_sge = CM_SEND_SGE;
+		caps.vector = conn->c.cid - 1;
+	}
+	return caps;
+}
+
+/* The device is known: bind the path to it with cid 0, hold the others to it. */
+static int cm_bind_device(struct ibtrs_clt_conn *conn)
+{
+	struct ibtrs_clt_path *path = conn->path;
+	struct ibtrs_dev *dev;
+
+	if (conn->c.cid)
+		return path->dev->ib == conn->c.id->device ? 0 : -EXDEV;
+	dev = ibtrs_dev_get(&path->clt->devs, conn->c.id->device);
+	if (IS_ERR(dev))
+		return PTR_ERR(dev);
+	path->dev = dev;
+	return 0;
+}
+
+static int cm_addr_resolved(struct ibtrs_clt_conn *conn)
+{
+	int err;
+
+	err = cm_bind_device(conn);
+	return err ?: rdma_resolve_route(conn->c.id, CM_RESOLVE_MS);
+}
+
+static int cm_route_resolved(struct ibtrs_clt_conn *conn)
+{
+	struct ibtrs_clt_path *path = conn->path;
+	struct ibtrs_conn_caps caps = cm_caps(conn);
+	struct ibtrs_wire_conn_req wire;
+	struct rdma_conn_param param = {
+		.private_data		= &wire,
+		.private_data_len	= sizeof(wire),
+		.retry_count		= CM_RETRIES,
+		.rnr_retry_count	= 7,
+	};
+	struct ibtrs_conn_req req = {
+		.cid		= conn->c.cid,
+		.cid_num	= path->nr_conns,
+		.recon_cnt	= path->recon_cnt,
+		.first_conn	= path->may_create,
+		.ext		= IBTRS_EXT_KNOWN,
+	};
+	int err;
+
+	err = ibtrs_conn_create(&conn->c, path->dev->pd, &caps);
+	if (err)
+		return err;
+	memcpy(req.path_uuid, path->uuid, sizeof(req.path_uuid));
+	memcpy(req.session_uuid, path->clt->uuid, sizeof(req.session_uuid));
+	ibtrs_msg_conn_req_encode(&wire, &req);
+	if (!conn->c.cid)
+		ibtrs_clt_handshake_phase(path, "connect", CM_PHASE_MS);
+	return rdma_connect_locked(conn->c.id, &param);
+}
+
+static int cm_established(struct ibtrs_clt_conn *conn, const struct rdma_conn_param *param, const char **why)
+{
+	struct ibtrs_clt_path *path = conn->path;
+	struct ibtrs_conn_rsp rsp;
+	int err;
+
+	err = ibtrs_msg_conn_rsp_decode(param->private_data, param->private_data_len, false, !conn->c.cid, &rsp, why);
+	if (err)
+		return err;
+	if (rsp.err)
+		return rsp.err;
+	if (!conn->c.cid) {
+		path->limits.queue_depth = rsp.queue_depth;
+		path->limits.max_io_size = rsp.max_io_size;
+		path->limits.max_hdr_size = rsp.max_hdr_size;
+		path->limits.chunk_size = rsp.max_io_size + rsp.max_hdr_size;
+		path->limits.fence = rsp.ext & IBTRS_EXT_FENCE;
+		path->off_bits = ibtrs_imm_off_bits(rsp.queue_depth);
+		path->new_rkey = rsp.new_rkey;
+		path->ext = rsp.ext;
+		path->may_create = true;
+		conn->established = true;
+		ibtrs_clt_handshake_step(path, IBTRS_CLT_HS_CID0);
+	} else {
+		if (rsp.ext != path->ext) {
+			*why = "connections of one path negotiated different extensions";
+			return -EPROTO;
+		}
+		conn->established = true;
+	}
+	if (atomic_inc_return(&path->hs.established) == path->nr_conns)
+		ibtrs_clt_handshake_step(path, IBTRS_CLT_HS_INFO);
+	return 0;
+}
+
+static int cm_rejected(struct ibtrs_clt_conn *conn, struct rdma_cm_event *ev, const char **why)
+{
+	const struct rdma_conn_param *param = &ev->param.conn;
+	struct ibtrs_conn_rsp rsp;
+
+	if (ev->status == IBTRS_REJ_REASON &&
+	    !ibtrs_msg_conn_rsp_decode(param->private_data, param->private_data_len, true, !conn->c.cid, &rsp, why)) {
+		*why = "rejected by the server";
+		return rsp.err;
+	}
+	*why = rdma_reject_msg(conn->c.id, ev->status);
+	return ev->status == IB_CM_REJ_INVALID_SERVICE_ID ? -ECONNREFUSED : -ECONNRESET;
+}
+
+static int cm_event(struct ibtrs_clt_conn *conn, struct rdma_cm_event *ev, const char **why)
+{
+	switch (ev->event) {
+	case RDMA_CM_EVENT_ADDR_RESOLVED:
+		*why = "RDMA device can not be used";
+		return cm_addr_resolved(conn);
+	case RDMA_CM_EVENT_ROUTE_RESOLVED:
+		*why = "connection can not be set up";
+		return cm_route_resolved(conn);
+	case RDMA_CM_EVENT_ESTABLISHED:
+		*why = "refused answer of the server";
+		return cm_established(conn, &ev->param.conn, why);
+	case RDMA_CM_EVENT_REJECTED:
+		return cm_rejected(conn, ev, why);
+	case RDMA_CM_EVENT_ADDR_ERROR:
+	case RDMA_CM_EVENT_ROUTE_ERROR:
+	case RDMA_CM_EVENT_UNREACHABLE:
+	case RDMA_CM_EVENT_CONNECT_ERROR:
+		*why = rdma_event_msg(ev->event);
+		return ev->status < 0 ? ev->status : -EHOSTUNREACH;
+	case RDMA_CM_EVENT_DISCONNECTED:
+	case RDMA_CM_EVENT_TIMEWAIT_EXIT:
+	case RDMA_CM_EVENT_ADDR_CHANGE:
+	case RDMA_CM_EVENT_DEVICE_REMOVAL:
+		*why = rdma_event_msg(ev->event);
+		return ev->event == RDMA_CM_EVENT_DEVICE_REMOVAL ? -ENODEV : -ECONNRESET;
+	default:
+		return 0;
+	}
+}
+
+static int cm_handler(struct rdma_cm_id *id, struct rdma_cm_event *ev)
+{
+	struct ibtrs_clt_conn *conn = id->context;
+	const char *why = NULL;
+	int err = 0;
+
+	mutex_lock(&conn->lock);
+	if (!conn->dead)
+		err = cm_event(conn, ev, &why);
+	mutex_unlock(&conn->lock);
+	if (err)
+		ibtrs_clt_path_fail(conn->path, err, why);
+	return 0;
+}
+
+static int cm_resolve(struct ibtrs_clt_conn *conn)
+{
+	struct ibtrs_clt_path *path = conn->path;
+	bool gid = path->addr.dst.kind == IBTRS_ADDR_GID;
+	bool has_src = path->addr.src.kind != IBTRS_ADDR_NONE;
+	struct sockaddr_storage src, dst;
+	struct rdma_cm_id *id;
+	int err;
+
+	err = cm_sockaddr(&path->addr.dst, path->clt->opts.port, false, &dst);
+	if (!err && has_src)
+		err = cm_sockaddr(&path->addr.src, 0, true, &src);
+	if (err)
+		return err;
+	id = rdma_create_id(&init_net, cm_handler, conn, gid ? RDMA_PS_IB : RDMA_PS_TCP, IB_QPT_RC);
+	if (IS_ERR(id))
+		return PTR_ERR(id);
+	conn->c.id = id;
+	err = rdma_set_reuseaddr(id, 1);
+	err = err ?: rdma_set_ack_timeout(id, CM_ACK_TIMEOUT);
+	return err ?: rdma_resolve_addr(id, has_src ? (struct sockaddr *)&src : NULL, (struct sockaddr *)&dst, CM_RESOLVE_MS);
+}
+
+static int cm_start_one(struct ibtrs_clt_path *path, u32 cid)
+{
+	struct ibtrs_clt_conn *conn = &path->conns[cid];
+	int err;
+
+	mutex_lock(&conn->lock);
+	conn->path = path;
+	conn->c.cid = cid;
+	conn->polled = cid > path->clt->nr_irq_conns;
+	conn->recv_cqe.done = ibtrs_clt_rx_recv_done;
+	conn->send_cqe.done = ibtrs_clt_rx_send_done;
+	conn->established = false;
+	conn->dead = false;
+	err = cm_resolve(conn);
+	mutex_unlock(&conn->lock);
+	return err;
+}
+
+int ibtrs_clt_cm_start(struct ibtrs_clt_path *path)
+{
+	atomic_set(&path->hs.established, 0);
+	ibtrs_clt_handshake_phase(path, "resolve", 2 * CM_RESOLVE_MS);
+	return cm_start_one(path, 0);
+}
+
+int ibtrs_clt_cm_start_io(struct ibtrs_clt_path *path)
+{
+	int err = 0;
+	u32 cid;
+
+	ibtrs_clt_handshake_phase(path, "connect", CM_RESOLVE_MS + CM_PHASE_MS);
+	for (cid = 1; cid < path->nr_conns && !err; cid++)
+		err = cm_start_one(path, cid);
+	return err;
+}
+
+void ibtrs_clt_cm_disconnect(struct ibtrs_clt_path *path)
+{
+	struct ibtrs_clt_conn *conn;
+	u32 cid;
+
+	for (cid = 0; cid < path->nr_conns; cid++) {
+		conn = &path->conns[cid];
+		mutex_lock(&conn->lock);
+		conn->dead = true;
+		mutex_unlock(&conn->lock);
+		if (conn->c.id && conn->c.qp)
+			rdma_disconnect(conn->c.id);
+	}
+	for (cid = 0; cid < path->nr_conns; cid++)
+		ibtrs_conn_drain(&path->conns[cid].c);
+}
+
+void ibtrs_clt_cm_destroy(struct ibtrs_clt_path *path)
+{
+	u32 cid;
+
+	for (cid = 0; cid < path->nr_conns; cid++) {
+		struct ibtrs_clt_conn *conn = &path->conns[cid];
+		struct rdma_cm_id *id = conn->c.id;
+
+		ibtrs_conn_destroy(&conn->c);
+		if (!id)
+			continue;
+		WRITE_ONCE(conn->c.id, NULL);
+		rdma_destroy_id(id);
+	}
+}

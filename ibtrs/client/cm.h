@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Connection establishment of a path: resolve, route, QP, REQ, and the news that the CM brings afterwards. */
+#ifndef IBTRS_CLIENT_CM_H
+#define IBTRS_CLIENT_CM_H
+
+#include <linux/mutex.h>
+#include "ibtrs/core/conn.h"
+#include "ibtrs/core/iu.h"
+
+struct ibtrs_clt_path;
+struct ibtrs_clt_rxbuf;
+
+/**
+ * struct ibtrs_clt_conn - one connection of a path
+ * @lock: dead, against a late CM event that would build on what teardown removes
+ * @recv_due: receives consumed and not yet given back (CQ context of this connection only)
+ * @inv_rkey: key that the peer invalidated last (same)
+ */
+struct ibtrs_clt_conn {
+	struct ibtrs_conn c;
+	struct ibtrs_clt_path *path;
+	struct ib_cqe recv_cqe;
+	struct ib_cqe send_cqe;
+	u32 recv_due;
+	u32 inv_rkey;
+	struct ibtrs_clt_rxbuf *rxbufs;	/* with NEW_RKEY only */
+	u32 nr_rxbufs;
+	bool polled;
+
+	struct mutex lock;
+	bool dead;
+	bool established;
+};
+
+/* Start one attempt: creates the id of cid 0 and resolves. Ends in handshake news or in FAIL. Path work. */
+int ibtrs_clt_cm_start(struct ibtrs_clt_path *path);
+/* The limits are known: connect cid 1 .. N-1, all at once. Handshake work. */
+int ibtrs_clt_cm_start_io(struct ibtrs_clt_path *path);
+/* No late event can build anything any more, peers are told. Then: no completion can come. Drain work. */
+void ibtrs_clt_cm_disconnect(struct ibtrs_clt_path *path);
+/* QPs, CQs, ids. Drain work, after the requests are off the path. */
+void ibtrs_clt_cm_destroy(struct ibtrs_clt_path *path);
+
+#endif

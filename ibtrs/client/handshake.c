@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The handshake of a path (spec A.9): what happens between "cid 0 is established" and READY.
+ *
+ * CM events and completions only say that a step is due; the work does it, because the steps allocate and sleep. One timer bounds the phase
+ * that is under way (decision 11). All failures are ibtrs_clt_path_fail(). Nothing here runs any more after ibtrs_clt_handshake_stop().
+ */
+#include <linux/slab.h>
+#include "ibtrs/client/rx.h"
+#include "ibtrs/client/session.h"
+
+#define HS_INFO_MS	2000
+
+static void hs_req_done(struct ib_cq *cq, struct ib_wc *wc)
+{
+	struct ibtrs_clt_path *path = container_of(wc->wr_cqe, struct ibtrs_clt_path, hs.req.cqe);
+
+	if (wc->status == IB_WC_SUCCESS)
+		ibtrs_conn_credit(&path->conns[0].c, 1);
+	else if (wc->status != IB_WC_WR_FLUSH_ERR)
+		ibtrs_clt_path_fail(path, -ECONNRESET, ib_wc_status_msg(wc->status));
+}
+
+static void hs_rsp_done(struct ib_cq *cq, struct ib_wc *wc)
+{
+	struct ibtrs_clt_path *path = container_of(wc->wr_cqe, struct ibtrs_clt_path, hs.rsp.cqe);
+
+	if (wc->status == IB_WC_SUCCESS && wc->opcode == IB_WC_RECV) {
+		path->hs.rsp_len = wc->byte_len;
+		ibtrs_clt_handshake_step(path, IBTRS_CLT_HS_RSP);
+	} else if (wc->status != IB_WC_WR_FLUSH_ERR) {
+		ibtrs_clt_path_fail(path, -EPROTO, "no INFO_RSP where one is due");
+	}
+}
+
+static int hs_prepare(struct ibtrs_clt_path *path, const char **why)
+{
+	struct ibtrs_clt_handshake *hs = &path->hs;
+	int err;
+
+	err = ibtrs_clt_session_limits(path->clt, path, why);
+	if (err)
+		return err;
+	*why = "no memory for the connection";
+	hs->chunks = kvcalloc(path->limits.queue_depth, sizeof(*hs->chunks), GFP_KERNEL);
+	if (!hs->chunks)
+		return -ENOMEM;
+	err = ibtrs_clt_mr_alloc(path);
+	if (err)
+		return err;
+	*why = "connections can not be started";
+	return ibtrs_clt_cm_start_io(path);
+}
+
+static int hs_info(struct ibtrs_clt_path *path, const char **why)
+{
+	struct ibtrs_clt_conn *service = &path->conns[0];
+	struct ib_device *ib = path->dev->ib;
+	struct ibtrs_clt_handshake *hs = &path->hs;
+	struct ib_send_wr wr = { .opcode = IB_WR_SEND, .num_sge = 1 };
+	struct ib_sge sge;
+	u32 cid;
+	int err;
+
+	ibtrs_clt_handshake_phase(path, "info", HS_INFO_MS);
+	*why = "no memory for the connection";
+	err = ibtrs_iu_init(&hs->req, ib, sizeof(struct ibtrs_wire_info_req), DMA_TO_DEVICE, hs_req_done);
+	err = err ?: ibtrs_iu_init(&hs->rsp, ib, ibtrs_msg_info_rsp_size(path->limits.queue_depth), DMA_FROM_DEVICE, hs_rsp_done);
+	if (err)
+		return err;
+	ibtrs_msg_info_req_encode(hs->req.buf, path->clt->name);
+	ibtrs_iu_sync_dev(&hs->req);
+
+	*why = "the handshake can not be posted";
+	sge = ibtrs_iu_sge(&hs->rsp, path->dev);
+	err = ibtrs_conn_post_recv(&service->c, &hs->rsp.cqe, &sge);
+	for (cid = 0; cid < path->nr_conns && !err; cid++)
+		err = ibtrs_clt_rx_start(&path->conns[cid]);
+	err = err ?: ibtrs_clt_mr_post_bounce(path);
+	if (err)
+		return err;
+	sge = ibtrs_iu_sge(&hs->req, path->dev);
+	wr.wr_cqe = &hs->req.cqe;
+	wr.sg_list = &sge;
+	return ibtrs_conn_send(&service->c, &wr, &wr, 1, true);
+}
+
+static int hs_rsp(struct ibtrs_clt_path *path, const char **why)
+{
+	struct ibtrs_clt_handshake *hs = &path->hs;
+	const struct ibtrs_wire_info_rsp *rsp = hs->rsp.buf;
+	u16 sg_cnt;
+	int err;
+
+	ibtrs_iu_sync_cpu(&hs->rsp);
+	err = ibtrs_msg_info_rsp_decode(hs->rsp.buf, hs->rsp_len, &sg_cnt, why);
+	err = err ?: ibtrs_chunkmap_build(rsp->desc, sg_cnt, &path->limits, hs->chunks, why);
+	if (err)
+		return err;
+	cancel_delayed_work(&hs->deadline);
+	ibtrs_clt_path_post(path, IBTRS_PATH_EV_READY, 0, NULL);
+	return 0;
+}
+
+static void hs_work(struct work_struct *work)
+{
+	struct ibtrs_clt_path *path = container_of(work, struct ibtrs_clt_path, hs.work);
+	const char *why = NULL;
+	int err = 0;
+
+	if (test_and_clear_bit(IBTRS_CLT_HS_CID0, &path->hs.todo))
+		err = hs_prepare(path, &why);
+	if (!err && test_and_clear_bit(IBTRS_CLT_HS_INFO, &path->hs.todo))
+		err = hs_info(path, &why);
+	if (!err && test_and_clear_bit(IBTRS_CLT_HS_RSP, &path->hs.todo))
+		err = hs_rsp(path, &why);
+	if (err)
+		ibtrs_clt_path_fail(path, err, why);
+}
+
+static void hs_deadline(struct work_struct *work)
+{
+	struct ibtrs_clt_path *path = container_of(to_delayed_work(work), struct ibtrs_clt_path, hs.deadline);
+	char why[IBTRS_CLT_REASON_LEN];
+
+	snprintf(why, sizeof(why), "no answer in phase '%s' of the connection", READ_ONCE(path->hs.phase));
+	ibtrs_clt_path_fail(path, -ETIMEDOUT, why);
+}
+
+void ibtrs_clt_handshake_init(struct ibtrs_clt_path *path)
+{
+	INIT_WORK(&path->hs.work, hs_work);
+	INIT_DELAYED_WORK(&path->hs.deadline, hs_deadline);
+}
+
+void ibtrs_clt_handshake_phase(struct ibtrs_clt_path *path, const char *phase, unsigned int ms)
+{
+	WRITE_ONCE(path->hs.phase, phase);
+	mod_delayed_work(path->clt->wq, &path->hs.deadline, msecs_to_jiffies(ms));
+}
+
+void ibtrs_clt_handshake_step(struct ibtrs_clt_path *path, enum ibtrs_clt_hs_step step)
+{
+	set_bit(step, &path->hs.todo);
+	queue_work(path->clt->wq, &path->hs.work);
+}
+
+/*
+ * Called twice by the teardown: before the ids are dead (a step may be running and starting connections) and after, when nothing can queue
+ * a step any more.
+ */
+void ibtrs_clt_handshake_stop(struct ibtrs_clt_path *path)
+{
+	cancel_delayed_work_sync(&path->hs.deadline);
+	cancel_work_sync(&path->hs.work);
+	path->hs.todo = 0;
+}
+
+void ibtrs_clt_handshake_free(struct ibtrs_clt_path *path)
+{
+	ibtrs_iu_free(&path->hs.req);
+	ibtrs_iu_free(&path->hs.rsp);
+	kvfree(path->hs.chunks);
+	path->hs.chunks = NULL;
+}

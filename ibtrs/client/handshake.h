@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* From "cid 0 is established" to READY: limits, receives, keys, INFO exchange (spec A.9). */
+#ifndef IBTRS_CLIENT_HANDSHAKE_H
+#define IBTRS_CLIENT_HANDSHAKE_H
+
+#include <linux/workqueue.h>
+#include "ibtrs/core/iu.h"
+#include "ibtrs/logic/chunkmap.h"
+
+struct ibtrs_clt_path;
+
+enum ibtrs_clt_hs_step {
+	IBTRS_CLT_HS_CID0,	/* cid 0 established: prepare, connect the others */
+	IBTRS_CLT_HS_INFO,	/* all established: send INFO_REQ */
+	IBTRS_CLT_HS_RSP,	/* INFO_RSP is here */
+};
+
+/**
+ * struct ibtrs_clt_handshake
+ * @chunks: where each slot's chunk is on this path; hot, read by submit
+ * @todo: steps that are due, bit per &enum ibtrs_clt_hs_step
+ * @deadline: bounds each phase (decision 11)
+ */
+struct ibtrs_clt_handshake {
+	struct ibtrs_chunk *chunks;
+	struct ibtrs_iu req;
+	struct ibtrs_iu rsp;
+	u32 rsp_len;
+	atomic_t established;
+	unsigned long todo;
+	struct work_struct work;
+	struct delayed_work deadline;
+	const char *phase;
+};
+
+void ibtrs_clt_handshake_init(struct ibtrs_clt_path *path);	/* once per path object */
+/* A phase begins; it has @ms to end. */
+void ibtrs_clt_handshake_phase(struct ibtrs_clt_path *path, const char *phase, unsigned int ms);
+void ibtrs_clt_handshake_step(struct ibtrs_clt_path *path, enum ibtrs_clt_hs_step step);
+/* Neither work nor timer runs after it. Drain work. */
+void ibtrs_clt_handshake_stop(struct ibtrs_clt_path *path);
+void ibtrs_clt_handshake_free(struct ibtrs_clt_path *path);
+
+#endif

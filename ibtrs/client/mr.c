@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What the server may write to.
+ *
+ * Small reads land in the slot's bounce buffer. All bounce buffers of a session are registered once per path and stay so while its QPs live, so a
+ * small read costs one work request and nothing has to be invalidated; the answer is copied out. Larger reads register the pages of the
+ * request in the slot's MR (REG_MR chained before the request) and the server invalidates the key with its answer.
+ *
+ * Lives from the handshake to the drain. All keys belong to the PD of this session and device, so no other session's QP can use them, and after the
+ * drain there is no QP at all: that is why the drain may free what was not invalidated.
+ */
+#include <linux/slab.h>
+#include "ibtrs/client/session.h"
+
+static void mr_reg_done(struct ib_cq *cq, struct ib_wc *wc)
+{
+	struct ibtrs_clt_path *path = container_of(wc->wr_cqe, struct ibtrs_clt_path, mrs.reg_cqe);
+
+	if (likely(wc->status == IB_WC_SUCCESS))
+		ibtrs_conn_credit(&path->conns[0].c, 1);
+	else if (wc->status != IB_WC_WR_FLUSH_ERR)
+		ibtrs_clt_path_fail(path, -ECONNRESET, "registering the bounce buffers failed");
+}
+
+static int mr_map_buffers(struct ibtrs_clt_path *path)
+{
+	struct ibtrs_clt_slots *s = &path->clt->slots;
+	struct ibtrs_clt_mrs *m = &path->mrs;
+	struct ib_device *ib = path->dev->ib;
+	u32 i;
+
+	for (i = 0; i < s->nr_hdrs; i++) {
+		u64 dma = ib_dma_map_single(ib, s->hdrs[i], PAGE_SIZE, DMA_TO_DEVICE);
+
+		if (ib_dma_mapping_error(ib, dma))
+			return -ENOMEM;
+		m->hdr_dma[i] = dma;
+	}
+	for (i = 0; i < s->depth; i++) {
+		u64 dma = ib_dma_map_single(ib, s->reqs[i].bounce, IBTRS_CLT_BOUNCE_SIZE, DMA_FROM_DEVICE);
+
+		if (ib_dma_mapping_error(ib, dma))
+			return -ENOMEM;
+		m->bounce_dma[i] = dma;
+	}
+	return 0;
+}
+
+static int mr_alloc_list(struct ib_mr **list, u32 n, struct ib_pd *pd, u32 pages)
+{
+	u32 i;
+
+	for (i = 0; i < n; i++) {
+		struct ib_mr *mr = ib_alloc_mr(pd, IB_MR_TYPE_MEM_REG, pages);
+
+		if (IS_ERR(mr))
+			return PTR_ERR(mr);
+		list[i] = mr;
+	}
+	return 0;
+}
+
+static int mr_map_bounce(struct ibtrs_clt_path *path)
+{
+	struct ibtrs_clt_mrs *m = &path->mrs;
+	struct scatterlist *sg;
+	u32 i, j, n;
+	int got, err = 0;
+
+	sg = kcalloc(m->per_mr, sizeof(*sg), GFP_KERNEL);
+	if (!sg)
+		return -ENOMEM;
+	for (i = 0; i < m->nr_bounce && !err; i++) {
+		n = min(m->per_mr, m->nr_slot - i * m->per_mr);
+		sg_init_table(sg, n);
+		for (j = 0; j < n; j++) {
+			u32 slot = i * m->per_mr + j;
+
+			sg_set_buf(&sg[j], path->clt->slots.reqs[slot].bounce, IBTRS_CLT_BOUNCE_SIZE);
+			sg_dma_address(&sg[j]) = m->bounce_dma[slot];
+			sg_dma_len(&sg[j]) = IBTRS_CLT_BOUNCE_SIZE;
+		}
+		got = ib_map_mr_sg(m->bounce[i], sg, n, NULL, IBTRS_CLT_BOUNCE_SIZE);
+		if (got != n)
+			err = got < 0 ? got : -EINVAL;
+		ib_update_fast_reg_key(m->bounce[i], ib_inc_rkey(m->bounce[i]->rkey));
+	}
+	kfree(sg);
+	return err;
+}
+
+int ibtrs_clt_mr_alloc(struct ibtrs_clt_path *path)
+{
+	struct ibtrs_clt_slots *s = &path->clt->slots;
+	struct ibtrs_clt_mrs *m = &path->mrs;
+	int err;
+
+	m->nr_slot = s->depth;
+	m->max_pages = path->clt->max_segments;
+	m->per_mr = min_t(u32, s->depth, path->dev->ib->attrs.max_fast_reg_page_list_len);
+	m->nr_bounce = DIV_ROUND_UP(s->depth, m->per_mr);
+	m->reg_cqe.done = mr_reg_done;
+	m->hdr_dma = kvcalloc(s->nr_hdrs, sizeof(*m->hdr_dma), GFP_KERNEL);
+	m->bounce_dma = kvcalloc(s->depth, sizeof(*m->bounce_dma), GFP_KERNEL);
+	m->bounce = kcalloc(m->nr_bounce, sizeof(*m->bounce), GFP_KERNEL);
+	m->slot = kvcalloc(m->nr_slot, sizeof(*m->slot), GFP_KERNEL);
+	if (!m->hdr_dma || !m->bounce_dma || !m->bounce || !m->slot)
+		return -ENOMEM;
+	err = mr_map_buffers(path);
+	err = err ?: mr_alloc_list(m->bounce, m->nr_bounce, path->dev->pd, m->per_mr);
+	err = err ?: mr_alloc_list(m->slot, m->nr_slot, path->dev->pd, m->max_pages);
+	return err ?: mr_map_bounce(path);
+}
+
+int ibtrs_clt_mr_post_bounce(struct ibtrs_clt_path *path)
+{
+	struct ibtrs_clt_mrs *m = &path->mrs;
+	u32 i;
+	int err;
+
+	for (i = 0; i < m->nr_bounce; i++) {
+		struct ib_reg_wr wr = {
+			.wr.wr_cqe	= &m->reg_cqe,
+			.wr.opcode	= IB_WR_REG_MR,
+			.mr		= m->bounce[i],
+			.key		= m->bounce[i]->rkey,
+			.access		= IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE,
+		};
+
+		err = ibtrs_conn_send(&path->conns[0].c, &wr.wr, &wr.wr, 1, true);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+void ibtrs_clt_mr_free(struct ibtrs_clt_path *path)
+{
+	struct ibtrs_clt_slots *s = &path->clt->slots;
+	struct ibtrs_clt_mrs *m = &path->mrs;
+	u32 i;
+
+	for (i = 0; m->slot && i < m->nr_slot; i++)
+		if (m->slot[i])
+			ib_dereg_mr(m->slot[i]);
+	for (i = 0; m->bounce && i < m->nr_bounce; i++)
+		if (m->bounce[i])
+			ib_dereg_mr(m->bounce[i]);
+	for (i = 0; m->bounce_dma && i < m->nr_slot; i++)
+		if (m->bounce_dma[i])
+			ib_dma_unmap_single(path->dev->ib, m->bounce_dma[i], IBTRS_CLT_BOUNCE_SIZE, DMA_FROM_DEVICE);
+	for (i = 0; m->hdr_dma && i < s->nr_hdrs; i++)
+		if (m->hdr_dma[i])
+			ib_dma_unmap_single(path->dev->ib, m->hdr_dma[i], PAGE_SIZE, DMA_TO_DEVICE);
+	kvfree(m->slot);
+	kfree(m->bounce);
+	kvfree(m->bounce_dma);
+	kvfree(m->hdr_dma);
+	memset(m, 0, sizeof(*m));
+}
+
+void ibtrs_clt_mr_bounce_desc(struct ibtrs_clt_path *path, u32 slot, u32 len, struct ibtrs_desc *desc)
+{
+	struct ibtrs_clt_mrs *m = &path->mrs;
+	u32 i = 0, k = slot;
+
+	if (unlikely(m->nr_bounce > 1)) {
+		i = slot / m->per_mr;
+		k = slot % m->per_mr;
+	}
+	desc->addr = m->bounce[i]->iova + (u64)k * IBTRS_CLT_BOUNCE_SIZE;
+	desc->rkey = m->bounce[i]->rkey;
+	desc->len = len;
+}
+
+void ibtrs_clt_mr_bounce_sync(struct ibtrs_clt_path *path, u32 slot, u32 len)
+{
+	ib_dma_sync_single_for_cpu(path->dev->ib, path->mrs.bounce_dma[slot], len, DMA_FROM_DEVICE);
+}
+
+int ibtrs_clt_mr_map(struct ibtrs_clt_path *path, struct ibtrs_clt_req *req, struct ib_reg_wr *wr, struct ibtrs_desc *desc)
+{
+	struct ib_mr *mr = path->mrs.slot[req->slot];
+	int n;
+
+	n = ib_map_mr_sg(mr, req->io->sgl, req->nr_dma, NULL, SZ_4K);
+	if (n != req->nr_dma)
+		return n < 0 ? n : -EINVAL;
+	ib_update_fast_reg_key(mr, ib_inc_rkey(mr->rkey));
+	wr->mr = mr;
+	wr->key = mr->rkey;
+	wr->access = IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE;
+	wr->wr.opcode = IB_WR_REG_MR;
+	desc->addr = mr->iova;
+	desc->rkey = mr->rkey;
+	desc->len = mr->length;
+	return 0;
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Memory that the server may write to, per path: one standing registration of all bounce buffers, and one MR for each slot for reads that are
+ * larger than a bounce buffer. Writes never register anything: they are gathered (see req.c).
+ */
+#ifndef IBTRS_CLIENT_MR_H
+#define IBTRS_CLIENT_MR_H
+
+#include <rdma/ib_verbs.h>
+#include "ibtrs/proto/msg.h"
+
+struct ibtrs_clt_path;
+struct ibtrs_clt_req;
+
+#define IBTRS_CLT_BOUNCE_ORDER	1
+#define IBTRS_CLT_BOUNCE_SIZE	(PAGE_SIZE << IBTRS_CLT_BOUNCE_ORDER)
+
+/**
+ * struct ibtrs_clt_mrs - set while the path connects
+ * @bounce: standing MRs, @per_mr slots each
+ * @slot: one MR for each slot
+ */
+struct ibtrs_clt_mrs {
+	struct ib_mr **bounce;
+	u32 nr_bounce;
+	u32 per_mr;
+	u64 *bounce_dma;		/* by slot */
+	u64 *hdr_dma;			/* by page of header buffers */
+	struct ib_mr **slot;
+	u32 nr_slot;
+	u32 max_pages;
+	struct ib_cqe reg_cqe;
+};
+
+/* Allocate and map; nothing is posted. May sleep. */
+int ibtrs_clt_mr_alloc(struct ibtrs_clt_path *path);
+/* Post the REG_MRs of the bounce buffers on cid 0. */
+int ibtrs_clt_mr_post_bounce(struct ibtrs_clt_path *path);
+/* After the drain. Idempotent. */
+void ibtrs_clt_mr_free(struct ibtrs_clt_path *path);
+
+/* The descriptor of a slot's bounce buffer for @len bytes. */
+void ibtrs_clt_mr_bounce_desc(struct ibtrs_clt_path *path, u32 slot, u32 len, struct ibtrs_desc *desc);
+void ibtrs_clt_mr_bounce_sync(struct ibtrs_clt_path *path, u32 slot, u32 len);
+/* Map the request's mapped scatterlist into the slot's MR; fills the REG_MR work request and the descriptor. */
+int ibtrs_clt_mr_map(struct ibtrs_clt_path *path, struct ibtrs_clt_req *req, struct ib_reg_wr *wr, struct ibtrs_desc *desc);
+
+#endif

@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The life of a path.
+ *
+ * Everybody posts events (ibtrs_clt_path_post), one work item per path consumes them through the table of logic/path_sm.h and runs the actions:
+ * it is the only writer of `state`. What may take long, the drain, runs in a work of its own and posts DRAINED (law L10); a watchdog line tells
+ * when it does. Connect and reconnect are the same function, and so are all teardowns.
+ *
+ * A path object is made by session.c and destroyed by it, closed. The memory of connections (conns) lives as long as the object; QPs, keys
+ * and buffers live from DO_CONNECT to the end of the drain.
+ */
+#include <linux/random.h>
+#include <linux/slab.h>
+#include <linux/uuid.h>
+#include "ibtrs/client/rx.h"
+#include "ibtrs/client/session.h"
+#include "ibtrs/client/sysfs.h"
+#include "ibtrs/client/trace.h"
+#include "ibtrs/logic/backoff.h"
+
+#define PATH_BUSY_MS		100	/* L9: the server still drains our old incarnation */
+#define PATH_FIRST_TRIES	3	/* a lost ARP answer must not fail a map command */
+#define PATH_DRAIN_WARN		(10 * HZ)
+
+void ibtrs_clt_path_post(struct ibtrs_clt_path *path, enum ibtrs_path_event ev, int err, const char *why)
+{
+	unsigned long flags;
+
+	if (err) {
+		spin_lock_irqsave(&path->reason_lock, flags);
+		/* The first reason explains the others. */
+		if (!test_bit(ev, &path->events)) {
+			path->err = err;
+			strscpy(path->reason, why ?: "", sizeof(path->reason));
+		}
+		set_bit(ev, &path->events);
+		spin_unlock_irqrestore(&path->reason_lock, flags);
+	} else {
+		set_bit(ev, &path->events);
+	}
+	queue_work(path->clt->wq, &path->work);
+}
+
+int ibtrs_clt_path_error(struct ibtrs_clt_path *path)
+{
+	unsigned long flags;
+	int err;
+
+	spin_lock_irqsave(&path->reason_lock, flags);
+	err = path->err;
+	spin_unlock_irqrestore(&path->reason_lock, flags);
+	return err ?: -ECONNABORTED;
+}
+
+/* Worth another try before the first attempt counts as failed? */
+static bool path_transient(int err)
+{
+	return err == -ETIMEDOUT || err == -EBUSY || err == -EAGAIN;
+}
+
+static void path_attempt_ended(struct ibtrs_clt_path *path, bool ok)
+{
+	if (ok) {
+		path->attempt = 0;
+		path->stats.reconnects_ok++;
+	} else {
+		path->stats.reconnects_bad++;
+		if (ibtrs_clt_path_error(path) != -EBUSY)
+			path->attempt++;
+		if (path->attempt < PATH_FIRST_TRIES && path_transient(ibtrs_clt_path_error(path)))
+			return;
+	}
+	WRITE_ONCE(path->first_done, true);
+}
+
+static void path_arm(struct ibtrs_clt_path *path)
+{
+	int max = READ_ONCE(path->clt->max_reconnects);
+	u32 ms;
+
+	if (max >= 0 && path->attempt > max) {
+		ibtrs_clt_path_post(path, IBTRS_PATH_EV_GIVE_UP, 0, NULL);
+		return;
+	}
+	if (ibtrs_clt_path_error(path) == -EBUSY)
+		ms = PATH_BUSY_MS;
+	else
+		ms = ibtrs_backoff_ms(&ibtrs_backoff_default, path->attempt ? path->attempt - 1 : 0,
+				      ibtrs_clt_session_held(path->clt), get_random_u32());
+	queue_delayed_work(path->clt->wq, &path->timer, msecs_to_jiffies(ms));
+}
+
+static void path_timer(struct work_struct *work)
+{
+	struct ibtrs_clt_path *path = container_of(to_delayed_work(work), struct ibtrs_clt_path, timer);
+
+	ibtrs_clt_path_post(path, IBTRS_PATH_EV_CONNECT, 0, NULL);
+}
+
+static void path_drain(struct work_struct *work)
+{
+	struct ibtrs_clt_path *path = container_of(work, struct ibtrs_clt_path, drain);
+	unsigned long start = jiffies;
+
+	ibtrs_clt_handshake_stop(path);
+	ibtrs_hb_stop(&path->hb);
+	ibtrs_clt_cm_disconnect(path);
+	ibtrs_clt_handshake_stop(path);
+	if (time_after(jiffies, start + PATH_DRAIN_WARN))
+		pr_warn("ibtrs %s: %s: the RDMA device needed %u s to give back its work requests\n", path->clt->name, path->name,
+			jiffies_to_msecs(jiffies - start) / 1000);
+	ibtrs_clt_req_walk(path);
+	ibtrs_clt_cm_destroy_conns(path);
+	ibtrs_dev_put(path->dev);
+	path->dev = NULL;
+	ibtrs_clt_path_post(path, IBTRS_PATH_EV_DRAINED, 0, NULL);
+}
+
+static void path_connect(struct ibtrs_clt_path *path)
+{
+	int err;
+
+	path->recon_cnt++;
+	err = ibtrs_clt_cm_start(path);
+	if (err)
+		ibtrs_clt_path_fail(path, err, "the address can not be resolved");
+}
+
+static void path_log(struct ibtrs_clt_path *path, enum ibtrs_path_state old, enum ibtrs_path_event ev)
+{
+	trace_ibtrs_clt_path_state(path, old, path->state);
+	if (path->state == IBTRS_PATH_UP)
+		pr_info("ibtrs %s: %s: up, queue depth %u, %u connections, max I/O %u KiB\n", path->clt->name, path->name,
+			path->limits.queue_depth, path->nr_conns, path->limits.max_io_size >> 10);
+	else if (ev == IBTRS_PATH_EV_FAIL && (old == IBTRS_PATH_UP || !path->attempt))
+		pr_warn("ibtrs %s: %s: %s: %s (%d)\n", path->clt->name, path->name,
+			old == IBTRS_PATH_UP ? "path lost" : "connect failed", path->reason, path->err);
+	else if (ev == IBTRS_PATH_EV_GIVE_UP)
+		pr_warn("ibtrs %s: %s: gave up after %u attempts; write 1 to its reconnect attribute to try again\n",
+			path->clt->name, path->name, path->attempt);
+}
+
+static void path_step(struct ibtrs_clt_path *path, enum ibtrs_path_event ev)
+{
+	struct ibtrs_path_step step = ibtrs_path_sm_step(path->state, ev);
+	enum ibtrs_path_state old = path->state;
+	int err;
+
+	if (!step.taken)
+		return;
+	WRITE_ONCE(path->state, step.state);
+	path_log(path, old, ev);
+	if (old == IBTRS_PATH_CONNECTING && ev == IBTRS_PATH_EV_FAIL)
+		path_attempt_ended(path, false);
+	if (step.actions & IBTRS_PATH_DO_DOWN)
+		ibtrs_clt_session_path_down(path);
+	if (step.actions & IBTRS_PATH_DO_TEARDOWN)
+		queue_work(path->clt->drain_wq, &path->drain);
+	if (step.actions & IBTRS_PATH_DO_DISARM)
+		cancel_delayed_work(&path->timer);
+	if (step.actions & IBTRS_PATH_DO_ARM)
+		path_arm(path);
+	if (step.actions & IBTRS_PATH_DO_CONNECT)
+		path_connect(path);
+	if (step.actions & IBTRS_PATH_DO_UP) {
+		ibtrs_hb_start(&path->hb, &path->conns[0].c, path->clt->opts.hb_interval_ms, path->clt->opts.hb_misses);
+		err = ibtrs_clt_session_path_up(path);
+		if (err)
+			ibtrs_clt_path_fail(path, err, "no memory to publish the path");
+		else
+			path_attempt_ended(path, true);
+	}
+	if (path->state == IBTRS_PATH_CLOSED)
+		WRITE_ONCE(path->first_done, true);
+	wake_up_all(&path->wait);
+}
+
+static void path_work(struct work_struct *work)
+{
+	struct ibtrs_clt_path *path = container_of(work, struct ibtrs_clt_path, work);
+	unsigned long flags;
+	bool pending;
+	int ev;
+
+	for (ev = 0; ev < IBTRS_PATH_EVENTS; ev++) {
+		spin_lock_irqsave(&path->reason_lock, flags);
+		pending = test_and_clear_bit(ev, &path->events);
+		spin_unlock_irqrestore(&path->reason_lock, flags);
+		if (!pending)
+			continue;
+		path_step(path, ev);
+		ev = -1;	/* precedence starts over */
+	}
+}
+
+static void path_hb_fail(struct ibtrs_hb *hb, int err, const char *why)
+{
+	ibtrs_clt_path_fail(container_of(hb, struct ibtrs_clt_path, hb), err, why);
+}
+
+struct ibtrs_clt_path *ibtrs_clt_path_create(struct ibtrs_clt *clt, const struct ibtrs_addr_pair *addr)
+{
+	struct ibtrs_clt_path *path;
+	u32 cid;
+	int err = -ENOMEM;
+
+	path = kzalloc(sizeof(*path), GFP_KERNEL);
+	if (!path)
+		return ERR_PTR(-ENOMEM);
+	path->clt = clt;
+	path->addr = *addr;
+	path->nr_conns = 1 + clt->nr_irq_conns + clt->opts.nr_poll_queues;
+	path->conns = kvcalloc(path->nr_conns, sizeof(*path->conns), GFP_KERNEL);
+	if (!path->conns)
+		goto free_path;
+	err = ibtrs_clt_stats_init(&path->stats);
+	if (err)
+		goto free_conns;
+	for (cid = 0; cid < path->nr_conns; cid++) {
+		mutex_init(&path->conns[cid].lock);
+		path->conns[cid].dead = true;
+	}
+	generate_random_uuid(path->uuid);
+	ibtrs_addr_pair_format(addr, path->name, sizeof(path->name));
+	path->state = IBTRS_PATH_IDLE;
+	spin_lock_init(&path->reason_lock);
+	init_waitqueue_head(&path->wait);
+	init_completion(&path->kobj_gone);
+	INIT_WORK(&path->work, path_work);
+	INIT_WORK(&path->drain, path_drain);
+	INIT_DELAYED_WORK(&path->timer, path_timer);
+	ibtrs_clt_handshake_init(path);
+	ibtrs_hb_init(&path->hb, clt->wq, path_hb_fail);
+	err = ibtrs_clt_sysfs_path_add(path);
+	if (err)
+		goto free_stats;
+	return path;
+
+free_stats:
+	ibtrs_clt_stats_free(&path->stats);
+free_conns:
+	kvfree(path->conns);
+free_path:
+	kfree(path);
+	return ERR_PTR(err);
+}
+
+void ibtrs_clt_path_destroy(struct ibtrs_clt_path *path)
+{
+	ibtrs_clt_sysfs_path_del(path);
+	wait_for_completion(&path->kobj_gone);
+	cancel_delayed_work_sync(&path->timer);
+	cancel_work_sync(&path->work);
+	ibtrs_clt_stats_free(&path->stats);
+	kvfree(path->conns);
+	kfree(path);
+}
+
+int ibtrs_clt_path_wait_first(struct ibtrs_clt_path *path)
+{
+	if (wait_event_killable(path->wait, READ_ONCE(path->first_done)))
+		return -EINTR;
+	return ibtrs_clt_path_state(path) == IBTRS_PATH_UP ? 0 : ibtrs_clt_path_error(path);
+}
+
+int ibtrs_clt_path_close(struct ibtrs_clt_path *path, bool killable)
+{
+	ibtrs_clt_path_post(path, IBTRS_PATH_EV_CLOSE, -ECONNABORTED, "closed on request");
+	if (!killable) {
+		wait_event(path->wait, ibtrs_clt_path_state(path) == IBTRS_PATH_CLOSED);
+		return 0;
+	}
+	if (wait_event_killable(path->wait, ibtrs_clt_path_state(path) == IBTRS_PATH_CLOSED))
+		return -EINTR;
+	return 0;
+}
+
+static bool path_settled(struct ibtrs_clt_path *path, u32 bad)
+{
+	enum ibtrs_path_state s = ibtrs_clt_path_state(path);
+
+	return s == IBTRS_PATH_UP || s == IBTRS_PATH_CLOSED || READ_ONCE(path->stats.reconnects_bad) != bad;
+}
+
+int ibtrs_clt_path_reconnect(struct ibtrs_clt_path *path)
+{
+	u32 bad = READ_ONCE(path->stats.reconnects_bad);
+
+	switch (ibtrs_clt_path_state(path)) {
+	case IBTRS_PATH_UP:
+		ibtrs_clt_path_fail(path, -ECONNABORTED, "reconnect on request");
+		if (wait_event_killable(path->wait, ibtrs_clt_path_state(path) != IBTRS_PATH_UP))
+			return -EINTR;
+		break;
+	case IBTRS_PATH_WAITING:
+	case IBTRS_PATH_CLOSED:
+	case IBTRS_PATH_IDLE:
+		ibtrs_clt_path_kick(path);
+		if (wait_event_killable(path->wait, ibtrs_clt_path_state(path) == IBTRS_PATH_CONNECTING || path_settled(path, bad)))
+			return -EINTR;
+		break;
+	case IBTRS_PATH_CONNECTING:
+		break;
+	default:
+		return -EBUSY;
+	}
+	/* Bounded by the phases of one attempt. */
+	if (wait_event_killable(path->wait, path_settled(path, bad)))
+		return -EINTR;
+	return ibtrs_clt_path_state(path) == IBTRS_PATH_UP ? 0 : -ENOTCONN;
+}
+
+void ibtrs_clt_path_kick(struct ibtrs_clt_path *path)
+{
+	ibtrs_clt_path_post(path, IBTRS_PATH_EV_CONNECT, 0, NULL);
+}

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * One path of a session: its state machine, and the shelf on which the other rooms keep what belongs to this path. Each embedded struct is
+ * touched by its own file only.
+ */
+#ifndef IBTRS_CLIENT_PATH_H
+#define IBTRS_CLIENT_PATH_H
+
+#include <linux/workqueue.h>
+#include "ibtrs/client/cm.h"
+#include "ibtrs/client/handshake.h"
+#include "ibtrs/client/mr.h"
+#include "ibtrs/client/stats.h"
+#include "ibtrs/client/sysfs.h"
+#include "ibtrs/core/hb.h"
+#include "ibtrs/logic/path_sm.h"
+#include "ibtrs/proto/msg.h"
+
+struct ibtrs_clt;
+
+#define IBTRS_CLT_REASON_LEN	96
+
+struct ibtrs_clt_path {
+	/* set before publish */
+	struct ibtrs_clt *clt;
+	struct ibtrs_addr_pair addr;
+	u8 uuid[IBTRS_UUID_LEN];
+	char name[IBTRS_PATH_STR_MAX];	/* as given, "src@dst" or dst alone: for the log */
+	u32 nr_conns;
+	struct ibtrs_clt_conn *conns;
+
+	/* under clt->lock */
+	struct list_head entry;		/* clt->paths */
+
+	/* path work only; others may READ_ONCE() state */
+	enum ibtrs_path_state state;
+	u32 attempt;			/* failed attempts since the last success or kick */
+	bool first_done;		/* the first attempt has ended */
+
+	/* posted by anybody, consumed by the path work */
+	unsigned long events;
+	spinlock_t reason_lock;		/* reason, err */
+	int err;
+	char reason[IBTRS_CLT_REASON_LEN];
+	struct work_struct work;
+	struct delayed_work timer;
+	struct work_struct drain;
+	wait_queue_head_t wait;		/* state changed, or first_done */
+
+	/* one incarnation of the connection: set while connecting, gone after the drain */
+	struct ibtrs_dev *dev;
+	struct ibtrs_limits limits;
+	unsigned int off_bits;
+	bool new_rkey;
+	u32 ext;
+	bool may_create;		/* A.6 */
+	u16 recon_cnt;
+
+	struct ibtrs_clt_handshake hs;
+	struct ibtrs_clt_mrs mrs;
+	struct ibtrs_hb hb;
+	struct ibtrs_clt_stats stats;
+	struct ibtrs_clt_path_sysfs sysfs;
+};
+
+/* A new path on the list of @clt, state idle. ERR_PTR. */
+struct ibtrs_clt_path *ibtrs_clt_path_create(struct ibtrs_clt *clt, const struct ibtrs_addr_pair *addr);
+/* Takes a closed path off the list, removes its sysfs files, which waits for those who are in them, and frees it. */
+void ibtrs_clt_path_destroy(struct ibtrs_clt_path *path);
+
+/**
+ * ibtrs_clt_path_post() - tell a path what happened
+ * @err: negative errno, 0 = none
+ * @why: reason in words, copied; may be NULL
+ *
+ * Any context. The only way in which a state ever changes.
+ */
+void ibtrs_clt_path_post(struct ibtrs_clt_path *path, enum ibtrs_path_event ev, int err, const char *why);
+
+static inline void ibtrs_clt_path_fail(struct ibtrs_clt_path *path, int err, const char *why)
+{
+	ibtrs_clt_path_post(path, IBTRS_PATH_EV_FAIL, err, why);
+}
+
+static inline enum ibtrs_path_state ibtrs_clt_path_state(const struct ibtrs_clt_path *path)
+{
+	return READ_ONCE(path->state);
+}
+
+/* Try to connect now; 0 when it came up, else why not. Killable, bounded (A.18, sysfs reconnect and add_path). */
+int ibtrs_clt_path_reconnect(struct ibtrs_clt_path *path);
+/* Close and wait until nothing is left of the connection. Killable when @killable; -EINTR then, the close goes on. */
+int ibtrs_clt_path_close(struct ibtrs_clt_path *path, bool killable);
+/* Wait until the first attempt has ended; 0 up, else its errno, -EINTR. */
+int ibtrs_clt_path_wait_first(struct ibtrs_clt_path *path);
+int ibtrs_clt_path_error(struct ibtrs_clt_path *path);
+/* A link or a device came up: do not wait for the timer. */
+void ibtrs_clt_path_kick(struct ibtrs_clt_path *path);
+
+#endif

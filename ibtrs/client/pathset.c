@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The set of paths that are up.
+ *
+ * Readers (submit) see one immutable array and choose from it; writers (path works, under clt->lock) publish a new one. Removal can not fail: with
+ * no memory for a smaller array the old one is shrunk in place, which readers tolerate because entries only ever move towards the front
+ * and `n` is written last; a reader that still sees the old `n` may pick a path twice or one that is going, and the caller waits a
+ * grace period after every removal before it drains.
+ */
+#include <linux/slab.h>
+#include "ibtrs/client/session.h"
+#include "ibtrs/logic/mpath.h"
+
+static struct ibtrs_clt_pathset *pathset_locked(struct ibtrs_clt *clt)
+{
+	return rcu_dereference_protected(clt->up, lockdep_is_held(&clt->lock));
+}
+
+static struct ibtrs_clt_pathset *pathset_alloc(u32 n, gfp_t gfp)
+{
+	struct ibtrs_clt_pathset *set = kzalloc(struct_size(set, path, n), gfp);
+
+	if (set)
+		set->n = n;
+	return set;
+}
+
+int ibtrs_clt_pathset_init(struct ibtrs_clt *clt)
+{
+	struct ibtrs_clt_pathset *set = pathset_alloc(0, GFP_KERNEL);
+
+	if (!set)
+		return -ENOMEM;
+	RCU_INIT_POINTER(clt->up, set);
+	clt->cursor = alloc_percpu(unsigned int);
+	if (!clt->cursor) {
+		kfree(set);
+		RCU_INIT_POINTER(clt->up, NULL);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+void ibtrs_clt_pathset_free(struct ibtrs_clt *clt)
+{
+	kfree(rcu_dereference_protected(clt->up, 1));
+	RCU_INIT_POINTER(clt->up, NULL);
+	free_percpu(clt->cursor);
+}
+
+int ibtrs_clt_pathset_add(struct ibtrs_clt *clt, struct ibtrs_clt_path *path)
+{
+	struct ibtrs_clt_pathset *old = pathset_locked(clt), *set;
+
+	set = pathset_alloc(old->n + 1, GFP_NOIO);
+	if (!set)
+		return -ENOMEM;
+	memcpy(set->path, old->path, old->n * sizeof(old->path[0]));
+	set->path[old->n] = path;
+	set->gen = old->n ? old->gen : old->gen + 1;
+	rcu_assign_pointer(clt->up, set);
+	kfree_rcu(old, rcu);
+	return set->n;
+}
+
+int ibtrs_clt_pathset_del(struct ibtrs_clt *clt, struct ibtrs_clt_path *path)
+{
+	struct ibtrs_clt_pathset *old = pathset_locked(clt), *set;
+	u32 i, n = 0;
+
+	for (i = 0; i < old->n && old->path[i] != path; i++)
+		;
+	if (i == old->n)
+		return old->n;
+	set = pathset_alloc(old->n - 1, GFP_NOIO);
+	if (!set) {
+		for (; i + 1 < old->n; i++)
+			WRITE_ONCE(old->path[i], old->path[i + 1]);
+		smp_store_release(&old->n, old->n - 1);
+		return old->n;
+	}
+	for (i = 0; i < old->n; i++)
+		if (old->path[i] != path)
+			set->path[n++] = old->path[i];
+	set->gen = old->gen;
+	rcu_assign_pointer(clt->up, set);
+	kfree_rcu(old, rcu);
+	return set->n;
+}
+
+static u64 pathset_load(const struct ibtrs_clt_path *path, u8 policy)
+{
+	if (policy == IBTRS_MPATH_MIN_LATENCY)
+		return READ_ONCE(path->hb.latency_ns);
+	return max_t(s64, 0, ibtrs_clt_stats_inflight(&path->stats));
+}
+
+struct ibtrs_clt_path *ibtrs_clt_pathset_pick(struct ibtrs_clt *clt, const struct ibtrs_clt_pathset *set, u64 tried[2])
+{
+	u32 n = min_t(u32, smp_load_acquire(&set->n), IBTRS_MAX_PATHS);
+	u8 policy = READ_ONCE(clt->policy);
+	u64 best_load = U64_MAX, load;
+	int best = -1;
+	u32 i;
+
+	if (likely(n == 1)) {
+		if (tried[0])
+			return NULL;
+		best = 0;
+	} else if (policy == IBTRS_MPATH_RR) {
+		unsigned int *cursor = get_cpu_ptr(clt->cursor);
+
+		best = ibtrs_mpath_next(*cursor, n, tried);
+		if (best >= 0)
+			*cursor = best;
+		put_cpu_ptr(clt->cursor);
+	} else {
+		for (i = 0; i < n; i++) {
+			if (ibtrs_mpath_tried(tried, i))
+				continue;
+			load = pathset_load(READ_ONCE(set->path[i]), policy);
+			if (load < best_load) {
+				best_load = load;
+				best = i;
+			}
+		}
+	}
+	if (best < 0)
+		return NULL;
+	ibtrs_mpath_mark(tried, best);
+	return READ_ONCE(set->path[best]);
+}

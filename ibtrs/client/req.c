@@ -1,0 +1,507 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Requests: build, post, complete, fail over, park.
+ *
+ * Called by: the user (submit, replay, abort, count, break), rx.c (answer), the drain work of a path (walk). No lock is taken on the way of a
+ * request; the record's `state` says who owns it (see req.h) and RCU keeps the connection while something is being posted on it.
+ *
+ * A write gathers its pages and the header: one RDMA_WRITE_WITH_IMM, preceded by plain RDMA_WRITEs when the device can not gather that
+ * many pages in one work request. Nothing is registered. A read of up to 8 KiB is answered into the slot's bounce buffer, a larger one into the
+ * request's pages through the slot's MR.
+ *
+ * Failure: what could not be posted at all is given back to the caller. After a post that failed half way the path is broken, and its drain
+ * brings the request to another path or parks it; a request that was ever posted is never given back (law L1).
+ */
+#include <linux/slab.h>
+#include "ibtrs/client/rx.h"
+#include "ibtrs/client/session.h"
+#include "ibtrs/client/trace.h"
+#include "ibtrs/proto/imm.h"
+
+#define REQ_STACK_SGE	9	/* eight pages and the header */
+
+static bool req_take(struct ibtrs_clt_req *req, enum ibtrs_clt_req_state from)
+{
+	return atomic_cmpxchg(&req->state, from, IBTRS_CLT_REQ_BUSY) == from;
+}
+
+static void req_give(struct ibtrs_clt_req *req, enum ibtrs_clt_req_state to)
+{
+	atomic_set_release(&req->state, to);
+}
+
+static enum dma_data_direction req_dma_dir(const struct ibtrs_clt_io *io)
+{
+	return io->dir == IBTRS_READ ? DMA_FROM_DEVICE : DMA_TO_DEVICE;
+}
+
+static int req_map(struct ibtrs_clt_req *req, struct ibtrs_clt_path *path)
+{
+	struct ibtrs_clt_io *io = req->io;
+
+	if (!io->nents)
+		return 0;
+	req->nr_dma = ib_dma_map_sg(path->dev->ib, io->sgl, io->nents, req_dma_dir(io));
+	return unlikely(!req->nr_dma) ? -EAGAIN : 0;
+}
+
+static void req_unmap(struct ibtrs_clt_req *req, struct ibtrs_clt_path *path)
+{
+	if (req->nr_dma) {
+		ib_dma_unmap_sg(path->dev->ib, req->io->sgl, req->io->nents, req_dma_dir(req->io));
+		req->nr_dma = 0;
+	}
+	req->mr = false;
+	req->bounced = false;
+}
+
+static u64 req_hdr_dma(struct ibtrs_clt_req *req, struct ibtrs_clt_path *path, u32 len)
+{
+	u64 dma = path->mrs.hdr_dma[req->slot / IBTRS_CLT_HDRS_PER_PAGE] +
+		  req->slot % IBTRS_CLT_HDRS_PER_PAGE * IBTRS_CLT_HDR_SIZE;
+
+	ib_dma_sync_single_for_device(path->dev->ib, dma, len, DMA_TO_DEVICE);
+	return dma;
+}
+
+static void req_rdma_wr(struct ib_rdma_wr *wr, struct ib_sge *sge, u32 nr, u64 addr, u32 rkey, struct ibtrs_clt_conn *conn)
+{
+	memset(wr, 0, sizeof(*wr));
+	wr->wr.wr_cqe = &conn->send_cqe;
+	wr->wr.opcode = IB_WR_RDMA_WRITE;
+	wr->wr.sg_list = sge;
+	wr->wr.num_sge = nr;
+	wr->remote_addr = addr;
+	wr->rkey = rkey;
+}
+
+/* The pages as SGEs, then the header. Returns how many. */
+static u32 req_fill_sge(struct ibtrs_clt_req *req, struct ib_sge *sge, u64 hdr_dma, u32 hdr_len, u32 lkey)
+{
+	struct scatterlist *sg;
+	u32 n = 0;
+	int i;
+
+	for_each_sg(req->io->sgl, sg, req->nr_dma, i) {
+		sge[n].addr = sg_dma_address(sg);
+		sge[n].length = sg_dma_len(sg);
+		sge[n++].lkey = lkey;
+	}
+	sge[n].addr = hdr_dma;
+	sge[n].length = hdr_len;
+	sge[n++].lkey = lkey;
+	return n;
+}
+
+static int req_post_write(struct ibtrs_clt_req *req, struct ibtrs_clt_path *path, struct ibtrs_clt_conn *conn)
+{
+	struct ib_sge stack[REQ_STACK_SGE], *sge = req->nr_dma < REQ_STACK_SGE ? stack : req->sge;
+	struct ibtrs_clt_io *io = req->io;
+	struct ibtrs_chunk *chunk = &path->hs.chunks[req->slot];
+	u32 hdr_len, n, take, done = 0, i;
+	struct ib_rdma_wr wr;
+	bool first = true;
+	int err;
+
+	hdr_len = io->usr_len + ibtrs_msg_write_encode(req->hdr + io->usr_len, path->limits.fence, io->usr_len, req->token);
+	n = req_fill_sge(req, sge, req_hdr_dma(req, path, hdr_len), hdr_len, path->dev->pd->local_dma_lkey);
+	for (;;) {
+		take = min_t(u32, n, conn->c.max_send_sge);
+		req_rdma_wr(&wr, sge, take, chunk->addr + done, chunk->rkey, conn);
+		if (take == n)
+			break;
+		err = ibtrs_conn_send(&conn->c, &wr.wr, &wr.wr, 1, false);
+		if (unlikely(err))
+			return first ? err : -ECONNRESET;
+		first = false;
+		for (i = 0; i < take; i++)
+			done += sge[i].length;
+		sge += take;
+		n -= take;
+	}
+	wr.wr.opcode = IB_WR_RDMA_WRITE_WITH_IMM;
+	wr.wr.ex.imm_data = cpu_to_be32(ibtrs_imm_req(req->slot, io->len + io->usr_len, path->off_bits));
+	err = ibtrs_conn_send(&conn->c, &wr.wr, &wr.wr, 1, false);
+	return unlikely(err) && !first ? -ECONNRESET : err;
+}
+
+static int req_post_read(struct ibtrs_clt_req *req, struct ibtrs_clt_path *path, struct ibtrs_clt_conn *conn)
+{
+	struct ibtrs_clt_io *io = req->io;
+	struct ibtrs_chunk *chunk = &path->hs.chunks[req->slot];
+	struct ib_send_wr *head;
+	struct ib_reg_wr reg = {};
+	struct ibtrs_desc desc;
+	struct ib_rdma_wr wr;
+	struct ib_sge sge;
+	u32 hdr_len;
+	int err;
+
+	if (req->bounced) {
+		ibtrs_clt_mr_bounce_desc(path, req->slot, io->len, &desc);
+	} else if (io->len) {
+		err = ibtrs_clt_mr_map(path, req, &reg, &desc);
+		if (unlikely(err))
+			return err;
+	}
+	hdr_len = io->usr_len + ibtrs_msg_read_encode(req->hdr + io->usr_len, path->limits.fence, io->usr_len, req->token,
+						      io->len && !req->bounced, io->len ? &desc : NULL);
+	sge.addr = req_hdr_dma(req, path, hdr_len);
+	sge.length = hdr_len;
+	sge.lkey = path->dev->pd->local_dma_lkey;
+	req_rdma_wr(&wr, &sge, 1, chunk->addr + io->len, chunk->rkey, conn);
+	wr.wr.opcode = IB_WR_RDMA_WRITE_WITH_IMM;
+	wr.wr.ex.imm_data = cpu_to_be32(ibtrs_imm_req(req->slot, io->len + io->usr_len, path->off_bits));
+	head = &wr.wr;
+	if (reg.mr) {
+		req->mr = true;
+		reg.wr.wr_cqe = &conn->send_cqe;
+		reg.wr.next = &wr.wr;
+		head = &reg.wr;
+	}
+	return ibtrs_conn_send(&conn->c, head, &wr.wr, reg.mr ? 2 : 1, false);
+}
+
+static struct ibtrs_clt_conn *req_conn(const struct ibtrs_clt_req *req, struct ibtrs_clt_path *path)
+{
+	struct ibtrs_clt *clt = path->clt;
+	u32 cpu = req->cpu, nr_poll = clt->opts.nr_poll_queues;
+
+	if (unlikely(req->slot >= clt->slots.nr_user))
+		return &path->conns[0];
+	if (unlikely(req->io->poll && nr_poll))
+		return &path->conns[1 + clt->nr_irq_conns + cpu % nr_poll];
+	return &path->conns[1 + (cpu < clt->nr_irq_conns ? cpu : cpu % clt->nr_irq_conns)];
+}
+
+/*
+ * Post a BUSY request on @path, which RCU keeps. 0: it is POSTED, or the path was told that it is broken. Else nothing was posted, and it
+ * is still ours.
+ */
+static int req_post(struct ibtrs_clt_req *req, struct ibtrs_clt_path *path, u32 gen)
+{
+	struct ibtrs_clt_io *io = req->io;
+	struct ibtrs_clt_conn *conn;
+	int err;
+
+	req->bounced = io->dir == IBTRS_READ && io->len && io->len <= IBTRS_CLT_BOUNCE_SIZE;
+	if (!req->bounced) {
+		err = req_map(req, path);
+		if (unlikely(err))
+			return err;
+	}
+	req->cpu = raw_smp_processor_id();
+	req->gen = gen;
+	req->token++;
+	conn = req_conn(req, path);
+	WRITE_ONCE(req->conn, conn);
+	ibtrs_clt_stats_posted(&path->stats, io->dir, io->len + io->usr_len);
+	trace_ibtrs_clt_req(path, io);
+	req_give(req, IBTRS_CLT_REQ_POSTED);
+
+	err = io->dir == IBTRS_WRITE ? req_post_write(req, path, conn) : req_post_read(req, path, conn);
+	if (likely(!err))
+		return 0;
+	if (err != -EAGAIN) {
+		/* Something may be on its way: the drain will tell. */
+		ibtrs_clt_path_fail(path, err, "a request can not be posted");
+		return 0;
+	}
+	if (!req_take(req, IBTRS_CLT_REQ_POSTED))
+		return 0;
+	ibtrs_clt_stats_ended(&path->stats, req->cpu);
+	req_unmap(req, path);
+	WRITE_ONCE(req->conn, NULL);
+	return err;
+}
+
+/*
+ * Try the paths that are up. @gen: only in this session generation (0 = any). 0 posted, -ENOTCONN, -EAGAIN, -EMSGSIZE.
+ */
+static int req_send(struct ibtrs_clt *clt, struct ibtrs_clt_req *req, u32 gen)
+{
+	struct ibtrs_clt_pathset *set;
+	struct ibtrs_clt_path *path;
+	int err = -ENOTCONN;
+	u64 tried[2] = {};
+
+	rcu_read_lock();
+	set = rcu_dereference(clt->up);
+	if (likely(!gen || set->gen == gen)) {
+		while ((path = ibtrs_clt_pathset_pick(clt, set, tried))) {
+			err = req_post(req, path, set->gen);
+			if (likely(!err))
+				break;
+		}
+	}
+	rcu_read_unlock();
+	return err;
+}
+
+/* The end of a BUSY request: the slot is free for the user before done() runs. */
+static void req_end(struct ibtrs_clt_req *req, int err)
+{
+	struct ibtrs_clt_io *io = req->io;
+
+	WRITE_ONCE(req->conn, NULL);
+	req_give(req, IBTRS_CLT_REQ_IDLE);
+	io->done(io, err);
+}
+
+/* A BUSY request leaves its path. */
+static struct ibtrs_clt_path *req_leave(struct ibtrs_clt_req *req)
+{
+	struct ibtrs_clt_path *path = req->conn->path;
+
+	ibtrs_clt_stats_ended(&path->stats, req->cpu);
+	return path;
+}
+
+static void req_copy_bounce(struct ibtrs_clt_req *req)
+{
+	struct ibtrs_clt_io *io = req->io;
+#ifdef CONFIG_HIGHMEM
+	sg_copy_from_buffer(io->sgl, io->nents, req->bounce, io->len);
+#else
+	const void *from = req->bounce;
+	struct scatterlist *sg;
+	u32 left = io->len, n;
+	int i;
+
+	for_each_sg(io->sgl, sg, io->nents, i) {
+		n = min(left, sg->length);
+		memcpy(sg_virt(sg), from, n);
+		from += n;
+		left -= n;
+	}
+#endif
+}
+
+/* A BUSY request was answered and nothing of the peer can reach its pages any more. */
+static void req_finish(struct ibtrs_clt_req *req, int err)
+{
+	struct ibtrs_clt_path *path = req_leave(req);
+
+	if (req->bounced && !err) {
+		ibtrs_clt_mr_bounce_sync(path, req->slot, req->io->len);
+		if (likely(req->io->nents))
+			req_copy_bounce(req);
+	}
+	req_unmap(req, path);
+	trace_ibtrs_clt_answer(path, req->slot, err);
+	req_end(req, err);
+}
+
+static void req_inval_done(struct ib_cq *cq, struct ib_wc *wc)
+{
+	struct ibtrs_clt_req *req = container_of(wc->wr_cqe, struct ibtrs_clt_req, inv_cqe);
+	struct ibtrs_clt_conn *conn = req->conn;
+
+	if (unlikely(wc->status != IB_WC_SUCCESS)) {
+		/* The walk ends it when the QP is gone, and the key with it. */
+		if (wc->status != IB_WC_WR_FLUSH_ERR)
+			ibtrs_clt_path_fail(conn->path, -ECONNRESET, "a read key can not be invalidated");
+		return;
+	}
+	ibtrs_conn_credit(&conn->c, 1);
+	if (req_take(req, IBTRS_CLT_REQ_INVAL))
+		req_finish(req, req->err);
+}
+
+/* The peer did not invalidate our key (or another one): do it before the pages go back. */
+static void req_invalidate(struct ibtrs_clt_req *req, int err)
+{
+	struct ibtrs_clt_conn *conn = req->conn;
+	struct ib_send_wr wr = {
+		.wr_cqe			= &req->inv_cqe,
+		.opcode			= IB_WR_LOCAL_INV,
+		.ex.invalidate_rkey	= conn->path->mrs.slot[req->slot]->rkey,
+	};
+
+	req->inv_cqe.done = req_inval_done;
+	req->err = err;
+	req_give(req, IBTRS_CLT_REQ_INVAL);
+	err = ibtrs_conn_send(&conn->c, &wr, &wr, 1, true);
+	if (unlikely(err))
+		ibtrs_clt_path_fail(conn->path, err, "a read key can not be invalidated");
+}
+
+const char *ibtrs_clt_req_answer(struct ibtrs_clt_conn *conn, u32 slot, int err, bool inv, u32 byte_len)
+{
+	struct ibtrs_clt_path *path = conn->path;
+	struct ibtrs_clt_slots *s = &path->clt->slots;
+	struct ibtrs_clt_req *req;
+
+	if (unlikely(slot >= s->depth))
+		return "answer for a slot that does not exist";
+	req = &s->reqs[slot];
+	if (unlikely(READ_ONCE(req->conn) != conn || !req_take(req, IBTRS_CLT_REQ_POSTED)))
+		return "answer for a slot that is not in flight on its connection";
+	/* L17: our own server sends the data with the answer, unless it must bring a new key. */
+	if (unlikely(req->bounced && !err && path->limits.fence && !path->new_rkey && byte_len != req->io->len))
+		err = -EIO;
+	if (req->mr && !(inv && conn->inv_rkey == path->mrs.slot[slot]->rkey)) {
+		req_invalidate(req, err);
+		return NULL;
+	}
+	conn->inv_rkey = 0;
+	req_finish(req, err);
+	return NULL;
+}
+
+/*
+ * ibtrs_clt_submit() - see <ibtrs/clt.h>
+ */
+int ibtrs_clt_submit(struct ibtrs_clt *clt, struct ibtrs_clt_io *io)
+{
+	struct ibtrs_clt_slots *s = &clt->slots;
+	struct ibtrs_clt_req *req;
+	int err;
+
+	if (unlikely(io->slot >= s->depth || io->usr_len > IBTRS_CLT_USR_HDR_MAX))
+		return -EINVAL;
+	if (unlikely(io->len > clt->max_io_size || io->nents > clt->max_segments))
+		return -EMSGSIZE;
+	req = &s->reqs[io->slot];
+	if (unlikely(!req_take(req, IBTRS_CLT_REQ_IDLE)))
+		return -EBUSY;
+	req->io = io;
+	err = req_send(clt, req, 0);
+	if (unlikely(err))
+		req_give(req, IBTRS_CLT_REQ_IDLE);
+	return err;
+}
+EXPORT_SYMBOL_GPL(ibtrs_clt_submit);
+
+/* A BUSY request that the server may know: to another path of the same generation, or to the parking place. */
+static bool req_move_or_park(struct ibtrs_clt *clt, struct ibtrs_clt_req *req, u32 gen)
+{
+	if (!req_send(clt, req, gen))
+		return false;
+	WRITE_ONCE(req->conn, NULL);
+	atomic_inc(&clt->nr_parked);
+	req_give(req, IBTRS_CLT_REQ_PARKED);
+	return true;
+}
+
+void ibtrs_clt_req_walk(struct ibtrs_clt_path *path)
+{
+	struct ibtrs_clt *clt = path->clt;
+	struct ibtrs_clt_slots *s = &clt->slots;
+	struct ibtrs_clt_conn *conn;
+	u32 parked = 0, i;
+
+	for (i = 0; i < s->depth; i++) {
+		struct ibtrs_clt_req *req = &s->reqs[i];
+
+		conn = READ_ONCE(req->conn);
+		if (conn < path->conns || conn >= path->conns + path->nr_conns)
+			continue;
+		if (req_take(req, IBTRS_CLT_REQ_INVAL)) {
+			req_finish(req, req->err);
+			continue;
+		}
+		if (!req_take(req, IBTRS_CLT_REQ_POSTED))
+			continue;
+		req_leave(req);
+		req_unmap(req, path);
+		if (i >= s->nr_user) {
+			req_end(req, -ECONNRESET);
+			continue;
+		}
+		ibtrs_clt_stats_failover(&path->stats);
+		parked += req_move_or_park(clt, req, req->gen);
+	}
+	if (parked)
+		ibtrs_clt_session_parked(clt);
+}
+
+/* Is @req, right now, in flight or parked for somebody whom @match knows? */
+static bool req_matches(struct ibtrs_clt_req *req, ibtrs_clt_match_fn match, void *arg)
+{
+	switch (atomic_read_acquire(&req->state)) {
+	case IBTRS_CLT_REQ_POSTED:
+	case IBTRS_CLT_REQ_INVAL:
+	case IBTRS_CLT_REQ_PARKED:
+		return match(req->io, arg);
+	default:
+		return false;
+	}
+}
+
+unsigned int ibtrs_clt_replay(struct ibtrs_clt *clt, ibtrs_clt_match_fn match, void *arg)
+{
+	struct ibtrs_clt_slots *s = &clt->slots;
+	unsigned int left = 0;
+	u32 i;
+
+	for (i = 0; i < s->nr_user; i++) {
+		struct ibtrs_clt_req *req = &s->reqs[i];
+
+		if (atomic_read_acquire(&req->state) != IBTRS_CLT_REQ_PARKED || !match(req->io, arg))
+			continue;
+		if (!req_take(req, IBTRS_CLT_REQ_PARKED))
+			continue;
+		atomic_dec(&clt->nr_parked);
+		left += req_move_or_park(clt, req, 0);
+	}
+	return left;
+}
+EXPORT_SYMBOL_GPL(ibtrs_clt_replay);
+
+bool ibtrs_clt_abort(struct ibtrs_clt *clt, ibtrs_clt_match_fn match, void *arg, int err)
+{
+	struct ibtrs_clt_slots *s = &clt->slots;
+	bool unsure = false;
+	u32 i, gen;
+
+	rcu_read_lock();
+	gen = rcu_dereference(clt->up)->n ? rcu_dereference(clt->up)->gen : 0;
+	rcu_read_unlock();
+	for (i = 0; i < s->nr_user; i++) {
+		struct ibtrs_clt_req *req = &s->reqs[i];
+
+		if (atomic_read_acquire(&req->state) != IBTRS_CLT_REQ_PARKED || !match(req->io, arg))
+			continue;
+		if (!req_take(req, IBTRS_CLT_REQ_PARKED))
+			continue;
+		atomic_dec(&clt->nr_parked);
+		/* A session that came back after it was posted has outlived every path it used (L8). */
+		if (req->io->dir == IBTRS_WRITE && gen <= req->gen)
+			unsure = true;
+		req_end(req, err);
+	}
+	return unsure;
+}
+EXPORT_SYMBOL_GPL(ibtrs_clt_abort);
+
+unsigned int ibtrs_clt_count(struct ibtrs_clt *clt, ibtrs_clt_match_fn match, void *arg)
+{
+	struct ibtrs_clt_slots *s = &clt->slots;
+	unsigned int n = 0;
+	u32 i;
+
+	for (i = 0; i < s->nr_user; i++)
+		n += req_matches(&s->reqs[i], match, arg);
+	return n;
+}
+EXPORT_SYMBOL_GPL(ibtrs_clt_count);
+
+void ibtrs_clt_break(struct ibtrs_clt *clt, ibtrs_clt_match_fn match, void *arg, const char *why)
+{
+	struct ibtrs_clt_slots *s = &clt->slots;
+	struct ibtrs_clt_conn *conn;
+	u32 i;
+
+	/* Paths are destroyed under this lock, and no request is left on them then. */
+	mutex_lock(&clt->lock);
+	for (i = 0; i < s->nr_user; i++) {
+		if (!req_matches(&s->reqs[i], match, arg))
+			continue;
+		conn = READ_ONCE(s->reqs[i].conn);
+		if (conn)
+			ibtrs_clt_path_fail(conn->path, -ECONNABORTED, why);
+	}
+	mutex_unlock(&clt->lock);
+}
+EXPORT_SYMBOL_GPL(ibtrs_clt_break);

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * A slot in flight: build, post, complete, move to another path, park.
+ *
+ * state says who owns the record, and changes by cmpxchg:
+ *	IDLE	nobody; the user may submit
+ *	BUSY	whoever made it BUSY: submit, completion, the walk after a drain, replay, abort
+ *	POSTED	the connection: a completion of this very connection, or the walk after its drain, may take it
+ *	INVAL	as POSTED, answered already; waits for the local invalidation of its key
+ *	PARKED	the session: replay or abort may take it
+ */
+#ifndef IBTRS_CLIENT_REQ_H
+#define IBTRS_CLIENT_REQ_H
+
+#include <linux/atomic.h>
+#include <rdma/ib_verbs.h>
+#include <ibtrs/clt.h>
+
+struct ibtrs_clt;
+struct ibtrs_clt_conn;
+struct ibtrs_clt_path;
+
+enum ibtrs_clt_req_state {
+	IBTRS_CLT_REQ_IDLE,
+	IBTRS_CLT_REQ_BUSY,
+	IBTRS_CLT_REQ_POSTED,
+	IBTRS_CLT_REQ_INVAL,
+	IBTRS_CLT_REQ_PARKED,
+};
+
+struct ibtrs_clt_req {
+	/* constant */
+	u32 slot;
+	void *hdr;
+	void *bounce;			/* IBTRS_CLT_BOUNCE_SIZE */
+	struct ib_sge *sge;
+
+	/* owner */
+	atomic_t state;
+	u32 cpu;			/* that submitted */
+	struct ibtrs_clt_io *io;
+	struct ibtrs_clt_conn *conn;	/* posted on */
+	u64 token;			/* of the last submission of this slot (F.2) */
+	u32 gen;			/* session generation it was posted in */
+	int err;			/* of the answer, while INVAL */
+	int nr_dma;			/* mapped entries of io->sgl, 0 = not mapped */
+	bool mr;			/* the slot's MR is registered */
+	bool bounced;
+	struct ib_cqe inv_cqe;
+};
+
+/* See ibtrs_clt_submit(). */
+int ibtrs_clt_req_submit(struct ibtrs_clt *clt, struct ibtrs_clt_io *io);
+/*
+ * An answer for @slot arrived on @conn. @inv: it says that the key was invalidated remotely. @byte_len: of the completion (L17).
+ * Return 0 or a reason to fail the path (E-38, E-39): static text.
+ */
+const char *ibtrs_clt_req_answer(struct ibtrs_clt_conn *conn, u32 slot, int err, bool inv, u32 byte_len);
+/* After the drain of @path: every request on it goes to another path, or is parked. Drain work. */
+void ibtrs_clt_req_walk(struct ibtrs_clt_path *path);
+
+#endif

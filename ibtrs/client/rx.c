@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What arrives on a client connection: answers, heartbeats, events (spec A.11, A.14-A.17, F.3).
+ *
+ * Runs in the completion context of one connection (softirq, or the poller), so recv_due and inv_rkey need no lock. Receives are given back
+ * in batches: RX_SLACK more are posted than the contract of A.8 needs. With NEW_RKEY every receive has 8 bytes of its own and goes back at once.
+ *
+ * Anything that does not make sense breaks the path, with a reason, never more.
+ */
+#include <linux/slab.h>
+#include "ibtrs/client/rx.h"
+#include "ibtrs/client/session.h"
+#include "ibtrs/proto/imm.h"
+
+#define RX_SLACK	16
+#define RX_SERVICE	(128 + RX_SLACK)	/* own slots twice, heartbeats both ways, events */
+
+struct ibtrs_clt_rxbuf {
+	struct ibtrs_iu iu;
+	struct ibtrs_clt_conn *conn;
+};
+
+u32 ibtrs_clt_rx_depth(const struct ibtrs_clt_conn *conn)
+{
+	return conn->c.cid ? 2 * conn->path->limits.queue_depth + RX_SLACK : RX_SERVICE;
+}
+
+static void rx_give_back(struct ibtrs_clt_conn *conn, u32 nr)
+{
+	int err;
+
+	conn->recv_due += nr;
+	if (conn->recv_due < RX_SLACK)
+		return;
+	err = ibtrs_conn_post_empty(&conn->c, &conn->recv_cqe, conn->recv_due);
+	if (unlikely(err))
+		ibtrs_clt_path_fail(conn->path, err, "receives can not be posted");
+	conn->recv_due = 0;
+}
+
+/* @rkey: non-zero when the answer brought a new key for the slot's chunk. */
+static const char *rx_imm(struct ibtrs_clt_conn *conn, struct ib_wc *wc, const void *payload)
+{
+	struct ibtrs_clt_path *path = conn->path;
+	u32 imm = be32_to_cpu(wc->ex.imm_data), slot = ibtrs_imm_rsp_slot(imm), rkey;
+	const char *why;
+
+	ibtrs_hb_alive(&path->hb);
+	switch (ibtrs_imm_type(imm)) {
+	case IBTRS_IMM_IO_RSP:
+	case IBTRS_IMM_IO_RSP_INV:
+		if (payload) {
+			if (slot >= path->limits.queue_depth)
+				return "answer for a slot that does not exist";
+			if (ibtrs_msg_rkey_decode(payload, wc->byte_len, slot, &rkey, &why))
+				return why;
+			WRITE_ONCE(path->hs.chunks[slot].rkey, rkey);
+		}
+		return ibtrs_clt_req_answer(conn, slot, ibtrs_imm_rsp_err(imm), ibtrs_imm_type(imm) == IBTRS_IMM_IO_RSP_INV,
+					    wc->byte_len);
+	case IBTRS_IMM_HB_MSG:
+		if (!conn->c.cid)
+			ibtrs_hb_msg(&path->hb);
+		return NULL;
+	case IBTRS_IMM_HB_ACK:
+		if (!conn->c.cid)
+			ibtrs_hb_ack(&path->hb);
+		return NULL;
+	case IBTRS_IMM_EVENT:
+		if (!conn->c.cid && path->ext & IBTRS_EXT_EVENTS && path->clt->ops->event)
+			path->clt->ops->event(path->clt->priv, ibtrs_imm_event_kind(imm), ibtrs_imm_event_dev(imm));
+		return NULL;
+	default:
+		pr_debug_ratelimited("ibtrs %s: %s: unknown immediate %#x\n", path->clt->name, path->name, imm);
+		return NULL;
+	}
+}
+
+static bool rx_failed(struct ibtrs_clt_conn *conn, struct ib_wc *wc)
+{
+	if (likely(wc->status == IB_WC_SUCCESS))
+		return false;
+	if (wc->status != IB_WC_WR_FLUSH_ERR)
+		ibtrs_clt_path_fail(conn->path, -ECONNRESET, ib_wc_status_msg(wc->status));
+	return true;
+}
+
+void ibtrs_clt_rx_recv_done(struct ib_cq *cq, struct ib_wc *wc)
+{
+	struct ibtrs_clt_conn *conn = container_of(wc->wr_cqe, struct ibtrs_clt_conn, recv_cqe);
+	const char *why = NULL;
+
+	if (rx_failed(conn, wc))
+		return;
+	if (likely(wc->opcode == IB_WC_RECV_RDMA_WITH_IMM))
+		why = rx_imm(conn, wc, NULL);
+	else if (wc->wc_flags & IB_WC_WITH_INVALIDATE)
+		conn->inv_rkey = wc->ex.invalidate_rkey;
+	else
+		why = "unexpected message";
+	if (unlikely(why))
+		ibtrs_clt_path_fail(conn->path, -EPROTO, why);
+	rx_give_back(conn, 1);
+}
+
+static void rx_buf_post(struct ibtrs_clt_rxbuf *b)
+{
+	struct ib_sge sge = ibtrs_iu_sge(&b->iu, b->conn->path->dev);
+	int err;
+
+	ibtrs_iu_sync_dev(&b->iu);
+	err = ibtrs_conn_post_recv(&b->conn->c, &b->iu.cqe, &sge);
+	if (unlikely(err))
+		ibtrs_clt_path_fail(b->conn->path, err, "receives can not be posted");
+}
+
+static void rx_buf_done(struct ib_cq *cq, struct ib_wc *wc)
+{
+	struct ibtrs_clt_rxbuf *b = container_of(wc->wr_cqe, struct ibtrs_clt_rxbuf, iu.cqe);
+	struct ibtrs_clt_conn *conn = b->conn;
+	const char *why = NULL;
+
+	if (rx_failed(conn, wc))
+		return;
+	if (wc->opcode == IB_WC_RECV_RDMA_WITH_IMM) {
+		/* Heartbeats stay zero-byte writes in this mode; an answer may not (A.14). */
+		why = ibtrs_imm_type(be32_to_cpu(wc->ex.imm_data)) >= IBTRS_IMM_HB_MSG ? rx_imm(conn, wc, NULL) :
+			"answer without the new key of its chunk";
+	} else if (wc->wc_flags & IB_WC_WITH_INVALIDATE) {
+		conn->inv_rkey = wc->ex.invalidate_rkey;
+	} else if (wc->wc_flags & IB_WC_WITH_IMM) {
+		ibtrs_iu_sync_cpu(&b->iu);
+		why = rx_imm(conn, wc, b->iu.buf);
+	} else {
+		why = "unexpected message";
+	}
+	if (unlikely(why))
+		ibtrs_clt_path_fail(conn->path, -EPROTO, why);
+	rx_buf_post(b);
+}
+
+void ibtrs_clt_rx_send_done(struct ib_cq *cq, struct ib_wc *wc)
+{
+	struct ibtrs_clt_conn *conn = container_of(wc->wr_cqe, struct ibtrs_clt_conn, send_cqe);
+
+	if (!rx_failed(conn, wc))
+		ibtrs_conn_credit(&conn->c, conn->c.sig_every);
+}
+
+static int rx_start_bufs(struct ibtrs_clt_conn *conn, u32 nr)
+{
+	u32 i;
+	int err;
+
+	conn->rxbufs = kvcalloc(nr, sizeof(*conn->rxbufs), GFP_KERNEL);
+	if (!conn->rxbufs)
+		return -ENOMEM;
+	conn->nr_rxbufs = nr;
+	for (i = 0; i < nr; i++) {
+		struct ibtrs_clt_rxbuf *b = &conn->rxbufs[i];
+
+		b->conn = conn;
+		err = ibtrs_iu_init(&b->iu, conn->path->dev->ib, sizeof(struct ibtrs_wire_rkey_rsp), DMA_FROM_DEVICE, rx_buf_done);
+		if (err)
+			return err;
+		rx_buf_post(b);
+	}
+	return 0;
+}
+
+int ibtrs_clt_rx_start(struct ibtrs_clt_conn *conn)
+{
+	u32 nr = ibtrs_clt_rx_depth(conn);
+
+	conn->recv_due = 0;
+	conn->inv_rkey = 0;
+	if (conn->path->new_rkey)
+		return rx_start_bufs(conn, nr);
+	return ibtrs_conn_post_empty(&conn->c, &conn->recv_cqe, nr);
+}
+
+void ibtrs_clt_rx_stop(struct ibtrs_clt_conn *conn)
+{
+	u32 i;
+
+	for (i = 0; conn->rxbufs && i < conn->nr_rxbufs; i++)
+		ibtrs_iu_free(&conn->rxbufs[i].iu);
+	kvfree(conn->rxbufs);
+	conn->rxbufs = NULL;
+}

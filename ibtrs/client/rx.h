@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What arrives on a client connection. */
+#ifndef IBTRS_CLIENT_RX_H
+#define IBTRS_CLIENT_RX_H
+
+#include "ibtrs/client/cm.h"
+
+/* How many receives a connection of that kind posts (A.8): answers, and the invalidations before them. */
+u32 ibtrs_clt_rx_depth(const struct ibtrs_clt_conn *conn);
+/* Post all receives of a connection; with NEW_RKEY allocates their buffers. */
+int ibtrs_clt_rx_start(struct ibtrs_clt_conn *conn);
+/* After the drain; idempotent. */
+void ibtrs_clt_rx_stop(struct ibtrs_clt_conn *conn);
+void ibtrs_clt_rx_recv_done(struct ib_cq *cq, struct ib_wc *wc);
+void ibtrs_clt_rx_send_done(struct ib_cq *cq, struct ib_wc *wc);
+
+#endif

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* A session: the paths to one server under one name, and the slots they share. */
+#ifndef IBTRS_CLIENT_SESSION_H
+#define IBTRS_CLIENT_SESSION_H
+
+#include <linux/list.h>
+#include <linux/mutex.h>
+#include <ibtrs/clt.h>
+#include "ibtrs/client/path.h"
+#include "ibtrs/client/pathset.h"
+#include "ibtrs/client/slot.h"
+
+struct ibtrs_clt {
+	/* hot, read only while the session is open */
+	struct ibtrs_clt_pathset __rcu *up;
+	u8 policy;			/* READ_ONCE; enum ibtrs_mpath_policy */
+	struct ibtrs_clt_slots slots;
+	unsigned int __percpu *cursor;	/* round robin */
+	u32 max_io_size;
+	u32 max_segments;
+	u32 nr_irq_conns;
+	atomic_t nr_parked;
+
+	/* set before publish */
+	char name[IBTRS_NAME_LEN];
+	u8 uuid[IBTRS_UUID_LEN];
+	struct ibtrs_clt_opts opts;
+	const struct ibtrs_clt_ops *ops;
+	void *priv;
+	struct workqueue_struct *wq;	/* path works; WQ_MEM_RECLAIM: writeback may wait for a reconnect */
+	struct workqueue_struct *drain_wq;
+	struct ibtrs_dev_pool devs;
+	struct list_head entry;		/* all sessions, under the module's lock */
+
+	struct mutex lock;		/* paths, up, gen, opened, closing, limits; link events are delivered under it */
+	struct list_head paths;
+	u32 nr_paths;
+	u32 gen;
+	bool opened;
+	bool closing;
+	u32 max_hdr_size;
+	int max_reconnects;		/* READ_ONCE outside */
+
+	struct ibtrs_clt_sysfs sysfs;
+};
+
+/* A path learned what its server grants: allocates the slots for the first one, checks the others against it. 0, or an errno and a reason. */
+int ibtrs_clt_session_limits(struct ibtrs_clt *clt, struct ibtrs_clt_path *path, const char **why);
+/* Path work: the path is ready / not ready any more. */
+int ibtrs_clt_session_path_up(struct ibtrs_clt_path *path);
+void ibtrs_clt_session_path_down(struct ibtrs_clt_path *path);
+/* The walk parked requests: tell the user if the link is up. */
+void ibtrs_clt_session_parked(struct ibtrs_clt *clt);
+/* Is I/O waiting for a path? (backoff) */
+bool ibtrs_clt_session_held(struct ibtrs_clt *clt);
+/* add_path of sysfs: -EEXIST, -ENOSPC, -EINVAL, connect errors. */
+int ibtrs_clt_session_add_path(struct ibtrs_clt *clt, const struct ibtrs_addr_pair *addr);
+/*
+ * Who removes a path? 0: the caller, alone; it is off clt->paths. -ENODEV: somebody else does, or the session is closing and takes all that are
+ * left. -EBUSY: open or add_path still waits for its first attempt.
+ */
+int ibtrs_clt_session_claim_path(struct ibtrs_clt_path *path);
+/* Closes and destroys a claimed path. remove_path of sysfs: the caller has stepped out of the attribute that it was called through. */
+void ibtrs_clt_session_remove_path(struct ibtrs_clt_path *path);
+/* For device and port events: call @fn for every path of every session. */
+void ibtrs_clt_session_each_path(void (*fn)(struct ibtrs_clt_path *path, void *arg), void *arg);
+
+#endif

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <linux/mm.h>
+#include <linux/slab.h>
+#include "ibtrs/client/mr.h"
+#include "ibtrs/client/slot.h"
+
+#define SLOT_OWN_MAX	4	/* decision 4: a = 4, or 1 when the depth is below 16 */
+
+static int slots_alloc_buffers(struct ibtrs_clt_slots *s)
+{
+	u32 i;
+
+	for (i = 0; i < s->nr_hdrs; i++) {
+		s->hdrs[i] = (void *)get_zeroed_page(GFP_KERNEL);
+		if (!s->hdrs[i])
+			return -ENOMEM;
+	}
+	for (i = 0; i < s->depth; i++) {
+		struct ibtrs_clt_req *req = &s->reqs[i];
+
+		req->slot = i;
+		req->hdr = ibtrs_clt_slot_hdr(s, i);
+		req->sge = s->sges + (size_t)i * s->sges_per_slot;
+		req->bounce = (void *)__get_free_pages(GFP_KERNEL | __GFP_ZERO | __GFP_COMP, IBTRS_CLT_BOUNCE_ORDER);
+		if (!req->bounce)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+int ibtrs_clt_slots_init(struct ibtrs_clt_slots *s, u32 depth, u32 max_segments)
+{
+	u32 own = depth < 16 ? 1 : SLOT_OWN_MAX;
+	int err = -ENOMEM;
+
+	s->nr_hdrs = DIV_ROUND_UP(depth, IBTRS_CLT_HDRS_PER_PAGE);
+	s->sges_per_slot = max_segments + 1;
+	s->reqs = kvcalloc(depth, sizeof(*s->reqs), GFP_KERNEL);
+	s->hdrs = kvcalloc(s->nr_hdrs, sizeof(*s->hdrs), GFP_KERNEL);
+	s->sges = kvcalloc((size_t)depth * s->sges_per_slot, sizeof(*s->sges), GFP_KERNEL);
+	s->depth = depth;
+	if (s->reqs && s->hdrs && s->sges)
+		err = slots_alloc_buffers(s);
+	if (err) {
+		ibtrs_clt_slots_free(s);
+		return err;
+	}
+	/* A depth of 1 leaves nothing for a user: the caller refuses it. */
+	s->nr_user = depth - own;
+	s->own_free = GENMASK(own - 1, 0);
+	return 0;
+}
+
+void ibtrs_clt_slots_free(struct ibtrs_clt_slots *s)
+{
+	u32 i;
+
+	for (i = 0; s->reqs && i < s->depth; i++)
+		free_pages((unsigned long)s->reqs[i].bounce, IBTRS_CLT_BOUNCE_ORDER);
+	for (i = 0; s->hdrs && i < s->nr_hdrs; i++)
+		free_page((unsigned long)s->hdrs[i]);
+	kvfree(s->reqs);
+	kvfree(s->hdrs);
+	kvfree(s->sges);
+	s->reqs = NULL;
+	s->hdrs = NULL;
+	s->sges = NULL;
+	s->depth = 0;
+}
+
+int ibtrs_clt_slot_get(struct ibtrs_clt_slots *s)
+{
+	unsigned long flags;
+	int bit, slot = -EAGAIN;
+
+	spin_lock_irqsave(&s->lock, flags);
+	if (s->own_free) {
+		bit = __ffs(s->own_free);
+		s->own_free &= ~BIT(bit);
+		slot = s->nr_user + bit;
+	}
+	spin_unlock_irqrestore(&s->lock, flags);
+	return slot;
+}
+
+void ibtrs_clt_slot_put(struct ibtrs_clt_slots *s, u32 slot)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&s->lock, flags);
+	s->own_free |= BIT(slot - s->nr_user);
+	spin_unlock_irqrestore(&s->lock, flags);
+	wake_up(&s->wait);
+}
