@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Queue limits from OPEN_RSP (B.5, M9, M10) and the question "is it still the same disk" (decision 12). */
+#include "unit.h"
+#include "ibnbd/logic/limits.h"
+
+static const char *why;
+
+static struct ibnbd_open_rsp rsp_of(u32 logical, u32 physical, u64 nsectors)
+{
+	struct ibnbd_open_rsp r = { .logical_block_size = logical, .physical_block_size = physical, .nsectors = nsectors };
+
+	return r;
+}
+
+static struct ibnbd_limits_in in_of(u32 max_io)
+{
+	struct ibnbd_limits_in in = { .max_io_bytes = max_io, .max_segments = 31 };
+
+	return in;
+}
+
+UNIT_TEST(sizes)
+{
+	static const struct {
+		const char *name;
+		u32 logical, physical;
+		u64 nsectors;
+		u32 max_io;
+		int rc;
+		u64 want_sectors;
+		u32 want_max, want_io_opt;
+	} rows[] = {
+		{ "the default session", 512, 4096, 1000, 126976, 0, 1000, 248, 126976 },
+		{ "4Kn", 4096, 4096, 1000, 126976, 0, 1000, 248, 126976 },
+		{ "capacity rounded to blocks", 4096, 4096, 1007, 126976, 0, 1000, 248, 126976 },
+		{ "smaller than a block", 4096, 4096, 7, 126976, -EPROTO, 0, 0, 0 },
+		{ "I/O size rounded to blocks", 4096, 4096, 1000, 8191, 0, 1000, 8, 4096 },
+		{ "I/O smaller than a block", 8192, 8192, 1000, 4096, -EPROTO, 0, 0, 0 },
+		{ "I/O size 0", 512, 512, 1000, 0, -EPROTO, 0, 0, 0 },
+		{ "optimum is whole physical blocks", 512, 65536, 1000, 126976, 0, 1000, 248, 65536 },
+		{ "no optimum below a physical block", 512, 65536, 1000, 32768, 0, 1000, 64, 0 },
+	};
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct ibnbd_open_rsp r = rsp_of(rows[i].logical, rows[i].physical, rows[i].nsectors);
+		struct ibnbd_limits_in in = in_of(rows[i].max_io);
+		struct ibnbd_limits l;
+
+		UNIT_ROW("%s", rows[i].name);
+		CHECK_EQ(ibnbd_limits_build(&r, &in, &l, &why), rows[i].rc);
+		if (rows[i].rc)
+			continue;
+		CHECK_EQ(l.nsectors, rows[i].want_sectors);
+		CHECK_EQ(l.max_hw_sectors, rows[i].want_max);
+		CHECK_EQ(l.io_opt, rows[i].want_io_opt);
+		CHECK_EQ(l.io_min, rows[i].physical);
+		CHECK_EQ(l.logical_block_size, rows[i].logical);
+		CHECK_EQ(l.physical_block_size, rows[i].physical);
+		CHECK_EQ(l.max_segments, 31);
+		CHECK(!l.rotational);
+	}
+}
+
+UNIT_TEST(no_segments)
+{
+	struct ibnbd_open_rsp r = rsp_of(512, 512, 1000);
+	struct ibnbd_limits_in in = in_of(4096);
+	struct ibnbd_limits l;
+
+	in.max_segments = 0;
+	CHECK_EQ(ibnbd_limits_build(&r, &in, &l, &why), -EPROTO);
+}
+
+UNIT_TEST(discard)
+{
+	static const struct {
+		const char *name;
+		u32 max, granularity, alignment;
+		u16 secure;
+		u32 logical, want_max, want_granularity, want_alignment, want_secure;
+	} rows[] = {
+		{ "none", 0, 4096, 512, 1, 512, 0, 0, 0, 0 },
+		{ "plain", 1024, 4096, 0, 0, 512, 1024, 4096, 0, 0 },
+		{ "granularity not told", 1024, 0, 0, 0, 4096, 1024, 4096, 0, 0 },
+		{ "with secure erase", 1024, 4096, 0, 7, 512, 1024, 4096, 0, 1024 },
+		{ "alignment", 1024, 4096, 512, 0, 512, 1024, 4096, 512, 0 },
+		{ "alignment beyond the granularity", 1024, 4096, 4608, 0, 512, 1024, 4096, 512, 0 },
+		{ "misaligned partition", 1024, 4096, U32_MAX, 0, 512, 1024, 4096, 0, 0 },
+		{ "max is no whole block", 1025, 4096, 0, 0, 4096, 1024, 4096, 0, 0 },
+		{ "less than a block", 7, 4096, 0, 0, 4096, 0, 0, 0, 0 },
+		{ "more than 32 bits of bytes", U32_MAX, 4096, 0, 1, 512, 8388607, 4096, 0, 8388607 },
+		{ "the same on 4Kn", U32_MAX, 4096, 0, 1, 4096, 8388600, 4096, 0, 8388600 },
+	};
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct ibnbd_open_rsp r = rsp_of(rows[i].logical, 4096, 1 << 20);
+		struct ibnbd_limits_in in = in_of(126976);
+		struct ibnbd_limits l;
+
+		UNIT_ROW("%s", rows[i].name);
+		r.max_discard_sectors = rows[i].max;
+		r.discard_granularity = rows[i].granularity;
+		r.discard_alignment = rows[i].alignment;
+		r.secure_discard = rows[i].secure;
+		CHECK_EQ(ibnbd_limits_build(&r, &in, &l, &why), 0);
+		CHECK_EQ(l.max_discard_sectors, rows[i].want_max);
+		CHECK_EQ(l.discard_granularity, rows[i].want_granularity);
+		CHECK_EQ(l.discard_alignment, rows[i].want_alignment);
+		CHECK_EQ(l.max_secure_erase_sectors, rows[i].want_secure);
+	}
+}
+
+/* M10: offset 20 is believed only where it is known what it means. */
+UNIT_TEST(write_zeroes)
+{
+	static const struct { enum ibnbd_write_zeroes opt; u64 features; u32 announced, want; } rows[] = {
+		{ IBNBD_ZEROES_AUTO, 0, 1024, 0 },
+		{ IBNBD_ZEROES_AUTO, IBNBD_FEAT_ZEROES, 1024, 1024 },
+		{ IBNBD_ZEROES_AUTO, IBNBD_FEAT_IDENTITY, 1024, 0 },
+		{ IBNBD_ZEROES_AUTO, IBNBD_FEAT_ZEROES, 0, 0 },
+		{ IBNBD_ZEROES_ON, 0, 1024, 1024 },
+		{ IBNBD_ZEROES_ON, 0, U32_MAX, 8388607 },
+		{ IBNBD_ZEROES_OFF, IBNBD_FEAT_ZEROES, 1024, 0 },
+		{ IBNBD_ZEROES_OFF, 0, 1024, 0 },
+	};
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct ibnbd_open_rsp r = rsp_of(512, 512, 1 << 20);
+		struct ibnbd_limits_in in = in_of(126976);
+		struct ibnbd_limits l;
+
+		UNIT_ROW("option %d, features %llu, %u", rows[i].opt, (unsigned long long)rows[i].features, rows[i].announced);
+		r.max_write_zeroes_sectors = rows[i].announced;
+		in.write_zeroes = rows[i].opt;
+		in.features = rows[i].features;
+		CHECK_EQ(ibnbd_limits_build(&r, &in, &l, &why), 0);
+		CHECK_EQ(l.max_write_zeroes_sectors, rows[i].want);
+	}
+}
+
+/* M9: a missing WRITEBACK bit is no promise, unless the server is ours or the administrator says so. */
+UNIT_TEST(write_cache)
+{
+	static const struct { enum ibnbd_write_cache opt; u64 features; bool wb, fua, want, want_fua; } rows[] = {
+		{ IBNBD_CACHE_AUTO, 0, true, true, true, true },
+		{ IBNBD_CACHE_AUTO, 0, true, false, true, false },
+		{ IBNBD_CACHE_AUTO, 0, false, false, true, false },
+		{ IBNBD_CACHE_AUTO, 0, false, true, true, false },	/* io_mode=blockio of an old server looks like FUA */
+		{ IBNBD_CACHE_AUTO, 3, false, false, false, false },
+		{ IBNBD_CACHE_AUTO, 3, true, true, true, true },
+		{ IBNBD_CACHE_ON, 3, false, false, true, false },
+		{ IBNBD_CACHE_ON, 0, false, true, true, false },
+		{ IBNBD_CACHE_OFF, 0, false, false, false, false },
+		{ IBNBD_CACHE_OFF, 0, false, true, false, false },
+		{ IBNBD_CACHE_OFF, 0, true, true, true, true },		/* off believes the server, it does not lose data */
+	};
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct ibnbd_open_rsp r = rsp_of(512, 512, 1 << 20);
+		struct ibnbd_limits_in in = in_of(126976);
+		struct ibnbd_limits l;
+
+		UNIT_ROW("row %zu", i);
+		r.writeback = rows[i].wb;
+		r.fua = rows[i].fua;
+		in.write_cache = rows[i].opt;
+		in.features = rows[i].features;
+		CHECK_EQ(ibnbd_limits_build(&r, &in, &l, &why), 0);
+		CHECK_EQ(l.write_cache, rows[i].want);
+		CHECK_EQ(l.fua, rows[i].want_fua);
+	}
+}
+
+UNIT_TEST(topology_of_identity)
+{
+	static const struct { const char *name; u32 io_min, io_opt, want_min, want_opt; u8 flags; bool rotational, stable; } rows[] = {
+		{ "nothing said", 0, 0, 4096, 126976, 0, false, false },
+		{ "a RAID", 65536, 262144, 65536, 262144, IBNBD_ID_F_ROTATIONAL, true, false },
+		{ "nonsense is ignored", 1000, 1001, 4096, 126976, IBNBD_ID_F_STABLE_PAGES, false, true },
+		{ "minimum below a block", 512, 4096, 4096, 4096, 0, false, false },
+		{ "optimum below the minimum", 65536, 4096, 65536, 126976, 6, true, true },
+	};
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct ibnbd_open_rsp r = rsp_of(512, 4096, 1 << 20);
+		struct ibnbd_limits_in in = in_of(126976);
+		struct ibnbd_limits l;
+
+		UNIT_ROW("%s", rows[i].name);
+		r.has_identity = true;
+		r.identity.io_min = rows[i].io_min;
+		r.identity.io_opt = rows[i].io_opt;
+		r.identity.flags = rows[i].flags;
+		CHECK_EQ(ibnbd_limits_build(&r, &in, &l, &why), 0);
+		CHECK_EQ(l.io_min, rows[i].want_min);
+		CHECK_EQ(l.io_opt, rows[i].want_opt);
+		CHECK_EQ(l.rotational, rows[i].rotational);
+		CHECK_EQ(l.stable_pages, rows[i].stable);
+	}
+}
+
+/* ---- remap ---- */
+
+struct disk {
+	u64 nsectors;
+	u32 logical;
+	bool has_identity;
+	u8 kind, id, flags;
+	u64 gen;
+};
+
+static struct ibnbd_open_rsp answer(const struct disk *d)
+{
+	struct ibnbd_open_rsp r = rsp_of(d->logical, 4096, d->nsectors);
+
+	r.has_identity = d->has_identity;
+	r.identity.kind = d->kind;
+	r.identity.id[15] = d->id;
+	r.identity.flags = d->flags;
+	r.identity.writer_gen = d->gen;
+	return r;
+}
+
+UNIT_TEST(remap)
+{
+	enum { OK, GREW, FENCE };	/* as enum ibnbd_remap */
+	enum { RO, RW, MIG };		/* the wire's numbers */
+	static const struct {
+		const char *name;
+		struct disk old, new;
+		int access;
+		bool held;
+		int want;
+		const char *reason;
+	} rows[] = {
+		{ "same, plain server", { 100, 512, 0, 0, 0, 0, 0 }, { 100, 512, 0, 0, 0, 0, 0 }, RW, true, OK, NULL },
+		{ "same, our server", { 100, 512, 1, 1, 5, 0, 9 }, { 100, 512, 1, 1, 5, 0, 9 }, RW, true, OK, NULL },
+		{ "grew", { 100, 512, 1, 1, 5, 0, 9 }, { 108, 512, 1, 1, 5, 0, 9 }, RW, true, GREW, NULL },
+		{ "grew, plain server", { 100, 512, 0, 0, 0, 0, 0 }, { 101, 512, 0, 0, 0, 0, 0 }, RO, false, GREW, NULL },
+		{ "shrank", { 100, 512, 1, 1, 5, 0, 9 }, { 99, 512, 1, 1, 5, 0, 9 }, RW, false, FENCE, "the disk shrank" },
+		{ "shrank, read-only", { 100, 512, 0, 0, 0, 0, 0 }, { 99, 512, 0, 0, 0, 0, 0 }, RO, false, FENCE, "the disk shrank" },
+		{ "block size", { 100, 512, 0, 0, 0, 0, 0 }, { 100, 4096, 0, 0, 0, 0, 0 }, RW, false, FENCE,
+		  "the logical block size changed" },
+		{ "another disk", { 100, 512, 1, 1, 5, 0, 9 }, { 100, 512, 1, 1, 6, 0, 9 }, RW, false, FENCE,
+		  "another disk is behind this name now" },
+		{ "another disk, read-only", { 100, 512, 1, 1, 5, 0, 9 }, { 100, 512, 1, 1, 6, 0, 9 }, RO, false, FENCE,
+		  "another disk is behind this name now" },
+		{ "another kind", { 100, 512, 1, 1, 5, 0, 9 }, { 100, 512, 1, 3, 5, 0, 9 }, RW, false, FENCE,
+		  "another disk is behind this name now" },
+		{ "kind lost", { 100, 512, 1, 1, 5, 0, 9 }, { 100, 512, 1, 0, 0, 0, 9 }, RW, false, FENCE,
+		  "the disk behind this name has lost its identity" },
+		{ "identity vanished", { 100, 512, 1, 1, 5, 0, 9 }, { 100, 512, 0, 0, 0, 0, 0 }, RW, false, FENCE,
+		  "the server no longer tells which disk this is" },
+		{ "feature vanished, identity was none", { 100, 512, 1, 0, 0, 0, 9 }, { 100, 512, 0, 0, 0, 0, 0 }, RW, false, FENCE,
+		  "the server no longer tells which disk this is" },
+		{ "identity appeared", { 100, 512, 0, 0, 0, 0, 0 }, { 100, 512, 1, 1, 5, 0, 9 }, RW, true, OK, NULL },
+		{ "identity became known", { 100, 512, 1, 0, 0, 0, 9 }, { 100, 512, 1, 1, 5, 0, 9 }, RW, false, OK, NULL },
+		{ "became read-only", { 100, 512, 1, 1, 5, 0, 9 }, { 100, 512, 1, 1, 5, 1, 9 }, RW, false, FENCE,
+		  "the disk became read-only" },
+		{ "became read-only, migration", { 100, 512, 1, 1, 5, 0, 9 }, { 100, 512, 1, 1, 5, 1, 9 }, MIG, false, FENCE,
+		  "the disk became read-only" },
+		{ "became read-only, mapped so", { 100, 512, 1, 1, 5, 0, 9 }, { 100, 512, 1, 1, 5, 1, 9 }, RO, false, OK, NULL },
+		{ "was read-only all along", { 100, 512, 1, 1, 5, 1, 9 }, { 100, 512, 1, 1, 5, 1, 9 }, RW, false, OK, NULL },
+		{ "generation, writes held", { 100, 512, 1, 1, 5, 0, 9 }, { 100, 512, 1, 1, 5, 0, 10 }, RW, true, FENCE,
+		  "somebody else may have written while our writes were held" },
+		{ "generation, nothing held", { 100, 512, 1, 1, 5, 0, 9 }, { 100, 512, 1, 1, 5, 0, 10 }, RW, false, OK, NULL },
+		{ "generation and growth", { 100, 512, 1, 1, 5, 0, 9 }, { 108, 512, 1, 1, 5, 0, 10 }, RW, true, FENCE,
+		  "somebody else may have written while our writes were held" },
+		{ "another disk and smaller", { 100, 512, 1, 1, 5, 0, 9 }, { 50, 4096, 1, 1, 6, 1, 10 }, RW, true, FENCE,
+		  "another disk is behind this name now" },
+	};
+	size_t i;
+
+	CHECK(OK == (int)IBNBD_REMAP_OK && GREW == (int)IBNBD_REMAP_GREW && FENCE == (int)IBNBD_REMAP_FENCE);
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct ibnbd_open_rsp old = answer(&rows[i].old), new = answer(&rows[i].new);
+
+		UNIT_ROW("%s", rows[i].name);
+		why = "left over";
+		CHECK_EQ(ibnbd_remap_compare(&old, &new, rows[i].access, rows[i].held, &why), rows[i].want);
+		CHECK_STR(why, rows[i].reason);
+	}
+}
+
+UNIT_TEST(remap_refused)
+{
+	static const struct { int err; enum ibnbd_remap want; } rows[] = {
+		{ -EPERM, IBNBD_REMAP_FENCE }, { -EACCES, IBNBD_REMAP_FENCE }, { -EROFS, IBNBD_REMAP_FENCE },
+		{ -ENOENT, IBNBD_REMAP_RETRY }, { -ENXIO, IBNBD_REMAP_RETRY }, { -EIO, IBNBD_REMAP_RETRY },
+		{ -ECONNRESET, IBNBD_REMAP_RETRY }, { -ENOMEM, IBNBD_REMAP_RETRY }, { -EINVAL, IBNBD_REMAP_RETRY },
+	};
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		UNIT_ROW("errno %d", -rows[i].err);
+		why = NULL;
+		CHECK_EQ(ibnbd_remap_refused(rows[i].err, &why), rows[i].want);
+		CHECK(why);
+	}
+}

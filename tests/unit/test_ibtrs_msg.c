@@ -1,0 +1,765 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The codec against spec A.4 .. A.14, B.7, E and F.1, F.2: golden bytes, round trips, and for each check the last value it accepts and the
+ * first it refuses. Messages are decoded from buffers of exactly their length, so that ASan sees a byte read too many.
+ */
+#include "ibtrs/proto/imm.h"
+#include "ibtrs/proto/msg.h"
+#include "unit.h"
+
+/* Take a golden message, set some bytes, cut or grow it. */
+struct patch {
+	unsigned int off, n;		/* n bytes of @v, little endian, at @off */
+	u64 v;
+};
+
+static u8 *patched(const u8 *golden, size_t golden_len, size_t len, const struct patch *p, unsigned int n)
+{
+	u8 *buf = malloc(len);
+
+	if (!buf)
+		abort();
+	memset(buf, 0xa5, len);
+	memcpy(buf, golden, len < golden_len ? len : golden_len);
+	for (unsigned int i = 0; i < n; i++)
+		for (unsigned int b = 0; b < p[i].n; b++)
+			if (p[i].off + b < len)
+				buf[p[i].off + b] = (u8)(p[i].v >> (8 * b));
+	return buf;
+}
+
+static bool reason_ok(const char *why, const char *part)
+{
+	bool ok = CHECK_EQ(!!why, !!part);
+
+	if (why && part && !strstr(why, part)) {
+		CHECK_STR(why, part);
+		return false;
+	}
+	return ok;
+}
+
+/* ---- CONN_REQ ---- */
+
+static const u8 golden_req[56] = {
+	0, 0, 0xbd, 0x1b, 0x00, 0x02, 3, 0, 9, 0, 0x34, 0x12,
+	0x10, 0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17, 0x18, 0x19, 0x1a, 0x1b, 0x1c, 0x1d, 0x1e, 0x1f,
+	0x20, 0x21, 0x22, 0x23, 0x24, 0x25, 0x26, 0x27, 0x28, 0x29, 0x2a, 0x2b, 0x2c, 0x2d, 0x2e, 0x2f,
+	1, 0x03, 'I', 'X', 0, 0, 0, 0, 0, 0, 0, 0,
+};
+
+static struct ibtrs_conn_req req_sample(void)
+{
+	struct ibtrs_conn_req m = { .cid = 3, .cid_num = 9, .recon_cnt = 0x1234, .first_conn = true, .ext = 3 };
+
+	for (int i = 0; i < 16; i++) {
+		m.path_uuid[i] = (u8)(0x10 + i);
+		m.session_uuid[i] = (u8)(0x20 + i);
+	}
+	return m;
+}
+
+UNIT_TEST(conn_req_bytes)
+{
+	struct ibtrs_conn_req m = req_sample();
+	struct ibtrs_wire_conn_req w;
+	u8 want[56];
+
+	memset(&w, 0xff, sizeof(w));
+	ibtrs_msg_conn_req_encode(&w, &m);
+	CHECK_MEM(&w, golden_req, 56);
+
+	UNIT_ROW("nothing offered: RTRS 2.0 to the byte");
+	m.ext = 0;
+	m.first_conn = false;
+	memset(&w, 0xff, sizeof(w));
+	ibtrs_msg_conn_req_encode(&w, &m);
+	memcpy(want, golden_req, 44);
+	memset(want + 44, 0, 12);
+	CHECK_MEM(&w, want, 56);
+
+	UNIT_ROW("unknown features are never sent");
+	m.ext = 0xfc;
+	ibtrs_msg_conn_req_encode(&w, &m);
+	CHECK_MEM(&w, want, 56);
+	m.ext = 0xfd;
+	ibtrs_msg_conn_req_encode(&w, &m);
+	CHECK_EQ(w.ext_features, IBTRS_EXT_FENCE);
+}
+
+UNIT_TEST(conn_req_decode_table)
+{
+	static const struct {
+		const char *what;
+		size_t len;
+		u32 max_cons;
+		struct patch p[2];
+		const char *why;
+		u16 cid, cid_num;
+		bool first;
+		u8 ext;
+	} rows[] = {
+		{ "golden", 56, 4096, { { 0 } }, NULL, 3, 9, true, 3 },
+		{ "AF_IB pads to 92", 92, 4096, { { 0 } }, NULL, 3, 9, true, 3 },
+		{ "one byte short", 55, 4096, { { 0 } }, "too short" },
+		{ "nothing", 0, 4096, { { 0 } }, "too short" },
+		{ "bytes 0 and 1 are the CM's", 56, 4096, { { 0, 2, 0x40ff } }, NULL, 3, 9, true, 3 },
+		{ "magic", 56, 4096, { { 2, 2, 0x1bbe } }, "magic" },
+		{ "magic big endian", 56, 4096, { { 2, 2, 0xbd1b } }, "magic" },
+		{ "major 1", 56, 4096, { { 4, 2, 0x0100 } }, "major version" },
+		{ "major 3", 56, 4096, { { 4, 2, 0x0300 } }, "major version" },
+		{ "minor does not matter", 56, 4096, { { 4, 2, 0x02ff } }, NULL, 3, 9, true, 3 },
+		{ "cid is the last", 56, 4096, { { 6, 2, 8 } }, NULL, 8, 9, true, 3 },
+		{ "cid = cid_num", 56, 4096, { { 6, 2, 9 } }, "not below" },
+		{ "cid_num 0", 56, 4096, { { 6, 2, 0 }, { 8, 2, 0 } }, "not below" },
+		{ "cid_num 1", 56, 4096, { { 6, 2, 0 }, { 8, 2, 1 } }, NULL, 0, 1, true, 3 },
+		{ "cid_num at the protocol's limit", 56, 65535, { { 8, 2, 4096 } }, NULL, 3, 4096, true, 3 },
+		{ "cid_num beyond it", 56, 65535, { { 8, 2, 4097 } }, "more connections" },
+		{ "cid_num at the caller's limit", 56, 9, { { 0 } }, NULL, 3, 9, true, 3 },
+		{ "cid_num beyond it", 56, 8, { { 0 } }, "more connections" },
+		{ "first_conn is one bit", 56, 4096, { { 44, 1, 0xfe } }, NULL, 3, 9, false, 3 },
+		{ "no ext magic: no extensions", 56, 4096, { { 46, 2, 0 } }, NULL, 3, 9, true, 0 },
+		{ "half an ext magic", 56, 4096, { { 47, 1, 'x' } }, NULL, 3, 9, true, 0 },
+		{ "unknown features are ignored", 56, 4096, { { 45, 1, 0xfe } }, NULL, 3, 9, true, 2 },
+		{ "reserved bytes are ignored", 56, 4096, { { 48, 8, ~0ull } }, NULL, 3, 9, true, 3 },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		u8 *buf = patched(golden_req, 56, rows[i].len, rows[i].p, 2);
+		struct ibtrs_conn_req m, want = req_sample();
+		const char *why = NULL;
+		int err = ibtrs_msg_conn_req_decode(buf, rows[i].len, rows[i].max_cons, &m, &why);
+
+		UNIT_ROW("%s", rows[i].what);
+		CHECK_EQ(err, rows[i].why ? -ECONNRESET : 0);
+		reason_ok(why, rows[i].why);
+		if (!err) {
+			CHECK_EQ(m.cid, rows[i].cid);
+			CHECK_EQ(m.cid_num, rows[i].cid_num);
+			CHECK_EQ(m.recon_cnt, 0x1234);
+			CHECK_EQ(m.first_conn, rows[i].first);
+			CHECK_EQ(m.ext, rows[i].ext);
+			CHECK_MEM(m.path_uuid, want.path_uuid, 16);
+			CHECK_MEM(m.session_uuid, want.session_uuid, 16);
+		}
+		free(buf);
+	}
+	CHECK_EQ(ibtrs_msg_conn_req_decode(golden_req, 55, 4096, &(struct ibtrs_conn_req){ 0 }, NULL), -ECONNRESET);
+}
+
+/* ---- CONN_RSP ---- */
+
+static const u8 golden_rsp[56] = {
+	0xbd, 0x1b, 0x00, 0x02, 0, 0, 0x00, 0x02,	/* depth 512 */
+	0x00, 0xf0, 0x01, 0x00,				/* 126976 */
+	0x00, 0x10, 0x00, 0x00,				/* 4096 */
+	0x02, 0, 0, 0, 'I', 'B', 'T', 'X', 0x03, 0, 0, 0,
+};
+
+UNIT_TEST(conn_rsp_bytes)
+{
+	static const struct {
+		int err;
+		u16 want;
+	} errs[] = { { -104, 0xff98 }, { -6, 0xfffa }, { -4095, 0xf001 }, { -4096, 0xff98 }, { 7, 0xff98 }, { -100000, 0xff98 } };
+	struct ibtrs_conn_rsp m = {
+		.queue_depth = 512, .max_io_size = 126976, .max_hdr_size = 4096, .new_rkey = true, .ext = 3,
+	};
+	struct ibtrs_wire_conn_rsp w;
+	u8 want[56];
+
+	memset(&w, 0xff, sizeof(w));
+	ibtrs_msg_conn_rsp_encode(&w, &m);
+	CHECK_MEM(&w, golden_rsp, 56);
+
+	UNIT_ROW("nothing accepted: RTRS 2.0 to the byte");
+	m.ext = 0xfffffffc;
+	m.new_rkey = false;
+	memset(&w, 0xff, sizeof(w));
+	ibtrs_msg_conn_rsp_encode(&w, &m);
+	memcpy(want, golden_rsp, 16);
+	memset(want + 16, 0, 40);
+	CHECK_MEM(&w, want, 56);
+
+	for (size_t i = 0; i < ARRAY_SIZE(errs); i++) {
+		UNIT_ROW("reject with %d says nothing else", errs[i].err);
+		m.ext = 3;
+		m.new_rkey = true;
+		m.err = errs[i].err;
+		memset(&w, 0xff, sizeof(w));
+		ibtrs_msg_conn_rsp_encode(&w, &m);
+		memset(want + 4, 0, 52);
+		want[4] = (u8)errs[i].want;
+		want[5] = (u8)(errs[i].want >> 8);
+		CHECK_MEM(&w, want, 56);
+	}
+}
+
+UNIT_TEST(conn_rsp_accept_table)
+{
+	static const struct {
+		const char *what;
+		size_t len;
+		bool other_cid;
+		struct patch p[4];
+		int err;
+		const char *why;
+		bool new_rkey;
+		u32 ext;
+	} rows[] = {
+		{ "golden", 56, false, { { 0 } }, 0, NULL, true, 3 },
+		{ "padded by the CM", 196, false, { { 0 } }, 0, NULL, true, 3 },
+		{ "one byte short", 55, false, { { 0 } }, -ECONNRESET, "too short" },
+		{ "nothing", 0, false, { { 0 } }, -ECONNRESET, "too short" },
+		{ "magic", 56, false, { { 0, 2, 0x1bbc } }, -ECONNRESET, "magic" },
+		{ "major 1", 56, false, { { 2, 2, 0x0100 } }, -ECONNRESET, "major version" },
+		{ "minor does not matter", 56, false, { { 2, 1, 9 } }, 0, NULL, true, 3 },
+		{ "errno in an accept", 56, false, { { 4, 2, 0xff98 } }, -ECONNRESET, "error at once" },
+		{ "positive errno in an accept", 56, true, { { 4, 2, 1 } }, -ECONNRESET, "error at once" },
+		{ "depth 0", 56, false, { { 6, 2, 0 } }, -EPROTO, "depth of 0" },
+		{ "depth 1", 56, false, { { 6, 2, 1 } }, 0, NULL, true, 3 },
+		{ "depth 65535 with chunk 4096", 56, false, { { 6, 2, 65535 }, { 8, 4, 4096 }, { 12, 4, 4096 } }, -EPROTO, "do not fit" },
+		{ "header 288", 56, false, { { 12, 4, 288 } }, 0, NULL, true, 3 },
+		{ "header 287", 56, false, { { 12, 4, 287 } }, -EPROTO, "header size" },
+		{ "header 0", 56, false, { { 12, 4, 0 } }, -EPROTO, "header size" },
+		{ "header 1 MiB", 56, false, { { 6, 2, 128 }, { 8, 4, 1 << 20 }, { 12, 4, 1 << 20 } }, 0, NULL, true, 3 },
+		{ "header 1 MiB + 1", 56, false, { { 6, 2, 1 }, { 12, 4, (1 << 20) + 1 } }, -EPROTO, "header size" },
+		{ "64 KiB pages at the server", 56, false, { { 8, 4, 65536 }, { 12, 4, 65536 } }, 0, NULL, true, 3 },
+		{ "io 4096", 56, false, { { 8, 4, 4096 } }, 0, NULL, true, 3 },
+		{ "io 4095", 56, false, { { 8, 4, 4095 } }, -EPROTO, "below 4096" },
+		{ "sum overflows", 56, false, { { 6, 2, 1 }, { 8, 4, 0xfffff000 }, { 12, 4, 4096 } }, -EPROTO, "impossible" },
+		{ "sum just does not", 56, false, { { 6, 2, 1 }, { 8, 4, 0xffffefff }, { 12, 4, 4096 } }, -EPROTO, "do not fit" },
+		{ "28 bits: depth 512, 512 KiB", 56, false, { { 8, 4, (1 << 19) - 4096 } }, 0, NULL, true, 3 },
+		{ "29 bits: one byte more", 56, false, { { 8, 4, (1 << 19) - 4095 } }, -EPROTO, "do not fit" },
+		{ "29 bits: one slot more", 56, false, { { 6, 2, 513 }, { 8, 4, (1 << 19) - 4096 } }, -EPROTO, "do not fit" },
+		{ "28 bits: depth 1, 256 MiB", 56, false, { { 6, 2, 1 }, { 8, 4, (1 << 28) - 4096 } }, 0, NULL, true, 3 },
+		{ "29 bits: depth 1, 256 MiB + 1", 56, false, { { 6, 2, 1 }, { 8, 4, (1 << 28) - 4095 } }, -EPROTO, "do not fit" },
+		{ "no flags", 56, false, { { 16, 4, 0 } }, 0, NULL, false, 3 },
+		{ "unknown flag 0", 56, false, { { 16, 4, 1 } }, -EPROTO, "mode" },
+		{ "unknown flag 31", 56, false, { { 16, 4, 0x80000002 } }, -EPROTO, "mode" },
+		{ "no ext magic", 56, false, { { 20, 4, 0 } }, 0, NULL, true, 0 },
+		{ "ext magic of something else", 56, false, { { 23, 1, 'x' } }, 0, NULL, true, 0 },
+		{ "unknown features are ignored", 56, false, { { 24, 4, 0xfffffffd } }, 0, NULL, true, 1 },
+		{ "reserved bytes are ignored", 56, false, { { 28, 8, ~0ull }, { 48, 8, ~0ull } }, 0, NULL, true, 3 },
+		{ "another cid: numbers are not looked at", 56, true, { { 6, 2, 0 }, { 8, 4, 0 }, { 12, 4, 0 }, { 16, 4, 5 } },
+		  0, NULL, false, 3 },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		u8 *buf = patched(golden_rsp, 56, rows[i].len, rows[i].p, 4);
+		struct ibtrs_conn_rsp m;
+		const char *why = NULL;
+
+		UNIT_ROW("%s", rows[i].what);
+		CHECK_EQ(ibtrs_msg_conn_rsp_decode(buf, rows[i].len, false, !rows[i].other_cid, &m, &why), rows[i].err);
+		reason_ok(why, rows[i].why);
+		if (!rows[i].err) {
+			__le16 qd;
+			__le32 io, hdr;
+
+			memcpy(&qd, buf + 6, 2);
+			memcpy(&io, buf + 8, 4);
+			memcpy(&hdr, buf + 12, 4);
+			CHECK_EQ(m.err, 0);
+			CHECK_EQ(m.queue_depth, le16_to_cpu(qd));
+			CHECK_EQ(m.max_io_size, le32_to_cpu(io));
+			CHECK_EQ(m.max_hdr_size, le32_to_cpu(hdr));
+			CHECK_EQ(m.new_rkey, rows[i].new_rkey);
+			CHECK_EQ(m.ext, rows[i].ext);
+		}
+		free(buf);
+	}
+}
+
+UNIT_TEST(conn_rsp_reject_table)
+{
+	static const struct {
+		const char *what;
+		size_t len;
+		u16 wire_err;
+		int err, m_err;
+	} rows[] = {
+		{ "-ECONNRESET", 56, 0xff98, 0, -104 },
+		{ "-EBUSY", 56, 0xfff0, 0, -16 },
+		{ "padded", 148, 0xfffa, 0, -6 },
+		{ "largest errno", 56, 0xf001, 0, -4095 },
+		{ "beyond it", 56, 0xf000, 0, -ECONNRESET },
+		{ "-32768", 56, 0x8000, 0, -ECONNRESET },
+		{ "0 is no success in a reject", 56, 0, 0, -ECONNRESET },
+		{ "positive", 56, 111, 0, -ECONNRESET },
+		{ "too short to say why", 55, 0xff98, -ECONNRESET, 0 },
+		{ "no private data", 0, 0, -ECONNRESET, 0 },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct patch p[2] = { { 4, 2, rows[i].wire_err }, { 6, 2, 0 } };
+		u8 *buf = patched(golden_rsp, 56, rows[i].len, p, 2);
+		struct ibtrs_conn_rsp m;
+
+		UNIT_ROW("%s", rows[i].what);
+		if (CHECK_EQ(ibtrs_msg_conn_rsp_decode(buf, rows[i].len, true, true, &m, NULL), rows[i].err) && !rows[i].err)
+			CHECK_EQ(m.err, rows[i].m_err);
+		free(buf);
+	}
+}
+
+/* ---- INFO ---- */
+
+UNIT_TEST(name_table)
+{
+	char longest[256];
+	static const struct {
+		const char *name;
+		const char *why;
+	} rows[] = {
+		{ "a", NULL }, { "storage-1", NULL }, { "with space", NULL }, { "sch\xc3\xb6n", NULL }, { "a@b:c,d%", NULL },
+		{ "", "empty" }, { "a/b", "'/'" }, { "/", "'/'" }, { "..", "'.'" }, { "a.b", "'.'" },
+		{ "a\nb", "control" }, { "\x1f", "control" }, { "a\x7f", "control" }, { "tab\t", "control" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		size_t len = strlen(rows[i].name);
+		char *exact = unit_exact(rows[i].name, len);
+		const char *why = NULL;
+
+		UNIT_ROW("\"%s\"", rows[i].name);
+		CHECK_EQ(ibtrs_msg_name_check(exact, len, &why), rows[i].why ? -EINVAL : 0);
+		reason_ok(why, rows[i].why);
+		free(exact);
+	}
+	memset(longest, 'x', sizeof(longest));
+	UNIT_ROW("length");
+	CHECK_EQ(ibtrs_msg_name_check(longest, 254, NULL), 0);
+	CHECK_EQ(ibtrs_msg_name_check(longest, 255, NULL), -EINVAL);
+	UNIT_ROW("NUL inside");
+	CHECK_EQ(ibtrs_msg_name_check("a\0b", 3, NULL), -EINVAL);
+}
+
+UNIT_TEST(info_req)
+{
+	static const struct {
+		const char *what;
+		size_t len;
+		struct patch p[2];
+		int err;
+		const char *why;
+		const char *name;
+	} rows[] = {
+		{ "golden", 272, { { 0 } }, 0, NULL, "node7" },
+		{ "longer", 512, { { 0 } }, 0, NULL, "node7" },
+		{ "one byte short", 271, { { 0 } }, -EPROTO, "too short" },
+		{ "nothing", 0, { { 0 } }, -EPROTO, "too short" },
+		{ "type 1", 272, { { 0, 2, 1 } }, -EPROTO, "another message" },
+		{ "type 0x100", 272, { { 1, 1, 1 } }, -EPROTO, "another message" },
+		{ "empty name", 272, { { 2, 1, 0 } }, -EINVAL, "empty" },
+		{ "name with a dot", 272, { { 3, 1, '.' } }, -EINVAL, "'.'" },
+		{ "bytes after the name are ignored", 272, { { 8, 8, ~0ull }, { 257, 8, ~0ull } }, 0, NULL, "node7" },
+	};
+	struct ibtrs_wire_info_req w;
+	u8 golden[272] = { 0, 0, 'n', 'o', 'd', 'e', '7' };
+	char longest[300];
+
+	memset(&w, 0xff, sizeof(w));
+	ibtrs_msg_info_req_encode(&w, "node7");
+	CHECK_MEM(&w, golden, 272);
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		u8 *buf = patched(golden, 272, rows[i].len, rows[i].p, 2);
+		const char *why = NULL, *name = NULL;
+
+		UNIT_ROW("%s", rows[i].what);
+		CHECK_EQ(ibtrs_msg_info_req_decode(buf, rows[i].len, &name, &why), rows[i].err);
+		reason_ok(why, rows[i].why);
+		CHECK_STR(name, rows[i].name);
+		if (name)
+			CHECK_EQ(name - (char *)buf, 2);
+		free(buf);
+	}
+
+	UNIT_ROW("longest name");
+	memset(longest, 'n', sizeof(longest));
+	longest[299] = 0;
+	memset(&w, 0xff, sizeof(w));
+	ibtrs_msg_info_req_encode(&w, longest);
+	const char *name = NULL;
+
+	CHECK_EQ(ibtrs_msg_info_req_decode(&w, sizeof(w), &name, NULL), 0);
+	CHECK_EQ(name ? strlen(name) : 0, 254);
+	UNIT_ROW("no end within 255 bytes");
+	w.name[254] = 'n';
+	w.reserved[0] = 0;
+	CHECK_EQ(ibtrs_msg_info_req_decode(&w, sizeof(w), &name, NULL), -EPROTO);
+}
+
+UNIT_TEST(info_rsp)
+{
+	static const struct ibtrs_desc d[2] = { { 0x1122334455667788, 0xaabbccdd, 0x20000 }, { 0x10, 1, 2 } };
+	static const u8 golden[40] = {
+		1, 0, 2, 0, 0, 0, 0, 0,
+		0x88, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x11, 0xdd, 0xcc, 0xbb, 0xaa, 0, 0, 2, 0,
+		0x10, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0,
+	};
+	static const struct {
+		const char *what;
+		size_t len;
+		struct patch p[2];
+		const char *why;
+		u16 sg_cnt;
+	} rows[] = {
+		{ "golden", 40, { { 0 } }, NULL, 2 },
+		{ "longer than it says", 48, { { 0 } }, NULL, 2 },
+		{ "one byte short of a descriptor", 39, { { 0 } }, "last descriptor" },
+		{ "head only", 8, { { 0 } }, "last descriptor" },
+		{ "head only, no descriptors", 8, { { 2, 2, 0 } }, NULL, 0 },
+		{ "head incomplete", 7, { { 2, 2, 0 } }, "too short" },
+		{ "nothing", 0, { { 0 } }, "too short" },
+		{ "type 0", 40, { { 0, 2, 0 } }, "another message" },
+		{ "65535 descriptors", 40, { { 2, 2, 65535 } }, "last descriptor" },
+		{ "reserved bytes are ignored", 40, { { 4, 4, ~0ull } }, NULL, 2 },
+	};
+	struct ibtrs_wire_info_rsp *w = malloc(ibtrs_msg_info_rsp_size(2));
+	struct ibtrs_desc back;
+
+	CHECK_EQ(ibtrs_msg_info_rsp_size(0), 8);
+	CHECK_EQ(ibtrs_msg_info_rsp_size(2), 40);
+	CHECK_EQ(ibtrs_msg_info_rsp_size(65535), 8 + 16 * 65535);
+	memset(w, 0xff, 40);
+	ibtrs_msg_info_rsp_encode(w, d, 2);
+	CHECK_MEM(w, golden, 40);
+	for (int i = 0; i < 2; i++) {
+		ibtrs_msg_desc_decode(&w->desc[i], &back);
+		CHECK(back.addr == d[i].addr && back.rkey == d[i].rkey && back.len == d[i].len);
+	}
+	free(w);
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		u8 *buf = patched(golden, 40, rows[i].len, rows[i].p, 2);
+		const char *why = NULL;
+		u16 sg_cnt = 77;
+
+		UNIT_ROW("%s", rows[i].what);
+		CHECK_EQ(ibtrs_msg_info_rsp_decode(buf, rows[i].len, &sg_cnt, &why), rows[i].why ? -EPROTO : 0);
+		reason_ok(why, rows[i].why);
+		CHECK_EQ(sg_cnt, rows[i].why ? 77 : rows[i].sg_cnt);
+		free(buf);
+	}
+}
+
+/* ---- request headers ---- */
+
+static const struct ibtrs_limits plain = {
+	.queue_depth = 512, .max_io_size = 126976, .max_hdr_size = 4096, .chunk_size = 131072,
+};
+static const struct ibtrs_limits fenced = {
+	.queue_depth = 512, .max_io_size = 126976, .max_hdr_size = 4096, .chunk_size = 131072, .fence = true,
+};
+static const struct ibtrs_desc desc = { 0x0102030405060708, 0x11121314, 4096 };
+
+UNIT_TEST(io_header_bytes)
+{
+	static const u8 write_[] = { 2, 0, 32, 0 };
+	static const u8 write_f[] = { 5, 0, 32, 0, 0, 0, 0, 0, 0xf8, 0xf7, 0xf6, 0xf5, 0xf4, 0xf3, 0xf2, 0xf1 };
+	static const u8 flush[] = { 3, 0, 32, 0, 0, 0, 0, 0 };
+	static const u8 read_[] = { 3, 0, 32, 0, 1, 0, 1, 0, 8, 7, 6, 5, 4, 3, 2, 1, 0x14, 0x13, 0x12, 0x11, 0, 0x10, 0, 0 };
+	static const u8 bounce[] = { 3, 0, 32, 0, 0, 0, 1, 0, 8, 7, 6, 5, 4, 3, 2, 1, 0x14, 0x13, 0x12, 0x11, 0, 0x10, 0, 0 };
+	static const u8 read_f[] = { 6, 0, 32, 0, 1, 0, 1, 0, 0xf8, 0xf7, 0xf6, 0xf5, 0xf4, 0xf3, 0xf2, 0xf1,
+				     8, 7, 6, 5, 4, 3, 2, 1, 0x14, 0x13, 0x12, 0x11, 0, 0x10, 0, 0 };
+	static const u8 flush_f[] = { 6, 0, 32, 0, 0, 0, 0, 0, 0xf8, 0xf7, 0xf6, 0xf5, 0xf4, 0xf3, 0xf2, 0xf1 };
+	static const struct {
+		const char *what;
+		bool read, fence, inval, desc;
+		const u8 *want;
+		size_t len;
+	} rows[] = {
+		{ "write", false, false, false, false, write_, 4 },
+		{ "write, fenced", false, true, false, false, write_f, 16 },
+		{ "read", true, false, true, true, read_, 24 },
+		{ "read, no invalidation", true, false, false, true, bounce, 24 },
+		{ "read, fenced", true, true, true, true, read_f, 32 },
+		{ "read without data", true, false, false, false, flush, 8 },
+		{ "NEED_INVAL needs a descriptor", true, false, true, false, flush, 8 },
+		{ "read without data, fenced", true, true, false, false, flush_f, 16 },
+	};
+
+	CHECK_EQ(IBTRS_IO_HDR_MAX, 32);
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		u8 *mem = malloc(rows[i].len + 1), *buf = mem + 1;	/* odd on purpose */
+		u64 token = 0xf1f2f3f4f5f6f7f8;
+		size_t n;
+
+		memset(buf, 0xff, rows[i].len);
+		if (rows[i].read)
+			n = ibtrs_msg_read_encode(buf, rows[i].fence, 32, token, rows[i].inval, rows[i].desc ? &desc : NULL);
+		else
+			n = ibtrs_msg_write_encode(buf, rows[i].fence, 32, token);
+		UNIT_ROW("%s", rows[i].what);
+		CHECK_EQ(n, rows[i].len);
+		CHECK_MEM(buf, rows[i].want, rows[i].len);
+		free(mem);
+	}
+}
+
+/* B.7: what is posted for each operation, and where. */
+UNIT_TEST(worked_sequences)
+{
+	static const struct {
+		const char *what;
+		bool read;
+		u16 usr_len;
+		u32 data_len;
+		u32 bytes, at, imm_off;
+	} rows[] = {
+		{ "SESS_INFO", true, 36, 36, 60, 36, 72 },
+		{ "OPEN", true, 264, 56, 288, 56, 320 },
+		{ "CLOSE", false, 8, 0, 12, 0, 8 },
+		{ "read 4 KiB", true, 32, 4096, 56, 4096, 4128 },
+		{ "write 4 KiB", false, 32, 4096, 4132, 0, 4128 },
+		{ "flush", true, 32, 0, 40, 0, 32 },
+		{ "discard", false, 32, 0, 36, 0, 32 },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct ibtrs_desc d = { 0x1000, 7, rows[i].data_len };
+		u8 buf[IBTRS_IO_HDR_MAX];
+		struct ibtrs_io_hdr h;
+		const char *why = NULL;
+		u32 off = rows[i].data_len + rows[i].usr_len;
+		size_t n;
+
+		UNIT_ROW("%s", rows[i].what);
+		CHECK_EQ(ibtrs_msg_fits(&plain, rows[i].read, rows[i].data_len, rows[i].usr_len), 0);
+		if (rows[i].read)
+			n = ibtrs_msg_read_encode(buf, false, rows[i].usr_len, 0, true, rows[i].data_len ? &d : NULL);
+		else
+			n = ibtrs_msg_write_encode(buf, false, rows[i].usr_len, 0);
+		/* a write carries its data, a read leaves room for it */
+		CHECK_EQ(rows[i].usr_len + n + (rows[i].read ? 0 : rows[i].data_len), rows[i].bytes);
+		CHECK_EQ(rows[i].read ? rows[i].data_len : 0, rows[i].at);
+		CHECK_EQ(off, rows[i].imm_off);
+
+		CHECK_EQ(ibtrs_msg_io_decode(buf, n, off, &plain, &h, &why), 0);
+		CHECK_EQ(h.read, rows[i].read);
+		CHECK_EQ(h.usr_len, rows[i].usr_len);
+		CHECK_EQ(h.data_len, rows[i].data_len);
+		CHECK_EQ(h.has_desc, rows[i].read && rows[i].data_len);
+		CHECK_EQ(h.need_inval, h.has_desc);
+		CHECK_EQ(h.token, 0);
+		CHECK_EQ(ibtrs_imm_req(5, off, 19), 5u << 19 | rows[i].imm_off);
+	}
+}
+
+UNIT_TEST(fits_table)
+{
+	static const struct {
+		const char *what;
+		bool fence, read;
+		u32 d, u;
+		bool fits;
+	} rows[] = {
+		{ "largest write", false, false, 126976, 4092, true },
+		{ "one byte of data more", false, false, 126977, 4092, false },
+		{ "one byte of header more", false, false, 126976, 4093, false },
+		{ "largest header, no data", false, false, 0, 4092, true },
+		{ "one more", false, false, 0, 4093, false },
+		{ "smallest header", false, false, 0, 4, true },
+		{ "one less", false, false, 0, 3, false },
+		{ "largest read", false, true, 126976, 4096 - 24, true },
+		{ "one more", false, true, 126976, 4096 - 23, false },
+		{ "largest fenced write", true, false, 126976, 4096 - 16, true },
+		{ "one more", true, false, 126976, 4096 - 15, false },
+		{ "largest fenced read", true, true, 126976, 4096 - 32, true },
+		{ "one more", true, true, 126976, 4096 - 31, false },
+		{ "nothing wraps", false, false, UINT32_MAX, UINT32_MAX, false },
+		{ "nothing wraps", false, true, 0, UINT32_MAX, false },
+	};
+	static const struct ibtrs_limits wide = {
+		.queue_depth = 1, .max_io_size = 4096, .max_hdr_size = 1 << 20, .chunk_size = 4096 + (1 << 20),
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		UNIT_ROW("%s", rows[i].what);
+		CHECK_EQ(ibtrs_msg_fits(rows[i].fence ? &fenced : &plain, rows[i].read, rows[i].d, rows[i].u),
+			 rows[i].fits ? 0 : -EMSGSIZE);
+	}
+	UNIT_ROW("usr_len is 16 bits wide, however large the header area");
+	CHECK_EQ(ibtrs_msg_fits(&wide, false, 0, 65535), 0);
+	CHECK_EQ(ibtrs_msg_fits(&wide, false, 0, 65536), -EMSGSIZE);
+}
+
+/* Golden read of 4096 bytes with U = 32: off 4128. Fields are patched, then decoded with as many bytes as the row says. */
+UNIT_TEST(io_decode_table)
+{
+	enum { W, R, WF, RF };
+	static const struct {
+		const char *what;
+		int type;
+		u32 off;
+		size_t len;
+		struct patch p[3];
+		int err;
+		const char *why;
+		bool has_desc, inval;
+	} rows[] = {
+		{ "write", W, 4128, 32, { { 0 } }, 0, NULL, false, false },
+		{ "read", R, 4128, 32, { { 0 } }, 0, NULL, true, true },
+		{ "fenced write", WF, 4128, 32, { { 0 } }, 0, NULL, false, false },
+		{ "fenced read", RF, 4128, 32, { { 0 } }, 0, NULL, true, true },
+		/* E-12: the header ends within the chunk, for each shape */
+		{ "write header fits to the byte", W, 4128, 4, { { 0 } }, 0, NULL, false, false },
+		{ "write header cut", W, 4128, 3, { { 0 } }, -EPROTO, "crosses", false, false },
+		{ "no byte at all", W, 4128, 0, { { 0 } }, -EPROTO, "crosses", false, false },
+		{ "read header fits to the byte", R, 4128, 24, { { 0 } }, 0, NULL, true, true },
+		{ "read descriptor cut", R, 4128, 23, { { 0 } }, -EPROTO, "descriptor of a read crosses", false, false },
+		{ "read header cut", R, 4128, 7, { { 0 } }, -EPROTO, "crosses", false, false },
+		{ "read without data fits to the byte", R, 32, 8, { { 4, 4, 0 } }, 0, NULL, false, false },
+		{ "fenced write fits to the byte", WF, 4128, 16, { { 0 } }, 0, NULL, false, false },
+		{ "fenced write cut", WF, 4128, 15, { { 0 } }, -EPROTO, "crosses", false, false },
+		{ "fenced read fits to the byte", RF, 4128, 32, { { 0 } }, 0, NULL, true, true },
+		{ "fenced read descriptor cut", RF, 4128, 31, { { 0 } }, -EPROTO, "descriptor of a read crosses", false, false },
+		{ "fenced read cut", RF, 4128, 15, { { 0 } }, -EPROTO, "crosses", false, false },
+		{ "offset at the chunk's end", W, 131072, 32, { { 0 } }, -EPROTO, "beyond the chunk", false, false },
+		{ "offset far beyond", W, UINT32_MAX, 32, { { 0 } }, -EPROTO, "beyond the chunk", false, false },
+		{ "last place of a write", W, 131068, 32, { { 2, 2, 4096 } }, 0, NULL, false, false },
+		{ "one byte later", W, 131069, 32, { { 2, 2, 4096 } }, -EPROTO, "crosses", false, false },
+		/* E-14: type, flags, sg_cnt */
+		{ "type 0", W, 4128, 32, { { 0, 2, 0 } }, -EPROTO, "unknown type", false, false },
+		{ "type 1", W, 4128, 32, { { 0, 2, 1 } }, -EPROTO, "unknown type", false, false },
+		{ "type 4", W, 4128, 32, { { 0, 2, 4 } }, -EPROTO, "unknown type", false, false },
+		{ "type 7", WF, 4128, 32, { { 0, 2, 7 } }, -EPROTO, "unknown type", false, false },
+		{ "type 0x102", W, 4128, 32, { { 0, 2, 0x102 } }, -EPROTO, "unknown type", false, false },
+		{ "write on a fenced path", WF, 4128, 32, { { 0, 2, 2 } }, -EPROTO, "without a token", false, false },
+		{ "read on a fenced path", RF, 4128, 32, { { 0, 2, 3 } }, -EPROTO, "without a token", false, false },
+		{ "fenced write on a plain path", W, 4128, 32, { { 0, 2, 5 } }, -EPROTO, "without FENCE", false, false },
+		{ "fenced read on a plain path", R, 4128, 32, { { 0, 2, 6 } }, -EPROTO, "without FENCE", false, false },
+		{ "two descriptors", R, 4128, 32, { { 6, 2, 2 } }, -EINVAL, "more than one", false, false },
+		{ "sg_cnt 0x100", R, 4128, 32, { { 6, 2, 0x100 } }, -EINVAL, "more than one", false, false },
+		{ "no NEED_INVAL", R, 4128, 32, { { 4, 2, 0 } }, 0, NULL, true, false },
+		{ "unknown flags are ignored", R, 4128, 32, { { 4, 2, 0xfffe } }, 0, NULL, true, false },
+		{ "NEED_INVAL without descriptor", R, 32, 32, { { 6, 2, 0 } }, 0, NULL, false, false },
+		/* E-15: usr_len */
+		{ "usr_len 4", W, 4128, 32, { { 2, 2, 4 } }, 0, NULL, false, false },
+		{ "usr_len 3", W, 4128, 32, { { 2, 2, 3 } }, -EPROTO, "shorter than 4", false, false },
+		{ "usr_len 0", W, 4128, 32, { { 2, 2, 0 } }, -EPROTO, "shorter than 4", false, false },
+		{ "usr_len = max_hdr_size", W, 4128, 32, { { 2, 2, 4096 } }, 0, NULL, false, false },
+		{ "usr_len = max_hdr_size + 1", W, 4128, 32, { { 2, 2, 4097 } }, -EPROTO, "longer than", false, false },
+		{ "usr_len = off", W, 32, 32, { { 0 } }, 0, NULL, false, false },
+		{ "usr_len = off + 1", W, 31, 32, { { 0 } }, -EPROTO, "longer than", false, false },
+		{ "offset 0", W, 0, 32, { { 0 } }, -EPROTO, "longer than", false, false },
+		/* E-16: D */
+		{ "D = max_io_size", W, 126976 + 32, 32, { { 0 } }, 0, NULL, false, false },
+		{ "D = max_io_size + 1", W, 126977 + 32, 32, { { 0 } }, -EINVAL, "maximum I/O", false, false },
+		{ "read, D = max_io_size + 1", R, 126977 + 32, 32, { { 20, 4, 126977 } }, -EINVAL, "maximum I/O", true, true },
+		/* E-17: the descriptor's length */
+		{ "longer than D", R, 4128, 32, { { 20, 4, UINT32_MAX } }, 0, NULL, true, true },
+		{ "one shorter than D", R, 4128, 32, { { 20, 4, 4095 } }, -EINVAL, "shorter than its data", true, true },
+		{ "length 0", R, 4128, 32, { { 20, 4, 0 } }, -EINVAL, "no data", true, true },
+		{ "length 0, D = 0", R, 32, 32, { { 20, 4, 0 } }, -EINVAL, "no data", true, true },
+		{ "descriptor, but D = 0", R, 32, 32, { { 0 } }, -EINVAL, "no data", true, true },
+		{ "D, but no descriptor", R, 4128, 32, { { 6, 2, 0 } }, -EINVAL, "no descriptor", false, false },
+		{ "fenced, one shorter than D", RF, 4128, 32, { { 28, 4, 4095 } }, -EINVAL, "shorter than its data", true, true },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		bool read = rows[i].type == R || rows[i].type == RF, fence = rows[i].type >= WF;
+		struct ibtrs_io_hdr h;
+		const char *why = NULL;
+		u8 golden[IBTRS_IO_HDR_MAX] = { 0 }, *buf;
+		int err;
+
+		if (read)
+			ibtrs_msg_read_encode(golden, fence, 32, 0x123456789a, true, &desc);
+		else
+			ibtrs_msg_write_encode(golden, fence, 32, 0x123456789a);
+		buf = patched(golden, sizeof(golden), rows[i].len, rows[i].p, 3);
+		err = ibtrs_msg_io_decode(buf, rows[i].len, rows[i].off, fence ? &fenced : &plain, &h, &why);
+
+		UNIT_ROW("%s", rows[i].what);
+		CHECK_EQ(err, rows[i].err);
+		reason_ok(why, rows[i].why);
+		CHECK_EQ(h.has_desc, rows[i].has_desc);
+		CHECK_EQ(h.need_inval, rows[i].inval);
+		if (err != -EPROTO) {
+			CHECK_EQ(h.read, read);
+			CHECK_EQ(h.data_len, rows[i].off - h.usr_len);
+			CHECK_EQ(h.token, fence ? 0x123456789a : 0);
+			if (h.has_desc)
+				CHECK(h.desc.addr == desc.addr && h.desc.rkey == desc.rkey);
+		}
+		free(buf);
+	}
+}
+
+/* What a client may send, a server with the same numbers understands, at every size around the limits. */
+UNIT_TEST(what_fits_is_understood)
+{
+	static const u32 sizes[] = { 0, 1, 512, 4095, 4096, 65536, 126975, 126976, 126977 };
+	static const u32 usr[] = { 3, 4, 5, 32, 264, 4063, 4064, 4065, 4071, 4072, 4073, 4079, 4080, 4081, 4091, 4092, 4093 };
+	unsigned int fit = 0;
+
+	for (int mode = 0; mode < 4; mode++) {
+		const struct ibtrs_limits *l = mode & 1 ? &fenced : &plain;
+		bool read = mode & 2;
+
+		for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
+			for (size_t j = 0; j < ARRAY_SIZE(usr); j++) {
+				struct ibtrs_desc d = { 1, 2, sizes[i] };
+				u32 off = sizes[i] + usr[j];
+				u8 hdr[IBTRS_IO_HDR_MAX], *buf;
+				struct ibtrs_io_hdr h;
+				size_t n;
+
+				UNIT_ROW("mode %d, D %u, U %u", mode, sizes[i], usr[j]);
+				if (ibtrs_msg_fits(l, read, sizes[i], usr[j]))
+					continue;
+				fit++;
+				n = read ? ibtrs_msg_read_encode(hdr, l->fence, usr[j], 9, true, sizes[i] ? &d : NULL) :
+					   ibtrs_msg_write_encode(hdr, l->fence, usr[j], 9);
+				CHECK(off + n <= l->chunk_size);
+				CHECK(usr[j] + n <= l->max_hdr_size);
+				buf = unit_exact(hdr, n);
+				CHECK_EQ(ibtrs_msg_io_decode(buf, n, off, l, &h, NULL), 0);
+				CHECK_EQ(h.data_len, sizes[i]);
+				CHECK_EQ(h.usr_len, usr[j]);
+				free(buf);
+			}
+		}
+	}
+	UNIT_ROW("combinations");
+	CHECK(fit > 300);
+}
+
+UNIT_TEST(rkey_rsp)
+{
+	static const u8 golden[8] = { 4, 0, 0xff, 0x01, 0x78, 0x56, 0x34, 0x12 };
+	static const struct {
+		const char *what;
+		size_t len;
+		u32 slot;
+		struct patch p;
+		const char *why;
+	} rows[] = {
+		{ "golden", 8, 511, { 0 }, NULL },
+		{ "longer", 16, 511, { 0 }, NULL },
+		{ "one byte short", 7, 511, { 0 }, "too short" },
+		{ "nothing", 0, 511, { 0 }, "too short" },
+		{ "type 3", 8, 511, { 0, 2, 3 }, "another message" },
+		{ "another slot", 8, 510, { 0 }, "another slot" },
+		{ "slot beyond 16 bits", 8, 0x101ff, { 0 }, "another slot" },
+	};
+	struct ibtrs_wire_rkey_rsp w;
+
+	memset(&w, 0xff, sizeof(w));
+	ibtrs_msg_rkey_encode(&w, 511, 0x12345678);
+	CHECK_MEM(&w, golden, 8);
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		u8 *buf = patched(golden, 8, rows[i].len, &rows[i].p, 1);
+		const char *why = NULL;
+		u32 rkey = 1;
+
+		UNIT_ROW("%s", rows[i].what);
+		CHECK_EQ(ibtrs_msg_rkey_decode(buf, rows[i].len, rows[i].slot, &rkey, &why), rows[i].why ? -EPROTO : 0);
+		CHECK_EQ(rkey, rows[i].why ? 1 : 0x12345678);
+		reason_ok(why, rows[i].why);
+		free(buf);
+	}
+}
