@@ -1,0 +1,40 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# kernel.sh [KVER [SUITE]]: put Debian's stock kernel KVER, unpacked but not installed, under
+# $CACHE/kernels/KVER (boot/, lib/modules/). The boot loader of the host never hears of it.
+# SUITE: the Debian suite to take it from, default the host's.
+# A kernel that the host has installed itself is copied from there.
+set -eu -o pipefail
+. "$(dirname "$0")/env.sh"
+PATH=$PATH:/sbin:/usr/sbin
+
+KVER=${1:-$KVER}
+suite=${2:-$(. /etc/os-release && echo "$VERSION_CODENAME")}
+[ -n "$KVER" ] || die "which kernel? give KVER, or install linux-headers-amd64"
+out=$CACHE/kernels/$KVER
+[ -e "$out/lib/modules/$KVER/modules.dep" ] && exit 0
+
+tmp=$out.new
+rm -rf "$tmp"
+mkdir -p "$tmp"
+if [ -r "/boot/vmlinuz-$KVER" ] && [ -d "/lib/modules/$KVER/kernel" ]; then
+	mkdir -p "$tmp/boot" "$tmp/lib/modules/$KVER"
+	cp "/boot/vmlinuz-$KVER" "/boot/config-$KVER" "$tmp/boot/"
+	cp -r "/lib/modules/$KVER"/{kernel,modules.builtin,modules.builtin.modinfo,modules.order} \
+		"$tmp/lib/modules/$KVER/"
+else
+	say "fetching linux-image-$KVER"
+	cd "$tmp"
+	apt_private "$suite"
+	apt-get "${APT[@]}" download "linux-image-$KVER" ||
+		die "no linux-image-$KVER in $suite; newer headers may be due: apt-get install linux-headers-amd64"
+	dpkg -x linux-image-*.deb .
+	rm -f linux-image-*.deb
+	if [ ! -d lib ]; then
+		mkdir lib
+		mv usr/lib/modules lib/
+	fi
+fi
+depmod -b "$tmp" "$KVER"
+rm -rf "$out"
+mv "$tmp" "$out"
