@@ -1,0 +1,260 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# Helpers for jobs in a guest; every job starts with this file sourced and set -eu -o pipefail.
+#
+# Addresses: machine h on link i is 10.0.i.h and fd00:i::h; client 1, server 2, client2 3.
+# FAMILY says whose modules the block helpers speak to: ibnbd (ours, the default) or rnbd (the kernel's).
+
+read -r HOST < /h/host
+FAMILY=${FAMILY:-ibnbd}
+
+fail() { echo "FAIL: $*" >&2; exit 1; }
+
+# wait_for SECONDS COMMAND..: until the command succeeds; fails when the time is up
+wait_for() {
+	local end=$(($(date +%s) + $1 + 1))
+	shift
+	until "$@"; do
+		[ "$(date +%s)" -lt "$end" ] || { echo "gave up waiting for: $*" >&2; return 1; }
+		sleep 0.1
+	done
+}
+
+uptime_s() { cut -d' ' -f1 /proc/uptime; }
+
+# ---- network ----------------------------------------------------------------------------------------
+
+# net_dev DEV LINK: addresses and a soft-RoCE device rxeLINK on DEV
+net_dev() {
+	ip link set "$1" mtu "${MTU:-9000}" up
+	ip addr add "10.0.$2.$HOST/24" dev "$1"
+	ip -6 addr add "fd00:$2::$HOST/64" dev "$1" nodad
+	rdma link add "rxe$2" type rxe netdev "$1"
+}
+
+net_gids() { grep -q "ffff:0a00:0${1}0${HOST}" /sys/class/infiniband/rxe$1/ports/1/gids/* 2>/dev/null; }
+
+# net_up: every ethN; a machine alone gets dummyN instead (soft-RoCE cannot use lo), as many as $1 says
+net_up() {
+	local d i
+
+	modprobe -a rdma_rxe rdma_ucm ib_uverbs
+	echo 0 > /proc/sys/net/ipv6/conf/default/accept_dad
+	if [ -e /sys/class/net/eth0 ]; then
+		for d in /sys/class/net/eth*; do
+			d=${d##*/}
+			net_dev "$d" "${d#eth}"
+		done
+	else
+		modprobe dummy numdummies=0
+		for ((i = 0; i < ${1:-1}; i++)); do
+			ip link add "dummy$i" type dummy
+			net_dev "dummy$i" "$i"
+		done
+	fi
+	for d in /sys/class/infiniband/rxe*; do
+		wait_for 5 net_gids "${d##*rxe}" || fail "no address in the GID table of ${d##*/}"
+	done
+}
+
+# net_ping HOST: fills the neighbour caches. ib_core can miss an ARP reply, and then sleeps its whole
+# timeout (30 s): a trait of the kernel that tests which do not mean it must not meet.
+net_ping() {
+	local d i
+
+	for d in /sys/class/net/eth*; do
+		i=${d##*eth}
+		wait_for 10 ping -q -c 1 -W 1 "10.0.$i.$1" > /dev/null || fail "no answer from 10.0.$i.$1"
+		wait_for 10 ping -q -c 1 -W 1 "fd00:$i::$1" > /dev/null || fail "no answer from fd00:$i::$1"
+	done
+}
+
+# net_loss LINK PERCENT: drops that share of what we send; 100 is a silent hole, 0 heals
+net_loss() {
+	tc qdisc del dev "eth$1" root 2> /dev/null || true
+	[ "$2" = 0 ] || tc qdisc add dev "eth$1" root netem limit 10000 loss "$2%"
+}
+
+# hw_counter LINK NAME: a counter of the soft-RoCE device (sent_pkts, rcvd_pkts, duplicate_request, ..)
+hw_counter() { cat "/sys/class/infiniband/rxe$1/ports/1/hw_counters/$2"; }
+
+# ---- server -----------------------------------------------------------------------------------------
+
+# serve [PARAM=VALUE..]: load the server with everything under /dev exported
+serve() {
+	local trs=() blk=(dev_search_path=/dev) p
+
+	for p; do
+		case $p in
+		always_invalidate=*|max_chunk_size=*|sess_queue_depth=*) trs+=("$p") ;;
+		*) blk+=("$p") ;;
+		esac
+	done
+	modprobe "${FAMILY/nbd/trs}-server" "${trs[@]}"
+	modprobe "$FAMILY-server" "${blk[@]}"
+}
+
+# ram_disks [COUNT [MiB]]: /dev/ram0 .. with the first COUNT filled, so that no test measures page allocation
+ram_disks() {
+	local i n=${1:-1} mib=${2:-64}
+
+	modprobe brd rd_nr="$n" rd_size=$((mib * 1024))
+	for ((i = 0; i < n; i++)); do
+		wait_for 5 test -b "/dev/ram$i"
+		dd if=/dev/zero of="/dev/ram$i" bs=1M count="$mib" status=none
+	done
+}
+
+# ---- client -----------------------------------------------------------------------------------------
+
+ctl() { echo "/sys/class/$FAMILY-client/ctl"; }
+
+# paths [LINKS [SERVER]]: "path=.." words for the first LINKS links (all, by default) to machine SERVER
+paths() {
+	local i n=${1:-} server=${2:-2} words=
+
+	[ -n "$n" ] || n=$(ls -d /sys/class/infiniband/rxe* | wc -l)
+	[ -e /sys/class/net/eth0 ] || server=$HOST
+	for ((i = 0; i < n; i++)); do
+		words+=" path=ip:10.0.$i.$HOST@ip:10.0.$i.$server"
+	done
+	echo "${words# }"
+}
+
+# map_line "WORDS": write a map request as it is; on failure show what the driver says of it
+map_line() {
+	local rc=0
+
+	{ echo "$1" > "$(ctl)/map_device"; } 2> /tmp/map.err || rc=$?
+	[ $rc = 0 ] && return
+	echo "map_device refused: $1" >&2
+	sed 's/.*write error: //' /tmp/map.err >&2
+	cat "$(ctl)/last_error" >&2 2> /dev/null || true
+	return $rc
+}
+
+# dev_of EXPORT [SESSION]: the name (ibnbd0) of a mapped export
+dev_of() {
+	local link
+	link="$(ctl)/devices/${1//\//!}@${2:-s1}"
+	[ -e "$link" ] || return 1
+	basename "$(readlink -f "$link")"
+}
+
+# map EXPORT [WORD..]: map it in session s1 over all links (sessname= and path= words overrule), print /dev/NAME
+map() {
+	local export=$1 words="device_path=$1" session=s1 p
+	shift
+	modprobe "$FAMILY-client"
+	for p; do
+		case $p in sessname=*) session=${p#sessname=} ;; esac
+	done
+	case " $* " in *" sessname="*) ;; *) words="sessname=$session $words" ;; esac
+	case " $* " in *" path="*) ;; *) words="$words $(paths)" ;; esac
+	map_line "$words${*:+ $*}" || return
+	wait_for 5 dev_of "$export" "$session" > /dev/null || return
+	p=$(dev_of "$export" "$session")
+	wait_for 5 test -b "/dev/$p" || return
+	echo "/dev/$p"
+}
+
+# unmap DEV [normal|force]: returns when the disk is gone
+unmap() {
+	local dev=${1#/dev/}
+
+	echo "${2:-normal}" > "/sys/block/$dev/$FAMILY/unmap_device"
+	wait_for 15 test ! -e "/sys/block/$dev" || fail "$dev is still there after unmap"
+}
+
+dev_attr() { cat "/sys/block/${1#/dev/}/$FAMILY/$2"; }
+
+# path_attr SESSION ATTR: "SRC@DST VALUE" for each path of a client session
+path_attr() {
+	local p
+	for p in /sys/class/${FAMILY/nbd/trs}-client/"$1"/paths/*; do
+		echo "${p##*/} $(cat "$p/$2")"
+	done
+}
+
+paths_up() { [ "$(path_attr "$1" state | grep -c ' connected$')" = "$2" ]; }
+
+# ---- I/O --------------------------------------------------------------------------------------------
+
+# fio_verify DEV [SIZE [FIO OPTION..]]: random writes of mixed size, then each block read back and checked
+fio_verify() {
+	local dev=$1 size=${2:-16m}
+	shift; shift || true
+	fio --name=verify --filename="$dev" --direct=1 --ioengine=libaio --iodepth=16 --size="$size" --rw=randwrite \
+		--bsrange=4k-64k --verify=crc32c --verify_fatal=1 --do_verify=1 --randrepeat=0 "$@"
+}
+
+# ---- for the runner ---------------------------------------------------------------------------------
+
+OUR_MODULES="ibnbd_client ibnbd_server ibtrs_client ibtrs_server ibtrs_core"
+PEER_MODULES="rnbd_client rnbd_server rtrs_client rtrs_server rtrs_core"
+TEST_MODULES="brd null_blk scsi_debug loop dm_delay dm_flakey dm_dust dm_log_writes"
+
+# tidy_io: end everything a case left running on devices; clients run it before servers run tidy_modules
+tidy_io() {
+	local f d
+
+	for f in /run/job.*; do
+		[ ! -e "$f" ] || [ "$(cat "$f")" = $BASHPID ] || kill -KILL "-$(cat "$f")" 2> /dev/null || true
+	done
+	for d in $(cut -d' ' -f2 /proc/mounts | sort -r); do
+		case $d in /mnt*) umount "$d" ;; esac
+	done
+	losetup -D 2> /dev/null || true
+	dmsetup remove_all 2> /dev/null || true
+	for d in /sys/block/*/[ir]*nbd/unmap_device; do
+		[ -e "$d" ] || continue
+		echo force > "$d" 2> /dev/null || true
+		d=${d#/sys/block/}
+		wait_for 15 test ! -e "/sys/block/${d%%/*}" || fail "${d%%/*} does not go away"
+	done
+}
+
+# unload MODULE..: those that are loaded; a user of it may still be on its way out
+unload() {
+	local m rc=0
+	for m; do
+		[ ! -d "/sys/module/$m" ] || [ ! -e "/sys/module/$m/refcnt" ] || wait_for 10 modprobe -r "$m" || rc=1
+	done
+	return $rc
+}
+
+tidy_modules() {
+	unload $OUR_MODULES || fail "our modules cannot be unloaded"
+	unload $PEER_MODULES $TEST_MODULES || true
+}
+
+tidy_net() {
+	local d
+	for d in /sys/class/net/eth*; do
+		[ -e "$d" ] || continue
+		tc qdisc del dev "${d##*/}" root 2> /dev/null || true
+		ip link set "${d##*/}" up
+	done
+}
+
+# state: what must be as it was before the next case may have this machine
+state() {
+	(cd /sys/module && ls -d $OUR_MODULES $PEER_MODULES $TEST_MODULES 2> /dev/null) || true
+	ls /sys/block
+	ip -brief addr | sed 's/fe80[^ ]*//' | tr -s ' '
+	rdma link | cut -d' ' -f1-4
+	cut -d' ' -f2 /proc/mounts
+	grep ' D ' /proc/[0-9]*/stat | cut -d' ' -f2 | sort -u || true
+}
+
+memory_kib() {
+	sync
+	echo 3 > /proc/sys/vm/drop_caches
+	awk '/^MemAvailable/ { print $2 }' /proc/meminfo
+}
+
+udev_start() {
+	ln -sf udevadm /bin/systemd-udevd
+	systemd-udevd --daemon
+	udevadm trigger --action=add
+	udevadm settle --timeout=20
+}
