@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Finds trouble in a kernel log.
+
+A report from "cut here" to "end trace" counts as one.  It is forgiven when any of its lines matches an allowed
+expression: one of kmsg.allow (the stock kernel's own habits) or one a case names.
+"""
+import re
+from pathlib import Path
+
+TROUBLE = re.compile(
+    r"BUG:|BUG at|WARNING:|KASAN|UBSAN|KCSAN|lockdep|possible (circular|recursive)|INFO: task .* blocked|Oops"
+    r"|refcount_t|kmemleak|list_(add|del) corruption|general protection|DEBUG_LOCKS|sleeping function|Call Trace"
+    r"|Kernel panic|soft lockup|hard LOCKUP|rcu.*(stall|self-detected)|Bad page|double free|use-after-free"
+    r"|invalid opcode|unable to handle|SLUB:|Object padding overwritten|Poison overwritten|Redzone overwritten"
+    r"|INFO: trying to register|suspicious RCU|held lock freed|bad unlock balance|workqueue lockup")
+HEAD = re.compile(r"\[ cut here \]|BUG: |INFO: task .* blocked|Kernel panic|general protection")
+END = re.compile(r"---\[ end (trace|Kernel panic)")
+LONGEST = 60
+
+
+def allowed():
+    lines = (Path(__file__).parent / "kmsg.allow").read_text().splitlines()
+    return [l for l in lines if l and not l.startswith("#")]
+
+
+def reports(text):
+    """The log in pieces, lists of lines: one line each, but from the head of a report to its end."""
+    piece = []
+    for line in text.splitlines():
+        if piece and (HEAD.search(line) and len(piece) > 1 or len(piece) == LONGEST):
+            yield piece
+            piece = []
+        if piece:
+            piece.append(line)
+            if END.search(line):
+                yield piece
+                piece = []
+        elif HEAD.search(line):
+            piece = [line]
+        else:
+            yield [line]
+    if piece:
+        yield piece
+
+
+def trouble(text, extra_allowed=()):
+    """Reports (strings) that nobody forgave, and the allowed expressions that matched something."""
+    forgive = [re.compile(e) for e in [*allowed(), *extra_allowed]]
+    bad, used = [], set()
+    for piece in reports(text):
+        if not any(TROUBLE.search(l) for l in piece):
+            continue
+        pardon = [e.pattern for e in forgive if any(e.search(l) for l in piece)]
+        used.update(pardon)
+        if not pardon:
+            bad.append("\n".join(piece))
+    return bad, used
+
+
+def only_in(console, kernel_log):
+    """Lines of the console that the kernel log lacks: the last words of a machine that died."""
+    seen = set(kernel_log.splitlines())
+    return "\n".join(l for l in console.splitlines() if l and l not in seen)

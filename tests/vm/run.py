@@ -1,0 +1,315 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""Runs test cases in virtual machines.
+
+    tests/vm/run.py                  every case of tests/cases
+    tests/vm/run.py 010 '02*' map    cases by number, pattern, or part of the name
+    tests/vm/run.py --kver KVER ..   on another kernel (modules must be built for it)
+
+One line per case, details of failures, and at the end "N passed, N failed, N skipped".  The exit status is 0
+only when something passed and nothing failed.  Logs: build/test-logs/CASE/{log,*.kmsg,*.console}.
+
+Machines are booted when a case needs them and shared by the cases that follow and want the same kind.  After
+each case they are tidied and compared with what they were; if anything is left over, they are booted anew.
+"""
+import argparse, fcntl, fnmatch, json, os, queue, shutil, signal, subprocess, sys, threading, time, traceback
+from pathlib import Path
+import case as C, image, vm
+
+LEAK_KIB = 24 * 1024        # what the kernel may have cached for itself during a case
+
+
+class Machines:
+    """Machines of one kind, with the state they had when their network was up."""
+    def __init__(self, boot, kind, logdir):
+        self.boot_, self.kind, self.logdir, self.vms, self.clean = boot, kind, logdir, [], False
+
+    def boot(self):
+        self.off()
+        n, links, append, mem, smp = self.kind
+        self.vms = vm.machines(self.boot_, n, links, append=append, mem=mem, smp=smp, logdir=self.logdir)
+        seconds = vm.start_all(self.vms)
+        for m in self.vms:
+            C.bring_up(m, links, self.vms)
+        self.before = [self.look(m) for m in self.vms]
+        self.clean, self.used = True, False
+        return seconds
+
+    def look(self, m):
+        state, memory = m.run("state", 20), m.run("memory_kib", 20)
+        if state[0] or memory[0]:
+            raise vm.VMError(f"{m.name}: cannot tell its state:\n{state[1]}{memory[1]}")
+        return state[1], int(memory[1])
+
+    def tidy(self, t):
+        """Bring them back to what they were.  False: boot them anew.  Raises when our modules will not go."""
+        self.clean = False
+        for m in self.vms:
+            if not m.alive:
+                return False
+            m.deadline = None
+            if m.nics:
+                for i in range(self.kind[1]):
+                    m.link(i, True)
+            m.resume()
+        for step in ("tidy_io", "tidy_modules", "tidy_net"):
+            for m in self.vms:
+                try:
+                    rc, out = m.run(step, 40)
+                except vm.JobTimeout as e:
+                    rc, out = 1, str(e)
+                t.log(f"{m.name}: {step}: status {rc} {out}")
+                if rc:
+                    t.log(m.run("echo w > /proc/sysrq-trigger", 10)[1])
+                    raise C.Failed(f"{m.name}: {step} after the case: {out}")
+        for m, (state, memory) in zip(self.vms, self.before):
+            now, left = self.look(m)
+            if now != state:
+                t.log(f"{m.name} is not as it was.\n--- before ---\n{state}\n--- now ---\n{now}")
+                return False
+            if memory - left > LEAK_KIB:
+                t.log(f"{m.name}: {memory - left} KiB of memory did not come back")
+                return False
+        self.clean = True
+        return True
+
+    def off(self):
+        for m in self.vms:
+            m.off()
+        self.vms, self.clean = [], False
+
+
+class Result:
+    def __init__(self, name, status, seconds, details=""):
+        self.name, self.status, self.seconds, self.details = name, status, seconds, details
+
+    def line(self):
+        word = {"pass": "ok", "fail": "FAIL", "skip": "skip"}[self.status]
+        why = f" ({self.details})" if self.status == "skip" else ""
+        return f"{word} {self.name} {self.seconds:.1f}s{why}"
+
+
+class Runner:
+    def __init__(self, options, cases, boot, logdir):
+        self.o, self.boot, self.logdir = options, boot, logdir
+        self.todo, self.results, self.lock = queue.SimpleQueue(), [], threading.Lock()
+        self.sets, self.stopping = [], False
+        for c in cases:
+            self.todo.put(c)
+
+    def work(self, number):
+        """One worker: takes case after case, keeps one set of machines."""
+        machines = None
+        while not self.stopping:
+            try:
+                case = self.todo.get_nowait()
+            except queue.Empty:
+                break
+            kind = (case.vms, case.links, case.append, case.mem, case.smp)
+            if machines and (machines.kind != kind or not machines.clean or (case.fresh and machines.used)):
+                machines.off()
+                machines = None
+            t0 = time.monotonic()
+            missing = [m for m in case.needs if not self.has_module(m)]
+            if missing:
+                self.report(Result(case.name, "skip", 0, "no module " + ", ".join(missing)))
+                continue
+            try:
+                if machines is None:
+                    machines = Machines(self.boot, kind, self.logdir / "machines" / f"{number}-{case.name}")
+                    with self.lock:
+                        self.sets.append(machines)
+                    if case.vms:
+                        machines.boot()
+            except vm.VMError as e:
+                self.report(Result(case.name, "fail", time.monotonic() - t0, f"the rig did not start: {e}"))
+                continue
+            self.report(self.one(case, machines))
+            if case.fresh:
+                machines.clean = False
+        if machines:
+            machines.off()
+
+    def has_module(self, name):
+        name = name.replace("-", "_")
+        return name in self.boot.modules or any(
+            m.stem.replace("-", "_") == name for m in image.base(self.boot.kver)[1].rglob("*.ko"))
+
+    def one(self, case, machines):
+        """Run a case on booted machines: its Result."""
+        t0, problems, skipped, machines.used = time.monotonic(), [], None, True
+        t = C.T(case, machines.vms, self.logdir / case.name, self.boot)
+        t.log(case.description)
+        for m in machines.vms:
+            m.deadline = t0 + case.deadline * vm.SLOW
+
+        def body():
+            nonlocal skipped
+            try:
+                case.run(t)
+            except C.Skipped as e:
+                skipped = str(e)
+            except (C.Failed, vm.VMError, subprocess.TimeoutExpired) as e:
+                problems.append(f"{where(e, case.path)}{e}")
+            except Exception:
+                problems.append(traceback.format_exc())
+
+        thread = threading.Thread(target=body, daemon=True)
+        thread.start()
+        thread.join(case.deadline * vm.SLOW + 15)
+        if thread.is_alive():
+            problems.append(f"no end within its deadline of {case.deadline} s")
+        for m in machines.vms:
+            m.deadline = None
+        if problems:
+            self.aid(t)
+        try:
+            if machines.vms and not problems:
+                machines.tidy(t)
+        except (C.Failed, vm.VMError) as e:
+            problems.append(str(e))
+        for g in t.guests:
+            problems += g.trouble(t.allowed)
+        for g in t.guests:
+            (t.logdir / f"{g.name}.kmsg").write_text(g.vm.kernel_log(sync=False)[g.kmsg_start:])
+            (t.logdir / f"{g.name}.console").write_text(g.vm.console_log()[g.console_start:])
+        for p in problems:
+            t.log("PROBLEM:", p)
+        if problems:
+            machines.clean = False
+            if self.o.shell and machines.vms:
+                self.shell(case, machines)
+        status = "fail" if problems else "skip" if skipped is not None else "pass"
+        return Result(case.name, status, time.monotonic() - t0, "\n".join(problems) or skipped or "")
+
+    def aid(self, t):
+        """After a failure: what the machines were doing."""
+        for g in t.guests:
+            if g.vm.alive:
+                try:
+                    g.vm.resume()
+                    g.vm.run("echo w > /proc/sysrq-trigger; ps -o pid,stat,args > /h/ps", 10)
+                    t.log(f"{g.name}: processes:\n{g.vm.get('ps')}")
+                except (vm.VMError, OSError) as e:
+                    t.log(f"{g.name} does not answer: {str(e).splitlines()[0]}")
+            for job in g.vm.jobs.values():
+                if job.rc is None:
+                    t.log(f"{g.name}: still running:\n{job.script.strip()}\n{job.out()}")
+
+    def shell(self, case, machines):
+        import shell
+        with self.lock:
+            print(f"FAIL {case.name}: its machines are yours, leave with Ctrl-] q", flush=True)
+            shell.Consoles(machines.vms).interact()
+
+    def report(self, result):
+        with self.lock:
+            self.results.append(result)
+            print(result.line(), flush=True)
+            if result.status == "fail":
+                text = result.details.strip()
+                if len(text) > 6000:
+                    text = text[:6000] + "\n.. (the rest is in the logs)"
+                print("\n".join("    " + l for l in text.splitlines()), flush=True)
+
+    def run(self):
+        workers = [threading.Thread(target=self.work, args=(i,), daemon=True) for i in range(self.o.jobs)]
+        for w in workers:
+            w.start()
+        try:
+            for w in workers:
+                w.join()
+        except KeyboardInterrupt:
+            self.stopping = True
+            print("interrupted", flush=True)
+            return 130
+        finally:
+            for s in self.sets:
+                for m in s.vms:
+                    m.kill()
+        count = {s: sum(r.status == s for r in self.results) for s in ("pass", "fail", "skip")}
+        (self.logdir / "summary.json").write_text(json.dumps(
+            {"kver": self.boot.kver, "accel": self.boot.accel,
+             "cases": [vars(r) for r in sorted(self.results, key=lambda r: r.name)]}, indent=1))
+        print(f"{count['pass']} passed, {count['fail']} failed, {count['skip']} skipped", flush=True)
+        return 1 if count["fail"] or not count["pass"] else 0
+
+
+def where(e, path):
+    """File and line of the case that an exception passed through."""
+    for frame in reversed(traceback.extract_tb(e.__traceback__)):
+        if frame.filename == str(path):
+            return f"{path.name}:{frame.lineno}: "
+    return ""
+
+
+def choose(directory, words):
+    paths = sorted(Path(directory).resolve().glob("[0-9][0-9][0-9]-*.py"))
+    if not words:
+        return paths
+    match = lambda p, w: fnmatch.fnmatch(p.stem, w) or p.stem.startswith(w) or w in p.stem
+    for w in words:
+        if not any(match(p, w) for p in paths):
+            raise SystemExit(f"run.py: no case is called {w!r} in {directory}")
+    return [p for p in paths if any(match(p, w) for w in words)]
+
+
+def log_directory(wanted):
+    """build/test-logs, or a neighbour of it while another run is using that."""
+    path = Path(wanted or image.REPO / "build/test-logs").absolute()
+    for candidate in (path, path.with_name(f"{path.name}.{os.getpid()}")):
+        candidate.mkdir(parents=True, exist_ok=True)
+        lock = open(candidate / ".lock", "w")
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return candidate, lock
+        except OSError:
+            lock.close()
+    raise SystemExit(f"run.py: cannot lock {path}")
+
+
+def module_dirs(kver):
+    """Where modules may lie: this tree, builds for other kernels, the in-kernel peers."""
+    return [image.REPO / "ibtrs", image.REPO / "ibnbd", image.REPO / "build/modules" / kver,
+            image.CACHE / "peer" / kver]
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("cases", nargs="*", help="case numbers, glob patterns or parts of names")
+    p.add_argument("--dir", default=image.REPO / "tests/cases", help="directory of cases")
+    p.add_argument("--kver", help="kernel version (default: that of linux-headers-amd64)")
+    p.add_argument("--ko", action="append", default=[], metavar="DIR", help="further modules, preferred")
+    p.add_argument("--program", action="append", default=[], metavar="FILE", help="put it into the guests' /bin")
+    p.add_argument("--logs", help="log directory (default build/test-logs)")
+    p.add_argument("--shell", action="store_true", help="a shell in the machines of a case that failed")
+    p.add_argument("-j", "--jobs", type=int, default=1, help="cases at the same time")
+    p.add_argument("-l", "--list", action="store_true", help="list the cases")
+    o = p.parse_args()
+    sys.stdout.reconfigure(line_buffering=True)
+    signal.signal(signal.SIGTERM, lambda *a: sys.exit(143))
+
+    cases = [C.load(path) for path in choose(o.dir, o.cases)]
+    if o.list:
+        for c in cases:
+            print(f"{c.name:24} {c.description}")
+        return 0
+    kver = o.kver or image.default_kver()
+    peer = [m for c in cases for m in c.needs if m.startswith(("rnbd", "rtrs"))]
+    if peer and subprocess.run([image.REPO / "tests/interop/build-peer.sh", kver]).returncode:
+        print(f"run.py: no in-kernel peer for {kver}", file=sys.stderr)
+    logdir, lock = log_directory(o.logs)
+    for old in logdir.iterdir():
+        if old.is_dir():
+            shutil.rmtree(old)
+    boot = vm.Boot(kver, [*map(Path, o.ko), *module_dirs(kver)],
+                   [(Path(f), f"bin/{Path(f).name}") for f in o.program])
+    try:
+        return Runner(o, cases, boot, logdir).run()
+    finally:
+        boot.close()
+        lock.close()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
