@@ -29,7 +29,7 @@ SHIPPED	:= Kbuild Makefile dkms.conf COPYING compat ibtrs ibnbd
 modules: | kdir			## the five modules (default)
 	$(KMAKE) $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS)) modules
 
-%.o: | kdir			# one object: make ibtrs/core/conn.o
+$(filter %.o,$(MAKECMDGOALS)): kdir	# one object: make ibtrs/core/conn.o
 	$(KMAKE) $@
 
 tools:				## the ibnbd command

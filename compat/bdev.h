@@ -12,10 +12,10 @@
 #include <linux/sched.h>
 #include <linux/stat.h>
 #include <linux/uio.h>
-#if __has_include(<linux/blk-integrity.h>)
+#if HAVE_H_BLK_INTEGRITY
 #include <linux/blk-integrity.h>
 #endif
-#if __has_include(<linux/genhd.h>)
+#if HAVE_H_GENHD
 #include <linux/genhd.h>
 #endif
 

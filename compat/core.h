@@ -17,10 +17,10 @@
 #include <linux/sysfs.h>
 #include <linux/timer.h>
 #include <linux/workqueue.h>
-#if __has_include(<linux/string_choices.h>)
+#if HAVE_H_STRING_CHOICES
 #include <linux/string_choices.h>
 #endif
-#if __has_include(<linux/unaligned.h>)
+#if HAVE_H_UNALIGNED
 #include <linux/unaligned.h>
 #else
 #include <asm/unaligned.h>

@@ -210,4 +210,26 @@ PROBE(ASSIGN_STR_1ARG) {	/* 6.10 */
 }
 PROBE(SCOPED_WITH_INIT_FS) { scoped_with_init_fs() ; }	/* 7.3 */
 
+/* ---- headers (asked here, since sparse does not know __has_include) ------ */
+PROBE(H_GENHD) {	/* until 5.17 */
+#if !__has_include(<linux/genhd.h>)
+#error
+#endif
+}
+PROBE(H_BLK_INTEGRITY) {	/* 5.16 */
+#if !__has_include(<linux/blk-integrity.h>)
+#error
+#endif
+}
+PROBE(H_STRING_CHOICES) {	/* 6.3 */
+#if !__has_include(<linux/string_choices.h>)
+#error
+#endif
+}
+PROBE(H_UNALIGNED) {	/* 6.12; before, asm/unaligned.h */
+#if !__has_include(<linux/unaligned.h>)
+#error
+#endif
+}
+
 PROBE(SANE_END) { no_such_symbol_at_end(); }		/* must be 0: the compiler reached the end */
