@@ -1,54 +1,97 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Counters of one path, per CPU (spec C.3). */
+/* Counters of one path (spec C.3). */
 #ifndef IBTRS_CLIENT_STATS_H
 #define IBTRS_CLIENT_STATS_H
 
+#include <linux/atomic.h>
 #include <linux/percpu.h>
+#include <linux/spinlock.h>
 #include <ibtrs/dir.h>
 
+/* What one CPU counted. Only ever grows; this_cpu_*(), as completions interrupt submissions. */
 struct ibtrs_clt_pcpu {
 	u64 cnt[2];		/* by enum ibtrs_dir */
 	u64 bytes[2];
-	s64 inflight;		/* only the sum over all CPUs means something */
 	u64 failovers;
-	u64 migr_from;
-	u64 migr_to;
+	u64 migr_to;		/* answered here, submitted elsewhere */
+	atomic64_t migr_from;	/* submitted here, answered elsewhere; counted from there */
 };
 
+/* The traffic of a path: what stats/rdma shows. */
+struct ibtrs_clt_traffic {
+	u64 cnt[2];
+	u64 bytes[2];
+	u64 failovers;
+};
+
+/* Where a CPU's migration counters stood at their last reset. */
+struct ibtrs_clt_migr_base {
+	u64 from, to;
+};
+
+/**
+ * struct ibtrs_clt_stats - of a path
+ * @pcpu: the counters
+ * @inflight: posted and not ended; hot: read by each submission when there is a choice of paths
+ * @reconnects_ok: successful connects; starts at -1, so that the first one shows 0. Path work only
+ * @reconnects_bad: failed ones. Path work only
+ * @lock: the rest. A reset does not touch counters that others increment: it remembers what they were. Process context
+ */
 struct ibtrs_clt_stats {
 	struct ibtrs_clt_pcpu __percpu *pcpu;
-	int reconnects_ok;	/* starts at -1: the first connect shows 0 */
+	atomic_t inflight ____cacheline_aligned_in_smp;
+	int reconnects_ok ____cacheline_aligned_in_smp;
 	int reconnects_bad;
+
+	spinlock_t lock;
+	struct ibtrs_clt_traffic traffic_base;
+	struct ibtrs_clt_migr_base *migr_base;	/* by CPU */
+	int ok_base;
+	int bad_base;
 };
 
-int ibtrs_clt_stats_init(struct ibtrs_clt_stats *s);
-void ibtrs_clt_stats_free(struct ibtrs_clt_stats *s);
+int ibtrs_clt_stats_init(struct ibtrs_clt_stats *s);	/* on failure nothing is left */
+void ibtrs_clt_stats_free(struct ibtrs_clt_stats *s);	/* idempotent */
 
-/* A request of @bytes (user header included) was posted. */
+/* A request of @bytes (user header included) was posted. Any context. */
 static inline void ibtrs_clt_stats_posted(struct ibtrs_clt_stats *s, enum ibtrs_dir dir, u32 bytes)
 {
-	struct ibtrs_clt_pcpu *p = get_cpu_ptr(s->pcpu);
-
-	p->cnt[dir]++;
-	p->bytes[dir] += bytes;
-	p->inflight++;
-	put_cpu_ptr(s->pcpu);
+	this_cpu_inc(s->pcpu->cnt[dir]);
+	this_cpu_add(s->pcpu->bytes[dir], bytes);
+	atomic_inc(&s->inflight);
 }
 
-/* A request left the path: answered, or taken off. @cpu: where it was submitted. */
+/* A request left the path: answered, or taken off. @cpu: where it was submitted. Any context. */
 static inline void ibtrs_clt_stats_ended(struct ibtrs_clt_stats *s, unsigned int cpu)
 {
-	struct ibtrs_clt_pcpu *p = get_cpu_ptr(s->pcpu);
-
-	p->inflight--;
-	if (unlikely(cpu != smp_processor_id())) {
-		p->migr_to++;
-		per_cpu_ptr(s->pcpu, cpu)->migr_from++;
+	atomic_dec(&s->inflight);
+	if (unlikely(cpu != raw_smp_processor_id())) {
+		this_cpu_inc(s->pcpu->migr_to);
+		atomic64_inc(&per_cpu_ptr(s->pcpu, cpu)->migr_from);
 	}
-	put_cpu_ptr(s->pcpu);
 }
 
-void ibtrs_clt_stats_failover(struct ibtrs_clt_stats *s);
-s64 ibtrs_clt_stats_inflight(const struct ibtrs_clt_stats *s);
+/* A request that was posted here had to go elsewhere, or was parked. */
+static inline void ibtrs_clt_stats_failover(struct ibtrs_clt_stats *s)
+{
+	this_cpu_inc(s->pcpu->failovers);
+}
+
+static inline u32 ibtrs_clt_stats_inflight(const struct ibtrs_clt_stats *s)
+{
+	/* Between post and its account an answer may be faster. */
+	return max(atomic_read(&s->inflight), 0);
+}
+
+/* What is shown: since the last reset. */
+void ibtrs_clt_stats_traffic(struct ibtrs_clt_stats *s, struct ibtrs_clt_traffic *t);
+void ibtrs_clt_stats_reconnects(struct ibtrs_clt_stats *s, int *ok, int *bad);
+u64 ibtrs_clt_stats_migr_from(struct ibtrs_clt_stats *s, unsigned int cpu);
+u64 ibtrs_clt_stats_migr_to(struct ibtrs_clt_stats *s, unsigned int cpu);
+
+void ibtrs_clt_stats_reset_traffic(struct ibtrs_clt_stats *s);
+void ibtrs_clt_stats_reset_reconnects(struct ibtrs_clt_stats *s);
+void ibtrs_clt_stats_reset_migr_from(struct ibtrs_clt_stats *s);
+void ibtrs_clt_stats_reset_migr_to(struct ibtrs_clt_stats *s);
 
 #endif

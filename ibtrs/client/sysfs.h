@@ -36,7 +36,7 @@ struct ibtrs_clt_sysfs {
 /**
  * struct ibtrs_clt_path_sysfs - of a path: path->sysfs
  * @dir: paths/<src@dst>/
- * @lock: src, hca, port. Process context.
+ * @lock: src, hca. Process context
  * @src: where the path comes from: as given, and as resolved once it was
  * @hca: the RDMA device it uses, or used last; empty until the first route was resolved
  * @port: its port

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <linux/slab.h>
+#include "ibtrs/client/stats.h"
+
+int ibtrs_clt_stats_init(struct ibtrs_clt_stats *s)
+{
+	spin_lock_init(&s->lock);
+	atomic_set(&s->inflight, 0);
+	s->reconnects_ok = -1;
+	s->reconnects_bad = 0;
+	s->pcpu = alloc_percpu(struct ibtrs_clt_pcpu);
+	s->migr_base = kcalloc(nr_cpu_ids, sizeof(*s->migr_base), GFP_KERNEL);
+	if (s->pcpu && s->migr_base)
+		return 0;
+	ibtrs_clt_stats_free(s);
+	return -ENOMEM;
+}
+
+void ibtrs_clt_stats_free(struct ibtrs_clt_stats *s)
+{
+	free_percpu(s->pcpu);
+	s->pcpu = NULL;
+	kfree(s->migr_base);
+	s->migr_base = NULL;
+}
+
+static void stats_sum(const struct ibtrs_clt_stats *s, struct ibtrs_clt_traffic *t)
+{
+	unsigned int cpu, d;
+
+	memset(t, 0, sizeof(*t));
+	for_each_possible_cpu(cpu) {
+		const struct ibtrs_clt_pcpu *p = per_cpu_ptr(s->pcpu, cpu);
+
+		for (d = 0; d < ARRAY_SIZE(t->cnt); d++) {
+			t->cnt[d] += READ_ONCE(p->cnt[d]);
+			t->bytes[d] += READ_ONCE(p->bytes[d]);
+		}
+		t->failovers += READ_ONCE(p->failovers);
+	}
+}
+
+/**
+ * ibtrs_clt_stats_traffic() - what a path carried since the last reset
+ * @s: the path's
+ * @t: result
+ */
+void ibtrs_clt_stats_traffic(struct ibtrs_clt_stats *s, struct ibtrs_clt_traffic *t)
+{
+	const struct ibtrs_clt_traffic *base = &s->traffic_base;
+	unsigned int d;
+
+	spin_lock(&s->lock);
+	stats_sum(s, t);
+	for (d = 0; d < ARRAY_SIZE(t->cnt); d++) {
+		t->cnt[d] -= base->cnt[d];
+		t->bytes[d] -= base->bytes[d];
+	}
+	t->failovers -= base->failovers;
+	spin_unlock(&s->lock);
+}
+
+/* In flight stays as it is: those requests are still there. */
+void ibtrs_clt_stats_reset_traffic(struct ibtrs_clt_stats *s)
+{
+	spin_lock(&s->lock);
+	stats_sum(s, &s->traffic_base);
+	spin_unlock(&s->lock);
+}
+
+void ibtrs_clt_stats_reconnects(struct ibtrs_clt_stats *s, int *ok, int *bad)
+{
+	spin_lock(&s->lock);
+	*ok = READ_ONCE(s->reconnects_ok) - s->ok_base;
+	*bad = READ_ONCE(s->reconnects_bad) - s->bad_base;
+	spin_unlock(&s->lock);
+}
+
+/* Before the first connect -1 stays -1, for that connect is no reconnect. */
+void ibtrs_clt_stats_reset_reconnects(struct ibtrs_clt_stats *s)
+{
+	spin_lock(&s->lock);
+	s->ok_base = max(READ_ONCE(s->reconnects_ok), 0);
+	s->bad_base = READ_ONCE(s->reconnects_bad);
+	spin_unlock(&s->lock);
+}
+
+static u64 stats_from(const struct ibtrs_clt_stats *s, unsigned int cpu)
+{
+	return atomic64_read(&per_cpu_ptr(s->pcpu, cpu)->migr_from);
+}
+
+static u64 stats_to(const struct ibtrs_clt_stats *s, unsigned int cpu)
+{
+	return READ_ONCE(per_cpu_ptr(s->pcpu, cpu)->migr_to);
+}
+
+/* How many requests that @cpu submitted were answered on another one. */
+u64 ibtrs_clt_stats_migr_from(struct ibtrs_clt_stats *s, unsigned int cpu)
+{
+	u64 n;
+
+	spin_lock(&s->lock);
+	n = stats_from(s, cpu) - s->migr_base[cpu].from;
+	spin_unlock(&s->lock);
+	return n;
+}
+
+/* How many requests of other CPUs were answered on @cpu. */
+u64 ibtrs_clt_stats_migr_to(struct ibtrs_clt_stats *s, unsigned int cpu)
+{
+	u64 n;
+
+	spin_lock(&s->lock);
+	n = stats_to(s, cpu) - s->migr_base[cpu].to;
+	spin_unlock(&s->lock);
+	return n;
+}
+
+void ibtrs_clt_stats_reset_migr_from(struct ibtrs_clt_stats *s)
+{
+	unsigned int cpu;
+
+	spin_lock(&s->lock);
+	for_each_possible_cpu(cpu)
+		s->migr_base[cpu].from = stats_from(s, cpu);
+	spin_unlock(&s->lock);
+}
+
+void ibtrs_clt_stats_reset_migr_to(struct ibtrs_clt_stats *s)
+{
+	unsigned int cpu;
+
+	spin_lock(&s->lock);
+	for_each_possible_cpu(cpu)
+		s->migr_base[cpu].to = stats_to(s, cpu);
+	spin_unlock(&s->lock);
+}
