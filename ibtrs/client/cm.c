@@ -12,9 +12,11 @@
 #include <linux/if_arp.h>
 #include <linux/netdevice.h>
 #include <net/net_namespace.h>
+#include <rdma/ib.h>
 #include <rdma/ib_cm.h>
 #include "ibtrs/client/rx.h"
 #include "ibtrs/client/session.h"
+#include "ibtrs/proto/imm.h"
 
 #define CM_RESOLVE_MS	1500
 #define CM_PHASE_MS	2000
@@ -136,6 +138,8 @@ static int cm_route_resolved(struct ibtrs_clt_conn *conn)
 	};
 	int err;
 
+	if (!conn->c.cid)
+		ibtrs_clt_sysfs_path_route(path, conn->c.id);
 	err = ibtrs_conn_create(&conn->c, path->dev->pd, &caps);
 	if (err)
 		return err;
@@ -327,6 +331,7 @@ void ibtrs_clt_cm_destroy(struct ibtrs_clt_path *path)
 		struct rdma_cm_id *id = conn->c.id;
 
 		ibtrs_conn_destroy(&conn->c);
+		ibtrs_clt_rx_stop(conn);
 		if (!id)
 			continue;
 		WRITE_ONCE(conn->c.id, NULL);

@@ -129,28 +129,52 @@ static void hs_deadline(struct work_struct *work)
 
 void ibtrs_clt_handshake_init(struct ibtrs_clt_path *path)
 {
+	spin_lock_init(&path->hs.lock);
+	path->hs.stopped = true;
 	INIT_WORK(&path->hs.work, hs_work);
 	INIT_DELAYED_WORK(&path->hs.deadline, hs_deadline);
 }
 
 void ibtrs_clt_handshake_phase(struct ibtrs_clt_path *path, const char *phase, unsigned int ms)
 {
-	WRITE_ONCE(path->hs.phase, phase);
-	mod_delayed_work(path->clt->wq, &path->hs.deadline, msecs_to_jiffies(ms));
+	unsigned long flags;
+
+	spin_lock_irqsave(&path->hs.lock, flags);
+	if (!path->hs.stopped) {
+		WRITE_ONCE(path->hs.phase, phase);
+		mod_delayed_work(path->clt->wq, &path->hs.deadline, msecs_to_jiffies(ms));
+	}
+	spin_unlock_irqrestore(&path->hs.lock, flags);
 }
 
 void ibtrs_clt_handshake_step(struct ibtrs_clt_path *path, enum ibtrs_clt_hs_step step)
 {
-	set_bit(step, &path->hs.todo);
-	queue_work(path->clt->wq, &path->hs.work);
+	unsigned long flags;
+
+	spin_lock_irqsave(&path->hs.lock, flags);
+	if (!path->hs.stopped) {
+		set_bit(step, &path->hs.todo);
+		queue_work(path->clt->wq, &path->hs.work);
+	}
+	spin_unlock_irqrestore(&path->hs.lock, flags);
 }
 
-/*
- * Called twice by the teardown: before the ids are dead (a step may be running and starting connections) and after, when nothing can queue
- * a step any more.
- */
+void ibtrs_clt_handshake_begin(struct ibtrs_clt_path *path)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&path->hs.lock, flags);
+	path->hs.stopped = false;
+	spin_unlock_irqrestore(&path->hs.lock, flags);
+}
+
 void ibtrs_clt_handshake_stop(struct ibtrs_clt_path *path)
 {
+	unsigned long flags;
+
+	spin_lock_irqsave(&path->hs.lock, flags);
+	path->hs.stopped = true;
+	spin_unlock_irqrestore(&path->hs.lock, flags);
 	cancel_delayed_work_sync(&path->hs.deadline);
 	cancel_work_sync(&path->hs.work);
 	path->hs.todo = 0;

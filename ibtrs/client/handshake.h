@@ -27,6 +27,8 @@ struct ibtrs_clt_handshake {
 	struct ibtrs_iu rsp;
 	u32 rsp_len;
 	atomic_t established;
+	spinlock_t lock;		/* stopped, against a step that is being queued */
+	bool stopped;
 	unsigned long todo;
 	struct work_struct work;
 	struct delayed_work deadline;
@@ -37,7 +39,9 @@ void ibtrs_clt_handshake_init(struct ibtrs_clt_path *path);	/* once per path obj
 /* A phase begins; it has @ms to end. */
 void ibtrs_clt_handshake_phase(struct ibtrs_clt_path *path, const char *phase, unsigned int ms);
 void ibtrs_clt_handshake_step(struct ibtrs_clt_path *path, enum ibtrs_clt_hs_step step);
-/* Neither work nor timer runs after it. Drain work. */
+/* An attempt starts: steps and deadlines count again. Path work. */
+void ibtrs_clt_handshake_begin(struct ibtrs_clt_path *path);
+/* Neither work nor timer runs, or can be started, after it: so nothing is built or posted while the path drains. Drain work. */
 void ibtrs_clt_handshake_stop(struct ibtrs_clt_path *path);
 void ibtrs_clt_handshake_free(struct ibtrs_clt_path *path);
 

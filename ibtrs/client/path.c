@@ -14,13 +14,19 @@
 #include <linux/uuid.h>
 #include "ibtrs/client/rx.h"
 #include "ibtrs/client/session.h"
-#include "ibtrs/client/sysfs.h"
 #include "ibtrs/client/trace.h"
 #include "ibtrs/logic/backoff.h"
 
 #define PATH_BUSY_MS		100	/* L9: the server still drains our old incarnation */
 #define PATH_FIRST_TRIES	3	/* a lost ARP answer must not fail a map command */
 #define PATH_DRAIN_WARN		(10 * HZ)
+
+static bool path_connected(const struct ibtrs_clt_path *path)
+{
+	enum ibtrs_path_state s = ibtrs_clt_path_state(path);
+
+	return s == IBTRS_PATH_CONNECTING || s == IBTRS_PATH_UP;
+}
 
 void ibtrs_clt_path_post(struct ibtrs_clt_path *path, enum ibtrs_path_event ev, int err, const char *why)
 {
@@ -29,7 +35,7 @@ void ibtrs_clt_path_post(struct ibtrs_clt_path *path, enum ibtrs_path_event ev, 
 	if (err) {
 		spin_lock_irqsave(&path->reason_lock, flags);
 		/* The first reason explains the others. */
-		if (!test_bit(ev, &path->events)) {
+		if (!test_bit(ev, &path->events) && (ev == IBTRS_PATH_EV_CLOSE || path_connected(path))) {
 			path->err = err;
 			strscpy(path->reason, why ?: "", sizeof(path->reason));
 		}
@@ -105,12 +111,13 @@ static void path_drain(struct work_struct *work)
 	ibtrs_clt_handshake_stop(path);
 	ibtrs_hb_stop(&path->hb);
 	ibtrs_clt_cm_disconnect(path);
-	ibtrs_clt_handshake_stop(path);
 	if (time_after(jiffies, start + PATH_DRAIN_WARN))
 		pr_warn("ibtrs %s: %s: the RDMA device needed %u s to give back its work requests\n", path->clt->name, path->name,
 			jiffies_to_msecs(jiffies - start) / 1000);
 	ibtrs_clt_req_walk(path);
-	ibtrs_clt_cm_destroy_conns(path);
+	ibtrs_clt_cm_destroy(path);
+	ibtrs_clt_mr_free(path);
+	ibtrs_clt_handshake_free(path);
 	ibtrs_dev_put(path->dev);
 	path->dev = NULL;
 	ibtrs_clt_path_post(path, IBTRS_PATH_EV_DRAINED, 0, NULL);
@@ -121,6 +128,7 @@ static void path_connect(struct ibtrs_clt_path *path)
 	int err;
 
 	path->recon_cnt++;
+	ibtrs_clt_handshake_begin(path);
 	err = ibtrs_clt_cm_start(path);
 	if (err)
 		ibtrs_clt_path_fail(path, err, "the address can not be resolved");
@@ -225,7 +233,6 @@ struct ibtrs_clt_path *ibtrs_clt_path_create(struct ibtrs_clt *clt, const struct
 	path->state = IBTRS_PATH_IDLE;
 	spin_lock_init(&path->reason_lock);
 	init_waitqueue_head(&path->wait);
-	init_completion(&path->kobj_gone);
 	INIT_WORK(&path->work, path_work);
 	INIT_WORK(&path->drain, path_drain);
 	INIT_DELAYED_WORK(&path->timer, path_timer);
@@ -248,7 +255,6 @@ free_path:
 void ibtrs_clt_path_destroy(struct ibtrs_clt_path *path)
 {
 	ibtrs_clt_sysfs_path_del(path);
-	wait_for_completion(&path->kobj_gone);
 	cancel_delayed_work_sync(&path->timer);
 	cancel_work_sync(&path->work);
 	ibtrs_clt_stats_free(&path->stats);
@@ -284,19 +290,20 @@ static bool path_settled(struct ibtrs_clt_path *path, u32 bad)
 
 int ibtrs_clt_path_reconnect(struct ibtrs_clt_path *path)
 {
+	enum ibtrs_path_state s = ibtrs_clt_path_state(path);
 	u32 bad = READ_ONCE(path->stats.reconnects_bad);
 
-	switch (ibtrs_clt_path_state(path)) {
+	switch (s) {
 	case IBTRS_PATH_UP:
 		ibtrs_clt_path_fail(path, -ECONNABORTED, "reconnect on request");
-		if (wait_event_killable(path->wait, ibtrs_clt_path_state(path) != IBTRS_PATH_UP))
+		if (wait_event_killable(path->wait, ibtrs_clt_path_state(path) != s))
 			return -EINTR;
 		break;
 	case IBTRS_PATH_WAITING:
 	case IBTRS_PATH_CLOSED:
 	case IBTRS_PATH_IDLE:
 		ibtrs_clt_path_kick(path);
-		if (wait_event_killable(path->wait, ibtrs_clt_path_state(path) == IBTRS_PATH_CONNECTING || path_settled(path, bad)))
+		if (wait_event_killable(path->wait, ibtrs_clt_path_state(path) != s))
 			return -EINTR;
 		break;
 	case IBTRS_PATH_CONNECTING:

@@ -30,7 +30,8 @@ struct ibtrs_clt_path {
 	struct ibtrs_clt_conn *conns;
 
 	/* under clt->lock */
-	struct list_head entry;		/* clt->paths */
+	struct list_head entry;		/* clt->paths; empty: claimed by its remover */
+	bool starting;			/* open or add_path waits for the first attempt */
 
 	/* path work only; others may READ_ONCE() state */
 	enum ibtrs_path_state state;

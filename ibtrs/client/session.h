@@ -44,6 +44,8 @@ struct ibtrs_clt {
 	struct ibtrs_clt_sysfs sysfs;
 };
 
+/* Interrupt driven connections per path. */
+u32 ibtrs_clt_nr_conns(void);
 /* A path learned what its server grants: allocates the slots for the first one, checks the others against it. 0, or an errno and a reason. */
 int ibtrs_clt_session_limits(struct ibtrs_clt *clt, struct ibtrs_clt_path *path, const char **why);
 /* Path work: the path is ready / not ready any more. */

@@ -73,7 +73,6 @@ void ibtrs_hb_start(struct ibtrs_hb *hb, struct ibtrs_conn *service, u32 interva
 	hb->misses_max = misses;
 	hb->missed = 0;
 	hb->seen = true;
-	hb->ack_due = 0;
 	hb->last_ack = jiffies - HB_ACK_GAP;
 	hb->latency_ns = 0;
 	hb->running = true;
@@ -85,6 +84,7 @@ void ibtrs_hb_stop(struct ibtrs_hb *hb)
 {
 	WRITE_ONCE(hb->running, false);
 	cancel_delayed_work_sync(&hb->work);
+	clear_bit(0, &hb->ack_due);
 }
 EXPORT_SYMBOL_GPL(ibtrs_hb_stop);
 
@@ -92,9 +92,8 @@ void ibtrs_hb_msg(struct ibtrs_hb *hb)
 {
 	int err;
 
-	if (!READ_ONCE(hb->running))
-		return;
-	if (time_before(jiffies, READ_ONCE(hb->last_ack) + HB_ACK_GAP)) {
+	/* The peer may be ahead of us in the handshake: the first tick answers. */
+	if (!READ_ONCE(hb->running) || time_before(jiffies, READ_ONCE(hb->last_ack) + HB_ACK_GAP)) {
 		set_bit(0, &hb->ack_due);
 		return;
 	}

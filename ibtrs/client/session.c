@@ -1,0 +1,441 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Sessions: opening and closing them, their list of paths, what the server granted, and the news for the user.
+ *
+ * clt->lock orders what happens to a session as a whole: its list of paths, the published set, and the link events, which are delivered under
+ * it and so arrive in order. Path works take it for a moment; nothing that waits for the network runs under it. sessions_lock protects the
+ * list of all sessions (names are unique) and is taken outside of clt->lock.
+ *
+ * Who removes a path: whoever claims it, under the lock; a closing session takes all that are left. Nobody can claim a path whose first attempt
+ * is still waited for.
+ */
+#include <linux/slab.h>
+#include <linux/uuid.h>
+#include "ibtrs/client/session.h"
+#include "ibtrs/logic/mpath.h"
+
+#define SESSION_MAX_SEGMENTS	128
+#define SESSION_HB_MS		1000
+#define SESSION_HB_MISSES	3
+
+static DEFINE_MUTEX(sessions_lock);
+static LIST_HEAD(sessions);
+
+int ibtrs_clt_session_limits(struct ibtrs_clt *clt, struct ibtrs_clt_path *path, const char **why)
+{
+	u32 pages_max = path->dev->ib->attrs.max_fast_reg_page_list_len;
+	struct ibtrs_limits *l = &path->limits;
+	int err = 0;
+
+	mutex_lock(&clt->lock);
+	if (!clt->slots.depth) {
+		*why = "the server grants a queue depth of 1: raise its sess_queue_depth";
+		if (l->queue_depth < 2) {
+			err = -EPROTO;
+			goto out;
+		}
+		/* An unaligned I/O touches one page more than its length says. */
+		clt->max_segments = min3(l->max_io_size / SZ_4K + 1, pages_max, (u32)SESSION_MAX_SEGMENTS);
+		clt->max_io_size = min(l->max_io_size, (clt->max_segments - 1) * SZ_4K);
+		clt->max_hdr_size = l->max_hdr_size;
+		*why = "no memory for the slots";
+		err = ibtrs_clt_slots_init(&clt->slots, l->queue_depth, clt->max_segments);
+	} else if (l->queue_depth != clt->slots.depth) {
+		*why = "the server changed its queue depth: unmap and map again";
+		err = -EPROTO;
+	} else if (l->max_io_size < clt->max_io_size || pages_max < clt->max_segments) {
+		*why = "the server, or the RDMA device, takes smaller I/O on this path: unmap and map again";
+		err = -EPROTO;
+	}
+out:
+	mutex_unlock(&clt->lock);
+	return err;
+}
+
+int ibtrs_clt_session_path_up(struct ibtrs_clt_path *path)
+{
+	struct ibtrs_clt *clt = path->clt;
+	int n;
+
+	mutex_lock(&clt->lock);
+	n = ibtrs_clt_pathset_add(clt, path);
+	if (n == 1 && clt->opened)
+		clt->ops->link(clt->priv, IBTRS_CLT_LINK_UP);
+	mutex_unlock(&clt->lock);
+	return min(n, 0);
+}
+
+void ibtrs_clt_session_path_down(struct ibtrs_clt_path *path)
+{
+	struct ibtrs_clt *clt = path->clt;
+	int n;
+
+	mutex_lock(&clt->lock);
+	n = ibtrs_clt_pathset_del(clt, path);
+	if (!n && clt->opened)
+		clt->ops->link(clt->priv, IBTRS_CLT_LINK_DOWN);
+	mutex_unlock(&clt->lock);
+	synchronize_rcu();
+}
+
+void ibtrs_clt_session_parked(struct ibtrs_clt *clt)
+{
+	mutex_lock(&clt->lock);
+	if (clt->opened && ibtrs_clt_is_up(clt))
+		clt->ops->link(clt->priv, IBTRS_CLT_LINK_REPLAY);
+	mutex_unlock(&clt->lock);
+}
+
+bool ibtrs_clt_session_held(struct ibtrs_clt *clt)
+{
+	return atomic_read(&clt->nr_parked) || !READ_ONCE(clt->opened);
+}
+
+bool ibtrs_clt_is_up(struct ibtrs_clt *clt)
+{
+	bool up;
+
+	rcu_read_lock();
+	up = rcu_dereference(clt->up)->n;
+	rcu_read_unlock();
+	return up;
+}
+EXPORT_SYMBOL_GPL(ibtrs_clt_is_up);
+
+const char *ibtrs_clt_name(const struct ibtrs_clt *clt)
+{
+	return clt->name;
+}
+EXPORT_SYMBOL_GPL(ibtrs_clt_name);
+
+void *ibtrs_clt_hdr(struct ibtrs_clt *clt, u32 slot)
+{
+	return clt->slots.reqs[slot].hdr;
+}
+EXPORT_SYMBOL_GPL(ibtrs_clt_hdr);
+
+void ibtrs_clt_query(struct ibtrs_clt *clt, struct ibtrs_clt_attrs *attrs)
+{
+	*attrs = (struct ibtrs_clt_attrs){
+		.queue_depth	= clt->slots.depth,
+		.nr_slots	= clt->slots.nr_user,
+		.max_io_size	= clt->max_io_size,
+		.max_segments	= clt->max_segments,
+		.nr_irq_conns	= clt->nr_irq_conns,
+		.nr_poll_conns	= clt->opts.nr_poll_queues,
+		.numa_node	= NUMA_NO_NODE,
+	};
+}
+EXPORT_SYMBOL_GPL(ibtrs_clt_query);
+
+int ibtrs_clt_poll(struct ibtrs_clt *clt, unsigned int index)
+{
+	struct ibtrs_clt_pathset *set;
+	int n = 0;
+	u32 i;
+
+	rcu_read_lock();
+	set = rcu_dereference(clt->up);
+	for (i = 0; i < smp_load_acquire(&set->n); i++)
+		n += ib_process_cq_direct(READ_ONCE(set->path[i])->conns[1 + clt->nr_irq_conns + index].c.cq, -1);
+	rcu_read_unlock();
+	return n;
+}
+EXPORT_SYMBOL_GPL(ibtrs_clt_poll);
+
+void ibtrs_clt_session_each_path(void (*fn)(struct ibtrs_clt_path *path, void *arg), void *arg)
+{
+	struct ibtrs_clt_path *path;
+	struct ibtrs_clt *clt;
+
+	mutex_lock(&sessions_lock);
+	list_for_each_entry(clt, &sessions, entry) {
+		mutex_lock(&clt->lock);
+		list_for_each_entry(path, &clt->paths, entry)
+			fn(path, arg);
+		mutex_unlock(&clt->lock);
+	}
+	mutex_unlock(&sessions_lock);
+}
+
+static struct ibtrs_clt_path *session_find_path(struct ibtrs_clt *clt, const struct ibtrs_addr_pair *addr)
+{
+	struct ibtrs_clt_path *path;
+
+	list_for_each_entry(path, &clt->paths, entry)
+		if (ibtrs_addr_equal(&path->addr.src, &addr->src) && ibtrs_addr_equal(&path->addr.dst, &addr->dst))
+			return path;
+	return NULL;
+}
+
+/* A path on the list that nobody can remove while it is starting. @opening: by open itself; else the session must be open. */
+static struct ibtrs_clt_path *session_start_path(struct ibtrs_clt *clt, const struct ibtrs_addr_pair *addr, bool opening)
+{
+	struct ibtrs_clt_path *path;
+
+	mutex_lock(&clt->lock);
+	if (clt->closing)
+		path = ERR_PTR(-ENODEV);
+	else if (!opening && !clt->opened)
+		path = ERR_PTR(-EBUSY);
+	else if (session_find_path(clt, addr))
+		path = ERR_PTR(-EEXIST);
+	else if (clt->nr_paths >= IBTRS_MAX_PATHS)
+		path = ERR_PTR(-ENOSPC);
+	else
+		path = ibtrs_clt_path_create(clt, addr);
+	if (!IS_ERR(path)) {
+		path->may_create = list_empty(&clt->paths);
+		path->starting = true;
+		list_add_tail(&path->entry, &clt->paths);
+		clt->nr_paths++;
+	}
+	mutex_unlock(&clt->lock);
+	return path;
+}
+
+/* The first attempt has ended: @path may be removed now, and may be gone when this returns. False: it is to be removed, by the caller. */
+static bool session_path_started(struct ibtrs_clt_path *path, bool keep)
+{
+	struct ibtrs_clt *clt = path->clt;
+
+	mutex_lock(&clt->lock);
+	path->starting = false;
+	/* A session that closes meanwhile takes the path with it. */
+	keep = keep || clt->closing;
+	if (!keep) {
+		list_del_init(&path->entry);
+		clt->nr_paths--;
+	}
+	mutex_unlock(&clt->lock);
+	return keep;
+}
+
+int ibtrs_clt_session_claim_path(struct ibtrs_clt_path *path)
+{
+	struct ibtrs_clt *clt = path->clt;
+	int err = 0;
+
+	mutex_lock(&clt->lock);
+	if (clt->closing || list_empty(&path->entry)) {
+		err = -ENODEV;
+	} else if (path->starting) {
+		err = -EBUSY;
+	} else {
+		list_del_init(&path->entry);
+		clt->nr_paths--;
+	}
+	mutex_unlock(&clt->lock);
+	return err;
+}
+
+void ibtrs_clt_session_remove_path(struct ibtrs_clt_path *path)
+{
+	ibtrs_clt_path_close(path, false);
+	ibtrs_clt_path_destroy(path);
+}
+
+int ibtrs_clt_session_add_path(struct ibtrs_clt *clt, const struct ibtrs_addr_pair *addr)
+{
+	struct ibtrs_clt_path *path;
+	int err;
+
+	path = session_start_path(clt, addr, false);
+	if (IS_ERR(path))
+		return PTR_ERR(path);
+	ibtrs_clt_path_kick(path);
+	err = ibtrs_clt_path_wait_first(path);
+	if (!session_path_started(path, !err))
+		ibtrs_clt_session_remove_path(path);
+	return err;
+}
+
+static struct ibtrs_clt *session_alloc(const char *name, const struct ibtrs_clt_opts *opts, const struct ibtrs_clt_ops *ops, void *priv)
+{
+	struct ibtrs_clt *clt;
+	int err = -ENOMEM;
+
+	clt = kzalloc(sizeof(*clt), GFP_KERNEL);
+	if (!clt)
+		return ERR_PTR(-ENOMEM);
+	strscpy(clt->name, name, sizeof(clt->name));
+	generate_random_uuid(clt->uuid);
+	if (opts)
+		clt->opts = *opts;
+	clt->opts.port = clt->opts.port ?: IBTRS_DEFAULT_PORT;
+	clt->opts.hb_interval_ms = clt->opts.hb_interval_ms ?: SESSION_HB_MS;
+	clt->opts.hb_misses = clt->opts.hb_misses ?: SESSION_HB_MISSES;
+	clt->max_reconnects = opts ? opts->max_reconnects : -1;
+	clt->policy = opts ? opts->policy : IBTRS_MPATH_MIN_INFLIGHT;
+	clt->ops = ops;
+	clt->priv = priv;
+	clt->nr_irq_conns = ibtrs_clt_nr_conns();
+	mutex_init(&clt->lock);
+	INIT_LIST_HEAD(&clt->paths);
+	spin_lock_init(&clt->slots.lock);
+	init_waitqueue_head(&clt->slots.wait);
+	ibtrs_dev_pool_init(&clt->devs);
+	err = ibtrs_clt_pathset_init(clt);
+	if (err)
+		goto free_clt;
+	err = -ENOMEM;
+	clt->wq = alloc_workqueue("ibtrs-clt-%s", WQ_UNBOUND | WQ_MEM_RECLAIM, 0, name);
+	if (!clt->wq)
+		goto free_set;
+	clt->drain_wq = alloc_workqueue("ibtrs-drain-%s", WQ_UNBOUND | WQ_MEM_RECLAIM, 0, name);
+	if (!clt->drain_wq)
+		goto free_wq;
+	return clt;
+
+free_wq:
+	destroy_workqueue(clt->wq);
+free_set:
+	ibtrs_clt_pathset_free(clt);
+free_clt:
+	kfree(clt);
+	return ERR_PTR(err);
+}
+
+/* No path is left, nor anything in sysfs. */
+static void session_free(struct ibtrs_clt *clt)
+{
+	destroy_workqueue(clt->drain_wq);
+	destroy_workqueue(clt->wq);
+	ibtrs_clt_pathset_free(clt);
+	ibtrs_clt_slots_free(&clt->slots);
+	kfree(clt);
+}
+
+static int session_register(struct ibtrs_clt *clt)
+{
+	struct ibtrs_clt *other;
+	int err;
+
+	mutex_lock(&sessions_lock);
+	list_for_each_entry(other, &sessions, entry) {
+		if (!strcmp(other->name, clt->name)) {
+			mutex_unlock(&sessions_lock);
+			session_free(clt);
+			return -EEXIST;
+		}
+	}
+	err = ibtrs_clt_sysfs_session_add(clt);
+	if (!err)
+		list_add_tail(&clt->entry, &sessions);
+	mutex_unlock(&sessions_lock);
+	if (err)
+		session_free(clt);
+	return err;
+}
+
+static bool session_match_all(struct ibtrs_clt_io *io, void *arg)
+{
+	return true;
+}
+
+static void session_close(struct ibtrs_clt *clt)
+{
+	struct ibtrs_clt_path *path, *tmp;
+
+	mutex_lock(&sessions_lock);
+	list_del(&clt->entry);
+	mutex_unlock(&sessions_lock);
+	mutex_lock(&clt->lock);
+	clt->closing = true;
+	clt->opened = false;
+	list_for_each_entry(path, &clt->paths, entry)
+		ibtrs_clt_path_post(path, IBTRS_PATH_EV_CLOSE, -ECONNABORTED, "session closed");
+	mutex_unlock(&clt->lock);
+	ibtrs_clt_sysfs_session_shut(clt);
+	/* The list is ours: nobody can add or claim any more. */
+	list_for_each_entry_safe(path, tmp, &clt->paths, entry) {
+		list_del_init(&path->entry);
+		ibtrs_clt_session_remove_path(path);
+	}
+	ibtrs_clt_sysfs_session_del(clt);
+	ibtrs_clt_abort(clt, session_match_all, NULL, -ECONNABORTED);
+	session_free(clt);
+}
+
+static int session_open_paths(struct ibtrs_clt *clt, const struct ibtrs_addr_pair *paths, unsigned int nr)
+{
+	struct ibtrs_clt_path *path;
+	int err = 0, first = 0;
+	unsigned int i;
+
+	for (i = 0; i < nr; i++) {
+		path = session_start_path(clt, &paths[i], true);
+		if (IS_ERR(path))
+			return PTR_ERR(path);
+	}
+	/*
+	 * Only the first one may create the session on the server (A.6), so it goes ahead. When it can not, the next one takes its place.
+	 */
+	list_for_each_entry(path, &clt->paths, entry) {
+		if (!ibtrs_clt_is_up(clt)) {
+			path->may_create = true;
+			ibtrs_clt_path_kick(path);
+			err = ibtrs_clt_path_wait_first(path);
+			first = first ?: err;
+			if (err == -EINTR)
+				return err;
+		} else {
+			ibtrs_clt_path_kick(path);
+		}
+	}
+	if (!ibtrs_clt_is_up(clt))
+		return first ?: -ENOTCONN;
+	list_for_each_entry(path, &clt->paths, entry) {
+		err = ibtrs_clt_path_wait_first(path);
+		if (err == -EINTR)
+			return err;
+		if (err)
+			pr_warn("ibtrs %s: %s: not up yet (%d), trying on\n", clt->name, path->name, err);
+	}
+	mutex_lock(&clt->lock);
+	list_for_each_entry(path, &clt->paths, entry)
+		path->starting = false;
+	mutex_unlock(&clt->lock);
+	return 0;
+}
+
+struct ibtrs_clt *ibtrs_clt_open(const char *name, const struct ibtrs_addr_pair *paths, unsigned int nr,
+				 const struct ibtrs_clt_opts *opts, const struct ibtrs_clt_ops *ops, void *priv)
+{
+	struct ibtrs_clt *clt;
+	const char *why;
+	int err;
+
+	if (!nr)
+		return ERR_PTR(-EINVAL);
+	err = ibtrs_msg_name_check(name, strlen(name), &why);
+	if (err)
+		return ERR_PTR(err);
+	clt = session_alloc(name, opts, ops, priv);
+	if (IS_ERR(clt))
+		return clt;
+	err = session_register(clt);
+	if (err)
+		return ERR_PTR(err);
+	err = session_open_paths(clt, paths, nr);
+	if (!err) {
+		mutex_lock(&clt->lock);
+		/* From here on the user hears of everything; what he missed is told by the return value. */
+		clt->opened = true;
+		if (!ibtrs_clt_is_up(clt))
+			err = -ECONNRESET;
+		mutex_unlock(&clt->lock);
+	}
+	if (err) {
+		session_close(clt);
+		return ERR_PTR(err);
+	}
+	return clt;
+}
+EXPORT_SYMBOL_GPL(ibtrs_clt_open);
+
+void ibtrs_clt_close(struct ibtrs_clt *clt)
+{
+	session_close(clt);
+}
+EXPORT_SYMBOL_GPL(ibtrs_clt_close);
