@@ -23,8 +23,7 @@ u32 ibtrs_clt_nr_conns(void)
 
 static void main_kick(struct ibtrs_clt_path *path, void *arg)
 {
-	if (ibtrs_clt_path_state(path) == IBTRS_PATH_WAITING)
-		ibtrs_clt_path_kick(path);
+	ibtrs_clt_path_post(path, IBTRS_PATH_EV_RETRY, 0, NULL);
 }
 
 static void main_kick_all(struct work_struct *work)

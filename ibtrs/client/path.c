@@ -100,7 +100,7 @@ static void path_timer(struct work_struct *work)
 {
 	struct ibtrs_clt_path *path = container_of(to_delayed_work(work), struct ibtrs_clt_path, timer);
 
-	ibtrs_clt_path_post(path, IBTRS_PATH_EV_CONNECT, 0, NULL);
+	ibtrs_clt_path_post(path, IBTRS_PATH_EV_RETRY, 0, NULL);
 }
 
 static void path_drain(struct work_struct *work)
@@ -194,7 +194,7 @@ static void path_work(struct work_struct *work)
 		spin_lock_irqsave(&path->reason_lock, flags);
 		pending = test_and_clear_bit(ev, &path->events);
 		spin_unlock_irqrestore(&path->reason_lock, flags);
-		if (!pending)
+		if (!pending || (ev == IBTRS_PATH_EV_CONNECT && READ_ONCE(path->dying)))
 			continue;
 		path_step(path, ev);
 		ev = -1;	/* precedence starts over */
@@ -254,7 +254,12 @@ free_path:
 
 void ibtrs_clt_path_destroy(struct ibtrs_clt_path *path)
 {
+	/* A reconnect that was asked for before its file went may still be pending, and would come after the CLOSE. */
 	ibtrs_clt_sysfs_path_del(path);
+	WRITE_ONCE(path->dying, true);
+	flush_work(&path->work);
+	ibtrs_clt_path_close(path, false);
+	flush_work(&path->drain);	/* goes on for a moment after DRAINED */
 	cancel_delayed_work_sync(&path->timer);
 	cancel_work_sync(&path->work);
 	ibtrs_clt_stats_free(&path->stats);

@@ -37,6 +37,7 @@ struct ibtrs_clt_path {
 	enum ibtrs_path_state state;
 	u32 attempt;			/* failed attempts since the last success or kick */
 	bool first_done;		/* the first attempt has ended */
+	bool dying;			/* set by destroy: nobody revives it */
 
 	/* posted by anybody, consumed by the path work */
 	unsigned long events;

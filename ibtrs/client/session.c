@@ -9,6 +9,7 @@
  * Who removes a path: whoever claims it, under the lock; a closing session takes all that are left. Nobody can claim a path whose first attempt
  * is still waited for.
  */
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <linux/uuid.h>
 #include "ibtrs/client/session.h"
@@ -172,8 +173,11 @@ static struct ibtrs_clt_path *session_find_path(struct ibtrs_clt *clt, const str
 static struct ibtrs_clt_path *session_start_path(struct ibtrs_clt *clt, const struct ibtrs_addr_pair *addr, bool opening)
 {
 	struct ibtrs_clt_path *path;
+	unsigned int noio;
 
 	mutex_lock(&clt->lock);
+	/* A path that breaks needs this lock, and I/O may wait for it. */
+	noio = memalloc_noio_save();
 	if (clt->closing)
 		path = ERR_PTR(-ENODEV);
 	else if (!opening && !clt->opened)
@@ -190,6 +194,7 @@ static struct ibtrs_clt_path *session_start_path(struct ibtrs_clt *clt, const st
 		list_add_tail(&path->entry, &clt->paths);
 		clt->nr_paths++;
 	}
+	memalloc_noio_restore(noio);
 	mutex_unlock(&clt->lock);
 	return path;
 }
