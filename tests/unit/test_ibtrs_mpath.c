@@ -107,7 +107,7 @@ UNIT_TEST(mpath_parse_table)
 	} rows[] = {
 		{ "0", 0 }, { "1", 1 }, { "2", 2 }, { "0\n", 0 }, { "2\n", 2 },
 		{ "rr", 0 }, { "mi", 1 }, { "ml", 2 }, { "RR", 0 }, { "Mi\n", 1 },
-		{ "round-robin", 0 }, { "min-inflight", 1 }, { "min-latency", 2 }, { "MIN-Latency\n", 2 },
+		{ "round-robin", 0 }, { "min-inflight", 1 }, { "min-latency", 2 }, { "MIN-LATENCY\n", 2 },
 		{ "round-robin (RR: 0)", 0 }, { "min-inflight (MI: 1)\n", 1 },
 		{ "", -EINVAL }, { "\n", -EINVAL }, { "3", -EINVAL }, { "00", -EINVAL }, { "01", -EINVAL }, { " 1", -EINVAL },
 		{ "1 ", -EINVAL }, { "1\n\n", -EINVAL }, { "r", -EINVAL }, { "rrr", -EINVAL }, { "mix", -EINVAL },
