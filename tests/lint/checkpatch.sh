@@ -1,0 +1,35 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# checkpatch.sh [FILE..]   the kernel's own style checker over the drivers
+#
+# Headers packages ship no checkpatch.pl, so it is taken once out of the distribution's kernel
+# source package into the cache. Exit 77 when it cannot be had.
+#
+# Types left out, and why: EXPORT_SYMBOL (pure code is exported by ibtrs/core/main.c, not by
+# itself), COMPLEX_MACRO (tables of X()), PREFER_DEFINED_ATTRIBUTE_MACRO (pure code has no
+# kernel macros), CONSTANT_COMPARISON (static_assert of wire layouts reads better so),
+# FILE_PATH_CHANGES (no MAINTAINERS file).
+set -eu -o pipefail
+top=$(cd "$(dirname "$0")/../.." && pwd)
+cache=${IBNBD_CACHE:-$top/build/cache}
+dir=$cache/checkpatch
+
+if [ ! -e "$dir/scripts/checkpatch.pl" ]; then
+	mkdir -p "$dir"
+	package=$(apt-cache depends linux-source 2>/dev/null | sed -n 's/.*Depends: \(linux-source-[0-9.]*\)$/\1/p' | head -n 1)
+	[ -n "$package" ] || { echo "checkpatch.sh: no linux-source package known to apt" >&2; exit 77; }
+	(cd "$dir" && apt-get -qq -o APT::Sandbox::User="$(id -un)" download "$package" >&2) || exit 77
+	dpkg-deb --fsys-tarfile "$dir/$package"_*.deb | tar -C "$dir" -xf - "./usr/src/$package.tar.xz"
+	tar -C "$dir" --strip-components=1 -xJf "$dir/usr/src/$package.tar.xz" \
+		"$package"/scripts/{checkpatch.pl,spelling.txt,const_structs.checkpatch}
+	rm -rf "$dir/usr" "$dir/$package"_*.deb
+fi
+
+cd "$top"
+[ $# -gt 0 ] || mapfile -t files < <(git ls-files -co --exclude-standard 'ibtrs/*.[ch]' 'ibnbd/*.[ch]')
+found=$(perl "$dir/scripts/checkpatch.pl" --no-tree --no-summary --terse --show-types --max-line-length=100 \
+	--ignore EXPORT_SYMBOL,COMPLEX_MACRO,PREFER_DEFINED_ATTRIBUTE_MACRO,CONSTANT_COMPARISON,FILE_PATH_CHANGES \
+	-f "${files[@]:-$@}" 2>&1 | grep -vE '^$|^total:|^NOTE:') || [ -z "$found" ]
+[ -z "$found" ] || echo "$found"
+[ -z "$found" ]

@@ -1,0 +1,27 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# run.sh: shape, style, W=1 and sparse. Last line: N passed, N failed, N skipped.
+set -u
+cd "$(dirname "$0")" || exit 1
+passed=0 failed=0 skipped=0
+
+out=$(./shape.py)
+sed '$d' <<< "$out"
+read -r passed failed < <(sed -nE '$s/^([0-9]+) passed, ([0-9]+) failed.*/\1 \2/p' <<< "$out")
+[ -n "$passed" ] || { passed=0 failed=1; echo "FAIL  shape.py said no total"; }
+
+step() {	# NAME COMMAND..
+	local name=$1
+	shift
+	"$@"
+	case $? in
+	0)  echo "ok    $name"; passed=$((passed + 1)) ;;
+	77) echo "skip  $name"; skipped=$((skipped + 1)) ;;
+	*)  echo "FAIL  $name"; failed=$((failed + 1)) ;;
+	esac
+}
+step "checkpatch finds nothing" ./checkpatch.sh
+step "W=1 and sparse find nothing" ./sparse.sh
+
+echo "$passed passed, $failed failed, $skipped skipped"
+[ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]

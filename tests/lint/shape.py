@@ -1,0 +1,211 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""The shape of the source: include direction, sizes, what may stand where.
+
+    tests/lint/shape.py [RULE..]
+
+Each rule is a function that yields "file:line: message"; a rule passes when it yields nothing.  A rule's docstring
+is what is printed.  Files are those git knows or would add.  Warnings do not fail.
+"""
+import os, re, subprocess, sys
+from pathlib import Path
+
+TOP = Path(__file__).resolve().parents[2]
+os.chdir(TOP)
+FILES = [f for f in subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], capture_output=True, text=True,
+                                   check=True).stdout.split("\n") if f and os.path.isfile(f)]
+TEXT = {}
+WARN_LINES, MAX_LINES, ESSAY_LINES = 500, 700, 150
+DRIVERS = ("ibtrs/", "ibnbd/")
+
+
+def text(f):
+    if f not in TEXT:
+        raw = Path(f).read_bytes()
+        TEXT[f] = None if b"\0" in raw else raw.decode("utf-8", "replace")
+    return TEXT[f]
+
+
+def c_files(*where):
+    return [f for f in FILES if f.endswith((".c", ".h")) and f.startswith(where or DRIVERS + ("tools/", "compat/"))]
+
+
+def without_comments(s):
+    """Blank comments and strings, keep the lines."""
+    blank = lambda m: re.sub(r"[^\n]", " ", m.group())
+    return re.sub(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"', blank, s, flags=re.S)
+
+
+def grep(files, regex, message, code_only=True):
+    for f in files:
+        s = without_comments(text(f)) if code_only else text(f)
+        for n, line in enumerate((s or "").split("\n"), 1):
+            if m := re.search(regex, line):
+                yield f"{f}:{n}: {message}: {m.group().strip()}"
+
+
+# ---- include direction ---------------------------------------------------------------------------------------
+# who may include whom; a room is the longest prefix
+PURE = ["ibtrs/include/ibtrs/pure.h", "ibtrs/include/ibtrs/addr.h", "ibtrs/include/ibtrs/dir.h"]
+MAY = {
+    "ibtrs/include": ["ibtrs/include"],
+    "ibtrs/proto": ["ibtrs/proto"] + PURE,
+    "ibtrs/logic": ["ibtrs/logic", "ibtrs/proto"] + PURE,
+    "ibtrs/core": ["ibtrs/core", "ibtrs/logic", "ibtrs/proto", "ibtrs/include"],
+    "ibtrs/client": ["ibtrs/client", "ibtrs/core", "ibtrs/logic", "ibtrs/proto", "ibtrs/include"],
+    "ibtrs/server": ["ibtrs/server", "ibtrs/core", "ibtrs/logic", "ibtrs/proto", "ibtrs/include"],
+    "ibnbd/proto": ["ibnbd/proto"] + PURE,
+    "ibnbd/logic": ["ibnbd/logic", "ibnbd/proto"] + PURE,
+    "ibnbd/client": ["ibnbd/client", "ibnbd/logic", "ibnbd/proto", "ibtrs/include"],
+    "ibnbd/server": ["ibnbd/server", "ibnbd/logic", "ibnbd/proto", "ibtrs/include"],
+    "tools": ["tools", "ibnbd/logic", "ibnbd/proto", "ibtrs/logic/addr.h", "ibtrs/include/ibtrs/version.h"] + PURE,
+}
+PURE_ROOMS = ("ibtrs/proto/", "ibtrs/logic/", "ibnbd/proto/", "ibnbd/logic/")
+
+
+def included(f):
+    """(line, as written, path in this tree or None) of each #include."""
+    for n, line in enumerate(text(f).split("\n"), 1):
+        if not (m := re.match(r'\s*#\s*include\s+(["<])([^">]+)[">]', line)):
+            continue
+        for base in ("", "ibtrs/include/", os.path.dirname(f) + "/"):
+            path = os.path.normpath(base + m[2])
+            if os.path.isfile(path):
+                break
+        else:
+            path = None
+        yield n, m[1] + m[2], path
+
+
+def include_direction():
+    """includes point the way the architecture says"""
+    for f in c_files(*DRIVERS, "tools/"):
+        room = max((r for r in MAY if f.startswith(r + "/")), key=len, default=None)
+        if room is None:
+            yield f"{f}:1: belongs to no known room"
+            continue
+        for n, written, path in included(f):
+            if path and not any(path == a or path.startswith(a + "/") for a in MAY[room]):
+                yield f"{f}:{n}: {room} may not include {path}"
+            elif path and path.startswith("compat/"):
+                yield f"{f}:{n}: compat is forced in, nobody includes it"
+            elif written[0] == '"' and not path:
+                yield f"{f}:{n}: no such file from the top of the tree: {written[1:]}"
+
+
+def pure_code_is_pure():
+    """pure code reaches the world through pure.h alone"""
+    for f in c_files(*PURE_ROOMS):
+        for n, written, path in included(f):
+            if not path:
+                yield f"{f}:{n}: pure code may not include {written[1:]}"
+
+
+# ---- what may stand where ------------------------------------------------------------------------------------
+def no_version_checks():
+    """no kernel versions and no probe answers outside compat/"""
+    yield from grep(c_files(*DRIVERS, "tools/"),
+                    r"\b(LINUX_VERSION_CODE|KERNEL_VERSION|RHEL_\w+|HAVE_[A-Z]\w*)|linux/version\.h", "belongs in compat/")
+    yield from grep(c_files("compat/"), r"\b(LINUX_VERSION_CODE|KERNEL_VERSION|RHEL_\w+)", "probe for the fact")
+
+
+def no_warn_no_bug():
+    """no WARN and no BUG in the drivers"""
+    yield from grep(c_files(*DRIVERS), r"\b(WARN(_ON|_ONCE|_ON_ONCE|_RATELIMIT|_TAINT)?|BUG(_ON)?|panic)\s*\(",
+                    "a peer or a lost packet may reach it")
+
+
+def no_own_pr_fmt():
+    """pr_fmt is compat.h's"""
+    yield from grep(c_files(*DRIVERS), r"^\s*#\s*define\s+pr_fmt\b", "compat.h has defined it")
+
+
+def one_word_of_intent():
+    """nothing is left for later"""
+    words = "|".join(("TO" + "DO", "FIX" + "ME", "XX" + "X"))
+    yield from grep([f for f in FILES if text(f) and not f.startswith("tests/fuzz/corpus")], rf"\b({words})\b",
+                    "finish it or leave it out", code_only=False)
+
+
+def licence_lines():
+    """an SPDX line in every source file"""
+    code = re.compile(r"\.(c|h|py|sh|awk|mk|conf|rules|service|target|path|socket)$|(^|/)(Kbuild|Makefile|run)$")
+    for f in FILES:
+        if not text(f) or f.startswith(("tests/fuzz/corpus", "debian/")) or not (
+                code.search(f) or text(f).startswith("#!")):
+            continue
+        head = text(f).split("\n")[:3]
+        if not any("SPDX-License-Identifier: GPL-2.0-only" in line for line in head):
+            yield f"{f}:1: no SPDX-License-Identifier: GPL-2.0-only in the first lines"
+
+
+def sizes():
+    """files are short"""
+    for f in c_files(*DRIVERS, "tools/", "compat/", "tests/") + [f for f in FILES if f.endswith((".py", ".sh"))]:
+        lines = text(f).count("\n")
+        if lines > MAX_LINES:
+            yield f"{f}:{lines}: {lines} lines, more than {MAX_LINES}: split it by noun"
+        elif lines > WARN_LINES:
+            print(f"warn  {f}: {lines} lines, more than {WARN_LINES}")
+
+
+def essays():
+    """a long file opens with an essay"""
+    for f in c_files():
+        s = text(f)
+        if s.count("\n") <= ESSAY_LINES:
+            continue
+        body = re.sub(r"^\s*(//[^\n]*|/\* SPDX[^\n]*)\n", "", s)
+        essay = re.match(r"\s*(#(ifndef|define)[^\n]*\n\s*)*/\*.*?\*/", body, re.S)
+        if not essay or essay.group().count("\n") < 2:
+            if not f.startswith("compat/"):
+                yield f"{f}:1: {s.count(chr(10))} lines and no comment at the head that says what it owns"
+
+
+def ends_of_lines():
+    """no white space at the end of a line, a newline at the end of a file"""
+    for f in FILES:
+        if not text(f) or f == "COPYING" or f.startswith(("tests/fuzz/corpus", "tests/vm/guest/")) or f.endswith((".patch", ".out")):
+            continue
+        for n, line in enumerate(text(f).split("\n"), 1):
+            if line.endswith((" ", "\t")):
+                yield f"{f}:{n}: white space at the end of the line"
+        if not text(f).endswith("\n"):
+            yield f"{f}:{text(f).count(chr(10)) + 1}: no newline at the end of the file"
+
+
+def only_the_project():
+    """the repository speaks of the project alone"""
+    places = "|".join(("/work" + "/(main|shared)", "/tmp" + "/brief", r"deb\.debian" + r"\.org", r"/root" + "/"))
+    yield from grep([f for f in FILES if text(f) and not f.startswith("tests/fuzz/corpus")], places, "a place of one machine",
+                    code_only=False)
+
+
+def one_version():
+    """dkms.conf and the packages carry the version of version.h"""
+    version = re.search(r'#define IBNBD_VERSION "([^"]+)"', text("ibtrs/include/ibtrs/version.h"))[1]
+    for f, regex in (("dkms.conf", r'^PACKAGE_VERSION="([^"]+)"'), ("debian/changelog", r"^\S+ \(([^-)]+)"),
+                     ("rpm/ibnbd.spec", r"^Version:\s*(\S+)")):
+        if f in FILES and ((m := re.search(regex, text(f), re.M)) is None or m[1] != version):
+            yield f"{f}:1: version {m and m[1]}, version.h says {version}"
+
+
+RULES = [include_direction, pure_code_is_pure, no_version_checks, no_warn_no_bug, no_own_pr_fmt, one_word_of_intent,
+         licence_lines, sizes, essays, ends_of_lines, only_the_project, one_version]
+
+
+def main(wanted):
+    passed = failed = 0
+    for rule in RULES:
+        if wanted and rule.__name__ not in wanted:
+            continue
+        found = list(rule())
+        for line in found:
+            print(line)
+        print(f"{'FAIL' if found else 'ok':<6}{rule.__doc__}")
+        failed, passed = failed + bool(found), passed + (not found)
+    print(f"{passed} passed, {failed} failed")
+    return 1 if failed or not passed else 0
+
+
+sys.exit(main(sys.argv[1:]))

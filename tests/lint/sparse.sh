@@ -1,0 +1,27 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# sparse.sh   build the drivers with W=1 and sparse (-D__CHECK_ENDIAN__), on a copy of the tree
+#
+# Only what is said about our own files counts: sparse may be older than the kernel's headers.
+# WERROR=1, so that a file which warned is compiled again next time. Exit 1 if anything is found
+# or the build fails.
+set -u
+top=$(cd "$(dirname "$0")/../.." && pwd)
+kdir=${KDIR:?sparse.sh: set KDIR, or run make lint}
+copy=$top/build/lint/src
+log=$top/build/lint/sparse.log
+
+command -v sparse > /dev/null || { echo "sparse.sh: sparse is not installed" >&2; exit 77; }
+mkdir -p "$copy"
+# times are kept, so the next run compiles only what changed
+find "$copy" -name '*.[ch]' ! -name 'config.h' -delete
+tar -C "$top" -cf - --exclude='*.o' --exclude='*.ko' --exclude='*.mod*' --exclude='.*.cmd' --exclude='config.h*' \
+	Kbuild compat ibtrs ibnbd | tar -C "$copy" -xf - || exit 1
+
+make -C "$kdir" M="$copy" -k -j"$(nproc)" W=1 WERROR=1 C=2 CHECK=sparse CF=-D__CHECK_ENDIAN__ modules > "$log" 2>&1
+rc=$?
+found=$(grep -E ': (warning|error|fatal error): |: \*\*\* No rule to make' "$log" | grep -E "^$copy/|\*\*\*" | sed "s|$copy/||g" | sort -u)
+[ -z "$found" ] || echo "$found"
+[ $rc -eq 0 ] || [ -n "$found" ] || tail -n 5 "$log"
+[ $rc -eq 0 ] && [ -z "$found" ]
