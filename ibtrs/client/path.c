@@ -260,6 +260,7 @@ void ibtrs_clt_path_destroy(struct ibtrs_clt_path *path)
 	flush_work(&path->work);
 	ibtrs_clt_path_close(path, false);
 	flush_work(&path->drain);	/* goes on for a moment after DRAINED */
+	synchronize_rcu();		/* ibtrs_clt_break() may still look at a connection that a request was on */
 	cancel_delayed_work_sync(&path->timer);
 	cancel_work_sync(&path->work);
 	ibtrs_clt_stats_free(&path->stats);

@@ -389,7 +389,8 @@ void ibtrs_clt_req_walk(struct ibtrs_clt_path *path)
 	struct ibtrs_clt *clt = path->clt;
 	struct ibtrs_clt_slots *s = &clt->slots;
 	struct ibtrs_clt_conn *conn;
-	u32 parked = 0, i;
+	u32 nr_parked = 0, i;
+	bool parked;
 
 	for (i = 0; i < s->depth; i++) {
 		struct ibtrs_clt_req *req = &s->reqs[i];
@@ -410,9 +411,11 @@ void ibtrs_clt_req_walk(struct ibtrs_clt_path *path)
 			continue;
 		}
 		ibtrs_clt_stats_failover(&path->stats);
-		parked += req_move_or_park(clt, req, req->gen);
+		parked = req_move_or_park(clt, req, req->gen);
+		trace_ibtrs_clt_failover(path, i, parked);
+		nr_parked += parked;
 	}
-	if (parked)
+	if (nr_parked)
 		ibtrs_clt_session_parked(clt);
 }
 
@@ -493,8 +496,8 @@ void ibtrs_clt_break(struct ibtrs_clt *clt, ibtrs_clt_match_fn match, void *arg,
 	struct ibtrs_clt_conn *conn;
 	u32 i;
 
-	/* Paths are destroyed under this lock, and no request is left on them then. */
-	mutex_lock(&clt->lock);
+	/* A path is freed a grace period after the last request left it. */
+	rcu_read_lock();
 	for (i = 0; i < s->nr_user; i++) {
 		if (!req_matches(&s->reqs[i], match, arg))
 			continue;
@@ -502,6 +505,6 @@ void ibtrs_clt_break(struct ibtrs_clt *clt, ibtrs_clt_match_fn match, void *arg,
 		if (conn)
 			ibtrs_clt_path_fail(conn->path, -ECONNABORTED, why);
 	}
-	mutex_unlock(&clt->lock);
+	rcu_read_unlock();
 }
 EXPORT_SYMBOL_GPL(ibtrs_clt_break);

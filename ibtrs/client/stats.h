@@ -53,7 +53,7 @@ struct ibtrs_clt_stats {
 int ibtrs_clt_stats_init(struct ibtrs_clt_stats *s);	/* on failure nothing is left */
 void ibtrs_clt_stats_free(struct ibtrs_clt_stats *s);	/* idempotent */
 
-/* A request of @bytes (user header included) was posted. Any context. */
+/* A request of @bytes (user header included) is about to be posted: the answer may be fast. Any context. */
 static inline void ibtrs_clt_stats_posted(struct ibtrs_clt_stats *s, enum ibtrs_dir dir, u32 bytes)
 {
 	this_cpu_inc(s->pcpu->cnt[dir]);
@@ -79,8 +79,7 @@ static inline void ibtrs_clt_stats_failover(struct ibtrs_clt_stats *s)
 
 static inline u32 ibtrs_clt_stats_inflight(const struct ibtrs_clt_stats *s)
 {
-	/* Between post and its account an answer may be faster. */
-	return max(atomic_read(&s->inflight), 0);
+	return atomic_read(&s->inflight);
 }
 
 /* What is shown: since the last reset. */

@@ -98,24 +98,24 @@ TRACE_EVENT(ibtrs_clt_answer,
 		  __entry->err)
 );
 
-/* A request was taken off a path that broke. @to: where it is posted again, NULL when it is parked. Drain work. */
+/* A request was taken off a path that broke, and posted on another one or parked. Drain work. */
 TRACE_EVENT(ibtrs_clt_failover,
-	TP_PROTO(const struct ibtrs_clt_path *path, const struct ibtrs_clt_path *to, u32 slot),
-	TP_ARGS(path, to, slot),
+	TP_PROTO(const struct ibtrs_clt_path *path, u32 slot, bool parked),
+	TP_ARGS(path, slot, parked),
 	TP_STRUCT__entry(
 		__string(session, path->clt->name)
 		__string(path, path->name)
-		__string(to, to ? to->name : "parked")
 		__field(u32, slot)
+		__field(bool, parked)
 	),
 	TP_fast_assign(
 		cx_assign_str(session, path->clt->name);
 		cx_assign_str(path, path->name);
-		cx_assign_str(to, to ? to->name : "parked");
 		__entry->slot = slot;
+		__entry->parked = parked;
 	),
-	TP_printk("%s %s: slot %u -> %s", __get_str(session), __get_str(path), __entry->slot,
-		  __get_str(to))
+	TP_printk("%s %s: slot %u %s", __get_str(session), __get_str(path), __entry->slot,
+		  __entry->parked ? "parked" : "moved")
 );
 
 #endif
