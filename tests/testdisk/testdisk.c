@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * ibnbd-testdisk: a RAM disk that tells what reached it. For the tests alone, never installed.
+ *
+ * /dev/testdisk0 .. with every ability a disk may have (volatile cache, FUA, discard, write zeroes, secure erase), each of which can be switched
+ * off at load time. It counts each kind of request; the counters are read in /sys/module/ibnbd_testdisk/parameters/counts as one line of
+ * name=number, and reset by writing to it. `delay_ms` holds writes back and executes them at the END of the delay, `fail` answers requests of one
+ * kind with an error: both can be changed at any time.
+ *
+ * `power_cut=1` loses what a volatile cache would lose: writes since the last flush go back to what they were. Each write keeps the old content
+ * in an undo list until a flush or FUA; cutting the power walks it backwards.
+ */
+#include <linux/module.h>
+#include <linux/vmalloc.h>
+
+enum { TD_READ, TD_WRITE, TD_FLUSH, TD_FUA, TD_DISCARD, TD_ZEROES, TD_NOUNMAP, TD_ERASE, TD_ERRORS, TD_KINDS };
+
+static const char * const td_names[TD_KINDS] = {
+	"read", "write", "flush", "fua", "discard", "zeroes", "nounmap", "erase", "errors",
+};
+
+static unsigned int nr_disks = 1, size_mb = 64, lbs = 512, pbs;
+static bool cache = true, fua = true, discard = true, zeroes = true, erase = true, stable, read_only;
+static unsigned int delay_ms, fail_kind = TD_KINDS, fail_errno = EIO;
+module_param(nr_disks, uint, 0444);
+module_param(size_mb, uint, 0444);
+module_param(lbs, uint, 0444);
+module_param(pbs, uint, 0444);
+module_param(cache, bool, 0444);
+module_param(fua, bool, 0444);
+module_param(discard, bool, 0444);
+module_param(zeroes, bool, 0444);
+module_param(erase, bool, 0444);
+module_param(stable, bool, 0444);
+module_param(read_only, bool, 0444);
+module_param(delay_ms, uint, 0644);
+module_param(fail_errno, uint, 0644);
+
+static atomic64_t td_counts[TD_KINDS];
+
+static int counts_get(char *buf, const struct kernel_param *kp)
+{
+	int i, n = 0;
+
+	for (i = 0; i < TD_KINDS; i++)
+		n += scnprintf(buf + n, PAGE_SIZE - n, "%s%s=%lld", i ? " " : "", td_names[i],
+			       (long long)atomic64_read(&td_counts[i]));
+	return n + scnprintf(buf + n, PAGE_SIZE - n, "\n");
+}
+
+static int counts_set(const char *val, const struct kernel_param *kp)
+{
+	int i;
+
+	for (i = 0; i < TD_KINDS; i++)
+		atomic64_set(&td_counts[i], 0);
+	return 0;
+}
+
+static const struct kernel_param_ops counts_ops = { .get = counts_get, .set = counts_set };
+module_param_cb(counts, &counts_ops, NULL, 0644);
+
+static int fail_set(const char *val, const struct kernel_param *kp)
+{
+	int i;
+
+	for (i = 0; i < TD_KINDS; i++)
+		if (sysfs_streq(val, td_names[i]))
+			break;
+	if (i == TD_KINDS && !sysfs_streq(val, "none"))
+		return -EINVAL;
+	WRITE_ONCE(fail_kind, i);
+	return 0;
+}
+
+static int fail_get(char *buf, const struct kernel_param *kp)
+{
+	return scnprintf(buf, PAGE_SIZE, "%s\n", fail_kind < TD_KINDS ? td_names[fail_kind] : "none");
+}
+
+static const struct kernel_param_ops fail_ops = { .get = fail_get, .set = fail_set };
+module_param_cb(fail, &fail_ops, NULL, 0644);
+
+struct td_undo {
+	struct list_head entry;
+	u64 pos;
+	u32 len;
+	u8 old[];
+};
+
+struct td_disk {
+	u8 *data;
+	spinlock_t lock;		/* data against power cuts, undo */
+	struct list_head undo;
+	struct gendisk *disk;
+	struct blk_mq_tag_set set;
+};
+
+struct td_cmd {
+	struct delayed_work work;
+};
+
+static struct td_disk *td_disks;
+static struct workqueue_struct *td_wq;
+
+static void td_forget(struct td_disk *td)
+{
+	struct td_undo *u, *tmp;
+
+	list_for_each_entry_safe(u, tmp, &td->undo, entry) {
+		list_del(&u->entry);
+		kfree(u);
+	}
+}
+
+static int power_cut_set(const char *val, const struct kernel_param *kp)
+{
+	struct td_undo *u, *tmp;
+	unsigned int i;
+
+	for (i = 0; td_disks && i < nr_disks; i++) {
+		struct td_disk *td = &td_disks[i];
+
+		spin_lock_bh(&td->lock);
+		list_for_each_entry_safe(u, tmp, &td->undo, entry) {
+			memcpy(td->data + u->pos, u->old, u->len);
+			list_del(&u->entry);
+			kfree(u);
+		}
+		spin_unlock_bh(&td->lock);
+	}
+	return 0;
+}
+
+static const struct kernel_param_ops power_cut_ops = { .set = power_cut_set };
+module_param_cb(power_cut, &power_cut_ops, NULL, 0200);
+
+/* Newest first, so that undoing in list order ends with the oldest content. Called under td->lock. */
+static bool td_remember(struct td_disk *td, u64 pos, u32 len)
+{
+	struct td_undo *u;
+
+	if (!cache)
+		return true;
+	u = kmalloc(sizeof(*u) + len, GFP_ATOMIC | __GFP_NOWARN);
+	if (!u)
+		return false;
+	u->pos = pos;
+	u->len = len;
+	memcpy(u->old, td->data + pos, len);
+	list_add(&u->entry, &td->undo);
+	return true;
+}
+
+static blk_status_t td_copy(struct td_disk *td, struct request *rq)
+{
+	u64 pos = (u64)blk_rq_pos(rq) << SECTOR_SHIFT;
+	bool write = op_is_write(req_op(rq));
+	struct req_iterator iter;
+	struct bio_vec bv;
+	void *p;
+
+	rq_for_each_segment(bv, rq, iter) {
+		p = kmap_atomic(bv.bv_page) + bv.bv_offset;
+		spin_lock_bh(&td->lock);
+		if (write && !td_remember(td, pos, bv.bv_len)) {
+			spin_unlock_bh(&td->lock);
+			kunmap_atomic(p);
+			return BLK_STS_RESOURCE;
+		}
+		if (write)
+			memcpy(td->data + pos, p, bv.bv_len);
+		else
+			memcpy(p, td->data + pos, bv.bv_len);
+		spin_unlock_bh(&td->lock);
+		kunmap_atomic(p);
+		pos += bv.bv_len;
+	}
+	return BLK_STS_OK;
+}
+
+static int td_kind(struct request *rq)
+{
+	switch (req_op(rq)) {
+	case REQ_OP_READ:		return TD_READ;
+	case REQ_OP_WRITE:		return TD_WRITE;
+	case REQ_OP_FLUSH:		return TD_FLUSH;
+	case REQ_OP_DISCARD:		return TD_DISCARD;
+	case REQ_OP_WRITE_ZEROES:	return TD_ZEROES;
+	case REQ_OP_SECURE_ERASE:	return TD_ERASE;
+	default:			return TD_ERRORS;
+	}
+}
+
+static blk_status_t td_execute(struct request *rq)
+{
+	struct td_disk *td = rq->q->queuedata;
+	u64 pos = (u64)blk_rq_pos(rq) << SECTOR_SHIFT;
+	int kind = td_kind(rq);
+	blk_status_t sts;
+
+	atomic64_inc(&td_counts[kind]);
+	if (kind == READ_ONCE(fail_kind) || kind == TD_ERRORS) {
+		atomic64_inc(&td_counts[TD_ERRORS]);
+		return errno_to_blk_status(-(int)fail_errno);
+	}
+	switch (kind) {
+	case TD_READ:
+	case TD_WRITE:
+		sts = td_copy(td, rq);
+		if (sts == BLK_STS_OK && kind == TD_WRITE && rq->cmd_flags & REQ_FUA) {
+			atomic64_inc(&td_counts[TD_FUA]);
+			spin_lock_bh(&td->lock);
+			td_forget(td);		/* simple: FUA makes everything before it durable as well */
+			spin_unlock_bh(&td->lock);
+		}
+		return sts;
+	case TD_FLUSH:
+		spin_lock_bh(&td->lock);
+		td_forget(td);
+		spin_unlock_bh(&td->lock);
+		return BLK_STS_OK;
+	case TD_ZEROES:
+		if (rq->cmd_flags & REQ_NOUNMAP)
+			atomic64_inc(&td_counts[TD_NOUNMAP]);
+		fallthrough;
+	default:
+		memset(td->data + pos, kind == TD_ERASE ? 0xee : 0, blk_rq_bytes(rq));
+		return BLK_STS_OK;
+	}
+}
+
+static void td_work(struct work_struct *work)
+{
+	struct td_cmd *cmd = container_of(to_delayed_work(work), struct td_cmd, work);
+	struct request *rq = blk_mq_rq_from_pdu(cmd);
+
+	blk_mq_end_request(rq, td_execute(rq));
+}
+
+static blk_status_t td_queue_rq(struct blk_mq_hw_ctx *hctx, const struct blk_mq_queue_data *bd)
+{
+	struct request *rq = bd->rq;
+	struct td_cmd *cmd = blk_mq_rq_to_pdu(rq);
+	unsigned int ms = READ_ONCE(delay_ms);
+	blk_status_t sts;
+
+	blk_mq_start_request(rq);
+	if (ms && op_is_write(req_op(rq))) {
+		INIT_DELAYED_WORK(&cmd->work, td_work);
+		queue_delayed_work(td_wq, &cmd->work, msecs_to_jiffies(ms));
+		return BLK_STS_OK;
+	}
+	sts = td_execute(rq);
+	if (sts == BLK_STS_RESOURCE)
+		return sts;
+	blk_mq_end_request(rq, sts);
+	return BLK_STS_OK;
+}
+
+static const struct blk_mq_ops td_mq_ops = { .queue_rq = td_queue_rq };
+static const struct block_device_operations td_fops = { .owner = THIS_MODULE };
+
+static int td_add(struct td_disk *td, unsigned int index)
+{
+	struct cx_limits lim = {
+		.logical_block_size	= lbs,
+		.physical_block_size	= pbs ?: lbs,
+		.max_hw_sectors		= 2048,
+		.max_segments		= 256,
+		.max_hw_discard_sectors	= discard ? UINT_MAX >> 10 : 0,
+		.discard_granularity	= discard ? lbs : 0,
+		.max_secure_erase_sectors = erase ? UINT_MAX >> 10 : 0,
+		.max_write_zeroes_sectors = zeroes ? UINT_MAX >> 10 : 0,
+		.max_hw_wzeroes_unmap_sectors = zeroes ? UINT_MAX >> 10 : 0,
+		.write_cache		= cache,
+		.fua			= cache && fua,
+		.stable_writes		= stable,
+	};
+	int err;
+
+	spin_lock_init(&td->lock);
+	INIT_LIST_HEAD(&td->undo);
+	td->data = vzalloc((size_t)size_mb << 20);
+	if (!td->data)
+		return -ENOMEM;
+	td->set.ops = &td_mq_ops;
+	td->set.nr_hw_queues = 1;
+	td->set.queue_depth = 128;
+	td->set.numa_node = NUMA_NO_NODE;
+	td->set.cmd_size = sizeof(struct td_cmd);
+	td->set.flags = BLK_MQ_F_SHOULD_MERGE | BLK_MQ_F_NO_SCHED_BY_DEFAULT;
+	err = blk_mq_alloc_tag_set(&td->set);
+	if (err)
+		goto free_data;
+	td->disk = cx_alloc_disk(&td->set, &lim, td);
+	if (IS_ERR(td->disk)) {
+		err = PTR_ERR(td->disk);
+		goto free_set;
+	}
+	td->disk->fops = &td_fops;
+	td->disk->private_data = td;
+	snprintf(td->disk->disk_name, sizeof(td->disk->disk_name), "testdisk%u", index);
+	set_capacity(td->disk, (sector_t)size_mb << (20 - SECTOR_SHIFT));
+	set_disk_ro(td->disk, read_only);
+	err = cx_add_disk(NULL, td->disk, NULL);
+	if (!err)
+		return 0;
+	cx_free_disk(td->disk);
+free_set:
+	blk_mq_free_tag_set(&td->set);
+free_data:
+	vfree(td->data);
+	td->data = NULL;
+	return err;
+}
+
+static void td_del(struct td_disk *td)
+{
+	if (!td->data)
+		return;
+	del_gendisk(td->disk);
+	cx_free_disk(td->disk);
+	blk_mq_free_tag_set(&td->set);
+	td_forget(td);
+	vfree(td->data);
+}
+
+static void td_cleanup(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < nr_disks; i++)
+		td_del(&td_disks[i]);
+	destroy_workqueue(td_wq);
+	kfree(td_disks);
+}
+
+static int __init td_init(void)
+{
+	unsigned int i;
+	int err;
+
+	td_wq = alloc_workqueue("ibnbd-testdisk", WQ_UNBOUND, 0);
+	td_disks = kcalloc(nr_disks, sizeof(*td_disks), GFP_KERNEL);
+	if (!td_wq || !td_disks)
+		return -ENOMEM;
+	for (i = 0; i < nr_disks; i++) {
+		err = td_add(&td_disks[i], i);
+		if (err) {
+			td_cleanup();
+			return err;
+		}
+	}
+	return 0;
+}
+
+static void __exit td_exit(void)
+{
+	td_cleanup();
+}
+
+module_init(td_init);
+module_exit(td_exit);
+MODULE_DESCRIPTION("A RAM disk that tells what reached it (tests only)");
+MODULE_LICENSE("GPL");
