@@ -441,3 +441,42 @@ UNIT_TEST(words_back)
 	ibnbd_mapopt_word(99, 0, out, sizeof(out));
 	CHECK_STR(out, "?");
 }
+
+/* docs/sysfs.md has a row for every key, with its alias, its range and its default. */
+UNIT_TEST(documented)
+{
+	const struct ibnbd_mapopt *t;
+	char line[1024], start[64], text[80];
+	size_t n, i;
+	FILE *f;
+
+	t = ibnbd_mapopt_table(&n);
+	for (i = 0; i < n; i++) {
+		bool found = false;
+
+		UNIT_ROW("%s", t[i].key);
+		snprintf(start, sizeof(start), "| %s ", t[i].key);
+		f = fopen("../../docs/sysfs.md", "r");
+		if (!CHECK(f))
+			return;
+		while (!found && fgets(line, sizeof(line), f))
+			found = !strncmp(line, start, strlen(start)) &&
+				strstr(line, t[i].flags & IBNBD_OPT_REQUIRED ? "| required |" : "|");
+		fclose(f);
+		if (!CHECK(found))
+			continue;
+		snprintf(text, sizeof(text), "| %s |", t[i].alias ? t[i].alias : "");
+		CHECK(!t[i].alias || strstr(line, text));
+		if (t[i].kind == IBNBD_KIND_INT) {
+			snprintf(text, sizeof(text), "| %d..%d", t[i].min, t[i].max);
+			CHECK(strstr(line, text));
+			snprintf(text, sizeof(text), "| %d |", t[i].def);
+			CHECK(strstr(line, text));
+		}
+		if (t[i].kind == IBNBD_KIND_WORD && t[i].flags == 0 && i < IBNBD_OPT_io_mode) {
+			ibnbd_mapopt_word(i, t[i].def, start, sizeof(start));
+			snprintf(text, sizeof(text), "| %s |", start);
+			CHECK(strstr(line, text));
+		}
+	}
+}
