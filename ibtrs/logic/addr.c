@@ -224,7 +224,7 @@ static bool is_mapped(const u8 ip6[16])
 }
 
 /* Can a connection be made to it at all? */
-static int dst_check(const struct ibtrs_addr *a, const char **why)
+static int addr_check_dst(const struct ibtrs_addr *a, const char **why)
 {
 	const u8 *ip4 = a->kind == IBTRS_ADDR_IP4 ? a->raw : is_mapped(a->raw) ? a->raw + 12 : NULL;
 
@@ -267,7 +267,7 @@ int ibtrs_addr_pair_parse(const char *s, size_t len, struct ibtrs_addr_pair *out
 		return err;
 	if (sep && out->src.kind != out->dst.kind)
 		return refuse(why, "source and destination are of different kinds", -EINVAL);
-	return dst_check(&out->dst, why);
+	return addr_check_dst(&out->dst, why);
 }
 
 static int ip6_format(const u8 raw[16], char *buf, size_t size)
