@@ -128,7 +128,7 @@ class Guest:
         console = kmsg.only_in(self.vm.console_log()[self.console_start:], self.vm.kernel_log(sync=False))
         bad = [f"{self.name}: kernel log:\n{b}" for b in kmsg.trouble(log, allow)[0]]
         bad += [f"{self.name}: console:\n{b}" for b in kmsg.trouble(console, allow)[0]]
-        if not self.vm.alive and not self.killed:
+        if not self.vm.alive and not self.killed and not bad:
             bad.append(f"{self.name} died; its console ends with:\n{self.vm.console_tail()}")
         return bad
 
@@ -171,7 +171,7 @@ class T:
 
     def match(self, text, pattern, what=""):
         if not re.search(pattern, text, re.M):
-            raise Failed(f"{what + ': ' if what else ''}nothing matches {pattern!r} in:\n{text}")
+            raise Failed(f"{what + ': ' if what else ''}nothing matches {pattern!r} in:\n{text[-3000:]}")
 
     def below(self, got, limit, what):
         self.log(f"{what}: {got} (limit {limit})")

@@ -52,16 +52,8 @@ class Machines:
                 for i in range(self.kind[1]):
                     m.link(i, True)
             m.resume()
-        for step in ("tidy_io", "tidy_modules", "tidy_net"):
-            for m in self.vms:
-                try:
-                    rc, out = m.run(step, 40)
-                except vm.JobTimeout as e:
-                    rc, out = 1, str(e)
-                t.log(f"{m.name}: {step}: status {rc} {out}")
-                if rc:
-                    t.log(m.run("echo w > /proc/sysrq-trigger", 10)[1])
-                    raise C.Failed(f"{m.name}: {step} after the case: {out}")
+        self.together(t, "tidy_io", [m for m in self.vms if m.name != "server"])
+        self.together(t, "tidy", self.vms)
         for m, (state, memory) in zip(self.vms, self.before):
             now, left = self.look(m)
             if now != state:
@@ -72,6 +64,18 @@ class Machines:
                 return False
         self.clean = True
         return True
+
+    def together(self, t, step, vms):
+        """A step of tidying on several machines at once."""
+        for m, job in [(m, m.spawn(step)) for m in vms]:
+            try:
+                rc, out = job.wait(60), job.out()
+            except vm.JobTimeout as e:
+                rc, out = 1, str(e)
+            t.log(f"{m.name}: {step}: status {rc} {out}")
+            if rc:
+                m.run("echo w > /proc/sysrq-trigger", 10)
+                raise C.Failed(f"{m.name}: {step} after the case: {out}")
 
     def off(self):
         for m in self.vms:

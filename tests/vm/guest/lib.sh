@@ -193,18 +193,18 @@ OUR_MODULES="ibnbd_client ibnbd_server ibtrs_client ibtrs_server ibtrs_core"
 PEER_MODULES="rnbd_client rnbd_server rtrs_client rtrs_server rtrs_core"
 TEST_MODULES="brd null_blk scsi_debug loop dm_delay dm_flakey dm_dust dm_log_writes"
 
-# tidy_io: end everything a case left running on devices; clients run it before servers run tidy_modules
+# tidy_io: end what uses disks. Clients run it first, for it takes the mapped ones away.
 tidy_io() {
 	local f d
 
 	for f in /run/job.*; do
-		[ ! -e "$f" ] || [ "$(cat "$f")" = $BASHPID ] || kill -KILL "-$(cat "$f")" 2> /dev/null || true
+		[ ! -e "$f" ] || [ "$(< "$f")" = $BASHPID ] || kill -KILL "-$(< "$f")" 2> /dev/null || true
 	done
-	for d in $(cut -d' ' -f2 /proc/mounts | sort -r); do
-		case $d in /mnt*) umount "$d" ;; esac
-	done
-	losetup -D 2> /dev/null || true
-	dmsetup remove_all 2> /dev/null || true
+	while read -r _ d _; do
+		case $d in /mnt*) echo "$d" ;; esac
+	done < /proc/mounts | sort -r | xargs -r umount
+	[ ! -d /sys/module/dm_mod ] || dmsetup remove_all 2> /dev/null || true
+	[ ! -d /sys/module/loop ] || losetup -D 2> /dev/null || true
 	for d in /sys/block/*/[ir]*nbd/unmap_device; do
 		[ -e "$d" ] || continue
 		echo force > "$d" 2> /dev/null || true
@@ -217,18 +217,19 @@ tidy_io() {
 unload() {
 	local m rc=0
 	for m; do
-		[ ! -d "/sys/module/$m" ] || [ ! -e "/sys/module/$m/refcnt" ] || wait_for 10 modprobe -r "$m" || rc=1
+		[ ! -e "/sys/module/$m/refcnt" ] || wait_for 10 modprobe -r "$m" || rc=1
 	done
 	return $rc
 }
 
-tidy_modules() {
-	unload $OUR_MODULES || fail "our modules cannot be unloaded"
-	unload $PEER_MODULES $TEST_MODULES || true
-}
-
-tidy_net() {
+# tidy: modules, then what the server had exported, then the network
+tidy() {
 	local d
+
+	unload $OUR_MODULES || fail "our modules cannot be unloaded"
+	unload $PEER_MODULES || true
+	tidy_io
+	unload $TEST_MODULES || true
 	for d in /sys/class/net/eth*; do
 		[ -e "$d" ] || continue
 		tc qdisc del dev "${d##*/}" root 2> /dev/null || true
