@@ -35,4 +35,4 @@ targets += compat/config.h
 always-y += compat/config.h
 
 # no object before the answers
-$(obj)/ibtrs $(obj)/ibnbd $(obj)/tests/testdisk: $(obj)/compat/config.h
+$(obj)/ibtrs $(obj)/ibnbd: $(obj)/compat/config.h
