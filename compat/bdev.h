@@ -165,6 +165,18 @@ static inline unsigned int bdev_write_zeroes_unmap_sectors(struct block_device *
 #define bdev_stable_writes(b)	\
 	test_bit(QUEUE_FLAG_STABLE_WRITES, &bdev_get_queue(b)->queue_flags)
 #endif
+#if HAVE_BD_META_INFO		/* 5.11: a partition is a block_device of its own */
+static inline const char *cx_part_uuid(struct block_device *b)
+{
+	return b->bd_meta_info ? b->bd_meta_info->uuid : NULL;
+}
+#else
+#define bdev_kobj(b)		(&part_to_dev((b)->bd_part)->kobj)
+static inline const char *cx_part_uuid(struct block_device *b)
+{
+	return b->bd_part->info ? b->bd_part->info->uuid : NULL;
+}
+#endif
 #if HAVE_ISSUE_FLUSH_1ARG	/* 5.12 */
 #elif HAVE_ISSUE_FLUSH_3ARG
 #define blkdev_issue_flush(b)	blkdev_issue_flush(b, GFP_KERNEL, NULL)

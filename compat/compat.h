@@ -27,6 +27,7 @@
  *              bdev_discard_granularity bdev_max_secure_erase_sectors
  *              bdev_write_cache bdev_fua bdev_rot bdev_stable_writes
  *              bdev_write_zeroes_unmap_sectors blkdev_issue_flush(bdev)
+ *              bdev_kobj
  *   blk-mq     BLK_MQ_F_SHOULD_MERGE BLK_MQ_F_NO_SCHED_BY_DEFAULT (set both)
  *              blk_rq_map_sg(rq, sgl) blk_mark_disk_dead
  *              set_capacity_and_notify blk_mode_t BLK_OPEN_{READ,WRITE}
@@ -62,6 +63,7 @@
  *   void cx_bdev_close(cx_bdev_t, blk_mode_t)   the same mode; synchronous
  *   void cx_fput(file)                      fput that is over on return when
  *                                           called from a kernel thread
+ *   const char *cx_part_uuid(bdev)              NULL: not a partition, or no uuid
  *   struct bio *cx_bio_alloc(bdev, nr_vecs, opf, gfp, bio_set or NULL)
  *   void cx_bio_init(bio, bdev, vecs, nr_vecs, opf)   an embedded bio
  *   DEF_KI_COMPLETE(fn, iocb, ret) { }      kiocb.ki_complete

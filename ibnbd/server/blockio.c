@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Exports that are block devices: open, describe, and one bio for each request.
+ *
+ * The chunk is physically contiguous, so a request is one bio with one bio_vec, both inside the op: nothing is allocated, and the
+ * block core splits what a device cannot take in one piece. It is called in the completion context of the transport, submits right there
+ * and answers from the bio's end, which may be an interrupt.
+ *
+ * The client can still write to its chunk while the device works on it. A device that computes checksums over the data (integrity
+ * profile) or needs it stable (parity RAID) therefore gets private pages: copied before a write, after a read; in pieces of
+ * at most 128 KiB. Without memory at hand, and from the second piece on, this goes on in a worker, where waiting is allowed.
+ *
+ * What the device refuses is the client's error number; nothing is retried here.
+ */
+#include <linux/bio.h>
+#include <linux/blkdev.h>
+#include "ibnbd/server/blockio.h"
+#include "ibnbd/server/main.h"
+
+/* Logical blocks travel in 16 bits (B.6). */
+#define BLOCKIO_MAX_BLOCK	32768u
+/* A request's size travels in 32 bits of bytes. */
+#define BLOCKIO_MAX_RANGE	(U32_MAX >> SECTOR_SHIFT)
+
+static int blockio_refuse(int err, const char **why, const char *reason)
+{
+	*why = reason;
+	return err;
+}
+
+static int blockio_check(const struct ibnbd_srv_open *open, const char **why)
+{
+	struct block_device *bdev = open->bdev;
+
+	if (ibnbd_access_writes(open->access) && bdev_read_only(bdev))
+		return blockio_refuse(-EACCES, why, "the device is read-only; map it with access_mode=ro");
+	if (bdev_is_zoned(bdev))
+		return blockio_refuse(-EOPNOTSUPP, why, "zoned devices cannot be exported");
+	if (!ibnbd_msg_block_size_ok(bdev_logical_block_size(bdev), BLOCKIO_MAX_BLOCK))
+		return blockio_refuse(-EINVAL, why, "its logical block size is above 32768");
+	if (!ibnbd_srv_blockio_nsectors((struct ibnbd_srv_open *)open))
+		return blockio_refuse(-ENOMEDIUM, why, "its size is zero: no medium, or not set up yet");
+	return 0;
+}
+
+/**
+ * ibnbd_srv_blockio_open() - take hold of a block device, without a holder (B.3 rule 3)
+ * @open: @access is set
+ * @dev: its number, from the node found
+ * @why: reason of a refusal
+ */
+int ibnbd_srv_blockio_open(struct ibnbd_srv_open *open, dev_t dev, const char **why)
+{
+	int err;
+
+	open->mode = BLK_OPEN_READ;
+	if (ibnbd_access_writes(open->access))
+		open->mode |= BLK_OPEN_WRITE;
+	open->handle = cx_bdev_open(dev, open->mode);
+	if (IS_ERR(open->handle))
+		return PTR_ERR(open->handle);
+	open->bdev = cx_bdev(open->handle);
+	open->verifies = bdev_get_integrity(open->bdev);
+	err = blockio_check(open, why);
+	if (err)
+		ibnbd_srv_blockio_close(open);
+	return err;
+}
+
+void ibnbd_srv_blockio_close(struct ibnbd_srv_open *open)
+{
+	cx_bdev_close(open->handle, open->mode);
+	open->bdev = NULL;
+}
+
+/* Capacity in whole logical blocks. */
+u64 ibnbd_srv_blockio_nsectors(struct ibnbd_srv_open *open)
+{
+	u64 mask = (bdev_logical_block_size(open->bdev) >> SECTOR_SHIFT) - 1;
+
+	return bdev_nr_sectors(open->bdev) & ~mask;
+}
+
+static bool blockio_copies(const struct ibnbd_srv_open *open)
+{
+	switch (READ_ONCE(open->copy)) {
+	case IBNBD_SRV_COPY_ALWAYS:
+		return true;
+	case IBNBD_SRV_COPY_NEVER:
+		return false;
+	default:
+		return open->verifies || bdev_stable_writes(open->bdev);
+	}
+}
+
+static u32 blockio_range(u32 sectors, u32 block)
+{
+	return min(sectors, BLOCKIO_MAX_RANGE) & ~((block >> SECTOR_SHIFT) - 1);
+}
+
+/* Clients take one limit for discard and secure erase. */
+static void blockio_describe_discard(struct block_device *bdev, struct ibnbd_open_rsp *rsp)
+{
+	u32 block = rsp->logical_block_size;
+	u32 discard = blockio_range(bdev_max_discard_sectors(bdev), block);
+	u32 erase = blockio_range(bdev_max_secure_erase_sectors(bdev), block);
+
+	if (!discard)
+		return;
+	rsp->secure_discard = erase > 0;
+	rsp->max_discard_sectors = erase ? min(discard, erase) : discard;
+	rsp->discard_granularity = roundup(max(bdev_discard_granularity(bdev), block), block);
+	rsp->discard_alignment = bdev_discard_alignment(bdev);
+}
+
+/* The device's part of OPEN_RSP, as it is now. */
+void ibnbd_srv_blockio_describe(struct ibnbd_srv_open *open, struct ibnbd_open_rsp *rsp)
+{
+	struct block_device *bdev = open->bdev;
+	struct request_queue *q = bdev_get_queue(bdev);
+	u32 block = bdev_logical_block_size(bdev);
+
+	rsp->nsectors = ibnbd_srv_blockio_nsectors(open);
+	rsp->logical_block_size = block;
+	rsp->physical_block_size = max(block, (u32)bdev_physical_block_size(bdev));
+	rsp->max_hw_sectors = queue_max_hw_sectors(q);
+	rsp->max_segments = min_t(u32, queue_max_segments(q), U16_MAX);
+	rsp->max_write_zeroes_sectors = blockio_range(bdev_write_zeroes_sectors(bdev), block);
+	rsp->writeback = bdev_write_cache(bdev);
+	rsp->fua = bdev_fua(bdev);
+	rsp->identity.io_min = bdev_io_min(bdev);
+	rsp->identity.io_opt = max_t(int, bdev_io_opt(bdev), 0);
+	if (bdev_read_only(bdev))
+		rsp->identity.flags |= IBNBD_ID_F_READ_ONLY;
+	if (bdev_rot(bdev))
+		rsp->identity.flags |= IBNBD_ID_F_ROTATIONAL;
+	if ((open->verifies || bdev_stable_writes(bdev)) && !blockio_copies(open))
+		rsp->identity.flags |= IBNBD_ID_F_STABLE_PAGES;
+	blockio_describe_discard(bdev, rsp);
+}
+
+/* ---- requests ------------------------------------------------------------ */
+
+/* Writes look like direct ones of a local process: background writes are throttled, and here that would stop everybody's I/O. */
+static blk_opf_t blockio_opf(const struct ibnbd_io *m)
+{
+	static const blk_opf_t op[] = {
+		[IBNBD_OP_READ]		= REQ_OP_READ,
+		[IBNBD_OP_WRITE]	= REQ_OP_WRITE | REQ_SYNC | REQ_IDLE,
+		[IBNBD_OP_FLUSH]	= REQ_OP_WRITE | REQ_SYNC | REQ_PREFLUSH,
+		[IBNBD_OP_DISCARD]	= REQ_OP_DISCARD,
+		[IBNBD_OP_SECURE_ERASE]	= REQ_OP_SECURE_ERASE,
+		[IBNBD_OP_WRITE_ZEROES]	= REQ_OP_WRITE_ZEROES,
+	};
+	blk_opf_t opf = op[m->op];
+
+	if (m->flags & IBNBD_F_SYNC)
+		opf |= REQ_SYNC;
+	if (m->op == IBNBD_OP_WRITE) {
+		if (m->flags & IBNBD_F_FUA)
+			opf |= REQ_FUA;
+		if (m->flags & IBNBD_F_PREFLUSH)
+			opf |= REQ_PREFLUSH;
+	}
+	if (m->flags & IBNBD_F_NOUNMAP)
+		opf |= REQ_NOUNMAP;
+	return opf;
+}
+
+static bool blockio_has_data(const struct ibnbd_io *m)
+{
+	return m->op == IBNBD_OP_READ || m->op == IBNBD_OP_WRITE;
+}
+
+static void blockio_end_bio(struct bio *bio)
+{
+	int err = blk_status_to_errno(bio->bi_status);
+
+	bio_uninit(bio);
+	ibnbd_srv_io_end(container_of(bio, struct ibnbd_srv_io, bio), err);
+}
+
+static void blockio_direct(struct ibnbd_srv_io *io, const struct ibnbd_io *m)
+{
+	struct bio *bio = &io->bio;
+
+	cx_bio_init(bio, io->open->bdev, &io->vec, 1, blockio_opf(m));
+	bio->bi_end_io = blockio_end_bio;
+	bio->bi_ioprio = m->prio;
+	if (blockio_has_data(m))
+		bio_add_virt_nofail(bio, io->op->data, m->bytes);
+	else
+		bio->bi_iter.bi_size = m->bytes;
+	if (m->op != IBNBD_OP_FLUSH)
+		bio->bi_iter.bi_sector = m->sector;
+	submit_bio(bio);
+}
+
+/* ---- the same through private pages -------------------------------------- */
+
+static u32 blockio_piece(const struct ibnbd_srv_io *io)
+{
+	return min(io->msg.bytes - io->done, IBNBD_SRV_BOUNCE_MAX);
+}
+
+static void blockio_end_piece(struct bio *bio)
+{
+	struct ibnbd_srv_io *io = container_of(bio, struct ibnbd_srv_io, bio);
+	int err = blk_status_to_errno(bio->bi_status);
+	u32 len = blockio_piece(io);
+
+	bio_uninit(bio);
+	if (!err && io->msg.op == IBNBD_OP_READ)
+		memcpy(io->op->data + io->done, io->bounce.buf, len);
+	ibnbd_srv_bounce_put(&io->bounce);
+	io->done += len;
+	if (err || io->done == io->msg.bytes)
+		ibnbd_srv_io_end(io, err);
+	else
+		queue_work(ibnbd_srv_io_wq, &io->work);
+}
+
+static bool blockio_submit_piece(struct ibnbd_srv_io *io, gfp_t gfp)
+{
+	u32 len = blockio_piece(io);
+	blk_opf_t opf = blockio_opf(&io->msg);
+	struct bio *bio = &io->bio;
+
+	if (!ibnbd_srv_bounce_get(&io->bounce, len, gfp))
+		return false;
+	if (io->msg.op == IBNBD_OP_WRITE)
+		memcpy(io->bounce.buf, io->op->data + io->done, len);
+	if (io->done)
+		opf &= ~REQ_PREFLUSH;
+	cx_bio_init(bio, io->open->bdev, &io->vec, 1, opf);
+	bio->bi_end_io = blockio_end_piece;
+	bio->bi_ioprio = io->msg.prio;
+	bio->bi_iter.bi_sector = io->msg.sector + (io->done >> SECTOR_SHIFT);
+	bio_add_virt_nofail(bio, io->bounce.buf, len);
+	submit_bio(bio);
+	return true;
+}
+
+static void blockio_work(struct work_struct *work)
+{
+	struct ibnbd_srv_io *io = container_of(work, struct ibnbd_srv_io, work);
+
+	if (!blockio_submit_piece(io, GFP_NOIO))
+		ibnbd_srv_io_end(io, -ENOMEM);
+}
+
+/**
+ * ibnbd_srv_blockio_submit() - start a request
+ * @io: @op and @open are set
+ * @m: decoded, and allowed by logic/access
+ */
+void ibnbd_srv_blockio_submit(struct ibnbd_srv_io *io, const struct ibnbd_io *m)
+{
+	if (m->op != IBNBD_OP_READ && m->op != IBNBD_OP_FLUSH && bdev_read_only(io->open->bdev)) {
+		ibnbd_srv_io_end(io, -EROFS);
+		return;
+	}
+	if (likely(!blockio_has_data(m) || !blockio_copies(io->open))) {
+		blockio_direct(io, m);
+		return;
+	}
+	io->msg = *m;
+	io->done = 0;
+	INIT_WORK(&io->work, blockio_work);
+	if (!blockio_submit_piece(io, GFP_NOWAIT))
+		queue_work(ibnbd_srv_io_wq, &io->work);
+}

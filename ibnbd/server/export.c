@@ -1,0 +1,471 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Exports: the backing objects that somebody has open, and who has them.
+ *
+ * Each open holds a backing handle of its own (read-only or writable), found by lookup.c and opened by blockio.c or fileio.c. All
+ * opens of one block device or one file, under whatever names, meet in one export: it counts writers (B.3 rule 4), knows the identity, and
+ * is a directory in sysfs. It exists while it has opens, so the object that is its key cannot go away.
+ *
+ * The writer generation must outlive the export: a client that lost its link holds writes while another opens, writes and closes.
+ * Generations therefore live in records of their own until the module goes; there are at most EXPORT_RECORDS, the
+ * longest unused is forgotten first. Forgetting is safe: a new record starts at a new random number, so the client is fenced at worst.
+ *
+ * Lock: export_lock orders opening, closing and describing, sysfs directories included. Removing a directory waits for whoever writes to
+ * its files, so those may only try the lock. I/O takes none of this.
+ *
+ * Failure: an open that fails leaves nothing behind; one that was attached is undone by ibnbd_srv_export_release() alone.
+ */
+#include <linux/mutex.h>
+#include <linux/random.h>
+#include <linux/sched/signal.h>
+#include "ibnbd/server/blockio.h"
+#include "ibnbd/server/fileio.h"
+#include "ibnbd/server/identity.h"
+#include "ibnbd/server/lookup.h"
+#include "ibnbd/server/main.h"
+#include "ibnbd/server/session.h"
+#include "ibnbd/server/sysfs.h"
+
+#define EXPORT_RECORDS	4096
+
+struct export_key {
+	dev_t dev;
+	u64 ino;		/* 0: the block device itself */
+	u32 generation;
+};
+
+/* Who wrote last. */
+struct export_record {
+	struct list_head link;	/* most recently used first */
+	struct export_key key;
+	u64 writer;		/* ibnbd_srv_session.writer, 0 = nobody */
+	u64 gen;
+};
+
+static DEFINE_MUTEX(export_lock);
+static LIST_HEAD(export_list);
+static LIST_HEAD(export_records);
+static unsigned int export_nr_records;
+
+void ibnbd_srv_export_init(void)
+{
+	BUILD_BUG_ON(IBNBD_SRV_ID_MASK >> 24);
+}
+
+/* No session is left. */
+void ibnbd_srv_export_exit(void)
+{
+	struct export_record *r, *next;
+
+	list_for_each_entry_safe(r, next, &export_records, link)
+		kfree(r);
+}
+
+/* ---- writer generation --------------------------------------------------- */
+
+static struct export_key export_key_of(const struct ibnbd_srv_open *open)
+{
+	struct export_key key = {};
+	struct inode *inode;
+
+	if (open->bdev) {
+		key.dev = open->bdev->bd_dev;
+		return key;
+	}
+	inode = file_inode(open->file);
+	key.dev = inode->i_sb->s_dev;
+	key.ino = inode->i_ino;
+	key.generation = inode->i_generation;
+	return key;
+}
+
+static struct export_record *export_record_find(const struct export_key *key)
+{
+	struct export_record *r;
+
+	list_for_each_entry(r, &export_records, link)
+		if (r->key.dev == key->dev && r->key.ino == key->ino &&
+		    r->key.generation == key->generation)
+			return r;
+	return NULL;
+}
+
+static struct export_record *export_record_get(const struct ibnbd_srv_open *open)
+{
+	struct export_key key = export_key_of(open);
+	struct export_record *r = export_record_find(&key);
+
+	if (r) {
+		list_move(&r->link, &export_records);
+		return r;
+	}
+	if (export_nr_records == EXPORT_RECORDS) {
+		r = list_last_entry(&export_records, struct export_record, link);
+		list_move(&r->link, &export_records);
+	} else {
+		r = kzalloc(sizeof(*r), GFP_KERNEL);
+		if (!r)
+			return NULL;
+		export_nr_records++;
+		list_add(&r->link, &export_records);
+	}
+	r->key = key;
+	r->writer = 0;
+	r->gen = get_random_u64();
+	return r;
+}
+
+static int export_note_writer(struct ibnbd_srv_export *e, const struct ibnbd_srv_open *open)
+{
+	struct export_record *r = export_record_get(open);
+
+	if (!r)
+		return -ENOMEM;
+	if (ibnbd_access_writes(open->access) && r->writer != open->session->writer) {
+		r->writer = open->session->writer;
+		r->gen++;
+	}
+	e->writer_gen = r->gen;
+	return 0;
+}
+
+/* ---- backing store ------------------------------------------------------- */
+
+static int export_open_path(struct ibnbd_srv_open *open, const struct path *path, const char **why)
+{
+	struct inode *inode = d_backing_inode(path->dentry);
+	enum ibnbd_srv_io_mode mode = ibnbd_srv_io_mode();
+
+	if (S_ISBLK(inode->i_mode)) {
+		if (mode != IBNBD_SRV_IO_FILE)
+			return ibnbd_srv_blockio_open(open, inode->i_rdev, why);
+		*why = "only regular files are exported; see the parameter io_mode";
+	} else {
+		if (mode != IBNBD_SRV_IO_BLOCK)
+			return ibnbd_srv_fileio_open(open, path, why);
+		*why = "only block devices are exported; see the parameter io_mode";
+	}
+	return -EACCES;
+}
+
+static int export_open_backing(struct ibnbd_srv_open *open, const char **why)
+{
+	char *search __free(kfree) = ibnbd_srv_search_path();
+	struct path path;
+	int err;
+
+	if (!search)
+		return -ENOMEM;
+	err = ibnbd_srv_lookup(search, open->session->name, open->name, &path, why);
+	if (err)
+		return err;
+	err = export_open_path(open, &path, why);
+	path_put(&path);
+	return err;
+}
+
+static void export_close_backing(struct ibnbd_srv_open *open)
+{
+	if (open->bdev)
+		ibnbd_srv_blockio_close(open);
+	else
+		ibnbd_srv_fileio_close(open);
+}
+
+static u64 export_nsectors(struct ibnbd_srv_open *open)
+{
+	return open->bdev ? ibnbd_srv_blockio_nsectors(open) : ibnbd_srv_fileio_nsectors(open);
+}
+
+/* ---- attach and release -------------------------------------------------- */
+
+static const void *export_key_ptr(const struct ibnbd_srv_open *open)
+{
+	return open->bdev ? (const void *)open->bdev : file_inode(open->file);
+}
+
+static struct ibnbd_srv_export *export_find(const struct ibnbd_srv_open *open)
+{
+	const void *key = export_key_ptr(open);
+	struct ibnbd_srv_export *e;
+
+	list_for_each_entry(e, &export_list, link)
+		if (e->key == key)
+			return e;
+	return NULL;
+}
+
+static void export_kobj_release(struct kobject *kobj)
+{
+	struct ibnbd_srv_export *e = container_of(kobj, struct ibnbd_srv_export, kobj);
+
+	if (e->wq)
+		destroy_workqueue(e->wq);
+	kfree(e);
+}
+
+static const_ktype struct kobj_type export_ktype = {
+	.release	= export_kobj_release,
+	.sysfs_ops	= &kobj_sysfs_ops,
+	.default_groups	= ibnbd_srv_sysfs_export_groups,
+};
+
+static struct ibnbd_srv_export *export_create(struct ibnbd_srv_open *open,
+					      const struct ibnbd_identity *id)
+{
+	struct ibnbd_srv_export *e = kzalloc(sizeof(*e), GFP_KERNEL);
+	int err = -ENOMEM;
+
+	if (!e)
+		return ERR_PTR(-ENOMEM);
+	kobject_init(&e->kobj, &export_ktype);
+	INIT_LIST_HEAD(&e->opens);
+	e->key = export_key_ptr(open);
+	e->is_file = !open->bdev;
+	e->copy = ibnbd_srv_default_copy();
+	e->identity = *id;
+	e->nsectors = export_nsectors(open);
+	if (e->is_file) {
+		e->wq = alloc_workqueue("ibnbd-file", WQ_UNBOUND, 0);
+		if (!e->wq)
+			goto out_put;
+	}
+	err = ibnbd_srv_sysfs_add_export(e, open, &export_list);
+	if (err)
+		goto out_put;
+	list_add(&e->link, &export_list);
+	return e;
+
+out_put:
+	kobject_put(&e->kobj);
+	return ERR_PTR(err);
+}
+
+/* Returns the export if this was its last open: put it when the lock is free. */
+static struct ibnbd_srv_export *export_detach(struct ibnbd_srv_open *open)
+{
+	struct ibnbd_srv_export *e = open->export;
+
+	lockdep_assert_held(&export_lock);
+	ibnbd_srv_sysfs_del_open(open);
+	list_del_init(&open->link);
+	if (ibnbd_access_writes(open->access))
+		e->writers--;
+	if (!list_empty(&e->opens))
+		return NULL;
+	list_del(&e->link);
+	ibnbd_srv_sysfs_del_export(e);
+	return e;
+}
+
+static void export_drop_unused(struct ibnbd_srv_export *e)
+{
+	if (!list_empty(&e->opens))
+		return;
+	list_del(&e->link);
+	ibnbd_srv_sysfs_del_export(e);
+	kobject_put(&e->kobj);
+}
+
+/* Arbitration, and what goes with a place in the export. */
+static int export_attach(struct ibnbd_srv_open *open, const struct ibnbd_identity *id,
+			 const char **why)
+{
+	struct ibnbd_srv_export *e, *unused;
+	int err;
+
+	lockdep_assert_held(&export_lock);
+	e = export_find(open);
+	if (!e) {
+		e = export_create(open, id);
+		if (IS_ERR(e))
+			return PTR_ERR(e);
+	}
+	err = ibnbd_access_open(e->writers, open->access, why);
+	if (!err)
+		err = export_note_writer(e, open);
+	if (err) {
+		export_drop_unused(e);
+		return err;
+	}
+	open->export = e;
+	open->copy = e->copy;
+	if (ibnbd_access_writes(open->access))
+		e->writers++;
+	list_add_tail(&open->link, &e->opens);
+	err = ibnbd_srv_sysfs_add_open(open);
+	if (err) {
+		unused = export_detach(open);
+		if (unused)
+			kobject_put(&unused->kobj);
+	}
+	return err;
+}
+
+static int export_bring_up(struct ibnbd_srv_open *open, const char **why)
+{
+	struct ibnbd_identity id = {};
+	int err;
+
+	err = export_open_backing(open, why);
+	if (err)
+		return err;
+	if (open->bdev)
+		ibnbd_srv_identity_bdev(open->bdev, &id);
+	else
+		ibnbd_srv_identity_file(open->file, &id);
+	mutex_lock(&export_lock);
+	err = export_attach(open, &id, why);
+	mutex_unlock(&export_lock);
+	if (err)
+		export_close_backing(open);
+	return err;
+}
+
+/**
+ * ibnbd_srv_export_open() - resolve a name, open what it means, ask for the place (B.3 rules 2 to 4)
+ * @s: session that asks
+ * @name: as the client sent it
+ * @access: mode that is asked for
+ * @why: reason of a refusal, left alone when the errno says it all
+ *
+ * Return: an open that is not in its session's table yet, with an I/O reference of the caller's beside the live one; or an ERR_PTR.
+ */
+struct ibnbd_srv_open *ibnbd_srv_export_open(struct ibnbd_srv_session *s, const char *name,
+					     enum ibnbd_access access, const char **why)
+{
+	struct ibnbd_srv_open *open = kzalloc(sizeof(*open), GFP_KERNEL);
+	int err;
+
+	if (!open)
+		return ERR_PTR(-ENOMEM);
+	err = ibnbd_srv_open_init(open, s);
+	if (err) {
+		kfree(open);
+		return ERR_PTR(err);
+	}
+	strscpy(open->name, name, sizeof(open->name));
+	open->access = access;
+	err = export_bring_up(open, why);
+	if (err) {
+		ibnbd_srv_open_put(open);
+		return ERR_PTR(err);
+	}
+	percpu_ref_get(&open->ref);
+	return open;
+}
+
+/**
+ * ibnbd_srv_export_release() - undo ibnbd_srv_export_open(), but for the memory
+ * @open: no I/O is in flight
+ *
+ * The place is given up first: whoever opens next finds a file that nobody writes to any more.
+ */
+void ibnbd_srv_export_release(struct ibnbd_srv_open *open)
+{
+	struct ibnbd_srv_export *unused;
+
+	mutex_lock(&export_lock);
+	unused = export_detach(open);
+	mutex_unlock(&export_lock);
+	export_close_backing(open);
+	if (unused)
+		kobject_put(&unused->kobj);
+}
+
+/* ---- what the client hears ----------------------------------------------- */
+
+/* Tell all but @asking, who reads it in the answer. */
+static void export_new_size(struct ibnbd_srv_export *e, u64 nsectors,
+			    const struct ibnbd_srv_open *asking)
+{
+	struct ibnbd_srv_open *open;
+
+	if (e->nsectors == nsectors)
+		return;
+	pr_info("%s: size changed from %llu to %llu sectors\n", kobject_name(&e->kobj),
+		e->nsectors, nsectors);
+	e->nsectors = nsectors;
+	list_for_each_entry(open, &e->opens, link) {
+		WRITE_ONCE(open->facts.nsectors, nsectors);
+		if (open != asking)
+			ibtrs_srv_session_event(open->session->ibtrs, IBNBD_SRV_EVENT_RESIZED,
+						open->id);
+	}
+}
+
+/* I/O is running by these. */
+static void export_set_facts(struct ibnbd_srv_open *open, const struct ibnbd_open_rsp *rsp)
+{
+	struct ibnbd_facts *f = &open->facts;
+
+	WRITE_ONCE(f->nsectors, rsp->nsectors);
+	WRITE_ONCE(f->logical_block_size, rsp->logical_block_size);
+	WRITE_ONCE(f->max_discard_sectors, rsp->max_discard_sectors);
+	WRITE_ONCE(f->max_write_zeroes_sectors, rsp->max_write_zeroes_sectors);
+	WRITE_ONCE(f->secure_erase, rsp->secure_discard);
+}
+
+/**
+ * ibnbd_srv_export_describe() - the answer to OPEN, first or repeated, from the backing store as it is now
+ * @open: pinned by an I/O reference
+ * @rsp: everything but device_id, which is the table's, and has_identity
+ *
+ * From now on I/O is judged by what this answer says.
+ */
+void ibnbd_srv_export_describe(struct ibnbd_srv_open *open, struct ibnbd_open_rsp *rsp)
+{
+	struct ibnbd_srv_export *e = open->export;
+
+	memset(rsp, 0, sizeof(*rsp));
+	if (open->bdev)
+		ibnbd_srv_blockio_describe(open, rsp);
+	else
+		ibnbd_srv_fileio_describe(open, rsp);
+	if (!(open->session->features & IBNBD_FEAT_ZEROES) && !ibnbd_srv_zeroes_for_all())
+		rsp->max_write_zeroes_sectors = 0;
+
+	mutex_lock(&export_lock);
+	memcpy(rsp->identity.id, e->identity.id, sizeof(rsp->identity.id));
+	rsp->identity.kind = e->identity.kind;
+	rsp->identity.writer_gen = e->writer_gen;
+	export_new_size(e, rsp->nsectors, open);
+	export_set_facts(open, rsp);
+	mutex_unlock(&export_lock);
+}
+
+/* From a sysfs file of the export: its directory may be waiting for us with the lock held. */
+static int export_trylock(void)
+{
+	return mutex_trylock(&export_lock) ? 0 : restart_syscall();
+}
+
+/* Look at the size again and tell the clients. 0 or -ERESTARTNOINTR. */
+int ibnbd_srv_export_resize(struct ibnbd_srv_export *e)
+{
+	struct ibnbd_srv_open *open;
+	int err = export_trylock();
+
+	if (err)
+		return err;
+	open = list_first_entry_or_null(&e->opens, struct ibnbd_srv_open, link);
+	if (open)
+		export_new_size(e, export_nsectors(open), NULL);
+	mutex_unlock(&export_lock);
+	return 0;
+}
+
+/* Private pages or not, for all who have it open. 0 or -ERESTARTNOINTR. */
+int ibnbd_srv_export_set_copy(struct ibnbd_srv_export *e, enum ibnbd_srv_copy copy)
+{
+	struct ibnbd_srv_open *open;
+	int err = export_trylock();
+
+	if (err)
+		return err;
+	WRITE_ONCE(e->copy, copy);
+	list_for_each_entry(open, &e->opens, link)
+		WRITE_ONCE(open->copy, copy);
+	mutex_unlock(&export_lock);
+	return 0;
+}

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* An export: a backing object, shared by all sessions. An open: one session's hold on it. */
+#ifndef IBNBD_SERVER_EXPORT_H
+#define IBNBD_SERVER_EXPORT_H
+
+#include <linux/blkdev.h>
+#include <linux/completion.h>
+#include <linux/kobject.h>
+#include <linux/percpu-refcount.h>
+#include <linux/workqueue.h>
+#include <ibtrs/srv.h>
+#include "ibnbd/logic/access.h"
+#include "ibnbd/proto/msg.h"
+
+struct ibnbd_srv_session;
+
+enum ibnbd_srv_copy {
+	IBNBD_SRV_COPY_AUTO,	/* private pages for devices that need stable data, and for files */
+	IBNBD_SRV_COPY_ALWAYS,
+	IBNBD_SRV_COPY_NEVER,
+};
+
+enum ibnbd_srv_io_mode {
+	IBNBD_SRV_IO_AUTO,	/* by what the name resolves to */
+	IBNBD_SRV_IO_BLOCK,	/* block devices only */
+	IBNBD_SRV_IO_FILE,	/* regular files only */
+};
+
+enum {				/* spec F.3 */
+	IBNBD_SRV_EVENT_RESIZED	= 1,
+	IBNBD_SRV_EVENT_REVOKED	= 2,
+};
+
+/**
+ * struct ibnbd_srv_export - a block device or a regular file that somebody has open
+ * @link: export list, under the export lock, like everything without a word of its own
+ * @key: struct block_device or struct inode; alive because each open in @opens holds it
+ * @writers: W of spec B.3 rule 4
+ * @wq: fileio only: one file system that hangs must not hold up the others
+ * @identity: F.4, found at the first open
+ * @no_punch: the file system said that it cannot punch holes
+ * @kobj: ctl/devices/NAME; its release frees the export
+ */
+struct ibnbd_srv_export {
+	struct list_head link;
+	const void *key;
+	struct list_head opens;
+	u32 writers;
+	enum ibnbd_srv_copy copy;
+	bool is_file;
+	bool no_punch;
+	u64 nsectors;
+	u64 writer_gen;
+	struct workqueue_struct *wq;
+	struct ibnbd_identity identity;
+	struct kobject kobj;
+	struct kobject *sessions;
+};
+
+enum ibnbd_srv_open_state {
+	IBNBD_SRV_OPEN_NEW,		/* not in its session's table yet */
+	IBNBD_SRV_OPEN_LIVE,
+	IBNBD_SRV_OPEN_CLOSING,		/* waits for its I/O */
+	IBNBD_SRV_OPEN_RELEASED,	/* backing closed; the id stays taken until the client closes */
+};
+
+/**
+ * struct ibnbd_srv_open - one mapping of one session
+ * @ref: I/O in flight, plus one while it is live
+ * @state, @close_op: under the session's lock
+ * @drained: the last I/O has ended
+ * @kobj: ctl/devices/NAME/sessions/SESSION, and the reference count of the memory
+ */
+struct ibnbd_srv_open {
+	/* hot: set before publish; facts change field by field at a repeated OPEN */
+	u32 id;
+	enum ibnbd_access access;
+	struct block_device *bdev;	/* NULL: a file */
+	struct file *file;		/* NULL: a block device */
+	enum ibnbd_srv_copy copy;
+	bool verifies;			/* has a blk-integrity profile */
+	bool direct;			/* file opened with O_DIRECT */
+	u32 block;			/* file: logical block size */
+	struct ibnbd_facts facts;
+	struct ibnbd_srv_export *export;
+	struct percpu_ref ref;
+
+	/* cold */
+	struct ibnbd_srv_session *session;
+	cx_bdev_t handle;
+	blk_mode_t mode;
+	enum ibnbd_srv_open_state state;
+	bool has_kobj;
+	struct ibtrs_srv_op *close_op;
+	struct list_head link;		/* export->opens, under the export lock */
+	struct completion drained;
+	struct work_struct release_work;
+	struct kobject kobj;
+	struct rcu_head rcu;
+	char name[IBNBD_NAME_LEN];
+};
+
+extern const char *const ibnbd_srv_copy_names[];
+extern const char *const ibnbd_srv_io_mode_names[];
+
+void ibnbd_srv_export_init(void);
+void ibnbd_srv_export_exit(void);
+struct ibnbd_srv_open *ibnbd_srv_export_open(struct ibnbd_srv_session *s, const char *name,
+					     enum ibnbd_access access, const char **why);
+void ibnbd_srv_export_release(struct ibnbd_srv_open *open);
+void ibnbd_srv_export_describe(struct ibnbd_srv_open *open, struct ibnbd_open_rsp *rsp);
+int ibnbd_srv_export_resize(struct ibnbd_srv_export *e);
+int ibnbd_srv_export_set_copy(struct ibnbd_srv_export *e, enum ibnbd_srv_copy copy);
+
+static inline void ibnbd_srv_open_put(struct ibnbd_srv_open *open)
+{
+	kobject_put(&open->kobj);
+}
+
+#endif

@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Exports that are regular files: open, describe, and kiocbs (law L11).
+ *
+ * Direct I/O where the file system can, in blocks of its alignment; else through the page cache. Either way what was
+ * written is only safe after a fsync (an extent may still be in the journal, the data in the disk's cache), so a write cache is
+ * announced, FLUSH is a fsync and FUA is O_DSYNC.
+ *
+ * A file system sleeps, so each request starts from the export's own workqueue: one that hangs holds up nobody else. Transfers are
+ * asynchronous: a worker is free again while the disk works; the end may come in an interrupt and goes back to the
+ * worker for the next piece. Data passes through private pages unless the export says copy=never: file systems compress, checksum and
+ * mirror, and the client can still write to its chunk.
+ *
+ * Freeze protection is taken by cx_write_iter() and dropped by cx_write_done() in the completion: one without the other would
+ * leave the file system unfreezable.
+ */
+#include <linux/cred.h>
+#include <linux/falloc.h>
+#include <linux/file.h>
+#include <linux/log2.h>
+#include <linux/sched/mm.h>
+#include <linux/uio.h>
+#include "ibnbd/server/fileio.h"
+
+#define FILEIO_MAX_RANGE	(U32_MAX >> SECTOR_SHIFT)
+#define FILEIO_MAX_PHYSICAL	32768u
+
+static int fileio_refuse(int err, const char **why, const char *reason)
+{
+	*why = reason;
+	return err;
+}
+
+/* Direct if the file system lets us and its blocks are sane, else buffered. */
+static struct file *fileio_open_file(struct ibnbd_srv_open *open, const struct path *path)
+{
+	int flags = O_LARGEFILE | (ibnbd_access_writes(open->access) ? O_RDWR : O_RDONLY);
+	struct file *file = dentry_open(path, flags | O_DIRECT, current_cred());
+
+	if (!IS_ERR(file)) {
+		u32 align = cx_dio_align(file);
+
+		if (align && align <= PAGE_SIZE && is_power_of_2(align)) {
+			open->direct = true;
+			open->block = max_t(u32, align, SECTOR_SIZE);
+			return file;
+		}
+		cx_fput(file);
+	} else if (PTR_ERR(file) != -EINVAL) {
+		return file;
+	}
+	open->direct = false;
+	open->block = SECTOR_SIZE;
+	return dentry_open(path, flags, current_cred());
+}
+
+static int fileio_check(struct ibnbd_srv_open *open, const char **why)
+{
+	struct inode *inode = file_inode(open->file);
+
+	if (!open->file->f_op->read_iter || !open->file->f_op->write_iter)
+		return fileio_refuse(-EOPNOTSUPP, why, "its file system cannot do this kind of I/O");
+	if (ibnbd_access_writes(open->access) && (IS_IMMUTABLE(inode) || IS_APPEND(inode)))
+		return fileio_refuse(-EACCES, why, "the file is immutable or append-only; see lsattr");
+	if (!ibnbd_srv_fileio_nsectors(open))
+		return fileio_refuse(-EINVAL, why, "the file is smaller than one block; see truncate -s");
+	return 0;
+}
+
+/**
+ * ibnbd_srv_fileio_open() - open a regular file
+ * @open: @access is set
+ * @path: the file found
+ * @why: reason of a refusal
+ */
+int ibnbd_srv_fileio_open(struct ibnbd_srv_open *open, const struct path *path, const char **why)
+{
+	struct file *file = fileio_open_file(open, path);
+	int err;
+
+	if (IS_ERR(file))
+		return PTR_ERR(file);
+	open->file = file;
+	err = fileio_check(open, why);
+	if (err)
+		ibnbd_srv_fileio_close(open);
+	return err;
+}
+
+void ibnbd_srv_fileio_close(struct ibnbd_srv_open *open)
+{
+	cx_fput(open->file);
+	open->file = NULL;
+}
+
+/* Capacity, whole blocks only. */
+u64 ibnbd_srv_fileio_nsectors(struct ibnbd_srv_open *open)
+{
+	u64 size = i_size_read(file_inode(open->file));
+
+	return (size & ~(u64)(open->block - 1)) >> SECTOR_SHIFT;
+}
+
+/* The file's part of OPEN_RSP, as it is now. */
+void ibnbd_srv_fileio_describe(struct ibnbd_srv_open *open, struct ibnbd_open_rsp *rsp)
+{
+	struct inode *inode = file_inode(open->file);
+	struct super_block *sb = inode->i_sb;
+	u32 block = open->block, physical = block;
+
+	if (sb->s_blocksize > block && is_power_of_2(sb->s_blocksize))
+		physical = min_t(u32, sb->s_blocksize, FILEIO_MAX_PHYSICAL);
+	rsp->nsectors = ibnbd_srv_fileio_nsectors(open);
+	rsp->logical_block_size = block;
+	rsp->physical_block_size = physical;
+	rsp->max_hw_sectors = FILEIO_MAX_RANGE;
+	rsp->max_segments = U16_MAX;
+	rsp->writeback = true;
+	rsp->fua = true;
+	rsp->identity.io_min = physical;
+	if (sb_rdonly(sb) || IS_IMMUTABLE(inode))
+		rsp->identity.flags |= IBNBD_ID_F_READ_ONLY;
+	if (sb->s_bdev && bdev_rot(sb->s_bdev))
+		rsp->identity.flags |= IBNBD_ID_F_ROTATIONAL;
+	if (open->file->f_op->fallocate && !READ_ONCE(open->export->no_punch)) {
+		rsp->max_discard_sectors = FILEIO_MAX_RANGE & ~((block >> SECTOR_SHIFT) - 1);
+		rsp->max_write_zeroes_sectors = rsp->max_discard_sectors;
+		rsp->discard_granularity = physical;
+	}
+}
+
+/* ---- requests ------------------------------------------------------------ */
+
+static void fileio_transfer(struct ibnbd_srv_io *io);
+
+static void fileio_resume_work(struct work_struct *work)
+{
+	unsigned int noio = memalloc_noio_save();
+
+	fileio_transfer(container_of(work, struct ibnbd_srv_io, work));
+	memalloc_noio_restore(noio);
+}
+
+/* @ret: bytes of this piece, or an errno. Any context. */
+static void fileio_end_piece(struct ibnbd_srv_io *io, long ret)
+{
+	if (ret > 0 && io->bounce.buf && io->msg.op == IBNBD_OP_READ)
+		memcpy(io->op->data + io->done, io->bounce.buf, ret);
+	ibnbd_srv_bounce_put(&io->bounce);
+	if (ret <= 0) {
+		ibnbd_srv_io_end(io, ret ? ret : -EIO);
+		return;
+	}
+	io->done += ret;
+	if (io->done == io->msg.bytes) {
+		ibnbd_srv_io_end(io, 0);
+		return;
+	}
+	INIT_WORK(&io->work, fileio_resume_work);
+	queue_work(io->open->export->wq, &io->work);
+}
+
+DEF_KI_COMPLETE(fileio_complete, iocb, ret)
+{
+	struct ibnbd_srv_io *io = container_of(iocb, struct ibnbd_srv_io, iocb);
+
+	if (io->msg.op == IBNBD_OP_WRITE)
+		cx_write_done(iocb);
+	fileio_end_piece(io, ret);
+}
+
+/* The memory of the next piece, and its length. */
+static void *fileio_piece(struct ibnbd_srv_io *io, u32 *len)
+{
+	*len = io->msg.bytes - io->done;
+	if (READ_ONCE(io->open->copy) == IBNBD_SRV_COPY_NEVER)
+		return io->op->data + io->done;
+	*len = min(*len, IBNBD_SRV_BOUNCE_MAX);
+	if (!ibnbd_srv_bounce_get(&io->bounce, *len, GFP_NOIO))
+		return NULL;
+	if (io->msg.op == IBNBD_OP_WRITE)
+		memcpy(io->bounce.buf, io->op->data + io->done, *len);
+	return io->bounce.buf;
+}
+
+static void fileio_transfer(struct ibnbd_srv_io *io)
+{
+	bool write = io->msg.op == IBNBD_OP_WRITE;
+	struct iov_iter iter;
+	ssize_t ret;
+	void *buf;
+	u32 len;
+
+	buf = fileio_piece(io, &len);
+	if (!buf) {
+		ibnbd_srv_io_end(io, -ENOMEM);
+		return;
+	}
+	io->vec = (struct bio_vec) {
+		.bv_page = virt_to_page(buf),
+		.bv_len = len,
+		.bv_offset = offset_in_page(buf),
+	};
+	iov_iter_bvec(&iter, write ? ITER_SOURCE : ITER_DEST, &io->vec, 1, len);
+	init_sync_kiocb(&io->iocb, io->open->file);
+	io->iocb.ki_pos = ((loff_t)io->msg.sector << SECTOR_SHIFT) + io->done;
+	io->iocb.ki_complete = fileio_complete;
+	io->iocb.ki_ioprio = io->msg.prio;
+	if (write)
+		io->iocb.ki_flags |= IOCB_WRITE;
+	if (io->msg.flags & IBNBD_F_FUA)
+		io->iocb.ki_flags |= IOCB_DSYNC;
+	ret = write ? cx_write_iter(&io->iocb, &iter) : cx_read_iter(&io->iocb, &iter);
+	if (ret != -EIOCBQUEUED)
+		fileio_end_piece(io, ret);
+}
+
+static int fileio_fallocate(struct ibnbd_srv_io *io, int mode)
+{
+	int err = vfs_fallocate(io->open->file, mode | FALLOC_FL_KEEP_SIZE,
+				(loff_t)io->msg.sector << SECTOR_SHIFT, io->msg.bytes);
+
+	if (err == -EOPNOTSUPP && mode & FALLOC_FL_PUNCH_HOLE)
+		WRITE_ONCE(io->open->export->no_punch, true);
+	return err;
+}
+
+/* Without NOUNMAP a hole is welcome: it reads as zeroes. */
+static int fileio_zero(struct ibnbd_srv_io *io)
+{
+	int err = -EOPNOTSUPP;
+
+	if (!(io->msg.flags & IBNBD_F_NOUNMAP))
+		err = fileio_fallocate(io, FALLOC_FL_PUNCH_HOLE);
+	if (err == -EOPNOTSUPP)
+		err = fileio_fallocate(io, FALLOC_FL_ZERO_RANGE);
+	return err;
+}
+
+static void fileio_run(struct ibnbd_srv_io *io)
+{
+	int err = 0;
+
+	switch (io->msg.op) {
+	case IBNBD_OP_READ:
+	case IBNBD_OP_WRITE:
+		if (io->msg.flags & IBNBD_F_PREFLUSH)
+			err = vfs_fsync(io->open->file, 1);
+		if (!err) {
+			fileio_transfer(io);
+			return;
+		}
+		break;
+	case IBNBD_OP_FLUSH:
+		err = vfs_fsync(io->open->file, 1);
+		break;
+	case IBNBD_OP_DISCARD:
+		err = fileio_fallocate(io, FALLOC_FL_PUNCH_HOLE);
+		break;
+	case IBNBD_OP_WRITE_ZEROES:
+		err = fileio_zero(io);
+		break;
+	default:
+		err = -EOPNOTSUPP;
+	}
+	ibnbd_srv_io_end(io, err);
+}
+
+/* On a server that maps its own disks, reclaim must not come back to us. */
+static void fileio_work(struct work_struct *work)
+{
+	unsigned int noio = memalloc_noio_save();
+
+	fileio_run(container_of(work, struct ibnbd_srv_io, work));
+	memalloc_noio_restore(noio);
+}
+
+/**
+ * ibnbd_srv_fileio_submit() - start a request
+ * @io: @op and @open are set
+ * @m: decoded, and allowed by logic/access
+ */
+void ibnbd_srv_fileio_submit(struct ibnbd_srv_io *io, const struct ibnbd_io *m)
+{
+	io->msg = *m;
+	io->done = 0;
+	io->bounce.buf = NULL;
+	INIT_WORK(&io->work, fileio_work);
+	queue_work(io->open->export->wq, &io->work);
+}

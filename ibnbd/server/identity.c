@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Which disk is this (spec F.4)? A hash of the most stable name that a backing store has, never of its path or its /dev name.
+ *
+ * A module sees the unique names of disks only where users see them: in sysfs, each driver in a place of its own. The first place that
+ * has a name wins. A partition is known by its uuid in the partition table, else by its disk and its first sector; a file by its
+ * file system's uuid, its inode and the generation of that. What has no name (ram disks, loop devices) has kind NONE: clients then
+ * compare sizes only.
+ *
+ * The hash must be the same after a reboot and on every machine, so its keys are constants. It separates disks; it keeps nothing secret.
+ */
+#include <linux/fs.h>
+#include <linux/siphash.h>
+#include <linux/string.h>
+#include <linux/uuid.h>
+#include "ibnbd/server/identity.h"
+
+#define IDENTITY_TEXT	512
+
+static const struct {
+	const char *attr;
+	u8 kind;
+} identity_place[] = {
+	{ "dm/uuid",		IBNBD_ID_UUID },
+	{ "md/uuid",		IBNBD_ID_UUID },
+	{ "wwid",		IBNBD_ID_HARDWARE },	/* NVMe */
+	{ "device/wwid",	IBNBD_ID_HARDWARE },	/* SCSI */
+	{ "device/cid",		IBNBD_ID_HARDWARE },	/* MMC */
+	{ "serial",		IBNBD_ID_HARDWARE },	/* virtio */
+};
+
+static void identity_hash(struct ibnbd_identity *id, u8 kind, const void *data, size_t len)
+{
+	static const siphash_key_t key[2] = {
+		{ { 0x69626e62642d6964ULL, 1 } },
+		{ { 0x69626e62642d6964ULL, 2 } },
+	};
+	__le64 half[2] = {
+		cpu_to_le64(siphash(data, len, &key[0])),
+		cpu_to_le64(siphash(data, len, &key[1])),
+	};
+
+	static_assert(sizeof(half) == sizeof(id->id));
+	memcpy(id->id, half, sizeof(half));
+	id->kind = kind;
+}
+
+/* A small attribute as a string without blanks around it, or false. */
+static bool identity_read(const char *path, char *buf, size_t size)
+{
+	struct file *f = ERR_PTR(-ENOENT);
+	ssize_t n = 0;
+	loff_t pos = 0;
+
+	scoped_with_init_fs()
+		f = filp_open(path, O_RDONLY, 0);
+	if (IS_ERR(f))
+		return false;
+	if (f->f_op->read_iter && !f->f_op->read)
+		n = kernel_read(f, buf, size - 1, &pos);
+	fput(f);
+	if (n <= 0)
+		return false;
+	buf[n] = 0;
+	memmove(buf, skip_spaces(buf), strlen(skip_spaces(buf)) + 1);
+	strim(buf);
+	return buf[0];
+}
+
+/* "place:name" of a whole disk. */
+static bool identity_disk(struct gendisk *disk, char *text, u8 *kind)
+{
+	char name[DISK_NAME_LEN];
+	char path[96];
+	int i, n;
+
+	strscpy(name, disk->disk_name, sizeof(name));
+	strreplace(name, '/', '!');
+	for (i = 0; i < ARRAY_SIZE(identity_place); i++) {
+		n = scnprintf(text, IDENTITY_TEXT, "%s:", identity_place[i].attr);
+		scnprintf(path, sizeof(path), "/sys/block/%s/%s", name, identity_place[i].attr);
+		if (identity_read(path, text + n, IDENTITY_TEXT - n)) {
+			*kind = identity_place[i].kind;
+			return true;
+		}
+	}
+	return false;
+}
+
+/**
+ * ibnbd_srv_identity_bdev() - identity of a block device
+ * @bdev: open
+ * @id: id and kind are set; kind NONE when it has no name
+ *
+ * May sleep; needs no lock.
+ */
+void ibnbd_srv_identity_bdev(struct block_device *bdev, struct ibnbd_identity *id)
+{
+	bool part = bdev->bd_dev != disk_devt(bdev->bd_disk);
+	const char *uuid = part ? cx_part_uuid(bdev) : NULL;
+	char *text __free(kfree) = kzalloc(IDENTITY_TEXT, GFP_KERNEL);
+	size_t n;
+	u8 kind;
+
+	memset(id->id, 0, sizeof(id->id));
+	id->kind = IBNBD_ID_NONE;
+	if (!text)
+		return;
+	if (uuid && *uuid) {
+		kind = IBNBD_ID_UUID;
+		scnprintf(text, IDENTITY_TEXT, "partuuid:%s", uuid);
+	} else if (!identity_disk(bdev->bd_disk, text, &kind)) {
+		return;
+	} else if (part) {
+		n = strlen(text);
+		scnprintf(text + n, IDENTITY_TEXT - n, "+%llu", (u64)get_start_sect(bdev));
+	}
+	identity_hash(id, kind, text, strlen(text));
+}
+
+/* Identity of a regular file; kind NONE on a file system without uuid. */
+void ibnbd_srv_identity_file(struct file *file, struct ibnbd_identity *id)
+{
+	struct inode *inode = file_inode(file);
+	struct {
+		u8 uuid[UUID_SIZE];
+		__le64 ino;
+		__le64 generation;
+	} name = {
+		.ino = cpu_to_le64(inode->i_ino),
+		.generation = cpu_to_le64(inode->i_generation),
+	};
+
+	memset(id->id, 0, sizeof(id->id));
+	id->kind = IBNBD_ID_NONE;
+	if (uuid_is_null(&inode->i_sb->s_uuid))
+		return;
+	export_uuid(name.uuid, &inode->i_sb->s_uuid);
+	identity_hash(id, IBNBD_ID_FILE, &name, sizeof(name));
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* One request of a client on its way through blockio.c or fileio.c; lives in op->priv, so an I/O allocates nothing. */
+#ifndef IBNBD_SERVER_IO_H
+#define IBNBD_SERVER_IO_H
+
+#include <linux/bio.h>
+#include <linux/fs.h>
+#include <linux/workqueue.h>
+#include <ibtrs/srv.h>
+#include "ibnbd/proto/msg.h"
+#include "ibnbd/server/bounce.h"
+
+struct ibnbd_srv_open;
+
+/**
+ * struct ibnbd_srv_io - one I/O
+ * @op: to be answered exactly once, by ibnbd_srv_io_end()
+ * @open: pinned by its reference until then
+ * @bio: of blockio; @iocb: of fileio
+ * @vec: the one stretch of memory under transfer
+ * @msg: what is asked. Set by fileio and for private pages only: a bio straight from the chunk carries everything itself
+ * @done: bytes behind us, when an I/O needs more than one private buffer
+ * @bounce: private pages under transfer
+ * @work: the way to a context that may sleep
+ */
+struct ibnbd_srv_io {
+	struct ibtrs_srv_op *op;
+	struct ibnbd_srv_open *open;
+	union {
+		struct bio bio;
+		struct kiocb iocb;
+	};
+	struct bio_vec vec;
+	struct ibnbd_io msg;
+	u32 done;
+	struct ibnbd_srv_bounce bounce;
+	struct work_struct work;
+};
+
+/* What op->priv holds: an I/O, or the link of a message that waits for its session's worker. */
+union ibnbd_srv_priv {
+	struct ibnbd_srv_io io;
+	struct ibnbd_srv_ctl {
+		struct list_head link;
+		struct ibtrs_srv_op *op;
+	} ctl;
+};
+
+void ibnbd_srv_io_end(struct ibnbd_srv_io *io, int err);
+
+#endif

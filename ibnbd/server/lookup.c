@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * From the name that a client asks for to the object it means: the walk through the file system (architecture.md decision 13, E-29).
+ * Text is judged by logic/export.c before; what is opened afterwards is the struct path found here, not the name again.
+ *
+ * Below an ordinary search path no symlink is followed on the way, and nothing leads out of it; only the last component
+ * may be a symlink, since that is how an administrator exports a disk. It must belong to root, so that who may merely
+ * create files there cannot export the server's disks; then it may lead anywhere. With the search paths `/` and `/dev` the whole
+ * machine is exported anyway and symlinks are followed everywhere.
+ *
+ * Runs in a kernel worker, which on newer kernels has no root directory of its own: hence scoped_with_init_fs().
+ */
+#include <linux/cred.h>
+#include <linux/mount.h>
+#include <linux/namei.h>
+#include "ibnbd/logic/export.h"
+#include "ibnbd/server/lookup.h"
+
+static int lookup_refuse(int err, const char **why, const char *reason)
+{
+	*why = reason;
+	return err;
+}
+
+/* root, dir and tail as one path. */
+static char *lookup_join(const struct ibnbd_export_path *p, const char *tail)
+{
+	return kasprintf(GFP_KERNEL, "%s/%s%s%s", p->root, p->dir, *p->dir ? "/" : "", tail);
+}
+
+static int lookup_joined(const struct ibnbd_export_path *p, const char *tail, struct path *path)
+{
+	char *full __free(kfree) = lookup_join(p, tail);
+
+	return full ? kern_path(full, LOOKUP_FOLLOW, path) : -ENOMEM;
+}
+
+/* The text of a symlink. Links without one (/proc/PID/fd) are no business of an export. */
+static char *lookup_readlink(const struct path *path, const char **why)
+{
+	struct inode *inode = d_inode(path->dentry);
+	DEFINE_DELAYED_CALL(done);
+	const char *text;
+	char *copy;
+
+	if (!uid_eq(inode->i_uid, GLOBAL_ROOT_UID)) {
+		*why = "the symbolic link does not belong to root; make it anew as root";
+		return ERR_PTR(-EACCES);
+	}
+	if (inode->i_op->readlink) {
+		*why = "this kind of symbolic link cannot be exported";
+		return ERR_PTR(-EACCES);
+	}
+	text = vfs_get_link(path->dentry, &done);
+	if (IS_ERR(text))
+		return ERR_CAST(text);
+	copy = kstrdup(text, GFP_KERNEL);
+	do_delayed_call(&done);
+	return copy ? copy : ERR_PTR(-ENOMEM);
+}
+
+static int lookup_symlink(const struct ibnbd_export_path *p, struct path *path, const char **why)
+{
+	char *text = lookup_readlink(path, why);
+	int err;
+
+	path_put(path);
+	if (IS_ERR(text))
+		return PTR_ERR(text);
+	err = text[0] == '/' ? kern_path(text, LOOKUP_FOLLOW, path) : lookup_joined(p, text, path);
+	kfree(text);
+	if (err == -ENOENT)
+		*why = "the symbolic link of the export leads nowhere";
+	return err;
+}
+
+static int lookup_dir(const struct ibnbd_export_path *p, const struct path *root, struct path *dir,
+		      const char **why)
+{
+	int err;
+
+	if (!*p->dir) {
+		*dir = *root;
+		path_get(dir);
+		return 0;
+	}
+	err = vfs_path_lookup(root->dentry, root->mnt, p->dir,
+			      LOOKUP_DIRECTORY | LOOKUP_NO_SYMLINKS | LOOKUP_BENEATH, dir);
+	if (err == -ELOOP)
+		*why = "a directory of the name is a symbolic link; only the last part may be one";
+	return err;
+}
+
+static int lookup_beneath(const struct ibnbd_export_path *p, struct path *path, const char **why)
+{
+	struct path root, dir;
+	int err;
+
+	err = kern_path(p->root, LOOKUP_FOLLOW | LOOKUP_DIRECTORY, &root);
+	if (err)
+		return lookup_refuse(err, why, "the directory of dev_search_path does not exist");
+	err = lookup_dir(p, &root, &dir, why);
+	path_put(&root);
+	if (err)
+		return err;
+	err = vfs_path_lookup(dir.dentry, dir.mnt, p->last, 0, path);
+	path_put(&dir);
+	if (!err && d_is_symlink(path->dentry))
+		err = lookup_symlink(p, path, why);
+	return err;
+}
+
+/* S_ISBLK on a file system that may carry devices, or S_ISREG that is fit to be a disk. */
+static int lookup_check(const struct path *path, const char **why)
+{
+	struct inode *inode = d_backing_inode(path->dentry);
+
+	if (S_ISREG(inode->i_mode))
+		return IS_SWAPFILE(inode) ? lookup_refuse(-EBUSY, why, "the file is in use as swap") : 0;
+	if (!S_ISBLK(inode->i_mode))
+		return lookup_refuse(-ENOTBLK, why, "neither a block device nor a regular file");
+	if (path->mnt->mnt_flags & MNT_NODEV || path->mnt->mnt_sb->s_iflags & SB_I_NODEV)
+		return lookup_refuse(-EACCES, why, "its file system is mounted with nodev");
+	return 0;
+}
+
+/**
+ * ibnbd_srv_lookup() - the object behind a client's name
+ * @search: dev_search_path, checked
+ * @session: session name, for %SESSNAME%
+ * @name: what OPEN asked for
+ * @path: a block device node or a regular file; path_put() it
+ * @why: reason of a refusal, left alone when the errno says it all
+ *
+ * Return: 0 or a negative errno. May sleep for as long as the file system does.
+ */
+int ibnbd_srv_lookup(const char *search, const char *session, const char *name, struct path *path,
+		     const char **why)
+{
+	char *buf __free(kfree) = kmalloc(IBNBD_EXPORT_PATH_MAX, GFP_KERNEL);
+	struct ibnbd_export_path p;
+	int err;
+
+	if (!buf)
+		return -ENOMEM;
+	err = ibnbd_export_resolve(search, session, name, buf, IBNBD_EXPORT_PATH_MAX, &p, why);
+	if (err)
+		return err;
+	scoped_with_init_fs() {
+		if (p.follow)
+			err = lookup_joined(&p, p.last, path);
+		else
+			err = lookup_beneath(&p, path, why);
+	}
+	if (err)
+		return err;
+	err = lookup_check(path, why);
+	if (err)
+		path_put(path);
+	return err;
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef IBNBD_SERVER_MAIN_H
+#define IBNBD_SERVER_MAIN_H
+
+#include <ibtrs/addr.h>
+#include "ibnbd/server/export.h"
+
+#define IBNBD_SRV_MAX_MAPS	65536u
+
+/* Messages and closing: sleeps, never needed to free memory. I/O that waits for private pages. */
+extern struct workqueue_struct *ibnbd_srv_ctl_wq;
+extern struct workqueue_struct *ibnbd_srv_io_wq;
+
+char *ibnbd_srv_search_path(void);
+bool ibnbd_srv_session_allowed(const struct ibtrs_addr *peer, const char *name);
+enum ibnbd_srv_copy ibnbd_srv_default_copy(void);
+enum ibnbd_srv_io_mode ibnbd_srv_io_mode(void);
+bool ibnbd_srv_zeroes_for_all(void);
+u32 ibnbd_srv_max_maps(void);
+
+#endif

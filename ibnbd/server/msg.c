@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Messages of a client: decoded by proto/msg.h, judged by logic/access, served or refused. Each op gets exactly one reply.
+ *
+ * IO runs in the context that request() is called in, the completion context of the transport, and never sleeps here: find the open, ask,
+ * hand over. SESS_INFO, OPEN and CLOSE may take long and go through the session's own worker.
+ *
+ * Replies are built in private memory and then copied to the chunk, which the client can write to; what the client reserved beyond the
+ * reply is cleared, since all of it is sent. A refusal is an error number on the wire, a rate-limited line in the log that names session,
+ * device and reason, and, for an OPEN, ctl/last_error.
+ */
+#include <linux/ratelimit.h>
+#include "ibnbd/server/blockio.h"
+#include "ibnbd/server/fileio.h"
+#include "ibnbd/server/msg.h"
+#include "ibnbd/server/session.h"
+#include "ibnbd/server/sysfs.h"
+#include "ibnbd/server/trace.h"
+
+static bool msg_reads(const struct ibtrs_srv_op *op)
+{
+	return op->dir == IBTRS_READ;
+}
+
+/* Decoders made sure that @len fits. */
+static void msg_reply(struct ibtrs_srv_op *op, const void *reply, u32 len)
+{
+	if (msg_reads(op)) {
+		memcpy(op->data, reply, len);
+		memset(op->data + len, 0, op->data_len - len);
+	}
+	ibtrs_srv_op_reply(op, 0);
+}
+
+static void msg_refuse(struct ibnbd_srv_session *s, struct ibtrs_srv_op *op, int err,
+		       const char *why)
+{
+	pr_warn_ratelimited("session %s: bad message: %s (%d)\n", s->name, why, err);
+	ibtrs_srv_op_reply(op, err);
+}
+
+/* ---- SESS_INFO ----------------------------------------------------------- */
+
+static void msg_sess_info(struct ibnbd_srv_session *s, struct ibtrs_srv_op *op)
+{
+	struct ibnbd_wire_sess_info reply;
+	struct ibnbd_sess_info m;
+	const char *why = "";
+	int err;
+
+	err = ibnbd_msg_sess_info_decode(op->hdr, op->hdr_len, msg_reads(op), op->data_len, &m, &why);
+	if (err) {
+		msg_refuse(s, op, err, why);
+		return;
+	}
+	WRITE_ONCE(s->version, m.version);
+	s->features = m.features;
+	ibnbd_msg_sess_info_encode(&reply, IBNBD_MSG_SESS_INFO_RSP, &m);
+	msg_reply(op, &reply, sizeof(reply));
+}
+
+/* ---- OPEN ---------------------------------------------------------------- */
+
+/* Cause and mend of an error that nobody put in words. */
+static const char *msg_cause(int err)
+{
+	switch (err) {
+	case -ENOENT:
+	case -ENOTDIR:
+		return "there is no such name; put a symbolic link to the disk into dev_search_path";
+	case -EACCES:
+	case -EPERM:
+		return "the server's file system denies it; map it with access_mode=ro";
+	case -EROFS:
+		return "it lies on a read-only file system; map it with access_mode=ro";
+	case -EBUSY:
+	case -ETXTBSY:
+		return "it is in use on the server, perhaps mounted; release it there";
+	case -ENXIO:
+	case -ENODEV:
+		return "the device node has no device behind it";
+	case -EMFILE:
+		return "the session has mapped all it may; see the parameter max_maps";
+	case -ENOMEM:
+		return "the server is out of memory";
+	default:
+		return "the server could not open it";
+	}
+}
+
+static struct ibnbd_srv_open *msg_open_again(struct ibnbd_srv_open *open, enum ibnbd_access access,
+					     const char **why)
+{
+	int err = ibnbd_access_reopen(open->access, access, why);
+
+	if (!err)
+		return open;
+	percpu_ref_put(&open->ref);
+	return ERR_PTR(err);
+}
+
+static struct ibnbd_srv_open *msg_open_new(struct ibnbd_srv_session *s, const struct ibnbd_open *m,
+					   const char **why)
+{
+	struct ibnbd_srv_open *open;
+	int err;
+
+	if (ibnbd_srv_session_full(s))
+		return ERR_PTR(-EMFILE);
+	open = ibnbd_srv_export_open(s, m->name, m->access, why);
+	if (IS_ERR(open))
+		return open;
+	err = ibnbd_srv_session_publish(s, open);
+	if (!err)
+		return open;
+	ibnbd_srv_export_release(open);
+	ibnbd_srv_open_put(open);
+	return ERR_PTR(err);
+}
+
+/* Pinned by an I/O reference. */
+static struct ibnbd_srv_open *msg_open_get(struct ibnbd_srv_session *s, const struct ibnbd_open *m,
+					   const char **why)
+{
+	struct ibnbd_srv_open *open = ibnbd_srv_session_find(s, m->name);
+
+	return open ? msg_open_again(open, m->access, why) : msg_open_new(s, m, why);
+}
+
+static void msg_open(struct ibnbd_srv_session *s, struct ibtrs_srv_op *op)
+{
+	struct ibnbd_wire_open_rsp_id reply;
+	struct ibnbd_srv_open *open;
+	struct ibnbd_open_rsp rsp;
+	const char *why = "";
+	struct ibnbd_open m;
+	u32 len;
+	int err;
+
+	err = ibnbd_msg_open_decode(op->hdr, op->hdr_len, msg_reads(op), op->data_len, s->features,
+				    &m, &why);
+	if (err) {
+		msg_refuse(s, op, err, why);
+		return;
+	}
+	open = msg_open_get(s, &m, &why);
+	if (IS_ERR(open)) {
+		err = PTR_ERR(open);
+		trace_ibnbd_srv_open(s->name, m.name, 0, err);
+		ibnbd_srv_sysfs_refused(s->name, m.name, err, *why ? why : msg_cause(err));
+		ibtrs_srv_op_reply(op, err);
+		return;
+	}
+	ibnbd_srv_export_describe(open, &rsp);
+	rsp.device_id = open->id;
+	rsp.has_identity = m.reply_len == sizeof(reply);
+	len = ibnbd_msg_open_rsp_encode(&reply, &rsp);
+	trace_ibnbd_srv_open(s->name, m.name, open->id, 0);
+	percpu_ref_put(&open->ref);
+	msg_reply(op, &reply, len);
+}
+
+/* ---- CLOSE --------------------------------------------------------------- */
+
+static void msg_close(struct ibnbd_srv_session *s, struct ibtrs_srv_op *op)
+{
+	const char *why = "";
+	u32 id;
+	int err;
+
+	err = ibnbd_msg_close_decode(op->hdr, op->hdr_len, &id, &why);
+	if (err) {
+		msg_refuse(s, op, err, why);
+		return;
+	}
+	if (msg_reads(op))
+		memset(op->data, 0, op->data_len);
+	ibnbd_srv_session_close(s, id, op);
+}
+
+/**
+ * ibnbd_srv_msg_ctl() - serve a message that may sleep; called by the session's worker
+ * @s: session
+ * @op: queued by ibnbd_srv_msg_request(), so its type is one of these
+ */
+void ibnbd_srv_msg_ctl(struct ibnbd_srv_session *s, struct ibtrs_srv_op *op)
+{
+	const char *why = "";
+
+	switch (ibnbd_msg_type(op->hdr, op->hdr_len, &why)) {
+	case IBNBD_MSG_SESS_INFO:
+		msg_sess_info(s, op);
+		break;
+	case IBNBD_MSG_OPEN:
+		msg_open(s, op);
+		break;
+	case IBNBD_MSG_CLOSE:
+		msg_close(s, op);
+		break;
+	default:
+		msg_refuse(s, op, -EINVAL, why);
+	}
+}
+
+/* ---- IO ------------------------------------------------------------------ */
+
+/**
+ * ibnbd_srv_io_end() - an I/O has ended: unpin its open, answer
+ * @io: gone afterwards
+ * @err: 0 or a negative errno. Any context.
+ */
+void ibnbd_srv_io_end(struct ibnbd_srv_io *io, int err)
+{
+	struct ibtrs_srv_op *op = io->op;
+
+	trace_ibnbd_srv_io_end(io, err);
+	percpu_ref_put(&io->open->ref);
+	ibtrs_srv_op_reply(op, err);
+}
+
+static noinline void msg_io_refuse(struct ibnbd_srv_session *s, struct ibtrs_srv_op *op,
+				   const struct ibnbd_io *m, int err, const char *why)
+{
+	pr_warn_ratelimited("session %s: device %u: I/O refused: %s (%d)\n", s->name, m->device_id,
+			    why, err);
+	ibtrs_srv_op_reply(op, err);
+}
+
+static void msg_io(struct ibnbd_srv_session *s, struct ibtrs_srv_op *op)
+{
+	struct ibnbd_srv_io *io = &((union ibnbd_srv_priv *)op->priv)->io;
+	struct ibnbd_io m = {};
+	const char *why = "";
+	int err;
+
+	err = ibnbd_msg_io_decode(op->hdr, op->hdr_len, msg_reads(op), op->data_len,
+				  READ_ONCE(s->version), &m, &why);
+	if (unlikely(err)) {
+		msg_io_refuse(s, op, &m, err, why);
+		return;
+	}
+	io->op = op;
+	io->open = ibnbd_srv_session_open_get(s, m.device_id);
+	if (unlikely(!io->open)) {
+		msg_io_refuse(s, op, &m, -ENOTCONN, "the session has no such device open");
+		return;
+	}
+	err = ibnbd_access_io(&io->open->facts, io->open->access, &m, &why);
+	if (unlikely(err)) {
+		percpu_ref_put(&io->open->ref);
+		msg_io_refuse(s, op, &m, err, why);
+		return;
+	}
+	trace_ibnbd_srv_io_start(io, &m);
+	if (io->open->bdev)
+		ibnbd_srv_blockio_submit(io, &m);
+	else
+		ibnbd_srv_fileio_submit(io, &m);
+}
+
+/**
+ * ibnbd_srv_msg_request() - a request of a client (struct ibtrs_srv_ops)
+ * @priv: its session
+ * @op: to be answered exactly once
+ */
+void ibnbd_srv_msg_request(void *priv, struct ibtrs_srv_op *op)
+{
+	struct ibnbd_srv_session *s = priv;
+	const char *why = "";
+	int type = ibnbd_msg_type(op->hdr, op->hdr_len, &why);
+
+	if (likely(type == IBNBD_MSG_IO))
+		msg_io(s, op);
+	else if (type < 0)
+		msg_refuse(s, op, type, why);
+	else
+		ibnbd_srv_session_queue_ctl(s, op);
+}

@@ -1,0 +1,424 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A session: what one client has open, and the order in which its messages are served.
+ *
+ * Messages other than I/O (SESS_INFO, OPEN, CLOSE) may sleep for long, so they wait in ctl_ops for a work item, one for each
+ * session: they are served in the order they came, and a client whose disk hangs occupies one worker and no more.
+ *
+ * Ids: 24 bits, counted up from a random start, so that neither an id of an earlier incarnation of the session nor one that was just closed
+ * names another device. The table is indexed by the low bits and the whole id is compared: a lookup is one load. I/O finds its open under
+ * RCU and pins it with a percpu reference.
+ *
+ * The life of an open: NEW, then LIVE from publish; a CLOSE, a force_close or the end of the session kills the reference (CLOSING);
+ * when the last I/O has ended, release_work gives the backing store back (RELEASED). The entry leaves the table, and the id becomes free,
+ * when the client has asked for it or is gone; after a force_close it stays, so that late I/O gets -ENOTCONN and not another device.
+ *
+ * References: the table's on each open (its kobject) and each open's on the session (kref), beside one of ibtrs (until session_down)
+ * and one of the queued ctl_work. session_down therefore waits for the table to run empty, but never flushes a work.
+ */
+#include <linux/log2.h>
+#include <linux/siphash.h>
+#include "ibnbd/server/io.h"
+#include "ibnbd/server/main.h"
+#include "ibnbd/server/msg.h"
+#include "ibnbd/server/session.h"
+#include "ibnbd/server/sysfs.h"
+#include "ibnbd/server/trace.h"
+
+void ibnbd_srv_session_get(struct ibnbd_srv_session *s)
+{
+	kref_get(&s->kref);
+}
+
+static void session_free(struct kref *kref)
+{
+	kvfree(container_of(kref, struct ibnbd_srv_session, kref));
+}
+
+/* Process context: the memory may be vmalloc's. */
+void ibnbd_srv_session_put(struct ibnbd_srv_session *s)
+{
+	kref_put(&s->kref, session_free);
+}
+
+/* ---- messages ------------------------------------------------------------ */
+
+static struct ibtrs_srv_op *session_next_ctl(struct ibnbd_srv_session *s)
+{
+	struct ibnbd_srv_ctl *ctl;
+
+	spin_lock(&s->lock);
+	ctl = list_first_entry_or_null(&s->ctl_ops, struct ibnbd_srv_ctl, link);
+	if (ctl)
+		list_del(&ctl->link);
+	else
+		s->ctl_queued = false;
+	spin_unlock(&s->lock);
+	return ctl ? ctl->op : NULL;
+}
+
+static void session_ctl_work(struct work_struct *work)
+{
+	struct ibnbd_srv_session *s = container_of(work, struct ibnbd_srv_session, ctl_work);
+	struct ibtrs_srv_op *op;
+
+	while ((op = session_next_ctl(s)))
+		ibnbd_srv_msg_ctl(s, op);
+	ibnbd_srv_session_put(s);
+}
+
+/**
+ * ibnbd_srv_session_queue_ctl() - serve a message that may sleep, after those that came before it
+ * @s: session
+ * @op: goes to ibnbd_srv_msg_ctl()
+ */
+void ibnbd_srv_session_queue_ctl(struct ibnbd_srv_session *s, struct ibtrs_srv_op *op)
+{
+	struct ibnbd_srv_ctl *ctl = &((union ibnbd_srv_priv *)op->priv)->ctl;
+
+	ctl->op = op;
+	spin_lock(&s->lock);
+	list_add_tail(&ctl->link, &s->ctl_ops);
+	if (!s->ctl_queued) {
+		s->ctl_queued = true;
+		ibnbd_srv_session_get(s);
+		queue_work(ibnbd_srv_ctl_wq, &s->ctl_work);
+	}
+	spin_unlock(&s->lock);
+}
+
+/* ---- the table ----------------------------------------------------------- */
+
+static struct ibnbd_srv_open *session_slot(struct ibnbd_srv_session *s, u32 id)
+{
+	return rcu_dereference_protected(s->table[id & s->mask], lockdep_is_held(&s->lock));
+}
+
+/* By id, whatever its state. */
+static struct ibnbd_srv_open *session_entry(struct ibnbd_srv_session *s, u32 id)
+{
+	struct ibnbd_srv_open *open = session_slot(s, id);
+
+	return open && open->id == id ? open : NULL;
+}
+
+/**
+ * ibnbd_srv_session_find() - the live open of this very name (B.3 rule 1)
+ * @s: session
+ * @name: as the client sent it
+ *
+ * Return: the open, pinned by its I/O reference: percpu_ref_put() it; or NULL.
+ */
+struct ibnbd_srv_open *ibnbd_srv_session_find(struct ibnbd_srv_session *s, const char *name)
+{
+	struct ibnbd_srv_open *found = NULL;
+	u32 i;
+
+	spin_lock(&s->lock);
+	for (i = 0; i <= s->mask && !found; i++) {
+		struct ibnbd_srv_open *open = session_slot(s, i);
+
+		if (open && open->state == IBNBD_SRV_OPEN_LIVE && !strcmp(open->name, name) &&
+		    percpu_ref_tryget_live(&open->ref))
+			found = open;
+	}
+	spin_unlock(&s->lock);
+	return found;
+}
+
+/* Has this client as many maps as it may have? Only its own worker adds some. */
+bool ibnbd_srv_session_full(struct ibnbd_srv_session *s)
+{
+	bool full;
+
+	spin_lock(&s->lock);
+	full = s->nr >= s->max_maps;
+	spin_unlock(&s->lock);
+	return full;
+}
+
+/**
+ * ibnbd_srv_session_publish() - give an open its id; from here on I/O, CLOSE and force_close find it
+ * @s: session
+ * @open: new, with its place in an export
+ *
+ * Return: 0; -EMFILE: the table is full. The caller still has its own I/O reference either way.
+ */
+int ibnbd_srv_session_publish(struct ibnbd_srv_session *s, struct ibnbd_srv_open *open)
+{
+	int err = -EMFILE;
+
+	spin_lock(&s->lock);
+	if (s->nr < s->max_maps) {
+		while (session_slot(s, s->next_id))
+			s->next_id++;
+		open->id = s->next_id++ & IBNBD_SRV_ID_MASK;
+		open->state = IBNBD_SRV_OPEN_LIVE;
+		rcu_assign_pointer(s->table[open->id & s->mask], open);
+		s->nr++;
+		err = 0;
+	}
+	spin_unlock(&s->lock);
+	return err;
+}
+
+/* The id is free again; the caller drops the table's reference when it has left the lock. */
+static void session_unpublish(struct ibnbd_srv_session *s, struct ibnbd_srv_open *open)
+{
+	RCU_INIT_POINTER(s->table[open->id & s->mask], NULL);
+	s->nr--;
+}
+
+/* ---- opens: end of life -------------------------------------------------- */
+
+static void open_free_rcu(struct rcu_head *rcu)
+{
+	struct ibnbd_srv_open *open = container_of(rcu, struct ibnbd_srv_open, rcu);
+
+	percpu_ref_exit(&open->ref);
+	kfree(open);
+}
+
+static void open_kobj_release(struct kobject *kobj)
+{
+	struct ibnbd_srv_open *open = container_of(kobj, struct ibnbd_srv_open, kobj);
+
+	ibnbd_srv_session_put(open->session);
+	call_rcu(&open->rcu, open_free_rcu);
+}
+
+static const_ktype struct kobj_type open_ktype = {
+	.release	= open_kobj_release,
+	.sysfs_ops	= &kobj_sysfs_ops,
+	.default_groups	= ibnbd_srv_sysfs_open_groups,
+};
+
+static void open_drained(struct percpu_ref *ref)
+{
+	struct ibnbd_srv_open *open = container_of(ref, struct ibnbd_srv_open, ref);
+
+	queue_work(ibnbd_srv_ctl_wq, &open->release_work);
+}
+
+/* No new I/O; open_drained() when the last has ended. False: somebody else was first. */
+static bool open_kill(struct ibnbd_srv_open *open)
+{
+	lockdep_assert_held(&open->session->lock);
+	if (open->state != IBNBD_SRV_OPEN_LIVE)
+		return false;
+	open->state = IBNBD_SRV_OPEN_CLOSING;
+	percpu_ref_kill(&open->ref);
+	return true;
+}
+
+/* Returns the CLOSE to be answered, if one waits. *gone: the entry left the table. */
+static struct ibtrs_srv_op *open_released(struct ibnbd_srv_open *open, bool *gone)
+{
+	struct ibnbd_srv_session *s = open->session;
+	struct ibtrs_srv_op *op;
+
+	spin_lock(&s->lock);
+	op = open->close_op;
+	open->close_op = NULL;
+	open->state = IBNBD_SRV_OPEN_RELEASED;
+	*gone = op || s->down;
+	if (*gone)
+		session_unpublish(s, open);
+	spin_unlock(&s->lock);
+	return op;
+}
+
+static void open_release_work(struct work_struct *work)
+{
+	struct ibnbd_srv_open *open = container_of(work, struct ibnbd_srv_open, release_work);
+	struct ibnbd_srv_session *s = open->session;
+	struct ibtrs_srv_op *op;
+	bool gone;
+
+	complete_all(&open->drained);
+	ibnbd_srv_export_release(open);
+	op = open_released(open, &gone);
+	trace_ibnbd_srv_close(s->name, open->name, open->id);
+	if (!gone)
+		return;
+	wake_up(&s->empty);
+	if (op)
+		ibtrs_srv_op_reply(op, 0);
+	ibnbd_srv_open_put(open);
+}
+
+/**
+ * ibnbd_srv_open_init() - what an open needs before anything can fail with it
+ * @open: zeroed
+ * @s: session it will belong to
+ *
+ * Return: 0, then only ibnbd_srv_open_put() frees it; -ENOMEM: kfree() it.
+ */
+int ibnbd_srv_open_init(struct ibnbd_srv_open *open, struct ibnbd_srv_session *s)
+{
+	int err;
+
+	err = percpu_ref_init(&open->ref, open_drained, 0, GFP_KERNEL);
+	if (err)
+		return err;
+	open->session = s;
+	ibnbd_srv_session_get(s);
+	INIT_LIST_HEAD(&open->link);
+	init_completion(&open->drained);
+	INIT_WORK(&open->release_work, open_release_work);
+	kobject_init(&open->kobj, &open_ktype);
+	return 0;
+}
+
+/**
+ * ibnbd_srv_session_close() - serve CLOSE
+ * @s: session
+ * @id: as the client sent it
+ * @op: answered when the last I/O has ended and the backing store is closed, or at once for an unknown id (B.3)
+ */
+void ibnbd_srv_session_close(struct ibnbd_srv_session *s, u32 id, struct ibtrs_srv_op *op)
+{
+	struct ibnbd_srv_open *open, *gone = NULL;
+	int err = 0;
+
+	spin_lock(&s->lock);
+	open = session_entry(s, id);
+	if (open && open->close_op) {
+		err = -EBUSY;	/* an earlier CLOSE waits already */
+	} else if (open && open->state == IBNBD_SRV_OPEN_RELEASED) {
+		session_unpublish(s, open);
+		gone = open;
+	} else if (open) {
+		open->close_op = op;
+		op = NULL;
+		open_kill(open);
+	}
+	spin_unlock(&s->lock);
+	if (op)
+		ibtrs_srv_op_reply(op, err);
+	if (gone)
+		ibnbd_srv_open_put(gone);
+}
+
+static bool session_revoke(struct ibnbd_srv_session *s, struct ibnbd_srv_open *open)
+{
+	bool live;
+
+	spin_lock(&s->lock);
+	live = open_kill(open);
+	spin_unlock(&s->lock);
+	return live;
+}
+
+/**
+ * ibnbd_srv_session_force_close() - the administrator takes a mapping away
+ * @open: pinned by the sysfs file that is being written
+ *
+ * Tells the client, lets its I/O end. Nothing happens when the mapping is just coming or going.
+ *
+ * Return: 0, or -EINTR when a signal ended the wait; it is being closed all the same.
+ */
+int ibnbd_srv_session_force_close(struct ibnbd_srv_open *open)
+{
+	struct ibnbd_srv_session *s = open->session;
+
+	if (!session_revoke(s, open))
+		return 0;
+	pr_info("session %s: %s closed by force\n", s->name, open->name);
+	ibtrs_srv_session_event(s->ibtrs, IBNBD_SRV_EVENT_REVOKED, open->id);
+	return wait_for_completion_killable(&open->drained) ? -EINTR : 0;
+}
+
+/* ---- sessions ------------------------------------------------------------ */
+
+/**
+ * ibnbd_srv_session_up() - a client has arrived (struct ibtrs_srv_ops)
+ * @ibtrs: its transport session
+ * @name: valid (E-8)
+ * @peer: address of its first path
+ * @priv: set to the session
+ *
+ * Return: 0, -EACCES (not on the allow-list), -ENOMEM.
+ */
+int ibnbd_srv_session_up(struct ibtrs_srv_session *ibtrs, const char *name,
+			 const struct ibtrs_addr *peer, void **priv)
+{
+	static siphash_key_t key __read_mostly;
+	u32 max = ibnbd_srv_max_maps(), slots = roundup_pow_of_two(max);
+	struct ibnbd_srv_session *s;
+
+	if (!ibnbd_srv_session_allowed(peer, name)) {
+		char addr[IBTRS_ADDR_STR_MAX];
+
+		ibtrs_addr_format(peer, addr, sizeof(addr));
+		ibnbd_srv_sysfs_refused(name, addr, -EACCES,
+					"not on the allow-list; add it to the parameter allow");
+		return -EACCES;
+	}
+	s = kvzalloc(struct_size(s, table, slots), GFP_KERNEL);
+	if (!s)
+		return -ENOMEM;
+	s->ibtrs = ibtrs;
+	s->mask = slots - 1;
+	s->max_maps = max;
+	s->next_id = get_random_u32();
+	strscpy(s->name, name, sizeof(s->name));
+	s->writer = siphash(s->name, strlen(s->name), &key);
+	kref_init(&s->kref);
+	spin_lock_init(&s->lock);
+	INIT_LIST_HEAD(&s->ctl_ops);
+	INIT_WORK(&s->ctl_work, session_ctl_work);
+	init_waitqueue_head(&s->empty);
+	*priv = s;
+	return 0;
+}
+
+/* Start closing one slot of the table; the open whose reference the caller has to drop, if any. */
+static struct ibnbd_srv_open *session_sweep(struct ibnbd_srv_session *s, u32 slot)
+{
+	struct ibnbd_srv_open *open, *gone = NULL;
+
+	spin_lock(&s->lock);
+	s->down = true;
+	open = session_slot(s, slot);
+	if (open && open->state == IBNBD_SRV_OPEN_RELEASED) {
+		session_unpublish(s, open);
+		gone = open;
+	} else if (open) {
+		open_kill(open);
+	}
+	spin_unlock(&s->lock);
+	return gone;
+}
+
+static bool session_is_empty(struct ibnbd_srv_session *s)
+{
+	bool empty;
+
+	spin_lock(&s->lock);
+	empty = !s->nr;
+	spin_unlock(&s->lock);
+	return empty;
+}
+
+/**
+ * ibnbd_srv_session_down() - a client is gone (struct ibtrs_srv_ops): close what it had open
+ * @ibtrs: its transport session
+ * @priv: the session
+ *
+ * No op is running. Waits for the backing stores to be closed.
+ */
+void ibnbd_srv_session_down(struct ibtrs_srv_session *ibtrs, void *priv)
+{
+	struct ibnbd_srv_session *s = priv;
+	u32 slot;
+
+	for (slot = 0; slot <= s->mask; slot++) {
+		struct ibnbd_srv_open *open = session_sweep(s, slot);
+
+		if (open)
+			ibnbd_srv_open_put(open);
+	}
+	wait_event(s->empty, session_is_empty(s));
+	ibnbd_srv_session_put(s);
+}

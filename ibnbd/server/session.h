@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef IBNBD_SERVER_SESSION_H
+#define IBNBD_SERVER_SESSION_H
+
+#include <linux/kref.h>
+#include <linux/list.h>
+#include <linux/spinlock.h>
+#include <linux/wait.h>
+#include <linux/workqueue.h>
+#include <ibtrs/srv.h>
+#include "ibnbd/server/export.h"
+
+#define IBNBD_SRV_ID_MASK	0xffffffu	/* an event carries 24 bits */
+
+/**
+ * struct ibnbd_srv_session - a client
+ * @table: opens by the low bits of their id
+ * @down: no path and no op is left; nothing new comes
+ */
+struct ibnbd_srv_session {
+	/* set before publish */
+	struct ibtrs_srv_session *ibtrs;
+	u64 writer;			/* who it is, for the writer generation */
+	u32 mask;
+	u32 max_maps;
+
+	/* hot, rarely written */
+	u8 version;			/* 0 until SESS_INFO */
+	u64 features;
+
+	struct kref kref;
+	spinlock_t lock;		/* table, states of opens, ctl_* */
+	u32 next_id;
+	u32 nr;				/* entries of the table */
+	bool down;
+	bool ctl_queued;
+	struct list_head ctl_ops;
+	struct work_struct ctl_work;
+	wait_queue_head_t empty;
+	char name[IBNBD_NAME_LEN];
+	struct ibnbd_srv_open __rcu *table[];
+};
+
+int ibnbd_srv_session_up(struct ibtrs_srv_session *ibtrs, const char *name,
+			 const struct ibtrs_addr *peer, void **priv);
+void ibnbd_srv_session_down(struct ibtrs_srv_session *ibtrs, void *priv);
+void ibnbd_srv_session_get(struct ibnbd_srv_session *s);
+void ibnbd_srv_session_put(struct ibnbd_srv_session *s);
+void ibnbd_srv_session_queue_ctl(struct ibnbd_srv_session *s, struct ibtrs_srv_op *op);
+struct ibnbd_srv_open *ibnbd_srv_session_find(struct ibnbd_srv_session *s, const char *name);
+bool ibnbd_srv_session_full(struct ibnbd_srv_session *s);
+int ibnbd_srv_session_publish(struct ibnbd_srv_session *s, struct ibnbd_srv_open *open);
+void ibnbd_srv_session_close(struct ibnbd_srv_session *s, u32 id, struct ibtrs_srv_op *op);
+int ibnbd_srv_session_force_close(struct ibnbd_srv_open *open);
+int ibnbd_srv_open_init(struct ibnbd_srv_open *open, struct ibnbd_srv_session *s);
+
+/* The open with this id, pinned by its I/O reference; NULL when there is none that takes I/O. */
+static inline struct ibnbd_srv_open *ibnbd_srv_session_open_get(struct ibnbd_srv_session *s, u32 id)
+{
+	struct ibnbd_srv_open *open;
+
+	rcu_read_lock();
+	open = rcu_dereference(s->table[id & s->mask]);
+	if (open && (open->id != id || !percpu_ref_tryget_live(&open->ref)))
+		open = NULL;
+	rcu_read_unlock();
+	return open;
+}
+
+#endif

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef IBNBD_SERVER_SYSFS_H
+#define IBNBD_SERVER_SYSFS_H
+
+#include "ibnbd/server/export.h"
+
+extern const struct attribute_group *ibnbd_srv_sysfs_open_groups[];
+extern const struct attribute_group *ibnbd_srv_sysfs_export_groups[];
+
+int ibnbd_srv_sysfs_init(void);
+void ibnbd_srv_sysfs_exit(void);
+int ibnbd_srv_sysfs_add_export(struct ibnbd_srv_export *e, struct ibnbd_srv_open *open,
+			       const struct list_head *others);
+void ibnbd_srv_sysfs_del_export(struct ibnbd_srv_export *e);
+int ibnbd_srv_sysfs_add_open(struct ibnbd_srv_open *open);
+void ibnbd_srv_sysfs_del_open(struct ibnbd_srv_open *open);
+void ibnbd_srv_sysfs_refused(const char *session, const char *object, int err, const char *why);
+
+#endif
