@@ -11,6 +11,7 @@ A case is a file tests/cases/NNN-topic.py:
     needs = []                      # modules that must exist, else the case is skipped; rnbd-* are built
     append = ""                     # kernel command line
     mem, smp = 1024, 2              # MiB and CPUs of each machine
+    faults = False                  # True: breaks things on purpose; make check-faults repeats it
     allow = []                      # kernel log lines (regular expressions) this case causes on purpose
 
     def run(t): ...                 # returns: passed; raises: failed; t.skip(why): skipped
@@ -19,7 +20,8 @@ import importlib.util, json, re, shlex, subprocess, sys, time
 from pathlib import Path
 import kmsg, vm
 
-DEFAULTS = dict(vms=2, links=1, fresh=False, deadline=120, needs=[], append="", mem=1024, smp=2, allow=[])
+DEFAULTS = dict(vms=2, links=1, fresh=False, deadline=120, needs=[], append="", mem=1024, smp=2, allow=[],
+                faults=False)
 
 
 class Failed(Exception):

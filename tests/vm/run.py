@@ -14,7 +14,7 @@ each case they are tidied and compared with what they were; if anything is left 
 """
 import argparse, fcntl, fnmatch, json, os, queue, shutil, signal, subprocess, sys, threading, time, traceback
 from pathlib import Path
-import case as C, image, vm
+import case as C, image, launch, vm
 
 LEAK_KIB = 24 * 1024        # what the kernel may have cached for itself during a case
 
@@ -28,9 +28,7 @@ class Machines:
         self.off()
         n, links, append, mem, smp = self.kind
         self.vms = vm.machines(self.boot_, n, links, append=append, mem=mem, smp=smp, logdir=self.logdir)
-        seconds = vm.start_all(self.vms)
-        for m in self.vms:
-            C.bring_up(m, links, self.vms)
+        seconds = launch.up(self.vms, links)
         self.before = [self.look(m) for m in self.vms]
         self.clean, self.used = True, False
         return seconds
@@ -97,7 +95,7 @@ class Runner:
     def __init__(self, options, cases, boot, logdir):
         self.o, self.boot, self.logdir = options, boot, logdir
         self.todo, self.results, self.lock = queue.SimpleQueue(), [], threading.Lock()
-        self.sets, self.stopping = [], False
+        self.sets, self.turns, self.stopping = [], {}, False
         for c in cases:
             self.todo.put(c)
 
@@ -142,7 +140,10 @@ class Runner:
     def one(self, case, machines):
         """Run a case on booted machines: its Result."""
         t0, problems, skipped, machines.used = time.monotonic(), [], None, True
-        t = C.T(case, machines.vms, self.logdir / case.name, self.boot)
+        with self.lock:
+            turn = self.turns[case.name] = self.turns.get(case.name, 0) + 1
+        logs = self.logdir / (case.name if turn == 1 else f"{case.name}.{turn}")
+        t = C.T(case, machines.vms, logs, self.boot)
         t.log(case.description)
         for m in machines.vms:
             m.deadline = t0 + case.deadline * vm.SLOW
@@ -272,12 +273,6 @@ def log_directory(wanted):
     raise SystemExit(f"run.py: cannot lock {path}")
 
 
-def module_dirs(kver):
-    """Where modules may lie: this tree, builds for other kernels, the in-kernel peers."""
-    return [image.REPO / "ibtrs", image.REPO / "ibnbd", image.REPO / "build/modules" / kver,
-            image.CACHE / "peer" / kver]
-
-
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("cases", nargs="*", help="case numbers, glob patterns or parts of names")
@@ -287,6 +282,8 @@ def main():
     p.add_argument("--program", action="append", default=[], metavar="FILE", help="put it into the guests' /bin")
     p.add_argument("--logs", help="log directory (default build/test-logs)")
     p.add_argument("--shell", action="store_true", help="a shell in the machines of a case that failed")
+    p.add_argument("--repeat", type=int, metavar="N", help="run each case N times (--faults: 5)")
+    p.add_argument("--faults", action="store_true", help="the cases that say faults = True, again and again")
     p.add_argument("-j", "--jobs", type=int, default=1, help="cases at the same time")
     p.add_argument("-l", "--list", action="store_true", help="list the cases")
     o = p.parse_args()
@@ -294,6 +291,9 @@ def main():
     signal.signal(signal.SIGTERM, lambda *a: sys.exit(143))
 
     cases = [C.load(path) for path in choose(o.dir, o.cases)]
+    if o.faults:
+        cases = [c for c in cases if c.faults]
+    cases *= o.repeat or (5 if o.faults else 1)
     if o.list:
         for c in cases:
             print(f"{c.name:24} {c.description}")
@@ -306,8 +306,7 @@ def main():
     for old in logdir.iterdir():
         if old.is_dir():
             shutil.rmtree(old)
-    boot = vm.Boot(kver, [*map(Path, o.ko), *module_dirs(kver)],
-                   [(Path(f), f"bin/{Path(f).name}") for f in o.program])
+    boot = launch.boot_image(kver, o.ko, o.program)
     try:
         return Runner(o, cases, boot, logdir).run()
     finally:

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""From a checkout to booted machines: what run.py, shell.py and demo.py share."""
+import subprocess, time
+from pathlib import Path
+import case, image, vm
+
+
+def module_dirs(kver):
+    """Where modules may lie: this tree, builds for other kernels, the in-kernel peers."""
+    return [image.REPO / "ibtrs", image.REPO / "ibnbd", image.REPO / "build/modules" / kver,
+            image.CACHE / "peer" / kver]
+
+
+def programs(more=()):
+    """(host path, guest path) of programs under test: the ibnbd command once it is built, and `more`."""
+    files = [image.REPO / "tools/ibnbd", *map(Path, more)]
+    return [(f, f"bin/{f.name}") for f in files if f.is_file()]
+
+
+def make_modules(kver):
+    """Build our modules and the command in the tree; the seconds it took.  Raises with the end of make's log."""
+    t0 = time.monotonic()
+    log = image.REPO / "build/make.log"
+    log.parent.mkdir(exist_ok=True)
+    targets = ["modules"] + (["tools"] if (image.REPO / "tools/Makefile").exists() else [])
+    with open(log, "w") as out:
+        done = subprocess.run(["make", "-C", image.REPO, f"KVER={kver}", *targets], stdin=subprocess.DEVNULL,
+                              stdout=out, stderr=subprocess.STDOUT)
+    if done.returncode:
+        raise RuntimeError(f"the modules do not build for {kver}:\n" + log.read_text(errors="replace")[-2000:])
+    return time.monotonic() - t0
+
+
+def boot_image(kver=None, ko_dirs=(), more_programs=()):
+    kver = kver or image.default_kver()
+    return vm.Boot(kver, [*map(Path, ko_dirs), *module_dirs(kver)], programs(more_programs))
+
+
+def up(machines, links):
+    """Boot machines and bring their network up; the seconds until the last guest was ready."""
+    seconds = vm.start_all(machines)
+    for m in machines:
+        case.bring_up(m, links, machines)
+    return seconds
