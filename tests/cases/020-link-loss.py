@@ -6,7 +6,6 @@ deadline = 150
 def run(t):
     c, s = t.client, t.server
 
-    t.allow("ibtrs|ibnbd")
     s.sh("serve; ram_disks 1 32")
     dev = c.sh("map ram0")
     verify = c.spawn(f"fio_verify {dev} 24m --bsrange=4k-8k --blockalign=4k --rate_iops=400 > /tmp/out 2>&1 || "

@@ -151,6 +151,8 @@ class Runner:
         def body():
             nonlocal skipped
             try:
+                for pattern in case.allow:
+                    t.allow(pattern)
                 case.run(t)
             except C.Skipped as e:
                 skipped = str(e)
