@@ -54,10 +54,12 @@ static const_class struct class sysfs_class = {
 	.name = "ibtrs-client",
 };
 
-static void sysfs_refuse(const char *who, const char *attr, const char *buf, size_t count,
-			 const char *why)
+/* @path: NULL = an attribute of the session */
+static void sysfs_refuse(const struct ibtrs_clt *clt, const struct ibtrs_clt_path *path,
+			 const char *attr, const char *buf, size_t count, const char *why)
 {
-	pr_err_ratelimited("ibtrs %s: %s: '%*pE' refused: %s\n", who, attr,
+	pr_err_ratelimited("ibtrs %s: %s%s%s: '%*pE' refused: %s\n", clt->name,
+			   path ? path->name : "", path ? ": " : "", attr,
 			   (int)min_t(size_t, count, SYSFS_SHOW_MAX), buf, why);
 }
 
@@ -85,7 +87,7 @@ static ssize_t add_path_store(struct device *dev, struct device_attribute *attr,
 	int err;
 
 	if (ibtrs_addr_pair_parse(buf, len, &addr, &why)) {
-		sysfs_refuse(clt->name, attr->attr.name, buf, len, why);
+		sysfs_refuse(clt, NULL, attr->attr.name, buf, len, why);
 		return -EINVAL;
 	}
 	err = ibtrs_clt_session_add_path(clt, &addr);
@@ -108,7 +110,7 @@ static ssize_t max_reconnect_attempts_store(struct device *dev, struct device_at
 	int n;
 
 	if (kstrtoint(buf, 10, &n) || n < -1 || n > 9999) {
-		sysfs_refuse(clt->name, attr->attr.name, buf, count, "a number from -1 to 9999 is expected");
+		sysfs_refuse(clt, NULL, attr->attr.name, buf, count, "a number from -1 to 9999 is expected");
 		return -EINVAL;
 	}
 	WRITE_ONCE(clt->max_reconnects, n);
@@ -130,7 +132,7 @@ static ssize_t mpath_policy_store(struct device *dev, struct device_attribute *a
 	int policy = ibtrs_mpath_parse(buf, count);
 
 	if (policy < 0) {
-		sysfs_refuse(clt->name, attr->attr.name, buf, count,
+		sysfs_refuse(clt, NULL, attr->attr.name, buf, count,
 			     "round-robin (rr, 0), min-inflight (mi, 1) or min-latency (ml, 2) is expected");
 		return policy;
 	}
@@ -222,7 +224,7 @@ static int path_want_one(const struct kobj_attribute *attr, struct ibtrs_clt_pat
 {
 	if (sysfs_is_one(buf, count))
 		return 0;
-	sysfs_refuse(path->name, attr->attr.name, buf, count, "1 is expected");
+	sysfs_refuse(path->clt, path, attr->attr.name, buf, count, "1 is expected");
 	return -EINVAL;
 }
 
