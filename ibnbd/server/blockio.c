@@ -122,7 +122,7 @@ void ibnbd_srv_blockio_describe(struct ibnbd_srv_open *open, struct ibnbd_open_r
 
 	rsp->nsectors = ibnbd_srv_blockio_nsectors(open);
 	rsp->logical_block_size = block;
-	rsp->physical_block_size = max(block, (u32)bdev_physical_block_size(bdev));
+	rsp->physical_block_size = max_t(u32, block, bdev_physical_block_size(bdev));
 	rsp->max_hw_sectors = queue_max_hw_sectors(q);
 	rsp->max_segments = min_t(u32, queue_max_segments(q), U16_MAX);
 	rsp->max_write_zeroes_sectors = blockio_range(bdev_write_zeroes_sectors(bdev), block);

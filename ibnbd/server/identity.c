@@ -87,6 +87,27 @@ static bool identity_disk(struct gendisk *disk, char *text, u8 *kind)
 	return false;
 }
 
+/* The name of a block device as text; false: it has none. */
+static bool identity_bdev_text(struct block_device *bdev, char *text, u8 *kind)
+{
+	bool part = bdev->bd_dev != disk_devt(bdev->bd_disk);
+	const char *uuid = part ? cx_part_uuid(bdev) : NULL;
+	size_t n;
+
+	if (uuid && *uuid) {
+		*kind = IBNBD_ID_UUID;
+		scnprintf(text, IDENTITY_TEXT, "partuuid:%s", uuid);
+		return true;
+	}
+	if (!identity_disk(bdev->bd_disk, text, kind))
+		return false;
+	if (part) {
+		n = strlen(text);
+		scnprintf(text + n, IDENTITY_TEXT - n, "+%llu", (u64)get_start_sect(bdev));
+	}
+	return true;
+}
+
 /**
  * ibnbd_srv_identity_bdev() - identity of a block device
  * @bdev: open
@@ -96,26 +117,14 @@ static bool identity_disk(struct gendisk *disk, char *text, u8 *kind)
  */
 void ibnbd_srv_identity_bdev(struct block_device *bdev, struct ibnbd_identity *id)
 {
-	bool part = bdev->bd_dev != disk_devt(bdev->bd_disk);
-	const char *uuid = part ? cx_part_uuid(bdev) : NULL;
-	char *text __free(kfree) = kzalloc(IDENTITY_TEXT, GFP_KERNEL);
-	size_t n;
+	char *text = kzalloc(IDENTITY_TEXT, GFP_KERNEL);
 	u8 kind;
 
 	memset(id->id, 0, sizeof(id->id));
 	id->kind = IBNBD_ID_NONE;
-	if (!text)
-		return;
-	if (uuid && *uuid) {
-		kind = IBNBD_ID_UUID;
-		scnprintf(text, IDENTITY_TEXT, "partuuid:%s", uuid);
-	} else if (!identity_disk(bdev->bd_disk, text, &kind)) {
-		return;
-	} else if (part) {
-		n = strlen(text);
-		scnprintf(text + n, IDENTITY_TEXT - n, "+%llu", (u64)get_start_sect(bdev));
-	}
-	identity_hash(id, kind, text, strlen(text));
+	if (text && identity_bdev_text(bdev, text, &kind))
+		identity_hash(id, kind, text, strlen(text));
+	kfree(text);
 }
 
 /* Identity of a regular file; kind NONE on a file system without uuid. */
