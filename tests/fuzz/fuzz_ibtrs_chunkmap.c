@@ -34,7 +34,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	struct ibtrs_wire_desc *w;
 	struct ibtrs_chunk *map;
 	const char *why = NULL;
-	u32 sg_cnt, given, per;
+	u32 sg_cnt, given, per, present;
 	int err;
 
 	if (size < 8)
@@ -43,9 +43,11 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	memcpy(&l.chunk_size, data + 2, 4);
 	sg_cnt = (u32)(data[6] | data[7] << 8);
 	given = (u32)((size - 8) / sizeof(*w));
-	w = calloc(sg_cnt ? sg_cnt : 1, sizeof(*w));
+	/* a count that cannot be right is refused before the first descriptor is looked at */
+	present = sg_cnt && l.queue_depth % sg_cnt == 0 && sg_cnt <= l.queue_depth ? sg_cnt : 0;
+	w = calloc(present, sizeof(*w));
 	per = sg_cnt ? l.queue_depth / sg_cnt : 0;
-	for (u32 i = 0; i < sg_cnt; i++) {
+	for (u32 i = 0; i < present; i++) {
 		if (i < given) {
 			memcpy(&w[i], data + 8 + i * sizeof(*w), sizeof(*w));
 		} else {
