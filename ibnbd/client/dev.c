@@ -1,0 +1,516 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A mapped device: its state, its timers, its end.
+ *
+ * Called by: ctl.c (alloc, show, unmap), open.c (post), session.c (link news), queue.c (tell), sysfs.c (unmap, resize, hold).
+ *
+ * The state is written by ibnbd_clt_dev_post() alone, under dev->lock, as logic/dev_sm.h says: state and event give the next state and a set of actions.
+ * What a request meets in queue_rq is the *gate*, which follows from the state. The queue is quiesced while I/O is held, and while
+ * device id and limits change.
+ *
+ * News that need a message, or come from where nothing may sleep, are bits in dev->news; one work per device does them. Messages are never
+ * exchanged under dev->lock (see open.c), so that the timers and `unmap force` are not behind a slow server.
+ *
+ *	link down	held; after hold= seconds failed: what is parked ends, new I/O ends at once
+ *	link up		re-OPEN; limits and identity are compared; the same disk: device id into the parked requests, replay. Another disk, or
+ *			a server that says no for good: fenced. No answer for 10 s while the session is up: failed (L4), and asked again.
+ *	unmap		ends what is held, then the removal work: drain, CLOSE, delete the disk. It is the only one that frees a device, and it
+ *			runs after map_device has finished with it.
+ *
+ * L8: when a write was given up that the server may still execute, the device takes no writes on that link any more: a newer link, which
+ * the old one did not outlive, or an administrator's remap lifts it.
+ *
+ * Locking: open_lock > lock; session->lock > lock. Works allocate NOIO: memory may be reclaimed through this very disk.
+ */
+#include <linux/idr.h>
+#include <linux/sched/mm.h>
+#include <linux/slab.h>
+#include "ibnbd/client/ctl.h"
+#include "ibnbd/client/disk.h"
+#include "ibnbd/client/open.h"
+#include "ibnbd/client/queue.h"
+#include "ibnbd/client/trace.h"
+
+#define DEV_LATE		(10 * HZ)	/* L4 */
+#define DEV_REPLAY_RETRY	(HZ / 50 ?: 1)
+#define DEV_SWEEP		(HZ / 10 ?: 1)
+#define DEV_DRAIN		(5 * HZ)	/* L3: what in-flight requests get on a healthy path */
+#define DEV_DRAIN_AGAIN		HZ
+#define DEV_DRAIN_POLL_MS	20
+
+static DEFINE_IDA(dev_ida);
+static struct workqueue_struct *dev_wq;		/* news and timers */
+static struct workqueue_struct *dev_remove_wq;
+
+int ibnbd_clt_dev_init(void)
+{
+	dev_wq = alloc_workqueue("ibnbd-clt-dev", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
+	if (!dev_wq)
+		return -ENOMEM;
+	/* del_gendisk() waits for works of queues without a rescuer, so this one has none. */
+	dev_remove_wq = alloc_workqueue("ibnbd-clt-remove", WQ_UNBOUND, 0);
+	if (!dev_remove_wq) {
+		destroy_workqueue(dev_wq);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+void ibnbd_clt_dev_exit(void)
+{
+	destroy_workqueue(dev_remove_wq);
+	destroy_workqueue(dev_wq);
+	ida_destroy(&dev_ida);
+}
+
+void ibnbd_clt_dev_tell(struct ibnbd_clt_dev *dev, enum ibnbd_clt_news news)
+{
+	set_bit(news, &dev->news);
+	mod_delayed_work(dev_wq, &dev->work, 0);
+}
+
+/* Sooner, when the work runs for another reason. */
+void ibnbd_clt_dev_ask_later(struct ibnbd_clt_dev *dev, unsigned long delay)
+{
+	set_bit(IBNBD_CLT_NEWS_OPEN, &dev->news);
+	queue_delayed_work(dev_wq, &dev->work, delay);
+}
+
+/* ---- state ---- */
+
+void ibnbd_clt_dev_say(struct ibnbd_clt_dev *dev, const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	vscnprintf(dev->reason, sizeof(dev->reason), fmt, args);
+	va_end(args);
+}
+
+static u8 dev_gate(const struct ibnbd_clt_dev *dev)
+{
+	if (ibnbd_dev_sm_submits(dev->state))
+		return dev->no_writes ? IBNBD_CLT_GATE_NO_WRITES : IBNBD_CLT_GATE_OPEN;
+	return ibnbd_dev_sm_holds(dev->state) ? IBNBD_CLT_GATE_HOLD : IBNBD_CLT_GATE_FAIL;
+}
+
+static void dev_stop(struct ibnbd_clt_dev *dev)
+{
+	if (!dev->disk || dev->stopped)
+		return;
+	dev->stopped = true;
+	blk_mq_quiesce_queue_nowait(dev->disk->queue);
+}
+
+/* Nobody is in queue_rq any more. */
+static void dev_stop_wait(struct ibnbd_clt_dev *dev)
+{
+	if (dev->stopped)
+		cx_wait_quiesce_done(&dev->sess->set, dev->disk->queue);
+}
+
+static void dev_start(struct ibnbd_clt_dev *dev)
+{
+	if (!dev->stopped)
+		return;
+	dev->stopped = false;
+	blk_mq_unquiesce_queue(dev->disk->queue);
+}
+
+static bool dev_abort(struct ibnbd_clt_dev *dev)
+{
+	if (ibnbd_clt_queue_abort(dev)) {
+		dev->no_writes = true;
+		dev->no_writes_gen = ibnbd_clt_session_gen(dev->sess);
+	}
+	return ibnbd_clt_queue_busy(dev);
+}
+
+/*
+ * The gate is shut: wait for those who passed it before, end what is parked, and let the queue run into the gate. What is still in flight
+ * on a path that dies gets parked later: sweep until nothing is left.
+ */
+static void dev_fail(struct ibnbd_clt_dev *dev)
+{
+	if (!dev->disk)
+		return;
+	dev_stop(dev);
+	dev_stop_wait(dev);
+	if (dev_abort(dev))
+		queue_delayed_work(dev_wq, &dev->sweep_work, DEV_SWEEP);
+	dev_start(dev);
+}
+
+static void dev_replay(struct ibnbd_clt_dev *dev)
+{
+	if (dev->disk && ibnbd_clt_queue_replay(dev))
+		queue_delayed_work(dev_wq, &dev->sweep_work, DEV_REPLAY_RETRY);
+}
+
+/* L15: nothing is held before add_disk() has read the partition table. */
+static int dev_hold_seconds(const struct ibnbd_clt_dev *dev)
+{
+	return dev->added ? READ_ONCE(dev->map.hold) : 0;
+}
+
+static void dev_arm(struct ibnbd_clt_dev *dev)
+{
+	unsigned long end = dev->held_since + secs_to_jiffies(max(dev_hold_seconds(dev), 0));
+
+	dev->hold_armed = dev_hold_seconds(dev) >= 0;
+	if (dev->hold_armed)
+		mod_delayed_work(dev_wq, &dev->hold_work, time_after(end, jiffies) ? end - jiffies : 0);
+	else
+		cancel_delayed_work(&dev->hold_work);
+}
+
+/* Take over the server's answer, in the middle of a step. What does not fit it any more ends (L2). */
+static int dev_commit(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g)
+{
+	int err;
+
+	dev_stop_wait(dev);
+	err = ibnbd_clt_disk_commit(dev, g);
+	if (err)
+		return err;
+	if (dev->no_writes && g->gen != dev->no_writes_gen)
+		dev->no_writes = false;
+	if (dev->disk && ibnbd_clt_queue_abort_larger(dev, g->lim.max_hw_sectors << SECTOR_SHIFT)) {
+		dev->no_writes = true;
+		dev->no_writes_gen = g->gen;
+	}
+	return 0;
+}
+
+bool ibnbd_clt_dev_post(struct ibnbd_clt_dev *dev, enum ibnbd_dev_event ev, const struct ibnbd_clt_grant *g)
+{
+	struct ibnbd_dev_step step = ibnbd_dev_sm_step(dev->state, ev);
+	enum ibnbd_dev_state old = dev->state;
+
+	lockdep_assert_held(&dev->lock);
+	if (!step.taken)
+		return false;
+	trace_ibnbd_clt_dev_state(dev, ev, &step);
+	if (step.actions & IBNBD_DEV_DO_STOP)
+		dev_stop(dev);
+	if (g && dev_commit(dev, g)) {
+		ibnbd_clt_dev_say(dev, "the block layer refuses the disk's new limits");
+		ibnbd_clt_dev_post(dev, IBNBD_DEV_EV_FENCE, NULL);
+		dev_start(dev);
+		return false;
+	}
+	WRITE_ONCE(dev->state, step.state);
+	WRITE_ONCE(dev->gate, dev_gate(dev));
+	if (step.state == IBNBD_DEV_OPEN)
+		dev->reason[0] = '\0';
+	if (step.state != old)
+		pr_info("ibnbd%d: %s of %s: %s -> %s%s%s\n", dev->index, dev->map.device_path,
+			dev->map.sessname, ibnbd_dev_sm_state_name(old),
+			ibnbd_dev_sm_state_name(step.state), dev->reason[0] ? ": " : "", dev->reason);
+	if (dev->no_writes && step.state == IBNBD_DEV_OPEN)
+		ibnbd_clt_dev_say(dev, "a write was given up that the server may still execute: no writes until remap_device");
+
+	if (step.actions & IBNBD_DEV_DO_DISARM)
+		dev->hold_armed = false;
+	if (step.actions & IBNBD_DEV_DO_ARM) {
+		dev->held_since = jiffies;
+		dev_arm(dev);
+	}
+	if (step.actions & IBNBD_DEV_DO_FAIL)
+		dev_fail(dev);
+	if (step.actions & IBNBD_DEV_DO_RESUME) {
+		dev_replay(dev);
+		dev_start(dev);
+	}
+	if (step.actions & IBNBD_DEV_DO_OFFLINE)
+		ibnbd_clt_disk_uevent(dev, KOBJ_OFFLINE);
+	if (step.actions & IBNBD_DEV_DO_ONLINE)
+		ibnbd_clt_disk_uevent(dev, KOBJ_ONLINE);
+	/* The removal sends its own CLOSE, after the drain; a device that never had a disk is removed too. */
+	if (step.state == IBNBD_DEV_UNMAPPED)
+		queue_work(dev_remove_wq, &dev->remove_work);
+	else if (step.actions & IBNBD_DEV_DO_CLOSE)
+		ibnbd_clt_dev_tell(dev, IBNBD_CLT_NEWS_CLOSE);
+	return true;
+}
+
+/* ---- timers and link news ---- */
+
+static void dev_hold_work(struct work_struct *work)
+{
+	struct ibnbd_clt_dev *dev = container_of(to_delayed_work(work), struct ibnbd_clt_dev, hold_work);
+	unsigned int noio = memalloc_noio_save();
+	unsigned long end;
+
+	mutex_lock(&dev->lock);
+	end = dev->held_since + secs_to_jiffies(max(dev_hold_seconds(dev), 0));
+	if (dev->hold_armed && dev->state == IBNBD_DEV_CLOSED && time_after_eq(jiffies, end)) {
+		ibnbd_clt_dev_say(dev, "the server was out of reach for hold=%d seconds", dev_hold_seconds(dev));
+		ibnbd_clt_dev_post(dev, IBNBD_DEV_EV_HOLD_EXPIRED, NULL);
+	}
+	mutex_unlock(&dev->lock);
+	memalloc_noio_restore(noio);
+}
+
+static void dev_late_work(struct work_struct *work)
+{
+	struct ibnbd_clt_dev *dev = container_of(to_delayed_work(work), struct ibnbd_clt_dev, late_work);
+	unsigned int noio = memalloc_noio_save();
+	char why[IBNBD_CLT_REASON_LEN];
+
+	mutex_lock(&dev->lock);
+	if (dev->state == IBNBD_DEV_CLOSED && ibnbd_clt_session_up(dev->sess) &&
+	    time_after_eq(jiffies, dev->late_end)) {
+		strscpy(why, dev->reason, sizeof(why));
+		ibnbd_clt_dev_say(dev, "not opened again for %d seconds although the link is up: %s", DEV_LATE / HZ, why);
+		ibnbd_clt_dev_post(dev, IBNBD_DEV_EV_OPEN_LATE, NULL);
+	}
+	mutex_unlock(&dev->lock);
+	memalloc_noio_restore(noio);
+}
+
+/* L4; dev->lock is held. */
+static void dev_arm_late(struct ibnbd_clt_dev *dev)
+{
+	dev->late_end = jiffies + DEV_LATE;
+	mod_delayed_work(dev_wq, &dev->late_work, DEV_LATE);
+}
+
+/* I/O waits from now on; dev->lock is held. With hold=0 the timer expires at once. */
+static void dev_lose(struct ibnbd_clt_dev *dev, const char *why)
+{
+	WRITE_ONCE(dev->served, false);
+	if (dev->state != IBNBD_DEV_OPEN)
+		return;
+	ibnbd_clt_dev_say(dev, "%s", why);
+	ibnbd_clt_dev_post(dev, IBNBD_DEV_EV_LINK_DOWN, NULL);
+}
+
+void ibnbd_clt_dev_link_down(struct ibnbd_clt_dev *dev)
+{
+	guard(mutex)(&dev->lock);
+	cancel_delayed_work(&dev->late_work);
+	dev_lose(dev, "no path to the server is up");
+}
+
+void ibnbd_clt_dev_link_up(struct ibnbd_clt_dev *dev)
+{
+	guard(mutex)(&dev->lock);
+	if (dev->state != IBNBD_DEV_CLOSED && dev->state != IBNBD_DEV_FAILED)
+		return;
+	ibnbd_clt_dev_say(dev, "waiting for the server to open the disk again");
+	dev_arm_late(dev);
+}
+
+/* ---- news ---- */
+
+static void dev_take_strays(struct ibnbd_clt_dev *dev)
+{
+	guard(mutex)(&dev->lock);
+	if (!dev->disk)
+		return;
+	if (dev->state == IBNBD_DEV_OPEN) {
+		dev_lose(dev, "the server does not know the device any more");
+		dev_arm_late(dev);
+		ibnbd_clt_dev_tell(dev, IBNBD_CLT_NEWS_OPEN);
+	} else if (dev->state != IBNBD_DEV_CLOSED) {
+		dev_abort(dev);
+	}
+}
+
+/* What could not be replayed, or was parked after its device had failed. */
+static void dev_sweep_work(struct work_struct *work)
+{
+	struct ibnbd_clt_dev *dev = container_of(to_delayed_work(work), struct ibnbd_clt_dev, sweep_work);
+	unsigned int noio = memalloc_noio_save();
+
+	mutex_lock(&dev->lock);
+	if (dev->state == IBNBD_DEV_OPEN)
+		dev_replay(dev);
+	else if (dev->state == IBNBD_DEV_FAILED || dev->state == IBNBD_DEV_FENCED)
+		if (dev_abort(dev))
+			queue_delayed_work(dev_wq, &dev->sweep_work, DEV_SWEEP);
+	mutex_unlock(&dev->lock);
+	memalloc_noio_restore(noio);
+}
+
+static void dev_revoke(struct ibnbd_clt_dev *dev)
+{
+	guard(mutex)(&dev->lock);
+	if (dev->state != IBNBD_DEV_OPEN && dev->state != IBNBD_DEV_CLOSED && dev->state != IBNBD_DEV_FAILED)
+		return;
+	ibnbd_clt_dev_say(dev, "the server closed the export");
+	ibnbd_clt_dev_post(dev, IBNBD_DEV_EV_FENCE, NULL);
+}
+
+static void dev_break_slow(struct ibnbd_clt_dev *dev)
+{
+	unsigned int seconds = READ_ONCE(dev->map.io_timeout);
+
+	if (seconds)
+		ibnbd_clt_queue_break(dev, seconds, "a request was not answered within io_timeout");
+}
+
+static void dev_work(struct work_struct *work)
+{
+	struct ibnbd_clt_dev *dev = container_of(to_delayed_work(work), struct ibnbd_clt_dev, work);
+	unsigned int noio = memalloc_noio_save();
+	unsigned long news = xchg(&dev->news, 0);
+
+	if (news & BIT(IBNBD_CLT_NEWS_REVOKED))
+		dev_revoke(dev);
+	if (news & BIT(IBNBD_CLT_NEWS_STRAY))
+		dev_take_strays(dev);
+	if (news & BIT(IBNBD_CLT_NEWS_SLOW))
+		dev_break_slow(dev);
+	if (news & BIT(IBNBD_CLT_NEWS_CLOSE))
+		ibnbd_clt_open_close(dev, IBNBD_DEV_FENCED);
+	if (news & BIT(IBNBD_CLT_NEWS_REPLAY))
+		mod_delayed_work(dev_wq, &dev->sweep_work, 0);
+	if (news & (BIT(IBNBD_CLT_NEWS_OPEN) | BIT(IBNBD_CLT_NEWS_RESIZED)))
+		ibnbd_clt_open_again(dev, news & BIT(IBNBD_CLT_NEWS_RESIZED));
+	memalloc_noio_restore(noio);
+}
+
+/* ---- what an administrator may do ---- */
+
+void ibnbd_clt_dev_show(struct ibnbd_clt_dev *dev)
+{
+	guard(mutex)(&dev->lock);
+	pr_info("ibnbd%d: %s of %s, %llu sectors of 512 bytes\n", dev->index, dev->map.device_path,
+		dev->map.sessname, dev->grant.lim.nsectors);
+	if (dev->state == IBNBD_DEV_OPEN)
+		ibnbd_clt_disk_uevent(dev, KOBJ_ONLINE);
+}
+
+int ibnbd_clt_dev_resize(struct ibnbd_clt_dev *dev, u64 sectors)
+{
+	guard(mutex)(&dev->lock);
+	if (dev->state != IBNBD_DEV_OPEN || !dev->added)
+		return -ENOENT;
+	if (!sectors || sectors >= IBNBD_MAX_SECTORS ||
+	    sectors & ((dev->grant.lim.logical_block_size >> SECTOR_SHIFT) - 1))
+		return ibnbd_clt_ctl_refuse(-EINVAL, "ibnbd%d: resize: not a number of whole logical blocks of %u bytes",
+					    dev->index, dev->grant.lim.logical_block_size);
+	ibnbd_clt_disk_set_capacity(dev, sectors);
+	return 0;
+}
+
+void ibnbd_clt_dev_set_hold(struct ibnbd_clt_dev *dev, int seconds)
+{
+	guard(mutex)(&dev->lock);
+	WRITE_ONCE(dev->map.hold, seconds);
+	if (dev->state == IBNBD_DEV_CLOSED)
+		dev_arm(dev);
+}
+
+int ibnbd_clt_dev_unmap(struct ibnbd_clt_dev *dev, bool force)
+{
+	guard(mutex)(&dev->lock);
+	if (dev->state == IBNBD_DEV_UNMAPPED)
+		return -EALREADY;
+	/* While it is being mapped only the block layer itself has it open. */
+	if (!force && !ibnbd_clt_disk_claim(dev))
+		return -EBUSY;
+	ibnbd_clt_dev_say(dev, force ? "unmapped by force" : "unmapped");
+	ibnbd_clt_dev_post(dev, IBNBD_DEV_EV_UNMAP, NULL);
+	return 0;
+}
+
+/* ---- the end ---- */
+
+/* L3: what is parked ends at once, what is in flight gets its time, then its path is broken under it. */
+static void dev_drain(struct ibnbd_clt_dev *dev)
+{
+	unsigned long end = jiffies + DEV_DRAIN;
+	bool busy;
+
+	for (;;) {
+		mutex_lock(&dev->lock);
+		busy = dev_abort(dev);
+		mutex_unlock(&dev->lock);
+		if (!busy)
+			return;
+		if (time_after(jiffies, end)) {
+			pr_warn("ibnbd%d: unmap: requests are not answered, breaking their paths\n", dev->index);
+			ibnbd_clt_queue_break(dev, 0, "a device with unanswered requests is unmapped");
+			end = jiffies + DEV_DRAIN_AGAIN;
+		}
+		msleep(DEV_DRAIN_POLL_MS);
+	}
+}
+
+static void dev_remove_work(struct work_struct *work)
+{
+	struct ibnbd_clt_dev *dev = container_of(work, struct ibnbd_clt_dev, remove_work);
+	struct ibnbd_clt_session *s = dev->sess;
+
+	if (dev->disk)
+		dev_drain(dev);
+	wait_for_completion(&dev->mapped);
+	if (dev->linked)
+		ibnbd_clt_ctl_unlink(dev);
+	if (s)
+		ibnbd_clt_open_close(dev, IBNBD_DEV_UNMAPPED);
+	ibnbd_clt_disk_del(dev);
+	/* No request, no attribute and, from here on, no session tells it anything. */
+	if (s)
+		ibnbd_clt_session_leave(s, dev);
+	cancel_delayed_work_sync(&dev->work);
+	cancel_delayed_work_sync(&dev->hold_work);
+	cancel_delayed_work_sync(&dev->late_work);
+	cancel_delayed_work_sync(&dev->sweep_work);
+	if (s)
+		ibnbd_clt_session_put(s);
+	pr_info("ibnbd%d: %s of %s unmapped\n", dev->index, dev->map.device_path, dev->map.sessname);
+	ibnbd_clt_ctl_forget(dev);
+	ibnbd_clt_dev_free(dev);
+	module_put(THIS_MODULE);
+}
+
+static void dev_link_name(struct ibnbd_clt_dev *dev)
+{
+	char *p;
+
+	snprintf(dev->link, sizeof(dev->link), "%s@%s", dev->map.device_path, dev->map.sessname);
+	for (p = dev->link; *p; p++)
+		if (*p == '/')
+			*p = '!';
+}
+
+struct ibnbd_clt_dev *ibnbd_clt_dev_alloc(const struct ibnbd_map *m)
+{
+	struct ibnbd_clt_dev *dev = kzalloc(sizeof(*dev), GFP_KERNEL);
+
+	if (!dev)
+		return ERR_PTR(-ENOMEM);
+	dev->index = ida_alloc(&dev_ida, GFP_KERNEL);
+	if (dev->index < 0) {
+		int err = dev->index;
+
+		kfree(dev);
+		return ERR_PTR(err);
+	}
+	dev->map = *m;
+	dev_link_name(dev);
+	dev->state = IBNBD_DEV_INIT;
+	dev->gate = IBNBD_CLT_GATE_FAIL;
+	mutex_init(&dev->open_lock);
+	mutex_init(&dev->lock);
+	INIT_DELAYED_WORK(&dev->work, dev_work);
+	INIT_DELAYED_WORK(&dev->hold_work, dev_hold_work);
+	INIT_DELAYED_WORK(&dev->late_work, dev_late_work);
+	INIT_DELAYED_WORK(&dev->sweep_work, dev_sweep_work);
+	INIT_WORK(&dev->remove_work, dev_remove_work);
+	init_completion(&dev->mapped);
+	INIT_LIST_HEAD(&dev->sess_entry);
+	return dev;
+}
+
+void ibnbd_clt_dev_free(struct ibnbd_clt_dev *dev)
+{
+	ida_free(&dev_ida, dev->index);
+	mutex_destroy(&dev->open_lock);
+	mutex_destroy(&dev->lock);
+	kfree(dev);
+}

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* A mapped device: its state, its timers, its end. */
+#ifndef IBNBD_CLIENT_DEV_H
+#define IBNBD_CLIENT_DEV_H
+
+#include <linux/atomic.h>
+#include <linux/blk-mq.h>
+#include <linux/completion.h>
+#include <linux/list.h>
+#include <linux/mutex.h>
+#include <linux/workqueue.h>
+#include "ibnbd/client/session.h"
+#include "ibnbd/logic/dev_sm.h"
+#include "ibnbd/logic/limits.h"
+#include "ibnbd/logic/mapopt.h"
+
+#define IBNBD_CLT_REASON_LEN	160
+#define IBNBD_CLT_LINK_LEN	(2 * IBNBD_NAME_LEN)
+
+/* What queue_rq does with a request. */
+enum ibnbd_clt_gate {
+	IBNBD_CLT_GATE_OPEN,		/* send it */
+	IBNBD_CLT_GATE_HOLD,		/* give it back, the queue is about to be quiesced */
+	IBNBD_CLT_GATE_FAIL,		/* end it */
+	IBNBD_CLT_GATE_NO_WRITES,	/* end what changes the disk (L8), send the rest */
+};
+
+/* News for the device's work; bits of ibnbd_clt_dev.news. */
+enum ibnbd_clt_news {
+	IBNBD_CLT_NEWS_OPEN,		/* re-OPEN when closed or failed */
+	IBNBD_CLT_NEWS_RESIZED,		/* re-OPEN although open */
+	IBNBD_CLT_NEWS_REVOKED,		/* the server closed the export */
+	IBNBD_CLT_NEWS_STRAY,		/* the server answered that it does not know the device */
+	IBNBD_CLT_NEWS_REPLAY,		/* requests are parked while the link is up */
+	IBNBD_CLT_NEWS_SLOW,		/* io_timeout= is over for some request */
+	IBNBD_CLT_NEWS_CLOSE,		/* tell the server that we are done */
+};
+
+/* An answer to OPEN, and what follows from it. */
+struct ibnbd_clt_grant {
+	struct ibnbd_open_rsp rsp;
+	struct ibnbd_limits lim;
+	u64 features;
+	u32 gen;			/* link on which it was given */
+	u8 version;
+};
+
+struct ibnbd_clt_dev {
+	/* hot: read for each request, written on a quiesced queue; gate: WRITE_ONCE */
+	u8 gate;			/* enum ibnbd_clt_gate */
+	u8 version;
+	u16 nr_irq;			/* hardware queues before the polled ones */
+	u32 device_id;
+	u32 io_flags;			/* IBNBD_F_* that the server understands */
+	u32 op_stride;
+	void *ops;
+	struct ibtrs_clt *clt;
+
+	/* set before publish */
+	struct ibnbd_clt_session *sess;
+	struct ibnbd_map map;		/* hold and io_timeout: READ_ONCE, writable in sysfs */
+	char link[IBNBD_CLT_LINK_LEN];	/* name in ctl/devices */
+	int index;			/* of /dev/ibnbdN */
+
+	struct mutex open_lock;		/* one OPEN or CLOSE at a time; outside of lock */
+	struct mutex lock;		/* from here to reason */
+	enum ibnbd_dev_state state;
+	struct ibnbd_clt_grant grant;	/* what the disk lives by */
+	struct gendisk *disk;
+	bool added;			/* add_disk returned */
+	bool linked;			/* ctl/devices has it */
+	bool stopped;			/* queue is quiesced (L16) */
+	bool served;			/* the server has it open, as served_id; READ_ONCE outside */
+	u32 served_id;
+	bool no_writes;			/* L8, until a newer link or an administrator */
+	u32 no_writes_gen;
+	bool hold_armed;
+	unsigned long held_since;	/* jiffies */
+	unsigned long late_end;
+	char reason[IBNBD_CLT_REASON_LEN];
+
+	atomic_t openers;		/* negative: nobody may open it any more */
+	unsigned long news;		/* atomic bits */
+	struct delayed_work work;	/* does what news says */
+	struct delayed_work hold_work;	/* hold= is over */
+	struct delayed_work late_work;	/* L4 */
+	struct delayed_work sweep_work;	/* replay or end what is parked still, or again */
+	struct work_struct remove_work;
+	struct completion mapped;	/* map_device has finished with it, one way or the other */
+
+	struct list_head sess_entry;	/* session's lock and ev_lock */
+	struct list_head entry;		/* ibnbd_clt_lock */
+};
+
+int ibnbd_clt_dev_init(void);
+void ibnbd_clt_dev_exit(void);
+
+/* A device in state init, with an index, unknown to anybody. */
+struct ibnbd_clt_dev *ibnbd_clt_dev_alloc(const struct ibnbd_map *m);
+void ibnbd_clt_dev_free(struct ibnbd_clt_dev *dev);
+/* The disk is there, with its link: hold= counts from here on (L15). */
+void ibnbd_clt_dev_show(struct ibnbd_clt_dev *dev);
+
+/**
+ * ibnbd_clt_dev_unmap() - the beginning of the end
+ * @force: although it is in use
+ *
+ * Ends what is held, lets new I/O fail and queues the removal, which sends CLOSE, deletes the disk and frees @dev; does not wait for it
+ * (L5). Return: 0, -EBUSY (in use), -EALREADY.
+ */
+int ibnbd_clt_dev_unmap(struct ibnbd_clt_dev *dev, bool force);
+/* resize: local, -ENOENT unless open, -EINVAL. */
+int ibnbd_clt_dev_resize(struct ibnbd_clt_dev *dev, u64 sectors);
+void ibnbd_clt_dev_set_hold(struct ibnbd_clt_dev *dev, int seconds);
+
+/* From the session's work, under its lock. */
+void ibnbd_clt_dev_link_down(struct ibnbd_clt_dev *dev);
+void ibnbd_clt_dev_link_up(struct ibnbd_clt_dev *dev);
+/* Any context. */
+void ibnbd_clt_dev_tell(struct ibnbd_clt_dev *dev, enum ibnbd_clt_news news);
+
+/* ---- for open.c, under dev->lock ---- */
+
+/**
+ * ibnbd_clt_dev_post() - the one writer of dev->state
+ * @g: with OPENED and REMAPPED, else NULL
+ *
+ * Why it happened is said before, by ibnbd_clt_dev_say(). Return: false when the event means nothing in this state, or the block layer
+ * refused what @g says: the device is fenced then.
+ */
+bool ibnbd_clt_dev_post(struct ibnbd_clt_dev *dev, enum ibnbd_dev_event ev, const struct ibnbd_clt_grant *g);
+__printf(2, 3) void ibnbd_clt_dev_say(struct ibnbd_clt_dev *dev, const char *fmt, ...);
+/* Re-OPEN after @delay. */
+void ibnbd_clt_dev_ask_later(struct ibnbd_clt_dev *dev, unsigned long delay);
+
+#endif

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The disk of a device: /dev/ibnbdN, its limits, who has it open.
+ *
+ * Called by: ctl.c (alloc, add), dev.c (commit, capacity, claim, del), the block layer (open, release).
+ *
+ * Numbers come from the extended range (major 259, "blkext"): LVM accepts it as it is, and there is no limit on partitions (decision 15). The
+ * attributes are passed to device_add_disk(), so that the first uevent finds them.
+ *
+ * Locking: dev->disk and the limits change under dev->lock. Opening and closing meet the removal under disk_lock, because on older kernels an
+ * open that is already on its way may arrive after del_gendisk(); then it finds private_data gone.
+ *
+ * Limits are changed without freezing the queue, on a quiesced one (L2), and only when they differ: whoever writes to queue/... in sysfs while
+ * I/O is held freezes the queue with the limits locked, and waits there until the I/O has ended.
+ */
+#include <linux/blkdev.h>
+#include <linux/mm.h>
+#include "ibnbd/client/disk.h"
+#include "ibnbd/client/queue.h"
+#include "ibnbd/client/sysfs.h"
+
+static DEFINE_SPINLOCK(disk_lock);	/* private_data of our disks, against their removal */
+
+/* 64 KiB pages may be read and written as well: a scatterlist entry is any run of whole 4 KiB blocks of the wire. */
+#define DISK_SEGMENT_MASK	(4096UL - 1)
+#define DISK_DMA_MASK		3	/* RDMA does not care where a segment begins */
+
+static void disk_limits(const struct ibnbd_clt_grant *g, struct cx_limits *cx)
+{
+	const struct ibnbd_limits *l = &g->lim;
+
+	*cx = (struct cx_limits){
+		.logical_block_size		= l->logical_block_size,
+		.physical_block_size		= l->physical_block_size,
+		.io_min				= l->io_min,
+		.io_opt				= l->io_opt >= l->io_min ? l->io_opt : 0,
+		.max_hw_sectors			= l->max_hw_sectors,
+		.max_segments			= l->max_segments,
+		.max_hw_discard_sectors		= l->max_discard_sectors,
+		.discard_granularity		= l->discard_granularity,
+		.discard_alignment		= l->discard_alignment,
+		.max_discard_segments		= 1,
+		.max_secure_erase_sectors	= l->max_secure_erase_sectors,
+		.max_write_zeroes_sectors	= l->max_write_zeroes_sectors,
+		.virt_boundary_mask		= DISK_SEGMENT_MASK,
+		.dma_alignment			= DISK_DMA_MASK,
+		.write_cache			= l->write_cache,
+		.fua				= l->fua,
+		.rotational			= l->rotational,
+		.stable_writes			= l->stable_pages,
+	};
+	/* NOUNMAP is only understood by servers that say so. */
+	if (g->features & IBNBD_FEAT_ZEROES)
+		cx->max_hw_wzeroes_unmap_sectors = l->max_write_zeroes_sectors;
+}
+
+static bool disk_read_only(const struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g)
+{
+	return dev->map.access_mode == IBNBD_ACCESS_RO || g->rsp.identity.flags & IBNBD_ID_F_READ_ONLY;
+}
+
+/* What queue_rq reads: nobody is in there. */
+static void disk_set_hot(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g)
+{
+	struct ibnbd_clt_session *s = dev->sess;
+
+	dev->grant = *g;
+	dev->version = g->version;
+	dev->io_flags = IBNBD_F_KNOWN;
+	if (!(g->features & IBNBD_FEAT_ZEROES))
+		dev->io_flags &= ~(IBNBD_F_PREFLUSH | IBNBD_F_NOUNMAP);
+	dev->nr_irq = s->nr_irq;
+	dev->op_stride = s->op_stride;
+	dev->ops = s->ops;
+	dev->clt = s->clt;
+	WRITE_ONCE(dev->device_id, g->rsp.device_id);
+}
+
+int ibnbd_clt_disk_commit(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g)
+{
+	struct cx_limits old, new;
+	int err;
+
+	lockdep_assert_held(&dev->lock);
+	if (dev->disk) {
+		disk_limits(&dev->grant, &old);
+		disk_limits(g, &new);
+		if (memcmp(&old, &new, sizeof(new))) {
+			err = cx_update_limits(dev->disk, &new);
+			if (err)
+				return err;
+		}
+	}
+	disk_set_hot(dev, g);
+	if (dev->disk) {
+		if (get_disk_ro(dev->disk) != disk_read_only(dev, g))
+			set_disk_ro(dev->disk, disk_read_only(dev, g));
+		ibnbd_clt_disk_set_capacity(dev, g->lim.nsectors);
+	}
+	return 0;
+}
+
+void ibnbd_clt_disk_set_capacity(struct ibnbd_clt_dev *dev, u64 sectors)
+{
+	if (get_capacity(dev->disk) == sectors)
+		return;
+	if (dev->added)
+		set_capacity_and_notify(dev->disk, sectors);
+	else
+		set_capacity(dev->disk, sectors);
+}
+
+void ibnbd_clt_disk_uevent(struct ibnbd_clt_dev *dev, enum kobject_action action)
+{
+	if (dev->added)
+		kobject_uevent(&disk_to_dev(dev->disk)->kobj, action);
+}
+
+DEF_BD_OPEN(disk_open, disk, mode)
+{
+	struct ibnbd_clt_dev *dev;
+	int err = -ENXIO;
+
+	spin_lock(&disk_lock);
+	dev = disk->private_data;
+	if (dev && READ_ONCE(dev->state) != IBNBD_DEV_UNMAPPED) {
+		if (mode & BLK_OPEN_WRITE && get_disk_ro(disk))
+			err = -EROFS;
+		else if (atomic_inc_unless_negative(&dev->openers))
+			err = 0;
+	}
+	spin_unlock(&disk_lock);
+	return err;
+}
+
+DEF_BD_RELEASE(disk_release, disk)
+{
+	struct ibnbd_clt_dev *dev;
+
+	spin_lock(&disk_lock);
+	dev = disk->private_data;
+	if (dev)
+		atomic_dec(&dev->openers);
+	spin_unlock(&disk_lock);
+}
+
+bool ibnbd_clt_disk_claim(struct ibnbd_clt_dev *dev)
+{
+	return !atomic_cmpxchg(&dev->openers, 0, -1);
+}
+
+static const struct block_device_operations disk_ops = {
+	.owner		= THIS_MODULE,
+	.open		= disk_open,
+	.release	= disk_release,
+};
+
+int ibnbd_clt_disk_alloc(struct ibnbd_clt_dev *dev)
+{
+	const struct ibnbd_clt_grant *g = &dev->grant;
+	struct cx_limits cx;
+	struct gendisk *disk;
+
+	lockdep_assert_held(&dev->lock);
+	disk_limits(g, &cx);
+	disk = cx_alloc_disk(&dev->sess->set, &cx, dev);
+	if (IS_ERR(disk))
+		return PTR_ERR(disk);
+	disk->fops = &disk_ops;
+	disk->private_data = dev;
+	snprintf(disk->disk_name, sizeof(disk->disk_name), "ibnbd%d", dev->index);
+	set_capacity(disk, g->lim.nsectors);
+	set_disk_ro(disk, disk_read_only(dev, g));
+	dev->disk = disk;
+	return 0;
+}
+
+int ibnbd_clt_disk_add(struct ibnbd_clt_dev *dev)
+{
+	int err = cx_add_disk(NULL, dev->disk, ibnbd_clt_sysfs_groups);
+
+	if (err)
+		return err;
+	guard(mutex)(&dev->lock);
+	dev->added = true;
+	return 0;
+}
+
+void ibnbd_clt_disk_del(struct ibnbd_clt_dev *dev)
+{
+	struct gendisk *disk = dev->disk;
+
+	if (!disk)
+		return;
+	if (dev->added) {
+		blk_mark_disk_dead(disk);
+		del_gendisk(disk);
+	}
+	spin_lock(&disk_lock);
+	disk->private_data = NULL;
+	spin_unlock(&disk_lock);
+	cx_free_disk(disk);
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The disk of a device. */
+#ifndef IBNBD_CLIENT_DISK_H
+#define IBNBD_CLIENT_DISK_H
+
+#include "ibnbd/client/dev.h"
+
+/* Under dev->lock: a disk by dev->grant, not shown yet. */
+int ibnbd_clt_disk_alloc(struct ibnbd_clt_dev *dev);
+/* Show it; reads the partition table, so without dev->lock. */
+int ibnbd_clt_disk_add(struct ibnbd_clt_dev *dev);
+/* Removal only: all requests have ended. */
+void ibnbd_clt_disk_del(struct ibnbd_clt_dev *dev);
+
+/* Under dev->lock, queue quiesced: the disk shall live by @g. 0 or the block layer's refusal; nothing has changed then. */
+int ibnbd_clt_disk_commit(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g);
+void ibnbd_clt_disk_set_capacity(struct ibnbd_clt_dev *dev, u64 sectors);
+/* Nobody has it open, and from now on nobody can. False: somebody has. */
+bool ibnbd_clt_disk_claim(struct ibnbd_clt_dev *dev);
+/* KOBJ_ONLINE, KOBJ_OFFLINE; nothing before the disk is shown. */
+void ibnbd_clt_disk_uevent(struct ibnbd_clt_dev *dev, enum kobject_action action);
+
+#endif

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <linux/module.h>
+#include <ibtrs/version.h>
+#include "ibnbd/client/ctl.h"
+#include "ibnbd/client/dev.h"
+
+static int __init ibnbd_clt_init(void)
+{
+	int err;
+
+	err = ibnbd_clt_dev_init();
+	if (err)
+		return err;
+	err = ibnbd_clt_ctl_init();
+	if (err)
+		ibnbd_clt_dev_exit();
+	return err;
+}
+
+/*
+ * Each mapped device holds a reference to the module, so none is left here; but the removal of the last one, which dropped the last
+ * reference, may still be about to return.
+ */
+static void __exit ibnbd_clt_exit(void)
+{
+	ibnbd_clt_ctl_exit();
+	ibnbd_clt_dev_exit();
+}
+
+module_init(ibnbd_clt_init);
+module_exit(ibnbd_clt_exit);
+MODULE_DESCRIPTION("IBNBD client: block devices over RDMA");
+MODULE_LICENSE("GPL");
+MODULE_VERSION(IBNBD_VERSION);

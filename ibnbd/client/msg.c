@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <linux/mm.h>
+#include <linux/slab.h>
+#include "ibnbd/client/msg.h"
+
+#define MSG_SESS_INFO_MS	3000
+#define MSG_CLOSE_MS		5000
+
+int ibnbd_clt_msg_sess_info(struct ibtrs_clt *clt, struct ibnbd_sess_info *out, const char **why)
+{
+	const struct ibnbd_sess_info offer = {
+		.version	= IBNBD_PROTO_MAJOR,
+		.features	= IBNBD_FEAT_KNOWN,
+	};
+	struct ibnbd_wire_sess_info req, rsp;
+	int err;
+
+	*why = NULL;
+	ibnbd_msg_sess_info_encode(&req, IBNBD_MSG_SESS_INFO, &offer);
+	err = ibtrs_clt_call(clt, IBTRS_READ, &req, sizeof(req), &rsp, sizeof(rsp), MSG_SESS_INFO_MS);
+	if (err)
+		return err;
+	return ibnbd_msg_sess_info_rsp_decode(&rsp, sizeof(rsp), offer.features, out, why);
+}
+
+int ibnbd_clt_msg_open(struct ibtrs_clt *clt, const char *name, enum ibnbd_access access, u64 features,
+		       struct ibnbd_open_rsp *rsp, unsigned int timeout_ms, const char **why)
+{
+	const struct ibnbd_open m = { .access = access, .name = name };
+	u32 len = ibnbd_msg_open_rsp_len(features);
+	struct ibnbd_wire_open_rsp_id answer;
+	struct ibnbd_wire_open req;
+	int err;
+
+	*why = NULL;
+	err = ibnbd_msg_open_encode(&req, &m);
+	if (err)
+		return err;
+	err = ibtrs_clt_call(clt, IBTRS_READ, &req, sizeof(req), &answer, len, timeout_ms);
+	if (err)
+		return err;
+	return ibnbd_msg_open_rsp_decode(&answer, len, features & IBNBD_FEAT_IDENTITY, PAGE_SIZE, rsp, why);
+}
+
+int ibnbd_clt_msg_close(struct ibtrs_clt *clt, u32 device_id)
+{
+	struct ibnbd_wire_close req;
+
+	ibnbd_msg_close_encode(&req, device_id);
+	return ibtrs_clt_call(clt, IBTRS_WRITE, &req, sizeof(req), NULL, 0, MSG_CLOSE_MS);
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The three messages beside I/O, each a bounded and killable question. */
+#ifndef IBNBD_CLIENT_MSG_H
+#define IBNBD_CLIENT_MSG_H
+
+#include <ibtrs/clt.h>
+#include "ibnbd/proto/msg.h"
+
+/* All: 0, the server's errno, what ibtrs_clt_call() says, or -EPROTO for an answer that makes no sense, with *why. Otherwise *why is NULL. */
+int ibnbd_clt_msg_sess_info(struct ibtrs_clt *clt, struct ibnbd_sess_info *out, const char **why);
+int ibnbd_clt_msg_open(struct ibtrs_clt *clt, const char *name, enum ibnbd_access access, u64 features,
+		       struct ibnbd_open_rsp *rsp, unsigned int timeout_ms, const char **why);
+int ibnbd_clt_msg_close(struct ibtrs_clt *clt, u32 device_id);
+
+#endif

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * OPEN, re-OPEN and CLOSE of a device.
+ *
+ * Called by: ctl.c (first), dev.c's work (again, close), its removal (close), sysfs.c (remap).
+ *
+ * Each exchange runs under the device's open_lock, so there is one at a time, and takes dev->lock only to judge the answer. An answer is void when
+ * the session's link is not the one any more on which it was asked for: the new link brings its own OPEN.
+ *
+ * A re-OPEN is never believed blindly (decision 12): logic/limits says whether the answer describes the disk that is mapped. The same disk:
+ * OPENED. Another disk, a smaller one, or a refusal that waiting can not mend: FENCE, with the reason. No answer, or "not yet": asked
+ * again, every half second while I/O is held, every two seconds after that.
+ *
+ * An administrator's remap takes a fenced device to whatever disk is there now. With users on it, another disk is refused: their cached pages and
+ * the new disk's blocks would be one mixture.
+ */
+#include <linux/sizes.h>
+#include "ibnbd/client/ctl.h"
+#include "ibnbd/client/msg.h"
+#include "ibnbd/client/open.h"
+#include "ibnbd/client/queue.h"
+#include "ibnbd/client/trace.h"
+
+#define OPEN_MS			5000
+#define OPEN_FIRST_MS		10000
+#define OPEN_RETRY_HELD		(HZ / 2)
+#define OPEN_RETRY_FAILED	(2 * HZ)
+
+static void open_limits_in(const struct ibnbd_clt_dev *dev, u64 features, struct ibnbd_limits_in *in)
+{
+	struct ibtrs_clt_attrs attrs;
+
+	ibtrs_clt_query(dev->sess->clt, &attrs);
+	*in = (struct ibnbd_limits_in){
+		.max_io_bytes	= min_t(u64, attrs.max_io_size, (u64)attrs.max_segments * SZ_4K),
+		.max_segments	= min_t(u32, attrs.max_segments, U16_MAX),
+		.features	= features,
+		.write_zeroes	= dev->map.write_zeroes,
+		.write_cache	= dev->map.write_cache,
+	};
+}
+
+/* The server has it open now, whatever we make of the answer: CLOSE will be due. */
+static void open_note(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g)
+{
+	guard(mutex)(&dev->lock);
+	if (g->gen != ibnbd_clt_session_gen(dev->sess))
+		return;
+	dev->served_id = g->rsp.device_id;
+	WRITE_ONCE(dev->served, true);
+}
+
+/* Ask the server, and work out what its answer means for the queue. */
+static int open_ask(struct ibnbd_clt_dev *dev, struct ibnbd_clt_grant *g, unsigned int timeout_ms, const char **why)
+{
+	struct ibnbd_limits_in in;
+	int err;
+
+	lockdep_assert_held(&dev->open_lock);
+	*why = "no path to the server is up";
+	if (!ibnbd_clt_session_link(dev->sess, &g->gen, &g->version, &g->features))
+		return -ENOTCONN;
+	err = ibnbd_clt_msg_open(dev->sess->clt, dev->map.device_path, dev->map.access_mode, g->features,
+				 &g->rsp, timeout_ms, why);
+	if (!err) {
+		open_note(dev, g);
+		open_limits_in(dev, g->features, &in);
+		err = ibnbd_limits_build(&g->rsp, &in, &g->lim, why);
+	}
+	trace_ibnbd_clt_dev_open(dev, g->gen, err, *why);
+	return err;
+}
+
+/* Is it the server who said no, or did we not reach him? */
+static bool open_unreached(int err)
+{
+	return err == -ENOTCONN || err == -ECONNRESET || err == -ETIMEDOUT || err == -EINTR || err == -ENOMEM;
+}
+
+static const char *open_word(int err)
+{
+	switch (err) {
+	case -ENOENT:
+		return "the server exports nothing of that name";
+	case -EPERM:
+		return "another client has it open for writing: use access_mode=ro or migration";
+	case -EACCES:
+		return "the server does not allow it";
+	case -EROFS:
+		return "the disk is read-only: use access_mode=ro";
+	case -EBUSY:
+		return "the disk is in use on the server";
+	case -EINVAL:
+		return "the server refuses the name or the access mode";
+	case -ENOTCONN:
+	case -ECONNRESET:
+		return "the link went down meanwhile";
+	case -ETIMEDOUT:
+		return "no answer";
+	default:
+		return "the server says so";
+	}
+}
+
+int ibnbd_clt_open_first(struct ibnbd_clt_dev *dev)
+{
+	struct ibnbd_clt_grant g;
+	const char *why;
+	int err;
+
+	ibnbd_clt_session_join(dev->sess, dev);
+	guard(mutex)(&dev->open_lock);
+	err = open_ask(dev, &g, OPEN_FIRST_MS, &why);
+	guard(mutex)(&dev->lock);
+	if (!err && g.gen != ibnbd_clt_session_gen(dev->sess))
+		err = -ECONNRESET;
+	if (err)
+		return ibnbd_clt_ctl_refuse(err, "cannot open %s on session %s (%d): %s", dev->map.device_path,
+					    dev->map.sessname, err, why ?: open_word(err));
+	if (!ibnbd_clt_dev_post(dev, IBNBD_DEV_EV_OPENED, &g))
+		return -ENODEV;
+	return 0;
+}
+
+/* The server answered: is it still our disk? dev->lock is held. */
+static void open_judge(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g)
+{
+	enum ibnbd_remap verdict;
+	const char *why;
+	bool held;
+
+	/* Writes that flow are not held: the disk was ours all the time. */
+	held = dev->state != IBNBD_DEV_OPEN && dev->disk && ibnbd_clt_queue_has_writes(dev);
+	verdict = ibnbd_remap_compare(&dev->grant.rsp, &g->rsp, dev->map.access_mode, held, &why);
+	if (verdict == IBNBD_REMAP_FENCE) {
+		ibnbd_clt_dev_say(dev, "%s", why);
+		ibnbd_clt_dev_post(dev, IBNBD_DEV_EV_FENCE, NULL);
+		return;
+	}
+	ibnbd_clt_dev_post(dev, IBNBD_DEV_EV_OPENED, g);
+}
+
+/* No usable answer; dev->lock is held. */
+static void open_judge_error(struct ibnbd_clt_dev *dev, int err, const char *why)
+{
+	const char *refusal;
+
+	if (err == -EPROTO) {
+		ibnbd_clt_dev_say(dev, "the server's answer to OPEN makes no sense: %s", why ?: "protocol error");
+		ibnbd_clt_dev_post(dev, IBNBD_DEV_EV_FENCE, NULL);
+		return;
+	}
+	if (!open_unreached(err) && ibnbd_remap_refused(err, &refusal) == IBNBD_REMAP_FENCE) {
+		ibnbd_clt_dev_say(dev, "%s", refusal);
+		ibnbd_clt_dev_post(dev, IBNBD_DEV_EV_FENCE, NULL);
+		return;
+	}
+	if (dev->state != IBNBD_DEV_CLOSED && dev->state != IBNBD_DEV_FAILED)
+		return;
+	if (dev->state == IBNBD_DEV_CLOSED)
+		ibnbd_clt_dev_say(dev, "cannot open the disk again (%d): %s", err, why ?: open_word(err));
+	ibnbd_clt_dev_ask_later(dev, dev->state == IBNBD_DEV_CLOSED ? OPEN_RETRY_HELD : OPEN_RETRY_FAILED);
+}
+
+void ibnbd_clt_open_again(struct ibnbd_clt_dev *dev, bool resized)
+{
+	enum ibnbd_dev_state state = READ_ONCE(dev->state);
+	struct ibnbd_clt_grant g;
+	const char *why;
+	int err;
+
+	if (state != IBNBD_DEV_CLOSED && state != IBNBD_DEV_FAILED && !(resized && state == IBNBD_DEV_OPEN))
+		return;
+	guard(mutex)(&dev->open_lock);
+	err = open_ask(dev, &g, OPEN_MS, &why);
+	guard(mutex)(&dev->lock);
+	/* A new link brings its own OPEN; without one there is nobody to ask. */
+	if (g.gen != ibnbd_clt_session_gen(dev->sess) || !ibnbd_clt_session_up(dev->sess))
+		return;
+	if (dev->state == IBNBD_DEV_UNMAPPED)
+		return;
+	if (err)
+		open_judge_error(dev, err, why);
+	else
+		open_judge(dev, &g);
+}
+
+void ibnbd_clt_open_close(struct ibnbd_clt_dev *dev, enum ibnbd_dev_state only_in)
+{
+	bool served;
+	u32 id;
+
+	guard(mutex)(&dev->open_lock);
+	mutex_lock(&dev->lock);
+	served = dev->served && dev->state == only_in && ibnbd_clt_session_up(dev->sess);
+	if (served)
+		WRITE_ONCE(dev->served, false);
+	id = dev->served_id;
+	mutex_unlock(&dev->lock);
+	if (served)
+		ibnbd_clt_msg_close(dev->sess->clt, id);
+}
+
+/* Remapping to another disk under the feet of its users would mix two disks in one page cache. */
+static int open_remap_check(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g)
+{
+	const char *why;
+
+	if (!atomic_read(&dev->openers) ||
+	    ibnbd_remap_compare(&dev->grant.rsp, &g->rsp, dev->map.access_mode, false, &why) != IBNBD_REMAP_FENCE)
+		return 0;
+	return ibnbd_clt_ctl_refuse(-EBUSY, "ibnbd%d: %s: close its users before remapping", dev->index, why);
+}
+
+static int open_remap_state(struct ibnbd_clt_dev *dev)
+{
+	switch (READ_ONCE(dev->state)) {
+	case IBNBD_DEV_INIT:
+		return -EBUSY;
+	case IBNBD_DEV_OPEN:
+		return READ_ONCE(dev->no_writes) ? 0 : -EALREADY;
+	case IBNBD_DEV_UNMAPPED:
+		return -ENODEV;
+	default:
+		return 0;
+	}
+}
+
+int ibnbd_clt_open_remap(struct ibnbd_clt_dev *dev)
+{
+	struct ibnbd_clt_grant g;
+	const char *why;
+	int err;
+
+	if (mutex_lock_killable(&dev->open_lock))
+		return -EINTR;
+	err = open_remap_state(dev);
+	if (err)
+		goto unlock;
+	err = open_ask(dev, &g, OPEN_FIRST_MS, &why);
+	if (err) {
+		ibnbd_clt_ctl_refuse(err, "ibnbd%d: cannot open the disk again (%d): %s", dev->index, err,
+				     why ?: open_word(err));
+		goto unlock;
+	}
+	mutex_lock(&dev->lock);
+	if (g.gen != ibnbd_clt_session_gen(dev->sess))
+		err = -ECONNRESET;
+	err = err ?: open_remap_check(dev, &g);
+	if (!err) {
+		dev->no_writes = false;
+		err = ibnbd_clt_dev_post(dev, IBNBD_DEV_EV_REMAPPED, &g) ? 0 : -ENODEV;
+	}
+	mutex_unlock(&dev->lock);
+unlock:
+	mutex_unlock(&dev->open_lock);
+	return err;
+}
+

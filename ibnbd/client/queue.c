@@ -1,0 +1,424 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The way of a request: queue_rq, done, and what can be done with requests under way.
+ *
+ * Called by: blk-mq (the ops table), ibtrs (done), dev.c (replay, abort, break, under the device's lock).
+ *
+ * The tag is the slot (decision 4). Everything that a request needs exists before it comes: the record, its scatterlist and the slot's header
+ * buffer are found by the tag. queue_rq takes no lock, allocates nothing and writes to no cache line but its own record and header.
+ *
+ * Locking: what queue_rq reads of a device (device_id, version, flags) changes only while the queue is quiesced; the gate is read once. A
+ * record is owned by queue_rq until the submit, by ibtrs until done(), by the block layer after blk_mq_complete_request(). A stray (see
+ * below) is owned by whoever holds the device's lock.
+ *
+ * Failure: only a request that was never posted is given back with BLK_STS_RESOURCE (L1). A posted one ends by the server's answer or by
+ * ibnbd_clt_queue_abort(). When the server answers that it does not know the device (it forgot it: forced close, restart between two
+ * requests), the request *strays*: it keeps its tag and waits for the device to be opened again, three times at most, then it ends.
+ *
+ * Data goes out of the page cache's own pages. When a page changes while a write of it is under way, a repetition of the request may carry
+ * newer bytes than the first copy did; the page is dirty again then and will be written again, so nothing is lost, and the link's checksum
+ * covers each packet as it is sent. So stable pages are demanded only where the server says that its backing store checks or copies what
+ * it was given twice (identity flag STABLE_PAGES).
+ */
+#include <linux/jiffies.h>
+#include <linux/mm.h>
+#include "ibnbd/client/queue.h"
+#include "ibnbd/client/trace.h"
+#include "ibnbd/proto/msg.h"
+
+#define QUEUE_STRAYS_MAX	3
+
+static struct ibnbd_clt_op *queue_op(const struct ibnbd_clt_dev *dev, u32 tag)
+{
+	return ibnbd_clt_op(dev->ops, dev->op_stride, tag);
+}
+
+/* What the gate, other than open, does with a request; BLK_STS_OK: send it. */
+static noinline blk_status_t queue_gate(const struct request *rq, enum ibnbd_clt_gate gate)
+{
+	switch (gate) {
+	case IBNBD_CLT_GATE_HOLD:
+		return BLK_STS_RESOURCE;
+	case IBNBD_CLT_GATE_NO_WRITES:
+		if (req_op(rq) == REQ_OP_READ || req_op(rq) == REQ_OP_FLUSH)
+			return BLK_STS_OK;
+		fallthrough;
+	default:
+		return BLK_STS_IOERR;
+	}
+}
+
+/* Operation, size and direction. False: nothing that we announced. */
+static __always_inline bool queue_translate(struct request *rq, struct ibnbd_io *m, struct ibtrs_clt_io *io)
+{
+	switch (req_op(rq)) {
+	case REQ_OP_READ:
+		m->op = IBNBD_OP_READ;
+		break;
+	case REQ_OP_WRITE:
+		m->op = IBNBD_OP_WRITE;
+		break;
+	case REQ_OP_FLUSH:
+		m->op = IBNBD_OP_FLUSH;
+		break;
+	case REQ_OP_DISCARD:
+		m->op = IBNBD_OP_DISCARD;
+		break;
+	case REQ_OP_SECURE_ERASE:
+		m->op = IBNBD_OP_SECURE_ERASE;
+		break;
+	case REQ_OP_WRITE_ZEROES:
+		m->op = IBNBD_OP_WRITE_ZEROES;
+		break;
+	default:
+		return false;
+	}
+	m->bytes = m->op == IBNBD_OP_FLUSH ? 0 : blk_rq_bytes(rq);
+	io->dir = ibnbd_msg_op_reads(m->op) ? IBTRS_READ : IBTRS_WRITE;
+	io->len = ibnbd_msg_io_data_len(m->op, m->bytes);
+	return true;
+}
+
+/* FUA stands in for PREFLUSH towards servers that do not know the latter (B.4). */
+static __always_inline u32 queue_flags(const struct request *rq, u32 known)
+{
+	u32 cf = (__force u32)rq->cmd_flags, flags = 0;
+
+	if (cf & (__force u32)REQ_SYNC)
+		flags |= IBNBD_F_SYNC;
+	if (cf & (__force u32)(REQ_FUA | REQ_PREFLUSH))
+		flags |= IBNBD_F_FUA;
+	if (cf & (__force u32)REQ_PREFLUSH)
+		flags |= IBNBD_F_PREFLUSH;
+	if (cf & (__force u32)REQ_NOUNMAP)
+		flags |= IBNBD_F_NOUNMAP;
+	return flags & known;
+}
+
+static blk_status_t queue_rq(struct blk_mq_hw_ctx *hctx, const struct blk_mq_queue_data *bd)
+{
+	struct request *rq = bd->rq;
+	struct ibnbd_clt_dev *dev = rq->q->queuedata;
+	struct ibnbd_clt_op *op = queue_op(dev, rq->tag);
+	u8 gate = READ_ONCE(dev->gate);
+	blk_status_t status;
+	struct ibnbd_io m;
+	int err;
+
+	if (unlikely(gate != IBNBD_CLT_GATE_OPEN)) {
+		status = queue_gate(rq, gate);
+		if (status != BLK_STS_OK)
+			return status;
+	}
+	if (unlikely(!queue_translate(rq, &m, &op->io)))
+		return BLK_STS_NOTSUPP;
+	m.device_id = dev->device_id;
+	m.sector = blk_rq_pos(rq);
+	m.flags = queue_flags(rq, dev->io_flags);
+	m.prio = req_get_ioprio(rq);
+	op->dev = dev;
+	op->rq = rq;
+	op->start = (u32)jiffies;
+	op->status = BLK_STS_OK;
+	op->tries = 0;
+	op->io.poll = hctx->type == HCTX_TYPE_POLL;
+	op->io.usr_len = ibnbd_msg_io_encode(op->hdr, dev->version, &m);
+
+	blk_mq_start_request(rq);
+	op->io.nents = op->io.len ? blk_rq_map_sg(rq, op->io.sgl) : 0;
+	err = ibtrs_clt_submit(dev->clt, &op->io);
+	if (likely(!err))
+		return BLK_STS_OK;
+	/* The link is going, its news on the way; or the send queue is full. */
+	if (err == -ENOTCONN || err == -EAGAIN)
+		return BLK_STS_RESOURCE;
+	trace_ibnbd_clt_error(dev, op, err);
+	return BLK_STS_IOERR;
+}
+
+/* May the request wait for its device to be opened again? From then on it is the device's. */
+static noinline bool queue_stray(struct ibnbd_clt_op *op)
+{
+	struct ibnbd_clt_dev *dev = op->dev;
+
+	if (READ_ONCE(dev->gate) == IBNBD_CLT_GATE_FAIL || op->tries >= QUEUE_STRAYS_MAX)
+		return false;
+	op->tries++;
+	smp_store_release(&op->stray, 1);
+	ibnbd_clt_dev_tell(dev, IBNBD_CLT_NEWS_STRAY);
+	return true;
+}
+
+static void queue_end(struct ibnbd_clt_op *op, int err)
+{
+	if (unlikely(err)) {
+		trace_ibnbd_clt_error(op->dev, op, err);
+		op->status = errno_to_blk_status(err);
+	}
+	blk_mq_complete_request(op->rq);
+}
+
+static void queue_done(struct ibtrs_clt_io *io, int err)
+{
+	struct ibnbd_clt_op *op = container_of(io, struct ibnbd_clt_op, io);
+
+	if (unlikely(err == -ENOTCONN)) {
+		if (queue_stray(op))
+			return;
+		err = -EIO;
+	}
+	queue_end(op, err);
+}
+
+static void queue_complete(struct request *rq)
+{
+	struct ibnbd_clt_dev *dev = rq->q->queuedata;
+
+	blk_mq_end_request(rq, queue_op(dev, rq->tag)->status);
+}
+
+/*
+ * A slow disk is no fault, and a request is never taken from its path alone: the timer only runs on (L1), or, where the administrator
+ * set io_timeout=, has the path broken under the request (L19). A polled request whose submitter changed CPUs half way may be answered
+ * on a connection at which nobody looks any more: look at all of them.
+ */
+DEF_MQ_TIMEOUT(queue_timeout, rq)
+{
+	struct ibnbd_clt_dev *dev = rq->q->queuedata;
+	struct ibnbd_clt_op *op = queue_op(dev, rq->tag);
+	u32 limit = READ_ONCE(dev->map.io_timeout), i;
+
+	for (i = 0; op->io.poll && i < dev->sess->nr_poll; i++)
+		ibtrs_clt_poll(dev->clt, i);
+	if (limit && (u32)jiffies - READ_ONCE(op->start) >= limit * HZ)
+		ibnbd_clt_dev_tell(dev, IBNBD_CLT_NEWS_SLOW);
+	return BLK_EH_RESET_TIMER;
+}
+
+DEF_MQ_POLL(queue_poll, hctx)
+{
+	struct ibnbd_clt_dev *dev = hctx->queue->queuedata;
+
+	return ibtrs_clt_poll(dev->clt, hctx->queue_num - dev->nr_irq);
+}
+
+/* A polled queue looks at the connection that ibtrs chooses by the same rule: the CPU modulo their number. */
+static void queue_map_poll(struct blk_mq_queue_map *map)
+{
+	unsigned int cpu;
+
+	for_each_possible_cpu(cpu)
+		map->mq_map[cpu] = map->queue_offset + cpu % map->nr_queues;
+}
+
+DEF_MQ_MAP_QUEUES(queue_map, set)
+{
+	struct ibnbd_clt_session *s = set->driver_data;
+	unsigned int poll = set->nr_maps > HCTX_TYPE_POLL ? s->nr_poll : 0;
+	unsigned int irq = set->nr_hw_queues - poll;
+
+	set->map[HCTX_TYPE_DEFAULT].nr_queues = irq;
+	set->map[HCTX_TYPE_DEFAULT].queue_offset = 0;
+	blk_mq_map_queues(&set->map[HCTX_TYPE_DEFAULT]);
+	if (poll) {
+		set->map[HCTX_TYPE_READ].nr_queues = 0;
+		set->map[HCTX_TYPE_POLL].nr_queues = poll;
+		set->map[HCTX_TYPE_POLL].queue_offset = irq;
+		queue_map_poll(&set->map[HCTX_TYPE_POLL]);
+	}
+	MQ_MAP_QUEUES_END
+}
+
+const struct blk_mq_ops ibnbd_clt_queue_ops = {
+	.queue_rq	= queue_rq,
+	.complete	= queue_complete,
+	.timeout	= queue_timeout,
+	.poll		= queue_poll,
+	.map_queues	= queue_map,
+};
+
+int ibnbd_clt_queue_alloc_ops(struct ibnbd_clt_session *s)
+{
+	struct ibnbd_clt_op *op;
+	u32 i;
+
+	s->op_stride = ALIGN(sizeof(*op) + s->attrs.max_segments * sizeof(struct scatterlist), SMP_CACHE_BYTES);
+	s->ops = kvcalloc(s->nr_ops, s->op_stride, GFP_KERNEL);
+	if (!s->ops)
+		return -ENOMEM;
+	for (i = 0; i < s->nr_ops; i++) {
+		op = ibnbd_clt_op(s->ops, s->op_stride, i);
+		op->hdr = ibtrs_clt_hdr(s->clt, i);
+		op->io.slot = i;
+		op->io.sgl = (struct scatterlist *)(op + 1);
+		op->io.done = queue_done;
+		sg_init_table(op->io.sgl, s->attrs.max_segments);
+	}
+	return 0;
+}
+
+void ibnbd_clt_queue_free_ops(struct ibnbd_clt_session *s)
+{
+	kvfree(s->ops);
+	s->ops = NULL;
+}
+
+static bool queue_match(struct ibtrs_clt_io *io, void *arg)
+{
+	return container_of(io, struct ibnbd_clt_op, io)->dev == arg;
+}
+
+static bool queue_match_write(struct ibtrs_clt_io *io, void *arg)
+{
+	return queue_match(io, arg) && io->dir == IBTRS_WRITE;
+}
+
+struct queue_match_larger {
+	struct ibnbd_clt_dev *dev;
+	u32 max_bytes;
+};
+
+static bool queue_match_larger(struct ibtrs_clt_io *io, void *arg)
+{
+	struct queue_match_larger *m = arg;
+
+	return queue_match(io, m->dev) && io->len > m->max_bytes;
+}
+
+struct queue_match_slow {
+	struct ibnbd_clt_dev *dev;
+	u32 ticks;
+};
+
+/* Each request breaks a path once per io_timeout, however often it moved. */
+static bool queue_match_slow(struct ibtrs_clt_io *io, void *arg)
+{
+	struct ibnbd_clt_op *op = container_of(io, struct ibnbd_clt_op, io);
+	struct queue_match_slow *m = arg;
+
+	if (!queue_match(io, m->dev) || (u32)jiffies - READ_ONCE(op->start) < m->ticks)
+		return false;
+	WRITE_ONCE(op->start, (u32)jiffies);
+	return true;
+}
+
+/* The server may have given the device another id. Nobody polls for the CPU that posts now. */
+static void queue_readdress(struct ibnbd_clt_op *op)
+{
+	op->io.poll = false;
+	op->hdr->device_id = cpu_to_le32(op->dev->device_id);
+	WRITE_ONCE(op->start, (u32)jiffies);
+}
+
+static bool queue_match_readdress(struct ibtrs_clt_io *io, void *arg)
+{
+	if (!queue_match(io, arg))
+		return false;
+	queue_readdress(container_of(io, struct ibnbd_clt_op, io));
+	return true;
+}
+
+/* The next stray of @dev from tag *@tag on, which is advanced behind it; NULL at the end. */
+static struct ibnbd_clt_op *queue_next_stray(struct ibnbd_clt_dev *dev, u32 *tag)
+{
+	struct ibnbd_clt_op *op;
+
+	while (*tag < dev->sess->nr_ops) {
+		op = queue_op(dev, (*tag)++);
+		if (smp_load_acquire(&op->stray) && op->dev == dev)
+			return op;
+	}
+	return NULL;
+}
+
+static unsigned int queue_resubmit(struct ibnbd_clt_dev *dev)
+{
+	struct ibnbd_clt_op *op;
+	unsigned int left = 0;
+	u32 tag = 0;
+	int err;
+
+	while ((op = queue_next_stray(dev, &tag))) {
+		queue_readdress(op);
+		op->stray = 0;
+		err = ibtrs_clt_submit(dev->clt, &op->io);
+		if (!err)
+			continue;
+		if (err == -ENOTCONN || err == -EAGAIN) {
+			op->stray = 1;
+			left++;
+		} else {
+			queue_end(op, -EIO);
+		}
+	}
+	return left;
+}
+
+unsigned int ibnbd_clt_queue_replay(struct ibnbd_clt_dev *dev)
+{
+	lockdep_assert_held(&dev->lock);
+	return queue_resubmit(dev) + ibtrs_clt_replay(dev->clt, queue_match_readdress, dev);
+}
+
+/* Strays were answered, so nothing of them can be executed any more. */
+static void queue_end_strays(struct ibnbd_clt_dev *dev, u32 longer_than)
+{
+	struct ibnbd_clt_op *op;
+	u32 tag = 0;
+
+	while ((op = queue_next_stray(dev, &tag))) {
+		if (longer_than && op->io.len <= longer_than)
+			continue;
+		op->stray = 0;
+		queue_end(op, -EIO);
+	}
+}
+
+bool ibnbd_clt_queue_abort(struct ibnbd_clt_dev *dev)
+{
+	lockdep_assert_held(&dev->lock);
+	queue_end_strays(dev, 0);
+	return ibtrs_clt_abort(dev->clt, queue_match, dev, -EIO);
+}
+
+bool ibnbd_clt_queue_abort_larger(struct ibnbd_clt_dev *dev, u32 max_bytes)
+{
+	struct queue_match_larger m = { .dev = dev, .max_bytes = max_bytes };
+
+	lockdep_assert_held(&dev->lock);
+	queue_end_strays(dev, max_bytes);
+	return ibtrs_clt_abort(dev->clt, queue_match_larger, &m, -EIO);
+}
+
+unsigned int ibnbd_clt_queue_busy(struct ibnbd_clt_dev *dev)
+{
+	unsigned int n = ibtrs_clt_count(dev->clt, queue_match, dev);
+	u32 tag = 0;
+
+	lockdep_assert_held(&dev->lock);
+	while (queue_next_stray(dev, &tag))
+		n++;
+	return n;
+}
+
+bool ibnbd_clt_queue_has_writes(struct ibnbd_clt_dev *dev)
+{
+	struct ibnbd_clt_op *op;
+	u32 tag = 0;
+
+	lockdep_assert_held(&dev->lock);
+	while ((op = queue_next_stray(dev, &tag)))
+		if (op->io.dir == IBTRS_WRITE)
+			return true;
+	return ibtrs_clt_count(dev->clt, queue_match_write, dev);
+}
+
+void ibnbd_clt_queue_break(struct ibnbd_clt_dev *dev, unsigned int seconds, const char *why)
+{
+	struct queue_match_slow m = { .dev = dev, .ticks = seconds * HZ };
+
+	if (seconds)
+		ibtrs_clt_break(dev->clt, queue_match_slow, &m, why);
+	else
+		ibtrs_clt_break(dev->clt, queue_match, dev, why);
+}

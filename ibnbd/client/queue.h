@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The way of a request, and what can be done with those under way. */
+#ifndef IBNBD_CLIENT_QUEUE_H
+#define IBNBD_CLIENT_QUEUE_H
+
+#include <linux/blk-mq.h>
+#include "ibnbd/client/dev.h"
+
+extern const struct blk_mq_ops ibnbd_clt_queue_ops;
+
+int ibnbd_clt_queue_alloc_ops(struct ibnbd_clt_session *s);
+void ibnbd_clt_queue_free_ops(struct ibnbd_clt_session *s);
+
+/* All of these: @dev->lock held. */
+
+/* Post what is parked, and what strayed, with the device id of now. Return how many could not be posted: call again soon. */
+unsigned int ibnbd_clt_queue_replay(struct ibnbd_clt_dev *dev);
+/* End what is parked or strayed. Return true if a write among it may still be executed (L8). */
+bool ibnbd_clt_queue_abort(struct ibnbd_clt_dev *dev);
+/* End what is parked or strayed and larger than @max_bytes. Return as above. */
+bool ibnbd_clt_queue_abort_larger(struct ibnbd_clt_dev *dev, u32 max_bytes);
+/* In flight, parked or strayed. */
+unsigned int ibnbd_clt_queue_busy(struct ibnbd_clt_dev *dev);
+/* The same, only what changes the disk. */
+bool ibnbd_clt_queue_has_writes(struct ibnbd_clt_dev *dev);
+/* Break the paths that carry requests older than @seconds; 0: all of them. */
+void ibnbd_clt_queue_break(struct ibnbd_clt_dev *dev, unsigned int seconds, const char *why);
+
+#endif

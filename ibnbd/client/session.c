@@ -1,0 +1,500 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Sessions of the block client: one transport session, one tag set for all its disks, and the road that link news takes to the devices.
+ *
+ * Called by: ctl.c (get), dev.c (put, join, leave, link), ibtrs (session_link, session_event).
+ *
+ * A session lives as long as it has users (mappings). Its name is on the list from the first attempt to open it until the last of it is closed;
+ * who wants a name that is opening or closing waits for it, killable.
+ *
+ * Link news: ibtrs calls session_link() under its own lock, so that only notes what happened, and one ordered work does it: DOWN lets
+ * every device hold its I/O, all at once; UP asks SESS_INFO again, since the server may be a new one, and then lets every device open itself
+ * again, in parallel, each in its own work. `gen` counts the link events: an answer that was asked for on an earlier link is void.
+ *
+ * The tag set: one for the session, one tag = one slot, shared by all hardware queues and disks. A private queue is its first user and
+ * stays to the end, so that the set is "shared" before the first disk comes and after the last but one has gone: switching that freezes
+ * all other queues of the set, which would hang behind held I/O (L2). STACKING: a CPU may go offline while requests are held (L13).
+ *
+ * Locking: ev_lock (any context) for what the callbacks write, lock for the devices and the negotiated features; it is taken before the devices'
+ * locks. No message is sent under it. Everything here may run while memory is reclaimed through our disks, so the work allocates NOIO.
+ *
+ * Failure: SESS_INFO that is not answered is asked again every second while the link is up; devices whose I/O waits meanwhile give up by
+ * their own timers (hold=, L4).
+ */
+#include <linux/sched/mm.h>
+#include <linux/slab.h>
+#include "ibnbd/client/ctl.h"
+#include "ibnbd/client/msg.h"
+#include "ibnbd/client/queue.h"
+#include "ibnbd/client/session.h"
+#include "ibnbd/client/trace.h"
+
+#define SESSION_NEWS_INFO	8	/* beside the bits of enum ibtrs_clt_link_ev */
+#define SESSION_INFO_RETRY	msecs_to_jiffies(1000)
+#define SESSION_RQ_TIMEOUT	(5 * HZ)	/* L1: only to look at io_timeout= */
+
+static LIST_HEAD(sessions);		/* under ibnbd_clt_lock */
+
+/* ---- link news ---- */
+
+static void session_link(void *priv, enum ibtrs_clt_link_ev ev)
+{
+	struct ibnbd_clt_session *s = priv;
+	unsigned long flags;
+
+	spin_lock_irqsave(&s->ev_lock, flags);
+	if (ev != IBTRS_CLT_LINK_REPLAY) {
+		s->gen++;
+		s->up = ev == IBTRS_CLT_LINK_UP;
+	}
+	s->news |= BIT(ev);
+	trace_ibnbd_clt_session_link(s, ev);
+	if (s->listening)
+		mod_delayed_work(s->wq, &s->link_work, 0);
+	spin_unlock_irqrestore(&s->ev_lock, flags);
+}
+
+/* Spec F.3. Events are hints: one that matches nobody is dropped. */
+static void session_event(void *priv, u32 kind, u32 id)
+{
+	struct ibnbd_clt_session *s = priv;
+	enum ibnbd_clt_news news;
+	struct ibnbd_clt_dev *dev;
+	unsigned long flags;
+
+	if (kind == 1)
+		news = IBNBD_CLT_NEWS_RESIZED;
+	else if (kind == 2)
+		news = IBNBD_CLT_NEWS_REVOKED;
+	else
+		return;
+	spin_lock_irqsave(&s->ev_lock, flags);
+	list_for_each_entry(dev, &s->devs, sess_entry)
+		if (READ_ONCE(dev->served) && (READ_ONCE(dev->device_id) & 0xffffff) == id)
+			ibnbd_clt_dev_tell(dev, news);
+	spin_unlock_irqrestore(&s->ev_lock, flags);
+}
+
+static const struct ibtrs_clt_ops session_ops = {
+	.link	= session_link,
+	.event	= session_event,
+};
+
+static void session_all_down(struct ibnbd_clt_session *s)
+{
+	struct ibnbd_clt_dev *dev;
+
+	guard(mutex)(&s->lock);
+	list_for_each_entry(dev, &s->devs, sess_entry)
+		ibnbd_clt_dev_link_down(dev);
+}
+
+static void session_all_up(struct ibnbd_clt_session *s)
+{
+	struct ibnbd_clt_dev *dev;
+
+	guard(mutex)(&s->lock);
+	list_for_each_entry(dev, &s->devs, sess_entry)
+		ibnbd_clt_dev_link_up(dev);
+}
+
+static void session_tell_all(struct ibnbd_clt_session *s, enum ibnbd_clt_news news)
+{
+	struct ibnbd_clt_dev *dev;
+
+	guard(mutex)(&s->lock);
+	list_for_each_entry(dev, &s->devs, sess_entry)
+		ibnbd_clt_dev_tell(dev, news);
+}
+
+/* @gen: the link on which we ask. */
+static int session_ask_info(struct ibnbd_clt_session *s, u32 gen, const char **why)
+{
+	struct ibnbd_sess_info info;
+	int err;
+
+	err = ibnbd_clt_msg_sess_info(s->clt, &info, why);
+	if (err)
+		return err;
+	guard(mutex)(&s->lock);
+	s->version = info.version;
+	s->features = info.features;
+	s->known_gen = gen;
+	return 0;
+}
+
+static void session_info_again(struct ibnbd_clt_session *s)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&s->ev_lock, flags);
+	if (s->up && s->listening) {
+		s->news |= BIT(SESSION_NEWS_INFO);
+		queue_delayed_work(s->wq, &s->link_work, SESSION_INFO_RETRY);
+	}
+	spin_unlock_irqrestore(&s->ev_lock, flags);
+}
+
+static void session_reopen(struct ibnbd_clt_session *s, u32 gen)
+{
+	const char *why;
+	int err;
+
+	err = session_ask_info(s, gen, &why);
+	if (err) {
+		pr_warn_ratelimited("%s: the server does not answer SESS_INFO (%d%s%s), trying again\n",
+				    s->name, err, why ? ": " : "", why ?: "");
+		session_info_again(s);
+		return;
+	}
+	session_tell_all(s, IBNBD_CLT_NEWS_OPEN);
+}
+
+static void session_link_work(struct work_struct *work)
+{
+	struct ibnbd_clt_session *s = container_of(to_delayed_work(work), struct ibnbd_clt_session, link_work);
+	unsigned int noio = memalloc_noio_save();
+	unsigned long news;
+	bool up;
+	u32 gen;
+
+	spin_lock_irq(&s->ev_lock);
+	news = s->news;
+	s->news = 0;
+	up = s->up;
+	gen = s->gen;
+	spin_unlock_irq(&s->ev_lock);
+
+	if (news & (BIT(IBTRS_CLT_LINK_DOWN) | BIT(IBTRS_CLT_LINK_UP))) {
+		pr_info("%s: link %s\n", s->name, up ? "up" : "down");
+		session_all_down(s);
+	}
+	if (up && news & BIT(IBTRS_CLT_LINK_UP))
+		session_all_up(s);
+	if (up && news & (BIT(IBTRS_CLT_LINK_UP) | BIT(SESSION_NEWS_INFO)))
+		session_reopen(s, gen);
+	if (up && news & BIT(IBTRS_CLT_LINK_REPLAY))
+		session_tell_all(s, IBNBD_CLT_NEWS_REPLAY);
+	memalloc_noio_restore(noio);
+}
+
+/* What happened while the session was being set up counts too. */
+static void session_listen(struct ibnbd_clt_session *s)
+{
+	spin_lock_irq(&s->ev_lock);
+	s->listening = true;
+	if (s->news)
+		queue_delayed_work(s->wq, &s->link_work, 0);
+	spin_unlock_irq(&s->ev_lock);
+}
+
+static void session_unlisten(struct ibnbd_clt_session *s)
+{
+	spin_lock_irq(&s->ev_lock);
+	s->listening = false;
+	spin_unlock_irq(&s->ev_lock);
+	cancel_delayed_work_sync(&s->link_work);
+}
+
+bool ibnbd_clt_session_link(struct ibnbd_clt_session *s, u32 *gen, u8 *version, u64 *features)
+{
+	bool up;
+
+	guard(mutex)(&s->lock);
+	spin_lock_irq(&s->ev_lock);
+	up = s->up;
+	*gen = s->gen;
+	spin_unlock_irq(&s->ev_lock);
+	*version = s->version;
+	*features = s->features;
+	return up && s->known_gen == *gen;
+}
+
+u32 ibnbd_clt_session_gen(struct ibnbd_clt_session *s)
+{
+	return READ_ONCE(s->gen);
+}
+
+bool ibnbd_clt_session_up(struct ibnbd_clt_session *s)
+{
+	return READ_ONCE(s->up);
+}
+
+void ibnbd_clt_session_join(struct ibnbd_clt_session *s, struct ibnbd_clt_dev *dev)
+{
+	guard(mutex)(&s->lock);
+	spin_lock_irq(&s->ev_lock);
+	list_add_tail(&dev->sess_entry, &s->devs);
+	spin_unlock_irq(&s->ev_lock);
+}
+
+void ibnbd_clt_session_leave(struct ibnbd_clt_session *s, struct ibnbd_clt_dev *dev)
+{
+	guard(mutex)(&s->lock);
+	spin_lock_irq(&s->ev_lock);
+	list_del_init(&dev->sess_entry);
+	spin_unlock_irq(&s->ev_lock);
+}
+
+/* ---- opening and closing ---- */
+
+static int session_alloc_set(struct ibnbd_clt_session *s)
+{
+	struct blk_mq_tag_set *set = &s->set;
+	int err;
+
+	s->nr_poll = s->attrs.nr_poll_conns;
+	s->nr_irq = min_t(u32, s->attrs.nr_irq_conns, nr_cpu_ids);
+	s->nr_ops = s->attrs.nr_slots;
+	set->ops = &ibnbd_clt_queue_ops;
+	set->driver_data = s;
+	set->nr_hw_queues = s->nr_irq + s->nr_poll;
+	set->nr_maps = s->nr_poll ? HCTX_MAX_TYPES : 1;
+	set->queue_depth = min_t(u32, s->attrs.nr_slots, BLK_MQ_MAX_DEPTH);
+	set->numa_node = s->attrs.numa_node;
+	set->timeout = SESSION_RQ_TIMEOUT;
+	set->flags = BLK_MQ_F_SHOULD_MERGE | BLK_MQ_F_TAG_HCTX_SHARED | BLK_MQ_F_STACKING |
+		     BLK_MQ_F_NO_SCHED_BY_DEFAULT;
+	err = ibnbd_clt_queue_alloc_ops(s);
+	if (err)
+		return err;
+	err = blk_mq_alloc_tag_set(set);
+	if (err)
+		goto free_ops;
+	/* The block layer may have cut it down (kdump). */
+	s->nr_irq = set->nr_hw_queues - (set->nr_maps > HCTX_TYPE_POLL ? s->nr_poll : 0);
+	s->queue = cx_alloc_queue(set, NULL);
+	if (IS_ERR(s->queue)) {
+		err = PTR_ERR(s->queue);
+		goto free_set;
+	}
+	return 0;
+
+free_set:
+	blk_mq_free_tag_set(set);
+free_ops:
+	ibnbd_clt_queue_free_ops(s);
+	return err;
+}
+
+static void session_free_set(struct ibnbd_clt_session *s)
+{
+	cx_free_queue(s->queue);
+	blk_mq_free_tag_set(&s->set);
+}
+
+static const char *session_open_word(int err)
+{
+	switch (err) {
+	case -ECONNREFUSED:
+		return "nothing listens there: is the server's module loaded and its search path set?";
+	case -ECONNRESET:
+		return "the server refused or dropped the connection";
+	case -ETIMEDOUT:
+		return "no answer";
+	case -EHOSTUNREACH:
+	case -ENETUNREACH:
+		return "no route to that address";
+	case -ENODEV:
+	case -EADDRNOTAVAIL:
+		return "no RDMA device here leads to that address";
+	case -EEXIST:
+		return "another user of ibtrs on this host has a session of that name";
+	case -EINTR:
+		return "killed";
+	default:
+		return "see the kernel log";
+	}
+}
+
+static int session_connect(struct ibnbd_clt_session *s, const struct ibnbd_map *m)
+{
+	const struct ibtrs_clt_opts opts = {
+		.port		= m->dest_port,
+		.hb_interval_ms	= m->hb_interval_ms,
+		.hb_misses	= m->hb_misses,
+		.max_reconnects	= m->max_reconnect_attempts,
+		.nr_poll_queues	= m->nr_poll_queues < 0 ? num_possible_cpus() : m->nr_poll_queues,
+		.policy		= m->policy,
+	};
+
+	if (opts.nr_poll_queues > num_possible_cpus())
+		return ibnbd_clt_ctl_refuse(-EINVAL, "nr_poll_queues=%d: this host has %u CPUs",
+					    m->nr_poll_queues, num_possible_cpus());
+	s->clt = ibtrs_clt_open(s->name, m->path, m->nr_paths, &opts, &session_ops, s);
+	if (IS_ERR(s->clt))
+		return ibnbd_clt_ctl_refuse(PTR_ERR(s->clt), "cannot connect session %s (%ld): %s",
+					    s->name, PTR_ERR(s->clt),
+					    session_open_word(PTR_ERR(s->clt)));
+	ibtrs_clt_query(s->clt, &s->attrs);
+	return 0;
+}
+
+static int session_start(struct ibnbd_clt_session *s, const struct ibnbd_map *m)
+{
+	const char *why = NULL;
+	int err;
+
+	s->wq = alloc_ordered_workqueue("ibnbd-clt-%s", WQ_MEM_RECLAIM, s->name);
+	if (!s->wq)
+		return -ENOMEM;
+	err = session_connect(s, m);
+	if (err)
+		goto free_wq;
+	err = session_alloc_set(s);
+	if (err) {
+		ibnbd_clt_ctl_refuse(err, "session %s: no memory for its queues", s->name);
+		goto close;
+	}
+	/* Link 1 is the one that ibtrs_clt_open() returned with. */
+	err = session_ask_info(s, 1, &why);
+	if (err) {
+		ibnbd_clt_ctl_refuse(err, "session %s: the server does not speak our block protocol (%d%s%s)",
+				     s->name, err, why ? ": " : "", why ?: "");
+		goto free_set;
+	}
+	session_listen(s);
+	pr_info("%s: connected, %u slots, %u bytes per request, protocol %u, features %#llx\n", s->name,
+		s->attrs.nr_slots, s->attrs.max_io_size, s->version, s->features);
+	return 0;
+
+free_set:
+	session_free_set(s);
+close:
+	ibtrs_clt_close(s->clt);
+	ibnbd_clt_queue_free_ops(s);
+free_wq:
+	destroy_workqueue(s->wq);
+	return err;
+}
+
+static void session_stop(struct ibnbd_clt_session *s)
+{
+	session_unlisten(s);
+	session_free_set(s);
+	ibtrs_clt_close(s->clt);
+	ibnbd_clt_queue_free_ops(s);
+	destroy_workqueue(s->wq);
+}
+
+static struct ibnbd_clt_session *session_find(const char *name)
+{
+	struct ibnbd_clt_session *s;
+
+	list_for_each_entry(s, &sessions, entry)
+		if (!strcmp(s->name, name))
+			return s;
+	return NULL;
+}
+
+/* Spec C.2: polled queues can not be added to a session. */
+static int session_fits(const struct ibnbd_clt_session *s, const struct ibnbd_map *m)
+{
+	if (m->nr_poll_queues)
+		return ibnbd_clt_ctl_refuse(-EINVAL, "session %s exists: nr_poll_queues= needs a session of its own",
+					    s->name);
+	if (s->nr_poll)
+		return ibnbd_clt_ctl_refuse(-EINVAL, "session %s has polled queues and is taken by its one mapping",
+					    s->name);
+	return 0;
+}
+
+static struct ibnbd_clt_session *session_create(const char *name)
+{
+	struct ibnbd_clt_session *s = kzalloc(sizeof(*s), GFP_KERNEL);
+
+	if (!s)
+		return NULL;
+	strscpy(s->name, name, sizeof(s->name));
+	spin_lock_init(&s->ev_lock);
+	mutex_init(&s->lock);
+	INIT_LIST_HEAD(&s->devs);
+	INIT_DELAYED_WORK(&s->link_work, session_link_work);
+	s->gen = 1;
+	s->up = true;
+	s->users = 1;
+	s->state = IBNBD_CLT_SESSION_OPENING;
+	list_add_tail(&s->entry, &sessions);
+	return s;
+}
+
+/* Off the list: the name is free. */
+static void session_forget(struct ibnbd_clt_session *s)
+{
+	mutex_lock(&ibnbd_clt_lock);
+	list_del(&s->entry);
+	mutex_unlock(&ibnbd_clt_lock);
+	ibnbd_clt_ctl_next_turn();
+	kfree(s);
+}
+
+/* An existing one, a new one to be started (*@fresh), or an ERR_PTR; -EAGAIN: wait for *@turn. */
+static struct ibnbd_clt_session *session_claim(const struct ibnbd_map *m, bool *fresh, unsigned int *turn)
+{
+	struct ibnbd_clt_session *s;
+	int err;
+
+	guard(mutex)(&ibnbd_clt_lock);
+	*fresh = false;
+	s = session_find(m->sessname);
+	if (!s) {
+		if (!m->nr_paths)
+			return ERR_PTR(-ENXIO);
+		*fresh = true;
+		return session_create(m->sessname) ?: ERR_PTR(-ENOMEM);
+	}
+	if (s->state != IBNBD_CLT_SESSION_READY) {
+		*turn = ibnbd_clt_ctl_turn();
+		return ERR_PTR(-EAGAIN);
+	}
+	err = session_fits(s, m);
+	if (err)
+		return ERR_PTR(err);
+	s->users++;
+	return s;
+}
+
+struct ibnbd_clt_session *ibnbd_clt_session_get(const struct ibnbd_map *m)
+{
+	struct ibnbd_clt_session *s;
+	unsigned int turn;
+	bool fresh;
+	int err;
+
+	while (IS_ERR(s = session_claim(m, &fresh, &turn))) {
+		if (PTR_ERR(s) == -ENXIO)
+			ibnbd_clt_ctl_refuse(-ENXIO, "session %s does not exist yet: say path= to open it",
+					     m->sessname);
+		if (PTR_ERR(s) != -EAGAIN)
+			return s;
+		err = ibnbd_clt_ctl_wait(turn);
+		if (err)
+			return ERR_PTR(err);
+	}
+	if (!fresh)
+		return s;
+	err = session_start(s, m);
+	if (err) {
+		session_forget(s);
+		return ERR_PTR(err);
+	}
+	mutex_lock(&ibnbd_clt_lock);
+	s->state = IBNBD_CLT_SESSION_READY;
+	mutex_unlock(&ibnbd_clt_lock);
+	ibnbd_clt_ctl_next_turn();
+	return s;
+}
+
+void ibnbd_clt_session_put(struct ibnbd_clt_session *s)
+{
+	mutex_lock(&ibnbd_clt_lock);
+	if (--s->users) {
+		mutex_unlock(&ibnbd_clt_lock);
+		return;
+	}
+	s->state = IBNBD_CLT_SESSION_CLOSING;
+	mutex_unlock(&ibnbd_clt_lock);
+	session_stop(s);
+	pr_info("%s: closed\n", s->name);
+	session_forget(s);
+}

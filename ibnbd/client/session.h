@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* A session as the block client sees it: one transport session, one tag set, its devices. */
+#ifndef IBNBD_CLIENT_SESSION_H
+#define IBNBD_CLIENT_SESSION_H
+
+#include <linux/blk-mq.h>
+#include <linux/list.h>
+#include <linux/mutex.h>
+#include <linux/spinlock.h>
+#include <linux/workqueue.h>
+#include <ibtrs/clt.h>
+#include "ibnbd/logic/mapopt.h"
+
+struct ibnbd_clt_dev;
+
+/*
+ * One per tag (decision 4: the tag is the slot). It belongs to queue_rq until the submit, then to ibtrs until done(), then, if it strayed, to
+ * the holder of its device's lock. The scatterlist follows it in the array.
+ */
+struct ibnbd_clt_op {
+	struct ibtrs_clt_io io;
+	struct ibnbd_wire_io *hdr;	/* the slot's header buffer */
+	struct ibnbd_clt_dev *dev;
+	struct request *rq;
+	u32 start;			/* jiffies */
+	blk_status_t status;
+	u8 tries;			/* times the server did not know the device */
+	u8 stray;			/* answered with "unknown device": to be submitted again */
+};
+
+enum ibnbd_clt_session_state {
+	IBNBD_CLT_SESSION_OPENING,
+	IBNBD_CLT_SESSION_READY,
+	IBNBD_CLT_SESSION_CLOSING,
+};
+
+struct ibnbd_clt_session {
+	/* set before READY, then constant */
+	char name[IBNBD_NAME_LEN];
+	struct ibtrs_clt *clt;
+	struct ibtrs_clt_attrs attrs;
+	struct blk_mq_tag_set set;
+	struct request_queue *queue;	/* keeps the set shared for ever (L2) */
+	void *ops;
+	u32 op_stride;
+	u32 nr_ops;
+	u32 nr_irq;			/* hardware queues that interrupt */
+	u32 nr_poll;			/* and that poll */
+	struct workqueue_struct *wq;
+	struct delayed_work link_work;
+
+	spinlock_t ev_lock;		/* the next four, and writing to devs */
+	unsigned long news;
+	u32 gen;			/* counts link events: answers of an earlier link are void */
+	bool up;
+	bool listening;			/* link_work may be queued */
+
+	struct mutex lock;		/* the rest */
+	struct list_head devs;
+	u32 known_gen;			/* the link on which SESS_INFO was answered */
+	u8 version;
+	u64 features;
+
+	/* under ibnbd_clt_lock of ctl.c */
+	struct list_head entry;
+	enum ibnbd_clt_session_state state;
+	unsigned int users;
+};
+
+static inline struct ibnbd_clt_op *ibnbd_clt_op(void *ops, u32 stride, u32 tag)
+{
+	return ops + (size_t)stride * tag;
+}
+
+/**
+ * ibnbd_clt_session_get() - find or open the session of a mapping
+ * @m: the mapping: name, paths, session options
+ *
+ * Waits, killable, for an opening or a closing of the same name. Return: the session, with one user more, or an ERR_PTR; the refusal was
+ * said.
+ */
+struct ibnbd_clt_session *ibnbd_clt_session_get(const struct ibnbd_map *m);
+/* One user less; the last one closes the session, and waits for that. */
+void ibnbd_clt_session_put(struct ibnbd_clt_session *s);
+
+/* The device hears of link events from here on, and not any more. */
+void ibnbd_clt_session_join(struct ibnbd_clt_session *s, struct ibnbd_clt_dev *dev);
+void ibnbd_clt_session_leave(struct ibnbd_clt_session *s, struct ibnbd_clt_dev *dev);
+
+/**
+ * ibnbd_clt_session_link() - is the session usable, and since when?
+ * @gen: the link's number; compare it with ibnbd_clt_session_gen() before believing an answer
+ * @version: negotiated
+ * @features: negotiated
+ *
+ * Return: false while no path is up or SESS_INFO is not answered yet.
+ */
+bool ibnbd_clt_session_link(struct ibnbd_clt_session *s, u32 *gen, u8 *version, u64 *features);
+u32 ibnbd_clt_session_gen(struct ibnbd_clt_session *s);
+bool ibnbd_clt_session_up(struct ibnbd_clt_session *s);
+
+#endif

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The directory ibnbd/ of each disk (spec C.1, and ours: hold, io_timeout, reason, identity, features, name, state_detail).
+ *
+ * The files are there before device_add_disk() returns and go with the disk, so a store may come in any state: each one finds out under
+ * the device's lock. None waits for the removal: that waits for them (L5). The device outlives its files.
+ *
+ * Refusals are told in the log and in ctl/last_error, in words. Writable files answer reads with a usage line, but for hold and io_timeout, which
+ * show their value.
+ */
+#include <linux/blkdev.h>
+#include <linux/device.h>
+#include "ibnbd/client/ctl.h"
+#include "ibnbd/client/open.h"
+#include "ibnbd/client/sysfs.h"
+
+static struct ibnbd_clt_dev *sysfs_dev(struct device *d)
+{
+	return dev_to_disk(d)->private_data;
+}
+
+static ssize_t unmap_device_show(struct device *d, struct device_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "Usage: echo <normal|force> > %s\n", attr->attr.name);
+}
+
+static ssize_t unmap_device_store(struct device *d, struct device_attribute *attr, const char *buf, size_t count)
+{
+	struct ibnbd_clt_dev *dev = sysfs_dev(d);
+	bool force;
+	int err;
+
+	if (sysfs_streq(buf, "normal"))
+		force = false;
+	else if (sysfs_streq(buf, "force"))
+		force = true;
+	else
+		return ibnbd_clt_ctl_refuse(-EINVAL, "ibnbd%d: unmap_device takes normal or force", dev->index);
+	err = ibnbd_clt_dev_unmap(dev, force);
+	if (err == -EBUSY)
+		ibnbd_clt_ctl_refuse(err, "ibnbd%d is in use: close its users, or unmap by force", dev->index);
+	else if (err)
+		ibnbd_clt_ctl_refuse(err, "ibnbd%d is being unmapped already", dev->index);
+	return err ?: count;
+}
+static DEVICE_ATTR_RW(unmap_device);
+
+static ssize_t remap_device_show(struct device *d, struct device_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "Usage: echo <1> > %s\n", attr->attr.name);
+}
+
+static ssize_t remap_device_store(struct device *d, struct device_attribute *attr, const char *buf, size_t count)
+{
+	struct ibnbd_clt_dev *dev = sysfs_dev(d);
+
+	if (!sysfs_streq(buf, "1"))
+		return ibnbd_clt_ctl_refuse(-EINVAL, "ibnbd%d: remap_device takes 1", dev->index);
+	return ibnbd_clt_open_remap(dev) ?: count;
+}
+static DEVICE_ATTR_RW(remap_device);
+
+static ssize_t resize_show(struct device *d, struct device_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "Usage: echo <number of 512-byte sectors> > %s\n", attr->attr.name);
+}
+
+static ssize_t resize_store(struct device *d, struct device_attribute *attr, const char *buf, size_t count)
+{
+	struct ibnbd_clt_dev *dev = sysfs_dev(d);
+	u64 sectors;
+	int err;
+
+	err = kstrtou64(buf, 0, &sectors);
+	if (err)
+		return ibnbd_clt_ctl_refuse(err, "ibnbd%d: resize takes a number of 512-byte sectors", dev->index);
+	return ibnbd_clt_dev_resize(dev, sectors) ?: count;
+}
+static DEVICE_ATTR_RW(resize);
+
+static ssize_t hold_show(struct device *d, struct device_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "%d\n", READ_ONCE(sysfs_dev(d)->map.hold));
+}
+
+static ssize_t hold_store(struct device *d, struct device_attribute *attr, const char *buf, size_t count)
+{
+	struct ibnbd_clt_dev *dev = sysfs_dev(d);
+	int seconds;
+
+	if (kstrtoint(buf, 0, &seconds) || seconds < IBNBD_MAP_FOREVER || seconds > INT_MAX / 1000)
+		return ibnbd_clt_ctl_refuse(-EINVAL, "ibnbd%d: hold takes seconds, 0 = fail at once, -1 = for ever",
+					    dev->index);
+	ibnbd_clt_dev_set_hold(dev, seconds);
+	return count;
+}
+static DEVICE_ATTR_RW(hold);
+
+static ssize_t io_timeout_show(struct device *d, struct device_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "%d\n", READ_ONCE(sysfs_dev(d)->map.io_timeout));
+}
+
+static ssize_t io_timeout_store(struct device *d, struct device_attribute *attr, const char *buf, size_t count)
+{
+	struct ibnbd_clt_dev *dev = sysfs_dev(d);
+	int seconds;
+
+	if (kstrtoint(buf, 0, &seconds) || seconds < 0 || seconds > INT_MAX / 1000)
+		return ibnbd_clt_ctl_refuse(-EINVAL, "ibnbd%d: io_timeout takes seconds, 0 = never", dev->index);
+	WRITE_ONCE(dev->map.io_timeout, seconds);
+	return count;
+}
+static DEVICE_ATTR_RW(io_timeout);
+
+static ssize_t state_show(struct device *d, struct device_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "%s\n", ibnbd_dev_sm_word(READ_ONCE(sysfs_dev(d)->state)));
+}
+static DEVICE_ATTR_RO(state);
+
+static ssize_t state_detail_show(struct device *d, struct device_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "%s\n", ibnbd_dev_sm_state_name(READ_ONCE(sysfs_dev(d)->state)));
+}
+static DEVICE_ATTR_RO(state_detail);
+
+/* Why it does not work, in words; an empty line when it does. */
+static ssize_t reason_show(struct device *d, struct device_attribute *attr, char *buf)
+{
+	struct ibnbd_clt_dev *dev = sysfs_dev(d);
+
+	guard(mutex)(&dev->lock);
+	return sysfs_emit(buf, "%s\n", dev->reason);
+}
+static DEVICE_ATTR_RO(reason);
+
+static ssize_t session_show(struct device *d, struct device_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "%s\n", sysfs_dev(d)->map.sessname);
+}
+static DEVICE_ATTR_RO(session);
+
+static ssize_t mapping_path_show(struct device *d, struct device_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "%s\n", sysfs_dev(d)->map.device_path);
+}
+static DEVICE_ATTR_RO(mapping_path);
+
+/* The name= of the mapping, or an empty line. */
+static ssize_t name_show(struct device *d, struct device_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "%s\n", sysfs_dev(d)->map.name);
+}
+static DEVICE_ATTR_RO(name);
+
+static ssize_t access_mode_show(struct device *d, struct device_attribute *attr, char *buf)
+{
+	int n = ibnbd_mapopt_word(IBNBD_OPT_access_mode, sysfs_dev(d)->map.access_mode, buf, PAGE_SIZE - 1);
+
+	return n + sysfs_emit_at(buf, n, "\n");
+}
+static DEVICE_ATTR_RO(access_mode);
+
+static ssize_t nr_poll_queues_show(struct device *d, struct device_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "%u\n", sysfs_dev(d)->sess->nr_poll);
+}
+static DEVICE_ATTR_RO(nr_poll_queues);
+
+static const char *sysfs_kind(u8 kind)
+{
+	switch (kind) {
+	case IBNBD_ID_HARDWARE:
+		return "hardware";
+	case IBNBD_ID_UUID:
+		return "uuid";
+	case IBNBD_ID_FILE:
+		return "file";
+	default:
+		return "other";
+	}
+}
+
+/* `kind hash`, or an empty line when the server does not tell. */
+static ssize_t identity_show(struct device *d, struct device_attribute *attr, char *buf)
+{
+	struct ibnbd_clt_dev *dev = sysfs_dev(d);
+	const struct ibnbd_identity *id = &dev->grant.rsp.identity;
+
+	guard(mutex)(&dev->lock);
+	if (!dev->grant.rsp.has_identity || id->kind == IBNBD_ID_NONE)
+		return sysfs_emit(buf, "\n");
+	return sysfs_emit(buf, "%s %*phN\n", sysfs_kind(id->kind), IBNBD_ID_LEN, id->id);
+}
+static DEVICE_ATTR_RO(identity);
+
+/* Negotiated with the server: words, or an empty line. */
+static ssize_t features_show(struct device *d, struct device_attribute *attr, char *buf)
+{
+	u64 f = READ_ONCE(sysfs_dev(d)->grant.features);
+
+	return sysfs_emit(buf, "%s%s%s\n", f & IBNBD_FEAT_ZEROES ? "zeroes" : "",
+			  (f & IBNBD_FEAT_KNOWN) == IBNBD_FEAT_KNOWN ? " " : "",
+			  f & IBNBD_FEAT_IDENTITY ? "identity" : "");
+}
+static DEVICE_ATTR_RO(features);
+
+static struct attribute *sysfs_attrs[] = {
+	&dev_attr_unmap_device.attr,
+	&dev_attr_remap_device.attr,
+	&dev_attr_resize.attr,
+	&dev_attr_state.attr,
+	&dev_attr_session.attr,
+	&dev_attr_mapping_path.attr,
+	&dev_attr_access_mode.attr,
+	&dev_attr_nr_poll_queues.attr,
+	&dev_attr_hold.attr,
+	&dev_attr_io_timeout.attr,
+	&dev_attr_state_detail.attr,
+	&dev_attr_reason.attr,
+	&dev_attr_identity.attr,
+	&dev_attr_features.attr,
+	&dev_attr_name.attr,
+	NULL,
+};
+
+static const struct attribute_group sysfs_group = {
+	.name	= "ibnbd",
+	.attrs	= sysfs_attrs,
+};
+
+const struct attribute_group *ibnbd_clt_sysfs_groups[] = {
+	&sysfs_group,
+	NULL,
+};
