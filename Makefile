@@ -36,7 +36,7 @@ tools:				## the ibnbd command
 	$(MAKE) -C tools
 
 clean: | kdir			## what a build left behind; build/cache is kept
-	$(KMAKE) clean
+	$(KMAKE) clean RCS_FIND_IGNORE="\( -name .git -o -path '*/build/cache' \) -prune -o"
 	for d in tools tests/unit tests/fuzz; do [ ! -f $$d/Makefile ] || $(MAKE) -C $$d clean; done
 
 .PHONY: kdir
