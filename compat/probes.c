@@ -143,7 +143,7 @@ PROBE(BLKDEV_GET_HOPS) { struct block_device *b = blkdev_get_by_path("", BLK_OPE
 PROBE(BLKDEV_GET) { struct block_device *b = blkdev_get_by_path("", FMODE_READ, NULL); (void)b; }	/* until 6.4 */
 PROBE(BDEV_FPUT) { bdev_fput((struct file *)NULL); }	/* 6.9 */
 PROBE(BLK_MODE_T) { blk_mode_t m = BLK_OPEN_READ | BLK_OPEN_WRITE; (void)m; }	/* 6.5 */
-PROBE(VFS_PATH_LOOKUP) {	/* declared in a public header since 5.16?, exported by all */
+PROBE(VFS_PATH_LOOKUP) {	/* declared in a public header since 6.4 or so, exported by all */
 	int r = vfs_path_lookup(NULL, NULL, "", 0, (struct path *)NULL); (void)r;
 }
 PROBE(KIOCB_START_WRITE) { kiocb_start_write(NULL); kiocb_end_write(NULL); }	/* 6.5, stable */
@@ -172,7 +172,7 @@ PROBE(KI_COMPLETE_2ARG) { struct kiocb k; void (*f)(struct kiocb *, long) = k.ki
 
 /* ---- driver model ------------------------------------------------------- */
 PROBE(CONST_CLASS) { const struct class *c = NULL; int r = class_register(c); (void)r; }	/* 6.4 */
-PROBE(CONST_KTYPE) { const struct kobj_type *t = NULL; kobject_init(NULL, t); }	/* 5.18? 6.x */
+PROBE(CONST_KTYPE) { const struct kobj_type *t = NULL; kobject_init(NULL, t); }	/* 5.18 or later */
 PROBE(DEFAULT_GROUPS) { struct kobj_type t = { .default_groups = NULL }; (void)t; }	/* 5.2 */
 PROBE(SYSFS_EMIT) { int n = sysfs_emit(NULL, "x"); (void)n; }	/* 5.10 */
 
@@ -197,8 +197,8 @@ PROBE(SYSTEM_PERCPU_WQ) { struct workqueue_struct *w = system_percpu_wq; (void)w
 PROBE(SYSTEM_DFL_WQ) { struct workqueue_struct *w = system_dfl_wq; (void)w; }	/* 6.17 */
 PROBE(RANDOM_BELOW) { u32 x = get_random_u32_below(3); (void)x; }	/* 6.2, 6.1.y */
 PROBE(RANDOM_INCLUSIVE) { u32 x = get_random_u32_inclusive(1, 3); (void)x; }	/* 6.2 */
-PROBE(STR_YES_NO) { const char *s = str_yes_no(true); (void)s; }	/* 5.18? */
-PROBE(STR_ENABLED_DISABLED) { const char *s = str_enabled_disabled(true); (void)s; }	/* 5.18? */
+PROBE(STR_YES_NO) { const char *s = str_yes_no(true); (void)s; }	/* 5.18 or later */
+PROBE(STR_ENABLED_DISABLED) { const char *s = str_enabled_disabled(true); (void)s; }	/* 5.18 or later */
 PROBE(GUARD_MUTEX) { guard(mutex)((struct mutex *)NULL); }	/* 6.5, 5.10.y */
 PROBE(GUARD_SPINLOCK) { guard(spinlock_irqsave)((spinlock_t *)NULL); }
 PROBE(GUARD_RCU) { guard(rcu)(); }
