@@ -13,6 +13,7 @@ suite=${2:-$(. /etc/os-release && echo "$VERSION_CODENAME")}
 [ -n "$KVER" ] || die "which kernel? give KVER, or install linux-headers-amd64"
 out=$CACHE/peer/$KVER
 modules=(rtrs-core rtrs-client rtrs-server rnbd-client rnbd-server)
+lock_cache
 [ -e "$out/rnbd-server.ko" ] && exit 0
 [ -d "/lib/modules/$KVER/build" ] || die "no headers for $KVER under /lib/modules/$KVER/build"
 

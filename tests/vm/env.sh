@@ -12,6 +12,12 @@ mkdir -p "$CACHE"
 die() { echo "${0##*/}: $*" >&2; exit 1; }
 say() { echo "rig: $*"; }
 
+# one script at a time fills the cache; held until the script ends
+lock_cache() {
+	exec 9> "$CACHE/.lock"
+	flock 9
+}
+
 default_kver() {
 	local v
 	v=$(dpkg-query -W -f '${Depends}' linux-headers-amd64 2>/dev/null |

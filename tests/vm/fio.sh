@@ -6,6 +6,7 @@ set -eu -o pipefail
 . "$(dirname "$0")/env.sh"
 
 out=$CACHE/fio
+lock_cache
 [ -x "$out" ] && exit 0
 
 suite=$(. /etc/os-release && echo "$VERSION_CODENAME")

@@ -8,7 +8,7 @@ module index over all of them.  It is made afresh each time.
 
 An ELF vmlinux boots by PVH: no BIOS, no decompression in the guest, half the time of a bzImage under TCG.
 """
-import gzip, hashlib, lzma, os, re, shutil, struct, subprocess, tempfile
+import fcntl, gzip, hashlib, lzma, os, re, shutil, struct, subprocess, tempfile
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -54,11 +54,15 @@ def default_kver():
     return os.environ.get("KVER") or (found.group(1) if found else os.uname().release)
 
 
+_checked = set()
+
+
 def kernel_root(kver):
     """The unpacked kernel package of that version, fetched if the cache has none."""
     root = CACHE / "kernels" / kver
-    if not (root / "lib/modules" / kver / "modules.dep").exists():
+    if root not in _checked:
         subprocess.run([HERE / "kernel.sh", kver], check=True)
+        _checked.add(root)
     return root
 
 
@@ -198,10 +202,18 @@ def stock_modules(kver):
 
 def base(kver):
     """Path of the cached base archive, and of the module directory that depmod indexes."""
+    kernel_root(kver)
+    need(CACHE / "fio", "slim fio")
+    with open(CACHE / ".lock.images", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        return _base(kver)
+
+
+def _base(kver):
     need("/bin/busybox", "busybox-static")
     programs = [need(which(t) or f"/usr/bin/{t}", "guest tool") for t in TOOLS]
     programs += [Path(p) for p in map(which, OPTIONAL_TOOLS) if p]
-    fio = need(CACHE / "fio", "slim fio")
+    fio = CACHE / "fio"
     iopulse = compiled(HERE / "guest/iopulse.c", "-static", "-pthread")
     modules = stock_modules(kver)
     key = hashlib.sha1()
@@ -210,7 +222,7 @@ def base(kver):
         key.update(f"{f} {st.st_size} {st.st_mtime_ns}\n".encode())
     out = CACHE / "images" / f"base-{kver}-{key.hexdigest()[:12]}.cpio"
     moddir = out.with_suffix(".modules")
-    if out.exists() and moddir.exists():
+    if out.exists() and all((moddir / name).exists() for name in modules):
         return out, moddir
 
     tree = Tree()

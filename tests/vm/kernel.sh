@@ -12,7 +12,9 @@ KVER=${1:-$KVER}
 suite=${2:-$(. /etc/os-release && echo "$VERSION_CODENAME")}
 [ -n "$KVER" ] || die "which kernel? give KVER, or install linux-headers-amd64"
 out=$CACHE/kernels/$KVER
-[ -e "$out/lib/modules/$KVER/modules.dep" ] && exit 0
+lock_cache
+# the last is there to notice a cache that a kernel build's "clean" has swept through
+[ -e "$out/lib/modules/$KVER/modules.dep" ] && compgen -G "$out/lib/modules/$KVER/kernel/drivers/net/dummy.ko*" > /dev/null && exit 0
 
 tmp=$out.new
 rm -rf "$tmp"

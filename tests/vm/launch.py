@@ -7,8 +7,8 @@ import case, image, vm
 
 def module_dirs(kver):
     """Where modules may lie: this tree, builds for other kernels, the in-kernel peers."""
-    return [image.REPO / "ibtrs", image.REPO / "ibnbd", image.REPO / "build/modules" / kver,
-            image.CACHE / "peer" / kver]
+    return [image.REPO / "ibtrs", image.REPO / "ibnbd", image.REPO / "tests/testdisk",
+            image.REPO / "build/modules" / kver, image.CACHE / "peer" / kver]
 
 
 def programs(more=()):
