@@ -85,7 +85,8 @@ static int lookup_dir(const struct ibnbd_export_path *p, const struct path *root
 		return 0;
 	}
 	err = vfs_path_lookup(root->dentry, root->mnt, p->dir,
-			      LOOKUP_DIRECTORY | LOOKUP_NO_SYMLINKS | LOOKUP_BENEATH, dir);
+			      LOOKUP_DIRECTORY | LOOKUP_FOLLOW | LOOKUP_NO_SYMLINKS |
+			      LOOKUP_BENEATH, dir);
 	if (err == -ELOOP)
 		*why = "a directory of the name is a symbolic link; only the last part may be one";
 	return err;
