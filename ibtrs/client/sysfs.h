@@ -54,7 +54,10 @@ struct ibtrs_clt_path_sysfs {
 int ibtrs_clt_sysfs_init(void);		/* the class */
 void ibtrs_clt_sysfs_exit(void);
 
-/* The session's device with its attributes, and paths/. -EEXIST. On error nothing is left. */
+/*
+ * The session's device with its attributes, and paths/. -EEXIST. On error nothing is left. Its files may be used before this returns: no path may be
+ * added by them until clt->opened.
+ */
 int ibtrs_clt_sysfs_session_add(struct ibtrs_clt *clt);
 /* No add_path runs any more and none will. For close: after clt->closing is set and CLOSE is posted to all paths, before they are removed. */
 void ibtrs_clt_sysfs_session_shut(struct ibtrs_clt *clt);
