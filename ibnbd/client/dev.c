@@ -203,7 +203,7 @@ bool ibnbd_clt_dev_post(struct ibnbd_clt_dev *dev, enum ibnbd_dev_event ev, cons
 	WRITE_ONCE(dev->gate, dev_gate(dev));
 	if (step.state == IBNBD_DEV_OPEN)
 		dev->reason[0] = '\0';
-	if (step.state != old)
+	if (step.state != old && old != IBNBD_DEV_INIT)
 		pr_info("ibnbd%d: %s of %s: %s -> %s%s%s\n", dev->index, dev->map.device_path,
 			dev->map.sessname, ibnbd_dev_sm_state_name(old),
 			ibnbd_dev_sm_state_name(step.state), dev->reason[0] ? ": " : "", dev->reason);
@@ -262,7 +262,7 @@ static void dev_late_work(struct work_struct *work)
 	if (dev->state == IBNBD_DEV_CLOSED && ibnbd_clt_session_up(dev->sess) &&
 	    time_after_eq(jiffies, dev->late_end)) {
 		strscpy(why, dev->reason, sizeof(why));
-		ibnbd_clt_dev_say(dev, "not opened again for %d seconds although the link is up: %s", DEV_LATE / HZ, why);
+		ibnbd_clt_dev_say(dev, "%s, for %d seconds", why, DEV_LATE / HZ);
 		ibnbd_clt_dev_post(dev, IBNBD_DEV_EV_OPEN_LATE, NULL);
 	}
 	mutex_unlock(&dev->lock);
@@ -309,7 +309,9 @@ static void dev_take_strays(struct ibnbd_clt_dev *dev)
 	guard(mutex)(&dev->lock);
 	if (!dev->disk)
 		return;
-	if (dev->state == IBNBD_DEV_OPEN) {
+	if (dev->state == IBNBD_DEV_OPEN && !ibnbd_clt_queue_unknown(dev)) {
+		dev_replay(dev);
+	} else if (dev->state == IBNBD_DEV_OPEN) {
 		dev_lose(dev, "the server does not know the device any more");
 		dev_arm_late(dev);
 		ibnbd_clt_dev_tell(dev, IBNBD_CLT_NEWS_OPEN);
@@ -462,7 +464,8 @@ static void dev_remove_work(struct work_struct *work)
 	cancel_delayed_work_sync(&dev->sweep_work);
 	if (s)
 		ibnbd_clt_session_put(s);
-	pr_info("ibnbd%d: %s of %s unmapped\n", dev->index, dev->map.device_path, dev->map.sessname);
+	if (dev->disk)
+		pr_info("ibnbd%d: removed\n", dev->index);
 	ibnbd_clt_ctl_forget(dev);
 	ibnbd_clt_dev_free(dev);
 	module_put(THIS_MODULE);

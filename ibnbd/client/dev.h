@@ -14,7 +14,7 @@
 #include "ibnbd/logic/limits.h"
 #include "ibnbd/logic/mapopt.h"
 
-#define IBNBD_CLT_REASON_LEN	160
+#define IBNBD_CLT_REASON_LEN	256
 #define IBNBD_CLT_LINK_LEN	(2 * IBNBD_NAME_LEN)
 
 /* What queue_rq does with a request. */

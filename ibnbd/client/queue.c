@@ -360,6 +360,18 @@ unsigned int ibnbd_clt_queue_replay(struct ibnbd_clt_dev *dev)
 	return queue_resubmit(dev) + ibtrs_clt_replay(dev->clt, queue_match_readdress, dev);
 }
 
+bool ibnbd_clt_queue_unknown(struct ibnbd_clt_dev *dev)
+{
+	struct ibnbd_clt_op *op;
+	u32 tag = 0;
+
+	lockdep_assert_held(&dev->lock);
+	while ((op = queue_next_stray(dev, &tag)))
+		if (le32_to_cpu(op->hdr->device_id) == dev->device_id)
+			return true;
+	return false;
+}
+
 /* Strays were answered, so nothing of them can be executed any more. */
 static void queue_end_strays(struct ibnbd_clt_dev *dev, u32 longer_than)
 {

@@ -15,6 +15,8 @@ void ibnbd_clt_queue_free_ops(struct ibnbd_clt_session *s);
 
 /* Post what is parked, and what strayed, with the device id of now. Return how many could not be posted: call again soon. */
 unsigned int ibnbd_clt_queue_replay(struct ibnbd_clt_dev *dev);
+/* Did the server not know the device by the id it has now? Strays sent before the last OPEN say nothing about that. */
+bool ibnbd_clt_queue_unknown(struct ibnbd_clt_dev *dev);
 /* End what is parked or strayed. Return true if a write among it may still be executed (L8). */
 bool ibnbd_clt_queue_abort(struct ibnbd_clt_dev *dev);
 /* End what is parked or strayed and larger than @max_bytes. Return as above. */
