@@ -46,6 +46,7 @@ kdir:
 
 ## Test
 check:				## all of it: unit fuzz lint kernels cases (as root; uses virtual machines)
+	tests/setup.sh
 	tests/check.sh unit fuzz lint kernels cases
 
 unit:				## pure code: tests/unit
