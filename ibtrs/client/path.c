@@ -91,7 +91,7 @@ static void path_arm(struct ibtrs_clt_path *path)
 	if (ibtrs_clt_path_error(path) == -EBUSY)
 		ms = PATH_BUSY_MS;
 	else
-		ms = ibtrs_backoff_ms(&ibtrs_backoff_default, path->attempt ? path->attempt - 1 : 0,
+		ms = ibtrs_backoff_ms(&path->clt->backoff, path->attempt ? path->attempt - 1 : 0,
 				      ibtrs_clt_session_held(path->clt), get_random_u32());
 	queue_delayed_work(path->clt->wq, &path->timer, msecs_to_jiffies(ms));
 }

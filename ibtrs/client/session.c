@@ -270,6 +270,13 @@ static struct ibtrs_clt *session_alloc(const char *name, const struct ibtrs_clt_
 	clt->opts.port = clt->opts.port ?: IBTRS_DEFAULT_PORT;
 	clt->opts.hb_interval_ms = clt->opts.hb_interval_ms ?: SESSION_HB_MS;
 	clt->opts.hb_misses = clt->opts.hb_misses ?: SESSION_HB_MISSES;
+	clt->backoff = ibtrs_backoff_default;
+	if (clt->opts.reconnect_delay_ms)
+		clt->backoff.first_ms = clt->opts.reconnect_delay_ms;
+	if (clt->opts.reconnect_max_ms) {
+		clt->backoff.held_max_ms = clt->opts.reconnect_max_ms;
+		clt->backoff.idle_max_ms = 8 * clt->opts.reconnect_max_ms;
+	}
 	clt->max_reconnects = opts ? opts->max_reconnects : -1;
 	clt->policy = opts ? opts->policy : IBTRS_MPATH_MIN_INFLIGHT;
 	clt->ops = ops;

@@ -9,6 +9,7 @@
 #include "ibtrs/client/path.h"
 #include "ibtrs/client/pathset.h"
 #include "ibtrs/client/slot.h"
+#include "ibtrs/logic/backoff.h"
 
 struct ibtrs_clt {
 	/* hot, read only while the session is open */
@@ -25,6 +26,7 @@ struct ibtrs_clt {
 	char name[IBTRS_NAME_LEN];
 	u8 uuid[IBTRS_UUID_LEN];
 	struct ibtrs_clt_opts opts;
+	struct ibtrs_backoff backoff;
 	const struct ibtrs_clt_ops *ops;
 	void *priv;
 	struct workqueue_struct *wq;	/* path works; WQ_MEM_RECLAIM: writeback may wait for a reconnect */

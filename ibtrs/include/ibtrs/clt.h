@@ -42,7 +42,9 @@ struct ibtrs_clt_opts {
 	u16 port;		/* host order, 1234 */
 	u32 hb_interval_ms;	/* 1000 */
 	u32 hb_misses;		/* 3 */
-	int max_reconnects;	/* -1 = for ever */
+	int max_reconnects;	/* attempts before a path is given up; -1 = for ever, 0 = do not reconnect: no default */
+	u32 reconnect_delay_ms;	/* 100; before the first attempt, doubling */
+	u32 reconnect_max_ms;	/* 1000; while I/O is held; eight times that when nothing waits */
 	u32 nr_poll_queues;	/* polled connections beside the interrupt driven ones */
 	u8 policy;		/* enum ibtrs_mpath_policy */
 };
