@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.."
 packages=(
 	build-essential bc git perl python3 kmod ca-certificates debian-archive-keyring	# to build
 	linux-headers-amd64
-	clang llvm sparse							# fuzz, lint
+	clang libclang-rt-dev llvm sparse					# fuzz, lint
 	debootstrap dkms							# other kernels
 )
 [ "$(dpkg --print-architecture)" = amd64 ] ||
