@@ -55,7 +55,7 @@ MODULE_PARM_DESC(port_nr, "port to listen on (1234)");
 static bool write_zeroes;
 module_param(write_zeroes, bool, 0644);
 MODULE_PARM_DESC(write_zeroes,
-		 "announce write-zeroes to clients that did not negotiate it; only safe when none of them is older than Linux 6.7 (N)");
+		 "announce write-zeroes to in-kernel clients too; for Linux 6.12 and newer, older ones take it for write-same (N)");
 
 static uint max_maps = 1024;
 module_param(max_maps, uint, 0644);

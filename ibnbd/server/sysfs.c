@@ -18,7 +18,6 @@
  * still open here: a directory whose name is taken gets '#' and a number.
  */
 #include <linux/device.h>
-#include <linux/hash.h>
 #include <linux/ratelimit.h>
 #include <linux/stringhash.h>
 #include "ibnbd/server/session.h"
@@ -172,12 +171,13 @@ static bool sysfs_export_taken(const struct list_head *others, const char *name)
 static char *sysfs_file_name(struct file *file)
 {
 	char *buf __free(kfree) = kmalloc(PATH_MAX, GFP_KERNEL);
-	char *path, *name;
+	char *path = ERR_PTR(-ENOENT), *name;
 	size_t len;
 
 	if (!buf)
 		return NULL;
-	path = d_path(&file->f_path, buf, PATH_MAX);
+	scoped_with_init_fs()
+		path = d_path(&file->f_path, buf, PATH_MAX);
 	if (IS_ERR(path))
 		path = "file";
 	len = strlen(path);
@@ -186,7 +186,9 @@ static char *sysfs_file_name(struct file *file)
 	else
 		name = kasprintf(GFP_KERNEL, "%08x..%s", full_name_hash(NULL, path, len),
 				 path + len - SYSFS_NAME_MAX + 10);
-	return name ? strreplace(name, '/', '!'), name : NULL;
+	if (name)
+		strreplace(name, '/', '!');
+	return name;
 }
 
 static char *sysfs_bdev_name(struct block_device *bdev)
