@@ -121,7 +121,8 @@ static blk_status_t queue_rq(struct blk_mq_hw_ctx *hctx, const struct blk_mq_que
 	op->start = (u32)jiffies;
 	op->status = BLK_STS_OK;
 	op->tries = 0;
-	op->io.poll = hctx->type == HCTX_TYPE_POLL;
+	op->io.poll = hctx->type == HCTX_TYPE_POLL ? hctx->queue_num - dev->nr_irq + 1 : 0;
+	op->io.stay = false;
 	op->io.usr_len = ibnbd_msg_io_encode(op->hdr, dev->version, &m);
 
 	blk_mq_start_request(rq);
@@ -179,17 +180,14 @@ static void queue_complete(struct request *rq)
 
 /*
  * A slow disk is no fault, and a request is never taken from its path alone: the timer only runs on (L1), or, where the administrator
- * set io_timeout=, has the path broken under the request (L19). A polled request whose submitter changed CPUs half way may be answered
- * on a connection at which nobody looks any more: look at all of them.
+ * set io_timeout=, has the path broken under the request (L19).
  */
 DEF_MQ_TIMEOUT(queue_timeout, rq)
 {
 	struct ibnbd_clt_dev *dev = rq->q->queuedata;
 	struct ibnbd_clt_op *op = queue_op(dev, rq->tag);
-	u32 limit = READ_ONCE(dev->map.io_timeout), i;
+	u32 limit = READ_ONCE(dev->map.io_timeout);
 
-	for (i = 0; op->io.poll && i < dev->sess->nr_poll; i++)
-		ibtrs_clt_poll(dev->clt, i);
 	if (limit && (u32)jiffies - READ_ONCE(op->start) >= limit * HZ)
 		ibnbd_clt_dev_tell(dev, IBNBD_CLT_NEWS_SLOW);
 	return BLK_EH_RESET_TIMER;
@@ -200,15 +198,6 @@ DEF_MQ_POLL(queue_poll, hctx)
 	struct ibnbd_clt_dev *dev = hctx->queue->queuedata;
 
 	return ibtrs_clt_poll(dev->clt, hctx->queue_num - dev->nr_irq);
-}
-
-/* A polled queue looks at the connection that ibtrs chooses by the same rule: the CPU modulo their number. */
-static void queue_map_poll(struct blk_mq_queue_map *map)
-{
-	unsigned int cpu;
-
-	for_each_possible_cpu(cpu)
-		map->mq_map[cpu] = map->queue_offset + cpu % map->nr_queues;
 }
 
 DEF_MQ_MAP_QUEUES(queue_map, set)
@@ -224,7 +213,7 @@ DEF_MQ_MAP_QUEUES(queue_map, set)
 		set->map[HCTX_TYPE_READ].nr_queues = 0;
 		set->map[HCTX_TYPE_POLL].nr_queues = poll;
 		set->map[HCTX_TYPE_POLL].queue_offset = irq;
-		queue_map_poll(&set->map[HCTX_TYPE_POLL]);
+		blk_mq_map_queues(&set->map[HCTX_TYPE_POLL]);
 	}
 	MQ_MAP_QUEUES_END
 }
@@ -268,6 +257,14 @@ static bool queue_match(struct ibtrs_clt_io *io, void *arg)
 	return container_of(io, struct ibnbd_clt_op, io)->dev == arg;
 }
 
+static bool queue_match_for_good(struct ibtrs_clt_io *io, void *arg)
+{
+	if (!queue_match(io, arg))
+		return false;
+	WRITE_ONCE(io->stay, true);
+	return true;
+}
+
 static bool queue_match_write(struct ibtrs_clt_io *io, void *arg)
 {
 	return queue_match(io, arg) && io->dir == IBTRS_WRITE;
@@ -302,10 +299,10 @@ static bool queue_match_slow(struct ibtrs_clt_io *io, void *arg)
 	return true;
 }
 
-/* The server may have given the device another id. Nobody polls for the CPU that posts now. */
+/* The server may have given the device another id. The submitter no longer looks where we are about to post. */
 static void queue_readdress(struct ibnbd_clt_op *op)
 {
-	op->io.poll = false;
+	op->io.poll = 0;
 	op->hdr->device_id = cpu_to_le32(op->dev->device_id);
 	WRITE_ONCE(op->start, (u32)jiffies);
 }
@@ -432,5 +429,5 @@ void ibnbd_clt_queue_break(struct ibnbd_clt_dev *dev, unsigned int seconds, cons
 	if (seconds)
 		ibtrs_clt_break(dev->clt, queue_match_slow, &m, why);
 	else
-		ibtrs_clt_break(dev->clt, queue_match, dev, why);
+		ibtrs_clt_break(dev->clt, queue_match_for_good, dev, why);
 }

@@ -25,7 +25,7 @@ bool ibnbd_clt_queue_abort_larger(struct ibnbd_clt_dev *dev, u32 max_bytes);
 unsigned int ibnbd_clt_queue_busy(struct ibnbd_clt_dev *dev);
 /* The same, only what changes the disk. */
 bool ibnbd_clt_queue_has_writes(struct ibnbd_clt_dev *dev);
-/* Break the paths that carry requests older than @seconds; 0: all of them. */
+/* Break the paths that carry requests older than @seconds; they move on. 0: of any age, and they get parked. */
 void ibnbd_clt_queue_break(struct ibnbd_clt_dev *dev, unsigned int seconds, const char *why);
 
 #endif

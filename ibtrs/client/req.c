@@ -165,12 +165,12 @@ static int req_post_read(struct ibtrs_clt_req *req, struct ibtrs_clt_path *path,
 static struct ibtrs_clt_conn *req_conn(const struct ibtrs_clt_req *req, struct ibtrs_clt_path *path)
 {
 	struct ibtrs_clt *clt = path->clt;
-	u32 cpu = req->cpu, nr_poll = clt->opts.nr_poll_queues;
+	u32 cpu = req->cpu, poll = req->io->poll;
 
 	if (unlikely(req->slot >= clt->slots.nr_user))
 		return &path->conns[0];
-	if (unlikely(req->io->poll && nr_poll))
-		return &path->conns[1 + clt->nr_irq_conns + cpu % nr_poll];
+	if (unlikely(poll && poll <= clt->opts.nr_poll_queues))
+		return &path->conns[clt->nr_irq_conns + poll];
 	return &path->conns[1 + (cpu < clt->nr_irq_conns ? cpu : cpu % clt->nr_irq_conns)];
 }
 
@@ -376,7 +376,8 @@ EXPORT_SYMBOL_GPL(ibtrs_clt_submit);
 /* A BUSY request that the server may know: to another path of the same generation, or to the parking place. */
 static bool req_move_or_park(struct ibtrs_clt *clt, struct ibtrs_clt_req *req, u32 gen)
 {
-	if (!req_send(clt, req, gen))
+	req->io->poll = 0;
+	if (!READ_ONCE(req->io->stay) && !req_send(clt, req, gen))
 		return false;
 	WRITE_ONCE(req->conn, NULL);
 	atomic_inc(&clt->nr_parked);

@@ -64,7 +64,9 @@ struct ibtrs_clt_attrs {
  * struct ibtrs_clt_io - one request of the user
  * @slot: 0 .. nr_slots-1; one io per slot at a time
  * @dir: see &enum ibtrs_dir; a request without data and without an answer but its status may be either (spec B.4 says which)
- * @poll: complete on a polled connection
+ * @poll: 0: answered by interrupt; n: on polled connection n - 1, which ibtrs_clt_poll(n - 1) harvests. A request that leaves its path is
+ *	answered by interrupt from then on.
+ * @stay: may be set until done(): when its path dies the request is parked although another path is up
  * @usr_len: bytes of user header, written before by the user at ibtrs_clt_hdr()
  * @nents: scatterlist entries; 0 when @len is 0
  * @len: bytes of data
@@ -76,11 +78,12 @@ struct ibtrs_clt_attrs {
  */
 struct ibtrs_clt_io {
 	u32 slot;
-	u8 dir;
-	bool poll;
-	u16 usr_len;
 	u32 nents;
 	u32 len;
+	u16 usr_len;
+	u16 poll;
+	u8 dir;
+	bool stay;
 	struct scatterlist *sgl;
 	void (*done)(struct ibtrs_clt_io *io, int err);
 };
@@ -170,7 +173,10 @@ bool ibtrs_clt_abort(struct ibtrs_clt *clt, ibtrs_clt_match_fn match, void *arg,
 /* How many requests for which @match says yes are in flight or parked. */
 unsigned int ibtrs_clt_count(struct ibtrs_clt *clt, ibtrs_clt_match_fn match, void *arg);
 
-/* Law L3, step 3: break every path that carries a matching request. Other requests on it move or are parked. */
+/*
+ * Law L3, step 3: break every path that carries a matching request. Requests on it move to another path, or are parked; @match may set io->stay
+ * so that those it means do not move.
+ */
 void ibtrs_clt_break(struct ibtrs_clt *clt, ibtrs_clt_match_fn match, void *arg, const char *why);
 
 #endif
