@@ -15,7 +15,7 @@ def run(t):
          "ip:10.0.0.1@ip:10.0.0.2 connected\nip:10.0.1.1@ip:10.0.1.2 connected", "paths")
 
     # 4 KiB only: soft-RoCE may lose its way after a retransmission of a memory registration
-    c.sh(f"fio_verify {dev} 4m --bsrange=4k-4k", timeout=60)
+    c.sh(f"fio_verify {dev} 2m --bsrange=4k-4k --iodepth=4", timeout=60)
     c.sh(f"echo pattern | dd of={dev} bs=4k seek=5000 conv=sync oflag=direct status=none")
     s.sh("dd if=/dev/ram0 bs=4k skip=5000 count=1 status=none | grep -a pattern")
 
