@@ -1,20 +1,22 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# matrix.sh [--accept] [NAME..]   build the five modules for the kernels of kernels.conf
+# matrix.sh [--accept] [NAME..]   build for the kernels of kernels.conf, all or those named
 #
-# W=1 WERROR=1, on a copy of the tree; then the probes' answers are compared with
-# compat/expected/NAME.h. A build that fails or warns, a module that is missing and an answer
-# that differs are failures; a kernel that cannot be had from the mirror is skipped.
-# --accept takes the answers as the new expectation. Logs: build/kernels/NAME.log
+# The five modules and a sixth that uses every wrapper of compat.h (tests/kernels/wrappers), W=1
+# WERROR=1, on a copy of the tree; then the probes' answers are compared with compat/expected/NAME.h.
+# A build that fails or warns, a module that is missing and an answer that differs are failures; a
+# kernel that cannot be had is skipped. --accept takes the answers as the new expectation.
+# Logs: build/kernels/NAME.log, and NAME.setup.log for chroot and headers.
 set -u
 
 here=$(cd "$(dirname "$0")" && pwd)
 top=$(cd "$here/../.." && pwd)
 cache=${IBNBD_CACHE:-$top/build/cache}
 logs=$top/build/kernels
-modules=(ibtrs/ibtrs-core ibtrs/ibtrs-client ibtrs/ibtrs-server ibnbd/ibnbd-client ibnbd/ibnbd-server)
-shipped=(Kbuild Makefile compat ibtrs ibnbd)
+modules=(ibtrs/ibtrs-core ibtrs/ibtrs-client ibtrs/ibtrs-server ibnbd/ibnbd-client ibnbd/ibnbd-server
+	tests/kernels/wrappers/cx-wrappers)
+copied=(Kbuild Makefile compat ibtrs ibnbd tests/kernels/wrappers)
 jobs=${JOBS:-$(nproc)}
 accept=
 [ "${1:-}" != --accept ] || { accept=yes; shift; }
@@ -26,29 +28,31 @@ flock 9
 chroot() { "$here/chroot.sh" "$@" 9>&-; }
 
 build() {	# NAME SUITE GLOB: 0 good, 77 skipped, else failed; $why, $release
-	local name=$1 suite=$2 glob=$3 log=$logs/$1.log root=$cache/chroot-$2 dir m
+	local name=$1 suite=$2 glob=$3 log=$logs/$1.log setup=$logs/$1.setup.log root=$cache/chroot-$2 dir m
 	release= why=
-	: > "$log"
+	: > "$log" > "$setup"
 	[ "$suite" != "$(. /etc/os-release && echo "$VERSION_CODENAME")" ] || root=
-	chroot make "$suite" >> "$log" 2>&1 || { why="no chroot of $suite: $(tail -n 1 "$log")"; return 77; }
-	release=$(chroot headers "$suite" "$glob" 2>> "$log")
+	chroot make "$suite" >> "$setup" 2>&1 || { why="no chroot of $suite: $(tail -n 1 "$setup")"; return 77; }
+	release=$(chroot headers "$suite" "$glob" 2>> "$setup")
 	case $? in
 	0) ;;
 	77) why="the mirror has no $glob"; return 77 ;;
-	*) why="no headers: $(tail -n 1 "$log")"; return 77 ;;
+	*) why="no headers: $(tail -n 1 "$setup")"; return 77 ;;
 	esac
 
 	dir=/tmp/ibnbd-$name
 	rm -rf "$root$dir"
 	mkdir -p "$root$dir"
 	tar -C "$top" -cf - --exclude='*.o' --exclude='*.ko' --exclude='*.mod*' --exclude='.*.cmd' \
-		--exclude='config.h*' "${shipped[@]}" | tar -C "$root$dir" -xf - || return 1
+		--exclude='config.h*' "${copied[@]}" | tar -C "$root$dir" -xf - || return 1
+	# it links compat/blk.o too, so it comes after ibnbd/
+	printf '\n%s\n%s\n' 'obj-m += tests/kernels/wrappers/' '$(obj)/tests/kernels/wrappers: $(obj)/ibnbd' >> "$root$dir/Kbuild"
 	chroot run "$suite" make -C "/lib/modules/$release/build" M="$dir" W=1 WERROR=1 -j"$jobs" modules >> "$log" 2>&1
-	[ $? -eq 0 ] || why=$(grep -m 1 -E 'error|ERROR' "$log")
+	[ $? -eq 0 ] || why=$(grep -m 1 -E 'error:|ERROR|\*\*\*' "$log" || echo "make failed")
 	for m in "${modules[@]}"; do
 		[ -n "$why" ] || [ -e "$root$dir/$m.ko" ] || why="$m.ko was not built"
 	done
-	[ -n "$why" ] || why=$(grep -m 1 -iE 'warning' "$log")
+	[ -n "$why" ] || why=$(grep -iE 'warning' "$log" | grep -v 'compiler differs from' | head -n 1)
 	if [ -e "$root$dir/compat/config.h" ]; then
 		{ echo '/* SPDX-License-Identifier: GPL-2.0-only */'; cat "$root$dir/compat/config.h"; } > "$logs/$name.h"
 		[ -z "$accept" ] || cp "$logs/$name.h" "$top/compat/expected/$name.h"
