@@ -130,6 +130,8 @@ class Runner:
             if case.fresh:
                 machines.clean = False
         if machines:
+            if self.o.keep and machines.vms:
+                self.shell("the last case has ended", machines)
             machines.off()
 
     def has_module(self, name):
@@ -185,7 +187,7 @@ class Runner:
         if problems:
             machines.clean = False
             if self.o.shell and machines.vms:
-                self.shell(case, machines)
+                self.shell(f"FAIL {case.name}", machines)
         status = "fail" if problems else "skip" if skipped is not None else "pass"
         return Result(case.name, status, time.monotonic() - t0, "\n".join(problems) or skipped or "")
 
@@ -203,10 +205,10 @@ class Runner:
                 if job.rc is None:
                     t.log(f"{g.name}: still running:\n{job.script.strip()}\n{job.out()}")
 
-    def shell(self, case, machines):
+    def shell(self, why, machines):
         import shell
         with self.lock:
-            print(f"FAIL {case.name}: its machines are yours, leave with Ctrl-] q", flush=True)
+            print(f"{why}: its machines are yours, leave with Ctrl-] q", flush=True)
             shell.Consoles(machines.vms).interact()
 
     def report(self, result):
@@ -284,6 +286,7 @@ def main():
     p.add_argument("--program", action="append", default=[], metavar="FILE", help="put it into the guests' /bin")
     p.add_argument("--logs", help="log directory (default build/test-logs)")
     p.add_argument("--shell", action="store_true", help="a shell in the machines of a case that failed")
+    p.add_argument("--keep", action="store_true", help="a shell in the machines of the last case")
     p.add_argument("--repeat", type=int, metavar="N", help="run each case N times (--faults: 5)")
     p.add_argument("--faults", action="store_true", help="the cases that say faults = True, again and again")
     p.add_argument("-j", "--jobs", type=int, default=1, help="cases at the same time")

@@ -5,16 +5,17 @@
 # FAMILY says whose modules the block helpers speak to: ibnbd (ours, the default) or rnbd (the kernel's).
 
 read -r HOST < /h/host
+read -r SLOW < /h/slow		# how many times longer things may take on this host, rounded up
 FAMILY=${FAMILY:-ibnbd}
 
 fail() { echo "FAIL: $*" >&2; exit 1; }
 
 # wait_for SECONDS COMMAND..: until the command succeeds; fails when the time is up
 wait_for() {
-	local end=$(($(date +%s) + $1 + 1))
+	local end=$((SECONDS + $1 * SLOW + 1))
 	shift
 	until "$@"; do
-		[ "$(date +%s)" -lt "$end" ] || { echo "gave up waiting for: $*" >&2; return 1; }
+		[ $SECONDS -lt $end ] || { echo "gave up waiting for: $*" >&2; return 1; }
 		sleep 0.1
 	done
 }
@@ -23,9 +24,13 @@ uptime_s() { cut -d' ' -f1 /proc/uptime; }
 
 # ---- network ----------------------------------------------------------------------------------------
 
+# net_fifo DEV: a plain queue; the default one (fq_codel) drops packets when a slow host makes them wait
+net_fifo() { tc qdisc replace dev "$1" root pfifo limit 10000; }
+
 # net_dev DEV LINK: addresses and a soft-RoCE device rxeLINK on DEV
 net_dev() {
 	ip link set "$1" mtu "${MTU:-9000}" up
+	net_fifo "$1"
 	ip addr add "10.0.$2.$HOST/24" dev "$1"
 	ip -6 addr add "fd00:$2::$HOST/64" dev "$1" nodad
 	rdma link add "rxe$2" type rxe netdev "$1"
@@ -70,8 +75,11 @@ net_ping() {
 
 # net_loss LINK PERCENT: drops that share of what we send; 100 is a silent hole, 0 heals
 net_loss() {
-	tc qdisc del dev "eth$1" root 2> /dev/null || true
-	[ "$2" = 0 ] || tc qdisc add dev "eth$1" root netem limit 10000 loss "$2%"
+	if [ "$2" = 0 ]; then
+		net_fifo "eth$1"
+	else
+		tc qdisc replace dev "eth$1" root netem limit 10000 loss "$2%"
+	fi
 }
 
 # hw_counter LINK NAME: a counter of the soft-RoCE device (sent_pkts, rcvd_pkts, duplicate_request, ..)
@@ -232,8 +240,8 @@ tidy() {
 	unload $TEST_MODULES || true
 	for d in /sys/class/net/eth*; do
 		[ -e "$d" ] || continue
-		tc qdisc del dev "${d##*/}" root 2> /dev/null || true
 		ip link set "${d##*/}" up
+		net_fifo "${d##*/}"
 	done
 }
 
