@@ -1,0 +1,499 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The handshake (spec A.3-A.9, F.1): CONN_REQ after CONN_REQ until all connections of a path are there, then INFO_REQ.
+ *
+ * A CONN_REQ is decoded, then judged under ibtrs_srv.lock (admit: caps, whose session, which path, is the place free), then its connection is built under
+ * conn->lock alone (accept), which the admission has taken, so that the path cannot be freed in between. A refusal is a REJECT with the errno of A.5 or
+ * -EBUSY for "the old one is still there" (L9), and costs nobody else anything: only who knows both uuids and comes from the same address can
+ * end a path by knocking.
+ *
+ * cid 0 comes first and makes the path; the others come in any order. INFO_REQ is one SEND into the one buffer that is posted before cid 0 is accepted. Its
+ * work allocates what a path costs (chunks, ops, keys): nothing of that is spent before. Whatever fails there closes the path; the client
+ * sees a disconnect.
+ */
+#include <linux/slab.h>
+#include <net/ipv6.h>
+#include <net/net_namespace.h>
+#include <rdma/ib.h>
+#include <rdma/ib_cm.h>
+#include "ibtrs/server/handshake.h"
+#include "ibtrs/server/op.h"
+#include "ibtrs/server/reply.h"
+#include "ibtrs/server/rx.h"
+#include "ibtrs/server/sysfs.h"
+
+#define HS_SERVICE_WR	256
+#define HS_IO_WR_MAX	991	/* with core's slack just below 1024: a queue too small is but a queue for credit */
+#define HS_ACK_TIMEOUT	17	/* 4.096 us * 2^17 = 0.54 s */
+
+/* Estimates, from soft-RoCE. */
+#define HS_SEND_WR_SIZE	256
+#define HS_RECV_WR_SIZE	128
+#define HS_CQE_SIZE	64
+
+/* ---- addresses ---------------------------------------------------------- */
+
+static void hs_addr(struct ibtrs_addr *a, const struct sockaddr_storage *ss)
+{
+	const struct sockaddr_in6 *in6 = (const void *)ss;
+	struct net_device *dev;
+
+	memset(a, 0, sizeof(*a));
+	switch (ss->ss_family) {
+	case AF_INET:
+		a->kind = IBTRS_ADDR_IP4;
+		memcpy(a->raw, &((const struct sockaddr_in *)ss)->sin_addr, 4);
+		break;
+	case AF_INET6:
+		if (ipv6_addr_v4mapped(&in6->sin6_addr)) {
+			a->kind = IBTRS_ADDR_IP4;
+			memcpy(a->raw, &in6->sin6_addr.s6_addr[12], 4);
+			break;
+		}
+		a->kind = IBTRS_ADDR_IP6;
+		memcpy(a->raw, &in6->sin6_addr, sizeof(a->raw));
+		if (!in6->sin6_scope_id)
+			break;
+		dev = dev_get_by_index(&init_net, in6->sin6_scope_id);
+		if (dev) {
+			strscpy(a->scope, dev->name, sizeof(a->scope));
+			dev_put(dev);
+		}
+		break;
+	case AF_IB:
+		a->kind = IBTRS_ADDR_GID;
+		memcpy(a->raw, &((const struct sockaddr_ib *)ss)->sib_addr, sizeof(a->raw));
+		break;
+	}
+}
+
+/* ---- admission: under ibtrs_srv.lock ------------------------------------ */
+
+/* A known path knocks again with cid 0. Always a refusal. */
+static int hs_again(struct ibtrs_srv_path *path, const struct ibtrs_conn_req *req, const struct ibtrs_addr_pair *addr, const char **why)
+{
+	if (!ibtrs_addr_equal(&path->addr.src, &addr->src)) {
+		*why = "the path belongs to another client address";
+		return -ECONNRESET;
+	}
+	/* recon_cnt wraps around. */
+	if (ibtrs_srv_path_state(path) < IBTRS_SRV_PATH_CLOSING && (s16)(req->recon_cnt - path->recon_cnt) <= 0) {
+		*why = "connection id in use";
+		return -ECONNRESET;
+	}
+	ibtrs_srv_path_close(path, "the client connects anew");
+	*why = "the path's old incarnation is still draining";
+	return -EBUSY;
+}
+
+static int hs_same_path(struct ibtrs_srv_path *path, const struct ibtrs_conn_req *req, const struct ibtrs_addr_pair *addr, const char **why)
+{
+	enum ibtrs_srv_path_state state = ibtrs_srv_path_state(path);
+
+	if (!req->cid)
+		return hs_again(path, req, addr, why);
+	*why = "the path is being closed";
+	if (state >= IBTRS_SRV_PATH_CLOSING)
+		return -EBUSY;
+	*why = "the path is complete";
+	if (state != IBTRS_SRV_PATH_CONNECTING)
+		return -ECONNRESET;
+	*why = "another client address, number of connections, incarnation or set of extensions than cid 0";
+	if (!ibtrs_addr_equal(&path->addr.src, &addr->src) || req->cid_num != path->nr_conns || req->recon_cnt != path->recon_cnt ||
+	    req->ext != path->ext)
+		return -ECONNRESET;
+	*why = "cid 0 is not accepted yet";
+	if (!atomic_read_acquire(&path->nr_accepted))
+		return -ECONNRESET;
+	*why = "connection id in use";
+	return path->conns[req->cid].taken ? -ECONNRESET : 0;
+}
+
+static int hs_new_path(struct ibtrs_srv_session *s, const struct ibtrs_conn_req *req, const struct ibtrs_addr_pair *addr,
+		       struct ibtrs_srv_path **out, const char **why)
+{
+	struct ibtrs_srv_path *other = list_first_entry_or_null(&s->paths, struct ibtrs_srv_path, entry);
+	int err;
+
+	err = ibtrs_srv_session_may_add(s, addr, why);
+	if (err)
+		return err;
+	/* A path without tokens would get around the fences of the others. */
+	if (other && other->ext != req->ext) {
+		*why = "another set of extensions than the session's other paths";
+		return -ECONNRESET;
+	}
+	*out = ibtrs_srv_path_alloc(s, req, addr);
+	if (!*out) {
+		*why = "out of memory";
+		return -ENOMEM;
+	}
+	ibtrs_srv_session_add_path(s, *out);
+	return 0;
+}
+
+static int hs_find_path(const struct ibtrs_conn_req *req, const struct ibtrs_addr_pair *addr, struct ibtrs_srv_path **out,
+			const char **why)
+{
+	struct ibtrs_srv_session *s = ibtrs_srv_session_find(req->session_uuid);
+	bool created = !s;
+	int err;
+
+	if (s && s->dying) {
+		*why = "the session is just ending";
+		return -EBUSY;
+	}
+	if (s) {
+		*out = ibtrs_srv_session_find_path(s, req->path_uuid);
+		if (*out)
+			return hs_same_path(*out, req, addr, why);
+	} else if (!req->first_conn && !READ_ONCE(ibtrs_srv_params.legacy_clients)) {
+		*why = "no such session";
+		return -ENXIO;
+	}
+	if (req->cid) {
+		*why = "the first connection of a path must be cid 0";
+		return -ECONNRESET;
+	}
+	if (!s) {
+		s = ibtrs_srv_session_create(req->session_uuid, &addr->src, why);
+		if (IS_ERR(s))
+			return PTR_ERR(s);
+	}
+	err = hs_new_path(s, req, addr, out, why);
+	if (err && created)
+		ibtrs_srv_session_drop(s);
+	return err;
+}
+
+/* On success conn->lock is held. */
+static int hs_admit(const struct ibtrs_conn_req *req, const struct ibtrs_addr_pair *addr, struct ibtrs_srv_conn **out, const char **why)
+{
+	struct ibtrs_srv_path *path = NULL;
+	int err;
+
+	mutex_lock(&ibtrs_srv.lock);
+	if (ibtrs_srv.accepting) {
+		err = hs_find_path(req, addr, &path, why);
+	} else {
+		*why = "the server is closing";
+		err = -ECONNRESET;
+	}
+	if (!err) {
+		*out = &path->conns[req->cid];
+		mutex_lock(&(*out)->lock);
+		if ((*out)->dead) {
+			mutex_unlock(&(*out)->lock);
+			*why = "the path is being closed";
+			err = -EBUSY;
+		} else {
+			(*out)->taken = true;
+		}
+	}
+	mutex_unlock(&ibtrs_srv.lock);
+	return err;
+}
+
+/* ---- acceptance: under conn->lock --------------------------------------- */
+
+static void hs_info_recv_done(struct ib_cq *cq, struct ib_wc *wc)
+{
+	struct ibtrs_srv_path *path = container_of(wc->wr_cqe, struct ibtrs_srv_path, info_req.cqe);
+
+	if (ibtrs_srv_rx_failed(path, wc))
+		return;
+	if (wc->opcode != IB_WC_RECV || wc->wc_flags & IB_WC_WITH_IMM) {
+		ibtrs_srv_path_close(path, "a request came before INFO_REQ");
+		return;
+	}
+	path->info_len = wc->byte_len;
+	/* The close work cancels it a grace period after the state has changed. */
+	rcu_read_lock();
+	if (ibtrs_srv_path_state(path) == IBTRS_SRV_PATH_CONNECTING)
+		queue_work(ibtrs_srv.wq, &path->info_work);
+	rcu_read_unlock();
+}
+
+static struct ibtrs_conn_caps hs_caps(const struct ibtrs_srv_conn *conn)
+{
+	const struct ibtrs_srv_path *path = conn->path;
+	u32 per_req = path->new_rkey ? 5 : 3;
+
+	return (struct ibtrs_conn_caps){
+		.send_wr	= conn->c.cid ? min_t(u32, per_req * path->limits.queue_depth + 1, HS_IO_WR_MAX) : HS_SERVICE_WR,
+		.recv_wr	= ibtrs_srv_rx_depth(conn) + !conn->c.cid,
+		.send_sge	= 1,
+		.recv_sge	= 1,
+		.vector		= conn->c.cid ? conn->c.cid - 1 : 0,
+		.poll		= IB_POLL_WORKQUEUE,
+	};
+}
+
+/* E-5, E-49 */
+static int hs_bind_device(struct ibtrs_srv_conn *conn, struct rdma_cm_id *id, const char **why)
+{
+	struct ibtrs_srv_path *path = conn->path;
+	struct ibtrs_dev *dev;
+
+	if (conn->c.cid) {
+		*why = "not on the RDMA device of the path's other connections";
+		return path->dev && path->dev->ib == id->device ? 0 : -ECONNRESET;
+	}
+	*why = "the RDMA device cannot be used";
+	dev = ibtrs_dev_get(&path->session->devs, id->device);
+	if (IS_ERR(dev))
+		return PTR_ERR(dev);
+	path->dev = dev;
+	strscpy(path->hca, dev_name(&id->device->dev), sizeof(path->hca));
+	path->port = id->port_num;
+	return 0;
+}
+
+static int hs_build_conn(struct ibtrs_srv_conn *conn, const char **why)
+{
+	struct ibtrs_conn_caps caps = hs_caps(conn);
+	struct ibtrs_srv_path *path = conn->path;
+	u64 bytes = (u64)caps.send_wr * (HS_SEND_WR_SIZE + HS_CQE_SIZE) + (u64)caps.recv_wr * (HS_RECV_WR_SIZE + HS_CQE_SIZE);
+	struct ib_sge sge;
+	int err;
+
+	*why = "as much memory in use as max_memory_mb allows";
+	if (!ibtrs_srv_chunk_charge(bytes))
+		return -ENOMEM;
+	conn->charged = bytes;
+	*why = "the RDMA device has no room for the connection";
+	err = ibtrs_conn_create(&conn->c, path->dev->pd, &caps);
+	if (err || conn->c.cid)
+		return err;
+	*why = "out of memory";
+	err = ibtrs_iu_init(&path->info_req, path->dev->ib, sizeof(struct ibtrs_wire_info_req), DMA_FROM_DEVICE, hs_info_recv_done);
+	if (err)
+		return err;
+	sge = ibtrs_iu_sge(&path->info_req, path->dev);
+	return ibtrs_conn_post_recv(&conn->c, &path->info_req.cqe, &sge);
+}
+
+static int hs_reply_accept(struct ibtrs_srv_conn *conn)
+{
+	struct ibtrs_srv_path *path = conn->path;
+	struct ibtrs_wire_conn_rsp wire;
+	struct ibtrs_conn_rsp rsp = {
+		.queue_depth	= path->limits.queue_depth,
+		.max_io_size	= path->limits.max_io_size,
+		.max_hdr_size	= path->limits.max_hdr_size,
+		.new_rkey	= path->new_rkey,
+		.ext		= path->ext,
+	};
+	struct rdma_conn_param param = {
+		.private_data		= &wire,
+		.private_data_len	= sizeof(wire),
+		.rnr_retry_count	= 7,
+	};
+
+	ibtrs_msg_conn_rsp_encode(&wire, &rsp);
+	rdma_set_ack_timeout(conn->c.id, HS_ACK_TIMEOUT);
+	rdma_set_min_rnr_timer(conn->c.id, IB_RNR_TIMER_000_64);
+	return rdma_accept(conn->c.id, &param);
+}
+
+/* From here on the id is the path's: whatever fails, the close work destroys it, after all that needs its device. */
+static int hs_accept(struct ibtrs_srv_conn *conn, struct rdma_cm_id *id, const char **why)
+{
+	struct ibtrs_srv_path *path = conn->path;
+	int err;
+
+	lockdep_assert_held(&conn->lock);
+	conn->c.id = id;
+	id->context = conn;
+	err = hs_bind_device(conn, id, why);
+	err = err ?: hs_build_conn(conn, why);
+	if (err)
+		return err;
+	/* INFO_REQ may be there before rdma_accept() returns. */
+	ibtrs_srv_path_expect(path);
+	atomic_fetch_inc_release(&path->nr_accepted);
+	*why = "the connection manager cannot accept";
+	return hs_reply_accept(conn);
+}
+
+static void hs_reject(struct rdma_cm_id *id, int err)
+{
+	struct ibtrs_conn_rsp rsp = { .err = err };
+	struct ibtrs_wire_conn_rsp wire;
+
+	ibtrs_msg_conn_rsp_encode(&wire, &rsp);
+	rdma_reject(id, &wire, sizeof(wire), IB_CM_REJ_CONSUMER_DEFINED);
+}
+
+static void hs_refuse(struct rdma_cm_id *id, const struct ibtrs_addr *client, int err, const char *why)
+{
+	char text[IBTRS_ADDR_STR_MAX];
+
+	ibtrs_addr_format(client, text, sizeof(text));
+	/* A client that waits for its old path to drain asks ten times a second. */
+	if (err == -EBUSY)
+		pr_debug_ratelimited("%s: connection refused: %s (%d)\n", text, why, err);
+	else
+		pr_warn_ratelimited("%s: connection refused: %s (%d)\n", text, why, err);
+	hs_reject(id, err);
+}
+
+/* Not 0: the connection manager destroys the id. */
+static int hs_connect(struct rdma_cm_id *id, const struct rdma_conn_param *param)
+{
+	const struct ibtrs_srv_ops *ops = ibtrs_srv.ops;
+	struct ibtrs_srv_conn *conn;
+	struct ibtrs_addr_pair addr;
+	struct ibtrs_conn_req req;
+	const char *why = "";
+	int err;
+
+	hs_addr(&addr.src, &id->route.addr.dst_addr);
+	hs_addr(&addr.dst, &id->route.addr.src_addr);
+	err = ibtrs_msg_conn_req_decode(param->private_data, param->private_data_len, READ_ONCE(ibtrs_srv_params.max_conns), &req, &why);
+	if (!err && ops->peer_allowed && !ops->peer_allowed(&addr.src)) {
+		why = "the client's address is not on the allow-list";
+		err = -EACCES;
+	}
+	err = err ?: hs_admit(&req, &addr, &conn, &why);
+	if (err) {
+		hs_refuse(id, &addr.src, err, why);
+		return err;
+	}
+	err = hs_accept(conn, id, &why);
+	if (err) {
+		hs_refuse(id, &addr.src, err, why);
+		ibtrs_srv_path_close(conn->path, why);
+	}
+	mutex_unlock(&conn->lock);
+	return 0;
+}
+
+int ibtrs_srv_handshake_event(struct rdma_cm_id *id, struct rdma_cm_event *ev)
+{
+	struct ibtrs_srv_conn *conn = id->context;
+
+	if (ev->event == RDMA_CM_EVENT_CONNECT_REQUEST)
+		return hs_connect(id, &ev->param.conn);
+	if (!conn)
+		return 0;	/* a listener */
+	switch (ev->event) {
+	case RDMA_CM_EVENT_DISCONNECTED:
+		ibtrs_srv_path_close(conn->path, "the client disconnected");
+		break;
+	case RDMA_CM_EVENT_REJECTED:
+	case RDMA_CM_EVENT_CONNECT_ERROR:
+	case RDMA_CM_EVENT_UNREACHABLE:
+	case RDMA_CM_EVENT_ADDR_CHANGE:
+	case RDMA_CM_EVENT_TIMEWAIT_EXIT:
+	case RDMA_CM_EVENT_DEVICE_REMOVAL:
+		ibtrs_srv_path_close(conn->path, rdma_event_msg(ev->event));
+		break;
+	default:
+		break;
+	}
+	return 0;
+}
+
+/* ---- INFO --------------------------------------------------------------- */
+
+static void hs_info_send_done(struct ib_cq *cq, struct ib_wc *wc)
+{
+	struct ibtrs_srv_path *path = container_of(wc->wr_cqe, struct ibtrs_srv_path, info_rsp.cqe);
+
+	if (!ibtrs_srv_rx_failed(path, wc))
+		ibtrs_conn_credit(&path->conns[0].c, 1);
+}
+
+static int hs_info_resources(struct ibtrs_srv_path *path, const char **why)
+{
+	int err;
+
+	err = ibtrs_srv_chunk_get(path, why);
+	err = err ?: ibtrs_srv_chunk_map(path, why);
+	if (err)
+		return err;
+	*why = "out of memory";
+	err = ibtrs_srv_op_alloc(path);
+	return err ?: ibtrs_iu_init(&path->info_rsp, path->dev->ib, ibtrs_msg_info_rsp_size(path->mrs.nr), DMA_TO_DEVICE,
+				    hs_info_send_done);
+}
+
+static int hs_info_answer(struct ibtrs_srv_path *path, const char **why)
+{
+	struct ib_sge sge = ibtrs_iu_sge(&path->info_rsp, path->dev);
+	struct ib_send_wr wr = { .wr_cqe = &path->info_rsp.cqe, .opcode = IB_WR_SEND, .sg_list = &sge, .num_sge = 1 };
+	u32 cid;
+	int err;
+
+	*why = "receives cannot be posted";
+	for (cid = 0; cid < path->nr_conns; cid++) {
+		err = ibtrs_srv_rx_start(&path->conns[cid]);
+		if (err)
+			return err;
+	}
+	err = ibtrs_srv_chunk_register(path, why);
+	if (err)
+		return err;
+	*why = "out of memory";
+	err = ibtrs_srv_chunk_describe(path, path->info_rsp.buf);
+	if (err)
+		return err;
+	ibtrs_iu_sync_dev(&path->info_rsp);
+	*why = "it was closed meanwhile";
+	if (!ibtrs_srv_path_connected(path))
+		return -ECONNABORTED;
+	*why = "INFO_RSP cannot be posted";
+	return ibtrs_conn_send(&path->conns[0].c, &wr, &wr, 1, true);
+}
+
+static int hs_info(struct ibtrs_srv_path *path, const char **why)
+{
+	const char *name;
+	int err;
+
+	if (ibtrs_srv_path_state(path) != IBTRS_SRV_PATH_CONNECTING || test_and_set_bit(0, &path->info_seen)) {
+		*why = "INFO_REQ in the wrong state";
+		return -EPROTO;
+	}
+	if (atomic_read(&path->nr_accepted) != path->nr_conns) {
+		*why = "INFO_REQ before all connections of the path are there";
+		return -EPROTO;
+	}
+	ibtrs_iu_sync_cpu(&path->info_req);
+	err = ibtrs_msg_info_req_decode(path->info_req.buf, path->info_len, &name, why);
+	err = err ?: hs_info_resources(path, why);
+	err = err ?: ibtrs_srv_session_bring_up(path, name, why);
+	if (err)
+		return err;
+	*why = "its directory in sysfs cannot be made";
+	err = ibtrs_srv_sysfs_path_add(path);
+	return err ?: hs_info_answer(path, why);
+}
+
+static void hs_info_work(struct work_struct *work)
+{
+	struct ibtrs_srv_path *path = container_of(work, struct ibtrs_srv_path, info_work);
+	const char *why = "";
+	int err;
+
+	err = hs_info(path, &why);
+	if (err) {
+		pr_warn_ratelimited("session %s: %s: path refused: %s (%d)\n", ibtrs_srv_session_label(path->session), path->name, why, err);
+		ibtrs_srv_path_close(path, why);
+	} else {
+		pr_info("session %s: %s: path up on %s port %u, %u connections%s\n", path->session->name, path->name, path->hca,
+			path->port, path->nr_conns, path->limits.fence ? ", fenced" : "");
+	}
+}
+
+void ibtrs_srv_handshake_init(struct ibtrs_srv_path *path)
+{
+	INIT_WORK(&path->info_work, hs_info_work);
+}
+
+void ibtrs_srv_handshake_free(struct ibtrs_srv_path *path)
+{
+	ibtrs_iu_free(&path->info_req);
+	ibtrs_iu_free(&path->info_rsp);
+}

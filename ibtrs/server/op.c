@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Ops: from the arrival of a request to the moment when its slot is free again.
+ *
+ * rx.c brings a slot and an offset in range; what lies in the chunk is copied once into private memory, decoded, and never looked at again (E-18).
+ * Then the slot's lock decides, once per request: is the op of this path and slot idle (E-13), and may the session's slot execute it (fence, F.2)? The
+ * lock belongs to one slot of one session and nobody holds it but the arrival and the end of requests of that slot, so it is one atomic instruction.
+ *
+ * Verdicts: run it now; park it until the earlier execution of its slot, on another path, has ended; answer -ESTALE. One request can be parked per
+ * slot; a newer one takes its place, and the one before is answered -ESTALE. A parked request runs from a work item, since the end of the earlier
+ * one may be an interrupt, and only if its path is still connected (law L7).
+ *
+ * An op ends in ibtrs_srv_op_release(), called by reply.c right before the reply is posted, or without one when the path is closing: there is no third
+ * way. An op of a peer that broke the protocol is released or closes its path too; path.c waits until none is busy.
+ */
+#include <linux/slab.h>
+#include "ibtrs/server/reply.h"
+#include "ibtrs/server/trace.h"
+
+/* ---- memory ------------------------------------------------------------- */
+
+static void op_parked_work(struct work_struct *work);
+
+static void op_init(struct ibtrs_srv_path *path, u32 slot)
+{
+	struct ibtrs_srv_opx *x = ibtrs_srv_op_at(path, slot);
+
+	x->op.session = path->session;
+	x->op.hdr = x->hdr;
+	x->op.data = path->chunks->mem[slot];
+	x->op.priv = x->priv;
+	x->path = path;
+	x->slot = slot;
+	x->dma = path->mrs.dma[slot];
+	if (path->new_rkey)
+		x->mr = path->mrs.mr[slot];
+	x->inv_cqe.done = ibtrs_srv_reply_inv_done;
+	INIT_WORK(&x->work, op_parked_work);
+}
+
+int ibtrs_srv_op_alloc(struct ibtrs_srv_path *path)
+{
+	u32 slot, nr = path->limits.queue_depth;
+
+	path->op_stride = ALIGN(sizeof(struct ibtrs_srv_opx) + ibtrs_srv.ops->op_priv_size, SMP_CACHE_BYTES);
+	path->ops = kvcalloc(nr, path->op_stride, GFP_KERNEL);
+	if (!path->ops)
+		return -ENOMEM;
+	for (slot = 0; slot < nr; slot++)
+		op_init(path, slot);
+	return 0;
+}
+
+void ibtrs_srv_op_free(struct ibtrs_srv_path *path)
+{
+	kvfree(path->ops);
+	path->ops = NULL;
+}
+
+/* ---- the end ------------------------------------------------------------ */
+
+/* The slot stays running, or goes idle, or takes up what waited for it. */
+static struct ibtrs_srv_opx *op_leave_slot(struct ibtrs_srv_slot *s, bool *run)
+{
+	struct ibtrs_srv_opx *next = s->parked;
+
+	s->parked = NULL;
+	*run = ibtrs_fence_end(&s->fence, next && next->path->limits.fence, next, next ? next->token : 0,
+			       next && ibtrs_srv_path_up(next->path));
+	if (*run)
+		next->admitted = true;
+	return next;
+}
+
+static noinline void op_next(struct ibtrs_srv_opx *next, bool run)
+{
+	if (run) {
+		queue_work(ibtrs_srv.quick_wq, &next->work);
+		return;
+	}
+	next->err = -ESTALE;
+	ibtrs_srv_reply(next);
+}
+
+void ibtrs_srv_op_release(struct ibtrs_srv_opx *x)
+{
+	struct ibtrs_srv_slot *s = ibtrs_srv_op_slot(x);
+	struct ibtrs_srv_path *path = x->path;
+	struct ibtrs_srv_opx *next = NULL;
+	unsigned long flags;
+	bool run = false;
+
+	spin_lock_irqsave(&s->lock, flags);
+	if (x->admitted) {
+		x->admitted = false;
+		next = op_leave_slot(s, &run);
+	}
+	x->busy = false;
+	spin_unlock_irqrestore(&s->lock, flags);
+	if (unlikely(!ibtrs_srv_path_up(path)))
+		wake_up(&path->idle);
+	if (unlikely(next))
+		op_next(next, run);
+}
+
+bool ibtrs_srv_op_reclaim(struct ibtrs_srv_opx *x)
+{
+	struct ibtrs_srv_slot *s = ibtrs_srv_op_slot(x);
+	unsigned long flags;
+	bool mine;
+
+	spin_lock_irqsave(&s->lock, flags);
+	mine = !x->busy;
+	x->busy = true;
+	spin_unlock_irqrestore(&s->lock, flags);
+	return mine;
+}
+
+void ibtrs_srv_op_unpark(struct ibtrs_srv_path *path)
+{
+	u32 slot, nr = path->ops ? path->limits.queue_depth : 0;
+
+	for (slot = 0; slot < nr; slot++) {
+		struct ibtrs_srv_opx *x = ibtrs_srv_op_at(path, slot);
+		struct ibtrs_srv_slot *s = ibtrs_srv_op_slot(x);
+		bool parked;
+
+		/* No slots: the session never came up. */
+		if (!path->session->slots)
+			return;
+		spin_lock_irq(&s->lock);
+		parked = s->parked == x;
+		if (parked)
+			s->parked = NULL;
+		spin_unlock_irq(&s->lock);
+		if (parked)
+			ibtrs_srv_op_release(x);
+	}
+}
+
+bool ibtrs_srv_op_any_busy(const struct ibtrs_srv_path *path, u32 *from)
+{
+	u32 nr = path->ops ? path->limits.queue_depth : 0;
+
+	while (*from < nr && !READ_ONCE(ibtrs_srv_op_at(path, *from)->busy))
+		++*from;
+	return *from < nr;
+}
+
+/* ---- the beginning ------------------------------------------------------ */
+
+static void op_run(struct ibtrs_srv_opx *x)
+{
+	struct ibtrs_srv_path *path = x->path;
+
+	trace_ibtrs_srv_request(x);
+	ibtrs_srv_stats_request(&path->stats, x->op.dir, x->off);
+	ibtrs_srv.ops->request(path->session->priv, &x->op);
+}
+
+static void op_parked_work(struct work_struct *work)
+{
+	struct ibtrs_srv_opx *x = container_of(work, struct ibtrs_srv_opx, work);
+
+	if (ibtrs_srv_path_up(x->path)) {
+		op_run(x);
+		return;
+	}
+	rcu_read_lock();
+	ibtrs_srv_op_release(x);
+	rcu_read_unlock();
+}
+
+/* @x is ours: it is busy, and nobody else looks at it. */
+static void op_fill(struct ibtrs_srv_opx *x, struct ibtrs_srv_conn *conn, u32 off, const struct ibtrs_io_hdr *h)
+{
+	x->conn = conn;
+	x->off = off;
+	x->err = 0;
+	x->token = h->token;
+	x->need_inval = h->need_inval;
+	x->has_desc = h->has_desc;
+	if (h->has_desc)
+		x->desc = h->desc;
+	x->op.dir = h->read ? IBTRS_READ : IBTRS_WRITE;
+	x->op.service = !conn->c.cid;
+	x->op.hdr_len = h->usr_len;
+	x->op.data_len = h->data_len;
+	if (likely(h->usr_len <= sizeof(x->hdr)))
+		memcpy(x->hdr, x->op.data + h->data_len, h->usr_len);
+}
+
+/* Takes the slot, unless its op is busy. On PARK the op is filled, and others may already look at it; @old made room for it. */
+static bool op_admit(struct ibtrs_srv_opx *x, struct ibtrs_srv_conn *conn, u32 off, const struct ibtrs_io_hdr *h,
+		     enum ibtrs_fence_verdict *verdict, struct ibtrs_srv_opx **old)
+{
+	struct ibtrs_srv_slot *s = ibtrs_srv_op_slot(x);
+	bool invalidated = conn->path->new_rkey;
+
+	spin_lock_irq(&s->lock);
+	if (unlikely(x->busy != invalidated)) {
+		spin_unlock_irq(&s->lock);
+		return false;
+	}
+	x->busy = true;
+	*verdict = ibtrs_fence_arrive(&s->fence, conn->path->limits.fence, h->token);
+	if (likely(*verdict == IBTRS_FENCE_RUN)) {
+		x->admitted = true;
+	} else if (*verdict == IBTRS_FENCE_PARK) {
+		op_fill(x, conn, off, h);
+		*old = s->parked;
+		s->parked = x;
+	}
+	spin_unlock_irq(&s->lock);
+	return true;
+}
+
+/* Without a look at the fence: the request is answered with an error and nothing is executed. */
+static bool op_take(struct ibtrs_srv_opx *x)
+{
+	struct ibtrs_srv_slot *s = ibtrs_srv_op_slot(x);
+	bool was;
+
+	spin_lock_irq(&s->lock);
+	was = x->busy;
+	x->busy = true;
+	spin_unlock_irq(&s->lock);
+	return !was;
+}
+
+static noinline void op_refuse(struct ibtrs_srv_opx *x, struct ibtrs_srv_conn *conn, u32 off, const struct ibtrs_io_hdr *h, int err,
+			       const char *why)
+{
+	struct ibtrs_srv_path *path = conn->path;
+
+	if (!path->new_rkey && !op_take(x)) {
+		ibtrs_srv_path_close(path, "the client used a slot whose request was not answered");
+		return;
+	}
+	pr_warn_ratelimited("session %s: %s: slot %u: request refused: %s (%d)\n", ibtrs_srv_session_label(path->session),
+			    path->name, x->slot, why, err);
+	op_fill(x, conn, off, h);
+	x->err = err;
+	ibtrs_srv_reply(x);
+}
+
+/* A header that cannot be understood: the path ends. With always_invalidate the op is busy already. */
+static noinline void op_nonsense(struct ibtrs_srv_opx *x, struct ibtrs_srv_path *path, const char *why)
+{
+	ibtrs_srv_path_close(path, why);
+	if (!path->new_rkey)
+		return;
+	rcu_read_lock();
+	ibtrs_srv_op_release(x);
+	rcu_read_unlock();
+}
+
+/* The header and all that follows from it. */
+static void op_decode(struct ibtrs_srv_opx *x, struct ibtrs_srv_conn *conn, u32 off)
+{
+	struct ibtrs_srv_path *path = conn->path;
+	u32 len = min_t(u32, path->limits.chunk_size - off, IBTRS_IO_HDR_MAX);
+	enum ibtrs_fence_verdict verdict;
+	struct ibtrs_srv_opx *old = NULL;
+	u8 raw[IBTRS_IO_HDR_MAX];
+	struct ibtrs_io_hdr h;
+	const char *why;
+	int err;
+
+	ib_dma_sync_single_for_cpu(path->dev->ib, x->dma, off + len, DMA_BIDIRECTIONAL);
+	if (likely(len == sizeof(raw)))
+		memcpy(raw, x->op.data + off, sizeof(raw));
+	else
+		memcpy(raw, x->op.data + off, len);
+	err = ibtrs_msg_io_decode(raw, len, off, &path->limits, &h, &why);
+	if (unlikely(err == -EPROTO)) {
+		op_nonsense(x, path, why);
+		return;
+	}
+	if (unlikely(!err && h.usr_len > IBTRS_SRV_USR_HDR_MAX)) {
+		err = -EMSGSIZE;
+		why = "its user header is longer than 512 bytes";
+	}
+	if (unlikely(err)) {
+		op_refuse(x, conn, off, &h, err, why);
+		return;
+	}
+	if (unlikely(!op_admit(x, conn, off, &h, &verdict, &old))) {
+		ibtrs_srv_path_close(path, "the client used a slot whose request was not answered");
+		return;
+	}
+	if (unlikely(verdict == IBTRS_FENCE_PARK)) {
+		if (old)
+			op_next(old, false);
+		return;
+	}
+	op_fill(x, conn, off, &h);
+	if (likely(verdict == IBTRS_FENCE_RUN)) {
+		op_run(x);
+		return;
+	}
+	x->err = -ESTALE;
+	ibtrs_srv_reply(x);
+}
+
+void ibtrs_srv_op_begin(struct ibtrs_srv_conn *conn, u32 slot, u32 off)
+{
+	struct ibtrs_srv_opx *x = ibtrs_srv_op_at(conn->path, slot);
+
+	if (likely(!conn->path->new_rkey)) {
+		op_decode(x, conn, off);
+		return;
+	}
+	if (unlikely(!op_take(x))) {
+		ibtrs_srv_path_close(conn->path, "the client used a slot whose request was not answered");
+		return;
+	}
+	x->conn = conn;
+	x->off = off;
+	ibtrs_srv_reply_invalidate(x);
+}
+
+void ibtrs_srv_op_invalidated(struct ibtrs_srv_opx *x)
+{
+	op_decode(x, x->conn, x->off);
+}

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* One path of a session: one incarnation, from its first CONN_REQ to the end of its last op. */
+#ifndef IBTRS_SERVER_PATH_H
+#define IBTRS_SERVER_PATH_H
+
+#include <linux/completion.h>
+#include <linux/wait.h>
+#include <linux/workqueue.h>
+#include "ibtrs/core/conn.h"
+#include "ibtrs/core/dev.h"
+#include "ibtrs/core/hb.h"
+#include "ibtrs/core/iu.h"
+#include "ibtrs/proto/msg.h"
+#include "ibtrs/server/chunk.h"
+#include "ibtrs/server/stats.h"
+
+struct ibtrs_srv_session;
+struct ibtrs_srv_opx;
+struct ibtrs_srv_path_dir;
+
+enum ibtrs_srv_path_state {
+	IBTRS_SRV_PATH_CONNECTING,	/* from the first CONN_REQ */
+	IBTRS_SRV_PATH_CONNECTED,	/* INFO_REQ was good */
+	IBTRS_SRV_PATH_CLOSING,		/* the close work takes it apart; still counts (L6) */
+	IBTRS_SRV_PATH_CLOSED,
+};
+
+/* One connection. No two share a cache line. */
+struct ibtrs_srv_conn {
+	struct ibtrs_conn c;
+	struct ibtrs_srv_path *path;
+	struct ib_cqe recv_cqe;
+	struct ib_cqe send_cqe;
+	u32 recv_due;			/* completion context only: receives not yet given back */
+
+	spinlock_t wait_lock;		/* wait */
+	struct list_head wait;		/* ops that wait for send credit, see reply.c */
+
+	struct mutex lock;		/* taken, dead; held while the connection is set up */
+	bool taken;
+	bool dead;			/* the close work has begun: build nothing */
+	u64 charged;			/* bytes of its queues */
+} ____cacheline_aligned_in_smp;
+
+struct ibtrs_srv_path {
+	/* hot, constant while connected */
+	int state;			/* enum ibtrs_srv_path_state; leaves by ibtrs_srv_path_close() */
+	bool new_rkey;
+	u8 ext;
+	unsigned int off_bits;
+	struct ibtrs_limits limits;
+	struct ibtrs_srv_session *session;
+	void *ops;			/* struct ibtrs_srv_opx, one per slot, op_stride apart */
+	size_t op_stride;
+	struct ibtrs_dev *dev;
+	struct ibtrs_srv_conn *conns;
+	u32 nr_conns;
+
+	/* set at creation */
+	struct ibtrs_addr_pair addr;	/* src = the client */
+	char name[IBTRS_PATH_STR_MAX];
+	u8 uuid[IBTRS_UUID_LEN];
+	u16 recon_cnt;
+	char hca[IB_DEVICE_NAME_MAX];	/* set with cid 0 */
+	u32 port;
+	struct list_head entry;		/* session->paths: ibtrs_srv.lock, readers RCU */
+
+	/* handshake.c */
+	atomic_t nr_accepted;
+	struct ibtrs_iu info_req;
+	struct ibtrs_iu info_rsp;
+	unsigned long info_seen;	/* bit 0 */
+	u32 info_len;
+	struct work_struct info_work;
+
+	/* chunk.c */
+	struct ibtrs_srv_chunks *chunks;
+	struct ibtrs_srv_mrs mrs;
+	struct ibtrs_iu rkeys;		/* payload of RKEY_RSP, 8 bytes per slot */
+	struct completion reg_done;
+	u32 reg_left;			/* completion context, or none is out */
+	int reg_err;
+	struct ib_cqe reg_cqe;
+
+	/* path.c */
+	struct delayed_work timer;	/* half open too long; later: start the heartbeat */
+	struct work_struct close_work;
+	const char *why;		/* it was closed */
+	wait_queue_head_t idle;		/* woken by ops that end while the path is closing */
+
+	struct ibtrs_srv_path_dir *dir;	/* sysfs.c */
+	struct ibtrs_hb hb ____cacheline_aligned_in_smp;
+	struct ibtrs_srv_stats stats;
+};
+
+static inline enum ibtrs_srv_path_state ibtrs_srv_path_state(const struct ibtrs_srv_path *path)
+{
+	return READ_ONCE(path->state);
+}
+
+static inline bool ibtrs_srv_path_up(const struct ibtrs_srv_path *path)
+{
+	return ibtrs_srv_path_state(path) == IBTRS_SRV_PATH_CONNECTED;
+}
+
+const char *ibtrs_srv_path_state_name(enum ibtrs_srv_path_state s);
+
+/* A path in state connecting, not yet on a list. NULL: no memory. */
+struct ibtrs_srv_path *ibtrs_srv_path_alloc(struct ibtrs_srv_session *session, const struct ibtrs_conn_req *req,
+					    const struct ibtrs_addr_pair *addr);
+/* For one that never came on a list. */
+void ibtrs_srv_path_free(struct ibtrs_srv_path *path);
+/* A CONN_REQ was accepted: the peer has handshake_timeout_s from now on to complete the path (M7). Under a conn lock, not dead. */
+void ibtrs_srv_path_expect(struct ibtrs_srv_path *path);
+/* INFO_REQ is good. False: it was closed meanwhile. */
+bool ibtrs_srv_path_connected(struct ibtrs_srv_path *path);
+
+/**
+ * ibtrs_srv_path_close() - begin the end of a path
+ * @path: any state
+ * @why: reason in words, a constant string; of several callers the first one's counts
+ *
+ * Any context; does not wait.
+ */
+void ibtrs_srv_path_close(struct ibtrs_srv_path *path, const char *why);
+
+#endif

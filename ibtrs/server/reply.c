@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Replies: the chains of work requests of spec A.14, and the queue of ops that wait for room in the send queue.
+ *
+ * Called from any context by whoever ends an op (ibtrs_srv_op_reply()), and by completions. Only an op whose path is CONNECTED inside the RCU read section
+ * is posted; on any other path it just ends. So the close work, a grace period after the change of state, drains a QP on which nobody posts.
+ *
+ * Order: the op is released before its reply is posted, since the client may use the slot as soon as it has the reply. If there is no room then, which
+ * the look at sq_free before makes rare, the op is taken back and waits; a client that used the slot in between did not wait for its answer
+ * and loses its path.
+ *
+ * Room (M6): core counts work requests, gives them back by interval, and this file then looks at conn->wait: who adds himself looks for room
+ * afterwards, who gives room back looks for waiters afterwards, with a full barrier between on both sides. Waiting ops are served in order.
+ *
+ * What a chain points to outlives it: data lie in the chunk, the 8 bytes of RKEY_RSP in path->rkeys, both the client's until he sends the next request.
+ */
+#include "ibtrs/proto/imm.h"
+#include "ibtrs/server/reply.h"
+#include "ibtrs/server/rx.h"
+#include "ibtrs/server/trace.h"
+
+/* ---- building ----------------------------------------------------------- */
+
+/* Does the reply carry data? A read without data has no descriptor, and one with a descriptor has data. */
+static bool reply_has_data(const struct ibtrs_srv_opx *x)
+{
+	return x->op.dir == IBTRS_READ && x->has_desc && !x->err;
+}
+
+static u32 reply_imm(const struct ibtrs_srv_opx *x)
+{
+	return ibtrs_imm_rsp(x->need_inval ? IBTRS_IMM_IO_RSP_INV : IBTRS_IMM_IO_RSP, x->slot, x->err);
+}
+
+/* The chunk is the device's again: it sends the data, and the next request lands there. */
+static void reply_give_chunk(const struct ibtrs_srv_opx *x)
+{
+	ib_dma_sync_single_for_device(x->path->dev->ib, x->dma, x->off, DMA_BIDIRECTIONAL);
+}
+
+static void reply_data_wr(const struct ibtrs_srv_opx *x, struct ib_rdma_wr *wr, struct ib_sge *sge)
+{
+	const struct ibtrs_dev *dev = x->path->dev;
+
+	sge->addr = x->dma;
+	sge->length = x->op.data_len;
+	sge->lkey = dev->pd->local_dma_lkey;
+	wr->wr.wr_cqe = &x->conn->send_cqe;
+	wr->wr.sg_list = sge;
+	wr->wr.num_sge = 1;
+	wr->wr.opcode = IB_WR_RDMA_WRITE;
+	wr->wr.send_flags = 0;
+	wr->remote_addr = x->desc.addr;
+	wr->rkey = x->desc.rkey;
+}
+
+static void reply_inv_wr(const struct ibtrs_srv_opx *x, struct ib_send_wr *wr)
+{
+	wr->wr_cqe = &x->conn->send_cqe;
+	wr->sg_list = NULL;
+	wr->num_sge = 0;
+	wr->opcode = IB_WR_SEND_WITH_INV;
+	wr->send_flags = 0;
+	wr->ex.invalidate_rkey = x->desc.rkey;
+}
+
+/* ---- posting ------------------------------------------------------------ */
+
+/* 0: gone, one way or the other. -EAGAIN: no room, the op is still ours. */
+static int reply_send(struct ibtrs_srv_opx *x, struct ib_send_wr *first, struct ib_send_wr *last, int nr)
+{
+	struct ibtrs_srv_conn *conn = x->conn;
+	int err;
+
+	if (unlikely(atomic_read(&conn->c.sq_free) < nr))
+		return -EAGAIN;
+	last->next = NULL;
+	trace_ibtrs_srv_reply(x);
+	ibtrs_srv_op_release(x);
+	err = ibtrs_conn_send(&conn->c, first, last, nr, false);
+	if (likely(!err))
+		return 0;
+	if (err == -EAGAIN && ibtrs_srv_op_reclaim(x))
+		return -EAGAIN;
+	ibtrs_srv_path_close(conn->path, err == -EAGAIN ? "the client used a slot whose request was not answered" :
+			     "a reply cannot be posted");
+	return 0;
+}
+
+/* One message, two, or three. The immediate rides on the data when nothing has to come between them (decision 7). */
+static int reply_plain(struct ibtrs_srv_opx *x)
+{
+	struct ib_rdma_wr data, imm;
+	struct ib_send_wr inv, *last = NULL;
+	struct ib_sge sge;
+	int nr = 1;
+
+	reply_give_chunk(x);
+	if (!x->need_inval && reply_has_data(x)) {
+		reply_data_wr(x, &imm, &sge);
+		imm.wr.opcode = IB_WR_RDMA_WRITE_WITH_IMM;
+		imm.wr.ex.imm_data = cpu_to_be32(reply_imm(x));
+		return reply_send(x, &imm.wr, &imm.wr, 1);
+	}
+	imm = (struct ib_rdma_wr){
+		.wr.wr_cqe	= &x->conn->send_cqe,
+		.wr.opcode	= IB_WR_RDMA_WRITE_WITH_IMM,
+		.wr.ex.imm_data	= cpu_to_be32(reply_imm(x)),
+	};
+	if (x->need_inval) {
+		reply_inv_wr(x, &inv);
+		inv.next = &imm.wr;
+		last = &inv;
+		nr++;
+		if (reply_has_data(x)) {
+			reply_data_wr(x, &data, &sge);
+			data.wr.next = &inv;
+			last = &data.wr;
+			nr++;
+		}
+	}
+	return reply_send(x, last ?: &imm.wr, &imm.wr, nr);
+}
+
+/* always_invalidate: the chunk gets a new key, and the client learns it from 8 bytes that carry the immediate. */
+static int reply_rekey(struct ibtrs_srv_opx *x)
+{
+	struct ibtrs_wire_rkey_rsp *rsp = x->path->rkeys.buf;
+	struct ib_send_wr inv, imm, *first = NULL, **link = &first;
+	struct ib_cqe *cqe = &x->conn->send_cqe;
+	struct ib_sge data_sge, rsp_sge;
+	struct ib_rdma_wr data;
+	struct ib_reg_wr reg;
+	int nr = 2;
+
+	reply_give_chunk(x);
+	ib_update_fast_reg_key(x->mr, ib_inc_rkey(x->mr->rkey));
+	ibtrs_msg_rkey_encode(&rsp[x->slot], x->slot, x->mr->rkey);
+	rsp_sge = (struct ib_sge){
+		.addr	= x->path->rkeys.dma + x->slot * sizeof(*rsp),
+		.length	= sizeof(*rsp),
+		.lkey	= x->path->dev->pd->local_dma_lkey,
+	};
+	ib_dma_sync_single_for_device(x->path->dev->ib, rsp_sge.addr, sizeof(*rsp), DMA_TO_DEVICE);
+	ibtrs_srv_chunk_reg_wr(&reg, x->mr, cqe);
+
+	if (reply_has_data(x)) {
+		reply_data_wr(x, &data, &data_sge);
+		*link = &data.wr;
+		link = &data.wr.next;
+		nr++;
+	}
+	if (x->need_inval) {
+		reply_inv_wr(x, &inv);
+		nr++;
+	}
+	/* An error invalidates first, a success registers first (A.14). */
+	if (x->need_inval && x->err) {
+		*link = &inv;
+		link = &inv.next;
+	}
+	*link = &reg.wr;
+	link = &reg.wr.next;
+	if (x->need_inval && !x->err) {
+		*link = &inv;
+		link = &inv.next;
+	}
+	imm = (struct ib_send_wr){
+		.wr_cqe		= cqe,
+		.sg_list	= &rsp_sge,
+		.num_sge	= 1,
+		.opcode		= IB_WR_SEND_WITH_IMM,
+		.ex.imm_data	= cpu_to_be32(reply_imm(x)),
+	};
+	*link = &imm;
+	return reply_send(x, first, &imm, nr);
+}
+
+static int reply_local_inv(struct ibtrs_srv_opx *x)
+{
+	struct ib_send_wr wr = {
+		.wr_cqe			= &x->inv_cqe,
+		.opcode			= IB_WR_LOCAL_INV,
+		.ex.invalidate_rkey	= x->mr->rkey,
+	};
+	int err;
+
+	err = ibtrs_conn_send(&x->conn->c, &wr, &wr, 1, true);
+	if (likely(!err) || err == -EAGAIN)
+		return err;
+	ibtrs_srv_path_close(x->path, "the right to a chunk cannot be taken back");
+	ibtrs_srv_op_release(x);
+	return 0;
+}
+
+static int reply_post(struct ibtrs_srv_opx *x)
+{
+	if (likely(!x->path->new_rkey))
+		return reply_plain(x);
+	return x->invalidating ? reply_local_inv(x) : reply_rekey(x);
+}
+
+/* ---- waiting for room --------------------------------------------------- */
+
+static struct ibtrs_srv_opx *reply_pop(struct ibtrs_srv_conn *conn)
+{
+	struct ibtrs_srv_opx *x;
+	unsigned long flags;
+
+	spin_lock_irqsave(&conn->wait_lock, flags);
+	x = list_first_entry_or_null(&conn->wait, struct ibtrs_srv_opx, wait);
+	if (x)
+		list_del(&x->wait);
+	spin_unlock_irqrestore(&conn->wait_lock, flags);
+	return x;
+}
+
+static bool reply_has_room(const struct ibtrs_srv_conn *conn)
+{
+	smp_mb();	/* with the one in ibtrs_srv_reply_send_done() */
+	return atomic_read(&conn->c.sq_free) >= IBTRS_SRV_REPLY_WR;
+}
+
+static void reply_flush(struct ibtrs_srv_conn *conn)
+{
+	struct ibtrs_srv_opx *x;
+	unsigned long flags;
+
+	while ((x = reply_pop(conn))) {
+		if (!ibtrs_srv_path_up(conn->path)) {
+			ibtrs_srv_op_release(x);
+			continue;
+		}
+		if (reply_post(x) != -EAGAIN)
+			continue;
+		spin_lock_irqsave(&conn->wait_lock, flags);
+		list_add(&x->wait, &conn->wait);
+		spin_unlock_irqrestore(&conn->wait_lock, flags);
+		if (!reply_has_room(conn))
+			return;
+	}
+}
+
+static noinline void reply_wait(struct ibtrs_srv_opx *x)
+{
+	struct ibtrs_srv_conn *conn = x->conn;
+	unsigned long flags;
+
+	spin_lock_irqsave(&conn->wait_lock, flags);
+	list_add_tail(&x->wait, &conn->wait);
+	spin_unlock_irqrestore(&conn->wait_lock, flags);
+	if (reply_has_room(conn))
+		reply_flush(conn);
+}
+
+/* Under RCU, whose grace period the close work waits for. */
+static void reply_or_wait(struct ibtrs_srv_opx *x)
+{
+	if (unlikely(!ibtrs_srv_path_up(x->path)))
+		ibtrs_srv_op_release(x);
+	else if (unlikely(!list_empty_careful(&x->conn->wait)) || unlikely(reply_post(x) == -EAGAIN))
+		reply_wait(x);
+}
+
+void ibtrs_srv_reply(struct ibtrs_srv_opx *x)
+{
+	rcu_read_lock();
+	x->invalidating = false;
+	reply_or_wait(x);
+	rcu_read_unlock();
+}
+
+void ibtrs_srv_reply_invalidate(struct ibtrs_srv_opx *x)
+{
+	rcu_read_lock();
+	x->invalidating = true;
+	reply_or_wait(x);
+	rcu_read_unlock();
+}
+
+void ibtrs_srv_reply_kick(struct ibtrs_srv_conn *conn)
+{
+	rcu_read_lock();
+	reply_flush(conn);
+	rcu_read_unlock();
+}
+
+void ibtrs_srv_reply_drop(struct ibtrs_srv_conn *conn)
+{
+	struct ibtrs_srv_opx *x;
+
+	while ((x = reply_pop(conn)))
+		ibtrs_srv_op_release(x);
+}
+
+/* ---- completions -------------------------------------------------------- */
+
+void ibtrs_srv_reply_send_done(struct ib_cq *cq, struct ib_wc *wc)
+{
+	struct ibtrs_srv_conn *conn = container_of(wc->wr_cqe, struct ibtrs_srv_conn, send_cqe);
+
+	if (unlikely(ibtrs_srv_rx_failed(conn->path, wc)))
+		return;
+	ibtrs_conn_credit(&conn->c, conn->c.sig_every);
+	smp_mb__after_atomic();	/* with the one in reply_has_room() */
+	if (unlikely(!list_empty(&conn->wait)))
+		ibtrs_srv_reply_kick(conn);
+}
+
+void ibtrs_srv_reply_inv_done(struct ib_cq *cq, struct ib_wc *wc)
+{
+	struct ibtrs_srv_opx *x = container_of(wc->wr_cqe, struct ibtrs_srv_opx, inv_cqe);
+	struct ibtrs_srv_conn *conn = x->conn;
+
+	if (unlikely(ibtrs_srv_rx_failed(conn->path, wc))) {
+		rcu_read_lock();
+		ibtrs_srv_op_release(x);
+		rcu_read_unlock();
+		return;
+	}
+	ibtrs_conn_credit(&conn->c, 1);
+	smp_mb__after_atomic();
+	ibtrs_srv_op_invalidated(x);
+	if (unlikely(!list_empty(&conn->wait)))
+		ibtrs_srv_reply_kick(conn);
+}
+
+/**
+ * ibtrs_srv_op_reply() - answer a request and give the op back
+ * @op: must not be touched afterwards
+ * @err: 0 or negative errno; with 0 a read sends all of its data_len bytes
+ *
+ * Any context. When the path is gone the op just ends.
+ */
+void ibtrs_srv_op_reply(struct ibtrs_srv_op *op, int err)
+{
+	struct ibtrs_srv_opx *x = container_of(op, struct ibtrs_srv_opx, op);
+
+	x->err = err;
+	ibtrs_srv_reply(x);
+}
+EXPORT_SYMBOL_GPL(ibtrs_srv_op_reply);

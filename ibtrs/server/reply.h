@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What is posted for an op: its reply, and before it the invalidation of its chunk. */
+#ifndef IBTRS_SERVER_REPLY_H
+#define IBTRS_SERVER_REPLY_H
+
+#include "ibtrs/server/op.h"
+
+#define IBTRS_SRV_REPLY_WR	4	/* the longest chain */
+
+/* Post the reply with x->err, now or when there is room; without a connection the op just ends. Any context. */
+void ibtrs_srv_reply(struct ibtrs_srv_opx *x);
+/* Post the LOCAL_INV of its chunk, now or when there is room. Completion context. */
+void ibtrs_srv_reply_invalidate(struct ibtrs_srv_opx *x);
+/* Room again: those who wait for it. Any context. */
+void ibtrs_srv_reply_kick(struct ibtrs_srv_conn *conn);
+/* Close work: those who wait for room on @conn end. */
+void ibtrs_srv_reply_drop(struct ibtrs_srv_conn *conn);
+void ibtrs_srv_reply_send_done(struct ib_cq *cq, struct ib_wc *wc);
+void ibtrs_srv_reply_inv_done(struct ib_cq *cq, struct ib_wc *wc);
+
+#endif

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What arrives on a connection once INFO_REQ was seen: requests and heartbeats, all as immediates (spec A.11); everything else closes the path (E-9).
+ *
+ * Runs in the completion work of one connection, so recv_due needs no lock. Receives are given back before the request is processed, IBTRS_SRV_RX_BATCH at a
+ * time: that many more are posted than the client may have requests out. Requests are processed right here.
+ */
+#include "ibtrs/proto/imm.h"
+#include "ibtrs/server/reply.h"
+#include "ibtrs/server/rx.h"
+
+u32 ibtrs_srv_rx_depth(const struct ibtrs_srv_conn *conn)
+{
+	const struct ibtrs_srv_path *path = conn->path;
+	u32 want = conn->c.cid ? path->limits.queue_depth + IBTRS_SRV_RX_BATCH : IBTRS_SRV_RX_SERVICE;
+
+	/* Less is not wrong, the client's requests wait then (RNR); 2 is for INFO_REQ and the drain. */
+	return min_t(u32, want, path->dev->ib->attrs.max_qp_wr - 2);
+}
+
+int ibtrs_srv_rx_start(struct ibtrs_srv_conn *conn)
+{
+	conn->recv_due = 0;
+	return ibtrs_conn_post_empty(&conn->c, &conn->recv_cqe, ibtrs_srv_rx_depth(conn));
+}
+
+bool ibtrs_srv_rx_failed(struct ibtrs_srv_path *path, const struct ib_wc *wc)
+{
+	if (likely(wc->status == IB_WC_SUCCESS))
+		return false;
+	if (wc->status != IB_WC_WR_FLUSH_ERR)
+		ibtrs_srv_path_close(path, ib_wc_status_msg(wc->status));
+	return true;
+}
+
+static noinline void rx_give_back(struct ibtrs_srv_conn *conn)
+{
+	int err;
+
+	err = ibtrs_conn_post_empty(&conn->c, &conn->recv_cqe, conn->recv_due);
+	conn->recv_due = 0;
+	if (unlikely(err))
+		ibtrs_srv_path_close(conn->path, "receives cannot be posted");
+}
+
+static void rx_request(struct ibtrs_srv_conn *conn, u32 imm)
+{
+	struct ibtrs_srv_path *path = conn->path;
+	u32 slot = ibtrs_imm_req_slot(imm, path->off_bits), off = ibtrs_imm_req_off(imm, path->off_bits);
+
+	if (unlikely(!ibtrs_srv_path_up(path)))
+		ibtrs_srv_path_close(path, "a request came before INFO_RSP");
+	else if (unlikely(slot >= path->limits.queue_depth))
+		ibtrs_srv_path_close(path, "a request for a slot that does not exist");
+	else if (unlikely(off + sizeof(struct ibtrs_wire_write) > path->limits.chunk_size))
+		ibtrs_srv_path_close(path, "a request with its header beyond the chunk");
+	else
+		ibtrs_srv_op_begin(conn, slot, off);
+}
+
+static noinline void rx_other(struct ibtrs_srv_conn *conn, u32 imm)
+{
+	struct ibtrs_srv_path *path = conn->path;
+
+	switch (ibtrs_imm_type(imm)) {
+	case IBTRS_IMM_HB_MSG:
+		if (!conn->c.cid)
+			ibtrs_hb_msg(&path->hb);
+		break;
+	case IBTRS_IMM_HB_ACK:
+		if (!conn->c.cid)
+			ibtrs_hb_ack(&path->hb);
+		break;
+	default:
+		pr_debug_ratelimited("session %s: %s: unknown immediate %#x\n", ibtrs_srv_session_label(path->session), path->name, imm);
+	}
+}
+
+void ibtrs_srv_rx_done(struct ib_cq *cq, struct ib_wc *wc)
+{
+	struct ibtrs_srv_conn *conn = container_of(wc->wr_cqe, struct ibtrs_srv_conn, recv_cqe);
+	u32 imm;
+
+	if (unlikely(ibtrs_srv_rx_failed(conn->path, wc)))
+		return;
+	if (unlikely(wc->opcode != IB_WC_RECV_RDMA_WITH_IMM)) {
+		ibtrs_srv_path_close(conn->path, "an unexpected message");
+		return;
+	}
+	imm = be32_to_cpu(wc->ex.imm_data);
+	ibtrs_hb_alive(&conn->path->hb);
+	if (++conn->recv_due >= IBTRS_SRV_RX_BATCH)
+		rx_give_back(conn);
+	if (likely(ibtrs_imm_type(imm) == IBTRS_IMM_IO_REQ))
+		rx_request(conn, imm);
+	else
+		rx_other(conn, imm);
+	/* Credit may have come back with a heartbeat's completion, which does not look here. */
+	if (unlikely(!list_empty_careful(&conn->wait)))
+		ibtrs_srv_reply_kick(conn);
+}

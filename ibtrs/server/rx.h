@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What arrives on a connection. */
+#ifndef IBTRS_SERVER_RX_H
+#define IBTRS_SERVER_RX_H
+
+#include "ibtrs/server/path.h"
+
+#define IBTRS_SRV_RX_BATCH	16	/* receives are given back that many at a time */
+#define IBTRS_SRV_RX_SERVICE	(128 + IBTRS_SRV_RX_BATCH)
+
+/* How many empty receives a connection wants. */
+u32 ibtrs_srv_rx_depth(const struct ibtrs_srv_conn *conn);
+/* Post them. */
+int ibtrs_srv_rx_start(struct ibtrs_srv_conn *conn);
+void ibtrs_srv_rx_done(struct ib_cq *cq, struct ib_wc *wc);
+/* Is this a completion without success? Closes the path unless it is but flushed. */
+bool ibtrs_srv_rx_failed(struct ibtrs_srv_path *path, const struct ib_wc *wc);
+
+#endif

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What all rooms of the server share: the parameters, and the one server there is. */
+#ifndef IBTRS_SERVER_SERVER_H
+#define IBTRS_SERVER_SERVER_H
+
+#include <linux/list.h>
+#include <linux/mutex.h>
+#include <linux/wait.h>
+#include <linux/workqueue.h>
+#include <ibtrs/srv.h>
+
+/* Module parameters. The first three are fixed at load, the others are read with READ_ONCE() each time they matter. */
+struct ibtrs_srv_params {
+	unsigned int queue_depth;
+	unsigned int chunk_size;
+	bool always_invalidate;
+	bool legacy_clients;
+	unsigned int max_sessions;
+	unsigned int max_sessions_per_peer;
+	unsigned int max_half_open;
+	unsigned int max_half_open_per_peer;
+	unsigned int max_conns;
+	unsigned int max_memory_mb;
+	unsigned int handshake_timeout_s;
+	unsigned int hb_interval_ms;
+	unsigned int hb_misses;
+};
+
+extern struct ibtrs_srv_params ibtrs_srv_params;
+
+/**
+ * struct ibtrs_srv - the server
+ * @lock: sessions, their lists of paths, their names. Nothing that waits for the network or a device runs under it
+ * @sessions: written under @lock, read under RCU too
+ * @ops: of the user, between ibtrs_srv_open() and the end of ibtrs_srv_close()
+ * @accepting: under @lock: connection requests are looked at
+ * @gone: woken when a session has gone
+ * @wq: works that may take long: ends of paths, INFO_REQ
+ * @quick_wq: works that do not: timers, heartbeats, parked requests
+ */
+struct ibtrs_srv {
+	struct mutex lock;
+	struct list_head sessions;
+	const struct ibtrs_srv_ops *ops;
+	bool accepting;
+	wait_queue_head_t gone;
+	struct workqueue_struct *wq;
+	struct workqueue_struct *quick_wq;
+};
+
+extern struct ibtrs_srv ibtrs_srv;
+
+#endif

@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Sessions: the table by uuid, names, the slots whose fences all paths share, and the news for the user.
+ *
+ * A session comes with its first path and goes with its last one, and a path counts until its last op has ended (law L6): so the fences outlive
+ * whatever still executes. session_down runs before the session leaves the table; a client that comes back meanwhile hears -EBUSY and tries again,
+ * and never finds two of its kind.
+ *
+ * ibtrs_srv.lock protects the table, names and lists of paths; nothing that waits runs under it. Readers in any context (events) walk the lists under
+ * RCU. up_lock serializes the INFO_REQs of one session, which wait for the user's session_up.
+ */
+#include <linux/mm.h>
+#include <linux/rculist.h>
+#include <linux/slab.h>
+#include "ibtrs/proto/imm.h"
+#include "ibtrs/server/session.h"
+#include "ibtrs/server/sysfs.h"
+
+struct ibtrs_srv_session *ibtrs_srv_session_find(const u8 *uuid)
+{
+	struct ibtrs_srv_session *s;
+
+	lockdep_assert_held(&ibtrs_srv.lock);
+	list_for_each_entry(s, &ibtrs_srv.sessions, entry)
+		if (!memcmp(s->uuid, uuid, sizeof(s->uuid)))
+			return s;
+	return NULL;
+}
+
+struct ibtrs_srv_session *ibtrs_srv_session_create(const u8 *uuid, const struct ibtrs_addr *peer, const char **why)
+{
+	u32 all = 0, of_peer = 0;
+	struct ibtrs_srv_session *s;
+
+	lockdep_assert_held(&ibtrs_srv.lock);
+	list_for_each_entry(s, &ibtrs_srv.sessions, entry) {
+		all++;
+		of_peer += ibtrs_addr_equal(&s->peer, peer);
+	}
+	if (all >= READ_ONCE(ibtrs_srv_params.max_sessions)) {
+		*why = "as many sessions as max_sessions allows";
+		return ERR_PTR(-ENOSPC);
+	}
+	if (of_peer >= READ_ONCE(ibtrs_srv_params.max_sessions_per_peer)) {
+		*why = "as many sessions of this client as max_sessions_per_peer allows";
+		return ERR_PTR(-ENOSPC);
+	}
+	s = kzalloc(sizeof(*s), GFP_KERNEL);
+	if (!s) {
+		*why = "out of memory";
+		return ERR_PTR(-ENOMEM);
+	}
+	memcpy(s->uuid, uuid, sizeof(s->uuid));
+	s->peer = *peer;
+	ibtrs_dev_pool_init(&s->devs);
+	INIT_LIST_HEAD(&s->paths);
+	mutex_init(&s->up_lock);
+	list_add_tail_rcu(&s->entry, &ibtrs_srv.sessions);
+	return s;
+}
+
+/* No path, not known to the user. */
+void ibtrs_srv_session_drop(struct ibtrs_srv_session *s)
+{
+	lockdep_assert_held(&ibtrs_srv.lock);
+	list_del_rcu(&s->entry);
+	kvfree(s->slots);
+	kfree_rcu(s, rcu);
+}
+
+struct ibtrs_srv_path *ibtrs_srv_session_find_path(struct ibtrs_srv_session *s, const u8 *path_uuid)
+{
+	struct ibtrs_srv_path *path;
+
+	lockdep_assert_held(&ibtrs_srv.lock);
+	list_for_each_entry(path, &s->paths, entry)
+		if (!memcmp(path->uuid, path_uuid, sizeof(path->uuid)))
+			return path;
+	return NULL;
+}
+
+static int session_half_open(const struct ibtrs_addr *peer, const char **why)
+{
+	u32 all = 0, of_peer = 0;
+	struct ibtrs_srv_session *s;
+	struct ibtrs_srv_path *path;
+
+	list_for_each_entry(s, &ibtrs_srv.sessions, entry) {
+		list_for_each_entry(path, &s->paths, entry) {
+			if (ibtrs_srv_path_state(path) != IBTRS_SRV_PATH_CONNECTING)
+				continue;
+			all++;
+			of_peer += ibtrs_addr_equal(&path->addr.src, peer);
+		}
+	}
+	if (all >= READ_ONCE(ibtrs_srv_params.max_half_open)) {
+		*why = "as many half-open paths as max_paths_half_open allows";
+		return -ENOSPC;
+	}
+	if (of_peer >= READ_ONCE(ibtrs_srv_params.max_half_open_per_peer)) {
+		*why = "as many half-open paths of this client as max_paths_half_open_per_peer allows";
+		return -ENOSPC;
+	}
+	return 0;
+}
+
+int ibtrs_srv_session_may_add(struct ibtrs_srv_session *s, const struct ibtrs_addr_pair *addr, const char **why)
+{
+	struct ibtrs_srv_path *path;
+
+	lockdep_assert_held(&ibtrs_srv.lock);
+	list_for_each_entry(path, &s->paths, entry) {
+		if (!ibtrs_addr_equal(&path->addr.src, &addr->src) || !ibtrs_addr_equal(&path->addr.dst, &addr->dst))
+			continue;
+		if (ibtrs_srv_path_state(path) < IBTRS_SRV_PATH_CLOSING) {
+			*why = "the session has a path with these addresses";
+			return -EEXIST;
+		}
+		*why = "a path with these addresses is being closed";
+		return -EBUSY;
+	}
+	if (s->nr_paths >= IBTRS_MAX_PATHS) {
+		*why = "the session has as many paths as it may";
+		return -ECONNRESET;
+	}
+	return session_half_open(&addr->src, why);
+}
+
+void ibtrs_srv_session_add_path(struct ibtrs_srv_session *s, struct ibtrs_srv_path *path)
+{
+	lockdep_assert_held(&ibtrs_srv.lock);
+	s->nr_paths++;
+	list_add_tail_rcu(&path->entry, &s->paths);
+}
+
+/* E-8: unique among sessions, the same for all paths of one. */
+static int session_set_name(struct ibtrs_srv_session *s, const char *name, const char **why)
+{
+	struct ibtrs_srv_session *other;
+
+	guard(mutex)(&ibtrs_srv.lock);
+	if (s->name[0]) {
+		if (!strcmp(s->name, name))
+			return 0;
+		*why = "the session has another name on its other paths";
+		return -EINVAL;
+	}
+	list_for_each_entry(other, &ibtrs_srv.sessions, entry) {
+		if (!strcmp(other->name, name)) {
+			*why = "another session, perhaps one that is just ending, has this name";
+			return -EEXIST;
+		}
+	}
+	strscpy(s->name, name, sizeof(s->name));
+	return 0;
+}
+
+static int session_alloc_slots(struct ibtrs_srv_session *s)
+{
+	u32 i, nr = ibtrs_srv_params.queue_depth;
+
+	if (s->slots)
+		return 0;
+	s->slots = kvcalloc(nr, sizeof(*s->slots), GFP_KERNEL);
+	if (!s->slots)
+		return -ENOMEM;
+	for (i = 0; i < nr; i++)
+		spin_lock_init(&s->slots[i].lock);
+	return 0;
+}
+
+static int session_first_up(struct ibtrs_srv_session *s, const struct ibtrs_addr *peer, const char **why)
+{
+	int err;
+
+	*why = "out of memory";
+	err = session_alloc_slots(s);
+	if (err)
+		return err;
+	*why = "its directory in sysfs cannot be made";
+	err = ibtrs_srv_sysfs_session_add(s);
+	if (err)
+		return err;
+	*why = "refused by the block server";
+	err = ibtrs_srv.ops->session_up(s, s->name, peer, &s->priv);
+	if (err)
+		ibtrs_srv_sysfs_session_del(s);
+	else
+		s->up = true;
+	return err;
+}
+
+int ibtrs_srv_session_bring_up(struct ibtrs_srv_path *path, const char *name, const char **why)
+{
+	struct ibtrs_srv_session *s = path->session;
+	int err;
+
+	err = session_set_name(s, name, why);
+	if (err)
+		return err;
+	mutex_lock(&s->up_lock);
+	if (!s->up)
+		err = session_first_up(s, &path->addr.src, why);
+	mutex_unlock(&s->up_lock);
+	return err;
+}
+
+/* Its last path has gone. */
+static void session_end(struct ibtrs_srv_session *s)
+{
+	if (s->up)
+		ibtrs_srv.ops->session_down(s, s->priv);
+	ibtrs_srv_sysfs_session_del(s);
+	mutex_lock(&ibtrs_srv.lock);
+	ibtrs_srv_session_drop(s);
+	mutex_unlock(&ibtrs_srv.lock);
+	wake_up_all(&ibtrs_srv.gone);
+}
+
+void ibtrs_srv_session_del_path(struct ibtrs_srv_path *path)
+{
+	struct ibtrs_srv_session *s = path->session;
+	bool last;
+
+	mutex_lock(&ibtrs_srv.lock);
+	list_del_rcu(&path->entry);
+	last = !--s->nr_paths;
+	s->dying = last;
+	mutex_unlock(&ibtrs_srv.lock);
+	if (last)
+		session_end(s);
+}
+
+void ibtrs_srv_session_close_all(void)
+{
+	struct ibtrs_srv_session *s;
+
+	rcu_read_lock();
+	list_for_each_entry_rcu(s, &ibtrs_srv.sessions, entry)
+		ibtrs_srv_session_close(s);
+	rcu_read_unlock();
+	wait_event(ibtrs_srv.gone, list_empty(&ibtrs_srv.sessions));
+	flush_workqueue(ibtrs_srv.wq);
+}
+
+/**
+ * ibtrs_srv_session_close() - close all paths of a session
+ * @s: session
+ *
+ * Does not wait. The client will come back if it wants. Any context.
+ */
+void ibtrs_srv_session_close(struct ibtrs_srv_session *s)
+{
+	struct ibtrs_srv_path *path;
+
+	rcu_read_lock();
+	list_for_each_entry_rcu(path, &s->paths, entry)
+		ibtrs_srv_path_close(path, "closed by the server");
+	rcu_read_unlock();
+}
+EXPORT_SYMBOL_GPL(ibtrs_srv_session_close);
+
+/**
+ * ibtrs_srv_session_event() - tell the client something (spec F.3)
+ * @s: session
+ * @kind: enum ibtrs_event_kind
+ * @id: device id
+ *
+ * A hint: nobody knows whether it arrives. Nothing happens towards a client that does not know events. Any context.
+ */
+void ibtrs_srv_session_event(struct ibtrs_srv_session *s, u32 kind, u32 id)
+{
+	u32 imm = ibtrs_imm_event(kind, id);
+	struct ibtrs_srv_path *path;
+
+	rcu_read_lock();
+	list_for_each_entry_rcu(path, &s->paths, entry) {
+		struct ibtrs_srv_conn *service = &path->conns[0];
+
+		if (!ibtrs_srv_path_up(path) || !(path->ext & IBTRS_EXT_EVENTS))
+			continue;
+		if (!ibtrs_conn_send_imm(&service->c, &service->send_cqe, imm))
+			break;
+	}
+	rcu_read_unlock();
+}
+EXPORT_SYMBOL_GPL(ibtrs_srv_session_event);
+
+/**
+ * ibtrs_srv_session_name() - what the client called it
+ * @s: session
+ */
+const char *ibtrs_srv_session_name(const struct ibtrs_srv_session *s)
+{
+	return s->name;
+}
+EXPORT_SYMBOL_GPL(ibtrs_srv_session_name);
+
+/**
+ * ibtrs_srv_session_max_io() - the largest data_len of an op
+ * @s: session
+ */
+u32 ibtrs_srv_session_max_io(const struct ibtrs_srv_session *s)
+{
+	return ibtrs_srv_params.chunk_size - IBTRS_HDR_SIZE;
+}
+EXPORT_SYMBOL_GPL(ibtrs_srv_session_max_io);

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* A session: what one client's paths share, found by its uuid. */
+#ifndef IBTRS_SERVER_SESSION_H
+#define IBTRS_SERVER_SESSION_H
+
+#include <linux/list.h>
+#include <linux/mutex.h>
+#include <linux/rcupdate.h>
+#include "ibtrs/logic/fence.h"
+#include "ibtrs/server/path.h"
+#include "ibtrs/server/server.h"
+
+struct device;
+struct kobject;
+
+/* One slot of the session, whatever path a request for it comes over. */
+struct ibtrs_srv_slot {
+	spinlock_t lock;		/* all, and busy of the slot's op on each path; any context */
+	struct ibtrs_fence_slot fence;
+	struct ibtrs_srv_opx *parked;
+} ____cacheline_aligned_in_smp;
+
+struct ibtrs_srv_session {
+	/* hot, constant once the first path is connected */
+	struct ibtrs_srv_slot *slots;
+	void *priv;
+
+	/* set at creation */
+	u8 uuid[IBTRS_UUID_LEN];
+	struct ibtrs_addr peer;		/* of the first path */
+	struct ibtrs_dev_pool devs;
+
+	/* under ibtrs_srv.lock */
+	struct list_head entry;		/* readers RCU */
+	struct list_head paths;		/* readers RCU */
+	u32 nr_paths;			/* CLOSING ones count (L6) */
+	bool dying;			/* the last path is gone */
+	char name[IBTRS_NAME_LEN];	/* empty until the first INFO_REQ, then constant */
+
+	struct mutex up_lock;		/* up */
+	bool up;			/* the user knows it */
+
+	/* sysfs.c */
+	struct device *sysfs_dev;
+	struct kobject *sysfs_paths;
+
+	struct rcu_head rcu;
+};
+
+/* What to call it in the log. */
+static inline const char *ibtrs_srv_session_label(const struct ibtrs_srv_session *s)
+{
+	return s->name[0] ? s->name : "(no name yet)";
+}
+
+/* Under ibtrs_srv.lock: */
+struct ibtrs_srv_session *ibtrs_srv_session_find(const u8 *uuid);
+/* Checks the caps; -ENOSPC, -ENOMEM and a reason. The caller adds a path or calls ibtrs_srv_session_drop(). */
+struct ibtrs_srv_session *ibtrs_srv_session_create(const u8 *uuid, const struct ibtrs_addr *peer, const char **why);
+void ibtrs_srv_session_drop(struct ibtrs_srv_session *s);
+struct ibtrs_srv_path *ibtrs_srv_session_find_path(struct ibtrs_srv_session *s, const u8 *path_uuid);
+/* Room for one more path with this address? -EEXIST, -EBUSY (that one is closing), -ECONNRESET, -ENOSPC and a reason. */
+int ibtrs_srv_session_may_add(struct ibtrs_srv_session *s, const struct ibtrs_addr_pair *addr, const char **why);
+void ibtrs_srv_session_add_path(struct ibtrs_srv_session *s, struct ibtrs_srv_path *path);
+
+/* INFO_REQ of @path says that the session is called @name; the first one makes it known to the user. 0, or an errno and a reason. Sleeps. */
+int ibtrs_srv_session_bring_up(struct ibtrs_srv_path *path, const char *name, const char **why);
+/* Close work: nothing is left of @path, take it off. With the last one the session ends. Sleeps. */
+void ibtrs_srv_session_del_path(struct ibtrs_srv_path *path);
+/* ibtrs_srv_close(): close all paths of all sessions and wait until the last session has gone. */
+void ibtrs_srv_session_close_all(void);
+
+#endif

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * /sys/class/ibtrs-server: who is connected, over what.
+ *
+ *	<session>/paths/<src@dst>/	hca_name hca_port src_addr dst_addr disconnect
+ *	    stats/			rdma
+ *
+ * Made by the INFO work of a path (the session's part by its first one), removed by its close work.
+ *
+ * Lifetime. A session's device and its paths/ belong to the driver core; a path's directory is a small object with a pointer to the path. Removing a
+ * directory waits for show and store that run in it; after that the pointer is never followed again, and the path may go, whoever has a file
+ * open. Directory objects are counted, and module exit waits for the last. `disconnect` only begins the end of its path, so it never waits for itself.
+ *
+ * Names are unique before they come here: session names among sessions until their files are gone, address pairs within a session.
+ */
+#include <linux/kobject.h>
+#include <linux/sysfs.h>
+#include <linux/wait_bit.h>
+#include "ibtrs/server/session.h"
+#include "ibtrs/server/sysfs.h"
+
+#define SYSFS_SHOW_MAX	40	/* bytes of a refused text that the log repeats */
+
+/**
+ * struct ibtrs_srv_path_dir - paths/<src@dst>/
+ * @kobj: owns this memory
+ * @path: valid while show or store runs
+ */
+struct ibtrs_srv_path_dir {
+	struct kobject kobj;
+	struct ibtrs_srv_path *path;
+};
+
+static atomic_t path_dirs;
+
+static const_class struct class sysfs_class = {
+	.name = "ibtrs-server",
+};
+
+static struct ibtrs_srv_path *path_of(struct kobject *kobj)
+{
+	return container_of(kobj, struct ibtrs_srv_path_dir, kobj)->path;
+}
+
+static int path_want_one(const struct kobj_attribute *attr, const struct ibtrs_srv_path *path, const char *buf, size_t count)
+{
+	if (buf[0] == '1' && (count == 1 || (count == 2 && buf[1] == '\n')))
+		return 0;
+	pr_err_ratelimited("%s: %s: '%*pE' refused: 1 is expected\n", path->name, attr->attr.name,
+			   (int)min_t(size_t, count, SYSFS_SHOW_MAX), buf);
+	return -EINVAL;
+}
+
+static ssize_t hca_name_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "%s\n", path_of(kobj)->hca);
+}
+static struct kobj_attribute path_hca_name = __ATTR_RO(hca_name);
+
+static ssize_t hca_port_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "%u\n", path_of(kobj)->port);
+}
+static struct kobj_attribute path_hca_port = __ATTR_RO(hca_port);
+
+static ssize_t path_show_addr(const struct ibtrs_addr *addr, char *buf)
+{
+	char text[IBTRS_ADDR_STR_MAX];
+
+	ibtrs_addr_format(addr, text, sizeof(text));
+	return sysfs_emit(buf, "%s\n", text);
+}
+
+static ssize_t src_addr_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
+{
+	return path_show_addr(&path_of(kobj)->addr.src, buf);
+}
+static struct kobj_attribute path_src_addr = __ATTR_RO(src_addr);
+
+static ssize_t dst_addr_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
+{
+	return path_show_addr(&path_of(kobj)->addr.dst, buf);
+}
+static struct kobj_attribute path_dst_addr = __ATTR_RO(dst_addr);
+
+static ssize_t disconnect_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "Usage: echo 1 > %s\n", attr->attr.name);
+}
+
+static ssize_t disconnect_store(struct kobject *kobj, struct kobj_attribute *attr, const char *buf, size_t count)
+{
+	struct ibtrs_srv_path *path = path_of(kobj);
+	int err = path_want_one(attr, path, buf, count);
+
+	if (err)
+		return err;
+	ibtrs_srv_path_close(path, "disconnected by the administrator");
+	return count;
+}
+static struct kobj_attribute path_disconnect = __ATTR_RW(disconnect);
+
+static ssize_t rdma_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
+{
+	struct ibtrs_srv_traffic t;
+
+	ibtrs_srv_stats_traffic(&path_of(kobj)->stats, &t);
+	return sysfs_emit(buf, "%llu %llu %llu %llu\n", t.cnt[IBTRS_READ], t.bytes[IBTRS_READ], t.cnt[IBTRS_WRITE], t.bytes[IBTRS_WRITE]);
+}
+
+static ssize_t rdma_store(struct kobject *kobj, struct kobj_attribute *attr, const char *buf, size_t count)
+{
+	struct ibtrs_srv_path *path = path_of(kobj);
+	int err = path_want_one(attr, path, buf, count);
+
+	if (err)
+		return err;
+	ibtrs_srv_stats_reset(&path->stats);
+	return count;
+}
+static struct kobj_attribute stats_rdma = __ATTR_RW(rdma);
+
+static struct attribute *path_attrs[] = {
+	&path_hca_name.attr,
+	&path_hca_port.attr,
+	&path_src_addr.attr,
+	&path_dst_addr.attr,
+	&path_disconnect.attr,
+	NULL,
+};
+
+static const struct attribute_group path_group = {
+	.attrs = path_attrs,
+};
+
+static struct attribute *stats_attrs[] = {
+	&stats_rdma.attr,
+	NULL,
+};
+
+static const struct attribute_group stats_group = {
+	.name = "stats",
+	.attrs = stats_attrs,
+};
+
+static const struct attribute_group *path_groups[] = {
+	&path_group,
+	&stats_group,
+	NULL,
+};
+
+static void path_dir_release(struct kobject *kobj)
+{
+	kfree(container_of(kobj, struct ibtrs_srv_path_dir, kobj));
+	if (atomic_dec_and_test(&path_dirs))
+		wake_up_var(&path_dirs);
+}
+
+static const_ktype struct kobj_type path_ktype = {
+	.sysfs_ops	= &kobj_sysfs_ops,
+	.default_groups	= path_groups,
+	.release	= path_dir_release,
+};
+
+int ibtrs_srv_sysfs_path_add(struct ibtrs_srv_path *path)
+{
+	struct ibtrs_srv_path_dir *dir;
+	int err;
+
+	dir = kzalloc_obj(*dir, GFP_KERNEL);
+	if (!dir)
+		return -ENOMEM;
+	dir->path = path;
+	atomic_inc(&path_dirs);
+	err = kobject_init_and_add(&dir->kobj, &path_ktype, path->session->sysfs_paths, "%s", path->name);
+	if (err)
+		kobject_put(&dir->kobj);
+	else
+		path->dir = dir;
+	return err;
+}
+
+void ibtrs_srv_sysfs_path_del(struct ibtrs_srv_path *path)
+{
+	struct ibtrs_srv_path_dir *dir = path->dir;
+
+	if (!dir)
+		return;
+	path->dir = NULL;
+	kobject_del(&dir->kobj);
+	kobject_put(&dir->kobj);
+}
+
+int ibtrs_srv_sysfs_session_add(struct ibtrs_srv_session *s)
+{
+	struct device *dev;
+
+	dev = device_create(&sysfs_class, NULL, MKDEV(0, 0), s, "%s", s->name);
+	if (IS_ERR(dev))
+		return PTR_ERR(dev);
+	s->sysfs_paths = kobject_create_and_add("paths", &dev->kobj);
+	if (!s->sysfs_paths) {
+		device_unregister(dev);
+		return -ENOMEM;
+	}
+	s->sysfs_dev = dev;
+	return 0;
+}
+
+void ibtrs_srv_sysfs_session_del(struct ibtrs_srv_session *s)
+{
+	if (!s->sysfs_dev)
+		return;
+	kobject_del(s->sysfs_paths);
+	kobject_put(s->sysfs_paths);
+	s->sysfs_paths = NULL;
+	device_unregister(s->sysfs_dev);
+	s->sysfs_dev = NULL;
+}
+
+int ibtrs_srv_sysfs_init(void)
+{
+	return class_register(&sysfs_class);
+}
+
+void ibtrs_srv_sysfs_exit(void)
+{
+	wait_var_event(&path_dirs, !atomic_read(&path_dirs));
+	class_unregister(&sysfs_class);
+}
