@@ -3,7 +3,7 @@
 # kernel.sh [KVER [SUITE]]: put Debian's stock kernel KVER, unpacked but not installed, under
 # $CACHE/kernels/KVER (boot/, lib/modules/). The boot loader of the host never hears of it.
 # SUITE: the Debian suite to take it from, default the host's.
-# A kernel that the host has installed itself is copied from there.
+# A kernel that the host has installed itself is copied from there; debug-kernel.sh builds *-ibnbd-debug.
 set -eu -o pipefail
 . "$(dirname "$0")/env.sh"
 PATH=$PATH:/sbin:/usr/sbin
@@ -12,6 +12,7 @@ KVER=${1:-$KVER}
 suite=${2:-$(. /etc/os-release && echo "$VERSION_CODENAME")}
 [ -n "$KVER" ] || die "which kernel? give KVER, or install linux-headers-amd64"
 out=$CACHE/kernels/$KVER
+[[ $KVER != *-ibnbd-debug ]] || exec "$(dirname "$0")/debug-kernel.sh" image > /dev/null
 lock_cache
 # the last is there to notice a cache that a kernel build's "clean" has swept through
 [ -e "$out/lib/modules/$KVER/modules.dep" ] && compgen -G "$out/lib/modules/$KVER/kernel/drivers/net/dummy.ko*" > /dev/null && exit 0

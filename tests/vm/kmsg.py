@@ -11,7 +11,7 @@ TROUBLE = re.compile(
     r"BUG:|BUG at|WARNING:|KASAN|UBSAN|KCSAN|lockdep|possible (circular|recursive)|INFO: task .* blocked|Oops"
     r"|refcount_t|kmemleak|list_(add|del) corruption|general protection|DEBUG_LOCKS|sleeping function|Call Trace"
     r"|Kernel panic|soft lockup|hard LOCKUP|rcu.*(stall|self-detected)|Bad page|double free|use-after-free"
-    r"|invalid opcode|unable to handle|SLUB:|Object padding overwritten|Poison overwritten|Redzone overwritten"
+    r"|invalid opcode|unable to handle|Object padding overwritten|Poison overwritten|Redzone overwritten"
     r"|INFO: trying to register|suspicious RCU|held lock freed|BUG \S+ \((Tainted|Not tainted)|bad unlock balance|workqueue lockup")
 HEAD = re.compile(r"\[ cut here \]|BUG: |BUG \S+ \((?:Tainted|Not tainted)|INFO: task .* blocked|Kernel panic|general protection")
 END = re.compile(r"---\[ end (trace|Kernel panic)")

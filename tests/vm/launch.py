@@ -31,6 +31,15 @@ def make_modules(kver):
     return time.monotonic() - t0
 
 
+def debug_kernel():
+    """Version of the debug kernel; it and our modules for it are built if need be."""
+    done = subprocess.run([image.HERE / "debug-kernel.sh", "modules"], stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, text=True)
+    if done.returncode:
+        raise SystemExit(done.returncode)
+    return done.stdout.split()[-1]
+
+
 def boot_image(kver=None, ko_dirs=(), more_programs=()):
     kver = kver or image.default_kver()
     return vm.Boot(kver, [*map(Path, ko_dirs), *module_dirs(kver)], programs(more_programs))

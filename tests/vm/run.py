@@ -5,6 +5,7 @@
     tests/vm/run.py                  every case of tests/cases
     tests/vm/run.py 010 '02*' map    cases by number, pattern, or part of the name
     tests/vm/run.py --kver KVER ..   on another kernel (modules must be built for it)
+    tests/vm/run.py --debug ..       on the kernel with every checker, see debug-kernel.sh
 
 One line per case, details of failures, and at the end "N passed, N failed, N skipped".  The exit status is 0
 only when something passed and nothing failed.  Logs: build/test-logs/CASE/{log,*.kmsg,*.console}.
@@ -52,12 +53,14 @@ class Machines:
             m.resume()
         self.together(t, "tidy_io", [m for m in self.vms if m.name != "server"])
         self.together(t, "tidy", self.vms)
+        if self.boot_.debug:
+            self.together(t, "leaks", self.vms)
         for m, (state, memory) in zip(self.vms, self.before):
             now, left = self.look(m)
             if now != state:
                 t.log(f"{m.name} is not as it was.\n--- before ---\n{state}\n--- now ---\n{now}")
                 return False
-            if memory - left > LEAK_KIB:
+            if memory - left > LEAK_KIB and not self.boot_.debug:     # KASAN keeps what was freed
                 t.log(f"{m.name}: {memory - left} KiB of memory did not come back")
                 return False
         self.clean = True
@@ -282,6 +285,7 @@ def main():
     p.add_argument("cases", nargs="*", help="case numbers, glob patterns or parts of names")
     p.add_argument("--dir", default=image.REPO / "tests/cases", help="directory of cases")
     p.add_argument("--kver", help="kernel version (default: that of linux-headers-amd64)")
+    p.add_argument("--debug", action="store_true", help="on the debug kernel; it and the modules are built if need be")
     p.add_argument("--ko", action="append", default=[], metavar="DIR", help="further modules, preferred")
     p.add_argument("--program", action="append", default=[], metavar="FILE", help="put it into the guests' /bin")
     p.add_argument("--logs", help="log directory (default build/test-logs)")
@@ -303,7 +307,9 @@ def main():
         for c in cases:
             print(f"{c.name:24} {c.description}")
         return 0
-    kver = o.kver or image.default_kver()
+    kver = launch.debug_kernel() if o.debug else o.kver or image.default_kver()
+    if vm.is_debug(kver):
+        vm.SLOW *= vm.DEBUG_SLOW
     peer = [m for c in cases for m in c.needs if m.startswith(("rnbd", "rtrs"))]
     if peer and subprocess.run([image.REPO / "tests/interop/build-peer.sh", kver]).returncode:
         print(f"run.py: no in-kernel peer for {kver}", file=sys.stderr)

@@ -20,6 +20,8 @@ import image
 SLOW = float(os.environ.get("IBNBD_SLOW") or min(4, max(1, os.getloadavg()[0] / os.cpu_count())))
 CMDLINE = ("console=ttyS0 loglevel=5 panic=-1 net.ifnames=0 mitigations=off nowatchdog cryptomgr.notests "
            "random.trust_cpu=on no_timer_check")
+DEBUG_SLOW = 4      # how many times slower the debug kernel is
+DEBUG_CMDLINE = "panic_on_warn=1"
 
 
 class VMError(Exception):
@@ -84,6 +86,11 @@ def accel(kernel):
     return answer
 
 
+def is_debug(kver):
+    """Is it the kernel of debug-kernel.sh?"""
+    return kver.endswith("-ibnbd-debug")
+
+
 class Boot:
     """What is booted: kernel, initramfs and how.  Made once per run, shared by its machines."""
     def __init__(self, kver=None, ko_dirs=(), programs=(), workdir=None):
@@ -95,6 +102,7 @@ class Boot:
             image.kernel_root(self.kver) / f"boot/vmlinuz-{self.kver}"
         self.accel = accel(self.kernel)
         self.hz = image.hz(self.kver)
+        self.debug = is_debug(self.kver)
 
     def close(self):
         shutil.rmtree(self.workdir, ignore_errors=True)
@@ -132,17 +140,22 @@ class VM:
     def __init__(self, name, boot, host, nics=(), smp=2, mem=1024, append="", icount=None, logdir=None):
         self.name, self.boot_, self.host, self.nics = name, boot, host, list(nics)
         self.smp, self.mem, self.append, self.icount = smp, mem, append, icount
+        if boot.debug:
+            self.mem, self.append = 2 * mem, f"{DEBUG_CMDLINE} {append}"
         self.dir = Path(tempfile.mkdtemp(prefix=f"{name}.", dir=boot.workdir))
         self.logdir = Path(logdir) if logdir else self.dir
         self.logdir.mkdir(parents=True, exist_ok=True)
         self.news = threading.Condition()
         self.deadline, self.process, self.alive = None, None, False
         self.jobs, self.count, self.boots = {}, 0, 0
+        self.past_kernel, self.past_console = "", ""        # logs of earlier boots
 
     # ---- life -------------------------------------------------------------------------------------------
     def start(self):
         """Start QEMU and return; ready() waits for the guest."""
         self.kill()
+        if self.boots:
+            self.past_kernel, self.past_console = self.kernel_log(sync=False) + "\n", self.console_log() + "\n"
         shutil.rmtree(self.dir, ignore_errors=True)
         self.share = self.dir / "h"
         self.share.mkdir(parents=True)
@@ -311,7 +324,7 @@ class VM:
         return job.wait(timeout), job.out()
 
     def kernel_log(self, sync=True):
-        """The kernel's log since boot, complete up to now if the guest still answers."""
+        """The kernel's log of this boot and those before, complete up to now if the guest still answers."""
         if sync and self.alive:
             mark = f"rig: mark {self.count}.{time.monotonic_ns()}"
             try:
@@ -321,16 +334,17 @@ class VM:
                     time.sleep(0.01)
             except VMError:
                 pass
-        return "".join(l for l in self.get("kmsg.log").splitlines(True) if "rig: mark" not in l)
+        return self.past_kernel + "".join(
+            l for l in self.get("kmsg.log").splitlines(True) if "rig: mark" not in l)
 
     def console_tail(self, lines=40):
         return "\n".join(self.console_log().splitlines()[-lines:])
 
     def console_log(self):
         try:
-            return self.serial.read_text(errors="replace").replace("\r", "")
+            return self.past_console + self.serial.read_text(errors="replace").replace("\r", "")
         except OSError:
-            return ""
+            return self.past_console
 
     # ---- the machine from outside -----------------------------------------------------------------------
     def qmp(self, command, **arguments):

@@ -245,6 +245,22 @@ tidy() {
 	done
 }
 
+# leaks: what unloaded modules left allocated, where the kernel can tell. A frame that has no name any more
+# was theirs. kmemleak ignores what is younger than 5 s and reports only what did not change between two scans.
+leaks() {
+	local k=/sys/kernel/debug/kmemleak
+
+	[ -e $k ] || return 0
+	sleep 6
+	echo scan > $k
+	echo scan > $k
+	awk '/^unreferenced object/ { flush(); record = ""; ours = 0 }
+		/\[(ibtrs|ibnbd)_|\] 0xffffffff[a-f]/ { ours = 1 }
+		{ record = record $0 "\n" }
+		function flush() { if (ours) { printf "%s", record; n++ } }
+		END { flush(); exit n > 0 }' $k
+}
+
 # state: what must be as it was before the next case may have this machine
 state() {
 	(cd /sys/module && ls -d $OUR_MODULES $PEER_MODULES $TEST_MODULES 2> /dev/null) || true

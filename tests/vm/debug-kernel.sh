@@ -1,0 +1,114 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# debug-kernel.sh [image|modules]: the kernel of Debian's linux-source with every checker on (debug.config), and
+# our modules for it. The last line of output is its version, which run.py --kver takes.
+#
+#   image     build it if the cache has none: sources and build tree in $CACHE/debug-kernel/linux, which is the
+#             KDIR for modules; vmlinux and modules, as the rig boots them, in $CACHE/kernels/VERSION
+#   modules   (default) that, and our modules: a copy of the tree is built in build/modules/VERSION
+#
+# The sources of the in-kernel rtrs and rnbd are left in the archive; only their Kconfig and Makefile come out,
+# since Kconfig wants to see them, and both stay switched off.
+set -eu -o pipefail
+. "$(dirname "$0")/env.sh"
+PATH=$PATH:/sbin:/usr/sbin
+
+SERIES=6.1
+SUITE=bookworm
+top=$CACHE/debug-kernel
+tree=$top/linux
+jobs=${JOBS:-2}
+fragment=$REPO/tests/vm/debug.config
+stamp=$top/built
+ours=(Kbuild Makefile compat ibtrs ibnbd tests/testdisk)
+
+packages() {
+	local p missing=()
+	for p in flex bison bc libelf-dev libssl-dev gcc make; do
+		[ "$(dpkg-query -W -f '${db:Status-Status}' "$p" 2>/dev/null)" = installed ] || missing+=("$p")
+	done
+	[ ${#missing[@]} -eq 0 ] && return
+	DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 -qq install -y --no-install-recommends \
+		"${missing[@]}" > "$CACHE/apt.log" 2>&1 || die "apt-get install ${missing[*]} failed: $(tail -n 5 "$CACHE/apt.log")"
+}
+
+unpack() {
+	[ ! -e "$tree/.unpacked" ] || return 0
+	rm -rf "$tree" "$top/deb"
+	mkdir -p "$tree" "$top/deb"
+	cd "$top/deb"
+	say "fetching linux-source-$SERIES"
+	lock_cache
+	apt_private "$SUITE"
+	apt-get "${APT[@]}" download "linux-source-$SERIES" || die "no linux-source-$SERIES in $SUITE"
+	exec 9>&-
+	dpkg -x "linux-source-$SERIES"_*.deb .
+	tar -xf usr/src/linux-source-*.tar.xz -C "$tree" --strip-components=1 --wildcards \
+		--exclude='*/drivers/infiniband/ulp/rtrs/[!KM]*' --exclude='*/drivers/block/rnbd/[!KM]*' \
+		--exclude='*/drivers/gpu/drm/amd/*.[ch]'
+	cd "$top"
+	rm -rf deb
+	touch "$tree/.unpacked"
+}
+
+configure() {
+	local line lost=()
+
+	make -s -C "$tree" ARCH=x86_64 KCONFIG_ALLCONFIG="$fragment" allnoconfig > "$top/config.log" 2>&1 ||
+		die "allnoconfig failed, see $top/config.log"
+	while read -r line; do
+		grep -qxF -- "$line" "$tree/.config" || lost+=("$line")
+	done < <(grep ^CONFIG_ "$fragment")
+	[ ${#lost[@]} -eq 0 ] || die "no effect on $SERIES: ${lost[*]}"
+	if grep -E '^CONFIG_(INFINIBAND_RTRS|BLK_DEV_RNBD)' "$tree/.config"; then
+		die "the in-kernel rtrs or rnbd is on"
+	fi
+}
+
+build_image() {
+	local key release out
+
+	key=$(sha1sum < "$fragment")
+	if [ -e "$stamp" ] && [ "$(sed -n 2p "$stamp")" = "$key" ] &&
+	   [ -e "$CACHE/kernels/$(sed -n 1p "$stamp")/vmlinux" ]; then
+		return
+	fi
+	packages
+	unpack
+	configure
+	say "building the debug kernel, a quarter of an hour to an hour: $top/make.log"
+	nice -n 10 make -C "$tree" ARCH=x86_64 -j"$jobs" vmlinux modules > "$top/make.log" 2>&1 ||
+		die "the build failed: $(grep -m 3 -E 'error:|\*\*\*' "$top/make.log")"
+	release=$(make -s -C "$tree" ARCH=x86_64 kernelrelease)
+	out=$CACHE/kernels/$release
+	rm -rf "$out.new"
+	mkdir -p "$out.new/boot"
+	make -s -C "$tree" ARCH=x86_64 INSTALL_MOD_PATH="$out.new" modules_install > "$top/install.log" 2>&1 ||
+		die "modules_install failed, see $top/install.log"
+	rm -f "$out.new/lib/modules/$release"/{build,source}
+	cp "$tree/.config" "$out.new/boot/config-$release"
+	cp "$tree/System.map" "$out.new/boot/System.map-$release"
+	strip --strip-debug -o "$out.new/vmlinux" "$tree/vmlinux"
+	rm -rf "$out"
+	mv "$out.new" "$out"
+	printf '%s\n%s\n' "$release" "$key" > "$stamp"
+}
+
+build_modules() {
+	local dir=$REPO/build/modules/$RELEASE
+
+	mkdir -p "$dir"
+	tar -C "$REPO" -cf - --exclude='*.o' --exclude='*.ko' --exclude='*.mod*' --exclude='.*.cmd' \
+		--exclude='config.h*' "${ours[@]}" | tar -C "$dir" -xf -
+	nice -n 10 make -C "$dir" KDIR="$tree" ARCH=x86_64 TESTS=1 JOBS="$jobs" modules > "$dir/make.log" 2>&1 ||
+		die "our modules do not build: $(grep -m 3 -E 'error:|\*\*\*' "$dir/make.log") ($dir/make.log)"
+}
+
+# a lock of its own: others may fill the cache during the long build
+mkdir -p "$top"
+exec 8> "$top/.lock"
+flock 8
+build_image
+RELEASE=$(sed -n 1p "$stamp")
+[ "${1:-modules}" != modules ] || build_modules
+echo "$RELEASE"
