@@ -116,16 +116,18 @@ static bool chunks_belong(const struct ibtrs_srv_chunks *c, const struct ibtrs_s
 
 static struct ibtrs_srv_chunks *shelf_take(const struct ibtrs_srv_path *path)
 {
-	struct ibtrs_srv_chunks *c;
+	struct ibtrs_srv_chunks *c, *found = NULL;
 
-	guard(spinlock)(&shelf_lock);
+	spin_lock(&shelf_lock);
 	list_for_each_entry(c, &shelf, entry) {
 		if (chunks_belong(c, path)) {
 			list_del(&c->entry);
-			return c;
+			found = c;
+			break;
 		}
 	}
-	return NULL;
+	spin_unlock(&shelf_lock);
+	return found;
 }
 
 /* The oldest one, if its time is over, or in any case. */
@@ -133,11 +135,13 @@ static struct ibtrs_srv_chunks *shelf_take_oldest(bool any)
 {
 	struct ibtrs_srv_chunks *c;
 
-	guard(spinlock)(&shelf_lock);
+	spin_lock(&shelf_lock);
 	c = list_first_entry_or_null(&shelf, struct ibtrs_srv_chunks, entry);
-	if (!c || (!any && time_before(jiffies, c->expires)))
-		return NULL;
-	list_del(&c->entry);
+	if (c && (any || time_after_eq(jiffies, c->expires)))
+		list_del(&c->entry);
+	else
+		c = NULL;
+	spin_unlock(&shelf_lock);
 	return c;
 }
 

@@ -319,7 +319,7 @@ void ibtrs_srv_reply_inv_done(struct ib_cq *cq, struct ib_wc *wc)
 		return;
 	}
 	ibtrs_conn_credit(&conn->c, 1);
-	smp_mb__after_atomic();
+	smp_mb__after_atomic();	/* as above */
 	ibtrs_srv_op_invalidated(x);
 	if (unlikely(!list_empty(&conn->wait)))
 		ibtrs_srv_reply_kick(conn);

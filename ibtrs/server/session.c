@@ -297,6 +297,16 @@ const char *ibtrs_srv_session_name(const struct ibtrs_srv_session *s)
 EXPORT_SYMBOL_GPL(ibtrs_srv_session_name);
 
 /**
+ * ibtrs_srv_session_uuid() - which session it is: IBTRS_UUID_LEN bytes, the same over reconnects
+ * @s: session
+ */
+const u8 *ibtrs_srv_session_uuid(const struct ibtrs_srv_session *s)
+{
+	return s->uuid;
+}
+EXPORT_SYMBOL_GPL(ibtrs_srv_session_uuid);
+
+/**
  * ibtrs_srv_session_max_io() - the largest data_len of an op
  * @s: session
  */
