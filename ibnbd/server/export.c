@@ -18,6 +18,7 @@
 #include <linux/mutex.h>
 #include <linux/random.h>
 #include <linux/sched/signal.h>
+#include <linux/uuid.h>
 #include "ibnbd/server/blockio.h"
 #include "ibnbd/server/fileio.h"
 #include "ibnbd/server/identity.h"
@@ -38,7 +39,7 @@ struct export_key {
 struct export_record {
 	struct list_head link;	/* most recently used first */
 	struct export_key key;
-	u64 writer;		/* ibnbd_srv_session.writer, 0 = nobody */
+	uuid_t writer;		/* session, or null */
 	u64 gen;
 };
 
@@ -110,7 +111,7 @@ static struct export_record *export_record_get(const struct ibnbd_srv_open *open
 		list_add(&r->link, &export_records);
 	}
 	r->key = key;
-	r->writer = 0;
+	r->writer = uuid_null;
 	r->gen = get_random_u64();
 	return r;
 }
@@ -121,8 +122,8 @@ static int export_note_writer(struct ibnbd_srv_export *e, const struct ibnbd_srv
 
 	if (!r)
 		return -ENOMEM;
-	if (ibnbd_access_writes(open->access) && r->writer != open->session->writer) {
-		r->writer = open->session->writer;
+	if (ibnbd_access_writes(open->access) && !uuid_equal(&r->writer, &open->session->uuid)) {
+		r->writer = open->session->uuid;
 		r->gen++;
 	}
 	e->writer_gen = r->gen;

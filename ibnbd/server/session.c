@@ -17,7 +17,6 @@
  * and one of the queued ctl_work. session_down therefore waits for the table to run empty, but never flushes a work.
  */
 #include <linux/log2.h>
-#include <linux/siphash.h>
 #include "ibnbd/server/io.h"
 #include "ibnbd/server/main.h"
 #include "ibnbd/server/msg.h"
@@ -343,7 +342,6 @@ int ibnbd_srv_session_force_close(struct ibnbd_srv_open *open)
 int ibnbd_srv_session_up(struct ibtrs_srv_session *ibtrs, const char *name,
 			 const struct ibtrs_addr *peer, void **priv)
 {
-	static siphash_key_t key __read_mostly;
 	u32 max = ibnbd_srv_max_maps(), slots = roundup_pow_of_two(max);
 	struct ibnbd_srv_session *s;
 
@@ -363,7 +361,7 @@ int ibnbd_srv_session_up(struct ibtrs_srv_session *ibtrs, const char *name,
 	s->max_maps = max;
 	s->next_id = get_random_u32();
 	strscpy(s->name, name, sizeof(s->name));
-	s->writer = siphash(s->name, strlen(s->name), &key);
+	import_uuid(&s->uuid, ibtrs_srv_session_uuid(ibtrs));
 	kref_init(&s->kref);
 	spin_lock_init(&s->lock);
 	INIT_LIST_HEAD(&s->ctl_ops);

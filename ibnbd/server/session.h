@@ -5,6 +5,7 @@
 #include <linux/kref.h>
 #include <linux/list.h>
 #include <linux/spinlock.h>
+#include <linux/uuid.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
 #include <ibtrs/srv.h>
@@ -20,7 +21,7 @@
 struct ibnbd_srv_session {
 	/* set before publish */
 	struct ibtrs_srv_session *ibtrs;
-	u64 writer;			/* who it is, for the writer generation */
+	uuid_t uuid;			/* the client's, the same over reconnects */
 	u32 mask;
 	u32 max_maps;
 

@@ -70,6 +70,8 @@ void ibtrs_srv_session_event(struct ibtrs_srv_session *s, u32 kind, u32 id);
 /* Close all paths of a session (the client will come back if it wants). Does not wait. */
 void ibtrs_srv_session_close(struct ibtrs_srv_session *s);
 const char *ibtrs_srv_session_name(const struct ibtrs_srv_session *s);
+/* 16 bytes that the client chose when it opened the session: the same after a reconnect, others after a reboot (spec A.1). */
+const u8 *ibtrs_srv_session_uuid(const struct ibtrs_srv_session *s);
 /* Negotiated CHUNK - header: the largest data_len an op can have. */
 u32 ibtrs_srv_session_max_io(const struct ibtrs_srv_session *s);
 
