@@ -6,7 +6,7 @@ deadline = 180
 def run(t):
     c, s = t.client, t.server
 
-    s.sh("serve; ram_disks 1 32")
+    s.sh("serve; ram_disks 2 32")
     dev = c.sh("map ram0")
     t.eq(dev, "/dev/ibnbd0", "name")
     t.eq(c.sh(f"blockdev --getsize64 {dev}"), str(32 << 20), "size")
@@ -23,6 +23,9 @@ def run(t):
     c.sh("! ls /sys/class/ibtrs-client/s1 2>/dev/null")
     s.sh("wait_for 5 test ! -e /sys/class/ibnbd-server/ctl/devices/ram0")
 
-    c.sh("for i in $(seq 99); do d=$(map ram0); [ $d = /dev/ibnbd0 ]; dd if=$d of=/dev/null bs=4k count=1 status=none; "
-         "unmap $d; done", timeout=150)
+    cycle = "for i in $(seq {}); do d=$(map ram0); dd if=$d of=/dev/null bs=4k count=1 status=none; unmap $d; done"
+    c.sh(cycle.format(9), timeout=60)           # session and device
+    other = c.sh("map ram1")
+    c.sh(cycle.format(90), timeout=120)         # the device alone, the session is in use
+    c.sh(f"unmap {other}")
     s.sh("wait_for 5 test ! -e /sys/class/ibtrs-server/s1")
