@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A kernel for the tests of tools/: linked with --wrap=sysfs_store, it hands each write to the program that IBNBD_FAKE names, as PATH TEXT, and
+ * takes its exit status for the errno. Without IBNBD_FAKE the file is written.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+int __real_sysfs_store(const char *path, const char *text);
+int __wrap_sysfs_store(const char *path, const char *text);
+
+int __wrap_sysfs_store(const char *path, const char *text)
+{
+	const char *program = getenv("IBNBD_FAKE");
+	int status;
+	pid_t pid;
+
+	if (!program)
+		return __real_sysfs_store(path, text);
+	pid = fork();
+	if (!pid) {
+		/* The sanitizers' settings are for the command alone. */
+		execlp("python3", "python3", "-S", "-E", program, path, text, (char *)NULL);
+		_exit(EIO);
+	}
+	if (pid < 0 || waitpid(pid, &status, 0) != pid || !WIFEXITED(status))
+		return EIO;
+	return WEXITSTATUS(status);
+}

@@ -1,0 +1,147 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""The drivers, as far as the command sees them: kernel.py PATH TEXT does what a write to this file of sysfs would do below
+IBNBD_SYSFS, and exits with the errno.  Behaves as docs/sysfs.md says; a device called E-NAME is refused with that errno."""
+import errno, os, shutil, sys
+from pathlib import Path
+
+SYS = Path(os.environ["IBNBD_SYSFS"])
+CTL = SYS / "class/ibnbd-client/ctl"
+
+
+def put(path, **files):
+    path.mkdir(parents=True, exist_ok=True)
+    for name, text in files.items():
+        f = path / name.replace("__", "/")
+        f.parent.mkdir(parents=True, exist_ok=True)
+        f.write_text(f"{text}\n")
+
+
+def refuse(err, why=""):
+    if why:
+        (CTL / "last_error").write_text(why + "\n")
+    sys.exit(err)
+
+
+def ip(text):
+    return text if text.startswith(("ip:", "gid:")) else "ip:" + text
+
+
+def add_path(session, text, state="connected"):
+    src, _, dst = text.replace(",", "@").rpartition("@")
+    src, dst = ip(src or "10.0.0.1"), ip(dst)
+    p = SYS / f"class/ibtrs-client/{session}/paths/{src}@{dst}"
+    if p.exists():
+        sys.exit(errno.EEXIST)
+    if dst.endswith(".99"):
+        sys.exit(errno.ETIMEDOUT)
+    put(p, state=state, state_detail="up" if state == "connected" else "waiting -110 no answer", hca_name="rxe0", hca_port=1, src_addr=src,
+        dst_addr=dst, cur_latency="12345 ns", reconnect="", disconnect="", remove_path="", stats__rdma="10 4096 20 8192 1 0",
+        stats__reconnects="1 0")
+
+
+def add_session(name, m):
+    policy = {"round-robin": "round-robin (RR: 0)", "min-latency": "min-latency (ML: 2)"}.get(m.get("policy"), "min-inflight (MI: 1)")
+    put(SYS / f"class/ibtrs-client/{name}", add_path="", max_reconnect_attempts=m.get("max_reconnect_attempts", -1), mpath_policy=policy,
+        uuid="3bd1c0de-0000-4000-8000-000000000001")
+    for p in m["paths"]:
+        add_path(name, p)
+
+
+def add_dev(index, m):
+    d = SYS / f"block/ibnbd{index}"
+    put(d, size=2097152, dev=f"259:{index}", ro=int(m.get("access_mode") == "ro"), stat="5 0 40 7 6 0 48 9 0 10 16 0 0 0 0 2 1",
+        ibnbd__unmap_device="", ibnbd__remap_device="", ibnbd__resize="", ibnbd__state="open", ibnbd__state_detail="open", ibnbd__reason="",
+        ibnbd__session=m["sessname"], ibnbd__mapping_path=m["device_path"], ibnbd__access_mode=m.get("access_mode", "rw"),
+        ibnbd__nr_poll_queues=m.get("nr_poll_queues", 0), ibnbd__hold=m.get("hold", 100), ibnbd__io_timeout=m.get("io_timeout", 0),
+        ibnbd__name=m.get("name", ""), ibnbd__identity="uuid 00112233445566778899aabbccddeeff", ibnbd__features="zeroes identity")
+    link = CTL / "devices" / f"{m['device_path'].replace('/', '!')}@{m['sessname']}"
+    link.parent.mkdir(parents=True, exist_ok=True)
+    link.symlink_to(f"../../../../block/ibnbd{index}")
+
+
+def map_device(text):
+    (CTL / "last_error").write_text("\n")
+    m = {"paths": []}
+    for word in text.split():
+        key, _, value = word.partition("=")
+        if key == "path":
+            m["paths"].append(value)
+        else:
+            m[key] = value
+    dev, session = m["device_path"], m["sessname"]
+    if dev.startswith("E-"):
+        refuse(getattr(errno, dev[2:]), f"device {dev} of session {session}: the server refuses ({dev[2:]})")
+    link = CTL / "devices" / f"{dev.replace('/', '!')}@{session}"
+    if link.is_symlink():
+        refuse(errno.EEXIST, f"device {dev} of session {session} is already mapped as /dev/{os.path.basename(os.readlink(link))}")
+    if not (SYS / f"class/ibtrs-client/{session}").exists():
+        if not m["paths"]:
+            refuse(errno.ENXIO, f"there is no session {session} and no path")
+        add_session(session, m)
+    index = 0
+    while (SYS / f"block/ibnbd{index}").exists():
+        index += 1
+    add_dev(index, m)
+
+
+def unmap(d, text):
+    if text not in ("normal", "force"):
+        refuse(errno.EINVAL)
+    if (d / "busy").exists() and text == "normal":
+        refuse(errno.EBUSY)
+    session = (d / "ibnbd/session").read_text().strip()
+    for link in (CTL / "devices").iterdir():
+        if os.path.basename(os.readlink(link)) == d.name:
+            link.unlink()
+    shutil.rmtree(d)
+    if not any(s.read_text().strip() == session for s in SYS.glob("block/*/ibnbd/session")):
+        shutil.rmtree(SYS / f"class/ibtrs-client/{session}", ignore_errors=True)
+
+
+def path_order(p, name):
+    if name == "remove_path":
+        shutil.rmtree(p)
+    elif name == "disconnect":
+        put(p, state="disconnected", state_detail="closed")
+    elif (p / "dead").exists():
+        sys.exit(errno.ENOTCONN)
+    else:
+        put(p, state="connected", state_detail="up")
+
+
+def main(path, text):
+    p = Path(path)
+    text = text.strip()
+    with open(SYS / "log", "a") as log:
+        log.write(f"{p.relative_to(SYS)} {text}\n")
+    if not p.exists():
+        sys.exit(errno.ENOENT)
+    if p.name == "map_device":
+        map_device(text)
+    elif p.name == "unmap_device":
+        unmap(p.parents[1], text)
+    elif p.name == "remap_device":
+        state = p.parent / "state"
+        if state.read_text().strip() == "open":
+            sys.exit(errno.EALREADY)
+        put(p.parent, state="open", state_detail="open", reason="")
+    elif p.name == "resize":
+        (p.parents[1] / "size").write_text(text + "\n")
+    elif p.name == "add_path":
+        add_path(p.parent.name, text)
+    elif p.name in ("remove_path", "disconnect", "reconnect") and text == "1":
+        if "ibtrs-client" in path:
+            path_order(p.parent, p.name)
+        else:
+            shutil.rmtree(p.parent)
+    elif p.name == "force_close":
+        shutil.rmtree(p.parent)
+    elif p.name == "mpath_policy":
+        p.write_text(text + " (X: 0)\n")
+    else:
+        p.write_text(text + "\n")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2])

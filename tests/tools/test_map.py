@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""map, unmap, remap, resize: what is written to the driver, what is said, how it exits."""
+from kit import *
+
+ONE = ("map", "vol/1", "store1", "10.0.1.7", "10.0.1.9,10.0.2.7", "--policy", "min-latency", "--name", "vol1")
+
+
+@test
+def map_says_the_device(w):
+    w.client()
+    eq(w.run(*ONE).out, "/dev/ibnbd0\n")
+    eq(w.log(), ["class/ibnbd-client/ctl/map_device sessname=store1 path=ip:10.0.1.7 path=ip:10.0.1.9@ip:10.0.2.7 device_path=vol/1 "
+                 "policy=min-latency name=vol1"])
+    eq(w.run("map", "vol/2", "store1", "ro").out, "/dev/ibnbd1\n")
+    has(w.log()[-1], "device_path=vol/2", "access_mode=ro")
+
+
+@test
+def map_all_spellings(w):
+    w.client()
+    w.run("map", "sessname=s1", "path=ip:10.0.0.2", "device_path=d1", "access_mode=ro")
+    w.run("map", "d2", "--session", "s1", "--access=ro")
+    w.run("map", "--device-path=d3", "s1", "hold=-1", "--io-timeout", "30")
+    w.run("map", "d4", "from", "s1", "migration")
+    want = ["sessname=s1 path=ip:10.0.0.2 device_path=d1 access_mode=ro", "sessname=s1 device_path=d2 access_mode=ro",
+            "sessname=s1 device_path=d3 hold=-1 io_timeout=30", "sessname=s1 device_path=d4 access_mode=migration"]
+    eq([l.split(" ", 1)[1] for l in w.log()], want)
+
+
+@test
+def map_made_session(w):
+    w.client()
+    w.run("map", "d", "-", "10.0.1.7")
+    has(w.log()[0], "@10-0-1-7 path=ip:10.0.1.7")
+
+
+@test
+def map_twice(w):
+    w.client()
+    w.run(*ONE)
+    r = w.run(*ONE, want=4)
+    has(r.err, "/dev/ibnbd0", "--idempotent")
+    eq(w.run(*ONE, "--idempotent").out, "/dev/ibnbd0\n")
+    eq(len(w.log()), 1)
+
+
+@test
+def map_dry_run_writes_nothing(w):
+    w.client()
+    for args in (("-n", *ONE), (*ONE, "--dry-run"), ("map", "-n", *ONE[1:])):
+        r = w.run(*args)
+        has(r.out, "echo 'sessname=store1 path=ip:10.0.1.7", "map_device'")
+    eq(w.log(), [])
+
+
+@test
+def map_json(w):
+    w.client()
+    d = w.json(*ONE)
+    eq(d["schema"], "ibnbd/1")
+    eq([d["devices"][0][k] for k in ("path", "name", "session", "device_path", "size")], ["/dev/ibnbd0", "vol1", "store1", "vol/1", 1 << 30])
+
+
+@test
+def map_refusals_have_exit_codes(w):
+    w.client()
+    for err, code, mend in (("ENOENT", 1, "search path"), ("EPERM", 6, "migration"), ("EACCES", 6, "server.conf"), ("EROFS", 6, "ro"),
+                            ("ETIMEDOUT", 7, "ibnbd doctor"), ("EHOSTUNREACH", 7, "ibnbd doctor"), ("ECONNREFUSED", 7, "listen"),
+                            ("EPROTO", 1, "versions"), ("EBUSY", 5, ""), ("EINVAL", 2, "")):
+        r = w.run("map", "E-" + err, "s", "10.0.0.2", want=code)
+        has(r.err, f"cannot map E-{err} of session s: device E-{err} of session s: the server refuses", mend)
+        eq(r.out, "", err)
+
+
+@test
+def map_mistakes_are_found_before_the_driver(w):
+    w.client()
+    for args, words in (((), ["sessname=NAME is missing"]), (("d",), ["no usable line \"d\""]), (("d", "s"), ["no session s", "address"]),
+                        (("d", "s", "10.0.0.300"), ["10.0.0.300"]), (("d", "s.x", "10.0.0.2"), ["sessname must not contain '.'"]),
+                        (("d", "s", "10.0.0.2", "--polcy", "rr"), ["did you mean --policy"]),
+                        (("d", "s", "10.0.0.2", "policy=fast"), ["round-robin, min-inflight or min-latency"]),
+                        (("d", "s", "10.0.0.2", "10.0.0.2"), ["given twice"]), (("d", "s", "10.0.0.2", "--hold"), ["--hold needs a value"]),
+                        (("d", "s", "10.0.0.2", "--save"), ["--name"])):
+        r = w.run("map", *args, want=2)
+        has(r.err, *words)
+    eq(w.log(), [])
+
+
+@test
+def map_without_the_driver(w):
+    r = w.run(*ONE, want=8)
+    has(r.err, "ibnbd-client is not loaded", "modprobe ibnbd-client")
+
+
+@test
+def map_name_of_a_host(w):
+    w.client()
+    has(w.run("map", "d", "s", "no-such-host.invalid", want=7).err, "no-such-host.invalid cannot be resolved")
+    w.run("map", "d", "s", "localhost")
+    has(w.log()[-1], "path=ip:")
+    hasnt(w.log()[-1], "localhost")
+
+
+@test
+def unmap_by_every_name(w):
+    w.client()
+    for how in ("ibnbd0", "/dev/ibnbd0", "vol1", "vol/1@store1", "vol/1"):
+        w.run(*ONE)
+        w.run("unmap", how)
+        eq((w.sys / "block/ibnbd0").exists(), False, how)
+        eq(w.log()[-1], "block/ibnbd0/ibnbd/unmap_device normal")
+
+
+@test
+def unmap_unknown(w):
+    w.client()
+    has(w.run("unmap", "vol1", want=3).err, "nothing is mapped")
+    w.run(*ONE)
+    has(w.run("unmap", "vol2", want=3).err, 'did you mean "vol1"')
+    w.run("unmap", "vol2", "--idempotent")
+    has(w.run("unmap", "vol2", "vol1", want=9).err, "vol2")
+    eq((w.sys / "block/ibnbd0").exists(), False)
+
+
+@test
+def unmap_ambiguous(w):
+    w.client()
+    w.run("map", "d", "s1", "10.0.0.2")
+    w.run("map", "d", "s2", "10.0.0.2")
+    has(w.run("unmap", "d", want=3).err, "DEVICE@SESSION")
+    w.run("unmap", "d@s2")
+
+
+@test
+def unmap_busy_names_the_users(w):
+    w.client()
+    w.run(*ONE)
+    w.put("sys/block/ibnbd0/busy")
+    (w.root / "proc/self/mountinfo").write_text("36 25 259:0 / /srv/data rw - ext4 /dev/ibnbd0 rw\n")
+    w.put("sys/block/ibnbd0/holders/dm-3/dm/name", "vg0-data")
+    r = w.run("unmap", "vol1", want=5)
+    has(r.err, "it is in use", "/srv/data", "vg0-data")
+    w.run("unmap", "vol1", "--force")
+    has(w.log()[-1], "force")
+
+
+@test
+def unmap_all_spares_the_root(w):
+    w.client()
+    w.run(*ONE)
+    w.run("map", "vol/2", "store1")
+    w.put("sys/block/ibnbd0/ibnbd0p1/partition", 1)
+    w.put("sys/block/ibnbd0/ibnbd0p1/dev", "259:77")
+    (w.root / "proc/self/mountinfo").write_text("1 0 259:77 / / rw - ext4 /dev/ibnbd0p1 rw\n")
+    has(w.run("unmap", "--all").err, "ibnbd0 is left alone")
+    eq(sorted(p.name for p in (w.sys / "block").iterdir()), ["ibnbd0"])
+
+
+@test
+def unmap_dry_run(w):
+    w.client()
+    w.run(*ONE)
+    has(w.run("unmap", "-n", "vol1").out, "echo 'normal' >")
+    eq(len(w.log()), 1)
+
+
+@test
+def remap(w):
+    w.client()
+    w.run(*ONE)
+    has(w.run("remap", "vol1", want=4).err, "is open")
+    w.put("sys/block/ibnbd0/ibnbd/state", "closed")
+    w.run("remap", "vol1")
+    eq((w.sys / "block/ibnbd0/ibnbd/state").read_text(), "open\n")
+    w.run("remap", "--all")
+
+
+@test
+def remap_force_maps_again(w):
+    w.client()
+    w.run(*ONE)
+    w.run("map", "d2", "store1")
+    eq(w.run("remap", "--force", "vol1").out, "/dev/ibnbd0\n")
+    has(w.log()[-1], "sessname=store1 device_path=vol/1 access_mode=rw name=vol1")
+
+
+@test
+def resize(w):
+    w.client()
+    w.run(*ONE)
+    for text, sectors in (("2G", 4194304), ("4194312s", 4194312), ("3GiB", 6291456), (str(4 << 30), 8388608)):
+        w.run("resize", "vol1", text)
+        eq(w.log()[-1], f"block/ibnbd0/ibnbd/resize {sectors}")
+    n = len(w.log())
+    has(w.run("resize", "vol1", "1G", want=2).err, "shrink from 4G to 1G", "--force")
+    has(w.run("resize", "vol1", "big", want=2).err, '"big" is not a size')
+    has(w.run("resize", "vol1", "1000", want=2).err, "not a size")
+    eq(len(w.log()), n)
+    w.run("resize", "vol1", "1G", "--force")

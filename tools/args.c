@@ -1,0 +1,417 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The command line: which command, which options, which words. Options may stand anywhere. What is not understood is answered with what it might
+ * have been.
+ *
+ * A command is one or two words; each may be cut short as long as one command remains, and "dev", "sess", "srv" are short for what one thinks.
+ * Commands of the mapping grammar take each key of its table as --key value, --key=value and key=value.
+ */
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+#include <ibtrs/version.h>
+#include "tools/cmd.h"
+#include "tools/host.h"
+#include "tools/sysfs.h"
+
+const struct cmd_option_row cmd_options[CMD_NR_OPTIONS] = {
+#define CMD_OPTION_ROW(id, letter, name, value, help) [CMD_##id] = { letter, name, value, help },
+	CMD_OPTIONS(CMD_OPTION_ROW)
+#undef CMD_OPTION_ROW
+};
+
+static_assert(CMD_NR_OPTIONS <= 64, "struct cmd.options has 64 bits");
+
+/* ---- the command ---- */
+
+/* The word that stands at @nr (0, 1) in a name. */
+static bool args_name_word(const char *name, size_t nr, char *out, size_t size)
+{
+	const char *blank = strchr(name, ' ');
+
+	if (nr && !blank)
+		return false;
+	if (nr)
+		snprintf(out, size, "%s", blank + 1);
+	else
+		snprintf(out, size, "%.*s", blank ? (int)(blank - name) : (int)strlen(name), name);
+	return true;
+}
+
+/* Do all commands that begin with @word (and, for the second word, @first) have the same word there? Then that one is meant. */
+static const char *args_expand(const char *first, const char *word, char *out, size_t size)
+{
+	char a[32], found[32] = "";
+	size_t nr, i, len = strlen(word);
+	const struct cmd *all = cmd_table(&nr);
+	unsigned int different = 0;
+
+	for (i = 0; i < nr; i++) {
+		if (first && (!args_name_word(all[i].name, 0, a, sizeof(a)) || strcmp(a, first)))
+			continue;
+		if (!args_name_word(all[i].name, first != NULL, a, sizeof(a)))
+			continue;
+		if (!strcmp(a, word)) {
+			snprintf(out, size, "%s", a);
+			return out;
+		}
+		if (all[i].flags & CMD_HIDDEN || len < 2 || strncmp(a, word, len) || !strcmp(a, found))
+			continue;
+		different++;
+		snprintf(found, sizeof(found), "%s", a);
+	}
+	if (different != 1)
+		return NULL;
+	snprintf(out, size, "%s", found);
+	return out;
+}
+
+static const struct cmd *args_find(const char *first, const char *second)
+{
+	size_t nr, i;
+	const struct cmd *all = cmd_table(&nr);
+	char *name = second ? say_fmt("%s %s", first, second) : say_dup(first);
+	const struct cmd *found = NULL;
+
+	for (i = 0; i < nr; i++)
+		if (!strcmp(all[i].name, name))
+			found = &all[i];
+	free(name);
+	return found;
+}
+
+static void args_suggest(const char *first, const char *word)
+{
+	size_t nr, i;
+	const struct cmd *all = cmd_table(&nr);
+	unsigned int best = (unsigned int)strlen(word) / 2 + 1, d;
+	char a[32], found[32] = "";
+
+	for (i = 0; i < nr; i++) {
+		if (all[i].flags & CMD_HIDDEN)
+			continue;
+		if (first && (!args_name_word(all[i].name, 0, a, sizeof(a)) || strcmp(a, first)))
+			continue;
+		if (!args_name_word(all[i].name, first != NULL, a, sizeof(a)))
+			continue;
+		d = say_distance(word, a);
+		if (d < best) {
+			best = d;
+			snprintf(found, sizeof(found), "%s", a);
+		}
+	}
+	if (*found)
+		say_mend("ibnbd %s%s%s", first ? first : "", first ? " " : "", found);
+	else
+		say_mend("ibnbd help");
+}
+
+static const struct cmd *args_command(const char **words, size_t *nr)
+{
+	static char first[32], second[32];
+	const struct cmd *c;
+	size_t i, n, subs = 0;
+	const struct cmd *all = cmd_table(&n);
+	char a[32];
+
+	if (!*nr) {
+		cmd_help(NULL);
+		return NULL;
+	}
+	if (!args_expand(NULL, words[0], first, sizeof(first))) {
+		say_error(SAY_USAGE, "no command \"%s\"", words[0]);
+		args_suggest(NULL, words[0]);
+		return NULL;
+	}
+	for (i = 0; i < n; i++)
+		subs += args_name_word(all[i].name, 0, a, sizeof(a)) && !strcmp(a, first) && strchr(all[i].name, ' ');
+	c = args_find(first, NULL);
+	if (subs && *nr > 1 && args_expand(first, words[1], second, sizeof(second))) {
+		memmove(words, words + 2, (*nr - 2) * sizeof(*words));
+		*nr -= 2;
+		return args_find(first, second);
+	}
+	if (c) {
+		memmove(words, words + 1, --*nr * sizeof(*words));
+		return c;
+	}
+	if (*nr > 1) {
+		say_error(SAY_USAGE, "%s: no command \"%s\"", first, words[1]);
+		args_suggest(first, words[1]);
+	} else {
+		say_error(SAY_USAGE, "%s: what about it?", first);
+		say_mend("ibnbd help %s", first);
+	}
+	return NULL;
+}
+
+/* ---- options ---- */
+
+/* A word that begins with '-' and may be a value: a number. */
+static bool args_negative(const char *s)
+{
+	return s[0] == '-' && isdigit((unsigned char)s[1]);
+}
+
+static int args_by_name(const char *name, size_t len)
+{
+	int i;
+
+	for (i = 0; i < CMD_NR_OPTIONS; i++)
+		if (strlen(cmd_options[i].name) == len && !strncmp(cmd_options[i].name, name, len))
+			return i;
+	return -1;
+}
+
+static int args_by_letter(char c)
+{
+	int i;
+
+	for (i = 0; i < CMD_NR_OPTIONS; i++)
+		if (cmd_options[i].letter == c)
+			return i;
+	return -1;
+}
+
+/* Is it a key of the mapping grammar? '-' and '_' are the same, as there. */
+static bool args_key(const char *s, size_t len)
+{
+	char *word = say_fmt("%.*s", (int)len, s);
+	const struct ibnbd_mapopt *o;
+	bool yes = false;
+	size_t nr, i;
+
+	o = ibnbd_mapopt_table(&nr);
+	for (i = 0; i < nr; i++)
+		yes |= !say_distance(word, o[i].key) || (o[i].alias && !say_distance(word, o[i].alias));
+	free(word);
+	return yes;
+}
+
+static int args_map(struct cmd_args *a, const char *key, size_t len, const char *value)
+{
+	struct ibnbd_mapopt_err err;
+	char *name = say_fmt("%.*s", (int)len, key);
+	int rc;
+
+	if (!strcmp(name, "path") || !strcmp(name, "server")) {
+		struct ibtrs_addr_pair pair;
+		const char *why;
+
+		/* Names of hosts come later: dry runs and mistakes elsewhere need no name service. */
+		if (ibtrs_addr_pair_parse(value, strlen(value), &pair, &why) && host_is_name(value, strlen(value))) {
+			free(name);
+			if (a->nr_hosts == IBNBD_MAP_PATHS)
+				return say_error(SAY_USAGE, "path=%s: more than %d paths", value, IBNBD_MAP_PATHS);
+			a->host[a->nr_hosts++] = value;
+			return SAY_DONE;
+		}
+	}
+	rc = ibnbd_mapopt_set(&a->map, name, value, &err);
+	if (rc)
+		say_error(SAY_USAGE, "%s=%s: %s", name, value, err.msg);
+	free(name);
+	return rc ? SAY_USAGE : SAY_DONE;
+}
+
+static int args_unknown_option(const struct cmd *c, const char *word, size_t len)
+{
+	char *name = say_fmt("%.*s", (int)len, word);
+	const struct ibnbd_mapopt *o;
+	const char *near = NULL;
+	unsigned int best = 3, d;
+	size_t nr, i;
+
+	for (i = 0; i < CMD_NR_OPTIONS; i++) {
+		if (!((c->options | CMD_COMMON) & (uint64_t)1 << i))
+			continue;
+		d = say_distance(name, cmd_options[i].name);
+		if (d < best) {
+			best = d;
+			near = cmd_options[i].name;
+		}
+	}
+	o = ibnbd_mapopt_table(&nr);
+	for (i = 0; c->flags & CMD_MAPOPTS && i < nr; i++) {
+		d = say_distance(name, o[i].key);
+		if (d < best) {
+			best = d;
+			near = o[i].key;
+		}
+	}
+	if (near)
+		say_error(SAY_USAGE, "%s: no option --%s, did you mean --%s?", c->name, name, near);
+	else
+		say_error(SAY_USAGE, "%s: no option --%s", c->name, name);
+	say_mend("ibnbd help %s", c->name);
+	free(name);
+	return SAY_USAGE;
+}
+
+static int args_take(struct cmd_args *a, int id, const char *value)
+{
+	if (id == CMD_color) {
+		if (!strcmp(value, "always"))
+			say_colour = SAY_ALWAYS;
+		else if (!strcmp(value, "never"))
+			say_colour = SAY_NEVER;
+		else if (!strcmp(value, "auto"))
+			say_colour = SAY_AUTO;
+		else
+			return say_error(SAY_USAGE, "--color=%s: auto, always or never is expected", value);
+	}
+	if (id == CMD_json && *value && strcmp(value, "1")) {
+		say_error(SAY_USAGE, "--json=%s: this ibnbd knows schema 1 only", value);
+		return SAY_USAGE;
+	}
+	a->value[id] = value;
+	a->count[id]++;
+	return SAY_DONE;
+}
+
+/* --name[=value]; *@i moves on when the value is the next word. */
+static int args_long(struct cmd_args *a, const char **argv, size_t *i, size_t nr)
+{
+	const char *name = argv[*i] + 2, *eq = strchr(name, '='), *value = eq ? eq + 1 : NULL;
+	size_t len = eq ? (size_t)(eq - name) : strlen(name);
+	int id = args_by_name(name, len);
+	bool key = a->cmd->flags & CMD_MAPOPTS && args_key(name, len);
+
+	if (!key && (id < 0 || !((a->cmd->options | CMD_COMMON) & (uint64_t)1 << id)))
+		return args_unknown_option(a->cmd, name, len);
+	if (!key && !cmd_options[id].value) {
+		if (value)
+			return say_error(SAY_USAGE, "--%.*s takes no value", (int)len, name);
+		return args_take(a, id, "");
+	}
+	if (!value && !key && cmd_options[id].value[0] == '[')
+		return args_take(a, id, "");
+	if (!value) {
+		if (*i + 1 >= nr || (argv[*i + 1][0] == '-' && argv[*i + 1][1] && !args_negative(argv[*i + 1])))
+			return say_error(SAY_USAGE, "--%s needs a value", name);
+		value = argv[++*i];
+	}
+	return key ? args_map(a, name, len, value) : args_take(a, id, value);
+}
+
+static int args_short(struct cmd_args *a, const char **argv, size_t *i, size_t nr)
+{
+	const char *p;
+	int id, rc;
+
+	for (p = argv[*i] + 1; *p; p++) {
+		id = args_by_letter(*p);
+		if (id < 0 || !((a->cmd->options | CMD_COMMON) & (uint64_t)1 << id)) {
+			say_error(SAY_USAGE, "%s: no option -%c", a->cmd->name, *p);
+			say_mend("ibnbd help %s", a->cmd->name);
+			return SAY_USAGE;
+		}
+		if (!cmd_options[id].value || cmd_options[id].value[0] == '[') {
+			rc = args_take(a, id, "");
+			if (rc)
+				return rc;
+			continue;
+		}
+		if (p[1])
+			return args_take(a, id, p + 1);
+		if (*i + 1 >= nr)
+			return say_error(SAY_USAGE, "-%c needs a value", *p);
+		return args_take(a, id, argv[++*i]);
+	}
+	return SAY_DONE;
+}
+
+/* ---- all ---- */
+
+/* The words that name the command are those before anything that needs to know it: options with a value may come first only as --x=y. */
+static const struct cmd *args_split(size_t nr, const char **argv, const char **rest, size_t *nr_rest)
+{
+	const char **words = say_alloc((nr + 1) * sizeof(*words));
+	size_t i, n = 0, skip, seen = 0;
+	const struct cmd *c;
+
+	for (i = 0; i < nr && strcmp(argv[i], "--"); i++)
+		if (argv[i][0] != '-' || !argv[i][1])
+			words[n++] = argv[i];
+	if (!n && nr && (!strcmp(argv[0], "--version") || !strcmp(argv[0], "-V"))) {
+		printf("ibnbd %s\n", IBNBD_VERSION);
+		free(words);
+		exit(SAY_DONE);
+	}
+	if (!n && nr && (!strcmp(argv[0], "--help") || !strcmp(argv[0], "-h"))) {
+		free(words);
+		exit(cmd_help(NULL));
+	}
+	skip = n;
+	c = args_command(words, &n);
+	skip -= n;
+	free(words);
+	for (i = 0, *nr_rest = 0; c && i < nr; i++) {
+		if (seen < skip && (argv[i][0] != '-' || !argv[i][1]))
+			seen++;
+		else
+			rest[(*nr_rest)++] = argv[i];
+	}
+	return c;
+}
+
+static int args_words(struct cmd_args *a)
+{
+	const struct cmd *c = a->cmd;
+
+	if (a->nr_words < c->min && !ARG(a, all) && !ARG(a, missing) && !ARG(a, list_columns)) {
+		say_error(SAY_USAGE, "%s: %s is missing", c->name, c->words);
+		say_mend("ibnbd help %s", c->name);
+		return SAY_USAGE;
+	}
+	if (a->nr_words > c->max)
+		return say_error(SAY_USAGE, "%s: \"%s\" is too much", c->name, a->words[c->max]);
+	return SAY_DONE;
+}
+
+int cmd_parse(int argc, const char **argv, struct cmd_args *a)
+{
+	size_t nr = (size_t)argc, i, n = 0;
+	const char **rest = say_alloc((nr + 1) * sizeof(*rest));
+	bool literal = false;
+	int rc = SAY_DONE;
+
+	memset(a, 0, sizeof(*a));
+	ibnbd_mapopt_init(&a->map);
+	a->words = say_alloc((nr + 1) * sizeof(*a->words));
+	a->cmd = args_split(nr, argv, rest, &n);
+	if (!a->cmd)
+		rc = SAY_USAGE;
+	for (i = 0; !rc && i < n; i++) {
+		const char *w = rest[i], *eq = strchr(w, '=');
+
+		if (!literal && !strcmp(w, "--"))
+			literal = true;
+		else if (!literal && !strncmp(w, "--", 2))
+			rc = args_long(a, rest, &i, n);
+		else if (!literal && w[0] == '-' && w[1] && !args_negative(w))
+			rc = args_short(a, rest, &i, n);
+		else if (!literal && a->cmd->flags & CMD_MAPOPTS && eq && args_key(w, (size_t)(eq - w)))
+			rc = args_map(a, w, (size_t)(eq - w), eq + 1);
+		else
+			a->words[a->nr_words++] = w;
+	}
+	free(rest);
+	if (rc)
+		return rc;
+	say_level = ARG(a, quiet) ? -1 : a->count[CMD_verbose];
+	sysfs_dry_run = ARG(a, dry_run);
+	sysfs_dry_run_stderr = ARG(a, json);
+	if (ARG(a, help))
+		exit(cmd_help(a->cmd));
+	if (ARG(a, version)) {
+		printf("ibnbd %s\n", IBNBD_VERSION);
+		exit(SAY_DONE);
+	}
+	return args_words(a);
+}
+
+void cmd_args_free(struct cmd_args *a)
+{
+	free(a->words);
+}

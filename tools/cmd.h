@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The one table of commands and options. From it come the parser of the command line, `ibnbd help`, the synopsis of the manual and the
+ * completion of three shells.
+ */
+#ifndef TOOLS_CMD_H
+#define TOOLS_CMD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "ibnbd/logic/mapopt.h"
+#include "tools/say.h"
+
+/* X(id, short, long, value, help); value NULL = a flag, beginning with '[' = may be left out */
+#define CMD_OPTIONS(X) \
+X(help, 'h', "help", NULL, "what this command does") \
+X(version, 'V', "version", NULL, "version of the command") \
+X(dry_run, 'n', "dry-run", NULL, "print what would be written, change nothing") \
+X(quiet, 'q', "quiet", NULL, "errors only") \
+X(verbose, 'v', "verbose", NULL, "tell more; twice: also the kernel's last messages") \
+X(color, 0, "color", "WHEN", "auto, always or never") \
+X(json, 'J', "json", "[1]", "JSON, schema ibnbd/1") \
+X(columns, 'o', "output", "COLUMNS", "columns, +COLUMN to add, ^COLUMN to leave out; see --list-columns") \
+X(list_columns, 0, "list-columns", NULL, "what there is for -o, --sort and --filter") \
+X(sort, 's', "sort", "COLUMN", "sort by this column, ^COLUMN: the other way") \
+X(filter, 'f', "filter", "COLUMN=TEXT", "only rows with this text; COLUMN!=TEXT: the others") \
+X(bytes, 'b', "bytes", NULL, "sizes in bytes") \
+X(noheadings, 'H', "noheadings", NULL, "no line of headings") \
+X(raw, 'r', "raw", NULL, "columns separated by one blank, nothing cut") \
+X(pairs, 'P', "pairs", NULL, "KEY=\"value\" pairs") \
+X(csv, 0, "csv", NULL, "comma separated values") \
+X(tree, 't', "tree", NULL, "sessions with their paths and devices") \
+X(idempotent, 0, "idempotent", NULL, "success if it is so already") \
+X(force, 0, "force", NULL, "although it is in use; I/O that is under way fails") \
+X(all, 'a', "all", NULL, "all of them") \
+X(save, 0, "save", NULL, "also write it to maps.conf.d") \
+X(save_only, 0, "save-only", NULL, "only write it to maps.conf.d") \
+X(forget, 0, "forget", NULL, "also take it out of maps.conf") \
+X(no_reload, 0, "no-reload", NULL, "no systemctl daemon-reload after a change") \
+X(no_modprobe, 0, "no-modprobe", NULL, "do not load the driver") \
+X(interval, 'i', "interval", "SECONDS", "again and again, rates since the last time") \
+X(count, 'c', "count", "N", "end after so many reports") \
+X(timeout, 'T', "wait", "SECONDS", "how long to wait, 0 = not at all") \
+X(file, 0, "file", "FILE", "read this file in place of /etc/ibnbd/...") \
+X(as_commands, 0, "as-commands", NULL, "as ibnbd map command lines") \
+X(prune, 0, "prune", NULL, "also unmap what was removed from the file") \
+X(missing, 0, "missing", NULL, "those that should be mapped and are not") \
+X(session, 'S', "session", "SESSION", "of this session") \
+X(anonymize, 0, "anonymize", NULL, "replace addresses and names")
+
+enum cmd_option {
+#define CMD_OPTION_ENUM(id, ...) CMD_##id,
+	CMD_OPTIONS(CMD_OPTION_ENUM)
+#undef CMD_OPTION_ENUM
+	CMD_NR_OPTIONS
+};
+
+#define CMD_BIT(id)	((uint64_t)1 << CMD_##id)
+#define CMD_COMMON	(CMD_BIT(help) | CMD_BIT(version) | CMD_BIT(dry_run) | CMD_BIT(quiet) | CMD_BIT(verbose) | CMD_BIT(color))
+#define CMD_TABLE	(CMD_BIT(json) | CMD_BIT(columns) | CMD_BIT(list_columns) | CMD_BIT(sort) | CMD_BIT(filter) | CMD_BIT(bytes) | \
+			 CMD_BIT(noheadings) | CMD_BIT(raw) | CMD_BIT(pairs) | CMD_BIT(csv))
+
+struct cmd_option_row {
+	char letter;
+	const char *name;
+	const char *value;
+	const char *help;
+};
+
+extern const struct cmd_option_row cmd_options[CMD_NR_OPTIONS];
+
+/* What completion offers for the words of a command. */
+enum cmd_words {
+	CMD_WORDS_NONE,
+	CMD_WORDS_DEVICE,
+	CMD_WORDS_SESSION,
+	CMD_WORDS_PATH,
+	CMD_WORDS_MAP,		/* names in maps.conf */
+	CMD_WORDS_EXPORT,
+	CMD_WORDS_COMMAND,
+	CMD_WORDS_ANY,		/* devices, sessions, exports */
+};
+
+/**
+ * struct cmd_args - a command line that was understood
+ * @value: of each option; a flag that is set has ""
+ * @count: how often it was given
+ * @words: the rest
+ * @map: options of the mapping grammar; @host: path= with names of hosts, resolved when it is mapped
+ */
+struct cmd_args {
+	const struct cmd *cmd;
+	const char *value[CMD_NR_OPTIONS];
+	int count[CMD_NR_OPTIONS];
+	const char **words;
+	size_t nr_words;
+	struct ibnbd_map map;
+	const char *host[IBNBD_MAP_PATHS];
+	size_t nr_hosts;
+};
+
+#define ARG(a, id)	((a)->count[CMD_##id] > 0)
+#define VALUE(a, id)	((a)->value[CMD_##id])
+
+enum {				/* flags of a command */
+	CMD_MAPOPTS	= 0x1,	/* takes the mapping grammar, as --key value and as key=value */
+	CMD_HIDDEN	= 0x2,
+};
+
+struct cmd {
+	const char *name;	/* one or two words */
+	const char *words;	/* synopsis of the words */
+	size_t min, max;
+	uint64_t options;
+	unsigned int flags;
+	enum cmd_words what;
+	int (*run)(struct cmd_args *a);
+	const char *help;	/* one line */
+	const char *more;	/* a paragraph, or NULL */
+};
+
+const struct cmd *cmd_table(size_t *nr);
+
+/* Find the command of the first words and read the rest. Returns SAY_DONE, or what to exit with. */
+int cmd_parse(int argc, const char **argv, struct cmd_args *a);
+void cmd_args_free(struct cmd_args *a);
+/* Words of the rnbd tool in place of ours. *argv may be replaced. */
+void cmd_legacy(int *argc, const char ***argv);
+
+/* help.c */
+int cmd_help(const struct cmd *c);
+int cmd_help_run(struct cmd_args *a);
+int cmd_complete_run(struct cmd_args *a);
+int cmd_synopsis_run(struct cmd_args *a);
+
+/* The commands. */
+int cmd_map_run(struct cmd_args *a);
+int cmd_unmap_run(struct cmd_args *a);
+int cmd_remap_run(struct cmd_args *a);
+int cmd_resize_run(struct cmd_args *a);
+int cmd_list_run(struct cmd_args *a);
+int cmd_show_run(struct cmd_args *a);
+int cmd_stat_run(struct cmd_args *a);
+int cmd_path_list_run(struct cmd_args *a);
+int cmd_path_add_run(struct cmd_args *a);
+int cmd_path_order_run(struct cmd_args *a);	/* remove, disconnect, reconnect */
+int cmd_path_policy_run(struct cmd_args *a);
+int cmd_session_list_run(struct cmd_args *a);
+int cmd_session_reconnect_run(struct cmd_args *a);
+int cmd_server_list_run(struct cmd_args *a);
+int cmd_server_exports_run(struct cmd_args *a);
+int cmd_server_close_run(struct cmd_args *a);
+int cmd_server_disconnect_run(struct cmd_args *a);
+int cmd_server_check_run(struct cmd_args *a);
+int cmd_server_start_run(struct cmd_args *a);
+int cmd_server_stop_run(struct cmd_args *a);
+int cmd_maps_check_run(struct cmd_args *a);
+int cmd_maps_show_run(struct cmd_args *a);
+int cmd_maps_apply_run(struct cmd_args *a);
+int cmd_maps_save_run(struct cmd_args *a);
+int cmd_maps_remove_run(struct cmd_args *a);
+int cmd_maps_start_run(struct cmd_args *a);
+int cmd_maps_stop_run(struct cmd_args *a);
+int cmd_monitor_run(struct cmd_args *a);
+int cmd_metrics_run(struct cmd_args *a);
+int cmd_doctor_run(struct cmd_args *a);
+int cmd_dump_run(struct cmd_args *a);
+
+#endif

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* doctor: looks at everything between a line in maps.conf and a disk that works, and says what to do. */
+#include <stdlib.h>
+#include <string.h>
+#include "tools/doctor.h"
+#include "tools/fstab.h"
+#include "tools/json.h"
+#include "tools/mapping.h"
+#include "tools/server_conf.h"
+
+void doctor_find(struct doctor *d, const char *check, enum doctor_level level, char *text, char *mend)
+{
+	d->list = say_grow(d->list, (d->nr + 1) * sizeof(*d->list));
+	d->list[d->nr++] = (struct doctor_finding){ check, level, text, mend };
+}
+
+/* ---- files ---- */
+
+static void doctor_fstab(struct doctor *d)
+{
+	struct fstab_use *uses = fstab_uses(d->m), *u;
+
+	for (u = uses; u->file; u++) {
+		if (!u->netdev)
+			doctor_find(d, "netdev", DOCTOR_ERROR,
+				    say_fmt("%s: %s on %s has no _netdev: systemd would order it before the network", u->file, u->target, u->source),
+				    say_fmt("add _netdev to its options in %s", u->file));
+		else
+			doctor_find(d, "netdev", DOCTOR_OK, say_fmt("%s: %s on %s waits for the network", u->file, u->target, u->source), NULL);
+	}
+	fstab_free(uses);
+}
+
+static void doctor_enabled(struct doctor *d)
+{
+	char *path = sysfs_root("/etc/systemd/system/remote-fs.target.wants/ibnbd-maps.target");
+	size_t i, boot = 0;
+
+	for (i = 0; i < d->m->nr; i++)
+		boot += !d->m->entries[i].bad && !maps_given(&d->m->entries[i], MAPS_noauto);
+	if (boot && !sysfs_exists(path))
+		doctor_find(d, "boot", DOCTOR_WARNING, say_fmt("%zu mapping%s would not be mapped at boot", boot, boot == 1 ? "" : "s"),
+			    say_dup("systemctl enable ibnbd-maps.target"));
+	free(path);
+}
+
+void doctor_files(struct doctor *d)
+{
+	struct server_conf *c = server_conf_load(NULL);
+	size_t warnings = d->m->nr_diags - (d->m->nr_errors < d->m->nr_diags ? d->m->nr_errors : d->m->nr_diags);
+
+	if (d->m->nr_errors)
+		doctor_find(d, "maps.conf", DOCTOR_ERROR, say_fmt("%zu mistake%s in maps.conf", d->m->nr_errors, d->m->nr_errors == 1 ? "" : "s"),
+			    say_dup("ibnbd maps check"));
+	else if (warnings)
+		doctor_find(d, "maps.conf", DOCTOR_WARNING, say_fmt("%zu warning%s about maps.conf", warnings, warnings == 1 ? "" : "s"),
+			    say_dup("ibnbd maps check"));
+	else if (d->m->nr)
+		doctor_find(d, "maps.conf", DOCTOR_OK, say_fmt("maps.conf: %zu mapping%s", d->m->nr, d->m->nr == 1 ? "" : "s"), NULL);
+	doctor_fstab(d);
+	doctor_enabled(d);
+	if (c->there && c->m->nr_errors)
+		doctor_find(d, "server.conf", DOCTOR_ERROR, say_dup("mistakes in server.conf"), say_dup("ibnbd server check"));
+	server_conf_free(c);
+}
+
+/* ---- what runs ---- */
+
+static void doctor_devs(struct doctor *d)
+{
+	size_t i;
+
+	for (i = 0; i < d->s->nr_devs; i++) {
+		const struct state_dev *v = &d->s->devs[i];
+		const char *detail = v->state_detail ? v->state_detail : v->state ? v->state : "?";
+		bool open = !strcmp(detail, "open"), fenced = !strncmp(detail, "fenced", 6);
+
+		if (!open)
+			doctor_find(d, "device", DOCTOR_ERROR, say_fmt("%s (%s of session %s) is %s%s%s", v->path, v->device_path ? v->device_path : "?",
+								       v->session ? v->session : "?", detail, v->reason ? ": " : "",
+								       v->reason ? v->reason : ""),
+				    say_fmt(fenced ? "look at the server's disk, then: ibnbd remap %s" : "ibnbd path list; ibnbd session reconnect --all; ibnbd remap %s",
+					    v->kname));
+		if (v->devno && strncmp(v->devno, "259:", 4))
+			doctor_find(d, "lvm", DOCTOR_WARNING, say_fmt("%s has block major %.*s, which LVM may not accept", v->path,
+								      (int)strcspn(v->devno, ":"), v->devno),
+				    say_dup("lvm.conf: devices { types = [ \"ibnbd\", 64 ] }"));
+	}
+	for (i = 0; i < d->m->nr; i++) {
+		const struct maps_entry *e = &d->m->entries[i];
+
+		if (!e->bad && !maps_given(e, MAPS_noauto) && !state_dev_of(d->s, e->map.sessname, e->map.device_path))
+			doctor_find(d, "mapped", DOCTOR_ERROR, say_fmt("%s is in maps.conf and not mapped", e->name), say_fmt("ibnbd map %s", e->name));
+	}
+}
+
+static const char *doctor_path_mend(const char *detail)
+{
+	if (!detail)
+		return "ibnbd path reconnect";
+	if (strstr(detail, "-111") || strcasestr(detail, "refused") || strcasestr(detail, "reject"))
+		return "the server answers but does not listen on this port: systemctl status ibnbd-server there";
+	if (strstr(detail, "-110") || strstr(detail, "-113") || strstr(detail, "-101") || strcasestr(detail, "route") || strcasestr(detail, "unreach"))
+		return "the server cannot be reached over this path: link, address, route, switch";
+	return "ibnbd path reconnect; ibnbd -vv shows the kernel's messages";
+}
+
+void doctor_live(struct doctor *d)
+{
+	size_t i, j;
+
+	doctor_devs(d);
+	for (i = 0; i < d->s->nr_sessions; i++) {
+		const struct state_session *s = &d->s->sessions[i];
+
+		for (j = 0; j < (size_t)s->nr_paths; j++) {
+			const struct state_path *p = &s->paths[j];
+
+			if (s->path_states[j] == 'U')
+				continue;
+			doctor_find(d, "path", s->nr_up ? DOCTOR_WARNING : DOCTOR_ERROR,
+				    say_fmt("path %s of session %s is down: %s", p->name, s->name, p->state_detail ? p->state_detail : "?"),
+				    say_dup(doctor_path_mend(p->state_detail)));
+		}
+		if (s->nr_paths == 1 && s->nr_up)
+			doctor_find(d, "path", DOCTOR_WARNING, say_fmt("session %s has one path: when it fails, nothing takes over", s->name),
+				    say_fmt("ibnbd path add %s ADDRESS", s->name));
+		else if (s->nr_up == s->nr_paths)
+			doctor_find(d, "path", DOCTOR_OK, say_fmt("session %s: all %lld paths work", s->name, (long long)s->nr_paths), NULL);
+	}
+}
+
+/* ---- report ---- */
+
+static void doctor_text(const struct doctor *d)
+{
+	static const char *const words[] = { "ok", "warning", "error" };
+	static const char *const colours[] = { "\033[32m", "\033[1;33m", "\033[1;31m" };
+	bool paint = say_coloured(stdout);
+	size_t i;
+
+	for (i = 0; i < d->nr; i++) {
+		const struct doctor_finding *f = &d->list[i];
+
+		if (f->level == DOCTOR_OK && say_level < 0)
+			continue;
+		printf("%s%-7s%s  %s\n", paint ? colours[f->level] : "", words[f->level], paint ? "\033[0m" : "", f->text);
+		if (f->mend)
+			printf("         mend: %s\n", f->mend);
+	}
+}
+
+static void doctor_json(const struct doctor *d)
+{
+	static const char *const words[] = { "ok", "warning", "error" };
+	struct json j;
+	size_t i;
+
+	json_document(&j, stdout, false);
+	json_array(&j, "findings");
+	for (i = 0; i < d->nr; i++) {
+		json_object(&j, NULL);
+		json_text(&j, "check", d->list[i].check);
+		json_text(&j, "level", words[d->list[i].level]);
+		json_text(&j, "message", d->list[i].text);
+		json_text(&j, "mend", d->list[i].mend);
+		json_end(&j);
+	}
+	json_end(&j);
+	json_end(&j);
+}
+
+int cmd_doctor_run(struct cmd_args *a)
+{
+	struct doctor d = { .s = state_read(), .m = maps_load(VALUE(a, file)) };
+	enum doctor_level worst = DOCTOR_OK;
+	size_t i;
+
+	d.client = d.m->nr || d.s->nr_devs;
+	doctor_modules(&d);
+	doctor_rdma(&d);
+	doctor_files(&d);
+	doctor_servers(&d);
+	doctor_live(&d);
+	for (i = 0; i < d.nr; i++)
+		if (d.list[i].level > worst)
+			worst = d.list[i].level;
+	if (ARG(a, json))
+		doctor_json(&d);
+	else
+		doctor_text(&d);
+	if (worst != DOCTOR_OK && say_level > 0 && !ARG(a, json))
+		mapping_kmsg(stdout, 20);
+	for (i = 0; i < d.nr; i++) {
+		free(d.list[i].text);
+		free(d.list[i].mend);
+	}
+	free(d.list);
+	state_free(d.s);
+	maps_free(d.m);
+	return (int)worst;
+}

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * dump: everything there is to know, one JSON document for a bug report. There are no secrets in it; --anonymize puts other words in place of
+ * addresses and names, the same word each time, so that what belongs together can still be seen.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <ibtrs/version.h>
+#include "tools/cmd.h"
+#include "tools/maps_conf.h"
+#include "tools/table.h"
+
+static char **dump_names;
+static size_t dump_nr;
+
+static void dump_replace(char **field, const char *kind)
+{
+	size_t i;
+
+	if (!*field)
+		return;
+	for (i = 0; i < dump_nr && strcmp(dump_names[i], *field);)
+		i++;
+	if (i == dump_nr) {
+		dump_names = say_grow(dump_names, (dump_nr + 1) * sizeof(*dump_names));
+		dump_names[dump_nr++] = say_dup(*field);
+	}
+	free(*field);
+	*field = say_fmt("%s-%zu", kind, i + 1);
+}
+
+static void dump_hide_sessions(struct state_session *all, size_t nr)
+{
+	size_t i, j;
+
+	for (i = 0; i < nr; i++) {
+		dump_replace(&all[i].name, "session");
+		dump_replace(&all[i].uuid, "uuid");
+		for (j = 0; j < (size_t)all[i].nr_paths; j++) {
+			struct state_path *p = &all[i].paths[j];
+
+			dump_replace(&p->session, "session");
+			dump_replace(&p->src_addr, "address");
+			dump_replace(&p->dst_addr, "address");
+			free(p->name);
+			p->name = say_fmt("%s@%s", p->src_addr ? p->src_addr : "", p->dst_addr ? p->dst_addr : "");
+		}
+	}
+}
+
+static void dump_hide(struct state *s)
+{
+	size_t i, j;
+
+	dump_hide_sessions(s->sessions, s->nr_sessions);
+	dump_hide_sessions(s->srv_sessions, s->nr_srv_sessions);
+	for (i = 0; i < s->nr_devs; i++) {
+		struct state_dev *d = &s->devs[i];
+
+		dump_replace(&d->name, "name");
+		dump_replace(&d->link, "link");
+		dump_replace(&d->session, "session");
+		dump_replace(&d->device_path, "device");
+		dump_replace(&d->identity, "identity");
+		dump_replace(&d->reason, "reason");
+	}
+	for (i = 0; i < s->nr_exports; i++) {
+		struct state_export *e = &s->exports[i];
+
+		dump_replace(&e->name, "export");
+		dump_replace(&e->identity, "identity");
+		for (j = 0; j < (size_t)e->nr_opens; j++) {
+			dump_replace(&e->opens[j].export, "export");
+			dump_replace(&e->opens[j].session, "session");
+			dump_replace(&e->opens[j].mapping_path, "device");
+		}
+	}
+}
+
+static void dump_parameters(struct json *j, const char *module, bool hide)
+{
+	char *dir = sysfs_path("module/%s/parameters", module);
+	char **names = sysfs_list(dir, NULL), *value;
+	size_t i;
+
+	json_object(j, module);
+	for (i = 0; names[i]; i++) {
+		value = sysfs_attr(dir, names[i]);
+		if (value && hide && (!strcmp(names[i], "allow") || !strcmp(names[i], "dev_search_path")))
+			dump_replace(&value, "text");
+		json_text(j, names[i], value);
+		free(value);
+	}
+	json_end(j);
+	sysfs_list_free(names);
+	free(dir);
+}
+
+static void dump_version(struct json *j, const char *module)
+{
+	char *dir = sysfs_path("module/%s", module), *version = sysfs_attr(dir, "version");
+
+	json_text(j, module, version);
+	free(version);
+	free(dir);
+}
+
+int cmd_dump_run(struct cmd_args *a)
+{
+	static const char *const modules[] = { "ibtrs_core", "ibtrs_client", "ibtrs_server", "ibnbd_client", "ibnbd_server" };
+	struct maps *m = maps_load(VALUE(a, file));
+	struct state *s = state_read();
+	bool hide = ARG(a, anonymize);
+	struct utsname u = { 0 };
+	struct json j;
+	size_t i;
+
+	uname(&u);
+	if (hide)
+		dump_hide(s);
+	json_document(&j, stdout, false);
+	json_object(&j, "versions");
+	json_text(&j, "tool", IBNBD_VERSION);
+	json_text(&j, "kernel", u.release);
+	json_text(&j, "machine", u.machine);
+	for (i = 0; i < ARRAY_SIZE(modules); i++)
+		dump_version(&j, modules[i]);
+	json_end(&j);
+	json_object(&j, "parameters");
+	for (i = 0; i < ARRAY_SIZE(modules); i++)
+		dump_parameters(&j, modules[i], hide);
+	json_end(&j);
+	table_json_array(&j, &table_devs, s->devs, s->nr_devs);
+	table_json_sessions(&j, "sessions", s->sessions, s->nr_sessions);
+	table_json_sessions(&j, "server_sessions", s->srv_sessions, s->nr_srv_sessions);
+	table_json_exports(&j, s);
+	json_array(&j, "maps_conf");
+	for (i = 0; i < m->nr && !hide; i++) {
+		char *line = maps_line(&m->entries[i]);
+
+		json_text(&j, NULL, line);
+		free(line);
+	}
+	json_end(&j);
+	json_num(&j, "maps_conf_errors", (int64_t)m->nr_errors);
+	json_end(&j);
+	for (i = 0; i < dump_nr; i++)
+		free(dump_names[i]);
+	free(dump_names);
+	state_free(s);
+	maps_free(m);
+	return SAY_DONE;
+}

@@ -1,0 +1,377 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* map, unmap, remap, resize: a device comes, goes, comes back, changes its size. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "tools/cmd.h"
+#include "tools/json.h"
+#include "tools/host.h"
+#include "tools/mapping.h"
+#include "tools/maps_edit.h"
+#include "tools/table.h"
+
+/* ---- map ---- */
+
+static int map_key(struct cmd_args *a, const char *key, const char *value)
+{
+	struct ibnbd_mapopt_err err;
+
+	if (!strcmp(key, "path") && host_is_name(value, strlen(value))) {
+		if (a->nr_hosts == IBNBD_MAP_PATHS)
+			return say_error(SAY_USAGE, "map: more than %d paths", IBNBD_MAP_PATHS);
+		a->host[a->nr_hosts++] = value;
+		return SAY_DONE;
+	}
+	if (!ibnbd_mapopt_set(&a->map, key, value, &err))
+		return SAY_DONE;
+	say_error(SAY_USAGE, "map: %s", err.msg);
+	if (!strcmp(key, "path"))
+		say_mend("ibnbd map DEVICE SESSION [SOURCE,]DESTINATION..., addresses as 10.0.1.7, ip:[fe80::1%%eth2], gid:fe80:...:b2c3");
+	return SAY_USAGE;
+}
+
+static bool map_is_mode(const char *w)
+{
+	return !strcmp(w, "ro") || !strcmp(w, "rw") || !strcmp(w, "migration");
+}
+
+static int map_words(struct cmd_args *a)
+{
+	static const char *const fields[] = { "device_path", "sessname" };
+	size_t i, field = 0;
+	int rc = SAY_DONE;
+
+	for (i = 0; !rc && i < a->nr_words; i++) {
+		const char *w = a->words[i];
+
+		while (field < 2 && ibnbd_map_given(&a->map, field ? IBNBD_OPT_sessname : IBNBD_OPT_device_path))
+			field++;
+		if (field == 1 && !strcmp(w, "from"))
+			continue;	/* as the rnbd tool says it */
+		if (map_is_mode(w) && field)
+			rc = map_key(a, "access_mode", w);
+		else if (field == 1 && !strcmp(w, "-"))
+			field++;
+		else
+			rc = map_key(a, field < 2 ? fields[field] : "path", w);
+	}
+	return rc;
+}
+
+/* A single word that maps.conf knows. */
+static int map_entry(struct cmd_args *a, struct maps **m, struct maps_entry **found)
+{
+	if (a->nr_words != 1 || a->map.given || a->nr_hosts)
+		return SAY_DONE;
+	*m = maps_load(VALUE(a, file));
+	*found = maps_find(*m, a->words[0]);
+	if (*found)
+		return SAY_DONE;
+	say_error(SAY_USAGE, "map: maps.conf has no usable line \"%s\", and a session is needed to map a device", a->words[0]);
+	say_mend("ibnbd map %s SESSION ADDRESS-OF-THE-SERVER", a->words[0]);
+	return SAY_USAGE;
+}
+
+static int map_session(struct cmd_args *a)
+{
+	char dst[IBTRS_PATH_STR_MAX];
+
+	if (ibnbd_map_given(&a->map, IBNBD_OPT_sessname))
+		return SAY_DONE;
+	if (a->map.nr_paths)
+		ibtrs_addr_format(&a->map.path[0].dst, dst, sizeof(dst));
+	else if (a->nr_hosts)
+		snprintf(dst, sizeof(dst), "%s", a->host[0]);
+	else
+		return SAY_DONE;
+	maps_make_session(dst, a->map.sessname, sizeof(a->map.sessname));
+	a->map.given |= 1u << IBNBD_OPT_sessname;
+	return SAY_DONE;
+}
+
+static void map_print(const struct cmd_args *a, const char *kname)
+{
+	struct state *s;
+	size_t i;
+
+	if (!ARG(a, json)) {
+		if (say_level >= 0)
+			printf("/dev/%s\n", kname);
+		return;
+	}
+	s = state_read();
+	for (i = 0; i < s->nr_devs; i++) {
+		struct json j;
+
+		if (strcmp(s->devs[i].kname, kname))
+			continue;
+		json_document(&j, stdout, false);
+		table_json_array(&j, &table_devs, &s->devs[i], 1);
+		json_end(&j);
+	}
+	state_free(s);
+}
+
+static int map_failed(const struct ibnbd_map *map, int rc, int err, char *why)
+{
+	const char *mend = mapping_mend(err);
+
+	say_error(rc, "cannot map %s of session %s: %s", map->device_path, map->sessname, why);
+	if (mend && !strstr(why, mend))
+		say_mend("%s", mend);
+	if (say_level > 1)
+		mapping_kmsg(stderr, 10);
+	free(why);
+	return rc;
+}
+
+static int map_now(struct cmd_args *a, struct ibnbd_map *map, char *const *host, size_t nr_hosts)
+{
+	struct state *s = state_read();
+	struct state_dev *d = state_dev_of(s, map->sessname, map->device_path);
+	char *kname = d ? say_dup(d->kname) : NULL, *why;
+	int rc, err;
+
+	state_free(s);
+	if (kname && !ARG(a, idempotent)) {
+		rc = say_error(SAY_ALREADY, "%s of session %s is mapped already, as /dev/%s", map->device_path, map->sessname, kname);
+		say_mend("--idempotent makes that a success");
+	} else if (kname) {
+		map_print(a, kname);
+		rc = SAY_DONE;
+	} else {
+		rc = mapping_map(map, host, nr_hosts, &kname, &err, &why);
+		if (rc)
+			map_failed(map, rc, err, why);
+		else if (kname)
+			map_print(a, kname);
+	}
+	free(kname);
+	return rc;
+}
+
+static int map_save(struct cmd_args *a)
+{
+	struct maps_entry e = { .map = a->map, .nr_hosts = a->nr_hosts };
+	size_t i;
+
+	snprintf(e.name, sizeof(e.name), "%s", a->map.name);
+	for (i = 0; i < a->nr_hosts; i++)
+		e.host[i] = (char *)a->host[i];
+	return maps_edit_save(&e, VALUE(a, file), !ARG(a, no_reload));
+}
+
+int cmd_map_run(struct cmd_args *a)
+{
+	struct maps_entry *e = NULL;
+	struct ibnbd_mapopt_err err;
+	struct maps *m = NULL;
+	bool save = ARG(a, save) || ARG(a, save_only);
+	struct ibnbd_map asked;
+	int rc;
+
+	rc = map_entry(a, &m, &e);
+	if (!rc && !e)
+		rc = map_words(a);
+	if (!rc && !e)
+		rc = map_session(a);
+	if (!rc && !e && ibnbd_mapopt_finish(&a->map, &err)) {
+		rc = say_error(SAY_USAGE, "map: %s", err.msg);
+		say_mend("ibnbd map DEVICE SESSION [PATH]..., see ibnbd help map");
+	}
+	if (!rc && save && !e && !ibnbd_map_given(&a->map, IBNBD_OPT_name)) {
+		rc = say_error(SAY_USAGE, "map: --save needs a name");
+		say_mend("--name NAME");
+	}
+	if (rc) {
+		if (m)
+			maps_free(m);
+		return rc;
+	}
+	asked = a->map;
+	if (!ARG(a, save_only)) {
+		rc = mapping_driver(!ARG(a, no_modprobe));
+		if (!rc)
+			rc = e ? map_now(a, &e->map, e->host, e->nr_hosts) :
+				 map_now(a, &a->map, (char *const *)a->host, a->nr_hosts);
+	}
+	a->map = asked;	/* hosts stay names in the file */
+	if (!rc && save && !e)
+		rc = map_save(a);
+	if (m)
+		maps_free(m);
+	return rc;
+}
+
+/* ---- unmap, remap ---- */
+
+/* Every device the words name, or all; one error for each that is unknown. */
+static int map_each(struct cmd_args *a, int (*one)(struct cmd_args *, struct state *, struct state_dev *))
+{
+	struct state *s = state_read();
+	int sum = SAY_DONE, rc;
+	size_t i;
+	char *why;
+
+	if (!s->client && !s->nr_devs) {
+		state_free(s);
+		if (ARG(a, all) || ARG(a, idempotent))
+			return SAY_DONE;
+		return mapping_driver(false) ? SAY_DRIVER : say_error(SAY_NOTHING, "%s: nothing is mapped", a->words[0]);
+	}
+	for (i = 0; ARG(a, all) && i < s->nr_devs; i++)
+		sum = say_join(sum, one(a, s, &s->devs[i]), !i);
+	for (i = 0; !ARG(a, all) && i < a->nr_words; i++) {
+		struct state_dev *d = state_dev(s, a->words[i], &why);
+
+		if (d) {
+			rc = one(a, s, d);
+		} else if (ARG(a, idempotent)) {
+			free(why);
+			rc = SAY_DONE;
+		} else {
+			rc = say_error(SAY_NOTHING, "%s", why);
+			say_mend("ibnbd list");
+			free(why);
+		}
+		sum = say_join(sum, rc, !i);
+	}
+	state_free(s);
+	return sum;
+}
+
+static int map_wait(const struct cmd_args *a, int *seconds)
+{
+	int64_t n = MAPPING_WAIT;
+
+	if (VALUE(a, timeout) && (!maps_span(VALUE(a, timeout), &n) || n < 0 || n > 86400))
+		return say_error(SAY_USAGE, "--wait %s: seconds are expected", VALUE(a, timeout));
+	*seconds = (int)n;
+	return SAY_DONE;
+}
+
+static int map_unmap_one(struct cmd_args *a, struct state *s, struct state_dev *d)
+{
+	int wait = 0, rc = map_wait(a, &wait);
+
+	(void)s;
+	if (rc)
+		return rc;
+	if (ARG(a, all) && mapping_vital(d)) {
+		say_warn("%s is left alone: the system runs on it", d->path);
+		return SAY_DONE;
+	}
+	rc = mapping_unmap(d, ARG(a, force), wait);
+	if (!rc && ARG(a, forget) && d->session && d->device_path)
+		rc = maps_edit_remove_device(d->session, d->device_path, VALUE(a, file), !ARG(a, no_reload));
+	return rc;
+}
+
+int cmd_unmap_run(struct cmd_args *a)
+{
+	return map_each(a, map_unmap_one);
+}
+
+static int map_again(struct state_dev *d)
+{
+	struct ibnbd_mapopt_err err;
+	struct ibnbd_map map;
+	char *why, *kname;
+	int rc, e;
+
+	ibnbd_mapopt_init(&map);
+	if (!d->session || !d->device_path || ibnbd_mapopt_set(&map, "sessname", d->session, &err) ||
+	    ibnbd_mapopt_set(&map, "device_path", d->device_path, &err) ||
+	    (d->access_mode && ibnbd_mapopt_set(&map, "access_mode", d->access_mode, &err)) ||
+	    (d->name && ibnbd_mapopt_set(&map, "name", d->name, &err)))
+		return say_error(SAY_FAILED, "%s: cannot be mapped again as it is", d->path);
+	rc = mapping_unmap(d, false, MAPPING_WAIT);
+	if (rc)
+		return rc;
+	rc = mapping_map(&map, NULL, 0, &kname, &e, &why);
+	if (rc)
+		return map_failed(&map, rc, e, why);
+	if (kname && say_level >= 0)
+		printf("/dev/%s\n", kname);
+	free(kname);
+	return SAY_DONE;
+}
+
+static int map_remap_one(struct cmd_args *a, struct state *s, struct state_dev *d)
+{
+	char *file, *said;
+	int err;
+
+	(void)s;
+	if (ARG(a, all) && d->state && !strcmp(d->state, "open"))
+		return SAY_DONE;
+	if (ARG(a, force))
+		return map_again(d);
+	file = say_fmt("%s/ibnbd/remap_device", d->dir);
+	err = sysfs_write(file, "1");
+	free(file);
+	if (!err)
+		return SAY_DONE;
+	if (err == EALREADY)
+		return ARG(a, all) ? SAY_DONE : say_error(SAY_ALREADY, "%s is open", d->path);
+	said = mapping_last_error();
+	say_error(0, "cannot remap %s (%s of session %s): %s", d->path, d->device_path ? d->device_path : "?",
+		  d->session ? d->session : "?", said ? said : strerror(err));
+	if (mapping_mend(err) && err != EEXIST)
+		say_mend("%s", mapping_mend(err));
+	free(said);
+	return say_exit_of(err);
+}
+
+int cmd_remap_run(struct cmd_args *a)
+{
+	return map_each(a, map_remap_one);
+}
+
+/* ---- resize ---- */
+
+int cmd_resize_run(struct cmd_args *a)
+{
+	char *why, *file, *text, *old, *new;
+	struct state *s = state_read();
+	struct state_dev *d = state_dev(s, a->words[0], &why);
+	int64_t bytes;
+	int rc, err;
+
+	if (!d) {
+		rc = say_error(SAY_NOTHING, "%s", why);
+		free(why);
+		state_free(s);
+		return rc;
+	}
+	if (!maps_size(a->words[1], &bytes) || bytes % 512 || !bytes) {
+		state_free(s);
+		say_error(SAY_USAGE, "resize: \"%s\" is not a size", a->words[1]);
+		say_mend("bytes in steps of 512, or with K, M, G, T, P, E, or s for sectors: 10G, 20971520s");
+		return SAY_USAGE;
+	}
+	old = table_size(d->size, false);
+	new = table_size(bytes, false);
+	if (bytes < d->size && !ARG(a, force)) {
+		rc = say_error(SAY_USAGE, "resize: %s would shrink from %s to %s, and lose what is behind", d->path, old, new);
+		say_mend("--force");
+	} else {
+		file = say_fmt("%s/ibnbd/resize", d->dir);
+		text = say_fmt("%lld", (long long)(bytes / 512));
+		err = sysfs_write(file, text);
+		free(file);
+		free(text);
+		rc = say_exit_of(err);
+		if (err) {
+			say_error(0, "cannot resize %s: %s", d->path, err == ENOENT ? "it is not open" : strerror(err));
+			if (err == ENOENT)
+				say_mend("ibnbd remap %s", d->kname);
+		} else if (say_level >= 0 && !sysfs_dry_run) {
+			printf("%s: %s -> %s\n", d->path, old, new);
+		}
+	}
+	free(old);
+	free(new);
+	state_free(s);
+	return rc;
+}

@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* maps check, show, save, remove: the file. What makes it so is cmd_maps_run.c's. */
+#include <stdlib.h>
+#include <string.h>
+#include "tools/cmd.h"
+#include "tools/fstab.h"
+#include "tools/json.h"
+#include "tools/maps_edit.h"
+#include "tools/state.h"
+
+/* ---- check ---- */
+
+static void maps_json_diags(struct json *j, const struct maps *m)
+{
+	size_t i, line, col;
+
+	json_array(j, "mistakes");
+	for (i = 0; i < m->nr_diags; i++) {
+		const struct maps_diag *d = &m->diags[i];
+
+		json_object(j, NULL);
+		json_text(j, "level", d->level == MAPS_ERROR ? "error" : "warning");
+		json_text(j, "file", m->files[d->at.file].path);
+		if (d->at.off != SIZE_MAX)
+			maps_place(m, d->at, &line, &col);
+		json_num(j, "line", d->at.off == SIZE_MAX ? SYSFS_UNKNOWN : (int64_t)line);
+		json_num(j, "column", d->at.off == SIZE_MAX ? SYSFS_UNKNOWN : (int64_t)col);
+		json_text(j, "message", d->msg);
+		json_text(j, "hint", d->hint);
+		json_end(j);
+	}
+	json_end(j);
+}
+
+int cmd_maps_check_run(struct cmd_args *a)
+{
+	struct maps *m = maps_load(VALUE(a, file));
+	size_t i, good = 0, warnings;
+	struct json j;
+
+	fstab_check(m);
+	for (i = 0; i < m->nr; i++)
+		good += !m->entries[i].bad;
+	warnings = m->nr_diags - (m->nr_errors < m->nr_diags ? m->nr_errors : m->nr_diags);
+	if (ARG(a, json)) {
+		json_document(&j, stdout, false);
+		maps_json_diags(&j, m);
+		json_num(&j, "mappings", (int64_t)good);
+		json_end(&j);
+	} else {
+		for (i = 0; i < m->nr_diags; i++)
+			maps_print_diag(m, &m->diags[i], stderr);
+		if (say_level >= 0)
+			printf("%zu mapping%s, %zu error%s, %zu warning%s\n", good, good == 1 ? "" : "s", m->nr_errors,
+			       m->nr_errors == 1 ? "" : "s", warnings, warnings == 1 ? "" : "s");
+	}
+	i = m->nr_errors;
+	maps_free(m);
+	return i ? SAY_USAGE : SAY_DONE;
+}
+
+/* ---- show ---- */
+
+static bool maps_wanted(const struct cmd_args *a, const struct maps_entry *e)
+{
+	size_t i;
+
+	for (i = 0; i < a->nr_words; i++)
+		if (!strcmp(a->words[i], e->name))
+			return !e->bad;
+	return !a->nr_words && !e->bad;
+}
+
+static void maps_show_command(const struct maps_entry *e)
+{
+	char line[IBNBD_MAP_LINE_MAX + 1];
+	struct ibnbd_map map = e->map;
+	size_t i;
+
+	map.given &= ~(1u << IBNBD_OPT_sessname | 1u << IBNBD_OPT_device_path);
+	ibnbd_mapopt_format(&map, line, sizeof(line));
+	printf("ibnbd map '%s' '%s'", e->map.device_path, e->map.sessname);
+	for (i = 0; i < e->nr_hosts; i++)
+		printf(" path=%s", e->host[i]);
+	printf(" %s\n", line);
+}
+
+static void maps_show_json(struct json *j, const struct maps *m, struct state *s, const struct maps_entry *e)
+{
+	const struct state_dev *d = state_dev_of(s, e->map.sessname, e->map.device_path);
+	char text[IBTRS_PATH_STR_MAX], word[32];
+	const struct ibnbd_mapopt *o;
+	size_t nr, i, line, col;
+	int k;
+
+	maps_place(m, e->line, &line, &col);
+	json_object(j, NULL);
+	json_text(j, "name", e->name);
+	json_text(j, "device_path", e->map.device_path);
+	json_text(j, "session", e->map.sessname);
+	json_text(j, "file", m->files[e->line.file].path);
+	json_num(j, "line", (int64_t)line);
+	json_text(j, "mapped_as", d ? d->path : NULL);
+	json_array(j, "paths");
+	for (i = 0; i < e->map.nr_paths; i++) {
+		ibtrs_addr_pair_format(&e->map.path[i], text, sizeof(text));
+		json_text(j, NULL, text);
+	}
+	for (i = 0; i < e->nr_hosts; i++)
+		json_text(j, NULL, e->host[i]);
+	json_end(j);
+	o = ibnbd_mapopt_table(&nr);
+	for (i = 0; i < nr; i++) {
+		const void *field = (const char *)&e->map + o[i].offset;
+
+		if (o[i].kind == IBNBD_KIND_INT) {
+			json_num(j, o[i].key, *(const int *)field);
+		} else if (o[i].kind == IBNBD_KIND_WORD) {
+			ibnbd_mapopt_word((enum ibnbd_mapopt_id)i, *(const int *)field, word, sizeof(word));
+			json_text(j, o[i].key, word);
+		}
+	}
+	for (k = 0; k < MAPS_NR_OPTIONS; k++) {
+		if (!maps_options[k].value)
+			json_bool(j, maps_options[k].key, maps_given(e, k));
+		else
+			json_text(j, maps_options[k].key, e->text[k]);
+	}
+	json_end(j);
+}
+
+int cmd_maps_show_run(struct cmd_args *a)
+{
+	struct maps *m = maps_load(VALUE(a, file));
+	struct state *s = state_read();
+	int rc = SAY_DONE;
+	struct json j;
+	size_t i;
+
+	for (i = 0; i < a->nr_words; i++)
+		if (!maps_find(m, a->words[i]))
+			rc = say_error(SAY_NOTHING, "maps show: maps.conf has no usable line \"%s\"", a->words[i]);
+	if (ARG(a, json)) {
+		json_document(&j, stdout, false);
+		json_array(&j, "maps");
+	}
+	for (i = 0; i < m->nr; i++) {
+		const struct maps_entry *e = &m->entries[i];
+		char *line;
+
+		if (!maps_wanted(a, e))
+			continue;
+		if (ARG(a, json)) {
+			maps_show_json(&j, m, s, e);
+		} else if (ARG(a, as_commands)) {
+			maps_show_command(e);
+		} else {
+			line = maps_line(e);
+			puts(line);
+			free(line);
+		}
+	}
+	if (ARG(a, json)) {
+		json_end(&j);
+		json_end(&j);
+	}
+	if (m->nr_errors && !rc) {
+		say_warn("%zu mistakes, whose lines are left out", m->nr_errors);
+		say_mend("ibnbd maps check");
+	}
+	state_free(s);
+	maps_free(m);
+	return rc;
+}
+
+/* ---- save ---- */
+
+static int maps_set(struct ibnbd_map *map, const char *key, const char *value)
+{
+	struct ibnbd_mapopt_err err;
+
+	if (!value || !ibnbd_mapopt_set(map, key, value, &err))
+		return 0;
+	return say_error(SAY_FAILED, "%s=%s: %s", key, value, err.msg);
+}
+
+/* A number that is not the default. */
+static int maps_set_num(struct ibnbd_map *map, enum ibnbd_mapopt_id id, int64_t n)
+{
+	size_t nr;
+	const struct ibnbd_mapopt *o = &ibnbd_mapopt_table(&nr)[id];
+	char text[24];
+
+	if (n == SYSFS_UNKNOWN || n == o->def)
+		return 0;
+	snprintf(text, sizeof(text), "%lld", (long long)n);
+	return maps_set(map, o->key, text);
+}
+
+/* What the driver shows of a device, as a line. */
+static int maps_of_live(struct maps_entry *e, struct state *s, const struct state_dev *d, const char *name)
+{
+	struct state_session *sess = d->session ? state_session(s, d->session) : NULL;
+	struct ibnbd_map *map = &e->map;
+	size_t i;
+	int rc;
+
+	memset(e, 0, sizeof(*e));
+	ibnbd_mapopt_init(map);
+	rc = maps_set(map, "name", name) || maps_set(map, "device_path", d->device_path) || maps_set(map, "sessname", d->session);
+	if (d->access_mode && strcmp(d->access_mode, "rw"))
+		rc = rc || maps_set(map, "access_mode", d->access_mode);
+	rc = rc || maps_set_num(map, IBNBD_OPT_nr_poll_queues, d->nr_poll_queues);
+	rc = rc || maps_set_num(map, IBNBD_OPT_hold, d->hold);
+	rc = rc || maps_set_num(map, IBNBD_OPT_io_timeout, d->io_timeout);
+	if (!rc && sess) {
+		rc = maps_set_num(map, IBNBD_OPT_dest_port, sess->dest_port) ||
+		     maps_set_num(map, IBNBD_OPT_max_reconnect_attempts, sess->max_reconnect_attempts);
+		if (sess->policy && strcmp(sess->policy, "min-inflight"))
+			rc = rc || maps_set(map, "policy", sess->policy);
+		for (i = 0; i < (size_t)sess->nr_paths && i < IBNBD_MAP_PATHS && !rc; i++)
+			rc = maps_set(map, "path", sess->paths[i].name);
+		if (sess->nr_paths > IBNBD_MAP_PATHS)
+			say_warn("session %s has %lld paths, a line takes %d: the others have to be added after the boot", sess->name,
+				 (long long)sess->nr_paths, IBNBD_MAP_PATHS);
+	}
+	snprintf(e->name, sizeof(e->name), "%s", map->name);
+	return rc ? SAY_FAILED : SAY_DONE;
+}
+
+/* What the file says beyond what the driver shows stays. */
+static void maps_keep(struct maps_entry *e, const struct maps_entry *old)
+{
+	const struct ibnbd_mapopt *o;
+	size_t nr, i;
+
+	o = ibnbd_mapopt_table(&nr);
+	for (i = 0; i < nr; i++) {
+		if (!ibnbd_map_given(&old->map, i) || ibnbd_map_given(&e->map, i) ||
+		    (o[i].kind != IBNBD_KIND_INT && o[i].kind != IBNBD_KIND_WORD))
+			continue;
+		if (i != IBNBD_OPT_dest_port && i != IBNBD_OPT_hb_interval_ms && i != IBNBD_OPT_hb_misses &&
+		    i != IBNBD_OPT_reconnect_delay_ms && i != IBNBD_OPT_reconnect_max_ms && i != IBNBD_OPT_write_zeroes &&
+		    i != IBNBD_OPT_write_cache)
+			continue;	/* the driver shows it, and shows the default now */
+		*(int *)((char *)&e->map + o[i].offset) = *(const int *)((const char *)&old->map + o[i].offset);
+		e->map.given |= 1u << i;
+	}
+	e->given = old->given;
+	memcpy(e->text, old->text, sizeof(e->text));
+	memcpy(e->number, old->number, sizeof(e->number));
+}
+
+static int maps_save_one(const struct cmd_args *a, struct maps *m, struct state *s, const struct state_dev *d)
+{
+	struct maps_entry *old = d->session && d->device_path ? maps_find_device(m, d->session, d->device_path) : NULL;
+	const char *name = d->name ? d->name : old ? old->name : NULL;
+	struct maps_entry e;
+	int rc;
+
+	if (!name) {
+		say_error(SAY_USAGE, "maps save: %s has no name", d->path);
+		say_mend("ibnbd map %s %s --name NAME --save-only", d->device_path ? d->device_path : "DEVICE", d->session ? d->session : "SESSION");
+		return SAY_USAGE;
+	}
+	rc = maps_of_live(&e, s, d, name);
+	if (rc)
+		return rc;
+	if (old)
+		maps_keep(&e, old);
+	return maps_edit_save(&e, VALUE(a, file), !ARG(a, no_reload));
+}
+
+int cmd_maps_save_run(struct cmd_args *a)
+{
+	struct maps *m = maps_load(VALUE(a, file));
+	struct state *s = state_read();
+	int sum = SAY_DONE, rc;
+	size_t i;
+	char *why;
+
+	for (i = 0; ARG(a, all) && i < s->nr_devs; i++)
+		sum = say_join(sum, maps_save_one(a, m, s, &s->devs[i]), !i);
+	for (i = 0; !ARG(a, all) && i < a->nr_words; i++) {
+		struct state_dev *d = state_dev(s, a->words[i], &why);
+
+		if (d) {
+			rc = maps_save_one(a, m, s, d);
+		} else {
+			rc = say_error(SAY_NOTHING, "maps save: %s", why);
+			free(why);
+		}
+		sum = say_join(sum, rc, !i);
+	}
+	state_free(s);
+	maps_free(m);
+	return sum;
+}
+
+int cmd_maps_remove_run(struct cmd_args *a)
+{
+	int sum = SAY_DONE, rc;
+	size_t i;
+
+	for (i = 0; i < a->nr_words; i++) {
+		rc = maps_edit_remove(a->words[i], VALUE(a, file), !ARG(a, no_reload));
+		if (rc == SAY_NOTHING && ARG(a, idempotent))
+			rc = SAY_DONE;
+		else if (rc == SAY_NOTHING)
+			say_error(rc, "maps remove: maps.conf has no line \"%s\"", a->words[i]);
+		sum = say_join(sum, rc, !i);
+	}
+	return sum;
+}

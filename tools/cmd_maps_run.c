@@ -1,0 +1,467 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * maps start, stop, apply: make it as maps.conf says.
+ *
+ * start is what ibnbd-map@NAME.service runs. It tells systemd READY=1 when the device is there or, unless the line says `wait`, after ten
+ * seconds without: then it goes on in the background with its STATUS text, so that a boot never hangs on a dead server, and exits when it has
+ * mapped. The unit stays active (RemainAfterExit) with or without the process, and everything is ordered behind it.
+ *
+ * It tries after 1, 2, 4 .. 60 seconds, each time a fifth more or less so that a rack that boots does not call in one voice; tells the first failure,
+ * each doubling, and the success. What trying again cannot mend (the server refuses) ends a `wait` start after three times.
+ *
+ * No signal is caught: one that is fatal interrupts the driver where it waits for the server, a handler would not.
+ *
+ * Neither stop nor apply touches what the file does not name. apply changes in place what can be, and unmaps nothing without --prune.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+#include "tools/cmd.h"
+#include "tools/mapping.h"
+#include "tools/maps_conf.h"
+
+#define RUN_FIRST_WAIT	10	/* seconds until the boot goes on */
+#define RUN_MAX_PAUSE	60
+#define RUN_REFUSALS	3
+
+/* ---- systemd ---- */
+
+static void __attribute__((format(printf, 1, 2))) run_notify(const char *fmt, ...)
+{
+	struct sockaddr_un to = { .sun_family = AF_UNIX };
+	const char *path = getenv("NOTIFY_SOCKET");
+	char text[512];
+	va_list ap;
+	int fd, n;
+
+	if (!path || (path[0] != '/' && path[0] != '@') || strlen(path) >= sizeof(to.sun_path))
+		return;
+	memcpy(to.sun_path, path, strlen(path));
+	if (path[0] == '@')
+		to.sun_path[0] = 0;
+	va_start(ap, fmt);
+	n = vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return;
+	if (n > 0 && sendto(fd, text, n < (int)sizeof(text) ? (size_t)n : sizeof(text) - 1, MSG_NOSIGNAL, (struct sockaddr *)&to,
+			    (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(path))) < 0)
+		say_more("systemd does not hear us: %s", strerror(errno));
+	close(fd);
+}
+
+static double run_now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_BOOTTIME, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+/* The instance of a unit: %I turns '-' into '/', which no name has. */
+static char *run_name(const char *word)
+{
+	char *name = say_dup(word), *p;
+
+	for (p = name; *p; p++)
+		if (*p == '/')
+			*p = '-';
+	return name;
+}
+
+/* ---- one mapping ---- */
+
+static struct state_dev *run_mapped(struct state *s, const struct maps_entry *e)
+{
+	return state_dev_of(s, e->map.sessname, e->map.device_path);
+}
+
+/* The wrong disk is worse than none. The UUID is looked for where udev put its links, or among the file system's own. */
+static int run_verify(const struct maps_entry *e, const char *kname)
+{
+	struct state *s = state_read();
+	struct state_dev *d = run_mapped(s, e);
+	int rc = SAY_DONE;
+	char *why = NULL;
+
+	(void)kname;
+	if (d && maps_given(e, MAPS_size) && d->size != SYSFS_UNKNOWN && d->size != e->number[MAPS_size])
+		why = say_fmt("it has %lld bytes, maps.conf says %lld", (long long)d->size, (long long)e->number[MAPS_size]);
+	if (d && !why && maps_given(e, MAPS_uuid) && !sysfs_redirected())
+		why = mapping_wrong_uuid(d, e->text[MAPS_uuid]);
+	if (why) {
+		rc = say_error(SAY_FAILED, "%s is not the disk of %s: %s; unmapped again", d->path, e->name, why);
+		mapping_unmap(d, true, MAPPING_WAIT);
+		free(why);
+	}
+	state_free(s);
+	return rc;
+}
+
+/* Try once. @permanent: trying again does not help. */
+static int run_try(struct maps_entry *e, char **why, bool *permanent)
+{
+	struct ibnbd_map map = e->map;
+	struct state *s = state_read();
+	bool there = run_mapped(s, e);
+	char *kname = NULL;
+	int rc, err;
+
+	state_free(s);
+	*why = NULL;
+	*permanent = false;
+	if (there)
+		return SAY_DONE;
+	rc = mapping_map(&map, e->host, e->nr_hosts, &kname, &err, why);
+	if (!rc && kname) {
+		rc = run_verify(e, kname);
+		*permanent = rc;
+		if (rc)
+			*why = say_dup("it is another disk");
+	}
+	if (err == EEXIST)
+		rc = SAY_DONE;
+	*permanent |= err == EINVAL || err == EPERM || err == EACCES || err == EROFS || err == ENOENT || err == EPROTONOSUPPORT;
+	if (!rc && kname && !sysfs_dry_run)
+		printf("%s: /dev/%s\n", e->name, kname);
+	fflush(stdout);
+	free(kname);
+	return rc;
+}
+
+static bool run_power_of_two(unsigned int n)
+{
+	return !(n & (n - 1));
+}
+
+static void run_sleep(double seconds)
+{
+	struct timespec t = { (time_t)seconds, (long)(fmod(seconds, 1) * 1e9) };
+
+	nanosleep(&t, NULL);
+}
+
+static int run_start(struct maps_entry *e, int64_t timeout)
+{
+	double begin = run_now(), pause = 1, next;
+	unsigned int tries = 0, refused = 0;
+	bool ready = false, permanent, wait = maps_given(e, MAPS_wait);
+	char *why;
+	int rc;
+
+	for (;;) {
+		rc = run_try(e, &why, &permanent);
+		if (!rc) {
+			if (tries)
+				say_warn("%s: mapped at last, after %u failures and %.0f seconds", e->name, tries, run_now() - begin);
+			run_notify("READY=1\nSTATUS=mapped");
+			free(why);
+			return SAY_DONE;
+		}
+		tries++;
+		refused += permanent;
+		if (run_power_of_two(tries)) {
+			const char *mend = NULL;
+
+			say_error(rc, "%s: cannot map %s of session %s: %s", e->name, e->map.device_path, e->map.sessname, why ? why : "?");
+			if (tries == 1 && rc == SAY_UNREACHABLE)
+				mend = mapping_mend(ETIMEDOUT);
+			if (mend)
+				say_mend("%s", mend);
+		}
+		run_notify("STATUS=not mapped yet, tried %u times: %s", tries, why ? why : "?");
+		free(why);
+		if (timeout == 0 || sysfs_dry_run || (wait && refused >= RUN_REFUSALS))
+			return rc;
+		if (timeout != MAPS_FOREVER && run_now() - begin + pause > (double)timeout)
+			return say_error(SAY_UNREACHABLE, "%s: given up after %.0f seconds", e->name, run_now() - begin);
+		next = pause * (0.8 + 0.4 * drand48());
+		if (!wait && !ready && run_now() - begin + next >= RUN_FIRST_WAIT) {
+			run_notify("READY=1");
+			ready = true;
+		}
+		run_sleep(next);
+		pause = pause * 2 < RUN_MAX_PAUSE ? pause * 2 : RUN_MAX_PAUSE;
+	}
+}
+
+/* ---- start ---- */
+
+static int run_timeout(const struct cmd_args *a, const struct maps_entry *e, int64_t *timeout)
+{
+	*timeout = maps_start_timeout(e);
+	if (!VALUE(a, timeout) || maps_span(VALUE(a, timeout), timeout))
+		return SAY_DONE;
+	return say_error(SAY_USAGE, "--wait %s: a time is expected", VALUE(a, timeout));
+}
+
+static int run_start_named(struct cmd_args *a, struct maps *m, const char *word)
+{
+	char *name = run_name(word);
+	struct maps_entry *e = maps_find(m, name);
+	int64_t timeout;
+	int rc;
+
+	if (!e) {
+		rc = say_error(SAY_NOTHING, "maps start: maps.conf has no usable line \"%s\"", name);
+		say_mend("ibnbd maps check");
+	} else {
+		rc = run_timeout(a, e, &timeout);
+		if (!rc)
+			rc = run_start(e, timeout);
+	}
+	free(name);
+	return rc;
+}
+
+int cmd_maps_start_run(struct cmd_args *a)
+{
+	struct maps *m = maps_load(VALUE(a, file));
+	int sum = mapping_driver(!ARG(a, no_modprobe));
+	bool first = true;
+	size_t i;
+
+	srand48((long)getpid() ^ (long)time(NULL));
+	for (i = 0; !sum && ARG(a, missing) && i < m->nr; i++) {
+		struct maps_entry *e = &m->entries[i];
+
+		if (e->bad || maps_given(e, MAPS_noauto))
+			continue;
+		sum = say_join(sum, run_start(e, 0), first);
+		first = false;
+	}
+	for (i = 0; (!sum || !first) && !ARG(a, missing) && i < a->nr_words; i++, first = false)
+		sum = say_join(sum, run_start_named(a, m, a->words[i]), first);
+	maps_free(m);
+	return sum;
+}
+
+/* ---- stop ---- */
+
+/*
+ * The units stop behind the mounts. What is in use all the same stays: shutdown ends it later. A device without its server must not hold up
+ * the shutdown: its I/O is let go at once by hold=0.
+ */
+static int run_stop_one(struct cmd_args *a, struct state *s, const struct maps_entry *e, int wait)
+{
+	struct state_dev *d = run_mapped(s, e);
+	char **users, *file;
+	int rc;
+
+	if (!d)
+		return SAY_DONE;
+	if (mapping_vital(d) && !ARG(a, force)) {
+		say_warn("%s (%s) is left alone: the system runs on it", e->name, d->path);
+		return SAY_DONE;
+	}
+	if (d->paths_up == 0 && d->hold != 0) {
+		file = say_fmt("%s/ibnbd/hold", d->dir);
+		sysfs_write(file, "0");
+		free(file);
+	}
+	if (!ARG(a, force) && mapping_built_upon(d)) {
+		size_t i;
+
+		say_error(SAY_BUSY, "%s (%s) is in use and stays mapped", e->name, d->path);
+		users = mapping_users(d);
+		for (i = 0; users[i]; i++)
+			say_mend("%s", users[i]);
+		sysfs_list_free(users);
+		return SAY_BUSY;
+	}
+	rc = mapping_unmap(d, ARG(a, force), wait);
+	return rc;
+}
+
+int cmd_maps_stop_run(struct cmd_args *a)
+{
+	struct maps *m = maps_load(VALUE(a, file));
+	struct state *s = state_read();
+	int64_t wait = MAPPING_WAIT;
+	int sum = SAY_DONE, rc;
+	size_t i;
+
+	if (VALUE(a, timeout) && (!maps_span(VALUE(a, timeout), &wait) || wait < 0 || wait > 86400))
+		sum = say_error(SAY_USAGE, "--wait %s: seconds are expected", VALUE(a, timeout));
+	for (i = 0; i < a->nr_words && sum != SAY_USAGE; i++) {
+		char *name = run_name(a->words[i]);
+		struct maps_entry *e = maps_find(m, name);
+
+		if (e)
+			rc = run_stop_one(a, s, e, (int)wait);
+		else
+			rc = say_error(SAY_NOTHING, "maps stop: maps.conf has no usable line \"%s\", and nothing else is touched", name);
+		sum = say_join(sum, rc, !i);
+		free(name);
+	}
+	state_free(s);
+	maps_free(m);
+	return sum;
+}
+
+/* ---- apply ---- */
+
+static int run_set(const char *dir, const char *attr, const char *want, const char *now, const char *what)
+{
+	char *file;
+	int err;
+
+	if (now && !strcmp(now, want))
+		return SAY_DONE;
+	file = say_fmt("%s/%s", dir, attr);
+	err = sysfs_write(file, want);
+	free(file);
+	if (err)
+		say_error(0, "%s: cannot set %s to %s: %s", what, attr, want, strerror(err));
+	else if (!sysfs_dry_run && say_level >= 0)
+		printf("%s: %s %s -> %s\n", what, attr, now ? now : "?", want);
+	return say_exit_of(err);
+}
+
+static int run_set_num(const char *dir, const char *attr, int64_t want, int64_t now, const char *what)
+{
+	char *w, *n;
+	int rc = SAY_DONE;
+
+	if (now == SYSFS_UNKNOWN || want == now)
+		return SAY_DONE;
+	w = say_fmt("%lld", (long long)want);
+	n = say_fmt("%lld", (long long)now);
+	rc = run_set(dir, attr, w, n, what);
+	free(w);
+	free(n);
+	return rc;
+}
+
+static int run_add_paths(const struct maps_entry *e, const struct state_session *sess)
+{
+	char text[IBTRS_PATH_STR_MAX], src[IBTRS_ADDR_STR_MAX], dst[IBTRS_ADDR_STR_MAX], *file;
+	size_t i, j;
+	int err, rc = SAY_DONE;
+
+	for (i = 0; i < e->map.nr_paths; i++) {
+		const struct ibtrs_addr_pair *p = &e->map.path[i];
+		bool there = false;
+
+		ibtrs_addr_format(&p->dst, dst, sizeof(dst));
+		ibtrs_addr_format(&p->src, src, sizeof(src));
+		for (j = 0; j < (size_t)sess->nr_paths; j++)
+			there |= sess->paths[j].dst_addr && !strcmp(sess->paths[j].dst_addr, dst) &&
+				 (p->src.kind == IBTRS_ADDR_NONE || (sess->paths[j].src_addr && !strcmp(sess->paths[j].src_addr, src)));
+		if (there)
+			continue;
+		ibtrs_addr_pair_format(p, text, sizeof(text));
+		file = say_fmt("%s/add_path", sess->dir);
+		err = sysfs_write(file, text);
+		free(file);
+		if (err && err != EEXIST) {
+			say_error(0, "session %s: cannot add path %s: %s", sess->name, text, strerror(err));
+			rc = say_exit_of(err);
+		} else if (!sysfs_dry_run && say_level >= 0) {
+			printf("session %s: path %s added\n", sess->name, text);
+		}
+	}
+	return rc;
+}
+
+static int run_adjust(struct state *s, const struct maps_entry *e, const struct state_dev *d)
+{
+	struct state_session *sess = state_session(s, e->map.sessname);
+	char *own = say_fmt("%s/ibnbd", d->dir), word[32];
+	int rc = SAY_DONE, r;
+
+	r = run_set_num(own, "hold", e->map.hold, d->hold, e->name);
+	rc = r ? r : rc;
+	r = run_set_num(own, "io_timeout", e->map.io_timeout, d->io_timeout, e->name);
+	rc = r ? r : rc;
+	free(own);
+	ibnbd_mapopt_word(IBNBD_OPT_access_mode, e->map.access_mode, word, sizeof(word));
+	if (d->access_mode && strcmp(word, d->access_mode)) {
+		say_warn("%s is mapped %s, maps.conf says %s", e->name, d->access_mode, word);
+		say_mend("ibnbd unmap %s, then ibnbd maps apply", e->name);
+	}
+	if (!sess)
+		return rc;
+	if (ibnbd_map_given(&e->map, IBNBD_OPT_policy)) {
+		ibnbd_mapopt_word(IBNBD_OPT_policy, e->map.policy, word, sizeof(word));
+		r = run_set(sess->dir, "mpath_policy", word, sess->policy, sess->name);
+		rc = r ? r : rc;
+	}
+	if (ibnbd_map_given(&e->map, IBNBD_OPT_max_reconnect_attempts)) {
+		r = run_set_num(sess->dir, "max_reconnect_attempts", e->map.max_reconnect_attempts, sess->max_reconnect_attempts, sess->name);
+		rc = r ? r : rc;
+	}
+	r = run_add_paths(e, sess);
+	return r ? r : rc;
+}
+
+static int run_prune(struct cmd_args *a, struct maps *m, struct state *s)
+{
+	int sum = SAY_DONE, rc;
+	size_t i;
+
+	for (i = 0; i < s->nr_devs; i++) {
+		struct state_dev *d = &s->devs[i];
+
+		/* Whatever has no name was mapped by hand and is nobody's business here. */
+		if (!d->name || !d->session || !d->device_path || maps_find_device(m, d->session, d->device_path))
+			continue;
+		if (!ARG(a, prune)) {
+			say_warn("%s (%s) is mapped and not in maps.conf", d->name, d->path);
+			continue;
+		}
+		if (mapping_vital(d))
+			continue;
+		rc = mapping_unmap(d, ARG(a, force), MAPPING_WAIT);
+		sum = rc ? rc : sum;
+	}
+	return sum;
+}
+
+int cmd_maps_apply_run(struct cmd_args *a)
+{
+	struct maps *m = maps_load(VALUE(a, file));
+	struct state *s;
+	int sum, rc;
+	bool first = true;
+	size_t i;
+
+	sum = m->nr || ARG(a, prune) ? mapping_driver(!ARG(a, no_modprobe)) : SAY_DONE;
+	s = state_read();
+	for (i = 0; i < m->nr && (!sum || !first); i++) {
+		struct maps_entry *e = &m->entries[i];
+		struct state_dev *d;
+
+		if (e->bad)
+			continue;
+		d = run_mapped(s, e);
+		if (d)
+			rc = run_adjust(s, e, d);
+		else if (maps_given(e, MAPS_noauto))
+			continue;
+		else
+			rc = run_start(e, 0);
+		sum = say_join(sum, rc, first);
+		first = false;
+	}
+	if (!sum || !first) {
+		if (ARG(a, prune) && m->nr_errors) {
+			/* A line with a mistake looks like one that was removed. */
+			say_error(SAY_USAGE, "maps.conf has mistakes; nothing is unmapped");
+			say_mend("ibnbd maps check");
+			sum = say_join(sum, SAY_USAGE, first);
+		} else {
+			rc = run_prune(a, m, s);
+			sum = rc ? say_join(sum, rc, first) : sum;
+		}
+	}
+	state_free(s);
+	maps_free(m);
+	return sum;
+}

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* metrics: the text format of Prometheus, for a scraper or node_exporter's textfile directory. Names are never changed, only added. */
+#include <stdlib.h>
+#include <string.h>
+#include <ibtrs/version.h>
+#include "tools/cmd.h"
+#include "tools/maps_conf.h"
+#include "tools/state.h"
+
+static void metrics_head(const char *name, const char *type, const char *help)
+{
+	printf("# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
+}
+
+/* A label's value: backslash, quote and newline are escaped. */
+static void metrics_label(const char *key, const char *value, bool last)
+{
+	printf("%s=\"", key);
+	for (; value && *value; value++) {
+		if (*value == '\\' || *value == '"')
+			printf("\\%c", *value);
+		else if (*value == '\n')
+			printf("\\n");
+		else
+			putchar(*value);
+	}
+	printf("\"%s", last ? "" : ",");
+}
+
+static void metrics_dev(const char *name, const struct state_dev *d, const char *key, const char *value, double n)
+{
+	printf("%s{", name);
+	metrics_label("device", d->kname, false);
+	metrics_label("name", d->name, false);
+	metrics_label("session", d->session, false);
+	metrics_label("export", d->device_path, !key);
+	if (key)
+		metrics_label(key, value, true);
+	printf("} %.15g\n", n);
+}
+
+static void metrics_path(const char *name, const struct state_path *p, const char *key, const char *value, double n)
+{
+	printf("%s{", name);
+	metrics_label("session", p->session, false);
+	metrics_label("path", p->name, false);
+	metrics_label("hca", p->hca_name, !key);
+	if (key)
+		metrics_label(key, value, true);
+	printf("} %.15g\n", n);
+}
+
+static void metrics_devs(const struct state *s)
+{
+	static const char *const states[] = { "init", "open", "held", "failed", "fenced", "unmapped" };
+	size_t i, j;
+
+	metrics_head("ibnbd_device_state", "gauge", "1 for the state that the device is in");
+	for (i = 0; i < s->nr_devs; i++)
+		for (j = 0; j < ARRAY_SIZE(states); j++)
+			metrics_dev("ibnbd_device_state", &s->devs[i], "state", states[j],
+				    s->devs[i].state_detail && !strncmp(s->devs[i].state_detail, states[j], strlen(states[j])));
+	metrics_head("ibnbd_device_size_bytes", "gauge", "Size of the device");
+	for (i = 0; i < s->nr_devs; i++)
+		if (s->devs[i].size != SYSFS_UNKNOWN)
+			metrics_dev("ibnbd_device_size_bytes", &s->devs[i], NULL, NULL, (double)s->devs[i].size);
+}
+
+static void metrics_path_pair(const struct state *s, const char *name, const char *help, const char *label, const char *first,
+			      size_t first_at, const char *second, size_t second_at)
+{
+	size_t i, j;
+
+	metrics_head(name, "counter", help);
+	for (i = 0; i < s->nr_sessions; i++) {
+		for (j = 0; j < (size_t)s->sessions[i].nr_paths; j++) {
+			const struct state_path *p = &s->sessions[i].paths[j];
+			int64_t a = *(const int64_t *)((const char *)p + first_at), b = *(const int64_t *)((const char *)p + second_at);
+
+			if (a != SYSFS_UNKNOWN)
+				metrics_path(name, p, label, first, (double)a);
+			if (b != SYSFS_UNKNOWN)
+				metrics_path(name, p, label, second, (double)b);
+		}
+	}
+}
+
+static void metrics_path_one(const struct state *s, const char *name, const char *type, const char *help, size_t at, double factor)
+{
+	size_t i, j;
+
+	metrics_head(name, type, help);
+	for (i = 0; i < s->nr_sessions; i++) {
+		for (j = 0; j < (size_t)s->sessions[i].nr_paths; j++) {
+			const struct state_path *p = &s->sessions[i].paths[j];
+			int64_t n = *(const int64_t *)((const char *)p + at);
+
+			if (n != SYSFS_UNKNOWN)
+				metrics_path(name, p, NULL, NULL, (double)n * factor);
+		}
+	}
+}
+
+#define AT(field) offsetof(struct state_path, field)
+
+static void metrics_paths(const struct state *s)
+{
+	size_t i, j;
+
+	metrics_head("ibnbd_path_up", "gauge", "1 when the path is connected");
+	for (i = 0; i < s->nr_sessions; i++)
+		for (j = 0; j < (size_t)s->sessions[i].nr_paths; j++)
+			metrics_path("ibnbd_path_up", &s->sessions[i].paths[j], NULL, NULL, s->sessions[i].path_states[j] == 'U');
+	metrics_path_pair(s, "ibnbd_path_bytes_total", "Bytes read and written", "dir", "read", AT(read_bytes), "write", AT(write_bytes));
+	metrics_path_pair(s, "ibnbd_path_requests_total", "Requests done", "dir", "read", AT(reads), "write", AT(writes));
+	metrics_path_pair(s, "ibnbd_path_reconnects_total", "Reconnects", "result", "ok", AT(reconnects), "failed", AT(reconnects_failed));
+	metrics_path_one(s, "ibnbd_path_failovers_total", "counter", "Requests that moved to another path", AT(failovers), 1);
+	metrics_path_one(s, "ibnbd_path_inflight", "gauge", "Requests under way", AT(inflight), 1);
+	metrics_path_one(s, "ibnbd_path_latency_seconds", "gauge", "Round trip of the last heartbeat", AT(latency), 1e-9);
+}
+
+int cmd_metrics_run(struct cmd_args *a)
+{
+	char *module = sysfs_path("module/ibnbd_client"), *version = sysfs_attr(module, "version");
+	struct maps *m = maps_load(VALUE(a, file));
+	struct state *s = state_read();
+	size_t i, configured = 0, active = 0;
+
+	metrics_head("ibnbd_build_info", "gauge", "Versions of the driver and of this command");
+	printf("ibnbd_build_info{");
+	metrics_label("driver", version, false);
+	metrics_label("tool", IBNBD_VERSION, true);
+	printf("} 1\n");
+	metrics_devs(s);
+	metrics_paths(s);
+	for (i = 0; i < m->nr; i++) {
+		configured += !m->entries[i].bad;
+		active += !m->entries[i].bad && state_dev_of(s, m->entries[i].map.sessname, m->entries[i].map.device_path);
+	}
+	metrics_head("ibnbd_maps_configured", "gauge", "Usable lines of maps.conf");
+	printf("ibnbd_maps_configured %zu\n", configured);
+	metrics_head("ibnbd_maps_active", "gauge", "Lines of maps.conf whose device is mapped");
+	printf("ibnbd_maps_active %zu\n", active);
+	metrics_head("ibnbd_exports_open", "gauge", "Exports that clients have open on this host");
+	printf("ibnbd_exports_open %zu\n", s->nr_exports);
+	state_free(s);
+	maps_free(m);
+	free(version);
+	free(module);
+	return SAY_DONE;
+}

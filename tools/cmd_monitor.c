@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * monitor: a line for each thing that happens. Disks tell by uevents (read from the kernel's netlink group, so no udev is needed); sessions and paths
+ * send none, so they are looked at twice a second. The same lines as JSON, one document each.
+ */
+#include <errno.h>
+#include <linux/netlink.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+#include "tools/cmd.h"
+#include "tools/json.h"
+#include "tools/maps_conf.h"
+#include "tools/state.h"
+
+#define MONITOR_MS	500
+
+struct monitor {
+	bool json;
+	long left;		/* events until the end; -1 = no end */
+};
+
+static void monitor_tell(struct monitor *m, const char *kind, const char *object, const char *event, const char *detail)
+{
+	struct timespec t;
+	char when[32];
+	struct tm tm;
+	struct json j;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	localtime_r(&t.tv_sec, &tm);
+	strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%S%z", &tm);
+	if (m->json) {
+		json_document(&j, stdout, true);
+		json_text(&j, "time", when);
+		json_text(&j, "kind", kind);
+		json_text(&j, "object", object);
+		json_text(&j, "event", event);
+		json_text(&j, "detail", detail);
+		json_end(&j);
+	} else {
+		printf("%s %-7s %s %s%s%s\n", when, kind, object, event, detail ? " " : "", detail ? detail : "");
+	}
+	fflush(stdout);
+	if (m->left > 0)
+		m->left--;
+}
+
+static int monitor_open(void)
+{
+	struct sockaddr_nl addr = { .nl_family = AF_NETLINK, .nl_groups = 1 };
+	int fd = socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_KOBJECT_UEVENT);
+
+	if (fd >= 0 && bind(fd, (struct sockaddr *)&addr, sizeof(addr))) {
+		close(fd);
+		fd = -1;
+	}
+	return fd;
+}
+
+/* add@/devices/virtual/block/ibnbd0\0ACTION=add\0... */
+static void monitor_uevent(struct monitor *m, int fd)
+{
+	char buf[8192], *at, *name;
+	ssize_t n = recv(fd, buf, sizeof(buf) - 1, 0);
+
+	if (n <= 0)
+		return;
+	buf[n] = 0;
+	at = strchr(buf, '@');
+	name = strrchr(buf, '/');
+	if (!at || !name || !strstr(buf, "/block/") || strncmp(name + 1, "ibnbd", 5))
+		return;
+	*at = 0;
+	monitor_tell(m, "device", name + 1, buf, NULL);
+}
+
+static const struct state_path *monitor_find(struct state *s, const struct state_path *p)
+{
+	struct state_session *sess = state_session(s, p->session);
+	size_t i;
+
+	for (i = 0; sess && i < (size_t)sess->nr_paths; i++)
+		if (!strcmp(sess->paths[i].name, p->name))
+			return &sess->paths[i];
+	return NULL;
+}
+
+static bool monitor_same(const char *a, const char *b)
+{
+	return a && b ? !strcmp(a, b) : a == b;
+}
+
+static void monitor_paths(struct monitor *m, struct state *now, struct state *old)
+{
+	size_t i, j;
+
+	for (i = 0; i < now->nr_sessions; i++) {
+		const struct state_session *s = &now->sessions[i];
+
+		if (!state_session(old, s->name))
+			monitor_tell(m, "session", s->name, "add", NULL);
+		for (j = 0; j < (size_t)s->nr_paths; j++) {
+			const struct state_path *p = &s->paths[j], *b = monitor_find(old, p);
+			char *object;
+
+			if (b && monitor_same(p->state, b->state) && monitor_same(p->state_detail, b->state_detail))
+				continue;
+			object = say_fmt("%s %s", p->session, p->name);
+			monitor_tell(m, "path", object, b ? p->state ? p->state : "change" : "add", p->state_detail);
+			free(object);
+		}
+	}
+	for (i = 0; i < old->nr_sessions; i++) {
+		const struct state_session *s = &old->sessions[i];
+
+		for (j = 0; j < (size_t)s->nr_paths; j++) {
+			char *object;
+
+			if (monitor_find(now, &s->paths[j]))
+				continue;
+			object = say_fmt("%s %s", s->name, s->paths[j].name);
+			monitor_tell(m, "path", object, "remove", NULL);
+			free(object);
+		}
+		if (!state_session(now, s->name))
+			monitor_tell(m, "session", s->name, "remove", NULL);
+	}
+}
+
+static void monitor_devs(struct monitor *m, const struct state *now, const struct state *old)
+{
+	size_t i, j;
+
+	for (i = 0; i < now->nr_devs; i++) {
+		const struct state_dev *d = &now->devs[i];
+
+		for (j = 0; j < old->nr_devs; j++)
+			if (!strcmp(old->devs[j].kname, d->kname) && !monitor_same(old->devs[j].state_detail, d->state_detail))
+				monitor_tell(m, "device", d->kname, d->state_detail ? d->state_detail : "?", d->reason);
+	}
+}
+
+int cmd_monitor_run(struct cmd_args *a)
+{
+	struct monitor m = { .json = ARG(a, json), .left = -1 };
+	int64_t wait = MAPS_FOREVER;
+	struct state *now, *old;
+	struct pollfd p;
+	time_t end = 0;
+	int rc = SAY_DONE;
+
+	if (VALUE(a, count)) {
+		m.left = strtol(VALUE(a, count), NULL, 10);
+		if (m.left < 1)
+			return say_error(SAY_USAGE, "monitor: --count %s: a number is expected", VALUE(a, count));
+	}
+	if (VALUE(a, timeout) && !maps_span(VALUE(a, timeout), &wait))
+		return say_error(SAY_USAGE, "monitor: --wait %s: a time is expected", VALUE(a, timeout));
+	if (wait != MAPS_FOREVER)
+		end = time(NULL) + (time_t)wait;
+	p = (struct pollfd){ .fd = monitor_open(), .events = POLLIN };
+	if (p.fd < 0)
+		say_warn("no uevents: %s; states are still followed", strerror(errno));
+	old = state_read();
+	while (m.left && !ferror(stdout)) {
+		if (poll(&p, 1, MONITOR_MS) > 0)
+			monitor_uevent(&m, p.fd);
+		now = state_read();
+		monitor_paths(&m, now, old);
+		monitor_devs(&m, now, old);
+		state_free(old);
+		old = now;
+		if (end && time(NULL) >= end) {
+			rc = m.left > 0 ? SAY_UNREACHABLE : SAY_DONE;
+			break;
+		}
+	}
+	state_free(old);
+	if (p.fd >= 0)
+		close(p.fd);
+	return rc;
+}

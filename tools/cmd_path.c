@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* path add, remove, disconnect, reconnect, policy; session reconnect: orders to the transport. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "tools/cmd.h"
+#include "tools/host.h"
+#include "tools/mapping.h"
+#include "tools/state.h"
+
+static int path_no_session(struct state *s, const char *name)
+{
+	const char *near = NULL;
+	size_t i;
+
+	for (i = 0; i < s->nr_sessions; i++)
+		near = say_nearest(name, near, s->sessions[i].name);
+	if (near)
+		say_error(SAY_NOTHING, "%s: no such session, did you mean \"%s\"?", name, near);
+	else
+		say_error(SAY_NOTHING, "%s: no such session%s", name, s->nr_sessions ? "" : ", there is none at all");
+	say_mend(s->nr_sessions ? "ibnbd session list" : "ibnbd map DEVICE SESSION ADDRESS makes one");
+	return SAY_NOTHING;
+}
+
+/* ---- add ---- */
+
+static int path_add_one(struct cmd_args *a, const struct state_session *sess, const char *word)
+{
+	struct ibtrs_addr_pair pair;
+	char text[IBTRS_PATH_STR_MAX], *file, *why;
+	const char *reason = "not an address";
+	int err;
+
+	if (ibtrs_addr_pair_parse(word, strlen(word), &pair, &reason)) {
+		if (!host_is_name(word, strlen(word))) {
+			say_error(SAY_USAGE, "path add: \"%s\": %s", word, reason);
+			say_mend("[SOURCE,]DESTINATION, addresses as 10.0.1.7, ip:[fe80::1%%eth2], gid:fe80:...:b2c3");
+			return SAY_USAGE;
+		}
+		if (host_resolve(word, &pair, &why)) {
+			say_error(SAY_UNREACHABLE, "path add: %s", why);
+			free(why);
+			return SAY_UNREACHABLE;
+		}
+	}
+	ibtrs_addr_pair_format(&pair, text, sizeof(text));
+	file = say_fmt("%s/add_path", sess->dir);
+	err = sysfs_write(file, text);
+	free(file);
+	if (err == EEXIST && ARG(a, idempotent))
+		err = 0;
+	if (!err)
+		return SAY_DONE;
+	say_error(0, "cannot add path %s to session %s: %s", text, sess->name,
+		  err == EEXIST ? "it is there already" : err == EACCES ? "only root may do that" : strerror(err));
+	if (say_exit_of(err) == SAY_UNREACHABLE)
+		say_mend("%s", mapping_mend(err));
+	if (say_level > 1)
+		mapping_kmsg(stderr, 10);
+	return say_exit_of(err);
+}
+
+int cmd_path_add_run(struct cmd_args *a)
+{
+	struct state *s = state_read();
+	struct state_session *sess = state_session(s, a->words[0]);
+	int sum = SAY_DONE;
+	size_t i;
+
+	if (!sess)
+		sum = path_no_session(s, a->words[0]);
+	for (i = 1; sess && i < a->nr_words; i++)
+		sum = say_join(sum, path_add_one(a, sess, a->words[i]), i == 1);
+	state_free(s);
+	return sum;
+}
+
+/* ---- remove, disconnect, reconnect ---- */
+
+static bool path_addr_is(const char *addr, const char *word)
+{
+	return addr && (!strcmp(addr, word) || (!strncmp(addr, "ip:", 3) && !strcmp(addr + 3, word)));
+}
+
+static bool path_is(const struct state_path *p, const char *word)
+{
+	const char *colon = strrchr(word, ':'), *cut = strpbrk(word, "@,");
+	char *src;
+	bool both;
+
+	if (!strcmp(p->name, word) || path_addr_is(p->src_addr, word) || path_addr_is(p->dst_addr, word))
+		return true;
+	if (cut) {
+		src = say_fmt("%.*s", (int)(cut - word), word);
+		both = path_addr_is(p->src_addr, src) && path_addr_is(p->dst_addr, cut + 1);
+		free(src);
+		return both;
+	}
+	return colon && p->hca_name && strlen(p->hca_name) == (size_t)(colon - word) &&
+	       !strncmp(p->hca_name, word, (size_t)(colon - word)) && p->hca_port == atoi(colon + 1);
+}
+
+static bool path_up(const struct state_path *p)
+{
+	return p->state && !strcmp(p->state, "connected");
+}
+
+struct path_order {
+	const char *file;
+	const char *verb;
+	bool takes_away;
+	bool wants_up;
+};
+
+static struct path_order path_order(const struct cmd *c)
+{
+	if (strstr(c->name, "remove"))
+		return (struct path_order){ "remove_path", "remove", true, false };
+	if (strstr(c->name, "disconnect"))
+		return (struct path_order){ "disconnect", "disconnect", true, false };
+	return (struct path_order){ "reconnect", "reconnect", false, true };
+}
+
+static int path_do(struct cmd_args *a, struct state_session *sess, struct state_path *p, struct path_order o)
+{
+	char *file, *detail;
+	int err;
+
+	if (o.takes_away && path_up(p) && sess->nr_up == 1 && sess->nr_devices && !ARG(a, force)) {
+		say_error(SAY_BUSY, "%s is the last path of session %s that works, and %lld device%s need it", p->name, sess->name,
+			  (long long)sess->nr_devices, sess->nr_devices == 1 ? "" : "s");
+		say_mend("--force");
+		return SAY_BUSY;
+	}
+	if (o.wants_up && path_up(p)) {
+		if (ARG(a, idempotent) || ARG(a, all))
+			return SAY_DONE;
+		return say_error(SAY_ALREADY, "path %s of session %s is connected", p->name, sess->name);
+	}
+	file = say_fmt("%s/%s", p->dir, o.file);
+	err = sysfs_write(file, "1");
+	free(file);
+	if (!err) {
+		if (o.takes_away && path_up(p))
+			sess->nr_up--;
+		return SAY_DONE;
+	}
+	detail = sysfs_attr(p->dir, "state_detail");
+	say_error(0, "cannot %s path %s of session %s: %s%s%s", o.verb, p->name, sess->name,
+		  err == EACCES ? "only root may do that" : err == EBUSY ? "it is being connected or closed" : strerror(err),
+		  detail ? ", it is " : "", detail ? detail : "");
+	if (err == ENOTCONN)
+		say_mend("ibnbd doctor");
+	if (say_level > 1)
+		mapping_kmsg(stderr, 10);
+	free(detail);
+	return say_exit_of(err);
+}
+
+/* All of a session that match; one that was named must be there, and must be one. */
+static int path_one_word(struct cmd_args *a, struct state_session *sess, const char *word, struct path_order o)
+{
+	struct state_path *found = NULL;
+	size_t i, nr = 0;
+
+	for (i = 0; i < (size_t)sess->nr_paths; i++) {
+		if (!path_is(&sess->paths[i], word))
+			continue;
+		found = &sess->paths[i];
+		nr++;
+	}
+	if (nr == 1)
+		return path_do(a, sess, found, o);
+	if (!nr && ARG(a, idempotent) && o.takes_away)
+		return SAY_DONE;
+	if (nr)
+		say_error(SAY_USAGE, "%s stands for %zu paths of session %s", word, nr, sess->name);
+	else
+		say_error(SAY_NOTHING, "session %s has no path %s", sess->name, word);
+	say_mend("ibnbd path list %s", sess->name);
+	return nr ? SAY_USAGE : SAY_NOTHING;
+}
+
+int cmd_path_order_run(struct cmd_args *a)
+{
+	struct path_order o = path_order(a->cmd);
+	struct state *s = state_read();
+	struct state_session *sess = a->nr_words ? state_session(s, a->words[0]) : NULL;
+	int sum = SAY_DONE;
+	size_t i, j;
+	bool first = true;
+
+	/* The rnbd tool names paths without their session. */
+	if (!sess && a->nr_words && strchr(a->words[0], '@')) {
+		for (i = 0; i < s->nr_sessions && !sess; i++)
+			for (j = 0; j < (size_t)s->sessions[i].nr_paths && !sess; j++)
+				if (path_is(&s->sessions[i].paths[j], a->words[0]))
+					sess = &s->sessions[i];
+		if (sess) {
+			sum = path_one_word(a, sess, a->words[0], o);
+			first = false;
+		}
+	}
+	if (!sess && a->nr_words) {
+		sum = path_no_session(s, a->words[0]);
+	} else if (ARG(a, all)) {
+		for (i = 0; i < s->nr_sessions; i++)
+			for (j = 0; (!sess || sess == &s->sessions[i]) && j < (size_t)s->sessions[i].nr_paths; j++, first = false)
+				sum = say_join(sum, path_do(a, &s->sessions[i], &s->sessions[i].paths[j], o), first);
+	} else if (a->nr_words < 2 && first) {
+		sum = say_error(SAY_USAGE, "%s: which path of session %s?", a->cmd->name, a->words[0]);
+		say_mend("ibnbd path list %s", a->words[0]);
+	} else {
+		for (i = 1; i < a->nr_words; i++, first = false)
+			sum = say_join(sum, path_one_word(a, sess, a->words[i], o), first);
+	}
+	state_free(s);
+	return sum;
+}
+
+int cmd_session_reconnect_run(struct cmd_args *a)
+{
+	struct path_order o = { "reconnect", "reconnect", false, true };
+	struct state *s = state_read();
+	int sum = SAY_DONE, rc;
+	bool first = true;
+	size_t i, j;
+
+	for (i = 0; i < (ARG(a, all) ? s->nr_sessions : a->nr_words); i++) {
+		struct state_session *sess = ARG(a, all) ? &s->sessions[i] : state_session(s, a->words[i]);
+
+		if (!sess) {
+			sum = say_join(sum, path_no_session(s, a->words[i]), first);
+			first = false;
+			continue;
+		}
+		for (j = 0; j < (size_t)sess->nr_paths; j++) {
+			if (path_up(&sess->paths[j]))
+				continue;
+			rc = path_do(a, sess, &sess->paths[j], o);
+			sum = say_join(sum, rc, first);
+			first = false;
+		}
+	}
+	state_free(s);
+	return sum;
+}
+
+/* ---- policy ---- */
+
+int cmd_path_policy_run(struct cmd_args *a)
+{
+	struct state *s = state_read();
+	struct state_session *sess = state_session(s, a->words[0]);
+	struct ibnbd_mapopt_err err;
+	struct ibnbd_map map;
+	char word[32], *file;
+	int rc = SAY_DONE, e;
+
+	if (!sess) {
+		rc = path_no_session(s, a->words[0]);
+	} else if (a->nr_words == 1) {
+		puts(sess->policy ? sess->policy : "unknown");
+	} else {
+		ibnbd_mapopt_init(&map);
+		if (ibnbd_mapopt_set(&map, "policy", a->words[1], &err)) {
+			rc = say_error(SAY_USAGE, "path policy: %s", err.msg);
+		} else {
+			ibnbd_mapopt_word(IBNBD_OPT_policy, map.policy, word, sizeof(word));
+			file = say_fmt("%s/mpath_policy", sess->dir);
+			e = sysfs_write(file, word);
+			free(file);
+			if (e)
+				say_error(0, "cannot set the policy of session %s: %s", sess->name,
+					  e == EACCES ? "only root may do that" : strerror(e));
+			rc = say_exit_of(e);
+		}
+	}
+	state_free(s);
+	return rc;
+}

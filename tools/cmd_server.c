@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The server: list, exports, close, disconnect; check, start and stop as server.conf says. */
+#include <errno.h>
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "tools/cmd.h"
+#include "tools/server_conf.h"
+#include "tools/table.h"
+
+#define SERVER_PARAMETERS	"module/ibnbd_server/parameters"
+
+static int server_loaded(const struct state *s)
+{
+	if (s->server)
+		return SAY_DONE;
+	say_error(SAY_DRIVER, "the driver ibnbd-server is not loaded: this host exports nothing");
+	say_mend("write /etc/ibnbd/server.conf, then: systemctl enable --now ibnbd-server");
+	return SAY_DRIVER;
+}
+
+/* ---- list, exports ---- */
+
+int cmd_server_list_run(struct cmd_args *a)
+{
+	int rc = table_check(&table_opens, a);
+	struct state_open *opens = NULL;
+	struct state *s;
+	size_t i, n = 0;
+
+	if (rc >= 0)
+		return rc;
+	s = state_read();
+	for (i = 0; i < s->nr_exports; i++) {
+		size_t k = (size_t)s->exports[i].nr_opens;
+
+		opens = say_grow(opens, (n + k + 1) * sizeof(*opens));
+		if (k)
+			memcpy(opens + n, s->exports[i].opens, k * sizeof(*opens));
+		n += k;
+	}
+	rc = table_print(&table_opens, opens, n, a);
+	free(opens);
+	state_free(s);
+	return rc;
+}
+
+/* What the search path offers, for the eye: the server itself looks only when a client asks. */
+static void server_offers(const char *search)
+{
+	char **names, *dir = say_dup(search), *token = strstr(dir, "/%SESSNAME%");
+	size_t i;
+
+	if (token)
+		*token = 0;
+	names = sysfs_list(*dir ? dir : "/", NULL);
+	printf("search path: %s\n", search);
+	for (i = 0; names[i]; i++) {
+		char *path = say_fmt("%s/%s", dir, names[i]), *to = realpath(path, NULL);
+		struct stat st;
+
+		if (!stat(path, &st) && (S_ISBLK(st.st_mode) || S_ISREG(st.st_mode) || S_ISDIR(st.st_mode)))
+			printf("  %s%s%s%s\n", names[i], S_ISDIR(st.st_mode) ? "/" : "", to && strcmp(to, path) ? " -> " : "",
+			       to && strcmp(to, path) ? to : "");
+		free(path);
+		free(to);
+	}
+	sysfs_list_free(names);
+	free(dir);
+}
+
+int cmd_server_exports_run(struct cmd_args *a)
+{
+	int rc = table_check(&table_exports, a);
+	char *dir, *search;
+	struct state *s;
+	struct json j;
+
+	if (rc >= 0)
+		return rc;
+	s = state_read();
+	if (ARG(a, json)) {
+		json_document(&j, stdout, false);
+		table_json_exports(&j, s);
+		json_end(&j);
+		rc = SAY_DONE;
+	} else {
+		rc = server_loaded(s);
+		if (!rc)
+			rc = table_print(&table_exports, s->exports, s->nr_exports, a);
+		dir = sysfs_path(SERVER_PARAMETERS);
+		search = sysfs_attr(dir, "dev_search_path");
+		if (!rc && !ARG(a, raw) && !ARG(a, pairs) && !ARG(a, csv) && !ARG(a, noheadings)) {
+			if (search && strcmp(search, "/") && strcmp(search, "/dev"))
+				server_offers(search);
+			else
+				printf("search path: %s\n", search ? search : "none, nothing can be mapped");
+		}
+		free(search);
+		free(dir);
+	}
+	state_free(s);
+	return rc;
+}
+
+/* ---- close, disconnect ---- */
+
+int cmd_server_close_run(struct cmd_args *a)
+{
+	const char *name = a->words[0], *session = a->nr_words > 1 ? a->words[1] : NULL, *near = NULL;
+	struct state *s = state_read();
+	struct state_export *e = NULL;
+	int sum = server_loaded(s), err;
+	bool first = true;
+	size_t i;
+
+	for (i = 0; i < s->nr_exports; i++) {
+		if (!strcmp(s->exports[i].name, name) || (s->exports[i].block_dev && !strncmp(name, "/dev/", 5) &&
+							   !strcmp(s->exports[i].block_dev, name + 5)))
+			e = &s->exports[i];
+		else
+			near = say_nearest(name, near, s->exports[i].name);
+	}
+	if (!sum && !e) {
+		sum = ARG(a, idempotent) ? SAY_DONE : say_error(SAY_NOTHING, "nobody has an export %s open%s%s%s", name, near ? ", did you mean \"" : "",
+								near ? near : "", near ? "\"?" : "");
+		first = false;
+	} else if (!sum && !session && !ARG(a, all) && e->nr_opens > 1) {
+		sum = say_error(SAY_USAGE, "%s is open by %lld sessions", name, (long long)e->nr_opens);
+		say_mend("name one, or --all: ibnbd server list");
+		first = false;
+	} else if (!sum && !ARG(a, force) && !sysfs_dry_run) {
+		sum = say_error(SAY_USAGE, "server close takes a disk away from a machine that may be writing to it");
+		say_mend("--force");
+		first = false;
+	}
+	for (i = 0; !sum && e && i < (size_t)e->nr_opens; i++) {
+		char *file;
+
+		if (session && strcmp(session, e->opens[i].session))
+			continue;
+		file = say_fmt("%s/force_close", e->opens[i].dir);
+		err = sysfs_write(file, "1");
+		free(file);
+		if (err)
+			say_error(0, "cannot close %s of session %s: %s", name, e->opens[i].session, strerror(err));
+		sum = say_join(sum, say_exit_of(err), first);
+		first = false;
+	}
+	if (first && !sum && e)
+		sum = ARG(a, idempotent) ? SAY_DONE : say_error(SAY_NOTHING, "session %s does not have %s open", session ? session : "?", name);
+	state_free(s);
+	return sum;
+}
+
+int cmd_server_disconnect_run(struct cmd_args *a)
+{
+	struct state *s = state_read();
+	struct state_session *sess = NULL;
+	int sum = server_loaded(s), err;
+	bool first = true;
+	size_t i, j;
+
+	for (i = 0; i < s->nr_srv_sessions; i++)
+		if (!strcmp(s->srv_sessions[i].name, a->words[0]))
+			sess = &s->srv_sessions[i];
+	if (!sum && !sess) {
+		sum = say_error(SAY_NOTHING, "%s: no client has such a session", a->words[0]);
+		say_mend("ibnbd session list");
+	}
+	for (i = 0; !sum && sess && i < (size_t)sess->nr_paths; i++) {
+		bool wanted = a->nr_words == 1;
+		char *file;
+
+		for (j = 1; j < a->nr_words; j++)
+			wanted |= !strcmp(a->words[j], sess->paths[i].name);
+		if (!wanted)
+			continue;
+		file = say_fmt("%s/disconnect", sess->paths[i].dir);
+		err = sysfs_write(file, "1");
+		free(file);
+		if (err)
+			say_error(0, "cannot disconnect %s of session %s: %s", sess->paths[i].name, sess->name, strerror(err));
+		sum = say_join(sum, say_exit_of(err), first);
+		first = false;
+	}
+	if (!sum && sess && first)
+		sum = say_error(SAY_NOTHING, "session %s has no such path", sess->name);
+	state_free(s);
+	return sum;
+}
+
+/* ---- check, start, stop ---- */
+
+static void server_diags(const struct server_conf *c)
+{
+	size_t i;
+
+	for (i = 0; i < c->m->nr_diags; i++)
+		maps_print_diag(c->m, &c->m->diags[i], stderr);
+}
+
+int cmd_server_check_run(struct cmd_args *a)
+{
+	struct server_conf *c = server_conf_load(VALUE(a, file));
+	int rc = c->m->nr_errors ? SAY_USAGE : SAY_DONE;
+
+	if (!c->there)
+		rc = say_error(SAY_NOTHING, "%s is not there: nothing is exported", c->m->files[0].path);
+	server_diags(c);
+	if (c->there && say_level >= 0)
+		printf("%zu error%s\n", c->m->nr_errors, c->m->nr_errors == 1 ? "" : "s");
+	server_conf_free(c);
+	return rc;
+}
+
+/* The module is loaded with all it has to know; one that runs is told what may change, the search path last. */
+static int server_modprobe(const struct server_conf *c)
+{
+	char *argv[SERVER_NR_KEYS + 3];
+	int status = -1, i, n = 0;
+	pid_t pid;
+
+	argv[n++] = say_dup("modprobe");
+	argv[n++] = say_dup("ibnbd-server");
+	for (i = SERVER_NR_KEYS - 1; i >= 0; i--)
+		if (c->value[i] && *c->value[i])
+			argv[n++] = say_fmt("%s=\"%s\"", server_keys[i].key, c->value[i]);
+	argv[n] = NULL;
+	if (sysfs_dry_run) {
+		for (i = 0; i < n; i++)
+			printf("%s%s", argv[i], i + 1 < n ? " " : "\n");
+		status = 0;
+	} else {
+		pid = fork();
+		if (!pid) {
+			execvp("/sbin/modprobe", argv);
+			execvp("modprobe", argv);
+			_exit(127);
+		}
+		if (pid < 0 || waitpid(pid, &status, 0) != pid)
+			status = -1;
+	}
+	for (i = 0; i < n; i++)
+		free(argv[i]);
+	return status;
+}
+
+static int server_set(const char *dir, enum server_key_id id, const char *want)
+{
+	char *now = sysfs_attr(dir, server_keys[id].key), *file;
+	int rc = SAY_DONE, err;
+
+	if (strcmp(now ? now : "", want)) {
+		if (!server_keys[id].runtime) {
+			rc = say_error(SAY_FAILED, "%s is %s and cannot change while the server runs", server_keys[id].key, now ? now : "unset");
+			say_mend("systemctl restart ibnbd-server, when nothing is mapped");
+		} else {
+			file = say_fmt("%s/%s", dir, server_keys[id].key);
+			err = sysfs_write(file, *want ? want : "\n");	/* writing nothing does nothing */
+			free(file);
+			if (err)
+				say_error(0, "cannot set %s to \"%s\": %s", server_keys[id].key, want, strerror(err));
+			rc = say_exit_of(err);
+		}
+	}
+	free(now);
+	return rc;
+}
+
+int cmd_server_start_run(struct cmd_args *a)
+{
+	static const char *const unset[SERVER_NR_KEYS] = {
+		[SERVER_dev_search_path] = "", [SERVER_allow] = "", [SERVER_port_nr] = "1234", [SERVER_copy] = "auto",
+		[SERVER_io_mode] = "auto", [SERVER_write_zeroes] = "N", [SERVER_max_maps] = "1024",
+	};
+	struct server_conf *c = server_conf_load(VALUE(a, file));
+	char *dir = sysfs_path(SERVER_PARAMETERS);
+	int rc = SAY_DONE, i, status;
+
+	server_diags(c);
+	if (!c->there) {
+		rc = say_error(SAY_NOTHING, "%s is not there", c->m->files[0].path);
+	} else if (c->m->nr_errors) {
+		/* Half of an access list is worse than none. */
+		rc = say_error(SAY_USAGE, "%s has mistakes; nothing was changed", c->m->files[0].path);
+	} else if (sysfs_exists(dir)) {
+		for (i = SERVER_NR_KEYS - 1; i >= 0 && !rc; i--)
+			rc = server_set(dir, (enum server_key_id)i, c->value[i] ? c->value[i] : unset[i]);
+	} else if (ARG(a, no_modprobe) || (sysfs_redirected() && !sysfs_dry_run)) {
+		rc = say_error(SAY_DRIVER, "the driver ibnbd-server is not loaded");
+	} else {
+		status = server_modprobe(c);
+		if (status) {
+			rc = say_error(SAY_DRIVER, "modprobe ibnbd-server failed");
+			say_mend("ibnbd doctor");
+		}
+	}
+	free(dir);
+	server_conf_free(c);
+	return rc;
+}
+
+int cmd_server_stop_run(struct cmd_args *a)
+{
+	char *dir = sysfs_path(SERVER_PARAMETERS), *file;
+	struct state *s = state_read();
+	int rc = SAY_DONE, err;
+
+	if (s->server && s->nr_exports && !ARG(a, force)) {
+		rc = say_error(SAY_BUSY, "%zu export%s open by clients", s->nr_exports, s->nr_exports == 1 ? " is" : "s are");
+		say_mend("ibnbd server list; --force takes them away");
+	} else if (s->server) {
+		file = say_fmt("%s/dev_search_path", dir);
+		err = sysfs_write(file, "\n");
+		free(file);
+		if (err)
+			say_error(0, "cannot stop the server: %s", strerror(err));
+		rc = say_exit_of(err);
+	}
+	state_free(s);
+	free(dir);
+	return rc;
+}

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Completion of bash, zsh and fish. The scripts are made once, when the package is built; what changes (devices, sessions) they ask
+ * `ibnbd complete KIND` for, which reads sysfs and the configuration only, needs no rights and never waits.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include "tools/cmd.h"
+#include "tools/maps_conf.h"
+#include "tools/state.h"
+
+static const char *const complete_kinds[] = {
+	[CMD_WORDS_NONE] = "none", [CMD_WORDS_DEVICE] = "device", [CMD_WORDS_SESSION] = "session", [CMD_WORDS_PATH] = "path",
+	[CMD_WORDS_MAP] = "map", [CMD_WORDS_EXPORT] = "export", [CMD_WORDS_COMMAND] = "command", [CMD_WORDS_ANY] = "any",
+};
+
+static void complete_words(enum cmd_words what)
+{
+	struct state *s = state_read();
+	struct maps *m;
+	size_t i, j;
+
+	for (i = 0; (what == CMD_WORDS_DEVICE || what == CMD_WORDS_ANY) && i < s->nr_devs; i++) {
+		puts(s->devs[i].kname);
+		if (s->devs[i].name)
+			puts(s->devs[i].name);
+	}
+	for (i = 0; i < s->nr_sessions; i++) {
+		if (what == CMD_WORDS_SESSION || what == CMD_WORDS_ANY || what == CMD_WORDS_PATH)
+			puts(s->sessions[i].name);
+		for (j = 0; what == CMD_WORDS_PATH && j < (size_t)s->sessions[i].nr_paths; j++)
+			puts(s->sessions[i].paths[j].name);
+	}
+	for (i = 0; (what == CMD_WORDS_EXPORT || what == CMD_WORDS_ANY) && i < s->nr_exports; i++)
+		puts(s->exports[i].name);
+	state_free(s);
+	if (what == CMD_WORDS_MAP) {
+		m = maps_load(NULL);
+		for (i = 0; i < m->nr; i++)
+			puts(m->entries[i].name);
+		maps_free(m);
+	}
+}
+
+/* Commands and their options as lines of `name|kind of words|options`. */
+static void complete_table_lines(const char *head, const char *tail)
+{
+	size_t nr, i;
+	const struct cmd *all = cmd_table(&nr);
+	int j;
+
+	for (i = 0; i < nr; i++) {
+		if (all[i].flags & CMD_HIDDEN)
+			continue;
+		printf("%s%s|%s|", head, all[i].name, complete_kinds[all[i].what]);
+		for (j = 0; j < CMD_NR_OPTIONS; j++)
+			if ((all[i].options | CMD_COMMON) & (uint64_t)1 << j)
+				printf("--%s%s ", cmd_options[j].name,
+				       cmd_options[j].value && cmd_options[j].value[0] != '[' ? "=" : "");
+		if (all[i].flags & CMD_MAPOPTS) {
+			size_t n, k;
+			const struct ibnbd_mapopt *o = ibnbd_mapopt_table(&n);
+
+			for (k = 0; k < n; k++)
+				printf("--%s= ", o[k].key);
+		}
+		printf("%s\n", tail);
+	}
+}
+
+static void complete_bash(void)
+{
+	printf("# bash completion for ibnbd; made by `ibnbd complete bash`\n_ibnbd()\n{\n"
+	       "\tlocal cur=${COMP_WORDS[COMP_CWORD]} line name kind options first= second= w i words=\n"
+	       "\tCOMPREPLY=()\n"
+	       "\tfor ((i = 1; i < COMP_CWORD; i++)); do\n"
+	       "\t\tw=${COMP_WORDS[i]}\n"
+	       "\t\t[[ $w == -* ]] && continue\n"
+	       "\t\tif [[ -z $first ]]; then first=$w; elif [[ -z $second ]]; then second=$w; fi\n"
+	       "\tdone\n"
+	       "\twhile IFS='|' read -r name kind options; do\n"
+	       "\t\tif [[ -z $first ]]; then words+=\" ${name%%%% *}\"\n"
+	       "\t\telif [[ $name == \"$first $second\" || $name == \"$first\" ]]; then\n"
+	       "\t\t\tif [[ $cur == -* ]]; then words+=\" $options\"\n"
+	       "\t\t\telif [[ $kind == command ]]; then words+=\" $(_ibnbd_table | cut -d'|' -f1 | cut -d' ' -f1)\"\n"
+	       "\t\t\telif [[ $kind != none ]]; then words+=\" $(ibnbd complete \"$kind\" 2>/dev/null)\"; fi\n"
+	       "\t\telif [[ -z $second && $name == \"$first \"* ]]; then words+=\" ${name#* }\"; fi\n"
+	       "\tdone < <(_ibnbd_table)\n"
+	       "\tmapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$cur\" | sort -u)\n"
+	       "\t[[ ${#COMPREPLY[@]} -eq 1 && ${COMPREPLY[0]} == *= ]] && compopt -o nospace\n"
+	       "\treturn 0\n}\n\n_ibnbd_table()\n{\n\tcat <<'EOT'\n");
+	complete_table_lines("", "");
+	printf("EOT\n}\n\ncomplete -F _ibnbd ibnbd\n");
+}
+
+/* An apostrophe within '...' of a shell, and what zsh reads in a description. */
+static void complete_quoted(const char *text, bool zsh)
+{
+	for (; *text; text++) {
+		if (*text == '\'')
+			fputs("'\\''", stdout);
+		else if (zsh && strchr("[]:", *text))
+			printf("\\%c", *text);
+		else
+			putchar(*text);
+	}
+}
+
+static void complete_zsh(void)
+{
+	size_t nr, i;
+	const struct cmd *all = cmd_table(&nr);
+
+	printf("#compdef ibnbd\n# made by `ibnbd complete zsh`\n\n_ibnbd()\n{\n"
+	       "\tlocal -a commands words_ options_\n\tlocal line name kind opts first second w\n"
+	       "\tfor w in ${words[2,CURRENT-1]}; do\n\t\t[[ $w == -* ]] && continue\n"
+	       "\t\tif [[ -z $first ]]; then first=$w; elif [[ -z $second ]]; then second=$w; fi\n\tdone\n"
+	       "\tif [[ -z $first ]]; then\n\t\tcommands=(\n");
+	for (i = 0; i < nr; i++) {
+		if (all[i].flags & CMD_HIDDEN)
+			continue;
+		if (strchr(all[i].name, ' ')) {
+			size_t len = strcspn(all[i].name, " ");
+
+			if (i && !strncmp(all[i - 1].name, all[i].name, len + 1))
+				continue;
+			printf("\t\t\t'%.*s:commands about it'\n", (int)len, all[i].name);
+			continue;
+		}
+		printf("\t\t\t'%s:", all[i].name);
+		complete_quoted(all[i].help, true);
+		printf("'\n");
+	}
+	printf("\t\t)\n\t\t_describe command commands\n\t\treturn\n\tfi\n"
+	       "\twhile IFS='|' read -r name kind opts; do\n"
+	       "\t\tif [[ $name == \"$first $second\" || $name == $first ]]; then\n"
+	       "\t\t\toptions_=(${(s: :)opts})\n"
+	       "\t\t\tif [[ $PREFIX == -* ]]; then compadd -S '' -- ${options_[@]}\n"
+	       "\t\t\telif [[ $kind != none && $kind != command ]]; then words_+=(${(f)\"$(ibnbd complete $kind 2>/dev/null)\"}); fi\n"
+	       "\t\telif [[ -z $second && $name == \"$first \"* ]]; then words_+=(${name#* }); fi\n"
+	       "\tdone < <(_ibnbd_table)\n\t(( ${#words_} )) && compadd -- ${words_[@]}\n}\n\n_ibnbd_table()\n{\n\tcat <<'EOT'\n");
+	complete_table_lines("", "");
+	printf("EOT\n}\n\n_ibnbd \"$@\"\n");
+}
+
+/* Conditions of fish: what stands on the line already. */
+static void complete_fish_when(const char *name)
+{
+	const char *blank = strchr(name, ' ');
+
+	if (!blank)
+		printf(" -n '__fish_seen_subcommand_from %s'", name);
+	else
+		printf(" -n '__fish_seen_subcommand_from %.*s; and __fish_seen_subcommand_from %s'", (int)(blank - name), name, blank + 1);
+}
+
+static void complete_fish(void)
+{
+	size_t nr, i;
+	const struct cmd *all = cmd_table(&nr);
+	int j;
+
+	printf("# fish completion for ibnbd; made by `ibnbd complete fish`\ncomplete -c ibnbd -f\n");
+	for (i = 0; i < nr; i++) {
+		const char *blank = strchr(all[i].name, ' ');
+
+		if (all[i].flags & CMD_HIDDEN)
+			continue;
+		if (blank && !(i && !strncmp(all[i - 1].name, all[i].name, (size_t)(blank - all[i].name) + 1)))
+			printf("complete -c ibnbd -n __fish_use_subcommand -a %.*s\n", (int)(blank - all[i].name), all[i].name);
+		if (blank)
+			printf("complete -c ibnbd -n '__fish_seen_subcommand_from %.*s' -a %s -d '", (int)(blank - all[i].name),
+			       all[i].name, blank + 1);
+		else
+			printf("complete -c ibnbd -n __fish_use_subcommand -a %s -d '", all[i].name);
+		complete_quoted(all[i].help, false);
+		printf("'\n");
+		if (all[i].what != CMD_WORDS_NONE && all[i].what != CMD_WORDS_COMMAND) {
+			printf("complete -c ibnbd");
+			complete_fish_when(all[i].name);
+			printf(" -a '(ibnbd complete %s 2>/dev/null)'\n", complete_kinds[all[i].what]);
+		}
+		for (j = 0; j < CMD_NR_OPTIONS; j++) {
+			if (!((all[i].options | CMD_COMMON) & (uint64_t)1 << j))
+				continue;
+			printf("complete -c ibnbd");
+			complete_fish_when(all[i].name);
+			printf(" -l %s", cmd_options[j].name);
+			if (cmd_options[j].letter)
+				printf(" -s %c", cmd_options[j].letter);
+			printf("%s -d '", cmd_options[j].value && cmd_options[j].value[0] != '[' ? " -r" : "");
+			complete_quoted(cmd_options[j].help, false);
+			printf("'\n");
+		}
+	}
+}
+
+int cmd_complete_run(struct cmd_args *a)
+{
+	size_t i;
+
+	if (!strcmp(a->words[0], "bash")) {
+		complete_bash();
+	} else if (!strcmp(a->words[0], "zsh")) {
+		complete_zsh();
+	} else if (!strcmp(a->words[0], "fish")) {
+		complete_fish();
+	} else {
+		for (i = 0; i < ARRAY_SIZE(complete_kinds) && strcmp(a->words[0], complete_kinds[i]);)
+			i++;
+		if (i == ARRAY_SIZE(complete_kinds))
+			return say_error(SAY_USAGE, "complete: bash, zsh, fish, or a kind of words is expected, not %s", a->words[0]);
+		complete_words((enum cmd_words)i);
+	}
+	return SAY_DONE;
+}

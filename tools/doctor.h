@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Findings of `ibnbd doctor`: what was looked at, how it is, and the mend. */
+#ifndef TOOLS_DOCTOR_H
+#define TOOLS_DOCTOR_H
+
+#include "tools/cmd.h"
+#include "tools/maps_conf.h"
+#include "tools/state.h"
+
+enum doctor_level { DOCTOR_OK, DOCTOR_WARNING, DOCTOR_ERROR };
+
+struct doctor_finding {
+	const char *check;		/* stable name */
+	enum doctor_level level;
+	char *text;
+	char *mend;			/* or NULL */
+};
+
+struct doctor {
+	struct state *s;
+	struct maps *m;
+	bool client;			/* this host is one, as far as can be seen */
+	struct doctor_finding *list;
+	size_t nr;
+};
+
+/* Takes @text and @mend. */
+void doctor_find(struct doctor *d, const char *check, enum doctor_level level, char *text, char *mend);
+
+void doctor_modules(struct doctor *d);
+void doctor_rdma(struct doctor *d);
+void doctor_servers(struct doctor *d);
+void doctor_files(struct doctor *d);
+void doctor_live(struct doctor *d);
+
+#endif

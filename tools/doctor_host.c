@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* doctor: are the modules built, allowed, loaded; is there an RDMA device that works; do the servers answer? */
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+#include <ibtrs/version.h>
+#include "tools/doctor.h"
+#include "tools/mapping.h"
+
+#define DOCTOR_SECURE_BOOT	"/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c"
+#define DOCTOR_CONNECT_MS	1000
+
+/* ---- modules ---- */
+
+static char *host_release(void)
+{
+	char *path = sysfs_root("/proc/sys/kernel/osrelease"), *text = sysfs_text(path);
+	struct utsname u;
+
+	free(path);
+	if (!text && !uname(&u))
+		text = say_dup(u.release);
+	return text ? text : say_dup("?");
+}
+
+static bool host_has(const char *fmt, const char *release, const char *rest)
+{
+	char *below = say_fmt("%s%s%s", fmt, release, rest), *path = sysfs_root(below);
+	bool yes = sysfs_exists(path);
+
+	free(below);
+	free(path);
+	return yes;
+}
+
+static bool host_id_is(const char *text, const char *word)
+{
+	const char *id = strstr(text, "\nID="), *like = strstr(text, "\nID_LIKE=");
+	char *line;
+	bool yes = false;
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		const char *p = i ? like : id;
+
+		if (!p)
+			continue;
+		line = say_fmt("%.*s", (int)strcspn(p + 1, "\n"), p + 1);
+		yes |= strstr(line, word) != NULL;
+		free(line);
+	}
+	return yes;
+}
+
+/* The package that has the headers of this kernel, as this distribution calls it. */
+static char *host_headers(const char *release)
+{
+	char *path = sysfs_root("/etc/os-release"), *file = sysfs_text(path), *text = say_fmt("\n%s", file ? file : ""), *mend;
+
+	if (host_id_is(text, "debian") || host_id_is(text, "ubuntu"))
+		mend = say_fmt("apt install linux-headers-%s", release);
+	else if (host_id_is(text, "suse"))
+		mend = say_fmt("zypper install kernel-default-devel");
+	else if (host_id_is(text, "fedora") || host_id_is(text, "rhel"))
+		mend = say_fmt("dnf install kernel-devel-%s", release);
+	else
+		mend = say_fmt("install the headers of kernel %s", release);
+	free(text);
+	free(file);
+	free(path);
+	return mend;
+}
+
+static bool host_built(const char *release)
+{
+	static const char *const dirs[] = { "/updates/dkms/", "/updates/", "/extra/", "/extra/ibnbd/", "/updates/ibnbd/client/", "/weak-updates/" };
+	static const char *const ends[] = { "ibnbd-client.ko", "ibnbd-client.ko.xz", "ibnbd-client.ko.zst", "ibnbd-client.ko.gz" };
+	char *dep, *path, *text;
+	size_t i, j;
+	bool yes = false;
+
+	for (i = 0; i < ARRAY_SIZE(dirs); i++) {
+		for (j = 0; j < ARRAY_SIZE(ends); j++) {
+			char *rest = say_fmt("%s%s", dirs[i], ends[j]);
+
+			yes |= host_has("/lib/modules/", release, rest);
+			free(rest);
+		}
+	}
+	/* Wherever else it was put, depmod knows. */
+	dep = say_fmt("/lib/modules/%s/modules.dep", release);
+	path = sysfs_root(dep);
+	text = sysfs_text(path);
+	yes |= text && strstr(text, "ibnbd-client.ko");
+	free(text);
+	free(path);
+	free(dep);
+	return yes;
+}
+
+static bool host_secure_boot(void)
+{
+	char *path = sysfs_root(DOCTOR_SECURE_BOOT);
+	unsigned char buf[8] = { 0 };
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd >= 0 ? read(fd, buf, sizeof(buf)) : -1;
+
+	if (fd >= 0)
+		close(fd);
+	free(path);
+	return n >= 5 && buf[4] == 1;	/* four bytes of attributes come first */
+}
+
+static void host_not_loaded(struct doctor *d, const char *release)
+{
+	char *key = mapping_kmsg_find("unavailable key", NULL), *symbol = mapping_kmsg_find("disagrees about version of symbol", "ib");
+
+	if (!key)
+		key = mapping_kmsg_find("ibnbd", "Key was rejected");
+	if (host_secure_boot() && key)
+		doctor_find(d, "secure-boot", DOCTOR_ERROR, say_fmt("Secure Boot is on and the kernel refuses our modules: %s", key),
+			    say_dup("mokutil --import /var/lib/dkms/mok.pub, reboot, choose \"Enroll MOK\""));
+	else if (symbol)
+		doctor_find(d, "rdma-stack", DOCTOR_ERROR, say_fmt("the modules were built for another RDMA stack than the one that runs: %s", symbol),
+			    say_fmt("dkms build --force ibnbd/%s -k %s && dkms install --force ibnbd/%s -k %s", IBNBD_VERSION, release,
+				    IBNBD_VERSION, release));
+	else if (host_secure_boot())
+		doctor_find(d, "secure-boot", DOCTOR_WARNING, say_dup("Secure Boot is on: modules without an enrolled key are refused"),
+			    say_dup("mokutil --test-key /var/lib/dkms/mok.pub; if it is not enrolled: mokutil --import /var/lib/dkms/mok.pub"));
+	doctor_find(d, "loaded", d->client ? DOCTOR_ERROR : DOCTOR_WARNING, say_dup("the driver ibnbd-client is not loaded"),
+		    say_dup("modprobe ibnbd-client"));
+	free(key);
+	free(symbol);
+}
+
+void doctor_modules(struct doctor *d)
+{
+	char *release = host_release(), *dir = sysfs_path("module/ibnbd_client"), *version = sysfs_attr(dir, "version");
+	bool built = host_built(release), headers = host_has("/lib/modules/", release, "/build");
+
+	if (d->s->client) {
+		if (version && strcmp(version, IBNBD_VERSION))
+			doctor_find(d, "version", DOCTOR_WARNING, say_fmt("the loaded driver is %s, this command %s", version, IBNBD_VERSION),
+				    say_dup("reboot, or unmap all and load the driver again"));
+		else
+			doctor_find(d, "loaded", DOCTOR_OK, say_fmt("driver ibnbd-client %s is loaded", version ? version : ""), NULL);
+	} else if (built) {
+		doctor_find(d, "built", DOCTOR_OK, say_fmt("the modules are built for kernel %s", release), NULL);
+		host_not_loaded(d, release);
+	}
+	if (!built && !d->s->client) {
+		if (!headers)
+			doctor_find(d, "headers", DOCTOR_ERROR, say_fmt("no headers of kernel %s, so DKMS cannot build the modules", release),
+				    host_headers(release));
+		else
+			doctor_find(d, "built", DOCTOR_ERROR, say_fmt("the modules are not built for kernel %s", release),
+				    say_fmt("dkms autoinstall -k %s; its log: /var/lib/dkms/ibnbd/%s/build/make.log", release, IBNBD_VERSION));
+	}
+	free(version);
+	free(dir);
+	free(release);
+}
+
+/* ---- RDMA devices ---- */
+
+static void host_port(struct doctor *d, const char *dev, const char *ports, const char *port, bool *active)
+{
+	char *dir = say_fmt("%s/%s", ports, port), *state = sysfs_attr(dir, "state"), *layer = sysfs_attr(dir, "link_layer");
+	bool up = state && strstr(state, "ACTIVE");
+
+	*active |= up;
+	if (up)
+		doctor_find(d, "rdma", DOCTOR_OK, say_fmt("%s port %s is active (%s)", dev, port, layer ? layer : "?"), NULL);
+	else
+		doctor_find(d, "rdma", DOCTOR_WARNING, say_fmt("%s port %s is not active: %s", dev, port, state ? state : "?"),
+			    say_dup(layer && !strcmp(layer, "InfiniBand") ? "cable, and a subnet manager on this fabric" : "ip link set INTERFACE up; cable"));
+	free(dir);
+	free(state);
+	free(layer);
+}
+
+void doctor_rdma(struct doctor *d)
+{
+	char *class = sysfs_path("class/infiniband");
+	char **devs, **ports;
+	bool active = false;
+	size_t i, j;
+
+	devs = sysfs_list(class, NULL);
+	for (i = 0; devs[i]; i++) {
+		char *path = say_fmt("%s/%s/ports", class, devs[i]);
+
+		ports = sysfs_list(path, NULL);
+		for (j = 0; ports[j]; j++)
+			host_port(d, devs[i], path, ports[j], &active);
+		sysfs_list_free(ports);
+		free(path);
+	}
+	if (!devs[0])
+		doctor_find(d, "rdma", DOCTOR_ERROR, say_dup("there is no RDMA device"),
+			    say_dup("load its driver, or make one of a network card: rdma link add rxe0 type rxe netdev INTERFACE"));
+	else if (!active)
+		doctor_find(d, "rdma", DOCTOR_ERROR, say_dup("no port of an RDMA device is active"), say_dup("rdma link"));
+	sysfs_list_free(devs);
+	free(class);
+}
+
+/* ---- servers ---- */
+
+/* 0: the machine answers (with whatever), else errno. RDMA has its own connections; a TCP one tells whether anybody is there. */
+static int host_answers(const struct ibtrs_addr *a, int port)
+{
+	struct sockaddr_in6 six = { .sin6_family = AF_INET6, .sin6_port = htons((uint16_t)port) };
+	struct sockaddr_in four = { .sin_family = AF_INET, .sin_port = htons((uint16_t)port) };
+	bool v4 = a->kind == IBTRS_ADDR_IP4;
+	struct pollfd p = { .events = POLLOUT };
+	socklen_t len = sizeof(int);
+	int err = 0;
+
+	memcpy(v4 ? (void *)&four.sin_addr : (void *)&six.sin6_addr, a->raw, v4 ? 4 : 16);
+	p.fd = socket(v4 ? AF_INET : AF_INET6, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (p.fd < 0)
+		return 0;
+	if (connect(p.fd, v4 ? (void *)&four : (void *)&six, v4 ? sizeof(four) : sizeof(six)) && errno != EINPROGRESS)
+		err = errno;
+	else if (poll(&p, 1, DOCTOR_CONNECT_MS) != 1)
+		err = ETIMEDOUT;
+	else
+		getsockopt(p.fd, SOL_SOCKET, SO_ERROR, &err, &len);
+	close(p.fd);
+	return err == ECONNREFUSED ? 0 : err;
+}
+
+/* What the driver found out itself when it last tried. */
+static void host_last_error(struct doctor *d)
+{
+	char *last = mapping_last_error();
+
+	if (!last)
+		return;
+	if (strcasestr(last, "refused") || strcasestr(last, "rejected") || strstr(last, "(-111)"))
+		doctor_find(d, "port", DOCTOR_ERROR, say_fmt("the last mapping failed, a server answers but does not listen: %s", last),
+			    say_dup("on the server: systemctl status ibnbd-server; is the port the same (port_nr there, dest_port here)?"));
+	else
+		doctor_find(d, "last-error", DOCTOR_WARNING, say_fmt("the last refusal of the driver: %s", last), NULL);
+	free(last);
+}
+
+void doctor_servers(struct doctor *d)
+{
+	char text[IBTRS_ADDR_STR_MAX];
+	size_t i, j;
+
+	host_last_error(d);
+	for (i = 0; i < d->m->nr; i++) {
+		const struct maps_entry *e = &d->m->entries[i];
+
+		if (e->bad || state_dev_of(d->s, e->map.sessname, e->map.device_path))
+			continue;
+		for (j = 0; j < e->map.nr_paths; j++) {
+			const struct ibtrs_addr *a = &e->map.path[j].dst;
+			int err;
+
+			if (a->kind != IBTRS_ADDR_IP4 && (a->kind != IBTRS_ADDR_IP6 || a->scope[0]))
+				continue;
+			err = host_answers(a, e->map.dest_port);
+			ibtrs_addr_format(a, text, sizeof(text));
+			if (err)
+				doctor_find(d, "server", DOCTOR_ERROR, say_fmt("%s: the server %s does not answer: %s", e->name, text, strerror(err)),
+					    say_dup(err == ENETUNREACH ? "this host has no route to it: ip route" : "is it up? ping it; firewall?"));
+			else
+				doctor_find(d, "server", DOCTOR_OK, say_fmt("%s: there is a machine at %s", e->name, text), NULL);
+		}
+	}
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* /etc/fstab and /etc/crypttab: who expects our disks, and does he know that they need the network? */
+#ifndef TOOLS_FSTAB_H
+#define TOOLS_FSTAB_H
+
+#include "tools/maps_conf.h"
+
+struct fstab_use {
+	char *file;		/* /etc/fstab or /etc/crypttab */
+	char *source;		/* as it stands there */
+	char *target;		/* mount point, or name of the mapping */
+	bool netdev;
+	bool nofail;
+};
+
+/* Lines that name one of our devices, by node, by name or by a UUID= that maps.conf knows. NULL-terminated by file == NULL. */
+struct fstab_use *fstab_uses(const struct maps *m);
+void fstab_free(struct fstab_use *uses);
+/* Warn of those without _netdev. */
+void fstab_check(struct maps *m);
+
+#endif

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * systemd generator: a unit for each line of maps.conf. Runs before anything else does, and at each daemon-reload: it reads files, writes files
+ * below its directory, and ends in milliseconds; no network, no sysfs, no syslog.
+ *
+ *	NORMAL/ibnbd-maps.target.wants/ibnbd-map@NAME.service		-> the template, unless noauto
+ *	NORMAL/ibnbd-map@NAME.service.d/50-maps.conf			what the line says beyond the template
+ *
+ * A mistake costs its line. ibnbd=no on the kernel's command line costs all.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "tools/maps_conf.h"
+#include "tools/say.h"
+#include "tools/sysfs.h"
+
+#define GENERATOR_TEMPLATE	"/usr/lib/systemd/system/ibnbd-map@.service"
+
+/* No journal yet: the kernel's log. */
+static void generator_log(const char *fmt, const char *what)
+{
+	char *path = sysfs_root("/dev/kmsg");
+	FILE *f = fopen(path, "ae");
+
+	if (f) {
+		fputs("<4>ibnbd-generator: ", f);
+		fprintf(f, fmt, what);
+		fputc('\n', f);
+		fclose(f);
+	}
+	free(path);
+}
+
+/* A name as part of a unit's: what is not a letter, digit, ':', '_' or '.' becomes \xNN; as systemd-escape does. */
+static char *generator_escape(const char *name)
+{
+	char *out = say_alloc(4 * strlen(name) + 1), *p = out;
+	const char *s;
+
+	for (s = name; *s; s++) {
+		if ((*s >= '0' && *s <= '9') || ((*s | 32) >= 'a' && (*s | 32) <= 'z') || *s == '_' || *s == ':' || (*s == '.' && s > name))
+			*p++ = *s;
+		else
+			p += sprintf(p, "\\x%02x", (unsigned char)*s);
+	}
+	return out;
+}
+
+static bool generator_off(void)
+{
+	char *path = sysfs_root("/proc/cmdline"), *text = sysfs_text(path), *word, *save = NULL;
+	char *initrd = sysfs_root("/etc/initrd-release");
+	bool off = false, early = sysfs_exists(initrd);
+
+	for (word = text ? strtok_r(text, " \n", &save) : NULL; word; word = strtok_r(NULL, " \n", &save)) {
+		if (!strncmp(word, "ibnbd=", 6))
+			off = !strcmp(word + 6, "no") || !strcmp(word + 6, "0") || !strcmp(word + 6, "off");
+		if (early && !strncmp(word, "rd.ibnbd=", 9))
+			off = !strcmp(word + 9, "no") || !strcmp(word + 9, "0") || !strcmp(word + 9, "off");
+	}
+	free(initrd);
+	free(text);
+	free(path);
+	return off;
+}
+
+static int generator_dropin(const char *dir, const char *unit, const struct maps_entry *e)
+{
+	int64_t timeout = maps_start_timeout(e);
+	char *sub = say_fmt("%s/%s.d", dir, unit), *path = say_fmt("%s/50-maps.conf", sub);
+	FILE *f;
+	int rc;
+
+	mkdir(sub, 0755);
+	f = fopen(path, "we");
+	if (!f) {
+		generator_log("cannot write %s", path);
+		free(sub);
+		free(path);
+		return 1;
+	}
+	fprintf(f, "# made by ibnbd-generator of maps.conf\n[Unit]\nDescription=Remote disk %s (%s of session %s)\n", e->name, e->map.device_path,
+		e->map.sessname);
+	if (e->text[MAPS_requires])
+		fprintf(f, "Requires=%s\nAfter=%s\n", e->text[MAPS_requires], e->text[MAPS_requires]);
+	if (e->text[MAPS_after])
+		fprintf(f, "After=%s\n", e->text[MAPS_after]);
+	fprintf(f, "\n[Service]\n");
+	/* Whoever waits is ended by us, with a better message than systemd's. */
+	if (maps_given(e, MAPS_wait) && timeout != MAPS_FOREVER)
+		fprintf(f, "TimeoutStartSec=%lld\n", (long long)timeout + 60);
+	else if (maps_given(e, MAPS_wait))
+		fprintf(f, "TimeoutStartSec=infinity\n");
+	if (maps_given(e, MAPS_nofail))
+		fprintf(f, "SuccessExitStatus=1 7\n");
+	rc = fclose(f);
+	free(sub);
+	free(path);
+	return rc != 0;
+}
+
+/* Percent signs are specifiers in a unit. */
+static bool generator_plain(const struct maps_entry *e)
+{
+	return !strchr(e->map.device_path, '%') && !strchr(e->map.sessname, '%') && !strchr(e->map.device_path, '\\');
+}
+
+static int generator_entry(const char *dir, const char *wants, const struct maps_entry *e)
+{
+	char *instance = generator_escape(e->name), *unit = say_fmt("ibnbd-map@%s.service", instance), *link = say_fmt("%s/%s", wants, unit);
+	struct maps_entry plain = *e;
+	int rc = 0;
+
+	if (!generator_plain(e)) {
+		snprintf(plain.map.device_path, sizeof(plain.map.device_path), "a device");
+		snprintf(plain.map.sessname, sizeof(plain.map.sessname), "a session");
+	}
+	rc = generator_dropin(dir, unit, &plain);
+	if (!maps_given(e, MAPS_noauto) && symlink(GENERATOR_TEMPLATE, link) && errno != EEXIST) {
+		generator_log("cannot make %s", link);
+		rc = 1;
+	}
+	free(link);
+	free(unit);
+	free(instance);
+	return rc;
+}
+
+int main(int argc, char **argv)
+{
+	const char *dir = argc > 1 ? argv[1] : "/tmp";
+	struct maps *m;
+	char *wants;
+	int rc = 0;
+	size_t i;
+
+	if (generator_off())
+		return 0;
+	m = maps_load(NULL);
+	for (i = 0; i < m->nr_diags; i++) {
+		const struct maps_diag *d = &m->diags[i];
+		char *text;
+		size_t line = 0, col;
+
+		if (d->level != MAPS_ERROR)
+			continue;
+		if (d->at.off != SIZE_MAX)
+			maps_place(m, d->at, &line, &col);
+		text = say_fmt("%s:%zu: %s; the line is left out", m->files[d->at.file].path, line, d->msg);
+		generator_log("%s", text);
+		free(text);
+	}
+	wants = say_fmt("%s/ibnbd-maps.target.wants", dir);
+	for (i = 0; i < m->nr; i++) {
+		if (m->entries[i].bad)
+			continue;
+		mkdir(wants, 0755);
+		rc |= generator_entry(dir, wants, &m->entries[i]);
+	}
+	free(wants);
+	maps_free(m);
+	return rc;
+}

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Text made of the tables: help, and the manual's lists of commands and options. */
+#include <stdlib.h>
+#include <string.h>
+#include "tools/cmd.h"
+
+static void help_option(const struct cmd_option_row *o)
+{
+	char left[48], value[32] = "";
+
+	if (o->value)
+		snprintf(value, sizeof(value), o->value[0] == '[' ? "[=%s" : " %s", o->value + (o->value[0] == '['));
+	snprintf(left, sizeof(left), "%c%c%s--%s%s", o->letter ? '-' : ' ', o->letter ? o->letter : ' ', o->letter ? ", " : "  ", o->name,
+		 value);
+	printf("  %-28s %s\n", left, o->help);
+}
+
+static void help_options(uint64_t which)
+{
+	int i;
+
+	for (i = 0; i < CMD_NR_OPTIONS; i++)
+		if (which & (uint64_t)1 << i)
+			help_option(&cmd_options[i]);
+}
+
+static void help_wrap(const char *text)
+{
+	size_t col = 0, len;
+
+	for (; *text; text += len + (text[len] == ' ')) {
+		len = strcspn(text, " ");
+		if (col && col + 1 + len > 78) {
+			putchar('\n');
+			col = 0;
+		}
+		col += (size_t)printf("%s%.*s", col ? " " : "", (int)len, text);
+	}
+	putchar('\n');
+}
+
+static void help_mapopts(void)
+{
+	const struct ibnbd_mapopt *o;
+	char left[80];
+	size_t nr, i;
+
+	o = ibnbd_mapopt_table(&nr);
+	printf("\nOptions of the mapping, as --KEY VALUE or KEY=VALUE:\n");
+	for (i = 0; i < nr; i++) {
+		snprintf(left, sizeof(left), "%s=%s", o[i].key, o[i].value);
+		printf("  %-28s %s\n", left, o[i].help);
+	}
+}
+
+int cmd_help(const struct cmd *c)
+{
+	size_t nr, i;
+	const struct cmd *all = cmd_table(&nr);
+
+	if (c) {
+		printf("ibnbd %s %s\n\n", c->name, c->words);
+		if (c->more)
+			help_wrap(c->more);
+		else
+			printf("%s\n", c->help);
+		printf("\nOptions:\n");
+		help_options(c->options);
+		help_options(CMD_COMMON);
+		if (c->flags & CMD_MAPOPTS)
+			help_mapopts();
+		return SAY_DONE;
+	}
+	printf("ibnbd COMMAND [OPTION]... [WORD]...\n\n");
+	for (i = 0; i < nr; i++)
+		if (!(all[i].flags & CMD_HIDDEN))
+			printf("  %-18s %s\n", all[i].name, all[i].help);
+	printf("\nOptions of every command:\n");
+	help_options(CMD_COMMON);
+	printf("\nibnbd help COMMAND tells more. Manuals: ibnbd(8), ibnbd-maps.conf(5), ibnbd-server.conf(5).\n");
+	return SAY_DONE;
+}
+
+int cmd_help_run(struct cmd_args *a)
+{
+	char *name = say_dup("");
+	size_t nr, i, found = 0;
+	const struct cmd *all = cmd_table(&nr);
+
+	for (i = 0; i < a->nr_words; i++) {
+		char *longer = say_fmt("%s%s%s", name, i ? " " : "", a->words[i]);
+
+		free(name);
+		name = longer;
+	}
+	for (i = 0; i < nr && *name; i++) {
+		size_t len = strlen(name);
+
+		if (strcmp(all[i].name, name) && (strncmp(all[i].name, name, len) || all[i].name[len] != ' '))
+			continue;
+		if (found++)
+			putchar('\n');
+		cmd_help(&all[i]);
+	}
+	if (!*name)
+		cmd_help(NULL);
+	else if (!found)
+		say_error(SAY_USAGE, "help: no command \"%s\"", name);
+	i = *name && !found;
+	free(name);
+	return i ? SAY_USAGE : SAY_DONE;
+}
+
+/* ---- manual ---- */
+
+int cmd_synopsis_run(struct cmd_args *a)
+{
+	const struct ibnbd_mapopt *o;
+	size_t nr, i;
+	const struct cmd *all = cmd_table(&nr);
+	int j;
+
+	(void)a;
+	printf("# COMMANDS\n\n");
+	for (i = 0; i < nr; i++) {
+		const char *p;
+
+		if (all[i].flags & CMD_HIDDEN)
+			continue;
+		printf("*ibnbd %s* ", all[i].name);
+		for (p = all[i].words; *p; p++) {
+			if (*p == '[' || *p == ']' || *p == '_' || *p == '*')
+				putchar('\\');
+			putchar(*p);
+		}
+		printf("\n\t%s.", all[i].help);
+		if (all[i].more)
+			printf(" %s", all[i].more);
+		printf("\n\n");
+		if (!all[i].options)
+			continue;
+		printf("\tOptions:");
+		for (j = 0; j < CMD_NR_OPTIONS; j++)
+			if (all[i].options & (uint64_t)1 << j)
+				printf(" --%s", cmd_options[j].name);
+		printf("\n\n");
+	}
+	printf("# OPTIONS\n\n");
+	for (j = 0; j < CMD_NR_OPTIONS; j++) {
+		const struct cmd_option_row *row = &cmd_options[j];
+
+		putchar('*');
+		if (row->letter)
+			printf("-%c*, *", row->letter);
+		printf("--%s*", row->name);
+		if (row->value && row->value[0] == '[')
+			printf("\\[=%.*s\\]", (int)strcspn(row->value + 1, "]"), row->value + 1);
+		else if (row->value)
+			printf(" _%s_", row->value);
+		printf("\n\t%s.\n\n", row->help);
+	}
+	printf("# OPTIONS OF A MAPPING\n\nAs --KEY VALUE or as KEY=VALUE; \"-\" and \"\\_\" are the same in a key.\n\n");
+	o = ibnbd_mapopt_table(&nr);
+	for (i = 0; i < nr; i++) {
+		printf("*%s*=", o[i].key);
+		for (j = 0; o[i].value[j]; j++)
+			printf(strchr("[]_*", o[i].value[j]) ? "\\%c" : "%c", o[i].value[j]);
+		printf("\n\t%s.", o[i].help);
+		if (o[i].alias)
+			printf(" Also *%s*.", o[i].alias);
+		if (o[i].kind == IBNBD_KIND_INT)
+			printf(" %d to %d, default %d.", o[i].min, o[i].max, o[i].def);
+		printf("\n\n");
+	}
+	return SAY_DONE;
+}

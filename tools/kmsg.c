@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The kernel's log, /dev/kmsg: records of `priority,number,time,flags;text`, further lines of a record begin with a blank. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "tools/mapping.h"
+#include "tools/say.h"
+
+#define KMSG_MAX	(8u << 20)
+
+static char *kmsg_read(void)
+{
+	char *path = sysfs_root("/dev/kmsg"), *buf = say_alloc(16384);
+	int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	size_t len = 0, size = 16384;
+	ssize_t n;
+
+	free(path);
+	/* EPIPE: a record was overwritten before we came to it. */
+	while (fd >= 0 && len < KMSG_MAX) {
+		n = read(fd, buf + len, size - len - 1);
+		if (n < 0 && errno == EPIPE)
+			continue;
+		if (n <= 0)
+			break;
+		len += (size_t)n;
+		if (size - len < 8193) {
+			size *= 2;
+			buf = say_grow(buf, size);
+		}
+	}
+	if (fd >= 0)
+		close(fd);
+	buf[len] = 0;
+	return buf;
+}
+
+static const char *kmsg_text(const char *line)
+{
+	const char *text = *line != ' ' ? strchr(line, ';') : NULL;
+
+	return text ? text + 1 : NULL;
+}
+
+void mapping_kmsg(FILE *f, size_t nr)
+{
+	char *all = kmsg_read(), *line, *save = NULL;
+	const char **last = say_alloc((nr + 1) * sizeof(*last)), *text;
+	size_t n = 0, i;
+
+	for (line = strtok_r(all, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+		text = kmsg_text(line);
+		if (text && (strstr(text, "ibnbd") || strstr(text, "ibtrs")))
+			last[n++ % nr] = text;
+	}
+	for (i = n > nr ? n - nr : 0; i < n; i++)
+		fprintf(f, "  kernel: %s\n", last[i % nr]);
+	free(last);
+	free(all);
+}
+
+char *mapping_kmsg_find(const char *first, const char *second)
+{
+	char *all = kmsg_read(), *line, *save = NULL, *found = NULL;
+	const char *text;
+
+	for (line = strtok_r(all, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+		text = kmsg_text(line);
+		if (!text || !strstr(text, first) || (second && !strstr(text, second)))
+			continue;
+		free(found);
+		found = say_dup(text);
+	}
+	free(all);
+	return found;
+}

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The command `ibnbd`: mappings, sessions and exports, as people see them. */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "tools/cmd.h"
+
+int main(int argc, char **argv)
+{
+	const char **words = say_alloc(((size_t)argc + 1) * sizeof(*words));
+	struct cmd_args a;
+	int i, nr, rc;
+
+	for (i = 1, nr = 0; i < argc; i++)
+		words[nr++] = argv[i];
+	cmd_legacy(&nr, &words);
+	rc = cmd_parse(nr, words, &a);
+	if (!rc && !ARG(&a, help))
+		rc = a.cmd->run(&a);
+	cmd_args_free(&a);
+	free(words);
+	if (fflush(stdout) || ferror(stdout)) {
+		if (errno != EPIPE)
+			return say_error(SAY_FAILED, "cannot write the output: %s", strerror(errno));
+		rc = rc ? rc : SAY_FAILED;
+	}
+	return rc;
+}

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#include "tools/host.h"
+#include "tools/mapping.h"
+#include "tools/say.h"
+
+#define MAPPING_RETRIES	20	/* tenths of a second */
+
+/* ---- driver ---- */
+
+static int mapping_modprobe(void)
+{
+	char *const argv[] = { (char *)"modprobe", (char *)"-q", (char *)"ibnbd-client", NULL };
+	int status;
+	pid_t pid;
+
+	if (sysfs_dry_run) {
+		sysfs_write("modprobe", "ibnbd-client");
+		return 0;
+	}
+	pid = fork();
+	if (!pid) {
+		execvp("/sbin/modprobe", argv);
+		execvp("modprobe", argv);
+		_exit(127);
+	}
+	if (pid < 0 || waitpid(pid, &status, 0) != pid)
+		return -1;
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+int mapping_driver(bool load)
+{
+	char *ctl = sysfs_path(STATE_CLIENT);
+	bool there = sysfs_exists(ctl);
+
+	if (!there && load && !sysfs_redirected()) {
+		say_more("modprobe ibnbd-client");
+		mapping_modprobe();
+		there = sysfs_exists(ctl);
+	}
+	if (there || sysfs_dry_run) {
+		free(ctl);
+		return SAY_DONE;
+	}
+	say_error(SAY_DRIVER, "the driver ibnbd-client is not loaded (there is no %s)", ctl);
+	say_mend(geteuid() ? "sudo modprobe ibnbd-client" : "modprobe ibnbd-client; if that fails: ibnbd doctor");
+	free(ctl);
+	return SAY_DRIVER;
+}
+
+char *mapping_last_error(void)
+{
+	char *ctl = sysfs_path(STATE_CLIENT), *text = sysfs_attr(ctl, "last_error");
+
+	free(ctl);
+	return text;
+}
+
+const char *mapping_mend(int err)
+{
+	switch (err) {
+	case EEXIST:
+		return "ibnbd list";
+	case ENXIO:
+		return "give the server's address: ibnbd map DEVICE SESSION ADDRESS";
+	case ENOENT:
+		return "on the server: ibnbd server exports; the name counts from its search path on";
+	case EPERM:
+		return "another client writes to it (on the server: ibnbd server list): map it with ro, or with migration";
+	case EACCES:
+		return "the server does not let this host in, or exports nothing: see its server.conf, and ibnbd server check there";
+	case EROFS:
+		return "it is read-only on the server: map it with ro";
+	case ETIMEDOUT:
+	case EHOSTUNREACH:
+	case ENETUNREACH:
+	case ECONNREFUSED:
+	case ECONNRESET:
+	case EADDRNOTAVAIL:
+		return "is the server up, does it listen, is the RDMA link up? ibnbd doctor looks here; ibnbd server list there";
+	case EPROTO:
+		return "both sides may be of versions that do not fit: ibnbd dump on both";
+	default:
+		return NULL;
+	}
+}
+
+/* ---- map ---- */
+
+static int mapping_resolve(struct ibnbd_map *map, char *const *host, size_t nr_hosts, char **why)
+{
+	struct ibtrs_addr_pair pair;
+	size_t i;
+
+	for (i = 0; i < nr_hosts; i++) {
+		if (host_resolve(host[i], &pair, why))
+			return SAY_UNREACHABLE;
+		if (map->nr_paths == IBNBD_MAP_PATHS) {
+			*why = say_fmt("more than %d paths", IBNBD_MAP_PATHS);
+			return SAY_USAGE;
+		}
+		map->path[map->nr_paths++] = pair;
+		map->given |= 1u << IBNBD_OPT_path;
+	}
+	return SAY_DONE;
+}
+
+static char *mapping_disk(const struct ibnbd_map *map)
+{
+	char *link = state_dev_link(map->sessname, map->device_path), *path = sysfs_path("%s/devices/%s", STATE_CLIENT, link);
+	char *kname = sysfs_link(path);
+
+	free(link);
+	free(path);
+	return kname;
+}
+
+static char *mapping_reason(int err)
+{
+	char *said = mapping_last_error();
+
+	if (said)
+		return said;
+	return err == EACCES && geteuid() ? say_dup("only root may do that") : say_dup(strerror(err));
+}
+
+int mapping_map(struct ibnbd_map *map, char *const *host, size_t nr_hosts, char **kname, int *err, char **why)
+{
+	char line[IBNBD_MAP_LINE_MAX + 1], *file, *session;
+	bool known;
+	int rc;
+
+	*kname = NULL;
+	*why = NULL;
+	*err = 0;
+	rc = mapping_resolve(map, host, nr_hosts, why);
+	if (rc)
+		return rc;
+	session = sysfs_path("class/ibtrs-client/%s", map->sessname);
+	known = sysfs_exists(session);
+	free(session);
+	if (!map->nr_paths && !known && !sysfs_dry_run) {
+		*err = ENXIO;
+		*why = say_fmt("there is no session %s, and no path to open it with", map->sessname);
+		return SAY_USAGE;
+	}
+	if (ibnbd_mapopt_format(map, line, sizeof(line)) < 0) {
+		*why = say_fmt("the line for the driver is longer than %d bytes", IBNBD_MAP_LINE_MAX);
+		return SAY_USAGE;
+	}
+	file = sysfs_path("%s/map_device", STATE_CLIENT);
+	*err = sysfs_write(file, line);
+	free(file);
+	if (*err) {
+		*why = mapping_reason(*err);
+		return say_exit_of(*err);
+	}
+	if (sysfs_dry_run)
+		return SAY_DONE;
+	*kname = mapping_disk(map);
+	if (!*kname) {
+		*why = say_dup("the driver took it, but the device is not there any more");
+		return SAY_FAILED;
+	}
+	return SAY_DONE;
+}
+
+/* ---- unmap ---- */
+
+static int mapping_wait_gone(const struct state_dev *d, int wait)
+{
+	struct timespec step = { .tv_nsec = 10000000 };
+	char *own = say_fmt("%s/ibnbd", d->dir);
+	long tries = wait * 100L;
+	bool there;
+
+	while ((there = sysfs_exists(own)) && tries-- > 0)
+		nanosleep(&step, NULL);
+	free(own);
+	if (!there || !wait)
+		return SAY_DONE;
+	say_error(SAY_UNREACHABLE, "%s: still there after %d seconds", d->path, wait);
+	say_mend("somebody has it open, or its I/O does not end: ibnbd show %s", d->kname);
+	return SAY_UNREACHABLE;
+}
+
+static void mapping_tell_users(const struct state_dev *d)
+{
+	char **users = mapping_users(d);
+	size_t i;
+
+	for (i = 0; users[i]; i++)
+		say_mend("%s", users[i]);
+	if (!users[0])
+		say_mend("fuser -v %s", d->path);
+	sysfs_list_free(users);
+}
+
+int mapping_unmap(const struct state_dev *d, bool force, int wait)
+{
+	char *file = say_fmt("%s/ibnbd/unmap_device", d->dir), *said;
+	struct timespec step = { .tv_nsec = 100000000 };
+	int err, tries = MAPPING_RETRIES;
+
+	/* udev has each new or closed disk open for a moment; whoever is built upon it stays. */
+	while ((err = sysfs_write(file, force ? "force" : "normal")) == EBUSY && tries-- > 0 && !mapping_built_upon(d))
+		nanosleep(&step, NULL);
+	free(file);
+	if (err == EALREADY || err == ENOENT || err == ENODEV)
+		err = 0;	/* somebody else does it */
+	if (!err)
+		return sysfs_dry_run ? SAY_DONE : mapping_wait_gone(d, wait);
+	if (err == EBUSY) {
+		say_error(SAY_BUSY, "cannot unmap %s%s%s: it is in use", d->path, d->name ? " " : "", d->name ? d->name : "");
+		mapping_tell_users(d);
+		return SAY_BUSY;
+	}
+	said = mapping_last_error();
+	say_error(0, "cannot unmap %s: %s", d->path, err == EACCES && geteuid() ? "only root may do that" : said ? said : strerror(err));
+	free(said);
+	return say_exit_of(err);
+}

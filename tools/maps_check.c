@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Mistakes that show only between lines: the same name or device twice, sessions that are told two things, sessions that nobody opens. */
+#include <stdlib.h>
+#include <string.h>
+#include "tools/maps_conf.h"
+#include "tools/say.h"
+
+/* What belongs to the session, not to the device. */
+static const enum ibnbd_mapopt_id check_of_session[] = {
+	IBNBD_OPT_dest_port, IBNBD_OPT_nr_poll_queues, IBNBD_OPT_hb_interval_ms, IBNBD_OPT_hb_misses, IBNBD_OPT_reconnect_delay_ms,
+	IBNBD_OPT_reconnect_max_ms, IBNBD_OPT_max_reconnect_attempts, IBNBD_OPT_policy,
+};
+
+static char *check_where(const struct maps *m, struct maps_at at)
+{
+	size_t line, col;
+
+	maps_place(m, at, &line, &col);
+	return say_fmt("%s:%zu", m->files[at.file].path, line);
+}
+
+static bool check_same_session(const struct maps_entry *a, const struct maps_entry *b)
+{
+	return !strcmp(a->map.sessname, b->map.sessname);
+}
+
+static void check_name(struct maps *m, struct maps_entry *e, struct maps_entry *before)
+{
+	char *where;
+
+	if (strcmp(e->name, before->name) || before->overridden || !*e->name)
+		return;
+	if (maps_given(e, MAPS_override)) {
+		before->bad = before->overridden = true;
+		return;
+	}
+	where = check_where(m, before->line);
+	maps_error(m, e->name_at, say_fmt("the name \"%s\" is taken by %s", e->name, where),
+		   e->line.file == before->line.file ? NULL : say_dup("a line that is to replace another one says override"));
+	free(where);
+	e->bad = true;
+}
+
+static void check_device(struct maps *m, struct maps_entry *e, const struct maps_entry *before)
+{
+	char *where;
+
+	if (before->bad || e->bad || strcmp(e->map.device_path, before->map.device_path))
+		return;
+	where = check_where(m, before->line);
+	if (check_same_session(e, before)) {
+		maps_error(m, e->device_at, say_fmt("device %s of session %s is mapped by %s", e->map.device_path, e->map.sessname, where), NULL);
+		e->bad = true;
+	} else if (e->map.nr_paths && before->map.nr_paths && ibtrs_addr_equal(&e->map.path[0].dst, &before->map.path[0].dst) &&
+		   e->map.access_mode == IBNBD_ACCESS_RW && before->map.access_mode == IBNBD_ACCESS_RW) {
+		maps_warn(m, e->device_at, say_fmt("%s maps the same device of the same server, and both want to write", where),
+			  say_dup("the server refuses the second one; say ro, or migration"));
+	}
+	free(where);
+}
+
+static int check_value(const struct ibnbd_map *map, const struct ibnbd_mapopt *o)
+{
+	return *(const int *)((const char *)map + o->offset);
+}
+
+static void check_session(struct maps *m, struct maps_entry *e, const struct maps_entry *before)
+{
+	const struct ibnbd_mapopt *table;
+	size_t nr, i;
+	char *where;
+
+	if (before->bad || e->bad || !check_same_session(e, before))
+		return;
+	table = ibnbd_mapopt_table(&nr);
+	where = check_where(m, before->line);
+	for (i = 0; i < ARRAY_SIZE(check_of_session); i++) {
+		enum ibnbd_mapopt_id id = check_of_session[i];
+
+		if (check_value(&e->map, &table[id]) == check_value(&before->map, &table[id]))
+			continue;
+		if (!ibnbd_map_given(&e->map, id) || !ibnbd_map_given(&before->map, id)) {
+			maps_warn(m, e->session_at, say_fmt("%s of session %s is said here or in %s, not in both", table[id].key,
+							    e->map.sessname, where),
+				  say_dup("it belongs to the session, and whichever line comes first opens it"));
+			continue;
+		}
+		maps_error(m, e->session_at, say_fmt("%s of session %s is another one in %s", table[id].key, e->map.sessname, where),
+			   say_dup("it belongs to the session: say the same in all its lines"));
+		e->bad = true;
+	}
+	if (!e->bad && (e->map.nr_poll_queues || before->map.nr_poll_queues)) {
+		maps_error(m, e->session_at, say_fmt("session %s has polled queues and is shared with %s", e->map.sessname, where),
+			   say_dup("nr_poll_queues needs a session of its own"));
+		e->bad = true;
+	}
+	free(where);
+}
+
+static void check_link(struct maps *m, struct maps_entry *e, const struct maps_entry *before)
+{
+	char *where;
+
+	if (before->bad || e->bad || !maps_given(e, MAPS_link) || !maps_given(before, MAPS_link) ||
+	    strcmp(e->text[MAPS_link], before->text[MAPS_link]))
+		return;
+	where = check_where(m, before->line);
+	maps_error(m, e->name_at, say_fmt("the link %s is taken by %s", e->text[MAPS_link], where), NULL);
+	free(where);
+	e->bad = true;
+}
+
+static bool check_opened(const struct maps *m, const struct maps_entry *e, size_t *paths)
+{
+	size_t i;
+
+	*paths = 0;
+	for (i = 0; i < m->nr; i++) {
+		const struct maps_entry *o = &m->entries[i];
+
+		if (!o->bad && check_same_session(o, e) && o->map.nr_paths + o->nr_hosts > *paths)
+			*paths = o->map.nr_paths + o->nr_hosts;
+	}
+	return *paths;
+}
+
+static void check_paths(struct maps *m, struct maps_entry *e)
+{
+	size_t paths;
+
+	if (!check_opened(m, e, &paths)) {
+		maps_error(m, e->session_at, say_fmt("there is no path= to open session %s with", e->map.sessname),
+			   say_fmt("path=ADDRESS-OF-THE-SERVER, here or in another line of the session"));
+		e->bad = true;
+	} else if (paths == 1 && e->map.nr_paths + e->nr_hosts == 1) {
+		maps_warn(m, e->path_at, say_fmt("session %s has one path: when it fails, nothing takes over", e->map.sessname), NULL);
+	}
+}
+
+static void check_alone(struct maps *m, struct maps_entry *e)
+{
+	if (maps_given(e, MAPS_wait) && maps_start_timeout(e) == MAPS_FOREVER && !maps_given(e, MAPS_noauto))
+		maps_warn(m, e->name_at, say_dup("wait without start-timeout=: the boot waits for ever when the server is down"),
+			  say_dup("start-timeout=90s, for example"));
+	if (e->map.access_mode == IBNBD_ACCESS_MIGRATION)
+		maps_warn(m, e->name_at, say_dup("access_mode=migration lets two machines write to one disk"),
+			  say_dup("it is for the minutes in which a virtual machine moves, not for a configuration"));
+}
+
+void maps_check(struct maps *m)
+{
+	size_t i, j;
+
+	for (i = 0; i < m->nr; i++)
+		for (j = 0; j < i; j++)
+			check_name(m, &m->entries[i], &m->entries[j]);
+	for (i = 0; i < m->nr; i++) {
+		struct maps_entry *e = &m->entries[i];
+
+		for (j = 0; j < i; j++) {
+			check_device(m, e, &m->entries[j]);
+			check_session(m, e, &m->entries[j]);
+			check_link(m, e, &m->entries[j]);
+		}
+	}
+	for (i = 0; i < m->nr; i++) {
+		if (m->entries[i].bad)
+			continue;
+		check_paths(m, &m->entries[i]);
+		if (!m->entries[i].bad)
+			check_alone(m, &m->entries[i]);
+	}
+}

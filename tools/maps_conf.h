@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * /etc/ibnbd/maps.conf and maps.conf.d/<any>.conf: what is to be mapped at boot, one line for each mapping.
+ *
+ *	name  device  session  option...		# comment
+ *	[defaults] option...				of this file
+ *
+ * Options are those of the mapping grammar (ibnbd/logic/mapopt.h), and those of the table below, which say how the mapping is started and
+ * presented. "..." quotes, a trailing backslash continues a line.
+ *
+ * A mistake costs its line, nothing else: all mistakes are collected with their place, the good lines are used. So a boot does not stop over a
+ * typo, and `maps check` shows everything in one pass.
+ */
+#ifndef TOOLS_MAPS_CONF_H
+#define TOOLS_MAPS_CONF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include "ibnbd/logic/mapopt.h"
+
+#define MAPS_DIR	"/etc/ibnbd"	/* below IBNBD_ROOT */
+#define MAPS_MAIN	"maps.conf"
+#define MAPS_SAVED	"maps.conf.d/50-saved.conf"
+#define MAPS_FOREVER	(-1)
+#define MAPS_MAX	4096	/* mappings; each is compared with each */
+
+/* X(id, key, kind, value, help) */
+#define MAPS_OPTIONS(X) \
+X(nofail, "nofail", FLAG, NULL, "the boot goes on without a warning when it cannot be mapped") \
+X(noauto, "noauto", FLAG, NULL, "not at boot, only when something asks for it") \
+X(wait, "wait", FLAG, NULL, "the boot waits until it is mapped, at most start-timeout") \
+X(nowait, "nowait", FLAG, NULL, "the boot goes on after 10 seconds; mapping goes on in the background; the default") \
+X(netdev, "_netdev", FLAG, NULL, "accepted, every mapping needs the network") \
+X(override, "override", FLAG, NULL, "replaces a line of the same name in an earlier file") \
+X(start_timeout, "start-timeout", SPAN, "TIME", "how long the start goes on trying: 90s, 5min, 2h, infinity (the default)") \
+X(scheduler, "scheduler", WORD, "NAME", "I/O scheduler, set by udev; none is the default") \
+X(readahead, "readahead", NUMBER, "KIB", "read-ahead in KiB, set by udev") \
+X(link, "link", LINK, "PATH", "one more link, below /dev/ibnbd") \
+X(uuid, "uuid", WORD, "UUID", "UUID of the file system or volume that must be on it; another one is unmapped again") \
+X(size, "size", SIZE, "SIZE", "size that it must have, in bytes or with K, M, G, T, P") \
+X(requires, "x-systemd.requires", UNIT, "UNIT", "another unit that must run first") \
+X(after, "x-systemd.after", UNIT, "UNIT", "another unit after which it starts")
+
+enum maps_option_id {
+#define MAPS_OPTION_ENUM(id, ...) MAPS_##id,
+	MAPS_OPTIONS(MAPS_OPTION_ENUM)
+#undef MAPS_OPTION_ENUM
+	MAPS_NR_OPTIONS
+};
+
+enum maps_kind { MAPS_FLAG, MAPS_SPAN, MAPS_WORD, MAPS_NUMBER, MAPS_LINK, MAPS_SIZE, MAPS_UNIT };
+
+struct maps_option {
+	const char *key;
+	enum maps_kind kind;
+	const char *value;
+	const char *help;
+};
+
+extern const struct maps_option maps_options[MAPS_NR_OPTIONS];
+
+/* A piece of a file. */
+struct maps_at {
+	size_t file, off, len;
+};
+
+struct maps_token {
+	char *text;		/* without quotes */
+	struct maps_at at;
+	bool plain;		/* text is what stands in the file, byte for byte */
+};
+
+/**
+ * struct maps_entry - a mapping
+ * @map: name, device_path, sessname and the keys of the grammar; paths with names of hosts are in @host
+ * @given: bit for each option of MAPS_OPTIONS that was said
+ * @text: value of those with a value
+ * @number: and as a number: seconds, KiB, bytes
+ * @line: from the first byte to the newline, with continued lines
+ * @bad: has a mistake, or was overridden: not to be used
+ */
+struct maps_entry {
+	char name[IBNBD_MAP_NAME_LEN];
+	struct ibnbd_map map;
+	char *host[IBNBD_MAP_PATHS];
+	size_t nr_hosts;
+	bool made_session;	/* it said "-" */
+	uint32_t given;
+	char *text[MAPS_NR_OPTIONS];
+	int64_t number[MAPS_NR_OPTIONS];
+	struct maps_at line, name_at, device_at, session_at, path_at;
+	bool bad, overridden;
+};
+
+struct maps_file {
+	char *path;
+	char *text;
+	size_t len;
+};
+
+enum maps_level { MAPS_WARNING, MAPS_ERROR };
+
+struct maps_diag {
+	enum maps_level level;
+	struct maps_at at;
+	char *msg;
+	char *hint;		/* or NULL */
+};
+
+struct maps {
+	struct maps_entry *entries;
+	size_t nr;
+	struct maps_file *files;
+	size_t nr_files;
+	struct maps_diag *diags;
+	size_t nr_diags;
+	size_t nr_errors;
+};
+
+static inline bool maps_given(const struct maps_entry *e, enum maps_option_id id)
+{
+	return e->given & 1u << id;
+}
+
+/* @file alone, or with NULL all of /etc/ibnbd. Files that are not there are empty. Never NULL. */
+struct maps *maps_load(const char *file);
+void maps_free(struct maps *m);
+/* A text as one more file. Then maps_check() once, when all are in. */
+void maps_parse(struct maps *m, const char *path, const char *text, size_t len);
+void maps_check(struct maps *m);
+/* A usable entry, or NULL. */
+struct maps_entry *maps_find(struct maps *m, const char *name);
+struct maps_entry *maps_find_device(struct maps *m, const char *session, const char *device_path);
+
+/* Seconds to go on trying, MAPS_FOREVER = no end. */
+int64_t maps_start_timeout(const struct maps_entry *e);
+/* The entry as one line, without newline. Allocated. */
+char *maps_line(const struct maps_entry *e);
+/* Fill in the session of "-": HOST@SERVER. */
+void maps_make_session(const char *server, char *out, size_t size);
+
+/* Mistakes. */
+void maps_error(struct maps *m, struct maps_at at, char *msg, char *hint);	/* takes both */
+void maps_warn(struct maps *m, struct maps_at at, char *msg, char *hint);
+void maps_print_diag(const struct maps *m, const struct maps_diag *d, FILE *f);
+/* Line and column, both from 1; the column counts characters. */
+void maps_place(const struct maps *m, struct maps_at at, size_t *line, size_t *col);
+
+/* maps_lex.c: the next logical line from @off. Returns where it ends; tokens are the caller's. */
+size_t maps_lex(struct maps *m, size_t file, size_t off, struct maps_token **tokens, size_t *nr, bool *bad);
+void maps_tokens_free(struct maps_token *tokens, size_t nr);
+
+/* maps_option.c: one word after the first three; a word that is the value of @key. Both note mistakes and make the entry bad. */
+void maps_take_option(struct maps *m, struct maps_entry *e, const struct maps_token *t, bool defaults);
+void maps_take_word(struct maps *m, struct maps_entry *e, const char *key, const struct maps_token *t);
+/* A mistake of this entry. */
+void maps_bad(struct maps *m, struct maps_entry *e, struct maps_at at, char *msg, char *hint);
+
+/* maps_value.c */
+bool maps_span(const char *s, int64_t *seconds);
+bool maps_size(const char *s, int64_t *bytes);
+
+#endif

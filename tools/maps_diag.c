@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Mistakes: kept in order, printed as compilers do: file:line:col, the line, a caret below, and the mend. */
+#include <stdlib.h>
+#include <string.h>
+#include "tools/maps_conf.h"
+#include "tools/say.h"
+
+#define DIAG_MAX	1000	/* a file that is no configuration says nothing new after that */
+#define DIAG_SHOWN	160	/* characters of the line, as many before the place as fit */
+
+static void diag_add(struct maps *m, enum maps_level level, struct maps_at at, char *msg, char *hint)
+{
+	m->nr_errors += level == MAPS_ERROR;
+	if (m->nr_diags >= DIAG_MAX) {
+		free(msg);
+		free(hint);
+		return;
+	}
+	m->diags = say_grow(m->diags, (m->nr_diags + 1) * sizeof(*m->diags));
+	m->diags[m->nr_diags++] = (struct maps_diag){ level, at, msg, hint };
+}
+
+void maps_error(struct maps *m, struct maps_at at, char *msg, char *hint)
+{
+	diag_add(m, MAPS_ERROR, at, msg, hint);
+}
+
+void maps_warn(struct maps *m, struct maps_at at, char *msg, char *hint)
+{
+	diag_add(m, MAPS_WARNING, at, msg, hint);
+}
+
+static bool diag_first_byte(char c)
+{
+	return ((unsigned char)c & 0xc0) != 0x80;
+}
+
+static size_t diag_line_start(const struct maps_file *f, size_t off)
+{
+	while (off && f->text[off - 1] != '\n')
+		off--;
+	return off;
+}
+
+void maps_place(const struct maps *m, struct maps_at at, size_t *line, size_t *col)
+{
+	const struct maps_file *f = &m->files[at.file];
+	size_t i, start;
+
+	if (at.off > f->len)
+		at.off = f->len;
+	start = diag_line_start(f, at.off);
+	*line = 1;
+	*col = 1;
+	for (i = 0; i < start; i++)
+		*line += f->text[i] == '\n';
+	for (i = start; i < at.off; i++)
+		*col += diag_first_byte(f->text[i]);
+}
+
+/* A byte of the source as it can be shown; what cannot be is one column wide all the same. */
+static void diag_putc(char c, FILE *f)
+{
+	unsigned char u = (unsigned char)c;
+
+	if (u == '\t')
+		putc(' ', f);
+	else
+		putc(u < 0x20 || u >= 0x7f ? '?' : c, f);
+}
+
+static void diag_source(const struct maps *m, const struct maps_diag *d, FILE *out, bool paint)
+{
+	const struct maps_file *f = &m->files[d->at.file];
+	size_t off = d->at.off > f->len ? f->len : d->at.off, start = diag_line_start(f, off), end, i, line, col, mark;
+	const char *nl = memchr(f->text + off, '\n', f->len - off);
+
+	end = nl ? (size_t)(nl - f->text) : f->len;
+	maps_place(m, d->at, &line, &col);
+	if (off - start > DIAG_SHOWN / 2)
+		start = off - DIAG_SHOWN / 2;
+	if (end - start > DIAG_SHOWN)
+		end = start + DIAG_SHOWN;
+	if (end > start && f->text[end - 1] == '\r' && off < end - 1)
+		end--;
+	fprintf(out, "%5zu | ", line);
+	/* All ASCII is shown as it is; of other characters as many columns as bytes, so that the caret fits without knowing their width. */
+	for (i = start; i < end; i++)
+		diag_putc(f->text[i], out);
+	fprintf(out, "\n      | %*s%s^", (int)(off - start), "", paint ? "\033[1;32m" : "");
+	mark = d->at.len < end - off ? d->at.len : end - off;
+	for (i = 1; i < mark; i++)
+		putc('~', out);
+	fprintf(out, "%s\n", paint ? "\033[0m" : "");
+}
+
+void maps_print_diag(const struct maps *m, const struct maps_diag *d, FILE *f)
+{
+	const char *word = d->level == MAPS_ERROR ? "error" : "warning";
+	bool paint = say_coloured(f), file = d->at.off == SIZE_MAX;
+	size_t line, col;
+
+	if (file) {
+		fprintf(f, "%s: ", m->files[d->at.file].path);
+	} else {
+		maps_place(m, d->at, &line, &col);
+		fprintf(f, "%s:%zu:%zu: ", m->files[d->at.file].path, line, col);
+	}
+	fprintf(f, "%s%s:%s %s\n", paint ? d->level == MAPS_ERROR ? "\033[1;31m" : "\033[1;33m" : "", word, paint ? "\033[0m" : "", d->msg);
+	if (!file)
+		diag_source(m, d, f, paint);
+	if (d->hint)
+		fprintf(f, "   %s\n", d->hint);
+}

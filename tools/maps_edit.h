@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Changing maps.conf: only the lines that are meant, everything else stays byte for byte. A file is replaced whole (temporary file, fsync,
+ * rename) under a lock of the directory; owner, mode and security label stay. The same change twice is no change.
+ */
+#ifndef TOOLS_MAPS_EDIT_H
+#define TOOLS_MAPS_EDIT_H
+
+#include "tools/maps_conf.h"
+
+/* Put the entry into @file, or with NULL where its name stands already, or else into maps.conf.d/50-saved.conf. */
+int maps_edit_save(const struct maps_entry *e, const char *file, bool reload);
+/* SAY_NOTHING when no line has that name; without a word. */
+int maps_edit_remove(const char *name, const char *file, bool reload);
+int maps_edit_remove_device(const char *session, const char *device_path, const char *file, bool reload);
+
+#endif

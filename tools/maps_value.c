@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <string.h>
+#include "tools/maps_conf.h"
+
+#define VALUE_DIGITS	15	/* no sum of these overflows */
+
+static size_t value_digits(const char *s, int64_t *n)
+{
+	size_t i;
+
+	*n = 0;
+	for (i = 0; i < VALUE_DIGITS && s[i] >= '0' && s[i] <= '9'; i++)
+		*n = *n * 10 + (s[i] - '0');
+	return i;
+}
+
+bool maps_span(const char *s, int64_t *seconds)
+{
+	static const struct { const char *unit; int factor; } units[] = {
+		{ "", 1 }, { "s", 1 }, { "sec", 1 }, { "m", 60 }, { "min", 60 }, { "h", 3600 }, { "hr", 3600 }, { "d", 86400 },
+	};
+	size_t i, n = value_digits(s, seconds);
+
+	if (!strcmp(s, "infinity")) {
+		*seconds = MAPS_FOREVER;
+		return true;
+	}
+	for (i = 0; n && n <= 9 && i < ARRAY_SIZE(units); i++) {
+		if (!strcmp(s + n, units[i].unit)) {
+			*seconds *= units[i].factor;
+			return true;
+		}
+	}
+	return false;
+}
+
+bool maps_size(const char *s, int64_t *bytes)
+{
+	static const char units[] = "KMGTPE";
+	size_t n = value_digits(s, bytes);
+	const char *u, *rest = s + n;
+	int64_t factor = 1;
+
+	if (!n)
+		return false;
+	if (*rest == 's' && !rest[1]) {
+		factor = 512;
+		rest++;
+	} else if (*rest) {
+		u = strchr(units, *rest >= 'a' && *rest <= 'z' ? *rest - 'a' + 'A' : *rest);
+		if (u) {
+			factor <<= 10 * (u - units + 1);
+			rest++;
+			if (!strcmp(rest, "iB") || !strcmp(rest, "B") || !strcmp(rest, "i"))
+				rest = "";
+		} else if (!strcmp(rest, "B")) {
+			rest++;
+		}
+	}
+	return !*rest && !__builtin_mul_overflow(*bytes, factor, bytes);
+}

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "tools/say.h"
+
+int say_level;
+enum say_colour say_colour;
+
+bool say_coloured(FILE *f)
+{
+	const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
+
+	if (say_colour != SAY_AUTO)
+		return say_colour == SAY_ALWAYS;
+	return isatty(fileno(f)) && !(no && *no) && !(term && !strcmp(term, "dumb"));
+}
+
+/* In a unit the journal reads the level from the prefix. */
+static void say_line(const char *level, const char *head, const char *colour, const char *fmt, va_list ap)
+{
+	bool paint = say_coloured(stderr);
+
+	fflush(stdout);
+	if (getenv("JOURNAL_STREAM") && !isatty(STDERR_FILENO))
+		fputs(level, stderr);
+	fprintf(stderr, "%s%s%s", paint ? colour : "", head, paint ? "\033[0m" : "");
+	vfprintf(stderr, fmt, ap);
+	fputc('\n', stderr);
+}
+
+int say_error(int code, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	say_line("<3>", "ibnbd: ", "\033[1;31m", fmt, ap);
+	va_end(ap);
+	return code;
+}
+
+void say_mend(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	say_line("<3>", "   try: ", "\033[1m", fmt, ap);
+	va_end(ap);
+}
+
+void say_warn(const char *fmt, ...)
+{
+	va_list ap;
+
+	if (say_level < 0)
+		return;
+	va_start(ap, fmt);
+	say_line("<4>", "ibnbd: warning: ", "\033[1;33m", fmt, ap);
+	va_end(ap);
+}
+
+void say_more(const char *fmt, ...)
+{
+	va_list ap;
+
+	if (say_level < 1)
+		return;
+	va_start(ap, fmt);
+	say_line("<6>", "ibnbd: ", "", fmt, ap);
+	va_end(ap);
+}
+
+int say_exit_of(int err)
+{
+	switch (err) {
+	case 0:
+		return SAY_DONE;
+	case EINVAL:
+	case EPROTONOSUPPORT:
+		return SAY_USAGE;
+	case EEXIST:
+	case EALREADY:
+		return SAY_ALREADY;
+	case EBUSY:
+		return SAY_BUSY;
+	case EPERM:
+	case EACCES:
+	case EROFS:
+		return SAY_PERMISSION;
+	case ETIMEDOUT:
+	case EHOSTUNREACH:
+	case ENETUNREACH:
+	case ECONNREFUSED:
+	case ECONNRESET:
+	case ECONNABORTED:
+	case ENOTCONN:
+	case EADDRNOTAVAIL:
+		return SAY_UNREACHABLE;
+	default:
+		return SAY_FAILED;
+	}
+}
+
+int say_join(int sum, int rc, bool first)
+{
+	if (first || sum == rc)
+		return rc;
+	return SAY_PARTIAL;
+}
+
+static char say_fold(char c)
+{
+	if (c == '_')
+		return '-';
+	return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+
+unsigned int say_distance(const char *a, const char *b)
+{
+	size_t n = strlen(b), i, j;
+	unsigned int row[65], diagonal, best;
+
+	if (n > 64 || strlen(a) > 64)
+		return 64;
+	for (j = 0; j <= n; j++)
+		row[j] = (unsigned int)j;
+	for (i = 1; a[i - 1]; i++) {
+		diagonal = row[0];
+		row[0] = (unsigned int)i;
+		for (j = 1; j <= n; j++) {
+			best = diagonal + (say_fold(a[i - 1]) != say_fold(b[j - 1]));
+			diagonal = row[j];
+			if (row[j] + 1 < best)
+				best = row[j] + 1;
+			if (row[j - 1] + 1 < best)
+				best = row[j - 1] + 1;
+			row[j] = best;
+		}
+	}
+	return row[n];
+}
+
+bool say_near(const char *word, const char *found)
+{
+	size_t n = strlen(word);
+
+	return n > 1 && say_distance(word, found) <= n / 3 + (n < 3 ? 0 : 1);
+}
+
+const char *say_nearest(const char *word, const char *best, const char *other)
+{
+	if (!say_near(word, other) || (best && say_distance(word, best) <= say_distance(word, other)))
+		return best;
+	return other;
+}
+
+void *say_alloc(size_t size)
+{
+	void *p = calloc(1, size ? size : 1);
+
+	if (!p)
+		exit(say_error(SAY_FAILED, "out of memory"));
+	return p;
+}
+
+void *say_grow(void *old, size_t size)
+{
+	void *p = realloc(old, size ? size : 1);
+
+	if (!p)
+		exit(say_error(SAY_FAILED, "out of memory"));
+	return p;
+}
+
+char *say_dup(const char *s)
+{
+	char *p = strdup(s);
+
+	if (!p)
+		exit(say_error(SAY_FAILED, "out of memory"));
+	return p;
+}
+
+char *say_fmt(const char *fmt, ...)
+{
+	va_list ap;
+	char *s;
+	int n;
+
+	va_start(ap, fmt);
+	n = vasprintf(&s, fmt, ap);
+	va_end(ap);
+	if (n < 0)
+		exit(say_error(SAY_FAILED, "out of memory"));
+	return s;
+}

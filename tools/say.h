@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What the command says: errors that name object, cause and mend, exit codes, suggestions. */
+#ifndef TOOLS_SAY_H
+#define TOOLS_SAY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+/* Exit codes; part of the interface, documented in ibnbd(8). */
+enum say_exit {
+	SAY_DONE	= 0,
+	SAY_FAILED	= 1,
+	SAY_USAGE	= 2,	/* or an error in a configuration file */
+	SAY_NOTHING	= 3,	/* nothing of that name */
+	SAY_ALREADY	= 4,	/* it is in that state */
+	SAY_BUSY	= 5,
+	SAY_PERMISSION	= 6,
+	SAY_UNREACHABLE	= 7,	/* or no answer in time */
+	SAY_DRIVER	= 8,	/* not loaded, or another version */
+	SAY_PARTIAL	= 9,	/* some of many failed */
+};
+
+enum say_colour { SAY_AUTO, SAY_ALWAYS, SAY_NEVER };
+
+extern int say_level;			/* -1 quiet, 0, 1, 2 verbose */
+extern enum say_colour say_colour;
+
+/* Colour on this stream? NO_COLOR and the kind of terminal count unless the user decided. */
+bool say_coloured(FILE *f);
+
+/* To stderr: `ibnbd: ...`. Returns @code. */
+int say_error(int code, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* The line below an error: what to do about it. */
+void say_mend(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+void say_warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* To stderr, with -v only. */
+void say_more(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* The exit code for an errno (positive) of the driver. */
+int say_exit_of(int err);
+/* The worse summary of two: any failure among successes is SAY_PARTIAL. */
+int say_join(int sum, int rc, bool first);
+
+/* Letters to change to make one of the other; case and '-' against '_' do not count. */
+unsigned int say_distance(const char *a, const char *b);
+/* Is @found near enough to @word to be worth a question? */
+bool say_near(const char *word, const char *found);
+/* Whichever is nearer to @word: @best (or NULL), or @other if it is near at all. */
+const char *say_nearest(const char *word, const char *best, const char *other);
+
+/* Memory that is there, or the end of the program. */
+void *say_alloc(size_t size);
+void *say_grow(void *old, size_t size);
+char *say_dup(const char *s);
+char *say_fmt(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+#endif

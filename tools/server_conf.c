@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include "ibnbd/logic/export.h"
+#include "tools/say.h"
+#include "tools/server_conf.h"
+#include "tools/sysfs.h"
+
+const struct server_key server_keys[SERVER_NR_KEYS] = {
+#define SERVER_KEY_ROW(key, runtime, help) [SERVER_##key] = { #key, runtime, help },
+	SERVER_KEYS(SERVER_KEY_ROW)
+#undef SERVER_KEY_ROW
+};
+
+static bool server_number(const char *s, int64_t min, int64_t max)
+{
+	int64_t n;
+
+	return *s && strspn(s, "0123456789") == strlen(s) && maps_size(s, &n) && n >= min && n <= max;
+}
+
+static bool server_one_of(const char *s, const char *const *words)
+{
+	for (; *words; words++)
+		if (!strcmp(s, *words))
+			return true;
+	return false;
+}
+
+/* NULL = fine, or why not. Allocated. */
+static char *server_refused(enum server_key_id id, char **value)
+{
+	static const char *const copy[] = { "auto", "always", "never", NULL }, *const io[] = { "auto", "blockio", "fileio", NULL };
+	static const char *const yes[] = { "yes", "on", "true", "1", "Y", "y", NULL }, *const no[] = { "no", "off", "false", "0", "N", "n", NULL };
+	struct ibnbd_allow *allow;
+	const char *why = "", *v = *value;
+	char *text = NULL;
+	bool on;
+	size_t pos;
+
+	switch (id) {
+	case SERVER_dev_search_path:
+		return ibnbd_export_search_check(v, strlen(v), &why) ? say_dup(why) : NULL;
+	case SERVER_allow:
+		allow = say_alloc(sizeof(*allow));
+		if (ibnbd_allow_parse(v, strlen(v), allow, &pos, &why))
+			text = say_fmt("at \"%s\": %s", v + (pos < strlen(v) ? pos : 0), why);
+		free(allow);
+		return text;
+	case SERVER_port_nr:
+		return server_number(v, 1, 65535) ? NULL : say_dup("a number from 1 to 65535 is expected");
+	case SERVER_max_maps:
+		return server_number(v, 1, 1 << 20) ? NULL : say_dup("a number from 1 on is expected");
+	case SERVER_copy:
+		return server_one_of(v, copy) ? NULL : say_dup("auto, always or never is expected");
+	case SERVER_io_mode:
+		return server_one_of(v, io) ? NULL : say_dup("auto, blockio or fileio is expected");
+	default:
+		on = server_one_of(v, yes);
+		if (!on && !server_one_of(v, no))
+			return say_dup("yes or no is expected");
+		free(*value);
+		*value = say_dup(on ? "Y" : "N");
+		return NULL;
+	}
+}
+
+static char *server_near(const char *key)
+{
+	const char *near = NULL;
+	int i;
+
+	for (i = 0; i < SERVER_NR_KEYS; i++)
+		near = say_nearest(key, near, server_keys[i].key);
+	return near ? say_fmt("did you mean \"%s\"?", near) : say_dup("ibnbd-server.conf(5) lists what there is");
+}
+
+/* A line may be `key = value`, `key=value`, and the value of several words. */
+static void server_line(struct server_conf *c, const struct maps_token *t, size_t nr)
+{
+	char *all = say_dup(""), *eq, *key, *value, *why;
+	size_t i;
+	int id;
+
+	for (i = 0; i < nr; i++) {
+		char *longer = say_fmt("%s%s%s", all, i ? " " : "", t[i].text);
+
+		free(all);
+		all = longer;
+	}
+	eq = strchr(all, '=');
+	if (!eq) {
+		maps_error(c->m, t[0].at, say_dup("a line is KEY = VALUE"), NULL);
+		free(all);
+		return;
+	}
+	value = eq + 1 + strspn(eq + 1, " ");
+	while (eq > all && eq[-1] == ' ')
+		eq--;
+	*eq = 0;
+	key = all;
+	for (id = 0; id < SERVER_NR_KEYS && say_distance(key, server_keys[id].key);)
+		id++;
+	if (id == SERVER_NR_KEYS) {
+		maps_error(c->m, t[0].at, say_fmt("unknown key \"%s\"", key), server_near(key));
+	} else if (c->value[id]) {
+		maps_error(c->m, t[0].at, say_fmt("%s is given twice", server_keys[id].key), NULL);
+	} else {
+		c->value[id] = say_dup(value);
+		why = server_refused((enum server_key_id)id, &c->value[id]);
+		if (why) {
+			maps_error(c->m, t[nr - 1].at, say_fmt("%s: %s", server_keys[id].key, why), NULL);
+			free(c->value[id]);
+			c->value[id] = NULL;
+			free(why);
+		}
+	}
+	free(all);
+}
+
+struct server_conf *server_conf_load(const char *file)
+{
+	char *path = file ? say_dup(file) : sysfs_root(SERVER_CONF), *text = sysfs_text(path);
+	struct server_conf *c = say_alloc(sizeof(*c));
+	struct maps_token *t;
+	size_t off, nr;
+	struct stat st;
+	bool bad;
+
+	c->m = say_alloc(sizeof(*c->m));
+	c->there = text;
+	/* The file is kept as maps.conf's are; its lines are not mappings. */
+	maps_parse(c->m, path, "", 0);
+	if (text) {
+		free(c->m->files[0].text);
+		c->m->files[0].text = say_fmt("%s\n", text);
+		c->m->files[0].len = strlen(c->m->files[0].text);
+	}
+	for (off = 0; off < c->m->files[0].len;) {
+		off = maps_lex(c->m, 0, off, &t, &nr, &bad);
+		if (nr && !bad)
+			server_line(c, t, nr);
+		maps_tokens_free(t, nr);
+	}
+	if (c->there && !stat(path, &st) && st.st_mode & S_IWOTH)
+		maps_error(c->m, (struct maps_at){ 0, SIZE_MAX, 0 }, say_dup("everybody can write to it"), say_fmt("chmod o-w %s", path));
+	if (c->there && (!c->value[SERVER_dev_search_path] || !*c->value[SERVER_dev_search_path]))
+		maps_warn(c->m, (struct maps_at){ 0, SIZE_MAX, 0 }, say_dup("there is no dev_search_path: nothing is exported"), NULL);
+	else if (c->there && (!c->value[SERVER_allow] || !*c->value[SERVER_allow]))
+		maps_warn(c->m, (struct maps_at){ 0, SIZE_MAX, 0 }, say_dup("there is no allow: whoever reaches the port may map, and write"),
+			  say_dup("allow = 10.0.0.0/24"));
+	free(text);
+	free(path);
+	return c;
+}
+
+void server_conf_free(struct server_conf *c)
+{
+	int i;
+
+	for (i = 0; i < SERVER_NR_KEYS; i++)
+		free(c->value[i]);
+	maps_free(c->m);
+	free(c);
+}

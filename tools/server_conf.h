@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * /etc/ibnbd/server.conf: what this host exports, as KEY = VALUE lines, a key for each parameter of the module ibnbd-server.
+ * Without dev_search_path nothing is exported and nobody listens.
+ */
+#ifndef TOOLS_SERVER_CONF_H
+#define TOOLS_SERVER_CONF_H
+
+#include "tools/maps_conf.h"
+
+#define SERVER_CONF	"/etc/ibnbd/server.conf"
+
+/* X(key, runtime, help): @runtime: can be changed while it runs */
+#define SERVER_KEYS(X) \
+X(dev_search_path, true, "directory whose devices, files and links are exported; %SESSNAME% as its last part: one for each session") \
+X(allow, true, "who may come: addresses with a prefix length, session:PATTERN; empty = everybody who reaches the port") \
+X(port_nr, false, "port to listen on") \
+X(copy, true, "private pages for data in transfer: auto, always, never") \
+X(io_mode, true, "what may be exported: auto, blockio, fileio") \
+X(write_zeroes, true, "announce write-zeroes to clients that did not negotiate it: yes or no") \
+X(max_maps, true, "devices that one session may map")
+
+enum server_key_id {
+#define SERVER_KEY_ENUM(key, ...) SERVER_##key,
+	SERVER_KEYS(SERVER_KEY_ENUM)
+#undef SERVER_KEY_ENUM
+	SERVER_NR_KEYS
+};
+
+struct server_key {
+	const char *key;
+	bool runtime;
+	const char *help;
+};
+
+extern const struct server_key server_keys[SERVER_NR_KEYS];
+
+struct server_conf {
+	struct maps *m;		/* the file, and its mistakes */
+	char *value[SERVER_NR_KEYS];
+	bool there;
+};
+
+struct server_conf *server_conf_load(const char *file);
+void server_conf_free(struct server_conf *c);
+
+#endif

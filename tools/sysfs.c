@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "tools/say.h"
+#include "tools/sysfs.h"
+
+#define SYSFS_TEXT_MAX	(1u << 20)
+
+bool sysfs_dry_run;
+bool sysfs_dry_run_stderr;
+
+static const char *sysfs_env(const char *name, const char *otherwise)
+{
+	const char *s = getenv(name);
+
+	return s && *s ? s : otherwise;
+}
+
+bool sysfs_redirected(void)
+{
+	return *sysfs_env("IBNBD_SYSFS", "") || *sysfs_env("IBNBD_ROOT", "");
+}
+
+char *sysfs_path(const char *fmt, ...)
+{
+	const char *sys = sysfs_env("IBNBD_SYSFS", NULL);
+	char *below, *path;
+	va_list ap;
+	int n;
+
+	va_start(ap, fmt);
+	n = vasprintf(&below, fmt, ap);
+	va_end(ap);
+	if (n < 0)
+		exit(say_error(SAY_FAILED, "out of memory"));
+	path = sys ? say_fmt("%s/%s", sys, below) : say_fmt("%s/sys/%s", sysfs_env("IBNBD_ROOT", ""), below);
+	free(below);
+	return path;
+}
+
+char *sysfs_root(const char *path)
+{
+	return say_fmt("%s%s", sysfs_env("IBNBD_ROOT", ""), path);
+}
+
+bool sysfs_exists(const char *path)
+{
+	return !access(path, F_OK);
+}
+
+char *sysfs_text(const char *path)
+{
+	size_t len = 0, size = 0;
+	char *buf = NULL;
+	ssize_t n = 0;
+	int fd, err;
+
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return NULL;
+	do {
+		if (size - len < 4096) {
+			size = size ? 2 * size : 8192;
+			buf = say_grow(buf, size);
+		}
+		n = read(fd, buf + len, size - len - 1);
+		if (n > 0)
+			len += (size_t)n;
+	} while (n > 0 && len < SYSFS_TEXT_MAX);
+	err = errno;
+	close(fd);
+	if (n < 0) {
+		free(buf);
+		errno = err;
+		return NULL;
+	}
+	while (len && buf[len - 1] == '\n')
+		len--;
+	buf[len] = 0;
+	return buf;
+}
+
+char *sysfs_attr(const char *dir, const char *name)
+{
+	char *path = say_fmt("%s/%s", dir, name);
+	char *text = sysfs_text(path);
+
+	free(path);
+	if (text && !*text) {
+		free(text);
+		text = NULL;
+	}
+	return text;
+}
+
+int64_t sysfs_attr_num(const char *dir, const char *name)
+{
+	char *text = sysfs_attr(dir, name), *end = NULL;
+	int64_t n = SYSFS_UNKNOWN;
+
+	if (text) {
+		n = strtoll(text, &end, 10);
+		if (end == text)
+			n = SYSFS_UNKNOWN;
+	}
+	free(text);
+	return n;
+}
+
+char *sysfs_link(const char *path)
+{
+	char to[PATH_MAX];
+	ssize_t n = readlink(path, to, sizeof(to) - 1);
+	char *slash;
+
+	if (n < 0)
+		return NULL;
+	to[n] = 0;
+	slash = strrchr(to, '/');
+	return say_dup(slash ? slash + 1 : to);
+}
+
+static int sysfs_not_hidden(const struct dirent *d)
+{
+	return d->d_name[0] != '.';
+}
+
+char **sysfs_list(const char *path, size_t *nr)
+{
+	struct dirent **entries = NULL;
+	int n = scandir(path, &entries, sysfs_not_hidden, versionsort), i;
+	char **names;
+
+	if (n < 0)
+		n = 0;
+	names = say_alloc(((size_t)n + 1) * sizeof(*names));
+	for (i = 0; i < n; i++) {
+		names[i] = say_dup(entries[i]->d_name);
+		free(entries[i]);
+	}
+	free(entries);
+	if (nr)
+		*nr = (size_t)n;
+	return names;
+}
+
+void sysfs_list_free(char **names)
+{
+	char **p;
+
+	for (p = names; p && *p; p++)
+		free(*p);
+	free(names);
+}
+
+int sysfs_write(const char *path, const char *text)
+{
+	FILE *f = sysfs_dry_run_stderr ? stderr : stdout;
+
+	if (sysfs_dry_run) {
+		fprintf(f, "echo '%s' > '%s'\n", text, path);
+		return 0;
+	}
+	say_more("echo '%s' > '%s'", text, path);
+	return sysfs_store(path, text);
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Reading and writing sysfs. IBNBD_SYSFS names another root than /sys, IBNBD_ROOT one for everything else that is looked at (/etc, /proc,
+ * /lib): for a copied tree, and for the tests.
+ */
+#ifndef TOOLS_SYSFS_H
+#define TOOLS_SYSFS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define SYSFS_UNKNOWN	INT64_MIN	/* a number that could not be read */
+
+extern bool sysfs_dry_run;	/* writes are printed, not done */
+extern bool sysfs_dry_run_stderr;	/* stdout is for JSON */
+
+/* @fmt below /sys. Allocated. */
+char *sysfs_path(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* @path below IBNBD_ROOT. Allocated. */
+char *sysfs_root(const char *path);
+bool sysfs_redirected(void);
+
+bool sysfs_exists(const char *path);
+/* The text without the newline at its end, allocated; NULL with errno when it cannot be read. */
+char *sysfs_text(const char *path);
+/* The attribute @name of directory @dir: text ("" counts as none), or NULL. */
+char *sysfs_attr(const char *dir, const char *name);
+int64_t sysfs_attr_num(const char *dir, const char *name);
+/* Last component of where the link points to, allocated, or NULL. */
+char *sysfs_link(const char *path);
+
+/*
+ * Names in a directory, sorted as people count (ibnbd2 before ibnbd10), without those beginning with '.'. NULL-terminated; a directory
+ * that is not there is empty.
+ */
+char **sysfs_list(const char *path, size_t *nr);
+void sysfs_list_free(char **names);
+
+/*
+ * Write @text, as an order of the user: honours --dry-run, tells it with -v. Return 0 or errno (positive), without a word.
+ */
+int sysfs_write(const char *path, const char *text);
+/* One write(2), nothing else; 0 or errno. The tests' kernel stands in for this one. */
+int sysfs_store(const char *path, const char *text);
+
+#endif

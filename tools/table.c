@@ -1,0 +1,434 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Prints sets of objects. -o picks columns, --sort orders, --filter drops rows; then libsmartcols draws, or CSV or JSON is written. JSON
+ * has every field of the set whatever -o says: its readers pick for themselves, and a document is always of the same shape.
+ */
+#include <libsmartcols.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include "tools/table.h"
+
+#define TABLE_MAX_COLUMNS	64
+
+struct table_view {
+	const struct table_set *set;
+	const struct table_column *column[TABLE_MAX_COLUMNS];
+	size_t nr;
+	const struct table_column *sort;
+	bool descending;
+	const struct table_column *filter;
+	const char *filter_text;
+	bool filter_not;
+	bool bytes;
+};
+
+static const char *table_text(const struct table_column *c, const void *object)
+{
+	return *(char *const *)((const char *)object + c->offset);
+}
+
+static int64_t table_num(const struct table_column *c, const void *object)
+{
+	return *(const int64_t *)((const char *)object + c->offset);
+}
+
+char *table_size(int64_t n, bool bytes)
+{
+	static const char units[] = "BKMGTPE";
+	double d = (double)n;
+	unsigned int u = 0;
+
+	if (n == SYSFS_UNKNOWN)
+		return say_dup("-");
+	if (bytes || n < 1024)
+		return say_fmt(bytes ? "%lld" : "%lldB", (long long)n);
+	while (d >= 1023.95 && u < 6) {
+		d /= 1024;
+		u++;
+	}
+	if (d >= 99.95 || d - (double)(int64_t)d < 0.05)
+		return say_fmt("%.0f%c", d, units[u]);
+	return say_fmt("%.1f%c", d, units[u]);
+}
+
+char *table_time(int64_t ns)
+{
+	if (ns == SYSFS_UNKNOWN || ns <= 0)
+		return say_dup("-");
+	if (ns < 10000)
+		return say_fmt("%lldns", (long long)ns);
+	if (ns < 10000000)
+		return say_fmt("%.1fus", (double)ns / 1e3);
+	return say_fmt("%.1fms", (double)ns / 1e6);
+}
+
+/* @none: what stands for unknown */
+static char *table_cell(const struct table_column *c, const void *object, bool bytes, const char *none)
+{
+	const char *text;
+	int64_t n;
+
+	if (c->kind == TABLE_TEXT) {
+		text = table_text(c, object);
+		return say_dup(text ? text : none);
+	}
+	n = table_num(c, object);
+	if (n == SYSFS_UNKNOWN)
+		return say_dup(none);
+	switch (c->kind) {
+	case TABLE_BYTES:
+		return table_size(n, bytes);
+	case TABLE_NS:
+		return bytes ? say_fmt("%lld", (long long)n) : table_time(n);
+	case TABLE_FLAG:
+		return say_dup(n ? "yes" : "no");
+	default:
+		return say_fmt("%lld", (long long)n);
+	}
+}
+
+/* ---- which columns ---- */
+
+static bool table_is(const struct table_column *c, const char *word, size_t len)
+{
+	return (strlen(c->key) == len && !strncasecmp(c->key, word, len)) ||
+	       (strlen(c->heading) == len && !strncasecmp(c->heading, word, len));
+}
+
+static const struct table_column *table_find(const struct table_set *set, const char *word, size_t len)
+{
+	const char *near = NULL;
+	char *text;
+	size_t i;
+
+	/* A key is meant before a heading is: "path" of a device is its node. */
+	for (i = 0; i < set->nr; i++)
+		if (strlen(set->columns[i].key) == len && !strncasecmp(set->columns[i].key, word, len))
+			return &set->columns[i];
+	for (i = 0; i < set->nr; i++)
+		if (table_is(&set->columns[i], word, len))
+			return &set->columns[i];
+	text = say_fmt("%.*s", (int)len, word);
+	for (i = 0; i < set->nr; i++)
+		near = say_nearest(text, near, set->columns[i].key);
+	if (near)
+		say_error(SAY_USAGE, "no column \"%s\", did you mean \"%s\"?", text, near);
+	else
+		say_error(SAY_USAGE, "no column \"%s\"", text);
+	if (!near)
+		say_mend("--list-columns");
+	free(text);
+	return NULL;
+}
+
+static void table_drop(struct table_view *v, const struct table_column *c)
+{
+	size_t i, n = 0;
+
+	for (i = 0; i < v->nr; i++)
+		if (v->column[i] != c)
+			v->column[n++] = v->column[i];
+	v->nr = n;
+}
+
+static int table_columns(struct table_view *v, const char *list)
+{
+	const struct table_column *c;
+	size_t len, i;
+
+	for (; *list; list += len + (list[len] == ',')) {
+		char how = *list;
+
+		if (how == '+' || how == '^')
+			list++;
+		len = strcspn(list, ",");
+		if (len == 3 && !strncasecmp(list, "all", 3) && how != '^') {
+			for (v->nr = 0, i = 0; i < v->set->nr; i++)
+				v->column[v->nr++] = &v->set->columns[i];
+			continue;
+		}
+		c = table_find(v->set, list, len);
+		if (!c)
+			return SAY_USAGE;
+		table_drop(v, c);
+		if (how != '^')
+			v->column[v->nr++] = c;
+	}
+	return 0;
+}
+
+static int table_view(struct table_view *v, const struct table_set *set, const struct cmd_args *a)
+{
+	const char *want = VALUE(a, columns), *sort = VALUE(a, sort), *filter = VALUE(a, filter), *eq;
+
+	*v = (struct table_view){ .set = set, .bytes = ARG(a, bytes) };
+	if (!want || *want == '+' || *want == '^')
+		table_columns(v, set->usual);
+	if (want && table_columns(v, want))
+		return SAY_USAGE;
+	if (sort) {
+		v->descending = *sort == '^';
+		sort += v->descending;
+		v->sort = table_find(set, sort, strlen(sort));
+		if (!v->sort)
+			return SAY_USAGE;
+	}
+	if (filter) {
+		eq = strchr(filter, '=');
+		if (!eq || eq == filter)
+			return say_error(SAY_USAGE, "--filter %s: COLUMN=TEXT or COLUMN!=TEXT is expected", filter);
+		v->filter_not = eq[-1] == '!';
+		v->filter_text = eq + 1;
+		v->filter = table_find(set, filter, (size_t)(eq - filter) - v->filter_not);
+		if (!v->filter)
+			return SAY_USAGE;
+	}
+	return 0;
+}
+
+int table_check(const struct table_set *set, const struct cmd_args *a)
+{
+	struct table_view v;
+	size_t i;
+
+	if (ARG(a, list_columns)) {
+		for (i = 0; i < set->nr; i++)
+			printf("%-24s %-14s %s\n", set->columns[i].key, set->columns[i].heading, set->columns[i].help);
+		return SAY_DONE;
+	}
+	return table_view(&v, set, a) ? SAY_USAGE : -1;
+}
+
+/* ---- which rows ---- */
+
+static const struct table_view *table_sorting;
+
+static int table_compare(const void *a, const void *b)
+{
+	const struct table_view *v = table_sorting;
+	const void *x = *(const void *const *)a, *y = *(const void *const *)b;
+	int r;
+
+	if (v->sort->kind == TABLE_TEXT) {
+		const char *s = table_text(v->sort, x), *t = table_text(v->sort, y);
+
+		r = strverscmp(s ? s : "", t ? t : "");
+	} else {
+		int64_t m = table_num(v->sort, x), n = table_num(v->sort, y);
+
+		r = (m > n) - (m < n);
+	}
+	if (!r)
+		return (x > y) - (x < y);
+	return v->descending ? -r : r;
+}
+
+static bool table_keep(const struct table_view *v, const void *object)
+{
+	char *cell;
+	bool same;
+
+	if (!v->filter)
+		return true;
+	cell = table_cell(v->filter, object, true, "");
+	same = !strcmp(cell, v->filter_text);
+	free(cell);
+	return same != v->filter_not;
+}
+
+static const void **table_rows(const struct table_view *v, const void *objects, size_t nr, size_t *kept)
+{
+	const void **rows = say_alloc((nr + 1) * sizeof(*rows));
+	size_t i, n = 0;
+
+	for (i = 0; i < nr; i++) {
+		const void *object = (const char *)objects + i * v->set->size;
+
+		if (table_keep(v, object))
+			rows[n++] = object;
+	}
+	table_sorting = v;
+	if (v->sort)
+		qsort(rows, n, sizeof(*rows), table_compare);
+	*kept = n;
+	return rows;
+}
+
+/* ---- drawing ---- */
+
+static const char *table_colour(const struct table_column *c, const char *cell)
+{
+	if (strcmp(c->key, "state") && strcmp(c->key, "state_detail") && strcmp(c->key, "path_states"))
+		return NULL;
+	if (!strcmp(cell, "open") || !strcmp(cell, "connected") || !strcmp(cell, "up") || !strcmp(cell, "-") || !strncmp(cell, "up ", 3))
+		return NULL;
+	if (!strcmp(cell, "held") || !strcmp(cell, "degraded") || !strncmp(cell, "connecting", 10) || !strcmp(cell, "init"))
+		return "yellow";
+	if (!strcmp(c->key, "path_states") && !strchr(cell, '_'))
+		return NULL;
+	return "red";
+}
+
+static int table_draw(const struct table_view *v, const void **rows, size_t nr, const struct cmd_args *a)
+{
+	struct libscols_table *tb;
+	size_t i, j;
+
+	scols_init_debug(0);
+	tb = scols_new_table();
+	if (!tb)
+		return say_error(SAY_FAILED, "out of memory");
+	scols_table_enable_raw(tb, ARG(a, raw));
+	scols_table_enable_export(tb, ARG(a, pairs));
+	scols_table_enable_noheadings(tb, ARG(a, noheadings));
+	scols_table_enable_colors(tb, say_coloured(stdout));
+	for (i = 0; i < v->nr; i++)
+		scols_table_new_column(tb, v->column[i]->heading, 0,
+				       v->column[i]->kind == TABLE_TEXT || v->column[i]->kind == TABLE_FLAG ? 0 : SCOLS_FL_RIGHT);
+	for (i = 0; i < nr; i++) {
+		struct libscols_line *line = scols_table_new_line(tb, NULL);
+
+		for (j = 0; line && j < v->nr; j++) {
+			char *cell = table_cell(v->column[j], rows[i], v->bytes, ARG(a, pairs) ? "" : "-");
+			const char *colour = table_colour(v->column[j], cell);
+
+			if (colour && scols_line_get_cell(line, j))
+				scols_cell_set_color(scols_line_get_cell(line, j), colour);
+			scols_line_refer_data(line, j, cell);
+		}
+	}
+	if (nr || ARG(a, raw) || ARG(a, pairs))
+		scols_print_table(tb);
+	scols_unref_table(tb);
+	return SAY_DONE;
+}
+
+static void table_csv_cell(const char *cell)
+{
+	const char *p;
+
+	if (!cell[strcspn(cell, ",\"\n\r")]) {
+		fputs(cell, stdout);
+		return;
+	}
+	putchar('"');
+	for (p = cell; *p; p++) {
+		if (*p == '"')
+			putchar('"');
+		putchar(*p);
+	}
+	putchar('"');
+}
+
+static void table_csv(const struct table_view *v, const void **rows, size_t nr, bool headings)
+{
+	size_t i, j;
+
+	for (j = 0; headings && j < v->nr; j++)
+		printf("%s%s", v->column[j]->heading, j + 1 < v->nr ? "," : "\n");
+	for (i = 0; i < nr; i++) {
+		for (j = 0; j < v->nr; j++) {
+			char *cell = table_cell(v->column[j], rows[i], v->bytes, "");
+
+			table_csv_cell(cell);
+			putchar(j + 1 < v->nr ? ',' : '\n');
+			free(cell);
+		}
+	}
+}
+
+/* ---- JSON ---- */
+
+void table_json_fields(struct json *j, const struct table_set *set, const void *object)
+{
+	size_t i;
+
+	for (i = 0; i < set->nr; i++) {
+		const struct table_column *c = &set->columns[i];
+		int64_t n;
+
+		if (c->kind == TABLE_TEXT) {
+			json_text(j, c->key, table_text(c, object));
+			continue;
+		}
+		n = table_num(c, object);
+		if (c->kind == TABLE_FLAG && n != SYSFS_UNKNOWN)
+			json_bool(j, c->key, n);
+		else
+			json_num(j, c->key, n);
+	}
+}
+
+void table_json_array(struct json *j, const struct table_set *set, const void *objects, size_t nr)
+{
+	size_t i;
+
+	json_array(j, set == &table_devs ? "devices" : set->what);
+	for (i = 0; i < nr; i++) {
+		json_object(j, NULL);
+		table_json_fields(j, set, (const char *)objects + i * set->size);
+		json_end(j);
+	}
+	json_end(j);
+}
+
+void table_json_sessions(struct json *j, const char *key, const struct state_session *all, size_t nr)
+{
+	size_t i;
+
+	json_array(j, key);
+	for (i = 0; i < nr; i++) {
+		json_object(j, NULL);
+		table_json_fields(j, &table_sessions, &all[i]);
+		table_json_array(j, &table_paths, all[i].paths, (size_t)all[i].nr_paths);
+		json_end(j);
+	}
+	json_end(j);
+}
+
+void table_json_exports(struct json *j, const struct state *s)
+{
+	size_t i;
+
+	json_array(j, "exports");
+	for (i = 0; i < s->nr_exports; i++) {
+		json_object(j, NULL);
+		table_json_fields(j, &table_exports, &s->exports[i]);
+		table_json_array(j, &table_opens, s->exports[i].opens, (size_t)s->exports[i].nr_opens);
+		json_end(j);
+	}
+	json_end(j);
+}
+
+int table_print(const struct table_set *set, const void *objects, size_t nr, const struct cmd_args *a)
+{
+	struct table_view v;
+	const void **rows;
+	struct json j;
+	size_t kept, i;
+	int rc;
+
+	if (table_view(&v, set, a))
+		return SAY_USAGE;
+	rows = table_rows(&v, objects, nr, &kept);
+	if (ARG(a, json)) {
+		json_document(&j, stdout, false);
+		json_array(&j, set == &table_devs ? "devices" : set->what);
+		for (i = 0; i < kept; i++) {
+			json_object(&j, NULL);
+			table_json_fields(&j, set, rows[i]);
+			json_end(&j);
+		}
+		json_end(&j);
+		json_end(&j);
+		rc = SAY_DONE;
+	} else if (ARG(a, csv)) {
+		table_csv(&v, rows, kept, !ARG(a, noheadings));
+		rc = SAY_DONE;
+	} else {
+		rc = table_draw(&v, rows, kept, a);
+	}
+	free(rows);
+	return rc;
+}

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Who uses a disk. Looks at the disk, its partitions, and whatever is built on them (device mapper, md, loop: the holders in sysfs), and for each
+ * of these block devices at mounts, swap, and the files that processes have open.
+ */
+#include <dirent.h>
+#include <libmount.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+#include "tools/mapping.h"
+#include "tools/say.h"
+
+#define USERS_DEPTH	8
+
+struct users {
+	char **list;		/* NULL-terminated */
+	size_t nr;
+	dev_t *devs;		/* the disk and all upon it */
+	size_t nr_devs;
+	bool vital;
+};
+
+static void users_add(struct users *u, char *text)
+{
+	u->list = say_grow(u->list, (u->nr + 2) * sizeof(*u->list));
+	u->list[u->nr++] = text;
+	u->list[u->nr] = NULL;
+}
+
+static void users_walk(struct users *u, const char *dir, int depth)
+{
+	char *dev = sysfs_attr(dir, "dev"), *path;
+	unsigned int major, minor;
+	char **names;
+	size_t i;
+
+	if (dev && sscanf(dev, "%u:%u", &major, &minor) == 2) {
+		u->devs = say_grow(u->devs, (u->nr_devs + 1) * sizeof(*u->devs));
+		u->devs[u->nr_devs++] = makedev(major, minor);
+	}
+	free(dev);
+	if (depth == USERS_DEPTH)
+		return;
+	path = say_fmt("%s/holders", dir);
+	names = sysfs_list(path, NULL);
+	for (i = 0; names[i]; i++) {
+		char *below = say_fmt("%s/%s", path, names[i]), *name = say_fmt("%s/%s/dm/name", path, names[i]), *dm = sysfs_text(name);
+
+		users_add(u, dm ? say_fmt("%s (%s) is built on it", names[i], dm) : say_fmt("%s is built on it", names[i]));
+		users_walk(u, below, depth + 1);
+		free(below);
+		free(name);
+		free(dm);
+	}
+	sysfs_list_free(names);
+	free(path);
+	names = sysfs_list(dir, NULL);
+	for (i = 0; names[i]; i++) {
+		char *part = say_fmt("%s/%s/partition", dir, names[i]), *below = say_fmt("%s/%s", dir, names[i]);
+
+		if (sysfs_exists(part))
+			users_walk(u, below, depth + 1);
+		free(part);
+		free(below);
+	}
+	sysfs_list_free(names);
+}
+
+static bool users_has(const struct users *u, dev_t dev)
+{
+	size_t i;
+
+	for (i = 0; i < u->nr_devs; i++)
+		if (u->devs[i] == dev)
+			return true;
+	return false;
+}
+
+static void users_mounts(struct users *u)
+{
+	char *path = sysfs_root("/proc/self/mountinfo");
+	struct libmnt_table *table = mnt_new_table_from_file(path);
+	struct libmnt_iter *iter = mnt_new_iter(MNT_ITER_FORWARD);
+	struct libmnt_fs *fs;
+
+	while (table && iter && !mnt_table_next_fs(table, iter, &fs)) {
+		const char *target = mnt_fs_get_target(fs);
+
+		if (!target || !users_has(u, mnt_fs_get_devno(fs)))
+			continue;
+		users_add(u, say_fmt("it is mounted on %s", target));
+		u->vital |= !strcmp(target, "/") || !strcmp(target, "/usr");
+	}
+	mnt_free_iter(iter);
+	mnt_unref_table(table);
+	free(path);
+}
+
+static void users_swap(struct users *u)
+{
+	char *path = sysfs_root("/proc/swaps"), *text = sysfs_text(path), *line, *save = NULL;
+
+	for (line = text ? strtok_r(text, "\n", &save) : NULL; line; line = strtok_r(NULL, "\n", &save)) {
+		struct stat st;
+
+		line[strcspn(line, " \t")] = 0;
+		if (*line != '/' || stat(line, &st) || !S_ISBLK(st.st_mode) || !users_has(u, st.st_rdev))
+			continue;
+		users_add(u, say_fmt("%s is swap", line));
+		u->vital = true;
+	}
+	free(text);
+	free(path);
+}
+
+static void users_process(struct users *u, const char *pid)
+{
+	char *fds = say_fmt("/proc/%s/fd", pid), *dir = say_fmt("/proc/%s", pid);
+	struct dirent *d;
+	struct stat st;
+	DIR *open_fds = opendir(fds);
+	bool found = false;
+
+	while (open_fds && !found && (d = readdir(open_fds)))
+		found = !fstatat(dirfd(open_fds), d->d_name, &st, 0) && S_ISBLK(st.st_mode) && users_has(u, st.st_rdev);
+	if (open_fds)
+		closedir(open_fds);
+	if (found) {
+		char *comm = sysfs_attr(dir, "comm");
+
+		users_add(u, say_fmt("process %s (%s) has it open", pid, comm ? comm : "?"));
+		free(comm);
+	}
+	free(fds);
+	free(dir);
+}
+
+static void users_processes(struct users *u)
+{
+	struct dirent *d;
+	DIR *proc;
+
+	if (sysfs_redirected())
+		return;	/* these are not the processes of that tree */
+	proc = opendir("/proc");
+	while (proc && (d = readdir(proc)))
+		if (d->d_name[strspn(d->d_name, "0123456789")] == 0)
+			users_process(u, d->d_name);
+	if (proc)
+		closedir(proc);
+}
+
+static void users_find(struct users *u, const struct state_dev *d)
+{
+	*u = (struct users){ .list = say_alloc(sizeof(char *)) };
+	users_walk(u, d->dir, 0);
+	users_mounts(u);
+	users_swap(u);
+}
+
+char **mapping_users(const struct state_dev *d)
+{
+	struct users u;
+
+	users_find(&u, d);
+	users_processes(&u);
+	free(u.devs);
+	return u.list;
+}
+
+bool mapping_built_upon(const struct state_dev *d)
+{
+	struct users u;
+
+	users_find(&u, d);
+	sysfs_list_free(u.list);
+	free(u.devs);
+	return u.nr;
+}
+
+bool mapping_vital(const struct state_dev *d)
+{
+	struct users u;
+
+	users_find(&u, d);
+	sysfs_list_free(u.list);
+	free(u.devs);
+	return u.vital;
+}
