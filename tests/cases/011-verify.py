@@ -10,7 +10,7 @@ def run(t):
     s.sh("serve; ram_disks 1 64")
     dev = c.sh("map ram0")
     for options in (dict(bs="512", size="1m", iodepth=8),
-                    dict(bsrange="512-8k", bs_unaligned=1, blockalign="512", size="4m", iodepth=16),
+                    dict(bsrange="512-8k", blockalign="512", size="4m", iodepth=16),
                     dict(bs="4k", size="8m", iodepth=32),
                     dict(bsrange="4k-128k", blockalign="512", size="16m", iodepth=16),
                     dict(bsrange="128k-1m", blockalign="4k", size="32m", iodepth=4)):

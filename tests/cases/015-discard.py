@@ -13,7 +13,7 @@ def run(t):
 
     s.sh("serve; modprobe ibnbd-testdisk")
     dev = c.sh("map testdisk0")
-    c.sh(f"yes full | dd of={dev} bs=1M count=8 iflag=fullblock oflag=direct status=none")
+    c.sh(f"(yes full || true) | dd of={dev} bs=1M count=8 iflag=fullblock oflag=direct status=none")
 
     s.sh(reset)
     c.sh(f"blkdiscard -o 1M -l 1M {dev}")
