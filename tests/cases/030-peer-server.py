@@ -1,0 +1,12 @@
+# SPDX-License-Identifier: GPL-2.0-only
+description = "our client and the kernel's server, always_invalidate Y and N: I/O, flush, discard, zeroes, ro, wrong names"
+deadline = 180
+import interop
+needs = interop.NEEDS
+
+
+def run(t):
+    pair = interop.Pair(t, interop.OURS, interop.KERNEL)
+    # nothing in its answers says what its op 5 means: no write zeroes until told
+    for always_invalidate in "YN":
+        pair.talk(always_invalidate, zeroes=False)
