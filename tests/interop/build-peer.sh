@@ -9,13 +9,12 @@ set -eu -o pipefail
 . "$(dirname "$0")/../vm/env.sh"
 
 KVER=${1:-$KVER}
-suite=${2:-$(. /etc/os-release && echo "$VERSION_CODENAME")}
+suite=${2:-$(suite_of "$KVER")}
 [ -n "$KVER" ] || die "which kernel? give KVER, or install linux-headers-amd64"
 out=$CACHE/peer/$KVER
 modules=(rtrs-core rtrs-client rtrs-server rnbd-client rnbd-server)
 lock_cache
 [ -e "$out/rnbd-server.ko" ] && exit 0
-[ -d "/lib/modules/$KVER/build" ] || die "no headers for $KVER under /lib/modules/$KVER/build"
 
 series=$(echo "$KVER" | grep -oE '^[0-9]+\.[0-9]+')
 work=$CACHE/src/peer-$KVER
@@ -36,7 +35,7 @@ sed -i 's#^ccflags-y := .*#ccflags-y := -I$(src)/../rtrs#' build/rnbd/Makefile
 printf 'obj-y += rtrs/\nobj-y += rnbd/\n' > build/Makefile
 config=(CONFIG_INFINIBAND_RTRS=m CONFIG_INFINIBAND_RTRS_CLIENT=m CONFIG_INFINIBAND_RTRS_SERVER=m
 	CONFIG_BLK_DEV_RNBD=y CONFIG_BLK_DEV_RNBD_CLIENT=m CONFIG_BLK_DEV_RNBD_SERVER=m)
-make -j2 -C "/lib/modules/$KVER/build" M="$work/build" "${config[@]}" modules > make.log 2>&1 ||
+"$REPO/tests/vm/kmake.sh" "$KVER" "$work/build" "${config[@]}" > make.log 2>&1 ||
 	{ cp make.log "$CACHE/peer-$KVER.log"; die "the build failed, see $CACHE/peer-$KVER.log"; }
 mkdir -p "$out"
 for m in "${modules[@]}"; do

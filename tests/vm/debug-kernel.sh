@@ -48,6 +48,8 @@ unpack() {
 		--exclude='*/drivers/gpu/drm/amd/*.[ch]'
 	cd "$top"
 	rm -rf deb
+	# a restriction that later kernels lifted: frame pointers make stack traces that the filter can trust
+	sed -i '/^config FAULT_INJECTION_STACKTRACE_FILTER/,/^config/{/depends on !X86_64/d}' "$tree/lib/Kconfig.debug"
 	touch "$tree/.unpacked"
 }
 

@@ -26,22 +26,37 @@ default_kver() {
 }
 KVER=${KVER:-$(default_kver)}
 
+own_suite() { (. /etc/os-release && echo "$VERSION_CODENAME"); }
+
+# suite_of KVER: the Debian suite (with its backports) that has that kernel
+suite_of() {
+	case $1 in
+	5.10.*)		echo bullseye ;;
+	6.1.0-*)	echo bookworm ;;
+	*+deb13*)	echo trixie ;;
+	*)		own_suite ;;
+	esac
+}
+
 # apt_private SUITE: an apt of our own, beside the system's, that also knows source packages and, if
 # asked, another Debian suite. It writes only under $CACHE/apt-SUITE and needs no root. The mirrors
 # are those the system already uses.
 apt_private() {
-	local host suite=$1 dir=$CACHE/apt-$1 keys=/usr/share/keyrings/debian-archive-keyring.gpg
-
-	host=$(. /etc/os-release && echo "$VERSION_CODENAME")
+	local suite=$1 dir=$CACHE/apt-$1 keys=/usr/share/keyrings/debian-archive-keyring.gpg own
+	own=$(own_suite)
 	mkdir -p "$dir"/{lists,archives}/partial
 	APT=(-o Dir::Etc::sourcelist="$dir/sources.list" -o Dir::Etc::sourceparts=-
 		-o Dir::State::lists="$dir/lists" -o Dir::Cache::archives="$dir/archives"
 		-o Dir::Cache::pkgcache= -o Dir::Cache::srcpkgcache=
 		-o APT::Sandbox::User="$(id -un)" -qq)
 	apt-get indextargets --format 'deb $(SITE) $(RELEASE) $(COMPONENT)' \
-		'Created-By: Packages' 'Origin: Debian' | sort -u |
-		sed -e "s/ $host/ $suite/" -e "s|^deb |deb [signed-by=$keys] |" -e 'p;s/^deb /deb-src /' \
-		> "$dir/sources.new"
+		'Created-By: Packages' 'Origin: Debian' | grep -v -- '-backports ' | sort -u |
+		sed -e "s/ $own/ $suite/" -e "s|^deb |deb [signed-by=$keys] |" > "$dir/sources.deb"
+	case $suite in
+	"$own"|bullseye) ;;
+	*)	sed -n "s/ $suite main\$/ $suite-backports main/p" "$dir/sources.deb" >> "$dir/sources.deb" ;;
+	esac
+	sed 'p;s/^deb /deb-src /' "$dir/sources.deb" > "$dir/sources.new"
 	[ -s "$dir/sources.new" ] || die "apt knows no Debian mirror; run apt-get update first"
 	if ! cmp -s "$dir/sources.new" "$dir/sources.list" ||
 	   [ -z "$(find "$dir/lists" -name '*Sources*' -mmin -720 -print -quit)" ]; then

@@ -9,7 +9,7 @@ out=$CACHE/fio
 lock_cache
 [ -x "$out" ] && exit 0
 
-suite=$(. /etc/os-release && echo "$VERSION_CODENAME")
+suite=$(own_suite)
 apt_private "$suite"
 work=$CACHE/src/fio
 rm -rf "$work"

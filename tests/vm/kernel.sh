@@ -2,14 +2,14 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # kernel.sh [KVER [SUITE]]: put Debian's stock kernel KVER, unpacked but not installed, under
 # $CACHE/kernels/KVER (boot/, lib/modules/). The boot loader of the host never hears of it.
-# SUITE: the Debian suite to take it from, default the host's.
+# SUITE: the Debian suite to take it from, by default the one that such a version belongs to.
 # A kernel that the host has installed itself is copied from there; debug-kernel.sh builds *-ibnbd-debug.
 set -eu -o pipefail
 . "$(dirname "$0")/env.sh"
 PATH=$PATH:/sbin:/usr/sbin
 
 KVER=${1:-$KVER}
-suite=${2:-$(. /etc/os-release && echo "$VERSION_CODENAME")}
+suite=${2:-$(suite_of "$KVER")}
 [ -n "$KVER" ] || die "which kernel? give KVER, or install linux-headers-amd64"
 out=$CACHE/kernels/$KVER
 [[ $KVER != *-ibnbd-debug ]] || exec "$(dirname "$0")/debug-kernel.sh" image > /dev/null
