@@ -141,7 +141,7 @@ def main():
     p.add_argument("--family", default="ibnbd", choices=("ibnbd", "rnbd"))
     o = p.parse_args()
     signal.signal(signal.SIGTERM, lambda *a: sys.exit(143))
-    machines, boot, tour = [], None, None
+    machines, boot, tour, turn = [], None, None, launch.alone()
     try:
         if o.family == "ibnbd":
             say(f"Building the modules for {o.kver}")
@@ -169,6 +169,7 @@ def main():
             m.kill()
         if boot:
             boot.close()
+        turn.close()
     say("All of it worked" if good else "Something is broken, see above")
     for what, value in tour.figures if tour else []:
         print(f"  {what + ' ':.<46} {value}")

@@ -1,8 +1,23 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """From a checkout to booted machines: what run.py, shell.py and demo.py share."""
-import subprocess, time
+import fcntl, os, subprocess, sys, time
 from pathlib import Path
 import case, image, vm
+
+
+def alone():
+    """Runs of one host take turns: together they would only slow each other past their deadlines.  A run that
+    a run starts goes with it.  Returns what holds the turn: a file to close."""
+    if os.environ.get("IBNBD_RIG_TURN"):
+        return open(os.devnull)
+    try:
+        lock = open(f"/tmp/ibnbd-rig.{os.getuid()}.lock", "a")
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        print("rig: waiting for another run on this host", file=sys.stderr, flush=True)
+        fcntl.flock(lock, fcntl.LOCK_EX)
+    os.environ["IBNBD_RIG_TURN"] = "taken"
+    return lock
 
 
 def module_dirs(kver):

@@ -280,17 +280,6 @@ def log_directory(wanted):
     raise SystemExit(f"run.py: cannot lock {path}")
 
 
-def alone():
-    """Runs of one host take turns: together they would only slow each other past their deadlines."""
-    lock = open("/tmp/ibnbd-rig.lock", "a")
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        print("run.py: waiting for another run on this host", file=sys.stderr, flush=True)
-        fcntl.flock(lock, fcntl.LOCK_EX)
-    return lock
-
-
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("cases", nargs="*", help="case numbers, glob patterns or parts of names")
@@ -324,7 +313,7 @@ def main():
     peer = [m for c in cases for m in c.needs if m.startswith(("rnbd", "rtrs"))]
     if peer and subprocess.run([image.REPO / "tests/interop/build-peer.sh", kver]).returncode:
         print(f"run.py: no in-kernel peer for {kver}", file=sys.stderr)
-    turn = alone()
+    turn = launch.alone()
     logdir, lock = log_directory(o.logs)
     for old in logdir.iterdir():
         if old.is_dir():
