@@ -15,9 +15,9 @@ def run(t):
          f"--verify_fatal=1 --do_verify=1 --thread --randrepeat=0 {jobs} > /tmp/out 2>&1 || {{ cat /tmp/out; false; }}",
          timeout=150)
     for i, d in enumerate(devs):        # each disk holds its own mark, seen from the server
-        c.sh(f"(yes disk{i} || true) | dd of={d} bs=64k count=8 iflag=fullblock oflag=direct status=none")
+        c.sh(f"(yes disk-0{i} || true) | dd of={d} bs=64k count=8 iflag=fullblock oflag=direct status=none")
     for i in range(6):
-        t.eq(s.sh(f"head -c 524288 /dev/ram{i} | sort -u"), f"disk{i}", f"content of ram{i}")
+        t.eq(s.sh(f"head -c 524288 /dev/ram{i} | sort -u"), f"disk-0{i}", f"content of ram{i}")
     for d in devs[1:]:
         c.sh(f"unmap {d}")
     c.sh(f"dd if={devs[0]} of=/dev/null bs=64k count=8 iflag=direct status=none")

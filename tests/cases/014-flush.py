@@ -24,10 +24,10 @@ def run(t):
     t.ok(got["fua"] + got["flush"] >= 16, f"each of 16 O_DSYNC writes is FUA or flushed: {got}")
     t.ok(got["write"] >= 16, f"and written: {got}")
 
-    c.sh(f"(yes kept || true) | dd of={dev} bs=4k count=8 iflag=fullblock oflag=direct conv=fsync status=none")
-    c.sh(f"(yes lost || true) | dd of={dev} bs=4k count=8 seek=8 iflag=fullblock oflag=direct status=none")
+    c.sh(f"(yes kept-up || true) | dd of={dev} bs=4k count=8 iflag=fullblock oflag=direct conv=fsync status=none")
+    c.sh(f"(yes lost-it || true) | dd of={dev} bs=4k count=8 seek=8 iflag=fullblock oflag=direct status=none")
     s.sh(f"echo 1 > {p}/power_cut")
-    t.eq(c.sh(f"dd if={dev} bs=4k count=8 iflag=direct status=none | sort -u"), "kept", "flushed data")
+    t.eq(c.sh(f"dd if={dev} bs=4k count=8 iflag=direct status=none | sort -u"), "kept-up", "flushed data")
     t.eq(c.sh(f"dd if={dev} bs=4k count=8 skip=8 iflag=direct status=none | tr -d '\\0'"), "", "data in the lost cache")
     c.sh(f"unmap {dev}")
 

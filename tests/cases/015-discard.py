@@ -13,7 +13,7 @@ def run(t):
 
     s.sh("serve; modprobe ibnbd-testdisk")
     dev = c.sh("map testdisk0")
-    c.sh(f"(yes full || true) | dd of={dev} bs=1M count=8 iflag=fullblock oflag=direct status=none")
+    c.sh(f"(yes full-of || true) | dd of={dev} bs=1M count=8 iflag=fullblock oflag=direct status=none")
 
     s.sh(reset)
     c.sh(f"blkdiscard -o 1M -l 1M {dev}")
@@ -33,7 +33,7 @@ def run(t):
     t.ok(counts(s)["erase"] >= 1, "a secure erase arrived")
     t.eq(s.sh("dd if=/dev/testdisk0 bs=1M skip=4 count=1 iflag=direct status=none | tr -d '\\356' | wc -c"), "0", "erased")
     t.eq(s.sh("for i in 0 5 6 7; do dd if=/dev/testdisk0 bs=1M skip=$i count=1 iflag=direct status=none; done | sort -u"),
-         "full", "the neighbours")
+         "full-of", "the neighbours")
     c.sh(f"unmap {dev}")
 
     s.sh("unload ibnbd_testdisk; modprobe ibnbd-testdisk discard=0 zeroes=0 erase=0")
