@@ -22,7 +22,7 @@ DIST	:= ibnbd-$(VERSION)
 SHIPPED	:= Kbuild Makefile dkms.conf COPYING compat ibtrs ibnbd
 
 .DEFAULT_GOAL := modules
-.PHONY: modules clean tools unit fuzz lint check check-kernels check-faults cases demo bench \
+.PHONY: modules clean tools unit fuzz lint check check-kernels check-faults check-interop cases demo bench \
 	vm-shell install modules_install tools-install dkms-install dkms-remove dist deb rpm help
 
 ## Build
@@ -45,9 +45,9 @@ kdir:
 		echo "no kernel headers in '$(KDIR)': install linux-headers-$$(dpkg --print-architecture 2>/dev/null || uname -m), or set KDIR=" >&2; exit 1; }
 
 ## Test
-check:				## all of it: unit fuzz lint kernels cases (as root; uses virtual machines)
+check:				## all of it: unit fuzz lint kernels cases interop (as root; uses virtual machines)
 	tests/setup.sh
-	tests/check.sh unit fuzz lint kernels cases
+	tests/check.sh unit fuzz lint kernels cases interop
 
 unit:				## pure code: tests/unit
 	$(MAKE) -C tests/unit check
@@ -64,7 +64,12 @@ check-kernels:			## build on every kernel that can be had: tests/kernels
 
 cases: 				## tests in virtual machines; CASES="010 map" picks some
 	tests/vm/setup.sh
+	$(MAKE) KVER=$$(bash -c '. tests/vm/env.sh; echo $$KVER') TESTS=1 modules
 	tests/vm/run.py $(CASES)
+
+check-interop:			## with the kernel's own rnbd as peer, on Debian's 6.12
+	tests/setup.sh
+	tests/interop/run.sh $(SERIES) $(CASES)
 
 check-faults:			## the cases that break things, each many times
 	tests/vm/setup.sh

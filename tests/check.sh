@@ -11,7 +11,7 @@ passed=0 failed=0 skipped=0 table=""
 
 for stage in "$@"; do
 	target=$stage
-	[ "$stage" != kernels ] || target=check-kernels
+	case $stage in kernels|interop) target=check-$stage ;; esac
 	log=$logs/$stage.log
 	echo "== $stage"
 	begin=$SECONDS
