@@ -277,18 +277,16 @@ static struct attribute *ctl_attrs[] = {
 };
 ATTRIBUTE_GROUPS(ctl);
 
-static const_class struct class ctl_class = {
-	.name = "ibnbd-client",
-};
+static struct class *ctl_class;
 
 int ibnbd_clt_ctl_init(void)
 {
 	int err;
 
-	err = class_register(&ctl_class);
-	if (err)
-		return err;
-	ctl_device = device_create_with_groups(&ctl_class, NULL, MKDEV(0, 0), NULL, ctl_groups, "ctl");
+	ctl_class = class_create("ibnbd-client");
+	if (IS_ERR(ctl_class))
+		return PTR_ERR(ctl_class);
+	ctl_device = device_create_with_groups(ctl_class, NULL, MKDEV(0, 0), NULL, ctl_groups, "ctl");
 	if (IS_ERR(ctl_device)) {
 		err = PTR_ERR(ctl_device);
 		goto unregister;
@@ -303,7 +301,7 @@ int ibnbd_clt_ctl_init(void)
 destroy:
 	device_unregister(ctl_device);
 unregister:
-	class_unregister(&ctl_class);
+	class_destroy(ctl_class);
 	return err;
 }
 
@@ -313,5 +311,5 @@ void ibnbd_clt_ctl_exit(void)
 	kobject_del(ctl_devices);
 	kobject_put(ctl_devices);
 	device_unregister(ctl_device);
-	class_unregister(&ctl_class);
+	class_destroy(ctl_class);
 }

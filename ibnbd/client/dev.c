@@ -20,7 +20,8 @@
  * L8: when a write was given up that the server may still execute, the device takes no writes on that link any more: a newer link, which
  * the old one did not outlive, or an administrator's remap lifts it.
  *
- * Locking: open_lock > lock; session->lock > lock. Works allocate NOIO: memory may be reclaimed through this very disk.
+ * Locking: open_lock > lock; session->lock > lock. Under dev->lock, and in the works, memory is allocated NOIO: it may be reclaimed by writing to
+ * this very disk.
  */
 #include <linux/idr.h>
 #include <linux/sched/mm.h>
@@ -182,12 +183,11 @@ static int dev_commit(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g
 	return 0;
 }
 
-bool ibnbd_clt_dev_post(struct ibnbd_clt_dev *dev, enum ibnbd_dev_event ev, const struct ibnbd_clt_grant *g)
+static bool dev_step(struct ibnbd_clt_dev *dev, enum ibnbd_dev_event ev, const struct ibnbd_clt_grant *g)
 {
 	struct ibnbd_dev_step step = ibnbd_dev_sm_step(dev->state, ev);
 	enum ibnbd_dev_state old = dev->state;
 
-	lockdep_assert_held(&dev->lock);
 	if (!step.taken)
 		return false;
 	trace_ibnbd_clt_dev_state(dev, ev, &step);
@@ -195,7 +195,7 @@ bool ibnbd_clt_dev_post(struct ibnbd_clt_dev *dev, enum ibnbd_dev_event ev, cons
 		dev_stop(dev);
 	if (g && dev_commit(dev, g)) {
 		ibnbd_clt_dev_say(dev, "the block layer refuses the disk's new limits");
-		ibnbd_clt_dev_post(dev, IBNBD_DEV_EV_FENCE, NULL);
+		dev_step(dev, IBNBD_DEV_EV_FENCE, NULL);
 		dev_start(dev);
 		return false;
 	}
@@ -232,6 +232,18 @@ bool ibnbd_clt_dev_post(struct ibnbd_clt_dev *dev, enum ibnbd_dev_event ev, cons
 	else if (step.actions & IBNBD_DEV_DO_CLOSE)
 		ibnbd_clt_dev_tell(dev, IBNBD_CLT_NEWS_CLOSE);
 	return true;
+}
+
+/* Who holds dev->lock must not wait for memory that is reclaimed by writing to this disk: its own recovery waits for the lock. */
+bool ibnbd_clt_dev_post(struct ibnbd_clt_dev *dev, enum ibnbd_dev_event ev, const struct ibnbd_clt_grant *g)
+{
+	unsigned int noio = memalloc_noio_save();
+	bool taken;
+
+	lockdep_assert_held(&dev->lock);
+	taken = dev_step(dev, ev, g);
+	memalloc_noio_restore(noio);
+	return taken;
 }
 
 /* ---- timers and link news ---- */
@@ -378,15 +390,22 @@ static void dev_work(struct work_struct *work)
 
 void ibnbd_clt_dev_show(struct ibnbd_clt_dev *dev)
 {
+	unsigned int noio;
+
 	guard(mutex)(&dev->lock);
 	pr_info("ibnbd%d: %s of %s, %llu sectors of 512 bytes\n", dev->index, dev->map.device_path,
 		dev->map.sessname, dev->grant.lim.nsectors);
-	if (dev->state == IBNBD_DEV_OPEN)
+	if (dev->state == IBNBD_DEV_OPEN) {
+		noio = memalloc_noio_save();
 		ibnbd_clt_disk_uevent(dev, KOBJ_ONLINE);
+		memalloc_noio_restore(noio);
+	}
 }
 
 int ibnbd_clt_dev_resize(struct ibnbd_clt_dev *dev, u64 sectors)
 {
+	unsigned int noio;
+
 	guard(mutex)(&dev->lock);
 	if (dev->state != IBNBD_DEV_OPEN || !dev->added)
 		return -ENOENT;
@@ -394,7 +413,9 @@ int ibnbd_clt_dev_resize(struct ibnbd_clt_dev *dev, u64 sectors)
 	    sectors & ((dev->grant.lim.logical_block_size >> SECTOR_SHIFT) - 1))
 		return ibnbd_clt_ctl_refuse(-EINVAL, "ibnbd%d: resize: not a number of whole logical blocks of %u bytes",
 					    dev->index, dev->grant.lim.logical_block_size);
+	noio = memalloc_noio_save();
 	ibnbd_clt_disk_set_capacity(dev, sectors);
+	memalloc_noio_restore(noio);
 	return 0;
 }
 

@@ -15,6 +15,7 @@
  */
 #include <linux/blkdev.h>
 #include <linux/mm.h>
+#include <linux/sched/mm.h>
 #include "ibnbd/client/disk.h"
 #include "ibnbd/client/queue.h"
 #include "ibnbd/client/sysfs.h"
@@ -160,17 +161,21 @@ int ibnbd_clt_disk_alloc(struct ibnbd_clt_dev *dev)
 	const struct ibnbd_clt_grant *g = &dev->grant;
 	struct cx_limits cx;
 	struct gendisk *disk;
+	unsigned int noio;
 
 	lockdep_assert_held(&dev->lock);
 	disk_limits(g, &cx);
+	noio = memalloc_noio_save();
 	disk = cx_alloc_disk(&dev->sess->set, &cx, dev);
+	if (!IS_ERR(disk))
+		set_disk_ro(disk, disk_read_only(dev, g));
+	memalloc_noio_restore(noio);
 	if (IS_ERR(disk))
 		return PTR_ERR(disk);
 	disk->fops = &disk_ops;
 	disk->private_data = dev;
 	snprintf(disk->disk_name, sizeof(disk->disk_name), "ibnbd%d", dev->index);
 	set_capacity(disk, g->lim.nsectors);
-	set_disk_ro(disk, disk_read_only(dev, g));
 	dev->disk = disk;
 	return 0;
 }

@@ -145,6 +145,7 @@ static noinline bool queue_stray(struct ibnbd_clt_op *op)
 	if (READ_ONCE(dev->gate) == IBNBD_CLT_GATE_FAIL || op->tries >= QUEUE_STRAYS_MAX)
 		return false;
 	op->tries++;
+	/* Pairs with queue_next_stray(): what is in the record is seen with it. */
 	smp_store_release(&op->stray, 1);
 	ibnbd_clt_dev_tell(dev, IBNBD_CLT_NEWS_STRAY);
 	return true;
@@ -322,6 +323,7 @@ static struct ibnbd_clt_op *queue_next_stray(struct ibnbd_clt_dev *dev, u32 *tag
 
 	while (*tag < dev->sess->nr_ops) {
 		op = queue_op(dev, (*tag)++);
+		/* Pairs with queue_stray(). */
 		if (smp_load_acquire(&op->stray) && op->dev == dev)
 			return op;
 	}
