@@ -19,9 +19,9 @@ def run(t):
     got = counts(s)
     t.ok(got["flush"] >= 31, f"an fsync after each 8 of 256 writes, but the last: {got}")
     s.sh(f"echo 0 > {p}/counts")
-    c.sh(f"dd if=/dev/zero of={dev} bs=4k count=16 oflag=direct,dsync status=none")
+    c.sh(f"fio --name=f --filename={dev} --rw=write --bs=4k --size=64k --ioengine=psync --direct=1 --sync=1 > /dev/null")
     got = counts(s)
-    t.ok(got["fua"] + got["flush"] >= 16, f"each of 16 O_DSYNC writes is FUA or flushed: {got}")
+    t.ok(got["fua"] + got["flush"] >= 16, f"each of 16 O_SYNC writes is FUA or flushed: {got}")
     t.ok(got["write"] >= 16, f"and written: {got}")
 
     c.sh(f"(yes kept-up || true) | dd of={dev} bs=4k count=8 iflag=fullblock oflag=direct conv=fsync status=none")
