@@ -22,7 +22,7 @@ DIST	:= ibnbd-$(VERSION)
 SHIPPED	:= Kbuild Makefile dkms.conf COPYING compat ibtrs ibnbd
 
 .DEFAULT_GOAL := modules
-.PHONY: modules clean tools unit fuzz lint check check-kernels check-faults check-interop cases demo bench \
+.PHONY: modules clean tools unit fuzz lint check check-kernels check-faults check-debug check-interop cases demo bench \
 	vm-shell install modules_install tools-install dkms-install dkms-remove dist deb rpm help
 
 ## Build
@@ -79,6 +79,10 @@ check-faults:			## the cases that break things, each many times
 demo:				## two virtual machines, a disk between them, a dead path
 	tests/vm/setup.sh
 	tests/vm/demo.py
+
+check-debug:			## cases on a kernel with KASAN, lockdep, kmemleak ..; the first time builds it
+	tests/vm/setup.sh
+	tests/vm/run.py --debug $(CASES)
 
 bench:				## instructions for each I/O
 	tests/vm/setup.sh

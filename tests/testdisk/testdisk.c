@@ -10,6 +10,7 @@
  * `power_cut=1` loses what a volatile cache would lose: writes since the last flush go back to what they were. Each write keeps the old content
  * in an undo list until a flush or FUA; cutting the power walks it backwards.
  */
+#include <linux/delay.h>
 #include <linux/module.h>
 #include <linux/vmalloc.h>
 
@@ -358,6 +359,9 @@ static int __init td_init(void)
 static void __exit td_exit(void)
 {
 	td_cleanup();
+	/* It releases disks seconds late, and still looks for their driver then. */
+	if (IS_ENABLED(CONFIG_DEBUG_KOBJECT_RELEASE))
+		ssleep(9);
 }
 
 module_init(td_init);
