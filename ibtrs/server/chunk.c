@@ -7,8 +7,8 @@
  *
  * Memory. Each chunk is physically contiguous and zeroed when it is allocated, so that nobody ever reads what another one left (E-17, E-47). When a
  * path ends its chunks go to a shelf for a short while and back to the same path of the same session at the same address, to nobody else: a
- * reconnect needs no new contiguous memory then. All bytes, in use or in the shelf, are charged against one limit; when it is hit the shelf is
- * emptied first. shelf_lock protects the shelf.
+ * reconnect needs no new contiguous memory then. All bytes, in use or in the shelf, are charged against one limit; a quarter of it may lie in the
+ * shelf, and when it is hit the shelf is emptied first. shelf_lock protects the shelf.
  *
  * Keys. Without always_invalidate as few MRs as the device allows, equal in size (M4): their "page" is the largest power of two that divides the chunk,
  * its DMA addresses and what the device can do. With always_invalidate one MR per chunk, since its key goes with each request. MRs are
@@ -30,6 +30,7 @@
 static atomic64_t chunk_charged;
 static DEFINE_SPINLOCK(shelf_lock);
 static LIST_HEAD(shelf);
+static u64 shelf_bytes;
 
 static void chunk_expire(struct work_struct *work);
 static DECLARE_DELAYED_WORK(shelf_work, chunk_expire);
@@ -114,6 +115,12 @@ static bool chunks_belong(const struct ibtrs_srv_chunks *c, const struct ibtrs_s
 	       ibtrs_addr_equal(&c->peer, &path->addr.src);
 }
 
+static void shelf_remove(struct ibtrs_srv_chunks *c)
+{
+	list_del(&c->entry);
+	shelf_bytes -= chunks_bytes(c);
+}
+
 static struct ibtrs_srv_chunks *shelf_take(const struct ibtrs_srv_path *path)
 {
 	struct ibtrs_srv_chunks *c, *found = NULL;
@@ -121,7 +128,7 @@ static struct ibtrs_srv_chunks *shelf_take(const struct ibtrs_srv_path *path)
 	spin_lock(&shelf_lock);
 	list_for_each_entry(c, &shelf, entry) {
 		if (chunks_belong(c, path)) {
-			list_del(&c->entry);
+			shelf_remove(c);
 			found = c;
 			break;
 		}
@@ -130,19 +137,27 @@ static struct ibtrs_srv_chunks *shelf_take(const struct ibtrs_srv_path *path)
 	return found;
 }
 
-/* The oldest one, if its time is over, or in any case. */
-static struct ibtrs_srv_chunks *shelf_take_oldest(bool any)
+/* The oldest one, if its time is over or the shelf holds more than @max. */
+static struct ibtrs_srv_chunks *shelf_take_oldest(u64 max)
 {
 	struct ibtrs_srv_chunks *c;
 
 	spin_lock(&shelf_lock);
 	c = list_first_entry_or_null(&shelf, struct ibtrs_srv_chunks, entry);
-	if (c && (any || time_after_eq(jiffies, c->expires)))
-		list_del(&c->entry);
+	if (c && (shelf_bytes > max || time_after_eq(jiffies, c->expires)))
+		shelf_remove(c);
 	else
 		c = NULL;
 	spin_unlock(&shelf_lock);
 	return c;
+}
+
+static void shelf_tidy(u64 max)
+{
+	struct ibtrs_srv_chunks *c;
+
+	while ((c = shelf_take_oldest(max)))
+		chunks_release(c, chunks_bytes(c));
 }
 
 static void shelf_put(struct ibtrs_srv_chunks *c)
@@ -150,16 +165,15 @@ static void shelf_put(struct ibtrs_srv_chunks *c)
 	c->expires = jiffies + CHUNK_SHELF_TIME;
 	spin_lock(&shelf_lock);
 	list_add_tail(&c->entry, &shelf);
+	shelf_bytes += chunks_bytes(c);
 	spin_unlock(&shelf_lock);
 	queue_delayed_work(ibtrs_srv.quick_wq, &shelf_work, CHUNK_SHELF_TIME);
+	shelf_tidy(chunk_limit() / 4);
 }
 
 static void chunk_expire(struct work_struct *work)
 {
-	struct ibtrs_srv_chunks *c;
-
-	while ((c = shelf_take_oldest(false)))
-		chunks_release(c, chunks_bytes(c));
+	shelf_tidy(U64_MAX);
 	spin_lock(&shelf_lock);
 	if (!list_empty(&shelf))
 		queue_delayed_work(ibtrs_srv.quick_wq, &shelf_work, HZ);
@@ -168,10 +182,7 @@ static void chunk_expire(struct work_struct *work)
 
 void ibtrs_srv_chunk_empty_shelf(void)
 {
-	struct ibtrs_srv_chunks *c;
-
-	while ((c = shelf_take_oldest(true)))
-		chunks_release(c, chunks_bytes(c));
+	shelf_tidy(0);
 }
 
 void ibtrs_srv_chunk_stop(void)

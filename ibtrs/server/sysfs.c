@@ -33,9 +33,7 @@ struct ibtrs_srv_path_dir {
 
 static atomic_t path_dirs;
 
-static const_class struct class sysfs_class = {
-	.name = "ibtrs-server",
-};
+static struct class *sysfs_class;
 
 static struct ibtrs_srv_path *path_of(struct kobject *kobj)
 {
@@ -195,7 +193,7 @@ int ibtrs_srv_sysfs_session_add(struct ibtrs_srv_session *s)
 {
 	struct device *dev;
 
-	dev = device_create(&sysfs_class, NULL, MKDEV(0, 0), s, "%s", s->name);
+	dev = device_create(sysfs_class, NULL, MKDEV(0, 0), s, "%s", s->name);
 	if (IS_ERR(dev))
 		return PTR_ERR(dev);
 	s->sysfs_paths = kobject_create_and_add("paths", &dev->kobj);
@@ -220,11 +218,12 @@ void ibtrs_srv_sysfs_session_del(struct ibtrs_srv_session *s)
 
 int ibtrs_srv_sysfs_init(void)
 {
-	return class_register(&sysfs_class);
+	sysfs_class = class_create("ibtrs-server");
+	return PTR_ERR_OR_ZERO(sysfs_class);
 }
 
 void ibtrs_srv_sysfs_exit(void)
 {
 	wait_var_event(&path_dirs, !atomic_read(&path_dirs));
-	class_unregister(&sysfs_class);
+	class_destroy(sysfs_class);
 }
