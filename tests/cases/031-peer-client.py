@@ -7,6 +7,10 @@ needs = interop.NEEDS
 
 def run(t):
     pair = interop.Pair(t, interop.KERNEL, interop.OURS)
-    # op 5 of an unknown client may be write-same: none on offer until told
-    pair.talk("Y", zeroes=False)
-    pair.talk("N", zeroes=False, whole=False)
+
+    def talk():
+        # op 5 of an unknown client may be write-same: none on offer until told
+        pair.talk("Y", zeroes=False)
+        pair.talk("N", zeroes=False, whole=False)
+
+    interop.with_kernel_client(t, talk)

@@ -25,6 +25,7 @@ def restart(t, client, server):
         for dev in devs:
             c.sh(f"sleep 1; [ $({pair.client} dev_attr {dev} state) = open ] || "
                  f"echo 1 > /sys/block/{dev[5:]}/{client}/remap_device")
+            c.fails(f"echo 1 > /sys/block/{dev[5:]}/{client}/remap_device", "already in progress")
     c.sh(f"{pair.client} wait_for 15 paths_up s1 1")
     for i, dev in enumerate(devs):
         t.wait(lambda: attr(dev, "state") == "open", 15, f"{dev} is open again")
@@ -38,4 +39,4 @@ def restart(t, client, server):
 
 def run(t):
     restart(t, interop.OURS, interop.KERNEL)
-    restart(t, interop.KERNEL, interop.OURS)
+    interop.with_kernel_client(t, lambda: restart(t, interop.KERNEL, interop.OURS))

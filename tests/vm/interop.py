@@ -5,6 +5,9 @@ A pair is a client family and a server family, "ibnbd" (ours) or "rnbd" (the ker
 are ibnbd-testdisk's, which count what reaches them.  Everything is done through the block device and the sysfs
 files that both families have, so that one text tests all pairs.
 """
+import re
+import case, vm
+
 COUNTS = "/sys/module/ibnbd_testdisk/parameters/counts"
 OURS, KERNEL = "ibnbd", "rnbd"
 NEEDS = ["rnbd-client", "rnbd-server", "ibnbd-testdisk"]
@@ -13,9 +16,21 @@ NEEDS = ["rnbd-client", "rnbd-server", "ibnbd-testdisk"]
 MIXED = "--bsrange=512-128k --blockalign=512 --iodepth=4 --output=/dev/null"
 
 
-def kver(t):
-    """(6, 12) on 6.12.117+deb13."""
-    return tuple(int(n) for n in t.image.kver.split("-")[0].split("+")[0].split(".")[:2])
+# soft-RoCE repeats a memory registration when it repeats the packets after it, refuses its own repetition, and leaves
+# a queue pair that neither works nor says so
+LOST_MR = r"rxe_reg_fast_mr: .* not free"
+
+
+def with_kernel_client(t, talk):
+    """Hold a talk that has the kernel's client in it, which waits for ever for such a queue pair.  (Ours must not.)"""
+    try:
+        talk()
+    except (case.Failed, vm.VMError):
+        if not any(re.search(LOST_MR, g.kernel_news()) for g in t.guests):
+            raise
+        for g in t.guests:
+            g.kill()
+        t.skip("soft-RoCE lost a memory registration under the kernel's client")
 
 
 def counts(t):
@@ -51,7 +66,7 @@ class Pair:
         self.s.sh(f"echo 0 > {COUNTS}")
 
     def verify(self, dev, size="2m", more=""):
-        self.c.sh(f"fio_verify {dev} {size} {MIXED} {more}", timeout=90)
+        self.c.sh(f"fio_verify {dev} {size} {MIXED} {more}", timeout=45)
 
     def check_io(self, dev):
         """What is written is read back, here and at the disk itself, and nothing else changes."""
@@ -112,7 +127,7 @@ class Pair:
         t.ok(two != one, "another disk")
         t.eq(self.attr(two, self.client[7:-1] + "/session"), "s1", "its session")
         c.sh(f"fio_verify {one} 512k {MIXED} & a=$!; fio_verify {two} 512k {MIXED} --offset=1m & wait $a; wait $!",
-             timeout=90)
+             timeout=45)
         c.sh(f"echo one | dd of={one} bs=512 conv=sync oflag=direct status=none; "
              f"echo two | dd of={two} bs=512 conv=sync oflag=direct status=none")
         t.eq(self.s.sh("for i in 0 1; do head -c 3 /dev/testdisk$i; echo; done"), "one\ntwo", "disks")
