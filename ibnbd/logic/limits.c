@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What an OPEN_RSP means for the disk: the limits its queue gets (spec B.5, hazards M9 and M10 of B.6), and whether the disk that a server
+ * offers after a reconnect is still the one that was mapped (architecture decision 12, spec F.4). Pure: numbers in, numbers and a reason out.
+ */
 #include "ibnbd/logic/limits.h"
 
 /* A request's size travels in 32 bits of bytes. */

@@ -76,6 +76,7 @@ int ibtrs_clt_pathset_del(struct ibtrs_clt *clt, struct ibtrs_clt_path *path)
 	if (!set) {
 		for (; i + 1 < old->n; i++)
 			WRITE_ONCE(old->path[i], old->path[i + 1]);
+		/* Readers that see the new n see the moved entries. */
 		smp_store_release(&old->n, old->n - 1);
 		return old->n;
 	}
@@ -97,6 +98,7 @@ static u64 pathset_load(const struct ibtrs_clt_path *path, u8 policy)
 
 struct ibtrs_clt_path *ibtrs_clt_pathset_pick(struct ibtrs_clt *clt, const struct ibtrs_clt_pathset *set, u64 tried[2])
 {
+	/* Pairs with the shrinking in place. */
 	u32 n = min_t(u32, smp_load_acquire(&set->n), IBTRS_MAX_PATHS);
 	u8 policy = READ_ONCE(clt->policy);
 	u64 best_load = U64_MAX, load;

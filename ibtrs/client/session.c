@@ -137,6 +137,7 @@ int ibtrs_clt_poll(struct ibtrs_clt *clt, unsigned int index)
 
 	rcu_read_lock();
 	set = rcu_dereference(clt->up);
+	/* Pairs with the shrinking in place of pathset.c. */
 	for (i = 0; i < smp_load_acquire(&set->n); i++)
 		n += ib_process_cq_direct(READ_ONCE(set->path[i])->conns[1 + clt->nr_irq_conns + index].c.cq, -1);
 	rcu_read_unlock();

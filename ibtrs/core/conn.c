@@ -32,7 +32,7 @@ int ibtrs_conn_create(struct ibtrs_conn *c, struct ib_pd *pd, const struct ibtrs
 		return -ENOSPC;
 	/* Unsignalled sends complete only with an error, and then each of them does. */
 	c->cq_size = min_t(u32, send_wr + recv_wr, ib->attrs.max_cqe);
-	c->cq = ib_alloc_cq(ib, c, c->cq_size, caps->vector % max(1, (int)ib->num_comp_vectors), caps->poll);
+	c->cq = ib_alloc_cq(ib, c, c->cq_size, caps->vector % max_t(int, 1, ib->num_comp_vectors), caps->poll);
 	if (IS_ERR(c->cq)) {
 		err = PTR_ERR(c->cq);
 		c->cq = NULL;

@@ -18,7 +18,7 @@ from pathlib import Path
 
 REPO = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPO / "tests/vm"))
-import image, run as runner, vm             # noqa: E402
+import image, launch, vm                    # noqa: E402
 
 JOBS = {    # name: fio's rw, bs, iodepth, numjobs
     "rr4k-qd1": ("randread", "4k", 1, 1), "rw4k-qd1": ("randwrite", "4k", 1, 1),
@@ -99,7 +99,7 @@ def main():
     kver = o.kver or image.default_kver()
     if any(t.startswith("rnbd") for t in o.targets):
         subprocess.run([REPO / "tests/interop/build-peer.sh", kver], check=True)
-    boot = vm.Boot(kver, runner.module_dirs(kver))
+    boot = vm.Boot(kver, launch.module_dirs(kver))
     result, failed = {}, []
     try:
         for target in o.targets:
