@@ -84,9 +84,9 @@ check-debug:			## cases on a kernel with KASAN, lockdep, kmemleak ..; the first 
 	tests/vm/setup.sh
 	tests/vm/run.py --debug $(CASES)
 
-bench:				## instructions for each I/O
+bench:				## instructions for each I/O; BENCH="--quick -t ibnbdN rnbdN" picks
 	tests/vm/setup.sh
-	tests/bench/run.py
+	tests/bench/bench.py $(BENCH)
 
 vm-shell:			## a shell in a machine with the modules loaded
 	tests/vm/setup.sh
