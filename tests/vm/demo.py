@@ -25,6 +25,8 @@ class Tour:
         self.family, self.client, self.server, self.figures = family, client, server, []
         self.trs = family.replace("nbd", "trs")
         self.dev = f"/dev/{family}0"
+        self.ours = family == "ibnbd"
+        self.show_paths = "ibnbd path list tour" if self.ours else f"grep . /sys/class/{self.trs}-client/tour/paths/*/state"
 
     def do(self, machine, command, timeout=60, quiet=False):
         """Show a command, run it, show what it said; it must succeed."""
@@ -47,21 +49,23 @@ class Tour:
     def serve(self):
         say("The server gives what is under /dev, nothing else")
         self.do(self.server, "modprobe brd rd_nr=1 rd_size=65536        # a disk in memory, 64 MiB")
-        if self.family == "ibnbd":
-            self.do(self.server, "modprobe ibnbd-server dev_search_path=/dev")
-        else:
-            self.do(self.server, f"modprobe {self.family}-server dev_search_path=/dev")
+        self.do(self.server, f"modprobe {self.family}-server dev_search_path=/dev")
 
     def map(self):
         say("The client maps it, over both links")
-        self.do(self.client, f"modprobe {self.family}-client")
         t0 = time.monotonic()
-        self.do(self.client, 'echo "sessname=tour device_path=ram0 path=ip:10.0.0.1@ip:10.0.0.2 '
-                f'path=ip:10.0.1.1@ip:10.0.1.2" > /sys/class/{self.family}-client/ctl/map_device')
+        if self.ours:
+            self.do(self.client, "ibnbd map ram0 tour ip:10.0.0.1,ip:10.0.0.2 ip:10.0.1.1,ip:10.0.1.2")
+        else:
+            self.do(self.client, f"modprobe {self.family}-client\n"
+                    "echo 'sessname=tour device_path=ram0 path=ip:10.0.0.1@ip:10.0.0.2 "
+                    f"path=ip:10.0.1.1@ip:10.0.1.2' > /sys/class/{self.family}-client/ctl/map_device")
         self.figures.append(("map request to disk", f"{time.monotonic() - t0:.1f} s"))
         self.do(self.client, f"wait_for 5 test -b {self.dev}", quiet=True)
         self.do(self.client, f"lsblk -o NAME,SIZE,TYPE,RO {self.dev}")
-        self.do(self.client, f"grep . /sys/class/{self.trs}-client/tour/paths/*/state")
+        if self.ours:
+            self.do(self.client, "ibnbd list")
+        self.do(self.client, self.show_paths)
 
     def verify(self):
         say("Random writes, each block with a checksum (crc32c) that is read back and checked")
@@ -108,14 +112,14 @@ class Tour:
         t0 = time.monotonic()
         self.do(self.client, "wait_for 30 paths_up tour 1", quiet=True)
         self.figures.append(("cable out: noticed after", f"{time.monotonic() - t0:.1f} s"))
-        self.do(self.client, f"grep . /sys/class/{self.trs}-client/tour/paths/*/state")
+        self.do(self.client, self.show_paths)
         time.sleep(2)
         print("  -- cable in --", flush=True)
         self.client.link(0, True)
         t0 = time.monotonic()
         self.do(self.client, "wait_for 90 paths_up tour 2", 100, quiet=True)
         self.figures.append(("cable in: both paths again after", f"{time.monotonic() - t0:.1f} s"))
-        self.do(self.client, f"grep . /sys/class/{self.trs}-client/tour/paths/*/state")
+        self.do(self.client, self.show_paths)
         self.do(self.client, "pkill -TERM iopulse", quiet=True)
         rc = job.wait(20)
         end = job.out().strip().splitlines()[-1]
@@ -126,7 +130,8 @@ class Tour:
 
     def goodbye(self):
         say("The client gives it back, and everything can be unloaded")
-        self.do(self.client, f"echo normal > /sys/block/{self.dev[5:]}/{self.family}/unmap_device")
+        self.do(self.client, f"ibnbd unmap {self.dev[5:]}" if self.ours else
+                f"echo normal > /sys/block/{self.dev[5:]}/{self.family}/unmap_device")
         self.do(self.client, f"wait_for 15 test ! -e /sys/block/{self.dev[5:]}", quiet=True)
         self.do(self.client, f"modprobe -r {self.family}-client")
         self.do(self.server, f"modprobe -r {self.family}-server")

@@ -28,7 +28,7 @@ def module_dirs(kver):
 
 def programs(more=()):
     """(host path, guest path) of programs under test: the ibnbd command once it is built, and `more`."""
-    files = [image.REPO / "tools/ibnbd", *map(Path, more)]
+    files = [image.REPO / "build/tools/ibnbd", *map(Path, more)]
     return [(f, f"bin/{f.name}") for f in files if f.is_file()]
 
 

@@ -10,6 +10,7 @@ packages=(
 	iproute2 iputils-ping rdma-core ibverbs-providers ibverbs-utils rdmacm-utils perftest
 	util-linux mount fdisk procps udev e2fsprogs xfsprogs btrfs-progs dmsetup strace	# for the guests
 	linux-headers-amd64 gcc make dpkg-dev libaio-dev liburing-dev zlib1g-dev	# to build
+	pkg-config libsmartcols-dev libmount-dev libblkid-dev
 	python3 ca-certificates debian-archive-keyring
 )
 
