@@ -20,6 +20,7 @@
 
 #define CM_RESOLVE_MS	1500
 #define CM_PHASE_MS	2000
+#define CM_PHASE_DOUBLE	2	/* times at most */
 #define CM_ACK_TIMEOUT	17	/* 4.096 us * 2^17 = 0.54 s, times CM_RETRIES: a dead peer is found in 4 s */
 #define CM_RETRIES	6	/* 7 would mean "for ever" on soft-RoCE */
 #define CM_SEND_SGE	32
@@ -73,6 +74,15 @@ static int cm_sockaddr(const struct ibtrs_addr *a, u16 port, bool src, struct so
 	default:
 		return -EINVAL;
 	}
+}
+
+/*
+ * How long a server may take to answer. An in-kernel one allocates and registers all its chunks before it does, and may be slow at that: each
+ * attempt that failed for lack of time doubles it, and the first ever starts with the double.
+ */
+static unsigned int cm_phase_ms(const struct ibtrs_clt_path *path)
+{
+	return CM_PHASE_MS << min_t(u32, READ_ONCE(path->attempt) + !path->first_done, CM_PHASE_DOUBLE);
 }
 
 static struct ibtrs_conn_caps cm_caps(const struct ibtrs_clt_conn *conn)
@@ -147,7 +157,7 @@ static int cm_route_resolved(struct ibtrs_clt_conn *conn)
 	memcpy(req.session_uuid, path->clt->uuid, sizeof(req.session_uuid));
 	ibtrs_msg_conn_req_encode(&wire, &req);
 	if (!conn->c.cid)
-		ibtrs_clt_handshake_phase(path, "connect", CM_PHASE_MS);
+		ibtrs_clt_handshake_phase(path, "connect", cm_phase_ms(path));
 	return rdma_connect_locked(conn->c.id, &param);
 }
 
@@ -299,7 +309,7 @@ int ibtrs_clt_cm_start_io(struct ibtrs_clt_path *path)
 	int err = 0;
 	u32 cid;
 
-	ibtrs_clt_handshake_phase(path, "connect", CM_RESOLVE_MS + CM_PHASE_MS);
+	ibtrs_clt_handshake_phase(path, "connect", CM_RESOLVE_MS + cm_phase_ms(path));
 	for (cid = 1; cid < path->nr_conns && !err; cid++)
 		err = cm_start_one(path, cid);
 	return err;

@@ -61,7 +61,8 @@ int ibtrs_clt_path_error(struct ibtrs_clt_path *path)
 /* Worth another try before the first attempt counts as failed? */
 static bool path_transient(int err)
 {
-	return err == -ETIMEDOUT || err == -EBUSY || err == -EAGAIN;
+	/* -ECONNRESET: how an in-kernel server says that it still takes our previous attempt apart. */
+	return err == -ETIMEDOUT || err == -EBUSY || err == -EAGAIN || err == -ECONNRESET;
 }
 
 static void path_attempt_ended(struct ibtrs_clt_path *path, bool ok)
