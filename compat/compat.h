@@ -72,8 +72,9 @@
  *                                           exactly there (law L11)
  *   unsigned int cx_dio_align(file)         direct I/O alignment, 0 = none
  *  driver model, trace (core.h)
- *   const_class const_ktype                 "static const_class struct class";
- *                                           class_register() is right everywhere
+ *   const_ktype                             "static const_ktype struct kobj_type"
+ *   class_create(name)                      and no class of our own memory: its
+ *                                           kobject may outlive the module
  *   cx_assign_str(field, src)               in TP_fast_assign
  */
 #ifndef IBNBD_COMPAT_H

@@ -122,10 +122,13 @@ static inline u32 get_random_u32_inclusive(u32 floor, u32 ceil)
 #else
 #define const_ktype
 #endif
-#if HAVE_CONST_CLASS		/* 6.4; before, class_register() wants to write into it */
-#define const_class const
-#else
-#define const_class
+#ifdef class_create		/* 6.4 made it a function and took the owner away */
+static inline struct class *compat_class_create(const char *name)
+{
+	return class_create(THIS_MODULE, name);
+}
+#undef class_create
+#define class_create compat_class_create
 #endif
 
 /* ---- trace events: __assign_str() takes the source from __string() ------- */

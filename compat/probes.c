@@ -171,7 +171,6 @@ PROBE(ISSUE_FLUSH_3ARG) { int r = blkdev_issue_flush((struct block_device *)NULL
 PROBE(KI_COMPLETE_2ARG) { struct kiocb k; void (*f)(struct kiocb *, long) = k.ki_complete; (void)f; }	/* 5.16 */
 
 /* ---- driver model ------------------------------------------------------- */
-PROBE(CONST_CLASS) { const struct class *c = NULL; int r = class_register(c); (void)r; }	/* 6.4 */
 PROBE(CONST_KTYPE) { const struct kobj_type *t = NULL; kobject_init(NULL, t); }	/* 5.18 or later */
 PROBE(DEFAULT_GROUPS) { struct kobj_type t = { .default_groups = NULL }; (void)t; }	/* 5.2 */
 PROBE(SYSFS_EMIT) { int n = sysfs_emit(NULL, "x"); (void)n; }	/* 5.10 */

@@ -11,7 +11,7 @@ import re, subprocess, sys, tempfile
 from pathlib import Path
 
 COMPAT = Path(__file__).resolve().parents[2] / "compat"
-PROMISED = re.compile(r"\b(cx_\w+|DEF_\w+|MQ_\w+|CX_RQ_\w+|const_class|const_ktype)")
+PROMISED = re.compile(r"\b(cx_\w+|DEF_\w+|MQ_\w+|CX_RQ_\w+|const_ktype)")
 
 
 def promised():

@@ -153,7 +153,6 @@ static void server_bdev(void)
 	cx_bdev_close(b, BLK_OPEN_READ | BLK_OPEN_WRITE);
 }
 
-static const_class struct class w_class = { .name = "x" };
 static const_ktype struct kobj_type w_ktype;
 static struct kobject w_kobj;
 static struct timer_list w_timer;
@@ -210,7 +209,7 @@ static int __init wrappers_init(void)
 		ret = rdma_set_min_rnr_timer(NULL, 1);
 	if (!alloc_workqueue("x", WQ_PERCPU | WQ_MEM_RECLAIM, secs_to_jiffies(1)))
 		return ret;
-	return class_register(&w_class);
+	return PTR_ERR_OR_ZERO(class_create("x"));
 }
 module_init(wrappers_init);
 MODULE_LICENSE("GPL");
