@@ -203,6 +203,7 @@ static void export_kobj_release(struct kobject *kobj)
 	if (e->wq)
 		destroy_workqueue(e->wq);
 	kfree(e);
+	ibnbd_srv_sysfs_released();
 }
 
 static const_ktype struct kobj_type export_ktype = {
@@ -219,7 +220,7 @@ static struct ibnbd_srv_export *export_create(struct ibnbd_srv_open *open,
 
 	if (!e)
 		return ERR_PTR(-ENOMEM);
-	kobject_init(&e->kobj, &export_ktype);
+	ibnbd_srv_sysfs_kobj_init(&e->kobj, &export_ktype);
 	INIT_LIST_HEAD(&e->opens);
 	e->key = export_key_ptr(open);
 	e->is_file = !open->bdev;

@@ -350,6 +350,7 @@ out_allow:
 static void __exit ibnbd_srv_exit(void)
 {
 	main_stop();
+	ibnbd_srv_sysfs_wait_released();
 	destroy_workqueue(ibnbd_srv_ctl_wq);
 	destroy_workqueue(ibnbd_srv_io_wq);
 	synchronize_rcu();

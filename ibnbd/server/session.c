@@ -184,6 +184,7 @@ static void open_kobj_release(struct kobject *kobj)
 
 	ibnbd_srv_session_put(open->session);
 	call_rcu(&open->rcu, open_free_rcu);
+	ibnbd_srv_sysfs_released();
 }
 
 static const_ktype struct kobj_type open_ktype = {
@@ -265,7 +266,7 @@ int ibnbd_srv_open_init(struct ibnbd_srv_open *open, struct ibnbd_srv_session *s
 	INIT_LIST_HEAD(&open->link);
 	init_completion(&open->drained);
 	INIT_WORK(&open->release_work, open_release_work);
-	kobject_init(&open->kobj, &open_ktype);
+	ibnbd_srv_sysfs_kobj_init(&open->kobj, &open_ktype);
 	return 0;
 }
 

@@ -20,15 +20,13 @@
 #include <linux/device.h>
 #include <linux/ratelimit.h>
 #include <linux/stringhash.h>
+#include <linux/wait_bit.h>
 #include "ibnbd/server/session.h"
 #include "ibnbd/server/sysfs.h"
 
 #define SYSFS_NAME_MAX	200	/* of what can be looked up, some is for '#' and a number */
 
-static const_class struct class sysfs_class = {
-	.name = "ibnbd-server",
-};
-
+static struct class *sysfs_class;
 static struct device *sysfs_ctl;
 static struct kobject *sysfs_devices;
 
@@ -367,14 +365,39 @@ void ibnbd_srv_sysfs_del_open(struct ibnbd_srv_open *open)
 
 /* ---- module -------------------------------------------------------------- */
 
+static atomic_t sysfs_kobjs;
+
+/**
+ * ibnbd_srv_sysfs_kobj_init() - kobject_init(), counted
+ * @kobj: of an export or an open
+ * @ktype: its release() ends with ibnbd_srv_sysfs_released()
+ */
+void ibnbd_srv_sysfs_kobj_init(struct kobject *kobj, const_ktype struct kobj_type *ktype)
+{
+	atomic_inc(&sysfs_kobjs);
+	kobject_init(kobj, ktype);
+}
+
+void ibnbd_srv_sysfs_released(void)
+{
+	if (atomic_dec_and_test(&sysfs_kobjs))
+		wake_up_var(&sysfs_kobjs);
+}
+
+/* No session is left. The kernel may release a kobject later than we put it, and that runs our code. */
+void ibnbd_srv_sysfs_wait_released(void)
+{
+	wait_var_event(&sysfs_kobjs, !atomic_read(&sysfs_kobjs));
+}
+
 int ibnbd_srv_sysfs_init(void)
 {
 	int err;
 
-	err = class_register(&sysfs_class);
-	if (err)
-		return err;
-	sysfs_ctl = device_create_with_groups(&sysfs_class, NULL, MKDEV(0, 0), NULL,
+	sysfs_class = class_create("ibnbd-server");
+	if (IS_ERR(sysfs_class))
+		return PTR_ERR(sysfs_class);
+	sysfs_ctl = device_create_with_groups(sysfs_class, NULL, MKDEV(0, 0), NULL,
 					      sysfs_ctl_groups, "ctl");
 	if (IS_ERR(sysfs_ctl)) {
 		err = PTR_ERR(sysfs_ctl);
@@ -390,7 +413,7 @@ int ibnbd_srv_sysfs_init(void)
 out_ctl:
 	device_unregister(sysfs_ctl);
 out_class:
-	class_unregister(&sysfs_class);
+	class_destroy(sysfs_class);
 	return err;
 }
 
@@ -400,5 +423,5 @@ void ibnbd_srv_sysfs_exit(void)
 	kobject_del(sysfs_devices);
 	kobject_put(sysfs_devices);
 	device_unregister(sysfs_ctl);
-	class_unregister(&sysfs_class);
+	class_destroy(sysfs_class);
 }

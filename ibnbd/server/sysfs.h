@@ -9,6 +9,9 @@ extern const struct attribute_group *ibnbd_srv_sysfs_export_groups[];
 
 int ibnbd_srv_sysfs_init(void);
 void ibnbd_srv_sysfs_exit(void);
+void ibnbd_srv_sysfs_kobj_init(struct kobject *kobj, const_ktype struct kobj_type *ktype);
+void ibnbd_srv_sysfs_released(void);
+void ibnbd_srv_sysfs_wait_released(void);
 int ibnbd_srv_sysfs_add_export(struct ibnbd_srv_export *e, struct ibnbd_srv_open *open,
 			       const struct list_head *others);
 void ibnbd_srv_sysfs_del_export(struct ibnbd_srv_export *e);

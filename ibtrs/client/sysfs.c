@@ -50,9 +50,7 @@ struct ibtrs_clt_path_dir {
 static DEFINE_MUTEX(names_lock);
 static atomic_t path_dirs;
 
-static const_class struct class sysfs_class = {
-	.name = "ibtrs-client",
-};
+static struct class *sysfs_class;
 
 /* @path: NULL = an attribute of the session */
 static void sysfs_refuse(const struct ibtrs_clt *clt, const struct ibtrs_clt_path *path,
@@ -166,12 +164,12 @@ int ibtrs_clt_sysfs_session_add(struct ibtrs_clt *clt)
 
 	atomic_set(&s->removing, 0);
 	mutex_lock(&names_lock);
-	dev = class_find_device_by_name(&sysfs_class, clt->name);
+	dev = class_find_device_by_name(sysfs_class, clt->name);
 	if (dev) {
 		put_device(dev);
 		err = -EEXIST;
 	} else {
-		dev = device_create_with_groups(&sysfs_class, NULL, MKDEV(0, 0), clt, session_groups,
+		dev = device_create_with_groups(sysfs_class, NULL, MKDEV(0, 0), clt, session_groups,
 						"%s", clt->name);
 		err = PTR_ERR_OR_ZERO(dev);
 	}
@@ -651,11 +649,12 @@ void ibtrs_clt_sysfs_path_route(struct ibtrs_clt_path *path, const struct rdma_c
 
 int ibtrs_clt_sysfs_init(void)
 {
-	return class_register(&sysfs_class);
+	sysfs_class = class_create("ibtrs-client");
+	return PTR_ERR_OR_ZERO(sysfs_class);
 }
 
 void ibtrs_clt_sysfs_exit(void)
 {
 	wait_var_event(&path_dirs, !atomic_read(&path_dirs));
-	class_unregister(&sysfs_class);
+	class_destroy(sysfs_class);
 }
