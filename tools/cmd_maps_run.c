@@ -9,12 +9,13 @@
  * It tries after 1, 2, 4 .. 60 seconds, each time a fifth more or less so that a rack that boots does not call in one voice; tells the first failure,
  * each doubling, and the success. What trying again cannot mend (the server refuses) ends a `wait` start after three times.
  *
- * No signal is caught: one that is fatal interrupts the driver where it waits for the server, a handler would not.
+ * SIGTERM is not caught: what is fatal interrupts the driver where it waits for the server, a handler would not.
  *
  * Neither stop nor apply touches what the file does not name. apply changes in place what can be, and unmaps nothing without --prune.
  */
 #include <errno.h>
 #include <math.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -31,29 +32,50 @@
 
 /* ---- systemd ---- */
 
+static struct sockaddr_un run_systemd = { .sun_family = AF_UNIX };
+static socklen_t run_systemd_len;
+static int run_systemd_fd = -1;
+
+static void run_send(const char *text, size_t len)
+{
+	if (run_systemd_fd >= 0 && sendto(run_systemd_fd, text, len, MSG_NOSIGNAL, (struct sockaddr *)&run_systemd, run_systemd_len) < 0)
+		return;		/* nobody listens: not our trouble */
+}
+
 static void __attribute__((format(printf, 1, 2))) run_notify(const char *fmt, ...)
 {
-	struct sockaddr_un to = { .sun_family = AF_UNIX };
-	const char *path = getenv("NOTIFY_SOCKET");
 	char text[512];
 	va_list ap;
-	int fd, n;
+	int n;
 
-	if (!path || (path[0] != '/' && path[0] != '@') || strlen(path) >= sizeof(to.sun_path))
-		return;
-	memcpy(to.sun_path, path, strlen(path));
-	if (path[0] == '@')
-		to.sun_path[0] = 0;
 	va_start(ap, fmt);
 	n = vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	if (fd < 0)
+	if (n > 0)
+		run_send(text, n < (int)sizeof(text) ? (size_t)n : sizeof(text) - 1);
+}
+
+/* The driver may be waiting for the server at that moment. Its wait ends by fatal signals only. */
+static void run_ready(int sig)
+{
+	(void)sig;
+	run_send("READY=1", 7);
+}
+
+static void run_open_notify(void)
+{
+	struct sigaction act = { .sa_handler = run_ready, .sa_flags = SA_RESTART };
+	const char *path = getenv("NOTIFY_SOCKET");
+	size_t len = path ? strlen(path) : 0;
+
+	if (!path || (path[0] != '/' && path[0] != '@') || len >= sizeof(run_systemd.sun_path))
 		return;
-	if (n > 0 && sendto(fd, text, n < (int)sizeof(text) ? (size_t)n : sizeof(text) - 1, MSG_NOSIGNAL, (struct sockaddr *)&to,
-			    (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(path))) < 0)
-		say_more("systemd does not hear us: %s", strerror(errno));
-	close(fd);
+	memcpy(run_systemd.sun_path, path, len);
+	if (path[0] == '@')
+		run_systemd.sun_path[0] = 0;
+	run_systemd_len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len);
+	run_systemd_fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	sigaction(SIGALRM, &act, NULL);
 }
 
 static double run_now(void)
@@ -104,8 +126,14 @@ static int run_verify(const struct maps_entry *e, const char *kname)
 	return rc;
 }
 
-/* Try once. @permanent: trying again does not help. */
-static int run_try(struct maps_entry *e, char **why, bool *permanent)
+enum run_hope {
+	RUN_LATER,	/* the server may come */
+	RUN_REFUSED,	/* somebody there must change something first */
+	RUN_NEVER,	/* it is another disk: nobody should touch it again */
+};
+
+/* Try once. */
+static int run_try(struct maps_entry *e, char **why, enum run_hope *hope)
 {
 	struct ibnbd_map map = e->map;
 	struct state *s = state_read();
@@ -115,19 +143,21 @@ static int run_try(struct maps_entry *e, char **why, bool *permanent)
 
 	state_free(s);
 	*why = NULL;
-	*permanent = false;
+	*hope = RUN_LATER;
 	if (there)
 		return SAY_DONE;
 	rc = mapping_map(&map, e->host, e->nr_hosts, &kname, &err, why);
 	if (!rc && kname) {
 		rc = run_verify(e, kname);
-		*permanent = rc;
-		if (rc)
+		if (rc) {
+			*hope = RUN_NEVER;
 			*why = say_dup("it is another disk");
+		}
 	}
 	if (err == EEXIST)
 		rc = SAY_DONE;
-	*permanent |= err == EINVAL || err == EPERM || err == EACCES || err == EROFS || err == ENOENT || err == EPROTONOSUPPORT;
+	if (err == EINVAL || err == EPERM || err == EACCES || err == EROFS || err == ENOENT || err == EPROTONOSUPPORT)
+		*hope = RUN_REFUSED;
 	if (!rc && kname && !sysfs_dry_run)
 		printf("%s: /dev/%s\n", e->name, kname);
 	fflush(stdout);
@@ -144,19 +174,23 @@ static void run_sleep(double seconds)
 {
 	struct timespec t = { (time_t)seconds, (long)(fmod(seconds, 1) * 1e9) };
 
-	nanosleep(&t, NULL);
+	while (nanosleep(&t, &t) && errno == EINTR)
+		;
 }
 
-static int run_start(struct maps_entry *e, int64_t timeout)
+static int run_until(struct maps_entry *e, int64_t timeout)
 {
-	double begin = run_now(), pause = 1, next;
+	double begin = run_now(), pause = 1;
 	unsigned int tries = 0, refused = 0;
-	bool ready = false, permanent, wait = maps_given(e, MAPS_wait);
+	bool wait = maps_given(e, MAPS_wait);
+	enum run_hope hope;
 	char *why;
 	int rc;
 
+	if (!wait)
+		alarm(RUN_FIRST_WAIT);
 	for (;;) {
-		rc = run_try(e, &why, &permanent);
+		rc = run_try(e, &why, &hope);
 		if (!rc) {
 			if (tries)
 				say_warn("%s: mapped at last, after %u failures and %.0f seconds", e->name, tries, run_now() - begin);
@@ -165,7 +199,7 @@ static int run_start(struct maps_entry *e, int64_t timeout)
 			return SAY_DONE;
 		}
 		tries++;
-		refused += permanent;
+		refused += hope == RUN_REFUSED;
 		if (run_power_of_two(tries)) {
 			const char *mend = NULL;
 
@@ -177,18 +211,24 @@ static int run_start(struct maps_entry *e, int64_t timeout)
 		}
 		run_notify("STATUS=not mapped yet, tried %u times: %s", tries, why ? why : "?");
 		free(why);
-		if (timeout == 0 || sysfs_dry_run || (wait && refused >= RUN_REFUSALS))
+		if (timeout == 0 || hope == RUN_NEVER || sysfs_dry_run || (wait && refused >= RUN_REFUSALS))
 			return rc;
 		if (timeout != MAPS_FOREVER && run_now() - begin + pause > (double)timeout)
 			return say_error(SAY_UNREACHABLE, "%s: given up after %.0f seconds", e->name, run_now() - begin);
-		next = pause * (0.8 + 0.4 * drand48());
-		if (!wait && !ready && run_now() - begin + next >= RUN_FIRST_WAIT) {
-			run_notify("READY=1");
-			ready = true;
-		}
-		run_sleep(next);
+		run_sleep(pause * (0.8 + 0.4 * drand48()));
 		pause = pause * 2 < RUN_MAX_PAUSE ? pause * 2 : RUN_MAX_PAUSE;
 	}
+}
+
+/* nofail: the unit is content, whatever came of it; ibnbd-retry.service tries again when a device arrives. */
+static int run_start(struct maps_entry *e, int64_t timeout)
+{
+	int rc = run_until(e, timeout);
+
+	if (!rc || !maps_given(e, MAPS_nofail) || !getenv("NOTIFY_SOCKET"))
+		return rc;
+	run_notify("READY=1\nSTATUS=not mapped");
+	return SAY_DONE;
 }
 
 /* ---- start ---- */
@@ -220,15 +260,29 @@ static int run_start_named(struct cmd_args *a, struct maps *m, const char *word)
 	return rc;
 }
 
+/* Is there anything to do? If not, the driver is not loaded for it. */
+static bool run_missing(const struct maps *m)
+{
+	struct state *s = state_read();
+	bool any = false;
+	size_t i;
+
+	for (i = 0; i < m->nr; i++)
+		any |= !m->entries[i].bad && !maps_given(&m->entries[i], MAPS_noauto) && !run_mapped(s, &m->entries[i]);
+	state_free(s);
+	return any;
+}
+
 int cmd_maps_start_run(struct cmd_args *a)
 {
 	struct maps *m = maps_load(VALUE(a, file));
-	int sum = mapping_driver(!ARG(a, no_modprobe));
+	int sum = ARG(a, missing) && !run_missing(m) ? SAY_DONE : mapping_driver(!ARG(a, no_modprobe));
 	bool first = true;
 	size_t i;
 
+	run_open_notify();
 	srand48((long)getpid() ^ (long)time(NULL));
-	for (i = 0; !sum && ARG(a, missing) && i < m->nr; i++) {
+	for (i = 0; (!sum || !first) && ARG(a, missing) && i < m->nr; i++) {
 		struct maps_entry *e = &m->entries[i];
 
 		if (e->bad || maps_given(e, MAPS_noauto))

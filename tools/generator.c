@@ -95,8 +95,6 @@ static int generator_dropin(const char *dir, const char *unit, const struct maps
 		fprintf(f, "TimeoutStartSec=%lld\n", (long long)timeout + 60);
 	else if (maps_given(e, MAPS_wait))
 		fprintf(f, "TimeoutStartSec=infinity\n");
-	if (maps_given(e, MAPS_nofail))
-		fprintf(f, "SuccessExitStatus=1 7\n");
 	rc = fclose(f);
 	free(sub);
 	free(path);

@@ -11,6 +11,7 @@ static const enum ibnbd_mapopt_id check_of_session[] = {
 	IBNBD_OPT_reconnect_max_ms, IBNBD_OPT_max_reconnect_attempts, IBNBD_OPT_policy,
 };
 
+/* For a message; costs a walk through the file. */
 static char *check_where(const struct maps *m, struct maps_at at)
 {
 	size_t line, col;
@@ -64,6 +65,26 @@ static int check_value(const struct ibnbd_map *map, const struct ibnbd_mapopt *o
 	return *(const int *)((const char *)map + o->offset);
 }
 
+/* Both say it, and say the same. */
+static void check_session_key(struct maps *m, struct maps_entry *e, const struct maps_entry *before, const struct ibnbd_mapopt *o,
+			      enum ibnbd_mapopt_id id)
+{
+	char *where;
+
+	if (check_value(&e->map, o) == check_value(&before->map, o))
+		return;
+	where = check_where(m, before->line);
+	if (!ibnbd_map_given(&e->map, id) || !ibnbd_map_given(&before->map, id)) {
+		maps_warn(m, e->session_at, say_fmt("%s of session %s is said here or in %s, not in both", o->key, e->map.sessname, where),
+			  say_dup("it belongs to the session, and whichever line comes first opens it"));
+	} else {
+		maps_error(m, e->session_at, say_fmt("%s of session %s is another one in %s", o->key, e->map.sessname, where),
+			   say_dup("it belongs to the session: say the same in all its lines"));
+		e->bad = true;
+	}
+	free(where);
+}
+
 static void check_session(struct maps *m, struct maps_entry *e, const struct maps_entry *before)
 {
 	const struct ibnbd_mapopt *table;
@@ -73,28 +94,15 @@ static void check_session(struct maps *m, struct maps_entry *e, const struct map
 	if (before->bad || e->bad || !check_same_session(e, before))
 		return;
 	table = ibnbd_mapopt_table(&nr);
-	where = check_where(m, before->line);
-	for (i = 0; i < ARRAY_SIZE(check_of_session); i++) {
-		enum ibnbd_mapopt_id id = check_of_session[i];
-
-		if (check_value(&e->map, &table[id]) == check_value(&before->map, &table[id]))
-			continue;
-		if (!ibnbd_map_given(&e->map, id) || !ibnbd_map_given(&before->map, id)) {
-			maps_warn(m, e->session_at, say_fmt("%s of session %s is said here or in %s, not in both", table[id].key,
-							    e->map.sessname, where),
-				  say_dup("it belongs to the session, and whichever line comes first opens it"));
-			continue;
-		}
-		maps_error(m, e->session_at, say_fmt("%s of session %s is another one in %s", table[id].key, e->map.sessname, where),
-			   say_dup("it belongs to the session: say the same in all its lines"));
-		e->bad = true;
-	}
+	for (i = 0; i < ARRAY_SIZE(check_of_session); i++)
+		check_session_key(m, e, before, &table[check_of_session[i]], check_of_session[i]);
 	if (!e->bad && (e->map.nr_poll_queues || before->map.nr_poll_queues)) {
+		where = check_where(m, before->line);
 		maps_error(m, e->session_at, say_fmt("session %s has polled queues and is shared with %s", e->map.sessname, where),
 			   say_dup("nr_poll_queues needs a session of its own"));
+		free(where);
 		e->bad = true;
 	}
-	free(where);
 }
 
 static void check_link(struct maps *m, struct maps_entry *e, const struct maps_entry *before)
@@ -170,4 +178,5 @@ void maps_check(struct maps *m)
 		if (!m->entries[i].bad)
 			check_alone(m, &m->entries[i]);
 	}
+	maps_sort(m);
 }

@@ -145,6 +145,8 @@ void maps_make_session(const char *server, char *out, size_t size);
 void maps_error(struct maps *m, struct maps_at at, char *msg, char *hint);	/* takes both */
 void maps_warn(struct maps *m, struct maps_at at, char *msg, char *hint);
 void maps_print_diag(const struct maps *m, const struct maps_diag *d, FILE *f);
+/* In the order of the files. */
+void maps_sort(struct maps *m);
 /* Line and column, both from 1; the column counts characters. */
 void maps_place(const struct maps *m, struct maps_at at, size_t *line, size_t *col);
 

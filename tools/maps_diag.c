@@ -30,6 +30,21 @@ void maps_warn(struct maps *m, struct maps_at at, char *msg, char *hint)
 	diag_add(m, MAPS_WARNING, at, msg, hint);
 }
 
+void maps_sort(struct maps *m)
+{
+	size_t i, j;
+
+	/* Nearly sorted, and few: moving each to its place keeps those of one place in order. */
+	for (i = 1; i < m->nr_diags; i++) {
+		struct maps_diag d = m->diags[i];
+
+		for (j = i; j && (m->diags[j - 1].at.file > d.at.file ||
+				  (m->diags[j - 1].at.file == d.at.file && m->diags[j - 1].at.off > d.at.off)); j--)
+			m->diags[j] = m->diags[j - 1];
+		m->diags[j] = d;
+	}
+}
+
 static bool diag_first_byte(char c)
 {
 	return ((unsigned char)c & 0xc0) != 0x80;

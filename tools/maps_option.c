@@ -141,12 +141,14 @@ static void option_own(struct maps *m, struct maps_entry *e, const struct option
 
 /* ---- options of the grammar ---- */
 
+/* Nothing when the value is one of the words: then it was something else. */
 static char *option_words_hint(const char *key, const char *value)
 {
 	const struct ibnbd_mapopt *o;
 	const char *p;
+	char word[32], found[32];
+	const char *near = NULL;
 	size_t nr, i, len;
-	char word[32];
 
 	o = ibnbd_mapopt_table(&nr);
 	for (i = 0; i < nr; i++) {
@@ -155,11 +157,12 @@ static char *option_words_hint(const char *key, const char *value)
 		for (p = o[i].words; p && *p; p += len + (p[len] != 0)) {
 			len = strcspn(p, "|:");
 			snprintf(word, sizeof(word), "%.*s", (int)len, p);
-			if (say_near(value, word))
-				return say_fmt("did you mean \"%s\"?", word);
+			if (!strcmp(value, word))
+				return NULL;
+			near = say_nearest(value, near, word) == word ? strcpy(found, word) : near;
 		}
 	}
-	return NULL;
+	return near ? say_fmt("did you mean \"%s\"?", near) : NULL;
 }
 
 static void option_path(struct maps *m, struct maps_entry *e, const struct option_word *w)
@@ -167,10 +170,12 @@ static void option_path(struct maps *m, struct maps_entry *e, const struct optio
 	struct ibtrs_addr_pair pair;
 	struct ibnbd_mapopt_err err;
 	const char *why;
+	bool bad;
 	size_t i;
 
 	e->path_at = w->t->at;
-	if (ibtrs_addr_pair_parse(w->value, strlen(w->value), &pair, &why) && host_is_name(w->value, strlen(w->value))) {
+	bad = ibtrs_addr_pair_parse(w->value, strlen(w->value), &pair, &why);
+	if (bad && host_is_name(w->value, strlen(w->value))) {
 		for (i = 0; i < e->nr_hosts; i++) {
 			if (!strcmp(e->host[i], w->value)) {
 				maps_bad(m, e, option_value_at(w, 0, 0), say_fmt("path: \"%s\" is given twice", w->value), NULL);
@@ -192,7 +197,7 @@ static void option_path(struct maps *m, struct maps_entry *e, const struct optio
 		return;
 	}
 	if (ibnbd_mapopt_set(&e->map, "path", w->value, &err)) {
-		maps_bad(m, e, option_value_at(w, err.pos, err.len), say_dup(err.msg),
+		maps_bad(m, e, option_value_at(w, err.pos, err.len), say_dup(err.msg), !bad ? NULL :
 			 say_dup("path=[SOURCE,]DESTINATION, addresses as 10.0.1.7, ip:[fe80::1%eth2], gid:fe80:...:b2c3"));
 		return;
 	}
@@ -255,6 +260,7 @@ static char *option_unknown_hint(const char *key)
 	unsigned int best = (unsigned int)strlen(key) / 3 + 1;
 	const struct ibnbd_mapopt *o, *found;
 	char name[64] = "", *words, *p, *hint;
+	const char *from;
 	size_t nr, i;
 	int j;
 
@@ -277,10 +283,12 @@ static char *option_unknown_hint(const char *key)
 		return say_fmt("did you mean \"%s%s\"?", name, j >= 0 && maps_options[j].value ? "=" : "");
 	if (!found->words)
 		return say_fmt("did you mean \"%s=\"?", name);
-	words = say_dup(found->words);
-	for (p = words; *p; p++)
-		if (*p == '|' || *p == ':')
-			*p = ' ';
+	/* "a:b|c" -> "a, c": the synonyms only confuse here. */
+	words = say_alloc(2 * strlen(found->words) + 1);
+	for (p = words, from = found->words; *from; from += *from == '|') {
+		p += sprintf(p, "%s%.*s", p > words ? ", " : "", (int)strcspn(from, ":|"), from);
+		from += strcspn(from, "|");
+	}
 	hint = say_fmt("did you mean \"%s=\"?  known values: %s", name, words);
 	free(words);
 	return hint;

@@ -6,6 +6,7 @@
  *	IBNBD_NAME=		name of the mapping: the driver's, or the one that maps.conf has for this device of this session
  *	IBNBD_DEVICE_LINK=	device path that is safe below /dev/ibnbd/by-session/SESSION/
  *	IBNBD_SESSION=		session, likewise
+ *	IBNBD_PATH=		ibnbd-SESSION-DEVICE without '/', for /dev/disk/by-path
  *	IBNBD_ID=		hash of the identity, for /dev/disk/by-id
  *	IBNBD_LINK= IBNBD_SCHEDULER= IBNBD_READAHEAD=	as maps.conf says
  */
@@ -52,6 +53,19 @@ static void udev_print(const char *key, const char *value)
 		printf("%s=%s\n", key, value);
 }
 
+static void udev_print_path(const char *session, const char *device)
+{
+	char *text = say_fmt("ibnbd-%s-%s", session, device), *safe, *p;
+
+	for (p = text; *p; p++)
+		if (*p == '/')
+			*p = ':';
+	safe = udev_path(text, false);
+	udev_print("IBNBD_PATH", safe);
+	free(safe);
+	free(text);
+}
+
 static void udev_conf(const char *session, const char *device, bool named)
 {
 	struct maps *m = maps_load(NULL);
@@ -86,6 +100,7 @@ int main(int argc, char **argv)
 		safe = udev_path(device, true);
 		udev_print("IBNBD_DEVICE_LINK", safe);
 		free(safe);
+		udev_print_path(session, device);
 		udev_conf(session, device, name);
 	}
 	/* "kind hash" */

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The drivers, as far as the command sees them: kernel.py PATH TEXT does what a write to this file of sysfs would do below
 IBNBD_SYSFS, and exits with the errno.  Behaves as docs/sysfs.md says; a device called E-NAME is refused with that errno."""
-import errno, os, shutil, sys
+import errno, os, shutil, sys, time
 from pathlib import Path
 
 SYS = Path(os.environ["IBNBD_SYSFS"])
@@ -70,6 +70,9 @@ def map_device(text):
         else:
             m[key] = value
     dev, session = m["device_path"], m["sessname"]
+    if dev.startswith("SLOW"):
+        time.sleep(int(dev[4:]))
+        refuse(errno.ETIMEDOUT, "no answer")
     if dev.startswith("E-"):
         refuse(getattr(errno, dev[2:]), f"device {dev} of session {session}: the server refuses ({dev[2:]})")
     link = CTL / "devices" / f"{dev.replace('/', '!')}@{session}"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What a test of the command needs: a sysfs of files, a root beside it, the command, and golden files."""
-import json, os, re, shutil, subprocess, sys, tempfile
+import json, os, re, shutil, socket, subprocess, sys, tempfile
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -107,7 +107,8 @@ class World:
         return p.read_text().splitlines() if p.exists() else []
 
     def neutral(self, text):
-        return text.replace(str(self.root), "ROOT").replace(str(self.sys), "SYS").replace(str(self.dir), "DIR")
+        return text.replace(str(self.root), "ROOT").replace(str(self.sys), "SYS").replace(str(self.dir), "DIR").replace(
+            socket.gethostname().split(".")[0] + "@", "HOST@")
 
     def golden(self, name, text):
         f = HERE / "golden" / name

@@ -1,0 +1,373 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""maps.conf: what is accepted, what is refused in which words, how it is changed, and what it does."""
+import os, socket, subprocess, threading, time
+from kit import *
+
+GOOD = """# disks of this host
+vol1      vol/1      store1     path=10.0.1.7 path=10.0.1.9,10.0.2.7 policy=min-latency   # the first
+vol2      vol/2      store1     ro nofail policy=min-latency
+
+scratch   "nvme0n1"  -          path=gid:fe80:0000:0000:0000:0002:c903:00a1:b2c3 \\
+          noauto port=1235 start-timeout=90s x-mine=yes link=fast/scratch size=1G
+"""
+
+
+def unescape(text):
+    for a, b in (("\\\\", "\\"), ("\\n", "\n"), ("\\t", "\t"), ("\\r", "\r"), ("\\x07", "\x07"), ("\\0", "\0")):
+        text = text.replace(a, b)
+    return text
+
+
+@test
+def every_mistake_has_its_message(w):
+    out, n, f = "", 0, w.root / "etc/ibnbd/maps.conf"
+    for line in (HERE / "bad-maps.txt").read_text().splitlines():
+        if line.startswith("#"):
+            continue
+        title, _, text = line.partition("|")
+        text = unescape(text).replace("\\udcff", "\udcff")
+        end = "" if title.startswith("no newline") else "\n"
+        f.write_bytes((text + end).encode("utf-8", "surrogateescape"))
+        r = w.run("maps", "check", want=None)
+        has(r.out, " error")
+        eq(r.rc, 0 if " 0 errors" in r.out else 2, title)
+        if "error: " not in r.err and "warning: " not in r.err:
+            raise Failed(f"{title}: nothing was said: {r}")
+        out += f"## {title}\n{r.err}{r.out}\n"
+        n += 1
+    if n < 60:
+        raise Failed(f"only {n} cases")
+    w.golden("bad-maps.out", out)
+
+
+@test
+def good_lines_are_shown_canonically(w):
+    w.conf(GOOD)
+    r = w.run("maps", "show")
+    lines = r.out.splitlines()
+    eq(lines[0], "vol1 vol/1 store1 path=ip:10.0.1.7 path=ip:10.0.1.9,ip:10.0.2.7 policy=min-latency")
+    eq(lines[1], "vol2 vol/2 store1 access_mode=ro policy=min-latency nofail")
+    eq(lines[2], "scratch nvme0n1 - path=gid:fe80:0000:0000:0000:0002:c903:00a1:b2c3 dest_port=1235 noauto start-timeout=90s "
+       "link=fast/scratch size=1G")
+    # What is shown is read back as the same.
+    w.conf(r.out)
+    eq(w.run("maps", "show").out, r.out)
+    has(w.run("maps", "show", "vol1", "--as-commands").out, "ibnbd map 'vol/1' 'store1' path=ip:10.0.1.7")
+    has(w.run("maps", "show", "vol9", want=3).err, "vol9")
+
+
+@test
+def drop_ins(w):
+    w.conf("vol1 vol/1 s path=10.0.0.1\n[defaults] hold=-1 nofail\nvol2 vol/2 s hold=5\n")
+    w.conf("vol3 vol/3 s\n", "maps.conf.d/10-more.conf")
+    w.conf("vol1 vol/9 s path=10.0.0.1 override\n", "maps.conf.d/20-other.conf")
+    w.conf("broken\n", "maps.conf.d/30-off.conf.disabled")
+    w.run("maps", "check")
+    shown = w.run("maps", "show").out
+    has(shown, "vol2 vol/2 s hold=5 nofail\n", "vol3 vol/3 s\n", "vol1 vol/9 s path=ip:10.0.0.1 override\n")
+    hasnt(shown, "vol/1")
+
+
+@test
+def rights_of_the_file(w):
+    f = w.conf(GOOD)
+    f.chmod(0o666)
+    has(w.run("maps", "check", want=2).err, "everybody can write to it", "chmod o-w")
+    f.chmod(0o644)
+    w.run("maps", "check")
+    has(w.run("maps", "check", "--file", "/nonexistent", want=2).err, "cannot be read")
+
+
+@test
+def fstab_without_netdev(w):
+    w.conf(GOOD + "data d s3 path=10.0.0.1 path=10.0.0.2 uuid=0123-4567\n")
+    (w.root / "etc/fstab").write_text("/dev/ibnbd/by-name/vol1 /srv ext4 defaults 0 2\n/dev/ibnbd/by-name/vol2 /b ext4 _netdev,nofail 0 2\n"
+                                      "UUID=0123-4567 /data xfs nofail 0 0\nUUID=9999 / ext4 defaults 0 1\n")
+    (w.root / "etc/crypttab").write_text("# x\ncrypt /dev/ibnbd/by-name/scratch none luks\nother /dev/sda none luks\n")
+    r = w.run("maps", "check")
+    has(r.err, "/srv (/dev/ibnbd/by-name/vol1) has no _netdev", "/data (UUID=0123-4567) has no _netdev", "crypt (/dev/ibnbd/by-name/scratch)")
+    hasnt(r.err, "/b (", "other")
+    eq(w.run("doctor", want=None).out.count("has no _netdev"), 3)
+
+
+# ---- changing the file ----
+
+@test
+def map_save(w):
+    w.client()
+    f = w.conf(GOOD)
+    w.run("map", "vol/3", "store3", "host.example", "10.0.3.7", "--name", "vol3", "--hold", "-1", "--save-only")
+    eq(f.read_text(), GOOD)
+    saved = w.root / "etc/ibnbd/maps.conf.d/50-saved.conf"
+    has(saved.read_text(), "# Mappings saved", "vol3 vol/3 store3 path=host.example path=ip:10.0.3.7 hold=-1\n")
+    eq(w.log(), [])
+    before = (saved.read_text(), saved.stat().st_mtime_ns)
+    w.run("map", "vol/3", "store3", "host.example", "10.0.3.7", "--name", "vol3", "--hold", "-1", "--save-only")
+    eq((saved.read_text(), saved.stat().st_mtime_ns), before, "the same twice")
+    w.run("map", "vol/4", "store3", "10.0.3.7", "--name", "vol4", "--save")
+    has(saved.read_text(), "vol3 vol/3", "\nvol4 vol/4 store3 path=ip:10.0.3.7\n")
+    w.run("maps", "check")
+    r = w.run("map", "E-EPERM", "s", "10.0.0.1", "--name", "no", "--save", want=6)
+    hasnt(saved.read_text(), "E-EPERM")
+
+
+@test
+def save_changes_one_line(w):
+    w.client()
+    f = w.conf(GOOD + "no newline s9 path=10.0.0.9")
+    os.chmod(f, 0o640)
+    w.run("map", "vol/1", "store1", "10.0.9.9", "policy=min-latency", "--name", "vol1", "--save-only")
+    want = GOOD.splitlines()
+    want[1] = "vol1 vol/1 store1 path=ip:10.0.9.9 policy=min-latency  # the first"
+    eq(f.read_text(), "\n".join(want) + "\nno newline s9 path=10.0.0.9")
+    eq(f.stat().st_mode & 0o777, 0o640)
+    eq([p.name for p in f.parent.iterdir()], ["maps.conf"], "no temporary file is left")
+
+
+@test
+def save_from_what_runs(w):
+    w.client()
+    w.conf("vol1 vol/1 store1 path=10.0.1.7 port=5555 nofail hb_misses=9\n")
+    w.run("map", "vol1")
+    has(w.log()[0], "dest_port=5555", "hb_misses=9")
+    w.run("map", "vol/2", "store1", "ro", "hold=7", "--name", "vol2")
+    w.run("path", "policy", "store1", "rr")
+    w.run("path", "add", "store1", "10.0.2.7")
+    w.run("maps", "save", "--all")
+    text = (w.root / "etc/ibnbd/maps.conf").read_text()
+    eq(text, "vol1 vol/1 store1 path=ip:10.0.0.1,ip:10.0.1.7 path=ip:10.0.0.1,ip:10.0.2.7 dest_port=5555 hb_misses=9 policy=round-robin nofail\n")
+    has((w.root / "etc/ibnbd/maps.conf.d/50-saved.conf").read_text(), "vol2 vol/2 store1", "access_mode=ro hold=7")
+    w.run("map", "vol/3", "store1")
+    has(w.run("maps", "save", "ibnbd2", want=2).err, "has no name")
+
+
+@test
+def remove_lines(w):
+    f = w.conf(GOOD)
+    w.run("maps", "remove", "scratch")
+    eq(f.read_text(), GOOD[:GOOD.index("scratch")])
+    w.run("maps", "remove", "vol1")
+    has(f.read_text(), "# disks of this host\nvol2")
+    has(w.run("maps", "remove", "vol1", want=3).err, "vol1")
+    w.run("maps", "remove", "vol1", "--idempotent")
+    eq(w.run("maps", "remove", "-n", "vol2").out, f"{f}: without: vol2      vol/2      store1     ro nofail policy=min-latency\n")
+    has(f.read_text(), "vol2")
+
+
+@test
+def unmap_forget(w):
+    w.client()
+    f = w.conf(GOOD)
+    w.run("map", "vol1")
+    w.run("unmap", "vol1", "--forget")
+    hasnt(f.read_text(), "vol1 ")
+    has(f.read_text(), "vol2")
+
+
+@test
+def edits_at_the_same_time_lose_nothing(w):
+    w.client()
+    ps = [subprocess.Popen([str(w.build / "ibnbd-faked"), "map", f"d{i}", "s", "10.0.0.1", "--name", f"n{i}", "--save-only"], env=w.env)
+          for i in range(12)]
+    eq([p.wait(DEADLINE) for p in ps], [0] * 12)
+    text = (w.root / "etc/ibnbd/maps.conf.d/50-saved.conf").read_text()
+    eq(sorted(l.split()[0] for l in text.splitlines() if l[0] == "n"), sorted(f"n{i}" for i in range(12)))
+    eq(text.count("# Mappings saved"), 1)
+
+
+# ---- making it so ----
+
+@test
+def start_and_stop(w):
+    w.client()
+    w.conf(GOOD)
+    has(w.run("maps", "start", "vol1").out, "vol1: /dev/ibnbd0")
+    w.run("maps", "start", "vol1")
+    eq(len(w.log()), 1)
+    w.run("map", "byhand", "store1")
+    has(w.run("maps", "start", "vol9", want=3).err, 'no usable line "vol9"')
+    w.run("maps", "stop", "vol1", "vol2")
+    eq([p.name for p in (w.sys / "block").iterdir()], ["ibnbd1"], "what the file does not name stays")
+    has(w.run("maps", "stop", "byhand", want=3).err, "nothing else is touched")
+
+
+@test
+def stop_leaves_what_is_in_use(w):
+    w.client()
+    w.conf(GOOD)
+    w.run("maps", "start", "vol1")
+    (w.root / "proc/self/mountinfo").write_text("36 25 259:0 / /srv rw - ext4 /dev/ibnbd0 rw\n")
+    has(w.run("maps", "stop", "vol1", want=5).err, "stays mapped", "/srv")
+    (w.root / "proc/self/mountinfo").write_text("36 25 259:0 / / rw - ext4 /dev/ibnbd0 rw\n")
+    has(w.run("maps", "stop", "vol1").err, "the system runs on it")
+    eq((w.sys / "block/ibnbd0").exists(), True)
+
+
+@test
+def stop_lets_go_of_a_dead_server(w):
+    w.client()
+    w.conf(GOOD)
+    w.run("maps", "start", "vol1")
+    for p in (w.sys / "class/ibtrs-client/store1/paths").iterdir():
+        (p / "state").write_text("disconnected\n")
+    w.run("maps", "stop", "vol1")
+    eq(w.log()[-2:], ["block/ibnbd0/ibnbd/hold 0", "block/ibnbd0/ibnbd/unmap_device normal"])
+
+
+class Notify:
+    """systemd's end of the notification socket."""
+
+    def __init__(self, w):
+        self.path = str(w.dir / "notify")
+        self.s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.s.bind(self.path)
+        self.s.settimeout(20)
+        self.begin = time.monotonic()
+
+    def until(self, word):
+        seen = []
+        while not any(word in m for m in seen):
+            seen.append(self.s.recv(4096).decode())
+        return seen, time.monotonic() - self.begin
+
+
+@test
+def boot_does_not_hang_on_a_dead_server(w):
+    w.client()
+    w.conf("vol1 E-ETIMEDOUT s path=10.0.0.1\n")
+    n = Notify(w)
+    p = subprocess.Popen([str(w.build / "ibnbd-faked"), "maps", "start", "vol1"], env={**w.env, "NOTIFY_SOCKET": n.path},
+                         stderr=subprocess.PIPE, text=True)
+    seen, took = n.until("READY=1")
+    eq(3 < took < 13, True, f"READY after {took}")
+    has(seen[0], "STATUS=not mapped yet, tried 1 times")
+    w.conf("vol1 E-ETIMEDOUT s path=10.0.0.1\n")
+    eq(p.poll(), None, "it goes on")
+    p.terminate()
+    eq(p.wait(DEADLINE), -15)
+    p.stderr.close()
+
+
+@test
+def boot_does_not_hang_while_the_driver_waits(w):
+    w.client()
+    w.conf("vol1 SLOW25 s path=10.0.0.1\n")
+    n = Notify(w)
+    p = subprocess.Popen([str(w.build / "ibnbd-faked"), "maps", "start", "vol1"], env={**w.env, "NOTIFY_SOCKET": n.path})
+    seen, took = n.until("READY=1")
+    eq((seen, 9 < took < 13), (["READY=1"], True), f"READY after {took}")
+    p.terminate()
+    p.wait(DEADLINE)
+
+
+@test
+def nofail_is_content(w):
+    w.client()
+    w.conf("vol1 E-EPERM s path=10.0.0.1 wait nofail\n")
+    n = Notify(w)
+    has(w.run("maps", "start", "vol1", env={"NOTIFY_SOCKET": n.path}).err, "refuses")
+    has(n.until("READY=1")[0][-1], "not mapped")
+    w.run("maps", "start", "vol1", want=6)
+
+
+@test
+def ready_when_mapped(w):
+    w.client()
+    w.conf(GOOD)
+    n = Notify(w)
+    w.run("maps", "start", "vol1", env={"NOTIFY_SOCKET": n.path})
+    has(n.until("READY=1")[0][0], "READY=1\nSTATUS=mapped")
+
+
+@test
+def wait_ends(w):
+    w.client()
+    w.conf("a E-EPERM s path=10.0.0.1 wait start-timeout=60s\nb E-ETIMEDOUT s2 path=10.0.0.1 wait start-timeout=2s\n")
+    t = time.monotonic()
+    has(w.run("maps", "start", "a", want=6).err, "cannot map E-EPERM")
+    eq(w.log().count(w.log()[0]), 3, "refused three times")
+    has(w.run("maps", "start", "b", want=7).err, "given up after")
+    eq(time.monotonic() - t < 15, True)
+
+
+@test
+def the_wrong_size_is_unmapped_again(w):
+    w.client()
+    w.conf("a d s path=10.0.0.1 size=2G\nb d2 s path=10.0.0.1 size=1G\n")
+    has(w.run("maps", "start", "a", "--wait", "0", want=1).err, "is not the disk of a", "unmapped again")
+    eq(w.json("list")["devices"], [])
+    w.run("maps", "start", "b")
+    has(w.run("maps", "start", "a", want=1).err, "is not the disk of a")
+
+
+@test
+def start_missing(w):
+    w.client()
+    w.conf(GOOD)
+    w.run("maps", "start", "--missing")
+    eq([d["name"] for d in w.json("list")["devices"]], ["vol1", "vol2"], "noauto is left out")
+
+
+@test
+def apply(w):
+    w.client()
+    w.conf("vol1 vol/1 s path=10.0.1.7\n")
+    w.run("maps", "apply")
+    w.conf("vol1 vol/1 s path=10.0.1.7 path=10.0.2.7 hold=5 policy=rr max-reconnect=9\nvol2 vol/2 s policy=rr max-reconnect=9\nx\n")
+    r = w.run("maps", "apply", "-n")
+    has(r.out, "echo 'round-robin' > ", "echo 'ip:10.0.2.7' > ", "device_path=vol/2")
+    eq(len(w.log()), 1)
+    w.run("maps", "apply")
+    has("\n".join(w.log()), "hold 5", "mpath_policy round-robin", "max_reconnect_attempts 9", "add_path ip:10.0.2.7", "device_path=vol/2")
+    n = len(w.log())
+    w.run("maps", "apply")
+    eq(len(w.log()), n, "applied twice changes nothing")
+
+
+@test
+def apply_unmaps_only_when_told(w):
+    w.client()
+    w.conf("vol1 vol/1 s path=10.0.1.7\nvol2 vol/2 s\n")
+    w.run("maps", "apply")
+    w.run("map", "byhand", "s")
+    w.conf("vol1 vol/1 s path=10.0.1.7\n")
+    has(w.run("maps", "apply").err, "vol2 (/dev/ibnbd1) is mapped and not in maps.conf")
+    eq(len(w.json("list")["devices"]), 3)
+    w.conf("vol1 vol/1 s path=10.0.1.7\nvol2 vol/2 s polcy=rr\n")
+    has(w.run("maps", "apply", "--prune", want=9).err, "nothing is unmapped")
+    w.conf("vol1 vol/1 s path=10.0.1.7\n")
+    w.run("maps", "apply", "--prune")
+    eq([d["device_path"] for d in w.json("list")["devices"]], ["vol/1", "byhand"])
+
+
+# ---- generator, udev ----
+
+@test
+def generator(w):
+    w.conf(GOOD + "my-vol a%b s5 path=10.0.0.1 wait start-timeout=5min x-systemd.requires=foo.service\nbad\n")
+    (w.root / "proc/cmdline").write_text("quiet\n")
+    (w.root / "dev/kmsg").write_text("")
+    out = w.dir / "gen"
+    out.mkdir()
+    w.run(out, program="ibnbd-generator")
+    files = {str(p.relative_to(out)): (os.readlink(p) if p.is_symlink() else p.read_text()) for p in sorted(out.rglob("*")) if not p.is_dir()}
+    w.golden("generator.txt", "".join(f"== {k}\n{v}\n" for k, v in files.items()) + (w.root / "dev/kmsg").read_text())
+    (w.root / "proc/cmdline").write_text("quiet ibnbd=no\n")
+    other = w.dir / "gen2"
+    other.mkdir()
+    w.run(other, program="ibnbd-generator")
+    eq(list(other.iterdir()), [])
+
+
+@test
+def udev_helper(w):
+    w.client()
+    w.conf("vol1 vol/1 store1 path=10.0.1.7 scheduler=bfq readahead=512 link=fast\n")
+    w.run("map", "vol/1", "store1", "10.0.1.7")
+    w.run("map", "../a b/./c", "store1", "--name", "x", want=None)
+    eq(w.run("ibnbd0", program="ibnbd-udev").out,
+       "IBNBD_SESSION=store1\nIBNBD_DEVICE_LINK=vol/1\nIBNBD_PATH=ibnbd-store1-vol:1\nIBNBD_NAME=vol1\nIBNBD_LINK=fast\nIBNBD_SCHEDULER=bfq\nIBNBD_READAHEAD=512\n"
+       "IBNBD_ID=00112233445566778899aabbccddeeff\n")
+    (w.sys / "block/ibnbd0/ibnbd/mapping_path").write_text("/../x//$(id)/.\n")
+    has(w.run("ibnbd0", program="ibnbd-udev").out, "IBNBD_DEVICE_LINK=_./x/__id_/_\n")
+    eq(w.run("ibnbd9", program="ibnbd-udev").out, "")

@@ -1,0 +1,238 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""path, session, server, doctor, monitor."""
+import json, subprocess, time
+from kit import *
+
+
+def mapped(w):
+    w.client()
+    w.run("map", "vol/1", "store1", "10.0.1.7", "10.0.2.7", "--name", "vol1")
+
+
+@test
+def path_add(w):
+    mapped(w)
+    w.run("path", "add", "store1", "10.0.3.7", "10.0.1.9,10.0.4.7")
+    eq(w.log()[-2:], ["class/ibtrs-client/store1/add_path ip:10.0.3.7", "class/ibtrs-client/store1/add_path ip:10.0.1.9@ip:10.0.4.7"])
+    has(w.run("path", "add", "store1", "10.0.3.7", want=4).err, "there already")
+    w.run("path", "add", "store1", "10.0.3.7", "--idempotent")
+    has(w.run("path", "add", "store1", "10.0.0.99", want=7).err, "timed out")
+    has(w.run("path", "add", "store2", "10.0.0.9", want=3).err, 'did you mean "store1"')
+    has(w.run("path", "add", "store1", "10.0.0.", want=2).err, "malformed IPv4")
+
+
+@test
+def path_orders(w):
+    mapped(w)
+    w.run("path", "disconnect", "store1", "10.0.2.7")
+    has(w.run("path", "disconnect", "store1", "10.0.1.7", want=5).err, "last path", "--force")
+    has(w.run("path", "remove", "store1", "rxe0:1", want=2).err, "stands for 2 paths")
+    has(w.run("path", "reconnect", "store1", "10.0.1.7", want=4).err, "is connected")
+    w.run("path", "reconnect", "store1", "ip:10.0.0.1@ip:10.0.2.7")
+    w.run("path", "remove", "store1", "10.0.0.1,10.0.2.7")
+    eq([p["dst_addr"] for p in w.json("path", "list")["paths"]], ["ip:10.0.1.7"])
+    has(w.run("path", "remove", "store1", "10.9.9.9", want=3).err, "has no path")
+    w.run("path", "remove", "store1", "10.9.9.9", "--idempotent")
+    w.run("path", "remove", "store1", "10.0.1.7", "--force")
+
+
+@test
+def reconnect_tells_why(w):
+    mapped(w)
+    p = w.sys / "class/ibtrs-client/store1/paths/ip:10.0.0.1@ip:10.0.2.7"
+    for name, text in (("state", "disconnected"), ("state_detail", "waiting -111 refused"), ("dead", "")):
+        (p / name).write_text(text + "\n")
+    has(w.run("path", "reconnect", "store1", "10.0.2.7", want=7).err, "it is waiting -111 refused")
+    w.run("session", "reconnect", "store1", want=7)
+    (p / "dead").unlink()
+    w.run("session", "reconnect", "--all")
+    eq(w.json("session", "list")["sessions"][0]["state"], "up")
+
+
+@test
+def policy(w):
+    mapped(w)
+    eq(w.run("path", "policy", "store1").out, "min-inflight\n")
+    w.run("path", "policy", "store1", "rr")
+    eq(w.log()[-1], "class/ibtrs-client/store1/mpath_policy round-robin")
+    has(w.run("path", "policy", "store1", "fast", want=2).err, "round-robin, min-inflight or min-latency")
+
+
+@test
+def server_close(w):
+    w.server()
+    has(w.run("server", "close", "sdb", want=2).err, "open by 2 sessions")
+    has(w.run("server", "close", "sdb", "clt1", want=2).err, "--force")
+    w.run("server", "close", "sdb", "clt1", "--force")
+    eq(w.log(), ["class/ibnbd-server/ctl/devices/sdb/sessions/clt1/force_close 1"])
+    has(w.run("server", "close", "sdc", "--force", want=3).err, 'did you mean "sdb"')
+    w.run("server", "close", "/dev/sdb", "--all", "--force")
+    eq([o["export"] for o in w.json("server", "list")["opens"]], ["!srv!disk.img"])
+    w.run("server", "disconnect", "clt2")
+    has(w.run("server", "disconnect", "clt9", want=3).err, "no client")
+
+
+@test
+def server_without_the_driver(w):
+    has(w.run("server", "close", "sdb", want=8).err, "not loaded", "systemctl enable --now ibnbd-server")
+
+
+@test
+def server_conf(w):
+    w.server()
+    conf = w.conf("dev_search_path = /srv/new/%SESSNAME%\nallow = 10.0.0.0/24 session:db*\nwrite-zeroes = yes\n", "server.conf")
+    w.run("server", "check")
+    w.run("server", "start")
+    params = "module/ibnbd_server/parameters"
+    eq(w.log(), [f"{params}/write_zeroes Y", f"{params}/allow 10.0.0.0/24 session:db*", f"{params}/dev_search_path /srv/new/%SESSNAME%"])
+    w.run("server", "start")
+    eq(len(w.log()), 3, "started again changes nothing")
+    has(w.run("server", "stop", want=5).err, "open by clients")
+    w.run("server", "stop", "--force")
+    eq(w.log()[-1], f"{params}/dev_search_path ")
+    out = ""
+    for text in ("dev_search_path = srv\n", "dev_search_path=/srv/../x\n", "allow = 10.0.0.0/99\n", "alow = x\n", "port_nr = 0\n", "copy = some\n",
+                 "max_maps\n", "copy = auto\ncopy = auto\n", "write_zeroes = maybe\n", "", "dev_search_path = /srv\n"):
+        conf.write_text(text)
+        r = w.run("server", "check", want=None)
+        out += f"## {text!r}\n{r.err}{r.out}\n"
+        if r.rc:
+            n = len(w.log())
+            w.run("server", "start", want=2)
+            eq(len(w.log()), n)
+    w.golden("server-conf.txt", out)
+    conf.write_text("dev_search_path = /srv/exports\nport_nr = 4321\n")
+    has(w.run("server", "start", want=1).err, "cannot change while the server runs")
+
+
+@test
+def server_start_loads_the_module_with_everything(w):
+    w.conf("dev_search_path = /srv\nallow = 10.0.0.1 10.0.0.2\nport_nr = 99\n", "server.conf")
+    eq(w.run("server", "start", "-n").out, 'modprobe ibnbd-server port_nr="99" allow="10.0.0.1 10.0.0.2" dev_search_path="/srv"\n')
+    (w.root / "etc/ibnbd/server.conf").unlink()
+    has(w.run("server", "start", want=3).err, "is not there")
+
+
+# ---- doctor ----
+
+def findings(w, **how):
+    return {(f["check"], f["level"]): f for f in w.json("doctor", want=None, **how)["findings"]}
+
+
+def host(w, built=True, headers=True):
+    w.put("root/proc/sys/kernel/osrelease", "6.1.0-9-amd64")
+    w.put("root/etc/os-release", 'PRETTY_NAME="Debian"\nID=debian')
+    if headers:
+        w.put("root/lib/modules/6.1.0-9-amd64/build/Makefile")
+    if built:
+        w.put("root/lib/modules/6.1.0-9-amd64/updates/dkms/ibnbd-client.ko.xz")
+    w.put("sys/class/infiniband/rxe0/ports/1/state", "4: ACTIVE")
+    w.put("sys/class/infiniband/rxe0/ports/1/link_layer", "Ethernet")
+
+
+@test
+def doctor_all_well(w):
+    host(w)
+    mapped(w)
+    r = w.run("doctor")
+    hasnt(r.out, "error", "warning")
+    has(r.out, "driver ibnbd-client", "all 2 paths work", "rxe0 port 1 is active")
+
+
+@test
+def doctor_no_headers(w):
+    host(w, built=False, headers=False)
+    eq(findings(w)["headers", "error"]["mend"], "apt install linux-headers-6.1.0-9-amd64")
+    w.put("root/etc/os-release", 'NAME=x\nID="rocky"\nID_LIKE="rhel centos fedora"')
+    eq(findings(w)["headers", "error"]["mend"], "dnf install kernel-devel-6.1.0-9-amd64")
+
+
+@test
+def doctor_not_built(w):
+    host(w, built=False)
+    has(findings(w)["built", "error"]["mend"], "dkms autoinstall -k 6.1.0-9-amd64")
+
+
+@test
+def doctor_secure_boot(w):
+    host(w)
+    efi = w.root / "sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c"
+    efi.parent.mkdir(parents=True)
+    efi.write_bytes(b"\6\0\0\0\1")
+    w.put("root/dev/kmsg", "4,100,1,-;Loading of module with unavailable key is rejected\n SUBSYSTEM=x")
+    has(findings(w)["secure-boot", "error"]["mend"], "mokutil --import")
+    w.put("root/dev/kmsg", "")
+    has(findings(w)["secure-boot", "warning"]["mend"], "mokutil --test-key")
+
+
+@test
+def doctor_rdma_stack(w):
+    host(w)
+    w.put("root/dev/kmsg", "4,100,1,-;ibtrs_core: disagrees about version of symbol ib_dealloc_pd_user")
+    has(findings(w)["rdma-stack", "error"]["mend"], "dkms build --force")
+
+
+@test
+def doctor_rdma(w):
+    host(w)
+    w.put("sys/class/infiniband/rxe0/ports/1/state", "1: DOWN")
+    has(findings(w)["rdma", "warning"]["mend"], "ip link set")
+    shutil.rmtree(w.sys / "class/infiniband")
+    has(findings(w)["rdma", "error"]["mend"], "rdma link add rxe0 type rxe")
+
+
+@test
+def doctor_server(w):
+    host(w)
+    w.client()
+    w.conf("vol1 d s path=127.0.0.1 path=fd00:dead::1\n")
+    f = findings(w)
+    has(f["server", "ok"]["message"], "there is a machine at ip:127.0.0.1")
+    has(f["server", "error"]["message"], "fd00:dead::1 does not answer")
+    has(f["mapped", "error"]["mend"], "ibnbd map vol1")
+    has(f["boot", "warning"]["mend"], "systemctl enable ibnbd-maps.target")
+    w.put("sys/class/ibnbd-client/ctl/last_error", "session s: path ip:10.0.0.1: connection refused (-111)")
+    has(findings(w)["port", "error"]["mend"], "port_nr there, dest_port here")
+
+
+@test
+def doctor_what_runs(w):
+    host(w)
+    mapped(w)
+    p = w.sys / "class/ibtrs-client/store1/paths/ip:10.0.0.1@ip:10.0.2.7"
+    (p / "state").write_text("disconnected\n")
+    (p / "state_detail").write_text("waiting -111 connection refused\n")
+    (w.sys / "block/ibnbd0/ibnbd/state_detail").write_text("fenced\n")
+    (w.sys / "block/ibnbd0/ibnbd/reason").write_text("another disk behind the name\n")
+    f = findings(w)
+    has(f["path", "warning"]["mend"], "does not listen")
+    has(f["device", "error"]["message"], "another disk behind the name")
+    eq(w.run("doctor", want=2).out.count("mend:"), 2)
+
+
+@test
+def doctor_netdev(w):
+    host(w)
+    mapped(w)
+    w.put("root/etc/fstab", "/dev/ibnbd0 /srv ext4 defaults 0 0")
+    has(findings(w)["netdev", "error"]["mend"], "add _netdev")
+
+
+# ---- monitor ----
+
+@test
+def monitor_tells_states(w):
+    mapped(w)
+    p = subprocess.Popen([str(w.build / "ibnbd-faked"), "monitor", "--json", "-c", "2", "-T", "20"], env=w.env, stdout=subprocess.PIPE,
+                         stderr=subprocess.DEVNULL, text=True)
+    time.sleep(1.5)
+    path = w.sys / "class/ibtrs-client/store1/paths/ip:10.0.0.1@ip:10.0.2.7"
+    (path / "state_detail").write_text("breaking -110\n")
+    time.sleep(1)
+    (w.sys / "block/ibnbd0/ibnbd/state_detail").write_text("held\n")
+    out, _ = p.communicate(timeout=DEADLINE)
+    eq(p.returncode, 0)
+    events = [json.loads(l) for l in out.splitlines()]
+    eq([(e["kind"], e["event"], e["detail"]) for e in events], [("path", "connected", "breaking -110"), ("device", "held", None)])
+    eq(w.run("monitor", "-T", "1", "-c", "1", want=7).out, "")
+    eq(w.run("monitor", "-T", "1").out, "")

@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Units, rules, manuals and completion: what other programs of the system make of them."""
+import shutil, subprocess
+from kit import *
+
+
+def tool(name):
+    return shutil.which(name) or shutil.which(name, path="/usr/bin:/usr/sbin:/sbin:/bin:/usr/lib/systemd")
+
+
+@test
+def units_verify(w):
+    analyze = tool("systemd-analyze")
+    if not analyze:
+        return
+    w.conf("vol1 vol/1 s path=10.0.0.1\nmy-vol d2 s wait start-timeout=5min\n")
+    units, gen = w.dir / "units", w.dir / "gen"
+    units.mkdir()
+    gen.mkdir()
+    w.run(gen, program="ibnbd-generator")
+    for f in (TOP / "systemd").iterdir():
+        (units / f.name).write_text(f.read_text().replace("/usr/sbin/ibnbd", str(w.build / "ibnbd-faked")))
+    for d in gen.iterdir():
+        if d.name.endswith(".wants"):
+            (units / d.name).mkdir()
+            for link in d.iterdir():
+                (units / d.name / link.name).symlink_to(units / "ibnbd-map@.service")
+        else:
+            shutil.copytree(d, units / d.name)
+    (units / "srv-data.mount").write_text("[Unit]\nAfter=blockdev@dev-ibnbd-by\\x2dname-vol1.target remote-fs-pre.target\n[Mount]\n"
+                                          "What=/dev/ibnbd/by-name/vol1\nWhere=/srv/data\nType=ext4\nOptions=_netdev\n")
+    (units / "remote-fs.target.wants").mkdir()
+    for name in ("ibnbd-maps.target", "srv-data.mount"):
+        (units / "remote-fs.target.wants" / name).symlink_to(units / name)
+    names = ["ibnbd-map@vol1.service", "ibnbd-map@my\\x2dvol.service", "ibnbd-maps.target", "ibnbd.service", "ibnbd-retry.service",
+             "ibnbd-server.service", "srv-data.mount"]
+    p = subprocess.run([analyze, "verify", "--man=no", *[str(units / n) for n in names]], capture_output=True, text=True, timeout=DEADLINE,
+                       env={**w.env, "SYSTEMD_UNIT_PATH": f"{units}:/usr/lib/systemd/system:/lib/systemd/system"})
+    ours = [l for l in p.stderr.splitlines() if "ibnbd" in l or "srv-data" in l or "cycle" in l]
+    eq((p.returncode, ours), (0, []))
+
+
+@test
+def rules_verify(w):
+    """Every label is there, every property that a rule uses comes from somewhere; udevadm verify where it exists."""
+    text = (TOP / "udev/60-ibnbd.rules").read_text()
+    rules = [l for l in text.splitlines() if l and not l.startswith("#")]
+    for l in rules:
+        if not re.fullmatch(r'(?:[A-Z]+(?:\{[^}]+\})?(?:==|!=|=|\+=)"[^"]*"(?:, |$))+', l):
+            raise Failed(f"not a rule: {l}")
+    for target in re.findall(r'GOTO="(\w+)"', text):
+        has(text, f'LABEL="{target}"')
+    helper = (TOP / "tools/udev.c").read_text()
+    for key in set(re.findall(r"\bIBNBD_[A-Z_]+\b", text)):
+        has(helper, f'"{key}"')
+    udevadm = tool("udevadm")
+    if udevadm and "verify" in subprocess.run([udevadm, "--help"], capture_output=True, text=True).stdout:
+        p = subprocess.run([udevadm, "verify", str(TOP / "udev/60-ibnbd.rules")], capture_output=True, text=True, timeout=DEADLINE)
+        eq(p.returncode, 0, p.stdout + p.stderr)
+
+
+@test
+def the_helper_is_fast(w):
+    import time
+    w.client()
+    w.conf("".join(f"vol{i} vol/{i} s path=10.0.0.1\n" for i in range(200)))
+    w.run("map", "vol/199", "s", "10.0.0.1")
+    t = time.monotonic()
+    has(w.run("ibnbd0", program="ibnbd-udev").out, "IBNBD_NAME=vol199")
+    eq(time.monotonic() - t < 2, True, "200 lines, with sanitizers")
+
+
+@test
+def completion_parses(w):
+    for shell, check in (("bash", ["bash", "-n"]), ("zsh", ["zsh", "-n"]), ("fish", ["fish", "--no-execute"])):
+        f = w.put(f"complete.{shell}", w.run("complete", shell).out)
+        if tool(shell):
+            p = subprocess.run([*check, str(f)], capture_output=True, text=True, timeout=DEADLINE)
+            eq((p.returncode, p.stderr), (0, ""), shell)
+
+
+def bash_complete(w, *words):
+    f = w.put("complete.bash", w.run("complete", "bash").out)
+    script = f"""ibnbd() {{ {w.build}/ibnbd-faked "$@"; }}; compopt() {{ :; }}; source {f}
+COMP_WORDS=({' '.join(words)} ''); COMP_CWORD={len(words)}
+[ -n "$LAST" ] && {{ COMP_WORDS[{len(words)}]=$LAST; }}
+_ibnbd; printf '%s\\n' "${{COMPREPLY[@]}}" """
+    return lambda last="": subprocess.run(["bash", "--norc", "-c", script], env={**w.env, "LAST": last}, capture_output=True, text=True,
+                                          timeout=DEADLINE).stdout.split()
+
+
+@test
+def bash_completion_completes(w):
+    w.client()
+    w.conf("inconf d s path=10.0.0.1\n")
+    w.run("map", "vol/1", "store1", "10.0.1.7", "--name", "vol1")
+    eq(bash_complete(w, "ibnbd")("un"), ["unmap"])
+    eq(bash_complete(w, "ibnbd", "path")("re"), ["reconnect", "remove"])
+    eq(bash_complete(w, "ibnbd", "unmap")(), ["ibnbd0", "vol1"])
+    eq(bash_complete(w, "ibnbd", "maps", "start")(), ["inconf"])
+    eq(bash_complete(w, "ibnbd", "map")("--poli"), ["--policy="])
+    eq(bash_complete(w, "ibnbd", "unmap")("--fo"), ["--force", "--forget"])
+
+
+@test
+def fish_completion_completes(w):
+    if not tool("fish"):
+        return
+    w.client()
+    w.run("map", "vol/1", "store1", "10.0.1.7", "--name", "vol1")
+    f = w.put("complete.fish", w.run("complete", "fish").out)
+    script = f"function ibnbd; {w.build}/ibnbd-faked $argv; end; source {f}; complete -C "
+    ask = lambda line: [l.split("\t")[0] for l in subprocess.run(["fish", "--no-config", "-c", script + f"'{line}'"], env=w.env,
+                        capture_output=True, text=True, timeout=DEADLINE).stdout.splitlines()]
+    has(ask("ibnbd un"), "unmap")
+    has(ask("ibnbd unmap "), "ibnbd0", "vol1")
+    has(ask("ibnbd unmap --for"), "--force", "--forget")
+
+
+@test
+def every_command_has_help(w):
+    for line in w.run("help").out.splitlines():
+        m = re.match(r"  ([a-z]+(?: [a-z]+)?)  +\S", line)
+        if m and not line.lstrip().startswith("-"):
+            r = w.run(*m[1].split(), "--help")
+            has(r.out, f"ibnbd {m[1]}", "Options:", "--dry-run")
+            eq(r.out, w.run("help", *m[1].split()).out)
+    has(w.run("--version").out, "ibnbd ")
+    has(w.run("--help").out, "COMMAND")
+    has(w.run("help", "path").out, "path add", "path policy")
+    eq(w.run(want=2).out, w.run("help").out)
+
+
+@test
+def what_was_perhaps_meant(w):
+    for args, words in ((("lst",), ["ibnbd list"]), (("path", "ad"), []), (("path", "dele", "x"), ['path: no command "dele"']),
+                        (("list", "--filtr", "x"), ["did you mean --filter"]), (("list", "-z"), ["no option -z"]),
+                        (("unmap",), ["DEVICE... is missing"]), (("resize", "a", "1G", "b"), ['"b" is too much']), (("maps",), ["ibnbd help maps"])):
+        has(w.run(*args, want=2).err, *words)
+
+
+@test
+def words_cut_short(w):
+    w.client()
+    eq(w.run("sess", "li", "--json").out, w.run("session", "list", "--json").out)
+    has(w.run("un", "x", want=3).err, "nothing is mapped")
+
+
+@test
+def words_of_the_rnbd_tool(w):
+    w.client()
+    w.server()
+    w.run("client", "device", "map", "vol/1", "from", "store1", "ip:10.0.0.7", "ip:10.0.0.9@ip:10.0.1.7", "ro")
+    has(w.log()[-1], "sessname=store1 path=ip:10.0.0.7 path=ip:10.0.0.9@ip:10.0.1.7 device_path=vol/1 access_mode=ro")
+    has(w.run("-s", "map", "vol/2", "from", "store1").out, "device_path=vol/2")
+    eq(w.run("dev", "list", "json").out, w.run("list", "--json").out)
+    eq(w.run("clt", "list", "csv").out, w.run("list", "--csv").out)
+    has(w.run("client", "paths", "list", "noheaders").out, "ip:10.0.0.7")
+    hasnt(w.run("srv", "sess", "list").out, "store1")
+    has(w.run("server", "device", "list").out, "sdb")
+    w.run("path", "delete", "ip:10.0.0.9@ip:10.0.1.7")
+    has(w.log()[-1], "remove_path 1")
+    w.run("client", "session", "reconnect", "store1")
+    w.run("client", "device", "unmap", "ibnbd0", "force")
+    has(w.log()[-1], "unmap_device force")
+    # Words of options are words of ours where that tool is not meant.
+    w.run("map", "all", "force", "10.0.0.7")
+    has(w.log()[-1], "sessname=force", "device_path=all")
