@@ -201,7 +201,7 @@ class T:
         """Run a command (list of words) on the host; (exit status, output)."""
         self.log("host $", *command)
         done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, text=True, timeout=timeout)
+                              stderr=subprocess.STDOUT, text=True, timeout=timeout * vm.SLOW)
         self.log(done.stdout, f"host: status {done.returncode}")
         return done.returncode, done.stdout
 
