@@ -8,7 +8,7 @@
 # or the build fails.
 set -u
 top=$(cd "$(dirname "$0")/../.." && pwd)
-kdir=${KDIR:?sparse.sh: set KDIR, or run make lint}
+kdir=${KDIR:-$(ls -d /lib/modules/*/build | sort -V | tail -n 1)}
 copy=$top/build/lint/src
 log=$top/build/lint/sparse.log
 
