@@ -1,4 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
+/*
+ * One device, from the words of a user to the driver and back. map, unmap and everything that works through maps.conf come here.
+ *
+ * Mapping: host names become addresses, the one canonical line of logic/mapopt goes to map_device, and the disk is found by its link in
+ * ctl/devices, never by guessing a number. A refusal is told in the driver's own words (ctl/last_error) with what can be done about it.
+ * Unmapping: refused while somebody uses the disk (who, is said), and waits until the kernel has let it go. Nothing here changes a file.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

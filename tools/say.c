@@ -1,4 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Every word that the command says to a person, and what it ends with.
+ *
+ * Errors go to stderr and return the exit code, so that a caller can say `return say_error(...)`; the line below names the mend. Colour is
+ * decided once per stream. The rest are the small things that all other files need: suggestions for a word that was nearly right, and memory
+ * that is there or ends the program.
+ */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>

@@ -1,4 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Reads server.conf: KEY = VALUE lines, a key for each parameter of ibnbd-server (SERVER_KEYS in the header).
+ *
+ * The lexer and the reports (file:line:col, caret, suggestion) are those of maps.conf, so all mistakes are found in one pass. A value is checked
+ * by the same pure code that the module uses where there is any. The caller decides what a mistake means; the values of good lines are kept.
+ */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>

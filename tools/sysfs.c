@@ -1,4 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The one door to /sys, and to the files of the host that are looked at besides.
+ *
+ * Reading: whole attributes, without the newline; what can not be read is NULL or SYSFS_UNKNOWN, never a guess. Writing: one write(2) for an order,
+ * printed instead of done in a dry run; errors come back as errno, the caller knows the words. With IBNBD_SYSFS and IBNBD_ROOT everything happens
+ * below other roots, which is how a copied tree is read and how the tests have a kernel of their own.
+ */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
