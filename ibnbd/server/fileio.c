@@ -11,6 +11,9 @@
  * worker for the next piece. Data passes through private pages unless the export says copy=never: file systems compress, checksum and
  * mirror, and the client can still write to its chunk.
  *
+ * A file system still looks at the kiocb after it was queued, when the completion may have run already. So a piece has two ends, the
+ * completion and the return of the submission, and only the later one goes on with the op, which is gone with its reply.
+ *
  * Freeze protection is taken by cx_write_iter() and dropped by cx_write_done() in the completion: one without the other would
  * leave the file system unfreezable.
  */
@@ -141,7 +144,7 @@ static void fileio_resume_work(struct work_struct *work)
 	memalloc_noio_restore(noio);
 }
 
-/* @ret: bytes of this piece, or an errno. Any context. */
+/* @ret: bytes of this piece, or an errno. Any context; nobody looks at the kiocb any more. */
 static void fileio_end_piece(struct ibnbd_srv_io *io, long ret)
 {
 	if (ret > 0 && io->bounce.buf && io->msg.op == IBNBD_OP_READ)
@@ -166,7 +169,9 @@ DEF_KI_COMPLETE(fileio_complete, iocb, ret)
 
 	if (io->msg.op == IBNBD_OP_WRITE)
 		cx_write_done(iocb);
-	fileio_end_piece(io, ret);
+	io->ret = ret;
+	if (atomic_dec_and_test(&io->ends))
+		fileio_end_piece(io, ret);
 }
 
 /* The memory of the next piece, and its length. */
@@ -210,9 +215,12 @@ static void fileio_transfer(struct ibnbd_srv_io *io)
 		io->iocb.ki_flags |= IOCB_WRITE;
 	if (io->msg.flags & IBNBD_F_FUA)
 		io->iocb.ki_flags |= IOCB_DSYNC;
+	atomic_set(&io->ends, 2);
 	ret = write ? cx_write_iter(&io->iocb, &iter) : cx_read_iter(&io->iocb, &iter);
 	if (ret != -EIOCBQUEUED)
 		fileio_end_piece(io, ret);
+	else if (atomic_dec_and_test(&io->ends))
+		fileio_end_piece(io, io->ret);
 }
 
 static int fileio_fallocate(struct ibnbd_srv_io *io, int mode)

@@ -3,6 +3,7 @@
 #ifndef IBNBD_SERVER_IO_H
 #define IBNBD_SERVER_IO_H
 
+#include <linux/atomic.h>
 #include <linux/bio.h>
 #include <linux/fs.h>
 #include <linux/workqueue.h>
@@ -21,6 +22,8 @@ struct ibnbd_srv_open;
  * @msg: what is asked. Set by fileio and for private pages only: a bio straight from the chunk carries everything itself
  * @done: bytes behind us, when an I/O needs more than one private buffer
  * @bounce: private pages under transfer
+ * @ends: fileio: of a piece, its completion and the return of its submission; the later of the two goes on
+ * @ret: fileio: what the completion said
  * @work: the way to a context that may sleep
  */
 struct ibnbd_srv_io {
@@ -34,6 +37,8 @@ struct ibnbd_srv_io {
 	struct ibnbd_io msg;
 	u32 done;
 	struct ibnbd_srv_bounce bounce;
+	atomic_t ends;
+	long ret;
 	struct work_struct work;
 };
 
