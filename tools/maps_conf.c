@@ -152,7 +152,10 @@ void maps_parse(struct maps *m, const char *path, const char *text, size_t len)
 			next = len;
 		} else if (nr && !bad) {
 			conf_entry(m, &e, t, nr);
-			m->entries = say_grow(m->entries, (m->nr + 1) * sizeof(*m->entries));
+			if (m->nr == m->room) {
+				m->room = m->room ? 2 * m->room : 16;
+				m->entries = say_grow(m->entries, m->room * sizeof(*m->entries));
+			}
 			m->entries[m->nr++] = e;
 		}
 		maps_tokens_free(t, nr);

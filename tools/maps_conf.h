@@ -111,7 +111,7 @@ struct maps_diag {
 
 struct maps {
 	struct maps_entry *entries;
-	size_t nr;
+	size_t nr, room;
 	struct maps_file *files;
 	size_t nr_files;
 	struct maps_diag *diags;

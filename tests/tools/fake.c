@@ -4,7 +4,9 @@
  * takes its exit status for the errno. Without IBNBD_FAKE the file is written.
  */
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -21,6 +23,7 @@ int __wrap_sysfs_store(const char *path, const char *text)
 		return __real_sysfs_store(path, text);
 	pid = fork();
 	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		/* The sanitizers' settings are for the command alone. */
 		execlp("python3", "python3", "-S", "-E", program, path, text, (char *)NULL);
 		_exit(EIO);

@@ -17,7 +17,7 @@ p.add_argument("--build", required=True, type=Path)
 p.add_argument("--update", action="store_true")
 p.add_argument("only", nargs="?", default="")
 a = p.parse_args()
-kit.World.build, kit.World.update = a.build, a.update
+kit.World.build, kit.World.update = a.build.resolve(), a.update
 passed = failed = 0
 for f in sorted(kit.HERE.glob("test_*.py")):
     importlib.import_module(f.stem)
