@@ -91,11 +91,20 @@ def is_debug(kver):
     return kver.endswith("-ibnbd-debug")
 
 
+def workdir_of_this_process():
+    """A directory with a short name, for sockets; those of processes that were killed are swept away."""
+    for old in Path(tempfile.gettempdir()).glob("ibnbd-rig-*.*"):
+        pid = old.name.split("-")[-1].split(".")[0]
+        if old.is_dir() and pid.isdigit() and not Path(f"/proc/{pid}").exists():
+            shutil.rmtree(old, ignore_errors=True)
+    return tempfile.mkdtemp(prefix=f"ibnbd-rig-{os.getpid()}.")
+
+
 class Boot:
     """What is booted: kernel, initramfs and how.  Made once per run, shared by its machines."""
     def __init__(self, kver=None, ko_dirs=(), programs=(), workdir=None):
         self.kver = kver or image.default_kver()
-        self.workdir = Path(workdir or tempfile.mkdtemp(prefix="ibnbd-rig."))
+        self.workdir = Path(workdir or workdir_of_this_process())
         self.initrd = self.workdir / "initrd.cpio"
         self.modules = image.build(self.kver, self.initrd, ko_dirs, programs)
         self.kernel = image.unpack_vmlinux(self.kver) or \
@@ -256,7 +265,7 @@ class VM:
         Once in some hundred boots a guest with two emulated CPUs stops before its first process runs.  No
         module of ours exists then: such a guest is started a second time, and the QEMU log says so.
         """
-        if not self._answers(timeout) and self.alive:
+        if not self._answers(timeout / 2) and self.alive:
             with open(self.logdir / f"{self.name}.qemu", "a") as log:
                 log.write(f"boot {self.boots} stuck, started again:\n{self.console_tail()}\n" + self.qmp(
                     "human-monitor-command", **{"command-line": "info registers -a"}))
