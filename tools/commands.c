@@ -80,7 +80,7 @@ static const struct cmd commands[] = {
 	{ "help", "[COMMAND]...", 0, ANY, 0, 0, CMD_WORDS_COMMAND, cmd_help_run, "this, or what a command does", NULL },
 	{ "complete", "SHELL|WORDS [WORD]", 1, 2, 0, CMD_HIDDEN, CMD_WORDS_NONE,
 	  cmd_complete_run, "completion for bash, zsh or fish; or the words of a kind", NULL },
-	{ "synopsis", "", 0, 0, 0, CMD_HIDDEN, CMD_WORDS_NONE, cmd_synopsis_run, "the manual's list of commands and options", NULL },
+	{ "synopsis", "[maps|server]", 0, 1, 0, CMD_HIDDEN, CMD_WORDS_NONE, cmd_synopsis_run, "the manual's list of commands and options", NULL },
 };
 
 const struct cmd *cmd_table(size_t *nr)

@@ -118,6 +118,28 @@ def fish_completion_completes(w):
 
 
 @test
+def manuals_are_clean(w):
+    if not tool("scdoc"):
+        return
+    subs = {"ibnbd.8": "", "ibnbd-maps.conf.5": "maps", "ibnbd-server.conf.5": "server", "ibnbd-map.service.8": ""}
+    eq(sorted(p.stem for p in (TOP / "docs/man").glob("*.scd")), sorted(subs))
+    for name, what in subs.items():
+        text = re.sub(r"(?m)^@[A-Z]+@$", lambda m: w.run(*["synopsis", *what.split()]).out, (TOP / f"docs/man/{name}.scd").read_text())
+        p = subprocess.run(["scdoc"], input=text, capture_output=True, text=True, timeout=DEADLINE)
+        eq((p.returncode, p.stderr), (0, ""), name)
+        page = w.put(name, p.stdout)
+        if tool("mandoc"):
+            lint = subprocess.run(["mandoc", "-Tlint", "-W", "warning", str(page)], capture_output=True, text=True, timeout=DEADLINE).stdout
+            eq([l for l in lint.splitlines() if "skipping paragraph macro" not in l], [], name)
+    # Every command, option and key of the tables is in a manual.
+    text = w.run("synopsis").out
+    for line in w.run("help").out.splitlines():
+        m = re.match(r"  ([a-z]+(?: [a-z]+)?)  +\S", line)
+        if m:
+            has(text, f"*ibnbd {m[1]}*")
+
+
+@test
 def every_command_has_help(w):
     for line in w.run("help").out.splitlines():
         m = re.match(r"  ([a-z]+(?: [a-z]+)?)  +\S", line)

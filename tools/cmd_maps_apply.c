@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* maps apply: what is missing is mapped, what can be changed in place is changed; nothing is unmapped without --prune. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "tools/cmd.h"
+#include "tools/mapping.h"
+#include "tools/maps_run.h"
+
+static int apply_set(const char *dir, const char *attr, const char *want, const char *now, const char *what)
+{
+	char *file;
+	int err;
+
+	if (now && !strcmp(now, want))
+		return SAY_DONE;
+	file = say_fmt("%s/%s", dir, attr);
+	err = sysfs_write(file, want);
+	free(file);
+	if (err)
+		say_error(0, "%s: cannot set %s to %s: %s", what, attr, want, strerror(err));
+	else if (!sysfs_dry_run && say_level >= 0)
+		printf("%s: %s %s -> %s\n", what, attr, now ? now : "?", want);
+	return say_exit_of(err);
+}
+
+static int apply_set_num(const char *dir, const char *attr, int64_t want, int64_t now, const char *what)
+{
+	char *w, *n;
+	int rc = SAY_DONE;
+
+	if (now == SYSFS_UNKNOWN || want == now)
+		return SAY_DONE;
+	w = say_fmt("%lld", (long long)want);
+	n = say_fmt("%lld", (long long)now);
+	rc = apply_set(dir, attr, w, n, what);
+	free(w);
+	free(n);
+	return rc;
+}
+
+static int apply_add_paths(const struct maps_entry *e, const struct state_session *sess)
+{
+	char text[IBTRS_PATH_STR_MAX], src[IBTRS_ADDR_STR_MAX], dst[IBTRS_ADDR_STR_MAX], *file;
+	size_t i, j;
+	int err, rc = SAY_DONE;
+
+	for (i = 0; i < e->map.nr_paths; i++) {
+		const struct ibtrs_addr_pair *p = &e->map.path[i];
+		bool there = false;
+
+		ibtrs_addr_format(&p->dst, dst, sizeof(dst));
+		ibtrs_addr_format(&p->src, src, sizeof(src));
+		for (j = 0; j < (size_t)sess->nr_paths; j++)
+			there |= sess->paths[j].dst_addr && !strcmp(sess->paths[j].dst_addr, dst) &&
+				 (p->src.kind == IBTRS_ADDR_NONE || (sess->paths[j].src_addr && !strcmp(sess->paths[j].src_addr, src)));
+		if (there)
+			continue;
+		ibtrs_addr_pair_format(p, text, sizeof(text));
+		file = say_fmt("%s/add_path", sess->dir);
+		err = sysfs_write(file, text);
+		free(file);
+		if (err && err != EEXIST) {
+			say_error(0, "session %s: cannot add path %s: %s", sess->name, text, strerror(err));
+			rc = say_exit_of(err);
+		} else if (!sysfs_dry_run && say_level >= 0) {
+			printf("session %s: path %s added\n", sess->name, text);
+		}
+	}
+	return rc;
+}
+
+static int apply_adjust(struct state *s, const struct maps_entry *e, const struct state_dev *d)
+{
+	struct state_session *sess = state_session(s, e->map.sessname);
+	char *own = say_fmt("%s/ibnbd", d->dir), word[32];
+	int rc = SAY_DONE, r;
+
+	r = apply_set_num(own, "hold", e->map.hold, d->hold, e->name);
+	rc = r ? r : rc;
+	r = apply_set_num(own, "io_timeout", e->map.io_timeout, d->io_timeout, e->name);
+	rc = r ? r : rc;
+	free(own);
+	ibnbd_mapopt_word(IBNBD_OPT_access_mode, e->map.access_mode, word, sizeof(word));
+	if (d->access_mode && strcmp(word, d->access_mode)) {
+		say_warn("%s is mapped %s, maps.conf says %s", e->name, d->access_mode, word);
+		say_mend("ibnbd unmap %s, then ibnbd maps apply", e->name);
+	}
+	if (!sess)
+		return rc;
+	if (ibnbd_map_given(&e->map, IBNBD_OPT_policy)) {
+		ibnbd_mapopt_word(IBNBD_OPT_policy, e->map.policy, word, sizeof(word));
+		r = apply_set(sess->dir, "mpath_policy", word, sess->policy, sess->name);
+		rc = r ? r : rc;
+	}
+	if (ibnbd_map_given(&e->map, IBNBD_OPT_max_reconnect_attempts)) {
+		r = apply_set_num(sess->dir, "max_reconnect_attempts", e->map.max_reconnect_attempts, sess->max_reconnect_attempts, sess->name);
+		rc = r ? r : rc;
+	}
+	r = apply_add_paths(e, sess);
+	return r ? r : rc;
+}
+
+static int apply_prune(struct cmd_args *a, struct maps *m, struct state *s)
+{
+	int sum = SAY_DONE, rc;
+	size_t i;
+
+	for (i = 0; i < s->nr_devs; i++) {
+		struct state_dev *d = &s->devs[i];
+
+		/* Whatever has no name was mapped by hand and is nobody's business here. */
+		if (!d->name || !d->session || !d->device_path || maps_find_device(m, d->session, d->device_path))
+			continue;
+		if (!ARG(a, prune)) {
+			say_warn("%s (%s) is mapped and not in maps.conf", d->name, d->path);
+			continue;
+		}
+		if (mapping_vital(d))
+			continue;
+		rc = mapping_unmap(d, ARG(a, force), MAPPING_WAIT);
+		sum = rc ? rc : sum;
+	}
+	return sum;
+}
+
+int cmd_maps_apply_run(struct cmd_args *a)
+{
+	struct maps *m = maps_load(VALUE(a, file));
+	struct state *s;
+	int sum, rc;
+	bool first = true;
+	size_t i;
+
+	sum = m->nr || ARG(a, prune) ? mapping_driver(!ARG(a, no_modprobe)) : SAY_DONE;
+	s = state_read();
+	for (i = 0; i < m->nr && (!sum || !first); i++) {
+		struct maps_entry *e = &m->entries[i];
+		struct state_dev *d;
+
+		if (e->bad)
+			continue;
+		d = maps_run_mapped(s, e);
+		if (d)
+			rc = apply_adjust(s, e, d);
+		else if (maps_given(e, MAPS_noauto))
+			continue;
+		else
+			rc = maps_run_start(e, 0);
+		sum = say_join(sum, rc, first);
+		first = false;
+	}
+	if (!sum || !first) {
+		if (ARG(a, prune) && m->nr_errors) {
+			/* A line with a mistake looks like one that was removed. */
+			say_error(SAY_USAGE, "maps.conf has mistakes; nothing is unmapped");
+			say_mend("ibnbd maps check");
+			sum = say_join(sum, SAY_USAGE, first);
+		} else {
+			rc = apply_prune(a, m, s);
+			sum = rc ? say_join(sum, rc, first) : sum;
+		}
+	}
+	state_free(s);
+	maps_free(m);
+	return sum;
+}

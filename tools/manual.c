@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* What the manuals take from the tables, as scdoc reads it: commands and options, options of maps.conf, keys of server.conf. */
+#include <string.h>
+#include "tools/cmd.h"
+#include "tools/maps_conf.h"
+#include "tools/server_conf.h"
+
+static void manual_text(const char *text)
+{
+	for (; *text; text++)
+		printf(strchr("[]_*\\", *text) ? "\\%c" : "%c", *text);
+}
+
+static void manual_commands(void)
+{
+	size_t nr, i;
+	const struct cmd *all = cmd_table(&nr);
+	int j;
+
+	printf("# COMMANDS\n\n");
+	for (i = 0; i < nr; i++) {
+		if (all[i].flags & CMD_HIDDEN)
+			continue;
+		printf("*ibnbd %s* ", all[i].name);
+		manual_text(all[i].words);
+		printf("\n\t");
+		manual_text(all[i].help);
+		printf(".");
+		if (all[i].more) {
+			printf(" ");
+			manual_text(all[i].more);
+		}
+		printf("\n\n");
+		if (!all[i].options)
+			continue;
+		printf("\tOptions:");
+		for (j = 0; j < CMD_NR_OPTIONS; j++)
+			if (all[i].options & (uint64_t)1 << j)
+				printf(" --%s", cmd_options[j].name);
+		printf("\n\n");
+	}
+}
+
+static void manual_options(void)
+{
+	int j;
+
+	printf("# OPTIONS\n\n");
+	for (j = 0; j < CMD_NR_OPTIONS; j++) {
+		const struct cmd_option_row *row = &cmd_options[j];
+
+		putchar('*');
+		if (row->letter)
+			printf("-%c*, *", row->letter);
+		printf("--%s*", row->name);
+		if (row->value && row->value[0] == '[')
+			printf("\\[=%.*s\\]", (int)strcspn(row->value + 1, "]"), row->value + 1);
+		else if (row->value)
+			printf(" _%s_", row->value);
+		printf("\n\t");
+		manual_text(row->help);
+		printf(".\n\n");
+	}
+}
+
+/* @fields: those of a line that are words of their own in maps.conf are left out. */
+static void manual_grammar(bool fields)
+{
+	const struct ibnbd_mapopt *o;
+	size_t nr, i;
+
+	o = ibnbd_mapopt_table(&nr);
+	for (i = 0; i < nr; i++) {
+		if (!fields && (i == IBNBD_OPT_sessname || i == IBNBD_OPT_device_path || i == IBNBD_OPT_name))
+			continue;
+		printf("*%s*=", o[i].key);
+		manual_text(o[i].value);
+		printf("\n\t");
+		manual_text(o[i].help);
+		printf(".");
+		if (o[i].alias)
+			printf(" Also *%s*.", o[i].alias);
+		if (o[i].kind == IBNBD_KIND_INT)
+			printf(" %d to %d, default %d.", o[i].min, o[i].max, o[i].def);
+		printf("\n\n");
+	}
+}
+
+static void manual_maps(void)
+{
+	int j;
+
+	printf("# OPTIONS OF THE START\n\n");
+	for (j = 0; j < MAPS_NR_OPTIONS; j++) {
+		putchar('*');
+		manual_text(maps_options[j].key);
+		putchar('*');
+		if (maps_options[j].value)
+			printf("=_%s_", maps_options[j].value);
+		printf("\n\t");
+		manual_text(maps_options[j].help);
+		printf(".\n\n");
+	}
+	printf("*x-*...\n\tkept for your own programs.\n\n# OPTIONS OF THE MAPPING\n\n\"-\" and \"\\_\" are the same in a key; *ro*, *rw* and *migration* "
+	       "alone mean access_mode. *timeout* is refused here, since it could mean the start or a request.\n\n");
+	manual_grammar(false);
+}
+
+static void manual_server(void)
+{
+	int j;
+
+	printf("# KEYS\n\n");
+	for (j = 0; j < SERVER_NR_KEYS; j++) {
+		printf("*%s*\n\t", server_keys[j].key);
+		manual_text(server_keys[j].help);
+		printf(".%s\n\n", server_keys[j].runtime ? "" : " Counts when the module is loaded.");
+	}
+}
+
+int cmd_synopsis_run(struct cmd_args *a)
+{
+	const char *what = a->nr_words ? a->words[0] : "";
+
+	if (!strcmp(what, "maps")) {
+		manual_maps();
+	} else if (!strcmp(what, "server")) {
+		manual_server();
+	} else {
+		manual_commands();
+		manual_options();
+		printf("# OPTIONS OF A MAPPING\n\nAs --KEY VALUE or as KEY=VALUE; \"-\" and \"\\_\" are the same in a key.\n\n");
+		manual_grammar(true);
+	}
+	return SAY_DONE;
+}
