@@ -116,6 +116,17 @@ static const char *remap_identity(const struct ibnbd_open_rsp *old, const struct
 	return NULL;
 }
 
+/*
+ * The high half of the generation is drawn when the server begins to watch the disk, the low half counts writers that came after another one.
+ * In a new life of the server nobody came before us if it is 0: a restart alone is no reason to throw away what we hold.
+ */
+static bool remap_foreign_writer(u64 old, u64 new)
+{
+	if (old >> 32 == new >> 32)
+		return old != new;
+	return (u32)new;
+}
+
 static const char *remap_fence(const struct ibnbd_open_rsp *old, const struct ibnbd_open_rsp *new, enum ibnbd_access access,
 			       bool held_writes)
 {
@@ -129,7 +140,7 @@ static const char *remap_fence(const struct ibnbd_open_rsp *old, const struct ib
 		return "the disk shrank";
 	if (access != IBNBD_ACCESS_RO && new->identity.flags & IBNBD_ID_F_READ_ONLY && !(old->identity.flags & IBNBD_ID_F_READ_ONLY))
 		return "the disk became read-only";
-	if (held_writes && old->has_identity && old->identity.writer_gen != new->identity.writer_gen)
+	if (held_writes && old->has_identity && remap_foreign_writer(old->identity.writer_gen, new->identity.writer_gen))
 		return "somebody else may have written while our writes were held";
 	return NULL;
 }

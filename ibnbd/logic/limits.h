@@ -64,7 +64,7 @@ enum ibnbd_remap {
  * @why: a reason for FENCE
  *
  * Fences: identity vanished or is another one; smaller; other logical block size; mapped writable and the backing device became
- * read-only; another writer generation while writes are held. An identity that appears where there was none is no evidence and passes.
+ * read-only; another writer since then (writer generation) while writes are held. An identity that appears where there was none is no evidence and passes.
  */
 enum ibnbd_remap ibnbd_remap_compare(const struct ibnbd_open_rsp *old, const struct ibnbd_open_rsp *new, enum ibnbd_access access,
 				     bool held_writes, const char **why);

@@ -47,6 +47,7 @@ static DEFINE_MUTEX(export_lock);
 static LIST_HEAD(export_list);
 static LIST_HEAD(export_records);
 static unsigned int export_nr_records;
+static bool export_forgot;	/* a record was given to another export */
 
 void ibnbd_srv_export_init(void)
 {
@@ -103,6 +104,7 @@ static struct export_record *export_record_get(const struct ibnbd_srv_open *open
 	if (export_nr_records == EXPORT_RECORDS) {
 		r = list_last_entry(&export_records, struct export_record, link);
 		list_move(&r->link, &export_records);
+		export_forgot = true;
 	} else {
 		r = kzalloc(sizeof(*r), GFP_KERNEL);
 		if (!r)
@@ -112,7 +114,8 @@ static struct export_record *export_record_get(const struct ibnbd_srv_open *open
 	}
 	r->key = key;
 	r->writer = uuid_null;
-	r->gen = get_random_u64();
+	/* The first writer is nobody's successor, unless we may have known one before. */
+	r->gen = (u64)get_random_u32() << 32 | export_forgot;
 	return r;
 }
 
@@ -123,8 +126,9 @@ static int export_note_writer(struct ibnbd_srv_export *e, const struct ibnbd_srv
 	if (!r)
 		return -ENOMEM;
 	if (ibnbd_access_writes(open->access) && !uuid_equal(&r->writer, &open->session->uuid)) {
+		if (!uuid_is_null(&r->writer))
+			r->gen = (r->gen & ~(u64)U32_MAX) | max_t(u32, (u32)r->gen + 1, 1);
 		r->writer = open->session->uuid;
-		r->gen++;
 	}
 	e->writer_gen = r->gen;
 	return 0;

@@ -271,6 +271,12 @@ UNIT_TEST(remap)
 		{ "generation, nothing held", { 100, 512, 1, 1, 5, 0, 9 }, { 100, 512, 1, 1, 5, 0, 10 }, RW, false, OK, NULL },
 		{ "generation and growth", { 100, 512, 1, 1, 5, 0, 9 }, { 108, 512, 1, 1, 5, 0, 10 }, RW, true, FENCE,
 		  "somebody else may have written while our writes were held" },
+		{ "server restarted, nobody else wrote", { 100, 512, 1, 1, 5, 0, 9 }, { 100, 512, 1, 1, 5, 0, 7ull << 32 }, RW, true, OK,
+		  NULL },
+		{ "server restarted, somebody came first", { 100, 512, 1, 1, 5, 0, 9 }, { 100, 512, 1, 1, 5, 0, 7ull << 32 | 1 }, RW, true,
+		  FENCE, "somebody else may have written while our writes were held" },
+		{ "server restarted, nothing held", { 100, 512, 1, 1, 5, 0, 9 }, { 100, 512, 1, 1, 5, 0, 7ull << 32 | 1 }, RW, false, OK,
+		  NULL },
 		{ "another disk and smaller", { 100, 512, 1, 1, 5, 0, 9 }, { 50, 4096, 1, 1, 6, 1, 10 }, RW, true, FENCE,
 		  "another disk is behind this name now" },
 	};
