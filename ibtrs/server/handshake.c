@@ -263,8 +263,11 @@ static int hs_build_conn(struct ibtrs_srv_conn *conn, const char **why)
 	conn->charged = bytes;
 	*why = "the RDMA device has no room for the connection";
 	err = ibtrs_conn_create(&conn->c, path->dev->pd, &caps);
-	if (err || conn->c.cid)
+	if (err)
 		return err;
+	conn->sq_size = atomic_read(&conn->c.sq_free);
+	if (conn->c.cid)
+		return 0;
 	*why = "out of memory";
 	err = ibtrs_iu_init(&path->info_req, path->dev->ib, sizeof(struct ibtrs_wire_info_req), DMA_FROM_DEVICE, hs_info_recv_done);
 	if (err)

@@ -6,7 +6,7 @@
  * queues the close work, which alone takes things apart and frees the path.
  *
  * Who may post a send: whoever sees CONNECTED inside an RCU read section (replies, events), and the works that the close work stops before the drain
- * (INFO_REQ, heartbeat). So after the state has changed and a grace period has passed, the drain finds nobody who still posts.
+ * (INFO_REQ, heartbeat, timer). So after the state has changed and a grace period has passed, the drain finds nobody who still posts.
  *
  * Order of the end:
  *  1. no connection is set up any more (conn->dead), no reply is posted any more (grace period)
@@ -72,15 +72,21 @@ void ibtrs_srv_path_expect(struct ibtrs_srv_path *path)
 	mod_delayed_work(ibtrs_srv.quick_wq, &path->timer, secs_to_jiffies(s));
 }
 
+/* The first time the handshake has just ended, one way or the other; then once per heartbeat interval. */
 static void path_timer(struct work_struct *work)
 {
 	struct ibtrs_srv_path *path = container_of(to_delayed_work(work), struct ibtrs_srv_path, timer);
+	u32 interval_ms = max(READ_ONCE(ibtrs_srv_params.hb_interval_ms), 100u), cid;
 
-	if (ibtrs_srv_path_up(path))
-		ibtrs_hb_start(&path->hb, &path->conns[0].c, READ_ONCE(ibtrs_srv_params.hb_interval_ms),
-			       READ_ONCE(ibtrs_srv_params.hb_misses));
-	else
+	if (!ibtrs_srv_path_up(path)) {
 		ibtrs_srv_path_close(path, "the client did not complete the handshake in time");
+		return;
+	}
+	if (!READ_ONCE(path->hb.running))
+		ibtrs_hb_start(&path->hb, &path->conns[0].c, interval_ms, READ_ONCE(ibtrs_srv_params.hb_misses));
+	for (cid = 0; cid < path->nr_conns; cid++)
+		ibtrs_srv_reply_check(&path->conns[cid]);
+	queue_delayed_work(ibtrs_srv.quick_wq, &path->timer, msecs_to_jiffies(interval_ms));
 }
 
 static void path_hb_fail(struct ibtrs_hb *hb, int err, const char *why)
@@ -186,6 +192,7 @@ static void path_init_conns(struct ibtrs_srv_path *path)
 		conn->c.cid = cid;
 		conn->recv_cqe.done = ibtrs_srv_rx_done;
 		conn->send_cqe.done = ibtrs_srv_reply_send_done;
+		conn->probe_cqe.done = ibtrs_srv_reply_probe_done;
 		spin_lock_init(&conn->wait_lock);
 		INIT_LIST_HEAD(&conn->wait);
 		mutex_init(&conn->lock);

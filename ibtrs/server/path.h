@@ -33,6 +33,13 @@ struct ibtrs_srv_conn {
 	struct ib_cqe send_cqe;
 	u32 recv_due;			/* completion context only: receives not yet given back */
 
+	/* reply.c, to notice a dead send queue */
+	struct ib_cqe probe_cqe;
+	bool sends_seen;		/* written by every completion of a send, cleared by the check */
+	u32 sq_size;			/* c.sq_free when nothing is out */
+	u32 silent;			/* checks without one while something was out */
+	u32 probed_at;			/* c.sq_posted at the last probe */
+
 	spinlock_t wait_lock;		/* wait */
 	struct list_head wait;		/* ops that wait for send credit, see reply.c */
 
@@ -83,7 +90,7 @@ struct ibtrs_srv_path {
 	struct ib_cqe reg_cqe;
 
 	/* path.c */
-	struct delayed_work timer;	/* half open too long; later: start the heartbeat */
+	struct delayed_work timer;	/* half open too long; later: start the heartbeat, look after send queues */
 	struct work_struct close_work;
 	const char *why;		/* it was closed */
 	wait_queue_head_t idle;		/* woken by ops that end while the path is closing */

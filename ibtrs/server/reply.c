@@ -12,6 +12,10 @@
  * Room (M6): core counts work requests, gives them back by interval, and this file then looks at conn->wait: who adds himself looks for room
  * afterwards, who gives room back looks for waiters afterwards, with a full barrier between on both sides. Waiting ops are served in order.
  *
+ * A send queue can die without a completion (soft-RoCE after a retransmitted REG_MR), and then the client cannot tell it from a slow disk. So when replies were
+ * posted and no send has completed for an interval, a signalled zero-byte RDMA write is posted; the peer's software never sees it. It completes, or the
+ * path is closed.
+ *
  * What a chain points to outlives it: data lie in the chunk, the 8 bytes of RKEY_RSP in path->rkeys, both the client's until he sends the next request.
  */
 #include "ibtrs/proto/imm.h"
@@ -295,12 +299,74 @@ void ibtrs_srv_reply_drop(struct ibtrs_srv_conn *conn)
 
 /* ---- completions -------------------------------------------------------- */
 
+#define REPLY_FLOOR_SHIFT	20	/* bytes that a link moves per heartbeat interval at least: 1 MiB */
+#define REPLY_FLOOR_MAX		60	/* intervals */
+
+static void reply_seen(struct ibtrs_srv_conn *conn)
+{
+	if (!READ_ONCE(conn->sends_seen))
+		WRITE_ONCE(conn->sends_seen, true);
+}
+
+/* How many silent intervals are no bad sign. */
+static u32 reply_patience(const struct ibtrs_srv_conn *conn)
+{
+	u64 out = max_t(int, conn->sq_size - atomic_read(&conn->c.sq_free), 0);
+
+	return READ_ONCE(ibtrs_srv_params.hb_misses) +
+	       min_t(u64, (out * conn->path->limits.max_io_size) >> REPLY_FLOOR_SHIFT, REPLY_FLOOR_MAX);
+}
+
+static void reply_probe(struct ibtrs_srv_conn *conn)
+{
+	struct ib_rdma_wr wr = { .wr.wr_cqe = &conn->probe_cqe, .wr.opcode = IB_WR_RDMA_WRITE };
+	int err;
+
+	err = ibtrs_conn_send(&conn->c, &wr.wr, &wr.wr, 1, true);
+	/* A full queue needs no probe: what fills it will complete, or not. */
+	if (err && err != -EAGAIN)
+		ibtrs_srv_path_close(conn->path, "a send queue cannot be probed");
+}
+
+void ibtrs_srv_reply_check(struct ibtrs_srv_conn *conn)
+{
+	u32 posted = atomic_read(&conn->c.sq_posted);
+
+	if (READ_ONCE(conn->sends_seen)) {
+		WRITE_ONCE(conn->sends_seen, false);
+		conn->silent = 0;
+		return;
+	}
+	if (!conn->silent) {
+		if (posted == conn->probed_at)
+			return;
+		conn->probed_at = posted;
+		reply_probe(conn);
+	}
+	if (conn->silent++ > reply_patience(conn))
+		ibtrs_srv_path_close(conn->path, "a send queue is stuck");
+}
+
+void ibtrs_srv_reply_probe_done(struct ib_cq *cq, struct ib_wc *wc)
+{
+	struct ibtrs_srv_conn *conn = container_of(wc->wr_cqe, struct ibtrs_srv_conn, probe_cqe);
+
+	if (ibtrs_srv_rx_failed(conn->path, wc))
+		return;
+	reply_seen(conn);
+	ibtrs_conn_credit(&conn->c, 1);
+	smp_mb__after_atomic();	/* with the one in reply_has_room() */
+	if (!list_empty(&conn->wait))
+		ibtrs_srv_reply_kick(conn);
+}
+
 void ibtrs_srv_reply_send_done(struct ib_cq *cq, struct ib_wc *wc)
 {
 	struct ibtrs_srv_conn *conn = container_of(wc->wr_cqe, struct ibtrs_srv_conn, send_cqe);
 
 	if (unlikely(ibtrs_srv_rx_failed(conn->path, wc)))
 		return;
+	reply_seen(conn);
 	ibtrs_conn_credit(&conn->c, conn->c.sig_every);
 	smp_mb__after_atomic();	/* with the one in reply_has_room() */
 	if (unlikely(!list_empty(&conn->wait)))
@@ -318,6 +384,7 @@ void ibtrs_srv_reply_inv_done(struct ib_cq *cq, struct ib_wc *wc)
 		rcu_read_unlock();
 		return;
 	}
+	reply_seen(conn);
 	ibtrs_conn_credit(&conn->c, 1);
 	smp_mb__after_atomic();	/* as above */
 	ibtrs_srv_op_invalidated(x);

@@ -15,6 +15,12 @@ void ibtrs_srv_reply_invalidate(struct ibtrs_srv_opx *x);
 void ibtrs_srv_reply_kick(struct ibtrs_srv_conn *conn);
 /* Close work: those who wait for room on @conn end. */
 void ibtrs_srv_reply_drop(struct ibtrs_srv_conn *conn);
+/*
+ * Does the send queue of @conn move? Once per heartbeat interval; a path whose send queue does not move for hb_misses of them, and the time that its
+ * data need at least, is closed.
+ */
+void ibtrs_srv_reply_check(struct ibtrs_srv_conn *conn);
+void ibtrs_srv_reply_probe_done(struct ib_cq *cq, struct ib_wc *wc);
 void ibtrs_srv_reply_send_done(struct ib_cq *cq, struct ib_wc *wc);
 void ibtrs_srv_reply_inv_done(struct ib_cq *cq, struct ib_wc *wc);
 
