@@ -14,6 +14,7 @@
 #include <net/net_namespace.h>
 #include <rdma/ib.h>
 #include <rdma/ib_cm.h>
+#include "ibtrs/client/port.h"
 #include "ibtrs/client/rx.h"
 #include "ibtrs/client/session.h"
 #include "ibtrs/proto/imm.h"
@@ -117,6 +118,7 @@ static int cm_bind_device(struct ibtrs_clt_conn *conn)
 	if (IS_ERR(dev))
 		return PTR_ERR(dev);
 	path->dev = dev;
+	ibtrs_clt_port_watch(path, conn->c.id);
 	return 0;
 }
 

@@ -12,6 +12,7 @@
 #include <linux/random.h>
 #include <linux/slab.h>
 #include <linux/uuid.h>
+#include "ibtrs/client/port.h"
 #include "ibtrs/client/rx.h"
 #include "ibtrs/client/session.h"
 #include "ibtrs/client/trace.h"
@@ -119,6 +120,7 @@ static void path_drain(struct work_struct *work)
 	ibtrs_clt_cm_destroy(path);
 	ibtrs_clt_mr_free(path);
 	ibtrs_clt_handshake_free(path);
+	ibtrs_clt_port_unwatch(path);
 	ibtrs_dev_put(path->dev);
 	path->dev = NULL;
 	ibtrs_clt_path_post(path, IBTRS_PATH_EV_DRAINED, 0, NULL);

@@ -7,6 +7,7 @@
 #define IBTRS_CLIENT_PATH_H
 
 #include <linux/workqueue.h>
+#include <rdma/ib_verbs.h>
 #include "ibtrs/client/cm.h"
 #include "ibtrs/client/handshake.h"
 #include "ibtrs/client/mr.h"
@@ -58,6 +59,11 @@ struct ibtrs_clt_path {
 	bool may_create;		/* A.6 */
 	u16 recon_cnt;
 
+	struct {
+		struct ib_event_handler handler;
+		u32 num;
+		bool watched;
+	} port;				/* port.c */
 	struct ibtrs_clt_handshake hs;
 	struct ibtrs_clt_mrs mrs;
 	struct ibtrs_hb hb;

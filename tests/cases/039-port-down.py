@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: GPL-2.0-only
+description = "a cable out of the client's own port is noticed at once: I/O goes over the other path, and no heartbeat is waited for"
+links = 2
+
+
+def run(t):
+    c, s = t.client, t.server
+    s.sh("serve; ram_disks 1 32")
+    dev = c.sh("map ram0")
+    c.sh("paths_up s1 2")
+    pulse = c.spawn(f"iopulse {dev} 2 500 rw")
+    c.sh("sleep 2")
+    for link in 0, 1:
+        c.link(link, False)
+        took = t.wait(lambda: c.sh("paths_up s1 1 && echo yes || true") == "yes", 3, "one path left")
+        t.log(f"link {link}: noticed after {took:.1f} s")
+        c.link(link, True)
+        took = t.wait(lambda: c.sh("paths_up s1 2 && echo yes || true") == "yes", 10, "both paths again")
+        t.log(f"link {link}: back after {took:.1f} s")
+    c.sh("sleep 1; pkill -TERM iopulse")
+    t.eq(pulse.wait(20), 0, "iopulse: " + pulse.out())
+    t.log(pulse.out())
+    end = dict(word.split("=") for word in pulse.out().split() if "=" in word)
+    t.eq(end["errs"], "0", "I/O errors")
+    t.below(int(end["longest_ms"]), 2000, "longest pause, ms")
