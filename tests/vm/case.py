@@ -11,7 +11,9 @@ A case is a file tests/cases/NNN-topic.py:
     needs = []                      # modules that must exist, else the case is skipped; rnbd-* are built
     append = ""                     # kernel command line
     mem, smp = 1024, 2              # MiB and CPUs of each machine
-    faults = False                  # True: breaks things on purpose; make check-faults repeats it
+    disk = 0                        # MiB of a disk /dev/vda of the server that outlives its power cuts
+    faults = False                  # True: its figures belong into the table of make check-faults
+    long = False                    # True: runs only when it is named, and in make check-faults
     allow = []                      # kernel log lines (regular expressions) this case causes on purpose
 
     def run(t): ...                 # returns: passed; raises: failed; t.skip(why): skipped
@@ -21,7 +23,7 @@ from pathlib import Path
 import kmsg, vm
 
 DEFAULTS = dict(vms=2, links=1, fresh=False, deadline=120, needs=[], append="", mem=1024, smp=2, allow=[],
-                faults=False)
+                disk=0, faults=False, long=False)
 
 BROAD = "WARNING: BUG: Oops: Call Trace: Kernel panic ibtrs_client ibtrs_server ibnbd_client ibnbd_server"
 
@@ -144,7 +146,7 @@ class T:
         self.logdir.mkdir(parents=True, exist_ok=True)
         self.file = open(self.logdir / "log", "w")
         self.t0 = time.monotonic()
-        self.allowed = []
+        self.allowed, self.figures = [], []
         self.guests = []
         self.guests += [Guest(m, self) for m in machines]
         for g in self.guests:
@@ -190,6 +192,11 @@ class T:
                 raise Failed(f"{what}: not within {timeout} s")
             time.sleep(0.1)
         return time.monotonic() - t0
+
+    def figure(self, **row):
+        """A row of the table of faults, see faults.py."""
+        self.log("figure", row)
+        self.figures.append(row)
 
     def allow(self, pattern):
         """From here on the kernel may log trouble that matches; say which, by words of that one message."""

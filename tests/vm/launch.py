@@ -27,9 +27,10 @@ def module_dirs(kver):
 
 
 def programs(more=()):
-    """(host path, guest path) of programs under test: the ibnbd command once it is built, and `more`."""
+    """(host path, guest path) of programs under test and of tests: the ibnbd command once it is built, stamp, and `more`."""
     files = [image.REPO / "build/tools/ibnbd", *map(Path, more)]
-    return [(f, f"bin/{f.name}") for f in files if f.is_file()]
+    stamp = image.compiled(image.REPO / "tests/stamp/stamp.c", "-static", "-pthread")
+    return [(f, f"bin/{f.name}") for f in files if f.is_file()] + [(stamp, "bin/stamp")]
 
 
 def make_modules(kver):

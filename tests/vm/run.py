@@ -15,7 +15,7 @@ each case they are tidied and compared with what they were; if anything is left 
 """
 import argparse, fcntl, fnmatch, json, os, queue, shutil, signal, subprocess, sys, threading, time, traceback
 from pathlib import Path
-import case as C, image, launch, vm
+import case as C, faults, image, launch, vm
 
 LEAK_KIB = 24 * 1024        # what the kernel may have cached for itself during a case
 
@@ -27,8 +27,8 @@ class Machines:
 
     def boot(self):
         self.off()
-        n, links, append, mem, smp = self.kind
-        self.vms = vm.machines(self.boot_, n, links, append=append, mem=mem, smp=smp, logdir=self.logdir)
+        n, links, append, mem, smp, disk = self.kind
+        self.vms = vm.machines(self.boot_, n, links, disk=disk, append=append, mem=mem, smp=smp, logdir=self.logdir)
         seconds = launch.up(self.vms, links)
         self.before = [self.look(m) for m in self.vms]
         self.clean, self.used = True, False
@@ -85,8 +85,8 @@ class Machines:
 
 
 class Result:
-    def __init__(self, name, status, seconds, details=""):
-        self.name, self.status, self.seconds, self.details = name, status, seconds, details
+    def __init__(self, name, status, seconds, details="", figures=()):
+        self.name, self.status, self.seconds, self.details, self.figures = name, status, seconds, details, list(figures)
 
     def line(self):
         word = {"pass": "ok", "fail": "FAIL", "skip": "skip"}[self.status]
@@ -110,7 +110,7 @@ class Runner:
                 case = self.todo.get_nowait()
             except queue.Empty:
                 break
-            kind = (case.vms, case.links, case.append, case.mem, case.smp)
+            kind = (case.vms, case.links, case.append, case.mem, case.smp, case.disk)
             if machines and (machines.kind != kind or not machines.clean or (case.fresh and machines.used)):
                 machines.off()
                 machines = None
@@ -192,7 +192,7 @@ class Runner:
             if self.o.shell and machines.vms:
                 self.shell(f"FAIL {case.name}", machines)
         status = "fail" if problems else "skip" if skipped is not None else "pass"
-        return Result(case.name, status, time.monotonic() - t0, "\n".join(problems) or skipped or "")
+        return Result(case.name, status, time.monotonic() - t0, "\n".join(problems) or skipped or "", t.figures)
 
     def aid(self, t):
         """After a failure: what the machines were doing."""
@@ -243,6 +243,8 @@ class Runner:
         (self.logdir / "summary.json").write_text(json.dumps(
             {"kver": self.boot.kver, "accel": self.boot.accel,
              "cases": [vars(r) for r in sorted(self.results, key=lambda r: r.name)]}, indent=1))
+        for line in faults.table([f for r in self.results for f in r.figures]):
+            print(line)
         print(f"{count['pass']} passed, {count['fail']} failed, {count['skip']} skipped", flush=True)
         return 1 if count["fail"] or not count["pass"] else 0
 
@@ -291,8 +293,8 @@ def main():
     p.add_argument("--logs", help="log directory (default build/test-logs)")
     p.add_argument("--shell", action="store_true", help="a shell in the machines of a case that failed")
     p.add_argument("--keep", action="store_true", help="a shell in the machines of the last case")
-    p.add_argument("--repeat", type=int, metavar="N", help="run each case N times (--faults: 5)")
-    p.add_argument("--faults", action="store_true", help="the cases that say faults = True, again and again")
+    p.add_argument("--repeat", type=int, metavar="N", help="run each case N times")
+    p.add_argument("--faults", action="store_true", help="the cases that say faults = True, the long ones too")
     p.add_argument("-j", "--jobs", type=int, default=1, help="cases at the same time")
     p.add_argument("-l", "--list", action="store_true", help="list the cases")
     o = p.parse_args()
@@ -302,7 +304,9 @@ def main():
     cases = [C.load(path) for path in choose(o.dir, o.cases)]
     if o.faults:
         cases = [c for c in cases if c.faults]
-    cases *= o.repeat or (5 if o.faults else 1)
+    elif not o.cases and not o.list:
+        cases = [c for c in cases if not c.long]
+    cases *= o.repeat or 1
     if o.list:
         for c in cases:
             print(f"{c.name:24} {c.description}")

@@ -146,12 +146,17 @@ class Job:
 
 class VM:
     """One guest.  host: its number in addresses (10.0.LINK.host); nics: lists of QEMU arguments."""
-    def __init__(self, name, boot, host, nics=(), smp=2, mem=1024, append="", icount=None, logdir=None):
+    def __init__(self, name, boot, host, nics=(), smp=2, mem=1024, append="", icount=None, logdir=None, disk=0):
         self.name, self.boot_, self.host, self.nics = name, boot, host, list(nics)
         self.smp, self.mem, self.append, self.icount = smp, mem, append, icount
         if boot.debug:
             self.mem, self.append = 2 * mem, f"{DEBUG_CMDLINE} {append}"
         self.dir = Path(tempfile.mkdtemp(prefix=f"{name}.", dir=boot.workdir))
+        self.disk = None
+        if disk:        # /dev/vda: it outlives the machine's power cuts
+            self.disk = self.dir.with_name(self.dir.name + ".disk")
+            with open(self.disk, "wb") as f:
+                f.truncate(disk << 20)
         self.logdir = Path(logdir) if logdir else self.dir
         self.logdir.mkdir(parents=True, exist_ok=True)
         self.news = threading.Condition()
@@ -209,6 +214,9 @@ class VM:
                 "-object", "rng-random,filename=/dev/urandom,id=rng", "-device", "virtio-rng-pci,rng=rng"]
         for i, nic in enumerate(self.nics):
             args += [*nic, "-device", f"virtio-net-pci,netdev=n{i},mac=52:54:00:00:{self.host:02x}:{i:02x}"]
+        if self.disk:
+            args += ["-drive", f"file={self.disk},format=raw,if=none,id=vda,cache=unsafe",
+                     "-device", "virtio-blk-pci,drive=vda,serial=rig-disk"]
         if self.icount:
             args += ["-icount", self.icount]
         return [str(a) for a in args]
@@ -402,8 +410,8 @@ def _wire(work, me, peer, link, ident):
     return ["-netdev", f"dgram,id={ident},local.type=unix,local.path={a},remote.type=unix,remote.path={b}"]
 
 
-def machines(boot, n=2, links=1, **options):
-    """n machines, each client joined to the server by `links` links; not started yet."""
+def machines(boot, n=2, links=1, disk=0, **options):
+    """n machines, each client joined to the server by `links` links; not started yet.  disk: MiB of the server's."""
     names = NAMES[n]
     clients = [x for x in names if x != "server"]
     work = tempfile.mkdtemp(prefix="net.", dir=boot.workdir)
@@ -419,7 +427,7 @@ def machines(boot, n=2, links=1, **options):
             hub += _wire(work, "server", c, i, f"w{i}{c}")
             hub += ["-netdev", f"hubport,id=p{i}{c},hubid={i},netdev=w{i}{c}"]
         nics["server"].append(hub)
-    return [VM(x, boot, HOSTS[x], nics[x], **options) for x in names]
+    return [VM(x, boot, HOSTS[x], nics[x], disk=disk if x == "server" else 0, **options) for x in names]
 
 
 def start_all(vms, timeout=60):

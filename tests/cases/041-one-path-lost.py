@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: GPL-2.0-only
+description = "one of two paths is lost, by carrier, in silence, in one direction: I/O goes on, nothing is lost or comes back"
+links = 2
+faults = True
+deadline = 150
+import faults as F
+
+
+def run(t):
+    c, s = t.client, t.server
+
+    s.sh("serve; modprobe ibnbd-testdisk cache=0")
+    dev = c.sh("map testdisk0")
+    w = F.Work(t, c, dev)
+    row = w.fault("F1", "one of two paths: carrier down", lambda: c.link(0, False), lambda: c.link(0, True), down=[0])
+    w.limit(row, Tdet=1, Tstall=2, Trec=5, Nerr=0)
+    row = w.fault("F2", "one of two paths: silence", lambda: s.link(1, False), lambda: s.link(1, True), down=[1])
+    w.limit(row, Tdet=6, Tstall=7, Trec=5, Nerr=0)
+    row = w.fault("F3", "one of two paths: answers are lost", lambda: s.sh("net_loss 0 100"), lambda: s.sh("net_loss 0 0"), down=[0])
+    w.limit(row, Tdet=6, Tstall=7, Trec=5, Nerr=0)
+    w.end("/dev/testdisk0")
