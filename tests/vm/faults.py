@@ -132,11 +132,13 @@ class Work:
         return sum(since < ms / 1e3 + off < until for ms in times)
 
     # ---- breaking ---------------------------------------------------------------------------------------
-    def fault(self, number, what, strike, heal=None, hold=4, down=(), up=None, detect=12, recover=30, note="", settle=1.0):
+    def fault(self, number, what, strike, heal=None, hold=4, down=(), up=None, detect=12, recover=30, note="", settle=1.0,
+              from_healed=False):
         """One fault from strike to recovery; its row, to which end() adds what the checker found.
 
         down: indices of paths that must be marked down, in link order; hold: seconds until heal(), counted from the
-        strike but not before the paths are down; up: a condition that ends recovery instead of "all watched paths up".
+        strike but not before the paths are down; up: a condition that ends recovery instead of "all watched paths up";
+        from_healed: Trec counts from the end of heal(), which takes its time (a boot).
         """
         t, w = self.t, self.watch
         t.ok(self.flows(), f"{number}: I/O flows before the fault")
@@ -152,6 +154,7 @@ class Work:
         healed = time.monotonic()
         if heal:
             heal()
+            healed = time.monotonic() if from_healed else healed
         t.wait(up or self.all_up, recover, f"{number}: all paths are up again")
         back = time.monotonic()
         t.wait(self.flows, recover, f"{number}: I/O flows again")
