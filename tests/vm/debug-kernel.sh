@@ -4,7 +4,7 @@
 # our modules for it. The last line of output is its version, which run.py --kver takes.
 #
 #   image     build it if the cache has none: sources and build tree in $CACHE/debug-kernel/linux, which is the
-#             KDIR for modules; vmlinux and modules, as the rig boots them, in $CACHE/kernels/VERSION
+#             KDIR for modules; vmlinuz and modules, as the rig boots them, in $CACHE/kernels/VERSION
 #   modules   (default) that, and our modules: a copy of the tree is built in build/modules/VERSION
 #
 # The sources of the in-kernel rtrs and rnbd are left in the archive; only their Kconfig and Makefile come out,
@@ -72,14 +72,14 @@ build_image() {
 
 	key=$(sha1sum < "$fragment")
 	if [ -e "$stamp" ] && [ "$(sed -n 2p "$stamp")" = "$key" ] &&
-	   [ -e "$CACHE/kernels/$(sed -n 1p "$stamp")/vmlinux" ]; then
+	   [ -e "$CACHE/kernels/$(sed -n 1p "$stamp")/boot/vmlinuz-$(sed -n 1p "$stamp")" ]; then
 		return
 	fi
 	packages
 	unpack
 	configure
 	say "building the debug kernel, a quarter of an hour to an hour: $top/make.log"
-	nice -n 10 make -C "$tree" ARCH=x86_64 -j"$jobs" vmlinux modules > "$top/make.log" 2>&1 ||
+	nice -n 10 make -C "$tree" ARCH=x86_64 -j"$jobs" bzImage modules > "$top/make.log" 2>&1 ||
 		die "the build failed: $(grep -m 3 -E 'error:|\*\*\*' "$top/make.log")"
 	release=$(make -s -C "$tree" ARCH=x86_64 kernelrelease)
 	out=$CACHE/kernels/$release
@@ -90,7 +90,7 @@ build_image() {
 	rm -f "$out.new/lib/modules/$release"/{build,source}
 	cp "$tree/.config" "$out.new/boot/config-$release"
 	cp "$tree/System.map" "$out.new/boot/System.map-$release"
-	strip --strip-debug -o "$out.new/vmlinux" "$tree/vmlinux"
+	cp "$tree/arch/x86/boot/bzImage" "$out.new/boot/vmlinuz-$release"
 	rm -rf "$out"
 	mv "$out.new" "$out"
 	printf '%s\n%s\n' "$release" "$key" > "$stamp"

@@ -66,10 +66,20 @@ def kernel_root(kver):
     return root
 
 
+def config(kver, option):
+    """What that kernel was configured with: the text after "=", None for an option that is off."""
+    path = kernel_root(kver) / f"boot/config-{kver}"
+    found = re.search(rf"^CONFIG_{option}=(.*)", path.read_text() if path.exists() else "", re.M)
+    return found.group(1) if found else None
+
+
 def unpack_vmlinux(kver):
-    """The ELF image inside boot/vmlinuz; None when its compression is unknown (then bzImage is booted)."""
+    """The ELF image inside boot/vmlinuz; None (then bzImage is booted) when its compression is unknown, or
+    with KASAN, whose shadow does not exist yet when the entry of PVH needs it."""
     root = kernel_root(kver)
     out = root / "vmlinux"
+    if config(kver, "KASAN"):
+        return None
     if out.exists():
         return out
     image = (root / f"boot/vmlinuz-{kver}").read_bytes()
@@ -94,9 +104,7 @@ def unpack_vmlinux(kver):
 
 def hz(kver):
     """Timer ticks per second of that kernel; Debian's say 250."""
-    config = kernel_root(kver) / f"boot/config-{kver}"
-    found = re.search(r"^CONFIG_HZ=(\d+)", config.read_text() if config.exists() else "", re.M)
-    return int(found.group(1)) if found else 250
+    return int(config(kver, "HZ") or 250)
 
 
 def write_whole(path, data):
