@@ -18,6 +18,7 @@
 #include "ibtrs/client/trace.h"
 #include "ibtrs/logic/backoff.h"
 
+#define PATH_RECONNECT_WAIT	(10 * HZ)
 #define PATH_BUSY_MS		100	/* L9: the server still drains our old incarnation */
 #define PATH_FIRST_TRIES	3	/* a lost ARP answer must not fail a map command */
 #define PATH_DRAIN_WARN		(10 * HZ)
@@ -72,9 +73,11 @@ static void path_attempt_ended(struct ibtrs_clt_path *path, bool ok)
 		path->attempt = 0;
 		path->stats.reconnects_ok++;
 	} else {
-		path->stats.reconnects_bad++;
-		if (ibtrs_clt_path_error(path) != -EBUSY)
+		/* A server that still takes the last incarnation apart has not refused anything (law L9). */
+		if (ibtrs_clt_path_error(path) != -EBUSY) {
+			path->stats.reconnects_bad++;
 			path->attempt++;
+		}
 		if (path->attempt < PATH_FIRST_TRIES && path_transient(ibtrs_clt_path_error(path)))
 			return;
 	}
@@ -301,6 +304,7 @@ int ibtrs_clt_path_reconnect(struct ibtrs_clt_path *path)
 {
 	enum ibtrs_path_state s = ibtrs_clt_path_state(path);
 	u32 bad = READ_ONCE(path->stats.reconnects_bad);
+	long left;
 
 	switch (s) {
 	case IBTRS_PATH_UP:
@@ -320,8 +324,9 @@ int ibtrs_clt_path_reconnect(struct ibtrs_clt_path *path)
 	default:
 		return -EBUSY;
 	}
-	/* Bounded by the phases of one attempt. */
-	if (wait_event_killable(path->wait, path_settled(path, bad)))
+	/* One attempt is bounded by its phases; how often the server is still busy with the last incarnation is not. */
+	left = wait_event_killable_timeout(path->wait, path_settled(path, bad), PATH_RECONNECT_WAIT);
+	if (left < 0)
 		return -EINTR;
 	return ibtrs_clt_path_state(path) == IBTRS_PATH_UP ? 0 : -ENOTCONN;
 }
