@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 description = "one of two paths is lost, by carrier, in silence, in one direction: I/O goes on, nothing is lost or comes back"
 links = 2
+disk = 64
 faults = True
 deadline = 150
 import faults as F

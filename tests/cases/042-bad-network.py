@@ -3,6 +3,7 @@
 queue pair (law L12); requests of that size register nothing."""
 description = "lost, doubled, reordered and late packets, links that flap: slower, without an error"
 links = 2
+disk = 64
 faults = True
 long = True
 deadline = 300

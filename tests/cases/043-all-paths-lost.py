@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 description = "every path is lost: I/O is held and resumes; when hold= is over it fails once and at once until the link returns"
 links = 2
+disk = 64
 faults = True
 deadline = 180
 import faults as F

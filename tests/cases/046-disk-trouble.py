@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""stamp runs on a neighbour of the disk in trouble, in the same session: it must not feel anything."""
+description = "the disk behind the server fails, is slow, goes away, grows, is exchanged: the client hears exactly that"
+links = 2
+disk = 64
+faults = True
+long = True
+deadline = 240
+import time
+import faults as F
+
+P = "/sys/module/ibnbd_testdisk/parameters"
+WRITE = "dd if=/dev/zero of={} bs=4k count=1 oflag=direct status=none"
+
+
+def run(t):
+    c, s = t.client, t.server
+
+    s.sh("ram_disks 1 16; modprobe ibnbd-testdisk nr_disks=3; modprobe loop; truncate -s 16M /tmp/f; losetup /dev/loop0 /tmp/f;"
+         "modprobe sd_mod; modprobe scsi_debug dev_size_mb=16 delay=0; wait_for 10 test -b /dev/sda;"
+         "for i in 1 2; do dmsetup create d$i --uuid T-$i --table \"0 131072 linear /dev/testdisk$i 0\"; done;"
+         "[ -e /dev/mapper/d1 ] || dmsetup mknodes; ln -sfn /dev/mapper/d1 /dev/mine; serve")
+    near = c.sh("map ram0")
+    far, gone, grows, mine = (c.sh(f"map {d}") for d in ("testdisk0", "sda", "loop0", "mine"))
+    w = F.Work(t, c, near)
+
+    def trouble(number, what, act, note=""):
+        begin = time.monotonic()
+        row = w.fault(number, what, act, hold=0.5, note=note)
+        t.eq([x for x in w.watch.changes if x[0] >= begin], [], f"{number}: news of the paths")
+        w.limit(row, Nerr=0, Tstall=3)
+        return row
+
+    def codes():
+        for errno, text in ((5, "Input/output error"), (28, "No space left"), (110, "Connection timed out"), (61, "No data available"),
+                            (121, "Remote I/O error")):
+            s.sh(f"echo {errno} > {P}/fail_errno; echo write > {P}/fail")
+            c.fails(WRITE.format(far), text)
+        s.sh(f"echo none > {P}/fail")
+        c.sh(WRITE.format(far))
+    trouble("F16", "disk answers with errors", codes, "5 of 5 error codes arrive")
+
+    def slow():
+        s.sh(f"echo 9000 > {P}/delay_ms")
+        took = float(c.sh(f"t=$(uptime_s); {WRITE.format(far)}; echo \"$(uptime_s) $t\" | awk '{{ print $1 - $2 }}'"))
+        t.ok(took > 8, f"the slow write took its {took} s")
+        s.sh(f"echo 0 > {P}/delay_ms")
+    trouble("F17", "disk needs 9 s for a write", slow, "no path was given up")
+
+    def remove():
+        s.sh("echo 1 > /sys/block/sda/device/delete")
+        c.fails(WRITE.format(gone), "error|No such device|not permitted")
+    trouble("F18", "disk is taken out", remove)
+
+    def grow():
+        t0 = time.monotonic()
+        s.sh("truncate -s 24M /tmp/f; losetup -c /dev/loop0")
+        t.wait(lambda: c.sh(f"blockdev --getsize64 {grows}") == str(24 << 20), 5, "the client sees the disk grow")
+        t.log(f"seen after {time.monotonic() - t0:.2f} s")
+    trouble("F19", "disk grows", grow, "the client knows")
+
+    zeros = "cmp -n 1048576 /dev/mapper/d2 /dev/zero"
+    s.sh(zeros)
+    c.sh(f"yes mine | head -c 4096 | dd of={mine} bs=4k oflag=direct status=none")
+
+    def exchange():
+        [c.link(i, False) for i in (0, 1)]
+        t.wait(lambda: c.sh(f"dev_attr {mine} state") == "closed", 10, "the device waits")
+        s.sh("ln -sfn /dev/mapper/d2 /dev/mine")
+        [c.link(i, True) for i in (0, 1)]
+    row = w.fault("F20", "another disk behind the name", exchange, hold=0)
+    t.wait(lambda: "fenced" in c.sh(f"dev_attr {mine} state_detail"), 15, "the client refuses the other disk")
+    c.fails(WRITE.format(mine), "rror")
+    s.sh(zeros)
+    row["note"] = "fenced, nothing was written to it"
+    s.sh("ln -sfn /dev/mapper/d1 /dev/mine")
+    c.sh(f"wait_for 10 eval 'echo 1 > /sys/block/{mine[5:]}/ibnbd/remap_device'")
+    t.match(c.sh(f"dd if={mine} bs=4k count=1 iflag=direct status=none"), "^mine", "the right disk again")
+    w.end("/dev/ram0")
