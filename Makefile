@@ -18,11 +18,13 @@ PREFIX	?= /usr
 VERSION	:= $(shell sed -n 's/^.define IBNBD_VERSION "\(.*\)"/\1/p' ibtrs/include/ibtrs/version.h)
 JOBS	?= $(shell nproc)
 KMAKE	= $(MAKE) -C $(KDIR) M=$(CURDIR)
+# what the kernel calls itself; KERNELRELEASE of Debian's headers is another
+UTS_RELEASE = $(shell sed -n 's/.*UTS_RELEASE "\(.*\)"/\1/p' $(KDIR)/include/generated/utsrelease.h)
 DIST	:= ibnbd-$(VERSION)
 SHIPPED	:= Kbuild Makefile dkms.conf COPYING compat ibtrs ibnbd
 
 .DEFAULT_GOAL := modules
-.PHONY: modules clean tools unit fuzz lint check check-kernels check-faults check-debug check-interop cases demo bench \
+.PHONY: modules clean tools unit fuzz lint package check check-packages dkms-source check-kernels check-faults check-debug check-interop cases demo bench \
 	vm-shell install modules_install tools-install dkms-install dkms-remove dist deb rpm help
 
 ## Build
@@ -45,9 +47,9 @@ kdir:
 		echo "no kernel headers in '$(KDIR)': install linux-headers-$$(dpkg --print-architecture 2>/dev/null || uname -m), or set KDIR=" >&2; exit 1; }
 
 ## Test
-check:				## all that must hold: unit fuzz lint kernels cases (as root; uses virtual machines)
+check:				## all that must hold: unit fuzz lint package kernels cases (as root; uses virtual machines)
 	tests/setup.sh
-	tests/check.sh unit fuzz lint kernels cases
+	tests/check.sh unit fuzz lint package kernels cases
 
 unit:				## pure code: tests/unit
 	$(MAKE) -C tests/unit check
@@ -96,17 +98,22 @@ vm-shell:			## a shell in a machine with the modules loaded
 install: modules_install tools-install	## modules and tools, without DKMS
 
 modules_install: | kdir
-	$(KMAKE) INSTALL_MOD_DIR=updates $(if $(DESTDIR),INSTALL_MOD_PATH=$(DESTDIR)) modules_install
+	$(KMAKE) KERNELRELEASE=$(UTS_RELEASE) INSTALL_MOD_DIR=updates $(if $(DESTDIR),INSTALL_MOD_PATH=$(DESTDIR)) modules_install
 
 tools-install:
 	$(MAKE) -C tools install DESTDIR=$(DESTDIR) PREFIX=$(PREFIX)
 
+# what DKMS builds from, the same for `make dkms-install` and for the packages
+dkms-source:
+	install -d $(DESTDIR)$(PREFIX)/src/$(DIST)
+	tar -cf - --mode=u+rw,go=rX --exclude='*.o' --exclude='*.ko' --exclude='*.mod*' --exclude='.*.cmd' --exclude='config.h*' \
+		--exclude='*.order' --exclude=Module.symvers --exclude='.gitignore' $(SHIPPED) | \
+		tar -xf - --no-same-owner -C $(DESTDIR)$(PREFIX)/src/$(DIST)
+
 dkms-install:			## hand the modules to DKMS, for this and every later kernel
 	! dkms status -m ibnbd -v $(VERSION) | grep -q . || dkms remove -m ibnbd -v $(VERSION) --all
 	rm -rf /usr/src/$(DIST)
-	mkdir -p /usr/src/$(DIST)
-	tar -cf - --exclude='*.o' --exclude='*.ko' --exclude='*.mod*' --exclude='.*.cmd' \
-		--exclude='config.h*' $(SHIPPED) | tar -xf - -C /usr/src/$(DIST)
+	$(MAKE) --no-print-directory dkms-source DESTDIR= PREFIX=/usr
 	dkms add -m ibnbd -v $(VERSION)
 	dkms build -m ibnbd -v $(VERSION) $(if $(KVER),-k $(KVER))
 	dkms install -m ibnbd -v $(VERSION) $(if $(KVER),-k $(KVER))
@@ -116,16 +123,20 @@ dkms-remove:			## the opposite
 	rm -rf /usr/src/$(DIST)
 
 dist:				## build/ibnbd-VERSION.tar.gz
-	mkdir -p build
-	git archive --prefix=$(DIST)/ -o build/$(DIST).tar.gz HEAD
+	tests/packages/dist.sh build/$(DIST).tar.gz
 
-deb:				## Debian packages in build/
-	mkdir -p build
-	dpkg-buildpackage -us -uc -b
-	mv ../*ibnbd*_$(VERSION)*.deb ../ibnbd*_$(VERSION)*.buildinfo ../ibnbd*_$(VERSION)*.changes build/
+deb:				## Debian packages in build/deb
+	tests/packages/deb.sh
 
-rpm: dist			## RPM packages in build/rpm
-	rpmbuild --define "_topdir $(CURDIR)/build/rpm" -ta build/$(DIST).tar.gz
+rpm:				## RPM packages in build/rpm
+	tests/packages/rpm.sh
+
+package:			## packages, the command's output, completions, units and rules: no virtual machines
+	tests/packages/run.sh
+
+check-packages:			## install, reboot, upgrade, remove in whole Debian systems (as root; virtual machines)
+	tests/vm/setup.sh
+	tests/packages/systems.py
 
 help:				## this list
 	@awk -F'[:\t]+.*## ' '/^## / { print substr($$0, 4) ":" } \

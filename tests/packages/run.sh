@@ -1,0 +1,230 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# run.sh [WORD]: what can be shown of the packages and the command without a virtual machine; only the steps whose name contains WORD. Packages
+# are built twice, looked into and linted; the gates of dkms.conf and the choice of the RDMA stack are tried with made-up kernels; the
+# command is tried by tests/tools. Last line: N passed, N failed, N skipped. Logs: build/packages.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+top=$PWD
+only=${1:-}
+logs=build/packages
+passed=0 failed=0 skipped=0
+mkdir -p $logs
+
+step() {	# NAME COMMAND..: 77 skips
+	local name=$1 log
+	shift
+	[[ $name == *"$only"* ]] || return 0
+	log=$logs/$(tr -cs 'a-z0-9\n' - <<< "$name").log
+	( "$@" ) > "$log" 2>&1
+	case $? in
+	0)  echo "ok    $name"; passed=$((passed + 1)) ;;
+	77) echo "skip  $name: $(tail -n 1 "$log")"; skipped=$((skipped + 1)) ;;
+	*)  echo "FAIL  $name ($log)"; tail -n 15 "$log"; failed=$((failed + 1)) ;;
+	esac
+}
+have() {
+	local t
+	for t; do command -v "$t" > /dev/null || { echo "no $t on this machine"; return 77; }; done
+}
+expect() { [ "$1" = "$2" ] || { echo "${3:-}: got '$1', want '$2'"; return 1; }; }
+
+# ---- Debian ----
+deb_reproducible() {
+	have dpkg-buildpackage dh || return
+	tests/packages/deb.sh build/deb && tests/packages/deb.sh build/deb2 || return 1
+	local f
+	for f in build/deb/*.deb build/deb/*.tar.* build/deb/*.dsc; do
+		cmp "$f" "build/deb2/${f##*/}" || return 1
+	done
+	rm -rf build/deb2
+	[ -s build/deb/ibnbd-dkms_*_all.deb ] && ls build/deb/ibnbd-tools_*.deb
+}
+deb_lintian() {
+	have lintian || return
+	local said
+	said=$(lintian --allow-root build/deb/*.changes) || { echo "$said"; return 1; }
+	! grep -E '^[EW]:' <<< "$said"
+}
+scripts() {	# the maintainer scripts of a package without comments
+	local dir=$logs/control
+	rm -rf $dir
+	dpkg-deb -e build/deb/"$1"_*.deb $dir && grep -hv '^ *#' $dir/{pre,post}{inst,rm} 2>/dev/null
+}
+deb_nothing_stops() {
+	have dpkg-deb || return
+	local all
+	all=$(scripts ibnbd-tools; scripts ibnbd-dkms)
+	[ -n "$all" ] || return 1
+	! grep -nE 'deb-systemd-invoke.*(stop|restart|\$_dh_action)|systemctl.*(stop|restart|try-)|modprobe|rmmod|ibnbd (unmap|maps|server)' <<< "$all" || return 1
+	grep -q "enable 'ibnbd-maps.target'" <<< "$all" &&
+		grep -q "if deb-systemd-helper debian-installed 'ibnbd-server.service'" <<< "$all"		# stays as it was, off at first
+}
+deb_dkms_source() {	# whole, and it builds nothing of ours but the modules
+	have dpkg-deb || return
+	local dir=$logs/dkms
+	rm -rf $dir
+	dpkg-deb -x build/deb/ibnbd-dkms_*.deb $dir
+	local f
+	for f in $(git ls-files ibtrs ibnbd compat Kbuild dkms.conf 2>/dev/null | grep -v gitignore); do
+		cmp "$f" $dir/usr/src/ibnbd-*/"$f" || return 1
+	done
+	! find $dir/usr/src -name '*.o' -o -name '*.ko' -o -name config.h | grep .
+}
+
+# ---- RPM ----
+rpm_builds() {
+	have rpmbuild || return
+	tests/packages/rpm.sh build/rpm || return 1
+	rpm -qp --scripts build/rpm/ibnbd-tools-*.x86_64.rpm 2>/dev/null > $logs/scripts
+	! grep -E 'systemctl.*(stop|restart|try-)' $logs/scripts
+}
+rpm_lint() {
+	have rpmlint rpmbuild || return
+	local said
+	said=$(rpmlint -c rpm/rpmlint.toml build/rpm/*.rpm rpm/ibnbd.spec 2>&1)
+	echo "$said"
+	grep -q ' 0 errors, 0 warnings' <<< "$said"
+}
+rpm_same_source() {	# every file of the modules is in both packages
+	have rpm dpkg-deb || return
+	diff <(dpkg-deb -c build/deb/ibnbd-dkms_*.deb | sed -n 's|.* \./usr/src/ibnbd-[^/]*/\(.*[^/]\)$|\1|p' | sort) \
+		<(rpm -qpl build/rpm/ibnbd-dkms-*.noarch.rpm | while read -r f; do echo "${f#/usr/src/ibnbd-*/}"; done | grep -v '^/' |
+			grep -E '\.|/|Kbuild|Makefile|COPYING' | grep -vxE 'compat/(expected|include|include/.*[^h])|.*[^.]{1,}/[^.]*(logic|proto|core|client|server|include|ibtrs|expected|linux)' | sort) |
+		grep -E '^[<>]' | grep -E '\.(c|h|mk|awk|conf)$' && return 1
+	return 0
+}
+
+# ---- dkms.conf ----
+gate() {	# KERNEL CONFIGLINES -> wanted or left out, as a DKMS that knows only the old word sees it
+	local dir=$logs/gate
+	rm -rf $dir
+	mkdir -p $dir
+	printf '%s\n' "${@:2}" > $dir/.config
+	kernelver=$1 kernel_source_dir=$dir dkms_tree=/var/lib/dkms bash -c '
+		uname() { echo "uname was asked" >&2; exit 1; }
+		. ./dkms.conf || exit 1
+		[ -z "${BUILD_EXCLUSIVE_KERNEL:-}" ] || [[ $kernelver =~ $BUILD_EXCLUSIVE_KERNEL ]] && echo wanted || echo left out'
+}
+dkms_gates() {
+	local all=("CONFIG_BLOCK=y" "CONFIG_INFINIBAND=m" "CONFIG_INFINIBAND_ADDR_TRANS=y") k
+	for k in 5.10.0-28-amd64 6.1.0-56-amd64 6.12.48+deb13-amd64 5.14.0-503.el9.x86_64 7.3-rc4-amd64 6.18.44; do
+		expect "$(gate "$k" "${all[@]}")" wanted "$k" || return 1
+	done
+	for k in 4.19.0-27-amd64 5.9.16 5.4.0-150-generic 8.0.0-1-amd64 7.4.0-1-amd64; do
+		[ ! -e /etc/ibnbd/allow-untested-kernels ] || [[ $k != [78]* ]] || continue
+		expect "$(gate "$k" "${all[@]}")" "left out" "$k" || return 1
+	done
+	expect "$(gate 6.1.0-56-amd64 CONFIG_BLOCK=y "# CONFIG_INFINIBAND is not set")" "left out" "no INFINIBAND" || return 1
+	expect "$(gate 6.1.0-56-amd64 CONFIG_BLOCK=y CONFIG_INFINIBAND=m)" "left out" "no ADDR_TRANS" || return 1
+	! grep -q 'uname' dkms.conf || return 1
+	expect "$(bash -c 'kernelver=6.1.0; . ./dkms.conf; echo ${#BUILT_MODULE_NAME[@]} $NO_WEAK_MODULES $AUTOINSTALL')" "5 yes yes" "fields"
+}
+dkms_reads_it() {	# the real one, on a tree of its own
+	have dkms || return
+	local dir=$top/$logs/dkms-tree v
+	v=$(sed -n 's/^PACKAGE_VERSION="\(.*\)"/\1/p' dkms.conf)
+	rm -rf "$dir"
+	mkdir -p "$dir/src" "$dir/tree" "$dir/lib"
+	make --no-print-directory dkms-source DESTDIR="$dir" PREFIX= || return 1
+	dkms add -m ibnbd -v "$v" --sourcetree "$dir/src" --dkmstree "$dir/tree" --installtree "$dir/lib" || return 1
+	local said
+	said=$(dkms status -m ibnbd --sourcetree "$dir/src" --dkmstree "$dir/tree" --installtree "$dir/lib" 2>&1)
+	echo "$said"
+	grep -q "^ibnbd/$v: added" <<< "$said" && ! grep -iE 'error|warning|deprecated' <<< "$said"
+}
+
+# ---- the vendor's stack ----
+stack() {	# VARIABLES..: the line of compat/ofed.mk, without a kernel
+	local k=$top/$logs/k
+	mkdir -p "$k/include/generated"
+	echo '#define UTS_RELEASE "6.1.0-1-x"' > "$k/include/generated/utsrelease.h"
+	{
+		printf 'UTS_MACHINE := x86_64\nobjtree := %s\ninclude compat/ofed.mk\n' "$k"
+		echo 'all: ; @echo "$(ofed-line)"; echo "$(NOSTDINC_FLAGS)"; echo "$(KBUILD_EXTRA_SYMBOLS)"'
+	} | make --no-print-directory -f - "$@" 2>&1
+}
+ofed_choice() {
+	local o=$top/$logs/ofa d
+	rm -rf "$o"
+	fake() { mkdir -p "$1/include/rdma" "$1/include/linux"; touch "$1/Module.symvers" "$1/include/rdma/ib_verbs.h" "$1/include/linux/compat-2.6.h"; }
+	expect "$(stack OFED_ROOT="$o" | head -n 1)" "IBNBD: RDMA stack: the kernel's own in $top/$logs/k" none || return 1
+	fake "$o/x86_64/6.1.0-2-x"
+	ln -s "$o/x86_64/6.1.0-2-x" "$o/default"
+	expect "$(stack OFED_ROOT="$o" | head -n 1)" "IBNBD: RDMA stack: the kernel's own in $top/$logs/k" "another kernel's" || return 1
+	for d in "$o/6.1.0-1-x" "$o/x86_64/6.1.0-1-x"; do
+		fake "$d"
+		expect "$(stack OFED_ROOT="$o" | head -n 1)" "IBNBD: RDMA stack: vendor's in $d" "$d" || return 1
+	done
+	expect "$(stack OFED_ROOT="$o" | sed -n 2p)" "-I$d/include -I$d/include/uapi -include $d/include/linux/compat-2.6.h" flags || return 1
+	expect "$(stack OFED_ROOT="$o" | sed -n 3p)" "$d/Module.symvers" symbols || return 1
+	expect "$(stack OFED_ROOT="$o" OFED=no | head -n 1)" "IBNBD: RDMA stack: the kernel's own in $top/$logs/k" OFED=no || return 1
+	expect "$(stack OFED="$o/default" | head -n 1)" "IBNBD: RDMA stack: vendor's in $o/default" OFED=DIR || return 1
+	rm -rf "$o/x86_64/6.1.0-1-x" "$o/6.1.0-1-x" "$o/default" "$o/x86_64/6.1.0-2-x"
+	fake "$o/x86_64/6.1.0-1-x.real/6.1.0-1-x"
+	ln -s "$o/x86_64/6.1.0-1-x.real/6.1.0-1-x" "$o/default"
+	expect "$(stack OFED_ROOT="$o" | head -n 1)" "IBNBD: RDMA stack: vendor's in $o/default" default || return 1
+	! stack OFED="$o/nothing" > /dev/null
+}
+ofed_build() {	# ibtrs-core really sees its headers and gets its symbol versions
+	local kdir o=$top/$logs/ofa-build src=$top/$logs/ofa-src kver
+	kdir=$(make -s --no-print-directory help 2>/dev/null | sed -n 's/^kernel headers: //p')
+	[ -e "$kdir/Module.symvers" ] || { echo "no kernel headers here"; return 77; }
+	kver=$(sed -n 's/.*UTS_RELEASE "\(.*\)"/\1/p' "$kdir/include/generated/utsrelease.h")
+	rm -rf "$o" "$src"
+	mkdir -p "$o/$kver/include/rdma"
+	printf '#define IBNBD_TEST_VENDOR 1\n#include_next <rdma/ib_verbs.h>\n' > "$o/$kver/include/rdma/ib_verbs.h"
+	awk -F'\t' -v OFS='\t' '$2 ~ /^(ib|rdma)_/ && $3 ~ /infiniband/ { $1 = "0x0badcafe"; $3 = "/vendor/" $3; print }' "$kdir/Module.symvers" > "$o/$kver/Module.symvers"
+	# (a vendor builds in a place of its own, and modpost tells by that whose symbol it is)
+	[ -s "$o/$kver/Module.symvers" ] || return 1
+	make --no-print-directory dkms-source DESTDIR="$src" PREFIX= || return 1
+	cd "$src"/src/ibnbd-* || return 1
+	sed -i 's|^obj-m += ibtrs/ ibnbd/|obj-m += ibtrs/|' Kbuild
+	sed -i 's/^obj-m := .*/obj-m := ibtrs-core.o/' ibtrs/Kbuild
+	printf '\n#include <rdma/ib_verbs.h>\n#ifndef IBNBD_TEST_VENDOR\n#error the vendor headers were not taken\n#endif\n' >> ibtrs/core/main.c
+	make -C "$kdir" M="$PWD" OFED_ROOT="$o" modules -j2 || return 1
+	make -C "$kdir" M="$PWD" OFED_ROOT="$o" modules 2>&1 | grep -F "IBNBD: RDMA stack: vendor's in $o/$kver" || return 1
+	modprobe --dump-modversions ibtrs/ibtrs-core.ko | grep -i 0x0badcafe
+}
+
+# ---- manuals ----
+manuals() {
+	have scdoc man || return
+	make -s -C tools || return 1
+	local m said
+	for m in build/tools/man/*.[58]; do
+		said=$(LC_ALL=C.UTF-8 MANROFFSEQ='' MANWIDTH=80 man --warnings -E UTF-8 -l -Tutf8 -Z "$m" 2>&1 > /dev/null)
+		[ -z "$said" ] || { echo "$m: $said"; return 1; }
+	done
+	for m in $(build/tools/ibnbd help 2>/dev/null | sed -n 's/^  \([a-z]*\) .*/\1/p' | sort -u); do
+		grep -q "$m" build/tools/man/ibnbd.8 || { echo "ibnbd(8) does not know $m"; return 1; }
+	done
+}
+rules_verify() {
+	have udevadm || return
+	udevadm --help | grep -qw verify || { echo "udevadm of this machine does not verify (systemd 254 does)"; return 77; }
+	udevadm verify udev/60-ibnbd.rules
+}
+no_root() {	# the command and its tests ask for none
+	make -s -C tools check > $logs/tools.log 2>&1
+	tail -n 20 $logs/tools.log
+	grep -qE '^[1-9][0-9]* passed, 0 failed$' $logs/tools.log
+}
+
+step "deb: twice the same bytes" deb_reproducible
+step "deb: lintian finds no error and no warning" deb_lintian
+step "deb: no script stops, restarts or unmaps" deb_nothing_stops
+step "deb: the source of the modules is whole" deb_dkms_source
+step "rpm: builds" rpm_builds
+step "rpm: rpmlint finds nothing" rpm_lint
+step "rpm: the same source as the deb" rpm_same_source
+step "dkms.conf: gates" dkms_gates
+step "dkms.conf: dkms takes it" dkms_reads_it
+step "vendor stack: which is taken" ofed_choice
+step "vendor stack: a build against it" ofed_build
+step "manuals" manuals
+step "udev rules verify" rules_verify
+step "the command" no_root
+tests=$(sed -nE '$s/^([0-9]+) passed.*/\1/p' $logs/tools.log 2>/dev/null)
+echo "$((passed + ${tests:-0})) passed, $failed failed, $skipped skipped"
+[ $failed -eq 0 ] && [ $passed -gt 0 ]
