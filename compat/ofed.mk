@@ -9,6 +9,8 @@
 # Included by the top Kbuild. Its headers come before the kernel's for everything, the probes too.
 
 ofed-root := $(or $(OFED_ROOT),/usr/src/ofa_kernel)
+# Debian's headers say another KERNELRELEASE than the kernel does
+ofed-release := $(shell sed -n 's/.*UTS_RELEASE "\(.*\)"/\1/p' $(objtree)/include/generated/utsrelease.h)
 ofed-dirs := $(ofed-root)/$(UTS_MACHINE) $(ofed-root)
 ofed-is-one = $(and $(wildcard $(1)/Module.symvers),$(wildcard $(1)/include/rdma/ib_verbs.h),$(1))
 
@@ -18,13 +20,13 @@ else ifneq ($(OFED),)
 ofed := $(call ofed-is-one,$(OFED))
 $(if $(ofed),,$(error OFED=$(OFED): no Module.symvers and include/rdma/ib_verbs.h there))
 else
-ofed := $(firstword $(foreach d,$(ofed-dirs),$(call ofed-is-one,$(d)/$(KERNELRELEASE))))
+ofed := $(firstword $(foreach d,$(ofed-dirs),$(call ofed-is-one,$(d)/$(ofed-release))))
 ifeq ($(ofed),)
-ofed := $(if $(filter $(KERNELRELEASE),$(notdir $(realpath $(ofed-root)/default))),$(call ofed-is-one,$(ofed-root)/default))
+ofed := $(if $(filter $(ofed-release),$(notdir $(realpath $(ofed-root)/default))),$(call ofed-is-one,$(ofed-root)/default))
 endif
 endif
 
-ofed-line := IBNBD: RDMA stack: $(if $(ofed),vendor's in $(ofed),the kernel's own in $(objtree))
+ofed-line := IBNBD: RDMA stack: $(if $(ofed),vendor's in $(ofed),the kernel's own in $(abspath $(objtree)))
 ifneq ($(filter %/Makefile.build,$(MAKEFILE_LIST)),)
 $(info $(ofed-line))
 endif
