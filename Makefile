@@ -24,7 +24,7 @@ DIST	:= ibnbd-$(VERSION)
 SHIPPED	:= Kbuild Makefile dkms.conf COPYING compat ibtrs ibnbd
 
 .DEFAULT_GOAL := modules
-.PHONY: modules clean tools unit fuzz lint package check check-packages dkms-source check-kernels check-faults check-debug check-interop cases demo bench \
+.PHONY: modules clean tools unit fuzz lint package check dkms-source check-kernels check-faults check-debug check-interop cases demo bench \
 	vm-shell install modules_install tools-install dkms-install dkms-remove dist deb rpm help
 
 ## Build
@@ -133,10 +133,6 @@ rpm:				## RPM packages in build/rpm
 
 package:			## packages, the command's output, completions, units and rules: no virtual machines
 	tests/packages/run.sh
-
-check-packages:			## install, reboot, upgrade, remove in whole Debian systems (as root; virtual machines)
-	tests/vm/setup.sh
-	tests/packages/systems.py
 
 help:				## this list
 	@awk -F'[:\t]+.*## ' '/^## / { print substr($$0, 4) ":" } \
