@@ -162,6 +162,8 @@ int cmd_maps_save_run(struct cmd_args *a);
 int cmd_maps_remove_run(struct cmd_args *a);
 int cmd_maps_start_run(struct cmd_args *a);
 int cmd_maps_stop_run(struct cmd_args *a);
+int cmd_maps_release_run(struct cmd_args *a);
+int cmd_maps_release_run(struct cmd_args *a);
 int cmd_monitor_run(struct cmd_args *a);
 int cmd_metrics_run(struct cmd_args *a);
 int cmd_doctor_run(struct cmd_args *a);

@@ -214,6 +214,25 @@ def stop_lets_go_of_a_dead_server(w):
     eq(w.log()[-2:], ["block/ibnbd0/ibnbd/hold 0", "block/ibnbd0/ibnbd/unmap_device normal"])
 
 
+@test
+def release_before_a_shutdown(w):
+    w.client()
+    w.conf("up ram0 store1 path=10.0.1.7\ndown ram1 store2 path=10.0.1.8 hold=-1\nshort ram2 store2 hold=3\n")
+    w.run("maps", "start", "up", "down", "short")
+    for p in (w.sys / "class/ibtrs-client/store2/paths").iterdir():
+        (p / "state").write_text("disconnected\n")
+    before = len(w.log())
+    w.run("maps", "release", "--dry-run")
+    eq(len(w.log()), before)
+    w.run("maps", "release")
+    eq(sorted(w.log()[before:]), ["block/ibnbd0/ibnbd/hold 10", "block/ibnbd1/ibnbd/hold 5"])
+    (w.root / "proc/self/mountinfo").write_text("36 25 259:0 / / rw - ext4 /dev/ibnbd0 rw\n")
+    (w.sys / "block/ibnbd0/ibnbd/hold").write_text("100\n")
+    before = len(w.log())
+    w.run("maps", "release")
+    eq([x for x in w.log()[before:] if "ibnbd0" in x], [])
+
+
 class Notify:
     """systemd's end of the notification socket."""
 
