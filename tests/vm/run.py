@@ -17,7 +17,7 @@ import argparse, fcntl, fnmatch, json, os, queue, shutil, signal, subprocess, sy
 from pathlib import Path
 import case as C, faults, image, launch, vm
 
-LEAK_KIB = 24 * 1024        # what the kernel may have cached for itself during a case
+LEAK_KIB = 12 * 1024        # what the kernel may have cached for itself during a case
 
 
 class Machines:
@@ -60,8 +60,8 @@ class Machines:
             if now != state:
                 t.log(f"{m.name} is not as it was.\n--- before ---\n{state}\n--- now ---\n{now}")
                 return False
+            t.log(f"{m.name}: {memory - left} KiB of memory did not come back")
             if memory - left > LEAK_KIB and not self.boot_.debug:     # KASAN keeps what was freed
-                t.log(f"{m.name}: {memory - left} KiB of memory did not come back")
                 return False
         self.clean = True
         return True

@@ -93,7 +93,7 @@ serve() {
 
 	for p; do
 		case $p in
-		always_invalidate=*|max_chunk_size=*|sess_queue_depth=*) trs+=("$p") ;;
+		always_invalidate=*|max_chunk_size=*|sess_queue_depth=*|handshake_timeout_s=*) trs+=("$p") ;;
 		*) blk+=("$p") ;;
 		esac
 	done
@@ -276,10 +276,12 @@ state() {
 	grep ' D ' /proc/[0-9]*/stat | cut -d' ' -f2 | sort -u || true
 }
 
+# memory_kib: what could be had now. The kernel counts pages that lie in the lists of a CPU as in use, and they are up to
+# 15 MiB, come and go as they like.
 memory_kib() {
 	sync
 	echo 3 > /proc/sys/vm/drop_caches
-	awk '/^MemAvailable/ { print $2 }' /proc/meminfo
+	awk '/^MemAvailable/ { kib += $2 } $1 == "count:" { kib += 4 * $2 } END { print kib }' /proc/meminfo /proc/zoneinfo
 }
 
 udev_start() {
