@@ -223,9 +223,10 @@ def _base(kver):
     programs += [Path(p) for p in map(which, OPTIONAL_TOOLS) if p]
     fio = CACHE / "fio"
     iopulse = compiled(HERE / "guest/iopulse.c", "-static", "-pthread")
+    knock = compiled(HERE / "guest/knock.c", "-static")
     modules = stock_modules(kver)
     key = hashlib.sha1()
-    for f in [*programs, fio, iopulse, Path(__file__), Path("/bin/busybox"), *modules.values()]:
+    for f in [*programs, fio, iopulse, knock, Path(__file__), Path("/bin/busybox"), *modules.values()]:
         st = f.stat()
         key.update(f"{f} {st.st_size} {st.st_mtime_ns}\n".encode())
     out = CACHE / "images" / f"base-{kver}-{key.hexdigest()[:12]}.cpio"
@@ -245,6 +246,7 @@ def _base(kver):
         tree.program(program)
     tree.program(fio, "bin/fio")
     tree.program(iopulse, "bin/iopulse")
+    tree.program(knock, "bin/knock")
     for name in "modprobe insmod rmmod lsmod modinfo depmod".split():
         tree.link(f"sbin/{name}", "../bin/kmod")
     verbs = sorted(Path("/usr/lib/x86_64-linux-gnu/libibverbs").glob("lib[rs][xi][ew]-*.so"))
