@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: GPL-2.0-only
+description = "every file of the sysfs ABI, both sides and both layers: there, with its mode and its format, and in docs/sysfs.md"
+deadline = 180
+import re
+
+RO, RW, LINK = "444", "644", "777"
+N, WORDS = r"\d+", r"\S.*"
+ADDR = r"ip:10\.0\.0\.%d"
+USAGE = r"Usage: echo .*"
+
+# Below /sys: file, mode, what it reads as. The file of spec C first, then ours.
+CLIENT = [
+    ("class/ibnbd-client/ctl/map_device", RW, USAGE),
+    ("class/ibnbd-client/ctl/last_error", RO, r".*"),
+    ("class/ibnbd-client/ctl/devices/dir!disk@s1", LINK, None),
+    ("block/ibnbd0/ibnbd/unmap_device", RW, USAGE),
+    ("block/ibnbd0/ibnbd/remap_device", RW, USAGE),
+    ("block/ibnbd0/ibnbd/resize", RW, USAGE),
+    ("block/ibnbd0/ibnbd/state", RO, "open"),
+    ("block/ibnbd0/ibnbd/session", RO, "s1"),
+    ("block/ibnbd0/ibnbd/mapping_path", RO, "dir/disk"),
+    ("block/ibnbd0/ibnbd/access_mode", RO, "migration"),
+    ("block/ibnbd0/ibnbd/nr_poll_queues", RO, "0"),
+    ("block/ibnbd0/ibnbd/state_detail", RO, "open"),
+    ("block/ibnbd0/ibnbd/reason", RO, ""),
+    ("block/ibnbd0/ibnbd/hold", RW, "30"),
+    ("block/ibnbd0/ibnbd/io_timeout", RW, "7"),
+    ("block/ibnbd0/ibnbd/identity", RO, r"uuid [0-9a-f]{32}|hardware [0-9a-f]{32}|"),
+    ("block/ibnbd0/ibnbd/features", RO, "zeroes identity"),
+    ("block/ibnbd0/ibnbd/name", RO, "gold"),
+    ("class/ibtrs-client/s1/add_path", RW, USAGE),
+    ("class/ibtrs-client/s1/max_reconnect_attempts", RW, "-1"),
+    ("class/ibtrs-client/s1/mpath_policy", RW, r"min-inflight \(MI: 1\)"),
+    ("class/ibtrs-client/s1/uuid", RO, r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"),
+    ("class/ibtrs-client/s1/paths/{path}/state", RO, "connected"),
+    ("class/ibtrs-client/s1/paths/{path}/state_detail", RO, "up"),
+    ("class/ibtrs-client/s1/paths/{path}/reconnect", RW, USAGE),
+    ("class/ibtrs-client/s1/paths/{path}/disconnect", RW, USAGE),
+    ("class/ibtrs-client/s1/paths/{path}/remove_path", RW, USAGE),
+    ("class/ibtrs-client/s1/paths/{path}/hca_name", RO, "rxe0"),
+    ("class/ibtrs-client/s1/paths/{path}/hca_port", RO, "1"),
+    ("class/ibtrs-client/s1/paths/{path}/src_addr", RO, ADDR % 1),
+    ("class/ibtrs-client/s1/paths/{path}/dst_addr", RO, ADDR % 2),
+    ("class/ibtrs-client/s1/paths/{path}/cur_latency", RO, r"\d+ ns"),
+    ("class/ibtrs-client/s1/paths/{path}/stats/rdma", RW, r"\d+( \d+){5}"),
+    ("class/ibtrs-client/s1/paths/{path}/stats/reconnects", RW, "0 0"),
+    ("class/ibtrs-client/s1/paths/{path}/stats/cpu_migration_from", RW, r"\d+( \d+)*"),
+    ("class/ibtrs-client/s1/paths/{path}/stats/cpu_migration_to", RW, r"\d+( \d+)*"),
+    ("class/ibtrs-client/s1/paths/{path}/stats/reset_all", RW, USAGE),
+]
+SERVER = [
+    ("class/ibtrs-server/s1/paths/{path}/hca_name", RO, "rxe0"),
+    ("class/ibtrs-server/s1/paths/{path}/hca_port", RO, "1"),
+    ("class/ibtrs-server/s1/paths/{path}/src_addr", RO, ADDR % 1),
+    ("class/ibtrs-server/s1/paths/{path}/dst_addr", RO, ADDR % 2),
+    ("class/ibtrs-server/s1/paths/{path}/disconnect", RW, USAGE),
+    ("class/ibtrs-server/s1/paths/{path}/stats/rdma", RW, r"\d+( \d+){3}"),
+    ("class/ibnbd-server/ctl/last_error", RO, r".*"),
+    ("class/ibnbd-server/ctl/devices/ram0/block_dev", LINK, None),
+    ("class/ibnbd-server/ctl/devices/ram0/size", RO, "32768"),
+    ("class/ibnbd-server/ctl/devices/ram0/identity", RO, r"none|(uuid|hardware):[0-9a-f]{32}"),
+    ("class/ibnbd-server/ctl/devices/ram0/copy", RW, "auto"),
+    ("class/ibnbd-server/ctl/devices/ram0/resize", RW, USAGE),
+    ("class/ibnbd-server/ctl/devices/ram0/sessions/s1/read_only", RO, "0"),
+    ("class/ibnbd-server/ctl/devices/ram0/sessions/s1/access_mode", RO, "migration"),
+    ("class/ibnbd-server/ctl/devices/ram0/sessions/s1/mapping_path", RO, "dir/disk"),
+    ("class/ibnbd-server/ctl/devices/ram0/sessions/s1/device_id", RO, N),
+    ("class/ibnbd-server/ctl/devices/ram0/sessions/s1/force_close", RW, USAGE),
+]
+# Where nothing else may be, beside what the driver core puts there
+TREES = {"client": ("class/ibnbd-client/ctl", "block/ibnbd0/ibnbd", "class/ibtrs-client/s1"),
+         "server": ("class/ibtrs-server/s1", "class/ibnbd-server/ctl")}
+CORE = re.compile(r"/(power|uevent|subsystem|device)(/|$)")
+
+
+def files(g, tree):
+    out = g.sh(f"cd /sys; find {tree}/ -mindepth 1 \\( -type f -o -type l \\)")
+    return {f.replace("//", "/") for f in out.splitlines() if not CORE.search(f)}
+
+
+def check(t, g, table, trees, path):
+    for file, mode, want in table:
+        file = file.format(path=path)
+        got = g.sh(f"stat -c %a '/sys/{file}'")
+        t.eq(got, mode, f"mode of {file}")
+        if mode == LINK:
+            g.sh(f"test -d '/sys/{file}/'")
+            continue
+        text = g.sh(f"cat '/sys/{file}'; echo .")
+        t.ok(text.endswith("\n.") or text == ".", f"{file} ends with a newline: {text!r}")
+        t.ok(re.fullmatch(want, text[:-1].strip().split("\n")[0]), f"{file} reads {text!r}, want {want!r}")
+    known = {f.format(path=path) for f, _, _ in table}
+    there = set().union(*(files(g, tree) for tree in trees))
+    t.eq(sorted(there - known), [], "files that no table knows")
+
+
+def check_documented(t):
+    text = (t.case.path.parents[2] / "docs/sysfs.md").read_text()
+    documented = set(re.findall(r"[\w/]+", " ".join(re.findall(r"(?m)^\| ([^|]+)\|", text))))
+    names = {n for word in documented for n in (word, word.split("/")[-1])}
+    for file, _, _ in CLIENT + SERVER:
+        name = file.rsplit("/", 1)[1]
+        t.ok(name.startswith("dir!disk") or name in names or name.replace("_to", "_from") in names, f"docs/sysfs.md does not have {file}")
+
+
+def check_parameters(t, g, module):
+    """The parameters and modes in the table of docs/sysfs.md are those of the module."""
+    text = (t.case.path.parents[2] / "docs/sysfs.md").read_text()
+    want = {}
+    for names, mode in re.findall(rf"(?m)^\| {module} \| ([^|]+) \| [^|]+ \| 0(\d+) \|", text):
+        want.update({n: mode for n in re.findall(r"\w+", names)})
+    got = dict(l.split() for l in g.sh(f"cd /sys/module/{module.replace('-', '_')}/parameters && stat -c '%n %a' *").splitlines())
+    t.eq(got, want, f"parameters of {module}")
+
+
+def resets(t, g, base, files):
+    for file in files:
+        g.fails(f"echo 2 > '{base}/{file}'", "Invalid argument")
+        g.sh(f"echo 1 > '{base}/{file}'")
+
+
+def run(t):
+    c, s = t.client, t.server
+
+    s.sh("ram_disks 1 16; mkdir -p /exp/dir; ln -s /dev/ram0 /exp/dir/disk; serve dev_search_path=/exp")
+    dev = c.sh("map dir/disk access_mode=migration hold=30 io_timeout=7 name=gold")
+    t.eq(dev, "/dev/ibnbd0")
+    c.sh(f"dd if={dev} of=/dev/null bs=4k count=8 iflag=direct status=none")
+    path = "ip:10.0.0.1@ip:10.0.0.2"
+    check(t, c, CLIENT, TREES["client"], path)
+    check(t, s, SERVER, TREES["server"], path)
+    check_documented(t)
+    check_parameters(t, c, "ibtrs-client")
+    check_parameters(t, s, "ibtrs-server")
+    check_parameters(t, s, "ibnbd-server")
+
+    # what may be written, and what must not be
+    b, p = f"/sys/block/{dev[5:]}/ibnbd", "/sys/class/ibtrs-client/s1"
+    for file, good, bad in ((f"{b}/hold", "-1", "-2"), (f"{b}/hold", "0", "x"), (f"{b}/io_timeout", "0", "-1"),
+                            (f"{p}/max_reconnect_attempts", "9999", "-2"), (f"{p}/max_reconnect_attempts", "-1", "")):
+        c.sh(f"echo {good} > {file}; [ $(cat {file}) = {good} ]")
+        c.fails(f"echo {bad} > {file}", "Invalid argument")
+        t.eq(c.sh(f"cat {file}"), good, f"{file} after a refused write")
+    for word, want in (("0", "round-robin (RR: 0)"), ("rr", "round-robin (RR: 0)"), ("MI", "min-inflight (MI: 1)"),
+                       ("2", "min-latency (ML: 2)"), ("Min-Latency", "min-latency (ML: 2)"), ("min-inflight", "min-inflight (MI: 1)")):
+        t.eq(c.sh(f"echo {word} > {p}/mpath_policy; cat {p}/mpath_policy"), want, f"policy {word}")
+    for word in ("3", "r", "mix", "''"):
+        c.fails(f"echo {word} > {p}/mpath_policy", "Invalid argument")
+    resets(t, c, f"{p}/paths/{path}/stats", ["rdma", "reconnects", "cpu_migration_from", "cpu_migration_to", "reset_all"])
+    t.match(c.sh(f"cat {p}/paths/{path}/stats/rdma"), r"^0 0 0 0 \d+ 0$", "after a reset")
+    resets(t, s, f"/sys/class/ibtrs-server/s1/paths/{path}/stats", ["rdma"])
+    e = "/sys/class/ibnbd-server/ctl/devices/ram0"
+    s.sh(f"for w in always never auto; do echo $w > {e}/copy; [ $(cat {e}/copy) = $w ]; done")
+    for file, bad in (("copy", "maybe"), ("resize", "2"), ("sessions/s1/force_close", "yes")):
+        s.fails(f"echo {bad} > {e}/{file}", "Invalid argument")
+    c.sh(f"unmap {dev}")
