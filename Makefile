@@ -24,7 +24,7 @@ DIST	:= ibnbd-$(VERSION)
 SHIPPED	:= Kbuild Makefile dkms.conf COPYING compat ibtrs ibnbd
 
 .DEFAULT_GOAL := modules
-.PHONY: modules clean tools unit fuzz lint package check dkms-source check-kernels check-faults check-debug check-interop cases demo bench \
+.PHONY: modules clean tools unit fuzz lint package check dkms-source check-kernels check-faults check-debug check-interop cases demo bench bench-quick \
 	vm-shell install modules_install tools-install dkms-install dkms-remove dist deb rpm help
 
 ## Build
@@ -47,9 +47,9 @@ kdir:
 		echo "no kernel headers in '$(KDIR)': install linux-headers-$$(dpkg --print-architecture 2>/dev/null || uname -m), or set KDIR=" >&2; exit 1; }
 
 ## Test
-check:				## all that must hold: unit fuzz lint package kernels cases (as root; uses virtual machines)
+check:				## all that must hold: unit fuzz lint package kernels cases bench-quick (as root; uses virtual machines)
 	tests/setup.sh
-	tests/check.sh unit fuzz lint package kernels cases
+	tests/check.sh unit fuzz lint package kernels cases bench-quick
 
 unit:				## pure code: tests/unit
 	$(MAKE) -C tests/unit check
@@ -86,9 +86,15 @@ check-debug:			## cases on a kernel with KASAN, lockdep, kmemleak ..; the first 
 	tests/vm/setup.sh
 	tests/vm/run.py --debug $(CASES)
 
-bench:				## instructions for each I/O; BENCH="--quick -t ibnbdN rnbdN" picks
-	tests/vm/setup.sh
+bench:				## instructions for each I/O; BENCH="-t ibnbdN rnbdN" picks
+	tests/bench/setup.sh
+	$(MAKE) KVER=$$(bash -c '. tests/vm/env.sh; echo $$KVER') TESTS=1 modules
 	tests/bench/bench.py $(BENCH)
+
+bench-quick:			## the gate: two jobs, not more than 2 % above tests/bench/reference.json
+	tests/vm/setup.sh
+	$(MAKE) KVER=$$(bash -c '. tests/vm/env.sh; echo $$KVER') TESTS=1 modules
+	tests/bench/bench.py --quick
 
 vm-shell:			## a shell in a machine with the modules loaded
 	tests/vm/setup.sh

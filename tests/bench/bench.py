@@ -1,138 +1,230 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""What an I/O costs: thousand guest instructions, ours against the peers, in one run.
+"""What an I/O costs: thousand guest instructions, ours against what one would use instead, in one run.
 
-    tests/bench/bench.py                       all targets, all jobs
+    tests/bench/bench.py                            all targets, all jobs
     tests/bench/bench.py -t ibnbdN rnbdN -j rr4k-qd1
+    tests/bench/bench.py --quick                    the gate: two jobs, against tests/bench/reference.json
+    tests/bench/bench.py --quick --accept           write that file anew
 
 Wall-clock figures of emulated or shared machines mean nothing, instructions do: one VM with one CPU in which
 time is instructions executed (QEMU -icount), client, server, soft-RoCE and fio together.  500 / kIOPS is then
 the number of thousand instructions per I/O, repeatable within half a percent whatever else the host does.
 `erms` and `fsrm` are off because the emulator counts every byte of a `rep movsb` as an instruction.
 
-The disk is a RAM disk filled beforehand.  Results: a table, and build/bench/result.json and .csv; `net` is what
-is left when the cost of the same job on the local RAM disk is taken away.
+`net` is what is left when the cost of the same job on the local RAM disk is taken away; ratios are of net costs.
+The floor is two bare RDMA messages per I/O and nothing else (floor/floor.c): no protocol on this transport gets
+below it.  Results: tables, and bench/out/result.{json,csv,png}.
 """
-import argparse, csv, json, subprocess, sys
+import argparse, csv, json, subprocess, sys, time
 from pathlib import Path
 
 REPO = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPO / "tests/vm"))
 import image, launch, vm                    # noqa: E402
 
-JOBS = {    # name: fio's rw, bs, iodepth, numjobs
-    "rr4k-qd1": ("randread", "4k", 1, 1), "rw4k-qd1": ("randwrite", "4k", 1, 1),
-    "rr4k-qd16x2": ("randread", "4k", 16, 2), "rw4k-qd16x2": ("randwrite", "4k", 16, 2),
-    "rr64k-qd4": ("randread", "64k", 4, 1), "rw64k-qd4": ("randwrite", "64k", 4, 1),
-    "sr128k-qd4": ("read", "128k", 4, 1), "sw128k-qd4": ("write", "128k", 4, 1),
-    "sr1m-qd2": ("read", "1m", 2, 1), "sw1m-qd2": ("write", "1m", 2, 1),
-    "rrw4k-qd16": ("randrw --rwmixread=70", "4k", 16, 1),
+JOBS = {    # name: fio's rw, bs, iodepth, jobs, devices
+    "rr4k-qd1": ("randread", 4, 1, 1, 1), "rw4k-qd1": ("randwrite", 4, 1, 1, 1),
+    "rr4k-16x2": ("randread", 4, 16, 2, 1), "rw4k-16x2": ("randwrite", 4, 16, 2, 1),
+    "rr4k-32x4": ("randread", 4, 32, 4, 4), "rw4k-32x4": ("randwrite", 4, 32, 4, 4),
+    "mix4k-16x2": ("randrw", 4, 16, 2, 1),
+    "rr64k-qd4": ("randread", 64, 4, 1, 1), "rw64k-qd4": ("randwrite", 64, 4, 1, 1),
+    "sr128k-qd4": ("read", 128, 4, 1, 1), "sw128k-qd4": ("write", 128, 4, 1, 1),
+    "sr1m-qd2": ("read", 1024, 2, 1, 1), "sw1m-qd2": ("write", 1024, 2, 1, 1),
 }
-QUICK_JOBS = ["rr4k-qd1", "rw4k-qd1", "rr4k-qd16x2", "rw4k-qd16x2"]
-TARGETS = ["local", "ibnbdN", "ibnbdY", "rnbdN", "rnbdY"]
-RAM_MIB = 64
+MIX_READS = 70
+TARGETS = ["local", "floor", "ibnbdN", "ibnbdY", "rnbdN", "rnbdY", "nvme", "iser", "srp"]
+QUICK = {"jobs": ["rr4k-qd1", "rw4k-16x2"], "targets": ["local", "ibnbdN", "rnbdN", "nvme"]}
+REFERENCE = REPO / "tests/bench/reference.json"
+SLACK = 1.02
+RAM_MIB, DEVICES = 32, 4
 
 
-def setup(target):
-    """Script that leaves the device's name in /tmp/dev."""
-    if target == "local":
-        return f"ram_disks 1 {RAM_MIB}; echo /dev/ram0 > /tmp/dev"
-    family, mode = target[:-1], target[-1]
-    return (f"export FAMILY={family}; ram_disks 1 {RAM_MIB}; serve always_invalidate={mode}; "
-            "map ram0 > /tmp/dev; echo none > /sys/block/$(basename $(cat /tmp/dev))/queue/scheduler")
+class Machine:
+    """A booted machine with one target set up."""
+    def __init__(self, boot, target, append=""):
+        self.target = target
+        self.vm = vm.counted(boot, append=append)
+        try:
+            self.vm.boot(120)
+            self.vm.put("peers.sh", (REPO / "tests/bench/peers.sh").read_text())
+            self.vm.put("devs", "")
+            self.sh(f"net_up 1; ram_disks {DEVICES} {RAM_MIB}; . /h/peers.sh; setup_{target} {DEVICES} > /h/devs")
+        except BaseException:
+            self.vm.off()
+            raise
+        self.devs = self.vm.get("devs").split()
 
+    def sh(self, script, timeout=600):
+        rc, out = self.vm.run(script, timeout)
+        if rc:
+            raise vm.VMError(f"{self.target}: exit status {rc}\n{out[-2000:]}\n{self.vm.kernel_log()[-2000:]}")
+        return out
 
-def measure(machine, job, seconds):
-    rw, bs, depth, jobs = JOBS[job]
-    fio = (f"fio --name=j --filename=$(cat /tmp/dev) --direct=1 --ioengine=libaio --rw={rw} --bs={bs} --iodepth={depth} "
-           f"--numjobs={jobs} --group_reporting --thread --size={RAM_MIB}m --time_based --clocksource=clock_gettime "
-           "--norandommap --randrepeat=0 --randseed=7")
-    rc, out = machine.run(f"{fio} --runtime=0.3 --output=/dev/null\n"
-                          f"{fio} --runtime={seconds} --output-format=json --output=/h/fio.json", 600)
-    if rc:
-        raise vm.VMError(f"fio: {out[-1000:]}")
-    text = machine.get("fio.json")
-    result = json.loads(text[text.index("{"):])["jobs"][0]
-    if result["error"]:
-        raise vm.VMError(f"fio ended with error {result['error']}")
-    iops = result["read"]["iops"] + result["write"]["iops"]
-    return round(500e3 / iops, 2)
+    def fio(self, job, seconds, out):
+        rw, kib, depth, jobs, devices = JOBS[job]
+        args = (f"--direct=1 --ioengine=libaio --rw={rw} --rwmixread={MIX_READS} --bs={kib}k --iodepth={depth} --group_reporting "
+                f"--thread --size={RAM_MIB}m --time_based --clocksource=clock_gettime --norandommap --randrepeat=0 "
+                f"--randseed=7 --runtime={seconds}")
+        each = [f"--name=j{i} --filename={dev} --numjobs={jobs // devices}" for i, dev in enumerate(self.devs[:devices])]
+        return f"fio {args} {out} {' '.join(each)}"
+
+    def measure(self, job, seconds):
+        if self.target == "floor":
+            return self.floor(job)
+        self.sh(f"{self.fio(job, 0.2, '--output=/dev/null')}\n"
+                f"{self.fio(job, seconds, '--output-format=json --output=/h/fio.json')}")
+        text = self.vm.get("fio.json")
+        parts = json.loads(text[text.index("{"):])["jobs"]
+        if any(p["error"] for p in parts):
+            raise vm.VMError(f"{self.target}: {job}: fio ended with an error")
+        return round(500e3 / sum(p[d]["iops"] for p in parts for d in ("read", "write")), 2)
+
+    def floor(self, job):
+        rw, kib, depth, jobs, _ = JOBS[job]
+        reads = {"randrw": MIX_READS / 100}.get(rw, float("read" in rw))
+        slots = depth * jobs
+        count = max(8 * slots, 16000 // kib)
+        cost = 0
+        for share, request, reply in ((reads, 0, kib << 10), (1 - reads, kib << 10, 0)):
+            if share:
+                ns = self.sh(f". /h/peers.sh; floor_run {request} {reply} {slots} {slots * 4} > /dev/null; "
+                             f"floor_run {request} {reply} {slots} {count}")
+                cost += share * int(ns.split()[-1]) / 2000 / count
+        return round(cost, 2)
+
+    def off(self):
+        self.vm.off()
 
 
 def bench(boot, target, jobs, seconds):
-    machine = vm.VM(f"bench-{target}", boot, 1, smp=1, mem=1536, icount="shift=1,sleep=off")
+    machine = Machine(boot, target)
     try:
-        machine.boot(120)
-        rc, out = machine.run(f"net_up 1; {setup(target)}", 300)
-        if rc:
-            raise vm.VMError(f"{target}: set-up failed:\n{out}\n{machine.kernel_log()[-3000:]}")
-        return {job: measure(machine, job, seconds) for job in jobs}
+        return {job: machine.measure(job, seconds) for job in jobs}
     finally:
         machine.off()
 
 
+def net(result, target, job):
+    """Cost above the local disk; the floor has no disk under it."""
+    own, local = result.get(target, {}).get(job), 0 if target == "floor" else result.get("local", {}).get(job)
+    return None if own is None or local is None else own - local
+
+
+def ratios(result, jobs, ours="ibnbdN"):
+    return {f"{ours} / {peer}": {j: net(result, ours, j) / net(result, peer, j) for j in jobs
+                                 if net(result, ours, j) and net(result, peer, j)}
+            for peer in result if peer not in ("local", ours)}
+
+
 def table(title, rows, jobs, form):
     print(f"\n{title}")
-    print("| target | " + " | ".join(jobs) + " |")
+    print("| | " + " | ".join(jobs) + " |")
     print("|---" * (len(jobs) + 1) + "|")
     for name, values in rows.items():
         print(f"| {name} | " + " | ".join(form % values[j] if values.get(j) is not None else "-" for j in jobs) + " |")
 
 
-def net(result, target, job):
-    local = result.get("local", {}).get(job)
-    own = result.get(target, {}).get(job)
-    return None if own is None or local is None else own - local
+def report(result, jobs, commit, kver):
+    print(f"\nCommit {commit}, kernel {kver}, soft-RoCE in one VM.")
+    table("Thousand instructions per I/O, all in", result, jobs, "%.1f")
+    for ours in ("ibnbdN", "ibnbdY"):
+        if ours in result and "local" in result:
+            table("Net of the local disk, as a ratio (below 1: ours is cheaper)", ratios(result, jobs, ours), jobs, "%.3f")
+    out = REPO / "bench/out"
+    out.mkdir(parents=True, exist_ok=True)
+    (out / "result.json").write_text(json.dumps({"commit": commit, "kver": kver, "kinstr": result}, indent=1))
+    with open(out / "result.csv", "w", newline="") as f:
+        w = csv.writer(f)
+        w.writerow(["commit", "kernel", "target", "job", "kinstr_per_io", "net"])
+        for t, r in result.items():
+            for j, v in r.items():
+                n = net(result, t, j)
+                w.writerow([commit, kver, t, j, v, "" if n is None else round(n, 2)])
+    plot(result, jobs, f"{commit}, kernel {kver}", out)
+
+
+def plot(result, jobs, title, out):
+    """Bars, if gnuplot is there: net cost as a multiple of the floor's, or all in without one."""
+    base = result.get("floor")
+    names = [t for t in result if t not in ("local", "floor")] if base else list(result)
+    value = (lambda t, j: (net(result, t, j) or 0) / base[j]) if base else (lambda t, j: result[t][j])
+    (out / "result.dat").write_text("\n".join(" ".join(map(str, row)) for row in
+                                             [["job", *names], *([j, *(value(t, j) for t in names)] for j in jobs)]) + "\n")
+    what = "net of the local disk, floor = 1" if base else "thousand instructions"
+    script = (f'set terminal pngcairo size 1400,600\nset output "{out}/result.png"\nset title "Cost of an I/O, {title}" noenhanced\n'
+              f'set ylabel "{what}"\nset style data histograms\nset style fill solid 0.8\nset yrange [0:*]\nset grid ytics\n'
+              f'set xtics rotate by -30 noenhanced\nset key outside noenhanced\n'
+              f'plot for [i=2:{len(names) + 1}] "{out}/result.dat" using i:xtic(1) title columnheader(i)\n')
+    try:
+        done = subprocess.run(["gnuplot", "-"], input=script, text=True, capture_output=True)
+        print(f"\n{out.relative_to(REPO)}/result.png" if not done.returncode else f"\nno plot: {done.stderr[-300:]}")
+    except FileNotFoundError:
+        print("\nno plot: gnuplot is not installed")
+
+
+def gate(result, jobs, kver, accept):
+    """Reference ratios are of one kernel series; (passed, failed)."""
+    series = ".".join(kver.split(".")[:2])
+    known = json.loads(REFERENCE.read_text()) if REFERENCE.exists() else {}
+    now = {name: {j: round(v, 4) for j, v in row.items()} for name, row in ratios(result, jobs).items()}
+    if accept:
+        known[series] = now
+        REFERENCE.write_text(json.dumps(known, indent=1) + "\n")
+        print(f"{REFERENCE.relative_to(REPO)}: {series} written")
+    if series not in known:
+        print(f"FAIL no reference ratios for {series}: run with --quick --accept")
+        return 0, 1
+    passed = failed = 0
+    for name, row in known[series].items():
+        for job, ref in row.items():
+            value = now.get(name, {}).get(job)
+            ok = value is not None and value <= ref * SLACK
+            passed, failed = passed + ok, failed + (not ok)
+            print(f"{'ok  ' if ok else 'FAIL'} {name} {job}: {value}, reference {ref}")
+    return passed, failed
 
 
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("-t", "--targets", nargs="+", default=TARGETS, choices=TARGETS)
-    p.add_argument("-j", "--jobs", nargs="+", default=list(JOBS), choices=list(JOBS))
-    p.add_argument("--quick", action="store_true", help="the jobs " + ", ".join(QUICK_JOBS))
-    p.add_argument("--seconds", type=float, default=1.0, help="virtual seconds of each job (500 million instructions)")
+    p.add_argument("-t", "--targets", nargs="+", choices=TARGETS)
+    p.add_argument("-j", "--jobs", nargs="+", choices=list(JOBS))
+    p.add_argument("--quick", action="store_true", help="compare with the reference ratios: " + ", ".join(QUICK["jobs"]))
+    p.add_argument("--accept", action="store_true", help="with --quick: these are the reference from now on")
+    p.add_argument("--seconds", type=float, help="virtual seconds of each job (500 million instructions each)")
     p.add_argument("--kver", help="kernel version")
-    p.add_argument("--not-above", metavar="PEER", help="fail when ibnbdN costs more than PEER in a 4k job")
     o = p.parse_args()
     sys.stdout.reconfigure(line_buffering=True)
-    jobs = QUICK_JOBS if o.quick else o.jobs
+    jobs = o.jobs or (QUICK["jobs"] if o.quick else list(JOBS))
+    targets = o.targets or (QUICK["targets"] if o.quick else TARGETS)
+    seconds = o.seconds or (0.4 if o.quick else 0.6)
     kver = o.kver or image.default_kver()
-    if any(t.startswith("rnbd") for t in o.targets):
+    if any(t.startswith("rnbd") for t in targets):
         subprocess.run([REPO / "tests/interop/build-peer.sh", kver], check=True)
-    boot = vm.Boot(kver, launch.module_dirs(kver))
+    tools = [Path(image.which(t) or f"/sbin/{t}") for t in ("iscsid", "iscsiadm")] if "iser" in targets else []
+    for t in tools:
+        image.need(t, "package open-iscsi")
+    turn = launch.alone()
+    started = time.monotonic()
+    boot = launch.boot_image(kver, [REPO / "tests/bench/floor"], tools)
     result, failed = {}, []
     try:
-        for target in o.targets:
+        for target in targets:
             try:
-                result[target] = bench(boot, target, jobs, o.seconds)
+                result[target] = bench(boot, target, jobs, seconds)
                 print(f"{target}: " + ", ".join(f"{j} {v}" for j, v in result[target].items()))
             except vm.VMError as e:
                 failed.append(target)
                 print(f"FAIL {target}: {e}")
     finally:
         boot.close()
+        turn.close()
     commit = subprocess.run(["git", "-C", REPO, "describe", "--always", "--dirty"], capture_output=True, text=True).stdout.strip()
-    print(f"\nThousand instructions per I/O, all in. Commit {commit}, kernel {kver}, soft-RoCE in one VM.")
-    table("All in", result, jobs, "%.1f")
-    ratios = {f"ibnbdN / {peer}": {j: net(result, "ibnbdN", j) / net(result, peer, j) for j in jobs
-                                   if net(result, "ibnbdN", j) and net(result, peer, j)}
-              for peer in result if peer not in ("local", "ibnbdN")}
-    table("Net of the local disk, as a ratio (below 1: ours is cheaper)", ratios, jobs, "%.3f")
-    out = REPO / "build/bench"
-    out.mkdir(parents=True, exist_ok=True)
-    (out / "result.json").write_text(json.dumps({"commit": commit, "kver": kver, "kinstr": result}, indent=1))
-    with open(out / "result.csv", "w", newline="") as f:
-        w = csv.writer(f)
-        w.writerow(["target", "job", "kinstr_per_io"])
-        w.writerows((t, j, v) for t, r in result.items() for j, v in r.items())
-    if o.not_above:
-        for j in jobs:
-            ratio = ratios.get(f"ibnbdN / {o.not_above}", {}).get(j)
-            if j in QUICK_JOBS and (ratio is None or ratio > 1):
-                failed.append(f"{j}: {ratio}")
-                print(f"FAIL {j}: ours costs {ratio} of {o.not_above}")
-    print(f"{len(result)} passed, {len(failed)} failed")
-    return 1 if failed or not result else 0
+    report(result, jobs, commit, kver)
+    passed, bad = gate(result, jobs, kver, o.accept) if o.quick else (len(result), 0)
+    print(f"{time.monotonic() - started:.0f} s")
+    print(f"{passed} passed, {bad + len(failed)} failed")
+    return 1 if failed or bad or not result else 0
 
 
 if __name__ == "__main__":

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# Sourced in the guest, after lib.sh: the things that are compared. A machine alone, 10.0.0.1 talks to itself.
+#
+#	setup_TARGET N	serves /dev/ram0 .. and maps N of them; prints the device names, one a line
+
+ME=10.0.0.1
+CFS=/sys/kernel/config
+
+disk() { wait_for 10 test -b "$1" || fail "no $1"; echo none > "/sys/block/${1#/dev/}/queue/scheduler"; echo "$1"; }
+
+configfs() { mountpoint -q $CFS || { modprobe configfs; mount -t configfs none $CFS; }; }
+
+setup_local() { local i; for ((i = 0; i < $1; i++)); do echo "/dev/ram$i"; done; }
+
+# rtrs and ours alike: FAMILY, always_invalidate
+setup_nbd() {
+	local i
+	FAMILY=$2
+	serve "always_invalidate=$3"
+	for ((i = 0; i < $1; i++)); do disk "$(map "ram$i")"; done
+}
+setup_ibnbdN() { setup_nbd "$1" ibnbd N; }
+setup_ibnbdY() { setup_nbd "$1" ibnbd Y; }
+setup_rnbdN() { setup_nbd "$1" rnbd N; }
+setup_rnbdY() { setup_nbd "$1" rnbd Y; }
+
+setup_nvme() {
+	local s=$CFS/nvmet/subsystems/sub0 p=$CFS/nvmet/ports/1 i
+	configfs
+	modprobe -a nvmet-rdma nvme-rdma
+	mkdir $s
+	echo 1 > $s/attr_allow_any_host
+	for ((i = 1; i <= $1; i++)); do
+		mkdir "$s/namespaces/$i"
+		echo "/dev/ram$((i - 1))" > "$s/namespaces/$i/device_path"
+		echo 1 > "$s/namespaces/$i/enable"
+	done
+	mkdir $p
+	echo rdma > $p/addr_trtype
+	echo ipv4 > $p/addr_adrfam
+	echo $ME > $p/addr_traddr
+	echo 4420 > $p/addr_trsvcid
+	ln -s $s $p/subsystems/sub0
+	echo "transport=rdma,traddr=$ME,trsvcid=4420,nqn=sub0,hostnqn=nqn.2014-08.org.nvmexpress:uuid:11111111-2222-3333-4444-555555555555,hostid=11111111-2222-3333-4444-555555555555" > /dev/nvme-fabrics
+	for ((i = 1; i <= $1; i++)); do disk "/dev/nvme0n$i"; done
+}
+
+# target_disks N: backstores b0 .. of the kernel's SCSI target
+target_disks() {
+	local i d
+	configfs
+	modprobe -a target_core_mod target_core_iblock sd_mod
+	for ((i = 0; i < $1; i++)); do
+		d=$CFS/target/core/iblock_0/b$i
+		mkdir -p "$d"
+		echo "udev_path=/dev/ram$i" > "$d/control"
+		echo 1 > "$d/enable"
+	done
+}
+
+# target_luns N TPG
+target_luns() {
+	local i
+	for ((i = 0; i < $1; i++)); do
+		mkdir "$2/lun/lun_$i"
+		ln -s "$CFS/target/core/iblock_0/b$i" "$2/lun/lun_$i/b$i"
+	done
+}
+
+scsi_disks() {
+	local i letters=abcdefgh
+	for ((i = 0; i < $1; i++)); do disk "/dev/sd${letters:i:1}"; done
+}
+
+setup_iser() {
+	local iqn=iqn.2026-01.test:t0 t=$CFS/target/iscsi/iqn.2026-01.test:t0/tpgt_1 a
+	target_disks "$1"
+	modprobe -a iscsi_target_mod ib_isert ib_iser
+	mkdir -p $CFS/target/iscsi
+	mkdir -p $t
+	target_luns "$1" $t
+	for a in authentication=0 generate_node_acls=1 demo_mode_write_protect=0 cache_dynamic_acls=1; do
+		echo "${a#*=}" > "$t/attrib/${a%=*}"
+	done
+	mkdir "$t/np/$ME:3260"
+	echo 1 > "$t/np/$ME:3260/iser"
+	echo 1 > $t/enable
+	mkdir -p /etc/iscsi /run/lock/iscsi /var/lock
+	echo InitiatorName=iqn.2026-01.test:init > /etc/iscsi/initiatorname.iscsi
+	: > /etc/iscsi/iscsid.conf
+	iscsid -c /etc/iscsi/iscsid.conf >&2
+	wait_for 10 iscsiadm -m node -T $iqn -p $ME:3260,1 -I iser -o new >&2
+	iscsiadm -m node -T $iqn -p $ME:3260 -l >&2
+	scsi_disks "$1"
+}
+
+setup_srp() {
+	local gid wwn t guid i
+	target_disks "$1"
+	modprobe -a ib_srpt ib_srp
+	mkdir -p $CFS/target/srpt
+	echo 5555 > $CFS/target/srpt/discovery_auth/rdma_cm_port
+	wait_for 10 test -s /sys/class/infiniband/rxe0/ports/1/gids/0
+	gid=$(cat /sys/class/infiniband/rxe0/ports/1/gids/0)
+	wwn=${gid#*:*:*:*:}
+	t=$CFS/target/srpt/$wwn/$wwn
+	mkdir -p "$t"
+	target_luns "$1" "$t"
+	mkdir "$t/acls/$ME"
+	for ((i = 0; i < $1; i++)); do
+		mkdir "$t/acls/$ME/lun_$i"
+		ln -s "$t/lun/lun_$i" "$t/acls/$ME/lun_$i/l"
+	done
+	echo 1 > "$t/enable"
+	guid=$(cat /sys/module/ib_srpt/parameters/srpt_service_guid)
+	guid=${guid#0x}
+	echo "id_ext=$guid,ioc_guid=$guid,dest=$ME:5555,max_cmd_per_lun=62" > /sys/class/infiniband_srp/srp-rxe0-1/add_target
+	scsi_disks "$1"
+}
+
+setup_floor() { modprobe ibnbd-floor addr=$ME; }
+
+# floor_run REQUEST REPLY SLOTS COUNT: nanoseconds
+floor_run() {
+	local f=/sys/module/ibnbd_floor/parameters/run
+	echo "$*" > $f
+	cat $f
+}
