@@ -193,6 +193,7 @@ def main():
     p.add_argument("--accept", action="store_true", help="with --quick: these are the reference from now on")
     p.add_argument("--seconds", type=float, help="virtual seconds of each job (500 million instructions each)")
     p.add_argument("--kver", help="kernel version")
+    p.add_argument("--ko", metavar="DIR", help="our modules from there instead of the tree")
     o = p.parse_args()
     sys.stdout.reconfigure(line_buffering=True)
     jobs = o.jobs or (QUICK["jobs"] if o.quick else list(JOBS))
@@ -206,7 +207,7 @@ def main():
         image.need(t, "package open-iscsi")
     turn = launch.alone()
     started = time.monotonic()
-    boot = launch.boot_image(kver, [REPO / "tests/bench/floor"], tools)
+    boot = launch.boot_image(kver, ([o.ko] if o.ko else []) + [REPO / "tests/bench/floor"], tools)
     result, failed = {}, []
     try:
         for target in targets:

@@ -15,7 +15,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import bench, image, launch, vm             # noqa: E402
 
-IOS = 3000
+IOS = 1000
 ROOMS = [   # of functions in the kernel proper: first match wins
     ("blk", "block layer"), ("bio", "block layer"), ("__blk", "block layer"), ("submit_bio", "block layer"), ("sbitmap", "block layer"),
     ("io_submit", "aio"), ("aio", "aio"), ("__x64_sys_io", "aio"), ("read_events", "aio"), ("iov_iter", "aio"), ("lookup_ioctx", "aio"),
@@ -55,27 +55,38 @@ def room(name, module):
     return module or next((r for prefix, r in ROOMS if name.startswith(prefix)), "kernel, other")
 
 
-def profile(machine, job):
-    rw, kib, depth, jobs, _ = bench.JOBS[job]
-    ios = IOS * jobs
-    if machine.target == "floor":
-        request, reply = (0, kib << 10) if "read" in rw else (kib << 10, 0)
-        work = f". /h/peers.sh; floor_run {request} {reply} {depth * jobs} {ios}"
-    else:
-        work = machine.fio(job, 1, "--output=/dev/null").replace("--time_based", "").replace("--runtime=1", f"--number_ios={IOS}")
-    machine.sh(f"{work}\nmark start\n{work}\nmark stop\ncp /proc/kallsyms /h/kallsyms")
+def counts(machine, script):
+    """(name, module) -> instructions between the marks around @script."""
+    machine.sh(f"mark start\n{script}\nmark stop\ncp /proc/kallsyms /h/kallsyms")
     addrs, names = symbols(machine.vm.get("kallsyms"))
-    functions, total = Counter(), 0
+    functions = Counter()
     for line in Path(f"{machine.vm.dir}/counts").read_text().splitlines():
         addr, length, times = line.split()
         at = int(addr, 16)
-        cost = int(length) * int(times)
-        total += cost
-        functions[names[bisect.bisect_right(addrs, at) - 1] if at else ("user", "user")] += cost
+        functions[names[bisect.bisect_right(addrs, at) - 1] if at else ("user", "user")] += int(length) * int(times)
+    return functions
+
+
+def profile(machine, job):
+    """What a job with 3 times IOS more I/Os costs more: its start and end cancel out."""
+    rw, kib, depth, jobs, _ = bench.JOBS[job]
+    ios = 3 * IOS * jobs
+
+    def work(n):
+        if machine.target == "floor":
+            request, reply = (0, kib << 10) if "read" in rw else (kib << 10, 0)
+            return f". /h/peers.sh; floor_run {request} {reply} {depth * jobs} {n * jobs}"
+        fio = machine.fio(job, 1, "--output=/dev/null")
+        return fio.replace("--time_based", "").replace("--runtime=1", f"--io_size={n * kib}k")
+
+    counts(machine, work(IOS))
+    few = counts(machine, work(IOS))
+    functions = counts(machine, work(4 * IOS))
+    functions.subtract(few)
     rooms = Counter()
     for (name, module), cost in functions.items():
         rooms[room(name, module)] += cost
-    lines = [f"{machine.target} {job}: {total / ios:.0f} instructions per I/O, start and end of the job included", "", "rooms"]
+    lines = [f"{machine.target} {job}: {sum(functions.values()) / ios:.0f} instructions per I/O", "", "rooms"]
     lines += [f"{cost / ios:8.0f}  {name}" for name, cost in rooms.most_common() if cost / ios >= 20]
     for ours in (True, False):
         lines += ["", "functions of our modules" if ours else "all other functions"]
@@ -97,7 +108,7 @@ def main():
     out.mkdir(parents=True, exist_ok=True)
     with launch.alone():
         kver = image.default_kver()
-        boot = vm.Boot(kver, launch.module_dirs(kver), [*launch.programs(), (mark, "bin/mark")])
+        boot = vm.Boot(kver, [here / "floor", *launch.module_dirs(kver)], [*launch.programs(), (mark, "bin/mark")])
         try:
             machine = bench.Machine(boot, o.target)
             try:
