@@ -34,7 +34,7 @@ JOBS = {    # name: fio's rw, bs, iodepth, jobs, devices
 }
 MIX_READS = 70
 TARGETS = ["local", "floor", "ibnbdN", "ibnbdY", "rnbdN", "rnbdY", "nvme", "iser", "srp"]
-QUICK = {"jobs": ["rr4k-qd1", "rw4k-16x2"], "targets": ["local", "ibnbdN", "rnbdN", "nvme"]}
+QUICK = {"jobs": ["rr4k-qd1", "rw4k-qd1"], "targets": ["local", "ibnbdN", "rnbdN", "nvme"]}
 REFERENCE = REPO / "tests/bench/reference.json"
 SLACK = 1.02
 RAM_MIB, DEVICES = 32, 4

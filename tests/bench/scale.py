@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Does the cost of an I/O stay what it is when there is more of everything?
 
-    tests/bench/scale.py [devices paths depth connect fair wall]
+    tests/bench/scale.py [devices paths depth connect memory fair wall]
 
 devices, paths, depth: thousand instructions per 4 KiB random read (counted as in bench.py), net of the same job on
 as many local RAM disks.  connect: milliseconds of guest time (500 million instructions a second) to map the first
-disk over 18 connections.  fair: shares of four busy disks of one session.  wall: ratio of ours to the kernel's
+disk over 18 connections.  memory: what a session costs both sides, kernel memory and queue pairs.  fair: shares of four busy disks of one session.  wall: ratio of ours to the kernel's
 rnbd on two virtual CPUs by the wall clock, in alternating pairs; one virtual CPU hides contention.
 Fails when a bound of issue "scale" is broken; the figures of a run are printed, none is kept.
 """
@@ -20,6 +20,7 @@ GROWTH = 1.10       # of the cost of an I/O
 CONNECT_MS = 100
 SHARE = 0.5         # of the fair one
 WALL_PAIRS = 3
+SESSION_MIB = 80     # chunks 66, the client's bounce buffers 4, queues, keys, records
 
 
 def fio(devs, depth, seconds=0.3, jobs=1, rw="randread"):
@@ -110,12 +111,29 @@ def depth(boot):
 def connect(boot):
     machine = counted(boot, 1, append="possible_cpus=17")
     try:
-        line = "sessname=s1 device_path=ram0 nr_poll_queues=16 $(paths)"
+        line = "sessname=s1 device_path=ram0 $(paths)"
         sh(machine, f'b=$(date +%s%N); map_line "{line}"; e=$(date +%s%N); echo $(((e - b) / 1000)) > /h/us')
         ms = int(machine.get("us")) / 1000
-        conns = len(sh(machine, "rdma resource show qp | grep -c 'comm \\[ibtrs' || true; rdma resource show qp").splitlines()) - 1
-        print(f"connect: {ms:.1f} ms for the first disk of a session, {conns} queue pairs on both sides")
+        conns = len(sh(machine, "rdma resource show qp | grep ' type RC '").splitlines()) // 2
+        print(f"connect: {ms:.1f} ms for the first disk of a session with {conns} connections")
         return [f"connect: {ms:.0f} ms"] if ms >= CONNECT_MS else []
+    finally:
+        machine.off()
+
+
+def memory(boot):
+    """Client and server in one machine with one CPU: one path of two connections per session."""
+    machine = counted(boot, 1)
+    try:
+        free = [int(sh(machine, "memory_kib"))]
+        for n in range(1, 7):
+            sh(machine, f"map ram0 sessname=m{n}")
+            free.append(int(sh(machine, "memory_kib")))
+        each = [(a - b) / 1024 for a, b in zip(free[1:], free[2:])]     # the first one loads and fills caches
+        links = sh(machine, "rdma resource show").splitlines()[0]
+        print("memory: MiB of each further session, both sides: " + ", ".join(f"{e:.1f}" for e in each) + f"; {links.strip()}")
+        worst = statistics.median(each)
+        return [f"memory: {worst:.0f} MiB"] if worst > SESSION_MIB else []
     finally:
         machine.off()
 
@@ -167,7 +185,7 @@ def wall(boot):
     return [f"wall, {j}: slower than rnbd" for j, r in ratios.items() if statistics.median(r) < 1]
 
 
-PARTS = {f.__name__: f for f in (devices, paths, depth, connect, fair, wall)}
+PARTS = {f.__name__: f for f in (devices, paths, depth, connect, memory, fair, wall)}
 
 
 def main():
