@@ -90,6 +90,7 @@
       HAVE_RDMA_LOCK_HANDLER && HAVE_RDMA_ACK_TIMEOUT)
 #error "this kernel is older than 5.10 in a way we cannot mend; see compat/config.h.log"
 #endif
+#include "shapes.h"
 #include "core.h"
 #include "bdev.h"
 #include "mq.h"

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # chroot.sh make SUITE            a Debian of that suite in the cache, with make, gcc and perl
-# chroot.sh headers SUITE GLOB    install the newest header package whose name matches GLOB;
+# chroot.sh headers SUITE GLOB [ARCH]   install the newest header package whose name matches GLOB;
 #                                 prints the kernel release. Exit 77: the mirror has none.
+#                                 With an ARCH that is not the machine's, a cross compiler too.
 # chroot.sh run SUITE COMMAND..   run a command in it (private mounts, /proc, no network set-up)
 #
 # Headers of a newer suite need that suite's compiler and C library, so every suite
@@ -64,17 +65,54 @@ refresh() {	# at most once a day; without a network what is there must do
 	fi
 }
 
+newest() {	# SUITE GLOB: the newest package of that name; -rt- only where the glob asks for it
+	local regex except='-(cloud|common)'
+	[[ $2 == *-rt-* ]] || except='-(rt|cloud|common)'
+	regex="^$(sed 's/[.+]/\\&/g; s/\*/[^ ]*/g' <<< "$2")\$"
+	run "$1" apt-cache pkgnames linux-headers- | grep -E "$regex" | grep -Ev -- "$except" | sort -V | tail -n 1
+}
+
 headers() {
-	local suite=$1 glob=$2 package release regex
+	local suite=$1 glob=$2 package release
+	if [ -n "${3:-}" ] && [ "$3" != "$(dpkg --print-architecture)" ]; then
+		cross_headers "$@"
+		return
+	fi
 	refresh "$suite"
-	regex="^$(sed 's/[.+]/\\&/g; s/\*/[^ ]*/g' <<< "$glob")\$"
-	package=$(run "$suite" apt-cache pkgnames linux-headers- | grep -E "$regex" |
-		grep -Ev -- '-(rt|cloud|common)' | sort -V | tail -n 1) || true
+	package=$(newest "$suite" "$glob") || true
 	[ -n "$package" ] || exit 77
 	release=${package#linux-headers-}
 	if ! run "$suite" test -e "/lib/modules/$release/build/Makefile"; then
 		run "$suite" "${apt[@]}" install -y --no-install-recommends "$package" >&2 ||
 			die "$suite: cannot install $package"
+	fi
+	echo "$release"
+}
+
+# Of another architecture: its header package is unpacked beside the tools of ours, which know how to use it.
+cross_headers() {
+	local suite=$1 glob=$2 arch=$3 root=$cache/chroot-$1 package release version common
+	[ "$suite" != "$own" ] || die "$arch: nothing is installed on this machine itself; use a suite that is not its own"
+	[ "$arch" = arm64 ] || die "which cross compiler makes $arch?"
+	if ! run "$suite" dpkg --print-foreign-architectures | grep -qx "$arch"; then
+		run "$suite" dpkg --add-architecture "$arch"
+		rm -f "$root/.updated"
+	fi
+	refresh "$suite"
+	package=$(newest "$suite" "$glob") || true
+	[ -n "$package" ] || exit 77
+	release=${package#linux-headers-}
+	if ! run "$suite" test -e "/usr/src/$package/Makefile"; then
+		version=${release%-"$arch"}
+		common=linux-headers-$version-common
+		run "$suite" "${apt[@]}" install -y --no-install-recommends "$common" "linux-kbuild-$version" \
+			gcc-aarch64-linux-gnu >&2 || die "$suite: cannot install a cross compiler and $common"
+		rm -rf "$root/root/$package"
+		mkdir -p "$root/root/$package"
+		run "$suite" sh -c "cd /root/$package && apt-get -qq download $package:$arch && dpkg -x *.deb ." >&2 ||
+			die "$suite: cannot fetch $package:$arch"
+		mv "$root/root/$package/usr/src/$package" "$root/usr/src/"
+		rm -rf "$root/root/$package"
 	fi
 	echo "$release"
 }

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # matrix.sh [--accept] [NAME..]   build for the kernels of kernels.conf, all or those named
+# matrix.sh --list WORD           names of those whose last column has that word, with suite and package
 #
 # The five modules and a sixth that uses every wrapper of compat.h (tests/kernels/wrappers), W=1
 # WERROR=1, on a copy of the tree; then the probes' answers are compared with compat/expected/NAME.h.
@@ -20,6 +21,9 @@ copied=(Kbuild Makefile compat ibtrs ibnbd tests/kernels/wrappers)
 jobs=${JOBS:-$(nproc)}
 accept=
 [ "${1:-}" != --accept ] || { accept=yes; shift; }
+if [ "${1:-}" = --list ]; then
+	exec awk -v w="${2:?which word?}" '!/^#/ { for (i = 4; i <= NF; i++) if ($i == w) print $1, $2, $3 }' "$here/kernels.conf"
+fi
 
 mkdir -p "$cache" "$logs"
 exec 9> "$cache/.matrix.lock"
@@ -27,14 +31,23 @@ flock 9
 
 chroot() { "$here/chroot.sh" "$@" 9>&-; }
 
-build() {	# NAME SUITE GLOB: 0 good, 77 skipped, else failed; $why, $release
+build() {	# NAME SUITE GLOB WORD..: 0 good, 77 skipped, else failed; $why, $release
 	local name=$1 suite=$2 glob=$3 log=$logs/$1.log setup=$logs/$1.setup.log root=$cache/chroot-$2 dir m
-	local expected=$top/compat/expected/$1.h
+	local expected=$top/compat/expected/$1.h arch= words=()
 	release= why=
+	shift 3
+	for m; do
+		case $m in
+		arm64)	arch=arm64; words+=(ARCH=arm64 CROSS_COMPILE=aarch64-linux-gnu-) ;;
+		clang)	words+=("CC=$here/clang.sh" objtool=/bin/true) ;;	# it looks for what only gcc was asked for
+		boot|short) ;;
+		*)	why="kernels.conf: what is '$m'?"; return 1 ;;
+		esac
+	done
 	: > "$log" > "$setup"
 	[ "$suite" != "$(. /etc/os-release && echo "$VERSION_CODENAME")" ] || root=
 	chroot make "$suite" >> "$setup" 2>&1 || { why="no chroot of $suite: $(tail -n 1 "$setup")"; return 77; }
-	release=$(chroot headers "$suite" "$glob" 2>> "$setup")
+	release=$(chroot headers "$suite" "$glob" $arch 2>> "$setup")
 	case $? in
 	0) ;;
 	77) why="the mirror has no $glob"; return 77 ;;
@@ -48,7 +61,8 @@ build() {	# NAME SUITE GLOB: 0 good, 77 skipped, else failed; $why, $release
 		--exclude='config.h*' "${copied[@]}" | tar -C "$root$dir" -xf - || return 1
 	# it links compat/blk.o too, so it comes after ibnbd/
 	printf '\n%s\n%s\n' 'obj-m += tests/kernels/wrappers/' '$(obj)/tests/kernels/wrappers: $(obj)/ibnbd' >> "$root$dir/Kbuild"
-	chroot run "$suite" make -C "/lib/modules/$release/build" M="$dir" W=1 WERROR=1 -j"$jobs" modules >> "$log" 2>&1
+	chroot run "$suite" make -C "/usr/src/linux-headers-$release" M="$dir" "${words[@]}" \
+		W=1 WERROR=1 -j"$jobs" modules >> "$log" 2>&1
 	[ $? -eq 0 ] || why=$(grep -m 1 -E 'error:|ERROR|\*\*\*' "$log" || echo "make failed")
 	for m in "${modules[@]}"; do
 		[ -n "$why" ] || [ -e "$root$dir/$m.ko" ] || why="$m.ko was not built"
@@ -68,13 +82,14 @@ build() {	# NAME SUITE GLOB: 0 good, 77 skipped, else failed; $why, $release
 }
 
 passed=0 failed=0 skipped=0
-row() { printf '%-4s  %-22s %-26s %5s  %s\n' "$@"; }
+row() { printf '%-4s  %-27s %-26s %5s  %s\n' "$@"; }
 
-while read -r name suite glob; do
+while read -r name suite glob words; do
 	case $name in ''|'#'*) continue ;; esac
 	[ $# -eq 0 ] || [[ " $* " == *" $name "* ]] || continue
 	begin=$SECONDS
-	build "$name" "$suite" "${glob//%a/$(dpkg --print-architecture)}" < /dev/null
+	# shellcheck disable=SC2086 # words
+	build "$name" "$suite" "$glob" $words < /dev/null
 	case $? in
 	0)  row ok "$name" "$release" $((SECONDS - begin))s ""; passed=$((passed + 1)) ;;
 	77) row skip "$name" "$release" $((SECONDS - begin))s "$why"; skipped=$((skipped + 1)) ;;
