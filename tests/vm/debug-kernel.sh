@@ -20,7 +20,7 @@ tree=$top/linux
 jobs=${JOBS:-2}
 fragment=$REPO/tests/vm/debug.config
 stamp=$top/built
-ours=(Kbuild Makefile compat ibtrs ibnbd tests/testdisk)
+ours=(Kbuild Makefile compat ibtrs ibnbd tests/testdisk tests/bench/floor)
 
 packages() {
 	local p missing=()
@@ -101,7 +101,7 @@ build_modules() {
 
 	mkdir -p "$dir"
 	tar -C "$REPO" -cf - --exclude='*.o' --exclude='*.ko' --exclude='*.mod*' --exclude='.*.cmd' \
-		--exclude='config.h*' "${ours[@]}" | tar -C "$dir" -xf -
+		--exclude='config.h*' --exclude=modules.order --exclude=Module.symvers "${ours[@]}" | tar -C "$dir" -xf -
 	nice -n 10 make -C "$dir" KDIR="$tree" ARCH=x86_64 TESTS=1 JOBS="$jobs" modules > "$dir/make.log" 2>&1 ||
 		die "our modules do not build: $(grep -m 3 -E 'error:|\*\*\*' "$dir/make.log") ($dir/make.log)"
 }
