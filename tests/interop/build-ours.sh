@@ -7,7 +7,7 @@ set -eu -o pipefail
 
 KVER=${1:?which kernel?}
 out=$REPO/build/modules/$KVER
-ours=(Kbuild Makefile compat ibtrs ibnbd tests/testdisk)
+ours=(Kbuild Makefile compat ibtrs ibnbd tests/testdisk tests/bench/floor)
 built=('*.o' '*.ko' '*.mod*' '.*.cmd' '.*.d' 'config.h*' 'modules.order' 'Module.symvers')
 
 mkdir -p "$out"
