@@ -196,7 +196,7 @@ static int req_post(struct ibtrs_clt_req *req, struct ibtrs_clt_path *path, u32 
 	conn = req_conn(req, path);
 	WRITE_ONCE(req->conn, conn);
 	ibtrs_clt_stats_posted(&path->stats, io->dir, io->len + io->usr_len);
-	trace_ibtrs_clt_req(path, io);
+	trace_ibtrs_clt_req(conn, io);
 	req_give(req, IBTRS_CLT_REQ_POSTED);
 
 	err = io->dir == IBTRS_WRITE ? req_post_write(req, path, conn) : req_post_read(req, path, conn);

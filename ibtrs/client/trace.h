@@ -57,25 +57,27 @@ TRACE_EVENT(ibtrs_clt_path_state,
 
 /* A request is posted on a path; len is bytes of data. Any context. */
 TRACE_EVENT(ibtrs_clt_req,
-	TP_PROTO(const struct ibtrs_clt_path *path, const struct ibtrs_clt_io *io),
-	TP_ARGS(path, io),
+	TP_PROTO(const struct ibtrs_clt_conn *conn, const struct ibtrs_clt_io *io),
+	TP_ARGS(conn, io),
 	TP_STRUCT__entry(
-		__string(session, path->clt->name)
-		__string(path, path->name)
+		__string(session, conn->path->clt->name)
+		__string(path, conn->path->name)
+		__field(u32, cid)
 		__field(u32, slot)
 		__field(u32, len)
 		__field(u8, dir)
 	),
 	TP_fast_assign(
-		cx_assign_str(session, path->clt->name);
-		cx_assign_str(path, path->name);
+		cx_assign_str(session, conn->path->clt->name);
+		cx_assign_str(path, conn->path->name);
+		__entry->cid = conn->c.cid;
 		__entry->slot = io->slot;
 		__entry->len = io->len;
 		__entry->dir = io->dir;
 	),
-	TP_printk("%s %s: slot %u %s %u", __get_str(session), __get_str(path), __entry->slot,
+	TP_printk("%s %s: slot %u %s %u on conn %u", __get_str(session), __get_str(path), __entry->slot,
 		  __print_symbolic(__entry->dir, { IBTRS_READ, "read" }, { IBTRS_WRITE, "write" }),
-		  __entry->len)
+		  __entry->len, __entry->cid)
 );
 
 /* The server's answer to a request. @err: 0 or negative errno. CQ context. */
