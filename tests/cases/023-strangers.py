@@ -82,7 +82,7 @@ def check_caps(t):
 
 
 def check_refusals(t):
-    """The table of section 3 of docs/protocol.md."""
+    """The table of section 2 of docs/protocol.md."""
     c = t.client
     for words in ("patch=2:0000", "patch=4:0001", "patch=4:0003", "nr=0", "nr=4097 cid=1", "cid=2 nr=2", "len=0", "cid=1"):
         knock(t, words, "refused 104")

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * knock ADDR [WORD=VALUE..]: a client that gets no further than CONN_REQ (docs/protocol.md, section 3). It has no queue pair, sends what it is
+ * knock ADDR [WORD=VALUE..]: a client that gets no further than CONN_REQ (docs/protocol.md, section 2). It has no queue pair, sends what it is
  * told to, and goes on holding what the server gave it: for caps, timeouts and refusals that no honest client ever meets.
  *
  *   count=N        knock so often, one after the other (1)
