@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# matrix.sh [--accept] [NAME..]   build for the kernels of kernels.conf, all or those named
+# matrix.sh [--accept] [--short] [NAME..]   build for the kernels of kernels.conf, all or those named
+# --short leaves out those that say long.
 # matrix.sh --list WORD           names of those whose last column has that word, with suite and package
 #
 # The five modules and a sixth that uses every wrapper of compat.h (tests/kernels/wrappers), W=1
@@ -20,7 +21,9 @@ modules=(ibtrs/ibtrs-core ibtrs/ibtrs-client ibtrs/ibtrs-server ibnbd/ibnbd-clie
 copied=(Kbuild Makefile compat ibtrs ibnbd tests/kernels/wrappers)
 jobs=${JOBS:-$(nproc)}
 accept=
+short=
 [ "${1:-}" != --accept ] || { accept=yes; shift; }
+[ "${1:-}" != --short ] || { short=yes; shift; }
 if [ "${1:-}" = --list ]; then
 	exec awk -v w="${2:?which word?}" '!/^#/ { for (i = 4; i <= NF; i++) if ($i == w) print $1, $2, $3 }' "$here/kernels.conf"
 fi
@@ -87,6 +90,7 @@ row() { printf '%-4s  %-27s %-26s %5s  %s\n' "$@"; }
 while read -r name suite glob words; do
 	case $name in ''|'#'*) continue ;; esac
 	[ $# -eq 0 ] || [[ " $* " == *" $name "* ]] || continue
+	[ -z "$short" ] || [[ " $words " != *" long "* ]] || continue
 	begin=$SECONDS
 	# shellcheck disable=SC2086 # words
 	build "$name" "$suite" "$glob" $words < /dev/null
