@@ -28,6 +28,7 @@
 #include <linux/slab.h>
 #include "ibnbd/client/ctl.h"
 #include "ibnbd/client/disk.h"
+#include "ibnbd/client/link.h"
 #include "ibnbd/client/open.h"
 #include "ibnbd/client/queue.h"
 #include "ibnbd/client/trace.h"
@@ -122,7 +123,7 @@ static bool dev_abort(struct ibnbd_clt_dev *dev)
 {
 	if (ibnbd_clt_queue_abort(dev)) {
 		dev->no_writes = true;
-		dev->no_writes_gen = ibnbd_clt_session_gen(dev->sess);
+		dev->no_writes_gen = ibnbd_clt_link_gen(dev->sess);
 	}
 	return ibnbd_clt_queue_busy(dev);
 }
@@ -271,7 +272,7 @@ static void dev_late_work(struct work_struct *work)
 	char why[IBNBD_CLT_REASON_LEN];
 
 	mutex_lock(&dev->lock);
-	if (dev->state == IBNBD_DEV_CLOSED && ibnbd_clt_session_up(dev->sess) &&
+	if (dev->state == IBNBD_DEV_CLOSED && ibnbd_clt_link_up(dev->sess) &&
 	    time_after_eq(jiffies, dev->late_end)) {
 		strscpy(why, dev->reason, sizeof(why));
 		ibnbd_clt_dev_say(dev, "%s, for %d seconds", why, DEV_LATE / HZ);
@@ -478,7 +479,7 @@ static void dev_remove_work(struct work_struct *work)
 	ibnbd_clt_disk_del(dev);
 	/* No request, no attribute and, from here on, no session tells it anything. */
 	if (s)
-		ibnbd_clt_session_leave(s, dev);
+		ibnbd_clt_link_leave(s, dev);
 	cancel_delayed_work_sync(&dev->work);
 	cancel_delayed_work_sync(&dev->hold_work);
 	cancel_delayed_work_sync(&dev->late_work);

@@ -16,6 +16,7 @@
  */
 #include <linux/sizes.h>
 #include "ibnbd/client/ctl.h"
+#include "ibnbd/client/link.h"
 #include "ibnbd/client/msg.h"
 #include "ibnbd/client/open.h"
 #include "ibnbd/client/queue.h"
@@ -44,7 +45,7 @@ static void open_limits_in(const struct ibnbd_clt_dev *dev, u64 features, struct
 static void open_note(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g)
 {
 	guard(mutex)(&dev->lock);
-	if (g->gen != ibnbd_clt_session_gen(dev->sess))
+	if (g->gen != ibnbd_clt_link_gen(dev->sess))
 		return;
 	dev->served_id = g->rsp.device_id;
 	WRITE_ONCE(dev->served, true);
@@ -58,7 +59,7 @@ static int open_ask(struct ibnbd_clt_dev *dev, struct ibnbd_clt_grant *g, unsign
 
 	lockdep_assert_held(&dev->open_lock);
 	*why = "no path to the server is up";
-	if (!ibnbd_clt_session_link(dev->sess, &g->gen, &g->version, &g->features))
+	if (!ibnbd_clt_link_get(dev->sess, &g->gen, &g->version, &g->features))
 		return -ENOTCONN;
 	err = ibnbd_clt_msg_open(dev->sess->clt, dev->map.device_path, dev->map.access_mode, g->features,
 				 &g->rsp, timeout_ms, why);
@@ -108,11 +109,11 @@ int ibnbd_clt_open_first(struct ibnbd_clt_dev *dev)
 	const char *why;
 	int err;
 
-	ibnbd_clt_session_join(dev->sess, dev);
+	ibnbd_clt_link_join(dev->sess, dev);
 	guard(mutex)(&dev->open_lock);
 	err = open_ask(dev, &g, OPEN_FIRST_MS, &why);
 	guard(mutex)(&dev->lock);
-	if (!err && g.gen != ibnbd_clt_session_gen(dev->sess))
+	if (!err && g.gen != ibnbd_clt_link_gen(dev->sess))
 		err = -ECONNRESET;
 	if (err)
 		return ibnbd_clt_ctl_refuse(err, "cannot open %s on session %s (%d): %s", dev->map.device_path,
@@ -175,7 +176,7 @@ void ibnbd_clt_open_again(struct ibnbd_clt_dev *dev, bool resized)
 	err = open_ask(dev, &g, OPEN_MS, &why);
 	guard(mutex)(&dev->lock);
 	/* A new link brings its own OPEN; without one there is nobody to ask. */
-	if (g.gen != ibnbd_clt_session_gen(dev->sess) || !ibnbd_clt_session_up(dev->sess))
+	if (g.gen != ibnbd_clt_link_gen(dev->sess) || !ibnbd_clt_link_up(dev->sess))
 		return;
 	if (dev->state == IBNBD_DEV_UNMAPPED)
 		return;
@@ -192,7 +193,7 @@ void ibnbd_clt_open_close(struct ibnbd_clt_dev *dev, enum ibnbd_dev_state only_i
 
 	guard(mutex)(&dev->open_lock);
 	mutex_lock(&dev->lock);
-	served = dev->served && dev->state == only_in && ibnbd_clt_session_up(dev->sess);
+	served = dev->served && dev->state == only_in && ibnbd_clt_link_up(dev->sess);
 	if (served)
 		WRITE_ONCE(dev->served, false);
 	id = dev->served_id;
@@ -244,7 +245,7 @@ int ibnbd_clt_open_remap(struct ibnbd_clt_dev *dev)
 		goto unlock;
 	}
 	mutex_lock(&dev->lock);
-	if (g.gen != ibnbd_clt_session_gen(dev->sess))
+	if (g.gen != ibnbd_clt_link_gen(dev->sess))
 		err = -ECONNRESET;
 	err = err ?: open_remap_check(dev, &g);
 	if (!err) {

@@ -15,6 +15,10 @@
  * ibnbd_clt_queue_abort(). When the server answers that it does not know the device (it forgot it: forced close, restart between two
  * requests), the request *strays*: it keeps its tag and waits for the device to be opened again, three times at most, then it ends.
  *
+ * Polled queues: a request that says so is answered on a polled connection, by whoever waits for it. Others get there too (the flush before a
+ * polled write, for which nobody looks; a polled one that left its path) and are answered by interrupt; but the block layer takes
+ * anything of a polled queue back in process context only, so a work completes those.
+ *
  * Data goes out of the page cache's own pages. When a page changes while a write of it is under way, a repetition of the request may carry
  * newer bytes than the first copy did; the page is dirty again then and will be written again, so nothing is lost, and the link's checksum
  * covers each packet as it is sent. So stable pages are demanded only where the server says that its backing store checks or copies what
@@ -121,7 +125,8 @@ static blk_status_t queue_rq(struct blk_mq_hw_ctx *hctx, const struct blk_mq_que
 	op->start = (u32)jiffies;
 	op->status = BLK_STS_OK;
 	op->tries = 0;
-	op->io.poll = hctx->type == HCTX_TYPE_POLL ? hctx->queue_num - dev->nr_irq + 1 : 0;
+	op->polled = hctx->type == HCTX_TYPE_POLL;
+	op->io.poll = op->polled && rq->cmd_flags & REQ_POLLED ? hctx->queue_num - dev->nr_irq + 1 : 0;
 	op->io.stay = false;
 	op->io.usr_len = ibnbd_msg_io_encode(op->hdr, dev->version, &m);
 
@@ -157,7 +162,22 @@ static void queue_end(struct ibnbd_clt_op *op, int err)
 		trace_ibnbd_clt_error(op->dev, op, err);
 		op->status = errno_to_blk_status(err);
 	}
+	if (unlikely(op->polled) && in_interrupt()) {
+		if (llist_add(&op->late, &op->dev->sess->late))
+			kblockd_schedule_work(&op->dev->sess->late_work);
+		return;
+	}
 	blk_mq_complete_request(op->rq);
+}
+
+void ibnbd_clt_queue_late(struct work_struct *work)
+{
+	struct ibnbd_clt_session *s = container_of(work, struct ibnbd_clt_session, late_work);
+	struct ibnbd_clt_op *op, *next;
+
+	/* Here and now: blk_mq_complete_request() could send it to the softirq of another CPU. */
+	llist_for_each_entry_safe(op, next, llist_del_all(&s->late), late)
+		blk_mq_end_request(op->rq, op->status);
 }
 
 static void queue_done(struct ibtrs_clt_io *io, int err)

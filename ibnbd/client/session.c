@@ -1,242 +1,30 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Sessions of the block client: one transport session, one tag set for all its disks, and the road that link news takes to the devices.
+ * Sessions of the block client: one transport session and one tag set for all its disks.
  *
- * Called by: ctl.c (get), dev.c (put, join, leave, link), ibtrs (session_link, session_event).
+ * Called by: ctl.c (get), dev.c (put). What the link brings on later is link.c's.
  *
  * A session lives as long as it has users (mappings). Its name is on the list from the first attempt to open it until the last of it is closed;
  * who wants a name that is opening or closing waits for it, killable.
- *
- * Link news: ibtrs calls session_link() under its own lock, so that only notes what happened, and one ordered work does it: DOWN lets
- * every device hold its I/O, all at once; UP asks SESS_INFO again, since the server may be a new one, and then lets every device open itself
- * again, in parallel, each in its own work. `gen` counts the link events: an answer that was asked for on an earlier link is void.
  *
  * The tag set: one for the session, one tag = one slot, shared by all hardware queues and disks. A private queue is its first user and
  * stays to the end, so that the set is "shared" before the first disk comes and after the last but one has gone: switching that freezes
  * all other queues of the set, which would hang behind held I/O (L2). STACKING: a CPU may go offline while requests are held (L13).
  *
- * Locking: ev_lock (any context) for what the callbacks write, lock for the devices and the negotiated features; it is taken before the devices'
- * locks. No message is sent under it. Everything here may run while memory is reclaimed through our disks, so the work allocates NOIO.
+ * Locking: the list, names, states and users are under ibnbd_clt_lock of ctl.c. All else here is done by the one who opens or closes.
  *
- * Failure: SESS_INFO that is not answered is asked again every second while the link is up; devices whose I/O waits meanwhile give up by
- * their own timers (hold=, L4).
+ * Failure: a session that can not be opened leaves nothing behind, and its name is free again.
  */
-#include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include "ibnbd/client/ctl.h"
-#include "ibnbd/client/msg.h"
+#include "ibnbd/client/link.h"
 #include "ibnbd/client/queue.h"
-#include "ibnbd/client/session.h"
-#include "ibnbd/client/trace.h"
 
-#define SESSION_NEWS_INFO	8	/* beside the bits of enum ibtrs_clt_link_ev */
-#define SESSION_INFO_RETRY	msecs_to_jiffies(1000)
 #define SESSION_RQ_TIMEOUT	(5 * HZ)	/* L1: only to look at io_timeout= */
 
 static LIST_HEAD(sessions);		/* under ibnbd_clt_lock */
 
-/* ---- link news ---- */
-
-static void session_link(void *priv, enum ibtrs_clt_link_ev ev)
-{
-	struct ibnbd_clt_session *s = priv;
-	unsigned long flags;
-
-	spin_lock_irqsave(&s->ev_lock, flags);
-	if (ev != IBTRS_CLT_LINK_REPLAY) {
-		s->gen++;
-		s->up = ev == IBTRS_CLT_LINK_UP;
-	}
-	s->news |= BIT(ev);
-	trace_ibnbd_clt_session_link(s, ev);
-	if (s->listening)
-		mod_delayed_work(s->wq, &s->link_work, 0);
-	spin_unlock_irqrestore(&s->ev_lock, flags);
-}
-
-/* Spec F.3. Events are hints: one that matches nobody is dropped. */
-static void session_event(void *priv, u32 kind, u32 id)
-{
-	struct ibnbd_clt_session *s = priv;
-	enum ibnbd_clt_news news;
-	struct ibnbd_clt_dev *dev;
-	unsigned long flags;
-
-	if (kind == 1)
-		news = IBNBD_CLT_NEWS_RESIZED;
-	else if (kind == 2)
-		news = IBNBD_CLT_NEWS_REVOKED;
-	else
-		return;
-	spin_lock_irqsave(&s->ev_lock, flags);
-	list_for_each_entry(dev, &s->devs, sess_entry)
-		if (READ_ONCE(dev->served) && (READ_ONCE(dev->device_id) & 0xffffff) == id)
-			ibnbd_clt_dev_tell(dev, news);
-	spin_unlock_irqrestore(&s->ev_lock, flags);
-}
-
-static const struct ibtrs_clt_ops session_ops = {
-	.link	= session_link,
-	.event	= session_event,
-};
-
-static void session_all_down(struct ibnbd_clt_session *s)
-{
-	struct ibnbd_clt_dev *dev;
-
-	guard(mutex)(&s->lock);
-	list_for_each_entry(dev, &s->devs, sess_entry)
-		ibnbd_clt_dev_link_down(dev);
-}
-
-static void session_all_up(struct ibnbd_clt_session *s)
-{
-	struct ibnbd_clt_dev *dev;
-
-	guard(mutex)(&s->lock);
-	list_for_each_entry(dev, &s->devs, sess_entry)
-		ibnbd_clt_dev_link_up(dev);
-}
-
-static void session_tell_all(struct ibnbd_clt_session *s, enum ibnbd_clt_news news)
-{
-	struct ibnbd_clt_dev *dev;
-
-	guard(mutex)(&s->lock);
-	list_for_each_entry(dev, &s->devs, sess_entry)
-		ibnbd_clt_dev_tell(dev, news);
-}
-
-/* @gen: the link on which we ask. */
-static int session_ask_info(struct ibnbd_clt_session *s, u32 gen, const char **why)
-{
-	struct ibnbd_sess_info info;
-	int err;
-
-	err = ibnbd_clt_msg_sess_info(s->clt, &info, why);
-	if (err)
-		return err;
-	guard(mutex)(&s->lock);
-	s->version = info.version;
-	s->features = info.features;
-	s->known_gen = gen;
-	return 0;
-}
-
-static void session_info_again(struct ibnbd_clt_session *s)
-{
-	unsigned long flags;
-
-	spin_lock_irqsave(&s->ev_lock, flags);
-	if (s->up && s->listening) {
-		s->news |= BIT(SESSION_NEWS_INFO);
-		queue_delayed_work(s->wq, &s->link_work, SESSION_INFO_RETRY);
-	}
-	spin_unlock_irqrestore(&s->ev_lock, flags);
-}
-
-static void session_reopen(struct ibnbd_clt_session *s, u32 gen)
-{
-	const char *why;
-	int err;
-
-	err = session_ask_info(s, gen, &why);
-	if (err) {
-		pr_warn_ratelimited("%s: the server does not answer SESS_INFO (%d%s%s), trying again\n",
-				    s->name, err, why ? ": " : "", why ?: "");
-		session_info_again(s);
-		return;
-	}
-	session_tell_all(s, IBNBD_CLT_NEWS_OPEN);
-}
-
-static void session_link_work(struct work_struct *work)
-{
-	struct ibnbd_clt_session *s = container_of(to_delayed_work(work), struct ibnbd_clt_session, link_work);
-	unsigned int noio = memalloc_noio_save();
-	unsigned long news;
-	bool up;
-	u32 gen;
-
-	spin_lock_irq(&s->ev_lock);
-	news = s->news;
-	s->news = 0;
-	up = s->up;
-	gen = s->gen;
-	spin_unlock_irq(&s->ev_lock);
-
-	if (news & (BIT(IBTRS_CLT_LINK_DOWN) | BIT(IBTRS_CLT_LINK_UP))) {
-		pr_info("%s: link %s\n", s->name, up ? "up" : "down");
-		session_all_down(s);
-	}
-	if (up && news & BIT(IBTRS_CLT_LINK_UP))
-		session_all_up(s);
-	if (up && news & (BIT(IBTRS_CLT_LINK_UP) | BIT(SESSION_NEWS_INFO)))
-		session_reopen(s, gen);
-	if (up && news & BIT(IBTRS_CLT_LINK_REPLAY))
-		session_tell_all(s, IBNBD_CLT_NEWS_REPLAY);
-	memalloc_noio_restore(noio);
-}
-
-/* What happened while the session was being set up counts too. */
-static void session_listen(struct ibnbd_clt_session *s)
-{
-	spin_lock_irq(&s->ev_lock);
-	s->listening = true;
-	if (s->news)
-		queue_delayed_work(s->wq, &s->link_work, 0);
-	spin_unlock_irq(&s->ev_lock);
-}
-
-static void session_unlisten(struct ibnbd_clt_session *s)
-{
-	spin_lock_irq(&s->ev_lock);
-	s->listening = false;
-	spin_unlock_irq(&s->ev_lock);
-	cancel_delayed_work_sync(&s->link_work);
-}
-
-bool ibnbd_clt_session_link(struct ibnbd_clt_session *s, u32 *gen, u8 *version, u64 *features)
-{
-	bool up;
-
-	guard(mutex)(&s->lock);
-	spin_lock_irq(&s->ev_lock);
-	up = s->up;
-	*gen = s->gen;
-	spin_unlock_irq(&s->ev_lock);
-	*version = s->version;
-	*features = s->features;
-	return up && s->known_gen == *gen;
-}
-
-u32 ibnbd_clt_session_gen(struct ibnbd_clt_session *s)
-{
-	return READ_ONCE(s->gen);
-}
-
-bool ibnbd_clt_session_up(struct ibnbd_clt_session *s)
-{
-	return READ_ONCE(s->up);
-}
-
-void ibnbd_clt_session_join(struct ibnbd_clt_session *s, struct ibnbd_clt_dev *dev)
-{
-	guard(mutex)(&s->lock);
-	spin_lock_irq(&s->ev_lock);
-	list_add_tail(&dev->sess_entry, &s->devs);
-	spin_unlock_irq(&s->ev_lock);
-}
-
-void ibnbd_clt_session_leave(struct ibnbd_clt_session *s, struct ibnbd_clt_dev *dev)
-{
-	guard(mutex)(&s->lock);
-	spin_lock_irq(&s->ev_lock);
-	list_del_init(&dev->sess_entry);
-	spin_unlock_irq(&s->ev_lock);
-}
-
-/* ---- opening and closing ---- */
+/* ---- the tag set ---- */
 
 static int session_alloc_set(struct ibnbd_clt_session *s)
 {
@@ -283,6 +71,8 @@ static void session_free_set(struct ibnbd_clt_session *s)
 	blk_mq_free_tag_set(&s->set);
 }
 
+/* ---- opening and closing ---- */
+
 static const char *session_open_word(int err)
 {
 	switch (err) {
@@ -323,7 +113,7 @@ static int session_connect(struct ibnbd_clt_session *s, const struct ibnbd_map *
 	if (opts.nr_poll_queues > num_possible_cpus())
 		return ibnbd_clt_ctl_refuse(-EINVAL, "nr_poll_queues=%d: this host has %u CPUs",
 					    m->nr_poll_queues, num_possible_cpus());
-	s->clt = ibtrs_clt_open(s->name, m->path, m->nr_paths, &opts, &session_ops, s);
+	s->clt = ibtrs_clt_open(s->name, m->path, m->nr_paths, &opts, &ibnbd_clt_link_ops, s);
 	if (IS_ERR(s->clt))
 		return ibnbd_clt_ctl_refuse(PTR_ERR(s->clt), "cannot connect session %s (%ld): %s",
 					    s->name, PTR_ERR(s->clt),
@@ -349,13 +139,13 @@ static int session_start(struct ibnbd_clt_session *s, const struct ibnbd_map *m)
 		goto close;
 	}
 	/* Link 1 is the one that ibtrs_clt_open() returned with. */
-	err = session_ask_info(s, 1, &why);
+	err = ibnbd_clt_link_ask(s, 1, &why);
 	if (err) {
 		ibnbd_clt_ctl_refuse(err, "session %s: the server does not speak our block protocol (%d%s%s)",
 				     s->name, err, why ? ": " : "", why ?: "");
 		goto free_set;
 	}
-	session_listen(s);
+	ibnbd_clt_link_listen(s);
 	pr_info("%s: connected, %u slots, %u bytes per request, protocol %u, features %#llx\n", s->name,
 		s->attrs.nr_slots, s->attrs.max_io_size, s->version, s->features);
 	return 0;
@@ -372,9 +162,10 @@ free_wq:
 
 static void session_stop(struct ibnbd_clt_session *s)
 {
-	session_unlisten(s);
+	ibnbd_clt_link_unlisten(s);
 	session_free_set(s);
 	ibtrs_clt_close(s->clt);
+	cancel_work_sync(&s->late_work);
 	ibnbd_clt_queue_free_ops(s);
 	destroy_workqueue(s->wq);
 }
@@ -408,12 +199,8 @@ static struct ibnbd_clt_session *session_create(const char *name)
 	if (!s)
 		return NULL;
 	strscpy(s->name, name, sizeof(s->name));
-	spin_lock_init(&s->ev_lock);
-	mutex_init(&s->lock);
-	INIT_LIST_HEAD(&s->devs);
-	INIT_DELAYED_WORK(&s->link_work, session_link_work);
-	s->gen = 1;
-	s->up = true;
+	ibnbd_clt_link_init(s);
+	INIT_WORK(&s->late_work, ibnbd_clt_queue_late);
 	s->users = 1;
 	s->state = IBNBD_CLT_SESSION_OPENING;
 	list_add_tail(&s->entry, &sessions);

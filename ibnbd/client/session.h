@@ -5,6 +5,7 @@
 
 #include <linux/blk-mq.h>
 #include <linux/list.h>
+#include <linux/llist.h>
 #include <linux/mutex.h>
 #include <linux/spinlock.h>
 #include <linux/workqueue.h>
@@ -26,6 +27,8 @@ struct ibnbd_clt_op {
 	blk_status_t status;
 	u8 tries;			/* times the server did not know the device */
 	u8 stray;			/* answered with "unknown device": to be submitted again */
+	bool polled;			/* on a polled queue: may not be completed by an interrupt */
+	struct llist_node late;		/* session's late */
 };
 
 enum ibnbd_clt_session_state {
@@ -48,6 +51,9 @@ struct ibnbd_clt_session {
 	u32 nr_poll;			/* and that poll */
 	struct workqueue_struct *wq;
 	struct delayed_work link_work;
+
+	struct llist_head late;		/* ops of polled queues that an interrupt answered */
+	struct work_struct late_work;	/* completes them */
 
 	spinlock_t ev_lock;		/* the next four, and writing to devs */
 	unsigned long news;
@@ -82,21 +88,5 @@ static inline struct ibnbd_clt_op *ibnbd_clt_op(void *ops, u32 stride, u32 tag)
 struct ibnbd_clt_session *ibnbd_clt_session_get(const struct ibnbd_map *m);
 /* One user less; the last one closes the session, and waits for that. */
 void ibnbd_clt_session_put(struct ibnbd_clt_session *s);
-
-/* The device hears of link events from here on, and not any more. */
-void ibnbd_clt_session_join(struct ibnbd_clt_session *s, struct ibnbd_clt_dev *dev);
-void ibnbd_clt_session_leave(struct ibnbd_clt_session *s, struct ibnbd_clt_dev *dev);
-
-/**
- * ibnbd_clt_session_link() - is the session usable, and since when?
- * @gen: the link's number; compare it with ibnbd_clt_session_gen() before believing an answer
- * @version: negotiated
- * @features: negotiated
- *
- * Return: false while no path is up or SESS_INFO is not answered yet.
- */
-bool ibnbd_clt_session_link(struct ibnbd_clt_session *s, u32 *gen, u8 *version, u64 *features);
-u32 ibnbd_clt_session_gen(struct ibnbd_clt_session *s);
-bool ibnbd_clt_session_up(struct ibnbd_clt_session *s);
 
 #endif

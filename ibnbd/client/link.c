@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The road that link news takes from the transport to the devices of a session.
+ *
+ * Called by: ibtrs (link_news, link_event), session.c (init, ask, listen, unlisten), dev.c and open.c (join, leave, get, gen, up).
+ *
+ * ibtrs calls link_news() under its own lock, so that only notes what happened, and one ordered work does it: DOWN lets every device hold
+ * its I/O, all at once; UP asks SESS_INFO again, since the server may be a new one, and then lets every device open itself again, in
+ * parallel, each in its own work. `gen` counts the link events: an answer that was asked for on an earlier link is void.
+ *
+ * Locking: ev_lock (any context) for what the callbacks write, lock for the devices and the negotiated features; it is taken before the devices'
+ * locks. No message is sent under it. The work may run while memory is reclaimed through our disks, so it allocates NOIO.
+ *
+ * Failure: SESS_INFO that is not answered is asked again every second while the link is up; devices whose I/O waits meanwhile give up by
+ * their own timers (hold=, L4).
+ */
+#include <linux/sched/mm.h>
+#include "ibnbd/client/dev.h"
+#include "ibnbd/client/link.h"
+#include "ibnbd/client/msg.h"
+#include "ibnbd/client/trace.h"
+
+#define LINK_NEWS_INFO	8	/* beside the bits of enum ibtrs_clt_link_ev */
+#define LINK_INFO_RETRY	msecs_to_jiffies(1000)
+
+static void link_news(void *priv, enum ibtrs_clt_link_ev ev)
+{
+	struct ibnbd_clt_session *s = priv;
+	unsigned long flags;
+
+	spin_lock_irqsave(&s->ev_lock, flags);
+	if (ev != IBTRS_CLT_LINK_REPLAY) {
+		s->gen++;
+		s->up = ev == IBTRS_CLT_LINK_UP;
+	}
+	s->news |= BIT(ev);
+	trace_ibnbd_clt_session_link(s, ev);
+	if (s->listening)
+		mod_delayed_work(s->wq, &s->link_work, 0);
+	spin_unlock_irqrestore(&s->ev_lock, flags);
+}
+
+/* Spec F.3. Events are hints: one that matches nobody is dropped. */
+static void link_event(void *priv, u32 kind, u32 id)
+{
+	struct ibnbd_clt_session *s = priv;
+	enum ibnbd_clt_news news;
+	struct ibnbd_clt_dev *dev;
+	unsigned long flags;
+
+	if (kind == 1)
+		news = IBNBD_CLT_NEWS_RESIZED;
+	else if (kind == 2)
+		news = IBNBD_CLT_NEWS_REVOKED;
+	else
+		return;
+	spin_lock_irqsave(&s->ev_lock, flags);
+	list_for_each_entry(dev, &s->devs, sess_entry)
+		if (READ_ONCE(dev->served) && (READ_ONCE(dev->device_id) & 0xffffff) == id)
+			ibnbd_clt_dev_tell(dev, news);
+	spin_unlock_irqrestore(&s->ev_lock, flags);
+}
+
+const struct ibtrs_clt_ops ibnbd_clt_link_ops = {
+	.link	= link_news,
+	.event	= link_event,
+};
+
+static void link_all_down(struct ibnbd_clt_session *s)
+{
+	struct ibnbd_clt_dev *dev;
+
+	guard(mutex)(&s->lock);
+	list_for_each_entry(dev, &s->devs, sess_entry)
+		ibnbd_clt_dev_link_down(dev);
+}
+
+static void link_all_up(struct ibnbd_clt_session *s)
+{
+	struct ibnbd_clt_dev *dev;
+
+	guard(mutex)(&s->lock);
+	list_for_each_entry(dev, &s->devs, sess_entry)
+		ibnbd_clt_dev_link_up(dev);
+}
+
+static void link_tell_all(struct ibnbd_clt_session *s, enum ibnbd_clt_news news)
+{
+	struct ibnbd_clt_dev *dev;
+
+	guard(mutex)(&s->lock);
+	list_for_each_entry(dev, &s->devs, sess_entry)
+		ibnbd_clt_dev_tell(dev, news);
+}
+
+int ibnbd_clt_link_ask(struct ibnbd_clt_session *s, u32 gen, const char **why)
+{
+	struct ibnbd_sess_info info;
+	int err;
+
+	err = ibnbd_clt_msg_sess_info(s->clt, &info, why);
+	if (err)
+		return err;
+	guard(mutex)(&s->lock);
+	s->version = info.version;
+	s->features = info.features;
+	s->known_gen = gen;
+	return 0;
+}
+
+static void link_ask_again(struct ibnbd_clt_session *s)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&s->ev_lock, flags);
+	if (s->up && s->listening) {
+		s->news |= BIT(LINK_NEWS_INFO);
+		queue_delayed_work(s->wq, &s->link_work, LINK_INFO_RETRY);
+	}
+	spin_unlock_irqrestore(&s->ev_lock, flags);
+}
+
+static void link_reopen(struct ibnbd_clt_session *s, u32 gen)
+{
+	const char *why;
+	int err;
+
+	err = ibnbd_clt_link_ask(s, gen, &why);
+	if (err) {
+		pr_warn_ratelimited("%s: the server does not answer SESS_INFO (%d%s%s), trying again\n",
+				    s->name, err, why ? ": " : "", why ?: "");
+		link_ask_again(s);
+		return;
+	}
+	link_tell_all(s, IBNBD_CLT_NEWS_OPEN);
+}
+
+static void link_work_fn(struct work_struct *work)
+{
+	struct ibnbd_clt_session *s = container_of(to_delayed_work(work), struct ibnbd_clt_session, link_work);
+	unsigned int noio = memalloc_noio_save();
+	unsigned long news;
+	bool up;
+	u32 gen;
+
+	spin_lock_irq(&s->ev_lock);
+	news = s->news;
+	s->news = 0;
+	up = s->up;
+	gen = s->gen;
+	spin_unlock_irq(&s->ev_lock);
+
+	if (news & (BIT(IBTRS_CLT_LINK_DOWN) | BIT(IBTRS_CLT_LINK_UP))) {
+		pr_info("%s: link %s\n", s->name, up ? "up" : "down");
+		link_all_down(s);
+	}
+	if (up && news & BIT(IBTRS_CLT_LINK_UP))
+		link_all_up(s);
+	if (up && news & (BIT(IBTRS_CLT_LINK_UP) | BIT(LINK_NEWS_INFO)))
+		link_reopen(s, gen);
+	if (up && news & BIT(IBTRS_CLT_LINK_REPLAY))
+		link_tell_all(s, IBNBD_CLT_NEWS_REPLAY);
+	memalloc_noio_restore(noio);
+}
+
+void ibnbd_clt_link_init(struct ibnbd_clt_session *s)
+{
+	spin_lock_init(&s->ev_lock);
+	mutex_init(&s->lock);
+	INIT_LIST_HEAD(&s->devs);
+	INIT_DELAYED_WORK(&s->link_work, link_work_fn);
+	s->gen = 1;
+	s->up = true;
+}
+
+void ibnbd_clt_link_listen(struct ibnbd_clt_session *s)
+{
+	spin_lock_irq(&s->ev_lock);
+	s->listening = true;
+	if (s->news)
+		queue_delayed_work(s->wq, &s->link_work, 0);
+	spin_unlock_irq(&s->ev_lock);
+}
+
+void ibnbd_clt_link_unlisten(struct ibnbd_clt_session *s)
+{
+	spin_lock_irq(&s->ev_lock);
+	s->listening = false;
+	spin_unlock_irq(&s->ev_lock);
+	cancel_delayed_work_sync(&s->link_work);
+}
+
+bool ibnbd_clt_link_get(struct ibnbd_clt_session *s, u32 *gen, u8 *version, u64 *features)
+{
+	bool up;
+
+	guard(mutex)(&s->lock);
+	spin_lock_irq(&s->ev_lock);
+	up = s->up;
+	*gen = s->gen;
+	spin_unlock_irq(&s->ev_lock);
+	*version = s->version;
+	*features = s->features;
+	return up && s->known_gen == *gen;
+}
+
+u32 ibnbd_clt_link_gen(struct ibnbd_clt_session *s)
+{
+	return READ_ONCE(s->gen);
+}
+
+bool ibnbd_clt_link_up(struct ibnbd_clt_session *s)
+{
+	return READ_ONCE(s->up);
+}
+
+void ibnbd_clt_link_join(struct ibnbd_clt_session *s, struct ibnbd_clt_dev *dev)
+{
+	guard(mutex)(&s->lock);
+	spin_lock_irq(&s->ev_lock);
+	list_add_tail(&dev->sess_entry, &s->devs);
+	spin_unlock_irq(&s->ev_lock);
+}
+
+void ibnbd_clt_link_leave(struct ibnbd_clt_session *s, struct ibnbd_clt_dev *dev)
+{
+	guard(mutex)(&s->lock);
+	spin_lock_irq(&s->ev_lock);
+	list_del_init(&dev->sess_entry);
+	spin_unlock_irq(&s->ev_lock);
+}
