@@ -20,6 +20,7 @@
 #include <linux/scatterlist.h>
 #include <linux/slab.h>
 #include "ibtrs/logic/chunkmap.h"
+#include "ibtrs/server/debug.h"
 #include "ibtrs/server/op.h"
 #include "ibtrs/server/rx.h"
 
@@ -191,12 +192,48 @@ void ibtrs_srv_chunk_stop(void)
 	ibtrs_srv_chunk_empty_shelf();
 }
 
+/* For a test: what another path of the session has. Never in earnest, see debug.h. */
+static struct ibtrs_srv_chunks *chunks_borrow(const struct ibtrs_srv_path *path)
+{
+	struct ibtrs_srv_chunks *c = NULL;
+	struct ibtrs_srv_path *other;
+
+	rcu_read_lock();
+	spin_lock(&shelf_lock);
+	list_for_each_entry_rcu(other, &path->session->paths, entry) {
+		c = other != path ? other->chunks : NULL;
+		if (c) {
+			c->borrowers++;
+			break;
+		}
+	}
+	spin_unlock(&shelf_lock);
+	rcu_read_unlock();
+	return c;
+}
+
+/* True if somebody else still uses them. */
+static bool chunks_let_go(struct ibtrs_srv_path *path)
+{
+	bool used;
+
+	spin_lock(&shelf_lock);
+	used = path->chunks->borrowers;
+	if (used)
+		path->chunks->borrowers--;
+	path->chunks = NULL;
+	spin_unlock(&shelf_lock);
+	return used;
+}
+
 int ibtrs_srv_chunk_get(struct ibtrs_srv_path *path, const char **why)
 {
 	u32 nr = path->limits.queue_depth, size = path->limits.chunk_size;
 	struct ibtrs_srv_chunks *c;
 
-	path->chunks = shelf_take(path);
+	if (unlikely(READ_ONCE(ibtrs_srv_shared_chunks)))
+		path->chunks = chunks_borrow(path);
+	path->chunks = path->chunks ?: shelf_take(path);
 	if (path->chunks)
 		return 0;
 	*why = "as much memory in use as max_memory_mb allows";
@@ -219,9 +256,8 @@ void ibtrs_srv_chunk_put(struct ibtrs_srv_path *path, bool keep)
 {
 	struct ibtrs_srv_chunks *c = path->chunks;
 
-	if (!c)
+	if (!c || chunks_let_go(path))
 		return;
-	path->chunks = NULL;
 	if (keep)
 		shelf_put(c);
 	else

@@ -17,6 +17,7 @@ struct ibtrs_srv_path;
  * @peer: who alone gets them from the shelf, with the two uuids
  * @nr: how many of @mem are there
  * @size: bytes of each
+ * @borrowers: further paths that use them, which only a test asks for (debug.h); under the shelf's lock
  * @mem: each physically contiguous
  */
 struct ibtrs_srv_chunks {
@@ -27,6 +28,7 @@ struct ibtrs_srv_chunks {
 	u8 path_uuid[IBTRS_UUID_LEN];
 	u32 nr;
 	u32 size;
+	u32 borrowers;
 	void *mem[];
 };
 

@@ -8,6 +8,7 @@
 #include <ibtrs/version.h>
 #include "ibtrs/proto/imm.h"
 #include "ibtrs/server/chunk.h"
+#include "ibtrs/server/debug.h"
 #include "ibtrs/server/listen.h"
 #include "ibtrs/server/session.h"
 #include "ibtrs/server/sysfs.h"
@@ -145,6 +146,7 @@ static int __init ibtrs_srv_init(void)
 	err = ibtrs_srv_sysfs_init();
 	if (err)
 		goto free_quick;
+	ibtrs_srv_debug_init();
 	return 0;
 
 free_quick:
@@ -156,6 +158,7 @@ free_wq:
 
 static void __exit ibtrs_srv_exit(void)
 {
+	ibtrs_srv_debug_exit();
 	ibtrs_srv_sysfs_exit();
 	destroy_workqueue(ibtrs_srv.quick_wq);
 	destroy_workqueue(ibtrs_srv.wq);

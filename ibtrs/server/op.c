@@ -14,6 +14,7 @@
  * way. An op of a peer that broke the protocol is released or closes its path too; path.c waits until none is busy.
  */
 #include <linux/slab.h>
+#include "ibtrs/server/debug.h"
 #include "ibtrs/server/reply.h"
 #include "ibtrs/server/trace.h"
 
@@ -204,6 +205,8 @@ static bool op_admit(struct ibtrs_srv_opx *x, struct ibtrs_srv_conn *conn, u32 o
 	}
 	x->busy = true;
 	*verdict = ibtrs_fence_arrive(&s->fence, conn->path->limits.fence, h->token);
+	if (static_branch_unlikely(&ibtrs_srv_no_fence))
+		*verdict = IBTRS_FENCE_RUN;
 	if (likely(*verdict == IBTRS_FENCE_RUN)) {
 		x->admitted = true;
 	} else if (*verdict == IBTRS_FENCE_PARK) {
