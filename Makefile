@@ -73,9 +73,10 @@ check-interop:			## with the kernel's own rnbd as peer, on Debian's 6.12
 	tests/setup.sh
 	tests/interop/run.sh $(SERIES) $(CASES)
 
-check-faults:			## the cases that break things, each many times
+check-faults:			## the cases that break things, and a table of what it cost
 	tests/vm/setup.sh
-	tests/vm/run.py --faults
+	$(MAKE) KVER=$$(bash -c '. tests/vm/env.sh; echo $$KVER') TESTS=1 modules
+	tests/vm/run.py --faults $(CASES)
 
 ## Try
 demo:				## two virtual machines, a disk between them, a dead path

@@ -54,7 +54,7 @@ def run(t):
 
     def grow():
         t0 = time.monotonic()
-        s.sh("truncate -s 24M /tmp/f; losetup -c /dev/loop0")
+        s.sh("truncate -s 24M /tmp/f; losetup -c /dev/loop0; echo 1 > /sys/class/ibnbd-server/ctl/devices/loop0/resize")
         t.wait(lambda: c.sh(f"blockdev --getsize64 {grows}") == str(24 << 20), 5, "the client sees the disk grow")
         t.log(f"seen after {time.monotonic() - t0:.2f} s")
     trouble("F19", "disk grows", grow, "the client knows")

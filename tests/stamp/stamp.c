@@ -3,7 +3,7 @@
  * stamp: writes blocks that say what they are, and tells somebody else about each of them.
  *
  *   stamp run DEV LOG [key=value ..]	writers and readers until SIGTERM; LOG.0, LOG.1 .. get a log for each thread
- *   stamp one DEV LOG WRITER SEQ BLOCK COUNT	a single write of COUNT blocks
+ *   stamp one DEV LOG WRITER SEQ BLOCK COUNT	a single write of COUNT blocks, which are then read back
  *   stamp scan DEV COUNT OUT		what stands in the first COUNT blocks, a line for each
  *   stamp watch OUT FILE ..		the first line of small files, each time that it changes
  *
@@ -506,9 +506,10 @@ static int cmd_one(int argc, char **argv)
 	t.buf = pages(EXTENT);
 	open_log(&t, argv[1]);
 	do_write(&t, block, count);
+	do_read(&t, block, count);
 	note(&t, "X\n");
 	flush_log(&t);
-	return errs ? 1 : 0;
+	return wrong ? 3 : errs ? 1 : 0;
 }
 
 static int cmd_scan(int argc, char **argv)

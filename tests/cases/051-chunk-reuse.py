@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: GPL-2.0-only
+description = "memory that a late write still reads is not given to another one; were it shared among paths, it would be"
+links = 2
+disk = 64
+faults = True
+deadline = 120
+import time
+import late
+
+BLOCK, OTHER = 77, 99
+
+
+def scene(t, unsafe):
+    l = late.Scene(t, unsafe)
+    first, t0 = l.strand(BLOCK)
+    t.eq(first.wait(40), 0, f"the first write: {first.out()}")
+    t.eq(l.write(2, OTHER).wait(20), 0, "the write to another block, with the same slot")
+    took = time.monotonic() - t0
+    time.sleep(max(0, t0 + late.DELAY + 2 - time.monotonic()))
+    l.rows = [] if unsafe else [dict(fault="T38", what="late copy, slot used for another block", stack="ibnbd", Tstall=took, Nerr=0,
+                                     note=f"the disk holds it for {late.DELAY} s")]
+    return l.end(128, must_fail=bool(unsafe))
+
+
+def run(t):
+    scene(t, "")
+    verdict = scene(t, "no_fence shared_chunks")
+    t.eq((verdict.lost, verdict.ghost, verdict.wrong), (0, 0, 1), "lost, ghosts and wrong blocks with shared memory")

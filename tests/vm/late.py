@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The scene of the cases 050 and 051: a write that is still being executed on a path that was lost.
+
+One slot (the server grants two, and keeps one for itself), two paths, a disk that holds a write for DELAY seconds and takes its
+data only then.  The write is sent by the first path, that link goes down, the client repeats it by the second one, and
+then writes again.  With `unsafe` the server does without a protection, and the checker must find what that does.
+"""
+import shutil, time
+import faults
+
+P = "/sys/module/ibnbd_testdisk/parameters"
+SWITCH = "echo 1 > $(find /sys/kernel/debug/ibtrs* -name {} | grep server)"
+DELAY = 9
+
+
+class Scene:
+    def __init__(self, t, unsafe="", scheduler="none"):
+        self.t, self.c, self.s = t, t.client, t.server
+        self.rows, self.writer, self.logs = [], 1, []
+        self.saved = t.logdir / f"late{time.monotonic_ns()}"
+        self.saved.mkdir()
+        self.s.sh("serve sess_queue_depth=2; modprobe ibnbd-testdisk cache=0" +
+                  "".join("; " + SWITCH.format(word) for word in unsafe.split()))
+        self.dev = self.c.sh("map testdisk0")
+        self.c.sh(f"echo {scheduler} > /sys/block/{self.dev[5:]}/queue/scheduler")
+
+    def path(self, i, word):
+        self.c.sh(f"echo 1 > /sys/class/ibtrs-client/s1/paths/ip:10.0.{i}.1@ip:10.0.{i}.2/{word}")
+
+    def write(self, seq, block):
+        """A write in the background; the job."""
+        return self.c.spawn(f"stamp one {self.dev} /h/one {self.writer} {seq} {block} 1")
+
+    def strand(self, block):
+        """A write to `block` that is executed later than its repetition could be: the job, and the time."""
+        self.path(1, "disconnect")
+        self.s.sh(f"echo {1000 * DELAY} > {P}/delay_ms")
+        job, t0 = self.write(1, block), time.monotonic()
+        time.sleep(1)
+        self.s.sh(f"echo 0 > {P}/delay_ms")
+        self.path(1, "reconnect")
+        self.c.link(0, False)
+        return job, t0
+
+    def end(self, blocks, must_fail):
+        """Look at the disk when the stranded copy has been executed."""
+        self.c.link(0, True)
+        self.c.sh(f"unmap {self.dev}")
+        for p in self.c.vm.share.glob("one.*"):
+            shutil.copy(p, self.saved)
+            p.unlink()
+        self.logs = [self.saved / "one"]
+        verdict = faults.prove(self.t, self.s, "/dev/testdisk0", [self], blocks, must_fail)
+        self.s.sh("unload ibnbd_server ibtrs_server ibnbd_testdisk")
+        return verdict
