@@ -9,6 +9,7 @@
  * conn->lock orders a late CM event against the teardown: an event that finds the connection dead builds nothing. Teardown then destroys ids,
  * which waits for a handler that still runs, so no event can come after it.
  */
+#include <linux/delay.h>
 #include <linux/if_arp.h>
 #include <linux/netdevice.h>
 #include <net/net_namespace.h>
@@ -130,6 +131,16 @@ static int cm_addr_resolved(struct ibtrs_clt_conn *conn)
 	return err ?: rdma_resolve_route(conn->c.id, CM_RESOLVE_MS);
 }
 
+/*
+ * A path that could make a new session on a server that was restarted must not do so while another path seems to be up: that one is of the old
+ * session, and requests with its device ids would go to whatever devices the new one numbers so. The server refuses, until the other path is
+ * found dead too; the session then comes up anew, and its user opens everything again.
+ */
+static bool cm_may_create(const struct ibtrs_clt_path *path)
+{
+	return path->may_create && !ibtrs_clt_is_up(path->clt);
+}
+
 static int cm_route_resolved(struct ibtrs_clt_conn *conn)
 {
 	struct ibtrs_clt_path *path = conn->path;
@@ -145,7 +156,7 @@ static int cm_route_resolved(struct ibtrs_clt_conn *conn)
 		.cid		= conn->c.cid,
 		.cid_num	= path->nr_conns,
 		.recon_cnt	= path->recon_cnt,
-		.first_conn	= path->may_create,
+		.first_conn	= cm_may_create(path),
 		.ext		= IBTRS_EXT_KNOWN,
 	};
 	int err;
@@ -243,6 +254,20 @@ static int cm_event(struct ibtrs_clt_conn *conn, struct rdma_cm_event *ev, const
 	}
 }
 
+/* True: the event is not to be looked at. */
+static bool cm_fault(const struct ibtrs_clt_path *path, int *err, const char **why)
+{
+	struct ibtrs_fault f = ibtrs_fault_at(IBTRS_FAULT_CLT_CM, path->clt->name, path->name);
+
+	if (likely(!f.action))
+		return false;
+	*err = f.err;
+	*why = "failed on demand";
+	if (f.action == IBTRS_FAULT_DELAY)
+		msleep(f.ms);
+	return f.action != IBTRS_FAULT_DELAY;
+}
+
 static int cm_handler(struct rdma_cm_id *id, struct rdma_cm_event *ev)
 {
 	struct ibtrs_clt_conn *conn = id->context;
@@ -250,7 +275,7 @@ static int cm_handler(struct rdma_cm_id *id, struct rdma_cm_event *ev)
 	int err = 0;
 
 	mutex_lock(&conn->lock);
-	if (!conn->dead)
+	if (!conn->dead && !cm_fault(conn->path, &err, &why))
 		err = cm_event(conn, ev, &why);
 	mutex_unlock(&conn->lock);
 	if (err)
@@ -292,6 +317,7 @@ static int cm_start_one(struct ibtrs_clt_path *path, u32 cid)
 	conn->polled = cid > path->clt->nr_irq_conns;
 	conn->recv_cqe.done = ibtrs_clt_rx_recv_done;
 	conn->send_cqe.done = ibtrs_clt_rx_send_done;
+	conn->probe_cqe.done = ibtrs_clt_probe_done;
 	conn->established = false;
 	conn->dead = false;
 	err = cm_resolve(conn);

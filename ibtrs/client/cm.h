@@ -6,6 +6,7 @@
 #include <linux/mutex.h>
 #include "ibtrs/core/conn.h"
 #include "ibtrs/core/iu.h"
+#include "ibtrs/logic/sqwatch.h"
 
 struct ibtrs_clt_path;
 struct ibtrs_clt_rxbuf;
@@ -15,6 +16,9 @@ struct ibtrs_clt_rxbuf;
  * @lock: dead, against a late CM event that would build on what teardown removes
  * @recv_due: receives consumed and not yet given back (CQ context of this connection only)
  * @inv_rkey: key that the peer invalidated last (same)
+ * @seen: written by every completion, cleared by the check of probe.c
+ * @probing: a probe is out
+ * @watch: the check's
  */
 struct ibtrs_clt_conn {
 	struct ibtrs_conn c;
@@ -23,6 +27,10 @@ struct ibtrs_clt_conn {
 	struct ib_cqe send_cqe;
 	u32 recv_due;
 	u32 inv_rkey;
+	bool seen;
+	bool probing;
+	struct ibtrs_sqwatch watch;
+	struct ib_cqe probe_cqe;
 	struct ibtrs_clt_rxbuf *rxbufs;	/* with NEW_RKEY only */
 	u32 nr_rxbufs;
 	bool polled;
@@ -31,6 +39,13 @@ struct ibtrs_clt_conn {
 	bool dead;
 	bool established;
 };
+
+/* Something was completed on @conn. CQ context. */
+static inline void ibtrs_clt_conn_seen(struct ibtrs_clt_conn *conn)
+{
+	if (!READ_ONCE(conn->seen))
+		WRITE_ONCE(conn->seen, true);
+}
 
 /* Start one attempt: creates the id of cid 0 and resolves. Ends in handshake news or in FAIL. Path work. */
 int ibtrs_clt_cm_start(struct ibtrs_clt_path *path);

@@ -95,6 +95,9 @@ int ibtrs_clt_mr_alloc(struct ibtrs_clt_path *path)
 	struct ibtrs_clt_mrs *m = &path->mrs;
 	int err;
 
+	err = ibtrs_fault_wait(IBTRS_FAULT_CLT_MR, path->clt->name, path->name);
+	if (err)
+		return err;
 	m->nr_slot = s->depth;
 	m->max_pages = path->clt->max_segments;
 	m->per_mr = min_t(u32, s->depth, path->dev->ib->attrs.max_fast_reg_page_list_len);
@@ -181,8 +184,11 @@ void ibtrs_clt_mr_bounce_sync(struct ibtrs_clt_path *path, u32 slot, u32 len)
 int ibtrs_clt_mr_map(struct ibtrs_clt_path *path, struct ibtrs_clt_req *req, struct ib_reg_wr *wr, struct ibtrs_desc *desc)
 {
 	struct ib_mr *mr = path->mrs.slot[req->slot];
+	struct ibtrs_fault fault = ibtrs_fault_at(IBTRS_FAULT_CLT_MR, path->clt->name, path->name);
 	int n;
 
+	if (unlikely(fault.action))
+		return fault.err;
 	n = ib_map_mr_sg(mr, req->io->sgl, req->nr_dma, NULL, SZ_4K);
 	if (n != req->nr_dma)
 		return n < 0 ? n : -EINVAL;

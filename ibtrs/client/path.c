@@ -21,6 +21,7 @@
 #define PATH_RECONNECT_WAIT	(10 * HZ)
 #define PATH_BUSY_MS		100	/* L9: the server still drains our old incarnation */
 #define PATH_FIRST_TRIES	3	/* a lost ARP answer must not fail a map command */
+#define PATH_FIRST_WAIT		(20 * HZ)	/* nor may a server that is busy for ever hold one up */
 #define PATH_DRAIN_WARN		(10 * HZ)
 
 static bool path_connected(const struct ibtrs_clt_path *path)
@@ -78,7 +79,8 @@ static void path_attempt_ended(struct ibtrs_clt_path *path, bool ok)
 			path->stats.reconnects_bad++;
 			path->attempt++;
 		}
-		if (path->attempt < PATH_FIRST_TRIES && path_transient(ibtrs_clt_path_error(path)))
+		if (path->attempt < PATH_FIRST_TRIES && path_transient(ibtrs_clt_path_error(path)) &&
+		    time_before(jiffies, path->first_end))
 			return;
 	}
 	WRITE_ONCE(path->first_done, true);
@@ -115,6 +117,7 @@ static void path_drain(struct work_struct *work)
 
 	ibtrs_clt_handshake_stop(path);
 	ibtrs_hb_stop(&path->hb);
+	ibtrs_clt_probe_stop(path);
 	ibtrs_clt_cm_disconnect(path);
 	if (time_after(jiffies, start + PATH_DRAIN_WARN))
 		pr_warn("ibtrs %s: %s: the RDMA device needed %u s to give back its work requests\n", path->clt->name, path->name,
@@ -133,6 +136,8 @@ static void path_connect(struct ibtrs_clt_path *path)
 {
 	int err;
 
+	if (!path->first_end)
+		path->first_end = (jiffies + PATH_FIRST_WAIT) ?: 1;
 	path->recon_cnt++;
 	ibtrs_clt_handshake_begin(path);
 	err = ibtrs_clt_cm_start(path);
@@ -178,6 +183,7 @@ static void path_step(struct ibtrs_clt_path *path, enum ibtrs_path_event ev)
 		path_connect(path);
 	if (step.actions & IBTRS_PATH_DO_UP) {
 		ibtrs_hb_start(&path->hb, &path->conns[0].c, path->clt->opts.hb_interval_ms, path->clt->opts.hb_misses);
+		ibtrs_clt_probe_start(path);
 		err = ibtrs_clt_session_path_up(path);
 		if (err)
 			ibtrs_clt_path_fail(path, err, "no memory to publish the path");
@@ -230,6 +236,9 @@ struct ibtrs_clt_path *ibtrs_clt_path_create(struct ibtrs_clt *clt, const struct
 	err = ibtrs_clt_stats_init(&path->stats);
 	if (err)
 		goto free_conns;
+	err = ibtrs_clt_probe_init(path);
+	if (err)
+		goto free_stats;
 	for (cid = 0; cid < path->nr_conns; cid++) {
 		mutex_init(&path->conns[cid].lock);
 		path->conns[cid].dead = true;
@@ -244,11 +253,16 @@ struct ibtrs_clt_path *ibtrs_clt_path_create(struct ibtrs_clt *clt, const struct
 	INIT_DELAYED_WORK(&path->timer, path_timer);
 	ibtrs_clt_handshake_init(path);
 	ibtrs_hb_init(&path->hb, clt->wq, path_hb_fail);
+	path->hb.fault = IBTRS_FAULT_CLT_HEARTBEAT;
+	path->hb.session = clt->name;
+	path->hb.path = path->name;
 	err = ibtrs_clt_sysfs_path_add(path);
 	if (err)
-		goto free_stats;
+		goto free_probe;
 	return path;
 
+free_probe:
+	ibtrs_clt_probe_free(path);
 free_stats:
 	ibtrs_clt_stats_free(&path->stats);
 free_conns:
@@ -269,6 +283,7 @@ void ibtrs_clt_path_destroy(struct ibtrs_clt_path *path)
 	synchronize_rcu();		/* ibtrs_clt_break() may still look at a connection that a request was on */
 	cancel_delayed_work_sync(&path->timer);
 	cancel_work_sync(&path->work);
+	ibtrs_clt_probe_free(path);
 	ibtrs_clt_stats_free(&path->stats);
 	kvfree(path->conns);
 	kfree(path);

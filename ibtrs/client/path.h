@@ -11,6 +11,7 @@
 #include "ibtrs/client/cm.h"
 #include "ibtrs/client/handshake.h"
 #include "ibtrs/client/mr.h"
+#include "ibtrs/client/probe.h"
 #include "ibtrs/client/stats.h"
 #include "ibtrs/client/sysfs.h"
 #include "ibtrs/core/hb.h"
@@ -38,6 +39,7 @@ struct ibtrs_clt_path {
 	enum ibtrs_path_state state;
 	u32 attempt;			/* failed attempts since the last success or kick */
 	bool first_done;		/* the first attempt has ended */
+	unsigned long first_end;	/* jiffies: it has, whatever the server says; 0 = it has not begun */
 	bool dying;			/* set by destroy: nobody revives it */
 
 	/* posted by anybody, consumed by the path work */
@@ -67,6 +69,7 @@ struct ibtrs_clt_path {
 	struct ibtrs_clt_handshake hs;
 	struct ibtrs_clt_mrs mrs;
 	struct ibtrs_hb hb;
+	struct ibtrs_clt_probe probe;
 	struct ibtrs_clt_stats stats;
 	struct ibtrs_clt_path_sysfs sysfs;
 };

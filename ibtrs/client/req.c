@@ -162,6 +162,21 @@ static int req_post_read(struct ibtrs_clt_req *req, struct ibtrs_clt_path *path,
 	return ibtrs_conn_send(&conn->c, head, &wr.wr, reg.mr ? 2 : 1, false);
 }
 
+static int req_post_dir(struct ibtrs_clt_req *req, struct ibtrs_clt_path *path, struct ibtrs_clt_conn *conn)
+{
+	return req->io->dir == IBTRS_WRITE ? req_post_write(req, path, conn) : req_post_read(req, path, conn);
+}
+
+/* 0: post it. 1: say that it was posted. Else what posting it is to return. */
+static int req_fault(struct ibtrs_clt_path *path, struct ibtrs_clt_conn *conn)
+{
+	struct ibtrs_fault f = ibtrs_fault_spin(IBTRS_FAULT_CLT_SUBMIT, path->clt->name, path->name);
+
+	if (f.action == IBTRS_FAULT_STUCK)
+		WRITE_ONCE(conn->c.stuck, true);
+	return f.action == IBTRS_FAULT_DROP ? 1 : f.err;
+}
+
 static struct ibtrs_clt_conn *req_conn(const struct ibtrs_clt_req *req, struct ibtrs_clt_path *path)
 {
 	struct ibtrs_clt *clt = path->clt;
@@ -199,8 +214,8 @@ static int req_post(struct ibtrs_clt_req *req, struct ibtrs_clt_path *path, u32 
 	trace_ibtrs_clt_req(conn, io);
 	req_give(req, IBTRS_CLT_REQ_POSTED);
 
-	err = io->dir == IBTRS_WRITE ? req_post_write(req, path, conn) : req_post_read(req, path, conn);
-	if (likely(!err))
+	err = req_fault(path, conn) ?: req_post_dir(req, path, conn);
+	if (likely(err >= 0))
 		return 0;
 	if (err != -EAGAIN) {
 		/* Something may be on its way: the drain will tell. */
@@ -303,6 +318,7 @@ static void req_inval_done(struct ib_cq *cq, struct ib_wc *wc)
 			ibtrs_clt_path_fail(conn->path, -ECONNRESET, "a read key can not be invalidated");
 		return;
 	}
+	ibtrs_clt_conn_seen(conn);
 	ibtrs_conn_credit(&conn->c, 1);
 	if (req_take(req, IBTRS_CLT_REQ_INVAL))
 		req_finish(req, req->err);

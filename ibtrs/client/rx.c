@@ -38,14 +38,25 @@ static void rx_give_back(struct ibtrs_clt_conn *conn, u32 nr)
 	conn->recv_due = 0;
 }
 
+static struct ibtrs_fault rx_fault(const struct ibtrs_clt_path *path, u32 imm)
+{
+	if (ibtrs_imm_type(imm) != IBTRS_IMM_IO_RSP && ibtrs_imm_type(imm) != IBTRS_IMM_IO_RSP_INV)
+		return (struct ibtrs_fault){};
+	return ibtrs_fault_spin(IBTRS_FAULT_CLT_COMPLETION, path->clt->name, path->name);
+}
+
 /* @rkey: non-zero when the answer brought a new key for the slot's chunk. */
 static const char *rx_imm(struct ibtrs_clt_conn *conn, struct ib_wc *wc, const void *payload)
 {
 	struct ibtrs_clt_path *path = conn->path;
 	u32 imm = be32_to_cpu(wc->ex.imm_data), slot = ibtrs_imm_rsp_slot(imm), rkey;
+	struct ibtrs_fault fault;
 	const char *why;
 
 	ibtrs_hb_alive(&path->hb);
+	fault = rx_fault(path, imm);
+	if (unlikely(fault.action == IBTRS_FAULT_DROP || fault.action == IBTRS_FAULT_ERROR))
+		return fault.err ? "a completion failed on demand" : NULL;
 	switch (ibtrs_imm_type(imm)) {
 	case IBTRS_IMM_IO_RSP:
 	case IBTRS_IMM_IO_RSP_INV:
@@ -78,8 +89,10 @@ static const char *rx_imm(struct ibtrs_clt_conn *conn, struct ib_wc *wc, const v
 
 static bool rx_failed(struct ibtrs_clt_conn *conn, struct ib_wc *wc)
 {
-	if (likely(wc->status == IB_WC_SUCCESS))
+	if (likely(wc->status == IB_WC_SUCCESS)) {
+		ibtrs_clt_conn_seen(conn);
 		return false;
+	}
 	if (wc->status != IB_WC_WR_FLUSH_ERR)
 		ibtrs_clt_path_fail(conn->path, -ECONNRESET, ib_wc_status_msg(wc->status));
 	return true;

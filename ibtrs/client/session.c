@@ -69,12 +69,18 @@ int ibtrs_clt_session_path_up(struct ibtrs_clt_path *path)
 void ibtrs_clt_session_path_down(struct ibtrs_clt_path *path)
 {
 	struct ibtrs_clt *clt = path->clt;
+	struct ibtrs_clt_path *other;
 	int n;
 
 	mutex_lock(&clt->lock);
 	n = ibtrs_clt_pathset_del(clt, path);
 	if (!n && clt->opened)
 		clt->ops->link(clt->priv, IBTRS_CLT_LINK_DOWN);
+	/* The others may have been refused because of this one (cm_may_create), and are wanted now. */
+	if (!n && !clt->closing)
+		list_for_each_entry(other, &clt->paths, entry)
+			if (other != path)
+				ibtrs_clt_path_post(other, IBTRS_PATH_EV_RETRY, 0, NULL);
 	mutex_unlock(&clt->lock);
 	synchronize_rcu();
 }

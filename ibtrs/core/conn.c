@@ -8,6 +8,7 @@
  */
 #include <linux/log2.h>
 #include "ibtrs/core/conn.h"
+#include "ibtrs/core/fault.h"
 
 #define CONN_SQ_SLACK	32	/* drain marker, and posters that overtake each other */
 #define CONN_SQ_MIN	128
@@ -49,6 +50,7 @@ int ibtrs_conn_create(struct ibtrs_conn *c, struct ib_pd *pd, const struct ibtrs
 		return err;
 	}
 	c->qp = c->id->qp;
+	c->stuck = false;
 	c->max_send_sge = attr.cap.max_send_sge ?: 1;
 	c->sig_every = clamp_t(u32, rounddown_pow_of_two(send_wr / 4), CONN_SIG_MIN, CONN_SIG_MAX);
 	atomic_set(&c->sq_free, send_wr - CONN_SQ_SLACK);
@@ -94,6 +96,8 @@ int ibtrs_conn_send(struct ibtrs_conn *c, struct ib_send_wr *first, struct ib_se
 	}
 	if (force || conn_crosses(c, nr))
 		last->send_flags |= IB_SEND_SIGNALED;
+	if (static_branch_unlikely(&ibtrs_fault_key) && READ_ONCE(c->stuck))
+		return 0;
 	err = ib_post_send(c->qp, first, NULL);
 	return err > 0 ? -EIO : err;
 }

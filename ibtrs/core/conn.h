@@ -15,6 +15,7 @@
  * @id: CM id; owned by whoever created it
  * @cid: 0 = service
  * @sq_free: work requests that may still be posted (E-45)
+ * @stuck: posts are swallowed (fault.h)
  * @sq_posted: work requests posted so far; each time it crosses a multiple of @sig_every the request is signalled
  */
 struct ibtrs_conn {
@@ -25,6 +26,7 @@ struct ibtrs_conn {
 	u32 cq_batch;
 	u16 cid;
 	u16 max_send_sge;
+	bool stuck;
 	u32 sig_every;
 	atomic_t sq_free;
 	atomic_t sq_posted;

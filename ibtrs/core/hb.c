@@ -25,10 +25,31 @@ static void hb_sent(struct ib_cq *cq, struct ib_wc *wc)
 
 static int hb_send(struct ibtrs_hb *hb, enum ibtrs_imm_type type)
 {
-	int err = ibtrs_conn_send_imm(hb->conn, &hb->cqe, ibtrs_imm_hb(type));
+	struct ibtrs_fault fault = ibtrs_fault_at(hb->fault, hb->session, hb->path);
+	int err;
 
+	if (unlikely(fault.action))
+		return fault.err;
+	err = ibtrs_conn_send_imm(hb->conn, &hb->cqe, ibtrs_imm_hb(type));
 	/* A full send queue is no news: what fills it will complete or be found dead. */
 	return err == -EAGAIN ? 0 : err;
+}
+
+/* An ack that takes longer than the interval must not be measured from a later message; and who chooses by latency should know of it now. */
+static void hb_clock(struct ibtrs_hb *hb)
+{
+	ktime_t now = ktime_get();
+	u64 waits;
+
+	if (!smp_load_acquire(&hb->awaited)) {	/* the ack has read sent_at */
+		hb->sent_at = now;
+		/* With ibtrs_hb_ack(): who sees it awaited sees since when. */
+		smp_store_release(&hb->awaited, true);
+		return;
+	}
+	waits = ktime_to_ns(ktime_sub(now, hb->sent_at));
+	if (waits > READ_ONCE(hb->latency_ns))
+		WRITE_ONCE(hb->latency_ns, waits);
 }
 
 static void hb_tick(struct work_struct *work)
@@ -45,7 +66,7 @@ static void hb_tick(struct work_struct *work)
 		return;
 	}
 	if (hb->missed++ == 0) {
-		hb->sent_at = ktime_get();
+		hb_clock(hb);
 		err = hb_send(hb, IBTRS_IMM_HB_MSG);
 	}
 	if (!err && test_and_clear_bit(0, &hb->ack_due))
@@ -75,6 +96,7 @@ void ibtrs_hb_start(struct ibtrs_hb *hb, struct ibtrs_conn *service, u32 interva
 	hb->seen = true;
 	hb->last_ack = jiffies - HB_ACK_GAP;
 	hb->latency_ns = 0;
+	hb->awaited = false;
 	hb->running = true;
 	queue_delayed_work(hb->wq, &hb->work, 0);
 }
@@ -106,7 +128,11 @@ EXPORT_SYMBOL_GPL(ibtrs_hb_msg);
 
 void ibtrs_hb_ack(struct ibtrs_hb *hb)
 {
-	if (READ_ONCE(hb->running))
-		WRITE_ONCE(hb->latency_ns, ktime_to_ns(ktime_sub(ktime_get(), hb->sent_at)));
+	/* With hb_clock(). */
+	if (!READ_ONCE(hb->running) || !smp_load_acquire(&hb->awaited))
+		return;
+	WRITE_ONCE(hb->latency_ns, ktime_to_ns(ktime_sub(ktime_get(), hb->sent_at)));
+	/* With hb_clock(), which sets sent_at anew from here on. */
+	smp_store_release(&hb->awaited, false);
 }
 EXPORT_SYMBOL_GPL(ibtrs_hb_ack);

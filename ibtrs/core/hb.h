@@ -9,6 +9,7 @@
 #include <linux/ktime.h>
 #include <linux/workqueue.h>
 #include "ibtrs/core/conn.h"
+#include "ibtrs/core/fault.h"
 
 struct ibtrs_hb {
 	struct delayed_work work;
@@ -16,6 +17,9 @@ struct ibtrs_hb {
 	struct ibtrs_conn *conn;	/* service connection */
 	struct ib_cqe cqe;
 	void (*fail)(struct ibtrs_hb *hb, int err, const char *why);
+	enum ibtrs_fault_point fault;	/* who may stop it, and the names for that */
+	const char *session;
+	const char *path;
 	u32 interval_ms;
 	u32 misses_max;
 	u32 missed;
@@ -23,8 +27,9 @@ struct ibtrs_hb {
 	bool seen;			/* written by every arrival, cleared by the tick */
 	unsigned long ack_due;		/* bit 0: an ack waits for the tick (E-33) */
 	unsigned long last_ack;		/* jiffies */
-	ktime_t sent_at;
-	u64 latency_ns;			/* of the last HB_MSG -> HB_ACK */
+	ktime_t sent_at;		/* of the oldest HB_MSG that waits for its ack */
+	bool awaited;			/* one does: set by the tick, cleared by the ack */
+	u64 latency_ns;			/* of the last HB_MSG -> HB_ACK, or how long one waits already if that is more */
 };
 
 /* Once per path object. */

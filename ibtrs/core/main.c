@@ -5,12 +5,14 @@
  */
 #include <linux/module.h>
 #include "ibtrs/core/dev.h"
+#include "ibtrs/core/fault.h"
 #include "ibtrs/core/iu.h"
 #include "ibtrs/logic/backoff.h"
 #include "ibtrs/logic/chunkmap.h"
 #include "ibtrs/logic/fence.h"
 #include "ibtrs/logic/mpath.h"
 #include "ibtrs/logic/path_sm.h"
+#include "ibtrs/logic/sqwatch.h"
 #include "ibtrs/proto/msg.h"
 #include <ibtrs/addr.h>
 #include <ibtrs/version.h>
@@ -40,6 +42,9 @@ EXPORT_SYMBOL_GPL(ibtrs_path_sm_step);
 EXPORT_SYMBOL_GPL(ibtrs_path_sm_state_name);
 EXPORT_SYMBOL_GPL(ibtrs_path_sm_event_name);
 
+EXPORT_SYMBOL_GPL(ibtrs_sqwatch_patience);
+EXPORT_SYMBOL_GPL(ibtrs_sqwatch_look);
+
 EXPORT_SYMBOL_GPL(ibtrs_msg_conn_req_encode);
 EXPORT_SYMBOL_GPL(ibtrs_msg_conn_req_decode);
 EXPORT_SYMBOL_GPL(ibtrs_msg_conn_rsp_encode);
@@ -65,6 +70,20 @@ EXPORT_SYMBOL_GPL(ibtrs_iu_free);
 EXPORT_SYMBOL_GPL(ibtrs_iu_sync_cpu);
 EXPORT_SYMBOL_GPL(ibtrs_iu_sync_dev);
 EXPORT_SYMBOL_GPL(ibtrs_iu_sge);
+
+static int __init ibtrs_core_init(void)
+{
+	ibtrs_fault_init();
+	return 0;
+}
+
+static void __exit ibtrs_core_exit(void)
+{
+	ibtrs_fault_exit();
+}
+
+module_init(ibtrs_core_init);
+module_exit(ibtrs_core_exit);
 
 MODULE_DESCRIPTION("IBTRS: RDMA transport, common part");
 MODULE_LICENSE("GPL");

@@ -365,9 +365,13 @@ int ibtrs_srv_chunk_map(struct ibtrs_srv_path *path, const char **why)
 {
 	u32 nr = path->limits.queue_depth;
 	struct scatterlist *sgl;
-	int err = -ENOMEM;
+	int err;
 
 	*why = "no memory for the chunks";
+	err = ibtrs_fault_wait(IBTRS_FAULT_SRV_MR, ibtrs_srv_session_label(path->session), path->name);
+	if (err)
+		return err;
+	err = -ENOMEM;
 	path->mrs.dma = kvcalloc(nr, sizeof(*path->mrs.dma), GFP_KERNEL);
 	sgl = kvmalloc_array(nr, sizeof(*sgl), GFP_KERNEL);
 	if (path->mrs.dma && sgl)

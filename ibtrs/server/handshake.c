@@ -11,6 +11,7 @@
  * work allocates what a path costs (chunks, ops, keys): nothing of that is spent before. Whatever fails there closes the path; the client
  * sees a disconnect.
  */
+#include <linux/delay.h>
 #include <linux/slab.h>
 #include <net/ipv6.h>
 #include <net/net_namespace.h>
@@ -341,6 +342,18 @@ static void hs_refuse(struct rdma_cm_id *id, const struct ibtrs_addr *client, in
 	hs_reject(id, err);
 }
 
+/* The session has no name yet. */
+static int hs_fault(const struct ibtrs_addr_pair *addr, const char **why)
+{
+	char name[IBTRS_PATH_STR_MAX];
+
+	if (!static_branch_unlikely(&ibtrs_fault_key))
+		return 0;
+	ibtrs_addr_pair_format(addr, name, sizeof(name));
+	*why = "failed on demand";
+	return ibtrs_fault_wait(IBTRS_FAULT_SRV_CM, "", name);
+}
+
 /* Not 0: the connection manager destroys the id. */
 static int hs_connect(struct rdma_cm_id *id, const struct rdma_conn_param *param)
 {
@@ -358,6 +371,7 @@ static int hs_connect(struct rdma_cm_id *id, const struct rdma_conn_param *param
 		why = "the client's address is not on the allow-list";
 		err = -EACCES;
 	}
+	err = err ?: hs_fault(&addr, &why);
 	err = err ?: hs_admit(&req, &addr, &conn, &why);
 	if (err) {
 		hs_refuse(id, &addr.src, err, why);
@@ -375,11 +389,19 @@ static int hs_connect(struct rdma_cm_id *id, const struct rdma_conn_param *param
 int ibtrs_srv_handshake_event(struct rdma_cm_id *id, struct rdma_cm_event *ev)
 {
 	struct ibtrs_srv_conn *conn = id->context;
+	struct ibtrs_fault fault;
 
 	if (ev->event == RDMA_CM_EVENT_CONNECT_REQUEST)
 		return hs_connect(id, &ev->param.conn);
 	if (!conn)
 		return 0;	/* a listener */
+	fault = ibtrs_fault_at(IBTRS_FAULT_SRV_CM, conn->path->session->name, conn->path->name);
+	if (fault.action == IBTRS_FAULT_ERROR)
+		ibtrs_srv_path_close(conn->path, "the connection manager failed on demand");
+	else if (fault.action == IBTRS_FAULT_DELAY)
+		msleep(fault.ms);
+	if (fault.action == IBTRS_FAULT_ERROR || fault.action == IBTRS_FAULT_DROP)
+		return 0;
 	switch (ev->event) {
 	case RDMA_CM_EVENT_DISCONNECTED:
 		ibtrs_srv_path_close(conn->path, "the client disconnected");

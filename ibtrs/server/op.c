@@ -150,13 +150,60 @@ bool ibtrs_srv_op_any_busy(const struct ibtrs_srv_path *path, u32 *from)
 
 /* ---- the beginning ------------------------------------------------------ */
 
+struct op_later {
+	struct delayed_work work;
+	struct ibtrs_srv_opx *x;
+	void (*fn)(struct ibtrs_srv_opx *x);
+};
+
+static void op_later_work(struct work_struct *work)
+{
+	struct op_later *later = container_of(to_delayed_work(work), struct op_later, work);
+
+	later->fn(later->x);
+	kfree(later);
+}
+
+bool ibtrs_srv_op_later(struct ibtrs_srv_opx *x, void (*fn)(struct ibtrs_srv_opx *x), u32 ms)
+{
+	struct op_later *later = kmalloc(sizeof(*later), GFP_ATOMIC);
+
+	if (!later)
+		return false;
+	INIT_DELAYED_WORK(&later->work, op_later_work);
+	later->x = x;
+	later->fn = fn;
+	return queue_delayed_work(ibtrs_srv.quick_wq, &later->work, msecs_to_jiffies(ms));
+}
+
+static void op_request(struct ibtrs_srv_opx *x)
+{
+	ibtrs_srv.ops->request(x->path->session->priv, &x->op);
+}
+
+/* True: it was answered, or comes later. */
+static noinline bool op_fault(struct ibtrs_srv_opx *x)
+{
+	struct ibtrs_fault f = ibtrs_fault_at(IBTRS_FAULT_SRV_REQUEST, ibtrs_srv_session_label(x->path->session), x->path->name);
+
+	if (f.action == IBTRS_FAULT_DELAY)
+		return ibtrs_srv_op_later(x, op_request, f.ms);
+	if (f.action != IBTRS_FAULT_ERROR)
+		return false;
+	x->err = f.err;
+	ibtrs_srv_reply(x);
+	return true;
+}
+
 static void op_run(struct ibtrs_srv_opx *x)
 {
 	struct ibtrs_srv_path *path = x->path;
 
 	trace_ibtrs_srv_request(x);
 	ibtrs_srv_stats_request(&path->stats, x->op.dir, x->off);
-	ibtrs_srv.ops->request(path->session->priv, &x->op);
+	if (static_branch_unlikely(&ibtrs_fault_key) && op_fault(x))
+		return;
+	op_request(x);
 }
 
 static void op_parked_work(struct work_struct *work)

@@ -70,6 +70,9 @@ void ibtrs_srv_op_release(struct ibtrs_srv_opx *x);
 /* Take it back after a release, since the reply could not be posted. False: the client did not wait for the reply. */
 bool ibtrs_srv_op_reclaim(struct ibtrs_srv_opx *x);
 
+/* Call @fn(@x) @ms from now, for a fault on demand. False: no memory. Any context. */
+bool ibtrs_srv_op_later(struct ibtrs_srv_opx *x, void (*fn)(struct ibtrs_srv_opx *x), u32 ms);
+
 /* Close work, no arrival any more: those that wait for another execution of their slot will not run. */
 void ibtrs_srv_op_unpark(struct ibtrs_srv_path *path);
 /* Is an op at or behind *@from busy? Moves *@from to it. Those before it are idle for good. */

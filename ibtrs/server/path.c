@@ -233,6 +233,9 @@ struct ibtrs_srv_path *ibtrs_srv_path_alloc(struct ibtrs_srv_session *session, c
 	INIT_WORK(&path->close_work, path_close_work);
 	init_waitqueue_head(&path->idle);
 	ibtrs_hb_init(&path->hb, ibtrs_srv.quick_wq, path_hb_fail);
+	path->hb.fault = IBTRS_FAULT_SRV_HEARTBEAT;
+	path->hb.session = session->name;
+	path->hb.path = path->name;
 	ibtrs_srv_handshake_init(path);
 	path_init_conns(path);
 	return path;

@@ -10,6 +10,7 @@
 #include "ibtrs/core/dev.h"
 #include "ibtrs/core/hb.h"
 #include "ibtrs/core/iu.h"
+#include "ibtrs/logic/sqwatch.h"
 #include "ibtrs/proto/msg.h"
 #include "ibtrs/server/chunk.h"
 #include "ibtrs/server/stats.h"
@@ -37,7 +38,8 @@ struct ibtrs_srv_conn {
 	struct ib_cqe probe_cqe;
 	bool sends_seen;		/* written by every completion of a send, cleared by the check */
 	u32 sq_size;			/* c.sq_free when nothing is out */
-	u32 silent;			/* checks without one while something was out */
+	bool probing;			/* a probe is out */
+	struct ibtrs_sqwatch watch;
 	u32 probed_at;			/* c.sq_posted at the last probe */
 
 	spinlock_t wait_lock;		/* wait */

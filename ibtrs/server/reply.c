@@ -299,52 +299,47 @@ void ibtrs_srv_reply_drop(struct ibtrs_srv_conn *conn)
 
 /* ---- completions -------------------------------------------------------- */
 
-#define REPLY_FLOOR_SHIFT	20	/* bytes that a link moves per heartbeat interval at least: 1 MiB */
-#define REPLY_FLOOR_MAX		60	/* intervals */
-
 static void reply_seen(struct ibtrs_srv_conn *conn)
 {
 	if (!READ_ONCE(conn->sends_seen))
 		WRITE_ONCE(conn->sends_seen, true);
 }
 
-/* How many silent intervals are no bad sign. */
-static u32 reply_patience(const struct ibtrs_srv_conn *conn)
-{
-	u64 out = max_t(int, conn->sq_size - atomic_read(&conn->c.sq_free), 0);
-
-	return READ_ONCE(ibtrs_srv_params.hb_misses) +
-	       min_t(u64, (out * conn->path->limits.max_io_size) >> REPLY_FLOOR_SHIFT, REPLY_FLOOR_MAX);
-}
-
-static void reply_probe(struct ibtrs_srv_conn *conn)
+static void reply_probe(struct ibtrs_srv_conn *conn, u32 posted)
 {
 	struct ib_rdma_wr wr = { .wr.wr_cqe = &conn->probe_cqe, .wr.opcode = IB_WR_RDMA_WRITE };
 	int err;
 
+	WRITE_ONCE(conn->probing, true);
 	err = ibtrs_conn_send(&conn->c, &wr.wr, &wr.wr, 1, true);
+	if (!err) {
+		conn->probed_at = posted;
+		return;
+	}
+	WRITE_ONCE(conn->probing, false);
 	/* A full queue needs no probe: what fills it will complete, or not. */
-	if (err && err != -EAGAIN)
+	if (err != -EAGAIN)
 		ibtrs_srv_path_close(conn->path, "a send queue cannot be probed");
 }
 
 void ibtrs_srv_reply_check(struct ibtrs_srv_conn *conn)
 {
+	u64 out = max_t(int, conn->sq_size - atomic_read(&conn->c.sq_free), 0);
+	u32 patience = ibtrs_sqwatch_patience(READ_ONCE(ibtrs_srv_params.hb_misses), out * conn->path->limits.max_io_size);
 	u32 posted = atomic_read(&conn->c.sq_posted);
+	bool probing = READ_ONCE(conn->probing), seen = READ_ONCE(conn->sends_seen);
 
-	if (READ_ONCE(conn->sends_seen)) {
-		WRITE_ONCE(conn->sends_seen, false);
-		conn->silent = 0;
-		return;
-	}
-	if (!conn->silent) {
-		if (posted == conn->probed_at)
-			return;
-		conn->probed_at = posted;
-		reply_probe(conn);
-	}
-	if (conn->silent++ > reply_patience(conn))
+	WRITE_ONCE(conn->sends_seen, false);
+	switch (ibtrs_sqwatch_look(&conn->watch, probing || posted != conn->probed_at, seen, probing, patience)) {
+	case IBTRS_SQWATCH_PROBE:
+		reply_probe(conn, posted);
+		break;
+	case IBTRS_SQWATCH_DEAD:
 		ibtrs_srv_path_close(conn->path, "a send queue is stuck");
+		break;
+	default:
+		break;
+	}
 }
 
 void ibtrs_srv_reply_probe_done(struct ib_cq *cq, struct ib_wc *wc)
@@ -354,6 +349,7 @@ void ibtrs_srv_reply_probe_done(struct ib_cq *cq, struct ib_wc *wc)
 	if (ibtrs_srv_rx_failed(conn->path, wc))
 		return;
 	reply_seen(conn);
+	WRITE_ONCE(conn->probing, false);
 	ibtrs_conn_credit(&conn->c, 1);
 	smp_mb__after_atomic();	/* with the one in reply_has_room() */
 	if (!list_empty(&conn->wait))
@@ -392,6 +388,30 @@ void ibtrs_srv_reply_inv_done(struct ib_cq *cq, struct ib_wc *wc)
 		ibtrs_srv_reply_kick(conn);
 }
 
+/* True: the reply comes later, or never. */
+static noinline bool reply_fault(struct ibtrs_srv_opx *x)
+{
+	struct ibtrs_fault f = ibtrs_fault_at(IBTRS_FAULT_SRV_REPLY, ibtrs_srv_session_label(x->path->session), x->path->name);
+
+	switch (f.action) {
+	case IBTRS_FAULT_DELAY:
+		return ibtrs_srv_op_later(x, ibtrs_srv_reply, f.ms);
+	case IBTRS_FAULT_DROP:
+		rcu_read_lock();
+		ibtrs_srv_op_release(x);
+		rcu_read_unlock();
+		return true;
+	case IBTRS_FAULT_STUCK:
+		WRITE_ONCE(x->conn->c.stuck, true);
+		return false;
+	case IBTRS_FAULT_ERROR:
+		x->err = f.err;
+		return false;
+	default:
+		return false;
+	}
+}
+
 /**
  * ibtrs_srv_op_reply() - answer a request and give the op back
  * @op: must not be touched afterwards
@@ -404,6 +424,8 @@ void ibtrs_srv_op_reply(struct ibtrs_srv_op *op, int err)
 	struct ibtrs_srv_opx *x = container_of(op, struct ibtrs_srv_opx, op);
 
 	x->err = err;
+	if (static_branch_unlikely(&ibtrs_fault_key) && reply_fault(x))
+		return;
 	ibtrs_srv_reply(x);
 }
 EXPORT_SYMBOL_GPL(ibtrs_srv_op_reply);

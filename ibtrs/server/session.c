@@ -241,6 +241,7 @@ void ibtrs_srv_session_close_all(void)
 	rcu_read_unlock();
 	wait_event(ibtrs_srv.gone, list_empty(&ibtrs_srv.sessions));
 	flush_workqueue(ibtrs_srv.wq);
+	flush_workqueue(ibtrs_srv.quick_wq);	/* parked requests: the code of the user must not be left running */
 }
 
 /**

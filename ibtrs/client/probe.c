@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Decision 16: a send queue can die without a completion (soft-RoCE after a retransmitted REG_MR), and the heartbeat, which goes over the service
+ * connection, does not see it. To the client that looks like a slow disk, for ever.
+ *
+ * So once per heartbeat interval each connection with requests out, on which nothing was completed since the last look, is asked for a sign of
+ * life: a signalled zero-byte RDMA write, which the peer's software never sees. It completes, and the disk is slow; or it does not, for as many
+ * intervals as heartbeats may be missed and the time that the data in flight need at least, and the path is failed. Its drain then moves the
+ * requests. One probe is out at a time; a send queue too full for one is silent like any other.
+ *
+ * Polled connections are left out: their completions are seen when somebody polls, and nobody has to.
+ *
+ * The check alone touches `watch`; `probing` is set by it and cleared by the completion, which comes before the drain ends or not at all. The
+ * check is stopped before the drain, so nothing is posted behind it.
+ */
+#include <linux/slab.h>
+#include "ibtrs/client/session.h"
+
+static void probe_post(struct ibtrs_clt_conn *conn)
+{
+	struct ib_rdma_wr wr = { .wr.wr_cqe = &conn->probe_cqe, .wr.opcode = IB_WR_RDMA_WRITE };
+	int err;
+
+	WRITE_ONCE(conn->probing, true);
+	err = ibtrs_conn_send(&conn->c, &wr.wr, &wr.wr, 1, true);
+	if (!err)
+		return;
+	WRITE_ONCE(conn->probing, false);
+	if (err != -EAGAIN)
+		ibtrs_clt_path_fail(conn->path, err, "a send queue can not be probed");
+}
+
+static void probe_check(struct ibtrs_clt_conn *conn, u32 out)
+{
+	struct ibtrs_clt_path *path = conn->path;
+	u32 patience = ibtrs_sqwatch_patience(path->clt->opts.hb_misses, (u64)out * path->limits.max_io_size);
+	bool seen = READ_ONCE(conn->seen);
+
+	WRITE_ONCE(conn->seen, false);
+	switch (ibtrs_sqwatch_look(&conn->watch, out, seen, READ_ONCE(conn->probing), patience)) {
+	case IBTRS_SQWATCH_PROBE:
+		probe_post(conn);
+		break;
+	case IBTRS_SQWATCH_DEAD:
+		ibtrs_clt_path_fail(path, -ETIMEDOUT, "a send queue is stuck");
+		break;
+	default:
+		break;
+	}
+}
+
+static void probe_count(struct ibtrs_clt_path *path)
+{
+	struct ibtrs_clt_slots *s = &path->clt->slots;
+	struct ibtrs_clt_conn *conn;
+	u32 i;
+
+	memset(path->probe.out, 0, path->nr_conns * sizeof(*path->probe.out));
+	for (i = 0; i < s->depth; i++) {
+		conn = READ_ONCE(s->reqs[i].conn);
+		if (conn >= path->conns && conn < path->conns + path->nr_conns)
+			path->probe.out[conn - path->conns]++;
+	}
+}
+
+static void probe_work(struct work_struct *work)
+{
+	struct ibtrs_clt_path *path = container_of(to_delayed_work(work), struct ibtrs_clt_path, probe.work);
+	u32 cid;
+
+	probe_count(path);
+	for (cid = 0; cid < path->nr_conns; cid++)
+		if (!path->conns[cid].polled)
+			probe_check(&path->conns[cid], path->probe.out[cid]);
+	queue_delayed_work(path->clt->wq, &path->probe.work, msecs_to_jiffies(path->clt->opts.hb_interval_ms));
+}
+
+void ibtrs_clt_probe_done(struct ib_cq *cq, struct ib_wc *wc)
+{
+	struct ibtrs_clt_conn *conn = container_of(wc->wr_cqe, struct ibtrs_clt_conn, probe_cqe);
+
+	if (unlikely(wc->status != IB_WC_SUCCESS)) {
+		if (wc->status != IB_WC_WR_FLUSH_ERR)
+			ibtrs_clt_path_fail(conn->path, -ECONNRESET, ib_wc_status_msg(wc->status));
+		return;
+	}
+	ibtrs_clt_conn_seen(conn);
+	ibtrs_conn_credit(&conn->c, 1);
+	WRITE_ONCE(conn->probing, false);
+}
+
+int ibtrs_clt_probe_init(struct ibtrs_clt_path *path)
+{
+	INIT_DELAYED_WORK(&path->probe.work, probe_work);
+	path->probe.out = kvcalloc(path->nr_conns, sizeof(*path->probe.out), GFP_KERNEL);
+	return path->probe.out ? 0 : -ENOMEM;
+}
+
+void ibtrs_clt_probe_free(struct ibtrs_clt_path *path)
+{
+	kvfree(path->probe.out);
+}
+
+void ibtrs_clt_probe_start(struct ibtrs_clt_path *path)
+{
+	u32 cid;
+
+	for (cid = 0; cid < path->nr_conns; cid++) {
+		struct ibtrs_clt_conn *conn = &path->conns[cid];
+
+		conn->seen = true;
+		conn->probing = false;
+		conn->watch.silent = 0;
+	}
+	queue_delayed_work(path->clt->wq, &path->probe.work, msecs_to_jiffies(path->clt->opts.hb_interval_ms));
+}
+
+void ibtrs_clt_probe_stop(struct ibtrs_clt_path *path)
+{
+	cancel_delayed_work_sync(&path->probe.work);
+}

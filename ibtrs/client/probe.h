@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Notices a connection whose send queue died without a completion (decision 16). */
+#ifndef IBTRS_CLIENT_PROBE_H
+#define IBTRS_CLIENT_PROBE_H
+
+#include <linux/workqueue.h>
+#include <rdma/ib_verbs.h>
+
+struct ibtrs_clt_path;
+
+/**
+ * struct ibtrs_clt_probe - of a path
+ * @work: the check, once per heartbeat interval while the path is up
+ * @out: requests on each connection, as the check that runs counts them
+ */
+struct ibtrs_clt_probe {
+	struct delayed_work work;
+	u32 *out;
+};
+
+int ibtrs_clt_probe_init(struct ibtrs_clt_path *path);	/* once per path object; its connections are there */
+void ibtrs_clt_probe_free(struct ibtrs_clt_path *path);
+void ibtrs_clt_probe_start(struct ibtrs_clt_path *path);	/* path work, the path is up */
+void ibtrs_clt_probe_stop(struct ibtrs_clt_path *path);	/* waits for a running check; idempotent. Drain work */
+void ibtrs_clt_probe_done(struct ib_cq *cq, struct ib_wc *wc);
+
+#endif

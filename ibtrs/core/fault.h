@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Faults on demand: /sys/kernel/debug/ibtrs/{client,server}/POINT, for tests and for drills (docs/sysfs.md). As long as none is armed each
+ * point is a jump that is patched out.
+ */
+#ifndef IBTRS_CORE_FAULT_H
+#define IBTRS_CORE_FAULT_H
+
+#include <linux/jump_label.h>
+#include <linux/types.h>
+
+enum ibtrs_fault_point {
+	IBTRS_FAULT_CLT_SUBMIT,		/* a request is about to be posted */
+	IBTRS_FAULT_CLT_COMPLETION,	/* an answer has arrived */
+	IBTRS_FAULT_CLT_CM,		/* an event of the connection manager */
+	IBTRS_FAULT_CLT_HEARTBEAT,	/* a heartbeat, or the answer to one, is about to be sent */
+	IBTRS_FAULT_CLT_MR,		/* memory is to be registered */
+	IBTRS_FAULT_SRV_REQUEST,	/* a request goes to the user of the transport */
+	IBTRS_FAULT_SRV_REPLY,		/* it was executed */
+	IBTRS_FAULT_SRV_CM,
+	IBTRS_FAULT_SRV_HEARTBEAT,
+	IBTRS_FAULT_SRV_MR,
+	IBTRS_FAULT_POINTS,
+};
+
+enum ibtrs_fault_action {
+	IBTRS_FAULT_NONE,
+	IBTRS_FAULT_ERROR,		/* as if it had failed, with @err */
+	IBTRS_FAULT_DELAY,		/* it happens @ms later */
+	IBTRS_FAULT_DROP,		/* it does not happen, and nobody is told */
+	IBTRS_FAULT_STUCK,		/* from now on its connection sends nothing, and completes nothing */
+};
+
+/**
+ * struct ibtrs_fault - what is to go wrong now
+ * @action: NONE nearly always
+ * @err: negative errno, with ERROR
+ * @ms: with DELAY
+ */
+struct ibtrs_fault {
+	enum ibtrs_fault_action action;
+	int err;
+	u32 ms;
+};
+
+DECLARE_STATIC_KEY_FALSE(ibtrs_fault_key);	/* any point is armed */
+
+struct ibtrs_fault ibtrs_fault_look(enum ibtrs_fault_point p, const char *session, const char *path);
+
+/* Is something to go wrong here and now? Any context. */
+static inline struct ibtrs_fault ibtrs_fault_at(enum ibtrs_fault_point p, const char *session, const char *path)
+{
+	if (static_branch_unlikely(&ibtrs_fault_key))
+		return ibtrs_fault_look(p, session, path);
+	return (struct ibtrs_fault){};
+}
+
+/* For places that may sleep and know how to fail: delays, then returns 0 or the errno. */
+int ibtrs_fault_wait(enum ibtrs_fault_point p, const char *session, const char *path);
+struct ibtrs_fault ibtrs_fault_look_spin(enum ibtrs_fault_point p, const char *session, const char *path);
+
+/* For places that may not sleep: DELAY spins, for 100 ms at most. Else the fault is the caller's to do. */
+static inline struct ibtrs_fault ibtrs_fault_spin(enum ibtrs_fault_point p, const char *session, const char *path)
+{
+	if (static_branch_unlikely(&ibtrs_fault_key))
+		return ibtrs_fault_look_spin(p, session, path);
+	return (struct ibtrs_fault){};
+}
+
+void ibtrs_fault_init(void);		/* without debugfs there are no files, and so no faults */
+void ibtrs_fault_exit(void);
+
+#endif

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "ibtrs/logic/sqwatch.h"
+
+#define SQWATCH_FLOOR_SHIFT	22	/* a link that moves less than 4 MiB in an interval is as good as dead */
+#define SQWATCH_FLOOR_MAX	30	/* intervals; so a queue that only seems full is found too */
+
+/**
+ * ibtrs_sqwatch_patience() - how many silent looks are no bad sign
+ * @misses: heartbeats that may be missed
+ * @bytes: that may be on their way
+ */
+u32 ibtrs_sqwatch_patience(u32 misses, u64 bytes)
+{
+	u64 more = bytes >> SQWATCH_FLOOR_SHIFT;
+
+	if (more > SQWATCH_FLOOR_MAX)
+		more = SQWATCH_FLOOR_MAX;
+	return misses + (u32)more;
+}
+
+/**
+ * ibtrs_sqwatch_look() - one look at a send queue
+ * @w: what earlier looks saw
+ * @out: something was posted that must complete
+ * @seen: something completed since the last look, a probe included
+ * @probing: a probe is out already
+ * @patience: silent looks before the queue counts as dead
+ *
+ * Return: what to do. A probe that could not be posted, the queue being full, is asked for again at the next look.
+ */
+enum ibtrs_sqwatch_verdict ibtrs_sqwatch_look(struct ibtrs_sqwatch *w, bool out, bool seen, bool probing, u32 patience)
+{
+	if (!out || seen) {
+		w->silent = 0;
+		return IBTRS_SQWATCH_FINE;
+	}
+	if (w->silent++ > patience)
+		return IBTRS_SQWATCH_DEAD;
+	return probing ? IBTRS_SQWATCH_FINE : IBTRS_SQWATCH_PROBE;
+}
