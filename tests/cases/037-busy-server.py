@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: GPL-2.0-only
+description = "a server that is busy for ever, or fails at any point of a connection, holds up no command of the administrator"
+deadline = 240
+
+SERVER, CLIENT = "/sys/kernel/debug/ibtrs/server", "/sys/kernel/debug/ibtrs/client"
+
+
+def run(t):
+    c, s = t.client, t.server
+    s.sh("serve; ram_disks 1 32")
+    c.sh("modprobe ibnbd-client")
+
+    def map_fails(arm, off, most):
+        arm()
+        took = float(c.sh("t=$(uptime_s); ! map ram0 >&2 || fail 'it was mapped'; echo \"$(uptime_s) $t\" | awk '{ print $1 - $2 }'", timeout=60))
+        t.log(f"refused after {took:.1f} s")
+        t.below(took, most, "seconds until map gave up")
+        off()
+
+    for point, rule, most in (("cm", "error=16", 26), ("cm", "error=104", 26), ("mr", "error=12", 26)):
+        t.log(f"server/{point}: {rule}")
+        map_fails(lambda: s.sh(f"echo {rule} > {SERVER}/{point}"), lambda: s.sh(f"echo off > {SERVER}/{point}"), most)
+    for point, rule in ("cm", "error=5"), ("cm", "drop"), ("mr", "error=12"):
+        t.log(f"client/{point}: {rule}")
+        map_fails(lambda: c.sh(f"echo {rule} > {CLIENT}/{point}"), lambda: c.sh(f"echo off > {CLIENT}/{point}"), 45)
+
+    dev = c.sh("map ram0")
+    # the writer of add_path, and of reconnect, can be killed
+    s.sh(f"echo error=16 > {SERVER}/cm")
+    job = c.spawn("echo ip:10.0.0.1@ip:10.0.0.77 > /sys/class/ibtrs-client/s1/add_path")
+    c.sh("sleep 0.5")
+    t0 = float(c.sh("uptime_s"))
+    job.kill()
+    t.below(float(c.sh("unmap $(dev_of ram0 s1); uptime_s")) - t0, 10, "unmap while add_path was running")
+    s.sh(f"echo off > {SERVER}/cm")
+    t.ok(dev, "mapped")
