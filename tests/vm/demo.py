@@ -70,7 +70,7 @@ class Tour:
     def verify(self):
         say("Random writes, each block with a checksum (crc32c) that is read back and checked")
         self.fio("checked writes", "--rw=randwrite --bsrange=4k-8k --blockalign=4k --iodepth=16 --size=8m "
-                 "--verify=crc32c --verify_fatal=1 --do_verify=1", "write", "read")
+                 "--serialize_overlap=1 --verify=crc32c --verify_fatal=1 --do_verify=1", "write", "read")
 
     def speed(self):
         say("As fast as emulated machines go (a figure for the rig, not for the driver: see make bench)")

@@ -187,12 +187,13 @@ paths_up() { [ "$(path_attr "$1" state | grep -c ' connected$')" = "$2" ]; }
 
 # ---- I/O --------------------------------------------------------------------------------------------
 
-# fio_verify DEV [SIZE [FIO OPTION..]]: random writes of mixed size, then each block read back and checked
+# fio_verify DEV [SIZE [FIO OPTION..]]: random writes of mixed size, then each block read back and checked.
+# Ranges that overlap wait for each other: two writes of one block in flight have no order, on any disk.
 fio_verify() {
 	local dev=$1 size=${2:-16m}
 	shift; shift || true
 	fio --name=verify --filename="$dev" --direct=1 --ioengine=libaio --iodepth=16 --size="$size" --rw=randwrite \
-		--bsrange=4k-64k --verify=crc32c --verify_fatal=1 --do_verify=1 --randrepeat=0 "$@"
+		--bsrange=4k-64k --verify=crc32c --verify_fatal=1 --do_verify=1 --serialize_overlap=1 --randrepeat=0 "$@"
 }
 
 # ---- for the runner ---------------------------------------------------------------------------------
