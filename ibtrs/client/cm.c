@@ -23,6 +23,7 @@
 #define CM_RESOLVE_MS	1500
 #define CM_PHASE_MS	2000
 #define CM_PHASE_DOUBLE	2	/* times at most */
+#define CM_DARK_TRIES	8
 #define CM_ACK_TIMEOUT	17	/* 4.096 us * 2^17 = 0.54 s, times CM_RETRIES: a dead peer is found in 4 s */
 #define CM_RETRIES	6	/* 7 would mean "for ever" on soft-RoCE */
 #define CM_SEND_SGE	32
@@ -82,9 +83,23 @@ static int cm_sockaddr(const struct ibtrs_addr *a, u16 port, bool src, struct so
  * How long a server may take to answer. An in-kernel one allocates and registers all its chunks before it does, and may be slow at that: each
  * attempt that failed for lack of time doubles it, and the first ever starts with the double.
  */
-static unsigned int cm_phase_ms(const struct ibtrs_clt_path *path)
+static unsigned int cm_patience_ms(const struct ibtrs_clt_path *path)
 {
 	return CM_PHASE_MS << min_t(u32, READ_ONCE(path->attempt) + !path->first_done, CM_PHASE_DOUBLE);
+}
+
+/*
+ * The same for the first word of a server whose time is known: an attempt that began in the dark ends soon, so that the next one finds the
+ * link that came back. After CM_DARK_TRIES of them the neighbour table has noticed a dark link, and address resolution fails first: a host
+ * that resolves and says nothing may have become slow.
+ */
+static unsigned int cm_first_ms(const struct ibtrs_clt_path *path)
+{
+	u32 attempt = READ_ONCE(path->attempt), longest = CM_PHASE_MS << CM_PHASE_DOUBLE;
+
+	if (path->connect_ms && (attempt < CM_DARK_TRIES || attempt % 4))
+		return clamp_t(u32, 4 * path->connect_ms, CM_PHASE_MS / 2, longest);
+	return cm_patience_ms(path);
 }
 
 static struct ibtrs_conn_caps cm_caps(const struct ibtrs_clt_conn *conn)
@@ -169,8 +184,10 @@ static int cm_route_resolved(struct ibtrs_clt_conn *conn)
 	memcpy(req.path_uuid, path->uuid, sizeof(req.path_uuid));
 	memcpy(req.session_uuid, path->clt->uuid, sizeof(req.session_uuid));
 	ibtrs_msg_conn_req_encode(&wire, &req);
-	if (!conn->c.cid)
-		ibtrs_clt_handshake_phase(path, "connect", cm_phase_ms(path));
+	if (!conn->c.cid) {
+		path->connect_start = jiffies;
+		ibtrs_clt_handshake_phase(path, "connect", cm_first_ms(path));
+	}
 	return rdma_connect_locked(conn->c.id, &param);
 }
 
@@ -195,6 +212,7 @@ static int cm_established(struct ibtrs_clt_conn *conn, const struct rdma_conn_pa
 		path->new_rkey = rsp.new_rkey;
 		path->ext = rsp.ext;
 		path->may_create = true;
+		path->connect_ms = jiffies_to_msecs(jiffies - path->connect_start) ?: 1;
 		conn->established = true;
 		ibtrs_clt_handshake_step(path, IBTRS_CLT_HS_CID0);
 	} else {
@@ -337,7 +355,7 @@ int ibtrs_clt_cm_start_io(struct ibtrs_clt_path *path)
 	int err = 0;
 	u32 cid;
 
-	ibtrs_clt_handshake_phase(path, "connect", CM_RESOLVE_MS + cm_phase_ms(path));
+	ibtrs_clt_handshake_phase(path, "connect", CM_RESOLVE_MS + cm_patience_ms(path));
 	for (cid = 1; cid < path->nr_conns && !err; cid++)
 		err = cm_start_one(path, cid);
 	return err;

@@ -88,18 +88,19 @@ static void path_attempt_ended(struct ibtrs_clt_path *path, bool ok)
 
 static void path_arm(struct ibtrs_clt_path *path)
 {
-	int max = READ_ONCE(path->clt->max_reconnects);
+	int max = READ_ONCE(path->clt->max_reconnects), err = ibtrs_clt_path_error(path);
+	bool held = ibtrs_clt_session_held(path->clt);
 	u32 ms;
 
 	if (max >= 0 && path->attempt > max) {
 		ibtrs_clt_path_post(path, IBTRS_PATH_EV_GIVE_UP, 0, NULL);
 		return;
 	}
-	if (ibtrs_clt_path_error(path) == -EBUSY)
+	/* An attempt that ran out of time has done its waiting. */
+	if (err == -EBUSY || (err == -ETIMEDOUT && held))
 		ms = PATH_BUSY_MS;
 	else
-		ms = ibtrs_backoff_ms(&path->clt->backoff, path->attempt ? path->attempt - 1 : 0,
-				      ibtrs_clt_session_held(path->clt), get_random_u32());
+		ms = ibtrs_backoff_ms(&path->clt->backoff, path->attempt ? path->attempt - 1 : 0, held, get_random_u32());
 	queue_delayed_work(path->clt->wq, &path->timer, msecs_to_jiffies(ms));
 }
 

@@ -60,6 +60,8 @@ struct ibtrs_clt_path {
 	u32 ext;
 	bool may_create;		/* A.6 */
 	u16 recon_cnt;
+	unsigned long connect_start;	/* jiffies */
+	u32 connect_ms;			/* what the server needed last time for cid 0; 0 = never connected */
 
 	struct {
 		struct ib_event_handler handler;
