@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: GPL-2.0-only
+description = "a thousand disks on one session: names, numbers, data and the way back, within a bounded time and memory"
+deadline = 420
+mem = 2048
+
+N = 1000
+
+
+def run(t):
+    c, s = t.client, t.server
+
+    # disks of 1 MiB; nothing of them is allocated before it is written
+    s.sh(f"modprobe brd rd_nr={N} rd_size=1024 max_part=0; serve sess_queue_depth=64; wait_for 20 test -b /dev/ram{N - 1}")
+    c.sh("modprobe ibnbd-client")
+    before = int(c.sh("memory_kib"))
+    # the file is written as it is: a helper in shell would take longer than the mapping
+    c.sh(f"""
+        p=$(paths) m=$(ctl)/map_device
+        for ((i = 0; i < {N}; i++)); do echo "sessname=s1 $p device_path=ram$i" > $m || exit; done
+        """, timeout=200)
+    t.eq(c.sh("ls /sys/class/ibtrs-client"), "s1", "one session")
+    t.eq(c.sh("ls $(ctl)/devices | wc -l; ls -d /sys/block/ibnbd* | wc -l; ls /dev/ibnbd* | wc -l").split(), [str(N)] * 3, "disks")
+    t.eq(s.sh("ls /sys/class/ibnbd-server/ctl/devices | wc -l"), str(N), "exports")
+    t.below((before - int(c.sh("memory_kib"))) / N, 512, "KiB that a disk costs its client")
+
+    # each has its own data: a mark in every 37th, written and read by all means beside each other
+    c.sh(f"""
+        for ((i = 0; i < {N}; i += 37)); do
+            d=$(readlink -f $(ctl)/devices/ram$i@s1)
+            echo "disk $i" | dd of=/dev/${{d##*/}} bs=4k conv=sync oflag=direct status=none &
+        done
+        wait
+        """, timeout=60)
+    want = "\n".join(f"disk {i}" for i in range(0, N, 37))
+    t.eq(s.sh(f"for ((i = 0; i < {N}; i += 37)); do head -n 1 /dev/ram$i | tr -d '\\0'; done", timeout=60), want, "marks on the server")
+    t.eq(s.sh("head -c 6 /dev/ram1 | tr -d '\\0'"), "", "a neighbour")
+    # more than the server admits to one session
+    s.sh("[ $(cat /sys/module/ibnbd_server/parameters/max_maps) = 1024 ]")
+
+    # they all come back after a loss of the link
+    c.link(0, False)
+    t.wait(lambda: c.sh("cat /sys/block/ibnbd7/ibnbd/state") == "closed", 15, "the client notices")
+    c.link(0, True)
+    t.wait(lambda: c.sh("cat /sys/block/ibnbd*/ibnbd/state | sort -u") == "open", 60, "all of them are open again")
+    c.sh(f"dd if=/dev/ibnbd{N - 1} of=/dev/null bs=64k count=4 iflag=direct status=none")
+
+    c.sh("""
+        for f in /sys/block/ibnbd*/ibnbd/unmap_device; do echo normal > $f; done
+        wait_for 60 sh -c '! ls -d /sys/block/ibnbd* 2> /dev/null'
+        wait_for 10 test ! -e /sys/class/ibtrs-client/s1
+        """, timeout=200)
+    s.sh("wait_for 10 sh -c '[ -z \"$(ls /sys/class/ibnbd-server/ctl/devices)\" ]'")
