@@ -24,8 +24,8 @@ DIST	:= ibnbd-$(VERSION)
 SHIPPED	:= Kbuild Makefile dkms.conf COPYING compat ibtrs ibnbd
 
 .DEFAULT_GOAL := modules
-.PHONY: modules clean tools unit fuzz lint package check dkms-source check-kernels check-faults check-debug check-interop cases demo bench bench-quick \
-	vm-shell install modules_install tools-install dkms-install dkms-remove dist deb rpm help
+.PHONY: modules clean tools unit fuzz lint package check check-all dkms-source check-kernels check-faults check-debug check-interop cases demo bench \
+	check-packages bench-quick vm-shell install modules_install tools-install dkms-install dkms-remove dist deb rpm help
 
 ## Build
 modules: | kdir			## the five modules (default)
@@ -51,6 +51,10 @@ check:				## all that must hold: unit fuzz lint package kernels cases bench-quic
 	tests/setup.sh
 	MATRIX=--short tests/check.sh unit fuzz lint package kernels cases bench-quick
 
+check-all:			## that and all that takes longer: every kernel, faults, interop, the debug kernel, packages in clean systems (hours)
+	tests/setup.sh
+	tests/check.sh unit fuzz lint package kernels packages cases bench-quick interop faults debug
+
 unit:				## pure code: tests/unit
 	$(MAKE) -C tests/unit check
 
@@ -63,6 +67,10 @@ lint:				## shape of the source, sparse, W=1
 
 check-kernels:			## build on every kernel that can be had: tests/kernels; make check leaves out rt, arm64 and clang
 	tests/kernels/matrix.sh $(MATRIX)
+
+check-packages:			## packages in clean Debian systems: install, upgrade, remove; ONLY=debian12 or dkms picks
+	tests/setup.sh
+	tests/packages/systems.sh $(ONLY)
 
 cases: 				## tests in virtual machines; CASES="010 map" picks some
 	tests/vm/setup.sh

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# check.sh STAGE...: run stages of make check, one after another, all of them even if one fails.
+# check.sh STAGE...: run stages of make check or check-all, one after another, all of them even if one fails.
 # Each stage is a make target whose last "N passed, N failed[, N skipped]" is added to the total.
 # A stage that ends badly, says no total, or passed nothing counts as one failure. Logs: build/check.
 set -u
@@ -11,7 +11,7 @@ passed=0 failed=0 skipped=0 table=""
 
 for stage in "$@"; do
 	target=$stage
-	case $stage in kernels|interop) target=check-$stage ;; esac
+	case $stage in kernels|packages|interop|faults|debug) target=check-$stage ;; esac
 	log=$logs/$stage.log
 	echo "== $stage"
 	begin=$SECONDS

@@ -1,0 +1,78 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# In a clean Debian, run by `root.sh run SUITE`: apt installs our packages, DKMS builds for every kernel that has headers, an upgrade and a
+# downgrade build anew, remove and purge leave nothing but what the administrator wrote. Says "ok NAME" for each.
+set -eu -o pipefail
+export DEBIAN_FRONTEND=noninteractive LC_ALL=C.UTF-8 PATH=/usr/sbin:/usr/bin:/sbin:/bin
+apt=(apt-get -qq -o DPkg::Options::=--force-unsafe-io -o APT::Sandbox::User=root --allow-downgrades --no-install-recommends -y)
+modules="ibtrs-core ibtrs-client ibtrs-server ibnbd-client ibnbd-server"
+die() { echo "FAIL $*"; cat /var/lib/dkms/ibnbd/*/build/make.log 2>/dev/null | tail -n 20; exit 1; }
+first=$(ls /lib/modules)
+[ "$(wc -w <<< "$first")" = 1 ] || die "one kernel expected: $first"
+
+# one that we must leave alone, although it has headers
+mkdir -p /usr/src/old /lib/modules/4.19.0-1-old
+cp -a "$(realpath "/lib/modules/$first/build")/." /usr/src/old
+ln -s /usr/src/old /lib/modules/4.19.0-1-old/build
+kernels=$first
+
+built() {	# VERSION
+	local k m f
+	for k in $kernels; do
+		dkms status -m ibnbd -v "$1" -k "$k" | grep -qw installed || die "$1 is not installed for $k: $(dkms status)"
+		for m in $modules; do
+			f=$(modinfo -k "$k" -F filename "$m") || die "no $m for $k"
+			[[ $(modinfo -k "$k" -F vermagic "$m") == "$k "* ]] || die "$f is for $(modinfo -k "$k" -F vermagic "$m")"
+		done
+	done
+	dkms status -m ibnbd -k 4.19.0-1-old | grep -qwE 'built|installed' && die "built for 4.19" || :
+}
+
+"${apt[@]}" install /packages/ibnbd-dkms_*.deb /packages/ibnbd-tools_*_*.deb > /log 2>&1 || die "apt install: $(tail -n 30 /log)"
+version=$(dpkg-query -W -f '${source:Upstream-Version}' ibnbd-dkms)
+built "$version"
+echo "ok install"
+grep -q "RDMA stack: the kernel's own" /var/lib/dkms/ibnbd/"$version"/"$first"/*/log/make.log || die "the log does not name the RDMA stack"
+echo "ok the log names the RDMA stack"
+[ "$(systemctl is-enabled ibnbd-maps.target)" = enabled ] || die "ibnbd-maps.target is not enabled"
+[ "$(systemctl is-enabled ibnbd-server.service)" = disabled ] || die "ibnbd-server.service is enabled"
+ibnbd maps check > /dev/null && ibnbd list --json > /dev/null || die "the command"
+said=$(systemd-analyze verify --man=no /lib/systemd/system/ibnbd*.service /lib/systemd/system/ibnbd-maps.target 2>&1 | grep ibnbd) && die "units: $said" || :
+! udevadm --help | grep -qw verify || udevadm verify /lib/udev/rules.d/60-ibnbd.rules > /log 2>&1 || die "rules: $(cat /log)"
+echo "ok units, rules and the command"
+
+"${apt[@]}" install /later/*.deb > /log 2>&1 || die "a second kernel: $(tail -n 30 /log)"
+kernels="$first $(cd /lib/modules && echo *-cloud-*)"
+[ "${kernels##*\*}" = "$kernels" ] || die "no second kernel: $(ls /lib/modules)"
+built "$version"
+echo "ok a kernel that comes later"
+
+# the administrator's own, which no upgrade may touch
+echo 'vol1 ram0 s1 path=10.0.0.2' >> /etc/ibnbd/maps.conf
+said=$(ibnbd maps check 2>&1) || die "maps check: $said"
+
+# another revision of the same source, packed here
+for p in dkms tools; do
+	d=$(mktemp -d)
+	dpkg-deb -R /packages/ibnbd-$p\_*.deb "$d"
+	sed -i 's/^Version: .*/&+up1/' "$d/DEBIAN/control"
+	dpkg-deb -b "$d" "/packages/up-$p.deb" > /dev/null
+done
+"${apt[@]}" install /packages/up-dkms.deb /packages/up-tools.deb > /log 2>&1 || die "upgrade: $(tail -n 30 /log)"
+[[ $(dpkg-query -W -f '${Version}' ibnbd-dkms) == *+up1 ]] || die "no upgrade"
+built "$version"
+grep -q ^vol1 /etc/ibnbd/maps.conf || die "maps.conf lost its line"
+echo "ok upgrade builds for every kernel"
+touch /etc/dkms/no-autoinstall		# a downgrade takes the same road; do not build a third time
+"${apt[@]}" install /packages/ibnbd-dkms_*.deb /packages/ibnbd-tools_*_*.deb > /log 2>&1 || die "downgrade: $(tail -n 30 /log)"
+[[ $(dpkg-query -W -f '${Version}' ibnbd-dkms) != *+up1 ]] && grep -q ^vol1 /etc/ibnbd/maps.conf || die "downgrade"
+echo "ok downgrade"
+
+echo 'vol2 ram1 s1 path=10.0.0.2' > /etc/ibnbd/maps.conf.d/50-saved.conf
+"${apt[@]}" remove ibnbd-dkms ibnbd-tools > /log 2>&1 || die "remove: $(tail -n 30 /log)"
+[ -z "$(dkms status -m ibnbd)" ] && [ -z "$(find /lib/modules -name 'ib[nt]*.ko*' -path '*updates*')" ] || die "remove left modules: $(dkms status)"
+grep -q ^vol1 /etc/ibnbd/maps.conf && [ -e /etc/ibnbd/maps.conf.d/50-saved.conf ] || die "remove took the configuration"
+echo "ok remove keeps the configuration"
+"${apt[@]}" purge ibnbd-dkms ibnbd-tools > /log 2>&1 || die "purge: $(tail -n 30 /log)"
+[ ! -e /etc/ibnbd ] && [ ! -e /usr/src/ibnbd-"$version" ] || die "purge left: $(find /etc/ibnbd /usr/src/ibnbd-* 2>&1)"
+echo "ok purge leaves nothing"

@@ -1,0 +1,75 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# root.sh base SUITE            a clean Debian of that suite with systemd, headers and DKMS, made once by debootstrap in
+#                               ${IBNBD_CACHE:-build/cache}/root-SUITE, a second kernel's headers (not installed) in /later; prints its path
+# root.sh run SUITE SCRIPT      run SCRIPT as root in a copy of it that is thrown away (an overlay in memory). The packages of build/deb, build/rpm and
+#                               build/rpm2 are in /packages there, the source of this tree in /source, the autopkgtests in /tests.
+set -eu -o pipefail
+top=$(cd "$(dirname "$0")/../.." && pwd)
+cache=${IBNBD_CACHE:-$top/build/cache}
+export DEBIAN_FRONTEND=noninteractive LC_ALL=C.UTF-8
+first=systemd,systemd-sysv,udev,dbus,kmod,iproute2,ca-certificates,procps
+second=(linux-headers-amd64 dkms gcc make libsmartcols1 libmount1 libblkid1 rdma-core e2fsprogs lvm2 cryptsetup-bin iputils-ping rpm python3-jsonschema)
+
+die() { echo "root.sh: $*" >&2; exit 1; }
+mirror() {
+	apt-get indextargets --format '$(LABEL) $(REPO_URI)' 'Created-By: Packages' | awk -v l="$1" '$1 == l { print $2; exit }'
+}
+inside() {	# ROOT COMMAND..
+	unshare --mount sh -c 'mount -t proc proc "$0/proc" && exec chroot "$0" "$@"' "$@"
+}
+
+base() {
+	local suite=$1 root=$cache/root-$1 log=$cache/root-$1.log debian security
+	mkdir -p "$cache"
+	exec 9> "$cache/.lock.root-$suite"
+	flock 9
+	[ ! -e "$root/.complete2" ] || { echo "$root"; return; }
+	command -v debootstrap > /dev/null || die "debootstrap is missing: apt-get install debootstrap"
+	debian=$(mirror Debian) security=$(mirror Debian-Security)
+	[ -n "$debian" ] || die "apt on this machine knows no Debian mirror"
+	rm -rf --one-file-system "$root"
+	debootstrap --variant=minbase --include="$first" "$suite" "$root" "$debian" > "$log" 2>&1 9>&- ||
+		die "debootstrap $suite failed: $(tail -n 3 "$log")"
+	{
+		echo "deb $debian $suite main"
+		[ -z "$security" ] || echo "deb $security $suite-security main"
+	} > "$root/etc/apt/sources.list"
+	# nothing is started in a chroot
+	printf '#!/bin/sh\nexit 101\n' > "$root/usr/sbin/policy-rc.d"
+	chmod +x "$root/usr/sbin/policy-rc.d"
+	{
+		inside "$root" apt-get -qq update
+		inside "$root" apt-get -qq -o DPkg::Options::=--force-unsafe-io install -y --no-install-recommends "${second[@]}"
+		inside "$root" apt-get clean
+		# a kernel that comes later: the same version in another flavour
+		mkdir -p "$root/later"
+		inside "$root" sh -c 'cd /later && apt-get -qq -o APT::Sandbox::User=root download "linux-headers-$(ls /lib/modules | sed s/-amd64/-cloud-amd64/)"'
+	} >> "$log" 2>&1 9>&- || die "packages of $suite: $(tail -n 3 "$log")"
+	touch "$root/.complete2"
+	echo "$root"
+}
+
+case $1 in
+base)	base "$2" ;;
+run)
+	lower=$(base "$2")
+	script=$(realpath "$3")
+	top=$top lower=$lower script=$script exec unshare --mount bash -c '
+		set -eu
+		mount -t tmpfs -o size=4g tmpfs /mnt
+		mkdir /mnt/{upper,work,root}
+		mount -t overlay -o "lowerdir=$lower,upperdir=/mnt/upper,workdir=/mnt/work" overlay /mnt/root
+		mkdir /mnt/root/packages
+		shopt -s nullglob
+		cp "$top"/build/deb/*.deb "$top"/build/rpm/*.rpm "$top"/build/rpm2/*.rpm /mnt/root/packages/
+		cp -a "$top/debian/tests" /mnt/root/tests
+		mkdir /mnt/root/source
+		"$top/tests/packages/dist.sh" /mnt/source.tar.gz
+		tar -C /mnt/root/source -xf /mnt/source.tar.gz --strip-components=1 --no-same-owner
+		cp "$script" /mnt/root/script
+		mount -t proc proc /mnt/root/proc
+		mount --rbind /dev /mnt/root/dev
+		exec chroot /mnt/root bash /script' 9>&- ;;
+*)	die "no such verb: $1" ;;
+esac

@@ -1,0 +1,38 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# systems.sh [WORD]: make check-packages, or the parts of it whose name contains WORD. Install, upgrade and remove the packages in clean systems,
+# with real DKMS builds: .deb in Debian 12; DKMS without packages. As root; the systems are kept in build/cache,
+# copies of them are thrown away. Last line: N passed, N failed, N skipped.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+only=${1:-}
+logs=build/systems
+passed=0 failed=0 skipped=0
+mkdir -p $logs
+[ "$(id -u)" = 0 ] || { echo "systems.sh: must be root, for chroots" >&2; exit 1; }
+
+system() {	# NAME SUITE SCRIPT
+	[[ $1 == *"$only"* ]] || return 0
+	local log=$logs/$1.log n rc begin=$SECONDS
+	timeout 3600 tests/packages/root.sh run "$2" "tests/packages/$3" < /dev/null > "$log" 2>&1
+	rc=$?
+	sed -n "s/^ok /ok    $1: /p" "$log"
+	n=$(grep -c '^ok ' "$log")
+	passed=$((passed + n))
+	if [ $rc -ne 0 ] || [ "$n" -eq 0 ]; then
+		echo "FAIL  $1 after $((SECONDS - begin)) s ($log)"
+		grep -v '^ok ' "$log" | tail -n 20
+		failed=$((failed + 1))
+	fi
+}
+
+made() {	# LOG COMMAND..
+	local log=$logs/$1
+	shift
+	"$@" > "$log" 2>&1 || { tail -n 20 "$log"; echo "0 passed, 1 failed, 0 skipped"; exit 1; }
+}
+made deb.log tests/packages/deb.sh
+system debian12 bookworm install-deb.sh
+system dkms bookworm install-dkms.sh
+echo "$passed passed, $failed failed, $skipped skipped"
+[ $failed -eq 0 ] && [ $passed -gt 0 ]
