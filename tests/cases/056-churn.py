@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Everything an administrator can do, in random order and by several at once, under I/O.  A single command may well be refused; none
+may hang, and in the end everything must go away.  Sessions are small (queue depth 4, chunks of 8 KiB).
+IBNBD_CHURN_CYCLES=2000 for a long run; IBNBD_SEED repeats the choices of one, though not its timing."""
+description = "map, unmap, paths, sysfs and unloading at random under I/O: nothing hangs, nothing stays behind"
+links = 2
+disk = 64
+import os, random
+
+LONG = int(os.environ.get("IBNBD_CHURN_CYCLES") or 0)
+CYCLES, SECONDS = (LONG, 4 * LONG) if LONG else (60, 25)    # whatever ends first
+deadline = 90 + SECONDS
+
+SCRIPT = r"""
+RANDOM=@SEED@
+set +e
+S=/sys/class/ibtrs-client
+try() { timeout -s KILL $((25 * SLOW)) sh -c "$1" > /dev/null 2>&1; rc=$?; [ $rc -ne 137 ] || echo "HANGS: $1"; return 0; }
+act() {
+	local e=testdisk$((RANDOM % 3)) s=c$((RANDOM % 2)) p=ip:10.0.$((RANDOM % 2)) d
+	p=$p.1@$p.2
+	d=$(readlink /sys/class/ibnbd-client/ctl/devices/$e@$s)
+	d=${d##*/}
+	case $((RANDOM % 13)) in
+	0|1|2|3) try "echo 'sessname=$s device_path=$e path=$p access_mode=migration hold=$((RANDOM % 4))' > /sys/class/ibnbd-client/ctl/map_device" ;;
+	4) [ -z "$d" ] || try "echo normal > /sys/block/$d/ibnbd/unmap_device" ;;
+	5) [ -z "$d" ] || try "echo force > /sys/block/$d/ibnbd/unmap_device" ;;
+	6|7) try "echo $p > $S/$s/add_path" ;;
+	8) try "echo 1 > $S/$s/paths/$p/remove_path" ;;
+	9) try "echo 1 > $S/$s/paths/$p/disconnect" ;;
+	10) try "echo 1 > $S/$s/paths/$p/reconnect" ;;
+	11) [ -z "$d" ] || try "echo 1 > /sys/block/$d/ibnbd/remap_device" ;;
+	12) try "modprobe -r ibnbd-client; modprobe ibnbd-client" ;;
+	esac
+}
+io() { while :; do for d in /dev/ibnbd*; do [ -b $d ] && dd if=/dev/zero of=$d bs=8k count=16 oflag=direct status=none 2> /dev/null; done; usleep 100000; done; }
+look() { while :; do grep -rs . $S /sys/class/ibnbd-client/ctl /sys/block/ibnbd*/ibnbd > /dev/null; usleep 300000; done; }
+io & a=$!; look & b=$!
+n=0 end=$((SECONDS + @SECONDS@))
+while [ $n -lt @CYCLES@ ] && [ $SECONDS -lt $end ]; do
+	act & x=$!
+	act
+	wait $x
+	n=$((n + 1))
+done
+kill $a $b
+for d in /sys/block/ibnbd*; do [ ! -e $d ] || try "echo force > $d/ibnbd/unmap_device"; done
+wait $a $b 2> /dev/null
+echo "cycles $n"
+"""
+
+
+def run(t):
+    c, s = t.client, t.server
+    seed = int(os.environ.get("IBNBD_SEED") or random.randrange(32768))
+    t.log(f"seed {seed} (IBNBD_SEED), {CYCLES} cycles, {SECONDS} s")
+    s.sh("serve sess_queue_depth=4 max_chunk_size=8192; modprobe ibnbd-testdisk nr_disks=3 cache=0")
+    c.sh("modprobe ibnbd-client")
+    script = SCRIPT.replace("@SEED@", str(seed)).replace("@SECONDS@", str(SECONDS)).replace("@CYCLES@", str(CYCLES))
+    job = c.spawn(script)
+    kick = s.spawn("set +e; while :; do for p in /sys/class/ibtrs-server/*/paths/*/disconnect; do usleep $((RANDOM * 30)); echo 1 > $p; done; "
+                   "usleep 700000; done 2> /dev/null")
+    rc = job.wait(SECONDS + 50)
+    out = job.out()
+    kick.kill()
+    t.eq(rc, 0, f"seed {seed}: {out[-1000:]}")
+    t.ok("HANGS" not in out, f"seed {seed}: {out[-1000:]}")
+    cycles = int(out.split("cycles ")[1])
+    t.log(f"{cycles} cycles")
+    t.ok(cycles >= (LONG or 12), f"only {cycles} cycles in {SECONDS} s")
+    c.sh("for d in /sys/block/ibnbd*; do [ ! -e $d ] || unmap ${d##*/} force; done", timeout=60)
+    c.sh("wait_for 10 test ! -e /sys/class/ibtrs-client/c0; wait_for 10 test ! -e /sys/class/ibtrs-client/c1; unload ibnbd_client ibtrs_client",
+         timeout=60)
+    s.sh("wait_for 10 eval '! ls -d /sys/class/ibtrs-server/*/paths > /dev/null 2>&1'; unload ibnbd_server ibtrs_server", timeout=60)
+    for g in (c, s):
+        t.eq(g.sh("rdma resource | sed 's/^[0-9]*: //'; true").count("ibtrs"), 0, f"RDMA resources of ours on {g.name}")
