@@ -10,6 +10,7 @@
 #define IBTRS_CLIENT_SYSFS_H
 
 #include <linux/atomic.h>
+#include <linux/kobject.h>
 #include <linux/spinlock.h>
 #include <rdma/ib_verbs.h>
 #include <ibtrs/addr.h>
@@ -18,7 +19,6 @@ struct device;
 struct ibtrs_clt;
 struct ibtrs_clt_path;
 struct ibtrs_clt_path_dir;
-struct kobject;
 struct rdma_cm_id;
 
 /**
@@ -70,5 +70,23 @@ int ibtrs_clt_sysfs_path_add(struct ibtrs_clt_path *path);
 void ibtrs_clt_sysfs_path_del(struct ibtrs_clt_path *path);
 /* cid 0 resolved its route: source address, device and port are known. CM handler. */
 void ibtrs_clt_sysfs_path_route(struct ibtrs_clt_path *path, const struct rdma_cm_id *id);
+
+/* ---- between sysfs.c and sysfs_path.c ---- */
+
+/**
+ * struct ibtrs_clt_path_dir - paths/<src@dst>/
+ * @kobj: owns this memory
+ * @path: valid while show or store runs
+ */
+struct ibtrs_clt_path_dir {
+	struct kobject kobj;
+	struct ibtrs_clt_path *path;
+};
+
+extern const struct attribute_group *ibtrs_clt_sysfs_path_groups[];
+
+/* One log line about a refused word. @path: NULL = an attribute of the session. */
+void ibtrs_clt_sysfs_refuse(const struct ibtrs_clt *clt, const struct ibtrs_clt_path *path, const char *attr, const char *buf, size_t count,
+			    const char *why);
 
 #endif

@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * paths/<src@dst>/ in /sys/class/ibtrs-client: the attributes of a path and its stats/. The directory itself, its name and its lifetime are
+ * sysfs.c's: while show or store runs the path is there. Formats and error numbers are an ABI: spec C.3, docs/sysfs.md.
+ *
+ * An attribute can not wait for its own end. So remove_path first closes the path (killable, nothing is lost when it is killed), then claims
+ * it: exactly one of several writers and of session close becomes its remover. From then on the path is pinned by the claim, the store steps out
+ * of the attribute (sysfs_break_active_protection) and removes path and directory. session_del waits for such stores.
+ */
+#include <linux/kobject.h>
+#include "ibtrs/client/session.h"
+#include "ibtrs/client/sysfs.h"
+
+static bool sysfs_is_one(const char *buf, size_t count)
+{
+	return buf[0] == '1' && (count == 1 || (count == 2 && buf[1] == '\n'));
+}
+
+/* ---- path --------------------------------------------------------------- */
+
+static struct ibtrs_clt_path *path_of(struct kobject *kobj)
+{
+	return container_of(kobj, struct ibtrs_clt_path_dir, kobj)->path;
+}
+
+static ssize_t usage_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "Usage: echo 1 > %s\n", attr->attr.name);
+}
+
+static int path_want_one(const struct kobj_attribute *attr, struct ibtrs_clt_path *path,
+			 const char *buf, size_t count)
+{
+	if (sysfs_is_one(buf, count))
+		return 0;
+	ibtrs_clt_sysfs_refuse(path->clt, path, attr->attr.name, buf, count, "1 is expected");
+	return -EINVAL;
+}
+
+static ssize_t state_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
+{
+	bool up = ibtrs_clt_path_state(path_of(kobj)) == IBTRS_PATH_UP;
+
+	return sysfs_emit(buf, "%s\n", up ? "connected" : "disconnected");
+}
+static struct kobj_attribute path_state = __ATTR_RO(state);
+
+/* State, and when it is not up: errno and words of what happened last, if anything did. */
+static ssize_t state_detail_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
+{
+	struct ibtrs_clt_path *path = path_of(kobj);
+	enum ibtrs_path_state state = ibtrs_clt_path_state(path);
+	char reason[IBTRS_CLT_REASON_LEN];
+	unsigned long flags;
+	int err;
+
+	spin_lock_irqsave(&path->reason_lock, flags);
+	err = path->err;
+	strscpy(reason, path->reason, sizeof(reason));
+	spin_unlock_irqrestore(&path->reason_lock, flags);
+	if (state == IBTRS_PATH_UP || !err)
+		return sysfs_emit(buf, "%s\n", ibtrs_path_sm_state_name(state));
+	return sysfs_emit(buf, "%s %d %s\n", ibtrs_path_sm_state_name(state), err, reason);
+}
+static struct kobj_attribute path_state_detail = __ATTR_RO(state_detail);
+
+/* The ABI knows one errno for all failures; the true one stands in state_detail and in the log. */
+static ssize_t reconnect_store(struct kobject *kobj, struct kobj_attribute *attr, const char *buf,
+			       size_t count)
+{
+	struct ibtrs_clt_path *path = path_of(kobj);
+	int err = path_want_one(attr, path, buf, count);
+
+	if (err)
+		return err;
+	err = ibtrs_clt_path_reconnect(path);
+	if (!err)
+		return count;
+	return err == -EBUSY || err == -EINTR ? err : -ENOTCONN;
+}
+static struct kobj_attribute path_reconnect = __ATTR(reconnect, 0644, usage_show, reconnect_store);
+
+static ssize_t disconnect_store(struct kobject *kobj, struct kobj_attribute *attr, const char *buf,
+				size_t count)
+{
+	struct ibtrs_clt_path *path = path_of(kobj);
+	int err = path_want_one(attr, path, buf, count);
+
+	err = err ?: ibtrs_clt_path_close(path, true);
+	return err ?: count;
+}
+static struct kobj_attribute path_disconnect = __ATTR(disconnect, 0644, usage_show, disconnect_store);
+
+static ssize_t remove_path_store(struct kobject *kobj, struct kobj_attribute *attr, const char *buf,
+				 size_t count)
+{
+	struct ibtrs_clt_path *path = path_of(kobj);
+	atomic_t *removing = &path->clt->sysfs.removing;
+	struct kernfs_node *kn = NULL;
+	int err;
+
+	err = path_want_one(attr, path, buf, count);
+	err = err ?: ibtrs_clt_path_close(path, true);
+	if (err)
+		return err;
+	/* Before the claim: who closes the session waits for us as soon as a path is missing from his list. */
+	atomic_inc(removing);
+	err = ibtrs_clt_session_claim_path(path);
+	if (!err) {
+		kn = sysfs_break_active_protection(kobj, &attr->attr);
+		ibtrs_clt_session_remove_path(path);
+	}
+	/* The session may be gone with the decrement; the waker needs its address only. */
+	if (atomic_dec_and_test(removing))
+		wake_up_var(removing);
+	if (kn)
+		sysfs_unbreak_active_protection(kn);
+	return err ?: count;
+}
+static struct kobj_attribute path_remove_path = __ATTR(remove_path, 0644, usage_show, remove_path_store);
+
+static ssize_t hca_name_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
+{
+	struct ibtrs_clt_path_sysfs *s = &path_of(kobj)->sysfs;
+	ssize_t len;
+
+	spin_lock(&s->lock);
+	len = sysfs_emit(buf, "%s\n", s->hca[0] ? s->hca : "-");
+	spin_unlock(&s->lock);
+	return len;
+}
+static struct kobj_attribute path_hca_name = __ATTR_RO(hca_name);
+
+static ssize_t hca_port_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "%u\n", READ_ONCE(path_of(kobj)->sysfs.port));
+}
+static struct kobj_attribute path_hca_port = __ATTR_RO(hca_port);
+
+static ssize_t path_show_addr(const struct ibtrs_addr *addr, char *buf)
+{
+	char text[IBTRS_ADDR_STR_MAX];
+
+	ibtrs_addr_format(addr, text, sizeof(text));
+	return sysfs_emit(buf, "%s\n", text);
+}
+
+static ssize_t src_addr_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
+{
+	struct ibtrs_clt_path_sysfs *s = &path_of(kobj)->sysfs;
+	struct ibtrs_addr src;
+
+	spin_lock(&s->lock);
+	src = s->src;
+	spin_unlock(&s->lock);
+	return path_show_addr(&src, buf);
+}
+static struct kobj_attribute path_src_addr = __ATTR_RO(src_addr);
+
+static ssize_t dst_addr_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
+{
+	return path_show_addr(&path_of(kobj)->addr.dst, buf);
+}
+static struct kobj_attribute path_dst_addr = __ATTR_RO(dst_addr);
+
+static ssize_t cur_latency_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "%llu ns\n", READ_ONCE(path_of(kobj)->hb.latency_ns));
+}
+static struct kobj_attribute path_cur_latency = __ATTR_RO(cur_latency);
+
+static struct attribute *path_attrs[] = {
+	&path_state.attr,
+	&path_state_detail.attr,
+	&path_reconnect.attr,
+	&path_disconnect.attr,
+	&path_remove_path.attr,
+	&path_hca_name.attr,
+	&path_hca_port.attr,
+	&path_src_addr.attr,
+	&path_dst_addr.attr,
+	&path_cur_latency.attr,
+	NULL,
+};
+
+static const struct attribute_group path_group = {
+	.attrs = path_attrs,
+};
+
+/* ---- path/stats --------------------------------------------------------- */
+
+static ssize_t rdma_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
+{
+	struct ibtrs_clt_stats *s = &path_of(kobj)->stats;
+	struct ibtrs_clt_traffic t;
+
+	ibtrs_clt_stats_traffic(s, &t);
+	return sysfs_emit(buf, "%llu %llu %llu %llu %u %llu\n", t.cnt[IBTRS_READ], t.bytes[IBTRS_READ],
+			  t.cnt[IBTRS_WRITE], t.bytes[IBTRS_WRITE], ibtrs_clt_stats_inflight(s),
+			  t.failovers);
+}
+
+static ssize_t reconnects_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
+{
+	int ok, bad;
+
+	ibtrs_clt_stats_reconnects(&path_of(kobj)->stats, &ok, &bad);
+	return sysfs_emit(buf, "%d %d\n", ok, bad);
+}
+
+static ssize_t stats_show_cpus(struct ibtrs_clt_stats *s, char *buf,
+			       u64 (*get)(struct ibtrs_clt_stats *s, unsigned int cpu))
+{
+	char word[24];
+	unsigned int cpu;
+	int n, len = 0;
+
+	for_each_possible_cpu(cpu) {
+		n = scnprintf(word, sizeof(word), "%s%llu", len ? " " : "", get(s, cpu));
+		/* A page holds 200 numbers of any size, thousands of usual ones: better none than half of one. */
+		if (len + n + 2 > PAGE_SIZE)
+			break;
+		len += sysfs_emit_at(buf, len, "%s", word);
+	}
+	len += sysfs_emit_at(buf, len, "\n");
+	return len;
+}
+
+static ssize_t cpu_migration_from_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
+{
+	return stats_show_cpus(&path_of(kobj)->stats, buf, ibtrs_clt_stats_migr_from);
+}
+
+static ssize_t cpu_migration_to_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
+{
+	return stats_show_cpus(&path_of(kobj)->stats, buf, ibtrs_clt_stats_migr_to);
+}
+
+static void stats_reset_all(struct ibtrs_clt_stats *s)
+{
+	ibtrs_clt_stats_reset_traffic(s);
+	ibtrs_clt_stats_reset_reconnects(s);
+	ibtrs_clt_stats_reset_migr_from(s);
+	ibtrs_clt_stats_reset_migr_to(s);
+}
+
+static ssize_t stats_store(struct kobject *kobj, struct kobj_attribute *attr, const char *buf,
+			   size_t count, void (*reset)(struct ibtrs_clt_stats *s))
+{
+	struct ibtrs_clt_path *path = path_of(kobj);
+	int err = path_want_one(attr, path, buf, count);
+
+	if (err)
+		return err;
+	reset(&path->stats);
+	return count;
+}
+
+static ssize_t rdma_store(struct kobject *kobj, struct kobj_attribute *attr, const char *buf,
+			  size_t count)
+{
+	return stats_store(kobj, attr, buf, count, ibtrs_clt_stats_reset_traffic);
+}
+static struct kobj_attribute stats_rdma = __ATTR_RW(rdma);
+
+static ssize_t reconnects_store(struct kobject *kobj, struct kobj_attribute *attr, const char *buf,
+				size_t count)
+{
+	return stats_store(kobj, attr, buf, count, ibtrs_clt_stats_reset_reconnects);
+}
+static struct kobj_attribute stats_reconnects = __ATTR_RW(reconnects);
+
+static ssize_t cpu_migration_from_store(struct kobject *kobj, struct kobj_attribute *attr,
+					const char *buf, size_t count)
+{
+	return stats_store(kobj, attr, buf, count, ibtrs_clt_stats_reset_migr_from);
+}
+static struct kobj_attribute stats_cpu_migration_from = __ATTR_RW(cpu_migration_from);
+
+static ssize_t cpu_migration_to_store(struct kobject *kobj, struct kobj_attribute *attr,
+				      const char *buf, size_t count)
+{
+	return stats_store(kobj, attr, buf, count, ibtrs_clt_stats_reset_migr_to);
+}
+static struct kobj_attribute stats_cpu_migration_to = __ATTR_RW(cpu_migration_to);
+
+static ssize_t reset_all_store(struct kobject *kobj, struct kobj_attribute *attr, const char *buf,
+			       size_t count)
+{
+	return stats_store(kobj, attr, buf, count, stats_reset_all);
+}
+static struct kobj_attribute stats_reset_all_attr = __ATTR(reset_all, 0644, usage_show, reset_all_store);
+
+static struct attribute *stats_attrs[] = {
+	&stats_rdma.attr,
+	&stats_reconnects.attr,
+	&stats_cpu_migration_from.attr,
+	&stats_cpu_migration_to.attr,
+	&stats_reset_all_attr.attr,
+	NULL,
+};
+
+static const struct attribute_group stats_group = {
+	.name = "stats",
+	.attrs = stats_attrs,
+};
+
+const struct attribute_group *ibtrs_clt_sysfs_path_groups[] = {
+	&path_group,
+	&stats_group,
+	NULL,
+};
