@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Parser and printer of the mapping grammar. The header describes the language; this file only walks the table.
+ * Parser of the mapping grammar. The header describes the language; this file only walks the table. The printer is mapopt_format.c.
  *
  * The client module runs it on every write to map_device, the `ibnbd` command on every argument and every line of maps.conf, before the
  * kernel is touched. Input is text of an administrator or of a script that went wrong: any byte, no terminator.
@@ -488,72 +488,4 @@ int ibnbd_mapopt_parse(const char *line, size_t len, struct ibnbd_map *m, struct
 	if (rc)
 		err->pos = all.len;	/* what is missing could stand there */
 	return rc;
-}
-
-struct mapopt_out {
-	char *buf;
-	size_t size;
-	size_t n;
-	bool full;
-};
-
-__printf(2, 3)
-static void mapopt_print(struct mapopt_out *o, const char *fmt, ...)
-{
-	va_list ap;
-	int n;
-
-	if (o->full)
-		return;
-	va_start(ap, fmt);
-	n = vsnprintf(o->buf + o->n, o->size - o->n, fmt, ap);
-	va_end(ap);
-	o->full = n < 0 || (size_t)n >= o->size - o->n;
-	if (!o->full)
-		o->n += (size_t)n;
-}
-
-static void mapopt_print_paths(struct mapopt_out *out, const struct ibnbd_map *m)
-{
-	char text[IBTRS_PATH_STR_MAX];
-	unsigned int i;
-
-	for (i = 0; i < m->nr_paths && i < IBNBD_MAP_PATHS; i++) {
-		ibtrs_addr_pair_format(&m->path[i], text, sizeof(text));
-		mapopt_print(out, "%spath=%s", out->n ? " " : "", text);
-	}
-}
-
-int ibnbd_mapopt_format(const struct ibnbd_map *m, char *buf, size_t size)
-{
-	struct mapopt_out out = { .buf = buf, .size = size, .full = !size };
-	char word[32];
-	size_t i;
-
-	if (size)
-		buf[0] = 0;
-	for (i = 0; i < ARRAY_SIZE(mapopt_rows); i++) {
-		const struct ibnbd_mapopt *o = &mapopt_rows[i];
-		const void *field = (const char *)m + o->offset;
-		const char *blank = out.n ? " " : "";
-
-		if (!ibnbd_map_given(m, i))
-			continue;
-		switch (o->kind) {
-		case IBNBD_KIND_PATH:
-			mapopt_print_paths(&out, m);
-			break;
-		case IBNBD_KIND_INT:
-			mapopt_print(&out, "%s%s=%d", blank, o->key, *(const int *)field);
-			break;
-		case IBNBD_KIND_WORD:
-			ibnbd_mapopt_word(i, *(const int *)field, word, sizeof(word));
-			mapopt_print(&out, "%s%s=%s", blank, o->key, word);
-			break;
-		default:
-			mapopt_print(&out, "%s%s=%s", blank, o->key, (const char *)field);
-			break;
-		}
-	}
-	return out.full ? -EMSGSIZE : (int)out.n;
 }

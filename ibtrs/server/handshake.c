@@ -2,10 +2,8 @@
 /*
  * The handshake (spec A.3-A.9, F.1): CONN_REQ after CONN_REQ until all connections of a path are there, then INFO_REQ.
  *
- * A CONN_REQ is decoded, then judged under ibtrs_srv.lock (admit: caps, whose session, which path, is the place free), then its connection is built under
- * conn->lock alone (accept), which the admission has taken, so that the path cannot be freed in between. A refusal is a REJECT with the errno of A.5 or
- * -EBUSY for "the old one is still there" (L9), and costs nobody else anything: only who knows both uuids and comes from the same address can
- * end a path by knocking.
+ * A CONN_REQ is decoded, then judged under ibtrs_srv.lock (admit.c), then its connection is built under conn->lock alone (accept), which the admission
+ * has taken, so that the path cannot be freed in between. A refusal is a REJECT with the errno of A.5.
  *
  * cid 0 comes first and makes the path; the others come in any order. INFO_REQ is one SEND into the one buffer that is posted before cid 0 is accepted. Its
  * work allocates what a path costs (chunks, ops, keys): nothing of that is spent before. Whatever fails there closes the path; the client
@@ -17,6 +15,7 @@
 #include <net/net_namespace.h>
 #include <rdma/ib.h>
 #include <rdma/ib_cm.h>
+#include "ibtrs/server/admit.h"
 #include "ibtrs/server/handshake.h"
 #include "ibtrs/server/op.h"
 #include "ibtrs/server/reply.h"
@@ -66,133 +65,6 @@ static void hs_addr(struct ibtrs_addr *a, const struct sockaddr_storage *ss)
 		memcpy(a->raw, &((const struct sockaddr_ib *)ss)->sib_addr, sizeof(a->raw));
 		break;
 	}
-}
-
-/* ---- admission: under ibtrs_srv.lock ------------------------------------ */
-
-/* A known path knocks again with cid 0. Always a refusal. */
-static int hs_again(struct ibtrs_srv_path *path, const struct ibtrs_conn_req *req, const struct ibtrs_addr_pair *addr, const char **why)
-{
-	if (!ibtrs_addr_equal(&path->addr.src, &addr->src)) {
-		*why = "the path belongs to another client address";
-		return -ECONNRESET;
-	}
-	/* recon_cnt wraps around. */
-	if (ibtrs_srv_path_state(path) < IBTRS_SRV_PATH_CLOSING && (s16)(req->recon_cnt - path->recon_cnt) <= 0) {
-		*why = "connection id in use";
-		return -ECONNRESET;
-	}
-	ibtrs_srv_path_close(path, "the client connects anew");
-	*why = "the path's old incarnation is still draining";
-	return -EBUSY;
-}
-
-static int hs_same_path(struct ibtrs_srv_path *path, const struct ibtrs_conn_req *req, const struct ibtrs_addr_pair *addr, const char **why)
-{
-	enum ibtrs_srv_path_state state = ibtrs_srv_path_state(path);
-
-	if (!req->cid)
-		return hs_again(path, req, addr, why);
-	*why = "the path is being closed";
-	if (state >= IBTRS_SRV_PATH_CLOSING)
-		return -EBUSY;
-	*why = "the path is complete";
-	if (state != IBTRS_SRV_PATH_CONNECTING)
-		return -ECONNRESET;
-	*why = "another client address, number of connections, incarnation or set of extensions than cid 0";
-	if (!ibtrs_addr_equal(&path->addr.src, &addr->src) || req->cid_num != path->nr_conns || req->recon_cnt != path->recon_cnt ||
-	    req->ext != path->ext)
-		return -ECONNRESET;
-	*why = "cid 0 is not accepted yet";
-	if (!atomic_read_acquire(&path->nr_accepted))
-		return -ECONNRESET;
-	*why = "connection id in use";
-	return path->conns[req->cid].taken ? -ECONNRESET : 0;
-}
-
-static int hs_new_path(struct ibtrs_srv_session *s, const struct ibtrs_conn_req *req, const struct ibtrs_addr_pair *addr,
-		       struct ibtrs_srv_path **out, const char **why)
-{
-	struct ibtrs_srv_path *other = list_first_entry_or_null(&s->paths, struct ibtrs_srv_path, entry);
-	int err;
-
-	err = ibtrs_srv_session_may_add(s, addr, why);
-	if (err)
-		return err;
-	/* A path without tokens would get around the fences of the others. */
-	if (other && other->ext != req->ext) {
-		*why = "another set of extensions than the session's other paths";
-		return -ECONNRESET;
-	}
-	*out = ibtrs_srv_path_alloc(s, req, addr);
-	if (!*out) {
-		*why = "out of memory";
-		return -ENOMEM;
-	}
-	ibtrs_srv_session_add_path(s, *out);
-	return 0;
-}
-
-static int hs_find_path(const struct ibtrs_conn_req *req, const struct ibtrs_addr_pair *addr, struct ibtrs_srv_path **out,
-			const char **why)
-{
-	struct ibtrs_srv_session *s = ibtrs_srv_session_find(req->session_uuid);
-	bool created = !s;
-	int err;
-
-	if (s && s->dying) {
-		*why = "the session is just ending";
-		return -EBUSY;
-	}
-	if (s) {
-		*out = ibtrs_srv_session_find_path(s, req->path_uuid);
-		if (*out)
-			return hs_same_path(*out, req, addr, why);
-	} else if (!req->first_conn && !READ_ONCE(ibtrs_srv_params.legacy_clients)) {
-		*why = "no such session";
-		return -ENXIO;
-	}
-	if (req->cid) {
-		*why = "the first connection of a path must be cid 0";
-		return -ECONNRESET;
-	}
-	if (!s) {
-		s = ibtrs_srv_session_create(req->session_uuid, &addr->src, why);
-		if (IS_ERR(s))
-			return PTR_ERR(s);
-	}
-	err = hs_new_path(s, req, addr, out, why);
-	if (err && created)
-		ibtrs_srv_session_drop(s);
-	return err;
-}
-
-/* On success conn->lock is held. */
-static int hs_admit(const struct ibtrs_conn_req *req, const struct ibtrs_addr_pair *addr, struct ibtrs_srv_conn **out, const char **why)
-{
-	struct ibtrs_srv_path *path = NULL;
-	int err;
-
-	mutex_lock(&ibtrs_srv.lock);
-	if (ibtrs_srv.accepting) {
-		err = hs_find_path(req, addr, &path, why);
-	} else {
-		*why = "the server is closing";
-		err = -ECONNRESET;
-	}
-	if (!err) {
-		*out = &path->conns[req->cid];
-		mutex_lock(&(*out)->lock);
-		if ((*out)->dead) {
-			mutex_unlock(&(*out)->lock);
-			*why = "the path is being closed";
-			err = -EBUSY;
-		} else {
-			(*out)->taken = true;
-		}
-	}
-	mutex_unlock(&ibtrs_srv.lock);
-	return err;
 }
 
 /* ---- acceptance: under conn->lock --------------------------------------- */
@@ -372,7 +244,7 @@ static int hs_connect(struct rdma_cm_id *id, const struct rdma_conn_param *param
 		err = -EACCES;
 	}
 	err = err ?: hs_fault(&addr, &why);
-	err = err ?: hs_admit(&req, &addr, &conn, &why);
+	err = err ?: ibtrs_srv_admit(&req, &addr, &conn, &why);
 	if (err) {
 		hs_refuse(id, &addr.src, err, why);
 		return err;

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Who may come in (spec A.4-A.6): caps, whose session, which path, is the place free. Called by handshake.c for each decoded CONN_REQ, which builds the
+ * connection then.
+ *
+ * A refusal is an errno of A.5, or -EBUSY for "the old one is still there" (L9), with words for the log. It costs nobody else anything: only who knows
+ * both uuids and comes from the same address can end a path by knocking.
+ *
+ * Locking: all of it under ibtrs_srv.lock. What is let in comes back with its conn->lock held, so that the path cannot be freed before it is built.
+ */
+#include <linux/slab.h>
+#include "ibtrs/server/admit.h"
+#include "ibtrs/server/path.h"
+#include "ibtrs/server/session.h"
+
+/* A known path knocks again with cid 0. Always a refusal. */
+static int admit_again(struct ibtrs_srv_path *path, const struct ibtrs_conn_req *req, const struct ibtrs_addr_pair *addr, const char **why)
+{
+	if (!ibtrs_addr_equal(&path->addr.src, &addr->src)) {
+		*why = "the path belongs to another client address";
+		return -ECONNRESET;
+	}
+	/* recon_cnt wraps around. */
+	if (ibtrs_srv_path_state(path) < IBTRS_SRV_PATH_CLOSING && (s16)(req->recon_cnt - path->recon_cnt) <= 0) {
+		*why = "connection id in use";
+		return -ECONNRESET;
+	}
+	ibtrs_srv_path_close(path, "the client connects anew");
+	*why = "the path's old incarnation is still draining";
+	return -EBUSY;
+}
+
+static int admit_same_path(struct ibtrs_srv_path *path, const struct ibtrs_conn_req *req, const struct ibtrs_addr_pair *addr, const char **why)
+{
+	enum ibtrs_srv_path_state state = ibtrs_srv_path_state(path);
+
+	if (!req->cid)
+		return admit_again(path, req, addr, why);
+	*why = "the path is being closed";
+	if (state >= IBTRS_SRV_PATH_CLOSING)
+		return -EBUSY;
+	*why = "the path is complete";
+	if (state != IBTRS_SRV_PATH_CONNECTING)
+		return -ECONNRESET;
+	*why = "another client address, number of connections, incarnation or set of extensions than cid 0";
+	if (!ibtrs_addr_equal(&path->addr.src, &addr->src) || req->cid_num != path->nr_conns || req->recon_cnt != path->recon_cnt ||
+	    req->ext != path->ext)
+		return -ECONNRESET;
+	*why = "cid 0 is not accepted yet";
+	if (!atomic_read_acquire(&path->nr_accepted))
+		return -ECONNRESET;
+	*why = "connection id in use";
+	return path->conns[req->cid].taken ? -ECONNRESET : 0;
+}
+
+static int admit_new_path(struct ibtrs_srv_session *s, const struct ibtrs_conn_req *req, const struct ibtrs_addr_pair *addr,
+		       struct ibtrs_srv_path **out, const char **why)
+{
+	struct ibtrs_srv_path *other = list_first_entry_or_null(&s->paths, struct ibtrs_srv_path, entry);
+	int err;
+
+	err = ibtrs_srv_session_may_add(s, addr, why);
+	if (err)
+		return err;
+	/* A path without tokens would get around the fences of the others. */
+	if (other && other->ext != req->ext) {
+		*why = "another set of extensions than the session's other paths";
+		return -ECONNRESET;
+	}
+	*out = ibtrs_srv_path_alloc(s, req, addr);
+	if (!*out) {
+		*why = "out of memory";
+		return -ENOMEM;
+	}
+	ibtrs_srv_session_add_path(s, *out);
+	return 0;
+}
+
+static int admit_find_path(const struct ibtrs_conn_req *req, const struct ibtrs_addr_pair *addr, struct ibtrs_srv_path **out,
+			const char **why)
+{
+	struct ibtrs_srv_session *s = ibtrs_srv_session_find(req->session_uuid);
+	bool created = !s;
+	int err;
+
+	if (s && s->dying) {
+		*why = "the session is just ending";
+		return -EBUSY;
+	}
+	if (s) {
+		*out = ibtrs_srv_session_find_path(s, req->path_uuid);
+		if (*out)
+			return admit_same_path(*out, req, addr, why);
+	} else if (!req->first_conn && !READ_ONCE(ibtrs_srv_params.legacy_clients)) {
+		*why = "no such session";
+		return -ENXIO;
+	}
+	if (req->cid) {
+		*why = "the first connection of a path must be cid 0";
+		return -ECONNRESET;
+	}
+	if (!s) {
+		s = ibtrs_srv_session_create(req->session_uuid, &addr->src, why);
+		if (IS_ERR(s))
+			return PTR_ERR(s);
+	}
+	err = admit_new_path(s, req, addr, out, why);
+	if (err && created)
+		ibtrs_srv_session_drop(s);
+	return err;
+}
+
+int ibtrs_srv_admit(const struct ibtrs_conn_req *req, const struct ibtrs_addr_pair *addr, struct ibtrs_srv_conn **out, const char **why)
+{
+	struct ibtrs_srv_path *path = NULL;
+	int err;
+
+	mutex_lock(&ibtrs_srv.lock);
+	if (ibtrs_srv.accepting) {
+		err = admit_find_path(req, addr, &path, why);
+	} else {
+		*why = "the server is closing";
+		err = -ECONNRESET;
+	}
+	if (!err) {
+		*out = &path->conns[req->cid];
+		mutex_lock(&(*out)->lock);
+		if ((*out)->dead) {
+			mutex_unlock(&(*out)->lock);
+			*why = "the path is being closed";
+			err = -EBUSY;
+		} else {
+			(*out)->taken = true;
+		}
+	}
+	mutex_unlock(&ibtrs_srv.lock);
+	return err;
+}

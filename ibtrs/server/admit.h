@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Who may come in: the server's judgement of a CONN_REQ. */
+#ifndef IBTRS_SERVER_ADMIT_H
+#define IBTRS_SERVER_ADMIT_H
+
+struct ibtrs_addr_pair;
+struct ibtrs_conn_req;
+struct ibtrs_srv_conn;
+
+/**
+ * ibtrs_srv_admit() - find, or make, the place of a connection
+ * @req: decoded, nothing in it believed
+ * @addr: where it comes from, and where to
+ * @out: on success the connection, taken, with its lock held
+ * @why: words for a refusal
+ *
+ * The first connection of a path makes the path, and of a session the session.
+ *
+ * Context: process; takes ibtrs_srv.lock.
+ * Return: 0; -EBUSY: try again, the old incarnation is draining; -ENXIO, -ECONNRESET, -ENOMEM and the caps' own: refused.
+ */
+int ibtrs_srv_admit(const struct ibtrs_conn_req *req, const struct ibtrs_addr_pair *addr, struct ibtrs_srv_conn **out, const char **why);
+
+#endif
