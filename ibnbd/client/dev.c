@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A mapped device: its state, its timers, its end.
+ * A mapped device: its state, its timers, what an administrator may do to it.
  *
  * Called by: ctl.c (alloc, show, unmap), open.c (post), session.c (link news), queue.c (tell), sysfs.c (unmap, resize, hold).
  *
@@ -14,8 +14,7 @@
  *	link down	held; after hold= seconds failed: what is parked ends, new I/O ends at once
  *	link up		re-OPEN; limits and identity are compared; the same disk: device id into the parked requests, replay. Another disk, or
  *			a server that says no for good: fenced. No answer for 10 s while the session is up: failed (L4), and asked again.
- *	unmap		ends what is held, then the removal work: drain, CLOSE, delete the disk. It is the only one that frees a device, and it
- *			runs after map_device has finished with it.
+ *	unmap		ends what is held, then the removal work (remove.c)
  *
  * L8: when a write was given up that the server may still execute, the device takes no writes on that link any more: a newer link, which
  * the old one did not outlive, or an administrator's remap lifts it.
@@ -31,36 +30,24 @@
 #include "ibnbd/client/link.h"
 #include "ibnbd/client/open.h"
 #include "ibnbd/client/queue.h"
+#include "ibnbd/client/remove.h"
 #include "ibnbd/client/trace.h"
 
 #define DEV_LATE		(10 * HZ)	/* L4 */
 #define DEV_REPLAY_RETRY	(HZ / 50 ?: 1)
 #define DEV_SWEEP		(HZ / 10 ?: 1)
-#define DEV_DRAIN		(5 * HZ)	/* L3: what in-flight requests get on a healthy path */
-#define DEV_DRAIN_AGAIN		HZ
-#define DEV_DRAIN_POLL_MS	20
 
 static DEFINE_IDA(dev_ida);
 static struct workqueue_struct *dev_wq;		/* news and timers */
-static struct workqueue_struct *dev_remove_wq;
 
 int ibnbd_clt_dev_init(void)
 {
 	dev_wq = alloc_workqueue("ibnbd-clt-dev", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
-	if (!dev_wq)
-		return -ENOMEM;
-	/* del_gendisk() waits for works of queues without a rescuer, so this one has none. */
-	dev_remove_wq = alloc_workqueue("ibnbd-clt-remove", WQ_UNBOUND, 0);
-	if (!dev_remove_wq) {
-		destroy_workqueue(dev_wq);
-		return -ENOMEM;
-	}
-	return 0;
+	return dev_wq ? 0 : -ENOMEM;
 }
 
 void ibnbd_clt_dev_exit(void)
 {
-	destroy_workqueue(dev_remove_wq);
 	destroy_workqueue(dev_wq);
 	ida_destroy(&dev_ida);
 }
@@ -119,7 +106,7 @@ static void dev_start(struct ibnbd_clt_dev *dev)
 	blk_mq_unquiesce_queue(dev->disk->queue);
 }
 
-static bool dev_abort(struct ibnbd_clt_dev *dev)
+bool ibnbd_clt_dev_abort(struct ibnbd_clt_dev *dev)
 {
 	if (ibnbd_clt_queue_abort(dev)) {
 		dev->no_writes = true;
@@ -138,7 +125,7 @@ static void dev_fail(struct ibnbd_clt_dev *dev)
 		return;
 	dev_stop(dev);
 	dev_stop_wait(dev);
-	if (dev_abort(dev))
+	if (ibnbd_clt_dev_abort(dev))
 		queue_delayed_work(dev_wq, &dev->sweep_work, DEV_SWEEP);
 	dev_start(dev);
 }
@@ -229,7 +216,7 @@ static bool dev_step(struct ibnbd_clt_dev *dev, enum ibnbd_dev_event ev, const s
 		ibnbd_clt_disk_uevent(dev, KOBJ_ONLINE);
 	/* The removal sends its own CLOSE, after the drain; a device that never had a disk is removed too. */
 	if (step.state == IBNBD_DEV_UNMAPPED)
-		queue_work(dev_remove_wq, &dev->remove_work);
+		ibnbd_clt_remove_start(dev);
 	else if (step.actions & IBNBD_DEV_DO_CLOSE)
 		ibnbd_clt_dev_tell(dev, IBNBD_CLT_NEWS_CLOSE);
 	return true;
@@ -329,7 +316,7 @@ static void dev_take_strays(struct ibnbd_clt_dev *dev)
 		dev_arm_late(dev);
 		ibnbd_clt_dev_tell(dev, IBNBD_CLT_NEWS_OPEN);
 	} else if (dev->state != IBNBD_DEV_CLOSED) {
-		dev_abort(dev);
+		ibnbd_clt_dev_abort(dev);
 	}
 }
 
@@ -343,7 +330,7 @@ static void dev_sweep_work(struct work_struct *work)
 	if (dev->state == IBNBD_DEV_OPEN)
 		dev_replay(dev);
 	else if (dev->state == IBNBD_DEV_FAILED || dev->state == IBNBD_DEV_FENCED)
-		if (dev_abort(dev))
+		if (ibnbd_clt_dev_abort(dev))
 			queue_delayed_work(dev_wq, &dev->sweep_work, DEV_SWEEP);
 	mutex_unlock(&dev->lock);
 	memalloc_noio_restore(noio);
@@ -441,57 +428,7 @@ int ibnbd_clt_dev_unmap(struct ibnbd_clt_dev *dev, bool force)
 	return 0;
 }
 
-/* ---- the end ---- */
-
-/* L3: what is parked ends at once, what is in flight gets its time, then its path is broken under it. */
-static void dev_drain(struct ibnbd_clt_dev *dev)
-{
-	unsigned long end = jiffies + DEV_DRAIN;
-	bool busy;
-
-	for (;;) {
-		mutex_lock(&dev->lock);
-		busy = dev_abort(dev);
-		mutex_unlock(&dev->lock);
-		if (!busy)
-			return;
-		if (time_after(jiffies, end)) {
-			pr_warn("ibnbd%d: unmap: requests are not answered, breaking their paths\n", dev->index);
-			ibnbd_clt_queue_break(dev, 0, "a device with unanswered requests is unmapped");
-			end = jiffies + DEV_DRAIN_AGAIN;
-		}
-		msleep(DEV_DRAIN_POLL_MS);
-	}
-}
-
-static void dev_remove_work(struct work_struct *work)
-{
-	struct ibnbd_clt_dev *dev = container_of(work, struct ibnbd_clt_dev, remove_work);
-	struct ibnbd_clt_session *s = dev->sess;
-
-	if (dev->disk)
-		dev_drain(dev);
-	wait_for_completion(&dev->mapped);
-	if (dev->linked)
-		ibnbd_clt_ctl_unlink(dev);
-	if (s)
-		ibnbd_clt_open_close(dev, IBNBD_DEV_UNMAPPED);
-	ibnbd_clt_disk_del(dev);
-	/* No request, no attribute and, from here on, no session tells it anything. */
-	if (s)
-		ibnbd_clt_link_leave(s, dev);
-	cancel_delayed_work_sync(&dev->work);
-	cancel_delayed_work_sync(&dev->hold_work);
-	cancel_delayed_work_sync(&dev->late_work);
-	cancel_delayed_work_sync(&dev->sweep_work);
-	if (s)
-		ibnbd_clt_session_put(s);
-	if (dev->disk)
-		pr_info("ibnbd%d: removed\n", dev->index);
-	ibnbd_clt_ctl_forget(dev);
-	ibnbd_clt_dev_free(dev);
-	module_put(THIS_MODULE);
-}
+/* ---- life ---- */
 
 static void dev_link_name(struct ibnbd_clt_dev *dev)
 {
@@ -526,7 +463,7 @@ struct ibnbd_clt_dev *ibnbd_clt_dev_alloc(const struct ibnbd_map *m)
 	INIT_DELAYED_WORK(&dev->hold_work, dev_hold_work);
 	INIT_DELAYED_WORK(&dev->late_work, dev_late_work);
 	INIT_DELAYED_WORK(&dev->sweep_work, dev_sweep_work);
-	INIT_WORK(&dev->remove_work, dev_remove_work);
+	ibnbd_clt_remove_init(dev);
 	init_completion(&dev->mapped);
 	INIT_LIST_HEAD(&dev->sess_entry);
 	return dev;

@@ -119,7 +119,10 @@ void ibnbd_clt_dev_link_up(struct ibnbd_clt_dev *dev);
 /* Any context. */
 void ibnbd_clt_dev_tell(struct ibnbd_clt_dev *dev, enum ibnbd_clt_news news);
 
-/* ---- for open.c, under dev->lock ---- */
+/* ---- for open.c and remove.c, under dev->lock ---- */
+
+/* End what is parked; a write that the server may still execute bars all others (L8). Return: something is still in flight. */
+bool ibnbd_clt_dev_abort(struct ibnbd_clt_dev *dev);
 
 /**
  * ibnbd_clt_dev_post() - the one writer of dev->state

@@ -3,6 +3,7 @@
 #include <ibtrs/version.h>
 #include "ibnbd/client/ctl.h"
 #include "ibnbd/client/dev.h"
+#include "ibnbd/client/remove.h"
 
 static int __init ibnbd_clt_init(void)
 {
@@ -11,9 +12,17 @@ static int __init ibnbd_clt_init(void)
 	err = ibnbd_clt_dev_init();
 	if (err)
 		return err;
+	err = ibnbd_clt_remove_setup();
+	if (err)
+		goto no_remove;
 	err = ibnbd_clt_ctl_init();
 	if (err)
-		ibnbd_clt_dev_exit();
+		goto no_ctl;
+	return 0;
+no_ctl:
+	ibnbd_clt_remove_exit();
+no_remove:
+	ibnbd_clt_dev_exit();
 	return err;
 }
 
@@ -24,6 +33,7 @@ static int __init ibnbd_clt_init(void)
 static void __exit ibnbd_clt_exit(void)
 {
 	ibnbd_clt_ctl_exit();
+	ibnbd_clt_remove_exit();
 	ibnbd_clt_dev_exit();
 }
 

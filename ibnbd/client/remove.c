@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The end of a mapped device: drain, CLOSE, delete the disk, free.
+ *
+ * Started once, by the step to "unmapped" in dev.c. It is the only one that frees a device, and it runs after map_device has finished with it; whoever
+ * unmaps does not wait for it (L5). It waits for nothing that a dead server could withhold: what is parked ends at once, what is in flight gets
+ * its time, then its path is broken under it (L3).
+ */
+#include <linux/delay.h>
+#include <linux/module.h>
+#include "ibnbd/client/ctl.h"
+#include "ibnbd/client/disk.h"
+#include "ibnbd/client/link.h"
+#include "ibnbd/client/open.h"
+#include "ibnbd/client/queue.h"
+#include "ibnbd/client/remove.h"
+
+#define REMOVE_DRAIN		(5 * HZ)	/* what in-flight requests get on a healthy path */
+#define REMOVE_DRAIN_AGAIN	HZ
+#define REMOVE_DRAIN_POLL_MS	20
+
+static struct workqueue_struct *remove_wq;
+
+static void remove_drain(struct ibnbd_clt_dev *dev)
+{
+	unsigned long end = jiffies + REMOVE_DRAIN;
+	bool busy;
+
+	for (;;) {
+		mutex_lock(&dev->lock);
+		busy = ibnbd_clt_dev_abort(dev);
+		mutex_unlock(&dev->lock);
+		if (!busy)
+			return;
+		if (time_after(jiffies, end)) {
+			pr_warn("ibnbd%d: unmap: requests are not answered, breaking their paths\n", dev->index);
+			ibnbd_clt_queue_break(dev, 0, "a device with unanswered requests is unmapped");
+			end = jiffies + REMOVE_DRAIN_AGAIN;
+		}
+		msleep(REMOVE_DRAIN_POLL_MS);
+	}
+}
+
+static void remove_work_fn(struct work_struct *work)
+{
+	struct ibnbd_clt_dev *dev = container_of(work, struct ibnbd_clt_dev, remove_work);
+	struct ibnbd_clt_session *s = dev->sess;
+
+	if (dev->disk)
+		remove_drain(dev);
+	wait_for_completion(&dev->mapped);
+	if (dev->linked)
+		ibnbd_clt_ctl_unlink(dev);
+	if (s)
+		ibnbd_clt_open_close(dev, IBNBD_DEV_UNMAPPED);
+	ibnbd_clt_disk_del(dev);
+	/* No request, no attribute and, from here on, no session tells it anything. */
+	if (s)
+		ibnbd_clt_link_leave(s, dev);
+	cancel_delayed_work_sync(&dev->work);
+	cancel_delayed_work_sync(&dev->hold_work);
+	cancel_delayed_work_sync(&dev->late_work);
+	cancel_delayed_work_sync(&dev->sweep_work);
+	if (s)
+		ibnbd_clt_session_put(s);
+	if (dev->disk)
+		pr_info("ibnbd%d: removed\n", dev->index);
+	ibnbd_clt_ctl_forget(dev);
+	ibnbd_clt_dev_free(dev);
+	module_put(THIS_MODULE);
+}
+
+void ibnbd_clt_remove_init(struct ibnbd_clt_dev *dev)
+{
+	INIT_WORK(&dev->remove_work, remove_work_fn);
+}
+
+void ibnbd_clt_remove_start(struct ibnbd_clt_dev *dev)
+{
+	queue_work(remove_wq, &dev->remove_work);
+}
+
+int ibnbd_clt_remove_setup(void)
+{
+	/* del_gendisk() waits for works of queues without a rescuer, so this one has none. */
+	remove_wq = alloc_workqueue("ibnbd-clt-remove", WQ_UNBOUND, 0);
+	return remove_wq ? 0 : -ENOMEM;
+}
+
+void ibnbd_clt_remove_exit(void)
+{
+	destroy_workqueue(remove_wq);
+}
