@@ -34,6 +34,7 @@ struct ibtrs_clt_conn {
 	struct ibtrs_clt_rxbuf *rxbufs;	/* with NEW_RKEY only */
 	u32 nr_rxbufs;
 	bool polled;
+	unsigned long polling;		/* bit 0: a task is in the CQ; messages are taken one after another, in order */
 
 	struct mutex lock;
 	bool dead;

@@ -2,7 +2,7 @@
 /*
  * What arrives on a client connection: answers, heartbeats, events (spec A.11, A.14-A.17, F.3).
  *
- * Runs in the completion context of one connection (softirq, or the poller), so recv_due and inv_rkey need no lock. Receives are given back
+ * Runs in the completion context of one connection (softirq, or the one poller that is let in), so recv_due and inv_rkey need no lock. Receives are given back
  * in batches: RX_SLACK more are posted than the contract of A.8 needs. With NEW_RKEY every receive has 8 bytes of its own and goes back at once.
  *
  * Anything that does not make sense breaks the path, with a reason, never more.

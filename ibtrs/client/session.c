@@ -138,14 +138,21 @@ EXPORT_SYMBOL_GPL(ibtrs_clt_query);
 int ibtrs_clt_poll(struct ibtrs_clt *clt, unsigned int index)
 {
 	struct ibtrs_clt_pathset *set;
+	struct ibtrs_clt_conn *conn;
 	int n = 0;
 	u32 i;
 
 	rcu_read_lock();
 	set = rcu_dereference(clt->up);
 	/* Pairs with the shrinking in place of pathset.c. */
-	for (i = 0; i < smp_load_acquire(&set->n); i++)
-		n += ib_process_cq_direct(READ_ONCE(set->path[i])->conns[1 + clt->nr_irq_conns + index].c.cq, -1);
+	for (i = 0; i < smp_load_acquire(&set->n); i++) {
+		conn = &READ_ONCE(set->path[i])->conns[1 + clt->nr_irq_conns + index];
+		/* Who finds another task at it need not wait: that one reaps for both. */
+		if (test_and_set_bit_lock(0, &conn->polling))
+			continue;
+		n += ib_process_cq_direct(conn->c.cq, -1);
+		clear_bit_unlock(0, &conn->polling);
+	}
 	rcu_read_unlock();
 	return n;
 }

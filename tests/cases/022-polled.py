@@ -42,7 +42,9 @@ def run(t):
     c.sh(f"fio --name=f --filename={dev} --direct=1 --ioengine=io_uring --hipri=1 --rw=randwrite --bs=4k --size=256k --fsync=4 --output=/dev/null")
     got = during(t, dev, ioengine="pvsync2", rw="randread")
     t.ok(got["default"] >= 256 and got["poll"] == 0, f"not polled: {got}")
-    c.sh(f"fio_verify {dev} 4m --ioengine=io_uring --hipri=1 --output=/dev/null", timeout=60)
+    # two tasks and more at each queue, which find each other polling it
+    c.sh(f"fio_verify {dev} 2m --ioengine=io_uring --hipri=1 --iodepth=4 --numjobs=5 --thread --offset_increment=3m --output=/tmp/out || "
+         "{ cat /tmp/out; false; }", timeout=60)
 
     # polled I/O outlives its path
     pulse = c.spawn(f"fio --name=p --filename={dev} --direct=1 --ioengine=io_uring --hipri=1 --iodepth=4 --rw=randrw --bs=4k --size=8m --time_based "
