@@ -24,8 +24,8 @@ DIST	:= ibnbd-$(VERSION)
 SHIPPED	:= Kbuild Makefile dkms.conf COPYING compat ibtrs ibnbd
 
 .DEFAULT_GOAL := modules
-.PHONY: modules clean tools unit fuzz lint package check check-all dkms-source check-kernels check-faults check-debug check-interop cases demo bench \
-	check-packages bench-quick vm-shell install modules_install tools-install dkms-install dkms-remove dist deb rpm help
+.PHONY: modules clean tools unit fuzz lint package check check-all dkms-source check-kernels check-boot check-memory check-packages check-faults \
+	check-debug check-interop cases demo bench bench-quick vm-shell install modules_install tools-install dkms-install dkms-remove dist deb rpm help
 
 ## Build
 modules: | kdir			## the five modules (default)
@@ -53,7 +53,7 @@ check:				## all that must hold: unit fuzz lint package kernels cases bench-quic
 
 check-all:			## that and all that takes longer: every kernel, faults, interop, the debug kernel, packages in clean systems (hours)
 	tests/setup.sh
-	tests/check.sh unit fuzz lint package kernels packages cases bench-quick interop faults debug
+	tests/check.sh unit fuzz lint package kernels boot packages cases bench-quick interop faults memory debug
 
 unit:				## pure code: tests/unit
 	$(MAKE) -C tests/unit check
@@ -71,6 +71,15 @@ check-kernels:			## build on every kernel that can be had: tests/kernels; make c
 check-packages:			## packages in clean Debian systems: install, upgrade, remove; ONLY=debian12 or dkms picks
 	tests/setup.sh
 	tests/packages/systems.sh $(ONLY)
+
+check-boot:			## boot each of those kernels in a virtual machine, with a short test
+	tests/setup.sh
+	tests/kernels/boot.sh
+
+check-memory:			## let each allocation fail once: tests/cases/071
+	tests/vm/setup.sh
+	$(MAKE) KVER=$$(bash -c '. tests/vm/env.sh; echo $$KVER') TESTS=1 modules
+	tests/vm/run.py 071
 
 cases: 				## tests in virtual machines; CASES="010 map" picks some
 	tests/vm/setup.sh

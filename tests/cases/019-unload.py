@@ -6,9 +6,13 @@ ROUNDS = 8
 LEAK_KIB = 100      # in each round; the kernel itself keeps 10 to 15 (page tables of modules, for the most part)
 
 
-def growth(g, script):
-    """KiB that ROUNDS more rounds take, once the kernel has filled its caches."""
+def growth(t, g, script):
+    """KiB that ROUNDS more rounds take, once the kernel has filled its caches.  A kernel that looks for leaks itself keeps what was
+    freed, and takes its time: there two rounds do, and the leaks step of the runner judges them."""
     rounds = "for i in $(seq {}); do {}; done; sleep 2; memory_kib"
+    if t.image.debug:
+        g.sh(rounds.format(2, script), timeout=90)
+        return 0
     before = int(g.sh(rounds.format(4, script), timeout=60))
     return before - int(g.sh(rounds.format(ROUNDS, script), timeout=90))
 
@@ -24,9 +28,9 @@ def run(t):
     c.sh("unload ibnbd_client ibtrs_client ibtrs_core; [ ! -e /sys/class/ibnbd-client ] && [ ! -e /sys/class/ibtrs-client ]")
     s.sh("unload ibnbd_server ibtrs_server ibtrs_core; [ ! -e /sys/class/ibnbd-server ] && [ ! -e /sys/class/ibtrs-server ]")
 
-    t.below(growth(s, "serve; unload ibnbd_server ibtrs_server ibtrs_core"), ROUNDS * LEAK_KIB, f"KiB gone in {ROUNDS} rounds of the server")
+    t.below(growth(t, s, "serve; unload ibnbd_server ibtrs_server ibtrs_core"), ROUNDS * LEAK_KIB, f"KiB gone in {ROUNDS} rounds of the server")
     s.sh("serve")
-    t.below(growth(c, "unmap $(map ram0); unload ibnbd_client ibtrs_client ibtrs_core"), ROUNDS * LEAK_KIB,
+    t.below(growth(t, c, "unmap $(map ram0); unload ibnbd_client ibtrs_client ibtrs_core"), ROUNDS * LEAK_KIB,
             f"KiB gone in {ROUNDS} rounds of the client")
 
     # the server goes while a client has a disk mapped: the client holds its I/O and resumes

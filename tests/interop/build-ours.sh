@@ -7,7 +7,7 @@ set -eu -o pipefail
 
 KVER=${1:?which kernel?}
 out=$REPO/build/modules/$KVER
-ours=(Kbuild Makefile compat ibtrs ibnbd tests/testdisk tests/bench/floor)
+ours=(Kbuild Makefile compat ibtrs ibnbd tests/testdisk tests/bench/floor tests/failnth)
 built=('*.o' '*.ko' '*.mod*' '.*.cmd' '.*.d' 'config.h*' 'modules.order' 'Module.symvers')
 
 mkdir -p "$out"

@@ -20,7 +20,7 @@ tree=$top/linux
 jobs=${JOBS:-2}
 fragment=$REPO/tests/vm/debug.config
 stamp=$top/built
-ours=(Kbuild Makefile compat ibtrs ibnbd tests/testdisk tests/bench/floor)
+ours=(Kbuild Makefile compat ibtrs ibnbd tests/testdisk tests/bench/floor tests/failnth)
 
 packages() {
 	local p missing=()

@@ -27,7 +27,7 @@ nvme-rdma nvmet-rdma nvme-tcp nvmet-tcp ib_srp ib_srpt ib_iser ib_isert iscsi_ta
 
 TOOLS = """
 bash ip ss tc rdma kmod mount umount losetup lsblk blkid findmnt blkdiscard blockdev wipefs sfdisk dmesg
-mkfs.ext4 e2fsck tune2fs mkfs.xfs xfs_repair xfs_io mkfs.btrfs dmsetup strace ping nproc setsid flock pkill pgrep
+mkfs.ext4 e2fsck tune2fs mkfs.xfs xfs_repair xfs_io mkfs.btrfs btrfs dmsetup strace ping nproc setsid flock pkill pgrep
 ibv_devinfo ibv_devices ibv_rc_pingpong rping ib_write_bw ib_read_bw ib_send_bw ib_send_lat ib_write_lat
 """.split()
 OPTIONAL_TOOLS = ["udevadm", "lvm", "nvme", "fsfreeze", "fallocate"]

@@ -322,7 +322,7 @@ def main():
     for old in logdir.iterdir():
         if old.is_dir():
             shutil.rmtree(old)
-    boot = launch.boot_image(kver, o.ko, o.program)
+    boot = launch.boot_image(kver, o.ko, [*o.program, *{p for c in cases for p in c.programs}])
     try:
         return Runner(o, cases, boot, logdir).run()
     finally:

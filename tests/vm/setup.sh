@@ -8,7 +8,7 @@ set -eu -o pipefail
 packages=(
 	qemu-system-x86 busybox-static kmod zstd lz4 xz-utils			# to boot
 	iproute2 iputils-ping rdma-core ibverbs-providers ibverbs-utils rdmacm-utils perftest
-	util-linux mount fdisk procps udev e2fsprogs xfsprogs btrfs-progs dmsetup strace	# for the guests
+	util-linux mount fdisk procps udev e2fsprogs xfsprogs btrfs-progs dmsetup strace stress-ng	# for the guests
 	linux-headers-amd64 gcc make dpkg-dev libaio-dev liburing-dev zlib1g-dev	# to build
 	pkg-config libsmartcols-dev libmount-dev libblkid-dev
 	python3 ca-certificates debian-archive-keyring

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: GPL-2.0-only
+description = "what block layer tests do to a disk: odd sizes, floods of flushes, elevators and CPUs that change under I/O, dm on top"
+deadline = 300
+
+
+def queue_attributes(t, dev):
+    """Reading every attribute and writing back what it says must not hurt, with I/O under way."""
+    t.client.sh(f"""
+        cd /sys/block/{dev[5:]}
+        for i in 1 2 3; do
+            for f in $(find queue/ -maxdepth 1 -type f -perm -u=w); do
+                v=$(cat $f 2> /dev/null) || continue
+                case $f in *scheduler) v=$(sed 's/.*\\[\\(.*\\)\\].*/\\1/' $f) ;; esac
+                echo "$v" > $f 2> /dev/null || true
+            done
+            cat queue/* stat inflight size ro > /dev/null 2>&1 || true
+        done""")
+
+
+def elevators(t, dev):
+    c = t.client
+    have = c.sh(f"tr -d '[]' < /sys/block/{dev[5:]}/queue/scheduler").split()
+    t.ok("none" in have and "mq-deadline" in have, f"elevators: {have}")
+    io = c.spawn(f"fio_verify {dev} 16m --bsrange=4k-32k --numjobs=2 --offset_increment=16m --output=/dev/null")
+    c.sh(f"""
+        q=/sys/block/{dev[5:]}/queue
+        for i in $(seq 12); do
+            for e in {' '.join(have)}; do
+                echo $e > $q/scheduler
+                echo $((4 + i)) > $q/nr_requests 2> /dev/null || true
+            done
+        done
+        echo none > $q/scheduler""", timeout=60)
+    queue_attributes(t, dev)
+    c.sh("echo 0 > /sys/devices/system/cpu/cpu1/online; sleep 1; echo 1 > /sys/devices/system/cpu/cpu1/online")
+    t.eq(io.wait(90), 0, "I/O under changing elevators: " + io.out()[-1000:])
+
+
+def odd_io(t, dev):
+    c = t.client
+    c.sh(f"fio --name=odd --filename={dev} --direct=1 --ioengine=libaio --iodepth=8 --rw=randrw --bsrange=512-31k --blockalign=512 "
+         "--iomem_align=512 --size=8m --io_size=4m --randrepeat=0 --output=/dev/null", timeout=60)
+    for offset, length in (("512", "1536"), ("3584", "9216"), ("130560", "131584")):
+        c.sh(f"xfs_io -d -c 'pwrite -S 0x5a {offset} {length}' {dev} > /dev/null; "
+             f"xfs_io -d -c 'pread -v {offset} {length}' {dev} | grep -c '5a 5a 5a 5a' | grep -vx 0 > /dev/null")
+    for offset, length in (("1", "512"), ("0", "513"), ("256", "512")):
+        c.fails(f"xfs_io -d -c 'pwrite {offset} {length}' {dev}", "Invalid argument")
+    size = int(c.sh(f"blockdev --getsize64 {dev}"))
+    c.sh(f"dd if=/dev/zero of={dev} bs=512 count=1 seek={size // 512 - 1} oflag=direct status=none")
+    c.fails(f"dd if=/dev/zero of={dev} bs=512 count=1 seek={size // 512} oflag=direct status=none", "No space left")
+
+
+def device_mapper(t, dev):
+    c = t.client
+    sectors = "$(blockdev --getsz " + dev + ")"
+    c.sh(f"modprobe dm-dust; dmsetup create top --table \"0 {sectors} dust {dev} 0 512\"; dmsetup message top 0 addbadblock 64; "
+         "dmsetup message top 0 enable")
+    c.fails("dd if=/dev/mapper/top of=/dev/null bs=512 skip=64 count=1 iflag=direct status=none", "Input/output error")
+    c.sh("dd if=/dev/zero of=/dev/mapper/top bs=512 seek=64 count=1 oflag=direct status=none; "
+         "dd if=/dev/mapper/top of=/dev/null bs=512 skip=64 count=1 iflag=direct status=none; dmsetup remove top")
+    c.sh(f"unmap {dev}")
+
+
+def run(t):
+    c, s = t.client, t.server
+
+    s.sh("serve; modprobe ibnbd-testdisk")
+    dev = c.sh("map testdisk0")
+    odd_io(t, dev)
+    c.sh(f"fio --name=flush --filename={dev} --direct=1 --ioengine=psync --rw=randwrite --bs=4k --fsync=1 --numjobs=4 --size=256k "
+         "--offset_increment=256k --randrepeat=0 --output=/dev/null", timeout=60)
+    c.sh(f"fio --name=trim --filename={dev} --direct=1 --ioengine=psync --rw=randtrim --bsrange=512-256k --blockalign=512 --size=8m "
+         "--randrepeat=0 --output=/dev/null", timeout=60)
+    elevators(t, dev)
+
+    c.sh(f"blockdev --setro {dev}")
+    c.fails(f"dd if=/dev/zero of={dev} bs=4k count=1 oflag=direct status=none", "not permitted|Read-only|Input/output")
+    c.sh(f"blockdev --setrw {dev}; dd if=/dev/zero of={dev} bs=4k count=1 oflag=direct status=none")
+    device_mapper(t, dev)

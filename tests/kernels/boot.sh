@@ -1,0 +1,52 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# boot.sh [--short] [NAME..]   boot the kernels of kernels.conf that say so, or those named, with our modules
+#
+# Debian's stock image of each in two machines of the rig: tests/cases/070 loads the modules, maps a disk, writes and
+# verifies, loses a path while it does, unmaps and unloads, and the kernel's log must stay clean. --short: those that
+# say "short". A kernel that cannot be had is skipped. Logs: build/boot/NAME.log and build/boot/NAME/.
+set -u
+
+here=$(cd "$(dirname "$0")" && pwd)
+top=$(cd "$here/../.." && pwd)
+logs=$top/build/boot
+word=boot
+[ "${1:-}" != --short ] || { word=short; shift; }
+mkdir -p "$logs"
+
+boot() {	# NAME SUITE GLOB: 0 good, 77 skipped, else failed; $why, $release
+	local name=$1 suite=$2 glob=$3 log=$logs/$1.log rc
+	why='' release=''
+	: > "$log"
+	"$here/chroot.sh" make "$suite" >> "$log" 2>&1 || { why="no chroot of $suite: $(tail -n 1 "$log")"; return 77; }
+	release=$("$here/chroot.sh" headers "$suite" "$glob" 2>> "$log")
+	case $? in
+	0) ;;
+	77) why="the mirror has no $glob"; return 77 ;;
+	*) why="no headers: $(tail -n 1 "$log")"; return 77 ;;
+	esac
+	"$top/tests/vm/kernel.sh" "$release" "$suite" >> "$log" 2>&1 || { why="no image: $(tail -n 1 "$log")"; return 77; }
+	"$top/tests/interop/build-ours.sh" "$release" >> "$log" 2>&1 || { why=$(tail -n 1 "$log"); return 1; }
+	"$top/tests/vm/run.py" --kver "$release" --logs "$logs/$name" 070 >> "$log" 2>&1
+	rc=$?
+	[ $rc -eq 0 ] || why=$(grep -m 1 -A 2 ^FAIL "$log" | tail -n +2 | tr -s ' \n' ' ')
+	return $rc
+}
+
+passed=0 failed=0 skipped=0
+row() { printf '%-4s  %-27s %-26s %5s  %s\n' "$@"; }
+
+while read -r name suite glob; do
+	[ $# -eq 0 ] || [[ " $* " == *" $name "* ]] || continue
+	begin=$SECONDS
+	boot "$name" "$suite" "$glob" < /dev/null
+	case $? in
+	0)  row ok "$name" "$release" $((SECONDS - begin))s ""; passed=$((passed + 1)) ;;
+	77) row skip "$name" "$release" $((SECONDS - begin))s "$why"; skipped=$((skipped + 1)) ;;
+	*)  row FAIL "$name" "$release" $((SECONDS - begin))s "$why (build/boot/$name.log)"; failed=$((failed + 1)) ;;
+	esac
+done < <("$here/matrix.sh" --list $word)
+
+echo "$passed passed, $failed failed, $skipped skipped"
+[ $failed -eq 0 ] && [ $((passed + skipped)) -gt 0 ]
