@@ -4,6 +4,8 @@
 #                               ${IBNBD_CACHE:-build/cache}/root-SUITE, a second kernel's headers (not installed) in /later; prints its path
 # root.sh run SUITE SCRIPT      run SCRIPT as root in a copy of it that is thrown away (an overlay in memory). The packages of build/deb, build/rpm and
 #                               build/rpm2 are in /packages there, the source of this tree in /source, the autopkgtests in /tests.
+# root.sh image SUITE OUT       a disk with such a Debian, our packages installed (DKMS builds the modules), the rig's stock kernel modules, and
+#                               tests/packages/machine in it: what boot.py boots
 set -eu -o pipefail
 top=$(cd "$(dirname "$0")/../.." && pwd)
 cache=${IBNBD_CACHE:-$top/build/cache}
@@ -71,5 +73,32 @@ run)
 		mount -t proc proc /mnt/root/proc
 		mount --rbind /dev /mnt/root/dev
 		exec chroot /mnt/root bash /script' 9>&- ;;
+image)
+	lower=$(base "$2")
+	out=$(realpath -m "$3")
+	kver=$(. "$top/tests/vm/env.sh" && echo "$KVER")
+	[ -e "$lower/lib/modules/$kver/build/include" ] || die "$lower has no headers of the rig's kernel $kver: $(ls "$lower/lib/modules")"
+	top=$top lower=$lower out=$out kver=$kver cache=$cache exec unshare --mount bash -c '
+		set -eu
+		mount -t tmpfs -o size=6g tmpfs /mnt
+		mkdir /mnt/{upper,work,root}
+		mount -t overlay -o "lowerdir=$lower,upperdir=/mnt/upper,workdir=/mnt/work" overlay /mnt/root
+		r=/mnt/root
+		mkdir $r/packages
+		cp "$top"/build/deb/*.deb $r/packages/
+		cp -a "$cache/kernels/$kver/lib/modules/$kver/." $r/lib/modules/$kver/
+		mount -t proc proc $r/proc
+		mount --bind /dev $r/dev
+		chroot $r sh -c "apt-get -qq -o DPkg::Options::=--force-unsafe-io -o APT::Sandbox::User=root install -y --no-install-recommends \
+			/packages/ibnbd-dkms_*.deb /packages/ibnbd-tools_*_*.deb && dkms status -m ibnbd -k $kver | grep -w installed && depmod $kver" >&2
+		umount $r/dev $r/proc
+		cp -a "$top/tests/packages/machine/." $r/
+		sed -n "/^PORT=/,\$p" "$top/tests/vm/guest/init" > $r/usr/local/lib/rig-agent.tail
+		echo 0123456789abcdef0123456789abcdef > $r/etc/machine-id
+		echo client > $r/etc/hostname
+		chroot $r systemctl -q enable systemd-networkd systemd-networkd-wait-online rig-agent rxe remote-cryptsetup.target
+		chroot $r passwd -qd root
+		rm -rf $r/usr/sbin/policy-rc.d $r/later $r/usr/src/linux-headers-* $r/usr/lib/gcc $r/usr/share/{doc,man,locale,perl} $r/var/lib/apt/lists $r/var/cache/apt
+		mkfs.ext4 -q -d $r -L root "$out" 3g' 9>&- ;;
 *)	die "no such verb: $1" ;;
 esac
