@@ -10,6 +10,9 @@
  * Generations therefore live in records of their own until the module goes; there are at most EXPORT_RECORDS, the
  * longest unused is forgotten first. Forgetting is safe: a new record starts at a new random number, so the client is fenced at worst.
  *
+ * The kernel tells nobody who has a disk open that its size changed, and files have no such news at all. While there are exports a
+ * delayed work therefore compares their sizes with what the clients know, EXPORT_LOOK_MS after the last time: two numbers in memory for each.
+ *
  * Lock: export_lock orders opening, closing and describing, sysfs directories included. Removing a directory waits for whoever writes to
  * its files, so those may only try the lock. I/O takes none of this.
  *
@@ -28,6 +31,7 @@
 #include "ibnbd/server/sysfs.h"
 
 #define EXPORT_RECORDS	4096
+#define EXPORT_LOOK_MS	500
 
 struct export_key {
 	dev_t dev;
@@ -49,6 +53,9 @@ static LIST_HEAD(export_records);
 static unsigned int export_nr_records;
 static bool export_forgot;	/* a record was given to another export */
 
+static void export_look(struct work_struct *work);
+static DECLARE_DELAYED_WORK(export_look_work, export_look);
+
 void ibnbd_srv_export_init(void)
 {
 	BUILD_BUG_ON(IBNBD_SRV_ID_MASK >> 24);
@@ -59,6 +66,7 @@ void ibnbd_srv_export_exit(void)
 {
 	struct export_record *r, *next;
 
+	cancel_delayed_work_sync(&export_look_work);
 	list_for_each_entry_safe(r, next, &export_records, link)
 		kfree(r);
 }
@@ -182,6 +190,11 @@ static u64 export_nsectors(struct ibnbd_srv_open *open)
 	return open->bdev ? ibnbd_srv_blockio_nsectors(open) : ibnbd_srv_fileio_nsectors(open);
 }
 
+static void export_look_later(void)
+{
+	schedule_delayed_work(&export_look_work, msecs_to_jiffies(EXPORT_LOOK_MS));
+}
+
 /* ---- attach and release -------------------------------------------------- */
 
 static const void *export_key_ptr(const struct ibnbd_srv_open *open)
@@ -240,6 +253,7 @@ static struct ibnbd_srv_export *export_create(struct ibnbd_srv_open *open,
 	if (err)
 		goto out_put;
 	list_add(&e->link, &export_list);
+	export_look_later();
 	return e;
 
 out_put:
@@ -398,6 +412,24 @@ static void export_new_size(struct ibnbd_srv_export *e, u64 nsectors,
 			ibtrs_srv_session_event(open->session->ibtrs, IBNBD_SRV_EVENT_RESIZED,
 						open->id);
 	}
+}
+
+/* A disk that was taken out has no size: its I/O says so, and it may be put back. */
+static void export_look(struct work_struct *work)
+{
+	struct ibnbd_srv_open *open;
+	struct ibnbd_srv_export *e;
+	u64 nsectors;
+
+	guard(mutex)(&export_lock);
+	list_for_each_entry(e, &export_list, link) {
+		open = list_first_entry_or_null(&e->opens, struct ibnbd_srv_open, link);
+		nsectors = open ? export_nsectors(open) : 0;
+		if (nsectors)
+			export_new_size(e, nsectors, NULL);
+	}
+	if (!list_empty(&export_list))
+		export_look_later();
 }
 
 /* I/O is running by these. */
