@@ -53,15 +53,15 @@ def run(t):
     trouble("F18", "disk is taken out", remove)
 
     def grow():
+        s.sh("truncate -s 24M /tmp/f; losetup -c /dev/loop0")
         t0 = time.monotonic()
-        s.sh("truncate -s 24M /tmp/f; losetup -c /dev/loop0; echo 1 > /sys/class/ibnbd-server/ctl/devices/loop0/resize")
         t.wait(lambda: c.sh(f"blockdev --getsize64 {grows}") == str(24 << 20), 5, "the client sees the disk grow")
-        t.log(f"seen after {time.monotonic() - t0:.2f} s")
+        t.below(time.monotonic() - t0, 2, "seconds until the client sees it")
     trouble("F19", "disk grows", grow, "the client knows")
 
     zeros = "cmp -n 1048576 /dev/mapper/d2 /dev/zero"
     s.sh(zeros)
-    c.sh(f"yes mine | head -c 4096 | dd of={mine} bs=4k oflag=direct status=none")
+    c.sh(f"(yes mine || true) | head -c 4096 | dd of={mine} bs=4k oflag=direct status=none")
 
     def exchange():
         [c.link(i, False) for i in (0, 1)]
