@@ -64,7 +64,7 @@ def run(t):
     job = io(dev)
     links(c, False)
     t.wait(lambda: c.sh(f"dev_attr {dev} state") == "closed", 10, "the device holds its I/O")
-    s.sh("ln -sfn /dev/ram0 /dev/mine")
+    s.sh("wait_for 20 test ! -e /sys/class/ibtrs-server/s1; ln -sfn /dev/ram0 /dev/mine")    # while it lives it has the old disk open
     links(c, True)
     t.wait(lambda: "fenced" in c.sh(f"dev_attr {dev} state_detail"), 15, "the smaller disk is refused")
     force("fenced", dev, job)

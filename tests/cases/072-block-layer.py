@@ -54,7 +54,7 @@ def device_mapper(t, dev):
     """A map with a hole over the disk, closed under I/O."""
     c = t.client
     n = int(c.sh(f"blockdev --getsz {dev}"))
-    c.sh(f"printf '%s\n' '0 64 linear {dev} 0' '64 8 error' '72 {n - 72} linear {dev} 72' | dmsetup create top")
+    c.sh(f"printf '%s\n' '0 64 linear {dev} 0' '64 8 error' '72 {n - 72} linear {dev} 72' | dmsetup create top; [ -e /dev/mapper/top ] || dmsetup mknodes")
     c.fails("dd if=/dev/mapper/top of=/dev/null bs=512 skip=64 count=1 iflag=direct status=none", "Input/output error")
     io = c.spawn("fio_verify /dev/mapper/top 4m --offset=1m --output=/dev/null")
     c.sh(f"echo '0 {n} linear {dev} 0' | dmsetup reload top; dmsetup suspend top; dmsetup resume top")
