@@ -7,7 +7,7 @@ def run(t):
     c, s = t.client, t.server
 
     s.sh("ram_disks 1 256; mkfs.ext4 -q -F /dev/ram0; mkdir -p /mnt /exp; mount /dev/ram0 /mnt; truncate -s 64M /mnt/disk; "
-         "ln -s /mnt/disk /exp/disk; serve dev_search_path=/exp")
+         "ln -sfn /mnt/disk /exp/disk; serve dev_search_path=/exp")
     dev = c.sh("map disk")
     t.eq(c.sh(f"blockdev --getsize64 {dev}"), str(64 << 20), "size")
     c.sh(f"fio_verify {dev} 32m --fsync=32 --blockalign=4k", timeout=90)

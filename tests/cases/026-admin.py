@@ -111,7 +111,7 @@ def check_words(t):
 
 def run(t):
     c, s = t.client, t.server
-    s.sh("modprobe loop max_loop=2; truncate -s 16M /tmp/disk; truncate -s 8M /tmp/disk1; mkdir -p /exp; ln -s /dev/loop0 /exp/disk; "
+    s.sh("modprobe loop max_loop=2; truncate -s 16M /tmp/disk; truncate -s 8M /tmp/disk1; mkdir -p /exp; ln -sfn /dev/loop0 /exp/disk; "
          "losetup /dev/loop0 /tmp/disk; losetup /dev/loop1 /tmp/disk1; serve dev_search_path=/exp")
     t.allow(r"I/O error, dev ibnbd0")
     dev = c.sh("map disk")
