@@ -86,22 +86,53 @@ static bool conn_crosses(struct ibtrs_conn *c, int nr)
 	return (now ^ (now - nr)) & ~(c->sig_every - 1);
 }
 
-int ibtrs_conn_send(struct ibtrs_conn *c, struct ib_send_wr *first, struct ib_send_wr *last, int nr, bool force)
+static int conn_post(struct ibtrs_conn *c, struct ib_send_wr *first)
 {
 	int err;
 
-	if (unlikely(atomic_sub_return(nr, &c->sq_free) < 0)) {
-		atomic_add(nr, &c->sq_free);
-		return -EAGAIN;
-	}
-	if (force || conn_crosses(c, nr))
-		last->send_flags |= IB_SEND_SIGNALED;
 	if (static_branch_unlikely(&ibtrs_fault_key) && READ_ONCE(c->stuck))
 		return 0;
 	err = ib_post_send(c->qp, first, NULL);
 	return err > 0 ? -EIO : err;
 }
+
+bool ibtrs_conn_reserve(struct ibtrs_conn *c, int nr)
+{
+	if (likely(atomic_sub_return(nr, &c->sq_free) >= 0))
+		return true;
+	atomic_add(nr, &c->sq_free);
+	return false;
+}
+EXPORT_SYMBOL_GPL(ibtrs_conn_reserve);
+
+int ibtrs_conn_send_reserved(struct ibtrs_conn *c, struct ib_send_wr *first, struct ib_send_wr *last, int nr, bool force)
+{
+	if (force || conn_crosses(c, nr))
+		last->send_flags |= IB_SEND_SIGNALED;
+	return conn_post(c, first);
+}
+EXPORT_SYMBOL_GPL(ibtrs_conn_send_reserved);
+
+int ibtrs_conn_send(struct ibtrs_conn *c, struct ib_send_wr *first, struct ib_send_wr *last, int nr, bool force)
+{
+	if (unlikely(!ibtrs_conn_reserve(c, nr)))
+		return -EAGAIN;
+	return ibtrs_conn_send_reserved(c, first, last, nr, force);
+}
 EXPORT_SYMBOL_GPL(ibtrs_conn_send);
+
+int ibtrs_conn_send_now(struct ibtrs_conn *c, struct ib_send_wr *first, struct ib_send_wr *last, int nr)
+{
+	int err;
+
+	if (!in_task() || irqs_disabled())
+		return ibtrs_conn_send(c, first, last, nr, false);
+	local_bh_disable();
+	err = ibtrs_conn_send(c, first, last, nr, false);
+	local_bh_enable();
+	return err;
+}
+EXPORT_SYMBOL_GPL(ibtrs_conn_send_now);
 
 int ibtrs_conn_send_imm(struct ibtrs_conn *c, struct ib_cqe *cqe, u32 imm)
 {

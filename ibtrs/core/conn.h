@@ -58,6 +58,17 @@ void ibtrs_conn_destroy(struct ibtrs_conn *c);
  */
 int ibtrs_conn_send(struct ibtrs_conn *c, struct ib_send_wr *first, struct ib_send_wr *last, int nr, bool force);
 
+/*
+ * The same, not forced, for a message that is alone. soft-RoCE of many kernels sends from a tasklet: raised in a task it waits for ksoftirqd, which
+ * is right where more will come, for all of it is then sent at once, but costs a lone message two context switches. Here it runs before we return.
+ */
+int ibtrs_conn_send_now(struct ibtrs_conn *c, struct ib_send_wr *first, struct ib_send_wr *last, int nr);
+
+/* Takes credits for work requests that must find room later, whatever was posted until then. false: there are not that many. */
+bool ibtrs_conn_reserve(struct ibtrs_conn *c, int nr);
+/* ibtrs_conn_send() for credits that were taken before; never -EAGAIN. */
+int ibtrs_conn_send_reserved(struct ibtrs_conn *c, struct ib_send_wr *first, struct ib_send_wr *last, int nr, bool force);
+
 static inline void ibtrs_conn_credit(struct ibtrs_conn *c, int nr)
 {
 	atomic_add(nr, &c->sq_free);

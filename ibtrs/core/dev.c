@@ -1,11 +1,36 @@
 // SPDX-License-Identifier: GPL-2.0-only
+#include <linux/gfp.h>
+#include <linux/mm.h>
+#include <linux/netdevice.h>
 #include <linux/slab.h>
+#include <rdma/ib_cache.h>
 #include "ibtrs/core/dev.h"
 
 void ibtrs_dev_pool_init(struct ibtrs_dev_pool *pool)
 {
 	mutex_init(&pool->lock);
 	INIT_LIST_HEAD(&pool->devs);
+}
+
+/* Where the adapter sits. A software device has no place of its own; its network interface may. */
+static int dev_node(struct ib_device *ib)
+{
+	int node = ibdev_to_node(ib);
+	const struct ib_gid_attr *gid;
+	struct net_device *netdev;
+
+	if (node == NUMA_NO_NODE) {
+		gid = rdma_get_gid_attr(ib, rdma_start_port(ib), 0);
+		if (IS_ERR(gid))
+			return NUMA_NO_NODE;
+		rcu_read_lock();
+		netdev = rdma_read_gid_attr_ndev_rcu(gid);
+		if (!IS_ERR(netdev) && netdev->dev.parent)
+			node = dev_to_node(netdev->dev.parent);
+		rcu_read_unlock();
+		rdma_put_gid_attr(gid);
+	}
+	return node == NUMA_NO_NODE || node_online(node) ? node : NUMA_NO_NODE;
 }
 
 static struct ibtrs_dev *dev_make(struct ibtrs_dev_pool *pool, struct ib_device *ib)
@@ -25,6 +50,7 @@ static struct ibtrs_dev *dev_make(struct ibtrs_dev_pool *pool, struct ib_device 
 		return ERR_PTR(err);
 	}
 	dev->ib = ib;
+	dev->node = dev_node(ib);
 	dev->pool = pool;
 	refcount_set(&dev->ref, 1);
 	list_add(&dev->entry, &pool->devs);
@@ -62,4 +88,18 @@ void ibtrs_dev_put(struct ibtrs_dev *dev)
 		kfree(dev);
 	}
 	mutex_unlock(&pool->lock);
+}
+
+void *ibtrs_dev_alloc_exact(const struct ibtrs_dev *dev, size_t size, gfp_t gfp)
+{
+	unsigned int order = get_order(size);
+	struct page *page = alloc_pages_node(dev->node, gfp, order);
+	unsigned long i;
+
+	if (!page)
+		return NULL;
+	split_page(page, order);
+	for (i = PFN_UP(size); i < 1ul << order; i++)
+		__free_page(page + i);
+	return page_address(page);
 }

@@ -17,6 +17,7 @@ struct ibtrs_dev_pool {
 struct ibtrs_dev {
 	struct ib_device *ib;
 	struct ib_pd *pd;
+	int node;		/* where its memory is near, or NUMA_NO_NODE */
 	struct ibtrs_dev_pool *pool;
 	struct list_head entry;
 	refcount_t ref;
@@ -26,5 +27,7 @@ void ibtrs_dev_pool_init(struct ibtrs_dev_pool *pool);
 /* The pool's dev for @ib, made when it is not there yet. ERR_PTR: -ENOTSUPP (no memory management extensions), verbs errors. May sleep. */
 struct ibtrs_dev *ibtrs_dev_get(struct ibtrs_dev_pool *pool, struct ib_device *ib);
 void ibtrs_dev_put(struct ibtrs_dev *dev);
+/* alloc_pages_exact() near the device; freed by free_pages_exact(). NULL: no memory. */
+void *ibtrs_dev_alloc_exact(const struct ibtrs_dev *dev, size_t size, gfp_t gfp);
 
 #endif

@@ -65,6 +65,7 @@ EXPORT_SYMBOL_GPL(ibtrs_msg_rkey_decode);
 EXPORT_SYMBOL_GPL(ibtrs_dev_pool_init);
 EXPORT_SYMBOL_GPL(ibtrs_dev_get);
 EXPORT_SYMBOL_GPL(ibtrs_dev_put);
+EXPORT_SYMBOL_GPL(ibtrs_dev_alloc_exact);
 EXPORT_SYMBOL_GPL(ibtrs_iu_init);
 EXPORT_SYMBOL_GPL(ibtrs_iu_free);
 EXPORT_SYMBOL_GPL(ibtrs_iu_sync_cpu);
