@@ -6,10 +6,6 @@
  * opens of one block device or one file, under whatever names, meet in one export: it counts writers (B.3 rule 4), knows the identity, and
  * is a directory in sysfs. It exists while it has opens, so the object that is its key cannot go away.
  *
- * The writer generation must outlive the export: a client that lost its link holds writes while another opens, writes and closes.
- * Generations therefore live in records of their own until the module goes; there are at most EXPORT_RECORDS, the
- * longest unused is forgotten first. Forgetting is safe: a new record starts at a new random number, so the client is fenced at worst.
- *
  * The kernel tells nobody who has a disk open that its size changed, and files have no such news at all. While there are exports a
  * delayed work therefore compares their sizes with what the clients know, EXPORT_LOOK_MS after the last time: two numbers in memory for each.
  *
@@ -19,9 +15,7 @@
  * Failure: an open that fails leaves nothing behind; one that was attached is undone by ibnbd_srv_export_release() alone.
  */
 #include <linux/mutex.h>
-#include <linux/random.h>
 #include <linux/sched/signal.h>
-#include <linux/uuid.h>
 #include "ibnbd/server/blockio.h"
 #include "ibnbd/server/fileio.h"
 #include "ibnbd/server/identity.h"
@@ -29,29 +23,12 @@
 #include "ibnbd/server/main.h"
 #include "ibnbd/server/session.h"
 #include "ibnbd/server/sysfs.h"
+#include "ibnbd/server/writer.h"
 
-#define EXPORT_RECORDS	4096
 #define EXPORT_LOOK_MS	500
-
-struct export_key {
-	dev_t dev;
-	u64 ino;		/* 0: the block device itself */
-	u32 generation;
-};
-
-/* Who wrote last. */
-struct export_record {
-	struct list_head link;	/* most recently used first */
-	struct export_key key;
-	uuid_t writer;		/* session, or null */
-	u64 gen;
-};
 
 static DEFINE_MUTEX(export_lock);
 static LIST_HEAD(export_list);
-static LIST_HEAD(export_records);
-static unsigned int export_nr_records;
-static bool export_forgot;	/* a record was given to another export */
 
 static void export_look(struct work_struct *work);
 static DECLARE_DELAYED_WORK(export_look_work, export_look);
@@ -64,82 +41,8 @@ void ibnbd_srv_export_init(void)
 /* No session is left. */
 void ibnbd_srv_export_exit(void)
 {
-	struct export_record *r, *next;
-
 	cancel_delayed_work_sync(&export_look_work);
-	list_for_each_entry_safe(r, next, &export_records, link)
-		kfree(r);
-}
-
-/* ---- writer generation --------------------------------------------------- */
-
-static struct export_key export_key_of(const struct ibnbd_srv_open *open)
-{
-	struct export_key key = {};
-	struct inode *inode;
-
-	if (open->bdev) {
-		key.dev = open->bdev->bd_dev;
-		return key;
-	}
-	inode = file_inode(open->file);
-	key.dev = inode->i_sb->s_dev;
-	key.ino = inode->i_ino;
-	key.generation = inode->i_generation;
-	return key;
-}
-
-static struct export_record *export_record_find(const struct export_key *key)
-{
-	struct export_record *r;
-
-	list_for_each_entry(r, &export_records, link)
-		if (r->key.dev == key->dev && r->key.ino == key->ino &&
-		    r->key.generation == key->generation)
-			return r;
-	return NULL;
-}
-
-static struct export_record *export_record_get(const struct ibnbd_srv_open *open)
-{
-	struct export_key key = export_key_of(open);
-	struct export_record *r = export_record_find(&key);
-
-	if (r) {
-		list_move(&r->link, &export_records);
-		return r;
-	}
-	if (export_nr_records == EXPORT_RECORDS) {
-		r = list_last_entry(&export_records, struct export_record, link);
-		list_move(&r->link, &export_records);
-		export_forgot = true;
-	} else {
-		r = kzalloc(sizeof(*r), GFP_KERNEL);
-		if (!r)
-			return NULL;
-		export_nr_records++;
-		list_add(&r->link, &export_records);
-	}
-	r->key = key;
-	r->writer = uuid_null;
-	/* The first writer is nobody's successor, unless we may have known one before. */
-	r->gen = (u64)get_random_u32() << 32 | export_forgot;
-	return r;
-}
-
-static int export_note_writer(struct ibnbd_srv_export *e, const struct ibnbd_srv_open *open)
-{
-	struct export_record *r = export_record_get(open);
-
-	if (!r)
-		return -ENOMEM;
-	if (ibnbd_access_writes(open->access) && !uuid_equal(&r->writer, &open->session->uuid)) {
-		if (!uuid_is_null(&r->writer))
-			r->gen = (r->gen & ~(u64)U32_MAX) | max_t(u32, (u32)r->gen + 1, 1);
-		r->writer = open->session->uuid;
-	}
-	e->writer_gen = r->gen;
-	return 0;
+	ibnbd_srv_writer_exit();
 }
 
 /* ---- backing store ------------------------------------------------------- */
@@ -287,6 +190,18 @@ static void export_drop_unused(struct ibnbd_srv_export *e)
 	kobject_put(&e->kobj);
 }
 
+/* Does the disk still work on writes of a mapping that this client has given up? They may come after those of a new one. */
+static bool export_still_writes(const struct ibnbd_srv_export *e, const struct ibnbd_srv_open *open)
+{
+	const struct ibnbd_srv_open *other;
+
+	list_for_each_entry(other, &e->opens, link)
+		if (other->session == open->session && ibnbd_access_writes(other->access) &&
+		    READ_ONCE(other->state) == IBNBD_SRV_OPEN_CLOSING)
+			return true;
+	return false;
+}
+
 /* Arbitration, and what goes with a place in the export. */
 static int export_attach(struct ibnbd_srv_open *open, const struct ibnbd_identity *id,
 			 const char **why)
@@ -301,9 +216,14 @@ static int export_attach(struct ibnbd_srv_open *open, const struct ibnbd_identit
 		if (IS_ERR(e))
 			return PTR_ERR(e);
 	}
-	err = ibnbd_access_open(e->writers, open->access, why);
+	if (ibnbd_access_writes(open->access) && export_still_writes(e, open)) {
+		*why = "the session's last mapping of it is not closed: the disk has not ended all its requests";
+		err = -EBUSY;
+	} else {
+		err = ibnbd_access_open(e->writers, open->access, why);
+	}
 	if (!err)
-		err = export_note_writer(e, open);
+		err = ibnbd_srv_writer_note(open, &e->writer_gen);
 	if (err) {
 		export_drop_unused(e);
 		return err;

@@ -126,6 +126,7 @@ static const struct ibtrs_srv_ops main_ops = {
 	.session_up	= ibnbd_srv_session_up,
 	.session_down	= ibnbd_srv_session_down,
 	.request	= ibnbd_srv_msg_request,
+	.given_up	= ibnbd_srv_session_given_up,
 };
 
 /* Listen or not, as the search path says. */

@@ -175,6 +175,7 @@ static void msg_close(struct ibnbd_srv_session *s, struct ibtrs_srv_op *op)
 	}
 	if (msg_reads(op))
 		memset(op->data, 0, op->data_len);
+	WRITE_ONCE(op->group, ibnbd_srv_session_group(id));
 	ibnbd_srv_session_close(s, id, op);
 }
 
@@ -251,6 +252,7 @@ static void msg_io(struct ibnbd_srv_session *s, struct ibtrs_srv_op *op)
 		msg_io_refuse(s, op, &m, err, why);
 		return;
 	}
+	WRITE_ONCE(op->group, ibnbd_srv_session_group(m.device_id));
 	trace_ibnbd_srv_io_start(io, &m);
 	if (io->open->bdev)
 		ibnbd_srv_blockio_submit(io, &m);

@@ -300,6 +300,26 @@ void ibnbd_srv_session_close(struct ibnbd_srv_session *s, u32 id, struct ibtrs_s
 		ibnbd_srv_open_put(gone);
 }
 
+/**
+ * ibnbd_srv_session_given_up() - has the client closed the device that these ops are for? (struct ibtrs_srv_ops)
+ * @priv: its session
+ * @group: of the ops
+ *
+ * Return: true when a CLOSE waits for them to end, or nothing of that id is open any more.
+ */
+bool ibnbd_srv_session_given_up(void *priv, u32 group)
+{
+	struct ibnbd_srv_session *s = priv;
+	struct ibnbd_srv_open *open;
+	bool given_up;
+
+	spin_lock(&s->lock);
+	open = session_entry(s, group - 1);
+	given_up = !open || open->close_op;
+	spin_unlock(&s->lock);
+	return given_up;
+}
+
 static bool session_revoke(struct ibnbd_srv_session *s, struct ibnbd_srv_open *open)
 {
 	bool live;

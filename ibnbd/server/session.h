@@ -52,8 +52,15 @@ struct ibnbd_srv_open *ibnbd_srv_session_find(struct ibnbd_srv_session *s, const
 bool ibnbd_srv_session_full(struct ibnbd_srv_session *s);
 int ibnbd_srv_session_publish(struct ibnbd_srv_session *s, struct ibnbd_srv_open *open);
 void ibnbd_srv_session_close(struct ibnbd_srv_session *s, u32 id, struct ibtrs_srv_op *op);
+bool ibnbd_srv_session_given_up(void *priv, u32 group);
 int ibnbd_srv_session_force_close(struct ibnbd_srv_open *open);
 int ibnbd_srv_open_init(struct ibnbd_srv_open *open, struct ibnbd_srv_session *s);
+
+/* op->group of all that is for one device; 0 is none. */
+static inline u32 ibnbd_srv_session_group(u32 id)
+{
+	return (id & IBNBD_SRV_ID_MASK) + 1;
+}
 
 /* The open with this id, pinned by its I/O reference; NULL when there is none that takes I/O. */
 static inline struct ibnbd_srv_open *ibnbd_srv_session_open_get(struct ibnbd_srv_session *s, u32 id)

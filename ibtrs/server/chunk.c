@@ -24,6 +24,7 @@
 #include "ibtrs/server/op.h"
 #include "ibtrs/server/rx.h"
 
+#define CHUNK_RUN		SZ_4M
 #define CHUNK_SHELF_TIME	(20 * HZ)
 #define CHUNK_REG_BATCH		32
 #define CHUNK_REG_TIMEOUT	(5 * HZ)
@@ -90,20 +91,35 @@ static u64 chunks_bytes(const struct ibtrs_srv_chunks *c)
 	return (u64)c->nr * c->size;
 }
 
-static struct ibtrs_srv_chunks *chunks_alloc(u32 nr, u32 size)
+/*
+ * The page allocator gives powers of two, and a chunk is a little more than one: cut from one block each, half of what is found and zeroed would go
+ * back. So a block is cut into as many chunks as it holds, 31 of 132 KiB from 4 MiB; the pages of each are its own, and are freed by themselves.
+ */
+static struct ibtrs_srv_chunks *chunks_alloc(const struct ibtrs_dev *dev, u32 nr, u32 size)
 {
+	const gfp_t gfp = GFP_KERNEL | __GFP_ZERO | __GFP_NOWARN;
+	u32 run = size % PAGE_SIZE ? 1 : max_t(u32, CHUNK_RUN / size, 1), i;
 	struct ibtrs_srv_chunks *c;
+	void *mem;
 
-	c = kvzalloc(struct_size(c, mem, nr), GFP_KERNEL);
+	c = kvzalloc_node(struct_size(c, mem, nr), GFP_KERNEL, dev->node);
 	if (!c)
 		return NULL;
 	c->size = size;
-	for (; c->nr < nr; c->nr++) {
-		c->mem[c->nr] = alloc_pages_exact(size, GFP_KERNEL | __GFP_ZERO | __GFP_NOWARN | __GFP_RETRY_MAYFAIL);
-		if (!c->mem[c->nr]) {
+	while (c->nr < nr) {
+		while (run > nr - c->nr)
+			run /= 2;
+		mem = ibtrs_dev_alloc_exact(dev, (size_t)run * size, gfp | (run > 1 ? __GFP_NORETRY : __GFP_RETRY_MAYFAIL));
+		if (!mem && run == 1) {
 			chunks_free(c);
 			return NULL;
 		}
+		if (!mem) {
+			run /= 2;
+			continue;
+		}
+		for (i = 0; i < run; i++)
+			c->mem[c->nr++] = mem + (size_t)i * size;
 		cond_resched();
 	}
 	return c;
@@ -240,7 +256,7 @@ int ibtrs_srv_chunk_get(struct ibtrs_srv_path *path, const char **why)
 	if (!ibtrs_srv_chunk_charge((u64)nr * size))
 		return -ENOMEM;
 	*why = "not enough contiguous memory for the chunks: make max_chunk_size or sess_queue_depth smaller";
-	c = chunks_alloc(nr, size);
+	c = chunks_alloc(path->dev, nr, size);
 	if (!c) {
 		ibtrs_srv_chunk_uncharge((u64)nr * size);
 		return -ENOMEM;

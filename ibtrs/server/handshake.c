@@ -375,13 +375,16 @@ static void hs_info_work(struct work_struct *work)
 	int err;
 
 	err = hs_info(path, &why);
-	if (err) {
-		pr_warn_ratelimited("session %s: %s: path refused: %s (%d)\n", ibtrs_srv_session_label(path->session), path->name, why, err);
-		ibtrs_srv_path_close(path, why);
-	} else {
+	if (!err) {
 		pr_info("session %s: %s: path up on %s port %u, %u connections%s\n", path->session->name, path->name, path->hca,
 			path->port, path->nr_conns, path->limits.fence ? ", fenced" : "");
+		return;
 	}
+	/* What failed did so because the connection ended, and the close work says why. */
+	if (ibtrs_srv_path_state(path) == IBTRS_SRV_PATH_CLOSING)
+		return;
+	pr_warn_ratelimited("session %s: %s: path refused: %s (%d)\n", ibtrs_srv_session_label(path->session), path->name, why, err);
+	ibtrs_srv_path_close(path, why);
 }
 
 void ibtrs_srv_handshake_init(struct ibtrs_srv_path *path)

@@ -19,7 +19,7 @@ struct ibtrs_srv ibtrs_srv;
 
 struct ibtrs_srv_params ibtrs_srv_params = {
 	.queue_depth		= 512,
-	.chunk_size		= 131072,
+	.chunk_size		= SZ_128K + IBTRS_HDR_SIZE,	/* an I/O of 128 KiB in one piece */
 	.max_sessions		= 256,
 	.max_sessions_per_peer	= 64,
 	.max_half_open		= 256,
@@ -33,7 +33,7 @@ struct ibtrs_srv_params ibtrs_srv_params = {
 module_param_named(sess_queue_depth, ibtrs_srv_params.queue_depth, uint, 0444);
 MODULE_PARM_DESC(sess_queue_depth, "slots per session, 1..65535; each costs a chunk of memory per path (default: 512)");
 module_param_named(max_chunk_size, ibtrs_srv_params.chunk_size, uint, 0444);
-MODULE_PARM_DESC(max_chunk_size, "bytes of a chunk: the largest I/O and 4096; a multiple of 4096, at least 8192 (default: 131072)");
+MODULE_PARM_DESC(max_chunk_size, "bytes of a chunk: the largest I/O and 4096; a multiple of 4096, at least 8192 (default: 135168)");
 module_param_named(always_invalidate, ibtrs_srv_params.always_invalidate, bool, 0444);
 MODULE_PARM_DESC(always_invalidate, "take the client's right to write to a chunk away while it is processed (default: N)");
 module_param_named(legacy_clients, ibtrs_srv_params.legacy_clients, bool, 0644);

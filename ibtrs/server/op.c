@@ -11,7 +11,8 @@
  * one may be an interrupt, and only if its path is still connected (law L7).
  *
  * An op ends in ibtrs_srv_op_release(), called by reply.c right before the reply is posted, or without one when the path is closing: there is no third
- * way. An op of a peer that broke the protocol is released or closes its path too; path.c waits until none is busy.
+ * way. An op of a peer that broke the protocol is released or closes its path too; path.c waits until none is busy. Only its slot an op can leave
+ * earlier: when its path is closed and the client has given up what it is for (ibtrs_srv_op_let_go()).
  */
 #include <linux/slab.h>
 #include "ibtrs/server/debug.h"
@@ -44,7 +45,7 @@ int ibtrs_srv_op_alloc(struct ibtrs_srv_path *path)
 	u32 slot, nr = path->limits.queue_depth;
 
 	path->op_stride = ALIGN(sizeof(struct ibtrs_srv_opx) + ibtrs_srv.ops->op_priv_size, SMP_CACHE_BYTES);
-	path->ops = kvcalloc(nr, path->op_stride, GFP_KERNEL);
+	path->ops = kvzalloc_node(array_size(nr, path->op_stride), GFP_KERNEL, path->dev->node);
 	if (!path->ops)
 		return -ENOMEM;
 	for (slot = 0; slot < nr; slot++)
@@ -73,6 +74,15 @@ static struct ibtrs_srv_opx *op_leave_slot(struct ibtrs_srv_slot *s, bool *run)
 	return next;
 }
 
+/* The slot's lock is held. Who comes after @x in its slot, if anybody, and whether he runs. */
+static struct ibtrs_srv_opx *op_leave(struct ibtrs_srv_opx *x, bool *run)
+{
+	if (!x->admitted)
+		return NULL;
+	x->admitted = false;
+	return op_leave_slot(ibtrs_srv_op_slot(x), run);
+}
+
 static noinline void op_next(struct ibtrs_srv_opx *next, bool run)
 {
 	if (run) {
@@ -87,15 +97,12 @@ void ibtrs_srv_op_release(struct ibtrs_srv_opx *x)
 {
 	struct ibtrs_srv_slot *s = ibtrs_srv_op_slot(x);
 	struct ibtrs_srv_path *path = x->path;
-	struct ibtrs_srv_opx *next = NULL;
+	struct ibtrs_srv_opx *next;
 	unsigned long flags;
 	bool run = false;
 
 	spin_lock_irqsave(&s->lock, flags);
-	if (x->admitted) {
-		x->admitted = false;
-		next = op_leave_slot(s, &run);
-	}
+	next = op_leave(x, &run);
 	x->busy = false;
 	spin_unlock_irqrestore(&s->lock, flags);
 	if (unlikely(!ibtrs_srv_path_up(path)))
@@ -136,6 +143,39 @@ void ibtrs_srv_op_unpark(struct ibtrs_srv_path *path)
 		spin_unlock_irq(&s->lock);
 		if (parked)
 			ibtrs_srv_op_release(x);
+	}
+}
+
+bool ibtrs_srv_op_any_wanted(const struct ibtrs_srv_path *path)
+{
+	u32 slot, nr = path->ops ? path->limits.queue_depth : 0;
+
+	for (slot = 0; slot < nr; slot++) {
+		const struct ibtrs_srv_opx *x = ibtrs_srv_op_at(path, slot);
+		u32 group = READ_ONCE(x->op.group);
+
+		if (READ_ONCE(x->busy) && !(group && ibtrs_srv.ops->given_up(path->session->priv, group)))
+			return true;
+	}
+	return false;
+}
+
+void ibtrs_srv_op_let_go(struct ibtrs_srv_path *path)
+{
+	u32 slot, nr = path->limits.queue_depth;
+
+	for (slot = 0; slot < nr; slot++) {
+		struct ibtrs_srv_opx *x = ibtrs_srv_op_at(path, slot), *next;
+		struct ibtrs_srv_slot *s = ibtrs_srv_op_slot(x);
+		bool run = false;
+
+		rcu_read_lock();
+		spin_lock_irq(&s->lock);
+		next = op_leave(x, &run);
+		spin_unlock_irq(&s->lock);
+		if (next)
+			op_next(next, run);
+		rcu_read_unlock();
 	}
 }
 
@@ -234,6 +274,7 @@ static void op_fill(struct ibtrs_srv_opx *x, struct ibtrs_srv_conn *conn, u32 of
 	x->op.service = !conn->c.cid;
 	x->op.hdr_len = h->usr_len;
 	x->op.data_len = h->data_len;
+	x->op.group = 0;
 	if (likely(h->usr_len <= sizeof(x->hdr)))
 		memcpy(x->hdr, x->op.data + h->data_len, h->usr_len);
 }

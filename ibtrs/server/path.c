@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The life of a path: connecting, connected, closing, closed (spec A.19).
+ * The life of a path: connecting, connected, closing, now and then lingering, closed (spec A.19).
  *
  * Made by handshake.c with the CONN_REQ of cid 0. Anybody ends it, from any context, with ibtrs_srv_path_close(): that only changes the state and
  * queues the close work, which alone takes things apart and frees the path.
@@ -15,7 +15,8 @@
  *  4. sysfs, QPs, MRs, PD, then the CM ids: the device may go, however long step 5 takes
  *  5. ops that the user still works on end, untimed (law L10); the watchdog says which path waits
  *  6. a grace period for those who have just ended an op; then chunks and ops are free, and the session forgets the path
- * Until 6 the path counts (law L6), and its client hears -EBUSY.
+ * Until 6 the path counts (law L6), and its client hears -EBUSY. But a disk that never answers must not cost the client his other disks: when all that
+ * is left in 5 belongs to what he has given up, the path lingers. Its ops leave their slots, its place is free for the next incarnation, the rest goes on.
  */
 #include <linux/slab.h>
 #include "ibtrs/server/handshake.h"
@@ -27,6 +28,7 @@
 
 #define PATH_HB_DELAY	msecs_to_jiffies(100)	/* the client posts its receives when it has seen INFO_RSP */
 #define PATH_WATCHDOG	(10 * HZ)
+#define PATH_LOOK	HZ			/* the client may give up an op of a path that is closing already */
 
 const char *ibtrs_srv_path_state_name(enum ibtrs_srv_path_state s)
 {
@@ -34,6 +36,7 @@ const char *ibtrs_srv_path_state_name(enum ibtrs_srv_path_state s)
 		[IBTRS_SRV_PATH_CONNECTING]	= "connecting",
 		[IBTRS_SRV_PATH_CONNECTED]	= "connected",
 		[IBTRS_SRV_PATH_CLOSING]	= "closing",
+		[IBTRS_SRV_PATH_LINGERING]	= "lingering",
 		[IBTRS_SRV_PATH_CLOSED]		= "closed",
 	};
 
@@ -150,14 +153,36 @@ static void path_release_device(struct ibtrs_srv_path *path)
 	}
 }
 
+static bool path_may_linger(const struct ibtrs_srv_path *path)
+{
+	return ibtrs_srv_path_state(path) == IBTRS_SRV_PATH_CLOSING && !ibtrs_srv_op_any_wanted(path);
+}
+
+static void path_linger(struct ibtrs_srv_path *path, u32 slot)
+{
+	pr_warn("session %s: %s: the storage has not ended a request of slot %u, which the client has given up\n",
+		ibtrs_srv_session_label(path->session), path->name, slot);
+	ibtrs_srv_op_let_go(path);
+	path_change(path, IBTRS_SRV_PATH_CLOSING, IBTRS_SRV_PATH_LINGERING);
+}
+
 static void path_wait_for_ops(struct ibtrs_srv_path *path)
 {
-	unsigned long start = jiffies;
+	unsigned long start = jiffies, warn = start + PATH_WATCHDOG;
 	u32 from = 0;
 
-	while (!wait_event_timeout(path->idle, !ibtrs_srv_op_any_busy(path, &from), PATH_WATCHDOG))
+	for (;;) {
+		wait_event_timeout(path->idle, !ibtrs_srv_op_any_busy(path, &from) || path_may_linger(path), PATH_LOOK);
+		if (!ibtrs_srv_op_any_busy(path, &from))
+			break;
+		if (path_may_linger(path))
+			path_linger(path, from);
+		if (time_before(jiffies, warn))
+			continue;
+		warn += PATH_WATCHDOG;
 		pr_warn("session %s: %s: closed since %u s, but the storage has not ended a request of slot %u: look at its disk\n",
 			ibtrs_srv_session_label(path->session), path->name, jiffies_to_msecs(jiffies - start) / 1000, from);
+	}
 	synchronize_rcu();
 }
 
@@ -173,7 +198,7 @@ static void path_close_work(struct work_struct *work)
 	path_wait_for_ops(path);
 	ibtrs_srv_op_free(path);
 	ibtrs_srv_chunk_put(path, true);
-	path_change(path, IBTRS_SRV_PATH_CLOSING, IBTRS_SRV_PATH_CLOSED);
+	path_change(path, ibtrs_srv_path_state(path), IBTRS_SRV_PATH_CLOSED);
 	ibtrs_srv_session_del_path(path);
 	synchronize_rcu();	/* events walk the list */
 	ibtrs_srv_path_free(path);

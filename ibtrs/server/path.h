@@ -23,6 +23,7 @@ enum ibtrs_srv_path_state {
 	IBTRS_SRV_PATH_CONNECTING,	/* from the first CONN_REQ */
 	IBTRS_SRV_PATH_CONNECTED,	/* INFO_REQ was good */
 	IBTRS_SRV_PATH_CLOSING,		/* the close work takes it apart; still counts (L6) */
+	IBTRS_SRV_PATH_LINGERING,	/* for ops that the client has given up; in nobody's way */
 	IBTRS_SRV_PATH_CLOSED,
 };
 
@@ -33,6 +34,8 @@ struct ibtrs_srv_conn {
 	struct ib_cqe recv_cqe;
 	struct ib_cqe send_cqe;
 	u32 recv_due;			/* completion context only: receives not yet given back */
+	u32 alone;			/* written there: requests in a row that came without company, see rx_count() */
+	bool after_send;		/* completion context only: the look at the CQ began with a send's completion */
 
 	/* reply.c, to notice a dead send queue */
 	struct ib_cqe probe_cqe;

@@ -23,6 +23,8 @@
 #include "ibtrs/server/rx.h"
 #include "ibtrs/server/trace.h"
 
+#define REPLY_PROBES	16	/* requests in a row without company before replies go at once */
+
 /* ---- building ----------------------------------------------------------- */
 
 /* Does the reply carry data? A read without data has no descriptor, and one with a descriptor has data. */
@@ -81,7 +83,10 @@ static int reply_send(struct ibtrs_srv_opx *x, struct ib_send_wr *first, struct 
 	last->next = NULL;
 	trace_ibtrs_srv_reply(x);
 	ibtrs_srv_op_release(x);
-	err = ibtrs_conn_send(&conn->c, first, last, nr, false);
+	if (READ_ONCE(conn->alone) > REPLY_PROBES)
+		err = ibtrs_conn_send_now(&conn->c, first, last, nr);
+	else
+		err = ibtrs_conn_send(&conn->c, first, last, nr, false);
 	if (likely(!err))
 		return 0;
 	if (err == -EAGAIN && ibtrs_srv_op_reclaim(x))
@@ -363,6 +368,7 @@ void ibtrs_srv_reply_send_done(struct ib_cq *cq, struct ib_wc *wc)
 	if (unlikely(ibtrs_srv_rx_failed(conn->path, wc)))
 		return;
 	reply_seen(conn);
+	conn->after_send = wc == cq->wc;
 	ibtrs_conn_credit(&conn->c, conn->c.sig_every);
 	smp_mb__after_atomic();	/* with the one in reply_has_room() */
 	if (unlikely(!list_empty(&conn->wait)))

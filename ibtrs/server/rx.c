@@ -43,6 +43,18 @@ static noinline void rx_give_back(struct ibtrs_srv_conn *conn)
 		ibtrs_srv_path_close(conn->path, "receives cannot be posted");
 }
 
+/*
+ * Does a request come alone, or do others wait behind it? What one look at the CQ brought lies in cq->wc, so anything but its first entry has company,
+ * unless that was the completion of a send. A request that is alone looks like the first of several; those before it decide.
+ */
+static void rx_count(struct ibtrs_srv_conn *conn, const struct ib_cq *cq, const struct ib_wc *wc)
+{
+	bool first = wc == cq->wc + conn->after_send || wc == cq->wc;
+
+	conn->after_send = false;
+	WRITE_ONCE(conn->alone, first ? conn->alone + 1 : 0);
+}
+
 static void rx_request(struct ibtrs_srv_conn *conn, u32 imm)
 {
 	struct ibtrs_srv_path *path = conn->path;
@@ -91,6 +103,7 @@ void ibtrs_srv_rx_done(struct ib_cq *cq, struct ib_wc *wc)
 	ibtrs_hb_alive(&conn->path->hb);
 	if (++conn->recv_due >= IBTRS_SRV_RX_BATCH)
 		rx_give_back(conn);
+	rx_count(conn, cq, wc);
 	if (likely(ibtrs_imm_type(imm) == IBTRS_IMM_IO_REQ))
 		rx_request(conn, imm);
 	else

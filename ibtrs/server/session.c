@@ -74,7 +74,7 @@ struct ibtrs_srv_path *ibtrs_srv_session_find_path(struct ibtrs_srv_session *s, 
 
 	lockdep_assert_held(&ibtrs_srv.lock);
 	list_for_each_entry(path, &s->paths, entry)
-		if (!memcmp(path->uuid, path_uuid, sizeof(path->uuid)))
+		if (ibtrs_srv_path_state(path) != IBTRS_SRV_PATH_LINGERING && !memcmp(path->uuid, path_uuid, sizeof(path->uuid)))
 			return path;
 	return NULL;
 }
@@ -110,9 +110,12 @@ int ibtrs_srv_session_may_add(struct ibtrs_srv_session *s, const struct ibtrs_ad
 
 	lockdep_assert_held(&ibtrs_srv.lock);
 	list_for_each_entry(path, &s->paths, entry) {
-		if (!ibtrs_addr_equal(&path->addr.src, &addr->src) || !ibtrs_addr_equal(&path->addr.dst, &addr->dst))
+		enum ibtrs_srv_path_state state = ibtrs_srv_path_state(path);
+
+		if (state == IBTRS_SRV_PATH_LINGERING ||
+		    !ibtrs_addr_equal(&path->addr.src, &addr->src) || !ibtrs_addr_equal(&path->addr.dst, &addr->dst))
 			continue;
-		if (ibtrs_srv_path_state(path) < IBTRS_SRV_PATH_CLOSING) {
+		if (state < IBTRS_SRV_PATH_CLOSING) {
 			*why = "the session has a path with these addresses";
 			return -EEXIST;
 		}
@@ -155,13 +158,14 @@ static int session_set_name(struct ibtrs_srv_session *s, const char *name, const
 	return 0;
 }
 
-static int session_alloc_slots(struct ibtrs_srv_session *s)
+/* Near the adapter of the first path; the others of a session are seldom elsewhere. */
+static int session_alloc_slots(struct ibtrs_srv_session *s, int node)
 {
 	u32 i, nr = ibtrs_srv_params.queue_depth;
 
 	if (s->slots)
 		return 0;
-	s->slots = kvcalloc(nr, sizeof(*s->slots), GFP_KERNEL);
+	s->slots = kvzalloc_node(array_size(nr, sizeof(*s->slots)), GFP_KERNEL, node);
 	if (!s->slots)
 		return -ENOMEM;
 	for (i = 0; i < nr; i++)
@@ -169,12 +173,12 @@ static int session_alloc_slots(struct ibtrs_srv_session *s)
 	return 0;
 }
 
-static int session_first_up(struct ibtrs_srv_session *s, const struct ibtrs_addr *peer, const char **why)
+static int session_first_up(struct ibtrs_srv_session *s, const struct ibtrs_srv_path *path, const char **why)
 {
 	int err;
 
 	*why = "out of memory";
-	err = session_alloc_slots(s);
+	err = session_alloc_slots(s, path->dev->node);
 	if (err)
 		return err;
 	*why = "its directory in sysfs cannot be made";
@@ -182,7 +186,7 @@ static int session_first_up(struct ibtrs_srv_session *s, const struct ibtrs_addr
 	if (err)
 		return err;
 	*why = "refused by the block server";
-	err = ibtrs_srv.ops->session_up(s, s->name, peer, &s->priv);
+	err = ibtrs_srv.ops->session_up(s, s->name, &path->addr.src, &s->priv);
 	if (err)
 		ibtrs_srv_sysfs_session_del(s);
 	else
@@ -200,7 +204,7 @@ int ibtrs_srv_session_bring_up(struct ibtrs_srv_path *path, const char *name, co
 		return err;
 	mutex_lock(&s->up_lock);
 	if (!s->up)
-		err = session_first_up(s, &path->addr.src, why);
+		err = session_first_up(s, path, why);
 	mutex_unlock(&s->up_lock);
 	return err;
 }

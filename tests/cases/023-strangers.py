@@ -3,7 +3,7 @@ description = "an idle session costs its chunks and little more; who has not sai
 deadline = 300
 
 # Slots and bytes of a chunk, and connections of a path with 2 CPUs
-DEPTH, CHUNK, CONNS = 512, 131072, 3
+DEPTH, CHUNK, CONNS = 512, 135168, 3
 # What the kernel may have put aside for itself between two looks at its memory
 NOISE_KIB = 3072
 

@@ -21,6 +21,7 @@ struct ibtrs_srv_session;
  * @data: chunk memory, physically contiguous, page aligned, @data_len bytes. The client can still write to it (always_invalidate=N): read each
  *	byte at most once before trusting it.
  * @priv: @op_priv_size bytes of the user's own, 8-byte aligned, not cleared
+ * @group: 0 when request() is called; what given_up() is asked about, if the user sets it before he answers
  */
 struct ibtrs_srv_op {
 	struct ibtrs_srv_session *session;
@@ -28,6 +29,7 @@ struct ibtrs_srv_op {
 	bool service;
 	u16 hdr_len;
 	u32 data_len;
+	u32 group;
 	const void *hdr;
 	void *data;
 	void *priv;
@@ -41,6 +43,8 @@ struct ibtrs_srv_op {
  * @session_down: no path and no running op is left; the session is gone after it returns. Process context, may sleep.
  * @request: a request. Process context (workqueue); must not block on anything but memory and block layer back pressure. Ends in
  *	ibtrs_srv_op_reply(), now or later.
+ * @given_up: will the client never ask again for anything of this op->group, nor repeat a request of it? Then such ops, however long they take, do not
+ *	keep their path's next incarnation out. Process context, must not sleep.
  */
 struct ibtrs_srv_ops {
 	size_t op_priv_size;
@@ -48,6 +52,7 @@ struct ibtrs_srv_ops {
 	int (*session_up)(struct ibtrs_srv_session *s, const char *name, const struct ibtrs_addr *peer, void **priv);
 	void (*session_down)(struct ibtrs_srv_session *s, void *priv);
 	void (*request)(void *priv, struct ibtrs_srv_op *op);
+	bool (*given_up)(void *priv, u32 group);
 };
 
 /**

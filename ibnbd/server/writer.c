@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Who wrote last to each backing object: the writer generation.
+ *
+ * It must outlive the export: a client that lost its link holds writes while another opens, writes and closes. Generations therefore live in records
+ * of their own until the module goes; there are at most WRITER_RECORDS, the longest unused is forgotten first. Forgetting is safe: a new
+ * record starts at a new random number, so the client is fenced at worst.
+ *
+ * Lock: export.c's; it is the only caller.
+ */
+#include <linux/list.h>
+#include <linux/random.h>
+#include <linux/slab.h>
+#include <linux/uuid.h>
+#include "ibnbd/server/session.h"
+#include "ibnbd/server/writer.h"
+
+#define WRITER_RECORDS	4096
+
+struct writer_key {
+	dev_t dev;
+	u64 ino;		/* 0: the block device itself */
+	u32 generation;
+};
+
+struct writer_record {
+	struct list_head link;	/* most recently used first */
+	struct writer_key key;
+	uuid_t writer;		/* session, or null */
+	u64 gen;
+};
+
+static LIST_HEAD(writer_records);
+static unsigned int writer_nr;
+static bool writer_forgot;	/* a record was given to another object */
+
+static struct writer_key writer_key_of(const struct ibnbd_srv_open *open)
+{
+	struct writer_key key = {};
+	struct inode *inode;
+
+	if (open->bdev) {
+		key.dev = open->bdev->bd_dev;
+		return key;
+	}
+	inode = file_inode(open->file);
+	key.dev = inode->i_sb->s_dev;
+	key.ino = inode->i_ino;
+	key.generation = inode->i_generation;
+	return key;
+}
+
+static struct writer_record *writer_find(const struct writer_key *key)
+{
+	struct writer_record *r;
+
+	list_for_each_entry(r, &writer_records, link)
+		if (r->key.dev == key->dev && r->key.ino == key->ino &&
+		    r->key.generation == key->generation)
+			return r;
+	return NULL;
+}
+
+static struct writer_record *writer_get(const struct ibnbd_srv_open *open)
+{
+	struct writer_key key = writer_key_of(open);
+	struct writer_record *r = writer_find(&key);
+
+	if (r) {
+		list_move(&r->link, &writer_records);
+		return r;
+	}
+	if (writer_nr == WRITER_RECORDS) {
+		r = list_last_entry(&writer_records, struct writer_record, link);
+		list_move(&r->link, &writer_records);
+		writer_forgot = true;
+	} else {
+		r = kzalloc(sizeof(*r), GFP_KERNEL);
+		if (!r)
+			return NULL;
+		writer_nr++;
+		list_add(&r->link, &writer_records);
+	}
+	r->key = key;
+	r->writer = uuid_null;
+	/* The first writer is nobody's successor, unless we may have known one before. */
+	r->gen = (u64)get_random_u32() << 32 | writer_forgot;
+	return r;
+}
+
+int ibnbd_srv_writer_note(const struct ibnbd_srv_open *open, u64 *gen)
+{
+	struct writer_record *r = writer_get(open);
+
+	if (!r)
+		return -ENOMEM;
+	if (ibnbd_access_writes(open->access) && !uuid_equal(&r->writer, &open->session->uuid)) {
+		if (!uuid_is_null(&r->writer))
+			r->gen = (r->gen & ~(u64)U32_MAX) | max_t(u32, (u32)r->gen + 1, 1);
+		r->writer = open->session->uuid;
+	}
+	*gen = r->gen;
+	return 0;
+}
+
+void ibnbd_srv_writer_exit(void)
+{
+	struct writer_record *r, *next;
+
+	list_for_each_entry_safe(r, next, &writer_records, link)
+		kfree(r);
+}

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The disk keeps a good part of the session's slots.  A forced unmap breaks the paths under them; the server lets the paths come back at once,
+since their client has given those requests up, and their slots serve the neighbour.  Nobody writes to the disk before it has answered."""
+description = "a disk that does not answer is forced away: the neighbours' I/O goes on, all slots serve again, the disk waits for its own"
+links = 2
+disk = 64
+faults = True
+deadline = 180
+import time
+import faults as F
+
+P = "/sys/module/ibnbd_testdisk/parameters"
+DEPTH = 32
+
+
+def run(t):
+    c, s = t.client, t.server
+    delay = 120 if t.image.debug else 40
+    # it keeps its content when the session is over, and so does a request that it has
+    s.sh(f"serve sess_queue_depth={DEPTH}; modprobe ibnbd-testdisk nr_disks=1 cache=0; ram_disks 2 16")
+    near, other = c.sh("map ram0"), c.sh("map ram1")
+    w = F.Work(t, c, near)
+    dev = c.sh("map testdisk0")
+    s.sh(f"echo {delay * 1000} > {P}/delay_ms")
+    stuck = time.monotonic()
+    job = c.spawn(f"exec fio --name=f --filename={dev} --rw=randwrite --bs=4k --size=4m --ioengine=libaio --iodepth={DEPTH // 2} --direct=1 "
+                  "> /dev/null 2>&1")
+    t.wait(lambda: int(c.sh(f"cat /sys/block/{dev[5:]}/inflight").split()[1]) >= DEPTH // 4, 30, "the disk has a good part of the slots")
+    last = time.monotonic()
+    s.sh(f"echo 0 > {P}/delay_ms")      # for what comes from now on
+
+    row = w.fault("F17", "a disk hangs and is forced away: its neighbour", lambda: c.sh(f"unmap {dev} force"))
+    w.limit(row, Tstall=3, Nerr=0)
+    t.eq(job.wait(5) in (0, 1, 2, 3), True, "the task that did I/O has ended")
+    t.match(s.kernel_news(), "which the client has given up", "the server's log")
+    c.fio(other, rw="randwrite", bs="4k", iodepth=DEPTH, io_size=4 * 4096 * DEPTH)      # every slot serves
+    t.ok(time.monotonic() < stuck + delay - 2, "the disk still holds its requests")
+
+    for mode in "rw", "migration":
+        c.fails(f"map testdisk0 access_mode={mode}", "has not ended the requests of an earlier mapping")
+    c.sh("unmap $(map testdisk0 access_mode=ro)")
+
+    time.sleep(max(0, last + delay + 1 - time.monotonic()))
+    dev = c.sh("wait_for 10 eval 'map testdisk0 > /tmp/dev 2>&1'; tail -1 /tmp/dev")
+    c.sh(fr"""head -c 1048576 /dev/urandom > /tmp/data; dd if=/tmp/data of={dev} bs=64k oflag=direct status=none
+              dd if={dev} bs=64k count=16 iflag=direct status=none | cmp - /tmp/data; unmap {dev}; unmap {other}""")
+    w.end("/dev/ram0")
