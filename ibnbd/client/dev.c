@@ -151,6 +151,8 @@ static void dev_arm(struct ibnbd_clt_dev *dev)
 		mod_delayed_work(dev_wq, &dev->hold_work, time_after(end, jiffies) ? end - jiffies : 0);
 	else
 		cancel_delayed_work(&dev->hold_work);
+	/* What is held waits in the block layer, where the transport does not see it. */
+	ibtrs_clt_want(dev->sess->clt, dev->hold_armed ? dev_hold_seconds(dev) : INT_MAX);
 }
 
 /* Take over the server's answer, in the middle of a step. What does not fit it any more ends (L2). */

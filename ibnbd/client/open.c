@@ -24,6 +24,8 @@
 
 #define OPEN_MS			5000
 #define OPEN_FIRST_MS		10000
+#define OPEN_CLOSE_MS		5000
+#define OPEN_GIVE_UP_MS		300	/* the answer comes when the requests have ended: it is enough that the server has read it */
 #define OPEN_RETRY_HELD		(HZ / 2)
 #define OPEN_RETRY_FAILED	(2 * HZ)
 
@@ -90,7 +92,7 @@ static const char *open_word(int err)
 	case -EROFS:
 		return "the disk is read-only: use access_mode=ro";
 	case -EBUSY:
-		return "the disk is in use on the server";
+		return "the disk is in use on the server, or has not ended the requests of an earlier mapping";
 	case -EINVAL:
 		return "the server refuses the name or the access mode";
 	case -ENOTCONN:
@@ -186,12 +188,12 @@ void ibnbd_clt_open_again(struct ibnbd_clt_dev *dev, bool resized)
 		open_judge(dev, &g);
 }
 
-void ibnbd_clt_open_close(struct ibnbd_clt_dev *dev, enum ibnbd_dev_state only_in)
+static void open_close(struct ibnbd_clt_dev *dev, enum ibnbd_dev_state only_in, unsigned int timeout_ms)
 {
 	bool served;
 	u32 id;
 
-	guard(mutex)(&dev->open_lock);
+	lockdep_assert_held(&dev->open_lock);
 	mutex_lock(&dev->lock);
 	served = dev->served && dev->state == only_in && ibnbd_clt_link_up(dev->sess);
 	if (served)
@@ -199,7 +201,29 @@ void ibnbd_clt_open_close(struct ibnbd_clt_dev *dev, enum ibnbd_dev_state only_i
 	id = dev->served_id;
 	mutex_unlock(&dev->lock);
 	if (served)
-		ibnbd_clt_msg_close(dev->sess->clt, id);
+		ibnbd_clt_msg_close(dev->sess->clt, id, timeout_ms);
+}
+
+void ibnbd_clt_open_close(struct ibnbd_clt_dev *dev, enum ibnbd_dev_state only_in)
+{
+	guard(mutex)(&dev->open_lock);
+	open_close(dev, only_in, OPEN_CLOSE_MS);
+}
+
+void ibnbd_clt_open_give_up(struct ibnbd_clt_dev *dev)
+{
+	u64 features;
+	u8 version;
+	u32 gen;
+
+	/* Another server may take a CLOSE amid requests amiss, and gains nothing by it. */
+	if (!ibnbd_clt_link_get(dev->sess, &gen, &version, &features) || !(features & IBNBD_FEAT_IDENTITY))
+		return;
+	/* An OPEN that is out may take longer than we have. */
+	if (!mutex_trylock(&dev->open_lock))
+		return;
+	open_close(dev, IBNBD_DEV_UNMAPPED, OPEN_GIVE_UP_MS);
+	mutex_unlock(&dev->open_lock);
 }
 
 /* Remapping to another disk under the feet of its users would mix two disks in one page cache. */

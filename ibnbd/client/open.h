@@ -13,5 +13,7 @@ void ibnbd_clt_open_again(struct ibnbd_clt_dev *dev, bool resized);
 int ibnbd_clt_open_remap(struct ibnbd_clt_dev *dev);
 /* CLOSE, if the server has it open and the device is in state @only_in. */
 void ibnbd_clt_open_close(struct ibnbd_clt_dev *dev, enum ibnbd_dev_state only_in);
+/* CLOSE of an unmapped device whose requests are not answered, towards a server that makes use of it. */
+void ibnbd_clt_open_give_up(struct ibnbd_clt_dev *dev);
 
 #endif

@@ -31,6 +31,7 @@
 #include "ibnbd/proto/msg.h"
 
 #define QUEUE_STRAYS_MAX	3
+#define QUEUE_WANT_S		10	/* who was refused asks again */
 
 static struct ibnbd_clt_op *queue_op(const struct ibnbd_clt_dev *dev, u32 tag)
 {
@@ -38,7 +39,7 @@ static struct ibnbd_clt_op *queue_op(const struct ibnbd_clt_dev *dev, u32 tag)
 }
 
 /* What the gate, other than open, does with a request; BLK_STS_OK: send it. */
-static noinline blk_status_t queue_gate(const struct request *rq, enum ibnbd_clt_gate gate)
+static noinline blk_status_t queue_gate(const struct ibnbd_clt_dev *dev, const struct request *rq, enum ibnbd_clt_gate gate)
 {
 	switch (gate) {
 	case IBNBD_CLT_GATE_HOLD:
@@ -46,8 +47,9 @@ static noinline blk_status_t queue_gate(const struct request *rq, enum ibnbd_clt
 	case IBNBD_CLT_GATE_NO_WRITES:
 		if (req_op(rq) == REQ_OP_READ || req_op(rq) == REQ_OP_FLUSH)
 			return BLK_STS_OK;
-		fallthrough;
+		return BLK_STS_IOERR;
 	default:
+		ibtrs_clt_want(dev->clt, QUEUE_WANT_S);
 		return BLK_STS_IOERR;
 	}
 }
@@ -99,9 +101,10 @@ static __always_inline u32 queue_flags(const struct request *rq, u32 known)
 	return flags & known;
 }
 
-static blk_status_t queue_rq(struct blk_mq_hw_ctx *hctx, const struct blk_mq_queue_data *bd)
+/* Anything but BLK_STS_OK: not posted; the request was started when blk_mq_request_started() says so. */
+static __always_inline blk_status_t queue_send(struct request *rq, struct ibtrs_clt_plug *plug)
 {
-	struct request *rq = bd->rq;
+	struct blk_mq_hw_ctx *hctx = rq->mq_hctx;
 	struct ibnbd_clt_dev *dev = rq->q->queuedata;
 	struct ibnbd_clt_op *op = queue_op(dev, rq->tag);
 	u8 gate = READ_ONCE(dev->gate);
@@ -110,7 +113,7 @@ static blk_status_t queue_rq(struct blk_mq_hw_ctx *hctx, const struct blk_mq_que
 	int err;
 
 	if (unlikely(gate != IBNBD_CLT_GATE_OPEN)) {
-		status = queue_gate(rq, gate);
+		status = queue_gate(dev, rq, gate);
 		if (status != BLK_STS_OK)
 			return status;
 	}
@@ -132,7 +135,7 @@ static blk_status_t queue_rq(struct blk_mq_hw_ctx *hctx, const struct blk_mq_que
 
 	blk_mq_start_request(rq);
 	op->io.nents = op->io.len ? blk_rq_map_sg(rq, op->io.sgl) : 0;
-	err = ibtrs_clt_submit(dev->clt, &op->io);
+	err = ibtrs_clt_submit_plugged(dev->clt, &op->io, plug);
 	if (likely(!err))
 		return BLK_STS_OK;
 	/* The link is going, its news on the way; or the send queue is full. */
@@ -140,6 +143,38 @@ static blk_status_t queue_rq(struct blk_mq_hw_ctx *hctx, const struct blk_mq_que
 		return BLK_STS_RESOURCE;
 	trace_ibnbd_clt_error(dev, op, err);
 	return BLK_STS_IOERR;
+}
+
+static blk_status_t queue_rq(struct blk_mq_hw_ctx *hctx, const struct blk_mq_queue_data *bd)
+{
+	return queue_send(bd->rq, NULL);
+}
+
+/*
+ * A plug's worth of requests, for one doorbell. Kernels before 6.7 do not call it, because our tags are shared. What can not be sent
+ * is left on the list for queue_rq, or, once it was started, requeued: it was never posted (L1).
+ */
+DEF_MQ_QUEUE_RQS(queue_rqs, list)
+{
+	cx_rq_list_t left = CX_RQ_LIST_INIT;
+	struct ibtrs_clt_plug plug;
+	struct request *rq;
+	blk_status_t status;
+
+	ibtrs_clt_plug(&plug);
+	while ((rq = cx_rq_list_pop(list))) {
+		status = queue_send(rq, &plug);
+		if (likely(status == BLK_STS_OK))
+			continue;
+		if (!blk_mq_request_started(rq))
+			cx_rq_list_add_tail(&left, rq);
+		else if (status == BLK_STS_RESOURCE)
+			blk_mq_requeue_request(rq, true);
+		else
+			blk_mq_end_request(rq, status);
+	}
+	ibtrs_clt_unplug(&plug);
+	cx_rq_list_assign(list, &left);
 }
 
 /* May the request wait for its device to be opened again? From then on it is the device's. */
@@ -241,6 +276,7 @@ DEF_MQ_MAP_QUEUES(queue_map, set)
 
 const struct blk_mq_ops ibnbd_clt_queue_ops = {
 	.queue_rq	= queue_rq,
+	MQ_QUEUE_RQS(queue_rqs)
 	.complete	= queue_complete,
 	.timeout	= queue_timeout,
 	.poll		= queue_poll,
@@ -253,7 +289,7 @@ int ibnbd_clt_queue_alloc_ops(struct ibnbd_clt_session *s)
 	u32 i;
 
 	s->op_stride = ALIGN(sizeof(*op) + s->attrs.max_segments * sizeof(struct scatterlist), SMP_CACHE_BYTES);
-	s->ops = kvcalloc(s->nr_ops, s->op_stride, GFP_KERNEL);
+	s->ops = kvzalloc_node(array_size(s->nr_ops, s->op_stride), GFP_KERNEL, s->attrs.numa_node);
 	if (!s->ops)
 		return -ENOMEM;
 	for (i = 0; i < s->nr_ops; i++) {

@@ -4,7 +4,7 @@
  *
  * Started once, by the step to "unmapped" in dev.c. It is the only one that frees a device, and it runs after map_device has finished with it; whoever
  * unmaps does not wait for it (L5). It waits for nothing that a dead server could withhold: what is parked ends at once, what is in flight gets
- * its time, then its path is broken under it (L3).
+ * its time, then its path is broken under it (L3). A CLOSE goes before that: the server then lets the path come back although the disk has not answered.
  */
 #include <linux/delay.h>
 #include <linux/module.h>
@@ -34,6 +34,7 @@ static void remove_drain(struct ibnbd_clt_dev *dev)
 			return;
 		if (time_after(jiffies, end)) {
 			pr_warn("ibnbd%d: unmap: requests are not answered, breaking their paths\n", dev->index);
+			ibnbd_clt_open_give_up(dev);
 			ibnbd_clt_queue_break(dev, 0, "a device with unanswered requests is unmapped");
 			end = jiffies + REMOVE_DRAIN_AGAIN;
 		}

@@ -24,6 +24,7 @@
 #define CM_PHASE_MS	2000
 #define CM_PHASE_DOUBLE	2	/* times at most */
 #define CM_DARK_TRIES	8
+#define CM_DOUBT_MS	2500	/* with what follows it, still below the 3 s of decision 11 */
 #define CM_ACK_TIMEOUT	17	/* 4.096 us * 2^17 = 0.54 s, times CM_RETRIES: a dead peer is found in 4 s */
 #define CM_RETRIES	6	/* 7 would mean "for ever" on soft-RoCE */
 #define CM_SEND_SGE	32
@@ -80,26 +81,32 @@ static int cm_sockaddr(const struct ibtrs_addr *a, u16 port, bool src, struct so
 }
 
 /*
- * How long a server may take to answer. An in-kernel one allocates and registers all its chunks before it does, and may be slow at that: each
+ * How long a server may take for one phase. An in-kernel one allocates and registers all its chunks before it does, and may be slow at that: each
  * attempt that failed for lack of time doubles it, and the first ever starts with the double.
  */
-static unsigned int cm_patience_ms(const struct ibtrs_clt_path *path)
+unsigned int ibtrs_clt_cm_patience_ms(const struct ibtrs_clt_path *path)
 {
 	return CM_PHASE_MS << min_t(u32, READ_ONCE(path->attempt) + !path->first_done, CM_PHASE_DOUBLE);
 }
 
 /*
  * The same for the first word of a server whose time is known: an attempt that began in the dark ends soon, so that the next one finds the
- * link that came back. After CM_DARK_TRIES of them the neighbour table has noticed a dark link, and address resolution fails first: a host
- * that resolves and says nothing may have become slow.
+ * link that came back. The neighbour table may take a minute to notice a dark link, so until then it looks like a server that has become slow,
+ * and after CM_DARK_TRIES each fourth attempt allows for that. Our own servers have nothing slow to do before their first word: while
+ * nothing else shows that they live they get little of it, and all of it once in a while.
  */
 static unsigned int cm_first_ms(const struct ibtrs_clt_path *path)
 {
 	u32 attempt = READ_ONCE(path->attempt), longest = CM_PHASE_MS << CM_PHASE_DOUBLE;
+	u32 usual = clamp_t(u32, 4 * path->connect_ms, CM_PHASE_MS / 2, longest);
 
-	if (path->connect_ms && (attempt < CM_DARK_TRIES || attempt % 4))
-		return clamp_t(u32, 4 * path->connect_ms, CM_PHASE_MS / 2, longest);
-	return cm_patience_ms(path);
+	if (!path->connect_ms)
+		return ibtrs_clt_cm_patience_ms(path);
+	if (attempt < CM_DARK_TRIES || attempt % 4)
+		return usual;
+	if (path->ext && !ibtrs_clt_is_up(path->clt) && attempt % 16)
+		return max_t(u32, usual, CM_DOUBT_MS);
+	return longest;
 }
 
 static struct ibtrs_conn_caps cm_caps(const struct ibtrs_clt_conn *conn)
@@ -186,9 +193,17 @@ static int cm_route_resolved(struct ibtrs_clt_conn *conn)
 	ibtrs_msg_conn_req_encode(&wire, &req);
 	if (!conn->c.cid) {
 		path->connect_start = jiffies;
-		ibtrs_clt_handshake_phase(path, "connect", cm_first_ms(path));
+		ibtrs_clt_handshake_phase(path, IBTRS_CLT_HS_FIRST_WORD, cm_first_ms(path));
 	}
 	return rdma_connect_locked(conn->c.id, &param);
+}
+
+/* An answer that was late because its question was lost and repeated says little about the server: so it at most doubles what is expected. */
+static void cm_note_time(struct ibtrs_clt_path *path)
+{
+	u32 ms = jiffies_to_msecs(jiffies - path->connect_start) ?: 1;
+
+	path->connect_ms = path->connect_ms ? min(ms, 2 * path->connect_ms) : ms;
 }
 
 static int cm_established(struct ibtrs_clt_conn *conn, const struct rdma_conn_param *param, const char **why)
@@ -212,7 +227,7 @@ static int cm_established(struct ibtrs_clt_conn *conn, const struct rdma_conn_pa
 		path->new_rkey = rsp.new_rkey;
 		path->ext = rsp.ext;
 		path->may_create = true;
-		path->connect_ms = jiffies_to_msecs(jiffies - path->connect_start) ?: 1;
+		cm_note_time(path);
 		conn->established = true;
 		ibtrs_clt_handshake_step(path, IBTRS_CLT_HS_CID0);
 	} else {
@@ -346,7 +361,7 @@ static int cm_start_one(struct ibtrs_clt_path *path, u32 cid)
 int ibtrs_clt_cm_start(struct ibtrs_clt_path *path)
 {
 	atomic_set(&path->hs.established, 0);
-	ibtrs_clt_handshake_phase(path, "resolve", 2 * CM_RESOLVE_MS);
+	ibtrs_clt_handshake_phase(path, IBTRS_CLT_HS_RESOLVE, 2 * CM_RESOLVE_MS);
 	return cm_start_one(path, 0);
 }
 
@@ -355,7 +370,7 @@ int ibtrs_clt_cm_start_io(struct ibtrs_clt_path *path)
 	int err = 0;
 	u32 cid;
 
-	ibtrs_clt_handshake_phase(path, "connect", CM_RESOLVE_MS + cm_patience_ms(path));
+	ibtrs_clt_handshake_phase(path, IBTRS_CLT_HS_CONNECT, CM_RESOLVE_MS + ibtrs_clt_cm_patience_ms(path));
 	for (cid = 1; cid < path->nr_conns && !err; cid++)
 		err = cm_start_one(path, cid);
 	return err;

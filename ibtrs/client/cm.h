@@ -17,6 +17,8 @@ struct ibtrs_clt_rxbuf;
  * @recv_due: receives consumed and not yet given back (CQ context of this connection only)
  * @inv_rkey: key that the peer invalidated last (same)
  * @seen: written by every completion, cleared by the check of probe.c
+ * @alone: requests in a row that found nobody else here, see post_is_alone() in post.c. A hint, as is @last; by whoever sends
+ * @last: the task that sent the last request; compared, never followed
  * @probing: a probe is out
  * @watch: the check's
  */
@@ -27,6 +29,8 @@ struct ibtrs_clt_conn {
 	struct ib_cqe send_cqe;
 	u32 recv_due;
 	u32 inv_rkey;
+	u32 alone;
+	const void *last;
 	bool seen;
 	bool probing;
 	struct ibtrs_sqwatch watch;
@@ -52,6 +56,8 @@ static inline void ibtrs_clt_conn_seen(struct ibtrs_clt_conn *conn)
 int ibtrs_clt_cm_start(struct ibtrs_clt_path *path);
 /* The limits are known: connect cid 1 .. N-1, all at once. Handshake work. */
 int ibtrs_clt_cm_start_io(struct ibtrs_clt_path *path);
+/* What one phase of the handshake may take; grows with failed attempts. */
+unsigned int ibtrs_clt_cm_patience_ms(const struct ibtrs_clt_path *path);
 /* No late event can build anything any more, peers are told. Then: no completion can come. Drain work. */
 void ibtrs_clt_cm_disconnect(struct ibtrs_clt_path *path);
 /* QPs, CQs, ids. Drain work, after the requests are off the path. */

@@ -9,7 +9,12 @@
 #include "ibtrs/client/rx.h"
 #include "ibtrs/client/session.h"
 
-#define HS_INFO_MS	2000
+static const char * const hs_phase_names[] = {
+	[IBTRS_CLT_HS_RESOLVE]		= "resolve",
+	[IBTRS_CLT_HS_FIRST_WORD]	= "connect",
+	[IBTRS_CLT_HS_CONNECT]		= "connect",
+	[IBTRS_CLT_HS_INFO_EXCHANGE]	= "info",
+};
 
 static void hs_req_done(struct ib_cq *cq, struct ib_wc *wc)
 {
@@ -62,7 +67,7 @@ static int hs_info(struct ibtrs_clt_path *path, const char **why)
 	u32 cid;
 	int err;
 
-	ibtrs_clt_handshake_phase(path, "info", HS_INFO_MS);
+	ibtrs_clt_handshake_phase(path, IBTRS_CLT_HS_INFO_EXCHANGE, ibtrs_clt_cm_patience_ms(path));
 	*why = "no memory for the connection";
 	err = ibtrs_iu_init(&hs->req, ib, sizeof(struct ibtrs_wire_info_req), DMA_TO_DEVICE, hs_req_done);
 	err = err ?: ibtrs_iu_init(&hs->rsp, ib, ibtrs_msg_info_rsp_size(path->limits.queue_depth), DMA_FROM_DEVICE, hs_rsp_done);
@@ -123,7 +128,7 @@ static void hs_deadline(struct work_struct *work)
 	struct ibtrs_clt_path *path = container_of(to_delayed_work(work), struct ibtrs_clt_path, hs.deadline);
 	char why[IBTRS_CLT_REASON_LEN];
 
-	snprintf(why, sizeof(why), "no answer in phase '%s' of the connection", READ_ONCE(path->hs.phase));
+	snprintf(why, sizeof(why), "no answer in phase '%s' of the connection", hs_phase_names[READ_ONCE(path->hs.phase)]);
 	ibtrs_clt_path_fail(path, -ETIMEDOUT, why);
 }
 
@@ -135,7 +140,7 @@ void ibtrs_clt_handshake_init(struct ibtrs_clt_path *path)
 	INIT_DELAYED_WORK(&path->hs.deadline, hs_deadline);
 }
 
-void ibtrs_clt_handshake_phase(struct ibtrs_clt_path *path, const char *phase, unsigned int ms)
+void ibtrs_clt_handshake_phase(struct ibtrs_clt_path *path, enum ibtrs_clt_hs_phase phase, unsigned int ms)
 {
 	unsigned long flags;
 
@@ -144,6 +149,18 @@ void ibtrs_clt_handshake_phase(struct ibtrs_clt_path *path, const char *phase, u
 		WRITE_ONCE(path->hs.phase, phase);
 		mod_delayed_work(path->clt->wq, &path->hs.deadline, msecs_to_jiffies(ms));
 	}
+	spin_unlock_irqrestore(&path->hs.lock, flags);
+}
+
+void ibtrs_clt_handshake_hasten(struct ibtrs_clt_path *path, unsigned int ms)
+{
+	struct delayed_work *deadline = &path->hs.deadline;
+	unsigned long flags;
+
+	spin_lock_irqsave(&path->hs.lock, flags);
+	if (!path->hs.stopped && path->hs.phase == IBTRS_CLT_HS_FIRST_WORD && delayed_work_pending(deadline) &&
+	    time_after(deadline->timer.expires, jiffies + msecs_to_jiffies(ms)))
+		mod_delayed_work(path->clt->wq, deadline, msecs_to_jiffies(ms));
 	spin_unlock_irqrestore(&path->hs.lock, flags);
 }
 

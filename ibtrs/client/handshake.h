@@ -15,6 +15,13 @@ enum ibtrs_clt_hs_step {
 	IBTRS_CLT_HS_RSP,	/* INFO_RSP is here */
 };
 
+enum ibtrs_clt_hs_phase {
+	IBTRS_CLT_HS_RESOLVE,
+	IBTRS_CLT_HS_FIRST_WORD,	/* cid 0 asks: nothing says yet that the server is there */
+	IBTRS_CLT_HS_CONNECT,		/* the other connections */
+	IBTRS_CLT_HS_INFO_EXCHANGE,
+};
+
 /**
  * struct ibtrs_clt_handshake
  * @chunks: where each slot's chunk is on this path; hot, read by submit
@@ -32,12 +39,14 @@ struct ibtrs_clt_handshake {
 	unsigned long todo;
 	struct work_struct work;
 	struct delayed_work deadline;
-	const char *phase;
+	enum ibtrs_clt_hs_phase phase;
 };
 
 void ibtrs_clt_handshake_init(struct ibtrs_clt_path *path);	/* once per path object */
 /* A phase begins; it has @ms to end. */
-void ibtrs_clt_handshake_phase(struct ibtrs_clt_path *path, const char *phase, unsigned int ms);
+void ibtrs_clt_handshake_phase(struct ibtrs_clt_path *path, enum ibtrs_clt_hs_phase phase, unsigned int ms);
+/* A first word that is being waited for has @ms left at most. What the server has answered already is on its way, and not disturbed. */
+void ibtrs_clt_handshake_hasten(struct ibtrs_clt_path *path, unsigned int ms);
 void ibtrs_clt_handshake_step(struct ibtrs_clt_path *path, enum ibtrs_clt_hs_step step);
 /* An attempt starts: steps and deadlines count again. Path work. */
 void ibtrs_clt_handshake_begin(struct ibtrs_clt_path *path);

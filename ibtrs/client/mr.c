@@ -4,7 +4,7 @@
  *
  * Small reads land in the slot's bounce buffer. All bounce buffers of a session are registered once per path and stay so while its QPs live, so a
  * small read costs one work request and nothing has to be invalidated; the answer is copied out. Larger reads register the pages of the
- * request in the slot's MR (REG_MR chained before the request) and the server invalidates the key with its answer.
+ * request in the slot's MR (REG_MR chained before the request), and req.c invalidates the key when the answer is there.
  *
  * Lives from the handshake to the drain. All keys belong to the PD of this session and device, so no other session's QP can use them, and after the
  * drain there is no QP at all: that is why the drain may free what was not invalidated.

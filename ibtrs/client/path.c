@@ -19,6 +19,8 @@
 #include "ibtrs/logic/backoff.h"
 
 #define PATH_RECONNECT_WAIT	(10 * HZ)
+#define PATH_HURRY_MIN_MS	500	/* what a first word gets that was on its way when another path came up */
+#define PATH_HURRY_MAX_MS	1000
 #define PATH_BUSY_MS		100	/* L9: the server still drains our old incarnation */
 #define PATH_FIRST_TRIES	3	/* a lost ARP answer must not fail a map command */
 #define PATH_FIRST_WAIT		(20 * HZ)	/* nor may a server that is busy for ever hold one up */
@@ -72,6 +74,7 @@ static void path_attempt_ended(struct ibtrs_clt_path *path, bool ok)
 {
 	if (ok) {
 		path->attempt = 0;
+		WRITE_ONCE(path->hurry, false);
 		path->stats.reconnects_ok++;
 	} else {
 		/* A server that still takes the last incarnation apart has not refused anything (law L9). */
@@ -89,7 +92,7 @@ static void path_attempt_ended(struct ibtrs_clt_path *path, bool ok)
 static void path_arm(struct ibtrs_clt_path *path)
 {
 	int max = READ_ONCE(path->clt->max_reconnects), err = ibtrs_clt_path_error(path);
-	bool held = ibtrs_clt_session_held(path->clt);
+	bool held = ibtrs_clt_wanted(path->clt);
 	u32 ms;
 
 	if (max >= 0 && path->attempt > max) {
@@ -97,10 +100,11 @@ static void path_arm(struct ibtrs_clt_path *path)
 		return;
 	}
 	/* An attempt that ran out of time has done its waiting. */
-	if (err == -EBUSY || (err == -ETIMEDOUT && held))
+	if (err == -EBUSY || (err == -ETIMEDOUT && held) || READ_ONCE(path->hurry))
 		ms = PATH_BUSY_MS;
 	else
 		ms = ibtrs_backoff_ms(&path->clt->backoff, path->attempt ? path->attempt - 1 : 0, held, get_random_u32());
+	WRITE_ONCE(path->hurry, false);
 	queue_delayed_work(path->clt->wq, &path->timer, msecs_to_jiffies(ms));
 }
 
@@ -146,15 +150,26 @@ static void path_connect(struct ibtrs_clt_path *path)
 		ibtrs_clt_path_fail(path, err, "the address can not be resolved");
 }
 
+/* Attempts go on for as long as the other end is away: each new reason is told once. */
+static bool path_worth_a_word(struct ibtrs_clt_path *path, enum ibtrs_path_state old)
+{
+	int err = path->err, told = path->told_err;
+
+	if (old != IBTRS_PATH_UP && err == -EBUSY)
+		return false;
+	path->told_err = err;
+	return old == IBTRS_PATH_UP || !path->attempt || err != told;
+}
+
 static void path_log(struct ibtrs_clt_path *path, enum ibtrs_path_state old, enum ibtrs_path_event ev)
 {
 	trace_ibtrs_clt_path_state(path, old, path->state);
 	if (path->state == IBTRS_PATH_UP)
 		pr_info("ibtrs %s: %s: up, queue depth %u, %u connections, max I/O %u KiB\n", path->clt->name, path->name,
 			path->limits.queue_depth, path->nr_conns, path->limits.max_io_size >> 10);
-	else if (ev == IBTRS_PATH_EV_FAIL && (old == IBTRS_PATH_UP || !path->attempt))
-		pr_warn("ibtrs %s: %s: %s: %s (%d)\n", path->clt->name, path->name,
-			old == IBTRS_PATH_UP ? "path lost" : "connect failed", path->reason, path->err);
+	else if (ev == IBTRS_PATH_EV_FAIL && path_worth_a_word(path, old))
+		pr_warn_ratelimited("ibtrs %s: %s: %s: %s (%d)\n", path->clt->name, path->name,
+				    old == IBTRS_PATH_UP ? "path lost" : "connect failed", path->reason, path->err);
 	else if (ev == IBTRS_PATH_EV_GIVE_UP)
 		pr_warn("ibtrs %s: %s: gave up after %u attempts; write 1 to its reconnect attribute to try again\n",
 			path->clt->name, path->name, path->attempt);
@@ -345,6 +360,16 @@ int ibtrs_clt_path_reconnect(struct ibtrs_clt_path *path)
 	if (left < 0)
 		return -EINTR;
 	return ibtrs_clt_path_state(path) == IBTRS_PATH_UP ? 0 : -ENOTCONN;
+}
+
+void ibtrs_clt_path_hurry(struct ibtrs_clt_path *path, bool alive)
+{
+	WRITE_ONCE(path->hurry, true);
+	/* An attempt that began in the dark may have lost a message, which the connection manager repeats after 4 s. */
+	if (alive)
+		ibtrs_clt_handshake_hasten(path, clamp_t(u32, READ_ONCE(path->connect_ms) ?: PATH_HURRY_MAX_MS,
+							 PATH_HURRY_MIN_MS, PATH_HURRY_MAX_MS));
+	ibtrs_clt_path_post(path, IBTRS_PATH_EV_RETRY, 0, NULL);
 }
 
 void ibtrs_clt_path_kick(struct ibtrs_clt_path *path)

@@ -39,6 +39,8 @@ struct ibtrs_clt_path {
 	enum ibtrs_path_state state;
 	u32 attempt;			/* failed attempts since the last success or kick */
 	bool first_done;		/* the first attempt has ended */
+	bool hurry;			/* another path, or a port, has just come up: an attempt that began before is soon repeated */
+	int told_err;			/* the last failure that went to the log */
 	unsigned long first_end;	/* jiffies: it has, whatever the server says; 0 = it has not begun */
 	bool dying;			/* set by destroy: nobody revives it */
 
@@ -66,6 +68,7 @@ struct ibtrs_clt_path {
 	struct {
 		struct ib_event_handler handler;
 		u32 num;
+		int ifindex;
 		bool watched;
 	} port;				/* port.c */
 	struct ibtrs_clt_handshake hs;
@@ -109,5 +112,10 @@ int ibtrs_clt_path_wait_first(struct ibtrs_clt_path *path);
 int ibtrs_clt_path_error(struct ibtrs_clt_path *path);
 /* A link or a device came up: do not wait for the timer. */
 void ibtrs_clt_path_kick(struct ibtrs_clt_path *path);
+/*
+ * A port came up, any port, or another path when none was: the next attempt is not put off. @alive: the server was seen, so an attempt that began
+ * in the dark is given up soon.
+ */
+void ibtrs_clt_path_hurry(struct ibtrs_clt_path *path, bool alive);
 
 #endif

@@ -3,13 +3,22 @@
  * What the host's own ports tell.
  *
  * Down: a path whose port lost its link fails at once, instead of after some heartbeats (decision 11): its requests are on another path while the
- * cable still falls. Up: paths that wait for their next attempt make it now.
+ * cable still falls. The kernel tells carrier changes of all ports but the first a second late, so the first news lets us look at all, and once more
+ * for what falls with it. Up: paths that wait for their next attempt make it now, and go on often for a while: the other end may need a moment longer.
  */
 #include <linux/netdevice.h>
+#include <net/net_namespace.h>
 #include <rdma/ib_verbs.h>
 #include <rdma/rdma_cm.h>
 #include "ibtrs/client/port.h"
 #include "ibtrs/client/session.h"
+
+#define PORT_LOOK_AGAIN	msecs_to_jiffies(100)
+
+static void port_lost(struct ibtrs_clt_path *path)
+{
+	ibtrs_clt_path_fail(path, -ENETDOWN, "the port has no link");
+}
 
 static void port_event(struct ib_event_handler *handler, struct ib_event *ev)
 {
@@ -18,12 +27,14 @@ static void port_event(struct ib_event_handler *handler, struct ib_event *ev)
 	if (ev->event == IB_EVENT_DEVICE_FATAL)
 		ibtrs_clt_path_fail(path, -EIO, "the RDMA device broke down");
 	else if (ev->event == IB_EVENT_PORT_ERR && ev->element.port_num == path->port.num)
-		ibtrs_clt_path_fail(path, -ENETDOWN, "the port has no link");
+		port_lost(path);
 }
 
 void ibtrs_clt_port_watch(struct ibtrs_clt_path *path, const struct rdma_cm_id *id)
 {
 	path->port.num = id->port_num;
+	/* Elsewhere than on RoCE the interface only lends its address: connections outlive its carrier. */
+	path->port.ifindex = rdma_protocol_roce(id->device, id->port_num) ? id->route.addr.dev_addr.bound_dev_if : 0;
 	INIT_IB_EVENT_HANDLER(&path->port.handler, id->device, port_event);
 	ib_register_event_handler(&path->port.handler);
 	path->port.watched = true;
@@ -37,9 +48,42 @@ void ibtrs_clt_port_unwatch(struct ibtrs_clt_path *path)
 	path->port.watched = false;
 }
 
+static bool port_has_link(const struct ibtrs_clt_path *path)
+{
+	int ifindex = READ_ONCE(path->port.ifindex);
+	struct net_device *dev;
+	bool ok = true;
+
+	if (!ifindex)
+		return true;
+	rcu_read_lock();
+	dev = dev_get_by_index_rcu(&init_net, ifindex);
+	if (dev)
+		ok = netif_carrier_ok(dev);
+	rcu_read_unlock();
+	return ok;
+}
+
+static void port_look(struct ibtrs_clt_path *path, void *arg)
+{
+	if (ibtrs_clt_path_state(path) == IBTRS_PATH_UP && !port_has_link(path))
+		port_lost(path);
+}
+
+static void port_look_all(struct work_struct *work)
+{
+	ibtrs_clt_session_each_path(port_look, NULL);
+}
+
+static DECLARE_DELAYED_WORK(port_look_work, port_look_all);
+static DECLARE_DELAYED_WORK(port_look_again, port_look_all);
+
 static void port_kick(struct ibtrs_clt_path *path, void *arg)
 {
-	ibtrs_clt_path_post(path, IBTRS_PATH_EV_RETRY, 0, NULL);
+	if (ibtrs_clt_path_state(path) == IBTRS_PATH_UP)
+		return;
+	ibtrs_clt_want(path->clt, IBTRS_CLT_WANT_NEWS_S);
+	ibtrs_clt_path_hurry(path, false);
 }
 
 static void port_kick_all(struct work_struct *work)
@@ -51,8 +95,12 @@ static DECLARE_WORK(port_kick_work, port_kick_all);
 
 static int port_netdev_event(struct notifier_block *nb, unsigned long event, void *ptr)
 {
-	if (event == NETDEV_UP || event == NETDEV_CHANGE)
+	if (event == NETDEV_CHANGE && !netif_carrier_ok(netdev_notifier_info_to_dev(ptr))) {
+		mod_delayed_work(system_percpu_wq, &port_look_work, 0);
+		mod_delayed_work(system_percpu_wq, &port_look_again, PORT_LOOK_AGAIN);
+	} else if (event == NETDEV_UP || event == NETDEV_CHANGE) {
 		schedule_work(&port_kick_work);
+	}
 	return NOTIFY_DONE;
 }
 
@@ -77,6 +125,13 @@ static struct ib_client port_ib_client = {
 	.remove	= port_ib_remove,
 };
 
+static void port_works_end(void)
+{
+	cancel_work_sync(&port_kick_work);
+	cancel_delayed_work_sync(&port_look_work);
+	cancel_delayed_work_sync(&port_look_again);
+}
+
 int ibtrs_clt_port_init(void)
 {
 	int err;
@@ -87,7 +142,7 @@ int ibtrs_clt_port_init(void)
 	err = register_netdevice_notifier(&port_netdev_nb);
 	if (err) {
 		ib_unregister_client(&port_ib_client);
-		cancel_work_sync(&port_kick_work);
+		port_works_end();
 	}
 	return err;
 }
@@ -96,5 +151,5 @@ void ibtrs_clt_port_exit(void)
 {
 	unregister_netdevice_notifier(&port_netdev_nb);
 	ib_unregister_client(&port_ib_client);
-	cancel_work_sync(&port_kick_work);
+	port_works_end();
 }

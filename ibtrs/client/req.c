@@ -1,24 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Requests: build, post, complete, fail over, park.
+ * Requests: submit, complete, fail over, park.
  *
  * Called by: the user (submit, replay, abort, count, break), rx.c (answer), the drain work of a path (walk). No lock is taken on the way of a
  * request; the record's `state` says who owns it (see req.h) and RCU keeps the connection while something is being posted on it.
  *
- * A write gathers its pages and the header: one RDMA_WRITE_WITH_IMM, preceded by plain RDMA_WRITEs when the device can not gather that
- * many pages in one work request. Nothing is registered. A read of up to 8 KiB is answered into the slot's bounce buffer, a larger one into the
- * request's pages through the slot's MR.
+ * post.c makes work requests of a request.
  *
  * Failure: what could not be posted at all is given back to the caller. After a post that failed half way the path is broken, and its drain
  * brings the request to another path or parks it; a request that was ever posted is never given back (law L1).
  */
 #include <linux/slab.h>
+#include "ibtrs/client/post.h"
 #include "ibtrs/client/rx.h"
 #include "ibtrs/client/session.h"
 #include "ibtrs/client/trace.h"
-#include "ibtrs/proto/imm.h"
-
-#define REQ_STACK_SGE	9	/* eight pages and the header */
 
 static bool req_take(struct ibtrs_clt_req *req, enum ibtrs_clt_req_state from)
 {
@@ -28,143 +24,6 @@ static bool req_take(struct ibtrs_clt_req *req, enum ibtrs_clt_req_state from)
 static void req_give(struct ibtrs_clt_req *req, enum ibtrs_clt_req_state to)
 {
 	atomic_set_release(&req->state, to);
-}
-
-static enum dma_data_direction req_dma_dir(const struct ibtrs_clt_io *io)
-{
-	return io->dir == IBTRS_READ ? DMA_FROM_DEVICE : DMA_TO_DEVICE;
-}
-
-static int req_map(struct ibtrs_clt_req *req, struct ibtrs_clt_path *path)
-{
-	struct ibtrs_clt_io *io = req->io;
-
-	if (!io->nents)
-		return 0;
-	req->nr_dma = ib_dma_map_sg(path->dev->ib, io->sgl, io->nents, req_dma_dir(io));
-	return unlikely(!req->nr_dma) ? -EAGAIN : 0;
-}
-
-static void req_unmap(struct ibtrs_clt_req *req, struct ibtrs_clt_path *path)
-{
-	if (req->nr_dma) {
-		ib_dma_unmap_sg(path->dev->ib, req->io->sgl, req->io->nents, req_dma_dir(req->io));
-		req->nr_dma = 0;
-	}
-	req->mr = false;
-	req->bounced = false;
-}
-
-static u64 req_hdr_dma(struct ibtrs_clt_req *req, struct ibtrs_clt_path *path, u32 len)
-{
-	u64 dma = path->mrs.hdr_dma[req->slot / IBTRS_CLT_HDRS_PER_PAGE] +
-		  req->slot % IBTRS_CLT_HDRS_PER_PAGE * IBTRS_CLT_HDR_SIZE;
-
-	ib_dma_sync_single_for_device(path->dev->ib, dma, len, DMA_TO_DEVICE);
-	return dma;
-}
-
-static void req_rdma_wr(struct ib_rdma_wr *wr, struct ib_sge *sge, u32 nr, u64 addr, u32 rkey, struct ibtrs_clt_conn *conn)
-{
-	memset(wr, 0, sizeof(*wr));
-	wr->wr.wr_cqe = &conn->send_cqe;
-	wr->wr.opcode = IB_WR_RDMA_WRITE;
-	wr->wr.sg_list = sge;
-	wr->wr.num_sge = nr;
-	wr->remote_addr = addr;
-	wr->rkey = rkey;
-}
-
-/* The pages as SGEs, then the header. Returns how many. */
-static u32 req_fill_sge(struct ibtrs_clt_req *req, struct ib_sge *sge, u64 hdr_dma, u32 hdr_len, u32 lkey)
-{
-	struct scatterlist *sg;
-	u32 n = 0;
-	int i;
-
-	for_each_sg(req->io->sgl, sg, req->nr_dma, i) {
-		sge[n].addr = sg_dma_address(sg);
-		sge[n].length = sg_dma_len(sg);
-		sge[n++].lkey = lkey;
-	}
-	sge[n].addr = hdr_dma;
-	sge[n].length = hdr_len;
-	sge[n++].lkey = lkey;
-	return n;
-}
-
-static int req_post_write(struct ibtrs_clt_req *req, struct ibtrs_clt_path *path, struct ibtrs_clt_conn *conn)
-{
-	struct ib_sge stack[REQ_STACK_SGE], *sge = req->nr_dma < REQ_STACK_SGE ? stack : req->sge;
-	struct ibtrs_clt_io *io = req->io;
-	struct ibtrs_chunk *chunk = &path->hs.chunks[req->slot];
-	u32 hdr_len, n, take, done = 0, i;
-	struct ib_rdma_wr wr;
-	bool first = true;
-	int err;
-
-	hdr_len = io->usr_len + ibtrs_msg_write_encode(req->hdr + io->usr_len, path->limits.fence, io->usr_len, req->token);
-	n = req_fill_sge(req, sge, req_hdr_dma(req, path, hdr_len), hdr_len, path->dev->pd->local_dma_lkey);
-	for (;;) {
-		take = min_t(u32, n, conn->c.max_send_sge);
-		req_rdma_wr(&wr, sge, take, chunk->addr + done, chunk->rkey, conn);
-		if (take == n)
-			break;
-		err = ibtrs_conn_send(&conn->c, &wr.wr, &wr.wr, 1, false);
-		if (unlikely(err))
-			return first ? err : -ECONNRESET;
-		first = false;
-		for (i = 0; i < take; i++)
-			done += sge[i].length;
-		sge += take;
-		n -= take;
-	}
-	wr.wr.opcode = IB_WR_RDMA_WRITE_WITH_IMM;
-	wr.wr.ex.imm_data = cpu_to_be32(ibtrs_imm_req(req->slot, io->len + io->usr_len, path->off_bits));
-	err = ibtrs_conn_send(&conn->c, &wr.wr, &wr.wr, 1, false);
-	return unlikely(err) && !first ? -ECONNRESET : err;
-}
-
-static int req_post_read(struct ibtrs_clt_req *req, struct ibtrs_clt_path *path, struct ibtrs_clt_conn *conn)
-{
-	struct ibtrs_clt_io *io = req->io;
-	struct ibtrs_chunk *chunk = &path->hs.chunks[req->slot];
-	struct ib_send_wr *head;
-	struct ib_reg_wr reg = {};
-	struct ibtrs_desc desc;
-	struct ib_rdma_wr wr;
-	struct ib_sge sge;
-	u32 hdr_len;
-	int err;
-
-	if (req->bounced) {
-		ibtrs_clt_mr_bounce_desc(path, req->slot, io->len, &desc);
-	} else if (io->len) {
-		err = ibtrs_clt_mr_map(path, req, &reg, &desc);
-		if (unlikely(err))
-			return err;
-	}
-	hdr_len = io->usr_len + ibtrs_msg_read_encode(req->hdr + io->usr_len, path->limits.fence, io->usr_len, req->token,
-						      io->len && !req->bounced, io->len ? &desc : NULL);
-	sge.addr = req_hdr_dma(req, path, hdr_len);
-	sge.length = hdr_len;
-	sge.lkey = path->dev->pd->local_dma_lkey;
-	req_rdma_wr(&wr, &sge, 1, chunk->addr + io->len, chunk->rkey, conn);
-	wr.wr.opcode = IB_WR_RDMA_WRITE_WITH_IMM;
-	wr.wr.ex.imm_data = cpu_to_be32(ibtrs_imm_req(req->slot, io->len + io->usr_len, path->off_bits));
-	head = &wr.wr;
-	if (reg.mr) {
-		req->mr = true;
-		reg.wr.wr_cqe = &conn->send_cqe;
-		reg.wr.next = &wr.wr;
-		head = &reg.wr;
-	}
-	return ibtrs_conn_send(&conn->c, head, &wr.wr, reg.mr ? 2 : 1, false);
-}
-
-static int req_post_dir(struct ibtrs_clt_req *req, struct ibtrs_clt_path *path, struct ibtrs_clt_conn *conn)
-{
-	return req->io->dir == IBTRS_WRITE ? req_post_write(req, path, conn) : req_post_read(req, path, conn);
 }
 
 /* 0: post it. 1: say that it was posted. Else what posting it is to return. */
@@ -193,18 +52,15 @@ static struct ibtrs_clt_conn *req_conn(const struct ibtrs_clt_req *req, struct i
  * Post a BUSY request on @path, which RCU keeps. 0: it is POSTED, or the path was told that it is broken. Else nothing was posted, and it
  * is still ours.
  */
-static int req_post(struct ibtrs_clt_req *req, struct ibtrs_clt_path *path, u32 gen)
+static int req_post(struct ibtrs_clt_req *req, struct ibtrs_clt_path *path, u32 gen, struct ibtrs_clt_plug *plug)
 {
 	struct ibtrs_clt_io *io = req->io;
 	struct ibtrs_clt_conn *conn;
 	int err;
 
-	req->bounced = io->dir == IBTRS_READ && io->len && io->len <= IBTRS_CLT_BOUNCE_SIZE;
-	if (!req->bounced) {
-		err = req_map(req, path);
-		if (unlikely(err))
-			return err;
-	}
+	err = ibtrs_clt_post_map(req, path);
+	if (unlikely(err))
+		return err;
 	req->cpu = raw_smp_processor_id();
 	req->gen = gen;
 	req->token++;
@@ -214,7 +70,7 @@ static int req_post(struct ibtrs_clt_req *req, struct ibtrs_clt_path *path, u32 
 	trace_ibtrs_clt_req(conn, io);
 	req_give(req, IBTRS_CLT_REQ_POSTED);
 
-	err = req_fault(path, conn) ?: req_post_dir(req, path, conn);
+	err = req_fault(path, conn) ?: ibtrs_clt_post(req, path, conn, plug);
 	if (likely(err >= 0))
 		return 0;
 	if (err != -EAGAIN) {
@@ -225,7 +81,7 @@ static int req_post(struct ibtrs_clt_req *req, struct ibtrs_clt_path *path, u32 
 	if (!req_take(req, IBTRS_CLT_REQ_POSTED))
 		return 0;
 	ibtrs_clt_stats_ended(&path->stats, req->cpu);
-	req_unmap(req, path);
+	ibtrs_clt_post_unmap(req, path);
 	WRITE_ONCE(req->conn, NULL);
 	return err;
 }
@@ -233,7 +89,7 @@ static int req_post(struct ibtrs_clt_req *req, struct ibtrs_clt_path *path, u32 
 /*
  * Try the paths that are up. @gen: only in this session generation (0 = any). 0 posted, -ENOTCONN, -EAGAIN, -EMSGSIZE.
  */
-static int req_send(struct ibtrs_clt *clt, struct ibtrs_clt_req *req, u32 gen)
+static int req_send(struct ibtrs_clt *clt, struct ibtrs_clt_req *req, u32 gen, struct ibtrs_clt_plug *plug)
 {
 	struct ibtrs_clt_pathset *set;
 	struct ibtrs_clt_path *path;
@@ -244,7 +100,7 @@ static int req_send(struct ibtrs_clt *clt, struct ibtrs_clt_req *req, u32 gen)
 	set = rcu_dereference(clt->up);
 	if (likely(!gen || set->gen == gen)) {
 		while ((path = ibtrs_clt_pathset_pick(clt, set, tried))) {
-			err = req_post(req, path, set->gen);
+			err = req_post(req, path, set->gen, plug);
 			if (likely(!err))
 				break;
 		}
@@ -302,7 +158,7 @@ static void req_finish(struct ibtrs_clt_req *req, int err)
 		if (likely(req->io->nents))
 			req_copy_bounce(req);
 	}
-	req_unmap(req, path);
+	ibtrs_clt_post_unmap(req, path);
 	trace_ibtrs_clt_answer(path, req->slot, err);
 	req_end(req, err);
 }
@@ -324,7 +180,10 @@ static void req_inval_done(struct ib_cq *cq, struct ib_wc *wc)
 		req_finish(req, req->err);
 }
 
-/* The peer did not invalidate our key (or another one): do it before the pages go back. */
+/*
+ * Takes the read key back before the pages go back. The slot is not free before this has completed, and completions come in order: nothing of
+ * this request is in the send queue any more then, for a retransmission to repeat. soft-RoCE repeats REG_MR too, and with the key in use it would fail.
+ */
 static void req_invalidate(struct ibtrs_clt_req *req, int err)
 {
 	struct ibtrs_clt_conn *conn = req->conn;
@@ -337,7 +196,7 @@ static void req_invalidate(struct ibtrs_clt_req *req, int err)
 	req->inv_cqe.done = req_inval_done;
 	req->err = err;
 	req_give(req, IBTRS_CLT_REQ_INVAL);
-	err = ibtrs_conn_send(&conn->c, &wr, &wr, 1, true);
+	err = ibtrs_conn_send_reserved(&conn->c, &wr, &wr, 1, true);
 	if (unlikely(err))
 		ibtrs_clt_path_fail(conn->path, err, "a read key can not be invalidated");
 }
@@ -354,11 +213,14 @@ const char *ibtrs_clt_req_answer(struct ibtrs_clt_conn *conn, u32 slot, int err,
 	if (unlikely(READ_ONCE(req->conn) != conn || !req_take(req, IBTRS_CLT_REQ_POSTED)))
 		return "answer for a slot that is not in flight on its connection";
 	/* L17: our own server sends the data with the answer, unless it must bring a new key. */
-	if (unlikely(req->bounced && !err && path->limits.fence && !path->new_rkey && byte_len != req->io->len))
+	if (unlikely((req->bounced || req->mr) && !err && path->limits.fence && !path->new_rkey && byte_len != req->io->len))
 		err = -EIO;
-	if (req->mr && !(inv && conn->inv_rkey == path->mrs.slot[slot]->rkey)) {
-		req_invalidate(req, err);
-		return NULL;
+	if (req->mr) {
+		if (!(inv && conn->inv_rkey == path->mrs.slot[slot]->rkey)) {
+			req_invalidate(req, err);
+			return NULL;
+		}
+		ibtrs_conn_credit(&conn->c, 1);
 	}
 	conn->inv_rkey = 0;
 	req_finish(req, err);
@@ -366,9 +228,9 @@ const char *ibtrs_clt_req_answer(struct ibtrs_clt_conn *conn, u32 slot, int err,
 }
 
 /*
- * ibtrs_clt_submit() - see <ibtrs/clt.h>
+ * ibtrs_clt_submit_plugged() - see <ibtrs/clt.h>
  */
-int ibtrs_clt_submit(struct ibtrs_clt *clt, struct ibtrs_clt_io *io)
+int ibtrs_clt_submit_plugged(struct ibtrs_clt *clt, struct ibtrs_clt_io *io, struct ibtrs_clt_plug *plug)
 {
 	struct ibtrs_clt_slots *s = &clt->slots;
 	struct ibtrs_clt_req *req;
@@ -382,10 +244,16 @@ int ibtrs_clt_submit(struct ibtrs_clt *clt, struct ibtrs_clt_io *io)
 	if (unlikely(!req_take(req, IBTRS_CLT_REQ_IDLE)))
 		return -EBUSY;
 	req->io = io;
-	err = req_send(clt, req, 0);
+	err = req_send(clt, req, 0, plug);
 	if (unlikely(err))
 		req_give(req, IBTRS_CLT_REQ_IDLE);
 	return err;
+}
+EXPORT_SYMBOL_GPL(ibtrs_clt_submit_plugged);
+
+int ibtrs_clt_submit(struct ibtrs_clt *clt, struct ibtrs_clt_io *io)
+{
+	return ibtrs_clt_submit_plugged(clt, io, NULL);
 }
 EXPORT_SYMBOL_GPL(ibtrs_clt_submit);
 
@@ -393,7 +261,7 @@ EXPORT_SYMBOL_GPL(ibtrs_clt_submit);
 static bool req_move_or_park(struct ibtrs_clt *clt, struct ibtrs_clt_req *req, u32 gen)
 {
 	req->io->poll = 0;
-	if (!READ_ONCE(req->io->stay) && !req_send(clt, req, gen))
+	if (!READ_ONCE(req->io->stay) && !req_send(clt, req, gen, NULL))
 		return false;
 	WRITE_ONCE(req->conn, NULL);
 	atomic_inc(&clt->nr_parked);
@@ -422,7 +290,7 @@ void ibtrs_clt_req_walk(struct ibtrs_clt_path *path)
 		if (!req_take(req, IBTRS_CLT_REQ_POSTED))
 			continue;
 		req_leave(req);
-		req_unmap(req, path);
+		ibtrs_clt_post_unmap(req, path);
 		if (i >= s->nr_user) {
 			req_end(req, -ECONNRESET);
 			continue;

@@ -28,6 +28,13 @@ enum ibtrs_clt_req_state {
 	IBTRS_CLT_REQ_PARKED,
 };
 
+/* What one message of a request is made of; of a plugged one it is in the record until the plug is pulled. */
+struct ibtrs_clt_wrs {
+	struct ib_reg_wr reg;
+	struct ib_rdma_wr rdma;
+	struct ib_sge hdr;
+};
+
 struct ibtrs_clt_req {
 	/* constant */
 	u32 slot;
@@ -47,10 +54,9 @@ struct ibtrs_clt_req {
 	bool mr;			/* the slot's MR is registered */
 	bool bounced;
 	struct ib_cqe inv_cqe;
+	struct ibtrs_clt_wrs wrs;
 };
 
-/* See ibtrs_clt_submit(). */
-int ibtrs_clt_req_submit(struct ibtrs_clt *clt, struct ibtrs_clt_io *io);
 /*
  * An answer for @slot arrived on @conn. @inv: it says that the key was invalidated remotely. @byte_len: of the completion (L17).
  * Return 0 or a reason to fail the path (E-38, E-39): static text.

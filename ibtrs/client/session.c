@@ -40,7 +40,7 @@ int ibtrs_clt_session_limits(struct ibtrs_clt *clt, struct ibtrs_clt_path *path,
 		clt->max_io_size = min(l->max_io_size, (clt->max_segments - 1) * SZ_4K);
 		clt->max_hdr_size = l->max_hdr_size;
 		*why = "no memory for the slots";
-		err = ibtrs_clt_slots_init(&clt->slots, l->queue_depth, clt->max_segments);
+		err = ibtrs_clt_slots_init(&clt->slots, l->queue_depth, clt->max_segments, path->dev->node);
 	} else if (l->queue_depth != clt->slots.depth) {
 		*why = "the server changed its queue depth: unmap and map again";
 		err = -EPROTO;
@@ -56,20 +56,39 @@ out:
 int ibtrs_clt_session_path_up(struct ibtrs_clt_path *path)
 {
 	struct ibtrs_clt *clt = path->clt;
+	struct ibtrs_clt_path *other;
 	int n;
 
 	mutex_lock(&clt->lock);
 	n = ibtrs_clt_pathset_add(clt, path);
-	if (n == 1 && clt->opened)
+	if (n == 1 && clt->opened) {
 		clt->ops->link(clt->priv, IBTRS_CLT_LINK_UP);
+		/* The server can be reached again. Nothing is held any more, so the others would take their time to notice. */
+		ibtrs_clt_want(clt, IBTRS_CLT_WANT_NEWS_S);
+		list_for_each_entry(other, &clt->paths, entry)
+			if (other != path)
+				ibtrs_clt_path_hurry(other, true);
+	}
 	mutex_unlock(&clt->lock);
 	return min(n, 0);
+}
+
+void ibtrs_clt_session_retry(struct ibtrs_clt *clt, const struct ibtrs_clt_path *except)
+{
+	struct ibtrs_clt_path *path;
+
+	lockdep_assert_held(&clt->lock);
+	/* Who closes walks the list without the lock. */
+	if (clt->closing)
+		return;
+	list_for_each_entry(path, &clt->paths, entry)
+		if (path != except)
+			ibtrs_clt_path_post(path, IBTRS_PATH_EV_RETRY, 0, NULL);
 }
 
 void ibtrs_clt_session_path_down(struct ibtrs_clt_path *path)
 {
 	struct ibtrs_clt *clt = path->clt;
-	struct ibtrs_clt_path *other;
 	int n;
 
 	mutex_lock(&clt->lock);
@@ -77,10 +96,8 @@ void ibtrs_clt_session_path_down(struct ibtrs_clt_path *path)
 	if (!n && clt->opened)
 		clt->ops->link(clt->priv, IBTRS_CLT_LINK_DOWN);
 	/* The others may have been refused because of this one (cm_may_create), and are wanted now. */
-	if (!n && !clt->closing)
-		list_for_each_entry(other, &clt->paths, entry)
-			if (other != path)
-				ibtrs_clt_path_post(other, IBTRS_PATH_EV_RETRY, 0, NULL);
+	if (!n)
+		ibtrs_clt_session_retry(clt, path);
 	mutex_unlock(&clt->lock);
 	synchronize_rcu();
 }
@@ -91,11 +108,6 @@ void ibtrs_clt_session_parked(struct ibtrs_clt *clt)
 	if (clt->opened && ibtrs_clt_is_up(clt))
 		clt->ops->link(clt->priv, IBTRS_CLT_LINK_REPLAY);
 	mutex_unlock(&clt->lock);
-}
-
-bool ibtrs_clt_session_held(struct ibtrs_clt *clt)
-{
-	return atomic_read(&clt->nr_parked) || !READ_ONCE(clt->opened);
 }
 
 bool ibtrs_clt_is_up(struct ibtrs_clt *clt)
@@ -130,7 +142,7 @@ void ibtrs_clt_query(struct ibtrs_clt *clt, struct ibtrs_clt_attrs *attrs)
 		.max_segments	= clt->max_segments,
 		.nr_irq_conns	= clt->nr_irq_conns,
 		.nr_poll_conns	= clt->opts.nr_poll_queues,
-		.numa_node	= NUMA_NO_NODE,
+		.numa_node	= clt->slots.node,
 	};
 }
 EXPORT_SYMBOL_GPL(ibtrs_clt_query);
@@ -297,6 +309,7 @@ static struct ibtrs_clt *session_alloc(const char *name, const struct ibtrs_clt_
 	clt->priv = priv;
 	clt->nr_irq_conns = ibtrs_clt_nr_conns();
 	mutex_init(&clt->lock);
+	ibtrs_clt_want_init(clt);
 	INIT_LIST_HEAD(&clt->paths);
 	spin_lock_init(&clt->slots.lock);
 	init_waitqueue_head(&clt->slots.wait);

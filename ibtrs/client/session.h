@@ -9,6 +9,7 @@
 #include "ibtrs/client/path.h"
 #include "ibtrs/client/pathset.h"
 #include "ibtrs/client/slot.h"
+#include "ibtrs/client/want.h"
 #include "ibtrs/logic/backoff.h"
 
 struct ibtrs_clt {
@@ -43,6 +44,7 @@ struct ibtrs_clt {
 	u32 max_hdr_size;
 	int max_reconnects;		/* READ_ONCE outside */
 
+	struct ibtrs_clt_want want;
 	struct ibtrs_clt_sysfs sysfs;
 };
 
@@ -53,10 +55,10 @@ int ibtrs_clt_session_limits(struct ibtrs_clt *clt, struct ibtrs_clt_path *path,
 /* Path work: the path is ready / not ready any more. */
 int ibtrs_clt_session_path_up(struct ibtrs_clt_path *path);
 void ibtrs_clt_session_path_down(struct ibtrs_clt_path *path);
+/* Who waits for the next attempt makes it now, but for @except, which may be NULL. clt->lock is held. */
+void ibtrs_clt_session_retry(struct ibtrs_clt *clt, const struct ibtrs_clt_path *except);
 /* The walk parked requests: tell the user if the link is up. */
 void ibtrs_clt_session_parked(struct ibtrs_clt *clt);
-/* Is I/O waiting for a path? (backoff) */
-bool ibtrs_clt_session_held(struct ibtrs_clt *clt);
 /* add_path of sysfs: -EEXIST, -ENOSPC, -EINVAL, connect errors. */
 int ibtrs_clt_session_add_path(struct ibtrs_clt *clt, const struct ibtrs_addr_pair *addr);
 /*

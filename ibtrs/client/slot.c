@@ -6,12 +6,24 @@
 
 #define SLOT_OWN_MAX	4	/* decision 4: a = 4, or 1 when the depth is below 16 */
 
+static void *slots_alloc_pages(const struct ibtrs_clt_slots *s, unsigned int order)
+{
+	struct page *page = alloc_pages_node(s->node, GFP_KERNEL | __GFP_ZERO | __GFP_COMP, order);
+
+	return page ? page_address(page) : NULL;
+}
+
+static void *slots_alloc_array(const struct ibtrs_clt_slots *s, size_t n, size_t size)
+{
+	return kvzalloc_node(array_size(n, size), GFP_KERNEL, s->node);
+}
+
 static int slots_alloc_buffers(struct ibtrs_clt_slots *s)
 {
 	u32 i;
 
 	for (i = 0; i < s->nr_hdrs; i++) {
-		s->hdrs[i] = (void *)get_zeroed_page(GFP_KERNEL);
+		s->hdrs[i] = slots_alloc_pages(s, 0);
 		if (!s->hdrs[i])
 			return -ENOMEM;
 	}
@@ -21,23 +33,24 @@ static int slots_alloc_buffers(struct ibtrs_clt_slots *s)
 		req->slot = i;
 		req->hdr = ibtrs_clt_slot_hdr(s, i);
 		req->sge = s->sges + (size_t)i * s->sges_per_slot;
-		req->bounce = (void *)__get_free_pages(GFP_KERNEL | __GFP_ZERO | __GFP_COMP, IBTRS_CLT_BOUNCE_ORDER);
+		req->bounce = slots_alloc_pages(s, IBTRS_CLT_BOUNCE_ORDER);
 		if (!req->bounce)
 			return -ENOMEM;
 	}
 	return 0;
 }
 
-int ibtrs_clt_slots_init(struct ibtrs_clt_slots *s, u32 depth, u32 max_segments)
+int ibtrs_clt_slots_init(struct ibtrs_clt_slots *s, u32 depth, u32 max_segments, int node)
 {
 	u32 own = depth < 16 ? 1 : SLOT_OWN_MAX;
 	int err = -ENOMEM;
 
 	s->nr_hdrs = DIV_ROUND_UP(depth, IBTRS_CLT_HDRS_PER_PAGE);
 	s->sges_per_slot = max_segments + 1;
-	s->reqs = kvcalloc(depth, sizeof(*s->reqs), GFP_KERNEL);
-	s->hdrs = kvcalloc(s->nr_hdrs, sizeof(*s->hdrs), GFP_KERNEL);
-	s->sges = kvcalloc((size_t)depth * s->sges_per_slot, sizeof(*s->sges), GFP_KERNEL);
+	s->node = node;
+	s->reqs = slots_alloc_array(s, depth, sizeof(*s->reqs));
+	s->hdrs = slots_alloc_array(s, s->nr_hdrs, sizeof(*s->hdrs));
+	s->sges = slots_alloc_array(s, (size_t)depth * s->sges_per_slot, sizeof(*s->sges));
 	s->depth = depth;
 	if (s->reqs && s->hdrs && s->sges)
 		err = slots_alloc_buffers(s);

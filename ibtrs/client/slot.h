@@ -25,13 +25,14 @@ struct ibtrs_clt_slots {
 	u32 nr_hdrs;			/* how many pages */
 	struct ib_sge *sges;		/* max_segments + 1 for each slot */
 	u32 sges_per_slot;
+	int node;			/* all of them lie near the adapter of the session's first path */
 
 	spinlock_t lock;		/* own_free */
 	unsigned long own_free;		/* bit i: slot nr_user + i is free */
 	wait_queue_head_t wait;
 };
 
-int ibtrs_clt_slots_init(struct ibtrs_clt_slots *s, u32 depth, u32 max_segments);
+int ibtrs_clt_slots_init(struct ibtrs_clt_slots *s, u32 depth, u32 max_segments, int node);
 void ibtrs_clt_slots_free(struct ibtrs_clt_slots *s);
 /* One of ibtrs' own; -EAGAIN when none is free. Any context. */
 int ibtrs_clt_slot_get(struct ibtrs_clt_slots *s);

@@ -4,6 +4,7 @@ links = 2
 disk = 64
 faults = True
 deadline = 180
+import time
 import faults as F
 
 HOLD = 5
@@ -34,4 +35,20 @@ def run(t):
     t.eq({f[0] for f in [*logs.failed.values(), *logs.read_errors]}, {5}, "errno of all of them (EIO)")
     row["note"] = f"held I/O failed after {took[-1]:.1f} s, later I/O at once"
     w.limit(row, Trec=3)
+
+    # Nothing tells the client that the way is free again, and nothing is held any more: only who is refused shows that he waits.
+    def tries():
+        return [int(n) for n in c.sh("for p in /sys/class/ibtrs-client/s1/paths/*/stats/reconnects; do cut -d' ' -f2 $p; done").split()]
+
+    def heal():
+        before = tries()
+        time.sleep(8)
+        more = [b - a for a, b in zip(before, tries())]
+        t.log(f"attempts in 8 s: {more}")
+        t.ok(len(more) == 2 and min(more) >= 3, f"each path was tried at least 3 times in 8 s of refused I/O: {more}")
+        links(s, True)
+
+    row = w.fault("F6", "all paths: silence, far longer than hold", lambda: links(s, False), heal, hold=HOLD + 7, down=[0, 1],
+                  from_healed=True)
+    w.limit(row, Tdet=6, Trec=3)
     w.end("/dev/testdisk0", errors_expected=True)

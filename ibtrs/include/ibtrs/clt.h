@@ -57,7 +57,7 @@ struct ibtrs_clt_attrs {
 	u32 max_segments;	/* entries of a scatterlist, each page aligned but for the ends */
 	u32 nr_irq_conns;
 	u32 nr_poll_conns;
-	int numa_node;
+	int numa_node;		/* of the adapter, or NUMA_NO_NODE */
 };
 
 /**
@@ -119,6 +119,15 @@ void ibtrs_clt_query(struct ibtrs_clt *clt, struct ibtrs_clt_attrs *attrs);
 const char *ibtrs_clt_name(const struct ibtrs_clt *clt);
 bool ibtrs_clt_is_up(struct ibtrs_clt *clt);
 
+/**
+ * ibtrs_clt_want() - I/O waits for the link, or was refused because it is down
+ * @seconds: for how long this is so
+ *
+ * Paths are tried as often as while requests are parked (decision 11): the session does not know what its user holds. Says so once per second at
+ * most, so that it may be called for each refused request. Any context.
+ */
+void ibtrs_clt_want(struct ibtrs_clt *clt, unsigned int seconds);
+
 /* The user header buffer of a slot: IBTRS_CLT_USR_HDR_MAX bytes, 8-byte aligned. Write it before submit; keep it until done(). */
 void *ibtrs_clt_hdr(struct ibtrs_clt *clt, u32 slot);
 
@@ -131,6 +140,24 @@ void *ibtrs_clt_hdr(struct ibtrs_clt *clt, u32 slot);
  * send queue, or out of memory: try again soon), -EMSGSIZE, -EINVAL.
  */
 int ibtrs_clt_submit(struct ibtrs_clt *clt, struct ibtrs_clt_io *io);
+
+/* Requests that wait to be posted together; on the stack of whoever submits them. Its contents are ibtrs' own. */
+struct ibtrs_clt_plug {
+	struct ibtrs_clt_conn *conn;
+	struct ib_send_wr *first, *last;
+	int nr;
+};
+
+/**
+ * ibtrs_clt_plug() - several requests follow
+ *
+ * Between this and ibtrs_clt_unplug(), which posts what is left, the caller may not sleep: it is in an RCU read section. Requests of one connection
+ * reach the device as one chain, with one doorbell.
+ */
+void ibtrs_clt_plug(struct ibtrs_clt_plug *plug);
+void ibtrs_clt_unplug(struct ibtrs_clt_plug *plug);
+/* ibtrs_clt_submit(), but into @plug. After 0 the request belongs to ibtrs all the same, posted or not yet. @plug NULL: ibtrs_clt_submit(). */
+int ibtrs_clt_submit_plugged(struct ibtrs_clt *clt, struct ibtrs_clt_io *io, struct ibtrs_clt_plug *plug);
 
 /* Harvest completions of polled connection @index (0 .. nr_poll_conns-1) of every path. Returns how many. */
 int ibtrs_clt_poll(struct ibtrs_clt *clt, unsigned int index);

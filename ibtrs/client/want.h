@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Does anybody wait for the link? It decides how often paths are tried. */
+#ifndef IBTRS_CLIENT_WANT_H
+#define IBTRS_CLIENT_WANT_H
+
+#include <linux/workqueue.h>
+
+struct ibtrs_clt;
+
+#define IBTRS_CLT_WANT_NEWS_S	10	/* after a sign of life (a port, another path) everything is tried often */
+
+struct ibtrs_clt_want {
+	unsigned long until;		/* seconds since boot; cmpxchg */
+	struct work_struct work;
+};
+
+void ibtrs_clt_want_init(struct ibtrs_clt *clt);
+/* Is I/O waiting for a path, or was it lately? (backoff) */
+bool ibtrs_clt_wanted(struct ibtrs_clt *clt);
+
+#endif
