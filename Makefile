@@ -24,7 +24,7 @@ DIST	:= ibnbd-$(VERSION)
 SHIPPED	:= Kbuild Makefile dkms.conf COPYING compat ibtrs ibnbd
 
 .DEFAULT_GOAL := modules
-.PHONY: modules clean tools unit fuzz lint package check check-all dkms-source check-kernels check-boot check-memory check-packages check-faults \
+.PHONY: modules clean tools unit fuzz lint package check check-all dkms-source check-kernels check-boot check-memory check-packages check-faults soak \
 	check-debug check-interop cases demo bench bench-quick vm-shell install modules_install tools-install dkms-install dkms-remove dist deb rpm help
 
 ## Build
@@ -95,6 +95,12 @@ check-faults:			## the cases that break things, and a table of what it cost
 	$(MAKE) KVER=$$(bash -c '. tests/vm/env.sh; echo $$KVER') TESTS=1 modules
 	tests/vm/run.py --faults $(CASES)
 
+MINUTES	?= 5
+soak:				## faults at random for MINUTES=5; SEED= repeats a run
+	tests/vm/setup.sh
+	$(MAKE) KVER=$$(bash -c '. tests/vm/env.sh; echo $$KVER') TESTS=1 modules
+	IBNBD_SOAK_MINUTES=$(MINUTES) IBNBD_SEED=$(SEED) tests/vm/run.py 059-soak
+
 ## Try
 demo:				## two virtual machines, a disk between them, a dead path
 	tests/vm/setup.sh
@@ -109,7 +115,7 @@ bench:				## instructions for each I/O; BENCH="-t ibnbdN rnbdN" picks
 	$(MAKE) KVER=$$(bash -c '. tests/vm/env.sh; echo $$KVER') TESTS=1 modules
 	tests/bench/bench.py $(BENCH)
 
-bench-quick:			## the gate: two jobs, not more than 2 % above tests/bench/reference.json
+bench-quick:			## the gate: four jobs, not more than 2 % above tests/bench/reference.json
 	tests/vm/setup.sh
 	$(MAKE) KVER=$$(bash -c '. tests/vm/env.sh; echo $$KVER') TESTS=1 modules
 	tests/bench/bench.py --quick

@@ -17,6 +17,8 @@ PLANTED = {
     "908-after": None,
     "909-skip": None,
     "910-old-boot": r"WARNING: CPU: 0 PID: 1 at planted",
+    "911-boot-again": None,
+    "912-no-boot": r"(?s)the rig did not start: client did not boot: QEMU ended with status 0.*Unable to mount root",
 }
 
 
@@ -31,8 +33,9 @@ def run(t):
         if message:
             details = re.search(rf"^FAIL {name} .*\n((?:    .*\n)*)", out, re.M).group(1)
             t.match(details, message, f"details of {name}")
-    t.match(out, r"^3 passed, 7 failed, 1 skipped$", "closing line")
-    t.match(out.splitlines()[-1], r"^3 passed", "last line")
+    t.match(out, r"^4 passed, 8 failed, 1 skipped$", "closing line")
+    t.match(out.splitlines()[-1], r"^4 passed", "last line")
+    t.eq(out.count("rig: client is booted again: QEMU ended with status"), 3, "boots begun again")
     leftover = (t.logdir / "planted/907-leftover/log").read_text()
     t.match(leftover, "client is not as it was", "log of the case that left something behind")
 

@@ -39,7 +39,7 @@ suite_of() {
 }
 
 # apt_private SUITE: an apt of our own, beside the system's, that also knows source packages and, if
-# asked, another Debian suite. It writes only under $CACHE/apt-SUITE and needs no root. The mirrors
+# asked, another Debian suite, or the backports to this one and nothing else. It writes only under $CACHE/apt-SUITE and needs no root. The mirrors
 # are those the system already uses.
 apt_private() {
 	local suite=$1 dir=$CACHE/apt-$1 keys=/usr/share/keyrings/debian-archive-keyring.gpg own
@@ -54,6 +54,8 @@ apt_private() {
 		sed -e "s/ $own/ $suite/" -e "s|^deb |deb [signed-by=$keys] |" > "$dir/sources.deb"
 	case $suite in
 	"$own"|bullseye) ;;
+	"$own-backports")
+		sed -i -n "s/ $suite main\$/&/p" "$dir/sources.deb" ;;
 	*)	sed -n "s/ $suite main\$/ $suite-backports main/p" "$dir/sources.deb" >> "$dir/sources.deb" ;;
 	esac
 	sed 'p;s/^deb /deb-src /' "$dir/sources.deb" > "$dir/sources.new"

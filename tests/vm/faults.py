@@ -191,7 +191,18 @@ class Work:
         for name, most in limits.items():
             got = row[name]
             if got is None or (got > most if name.startswith("N") else got >= most * (vm.SLOW if vm.SLOW > 2 else 1)):
-                self.t.fail(f"{row['fault']} {row['what']}: {name} is {got}, want at most {most}; {row}")
+                self.t.fail(f"{row['fault']} {row['what']}: {name} is {got}, want at most {most}; {row}\n{self.told()}")
+
+    def told(self):
+        """What both ends said of paths lately."""
+        lines = []
+        for guest in (self.guest, self.t.server):
+            try:
+                said = [line for line in guest.sh("dmesg").splitlines() if "ibtrs" in line or "set active" in line]
+            except (case.Failed, vm.VMError) as e:
+                said = [str(e).splitlines()[0]]
+            lines += [f"{guest.name}: {line}" for line in said[-15:]]
+        return "\n".join(lines)
 
     # ---- the end ----------------------------------------------------------------------------------------
     def save(self):

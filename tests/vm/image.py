@@ -44,6 +44,15 @@ def which(tool):
     return shutil.which(tool, path=os.pathsep.join(PATHS))
 
 
+def qemu():
+    """QEMU's command: that of qemu.sh, else the host's."""
+    own = CACHE / "qemu/usr"
+    exe = own / "bin/qemu-system-x86_64"
+    if not exe.exists():
+        return ["qemu-system-x86_64"]
+    return [exe, "-L", own / "share/qemu", "-L", own / "share/seabios", "-L", "/usr/share/qemu"]
+
+
 def default_kver():
     try:
         deps = subprocess.run(["dpkg-query", "-W", "-f", "${Depends}", "linux-headers-amd64"],

@@ -13,7 +13,8 @@ TROUBLE = re.compile(
     r"|Kernel panic|soft lockup|hard LOCKUP|rcu.*(stall|self-detected)|Bad page|double free|use-after-free"
     r"|invalid opcode|unable to handle|Object padding overwritten|Poison overwritten|Redzone overwritten"
     r"|INFO: trying to register|suspicious RCU|held lock freed|BUG \S+ \((Tainted|Not tainted)|bad unlock balance|workqueue lockup")
-HEAD = re.compile(r"\[ cut here \]|BUG: |BUG \S+ \((?:Tainted|Not tainted)|INFO: task .* blocked|Kernel panic|general protection")
+HEAD = re.compile(r"\[ cut here \]|BUG: |BUG \S+ \((?:Tainted|Not tainted)|INFO: task .* blocked|Kernel panic|general protection"
+                  r"|rcu: INFO: .*(?:stall|self-detected)")
 END = re.compile(r"---\[ end (trace|Kernel panic)")
 LONGEST = 60
 

@@ -29,6 +29,7 @@ if [ ${#missing[@]} -gt 0 ]; then
 fi
 
 KVER=${KVER:-$(default_kver)}
+"$REPO/tests/vm/qemu.sh"
 "$REPO/tests/vm/kernel.sh" "$KVER"
 "$REPO/tests/vm/fio.sh"
 say "ready for $KVER"

@@ -11,7 +11,7 @@ NIC: the machine itself sees the cable pulled, its peers see silence.
 
 KVM is used if a stock kernel really boots under it, else TCG.
 """
-import ctypes, json, math, os, shutil, signal, socket, subprocess, tempfile, threading, time
+import ctypes, json, math, os, shutil, signal, socket, subprocess, sys, tempfile, threading, time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 import image
@@ -61,7 +61,7 @@ def tsc_khz():
 
 def _kvm_boots(kernel):
     """Boot the kernel with nothing to mount: under a KVM that works it panics at once, and QEMU ends."""
-    args = ["qemu-system-x86_64", "-accel", "kvm", "-cpu", "max", "-M", "q35", "-m", "512", "-nodefaults",
+    args = [*image.qemu(), "-accel", "kvm", "-cpu", "max", "-M", "q35", "-m", "512", "-nodefaults",
             "-display", "none", "-no-reboot", "-serial", "stdio", "-kernel", str(kernel),
             "-append", "console=ttyS0 panic=-1"]
     try:
@@ -135,7 +135,7 @@ class Job:
         if self.rc is not None:
             return self.rc
         if not self.vm.alive:
-            raise VMDead(f"{self.vm.name} died while a job was running")
+            raise VMDead(f"{self.vm.name} died while a job was running; {self.vm.end_of_qemu()}")
         self.kill()
         raise JobTimeout(f"{self.vm.name}: no end after {time.monotonic() - self.started:.0f} s of:\n"
                          f"{self.script.strip()}\n--- output so far ---\n{self.out()}")
@@ -146,6 +146,8 @@ class Job:
 
 class VM:
     """One guest.  host: its number in addresses (10.0.LINK.host); nics: lists of QEMU arguments."""
+    tries = 3       # boots until the agent answers; see ready()
+
     def __init__(self, name, boot, host, nics=(), smp=2, mem=1024, append="", icount=None, logdir=None, disk=0):
         self.name, self.boot_, self.host, self.nics = name, boot, host, list(nics)
         self.smp, self.mem, self.append, self.icount = smp, mem, append, icount
@@ -198,7 +200,9 @@ class VM:
         else:
             acc, cpu, khz = "tcg,thread=multi,tb-size=512", "max", tsc_khz()
         tsc = f"tsc=reliable tsc_early_khz={khz} lpj={int(khz) * 1000 // b.hz}" if khz else ""
-        args = ["qemu-system-x86_64", "-name", self.name, "-accel", acc, "-cpu", cpu, "-M", "q35",
+        # the host's for counting: docs/performance.md says what a newer one makes of the figures
+        qemu = ["qemu-system-x86_64"] if self.icount else image.qemu()
+        args = [*qemu, "-name", self.name, "-accel", acc, "-cpu", cpu, "-M", "q35",
                 "-smp", str(self.smp), "-m", str(self.mem), "-nodefaults", "-no-user-config",
                 "-display", "none", "-no-reboot", "-kernel", b.kernel, "-initrd", b.initrd,
                 "-append", f"{CMDLINE} {tsc} {self.append}",
@@ -270,18 +274,34 @@ class VM:
     def ready(self, timeout=60):
         """Wait for the agent; returns the seconds the boot took.
 
-        Once in some hundred boots a guest with two emulated CPUs stops before its first process runs.  No
-        module of ours exists then: such a guest is started a second time, and the QEMU log says so.
+        Emulated, once in some hundred boots a guest stops, or ends, before its first process runs.  No module of ours
+        exists then: such a guest is started again, which is said aloud; what it left is in its QEMU log.
         """
-        if not self._answers(timeout / 2) and self.alive:
-            with open(self.logdir / f"{self.name}.qemu", "a") as log:
-                log.write(f"boot {self.boots} stuck, started again:\n{self.console_tail()}\n" + self.qmp(
-                    "human-monitor-command", **{"command-line": "info registers -a"}))
-            self.start()
-            self._answers(timeout)
-        if self.ready_at is None:
-            raise VMDead(f"{self.name} did not boot; its console ends with:\n{self.console_tail()}")
-        return self.ready_at - self.started
+        for more in reversed(range(self.tries)):
+            if self._answers(timeout / 2 if more else timeout):
+                return self.ready_at - self.started
+            if self.alive:
+                how = f"silent after {time.monotonic() - self.started:.0f} s"
+                self._note(self.qmp("human-monitor-command", **{"command-line": "info registers -a"}))
+            else:
+                how = self.end_of_qemu()
+            how += f"; its console ends with:\n{self.console_tail()}"
+            self._note(f"boot {self.boots}: {how}\n")
+            if more:
+                print(f"rig: {self.name} is booted again: {how}", file=sys.stderr, flush=True)
+                past = self.past_kernel, self.past_console
+                self.start()
+                self.past_kernel, self.past_console = past      # no case is to blame for what they say
+        raise VMDead(f"{self.name} did not boot: {how}")
+
+    def _note(self, text):
+        with open(self.logdir / f"{self.name}.qemu", "a") as log:
+            log.write(text)
+
+    def end_of_qemu(self):
+        """What is known of the end of a machine that is gone."""
+        said = (self.logdir / f"{self.name}.qemu").read_text(errors="replace")[-1000:]
+        return f"QEMU ended with status {self.process.poll()}" + (f", its log with:\n{said}" if said else "")
 
     def boot(self, timeout=60):
         self.start()
