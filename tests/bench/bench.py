@@ -4,7 +4,7 @@
 
     tests/bench/bench.py                            all targets, all jobs
     tests/bench/bench.py -t ibnbdN rnbdN -j rr4k-qd1
-    tests/bench/bench.py --quick                    the gate: two jobs, against tests/bench/reference.json
+    tests/bench/bench.py --quick                    the gate: four jobs, against tests/bench/reference.json
     tests/bench/bench.py --quick --accept           write that file anew
 
 Wall-clock figures of emulated or shared machines mean nothing, instructions do: one VM with one CPU in which
@@ -25,16 +25,18 @@ import image, launch, vm                    # noqa: E402
 
 JOBS = {    # name: fio's rw, bs, iodepth, jobs, devices
     "rr4k-qd1": ("randread", 4, 1, 1, 1), "rw4k-qd1": ("randwrite", 4, 1, 1, 1),
+    "rr4k-16x1": ("randread", 4, 16, 1, 1), "rw4k-16x1": ("randwrite", 4, 16, 1, 1),
     "rr4k-16x2": ("randread", 4, 16, 2, 1), "rw4k-16x2": ("randwrite", 4, 16, 2, 1),
     "rr4k-32x4": ("randread", 4, 32, 4, 4), "rw4k-32x4": ("randwrite", 4, 32, 4, 4),
     "mix4k-16x2": ("randrw", 4, 16, 2, 1),
+    "rr4k-batch": ("randread", 4, 32, 1, 1), "rw4k-batch": ("randwrite", 4, 32, 1, 1),     # sent 16 at a time
     "rr64k-qd4": ("randread", 64, 4, 1, 1), "rw64k-qd4": ("randwrite", 64, 4, 1, 1),
     "sr128k-qd4": ("read", 128, 4, 1, 1), "sw128k-qd4": ("write", 128, 4, 1, 1),
     "sr1m-qd2": ("read", 1024, 2, 1, 1), "sw1m-qd2": ("write", 1024, 2, 1, 1),
 }
 MIX_READS = 70
 TARGETS = ["local", "floor", "ibnbdN", "ibnbdY", "rnbdN", "rnbdY", "nvme", "iser", "srp"]
-QUICK = {"jobs": ["rr4k-qd1", "rw4k-qd1"], "targets": ["local", "ibnbdN", "rnbdN", "nvme"]}
+QUICK = {"jobs": ["rr4k-qd1", "rw4k-qd1", "rr4k-16x2", "rw4k-16x2"], "targets": ["local", "ibnbdN", "rnbdN", "nvme"]}
 REFERENCE = REPO / "tests/bench/reference.json"
 SLACK = 1.02
 RAM_MIB, DEVICES = 32, 4
@@ -65,7 +67,7 @@ class Machine:
         rw, kib, depth, jobs, devices = JOBS[job]
         args = (f"--direct=1 --ioengine=libaio --rw={rw} --rwmixread={MIX_READS} --bs={kib}k --iodepth={depth} --group_reporting "
                 f"--thread --size={RAM_MIB}m --time_based --clocksource=clock_gettime --norandommap --randrepeat=0 "
-                f"--randseed=7 --runtime={seconds}")
+                f"--randseed=7 --runtime={seconds}" + " --iodepth_batch_submit=16 --iodepth_batch_complete_min=16" * job.endswith("-batch"))
         each = [f"--name=j{i} --filename={dev} --numjobs={jobs // devices}" for i, dev in enumerate(self.devs[:devices])]
         return f"fio {args} {out} {' '.join(each)}"
 

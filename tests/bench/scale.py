@@ -6,8 +6,9 @@
 
 devices, paths, depth: thousand instructions per 4 KiB random read (counted as in bench.py), net of the same job on
 as many local RAM disks.  connect: milliseconds of guest time (500 million instructions a second) to map the first
-disk over 18 connections.  memory: what a session costs both sides, kernel memory and queue pairs.  fair: shares of four busy disks of one session.  wall: ratio of ours to the kernel's
-rnbd on two virtual CPUs by the wall clock, in alternating pairs; one virtual CPU hides contention.
+disk over 18 connections.  memory: what clients cost, kernel memory and queue pairs, by their number and their CPUs.
+fair: shares of four busy disks of one session.  wall: ratio of ours to the kernel's rnbd on two virtual CPUs by the
+wall clock, in alternating pairs; one virtual CPU hides contention.
 Fails when a bound of issue "scale" is broken; the figures of a run are printed, none is kept.
 """
 import argparse, json, statistics, subprocess, sys
@@ -20,12 +21,13 @@ GROWTH = 1.10       # of the cost of an I/O
 CONNECT_MS = 100
 SHARE = 0.5         # of the fair one
 WALL_PAIRS = 3
-SESSION_MIB = 80     # chunks 66, the client's bounce buffers 4, queues, keys, records
+SESSION_MIB = 80     # of a client with one CPU: chunks 66, bounce buffers 4, queues, keys, records
+CONN_MIB = 3.5       # queues of one more connection, both ends; 2 of them soft-RoCE's send queue of the client
 
 
-def fio(devs, depth, seconds=0.3, jobs=1, rw="randread"):
+def fio(devs, depth, seconds=0.3, jobs=1, rw="randread", engine="libaio"):
     """One fio over all disks together; thousand instructions per I/O on a counted machine."""
-    return ("fio --name=j --direct=1 --ioengine=libaio --bs=4k --thread --group_reporting --time_based --norandommap "
+    return (f"fio --name=j --direct=1 --ioengine={engine} --bs=4k --thread --group_reporting --time_based --norandommap "
             f"--clocksource=clock_gettime --randseed=7 --rw={rw} --filename={':'.join(devs)} --iodepth={depth} --numjobs={jobs} "
             f"--runtime={seconds} --output-format=json --output=/h/fio.json")
 
@@ -43,8 +45,8 @@ def cost(machine, devs, depth):
     return 500 / (sum(iops(machine, fio(devs, depth))) / 1000)
 
 
-def counted(boot, disks, links=1, append="", family="ibnbd"):
-    machine = vm.counted(boot, append=append)
+def counted(boot, disks, links=1, append="", family="ibnbd", mem=1536):
+    machine = vm.counted(boot, append=append, mem=mem)
     machine.boot(120)
     mib = max(2, 64 // disks)
     sh(machine, f"net_up {links}; ram_disks {disks} {mib}; FAMILY={family}; serve; modprobe $FAMILY-client")
@@ -58,8 +60,8 @@ def sh(machine, script):
     return out
 
 
-def mapped(machine, n, words="", first=0):
-    out = sh(machine, f"for ((i = {first}; i < {n}; i++)); do d=$(map ram$i {words}); "
+def mapped(machine, n, words="", first=0, family="ibnbd"):
+    out = sh(machine, f"FAMILY={family}; for ((i = {first}; i < {n}; i++)); do d=$(map ram$i {words}); "
                       "echo none > /sys/block/${d#/dev/}/queue/scheduler; echo $d; done")
     return out.split()
 
@@ -111,8 +113,8 @@ def depth(boot):
 def connect(boot):
     machine = counted(boot, 1, append="possible_cpus=17")
     try:
-        line = "sessname=s1 device_path=ram0 $(paths)"
-        sh(machine, f'b=$(date +%s%N); map_line "{line}"; e=$(date +%s%N); echo $(((e - b) / 1000)) > /h/us')
+        line = "sessname=s1 device_path=ram0 $(paths 1)"
+        sh(machine, f'b=${{EPOCHREALTIME/./}}; map_line "{line}"; e=${{EPOCHREALTIME/./}}; echo $((e - b)) > /h/us')
         ms = int(machine.get("us")) / 1000
         conns = len(sh(machine, "rdma resource show qp | grep ' type RC '").splitlines()) // 2
         print(f"connect: {ms:.1f} ms for the first disk of a session with {conns} connections")
@@ -122,36 +124,46 @@ def connect(boot):
 
 
 def memory(boot):
-    """Client and server in one machine with one CPU: one path of two connections per session."""
-    machine = counted(boot, 1)
-    try:
-        free = [int(sh(machine, "memory_kib"))]
-        for n in range(1, 7):
-            sh(machine, f"map ram0 sessname=m{n}")
-            free.append(int(sh(machine, "memory_kib")))
-        each = [(a - b) / 1024 for a, b in zip(free[1:], free[2:])]     # the first one loads and fills caches
-        links = sh(machine, "rdma resource show").splitlines()[0]
-        print("memory: MiB of each further session, both sides: " + ", ".join(f"{e:.1f}" for e in each) + f"; {links.strip()}")
-        worst = statistics.median(each)
-        return [f"memory: {worst:.0f} MiB"] if worst > SESSION_MIB else []
-    finally:
-        machine.off()
+    """Clients and their server in one machine, so that both sides are counted: one path each, a connection per CPU and one more.
+
+    A client's share must neither grow with their number nor with their connections more than the queues of these cost.
+    """
+    bad = []
+    print("memory, both sides: CPUs of a client, clients, queue pairs, MiB of each client (first ones, last ones)")
+    for cpus, clients in ((1, 64), (4, 48), (16, 32)):
+        machine = counted(boot, clients + 1, append=f"possible_cpus={cpus}", mem=2048 + 150 * clients)
+        try:
+            free = [int(sh(machine, "memory_kib"))]
+            for n in range(1, clients + 1):
+                sh(machine, f"map ram{n} sessname=m{n}")
+                free.append(int(sh(machine, "memory_kib")))
+            qps = len(sh(machine, "rdma resource show qp | grep ' type RC '").splitlines())
+            each = [(a - b) / 1024 for a, b in zip(free[1:], free[2:])]     # the first one loads and fills caches
+            first, last = statistics.median(each[:8]), statistics.median(each[-8:])
+            print(f"memory: {cpus:2} {clients:2} {qps:4}  {first:.1f} {last:.1f}")
+            if qps != 2 * clients * (cpus + 1):
+                bad.append(f"memory: {qps} queue pairs of {clients} clients with {cpus} CPUs")
+            if last > first * GROWTH:
+                bad.append(f"memory: client {clients} takes {last:.0f} MiB, the first ones {first:.0f}")
+            if first > SESSION_MIB + CONN_MIB * (cpus - 1):
+                bad.append(f"memory: {first:.0f} MiB per client with {cpus} CPUs")
+        finally:
+            machine.off()
+    return bad
 
 
 def two_cpus(boot, family, disks):
     machine = vm.machines(boot, 1, smp=2, mem=1536)[0]
     machine.boot(120)
     sh(machine, f"net_up 1; ram_disks {disks} 32; FAMILY={family}; serve; modprobe $FAMILY-client")
-    out = sh(machine, f"FAMILY={family}; for ((i = 0; i < {disks}; i++)); do d=$(map ram$i); "
-                      "echo none > /sys/block/${d#/dev/}/queue/scheduler; echo $d; done")
-    return machine, out.split()
+    return machine
 
 
 def fair(boot):
     """The same demand from all four; then one asks for eight times as much as each of the others."""
-    machine, devs = two_cpus(boot, "ibnbd", 4)
-    bad = []
+    machine, bad = two_cpus(boot, "ibnbd", 4), []
     try:
+        devs = mapped(machine, 4)
         for name, depths in (("equal", (64, 64, 64, 64)), ("one greedy", (256, 32, 32, 32))):
             each = " ".join(f"--name=j{i} --filename={d} --iodepth={q}" for i, (d, q) in enumerate(zip(devs, depths)))
             rates = iops(machine, "fio --direct=1 --ioengine=libaio --bs=4k --rw=randread --time_based --runtime=8 --norandommap "
@@ -167,15 +179,18 @@ def fair(boot):
 
 
 def wall(boot):
-    jobs = {"read qd1": (1, 1, "randread"), "write qd1": (1, 1, "randwrite"), "read 32x2": (32, 2, "randread"), "write 32x2": (32, 2, "randwrite")}
+    polled = "io_uring --hipri"
+    jobs = {"read qd1": (1, 1, "randread"), "write qd1": (1, 1, "randwrite"), "read 32x2": (32, 2, "randread"), "write 32x2": (32, 2, "randwrite"),
+            "read qd1 polled": (1, 1, "randread", polled), "read 32x2 polled": (32, 2, "randread", polled)}
     ratios = {j: [] for j in jobs}
     for pair in range(WALL_PAIRS):
         rates = {}
         for family in ("ibnbd", "rnbd")[::1 if pair % 2 else -1]:
-            machine, devs = two_cpus(boot, family, 1)
+            machine = two_cpus(boot, family, 2)
             try:
-                for j, (q, n, rw) in jobs.items():
-                    rates[family, j] = sum(iops(machine, fio(devs, q, 2, n, rw)))
+                devs = mapped(machine, 1, family=family) + mapped(machine, 2, "sessname=polled nr_poll_queues=2", 1, family)
+                for j, (q, n, rw, *engine) in jobs.items():
+                    rates[family, j] = sum(iops(machine, fio([devs[bool(engine)]], q, 2, n, rw, *engine)))
             finally:
                 machine.off()
         for j in jobs:
