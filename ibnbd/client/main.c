@@ -26,10 +26,7 @@ no_remove:
 	return err;
 }
 
-/*
- * Each mapped device holds a reference to the module, so none is left here; but the removal of the last one, which dropped the last
- * reference, may still be about to return.
- */
+/* Each mapped device holds a reference to the module, so none is left here; but removals, which drop it as the disk goes, may still be under way. */
 static void __exit ibnbd_clt_exit(void)
 {
 	ibnbd_clt_ctl_exit();

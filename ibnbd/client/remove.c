@@ -54,6 +54,8 @@ static void remove_work_fn(struct work_struct *work)
 		ibnbd_clt_ctl_unlink(dev);
 	if (s)
 		ibnbd_clt_open_close(dev, IBNBD_DEV_UNMAPPED);
+	/* Whoever sees the disk gone may unload us: module exit waits for the rest. */
+	module_put(THIS_MODULE);
 	ibnbd_clt_disk_del(dev);
 	/* No request, no attribute and, from here on, no session tells it anything. */
 	if (s)
@@ -68,7 +70,6 @@ static void remove_work_fn(struct work_struct *work)
 		pr_info("ibnbd%d: removed\n", dev->index);
 	ibnbd_clt_ctl_forget(dev);
 	ibnbd_clt_dev_free(dev);
-	module_put(THIS_MODULE);
 }
 
 void ibnbd_clt_remove_init(struct ibnbd_clt_dev *dev)
