@@ -2,8 +2,9 @@
 /*
  * The handshake of a path (spec A.9): what happens between "cid 0 is established" and READY.
  *
- * CM events and completions only say that a step is due; the work does it, because the steps allocate and sleep. One timer bounds the phase
- * that is under way (decision 11). All failures are ibtrs_clt_path_fail(). Nothing here runs any more after ibtrs_clt_handshake_stop().
+ * CM events and completions only say that a step is due; the work does it, because the steps allocate and sleep. One timer bounds each wait for the
+ * server (decision 11): it ends when the answer is there, not when we have dealt with it. All failures are ibtrs_clt_path_fail(). Nothing here runs any
+ * more after ibtrs_clt_handshake_stop().
  */
 #include <linux/slab.h>
 #include "ibtrs/client/rx.h"
@@ -67,7 +68,6 @@ static int hs_info(struct ibtrs_clt_path *path, const char **why)
 	u32 cid;
 	int err;
 
-	ibtrs_clt_handshake_phase(path, IBTRS_CLT_HS_INFO_EXCHANGE, ibtrs_clt_cm_patience_ms(path));
 	*why = "no memory for the connection";
 	err = ibtrs_iu_init(&hs->req, ib, sizeof(struct ibtrs_wire_info_req), DMA_TO_DEVICE, hs_req_done);
 	err = err ?: ibtrs_iu_init(&hs->rsp, ib, ibtrs_msg_info_rsp_size(path->limits.queue_depth), DMA_FROM_DEVICE, hs_rsp_done);
@@ -87,6 +87,8 @@ static int hs_info(struct ibtrs_clt_path *path, const char **why)
 	sge = ibtrs_iu_sge(&hs->req, path->dev);
 	wr.wr_cqe = &hs->req.cqe;
 	wr.sg_list = &sge;
+	/* The answer can not overtake this: it is dealt with by the same work. */
+	ibtrs_clt_handshake_phase(path, IBTRS_CLT_HS_INFO_EXCHANGE, ibtrs_clt_cm_patience_ms(path));
 	return ibtrs_conn_send(&service->c, &wr, &wr, 1, true);
 }
 
@@ -102,7 +104,6 @@ static int hs_rsp(struct ibtrs_clt_path *path, const char **why)
 	err = err ?: ibtrs_chunkmap_build(rsp->desc, sg_cnt, &path->limits, hs->chunks, why);
 	if (err)
 		return err;
-	cancel_delayed_work(&hs->deadline);
 	ibtrs_clt_path_post(path, IBTRS_PATH_EV_READY, 0, NULL);
 	return 0;
 }
@@ -170,6 +171,7 @@ void ibtrs_clt_handshake_step(struct ibtrs_clt_path *path, enum ibtrs_clt_hs_ste
 
 	spin_lock_irqsave(&path->hs.lock, flags);
 	if (!path->hs.stopped) {
+		cancel_delayed_work(&path->hs.deadline);
 		set_bit(step, &path->hs.todo);
 		queue_work(path->clt->wq, &path->hs.work);
 	}

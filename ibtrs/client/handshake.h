@@ -26,7 +26,7 @@ enum ibtrs_clt_hs_phase {
  * struct ibtrs_clt_handshake
  * @chunks: where each slot's chunk is on this path; hot, read by submit
  * @todo: steps that are due, bit per &enum ibtrs_clt_hs_step
- * @deadline: bounds each phase (decision 11)
+ * @deadline: bounds each wait for the server (decision 11)
  */
 struct ibtrs_clt_handshake {
 	struct ibtrs_chunk *chunks;
@@ -43,10 +43,11 @@ struct ibtrs_clt_handshake {
 };
 
 void ibtrs_clt_handshake_init(struct ibtrs_clt_path *path);	/* once per path object */
-/* A phase begins; it has @ms to end. */
+/* We begin to wait for the server, which has @ms to answer. */
 void ibtrs_clt_handshake_phase(struct ibtrs_clt_path *path, enum ibtrs_clt_hs_phase phase, unsigned int ms);
 /* A first word that is being waited for has @ms left at most. What the server has answered already is on its way, and not disturbed. */
 void ibtrs_clt_handshake_hasten(struct ibtrs_clt_path *path, unsigned int ms);
+/* The answer is there: the wait ends, and the work goes on. Any context. */
 void ibtrs_clt_handshake_step(struct ibtrs_clt_path *path, enum ibtrs_clt_hs_step step);
 /* An attempt starts: steps and deadlines count again. Path work. */
 void ibtrs_clt_handshake_begin(struct ibtrs_clt_path *path);

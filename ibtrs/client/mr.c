@@ -187,7 +187,7 @@ int ibtrs_clt_mr_map(struct ibtrs_clt_path *path, struct ibtrs_clt_req *req, str
 	struct ibtrs_fault fault = ibtrs_fault_at(IBTRS_FAULT_CLT_MR, path->clt->name, path->name);
 	int n;
 
-	if (unlikely(fault.action))
+	if (unlikely(fault.err))
 		return fault.err;
 	n = ib_map_mr_sg(mr, req->io->sgl, req->nr_dma, NULL, SZ_4K);
 	if (n != req->nr_dma)

@@ -25,6 +25,18 @@ def run(t):
         map_fails(lambda: c.sh(f"echo {rule} > {CLIENT}/{point}"), lambda: c.sh(f"echo off > {CLIENT}/{point}"), 45)
 
     dev = c.sh("map ram0")
+    attempts = lambda: [int(n) for n in c.sh("cat /sys/class/ibtrs-client/s1/paths/*/stats/reconnects").split()]
+    # whoever prepares slowly, here or there, gets his time: a deadline is for a server that says nothing
+    for who, point, most in (c, f"{CLIENT}/mr", 0), (s, f"{SERVER}/mr", 2):
+        good, bad = attempts()
+        who.sh(f"echo delay=3000 > {point}")
+        c.sh("echo 1 > $(echo /sys/class/ibtrs-client/s1/paths/*/reconnect) || true", timeout=20)
+        took = t.wait(lambda: attempts()[0] > good, 30, f"the path is up again, with {point} slow")
+        who.sh(f"echo off > {point}")
+        t.log(f"{point}: {took:.1f} s")
+        t.below(attempts()[1] - bad, most + 1, f"attempts that failed with {point} slow")
+        c.sh(f"dd if={dev} of=/dev/null bs=64k count=4 iflag=direct status=none")
+
     # the writer of add_path, and of reconnect, can be killed
     s.sh(f"echo error=16 > {SERVER}/cm")
     job = c.spawn("echo ip:10.0.0.1@ip:10.0.0.77 > /sys/class/ibtrs-client/s1/add_path")

@@ -19,6 +19,7 @@ sys.path.append(str(image.REPO / "tests/stamp"))
 import check
 
 STATES = "/sys/class/ibtrs-client/{session}/paths/*/state"
+TRACING = "/sys/kernel/tracing"
 COLUMNS = (("fault", 5), ("what", 46), ("stack", 8), ("Tdet", 6), ("Tstall", 6), ("Trec", 6), ("Nerr", 5), ("Nlost", 5),
            ("Nghost", 6), ("Ncorr", 5), ("note", 0))
 
@@ -90,6 +91,8 @@ class Work:
         self.saved = t.logdir / "stamp"
         self.saved.mkdir(exist_ok=True)
         self.seed = seed if seed is not None else int(time.time())
+        if stack == "ibnbd":
+            guest.sh(f"echo 1 > {TRACING}/events/ibtrs_client/ibtrs_clt_path_state/enable || true")
         self.watch = Watch(guest, f"watch{writer}", states or STATES.format(session=session))
         self.job = guest.spawn(f"exec stamp run {dev} /h/{self.name} writer={writer} threads={threads} max={max} "
                                f"blocks={blocks} think_us={think_us} reads={reads} seed={self.seed}")
@@ -194,7 +197,7 @@ class Work:
                 self.t.fail(f"{row['fault']} {row['what']}: {name} is {got}, want at most {most}; {row}\n{self.told()}")
 
     def told(self):
-        """What both ends said of paths lately."""
+        """What both ends said of paths lately, and each step of the client's paths with its reason."""
         lines = []
         for guest in (self.guest, self.t.server):
             try:
@@ -202,6 +205,10 @@ class Work:
             except (case.Failed, vm.VMError) as e:
                 said = [str(e).splitlines()[0]]
             lines += [f"{guest.name}: {line}" for line in said[-15:]]
+        try:
+            lines += self.guest.rc(f"tail -n 60 {TRACING}/trace")[1].splitlines()
+        except vm.VMError:
+            pass    # its silence is told above
         return "\n".join(lines)
 
     # ---- the end ----------------------------------------------------------------------------------------
