@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0-only
+"""Each place in our modules is failed once, at the first allocation that it makes or has made on its behalf."""
 description = "each allocation of ours fails once while disks, paths and sessions come and go: no crash, no leak, and then it works"
 deadline = 900
 links = 2
 long = True
+allow = ["vmalloc error", "page allocation failure", "kmem_cache_create"]     # how the kernel says that it has no memory
 
 # What an operation may do when an allocation fails on its way: succeed (retried, or not needed) or refuse in words.
 MODULES = {"client": "ibtrs_client ibnbd_client ibtrs_core", "server": "ibtrs_server ibnbd_server ibtrs_core"}
 FAIL = "/sys/module/ibnbd_failnth/parameters"
 
 ARM = f"""
-modprobe ibnbd-failnth depth=DEPTH
+modprobe ibnbd-failnth first=1 depth=DEPTH
 r=
 for m in MODULES; do
 	[ -e /sys/module/$m/sections/.text ] || continue
@@ -22,7 +24,7 @@ echo NTH > {FAIL}/nth
 DISARM = f"cat {FAIL}/hit; echo 0 > {FAIL}/nth"
 
 
-def sweep(t, what, side, act, undo, depth=10, most=400):
+def sweep(t, what, side, act, undo, depth=10, most=250):
     """Let the 1st, 2nd, .. allocation fail during act (a script of the client), until it needs no more of them."""
     where, modules, hits, refused = getattr(t, side), MODULES[side], 0, 0
     for n in range(1, most):
@@ -59,6 +61,6 @@ def run(t):
         sweep(t, "another path", side, "echo ip:10.0.1.1@ip:10.0.1.2 > /sys/class/ibtrs-client/s1/add_path",
               "cd /sys/class/ibtrs-client/s1/paths; [ ! -e *@ip:10.0.1.2 ] || echo 1 > *@ip:10.0.1.2/remove_path")
         path = "/sys/class/ibtrs-client/s1/paths/*@ip:10.0.0.2"
-        sweep(t, "reconnect", side, f"echo 1 > {path}/reconnect", f"wait_for 20 paths_up s1 1; wait_for 20 test \"$(dev_attr ibnbd0 state)\" = open")
+        sweep(t, "reconnect", side, f"echo 1 > {path}/reconnect", f"wait_for 20 paths_up s1 1; wait_for 20 eval '[ $(dev_attr ibnbd0 state) = open ]'")
         sweep(t, "unmap", side, "unmap ibnbd0", f"wait_for 15 test ! -e /sys/class/ibtrs-client/s1; map ram0 {one} {words} > /dev/null")
         c.sh(f"dd if=/dev/ibnbd0 of=/dev/null bs=4k count=64 iflag=direct status=none; {all_gone}")

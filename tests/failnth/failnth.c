@@ -9,6 +9,7 @@
  * Parameters, in /sys/module/ibnbd_failnth/parameters:
  *	range	START,END[,START,END]..	whose allocations: addresses of modules' text
  *	depth	how many callers up the stack are looked at
+ *	first	count only the first allocation on behalf of each place in those ranges: a sweep then ends in minutes
  *	nth	write N to count from now on and let the N-th fail; 0 ends it
  *	seen	how many there were since
  *	hit	who asked for the one that failed; empty while none has
@@ -23,6 +24,7 @@
 
 #define FRAMES		64
 #define RANGES		8
+#define PLACES		1024
 #define ENTRY_BYTES	64	/* the probed address lies so near to what the trace shows */
 
 static unsigned long range[2 * RANGES];
@@ -32,11 +34,15 @@ module_param_array(range, ulong, &nr_range, 0644);
 static unsigned int depth = 12;
 module_param(depth, uint, 0644);
 
+static bool first;
+module_param(first, bool, 0644);
+
 static DEFINE_MUTEX(arm_lock);
 static unsigned int nth;
 static atomic_t seen;
 static unsigned long hit[FRAMES];
 static unsigned int nr_hit;
+static unsigned long places[PLACES];	/* that have asked since; 0 ends them */
 
 static bool fail_ours(unsigned long address)
 {
@@ -45,6 +51,22 @@ static bool fail_ours(unsigned long address)
 	for (i = 0; i + 1 < nr_range; i += 2)
 		if (address >= range[i] && address < range[i + 1])
 			return true;
+	return false;
+}
+
+/* No lock: a probe may come at any time, as an NMI does. */
+static bool fail_is_first(unsigned long place)
+{
+	unsigned long old;
+	unsigned int i;
+
+	for (i = 0; i < PLACES; i++) {
+		old = cmpxchg(&places[i], 0, place);
+		if (!old)
+			return true;
+		if (old == place)
+			return false;
+	}
 	return false;
 }
 
@@ -61,7 +83,7 @@ static bool fail_now(unsigned long probed)
 	for (i = top + 1; i < n && i <= top + depth; i++)
 		if (fail_ours(trace[i]))
 			break;
-	if (i >= n || i > top + depth || atomic_inc_return(&seen) != READ_ONCE(nth))
+	if (i >= n || i > top + depth || (first && !fail_is_first(trace[i])) || atomic_inc_return(&seen) != READ_ONCE(nth))
 		return false;
 	n = min(n - top, depth + 1);
 	memcpy(hit, trace + top, n * sizeof(hit[0]));
@@ -69,12 +91,20 @@ static bool fail_now(unsigned long probed)
 	return true;
 }
 
-/* Return from the probed function before it has begun. */
+/* Nothing but its return instruction. */
+static noinline notrace void fail_return(void)
+{
+	asm volatile("");
+}
+
+/*
+ * Return from the probed function before it has begun: the stack is as its caller left it, so any return will do. The stack pointer itself
+ * can not be changed where the probe is a call from the function's entry.
+ */
 static int fail_with(struct pt_regs *regs, long value)
 {
 	regs_set_return_value(regs, value);
-	instruction_pointer_set(regs, *(unsigned long *)regs->sp);
-	regs->sp += sizeof(long);
+	instruction_pointer_set(regs, (unsigned long)fail_return);
 	return 1;
 }
 
@@ -124,6 +154,7 @@ static int fail_arm(unsigned int n)
 
 	atomic_set(&seen, 0);
 	nr_hit = 0;
+	memset(places, 0, sizeof(places));
 	for (i = 0; i < ARRAY_SIZE(probes) && !err; i++) {
 		/* what an earlier registration left in it */
 		probes[i].addr = NULL;

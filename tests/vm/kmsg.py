@@ -14,7 +14,7 @@ TROUBLE = re.compile(
     r"|invalid opcode|unable to handle|Object padding overwritten|Poison overwritten|Redzone overwritten"
     r"|INFO: trying to register|suspicious RCU|held lock freed|BUG \S+ \((Tainted|Not tainted)|bad unlock balance|workqueue lockup")
 HEAD = re.compile(r"\[ cut here \]|BUG: |BUG \S+ \((?:Tainted|Not tainted)|INFO: task .* blocked|Kernel panic|general protection"
-                  r"|rcu: INFO: .*(?:stall|self-detected)")
+                  r"|rcu: INFO: .*(?:stall|self-detected)|: vmalloc error: |: page allocation failure|kmem_cache_create\w*\(.*\) failed")
 END = re.compile(r"---\[ end (trace|Kernel panic)")
 LONGEST = 60
 
