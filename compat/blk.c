@@ -237,6 +237,24 @@ void cx_free_queue(struct request_queue *q)
 #endif
 }
 
+/**
+ * cx_set_unused() - has the last queue left a tag set?
+ * @set: tag set to which nobody adds a queue any more
+ *
+ * The queue of a disk that could not be added leaves with the last reference to the disk, and a reader of /proc/partitions may hold one: the
+ * set must live until then. Does not wait for the lock, so whoever holds it has nobody to wake, and is done with it, when we get it.
+ */
+bool cx_set_unused(struct blk_mq_tag_set *set)
+{
+	bool unused;
+
+	if (!mutex_trylock(&set->tag_list_lock))
+		return false;
+	unused = list_empty(&set->tag_list);
+	mutex_unlock(&set->tag_list_lock);
+	return unused;
+}
+
 #if !HAVE_MQ_QUIESCE_TAGSET
 static bool queue_has_disk(struct request_queue *q)
 {

@@ -46,6 +46,7 @@
  *   void cx_free_disk(disk)                 after del_gendisk, or add failed
  *   struct request_queue *cx_alloc_queue(set, data)  a queue without a disk,
  *   void cx_free_queue(q)                   skipped by quiesce_tagset
+ *   bool cx_set_unused(set)                 has the last queue left it?
  *   void cx_wait_quiesce_done(set, q)       after blk_mq_quiesce_queue_nowait
  *   struct gendisk *cx_rq_disk(rq)          (rq->q->queuedata is better)
  *   DEF_MQ_TIMEOUT(fn, rq) { }              a function for blk_mq_ops.timeout

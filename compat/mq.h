@@ -63,6 +63,7 @@ void cx_free_disk(struct gendisk *disk);
 /* ---- a queue without a disk ---------------------------------------------- */
 struct request_queue *cx_alloc_queue(struct blk_mq_tag_set *set, void *data);
 void cx_free_queue(struct request_queue *q);
+bool cx_set_unused(struct blk_mq_tag_set *set);
 
 #if !HAVE_SET_CAPACITY_NOTIFY	/* 5.11, 5.10.y */
 bool set_capacity_and_notify(struct gendisk *disk, sector_t sectors);

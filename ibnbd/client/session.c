@@ -15,12 +15,15 @@
  *
  * Failure: a session that can not be opened leaves nothing behind, and its name is free again.
  */
+#include <linux/delay.h>
 #include <linux/slab.h>
 #include "ibnbd/client/ctl.h"
 #include "ibnbd/client/link.h"
 #include "ibnbd/client/queue.h"
 
 #define SESSION_RQ_TIMEOUT	(5 * HZ)	/* L1: only to look at io_timeout= */
+#define SESSION_SET_POLL_MS	10
+#define SESSION_SET_WARN	1000		/* polls */
 
 static LIST_HEAD(sessions);		/* under ibnbd_clt_lock */
 
@@ -67,7 +70,14 @@ free_ops:
 
 static void session_free_set(struct ibnbd_clt_session *s)
 {
+	unsigned int waited;
+
 	cx_free_queue(s->queue);
+	for (waited = 1; !cx_set_unused(&s->set); waited++) {
+		msleep(SESSION_SET_POLL_MS);
+		if (!(waited % SESSION_SET_WARN))
+			pr_warn("%s: a disk that could not be added is still in use\n", s->name);
+	}
 	blk_mq_free_tag_set(&s->set);
 }
 
