@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """From a checkout to booted machines: what run.py, shell.py and demo.py share."""
-import fcntl, os, subprocess, sys, time
+import fcntl, os, subprocess, sys, tempfile, time
 from pathlib import Path
 import case, image, vm
 
 
 def alone():
     """Runs of one host take turns: together they would only slow each other past their deadlines.  A run that
-    a run starts goes with it.  Returns what holds the turn: a file to close."""
+    a run starts goes with it.  Returns what holds the turn: a file to close.  A host with processors to spare
+    runs several, each with a TMPDIR of its own."""
     if os.environ.get("IBNBD_RIG_TURN"):
         return open(os.devnull)
     try:
-        lock = open(f"/tmp/ibnbd-rig.{os.getuid()}.lock", "a")
+        lock = open(Path(tempfile.gettempdir()) / f"ibnbd-rig.{os.getuid()}.lock", "a")
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         print("rig: waiting for another run on this host", file=sys.stderr, flush=True)
