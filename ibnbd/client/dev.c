@@ -16,8 +16,8 @@
  *			a server that says no for good: fenced. No answer for 10 s while the session is up: failed (L4), and asked again.
  *	unmap		ends what is held, then the removal work (remove.c)
  *
- * L8: when a write was given up that the server may still execute, the device takes no writes on that link any more: a newer link, which
- * the old one did not outlive, or an administrator's remap lifts it.
+ * L8: when a write was given up that the server may still execute, the device takes no writes until it can not (ibtrs_clt_settled(), asked with
+ * each OPEN, every half second), or an administrator remaps it.
  *
  * Locking: open_lock > lock; session->lock > lock. Under dev->lock, and in the works, memory is allocated NOIO: it may be reclaimed by writing to
  * this very disk.
@@ -36,6 +36,7 @@
 #define DEV_LATE		(10 * HZ)	/* L4 */
 #define DEV_REPLAY_RETRY	(HZ / 50 ?: 1)
 #define DEV_SWEEP		(HZ / 10 ?: 1)
+#define DEV_SETTLE		(HZ / 2)	/* L8 */
 
 static DEFINE_IDA(dev_ida);
 static struct workqueue_struct *dev_wq;		/* news and timers */
@@ -108,10 +109,8 @@ static void dev_start(struct ibnbd_clt_dev *dev)
 
 bool ibnbd_clt_dev_abort(struct ibnbd_clt_dev *dev)
 {
-	if (ibnbd_clt_queue_abort(dev)) {
+	if (ibnbd_clt_queue_abort(dev))
 		dev->no_writes = true;
-		dev->no_writes_gen = ibnbd_clt_link_gen(dev->sess);
-	}
 	return ibnbd_clt_queue_busy(dev);
 }
 
@@ -155,6 +154,13 @@ static void dev_arm(struct ibnbd_clt_dev *dev)
 	ibtrs_clt_want(dev->sess->clt, dev->hold_armed ? dev_hold_seconds(dev) : INT_MAX);
 }
 
+static void dev_settle(struct ibnbd_clt_dev *dev)
+{
+	dev->no_writes = false;
+	if (dev->state == IBNBD_DEV_OPEN)
+		pr_info("ibnbd%d: what was given up has ended: takes writes again\n", dev->index);
+}
+
 /* Take over the server's answer, in the middle of a step. What does not fit it any more ends (L2). */
 static int dev_commit(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g)
 {
@@ -164,12 +170,12 @@ static int dev_commit(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g
 	err = ibnbd_clt_disk_commit(dev, g);
 	if (err)
 		return err;
-	if (dev->no_writes && g->gen != dev->no_writes_gen)
-		dev->no_writes = false;
-	if (dev->disk && ibnbd_clt_queue_abort_larger(dev, g->lim.max_hw_sectors << SECTOR_SHIFT)) {
+	if (dev->no_writes && ibtrs_clt_settled(dev->sess->clt, g->rsp.identity.path_sum))
+		dev_settle(dev);
+	if (dev->disk && ibnbd_clt_queue_abort_larger(dev, g->lim.max_hw_sectors << SECTOR_SHIFT))
 		dev->no_writes = true;
-		dev->no_writes_gen = g->gen;
-	}
+	if (dev->no_writes)
+		ibnbd_clt_dev_ask_later(dev, DEV_SETTLE);
 	return 0;
 }
 
@@ -192,13 +198,11 @@ static bool dev_step(struct ibnbd_clt_dev *dev, enum ibnbd_dev_event ev, const s
 	WRITE_ONCE(dev->state, step.state);
 	WRITE_ONCE(dev->gate, dev_gate(dev));
 	if (step.state == IBNBD_DEV_OPEN)
-		dev->reason[0] = '\0';
+		ibnbd_clt_dev_say(dev, "%s", dev->no_writes ? "no writes yet: one was given up that the server may still execute" : "");
 	if (step.state != old && old != IBNBD_DEV_INIT)
 		pr_info("ibnbd%d: %s of %s: %s -> %s%s%s\n", dev->index, dev->map.device_path,
 			dev->map.sessname, ibnbd_dev_sm_state_name(old),
 			ibnbd_dev_sm_state_name(step.state), dev->reason[0] ? ": " : "", dev->reason);
-	if (dev->no_writes && step.state == IBNBD_DEV_OPEN)
-		ibnbd_clt_dev_say(dev, "a write was given up that the server may still execute: no writes until remap_device");
 
 	if (step.actions & IBNBD_DEV_DO_DISARM)
 		dev->hold_armed = false;

@@ -72,8 +72,7 @@ struct ibnbd_clt_dev {
 	bool stopped;			/* queue is quiesced (L16) */
 	bool served;			/* the server has it open, as served_id; READ_ONCE outside */
 	u32 served_id;
-	bool no_writes;			/* L8, until a newer link or an administrator */
-	u32 no_writes_gen;
+	bool no_writes;			/* L8, until the link has settled, or an administrator */
 	bool hold_armed;
 	unsigned long held_since;	/* jiffies */
 	unsigned long late_end;

@@ -158,7 +158,7 @@ static void open_judge_error(struct ibnbd_clt_dev *dev, int err, const char *why
 		ibnbd_clt_dev_post(dev, IBNBD_DEV_EV_FENCE, NULL);
 		return;
 	}
-	if (dev->state != IBNBD_DEV_CLOSED && dev->state != IBNBD_DEV_FAILED)
+	if (dev->state != IBNBD_DEV_CLOSED && dev->state != IBNBD_DEV_FAILED && !dev->no_writes)
 		return;
 	if (dev->state == IBNBD_DEV_CLOSED)
 		ibnbd_clt_dev_say(dev, "cannot open the disk again (%d): %s", err, why ?: open_word(err));
@@ -172,7 +172,8 @@ void ibnbd_clt_open_again(struct ibnbd_clt_dev *dev, bool resized)
 	const char *why;
 	int err;
 
-	if (state != IBNBD_DEV_CLOSED && state != IBNBD_DEV_FAILED && !(resized && state == IBNBD_DEV_OPEN))
+	if (state != IBNBD_DEV_CLOSED && state != IBNBD_DEV_FAILED &&
+	    !(state == IBNBD_DEV_OPEN && (resized || READ_ONCE(dev->no_writes))))
 		return;
 	guard(mutex)(&dev->open_lock);
 	err = open_ask(dev, &g, OPEN_MS, &why);

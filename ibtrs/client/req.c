@@ -296,6 +296,8 @@ void ibtrs_clt_req_walk(struct ibtrs_clt_path *path)
 			continue;
 		}
 		ibtrs_clt_stats_failover(&path->stats);
+		if (req->io->dir == IBTRS_WRITE)
+			WRITE_ONCE(path->loose, true);
 		parked = req_move_or_park(clt, req, req->gen);
 		trace_ibtrs_clt_failover(path, i, parked);
 		nr_parked += parked;
@@ -341,11 +343,8 @@ bool ibtrs_clt_abort(struct ibtrs_clt *clt, ibtrs_clt_match_fn match, void *arg,
 {
 	struct ibtrs_clt_slots *s = &clt->slots;
 	bool unsure = false;
-	u32 i, gen;
+	u32 i;
 
-	rcu_read_lock();
-	gen = rcu_dereference(clt->up)->n ? rcu_dereference(clt->up)->gen : 0;
-	rcu_read_unlock();
 	for (i = 0; i < s->nr_user; i++) {
 		struct ibtrs_clt_req *req = &s->reqs[i];
 
@@ -354,12 +353,10 @@ bool ibtrs_clt_abort(struct ibtrs_clt *clt, ibtrs_clt_match_fn match, void *arg,
 		if (!req_take(req, IBTRS_CLT_REQ_PARKED))
 			continue;
 		atomic_dec(&clt->nr_parked);
-		/* A session that came back after it was posted has outlived every path it used (L8). */
-		if (req->io->dir == IBTRS_WRITE && gen <= req->gen)
-			unsure = true;
+		unsure |= req->io->dir == IBTRS_WRITE;
 		req_end(req, err);
 	}
-	return unsure;
+	return unsure && !ibtrs_clt_settled(clt, 0);
 }
 EXPORT_SYMBOL_GPL(ibtrs_clt_abort);
 

@@ -60,6 +60,8 @@ int ibtrs_clt_session_path_up(struct ibtrs_clt_path *path)
 	int n;
 
 	mutex_lock(&clt->lock);
+	/* The server let it in: nothing of its last incarnation is executed any more. */
+	WRITE_ONCE(path->loose, false);
 	n = ibtrs_clt_pathset_add(clt, path);
 	if (n == 1 && clt->opened) {
 		clt->ops->link(clt->priv, IBTRS_CLT_LINK_UP);
@@ -262,7 +264,12 @@ int ibtrs_clt_session_claim_path(struct ibtrs_clt_path *path)
 
 void ibtrs_clt_session_remove_path(struct ibtrs_clt_path *path)
 {
+	struct ibtrs_clt *clt = path->clt;
+
 	ibtrs_clt_path_close(path, false);
+	mutex_lock(&clt->lock);
+	clt->loose |= path->loose;
+	mutex_unlock(&clt->lock);
 	ibtrs_clt_path_destroy(path);
 }
 

@@ -14,27 +14,27 @@ DELAY = 9
 
 
 class Scene:
-    def __init__(self, t, unsafe="", scheduler="none"):
+    def __init__(self, t, unsafe="", scheduler="none", depth=2, disks=1, words=""):
         self.t, self.c, self.s = t, t.client, t.server
         self.rows, self.writer, self.logs = [], 1, []
         self.saved = t.logdir / f"late{time.monotonic_ns()}"
         self.saved.mkdir()
-        self.s.sh("serve sess_queue_depth=2; modprobe ibnbd-testdisk cache=0" +
+        self.s.sh(f"serve sess_queue_depth={depth}; modprobe ibnbd-testdisk nr_disks={disks} cache=0" +
                   "".join("; " + SWITCH.format(word) for word in unsafe.split()))
-        self.dev = self.c.sh("map testdisk0")
+        self.dev = self.c.sh(f"map testdisk0 {words}")
         self.c.sh(f"echo {scheduler} > /sys/block/{self.dev[5:]}/queue/scheduler")
 
     def path(self, i, word):
         self.c.sh(f"echo 1 > /sys/class/ibtrs-client/s1/paths/ip:10.0.{i}.1@ip:10.0.{i}.2/{word}")
 
-    def write(self, seq, block):
+    def write(self, seq, block, cpu=0):
         """A write in the background; the job."""
-        return self.c.spawn(f"stamp one {self.dev} /h/one {self.writer} {seq} {block} 1")
+        return self.c.spawn(f"exec taskset {1 << cpu} stamp one {self.dev} /h/one {self.writer} {seq} {block} 1")
 
-    def strand(self, block):
+    def strand(self, block, delay=DELAY):
         """A write to `block` that is executed later than its repetition could be: the job, and the time."""
         self.path(1, "disconnect")
-        self.s.sh(f"echo {1000 * DELAY} > {P}/delay_ms")
+        self.s.sh(f"echo {1000 * delay} > {P}/delay_ms")
         job, t0 = self.write(1, block), time.monotonic()
         time.sleep(1)
         self.s.sh(f"echo 0 > {P}/delay_ms")

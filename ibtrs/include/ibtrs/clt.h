@@ -192,10 +192,18 @@ unsigned int ibtrs_clt_replay(struct ibtrs_clt *clt, ibtrs_clt_match_fn match, v
  * ibtrs_clt_abort() - end the parked requests for which @match says yes with @err
  *
  * Law L8: a request that was posted may still be executed by the server. Return true if that can not be excluded for at least one IBTRS_WRITE among
- * them (neither the server's confirmation of the close of every path it used nor a new session was seen): the caller must then fence
- * the device for writes. Process context; done() runs before return.
+ * them: the caller must then let the device write nothing until ibtrs_clt_settled() says yes. Process context; done() runs before return.
  */
 bool ibtrs_clt_abort(struct ibtrs_clt *clt, ibtrs_clt_match_fn match, void *arg, int err);
+
+/**
+ * ibtrs_clt_settled() - can no copy of a write that was given up be executed any more (law L8)?
+ * @peer_sum: what the server says that it holds (ibtrs_srv_session_path_sum()), over a path that is up; 0: it does not say
+ *
+ * A copy can be executed for as long as the server holds the path that it was sent on. So: each path that writes had to leave is up again, which the
+ * server allows when the old incarnation has ended (spec A.19); or it holds none but those that are up. Process context.
+ */
+bool ibtrs_clt_settled(struct ibtrs_clt *clt, u32 peer_sum);
 
 /* How many requests for which @match says yes are in flight or parked. */
 unsigned int ibtrs_clt_count(struct ibtrs_clt *clt, ibtrs_clt_match_fn match, void *arg);

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""hold= is over while a slow disk still has a write: the application hears an error.  The path that the write was sent on can not return before the disk
+has answered, or does not return at all, but the other one can, and with it the session; what is written then must not be overtaken by the write that had
+failed."""
+description = "a write that failed because hold= was over never lands over one that came after it; the neighbours do not wait for it"
+links = 2
+disk = 64
+faults = True
+deadline = 240
+import time
+import late
+
+BLOCK, DELAY, HOLD = 77, 20, 2
+
+
+def scene(t, what, healed):
+    c = t.client
+    delay = DELAY * (2 if t.image.debug else 1)
+    l = late.Scene(t, depth=32, disks=2, words=f"hold={HOLD}")
+    near = c.sh(f"map testdisk1 hold={HOLD}")
+    first, t0 = l.strand(BLOCK, delay)
+    c.link(1, False)
+    t.ok(first.wait(20) != 0, "the write has failed")
+    for i in healed:
+        c.link(i, True)
+    t.wait(lambda: c.rc(f"dd if=/dev/zero of={near} bs=4k count=1 oflag=direct status=none")[0] == 0, 15, "the neighbour can write")
+    t.below(time.monotonic() - t0, delay - 2, "seconds until the neighbour could write")
+
+    seq, rc = 1, 1
+    while rc and time.monotonic() - t0 < 2 * delay + 20:
+        seq += 1
+        rc = l.write(seq, BLOCK, cpu=1).wait(40)    # another processor, so that it hardly gets the same slot
+        time.sleep(0.2)
+    took = time.monotonic() - t0
+    t.eq(rc, 0, f"the device takes writes again; {c.sh(f'dev_attr {l.dev} state_detail')}")
+    t.log(f"{what}: written again after {took:.1f} s, attempt {seq - 1}")
+    t.below(took, delay + 10, "seconds until the device could write again")
+    time.sleep(max(0, t0 + delay + 2 - time.monotonic()))
+    l.rows = [dict(fault="T37", what=f"late copy of a failed write, {what}", stack="ibnbd", Tstall=took, Nerr=seq - 1,
+                   note=f"the disk holds it for {delay} s")]
+    c.sh(f"unmap {near}")
+    l.end(128, must_fail=False)
+
+
+def run(t):
+    scene(t, "its path returns", (0, 1))
+    scene(t, "its path is lost", (1,))
