@@ -24,7 +24,7 @@ DIST	:= ibnbd-$(VERSION)
 SHIPPED	:= Kbuild Makefile dkms.conf COPYING compat ibtrs ibnbd
 
 .DEFAULT_GOAL := modules
-.PHONY: modules clean tools unit fuzz lint package check check-all dkms-source check-kernels check-boot check-memory check-packages check-faults soak \
+.PHONY: modules clean tools unit fuzz lint package check check-all dkms-source check-kernels check-boot check-memory check-packages check-faults check-laws soak \
 	check-debug check-interop cases demo bench bench-quick vm-shell install modules_install tools-install dkms-install dkms-remove dist deb rpm help
 
 ## Build
@@ -53,7 +53,7 @@ check:				## all that must hold: unit fuzz lint package kernels cases bench-quic
 
 check-all:			## that and all that takes longer: every kernel, faults, interop, the debug kernel, packages in clean systems (hours)
 	tests/setup.sh
-	tests/check.sh unit fuzz lint package kernels boot packages cases bench-quick interop faults memory debug
+	tests/check.sh unit fuzz lint package kernels boot packages cases bench-quick interop faults laws memory debug
 
 unit:				## pure code: tests/unit
 	$(MAKE) -C tests/unit check
@@ -105,6 +105,10 @@ soak:				## faults at random for MINUTES=5; SEED= repeats a run
 demo:				## two virtual machines, a disk between them, a dead path
 	tests/vm/setup.sh
 	tests/vm/demo.py
+
+check-laws:			## break each law of docs/design.md in turn: a test must notice
+	tests/vm/setup.sh
+	tests/laws/run.sh $(LAWS)
 
 check-debug:			## cases on a kernel with KASAN, lockdep, kmemleak ..; the first time builds it
 	tests/vm/setup.sh

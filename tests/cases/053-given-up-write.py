@@ -6,8 +6,9 @@ description = "a write that failed because hold= was over never lands over one t
 links = 2
 disk = 64
 faults = True
-deadline = 240
-import time
+deadline = 300
+import math, time
+import faults as F
 import late
 
 BLOCK, DELAY, HOLD = 77, 20, 2
@@ -15,7 +16,7 @@ BLOCK, DELAY, HOLD = 77, 20, 2
 
 def scene(t, what, healed):
     c = t.client
-    delay = DELAY * (2 if t.image.debug else 1)
+    delay = DELAY * math.ceil(F.vm.SLOW)
     l = late.Scene(t, depth=32, disks=2, words=f"hold={HOLD}")
     near = c.sh(f"map testdisk1 hold={HOLD}")
     first, t0 = l.strand(BLOCK, delay)

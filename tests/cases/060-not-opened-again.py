@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The server is there again, but one of its disks is not there yet.  Its requests hold slots that the other disks need."""
+"""The server is there again, but one of its disks is not there yet.  Its requests hold slots that the other disks need, and no other disk
+may have to wait for them when it comes or goes (law L2)."""
 description = "a disk that can not be opened again gives up its I/O after 10 s and leaves its neighbours alone; it opens when it can"
 faults = True
 deadline = 150
@@ -12,8 +13,7 @@ DEPTH = 16
 def run(t):
     c, s = t.client, t.server
     s.sh(f"serve sess_queue_depth={DEPTH}; ram_disks 2 16; ln -sfn /dev/ram0 /dev/mine")
-    dev, near = c.sh("map mine"), c.sh("map ram1")
-    pulse = c.spawn(f"iopulse {near} 2 500 rw")
+    dev = c.sh("map mine")
     c.link(0, False)
     job = c.spawn(f"exec fio --name=f --filename={dev} --rw=randwrite --bs=4k --size=4m --ioengine=libaio --iodepth={DEPTH} --direct=1 "
                   "> /dev/null 2>&1")
@@ -21,6 +21,10 @@ def run(t):
     s.sh("wait_for 20 test ! -e /sys/class/ibtrs-server/s1; rm /dev/mine")
     t0 = time.monotonic()
     c.link(0, True)
+    near = c.sh("wait_for 5 eval 'map ram1 > /tmp/dev 2>&1'; tail -1 /tmp/dev")
+    near = c.sh(f"unmap {near}; map ram1")
+    t.match(c.sh(f"dev_attr {dev} state_detail"), "^held", "the other one still holds its I/O")
+    pulse = c.spawn(f"iopulse {near} 2 500 rw")
     t.eq(job.wait(40) in (0, 1, 2, 3), True, "the held I/O has ended")
     took = time.monotonic() - t0
     detail = c.sh(f"dev_attr {dev} state_detail")
