@@ -51,13 +51,7 @@ echo "ok a kernel that comes later"
 echo 'vol1 ram0 s1 path=10.0.0.2' >> /etc/ibnbd/maps.conf
 said=$(ibnbd maps check 2>&1) || die "maps check: $said"
 
-# another revision of the same source, packed here
-for p in dkms tools; do
-	d=$(mktemp -d)
-	dpkg-deb -R /packages/ibnbd-$p\_*.deb "$d"
-	sed -i 's/^Version: .*/&+up1/' "$d/DEBIAN/control"
-	dpkg-deb -b "$d" "/packages/up-$p.deb" > /dev/null
-done
+# another revision of the same source
 "${apt[@]}" install /packages/up-dkms.deb /packages/up-tools.deb > /log 2>&1 || die "upgrade: $(tail -n 30 /log)"
 [[ $(dpkg-query -W -f '${Version}' ibnbd-dkms) == *+up1 ]] || die "no upgrade"
 built "$version"

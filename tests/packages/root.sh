@@ -4,18 +4,30 @@
 #                               ${IBNBD_CACHE:-build/cache}/root-SUITE, a second kernel's headers (not installed) in /later; prints its path
 # root.sh run SUITE SCRIPT      run SCRIPT as root in a copy of it that is thrown away (an overlay in memory). The packages of build/deb, build/rpm and
 #                               build/rpm2 are in /packages there, the source of this tree in /source, the autopkgtests in /tests.
-# root.sh image SUITE OUT       a disk with such a Debian, our packages installed (DKMS builds the modules), the rig's stock kernel modules, and
-#                               tests/packages/machine in it: what boot.py boots
+# root.sh image SUITE OUT.img   a disk with such a Debian, our packages installed (DKMS builds the modules), the modules of the stock kernel that
+#                               it has headers of, and tests/packages/machine in it: what boot.py boots. OUT.kernel has the kernel's version.
 set -eu -o pipefail
 top=$(cd "$(dirname "$0")/../.." && pwd)
 cache=${IBNBD_CACHE:-$top/build/cache}
 export DEBIAN_FRONTEND=noninteractive LC_ALL=C.UTF-8
+unset TMPDIR		# a chroot does not have that directory
 first=systemd,systemd-sysv,udev,dbus,kmod,iproute2,ca-certificates,procps
-second=(linux-headers-amd64 dkms gcc make libsmartcols1 libmount1 libblkid1 rdma-core e2fsprogs lvm2 cryptsetup-bin iputils-ping rpm python3-jsonschema)
+second=(linux-headers-amd64 dkms gcc make libsmartcols1 libmount1 libblkid1 rdma-core e2fsprogs lvm2 mdadm cryptsetup-bin iputils-ping rpm python3-jsonschema)
+declare -A more=([trixie]=systemd-cryptsetup)		# was in systemd until Debian 12
 
 die() { echo "root.sh: $*" >&2; exit 1; }
 mirror() {
 	apt-get indextargets --format '$(LABEL) $(REPO_URI)' 'Created-By: Packages' | awk -v l="$1" '$1 == l { print $2; exit }'
+}
+later_packages() {	# DIR: another revision of the packages there, up-NAME.deb
+	local p d
+	for p in dkms tools; do
+		d=$(mktemp -d)
+		dpkg-deb -R "$1"/ibnbd-$p\_*.deb "$d/p"
+		sed -i 's/^Version: .*/&+up1/' "$d/p/DEBIAN/control"
+		dpkg-deb --root-owner-group -b "$d/p" "$1/up-$p.deb" > /dev/null
+		rm -rf "$d"
+	done
 }
 inside() {	# ROOT COMMAND..
 	unshare --mount sh -c 'mount -t proc proc "$0/proc" && exec chroot "$0" "$@"' "$@"
@@ -42,11 +54,12 @@ base() {
 	chmod +x "$root/usr/sbin/policy-rc.d"
 	{
 		inside "$root" apt-get -qq update
-		inside "$root" apt-get -qq -o DPkg::Options::=--force-unsafe-io install -y --no-install-recommends "${second[@]}"
+		inside "$root" apt-get -qq -o DPkg::Options::=--force-unsafe-io install -y --no-install-recommends "${second[@]}" ${more[$suite]:-}
 		inside "$root" apt-get clean
-		# a kernel that comes later: the same version in another flavour
-		mkdir -p "$root/later"
-		inside "$root" sh -c 'cd /later && apt-get -qq -o APT::Sandbox::User=root download "linux-headers-$(ls /lib/modules | sed s/-amd64/-cloud-amd64/)"'
+		# a kernel that comes later: the same version in another flavour; Debian 13's headers ask for its image, too
+		mkdir -p "$root/later/partial"
+		inside "$root" sh -c 'apt-get -qq -o APT::Sandbox::User=root -o Dir::Cache::archives=/later install -y --no-install-recommends --download-only \
+			"linux-headers-$(ls /lib/modules | sed s/-amd64/-cloud-amd64/)"'
 	} >> "$log" 2>&1 9>&- || die "packages of $suite: $(tail -n 3 "$log")"
 	touch "$root/.complete2"
 	echo "$root"
@@ -57,6 +70,7 @@ base)	base "$2" ;;
 run)
 	lower=$(base "$2")
 	script=$(realpath "$3")
+	export -f later_packages
 	top=$top lower=$lower script=$script exec unshare --mount bash -c '
 		set -eu
 		mount -t tmpfs -o size=4g tmpfs /mnt
@@ -65,6 +79,7 @@ run)
 		mkdir /mnt/root/packages
 		shopt -s nullglob
 		cp "$top"/build/deb/*.deb "$top"/build/rpm/*.rpm "$top"/build/rpm2/*.rpm /mnt/root/packages/
+		later_packages /mnt/root/packages
 		cp -a "$top/debian/tests" /mnt/root/tests
 		mkdir /mnt/root/source
 		"$top/tests/packages/dist.sh" /mnt/source.tar.gz
@@ -76,8 +91,9 @@ run)
 image)
 	lower=$(base "$2")
 	out=$(realpath -m "$3")
-	kver=$(. "$top/tests/vm/env.sh" && echo "$KVER")
-	[ -e "$lower/lib/modules/$kver/build/include" ] || die "$lower has no headers of the rig's kernel $kver: $(ls "$lower/lib/modules")"
+	kver=$(ls "$lower/lib/modules")
+	"$top/tests/vm/kernel.sh" "$kver" "$2" 9>&- || die "no image of kernel $kver"
+	export -f later_packages
 	top=$top lower=$lower out=$out kver=$kver cache=$cache exec unshare --mount bash -c '
 		set -eu
 		mount -t tmpfs -o size=6g tmpfs /mnt
@@ -86,6 +102,8 @@ image)
 		r=/mnt/root
 		mkdir $r/packages
 		cp "$top"/build/deb/*.deb $r/packages/
+		later_packages $r/packages
+		cp -a "$top/debian/tests" $r/tests
 		cp -a "$cache/kernels/$kver/lib/modules/$kver/." $r/lib/modules/$kver/
 		mount -t proc proc $r/proc
 		mount --bind /dev $r/dev
@@ -98,7 +116,8 @@ image)
 		echo client > $r/etc/hostname
 		chroot $r systemctl -q enable systemd-networkd systemd-networkd-wait-online rig-agent rxe remote-cryptsetup.target
 		chroot $r passwd -qd root
-		rm -rf $r/usr/sbin/policy-rc.d $r/later $r/usr/src/linux-headers-* $r/usr/lib/gcc $r/usr/share/{doc,man,locale,perl} $r/var/lib/apt/lists $r/var/cache/apt
-		mkfs.ext4 -q -d $r -L root "$out" 3g' 9>&- ;;
+		rm -rf $r/usr/sbin/policy-rc.d $r/later $r/usr/src/linux-headers-* $r/usr/lib/gcc $r/usr/libexec/gcc $r/usr/share/{doc,man,locale,perl} $r/var/lib/apt/lists $r/var/cache/apt
+		mkfs.ext4 -q -d $r -L root "$out" 3g
+		echo "$kver" > "${out%.img}.kernel"' 9>&- ;;
 *)	die "no such verb: $1" ;;
 esac

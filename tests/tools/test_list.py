@@ -20,7 +20,7 @@ def schema(doc):
     try:
         import jsonschema
     except ImportError:
-        return
+        raise Failed("python3-jsonschema is missing: tests/setup.sh")
     jsonschema.validate(doc, json.loads((TOP / "tools/schema.json").read_text()))
 
 

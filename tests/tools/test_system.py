@@ -33,7 +33,7 @@ def units_verify(w):
     for name in ("ibnbd-maps.target", "srv-data.mount"):
         (units / "remote-fs.target.wants" / name).symlink_to(units / name)
     names = ["ibnbd-map@vol1.service", "ibnbd-map@my\\x2dvol.service", "ibnbd-maps.target", "ibnbd.service", "ibnbd-retry.service",
-             "ibnbd-server.service", "srv-data.mount"]
+             "ibnbd-server.service", "ibnbd-shutdown.service", "srv-data.mount", "remote-fs.target"]
     p = subprocess.run([analyze, "verify", "--man=no", *[str(units / n) for n in names]], capture_output=True, text=True, timeout=DEADLINE,
                        env={**w.env, "SYSTEMD_UNIT_PATH": f"{units}:/usr/lib/systemd/system:/lib/systemd/system"})
     ours = [l for l in p.stderr.splitlines() if "ibnbd" in l or "srv-data" in l or "cycle" in l]
@@ -100,6 +100,28 @@ def bash_completion_completes(w):
     eq(bash_complete(w, "ibnbd", "maps", "start")(), ["inconf"])
     eq(bash_complete(w, "ibnbd", "map")("--poli"), ["--policy="])
     eq(bash_complete(w, "ibnbd", "unmap")("--fo"), ["--force", "--forget"])
+
+
+@test
+def zsh_completion_completes(w):
+    if not tool("zsh"):
+        return
+    w.client()
+    w.conf("inconf d s path=10.0.0.1\n")
+    w.run("map", "vol/1", "store1", "10.0.1.7", "--name", "vol1")
+    f = w.put("_ibnbd", w.run("complete", "zsh").out)
+    script = f"""ibnbd() {{ {w.build}/ibnbd-faked "$@" }}
+compadd() {{ while [[ $1 != -- ]]; do shift; done; shift; print -l -- ${{(M)@:#$PREFIX*}} }}
+_describe() {{ local -a l; l=("${{(@P)2}}"); print -l -- ${{(M)${{l%%:*}}:#$PREFIX*}} }}
+words=("$@") CURRENT=$# PREFIX=${{@[$#]}}; source {f}"""
+    ask = lambda *words: subprocess.run(["zsh", "-f", "-c", script, "zsh", "ibnbd", *words], env=w.env, capture_output=True, text=True,
+                                        timeout=DEADLINE).stdout.split()
+    eq(ask("un"), ["unmap"])
+    eq(ask("path", "re"), ["remove", "reconnect"])
+    eq(sorted(ask("unmap", "")), ["ibnbd0", "vol1"])
+    eq(ask("maps", "start", ""), ["inconf"])
+    eq(ask("map", "--poli"), ["--policy="])
+    eq(sorted(ask("unmap", "--fo")), ["--force", "--forget"])
 
 
 @test
