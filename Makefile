@@ -68,7 +68,7 @@ lint:				## shape of the source, sparse, W=1
 check-kernels:			## build on every kernel that can be had: tests/kernels; make check leaves out rt, arm64 and clang
 	tests/kernels/matrix.sh $(MATRIX)
 
-check-packages:			## packages in clean Debian systems and in a booted one; ONLY=debian12, rpm, dkms or boot picks
+check-packages:			## packages in clean Debian systems and in a booted one; ONLY=debian13, rpm, dkms12 or boot picks
 	tests/setup.sh
 	tests/packages/systems.sh $(ONLY)
 

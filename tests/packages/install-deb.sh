@@ -38,8 +38,11 @@ echo "ok the log names the RDMA stack"
 [ "$(systemctl is-enabled ibnbd-server.service)" = disabled ] || die "ibnbd-server.service is enabled"
 ibnbd maps check > /dev/null && ibnbd list --json > /dev/null || die "the command"
 said=$(systemd-analyze verify --man=no /lib/systemd/system/ibnbd*.service /lib/systemd/system/ibnbd-maps.target 2>&1 | grep ibnbd) && die "units: $said" || :
-! udevadm --help | grep -qw verify || udevadm verify /lib/udev/rules.d/60-ibnbd.rules > /log 2>&1 || die "rules: $(cat /log)"
-echo "ok units, rules and the command"
+echo "ok units and the command"
+if [ "$(systemctl --version | sed -n '1s/^systemd \([0-9]*\).*/\1/p')" -ge 254 ]; then
+	udevadm verify /lib/udev/rules.d/60-ibnbd.rules > /log 2>&1 || die "rules: $(cat /log)"
+	echo "ok udevadm verify"
+fi
 
 "${apt[@]}" install /later/*.deb > /log 2>&1 || die "a second kernel: $(tail -n 30 /log)"
 kernels="$first $(cd /lib/modules && echo *-cloud-*)"
