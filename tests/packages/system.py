@@ -167,7 +167,7 @@ class Test:
         """Fill the neighbour caches of both: ib_core sleeps long when it misses an answer."""
         if self.server.alive and self.client.alive:
             for m, host in ((self.client, 2), (self.server, 1)):
-                m.run(f"wait_for 20 ping -q -c 1 -W 1 10.0.0.{host} > /dev/null", 40)
+                self.sh(f"wait_for 20 ping -q -c 1 -W 1 10.0.0.{host} > /dev/null", 120, m)
 
     def reboot(self, limit=BOOT):
         return self.stop("reboot"), self.client_up(limit)
