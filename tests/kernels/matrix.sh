@@ -43,7 +43,7 @@ build() {	# NAME SUITE GLOB WORD..: 0 good, 77 skipped, else failed; $why, $rele
 		case $m in
 		arm64)	arch=arm64; words+=(ARCH=arm64 CROSS_COMPILE=aarch64-linux-gnu-) ;;
 		clang)	words+=("CC=$here/clang.sh" objtool=/bin/true) ;;	# it looks for what only gcc was asked for
-		boot|short) ;;
+		boot|short|long) ;;
 		*)	why="kernels.conf: what is '$m'?"; return 1 ;;
 		esac
 	done

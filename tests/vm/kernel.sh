@@ -31,8 +31,13 @@ else
 	apt_private "$suite"
 	apt-get "${APT[@]}" download "linux-image-$KVER" ||
 		die "no linux-image-$KVER in $suite; newer headers may be due: apt-get install linux-headers-amd64"
-	dpkg -x linux-image-*.deb .
-	rm -f linux-image-*.deb
+	# from 7.2 on the image, its modules and its configuration are packages of their own
+	for p in base binary modules; do
+		[ -z "$(apt-cache "${APT[@]}" show "linux-$p-$KVER" 2> /dev/null)" ] ||
+			apt-get "${APT[@]}" download "linux-$p-$KVER" || die "no linux-$p-$KVER in $suite"
+	done
+	for p in linux-*.deb; do dpkg -x "$p" .; done
+	rm -f linux-*.deb
 	if [ ! -d lib ]; then
 		mkdir lib
 		mv usr/lib/modules lib/
