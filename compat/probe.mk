@@ -4,6 +4,9 @@
 # compiler and flags; probes.awk turns its errors into HAVE_x 0 or 1. Included
 # by the top Kbuild. The compiler's full answer stays in compat/config.h.log.
 #
+# A kernel that is none of those we know stops here, with the one line of
+# shapes.h that says why, and not with the errors that would follow from it.
+#
 # Redone when the probes, the kernel's configuration, the compiler or its flags
 # change (if_changed). -DIBNBD_COMPAT_H empties the forced-in compat.h.
 # -Wno-error comes first, so that a kernel's own -Werror cannot turn a warning
@@ -21,13 +24,17 @@ quiet_cmd_probe = PROBE   $@
       cmd_probe = mkdir -p $(@D); \
 	LC_ALL=C $(CC) $(filter-out -Wp$(comma)%,$(c_flags)) $(probe-flags) \
 		-DIBNBD_COMPAT_H -fsyntax-only $< >/dev/null 2>$@.log || :; \
-	LC_ALL=C awk -f $(word 2,$^) $< $@.log >$@.tmp && mv $@.tmp $@ || { \
+	LC_ALL=C awk -f $(word 2,$^) $< $@.log >$@.tmp || { \
 		grep -v probes.c $@.log | head -n 5 >&2; \
 		echo "compat: cannot probe the kernel in $(objtree) with $(CC); log: $@.log" >&2; \
-		rm -f $@ $@.tmp; false; }
+		rm -f $@ $@.tmp; exit 1; }; \
+	LC_ALL=C $(CC) -E -P -include $@.tmp $(word 3,$^) 2>&1 >/dev/null | \
+		sed -n 's/.*error: .*"\(.*\)".*/compat: \1/p' | head -n 1 >$@.unknown; \
+	if [ -s $@.unknown ]; then cat $@.unknown >&2; rm -f $@ $@.tmp $@.unknown; exit 1; fi; \
+	rm -f $@.unknown; mv $@.tmp $@
 
 $(obj)/compat/config.h: part-of-module := y
-$(obj)/compat/config.h: $(src)/compat/probes.c $(src)/compat/probes.awk \
+$(obj)/compat/config.h: $(src)/compat/probes.c $(src)/compat/probes.awk $(src)/compat/shapes.h \
 		$(wildcard $(objtree)/include/config/auto.conf) FORCE
 	$(call if_changed,probe)
 

@@ -37,7 +37,7 @@ run() {
 }
 
 make_chroot() {
-	local suite=$1 root=$cache/chroot-$1 debian security
+	local suite=$1 root=$cache/chroot-$1 base=$1 debian security
 	[ "$suite" != "$own" ] || return 0
 	[ ! -e "$root/.complete" ] || return 0
 	debian=$(mirror Debian)
@@ -46,12 +46,17 @@ make_chroot() {
 	command -v debootstrap > /dev/null || die "debootstrap is missing: apt-get install debootstrap"
 	mkdir -p "$cache"
 	rm -rf --one-file-system "$root"
-	debootstrap --variant=minbase --include=make,gcc,perl,ca-certificates "$suite" "$root" "$debian" \
+	[ "$suite" != experimental ] || base=sid	# a handful of packages that go on top of it
+	debootstrap --variant=minbase --include=make,gcc,perl,ca-certificates "$base" "$root" "$debian" \
 		> "$cache/chroot-$suite.log" 2>&1 || die "debootstrap $suite failed: $(tail -n 3 "$cache/chroot-$suite.log")"
 	{
-		echo "deb $debian $suite main"
-		[ "$suite" = bullseye ] || echo "deb $debian $suite-backports main"
-		[ -z "$security" ] || echo "deb $security $suite-security main"
+		case $suite in
+		sid|experimental)	# their lists expire within a week; a mirror may be older
+			printf 'deb [check-valid-until=no] %s %s main\n' $(printf "$debian %s\n" $base $suite | sort -u) ;;
+		*)	echo "deb $debian $suite main"
+			[ "$suite" = bullseye ] || echo "deb $debian $suite-backports main"
+			[ -z "$security" ] || echo "deb $security $suite-security main" ;;
+		esac
 	} > "$root/etc/apt/sources.list"
 	touch "$root/.complete"
 }

@@ -36,13 +36,14 @@ chroot() { "$here/chroot.sh" "$@" 9>&-; }
 
 build() {	# NAME SUITE GLOB WORD..: 0 good, 77 skipped, else failed; $why, $release
 	local name=$1 suite=$2 glob=$3 log=$logs/$1.log setup=$logs/$1.setup.log root=$cache/chroot-$2 dir m
-	local expected=$top/compat/expected/$1.h arch= words=()
+	local expected=$top/compat/expected/$1.h arch= newest= words=()
 	release= why=
 	shift 3
 	for m; do
 		case $m in
 		arm64)	arch=arm64; words+=(ARCH=arm64 CROSS_COMPILE=aarch64-linux-gnu-) ;;
 		clang)	words+=("CC=$here/clang.sh" objtool=/bin/true) ;;	# it looks for what only gcc was asked for
+		newest)	newest=yes ;;
 		boot|short|long) ;;
 		*)	why="kernels.conf: what is '$m'?"; return 1 ;;
 		esac
@@ -81,6 +82,9 @@ build() {	# NAME SUITE GLOB WORD..: 0 good, 77 skipped, else failed; $why, $rele
 		fi
 	fi
 	rm -rf "$root$dir"
+	if [ -z "$why" ] && [ -n "$newest" ]; then
+		"$here/unknown.sh" "$suite" "$release" >> "$log" 2>&1 9>&- || why=$(grep -m 1 ^unknown.sh: "$log" || echo "unknown.sh failed")
+	fi
 	[ -z "$why" ]
 }
 

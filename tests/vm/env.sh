@@ -34,6 +34,8 @@ suite_of() {
 	5.10.*)		echo bullseye ;;
 	6.1.0-*)	echo bookworm ;;
 	*+deb13*)	echo trixie ;;
+	*+deb14*)	echo sid ;;
+	[0-9].[0-9]-*|[0-9].[0-9][0-9]-*) echo experimental ;;	# no third number before it is released
 	*)		own_suite ;;
 	esac
 }
@@ -54,6 +56,8 @@ apt_private() {
 		sed -e "s/ $own/ $suite/" -e "s|^deb |deb [signed-by=$keys] |" > "$dir/sources.deb"
 	case $suite in
 	"$own"|bullseye) ;;
+	sid|experimental)
+		sed -i '/-security\|-updates/d' "$dir/sources.deb" ;;
 	"$own-backports")
 		sed -i -n "s/ $suite main\$/&/p" "$dir/sources.deb" ;;
 	*)	sed -n "s/ $suite main\$/ $suite-backports main/p" "$dir/sources.deb" >> "$dir/sources.deb" ;;
