@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# Sourced in the guest, after lib.sh: the things that are compared. A machine alone, 10.0.0.1 talks to itself.
+# Sourced in the guest, after lib.sh: the things that are compared. A machine alone, 10.0.0.1 talks to itself;
+# tests/vm/peers.py has two.
 #
 #	setup_TARGET N	serves /dev/ram0 .. and maps N of them; prints the device names, one a line
 
@@ -8,7 +9,7 @@ CFS=/sys/kernel/config
 
 disk() { wait_for 10 test -b "$1" || fail "no $1"; echo none > "/sys/block/${1#/dev/}/queue/scheduler"; echo "$1"; }
 
-configfs() { mountpoint -q $CFS || { modprobe configfs; mount -t configfs none $CFS; }; }
+configfs() { grep -q " $CFS " /proc/mounts || { modprobe configfs; mount -t configfs none $CFS; }; }
 
 setup_local() { local i; for ((i = 0; i < $1; i++)); do echo "/dev/ram$i"; done; }
 
@@ -24,24 +25,48 @@ setup_ibnbdY() { setup_nbd "$1" ibnbd Y; }
 setup_rnbdN() { setup_nbd "$1" rnbd N; }
 setup_rnbdY() { setup_nbd "$1" rnbd Y; }
 
-setup_nvme() {
-	local s=$CFS/nvmet/subsystems/sub0 p=$CFS/nvmet/ports/1 i
+# nvmet_serve DISK..: the kernel's NVMe target, one subsystem; disks are known again after a boot
+nvmet_serve() {
+	local s=$CFS/nvmet/subsystems/sub0 i=0 n d
 	configfs
-	modprobe -a nvmet-rdma nvme-rdma
+	modprobe nvmet-rdma
 	mkdir $s
 	echo 1 > $s/attr_allow_any_host
-	for ((i = 1; i <= $1; i++)); do
-		mkdir "$s/namespaces/$i"
-		echo "/dev/ram$((i - 1))" > "$s/namespaces/$i/device_path"
-		echo 1 > "$s/namespaces/$i/enable"
+	echo rig > $s/attr_serial
+	for d; do
+		i=$((i + 1))
+		n=$s/namespaces/$i
+		mkdir "$n"
+		echo "$d" > "$n/device_path"
+		echo "11111111-2222-3333-4444-66666666666$i" > "$n/device_uuid"
+		echo 1 > "$n/enable"
 	done
-	mkdir $p
-	echo rdma > $p/addr_trtype
-	echo ipv4 > $p/addr_adrfam
-	echo $ME > $p/addr_traddr
-	echo 4420 > $p/addr_trsvcid
-	ln -s $s $p/subsystems/sub0
-	echo "transport=rdma,traddr=$ME,trsvcid=4420,nqn=sub0,hostnqn=nqn.2014-08.org.nvmexpress:uuid:11111111-2222-3333-4444-555555555555,hostid=11111111-2222-3333-4444-555555555555" > /dev/nvme-fabrics
+}
+
+# nvmet_port NUMBER ADDRESS
+nvmet_port() {
+	local p=$CFS/nvmet/ports/$1
+	mkdir "$p"
+	echo rdma > "$p/addr_trtype"
+	echo ipv4 > "$p/addr_adrfam"
+	echo "$2" > "$p/addr_traddr"
+	echo 4420 > "$p/addr_trsvcid"
+	ln -s $CFS/nvmet/subsystems/sub0 "$p/subsystems/sub0"
+}
+
+# nvme_connect ADDRESS
+nvme_connect() {
+	local id=11111111-2222-3333-4444-555555555555
+	modprobe nvme-rdma
+	echo "transport=rdma,traddr=$1,trsvcid=4420,nqn=sub0,hostnqn=nqn.2014-08.org.nvmexpress:uuid:$id,hostid=$id" > /dev/nvme-fabrics
+}
+
+setup_nvme() {
+	local i
+	# shellcheck disable=SC2046	# words
+	nvmet_serve $(setup_local "$1")
+	nvmet_port 1 $ME
+	nvme_connect $ME
 	for ((i = 1; i <= $1; i++)); do disk "/dev/nvme0n$i"; done
 }
 

@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Other drivers under the same faults, as they are shipped: in-kernel rnbd, and nvme-rdma with the kernel's own multipath.
+
+What a peer makes of a fault - errors, a hang, a crash - is a row of the table and fails nothing; a case of this fails when it
+cannot measure.  No module of ours is loaded.  Each fault has machines that were just booted, for a hung driver never lets go.
+"""
+import re, time
+import case, faults as F, image, kmsg, vm
+
+TRIES = 3           # a peer may lose its way before the fault
+SCRIPT = image.REPO / "tests/bench/peers.sh"
+DISK = "modprobe virtio_blk; wait_for 5 test -b /dev/vda; "
+CRASH = re.compile(r"BUG: |kernel BUG at|Oops|general protection|Kernel panic|unable to handle")
+
+
+class Rnbd:
+    stack = "rnbd"
+    states = "/sys/class/rtrs-client/s1/paths/*/state"
+
+    def serve(self, s):
+        s.sh(DISK + "FAMILY=rnbd serve", timeout=60)
+
+    def map(self, c):
+        return c.sh("FAMILY=rnbd map vda", timeout=90)
+
+
+class Nvme:
+    stack = "nvme-rdma"
+    states = "/sys/class/nvme/nvme0/state /sys/class/nvme/nvme1/state"
+
+    def serve(self, s):
+        s.vm.put("peers.sh", SCRIPT.read_text())
+        s.sh(DISK + ". /h/peers.sh; nvmet_serve /dev/vda; for i in 0 1; do nvmet_port $((i + 1)) 10.0.$i.2; done", timeout=60)
+
+    def map(self, c):
+        c.vm.put("peers.sh", SCRIPT.read_text())
+        c.sh(". /h/peers.sh; for i in 0 1; do nvme_connect 10.0.$i.2; done; wait_for 10 test -b /dev/nvme0n1; "
+             "cd /sys/class/nvme; grep . nvme?/address nvme?/state nvme?/kato nvme?/reconnect_delay nvme?/ctrl_loss_tmo "
+             "../nvme-subsystem/*/iopolicy", timeout=90)
+        return "/dev/nvme0n1"
+
+
+def list_of(t, peer):
+    """Faults of cases 041, 043 and 044, in their words: number, what, links, strike, heal, more for Work.fault().
+
+    links: one that carries I/O, or both; a policy may leave a link idle."""
+    c, s = t.client, t.server
+    move = lambda m, up: lambda links: [m.link(i, up) for i in links]
+
+    def reboot(_):
+        s.boot()
+        peer.serve(s)
+    return [("F1", "one of two paths: carrier down", 1, move(c, False), move(c, True), dict(hold=4)),
+            ("F2", "one of two paths: silence", 1, move(s, False), move(s, True), dict(hold=4)),
+            ("F5", "all paths: silence", 2, move(s, False), move(s, True), dict(hold=8)),
+            ("F11", "server loses its power", 2, lambda _: s.kill(), reboot, dict(hold=5, from_healed=True)),
+            ("F12", "server stands still for 10 s", 2, lambda _: s.pause(), lambda _: s.resume(), dict(hold=10, detect=10))]
+
+
+def run(t, peer):
+    for turn, words in enumerate(list_of(t, peer)):
+        one(t, peer, turn, *words)
+    for g in t.guests:
+        g.kill()
+
+
+def one(t, peer, turn, number, what, links, strike, heal, more):
+    """One fault on machines of its own: a row, or Failed when it could not be measured."""
+    why = []
+    for attempt in range(TRIES):
+        broken = []
+        try:
+            if turn or attempt:
+                anew(t)
+            t.server.sh(DISK + "dd if=/dev/zero of=/dev/vda bs=1M count=16 oflag=direct status=none")     # no older stamps
+            peer.serve(t.server)
+            w = F.Work(t, t.client, peer.map(t.client), stack=peer.stack, states=peer.states, lenient=True)
+            t.eq(len(w.paths), 2, "paths")
+            struck = [0, 1] if links == 2 else [busy(t.client)]
+            row = w.fault(number, what, lambda: (broken.append(True), strike(struck)), lambda: heal(struck), down=struck, settle=3,
+                          **{"detect": 60, "recover": 120, **more})
+            row["note"] = "; ".join(filter(None, [f"healed after {row['held']:.0f} s", row["note"], *why]))
+            finish(t, w)
+            return
+        except (case.Failed, vm.VMError) as e:
+            said = news(t)
+            t.log(f"{number}, attempt {attempt + 1}: {e}", *said)
+            if broken and any("crashed" in text for text in said):
+                t.figure(fault=number, what=what, stack=peer.stack, note="; ".join(said))
+                return
+            why.append("; ".join([f"attempt {attempt + 1}: " + str(e).strip().splitlines()[0][:60], *said]))
+    t.fail(f"{peer.stack}: {number} {what}: not measured: " + "\n".join(why))
+
+
+def anew(t):
+    """Other machines, with the same disk."""
+    for g in t.guests:
+        if g.vm.alive:
+            g.kill()
+    for g in t.guests:
+        g.start()
+    for g in t.guests:
+        g.ready()
+
+
+def busy(c):
+    """The link that carries the most."""
+    sent = lambda: [int(n) for n in c.sh("for i in 0 1; do hw_counter $i sent_pkts; done").split()]
+    before = sent()
+    time.sleep(1)
+    got = [b - a for a, b in zip(before, sent())]
+    c.t.log(f"packets sent on the links: {got}")
+    return got.index(max(got))
+
+
+def finish(t, w):
+    """Stop, take the client away, scan the disk: what it still had under way may arrive, or not."""
+    try:
+        w.stop(errors_expected=True)
+    except (case.Failed, vm.VMError) as e:
+        t.log(f"the client cannot end its I/O: {e}")
+        w.remark("no end of its I/O")
+        w.watch.end()
+        w.save()
+    for text in news(t):
+        w.remark(text)
+    t.client.kill()
+    time.sleep(1)
+    try:
+        F.prove(t, t.server, "/dev/vda", [w], w.blocks, lenient=True)
+    except (case.Failed, vm.VMError) as e:
+        t.log(f"the server cannot be asked: {e}")
+        if t.server.vm.alive:
+            t.server.kill()
+        t.server.boot()
+        t.server.sh(DISK)
+        F.prove(t, t.server, "/dev/vda", [w], w.blocks, lenient=True)
+
+
+def news(t):
+    """What the kernels complained of since the last time, a line for each machine; the runner shall not count it."""
+    told = []
+    for g in t.guests:
+        lines = []
+        for text in g.trouble(t.allowed):
+            t.ok(not re.search("ibtrs_|ibnbd_", text), f"no module of ours is loaded, and yet: {text}")
+            t.log(text)
+            report = text.splitlines()[1:]
+            found = [line for line in report if kmsg.TROUBLE.search(line)]
+            if found:           # else it is about a machine that died
+                t.allow(re.escape(report[0]))
+            lines += found
+        dead = not g.vm.alive and not g.killed
+        if dead:
+            g.kill()
+        if lines or dead:
+            crash = [line for line in lines if CRASH.search(line)]
+            line = re.sub(r"^\[[^]]*\] *", "", (crash or lines or ["it is gone"])[0])
+            told.append(f"{g.name} {'crashed' if crash or dead else 'warns'}: {line[:60]}")
+    return told
