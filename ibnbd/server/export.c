@@ -190,14 +190,13 @@ static void export_drop_unused(struct ibnbd_srv_export *e)
 	kobject_put(&e->kobj);
 }
 
-/* Does the disk still work on writes of a mapping that this client has given up? They may come after those of a new one. */
-static bool export_still_writes(const struct ibnbd_srv_export *e, const struct ibnbd_srv_open *open)
+/* Does the disk still work on writes of a mapping that its client has given up, or died with? They may come after those of a new one. */
+static bool export_still_writes(const struct ibnbd_srv_export *e)
 {
 	const struct ibnbd_srv_open *other;
 
 	list_for_each_entry(other, &e->opens, link)
-		if (other->session == open->session && ibnbd_access_writes(other->access) &&
-		    READ_ONCE(other->state) == IBNBD_SRV_OPEN_CLOSING)
+		if (ibnbd_access_writes(other->access) && READ_ONCE(other->state) == IBNBD_SRV_OPEN_CLOSING)
 			return true;
 	return false;
 }
@@ -216,8 +215,8 @@ static int export_attach(struct ibnbd_srv_open *open, const struct ibnbd_identit
 		if (IS_ERR(e))
 			return PTR_ERR(e);
 	}
-	if (ibnbd_access_writes(open->access) && export_still_writes(e, open)) {
-		*why = "the session's last mapping of it is not closed: the disk has not ended all its requests";
+	if (ibnbd_access_writes(open->access) && export_still_writes(e)) {
+		*why = "an earlier mapping of it is not closed: the disk has not ended all its requests";
 		err = -EBUSY;
 	} else {
 		err = ibnbd_access_open(e->writers, open->access, why);

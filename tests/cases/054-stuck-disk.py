@@ -38,6 +38,7 @@ def run(t):
 
     for mode in "rw", "migration":
         c.fails(f"map testdisk0 access_mode={mode}", "has not ended the requests of an earlier mapping")
+    c.fails("map testdisk0 sessname=s2 access_mode=migration", "has not ended the requests of an earlier mapping")     # nor anybody else
     c.sh("unmap $(map testdisk0 access_mode=ro)")
 
     time.sleep(max(0, last + delay + 1 - time.monotonic()))
