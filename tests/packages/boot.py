@@ -123,6 +123,7 @@ def server_gone_at_shutdown(t):
 def lvm_luks_md_and_partitions_come_back(t):
     t.server_up()
     t.client_up()
+    t.sh("printf 'label: gpt\\nsize=24M,name=alpha\\nname=member\\n' | sfdisk -q /dev/vda4; sync", machine=t.server)
     t.sh("for i in 2:pv 3:crypt 4:parts; do ibnbd map vda${i%:*} s1 --name ${i#*:} --save; done\n"
          "mkdir -p /lvm /luks /part /md\n"
          "pvcreate -q /dev/ibnbd/by-name/pv; vgcreate -q vg0 /dev/ibnbd/by-name/pv; lvcreate -q -y -L 40M -n lv0 vg0\n"
@@ -130,8 +131,7 @@ def lvm_luks_md_and_partitions_come_back(t):
          "cryptsetup luksFormat -q --pbkdf pbkdf2 --pbkdf-force-iterations 1000 /dev/ibnbd/by-name/crypt /etc/crypt.key\n"
          'echo "secret UUID=$(cryptsetup luksUUID /dev/ibnbd/by-name/crypt) /etc/crypt.key luks,_netdev,nofail" >> /etc/crypttab\n'
          "systemctl daemon-reload; systemctl start systemd-cryptsetup@secret\n"
-         "printf 'label: gpt\\nsize=24M,name=alpha\\nname=member\\n' | sfdisk -q /dev/ibnbd/by-name/parts; udevadm settle\n"
-         "[ /dev/ibnbd/by-name/parts-part1 -ef /dev/disk/by-partlabel/alpha ]\n"
+         "udevadm settle; [ /dev/ibnbd/by-name/parts-part1 -ef /dev/disk/by-partlabel/alpha ]\n"
          "mdadm -q --create /dev/md/m0 --run --level=1 --force --raid-devices=1 /dev/disk/by-partlabel/member\n"
          "for i in lvm:/dev/vg0/lv0 luks:/dev/mapper/secret part:/dev/disk/by-partlabel/alpha md:/dev/md/m0; do\n"
          "    mkfs.ext4 -q -L ${i%%:*} ${i#*:}\n"

@@ -173,7 +173,8 @@ class Test:
         return self.stop("reboot"), self.client_up(limit)
 
     def stop(self, verb="poweroff", limit=SHUTDOWN):
-        """Shut the client down in order, within the limit; the seconds that took."""
+        """Shut the client down in order, within the limit; the seconds that took.  What its boot began comes to its end before."""
+        self.wait("[ -z \"$(systemctl list-jobs --no-legend)\" ] || { systemctl list-jobs; false; }", BOOT, "the end of the jobs of systemd")
         self.no_trouble()
         self.client.spawn(f"systemctl {verb}")
         return self.below(verb, self.client.down(4 * limit), limit)
