@@ -129,7 +129,7 @@ def lvm_luks_md_and_partitions_come_back(t):
          "pvcreate -q /dev/ibnbd/by-name/pv; vgcreate -q vg0 /dev/ibnbd/by-name/pv; lvcreate -q -y -L 40M -n lv0 vg0\n"
          "(umask 077; head -c 64 /dev/urandom > /etc/crypt.key)\n"
          "cryptsetup luksFormat -q --pbkdf pbkdf2 --pbkdf-force-iterations 1000 /dev/ibnbd/by-name/crypt /etc/crypt.key\n"
-         'echo "secret UUID=$(cryptsetup luksUUID /dev/ibnbd/by-name/crypt) /etc/crypt.key luks,_netdev,nofail" >> /etc/crypttab\n'
+         f'echo "secret UUID=$(cryptsetup luksUUID /dev/ibnbd/by-name/crypt) /etc/crypt.key luks,{FSTAB}" >> /etc/crypttab\n'
          "systemctl daemon-reload; systemctl start systemd-cryptsetup@secret\n"
          "udevadm settle; [ /dev/ibnbd/by-name/parts-part1 -ef /dev/disk/by-partlabel/alpha ]\n"
          "mdadm -q --create /dev/md/m0 --run --level=1 --force --raid-devices=1 /dev/disk/by-partlabel/member\n"
