@@ -38,7 +38,7 @@ base() {
 	mkdir -p "$cache"
 	exec 9> "$cache/.lock.root-$suite"
 	flock 9
-	[ ! -e "$root/.complete2" ] || { echo "$root"; return; }
+	[ ! -e "$root/.complete3" ] || { echo "$root"; return; }
 	command -v debootstrap > /dev/null || die "debootstrap is missing: apt-get install debootstrap"
 	debian=$(mirror Debian) security=$(mirror Debian-Security)
 	[ -n "$debian" ] || die "apt on this machine knows no Debian mirror"
@@ -61,7 +61,7 @@ base() {
 		inside "$root" sh -c 'apt-get -qq -o APT::Sandbox::User=root -o Dir::Cache::archives=/later install -y --no-install-recommends --download-only \
 			"linux-headers-$(ls /lib/modules | sed s/-amd64/-cloud-amd64/)"'
 	} >> "$log" 2>&1 9>&- || die "packages of $suite: $(tail -n 3 "$log")"
-	touch "$root/.complete2"
+	touch "$root/.complete3"
 	echo "$root"
 }
 
