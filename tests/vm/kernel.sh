@@ -15,7 +15,7 @@ out=$CACHE/kernels/$KVER
 [[ $KVER != *-ibnbd-debug ]] || exec "$(dirname "$0")/debug-kernel.sh" image > /dev/null
 lock_cache
 # the last is there to notice a cache that a kernel build's "clean" has swept through
-[ -e "$out/lib/modules/$KVER/modules.dep" ] && compgen -G "$out/lib/modules/$KVER/kernel/drivers/net/dummy.ko*" > /dev/null && exit 0
+[ -e "$out/boot/vmlinuz-$KVER" ] && [ -e "$out/lib/modules/$KVER/modules.dep" ] && compgen -G "$out/lib/modules/$KVER/kernel/drivers/net/dummy.ko*" > /dev/null && exit 0
 
 tmp=$out.new
 rm -rf "$tmp"
@@ -42,6 +42,9 @@ else
 		mkdir lib
 		mv usr/lib/modules lib/
 	fi
+	for p in vmlinuz config; do		# 7.2 and newer keep them beside the modules
+		[ ! -e "lib/modules/$KVER/$p" ] || { mkdir -p boot; mv "lib/modules/$KVER/$p" "boot/$p-$KVER"; }
+	done
 fi
 depmod -b "$tmp" "$KVER"
 rm -rf "$out"
