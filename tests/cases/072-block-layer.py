@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
+"""The aims of blktests' block/003 (discards), 004 (flushes), 005 (elevators), 008 (CPUs that go), 012 (read-only), 036 (a partition table that
+cannot be read), 042 (odd direct I/O), dm/001 (a map over itself) and dm/002 (dm-dust)."""
 description = "what block layer tests do to a disk: odd sizes, floods of flushes, elevators and CPUs that change under I/O, dm on top"
 deadline = 300
+FAIL = "/sys/module/ibnbd_testdisk/parameters/fail"
 
 
 def queue_attributes(t, dev):
@@ -32,8 +35,22 @@ def elevators(t, dev):
         done
         echo none > $q/scheduler""", timeout=60)
     queue_attributes(t, dev)
-    c.sh("echo 0 > /sys/devices/system/cpu/cpu1/online; sleep 1; echo 1 > /sys/devices/system/cpu/cpu1/online")
     t.eq(io.wait(90), 0, "I/O under changing elevators: " + io.out()[-1000:])
+
+
+def processors(t, dev):
+    c = t.client
+    io = c.spawn(f"fio --name=reads --filename={dev} --direct=1 --ioengine=libaio --iodepth=8 --rw=randread --bs=4k --size=8m "
+                 "--numjobs=4 --time_based --runtime=8 --norandommap --output=/dev/null")
+    c.sh("""
+        online=/sys/devices/system/cpu/cpu1/online
+        for i in $(seq 6); do
+            echo 0 > $online
+            sleep 0.$((RANDOM % 6))
+            echo 1 > $online
+            sleep 0.$((RANDOM % 6))
+        done""", timeout=60)
+    t.eq(io.wait(90), 0, "I/O under CPUs that come and go: " + io.out()[-1000:])
 
 
 def odd_io(t, dev):
@@ -43,11 +60,60 @@ def odd_io(t, dev):
     for offset, length in (("512", "1536"), ("3584", "9216"), ("130560", "131584")):
         c.sh(f"xfs_io -d -c 'pwrite -S 0x5a {offset} {length}' {dev} > /dev/null; "
              f"xfs_io -d -c 'pread -v {offset} {length}' {dev} | grep -c '5a 5a 5a 5a' | grep -vx 0 > /dev/null")
+    # vectors whose pieces do not meet at page boundaries, so that each is a request of its own
+    for vectors, size, offset in ((16, 512, 4096), (3, 1536, 512), (7, 4096 - 512, 7680)):
+        total = vectors * size * 8
+        c.sh(f"xfs_io -d -c 'pwrite -V {vectors} -b {size} -S 0x41 {offset} {total}' {dev} > /dev/null")
+        t.eq(t.server.sh(f"blockdev --flushbufs /dev/testdisk0; dd if=/dev/testdisk0 bs=512 skip={offset // 512} count={total // 512} status=none | "
+                         "tr -d A | wc -c"), "0", f"bytes that {vectors} pieces of {size} missed")
+        c.sh(f"xfs_io -d -c 'pread -V {vectors} -b {size} {offset} {total}' {dev} > /dev/null")
     for offset, length in (("1", "512"), ("0", "513"), ("256", "512")):
         c.fails(f"xfs_io -d -c 'pwrite {offset} {length}' {dev}", "Invalid argument")
     size = int(c.sh(f"blockdev --getsize64 {dev}"))
     c.sh(f"dd if=/dev/zero of={dev} bs=512 count=1 seek={size // 512 - 1} oflag=direct status=none")
     c.fails(f"dd if=/dev/zero of={dev} bs=512 count=1 seek={size // 512} oflag=direct status=none", "No space left")
+
+
+def partition_table(t, dev):
+    """One that cannot be read is an error, not an empty one; and it is there again when the disk is well."""
+    c, s = t.client, t.server
+    name = dev[5:]
+    c.sh(f"echo ',4M' | sfdisk -q --no-tell-kernel {dev}; blockdev --flushbufs {dev}; blockdev --rereadpt {dev}; wait_for 5 test -e /sys/block/{name}/{name}p1")
+    s.sh(f"echo read > {FAIL}")
+    c.sh(f"blockdev --flushbufs {dev}")
+    c.fails(f"dd if={dev} of=/dev/null bs=4k count=1 iflag=direct status=none", "Input/output error")
+    rc, out = c.rc(f"blockdev --rereadpt {dev}")
+    if kernel(t) >= (6, 10):            # kernels before that say that all is well
+        t.ok(rc and "Input/output error" in out, f"the table could not be read, and it says: {rc} {out}")
+    s.sh(f"echo none > {FAIL}")
+    c.sh(f"blockdev --rereadpt {dev}; wait_for 5 test -e /sys/block/{name}/{name}p1; wipefs -qa {dev}; blockdev --rereadpt {dev}; "
+         f"wait_for 5 test ! -e /sys/block/{name}/{name}p1")
+
+
+def kernel(t):
+    return tuple(int(n) for n in t.image.kver.split(".")[:2])
+
+
+def map_over_itself(t, dev):
+    c = t.client
+    c.sh(f"dmsetup create self --table '0 8192 linear {dev} 0'; [ -e /dev/mapper/self ] || dmsetup mknodes; dmsetup suspend self")
+    if kernel(t) >= (6, 2):             # kernels before that take it
+        c.fails("dmsetup reload self --table '0 8192 linear /dev/mapper/self 0'", "Invalid argument|failed")
+    c.sh("dmsetup resume self; dd if=/dev/mapper/self of=/dev/null bs=64k count=4 iflag=direct status=none; dmsetup remove self")
+
+
+def dust(t, dev):
+    """Blocks that dm calls bad cannot be read until they are written."""
+    c = t.client
+    if c.rc("modprobe dm-dust")[0]:
+        t.log("no dm-dust in this kernel")
+        return
+    c.sh(f"dmsetup create dust --table \"0 $(blockdev --getsz {dev}) dust {dev} 0 512\"; [ -e /dev/mapper/dust ] || dmsetup mknodes; "
+         "for b in 60 67 72; do dmsetup message dust 0 addbadblock $b; done; dmsetup message dust 0 enable")
+    c.fails("dd if=/dev/mapper/dust of=/dev/null bs=512 skip=67 count=1 iflag=direct status=none", "Input/output error")
+    c.sh("dd if=/dev/mapper/dust of=/dev/null bs=512 skip=61 count=6 iflag=direct status=none; "
+         "dd if=/dev/zero of=/dev/mapper/dust bs=512 count=128 oflag=direct status=none; "
+         "dd if=/dev/mapper/dust of=/dev/null bs=512 count=128 iflag=direct status=none; dmsetup remove dust")
 
 
 def device_mapper(t, dev):
@@ -75,8 +141,12 @@ def run(t):
     c.sh(f"fio --name=trim --filename={dev} --direct=1 --ioengine=psync --rw=randtrim --bsrange=512-256k --blockalign=512 --size=8m "
          "--randrepeat=0 --output=/dev/null", timeout=60)
     elevators(t, dev)
+    processors(t, dev)
 
     c.sh(f"blockdev --setro {dev}")
     c.fails(f"dd if=/dev/zero of={dev} bs=4k count=1 oflag=direct status=none", "not permitted|Read-only|Input/output")
     c.sh(f"blockdev --setrw {dev}; dd if=/dev/zero of={dev} bs=4k count=1 oflag=direct status=none")
+    partition_table(t, dev)
+    map_over_itself(t, dev)
+    dust(t, dev)
     device_mapper(t, dev)

@@ -234,8 +234,8 @@ def _base(kver):
     iopulse = compiled(HERE / "guest/iopulse.c", "-static", "-pthread")
     knock = compiled(HERE / "guest/knock.c", "-static")
     modules = stock_modules(kver)
-    key = hashlib.sha1()
-    for f in [*programs, fio, iopulse, knock, Path(__file__), Path("/bin/busybox"), *modules.values()]:
+    key = hashlib.sha1(Path(__file__).read_bytes())        # not where it lies: checkouts share a cache
+    for f in [*programs, fio, iopulse, knock, Path("/bin/busybox"), *modules.values()]:
         st = f.stat()
         key.update(f"{f} {st.st_size} {st.st_mtime_ns}\n".encode())
     out = CACHE / "images" / f"base-{kver}-{key.hexdigest()[:12]}.cpio"

@@ -28,10 +28,11 @@ def module_dirs(kver):
 
 
 def programs(more=()):
-    """(host path, guest path) of programs under test and of tests: the ibnbd command once it is built, stamp, and `more`."""
+    """(host path, guest path) of programs under test and of tests: the ibnbd command once it is built, stamp, fileops, and `more`."""
     files = [image.REPO / "build/tools/ibnbd", *map(Path, more)]
     stamp = image.compiled(image.REPO / "tests/stamp/stamp.c", "-static", "-pthread")
-    return [(f, f"bin/{f.name}") for f in files if f.is_file()] + [(stamp, "bin/stamp")]
+    fileops = image.compiled(image.HERE / "guest/fileops.c", "-static")
+    return [(f, f"bin/{f.name}") for f in files if f.is_file()] + [(stamp, "bin/stamp"), (fileops, "bin/fileops")]
 
 
 def make_modules(kver):
