@@ -47,9 +47,9 @@ kdir:
 		echo "no kernel headers in '$(KDIR)': install linux-headers-$$(dpkg --print-architecture 2>/dev/null || uname -m), or set KDIR=" >&2; exit 1; }
 
 ## Test
-check:				## all that must hold: unit fuzz lint package kernels cases bench-quick (as root; uses virtual machines)
+check:				## all that must hold: unit fuzz lint package kernels boot cases bench-quick (as root; uses virtual machines)
 	tests/setup.sh
-	MATRIX=--short tests/check.sh unit fuzz lint package kernels cases bench-quick
+	MATRIX=--short tests/check.sh unit fuzz lint package kernels boot cases bench-quick
 
 check-all:			## that and all that takes longer: every kernel, faults, interop, the debug kernel, packages in clean systems (hours)
 	tests/setup.sh
@@ -72,9 +72,9 @@ check-packages:			## packages in clean Debian systems and in a booted one; ONLY=
 	tests/setup.sh
 	tests/packages/systems.sh $(ONLY)
 
-check-boot:			## boot each of those kernels in a virtual machine, with a short test
+check-boot:			## boot each of those kernels in a virtual machine, with a short test; make check boots one
 	tests/setup.sh
-	tests/kernels/boot.sh
+	tests/kernels/boot.sh $(MATRIX)
 
 check-memory:			## let each allocation fail once: tests/cases/071
 	tests/vm/setup.sh
@@ -86,9 +86,9 @@ cases: 				## tests in virtual machines; CASES="010 map" picks some
 	$(MAKE) KVER=$$(bash -c '. tests/vm/env.sh; echo $$KVER') TESTS=1 modules
 	tests/vm/run.py $(CASES)
 
-check-interop:			## with the kernel's own rnbd as peer, on Debian's 6.12
+check-interop:			## with the kernel's own rnbd as peer, of 5.10, 6.1, 6.12 and 7.2; SERIES=6.12 picks
 	tests/setup.sh
-	tests/interop/run.sh $(SERIES) $(CASES)
+	tests/interop/run.sh $(or $(SERIES),all) $(CASES)
 
 check-faults:			## the cases that break things, and a table of what it cost
 	tests/vm/setup.sh

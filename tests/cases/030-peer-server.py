@@ -3,6 +3,7 @@ description = "our client and the kernel's server, always_invalidate Y and N: I/
 deadline = 180
 import interop
 needs = interop.NEEDS
+mem = interop.MEM
 
 
 def run(t):

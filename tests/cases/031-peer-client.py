@@ -3,6 +3,7 @@ description = "the kernel's client and our server, always_invalidate Y and N: I/
 deadline = 180
 import interop
 needs = interop.NEEDS
+mem = interop.MEM
 
 
 def run(t):

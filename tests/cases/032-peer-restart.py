@@ -3,6 +3,7 @@ description = "a server's modules go and return under idle disks: ours resumes b
 deadline = 180
 import interop
 needs = interop.NEEDS
+mem = interop.MEM
 
 
 def restart(t, client, server):

@@ -3,6 +3,7 @@ description = "both stacks on the same machines: two clients times two servers, 
 deadline = 180
 import interop
 needs = interop.NEEDS
+mem = interop.MEM
 
 PORTS = {interop.OURS: 1234, interop.KERNEL: 1235}
 

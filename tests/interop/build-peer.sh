@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # build-peer.sh [KVER [SUITE]]: build the kernel's own rtrs and rnbd modules for KVER, as peers to test against.
-# Debian ships them in its source package only. Result: $CACHE/peer/KVER/*.ko
+# Debian ships them in its source package only. Result: $CACHE/peer/KVER/*.ko. Exit 77: there is no such source.
 #
 # The two source directories are unpacked into the cache, compiled and removed; nothing of them is read,
 # patched or kept, but for the Makefile's include path, which the headers package cannot satisfy.
@@ -23,7 +23,7 @@ mkdir -p "$work"
 cd "$work"
 say "building the in-kernel peers for $KVER"
 apt_private "$suite"
-apt-get "${APT[@]}" download "linux-source-$series" || die "no linux-source-$series in $suite"
+apt-get "${APT[@]}" download "linux-source-$series" || { say "no linux-source-$series in $suite"; exit 77; }
 dpkg -x "linux-source-$series"_*.deb .
 rm -f ./*.deb
 tar -xf usr/src/linux-source-*.tar.xz --strip-components=1 --wildcards \

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: GPL-2.0-only
+description = "two paths between ours and the kernel's: both carry I/O, each is lost and comes back under verified writes"
+deadline = 400
+links = 2
+import interop
+needs = interop.NEEDS
+mem = interop.MEM
+
+
+def sent(t):
+    return [int(t.client.sh(f"hw_counter {i} sent_pkts")) for i in range(2)]
+
+
+def lose(t, pair, link, sessions):
+    """Verified writes while a link goes and returns; the kernel's client looks for it every half minute only, so it is told."""
+    c = t.client
+    io = c.spawn(f"fio_verify {pair.dev} 1m --bsrange=4k-4k --iodepth=4 --time_based --runtime=12 --output=/dev/null")
+    c.sh("sleep 2")
+    c.link(link, False)
+    c.sh(f"{pair.client} wait_for 60 paths_up s1 1", timeout=100)
+    before = sent(t)
+    c.sh("sleep 2")
+    after = sent(t)
+    c.link(link, True)
+    t.ok(after[1 - link] - before[1 - link] > 20, f"I/O on the other path: {before} {after}")
+    c.sh(f"net_ping 2")
+    if not pair.ours:
+        c.sh(f"wait_for 40 eval \"echo 1 > {sessions}/s1/paths/*10.0.{link}.2/reconnect\"", timeout=80)
+    c.sh(f"{pair.client} wait_for 40 paths_up s1 2", timeout=80)
+    t.eq(io.wait(120), 0, f"verified I/O over the loss of link {link}: {io.out()[-1000:]}")
+
+
+def paths(t, client, server):
+    pair = interop.Pair(t, client, server)
+    c, s = t.client, t.server
+    sessions = f"/sys/class/{client.replace('nbd', 'trs')}-client"
+
+    t.log(f"--- {client} {server}")
+    pair.serve()
+    s.sh("modprobe ibnbd-testdisk size_mb=16")
+    pair.dev = pair.map("testdisk0")
+    c.sh(f"{pair.client} wait_for 10 paths_up s1 2; echo round-robin > {sessions}/s1/mpath_policy")
+    before = sent(t)
+    c.sh(f"fio_verify {pair.dev} 1m --bsrange=4k-4k --iodepth=4 --output=/dev/null", timeout=60)
+    rates = [b - a for a, b in zip(before, sent(t))]
+    t.ok(min(rates) > 100, f"both links carry I/O: {rates}")
+    for link in 0, 1:
+        lose(t, pair, link, sessions)
+    # one that the administrator takes out and puts back
+    path = c.sh(f"ls {sessions}/s1/paths | grep '10.0.1.2$'")
+    c.sh(f"echo 1 > {sessions}/s1/paths/{path}/remove_path; {pair.client} paths_up s1 1")
+    c.sh(f"echo {path} > {sessions}/s1/add_path; {pair.client} wait_for 10 paths_up s1 2")
+    c.sh(f"fio_verify {pair.dev} 256k --bsrange=4k-4k --iodepth=4 --output=/dev/null", timeout=60)
+    pair.unmap(pair.dev)
+    pair.stop()
+    s.sh("unload ibnbd_testdisk")
+
+
+def run(t):
+    paths(t, interop.OURS, interop.KERNEL)
+    interop.with_kernel_client(t, lambda: paths(t, interop.KERNEL, interop.OURS))
