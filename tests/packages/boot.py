@@ -156,7 +156,8 @@ def loopback_autopkgtest(t):
     """debian/tests/loopback, which wants a machine of its own."""
     t.client_up()
     t.sh("for m in /md /part /luks /lvm /data; do mountpoint -q $m && umount $m; done; systemctl stop systemd-cryptsetup@secret 2> /dev/null || true; "
-         "vgchange -q -an || true; mdadm -q --stop --scan; systemctl stop ibnbd-maps.target; [ -z \"$(ibnbd list)\" ]; rdma link delete rxe0; ip route add default via 10.0.0.2")
+         "vgchange -q -an || true; mdadm -q --stop --scan; systemctl stop ibnbd-maps.target; "
+         "wait_for 60 sh -c '[ -z \"$(ibnbd list)\" ]'; rdma link delete rxe0; ip route add default via 10.0.0.2")
     t.sh("sh -x /tests/loopback", 180)
     t.sh("ibnbd maps remove vol1; [ -z \"$(ibnbd list)\" ]; rdma link delete rxe_ibnbd; ip route del default; systemctl restart rxe")
     t.server_up()
