@@ -11,7 +11,6 @@ else
 KDIR	?= $(or $(wildcard /lib/modules/$(shell uname -r)/build),$(shell \
 	   ls -d /lib/modules/*/build 2>/dev/null | sort -V | tail -n 1))
 endif
-export KDIR
 
 DESTDIR	?=
 PREFIX	?= /usr
