@@ -6,6 +6,7 @@
  * server (decision 11): it ends when the answer is there, not when we have dealt with it. All failures are ibtrs_clt_path_fail(). Nothing here runs any
  * more after ibtrs_clt_handshake_stop().
  */
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include "ibtrs/client/rx.h"
 #include "ibtrs/client/session.h"
@@ -111,6 +112,7 @@ static int hs_rsp(struct ibtrs_clt_path *path, const char **why)
 static void hs_work(struct work_struct *work)
 {
 	struct ibtrs_clt_path *path = container_of(work, struct ibtrs_clt_path, hs.work);
+	unsigned int noio = memalloc_noio_save();
 	const char *why = NULL;
 	int err = 0;
 
@@ -122,6 +124,7 @@ static void hs_work(struct work_struct *work)
 		err = hs_rsp(path, &why);
 	if (err)
 		ibtrs_clt_path_fail(path, err, why);
+	memalloc_noio_restore(noio);
 }
 
 static void hs_deadline(struct work_struct *work)

@@ -6,10 +6,13 @@
  * it is the only writer of `state`. What may take long, the drain, runs in a work of its own and posts DRAINED (law L10); a watchdog line tells
  * when it does. Connect and reconnect are the same function, and so are all teardowns.
  *
+ * These works allocate NOIO, as do those of cm.c and handshake.c: memory may be reclaimed by writing to the very disk that waits for this path.
+ *
  * A path object is made by session.c and destroyed by it, closed. The memory of connections (conns) lives as long as the object; QPs, keys
  * and buffers live from DO_CONNECT to the end of the drain.
  */
 #include <linux/random.h>
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <linux/uuid.h>
 #include "ibtrs/client/port.h"
@@ -118,6 +121,7 @@ static void path_timer(struct work_struct *work)
 static void path_drain(struct work_struct *work)
 {
 	struct ibtrs_clt_path *path = container_of(work, struct ibtrs_clt_path, drain);
+	unsigned int noio = memalloc_noio_save();
 	unsigned long start = jiffies;
 
 	ibtrs_clt_handshake_stop(path);
@@ -135,6 +139,7 @@ static void path_drain(struct work_struct *work)
 	ibtrs_dev_put(path->dev);
 	path->dev = NULL;
 	ibtrs_clt_path_post(path, IBTRS_PATH_EV_DRAINED, 0, NULL);
+	memalloc_noio_restore(noio);
 }
 
 static void path_connect(struct ibtrs_clt_path *path)
@@ -214,6 +219,7 @@ static void path_step(struct ibtrs_clt_path *path, enum ibtrs_path_event ev)
 static void path_work(struct work_struct *work)
 {
 	struct ibtrs_clt_path *path = container_of(work, struct ibtrs_clt_path, work);
+	unsigned int noio = memalloc_noio_save();
 	unsigned long flags;
 	bool pending;
 	int ev;
@@ -227,6 +233,7 @@ static void path_work(struct work_struct *work)
 		path_step(path, ev);
 		ev = -1;	/* precedence starts over */
 	}
+	memalloc_noio_restore(noio);
 }
 
 static void path_hb_fail(struct ibtrs_hb *hb, int err, const char *why)
