@@ -34,7 +34,7 @@ struct ibtrs_clt_path {
 	/* under clt->lock */
 	struct list_head entry;		/* clt->paths; empty: claimed by its remover */
 	bool starting;			/* open or add_path waits for the first attempt */
-	bool loose;			/* writes left it when it broke, and it is not up again: READ_ONCE outside */
+	bool loose;			/* writes left it when it broke, and it is not up again */
 
 	/* path work only; others may READ_ONCE() state */
 	enum ibtrs_path_state state;

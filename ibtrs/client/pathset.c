@@ -105,11 +105,13 @@ bool ibtrs_clt_settled(struct ibtrs_clt *clt, u32 peer_sum)
 	bool loose;
 
 	guard(mutex)(&clt->lock);
-	if (peer_sum && peer_sum == pathset_sum(clt))
+	if (peer_sum && peer_sum == pathset_sum(clt)) {
+		clt->loose = false;
 		return true;
+	}
 	loose = clt->loose;
 	list_for_each_entry(path, &clt->paths, entry)
-		loose |= READ_ONCE(path->loose);
+		loose |= path->loose;
 	return !loose;
 }
 EXPORT_SYMBOL_GPL(ibtrs_clt_settled);

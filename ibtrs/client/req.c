@@ -297,7 +297,7 @@ void ibtrs_clt_req_walk(struct ibtrs_clt_path *path)
 		}
 		ibtrs_clt_stats_failover(&path->stats);
 		if (req->io->dir == IBTRS_WRITE)
-			WRITE_ONCE(path->loose, true);
+			ibtrs_clt_session_path_loose(path);
 		parked = req_move_or_park(clt, req, req->gen);
 		trace_ibtrs_clt_failover(path, i, parked);
 		nr_parked += parked;

@@ -61,7 +61,7 @@ int ibtrs_clt_session_path_up(struct ibtrs_clt_path *path)
 
 	mutex_lock(&clt->lock);
 	/* The server let it in: nothing of its last incarnation is executed any more. */
-	WRITE_ONCE(path->loose, false);
+	path->loose = false;
 	n = ibtrs_clt_pathset_add(clt, path);
 	if (n == 1 && clt->opened) {
 		clt->ops->link(clt->priv, IBTRS_CLT_LINK_UP);
@@ -73,6 +73,18 @@ int ibtrs_clt_session_path_up(struct ibtrs_clt_path *path)
 	}
 	mutex_unlock(&clt->lock);
 	return min(n, 0);
+}
+
+void ibtrs_clt_session_path_loose(struct ibtrs_clt_path *path)
+{
+	struct ibtrs_clt *clt = path->clt;
+
+	mutex_lock(&clt->lock);
+	path->loose = true;
+	/* Who removed it does not look back. */
+	if (list_empty(&path->entry))
+		clt->loose = true;
+	mutex_unlock(&clt->lock);
 }
 
 void ibtrs_clt_session_retry(struct ibtrs_clt *clt, const struct ibtrs_clt_path *except)
@@ -257,6 +269,7 @@ int ibtrs_clt_session_claim_path(struct ibtrs_clt_path *path)
 	} else {
 		list_del_init(&path->entry);
 		clt->nr_paths--;
+		clt->loose |= path->loose;
 	}
 	mutex_unlock(&clt->lock);
 	return err;
@@ -264,12 +277,7 @@ int ibtrs_clt_session_claim_path(struct ibtrs_clt_path *path)
 
 void ibtrs_clt_session_remove_path(struct ibtrs_clt_path *path)
 {
-	struct ibtrs_clt *clt = path->clt;
-
 	ibtrs_clt_path_close(path, false);
-	mutex_lock(&clt->lock);
-	clt->loose |= path->loose;
-	mutex_unlock(&clt->lock);
 	ibtrs_clt_path_destroy(path);
 }
 

@@ -56,6 +56,8 @@ int ibtrs_clt_session_limits(struct ibtrs_clt *clt, struct ibtrs_clt_path *path,
 /* Path work: the path is ready / not ready any more. */
 int ibtrs_clt_session_path_up(struct ibtrs_clt_path *path);
 void ibtrs_clt_session_path_down(struct ibtrs_clt_path *path);
+/* Drain of a path: a write leaves it that the server may still execute (law L8). */
+void ibtrs_clt_session_path_loose(struct ibtrs_clt_path *path);
 /* Who waits for the next attempt makes it now, but for @except, which may be NULL. clt->lock is held. */
 void ibtrs_clt_session_retry(struct ibtrs_clt *clt, const struct ibtrs_clt_path *except);
 /* The walk parked requests: tell the user if the link is up. */

@@ -14,7 +14,7 @@ import late
 BLOCK, DELAY, HOLD = 77, 20, 2
 
 
-def scene(t, what, healed):
+def scene(t, what, healed, remove=False):
     c = t.client
     delay = DELAY * math.ceil(F.vm.SLOW)
     l = late.Scene(t, depth=32, disks=2, words=f"hold={HOLD}")
@@ -22,6 +22,8 @@ def scene(t, what, healed):
     first, t0 = l.strand(BLOCK, delay)
     c.link(1, False)
     t.ok(first.wait(20) != 0, "the write has failed")
+    if remove:
+        l.path(0, "remove_path")
     for i in healed:
         c.link(i, True)
     t.wait(lambda: c.rc(f"dd if=/dev/zero of={near} bs=4k count=1 oflag=direct status=none")[0] == 0, 15, "the neighbour can write")
@@ -46,3 +48,4 @@ def scene(t, what, healed):
 def run(t):
     scene(t, "its path returns", (0, 1))
     scene(t, "its path is lost", (1,))
+    scene(t, "its path is removed", (1,), remove=True)
