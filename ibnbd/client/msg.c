@@ -41,10 +41,10 @@ int ibnbd_clt_msg_open(struct ibtrs_clt *clt, const char *name, enum ibnbd_acces
 	return ibnbd_msg_open_rsp_decode(&answer, len, features & IBNBD_FEAT_IDENTITY, PAGE_SIZE, rsp, why);
 }
 
-int ibnbd_clt_msg_close(struct ibtrs_clt *clt, u32 device_id, unsigned int timeout_ms)
+int ibnbd_clt_msg_close(struct ibtrs_clt *clt, u32 device_id, bool nowait, unsigned int timeout_ms)
 {
 	struct ibnbd_wire_close req;
 
-	ibnbd_msg_close_encode(&req, device_id);
+	ibnbd_msg_close_encode(&req, device_id, nowait);
 	return ibtrs_clt_call(clt, IBTRS_WRITE, &req, sizeof(req), NULL, 0, timeout_ms);
 }

@@ -25,7 +25,7 @@
 #define OPEN_MS			5000
 #define OPEN_FIRST_MS		10000
 #define OPEN_CLOSE_MS		5000
-#define OPEN_GIVE_UP_MS		300	/* the answer comes when the requests have ended: it is enough that the server has read it */
+#define OPEN_GIVE_UP_MS		300	/* the path may not carry anything any more */
 #define OPEN_RETRY_HELD		(HZ / 2)
 #define OPEN_RETRY_FAILED	(2 * HZ)
 
@@ -189,7 +189,7 @@ void ibnbd_clt_open_again(struct ibnbd_clt_dev *dev, bool resized)
 		open_judge(dev, &g);
 }
 
-static void open_close(struct ibnbd_clt_dev *dev, enum ibnbd_dev_state only_in, unsigned int timeout_ms)
+static void open_close(struct ibnbd_clt_dev *dev, enum ibnbd_dev_state only_in, bool nowait, unsigned int timeout_ms)
 {
 	bool served;
 	u32 id;
@@ -202,13 +202,13 @@ static void open_close(struct ibnbd_clt_dev *dev, enum ibnbd_dev_state only_in, 
 	id = dev->served_id;
 	mutex_unlock(&dev->lock);
 	if (served)
-		ibnbd_clt_msg_close(dev->sess->clt, id, timeout_ms);
+		ibnbd_clt_msg_close(dev->sess->clt, id, nowait, timeout_ms);
 }
 
 void ibnbd_clt_open_close(struct ibnbd_clt_dev *dev, enum ibnbd_dev_state only_in)
 {
 	guard(mutex)(&dev->open_lock);
-	open_close(dev, only_in, OPEN_CLOSE_MS);
+	open_close(dev, only_in, false, OPEN_CLOSE_MS);
 }
 
 void ibnbd_clt_open_give_up(struct ibnbd_clt_dev *dev)
@@ -223,7 +223,7 @@ void ibnbd_clt_open_give_up(struct ibnbd_clt_dev *dev)
 	/* An OPEN that is out may take longer than we have. */
 	if (!mutex_trylock(&dev->open_lock))
 		return;
-	open_close(dev, IBNBD_DEV_UNMAPPED, OPEN_GIVE_UP_MS);
+	open_close(dev, IBNBD_DEV_UNMAPPED, true, OPEN_GIVE_UP_MS);
 	mutex_unlock(&dev->open_lock);
 }
 

@@ -312,21 +312,24 @@ static inline int ibnbd_msg_open_rsp_decode(const void *buf, size_t len, bool id
 
 /* ---- CLOSE ---- */
 
-static inline void ibnbd_msg_close_encode(struct ibnbd_wire_close *w, u32 device_id)
+static inline void ibnbd_msg_close_encode(struct ibnbd_wire_close *w, u32 device_id, bool nowait)
 {
 	memset(w, 0, sizeof(*w));
 	w->hdr.type = cpu_to_le16(IBNBD_MSG_CLOSE);
+	if (nowait)
+		w->hdr.pad = cpu_to_le16(IBNBD_CLOSE_F_NOWAIT);
 	w->device_id = cpu_to_le32(device_id);
 }
 
-/* Server, E-20. Direction and D do not matter: the answer has no data. */
-static inline int ibnbd_msg_close_decode(const void *usr, size_t len, u32 *device_id, const char **why)
+/* Server, E-20. Direction and D do not matter: the answer has no data. Clients without IDENTITY may leave anything in the flags. */
+static inline int ibnbd_msg_close_decode(const void *usr, size_t len, u64 features, u32 *device_id, bool *nowait, const char **why)
 {
 	const struct ibnbd_wire_close *w = usr;
 
 	if (len < sizeof(*w))
 		return ibnbd_msg_refuse(-EINVAL, why, "CLOSE too short");
 	*device_id = le32_to_cpu(w->device_id);
+	*nowait = features & IBNBD_FEAT_IDENTITY && le16_to_cpu(w->hdr.pad) & IBNBD_CLOSE_F_NOWAIT;
 	return 0;
 }
 

@@ -50,6 +50,10 @@ enum {				/* IO.rw bits 8.., B.4 */
 	IBNBD_F_KNOWN		= IBNBD_F_SYNC | IBNBD_F_FUA | IBNBD_F_PREFLUSH | IBNBD_F_NOUNMAP,
 };
 
+enum {				/* CLOSE, F.4 */
+	IBNBD_CLOSE_F_NOWAIT	= 0x1,	/* answer at once, not when the last I/O has ended */
+};
+
 enum {				/* OPEN_RSP.cache_policy */
 	IBNBD_CACHE_FUA		= 0x1,
 	IBNBD_CACHE_WRITEBACK	= 0x2,
@@ -151,7 +155,7 @@ struct ibnbd_wire_io {
 };
 
 struct ibnbd_wire_close {
-	struct ibnbd_wire_hdr hdr;
+	struct ibnbd_wire_hdr hdr;	/* pad: IBNBD_CLOSE_F_* when IDENTITY was negotiated */
 	__le32	device_id;
 };
 

@@ -166,10 +166,11 @@ static void msg_open(struct ibnbd_srv_session *s, struct ibtrs_srv_op *op)
 static void msg_close(struct ibnbd_srv_session *s, struct ibtrs_srv_op *op)
 {
 	const char *why = "";
+	bool nowait;
 	u32 id;
 	int err;
 
-	err = ibnbd_msg_close_decode(op->hdr, op->hdr_len, &id, &why);
+	err = ibnbd_msg_close_decode(op->hdr, op->hdr_len, s->features, &id, &nowait, &why);
 	if (err) {
 		msg_refuse(s, op, err, why);
 		return;
@@ -177,7 +178,7 @@ static void msg_close(struct ibnbd_srv_session *s, struct ibtrs_srv_op *op)
 	if (msg_reads(op))
 		memset(op->data, 0, op->data_len);
 	WRITE_ONCE(op->group, ibnbd_srv_session_group(id));
-	ibnbd_srv_session_close(s, id, op);
+	ibnbd_srv_session_close(s, id, op, nowait);
 }
 
 /**

@@ -221,7 +221,7 @@ static struct ibtrs_srv_op *open_released(struct ibnbd_srv_open *open, bool *gon
 	op = open->close_op;
 	open->close_op = NULL;
 	open->state = IBNBD_SRV_OPEN_RELEASED;
-	*gone = op || s->down;
+	*gone = open->given_up || s->down;
 	if (*gone)
 		session_unpublish(s, open);
 	spin_unlock(&s->lock);
@@ -275,22 +275,26 @@ int ibnbd_srv_open_init(struct ibnbd_srv_open *open, struct ibnbd_srv_session *s
  * @s: session
  * @id: as the client sent it
  * @op: answered when the last I/O has ended and the backing store is closed, or at once for an unknown id (B.3)
+ * @nowait: answer at once in any case: who has given up a disk that does not answer must not miss one of his few slots for messages as well
  */
-void ibnbd_srv_session_close(struct ibnbd_srv_session *s, u32 id, struct ibtrs_srv_op *op)
+void ibnbd_srv_session_close(struct ibnbd_srv_session *s, u32 id, struct ibtrs_srv_op *op, bool nowait)
 {
 	struct ibnbd_srv_open *open, *gone = NULL;
 	int err = 0;
 
 	spin_lock(&s->lock);
 	open = session_entry(s, id);
-	if (open && open->close_op) {
+	if (open && open->given_up) {
 		err = -EBUSY;	/* an earlier CLOSE waits already */
 	} else if (open && open->state == IBNBD_SRV_OPEN_RELEASED) {
 		session_unpublish(s, open);
 		gone = open;
 	} else if (open) {
-		open->close_op = op;
-		op = NULL;
+		open->given_up = true;
+		if (!nowait) {
+			open->close_op = op;
+			op = NULL;
+		}
 		open_kill(open);
 	}
 	spin_unlock(&s->lock);
@@ -305,7 +309,7 @@ void ibnbd_srv_session_close(struct ibnbd_srv_session *s, u32 id, struct ibtrs_s
  * @priv: its session
  * @group: of the ops
  *
- * Return: true when a CLOSE waits for them to end, or nothing of that id is open any more.
+ * Return: true when a CLOSE of the device has come, or nothing of that id is open any more.
  */
 bool ibnbd_srv_session_given_up(void *priv, u32 group)
 {
@@ -315,7 +319,7 @@ bool ibnbd_srv_session_given_up(void *priv, u32 group)
 
 	spin_lock(&s->lock);
 	open = session_entry(s, group - 1);
-	given_up = !open || open->close_op;
+	given_up = !open || open->given_up;
 	spin_unlock(&s->lock);
 	return given_up;
 }

@@ -51,7 +51,7 @@ void ibnbd_srv_session_queue_ctl(struct ibnbd_srv_session *s, struct ibtrs_srv_o
 struct ibnbd_srv_open *ibnbd_srv_session_find(struct ibnbd_srv_session *s, const char *name);
 bool ibnbd_srv_session_full(struct ibnbd_srv_session *s);
 int ibnbd_srv_session_publish(struct ibnbd_srv_session *s, struct ibnbd_srv_open *open);
-void ibnbd_srv_session_close(struct ibnbd_srv_session *s, u32 id, struct ibtrs_srv_op *op);
+void ibnbd_srv_session_close(struct ibnbd_srv_session *s, u32 id, struct ibtrs_srv_op *op, bool nowait);
 bool ibnbd_srv_session_given_up(void *priv, u32 group);
 int ibnbd_srv_session_force_close(struct ibnbd_srv_open *open);
 int ibnbd_srv_open_init(struct ibnbd_srv_open *open, struct ibnbd_srv_session *s);

@@ -10,7 +10,7 @@ import time
 import faults as F
 
 P = "/sys/module/ibnbd_testdisk/parameters"
-DEPTH = 32
+DEPTH = 12      # one slot of them is for messages: what is said about the stuck disk must not keep it
 
 
 def run(t):
@@ -21,6 +21,9 @@ def run(t):
     near, other = c.sh("map ram0"), c.sh("map ram1")
     w = F.Work(t, c, near)
     dev = c.sh("map testdisk0")
+    # all on one path: what is said about the disk goes by the other one, which is not broken
+    path = "/sys/class/ibtrs-client/s1/paths/ip:10.0.1.1@ip:10.0.1.2"
+    c.sh(f"echo 1 > {path}/disconnect")
     s.sh(f"echo {delay * 1000} > {P}/delay_ms")
     stuck = time.monotonic()
     job = c.spawn(f"exec fio --name=f --filename={dev} --rw=randwrite --bs=4k --size=4m --ioengine=libaio --iodepth={DEPTH // 2} --direct=1 "
@@ -28,6 +31,7 @@ def run(t):
     t.wait(lambda: int(c.sh(f"cat /sys/block/{dev[5:]}/inflight").split()[1]) >= DEPTH // 4, 30, "the disk has a good part of the slots")
     last = time.monotonic()
     s.sh(f"echo 0 > {P}/delay_ms")      # for what comes from now on
+    c.sh(f"echo 1 > {path}/reconnect")
 
     row = w.fault("F17", "a disk hangs and is forced away: its neighbour", lambda: c.sh(f"unmap {dev} force"))
     w.limit(row, Tstall=3, Nerr=0)

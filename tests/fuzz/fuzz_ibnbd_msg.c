@@ -150,6 +150,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct input in = { 0 };
 	const char *why = NULL;
 	void *copy;
+	bool nowait;
 	u32 id;
 	int type;
 
@@ -179,7 +180,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		server_io(&in);
 		break;
 	case IBNBD_MSG_CLOSE:
-		ibnbd_msg_close_decode(in.buf, in.len, &id, &why);
+		ibnbd_msg_close_decode(in.buf, in.len, IBNBD_FEAT_KNOWN, &id, &nowait, &why);
 		break;
 	default:
 		client_sess_info(&in);

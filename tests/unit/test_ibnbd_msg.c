@@ -380,18 +380,31 @@ UNIT_TEST(open_rsp_decode)
 
 UNIT_TEST(close)
 {
-	static const u8 want[8] = { 5, 0, 0, 0, 0xef, 0xbe, 0xad, 0xde };
+	static const u8 want[8] = { 5, 0, 0, 0, 0xef, 0xbe, 0xad, 0xde }, want_nowait[8] = { 5, 0, 1, 0, 0xef, 0xbe, 0xad, 0xde };
 	struct ibnbd_wire_close w;
+	bool nowait = true;
 	u32 id = 0;
 	void *buf;
 
 	memset(&w, 0xa5, sizeof(w));
-	ibnbd_msg_close_encode(&w, 0xdeadbeef);
+	ibnbd_msg_close_encode(&w, 0xdeadbeef, false);
 	CHECK_MEM(&w, want, 8);
 	buf = unit_exact(&w, 8);
-	CHECK_EQ(ibnbd_msg_close_decode(buf, 8, &id, &why), 0);
+	CHECK_EQ(ibnbd_msg_close_decode(buf, 8, IBNBD_FEAT_KNOWN, &id, &nowait, &why), 0);
 	CHECK_EQ(id, 0xdeadbeef);
-	CHECK_EQ(ibnbd_msg_close_decode(buf, 7, &id, &why), -EINVAL);
+	CHECK(!nowait);
+	CHECK_EQ(ibnbd_msg_close_decode(buf, 7, IBNBD_FEAT_KNOWN, &id, &nowait, &why), -EINVAL);
+	free(buf);
+
+	memset(&w, 0xa5, sizeof(w));
+	ibnbd_msg_close_encode(&w, 0xdeadbeef, true);
+	CHECK_MEM(&w, want_nowait, 8);
+	buf = unit_exact(&w, 8);
+	CHECK_EQ(ibnbd_msg_close_decode(buf, 8, IBNBD_FEAT_IDENTITY, &id, &nowait, &why), 0);
+	CHECK(nowait);
+	/* a client that does not know of it may leave anything there */
+	CHECK_EQ(ibnbd_msg_close_decode(buf, 8, IBNBD_FEAT_ZEROES, &id, &nowait, &why), 0);
+	CHECK(!nowait);
 	free(buf);
 }
 
