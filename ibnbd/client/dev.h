@@ -41,7 +41,8 @@ struct ibnbd_clt_grant {
 	struct ibnbd_open_rsp rsp;
 	struct ibnbd_limits lim;
 	u64 features;
-	u32 gen;			/* link on which it was given */
+	u32 gen;			/* link on which it was given, as we count them */
+	u32 link_gen;			/* the same as ibtrs counts them */
 	u8 version;
 };
 
@@ -51,6 +52,7 @@ struct ibnbd_clt_dev {
 	u8 version;
 	u16 nr_irq;			/* hardware queues before the polled ones */
 	u32 device_id;
+	u32 link_gen;			/* on which device_id means this disk: on a later one it may be another's */
 	u32 io_flags;			/* IBNBD_F_* that the server understands */
 	u32 op_stride;
 	void *ops;

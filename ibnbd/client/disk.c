@@ -67,6 +67,7 @@ static void disk_set_hot(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant
 
 	dev->grant = *g;
 	dev->version = g->version;
+	dev->link_gen = g->link_gen;
 	dev->io_flags = IBNBD_F_KNOWN;
 	if (!(g->features & IBNBD_FEAT_ZEROES))
 		dev->io_flags &= ~(IBNBD_F_PREFLUSH | IBNBD_F_NOUNMAP);

@@ -143,6 +143,7 @@ static void link_work_fn(struct work_struct *work)
 	bool up;
 	u32 gen;
 
+	ibtrs_clt_news_fault(s->clt);
 	spin_lock_irq(&s->ev_lock);
 	news = s->news;
 	s->news = 0;

@@ -63,6 +63,8 @@ static int open_ask(struct ibnbd_clt_dev *dev, struct ibnbd_clt_grant *g, unsign
 	*why = "no path to the server is up";
 	if (!ibnbd_clt_link_get(dev->sess, &g->gen, &g->version, &g->features))
 		return -ENOTCONN;
+	/* Should it be a later one already, g->gen will not be the link's any more when the answer is judged. */
+	g->link_gen = ibtrs_clt_gen(dev->sess->clt);
 	err = ibnbd_clt_msg_open(dev->sess->clt, dev->map.device_path, dev->map.access_mode, g->features,
 				 &g->rsp, timeout_ms, why);
 	if (!err) {

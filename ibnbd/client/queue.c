@@ -130,6 +130,7 @@ static __always_inline blk_status_t queue_send(struct request *rq, struct ibtrs_
 	op->tries = 0;
 	op->polled = hctx->type == HCTX_TYPE_POLL;
 	op->io.poll = op->polled && rq->cmd_flags & REQ_POLLED ? hctx->queue_num - dev->nr_irq + 1 : 0;
+	op->io.gen = dev->link_gen;
 	op->io.stay = false;
 	op->io.usr_len = ibnbd_msg_io_encode(op->hdr, dev->version, &m);
 
@@ -360,6 +361,7 @@ static bool queue_match_slow(struct ibtrs_clt_io *io, void *arg)
 static void queue_readdress(struct ibnbd_clt_op *op)
 {
 	op->io.poll = 0;
+	op->io.gen = op->dev->link_gen;
 	op->hdr->device_id = cpu_to_le32(op->dev->device_id);
 	WRITE_ONCE(op->start, (u32)jiffies);
 }

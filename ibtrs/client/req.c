@@ -244,7 +244,7 @@ int ibtrs_clt_submit_plugged(struct ibtrs_clt *clt, struct ibtrs_clt_io *io, str
 	if (unlikely(!req_take(req, IBTRS_CLT_REQ_IDLE)))
 		return -EBUSY;
 	req->io = io;
-	err = req_send(clt, req, 0, plug);
+	err = req_send(clt, req, io->gen, plug);
 	if (unlikely(err))
 		req_give(req, IBTRS_CLT_REQ_IDLE);
 	return err;
@@ -333,7 +333,7 @@ unsigned int ibtrs_clt_replay(struct ibtrs_clt *clt, ibtrs_clt_match_fn match, v
 		if (!req_take(req, IBTRS_CLT_REQ_PARKED))
 			continue;
 		atomic_dec(&clt->nr_parked);
-		left += req_move_or_park(clt, req, 0);
+		left += req_move_or_park(clt, req, req->io->gen);
 	}
 	return left;
 }

@@ -135,6 +135,23 @@ bool ibtrs_clt_is_up(struct ibtrs_clt *clt)
 }
 EXPORT_SYMBOL_GPL(ibtrs_clt_is_up);
 
+u32 ibtrs_clt_gen(struct ibtrs_clt *clt)
+{
+	u32 gen;
+
+	rcu_read_lock();
+	gen = rcu_dereference(clt->up)->gen;
+	rcu_read_unlock();
+	return gen;
+}
+EXPORT_SYMBOL_GPL(ibtrs_clt_gen);
+
+void ibtrs_clt_news_fault(struct ibtrs_clt *clt)
+{
+	ibtrs_fault_wait(IBTRS_FAULT_CLT_NEWS, clt->name, "");
+}
+EXPORT_SYMBOL_GPL(ibtrs_clt_news_fault);
+
 const char *ibtrs_clt_name(const struct ibtrs_clt *clt)
 {
 	return clt->name;

@@ -63,6 +63,8 @@ struct ibtrs_clt_attrs {
 /**
  * struct ibtrs_clt_io - one request of the user
  * @slot: 0 .. nr_slots-1; one io per slot at a time
+ * @gen: of the link (ibtrs_clt_gen()) on which the header means what it says, for what a server forgets with a session; 0: any. On another link it is
+ *	not posted: submit says -ENOTCONN, replay leaves it parked.
  * @dir: see &enum ibtrs_dir; a request without data and without an answer but its status may be either (spec B.4 says which)
  * @poll: 0: answered by interrupt; n: on polled connection n - 1, which ibtrs_clt_poll(n - 1) harvests. A request that leaves its path is
  *	answered by interrupt from then on.
@@ -78,6 +80,7 @@ struct ibtrs_clt_attrs {
  */
 struct ibtrs_clt_io {
 	u32 slot;
+	u32 gen;
 	u32 nents;
 	u32 len;
 	u16 usr_len;
@@ -118,6 +121,10 @@ void ibtrs_clt_close(struct ibtrs_clt *clt);
 void ibtrs_clt_query(struct ibtrs_clt *clt, struct ibtrs_clt_attrs *attrs);
 const char *ibtrs_clt_name(const struct ibtrs_clt *clt);
 bool ibtrs_clt_is_up(struct ibtrs_clt *clt);
+/* Number of the link that is up, or was last: each time that the first path of all comes up it is another one. Never 0 after that. */
+u32 ibtrs_clt_gen(struct ibtrs_clt *clt);
+/* The user is about to act upon link news: where faults on demand are told to (client/news) he comes late. May sleep. */
+void ibtrs_clt_news_fault(struct ibtrs_clt *clt);
 
 /**
  * ibtrs_clt_want() - I/O waits for the link, or was refused because it is down
