@@ -134,8 +134,12 @@ static void open_judge(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *
 	const char *why;
 	bool held;
 
-	/* Writes that flow are not held: the disk was ours all the time. */
-	held = dev->state != IBNBD_DEV_OPEN && dev->disk && ibnbd_clt_queue_has_writes(dev);
+	/*
+	 * Writes that flow are not held: the disk was ours all the time. What waits in the block layer, in a page cache or in somebody's head
+	 * is not seen here: who has the disk open for himself (not in a migration) has writes.
+	 */
+	held = dev->state != IBNBD_DEV_OPEN && dev->disk &&
+	       ((dev->map.access_mode == IBNBD_ACCESS_RW && atomic_read(&dev->openers) > 0) || ibnbd_clt_queue_has_writes(dev));
 	verdict = ibnbd_remap_compare(&dev->grant.rsp, &g->rsp, dev->map.access_mode, held, &why);
 	if (verdict == IBNBD_REMAP_FENCE) {
 		ibnbd_clt_dev_say(dev, "%s", why);

@@ -141,7 +141,7 @@ static const char *remap_fence(const struct ibnbd_open_rsp *old, const struct ib
 	if (access != IBNBD_ACCESS_RO && new->identity.flags & IBNBD_ID_F_READ_ONLY && !(old->identity.flags & IBNBD_ID_F_READ_ONLY))
 		return "the disk became read-only";
 	if (held_writes && old->has_identity && remap_foreign_writer(old->identity.writer_gen, new->identity.writer_gen))
-		return "somebody else may have written while our writes were held";
+		return "somebody else may have written meanwhile";
 	return NULL;
 }
 

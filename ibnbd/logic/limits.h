@@ -60,7 +60,7 @@ enum ibnbd_remap {
  * @old: the answer the device lives by now
  * @new: the answer to the re-OPEN
  * @access: mode of the mapping
- * @held_writes: the device holds writes that were not answered
+ * @held_writes: the device holds writes that were not answered, or may have some to come that were meant for the disk as it was
  * @why: a reason for FENCE
  *
  * Fences: identity vanished or is another one; smaller; other logical block size; mapped writable and the backing device became

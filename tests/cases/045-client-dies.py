@@ -24,6 +24,7 @@ def run(t):
     c, s, c2 = t.client, t.server, t.client2
     serve_limit = 6 + 5         # the server's heartbeats, and what it may take to let go
 
+    c.spawn("exec ibnbd monitor > /h/monitor")
     s.sh("serve; modprobe ibnbd-testdisk cache=0")
     dev = c.sh("map testdisk0")
     c2.fails("map testdisk0 sessname=s2", "not permitted")
@@ -67,6 +68,24 @@ def run(t):
     c.sh(f"unmap {dev} force")
     works[2].rows.append(dict(fault="F14", what="client asleep, another one wrote and went", stack="ibnbd", Tdet=took,
                               Nerr=len(works[3].read_logs().failed), note="the first one is fenced"))
+
+    # the same while the first one has nothing to write, once with somebody who has the disk open and once without
+    for user in "sleep 1000", "":
+        dev = c.sh("map testdisk0")
+        if user:
+            job = c.spawn(f"exec {user} < {dev}")
+        c.pause()
+        dev2, _ = take(t, c2, "s2")
+        c2.sh(f"dd if=/dev/zero of={dev2} bs=4k seek=1000 count=1 oflag=direct status=none; unmap {dev2}")
+        c.resume()
+        want = "fenced" if user else "open"
+        t.wait(lambda: c.sh("cut -d' ' -f1 /sys/class/ibtrs-client/s1/paths/*/stats/reconnects") != "0", 20, "the first one is back")
+        t.wait(lambda: c.sh(f"dev_attr {dev} state_detail") == want, 20, f"with {user or 'nobody'} on it, it is {want}")
+        if user:
+            t.match(c.sh(f"dev_attr {dev} reason"), "somebody else may have written", "the reason")
+            t.match(c.sh("cat /h/monitor"), f"{dev[5:]} offline fenced: somebody else may have written", "the uevent")
+            job.kill()
+        c.sh(f"unmap {dev} force")
 
     # the power of the client
     dev = c.sh("map testdisk0")
