@@ -61,10 +61,30 @@ static int monitor_open(void)
 	return fd;
 }
 
+/* The value of KEY= in a uevent of @n bytes, or NULL. */
+static const char *monitor_env(const char *buf, size_t n, const char *key)
+{
+	size_t len = strlen(key), at;
+
+	for (at = 0; at < n; at += strlen(buf + at) + 1)
+		if (!strncmp(buf + at, key, len) && buf[at + len] == '=')
+			return buf + at + len + 1;
+	return NULL;
+}
+
+static char *monitor_detail(const char *buf, size_t n)
+{
+	const char *state = monitor_env(buf, n, "IBNBD_STATE"), *reason = monitor_env(buf, n, "IBNBD_REASON");
+
+	if (state)
+		return say_fmt("%s%s%s", state, reason && *reason ? ": " : "", reason ? reason : "");
+	return monitor_env(buf, n, "RESIZE") ? say_fmt("resized") : NULL;
+}
+
 /* add@/devices/virtual/block/ibnbd0\0ACTION=add\0... */
 static void monitor_uevent(struct monitor *m, int fd)
 {
-	char buf[8192], *at, *name;
+	char buf[8192], *at, *name, *detail;
 	ssize_t n = recv(fd, buf, sizeof(buf) - 1, 0);
 
 	if (n <= 0)
@@ -75,7 +95,9 @@ static void monitor_uevent(struct monitor *m, int fd)
 	if (!at || !name || !strstr(buf, "/block/") || strncmp(name + 1, "ibnbd", 5))
 		return;
 	*at = 0;
-	monitor_tell(m, "device", name + 1, buf, NULL);
+	detail = monitor_detail(at + 1, n - (at + 1 - buf));
+	monitor_tell(m, "device", name + 1, buf, detail);
+	free(detail);
 }
 
 static const struct state_path *monitor_find(struct state *s, const struct state_path *p)

@@ -114,8 +114,13 @@ void ibnbd_clt_disk_set_capacity(struct ibnbd_clt_dev *dev, u64 sectors)
 
 void ibnbd_clt_disk_uevent(struct ibnbd_clt_dev *dev, enum kobject_action action)
 {
-	if (dev->added)
-		kobject_uevent(&disk_to_dev(dev->disk)->kobj, action);
+	char state[32], reason[sizeof("IBNBD_REASON=") + IBNBD_CLT_REASON_LEN], *env[] = { state, reason, NULL };
+
+	if (!dev->added)
+		return;
+	snprintf(state, sizeof(state), "IBNBD_STATE=%s", ibnbd_dev_sm_state_name(dev->state));
+	snprintf(reason, sizeof(reason), "IBNBD_REASON=%s", dev->reason);
+	kobject_uevent_env(&disk_to_dev(dev->disk)->kobj, action, env);
 }
 
 DEF_BD_OPEN(disk_open, disk, mode)

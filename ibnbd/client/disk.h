@@ -17,7 +17,7 @@ int ibnbd_clt_disk_commit(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_gran
 void ibnbd_clt_disk_set_capacity(struct ibnbd_clt_dev *dev, u64 sectors);
 /* Nobody has it open, and from now on nobody can. False: somebody has. */
 bool ibnbd_clt_disk_claim(struct ibnbd_clt_dev *dev);
-/* KOBJ_ONLINE, KOBJ_OFFLINE; nothing before the disk is shown. */
+/* KOBJ_ONLINE, KOBJ_OFFLINE, with IBNBD_STATE and IBNBD_REASON; nothing before the disk is shown. dev->lock is held. */
 void ibnbd_clt_disk_uevent(struct ibnbd_clt_dev *dev, enum kobject_action action);
 
 #endif

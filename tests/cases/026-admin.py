@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 description = "what administrators do to a mapped disk: grow it on either side, take it away here and there, bring it back, learn why"
 deadline = 240
+import re
 
 EXPORT = "/sys/class/ibnbd-server/ctl/devices/loop0"
 READ = "dd if={} of=/dev/null bs=4k count=4 iflag=direct status=none"
@@ -115,9 +116,17 @@ def run(t):
          "losetup /dev/loop0 /tmp/disk; losetup /dev/loop1 /tmp/disk1; serve dev_search_path=/exp")
     t.allow(r"I/O error, dev ibnbd0")
     dev = c.sh("map disk")
+    monitor = c.spawn("exec ibnbd monitor > /h/monitor")
+    told = lambda what: t.wait(lambda: re.search(f"device +{dev[5:]} {what}", c.sh("cat /h/monitor")), 5, f"a uevent says: {what}")
+    c.sh("sleep 1")
     check_resize(t, dev)
+    told("change resized")
     check_force_close(t, dev)
+    told("offline fenced: the server closed the export")
+    told("online open")
     check_disconnect(t, dev)
+    told("offline held: no path to the server is up")
+    monitor.kill()
     check_other_disk(t, dev)
     check_unmap(t, dev)
     check_words(t)
