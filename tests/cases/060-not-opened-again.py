@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The server is there again, but one of its disks is not there yet.  Its requests hold slots that the other disks need, and no other disk
-may have to wait for them when it comes or goes (law L2)."""
+"""The server is there again, but one of its disks is not there yet.  Its requests hold a good part of the slots, and no other disk may have to wait for
+them when it comes or goes (law L2).  (With all of the slots a new disk could not even read its partition table before they are given up, law L4.)"""
 description = "a disk that can not be opened again gives up its I/O after 10 s and leaves its neighbours alone; it opens when it can"
 faults = True
 deadline = 150
@@ -15,7 +15,7 @@ def run(t):
     s.sh(f"serve sess_queue_depth={DEPTH}; ram_disks 2 16; ln -sfn /dev/ram0 /dev/mine")
     dev = c.sh("map mine")
     c.link(0, False)
-    job = c.spawn(f"exec fio --name=f --filename={dev} --rw=randwrite --bs=4k --size=4m --ioengine=libaio --iodepth={DEPTH} --direct=1 "
+    job = c.spawn(f"exec fio --name=f --filename={dev} --rw=randwrite --bs=4k --size=4m --ioengine=libaio --iodepth={DEPTH // 2} --direct=1 "
                   "> /dev/null 2>&1")
     t.wait(lambda: c.sh(f"dev_attr {dev} state") == "closed", 15, "I/O is held")
     s.sh("wait_for 20 test ! -e /sys/class/ibtrs-server/s1; rm /dev/mine")
