@@ -16,8 +16,8 @@
  *			a server that says no for good: fenced. No answer for 10 s while the session is up: failed (L4), and asked again.
  *	unmap		ends what is held, then the removal work (remove.c)
  *
- * L8: when a write was given up that the server may still execute, the device takes no writes until it can not (ibtrs_clt_settled(), asked with
- * each OPEN, every half second), or an administrator remaps it.
+ * L8: when a write was given up that the server may still execute, the device takes no writes until it can not (asked with each OPEN, every half
+ * second), or an administrator remaps it. Our server can be told: see open.c.
  *
  * Locking: open_lock > lock; session->lock > lock. Under dev->lock, and in the works, memory is allocated NOIO: it may be reclaimed by writing to
  * this very disk.
@@ -107,10 +107,16 @@ static void dev_start(struct ibnbd_clt_dev *dev)
 	blk_mq_unquiesce_queue(dev->disk->queue);
 }
 
+/* Requests were given up that the server may still execute. */
+static void dev_left(struct ibnbd_clt_dev *dev, enum ibtrs_clt_left left)
+{
+	dev->gave_up |= left != IBTRS_LEFT_NOTHING;
+	dev->no_writes |= left == IBTRS_LEFT_WRITES;
+}
+
 bool ibnbd_clt_dev_abort(struct ibnbd_clt_dev *dev)
 {
-	if (ibnbd_clt_queue_abort(dev))
-		dev->no_writes = true;
+	dev_left(dev, ibnbd_clt_queue_abort(dev));
 	return ibnbd_clt_queue_busy(dev);
 }
 
@@ -164,16 +170,19 @@ static void dev_settle(struct ibnbd_clt_dev *dev)
 /* Take over the server's answer, in the middle of a step. What does not fit it any more ends (L2). */
 static int dev_commit(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g)
 {
+	bool anew = ibnbd_clt_open_is_new(dev, g);
 	int err;
 
 	dev_stop_wait(dev);
 	err = ibnbd_clt_disk_commit(dev, g);
 	if (err)
 		return err;
-	if (dev->no_writes && ibtrs_clt_settled(dev->sess->clt, g->rsp.identity.path_sum))
+	if (anew)
+		dev->gave_up = false;
+	if (dev->no_writes && (anew || ibtrs_clt_settled(dev->sess->clt)))
 		dev_settle(dev);
-	if (dev->disk && ibnbd_clt_queue_abort_larger(dev, g->lim.max_hw_sectors << SECTOR_SHIFT))
-		dev->no_writes = true;
+	if (dev->disk)
+		dev_left(dev, ibnbd_clt_queue_abort_larger(dev, g->lim.max_hw_sectors << SECTOR_SHIFT));
 	if (dev->no_writes)
 		ibnbd_clt_dev_ask_later(dev, DEV_SETTLE);
 	return 0;

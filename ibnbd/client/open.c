@@ -11,6 +11,9 @@
  * OPENED. Another disk, a smaller one, or a refusal that waiting can not mend: FENCE, with the reason. No answer, or "not yet": asked
  * again, every half second while I/O is held, every two seconds after that.
  *
+ * A device that has failed, and gave up requests which the server may still execute, is closed there before it is opened again: the server then lets
+ * their slots serve others, and opens the disk for writing only when the last of them has ended (L8).
+ *
  * An administrator's remap takes a fenced device to whatever disk is there now. With users on it, another disk is refused: their cached pages and
  * the new disk's blocks would be one mixture.
  */
@@ -127,6 +130,19 @@ int ibnbd_clt_open_first(struct ibnbd_clt_dev *dev)
 	return 0;
 }
 
+/* Only a server of ours draws ids that do not come again, and opens for writing when all mappings that were closed have ended. */
+bool ibnbd_clt_open_is_new(const struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g)
+{
+	return g->features & IBNBD_FEAT_IDENTITY && g->rsp.device_id != dev->grant.rsp.device_id;
+}
+
+/* What the device gave up is still executed, as far as we know, by the mapping that @g says is there. */
+static bool open_has_left(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g)
+{
+	guard(mutex)(&dev->lock);
+	return dev->gave_up && dev->state == IBNBD_DEV_FAILED && g->features & IBNBD_FEAT_IDENTITY && !ibnbd_clt_open_is_new(dev, g);
+}
+
 /* The server answered: is it still our disk? dev->lock is held. */
 static void open_judge(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g)
 {
@@ -168,31 +184,9 @@ static void open_judge_error(struct ibnbd_clt_dev *dev, int err, const char *why
 		return;
 	if (dev->state == IBNBD_DEV_CLOSED)
 		ibnbd_clt_dev_say(dev, "cannot open the disk again (%d): %s", err, why ?: open_word(err));
-	ibnbd_clt_dev_ask_later(dev, dev->state == IBNBD_DEV_CLOSED ? OPEN_RETRY_HELD : OPEN_RETRY_FAILED);
-}
-
-void ibnbd_clt_open_again(struct ibnbd_clt_dev *dev, bool resized)
-{
-	enum ibnbd_dev_state state = READ_ONCE(dev->state);
-	struct ibnbd_clt_grant g;
-	const char *why;
-	int err;
-
-	if (state != IBNBD_DEV_CLOSED && state != IBNBD_DEV_FAILED &&
-	    !(state == IBNBD_DEV_OPEN && (resized || READ_ONCE(dev->no_writes))))
-		return;
-	guard(mutex)(&dev->open_lock);
-	err = open_ask(dev, &g, OPEN_MS, &why);
-	guard(mutex)(&dev->lock);
-	/* A new link brings its own OPEN; without one there is nobody to ask. */
-	if (g.gen != ibnbd_clt_link_gen(dev->sess) || !ibnbd_clt_link_up(dev->sess))
-		return;
-	if (dev->state == IBNBD_DEV_UNMAPPED)
-		return;
-	if (err)
-		open_judge_error(dev, err, why);
-	else
-		open_judge(dev, &g);
+	if (dev->state == IBNBD_DEV_FAILED && dev->gave_up)
+		ibnbd_clt_dev_say(dev, "%s", why ?: open_word(err));
+	ibnbd_clt_dev_ask_later(dev, dev->state == IBNBD_DEV_CLOSED || dev->gave_up ? OPEN_RETRY_HELD : OPEN_RETRY_FAILED);
 }
 
 static void open_close(struct ibnbd_clt_dev *dev, enum ibnbd_dev_state only_in, bool nowait, unsigned int timeout_ms)
@@ -209,6 +203,34 @@ static void open_close(struct ibnbd_clt_dev *dev, enum ibnbd_dev_state only_in, 
 	mutex_unlock(&dev->lock);
 	if (served)
 		ibnbd_clt_msg_close(dev->sess->clt, id, nowait, timeout_ms);
+}
+
+void ibnbd_clt_open_again(struct ibnbd_clt_dev *dev, bool resized)
+{
+	enum ibnbd_dev_state state = READ_ONCE(dev->state);
+	struct ibnbd_clt_grant g;
+	const char *why;
+	int err;
+
+	if (state != IBNBD_DEV_CLOSED && state != IBNBD_DEV_FAILED &&
+	    !(state == IBNBD_DEV_OPEN && (resized || READ_ONCE(dev->no_writes))))
+		return;
+	guard(mutex)(&dev->open_lock);
+	err = open_ask(dev, &g, OPEN_MS, &why);
+	if (!err && open_has_left(dev, &g)) {
+		open_close(dev, IBNBD_DEV_FAILED, true, OPEN_CLOSE_MS);
+		err = open_ask(dev, &g, OPEN_MS, &why);
+	}
+	guard(mutex)(&dev->lock);
+	/* A new link brings its own OPEN; without one there is nobody to ask. */
+	if (g.gen != ibnbd_clt_link_gen(dev->sess) || !ibnbd_clt_link_up(dev->sess))
+		return;
+	if (dev->state == IBNBD_DEV_UNMAPPED)
+		return;
+	if (err)
+		open_judge_error(dev, err, why);
+	else
+		open_judge(dev, &g);
 }
 
 void ibnbd_clt_open_close(struct ibnbd_clt_dev *dev, enum ibnbd_dev_state only_in)

@@ -443,14 +443,14 @@ static void queue_end_strays(struct ibnbd_clt_dev *dev, u32 longer_than)
 	}
 }
 
-bool ibnbd_clt_queue_abort(struct ibnbd_clt_dev *dev)
+enum ibtrs_clt_left ibnbd_clt_queue_abort(struct ibnbd_clt_dev *dev)
 {
 	lockdep_assert_held(&dev->lock);
 	queue_end_strays(dev, 0);
 	return ibtrs_clt_abort(dev->clt, queue_match, dev, -EIO);
 }
 
-bool ibnbd_clt_queue_abort_larger(struct ibnbd_clt_dev *dev, u32 max_bytes)
+enum ibtrs_clt_left ibnbd_clt_queue_abort_larger(struct ibnbd_clt_dev *dev, u32 max_bytes)
 {
 	struct queue_match_larger m = { .dev = dev, .max_bytes = max_bytes };
 

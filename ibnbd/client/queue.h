@@ -20,9 +20,9 @@ unsigned int ibnbd_clt_queue_replay(struct ibnbd_clt_dev *dev);
 /* Did the server not know the device by the id it has now? Strays sent before the last OPEN say nothing about that. */
 bool ibnbd_clt_queue_unknown(struct ibnbd_clt_dev *dev);
 /* End what is parked or strayed. Return true if a write among it may still be executed (L8). */
-bool ibnbd_clt_queue_abort(struct ibnbd_clt_dev *dev);
+enum ibtrs_clt_left ibnbd_clt_queue_abort(struct ibnbd_clt_dev *dev);
 /* End what is parked or strayed and larger than @max_bytes. Return as above. */
-bool ibnbd_clt_queue_abort_larger(struct ibnbd_clt_dev *dev, u32 max_bytes);
+enum ibtrs_clt_left ibnbd_clt_queue_abort_larger(struct ibnbd_clt_dev *dev, u32 max_bytes);
 /* In flight, parked or strayed. */
 unsigned int ibnbd_clt_queue_busy(struct ibnbd_clt_dev *dev);
 /* The same, only what changes the disk. */

@@ -33,7 +33,6 @@ struct ibnbd_identity {
 	u32 io_min;
 	u32 io_opt;
 	u64 writer_gen;
-	u32 path_sum;			/* paths of the session that the server holds; 0: does not say */
 };
 
 struct ibnbd_open_rsp {
@@ -241,7 +240,6 @@ static inline u32 ibnbd_msg_open_rsp_encode(struct ibnbd_wire_open_rsp_id *w, co
 	w->id.io_min = cpu_to_le32(m->identity.io_min);
 	w->id.io_opt = cpu_to_le32(m->identity.io_opt);
 	ibnbd_msg_put64(w->id.writer_gen, m->identity.writer_gen);
-	w->id.path_sum = cpu_to_le32(m->identity.path_sum);
 	return sizeof(*w);
 }
 
@@ -305,7 +303,6 @@ static inline int ibnbd_msg_open_rsp_decode(const void *buf, size_t len, bool id
 		m->identity.io_min = le32_to_cpu(w->id.io_min);
 		m->identity.io_opt = le32_to_cpu(w->id.io_opt);
 		m->identity.writer_gen = ibnbd_msg_get64(w->id.writer_gen);
-		m->identity.path_sum = le32_to_cpu(w->id.path_sum);
 	}
 	return ibnbd_msg_open_rsp_check(m, page_size, why);
 }

@@ -128,7 +128,7 @@ struct ibnbd_wire_identity {		/* F.4 */
 	__le32	io_min;
 	__le32	io_opt;
 	__le32	writer_gen[2];		/* u64, low word first */
-	__le32	path_sum;		/* of the session: ibtrs_srv_session_path_sum() */
+	__le32	reserved1;
 };
 
 struct ibnbd_wire_open_rsp_id {		/* OPEN_RSP when IDENTITY was negotiated */
@@ -191,7 +191,7 @@ IBNBD_ASSERT_OFF(ibnbd_wire_open_rsp_id, id.flags, 73);
 IBNBD_ASSERT_OFF(ibnbd_wire_open_rsp_id, id.io_min, 76);
 IBNBD_ASSERT_OFF(ibnbd_wire_open_rsp_id, id.io_opt, 80);
 IBNBD_ASSERT_OFF(ibnbd_wire_open_rsp_id, id.writer_gen, 84);
-IBNBD_ASSERT_OFF(ibnbd_wire_open_rsp_id, id.path_sum, 92);
+IBNBD_ASSERT_OFF(ibnbd_wire_open_rsp_id, id.reserved1, 92);
 static_assert(sizeof(struct ibnbd_wire_io_v1) == 24, "IO of protocol 1");
 static_assert(sizeof(struct ibnbd_wire_io) == 32, "IO");
 IBNBD_ASSERT_OFF(ibnbd_wire_io, device_id, 4);

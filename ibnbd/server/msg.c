@@ -154,7 +154,6 @@ static void msg_open(struct ibnbd_srv_session *s, struct ibtrs_srv_op *op)
 	ibnbd_srv_export_describe(open, &rsp);
 	rsp.device_id = open->id;
 	rsp.has_identity = m.reply_len == sizeof(reply);
-	rsp.identity.path_sum = ibtrs_srv_session_path_sum(s->ibtrs);
 	len = ibnbd_msg_open_rsp_encode(&reply, &rsp);
 	trace_ibnbd_srv_open(s->name, m.name, open->id, 0);
 	percpu_ref_put(&open->ref);

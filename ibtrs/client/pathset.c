@@ -89,26 +89,12 @@ int ibtrs_clt_pathset_del(struct ibtrs_clt *clt, struct ibtrs_clt_path *path)
 	return set->n;
 }
 
-static u32 pathset_sum(struct ibtrs_clt *clt)
-{
-	struct ibtrs_clt_pathset *set = pathset_locked(clt);
-	u32 i, sum = 0;
-
-	for (i = 0; i < set->n; i++)
-		sum ^= get_unaligned_le32(set->path[i]->uuid);
-	return sum;
-}
-
-bool ibtrs_clt_settled(struct ibtrs_clt *clt, u32 peer_sum)
+bool ibtrs_clt_settled(struct ibtrs_clt *clt)
 {
 	struct ibtrs_clt_path *path;
 	bool loose;
 
 	guard(mutex)(&clt->lock);
-	if (peer_sum && peer_sum == pathset_sum(clt)) {
-		clt->loose = false;
-		return true;
-	}
 	loose = clt->loose;
 	list_for_each_entry(path, &clt->paths, entry)
 		loose |= path->loose;

@@ -339,10 +339,10 @@ unsigned int ibtrs_clt_replay(struct ibtrs_clt *clt, ibtrs_clt_match_fn match, v
 }
 EXPORT_SYMBOL_GPL(ibtrs_clt_replay);
 
-bool ibtrs_clt_abort(struct ibtrs_clt *clt, ibtrs_clt_match_fn match, void *arg, int err)
+enum ibtrs_clt_left ibtrs_clt_abort(struct ibtrs_clt *clt, ibtrs_clt_match_fn match, void *arg, int err)
 {
+	enum ibtrs_clt_left left = IBTRS_LEFT_NOTHING;
 	struct ibtrs_clt_slots *s = &clt->slots;
-	bool unsure = false;
 	u32 i;
 
 	for (i = 0; i < s->nr_user; i++) {
@@ -353,10 +353,10 @@ bool ibtrs_clt_abort(struct ibtrs_clt *clt, ibtrs_clt_match_fn match, void *arg,
 		if (!req_take(req, IBTRS_CLT_REQ_PARKED))
 			continue;
 		atomic_dec(&clt->nr_parked);
-		unsure |= req->io->dir == IBTRS_WRITE;
+		left = max(left, req->io->dir == IBTRS_WRITE ? IBTRS_LEFT_WRITES : IBTRS_LEFT_READS);
 		req_end(req, err);
 	}
-	return unsure && !ibtrs_clt_settled(clt, 0);
+	return left == IBTRS_LEFT_WRITES && ibtrs_clt_settled(clt) ? IBTRS_LEFT_NOTHING : left;
 }
 EXPORT_SYMBOL_GPL(ibtrs_clt_abort);
 

@@ -292,23 +292,6 @@ void ibtrs_srv_session_event(struct ibtrs_srv_session *s, u32 kind, u32 id)
 EXPORT_SYMBOL_GPL(ibtrs_srv_session_event);
 
 /**
- * ibtrs_srv_session_path_sum() - see <ibtrs/srv.h>
- * @s: session
- */
-u32 ibtrs_srv_session_path_sum(struct ibtrs_srv_session *s)
-{
-	struct ibtrs_srv_path *path;
-	u32 sum = 0;
-
-	guard(mutex)(&ibtrs_srv.lock);
-	list_for_each_entry(path, &s->paths, entry)
-		if (ibtrs_srv_path_state(path) != IBTRS_SRV_PATH_LINGERING)
-			sum ^= get_unaligned_le32(path->uuid);
-	return sum;
-}
-EXPORT_SYMBOL_GPL(ibtrs_srv_session_path_sum);
-
-/**
  * ibtrs_srv_session_name() - what the client called it
  * @s: session
  */

@@ -195,22 +195,29 @@ typedef bool (*ibtrs_clt_match_fn)(struct ibtrs_clt_io *io, void *arg);
  */
 unsigned int ibtrs_clt_replay(struct ibtrs_clt *clt, ibtrs_clt_match_fn match, void *arg);
 
+enum ibtrs_clt_left {
+	IBTRS_LEFT_NOTHING,
+	IBTRS_LEFT_READS,
+	IBTRS_LEFT_WRITES,
+};
+
 /**
  * ibtrs_clt_abort() - end the parked requests for which @match says yes with @err
  *
- * Law L8: a request that was posted may still be executed by the server. Return true if that can not be excluded for at least one IBTRS_WRITE among
- * them: the caller must then let the device write nothing until ibtrs_clt_settled() says yes. Process context; done() runs before return.
+ * Law L8: a request that was posted may still be executed by the server. Process context; done() runs before return.
+ *
+ * Return: what of it can be. With WRITES the caller must let the device write nothing until ibtrs_clt_settled() says yes, or the server has said that
+ * all has ended. With any it is well to tell the server that they are given up: as long as it executes one, its slot serves nobody.
  */
-bool ibtrs_clt_abort(struct ibtrs_clt *clt, ibtrs_clt_match_fn match, void *arg, int err);
+enum ibtrs_clt_left ibtrs_clt_abort(struct ibtrs_clt *clt, ibtrs_clt_match_fn match, void *arg, int err);
 
 /**
  * ibtrs_clt_settled() - can no copy of a write that was given up be executed any more (law L8)?
- * @peer_sum: what the server says that it holds (ibtrs_srv_session_path_sum()), over a path that is up; 0: it does not say
  *
  * A copy can be executed for as long as the server holds the path that it was sent on. So: each path that writes had to leave is up again, which the
- * server allows when the old incarnation has ended (spec A.19); or it holds none but those that are up. Process context.
+ * server allows when the old incarnation has ended (spec A.19). Process context.
  */
-bool ibtrs_clt_settled(struct ibtrs_clt *clt, u32 peer_sum);
+bool ibtrs_clt_settled(struct ibtrs_clt *clt);
 
 /* How many requests for which @match says yes are in flight or parked. */
 unsigned int ibtrs_clt_count(struct ibtrs_clt *clt, ibtrs_clt_match_fn match, void *arg);

@@ -77,11 +77,6 @@ void ibtrs_srv_session_close(struct ibtrs_srv_session *s);
 const char *ibtrs_srv_session_name(const struct ibtrs_srv_session *s);
 /* 16 bytes that the client chose when it opened the session: the same after a reconnect, others after a reboot (spec A.1). */
 const u8 *ibtrs_srv_session_uuid(const struct ibtrs_srv_session *s);
-/*
- * The paths that the server holds of it, those that linger aside: the exclusive or of the first four bytes of their uuids. A client that has the same
- * paths up, and no other, knows that nothing of its earlier ones is executed any more (law L8). Process context.
- */
-u32 ibtrs_srv_session_path_sum(struct ibtrs_srv_session *s);
 /* Negotiated CHUNK - header: the largest data_len an op can have. */
 u32 ibtrs_srv_session_max_io(const struct ibtrs_srv_session *s);
 
