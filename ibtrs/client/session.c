@@ -124,28 +124,6 @@ void ibtrs_clt_session_parked(struct ibtrs_clt *clt)
 	mutex_unlock(&clt->lock);
 }
 
-bool ibtrs_clt_is_up(struct ibtrs_clt *clt)
-{
-	bool up;
-
-	rcu_read_lock();
-	up = rcu_dereference(clt->up)->n;
-	rcu_read_unlock();
-	return up;
-}
-EXPORT_SYMBOL_GPL(ibtrs_clt_is_up);
-
-u32 ibtrs_clt_gen(struct ibtrs_clt *clt)
-{
-	u32 gen;
-
-	rcu_read_lock();
-	gen = rcu_dereference(clt->up)->gen;
-	rcu_read_unlock();
-	return gen;
-}
-EXPORT_SYMBOL_GPL(ibtrs_clt_gen);
-
 void ibtrs_clt_news_fault(struct ibtrs_clt *clt)
 {
 	ibtrs_fault_wait(IBTRS_FAULT_CLT_NEWS, clt->name, "");
