@@ -190,8 +190,6 @@ static int run_until(struct maps_entry *e, int64_t timeout)
 	char *why;
 	int rc;
 
-	if (!wait)
-		alarm(RUN_FIRST_WAIT);
 	for (;;) {
 		rc = run_try(e, &why, &hope);
 		if (!rc) {
@@ -223,11 +221,20 @@ static int run_until(struct maps_entry *e, int64_t timeout)
 	}
 }
 
-/* nofail: the unit is content, whatever came of it; ibnbd-retry.service tries again when a device arrives. */
+/*
+ * Without systemd behind it nobody has set a handler, and the alarm would be fatal.
+ * nofail: the unit is content, whatever came of it; ibnbd-retry.service tries again when a device arrives.
+ */
 int maps_run_start(struct maps_entry *e, int64_t timeout)
 {
-	int rc = run_until(e, timeout);
+	bool notify = run_systemd_fd >= 0 && !maps_given(e, MAPS_wait);
+	int rc;
 
+	if (notify)
+		alarm(RUN_FIRST_WAIT);
+	rc = run_until(e, timeout);
+	if (notify)
+		alarm(0);
 	if (!rc || !maps_given(e, MAPS_nofail) || !getenv("NOTIFY_SOCKET"))
 		return rc;
 	run_notify("READY=1\nSTATUS=not mapped");

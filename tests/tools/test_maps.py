@@ -328,6 +328,15 @@ def start_missing(w):
 
 
 @test
+def a_server_that_hangs_is_not_the_end(w):
+    """Nobody is told READY here, so no alarm ends the process; the lines behind it are tried."""
+    w.client()
+    w.conf("vol1 SLOW11 s path=10.0.0.1\nvol2 d s2 path=10.0.0.2\n")
+    has(w.run("maps", "start", "--missing", want=9).err, "vol1: cannot map SLOW11")
+    eq([d["name"] for d in w.json("list")["devices"]], ["vol2"])
+
+
+@test
 def apply(w):
     w.client()
     w.conf("vol1 vol/1 s path=10.0.1.7\n")
