@@ -100,7 +100,7 @@ const char *mapping_mend(int err)
 
 /* ---- map ---- */
 
-static int mapping_resolve(struct ibnbd_map *map, char *const *host, size_t nr_hosts, char **why)
+int mapping_resolve(struct ibnbd_map *map, char *const *host, size_t nr_hosts, char **why)
 {
 	struct ibtrs_addr_pair pair;
 	size_t i;

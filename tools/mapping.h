@@ -19,6 +19,8 @@ int mapping_driver(bool load);
  * @quiet: no error message, but @why, allocated
  */
 int mapping_map(struct ibnbd_map *map, char *const *host, size_t nr_hosts, char **kname, int *err, char **why);
+/* Names of hosts become paths. SAY_DONE, or @why allocated. */
+int mapping_resolve(struct ibnbd_map *map, char *const *host, size_t nr_hosts, char **why);
 /* What to do about an errno of map_device; NULL = nothing is known. */
 const char *mapping_mend(int err);
 

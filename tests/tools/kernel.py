@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
 """The drivers, as far as the command sees them: kernel.py PATH TEXT does what a write to this file of sysfs would do below
-IBNBD_SYSFS, and exits with the errno.  Behaves as docs/sysfs.md says; a device called E-NAME is refused with that errno."""
+IBNBD_SYSFS, and exits with the errno.  Behaves as docs/sysfs.md says; a device called E-NAME is refused with that errno, each
+one while there is a file refuse with its name."""
 import errno, os, shutil, sys, time
 from pathlib import Path
 
@@ -73,6 +74,8 @@ def map_device(text):
     if dev.startswith("SLOW"):
         time.sleep(int(dev[4:]))
         refuse(errno.ETIMEDOUT, "no answer")
+    if (SYS / "refuse").exists():
+        refuse(getattr(errno, (SYS / "refuse").read_text().strip()), "the server is gone")
     if dev.startswith("E-"):
         refuse(getattr(errno, dev[2:]), f"device {dev} of session {session}: the server refuses ({dev[2:]})")
     link = CTL / "devices" / f"{dev.replace('/', '!')}@{session}"
