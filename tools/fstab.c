@@ -1,10 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Whose disk a line means: what stands there is followed to its device, a tag through udev's links, and that through device mapper and md to
+ * the disks below. So a disk that is mapped is known by whatever leads to it; one that is not, by names of ours and by uuid= of maps.conf.
+ */
+#include <blkid.h>
 #include <libmount.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include "tools/fstab.h"
 #include "tools/say.h"
 #include "tools/sysfs.h"
+
+#define FSTAB_DEPTH	8
 
 static bool fstab_has(const char *options, const char *word)
 {
@@ -17,8 +26,72 @@ static bool fstab_has(const char *options, const char *word)
 	return false;
 }
 
+/* Where udev links what a tag names. Allocated; a path comes back as it is. */
+static char *fstab_path(const char *source)
+{
+	static const char *const tags[][2] = {
+		{ "UUID=", "uuid" }, { "LABEL=", "label" }, { "PARTUUID=", "partuuid" }, { "PARTLABEL=", "partlabel" }, { "ID=", "id" },
+	};
+	char value[256], safe[1024];
+	size_t i, len;
+
+	for (i = 0; i < ARRAY_SIZE(tags); i++) {
+		len = strlen(tags[i][0]);
+		if (strncmp(source, tags[i][0], len))
+			continue;
+		source += len + strspn(source + len, "\"");
+		snprintf(value, sizeof(value), "%.*s", (int)strcspn(source, "\""), source);
+		if (blkid_encode_string(value, safe, sizeof(safe)))
+			return NULL;
+		return say_fmt("/dev/disk/by-%s/%s", tags[i][1], safe);
+	}
+	return *source == '/' ? say_dup(source) : NULL;
+}
+
+/* The kernel's name of the block device there, or NULL. Allocated. */
+static char *fstab_kname(const char *path)
+{
+	char *file = sysfs_root(path), *real = realpath(file, NULL), *link, *name = NULL;
+	struct stat st;
+
+	if (real && !stat(real, &st) && S_ISBLK(st.st_mode)) {
+		link = sysfs_path("dev/block/%u:%u", major(st.st_rdev), minor(st.st_rdev));
+		name = sysfs_link(link);
+		free(link);
+	} else if (real && sysfs_redirected()) {
+		name = say_dup(strrchr(real, '/') + 1);
+	}
+	free(real);
+	free(file);
+	return name;
+}
+
+static bool fstab_upon_ours(const char *kname, int depth)
+{
+	char *dir = sysfs_path("class/block/%s", kname), *slaves = say_fmt("%s/slaves", dir), *part = say_fmt("%s/partition", dir);
+	char **names = sysfs_list(slaves, NULL), *real;
+	bool ours = !strncmp(kname, "ibnbd", 5);
+	size_t i;
+
+	for (i = 0; !ours && depth && names[i]; i++)
+		ours = fstab_upon_ours(names[i], depth - 1);
+	real = !ours && depth && sysfs_exists(part) ? realpath(dir, NULL) : NULL;
+	if (real) {		/* of md, say: its disk is the directory above */
+		*strrchr(real, '/') = 0;
+		ours = fstab_upon_ours(strrchr(real, '/') + 1, depth - 1);
+	}
+	free(real);
+	sysfs_list_free(names);
+	free(part);
+	free(slaves);
+	free(dir);
+	return ours;
+}
+
 static bool fstab_ours(const struct maps *m, const char *source)
 {
+	char *path, *kname;
+	bool ours;
 	size_t i;
 
 	if (!strncmp(source, "/dev/ibnbd", 10) || !strncmp(source, "/dev/disk/by-id/ibnbd-", 22) ||
@@ -30,7 +103,12 @@ static bool fstab_ours(const struct maps *m, const char *source)
 		if (uuid && !strncmp(source, "UUID=", 5) && !strcmp(source + 5, uuid))
 			return true;
 	}
-	return false;
+	path = fstab_path(source);
+	kname = path ? fstab_kname(path) : NULL;
+	ours = kname && fstab_upon_ours(kname, FSTAB_DEPTH);
+	free(path);
+	free(kname);
+	return ours;
 }
 
 static void fstab_add(struct fstab_use **uses, size_t *nr, const char *file, const char *source, const char *target, const char *options)

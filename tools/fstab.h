@@ -13,7 +13,7 @@ struct fstab_use {
 	bool nofail;
 };
 
-/* Lines that name one of our devices, by node, by name or by a UUID= that maps.conf knows. NULL-terminated by file == NULL. */
+/* Lines that lead to one of our devices, also through LVM, LUKS and md. NULL-terminated by file == NULL. */
 struct fstab_use *fstab_uses(const struct maps *m);
 void fstab_free(struct fstab_use *uses);
 /* Warn of those without _netdev. */

@@ -90,6 +90,41 @@ def fstab_without_netdev(w):
     eq(w.run("doctor", want=None).out.count("has no _netdev"), 3)
 
 
+@test
+def fstab_by_tags_and_through_layers(w):
+    """The usual line names our disk by UUID, LABEL, a logical volume: a disk that is mapped is known by all of them."""
+    w.client()
+    w.conf("vol1 vol/1 s path=10.0.0.1 path=10.0.0.2\n")
+    w.run("map", "vol/1", "s", "10.0.0.1", "--name", "vol1")
+    block = w.sys / "class/block"
+    block.mkdir()
+    for name, slave in (("ibnbd0", None), ("ibnbd0p1", None), ("dm-0", "ibnbd0"), ("dm-1", "dm-0"), ("md127", "ibnbd0p1"), ("sda1", None), ("dm-2", "sda1")):
+        real = w.sys / "block" / name
+        real.mkdir(exist_ok=True)
+        if slave:
+            (real / "slaves" / slave).mkdir(parents=True)
+        (block / name).symlink_to(f"../../block/{name}")
+    w.put("sys/block/md127/md127p1/partition", 1)
+    (block / "md127p1").symlink_to("../../block/md127/md127p1")
+    for name in ("ibnbd0", "ibnbd0p1", "dm-0", "dm-1", "md127p1", "sda1", "dm-2"):
+        w.put(f"root/dev/{name}")
+    for link, to in (("disk/by-uuid/0123-4567", "ibnbd0"), ("disk/by-label/my\\x20data", "ibnbd0p1"), ("disk/by-partuuid/77-01", "ibnbd0p1"),
+                     ("vg0/lv0", "dm-0"), ("mapper/secret", "dm-1"), ("md/m0p1", "md127p1"), ("disk/by-uuid/9999", "sda1"), ("vg1/root", "dm-2")):
+        f = w.root / "dev" / link
+        f.parent.mkdir(parents=True, exist_ok=True)
+        f.symlink_to(w.root / "dev" / to)
+    (w.root / "etc/fstab").write_text("".join(f"{source} /m{i} ext4 defaults 0 2\n" for i, source in enumerate(
+        ("UUID=0123-4567", 'LABEL="my\\040data"', "PARTUUID=77-01", "/dev/vg0/lv0", "/dev/mapper/secret", "/dev/md/m0p1", "UUID=9999", "/dev/vg1/root",
+         "/dev/none", "UUID=none", "tmpfs"))))
+    (w.root / "etc/crypttab").write_text("secret /dev/vg0/lv0 none luks\nthird UUID=\"0123-4567\" none luks,_netdev\n")
+    r = w.run("maps", "check")
+    eq(sorted(re.findall(r"(\S+) \(.*\) has no _netdev", r.err)), ["/m0", "/m1", "/m2", "/m3", "/m4", "/m5", "secret"])
+    eq(w.run("doctor", want=None).out.count("has no _netdev"), 7)
+    w.run("unmap", "vol1")
+    shutil.rmtree(w.root / "dev/disk")
+    hasnt(w.run("maps", "check").err, "/m0 (", "/m1 (")
+
+
 # ---- changing the file ----
 
 @test
