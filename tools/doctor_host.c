@@ -11,6 +11,7 @@
 #include <unistd.h>
 #include <ibtrs/version.h>
 #include "tools/doctor.h"
+#include "tools/host.h"
 #include "tools/mapping.h"
 
 #define DOCTOR_SECURE_BOOT	"/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c"
@@ -104,6 +105,95 @@ static bool host_built(const char *release)
 	return yes;
 }
 
+static char *host_text(const char *fmt, const char *word)
+{
+	char *below = say_fmt("%s%s", fmt, word), *path = sysfs_root(below), *text = sysfs_text(path);
+
+	free(below);
+	free(path);
+	return text;
+}
+
+/* The value of NAME="..." in a script. Allocated, or NULL. */
+static char *host_value(const char *script, const char *name)
+{
+	char *word = say_fmt("%s=\"", name), *at = strstr(script, word), *value = NULL;
+
+	if (at)
+		value = say_fmt("%.*s", (int)strcspn(at + strlen(word), "\""), at + strlen(word));
+	free(word);
+	return value;
+}
+
+/* The first of these words that the kernel was configured without. Allocated, or NULL. */
+static char *host_config_lacks(const char *release, const char *words)
+{
+	char *dir = say_fmt("/lib/modules/%s/build/.config", release), *config = host_text(dir, "");
+	char *list = say_dup(words), *word, *save = NULL, *lacks = NULL;
+
+	free(dir);
+	if (!config)
+		config = host_text("/boot/config-", release);
+	for (word = config ? strtok_r(list, " ", &save) : NULL; word && !lacks; word = strtok_r(NULL, " ", &save)) {
+		char *yes = say_fmt("\n%s=y", word), *module = say_fmt("\n%s=m", word);
+
+		if (!strstr(config, yes) && !strstr(config, module))
+			lacks = say_dup(word);
+		free(yes);
+		free(module);
+	}
+	free(list);
+	free(config);
+	return lacks;
+}
+
+/* A kernel that dkms.conf leaves out stays without modules, whatever DKMS is told. The bounds are read where DKMS reads them. */
+static bool host_left_out(struct doctor *d, const char *release, const char *conf)
+{
+	char *min = host_value(conf, "BUILD_EXCLUSIVE_KERNEL_MIN"), *max = host_value(conf, "BUILD_EXCLUSIVE_KERNEL_MAX");
+	char *config = host_value(conf, "BUILD_EXCLUSIVE_CONFIG"), *lacks = config ? host_config_lacks(release, config) : NULL;
+	char *version = say_fmt("%.*s", (int)strspn(release, "0123456789."), release);
+	char *untested = sysfs_root("/etc/ibnbd/allow-untested-kernels");
+	size_t before = d->nr;
+
+	if (min && strverscmp(version, min) < 0)
+		doctor_find(d, "kernel", DOCTOR_ERROR, say_fmt("ibnbd is not built for kernel %s: it needs %s or newer", release, min),
+			    say_dup("boot a newer kernel"));
+	else if (max && strverscmp(version, max) > 0 && !sysfs_exists(untested))
+		doctor_find(d, "kernel", DOCTOR_ERROR, say_fmt("ibnbd is not built for kernel %s: it was tested with kernels up to %.*s", release,
+							       (int)strcspn(max, ".") + 1 + (int)strspn(max + strcspn(max, ".") + 1, "0123456789"), max),
+			    say_fmt("a newer ibnbd, or at your own risk: touch /etc/ibnbd/allow-untested-kernels; dkms autoinstall -k %s", release));
+	else if (lacks)
+		doctor_find(d, "kernel", DOCTOR_ERROR, say_fmt("ibnbd is not built for kernel %s: that was configured without %s", release, lacks),
+			    say_dup("boot a kernel that has it"));
+	free(min);
+	free(max);
+	free(config);
+	free(lacks);
+	free(version);
+	free(untested);
+	return d->nr != before;
+}
+
+/* Neither built nor loaded: why not? */
+static void host_not_built(struct doctor *d, const char *release)
+{
+	char *conf = host_text("/usr/src/ibnbd-" IBNBD_VERSION, "/dkms.conf");
+
+	if (conf && host_left_out(d, release, conf))
+		;
+	else if (!host_has("/lib/modules/", release, "/build"))
+		doctor_find(d, "headers", DOCTOR_ERROR, say_fmt("no headers of kernel %s, so DKMS cannot build the modules", release),
+			    host_headers(release));
+	else if (!conf)
+		doctor_find(d, "built", DOCTOR_ERROR, say_fmt("the modules are not built for kernel %s, and DKMS does not have their source", release),
+			    say_dup("install the package ibnbd-dkms"));
+	else
+		doctor_find(d, "built", DOCTOR_ERROR, say_fmt("the modules are not built for kernel %s", release),
+			    say_fmt("dkms autoinstall -k %s; its log: /var/lib/dkms/ibnbd/%s/build/make.log", release, IBNBD_VERSION));
+	free(conf);
+}
+
 static bool host_secure_boot(void)
 {
 	char *path = sysfs_root(DOCTOR_SECURE_BOOT);
@@ -142,7 +232,7 @@ static void host_not_loaded(struct doctor *d, const char *release)
 void doctor_modules(struct doctor *d)
 {
 	char *release = host_release(), *dir = sysfs_path("module/ibnbd_client"), *version = sysfs_attr(dir, "version");
-	bool built = host_built(release), headers = host_has("/lib/modules/", release, "/build");
+	bool built = host_built(release);
 
 	if (d->s->client) {
 		if (version && strcmp(version, IBNBD_VERSION))
@@ -154,14 +244,8 @@ void doctor_modules(struct doctor *d)
 		doctor_find(d, "built", DOCTOR_OK, say_fmt("the modules are built for kernel %s", release), NULL);
 		host_not_loaded(d, release);
 	}
-	if (!built && !d->s->client) {
-		if (!headers)
-			doctor_find(d, "headers", DOCTOR_ERROR, say_fmt("no headers of kernel %s, so DKMS cannot build the modules", release),
-				    host_headers(release));
-		else
-			doctor_find(d, "built", DOCTOR_ERROR, say_fmt("the modules are not built for kernel %s", release),
-				    say_fmt("dkms autoinstall -k %s; its log: /var/lib/dkms/ibnbd/%s/build/make.log", release, IBNBD_VERSION));
-	}
+	if (!built && !d->s->client)
+		host_not_built(d, release);
 	free(version);
 	free(dir);
 	free(release);
@@ -252,9 +336,37 @@ static void host_last_error(struct doctor *d)
 	free(last);
 }
 
-void doctor_servers(struct doctor *d)
+static void host_server(struct doctor *d, const struct maps_entry *e, const struct ibtrs_addr *a)
 {
 	char text[IBTRS_ADDR_STR_MAX];
+	int err;
+
+	if (a->kind != IBTRS_ADDR_IP4 && (a->kind != IBTRS_ADDR_IP6 || a->scope[0]))
+		return;
+	err = host_answers(a, e->map.dest_port);
+	ibtrs_addr_format(a, text, sizeof(text));
+	if (err)
+		doctor_find(d, "server", DOCTOR_ERROR, say_fmt("%s: the server %s does not answer: %s", e->name, text, strerror(err)),
+			    say_dup(err == ENETUNREACH ? "this host has no route to it: ip route" : "is it up? ping it; firewall?"));
+	else
+		doctor_find(d, "server", DOCTOR_OK, say_fmt("%s: there is a machine at %s", e->name, text), NULL);
+}
+
+static void host_named_server(struct doctor *d, const struct maps_entry *e, const char *host)
+{
+	struct ibtrs_addr_pair pair;
+	char *why;
+
+	if (!host_resolve(host, &pair, &why)) {
+		host_server(d, e, &pair.dst);
+		return;
+	}
+	doctor_find(d, "server", DOCTOR_ERROR, say_fmt("%s: %s", e->name, why), say_dup("a mistake in path=? else DNS, or a line in /etc/hosts"));
+	free(why);
+}
+
+void doctor_servers(struct doctor *d)
+{
 	size_t i, j;
 
 	host_last_error(d);
@@ -263,19 +375,9 @@ void doctor_servers(struct doctor *d)
 
 		if (e->bad || state_dev_of(d->s, e->map.sessname, e->map.device_path))
 			continue;
-		for (j = 0; j < e->map.nr_paths; j++) {
-			const struct ibtrs_addr *a = &e->map.path[j].dst;
-			int err;
-
-			if (a->kind != IBTRS_ADDR_IP4 && (a->kind != IBTRS_ADDR_IP6 || a->scope[0]))
-				continue;
-			err = host_answers(a, e->map.dest_port);
-			ibtrs_addr_format(a, text, sizeof(text));
-			if (err)
-				doctor_find(d, "server", DOCTOR_ERROR, say_fmt("%s: the server %s does not answer: %s", e->name, text, strerror(err)),
-					    say_dup(err == ENETUNREACH ? "this host has no route to it: ip route" : "is it up? ping it; firewall?"));
-			else
-				doctor_find(d, "server", DOCTOR_OK, say_fmt("%s: there is a machine at %s", e->name, text), NULL);
-		}
+		for (j = 0; j < e->map.nr_paths; j++)
+			host_server(d, e, &e->map.path[j].dst);
+		for (j = 0; j < e->nr_hosts; j++)
+			host_named_server(d, e, e->host[j]);
 	}
 }

@@ -150,7 +150,38 @@ def doctor_no_headers(w):
 @test
 def doctor_not_built(w):
     host(w, built=False)
+    has(findings(w)["built", "error"]["mend"], "install the package ibnbd-dkms")
+    dkms_source(w)
     has(findings(w)["built", "error"]["mend"], "dkms autoinstall -k 6.1.0-9-amd64")
+
+
+def dkms_source(w):
+    version = re.search(r'PACKAGE_VERSION="(.*)"', (TOP / "dkms.conf").read_text())[1]
+    w.put(f"root/usr/src/ibnbd-{version}/dkms.conf", (TOP / "dkms.conf").read_text())
+
+
+@test
+def doctor_kernel_left_out(w):
+    """What DKMS is told to leave out, autoinstall does not bring."""
+    host(w, built=False)
+    dkms_source(w)
+    for release, words in (("5.9.16-1-amd64", ("needs 5.10 or newer", "boot a newer kernel")),
+                           ("7.4.0-rc1-amd64", ("tested with kernels up to 7.3", "touch /etc/ibnbd/allow-untested-kernels; dkms autoinstall -k 7.4.0-rc1-amd64"))):
+        w.put("root/proc/sys/kernel/osrelease", release)
+        w.put(f"root/lib/modules/{release}/build/Makefile")
+        f = findings(w)
+        has(f["kernel", "error"]["message"] + f["kernel", "error"]["mend"], *words)
+        eq(("built", "error") in f, False)
+    w.put("root/etc/ibnbd/allow-untested-kernels")
+    has(findings(w)["built", "error"]["mend"], "dkms autoinstall")
+    for release in ("5.10.0-1-amd64", "7.3-rc4-amd64", "7.3.5"):
+        w.put("root/proc/sys/kernel/osrelease", release)
+        eq(("kernel", "error") in findings(w), False, release)
+    config = "# x\nCONFIG_BLOCK=y\nCONFIG_INFINIBAND=m\n"
+    w.put("root/boot/config-7.3.5", config + "# CONFIG_INFINIBAND_ADDR_TRANS is not set")
+    has(findings(w)["kernel", "error"]["message"], "configured without CONFIG_INFINIBAND_ADDR_TRANS")
+    w.put("root/boot/config-7.3.5", config + "CONFIG_INFINIBAND_ADDR_TRANS=y")
+    eq(("kernel", "error") in findings(w), False)
 
 
 @test
@@ -190,6 +221,10 @@ def doctor_server(w):
     has(f["server", "ok"]["message"], "there is a machine at ip:127.0.0.1")
     has(f["server", "error"]["message"], "fd00:dead::1 does not answer")
     has(f["mapped", "error"]["mend"], "ibnbd map vol1")
+    w.conf("vol1 d s path=localhost path=store1.invalid\n")
+    f = findings(w)
+    has(f["server", "ok"]["message"], "there is a machine at ip:")
+    has(f["server", "error"]["message"] + f["server", "error"]["mend"], "vol1: the host store1.invalid cannot be resolved", "/etc/hosts")
     has(f["boot", "warning"]["mend"], "systemctl enable ibnbd-maps.target")
     w.put("sys/class/ibnbd-client/ctl/last_error", "session s: path ip:10.0.0.1: connection refused (-111)")
     has(findings(w)["port", "error"]["mend"], "port_nr there, dest_port here")
