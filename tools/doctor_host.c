@@ -114,6 +114,24 @@ static char *host_text(const char *fmt, const char *word)
 	return text;
 }
 
+/* What DKMS calls this version: that of an RPM has its release behind it. Allocated, or NULL without the source. */
+static char *host_dkms_version(void)
+{
+	static const char first[] = "ibnbd-" IBNBD_VERSION;
+	char *dir = sysfs_root("/usr/src"), **names = sysfs_list(dir, NULL), *version = NULL;
+	size_t i, len = sizeof(first) - 1;
+
+	for (i = 0; names[i]; i++) {
+		if (strncmp(names[i], first, len) || (names[i][len] && names[i][len] != '-'))
+			continue;
+		free(version);
+		version = say_dup(names[i] + strlen("ibnbd-"));
+	}
+	sysfs_list_free(names);
+	free(dir);
+	return version;
+}
+
 /* The value of NAME="..." in a script. Allocated, or NULL. */
 static char *host_value(const char *script, const char *name)
 {
@@ -178,8 +196,10 @@ static bool host_left_out(struct doctor *d, const char *release, const char *con
 /* Neither built nor loaded: why not? */
 static void host_not_built(struct doctor *d, const char *release)
 {
-	char *conf = host_text("/usr/src/ibnbd-" IBNBD_VERSION, "/dkms.conf");
+	char *version = host_dkms_version(), *path = say_fmt("/usr/src/ibnbd-%s/dkms.conf", version ? version : "?");
+	char *conf = host_text(path, "");
 
+	free(path);
 	if (conf && host_left_out(d, release, conf))
 		;
 	else if (!host_has("/lib/modules/", release, "/build"))
@@ -190,8 +210,9 @@ static void host_not_built(struct doctor *d, const char *release)
 			    say_dup("install the package ibnbd-dkms"));
 	else
 		doctor_find(d, "built", DOCTOR_ERROR, say_fmt("the modules are not built for kernel %s", release),
-			    say_fmt("dkms autoinstall -k %s; its log: /var/lib/dkms/ibnbd/%s/build/make.log", release, IBNBD_VERSION));
+			    say_fmt("dkms autoinstall -k %s; its log: /var/lib/dkms/ibnbd/%s/build/make.log", release, version));
 	free(conf);
+	free(version);
 }
 
 static bool host_secure_boot(void)
@@ -210,6 +231,8 @@ static bool host_secure_boot(void)
 static void host_not_loaded(struct doctor *d, const char *release)
 {
 	char *key = mapping_kmsg_find("unavailable key", NULL), *symbol = mapping_kmsg_find("disagrees about version of symbol", "ib");
+	char *dkms = host_dkms_version();
+	const char *version = dkms ? dkms : IBNBD_VERSION;
 
 	if (!key)
 		key = mapping_kmsg_find("ibnbd", "Key was rejected");
@@ -218,8 +241,8 @@ static void host_not_loaded(struct doctor *d, const char *release)
 			    say_dup("mokutil --import /var/lib/dkms/mok.pub, reboot, choose \"Enroll MOK\""));
 	else if (symbol)
 		doctor_find(d, "rdma-stack", DOCTOR_ERROR, say_fmt("the modules were built for another RDMA stack than the one that runs: %s", symbol),
-			    say_fmt("dkms build --force ibnbd/%s -k %s && dkms install --force ibnbd/%s -k %s", IBNBD_VERSION, release,
-				    IBNBD_VERSION, release));
+			    say_fmt("dkms build --force ibnbd/%s -k %s && dkms install --force ibnbd/%s -k %s", version, release, version,
+				    release));
 	else if (host_secure_boot())
 		doctor_find(d, "secure-boot", DOCTOR_WARNING, say_dup("Secure Boot is on: modules without an enrolled key are refused"),
 			    say_dup("mokutil --test-key /var/lib/dkms/mok.pub; if it is not enrolled: mokutil --import /var/lib/dkms/mok.pub"));
@@ -227,6 +250,7 @@ static void host_not_loaded(struct doctor *d, const char *release)
 		    say_dup("modprobe ibnbd-client"));
 	free(key);
 	free(symbol);
+	free(dkms);
 }
 
 void doctor_modules(struct doctor *d)

@@ -155,9 +155,20 @@ def doctor_not_built(w):
     has(findings(w)["built", "error"]["mend"], "dkms autoinstall -k 6.1.0-9-amd64")
 
 
-def dkms_source(w):
-    version = re.search(r'PACKAGE_VERSION="(.*)"', (TOP / "dkms.conf").read_text())[1]
+def dkms_source(w, release=""):
+    version = re.search(r'PACKAGE_VERSION="(.*)"', (TOP / "dkms.conf").read_text())[1] + release
     w.put(f"root/usr/src/ibnbd-{version}/dkms.conf", (TOP / "dkms.conf").read_text())
+    return version
+
+
+@test
+def doctor_of_an_rpm(w):
+    """There the version of DKMS has the release of the package in it."""
+    host(w, built=False)
+    dkms_source(w, ".9-1")
+    has(findings(w)["built", "error"]["mend"], "install the package")
+    version = dkms_source(w, "-1.el9")
+    has(findings(w)["built", "error"]["mend"], f"/var/lib/dkms/ibnbd/{version}/build/make.log")
 
 
 @test
