@@ -10,7 +10,7 @@ packages=(
 	linux-headers-amd64
 	clang libclang-rt-dev llvm sparse					# fuzz, lint
 	debootstrap dkms							# other kernels
-	debhelper dh-dkms lintian scdoc man-db rpm rpmlint python3-jsonschema zsh fish	# packages
+	debhelper dh-dkms lintian scdoc man-db rpm rpmlint python3-jsonschema zsh fish systemd udev	# packages
 )
 [ "$(dpkg --print-architecture)" = amd64 ] ||
 	packages=("${packages[@]/linux-headers-amd64/linux-headers-$(dpkg --print-architecture)}")

@@ -4,15 +4,21 @@ import shutil, subprocess
 from kit import *
 
 
-def tool(name):
+def has_tool(name):
     return shutil.which(name) or shutil.which(name, path="/usr/bin:/usr/sbin:/sbin:/bin:/usr/lib/systemd")
+
+
+def tool(name):
+    """A test without its tool has shown nothing."""
+    found = has_tool(name)
+    if not found:
+        raise Failed(f"{name} is missing: tests/setup.sh")
+    return found
 
 
 @test
 def units_verify(w):
     analyze = tool("systemd-analyze")
-    if not analyze:
-        return
     w.conf("vol1 vol/1 s path=10.0.0.1\nmy-vol d2 s wait start-timeout=5min\n")
     units, gen = w.dir / "units", w.dir / "gen"
     units.mkdir()
@@ -54,7 +60,7 @@ def rules_verify(w):
     for key in set(re.findall(r"\bIBNBD_[A-Z_]+\b", text)):
         has(helper, f'"{key}"')
     udevadm = tool("udevadm")
-    if udevadm and "verify" in subprocess.run([udevadm, "--help"], capture_output=True, text=True).stdout:
+    if "verify" in subprocess.run([udevadm, "--help"], capture_output=True, text=True).stdout:
         p = subprocess.run([udevadm, "verify", str(TOP / "udev/60-ibnbd.rules")], capture_output=True, text=True, timeout=DEADLINE)
         eq(p.returncode, 0, p.stdout + p.stderr)
 
@@ -74,9 +80,9 @@ def the_helper_is_fast(w):
 def completion_parses(w):
     for shell, check in (("bash", ["bash", "-n"]), ("zsh", ["zsh", "-n"]), ("fish", ["fish", "--no-execute"])):
         f = w.put(f"complete.{shell}", w.run("complete", shell).out)
-        if tool(shell):
-            p = subprocess.run([*check, str(f)], capture_output=True, text=True, timeout=DEADLINE)
-            eq((p.returncode, p.stderr), (0, ""), shell)
+        tool(shell)
+        p = subprocess.run([*check, str(f)], capture_output=True, text=True, timeout=DEADLINE)
+        eq((p.returncode, p.stderr), (0, ""), shell)
 
 
 def bash_complete(w, *words):
@@ -104,8 +110,7 @@ def bash_completion_completes(w):
 
 @test
 def zsh_completion_completes(w):
-    if not tool("zsh"):
-        return
+    tool("zsh")
     w.client()
     w.conf("inconf d s path=10.0.0.1\n")
     w.run("map", "vol/1", "store1", "10.0.1.7", "--name", "vol1")
@@ -126,8 +131,7 @@ words=("$@") CURRENT=$# PREFIX=${{@[$#]}}; source {f}"""
 
 @test
 def fish_completion_completes(w):
-    if not tool("fish"):
-        return
+    tool("fish")
     w.client()
     w.run("map", "vol/1", "store1", "10.0.1.7", "--name", "vol1")
     f = w.put("complete.fish", w.run("complete", "fish").out)
@@ -141,8 +145,7 @@ def fish_completion_completes(w):
 
 @test
 def manuals_are_clean(w):
-    if not tool("scdoc"):
-        return
+    tool("scdoc")
     subs = {"ibnbd.8": "", "ibnbd-maps.conf.5": "maps", "ibnbd-server.conf.5": "server", "ibnbd-map.service.8": ""}
     eq(sorted(p.stem for p in (TOP / "docs/man").glob("*.scd")), sorted(subs))
     for name, what in subs.items():
@@ -150,7 +153,7 @@ def manuals_are_clean(w):
         p = subprocess.run(["scdoc"], input=text, capture_output=True, text=True, timeout=DEADLINE)
         eq((p.returncode, p.stderr), (0, ""), name)
         page = w.put(name, p.stdout)
-        if tool("mandoc"):
+        if has_tool("mandoc"):      # a second opinion
             lint = subprocess.run(["mandoc", "-Tlint", "-W", "warning", str(page)], capture_output=True, text=True, timeout=DEADLINE).stdout
             eq([l for l in lint.splitlines() if "skipping paragraph macro" not in l], [], name)
     # Every command, option and key of the tables is in a manual.
