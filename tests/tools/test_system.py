@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Units, rules, manuals and completion: what other programs of the system make of them."""
-import shutil, subprocess
+import fnmatch, shutil, subprocess
 from kit import *
 
 
@@ -63,6 +63,54 @@ def rules_verify(w):
     if "verify" in subprocess.run([udevadm, "--help"], capture_output=True, text=True).stdout:
         p = subprocess.run([udevadm, "verify", str(TOP / "udev/60-ibnbd.rules")], capture_output=True, text=True, timeout=DEADLINE)
         eq(p.returncode, 0, p.stdout + p.stderr)
+
+
+def udev(action, state, db=(), probed=(), devtype="disk", kernel="ibnbd0"):
+    """The properties and links that our rules give a disk in that state. db: of the last event; probed: what blkid would find."""
+    env = {"DEVTYPE": devtype, "DISKSEQ": "7", **(dict(db) if action == "remove" else {})}
+    plain = {"ACTION": action, "SUBSYSTEM": "block", "KERNEL": kernel}
+    links, goto = [], None
+    for line in (TOP / "udev/60-ibnbd.rules").read_text().splitlines():
+        if not line or line.startswith("#"):
+            continue
+        keys = re.findall(r'([A-Z]+)(?:\{([^}]+)\})?(==|!=|\+=|=)"([^"]*)"', line)
+        if goto:
+            goto = None if keys[0][0] == "LABEL" and keys[0][3] == goto else goto
+            continue
+        for key, arg, op, value in keys:
+            if op in ("==", "!="):
+                now = plain.get(key) or (env.get(arg, "") if key == "ENV" else state if arg == "ibnbd/state" else "")
+                if any(fnmatch.fnmatchcase(now, v) for v in value.split("|")) != (op == "=="):
+                    break
+            elif (key, arg) == ("IMPORT", "db"):
+                if value not in dict(db):
+                    break
+                env[value] = dict(db)[value]
+            elif (key, arg) == ("IMPORT", "builtin"):
+                env.update(probed)
+            elif key == "ENV":
+                env[arg] = re.sub(r"\$env\{(\w+)\}", lambda m: env.get(m[1], ""), value)
+            elif key == "SYMLINK":
+                links.append(re.sub(r"\$env\{(\w+)\}", lambda m: env.get(m[1], ""), value))
+            elif key == "GOTO":
+                goto = value
+    return {k: v for k, v in env.items() if v}, links
+
+
+@test
+def a_disk_that_is_held_is_left_alone(w):
+    """The rules of md and btrfs read whatever has their type, and would wait with the disk; links stay."""
+    for kind in ("linux_raid_member", "isw_raid_member", "btrfs", "ext4", "LVM2_member"):
+        probed = {"ID_FS_TYPE": kind, "ID_FS_USAGE": "filesystem" if kind in ("btrfs", "ext4") else "raid", "ID_FS_UUID_ENC": "77"}
+        read = kind in ("ext4", "LVM2_member")      # by nobody but at `add`
+        env, links = udev("add", "open", probed=probed)
+        eq(env["ID_FS_TYPE"], kind)
+        for action in ("offline", "change"):
+            env, held = udev(action, "closed", db=env)
+            eq((env.get("ID_FS_TYPE"), held), (kind if read else None, links), f"{kind}: {action}")
+        eq(udev("remove", "", db=env)[0]["ID_FS_TYPE"], kind, "whoever clears up behind it is told")
+        env, _ = udev("online", "open", db=env, probed=probed)
+        eq((env["ID_FS_TYPE"], "ID_FS_TYPE_HELD" in env), (kind, False))
 
 
 @test
