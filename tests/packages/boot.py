@@ -31,21 +31,25 @@ def saved_mapping_comes_back(t):
     t.client_up()
     if t.sh("ibnbd map vda1 s1 10.0.0.2 --name data --hold 600 --save", 60) != "/dev/ibnbd0":
         raise Failed("map")
+    # its session closes and is opened again
+    if t.sh("ibnbd remap --force data; udevadm settle; ibnbd list -H -r -o name,hold data").split() != ["/dev/ibnbd0", "data", "600"]:
+        raise Failed("remap --force")
     t.sh(f"mkfs.ext4 -q -U {UUID} -L data /dev/ibnbd/by-name/data; mkdir -p /data /lvm /luks; "
-         f"echo 'UUID={UUID} /data ext4 {FSTAB} 0 2' >> /etc/fstab; systemctl daemon-reload; udevadm settle; mount /data; "
-         "echo one > /data/file; sync")
+         f"udevadm settle; echo 'UUID={UUID} /data ext4 defaults 0 2' >> /etc/fstab")
+    t.doctor("netdev", "error", "/data", f"UUID={UUID}", "add _netdev")
+    t.sh(f"sed -i '$s/defaults/{FSTAB}/' /etc/fstab; systemctl daemon-reload; ibnbd maps check; mount /data; echo one > /data/file; sync")
     before = t.links()
     t.log(f"links: {before}")
     for want in (f"/dev/disk/by-uuid/{UUID}", "/dev/disk/by-label/data", "/dev/ibnbd/by-name/data", "/dev/ibnbd/by-session/s1/vda1"):
-        if want not in before:
-            raise Failed(f"{want} is not in {before}")
+        if before.get(want) != "vda1":
+            raise Failed(f"{want} does not lead to vda1: {before}")
     if not any(l.startswith("/dev/disk/by-id/ibnbd-") for l in before) or not any(l.startswith("/dev/disk/by-path/ibnbd-") for l in before):
         raise Failed(f"by-id and by-path: {before}")
     down, up = t.reboot()
     t.mounted("/data")
     if t.sh("cat /data/file") != "one" or t.links() != before:
         raise Failed(f"after the reboot: {t.links()}, before: {before}")
-    t.sh("systemctl is-active ibnbd-map@data ibnbd-shutdown ibnbd-maps.target; [ -z \"$(systemctl --failed -q --no-legend 'ibnbd*')\" ]; "
+    t.sh("for u in ibnbd-map@data ibnbd-shutdown ibnbd-maps.target; do systemctl is-active $u; done; [ -z \"$(systemctl --failed -q --no-legend 'ibnbd*')\" ]; "
          "[ \"$(cat /sys/block/ibnbd0/queue/scheduler)\" = '[none]' ] || grep -F '[none]' /sys/block/ibnbd0/queue/scheduler; "
          "ibnbd doctor || [ $? = 1 ]")
     return f"down {down:.0f} s, up {up:.0f} s"
@@ -73,7 +77,7 @@ def server_down_at_boot(t):
     t.doctor("mapped", "error", "data is in maps.conf and not mapped", "ibnbd map data")
     t.doctor("server", "error", "10.0.0.2 does not answer", "is it up")
     t.wait("systemctl show -P StatusText ibnbd-map@data | grep 'not mapped yet'", 60, "the status text of the unit")
-    t.sh("! mountpoint -q /data; systemctl is-active ibnbd-map@data")
+    t.sh("if mountpoint -q /data; then exit 1; fi; systemctl is-active ibnbd-map@data")
     t.server_boot()
     t.greet()
     t.wait("{ ibnbd doctor --json || true; } | grep -q '\"port\"'", 120, "an answer of a machine that does not listen")
@@ -85,18 +89,28 @@ def server_down_at_boot(t):
 
 
 @step
+def shutdown_while_it_is_mapped(t):
+    """The server is gone since the boot, and the driver waits for it: that does not hold up the shutdown."""
+    if t.client.alive:
+        t.stop()
+    t.server.kill()
+    t.client_up()
+    t.sh("systemctl show -P SubState ibnbd-map@data | grep -x running; [ -n \"$(systemctl list-jobs --no-legend)\" ]")
+    return f"down {t.stop(at_once=True):.0f} s"
+
+
+@step
 def rdma_link_comes_late(t):
     t.server_up()
     t.client_up()
     t.sh("systemctl -q disable rxe")
     down, up = t.reboot()
     t.doctor("rdma", "error", "there is no RDMA device", "rdma link add")
-    t.sh("! mountpoint -q /data; systemctl -q enable rxe")
-    time.sleep(20)      # its pauses are long by now: what comes at once comes by the event
-    t.sh("systemctl start rxe")
-    t.greet()
+    # its own retries stand still: what comes now comes by the event
+    t.sh("if mountpoint -q /data; then exit 1; fi; systemctl -q enable rxe; systemctl kill -s STOP ibnbd-map@data; systemctl start rxe")
     late = t.mounted("/data", timeout=30, what="after rdma link add")
-    t.sh("journalctl -b -u ibnbd-retry --no-pager | grep -q 'Finished\\|Deactivated\\|mapped'")
+    t.sh("journalctl -b -u ibnbd-retry -o cat --no-pager | grep -x 'data: /dev/ibnbd[0-9]*'; systemctl kill -s CONT ibnbd-map@data")
+    t.wait("[ \"$(systemctl show -P StatusText ibnbd-map@data)\" = mapped ]", 90, "the unit sees that it is mapped")
     return f"down {down:.0f} s, up {up:.0f} s, mounted {late:.0f} s after the link came"
 
 
@@ -123,40 +137,65 @@ def server_gone_at_shutdown(t):
 def lvm_luks_md_and_partitions_come_back(t):
     t.server_up()
     t.client_up()
-    t.sh("printf 'label: gpt\\nsize=24M,name=alpha\\nname=member\\n' | sfdisk -q /dev/vda4; sync", machine=t.server)
-    t.sh("for i in 2:pv 3:crypt 4:parts; do ibnbd map vda${i%:*} s1 --name ${i#*:} --save; done\n"
-         "mkdir -p /lvm /luks /part /md\n"
-         "pvcreate -q /dev/ibnbd/by-name/pv; vgcreate -q vg0 /dev/ibnbd/by-name/pv; lvcreate -q -y -L 40M -n lv0 vg0\n"
+    t.sh("for i in 2:pv 3:crypt 4:parts 5:raid; do ibnbd map vda${i%:*} s1 --name ${i#*:} --hold 600 --save; done; mkdir -p /lvm /luks /part /md")
+    # udev re-reads a table as well when the one who wrote it closes the disk: partitions go and come again
+    t.sh("d=/dev/ibnbd/by-name/parts\nprintf 'label: gpt\\nsize=16M,name=one\\nsize=16M,name=two\\nname=three\\n' | sfdisk -q --lock $d\n"
+         "wait_for 30 sh -c '[ -b '$d'-part3 ] && [ '$d'-part2 -ef /dev/disk/by-partlabel/two ]'\n"
+         "printf 'label: gpt\\nsize=24M,name=alpha\\nname=member\\n' | sfdisk -q --lock $d\n"
+         "wait_for 30 sh -c '[ '$d'-part1 -ef /dev/disk/by-partlabel/alpha ] && [ '$d'-part2 -ef /dev/disk/by-partlabel/member ] && "
+         "[ ! -e '$d'-part3 ] && [ ! -L /dev/disk/by-partlabel/one ] && [ ! -L /dev/disk/by-partlabel/three ]'", 120)
+    t.sh("pvcreate -q /dev/ibnbd/by-name/pv; vgcreate -q vg0 /dev/ibnbd/by-name/pv; lvcreate -q -y -L 40M -n lv0 vg0\n"
          "(umask 077; head -c 64 /dev/urandom > /etc/crypt.key)\n"
          "cryptsetup luksFormat -q --pbkdf pbkdf2 --pbkdf-force-iterations 1000 /dev/ibnbd/by-name/crypt /etc/crypt.key\n"
          f'echo "secret UUID=$(cryptsetup luksUUID /dev/ibnbd/by-name/crypt) /etc/crypt.key luks,{FSTAB}" >> /etc/crypttab\n'
          "systemctl daemon-reload; systemctl start systemd-cryptsetup@secret\n"
-         "udevadm settle; [ /dev/ibnbd/by-name/parts-part1 -ef /dev/disk/by-partlabel/alpha ]\n"
-         "mdadm -q --create /dev/md/m0 --run --level=1 --force --raid-devices=1 /dev/disk/by-partlabel/member\n"
+         "mdadm -q --create /dev/md/m0 --run --assume-clean --level=1 --raid-devices=2 /dev/ibnbd/by-name/raid /dev/disk/by-partlabel/member\n"
          "for i in lvm:/dev/vg0/lv0 luks:/dev/mapper/secret part:/dev/disk/by-partlabel/alpha md:/dev/md/m0; do\n"
          "    mkfs.ext4 -q -L ${i%%:*} ${i#*:}\n"
          f"    echo \"LABEL=${{i%%:*}} /${{i%%:*}} ext4 {FSTAB} 0 2\" >> /etc/fstab\n"
-         "done; udevadm settle; systemctl daemon-reload\n"
-         "for i in lvm luks part md; do mount /$i; echo $i > /$i/file; done; ibnbd maps check", 240)
+         f"done; sed -i '/^LABEL=part/s/{FSTAB}/_netdev/' /etc/fstab; udevadm settle; systemctl daemon-reload\n"
+         "for i in lvm luks part md; do mount /$i; echo $i > /$i/file; done; ibnbd maps check\n"
+         "cp /etc/fstab /tmp; sed -i 's/_netdev/x-none/' /etc/fstab; [ $(ibnbd maps check 2>&1 | grep -c 'has no _netdev') = 5 ]; cp /tmp/fstab /etc", 240)
     before = t.links()
     down, up = t.reboot()
+    late = layers_mounted(t)
+    if t.links() != before:
+        raise Failed(f"after the reboot: {t.links()}, before: {before}")
+    t.sh("[ \"$(ibnbd list -H -r -o kname | wc -l)\" = 5 ]; [ -z \"$(systemctl --failed -q --no-legend)\" ] || { systemctl --failed; exit 1; }")
+    down2 = t.stop()
+    t.clean()
+    # The server goes away under all that: udev does not wait for the disks, nor does the shutdown.
+    t.server_up()
+    t.client_up()
+    layers_mounted(t)
+    t.server.kill()
+    t.wait("[ \"$(ibnbd list -H -r -o detail | sort -u)\" = held ]", 60, "the disks are held")
+    t.sh(f"udevadm settle --timeout=20; [ -b /dev/disk/by-uuid/{UUID} ]; "
+         "udevadm info -q property /dev/ibnbd/by-name/raid | grep ID_FS_TYPE_HELD=linux_raid_member")
+    down3 = t.stop()
+    t.server_up()
+    t.client_up()
+    layers_mounted(t)
+    return f"down {down:.0f}, {down2:.0f} and without the server {down3:.0f} s, up {up:.0f} s, mounted {late:.0f} s later"
+
+
+def layers_mounted(t):
     late = t.mounted("/data", "/lvm", "/luks", "/part", "/md")
     if t.sh("cat /{lvm,luks,part,md}/file").split() != ["lvm", "luks", "part", "md"]:
         raise Failed("what was written before is not there")
-    if t.links() != before:
-        raise Failed(f"after the reboot: {t.links()}, before: {before}")
-    t.sh("[ \"$(ibnbd list -H -r -o kname | wc -l)\" = 4 ]; [ -z \"$(systemctl --failed -q --no-legend)\" ] || { systemctl --failed; exit 1; }")
-    down2 = t.stop()
-    t.clean()
-    return f"down {down:.0f} and {down2:.0f} s, up {up:.0f} s, mounted {late:.0f} s later"
+    return late
+
+
+LAYERS_DOWN = ("for m in /md /part /luks /lvm; do if mountpoint -q $m; then umount $m; fi; done; systemctl stop systemd-cryptsetup@secret 2> /dev/null || true; "
+               "vgchange -q -an || true; mdadm -q --stop --scan\n")
 
 
 @step
 def loopback_autopkgtest(t):
     """debian/tests/loopback, which wants a machine of its own."""
     t.client_up()
-    t.sh("for m in /md /part /luks /lvm /data; do mountpoint -q $m && umount $m; done; systemctl stop systemd-cryptsetup@secret 2> /dev/null || true; "
-         "vgchange -q -an || true; mdadm -q --stop --scan; systemctl stop ibnbd-maps.target; "
+    t.jobs_done()
+    t.sh(LAYERS_DOWN + "if mountpoint -q /data; then umount /data; fi; systemctl stop ibnbd-maps.target; "
          "wait_for 60 sh -c '[ -z \"$(ibnbd list)\" ]'; rdma link delete rxe0; ip route add default via 10.0.0.2")
     t.sh("sh -x /tests/loopback", 180)
     t.sh("ibnbd maps remove vol1; [ -z \"$(ibnbd list)\" ]; rdma link delete rxe_ibnbd; ip route del default; systemctl restart rxe")
@@ -171,8 +210,13 @@ def packages_come_and_go(t):
     t.server_up()
     t.client_up()
     t.mounted("/data")
+    t.jobs_done()
+    t.sh(LAYERS_DOWN, 120)
     t.writer()
-    disk = "cat /sys/block/ibnbd0/diskseq"
+    # the administrator's own, which only he takes away
+    t.sh("mkdir -p /etc/ibnbd/exports; ln -sf /var/tmp/ibnbd-test.img /etc/ibnbd/exports/disk1")
+    kname = t.sh("basename $(readlink -f /dev/ibnbd/by-name/data)")
+    disk = f"cat /sys/block/{kname}/diskseq"
     before = t.sh(disk)
     apt = ("export DEBIAN_FRONTEND=noninteractive; apt-get -qq -o DPkg::Options::=--force-unsafe-io -o APT::Sandbox::User=root --allow-downgrades "
            "--no-install-recommends -y ")
@@ -186,12 +230,12 @@ def packages_come_and_go(t):
         if t.sh(disk) != before:
             raise Failed(f"{what}: it is another disk")
         if what == "remove":        # and something triggers udev, which has no rules for it now
-            t.sh("udevadm trigger -w --action=change /dev/ibnbd0; mountpoint /data; ! command -v ibnbd; grep -q '^data vda1 s1 ' /etc/ibnbd/maps.conf.d/50-saved.conf")
+            t.sh(f"udevadm trigger -w --action=change /dev/{kname}; mountpoint /data; if command -v ibnbd; then exit 1; fi; grep -q '^data vda1 s1 ' /etc/ibnbd/maps.conf.d/50-saved.conf")
         elif what == "purge":
-            t.sh("[ ! -e /etc/ibnbd ]")
+            t.sh("[ \"$(find /etc/ibnbd ! -type d)\" = /etc/ibnbd/exports/disk1 ]; rm -r /etc/ibnbd")
         else:
-            t.sh("ibnbd list ibnbd0; systemctl is-enabled ibnbd-maps.target; udevadm trigger -w --action=change /dev/ibnbd0; [ -b /dev/disk/by-label/data ]")
-    t.sh("systemctl stop writer; umount /data; ibnbd unmap ibnbd0; ! ls /sys/block/ibnbd0 2> /dev/null")
+            t.sh(f"ibnbd list {kname}; systemctl is-enabled ibnbd-maps.target; udevadm trigger -w --action=change /dev/{kname}; [ -b /dev/disk/by-label/data ]")
+    t.sh("systemctl stop writer; umount /data; " + LAYERS_DOWN + "ibnbd unmap --all; [ -z \"$(ibnbd list)\" ]")
     t.clean()
 
 
