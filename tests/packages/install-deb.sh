@@ -60,10 +60,20 @@ said=$(ibnbd maps check 2>&1) || die "maps check: $said"
 built "$version"
 grep -q ^vol1 /etc/ibnbd/maps.conf || die "maps.conf lost its line"
 echo "ok upgrade builds for every kernel"
-touch /etc/dkms/no-autoinstall		# a downgrade takes the same road; do not build a third time
+
+# a later version of the source, and back: two versions that DKMS knows
+"${apt[@]}" install /packages/new-dkms.deb /packages/new-tools.deb > /log 2>&1 || die "new version: $(tail -n 30 /log)"
+new=$(dpkg-query -W -f '${source:Upstream-Version}' ibnbd-dkms)
+[ "$new" != "$version" ] || die "no new version"
+built "$new"
+[ -z "$(dkms status -m ibnbd -v "$version")" ] && [ ! -e /usr/src/ibnbd-"$version" ] || die "the old version stays: $(dkms status)"
+grep -q ^vol1 /etc/ibnbd/maps.conf || die "maps.conf lost its line"
+echo "ok a new version takes the place of the old one"
 "${apt[@]}" install /packages/ibnbd-dkms_*.deb /packages/ibnbd-tools_*_*.deb > /log 2>&1 || die "downgrade: $(tail -n 30 /log)"
-[[ $(dpkg-query -W -f '${Version}' ibnbd-dkms) != *+up1 ]] && grep -q ^vol1 /etc/ibnbd/maps.conf || die "downgrade"
-echo "ok downgrade"
+[ "$(dpkg-query -W -f '${source:Upstream-Version}' ibnbd-dkms)" = "$version" ] && grep -q ^vol1 /etc/ibnbd/maps.conf || die "downgrade"
+built "$version"
+[ -z "$(dkms status -m ibnbd -v "$new")" ] || die "the new version stays: $(dkms status)"
+echo "ok downgrade builds for every kernel"
 
 echo 'vol2 ram1 s1 path=10.0.0.2' > /etc/ibnbd/maps.conf.d/50-saved.conf
 "${apt[@]}" remove ibnbd-dkms ibnbd-tools > /log 2>&1 || die "remove: $(tail -n 30 /log)"

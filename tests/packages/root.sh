@@ -19,14 +19,27 @@ die() { echo "root.sh: $*" >&2; exit 1; }
 mirror() {
 	apt-get indextargets --format '$(LABEL) $(REPO_URI)' 'Created-By: Packages' | awk -v l="$1" '$1 == l { print $2; exit }'
 }
-later_packages() {	# DIR: another revision of the packages there, up-NAME.deb
-	local p d
+later_packages() {	# DIR: another revision of the packages there, up-NAME.deb, and a later version of the source, new-NAME.deb
+	local p d v new kind
 	for p in dkms tools; do
-		d=$(mktemp -d)
-		dpkg-deb -R "$1"/ibnbd-$p\_*.deb "$d/p"
-		sed -i 's/^Version: .*/&+up1/' "$d/p/DEBIAN/control"
-		dpkg-deb --root-owner-group -b "$d/p" "$1/up-$p.deb" > /dev/null
-		rm -rf "$d"
+		v=$(dpkg-deb -f "$1"/ibnbd-$p\_*.deb Version)
+		v=${v%-*} new=${v%-*}.9
+		for kind in up new; do
+			d=$(mktemp -d)
+			dpkg-deb -R "$1"/ibnbd-$p\_*.deb "$d/p"
+			if [ $kind = up ]; then
+				sed -i 's/^Version: .*/&+up1/' "$d/p/DEBIAN/control"
+			else
+				sed -i "s/^Version: .*/Version: $new-1/" "$d/p/DEBIAN/control"
+				[ $p = tools ] || {
+					mv "$d/p/usr/src/ibnbd-$v" "$d/p/usr/src/ibnbd-$new"
+					sed -i "s/^PACKAGE_VERSION=.*/PACKAGE_VERSION=\"$new\"/" "$d/p/usr/src/ibnbd-$new/dkms.conf"
+					sed -i "s/${v//./\\.}/$new/g" "$d/p/DEBIAN/"{md5sums,postinst,prerm}
+				}
+			fi
+			dpkg-deb --root-owner-group -b "$d/p" "$1/$kind-$p.deb" > /dev/null
+			rm -rf "$d"
+		done
 	done
 }
 inside() {	# ROOT COMMAND..

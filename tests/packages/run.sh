@@ -65,8 +65,10 @@ deb_dkms_source() {	# whole, and it builds nothing of ours but the modules
 	local dir=$logs/dkms
 	rm -rf $dir
 	dpkg-deb -x build/deb/ibnbd-dkms_*.deb $dir
-	local f
-	for f in $(git ls-files ibtrs ibnbd compat Kbuild dkms.conf 2>/dev/null | grep -v gitignore); do
+	local f files
+	files=$(git ls-files ibtrs ibnbd compat Kbuild dkms.conf | grep -v gitignore)
+	[ "$(grep -c '\.[ch]$' <<< "$files")" -gt 100 ] || { echo "git knows only: $files"; return 1; }
+	for f in $files; do
 		cmp "$f" $dir/usr/src/ibnbd-*/"$f" || return 1
 	done
 	! find $dir/usr/src -name '*.o' -o -name '*.ko' -o -name config.h | grep .
