@@ -205,6 +205,23 @@ def loopback_autopkgtest(t):
 
 
 @step
+def server_unit_over_a_reboot(t):
+    """ibnbd-server.service, enabled: it listens after a boot, on an RDMA link that comes later too, and to those whom server.conf allows."""
+    t.client_up()
+    t.jobs_done()
+    t.sh("mkdir -p /etc/ibnbd/exports; truncate -s 64M /var/tmp/exported.img; ln -sf /var/tmp/exported.img /etc/ibnbd/exports/own\n"
+         "printf 'dev_search_path = /etc/ibnbd/exports\\nallow = 10.0.0.1\\n' > /etc/ibnbd/server.conf; ibnbd server check\n"
+         "systemctl -q enable ibnbd-server; systemctl -q disable rxe")
+    t.reboot()
+    t.sh("systemctl is-active ibnbd-server; systemctl -q enable rxe; systemctl start rxe\n"
+         "ibnbd map own loop 10.0.0.1 --name own; udevadm settle; dd if=/dev/urandom of=/dev/ibnbd/by-name/own bs=64k count=4 oflag=direct status=none\n"
+         "cmp -n 262144 /dev/ibnbd/by-name/own /var/tmp/exported.img; ibnbd unmap own", 120)
+    t.sh("sed -i 's/^allow.*/allow = 10.0.0.9/' /etc/ibnbd/server.conf; systemctl reload ibnbd-server\n"
+         "rc=0; ibnbd map own loop 10.0.0.1 --name own || rc=$?; [ $rc = 6 ]; ibnbd list", 120)
+    t.sh("systemctl -q disable ibnbd-server; systemctl stop ibnbd-server; rm /etc/ibnbd/exports/own /var/tmp/exported.img")
+
+
+@step
 def packages_come_and_go(t):
     """The same version, a later one, the first again, remove, purge, install: the disk stays mapped, and writing goes on."""
     t.server_up()
