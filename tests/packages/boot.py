@@ -164,6 +164,8 @@ def lvm_luks_md_and_partitions_come_back(t):
     t.sh("[ \"$(ibnbd list -H -r -o kname | wc -l)\" = 5 ]; [ -z \"$(systemctl --failed -q --no-legend)\" ] || { systemctl --failed; exit 1; }")
     down2 = t.stop()
     t.clean()
+    for below in ("/dev/vda2", "/dev/vda4"):        # the logical volume, and the first partition
+        t.clean(below, 1 << 20)
     # The server goes away under all that: udev does not wait for the disks, nor does the shutdown.
     t.server_up()
     t.client_up()

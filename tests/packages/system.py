@@ -217,11 +217,12 @@ class Test:
     def mounted(self, *points, timeout=90, what="the mount"):
         return max(self.wait(f"mountpoint -q {p}", timeout, f"{what}: {p}") for p in points)
 
-    def clean(self, part="/dev/vda1"):
+    def clean(self, part="/dev/vda1", offset=0):
         """The file system on a disk of the server needs no recovery, and nobody has the disk mapped."""
+        fs = f"'{part}?offset={offset}'" if offset else part
         self.sh(f"for i in {{1..300}}; do [ -z \"$(ls /sys/class/ibnbd-server/ctl/devices)\" ] && break; usleep 100000; done\n"
                 f"ls /sys/class/ibnbd-server/ctl/devices; [ -z \"$(ls /sys/class/ibnbd-server/ctl/devices)\" ]\n"
-                f"blockdev --flushbufs {part}; e2fsck -fn {part}; tune2fs -l {part} > /tmp/fs\n"
+                f"blockdev --flushbufs {part}; e2fsck -fn {fs}; tune2fs -l {fs} > /tmp/fs\n"
                 "grep -q 'Filesystem state: *clean$' /tmp/fs; ! grep needs_recovery /tmp/fs", machine=self.server)
 
     def writer(self):
