@@ -31,8 +31,8 @@ def saved_mapping_comes_back(t):
     t.client_up()
     if t.sh("ibnbd map vda1 s1 10.0.0.2 --name data --hold 600 --save", 60) != "/dev/ibnbd0":
         raise Failed("map")
-    # its session closes and is opened again
-    if t.sh("ibnbd remap --force data; udevadm settle; ibnbd list -H -r -o name,hold data").split() != ["/dev/ibnbd0", "data", "600"]:
+    # its session closes and is opened again (the number may be another one)
+    if t.sh("ibnbd remap --force data; udevadm settle; ibnbd list -H -r -o name,hold data").split()[1:] != ["data", "600"]:
         raise Failed("remap --force")
     t.sh(f"mkfs.ext4 -q -U {UUID} -L data /dev/ibnbd/by-name/data; mkdir -p /data /lvm /luks; "
          f"udevadm settle; echo 'UUID={UUID} /data ext4 defaults 0 2' >> /etc/fstab")

@@ -35,6 +35,23 @@ class System(vm.VM):
     """A machine that boots its disk.  Our package takes part in that, so a boot that fails is not tried again."""
     tries = 1
 
+    def ready(self, timeout=60):
+        """But an emulated guest may stop before its first process runs (see vm.VM.ready()), and nothing of ours is on the way to its own disk."""
+        for _ in range(3):
+            end = time.monotonic() + timeout / 4 * vm.SLOW
+            while self.alive and time.monotonic() < end:
+                said = self.serial.read_text(errors="replace")
+                if "Welcome to " in said:
+                    return super().ready(timeout)
+                if "detected stalls on CPUs" in said:
+                    break
+                time.sleep(0.5)
+            past = self.past_kernel, self.past_console
+            print(f"boot.py: {self.name} is booted again, it did not come to its disk; its console ends with:\n{self.console_tail(20)}", file=sys.stderr, flush=True)
+            self.start()
+            self.past_kernel, self.past_console = past
+        return super().ready(timeout)
+
     def down(self, timeout):
         """Wait for it to end by itself, in order; the seconds it took."""
         t0 = time.monotonic()
