@@ -29,7 +29,7 @@ quiet_cmd_probe = PROBE   $@
 		echo "compat: cannot probe the kernel in $(objtree) with $(CC); log: $@.log" >&2; \
 		rm -f $@ $@.tmp; exit 1; }; \
 	LC_ALL=C $(CC) -E -P -include $@.tmp $(word 3,$^) 2>&1 >/dev/null | \
-		sed -n 's/.*error: .*"\(.*\)".*/compat: \1/p' | head -n 1 >$@.unknown; \
+		sed -n 's/.*error: .*"\(.*\)".*/compat: \1; see docs\/kernels.md and compat\/config.h.log/p' | head -n 1 >$@.unknown; \
 	if [ -s $@.unknown ]; then cat $@.unknown >&2; rm -f $@ $@.tmp $@.unknown; exit 1; fi; \
 	rm -f $@.unknown; mv $@.tmp $@
 

@@ -12,8 +12,8 @@
  * A missing function is reported at its first call only; the awk script knows
  * and marks every PROBE that calls it.
  *
- * Rules: one question per PROBE; each is asked by some shim or demanded in
- * compat.h (tests/lint checks); a PROBE is true on the NEWEST kernel wherever
+ * Rules: one question per PROBE; each is asked by some shim or in shapes.h
+ * (fixtures.py checks); a PROBE is true on the NEWEST kernel wherever
  * possible; no top-level declarations between PROBEs; headers that may be
  * missing are guarded by __has_include; things that are macros on the kernels
  * that have them need no PROBE (use #ifdef in compat.h).
@@ -209,6 +209,7 @@ PROBE(ASSIGN_STR_1ARG) {	/* 6.10 */
 	const char *s = STR(__assign_str(x)); (void)s;
 }
 PROBE(SCOPED_WITH_INIT_FS) { scoped_with_init_fs() ; }	/* 7.3 */
+PROBE(USERSPACE_INIT_FS) { struct fs_struct *f = userspace_init_fs; (void)f; }	/* 7.3: what the one before has to do with */
 
 /* ---- headers (asked here, since sparse does not know __has_include) ------ */
 PROBE(H_GENHD) {	/* until 5.17 */

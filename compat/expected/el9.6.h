@@ -64,6 +64,7 @@
 #define HAVE_RANDOM_BELOW 1
 #define HAVE_STR_YES_NO 1
 #define HAVE_SCOPED_WITH_INIT_FS 0
+#define HAVE_USERSPACE_INIT_FS 0
 /* not measured, inferred from neighbours that came with the same kernel */
 #define HAVE_MQ_ALLOC_QUEUE 1
 #define HAVE_MQ_DESTROY_QUEUE 1

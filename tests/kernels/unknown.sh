@@ -48,5 +48,8 @@ changed() {	# HEADER SED NAME: with that change the build must name NAME
 changed linux/blk-mq.h 's/define blk_mq_alloc_disk(set, lim, queuedata)/define blk_mq_alloc_disk(set, lim, queuedata, more)/' 'blk_mq_alloc_disk()'
 changed linux/blk-mq.h 's/(\*timeout)(struct request \*)/(*timeout)(struct request *, int)/' blk_mq_ops.timeout
 changed linux/fs.h 's/(\*ki_complete)(struct kiocb \*iocb, long ret)/(*ki_complete)(struct kiocb *iocb, int ret, int more)/' kiocb.ki_complete
+changed linux/blkdev.h 's/^void blk_mark_disk_dead(struct gendisk \*disk)/void blk_mark_disk_dead(struct gendisk *disk, bool surprise)/' 'blk_mark_disk_dead()'
+changed rdma/rdma_cm.h '/^int rdma_connect_locked(/,/;/s/conn_param);/conn_param, int more);/' 'rdma_connect_locked()'
+changed rdma/ib_verbs.h 's/int (\*add)(struct ib_device \*ibdev);/int (*add)(struct ib_device *ibdev, int more);/' ib_client.add
 rm -rf "$root$work"
 exit $bad
