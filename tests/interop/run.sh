@@ -43,7 +43,7 @@ for series in "${all[@]}"; do
 	esac
 	say "the kernel's rnbd of $release"
 	"$REPO/tests/vm/run.py" --kver "$release" --logs "$logs/$series" "$@" | tee -a "$logs/$series.log" || rc=$?
-	total=$(grep -E '^[0-9]+ passed, [0-9]+ failed' "$logs/$series.log" | tail -n 1)
+	total=$(grep -E '^[0-9]+ passed, [0-9]+ failed' "$logs/$series.log" | tail -n 1) || true	# none: run.py died
 	read -r p f s < <(sed -E 's/^([0-9]+) passed, ([0-9]+) failed, ([0-9]+) skipped.*/\1 \2 \3/' <<< "${total:-0 passed, 1 failed, 0 skipped}")
 	[ $rc -eq 0 ] || [ "$f" -gt 0 ] || f=1
 	passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
