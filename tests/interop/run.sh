@@ -42,7 +42,8 @@ for series in "${all[@]}"; do
 	*)  echo "FAIL $series ($why; build/interop/$series.log)"; failed=$((failed + 1)); continue ;;
 	esac
 	say "the kernel's rnbd of $release"
-	"$REPO/tests/vm/run.py" --kver "$release" --logs "$logs/$series" "$@" | tee -a "$logs/$series.log" || rc=$?
+	# what was just built, before what may lie in the tree for the same kernel
+	"$REPO/tests/vm/run.py" --kver "$release" --ko "$REPO/build/modules/$release" --logs "$logs/$series" "$@" | tee -a "$logs/$series.log" || rc=$?
 	total=$(grep -E '^[0-9]+ passed, [0-9]+ failed' "$logs/$series.log" | tail -n 1) || true	# none: run.py died
 	read -r p f s < <(sed -E 's/^([0-9]+) passed, ([0-9]+) failed, ([0-9]+) skipped.*/\1 \2 \3/' <<< "${total:-0 passed, 1 failed, 0 skipped}")
 	[ $rc -eq 0 ] || [ "$f" -gt 0 ] || f=1

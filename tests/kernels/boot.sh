@@ -28,7 +28,8 @@ boot() {	# NAME SUITE GLOB: 0 good, 77 skipped, else failed; $why, $release
 	esac
 	"$top/tests/vm/kernel.sh" "$release" "$suite" >> "$log" 2>&1 || { why="no image: $(tail -n 1 "$log")"; return 77; }
 	"$top/tests/interop/build-ours.sh" "$release" >> "$log" 2>&1 || { why=$(tail -n 1 "$log"); return 1; }
-	"$top/tests/vm/run.py" --kver "$release" --logs "$logs/$name" 070 >> "$log" 2>&1
+	# what was just built, before what may lie in the tree for the same kernel
+	"$top/tests/vm/run.py" --kver "$release" --ko "$top/build/modules/$release" --logs "$logs/$name" 070 >> "$log" 2>&1
 	rc=$?
 	[ $rc -eq 0 ] || why=$(grep -m 1 -A 2 ^FAIL "$log" | tail -n +2 | tr -s ' \n' ' ')
 	return $rc
