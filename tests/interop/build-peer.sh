@@ -23,7 +23,8 @@ mkdir -p "$work"
 cd "$work"
 say "building the in-kernel peers for $KVER"
 apt_private "$suite"
-apt-get "${APT[@]}" download "linux-source-$series" || { say "no linux-source-$series in $suite"; exit 77; }
+apt_knows "linux-source-$series" || { say "no linux-source-$series in $suite"; exit 77; }
+apt-get "${APT[@]}" download "linux-source-$series" || die "cannot fetch linux-source-$series of $suite"
 dpkg -x "linux-source-$series"_*.deb .
 rm -f ./*.deb
 tar -xf usr/src/linux-source-*.tar.xz --strip-components=1 --wildcards \

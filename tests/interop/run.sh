@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # run.sh [SERIES|all [CASE..]]: talk to the kernel's own rnbd, on the newest kernel of that series in Debian, its modules and
 # ours built in a chroot of the suite it comes from. The series are those of which rnbd speaks another dialect. One that
-# cannot be had (no headers, image or source) is skipped; one whose peers do not build fails.
+# the mirror does not have (no headers, image or source) is skipped; one whose peers do not build fails.
 set -eu -o pipefail
 . "$(dirname "$0")/../vm/env.sh"
 
@@ -21,12 +21,13 @@ prepare() {	# SERIES: 0 good, 77 cannot be had, else failed; $why, $release
 	: > "$log"
 	suite=$(awk -v s="linux-headers-$1." 'index($3, s) == 1 { print $2; exit }' "$REPO/tests/kernels/kernels.conf")
 	[ -n "$suite" ] || { why="tests/kernels/kernels.conf knows no $1"; return 1; }
-	"$chroot" make "$suite" >> "$log" 2>&1 || { why="no chroot of $suite: $(tail -n 1 "$log")"; return 77; }
+	"$chroot" make "$suite" >> "$log" 2>&1 || { rc=$?; why="no chroot of $suite: $(tail -n 1 "$log")"; return $rc; }
 	release=$("$chroot" headers "$suite" "linux-headers-$1.*-$(dpkg --print-architecture)" 2>> "$log") || {
-		why="$suite has no headers of $1"
-		return 77
+		rc=$?
+		why="no headers of $1 in $suite: $(tail -n 1 "$log")"
+		return $rc
 	}
-	"$REPO/tests/vm/kernel.sh" "$release" "$suite" >> "$log" 2>&1 || { why="no image: $(tail -n 1 "$log")"; return 77; }
+	"$REPO/tests/vm/kernel.sh" "$release" "$suite" >> "$log" 2>&1 || { rc=$?; why="no image: $(tail -n 1 "$log")"; return $rc; }
 	"$REPO/tests/interop/build-peer.sh" "$release" "$suite" >> "$log" 2>&1 || rc=$?
 	[ $rc -eq 0 ] || { why="no peers: $(tail -n 1 "$log")"; return $rc; }
 	"$REPO/tests/interop/build-ours.sh" "$release" >> "$log" 2>&1 || { why=$(tail -n 1 "$log"); return 1; }

@@ -5,7 +5,7 @@
 #
 # Debian's stock image of each in two machines of the rig: tests/cases/070 loads the modules, maps a disk, writes and
 # verifies, loses a path while it does, unmaps and unloads, and the kernel's log must stay clean. --short: those that
-# say "short". A kernel that cannot be had is skipped. Logs: build/boot/NAME.log and build/boot/NAME/.
+# say "short". A kernel that the mirror does not have is skipped, and one must pass. Logs: build/boot/NAME.log and build/boot/NAME/.
 set -u
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -19,14 +19,14 @@ boot() {	# NAME SUITE GLOB: 0 good, 77 skipped, else failed; $why, $release
 	local name=$1 suite=$2 glob=$3 log=$logs/$1.log rc
 	why='' release=''
 	: > "$log"
-	"$here/chroot.sh" make "$suite" >> "$log" 2>&1 || { why="no chroot of $suite: $(tail -n 1 "$log")"; return 77; }
+	"$here/chroot.sh" make "$suite" >> "$log" 2>&1 || { rc=$?; why="no chroot of $suite: $(tail -n 1 "$log")"; return $rc; }
 	release=$("$here/chroot.sh" headers "$suite" "$glob" 2>> "$log")
 	case $? in
 	0) ;;
 	77) why="the mirror has no $glob"; return 77 ;;
-	*) why="no headers: $(tail -n 1 "$log")"; return 77 ;;
+	*) why="no headers: $(tail -n 1 "$log")"; return 1 ;;
 	esac
-	"$top/tests/vm/kernel.sh" "$release" "$suite" >> "$log" 2>&1 || { why="no image: $(tail -n 1 "$log")"; return 77; }
+	"$top/tests/vm/kernel.sh" "$release" "$suite" >> "$log" 2>&1 || { rc=$?; why="no image: $(tail -n 1 "$log")"; return $rc; }
 	"$top/tests/interop/build-ours.sh" "$release" >> "$log" 2>&1 || { why=$(tail -n 1 "$log"); return 1; }
 	# what was just built, before what may lie in the tree for the same kernel
 	"$top/tests/vm/run.py" --kver "$release" --ko "$top/build/modules/$release" --logs "$logs/$name" 070 >> "$log" 2>&1
@@ -50,4 +50,4 @@ while read -r name suite glob; do
 done < <("$here/matrix.sh" --list $word)
 
 echo "$passed passed, $failed failed, $skipped skipped"
-[ $failed -eq 0 ] && [ $((passed + skipped)) -gt 0 ]
+[ $failed -eq 0 ] && [ $passed -gt 0 ]

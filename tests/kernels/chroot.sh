@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# chroot.sh make SUITE            a Debian of that suite in the cache, with make, gcc and perl
+# chroot.sh make SUITE            a Debian of that suite in the cache, with make, gcc and perl. Exit 77: the
+#                                 mirror has no such suite.
 # chroot.sh headers SUITE GLOB [ARCH]   install the newest header package whose name matches GLOB;
 #                                 prints the kernel release. Exit 77: the mirror has none.
 #                                 With an ARCH that is not the machine's, a cross compiler too.
@@ -26,6 +27,14 @@ mirror() {	# LABEL: where this machine gets packages with that label from
 		awk -v l="$1" '$1 == l { print $2; exit }'
 }
 
+released() {	# MIRROR SUITE: does it have that?
+	local answer rc=0
+	answer=$(mktemp)
+	/usr/lib/apt/apt-helper download-file "${1%/}/dists/$2/InRelease" "$answer" > /dev/null 2>&1 || rc=1
+	rm -f "$answer"
+	return $rc
+}
+
 run() {
 	local suite=$1 root=$cache/chroot-$1
 	shift
@@ -47,8 +56,14 @@ make_chroot() {
 	mkdir -p "$cache"
 	rm -rf --one-file-system "$root"
 	[ "$suite" != experimental ] || base=sid	# a handful of packages that go on top of it
-	debootstrap --variant=minbase --include=make,gcc,perl,ca-certificates "$base" "$root" "$debian" \
-		> "$cache/chroot-$suite.log" 2>&1 || die "debootstrap $suite failed: $(tail -n 3 "$cache/chroot-$suite.log")"
+	if ! debootstrap --variant=minbase --include=make,gcc,perl,ca-certificates "$base" "$root" "$debian" \
+		> "$cache/chroot-$suite.log" 2>&1; then
+		if released "$debian" "$own" && ! released "$debian" "$base"; then
+			echo "chroot.sh: the mirror has no $base" >&2
+			exit 77
+		fi
+		die "debootstrap $suite failed: $(tail -n 3 "$cache/chroot-$suite.log")"
+	fi
 	{
 		case $suite in
 		sid|experimental)	# their lists expire within a week; a mirror may be older

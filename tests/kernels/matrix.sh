@@ -8,7 +8,7 @@
 # The five modules and a sixth that uses every wrapper of compat.h (tests/kernels/wrappers), W=1
 # WERROR=1, on a copy of the tree; then the probes' answers are compared with compat/expected/NAME.h.
 # A build that fails or warns, a module that is missing and an answer that differs are failures; a
-# kernel that cannot be had is skipped. --accept takes the answers as the new expectation.
+# kernel that the mirror does not have is skipped. --accept takes the answers as the new expectation.
 # Logs: build/kernels/NAME.log, and NAME.setup.log for chroot and headers.
 set -u
 
@@ -35,7 +35,7 @@ flock 9
 chroot() { "$here/chroot.sh" "$@" 9>&-; }
 
 build() {	# NAME SUITE GLOB WORD..: 0 good, 77 skipped, else failed; $why, $release
-	local name=$1 suite=$2 glob=$3 log=$logs/$1.log setup=$logs/$1.setup.log root=$cache/chroot-$2 dir m
+	local name=$1 suite=$2 glob=$3 log=$logs/$1.log setup=$logs/$1.setup.log root=$cache/chroot-$2 dir m rc
 	local expected=$top/compat/expected/$1.h arch= newest= words=()
 	release= why=
 	shift 3
@@ -50,12 +50,12 @@ build() {	# NAME SUITE GLOB WORD..: 0 good, 77 skipped, else failed; $why, $rele
 	done
 	: > "$log" > "$setup"
 	[ "$suite" != "$(. /etc/os-release && echo "$VERSION_CODENAME")" ] || root=
-	chroot make "$suite" >> "$setup" 2>&1 || { why="no chroot of $suite: $(tail -n 1 "$setup")"; return 77; }
+	chroot make "$suite" >> "$setup" 2>&1 || { rc=$?; why="no chroot of $suite: $(tail -n 1 "$setup")"; return $rc; }
 	release=$(chroot headers "$suite" "$glob" $arch 2>> "$setup")
 	case $? in
 	0) ;;
 	77) why="the mirror has no $glob"; return 77 ;;
-	*) why="no headers: $(tail -n 1 "$setup")"; return 77 ;;
+	*) why="no headers: $(tail -n 1 "$setup")"; return 1 ;;
 	esac
 
 	dir=/tmp/ibnbd-$name

@@ -71,3 +71,6 @@ apt_private() {
 		find "$dir/lists" -name '*Sources*' -exec touch {} +
 	fi
 }
+
+# apt_knows PACKAGE: is there one, after apt_private?
+apt_knows() { [ -n "$(apt-cache "${APT[@]}" show "$1" 2> /dev/null)" ]; }

@@ -3,6 +3,7 @@
 # kernel.sh [KVER [SUITE]]: put Debian's stock kernel KVER, unpacked but not installed, under
 # $CACHE/kernels/KVER (boot/, lib/modules/). The boot loader of the host never hears of it.
 # SUITE: the Debian suite to take it from, by default the one that such a version belongs to.
+# Exit 77: there is none.
 # A kernel that the host has installed itself is copied from there; debug-kernel.sh builds *-ibnbd-debug.
 set -eu -o pipefail
 . "$(dirname "$0")/env.sh"
@@ -29,11 +30,14 @@ else
 	say "fetching linux-image-$KVER"
 	cd "$tmp"
 	apt_private "$suite"
-	apt-get "${APT[@]}" download "linux-image-$KVER" ||
-		die "no linux-image-$KVER in $suite; newer headers may be due: apt-get install linux-headers-amd64"
+	apt_knows "linux-image-$KVER" || {
+		echo "kernel.sh: no linux-image-$KVER in $suite; newer headers may be due: apt-get install linux-headers-amd64" >&2
+		exit 77
+	}
+	apt-get "${APT[@]}" download "linux-image-$KVER" || die "cannot fetch linux-image-$KVER of $suite"
 	# from 7.2 on the image, its modules and its configuration are packages of their own
 	for p in base binary modules; do
-		[ -z "$(apt-cache "${APT[@]}" show "linux-$p-$KVER" 2> /dev/null)" ] ||
+		! apt_knows "linux-$p-$KVER" ||
 			apt-get "${APT[@]}" download "linux-$p-$KVER" || die "no linux-$p-$KVER in $suite"
 	done
 	for p in linux-*.deb; do dpkg -x "$p" .; done
