@@ -24,7 +24,7 @@ SHIPPED	:= Kbuild Makefile dkms.conf COPYING compat ibtrs ibnbd
 
 .DEFAULT_GOAL := modules
 .PHONY: modules clean tools unit fuzz lint package check check-all dkms-source check-kernels check-boot check-memory check-packages check-faults check-laws soak \
-	check-debug check-interop cases demo bench bench-quick vm-shell install modules_install tools-install dkms-install dkms-remove dist deb rpm help
+	check-debug check-interop check-long cases demo bench bench-quick vm-shell install modules_install tools-install dkms-install dkms-remove dist deb rpm help
 
 ## Build
 modules: | kdir			## the five modules (default)
@@ -50,9 +50,9 @@ check:				## all that must hold: unit fuzz lint package kernels boot cases bench
 	tests/setup.sh
 	MATRIX=--short tests/check.sh unit fuzz lint package kernels boot cases bench-quick
 
-check-all:			## that and all that takes longer: every kernel, faults, interop, the debug kernel, packages in clean systems (hours)
+check-all:			## that and all that takes longer: every kernel, faults, interop, the debug kernel, packages in clean systems .. (most of a day)
 	tests/setup.sh
-	tests/check.sh unit fuzz lint package kernels boot packages cases bench-quick interop faults laws memory debug
+	tests/check.sh unit fuzz lint package kernels boot packages cases long bench-quick bench interop faults soak laws memory debug
 
 unit:				## pure code: tests/unit
 	$(MAKE) -C tests/unit check
@@ -84,6 +84,11 @@ cases: 				## tests in virtual machines; CASES="010 map" picks some
 	tests/vm/setup.sh
 	$(MAKE) KVER=$$(bash -c '. tests/vm/env.sh; echo $$KVER') TESTS=1 modules
 	tests/vm/run.py $(CASES)
+
+check-long:			## cases too long for make check: a thousand disks, loads on file systems
+	tests/vm/setup.sh
+	$(MAKE) KVER=$$(bash -c '. tests/vm/env.sh; echo $$KVER') TESTS=1 modules
+	tests/vm/run.py 024 073
 
 check-interop:			## with the kernel's own rnbd as peer, of 5.10, 6.1, 6.12 and 7.2; SERIES=6.12 picks
 	tests/setup.sh

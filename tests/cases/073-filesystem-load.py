@@ -28,10 +28,7 @@ def run(t):
     s.sh("serve; ram_disks 1 400")
     dev = c.sh("map ram0")
     for kind, (make, check) in KINDS.items():
-        if c.rc(f"modprobe {kind}")[0]:
-            t.log(f"no {kind} in this kernel")
-            continue
-        c.sh(f"{make} {dev} > /dev/null; mkdir -p /mnt; mount -t {kind} {dev} /mnt", timeout=60)
+        c.sh(f"modprobe {kind}; {make} {dev} > /dev/null; mkdir -p /mnt; mount -t {kind} {dev} /mnt", timeout=60)
         c.sh("mkdir /mnt/d; for i in 1 2 3 4 5 6 7 8; do head -c ${i}00k /dev/urandom > /mnt/d/$i; done; (cd /mnt/d; md5sum *) > /tmp/sums")
         load = c.spawn(LOAD.format(s=seconds))
         verify = c.spawn("fio --name=f --directory=/mnt --size=8m --rw=randrw --bsrange=512-64k --blockalign=512 --ioengine=psync --fsync=16 "

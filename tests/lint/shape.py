@@ -190,8 +190,17 @@ def one_version():
             yield f"{f}:1: version {m and m[1]}, version.h says {version}"
 
 
+def long_cases_run():
+    """a case that make check leaves out belongs to another target"""
+    targets = text("Makefile") + text("tests/kernels/boot.sh")
+    for f in FILES:
+        if f.startswith("tests/cases/") and re.search(r"^long = True", text(f), re.M) and not re.search(r"^faults = True", text(f), re.M):
+            if not re.search(rf"run\.py\b.*\b{os.path.basename(f)[:3]}\b", targets):
+                yield f"{f}:1: no run.py of the Makefile and of boot.sh names it"
+
+
 RULES = [include_direction, pure_code_is_pure, no_version_checks, no_warn_no_bug, no_own_pr_fmt, one_word_of_intent,
-         licence_lines, sizes, essays, ends_of_lines, only_the_project, one_version]
+         licence_lines, sizes, essays, ends_of_lines, only_the_project, one_version, long_cases_run]
 
 
 def main(wanted):
