@@ -48,7 +48,7 @@ kdir:
 ## Test
 check:				## all that must hold: unit fuzz lint package kernels boot cases bench-quick (as root; uses virtual machines)
 	tests/setup.sh
-	MATRIX=--short tests/check.sh unit fuzz lint package kernels boot cases bench-quick
+	LIMIT=60 MATRIX=--short tests/check.sh unit fuzz lint package kernels boot cases bench-quick
 
 check-all:			## that and all that takes longer: every kernel, faults, interop, the debug kernel, packages in clean systems .. (most of a day)
 	tests/setup.sh

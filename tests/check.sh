@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # check.sh STAGE...: run stages of make check or check-all, one after another, all of them even if one fails.
 # Each stage is a make target whose last "N passed, N failed[, N skipped]" is added to the total.
+# LIMIT=MINUTES: a warning if it took longer.
 # A stage that ends badly, says no total, or passed nothing counts as one failure. Logs: build/check.
 set -u
 cd "$(dirname "$0")/.." || exit 1
@@ -29,5 +30,7 @@ for stage in "$@"; do
 	table+=$(printf '%-10s %5d passed %5d failed %5d skipped %6d s  %s' "$stage" "$p" "$f" "$s" $((SECONDS - begin)) "$note")$'\n'
 done
 
-printf '\n%s\n%d passed, %d failed, %d skipped\n' "$table" $passed $failed $skipped
+printf '\n%s%-10s %49d s\n' "$table" together $SECONDS
+[ -z "${LIMIT:-}" ] || [ $SECONDS -le $((LIMIT * 60)) ] || echo "warning: this should take less than $LIMIT minutes"
+printf '%d passed, %d failed, %d skipped\n' $passed $failed $skipped
 [ $failed -eq 0 ] && [ $passed -gt 0 ]

@@ -36,7 +36,7 @@ sed -i 's#^ccflags-y := .*#ccflags-y := -I$(src)/../rtrs#' build/rnbd/Makefile
 printf 'obj-y += rtrs/\nobj-y += rnbd/\n' > build/Makefile
 config=(CONFIG_INFINIBAND_RTRS=m CONFIG_INFINIBAND_RTRS_CLIENT=m CONFIG_INFINIBAND_RTRS_SERVER=m
 	CONFIG_BLK_DEV_RNBD=y CONFIG_BLK_DEV_RNBD_CLIENT=m CONFIG_BLK_DEV_RNBD_SERVER=m)
-"$REPO/tests/vm/kmake.sh" "$KVER" "$work/build" "${config[@]}" > make.log 2>&1 ||
+"$REPO/tests/vm/kmake.sh" -s "$suite" "$KVER" "$work/build" "${config[@]}" > make.log 2>&1 ||
 	{ cp make.log "$CACHE/peer-$KVER.log"; die "the build failed, see $CACHE/peer-$KVER.log"; }
 mkdir -p "$out"
 for m in "${modules[@]}"; do

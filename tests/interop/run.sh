@@ -30,7 +30,7 @@ prepare() {	# SERIES: 0 good, 77 cannot be had, else failed; $why, $release
 	"$REPO/tests/vm/kernel.sh" "$release" "$suite" >> "$log" 2>&1 || { rc=$?; why="no image: $(tail -n 1 "$log")"; return $rc; }
 	"$REPO/tests/interop/build-peer.sh" "$release" "$suite" >> "$log" 2>&1 || rc=$?
 	[ $rc -eq 0 ] || { why="no peers: $(tail -n 1 "$log")"; return $rc; }
-	"$REPO/tests/interop/build-ours.sh" "$release" >> "$log" 2>&1 || { why=$(tail -n 1 "$log"); return 1; }
+	"$REPO/tests/interop/build-ours.sh" "$release" "$suite" >> "$log" 2>&1 || { why=$(tail -n 1 "$log"); return 1; }
 }
 
 passed=0 failed=0 skipped=0

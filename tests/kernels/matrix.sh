@@ -3,7 +3,7 @@
 #
 # matrix.sh [--accept] [--short] [NAME..]   build for the kernels of kernels.conf, all or those named
 # --short leaves out those that say long.
-# matrix.sh --list WORD           names of those whose last column has that word, with suite and package
+# matrix.sh --list WORD           names of those whose last column has that word, or of all, with suite and package
 #
 # The five modules and a sixth that uses every wrapper of compat.h (tests/kernels/wrappers), W=1
 # WERROR=1, on a copy of the tree; then the probes' answers are compared with compat/expected/NAME.h.
@@ -25,7 +25,7 @@ short=
 [ "${1:-}" != --accept ] || { accept=yes; shift; }
 [ "${1:-}" != --short ] || { short=yes; shift; }
 if [ "${1:-}" = --list ]; then
-	exec awk -v w="${2:?which word?}" '!/^#/ { for (i = 4; i <= NF; i++) if ($i == w) print $1, $2, $3 }' "$here/kernels.conf"
+	exec awk -v w="${2:?which word?}" '!/^#/ { for (i = 4; i <= NF; i++) if ($i == w || w == "all") { print $1, $2, $3; next } }' "$here/kernels.conf"
 fi
 
 mkdir -p "$cache" "$logs"
