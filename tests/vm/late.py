@@ -36,6 +36,7 @@ class Scene:
         self.path(1, "disconnect")
         self.s.sh(f"echo {1000 * delay} > {P}/delay_ms")
         job, t0 = self.write(1, block), time.monotonic()
+        self.t.wait(lambda: self.c.sh(f"cat /sys/block/{self.dev[5:]}/inflight").split()[1] != "0", 15, "the write is out")
         time.sleep(1)
         self.s.sh(f"echo 0 > {P}/delay_ms")
         self.path(1, "reconnect")
