@@ -35,12 +35,16 @@ class System(vm.VM):
     """A machine that boots its disk.  Our package takes part in that, so a boot that fails is not tried again."""
     tries = 1
 
+    def start(self):
+        (self.logdir / f"{self.name}.serial.{self.boots + 1}").unlink(missing_ok=True)      # of another run
+        return super().start()
+
     def ready(self, timeout=60):
         """But an emulated guest may stop before its first process runs (see vm.VM.ready()), and nothing of ours is on the way to its own disk."""
         for _ in range(3):
             end = time.monotonic() + timeout / 4 * vm.SLOW
             while self.alive and time.monotonic() < end:
-                said = self.serial.read_text(errors="replace")
+                said = self.serial.read_text(errors="replace") if self.serial.exists() else ""
                 if "Welcome to " in said:
                     return super().ready(timeout)
                 if "detected stalls on CPUs" in said:
