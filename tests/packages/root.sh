@@ -12,7 +12,7 @@ cache=${IBNBD_CACHE:-$top/build/cache}
 export DEBIAN_FRONTEND=noninteractive LC_ALL=C.UTF-8
 unset TMPDIR		# a chroot does not have that directory
 first=systemd,systemd-sysv,udev,dbus,kmod,iproute2,ca-certificates,procps
-second=(linux-headers-amd64 dkms gcc make libsmartcols1 libmount1 libblkid1 rdma-core e2fsprogs lvm2 mdadm cryptsetup-bin iputils-ping rpm python3-jsonschema)
+second=(linux-headers-amd64 dkms gcc make libsmartcols1 libmount1 libblkid1 rdma-core e2fsprogs fdisk lvm2 mdadm cryptsetup-bin iputils-ping rpm python3-jsonschema)
 declare -A more=([trixie]=systemd-cryptsetup)		# was in systemd until Debian 12
 
 die() { echo "root.sh: $*" >&2; exit 1; }
@@ -51,7 +51,7 @@ base() {
 	mkdir -p "$cache"
 	exec 9> "$cache/.lock.root-$suite"
 	flock 9
-	[ ! -e "$root/.complete3" ] || { echo "$root"; return; }
+	[ ! -e "$root/.complete4" ] || { echo "$root"; return; }
 	command -v debootstrap > /dev/null || die "debootstrap is missing: apt-get install debootstrap"
 	debian=$(mirror Debian) security=$(mirror Debian-Security)
 	[ -n "$debian" ] || die "apt on this machine knows no Debian mirror"
@@ -74,7 +74,7 @@ base() {
 		inside "$root" sh -c 'apt-get -qq -o APT::Sandbox::User=root -o Dir::Cache::archives=/later install -y --no-install-recommends --download-only \
 			"linux-headers-$(ls /lib/modules | sed s/-amd64/-cloud-amd64/)"'
 	} >> "$log" 2>&1 9>&- || die "packages of $suite: $(tail -n 3 "$log")"
-	touch "$root/.complete3"
+	touch "$root/.complete4"
 	echo "$root"
 }
 
