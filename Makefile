@@ -75,10 +75,11 @@ check-boot:			## boot each of those kernels in a virtual machine, with a short t
 	tests/setup.sh
 	tests/kernels/boot.sh $(MATRIX)
 
-check-memory:			## let each allocation fail once: tests/cases/071
+check-memory:			## let each allocation fail once: tests/cases/071, on the debug kernel too, which finds leaks
 	tests/vm/setup.sh
 	$(MAKE) KVER=$$(bash -c '. tests/vm/env.sh; echo $$KVER') TESTS=1 modules
 	tests/vm/run.py 071
+	tests/vm/run.py --debug 071
 
 cases: 				## tests in virtual machines; CASES="010 map" picks some
 	tests/vm/setup.sh

@@ -9,7 +9,7 @@
  * Parameters, in /sys/module/ibnbd_failnth/parameters:
  *	range	START,END[,START,END]..	whose allocations: addresses of modules' text
  *	depth	how many callers up the stack are looked at
- *	first	count only the first allocation on behalf of each place in those ranges: a sweep then ends in minutes
+ *	first	count only the first so many allocations on behalf of each place in those ranges, 0 = all: a sweep then ends in minutes
  *	nth	write N to count from now on and let the N-th fail; 0 ends it
  *	seen	how many there were since
  *	hit	who asked for the one that failed; empty while none has
@@ -34,8 +34,8 @@ module_param_array(range, ulong, &nr_range, 0644);
 static unsigned int depth = 12;
 module_param(depth, uint, 0644);
 
-static bool first;
-module_param(first, bool, 0644);
+static unsigned int first;
+module_param(first, uint, 0644);
 
 static DEFINE_MUTEX(arm_lock);
 static unsigned int nth;
@@ -43,6 +43,7 @@ static atomic_t seen;
 static unsigned long hit[FRAMES];
 static unsigned int nr_hit;
 static unsigned long places[PLACES];	/* that have asked since; 0 ends them */
+static atomic_t asked[PLACES];		/* how often */
 
 static bool fail_ours(unsigned long address)
 {
@@ -55,17 +56,15 @@ static bool fail_ours(unsigned long address)
 }
 
 /* No lock: a probe may come at any time, as an NMI does. */
-static bool fail_is_first(unsigned long place)
+static bool fail_counts(unsigned long place)
 {
 	unsigned long old;
 	unsigned int i;
 
 	for (i = 0; i < PLACES; i++) {
 		old = cmpxchg(&places[i], 0, place);
-		if (!old)
-			return true;
-		if (old == place)
-			return false;
+		if (!old || old == place)
+			return atomic_inc_return(&asked[i]) <= first;
 	}
 	return false;
 }
@@ -83,7 +82,7 @@ static bool fail_now(unsigned long probed)
 	for (i = top + 1; i < n && i <= top + depth; i++)
 		if (fail_ours(trace[i]))
 			break;
-	if (i >= n || i > top + depth || (first && !fail_is_first(trace[i])) || atomic_inc_return(&seen) != READ_ONCE(nth))
+	if (i >= n || i > top + depth || (first && !fail_counts(trace[i])) || atomic_inc_return(&seen) != READ_ONCE(nth))
 		return false;
 	n = min(n - top, depth + 1);
 	memcpy(hit, trace + top, n * sizeof(hit[0]));
@@ -155,6 +154,7 @@ static int fail_arm(unsigned int n)
 	atomic_set(&seen, 0);
 	nr_hit = 0;
 	memset(places, 0, sizeof(places));
+	memset(asked, 0, sizeof(asked));
 	for (i = 0; i < ARRAY_SIZE(probes) && !err; i++) {
 		/* what an earlier registration left in it */
 		probes[i].addr = NULL;
