@@ -24,7 +24,7 @@ SHIPPED	:= Kbuild Makefile dkms.conf COPYING compat ibtrs ibnbd
 
 .DEFAULT_GOAL := modules
 .PHONY: modules clean tools unit fuzz lint package check check-all dkms-source check-kernels check-boot check-memory check-packages check-faults check-laws soak \
-	check-debug check-interop check-long cases demo bench bench-quick vm-shell install modules_install tools-install dkms-install dkms-remove dist deb rpm help
+	check-debug check-kcsan check-interop check-long cases demo bench bench-quick vm-shell install modules_install tools-install dkms-install dkms-remove dist deb rpm help
 
 ## Build
 modules: | kdir			## the five modules (default)
@@ -50,9 +50,9 @@ check:				## all that must hold: unit fuzz lint package kernels boot cases bench
 	tests/setup.sh
 	LIMIT=60 MATRIX=--short tests/check.sh unit fuzz lint package kernels boot cases bench-quick
 
-check-all:			## that and all that takes longer: every kernel, faults, interop, the debug kernel, packages in clean systems .. (most of a day)
+check-all:			## that and all that takes longer: every kernel, faults, interop, the debug kernels, packages in clean systems .. (most of a day)
 	tests/setup.sh
-	tests/check.sh unit fuzz lint package kernels boot packages cases long bench-quick bench interop faults soak laws memory debug
+	tests/check.sh unit fuzz lint package kernels boot packages cases long bench-quick bench interop faults soak laws memory debug kcsan
 
 unit:				## pure code: tests/unit
 	$(MAKE) -C tests/unit check
@@ -118,6 +118,10 @@ check-laws:			## break each law of docs/design.md in turn: a test must notice
 check-debug:			## cases on a kernel with KASAN, lockdep, kmemleak ..; the first time builds it
 	tests/vm/setup.sh
 	tests/vm/run.py --debug $(CASES)
+
+check-kcsan:			## cases on a kernel that looks for data races; the first time builds it
+	tests/vm/setup.sh
+	tests/vm/run.py --kcsan $(CASES)
 
 bench:				## instructions for each I/O; BENCH="-t ibnbdN rnbdN" picks
 	tests/bench/setup.sh

@@ -1,11 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# debug-kernel.sh [image|modules]: the kernel of Debian's linux-source with every checker on (debug.config), and
-# our modules for it. The last line of output is its version, which run.py --kver takes.
+# debug-kernel.sh [image|modules [debug|kcsan]]: a kernel of Debian's linux-source with checkers on, and our modules for
+# it. The last line of output is its version, which run.py --kver takes.
 #
 #   image     build it if the cache has none: sources and build tree in $CACHE/debug-kernel/linux, which is the
 #             KDIR for modules; vmlinuz and modules, as the rig boots them, in $CACHE/kernels/VERSION
 #   modules   (default) that, and our modules: a copy of the tree is built in build/modules/VERSION
+#   debug     (default) with every checker that goes together: machine.config and debug.config
+#   kcsan     with the one that looks for data races: machine.config and kcsan.config; in $CACHE/kcsan-kernel
 #
 # The sources of the in-kernel rtrs and rnbd are left in the archive; only their Kconfig and Makefile come out,
 # since Kconfig wants to see them, and both stay switched off.
@@ -15,12 +17,14 @@ PATH=$PATH:/sbin:/usr/sbin
 
 SERIES=6.1
 SUITE=bookworm
-top=$CACHE/debug-kernel
+what=${1:-modules} variant=${2:-debug}
+parts=("$REPO/tests/vm/machine.config" "$REPO/tests/vm/$variant.config")
+[ -e "${parts[1]}" ] || die "no such kernel: $variant"
+top=$CACHE/$variant-kernel
 tree=$top/linux
 jobs=${JOBS:-2}
-fragment=$REPO/tests/vm/debug.config
 stamp=$top/built
-ours=(Kbuild Makefile compat ibtrs ibnbd tests/testdisk tests/bench/floor tests/failnth)
+ours=(Kbuild Makefile compat ibtrs ibnbd tests/testdisk tests/bench/floor tests/failnth tests/planted)
 
 packages() {
 	local p missing=()
@@ -56,11 +60,12 @@ unpack() {
 configure() {
 	local line lost=()
 
-	make -s -C "$tree" ARCH=x86_64 KCONFIG_ALLCONFIG="$fragment" allnoconfig > "$top/config.log" 2>&1 ||
+	cat "${parts[@]}" > "$top/fragment"
+	make -s -C "$tree" ARCH=x86_64 KCONFIG_ALLCONFIG="$top/fragment" allnoconfig > "$top/config.log" 2>&1 ||
 		die "allnoconfig failed, see $top/config.log"
 	while read -r line; do
 		grep -qxF -- "$line" "$tree/.config" || lost+=("$line")
-	done < <(grep ^CONFIG_ "$fragment")
+	done < <(grep ^CONFIG_ "$top/fragment")
 	[ ${#lost[@]} -eq 0 ] || die "no effect on $SERIES: ${lost[*]}"
 	if grep -E '^CONFIG_(INFINIBAND_RTRS|BLK_DEV_RNBD)' "$tree/.config"; then
 		die "the in-kernel rtrs or rnbd is on"
@@ -70,7 +75,7 @@ configure() {
 build_image() {
 	local key release out
 
-	key=$(sha1sum < "$fragment")
+	key=$(cat "${parts[@]}" | sha1sum)
 	if [ -e "$stamp" ] && [ "$(sed -n 2p "$stamp")" = "$key" ] &&
 	   [ -e "$CACHE/kernels/$(sed -n 1p "$stamp")/boot/vmlinuz-$(sed -n 1p "$stamp")" ]; then
 		return
@@ -78,7 +83,7 @@ build_image() {
 	packages
 	unpack
 	configure
-	say "building the debug kernel, a quarter of an hour to an hour: $top/make.log"
+	say "building the $variant kernel, a quarter of an hour to an hour: $top/make.log"
 	nice -n 10 make -C "$tree" ARCH=x86_64 -j"$jobs" bzImage modules > "$top/make.log" 2>&1 ||
 		die "the build failed: $(grep -m 3 -E 'error:|\*\*\*' "$top/make.log")"
 	release=$(make -s -C "$tree" ARCH=x86_64 kernelrelease)
@@ -102,7 +107,8 @@ build_modules() {
 	mkdir -p "$dir"
 	tar -C "$REPO" -cf - --exclude='*.o' --exclude='*.ko' --exclude='*.mod*' --exclude='.*.cmd' \
 		--exclude='config.h*' --exclude=modules.order --exclude=Module.symvers "${ours[@]}" | tar -C "$dir" -xf -
-	nice -n 10 make -C "$dir" KDIR="$tree" ARCH=x86_64 TESTS=1 JOBS="$jobs" modules > "$dir/make.log" 2>&1 ||
+	# the kernel itself has UBSAN's handlers only: what it would say of the stock code is not ours to mend
+	nice -n 10 make -C "$dir" KDIR="$tree" ARCH=x86_64 TESTS=debug UBSAN_SANITIZE=y JOBS="$jobs" modules > "$dir/make.log" 2>&1 ||
 		die "our modules do not build: $(grep -m 3 -E 'error:|\*\*\*' "$dir/make.log") ($dir/make.log)"
 }
 
@@ -112,5 +118,5 @@ exec 8> "$top/.lock"
 flock 8
 build_image
 RELEASE=$(sed -n 1p "$stamp")
-[ "${1:-modules}" != modules ] || build_modules
+[ "$what" != modules ] || build_modules
 echo "$RELEASE"

@@ -4,7 +4,7 @@
 # $CACHE/kernels/KVER (boot/, lib/modules/). The boot loader of the host never hears of it.
 # SUITE: the Debian suite to take it from, by default the one that such a version belongs to.
 # Exit 77: there is none.
-# A kernel that the host has installed itself is copied from there; debug-kernel.sh builds *-ibnbd-debug.
+# A kernel that the host has installed itself is copied from there; debug-kernel.sh builds *-ibnbd-debug and *-ibnbd-kcsan.
 set -eu -o pipefail
 . "$(dirname "$0")/env.sh"
 PATH=$PATH:/sbin:/usr/sbin
@@ -13,7 +13,7 @@ KVER=${1:-$KVER}
 suite=${2:-$(suite_of "$KVER")}
 [ -n "$KVER" ] || die "which kernel? give KVER, or install linux-headers-amd64"
 out=$CACHE/kernels/$KVER
-[[ $KVER != *-ibnbd-debug ]] || exec "$(dirname "$0")/debug-kernel.sh" image > /dev/null
+case $KVER in *-ibnbd-debug|*-ibnbd-kcsan) exec "$(dirname "$0")/debug-kernel.sh" image "${KVER##*-}" > /dev/null ;; esac
 lock_cache
 # the last is there to notice a cache that a kernel build's "clean" has swept through
 [ -e "$out/boot/vmlinuz-$KVER" ] && [ -e "$out/lib/modules/$KVER/modules.dep" ] && compgen -G "$out/lib/modules/$KVER/kernel/drivers/net/dummy.ko*" > /dev/null && exit 0

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Finds trouble in a kernel log.
 
-A report from "cut here" to "end trace" counts as one.  It is forgiven when any of its lines matches an allowed
+A report from "cut here" to "end trace", or from its title to a line of "=", counts as one.  It is forgiven when any of its lines matches an allowed
 expression: one of kmsg.allow (the stock kernel's own habits) or one a case names.
 """
 import re
@@ -15,7 +15,7 @@ TROUBLE = re.compile(
     r"|INFO: trying to register|suspicious RCU|held lock freed|BUG \S+ \((Tainted|Not tainted)|bad unlock balance|workqueue lockup")
 HEAD = re.compile(r"\[ cut here \]|BUG: |BUG \S+ \((?:Tainted|Not tainted)|INFO: task .* blocked|Kernel panic|general protection"
                   r"|rcu: INFO: .*(?:stall|self-detected)|: vmalloc error: |: page allocation failure|kmem_cache_create\w*\(.*\) failed")
-END = re.compile(r"---\[ end (trace|Kernel panic)")
+END = re.compile(r"---\[ end (trace|Kernel panic)|={60}")
 LONGEST = 60
 
 

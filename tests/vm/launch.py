@@ -49,9 +49,9 @@ def make_modules(kver):
     return time.monotonic() - t0
 
 
-def debug_kernel():
-    """Version of the debug kernel; it and our modules for it are built if need be."""
-    done = subprocess.run([image.HERE / "debug-kernel.sh", "modules"], stdin=subprocess.DEVNULL,
+def debug_kernel(variant):
+    """Version of the kernel with checkers, "debug" or "kcsan"; it and our modules for it are built if need be."""
+    done = subprocess.run([image.HERE / "debug-kernel.sh", "modules", variant], stdin=subprocess.DEVNULL,
                           stdout=subprocess.PIPE, text=True)
     if done.returncode:
         raise SystemExit(done.returncode)

@@ -6,6 +6,7 @@
     tests/vm/run.py 010 '02*' map    cases by number, pattern, or part of the name
     tests/vm/run.py --kver KVER ..   on another kernel (modules must be built for it)
     tests/vm/run.py --debug ..       on the kernel with every checker, see debug-kernel.sh
+    tests/vm/run.py --kcsan ..       on the one that looks for data races
 
 One line per case, details of failures, and at the end "N passed, N failed, N skipped".  The exit status is 0
 only when something passed and nothing failed.  Logs: build/test-logs/CASE/{log,*.kmsg,*.console}.
@@ -296,6 +297,7 @@ def main():
     p.add_argument("--dir", default=image.REPO / "tests/cases", help="directory of cases")
     p.add_argument("--kver", help="kernel version (default: that of linux-headers-amd64)")
     p.add_argument("--debug", action="store_true", help="on the debug kernel; it and the modules are built if need be")
+    p.add_argument("--kcsan", action="store_true", help="the same with the kernel that looks for data races")
     p.add_argument("--ko", action="append", default=[], metavar="DIR", help="further modules, preferred")
     p.add_argument("--program", action="append", default=[], metavar="FILE", help="put it into the guests' /bin")
     p.add_argument("--logs", help="log directory (default build/test-logs)")
@@ -319,7 +321,8 @@ def main():
         for c in cases:
             print(f"{c.name:24} {c.description}")
         return 0
-    kver = launch.debug_kernel() if o.debug else o.kver or image.default_kver()
+    variant = "kcsan" if o.kcsan else "debug" if o.debug else None
+    kver = launch.debug_kernel(variant) if variant else o.kver or image.default_kver()
     if vm.is_debug(kver):
         vm.SLOW *= vm.DEBUG_SLOW
     peer = [m for c in cases for m in c.needs if m.startswith(("rnbd", "rtrs"))]

@@ -21,7 +21,8 @@ SLOW = float(os.environ.get("IBNBD_SLOW") or min(4, max(1, os.getloadavg()[0] / 
 CMDLINE = ("console=ttyS0 loglevel=5 panic=-1 net.ifnames=0 mitigations=off nowatchdog cryptomgr.notests "
            "random.trust_cpu=on no_timer_check")
 DEBUG_SLOW = 4      # how many times slower the debug kernel is
-DEBUG_CMDLINE = "panic_on_warn=1"
+# a race panics, too, and the stock drivers beside ours have theirs
+DEBUG_CMDLINE = {"debug": "panic_on_warn=1", "kcsan": ""}
 
 
 class VMError(Exception):
@@ -87,8 +88,8 @@ def accel(kernel):
 
 
 def is_debug(kver):
-    """Is it the kernel of debug-kernel.sh?"""
-    return kver.endswith("-ibnbd-debug")
+    """Which kernel of debug-kernel.sh is it: "debug", "kcsan", or "" for none."""
+    return next((v for v in DEBUG_CMDLINE if kver.endswith(f"-ibnbd-{v}")), "")
 
 
 def workdir_of_this_process():
@@ -152,7 +153,7 @@ class VM:
         self.name, self.boot_, self.host, self.nics = name, boot, host, list(nics)
         self.smp, self.mem, self.append, self.icount = smp, mem, append, icount
         if boot.debug:
-            self.mem, self.append = 2 * mem, f"{DEBUG_CMDLINE} {append}"
+            self.mem, self.append = 2 * mem, f"{DEBUG_CMDLINE[boot.debug]} {append}"
         self.dir = Path(tempfile.mkdtemp(prefix=f"{name}.", dir=boot.workdir))
         self.disk = None
         if disk:        # /dev/vda: it outlives the machine's power cuts
