@@ -98,7 +98,7 @@ def unpack_vmlinux(kver):
     if data[:6] == b"\xfd7zXZ\0":
         elf = lzma.LZMADecompressor().decompress(data)
     elif data[:2] == b"\x1f\x8b":
-        elf = gzip.decompress(data)
+        elf = gzip.decompress(image[start:start + length])      # whose own last four these are
     elif data[:4] == b"\x28\xb5\x2f\xfd":
         elf = subprocess.run(["zstd", "-dc"], input=data, stdout=subprocess.PIPE, check=True).stdout
     elif data[:4] == b"\x02\x21\x4c\x18":
