@@ -11,12 +11,14 @@
 # Headers of a newer suite need that suite's compiler and C library, so every suite
 # but the machine's own lives in ${IBNBD_CACHE:-build/cache}/chroot-SUITE. The mirror is the
 # one this machine uses. A suite that is the machine's own needs no chroot: its commands run
-# right here.
+# right here, unless IBNBD_CHROOT is set.
 set -eu -o pipefail
 
 top=$(cd "$(dirname "$0")/../.." && pwd)
 cache=${IBNBD_CACHE:-$top/build/cache}
 own=$(. /etc/os-release && echo "${VERSION_CODENAME:-none}")
+native=$own		# needs no chroot
+[ -z "${IBNBD_CHROOT:-}" ] || native=none
 export DEBIAN_FRONTEND=noninteractive LC_ALL=C.UTF-8
 apt=(apt-get -qq -o DPkg::Lock::Timeout=300 -o DPkg::Options::=--force-unsafe-io)
 
@@ -38,16 +40,16 @@ released() {	# MIRROR SUITE: does it have that?
 run() {
 	local suite=$1 root=$cache/chroot-$1
 	shift
-	if [ "$suite" = "$own" ]; then
+	if [ "$suite" = "$native" ]; then
 		"$@"
 	else
-		unshare --mount sh -c 'mount -t proc proc "$0/proc" && exec chroot "$0" "$@"' "$root" "$@"
+		unshare --mount sh -c 'mount -t proc proc "$0/proc" && exec env -u TMPDIR chroot "$0" "$@"' "$root" "$@"
 	fi
 }
 
 make_chroot() {
 	local suite=$1 root=$cache/chroot-$1 base=$1 debian security
-	[ "$suite" != "$own" ] || return 0
+	[ "$suite" != "$native" ] || return 0
 	[ ! -e "$root/.complete" ] || return 0
 	debian=$(mirror Debian)
 	security=$(mirror Debian-Security)
@@ -78,7 +80,7 @@ make_chroot() {
 
 refresh() {	# at most once a day; without a network what is there must do
 	local suite=$1 stamp=$cache/chroot-$1/.updated
-	[ "$suite" != "$own" ] || return 0
+	[ "$suite" != "$native" ] || return 0
 	[ -z "$(find "$stamp" -mtime -1 2>/dev/null)" ] || return 0
 	if run "$suite" "${apt[@]}" update >&2; then
 		touch "$stamp"
@@ -111,8 +113,8 @@ headers() {
 
 # Of another architecture: its header package is unpacked beside the tools of ours, which know how to use it.
 cross_headers() {
-	local suite=$1 glob=$2 arch=$3 root=$cache/chroot-$1 package release version common
-	[ "$suite" != "$own" ] || die "$arch: nothing is installed on this machine itself; use a suite that is not its own"
+	local suite=$1 glob=$2 arch=$3 root=$cache/chroot-$1 package release version common kbuild
+	[ "$suite" != "$native" ] || die "$arch: nothing is installed on this machine itself: set IBNBD_CHROOT"
 	[ "$arch" = arm64 ] || die "which cross compiler makes $arch?"
 	if ! run "$suite" dpkg --print-foreign-architectures | grep -qx "$arch"; then
 		run "$suite" dpkg --add-architecture "$arch"
@@ -125,12 +127,18 @@ cross_headers() {
 	if ! run "$suite" test -e "/usr/src/$package/Makefile"; then
 		version=${release%-"$arch"}
 		common=linux-headers-$version-common
-		run "$suite" "${apt[@]}" install -y --no-install-recommends "$common" "linux-kbuild-$version" \
+		kbuild=linux-kbuild-$version
+		# up to 6.1 there is one for the whole series
+		run "$suite" apt-cache show "$kbuild" > /dev/null 2>&1 || kbuild=linux-kbuild-$(grep -oE '^[0-9]+\.[0-9]+' <<< "$version")
+		run "$suite" "${apt[@]}" install -y --no-install-recommends "$common" "$kbuild" \
 			gcc-aarch64-linux-gnu >&2 || die "$suite: cannot install a cross compiler and $common"
 		rm -rf "$root/root/$package"
 		mkdir -p "$root/root/$package"
-		run "$suite" sh -c "cd /root/$package && apt-get -qq download $package:$arch && dpkg -x *.deb ." >&2 ||
+		if ! run "$suite" sh -c "cd /root/$package && apt-get -qq download $package:$arch && dpkg -x *.deb ." 2> "$root/root/$package.err" >&2; then
+			cat "$root/root/$package.err" >&2
+			! grep -q ' 404 ' "$root/root/$package.err" || exit 77	# listed, and not there
 			die "$suite: cannot fetch $package:$arch"
+		fi
 		mv "$root/root/$package/usr/src/$package" "$root/usr/src/"
 		rm -rf "$root/root/$package"
 	fi

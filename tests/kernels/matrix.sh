@@ -6,7 +6,7 @@
 # matrix.sh --list WORD           names of those whose last column has that word, or of all, with suite and package
 #
 # The five modules and a sixth that uses every wrapper of compat.h (tests/kernels/wrappers), W=1
-# WERROR=1, on a copy of the tree; then the probes' answers are compared with compat/expected/NAME.h.
+# WERROR=1, on a copy of the tree, with sparse where the list says so; then the probes' answers are compared with compat/expected/NAME.h.
 # A build that fails or warns, a module that is missing and an answer that differs are failures; a
 # kernel that the mirror does not have is skipped. --accept takes the answers as the new expectation.
 # Logs: build/kernels/NAME.log, and NAME.setup.log for chroot and headers.
@@ -32,11 +32,23 @@ mkdir -p "$cache" "$logs"
 exec 9> "$cache/.matrix.lock"
 flock 9
 
-chroot() { "$here/chroot.sh" "$@" 9>&-; }
+chroot() { IBNBD_CHROOT=${alone:-} "$here/chroot.sh" "$@" 9>&-; }
+
+# The same once more with sparse; only what is said about our own files counts. Not by C=2: newer kernels look then for a script of
+# theirs, which Debian's headers lack, and go without. With $suite, $root, $dir, $words, $log, $why of build().
+sparse() {
+	if ! chroot run "$suite" sh -c 'command -v sparse' > /dev/null; then
+		chroot run "$suite" apt-get -qq install -y --no-install-recommends sparse >> "$setup" 2>&1 || { why="$suite has no sparse"; return; }
+	fi
+	chroot run "$suite" make -C "/usr/src/linux-headers-$release" M="$dir" "${words[@]}" -j"$jobs" \
+		W=1 WERROR=1 KBUILD_CHECKSRC=2 CHECK=sparse CF=-D__CHECK_ENDIAN__ modules > "$log.sparse" 2>&1 || why="make with sparse failed"
+	[ "$(grep -c 'CHECK  ' "$log.sparse")" -gt 50 ] || why="sparse looked at nothing"
+	why=${why:-$(grep -E ': (warning|error): ' "$log.sparse" | sed "s|^$dir/||; s|^\./||" | grep -E '^(compat|ibtrs|ibnbd)/' | head -n 1)}
+}
 
 build() {	# NAME SUITE GLOB WORD..: 0 good, 77 skipped, else failed; $why, $release
 	local name=$1 suite=$2 glob=$3 log=$logs/$1.log setup=$logs/$1.setup.log root=$cache/chroot-$2 dir m rc
-	local expected=$top/compat/expected/$1.h arch= newest= words=()
+	local expected=$top/compat/expected/$1.h arch= newest= alone= sparse= words=()
 	release= why=
 	shift 3
 	for m; do
@@ -44,12 +56,14 @@ build() {	# NAME SUITE GLOB WORD..: 0 good, 77 skipped, else failed; $why, $rele
 		arm64)	arch=arm64; words+=(ARCH=arm64 CROSS_COMPILE=aarch64-linux-gnu-) ;;
 		clang)	words+=("CC=$here/clang.sh" objtool=/bin/true) ;;	# it looks for what only gcc was asked for
 		newest)	newest=yes ;;
+		chroot)	alone=yes ;;
+		sparse)	sparse=yes ;;
 		boot|short|long) ;;
 		*)	why="kernels.conf: what is '$m'?"; return 1 ;;
 		esac
 	done
 	: > "$log" > "$setup"
-	[ "$suite" != "$(. /etc/os-release && echo "$VERSION_CODENAME")" ] || root=
+	[ -n "$alone" ] || [ "$suite" != "$(. /etc/os-release && echo "$VERSION_CODENAME")" ] || root=
 	chroot make "$suite" >> "$setup" 2>&1 || { rc=$?; why="no chroot of $suite: $(tail -n 1 "$setup")"; return $rc; }
 	release=$(chroot headers "$suite" "$glob" $arch 2>> "$setup")
 	case $? in
@@ -72,6 +86,7 @@ build() {	# NAME SUITE GLOB WORD..: 0 good, 77 skipped, else failed; $why, $rele
 		[ -n "$why" ] || [ -e "$root$dir/$m.ko" ] || why="$m.ko was not built"
 	done
 	[ -n "$why" ] || why=$(grep -iE 'warning' "$log" | grep -v 'compiler differs from' | head -n 1)
+	[ -n "$why" ] || [ -z "$sparse" ] || sparse
 	if [ -e "$root$dir/compat/config.h" ]; then
 		{ echo '/* SPDX-License-Identifier: GPL-2.0-only */'; cat "$root$dir/compat/config.h"; } > "$logs/$name.h"
 		[ -z "$accept" ] || cp "$logs/$name.h" "$top/compat/expected/$name.h"

@@ -12,7 +12,7 @@ kdir=${KDIR:-$(ls -d /lib/modules/*/build | sort -V | tail -n 1)}
 copy=$top/build/lint/src
 log=$top/build/lint/sparse.log
 
-command -v sparse > /dev/null || { echo "sparse.sh: sparse is not installed" >&2; exit 77; }
+command -v sparse > /dev/null || { echo "sparse.sh: apt-get install sparse" >&2; exit 1; }
 mkdir -p "$copy"
 # times are kept, so the next run compiles only what changed
 find "$copy" -name '*.[ch]' ! -name 'config.h' -delete
