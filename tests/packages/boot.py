@@ -161,7 +161,7 @@ def lvm_luks_md_and_partitions_come_back(t):
     late = layers_mounted(t)
     if t.links() != before:
         raise Failed(f"after the reboot: {t.links()}, before: {before}")
-    t.sh("[ \"$(ibnbd list -H -r -o kname | wc -l)\" = 5 ]; [ -z \"$(systemctl --failed -q --no-legend)\" ] || { systemctl --failed; exit 1; }")
+    t.sh("journalctl -b -u 'ibnbd*' -o short-monotonic --no-pager; [ \"$(ibnbd list -H -r -o kname | wc -l)\" = 5 ]; [ -z \"$(systemctl --failed -q --no-legend)\" ] || { systemctl --failed; exit 1; }")
     down2 = t.stop()
     t.clean()
     for below in ("/dev/vda2", "/dev/vda4"):        # the logical volume, and the first partition
