@@ -11,23 +11,15 @@ which=${1:-all}
 [ $# -eq 0 ] || shift
 [ $# -gt 0 ] || set -- 030 031 032 033 038
 [ "$which" = all ] || all=("$which")
-chroot=$REPO/tests/kernels/chroot.sh
 logs=$REPO/build/interop
 mkdir -p "$logs"
 
+. "$REPO/tests/kernels/have.sh"
 prepare() {	# SERIES: 0 good, 77 cannot be had, else failed; $why, $release
 	local suite log=$logs/$1.log rc=0
-	why='' release=''
-	: > "$log"
 	suite=$(awk -v s="linux-headers-$1." 'index($3, s) == 1 { print $2; exit }' "$REPO/tests/kernels/kernels.conf")
 	[ -n "$suite" ] || { why="tests/kernels/kernels.conf knows no $1"; return 1; }
-	"$chroot" make "$suite" >> "$log" 2>&1 || { rc=$?; why="no chroot of $suite: $(tail -n 1 "$log")"; return $rc; }
-	release=$("$chroot" headers "$suite" "linux-headers-$1.*-$(dpkg --print-architecture)" 2>> "$log") || {
-		rc=$?
-		why="no headers of $1 in $suite: $(tail -n 1 "$log")"
-		return $rc
-	}
-	"$REPO/tests/vm/kernel.sh" "$release" "$suite" >> "$log" 2>&1 || { rc=$?; why="no image: $(tail -n 1 "$log")"; return $rc; }
+	have_kernel "$suite" "linux-headers-$1.*-$(dpkg --print-architecture)" "$log" || return $?
 	"$REPO/tests/interop/build-peer.sh" "$release" "$suite" >> "$log" 2>&1 || rc=$?
 	[ $rc -eq 0 ] || { why="no peers: $(tail -n 1 "$log")"; return $rc; }
 	"$REPO/tests/interop/build-ours.sh" "$release" "$suite" >> "$log" 2>&1 || { why=$(tail -n 1 "$log"); return 1; }

@@ -17,18 +17,11 @@ LIMIT=25	# minutes, on two emulated processors
 [ $# -eq 0 ] || word=all
 mkdir -p "$logs"
 
+. "$here/have.sh"
+
 boot() {	# NAME SUITE GLOB: 0 good, 77 skipped, else failed; $why, $release
 	local name=$1 suite=$2 glob=$3 log=$logs/$1.log rc
-	why='' release=''
-	: > "$log"
-	"$here/chroot.sh" make "$suite" >> "$log" 2>&1 || { rc=$?; why="no chroot of $suite: $(tail -n 1 "$log")"; return $rc; }
-	release=$("$here/chroot.sh" headers "$suite" "$glob" 2>> "$log")
-	case $? in
-	0) ;;
-	77) why="the mirror has no $glob"; return 77 ;;
-	*) why="no headers: $(tail -n 1 "$log")"; return 1 ;;
-	esac
-	"$top/tests/vm/kernel.sh" "$release" "$suite" >> "$log" 2>&1 || { rc=$?; why="no image: $(tail -n 1 "$log")"; return $rc; }
+	have_kernel "$suite" "$glob" "$log" || return $?
 	"$top/tests/interop/build-ours.sh" "$release" "$suite" >> "$log" 2>&1 || { why=$(tail -n 1 "$log"); return 1; }
 	# what was just built, before what may lie in the tree for the same kernel
 	"$top/tests/vm/run.py" --kver "$release" --ko "$top/build/modules/$release" --logs "$logs/$name" 070 >> "$log" 2>&1
