@@ -392,7 +392,7 @@ void ibtrs_clt_cm_disconnect(struct ibtrs_clt_path *path)
 			rdma_disconnect(conn->c.id);
 	}
 	for (cid = 0; cid < path->nr_conns; cid++)
-		ibtrs_conn_drain(&path->conns[cid].c);
+		ibtrs_conn_drain(&path->conns[cid].c, IBTRS_FAULT_CLT_DRAIN, path->clt->name, path->name);
 }
 
 void ibtrs_clt_cm_destroy(struct ibtrs_clt_path *path)

@@ -3,8 +3,7 @@
  * The life of a path.
  *
  * Everybody posts events (ibtrs_clt_path_post), one work item per path consumes them through the table of logic/path_sm.h and runs the actions:
- * it is the only writer of `state`. What may take long, the drain, runs in a work of its own and posts DRAINED (law L10); a watchdog line tells
- * when it does. Connect and reconnect are the same function, and so are all teardowns.
+ * it is the only writer of `state`. What may take long, the drain, runs in a work of its own and posts DRAINED (law L10). Connect and reconnect are the same function, and so are all teardowns.
  *
  * These works allocate NOIO, as do those of cm.c and handshake.c: memory may be reclaimed by writing to the very disk that waits for this path.
  *
@@ -27,7 +26,6 @@
 #define PATH_BUSY_MS		100	/* L9: the server still drains our old incarnation */
 #define PATH_FIRST_TRIES	3	/* a lost ARP answer must not fail a map command */
 #define PATH_FIRST_WAIT		(20 * HZ)	/* nor may a server that is busy for ever hold one up */
-#define PATH_DRAIN_WARN		(10 * HZ)
 
 static bool path_connected(const struct ibtrs_clt_path *path)
 {
@@ -122,15 +120,11 @@ static void path_drain(struct work_struct *work)
 {
 	struct ibtrs_clt_path *path = container_of(work, struct ibtrs_clt_path, drain);
 	unsigned int noio = memalloc_noio_save();
-	unsigned long start = jiffies;
 
 	ibtrs_clt_handshake_stop(path);
 	ibtrs_hb_stop(&path->hb);
 	ibtrs_clt_probe_stop(path);
 	ibtrs_clt_cm_disconnect(path);
-	if (time_after(jiffies, start + PATH_DRAIN_WARN))
-		pr_warn("ibtrs %s: %s: the RDMA device needed %u s to give back its work requests\n", path->clt->name, path->name,
-			jiffies_to_msecs(jiffies - start) / 1000);
 	ibtrs_clt_req_walk(path);
 	ibtrs_clt_cm_destroy(path);
 	ibtrs_clt_mr_free(path);

@@ -7,13 +7,21 @@
  * may reach ib_post_send() in another order than they counted; the slack covers what that can borrow.
  */
 #include <linux/log2.h>
+#include <linux/workqueue.h>
 #include "ibtrs/core/conn.h"
-#include "ibtrs/core/fault.h"
 
 #define CONN_SQ_SLACK	32	/* drain marker, and posters that overtake each other */
 #define CONN_SQ_MIN	128
 #define CONN_SIG_MIN	16	/* more than the longest chain */
 #define CONN_SIG_MAX	64
+#define CONN_DRAIN_WARN	(10 * HZ)
+
+struct drain_watch {
+	struct delayed_work work;
+	const char *session;
+	const char *path;
+	unsigned long start;
+};
 
 int ibtrs_conn_create(struct ibtrs_conn *c, struct ib_pd *pd, const struct ibtrs_conn_caps *caps)
 {
@@ -59,10 +67,27 @@ int ibtrs_conn_create(struct ibtrs_conn *c, struct ib_pd *pd, const struct ibtrs
 }
 EXPORT_SYMBOL_GPL(ibtrs_conn_create);
 
-void ibtrs_conn_drain(struct ibtrs_conn *c)
+static void drain_is_late(struct work_struct *work)
 {
-	if (c->qp)
-		ib_drain_qp(c->qp);
+	struct drain_watch *w = container_of(to_delayed_work(work), struct drain_watch, work);
+
+	pr_warn("ibtrs %s: %s: since %u s the RDMA device has not given back the work requests of this path; it can not be used before, the others can\n",
+		w->session, w->path, jiffies_to_msecs(jiffies - w->start) / 1000);
+	schedule_delayed_work(&w->work, CONN_DRAIN_WARN);
+}
+
+void ibtrs_conn_drain(struct ibtrs_conn *c, enum ibtrs_fault_point fault, const char *session, const char *path)
+{
+	struct drain_watch w = { .session = session, .path = path, .start = jiffies };
+
+	if (!c->qp)
+		return;
+	INIT_DELAYED_WORK_ONSTACK(&w.work, drain_is_late);
+	schedule_delayed_work(&w.work, CONN_DRAIN_WARN);
+	ibtrs_fault_wait(fault, session, path);
+	ib_drain_qp(c->qp);
+	cancel_delayed_work_sync(&w.work);
+	destroy_delayed_work_on_stack(&w.work);
 }
 EXPORT_SYMBOL_GPL(ibtrs_conn_drain);
 

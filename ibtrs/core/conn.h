@@ -9,6 +9,7 @@
 #include <linux/atomic.h>
 #include <rdma/ib_verbs.h>
 #include <rdma/rdma_cm.h>
+#include "ibtrs/core/fault.h"
 
 /**
  * struct ibtrs_conn - set before the connection is published, but for the counters
@@ -43,8 +44,11 @@ struct ibtrs_conn_caps {
 
 /* Makes CQ and QP on conn->id. Sleeps. 0 or negative errno; nothing is left behind on failure. */
 int ibtrs_conn_create(struct ibtrs_conn *c, struct ib_pd *pd, const struct ibtrs_conn_caps *caps);
-/* Moves the QP to error and waits until no completion can come any more (untimed, law L10). No-op without a QP. */
-void ibtrs_conn_drain(struct ibtrs_conn *c);
+/*
+ * Moves the QP to error and waits until no completion can come any more: untimed, but every 10 s the log names session and path (law L10).
+ * @fault: the point that can make it late. No-op without a QP.
+ */
+void ibtrs_conn_drain(struct ibtrs_conn *c, enum ibtrs_fault_point fault, const char *session, const char *path);
 /* Frees QP and CQ; idempotent. */
 void ibtrs_conn_destroy(struct ibtrs_conn *c);
 

@@ -47,12 +47,14 @@ static const struct {
 	[IBTRS_FAULT_CLT_CM]		= { "cm", CAN(ERROR) | CAN(DELAY) | CAN(DROP) },
 	[IBTRS_FAULT_CLT_HEARTBEAT]	= { "heartbeat", CAN(ERROR) | CAN(DROP) },
 	[IBTRS_FAULT_CLT_MR]		= { "mr", CAN(ERROR) | CAN(DELAY) },
+	[IBTRS_FAULT_CLT_DRAIN]		= { "drain", CAN(DELAY) },
 	[IBTRS_FAULT_CLT_NEWS]		= { "news", CAN(DELAY) },
 	[IBTRS_FAULT_SRV_REQUEST]	= { "request", CAN(ERROR) | CAN(DELAY) },
 	[IBTRS_FAULT_SRV_REPLY]		= { "reply", CAN(ERROR) | CAN(DELAY) | CAN(DROP) | CAN(STUCK) },
 	[IBTRS_FAULT_SRV_CM]		= { "cm", CAN(ERROR) | CAN(DELAY) | CAN(DROP) },
 	[IBTRS_FAULT_SRV_HEARTBEAT]	= { "heartbeat", CAN(ERROR) | CAN(DROP) },
 	[IBTRS_FAULT_SRV_MR]		= { "mr", CAN(ERROR) | CAN(DELAY) },
+	[IBTRS_FAULT_SRV_DRAIN]		= { "drain", CAN(DELAY) },
 };
 
 static const char * const fault_actions[] = {

@@ -15,12 +15,14 @@ enum ibtrs_fault_point {
 	IBTRS_FAULT_CLT_CM,		/* an event of the connection manager */
 	IBTRS_FAULT_CLT_HEARTBEAT,	/* a heartbeat, or the answer to one, is about to be sent */
 	IBTRS_FAULT_CLT_MR,		/* memory is to be registered */
+	IBTRS_FAULT_CLT_DRAIN,		/* the queue pair of a connection is to be drained */
 	IBTRS_FAULT_CLT_NEWS,		/* the user of the transport is about to act upon news of the link */
 	IBTRS_FAULT_SRV_REQUEST,	/* a request goes to the user of the transport */
 	IBTRS_FAULT_SRV_REPLY,		/* it was executed */
 	IBTRS_FAULT_SRV_CM,
 	IBTRS_FAULT_SRV_HEARTBEAT,
 	IBTRS_FAULT_SRV_MR,
+	IBTRS_FAULT_SRV_DRAIN,
 	IBTRS_FAULT_POINTS,
 };
 

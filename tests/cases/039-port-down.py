@@ -2,6 +2,8 @@
 description = "a cable out of the client's own port is noticed at once: I/O goes over the other path, and no heartbeat is waited for"
 links = 2
 
+LIES = "/sys/kernel/debug/ibtrs/server/cm"
+
 
 def run(t):
     c, s = t.client, t.server
@@ -23,3 +25,12 @@ def run(t):
     end = dict(word.split("=") for word in pulse.out().split() if "=" in word)
     t.eq(end["errs"], "0", "I/O errors")
     t.below(int(end["longest_ms"]), 2000, "longest pause, ms")
+
+    # A server that hears nothing of the end takes the new connection for it: else this would last until a heartbeat of its own fails (law L9)
+    path = "/sys/class/ibtrs-client/s1/paths/ip:10.0.0.1@ip:10.0.0.2"
+    s.sh(f"echo drop path=10.0.0. > {LIES}")
+    c.sh(f"echo 1 > {path}/disconnect; sleep 0.5")
+    s.sh(f"grep -v ' hits=0' {LIES}; echo off > {LIES}; [ $(ls -d /sys/class/ibtrs-server/*/paths/* | wc -l) = 2 ]")
+    took = float(c.sh(f"t=$(uptime_s); echo 1 > {path}/reconnect; wait_for 20 paths_up s1 2; echo \"$(uptime_s) $t\" | awk '{{ print $1 - $2 }}'"))
+    t.log(f"a path whose end the server has not heard of is back after {took:.1f} s")
+    t.below(took, 1.5, "seconds until the path was back")

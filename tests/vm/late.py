@@ -16,7 +16,7 @@ DELAY = 9
 class Scene:
     def __init__(self, t, unsafe="", scheduler="none", depth=2, disks=1, words=""):
         self.t, self.c, self.s = t, t.client, t.server
-        self.rows, self.writer, self.logs = [], 1, []
+        self.rows, self.writer, self.logs, self.crowds = [], 1, [], []
         self.saved = t.logdir / f"late{time.monotonic_ns()}"
         self.saved.mkdir()
         self.s.sh(f"serve sess_queue_depth={depth}; modprobe ibnbd-testdisk nr_disks={disks} cache=0" +
@@ -31,8 +31,8 @@ class Scene:
         """A write in the background; the job."""
         return self.c.spawn(f"exec taskset {1 << cpu} stamp one {self.dev} /h/one {self.writer} {seq} {block} 1")
 
-    def strand(self, block, delay=DELAY):
-        """A write to `block` that is executed later than its repetition could be: the job, and the time."""
+    def strand(self, block, delay=DELAY, before=lambda: None):
+        """A write to `block` that is executed later than its repetition could be: the job, and the time.  before() its path is lost."""
         self.path(1, "disconnect")
         self.s.sh(f"echo {1000 * delay} > {P}/delay_ms")
         job, t0 = self.write(1, block), time.monotonic()
@@ -40,12 +40,23 @@ class Scene:
         time.sleep(1)
         self.s.sh(f"echo 0 > {P}/delay_ms")
         self.path(1, "reconnect")
+        before()
         self.c.link(0, False)
         return job, t0
+
+    def crowd(self, dev):
+        """Many more writers on another disk than there are slots, for twice DELAY."""
+        job = self.c.spawn(f"fio --name=crowd --filename={dev} --rw=randwrite --bs=4k --ioengine=psync --numjobs=8 --thread --direct=1 "
+                           f"--time_based --runtime={2 * DELAY} > /tmp/crowd 2>&1")
+        self.t.wait(lambda: int(self.c.sh(f"cat /sys/block/{dev[5:]}/inflight").split()[1]) > 2, 15, "the crowd is there")
+        self.crowds.append((job, dev))
 
     def end(self, blocks, must_fail):
         """Look at the disk when the stranded copy has been executed."""
         self.c.link(0, True)
+        for job, dev in self.crowds:
+            self.t.eq(job.wait(60), 0, "the crowd: " + self.c.sh("tail -c 2000 /tmp/crowd"))
+            self.c.sh(f"unmap {dev}")
         self.c.sh(f"unmap {self.dev}")
         for p in self.c.vm.share.glob("one.*"):
             shutil.copy(p, self.saved)

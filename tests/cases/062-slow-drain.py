@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: GPL-2.0-only
+description = "an RDMA device that is slow to give back the work of one path, there or here, holds up nothing but that path"
+links = 2
+deadline = 240
+import time
+import faults as F
+
+LATE = 13
+PATH = "/sys/class/ibtrs-client/s1/paths/ip:10.0.{0}.1@ip:10.0.{0}.2"
+POINT = "/sys/kernel/debug/ibtrs/{}/drain"
+
+
+def took(guest, script, timeout=60):
+    """The seconds that a script takes there."""
+    return float(guest.sh(f"t=$(uptime_s); {script}\necho \"$(uptime_s) $t\" | awk '{{ print $1 - $2 }}'", timeout=timeout).split()[-1])
+
+
+def killed(t, guest, script):
+    """It waits, and can be killed all the same."""
+    job = guest.spawn(script)
+    guest.sh("sleep 1")
+    t.eq(job.rc, None, f"{script}: it waits; {job.out()}")
+    t0 = time.monotonic()
+    job.kill()
+    job.wait(30)
+    t.below(time.monotonic() - t0, 3 * F.vm.SLOW, f"{script}: seconds until it was dead")
+
+
+def run(t):
+    c, s = t.client, t.server
+    s.sh("serve; ram_disks 1 32")
+    dev = c.sh("map ram0")
+    c.sh("paths_up s1 2")
+    pulse = c.spawn(f"iopulse {dev} 2 500 rw")
+    c.sh("sleep 1")
+    other = f"echo 1 > {PATH.format(1)}/disconnect; echo 1 > {PATH.format(1)}/reconnect; wait_for 20 eval '[ \"$(cat {PATH.format(1)}/state)\" = connected ]'"
+
+    t.log("--- the server's")
+    s.sh(f"echo delay={LATE * 1000} times=1 path=10.0.0. > {POINT.format('server')}")
+    c.sh(f"echo 1 > {PATH.format(0)}/disconnect")
+    # reconnect gives up waiting, the path does not
+    back = c.spawn(f"echo 1 > {PATH.format(0)}/reconnect || true; wait_for {LATE + 20} paths_up s1 2")
+    # what ends at the other path is not held up, nor what begins there; the session has none for that moment
+    t.below(took(c, other), 3, "seconds that the other path needed")
+    t.eq(back.wait(LATE + 40), 0, "both paths: " + back.out())
+    t.ok(" hits=1" in s.sh(f"cat {POINT.format('server')}"), "a drain of the server was late")
+    t.match(s.kernel_news(), "has not given back the work requests", "the server's log says it while it lasts")
+
+    t.log("--- the client's")
+    c.sh(f"echo delay={LATE * 1000} times=1 path=10.0.0. > {POINT.format('client')}")
+    job = c.spawn(f"echo 1 > {PATH.format(0)}/disconnect")
+    t.wait(lambda: " hits=1" in c.sh(f"cat {POINT.format('client')}"), 10, "a drain of the client is late")
+    t.below(took(c, other), 3, "seconds that the other path needed")
+    t.eq(job.wait(LATE + 20), 0, "disconnect: " + job.out())
+    t.match(c.kernel_news(), "has not given back the work requests", "the client's log says it while it lasts")
+    c.sh(f"echo 1 > {PATH.format(0)}/reconnect; wait_for 20 paths_up s1 2; sleep 1; pkill -TERM iopulse")
+    t.eq(pulse.wait(20), 0, "iopulse: " + pulse.out())
+    end = dict(word.split("=") for word in pulse.out().split() if "=" in word)
+    t.eq(end["errs"], "0", "I/O errors")
+    t.below(int(end["longest_ms"]), 4000, "longest pause, ms")
+
+    t.log("--- the client's, and the disk is unmapped")
+    c.sh(f"echo delay={LATE * 1000} times=1 > {POINT.format('client')}")
+    t.below(took(c, f"unmap {dev}"), 5, "seconds that unmap needed")
+    # the same session again: that one has to wait, and can be killed
+    killed(t, c, "map ram0")
+    t.ok(c.sh(f"wait_for {LATE + 20} eval '[ ! -e /sys/class/ibtrs-client/s1 ]'; map ram0", timeout=LATE + 60), "mapped again")
+    for word in "disconnect", "remove_path":
+        t.log(f"--- {word} is killed")
+        c.sh(f"wait_for {LATE + 20} paths_up s1 2", timeout=LATE + 60)
+        c.sh(f"echo delay={LATE * 1000} times=1 path=10.0.0. > {POINT.format('client')}")
+        killed(t, c, f"echo 1 > {PATH.format(0)}/{word}")
+        if word == "disconnect":
+            rc, out = c.rc(f"echo 1 > {PATH.format(0)}/reconnect")
+            t.ok(rc != 0 and "busy" in out, f"reconnect says that it is busy: {rc} {out}")
+            c.sh(f"wait_for {LATE + 20} eval 'echo 1 2> /dev/null > {PATH.format(0)}/reconnect'", timeout=LATE + 60)
