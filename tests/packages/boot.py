@@ -89,6 +89,25 @@ def server_down_at_boot(t):
 
 
 @step
+def server_down_at_boot_and_only_netdev(t):
+    """No nofail in fstab: systemd waits for the disk as long as it waits for any (90 s), then the system is up without it."""
+    if t.client.alive:
+        t.stop()
+    t.server_up()
+    t.client_up()
+    t.mounted("/data")
+    t.sh(f"sed -i 's/{FSTAB}/_netdev/' /etc/fstab; systemctl daemon-reload")
+    t.stop()
+    t.server.kill()
+    up = t.client_up(BOOT + 90)
+    t.sh("if mountpoint -q /data; then exit 1; fi; systemctl is-active ibnbd-map@data")
+    t.server_up()
+    t.wait(f"[ -b /dev/disk/by-uuid/{UUID} ]", 90, "the disk, after the server began to listen")
+    t.sh(f"mountpoint -q /data || systemctl start data.mount; mountpoint /data; sed -i '/ \\/data /s/_netdev/{FSTAB}/' /etc/fstab; systemctl daemon-reload", 90)
+    return f"up {up:.0f} s"
+
+
+@step
 def shutdown_while_it_is_mapped(t):
     """The server is gone since the boot, and the driver waits for it: that does not hold up the shutdown."""
     if t.client.alive:
