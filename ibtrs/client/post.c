@@ -63,9 +63,10 @@ static bool post_is_alone(struct ibtrs_clt_conn *conn)
 	return alone > POST_PROBES;
 }
 
-/* Something lies in the plug, and was posted as far as its requests know: if it can not be, their path's drain moves them. */
+/* Something lies in the plug. If it can not be posted, the drain of its path moves it. */
 static void post_plugged(struct ibtrs_clt_plug *plug)
 {
+	struct ib_send_wr *wr = plug->first, *next;
 	struct ibtrs_clt_conn *conn = plug->conn;
 	int err;
 
@@ -74,6 +75,12 @@ static void post_plugged(struct ibtrs_clt_plug *plug)
 	plug->nr = 0;
 	if (unlikely(err))
 		ibtrs_clt_path_fail(conn->path, err, "requests can not be posted");
+	/* Each request, and with it its part of the chain, is ours up to here. */
+	for (; wr; wr = next) {
+		next = wr->next;
+		if (wr->opcode == IB_WR_RDMA_WRITE_WITH_IMM)
+			ibtrs_clt_req_posted(container_of(wr, struct ibtrs_clt_req, wrs.rdma.wr), conn);
+	}
 }
 
 static int post_plug(struct ibtrs_clt_plug *plug, struct ibtrs_clt_conn *conn, struct ib_send_wr *first, struct ib_send_wr *last, int nr)
@@ -145,22 +152,24 @@ static int post_write(struct ibtrs_clt_req *req, struct ibtrs_clt_path *path, st
 	struct ib_sge stack[POST_STACK_SGE], *sge = req->nr_dma < POST_STACK_SGE && !plug ? stack : req->sge;
 	struct ibtrs_clt_io *io = req->io;
 	struct ibtrs_chunk *chunk = &path->hs.chunks[req->slot];
-	u32 hdr_len, n, take, done = 0, i;
+	u32 hdr_len, n, more, take, done = 0, i;
 	struct ib_rdma_wr one, *wr = plug ? &req->wrs.rdma : &one;
-	bool first = true;
 	int err;
 
 	hdr_len = io->usr_len + ibtrs_msg_write_encode(req->hdr + io->usr_len, path->limits.fence, io->usr_len, req->token);
 	n = post_fill_sge(req, sge, post_hdr_dma(req, path, hdr_len), hdr_len, path->dev->pd->local_dma_lkey);
+	more = (n - 1) / conn->c.max_send_sge;
+	/* All or nothing: a queue that is full in the middle would cost the path. */
+	if (unlikely(more && !ibtrs_conn_reserve(&conn->c, more + 1)))
+		return -EAGAIN;
 	for (;;) {
 		take = min_t(u32, n, conn->c.max_send_sge);
 		post_rdma_wr(wr, sge, take, chunk->addr + done, chunk->rkey, conn);
 		if (take == n)
 			break;
-		err = ibtrs_conn_send(&conn->c, &wr->wr, &wr->wr, 1, false);
+		err = ibtrs_conn_send_reserved(&conn->c, &wr->wr, &wr->wr, 1, false);
 		if (unlikely(err))
-			return first ? err : -ECONNRESET;
-		first = false;
+			return -ECONNRESET;
 		for (i = 0; i < take; i++)
 			done += sge[i].length;
 		sge += take;
@@ -168,8 +177,10 @@ static int post_write(struct ibtrs_clt_req *req, struct ibtrs_clt_path *path, st
 	}
 	wr->wr.opcode = IB_WR_RDMA_WRITE_WITH_IMM;
 	wr->wr.ex.imm_data = cpu_to_be32(ibtrs_imm_req(req->slot, io->len + io->usr_len, path->off_bits));
-	err = post_send(conn, &wr->wr, &wr->wr, 1, plug);
-	return unlikely(err) && !first ? -ECONNRESET : err;
+	if (likely(!more))
+		return post_send(conn, &wr->wr, &wr->wr, 1, plug);
+	err = ibtrs_conn_send_reserved(&conn->c, &wr->wr, &wr->wr, 1, false);
+	return unlikely(err) ? -ECONNRESET : 1;
 }
 
 static int post_read(struct ibtrs_clt_req *req, struct ibtrs_clt_path *path, struct ibtrs_clt_conn *conn, struct ibtrs_clt_plug *plug)

@@ -68,18 +68,22 @@ static int req_post(struct ibtrs_clt_req *req, struct ibtrs_clt_path *path, u32 
 	WRITE_ONCE(req->conn, conn);
 	ibtrs_clt_stats_posted(&path->stats, io->dir, io->len + io->usr_len);
 	trace_ibtrs_clt_req(conn, io);
-	req_give(req, IBTRS_CLT_REQ_POSTED);
+	req_give(req, IBTRS_CLT_REQ_POSTING);
 
 	err = req_fault(path, conn) ?: ibtrs_clt_post(req, path, conn, plug);
-	if (likely(err >= 0))
+	if (likely(!err && plug))
 		return 0;
-	if (err != -EAGAIN) {
+	if (unlikely(err < 0 && err != -EAGAIN))
 		/* Something may be on its way: the drain will tell. */
 		ibtrs_clt_path_fail(path, err, "a request can not be posted");
+	if (likely(err != -EAGAIN)) {
+		ibtrs_clt_req_posted(req, conn);
 		return 0;
 	}
-	if (!req_take(req, IBTRS_CLT_REQ_POSTED))
-		return 0;
+	if (unlikely(!req_take(req, IBTRS_CLT_REQ_POSTING))) {
+		ibtrs_clt_path_fail(path, -EPROTO, "an answer came to a request that was not sent");
+		req_give(req, IBTRS_CLT_REQ_BUSY);
+	}
 	ibtrs_clt_stats_ended(&path->stats, req->cpu);
 	ibtrs_clt_post_unmap(req, path);
 	WRITE_ONCE(req->conn, NULL);
@@ -201,6 +205,32 @@ static void req_invalidate(struct ibtrs_clt_req *req, int err)
 		ibtrs_clt_path_fail(conn->path, err, "a read key can not be invalidated");
 }
 
+/* A BUSY request and its answer. @inv: the server has taken the read key back. */
+static void req_answered(struct ibtrs_clt_req *req, struct ibtrs_clt_conn *conn, int err, bool inv, u32 byte_len)
+{
+	struct ibtrs_clt_path *path = conn->path;
+
+	/* L17: our own server sends the data with the answer, unless it must bring a new key. */
+	if (unlikely((req->bounced || req->mr) && !err && path->limits.fence && !path->new_rkey && byte_len != req->io->len))
+		err = -EIO;
+	if (req->mr) {
+		if (!inv) {
+			req_invalidate(req, err);
+			return;
+		}
+		ibtrs_conn_credit(&conn->c, 1);
+	}
+	req_finish(req, err);
+}
+
+void ibtrs_clt_req_posted(struct ibtrs_clt_req *req, struct ibtrs_clt_conn *conn)
+{
+	if (likely(atomic_cmpxchg(&req->state, IBTRS_CLT_REQ_POSTING, IBTRS_CLT_REQ_POSTED) == IBTRS_CLT_REQ_POSTING))
+		return;
+	req_give(req, IBTRS_CLT_REQ_BUSY);
+	req_answered(req, conn, req->early.err, req->early.inv, req->early.byte_len);
+}
+
 const char *ibtrs_clt_req_answer(struct ibtrs_clt_conn *conn, u32 slot, int err, bool inv, u32 byte_len)
 {
 	struct ibtrs_clt_path *path = conn->path;
@@ -210,20 +240,23 @@ const char *ibtrs_clt_req_answer(struct ibtrs_clt_conn *conn, u32 slot, int err,
 	if (unlikely(slot >= s->depth))
 		return "answer for a slot that does not exist";
 	req = &s->reqs[slot];
-	if (unlikely(READ_ONCE(req->conn) != conn || !req_take(req, IBTRS_CLT_REQ_POSTED)))
+	if (unlikely(READ_ONCE(req->conn) != conn))
 		return "answer for a slot that is not in flight on its connection";
-	/* L17: our own server sends the data with the answer, unless it must bring a new key. */
-	if (unlikely((req->bounced || req->mr) && !err && path->limits.fence && !path->new_rkey && byte_len != req->io->len))
-		err = -EIO;
-	if (req->mr) {
-		if (!(inv && conn->inv_rkey == path->mrs.slot[slot]->rkey)) {
-			req_invalidate(req, err);
-			return NULL;
-		}
-		ibtrs_conn_credit(&conn->c, 1);
-	}
+	inv = inv && conn->inv_rkey == path->mrs.slot[slot]->rkey;
 	conn->inv_rkey = 0;
-	req_finish(req, err);
+	if (unlikely(!req_take(req, IBTRS_CLT_REQ_POSTED))) {
+		/* Who posts it is still at it: he takes the answer with him. A server that guesses gets no further than that. */
+		if (atomic_read_acquire(&req->state) == IBTRS_CLT_REQ_POSTING) {
+			req->early.err = err;
+			req->early.inv = inv;
+			req->early.byte_len = byte_len;
+			if (atomic_cmpxchg(&req->state, IBTRS_CLT_REQ_POSTING, IBTRS_CLT_REQ_ANSWERED) == IBTRS_CLT_REQ_POSTING)
+				return NULL;
+		}
+		if (!req_take(req, IBTRS_CLT_REQ_POSTED))
+			return "answer for a slot that is not in flight on its connection";
+	}
+	req_answered(req, conn, err, inv, byte_len);
 	return NULL;
 }
 
@@ -306,10 +339,20 @@ void ibtrs_clt_req_walk(struct ibtrs_clt_path *path)
 		ibtrs_clt_session_parked(clt);
 }
 
-/* Is @req, right now, in flight or parked for somebody whom @match knows? */
+/*
+ * Is @req, right now, in flight or parked for somebody whom @match knows? One that is BUSY is on its way from one to the other, or ends: who waits until
+ * nothing is left has to look again.
+ */
 static bool req_matches(struct ibtrs_clt_req *req, ibtrs_clt_match_fn match, void *arg)
 {
+	struct ibtrs_clt_io *io;
+
 	switch (atomic_read_acquire(&req->state)) {
+	case IBTRS_CLT_REQ_BUSY:
+		io = READ_ONCE(req->io);	/* none yet, if its slot is used for the first time */
+		return io && match(io, arg);
+	case IBTRS_CLT_REQ_POSTING:
+	case IBTRS_CLT_REQ_ANSWERED:
 	case IBTRS_CLT_REQ_POSTED:
 	case IBTRS_CLT_REQ_INVAL:
 	case IBTRS_CLT_REQ_PARKED:

@@ -5,6 +5,8 @@
  * state says who owns the record, and changes by cmpxchg:
  *	IDLE	nobody; the user may submit
  *	BUSY	whoever made it BUSY: submit, completion, the walk after a drain, replay, abort
+ *	POSTING	who posts it; with a plug, until the plug is pulled
+ *	ANSWERED the same, who finds the answer in `early` when he has posted it
  *	POSTED	the connection: a completion of this very connection, or the walk after its drain, may take it
  *	INVAL	as POSTED, answered already; waits for the local invalidation of its key
  *	PARKED	the session: replay or abort may take it
@@ -23,6 +25,8 @@ struct ibtrs_clt_path;
 enum ibtrs_clt_req_state {
 	IBTRS_CLT_REQ_IDLE,
 	IBTRS_CLT_REQ_BUSY,
+	IBTRS_CLT_REQ_POSTING,
+	IBTRS_CLT_REQ_ANSWERED,
 	IBTRS_CLT_REQ_POSTED,
 	IBTRS_CLT_REQ_INVAL,
 	IBTRS_CLT_REQ_PARKED,
@@ -53,6 +57,11 @@ struct ibtrs_clt_req {
 	int nr_dma;			/* mapped entries of io->sgl, 0 = not mapped */
 	bool mr;			/* the slot's MR is registered */
 	bool bounced;
+	struct {
+		int err;
+		u32 byte_len;
+		bool inv;
+	} early;			/* while POSTING the answering connection's, then the poster's */
 	struct ib_cqe inv_cqe;
 	struct ibtrs_clt_wrs wrs;
 };
@@ -62,6 +71,8 @@ struct ibtrs_clt_req {
  * Return 0 or a reason to fail the path (E-38, E-39): static text.
  */
 const char *ibtrs_clt_req_answer(struct ibtrs_clt_conn *conn, u32 slot, int err, bool inv, u32 byte_len);
+/* Who posted @req on @conn, whatever came of it, gives it away: the answer may be there already. Any context. */
+void ibtrs_clt_req_posted(struct ibtrs_clt_req *req, struct ibtrs_clt_conn *conn);
 /* After the drain of @path: every request on it goes to another path, or is parked. Drain work. */
 void ibtrs_clt_req_walk(struct ibtrs_clt_path *path);
 
