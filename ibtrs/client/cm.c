@@ -137,7 +137,7 @@ static int cm_bind_device(struct ibtrs_clt_conn *conn)
 
 	if (conn->c.cid)
 		return path->dev->ib == conn->c.id->device ? 0 : -EXDEV;
-	dev = ibtrs_dev_get(&path->clt->devs, conn->c.id->device);
+	dev = ibtrs_dev_get(&path->devs, conn->c.id->device);
 	if (IS_ERR(dev))
 		return PTR_ERR(dev);
 	path->dev = dev;
@@ -392,7 +392,7 @@ void ibtrs_clt_cm_disconnect(struct ibtrs_clt_path *path)
 			rdma_disconnect(conn->c.id);
 	}
 	for (cid = 0; cid < path->nr_conns; cid++)
-		ibtrs_conn_drain(&path->conns[cid].c, IBTRS_FAULT_CLT_DRAIN, path->clt->name, path->name);
+		ibtrs_conn_drain(&path->conns[cid].c, path->clt->wq, IBTRS_FAULT_CLT_DRAIN, path->clt->name, path->name);
 }
 
 void ibtrs_clt_cm_destroy(struct ibtrs_clt_path *path)

@@ -6,8 +6,8 @@
  * small read costs one work request and nothing has to be invalidated; the answer is copied out. Larger reads register the pages of the
  * request in the slot's MR (REG_MR chained before the request), and req.c invalidates the key when the answer is there.
  *
- * Lives from the handshake to the drain. All keys belong to the PD of this session and device, so no other session's QP can use them, and after the
- * drain there is no QP at all: that is why the drain may free what was not invalidated.
+ * Lives from the handshake to the drain. All keys belong to the PD of this path, so no other path's QP can use them, and after the
+ * drain none of its own: that is why the walk may give back pages whose key was not invalidated.
  */
 #include <linux/slab.h>
 #include "ibtrs/client/session.h"

@@ -263,6 +263,7 @@ struct ibtrs_clt_path *ibtrs_clt_path_create(struct ibtrs_clt *clt, const struct
 	generate_random_uuid(path->uuid);
 	ibtrs_addr_pair_format(addr, path->name, sizeof(path->name));
 	path->state = IBTRS_PATH_IDLE;
+	ibtrs_dev_pool_init(&path->devs);
 	spin_lock_init(&path->reason_lock);
 	init_waitqueue_head(&path->wait);
 	INIT_WORK(&path->work, path_work);
@@ -341,14 +342,18 @@ int ibtrs_clt_path_reconnect(struct ibtrs_clt_path *path)
 	switch (s) {
 	case IBTRS_PATH_UP:
 		ibtrs_clt_path_fail(path, -ECONNABORTED, "reconnect on request");
-		if (wait_event_killable(path->wait, ibtrs_clt_path_state(path) != s))
+		left = wait_event_killable_timeout(path->wait, ibtrs_clt_path_state(path) != s, PATH_RECONNECT_WAIT);
+		if (left < 0)
 			return -EINTR;
 		break;
 	case IBTRS_PATH_WAITING:
 	case IBTRS_PATH_CLOSED:
 	case IBTRS_PATH_IDLE:
 		ibtrs_clt_path_kick(path);
-		if (wait_event_killable(path->wait, ibtrs_clt_path_state(path) != s))
+		/* An attempt may end where it began, before we look. */
+		left = wait_event_killable_timeout(path->wait, ibtrs_clt_path_state(path) != s || READ_ONCE(path->stats.reconnects_bad) != bad,
+						   PATH_RECONNECT_WAIT);
+		if (left < 0)
 			return -EINTR;
 		break;
 	case IBTRS_PATH_CONNECTING:

@@ -30,6 +30,7 @@ struct ibtrs_clt_path {
 	char name[IBTRS_PATH_STR_MAX];	/* as given, "src@dst" or dst alone: for the log */
 	u32 nr_conns;
 	struct ibtrs_clt_conn *conns;
+	struct ibtrs_dev_pool devs;	/* of its own: when its QPs are gone nobody can use its keys, not over another path either */
 
 	/* under clt->lock */
 	struct list_head entry;		/* clt->paths; empty: claimed by its remover */

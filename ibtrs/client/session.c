@@ -246,6 +246,7 @@ static bool session_path_started(struct ibtrs_clt_path *path, bool keep)
 	if (!keep) {
 		list_del_init(&path->entry);
 		clt->nr_paths--;
+		clt->loose |= path->loose;
 	}
 	mutex_unlock(&clt->lock);
 	return keep;
@@ -323,7 +324,6 @@ static struct ibtrs_clt *session_alloc(const char *name, const struct ibtrs_clt_
 	INIT_LIST_HEAD(&clt->paths);
 	spin_lock_init(&clt->slots.lock);
 	init_waitqueue_head(&clt->slots.wait);
-	ibtrs_dev_pool_init(&clt->devs);
 	err = ibtrs_clt_pathset_init(clt);
 	if (err)
 		goto free_clt;

@@ -32,7 +32,6 @@ struct ibtrs_clt {
 	void *priv;
 	struct workqueue_struct *wq;	/* path works; WQ_MEM_RECLAIM: writeback may wait for a reconnect */
 	struct workqueue_struct *drain_wq;
-	struct ibtrs_dev_pool devs;
 	struct list_head entry;		/* all sessions, under the module's lock */
 
 	struct mutex lock;		/* paths, up, gen, opened, closing, limits; link events are delivered under it */

@@ -18,6 +18,7 @@
 
 struct drain_watch {
 	struct delayed_work work;
+	struct workqueue_struct *wq;
 	const char *session;
 	const char *path;
 	unsigned long start;
@@ -73,17 +74,17 @@ static void drain_is_late(struct work_struct *work)
 
 	pr_warn("ibtrs %s: %s: since %u s the RDMA device has not given back the work requests of this path; it can not be used before, the others can\n",
 		w->session, w->path, jiffies_to_msecs(jiffies - w->start) / 1000);
-	schedule_delayed_work(&w->work, CONN_DRAIN_WARN);
+	queue_delayed_work(w->wq, &w->work, CONN_DRAIN_WARN);
 }
 
-void ibtrs_conn_drain(struct ibtrs_conn *c, enum ibtrs_fault_point fault, const char *session, const char *path)
+void ibtrs_conn_drain(struct ibtrs_conn *c, struct workqueue_struct *wq, enum ibtrs_fault_point fault, const char *session, const char *path)
 {
-	struct drain_watch w = { .session = session, .path = path, .start = jiffies };
+	struct drain_watch w = { .wq = wq, .session = session, .path = path, .start = jiffies };
 
 	if (!c->qp)
 		return;
 	INIT_DELAYED_WORK_ONSTACK(&w.work, drain_is_late);
-	schedule_delayed_work(&w.work, CONN_DRAIN_WARN);
+	queue_delayed_work(wq, &w.work, CONN_DRAIN_WARN);
 	ibtrs_fault_wait(fault, session, path);
 	ib_drain_qp(c->qp);
 	cancel_delayed_work_sync(&w.work);

@@ -46,9 +46,9 @@ struct ibtrs_conn_caps {
 int ibtrs_conn_create(struct ibtrs_conn *c, struct ib_pd *pd, const struct ibtrs_conn_caps *caps);
 /*
  * Moves the QP to error and waits until no completion can come any more: untimed, but every 10 s the log names session and path (law L10).
- * @fault: the point that can make it late. No-op without a QP.
+ * @wq: for what it says; WQ_MEM_RECLAIM. @fault: the point that can make it late. No-op without a QP.
  */
-void ibtrs_conn_drain(struct ibtrs_conn *c, enum ibtrs_fault_point fault, const char *session, const char *path);
+void ibtrs_conn_drain(struct ibtrs_conn *c, struct workqueue_struct *wq, enum ibtrs_fault_point fault, const char *session, const char *path);
 /* Frees QP and CQ; idempotent. */
 void ibtrs_conn_destroy(struct ibtrs_conn *c);
 

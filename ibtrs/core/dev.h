@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* One protection domain per session and RDMA device (architecture decision 9): a key of one session opens nothing of another. */
+/*
+ * Protection domains (architecture decision 9): the server has one per session and RDMA device, a key of one session opens nothing of another; the client
+ * one per path, so that a path whose QPs are gone leaves no key behind that another one could use.
+ */
 #ifndef IBTRS_CORE_DEV_H
 #define IBTRS_CORE_DEV_H
 
@@ -8,7 +11,7 @@
 #include <linux/refcount.h>
 #include <rdma/ib_verbs.h>
 
-/* Lives in the session object. */
+/* Lives in the server's session, the client's path. */
 struct ibtrs_dev_pool {
 	struct mutex lock;
 	struct list_head devs;

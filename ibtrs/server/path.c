@@ -124,7 +124,8 @@ static void path_drain(struct ibtrs_srv_path *path)
 	u32 cid;
 
 	for (cid = 0; cid < path->nr_conns; cid++)
-		ibtrs_conn_drain(&path->conns[cid].c, IBTRS_FAULT_SRV_DRAIN, ibtrs_srv_session_label(path->session), path->name);
+		ibtrs_conn_drain(&path->conns[cid].c, ibtrs_srv.quick_wq, IBTRS_FAULT_SRV_DRAIN, ibtrs_srv_session_label(path->session),
+				 path->name);
 	for (cid = 0; cid < path->nr_conns; cid++)
 		ibtrs_srv_reply_drop(&path->conns[cid]);
 	ibtrs_srv_op_unpark(path);
