@@ -160,14 +160,19 @@ int cx_add_disk(struct device *parent, struct gendisk *disk,
  * Does not freeze the queue, so held requests do not hold up the change: the
  * caller ends those that no longer fit.
  *
- * Return: 0, or a negative errno when the block core refuses the set; nothing
- * has changed then.
+ * Return: 0; -EBUSY: somebody is changing an attribute, and may wait for what
+ * is held, so we do not wait for him; or a negative errno when the block core
+ * refuses the set. Nothing has changed then.
  */
 int cx_update_limits(struct gendisk *disk, const struct cx_limits *lim)
 {
 #if HAVE_LIMITS_COMMIT && HAVE_BLK_FEATURES
-	struct queue_limits l = queue_limits_start_update(disk->queue);
+	struct queue_limits l;
 
+	/* queue_limits_start_update(), but it would wait: who writes a limit in sysfs has the lock and freezes the queue. */
+	if (!mutex_trylock(&disk->queue->limits_lock))
+		return -EBUSY;
+	l = disk->queue->limits;
 	limits_fill(&l, lim);
 	return queue_limits_commit_update(disk->queue, &l);
 #else

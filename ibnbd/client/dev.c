@@ -37,6 +37,7 @@
 #define DEV_REPLAY_RETRY	(HZ / 50 ?: 1)
 #define DEV_SWEEP		(HZ / 10 ?: 1)
 #define DEV_SETTLE		(HZ / 2)	/* L8 */
+#define DEV_LIMITS		(HZ / 5)	/* somebody is changing limits in sysfs */
 
 static DEFINE_IDA(dev_ida);
 static struct workqueue_struct *dev_wq;		/* news and timers */
@@ -192,13 +193,23 @@ static bool dev_step(struct ibnbd_clt_dev *dev, enum ibnbd_dev_event ev, const s
 {
 	struct ibnbd_dev_step step = ibnbd_dev_sm_step(dev->state, ev);
 	enum ibnbd_dev_state old = dev->state;
+	bool stopped = dev->stopped;
+	int err;
 
 	if (!step.taken)
 		return false;
 	trace_ibnbd_clt_dev_state(dev, ev, &step);
 	if (step.actions & IBNBD_DEV_DO_STOP)
 		dev_stop(dev);
-	if (g && dev_commit(dev, g)) {
+	err = g ? dev_commit(dev, g) : 0;
+	if (err == -EBUSY) {
+		set_bit(IBNBD_CLT_NEWS_RESIZED, &dev->news);	/* also when it is open */
+		ibnbd_clt_dev_ask_later(dev, DEV_LIMITS);
+		if (!stopped)
+			dev_start(dev);
+		return false;
+	}
+	if (err) {
 		ibnbd_clt_dev_say(dev, "the block layer refuses the disk's new limits");
 		dev_step(dev, IBNBD_DEV_EV_FENCE, NULL);
 		dev_start(dev);
@@ -295,6 +306,7 @@ static void dev_arm_late(struct ibnbd_clt_dev *dev)
 static void dev_lose(struct ibnbd_clt_dev *dev, const char *why)
 {
 	WRITE_ONCE(dev->served, false);
+	dev->asked = false;
 	if (dev->state != IBNBD_DEV_OPEN)
 		return;
 	ibnbd_clt_dev_say(dev, "%s", why);

@@ -74,6 +74,7 @@ struct ibnbd_clt_dev {
 	bool stopped;			/* queue is quiesced (L16) */
 	bool served;			/* the server has it open, as served_id; READ_ONCE outside */
 	u32 served_id;
+	bool asked;			/* OPEN is out, or was never answered: it may have it open, as we do not know what */
 	bool gave_up;			/* requests that the server may still execute, in the mapping of grant */
 	bool no_writes;			/* L8, until the link has settled, or an administrator */
 	bool hold_armed;

@@ -56,6 +56,12 @@ static void open_note(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g
 	WRITE_ONCE(dev->served, true);
 }
 
+static void open_asked(struct ibnbd_clt_dev *dev, bool asked)
+{
+	guard(mutex)(&dev->lock);
+	dev->asked = asked;
+}
+
 /* Ask the server, and work out what its answer means for the queue. */
 static int open_ask(struct ibnbd_clt_dev *dev, struct ibnbd_clt_grant *g, unsigned int timeout_ms, const char **why)
 {
@@ -68,8 +74,11 @@ static int open_ask(struct ibnbd_clt_dev *dev, struct ibnbd_clt_grant *g, unsign
 		return -ENOTCONN;
 	/* Should it be a later one already, g->gen will not be the link's any more when the answer is judged. */
 	g->link_gen = ibtrs_clt_gen(dev->sess->clt);
+	open_asked(dev, true);
 	err = ibnbd_clt_msg_open(dev->sess->clt, dev->map.device_path, dev->map.access_mode, g->features,
 				 &g->rsp, timeout_ms, why);
+	if (err != -ETIMEDOUT && err != -EINTR)
+		open_asked(dev, false);
 	if (!err) {
 		open_note(dev, g);
 		open_limits_in(dev, g->features, &in);
@@ -233,9 +242,25 @@ void ibnbd_clt_open_again(struct ibnbd_clt_dev *dev, bool resized)
 		open_judge(dev, &g);
 }
 
+/* An OPEN without an answer may have been done all the same. Asked again the server says as what, for it gives one mapping to each name. */
+static void open_find_out(struct ibnbd_clt_dev *dev)
+{
+	struct ibnbd_clt_grant g;
+	const char *why;
+	bool asked;
+
+	mutex_lock(&dev->lock);
+	asked = dev->asked && !dev->served && dev->state == IBNBD_DEV_UNMAPPED;
+	mutex_unlock(&dev->lock);
+	if (asked && open_ask(dev, &g, OPEN_CLOSE_MS, &why))
+		pr_warn("%s of session %s: the server has not said whether it has opened it; it may keep it until the session ends\n",
+			dev->map.device_path, dev->map.sessname);
+}
+
 void ibnbd_clt_open_close(struct ibnbd_clt_dev *dev, enum ibnbd_dev_state only_in)
 {
 	guard(mutex)(&dev->open_lock);
+	open_find_out(dev);
 	open_close(dev, only_in, false, OPEN_CLOSE_MS);
 }
 
@@ -283,6 +308,7 @@ static int open_remap_state(struct ibnbd_clt_dev *dev)
 int ibnbd_clt_open_remap(struct ibnbd_clt_dev *dev)
 {
 	struct ibnbd_clt_grant g;
+	bool no_writes;
 	const char *why;
 	int err;
 
@@ -302,10 +328,17 @@ int ibnbd_clt_open_remap(struct ibnbd_clt_dev *dev)
 		err = -ECONNRESET;
 	err = err ?: open_remap_check(dev, &g);
 	if (!err) {
+		no_writes = dev->no_writes;
 		dev->no_writes = false;
-		err = ibnbd_clt_dev_post(dev, IBNBD_DEV_EV_REMAPPED, &g) ? 0 : -ENODEV;
+		if (!ibnbd_clt_dev_post(dev, IBNBD_DEV_EV_REMAPPED, &g)) {
+			dev->no_writes = no_writes;
+			err = dev->state == IBNBD_DEV_UNMAPPED ? -ENODEV : -EBUSY;
+		}
 	}
 	mutex_unlock(&dev->lock);
+	/* Refused: the server must not keep a disk open, perhaps for writing, that nobody uses. */
+	if (err)
+		open_close(dev, IBNBD_DEV_FENCED, false, OPEN_CLOSE_MS);
 unlock:
 	mutex_unlock(&dev->open_lock);
 	return err;
