@@ -8,13 +8,15 @@
  * only store while main_live is false.
  *
  * Locks: main_lock orders opening and closing the server against each other and is held while ibtrs_srv_close() waits for all
- * ops. Those need the search path, which therefore has main_text_lock, a lock of its own that nobody holds for long. The
+ * ops, in a work: with a disk that hangs that takes for ever, and only unloading waits so long. The ops need the search path, which therefore has main_text_lock, a lock of its own that nobody holds for long. The
  * allow-list is read in places that cannot sleep: RCU.
  */
 #include <linux/module.h>
 #include <linux/moduleparam.h>
 #include <linux/mutex.h>
 #include <linux/rcupdate.h>
+#include <linux/wait.h>
+#include <linux/workqueue.h>
 #include <ibtrs/srv.h>
 #include <ibtrs/version.h>
 #include "ibnbd/logic/export.h"
@@ -29,12 +31,15 @@ MODULE_DESCRIPTION("InfiniBand network block device server");
 MODULE_LICENSE("GPL");
 MODULE_VERSION(IBNBD_VERSION);
 
+#define MAIN_CLOSE_WAIT	(2 * HZ)	/* for what closes at once, nearly always */
+
 struct workqueue_struct *ibnbd_srv_ctl_wq;
 struct workqueue_struct *ibnbd_srv_io_wq;
 
 static DEFINE_MUTEX(main_lock);
 static bool main_live;		/* under main_lock: between init and exit */
-static bool main_listening;	/* under main_lock */
+static bool main_listening;	/* under main_lock; READ_ONCE outside */
+static DECLARE_WAIT_QUEUE_HEAD(main_closed);
 
 static DEFINE_MUTEX(main_text_lock);
 static char main_search_path[IBNBD_EXPORT_PATH_MAX];
@@ -129,6 +134,20 @@ static const struct ibtrs_srv_ops main_ops = {
 	.given_up	= ibnbd_srv_session_given_up,
 };
 
+/* Takes as long as the slowest disk: nobody who can not be killed waits for it, but for who unloads us. */
+static void main_close(struct work_struct *work)
+{
+	guard(mutex)(&main_lock);
+	if (!main_listening || main_search_path[0])
+		return;
+	ibtrs_srv_close();
+	WRITE_ONCE(main_listening, false);
+	pr_info("closed: dev_search_path is empty\n");
+	wake_up_all(&main_closed);
+}
+
+static DECLARE_WORK(main_close_work, main_close);
+
 /* Listen or not, as the search path says. */
 static int main_follow_path(bool open)
 {
@@ -146,11 +165,10 @@ static int main_follow_path(bool open)
 			return err;
 		}
 		pr_info("listening on port %u\n", port_nr);
+		main_listening = true;
 	} else {
-		ibtrs_srv_close();
-		pr_info("closed: dev_search_path is empty\n");
+		queue_work(ibnbd_srv_ctl_wq, &main_close_work);
 	}
-	main_listening = open;
 	return 0;
 }
 
@@ -175,12 +193,19 @@ static int search_path_set(const char *val, const struct kernel_param *kp)
 		pr_err("dev_search_path=%.*s: %s\n", (int)len, val, why);
 		return err;
 	}
-	guard(mutex)(&main_lock);
+	/* The lock of all parameters is ours meanwhile: who reads one must not wait for a disk. */
+	if (!mutex_trylock(&main_lock)) {
+		pr_err("dev_search_path=%.*s: the server is still closing, a disk has not ended its requests\n", (int)len, val);
+		return -EBUSY;
+	}
 	was_open = main_search_path[0];
 	main_set_text(val, len);
 	err = main_follow_path(len);
 	if (err && !was_open)
 		main_set_text("", 0);
+	mutex_unlock(&main_lock);
+	if (!err && !len)
+		wait_event_killable_timeout(main_closed, !READ_ONCE(main_listening), MAIN_CLOSE_WAIT);
 	return err;
 }
 
