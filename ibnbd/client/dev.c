@@ -186,6 +186,10 @@ static int dev_commit(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g
 		dev_left(dev, ibnbd_clt_queue_abort_larger(dev, g->lim.max_hw_sectors << SECTOR_SHIFT));
 	if (dev->no_writes)
 		ibnbd_clt_dev_ask_later(dev, DEV_SETTLE);
+	if (dev->limits_due) {
+		set_bit(IBNBD_CLT_NEWS_RESIZED, &dev->news);
+		ibnbd_clt_dev_ask_later(dev, DEV_LIMITS);
+	}
 	return 0;
 }
 
@@ -193,23 +197,13 @@ static bool dev_step(struct ibnbd_clt_dev *dev, enum ibnbd_dev_event ev, const s
 {
 	struct ibnbd_dev_step step = ibnbd_dev_sm_step(dev->state, ev);
 	enum ibnbd_dev_state old = dev->state;
-	bool stopped = dev->stopped;
-	int err;
 
 	if (!step.taken)
 		return false;
 	trace_ibnbd_clt_dev_state(dev, ev, &step);
 	if (step.actions & IBNBD_DEV_DO_STOP)
 		dev_stop(dev);
-	err = g ? dev_commit(dev, g) : 0;
-	if (err == -EBUSY) {
-		set_bit(IBNBD_CLT_NEWS_RESIZED, &dev->news);	/* also when it is open */
-		ibnbd_clt_dev_ask_later(dev, DEV_LIMITS);
-		if (!stopped)
-			dev_start(dev);
-		return false;
-	}
-	if (err) {
+	if (g && dev_commit(dev, g)) {
 		ibnbd_clt_dev_say(dev, "the block layer refuses the disk's new limits");
 		dev_step(dev, IBNBD_DEV_EV_FENCE, NULL);
 		dev_start(dev);

@@ -87,9 +87,14 @@ int ibnbd_clt_disk_commit(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_gran
 	if (dev->disk) {
 		disk_limits(&dev->grant, &old);
 		disk_limits(g, &new);
-		if (memcmp(&old, &new, sizeof(new))) {
+		if (dev->limits_due || memcmp(&old, &new, sizeof(new))) {
 			err = cx_update_limits(dev->disk, &new);
-			if (err)
+			/*
+			 * Somebody is writing a limit in sysfs, and waits, with the queue frozen, for what we hold: that must go on. Nothing new
+			 * comes before he is through, and soon after we try again.
+			 */
+			dev->limits_due = err == -EBUSY;
+			if (err && err != -EBUSY)
 				return err;
 		}
 	}

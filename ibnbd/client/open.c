@@ -308,7 +308,6 @@ static int open_remap_state(struct ibnbd_clt_dev *dev)
 int ibnbd_clt_open_remap(struct ibnbd_clt_dev *dev)
 {
 	struct ibnbd_clt_grant g;
-	bool no_writes;
 	const char *why;
 	int err;
 
@@ -328,12 +327,8 @@ int ibnbd_clt_open_remap(struct ibnbd_clt_dev *dev)
 		err = -ECONNRESET;
 	err = err ?: open_remap_check(dev, &g);
 	if (!err) {
-		no_writes = dev->no_writes;
 		dev->no_writes = false;
-		if (!ibnbd_clt_dev_post(dev, IBNBD_DEV_EV_REMAPPED, &g)) {
-			dev->no_writes = no_writes;
-			err = dev->state == IBNBD_DEV_UNMAPPED ? -ENODEV : -EBUSY;
-		}
+		err = ibnbd_clt_dev_post(dev, IBNBD_DEV_EV_REMAPPED, &g) ? 0 : -ENODEV;
 	}
 	mutex_unlock(&dev->lock);
 	/* Refused: the server must not keep a disk open, perhaps for writing, that nobody uses. */

@@ -13,11 +13,7 @@ BLOCK = 77
 def scene(t, unsafe, scheduler, crowd=False):
     """crowd: each slot that is free for a moment is taken by a neighbour, so a write that gave its own back would get another one."""
     l = late.Scene(t, unsafe, scheduler, depth=4 if crowd else 2, disks=2)
-    if crowd:
-        near = t.client.sh("map testdisk1")
-        first, t0 = l.strand(BLOCK, before=lambda: l.crowd(near))
-    else:
-        first, t0 = l.strand(BLOCK)
+    first, t0 = l.strand(BLOCK, crowd=t.client.sh("map testdisk1") if crowd else None)
     t.eq(first.wait(40), 0, f"the first write: {first.out()}")
     took = time.monotonic() - t0
     t.eq(l.write(2, BLOCK).wait(20), 0, "the second write")

@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # run.sh [L1..]: does a test notice when a law of docs/design.md is broken? Each patch here breaks one; its first line says which case, or "unit",
-# must fail then. The tree is copied, broken, built and tested; a case that passes, a patch that does not apply any more or a
-# tree that does not build is a failure of ours. Logs: build/laws.
+# must fail then, its second one, after "says:", may tell a part of what that must say. The tree is copied, and unbroken passes them all; then it is broken,
+# built and tested; a case that passes or fails with other words, a patch that does not apply any more or a tree that does not build is a failure of
+# ours. Logs: build/laws.
 set -u -o pipefail
 . "$(dirname "$0")/../vm/env.sh"
 
@@ -23,6 +24,10 @@ notices() {	# LAW CASE: 0 the test failed, as it should
 	fi && { why="nobody noticed"; return 1; }
 	why=$(grep -iE -A 1 -m 1 "^ *(FAIL|not ok)" "$log" | tail -n 1 | sed 's/^ *//')
 	[ -n "$why" ] || { why="no case has failed: $(tail -n 1 "$log")"; return 1; }
+	grep -iE -A 8 "^ *(FAIL|not ok)" "$log" | grep -qE "$3" || { why="it failed for another reason: $why"; return 1; }
+}
+sound() {	# CASE..: they pass when nothing is broken
+	make -C "$tree" "KVER=$KVER" TESTS=1 modules tools && make -C "$tree/tests/unit" check && "$tree/tests/vm/run.py" "$@"
 }
 
 rm -rf "$work"
@@ -30,10 +35,13 @@ mkdir -p "$tree"
 (cd "$REPO" && git ls-files -z --cached --others --exclude-standard | tar -c --null -T - -f - ) | tar -x -C "$tree" -f - || exit 1
 
 [ $# -gt 0 ] || set -- $(cd "$here" && ls -v L*.patch | sed 's/\.patch//')
+cases=$(for law; do sed -n '1s/:.*//p' "$here/$law.patch"; done | grep -v unit | sort -u)
+sound $cases > "$work/sound.log" 2>&1 || { grep -A 2 ^FAIL "$work/sound.log"; echo "they must pass when no law is broken (build/laws/sound.log)"; echo "0 passed, 1 failed"; exit 1; }
 for law; do
 	begin=$SECONDS why=''
 	IFS=': ' read -r case what < "$here/$law.patch"
-	if notices "$law" "$case"; then
+	says=$(sed -n '2s/^says: //p' "$here/$law.patch")
+	if notices "$law" "$case" "${says:-.}"; then
 		printf 'ok    %-4s %s: %s\n' "$law" "$case" "$what"
 		printf '           %s\n' "$why"
 		passed=$((passed + 1))

@@ -14,12 +14,12 @@ DELAY = 9
 
 
 class Scene:
-    def __init__(self, t, unsafe="", scheduler="none", depth=2, disks=1, words=""):
+    def __init__(self, t, unsafe="", scheduler="none", depth=2, disks=1, words="", serve=""):
         self.t, self.c, self.s = t, t.client, t.server
         self.rows, self.writer, self.logs, self.crowds = [], 1, [], []
         self.saved = t.logdir / f"late{time.monotonic_ns()}"
         self.saved.mkdir()
-        self.s.sh(f"serve sess_queue_depth={depth}; modprobe ibnbd-testdisk nr_disks={disks} cache=0" +
+        self.s.sh(f"serve sess_queue_depth={depth} {serve}; modprobe ibnbd-testdisk nr_disks={disks} cache=0" +
                   "".join("; " + SWITCH.format(word) for word in unsafe.split()))
         self.dev = self.c.sh(f"map testdisk0 {words}")
         self.c.sh(f"echo {scheduler} > /sys/block/{self.dev[5:]}/queue/scheduler")
@@ -31,31 +31,36 @@ class Scene:
         """A write in the background; the job."""
         return self.c.spawn(f"exec taskset {1 << cpu} stamp one {self.dev} /h/one {self.writer} {seq} {block} 1")
 
-    def strand(self, block, delay=DELAY, before=lambda: None):
-        """A write to `block` that is executed later than its repetition could be: the job, and the time.  before() its path is lost."""
+    def strand(self, block, delay=DELAY, crowd=None):
+        """A write to `block` that is executed later than its repetition could be: the job, and the time.
+
+        crowd: a disk with more writers than there are slots; they come while no path is up, and take what is free."""
         self.path(1, "disconnect")
         self.s.sh(f"echo {1000 * delay} > {P}/delay_ms")
         job, t0 = self.write(1, block), time.monotonic()
         self.t.wait(lambda: self.c.sh(f"cat /sys/block/{self.dev[5:]}/inflight").split()[1] != "0", 15, "the write is out")
         time.sleep(1)
         self.s.sh(f"echo 0 > {P}/delay_ms")
-        self.path(1, "reconnect")
-        before()
-        self.c.link(0, False)
+        if crowd:
+            self.c.link(0, False)
+            self.t.wait(lambda: self.c.sh(f"dev_attr {self.dev} state") == "closed", 5, "all I/O is held")
+            self.crowd(crowd)
+            self.path(1, "reconnect")
+        else:
+            self.path(1, "reconnect")
+            self.c.link(0, False)
         return job, t0
 
     def crowd(self, dev):
-        """Many more writers on another disk than there are slots, for twice DELAY."""
-        job = self.c.spawn(f"fio --name=crowd --filename={dev} --rw=randwrite --bs=4k --ioengine=psync --numjobs=8 --thread --direct=1 "
-                           f"--time_based --runtime={2 * DELAY} > /tmp/crowd 2>&1")
-        self.t.wait(lambda: int(self.c.sh(f"cat /sys/block/{dev[5:]}/inflight").split()[1]) > 2, 15, "the crowd is there")
+        job = self.c.spawn(f"p=; for i in 1 2 3 4 5 6 7 8; do dd if=/dev/zero of={dev} seek=$i bs=4k count=1 oflag=direct status=none & p=\"$p $!\"; done; wait $p")
+        self.t.wait(lambda: self.c.sh("ps -o stat,args | grep -c '^D.* seek ' || true") == "8", 15, "the crowd waits")
         self.crowds.append((job, dev))
 
     def end(self, blocks, must_fail):
         """Look at the disk when the stranded copy has been executed."""
         self.c.link(0, True)
         for job, dev in self.crowds:
-            self.t.eq(job.wait(60), 0, "the crowd: " + self.c.sh("tail -c 2000 /tmp/crowd"))
+            self.t.eq(job.wait(60), 0, "the crowd: " + job.out())
             self.c.sh(f"unmap {dev}")
         self.c.sh(f"unmap {self.dev}")
         for p in self.c.vm.share.glob("one.*"):

@@ -41,18 +41,29 @@ class Nvme:
 
 
 def list_of(t, peer):
-    """Faults of cases 041, 043 and 044, in their words: number, what, links, strike, heal, more for Work.fault().
+    """Faults of cases 041 to 044, in their words: number, what, links, strike, heal, more for Work.fault().
 
-    links: one that carries I/O, or both; a policy may leave a link idle."""
+    links: that must be noticed as lost: none, one that carries I/O, or both; a policy may leave a link idle."""
     c, s = t.client, t.server
     move = lambda m, up: lambda links: [m.link(i, up) for i in links]
+
+    loss = lambda percent: lambda links: [s.sh(f"net_loss {i} {percent}") for i in links]
+    both = lambda words: lambda _: [m.sh(f"tc qdisc replace dev eth{i} root {words}") for m in (c, s) for i in (0, 1)]
+
+    def flap(links):
+        for i in range(16):
+            [c.link(link, bool(i & 1)) for link in links]
+            time.sleep(1)
 
     def reboot(_):
         s.boot()
         peer.serve(s)
     return [("F1", "one of two paths: carrier down", 1, move(c, False), move(c, True), dict(hold=4)),
             ("F2", "one of two paths: silence", 1, move(s, False), move(s, True), dict(hold=4)),
+            ("F3", "one of two paths: answers are lost", 1, loss(100), loss(0), dict(hold=4)),
+            ("F4", "1 % of packets lost", 0, both("netem limit 10000 loss 1%"), both("pfifo limit 10000"), dict(hold=12)),
             ("F5", "all paths: silence", 2, move(s, False), move(s, True), dict(hold=8)),
+            ("F7", "one of two links: 1 s on, 1 s off", 1, flap, move(c, True), dict(hold=16)),
             ("F11", "server loses its power", 2, lambda _: s.kill(), reboot, dict(hold=5, from_healed=True)),
             ("F12", "server stands still for 10 s", 2, lambda _: s.pause(), lambda _: s.resume(), dict(hold=10, detect=10))]
 
@@ -76,7 +87,7 @@ def one(t, peer, turn, number, what, links, strike, heal, more):
             peer.serve(t.server)
             w = F.Work(t, t.client, peer.map(t.client), stack=peer.stack, states=peer.states, lenient=True)
             t.eq(len(w.paths), 2, "paths")
-            struck = [0, 1] if links == 2 else [busy(t.client)]
+            struck = [busy(t.client)] if links == 1 else [0, 1][:links]
             row = w.fault(number, what, lambda: (broken.append(True), strike(struck)), lambda: heal(struck), down=struck, settle=3,
                           **{"detect": 60, "recover": 120, **more})
             row["note"] = "; ".join(filter(None, [f"healed after {row['held']:.0f} s", row["note"], *why]))

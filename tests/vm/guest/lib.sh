@@ -93,12 +93,14 @@ serve() {
 
 	for p; do
 		case $p in
-		always_invalidate=*|max_chunk_size=*|sess_queue_depth=*|handshake_timeout_s=*) trs+=("$p") ;;
+		always_invalidate=*|max_chunk_size=*|sess_queue_depth=*|handshake_timeout_s=*|hb_*=*|max_memory_mb=*|max_conns=*|max_paths*=*|max_sessions*=*)
+			trs+=("$p") ;;
 		*) blk+=("$p") ;;
 		esac
 	done
 	modprobe "${FAMILY/nbd/trs}-server" "${trs[@]}"
 	modprobe "$FAMILY-server" "${blk[@]}"
+	if dmesg | grep "${FAMILY/nbd/}[a-z]*_server: unknown parameter"; then fail "a parameter that no module knows"; fi
 }
 
 # ram_disks [COUNT [MiB]]: /dev/ram0 .. with the first COUNT filled, so that no test measures page allocation

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: GPL-2.0-only
+description = "a disk that comes back smaller, with other blocks or read-only is not written to until the administrator says so"
+links = 1
+deadline = 180
+
+LINEAR = "0 {} linear {} 0"
+
+
+def run(t):
+    c, s = t.client, t.server
+    s.sh("serve; modprobe ibnbd-testdisk nr_disks=1; modprobe loop; truncate -s 64M /tmp/f; losetup -b 4096 /dev/loop1 /tmp/f")
+
+    def put(sectors, disk, more=""):
+        """What is behind the name, always with the same identity."""
+        s.sh(f"rm -f /dev/mine; wait_for 10 eval '[ ! -e /dev/mapper/d ] || dmsetup remove d'; "
+             f"dmsetup create d {more} --uuid T-1 --table '{LINEAR.format(sectors, disk)}'; [ -e /dev/mapper/d ] || dmsetup mknodes; "
+             "ln -s /dev/mapper/d /dev/mine")
+
+    good = 131072, "/dev/testdisk0"
+    put(*good)
+    dev = c.sh("map mine name=mine")
+    c.spawn("exec ibnbd monitor > /h/monitor")
+    user = c.spawn(f"exec sleep 1000 < {dev}")
+    write = f"dd if=/dev/zero of={dev} bs=4k count=1 oflag=direct status=none"
+    c.sh(write)
+
+    for what, words, reason in (("smaller", (65536, "/dev/testdisk0"), "the disk shrank"),
+                                ("other blocks", (131072, "/dev/loop1"), "the logical block size changed"),
+                                ("read-only", (*good, "--readonly"), "the server no longer lets us write|the disk became read-only")):
+        t.log(f"--- {what}")
+        c.link(0, False)
+        t.wait(lambda: c.sh(f"dev_attr {dev} state") == "closed", 15, "the device waits")
+        t.wait(lambda: not s.sh("ls /sys/class/ibnbd-server/ctl/devices"), 30, "the server has let it go")
+        put(*words)
+        c.link(0, True)
+        t.wait(lambda: c.sh(f"dev_attr {dev} state_detail") == "fenced", 20, f"{what}: fenced")
+        t.match(c.sh(f"dev_attr {dev} reason"), f"^({reason})$", f"{what}: the reason")
+        t.match(c.sh("cat /h/monitor"), f"{dev[5:]} offline fenced: ({reason})", f"{what}: the uevent")
+        c.fails(write, "rror")
+        rc, out = c.rc(f"ibnbd remap {dev}")
+        t.ok(rc, f"{what}: remap without force is refused while somebody has it open: {out}")
+        t.match(out, reason + "|does not allow it", f"{what}: and says why")
+        put(*good)
+        c.sh(f"ibnbd remap {dev}; {write}", timeout=30)
+        t.eq(c.sh(f"dev_attr {dev} state_detail"), "open", f"{what}: the right disk again")
+    # whoever means the other disk says so, with nobody on it
+    user.kill()
+    c.link(0, False)
+    t.wait(lambda: c.sh(f"dev_attr {dev} state") == "closed", 15, "the device waits")
+    t.wait(lambda: not s.sh("ls /sys/class/ibnbd-server/ctl/devices"), 30, "the server has let it go")
+    put(65536, "/dev/testdisk0")
+    c.link(0, True)
+    c.sh(f"wait_for 30 paths_up s1 1; ibnbd remap --force mine; udevadm settle 2> /dev/null || true", timeout=60)
+    t.eq(c.sh("blockdev --getsize64 $(readlink -f /dev/$(dev_of mine s1))"), str(65536 * 512), "the size of the other disk")
+    c.sh("dd if=/dev/zero of=/dev/$(dev_of mine s1) bs=4k count=1 oflag=direct status=none")
+    s.sh("true")

@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Since Linux 6.11 whoever writes a limit in sysfs holds a lock that we need for the server's new limits, and waits for the requests that we hold."""
+description = "a limit is written in sysfs while I/O is held, and the server comes back with other limits: all goes on, and the new ones count"
+deadline = 90
+
+
+def run(t):
+    c, s = t.client, t.server
+    s.sh("serve; modprobe ibnbd-testdisk")
+    dev = c.sh("map testdisk0")
+    queue = f"/sys/block/{dev[5:]}/queue"
+    t.eq(c.sh(f"cat {queue}/write_cache"), "write back", "the cache of the disk")
+    c.link(0, False)
+    t.wait(lambda: c.sh(f"dev_attr {dev} state") == "closed", 15, "I/O is held")
+    write = c.spawn(f"dd if=/dev/zero of={dev} bs=4k count=1 oflag=direct status=none")
+    c.sh("sleep 1")
+    limit = c.spawn(f"echo 64 > {queue}/max_sectors_kb")
+    c.sh("sleep 1")
+    s.sh("echo 'write through' > /sys/block/testdisk0/queue/write_cache")
+    c.link(0, True)
+    t.eq(write.wait(15), 0, "the write: " + write.out())
+    t.eq(limit.wait(15), 0, "who wrote the limit: " + limit.out())
+    t.eq(c.sh(f"dev_attr {dev} state"), "open", "the device")
+    t.wait(lambda: c.sh(f"cat {queue}/write_cache") == "write through", 10, "the disk's new limits")
+    t.eq(c.sh(f"cat {queue}/max_sectors_kb"), "64", "the limit that was written")
+    c.sh(f"dd if={dev} of=/dev/null bs=64k count=4 iflag=direct status=none")
+    c.sh(f"unmap {dev}")
