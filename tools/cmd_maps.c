@@ -249,6 +249,8 @@ static void maps_keep(struct maps_entry *e, const struct maps_entry *old)
 	e->given = old->given;
 	memcpy(e->text, old->text, sizeof(e->text));
 	memcpy(e->number, old->number, sizeof(e->number));
+	e->own = old->own;
+	e->nr_own = old->nr_own;
 }
 
 static int maps_save_one(const struct cmd_args *a, struct maps *m, struct state *s, const struct state_dev *d)

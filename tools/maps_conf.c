@@ -108,6 +108,9 @@ static void conf_free_entry(struct maps_entry *e)
 		free(e->text[i]);
 	for (i = 0; i < e->nr_hosts; i++)
 		free(e->host[i]);
+	for (i = 0; i < e->nr_own; i++)
+		free(e->own[i]);
+	free(e->own);
 }
 
 static void conf_cr(struct maps *m, size_t file)

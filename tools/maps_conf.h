@@ -78,6 +78,7 @@ struct maps_token {
  * @given: bit for each option of MAPS_OPTIONS that was said
  * @text: value of those with a value
  * @number: and as a number: seconds, KiB, bytes
+ * @own: words beginning with x-, the administrator's; kept as they are
  * @line: from the first byte to the newline, with continued lines
  * @bad: has a mistake, or was overridden: not to be used
  */
@@ -90,6 +91,8 @@ struct maps_entry {
 	uint32_t given;
 	char *text[MAPS_NR_OPTIONS];
 	int64_t number[MAPS_NR_OPTIONS];
+	char **own;
+	size_t nr_own;
 	struct maps_at line, name_at, device_at, session_at, path_at;
 	bool bad, overridden;
 };

@@ -3,7 +3,8 @@
  * Putting a line into maps.conf or taking one out.
  *
  * The parser remembers where each line begins and ends in its file, so an edit is: the bytes before, the new line or nothing, the bytes after.
- * Comments, order, spacing and lines with mistakes stay as they are. The files are read again under the lock; what another one wrote in
+ * Comments, order, spacing and lines with mistakes stay as they are; so do, in a line that is replaced, the options that say how the mapping is
+ * started and presented, unless the new one says any. The files are read again under the lock; what another one wrote in
  * the meantime is not lost.
  */
 #include <errno.h>
@@ -108,6 +109,20 @@ static int edit_replace(const char *path, const char *text, size_t len)
 	return rc;
 }
 
+/* What a link stands for is replaced, not the link: it may lead to where the administrator keeps all his files. */
+static int edit_write(const char *path, const char *text, size_t len)
+{
+	char *real = realpath(path, NULL);
+	struct stat st;
+	int rc;
+
+	if (!real && !lstat(path, &st) && S_ISLNK(st.st_mode))
+		return edit_failed(path, "the link leads nowhere");
+	rc = edit_replace(real ? real : path, text, len);
+	free(real);
+	return rc;
+}
+
 /* ---- the lock ---- */
 
 static void edit_mkdirs(const char *path)
@@ -194,7 +209,7 @@ static int edit_splice(const struct maps_file *f, size_t off, size_t len, const 
 		return SAY_DONE;
 	}
 	edit_mkdirs(f->path);
-	rc = edit_replace(f->path, text, n);
+	rc = edit_write(f->path, text, n);
 	free(text);
 	if (!rc)
 		edit_reload(reload);
@@ -238,10 +253,22 @@ static struct maps_entry *edit_find(struct maps *m, const char *name)
 	return found;
 }
 
-int maps_edit_save(const struct maps_entry *e, const char *file, bool reload)
+/* On a command line these options cannot be said; then the old line's are meant. What is in @e stays the old entry's. */
+static void edit_keep(struct maps_entry *e, const struct maps_entry *old)
 {
+	if (e->given || e->nr_own)
+		return;
+	e->given = old->given;
+	memcpy(e->text, old->text, sizeof(e->text));
+	memcpy(e->number, old->number, sizeof(e->number));
+	e->own = old->own;
+	e->nr_own = old->nr_own;
+}
+
+int maps_edit_save(const struct maps_entry *new_entry, const char *file, bool reload)
+{
+	struct maps_entry e = *new_entry, *old;
 	char *line, *path = NULL;
-	struct maps_entry *old;
 	struct maps_file new = { 0 };
 	struct maps *m;
 	int lock, rc;
@@ -250,8 +277,10 @@ int maps_edit_save(const struct maps_entry *e, const char *file, bool reload)
 	if (lock < 0 && !sysfs_dry_run)
 		return SAY_PERMISSION;
 	m = maps_load(file && access(file, F_OK) ? "/dev/null" : file);
-	old = edit_find(m, e->name);
-	line = maps_line(e);
+	old = edit_find(m, e.name);
+	if (old)
+		edit_keep(&e, old);
+	line = maps_line(&e);
 	if (old) {
 		struct maps_file *f = &m->files[old->line.file];
 		char *now = maps_line(old);

@@ -195,5 +195,7 @@ char *maps_line(const struct maps_entry *e)
 		file_append(&line, file_quoted(word));
 		free(word);
 	}
+	for (i = 0; i < e->nr_own; i++)
+		file_append(&line, file_quoted(e->own[i]));
 	return line;
 }

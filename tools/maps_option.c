@@ -223,6 +223,13 @@ static void option_grammar(struct maps *m, struct maps_entry *e, const struct op
 
 /* ---- any option ---- */
 
+/* For the administrator's own tools. */
+static void option_keep(struct maps_entry *e, const char *text)
+{
+	e->own = say_grow(e->own, (e->nr_own + 1) * sizeof(*e->own));
+	e->own[e->nr_own++] = say_dup(text);
+}
+
 static const struct ibnbd_mapopt *option_find_grammar(const char *key)
 {
 	const struct ibnbd_mapopt *o;
@@ -320,7 +327,7 @@ void maps_take_option(struct maps *m, struct maps_entry *e, const struct maps_to
 	else if (own >= 0)
 		option_own(m, e, &w, own, defaults);
 	else if (!strncmp(w.key, "x-", 2))
-		(void)w;	/* kept for the administrator's own tools */
+		option_keep(e, t->text);
 	else if (option_field(w.key, &which))
 		maps_bad(m, e, option_key_at(&w), say_fmt("%s is the %s word of a line, not an option", w.key, which), NULL);
 	else if (!w.value && (!strcmp(w.key, "ro") || !strcmp(w.key, "rw") || !strcmp(w.key, "migration"))) {

@@ -59,6 +59,9 @@ static void round_trip(const struct maps_entry *e)
 		MUST(r->given == e->given && r->nr_hosts == e->nr_hosts && r->made_session == e->made_session);
 		for (i = 0; i < MAPS_NR_OPTIONS; i++)
 			MUST(!r->text[i] == !e->text[i] && r->number[i] == e->number[i] && (!r->text[i] || !strcmp(r->text[i], e->text[i])));
+		MUST(r->nr_own == e->nr_own);
+		for (i = 0; i < (int)e->nr_own; i++)
+			MUST(!strcmp(r->own[i], e->own[i]));
 		again = maps_line(r);
 		MUST(!strcmp(line, again));
 		free(again);

@@ -48,7 +48,7 @@ def good_lines_are_shown_canonically(w):
     eq(lines[0], "vol1 vol/1 store1 path=ip:10.0.1.7 path=ip:10.0.1.9,ip:10.0.2.7 policy=min-latency")
     eq(lines[1], "vol2 vol/2 store1 access_mode=ro policy=min-latency nofail")
     eq(lines[2], "scratch nvme0n1 - path=gid:fe80:0000:0000:0000:0002:c903:00a1:b2c3 dest_port=1235 noauto start-timeout=90s "
-       "link=fast/scratch size=1G")
+       "link=fast/scratch size=1G x-mine=yes")
     # What is shown is read back as the same.
     w.conf(r.out)
     eq(w.run("maps", "show").out, r.out)
@@ -149,14 +149,39 @@ def map_save(w):
 @test
 def save_changes_one_line(w):
     w.client()
-    f = w.conf(GOOD + "no newline s9 path=10.0.0.9")
+    own = 'vol5 vol/5 store1 nofail uuid=0123-ABCD x-a=b "x-c=d e" x-f\n'
+    f = w.conf(GOOD + own + "no newline s9 path=10.0.0.9")
     os.chmod(f, 0o640)
     w.run("map", "vol/1", "store1", "10.0.9.9", "policy=min-latency", "--name", "vol1", "--save-only")
     want = GOOD.splitlines()
     want[1] = "vol1 vol/1 store1 path=ip:10.0.9.9 policy=min-latency  # the first"
-    eq(f.read_text(), "\n".join(want) + "\nno newline s9 path=10.0.0.9")
+    eq(f.read_text(), "\n".join(want) + "\n" + own + "no newline s9 path=10.0.0.9")
+    # What a command line cannot say stays, and so does what is none of our business.
+    w.run("map", "vol/5", "store2", "ro", "--name", "vol5", "--save-only")
+    saved = 'vol5 vol/5 store2 access_mode=ro nofail uuid=0123-ABCD x-a=b "x-c=d e" x-f\n'
+    eq(f.read_text(), "\n".join(want) + "\n" + saved + "no newline s9 path=10.0.0.9")
+    w.run("map", "vol/5", "store2", "10.0.0.9", "--name", "vol5")
+    w.run("maps", "save", "vol5")
+    has(f.read_text(), ' nofail uuid=0123-ABCD x-a=b "x-c=d e" x-f\n')
     eq(f.stat().st_mode & 0o777, 0o640)
     eq([p.name for p in f.parent.iterdir()], ["maps.conf"], "no temporary file is left")
+
+
+@test
+def save_through_a_link(w):
+    """The file may be kept elsewhere; the link stays, the file behind it has the line."""
+    real = w.put("kept/maps.conf", "vol1 vol/1 store1 path=10.0.1.7")
+    f = w.root / "etc/ibnbd/maps.conf"
+    f.symlink_to("../../../kept/maps.conf")
+    w.run("map", "vol/1", "store1", "10.0.9.9", "--name", "vol1", "--save-only")
+    eq((f.is_symlink(), real.read_text()), (True, "vol1 vol/1 store1 path=ip:10.0.9.9\n"))
+    w.run("maps", "remove", "vol1")
+    eq((f.is_symlink(), real.read_text(), [p.name for p in real.parent.iterdir()]), (True, "", ["maps.conf"]))
+    saved = w.root / "etc/ibnbd/maps.conf.d/50-saved.conf"
+    saved.parent.mkdir()
+    saved.symlink_to("nowhere")
+    has(w.run("map", "d", "s", "10.0.0.1", "--name", "d", "--save-only", want=1).err, "50-saved.conf: the link leads nowhere")
+    eq(saved.is_symlink(), True)
 
 
 @test
