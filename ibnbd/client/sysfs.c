@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The directory ibnbd/ of each disk (spec C.1, and ours: hold, io_timeout, reason, identity, features, name, state_detail).
+ * The directory ibnbd/ of each disk (spec C.1, and ours: hold, io_timeout, reason, identity, features, name, state_detail,
+ * write_zeroes, write_cache).
  *
  * The files are there before device_add_disk() returns and go with the disk, so a store may come in any state: each one finds out under
  * the device's lock. None waits for the removal: that waits for them (L5). The device outlives its files.
@@ -154,13 +155,31 @@ static ssize_t name_show(struct device *d, struct device_attribute *attr, char *
 }
 static DEVICE_ATTR_RO(name);
 
-static ssize_t access_mode_show(struct device *d, struct device_attribute *attr, char *buf)
+static ssize_t sysfs_word(enum ibnbd_mapopt_id id, int value, char *buf)
 {
-	int n = ibnbd_mapopt_word(IBNBD_OPT_access_mode, sysfs_dev(d)->map.access_mode, buf, PAGE_SIZE - 1);
+	int n = ibnbd_mapopt_word(id, value, buf, PAGE_SIZE - 1);
 
 	return n + sysfs_emit_at(buf, n, "\n");
 }
+
+static ssize_t access_mode_show(struct device *d, struct device_attribute *attr, char *buf)
+{
+	return sysfs_word(IBNBD_OPT_access_mode, sysfs_dev(d)->map.access_mode, buf);
+}
 static DEVICE_ATTR_RO(access_mode);
+
+/* What was asked for; features tells what came of it. */
+static ssize_t write_zeroes_show(struct device *d, struct device_attribute *attr, char *buf)
+{
+	return sysfs_word(IBNBD_OPT_write_zeroes, sysfs_dev(d)->map.write_zeroes, buf);
+}
+static DEVICE_ATTR_RO(write_zeroes);
+
+static ssize_t write_cache_show(struct device *d, struct device_attribute *attr, char *buf)
+{
+	return sysfs_word(IBNBD_OPT_write_cache, sysfs_dev(d)->map.write_cache, buf);
+}
+static DEVICE_ATTR_RO(write_cache);
 
 static ssize_t nr_poll_queues_show(struct device *d, struct device_attribute *attr, char *buf)
 {
@@ -222,6 +241,8 @@ static struct attribute *sysfs_attrs[] = {
 	&dev_attr_identity.attr,
 	&dev_attr_features.attr,
 	&dev_attr_name.attr,
+	&dev_attr_write_zeroes.attr,
+	&dev_attr_write_cache.attr,
 	NULL,
 };
 

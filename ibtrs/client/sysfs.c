@@ -2,7 +2,8 @@
 /*
  * /sys/class/ibtrs-client: what an administrator sees of sessions and paths, and where he orders.
  *
- *	<session>/		add_path max_reconnect_attempts mpath_policy uuid
+ *	<session>/		add_path max_reconnect_attempts mpath_policy uuid dest_port
+ *				hb_interval_ms hb_misses reconnect_delay_ms reconnect_max_ms
  *	  paths/<src@dst>/	state state_detail reconnect disconnect remove_path hca_name hca_port
  *				src_addr dst_addr cur_latency
  *	    stats/		rdma reconnects cpu_migration_from cpu_migration_to reset_all
@@ -127,11 +128,32 @@ static ssize_t uuid_show(struct device *dev, struct device_attribute *attr, char
 }
 static DEVICE_ATTR_RO(uuid);
 
+/* As it was opened, and as it stays: a number that was not given is its default. */
+#define SESSION_NUMBER(name, member)								\
+static ssize_t name##_show(struct device *dev, struct device_attribute *attr, char *buf)	\
+{												\
+	struct ibtrs_clt *clt = dev_get_drvdata(dev);						\
+												\
+	return sysfs_emit(buf, "%u\n", clt->member);						\
+}												\
+static DEVICE_ATTR_RO(name)
+
+SESSION_NUMBER(dest_port, opts.port);
+SESSION_NUMBER(hb_interval_ms, opts.hb_interval_ms);
+SESSION_NUMBER(hb_misses, opts.hb_misses);
+SESSION_NUMBER(reconnect_delay_ms, backoff.first_ms);
+SESSION_NUMBER(reconnect_max_ms, backoff.held_max_ms);
+
 static struct attribute *session_attrs[] = {
 	&dev_attr_add_path.attr,
 	&dev_attr_max_reconnect_attempts.attr,
 	&dev_attr_mpath_policy.attr,
 	&dev_attr_uuid.attr,
+	&dev_attr_dest_port.attr,
+	&dev_attr_hb_interval_ms.attr,
+	&dev_attr_hb_misses.attr,
+	&dev_attr_reconnect_delay_ms.attr,
+	&dev_attr_reconnect_max_ms.attr,
 	NULL,
 };
 ATTRIBUTE_GROUPS(session);

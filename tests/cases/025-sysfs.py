@@ -28,10 +28,17 @@ CLIENT = [
     ("block/ibnbd0/ibnbd/identity", RO, r"uuid [0-9a-f]{32}|hardware [0-9a-f]{32}|"),
     ("block/ibnbd0/ibnbd/features", RO, "zeroes identity"),
     ("block/ibnbd0/ibnbd/name", RO, "gold"),
+    ("block/ibnbd0/ibnbd/write_zeroes", RO, "auto"),
+    ("block/ibnbd0/ibnbd/write_cache", RO, "on"),
     ("class/ibtrs-client/s1/add_path", RW, USAGE),
     ("class/ibtrs-client/s1/max_reconnect_attempts", RW, "-1"),
     ("class/ibtrs-client/s1/mpath_policy", RW, r"min-inflight \(MI: 1\)"),
     ("class/ibtrs-client/s1/uuid", RO, r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"),
+    ("class/ibtrs-client/s1/dest_port", RO, "1234"),
+    ("class/ibtrs-client/s1/hb_interval_ms", RO, "1000"),
+    ("class/ibtrs-client/s1/hb_misses", RO, "7"),
+    ("class/ibtrs-client/s1/reconnect_delay_ms", RO, "50"),
+    ("class/ibtrs-client/s1/reconnect_max_ms", RO, "2000"),
     ("class/ibtrs-client/s1/paths/{path}/state", RO, "connected"),
     ("class/ibtrs-client/s1/paths/{path}/state_detail", RO, "up"),
     ("class/ibtrs-client/s1/paths/{path}/reconnect", RW, USAGE),
@@ -123,7 +130,7 @@ def run(t):
     c, s = t.client, t.server
 
     s.sh("ram_disks 1 16; mkdir -p /exp/dir; ln -s /dev/ram0 /exp/dir/disk; serve dev_search_path=/exp")
-    dev = c.sh("map dir/disk access_mode=migration hold=30 io_timeout=7 name=gold")
+    dev = c.sh("map dir/disk access_mode=migration hold=30 io_timeout=7 name=gold write_cache=on hb_misses=7 reconnect_delay_ms=50 reconnect_max_ms=2000")
     t.eq(dev, "/dev/ibnbd0")
     c.sh(f"dd if={dev} of=/dev/null bs=4k count=8 iflag=direct status=none")
     path = "ip:10.0.0.1@ip:10.0.0.2"
