@@ -6,6 +6,7 @@
 #include "tools/cmd.h"
 #include "tools/json.h"
 #include "tools/host.h"
+#include "tools/live.h"
 #include "tools/mapping.h"
 #include "tools/maps_edit.h"
 #include "tools/table.h"
@@ -274,61 +275,8 @@ int cmd_unmap_run(struct cmd_args *a)
 
 /* ---- unmap, and map as it was ---- */
 
-static int again_text(struct ibnbd_map *map, enum ibnbd_mapopt_id id, const char *value)
-{
-	struct ibnbd_mapopt_err err;
-	size_t nr;
-
-	if (!value)
-		return 0;
-	map->given &= ~(1u << id);
-	return ibnbd_mapopt_set(map, ibnbd_mapopt_table(&nr)[id].key, value, &err);
-}
-
-static int again_number(struct ibnbd_map *map, enum ibnbd_mapopt_id id, int64_t value)
-{
-	char text[32];
-
-	snprintf(text, sizeof(text), "%lld", (long long)value);
-	return again_text(map, id, value == SYSFS_UNKNOWN ? NULL : text);
-}
-
-static int again_path(struct ibnbd_map *map, const struct state_path *p)
-{
-	struct ibnbd_mapopt_err err;
-	struct ibtrs_addr *src;
-	char *text;
-	size_t i;
-	int rc;
-
-	text = p->src_addr && p->dst_addr ? say_fmt("%s,%s", p->src_addr, p->dst_addr) : NULL;
-	rc = text ? ibnbd_mapopt_set(map, "path", text, &err) : -EINVAL;
-	free(text);
-	if (rc)
-		return p->dst_addr ? ibnbd_mapopt_set(map, "path", p->dst_addr, &err) : -EINVAL;
-	src = &map->path[map->nr_paths - 1].src;
-	for (i = 0; i < sizeof(src->raw) && !src->raw[i];)
-		i++;
-	if (i == sizeof(src->raw))
-		memset(src, 0, sizeof(*src));	/* it never had a route: any will do */
-	return 0;
-}
-
-/* The paths that the session has now; those that are up come first, there is room for six. */
-static void again_paths(struct ibnbd_map *map, const struct state_session *s)
-{
-	size_t i, pass;
-
-	map->nr_paths = 0;
-	map->given &= ~(1u << IBNBD_OPT_path);
-	for (pass = 0; pass < 2; pass++)
-		for (i = 0; i < (size_t)s->nr_paths && map->nr_paths < IBNBD_MAP_PATHS; i++)
-			if ((s->path_states[i] == 'U') == !pass && again_path(map, &s->paths[i]))
-				say_warn("session %s: path %s is left out", s->name, s->paths[i].name);
-}
-
 /*
- * All of it, before anything is unmapped: the last device takes its session along. What the drivers do not tell (port, heartbeat, delays,
+ * All of it, before anything is unmapped: the last device takes its session along. What an older driver does not tell (port, heartbeat, delays,
  * write_*) comes from the line of maps.conf when there is one.
  */
 static int again_asked(struct cmd_args *a, struct state *s, const struct state_dev *d, struct ibnbd_map *map, char **why)
@@ -341,17 +289,7 @@ static int again_asked(struct cmd_args *a, struct state *s, const struct state_d
 	ibnbd_mapopt_init(map);
 	if (e)
 		*map = e->map;
-	if (!d->session || !d->device_path || again_text(map, IBNBD_OPT_sessname, d->session) ||
-	    again_text(map, IBNBD_OPT_device_path, d->device_path) || again_text(map, IBNBD_OPT_access_mode, d->access_mode) ||
-	    again_text(map, IBNBD_OPT_name, d->name) || again_number(map, IBNBD_OPT_hold, d->hold) ||
-	    again_number(map, IBNBD_OPT_io_timeout, d->io_timeout) || again_number(map, IBNBD_OPT_nr_poll_queues, d->nr_poll_queues))
-		*why = say_dup("the driver does not say how it is mapped");
-	else if (sess && (again_text(map, IBNBD_OPT_policy, sess->policy) ||
-			  again_number(map, IBNBD_OPT_max_reconnect_attempts, sess->max_reconnect_attempts)))
-		*why = say_fmt("the driver does not say how session %s is set up", d->session);
-	else if (sess && sess->nr_paths > 0)
-		again_paths(map, sess);
-	else if (e)
+	if (!live_map(map, s, d, why) && e && !(sess && sess->nr_paths > 0))
 		rc = mapping_resolve(map, e->host, e->nr_hosts, why);
 	if (!*why && !map->nr_paths)
 		*why = say_fmt("session %s has no path, and closes with its last device", d->session);

@@ -5,6 +5,7 @@
 #include "tools/cmd.h"
 #include "tools/fstab.h"
 #include "tools/json.h"
+#include "tools/live.h"
 #include "tools/maps_edit.h"
 #include "tools/state.h"
 
@@ -175,101 +176,50 @@ int cmd_maps_show_run(struct cmd_args *a)
 
 /* ---- save ---- */
 
-static int maps_set(struct ibnbd_map *map, const char *key, const char *value)
-{
-	struct ibnbd_mapopt_err err;
-
-	if (!value || !ibnbd_mapopt_set(map, key, value, &err))
-		return 0;
-	return say_error(SAY_FAILED, "%s=%s: %s", key, value, err.msg);
-}
-
-/* A number that is not the default. */
-static int maps_set_num(struct ibnbd_map *map, enum ibnbd_mapopt_id id, int64_t n)
-{
-	size_t nr;
-	const struct ibnbd_mapopt *o = &ibnbd_mapopt_table(&nr)[id];
-	char text[24];
-
-	if (n == SYSFS_UNKNOWN || n == o->def)
-		return 0;
-	snprintf(text, sizeof(text), "%lld", (long long)n);
-	return maps_set(map, o->key, text);
-}
-
-/* What the driver shows of a device, as a line. */
-static int maps_of_live(struct maps_entry *e, struct state *s, const struct state_dev *d, const char *name)
-{
-	struct state_session *sess = d->session ? state_session(s, d->session) : NULL;
-	struct ibnbd_map *map = &e->map;
-	size_t i;
-	int rc;
-
-	memset(e, 0, sizeof(*e));
-	ibnbd_mapopt_init(map);
-	rc = maps_set(map, "name", name) || maps_set(map, "device_path", d->device_path) || maps_set(map, "sessname", d->session);
-	if (d->access_mode && strcmp(d->access_mode, "rw"))
-		rc = rc || maps_set(map, "access_mode", d->access_mode);
-	rc = rc || maps_set_num(map, IBNBD_OPT_nr_poll_queues, d->nr_poll_queues);
-	rc = rc || maps_set_num(map, IBNBD_OPT_hold, d->hold);
-	rc = rc || maps_set_num(map, IBNBD_OPT_io_timeout, d->io_timeout);
-	if (!rc && sess) {
-		rc = maps_set_num(map, IBNBD_OPT_dest_port, sess->dest_port) ||
-		     maps_set_num(map, IBNBD_OPT_max_reconnect_attempts, sess->max_reconnect_attempts);
-		if (sess->policy && strcmp(sess->policy, "min-inflight"))
-			rc = rc || maps_set(map, "policy", sess->policy);
-		for (i = 0; i < (size_t)sess->nr_paths && i < IBNBD_MAP_PATHS && !rc; i++)
-			rc = maps_set(map, "path", sess->paths[i].name);
-		if (sess->nr_paths > IBNBD_MAP_PATHS)
-			say_warn("session %s has %lld paths, a line takes %d: the others have to be added after the boot", sess->name,
-				 (long long)sess->nr_paths, IBNBD_MAP_PATHS);
-	}
-	snprintf(e->name, sizeof(e->name), "%s", map->name);
-	return rc ? SAY_FAILED : SAY_DONE;
-}
-
-/* What the file says beyond what the driver shows stays. */
-static void maps_keep(struct maps_entry *e, const struct maps_entry *old)
+/* A default goes without saying, unless the line says it already: [defaults] may say something else. */
+static void maps_terse(struct ibnbd_map *map, uint32_t said)
 {
 	const struct ibnbd_mapopt *o;
 	size_t nr, i;
 
 	o = ibnbd_mapopt_table(&nr);
-	for (i = 0; i < nr; i++) {
-		if (!ibnbd_map_given(&old->map, i) || ibnbd_map_given(&e->map, i) ||
-		    (o[i].kind != IBNBD_KIND_INT && o[i].kind != IBNBD_KIND_WORD))
-			continue;
-		if (i != IBNBD_OPT_dest_port && i != IBNBD_OPT_hb_interval_ms && i != IBNBD_OPT_hb_misses &&
-		    i != IBNBD_OPT_reconnect_delay_ms && i != IBNBD_OPT_reconnect_max_ms && i != IBNBD_OPT_write_zeroes &&
-		    i != IBNBD_OPT_write_cache)
-			continue;	/* the driver shows it, and shows the default now */
-		*(int *)((char *)&e->map + o[i].offset) = *(const int *)((const char *)&old->map + o[i].offset);
-		e->map.given |= 1u << i;
-	}
-	e->given = old->given;
-	memcpy(e->text, old->text, sizeof(e->text));
-	memcpy(e->number, old->number, sizeof(e->number));
-	e->own = old->own;
-	e->nr_own = old->nr_own;
+	for (i = 0; i < nr; i++)
+		if ((o[i].kind == IBNBD_KIND_INT || o[i].kind == IBNBD_KIND_WORD) && !(said & 1u << i) &&
+		    *(const int *)((const char *)map + o[i].offset) == o[i].def)
+			map->given &= ~(1u << i);
 }
 
+/* What the file says beyond what the driver shows stays; its texts stay the old entry's. */
 static int maps_save_one(const struct cmd_args *a, struct maps *m, struct state *s, const struct state_dev *d)
 {
 	struct maps_entry *old = d->session && d->device_path ? maps_find_device(m, d->session, d->device_path) : NULL;
-	const char *name = d->name ? d->name : old ? old->name : NULL;
-	struct maps_entry e;
+	struct state_session *sess = d->session ? state_session(s, d->session) : NULL;
+	struct maps_entry e = { 0 };
+	char *why = NULL;
 	int rc;
 
-	if (!name) {
+	if (!d->name && !old) {
 		say_error(SAY_USAGE, "maps save: %s has no name", d->path);
 		say_mend("ibnbd map %s %s --name NAME --save-only", d->device_path ? d->device_path : "DEVICE", d->session ? d->session : "SESSION");
 		return SAY_USAGE;
 	}
-	rc = maps_of_live(&e, s, d, name);
-	if (rc)
-		return rc;
+	ibnbd_mapopt_init(&e.map);
 	if (old)
-		maps_keep(&e, old);
+		e = *old;
+	if (live_map(&e.map, s, d, &why)) {
+		rc = say_error(SAY_FAILED, "maps save: %s cannot be saved: %s", d->path, why);
+		say_mend("ibnbd show %s; ibnbd doctor", d->kname);
+		free(why);
+		return rc;
+	}
+	maps_terse(&e.map, old ? old->map.given : 0);
+	e.made_session = false;
+	if (sess && sess->nr_paths > 0)
+		e.nr_hosts = 0;
+	if (sess && sess->nr_paths > IBNBD_MAP_PATHS)
+		say_warn("session %s has %lld paths, a line takes %d: the others have to be added after the boot", sess->name,
+			 (long long)sess->nr_paths, IBNBD_MAP_PATHS);
+	snprintf(e.name, sizeof(e.name), "%s", e.map.name);
 	return maps_edit_save(&e, VALUE(a, file), !ARG(a, no_reload));
 }
 

@@ -85,6 +85,10 @@ static void state_read_session(struct state_session *s, const char *side, const 
 	s->policy = state_policy(s->dir);
 	s->max_reconnect_attempts = sysfs_attr_num(s->dir, "max_reconnect_attempts");
 	s->dest_port = sysfs_attr_num(s->dir, "dest_port");
+	s->hb_interval_ms = sysfs_attr_num(s->dir, "hb_interval_ms");
+	s->hb_misses = sysfs_attr_num(s->dir, "hb_misses");
+	s->reconnect_delay_ms = sysfs_attr_num(s->dir, "reconnect_delay_ms");
+	s->reconnect_max_ms = sysfs_attr_num(s->dir, "reconnect_max_ms");
 	paths = say_fmt("%s/paths", s->dir);
 	names = sysfs_list(paths, &nr);
 	s->paths = say_alloc((nr + 1) * sizeof(*s->paths));
@@ -154,6 +158,8 @@ static void state_read_dev(struct state_dev *d, const char *kname)
 	d->access_mode = sysfs_attr(own, "access_mode");
 	d->identity = sysfs_attr(own, "identity");
 	d->features = sysfs_attr(own, "features");
+	d->write_zeroes = sysfs_attr(own, "write_zeroes");
+	d->write_cache = sysfs_attr(own, "write_cache");
 	d->nr_poll_queues = sysfs_attr_num(own, "nr_poll_queues");
 	d->hold = sysfs_attr_num(own, "hold");
 	d->io_timeout = sysfs_attr_num(own, "io_timeout");
@@ -408,6 +414,6 @@ void state_free(struct state *s)
 	FREE(s->devs, struct state_dev, s->nr_devs, AT(state_dev, dir), AT(state_dev, kname), AT(state_dev, path),
 	     AT(state_dev, name), AT(state_dev, link), AT(state_dev, session), AT(state_dev, device_path), AT(state_dev, state),
 	     AT(state_dev, state_detail), AT(state_dev, reason), AT(state_dev, access_mode), AT(state_dev, identity),
-	     AT(state_dev, features), AT(state_dev, devno));
+	     AT(state_dev, features), AT(state_dev, write_zeroes), AT(state_dev, write_cache), AT(state_dev, devno));
 	free(s);
 }

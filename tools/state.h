@@ -34,6 +34,7 @@ struct state_session {
 	char *state;		/* up, degraded, down */
 	int64_t max_reconnect_attempts;
 	int64_t dest_port;
+	int64_t hb_interval_ms, hb_misses, reconnect_delay_ms, reconnect_max_ms;
 	int64_t nr_paths, nr_up, nr_devices;
 	int64_t read_bytes, write_bytes, inflight, reconnects;
 	char *path_states;	/* a letter for each path: U up, _ not */
@@ -51,6 +52,7 @@ struct state_dev {
 	char *state, *state_detail, *reason;
 	char *access_mode;
 	char *identity, *features;
+	char *write_zeroes, *write_cache;
 	char *devno;		/* major:minor */
 	int64_t size;		/* bytes */
 	int64_t read_only;

@@ -8,6 +8,7 @@ from pathlib import Path
 
 SYS = Path(os.environ["IBNBD_SYSFS"])
 CTL = SYS / "class/ibnbd-client/ctl"
+SESSION = {"hb_interval_ms": 1000, "hb_misses": 3, "reconnect_delay_ms": 100, "reconnect_max_ms": 1000}
 
 
 def put(path, **files):
@@ -44,7 +45,8 @@ def add_path(session, text, state="connected"):
 def add_session(name, m):
     policy = {"round-robin": "round-robin (RR: 0)", "min-latency": "min-latency (ML: 2)"}.get(m.get("policy"), "min-inflight (MI: 1)")
     put(SYS / f"class/ibtrs-client/{name}", add_path="", max_reconnect_attempts=m.get("max_reconnect_attempts", -1), mpath_policy=policy,
-        uuid="3bd1c0de-0000-4000-8000-000000000001")
+        uuid="3bd1c0de-0000-4000-8000-000000000001", dest_port=int(m.get("dest_port", 0)) or 1234,
+        **{key: m.get(key, default) for key, default in SESSION.items()})
     for p in m["paths"]:
         add_path(name, p)
 
@@ -55,7 +57,8 @@ def add_dev(index, m):
         ibnbd__unmap_device="", ibnbd__remap_device="", ibnbd__resize="", ibnbd__state="open", ibnbd__state_detail="open", ibnbd__reason="",
         ibnbd__session=m["sessname"], ibnbd__mapping_path=m["device_path"], ibnbd__access_mode=m.get("access_mode", "rw"),
         ibnbd__nr_poll_queues=m.get("nr_poll_queues", 0), ibnbd__hold=m.get("hold", 100), ibnbd__io_timeout=m.get("io_timeout", 0),
-        ibnbd__name=m.get("name", ""), ibnbd__identity="uuid 00112233445566778899aabbccddeeff", ibnbd__features="zeroes identity")
+        ibnbd__write_zeroes=m.get("write_zeroes", "auto"), ibnbd__write_cache=m.get("write_cache", "auto"), ibnbd__name=m.get("name", ""),
+        ibnbd__identity="uuid 00112233445566778899aabbccddeeff", ibnbd__features="zeroes identity")
     link = CTL / "devices" / f"{m['device_path'].replace('/', '!')}@{m['sessname']}"
     link.parent.mkdir(parents=True, exist_ok=True)
     link.symlink_to(f"../../../../block/ibnbd{index}")

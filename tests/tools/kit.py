@@ -121,6 +121,13 @@ class World:
             raise Failed(f"not as in golden/{name}:\n" + "".join(difflib.unified_diff(old.splitlines(1), text.splitlines(1), "golden", "now")))
 
 
+def older(w):
+    """The drivers of the first release, which do not show how a session was set up."""
+    for name in ("dest_port", "hb_interval_ms", "hb_misses", "reconnect_delay_ms", "reconnect_max_ms", "ibnbd/write_zeroes", "ibnbd/write_cache"):
+        for f in (*w.sys.glob(f"class/ibtrs-client/*/{name}"), *w.sys.glob(f"block/*/{name}")):
+            f.unlink()
+
+
 def eq(got, want, what=""):
     if got != want:
         raise Failed(f"{what}: got {got!r}, expected {want!r}")

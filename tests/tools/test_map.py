@@ -181,7 +181,7 @@ def remap_force_maps_again(w):
     w.run(*ONE)
     w.run("map", "d2", "store1")
     eq(w.run("remap", "--force", "vol1").out, "/dev/ibnbd0\n")
-    has(w.log()[-1], "sessname=store1 ", "device_path=vol/1 access_mode=rw ", "name=vol1")
+    has(w.log()[-1], "sessname=store1 ", " device_path=vol/1 ", " access_mode=rw ", "name=vol1")
 
 
 @test
@@ -189,7 +189,7 @@ def remap_force_of_the_last_device(w):
     """The session closes with it, and is opened again as it was."""
     w.client()
     w.run("map", "vol/1", "store1", "10.0.1.7", "10.0.1.9,10.0.2.7", "--name", "v", "--hold", "7", "--io-timeout", "30", "--policy", "rr",
-          "--max-reconnect-attempts", "9", "--access-mode", "ro")
+          "--max-reconnect-attempts", "9", "--access-mode", "ro", "--dest-port", "1500", "--hb-misses", "5", "--write-cache", "off")
     for p in ("10.0.3.7", "10.0.4.7", "10.0.5.7", "10.0.6.7", "10.0.7.7"):
         w.run("path", "add", "store1", p)
     w.put("sys/class/ibtrs-client/store1/paths/ip:10.0.0.1@ip:10.0.1.7/state", "disconnected")
@@ -202,7 +202,7 @@ def remap_force_of_the_last_device(w):
     n = len(w.log())
     has(w.run("remap", "-n", "--force", "v").out, "unmap_device", "path=ip:10.0.1.9@ip:10.0.2.7")
     eq(w.run("remap", "--force", "v").out, "/dev/ibnbd0\n")
-    has(w.log()[n + 1], "path=ip:10.0.1.9@ip:10.0.2.7", "policy=round-robin", "max_reconnect_attempts=9")
+    has(w.log()[n + 1], "path=ip:10.0.1.9@ip:10.0.2.7", "policy=round-robin", "max_reconnect_attempts=9", "dest_port=1500", "hb_misses=5", "write_cache=off")
     eq((w.log()[n + 1].count("path=ip:"), "0.0.0.0" in w.log()[n + 1]), (6, False))
     eq(ask(), before)
     eq(len(list((w.sys / "class/ibtrs-client/store1/paths").iterdir())), 7)
@@ -213,6 +213,7 @@ def remap_force_takes_the_rest_from_maps_conf(w):
     w.client()
     w.conf("v vol/1 store1 path=store.invalid dest_port=1500 hb_misses=5 write_zeroes=off hold=20\n")
     w.run("map", "vol/1", "store1", "10.0.1.7", "--name", "v", "--hold", "7", "--dest-port", "1500")
+    older(w)
     w.run("remap", "--force", "v")
     has(w.log()[-1], "path=ip:10.0.0.1@ip:10.0.1.7 ", "dest_port=1500", "hb_misses=5", "write_zeroes=off", "hold=7")
     shutil.rmtree(w.sys / "class/ibtrs-client/store1/paths/ip:10.0.0.1@ip:10.0.1.7")

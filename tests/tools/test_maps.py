@@ -201,6 +201,42 @@ def save_from_what_runs(w):
     has(w.run("maps", "save", "ibnbd2", want=2).err, "has no name")
 
 
+OTHER = ("dest_port=5555 hb_interval_ms=500 hb_misses=9 reconnect_delay_ms=50 reconnect_max_ms=2000", "write_zeroes=off write_cache=on")
+
+
+@test
+def save_without_an_old_line(w):
+    """Each key that is not the default, from the driver alone; no other."""
+    w.client()
+    w.run("map", "vol/1", "store1", "10.0.1.7", *OTHER[0].split(), *OTHER[1].split(), "--name", "vol1")
+    w.run("map", "vol/2", "store2", "10.0.2.7", "--name", "vol2")
+    w.run("maps", "save", "--all")
+    saved = w.root / "etc/ibnbd/maps.conf.d/50-saved.conf"
+    eq(saved.read_text().splitlines()[1:], [f"vol1 vol/1 store1 path=ip:10.0.0.1,ip:10.0.1.7 {OTHER[0]} {OTHER[1]}",
+                                            "vol2 vol/2 store2 path=ip:10.0.0.1,ip:10.0.2.7"])
+
+
+@test
+def save_from_a_driver_that_tells_less(w):
+    w.client()
+    w.conf(f"vol1 vol/1 store1 path=10.0.1.7 {OTHER[0]} {OTHER[1]}\n")
+    w.run("map", "vol1")
+    older(w)
+    w.run("maps", "save", "vol1")
+    has((w.root / "etc/ibnbd/maps.conf").read_text(), OTHER[0], OTHER[1])
+
+
+@test
+def save_of_a_default_beside_defaults(w):
+    """Left out, it would read as what [defaults] says."""
+    w.client()
+    f = w.conf("[defaults] hold=-1\nvol1 vol/1 store1 path=10.0.1.7 hold=100\n")
+    w.run("map", "vol1")
+    w.run("path", "add", "store1", "10.0.2.7")
+    w.run("maps", "save", "vol1")
+    has(f.read_text(), "path=ip:10.0.0.1,ip:10.0.2.7 hold=100\n")
+
+
 @test
 def remove_lines(w):
     f = w.conf(GOOD)
