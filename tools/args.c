@@ -359,7 +359,7 @@ static int args_words(struct cmd_args *a)
 {
 	const struct cmd *c = a->cmd;
 
-	if (a->nr_words < c->min && !ARG(a, all) && !ARG(a, missing) && !ARG(a, list_columns)) {
+	if (a->nr_words < c->min && !ARG(a, all) && !ARG(a, session) && !ARG(a, missing) && !ARG(a, list_columns)) {
 		say_error(SAY_USAGE, "%s: %s is missing", c->name, c->words);
 		say_mend("ibnbd help %s", c->name);
 		return SAY_USAGE;

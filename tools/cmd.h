@@ -125,8 +125,8 @@ const struct cmd *cmd_table(size_t *nr);
 /* Find the command of the first words and read the rest. Returns SAY_DONE, or what to exit with. */
 int cmd_parse(int argc, const char **argv, struct cmd_args *a);
 void cmd_args_free(struct cmd_args *a);
-/* Words of the rnbd tool in place of ours. *argv may be replaced. */
-void cmd_legacy(int *argc, const char ***argv);
+/* Words of the rnbd tool in place of ours. *argv is replaced. Returns SAY_DONE, or what to exit with. */
+int cmd_legacy(int *argc, const char ***argv);
 
 /* help.c */
 int cmd_help(const struct cmd *c);

@@ -206,11 +206,17 @@ int cmd_map_run(struct cmd_args *a)
 
 /* ---- unmap, remap ---- */
 
-/* Every device the words name, or all; one error for each that is unknown. */
+static bool map_many(const struct cmd_args *a)
+{
+	return ARG(a, all) || ARG(a, session);
+}
+
+/* Every device the words name, or all, or those of a session; one error for each that is unknown. */
 static int map_each(struct cmd_args *a, int (*one)(struct cmd_args *, struct state *, struct state_dev *))
 {
 	struct state *s = state_read();
 	int sum = SAY_DONE, rc;
+	bool first = true;
 	size_t i;
 	char *why;
 
@@ -218,11 +224,22 @@ static int map_each(struct cmd_args *a, int (*one)(struct cmd_args *, struct sta
 		state_free(s);
 		if (ARG(a, all) || ARG(a, idempotent))
 			return SAY_DONE;
-		return mapping_driver(false) ? SAY_DRIVER : say_error(SAY_NOTHING, "%s: nothing is mapped", a->words[0]);
+		return mapping_driver(false) ? SAY_DRIVER :
+		       say_error(SAY_NOTHING, "%s: nothing is mapped", ARG(a, session) ? VALUE(a, session) : a->words[0]);
 	}
-	for (i = 0; ARG(a, all) && i < s->nr_devs; i++)
-		sum = say_join(sum, one(a, s, &s->devs[i]), !i);
-	for (i = 0; !ARG(a, all) && i < a->nr_words; i++) {
+	for (i = 0; map_many(a) && i < s->nr_devs; i++) {
+		struct state_dev *d = &s->devs[i];
+
+		if (ARG(a, session) && (!d->session || strcmp(d->session, VALUE(a, session))))
+			continue;
+		sum = say_join(sum, one(a, s, d), first);
+		first = false;
+	}
+	if (ARG(a, session) && first) {
+		sum = say_error(SAY_NOTHING, "session %s has no device here", VALUE(a, session));
+		say_mend("ibnbd session list");
+	}
+	for (i = 0; !map_many(a) && i < a->nr_words; i++) {
 		struct state_dev *d = state_dev(s, a->words[i], &why);
 
 		if (d) {
@@ -350,7 +367,7 @@ static int map_remap_one(struct cmd_args *a, struct state *s, struct state_dev *
 	char *file, *said;
 	int err;
 
-	if (ARG(a, all) && d->state && !strcmp(d->state, "open"))
+	if (map_many(a) && d->state && !strcmp(d->state, "open"))
 		return SAY_DONE;
 	if (ARG(a, force))
 		return map_again(a, s, d);
@@ -360,7 +377,7 @@ static int map_remap_one(struct cmd_args *a, struct state *s, struct state_dev *
 	if (!err)
 		return SAY_DONE;
 	if (err == EALREADY)
-		return ARG(a, all) ? SAY_DONE : say_error(SAY_ALREADY, "%s is open", d->path);
+		return map_many(a) ? SAY_DONE : say_error(SAY_ALREADY, "%s is open", d->path);
 	said = mapping_last_error();
 	say_error(0, "cannot remap %s (%s of session %s): %s", d->path, d->device_path ? d->device_path : "?",
 		  d->session ? d->session : "?", said ? said : strerror(err));

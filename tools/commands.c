@@ -17,9 +17,9 @@ static const struct cmd commands[] = {
 	  cmd_unmap_run, "unmap a device",
 	  "Waits until it is gone, 30 seconds at most. Refuses a device that is in use and says who uses it. --all leaves out the device of "
 	  "the root file system and of swap." },
-	{ "remap", "DEVICE...", 1, ANY, O(all) | O(force) | O(file), 0, CMD_WORDS_DEVICE,
+	{ "remap", "DEVICE...", 1, ANY, O(all) | O(session) | O(force) | O(file), 0, CMD_WORDS_DEVICE,
 	  cmd_remap_run, "open a closed device again on the server",
-	  "The only way back for a fenced device, besides unmapping. --force: unmap it and map it again as it was, over the paths that "
+	  "The only way back for a fenced device, besides unmapping. --session: all of it that are closed. --force: unmap it and map it again as it was, over the paths that "
 	  "its session has; what an older driver does not tell (port, heartbeat, delays, write_*) comes from its line in maps.conf, or is the default." },
 	{ "resize", "DEVICE SIZE", 2, 2, O(force), 0, CMD_WORDS_DEVICE,
 	  cmd_resize_run, "change the size of a device here",

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The words of the rnbd tool: `ibnbd client device map vol/1 from store1 ip:10.0.0.7 ro`, `ibnbd dev list json`, `ibnbd -s unmap ibnbd0
- * force`. Recognised by their first word (client, server, a noun) and turned into ours before anything else looks at them.
+ * The words of the rnbd tool: `ibnbd client device map vol/1 from store1 ip:10.0.0.7 ro`, `ibnbd dev list sessname,devname json`, `ibnbd -s
+ * unmap ibnbd0`. Recognised by their first word (client, server, a noun) and turned into ours before anything else looks at them.
  *
- * A word of an option (json, force, all, ...) is taken for one only behind a noun or context of that tool: in our own grammar it may be the name of
- * a disk.
+ * A word of an option (json, force, all, ...) or of columns is taken for one only behind a noun or context of that tool: in our own grammar it may be
+ * the name of a disk. A plain list takes json, csv, noheaders and columns of that tool all the same: it can do no harm.
  */
 #include <stdlib.h>
 #include <string.h>
 #include "tools/cmd.h"
+#include "tools/table.h"
 
 enum legacy_object { LEGACY_NONE, LEGACY_DEVICE, LEGACY_SESSION, LEGACY_PATH };
 
@@ -45,6 +46,7 @@ static const char *legacy_command(bool server, enum legacy_object object, const 
 		{ false, LEGACY_DEVICE, "map", "map" },			{ false, LEGACY_DEVICE, "unmap", "unmap" },
 		{ false, LEGACY_DEVICE, "remap", "remap" },		{ false, LEGACY_DEVICE, "resize", "resize" },
 		{ false, LEGACY_DEVICE, "recover", "remap" },		{ false, LEGACY_SESSION, "list", "session list" },
+		{ false, LEGACY_SESSION, "remap", "remap" },
 		{ false, LEGACY_SESSION, "show", "show" },		{ false, LEGACY_SESSION, "reconnect", "session reconnect" },
 		{ false, LEGACY_SESSION, "recover", "session reconnect" }, { false, LEGACY_PATH, "list", "path list" },
 		{ false, LEGACY_PATH, "show", "show" },			{ false, LEGACY_PATH, "disconnect", "path disconnect" },
@@ -66,18 +68,21 @@ static const char *legacy_command(bool server, enum legacy_object object, const 
 	return NULL;
 }
 
-static const char *legacy_option(const char *word)
+/* @bare: `ibnbd list json`. A disk of that name is meant by `ibnbd list -- json`; of all others of these words only behind a noun. */
+static const char *legacy_option(const char *word, bool list, bool bare)
 {
 	static const struct { const char *word, *ours; } table[] = {
-		{ "json", "--json" },	{ "csv", "--csv" },		{ "force", "--force" },	{ "all", "--all" },
-		{ "verbose", "-v" },	{ "help", "--help" },		{ "noheaders", "--noheadings" },
+		{ "json", "--json" },	{ "csv", "--csv" },		{ "noheaders", "--noheadings" },
+		{ "force", "--force" },	{ "all", "--all" },		{ "verbose", "-v" },	{ "help", "--help" },
 		{ "B", "--bytes" },	{ "term", "" },			{ "notree", "" },	{ "nototals", "" },
 		{ "K", "" },		{ "M", "" },			{ "G", "" },		{ "T", "" },
 		{ "P", "" },		{ "E", "" },
 	};
-	size_t i;
+	size_t i, nr = bare ? 3 : ARRAY_SIZE(table);
 
-	for (i = 0; i < ARRAY_SIZE(table); i++)
+	if (list && !bare && !strcmp(word, "all"))
+		return "--output=all";
+	for (i = 0; i < nr; i++)
 		if (!strcmp(word, table[i].word))
 			return table[i].ours;
 	return NULL;
@@ -93,61 +98,192 @@ static const char *legacy_flag(const char *word)
 	return NULL;
 }
 
-void cmd_legacy(int *argc, const char ***argv)
+/* Is the next word its value? A key of the mapping grammar always has one. */
+static bool legacy_takes_value(const char *word)
 {
-	const char **in = *argv, **out, *ours, *verb;
-	enum legacy_object object = LEGACY_NONE;
-	int nr = *argc, i = 0, n = 0, first;
-	bool server = false, context = false, list;
-	static char two[32];
-	char *blank;
+	size_t len = strlen(word);
+	int i;
 
-	out = say_alloc(((size_t)nr + 4) * sizeof(*out));
-	for (; i < nr && in[i][0] == '-'; i++)
-		out[n++] = legacy_flag(in[i]) ? legacy_flag(in[i]) : in[i];
-	first = i;
+	if (word[0] != '-' || len < 2 || strchr(word, '='))
+		return false;
+	for (i = 0; i < CMD_NR_OPTIONS; i++)
+		if (word[1] == '-' ? !strcmp(word + 2, cmd_options[i].name) : word[len - 1] == cmd_options[i].letter)
+			return cmd_options[i].value && cmd_options[i].value[0] != '[';
+	return word[1] == '-' && word[2];
+}
+
+/* ---- columns ---- */
+
+static const struct table_set *legacy_set(bool server, enum legacy_object object)
+{
+	return object == LEGACY_SESSION ? &table_sessions : object == LEGACY_PATH ? &table_paths : server ? &table_opens : &table_devs;
+}
+
+/* That tool's name of a column to ours; of ours to itself; NULL = neither. @theirs: was it a name of theirs alone? */
+static const char *legacy_column(bool server, const struct table_set *set, const char *word, size_t len, bool *theirs)
+{
+	static const struct { const char *word; const struct table_set *set; const char *ours; } table[] = {
+		{ "sessname", &table_sessions, "name" },	{ "sessname", NULL, "session" },
+		{ "devname", &table_opens, "export" },		{ "devname", NULL, "kname" },
+		{ "mapping_path", &table_devs, "device_path" },	{ "path_uu", NULL, "path_states" },
+		{ "mp", NULL, "policy" },			{ "mp_short", NULL, "policy" },
+	};
+	size_t i;
+
+	*theirs = true;
+	for (i = 0; i < ARRAY_SIZE(table); i++)
+		if (strlen(table[i].word) == len && !strncmp(table[i].word, word, len) && (!table[i].set || table[i].set == set))
+			return table[i].ours;
+	/* sent and received, as the side sees it that was asked */
+	if (len == 2 && (!strncmp(word, "tx", 2) || !strncmp(word, "rx", 2)))
+		return (*word == 't') == server ? "read_bytes" : "write_bytes";
+	*theirs = false;
+	for (i = 0; i < set->nr; i++)
+		if (strlen(set->columns[i].key) == len && !strncmp(set->columns[i].key, word, len))
+			return set->columns[i].key;
+	return NULL;
+}
+
+/* `sessname,devname`, `+identity,-state`: into the -o in @out. False: it is no list of columns. */
+static bool legacy_columns(const char *word, bool server, const struct table_set *set, bool bare, char *out, size_t size)
+{
+	bool one = !strchr(word, ',') && *word != '+', theirs;
+	size_t n = strlen(out), len;
+	const char *p, *ours;
+
+	for (p = word; *p && *word != '+'; p += len + (p[len] == ',')) {
+		len = strcspn(p, ",");
+		if (!legacy_column(server, set, p, len, &theirs) || (one && bare && !theirs))
+			return false;
+	}
+	n += (size_t)snprintf(out + n, n < size ? size - n : 0, "%s", n ? "," : "--output=");
+	for (p = word; *p; p += len + (p[len] == ',')) {
+		const char *how = *p == '+' ? "+" : *p == '-' || *p == '^' ? "^" : "";
+
+		p += *how != 0;
+		len = strcspn(p, ",");
+		ours = legacy_column(server, set, p, len, &theirs);
+		if (n < size)
+			n += (size_t)snprintf(out + n, size - n, "%s%.*s%s", how, (int)(ours ? strlen(ours) : len), ours ? ours : p,
+					      p[len] ? "," : "");
+	}
+	return true;
+}
+
+/* ---- all ---- */
+
+/**
+ * struct legacy - a command line of that tool
+ * @bare: it could be a list of ours as well: only what cannot be the name of a disk is translated
+ * @verb: where its verb stands
+ * @ours: the command of ours
+ */
+struct legacy {
+	bool server, context, bare, list;
+	enum legacy_object object;
+	int verb;
+	const char *ours;
+};
+
+static bool legacy_recognise(struct legacy *l, int nr, const char **in, int first)
+{
+	static const char *const only_theirs[] = { "delete", "readd", "recover", "remap", "show", NULL };
+	bool noun, same;
+	int i = first;
+
 	if (i < nr && (legacy_is(in[i], legacy_client) || legacy_is(in[i], legacy_server))) {
-		server = legacy_is(in[i], legacy_server);
-		context = true;
+		l->server = legacy_is(in[i], legacy_server);
+		l->context = true;
 		i++;
 	}
 	if (i < nr)
-		object = legacy_object(in[i]);
-	if (object != LEGACY_NONE)
-		i++;
-	verb = i < nr ? in[i] : NULL;
-	if (verb && object == LEGACY_NONE && context && !server)
-		object = LEGACY_DEVICE;
-	ours = verb ? legacy_command(server, object, verb) : NULL;
+		l->object = legacy_object(in[i]);
+	noun = l->object != LEGACY_NONE;
+	i += noun;
+	if (i >= nr)
+		return false;
+	l->verb = i;
+	l->list = !strcmp(in[i], "list");
 	/* `path add` and `session list` are ours as well, `server list` too: those words need no translation. */
-	if (!ours || (!context && (!strcmp(in[first], "path") || !strcmp(in[first], "session")) && strcmp(verb, "delete") &&
-		      strcmp(verb, "readd") && strcmp(verb, "recover") && strcmp(verb, "show"))) {
+	same = !l->context && (!noun || !strcmp(in[first], "path") || !strcmp(in[first], "session")) && !legacy_is(in[i], only_theirs);
+	if (same && !l->list)
+		return false;
+	l->bare = same;
+	if (!noun && !l->server && (l->context || l->list || !strcmp(in[i], "recover")))
+		l->object = LEGACY_DEVICE;
+	l->ours = legacy_command(l->server, l->object, in[i]);
+	return l->ours;
+}
+
+/* The words behind the verb. */
+static int legacy_words(const struct legacy *l, int nr, const char **in, const char **out, int *n)
+{
+	bool literal = false, session = l->object == LEGACY_SESSION && !strcmp(in[l->verb], "remap");
+	const struct table_set *set = legacy_set(l->server, l->object);
+	static char columns[512];
+	const char *option;
+	int i;
+
+	for (i = l->verb + 1; i < nr; i++) {
+		if (literal || legacy_takes_value(in[i - 1])) {
+			out[(*n)++] = in[i];
+			continue;
+		}
+		literal = !strcmp(in[i], "--");
+		if (!strcmp(in[i], "xml")) {
+			say_error(SAY_USAGE, "%s xml: XML is not written", in[l->verb]);
+			say_mend("json in its place, or csv");
+			return SAY_USAGE;
+		}
+		option = legacy_option(in[i], l->list, l->bare);
+		if (option) {
+			if (*option)
+				out[(*n)++] = option;
+		} else if (l->list && legacy_columns(in[i], l->server, set, l->bare, columns, sizeof(columns))) {
+			if (out[*n - 1] != columns)
+				out[(*n)++] = columns;
+		} else {
+			if (session && in[i][0] != '-')
+				out[(*n)++] = "--session";
+			session &= in[i][0] == '-';
+			out[(*n)++] = in[i];
+		}
+	}
+	return SAY_DONE;
+}
+
+int cmd_legacy(int *argc, const char ***argv)
+{
+	const char **in = *argv, **out;
+	int nr = *argc, i = 0, n = 0, first, rc = SAY_DONE;
+	struct legacy l = { 0 };
+	static char two[32];
+	char *blank;
+
+	out = say_alloc(((size_t)nr + 5) * sizeof(*out));
+	for (; i < nr && in[i][0] == '-'; i++)
+		out[n++] = legacy_flag(in[i]) ? legacy_flag(in[i]) : in[i];
+	first = i;
+	if (first + 1 == nr && !strcmp(in[first], "version")) {
+		n = 0;
+		out[n++] = "--version";
+	} else if (!legacy_recognise(&l, nr, in, first)) {
 		for (i = first; i < nr; i++)
 			out[n++] = in[i];
-		free(in);
-		*argc = n;
-		*argv = out;
-		return;
-	}
-	snprintf(two, sizeof(two), "%s", ours);
-	out[n++] = two;
-	blank = strchr(two, ' ');
-	if (blank) {
-		*blank = 0;
-		out[n++] = blank + 1;
-	}
-	list = !strcmp(verb, "list");
-	if (server && list && object != LEGACY_DEVICE)
-		out[n++] = "--filter=side=server";
-	for (i++; i < nr; i++) {
-		const char *option = legacy_option(in[i]);
-
-		if (option && *option)
-			out[n++] = option;
-		else if (!option)
-			out[n++] = in[i];
+	} else {
+		snprintf(two, sizeof(two), "%s", l.ours);
+		out[n++] = two;
+		blank = strchr(two, ' ');
+		if (blank) {
+			*blank = 0;
+			out[n++] = blank + 1;
+		}
+		if (l.server && l.list && l.object != LEGACY_DEVICE)
+			out[n++] = "--filter=side=server";
+		rc = legacy_words(&l, nr, in, out, &n);
 	}
 	free(in);
 	*argc = n;
 	*argv = out;
+	return rc;
 }

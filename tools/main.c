@@ -10,13 +10,14 @@
 int main(int argc, char **argv)
 {
 	const char **words = say_alloc(((size_t)argc + 1) * sizeof(*words));
-	struct cmd_args a;
+	struct cmd_args a = { 0 };
 	int i, nr, rc;
 
 	for (i = 1, nr = 0; i < argc; i++)
 		words[nr++] = argv[i];
-	cmd_legacy(&nr, &words);
-	rc = cmd_parse(nr, words, &a);
+	rc = cmd_legacy(&nr, &words);
+	if (!rc)
+		rc = cmd_parse(nr, words, &a);
 	if (!rc && !ARG(&a, help))
 		rc = a.cmd->run(&a);
 	cmd_args_free(&a);

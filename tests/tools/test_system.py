@@ -260,6 +260,33 @@ def words_of_the_rnbd_tool(w):
     w.run("path", "delete", "ip:10.0.0.9@ip:10.0.1.7")
     has(w.log()[-1], "remove_path 1")
     w.run("client", "session", "reconnect", "store1")
+    # Columns as that tool calls them, in every spelling; behind an option of ours a word may be its value.
+    for theirs, ours in (("dev list sessname,devname", "-o session,kname"), ("client device list +identity", "-o +identity"),
+                         ("client device list all", "-o all"), ("dev list +hold,-state", "-o +hold,^state"), ("list sessname,mapping_path", "-o session,device_path"),
+                         ("client session list sessname,path_uu,mp_short,tx,rx json", "--json"), ("session list sessname,tx", "-o name,write_bytes"),
+                         ("path list sessname,hca_name,rx", "-o session,hca_name,read_bytes"), ("list csv noheaders", "--csv -H"),
+                         ("list --sort state", "--sort state"), ("dev list -o devname,hold", None)):
+        noun = "session" if "session list" in theirs else "path" if "path list" in theirs else ""
+        if ours:
+            eq(w.run(*theirs.split()).out, w.run(*noun.split(), "list", *ours.split()).out, theirs)
+        else:
+            has(w.run(*theirs.split(), want=2).err, 'no column "devname"')
+    eq(w.run("server", "device", "list", "sessname,devname").out, w.run("server", "list", "-o", "session,export").out)
+    eq(w.run("list", "json").out, w.run("list", "--json").out)
+    eq(w.run("session", "list", "json").out, w.run("session", "list", "--json").out)
+    has(w.run("list", "--", "json", want=3).err, "json: no such device")
+    has(w.run("dev", "list", "+identty", want=2).err, 'did you mean "identity"')
+    for args in (("client", "device", "list", "xml"), ("list", "xml"), ("session", "list", "xml")):
+        r = w.run(*args, want=2)
+        has(r.err, "XML is not written", "json")
+        eq(r.out, "")
+    eq(w.run("version").out, w.run("--version").out)
+    for args in (("recover", "ibnbd0"), ("client", "session", "remap", "store1"), ("session", "remap", "store1"), ("remap", "--session", "store1")):
+        w.put("sys/block/ibnbd0/ibnbd/state", "closed")
+        n = len(w.log())
+        w.run(*args)
+        eq(w.log()[n:], ["block/ibnbd0/ibnbd/remap_device 1"], args)
+    has(w.run("client", "session", "remap", "store9", want=3).err, "session store9 has no device")
     w.run("client", "device", "unmap", "ibnbd0", "force")
     has(w.log()[-1], "unmap_device force")
     # Words of options are words of ours where that tool is not meant.
