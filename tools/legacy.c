@@ -261,8 +261,10 @@ int cmd_legacy(int *argc, const char ***argv)
 	char *blank;
 
 	out = say_alloc(((size_t)nr + 5) * sizeof(*out));
-	for (; i < nr && in[i][0] == '-'; i++)
+	for (; i < nr && in[i][0] == '-'; i++) {
+		l.context |= legacy_flag(in[i]) != NULL;	/* ours has none of these before its command */
 		out[n++] = legacy_flag(in[i]) ? legacy_flag(in[i]) : in[i];
+	}
 	first = i;
 	if (first + 1 == nr && !strcmp(in[first], "version")) {
 		n = 0;

@@ -252,6 +252,7 @@ def words_of_the_rnbd_tool(w):
     w.run("client", "device", "map", "vol/1", "from", "store1", "ip:10.0.0.7", "ip:10.0.0.9@ip:10.0.1.7", "ro")
     has(w.log()[-1], "sessname=store1 path=ip:10.0.0.7 path=ip:10.0.0.9@ip:10.0.1.7 device_path=vol/1 access_mode=ro")
     has(w.run("-s", "map", "vol/2", "from", "store1").out, "device_path=vol/2")
+    has(w.run("-s", "unmap", "ibnbd0", "force").out, "echo 'force' > ")
     eq(w.run("dev", "list", "json").out, w.run("list", "--json").out)
     eq(w.run("clt", "list", "csv").out, w.run("list", "--csv").out)
     has(w.run("client", "paths", "list", "noheaders").out, "ip:10.0.0.7")
