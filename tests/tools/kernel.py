@@ -124,6 +124,8 @@ def main(path, text):
     text = text.strip()
     with open(SYS / "log", "a") as log:
         log.write(f"{p.relative_to(SYS)} {text}\n")
+    with open(SYS / "times", "a") as times:
+        times.write(f"{time.monotonic()}\n")
     if not p.exists():
         sys.exit(errno.ENOENT)
     if p.name == "map_device":

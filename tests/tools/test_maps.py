@@ -406,6 +406,19 @@ def wait_ends(w):
 
 
 @test
+def pauses_double(w):
+    """1, 2, 4 seconds, each a fifth more or less; a bound above would measure the load of this machine."""
+    w.client()
+    w.conf("b E-ETIMEDOUT s path=10.0.0.1 wait start-timeout=13s\n")
+    has(w.run("maps", "start", "b", want=7).err, "given up after")
+    times = [float(t) for t in (w.sys / "times").read_text().split()]
+    gaps = [b - a for a, b in zip(times, times[1:])]
+    eq(len(gaps), 3, f"pauses {gaps}")
+    for gap, least in zip(gaps, (0.8, 1.6, 3.2)):
+        eq(gap > least - 0.3, True, f"pauses {gaps}")
+
+
+@test
 def the_wrong_size_is_unmapped_again(w):
     w.client()
     w.conf("a d s path=10.0.0.1 size=2G\nb d2 s path=10.0.0.1 size=1G\n")

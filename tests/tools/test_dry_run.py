@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""--dry-run, wherever it stands: nothing is written to the driver, no file changes, and what would be written is told."""
+from kit import *
+
+# Each command that changes something, with words that would change something in machine() below.
+CHANGES = (
+    ("map vol/9 store9 10.0.9.7",), ("map vol/9 store1 --name vol9 --save",), ("map vol/1 store1 ro --name vol1 --save-only",), ("map vol3",),
+    ("unmap vol1",), ("unmap vol1 --forget",), ("unmap --all --force",),
+    ("remap ibnbd1",), ("remap --all",), ("remap --session store1",), ("remap vol1 --force",), ("resize vol1 2G",), ("resize vol1 1M --force",),
+    ("path add store1 10.0.3.7",), ("path remove store1 10.0.1.7 --force",), ("path disconnect store1 10.0.1.7 --force",),
+    ("path reconnect store1 10.0.2.7",), ("path reconnect store1 --all",), ("path policy store1 rr",), ("session reconnect store1",),
+    ("session reconnect --all",),
+    ("server close sdb --all --force",), ("server disconnect clt1",), ("server start",), ("server stop --force",),
+    ("maps save vol1",), ("maps save --all", 9), ("maps remove vol3",), ("maps start vol3",), ("maps start --missing",), ("maps stop vol1",), ("maps apply --prune",),
+    ("maps release",),
+)
+READS = ("list", "show vol1", "stat", "path list", "session list", "server list", "server exports", "server check", "maps check", "maps show", "metrics",
+         "doctor", "dump", "monitor -T 1", "help map")
+
+
+def machine(w):
+    w.client()
+    w.server()
+    w.conf("vol1 vol/1 store1 path=10.0.1.7 nofail\nvol3 vol/3 store3 path=10.0.3.7\n")
+    w.conf("dev_search_path = /srv/new\n", "server.conf")
+    w.run("map", "vol/1", "store1", "10.0.1.7", "10.0.2.7", "--name", "vol1")
+    w.run("map", "vol/2", "store1")
+    w.run("map", "vol/4", "store1", "--name", "gone")
+    w.put("sys/block/ibnbd1/ibnbd/state", "closed")
+    w.put("sys/class/ibtrs-client/store1/paths/ip:10.0.0.1@ip:10.0.2.7/state", "disconnected")
+
+
+def everything(w):
+    """Each file of the machine, and when it was written; the log of what came to the driver is one of them."""
+    return {str(p.relative_to(w.dir)): (p.lstat().st_mtime_ns, os.readlink(p) if p.is_symlink() else p.is_file() and p.read_bytes())
+            for p in sorted(w.dir.rglob("*"))}
+
+
+@test
+def dry_run_changes_nothing(w):
+    machine(w)
+    before = everything(w)
+    for text, *rc in CHANGES:
+        words = text.split()
+        for args in (("--dry-run", *words), (*words, "-n")):
+            r = w.run(*args, want=rc[0] if rc else 0)
+            eq(r.out != "", True, f"{text} says what it would do")
+            after = everything(w)
+            eq([k for k in before.keys() | after.keys() if before.get(k) != after.get(k)], [], text)
+    for text in READS:
+        w.run("-n", *text.split(), want=None)
+        eq(everything(w), before, text)
+
+
+@test
+def dry_run_is_tried_for_each_command(w):
+    tried = [t[0] for t in CHANGES] + list(READS)
+    for line in w.run("help").out.splitlines():
+        m = re.match(r"  ([a-z]+(?: [a-z]+)?)  +\S", line)
+        if m and not any(t == m[1] or t.startswith(m[1] + " ") for t in tried):
+            raise Failed(f"nobody tries ibnbd {m[1]} --dry-run")
+
+
+@test
+def without_dry_run_each_changes_something(w):
+    """Or the test above has shown nothing."""
+    for text, *rc in CHANGES:
+        other = World()
+        try:
+            machine(other)
+            before = everything(other)
+            other.run(*text.split(), want=None)
+            eq(everything(other) != before, True, text)
+        finally:
+            other.close()
