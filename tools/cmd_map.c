@@ -90,26 +90,26 @@ static int map_session(struct cmd_args *a)
 	return SAY_DONE;
 }
 
+/* @kname: NULL = nothing was mapped, which is no error: a dry run, or a line that was saved only. */
 static void map_print(const struct cmd_args *a, const char *kname)
 {
+	const struct state_dev *d = NULL;
 	struct state *s;
+	struct json j;
 	size_t i;
 
 	if (!ARG(a, json)) {
-		if (say_level >= 0)
+		if (kname && say_level >= 0)
 			printf("/dev/%s\n", kname);
 		return;
 	}
 	s = state_read();
-	for (i = 0; i < s->nr_devs; i++) {
-		struct json j;
-
-		if (strcmp(s->devs[i].kname, kname))
-			continue;
-		json_document(&j, stdout, false);
-		table_json_array(&j, &table_devs, &s->devs[i], 1);
-		json_end(&j);
-	}
+	for (i = 0; kname && i < s->nr_devs; i++)
+		if (!strcmp(s->devs[i].kname, kname))
+			d = &s->devs[i];
+	json_document(&j, stdout, false);
+	table_json_array(&j, &table_devs, d, d ? 1 : 0);
+	json_end(&j);
 	state_free(s);
 }
 
@@ -144,7 +144,7 @@ static int map_now(struct cmd_args *a, struct ibnbd_map *map, char *const *host,
 		rc = mapping_map(map, host, nr_hosts, &kname, &err, &why);
 		if (rc)
 			map_failed(map, rc, err, why);
-		else if (kname)
+		else
 			map_print(a, kname);
 	}
 	free(kname);
@@ -199,6 +199,8 @@ int cmd_map_run(struct cmd_args *a)
 	a->map = asked;	/* hosts stay names in the file */
 	if (!rc && save && !e)
 		rc = map_save(a);
+	if (!rc && ARG(a, save_only))
+		map_print(a, NULL);
 	if (m)
 		maps_free(m);
 	return rc;

@@ -186,6 +186,7 @@ static void edit_append(char *text, size_t *n, const char *more, size_t len)
 static int edit_splice(const struct maps_file *f, size_t off, size_t len, const char *line, bool reload)
 {
 	bool open_end = line && off == f->len && f->len && f->text[f->len - 1] != '\n';
+	FILE *told = sysfs_dry_run_stderr ? stderr : stdout;
 	size_t n = 0;
 	char *text;
 	int rc;
@@ -200,11 +201,11 @@ static int edit_splice(const struct maps_file *f, size_t off, size_t len, const 
 	}
 	edit_append(text, &n, f->text + off + len, f->len - off - len);
 	if (sysfs_dry_run) {
-		printf("%s: ", f->path);
+		fprintf(told, "%s: ", f->path);
 		if (line)
-			printf("%s\n", line);
+			fprintf(told, "%s\n", line);
 		else
-			printf("without: %.*s%s", (int)len, f->text + off, len && f->text[off + len - 1] == '\n' ? "" : "\n");
+			fprintf(told, "without: %.*s%s", (int)len, f->text + off, len && f->text[off + len - 1] == '\n' ? "" : "\n");
 		free(text);
 		return SAY_DONE;
 	}

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """--dry-run, wherever it stands: nothing is written to the driver, no file changes, and what would be written is told."""
 from kit import *
+from test_list import schema
 
 # Each command that changes something, with words that would change something in machine() below.
 CHANGES = (
@@ -73,3 +74,18 @@ def without_dry_run_each_changes_something(w):
             eq(everything(other) != before, True, text)
         finally:
             other.close()
+
+
+@test
+def json_is_a_document_in_a_dry_run_too(w):
+    machine(w)
+    words = {"map": ("map vol/9 store9 10.0.9.7", "map vol/9 store1 --name vol9 --save", "map vol/1 store1 --name vol1 --save-only", "map vol3"),
+             "show": ("show vol1",), "monitor": ()}      # (a stream, a line for each event)
+    for line in w.run("help").out.splitlines():
+        m = re.match(r"  ([a-z]+(?: [a-z]+)?)  +\S", line)
+        if not m or "--json" not in w.run("help", *m[1].split()).out:
+            continue
+        for text in words.get(m[1], (m[1],)):
+            schema(w.json(*text.split(), "-n", want=None))
+    eq(w.json("map", "vol/9", "store9", "10.0.9.7", "-n")["devices"], [])
+    eq(w.json("map", "vol/9", "store9", "10.0.9.7", "--name", "vol9", "--save-only")["devices"], [])

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""maps.conf is changed: map --save, maps save, maps remove, unmap --forget."""
+import os, subprocess
+from kit import *
+from test_maps import GOOD
+
+
+@test
+def map_save(w):
+    w.client()
+    f = w.conf(GOOD)
+    w.run("map", "vol/3", "store3", "host.example", "10.0.3.7", "--name", "vol3", "--hold", "-1", "--save-only")
+    eq(f.read_text(), GOOD)
+    saved = w.root / "etc/ibnbd/maps.conf.d/50-saved.conf"
+    has(saved.read_text(), "# Mappings saved", "vol3 vol/3 store3 path=host.example path=ip:10.0.3.7 hold=-1\n")
+    eq(w.log(), [])
+    before = (saved.read_text(), saved.stat().st_mtime_ns)
+    w.run("map", "vol/3", "store3", "host.example", "10.0.3.7", "--name", "vol3", "--hold", "-1", "--save-only")
+    eq((saved.read_text(), saved.stat().st_mtime_ns), before, "the same twice")
+    w.run("map", "vol/4", "store3", "10.0.3.7", "--name", "vol4", "--save")
+    has(saved.read_text(), "vol3 vol/3", "\nvol4 vol/4 store3 path=ip:10.0.3.7\n")
+    w.run("maps", "check")
+    r = w.run("map", "E-EPERM", "s", "10.0.0.1", "--name", "no", "--save", want=6)
+    hasnt(saved.read_text(), "E-EPERM")
+
+
+@test
+def save_changes_one_line(w):
+    w.client()
+    own = 'vol5 vol/5 store1 nofail uuid=0123-ABCD x-a=b "x-c=d e" x-f\n'
+    f = w.conf(GOOD + own + "no newline s9 path=10.0.0.9")
+    os.chmod(f, 0o640)
+    w.run("map", "vol/1", "store1", "10.0.9.9", "policy=min-latency", "--name", "vol1", "--save-only")
+    want = GOOD.splitlines()
+    want[1] = "vol1 vol/1 store1 path=ip:10.0.9.9 policy=min-latency  # the first"
+    eq(f.read_text(), "\n".join(want) + "\n" + own + "no newline s9 path=10.0.0.9")
+    # What a command line cannot say stays, and so does what is none of our business.
+    w.run("map", "vol/5", "store2", "ro", "--name", "vol5", "--save-only")
+    saved = 'vol5 vol/5 store2 access_mode=ro nofail uuid=0123-ABCD x-a=b "x-c=d e" x-f\n'
+    eq(f.read_text(), "\n".join(want) + "\n" + saved + "no newline s9 path=10.0.0.9")
+    w.run("map", "vol/5", "store2", "10.0.0.9", "--name", "vol5")
+    w.run("maps", "save", "vol5")
+    has(f.read_text(), ' nofail uuid=0123-ABCD x-a=b "x-c=d e" x-f\n')
+    eq(f.stat().st_mode & 0o777, 0o640)
+    eq([p.name for p in f.parent.iterdir()], ["maps.conf"], "no temporary file is left")
+
+
+@test
+def save_through_a_link(w):
+    """The file may be kept elsewhere; the link stays, the file behind it has the line."""
+    real = w.put("kept/maps.conf", "vol1 vol/1 store1 path=10.0.1.7")
+    f = w.root / "etc/ibnbd/maps.conf"
+    f.symlink_to("../../../kept/maps.conf")
+    w.run("map", "vol/1", "store1", "10.0.9.9", "--name", "vol1", "--save-only")
+    eq((f.is_symlink(), real.read_text()), (True, "vol1 vol/1 store1 path=ip:10.0.9.9\n"))
+    w.run("maps", "remove", "vol1")
+    eq((f.is_symlink(), real.read_text(), [p.name for p in real.parent.iterdir()]), (True, "", ["maps.conf"]))
+    saved = w.root / "etc/ibnbd/maps.conf.d/50-saved.conf"
+    saved.parent.mkdir()
+    saved.symlink_to("nowhere")
+    has(w.run("map", "d", "s", "10.0.0.1", "--name", "d", "--save-only", want=1).err, "50-saved.conf: the link leads nowhere")
+    eq(saved.is_symlink(), True)
+
+
+@test
+def save_from_what_runs(w):
+    w.client()
+    w.conf("vol1 vol/1 store1 path=10.0.1.7 port=5555 nofail hb_misses=9\n")
+    w.run("map", "vol1")
+    has(w.log()[0], "dest_port=5555", "hb_misses=9")
+    w.run("map", "vol/2", "store1", "ro", "hold=7", "--name", "vol2")
+    w.run("path", "policy", "store1", "rr")
+    w.run("path", "add", "store1", "10.0.2.7")
+    w.run("maps", "save", "--all")
+    text = (w.root / "etc/ibnbd/maps.conf").read_text()
+    eq(text, "vol1 vol/1 store1 path=ip:10.0.0.1,ip:10.0.1.7 path=ip:10.0.0.1,ip:10.0.2.7 dest_port=5555 hb_misses=9 policy=round-robin nofail\n")
+    has((w.root / "etc/ibnbd/maps.conf.d/50-saved.conf").read_text(), "vol2 vol/2 store1", "access_mode=ro hold=7")
+    w.run("map", "vol/3", "store1")
+    has(w.run("maps", "save", "ibnbd2", want=2).err, "has no name")
+
+
+OTHER = ("dest_port=5555 hb_interval_ms=500 hb_misses=9 reconnect_delay_ms=50 reconnect_max_ms=2000", "write_zeroes=off write_cache=on")
+
+
+@test
+def save_without_an_old_line(w):
+    """Each key that is not the default, from the driver alone; no other."""
+    w.client()
+    w.run("map", "vol/1", "store1", "10.0.1.7", *OTHER[0].split(), *OTHER[1].split(), "--name", "vol1")
+    w.run("map", "vol/2", "store2", "10.0.2.7", "--name", "vol2")
+    w.run("maps", "save", "--all")
+    saved = w.root / "etc/ibnbd/maps.conf.d/50-saved.conf"
+    eq(saved.read_text().splitlines()[1:], [f"vol1 vol/1 store1 path=ip:10.0.0.1,ip:10.0.1.7 {OTHER[0]} {OTHER[1]}",
+                                            "vol2 vol/2 store2 path=ip:10.0.0.1,ip:10.0.2.7"])
+
+
+@test
+def save_from_a_driver_that_tells_less(w):
+    w.client()
+    w.conf(f"vol1 vol/1 store1 path=10.0.1.7 {OTHER[0]} {OTHER[1]}\n")
+    w.run("map", "vol1")
+    older(w)
+    w.run("maps", "save", "vol1")
+    has((w.root / "etc/ibnbd/maps.conf").read_text(), OTHER[0], OTHER[1])
+
+
+@test
+def save_of_a_default_beside_defaults(w):
+    """Left out, it would read as what [defaults] says."""
+    w.client()
+    f = w.conf("[defaults] hold=-1\nvol1 vol/1 store1 path=10.0.1.7 hold=100\n")
+    w.run("map", "vol1")
+    w.run("path", "add", "store1", "10.0.2.7")
+    w.run("maps", "save", "vol1")
+    has(f.read_text(), "path=ip:10.0.0.1,ip:10.0.2.7 hold=100\n")
+
+
+@test
+def remove_lines(w):
+    f = w.conf(GOOD)
+    w.run("maps", "remove", "scratch")
+    eq(f.read_text(), GOOD[:GOOD.index("scratch")])
+    w.run("maps", "remove", "vol1")
+    has(f.read_text(), "# disks of this host\nvol2")
+    has(w.run("maps", "remove", "vol1", want=3).err, "vol1")
+    w.run("maps", "remove", "vol1", "--idempotent")
+    eq(w.run("maps", "remove", "-n", "vol2").out, f"{f}: without: vol2      vol/2      store1     ro nofail policy=min-latency\n")
+    has(f.read_text(), "vol2")
+
+
+@test
+def unmap_forget(w):
+    w.client()
+    f = w.conf(GOOD)
+    w.run("map", "vol1")
+    w.run("unmap", "vol1", "--forget")
+    hasnt(f.read_text(), "vol1 ")
+    has(f.read_text(), "vol2")
+
+
+@test
+def edits_at_the_same_time_lose_nothing(w):
+    w.client()
+    ps = [subprocess.Popen([str(w.build / "ibnbd-faked"), "map", f"d{i}", "s", "10.0.0.1", "--name", f"n{i}", "--save-only"], env=w.env)
+          for i in range(12)]
+    eq([p.wait(DEADLINE) for p in ps], [0] * 12)
+    text = (w.root / "etc/ibnbd/maps.conf.d/50-saved.conf").read_text()
+    eq(sorted(l.split()[0] for l in text.splitlines() if l[0] == "n"), sorted(f"n{i}" for i in range(12)))
+    eq(text.count("# Mappings saved"), 1)
