@@ -60,6 +60,16 @@ deb_nothing_stops() {
 	grep -q "enable 'ibnbd-maps.target'" <<< "$all" &&
 		grep -q "if deb-systemd-helper debian-installed 'ibnbd-server.service'" <<< "$all"		# stays as it was, off at first
 }
+deb_depends() {	# the systems that install them have all of it already, and would not miss it
+	have dpkg-deb || return
+	local p depends
+	depends=", $(dpkg-deb -f build/deb/ibnbd-dkms_*.deb Depends),"
+	[[ $depends == *", dkms"[\ ,]* ]] || { echo "ibnbd-dkms Depends$depends without dkms"; return 1; }
+	depends=", $(dpkg-deb -f build/deb/ibnbd-tools_*.deb Depends),"
+	for p in libsmartcols1 libmount1 libblkid1 kmod udev; do
+		[[ $depends == *", $p"[\ ,]* ]] || { echo "ibnbd-tools Depends$depends without $p"; return 1; }
+	done
+}
 deb_dkms_source() {	# whole, and it builds nothing of ours but the modules
 	have dpkg-deb || return
 	local dir=$logs/dkms
@@ -216,6 +226,7 @@ no_root() {	# the command and its tests ask for none
 step "deb: twice the same bytes" deb_reproducible
 step "deb: lintian finds no error and no warning" deb_lintian
 step "deb: no script stops, restarts or unmaps" deb_nothing_stops
+step "deb: depends on what it needs" deb_depends
 step "deb: the source of the modules is whole" deb_dkms_source
 step "rpm: builds" rpm_builds
 step "rpm: rpmlint finds nothing" rpm_lint
