@@ -19,8 +19,8 @@ static const struct cmd commands[] = {
 	  "the root file system and of swap." },
 	{ "remap", "DEVICE...", 1, ANY, O(all) | O(session) | O(force) | O(file), 0, CMD_WORDS_DEVICE,
 	  cmd_remap_run, "open a closed device again on the server",
-	  "The only way back for a fenced device, besides unmapping. --session: all of it that are closed. --force: unmap it and map it again as it was, over the paths that "
-	  "its session has; what an older driver does not tell (port, heartbeat, delays, write_*) comes from its line in maps.conf, or is the default." },
+	  "The only way back for a fenced device, besides unmapping. --session: all devices of it that are closed. --force: unmap it and map it "
+	  "again as it was, over the paths that its session has; what an older driver does not tell (port, heartbeat, delays, write_*) comes from its line in maps.conf, or is the default." },
 	{ "resize", "DEVICE SIZE", 2, 2, O(force), 0, CMD_WORDS_DEVICE,
 	  cmd_resize_run, "change the size of a device here",
 	  "SIZE in bytes, or with K, M, G, T, P, E (1024), or with s for sectors of 512 bytes. Making it smaller needs --force." },

@@ -12,8 +12,8 @@ CHANGES = (
     ("path reconnect store1 10.0.2.7",), ("path reconnect store1 --all",), ("path policy store1 rr",), ("session reconnect store1",),
     ("session reconnect --all",),
     ("server close sdb --all --force",), ("server disconnect clt1",), ("server start",), ("server stop --force",),
-    ("maps save vol1",), ("maps save --all", 9), ("maps remove vol3",), ("maps start vol3",), ("maps start --missing",), ("maps stop vol1",), ("maps apply --prune",),
-    ("maps release",),
+    ("maps save vol1",), ("maps save --all", 9), ("maps remove vol3",), ("maps start vol3",), ("maps start --missing",), ("maps stop vol1",),
+    ("maps apply --prune",), ("maps release",),
 )
 READS = ("list", "show vol1", "stat", "path list", "session list", "server list", "server exports", "server check", "maps check", "maps show", "metrics",
          "doctor", "dump", "monitor -T 1", "help map")

@@ -263,7 +263,8 @@ def words_of_the_rnbd_tool(w):
     w.run("client", "session", "reconnect", "store1")
     # Columns as that tool calls them, in every spelling; behind an option of ours a word may be its value.
     for theirs, ours in (("dev list sessname,devname", "-o session,kname"), ("client device list +identity", "-o +identity"),
-                         ("client device list all", "-o all"), ("dev list +hold,-state", "-o +hold,^state"), ("list sessname,mapping_path", "-o session,device_path"),
+                         ("client device list all", "-o all"), ("dev list +hold,-state", "-o +hold,^state"),
+                         ("list sessname,mapping_path", "-o session,device_path"),
                          ("client session list sessname,path_uu,mp_short,tx,rx json", "--json"), ("session list sessname,tx", "-o name,write_bytes"),
                          ("path list sessname,hca_name,rx", "-o session,hca_name,read_bytes"), ("list csv noheaders", "--csv -H"),
                          ("list --sort state", "--sort state"), ("dev list -o devname,hold", None)):
