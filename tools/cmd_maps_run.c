@@ -9,14 +9,15 @@
  * It tries after 1, 2, 4 .. 60 seconds, each time a fifth more or less so that a rack that boots does not call in one voice; tells the first failure,
  * each doubling, and the success. What trying again cannot mend (the server refuses) ends a `wait` start after three times.
  *
- * SIGTERM is not caught: what is fatal interrupts the driver where it waits for the server, a handler would not.
+ * The driver waits for the server where only what is fatal interrupts it: SIGTERM is not caught, and READY comes from a thread, since no handler
+ * runs before write(2) returns.
  *
  * stop touches only what the file names. release is for a shutdown, before the file systems are unmounted: what waits for a server that is gone
  * must not wait longer than a shutdown may take.
  */
 #include <errno.h>
 #include <math.h>
-#include <signal.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -58,16 +59,8 @@ static void __attribute__((format(printf, 1, 2))) run_notify(const char *fmt, ..
 		run_send(text, n < (int)sizeof(text) ? (size_t)n : sizeof(text) - 1);
 }
 
-/* The driver may be waiting for the server at that moment. Its wait ends by fatal signals only. */
-static void run_ready(int sig)
-{
-	(void)sig;
-	run_send("READY=1", 7);
-}
-
 static void run_open_notify(void)
 {
-	struct sigaction act = { .sa_handler = run_ready, .sa_flags = SA_RESTART };
 	const char *path = getenv("NOTIFY_SOCKET");
 	size_t len = path ? strlen(path) : 0;
 
@@ -78,7 +71,6 @@ static void run_open_notify(void)
 		run_systemd.sun_path[0] = 0;
 	run_systemd_len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len);
 	run_systemd_fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	sigaction(SIGALRM, &act, NULL);
 }
 
 static double run_now(void)
@@ -87,6 +79,33 @@ static double run_now(void)
 
 	clock_gettime(CLOCK_BOOTTIME, &t);
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static void run_sleep(double seconds)
+{
+	struct timespec t = { (time_t)seconds, (long)(fmod(seconds, 1) * 1e9) };
+
+	while (nanosleep(&t, &t) && errno == EINTR)
+		;
+}
+
+/* It may outlive the start that began it: said twice, READY is still READY. */
+static void *run_ready(void *unused)
+{
+	(void)unused;
+	run_sleep(RUN_FIRST_WAIT);
+	run_send("READY=1", 7);
+	return NULL;
+}
+
+static void run_ready_later(void)
+{
+	pthread_t thread;
+
+	if (!pthread_create(&thread, NULL, run_ready, NULL))
+		pthread_detach(thread);
+	else
+		run_send("READY=1", 7);		/* no memory: too early is better than never */
 }
 
 /* The instance of a unit: %I turns '-' into '/', which no name has. */
@@ -173,14 +192,6 @@ static bool run_power_of_two(unsigned int n)
 	return !(n & (n - 1));
 }
 
-static void run_sleep(double seconds)
-{
-	struct timespec t = { (time_t)seconds, (long)(fmod(seconds, 1) * 1e9) };
-
-	while (nanosleep(&t, &t) && errno == EINTR)
-		;
-}
-
 static int run_until(struct maps_entry *e, int64_t timeout)
 {
 	double begin = run_now(), pause = 1;
@@ -221,20 +232,14 @@ static int run_until(struct maps_entry *e, int64_t timeout)
 	}
 }
 
-/*
- * Without systemd behind it nobody has set a handler, and the alarm would be fatal.
- * nofail: the unit is content, whatever came of it; ibnbd-retry.service tries again when a device arrives.
- */
+/* nofail: the unit is content, whatever came of it; ibnbd-retry.service tries again when a device arrives. */
 int maps_run_start(struct maps_entry *e, int64_t timeout)
 {
-	bool notify = run_systemd_fd >= 0 && !maps_given(e, MAPS_wait);
 	int rc;
 
-	if (notify)
-		alarm(RUN_FIRST_WAIT);
+	if (run_systemd_fd >= 0 && !maps_given(e, MAPS_wait))
+		run_ready_later();
 	rc = run_until(e, timeout);
-	if (notify)
-		alarm(0);
 	if (!rc || !maps_given(e, MAPS_nofail) || !getenv("NOTIFY_SOCKET"))
 		return rc;
 	run_notify("READY=1\nSTATUS=not mapped");

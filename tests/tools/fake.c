@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * A kernel for the tests of tools/: linked with --wrap=sysfs_store, it hands each write to the program that IBNBD_FAKE names, as PATH TEXT, and
- * takes its exit status for the errno. Without IBNBD_FAKE the file is written.
+ * takes its exit status for the errno. Without IBNBD_FAKE the file is written. The drivers wait killably: a signal that is caught has to wait, too.
  */
 #include <errno.h>
 #include <signal.h>
@@ -16,19 +16,26 @@ int __wrap_sysfs_store(const char *path, const char *text);
 int __wrap_sysfs_store(const char *path, const char *text)
 {
 	const char *program = getenv("IBNBD_FAKE");
+	sigset_t caught, before;
 	int status;
 	pid_t pid;
 
 	if (!program)
 		return __real_sysfs_store(path, text);
+	sigfillset(&caught);
+	sigdelset(&caught, SIGTERM);
+	sigdelset(&caught, SIGINT);
+	pthread_sigmask(SIG_BLOCK, &caught, &before);
 	pid = fork();
 	if (!pid) {
+		pthread_sigmask(SIG_SETMASK, &before, NULL);
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		/* The sanitizers' settings are for the command alone. */
 		execlp("python3", "python3", "-S", "-E", program, path, text, (char *)NULL);
 		_exit(EIO);
 	}
 	if (pid < 0 || waitpid(pid, &status, 0) != pid || !WIFEXITED(status))
-		return EIO;
+		status = W_EXITCODE(EIO, 0);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return WEXITSTATUS(status);
 }
