@@ -314,25 +314,19 @@ int cmd_maps_start_run(struct cmd_args *a)
 /* ---- stop ---- */
 
 /*
- * The units stop behind the mounts. What is in use all the same stays: shutdown ends it later. A device without its server must not hold up
- * the shutdown: its I/O is let go at once by hold=0.
+ * The units stop behind the mounts. What is in use all the same stays, with its I/O: shutdown ends it later. A device without its server and
+ * without a user must not hold up the shutdown: its I/O is let go at once by hold=0.
  */
 static int run_stop_one(struct cmd_args *a, struct state *s, const struct maps_entry *e, int wait)
 {
 	struct state_dev *d = maps_run_mapped(s, e);
 	char **users, *file;
-	int rc;
 
 	if (!d)
 		return SAY_DONE;
 	if (mapping_vital(d) && !ARG(a, force)) {
 		say_warn("%s (%s) is left alone: the system runs on it", e->name, d->path);
 		return SAY_DONE;
-	}
-	if (d->paths_up == 0 && d->hold != 0) {
-		file = say_fmt("%s/ibnbd/hold", d->dir);
-		sysfs_write(file, "0");
-		free(file);
 	}
 	if (!ARG(a, force) && mapping_built_upon(d)) {
 		size_t i;
@@ -344,8 +338,12 @@ static int run_stop_one(struct cmd_args *a, struct state *s, const struct maps_e
 		sysfs_list_free(users);
 		return SAY_BUSY;
 	}
-	rc = mapping_unmap(d, ARG(a, force), wait);
-	return rc;
+	if (d->paths_up == 0 && d->hold != 0) {
+		file = say_fmt("%s/ibnbd/hold", d->dir);
+		sysfs_write(file, "0");
+		free(file);
+	}
+	return mapping_unmap(d, ARG(a, force), wait);
 }
 
 int cmd_maps_stop_run(struct cmd_args *a)

@@ -148,6 +148,11 @@ def stop_leaves_what_is_in_use(w):
     w.run("maps", "start", "vol1")
     (w.root / "proc/self/mountinfo").write_text("36 25 259:0 / /srv rw - ext4 /dev/ibnbd0 rw\n")
     has(w.run("maps", "stop", "vol1", want=5).err, "stays mapped", "/srv")
+    for p in (w.sys / "class/ibtrs-client/store1/paths").iterdir():
+        (p / "state").write_text("disconnected\n")
+    n = len(w.log())
+    has(w.run("maps", "stop", "vol1", want=5).err, "stays mapped", "/srv")
+    eq(len(w.log()), n, "its I/O waits for a server that comes back")
     (w.root / "proc/self/mountinfo").write_text("36 25 259:0 / / rw - ext4 /dev/ibnbd0 rw\n")
     has(w.run("maps", "stop", "vol1").err, "the system runs on it")
     eq((w.sys / "block/ibnbd0").exists(), True)
