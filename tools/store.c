@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The one place where the command writes to sysfs; by itself so that the tests can link another one. */
+/* What only a kernel can do, a write to sysfs and the number of a device; by itself so that the tests can link another one. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include "tools/sysfs.h"
 
@@ -21,4 +22,14 @@ int sysfs_store(const char *path, const char *text)
 		err = EIO;
 	close(fd);
 	return err;
+}
+
+bool sysfs_node(const char *path, dev_t *dev)
+{
+	struct stat st;
+
+	if (stat(path, &st) || !S_ISBLK(st.st_mode))
+		return false;
+	*dev = st.st_rdev;
+	return true;
 }

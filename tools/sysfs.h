@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #define SYSFS_UNKNOWN	INT64_MIN	/* a number that could not be read */
 
@@ -41,7 +42,9 @@ void sysfs_list_free(char **names);
  * Write @text, as an order of the user: honours --dry-run, tells it with -v. Return 0 or errno (positive), without a word.
  */
 int sysfs_write(const char *path, const char *text);
-/* One write(2), nothing else; 0 or errno. The tests' kernel stands in for this one. */
+/* One write(2), nothing else; 0 or errno. The tests' kernel stands in for this one, and the next. */
 int sysfs_store(const char *path, const char *text);
+/* Is it a block device, and which? */
+bool sysfs_node(const char *path, dev_t *dev);
 
 #endif

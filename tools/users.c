@@ -79,6 +79,27 @@ static bool users_has(const struct users *u, dev_t dev)
 	return false;
 }
 
+static bool users_has_node(const struct users *u, const char *node)
+{
+	char *path = sysfs_root(node);
+	dev_t dev;
+	bool found = sysfs_node(path, &dev) && users_has(u, dev);
+
+	free(path);
+	return found;
+}
+
+/* btrfs has a device number of its own: there the source tells. Only below /dev, where no stat() waits for a server. */
+static bool users_mounted(const struct users *u, struct libmnt_fs *fs)
+{
+	const char *source = mnt_fs_get_source(fs);
+	bool found = users_has(u, mnt_fs_get_devno(fs));
+
+	if (!found && source && !strncmp(source, "/dev/", 5))
+		found = users_has_node(u, source);
+	return found;
+}
+
 static void users_mounts(struct users *u)
 {
 	char *path = sysfs_root("/proc/self/mountinfo");
@@ -89,7 +110,7 @@ static void users_mounts(struct users *u)
 	while (table && iter && !mnt_table_next_fs(table, iter, &fs)) {
 		const char *target = mnt_fs_get_target(fs);
 
-		if (!target || !users_has(u, mnt_fs_get_devno(fs)))
+		if (!target || !users_mounted(u, fs))
 			continue;
 		users_add(u, say_fmt("it is mounted on %s", target));
 		u->vital |= !strcmp(target, "/") || !strcmp(target, "/usr");
@@ -104,10 +125,8 @@ static void users_swap(struct users *u)
 	char *path = sysfs_root("/proc/swaps"), *text = sysfs_text(path), *line, *save = NULL;
 
 	for (line = text ? strtok_r(text, "\n", &save) : NULL; line; line = strtok_r(NULL, "\n", &save)) {
-		struct stat st;
-
 		line[strcspn(line, " \t")] = 0;
-		if (*line != '/' || stat(line, &st) || !S_ISBLK(st.st_mode) || !users_has(u, st.st_rdev))
+		if (*line != '/' || !users_has_node(u, line))
 			continue;
 		users_add(u, say_fmt("%s is swap", line));
 		u->vital = true;

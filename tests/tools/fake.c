@@ -1,17 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A kernel for the tests of tools/: linked with --wrap=sysfs_store, it hands each write to the program that IBNBD_FAKE names, as PATH TEXT, and
+ * A kernel for the tests of tools/: linked with --wrap, it hands each write to the program that IBNBD_FAKE names, as PATH TEXT, and
  * takes its exit status for the errno. Without IBNBD_FAKE the file is written. The drivers wait killably: a signal that is caught has to wait, too.
+ * A device node is a file with "MAJOR:MINOR" in it.
  */
 #include <errno.h>
 #include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
+#include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 int __real_sysfs_store(const char *path, const char *text);
 int __wrap_sysfs_store(const char *path, const char *text);
+bool __wrap_sysfs_node(const char *path, dev_t *dev);
 
 int __wrap_sysfs_store(const char *path, const char *text)
 {
@@ -38,4 +43,17 @@ int __wrap_sysfs_store(const char *path, const char *text)
 		status = W_EXITCODE(EIO, 0);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return WEXITSTATUS(status);
+}
+
+bool __wrap_sysfs_node(const char *path, dev_t *dev)
+{
+	FILE *f = fopen(path, "r");
+	unsigned int major, minor;
+	bool node = f && fscanf(f, "%u:%u", &major, &minor) == 2;
+
+	if (f)
+		fclose(f);
+	if (node)
+		*dev = makedev(major, minor);
+	return node;
 }

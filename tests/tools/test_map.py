@@ -151,9 +151,16 @@ def unmap_all_spares_the_root(w):
     w.run("map", "vol/2", "store1")
     w.put("sys/block/ibnbd0/ibnbd0p1/partition", 1)
     w.put("sys/block/ibnbd0/ibnbd0p1/dev", "259:77")
-    (w.root / "proc/self/mountinfo").write_text("1 0 259:77 / / rw - ext4 /dev/ibnbd0p1 rw\n")
-    has(w.run("unmap", "--all").err, "ibnbd0 is left alone")
-    eq(sorted(p.name for p in (w.sys / "block").iterdir()), ["ibnbd0"])
+    w.put("root/dev/ibnbd0p1", "259:77")
+    for users, name in (("1 0 259:77 / / rw - ext4 /dev/root rw", "self/mountinfo"),
+                        ("1 0 0:45 /@ / rw - btrfs /dev/ibnbd0p1 rw", "self/mountinfo"), ("/dev/ibnbd0p1 partition 1048572 0 -2", "swaps")):
+        f = w.root / "proc" / name
+        f.write_text(users + "\n")
+        has(w.run("unmap", "--all").err, "ibnbd0 is left alone")
+        eq(sorted(p.name for p in (w.sys / "block").iterdir()), ["ibnbd0"], users)
+        f.write_text("")
+    w.run("unmap", "--all")
+    eq(list((w.sys / "block").iterdir()), [])
 
 
 @test

@@ -181,11 +181,13 @@ def release_before_a_shutdown(w):
     eq(len(w.log()), before)
     w.run("maps", "release")
     eq(sorted(w.log()[before:]), ["block/ibnbd0/ibnbd/hold 10", "block/ibnbd1/ibnbd/hold 5"])
-    (w.root / "proc/self/mountinfo").write_text("36 25 259:0 / / rw - ext4 /dev/ibnbd0 rw\n")
-    (w.sys / "block/ibnbd0/ibnbd/hold").write_text("100\n")
-    before = len(w.log())
-    w.run("maps", "release")
-    eq([x for x in w.log()[before:] if "ibnbd0" in x], [])
+    w.put("root/dev/ibnbd0", "259:0")
+    for root in ("259:0 / / rw - ext4 /dev/root rw", "0:45 / / rw - btrfs /dev/ibnbd0 rw"):
+        (w.root / "proc/self/mountinfo").write_text(f"36 25 {root}\n")
+        (w.sys / "block/ibnbd0/ibnbd/hold").write_text("100\n")
+        before = len(w.log())
+        w.run("maps", "release")
+        eq([x for x in w.log()[before:] if "ibnbd0" in x], [], root)
 
 
 class Notify:
