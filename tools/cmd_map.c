@@ -9,6 +9,7 @@
 #include "tools/live.h"
 #include "tools/mapping.h"
 #include "tools/maps_edit.h"
+#include "tools/maps_run.h"
 #include "tools/table.h"
 
 /* ---- map ---- */
@@ -126,7 +127,8 @@ static int map_failed(const struct ibnbd_map *map, int rc, int err, char *why)
 	return rc;
 }
 
-static int map_now(struct cmd_args *a, struct ibnbd_map *map, char *const *host, size_t nr_hosts)
+/* @e: the line of maps.conf that it is, or NULL. */
+static int map_now(struct cmd_args *a, struct ibnbd_map *map, char *const *host, size_t nr_hosts, const struct maps_entry *e)
 {
 	struct state *s = state_read();
 	struct state_dev *d = state_dev_of(s, map->sessname, map->device_path);
@@ -144,7 +146,9 @@ static int map_now(struct cmd_args *a, struct ibnbd_map *map, char *const *host,
 		rc = mapping_map(map, host, nr_hosts, &kname, &err, &why);
 		if (rc)
 			map_failed(map, rc, err, why);
-		else
+		else if (kname && e)
+			rc = maps_run_verify(e);
+		if (!rc)
 			map_print(a, kname);
 	}
 	free(kname);
@@ -193,8 +197,8 @@ int cmd_map_run(struct cmd_args *a)
 	if (!ARG(a, save_only)) {
 		rc = mapping_driver(!ARG(a, no_modprobe));
 		if (!rc)
-			rc = e ? map_now(a, &e->map, e->host, e->nr_hosts) :
-				 map_now(a, &a->map, (char *const *)a->host, a->nr_hosts);
+			rc = e ? map_now(a, &e->map, e->host, e->nr_hosts, e) :
+				 map_now(a, &a->map, (char *const *)a->host, a->nr_hosts, NULL);
 	}
 	a->map = asked;	/* hosts stay names in the file */
 	if (!rc && save && !e)

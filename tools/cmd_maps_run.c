@@ -126,18 +126,16 @@ struct state_dev *maps_run_mapped(struct state *s, const struct maps_entry *e)
 	return state_dev_of(s, e->map.sessname, e->map.device_path);
 }
 
-/* The wrong disk is worse than none. The UUID is looked for where udev put its links, or among the file system's own. */
-static int run_verify(const struct maps_entry *e, const char *kname)
+int maps_run_verify(const struct maps_entry *e)
 {
 	struct state *s = state_read();
 	struct state_dev *d = maps_run_mapped(s, e);
 	int rc = SAY_DONE;
 	char *why = NULL;
 
-	(void)kname;
 	if (d && maps_given(e, MAPS_size) && d->size != SYSFS_UNKNOWN && d->size != e->number[MAPS_size])
 		why = say_fmt("it has %lld bytes, maps.conf says %lld", (long long)d->size, (long long)e->number[MAPS_size]);
-	if (d && !why && maps_given(e, MAPS_uuid) && !sysfs_redirected())
+	if (d && !why && maps_given(e, MAPS_uuid))
 		why = mapping_wrong_uuid(d, e->text[MAPS_uuid]);
 	if (why) {
 		rc = say_error(SAY_FAILED, "%s is not the disk of %s: %s; unmapped again", d->path, e->name, why);
@@ -170,7 +168,7 @@ static int run_try(struct maps_entry *e, char **why, enum run_hope *hope)
 		return SAY_DONE;
 	rc = mapping_map(&map, e->host, e->nr_hosts, &kname, &err, why);
 	if (!rc && kname) {
-		rc = run_verify(e, kname);
+		rc = maps_run_verify(e);
 		if (rc) {
 			*hope = RUN_NEVER;
 			*why = say_dup("it is another disk");

@@ -7,10 +7,12 @@
 
 char *mapping_wrong_uuid(const struct state_dev *d, const char *want)
 {
-	blkid_probe probe = blkid_new_probe_from_filename(d->path);
+	char *path = sysfs_root(d->path);
+	blkid_probe probe = blkid_new_probe_from_filename(path);
 	const char *found = NULL, *table = NULL;
 	char *why = NULL;
 
+	free(path);
 	if (!probe)
 		return say_fmt("it cannot be read");
 	blkid_probe_enable_partitions(probe, 1);

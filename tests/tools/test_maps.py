@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """maps.conf: what is accepted, what is refused in which words, how it is changed, and what it does."""
-import os, socket, subprocess, threading, time
+import os, socket, struct, subprocess, threading, time
 from kit import *
 
 GOOD = """# disks of this host
@@ -299,6 +299,33 @@ def the_wrong_size_is_unmapped_again(w):
     eq(w.json("list")["devices"], [])
     w.run("maps", "start", "b")
     has(w.run("maps", "start", "a", want=1).err, "is not the disk of a")
+    has(w.run("map", "a", want=1).err, "is not the disk of a", "unmapped again")
+    eq([d["name"] for d in w.json("list")["devices"]], ["b"])
+
+
+@test
+def the_wrong_uuid_is_unmapped_again(w):
+    """Of what is on the disk, or of its partition table; by a start of the unit, and by hand."""
+    w.client()
+    disk = bytearray(65536)
+    dos = disk[:]
+    disk[1024:1052] = struct.pack("<III", 1, 15, 0) + bytes(range(16))
+    disk[4086:4096] = b"SWAPSPACE2"
+    dos[440:444], dos[510:512] = bytes((4, 3, 2, 1)), b"\x55\xaa"
+    dos[446:462] = struct.pack("<BBBBBBBBII", 0, 0, 2, 0, 0x83, 0, 9, 0, 1, 8)
+    node = w.root / "dev/ibnbd0"
+    for what, uuid in ((disk, "00010203-0405-0607-0809-0A0B0C0D0E0F"), (dos, "01020304"), (bytes(65536), None)):
+        node.write_bytes(what)
+        w.conf(f"a d s path=10.0.0.1 uuid=9999-9999\nb d s2 path=10.0.0.1 uuid={uuid}\n")
+        for cmd in (("maps", "start"), ("map",)):
+            has(w.run(*cmd, "a", want=1).err, f"{node.name} is not the disk of a", "its UUID is " + uuid.lower() if uuid else "it has no UUID",
+                "maps.conf says 9999-9999; unmapped again")
+            eq(w.json("list")["devices"], [])
+            if uuid:
+                w.run(*cmd, "b")
+                w.run("unmap", "b")
+    node.unlink()
+    has(w.run("map", "a", want=1).err, "it cannot be read; unmapped again")
 
 
 @test
