@@ -384,9 +384,9 @@ static int map_remap_one(struct cmd_args *a, struct state *s, struct state_dev *
 		return SAY_DONE;
 	if (err == EALREADY)
 		return map_many(a) ? SAY_DONE : say_error(SAY_ALREADY, "%s is open", d->path);
-	said = mapping_last_error();
+	said = mapping_reason(err);
 	say_error(0, "cannot remap %s (%s of session %s): %s", d->path, d->device_path ? d->device_path : "?",
-		  d->session ? d->session : "?", said ? said : strerror(err));
+		  d->session ? d->session : "?", said);
 	if (mapping_mend(err) && err != EEXIST)
 		say_mend("%s", mapping_mend(err));
 	free(said);

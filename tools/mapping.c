@@ -69,8 +69,27 @@ char *mapping_last_error(void)
 	return text;
 }
 
+/* Did the driver not even hear it? What it says in last_error is older then. */
+static bool mapping_not_root(int err)
+{
+	char *file = sysfs_path("%s/map_device", STATE_CLIENT);
+	bool denied = err == EACCES && geteuid() && access(file, W_OK);
+
+	free(file);
+	return denied;
+}
+
+char *mapping_reason(int err)
+{
+	char *said = mapping_not_root(err) ? say_dup("only root may do that") : mapping_last_error();
+
+	return said ? said : say_dup(strerror(err));
+}
+
 const char *mapping_mend(int err)
 {
+	if (mapping_not_root(err))
+		return "the same with sudo";
 	switch (err) {
 	case EEXIST:
 		return "ibnbd list";
@@ -126,15 +145,6 @@ static char *mapping_disk(const struct ibnbd_map *map)
 	free(link);
 	free(path);
 	return kname;
-}
-
-static char *mapping_reason(int err)
-{
-	char *said = mapping_last_error();
-
-	if (said)
-		return said;
-	return err == EACCES && geteuid() ? say_dup("only root may do that") : say_dup(strerror(err));
 }
 
 int mapping_map(struct ibnbd_map *map, char *const *host, size_t nr_hosts, char **kname, int *err, char **why)
@@ -228,8 +238,10 @@ int mapping_unmap(const struct state_dev *d, bool force, int wait)
 		mapping_tell_users(d);
 		return SAY_BUSY;
 	}
-	said = mapping_last_error();
-	say_error(0, "cannot unmap %s: %s", d->path, err == EACCES && geteuid() ? "only root may do that" : said ? said : strerror(err));
+	said = mapping_reason(err);
+	say_error(0, "cannot unmap %s: %s", d->path, said);
+	if (mapping_not_root(err))
+		say_mend("%s", mapping_mend(err));
 	free(said);
 	return say_exit_of(err);
 }

@@ -21,7 +21,7 @@ int mapping_driver(bool load);
 int mapping_map(struct ibnbd_map *map, char *const *host, size_t nr_hosts, char **kname, int *err, char **why);
 /* Names of hosts become paths. SAY_DONE, or @why allocated. */
 int mapping_resolve(struct ibnbd_map *map, char *const *host, size_t nr_hosts, char **why);
-/* What to do about an errno of map_device; NULL = nothing is known. */
+/* What to do about an errno of the driver; NULL = nothing is known. */
 const char *mapping_mend(int err);
 
 /* Refuses when somebody uses it, unless @force. Waits up to @wait seconds until it is gone. */
@@ -37,6 +37,8 @@ bool mapping_vital(const struct state_dev *d);
 /* NULL when the disk has this UUID (file system, volume or partition table), or what it has. Allocated. */
 char *mapping_wrong_uuid(const struct state_dev *d, const char *want);
 
+/* Why the driver refused with this errno, in its own words if it has any. Allocated. */
+char *mapping_reason(int err);
 /* What the driver said of the last refusal, allocated, or NULL. */
 char *mapping_last_error(void);
 /* The last @nr messages of our modules in the kernel's log, indented. */

@@ -85,9 +85,9 @@ class World:
         return p
 
     # ---- running ----
-    def run(self, *args, want=0, program="ibnbd-faked", env=None, stdin=None):
+    def run(self, *args, want=0, program="ibnbd-faked", env=None, stdin=None, user=None):
         p = subprocess.run([str(self.build / program), *map(str, args)], env={**self.env, **(env or {})}, capture_output=True, text=True,
-                           timeout=DEADLINE, stdin=stdin or subprocess.DEVNULL)
+                           timeout=DEADLINE, stdin=stdin or subprocess.DEVNULL, user=user)
         r = Ran(args, p)
         if "Sanitizer" in r.err or "runtime error" in r.err or r.rc < 0:
             raise Failed(f"it broke: {r}")

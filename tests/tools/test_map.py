@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """map, unmap, remap, resize: what is written to the driver, what is said, how it exits."""
+import os
 from kit import *
 
 ONE = ("map", "vol/1", "store1", "10.0.1.7", "10.0.1.9,10.0.2.7", "--policy", "min-latency", "--name", "vol1")
@@ -70,6 +71,23 @@ def map_refusals_have_exit_codes(w):
         r = w.run("map", "E-" + err, "s", "10.0.0.2", want=code)
         has(r.err, f"cannot map E-{err} of session s: device E-{err} of session s: the server refuses", mend)
         eq(r.out, "", err)
+
+
+@test
+def map_without_root(w):
+    """The driver did not hear it: what it said of another one is not the reason."""
+    w.client()
+    w.run("map", "d", "s", "10.0.0.1")
+    w.run("map", "E-EACCES", "s", "10.0.0.2", want=6)
+    w.put("sys/block/ibnbd0/ibnbd/state", "closed")
+    for f in ("class/ibnbd-client/ctl/map_device", "block/ibnbd0/ibnbd/unmap_device", "block/ibnbd0/ibnbd/remap_device"):
+        (w.sys / f).chmod(0o200 if os.getuid() == 0 else 0o400)
+    w.dir.chmod(0o755)
+    program = shutil.copy(w.build / "ibnbd-faked", w.dir)
+    for args in (("map", "d2", "s"), ("unmap", "ibnbd0"), ("remap", "ibnbd0")):
+        r = w.run(*args, want=6, program=program, user=65534 if os.getuid() == 0 else None)
+        has(r.err, f"cannot {args[0]} ", "only root may do that", "sudo")
+        hasnt(r.err, "refuses", "server.conf")
 
 
 @test
