@@ -41,12 +41,16 @@ static int apply_set_num(const char *dir, const char *attr, int64_t want, int64_
 
 static int apply_add_paths(const struct maps_entry *e, const struct state_session *sess)
 {
-	char text[IBTRS_PATH_STR_MAX], src[IBTRS_ADDR_STR_MAX], dst[IBTRS_ADDR_STR_MAX], *file;
+	char text[IBTRS_PATH_STR_MAX], src[IBTRS_ADDR_STR_MAX], dst[IBTRS_ADDR_STR_MAX], *file, *why = NULL;
+	struct ibnbd_map map = e->map;
+	int err, rc = mapping_resolve(&map, e->host, e->nr_hosts, &why);
 	size_t i, j;
-	int err, rc = SAY_DONE;
 
-	for (i = 0; i < e->map.nr_paths; i++) {
-		const struct ibtrs_addr_pair *p = &e->map.path[i];
+	if (rc)
+		say_error(rc, "session %s: %s", sess->name, why);
+	free(why);
+	for (i = 0; i < map.nr_paths; i++) {
+		const struct ibtrs_addr_pair *p = &map.path[i];
 		bool there = false;
 
 		ibtrs_addr_format(&p->dst, dst, sizeof(dst));

@@ -362,6 +362,22 @@ def apply(w):
 
 
 @test
+def apply_adds_paths_to_hosts(w):
+    w.client()
+    w.conf("vol1 vol/1 s path=10.0.1.7\n")
+    w.run("maps", "apply")
+    w.conf("vol1 vol/1 s path=10.0.1.7 path=localhost\n")
+    has(w.run("maps", "apply").out, "session s: path ip:", " added")
+    eq(w.log()[-1] in [f"class/ibtrs-client/s/add_path ip:{a}" for a in ("127.0.0.1", "[::1]", "::1")], True, w.log()[-1])
+    n = len(w.log())
+    w.run("maps", "apply")
+    eq(len(w.log()), n, "applied twice changes nothing")
+    w.conf("vol1 vol/1 s path=store.invalid path=10.0.2.7\n")
+    has(w.run("maps", "apply", want=7).err, "session s: the host store.invalid cannot be resolved")
+    has(w.log()[-1], "add_path ip:10.0.2.7")
+
+
+@test
 def apply_unmaps_only_when_told(w):
     w.client()
     w.conf("vol1 vol/1 s path=10.0.1.7\nvol2 vol/2 s\n")
