@@ -217,12 +217,29 @@ int cmd_server_check_run(struct cmd_args *a)
 	return rc;
 }
 
+static int server_exec(char *const argv[])
+{
+	int status = -1, i;
+	pid_t pid;
+
+	for (i = 0; sysfs_dry_run && argv[i]; i++)
+		printf("%s%s", argv[i], argv[i + 1] ? " " : "\n");
+	if (sysfs_dry_run)
+		return 0;
+	pid = fork();
+	if (!pid) {
+		execvp("/sbin/modprobe", argv);
+		execvp("modprobe", argv);
+		_exit(127);
+	}
+	return pid < 0 || waitpid(pid, &status, 0) != pid ? -1 : status;
+}
+
 /* The module is loaded with all it has to know; one that runs is told what may change, the search path last. */
 static int server_modprobe(const struct server_conf *c)
 {
 	char *argv[SERVER_NR_KEYS + 3];
-	int status = -1, i, n = 0;
-	pid_t pid;
+	int rc = SAY_DONE, i, n = 0;
 
 	argv[n++] = say_dup("modprobe");
 	argv[n++] = say_dup("ibnbd-server");
@@ -230,75 +247,95 @@ static int server_modprobe(const struct server_conf *c)
 		if (c->value[i] && *c->value[i])
 			argv[n++] = say_fmt("%s=\"%s\"", server_keys[i].key, c->value[i]);
 	argv[n] = NULL;
-	if (sysfs_dry_run) {
-		for (i = 0; i < n; i++)
-			printf("%s%s", argv[i], i + 1 < n ? " " : "\n");
-		status = 0;
-	} else {
-		pid = fork();
-		if (!pid) {
-			execvp("/sbin/modprobe", argv);
-			execvp("modprobe", argv);
-			_exit(127);
-		}
-		if (pid < 0 || waitpid(pid, &status, 0) != pid)
-			status = -1;
+	if (server_exec(argv)) {
+		rc = say_error(SAY_DRIVER, "modprobe ibnbd-server failed");
+		say_mend("ibnbd doctor");
 	}
 	for (i = 0; i < n; i++)
 		free(argv[i]);
-	return status;
-}
-
-static int server_set(const char *dir, enum server_key_id id, const char *want)
-{
-	char *now = sysfs_attr(dir, server_keys[id].key), *file;
-	int rc = SAY_DONE, err;
-
-	if (strcmp(now ? now : "", want)) {
-		if (!server_keys[id].runtime) {
-			rc = say_error(SAY_FAILED, "%s is %s and cannot change while the server runs", server_keys[id].key, now ? now : "unset");
-			say_mend("systemctl restart ibnbd-server, when nothing is mapped");
-		} else {
-			file = say_fmt("%s/%s", dir, server_keys[id].key);
-			err = sysfs_write(file, *want ? want : "\n");	/* writing nothing does nothing */
-			free(file);
-			if (err)
-				say_error(0, "cannot set %s to \"%s\": %s", server_keys[id].key, want, strerror(err));
-			rc = say_exit_of(err);
-		}
-	}
-	free(now);
 	return rc;
 }
 
-int cmd_server_start_run(struct cmd_args *a)
+static const char *server_want(const struct server_conf *c, enum server_key_id id)
 {
 	static const char *const unset[SERVER_NR_KEYS] = {
 		[SERVER_dev_search_path] = "", [SERVER_allow] = "", [SERVER_port_nr] = "1234", [SERVER_copy] = "auto",
 		[SERVER_io_mode] = "auto", [SERVER_write_zeroes] = "N", [SERVER_max_maps] = "1024",
 	};
+
+	return c->value[id] ? c->value[id] : unset[id];
+}
+
+static int server_set(const struct server_conf *c, const char *dir, enum server_key_id id)
+{
+	char *now = sysfs_attr(dir, server_keys[id].key), *file;
+	const char *want = server_want(c, id);
+	int rc = SAY_DONE, err;
+
+	if (strcmp(now ? now : "", want)) {
+		file = say_fmt("%s/%s", dir, server_keys[id].key);
+		err = sysfs_write(file, *want ? want : "\n");	/* writing nothing does nothing */
+		free(file);
+		if (err)
+			say_error(0, "cannot set %s to \"%s\": %s", server_keys[id].key, want, strerror(err));
+		rc = say_exit_of(err);
+	}
+	free(now);
+	return rc;
+}
+
+/* A loaded module keeps its port. When nobody is connected it is loaded anew, *@unloaded; else that is said, and the rest can be set. */
+static int server_port(struct cmd_args *a, const struct server_conf *c, const char *dir, bool *unloaded)
+{
+	char *const argv[] = { (char *)"modprobe", (char *)"-r", (char *)"ibnbd-server", NULL };
+	char *now = sysfs_attr(dir, server_keys[SERVER_port_nr].key);
+	bool same = now && !strcmp(now, server_want(c, SERVER_port_nr));
+	struct state *s = state_read();
+	int rc = SAY_DONE;
+
+	*unloaded = !same && !s->nr_srv_sessions && !ARG(a, no_modprobe) && (!sysfs_redirected() || sysfs_dry_run) && !server_exec(argv);
+	if (!same && !*unloaded) {
+		rc = say_error(SAY_FAILED, "port_nr stays %s: %s", now ? now : "unset", s->nr_srv_sessions ? "clients are connected" :
+			       "the driver cannot be unloaded");
+		say_mend(s->nr_srv_sessions ? "ibnbd server stop --force takes their disks away; then systemctl restart ibnbd-server" :
+			 "modprobe -r ibnbd-server, then systemctl restart ibnbd-server");
+	}
+	state_free(s);
+	free(now);
+	return rc;
+}
+
+/* Half of an access list is worse than none: nothing is opened behind an error but that of the port. */
+static int server_apply(struct cmd_args *a, const struct server_conf *c, const char *dir)
+{
+	bool unloaded;
+	int rc = SAY_DONE, port = server_port(a, c, dir, &unloaded), i;
+
+	if (unloaded)
+		return server_modprobe(c);
+	for (i = SERVER_NR_KEYS - 1; i >= 0 && !rc; i--)
+		if (i != SERVER_port_nr)
+			rc = server_set(c, dir, (enum server_key_id)i);
+	return rc ? rc : port;
+}
+
+int cmd_server_start_run(struct cmd_args *a)
+{
 	struct server_conf *c = server_conf_load(VALUE(a, file));
 	char *dir = sysfs_path(SERVER_PARAMETERS);
-	int rc = SAY_DONE, i, status;
+	int rc;
 
 	server_diags(c);
-	if (!c->there) {
+	if (!c->there)
 		rc = say_error(SAY_NOTHING, "%s is not there", c->m->files[0].path);
-	} else if (c->m->nr_errors) {
-		/* Half of an access list is worse than none. */
+	else if (c->m->nr_errors)
 		rc = say_error(SAY_USAGE, "%s has mistakes; nothing was changed", c->m->files[0].path);
-	} else if (sysfs_exists(dir)) {
-		for (i = SERVER_NR_KEYS - 1; i >= 0 && !rc; i--)
-			rc = server_set(dir, (enum server_key_id)i, c->value[i] ? c->value[i] : unset[i]);
-	} else if (ARG(a, no_modprobe) || (sysfs_redirected() && !sysfs_dry_run)) {
+	else if (sysfs_exists(dir))
+		rc = server_apply(a, c, dir);
+	else if (ARG(a, no_modprobe) || (sysfs_redirected() && !sysfs_dry_run))
 		rc = say_error(SAY_DRIVER, "the driver ibnbd-server is not loaded");
-	} else {
-		status = server_modprobe(c);
-		if (status) {
-			rc = say_error(SAY_DRIVER, "modprobe ibnbd-server failed");
-			say_mend("ibnbd doctor");
-		}
-	}
+	else
+		rc = server_modprobe(c);
 	free(dir);
 	server_conf_free(c);
 	return rc;

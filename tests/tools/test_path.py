@@ -102,7 +102,26 @@ def server_conf(w):
             eq(len(w.log()), n)
     w.golden("server-conf.txt", out)
     conf.write_text("dev_search_path = /srv/exports\nport_nr = 4321\n")
-    has(w.run("server", "start", want=1).err, "cannot change while the server runs")
+    has(w.run("server", "start", want=1).err, "port_nr stays 1234: clients are connected", "systemctl restart ibnbd-server")
+
+
+@test
+def server_port_changes_when_nobody_is_connected(w):
+    """By a module that is loaded anew; with clients the rest is set all the same, and that is said."""
+    w.server()
+    w.conf("dev_search_path = /srv/new\nallow = 10.0.0.1\nport_nr = 99\n", "server.conf")
+    params = "module/ibnbd_server/parameters"
+    has(w.run("server", "start", want=1).err, "port_nr stays 1234: clients are connected", "ibnbd server stop --force")
+    eq(w.log(), [f"{params}/allow 10.0.0.1", f"{params}/dev_search_path /srv/new"])
+    hasnt(w.run("server", "start", "-n", want=1).out, "modprobe")
+    w.run("server", "stop", "--force")
+    shutil.rmtree(w.sys / "class/ibtrs-server")
+    shutil.rmtree(w.sys / "class/ibnbd-server/ctl/devices")
+    eq(w.run("server", "start", "-n").out, 'modprobe -r ibnbd-server\nmodprobe ibnbd-server port_nr="99" allow="10.0.0.1" dev_search_path="/srv/new"\n')
+    has(w.run("server", "start", "--no-modprobe", want=1).err, "port_nr stays 1234: the driver cannot be unloaded", "modprobe -r ibnbd-server")
+    eq(w.log()[-1], f"{params}/dev_search_path /srv/new")
+    w.put(f"sys/{params}/port_nr", 99)
+    eq(w.run("server", "start", "-n").out, "")
 
 
 @test
