@@ -45,7 +45,10 @@ def units_verify(w):
     # A target waits for its instances only if they say so: they have no default dependencies. What is tried again goes after them.
     ours = dict(l.split("=", 1) for l in (TOP / "systemd/ibnbd-map@.service").read_text().splitlines() if re.match(r"[A-Z]\w+=", l))
     has(ours["DefaultDependencies"] + " " + ours["Before"], "no ", " ibnbd-maps.target ")
-    has((TOP / "systemd/ibnbd-retry.service").read_text(), "After=ibnbd-maps.target", "ExecStart=-")
+    has((TOP / "systemd/ibnbd-retry.service").read_text(), "After=ibnbd-maps.target", "ExecStart=-", "TimeoutStartSec=infinity")
+    for f in (TOP / "systemd").iterdir():
+        if re.search(r"(?m)^(After|Requires|Wants|BindsTo)=.*ibnbd-retry", f.read_text()):
+            raise Failed(f"{f.name} waits for ibnbd-retry.service, which may take long")
     ours = [l for l in p.stderr.splitlines() if "ibnbd" in l or "srv-data" in l or "cycle" in l]
     eq((p.returncode, ours), (0, []))
 
