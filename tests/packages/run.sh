@@ -57,7 +57,9 @@ deb_nothing_stops() {
 	all=$(scripts ibnbd-tools; scripts ibnbd-dkms)
 	[ -n "$all" ] || return 1
 	! grep -nE 'deb-systemd-invoke.*(stop|restart|\$_dh_action)|systemctl.*(stop|restart|try-)|modprobe|rmmod|ibnbd (unmap|maps|server)' <<< "$all" || return 1
-	grep -q "enable 'ibnbd-maps.target'" <<< "$all" &&
+	! grep -E '(invoke|systemctl) .*start' <<< "$all" | grep -v -e --no-block || return 1		# apt waits for no server
+	grep -q "systemctl --system --no-block start ibnbd-maps.target" <<< "$all" &&
+		grep -q "enable 'ibnbd-maps.target'" <<< "$all" &&
 		grep -q "if deb-systemd-helper debian-installed 'ibnbd-server.service'" <<< "$all"		# stays as it was, off at first
 }
 deb_depends() {	# the systems that install them have all of it already, and would not miss it
@@ -89,7 +91,8 @@ rpm_builds() {
 	have rpmbuild || return
 	tests/packages/rpm.sh build/rpm || return 1
 	rpm -qp --scripts build/rpm/ibnbd-tools-*.x86_64.rpm 2>/dev/null > $logs/scripts
-	! grep -E 'systemctl.*(stop|restart|try-)' $logs/scripts
+	! grep -E 'systemctl.*(stop|restart|try-)' $logs/scripts || return 1
+	[ "$(grep -v '^ *#' $logs/scripts | grep -E 'systemctl .*start')" = "	systemctl --no-block start ibnbd-maps.target >/dev/null 2>&1 || :" ]
 }
 rpm_lint() {
 	have rpmlint rpmbuild || return
