@@ -239,6 +239,15 @@ def server_unit_over_a_reboot(t):
          "cmp -n 262144 /dev/ibnbd/by-name/own /var/tmp/exported.img; ibnbd unmap own", 120)
     t.sh("sed -i 's/^allow.*/allow = 10.0.0.9/' /etc/ibnbd/server.conf; systemctl reload ibnbd-server\n"
          "rc=0; ibnbd map own loop 10.0.0.1 --name own || rc=$?; [ $rc = 6 ]; ibnbd list", 120)
+    # Another port is taken up by a restart; a reload with a client says that it is not, and leaves that alone.
+    t.sh("port=/sys/module/ibnbd_server/parameters/port_nr\n"
+         "sed -i 's/^allow.*/allow = 10.0.0.1/' /etc/ibnbd/server.conf; echo 'port_nr = 1500' >> /etc/ibnbd/server.conf\n"
+         "systemctl restart ibnbd-server; grep -x 1500 $port; ibnbd map own loop 10.0.0.1 dest_port=1500 --name own\n"
+         "sed -i 's/^port_nr.*/port_nr = 1501/' /etc/ibnbd/server.conf; if systemctl reload ibnbd-server; then exit 1; fi\n"
+         "systemctl is-active ibnbd-server; grep -x 1500 $port; journalctl --sync\n"
+         "journalctl -b -u ibnbd-server -o cat --no-pager | grep 'port_nr stays 1500: clients are connected'\n"
+         "udevadm settle; cmp -n 262144 /dev/ibnbd/by-name/own /var/tmp/exported.img; ibnbd unmap own; systemctl restart ibnbd-server; grep -x 1501 $port\n"
+         "ibnbd map own loop 10.0.0.1 dest_port=1501 --name own; udevadm settle; ibnbd unmap own; sed -i '/^port_nr/d' /etc/ibnbd/server.conf", 180)
     t.sh("systemctl -q disable ibnbd-server; systemctl stop ibnbd-server; rm /etc/ibnbd/exports/own /var/tmp/exported.img")
 
 
