@@ -153,6 +153,25 @@ def server_gone_at_shutdown(t):
 
 
 @step
+def front_unit(t):
+    """ibnbd.service, what people try first: stop, start, and a reload that maps what is new and unmaps nothing."""
+    t.server_up()
+    t.client_up()
+    t.mounted("/data")
+    t.jobs_done()
+    # (it is stopped before the disks are: nobody waits for those)
+    t.sh("systemctl is-active ibnbd; umount /data; systemctl stop ibnbd; wait_for 60 sh -c '[ -z \"$(ibnbd list)\" ]'\n"
+         "if systemctl is-active ibnbd ibnbd-maps.target ibnbd-map@data; then exit 1; fi; udevadm settle; [ ! -e /dev/ibnbd/by-name/data ]", 120)
+    t.sh("systemctl start ibnbd; systemctl is-active ibnbd; wait_for 60 ibnbd list data", 120)
+    t.wait("systemctl start data.mount", 60, "the mount after the start")
+    extra = "/etc/ibnbd/maps.conf.d/60-front.conf"
+    t.sh(f"if ibnbd list extra; then exit 1; fi; echo 'extra vda2 s1 ro' > {extra}; systemctl reload ibnbd; ibnbd list extra\n"
+         f"rm {extra}; systemctl reload ibnbd; ibnbd list extra; mountpoint /data\n"
+         "journalctl --sync; journalctl -b -u ibnbd -o cat --no-pager | grep 'extra (/dev/ibnbd.*) is mapped and not in maps.conf'\n"
+         "udevadm settle; ibnbd unmap extra; systemctl daemon-reload; [ \"$(ibnbd list -H -r -o name)\" = data ]; [ \"$(cat /data/file)\" = one ]", 120)
+
+
+@step
 def lvm_luks_md_and_partitions_come_back(t):
     t.server_up()
     t.client_up()
