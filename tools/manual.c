@@ -114,7 +114,7 @@ static void manual_server(void)
 	for (j = 0; j < SERVER_NR_KEYS; j++) {
 		printf("*%s*\n\t", server_keys[j].key);
 		manual_text(server_keys[j].help);
-		printf(".%s\n\n", server_keys[j].runtime ? "" : " Counts when the module is loaded, as a restart of ibnbd-server.service does when it has changed.");
+		printf(".%s\n\n", server_keys[j].runtime ? "" : " Counts when the module is loaded; after a change a restart of ibnbd-server.service does that.");
 	}
 }
 
