@@ -96,7 +96,7 @@ static void path_arm(struct ibtrs_clt_path *path)
 	bool held = ibtrs_clt_wanted(path->clt);
 	u32 ms;
 
-	if (max >= 0 && path->attempt > max) {
+	if (max >= 0 && path->attempt >= max) {
 		ibtrs_clt_path_post(path, IBTRS_PATH_EV_GIVE_UP, 0, NULL);
 		return;
 	}
