@@ -176,7 +176,13 @@ int cx_update_limits(struct gendisk *disk, const struct cx_limits *lim)
 	limits_fill(&l, lim);
 	return queue_limits_commit_update(disk->queue, &l);
 #else
-	limits_set(disk->queue, lim);
+	struct request_queue *q = disk->queue;
+	unsigned int hw = queue_max_hw_sectors(q), max = queue_max_sectors(q);
+
+	limits_set(q, lim);
+	/* max_sectors_kb, which an administrator may have made smaller; newer kernels keep it by themselves */
+	if (max < hw && max < q->limits.max_sectors)
+		q->limits.max_sectors = max;
 	return 0;
 #endif
 }
