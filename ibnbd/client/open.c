@@ -77,7 +77,7 @@ static int open_ask(struct ibnbd_clt_dev *dev, struct ibnbd_clt_grant *g, unsign
 	open_asked(dev, true);
 	err = ibnbd_clt_msg_open(dev->sess->clt, dev->map.device_path, dev->map.access_mode, g->features,
 				 &g->rsp, timeout_ms, why);
-	if (err != -ETIMEDOUT && err != -EINTR)
+	if (err != -ETIMEDOUT && err != -EINTR && err != -ECONNRESET)
 		open_asked(dev, false);
 	if (!err) {
 		open_note(dev, g);
@@ -189,8 +189,10 @@ static void open_judge_error(struct ibnbd_clt_dev *dev, int err, const char *why
 		ibnbd_clt_dev_post(dev, IBNBD_DEV_EV_FENCE, NULL);
 		return;
 	}
-	if (dev->state != IBNBD_DEV_CLOSED && dev->state != IBNBD_DEV_FAILED && !dev->no_writes)
+	if (dev->state != IBNBD_DEV_CLOSED && dev->state != IBNBD_DEV_FAILED && !dev->no_writes && !dev->limits_due)
 		return;
+	if (dev->limits_due)
+		set_bit(IBNBD_CLT_NEWS_RESIZED, &dev->news);
 	if (dev->state == IBNBD_DEV_CLOSED)
 		ibnbd_clt_dev_say(dev, "cannot open the disk again (%d): %s", err, why ?: open_word(err));
 	if (dev->state == IBNBD_DEV_FAILED && dev->gave_up)
@@ -320,7 +322,7 @@ int ibnbd_clt_open_remap(struct ibnbd_clt_dev *dev)
 	if (err) {
 		ibnbd_clt_ctl_refuse(err, "ibnbd%d: cannot open the disk again (%d): %s", dev->index, err,
 				     why ?: open_word(err));
-		goto unlock;
+		goto close;
 	}
 	mutex_lock(&dev->lock);
 	if (g.gen != ibnbd_clt_link_gen(dev->sess))
@@ -331,6 +333,7 @@ int ibnbd_clt_open_remap(struct ibnbd_clt_dev *dev)
 		err = ibnbd_clt_dev_post(dev, IBNBD_DEV_EV_REMAPPED, &g) ? 0 : -ENODEV;
 	}
 	mutex_unlock(&dev->lock);
+close:
 	/* Refused: the server must not keep a disk open, perhaps for writing, that nobody uses. */
 	if (err)
 		open_close(dev, IBNBD_DEV_FENCED, false, OPEN_CLOSE_MS);

@@ -198,8 +198,11 @@ static void queue_end(struct ibnbd_clt_op *op, int err)
 		trace_ibnbd_clt_error(op->dev, op, err);
 		op->status = errno_to_blk_status(err);
 	}
-	if (unlikely(op->polled) && in_interrupt()) {
-		if (llist_add(&op->late, &op->dev->sess->late))
+	if (unlikely(op->polled)) {
+		/* A poller, or who has just sent it and found the answer: here and now, never by an interrupt on another CPU. */
+		if (!in_interrupt())
+			blk_mq_end_request(op->rq, op->status);
+		else if (llist_add(&op->late, &op->dev->sess->late))
 			kblockd_schedule_work(&op->dev->sess->late_work);
 		return;
 	}

@@ -93,10 +93,12 @@ static void path_attempt_ended(struct ibtrs_clt_path *path, bool ok)
 static void path_arm(struct ibtrs_clt_path *path)
 {
 	int max = READ_ONCE(path->clt->max_reconnects), err = ibtrs_clt_path_error(path);
-	bool held = ibtrs_clt_wanted(path->clt);
+	bool held = ibtrs_clt_wanted(path->clt), by_hand = READ_ONCE(path->by_hand);
 	u32 ms;
 
-	if (max >= 0 && path->attempt >= max) {
+	WRITE_ONCE(path->by_hand, false);
+	/* Neither the tries of a first connect count, nor a server that still takes the last incarnation apart (law L9). */
+	if (max >= 0 && path->attempt >= max && path->first_done && err != -EBUSY && !by_hand) {
 		ibtrs_clt_path_post(path, IBTRS_PATH_EV_GIVE_UP, 0, NULL);
 		return;
 	}
@@ -341,6 +343,7 @@ int ibtrs_clt_path_reconnect(struct ibtrs_clt_path *path)
 
 	switch (s) {
 	case IBTRS_PATH_UP:
+		WRITE_ONCE(path->by_hand, true);
 		ibtrs_clt_path_fail(path, -ECONNABORTED, "reconnect on request");
 		left = wait_event_killable_timeout(path->wait, ibtrs_clt_path_state(path) != s, PATH_RECONNECT_WAIT);
 		if (left < 0)

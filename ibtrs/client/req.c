@@ -227,6 +227,8 @@ void ibtrs_clt_req_posted(struct ibtrs_clt_req *req, struct ibtrs_clt_conn *conn
 {
 	if (likely(atomic_cmpxchg(&req->state, IBTRS_CLT_REQ_POSTING, IBTRS_CLT_REQ_POSTED) == IBTRS_CLT_REQ_POSTING))
 		return;
+	/* A cmpxchg that failed orders nothing: with the one in ibtrs_clt_req_answer(), `early` is read after its state. */
+	smp_rmb();
 	req_give(req, IBTRS_CLT_REQ_BUSY);
 	req_answered(req, conn, req->early.err, req->early.inv, req->early.byte_len);
 }

@@ -45,6 +45,7 @@ def run(t):
         t.eq(job.wait(30), 0, "a reader: " + job.out())
 
     t.log("--- attempts")
+    c.sh("echo 1 > $(echo /sys/class/ibtrs-client/never/paths/*/reconnect); paths_up never 1", timeout=40)      # by hand it is always tried
     s.sh("echo error=12 path=10.0.1. > /sys/kernel/debug/ibtrs/server/cm")
     first = int(c.sh(TRIES.format("once")))
     c.link(1, False)
