@@ -126,6 +126,17 @@ struct state_dev *maps_run_mapped(struct state *s, const struct maps_entry *e)
 	return state_dev_of(s, e->map.sessname, e->map.device_path);
 }
 
+/* Somebody has mapped it meanwhile; or tries to, and then it is @rc as before. */
+static int run_taken(const struct maps_entry *e, int rc)
+{
+	struct state *s = state_read();
+
+	if (maps_run_mapped(s, e))
+		rc = SAY_DONE;
+	state_free(s);
+	return rc;
+}
+
 int maps_run_verify(const struct maps_entry *e)
 {
 	struct state *s = state_read();
@@ -175,7 +186,7 @@ static int run_try(struct maps_entry *e, char **why, enum run_hope *hope)
 		}
 	}
 	if (err == EEXIST)
-		rc = SAY_DONE;
+		rc = run_taken(e, rc);
 	if (err == EINVAL || err == EPERM || err == EACCES || err == EROFS || err == ENOENT || err == EPROTONOSUPPORT)
 		*hope = RUN_REFUSED;
 	if (!rc && kname && !sysfs_dry_run)

@@ -292,6 +292,14 @@ def pauses_double(w):
 
 
 @test
+def somebody_elses_attempt_is_no_mapping(w):
+    """The driver knows the name from the beginning of an attempt; that one may fail."""
+    w.client()
+    w.conf("b E-EEXIST s path=10.0.0.1 wait start-timeout=2s\n")
+    has(w.run("maps", "start", "b", want=7).err, "given up after")
+
+
+@test
 def the_wrong_size_is_unmapped_again(w):
     w.client()
     w.conf("a d s path=10.0.0.1 size=2G\nb d2 s path=10.0.0.1 size=1G\n")
