@@ -9,7 +9,7 @@ distribution's stock kernel from a disk.  The server is a machine of the rig.  E
 needs: client_up(), server_up(), and what the first step saved.  Last line: N passed, N failed, N skipped.  Logs: build/systems/SUITE.
 """
 import argparse, sys, time
-from system import Failed, Test, launch, prepare, vm
+from system import BOOT, Failed, Test, launch, prepare, vm
 
 UUID = "01234567-89ab-cdef-0123-456789abcdef"
 STEPS = []
@@ -86,10 +86,14 @@ def server_down_at_boot(t):
     t.doctor("server", "error", "10.0.0.2 does not answer", "is it up")
     t.wait("systemctl show -P StatusText ibnbd-map@data | grep 'not mapped yet'", 60, "the status text of the unit")
     t.sh("if mountpoint -q /data; then exit 1; fi; systemctl is-active ibnbd-map@data")
+    # each was ready after ten seconds, whatever its attempt was at
+    t.sh("for u in data two three many; do a=$(systemctl show -P ActiveEnterTimestampMonotonic ibnbd-map@$u)\n"
+         "s=$(systemctl show -P ExecMainStartTimestampMonotonic ibnbd-map@$u); echo $u $a $s; [ $(((a - s) / 1000000)) -lt $((20 * SLOW)) ]; done")
     t.server_boot()
     t.greet()
-    t.wait("{ ibnbd doctor --json || true; } | grep -q '\"port\"'", 120, "an answer of a machine that does not listen")
-    t.doctor("port", "error", "does not listen", "systemctl status ibnbd-server")
+    # of several lines that are tried at the same time the last one's error counts
+    t.wait("{ ibnbd doctor --json || true; } | tr -d '\\n' | grep -q 'does not listen.*systemctl status ibnbd-server'", 120,
+           "an answer of a machine that does not listen")
     t0 = time.monotonic()
     t.server_up()
     t.mounted("/data", timeout=90, what="after the server began to listen")
@@ -97,7 +101,7 @@ def server_down_at_boot(t):
     # the attempt that is under way, for each of six paths, and the pause after it
     t.wait("for d in two three many; do ibnbd list $d || exit 1; done", 240, "the other disks")
     t.jobs_done()
-    t.sh("for u in data two three many; do systemctl is-active ibnbd-map@$u; done; if systemctl is-failed ibnbd-retry; then exit 1; fi\n"
+    t.sh("for u in data two three many; do systemctl is-active ibnbd-map@$u; done\n"
          "systemctl stop ibnbd-map@two ibnbd-map@three ibnbd-map@many; rm /etc/ibnbd/maps.conf.d/90-dead.conf; systemctl daemon-reload\n"
          "[ \"$(ibnbd list -H -r -o name)\" = data ]", 120)
     return f"up {up:.0f} s, mounted {seconds:.0f} s after the server came"
