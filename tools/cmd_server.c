@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 #include "tools/cmd.h"
+#include "tools/mapping.h"
 #include "tools/server_conf.h"
 #include "tools/table.h"
 
@@ -219,20 +219,13 @@ int cmd_server_check_run(struct cmd_args *a)
 
 static int server_exec(char *const argv[])
 {
-	int status = -1, i;
-	pid_t pid;
+	int i;
 
 	for (i = 0; sysfs_dry_run && argv[i]; i++)
 		printf("%s%s", argv[i], argv[i + 1] ? " " : "\n");
 	if (sysfs_dry_run)
 		return 0;
-	pid = fork();
-	if (!pid) {
-		execvp("/sbin/modprobe", argv);
-		execvp("modprobe", argv);
-		_exit(127);
-	}
-	return pid < 0 || waitpid(pid, &status, 0) != pid ? -1 : status;
+	return mapping_modprobe(argv);
 }
 
 /* The module is loaded with all it has to know; one that runs is told what may change, the search path last. */

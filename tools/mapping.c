@@ -20,25 +20,27 @@
 
 /* ---- driver ---- */
 
-static int mapping_modprobe(void)
+int mapping_modprobe(char *const argv[])
 {
-	char *const argv[] = { (char *)"modprobe", (char *)"-q", (char *)"ibnbd-client", NULL };
-	int status;
-	pid_t pid;
+	int status = -1;
+	pid_t pid = fork();
 
-	if (sysfs_dry_run) {
-		sysfs_write("modprobe", "ibnbd-client");
-		return 0;
-	}
-	pid = fork();
 	if (!pid) {
 		execvp("/sbin/modprobe", argv);
 		execvp("modprobe", argv);
 		_exit(127);
 	}
-	if (pid < 0 || waitpid(pid, &status, 0) != pid)
-		return -1;
-	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+	return pid < 0 || waitpid(pid, &status, 0) != pid ? -1 : status;
+}
+
+static void mapping_load(void)
+{
+	char *const argv[] = { (char *)"modprobe", (char *)"-q", (char *)"ibnbd-client", NULL };
+
+	if (sysfs_dry_run)
+		sysfs_write("modprobe", "ibnbd-client");
+	else
+		mapping_modprobe(argv);
 }
 
 int mapping_driver(bool load)
@@ -48,7 +50,7 @@ int mapping_driver(bool load)
 
 	if (!there && load && !sysfs_redirected()) {
 		say_more("modprobe ibnbd-client");
-		mapping_modprobe();
+		mapping_load();
 		there = sysfs_exists(ctl);
 	}
 	if (there || sysfs_dry_run) {

@@ -8,6 +8,8 @@
 
 #define MAPPING_WAIT	30	/* seconds that an unmapped device may take to go */
 
+/* Run modprobe; @argv[0] is its name. 0, a status of waitpid(2), or -1. */
+int mapping_modprobe(char *const argv[]);
 /* Is the client's driver there? Loads it when @load. SAY_DONE or SAY_DRIVER with its error. */
 int mapping_driver(bool load);
 
