@@ -186,10 +186,8 @@ static int dev_commit(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g
 		dev_left(dev, ibnbd_clt_queue_abort_larger(dev, g->lim.max_hw_sectors << SECTOR_SHIFT));
 	if (dev->no_writes)
 		ibnbd_clt_dev_ask_later(dev, DEV_SETTLE);
-	if (dev->limits_due) {
-		set_bit(IBNBD_CLT_NEWS_RESIZED, &dev->news);
+	if (dev->limits_due)
 		ibnbd_clt_dev_ask_later(dev, DEV_LIMITS);
-	}
 	return 0;
 }
 

@@ -72,7 +72,7 @@ struct ibnbd_clt_dev {
 	bool added;			/* add_disk returned */
 	bool linked;			/* ctl/devices has it */
 	bool stopped;			/* queue is quiesced (L16) */
-	bool limits_due;		/* those of grant could not be committed yet */
+	bool limits_due;		/* those of grant could not be committed yet; READ_ONCE outside */
 	bool served;			/* the server has it open, as served_id; READ_ONCE outside */
 	u32 served_id;
 	bool asked;			/* OPEN is out, or was never answered: it may have it open, as we do not know what */

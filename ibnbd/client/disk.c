@@ -93,7 +93,7 @@ int ibnbd_clt_disk_commit(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_gran
 			 * Somebody is writing a limit in sysfs, and waits, with the queue frozen, for what we hold: that must go on. Nothing new
 			 * comes before he is through, and soon after we try again.
 			 */
-			dev->limits_due = err == -EBUSY;
+			WRITE_ONCE(dev->limits_due, err == -EBUSY);
 			if (err && err != -EBUSY)
 				return err;
 		}

@@ -191,8 +191,6 @@ static void open_judge_error(struct ibnbd_clt_dev *dev, int err, const char *why
 	}
 	if (dev->state != IBNBD_DEV_CLOSED && dev->state != IBNBD_DEV_FAILED && !dev->no_writes && !dev->limits_due)
 		return;
-	if (dev->limits_due)
-		set_bit(IBNBD_CLT_NEWS_RESIZED, &dev->news);
 	if (dev->state == IBNBD_DEV_CLOSED)
 		ibnbd_clt_dev_say(dev, "cannot open the disk again (%d): %s", err, why ?: open_word(err));
 	if (dev->state == IBNBD_DEV_FAILED && dev->gave_up)
@@ -224,7 +222,7 @@ void ibnbd_clt_open_again(struct ibnbd_clt_dev *dev, bool resized)
 	int err;
 
 	if (state != IBNBD_DEV_CLOSED && state != IBNBD_DEV_FAILED &&
-	    !(state == IBNBD_DEV_OPEN && (resized || READ_ONCE(dev->no_writes))))
+	    !(state == IBNBD_DEV_OPEN && (resized || READ_ONCE(dev->no_writes) || READ_ONCE(dev->limits_due))))
 		return;
 	guard(mutex)(&dev->open_lock);
 	err = open_ask(dev, &g, OPEN_MS, &why);
