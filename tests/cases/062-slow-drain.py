@@ -2,11 +2,10 @@
 description = "an RDMA device that is slow to give back the work of one path, there or here, holds up nothing but that path"
 links = 2
 deadline = 240
-import time
-import faults as F
+import vm
 
 LATE = 13
-SOON = min(LATE - 4, 5 * F.vm.SLOW)     # what waits for it takes longer
+SOON = min(LATE - 4, 5 * vm.SLOW)     # what waits for it takes longer
 PATH = "/sys/class/ibtrs-client/s1/paths/ip:10.0.{0}.1@ip:10.0.{0}.2"
 POINT = "/sys/kernel/debug/ibtrs/{}/drain"
 
@@ -14,17 +13,6 @@ POINT = "/sys/kernel/debug/ibtrs/{}/drain"
 def took(guest, script, timeout=60):
     """The seconds that a script takes there."""
     return float(guest.sh(f"t=$(uptime_s); {script}\necho \"$(uptime_s) $t\" | awk '{{ print $1 - $2 }}'", timeout=timeout).split()[-1])
-
-
-def killed(t, guest, script):
-    """It waits, and can be killed all the same."""
-    job = guest.spawn(script)
-    guest.sh("sleep 1")
-    t.eq(job.rc, None, f"{script}: it waits; {job.out()}")
-    t0 = time.monotonic()
-    job.kill()
-    job.wait(30)
-    t.below(time.monotonic() - t0, 3 * F.vm.SLOW, f"{script}: seconds until it was dead")
 
 
 def run(t):
@@ -64,13 +52,13 @@ def run(t):
     c.sh(f"echo delay={LATE * 1000} times=1 > {POINT.format('client')}")
     t.below(took(c, f"unmap {dev}"), SOON, "seconds that unmap needed")
     # the same session again: that one has to wait, and can be killed
-    killed(t, c, "map ram0")
+    t.killed(c, "map ram0")
     t.ok(c.sh(f"wait_for {LATE + 20} eval '[ ! -e /sys/class/ibtrs-client/s1 ]'; map ram0", timeout=LATE + 60), "mapped again")
     for word in "disconnect", "remove_path":
         t.log(f"--- {word} is killed")
         c.sh(f"wait_for {LATE + 20} paths_up s1 2", timeout=LATE + 60)
         c.sh(f"echo delay={LATE * 1000} times=1 path=10.0.0. > {POINT.format('client')}")
-        killed(t, c, f"echo 1 > {PATH.format(0)}/{word}")
+        t.killed(c, f"echo 1 > {PATH.format(0)}/{word}")
         if word == "disconnect":
             rc, out = c.rc(f"echo 1 > {PATH.format(0)}/reconnect")
             t.ok(rc != 0 and "busy" in out, f"reconnect says that it is busy: {rc} {out}")

@@ -180,6 +180,16 @@ class T:
         if not re.search(pattern, text, re.M):
             raise Failed(f"{what + ': ' if what else ''}nothing matches {pattern!r} in:\n{text[-3000:]}")
 
+    def killed(self, guest, script):
+        """The script waits for something, and can be killed all the same."""
+        job = guest.spawn(script)
+        guest.sh("sleep 1")
+        self.eq(job.rc, None, f"{script}: it waits; {job.out()}")
+        t0 = time.monotonic()
+        job.kill()
+        job.wait(30)
+        self.below(time.monotonic() - t0, 3 * vm.SLOW, f"{script}: seconds until it was dead")
+
     def below(self, got, limit, what):
         self.log(f"{what}: {got} (limit {limit})")
         if not got < limit:
