@@ -40,7 +40,10 @@ static void link_news(void *priv, enum ibtrs_clt_link_ev ev)
 	spin_unlock_irqrestore(&s->ev_lock, flags);
 }
 
-/* Spec F.3. Events are hints: one that matches nobody is dropped. */
+/*
+ * Spec F.3. Events are hints: one that matches nobody is dropped. Who is just exchanging OPEN may be meant, and not know his number yet, or have an answer
+ * that is older than the event: he asks again.
+ */
 static void link_event(void *priv, u32 kind, u32 id)
 {
 	struct ibnbd_clt_session *s = priv;
@@ -55,9 +58,15 @@ static void link_event(void *priv, u32 kind, u32 id)
 	else
 		return;
 	spin_lock_irqsave(&s->ev_lock, flags);
-	list_for_each_entry(dev, &s->devs, sess_entry)
+	list_for_each_entry(dev, &s->devs, sess_entry) {
+		if (mutex_is_locked(&dev->open_lock)) {
+			ibnbd_clt_dev_tell(dev, IBNBD_CLT_NEWS_RESIZED);
+			continue;
+		}
+		smp_rmb();	/* what was written under the lock */
 		if (READ_ONCE(dev->served) && (READ_ONCE(dev->device_id) & 0xffffff) == id)
 			ibnbd_clt_dev_tell(dev, news);
+	}
 	spin_unlock_irqrestore(&s->ev_lock, flags);
 }
 

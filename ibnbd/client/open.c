@@ -128,6 +128,7 @@ int ibnbd_clt_open_first(struct ibnbd_clt_dev *dev)
 	ibnbd_clt_link_join(dev->sess, dev);
 	guard(mutex)(&dev->open_lock);
 	err = open_ask(dev, &g, OPEN_FIRST_MS, &why);
+	ibtrs_clt_news_fault(dev->sess->clt);
 	guard(mutex)(&dev->lock);
 	if (!err && g.gen != ibnbd_clt_link_gen(dev->sess))
 		err = -ECONNRESET;
@@ -216,15 +217,16 @@ static void open_close(struct ibnbd_clt_dev *dev, enum ibnbd_dev_state only_in, 
 
 void ibnbd_clt_open_again(struct ibnbd_clt_dev *dev, bool resized)
 {
-	enum ibnbd_dev_state state = READ_ONCE(dev->state);
+	enum ibnbd_dev_state state;
 	struct ibnbd_clt_grant g;
 	const char *why;
 	int err;
 
+	guard(mutex)(&dev->open_lock);
+	state = READ_ONCE(dev->state);
 	if (state != IBNBD_DEV_CLOSED && state != IBNBD_DEV_FAILED &&
 	    !(state == IBNBD_DEV_OPEN && (resized || READ_ONCE(dev->no_writes) || READ_ONCE(dev->limits_due))))
 		return;
-	guard(mutex)(&dev->open_lock);
 	err = open_ask(dev, &g, OPEN_MS, &why);
 	if (!err && open_has_left(dev, &g)) {
 		open_close(dev, IBNBD_DEV_FAILED, true, OPEN_CLOSE_MS);

@@ -15,6 +15,20 @@ def file(dev, name):
     return f"/sys/block/{dev[5:]}/ibnbd/{name}"
 
 
+def check_grown_meanwhile(t):
+    """The server's disk grows after OPEN was answered, and before the client has made a disk of the answer. Returns the device."""
+    c, s = t.client, t.server
+    c.sh("modprobe ibnbd-client; echo delay=3000 times=1 > /sys/kernel/debug/ibtrs/client/news")
+    job = c.spawn("map disk")
+    t.wait(lambda: s.rc(f"test -e {EXPORT}")[0] == 0, 20, "the disk is open on the server")
+    s.sh(f"truncate -s 20M /tmp/disk; losetup -c /dev/loop0; echo 1 > {EXPORT}/resize")
+    t.ok(not c.sh("ls /sys/block | grep ibnbd || true"), "there is no disk yet")
+    t.eq(job.wait(30), 0, "map: " + job.out())
+    dev = job.out().strip()
+    t.wait(lambda: size(c, dev) == 20 << 20, 5, "the client sees the new size")
+    return dev
+
+
 def check_resize(t, dev):
     c, s = t.client, t.server
     # the server's disk grows, its administrator says so, and the client follows by itself
@@ -115,7 +129,7 @@ def run(t):
     s.sh("modprobe loop max_loop=2; truncate -s 16M /tmp/disk; truncate -s 8M /tmp/disk1; mkdir -p /exp; ln -sfn /dev/loop0 /exp/disk; "
          "losetup /dev/loop0 /tmp/disk; losetup /dev/loop1 /tmp/disk1; serve dev_search_path=/exp")
     t.allow(r"I/O error, dev ibnbd0")
-    dev = c.sh("map disk")
+    dev = check_grown_meanwhile(t)
     monitor = c.spawn("exec ibnbd monitor > /h/monitor")
     told = lambda what: t.wait(lambda: re.search(f"device +{dev[5:]} {what}", c.sh("cat /h/monitor")), 5, f"a uevent says: {what}")
     c.sh("sleep 1")
