@@ -6,8 +6,8 @@
  * store returns when the disk is there with all its attributes, so a returned write means a device. Who wants a name that is being
  * removed waits for the removal, killable (L5).
  *
- * Undoing a half made mapping is unmapping it: the same road, run by the same work, and the store waits for its end. Each claimed device holds a
- * reference to the module, dropped by its removal, so that the module can not be unloaded under a disk.
+ * Undoing a half made mapping is unmapping it: the same road, run by the same work, and the store waits for its end, but not for ever. Each claimed
+ * device holds a reference to the module, dropped by its removal, so that the module can not be unloaded under a disk.
  *
  * Locking: ibnbd_clt_lock protects the list of devices and, in session.c, that of sessions. Waiting goes by turns: each change of these lists
  * ends a turn; who found the name taken remembers the turn under the lock and waits, without it, for the next one.
@@ -23,6 +23,8 @@
 #include "ibnbd/client/session.h"
 
 #define CTL_ERROR_MAX	512
+#define CTL_GONE_WAIT	(10 * HZ)
+#define CTL_TURN_WAIT	(120 * HZ)	/* more than a session of dead paths takes to open */
 
 DEFINE_MUTEX(ibnbd_clt_lock);
 
@@ -57,9 +59,29 @@ unsigned int ibnbd_clt_ctl_turn(void)
 
 int ibnbd_clt_ctl_wait(unsigned int turn)
 {
-	if (wait_event_killable(ctl_waiters, (unsigned int)atomic_read(&ctl_turn) != turn))
+	long left = wait_event_killable_timeout(ctl_waiters, (unsigned int)atomic_read(&ctl_turn) != turn, CTL_TURN_WAIT);
+
+	if (left < 0)
 		return ibnbd_clt_ctl_refuse(-EINTR, "killed while waiting for another mapping or unmapping");
+	if (!left)
+		return ibnbd_clt_ctl_refuse(-EBUSY, "another mapping or unmapping of that name takes too long: see the kernel log");
 	return 0;
+}
+
+void ibnbd_clt_ctl_wait_gone(bool (*there)(const char *name), const char *name)
+{
+	long left = CTL_GONE_WAIT;
+	unsigned int turn;
+	bool wait;
+
+	do {
+		mutex_lock(&ibnbd_clt_lock);
+		wait = there(name);
+		turn = ibnbd_clt_ctl_turn();
+		mutex_unlock(&ibnbd_clt_lock);
+		if (wait)
+			left = wait_event_killable_timeout(ctl_waiters, (unsigned int)atomic_read(&ctl_turn) != turn, left);
+	} while (wait && left > 0);
 }
 
 void ibnbd_clt_ctl_next_turn(void)
@@ -125,20 +147,9 @@ void ibnbd_clt_ctl_forget(struct ibnbd_clt_dev *dev)
 	ibnbd_clt_ctl_next_turn();
 }
 
-/* Until a name is free again, or we are killed. */
-static void ctl_wait_gone(const char *link)
+static bool ctl_is_there(const char *link)
 {
-	unsigned int turn;
-	bool there;
-
-	for (;;) {
-		mutex_lock(&ibnbd_clt_lock);
-		there = ctl_find(link);
-		turn = ibnbd_clt_ctl_turn();
-		mutex_unlock(&ibnbd_clt_lock);
-		if (!there || wait_event_killable(ctl_waiters, (unsigned int)atomic_read(&ctl_turn) != turn))
-			return;
-	}
+	return ctl_find(link);
 }
 
 int ibnbd_clt_ctl_link(struct ibnbd_clt_dev *dev)
@@ -218,7 +229,7 @@ static int ctl_map(const struct ibnbd_map *m)
 	strscpy(link, dev->link, sizeof(link));
 	ibnbd_clt_dev_unmap(dev, true);
 	complete_all(&dev->mapped);
-	ctl_wait_gone(link);
+	ibnbd_clt_ctl_wait_gone(ctl_is_there, link);
 	return err;
 
 free_dev:

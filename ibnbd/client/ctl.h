@@ -25,5 +25,7 @@ void ibnbd_clt_ctl_forget(struct ibnbd_clt_dev *dev);
 unsigned int ibnbd_clt_ctl_turn(void);
 int ibnbd_clt_ctl_wait(unsigned int turn);
 void ibnbd_clt_ctl_next_turn(void);
+/* Until @there (called under ibnbd_clt_lock) says no; but no longer than for a while, and not when we are killed: it will end by itself. */
+void ibnbd_clt_ctl_wait_gone(bool (*there)(const char *name), const char *name);
 
 #endif

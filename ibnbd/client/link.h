@@ -7,7 +7,7 @@
 
 extern const struct ibtrs_clt_ops ibnbd_clt_link_ops;
 
-/* A session that is not connected yet; link 1 is the one that ibtrs_clt_open() returns with. */
+/* A session that is not connected yet; link 1 is the one that ibtrs_clt_connect() returns with. */
 void ibnbd_clt_link_init(struct ibnbd_clt_session *s);
 /* SESS_INFO. @gen: the link on which we ask. */
 int ibnbd_clt_link_ask(struct ibnbd_clt_session *s, u32 gen, const char **why);

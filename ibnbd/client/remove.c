@@ -82,6 +82,11 @@ void ibnbd_clt_remove_start(struct ibnbd_clt_dev *dev)
 	queue_work(remove_wq, &dev->remove_work);
 }
 
+void ibnbd_clt_remove_queue(struct work_struct *work)
+{
+	queue_work(remove_wq, work);
+}
+
 int ibnbd_clt_remove_setup(void)
 {
 	/* del_gendisk() waits for works of queues without a rescuer, so this one has none. */

@@ -13,13 +13,15 @@
  *
  * Locking: the list, names, states and users are under ibnbd_clt_lock of ctl.c. All else here is done by the one who opens or closes.
  *
- * Failure: a session that can not be opened leaves nothing behind, and its name is free again.
+ * Failure: a session that can not be opened leaves nothing behind, and its name is free again. That may take as long as an RDMA device does to give
+ * back its work, so a work does it, and who wanted the session waits for a while only.
  */
 #include <linux/delay.h>
 #include <linux/slab.h>
 #include "ibnbd/client/ctl.h"
 #include "ibnbd/client/link.h"
 #include "ibnbd/client/queue.h"
+#include "ibnbd/client/remove.h"
 
 #define SESSION_RQ_TIMEOUT	(5 * HZ)	/* L1: only to look at io_timeout= */
 #define SESSION_SET_POLL_MS	10
@@ -32,6 +34,7 @@ static LIST_HEAD(sessions);		/* under ibnbd_clt_lock */
 static int session_alloc_set(struct ibnbd_clt_session *s)
 {
 	struct blk_mq_tag_set *set = &s->set;
+	struct request_queue *queue;
 	int err;
 
 	s->nr_poll = s->attrs.nr_poll_conns;
@@ -54,11 +57,12 @@ static int session_alloc_set(struct ibnbd_clt_session *s)
 		goto free_ops;
 	/* The block layer may have cut it down (kdump). */
 	s->nr_irq = set->nr_hw_queues - (set->nr_maps > HCTX_TYPE_POLL ? s->nr_poll : 0);
-	s->queue = cx_alloc_queue(set, NULL);
-	if (IS_ERR(s->queue)) {
-		err = PTR_ERR(s->queue);
+	queue = cx_alloc_queue(set, NULL);
+	if (IS_ERR(queue)) {
+		err = PTR_ERR(queue);
 		goto free_set;
 	}
+	s->queue = queue;
 	return 0;
 
 free_set:
@@ -119,19 +123,25 @@ static int session_connect(struct ibnbd_clt_session *s, const struct ibnbd_map *
 		.reconnect_delay_ms = m->reconnect_delay_ms,
 		.reconnect_max_ms = m->reconnect_max_ms,
 	};
+	struct ibtrs_clt *clt;
+	int err;
 
 	if (opts.nr_poll_queues > num_possible_cpus())
 		return ibnbd_clt_ctl_refuse(-EINVAL, "nr_poll_queues=%d: this host has %u CPUs",
 					    m->nr_poll_queues, num_possible_cpus());
-	s->clt = ibtrs_clt_open(s->name, m->path, m->nr_paths, &opts, &ibnbd_clt_link_ops, s);
-	if (IS_ERR(s->clt))
-		return ibnbd_clt_ctl_refuse(PTR_ERR(s->clt), "cannot connect session %s (%ld): %s",
-					    s->name, PTR_ERR(s->clt),
-					    session_open_word(PTR_ERR(s->clt)));
+	clt = ibtrs_clt_create(s->name, &opts, &ibnbd_clt_link_ops, s);
+	err = PTR_ERR_OR_ZERO(clt);
+	if (!err) {
+		s->clt = clt;
+		err = ibtrs_clt_connect(clt, m->path, m->nr_paths);
+	}
+	if (err)
+		return ibnbd_clt_ctl_refuse(err, "cannot connect session %s (%d): %s", s->name, err, session_open_word(err));
 	ibtrs_clt_query(s->clt, &s->attrs);
 	return 0;
 }
 
+/* What is there after an error is session_stop()'s. */
 static int session_start(struct ibnbd_clt_session *s, const struct ibnbd_map *m)
 {
 	const char *why = NULL;
@@ -142,42 +152,32 @@ static int session_start(struct ibnbd_clt_session *s, const struct ibnbd_map *m)
 		return -ENOMEM;
 	err = session_connect(s, m);
 	if (err)
-		goto free_wq;
+		return err;
 	err = session_alloc_set(s);
-	if (err) {
-		ibnbd_clt_ctl_refuse(err, "session %s: no memory for its queues", s->name);
-		goto close;
-	}
-	/* Link 1 is the one that ibtrs_clt_open() returned with. */
+	if (err)
+		return ibnbd_clt_ctl_refuse(err, "session %s: no memory for its queues", s->name);
+	/* Link 1 is the one that ibtrs_clt_connect() returned with. */
 	err = ibnbd_clt_link_ask(s, 1, &why);
-	if (err) {
-		ibnbd_clt_ctl_refuse(err, "session %s: the server does not speak our block protocol (%d%s%s)",
-				     s->name, err, why ? ": " : "", why ?: "");
-		goto free_set;
-	}
+	if (err)
+		return ibnbd_clt_ctl_refuse(err, "session %s: the server does not speak our block protocol (%d%s%s)",
+					    s->name, err, why ? ": " : "", why ?: "");
 	ibnbd_clt_link_listen(s);
 	pr_info("%s: connected, %u slots, %u bytes per request, protocol %u, features %#llx\n", s->name,
 		s->attrs.nr_slots, s->attrs.max_io_size, s->version, s->features);
 	return 0;
-
-free_set:
-	session_free_set(s);
-close:
-	ibtrs_clt_close(s->clt);
-	ibnbd_clt_queue_free_ops(s);
-free_wq:
-	destroy_workqueue(s->wq);
-	return err;
 }
 
 static void session_stop(struct ibnbd_clt_session *s)
 {
 	ibnbd_clt_link_unlisten(s);
-	session_free_set(s);
-	ibtrs_clt_close(s->clt);
+	if (s->queue)
+		session_free_set(s);
+	if (s->clt)
+		ibtrs_clt_close(s->clt);
 	cancel_work_sync(&s->late_work);
 	ibnbd_clt_queue_free_ops(s);
-	destroy_workqueue(s->wq);
+	if (s->wq)
+		destroy_workqueue(s->wq);
 }
 
 static struct ibnbd_clt_session *session_find(const char *name)
@@ -202,6 +202,24 @@ static int session_fits(const struct ibnbd_clt_session *s, const struct ibnbd_ma
 	return 0;
 }
 
+/* Off the list: the name is free. */
+static void session_forget(struct ibnbd_clt_session *s)
+{
+	mutex_lock(&ibnbd_clt_lock);
+	list_del(&s->entry);
+	mutex_unlock(&ibnbd_clt_lock);
+	ibnbd_clt_ctl_next_turn();
+	kfree(s);
+}
+
+static void session_stop_work(struct work_struct *work)
+{
+	struct ibnbd_clt_session *s = container_of(work, struct ibnbd_clt_session, stop_work);
+
+	session_stop(s);
+	session_forget(s);
+}
+
 static struct ibnbd_clt_session *session_create(const char *name)
 {
 	struct ibnbd_clt_session *s = kzalloc(sizeof(*s), GFP_KERNEL);
@@ -211,20 +229,18 @@ static struct ibnbd_clt_session *session_create(const char *name)
 	strscpy(s->name, name, sizeof(s->name));
 	ibnbd_clt_link_init(s);
 	INIT_WORK(&s->late_work, ibnbd_clt_queue_late);
+	INIT_WORK(&s->stop_work, session_stop_work);
 	s->users = 1;
 	s->state = IBNBD_CLT_SESSION_OPENING;
 	list_add_tail(&s->entry, &sessions);
 	return s;
 }
 
-/* Off the list: the name is free. */
-static void session_forget(struct ibnbd_clt_session *s)
+static bool session_is_closing(const char *name)
 {
-	mutex_lock(&ibnbd_clt_lock);
-	list_del(&s->entry);
-	mutex_unlock(&ibnbd_clt_lock);
-	ibnbd_clt_ctl_next_turn();
-	kfree(s);
+	struct ibnbd_clt_session *s = session_find(name);
+
+	return s && s->state == IBNBD_CLT_SESSION_CLOSING;
 }
 
 /* An existing one, a new one to be started (*@fresh), or an ERR_PTR; -EAGAIN: wait for *@turn. */
@@ -273,15 +289,15 @@ struct ibnbd_clt_session *ibnbd_clt_session_get(const struct ibnbd_map *m)
 	if (!fresh)
 		return s;
 	err = session_start(s, m);
-	if (err) {
-		session_forget(s);
-		return ERR_PTR(err);
-	}
 	mutex_lock(&ibnbd_clt_lock);
-	s->state = IBNBD_CLT_SESSION_READY;
+	s->state = err ? IBNBD_CLT_SESSION_CLOSING : IBNBD_CLT_SESSION_READY;
 	mutex_unlock(&ibnbd_clt_lock);
 	ibnbd_clt_ctl_next_turn();
-	return s;
+	if (!err)
+		return s;
+	ibnbd_clt_remove_queue(&s->stop_work);
+	ibnbd_clt_ctl_wait_gone(session_is_closing, m->sessname);
+	return ERR_PTR(err);
 }
 
 void ibnbd_clt_session_put(struct ibnbd_clt_session *s)

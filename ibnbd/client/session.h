@@ -51,6 +51,7 @@ struct ibnbd_clt_session {
 	u32 nr_poll;			/* and that poll */
 	struct workqueue_struct *wq;
 	struct delayed_work link_work;
+	struct work_struct stop_work;	/* of one that could not be opened */
 
 	struct llist_head late;		/* ops of polled queues that an interrupt answered */
 	struct work_struct late_work;	/* completes them */

@@ -64,8 +64,9 @@ static int call_submit(struct ibtrs_clt *clt, struct ibtrs_clt_call *call, unsig
 			return err;
 		if (!call_left(end))
 			return -ETIMEDOUT;
-		if (msleep_interruptible(CALL_RETRY_MS) && fatal_signal_pending(current))
+		if (fatal_signal_pending(current))
 			return -EINTR;
+		schedule_timeout_killable(msecs_to_jiffies(CALL_RETRY_MS) ?: 1);
 	}
 }
 

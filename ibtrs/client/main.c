@@ -21,12 +21,21 @@ static int __init ibtrs_clt_init(void)
 {
 	int err;
 
-	err = ibtrs_clt_sysfs_init();
+	err = ibtrs_clt_session_init();
 	if (err)
 		return err;
+	err = ibtrs_clt_sysfs_init();
+	if (err)
+		goto session;
 	err = ibtrs_clt_port_init();
 	if (err)
-		ibtrs_clt_sysfs_exit();
+		goto sysfs;
+	return 0;
+
+sysfs:
+	ibtrs_clt_sysfs_exit();
+session:
+	ibtrs_clt_session_exit();
 	return err;
 }
 
@@ -34,6 +43,7 @@ static void __exit ibtrs_clt_exit(void)
 {
 	ibtrs_clt_port_exit();
 	ibtrs_clt_sysfs_exit();
+	ibtrs_clt_session_exit();
 	rcu_barrier();
 }
 

@@ -55,6 +55,7 @@ struct ibtrs_clt_path {
 	struct work_struct work;
 	struct delayed_work timer;
 	struct work_struct drain;
+	struct work_struct remove;	/* session.c: who added it was killed */
 	wait_queue_head_t wait;		/* state changed, or first_done */
 
 	/* one incarnation of the connection: set while connecting, gone after the drain */

@@ -21,6 +21,7 @@
 
 static DEFINE_MUTEX(sessions_lock);
 static LIST_HEAD(sessions);
+static struct workqueue_struct *remove_wq;
 
 int ibtrs_clt_session_limits(struct ibtrs_clt *clt, struct ibtrs_clt_path *path, const char **why)
 {
@@ -277,18 +278,38 @@ void ibtrs_clt_session_remove_path(struct ibtrs_clt_path *path)
 	ibtrs_clt_path_destroy(path);
 }
 
+/* Somebody was killed while his path was closing: nobody waits for the rest but who closes the session. */
+static void session_remove_work(struct work_struct *work)
+{
+	struct ibtrs_clt_path *path = container_of(work, struct ibtrs_clt_path, remove);
+	struct ibtrs_clt *clt = path->clt;
+
+	ibtrs_clt_session_remove_path(path);
+	ibtrs_clt_sysfs_removed(clt);
+}
+
 int ibtrs_clt_session_add_path(struct ibtrs_clt *clt, const struct ibtrs_addr_pair *addr)
 {
 	struct ibtrs_clt_path *path;
-	int err;
+	int err, killed = 0;
 
 	path = session_start_path(clt, addr, false);
 	if (IS_ERR(path))
 		return PTR_ERR(path);
 	ibtrs_clt_path_kick(path);
 	err = ibtrs_clt_path_wait_first(path);
-	if (!session_path_started(path, !err))
+	if (err)
+		killed = ibtrs_clt_path_close(path, true);
+	ibtrs_clt_sysfs_removing(clt);
+	if (!session_path_started(path, !err)) {
+		if (killed) {
+			INIT_WORK(&path->remove, session_remove_work);
+			queue_work(remove_wq, &path->remove);
+			return err;
+		}
 		ibtrs_clt_session_remove_path(path);
+	}
+	ibtrs_clt_sysfs_removed(clt);
 	return err;
 }
 
@@ -448,15 +469,12 @@ static int session_open_paths(struct ibtrs_clt *clt, const struct ibtrs_addr_pai
 	return 0;
 }
 
-struct ibtrs_clt *ibtrs_clt_open(const char *name, const struct ibtrs_addr_pair *paths, unsigned int nr,
-				 const struct ibtrs_clt_opts *opts, const struct ibtrs_clt_ops *ops, void *priv)
+struct ibtrs_clt *ibtrs_clt_create(const char *name, const struct ibtrs_clt_opts *opts, const struct ibtrs_clt_ops *ops, void *priv)
 {
 	struct ibtrs_clt *clt;
 	const char *why;
 	int err;
 
-	if (!nr)
-		return ERR_PTR(-EINVAL);
 	err = ibtrs_msg_name_check(name, strlen(name), &why);
 	if (err)
 		return ERR_PTR(err);
@@ -464,27 +482,41 @@ struct ibtrs_clt *ibtrs_clt_open(const char *name, const struct ibtrs_addr_pair 
 	if (IS_ERR(clt))
 		return clt;
 	err = session_register(clt);
-	if (err)
-		return ERR_PTR(err);
-	err = session_open_paths(clt, paths, nr);
-	if (!err) {
-		mutex_lock(&clt->lock);
-		/* From here on the user hears of everything; what he missed is told by the return value. */
-		clt->opened = true;
-		if (!ibtrs_clt_is_up(clt))
-			err = -ECONNRESET;
-		mutex_unlock(&clt->lock);
-	}
-	if (err) {
-		session_close(clt);
-		return ERR_PTR(err);
-	}
-	return clt;
+	return err ? ERR_PTR(err) : clt;
 }
-EXPORT_SYMBOL_GPL(ibtrs_clt_open);
+EXPORT_SYMBOL_GPL(ibtrs_clt_create);
+
+int ibtrs_clt_connect(struct ibtrs_clt *clt, const struct ibtrs_addr_pair *paths, unsigned int nr)
+{
+	int err;
+
+	if (!nr)
+		return -EINVAL;
+	err = session_open_paths(clt, paths, nr);
+	if (err)
+		return err;
+	guard(mutex)(&clt->lock);
+	if (!ibtrs_clt_is_up(clt))
+		return -ECONNRESET;
+	/* From here on the user hears of everything; what he missed is told by the return value. */
+	clt->opened = true;
+	return 0;
+}
+EXPORT_SYMBOL_GPL(ibtrs_clt_connect);
 
 void ibtrs_clt_close(struct ibtrs_clt *clt)
 {
 	session_close(clt);
 }
 EXPORT_SYMBOL_GPL(ibtrs_clt_close);
+
+int ibtrs_clt_session_init(void)
+{
+	remove_wq = alloc_workqueue("ibtrs-clt-remove", WQ_UNBOUND, 0);
+	return remove_wq ? 0 : -ENOMEM;
+}
+
+void ibtrs_clt_session_exit(void)
+{
+	destroy_workqueue(remove_wq);
+}

@@ -48,6 +48,8 @@ struct ibtrs_clt {
 	struct ibtrs_clt_sysfs sysfs;
 };
 
+int ibtrs_clt_session_init(void);
+void ibtrs_clt_session_exit(void);	/* no session is left */
 /* Interrupt driven connections per path. */
 u32 ibtrs_clt_nr_conns(void);
 /* A path learned what its server grants: allocates the slots for the first one, checks the others against it. 0, or an errno and a reason. */

@@ -207,6 +207,20 @@ void ibtrs_clt_sysfs_session_del(struct ibtrs_clt *clt)
 	s->dev = NULL;
 }
 
+void ibtrs_clt_sysfs_removing(struct ibtrs_clt *clt)
+{
+	atomic_inc(&clt->sysfs.removing);
+}
+
+void ibtrs_clt_sysfs_removed(struct ibtrs_clt *clt)
+{
+	atomic_t *removing = &clt->sysfs.removing;
+
+	/* The waker needs the address only. */
+	if (atomic_dec_and_test(removing))
+		wake_up_var(removing);
+}
+
 /* ---- directories of paths ----------------------------------------------- */
 
 static void path_dir_release(struct kobject *kobj)

@@ -25,7 +25,7 @@ struct rdma_cm_id;
  * struct ibtrs_clt_sysfs - of a session: clt->sysfs
  * @dev: /sys/class/ibtrs-client/<name>
  * @paths: its paths/
- * @removing: stores of remove_path that own a path which they are removing
+ * @removing: those who own a path which they are removing
  */
 struct ibtrs_clt_sysfs {
 	struct device *dev;
@@ -61,8 +61,11 @@ void ibtrs_clt_sysfs_exit(void);
 int ibtrs_clt_sysfs_session_add(struct ibtrs_clt *clt);
 /* No add_path runs any more and none will. For close: after clt->closing is set and CLOSE is posted to all paths, before they are removed. */
 void ibtrs_clt_sysfs_session_shut(struct ibtrs_clt *clt);
-/* Waits for the remove_path stores that claimed a path. After all other paths are gone, before the work queues are. Idempotent. */
+/* Waits for those who are removing a path. After all other paths are gone, before the work queues are. Idempotent. */
 void ibtrs_clt_sysfs_session_del(struct ibtrs_clt *clt);
+/* Before a path is taken off the list of its session by somebody who removes it, and after he has. The session may be gone with the latter. */
+void ibtrs_clt_sysfs_removing(struct ibtrs_clt *clt);
+void ibtrs_clt_sysfs_removed(struct ibtrs_clt *clt);
 
 /* paths/<src@dst>/ with stats/: the last step of making a path, for the files work from now on. -EEXIST. */
 int ibtrs_clt_sysfs_path_add(struct ibtrs_clt_path *path);

@@ -95,7 +95,7 @@ static ssize_t remove_path_store(struct kobject *kobj, struct kobj_attribute *at
 				 size_t count)
 {
 	struct ibtrs_clt_path *path = path_of(kobj);
-	atomic_t *removing = &path->clt->sysfs.removing;
+	struct ibtrs_clt *clt = path->clt;
 	struct kernfs_node *kn = NULL;
 	int err;
 
@@ -104,15 +104,13 @@ static ssize_t remove_path_store(struct kobject *kobj, struct kobj_attribute *at
 	if (err)
 		return err;
 	/* Before the claim: who closes the session waits for us as soon as a path is missing from his list. */
-	atomic_inc(removing);
+	ibtrs_clt_sysfs_removing(clt);
 	err = ibtrs_clt_session_claim_path(path);
 	if (!err) {
 		kn = sysfs_break_active_protection(kobj, &attr->attr);
 		ibtrs_clt_session_remove_path(path);
 	}
-	/* The session may be gone with the decrement; the waker needs its address only. */
-	if (atomic_dec_and_test(removing))
-		wake_up_var(removing);
+	ibtrs_clt_sysfs_removed(clt);
 	if (kn)
 		sysfs_unbreak_active_protection(kn);
 	return err ?: count;

@@ -36,9 +36,10 @@ def run(t):
     t.match(s.kernel_news(), "has not given back the work requests", "the server's log says it while it lasts")
 
     t.log("--- the client's")
+    late = lambda: " hits=1" in c.sh(f"cat {POINT.format('client')}")
     c.sh(f"echo delay={LATE * 1000} times=1 path=10.0.0. > {POINT.format('client')}")
     job = c.spawn(f"echo 1 > {PATH.format(0)}/disconnect")
-    t.wait(lambda: " hits=1" in c.sh(f"cat {POINT.format('client')}"), 10, "a drain of the client is late")
+    t.wait(late, 10, "a drain of the client is late")
     t.below(took(c, other), SOON, "seconds that the other path needed")
     t.eq(job.wait(LATE + 20), 0, "disconnect: " + job.out())
     t.match(c.kernel_news(), "has not given back the work requests", "the client's log says it while it lasts")
@@ -58,8 +59,20 @@ def run(t):
         t.log(f"--- {word} is killed")
         c.sh(f"wait_for {LATE + 20} paths_up s1 2", timeout=LATE + 60)
         c.sh(f"echo delay={LATE * 1000} times=1 path=10.0.0. > {POINT.format('client')}")
-        t.killed(c, f"echo 1 > {PATH.format(0)}/{word}")
-        if word == "disconnect":
-            rc, out = c.rc(f"echo 1 > {PATH.format(0)}/reconnect")
-            t.ok(rc != 0 and "busy" in out, f"reconnect says that it is busy: {rc} {out}")
-            c.sh(f"wait_for {LATE + 20} eval 'echo 1 2> /dev/null > {PATH.format(0)}/reconnect'", timeout=LATE + 60)
+        t.killed(c, f"echo 1 > {PATH.format(0)}/{word}", late)
+        rc, out = c.rc(f"echo 1 > {PATH.format(0)}/reconnect")
+        t.ok(rc != 0 and "busy" in out, f"reconnect says that it is busy: {rc} {out}")
+        c.sh(f"wait_for {LATE + 20} eval 'echo 1 2> /dev/null > {PATH.format(0)}/reconnect'", timeout=LATE + 60)
+
+    c.sh(f"wait_for 20 paths_up s1 2; echo 1 > {PATH.format(1)}/remove_path")
+    for script, session, path, tries, gone in (
+            ("echo ip:10.0.1.1@ip:10.0.1.2 > /sys/class/ibtrs-client/s1/add_path", "s1", "10.0.1.", 1, PATH.format(1)),
+            ("map ram0 sessname=s2 access_mode=ro", "s2", "10.0.", 2, "/sys/class/ibtrs-client/s2")):
+        t.log(f"--- '{script}' fails, and is killed while its own attempt drains")
+        c.sh(f"echo error=12 times={tries} session={session} path={path} > /sys/kernel/debug/ibtrs/client/mr; "
+             f"echo delay={LATE * 1000} times=1 session={session} path={path} > {POINT.format('client')}")
+        t.killed(c, script, late)
+        # nobody waits for what is left but who wants the same name, and he gets it
+        t.below(took(c, "dd if=/dev/$(dev_of ram0 s1) of=/dev/null bs=4k count=4 iflag=direct status=none"), SOON, "seconds that a reader needed")
+        c.sh(f"wait_for {LATE + 20} test ! -e '{gone}'; {script}", timeout=LATE + 60)
+    c.sh("paths_up s1 2")

@@ -180,9 +180,11 @@ class T:
         if not re.search(pattern, text, re.M):
             raise Failed(f"{what + ': ' if what else ''}nothing matches {pattern!r} in:\n{text[-3000:]}")
 
-    def killed(self, guest, script):
-        """The script waits for something, and can be killed all the same."""
+    def killed(self, guest, script, when=None):
+        """The script waits for something, and can be killed all the same: @when it is there, or after a second."""
         job = guest.spawn(script)
+        if when:
+            self.wait(when, 30, f"{script}: it has come to where it is to be killed")
         guest.sh("sleep 1")
         self.eq(job.rc, None, f"{script}: it waits; {job.out()}")
         t0 = time.monotonic()

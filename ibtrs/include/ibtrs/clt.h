@@ -28,7 +28,7 @@ enum ibtrs_clt_link_ev {
 
 /**
  * struct ibtrs_clt_ops - news for the user of a session
- * @link: link went down or came back. Never called before ibtrs_clt_open() returned. Process context, serialized per session; must
+ * @link: link went down or came back. Never called before ibtrs_clt_connect() returned 0. Process context, serialized per session; must
  *	not wait for requests of this session (queue work instead).
  * @event: the server told something (spec F.3): kind, device id. Softirq context. May be NULL.
  */
@@ -94,27 +94,34 @@ struct ibtrs_clt_io {
 #define IBTRS_CLT_USR_HDR_MAX	320	/* room at ibtrs_clt_hdr() */
 
 /**
- * ibtrs_clt_open() - connect a session
+ * ibtrs_clt_create() - a session that is not connected yet
  * @name: session name, unique among live sessions of this host
- * @paths: addresses, @nr of them
  * @opts: may be NULL
  * @ops: callbacks
  * @priv: handed to @ops
  *
- * Tries all paths at once and waits, killable and bounded, until each is up or has failed its first attempt. One path up is success; the
- * others go on trying. Process context.
+ * Process context.
  *
- * Return: the session, or ERR_PTR: -EEXIST (name in use), -EINVAL, -ETIMEDOUT, -ECONNREFUSED, -EHOSTUNREACH, -ENODEV, -EINTR (killed), or
- * the errno with which the server rejected (spec A.5).
+ * Return: the session, or ERR_PTR: -EEXIST (name in use), -EINVAL (no name), -ENOMEM.
  */
-struct ibtrs_clt *ibtrs_clt_open(const char *name, const struct ibtrs_addr_pair *paths, unsigned int nr,
-				 const struct ibtrs_clt_opts *opts, const struct ibtrs_clt_ops *ops, void *priv);
+struct ibtrs_clt *ibtrs_clt_create(const char *name, const struct ibtrs_clt_opts *opts, const struct ibtrs_clt_ops *ops, void *priv);
+
+/**
+ * ibtrs_clt_connect() - connect it, once
+ * @paths: addresses, @nr of them
+ *
+ * Tries all paths at once and waits, killable and bounded, until each is up or has failed its first attempt. One path up is success; the
+ * others go on trying. After an error the session is good for ibtrs_clt_close() only. Process context.
+ *
+ * Return: 0, -EINVAL, -ETIMEDOUT, -ECONNREFUSED, -EHOSTUNREACH, -ENODEV, -EINTR (killed), or the errno with which the server rejected (spec A.5).
+ */
+int ibtrs_clt_connect(struct ibtrs_clt *clt, const struct ibtrs_addr_pair *paths, unsigned int nr);
 
 /**
  * ibtrs_clt_close() - end a session
  *
  * All requests must be done, except parked ones, which end with -ECONNABORTED. No callback runs after it returned. Waits for the drain of
- * all connections. Process context.
+ * all connections, for as long as an RDMA device takes: an administrator's command leaves it to a work. Process context.
  */
 void ibtrs_clt_close(struct ibtrs_clt *clt);
 
