@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Who uses a disk. Looks at the disk, its partitions, and whatever is built on them (device mapper, md, loop: the holders in sysfs), and for each
- * of these block devices at mounts, swap, and the files that processes have open.
+ * Who uses a disk. Looks at the disk, its partitions, and whatever is built on them (device mapper, md: the holders in sysfs; a btrfs of several
+ * disks), and for each of these block devices at mounts, swap, and the files that processes have open.
  */
 #include <dirent.h>
 #include <libmount.h>
@@ -15,11 +15,16 @@
 
 #define USERS_DEPTH	8
 
+struct users_devs {
+	dev_t *list;
+	size_t nr;
+};
+
 struct users {
 	char **list;		/* NULL-terminated */
 	size_t nr;
-	dev_t *devs;		/* the disk and all upon it */
-	size_t nr_devs;
+	struct users_devs devs;	/* the disk and all upon it */
+	struct users_devs mates;	/* what shares a btrfs with one of them */
 	bool vital;
 };
 
@@ -30,18 +35,45 @@ static void users_add(struct users *u, char *text)
 	u->list[u->nr] = NULL;
 }
 
-static void users_walk(struct users *u, const char *dir, int depth)
+/* The block device of a directory in sysfs. */
+static void users_add_dev(struct users_devs *d, const char *dir)
 {
-	char *dev = sysfs_attr(dir, "dev"), *path;
+	char *dev = sysfs_attr(dir, "dev");
 	unsigned int major, minor;
-	char **names;
-	size_t i;
 
 	if (dev && sscanf(dev, "%u:%u", &major, &minor) == 2) {
-		u->devs = say_grow(u->devs, (u->nr_devs + 1) * sizeof(*u->devs));
-		u->devs[u->nr_devs++] = makedev(major, minor);
+		d->list = say_grow(d->list, (d->nr + 1) * sizeof(*d->list));
+		d->list[d->nr++] = makedev(major, minor);
 	}
 	free(dev);
+}
+
+static bool users_has(const struct users_devs *d, dev_t dev)
+{
+	size_t i;
+
+	for (i = 0; i < d->nr; i++)
+		if (d->list[i] == dev)
+			return true;
+	return false;
+}
+
+static bool users_has_node(const struct users_devs *d, const char *node)
+{
+	char *path = sysfs_root(node);
+	dev_t dev;
+	bool found = sysfs_node(path, &dev) && users_has(d, dev);
+
+	free(path);
+	return found;
+}
+
+static void users_walk(struct users *u, const char *dir, int depth)
+{
+	char **names, *path;
+	size_t i;
+
+	users_add_dev(&u->devs, dir);
 	if (depth == USERS_DEPTH)
 		return;
 	path = say_fmt("%s/holders", dir);
@@ -69,34 +101,46 @@ static void users_walk(struct users *u, const char *dir, int depth)
 	sysfs_list_free(names);
 }
 
-static bool users_has(const struct users *u, dev_t dev)
+/* A mount names one disk of its btrfs; /sys/fs/btrfs, which knows those that are mounted, has all of them. */
+static void users_btrfs(struct users *u)
 {
-	size_t i;
+	char *top = sysfs_path("fs/btrfs"), **fs = sysfs_list(top, NULL);
+	size_t i, j;
 
-	for (i = 0; i < u->nr_devs; i++)
-		if (u->devs[i] == dev)
-			return true;
-	return false;
-}
+	for (i = 0; fs[i]; i++) {
+		char *path = say_fmt("%s/%s/devices", top, fs[i]), **names = sysfs_list(path, NULL);
+		struct users_devs all = { 0 };
+		bool ours = false;
 
-static bool users_has_node(const struct users *u, const char *node)
-{
-	char *path = sysfs_root(node);
-	dev_t dev;
-	bool found = sysfs_node(path, &dev) && users_has(u, dev);
+		for (j = 0; names[j]; j++) {
+			char *dir = say_fmt("%s/%s", path, names[j]);
 
-	free(path);
-	return found;
+			users_add_dev(&all, dir);
+			free(dir);
+		}
+		for (j = 0; j < all.nr; j++)
+			ours |= users_has(&u->devs, all.list[j]);
+		if (ours) {
+			u->mates.list = say_grow(u->mates.list, (u->mates.nr + all.nr) * sizeof(*all.list));
+			memcpy(u->mates.list + u->mates.nr, all.list, all.nr * sizeof(*all.list));
+			u->mates.nr += all.nr;
+		}
+		free(all.list);
+		sysfs_list_free(names);
+		free(path);
+	}
+	sysfs_list_free(fs);
+	free(top);
 }
 
 /* btrfs has a device number of its own: there the source tells. Only below /dev, where no stat() waits for a server. */
 static bool users_mounted(const struct users *u, struct libmnt_fs *fs)
 {
 	const char *source = mnt_fs_get_source(fs);
-	bool found = users_has(u, mnt_fs_get_devno(fs));
+	bool found = users_has(&u->devs, mnt_fs_get_devno(fs));
 
 	if (!found && source && !strncmp(source, "/dev/", 5))
-		found = users_has_node(u, source);
+		found = users_has_node(&u->devs, source) || users_has_node(&u->mates, source);
 	return found;
 }
 
@@ -126,7 +170,7 @@ static void users_swap(struct users *u)
 
 	for (line = text ? strtok_r(text, "\n", &save) : NULL; line; line = strtok_r(NULL, "\n", &save)) {
 		line[strcspn(line, " \t")] = 0;
-		if (*line != '/' || !users_has_node(u, line))
+		if (*line != '/' || !users_has_node(&u->devs, line))
 			continue;
 		users_add(u, say_fmt("%s is swap", line));
 		u->vital = true;
@@ -144,7 +188,7 @@ static void users_process(struct users *u, const char *pid)
 	bool found = false;
 
 	while (open_fds && !found && (d = readdir(open_fds)))
-		found = !fstatat(dirfd(open_fds), d->d_name, &st, 0) && S_ISBLK(st.st_mode) && users_has(u, st.st_rdev);
+		found = !fstatat(dirfd(open_fds), d->d_name, &st, 0) && S_ISBLK(st.st_mode) && users_has(&u->devs, st.st_rdev);
 	if (open_fds)
 		closedir(open_fds);
 	if (found) {
@@ -176,18 +220,29 @@ static void users_find(struct users *u, const struct state_dev *d)
 {
 	*u = (struct users){ .list = say_alloc(sizeof(char *)) };
 	users_walk(u, d->dir, 0);
+	users_btrfs(u);
 	users_mounts(u);
 	users_swap(u);
+}
+
+static void users_free(struct users *u)
+{
+	sysfs_list_free(u->list);
+	free(u->devs.list);
+	free(u->mates.list);
 }
 
 char **mapping_users(const struct state_dev *d)
 {
 	struct users u;
+	char **list;
 
 	users_find(&u, d);
 	users_processes(&u);
-	free(u.devs);
-	return u.list;
+	list = u.list;
+	u.list = NULL;
+	users_free(&u);
+	return list;
 }
 
 bool mapping_built_upon(const struct state_dev *d)
@@ -195,8 +250,7 @@ bool mapping_built_upon(const struct state_dev *d)
 	struct users u;
 
 	users_find(&u, d);
-	sysfs_list_free(u.list);
-	free(u.devs);
+	users_free(&u);
 	return u.nr;
 }
 
@@ -205,7 +259,6 @@ bool mapping_vital(const struct state_dev *d)
 	struct users u;
 
 	users_find(&u, d);
-	sysfs_list_free(u.list);
-	free(u.devs);
+	users_free(&u);
 	return u.vital;
 }

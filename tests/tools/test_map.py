@@ -182,6 +182,29 @@ def unmap_all_spares_the_root(w):
 
 
 @test
+def a_btrfs_of_several_disks(w):
+    """Mounted by the name of one of them, it is on all."""
+    w.client()
+    w.run(*ONE)
+    w.run("map", "vol/2", "store1")
+    w.put("sys/block/ibnbd1/busy")
+    w.put("sys/block/sda/dev", "8:0")
+    w.put("root/dev/sda", "8:0")
+    for fs, disks in (("77", ("sda", "ibnbd1")), ("99", ("sdz",)), ("features", ())):
+        d = w.sys / "fs/btrfs" / fs / "devices"
+        d.mkdir(parents=True)
+        for disk in disks:
+            (d / disk).symlink_to(f"../../../../block/{disk}")
+    mounts = w.root / "proc/self/mountinfo"
+    mounts.write_text("36 25 0:45 / /srv rw - btrfs /dev/sda rw\n")
+    has(w.run("unmap", "ibnbd1", want=5).err, "it is mounted on /srv")
+    mounts.write_text("36 25 0:45 / / rw - btrfs /dev/sda rw\n")
+    has(w.run("unmap", "--all").err, "/dev/ibnbd1 is left alone: the system runs on it")
+    eq([d["kname"] for d in w.json("list")["devices"]], ["ibnbd1"])
+    hasnt("\n".join(w.log()), "ibnbd1/ibnbd/unmap_device force")
+
+
+@test
 def unmap_dry_run(w):
     w.client()
     w.run(*ONE)
