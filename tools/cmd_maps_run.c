@@ -323,13 +323,33 @@ int cmd_maps_start_run(struct cmd_args *a)
 /* ---- stop ---- */
 
 /*
+ * udev may be reading a disk whose server is gone, and would have it open until hold= is over: its I/O is let go by hold=0. Where anybody else has it
+ * open the I/O is his, and the kernel will refuse; if it does for another reason hold= is what it was.
+ */
+static int run_unmap(struct cmd_args *a, const struct state_dev *d, int wait)
+{
+	bool let_go = d->paths_up == 0 && d->hold != 0 && d->hold != SYSFS_UNKNOWN && !ARG(a, force) && mapping_only_udev(d);
+	char *file = say_fmt("%s/ibnbd/hold", d->dir), *before = say_fmt("%lld", (long long)d->hold);
+	int rc;
+
+	if (let_go)
+		sysfs_write(file, "0");
+	rc = mapping_unmap(d, ARG(a, force), wait);
+	if (let_go && rc == SAY_BUSY)
+		sysfs_write(file, before);
+	free(before);
+	free(file);
+	return rc;
+}
+
+/*
  * The units stop behind the mounts. What is in use all the same stays, with its I/O: shutdown ends it later. A device without its server and
- * without a user must not hold up the shutdown: its I/O is let go at once by hold=0.
+ * without a user does not hold up the shutdown: unmapping ends what waits.
  */
 static int run_stop_one(struct cmd_args *a, struct state *s, const struct maps_entry *e, int wait)
 {
 	struct state_dev *d = maps_run_mapped(s, e);
-	char **users, *file;
+	char **users;
 
 	if (!d)
 		return SAY_DONE;
@@ -347,12 +367,7 @@ static int run_stop_one(struct cmd_args *a, struct state *s, const struct maps_e
 		sysfs_list_free(users);
 		return SAY_BUSY;
 	}
-	if (d->paths_up == 0 && d->hold != 0) {
-		file = say_fmt("%s/ibnbd/hold", d->dir);
-		sysfs_write(file, "0");
-		free(file);
-	}
-	return mapping_unmap(d, ARG(a, force), wait);
+	return run_unmap(a, d, wait);
 }
 
 int cmd_maps_stop_run(struct cmd_args *a)

@@ -33,6 +33,8 @@ int mapping_unmap(const struct state_dev *d, bool force, int wait);
 char **mapping_users(const struct state_dev *d);
 /* Any of them but processes? */
 bool mapping_built_upon(const struct state_dev *d);
+/* Has udev it open, which reads a disk that is new or has changed, and nobody else? */
+bool mapping_only_udev(const struct state_dev *d);
 /* Does the machine need it to run: /, /usr, swap, directly or below dm and md? */
 bool mapping_vital(const struct state_dev *d);
 

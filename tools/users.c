@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Who uses a disk. Looks at the disk, its partitions, and whatever is built on them (device mapper, md: the holders in sysfs; a btrfs of several
- * disks), and for each of these block devices at mounts, swap, and the files that processes have open.
+ * Who uses a disk. Looks at the disk, its partitions, and whatever is built on them (device mapper, md: the holders in sysfs; loop; a
+ * btrfs of several disks), and for each of these block devices at mounts, swap, and the files that processes have open.
  */
-#include <dirent.h>
 #include <libmount.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 #include "tools/mapping.h"
@@ -25,6 +24,7 @@ struct users {
 	size_t nr;
 	struct users_devs devs;	/* the disk and all upon it */
 	struct users_devs mates;	/* what shares a btrfs with one of them */
+	size_t nr_udev;		/* of the list: udev's processes */
 	bool vital;
 };
 
@@ -99,6 +99,26 @@ static void users_walk(struct users *u, const char *dir, int depth)
 		free(below);
 	}
 	sysfs_list_free(names);
+}
+
+/* A loop device has a file open like a process, and is nobody's holder. */
+static void users_loops(struct users *u)
+{
+	char *block = sysfs_path("block"), **names = sysfs_list(block, NULL);
+	size_t i;
+
+	for (i = 0; names[i]; i++) {
+		char *dir = say_fmt("%s/%s", block, names[i]), *file = sysfs_attr(dir, "loop/backing_file");
+
+		if (file && !strncmp(file, "/dev/", 5) && users_has_node(&u->devs, file)) {
+			users_add(u, say_fmt("%s is built on it", names[i]));
+			users_walk(u, dir, 1);
+		}
+		free(dir);
+		free(file);
+	}
+	sysfs_list_free(names);
+	free(block);
 }
 
 /* A mount names one disk of its btrfs; /sys/fs/btrfs, which knows those that are mounted, has all of them. */
@@ -179,47 +199,65 @@ static void users_swap(struct users *u)
 	free(path);
 }
 
-static void users_process(struct users *u, const char *pid)
+/* Only what was opened below /dev is looked at, as with mounts. */
+static bool users_opened(const struct users *u, const char *fd)
 {
-	char *fds = say_fmt("/proc/%s/fd", pid), *dir = say_fmt("/proc/%s", pid);
-	struct dirent *d;
-	struct stat st;
-	DIR *open_fds = opendir(fds);
+	char to[PATH_MAX], *below = sysfs_root("/dev/");
+	ssize_t n = readlink(fd, to, sizeof(to) - 1);
+	bool found;
+	dev_t dev;
+
+	to[n > 0 ? n : 0] = 0;
+	found = !strncmp(to, below, strlen(below)) && sysfs_node(fd, &dev) && users_has(&u->devs, dev);
+	free(below);
+	return found;
+}
+
+static void users_process(struct users *u, const char *dir, const char *pid)
+{
+	char *fds = say_fmt("%s/fd", dir), **names = sysfs_list(fds, NULL), *comm, *group;
 	bool found = false;
+	size_t i;
 
-	while (open_fds && !found && (d = readdir(open_fds)))
-		found = !fstatat(dirfd(open_fds), d->d_name, &st, 0) && S_ISBLK(st.st_mode) && users_has(&u->devs, st.st_rdev);
-	if (open_fds)
-		closedir(open_fds);
-	if (found) {
-		char *comm = sysfs_attr(dir, "comm");
+	for (i = 0; names[i] && !found; i++) {
+		char *fd = say_fmt("%s/%s", fds, names[i]);
 
-		users_add(u, say_fmt("process %s (%s) has it open", pid, comm ? comm : "?"));
-		free(comm);
+		found = users_opened(u, fd);
+		free(fd);
 	}
+	if (found) {
+		comm = sysfs_attr(dir, "comm");
+		group = sysfs_attr(dir, "cgroup");
+		users_add(u, say_fmt("process %s (%s) has it open", pid, comm ? comm : "?"));
+		u->nr_udev += group && strstr(group, "/systemd-udevd.service");
+		free(comm);
+		free(group);
+	}
+	sysfs_list_free(names);
 	free(fds);
-	free(dir);
 }
 
 static void users_processes(struct users *u)
 {
-	struct dirent *d;
-	DIR *proc;
+	char *proc = sysfs_root("/proc"), **names = sysfs_list(proc, NULL);
+	size_t i;
 
-	if (sysfs_redirected())
-		return;	/* these are not the processes of that tree */
-	proc = opendir("/proc");
-	while (proc && (d = readdir(proc)))
-		if (d->d_name[strspn(d->d_name, "0123456789")] == 0)
-			users_process(u, d->d_name);
-	if (proc)
-		closedir(proc);
+	for (i = 0; names[i]; i++) {
+		char *dir = say_fmt("%s/%s", proc, names[i]);
+
+		if (!names[i][strspn(names[i], "0123456789")])
+			users_process(u, dir, names[i]);
+		free(dir);
+	}
+	sysfs_list_free(names);
+	free(proc);
 }
 
 static void users_find(struct users *u, const struct state_dev *d)
 {
 	*u = (struct users){ .list = say_alloc(sizeof(char *)) };
 	users_walk(u, d->dir, 0);
+	users_loops(u);
 	users_btrfs(u);
 	users_mounts(u);
 	users_swap(u);
@@ -252,6 +290,16 @@ bool mapping_built_upon(const struct state_dev *d)
 	users_find(&u, d);
 	users_free(&u);
 	return u.nr;
+}
+
+bool mapping_only_udev(const struct state_dev *d)
+{
+	struct users u;
+
+	users_find(&u, d);
+	users_processes(&u);
+	users_free(&u);
+	return u.nr && u.nr == u.nr_udev;
 }
 
 bool mapping_vital(const struct state_dev *d)

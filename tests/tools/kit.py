@@ -84,6 +84,16 @@ class World:
         p.chmod(0o644)
         return p
 
+    def process(self, pid, comm, disk, group="user.slice/session-1.scope"):
+        """A process that has the disk open; its node is there from now on."""
+        node = self.put(f"root/dev/{disk}", (self.sys / f"block/{disk}/dev").read_text().strip())
+        self.put(f"root/proc/{pid}/comm", comm)
+        self.put(f"root/proc/{pid}/cgroup", f"0::/{group}")
+        fd = self.root / f"proc/{pid}/fd"
+        fd.mkdir()
+        (fd / "0").symlink_to(self.put("root/dev/null"))
+        (fd / "5").symlink_to(node)
+
     # ---- running ----
     def run(self, *args, want=0, program="ibnbd-faked", env=None, stdin=None, user=None):
         p = subprocess.run([str(self.build / program), *map(str, args)], env={**self.env, **(env or {})}, capture_output=True, text=True,

@@ -156,8 +156,12 @@ def unmap_busy_names_the_users(w):
     w.put("sys/block/ibnbd0/busy")
     (w.root / "proc/self/mountinfo").write_text("36 25 259:0 / /srv/data rw - ext4 /dev/ibnbd0 rw\n")
     w.put("sys/block/ibnbd0/holders/dm-3/dm/name", "vg0-data")
+    w.put("sys/block/loop2/loop/backing_file", "/dev/ibnbd0")
+    w.put("sys/block/loop3/loop/backing_file", "/srv/data/image")
+    w.process(77, "dd", "ibnbd0")
     r = w.run("unmap", "vol1", want=5)
-    has(r.err, "it is in use", "/srv/data", "vg0-data")
+    has(r.err, "it is in use", "/srv/data", "vg0-data", "loop2 is built on it", "process 77 (dd) has it open")
+    hasnt(r.err, "loop3")
     w.run("unmap", "vol1", "--force")
     has(w.log()[-1], "force")
 

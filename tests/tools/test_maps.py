@@ -158,15 +158,45 @@ def stop_leaves_what_is_in_use(w):
     eq((w.sys / "block/ibnbd0").exists(), True)
 
 
-@test
-def stop_lets_go_of_a_dead_server(w):
+def dead_server(w):
     w.client()
     w.conf(GOOD)
     w.run("maps", "start", "vol1")
     for p in (w.sys / "class/ibtrs-client/store1/paths").iterdir():
         (p / "state").write_text("disconnected\n")
+    return len(w.log())
+
+
+@test
+def stop_does_not_wait_for_a_dead_server(w):
+    n = dead_server(w)
     w.run("maps", "stop", "vol1")
-    eq(w.log()[-2:], ["block/ibnbd0/ibnbd/hold 0", "block/ibnbd0/ibnbd/unmap_device normal"])
+    eq(w.log()[n:], ["block/ibnbd0/ibnbd/unmap_device normal"], "unmapping ends what waits")
+
+
+@test
+def stop_lets_go_what_udev_reads(w):
+    n = dead_server(w)
+    w.process(77, "(udev-worker)", "ibnbd0", "system.slice/systemd-udevd.service/udev")
+    busy = w.put("sys/block/ibnbd0/busy")
+    has(w.run("maps", "stop", "vol1", want=5).err, "process 77 ((udev-worker)) has it open")
+    eq(w.log()[n], "block/ibnbd0/ibnbd/hold 0")
+    eq(w.log()[-1], "block/ibnbd0/ibnbd/hold 100", "it stays mapped, with its hold=")
+    busy.unlink()
+    n = len(w.log())
+    w.run("maps", "stop", "vol1")
+    eq(w.log()[n:], ["block/ibnbd0/ibnbd/hold 0", "block/ibnbd0/ibnbd/unmap_device normal"])
+
+
+@test
+def stop_leaves_the_io_of_a_process(w):
+    """No mount, no holder: what it has written waits for a server that comes back."""
+    dead_server(w)
+    w.process(77, "(udev-worker)", "ibnbd0", "system.slice/systemd-udevd.service/udev")
+    w.process(78, "qemu", "ibnbd0")
+    w.put("sys/block/ibnbd0/busy")
+    has(w.run("maps", "stop", "vol1", want=5).err, "it is in use", "process 78 (qemu) has it open")
+    hasnt("\n".join(w.log()), "hold")
 
 
 @test
