@@ -49,6 +49,7 @@ def units_verify(w):
     for f in (TOP / "systemd").iterdir():
         if re.search(r"(?m)^(After|Requires|Wants|BindsTo)=.*ibnbd-retry", f.read_text()):
             raise Failed(f"{f.name} waits for ibnbd-retry.service, which may take long")
+        hasnt(f.read_text(), "ProtectHome=yes", "ProtectHome=tmpfs", "PrivateTmp=", "InaccessiblePaths=")     # users of a disk are looked for
     ours = [l for l in p.stderr.splitlines() if "ibnbd" in l or "srv-data" in l or "cycle" in l]
     eq((p.returncode, ours), (0, []))
 
