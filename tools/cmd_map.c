@@ -127,7 +127,7 @@ static int map_failed(const struct ibnbd_map *map, int rc, int err, char *why)
 	return rc;
 }
 
-/* @e: the line of maps.conf that it is, or NULL. */
+/* @e: the line of maps.conf for this device of this session, or NULL. */
 static int map_now(struct cmd_args *a, struct ibnbd_map *map, char *const *host, size_t nr_hosts, const struct maps_entry *e)
 {
 	struct state *s = state_read();
@@ -168,7 +168,7 @@ static int map_save(struct cmd_args *a)
 
 int cmd_map_run(struct cmd_args *a)
 {
-	struct maps_entry *e = NULL;
+	struct maps_entry *e = NULL, *line = NULL;
 	struct ibnbd_mapopt_err err;
 	struct maps *m = NULL;
 	bool save = ARG(a, save) || ARG(a, save_only);
@@ -195,10 +195,15 @@ int cmd_map_run(struct cmd_args *a)
 	}
 	asked = a->map;
 	if (!ARG(a, save_only)) {
+		/* Its links are the same whoever maps it, and so is the disk that they stand for. */
+		if (!e) {
+			m = maps_load(VALUE(a, file));
+			line = maps_find_device(m, a->map.sessname, a->map.device_path);
+		}
 		rc = mapping_driver(!ARG(a, no_modprobe));
 		if (!rc)
 			rc = e ? map_now(a, &e->map, e->host, e->nr_hosts, e) :
-				 map_now(a, &a->map, (char *const *)a->host, a->nr_hosts, NULL);
+				 map_now(a, &a->map, (char *const *)a->host, a->nr_hosts, line);
 	}
 	a->map = asked;	/* hosts stay names in the file */
 	if (!rc && save && !e)
@@ -302,10 +307,8 @@ int cmd_unmap_run(struct cmd_args *a)
  * All of it, before anything is unmapped: the last device takes its session along. What an older driver does not tell (port, heartbeat, delays,
  * write_*) comes from the line of maps.conf when there is one.
  */
-static int again_asked(struct cmd_args *a, struct state *s, const struct state_dev *d, struct ibnbd_map *map, char **why)
+static int again_asked(struct state *s, const struct state_dev *d, const struct maps_entry *e, struct ibnbd_map *map, char **why)
 {
-	struct maps *m = maps_load(VALUE(a, file));
-	struct maps_entry *e = d->session && d->device_path ? maps_find_device(m, d->session, d->device_path) : NULL;
 	struct state_session *sess = d->session ? state_session(s, d->session) : NULL;
 	int rc = 0;
 
@@ -316,7 +319,6 @@ static int again_asked(struct cmd_args *a, struct state *s, const struct state_d
 		rc = mapping_resolve(map, e->host, e->nr_hosts, why);
 	if (!*why && !map->nr_paths)
 		*why = say_fmt("session %s has no path, and closes with its last device", d->session);
-	maps_free(m);
 	return *why && !rc ? SAY_FAILED : rc;
 }
 
@@ -335,14 +337,14 @@ static void again_other_paths(const struct ibnbd_map *map, const struct state_se
 	free(file);
 }
 
-static int map_again(struct cmd_args *a, struct state *s, struct state_dev *d)
+static int again_now(struct state *s, struct state_dev *d, const struct maps_entry *e)
 {
 	char line[IBNBD_MAP_LINE_MAX + 1] = "", *why = NULL, *kname;
 	struct state_session *sess = d->session ? state_session(s, d->session) : NULL;
 	struct ibnbd_map map;
-	int rc, e;
+	int rc, err;
 
-	rc = again_asked(a, s, d, &map, &why);
+	rc = again_asked(s, d, e, &map, &why);
 	if (rc) {
 		say_error(rc, "%s cannot be mapped again as it is: %s; it stays as it is", d->path, why);
 		free(why);
@@ -351,19 +353,30 @@ static int map_again(struct cmd_args *a, struct state *s, struct state_dev *d)
 	rc = mapping_unmap(d, false, MAPPING_WAIT);
 	if (rc)
 		return rc;
-	rc = mapping_map(&map, NULL, 0, &kname, &e, &why);
+	rc = mapping_map(&map, NULL, 0, &kname, &err, &why);
 	if (rc) {
-		map_failed(&map, rc, e, why);
+		map_failed(&map, rc, err, why);
 		if (ibnbd_mapopt_format(&map, line, sizeof(line)) > 0)
 			say_mend("it is unmapped now; then: ibnbd map %s", line);
 		return rc;
 	}
-	if (sess)
+	if (kname && e)
+		rc = maps_run_verify(e);
+	if (!rc && sess)
 		again_other_paths(&map, sess);
-	if (kname && say_level >= 0)
+	if (!rc && kname && say_level >= 0)
 		printf("/dev/%s\n", kname);
 	free(kname);
-	return SAY_DONE;
+	return rc;
+}
+
+static int map_again(struct cmd_args *a, struct state *s, struct state_dev *d)
+{
+	struct maps *m = maps_load(VALUE(a, file));
+	int rc = again_now(s, d, d->session && d->device_path ? maps_find_device(m, d->session, d->device_path) : NULL);
+
+	maps_free(m);
+	return rc;
 }
 
 /* ---- remap ---- */

@@ -11,7 +11,8 @@ static const struct cmd commands[] = {
 	  cmd_map_run, "map a device of a server",
 	  "DEVICE is what the server calls it, SESSION a name for the connection, PATH an address of the server, [SOURCE,]DESTINATION. "
 	  "A session that exists needs no PATH. \"-\" as SESSION makes one of this host's name and the server's. "
-	  "A single word that maps.conf knows is mapped as it says there. Prints the name of the device." },
+	  "A single word that maps.conf knows is mapped as it says there. However it is mapped: where maps.conf has uuid= or size= for it, "
+	  "another disk is unmapped again. Prints the name of the device." },
 	{ "unmap", "DEVICE...", 1, ANY,
 	  O(force) | O(all) | O(idempotent) | O(forget) | O(no_reload) | O(timeout) | O(file), 0, CMD_WORDS_DEVICE,
 	  cmd_unmap_run, "unmap a device",

@@ -367,6 +367,26 @@ def the_wrong_uuid_is_unmapped_again(w):
 
 
 @test
+def whoever_maps_it_gets_no_other_disk(w):
+    """By its words, or again: the line of this device of this session counts, whatever the name."""
+    w.client()
+    w.conf("a d s path=10.0.0.1 size=2G\n")
+    for args in (("map", "d", "s", "10.0.0.1"), ("map", "d", "s", "10.0.0.1", "--name", "b", "--save", "--no-reload")):
+        r = w.run(*args, want=1)
+        has(r.err, "is not the disk of a", "unmapped again")
+        eq((r.out, w.json("list")["devices"]), ("", []))
+    eq((w.root / "etc/ibnbd/maps.conf.d").exists(), False)
+    has(w.run("map", "d", "s", "10.0.0.1", "-n").out, "device_path=d")
+    w.run("map", "d2", "s", "10.0.0.1")
+    w.conf("a d2 s path=10.0.0.1 size=1G\n")
+    eq(w.run("remap", "--force", "ibnbd0").out, "/dev/ibnbd0\n")
+    w.conf("a d2 s path=10.0.0.1 size=2G\n")
+    r = w.run("remap", "--force", "ibnbd0", want=1)
+    has(r.err, "is not the disk of a", "unmapped again")
+    eq((r.out, w.json("list")["devices"]), ("", []))
+
+
+@test
 def start_missing(w):
     w.client()
     w.conf(GOOD)

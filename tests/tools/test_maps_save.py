@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """maps.conf is changed: map --save, maps save, maps remove, unmap --forget."""
-import os, subprocess
+import os, struct, subprocess
 from kit import *
 from test_maps import GOOD
 
@@ -27,7 +27,7 @@ def map_save(w):
 @test
 def save_changes_one_line(w):
     w.client()
-    own = 'vol5 vol/5 store1 nofail uuid=0123-ABCD x-a=b "x-c=d e" x-f\n'
+    own = 'vol5 vol/5 store1 nofail uuid=01020304 x-a=b "x-c=d e" x-f\n'
     f = w.conf(GOOD + own + "no newline s9 path=10.0.0.9")
     os.chmod(f, 0o640)
     w.run("map", "vol/1", "store1", "10.0.9.9", "policy=min-latency", "--name", "vol1", "--save-only")
@@ -36,11 +36,15 @@ def save_changes_one_line(w):
     eq(f.read_text(), "\n".join(want) + "\n" + own + "no newline s9 path=10.0.0.9")
     # What a command line cannot say stays, and so does what is none of our business.
     w.run("map", "vol/5", "store2", "ro", "--name", "vol5", "--save-only")
-    saved = 'vol5 vol/5 store2 access_mode=ro nofail uuid=0123-ABCD x-a=b "x-c=d e" x-f\n'
+    saved = 'vol5 vol/5 store2 access_mode=ro nofail uuid=01020304 x-a=b "x-c=d e" x-f\n'
     eq(f.read_text(), "\n".join(want) + "\n" + saved + "no newline s9 path=10.0.0.9")
+    table = bytearray(65536)
+    table[440:444], table[510:512] = bytes((4, 3, 2, 1)), b"\x55\xaa"
+    table[446:462] = struct.pack("<BBBBBBBBII", 0, 0, 2, 0, 0x83, 0, 9, 0, 1, 8)
+    (w.root / "dev/ibnbd0").write_bytes(table)
     w.run("map", "vol/5", "store2", "10.0.0.9", "--name", "vol5")
     w.run("maps", "save", "vol5")
-    has(f.read_text(), ' nofail uuid=0123-ABCD x-a=b "x-c=d e" x-f\n')
+    has(f.read_text(), ' nofail uuid=01020304 x-a=b "x-c=d e" x-f\n')
     eq(f.stat().st_mode & 0o777, 0o640)
     eq([p.name for p in f.parent.iterdir()], ["maps.conf"], "no temporary file is left")
 
