@@ -358,8 +358,15 @@ static const struct cmd *args_split(size_t nr, const char **argv, const char **r
 static int args_words(struct cmd_args *a)
 {
 	const struct cmd *c = a->cmd;
+	int many = !(c->flags & CMD_INSTEAD) ? 0 : ARG(a, all) ? CMD_all : ARG(a, session) ? CMD_session : ARG(a, missing) ? CMD_missing : 0;
+	size_t beside = c->what == CMD_WORDS_PATH;	/* all paths of a session, that is */
 
-	if (a->nr_words < c->min && !ARG(a, all) && !ARG(a, session) && !ARG(a, missing) && !ARG(a, list_columns)) {
+	if (many && a->nr_words > beside) {
+		say_error(SAY_USAGE, "%s: --%s, or \"%s\"? Not both", c->name, cmd_options[many].name, a->words[beside]);
+		say_mend("ibnbd help %s", c->name);
+		return SAY_USAGE;
+	}
+	if (a->nr_words < c->min && !many && !ARG(a, list_columns)) {
 		say_error(SAY_USAGE, "%s: %s is missing", c->name, c->words);
 		say_mend("ibnbd help %s", c->name);
 		return SAY_USAGE;

@@ -106,6 +106,7 @@ struct cmd_args {
 enum {				/* flags of a command */
 	CMD_MAPOPTS	= 0x1,	/* takes the mapping grammar, as --key value and as key=value */
 	CMD_HIDDEN	= 0x2,
+	CMD_INSTEAD	= 0x4,	/* --all, --session and --missing stand in place of its words */
 };
 
 struct cmd {
@@ -162,7 +163,6 @@ int cmd_maps_save_run(struct cmd_args *a);
 int cmd_maps_remove_run(struct cmd_args *a);
 int cmd_maps_start_run(struct cmd_args *a);
 int cmd_maps_stop_run(struct cmd_args *a);
-int cmd_maps_release_run(struct cmd_args *a);
 int cmd_maps_release_run(struct cmd_args *a);
 int cmd_monitor_run(struct cmd_args *a);
 int cmd_metrics_run(struct cmd_args *a);

@@ -238,7 +238,11 @@ def every_command_has_help(w):
 def what_was_perhaps_meant(w):
     for args, words in ((("lst",), ["ibnbd list"]), (("path", "ad"), []), (("path", "dele", "x"), ['path: no command "dele"']),
                         (("list", "--filtr", "x"), ["did you mean --filter"]), (("list", "-z"), ["no option -z"]),
-                        (("unmap",), ["DEVICE... is missing"]), (("resize", "a", "1G", "b"), ['"b" is too much']), (("maps",), ["ibnbd help maps"])):
+                        (("unmap",), ["DEVICE... is missing"]), (("resize", "a", "1G", "b"), ['"b" is too much']),
+                        (("unmap", "--all", "a"), ['--all, or "a"? Not both']), (("remap", "a", "--session", "s"), ['--session, or "a"']),
+                        (("maps", "save", "a", "--all"), ["Not both"]), (("maps", "start", "--missing", "a"), ["Not both"]),
+                        (("session", "reconnect", "a", "--all"), ["Not both"]), (("path", "reconnect", "s", "a", "--all"), ['or "a"']),
+                        (("server", "close", "--all", "--force"), ["EXPORT [SESSION] is missing"]), (("maps",), ["ibnbd help maps"])):
         has(w.run(*args, want=2).err, *words)
 
 
