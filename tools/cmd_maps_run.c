@@ -242,17 +242,19 @@ static int run_until(struct maps_entry *e, int64_t timeout)
 }
 
 /* nofail: the unit is content, whatever came of it; ibnbd-retry.service tries again when a device arrives. */
-int maps_run_start(struct maps_entry *e, int64_t timeout)
+static int run_content(const struct maps_entry *e, int rc)
 {
-	int rc;
-
-	if (run_systemd_fd >= 0 && !maps_given(e, MAPS_wait))
-		run_ready_later();
-	rc = run_until(e, timeout);
 	if (!rc || !maps_given(e, MAPS_nofail) || !getenv("NOTIFY_SOCKET"))
 		return rc;
 	run_notify("READY=1\nSTATUS=not mapped");
 	return SAY_DONE;
+}
+
+int maps_run_start(struct maps_entry *e, int64_t timeout)
+{
+	if (run_systemd_fd >= 0 && !maps_given(e, MAPS_wait))
+		run_ready_later();
+	return run_content(e, run_until(e, timeout));
 }
 
 /* ---- start ---- */
@@ -265,7 +267,8 @@ static int run_timeout(const struct cmd_args *a, const struct maps_entry *e, int
 	return say_error(SAY_USAGE, "--wait %s: a time is expected", VALUE(a, timeout));
 }
 
-static int run_start_named(struct cmd_args *a, struct maps *m, const char *word)
+/* @driver: what is there to say when it is not loaded, SAY_DONE = it is. */
+static int run_start_named(struct cmd_args *a, struct maps *m, const char *word, int driver)
 {
 	char *name = run_name(word);
 	struct maps_entry *e = maps_find(m, name);
@@ -275,6 +278,8 @@ static int run_start_named(struct cmd_args *a, struct maps *m, const char *word)
 	if (!e) {
 		rc = say_error(SAY_NOTHING, "maps start: maps.conf has no usable line \"%s\"", name);
 		say_mend("ibnbd maps check");
+	} else if (driver) {
+		rc = run_content(e, driver);
 	} else {
 		rc = run_timeout(a, e, &timeout);
 		if (!rc)
@@ -300,13 +305,15 @@ static bool run_missing(const struct maps *m)
 int cmd_maps_start_run(struct cmd_args *a)
 {
 	struct maps *m = maps_load(VALUE(a, file));
-	int sum = ARG(a, missing) && !run_missing(m) ? SAY_DONE : mapping_driver(!ARG(a, no_modprobe));
+	int sum = SAY_DONE, driver = ARG(a, missing) && !run_missing(m) ? SAY_DONE : mapping_driver(!ARG(a, no_modprobe));
 	bool first = true;
 	size_t i;
 
 	run_open_notify();
 	srand48((long)getpid() ^ (long)time(NULL));
-	for (i = 0; (!sum || !first) && ARG(a, missing) && i < m->nr; i++) {
+	if (ARG(a, missing))
+		sum = driver;
+	for (i = 0; !driver && ARG(a, missing) && i < m->nr; i++) {
 		struct maps_entry *e = &m->entries[i];
 
 		if (e->bad || maps_given(e, MAPS_noauto))
@@ -314,8 +321,8 @@ int cmd_maps_start_run(struct cmd_args *a)
 		sum = say_join(sum, maps_run_start(e, 0), first);
 		first = false;
 	}
-	for (i = 0; (!sum || !first) && !ARG(a, missing) && i < a->nr_words; i++, first = false)
-		sum = say_join(sum, run_start_named(a, m, a->words[i]), first);
+	for (i = 0; !ARG(a, missing) && i < a->nr_words; i++)
+		sum = say_join(sum, run_start_named(a, m, a->words[i], driver), !i);
 	maps_free(m);
 	return sum;
 }

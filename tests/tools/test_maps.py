@@ -286,6 +286,11 @@ def nofail_is_content(w):
     has(w.run("maps", "start", "vol1", env={"NOTIFY_SOCKET": n.path}).err, "refuses")
     has(n.until("READY=1")[0][-1], "not mapped")
     w.run("maps", "start", "vol1", want=6)
+    shutil.rmtree(w.sys / "class")      # a kernel that has no driver of ours
+    has(w.run("maps", "start", "vol1", env={"NOTIFY_SOCKET": n.path}).err, "ibnbd-client is not loaded")
+    has(n.until("READY=1")[0][-1], "not mapped")
+    w.run("maps", "start", "vol1", want=8)
+    w.run("maps", "start", "--missing", want=8)
 
 
 @test
