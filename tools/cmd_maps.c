@@ -72,18 +72,31 @@ static bool maps_wanted(const struct cmd_args *a, const struct maps_entry *e)
 	return !a->nr_words && !e->bad;
 }
 
+static void maps_show_word(const char *key, const char *text)
+{
+	char *word = say_fmt("%s%s", key, text), *quoted = say_word(word);
+
+	printf(" %s", quoted);
+	free(quoted);
+	free(word);
+}
+
 static void maps_show_command(const struct maps_entry *e)
 {
-	char line[IBNBD_MAP_LINE_MAX + 1];
+	char line[IBNBD_MAP_LINE_MAX + 1], *word, *save = NULL;
 	struct ibnbd_map map = e->map;
 	size_t i;
 
 	map.given &= ~(1u << IBNBD_OPT_sessname | 1u << IBNBD_OPT_device_path);
 	ibnbd_mapopt_format(&map, line, sizeof(line));
-	printf("ibnbd map '%s' '%s'", e->map.device_path, e->map.sessname);
+	printf("ibnbd map");
+	maps_show_word("", e->map.device_path);
+	maps_show_word("", e->map.sessname);
 	for (i = 0; i < e->nr_hosts; i++)
-		printf(" path=%s", e->host[i]);
-	printf(" %s\n", line);
+		maps_show_word("path=", e->host[i]);
+	for (word = strtok_r(line, " ", &save); word; word = strtok_r(NULL, " ", &save))
+		maps_show_word("", word);
+	putchar('\n');
 }
 
 static void maps_show_json(struct json *j, const struct maps *m, struct state *s, const struct maps_entry *e)

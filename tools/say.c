@@ -203,3 +203,21 @@ char *say_fmt(const char *fmt, ...)
 		exit(say_error(SAY_FAILED, "out of memory"));
 	return s;
 }
+
+char *say_quoted(const char *text)
+{
+	char *out = say_alloc(4 * strlen(text) + 3), *p = out;
+
+	*p++ = '\'';
+	for (; *text; text++)
+		p += *text == '\'' ? sprintf(p, "'\\''") : sprintf(p, "%c", *text);
+	*p = '\'';
+	return out;
+}
+
+char *say_word(const char *text)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789%+,-./:=@_";
+
+	return *text && !text[strspn(text, plain)] ? say_dup(text) : say_quoted(text);
+}

@@ -55,4 +55,8 @@ void *say_grow(void *old, size_t size);
 char *say_dup(const char *s);
 char *say_fmt(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
+/* As one word of a shell: in apostrophes, always; and only where it needs them. Allocated. */
+char *say_quoted(const char *text);
+char *say_word(const char *text);
+
 #endif

@@ -169,12 +169,16 @@ void sysfs_list_free(char **names)
 
 int sysfs_write(const char *path, const char *text)
 {
-	FILE *f = sysfs_dry_run_stderr ? stderr : stdout;
+	char *order = say_quoted(text), *file = say_quoted(path);
+	int err = 0;
 
 	if (sysfs_dry_run) {
-		fprintf(f, "echo '%s' > '%s'\n", text, path);
-		return 0;
+		fprintf(sysfs_dry_run_stderr ? stderr : stdout, "echo %s > %s\n", order, file);
+	} else {
+		say_more("echo %s > %s", order, file);
+		err = sysfs_store(path, text);
 	}
-	say_more("echo '%s' > '%s'", text, path);
-	return sysfs_store(path, text);
+	free(order);
+	free(file);
+	return err;
 }
