@@ -10,6 +10,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include "tools/say.h"
 
@@ -25,13 +26,23 @@ bool say_coloured(FILE *f)
 	return isatty(fileno(f)) && !(no && *no) && !(term && !strcmp(term, "dumb"));
 }
 
-/* In a unit the journal reads the level from the prefix. */
+/* Is stderr the journal's? A session that was started by a unit has inherited the variable, and what its shell redirects is not. */
+static bool say_journal(void)
+{
+	const char *stream = getenv("JOURNAL_STREAM");
+	unsigned long long dev, ino;
+	struct stat st;
+
+	return stream && sscanf(stream, "%llu:%llu", &dev, &ino) == 2 && !fstat(STDERR_FILENO, &st) && st.st_dev == dev && st.st_ino == ino;
+}
+
+/* The journal reads the level from the prefix. */
 static void say_line(const char *level, const char *head, const char *colour, const char *fmt, va_list ap)
 {
 	bool paint = say_coloured(stderr);
 
 	fflush(stdout);
-	if (getenv("JOURNAL_STREAM") && !isatty(STDERR_FILENO))
+	if (say_journal())
 		fputs(level, stderr);
 	fprintf(stderr, "%s%s%s", paint ? colour : "", head, paint ? "\033[0m" : "");
 	vfprintf(stderr, fmt, ap);

@@ -247,6 +247,16 @@ def what_was_perhaps_meant(w):
 
 
 @test
+def the_journal_is_told_how_bad_it_is(w):
+    """And nobody else: the variable is inherited by a shell within a unit."""
+    run = lambda stream: subprocess.run(f"exec 2>{w.dir}/err; JOURNAL_STREAM={stream} {w.build}/ibnbd-faked list x", shell=True, env=w.env)
+    run(f"$(stat -Lc %d:%i {w.dir}/err)")
+    eq((w.dir / "err").read_text()[:10], "<3>ibnbd: ")
+    run("1:2")
+    eq((w.dir / "err").read_text()[:7], "ibnbd: ")
+
+
+@test
 def words_cut_short(w):
     w.client()
     eq(w.run("sess", "li", "--json").out, w.run("session", "list", "--json").out)
