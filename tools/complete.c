@@ -71,7 +71,7 @@ static void complete_table_lines(const char *head, const char *tail)
 static void complete_bash(void)
 {
 	printf("# bash completion for ibnbd; made by `ibnbd complete bash`\n_ibnbd()\n{\n"
-	       "\tlocal cur=${COMP_WORDS[COMP_CWORD]} line name kind options first= second= w i words=\n"
+	       "\tlocal cur=${COMP_WORDS[COMP_CWORD]} line name kind options first= second= w i words= all\n"
 	       "\tCOMPREPLY=()\n"
 	       "\tfor ((i = 1; i < COMP_CWORD; i++)); do\n"
 	       "\t\tw=${COMP_WORDS[i]}\n"
@@ -86,7 +86,10 @@ static void complete_bash(void)
 	       "\t\t\telif [[ $kind != none ]]; then words+=\" $(ibnbd complete \"$kind\" 2>/dev/null)\"; fi\n"
 	       "\t\telif [[ -z $second && $name == \"$first \"* ]]; then words+=\" ${name#* }\"; fi\n"
 	       "\tdone < <(_ibnbd_table)\n"
-	       "\tmapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$cur\" | sort -u)\n"
+	       "\t# (compgen -W would expand a name like $(reboot))\n"
+	       "\tread -r -d '' -a all <<< \"$words\"\n"
+	       "\tfor w in \"${all[@]}\"; do [[ $w == \"$cur\"* ]] && COMPREPLY+=(\"$w\"); done\n"
+	       "\tmapfile -t COMPREPLY < <([[ ${#COMPREPLY[@]} -eq 0 ]] || printf '%%s\\n' \"${COMPREPLY[@]}\" | sort -u)\n"
 	       "\t[[ ${#COMPREPLY[@]} -eq 1 && ${COMPREPLY[0]} == *= ]] && compopt -o nospace\n"
 	       "\treturn 0\n}\n\n_ibnbd_table()\n{\n\tcat <<'EOT'\n");
 	complete_table_lines("", "");
@@ -156,10 +159,12 @@ static void complete_fish_when(const char *name)
 
 static void complete_fish(void)
 {
-	size_t nr, i;
+	const struct ibnbd_mapopt *o;
+	size_t nr, i, n, k;
 	const struct cmd *all = cmd_table(&nr);
 	int j;
 
+	o = ibnbd_mapopt_table(&n);
 	printf("# fish completion for ibnbd; made by `ibnbd complete fish`\ncomplete -c ibnbd -f\n");
 	for (i = 0; i < nr; i++) {
 		const char *blank = strchr(all[i].name, ' ');
@@ -190,6 +195,13 @@ static void complete_fish(void)
 				printf(" -s %c", cmd_options[j].letter);
 			printf("%s -d '", cmd_options[j].value && cmd_options[j].value[0] != '[' ? " -r" : "");
 			complete_quoted(cmd_options[j].help, false);
+			printf("'\n");
+		}
+		for (k = 0; all[i].flags & CMD_MAPOPTS && k < n; k++) {
+			printf("complete -c ibnbd");
+			complete_fish_when(all[i].name);
+			printf(" -l %s -r -d '", o[k].key);
+			complete_quoted(o[k].help, false);
 			printf("'\n");
 		}
 	}

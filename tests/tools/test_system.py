@@ -161,6 +161,11 @@ def bash_completion_completes(w):
     eq(bash_complete(w, "ibnbd", "unmap")(), ["ibnbd0", "vol1"])
     eq(bash_complete(w, "ibnbd", "maps", "start")(), ["inconf"])
     eq(bash_complete(w, "ibnbd", "map")("--poli"), ["--policy="])
+    eq(bash_complete(w, "ibnbd", "map")("--nothing"), [])
+    w.env["RUN"] = str(w.dir / "run")
+    w.run("map", "vol/2", "$(touch${IFS}$RUN)*", "10.0.1.7")
+    eq(bash_complete(w, "ibnbd", "session", "list")(), ["$(touch${IFS}$RUN)*", "store1"])
+    eq((w.dir / "run").exists(), False, "a name is not run")
     eq(bash_complete(w, "ibnbd", "unmap")("--fo"), ["--force", "--forget"])
 
 
@@ -197,6 +202,7 @@ def fish_completion_completes(w):
     has(ask("ibnbd un"), "unmap")
     has(ask("ibnbd unmap "), "ibnbd0", "vol1")
     has(ask("ibnbd unmap --for"), "--force", "--forget")
+    has(ask("ibnbd map --poli"), "--policy")
 
 
 @test
