@@ -31,6 +31,8 @@ static int list_unknown(const struct cmd_args *a, struct state *s)
 	size_t i;
 	char *why;
 
+	if (VALUE(a, session) && !state_session(s, VALUE(a, session)))
+		rc = say_error(SAY_NOTHING, "%s: no such session", VALUE(a, session));
 	for (i = 0; i < a->nr_words; i++) {
 		if (state_dev(s, a->words[i], &why))
 			continue;
@@ -40,10 +42,20 @@ static int list_unknown(const struct cmd_args *a, struct state *s)
 	return rc;
 }
 
-static void list_tree_session(const struct state *s, const struct state_session *sess, bool bytes)
+/* The devices are those of the session that are asked for; without any it is left out, if there are words. */
+static void list_tree_session(const struct cmd_args *a, struct state *s, const struct state_session *sess)
 {
-	size_t left = (size_t)(sess->nr_paths + sess->nr_devices), i;
+	const struct state_dev **devs = say_alloc((s->nr_devs + 1) * sizeof(*devs));
+	size_t nr = 0, left, i;
 
+	for (i = 0; i < s->nr_devs; i++)
+		if (s->devs[i].session && !strcmp(s->devs[i].session, sess->name) && list_wanted(a, s, &s->devs[i]))
+			devs[nr++] = &s->devs[i];
+	left = nr + (size_t)sess->nr_paths;
+	if (!nr && a->nr_words) {
+		free(devs);
+		return;
+	}
 	printf("%s (%s) %s, %s\n", sess->name, sess->side, sess->state, sess->policy ? sess->policy : "?");
 	for (i = 0; i < (size_t)sess->nr_paths; i++) {
 		const struct state_path *p = &sess->paths[i];
@@ -51,26 +63,24 @@ static void list_tree_session(const struct state *s, const struct state_session 
 		printf("%s path %s %s %s:%lld\n", --left ? "├─" : "└─", p->name, p->state_detail ? p->state_detail : p->state ? p->state : "?",
 		       p->hca_name ? p->hca_name : "-", (long long)(p->hca_port == SYSFS_UNKNOWN ? 0 : p->hca_port));
 	}
-	for (i = 0; i < s->nr_devs; i++) {
-		const struct state_dev *d = &s->devs[i];
-		char *size;
+	for (i = 0; i < nr; i++) {
+		const struct state_dev *d = devs[i];
+		char *size = table_size(d->size, ARG(a, bytes));
 
-		if (!d->session || strcmp(d->session, sess->name))
-			continue;
-		size = table_size(d->size, bytes);
 		printf("%s %s %s %s %s%s%s\n", --left ? "├─" : "└─", d->path, d->device_path ? d->device_path : "?", size,
 		       d->state_detail ? d->state_detail : d->state ? d->state : "?", d->name ? " " : "", d->name ? d->name : "");
 		free(size);
 	}
+	free(devs);
 }
 
-static int list_tree(const struct cmd_args *a, const struct state *s)
+static int list_tree(const struct cmd_args *a, struct state *s)
 {
 	size_t i;
 
 	for (i = 0; i < s->nr_sessions; i++)
 		if (!VALUE(a, session) || !strcmp(VALUE(a, session), s->sessions[i].name))
-			list_tree_session(s, &s->sessions[i], ARG(a, bytes));
+			list_tree_session(a, s, &s->sessions[i]);
 	return SAY_DONE;
 }
 

@@ -97,6 +97,18 @@ def text_is_golden(w):
 
 
 @test
+def a_tree_has_what_was_asked_for(w):
+    busy_world(w)
+    whole, one = w.run("list", "-t").out, w.run("list", "-t", "vol1").out
+    eq([w in one for w in ("store1 (client)", "/dev/ibnbd0", "/dev/ibnbd1", "store2")], [True, True, False, False])
+    eq((one.splitlines()[-1][:2], whole.count("└─")), ("└─", 2))
+    eq(w.run("list", "-t", "ibnbd0", "ibnbd1", "ibnbd2").out, whole)
+    for args in (("list", "--session", "store9"), ("list", "-t", "-S", "store9"), ("list", "-t", "vol9")):
+        has(w.run(*args, want=3).err, "9: no such ")
+    eq(w.json("list", "--session", "store9", want=3)["devices"], [])
+
+
+@test
 def json_is_valid_everywhere(w):
     busy_world(w)
     w.server()
