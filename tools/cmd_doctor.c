@@ -94,15 +94,14 @@ static void doctor_devs(struct doctor *d)
 	}
 }
 
-static const char *doctor_path_mend(const char *detail)
+static char *doctor_path_mend(const char *session, const char *detail)
 {
-	if (!detail)
-		return "ibnbd path reconnect";
-	if (strstr(detail, "-111") || strcasestr(detail, "refused") || strcasestr(detail, "reject"))
-		return "the server answers but does not listen on this port: systemctl status ibnbd-server there";
-	if (strstr(detail, "-110") || strstr(detail, "-113") || strstr(detail, "-101") || strcasestr(detail, "route") || strcasestr(detail, "unreach"))
-		return "the server cannot be reached over this path: link, address, route, switch";
-	return "ibnbd path reconnect; ibnbd -vv shows the kernel's messages";
+	if (detail && (strstr(detail, "-111") || strcasestr(detail, "refused") || strcasestr(detail, "reject")))
+		return say_dup("the server answers but does not listen on this port: systemctl status ibnbd-server there");
+	if (detail && (strstr(detail, "-110") || strstr(detail, "-113") || strstr(detail, "-101") || strcasestr(detail, "route") ||
+		       strcasestr(detail, "unreach")))
+		return say_dup("the server cannot be reached over this path: link, address, route, switch");
+	return say_fmt("ibnbd session reconnect %s; ibnbd doctor -v shows the kernel's messages", session);
 }
 
 void doctor_live(struct doctor *d)
@@ -120,7 +119,7 @@ void doctor_live(struct doctor *d)
 				continue;
 			doctor_find(d, "path", s->nr_up ? DOCTOR_WARNING : DOCTOR_ERROR,
 				    say_fmt("path %s of session %s is down: %s", p->name, s->name, p->state_detail ? p->state_detail : "?"),
-				    say_dup(doctor_path_mend(p->state_detail)));
+				    doctor_path_mend(s->name, p->state_detail));
 		}
 		if (s->nr_paths == 1 && s->nr_up)
 			doctor_find(d, "path", DOCTOR_WARNING, say_fmt("session %s has one path: when it fails, nothing takes over", s->name),

@@ -273,6 +273,12 @@ def doctor_what_runs(w):
     has(f["path", "warning"]["mend"], "does not listen")
     has(f["device", "error"]["message"], "another disk behind the name")
     eq(w.run("doctor", want=2).out.count("mend:"), 2)
+    (p / "state_detail").write_text("closed\n")
+    mends = findings(w)["path", "warning"]["mend"].split("; ibnbd ")
+    eq(mends[0], "ibnbd session reconnect store1")
+    w.run(*mends[0].split()[1:])
+    eq((p / "state").read_text(), "connected\n", "what it says can be done")
+    w.run(*mends[1].split()[:2], want=2)
 
 
 @test
