@@ -155,15 +155,36 @@ static int map_now(struct cmd_args *a, struct ibnbd_map *map, char *const *host,
 	return rc;
 }
 
+/* "A session that exists needs no PATH": a line whose session no other line opens does. */
+static void map_save_paths(struct cmd_args *a, struct maps_entry *e)
+{
+	struct maps *m = maps_load(VALUE(a, file));
+	struct state *s = state_read();
+	struct state_session *sess = state_session(s, e->map.sessname);
+	bool opened = e->map.nr_paths || e->nr_hosts;
+	size_t i;
+
+	for (i = 0; i < m->nr; i++)
+		opened |= !m->entries[i].bad && !strcmp(m->entries[i].map.sessname, e->map.sessname) && strcmp(m->entries[i].name, e->name) &&
+			  m->entries[i].map.nr_paths + m->entries[i].nr_hosts;
+	if (!opened && sess)
+		live_paths(&e->map, sess);
+	state_free(s);
+	maps_free(m);
+}
+
 static int map_save(struct cmd_args *a)
 {
 	struct maps_entry e = { .map = a->map, .nr_hosts = a->nr_hosts };
-	size_t i;
+	size_t i, before = maps_edit_errors(VALUE(a, file));
+	int rc;
 
 	snprintf(e.name, sizeof(e.name), "%s", a->map.name);
 	for (i = 0; i < a->nr_hosts; i++)
 		e.host[i] = (char *)a->host[i];
-	return maps_edit_save(&e, VALUE(a, file), !ARG(a, no_reload));
+	map_save_paths(a, &e);
+	rc = maps_edit_save(&e, VALUE(a, file), !ARG(a, no_reload));
+	return rc ? rc : maps_edit_check(VALUE(a, file), before);
 }
 
 int cmd_map_run(struct cmd_args *a)

@@ -241,7 +241,7 @@ int cmd_maps_save_run(struct cmd_args *a)
 	struct maps *m = maps_load(VALUE(a, file));
 	struct state *s = state_read();
 	int sum = SAY_DONE, rc;
-	size_t i;
+	size_t i, before = maps_edit_errors(VALUE(a, file));
 	char *why;
 
 	for (i = 0; ARG(a, all) && i < s->nr_devs; i++)
@@ -257,9 +257,10 @@ int cmd_maps_save_run(struct cmd_args *a)
 		}
 		sum = say_join(sum, rc, !i);
 	}
+	rc = maps_edit_check(VALUE(a, file), before);
 	state_free(s);
 	maps_free(m);
-	return sum;
+	return sum ? sum : rc;
 }
 
 int cmd_maps_remove_run(struct cmd_args *a)

@@ -50,7 +50,7 @@ static int live_path(struct ibnbd_map *map, const struct state_path *p)
 	return 0;
 }
 
-static void live_paths(struct ibnbd_map *map, const struct state_session *s)
+void live_paths(struct ibnbd_map *map, const struct state_session *s)
 {
 	size_t i, pass;
 

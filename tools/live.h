@@ -11,5 +11,7 @@
  * defaults too; paths that are up come first, and there is room for six. 0, or @why, allocated.
  */
 int live_map(struct ibnbd_map *map, struct state *s, const struct state_dev *d, char **why);
+/* Its paths alone, in place of those of @map. */
+void live_paths(struct ibnbd_map *map, const struct state_session *s);
 
 #endif

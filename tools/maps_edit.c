@@ -266,6 +266,45 @@ static void edit_keep(struct maps_entry *e, const struct maps_entry *old)
 	e->nr_own = old->nr_own;
 }
 
+size_t maps_edit_errors(const char *file)
+{
+	struct maps *m = maps_load(file && access(file, F_OK) ? "/dev/null" : file);
+	size_t nr = m->nr_errors;
+
+	maps_free(m);
+	return nr;
+}
+
+int maps_edit_check(const char *file, size_t before)
+{
+	struct maps *m = maps_load(file && access(file, F_OK) ? "/dev/null" : file);
+	int rc = SAY_DONE;
+	size_t i;
+
+	for (i = 0; m->nr_errors > before && i < m->nr_diags; i++)
+		if (m->diags[i].level == MAPS_ERROR)
+			maps_print_diag(m, &m->diags[i], stderr);
+	if (m->nr_errors > before) {
+		rc = say_error(SAY_USAGE, "saved, but maps.conf has mistakes now, and lines with mistakes are left out");
+		say_mend("change them, then: ibnbd maps check");
+	}
+	maps_free(m);
+	return rc;
+}
+
+/* The same device of the same session in two lines: neither could be told from the other. */
+static int edit_twice(struct maps *m, const struct maps_entry *e)
+{
+	const struct maps_entry *other = maps_find_device(m, e->map.sessname, e->map.device_path);
+
+	if (!other || !strcmp(other->name, e->name))
+		return SAY_DONE;
+	say_error(SAY_ALREADY, "cannot save %s: maps.conf has %s of session %s already, as %s", e->name, e->map.device_path, e->map.sessname,
+		  other->name);
+	say_mend("ibnbd maps remove %s, if that is the old name", other->name);
+	return SAY_ALREADY;
+}
+
 int maps_edit_save(const struct maps_entry *new_entry, const char *file, bool reload)
 {
 	struct maps_entry e = *new_entry, *old;
@@ -282,7 +321,10 @@ int maps_edit_save(const struct maps_entry *new_entry, const char *file, bool re
 	if (old)
 		edit_keep(&e, old);
 	line = maps_line(&e);
-	if (old) {
+	rc = edit_twice(m, &e);
+	if (rc) {
+		;
+	} else if (old) {
 		struct maps_file *f = &m->files[old->line.file];
 		char *now = maps_line(old);
 
@@ -324,6 +366,7 @@ static int edit_remove(const char *name, const char *session, const char *device
 	struct maps_entry *e = NULL;
 	struct maps *m;
 	int lock, rc;
+	size_t i;
 
 	lock = sysfs_dry_run ? -1 : edit_lock(file);
 	if (lock < 0 && !sysfs_dry_run)
@@ -331,6 +374,9 @@ static int edit_remove(const char *name, const char *session, const char *device
 	m = maps_load(file);
 	e = name ? edit_find(m, name) : maps_find_device(m, session, device_path);
 	rc = e ? edit_splice(&m->files[e->line.file], e->line.off, e->line.len, NULL, reload) : SAY_NOTHING;
+	for (i = 0; !rc && i < m->nr; i++)
+		if (m->entries[i].overridden && !strcmp(m->entries[i].name, e->name))
+			say_warn("the line of %s in %s counts again", e->name, m->files[m->entries[i].line.file].path);
 	maps_free(m);
 	if (lock >= 0)
 		close(lock);

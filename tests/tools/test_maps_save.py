@@ -35,8 +35,8 @@ def save_changes_one_line(w):
     want[1] = "vol1 vol/1 store1 path=ip:10.0.9.9 policy=min-latency  # the first"
     eq(f.read_text(), "\n".join(want) + "\n" + own + "no newline s9 path=10.0.0.9")
     # What a command line cannot say stays, and so does what is none of our business.
-    w.run("map", "vol/5", "store2", "ro", "--name", "vol5", "--save-only")
-    saved = 'vol5 vol/5 store2 access_mode=ro nofail uuid=01020304 x-a=b "x-c=d e" x-f\n'
+    w.run("map", "vol/5", "store2", "10.0.0.8", "ro", "--name", "vol5", "--save-only")
+    saved = 'vol5 vol/5 store2 path=ip:10.0.0.8 access_mode=ro nofail uuid=01020304 x-a=b "x-c=d e" x-f\n'
     eq(f.read_text(), "\n".join(want) + "\n" + saved + "no newline s9 path=10.0.0.9")
     table = bytearray(65536)
     table[440:444], table[510:512] = bytes((4, 3, 2, 1)), b"\x55\xaa"
@@ -117,6 +117,53 @@ def save_of_a_default_beside_defaults(w):
     w.run("path", "add", "store1", "10.0.2.7")
     w.run("maps", "save", "vol1")
     has(f.read_text(), "path=ip:10.0.0.1,ip:10.0.2.7 hold=100\n")
+
+
+@test
+def save_over_a_session_that_exists(w):
+    """Its paths are written where no other line has one."""
+    w.client()
+    w.run("map", "vol/1", "store1", "10.0.1.7")
+    w.run("map", "vol/2", "store1", "--name", "vol2", "--save")
+    w.run("map", "vol/3", "store1", "--name", "vol3", "--save")
+    w.run("map", "vol/2", "store1", "--name", "vol2", "--save", "--idempotent")
+    lines = (w.root / "etc/ibnbd/maps.conf.d/50-saved.conf").read_text().splitlines()[1:]
+    eq(lines, ["vol2 vol/2 store1 path=ip:10.0.0.1,ip:10.0.1.7", "vol3 vol/3 store1"])
+    w.run("maps", "check")
+    r = w.run("map", "vol/4", "store4", "--name", "vol4", "--save-only", want=2)
+    has(r.err, "no path= to open session store4", "maps.conf has mistakes now")
+
+
+@test
+def save_of_what_contradicts_is_said(w):
+    w.client()
+    f = w.conf("vol1 vol/1 store1 path=10.0.1.7 policy=rr\nvol2 vol/2 store1 policy=rr\n")
+    w.run("maps", "start", "vol1", "vol2")
+    w.run("path", "policy", "store1", "min-latency")
+    r = w.run("maps", "save", "vol1", want=2)
+    has(r.err, "policy of session store1 is another one in", "maps.conf has mistakes now")
+    w.run("maps", "save", "--all")
+    w.run("maps", "check")
+    eq(f.read_text().count("policy=min-latency"), 2)
+
+
+@test
+def save_one_device_under_one_name(w):
+    w.client()
+    f = w.conf("vol1 vol/1 store1 path=10.0.1.7\n")
+    r = w.run("map", "vol/1", "store1", "10.0.1.7", "--name", "other", "--save", want=4)
+    has(r.err, "cannot save other", "already, as vol1", "ibnbd maps remove vol1")
+    has(w.run("maps", "save", "other", want=4).err, "already, as vol1")
+    eq((f.read_text(), (w.root / "etc/ibnbd/maps.conf.d").exists()), ("vol1 vol/1 store1 path=10.0.1.7\n", False))
+
+
+@test
+def remove_of_a_line_that_replaced_one(w):
+    w.conf("vol1 vol/1 s path=10.0.0.1\n")
+    w.conf("vol1 vol/9 s path=10.0.0.1 override\n", "maps.conf.d/20-other.conf")
+    has(w.run("maps", "remove", "vol1").err, "the line of vol1 in ", "maps.conf counts again")
+    has(w.run("maps", "show").out, "vol1 vol/1 s")
+    hasnt(w.run("maps", "remove", "vol1").err, "again")
 
 
 @test
