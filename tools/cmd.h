@@ -32,7 +32,7 @@ X(pairs, 'P', "pairs", NULL, "KEY=\"value\" pairs") \
 X(csv, 0, "csv", NULL, "comma separated values") \
 X(tree, 't', "tree", NULL, "sessions with their paths and devices") \
 X(idempotent, 0, "idempotent", NULL, "success if it is so already") \
-X(force, 0, "force", NULL, "although it is in use; I/O that is under way fails") \
+X(force, 0, "force", NULL, "what is refused otherwise, see the command; unmap: although it is in use, its I/O fails") \
 X(all, 'a', "all", NULL, "all of them") \
 X(save, 0, "save", NULL, "also write it to maps.conf.d") \
 X(save_only, 0, "save-only", NULL, "only write it to maps.conf.d") \

@@ -444,6 +444,7 @@ int cmd_resize_run(struct cmd_args *a)
 
 	if (!d) {
 		rc = say_error(SAY_NOTHING, "%s", why);
+		say_mend("ibnbd list");
 		free(why);
 		state_free(s);
 		return rc;
@@ -467,9 +468,13 @@ int cmd_resize_run(struct cmd_args *a)
 		free(text);
 		rc = say_exit_of(err);
 		if (err) {
-			say_error(0, "cannot resize %s: %s", d->path, err == ENOENT ? "it is not open" : strerror(err));
+			why = err == ENOENT ? say_dup("it is not open") : mapping_reason(err);
+			say_error(0, "cannot resize %s: %s", d->path, why);
 			if (err == ENOENT)
 				say_mend("ibnbd remap %s", d->kname);
+			else if (err == EACCES && mapping_mend(err))
+				say_mend("%s", mapping_mend(err));
+			free(why);
 		} else if (say_level >= 0 && !sysfs_dry_run) {
 			printf("%s: %s -> %s\n", d->path, old, new);
 		}

@@ -172,12 +172,13 @@ int cmd_monitor_run(struct cmd_args *a)
 	int64_t wait = MAPS_FOREVER;
 	struct state *now, *old;
 	struct pollfd p;
+	char *end_of_count;
 	time_t end = 0;
 	int rc = SAY_DONE;
 
 	if (VALUE(a, count)) {
-		m.left = strtol(VALUE(a, count), NULL, 10);
-		if (m.left < 1)
+		m.left = strtol(VALUE(a, count), &end_of_count, 10);
+		if (m.left < 1 || *end_of_count)
 			return say_error(SAY_USAGE, "monitor: --count %s: a number is expected", VALUE(a, count));
 	}
 	if (VALUE(a, timeout) && !maps_span(VALUE(a, timeout), &wait))

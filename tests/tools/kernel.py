@@ -137,6 +137,8 @@ def main(path, text):
         if state.read_text().strip() == "open":
             sys.exit(errno.EALREADY)
         put(p.parent, state="open", state_detail="open", reason="")
+    elif p.name == "resize" and int(text) % 8:
+        refuse(errno.EINVAL, f"{p.parents[1].name}: resize: not a number of whole logical blocks of 4096 bytes")
     elif p.name == "resize":
         (p.parents[1] / "size").write_text(text + "\n")
     elif p.name == "add_path":

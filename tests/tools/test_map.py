@@ -299,5 +299,7 @@ def resize(w):
     has(w.run("resize", "vol1", "1G", want=2).err, "shrink from 4G to 1G", "--force")
     has(w.run("resize", "vol1", "big", want=2).err, '"big" is not a size')
     has(w.run("resize", "vol1", "1000", want=2).err, "not a size")
+    has(w.run("resize", "vol9", "1G", want=3).err, "vol9: no such device", "ibnbd list")
     eq(len(w.log()), n)
+    has(w.run("resize", "vol1", "8388609s", want=2).err, "cannot resize /dev/ibnbd0: ibnbd0: resize: not a number of whole logical blocks")
     w.run("resize", "vol1", "1G", "--force")

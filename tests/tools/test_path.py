@@ -307,3 +307,4 @@ def monitor_tells_states(w):
     eq([(e["kind"], e["event"], e["detail"]) for e in events], [("path", "connected", "breaking -110"), ("device", "held", None)])
     eq(w.run("monitor", "-T", "1", "-c", "1", want=7).out, "")
     eq(w.run("monitor", "-T", "1").out, "")
+    has(w.run("monitor", "-c", "2x", want=2).err, "a number is expected")
