@@ -55,6 +55,22 @@ void maps_bad(struct maps *m, struct maps_entry *e, struct maps_at at, char *msg
 
 /* ---- options of our own ---- */
 
+/* systemd takes no name without its kind, and says that in the log only. */
+static bool option_unit(const char *v)
+{
+	static const char *const kinds[] = {
+		".service", ".target", ".mount", ".automount", ".device", ".socket", ".path", ".timer", ".swap", ".slice", ".scope",
+	};
+	size_t i, len = strlen(v), n;
+
+	for (i = 0; i < ARRAY_SIZE(kinds); i++) {
+		n = strlen(kinds[i]);
+		if (len > n && !strcmp(v + len - n, kinds[i]))
+			return true;
+	}
+	return false;
+}
+
 static bool option_value_ok(const struct maps_option *o, const char *v, int64_t *n)
 {
 	const char *p;
@@ -76,6 +92,10 @@ static bool option_value_ok(const struct maps_option *o, const char *v, int64_t 
 			if (*p == '.')
 				return false;
 		return true;
+	case MAPS_UNIT:
+		if (!option_unit(v))
+			return false;
+		/* fall through */
 	default:
 		for (p = v; *p; p++)
 			if (!strchr("._-@:\\", *p) && !(*p >= '0' && *p <= '9') && !((*p | 32) >= 'a' && (*p | 32) <= 'z'))
@@ -95,6 +115,8 @@ static const char *option_value_help(const struct maps_option *o)
 		return "a number of KiB is expected, at most 1048576";
 	case MAPS_LINK:
 		return "a name below /dev/ibnbd is expected, of letters, digits and ./_-+:@=; no part begins with '.', the first not with by-";
+	case MAPS_UNIT:
+		return "the whole name of a unit is expected: foo.service";
 	default:
 		return "letters, digits and ._-@:\\ are possible";
 	}
