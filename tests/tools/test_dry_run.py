@@ -89,3 +89,16 @@ def json_is_a_document_in_a_dry_run_too(w):
             schema(w.json(*text.split(), "-n", want=None))
     eq(w.json("map", "vol/9", "store9", "10.0.9.7", "-n")["devices"], [])
     eq(w.json("map", "vol/9", "store9", "10.0.9.7", "--name", "vol9", "--save-only")["devices"], [])
+
+
+@test
+def commands_can_be_given_to_a_shell(w):
+    w.client()
+    w.conf("its \"a's$(x)\" s[b] path=ip:[fe80::1%eth0] path=10.0.0.2\n")
+    said = w.run("maps", "show", "--as-commands").out
+    words = subprocess.run(["sh", "-c", said.replace("ibnbd map", "printf '%s\\n'", 1)], capture_output=True, text=True, cwd=w.dir).stdout.split("\n")
+    eq(words, ["a's$(x)", "s[b]", "path=ip:fe80::1%eth0", "path=ip:10.0.0.2", "name=its", ""])
+    said = w.run("maps", "start", "-n", "its").out
+    w.put("map_device")
+    eq(subprocess.run(["sh", "-c", said.replace("/".join((str(w.sys), "class/ibnbd-client/ctl")), str(w.dir))]).returncode, 0)
+    eq((w.dir / "map_device").read_text(), "sessname=s[b] path=ip:fe80::1%eth0 path=ip:10.0.0.2 device_path=a's$(x) name=its\n")

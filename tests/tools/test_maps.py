@@ -57,19 +57,6 @@ def good_lines_are_shown_canonically(w):
 
 
 @test
-def commands_can_be_given_to_a_shell(w):
-    w.client()
-    w.conf("its \"a's$(x)\" s[b] path=ip:[fe80::1%eth0] path=10.0.0.2\n")
-    said = w.run("maps", "show", "--as-commands").out
-    words = subprocess.run(["sh", "-c", said.replace("ibnbd map", "printf '%s\\n'", 1)], capture_output=True, text=True, cwd=w.dir).stdout.split("\n")
-    eq(words, ["a's$(x)", "s[b]", "path=ip:fe80::1%eth0", "path=ip:10.0.0.2", "name=its", ""])
-    said = w.run("maps", "start", "-n", "its").out
-    w.put("map_device")
-    eq(subprocess.run(["sh", "-c", said.replace("/".join((str(w.sys), "class/ibnbd-client/ctl")), str(w.dir))]).returncode, 0)
-    eq((w.dir / "map_device").read_text(), "sessname=s[b] path=ip:fe80::1%eth0 path=ip:10.0.0.2 device_path=a's$(x) name=its\n")
-
-
-@test
 def drop_ins(w):
     w.conf("vol1 vol/1 s path=10.0.0.1\n[defaults] hold=-1 nofail\nvol2 vol/2 s hold=5\n")
     w.conf("vol3 vol/3 s\n", "maps.conf.d/10-more.conf")
