@@ -61,6 +61,9 @@ void doctor_files(struct doctor *d)
 	doctor_enabled(d);
 	if (c->there && c->m->nr_errors)
 		doctor_find(d, "server.conf", DOCTOR_ERROR, say_dup("mistakes in server.conf"), say_dup("ibnbd server check"));
+	else if (c->value[SERVER_dev_search_path] && *c->value[SERVER_dev_search_path] && !d->s->server)
+		doctor_find(d, "server.conf", DOCTOR_WARNING, say_dup("server.conf names a directory, and nothing is exported: ibnbd-server is not loaded"),
+			    say_dup("systemctl enable --now ibnbd-server"));
 	server_conf_free(c);
 }
 

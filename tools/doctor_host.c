@@ -253,23 +253,25 @@ static void host_not_loaded(struct doctor *d, const char *release)
 	free(dkms);
 }
 
+/* A host that only exports needs the client's driver for nothing. */
 void doctor_modules(struct doctor *d)
 {
-	char *release = host_release(), *dir = sysfs_path("module/ibnbd_client"), *version = sysfs_attr(dir, "version");
-	bool built = host_built(release);
+	bool client = d->s->client || d->client || !d->s->server, loaded = client ? d->s->client : d->s->server;
+	const char *name = client ? "ibnbd-client" : "ibnbd-server";
+	char *release = host_release(), *dir = sysfs_path(client ? "module/ibnbd_client" : "module/ibnbd_server");
+	char *version = sysfs_attr(dir, "version");
 
-	if (d->s->client) {
-		if (version && strcmp(version, IBNBD_VERSION))
-			doctor_find(d, "version", DOCTOR_WARNING, say_fmt("the loaded driver is %s, this command %s", version, IBNBD_VERSION),
-				    say_dup("reboot, or unmap all and load the driver again"));
-		else
-			doctor_find(d, "loaded", DOCTOR_OK, say_fmt("driver ibnbd-client %s is loaded", version ? version : ""), NULL);
-	} else if (built) {
+	if (loaded && version && strcmp(version, IBNBD_VERSION)) {
+		doctor_find(d, "version", DOCTOR_WARNING, say_fmt("the loaded driver is %s, this command %s", version, IBNBD_VERSION),
+			    say_dup("reboot, or unmap all and load the driver again"));
+	} else if (loaded) {
+		doctor_find(d, "loaded", DOCTOR_OK, say_fmt("driver %s %s is loaded", name, version ? version : ""), NULL);
+	} else if (host_built(release)) {
 		doctor_find(d, "built", DOCTOR_OK, say_fmt("the modules are built for kernel %s", release), NULL);
 		host_not_loaded(d, release);
-	}
-	if (!built && !d->s->client)
+	} else {
 		host_not_built(d, release);
+	}
 	free(version);
 	free(dir);
 	free(release);

@@ -159,6 +159,20 @@ def doctor_all_well(w):
 
 
 @test
+def doctor_of_a_server(w):
+    """It maps nothing, and is well without the client's driver."""
+    host(w)
+    w.conf("dev_search_path = /srv/exports\nallow = 10.0.0.0/8\n", "server.conf")
+    has(findings(w)["server.conf", "warning"]["mend"], "systemctl enable --now ibnbd-server")
+    w.server()
+    r = w.run("doctor")
+    has(r.out, "driver ibnbd-server ")
+    hasnt(r.out, "ibnbd-client")
+    w.conf("vol1 d s path=127.0.0.1\n")
+    has(findings(w)["loaded", "error"]["mend"], "modprobe ibnbd-client")
+
+
+@test
 def doctor_no_headers(w):
     host(w, built=False, headers=False)
     eq(findings(w)["headers", "error"]["mend"], "apt install linux-headers-6.1.0-9-amd64")
