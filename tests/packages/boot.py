@@ -316,12 +316,14 @@ def packages_come_and_go(t):
         t.wait(f"[ $(cat /run/writes) -gt {n + 3} ]", 20, f"writing goes on after: {what}")
         if t.sh(disk) != before:
             raise Failed(f"{what}: it is another disk")
-        if what == "remove":        # and something triggers udev, which has no rules for it now
-            t.sh(f"udevadm trigger -w --action=change /dev/{kname}; mountpoint /data; if command -v ibnbd; then exit 1; fi; grep -q '^data vda1 s1 ' /etc/ibnbd/maps.conf.d/50-saved.conf")
+        if what == "remove":        # and something triggers udev, which has no rules for it now but those that the package left
+            t.sh(f"if command -v ibnbd; then exit 1; fi; udevadm trigger -w --action=change /dev/{kname}; udevadm trigger -w --action=change /dev/{kname}; sleep 5\n"
+                 "for l in disk/by-label/data ibnbd/by-name/data ibnbd/by-session/s1/vda1; do [ -b /dev/$l ]; done; mountpoint /data\n"
+                 "grep -q '^data vda1 s1 ' /etc/ibnbd/maps.conf.d/50-saved.conf", 60)
         elif what == "purge":
             t.sh("[ \"$(find /etc/ibnbd ! -type d)\" = /etc/ibnbd/exports/disk1 ]; rm -r /etc/ibnbd")
         else:
-            t.sh(f"ibnbd list {kname}; systemctl is-enabled ibnbd-maps.target; udevadm trigger -w --action=change /dev/{kname}; [ -b /dev/disk/by-label/data ]")
+            t.sh(f"[ ! -e /run/udev/rules.d/60-ibnbd.rules ]; ibnbd list {kname}; systemctl is-enabled ibnbd-maps.target; udevadm trigger -w --action=change /dev/{kname}; [ -b /dev/disk/by-label/data ]")
     t.sh("systemctl stop writer; umount /data; " + LAYERS_DOWN + "ibnbd unmap --all; [ -z \"$(ibnbd list)\" ]")
     t.clean()
 
