@@ -163,6 +163,9 @@ static inline unsigned int bdev_write_zeroes_unmap_sectors(struct block_device *
 #define bdev_stable_writes(b)	\
 	test_bit(QUEUE_FLAG_STABLE_WRITES, &bdev_get_queue(b)->queue_flags)
 #endif
+#if !HAVE_BDEV_NOWAIT		/* 6.1 */
+#define bdev_nowait(b)		blk_queue_nowait(bdev_get_queue(b))
+#endif
 #if HAVE_BD_META_INFO		/* 5.11: a partition is a block_device of its own */
 static inline const char *cx_part_uuid(struct block_device *b)
 {

@@ -164,6 +164,7 @@ PROBE(BDEV_FUA) { bool b = bdev_fua((struct block_device *)NULL); (void)b; }	/* 
 PROBE(BDEV_ROT) { bool b = bdev_rot((struct block_device *)NULL); (void)b; }	/* 7.x */
 PROBE(BDEV_NONROT) { bool b = bdev_nonrot((struct block_device *)NULL); (void)b; }	/* 5.19 .. */
 PROBE(BDEV_STABLE_WRITES) { bool b = bdev_stable_writes((struct block_device *)NULL); (void)b; }	/* 5.19 */
+PROBE(BDEV_NOWAIT) { bool b = bdev_nowait((struct block_device *)NULL); (void)b; }	/* 6.1 */
 PROBE(BD_META_INFO) { struct partition_meta_info *i = ((struct block_device *)NULL)->bd_meta_info; (void)i; }	/* 5.11 */
 PROBE(BDEV_WZEROES_UNMAP) { unsigned int s = bdev_write_zeroes_unmap_sectors((struct block_device *)NULL); (void)s; }	/* 6.17 */
 PROBE(ISSUE_FLUSH_1ARG) { int r = blkdev_issue_flush((struct block_device *)NULL); (void)r; }	/* 5.12 */

@@ -156,6 +156,8 @@
 #error "bdev_rot() has a shape that compat/bdev.h does not know"
 #elif !HAVE_BDEV_STABLE_WRITES
 #error "bdev_stable_writes() has a shape that compat/bdev.h does not know"
+#elif !HAVE_BDEV_NOWAIT
+#error "bdev_nowait() has a shape that compat/bdev.h does not know"
 #elif !HAVE_BD_META_INFO
 #error "block_device.bd_meta_info is not what compat/bdev.h knows"
 #elif !HAVE_H_BLK_INTEGRITY

@@ -6,6 +6,10 @@
  * block core splits what a device cannot take in one piece. It is called in the completion context of the transport, submits right there
  * and answers from the bio's end, which may be an interrupt.
  *
+ * That context belongs to all disks of the session, and to the end of its path: nobody may wait there for a device that is full, or frozen. So a bio
+ * says NOWAIT, where the device can, and what comes back for that reason is submitted again by a worker of the export, which waits: one for each
+ * export, however many there are, and in their order. Discards may be held up by the block layer whatever they say, and go there at once.
+ *
  * The client can still write to its chunk while the device works on it. A device that computes checksums over the data (integrity
  * profile) or needs it stable (parity RAID) therefore gets private pages: copied before a write, after a read; in pieces of
  * at most 128 KiB. Without memory at hand, and from the second piece on, this goes on in a worker, where waiting is allowed.
@@ -142,8 +146,10 @@ void ibnbd_srv_blockio_describe(struct ibnbd_srv_open *open, struct ibnbd_open_r
 /* ---- requests ------------------------------------------------------------ */
 
 /* Writes look like direct ones of a local process: background writes are throttled, and here that would stop everybody's I/O. */
-static blk_opf_t blockio_opf(const struct ibnbd_io *m)
+static blk_opf_t blockio_opf(const struct ibnbd_srv_io *io, bool may_wait)
 {
+	const struct ibnbd_io *m = &io->msg;
+
 	static const blk_opf_t op[] = {
 		[IBNBD_OP_READ]		= REQ_OP_READ,
 		[IBNBD_OP_WRITE]	= REQ_OP_WRITE | REQ_SYNC | REQ_IDLE,
@@ -164,6 +170,8 @@ static blk_opf_t blockio_opf(const struct ibnbd_io *m)
 	}
 	if (m->flags & IBNBD_F_NOUNMAP)
 		opf |= REQ_NOUNMAP;
+	if (!may_wait && bdev_nowait(io->open->bdev))
+		opf |= REQ_NOWAIT;
 	return opf;
 }
 
@@ -172,19 +180,47 @@ static bool blockio_has_data(const struct ibnbd_io *m)
 	return m->op == IBNBD_OP_READ || m->op == IBNBD_OP_WRITE;
 }
 
-static void blockio_end_bio(struct bio *bio)
+/* To the worker of the export, who waits. Any context. */
+static void blockio_put_off(struct ibnbd_srv_io *io)
 {
-	int err = blk_status_to_errno(bio->bi_status);
+	struct ibnbd_srv_export *e = io->open->export;
+	unsigned long flags;
 
-	bio_uninit(bio);
-	ibnbd_srv_io_end(container_of(bio, struct ibnbd_srv_io, bio), err);
+	spin_lock_irqsave(&e->later_lock, flags);
+	list_add_tail(&io->link, &e->later);
+	if (!e->later_busy) {
+		e->later_busy = true;
+		kobject_get(&e->kobj);
+		queue_work(ibnbd_srv_io_wq, &e->later_work);
+	}
+	spin_unlock_irqrestore(&e->later_lock, flags);
 }
 
-static void blockio_direct(struct ibnbd_srv_io *io, const struct ibnbd_io *m)
+/* The device would have waited; or it can not say so any more, since a table of the device mapper was changed. */
+static bool blockio_is_full(const struct bio *bio)
 {
+	return bio->bi_opf & REQ_NOWAIT && (bio->bi_status == BLK_STS_AGAIN || bio->bi_status == BLK_STS_NOTSUPP);
+}
+
+static void blockio_end_bio(struct bio *bio)
+{
+	struct ibnbd_srv_io *io = container_of(bio, struct ibnbd_srv_io, bio);
+	int err = blk_status_to_errno(bio->bi_status);
+	bool full = unlikely(err) && blockio_is_full(bio);
+
+	bio_uninit(bio);
+	if (unlikely(full))
+		blockio_put_off(io);
+	else
+		ibnbd_srv_io_end(io, err);
+}
+
+static void blockio_direct(struct ibnbd_srv_io *io, bool may_wait)
+{
+	const struct ibnbd_io *m = &io->msg;
 	struct bio *bio = &io->bio;
 
-	cx_bio_init(bio, io->open->bdev, &io->vec, 1, blockio_opf(m));
+	cx_bio_init(bio, io->open->bdev, &io->vec, 1, blockio_opf(io, may_wait));
 	bio->bi_end_io = blockio_end_bio;
 	bio->bi_ioprio = m->prio;
 	if (blockio_has_data(m))
@@ -207,12 +243,17 @@ static void blockio_end_piece(struct bio *bio)
 {
 	struct ibnbd_srv_io *io = container_of(bio, struct ibnbd_srv_io, bio);
 	int err = blk_status_to_errno(bio->bi_status);
+	bool full = unlikely(err) && blockio_is_full(bio);
 	u32 len = blockio_piece(io);
 
 	bio_uninit(bio);
 	if (!err && io->msg.op == IBNBD_OP_READ)
 		memcpy(io->op->data + io->done, io->bounce.buf, len);
 	ibnbd_srv_bounce_put(&io->bounce);
+	if (unlikely(full)) {
+		blockio_put_off(io);
+		return;
+	}
 	io->done += len;
 	if (err || io->done == io->msg.bytes)
 		ibnbd_srv_io_end(io, err);
@@ -220,13 +261,13 @@ static void blockio_end_piece(struct bio *bio)
 		queue_work(ibnbd_srv_io_wq, &io->work);
 }
 
-static bool blockio_submit_piece(struct ibnbd_srv_io *io, gfp_t gfp)
+static bool blockio_submit_piece(struct ibnbd_srv_io *io, bool may_wait)
 {
+	blk_opf_t opf = blockio_opf(io, may_wait);
 	u32 len = blockio_piece(io);
-	blk_opf_t opf = blockio_opf(&io->msg);
 	struct bio *bio = &io->bio;
 
-	if (!ibnbd_srv_bounce_get(&io->bounce, len, gfp))
+	if (!ibnbd_srv_bounce_get(&io->bounce, len, may_wait ? GFP_NOIO : GFP_NOWAIT))
 		return false;
 	if (io->msg.op == IBNBD_OP_WRITE)
 		memcpy(io->bounce.buf, io->op->data + io->done, len);
@@ -245,14 +286,60 @@ static void blockio_work(struct work_struct *work)
 {
 	struct ibnbd_srv_io *io = container_of(work, struct ibnbd_srv_io, work);
 
-	if (!blockio_submit_piece(io, GFP_NOIO))
+	if (!blockio_submit_piece(io, true))
 		ibnbd_srv_io_end(io, -ENOMEM);
+}
+
+static void blockio_start(struct ibnbd_srv_io *io, bool may_wait)
+{
+	if (likely(!io->pieces)) {
+		blockio_direct(io, may_wait);
+		return;
+	}
+	INIT_WORK(&io->work, blockio_work);
+	if (!blockio_submit_piece(io, may_wait))
+		queue_work(ibnbd_srv_io_wq, &io->work);
+}
+
+/* ---- what has to wait ---------------------------------------------------- */
+
+static struct ibnbd_srv_io *blockio_next_later(struct ibnbd_srv_export *e)
+{
+	struct ibnbd_srv_io *io;
+
+	spin_lock_irq(&e->later_lock);
+	io = list_first_entry_or_null(&e->later, struct ibnbd_srv_io, link);
+	if (io)
+		list_del(&io->link);
+	else
+		e->later_busy = false;
+	spin_unlock_irq(&e->later_lock);
+	return io;
+}
+
+static void blockio_later_work(struct work_struct *work)
+{
+	struct ibnbd_srv_export *e = container_of(work, struct ibnbd_srv_export, later_work);
+	struct ibnbd_srv_io *io;
+
+	while ((io = blockio_next_later(e)))
+		blockio_start(io, true);
+	kobject_put(&e->kobj);
+}
+
+void ibnbd_srv_blockio_init_export(struct ibnbd_srv_export *e)
+{
+	spin_lock_init(&e->later_lock);
+	INIT_LIST_HEAD(&e->later);
+	INIT_WORK(&e->later_work, blockio_later_work);
 }
 
 /**
  * ibnbd_srv_blockio_submit() - start a request
  * @io: @op and @open are set
  * @m: decoded, and allowed by logic/access
+ *
+ * Does not wait for the device, if that knows NOWAIT. Completion context.
  */
 void ibnbd_srv_blockio_submit(struct ibnbd_srv_io *io, const struct ibnbd_io *m)
 {
@@ -260,13 +347,11 @@ void ibnbd_srv_blockio_submit(struct ibnbd_srv_io *io, const struct ibnbd_io *m)
 		ibnbd_srv_io_end(io, -EROFS);
 		return;
 	}
-	if (likely(!blockio_has_data(m) || !blockio_copies(io->open))) {
-		blockio_direct(io, m);
-		return;
-	}
 	io->msg = *m;
 	io->done = 0;
-	INIT_WORK(&io->work, blockio_work);
-	if (!blockio_submit_piece(io, GFP_NOWAIT))
-		queue_work(ibnbd_srv_io_wq, &io->work);
+	io->pieces = blockio_has_data(m) && blockio_copies(io->open);
+	if (unlikely(m->op == IBNBD_OP_DISCARD))
+		blockio_put_off(io);
+	else
+		blockio_start(io, false);
 }

@@ -9,6 +9,7 @@ int ibnbd_srv_blockio_open(struct ibnbd_srv_open *open, dev_t dev, const char **
 void ibnbd_srv_blockio_close(struct ibnbd_srv_open *open);
 u64 ibnbd_srv_blockio_nsectors(struct ibnbd_srv_open *open);
 void ibnbd_srv_blockio_describe(struct ibnbd_srv_open *open, struct ibnbd_open_rsp *rsp);
+void ibnbd_srv_blockio_init_export(struct ibnbd_srv_export *e);
 void ibnbd_srv_blockio_submit(struct ibnbd_srv_io *io, const struct ibnbd_io *m);
 
 #endif

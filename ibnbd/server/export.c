@@ -142,6 +142,7 @@ static struct ibnbd_srv_export *export_create(struct ibnbd_srv_open *open,
 		return ERR_PTR(-ENOMEM);
 	ibnbd_srv_sysfs_kobj_init(&e->kobj, &export_ktype);
 	INIT_LIST_HEAD(&e->opens);
+	ibnbd_srv_blockio_init_export(e);
 	e->key = export_key_ptr(open);
 	e->is_file = !open->bdev;
 	e->copy = ibnbd_srv_default_copy();

@@ -7,6 +7,7 @@
 #include <linux/completion.h>
 #include <linux/kobject.h>
 #include <linux/percpu-refcount.h>
+#include <linux/spinlock.h>
 #include <linux/workqueue.h>
 #include <ibtrs/srv.h>
 #include "ibnbd/logic/access.h"
@@ -37,6 +38,7 @@ enum {				/* spec F.3 */
  * @key: struct block_device or struct inode; alive because each open in @opens holds it
  * @writers: W of spec B.3 rule 4
  * @wq: fileio only: one file system that hangs must not hold up the others
+ * @later: blockio only: requests that have to wait for the device, in a worker; with @later_busy under @later_lock (any context)
  * @identity: F.4, found at the first open
  * @no_punch: the file system said that it cannot punch holes
  * @kobj: ctl/devices/NAME; its release frees the export
@@ -52,6 +54,10 @@ struct ibnbd_srv_export {
 	u64 nsectors;
 	u64 writer_gen;
 	struct workqueue_struct *wq;
+	spinlock_t later_lock;
+	struct list_head later;
+	bool later_busy;
+	struct work_struct later_work;
 	struct ibnbd_identity identity;
 	struct kobject kobj;
 	struct kobject *sessions;

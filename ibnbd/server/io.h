@@ -19,12 +19,13 @@ struct ibnbd_srv_open;
  * @open: pinned by its reference until then
  * @bio: of blockio; @iocb: of fileio
  * @vec: the one stretch of memory under transfer
- * @msg: what is asked. Set by fileio and for private pages only: a bio straight from the chunk carries everything itself
+ * @msg: what is asked
  * @done: bytes behind us, when an I/O needs more than one private buffer
+ * @pieces: blockio: through private pages
  * @bounce: private pages under transfer
  * @ends: fileio: of a piece, its completion and the return of its submission; the later of the two goes on
  * @ret: fileio: what the completion said
- * @work: the way to a context that may sleep
+ * @work: the way to a context that may sleep; @link: on the list of the export's worker, before that
  */
 struct ibnbd_srv_io {
 	struct ibtrs_srv_op *op;
@@ -36,10 +37,14 @@ struct ibnbd_srv_io {
 	struct bio_vec vec;
 	struct ibnbd_io msg;
 	u32 done;
+	bool pieces;
 	struct ibnbd_srv_bounce bounce;
 	atomic_t ends;
 	long ret;
-	struct work_struct work;
+	union {
+		struct work_struct work;
+		struct list_head link;
+	};
 };
 
 /* What op->priv holds: an I/O, or the link of a message that waits for its session's worker. */

@@ -40,6 +40,7 @@ struct ibtrs_srv_conn {
 	/* reply.c, to notice a dead send queue */
 	struct ib_cqe probe_cqe;
 	bool sends_seen;		/* written by every completion of a send, cleared by the check */
+	bool serving;			/* a request is being handed to the user, who may wait for a disk: no completion is seen meanwhile */
 	u32 sq_size;			/* c.sq_free when nothing is out */
 	bool probing;			/* a probe is out */
 	struct ibtrs_sqwatch watch;

@@ -334,6 +334,8 @@ void ibtrs_srv_reply_check(struct ibtrs_srv_conn *conn)
 	u32 posted = atomic_read(&conn->c.sq_posted);
 	bool probing = READ_ONCE(conn->probing), seen = READ_ONCE(conn->sends_seen);
 
+	/* Its completions wait behind a request that a disk has not taken yet: that says nothing about the queue. */
+	seen |= READ_ONCE(conn->serving);
 	WRITE_ONCE(conn->sends_seen, false);
 	switch (ibtrs_sqwatch_look(&conn->watch, probing || posted != conn->probed_at, seen, probing, patience)) {
 	case IBTRS_SQWATCH_PROBE:
@@ -389,7 +391,9 @@ void ibtrs_srv_reply_inv_done(struct ib_cq *cq, struct ib_wc *wc)
 	reply_seen(conn);
 	ibtrs_conn_credit(&conn->c, 1);
 	smp_mb__after_atomic();	/* as above */
+	WRITE_ONCE(conn->serving, true);
 	ibtrs_srv_op_invalidated(x);
+	WRITE_ONCE(conn->serving, false);
 	if (unlikely(!list_empty(&conn->wait)))
 		ibtrs_srv_reply_kick(conn);
 }

@@ -55,6 +55,13 @@ static void rx_count(struct ibtrs_srv_conn *conn, const struct ib_cq *cq, const 
 	WRITE_ONCE(conn->alone, first ? conn->alone + 1 : 0);
 }
 
+static void rx_serve(struct ibtrs_srv_conn *conn, u32 slot, u32 off)
+{
+	WRITE_ONCE(conn->serving, true);
+	ibtrs_srv_op_begin(conn, slot, off);
+	WRITE_ONCE(conn->serving, false);
+}
+
 static void rx_request(struct ibtrs_srv_conn *conn, u32 imm)
 {
 	struct ibtrs_srv_path *path = conn->path;
@@ -67,7 +74,7 @@ static void rx_request(struct ibtrs_srv_conn *conn, u32 imm)
 	else if (unlikely(off + sizeof(struct ibtrs_wire_write) > path->limits.chunk_size))
 		ibtrs_srv_path_close(path, "a request with its header beyond the chunk");
 	else
-		ibtrs_srv_op_begin(conn, slot, off);
+		rx_serve(conn, slot, off);
 }
 
 static noinline void rx_other(struct ibtrs_srv_conn *conn, u32 imm)

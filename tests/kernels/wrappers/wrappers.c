@@ -142,8 +142,8 @@ static void server_bdev(void)
 	pr_info("%llu %llu %u %u %u %u\n", (u64)bdev_nr_sectors(bdev), (u64)bdev_nr_bytes(bdev),
 		bdev_max_discard_sectors(bdev), bdev_discard_granularity(bdev),
 		bdev_max_secure_erase_sectors(bdev), bdev_write_zeroes_unmap_sectors(bdev));
-	pr_info("%d %d %d %d %s\n", bdev_write_cache(bdev), bdev_fua(bdev), bdev_rot(bdev),
-		bdev_stable_writes(bdev), cx_part_uuid(bdev));
+	pr_info("%d %d %d %d %d %s\n", bdev_write_cache(bdev), bdev_fua(bdev), bdev_rot(bdev),
+		bdev_stable_writes(bdev), bdev_nowait(bdev), cx_part_uuid(bdev));
 	if (bdev_get_integrity(bdev))
 		blkdev_issue_flush(bdev);
 	cx_bio_init(&bio, bdev, NULL, 0, REQ_OP_WRITE | REQ_POLLED);
