@@ -169,12 +169,17 @@ out_put:
 static struct ibnbd_srv_export *export_detach(struct ibnbd_srv_open *open)
 {
 	struct ibnbd_srv_export *e = open->export;
+	const struct ibnbd_srv_open *other;
 
 	lockdep_assert_held(&export_lock);
 	ibnbd_srv_sysfs_del_open(open);
 	list_del_init(&open->link);
-	if (ibnbd_access_writes(open->access))
+	if (ibnbd_access_writes(open->access)) {
 		e->writers--;
+		list_for_each_entry(other, &e->opens, link)
+			if (ibnbd_access_writes(other->access))
+				ibnbd_srv_writer_left(open, other);
+	}
 	if (!list_empty(&e->opens))
 		return NULL;
 	list_del(&e->link);

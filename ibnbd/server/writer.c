@@ -103,6 +103,15 @@ int ibnbd_srv_writer_note(const struct ibnbd_srv_open *open, u64 *gen)
 	return 0;
 }
 
+void ibnbd_srv_writer_left(const struct ibnbd_srv_open *gone, const struct ibnbd_srv_open *stays)
+{
+	struct writer_key key = writer_key_of(gone);
+	struct writer_record *r = writer_find(&key);
+
+	if (r)
+		r->writer = stays->session->uuid;
+}
+
 void ibnbd_srv_writer_exit(void)
 {
 	struct writer_record *r, *next;

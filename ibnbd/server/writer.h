@@ -14,6 +14,11 @@
  * Return: 0, -ENOMEM.
  */
 int ibnbd_srv_writer_note(const struct ibnbd_srv_open *open, u64 *gen);
+/*
+ * Of two writers (a migration) @gone leaves, @stays may write on. Should @gone's session come back with writes that it holds, it is not the last
+ * writer any more.
+ */
+void ibnbd_srv_writer_left(const struct ibnbd_srv_open *gone, const struct ibnbd_srv_open *stays);
 /* Forget all; nothing is open. */
 void ibnbd_srv_writer_exit(void);
 

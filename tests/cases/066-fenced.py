@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-only
 description = "a disk that comes back smaller, with other blocks or read-only is not written to until the administrator says so"
 links = 1
-deadline = 180
+deadline = 240
 
 LINEAR = "0 {} linear {} 0"
 
 
 def run(t):
     c, s = t.client, t.server
-    s.sh("serve; modprobe ibnbd-testdisk nr_disks=1; modprobe loop; truncate -s 64M /tmp/f; losetup -b 4096 /dev/loop1 /tmp/f")
+    s.sh("serve; modprobe ibnbd-testdisk nr_disks=2; modprobe loop; truncate -s 64M /tmp/f; losetup -b 4096 /dev/loop1 /tmp/f")
 
     def put(sectors, disk, more=""):
         """What is behind the name, always with the same identity."""
@@ -53,4 +53,19 @@ def run(t):
     c.sh(f"wait_for 30 paths_up s1 1; ibnbd remap --force mine; udevadm settle 2> /dev/null || true", timeout=60)
     t.eq(c.sh("blockdev --getsize64 $(readlink -f /dev/$(dev_of mine s1))"), str(65536 * 512), "the size of the other disk")
     c.sh("dd if=/dev/zero of=/dev/$(dev_of mine s1) bs=4k count=1 oflag=direct status=none")
-    s.sh("true")
+
+    t.log("--- the writer who came last in a migration is away, and the other one writes")
+    first, last = c.sh("map testdisk1 sessname=s2"), c.sh("map testdisk1 sessname=s3 access_mode=migration")
+    path = "/sys/class/ibtrs-client/s3/paths/*"
+    put = "tr '\\0' {} < /dev/zero | dd of={} bs=4k count=1 iflag=fullblock oflag=direct status=none"
+    s.sh("echo 3000 > /sys/module/ibnbd_testdisk/parameters/delay_ms")
+    job = c.spawn(put.format("O", last))
+    t.wait(lambda: int(c.sh(f"cat /sys/block/{last[5:]}/inflight").split()[1]), 10, "its write is out")
+    c.sh(f"echo 1 > $(echo {path}/disconnect)")
+    # the disk ends it, and nobody can be told
+    s.sh("wait_for 20 test ! -e /sys/class/ibtrs-server/s3; echo 0 > /sys/module/ibnbd_testdisk/parameters/delay_ms")
+    c.sh(put.format("N", first) + f"; echo 1 > $(echo {path}/reconnect)")
+    t.wait(lambda: c.sh(f"dev_attr {last} state_detail") == "fenced", 20, "fenced")
+    t.match(c.sh(f"dev_attr {last} reason"), "another client|somebody else", "the reason")
+    t.ok(job.wait(20) != 0, "its write has failed")
+    t.eq(c.sh(f"dd if={first} bs=4k count=1 iflag=direct status=none | head -c 1"), "N", "the newer write")
