@@ -309,7 +309,8 @@ void ibnbd_srv_session_close(struct ibnbd_srv_session *s, u32 id, struct ibtrs_s
  * @priv: its session
  * @group: of the ops
  *
- * Return: true when a CLOSE of the device has come, or nothing of that id is open any more.
+ * Return: true when a CLOSE of the device has come, it was closed by force (no repetition reaches the disk then, nor does a writer get in before
+ * all has ended), or nothing of that id is open any more.
  */
 bool ibnbd_srv_session_given_up(void *priv, u32 group)
 {
@@ -319,7 +320,7 @@ bool ibnbd_srv_session_given_up(void *priv, u32 group)
 
 	spin_lock(&s->lock);
 	open = session_entry(s, group - 1);
-	given_up = !open || open->given_up;
+	given_up = !open || open->state != IBNBD_SRV_OPEN_LIVE;
 	spin_unlock(&s->lock);
 	return given_up;
 }

@@ -199,7 +199,8 @@ static void path_close_work(struct work_struct *work)
 	path_wait_for_ops(path);
 	ibtrs_srv_op_free(path);
 	ibtrs_srv_chunk_put(path, true);
-	path_change(path, ibtrs_srv_path_state(path), IBTRS_SRV_PATH_CLOSED);
+	/* One that lingered stays so to the end: it is in nobody's way. */
+	path_change(path, IBTRS_SRV_PATH_CLOSING, IBTRS_SRV_PATH_CLOSED);
 	ibtrs_srv_session_del_path(path);
 	synchronize_rcu();	/* events walk the list */
 	ibtrs_srv_path_free(path);
