@@ -83,7 +83,7 @@ static void hs_info_recv_done(struct ib_cq *cq, struct ib_wc *wc)
 	/* The close work cancels it a grace period after the state has changed. */
 	rcu_read_lock();
 	if (ibtrs_srv_path_state(path) == IBTRS_SRV_PATH_CONNECTING)
-		queue_work(ibtrs_srv.wq, &path->info_work);
+		queue_work(ibtrs_srv.info_wq, &path->info_work);
 	rcu_read_unlock();
 }
 

@@ -143,12 +143,17 @@ static int __init ibtrs_srv_init(void)
 	err = -ENOMEM;
 	if (!ibtrs_srv.quick_wq)
 		goto free_wq;
+	ibtrs_srv.info_wq = alloc_workqueue("ibtrs-srv-info", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
+	if (!ibtrs_srv.info_wq)
+		goto free_quick;
 	err = ibtrs_srv_sysfs_init();
 	if (err)
-		goto free_quick;
+		goto free_info;
 	ibtrs_srv_debug_init();
 	return 0;
 
+free_info:
+	destroy_workqueue(ibtrs_srv.info_wq);
 free_quick:
 	destroy_workqueue(ibtrs_srv.quick_wq);
 free_wq:
@@ -160,6 +165,7 @@ static void __exit ibtrs_srv_exit(void)
 {
 	ibtrs_srv_debug_exit();
 	ibtrs_srv_sysfs_exit();
+	destroy_workqueue(ibtrs_srv.info_wq);
 	destroy_workqueue(ibtrs_srv.quick_wq);
 	destroy_workqueue(ibtrs_srv.wq);
 }

@@ -35,7 +35,8 @@ extern struct ibtrs_srv_params ibtrs_srv_params;
  * @ops: of the user, between ibtrs_srv_open() and the end of ibtrs_srv_close()
  * @accepting: under @lock: connection requests are looked at
  * @gone: woken when a session has gone
- * @wq: works that may take long: ends of paths, INFO_REQ
+ * @wq: ends of paths: they wait for disks, and may be so many that nothing else gets a turn
+ * @info_wq: INFO_REQs, which may take long, but end
  * @quick_wq: works that do not: timers, heartbeats, parked requests
  */
 struct ibtrs_srv {
@@ -45,6 +46,7 @@ struct ibtrs_srv {
 	bool accepting;
 	wait_queue_head_t gone;
 	struct workqueue_struct *wq;
+	struct workqueue_struct *info_wq;
 	struct workqueue_struct *quick_wq;
 };
 
