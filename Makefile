@@ -87,10 +87,10 @@ cases: 				## tests in virtual machines; CASES="010 map" picks some
 	$(MAKE) KVER=$$(bash -c '. tests/vm/env.sh; echo $$KVER') TESTS=1 modules
 	tests/vm/run.py $(CASES)
 
-check-long:			## cases too long for make check: a thousand disks, loads on file systems
+check-long:			## cases too long for make check: a thousand disks, loads on file systems, a client that dies with a hung disk
 	tests/vm/setup.sh
 	$(MAKE) KVER=$$(bash -c '. tests/vm/env.sh; echo $$KVER') TESTS=1 modules
-	tests/vm/run.py 024 073
+	tests/vm/run.py 024 073 074
 
 check-interop:			## with the kernel's own rnbd as peer, of 5.10, 6.1, 6.12 and 7.2; SERIES=6.12 picks
 	tests/setup.sh

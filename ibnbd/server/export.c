@@ -207,6 +207,17 @@ static bool export_still_writes(const struct ibnbd_srv_export *e)
 	return false;
 }
 
+/* Or has a client been lost who writes to it, and may come back? */
+static bool export_writer_is_away(const struct ibnbd_srv_export *e)
+{
+	const struct ibnbd_srv_open *other;
+
+	list_for_each_entry(other, &e->opens, link)
+		if (ibnbd_access_writes(other->access) && !ibtrs_srv_session_connected(other->session->ibtrs))
+			return true;
+	return false;
+}
+
 /* Arbitration, and what goes with a place in the export. */
 static int export_attach(struct ibnbd_srv_open *open, const struct ibnbd_identity *id,
 			 const char **why)
@@ -226,6 +237,10 @@ static int export_attach(struct ibnbd_srv_open *open, const struct ibnbd_identit
 		err = -EBUSY;
 	} else {
 		err = ibnbd_access_open(e->writers, open->access, why);
+		if (err == -EPERM && export_writer_is_away(e)) {
+			*why = "its writer is not connected, and has not been given up yet";
+			err = -EBUSY;
+		}
 	}
 	if (!err)
 		err = ibnbd_srv_writer_note(open, &e->writer_gen);

@@ -129,6 +129,7 @@ static const struct ibtrs_srv_ops main_ops = {
 	.op_priv_size	= sizeof(union ibnbd_srv_priv),
 	.peer_allowed	= main_peer_allowed,
 	.session_up	= ibnbd_srv_session_up,
+	.session_lost	= ibnbd_srv_session_lost,
 	.session_down	= ibnbd_srv_session_down,
 	.request	= ibnbd_srv_msg_request,
 	.given_up	= ibnbd_srv_session_given_up,

@@ -221,7 +221,7 @@ static struct ibtrs_srv_op *open_released(struct ibnbd_srv_open *open, bool *gon
 	op = open->close_op;
 	open->close_op = NULL;
 	open->state = IBNBD_SRV_OPEN_RELEASED;
-	*gone = open->given_up || s->down;
+	*gone = open->given_up || open->lost || s->down;
 	if (*gone)
 		session_unpublish(s, open);
 	spin_unlock(&s->lock);
@@ -395,6 +395,30 @@ int ibnbd_srv_session_up(struct ibtrs_srv_session *ibtrs, const char *name,
 	init_waitqueue_head(&s->empty);
 	*priv = s;
 	return 0;
+}
+
+/**
+ * ibnbd_srv_session_lost() - a client has been away for long (struct ibtrs_srv_ops)
+ * @priv: its session
+ *
+ * Every mapping is closed: those whose requests have ended leave their disks to others at once. Ids are free when that is done, as if the client had asked.
+ */
+void ibnbd_srv_session_lost(void *priv)
+{
+	struct ibnbd_srv_session *s = priv;
+	struct ibnbd_srv_open *open;
+	u32 slot;
+
+	for (slot = 0; slot <= s->mask; slot++) {
+		spin_lock(&s->lock);
+		open = session_slot(s, slot);
+		if (open && open->state == IBNBD_SRV_OPEN_LIVE) {
+			pr_info("session %s: its client is gone: %s is closed\n", s->name, open->name);
+			open->lost = true;
+			open_kill(open);
+		}
+		spin_unlock(&s->lock);
+	}
 }
 
 /* Start closing one slot of the table; the open whose reference the caller has to drop, if any. */

@@ -44,6 +44,7 @@ struct ibnbd_srv_session {
 
 int ibnbd_srv_session_up(struct ibtrs_srv_session *ibtrs, const char *name,
 			 const struct ibtrs_addr *peer, void **priv);
+void ibnbd_srv_session_lost(void *priv);
 void ibnbd_srv_session_down(struct ibtrs_srv_session *ibtrs, void *priv);
 void ibnbd_srv_session_get(struct ibnbd_srv_session *s);
 void ibnbd_srv_session_put(struct ibnbd_srv_session *s);

@@ -178,6 +178,7 @@ static void path_wait_for_ops(struct ibtrs_srv_path *path)
 			break;
 		if (path_may_linger(path))
 			path_linger(path, from);
+		ibtrs_srv_session_look(path->session);
 		if (time_before(jiffies, warn))
 			continue;
 		warn += PATH_WATCHDOG;
@@ -194,6 +195,9 @@ static void path_close_work(struct work_struct *work)
 	pr_info_ratelimited("session %s: %s: path closed: %s\n", ibtrs_srv_session_label(path->session), path->name, path->why);
 	path_stop_posting(path);
 	path_drain(path);
+	mutex_lock(&ibtrs_srv.lock);
+	path->session->knocked = jiffies;
+	mutex_unlock(&ibtrs_srv.lock);
 	ibtrs_srv_sysfs_path_del(path);
 	path_release_device(path);
 	path_wait_for_ops(path);

@@ -6,6 +6,9 @@
  * whatever still executes. session_down runs before the session leaves the table; a client that comes back meanwhile hears -EBUSY and tries again,
  * and never finds two of its kind.
  *
+ * A client may be gone for good while one disk still works for him. He keeps his other disks and his name for SESSION_LOST, then the user lets the disks go
+ * (session_lost), and the name is free when all that is left are paths that linger. Should he come back after all he finds the session as it is then.
+ *
  * ibtrs_srv.lock protects the table, names and lists of paths; nothing that waits runs under it. Readers in any context (events) walk the lists under
  * RCU. up_lock serializes the INFO_REQs of one session, which wait for the user's session_up.
  */
@@ -15,6 +18,8 @@
 #include "ibtrs/proto/imm.h"
 #include "ibtrs/server/session.h"
 #include "ibtrs/server/sysfs.h"
+
+#define SESSION_LOST	(30 * HZ)	/* a client that is alive knocks more often */
 
 struct ibtrs_srv_session *ibtrs_srv_session_find(const u8 *uuid)
 {
@@ -51,6 +56,7 @@ struct ibtrs_srv_session *ibtrs_srv_session_create(const u8 *uuid, const struct 
 		return ERR_PTR(-ENOMEM);
 	}
 	memcpy(s->uuid, uuid, sizeof(s->uuid));
+	s->knocked = jiffies;
 	s->peer = *peer;
 	ibtrs_dev_pool_init(&s->devs);
 	INIT_LIST_HEAD(&s->paths);
@@ -205,8 +211,47 @@ int ibtrs_srv_session_bring_up(struct ibtrs_srv_path *path, const char *name, co
 	mutex_lock(&s->up_lock);
 	if (!s->up)
 		err = session_first_up(s, path, why);
+	else if (!s->sysfs_dev)		/* it was lost */
+		err = ibtrs_srv_sysfs_session_add(s);
 	mutex_unlock(&s->up_lock);
 	return err;
+}
+
+static bool session_all_paths(struct ibtrs_srv_session *s, enum ibtrs_srv_path_state least)
+{
+	struct ibtrs_srv_path *path;
+
+	lockdep_assert_held(&ibtrs_srv.lock);
+	list_for_each_entry(path, &s->paths, entry)
+		if (ibtrs_srv_path_state(path) < least)
+			return false;
+	return true;
+}
+
+static bool session_is_lost(struct ibtrs_srv_session *s)
+{
+	guard(mutex)(&ibtrs_srv.lock);
+	return session_all_paths(s, IBTRS_SRV_PATH_CLOSING) && time_after(jiffies, s->knocked + SESSION_LOST);
+}
+
+static bool session_give_up_name(struct ibtrs_srv_session *s)
+{
+	guard(mutex)(&ibtrs_srv.lock);
+	if (!s->name[0] || !session_all_paths(s, IBTRS_SRV_PATH_LINGERING))
+		return false;
+	pr_warn("session %s: its client is gone, a disk has not ended its requests; the name is free\n", s->name);
+	s->name[0] = 0;
+	return true;
+}
+
+void ibtrs_srv_session_look(struct ibtrs_srv_session *s)
+{
+	guard(mutex)(&s->up_lock);
+	if (!s->up || !session_is_lost(s))
+		return;
+	ibtrs_srv.ops->session_lost(s->priv);
+	if (session_give_up_name(s))
+		ibtrs_srv_sysfs_session_del(s);
 }
 
 /* Its last path has gone. */
@@ -290,6 +335,25 @@ void ibtrs_srv_session_event(struct ibtrs_srv_session *s, u32 kind, u32 id)
 	rcu_read_unlock();
 }
 EXPORT_SYMBOL_GPL(ibtrs_srv_session_event);
+
+/**
+ * ibtrs_srv_session_connected() - has it a path that is not being closed?
+ * @s: session
+ *
+ * Any context.
+ */
+bool ibtrs_srv_session_connected(struct ibtrs_srv_session *s)
+{
+	struct ibtrs_srv_path *path;
+	bool up = false;
+
+	rcu_read_lock();
+	list_for_each_entry_rcu(path, &s->paths, entry)
+		up |= ibtrs_srv_path_state(path) < IBTRS_SRV_PATH_CLOSING;
+	rcu_read_unlock();
+	return up;
+}
+EXPORT_SYMBOL_GPL(ibtrs_srv_session_connected);
 
 /**
  * ibtrs_srv_session_name() - what the client called it

@@ -35,9 +35,10 @@ struct ibtrs_srv_session {
 	struct list_head paths;		/* readers RCU */
 	u32 nr_paths;			/* CLOSING ones count (L6) */
 	bool dying;			/* the last path is gone */
-	char name[IBTRS_NAME_LEN];	/* empty until the first INFO_REQ, then constant */
+	char name[IBTRS_NAME_LEN];	/* empty until the first INFO_REQ, and again when its client is lost */
+	unsigned long knocked;		/* jiffies: its client was heard of, or its last path began to close */
 
-	struct mutex up_lock;		/* up */
+	struct mutex up_lock;		/* up, sysfs_dev */
 	bool up;			/* the user knows it */
 
 	/* sysfs.c */
@@ -65,6 +66,11 @@ void ibtrs_srv_session_add_path(struct ibtrs_srv_session *s, struct ibtrs_srv_pa
 
 /* INFO_REQ of @path says that the session is called @name; the first one makes it known to the user. 0, or an errno and a reason. Sleeps. */
 int ibtrs_srv_session_bring_up(struct ibtrs_srv_path *path, const char *name, const char **why);
+/*
+ * Close work, again and again while ops keep a path: is it the client who is gone? When no path has been there for half a minute, nor has anybody knocked,
+ * the user hears of it (session_lost), and once nothing but lingering paths is left another session may take the name. Sleeps.
+ */
+void ibtrs_srv_session_look(struct ibtrs_srv_session *s);
 /* Close work: nothing is left of @path, take it off. With the last one the session ends. Sleeps. */
 void ibtrs_srv_session_del_path(struct ibtrs_srv_path *path);
 /* ibtrs_srv_close(): close all paths of all sessions and wait until the last session has gone. */

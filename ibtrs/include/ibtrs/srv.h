@@ -40,6 +40,8 @@ struct ibtrs_srv_op {
  * @op_priv_size: bytes at op->priv
  * @peer_allowed: may this address connect at all? Called before any memory is spent. May be NULL. Must not sleep.
  * @session_up: first path of a session is ready. Return 0 and set @priv, or an errno to refuse. Process context, may sleep.
+ * @session_lost: the client has been away for long, but ops still run: give back what none of them needs, for others. May come more than once, and the client
+ *	may come back all the same. Process context, must not sleep.
  * @session_down: no path and no running op is left; the session is gone after it returns. Process context, may sleep.
  * @request: a request. Process context (workqueue); must not block on anything but memory and block layer back pressure. Ends in
  *	ibtrs_srv_op_reply(), now or later.
@@ -50,6 +52,7 @@ struct ibtrs_srv_ops {
 	size_t op_priv_size;
 	bool (*peer_allowed)(const struct ibtrs_addr *peer);
 	int (*session_up)(struct ibtrs_srv_session *s, const char *name, const struct ibtrs_addr *peer, void **priv);
+	void (*session_lost)(void *priv);
 	void (*session_down)(struct ibtrs_srv_session *s, void *priv);
 	void (*request)(void *priv, struct ibtrs_srv_op *op);
 	bool (*given_up)(void *priv, u32 group);
@@ -74,6 +77,7 @@ void ibtrs_srv_op_reply(struct ibtrs_srv_op *op, int err);
 void ibtrs_srv_session_event(struct ibtrs_srv_session *s, u32 kind, u32 id);
 /* Close all paths of a session (the client will come back if it wants). Does not wait. */
 void ibtrs_srv_session_close(struct ibtrs_srv_session *s);
+bool ibtrs_srv_session_connected(struct ibtrs_srv_session *s);
 const char *ibtrs_srv_session_name(const struct ibtrs_srv_session *s);
 /* 16 bytes that the client chose when it opened the session: the same after a reconnect, others after a reboot (spec A.1). */
 const u8 *ibtrs_srv_session_uuid(const struct ibtrs_srv_session *s);
