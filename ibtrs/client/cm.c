@@ -400,6 +400,16 @@ void ibtrs_clt_cm_destroy(struct ibtrs_clt_path *path)
 	u32 cid;
 
 	for (cid = 0; cid < path->nr_conns; cid++) {
+		ibtrs_conn_destroy(&path->conns[cid].c);
+		ibtrs_clt_rx_stop(&path->conns[cid]);
+	}
+}
+
+void ibtrs_clt_cm_release(struct ibtrs_clt_path *path)
+{
+	u32 cid;
+
+	for (cid = 0; cid < path->nr_conns; cid++) {
 		struct ibtrs_clt_conn *conn = &path->conns[cid];
 		struct rdma_cm_id *id = conn->c.id;
 

@@ -60,7 +60,9 @@ int ibtrs_clt_cm_start_io(struct ibtrs_clt_path *path);
 unsigned int ibtrs_clt_cm_patience_ms(const struct ibtrs_clt_path *path);
 /* No late event can build anything any more, peers are told. Then: no completion can come. Drain work. */
 void ibtrs_clt_cm_disconnect(struct ibtrs_clt_path *path);
-/* QPs, CQs, ids. Drain work, after the requests are off the path. */
+/* QPs, CQs. Drain work, after the requests are off the path. */
 void ibtrs_clt_cm_destroy(struct ibtrs_clt_path *path);
+/* The ids, which hold the RDMA device: when all else of the path that lies on it is gone. */
+void ibtrs_clt_cm_release(struct ibtrs_clt_path *path);
 
 #endif

@@ -134,6 +134,7 @@ static void path_drain(struct work_struct *work)
 	ibtrs_clt_port_unwatch(path);
 	ibtrs_dev_put(path->dev);
 	path->dev = NULL;
+	ibtrs_clt_cm_release(path);
 	ibtrs_clt_path_post(path, IBTRS_PATH_EV_DRAINED, 0, NULL);
 	memalloc_noio_restore(noio);
 }
