@@ -309,10 +309,12 @@ void ibtrs_clt_req_walk(struct ibtrs_clt_path *path)
 	struct ibtrs_clt *clt = path->clt;
 	struct ibtrs_clt_slots *s = &clt->slots;
 	struct ibtrs_clt_conn *conn;
-	u32 nr_parked = 0, i;
+	u32 nr_parked = 0, depth, i;
 	bool parked;
 
-	for (i = 0; i < s->depth; i++) {
+	/* Pairs with ibtrs_clt_slots_init(), which another path may be in. */
+	depth = smp_load_acquire(&s->depth);
+	for (i = 0; i < depth; i++) {
 		struct ibtrs_clt_req *req = &s->reqs[i];
 
 		conn = READ_ONCE(req->conn);

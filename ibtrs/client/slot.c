@@ -18,7 +18,7 @@ static void *slots_alloc_array(const struct ibtrs_clt_slots *s, size_t n, size_t
 	return kvzalloc_node(array_size(n, size), GFP_KERNEL, s->node);
 }
 
-static int slots_alloc_buffers(struct ibtrs_clt_slots *s)
+static int slots_alloc_buffers(struct ibtrs_clt_slots *s, u32 depth)
 {
 	u32 i;
 
@@ -27,7 +27,7 @@ static int slots_alloc_buffers(struct ibtrs_clt_slots *s)
 		if (!s->hdrs[i])
 			return -ENOMEM;
 	}
-	for (i = 0; i < s->depth; i++) {
+	for (i = 0; i < depth; i++) {
 		struct ibtrs_clt_req *req = &s->reqs[i];
 
 		req->slot = i;
@@ -38,6 +38,23 @@ static int slots_alloc_buffers(struct ibtrs_clt_slots *s)
 			return -ENOMEM;
 	}
 	return 0;
+}
+
+static void slots_free(struct ibtrs_clt_slots *s, u32 depth)
+{
+	u32 i;
+
+	for (i = 0; s->reqs && i < depth; i++)
+		free_pages((unsigned long)s->reqs[i].bounce, IBTRS_CLT_BOUNCE_ORDER);
+	for (i = 0; s->hdrs && i < s->nr_hdrs; i++)
+		free_page((unsigned long)s->hdrs[i]);
+	kvfree(s->reqs);
+	kvfree(s->hdrs);
+	kvfree(s->sges);
+	s->reqs = NULL;
+	s->hdrs = NULL;
+	s->sges = NULL;
+	s->depth = 0;
 }
 
 int ibtrs_clt_slots_init(struct ibtrs_clt_slots *s, u32 depth, u32 max_segments, int node)
@@ -51,34 +68,23 @@ int ibtrs_clt_slots_init(struct ibtrs_clt_slots *s, u32 depth, u32 max_segments,
 	s->reqs = slots_alloc_array(s, depth, sizeof(*s->reqs));
 	s->hdrs = slots_alloc_array(s, s->nr_hdrs, sizeof(*s->hdrs));
 	s->sges = slots_alloc_array(s, (size_t)depth * s->sges_per_slot, sizeof(*s->sges));
-	s->depth = depth;
 	if (s->reqs && s->hdrs && s->sges)
-		err = slots_alloc_buffers(s);
+		err = slots_alloc_buffers(s, depth);
 	if (err) {
-		ibtrs_clt_slots_free(s);
+		slots_free(s, depth);
 		return err;
 	}
 	/* A depth of 1 leaves nothing for a user: the caller refuses it. */
 	s->nr_user = depth - own;
 	s->own_free = GENMASK(own - 1, 0);
+	/* Another path, whose attempt has failed, may just be walking: it sees no slot, or all of them. */
+	smp_store_release(&s->depth, depth);
 	return 0;
 }
 
 void ibtrs_clt_slots_free(struct ibtrs_clt_slots *s)
 {
-	u32 i;
-
-	for (i = 0; s->reqs && i < s->depth; i++)
-		free_pages((unsigned long)s->reqs[i].bounce, IBTRS_CLT_BOUNCE_ORDER);
-	for (i = 0; s->hdrs && i < s->nr_hdrs; i++)
-		free_page((unsigned long)s->hdrs[i]);
-	kvfree(s->reqs);
-	kvfree(s->hdrs);
-	kvfree(s->sges);
-	s->reqs = NULL;
-	s->hdrs = NULL;
-	s->sges = NULL;
-	s->depth = 0;
+	slots_free(s, s->depth);
 }
 
 int ibtrs_clt_slot_get(struct ibtrs_clt_slots *s)
