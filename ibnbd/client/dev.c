@@ -397,16 +397,11 @@ static void dev_work(struct work_struct *work)
 
 void ibnbd_clt_dev_show(struct ibnbd_clt_dev *dev)
 {
-	unsigned int noio;
-
 	guard(mutex)(&dev->lock);
 	pr_info("ibnbd%d: %s of %s, %llu sectors of 512 bytes\n", dev->index, dev->map.device_path,
 		dev->map.sessname, dev->grant.lim.nsectors);
-	if (dev->state == IBNBD_DEV_OPEN) {
-		noio = memalloc_noio_save();
+	if (dev->state == IBNBD_DEV_OPEN)
 		ibnbd_clt_disk_uevent(dev, KOBJ_ONLINE);
-		memalloc_noio_restore(noio);
-	}
 }
 
 int ibnbd_clt_dev_resize(struct ibnbd_clt_dev *dev, u64 sectors)
@@ -482,6 +477,7 @@ struct ibnbd_clt_dev *ibnbd_clt_dev_alloc(const struct ibnbd_map *m)
 	INIT_DELAYED_WORK(&dev->hold_work, dev_hold_work);
 	INIT_DELAYED_WORK(&dev->late_work, dev_late_work);
 	INIT_DELAYED_WORK(&dev->sweep_work, dev_sweep_work);
+	ibnbd_clt_disk_init(dev);
 	ibnbd_clt_remove_init(dev);
 	init_completion(&dev->mapped);
 	INIT_LIST_HEAD(&dev->sess_entry);

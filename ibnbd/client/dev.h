@@ -65,7 +65,7 @@ struct ibnbd_clt_dev {
 	int index;			/* of /dev/ibnbdN */
 
 	struct mutex open_lock;		/* one OPEN or CLOSE at a time; outside of lock */
-	struct mutex lock;		/* from here to reason */
+	struct mutex lock;		/* from here to uevent_reason */
 	enum ibnbd_dev_state state;
 	struct ibnbd_clt_grant grant;	/* what the disk lives by */
 	struct gendisk *disk;
@@ -82,6 +82,9 @@ struct ibnbd_clt_dev {
 	unsigned long held_since;	/* jiffies */
 	unsigned long late_end;
 	char reason[IBNBD_CLT_REASON_LEN];
+	enum kobject_action uevent;	/* what uevent_work sends, with what was true at that time */
+	enum ibnbd_dev_state uevent_state;
+	char uevent_reason[IBNBD_CLT_REASON_LEN];
 
 	atomic_t openers;		/* negative: nobody may open it any more */
 	unsigned long news;		/* atomic bits */
@@ -89,6 +92,7 @@ struct ibnbd_clt_dev {
 	struct delayed_work hold_work;	/* hold= is over */
 	struct delayed_work late_work;	/* L4 */
 	struct delayed_work sweep_work;	/* replay or end what is parked still, or again */
+	struct work_struct uevent_work;
 	struct work_struct remove_work;
 	struct completion mapped;	/* map_device has finished with it, one way or the other */
 

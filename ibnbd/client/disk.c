@@ -117,15 +117,34 @@ void ibnbd_clt_disk_set_capacity(struct ibnbd_clt_dev *dev, u64 sectors)
 		set_capacity(dev->disk, sectors);
 }
 
+static void disk_uevent_work(struct work_struct *work)
+{
+	struct ibnbd_clt_dev *dev = container_of(work, struct ibnbd_clt_dev, uevent_work);
+	char state[32], reason[sizeof("IBNBD_REASON=") + IBNBD_CLT_REASON_LEN], *env[] = { state, reason, NULL };
+	enum kobject_action action;
+
+	mutex_lock(&dev->lock);
+	action = dev->uevent;
+	snprintf(state, sizeof(state), "IBNBD_STATE=%s", ibnbd_dev_sm_state_name(dev->uevent_state));
+	snprintf(reason, sizeof(reason), "IBNBD_REASON=%s", dev->uevent_reason);
+	mutex_unlock(&dev->lock);
+	kobject_uevent_env(&disk_to_dev(dev->disk)->kobj, action, env);
+}
+
 void ibnbd_clt_disk_uevent(struct ibnbd_clt_dev *dev, enum kobject_action action)
 {
-	char state[32], reason[sizeof("IBNBD_REASON=") + IBNBD_CLT_REASON_LEN], *env[] = { state, reason, NULL };
-
+	lockdep_assert_held(&dev->lock);
 	if (!dev->added)
 		return;
-	snprintf(state, sizeof(state), "IBNBD_STATE=%s", ibnbd_dev_sm_state_name(dev->state));
-	snprintf(reason, sizeof(reason), "IBNBD_REASON=%s", dev->reason);
-	kobject_uevent_env(&disk_to_dev(dev->disk)->kobj, action, env);
+	dev->uevent = action;
+	dev->uevent_state = dev->state;
+	strscpy(dev->uevent_reason, dev->reason, sizeof(dev->uevent_reason));
+	ibnbd_clt_remove_queue(&dev->uevent_work);
+}
+
+void ibnbd_clt_disk_init(struct ibnbd_clt_dev *dev)
+{
+	INIT_WORK(&dev->uevent_work, disk_uevent_work);
 }
 
 DEF_BD_OPEN(disk_open, disk, mode)
@@ -208,6 +227,7 @@ void ibnbd_clt_disk_del(struct ibnbd_clt_dev *dev)
 
 	if (!disk)
 		return;
+	flush_work(&dev->uevent_work);
 	if (dev->added) {
 		blk_mark_disk_dead(disk);
 		del_gendisk(disk);

@@ -17,7 +17,10 @@ int ibnbd_clt_disk_commit(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_gran
 void ibnbd_clt_disk_set_capacity(struct ibnbd_clt_dev *dev, u64 sectors);
 /* Nobody has it open, and from now on nobody can. False: somebody has. */
 bool ibnbd_clt_disk_claim(struct ibnbd_clt_dev *dev);
-/* KOBJ_ONLINE, KOBJ_OFFLINE, with IBNBD_STATE and IBNBD_REASON; nothing before the disk is shown. dev->lock is held. */
+/*
+ * KOBJ_ONLINE, KOBJ_OFFLINE, with IBNBD_STATE and IBNBD_REASON; nothing before the disk is shown. dev->lock is held. A work sends it, and of several that are
+ * due the last: who sends uevents waits for memory, and for others who do, and so, perhaps, for this disk.
+ */
 void ibnbd_clt_disk_uevent(struct ibnbd_clt_dev *dev, enum kobject_action action);
 
 #endif
