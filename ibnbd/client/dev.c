@@ -148,7 +148,7 @@ static int dev_hold_seconds(const struct ibnbd_clt_dev *dev)
 	return dev->added ? READ_ONCE(dev->map.hold) : 0;
 }
 
-static void dev_arm(struct ibnbd_clt_dev *dev)
+void ibnbd_clt_dev_arm(struct ibnbd_clt_dev *dev)
 {
 	unsigned long end = dev->held_since + secs_to_jiffies(max(dev_hold_seconds(dev), 0));
 
@@ -220,7 +220,7 @@ static bool dev_step(struct ibnbd_clt_dev *dev, enum ibnbd_dev_event ev, const s
 		dev->hold_armed = false;
 	if (step.actions & IBNBD_DEV_DO_ARM) {
 		dev->held_since = jiffies;
-		dev_arm(dev);
+		ibnbd_clt_dev_arm(dev);
 	}
 	if (step.actions & IBNBD_DEV_DO_FAIL)
 		dev_fail(dev);
@@ -426,7 +426,7 @@ void ibnbd_clt_dev_set_hold(struct ibnbd_clt_dev *dev, int seconds)
 	guard(mutex)(&dev->lock);
 	WRITE_ONCE(dev->map.hold, seconds);
 	if (dev->state == IBNBD_DEV_CLOSED)
-		dev_arm(dev);
+		ibnbd_clt_dev_arm(dev);
 }
 
 int ibnbd_clt_dev_unmap(struct ibnbd_clt_dev *dev, bool force)

@@ -120,6 +120,8 @@ int ibnbd_clt_dev_unmap(struct ibnbd_clt_dev *dev, bool force);
 /* resize: local, -ENOENT unless open, -EINVAL. */
 int ibnbd_clt_dev_resize(struct ibnbd_clt_dev *dev, u64 sectors);
 void ibnbd_clt_dev_set_hold(struct ibnbd_clt_dev *dev, int seconds);
+/* I/O is held: hold= ends it, from now on as it is now. Under dev->lock. */
+void ibnbd_clt_dev_arm(struct ibnbd_clt_dev *dev);
 
 /* From the session's work, under its lock. */
 void ibnbd_clt_dev_link_down(struct ibnbd_clt_dev *dev);

@@ -18,6 +18,7 @@
 #include <linux/sched/mm.h>
 #include "ibnbd/client/disk.h"
 #include "ibnbd/client/queue.h"
+#include "ibnbd/client/remove.h"
 #include "ibnbd/client/sysfs.h"
 
 static DEFINE_SPINLOCK(disk_lock);	/* private_data of our disks, against their removal */
@@ -218,6 +219,9 @@ int ibnbd_clt_disk_add(struct ibnbd_clt_dev *dev)
 		return err;
 	guard(mutex)(&dev->lock);
 	dev->added = true;
+	/* The link went down meanwhile: from here on hold= counts. */
+	if (dev->state == IBNBD_DEV_CLOSED)
+		ibnbd_clt_dev_arm(dev);
 	return 0;
 }
 
