@@ -59,13 +59,13 @@ static void link_event(void *priv, u32 kind, u32 id)
 		return;
 	spin_lock_irqsave(&s->ev_lock, flags);
 	list_for_each_entry(dev, &s->devs, sess_entry) {
-		if (mutex_is_locked(&dev->open_lock)) {
-			ibnbd_clt_dev_tell(dev, IBNBD_CLT_NEWS_RESIZED);
-			continue;
-		}
+		bool asking = mutex_is_locked(&dev->open_lock);
+
 		smp_rmb();	/* what was written under the lock */
-		if (READ_ONCE(dev->served) && (READ_ONCE(dev->device_id) & 0xffffff) == id)
+		if (READ_ONCE(dev->served) && (READ_ONCE(dev->served_id) & 0xffffff) == id)
 			ibnbd_clt_dev_tell(dev, news);
+		if (asking)
+			ibnbd_clt_dev_tell(dev, IBNBD_CLT_NEWS_RESIZED);
 	}
 	spin_unlock_irqrestore(&s->ev_lock, flags);
 }

@@ -52,7 +52,7 @@ static void open_note(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g
 	guard(mutex)(&dev->lock);
 	if (g->gen != ibnbd_clt_link_gen(dev->sess))
 		return;
-	dev->served_id = g->rsp.device_id;
+	WRITE_ONCE(dev->served_id, g->rsp.device_id);
 	WRITE_ONCE(dev->served, true);
 }
 
@@ -238,10 +238,16 @@ void ibnbd_clt_open_again(struct ibnbd_clt_dev *dev, bool resized)
 		return;
 	if (dev->state == IBNBD_DEV_UNMAPPED)
 		return;
-	if (err)
-		open_judge_error(dev, err, why);
-	else
+	if (!err) {
 		open_judge(dev, &g);
+		return;
+	}
+	open_judge_error(dev, err, why);
+	/* He who told us of a new size does not repeat it. */
+	if (resized && dev->state == IBNBD_DEV_OPEN && open_unreached(err)) {
+		set_bit(IBNBD_CLT_NEWS_RESIZED, &dev->news);
+		ibnbd_clt_dev_ask_later(dev, OPEN_RETRY_FAILED);
+	}
 }
 
 /* An OPEN without an answer may have been done all the same. Asked again the server says as what, for it gives one mapping to each name. */
