@@ -162,10 +162,12 @@ int ibtrs_clt_sysfs_session_add(struct ibtrs_clt *clt)
 {
 	struct ibtrs_clt_sysfs *s = &clt->sysfs;
 	struct device *dev;
+	unsigned int noio;
 	int err = 0;
 
 	atomic_set(&s->removing, 0);
 	mutex_lock(&names_lock);
+	noio = memalloc_noio_save();
 	dev = class_find_device_by_name(sysfs_class, clt->name);
 	if (dev) {
 		put_device(dev);
@@ -175,6 +177,7 @@ int ibtrs_clt_sysfs_session_add(struct ibtrs_clt *clt)
 						"%s", clt->name);
 		err = PTR_ERR_OR_ZERO(dev);
 	}
+	memalloc_noio_restore(noio);
 	mutex_unlock(&names_lock);
 	if (err)
 		return err;
