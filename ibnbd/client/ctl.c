@@ -24,7 +24,7 @@
 
 #define CTL_ERROR_MAX	512
 #define CTL_GONE_WAIT	(10 * HZ)
-#define CTL_TURN_WAIT	(120 * HZ)	/* more than a session of dead paths takes to open */
+#define CTL_TURN_WAIT	(IBNBD_MAP_PATHS * 60 * HZ)	/* more than a session of dead paths takes to open */
 
 DEFINE_MUTEX(ibnbd_clt_lock);
 

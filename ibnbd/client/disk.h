@@ -5,6 +5,7 @@
 
 #include "ibnbd/client/dev.h"
 
+void ibnbd_clt_disk_init(struct ibnbd_clt_dev *dev);
 /* Under dev->lock: a disk by dev->grant, not shown yet. */
 int ibnbd_clt_disk_alloc(struct ibnbd_clt_dev *dev);
 /* Show it; reads the partition table, so without dev->lock. */

@@ -413,8 +413,6 @@ void ibtrs_clt_cm_release(struct ibtrs_clt_path *path)
 		struct ibtrs_clt_conn *conn = &path->conns[cid];
 		struct rdma_cm_id *id = conn->c.id;
 
-		ibtrs_conn_destroy(&conn->c);
-		ibtrs_clt_rx_stop(conn);
 		if (!id)
 			continue;
 		WRITE_ONCE(conn->c.id, NULL);

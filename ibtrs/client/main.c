@@ -2,6 +2,7 @@
 /* ibtrs-client: brings the rooms up and takes them down. */
 #include <linux/module.h>
 #include <ibtrs/version.h>
+#include "ibtrs/client/paths.h"
 #include "ibtrs/client/port.h"
 #include "ibtrs/client/session.h"
 #include "ibtrs/client/sysfs.h"
@@ -21,12 +22,12 @@ static int __init ibtrs_clt_init(void)
 {
 	int err;
 
-	err = ibtrs_clt_session_init();
+	err = ibtrs_clt_paths_init();
 	if (err)
 		return err;
 	err = ibtrs_clt_sysfs_init();
 	if (err)
-		goto session;
+		goto paths;
 	err = ibtrs_clt_port_init();
 	if (err)
 		goto sysfs;
@@ -34,8 +35,8 @@ static int __init ibtrs_clt_init(void)
 
 sysfs:
 	ibtrs_clt_sysfs_exit();
-session:
-	ibtrs_clt_session_exit();
+paths:
+	ibtrs_clt_paths_exit();
 	return err;
 }
 
@@ -43,7 +44,7 @@ static void __exit ibtrs_clt_exit(void)
 {
 	ibtrs_clt_port_exit();
 	ibtrs_clt_sysfs_exit();
-	ibtrs_clt_session_exit();
+	ibtrs_clt_paths_exit();
 	rcu_barrier();
 }
 

@@ -342,6 +342,8 @@ int ibtrs_clt_path_reconnect(struct ibtrs_clt_path *path)
 	u32 bad = READ_ONCE(path->stats.reconnects_bad);
 	long left;
 
+	if (READ_ONCE(path->dying))
+		return -ENODEV;
 	switch (s) {
 	case IBTRS_PATH_UP:
 		WRITE_ONCE(path->by_hand, true);

@@ -44,7 +44,7 @@ struct ibtrs_clt_path {
 	bool hurry;			/* another path, or a port, has just come up: an attempt that began before is soon repeated */
 	int told_err;			/* the last failure that went to the log */
 	unsigned long first_end;	/* jiffies: it has, whatever the server says; 0 = it has not begun */
-	bool dying;			/* set by destroy: nobody revives it */
+	bool dying;			/* somebody removes it: nobody revives it */
 	bool by_hand;			/* set by reconnect while it was up: the attempt that follows is not one of max_reconnects */
 
 	/* posted by anybody, consumed by the path work */

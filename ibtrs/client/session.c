@@ -6,12 +6,11 @@
  * it and so arrive in order. Path works take it for a moment; nothing that waits for the network runs under it. sessions_lock protects the
  * list of all sessions (names are unique) and is taken outside of clt->lock.
  *
- * Who removes a path: whoever claims it, under the lock; a closing session takes all that are left. Nobody can claim a path whose first attempt
- * is still waited for.
  */
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <linux/uuid.h>
+#include "ibtrs/client/paths.h"
 #include "ibtrs/client/session.h"
 #include "ibtrs/logic/mpath.h"
 
@@ -21,7 +20,6 @@
 
 static DEFINE_MUTEX(sessions_lock);
 static LIST_HEAD(sessions);
-static struct workqueue_struct *remove_wq;
 
 int ibtrs_clt_session_limits(struct ibtrs_clt *clt, struct ibtrs_clt_path *path, const char **why)
 {
@@ -195,124 +193,6 @@ void ibtrs_clt_session_each_path(void (*fn)(struct ibtrs_clt_path *path, void *a
 	mutex_unlock(&sessions_lock);
 }
 
-static struct ibtrs_clt_path *session_find_path(struct ibtrs_clt *clt, const struct ibtrs_addr_pair *addr)
-{
-	struct ibtrs_clt_path *path;
-
-	list_for_each_entry(path, &clt->paths, entry)
-		if (ibtrs_addr_equal(&path->addr.src, &addr->src) && ibtrs_addr_equal(&path->addr.dst, &addr->dst))
-			return path;
-	return NULL;
-}
-
-/* A path on the list that nobody can remove while it is starting. @opening: by open itself; else the session must be open. */
-static struct ibtrs_clt_path *session_start_path(struct ibtrs_clt *clt, const struct ibtrs_addr_pair *addr, bool opening)
-{
-	struct ibtrs_clt_path *path;
-	unsigned int noio;
-
-	mutex_lock(&clt->lock);
-	/* A path that breaks needs this lock, and I/O may wait for it. */
-	noio = memalloc_noio_save();
-	if (clt->closing)
-		path = ERR_PTR(-ENODEV);
-	else if (!opening && !clt->opened)
-		path = ERR_PTR(-EBUSY);
-	else if (session_find_path(clt, addr))
-		path = ERR_PTR(-EEXIST);
-	else if (clt->nr_paths >= IBTRS_MAX_PATHS)
-		path = ERR_PTR(-ENOSPC);
-	else
-		path = ibtrs_clt_path_create(clt, addr);
-	if (!IS_ERR(path)) {
-		path->may_create = list_empty(&clt->paths);
-		path->starting = true;
-		list_add_tail(&path->entry, &clt->paths);
-		clt->nr_paths++;
-	}
-	memalloc_noio_restore(noio);
-	mutex_unlock(&clt->lock);
-	return path;
-}
-
-/* The first attempt has ended: @path may be removed now, and may be gone when this returns. False: it is to be removed, by the caller. */
-static bool session_path_started(struct ibtrs_clt_path *path, bool keep)
-{
-	struct ibtrs_clt *clt = path->clt;
-
-	mutex_lock(&clt->lock);
-	path->starting = false;
-	/* A session that closes meanwhile takes the path with it. */
-	keep = keep || clt->closing;
-	if (!keep) {
-		list_del_init(&path->entry);
-		clt->nr_paths--;
-		clt->loose |= path->loose;
-	}
-	mutex_unlock(&clt->lock);
-	return keep;
-}
-
-int ibtrs_clt_session_claim_path(struct ibtrs_clt_path *path)
-{
-	struct ibtrs_clt *clt = path->clt;
-	int err = 0;
-
-	mutex_lock(&clt->lock);
-	if (clt->closing || list_empty(&path->entry)) {
-		err = -ENODEV;
-	} else if (path->starting) {
-		err = -EBUSY;
-	} else {
-		list_del_init(&path->entry);
-		clt->nr_paths--;
-		clt->loose |= path->loose;
-	}
-	mutex_unlock(&clt->lock);
-	return err;
-}
-
-void ibtrs_clt_session_remove_path(struct ibtrs_clt_path *path)
-{
-	ibtrs_clt_path_close(path, false);
-	ibtrs_clt_path_destroy(path);
-}
-
-/* Somebody was killed while his path was closing: nobody waits for the rest but who closes the session. */
-static void session_remove_work(struct work_struct *work)
-{
-	struct ibtrs_clt_path *path = container_of(work, struct ibtrs_clt_path, remove);
-	struct ibtrs_clt *clt = path->clt;
-
-	ibtrs_clt_session_remove_path(path);
-	ibtrs_clt_sysfs_removed(clt);
-}
-
-int ibtrs_clt_session_add_path(struct ibtrs_clt *clt, const struct ibtrs_addr_pair *addr)
-{
-	struct ibtrs_clt_path *path;
-	int err, killed = 0;
-
-	path = session_start_path(clt, addr, false);
-	if (IS_ERR(path))
-		return PTR_ERR(path);
-	ibtrs_clt_path_kick(path);
-	err = ibtrs_clt_path_wait_first(path);
-	if (err)
-		killed = ibtrs_clt_path_close(path, true);
-	ibtrs_clt_sysfs_removing(clt);
-	if (!session_path_started(path, !err)) {
-		if (killed) {
-			INIT_WORK(&path->remove, session_remove_work);
-			queue_work(remove_wq, &path->remove);
-			return err;
-		}
-		ibtrs_clt_session_remove_path(path);
-	}
-	ibtrs_clt_sysfs_removed(clt);
-	return err;
-}
-
 static struct ibtrs_clt *session_alloc(const char *name, const struct ibtrs_clt_opts *opts, const struct ibtrs_clt_ops *ops, void *priv)
 {
 	struct ibtrs_clt *clt;
@@ -420,7 +300,7 @@ static void session_close(struct ibtrs_clt *clt)
 	/* The list is ours: nobody can add or claim any more. */
 	list_for_each_entry_safe(path, tmp, &clt->paths, entry) {
 		list_del_init(&path->entry);
-		ibtrs_clt_session_remove_path(path);
+		ibtrs_clt_paths_destroy(path);
 	}
 	ibtrs_clt_sysfs_session_del(clt);
 	ibtrs_clt_abort(clt, session_match_all, NULL, -ECONNABORTED);
@@ -434,7 +314,7 @@ static int session_open_paths(struct ibtrs_clt *clt, const struct ibtrs_addr_pai
 	unsigned int i;
 
 	for (i = 0; i < nr; i++) {
-		path = session_start_path(clt, &paths[i], true);
+		path = ibtrs_clt_paths_start(clt, &paths[i], true);
 		if (IS_ERR(path))
 			return PTR_ERR(path);
 	}
@@ -509,14 +389,3 @@ void ibtrs_clt_close(struct ibtrs_clt *clt)
 	session_close(clt);
 }
 EXPORT_SYMBOL_GPL(ibtrs_clt_close);
-
-int ibtrs_clt_session_init(void)
-{
-	remove_wq = alloc_workqueue("ibtrs-clt-remove", WQ_UNBOUND, 0);
-	return remove_wq ? 0 : -ENOMEM;
-}
-
-void ibtrs_clt_session_exit(void)
-{
-	destroy_workqueue(remove_wq);
-}

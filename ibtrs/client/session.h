@@ -48,8 +48,6 @@ struct ibtrs_clt {
 	struct ibtrs_clt_sysfs sysfs;
 };
 
-int ibtrs_clt_session_init(void);
-void ibtrs_clt_session_exit(void);	/* no session is left */
 /* Interrupt driven connections per path. */
 u32 ibtrs_clt_nr_conns(void);
 /* A path learned what its server grants: allocates the slots for the first one, checks the others against it. 0, or an errno and a reason. */
@@ -63,15 +61,6 @@ void ibtrs_clt_session_path_loose(struct ibtrs_clt_path *path);
 void ibtrs_clt_session_retry(struct ibtrs_clt *clt, const struct ibtrs_clt_path *except);
 /* The walk parked requests: tell the user if the link is up. */
 void ibtrs_clt_session_parked(struct ibtrs_clt *clt);
-/* add_path of sysfs: -EEXIST, -ENOSPC, -EINVAL, connect errors. */
-int ibtrs_clt_session_add_path(struct ibtrs_clt *clt, const struct ibtrs_addr_pair *addr);
-/*
- * Who removes a path? 0: the caller, alone; it is off clt->paths. -ENODEV: somebody else does, or the session is closing and takes all that are
- * left. -EBUSY: open or add_path still waits for its first attempt.
- */
-int ibtrs_clt_session_claim_path(struct ibtrs_clt_path *path);
-/* Closes and destroys a claimed path. remove_path of sysfs: the caller has stepped out of the attribute that it was called through. */
-void ibtrs_clt_session_remove_path(struct ibtrs_clt_path *path);
 /* For device and port events: call @fn for every path of every session. */
 void ibtrs_clt_session_each_path(void (*fn)(struct ibtrs_clt_path *path, void *arg), void *arg);
 

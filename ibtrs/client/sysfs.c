@@ -28,6 +28,7 @@
 #include <linux/wait_bit.h>
 #include <rdma/ib.h>
 #include <rdma/rdma_cm.h>
+#include "ibtrs/client/paths.h"
 #include "ibtrs/client/session.h"
 #include "ibtrs/client/sysfs.h"
 #include "ibtrs/logic/mpath.h"
@@ -69,7 +70,7 @@ static ssize_t add_path_store(struct device *dev, struct device_attribute *attr,
 		ibtrs_clt_sysfs_refuse(clt, NULL, attr->attr.name, buf, len, why);
 		return -EINVAL;
 	}
-	err = ibtrs_clt_session_add_path(clt, &addr);
+	err = ibtrs_clt_paths_add(clt, &addr);
 	return err ?: count;
 }
 static DEVICE_ATTR_RW(add_path);
@@ -289,11 +290,15 @@ int ibtrs_clt_sysfs_path_add(struct ibtrs_clt_path *path)
 
 void ibtrs_clt_sysfs_path_del(struct ibtrs_clt_path *path)
 {
-	struct ibtrs_clt_path_dir *dir = path->sysfs.dir;
+	struct ibtrs_clt_path_dir *dir;
 
+	/* A route may just be resolved. */
+	mutex_lock(&names_lock);
+	dir = path->sysfs.dir;
+	path->sysfs.dir = NULL;
+	mutex_unlock(&names_lock);
 	if (!dir)
 		return;
-	path->sysfs.dir = NULL;
 	kobject_del(&dir->kobj);
 	kobject_put(&dir->kobj);
 }
@@ -333,12 +338,13 @@ static void path_rename(struct ibtrs_clt_path *path, const struct ibtrs_addr *sr
 	struct ibtrs_addr_pair addr = { .src = *src, .dst = path->addr.dst };
 	char name[IBTRS_PATH_STR_MAX];
 	unsigned int noio;
-	int err;
+	int err = 0;
 
 	ibtrs_addr_pair_format(&addr, name, sizeof(name));
 	mutex_lock(&names_lock);
 	noio = memalloc_noio_save();
-	err = kobject_rename(&path->sysfs.dir->kobj, name);
+	if (path->sysfs.dir)
+		err = kobject_rename(&path->sysfs.dir->kobj, name);
 	memalloc_noio_restore(noio);
 	mutex_unlock(&names_lock);
 	if (err == -EEXIST)
@@ -351,8 +357,7 @@ static void path_rename(struct ibtrs_clt_path *path, const struct ibtrs_addr *sr
  * @id: of cid 0, its route just resolved
  *
  * What hca_name, hca_port and src_addr show stays after the connection is gone, until another route is resolved. A path that was given no
- * source gets the name of its directory here, once. CM handler: never at the same time as itself or as ibtrs_clt_sysfs_path_del(), which comes
- * after the id was destroyed.
+ * source gets the name of its directory here, once. CM handler: never at the same time as itself.
  */
 void ibtrs_clt_sysfs_path_route(struct ibtrs_clt_path *path, const struct rdma_cm_id *id)
 {
@@ -365,7 +370,7 @@ void ibtrs_clt_sysfs_path_route(struct ibtrs_clt_path *path, const struct rdma_c
 	strscpy(s->hca, dev_name(&id->device->dev), sizeof(s->hca));
 	spin_unlock(&s->lock);
 	WRITE_ONCE(s->port, id->port_num);
-	if (!s->named && s->dir) {
+	if (!s->named) {
 		path_rename(path, &src);
 		s->named = true;
 	}

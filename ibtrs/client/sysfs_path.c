@@ -8,6 +8,7 @@
  * of the attribute (sysfs_break_active_protection) and removes path and directory. session_del waits for such stores.
  */
 #include <linux/kobject.h>
+#include "ibtrs/client/paths.h"
 #include "ibtrs/client/session.h"
 #include "ibtrs/client/sysfs.h"
 
@@ -96,7 +97,7 @@ static ssize_t remove_path_store(struct kobject *kobj, struct kobj_attribute *at
 {
 	struct ibtrs_clt_path *path = path_of(kobj);
 	struct ibtrs_clt *clt = path->clt;
-	struct kernfs_node *kn = NULL;
+	struct kernfs_node *kn;
 	int err;
 
 	err = path_want_one(attr, path, buf, count);
@@ -105,15 +106,16 @@ static ssize_t remove_path_store(struct kobject *kobj, struct kobj_attribute *at
 		return err;
 	/* Before the claim: who closes the session waits for us as soon as a path is missing from his list. */
 	ibtrs_clt_sysfs_removing(clt);
-	err = ibtrs_clt_session_claim_path(path);
-	if (!err) {
-		kn = sysfs_break_active_protection(kobj, &attr->attr);
-		ibtrs_clt_session_remove_path(path);
+	err = ibtrs_clt_paths_claim(path);
+	if (err) {
+		ibtrs_clt_sysfs_removed(clt);
+		return err;
 	}
-	ibtrs_clt_sysfs_removed(clt);
+	kn = sysfs_break_active_protection(kobj, &attr->attr);
+	ibtrs_clt_paths_remove(path);
 	if (kn)
 		sysfs_unbreak_active_protection(kn);
-	return err ?: count;
+	return count;
 }
 static struct kobj_attribute path_remove_path = __ATTR(remove_path, 0644, usage_show, remove_path_store);
 

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The list of a session's paths: who comes, who goes.
+ *
+ * Called by: session.c (open, close), sysfs (add_path, remove_path).
+ *
+ * Who removes a path: whoever claims it, under clt->lock; a closing session takes all that are left. Nobody can claim a path whose first attempt is still
+ * waited for. From its claim on nobody revives a path.
+ *
+ * Failure: who is killed while a path closes leaves it to a work, and a closing session waits for that.
+ */
+#include <linux/sched/mm.h>
+#include "ibtrs/client/paths.h"
+#include "ibtrs/client/session.h"
+#include "ibtrs/logic/mpath.h"
+
+static struct workqueue_struct *remove_wq;
+
+static struct ibtrs_clt_path *paths_find(struct ibtrs_clt *clt, const struct ibtrs_addr_pair *addr)
+{
+	struct ibtrs_clt_path *path;
+
+	list_for_each_entry(path, &clt->paths, entry)
+		if (ibtrs_addr_equal(&path->addr.src, &addr->src) && ibtrs_addr_equal(&path->addr.dst, &addr->dst))
+			return path;
+	return NULL;
+}
+
+struct ibtrs_clt_path *ibtrs_clt_paths_start(struct ibtrs_clt *clt, const struct ibtrs_addr_pair *addr, bool opening)
+{
+	struct ibtrs_clt_path *path;
+	unsigned int noio;
+
+	mutex_lock(&clt->lock);
+	/* A path that breaks needs this lock, and I/O may wait for it. */
+	noio = memalloc_noio_save();
+	if (clt->closing)
+		path = ERR_PTR(-ENODEV);
+	else if (!opening && !clt->opened)
+		path = ERR_PTR(-EBUSY);
+	else if (paths_find(clt, addr))
+		path = ERR_PTR(-EEXIST);
+	else if (clt->nr_paths >= IBTRS_MAX_PATHS)
+		path = ERR_PTR(-ENOSPC);
+	else
+		path = ibtrs_clt_path_create(clt, addr);
+	if (!IS_ERR(path)) {
+		path->may_create = list_empty(&clt->paths);
+		path->starting = true;
+		list_add_tail(&path->entry, &clt->paths);
+		clt->nr_paths++;
+	}
+	memalloc_noio_restore(noio);
+	mutex_unlock(&clt->lock);
+	return path;
+}
+
+/* The first attempt has ended: @path may be removed now, and may be gone when this returns. False: it is to be removed, by the caller. */
+static bool paths_started(struct ibtrs_clt_path *path, bool keep)
+{
+	struct ibtrs_clt *clt = path->clt;
+
+	mutex_lock(&clt->lock);
+	path->starting = false;
+	/* A session that closes meanwhile takes the path with it. */
+	keep = keep || clt->closing;
+	if (!keep) {
+		WRITE_ONCE(path->dying, true);
+		list_del_init(&path->entry);
+		clt->nr_paths--;
+		clt->loose |= path->loose;
+	}
+	mutex_unlock(&clt->lock);
+	return keep;
+}
+
+int ibtrs_clt_paths_claim(struct ibtrs_clt_path *path)
+{
+	struct ibtrs_clt *clt = path->clt;
+	int err = 0;
+
+	mutex_lock(&clt->lock);
+	if (clt->closing || list_empty(&path->entry)) {
+		err = -ENODEV;
+	} else if (path->starting) {
+		err = -EBUSY;
+	} else {
+		WRITE_ONCE(path->dying, true);
+		list_del_init(&path->entry);
+		clt->nr_paths--;
+		clt->loose |= path->loose;
+	}
+	mutex_unlock(&clt->lock);
+	return err;
+}
+
+void ibtrs_clt_paths_destroy(struct ibtrs_clt_path *path)
+{
+	ibtrs_clt_path_close(path, false);
+	ibtrs_clt_path_destroy(path);
+}
+
+static void paths_remove_work(struct work_struct *work)
+{
+	struct ibtrs_clt_path *path = container_of(work, struct ibtrs_clt_path, remove);
+	struct ibtrs_clt *clt = path->clt;
+
+	ibtrs_clt_paths_destroy(path);
+	ibtrs_clt_sysfs_removed(clt);
+}
+
+void ibtrs_clt_paths_remove(struct ibtrs_clt_path *path)
+{
+	struct ibtrs_clt *clt = path->clt;
+
+	if (ibtrs_clt_path_close(path, true)) {
+		INIT_WORK(&path->remove, paths_remove_work);
+		queue_work(remove_wq, &path->remove);
+		return;
+	}
+	ibtrs_clt_paths_destroy(path);
+	ibtrs_clt_sysfs_removed(clt);
+}
+
+int ibtrs_clt_paths_add(struct ibtrs_clt *clt, const struct ibtrs_addr_pair *addr)
+{
+	struct ibtrs_clt_path *path;
+	int err;
+
+	path = ibtrs_clt_paths_start(clt, addr, false);
+	if (IS_ERR(path))
+		return PTR_ERR(path);
+	ibtrs_clt_path_kick(path);
+	err = ibtrs_clt_path_wait_first(path);
+	ibtrs_clt_sysfs_removing(clt);
+	if (paths_started(path, !err))
+		ibtrs_clt_sysfs_removed(clt);
+	else
+		ibtrs_clt_paths_remove(path);
+	return err;
+}
+
+int ibtrs_clt_paths_init(void)
+{
+	remove_wq = alloc_workqueue("ibtrs-clt-remove", WQ_UNBOUND, 0);
+	return remove_wq ? 0 : -ENOMEM;
+}
+
+void ibtrs_clt_paths_exit(void)
+{
+	destroy_workqueue(remove_wq);
+}
