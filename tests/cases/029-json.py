@@ -49,7 +49,7 @@ def run(t):
     t.eq((len(docs["session list"]["sessions"]), len(docs["path list"]["paths"])), (2, 4), "sessions, paths")
     docs = ask_all(t, s)
     t.eq(sorted(e["block_dev"] for e in docs["server exports"]["exports"]), ["ram0", "ram1"], "exports")
-    t.eq(sorted(x["name"] for x in docs["server list"]["sessions"]), ["s1", "s2"], "the server's sessions")
+    t.eq(sorted(x["name"] for x in docs["dump"]["server_sessions"]), ["s1", "s2"], "the server's sessions")
     for key in "devices", "sessions", "paths", "exports", "server_sessions":
         for doc in docs.values():
             for x in doc.get(key, []):
