@@ -231,7 +231,8 @@ void ibnbd_clt_disk_del(struct ibnbd_clt_dev *dev)
 
 	if (!disk)
 		return;
-	flush_work(&dev->uevent_work);
+	/* The removal says enough. To wait for one that has not begun would be to wait for a place in our own queue. */
+	cancel_work_sync(&dev->uevent_work);
 	if (dev->added) {
 		blk_mark_disk_dead(disk);
 		del_gendisk(disk);
