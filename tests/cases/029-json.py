@@ -29,6 +29,14 @@ def ask_all(t, g, *more):
     return docs
 
 
+def unknown(t, docs):
+    """What the command did not find an attribute for is null."""
+    for key in "devices", "sessions", "paths", "exports", "server_sessions":
+        for words, doc in docs.items():
+            for x in doc.get(key, []):
+                t.log(f"{words}: {key}: unknown: {sorted(k for k, v in x.items() if v is None)}")
+
+
 def run(t):
     c, s = t.client, t.server
     for g in c, s:
@@ -42,6 +50,7 @@ def run(t):
     c.sh("paths_up s1 2; paths_up s2 2")
 
     docs = ask_all(t, c, f"show {names[0]}", "show s1")
+    unknown(t, docs)
     devs = {d["kname"]: d for d in docs["list"]["devices"]}
     t.eq(sorted(devs), sorted(names), "devices")
     t.eq([(devs[n]["device_path"], devs[n]["session"], devs[n]["read_only"], devs[n]["size"]) for n in names],
@@ -50,10 +59,7 @@ def run(t):
     docs = ask_all(t, s)
     t.eq(sorted(e["block_dev"] for e in docs["server exports"]["exports"]), ["ram0", "ram1"], "exports")
     t.eq(sorted(x["name"] for x in docs["dump"]["server_sessions"]), ["s1", "s2"], "the server's sessions")
-    for key in "devices", "sessions", "paths", "exports", "server_sessions":
-        for doc in docs.values():
-            for x in doc.get(key, []):
-                t.log(f"{key}: unknown: {sorted(k for k, v in x.items() if v is None)}")
+    unknown(t, docs)
 
     c.sh("for p in /sys/class/ibtrs-client/s1/paths/*/disconnect; do echo 1 > $p; done")
     s.sh("echo 1 > /sys/class/ibnbd-server/ctl/devices/ram1/sessions/*/force_close")

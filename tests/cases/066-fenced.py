@@ -57,7 +57,7 @@ def run(t):
     t.log("--- the writer who came last in a migration is away, and the other one writes")
     first, last = c.sh("map testdisk1 sessname=s2"), c.sh("map testdisk1 sessname=s3 access_mode=migration")
     path = "/sys/class/ibtrs-client/s3/paths/*"
-    put = "tr '\\0' {} < /dev/zero | dd of={} bs=4k count=1 iflag=fullblock oflag=direct status=none"
+    put = "head -c 4096 /dev/zero | tr '\\0' {} | dd of={} bs=4k count=1 iflag=fullblock oflag=direct status=none"
     s.sh("echo 3000 > /sys/module/ibnbd_testdisk/parameters/delay_ms")
     job = c.spawn(put.format("O", last))
     t.wait(lambda: int(c.sh(f"cat /sys/block/{last[5:]}/inflight").split()[1]), 10, "its write is out")
