@@ -8,7 +8,8 @@
  *
  * That context belongs to all disks of the session, and to the end of its path: nobody may wait there for a device that is full, or frozen. So a bio
  * says NOWAIT, where the device can, and what comes back for that reason is submitted again by a worker of the export, which waits: one for each
- * export, however many there are, and in their order. Discards may be held up by the block layer whatever they say, and go there at once.
+ * export, however many there are, and in their order; what comes meanwhile stands behind them. Discards may be held up by the block layer whatever they
+ * say, and go there at once.
  *
  * The client can still write to its chunk while the device works on it. A device that computes checksums over the data (integrity
  * profile) or needs it stable (parity RAID) therefore gets private pages: copied before a write, after a read; in pieces of
@@ -145,6 +146,15 @@ void ibnbd_srv_blockio_describe(struct ibnbd_srv_open *open, struct ibnbd_open_r
 
 /* ---- requests ------------------------------------------------------------ */
 
+/*
+ * Only devices with requests of their own. Some kernels' md counts NOWAIT bios that it refuses, or takes a member that was full for a bad one, or for one that
+ * has written; and the device mapper hands them on.
+ */
+static bool blockio_knows_nowait(struct block_device *bdev)
+{
+	return queue_is_mq(bdev_get_queue(bdev)) && bdev_nowait(bdev);
+}
+
 /* Writes look like direct ones of a local process: background writes are throttled, and here that would stop everybody's I/O. */
 static blk_opf_t blockio_opf(const struct ibnbd_srv_io *io, bool may_wait)
 {
@@ -170,7 +180,7 @@ static blk_opf_t blockio_opf(const struct ibnbd_srv_io *io, bool may_wait)
 	}
 	if (m->flags & IBNBD_F_NOUNMAP)
 		opf |= REQ_NOUNMAP;
-	if (!may_wait && bdev_nowait(io->open->bdev))
+	if (!may_wait && blockio_knows_nowait(io->open->bdev))
 		opf |= REQ_NOWAIT;
 	return opf;
 }
@@ -180,14 +190,16 @@ static bool blockio_has_data(const struct ibnbd_io *m)
 	return m->op == IBNBD_OP_READ || m->op == IBNBD_OP_WRITE;
 }
 
-/* To the worker of the export, who waits. Any context. */
-static void blockio_put_off(struct ibnbd_srv_io *io)
+/* To the worker of the export, who waits. @full: and so shall all that come after it. Any context. */
+static void blockio_put_off(struct ibnbd_srv_io *io, bool full)
 {
 	struct ibnbd_srv_export *e = io->open->export;
 	unsigned long flags;
 
 	spin_lock_irqsave(&e->later_lock, flags);
 	list_add_tail(&io->link, &e->later);
+	if (full)
+		WRITE_ONCE(e->later_full, true);
 	if (!e->later_busy) {
 		e->later_busy = true;
 		kobject_get(&e->kobj);
@@ -196,7 +208,7 @@ static void blockio_put_off(struct ibnbd_srv_io *io)
 	spin_unlock_irqrestore(&e->later_lock, flags);
 }
 
-/* The device would have waited; or it can not say so any more, since a table of the device mapper was changed. */
+/* The device would have waited; or it can not say so any more. */
 static bool blockio_is_full(const struct bio *bio)
 {
 	return bio->bi_opf & REQ_NOWAIT && (bio->bi_status == BLK_STS_AGAIN || bio->bi_status == BLK_STS_NOTSUPP);
@@ -210,7 +222,7 @@ static void blockio_end_bio(struct bio *bio)
 
 	bio_uninit(bio);
 	if (unlikely(full))
-		blockio_put_off(io);
+		blockio_put_off(io, true);
 	else
 		ibnbd_srv_io_end(io, err);
 }
@@ -251,7 +263,7 @@ static void blockio_end_piece(struct bio *bio)
 		memcpy(io->op->data + io->done, io->bounce.buf, len);
 	ibnbd_srv_bounce_put(&io->bounce);
 	if (unlikely(full)) {
-		blockio_put_off(io);
+		blockio_put_off(io, true);
 		return;
 	}
 	io->done += len;
@@ -309,10 +321,12 @@ static struct ibnbd_srv_io *blockio_next_later(struct ibnbd_srv_export *e)
 
 	spin_lock_irq(&e->later_lock);
 	io = list_first_entry_or_null(&e->later, struct ibnbd_srv_io, link);
-	if (io)
+	if (io) {
 		list_del(&io->link);
-	else
+	} else {
 		e->later_busy = false;
+		WRITE_ONCE(e->later_full, false);
+	}
 	spin_unlock_irq(&e->later_lock);
 	return io;
 }
@@ -350,8 +364,8 @@ void ibnbd_srv_blockio_submit(struct ibnbd_srv_io *io, const struct ibnbd_io *m)
 	io->msg = *m;
 	io->done = 0;
 	io->pieces = blockio_has_data(m) && blockio_copies(io->open);
-	if (unlikely(m->op == IBNBD_OP_DISCARD))
-		blockio_put_off(io);
+	if (unlikely(m->op == IBNBD_OP_DISCARD || READ_ONCE(io->open->export->later_full)))
+		blockio_put_off(io, false);
 	else
 		blockio_start(io, false);
 }

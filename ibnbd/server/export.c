@@ -165,6 +165,14 @@ out_put:
 	return ERR_PTR(err);
 }
 
+/* Of two writers @gone leaves: who may write on? One who is away has not written since, and who leaves properly was the last. */
+static const struct ibnbd_srv_open *export_last_of(const struct ibnbd_srv_open *gone, const struct ibnbd_srv_open *stays)
+{
+	bool away = !ibtrs_srv_session_connected(stays->session->ibtrs);
+
+	return away && ibtrs_srv_session_connected(gone->session->ibtrs) ? gone : stays;
+}
+
 /* Returns the export if this was its last open: put it when the lock is free. */
 static struct ibnbd_srv_export *export_detach(struct ibnbd_srv_open *open)
 {
@@ -178,7 +186,7 @@ static struct ibnbd_srv_export *export_detach(struct ibnbd_srv_open *open)
 		e->writers--;
 		list_for_each_entry(other, &e->opens, link)
 			if (ibnbd_access_writes(other->access))
-				ibnbd_srv_writer_left(open, other);
+				ibnbd_srv_writer_left(open, export_last_of(open, other));
 	}
 	if (!list_empty(&e->opens))
 		return NULL;

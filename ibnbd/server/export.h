@@ -38,7 +38,8 @@ enum {				/* spec F.3 */
  * @key: struct block_device or struct inode; alive because each open in @opens holds it
  * @writers: W of spec B.3 rule 4
  * @wq: fileio only: one file system that hangs must not hold up the others
- * @later: blockio only: requests that have to wait for the device, in a worker; with @later_busy under @later_lock (any context)
+ * @later: blockio only: requests that have to wait for the device, in a worker; with @later_busy under @later_lock (any context), as is the writing of
+ *	@later_full: what comes now waits behind them
  * @identity: F.4, found at the first open
  * @no_punch: the file system said that it cannot punch holes
  * @kobj: ctl/devices/NAME; its release frees the export
@@ -57,6 +58,7 @@ struct ibnbd_srv_export {
 	spinlock_t later_lock;
 	struct list_head later;
 	bool later_busy;
+	bool later_full;
 	struct work_struct later_work;
 	struct ibnbd_identity identity;
 	struct kobject kobj;

@@ -103,13 +103,13 @@ int ibnbd_srv_writer_note(const struct ibnbd_srv_open *open, u64 *gen)
 	return 0;
 }
 
-void ibnbd_srv_writer_left(const struct ibnbd_srv_open *gone, const struct ibnbd_srv_open *stays)
+void ibnbd_srv_writer_left(const struct ibnbd_srv_open *gone, const struct ibnbd_srv_open *last)
 {
 	struct writer_key key = writer_key_of(gone);
 	struct writer_record *r = writer_find(&key);
 
 	if (r)
-		r->writer = stays->session->uuid;
+		r->writer = last->session->uuid;
 }
 
 void ibnbd_srv_writer_exit(void)

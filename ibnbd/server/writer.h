@@ -15,10 +15,10 @@
  */
 int ibnbd_srv_writer_note(const struct ibnbd_srv_open *open, u64 *gen);
 /*
- * Of two writers (a migration) @gone leaves, @stays may write on. Should @gone's session come back with writes that it holds, it is not the last
- * writer any more.
+ * Of two writers (a migration) @gone leaves, and @last, one of them, may have written last. Should the other one's session come back with writes that it
+ * holds, it hears of another writer.
  */
-void ibnbd_srv_writer_left(const struct ibnbd_srv_open *gone, const struct ibnbd_srv_open *stays);
+void ibnbd_srv_writer_left(const struct ibnbd_srv_open *gone, const struct ibnbd_srv_open *last);
 /* Forget all; nothing is open. */
 void ibnbd_srv_writer_exit(void);
 

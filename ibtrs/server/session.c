@@ -234,14 +234,20 @@ static bool session_is_lost(struct ibtrs_srv_session *s)
 	return session_all_paths(s, IBTRS_SRV_PATH_CLOSING) && time_after(jiffies, s->knocked + SESSION_LOST);
 }
 
-static bool session_give_up_name(struct ibtrs_srv_session *s)
+static bool session_only_lingers(struct ibtrs_srv_session *s)
 {
 	guard(mutex)(&ibtrs_srv.lock);
-	if (!s->name[0] || !session_all_paths(s, IBTRS_SRV_PATH_LINGERING))
-		return false;
+	return s->name[0] && session_all_paths(s, IBTRS_SRV_PATH_LINGERING);
+}
+
+/* Unless he is just coming back: his INFO_REQ, behind up_lock, then makes the directory again. */
+static void session_give_up_name(struct ibtrs_srv_session *s)
+{
+	guard(mutex)(&ibtrs_srv.lock);
+	if (!session_all_paths(s, IBTRS_SRV_PATH_LINGERING))
+		return;
 	pr_warn("session %s: its client is gone, a disk has not ended its requests; the name is free\n", s->name);
 	s->name[0] = 0;
-	return true;
 }
 
 void ibtrs_srv_session_look(struct ibtrs_srv_session *s)
@@ -250,8 +256,10 @@ void ibtrs_srv_session_look(struct ibtrs_srv_session *s)
 	if (!s->up || !session_is_lost(s))
 		return;
 	ibtrs_srv.ops->session_lost(s->priv);
-	if (session_give_up_name(s))
+	if (session_only_lingers(s)) {
 		ibtrs_srv_sysfs_session_del(s);
+		session_give_up_name(s);
+	}
 }
 
 /* Its last path has gone. */
