@@ -55,6 +55,17 @@ struct ibtrs_clt_path *ibtrs_clt_paths_start(struct ibtrs_clt *clt, const struct
 	return path;
 }
 
+/* clt->lock is held. */
+static void paths_take_off(struct ibtrs_clt_path *path)
+{
+	struct ibtrs_clt *clt = path->clt;
+
+	WRITE_ONCE(path->dying, true);
+	list_del_init(&path->entry);
+	clt->nr_paths--;
+	clt->loose |= path->loose;
+}
+
 /* The first attempt has ended: @path may be removed now, and may be gone when this returns. False: it is to be removed, by the caller. */
 static bool paths_started(struct ibtrs_clt_path *path, bool keep)
 {
@@ -64,12 +75,8 @@ static bool paths_started(struct ibtrs_clt_path *path, bool keep)
 	path->starting = false;
 	/* A session that closes meanwhile takes the path with it. */
 	keep = keep || clt->closing;
-	if (!keep) {
-		WRITE_ONCE(path->dying, true);
-		list_del_init(&path->entry);
-		clt->nr_paths--;
-		clt->loose |= path->loose;
-	}
+	if (!keep)
+		paths_take_off(path);
 	mutex_unlock(&clt->lock);
 	return keep;
 }
@@ -80,16 +87,12 @@ int ibtrs_clt_paths_claim(struct ibtrs_clt_path *path)
 	int err = 0;
 
 	mutex_lock(&clt->lock);
-	if (clt->closing || list_empty(&path->entry)) {
+	if (clt->closing || list_empty(&path->entry))
 		err = -ENODEV;
-	} else if (path->starting) {
+	else if (path->starting)
 		err = -EBUSY;
-	} else {
-		WRITE_ONCE(path->dying, true);
-		list_del_init(&path->entry);
-		clt->nr_paths--;
-		clt->loose |= path->loose;
-	}
+	else
+		paths_take_off(path);
 	mutex_unlock(&clt->lock);
 	return err;
 }
