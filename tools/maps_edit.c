@@ -266,9 +266,15 @@ static void edit_keep(struct maps_entry *e, const struct maps_entry *old)
 	e->nr_own = old->nr_own;
 }
 
+/* A file that is not there yet is an empty one. */
+static struct maps *edit_load(const char *file)
+{
+	return maps_load(file && access(file, F_OK) ? "/dev/null" : file);
+}
+
 size_t maps_edit_errors(const char *file)
 {
-	struct maps *m = maps_load(file && access(file, F_OK) ? "/dev/null" : file);
+	struct maps *m = edit_load(file);
 	size_t nr = m->nr_errors;
 
 	maps_free(m);
@@ -277,7 +283,7 @@ size_t maps_edit_errors(const char *file)
 
 int maps_edit_check(const char *file, size_t before)
 {
-	struct maps *m = maps_load(file && access(file, F_OK) ? "/dev/null" : file);
+	struct maps *m = edit_load(file);
 	int rc = SAY_DONE;
 	size_t i;
 
@@ -316,15 +322,13 @@ int maps_edit_save(const struct maps_entry *new_entry, const char *file, bool re
 	lock = sysfs_dry_run ? -1 : edit_lock(file);
 	if (lock < 0 && !sysfs_dry_run)
 		return SAY_PERMISSION;
-	m = maps_load(file && access(file, F_OK) ? "/dev/null" : file);
+	m = edit_load(file);
 	old = edit_find(m, e.name);
 	if (old)
 		edit_keep(&e, old);
 	line = maps_line(&e);
 	rc = edit_twice(m, &e);
-	if (rc) {
-		;
-	} else if (old) {
+	if (!rc && old) {
 		struct maps_file *f = &m->files[old->line.file];
 		char *now = maps_line(old);
 
@@ -335,7 +339,7 @@ int maps_edit_save(const struct maps_entry *new_entry, const char *file, bool re
 			rc = edit_splice(f, old->line.off, old->line.len, line, reload);
 		}
 		free(now);
-	} else {
+	} else if (!rc) {
 		struct maps_file *f = NULL;
 		size_t i;
 

@@ -158,8 +158,6 @@ static bool blockio_knows_nowait(struct block_device *bdev)
 /* Writes look like direct ones of a local process: background writes are throttled, and here that would stop everybody's I/O. */
 static blk_opf_t blockio_opf(const struct ibnbd_srv_io *io, bool may_wait)
 {
-	const struct ibnbd_io *m = &io->msg;
-
 	static const blk_opf_t op[] = {
 		[IBNBD_OP_READ]		= REQ_OP_READ,
 		[IBNBD_OP_WRITE]	= REQ_OP_WRITE | REQ_SYNC | REQ_IDLE,
@@ -168,6 +166,7 @@ static blk_opf_t blockio_opf(const struct ibnbd_srv_io *io, bool may_wait)
 		[IBNBD_OP_SECURE_ERASE]	= REQ_OP_SECURE_ERASE,
 		[IBNBD_OP_WRITE_ZEROES]	= REQ_OP_WRITE_ZEROES,
 	};
+	const struct ibnbd_io *m = &io->msg;
 	blk_opf_t opf = op[m->op];
 
 	if (m->flags & IBNBD_F_SYNC)

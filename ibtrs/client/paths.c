@@ -12,7 +12,6 @@
 #include <linux/sched/mm.h>
 #include "ibtrs/client/paths.h"
 #include "ibtrs/client/session.h"
-#include "ibtrs/logic/mpath.h"
 
 static struct workqueue_struct *remove_wq;
 

@@ -7,7 +7,6 @@
  * list of all sessions (names are unique) and is taken outside of clt->lock.
  *
  */
-#include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <linux/uuid.h>
 #include "ibtrs/client/paths.h"
