@@ -88,7 +88,7 @@ static int admit_find_path(const struct ibtrs_conn_req *req, const struct ibtrs_
 		return -EBUSY;
 	}
 	if (s) {
-		s->knocked = jiffies;
+		WRITE_ONCE(s->knocked, jiffies);
 		*out = ibtrs_srv_session_find_path(s, req->path_uuid);
 		if (*out)
 			return admit_same_path(*out, req, addr, why);

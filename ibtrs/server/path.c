@@ -53,6 +53,9 @@ static bool path_change(struct ibtrs_srv_path *path, enum ibtrs_srv_path_state f
 
 void ibtrs_srv_path_close(struct ibtrs_srv_path *path, const char *why)
 {
+	/* Before the state: who finds all paths closing must not take a long time without a knock for a long silence. */
+	if (ibtrs_srv_path_state(path) < IBTRS_SRV_PATH_CLOSING)
+		WRITE_ONCE(path->session->knocked, jiffies);
 	if (!path_change(path, IBTRS_SRV_PATH_CONNECTED, IBTRS_SRV_PATH_CLOSING) &&
 	    !path_change(path, IBTRS_SRV_PATH_CONNECTING, IBTRS_SRV_PATH_CLOSING))
 		return;
@@ -195,9 +198,7 @@ static void path_close_work(struct work_struct *work)
 	pr_info_ratelimited("session %s: %s: path closed: %s\n", ibtrs_srv_session_label(path->session), path->name, path->why);
 	path_stop_posting(path);
 	path_drain(path);
-	mutex_lock(&ibtrs_srv.lock);
-	path->session->knocked = jiffies;
-	mutex_unlock(&ibtrs_srv.lock);
+	WRITE_ONCE(path->session->knocked, jiffies);
 	ibtrs_srv_sysfs_path_del(path);
 	path_release_device(path);
 	path_wait_for_ops(path);

@@ -231,7 +231,10 @@ static bool session_all_paths(struct ibtrs_srv_session *s, enum ibtrs_srv_path_s
 static bool session_is_lost(struct ibtrs_srv_session *s)
 {
 	guard(mutex)(&ibtrs_srv.lock);
-	return session_all_paths(s, IBTRS_SRV_PATH_CLOSING) && time_after(jiffies, s->knocked + SESSION_LOST);
+	if (!session_all_paths(s, IBTRS_SRV_PATH_CLOSING))
+		return false;
+	smp_rmb();	/* pairs with the cmpxchg() to CLOSING, before which knocked was written */
+	return time_after(jiffies, READ_ONCE(s->knocked) + SESSION_LOST);
 }
 
 static bool session_only_lingers(struct ibtrs_srv_session *s)
@@ -345,7 +348,7 @@ void ibtrs_srv_session_event(struct ibtrs_srv_session *s, u32 kind, u32 id)
 EXPORT_SYMBOL_GPL(ibtrs_srv_session_event);
 
 /**
- * ibtrs_srv_session_connected() - has it a path that is not being closed?
+ * ibtrs_srv_session_connected() - has it a path that is up?
  * @s: session
  *
  * Any context.
@@ -357,7 +360,7 @@ bool ibtrs_srv_session_connected(struct ibtrs_srv_session *s)
 
 	rcu_read_lock();
 	list_for_each_entry_rcu(path, &s->paths, entry)
-		up |= ibtrs_srv_path_state(path) < IBTRS_SRV_PATH_CLOSING;
+		up |= ibtrs_srv_path_up(path);
 	rcu_read_unlock();
 	return up;
 }
