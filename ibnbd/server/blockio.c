@@ -155,13 +155,13 @@ static bool blockio_knows_nowait(struct block_device *bdev)
 	return queue_is_mq(bdev_get_queue(bdev)) && bdev_nowait(bdev);
 }
 
-/* Writes look like direct ones of a local process: background writes are throttled, and here that would stop everybody's I/O. */
+/* Writes and flushes look like direct writes of a local process: others are throttled, NOWAIT or not, and here that would stop everybody's I/O. */
 static blk_opf_t blockio_opf(const struct ibnbd_srv_io *io, bool may_wait)
 {
 	static const blk_opf_t op[] = {
 		[IBNBD_OP_READ]		= REQ_OP_READ,
 		[IBNBD_OP_WRITE]	= REQ_OP_WRITE | REQ_SYNC | REQ_IDLE,
-		[IBNBD_OP_FLUSH]	= REQ_OP_WRITE | REQ_SYNC | REQ_PREFLUSH,
+		[IBNBD_OP_FLUSH]	= REQ_OP_WRITE | REQ_SYNC | REQ_IDLE | REQ_PREFLUSH,
 		[IBNBD_OP_DISCARD]	= REQ_OP_DISCARD,
 		[IBNBD_OP_SECURE_ERASE]	= REQ_OP_SECURE_ERASE,
 		[IBNBD_OP_WRITE_ZEROES]	= REQ_OP_WRITE_ZEROES,
@@ -213,6 +213,12 @@ static bool blockio_is_full(const struct bio *bio)
 	return bio->bi_opf & REQ_NOWAIT && (bio->bi_status == BLK_STS_AGAIN || bio->bi_status == BLK_STS_NOTSUPP);
 }
 
+/* What the block layer would split is refused even by a device that is not full, and nobody else shall wait for that. */
+static bool blockio_fits(const struct ibnbd_srv_io *io, u32 bytes)
+{
+	return bytes >> SECTOR_SHIFT <= queue_max_sectors(bdev_get_queue(io->open->bdev));
+}
+
 static void blockio_end_bio(struct bio *bio)
 {
 	struct ibnbd_srv_io *io = container_of(bio, struct ibnbd_srv_io, bio);
@@ -221,7 +227,7 @@ static void blockio_end_bio(struct bio *bio)
 
 	bio_uninit(bio);
 	if (unlikely(full))
-		blockio_put_off(io, true);
+		blockio_put_off(io, err == -EAGAIN && blockio_fits(io, io->msg.bytes));
 	else
 		ibnbd_srv_io_end(io, err);
 }
@@ -262,7 +268,7 @@ static void blockio_end_piece(struct bio *bio)
 		memcpy(io->op->data + io->done, io->bounce.buf, len);
 	ibnbd_srv_bounce_put(&io->bounce);
 	if (unlikely(full)) {
-		blockio_put_off(io, true);
+		blockio_put_off(io, err == -EAGAIN && blockio_fits(io, len));
 		return;
 	}
 	io->done += len;
