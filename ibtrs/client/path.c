@@ -208,8 +208,10 @@ static void path_step(struct ibtrs_clt_path *path, enum ibtrs_path_event ev)
 		else
 			path_attempt_ended(path, true);
 	}
-	if (path->state == IBTRS_PATH_CLOSED)
+	if (path->state == IBTRS_PATH_CLOSED) {
+		WRITE_ONCE(path->nr_closed, path->nr_closed + 1);
 		WRITE_ONCE(path->first_done, true);
+	}
 	wake_up_all(&path->wait);
 }
 
@@ -319,12 +321,15 @@ int ibtrs_clt_path_wait_first(struct ibtrs_clt_path *path)
 
 int ibtrs_clt_path_close(struct ibtrs_clt_path *path, bool killable)
 {
+	u32 nr = READ_ONCE(path->nr_closed);
+
 	ibtrs_clt_path_post(path, IBTRS_PATH_EV_CLOSE, -ECONNABORTED, "closed on request");
 	if (!killable) {
 		wait_event(path->wait, ibtrs_clt_path_state(path) == IBTRS_PATH_CLOSED);
 		return 0;
 	}
-	if (wait_event_killable(path->wait, ibtrs_clt_path_state(path) == IBTRS_PATH_CLOSED))
+	/* It was closed, even if somebody else wants it back already. */
+	if (wait_event_killable(path->wait, ibtrs_clt_path_state(path) == IBTRS_PATH_CLOSED || READ_ONCE(path->nr_closed) != nr))
 		return -EINTR;
 	return 0;
 }

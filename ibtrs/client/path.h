@@ -45,6 +45,7 @@ struct ibtrs_clt_path {
 	int told_err;			/* the last failure that went to the log */
 	unsigned long first_end;	/* jiffies: it has, whatever the server says; 0 = it has not begun */
 	bool dying;			/* somebody removes it: nobody revives it */
+	u32 nr_closed;			/* times it became CLOSED */
 	bool by_hand;			/* set by reconnect while it was up: the attempt that follows is not one of max_reconnects */
 
 	/* posted by anybody, consumed by the path work */

@@ -292,8 +292,11 @@ static void session_close(struct ibtrs_clt *clt)
 	mutex_lock(&clt->lock);
 	clt->closing = true;
 	clt->opened = false;
-	list_for_each_entry(path, &clt->paths, entry)
+	list_for_each_entry(path, &clt->paths, entry) {
+		/* Nobody revives it between its end and the moment at which we see that. */
+		WRITE_ONCE(path->dying, true);
 		ibtrs_clt_path_post(path, IBTRS_PATH_EV_CLOSE, -ECONNABORTED, "session closed");
+	}
 	mutex_unlock(&clt->lock);
 	ibtrs_clt_sysfs_session_shut(clt);
 	/* The list is ours: nobody can add or claim any more. */
