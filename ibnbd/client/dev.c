@@ -297,7 +297,7 @@ static void dev_arm_late(struct ibnbd_clt_dev *dev)
 /* I/O waits from now on; dev->lock is held. With hold=0 the timer expires at once. */
 static void dev_lose(struct ibnbd_clt_dev *dev, const char *why)
 {
-	WRITE_ONCE(dev->served, false);
+	ibnbd_clt_open_void(dev);
 	dev->asked = false;
 	if (dev->state != IBNBD_DEV_OPEN)
 		return;
@@ -460,10 +460,16 @@ struct ibnbd_clt_dev *ibnbd_clt_dev_alloc(const struct ibnbd_map *m)
 
 	if (!dev)
 		return ERR_PTR(-ENOMEM);
+	dev->leaves = kzalloc(sizeof(*dev->leaves), GFP_KERNEL);
+	if (!dev->leaves) {
+		kfree(dev);
+		return ERR_PTR(-ENOMEM);
+	}
 	dev->index = ida_alloc(&dev_ida, GFP_KERNEL);
 	if (dev->index < 0) {
 		int err = dev->index;
 
+		kfree(dev->leaves);
 		kfree(dev);
 		return ERR_PTR(err);
 	}
@@ -489,5 +495,6 @@ void ibnbd_clt_dev_free(struct ibnbd_clt_dev *dev)
 	ida_free(&dev_ida, dev->index);
 	mutex_destroy(&dev->open_lock);
 	mutex_destroy(&dev->lock);
+	kfree(dev->leaves);
 	kfree(dev);
 }

@@ -15,6 +15,7 @@
  * their own timers (hold=, L4).
  */
 #include <linux/sched/mm.h>
+#include <linux/slab.h>
 #include "ibnbd/client/dev.h"
 #include "ibnbd/client/link.h"
 #include "ibnbd/client/msg.h"
@@ -22,6 +23,7 @@
 
 #define LINK_NEWS_INFO	8	/* beside the bits of enum ibtrs_clt_link_ev */
 #define LINK_INFO_RETRY	msecs_to_jiffies(1000)
+#define LINK_CLOSE_MS	3000
 
 static void link_news(void *priv, enum ibtrs_clt_link_ev ev)
 {
@@ -102,6 +104,45 @@ static void link_tell_all(struct ibnbd_clt_session *s, enum ibnbd_clt_news news)
 		ibnbd_clt_dev_tell(dev, news);
 }
 
+/* ---- what removed devices could not close ---- */
+
+static int link_close_left(struct ibnbd_clt_session *s)
+{
+	struct ibnbd_clt_left *left, *next;
+	int err;
+
+	guard(mutex)(&s->left_lock);
+	list_for_each_entry_safe(left, next, &s->left, entry) {
+		/* A number that he does not know is closed; he waits for no disk. */
+		err = ibnbd_clt_msg_close(s->clt, left->id, true, LINK_CLOSE_MS);
+		if (ibnbd_clt_msg_unreached(err))
+			return err;
+		list_del(&left->entry);
+		kfree(left);
+	}
+	return 0;
+}
+
+void ibnbd_clt_link_forget_left(struct ibnbd_clt_session *s)
+{
+	struct ibnbd_clt_left *left, *next;
+
+	guard(mutex)(&s->left_lock);
+	list_for_each_entry_safe(left, next, &s->left, entry) {
+		list_del(&left->entry);
+		kfree(left);
+	}
+}
+
+int ibnbd_clt_link_settle(struct ibnbd_clt_session *s)
+{
+	u64 features;
+	u8 version;
+	u32 gen;
+
+	return ibnbd_clt_link_get(s, &gen, &version, &features) ? link_close_left(s) : 0;
+}
+
 int ibnbd_clt_link_ask(struct ibnbd_clt_session *s, u32 gen, const char **why)
 {
 	struct ibnbd_sess_info info;
@@ -110,6 +151,15 @@ int ibnbd_clt_link_ask(struct ibnbd_clt_session *s, u32 gen, const char **why)
 	err = ibnbd_clt_msg_sess_info(s->clt, &info, why);
 	if (err)
 		return err;
+	/* Before known_gen: nothing is opened until then. */
+	if (info.features & IBNBD_FEAT_IDENTITY) {
+		*why = "cannot close what was removed meanwhile";
+		err = link_close_left(s);
+		if (err)
+			return err;
+	} else {
+		ibnbd_clt_link_forget_left(s);	/* another server, and other numbers */
+	}
 	guard(mutex)(&s->lock);
 	s->version = info.version;
 	s->features = info.features;
@@ -129,6 +179,16 @@ static void link_ask_again(struct ibnbd_clt_session *s)
 	spin_unlock_irqrestore(&s->ev_lock, flags);
 }
 
+void ibnbd_clt_link_left(struct ibnbd_clt_session *s, struct ibnbd_clt_dev *dev)
+{
+	dev->leaves->id = dev->served_id;
+	mutex_lock(&s->left_lock);
+	list_add_tail(&dev->leaves->entry, &s->left);
+	mutex_unlock(&s->left_lock);
+	dev->leaves = NULL;
+	link_ask_again(s);
+}
+
 static void link_reopen(struct ibnbd_clt_session *s, u32 gen)
 {
 	const char *why;
@@ -136,7 +196,7 @@ static void link_reopen(struct ibnbd_clt_session *s, u32 gen)
 
 	err = ibnbd_clt_link_ask(s, gen, &why);
 	if (err) {
-		pr_warn_ratelimited("%s: the server does not answer SESS_INFO (%d%s%s), trying again\n",
+		pr_warn_ratelimited("%s: the server does not answer after the link came back (%d%s%s), trying again\n",
 				    s->name, err, why ? ": " : "", why ?: "");
 		link_ask_again(s);
 		return;
@@ -177,7 +237,9 @@ void ibnbd_clt_link_init(struct ibnbd_clt_session *s)
 {
 	spin_lock_init(&s->ev_lock);
 	mutex_init(&s->lock);
+	mutex_init(&s->left_lock);
 	INIT_LIST_HEAD(&s->devs);
+	INIT_LIST_HEAD(&s->left);
 	INIT_DELAYED_WORK(&s->link_work, link_work_fn);
 	s->gen = 1;
 	s->up = true;

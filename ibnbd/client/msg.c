@@ -5,6 +5,11 @@
 
 #define MSG_SESS_INFO_MS	3000
 
+bool ibnbd_clt_msg_unreached(int err)
+{
+	return err == -ENOTCONN || err == -ECONNRESET || err == -ETIMEDOUT || err == -EINTR || err == -ENOMEM;
+}
+
 int ibnbd_clt_msg_sess_info(struct ibtrs_clt *clt, struct ibnbd_sess_info *out, const char **why)
 {
 	const struct ibnbd_sess_info offer = {

@@ -54,6 +54,15 @@ static void open_note(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g
 		return;
 	WRITE_ONCE(dev->served_id, g->rsp.device_id);
 	WRITE_ONCE(dev->served, true);
+	dev->served_once = g->features & IBNBD_FEAT_IDENTITY;
+	dev->left = false;
+}
+
+void ibnbd_clt_open_void(struct ibnbd_clt_dev *dev)
+{
+	lockdep_assert_held(&dev->lock);
+	dev->left |= dev->served && dev->served_once;
+	WRITE_ONCE(dev->served, false);
 }
 
 static void open_asked(struct ibnbd_clt_dev *dev, bool asked)
@@ -86,12 +95,6 @@ static int open_ask(struct ibnbd_clt_dev *dev, struct ibnbd_clt_grant *g, unsign
 	}
 	trace_ibnbd_clt_dev_open(dev, g->gen, err, *why);
 	return err;
-}
-
-/* Is it the server who said no, or did we not reach him? */
-static bool open_unreached(int err)
-{
-	return err == -ENOTCONN || err == -ECONNRESET || err == -ETIMEDOUT || err == -EINTR || err == -ENOMEM;
 }
 
 static const char *open_word(int err)
@@ -127,7 +130,9 @@ int ibnbd_clt_open_first(struct ibnbd_clt_dev *dev)
 
 	ibnbd_clt_link_join(dev->sess, dev);
 	guard(mutex)(&dev->open_lock);
-	err = open_ask(dev, &g, OPEN_FIRST_MS, &why);
+	why = NULL;
+	/* What this session had there before is closed first, above all when it was this disk. */
+	err = ibnbd_clt_link_settle(dev->sess) ?: open_ask(dev, &g, OPEN_FIRST_MS, &why);
 	ibtrs_clt_news_fault(dev->sess->clt);
 	guard(mutex)(&dev->lock);
 	if (!err && g.gen != ibnbd_clt_link_gen(dev->sess))
@@ -147,9 +152,9 @@ bool ibnbd_clt_open_is_new(const struct ibnbd_clt_dev *dev, const struct ibnbd_c
 }
 
 /* What the device gave up is still executed, as far as we know, by the mapping that @g says is there. */
-static bool open_has_left(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g)
+static bool open_has_left(const struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g)
 {
-	guard(mutex)(&dev->lock);
+	lockdep_assert_held(&dev->lock);
 	return dev->gave_up && dev->state == IBNBD_DEV_FAILED && g->features & IBNBD_FEAT_IDENTITY && !ibnbd_clt_open_is_new(dev, g);
 }
 
@@ -185,7 +190,7 @@ static void open_judge_error(struct ibnbd_clt_dev *dev, int err, const char *why
 		ibnbd_clt_dev_post(dev, IBNBD_DEV_EV_FENCE, NULL);
 		return;
 	}
-	if (!open_unreached(err) && ibnbd_remap_refused(err, &refusal) == IBNBD_REMAP_FENCE) {
+	if (!ibnbd_clt_msg_unreached(err) && ibnbd_remap_refused(err, &refusal) == IBNBD_REMAP_FENCE) {
 		ibnbd_clt_dev_say(dev, "%s", refusal);
 		ibnbd_clt_dev_post(dev, IBNBD_DEV_EV_FENCE, NULL);
 		return;
@@ -201,18 +206,25 @@ static void open_judge_error(struct ibnbd_clt_dev *dev, int err, const char *why
 
 static void open_close(struct ibnbd_clt_dev *dev, enum ibnbd_dev_state only_in, bool nowait, unsigned int timeout_ms)
 {
-	bool served;
-	u32 id;
+	bool due, once;
+	u64 features;
+	u8 version;
+	u32 id, gen;
 
 	lockdep_assert_held(&dev->open_lock);
+	/* A number of an earlier link is for a server who gives none twice. */
+	once = ibnbd_clt_link_get(dev->sess, &gen, &version, &features) && features & IBNBD_FEAT_IDENTITY;
 	mutex_lock(&dev->lock);
-	served = dev->served && dev->state == only_in && ibnbd_clt_link_up(dev->sess);
-	if (served)
-		WRITE_ONCE(dev->served, false);
+	once = once && gen == ibnbd_clt_link_gen(dev->sess);
+	due = (dev->served || (dev->left && once)) && dev->state == only_in && ibnbd_clt_link_up(dev->sess);
+	if (due)
+		ibnbd_clt_open_void(dev);
 	id = dev->served_id;
 	mutex_unlock(&dev->lock);
-	if (served)
-		ibnbd_clt_msg_close(dev->sess->clt, id, nowait, timeout_ms);
+	if (!due || ibnbd_clt_msg_unreached(ibnbd_clt_msg_close(dev->sess->clt, id, nowait, timeout_ms)))
+		return;
+	guard(mutex)(&dev->lock);
+	dev->left = false;
 }
 
 void ibnbd_clt_open_again(struct ibnbd_clt_dev *dev, bool resized)
@@ -220,6 +232,7 @@ void ibnbd_clt_open_again(struct ibnbd_clt_dev *dev, bool resized)
 	enum ibnbd_dev_state state;
 	struct ibnbd_clt_grant g;
 	const char *why;
+	bool left;
 	int err;
 
 	guard(mutex)(&dev->open_lock);
@@ -228,7 +241,10 @@ void ibnbd_clt_open_again(struct ibnbd_clt_dev *dev, bool resized)
 	    !(state == IBNBD_DEV_OPEN && (resized || READ_ONCE(dev->no_writes) || READ_ONCE(dev->limits_due))))
 		return;
 	err = open_ask(dev, &g, OPEN_MS, &why);
-	if (!err && open_has_left(dev, &g)) {
+	mutex_lock(&dev->lock);
+	left = !err && open_has_left(dev, &g);
+	mutex_unlock(&dev->lock);
+	if (left) {
 		open_close(dev, IBNBD_DEV_FAILED, true, OPEN_CLOSE_MS);
 		err = open_ask(dev, &g, OPEN_MS, &why);
 	}
@@ -238,13 +254,18 @@ void ibnbd_clt_open_again(struct ibnbd_clt_dev *dev, bool resized)
 		return;
 	if (dev->state == IBNBD_DEV_UNMAPPED)
 		return;
+	if (!err && open_has_left(dev, &g)) {
+		/* The CLOSE has not arrived, or it was given up just now. */
+		ibnbd_clt_dev_ask_later(dev, OPEN_RETRY_HELD);
+		return;
+	}
 	if (!err) {
 		open_judge(dev, &g);
 		return;
 	}
 	open_judge_error(dev, err, why);
 	/* He who told us of a new size does not repeat it. */
-	if (resized && dev->state == IBNBD_DEV_OPEN && open_unreached(err)) {
+	if (resized && dev->state == IBNBD_DEV_OPEN && ibnbd_clt_msg_unreached(err)) {
 		set_bit(IBNBD_CLT_NEWS_RESIZED, &dev->news);
 		ibnbd_clt_dev_ask_later(dev, OPEN_RETRY_FAILED);
 	}

@@ -5,6 +5,7 @@
  * Started once, by the step to "unmapped" in dev.c. It is the only one that frees a device, and it runs after map_device has finished with it; whoever
  * unmaps does not wait for it (L5). It waits for nothing that a dead server could withhold: what is parked ends at once, what is in flight gets
  * its time, then its path is broken under it (L3). A CLOSE goes before that: the server then lets the path come back although the disk has not answered.
+ * Without a link the session keeps the number, and closes it before it opens anything on the next one.
  */
 #include <linux/delay.h>
 #include <linux/module.h>
@@ -64,6 +65,8 @@ static void remove_work_fn(struct work_struct *work)
 	cancel_delayed_work_sync(&dev->hold_work);
 	cancel_delayed_work_sync(&dev->late_work);
 	cancel_delayed_work_sync(&dev->sweep_work);
+	if (s && (dev->left || (dev->served && dev->served_once)))
+		ibnbd_clt_link_left(s, dev);
 	if (s)
 		ibnbd_clt_session_put(s);
 	if (dev->disk)

@@ -37,6 +37,12 @@ enum ibnbd_clt_session_state {
 	IBNBD_CLT_SESSION_CLOSING,
 };
 
+/* What a removed device could not close on the server. */
+struct ibnbd_clt_left {
+	struct list_head entry;
+	u32 id;
+};
+
 struct ibnbd_clt_session {
 	/* set before READY, then constant */
 	char name[IBNBD_NAME_LEN];
@@ -64,6 +70,8 @@ struct ibnbd_clt_session {
 
 	struct mutex lock;		/* the rest */
 	struct list_head devs;
+	struct list_head left;		/* struct ibnbd_clt_left; under left_lock, which is outside of all others */
+	struct mutex left_lock;
 	u32 known_gen;			/* the link on which SESS_INFO was answered */
 	u8 version;
 	u64 features;
