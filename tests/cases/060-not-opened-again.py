@@ -25,7 +25,8 @@ def run(t):
     near = c.sh(f"unmap {near}; map ram1")
     t.match(c.sh(f"dev_attr {dev} state_detail"), "^held", "the other one still holds its I/O")
     pulse = c.spawn(f"iopulse {near} 2 500 rw")
-    t.eq(job.wait(40) in (0, 1, 2, 3), True, "the held I/O has ended")
+    t.wait(lambda: job.rc is not None, 40, "the held I/O has ended")
+    t.ok(job.rc in (0, 1, 2, 3), f"fio's status {job.rc}: {job.out()}")
     took = time.monotonic() - t0
     detail = c.sh(f"dev_attr {dev} state_detail")
     t.log(f"given up after {took:.1f} s: {detail}")
