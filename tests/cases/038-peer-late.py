@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""A client without tokens: its repetition runs on our server when the first copy has ended, and no earlier."""
+description = "a write of the kernel's client, executed late on a lost path, is not overtaken by its repetition; without fences it is"
+deadline = 400
+links = 2
+import shutil, time
+import faults as F
+import interop
+needs = interop.NEEDS
+mem = interop.MEM
+
+BLOCK, DELAY = 77, 20
+P = "/sys/module/ibnbd_testdisk/parameters"
+PATHS = "/sys/class/rtrs-client/s1/paths"
+
+
+class Writes:
+    """What faults.prove() wants of a writer."""
+    def __init__(self, t, name):
+        self.saved, self.rows, self.logs = t.logdir / name, [], [t.logdir / name / "one"]
+        self.saved.mkdir()
+
+
+def scene(t, unsafe):
+    c, s = t.client, t.server
+    pair = interop.Pair(t, interop.KERNEL, interop.OURS)
+    delay = DELAY * max(1, F.vm.SLOW)
+    pair.serve()
+    s.sh("modprobe ibnbd-testdisk size_mb=16 cache=0" + ("; echo 1 > $(find /sys/kernel/debug/ibtrs* -name no_fence)" if unsafe else ""))
+    dev = pair.map("testdisk0")
+    path = [c.sh(f"ls {PATHS} | grep '10.0.{i}.2$'") for i in (0, 1)]
+    write = lambda seq: c.spawn(f"exec stamp one {dev} /h/one 1 {seq} {BLOCK} 1")
+    c.sh(f"{pair.client} wait_for 10 paths_up s1 2; echo 1 > {PATHS}/{path[1]}/disconnect")
+    s.sh(f"echo {int(1000 * delay)} > {P}/delay_ms")
+    first, t0 = write(1), time.monotonic()
+    t.wait(lambda: c.sh(f"cat /sys/block/{dev[5:]}/inflight").split()[1] != "0", 15, "the write is out")
+    time.sleep(1)
+    s.sh(f"echo 0 > {P}/delay_ms")
+    c.sh(f"wait_for 10 eval 'echo 1 > {PATHS}/{path[1]}/reconnect'; {pair.client} wait_for 10 paths_up s1 2", timeout=60)
+    c.sh(f"echo 1 > {PATHS}/{path[0]}/disconnect")
+    t.eq(first.wait(int(DELAY + 40)), 0, f"the first write: {first.out()}")
+    took = time.monotonic() - t0
+    t.log(f"the first write took {took:.1f} s of {delay:.0f}")
+    t.eq(write(2).wait(30), 0, "the second write")
+    if unsafe:
+        t.below(time.monotonic() - t0, delay - 1, "seconds until both were written, without a fence")
+    else:
+        t.ok(took > delay - 1, f"its repetition waited for the first copy: {took:.1f} s")
+    time.sleep(max(0, t0 + delay + 2 - time.monotonic()))
+    pair.unmap(dev)
+    work = Writes(t, f"late{unsafe}")
+    for p in c.vm.share.glob("one.*"):
+        shutil.copy(p, work.saved)
+        p.unlink()
+    verdict = F.prove(t, s, "/dev/testdisk0", [work], 128, must_fail=unsafe)
+    t.eq((verdict.lost, verdict.ghost, verdict.wrong), (0, int(unsafe), 0), "lost, ghosts and wrong blocks")
+    pair.stop()
+    s.sh("unload ibnbd_testdisk")
+
+
+def run(t):
+    interop.with_kernel_client(t, lambda: scene(t, False))
+    interop.with_kernel_client(t, lambda: scene(t, True))
