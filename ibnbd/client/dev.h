@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* A mapped device: its state, its timers, its end. */
+/*
+ * A mapped device: its state, its timers, what the server has open for it, its end.
+ *
+ * dev.c owns it; open.c asks the server for it, disk.c shows it to the block layer, remove.c ends it.
+ */
 #ifndef IBNBD_CLIENT_DEV_H
 #define IBNBD_CLIENT_DEV_H
 
