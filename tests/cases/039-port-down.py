@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 description = "a cable out of the client's own port is noticed at once: I/O goes over the other path, and no heartbeat is waited for"
 links = 2
+faults = True
+import faults as F
 import vm
 
 LIES = "/sys/kernel/debug/ibtrs/server/cm"
@@ -11,21 +13,12 @@ def run(t):
     s.sh("serve hb_misses=30; ram_disks 1 32")      # it takes the client's word for it that the old connection is dead (law L9)
     dev = c.sh("map ram0")
     c.sh("paths_up s1 2")
-    pulse = c.spawn(f"iopulse {dev} 2 500 rw")
-    c.sh("sleep 2")
+    w = F.Work(t, c, dev)
     for link in 0, 1:
-        c.link(link, False)
-        took = t.wait(lambda: c.sh("paths_up s1 1 && echo yes || true") == "yes", 3, "one path left")
-        t.log(f"link {link}: noticed after {took:.1f} s")
-        c.link(link, True)
-        took = t.wait(lambda: c.sh("paths_up s1 2 && echo yes || true") == "yes", 10, "both paths again")
-        t.log(f"link {link}: back after {took:.1f} s")
-    c.sh("sleep 1; pkill -TERM iopulse")
-    t.eq(pulse.wait(20), 0, "iopulse: " + pulse.out())
-    t.log(pulse.out())
-    end = dict(word.split("=") for word in pulse.out().split() if "=" in word)
-    t.eq(end["errs"], "0", "I/O errors")
-    t.below(int(end["longest_ms"]), 2000, "longest pause, ms")
+        row = w.fault("F22", f"port {link} of the client is down", lambda: c.link(link, False),
+                      lambda: c.link(link, True), down=[link])
+        w.limit(row, Tdet=1, Tstall=2, Trec=5, Nerr=0)
+    w.end("/dev/ram0", unmap=False)
 
     # A server that hears nothing of the end takes the new connection for it: else this would last until a heartbeat of its own fails (law L9)
     path = "/sys/class/ibtrs-client/s1/paths/ip:10.0.0.1@ip:10.0.0.2"
