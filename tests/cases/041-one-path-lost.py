@@ -6,6 +6,8 @@ faults = True
 deadline = 150
 import faults as F
 
+PATH = "/sys/class/ibtrs-server/s1/paths/ip:10.0.0.1@ip:10.0.0.2"
+
 
 def run(t):
     c, s = t.client, t.server
@@ -17,6 +19,15 @@ def run(t):
     w.limit(row, Tdet=1, Tstall=2, Trec=5, Nerr=0)
     row = w.fault("F2", "one of two paths: silence", lambda: s.link(1, False), lambda: s.link(1, True), down=[1])
     w.limit(row, Tdet=6, Tstall=7, Trec=5, Nerr=0)
-    row = w.fault("F3", "one of two paths: answers are lost", lambda: s.sh("net_loss 0 100"), lambda: s.sh("net_loss 0 0"), down=[0])
+    gone = []
+
+    def deafen():       # and see when the server, too, has closed it
+        s.sh(f"[ -e {PATH} ]; net_loss 0 100")
+        gone.append(s.spawn(f"t=$(uptime_s); while [ -e {PATH} ]; do usleep 20000; done;"
+                            "echo \"$(uptime_s) $t\" | awk '{ print $1 - $2 }'"))
+    row = w.fault("F3", "one of two paths: answers are lost", deafen, lambda: s.sh("net_loss 0 0"), down=[0])
     w.limit(row, Tdet=6, Tstall=7, Trec=5, Nerr=0)
+    t.eq(gone[0].wait(6), 0, "the server has closed the path: " + gone[0].out())
+    t.below(float(gone[0].out()), F.within(6), "seconds until the server, too, had closed the path")
+    w.remark(f"at the server {float(gone[0].out()):.2f}")
     w.end("/dev/testdisk0")
