@@ -10,6 +10,8 @@ deadline = 300
 import time
 import faults as F
 
+LEAK_KIB = 12 * 1024        # as in run.py
+
 
 def run(t):
     c, s = t.client, t.server
@@ -35,8 +37,17 @@ def run(t):
             c.link(links[i % len(links)], bool(i // len(links) & 1))
             time.sleep(1)
     heal = lambda: [c.link(i, True) for i in (0, 1)]
+    memory = lambda: [int(m.sh("memory_kib")) for m in (c, s)]
+    tries = lambda: [sum(map(int, line.split()[1:]))
+                     for line in sorted(c.sh("path_attr s1 stats/reconnects").splitlines())]
+    free, tried = memory(), tries()
     row = w.fault("F7", "one of two links: 1 s on, 1 s off", lambda: flap(0), heal, hold=16)
     w.limit(row, Nerr=0, Tstall=4, Trec=5)
+    lost, tried = [a - b for a, b in zip(free, memory())], [b - a for a, b in zip(tried, tries())]
+    w.remark(f"{lost} KiB, {tried} times connected or tried")
+    t.below(max(lost), LEAK_KIB, "KiB that did not come back from flapping")
+    t.below(tried[0], 8 * 3, "attempts to connect the path that flaps, 8 times")
+    t.eq(tried[1], 0, "attempts to connect the other one")
     row = w.fault("F8", "both links flap in turn", lambda: flap(0, 1), heal, hold=16)
     w.limit(row, Nerr=0, Trec=5)
     w.end("/dev/testdisk0")
