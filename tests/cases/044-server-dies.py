@@ -30,5 +30,5 @@ def run(t):
         s.boot()
         s.sh(SERVE)
     row = w.fault("F11", "server loses its power", s.kill, reboot, hold=5, down=[0, 1], from_healed=True, recover=40)
-    w.limit(row, Tdet=6, Trec=4, Nerr=0)
+    w.limit(row, Tdet=6, Trec=3, Nerr=0)
     w.end("/dev/vda")
