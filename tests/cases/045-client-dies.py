@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Writers are numbered in the order in which they may write.  Whatever an earlier one still brings after a later one had its
-turn is a ghost for the checker."""
+turn is a ghost for the checker.  Figures but Nerr of F13 are those of the client that gets the disk."""
 description = "a client that stood still or died: the disk goes to another one, and what the first one held never lands"
 vms = 3
 links = 1
@@ -22,7 +22,8 @@ def take(t, who, name):
 
 def run(t):
     c, s, c2 = t.client, t.server, t.client2
-    serve_limit = 6 + 5         # the server's heartbeats, and what it may take to let go
+    serve_limit = F.within(6 + 5)       # the server's heartbeats, and what it may take to let go
+    stall = lambda w, since: w.stall(since, time.monotonic(), w.read_logs())
 
     c.spawn("exec ibnbd monitor > /h/monitor")
     s.sh("serve; modprobe ibnbd-testdisk cache=0")
@@ -36,20 +37,25 @@ def run(t):
     dev2, took = take(t, c2, "s2")
     t.below(took, serve_limit, "seconds until the disk is free")
     works.append(F.Work(t, c2, dev2, writer=2, session="s2", **AREA))
+    begin = time.monotonic()
     time.sleep(4)
     c.resume()
     before = len(works[0].read_logs().acked)
     time.sleep(15)
     logs = works[0].read_logs()
-    t.log(f"the first client after its sleep: {c.sh(f'dev_attr {dev} state_detail')}; {len(logs.acked) - before} more "
-          f"acknowledged, {len(logs.failed)} failed")
+    state, failed = c.sh(f"dev_attr {dev} state_detail"), len(logs.failed) + len(logs.read_errors)
+    t.log(f"the first client after its sleep: {state}; {len(logs.acked) - before} more acknowledged, {failed} failed")
+    t.ok(failed or "fenced" in state, f"the first one has heard that the disk is another's: {state}, {failed} errors")
     t.ok(works[1].flows(1), "the second one was not disturbed")
+    stalled = stall(works[1], begin)
+    t.below(stalled, F.within(3), "longest pause of the second one")
     works[0].stop(errors_expected=True)
     works[1].stop()
     c2.sh(f"unmap {dev2}")
     c.sh(f"unmap {dev} force")
     works[0].rows.append(dict(fault="F14", what="client asleep, another one writes on", stack="ibnbd", Tdet=took,
-                              Nerr=len(works[1].read_logs().failed), note="Tdet: until the other one had the disk"))
+                              Tstall=stalled, Nerr=len(works[1].read_logs().failed),
+                              note="Tdet: until the other one had the disk"))
 
     # the second one has written and gone when the first one wakes up
     dev = c.sh("map testdisk0")
@@ -58,7 +64,9 @@ def run(t):
     c.pause()
     dev2, took = take(t, c2, "s2")
     works.append(F.Work(t, c2, dev2, writer=4, session="s2", **AREA))
+    begin = time.monotonic()
     time.sleep(4)
+    stalled = stall(works[3], begin)
     works[3].stop()
     c2.sh(f"unmap {dev2}")
     c.resume()
@@ -67,7 +75,7 @@ def run(t):
     works[2].stop(errors_expected=True)
     c.sh(f"unmap {dev} force")
     works[2].rows.append(dict(fault="F14", what="client asleep, another one wrote and went", stack="ibnbd", Tdet=took,
-                              Nerr=len(works[3].read_logs().failed), note="the first one is fenced"))
+                              Tstall=stalled, Nerr=len(works[3].read_logs().failed), note="the first one is fenced"))
 
     # the same while the first one has nothing to write, once with somebody who has the disk open and once without
     for user in "sleep 1000", "":
@@ -98,9 +106,11 @@ def run(t):
     dev2, took = take(t, c2, "s2")
     t.below(took, serve_limit, "seconds until the disk of the dead client is free")
     works.append(F.Work(t, c2, dev2, writer=6, session="s2", **AREA))
+    begin = time.monotonic()
     time.sleep(2)
+    stalled = stall(works[5], begin)
     works[5].stop()
     c2.sh(f"unmap {dev2}")
-    works[4].rows.append(dict(fault="F13", what="client loses its power", stack="ibnbd", Tdet=took, Nerr=0,
-                              note="Tdet: until another one had the disk"))
+    works[4].rows.append(dict(fault="F13", what="client loses its power", stack="ibnbd", Tdet=took, Tstall=stalled,
+                              Nerr=0, note="Tdet: until another one had the disk"))
     F.prove(t, s, "/dev/testdisk0", works, 256)

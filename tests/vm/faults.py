@@ -24,6 +24,11 @@ COLUMNS = (("fault", 5), ("what", 46), ("stack", 9), ("Tdet", 6), ("Tstall", 6),
            ("Nghost", 6), ("Ncorr", 5), ("note", 0))
 
 
+def within(seconds):
+    """What a time may be here: a host or a kernel that is far slower gets more."""
+    return seconds * (vm.SLOW if vm.SLOW > 2 else 1)
+
+
 def table(rows):
     """Lines of text, none without rows.  What different stacks made of a fault stands together."""
     if not rows:
@@ -212,7 +217,7 @@ class Work:
         """Assert figures of a row, e.g. Tdet=1, Tstall=2, Nerr=0 (times: must be below; numbers: at most)."""
         for name, most in limits.items():
             got = row[name]
-            if got is None or (got > most if name.startswith("N") else got >= most * (vm.SLOW if vm.SLOW > 2 else 1)):
+            if got is None or (got > most if name.startswith("N") else got >= within(most)):
                 self.t.fail(f"{row['fault']} {row['what']}: {name} is {got}, want at most {most}; {row}\n{self.told()}")
 
     def told(self):
