@@ -28,6 +28,6 @@ def run(t):
                       lambda: add(who, *links), hold=3, down=links, from_healed=True)
         w.limit(row, Trec=5, Nerr=0)
     row = w.fault("F22", "client's address taken away", lambda: c.sh("ip addr del 10.0.0.1/24 dev eth0"),
-                  lambda: c.sh("ip addr add 10.0.0.1/24 dev eth0"), hold=10)
+                  lambda: c.sh("ip addr add 10.0.0.1/24 dev eth0"), hold=10, down=[0], detect=30)
     w.limit(row, Trec=5, Nerr=0)
     w.end("/dev/testdisk0")
