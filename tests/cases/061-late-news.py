@@ -18,7 +18,7 @@ def run(t):
     w = F.Work(t, c, dev)
     before = c.sh(f"echo delay={LATE * 1000} > {NEWS}; cat /sys/class/ibtrs-client/s1/paths/*/stats/reconnects | cut -d' ' -f1")
 
-    row = w.fault("F28", f"a new session, its devices hear of it {LATE} s later",
+    row = w.fault("N1", f"a new session, its devices hear of it {LATE} s later",
                   lambda: c.sh("echo 1 > $(echo /sys/class/ibtrs-client/s1/paths/*/reconnect)"))
     w.limit(row, Nerr=0)
     t.ok(int(c.sh("cat /sys/class/ibtrs-client/s1/paths/*/stats/reconnects | cut -d' ' -f1")) > int(before), "it was another session")

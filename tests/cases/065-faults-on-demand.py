@@ -47,7 +47,7 @@ def run(t):
                 c.sh("for p in /sys/class/ibtrs-client/s1/paths/*; do echo 1 > $p/disconnect; echo 1 > $p/reconnect; done", timeout=60)
         hold = 14 if "stuck" in rule else 6       # a server may be as slow as its disk: it takes its own heartbeats' time to find such a queue
         from_ = time.monotonic()
-        row = w.fault("F30", f"{who}/{point}: {rule}", lambda: m.sh(f"echo {rule} > {file}"), heal, hold=hold)
+        row = w.fault("I1", f"{who}/{point}: {rule}", lambda: m.sh(f"echo {rule} > {file}"), heal, hold=hold)
         lost = [x for x in w.watch.changes if from_ < x[0] < from_ + hold and not w.up(x[2])]
         t.ok(breaks is None or bool(lost) == breaks, f"{who}/{point}: {rule}: paths lost: {lost}")
         t.ok(bool(row["Nerr"]) == bool(hears), f"{who}/{point}: {rule}: errors of the application: {row['Nerr']}")
