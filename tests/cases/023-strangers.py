@@ -81,6 +81,22 @@ def check_caps(t):
     c.sh(f"dd if={dev} of=/dev/null bs=64k count=4 iflag=direct status=none; unmap {dev}")
 
 
+def check_memory_cap(t):
+    """One session fits, two do not: the second one is refused, the server says why, the first one notices nothing."""
+    c, s = t.client, t.server
+    s.sh("unload ibnbd_server ibtrs_server; serve max_memory_mb=100")
+    dev = c.sh("map ram0")
+    pulse = c.spawn(f"iopulse {dev} 2 1000 rw")
+    second = "map ram0 sessname=s2 access_mode=ro"
+    c.fails(second, "", timeout=60)
+    t.match(s.kernel_news(), "path refused: as much memory in use as max_memory_mb allows", "the log says why")
+    c.sh("wait_for 20 test ! -e /sys/class/ibtrs-client/s2; paths_up s1 1; sleep 1; pkill -TERM iopulse")
+    t.eq(pulse.wait(20), 0, "the first one goes on: " + pulse.out())
+    # with room for both it comes in
+    s.sh("echo 200 > /sys/module/ibtrs_server/parameters/max_memory_mb")
+    c.sh(f"unmap $({second}); unmap {dev}", timeout=60)
+
+
 def check_refusals(t):
     """The table of section 2 of docs/protocol.md."""
     c = t.client
@@ -107,5 +123,6 @@ def run(t):
     check_idle(t)
     check_half_open(t)
     check_caps(t)
+    check_memory_cap(t)
     check_refusals(t)
     c.sh("unmap $(map ram0)")
