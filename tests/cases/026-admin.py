@@ -49,6 +49,18 @@ def check_resize(t, dev):
     c.sh(READ.format(dev))
 
 
+def check_shrink(t, dev):
+    """The server's disk shrinks while it is in use: whoever goes on would write beyond its end."""
+    c, s = t.client, t.server
+    s.sh(f"truncate -s 16M /tmp/disk; losetup -c /dev/loop0; echo 1 > {EXPORT}/resize")
+    t.wait(lambda: c.sh(f"cat {file(dev, 'state_detail')}") == "fenced", 5, "the client knows")
+    t.eq(c.sh(f"cat {file(dev, 'reason')}"), "the disk shrank", "reason")
+    c.fails(READ.format(dev), "Input/output error")
+    s.sh("truncate -s 24M /tmp/disk; losetup -c /dev/loop0")
+    c.sh(f"echo 1 > {file(dev, 'remap_device')}; {READ.format(dev)}")
+    t.eq((size(c, dev), c.sh(f"cat {file(dev, 'reason')}")), (24 << 20, ""), "size and reason after remap_device")
+
+
 def check_force_close(t, dev):
     """The server takes the mapping away: definite errors, a reason, and remap_device as the way back."""
     c, s = t.client, t.server
@@ -135,6 +147,8 @@ def run(t):
     c.sh("sleep 1")
     check_resize(t, dev)
     told("change resized")
+    check_shrink(t, dev)
+    told("offline fenced: the disk shrank")
     check_force_close(t, dev)
     told("offline fenced: the server closed the export")
     told("online open")
