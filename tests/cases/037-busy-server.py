@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-description = "a server that is busy for ever, or fails at any point of a connection, holds up no command of the administrator"
-deadline = 240
+description = "a server that is busy for ever, stands still, or fails while one connects, holds up no command of the administrator"
+deadline = 300
 
 SERVER, CLIENT = "/sys/kernel/debug/ibtrs/server", "/sys/kernel/debug/ibtrs/client"
 
@@ -46,4 +46,35 @@ def run(t):
     t0 = float(c.sh("uptime_s"))
     t.below(float(c.sh("unmap $(dev_of ram0 s1); uptime_s")) - t0, 10, "unmap after all that")
     s.sh(f"echo off > {SERVER}/cm")
-    t.ok(dev, "mapped")
+    check_silence(t)
+
+
+def check_silence(t):
+    """A server that stands still, before anybody has noticed: each command ends by itself, or can be killed."""
+    c, s = t.client, t.server
+    dev = c.sh("wait_for 20 eval 'map ram0 > /tmp/dev 2>&1'; tail -1 /tmp/dev", timeout=60)
+    attr = f"/sys/block/{dev[5:]}/ibnbd"
+
+    def ends(script):
+        """It ends by itself, well or not; the silence begins with it."""
+        s.pause()
+        out = c.sh(f"t=$(uptime_s); ({script}) >&2 || true; echo \"$(uptime_s) $t\" | awk '{{ print $1 - $2 }}'", timeout=60)
+        s.resume()
+        t.below(float(out.split()[-1]), 20, f"{script}: seconds until it ended")
+        c.sh("wait_for 30 eval '[ ! -e /sys/class/ibtrs-client/s1 ] || paths_up s1 1'", timeout=60)
+
+    ends(f"echo 0x8000 > {attr}/resize")
+    t.eq(c.sh(f"blockdev --getsize64 {dev}"), str(16 << 20), "the size that was asked for")
+    c.sh(f"wait_for 20 eval '[ \"$(cat {attr}/state)\" = open ]'")
+    s.sh("echo 1 > /sys/class/ibnbd-server/ctl/devices/ram0/sessions/s1/force_close")
+    t.wait(lambda: c.sh(f"cat {attr}/state_detail") == "fenced", 10, "fenced")
+    remap = f"echo 1 > {attr}/remap_device"
+    s.pause()
+    t.killed(c, remap)
+    s.resume()
+    c.sh("wait_for 30 paths_up s1 1", timeout=60)
+    ends(remap)
+    c.sh(f"wait_for 20 eval '[ \"$(cat {attr}/state)\" = open ] || {remap}' 2> /dev/null; "
+         f"dd if={dev} of=/dev/null bs=4k count=4 iflag=direct status=none")
+    ends(f"unmap {dev}")
+    c.sh("unmap $(wait_for 20 eval 'map ram0 2> /dev/null')", timeout=60)
