@@ -49,4 +49,23 @@ def run(t):
     dev = c.sh("wait_for 10 eval 'map testdisk0 > /tmp/dev 2>&1'; tail -1 /tmp/dev")
     c.sh(fr"""head -c 1048576 /dev/urandom > /tmp/data; dd if=/tmp/data of={dev} bs=64k oflag=direct status=none
               dd if={dev} bs=64k count=16 iflag=direct status=none | cmp - /tmp/data; unmap {dev}; unmap {other}""")
+    check_force_close(t)
     w.end("/dev/ram0")
+
+
+def check_force_close(t):
+    """The server's administrator takes the mapping away, and need not wait for the disk."""
+    c, s = t.client, t.server
+    dev = c.sh("map testdisk0")
+    s.sh(f"echo 15000 > {P}/delay_ms")
+    write = c.spawn(f"dd if=/dev/zero of={dev} bs=4k count=1 oflag=direct status=none")
+    t.wait(lambda: int(c.sh(f"cat /sys/block/{dev[5:]}/inflight").split()[1]), 10, "the disk has a write")
+    s.sh(f"sleep 1; echo 0 > {P}/delay_ms")
+    t.killed(s, "echo 1 > /sys/class/ibnbd-server/ctl/devices/testdisk0/sessions/s1/force_close")
+    t.eq(write.rc, None, "the disk still has the write")
+    t.wait(lambda: c.sh(f"dev_attr {dev} state_detail") == "fenced", 5, "the client has heard of it")
+    t.match(c.sh(f"dev_attr {dev} reason"), "the server closed the export", "the reason")
+    write.wait(30)
+    s.sh("wait_for 10 test ! -e /sys/class/ibnbd-server/ctl/devices/testdisk0")
+    c.sh(f"echo 1 > /sys/block/{dev[5:]}/ibnbd/remap_device; "
+         f"dd if=/dev/zero of={dev} bs=4k count=1 oflag=direct status=none; unmap {dev}")
