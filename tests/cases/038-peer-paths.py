@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 description = "two paths between ours and the kernel's: both carry I/O, each is lost and comes back under verified writes"
-deadline = 800
+deadline = 900
 links = 2
+import faults as F
 import interop
 needs = interop.NEEDS
 mem = interop.MEM
@@ -30,6 +31,24 @@ def lose(t, pair, link, sessions):
     t.eq(io.wait(120), 0, f"verified I/O over the loss of link {link}: {io.out()[-1000:]}")
 
 
+def faults(t, pair):
+    """Our client at the kernel's server, under the integrity checker: nothing fails, and it is as quick as at ours."""
+    c, s = t.client, t.server
+    both = lambda up: [c.link(i, up) for i in (0, 1)]
+    c.sh(f"dd if=/dev/zero of={pair.dev} bs=8k count=1024 oflag=direct status=none", timeout=60)    # what fio left
+    w = F.Work(t, c, pair.dev)
+    row = w.fault("F2", "one of two paths: silence", lambda: s.link(1, False), lambda: s.link(1, True), down=[1],
+                  recover=60)
+    w.limit(row, Tdet=6, Tstall=7, Nerr=0)
+    row = w.fault("F3", "one of two paths: answers are lost", lambda: s.sh("net_loss 0 100"),
+                  lambda: s.sh("net_loss 0 0"), down=[0], recover=60)
+    w.limit(row, Tdet=6, Tstall=7, Nerr=0)
+    row = w.fault("F5", "all paths: carrier down", lambda: both(False), lambda: both(True), hold=6, down=[0, 1],
+                  recover=60)
+    w.limit(row, Trec=3, Nerr=0)
+    w.end("/dev/testdisk0", unmap=False)
+
+
 def paths(t, client, server):
     pair = interop.Pair(t, client, server)
     c, s = t.client, t.server
@@ -46,6 +65,8 @@ def paths(t, client, server):
     t.ok(min(rates) > 100, f"both links carry I/O: {rates}")
     for link in 0, 1:
         lose(t, pair, link, sessions)
+    if pair.ours:
+        faults(t, pair)
     # one that the administrator takes out and puts back
     path = c.sh(f"ls {sessions}/s1/paths | grep '10.0.1.2$'")
     c.sh(f"echo 1 > {sessions}/s1/paths/{path}/remove_path; {pair.client} paths_up s1 1")
