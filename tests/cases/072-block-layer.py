@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The aims of blktests' block/003 (discards), 004 (flushes), 005 (elevators), 008 (CPUs that go), 012 (read-only), 036 (a partition table that
-cannot be read), 042 (odd direct I/O), dm/001 (a map over itself) and dm/002 (dm-dust)."""
+cannot be read), 042 (odd direct I/O), dm/001 (a map over itself) and dm/002 (bad blocks: the test disk's, and dm-dust's
+where the kernel has it)."""
 description = "what block layer tests do to a disk: odd sizes, floods of flushes, elevators and CPUs that change under I/O, dm on top"
 deadline = 300
-FAIL = "/sys/module/ibnbd_testdisk/parameters/fail"
+smp = 4
+P = "/sys/module/ibnbd_testdisk/parameters"
 
 
 def queue_attributes(t, dev):
@@ -43,12 +45,14 @@ def processors(t, dev):
     io = c.spawn(f"fio --name=reads --filename={dev} --direct=1 --ioengine=libaio --iodepth=8 --rw=randread --bs=4k --size=8m "
                  "--numjobs=4 --time_based --runtime=8 --norandommap --output=/dev/null")
     c.sh("""
-        online=/sys/devices/system/cpu/cpu1/online
-        for i in $(seq 6); do
-            echo 0 > $online
+        cd /sys/devices/system/cpu
+        for i in $(seq 16); do
+            echo $((RANDOM % 2)) > cpu$((RANDOM % 3 + 1))/online
             sleep 0.$((RANDOM % 6))
-            echo 1 > $online
-            sleep 0.$((RANDOM % 6))
+        done
+        for n in 0 1; do
+            for i in 1 2 3; do echo $n > cpu$i/online; done
+            sleep 0.5
         done""", timeout=60)
     t.eq(io.wait(90), 0, "I/O under CPUs that come and go: " + io.out()[-1000:])
 
@@ -79,13 +83,13 @@ def partition_table(t, dev):
     c, s = t.client, t.server
     name = dev[5:]
     c.sh(f"echo ',4M' | sfdisk -q --no-tell-kernel {dev}; blockdev --flushbufs {dev}; blockdev --rereadpt {dev}; wait_for 5 test -e /sys/block/{name}/{name}p1")
-    s.sh(f"echo read > {FAIL}")
+    s.sh(f"echo read > {P}/fail")
     c.sh(f"blockdev --flushbufs {dev}")
     c.fails(f"dd if={dev} of=/dev/null bs=4k count=1 iflag=direct status=none", "Input/output error")
     rc, out = c.rc(f"blockdev --rereadpt {dev}")
     if kernel(t) >= (6, 10):            # kernels before that say that all is well
         t.ok(rc and "Input/output error" in out, f"the table could not be read, and it says: {rc} {out}")
-    s.sh(f"echo none > {FAIL}")
+    s.sh(f"echo none > {P}/fail")
     c.sh(f"blockdev --rereadpt {dev}; wait_for 5 test -e /sys/block/{name}/{name}p1; wipefs -qa {dev}; blockdev --rereadpt {dev}; "
          f"wait_for 5 test ! -e /sys/block/{name}/{name}p1")
 
@@ -103,8 +107,16 @@ def map_over_itself(t, dev):
 
 
 def dust(t, dev):
-    """Blocks that dm calls bad cannot be read until they are written."""
-    c = t.client
+    """Blocks that are bad, below the exported disk or, by dm, above ours, cannot be read until they are written."""
+    c, s = t.client, t.server
+    some = f"dd if={dev} of=/dev/null bs=512 iflag=direct status=none"
+    s.sh(f"echo 60,67,72 > {P}/bad")
+    for where in "skip=60 count=1", "skip=67 count=1", "bs=64k count=1":
+        c.fails(f"{some} {where}", "No data available")
+    c.sh(f"{some} skip=61 count=6; {some} skip=68 count=4; "
+         f"dd if=/dev/zero of={dev} bs=512 seek=67 count=1 oflag=direct status=none; {some} skip=61 count=11")
+    c.fails(f"{some} skip=72 count=1", "No data available")
+    c.sh(f"dd if=/dev/zero of={dev} bs=64k count=1 oflag=direct status=none; {some} count=128")
     if c.rc("modprobe dm-dust")[0]:
         t.log("no dm-dust in this kernel")
         return

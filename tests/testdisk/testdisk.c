@@ -5,7 +5,8 @@
  * /dev/testdisk0 .. with every ability a disk may have (volatile cache, FUA, discard, write zeroes, secure erase), each of which can be switched
  * off at load time. It counts each kind of request; the counters are read in /sys/module/ibnbd_testdisk/parameters/counts as one line of
  * name=number, and reset by writing to it. `delay_ms` holds writes back and executes them at the END of the delay, `fail` answers requests of one
- * kind with an error: both can be changed at any time.
+ * kind with an error: both can be changed at any time. `bad` is a list of sectors, of any of the disks, that cannot be read until they are
+ * written.
  *
  * `power_cut=1` loses what a volatile cache would lose: writes since the last flush go back to what they were. Each write keeps the old content
  * in an undo list until a flush or FUA; cutting the power walks it backwards.
@@ -36,6 +37,10 @@ module_param(stable, bool, 0444);
 module_param(read_only, bool, 0444);
 module_param(delay_ms, uint, 0644);
 module_param(fail_errno, uint, 0644);
+
+static unsigned long bad[8];
+static unsigned int nr_bad;
+module_param_array(bad, ulong, &nr_bad, 0644);
 
 static atomic64_t td_counts[TD_KINDS];
 
@@ -193,6 +198,22 @@ static int td_kind(struct request *rq)
 	}
 }
 
+/* Writing makes a sector good. */
+static bool td_is_bad(struct request *rq, bool write)
+{
+	bool found = false;
+	unsigned int i;
+
+	for (i = 0; i < READ_ONCE(nr_bad); i++) {
+		if (READ_ONCE(bad[i]) - blk_rq_pos(rq) >= blk_rq_sectors(rq))
+			continue;
+		found = true;
+		if (write)
+			WRITE_ONCE(bad[i], ULONG_MAX);
+	}
+	return found && !write;
+}
+
 static blk_status_t td_execute(struct request *rq)
 {
 	struct td_disk *td = rq->q->queuedata;
@@ -208,6 +229,8 @@ static blk_status_t td_execute(struct request *rq)
 	switch (kind) {
 	case TD_READ:
 	case TD_WRITE:
+		if (td_is_bad(rq, kind == TD_WRITE))
+			return BLK_STS_MEDIUM;
 		sts = td_copy(td, rq);
 		if (sts == BLK_STS_OK && kind == TD_WRITE && rq->cmd_flags & REQ_FUA) {
 			atomic64_inc(&td_counts[TD_FUA]);
