@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * ibnbd-failnth: makes the n-th memory allocation of some modules fail, once.
+ * ibnbd-failnth: makes the n-th memory allocation of some modules fail, once or again and again.
  *
  * Two functions of the kernel are there to be overruled: should_failslab() and should_fail_alloc_page(), which every allocation asks,
  * with and without fault injection in the kernel's configuration. Probes on them look whether one of the functions that led here lies in a
@@ -10,9 +10,10 @@
  *	range	START,END[,START,END]..	whose allocations: addresses of modules' text
  *	depth	how many callers up the stack are looked at
  *	first	count only the first so many allocations on behalf of each place in those ranges, 0 = all: a sweep then ends in minutes
+ *	again	let every N-th fail, not only the first of them
  *	nth	write N to count from now on and let the N-th fail; 0 ends it
  *	seen	how many there were since
- *	hit	who asked for the one that failed; empty while none has
+ *	hit	who asked for the one that failed, or the first of them; empty while none has
  *
  * The probes are only there while nth is not 0, since each costs a trap and a stack trace for every allocation of the machine.
  */
@@ -36,6 +37,9 @@ module_param(depth, uint, 0644);
 
 static unsigned int first;
 module_param(first, uint, 0644);
+
+static bool again;
+module_param(again, bool, 0644);
 
 static DEFINE_MUTEX(arm_lock);
 static unsigned int nth;
@@ -73,7 +77,7 @@ static bool fail_counts(unsigned long place)
 static bool fail_now(unsigned long probed)
 {
 	unsigned long trace[FRAMES];
-	unsigned int i, n, top;
+	unsigned int i, n, top, now, every;
 
 	n = stack_trace_save(trace, FRAMES, 0);
 	/* above is how the trap got here */
@@ -82,8 +86,13 @@ static bool fail_now(unsigned long probed)
 	for (i = top + 1; i < n && i <= top + depth; i++)
 		if (fail_ours(trace[i]))
 			break;
-	if (i >= n || i > top + depth || (first && !fail_counts(trace[i])) || atomic_inc_return(&seen) != READ_ONCE(nth))
+	if (i >= n || i > top + depth || (first && !fail_counts(trace[i])))
 		return false;
+	now = atomic_inc_return(&seen);
+	every = READ_ONCE(nth);
+	/* while it is being armed or ended there is no n-th */
+	if (now != every)
+		return READ_ONCE(again) && every && now % every == 0;
 	n = min(n - top, depth + 1);
 	memcpy(hit, trace + top, n * sizeof(hit[0]));
 	smp_store_release(&nr_hit, n);

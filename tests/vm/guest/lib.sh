@@ -85,6 +85,25 @@ net_loss() {
 # hw_counter LINK NAME: a counter of the soft-RoCE device (sent_pkts, rcvd_pkts, duplicate_request, ..)
 hw_counter() { cat "/sys/class/infiniband/rxe$1/ports/1/hw_counters/$2"; }
 
+# ---- memory -----------------------------------------------------------------------------------------
+
+# fail_nth N MODULE.. [PARAM=VALUE..]: the N-th allocation of those that are loaded fails (tests/failnth); fail_nth 0 ends it
+fail_nth() {
+	local n=$1 p=/sys/module/ibnbd_failnth/parameters m b r=
+	shift
+	[ -e $p ] || modprobe ibnbd-failnth
+	for m; do
+		case $m in
+		*=*)	echo "${m#*=}" > "$p/${m%=*}" ;;
+		*)	[ -e "/sys/module/$m/sections/.text" ] || continue
+			b=$(cat "/sys/module/$m/sections/.text")
+			r+=,$b,$(printf 0x%x $((b + $(cat "/sys/module/$m/coresize")))) ;;
+		esac
+	done
+	[ -z "$r" ] || echo "${r#,}" > $p/range
+	echo "$n" > $p/nth
+}
+
 # ---- server -----------------------------------------------------------------------------------------
 
 # serve [PARAM=VALUE..]: load the server with everything under /dev exported
