@@ -13,18 +13,6 @@ FAIL = "/sys/module/ibnbd_failnth/parameters"
 FIRST = 3
 DEPTH = 10      # callers up the stack
 
-ARM = f"""
-modprobe ibnbd-failnth first=0 depth={DEPTH}
-r=
-for m in MODULES; do
-	[ -e /sys/module/$m/sections/.text ] || continue
-	b=$(cat /sys/module/$m/sections/.text)
-	r+=,$b,$(printf 0x%x $((b + $(cat /sys/module/$m/coresize))))
-done
-echo ${{r#,}} > {FAIL}/range
-echo PER_PLACE > {FAIL}/first
-echo NTH > {FAIL}/nth
-"""
 # the other side may still be at work when the command has ended
 DISARM = f"""
 old= i=0
@@ -43,7 +31,7 @@ def sweep(t, what, side, act, undo, first=FIRST, before=None, on="client", some=
     for n in range(1, most):
         if before:
             before()
-        where.sh(ARM.replace("MODULES", MODULES[side]).replace("PER_PLACE", str(first)).replace("NTH", str(n)))
+        where.sh(f"fail_nth {n} {MODULES[side]} first={first} depth={DEPTH} again=0")
         rc, out = who.rc(act, 60)
         seen, _, hit = where.sh(DISARM).partition("\n")
         if rc:
