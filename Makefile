@@ -23,7 +23,7 @@ DIST	:= ibnbd-$(VERSION)
 SHIPPED	:= Kbuild Makefile dkms.conf COPYING compat ibtrs ibnbd
 
 .DEFAULT_GOAL := modules
-.PHONY: modules clean tools unit fuzz lint package check check-all dkms-source check-kernels check-boot check-memory check-packages check-faults check-laws soak \
+.PHONY: modules clean tools unit fuzz lint package check check-all dkms-source check-kernels check-boot check-memory check-packages check-faults check-laws soak churn \
 	check-debug check-kcsan check-interop check-long cases demo bench bench-quick vm-shell install modules_install tools-install dkms-install dkms-remove dist deb rpm help
 
 ## Build
@@ -52,7 +52,7 @@ check:				## all that must hold: unit fuzz lint package kernels boot cases bench
 
 check-all:			## that and all that takes longer: every kernel, faults, interop, the debug kernels, packages in clean systems .. (most of a day)
 	tests/setup.sh
-	tests/check.sh unit fuzz lint package kernels boot packages cases long bench-quick bench interop faults soak laws memory debug kcsan
+	tests/check.sh unit fuzz lint package kernels boot packages cases long bench-quick bench interop faults soak churn laws memory debug kcsan
 
 unit:				## pure code: tests/unit
 	$(MAKE) -C tests/unit check
@@ -106,6 +106,12 @@ soak:				## faults at random for MINUTES=5; SEED= repeats a run
 	tests/vm/setup.sh
 	$(MAKE) KVER=$$(bash -c '. tests/vm/env.sh; echo $$KVER') TESTS=1 modules
 	IBNBD_SOAK_MINUTES=$(MINUTES) IBNBD_SEED=$(SEED) tests/vm/run.py 059-soak
+
+CYCLES	?= 2000
+churn:				## administrators' commands at random, 2000 cycles of 056, up to two hours; CYCLES= and SEED= pick
+	tests/vm/setup.sh
+	$(MAKE) KVER=$$(bash -c '. tests/vm/env.sh; echo $$KVER') TESTS=1 modules
+	IBNBD_CHURN_CYCLES=$(CYCLES) IBNBD_SEED=$(SEED) tests/vm/run.py 056
 
 ## Try
 demo:				## two virtual machines, a disk between them, a dead path

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Everything an administrator can do, in random order and by several at once, under I/O.  A single command may well be refused; none
-may hang, and in the end everything must go away.  Sessions are small (queue depth 4, chunks of 8 KiB).
-IBNBD_CHURN_CYCLES=2000 for a long run; IBNBD_SEED repeats the choices of one, though not its timing."""
+"""Everything an administrator can do, in random order and by several at once, under I/O; the server's modules are
+unloaded now and then.  A single command may well be refused; none may hang, and in the end everything must go away.
+Sessions are small (queue depth 4, chunks of 8 KiB).  IBNBD_CHURN_CYCLES=2000 for a long run (make churn);
+IBNBD_SEED repeats the choices of one, though not its timing."""
 description = "map, unmap, paths, sysfs and unloading at random under I/O: nothing hangs, nothing stays behind"
 links = 2
 disk = 64
-import os, random
+import os, random, re
 
 LONG = int(os.environ.get("IBNBD_CHURN_CYCLES") or 0)
 CYCLES, SECONDS = (LONG, 4 * LONG) if LONG else (60, 25)    # whatever ends first
@@ -49,22 +50,56 @@ wait $a $b 2> /dev/null
 echo "cycles $n"
 """
 
+# paths are taken away, and every fourth time the server's modules
+KICK = r"""
+set +e
+n=0 went=0
+while [ ! -e /tmp/enough ]; do
+	for p in /sys/class/ibtrs-server/*/paths/*/disconnect; do usleep $((RANDOM * 30)); echo 1 > $p; done 2> /dev/null
+	usleep 700000
+	[ $((n++ % 4)) = 0 ] || continue
+	timeout -s KILL $((60 * SLOW)) modprobe -r ibnbd-server 2> /tmp/said
+	rc=$?	# not 0 either if what it is built on can not go
+	if [ $rc = 137 ]; then
+		echo HANGS: modprobe -r ibnbd-server
+	elif [ ! -e /sys/module/ibnbd_server ]; then
+		went=$((went + 1))
+	elif ! grep -qiE 'in use|busy|unavailable' /tmp/said; then
+		echo "REFUSED: status $rc $(cat /tmp/said)"
+	fi
+	@SERVE@ || echo REFUSED: serve
+done
+echo "unloaded $went"
+"""
+
 
 def run(t):
     c, s = t.client, t.server
+    serve = "serve sess_queue_depth=4 max_chunk_size=8192"
+
+    def used(g):
+        """what of RDMA is in use, by device: 0: rxe0: pd 1 cq 2 qp 1 cm_id 3 .."""
+        return re.findall(r"(rxe\d+): (.*\S)", g.sh("rdma resource"))
     seed = int(os.environ.get("IBNBD_SEED") or random.randrange(32768))
     t.log(f"seed {seed} (IBNBD_SEED), {CYCLES} cycles, {SECONDS} s")
-    s.sh("serve sess_queue_depth=4 max_chunk_size=8192; modprobe ibnbd-testdisk nr_disks=3 cache=0")
-    c.sh("modprobe ibnbd-client")
+    before = [used(g) for g in (c, s)]
+    s.sh(f"rm -f /tmp/enough; {serve}; modprobe ibnbd-testdisk nr_disks=3 cache=0")
+    dev = c.sh("map testdisk0")
+    for g, was in zip((c, s), before):
+        t.ok(len(was) == links and used(g) != was, f"a session of ours shows in the RDMA resources of {g.name}: {was}")
+    c.sh(f"unmap {dev}")
     script = SCRIPT.replace("@SEED@", str(seed)).replace("@SECONDS@", str(SECONDS)).replace("@CYCLES@", str(CYCLES))
     job = c.spawn(script)
-    kick = s.spawn("set +e; while :; do for p in /sys/class/ibtrs-server/*/paths/*/disconnect; do usleep $((RANDOM * 30)); echo 1 > $p; done; "
-                   "usleep 700000; done 2> /dev/null")
+    kick = s.spawn(KICK.replace("@SERVE@", serve))
     rc = job.wait(SECONDS + 50)
     out = job.out()
-    kick.kill()
+    s.sh("touch /tmp/enough")
+    t.eq(kick.wait(70), 0, "the server's side: " + kick.out())
+    t.log(kick.out())
     t.eq(rc, 0, f"seed {seed}: {out[-1000:]}")
-    t.ok("HANGS" not in out, f"seed {seed}: {out[-1000:]}")
+    for said in out, kick.out():
+        t.ok("HANGS" not in said and "REFUSED" not in said, f"seed {seed}: {said[-1000:]}")
+    t.ok(int(kick.out().split("unloaded ")[1]) > 0, f"the server was never unloaded: {kick.out()}")
     cycles = int(out.split("cycles ")[1])
     t.log(f"{cycles} cycles")
     t.ok(cycles >= (LONG or 12), f"only {cycles} cycles in {SECONDS} s")
@@ -72,5 +107,5 @@ def run(t):
     c.sh("wait_for 10 test ! -e /sys/class/ibtrs-client/c0; wait_for 10 test ! -e /sys/class/ibtrs-client/c1; unload ibnbd_client ibtrs_client",
          timeout=60)
     s.sh("wait_for 10 eval '! ls -d /sys/class/ibtrs-server/*/paths > /dev/null 2>&1'; unload ibnbd_server ibtrs_server", timeout=60)
-    for g in (c, s):
-        t.eq(g.sh("rdma resource | sed 's/^[0-9]*: //'; true").count("ibtrs"), 0, f"RDMA resources of ours on {g.name}")
+    for g, was in zip((c, s), before):
+        t.eq(used(g), was, f"RDMA resources of {g.name}")
