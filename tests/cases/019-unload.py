@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
-description = "modules in use refuse to go; without users they go, and come again, and their memory comes back"
-deadline = 240
+description = "modules in use refuse to go; without users they go, come again, and their memory comes back; and after killed maps"
+deadline = 300
 
 ROUNDS = 8
+MAPS = 50
 LEAK_KIB = 100      # in each round; the kernel itself keeps 10 to 15 (page tables of modules, for the most part)
 
 # the disk is gone for all to see, so nothing is left that could be in use
@@ -13,6 +14,29 @@ for i in $(seq {}); do
 	while [ -e /sys/block/${{dev#/dev/}} ]; do :; done
 	rmmod ibnbd_client
 done
+"""
+
+
+# Whoever maps may be killed at any point of it: then it is not mapped, or it is, and goes as every other.
+KILLED = """
+modprobe ibnbd-client
+words="sessname=s1 device_path=ram0 $(paths)"
+t=$(uptime_s)
+tee $(ctl)/map_device <<< "$words" > /dev/null
+ms=$(echo "$(uptime_s) $t" | awk '{{ print int(1000 * ($1 - $2)) + 10 }}')
+n=0
+for i in $(seq {}); do
+	d=$(dev_of ram0 s1) && echo force > /sys/block/$d/ibnbd/unmap_device && wait_for 20 test ! -e /sys/block/$d
+	tee $(ctl)/map_device <<< "$words" > /dev/null 2>&1 &
+	usleep $((RANDOM % ms * 1000))
+	rc=0
+	kill $! 2> /dev/null || true
+	wait $! || rc=$?
+	[ $rc != 143 ] || n=$((n + 1))
+done
+wait_for 20 eval '[ -z "$(ls $(ctl)/devices)" ] || echo force > /sys/block/$(dev_of ram0 s1)/ibnbd/unmap_device' 2> /dev/null
+wait_for 20 test ! -e /sys/class/ibtrs-client/s1
+echo "killed $n of {}, within $ms ms"
 """
 
 
@@ -51,3 +75,10 @@ def run(t):
     reader = c.spawn(f"dd if={dev} of=/dev/null bs=4k count=1 iflag=direct status=none")
     s.sh("serve")
     t.eq(reader.wait(20), 0, "the read that waited for the server")
+    c.sh(f"unmap {dev}")
+    s.sh("unload ibnbd_server ibtrs_server ibtrs_core; serve sess_queue_depth=16")
+
+    out = c.sh(KILLED.format(MAPS, MAPS) + "unload ibnbd_client ibtrs_client ibtrs_core", timeout=110)
+    t.ok(int(out.split()[1]) >= MAPS // 5, f"a good part of them was killed: {out}")
+    s.sh("wait_for 20 eval '[ -z \"$(ls /sys/class/ibnbd-server/ctl/devices)\" ]'; "
+         "unload ibnbd_server ibtrs_server ibtrs_core")
