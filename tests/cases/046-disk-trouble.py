@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""stamp runs on a neighbour of the disk in trouble, in the same session: it must not feel anything."""
+"""stamp runs on a neighbour of the disk in trouble, in the same session: it must not feel anything.  And on the disk in
+trouble itself, which may fail what it is asked, but not lose what it has acknowledged."""
 description = "the disk behind the server fails, is slow, goes away, grows, is exchanged: the client hears exactly that"
 links = 2
 disk = 64
@@ -11,6 +12,13 @@ import faults as F
 
 P = "/sys/module/ibnbd_testdisk/parameters"
 WRITE = "dd if=/dev/zero of={} bs=4k count=1 oflag=direct status=none"
+READ = "dd if={} of=/dev/null bs=4k count=1 iflag=direct status=none"
+# what a disk may answer: every blk_status_t that has an errno but BLK_STS_RESOURCE, which asks for another try
+CODES = ((5, "Input/output error"), (28, "No space left"), (110, "Connection timed out"), (61, "No data available"),
+         (121, "Remote I/O error"), (95, "not supported"), (67, "Link has been severed"), (52, "Invalid exchange"),
+         (84, "Invalid or incomplete multibyte"), (16, "Device or resource busy"), (11, "temporarily unavailable"),
+         (19, "No such device"), (78, "Remote address changed"), (109, "Too many references"), (75, "Value too large"))
+REASON = "another disk is behind this name now"
 
 
 def run(t):
@@ -22,7 +30,10 @@ def run(t):
          "[ -e /dev/mapper/d1 ] || dmsetup mknodes; ln -sfn /dev/mapper/d1 /dev/mine; serve")
     near = c.sh("map ram0")
     far, gone, grows, mine = (c.sh(f"map {d}") for d in ("testdisk0", "sda", "loop0", "mine"))
+    c.spawn("exec ibnbd monitor > /h/monitor")
     w = F.Work(t, c, near)
+    own = F.Work(t, c, far, writer=2, threads=2, think_us=20000)
+    free = far + " seek=4000"           # beyond what stamp has
 
     def trouble(number, what, act, note=""):
         begin = time.monotonic()
@@ -32,20 +43,25 @@ def run(t):
         return row
 
     def codes():
-        for errno, text in ((5, "Input/output error"), (28, "No space left"), (110, "Connection timed out"), (61, "No data available"),
-                            (121, "Remote I/O error")):
-            s.sh(f"echo {errno} > {P}/fail_errno; echo write > {P}/fail")
-            c.fails(WRITE.format(far), text)
+        for errno, text in CODES:
+            for kind, script in ("write", WRITE.format(free)), ("read", READ.format(far)):
+                s.sh(f"echo {errno} > {P}/fail_errno; echo {kind} > {P}/fail")
+                c.fails(script, text)
         s.sh(f"echo none > {P}/fail")
-        c.sh(WRITE.format(far))
-    trouble("F16", "disk answers with errors", codes, "5 of 5 error codes arrive")
+        c.sh(WRITE.format(free) + "; " + READ.format(far))
+    n = len(CODES)
+    trouble("F16", "disk answers with errors", codes, f"{n} of {n} error codes arrive, of writes and of reads")
+    t.wait(own.flows, 10, "I/O of the disk that is well again")
 
     def slow():
         s.sh(f"echo 9000 > {P}/delay_ms")
-        took = float(c.sh(f"t=$(uptime_s); {WRITE.format(far)}; echo \"$(uptime_s) $t\" | awk '{{ print $1 - $2 }}'"))
+        took = float(c.sh(f"t=$(uptime_s); {WRITE.format(free)}; echo \"$(uptime_s) $t\" | awk '{{ print $1 - $2 }}'"))
         t.ok(took > 8, f"the slow write took its {took} s")
         s.sh(f"echo 0 > {P}/delay_ms")
+    errors = len(own.read_logs().failed)
     trouble("F17", "disk needs 9 s for a write", slow, "no path was given up")
+    t.wait(own.flows, 20, "I/O of the disk that is quick again")
+    t.eq(len(own.read_logs().failed), errors, "writes that failed because the disk was slow")
 
     def remove():
         s.sh("echo 1 > /sys/block/sda/device/delete")
@@ -71,6 +87,8 @@ def run(t):
         [c.link(i, True) for i in (0, 1)]
     row = w.fault("F20", "another disk behind the name", exchange, hold=0)
     t.wait(lambda: "fenced" in c.sh(f"dev_attr {mine} state_detail"), 15, "the client refuses the other disk")
+    t.eq(c.sh(f"dev_attr {mine} reason"), REASON, "the reason")
+    t.wait(lambda: f"{mine[5:]} offline fenced: {REASON}" in c.sh("cat /h/monitor"), 5, "the uevent")
     c.fails(WRITE.format(mine), "rror")
     s.sh(zeros)
     row["note"] = "fenced, nothing was written to it"
@@ -78,3 +96,4 @@ def run(t):
     c.sh(f"wait_for 10 eval 'echo 1 > /sys/block/{mine[5:]}/ibnbd/remap_device'")
     t.match(c.sh(f"dd if={mine} bs=4k count=1 iflag=direct status=none"), "^mine", "the right disk again")
     w.end("/dev/ram0")
+    own.end("/dev/testdisk0", errors_expected=True)
