@@ -54,6 +54,21 @@ nvmet_port() {
 	ln -s $CFS/nvmet/subsystems/sub0 "$p/subsystems/sub0"
 }
 
+# nvmet_unserve: what both of them made, and the modules
+nvmet_unserve() {
+	local d
+	for d in $CFS/nvmet/ports/*; do
+		rm "$d"/subsystems/*
+		rmdir "$d"
+	done
+	for d in $CFS/nvmet/subsystems/sub0/namespaces/*; do
+		echo 0 > "$d/enable"
+		rmdir "$d"
+	done
+	rmdir $CFS/nvmet/subsystems/sub0
+	modprobe -r nvmet-rdma
+}
+
 # nvme_connect ADDRESS
 nvme_connect() {
 	local id=11111111-2222-3333-4444-555555555555

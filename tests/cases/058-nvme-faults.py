@@ -5,7 +5,7 @@ disk = 64
 faults = True
 long = True
 fresh = True
-deadline = 2400
+deadline = 5400
 needs = ["nvme-rdma", "nvmet-rdma"]
 import peers
 

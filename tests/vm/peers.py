@@ -16,6 +16,8 @@ CRASH = re.compile(r"BUG: |kernel BUG at|Oops|general protection|Kernel panic|un
 class Rnbd:
     stack = "rnbd"
     states = "/sys/class/rtrs-client/s1/paths/*/state"
+    unload = "unload $PEER_MODULES"
+    reconnect = "for p in /sys/class/rtrs-client/s1/paths/*; do echo 1 > $p/disconnect; echo 1 > $p/reconnect; done"
 
     def serve(self, s):
         s.sh(DISK + "FAMILY=rnbd serve", timeout=60)
@@ -27,6 +29,8 @@ class Rnbd:
 class Nvme:
     stack = "nvme-rdma"
     states = "/sys/class/nvme/nvme0/state /sys/class/nvme/nvme1/state"
+    unload = ". /h/peers.sh; nvmet_unserve"
+    reconnect = "for p in /sys/class/nvme/nvme?; do echo 1 > $p/reset_controller; done"
 
     def serve(self, s):
         s.vm.put("peers.sh", SCRIPT.read_text())
@@ -41,9 +45,11 @@ class Nvme:
 
 
 def list_of(t, peer):
-    """Faults of cases 041 to 044, in their words: number, what, links, strike, heal, more for Work.fault().
+    """Faults of cases 041 to 044, 047, 048, 057, in their words: number, what, links, strike, heal, more for Work.fault().
 
-    links: that must be noticed as lost: none, one that carries I/O, or both; a policy may leave a link idle."""
+    links: that must be noticed as lost: none, one that carries I/O, or both; a policy may leave a link idle.  What strike
+    and heal return as text is remarked.  F16 to F20 and F24 have no row: there the disk behind the server is in trouble or
+    another one, and what counts is that our client says so (its reason, fenced), for which a peer has no word."""
     c, s = t.client, t.server
     move = lambda m, up: lambda links: [m.link(i, up) for i in links]
 
@@ -58,14 +64,55 @@ def list_of(t, peer):
     def reboot(_):
         s.boot()
         peer.serve(s)
+
+    def down(_):
+        said = lenient(s, peer.unload + "; sync", "unloading")
+        s.kill()
+        return said
+
+    def again(_):
+        try:
+            peer.serve(s)
+        except (case.Failed, vm.JobTimeout):
+            reboot(_)
+            return "served again after a boot only"
+    delete = lambda m: lambda links: lenient(m, "".join(f"rdma link delete rxe{i};" for i in links), "rdma link delete")
+    add = lambda m: lambda links: lenient(m, "".join(f"rdma link add rxe{i} type rxe netdev eth{i}; wait_for 5 net_gids {i};"
+                                                   for i in links), "rdma link add")
+    removed = [("F21", f"{m.name}: {n} of 2 RDMA devices removed", n, delete(m), add(m), dict(hold=3, from_healed=True))
+               for m in (c, s) for n in (1, 2)]
+    address = lambda verb: lambda links: c.sh("".join(f"ip addr {verb} 10.0.{i}.1/24 dev eth{i};" for i in links))
+
+    def cpu(m, n):
+        def act(_):
+            m.sh(f"echo {n} > /sys/devices/system/cpu/cpu1/online")
+            return lenient(c, peer.reconnect, "reconnecting")
+        return act
+    alone = [("F28", f"{m.name} has one processor left", 0, cpu(m, 0), cpu(m, 1), dict(hold=6)) for m in (c, s)]
     return [("F1", "one of two paths: carrier down", 1, move(c, False), move(c, True), dict(hold=4)),
             ("F2", "one of two paths: silence", 1, move(s, False), move(s, True), dict(hold=4)),
             ("F3", "one of two paths: answers are lost", 1, loss(100), loss(0), dict(hold=4)),
             ("F4", "1 % of packets lost", 0, both("netem limit 10000 loss 1%"), both("pfifo limit 10000"), dict(hold=12)),
+            ("F5", "all paths: carrier down", 2, move(c, False), move(c, True), dict(hold=6)),
             ("F5", "all paths: silence", 2, move(s, False), move(s, True), dict(hold=8)),
             ("F7", "one of two links: 1 s on, 1 s off", 1, flap, move(c, True), dict(hold=16)),
+            ("F9", "server's modules unloaded and loaded again", 2, lambda _: lenient(s, peer.unload, "unloading"), again,
+             dict(from_healed=True)),
+            ("F10", "server reboots, 1", 2, down, reboot, dict(hold=1, from_healed=True)),
             ("F11", "server loses its power", 2, lambda _: s.kill(), reboot, dict(hold=5, from_healed=True)),
-            ("F12", "server stands still for 10 s", 2, lambda _: s.pause(), lambda _: s.resume(), dict(hold=10, detect=10))]
+            ("F12", "server stands still for 10 s", 2, lambda _: s.pause(), lambda _: s.resume(), dict(hold=10, detect=10)),
+            *removed,
+            ("F22", "client's address taken away", 1, address("del"), address("add"), dict(hold=10, down=[])),
+            *alone]
+
+
+def lenient(guest, script, what):
+    """A script at which a peer may fail, or hang: None, or what to remark."""
+    try:
+        rc, _ = guest.rc(script)
+    except vm.JobTimeout:
+        return f"{what} hangs"
+    return f"{what} fails" if rc else None
 
 
 def run(t, peer):
@@ -79,7 +126,7 @@ def one(t, peer, turn, number, what, links, strike, heal, more):
     """One fault on machines of its own: a row, or Failed when it could not be measured."""
     why = []
     for attempt in range(TRIES):
-        broken = []
+        broken, remarks = [], []
         try:
             if turn or attempt:
                 anew(t)
@@ -88,9 +135,11 @@ def one(t, peer, turn, number, what, links, strike, heal, more):
             w = F.Work(t, t.client, peer.map(t.client), stack=peer.stack, states=peer.states, lenient=True)
             t.eq(len(w.paths), 2, "paths")
             struck = [busy(t.client)] if links == 1 else [0, 1][:links]
-            row = w.fault(number, what, lambda: (broken.append(True), strike(struck)), lambda: heal(struck), down=struck, settle=3,
-                          **{"detect": 60, "recover": 120, **more})
-            row["note"] = "; ".join(filter(None, [f"healed after {row['held']:.0f} s", row["note"], *why]))
+            row = w.fault(number, what, lambda: (broken.append(True), remarks.append(strike(struck))),
+                          lambda: remarks.append(heal(struck)),
+                          **{"down": struck, "settle": 3, "detect": 60, "recover": 120, **more})
+            remarks = [text for text in remarks if isinstance(text, str)]
+            row["note"] = "; ".join(filter(None, [f"healed after {row['held']:.0f} s", *remarks, row["note"], *why]))
             finish(t, w)
             return
         except (case.Failed, vm.VMError) as e:
