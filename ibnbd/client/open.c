@@ -217,6 +217,8 @@ static void open_close(struct ibnbd_clt_dev *dev, enum ibnbd_dev_state only_in, 
 	mutex_lock(&dev->lock);
 	once = once && gen == ibnbd_clt_link_gen(dev->sess);
 	due = (dev->served || (dev->left && once)) && dev->state == only_in && ibnbd_clt_link_up(dev->sess);
+	/* One that is repeated has had its time for the disk. */
+	nowait |= !dev->served;
 	if (due)
 		ibnbd_clt_open_void(dev);
 	id = dev->served_id;
