@@ -297,7 +297,7 @@ static void dev_arm_late(struct ibnbd_clt_dev *dev)
 /* I/O waits from now on; dev->lock is held. With hold=0 the timer expires at once. */
 static void dev_lose(struct ibnbd_clt_dev *dev, const char *why)
 {
-	ibnbd_clt_open_void(dev);
+	WRITE_ONCE(dev->served, false);
 	dev->asked = false;
 	if (dev->state != IBNBD_DEV_OPEN)
 		return;

@@ -79,9 +79,8 @@ struct ibnbd_clt_dev {
 	bool limits_due;		/* those of grant could not be committed yet; READ_ONCE outside */
 	bool served;			/* the server has it open, as served_id; READ_ONCE outside */
 	u32 served_id;
-	bool served_once;		/* by a server whose ids do not come again */
-	bool left;			/* it may have served_id open still, although the link went down, or the CLOSE was not answered */
-	struct ibnbd_clt_left *leaves;	/* for the session, if that is so at the end */
+	bool owed;			/* a CLOSE of served_id, whatever became of the link: the server's ids do not come again */
+	struct ibnbd_clt_left *leaves;	/* for the session, if it is owed at the end */
 	bool asked;			/* OPEN is out, or was never answered: it may have it open, as we do not know what */
 	bool gave_up;			/* requests that the server may still execute, in the mapping of grant */
 	bool no_writes;			/* L8, until the link has settled, or an administrator */

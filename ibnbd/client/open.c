@@ -54,15 +54,7 @@ static void open_note(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g
 		return;
 	WRITE_ONCE(dev->served_id, g->rsp.device_id);
 	WRITE_ONCE(dev->served, true);
-	dev->served_once = g->features & IBNBD_FEAT_IDENTITY;
-	dev->left = false;
-}
-
-void ibnbd_clt_open_void(struct ibnbd_clt_dev *dev)
-{
-	lockdep_assert_held(&dev->lock);
-	dev->left |= dev->served && dev->served_once;
-	WRITE_ONCE(dev->served, false);
+	dev->owed = g->features & IBNBD_FEAT_IDENTITY;
 }
 
 static void open_asked(struct ibnbd_clt_dev *dev, bool asked)
@@ -165,6 +157,11 @@ static void open_judge(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *
 	const char *why;
 	bool held;
 
+	if (open_has_left(dev, g)) {
+		/* The CLOSE has not arrived, or it was given up just now. */
+		ibnbd_clt_dev_ask_later(dev, OPEN_RETRY_HELD);
+		return;
+	}
 	/*
 	 * Writes that flow are not held: the disk was ours all the time. What waits in the block layer, in a page cache or in somebody's head
 	 * is not seen here: who has the disk open for himself (not in a migration) has writes.
@@ -204,29 +201,36 @@ static void open_judge_error(struct ibnbd_clt_dev *dev, int err, const char *why
 	ibnbd_clt_dev_ask_later(dev, dev->state == IBNBD_DEV_CLOSED || dev->gave_up ? OPEN_RETRY_HELD : OPEN_RETRY_FAILED);
 }
 
+/* Is this link's server one of ours, who gives no number twice? */
+static bool open_ids_are_new(struct ibnbd_clt_dev *dev, u32 *gen)
+{
+	u64 features;
+	u8 version;
+
+	return ibnbd_clt_link_get(dev->sess, gen, &version, &features) && features & IBNBD_FEAT_IDENTITY;
+}
+
 static void open_close(struct ibnbd_clt_dev *dev, enum ibnbd_dev_state only_in, bool nowait, unsigned int timeout_ms)
 {
 	bool due, once;
-	u64 features;
-	u8 version;
 	u32 id, gen;
 
 	lockdep_assert_held(&dev->open_lock);
 	/* A number of an earlier link is for a server who gives none twice. */
-	once = ibnbd_clt_link_get(dev->sess, &gen, &version, &features) && features & IBNBD_FEAT_IDENTITY;
+	once = open_ids_are_new(dev, &gen);
 	mutex_lock(&dev->lock);
 	once = once && gen == ibnbd_clt_link_gen(dev->sess);
-	due = (dev->served || (dev->left && once)) && dev->state == only_in && ibnbd_clt_link_up(dev->sess);
+	due = (dev->served || (dev->owed && once)) && dev->state == only_in && ibnbd_clt_link_up(dev->sess);
 	/* One that is repeated has had its time for the disk. */
 	nowait |= !dev->served;
 	if (due)
-		ibnbd_clt_open_void(dev);
+		WRITE_ONCE(dev->served, false);
 	id = dev->served_id;
 	mutex_unlock(&dev->lock);
 	if (!due || ibnbd_clt_msg_unreached(ibnbd_clt_msg_close(dev->sess->clt, id, nowait, timeout_ms)))
 		return;
 	guard(mutex)(&dev->lock);
-	dev->left = false;
+	dev->owed = false;
 }
 
 void ibnbd_clt_open_again(struct ibnbd_clt_dev *dev, bool resized)
@@ -256,11 +260,6 @@ void ibnbd_clt_open_again(struct ibnbd_clt_dev *dev, bool resized)
 		return;
 	if (dev->state == IBNBD_DEV_UNMAPPED)
 		return;
-	if (!err && open_has_left(dev, &g)) {
-		/* The CLOSE has not arrived, or it was given up just now. */
-		ibnbd_clt_dev_ask_later(dev, OPEN_RETRY_HELD);
-		return;
-	}
 	if (!err) {
 		open_judge(dev, &g);
 		return;
@@ -297,12 +296,10 @@ void ibnbd_clt_open_close(struct ibnbd_clt_dev *dev, enum ibnbd_dev_state only_i
 
 void ibnbd_clt_open_give_up(struct ibnbd_clt_dev *dev)
 {
-	u64 features;
-	u8 version;
 	u32 gen;
 
 	/* Another server may take a CLOSE amid requests amiss, and gains nothing by it. */
-	if (!ibnbd_clt_link_get(dev->sess, &gen, &version, &features) || !(features & IBNBD_FEAT_IDENTITY))
+	if (!open_ids_are_new(dev, &gen))
 		return;
 	/* An OPEN that is out may take longer than we have. */
 	if (!mutex_trylock(&dev->open_lock))

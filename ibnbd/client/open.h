@@ -18,7 +18,4 @@ void ibnbd_clt_open_give_up(struct ibnbd_clt_dev *dev);
 /* Is @g another mapping of the server than the one the disk lives by? False if that can not be told. dev->lock is held. */
 bool ibnbd_clt_open_is_new(const struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g);
 
-/* What the server has open may not be ours any more, and may be still; under dev->lock. */
-void ibnbd_clt_open_void(struct ibnbd_clt_dev *dev);
-
 #endif

@@ -65,7 +65,7 @@ static void remove_work_fn(struct work_struct *work)
 	cancel_delayed_work_sync(&dev->hold_work);
 	cancel_delayed_work_sync(&dev->late_work);
 	cancel_delayed_work_sync(&dev->sweep_work);
-	if (s && (dev->left || (dev->served && dev->served_once)))
+	if (s && dev->owed)
 		ibnbd_clt_link_left(s, dev);
 	if (s)
 		ibnbd_clt_session_put(s);
