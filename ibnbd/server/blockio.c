@@ -213,10 +213,10 @@ static bool blockio_is_full(const struct bio *bio)
 	return bio->bi_opf & REQ_NOWAIT && (bio->bi_status == BLK_STS_AGAIN || bio->bi_status == BLK_STS_NOTSUPP);
 }
 
-/* What the block layer would split is refused even by a device that is not full, and nobody else shall wait for that. */
-static bool blockio_fits(const struct ibnbd_srv_io *io, u32 bytes)
+/* Shall others wait behind it? What the block layer would split is refused even by a device that is not full. */
+static bool blockio_stops_others(const struct ibnbd_srv_io *io, int err, u32 bytes)
 {
-	return bytes >> SECTOR_SHIFT <= queue_max_sectors(bdev_get_queue(io->open->bdev));
+	return err == -EAGAIN && bytes >> SECTOR_SHIFT <= queue_max_sectors(bdev_get_queue(io->open->bdev));
 }
 
 static void blockio_end_bio(struct bio *bio)
@@ -227,7 +227,7 @@ static void blockio_end_bio(struct bio *bio)
 
 	bio_uninit(bio);
 	if (unlikely(full))
-		blockio_put_off(io, err == -EAGAIN && blockio_fits(io, io->msg.bytes));
+		blockio_put_off(io, blockio_stops_others(io, err, io->msg.bytes));
 	else
 		ibnbd_srv_io_end(io, err);
 }
@@ -268,7 +268,7 @@ static void blockio_end_piece(struct bio *bio)
 		memcpy(io->op->data + io->done, io->bounce.buf, len);
 	ibnbd_srv_bounce_put(&io->bounce);
 	if (unlikely(full)) {
-		blockio_put_off(io, err == -EAGAIN && blockio_fits(io, len));
+		blockio_put_off(io, blockio_stops_others(io, err, len));
 		return;
 	}
 	io->done += len;
