@@ -23,7 +23,7 @@ modprobe ibnbd-client
 words="sessname=s1 device_path=ram0 $(paths)"
 t=$(uptime_s)
 tee $(ctl)/map_device <<< "$words" > /dev/null
-ms=$(echo "$(uptime_s) $t" | awk '{{ print int(1000 * ($1 - $2)) + 10 }}')
+ms=$(since $t | awk '{{ print int(1000 * $1) + 10 }}')
 n=0
 for i in $(seq {}); do
 	d=$(dev_of ram0 s1) && echo force > /sys/block/$d/ibnbd/unmap_device && wait_for 20 test ! -e /sys/block/$d

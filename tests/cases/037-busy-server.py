@@ -12,7 +12,7 @@ def run(t):
 
     def map_fails(arm, off, most):
         arm()
-        took = float(c.sh("t=$(uptime_s); ! map ram0 >&2 || fail 'it was mapped'; echo \"$(uptime_s) $t\" | awk '{ print $1 - $2 }'", timeout=60).split()[-1])
+        took = float(c.sh("t=$(uptime_s); ! map ram0 >&2 || fail 'it was mapped'; since $t", timeout=60).split()[-1])
         t.log(f"refused after {took:.1f} s")
         t.below(took, most, "seconds until map gave up")
         off()
@@ -58,7 +58,7 @@ def check_silence(t):
     def ends(script):
         """It ends by itself, well or not; the silence begins with it."""
         s.pause()
-        out = c.sh(f"t=$(uptime_s); ({script}) >&2 || true; echo \"$(uptime_s) $t\" | awk '{{ print $1 - $2 }}'", timeout=60)
+        out = c.sh(f"t=$(uptime_s); ({script}) >&2 || true; since $t", timeout=60)
         s.resume()
         t.below(float(out.split()[-1]), 20, f"{script}: seconds until it ended")
         c.sh("wait_for 30 eval '[ ! -e /sys/class/ibtrs-client/s1 ] || paths_up s1 1'", timeout=60)

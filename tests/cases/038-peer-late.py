@@ -6,11 +6,11 @@ links = 2
 import shutil, time
 import faults as F
 import interop
+import late
 needs = interop.NEEDS
 mem = interop.MEM
 
 BLOCK, DELAY = 77, 20
-P = "/sys/module/ibnbd_testdisk/parameters"
 PATHS = "/sys/class/rtrs-client/s1/paths"
 
 
@@ -26,16 +26,16 @@ def scene(t, unsafe):
     pair = interop.Pair(t, interop.KERNEL, interop.OURS)
     delay = DELAY * max(1, F.vm.SLOW)
     pair.serve()
-    s.sh("modprobe ibnbd-testdisk size_mb=16 cache=0" + ("; echo 1 > $(find /sys/kernel/debug/ibtrs* -name no_fence)" if unsafe else ""))
+    s.sh("modprobe ibnbd-testdisk size_mb=16 cache=0" + ("; " + late.SWITCH.format("no_fence") if unsafe else ""))
     dev = pair.map("testdisk0")
     path = [c.sh(f"ls {PATHS} | grep '10.0.{i}.2$'") for i in (0, 1)]
     write = lambda seq: c.spawn(f"exec stamp one {dev} /h/one 1 {seq} {BLOCK} 1")
     c.sh(f"{pair.client} wait_for 10 paths_up s1 2; echo 1 > {PATHS}/{path[1]}/disconnect")
-    s.sh(f"echo {int(1000 * delay)} > {P}/delay_ms")
+    s.sh(f"echo {int(1000 * delay)} > {late.P}/delay_ms")
     first, t0 = write(1), time.monotonic()
     t.wait(lambda: c.sh(f"cat /sys/block/{dev[5:]}/inflight").split()[1] != "0", 15, "the write is out")
     time.sleep(1)
-    s.sh(f"echo 0 > {P}/delay_ms")
+    s.sh(f"echo 0 > {late.P}/delay_ms")
     c.sh(f"wait_for 10 eval 'echo 1 > {PATHS}/{path[1]}/reconnect'; {pair.client} wait_for 10 paths_up s1 2", timeout=60)
     c.sh(f"echo 1 > {PATHS}/{path[0]}/disconnect")
     t.eq(first.wait(int(DELAY + 40)), 0, f"the first write: {first.out()}")

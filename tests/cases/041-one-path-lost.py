@@ -24,7 +24,7 @@ def run(t):
     def deafen():       # and see when the server, too, has closed it
         s.sh(f"[ -e {PATH} ]; net_loss 0 100")
         gone.append(s.spawn(f"t=$(uptime_s); while [ -e {PATH} ]; do usleep 20000; done;"
-                            "echo \"$(uptime_s) $t\" | awk '{ print $1 - $2 }'"))
+                            "since $t"))
     row = w.fault("F3", "one of two paths: answers are lost", deafen, lambda: s.sh("net_loss 0 0"), down=[0])
     w.limit(row, Tdet=6, Tstall=7, Trec=5, Nerr=0)
     t.eq(gone[0].wait(6), 0, "the server has closed the path: " + gone[0].out())

@@ -8,6 +8,7 @@ faults = True
 deadline = 360
 import time
 import faults as F
+import late
 
 ROUNDS, SECONDS = 1000, 240     # small sessions come back quickly
 POINT = "/sys/kernel/debug/ibtrs/server/request"
@@ -61,7 +62,7 @@ def run(t):
     w.end("/dev/testdisk0")
 
     t.log("--- without fences, until a read has found an older write")
-    s.sh(f"unload ibnbd_server ibtrs_server ibnbd_testdisk; {serve}; echo 1 > $(find /sys/kernel/debug/ibtrs* -name no_fence)")
+    s.sh(f"unload ibnbd_server ibtrs_server ibnbd_testdisk; {serve}; {late.SWITCH.format('no_fence')}")
     w = F.Work(t, c, c.sh("map testdisk0"), writer=2, blocks=128, threads=4, think_us=1000, max=2)
     done = tear(t, w, ROUNDS // 2, "RANDOM % 3 ? 0 : 150", lambda: any("\nV " in p.read_text() for p in c.vm.share.glob(f"{w.name}.[0-9]*")))
     t.log(f"{done} rounds")

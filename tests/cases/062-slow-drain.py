@@ -12,7 +12,7 @@ POINT = "/sys/kernel/debug/ibtrs/{}/drain"
 
 def took(guest, script, timeout=60):
     """The seconds that a script takes there."""
-    return float(guest.sh(f"t=$(uptime_s); {script}\necho \"$(uptime_s) $t\" | awk '{{ print $1 - $2 }}'", timeout=timeout).split()[-1])
+    return float(guest.sh(f"t=$(uptime_s); {script}\nsince $t", timeout=timeout).split()[-1])
 
 
 def run(t):

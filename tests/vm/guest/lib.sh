@@ -21,6 +21,8 @@ wait_for() {
 }
 
 uptime_s() { cut -d' ' -f1 /proc/uptime; }
+# since TIME: seconds from what uptime_s said then
+since() { echo "$(uptime_s) $1" | awk '{ print $1 - $2 }'; }
 
 # ---- network ----------------------------------------------------------------------------------------
 
