@@ -43,7 +43,8 @@ def faults(t, pair):
     row = w.fault("F3", "one of two paths: answers are lost", lambda: s.sh("net_loss 0 100"),
                   lambda: s.sh("net_loss 0 0"), down=[0], recover=60)
     w.limit(row, Tdet=6, Tstall=7, Nerr=0)
-    row = w.fault("F5", "all paths: carrier down", lambda: both(False), lambda: both(True), hold=6, down=[0, 1],
+    # The kernel's server takes a path back only when it has found the old one dead: a heartbeat after 5 s, and its retries.
+    row = w.fault("F5", "all paths: carrier down", lambda: both(False), lambda: both(True), hold=15, down=[0, 1],
                   recover=60)
     w.limit(row, Trec=3, Nerr=0)
     w.end("/dev/testdisk0", unmap=False)
