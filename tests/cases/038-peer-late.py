@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """A client without tokens: its repetition runs on our server when the first copy has ended, and no earlier."""
 description = "a write of the kernel's client, executed late on a lost path, is not overtaken by its repetition; without fences it is"
+long = True
 deadline = 400
 links = 2
 import shutil, time
