@@ -136,7 +136,7 @@ static int __init ibtrs_srv_init(void)
 	mutex_init(&ibtrs_srv.lock);
 	INIT_LIST_HEAD(&ibtrs_srv.sessions);
 	init_waitqueue_head(&ibtrs_srv.gone);
-	ibtrs_srv.wq = alloc_workqueue("ibtrs-srv", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
+	ibtrs_srv.wq = alloc_workqueue("ibtrs-srv", WQ_UNBOUND | WQ_MEM_RECLAIM, WQ_MAX_ACTIVE);	/* a disk that hangs holds one for each path */
 	if (!ibtrs_srv.wq)
 		return -ENOMEM;
 	ibtrs_srv.quick_wq = alloc_workqueue("ibtrs-srv-quick", WQ_UNBOUND | WQ_MEM_RECLAIM | WQ_HIGHPRI, 0);

@@ -146,18 +146,31 @@ void ibtrs_srv_op_unpark(struct ibtrs_srv_path *path)
 	}
 }
 
-bool ibtrs_srv_op_any_wanted(const struct ibtrs_srv_path *path)
+/* Others that are busy are on their way to or from the user, and the path's state ends that. */
+bool ibtrs_srv_op_only_given_up(const struct ibtrs_srv_path *path, u32 *slot)
 {
-	u32 slot, nr = path->ops ? path->limits.queue_depth : 0;
+	u32 i, nr = path->ops && path->session->slots ? path->limits.queue_depth : 0;
+	bool any = false;
 
-	for (slot = 0; slot < nr; slot++) {
-		const struct ibtrs_srv_opx *x = ibtrs_srv_op_at(path, slot);
-		u32 group = READ_ONCE(x->op.group);
+	for (i = 0; i < nr; i++) {
+		const struct ibtrs_srv_opx *x = ibtrs_srv_op_at(path, i);
+		struct ibtrs_srv_slot *s = ibtrs_srv_op_slot(x);
+		bool with_user;
+		u32 group;
 
-		if (READ_ONCE(x->busy) && !(group && ibtrs_srv.ops->given_up(path->session->priv, group)))
-			return true;
+		spin_lock_irq(&s->lock);
+		with_user = x->busy && x->admitted;
+		group = READ_ONCE(x->op.group);
+		spin_unlock_irq(&s->lock);
+		if (!with_user)
+			continue;
+		if (!group || !ibtrs_srv.ops->given_up(path->session->priv, group))
+			return false;
+		if (!any)
+			*slot = i;
+		any = true;
 	}
-	return false;
+	return any;
 }
 
 void ibtrs_srv_op_let_go(struct ibtrs_srv_path *path)
@@ -274,7 +287,6 @@ static void op_fill(struct ibtrs_srv_opx *x, struct ibtrs_srv_conn *conn, u32 of
 	x->op.service = !conn->c.cid;
 	x->op.hdr_len = h->usr_len;
 	x->op.data_len = h->data_len;
-	x->op.group = 0;
 	if (likely(h->usr_len <= sizeof(x->hdr)))
 		memcpy(x->hdr, x->op.data + h->data_len, h->usr_len);
 }
@@ -292,9 +304,13 @@ static bool op_admit(struct ibtrs_srv_opx *x, struct ibtrs_srv_conn *conn, u32 o
 		return false;
 	}
 	x->busy = true;
-	*verdict = ibtrs_fence_arrive(&s->fence, conn->path->limits.fence, h->token);
-	if (static_branch_unlikely(&ibtrs_srv_no_fence))
-		*verdict = IBTRS_FENCE_RUN;
+	x->op.group = 0;
+	/* A path that is closed executes nothing more: it may linger, and then counts for nobody. Who looks for that takes the lock. */
+	if (unlikely(!ibtrs_srv_path_up(conn->path)))
+		*verdict = IBTRS_FENCE_STALE;
+	else
+		*verdict = static_branch_unlikely(&ibtrs_srv_no_fence) ? IBTRS_FENCE_RUN :
+			   ibtrs_fence_arrive(&s->fence, conn->path->limits.fence, h->token);
 	if (likely(*verdict == IBTRS_FENCE_RUN)) {
 		x->admitted = true;
 	} else if (*verdict == IBTRS_FENCE_PARK) {

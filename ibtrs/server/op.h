@@ -73,11 +73,11 @@ bool ibtrs_srv_op_reclaim(struct ibtrs_srv_opx *x);
 /* Call @fn(@x) @ms from now, for a fault on demand. False: no memory. Any context. */
 bool ibtrs_srv_op_later(struct ibtrs_srv_opx *x, void (*fn)(struct ibtrs_srv_opx *x), u32 ms);
 
-/* Close work, no arrival any more: those that wait for another execution of their slot will not run. */
+/* Close work: those that wait for another execution of their slot will not run. */
 void ibtrs_srv_op_unpark(struct ibtrs_srv_path *path);
-/* Is an op busy that the client still counts on? */
-bool ibtrs_srv_op_any_wanted(const struct ibtrs_srv_path *path);
-/* None is: their slots are free for the session's other paths, as if they had ended. */
+/* Does the user work on ops, and has the client given up what all of them are for? @slot: that of the first one. On a path that is stopped. */
+bool ibtrs_srv_op_only_given_up(const struct ibtrs_srv_path *path, u32 *slot);
+/* So it is: their slots are free for the session's other paths, as if they had ended. */
 void ibtrs_srv_op_let_go(struct ibtrs_srv_path *path);
 /* Is an op at or behind *@from busy? Moves *@from to it. Those before it are idle for good. */
 bool ibtrs_srv_op_any_busy(const struct ibtrs_srv_path *path, u32 *from);

@@ -10,13 +10,15 @@
  *
  * Order of the end:
  *  1. no connection is set up any more (conn->dead), no reply is posted any more (grace period)
- *  2. every QP goes to error and the peer is told; works stop; QPs are drained: no completion, hence no arrival, any more
- *  3. ops that wait for credit or for their slot are dropped
- *  4. sysfs, QPs, MRs, PD, then the CM ids: the device may go, however long step 5 takes
+ *  2. every QP goes to error and the peer is told; works stop; sysfs: the path is `stopped`
+ *  3. QPs are drained: no completion, hence no arrival, any more; ops that wait for credit or for their slot are dropped
+ *  4. QPs, MRs, PD, then the CM ids: the device may go, however long step 5 takes
  *  5. ops that the user still works on end, untimed (law L10); the watchdog says which path waits
  *  6. a grace period for those who have just ended an op; then chunks and ops are free, and the session forgets the path
- * Until 6 the path counts (law L6), and its client hears -EBUSY. But a disk that never answers must not cost the client his other disks: when all that
- * is left in 5 belongs to what he has given up, the path lingers. Its ops leave their slots, its place is free for the next incarnation, the rest goes on.
+ * Until 6 the path counts (law L6), and its client hears -EBUSY. But a disk that never answers must not cost the client his other disks: once the path is
+ * stopped and all that executes belongs to what he has given up, the path lingers. Its ops leave their slots, its place is free for the next incarnation,
+ * the rest goes on. A device made of bios (LVM) can hold up the drain already, in the completion of the request; what is behind that in the queue finds
+ * the path closed and is not executed.
  */
 #include <linux/slab.h>
 #include "ibtrs/server/handshake.h"
@@ -28,7 +30,6 @@
 
 #define PATH_HB_DELAY	msecs_to_jiffies(100)	/* the client posts its receives when it has seen INFO_RSP */
 #define PATH_WATCHDOG	(10 * HZ)
-#define PATH_LOOK	HZ			/* the client may give up an op of a path that is closing already */
 
 const char *ibtrs_srv_path_state_name(enum ibtrs_srv_path_state s)
 {
@@ -60,7 +61,8 @@ void ibtrs_srv_path_close(struct ibtrs_srv_path *path, const char *why)
 	    !path_change(path, IBTRS_SRV_PATH_CONNECTING, IBTRS_SRV_PATH_CLOSING))
 		return;
 	path->why = why;
-	queue_work(ibtrs_srv.wq, &path->close_work);
+	ibtrs_srv_session_watch(path->session);
+	queue_work(ibtrs_srv.wq, &path->close_work);	/* path and session may go from here on */
 }
 
 bool ibtrs_srv_path_connected(struct ibtrs_srv_path *path)
@@ -120,18 +122,29 @@ static void path_stop_posting(struct ibtrs_srv_path *path)
 	cancel_work_sync(&path->info_work);
 	cancel_delayed_work_sync(&path->timer);
 	ibtrs_hb_stop(&path->hb);
+	ibtrs_srv_sysfs_path_del(path);
+	smp_store_release(&path->stopped, true);	/* read by ibtrs_srv_path_linger() */
+}
+
+/* What waits for credit, or for the end of another execution. */
+static void path_drop_waiting(struct ibtrs_srv_path *path)
+{
+	u32 cid;
+
+	for (cid = 0; cid < path->nr_conns; cid++)
+		ibtrs_srv_reply_drop(&path->conns[cid]);
+	ibtrs_srv_op_unpark(path);
 }
 
 static void path_drain(struct ibtrs_srv_path *path)
 {
 	u32 cid;
 
+	path_drop_waiting(path);	/* the drain may take long */
 	for (cid = 0; cid < path->nr_conns; cid++)
 		ibtrs_conn_drain(&path->conns[cid].c, ibtrs_srv.quick_wq, IBTRS_FAULT_SRV_DRAIN, ibtrs_srv_session_label(path->session),
 				 path->name);
-	for (cid = 0; cid < path->nr_conns; cid++)
-		ibtrs_srv_reply_drop(&path->conns[cid]);
-	ibtrs_srv_op_unpark(path);
+	path_drop_waiting(path);
 }
 
 /* The device must stay until all else is gone, and the ids hold it. */
@@ -157,13 +170,15 @@ static void path_release_device(struct ibtrs_srv_path *path)
 	}
 }
 
-static bool path_may_linger(const struct ibtrs_srv_path *path)
+void ibtrs_srv_path_linger(struct ibtrs_srv_path *path)
 {
-	return ibtrs_srv_path_state(path) == IBTRS_SRV_PATH_CLOSING && !ibtrs_srv_op_any_wanted(path);
-}
+	u32 slot;
 
-static void path_linger(struct ibtrs_srv_path *path, u32 slot)
-{
+	lockdep_assert_held(&ibtrs_srv.lock);
+	/* with path_stop_posting() */
+	if (!smp_load_acquire(&path->stopped) || ibtrs_srv_path_state(path) != IBTRS_SRV_PATH_CLOSING ||
+	    !ibtrs_srv_op_only_given_up(path, &slot))
+		return;
 	pr_warn("session %s: %s: the storage has not ended a request of slot %u, which the client has given up\n",
 		ibtrs_srv_session_label(path->session), path->name, slot);
 	ibtrs_srv_op_let_go(path);
@@ -172,23 +187,20 @@ static void path_linger(struct ibtrs_srv_path *path, u32 slot)
 
 static void path_wait_for_ops(struct ibtrs_srv_path *path)
 {
-	unsigned long start = jiffies, warn = start + PATH_WATCHDOG;
+	unsigned long start = jiffies;
 	u32 from = 0;
 
-	for (;;) {
-		wait_event_timeout(path->idle, !ibtrs_srv_op_any_busy(path, &from) || path_may_linger(path), PATH_LOOK);
-		if (!ibtrs_srv_op_any_busy(path, &from))
-			break;
-		if (path_may_linger(path))
-			path_linger(path, from);
-		ibtrs_srv_session_look(path->session);
-		if (time_before(jiffies, warn))
-			continue;
-		warn += PATH_WATCHDOG;
+	while (!wait_event_timeout(path->idle, !ibtrs_srv_op_any_busy(path, &from), PATH_WATCHDOG))
 		pr_warn("session %s: %s: closed since %u s, but the storage has not ended a request of slot %u: look at its disk\n",
 			ibtrs_srv_session_label(path->session), path->name, jiffies_to_msecs(jiffies - start) / 1000, from);
-	}
 	synchronize_rcu();
+}
+
+/* One that lingered stays so to the end: it is in nobody's way. */
+static void path_closed(struct ibtrs_srv_path *path)
+{
+	guard(mutex)(&ibtrs_srv.lock);	/* nobody lets it linger any more */
+	path_change(path, IBTRS_SRV_PATH_CLOSING, IBTRS_SRV_PATH_CLOSED);
 }
 
 static void path_close_work(struct work_struct *work)
@@ -198,14 +210,12 @@ static void path_close_work(struct work_struct *work)
 	pr_info_ratelimited("session %s: %s: path closed: %s\n", ibtrs_srv_session_label(path->session), path->name, path->why);
 	path_stop_posting(path);
 	path_drain(path);
-	WRITE_ONCE(path->session->knocked, jiffies);
-	ibtrs_srv_sysfs_path_del(path);
 	path_release_device(path);
+	ibtrs_srv_session_look(path->session);
 	path_wait_for_ops(path);
+	path_closed(path);
 	ibtrs_srv_op_free(path);
 	ibtrs_srv_chunk_put(path, true);
-	/* One that lingered stays so to the end: it is in nobody's way. */
-	path_change(path, IBTRS_SRV_PATH_CLOSING, IBTRS_SRV_PATH_CLOSED);
 	ibtrs_srv_session_del_path(path);
 	synchronize_rcu();	/* events walk the list */
 	ibtrs_srv_path_free(path);

@@ -98,6 +98,7 @@ struct ibtrs_srv_path {
 	/* path.c */
 	struct delayed_work timer;	/* half open too long; later: start the heartbeat, look after send queues */
 	struct work_struct close_work;
+	bool stopped;			/* nothing new is set up, executed or answered */
 	const char *why;		/* it was closed */
 	wait_queue_head_t idle;		/* woken by ops that end while the path is closing */
 
@@ -136,5 +137,7 @@ bool ibtrs_srv_path_connected(struct ibtrs_srv_path *path);
  * Any context; does not wait.
  */
 void ibtrs_srv_path_close(struct ibtrs_srv_path *path, const char *why);
+/* Under ibtrs_srv.lock: if only disks that the client has given up keep a path from its end, it is to be in nobody's way. */
+void ibtrs_srv_path_linger(struct ibtrs_srv_path *path);
 
 #endif

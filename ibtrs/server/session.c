@@ -6,7 +6,8 @@
  * whatever still executes. session_down runs before the session leaves the table; a client that comes back meanwhile hears -EBUSY and tries again,
  * and never finds two of its kind.
  *
- * A client may be gone for good while one disk still works for him. He keeps his other disks and his name for SESSION_LOST, then the user lets the disks go
+ * As long as a path is coming to its end somebody looks after the session once a second. A path that only waits for disks that the client has given up lingers
+ * then. And a client may be gone for good while one disk still works for him: he keeps his other disks and his name for SESSION_LOST, then the user lets the disks go
  * (session_lost), and the name is free when all that is left are paths that linger. Should he come back after all he finds the session as it is then.
  *
  * ibtrs_srv.lock protects the table, names and lists of paths; nothing that waits runs under it. Readers in any context (events) walk the lists under
@@ -20,6 +21,9 @@
 #include "ibtrs/server/sysfs.h"
 
 #define SESSION_LOST	(30 * HZ)	/* a client that is alive knocks more often */
+#define SESSION_LOOK	HZ
+
+static void session_look_work(struct work_struct *work);
 
 struct ibtrs_srv_session *ibtrs_srv_session_find(const u8 *uuid)
 {
@@ -61,6 +65,7 @@ struct ibtrs_srv_session *ibtrs_srv_session_create(const u8 *uuid, const struct 
 	ibtrs_dev_pool_init(&s->devs);
 	INIT_LIST_HEAD(&s->paths);
 	mutex_init(&s->up_lock);
+	INIT_DELAYED_WORK(&s->look, session_look_work);
 	list_add_tail_rcu(&s->entry, &ibtrs_srv.sessions);
 	return s;
 }
@@ -253,7 +258,7 @@ static void session_give_up_name(struct ibtrs_srv_session *s)
 	s->name[0] = 0;
 }
 
-void ibtrs_srv_session_look(struct ibtrs_srv_session *s)
+static void session_look_if_lost(struct ibtrs_srv_session *s)
 {
 	guard(mutex)(&s->up_lock);
 	if (!s->up || !session_is_lost(s))
@@ -265,9 +270,44 @@ void ibtrs_srv_session_look(struct ibtrs_srv_session *s)
 	}
 }
 
+/* True: a path is coming to its end. */
+static bool session_look_at_paths(struct ibtrs_srv_session *s)
+{
+	struct ibtrs_srv_path *path;
+	bool ending = false;
+
+	guard(mutex)(&ibtrs_srv.lock);
+	list_for_each_entry(path, &s->paths, entry) {
+		ibtrs_srv_path_linger(path);
+		ending |= ibtrs_srv_path_state(path) >= IBTRS_SRV_PATH_CLOSING;
+	}
+	return ending;
+}
+
+static void session_look_work(struct work_struct *work)
+{
+	struct ibtrs_srv_session *s = container_of(to_delayed_work(work), struct ibtrs_srv_session, look);
+
+	if (!session_look_at_paths(s))
+		return;
+	session_look_if_lost(s);
+	queue_delayed_work(ibtrs_srv.wq, &s->look, SESSION_LOOK);
+}
+
+void ibtrs_srv_session_look(struct ibtrs_srv_session *s)
+{
+	mod_delayed_work(ibtrs_srv.wq, &s->look, 0);
+}
+
+void ibtrs_srv_session_watch(struct ibtrs_srv_session *s)
+{
+	queue_delayed_work(ibtrs_srv.wq, &s->look, SESSION_LOOK);
+}
+
 /* Its last path has gone. */
 static void session_end(struct ibtrs_srv_session *s)
 {
+	cancel_delayed_work_sync(&s->look);
 	if (s->up)
 		ibtrs_srv.ops->session_down(s, s->priv);
 	ibtrs_srv_sysfs_session_del(s);

@@ -38,6 +38,8 @@ struct ibtrs_srv_session {
 	char name[IBTRS_NAME_LEN];	/* empty until the first INFO_REQ, and again when its client is lost */
 	unsigned long knocked;		/* jiffies: its client was heard of, or its last path began to close */
 
+	struct delayed_work look;	/* while a path is coming to its end */
+
 	struct mutex up_lock;		/* up, sysfs_dev */
 	bool up;			/* the user knows it */
 
@@ -67,9 +69,12 @@ void ibtrs_srv_session_add_path(struct ibtrs_srv_session *s, struct ibtrs_srv_pa
 /* INFO_REQ of @path says that the session is called @name; the first one makes it known to the user. 0, or an errno and a reason. Sleeps. */
 int ibtrs_srv_session_bring_up(struct ibtrs_srv_path *path, const char *name, const char **why);
 /*
- * Close work, again and again while ops keep a path: is it the client who is gone? When no path has been there for half a minute, nor has anybody knocked,
- * the user hears of it (session_lost), and once nothing but lingering paths is left another session may take the name. Sleeps.
+ * A path begins to end: look after the session once a second, until none does. Paths that wait only for what the client has given up linger. Is it he who is
+ * gone? When no path has been there for half a minute, nor has anybody knocked, the user hears of it (session_lost), and once nothing but lingering paths is
+ * left another session may take the name. Any context.
  */
+void ibtrs_srv_session_watch(struct ibtrs_srv_session *s);
+/* One look now. */
 void ibtrs_srv_session_look(struct ibtrs_srv_session *s);
 /* Close work: nothing is left of @path, take it off. With the last one the session ends. Sleeps. */
 void ibtrs_srv_session_del_path(struct ibtrs_srv_path *path);
