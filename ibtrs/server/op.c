@@ -133,8 +133,8 @@ void ibtrs_srv_op_unpark(struct ibtrs_srv_path *path)
 		struct ibtrs_srv_slot *s = ibtrs_srv_op_slot(x);
 		bool parked;
 
-		/* No slots: the session never came up. */
-		if (!path->session->slots)
+		/* No slots: the session never came up. Pairs with session_alloc_slots(). */
+		if (!smp_load_acquire(&path->session->slots))
 			return;
 		spin_lock_irq(&s->lock);
 		parked = s->parked == x;
@@ -149,9 +149,12 @@ void ibtrs_srv_op_unpark(struct ibtrs_srv_path *path)
 /* Others that are busy are on their way to or from the user, and the path's state ends that. */
 bool ibtrs_srv_op_only_given_up(const struct ibtrs_srv_path *path, u32 *slot)
 {
-	u32 i, nr = path->ops && path->session->slots ? path->limits.queue_depth : 0;
+	u32 i, nr = path->ops ? path->limits.queue_depth : 0;
 	bool any = false;
 
+	/* Pairs with session_alloc_slots(). */
+	if (!smp_load_acquire(&path->session->slots))
+		return false;
 	for (i = 0; i < nr; i++) {
 		const struct ibtrs_srv_opx *x = ibtrs_srv_op_at(path, i);
 		struct ibtrs_srv_slot *s = ibtrs_srv_op_slot(x);

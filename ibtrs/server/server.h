@@ -36,7 +36,7 @@ extern struct ibtrs_srv_params ibtrs_srv_params;
  * @accepting: under @lock: connection requests are looked at
  * @gone: woken when a session has gone
  * @wq: ends of paths: they wait for disks, and may be so many that nothing else gets a turn
- * @info_wq: INFO_REQs, which may take long, but end
+ * @info_wq: INFO_REQs and looks after sessions, which may take long, but end
  * @quick_wq: works that do not: timers, heartbeats, parked requests
  */
 struct ibtrs_srv {

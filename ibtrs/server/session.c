@@ -173,14 +173,16 @@ static int session_set_name(struct ibtrs_srv_session *s, const char *name, const
 static int session_alloc_slots(struct ibtrs_srv_session *s, int node)
 {
 	u32 i, nr = ibtrs_srv_params.queue_depth;
+	struct ibtrs_srv_slot *slots;
 
 	if (s->slots)
 		return 0;
-	s->slots = kvzalloc_node(array_size(nr, sizeof(*s->slots)), GFP_KERNEL, node);
-	if (!s->slots)
+	slots = kvzalloc_node(array_size(nr, sizeof(*slots)), GFP_KERNEL, node);
+	if (!slots)
 		return -ENOMEM;
 	for (i = 0; i < nr; i++)
-		spin_lock_init(&s->slots[i].lock);
+		spin_lock_init(&slots[i].lock);
+	smp_store_release(&s->slots, slots);	/* who looks at a path that never came up reads it any time */
 	return 0;
 }
 
@@ -222,6 +224,7 @@ int ibtrs_srv_session_bring_up(struct ibtrs_srv_path *path, const char *name, co
 	return err;
 }
 
+/* One without paths is just ending: the answer is no. */
 static bool session_all_paths(struct ibtrs_srv_session *s, enum ibtrs_srv_path_state least)
 {
 	struct ibtrs_srv_path *path;
@@ -230,7 +233,7 @@ static bool session_all_paths(struct ibtrs_srv_session *s, enum ibtrs_srv_path_s
 	list_for_each_entry(path, &s->paths, entry)
 		if (ibtrs_srv_path_state(path) < least)
 			return false;
-	return true;
+	return !list_empty(&s->paths);
 }
 
 static bool session_is_lost(struct ibtrs_srv_session *s)
@@ -291,17 +294,17 @@ static void session_look_work(struct work_struct *work)
 	if (!session_look_at_paths(s))
 		return;
 	session_look_if_lost(s);
-	queue_delayed_work(ibtrs_srv.wq, &s->look, SESSION_LOOK);
+	queue_delayed_work(ibtrs_srv.info_wq, &s->look, SESSION_LOOK);
 }
 
 void ibtrs_srv_session_look(struct ibtrs_srv_session *s)
 {
-	mod_delayed_work(ibtrs_srv.wq, &s->look, 0);
+	mod_delayed_work(ibtrs_srv.info_wq, &s->look, 0);
 }
 
 void ibtrs_srv_session_watch(struct ibtrs_srv_session *s)
 {
-	queue_delayed_work(ibtrs_srv.wq, &s->look, SESSION_LOOK);
+	queue_delayed_work(ibtrs_srv.info_wq, &s->look, SESSION_LOOK);
 }
 
 /* Its last path has gone. */
