@@ -48,7 +48,7 @@ def tear(t, w, rounds, delay, enough=lambda: False):
 
 def run(t):
     c, s = t.client, t.server
-    serve = "serve sess_queue_depth=32 max_chunk_size=16384; modprobe ibnbd-testdisk cache=0"
+    serve = "serve sess_queue_depth=32 max_chunk_size=65536; modprobe ibnbd-testdisk cache=0"
 
     s.sh(f"{serve}; echo delay=30 every=4 > {POINT}")
     w = F.Work(t, c, c.sh("map testdisk0"), blocks=128, threads=4, think_us=1000, max=2)
@@ -61,10 +61,10 @@ def run(t):
     w.rows.append(dict(fault="T37", what="paths torn down at random, slow disk", stack="ibnbd", Nerr=0, note=f"{done} rounds"))
     w.end("/dev/testdisk0")
 
-    t.log("--- without fences, until a read has found an older write")
+    t.log("--- without fences, until a read has found an older write: writes in a few places, so that many a late copy finds a newer one in its own")
     s.sh(f"unload ibnbd_server ibtrs_server ibnbd_testdisk; {serve}; {late.SWITCH.format('no_fence')}")
-    w = F.Work(t, c, c.sh("map testdisk0"), writer=2, blocks=128, threads=4, think_us=1000, max=2)
-    done = tear(t, w, ROUNDS // 2, "RANDOM % 3 ? 0 : 150", lambda: any("\nV " in p.read_text() for p in c.vm.share.glob(f"{w.name}.[0-9]*")))
+    w = F.Work(t, c, c.sh("map testdisk0"), writer=2, blocks=128, threads=4, think_us=1000, max=16)
+    done = tear(t, w, ROUNDS // 2, "RANDOM % 3 ? 0 : 400", lambda: any("\nV " in p.read_text() for p in c.vm.share.glob(f"{w.name}.[0-9]*")))
     t.log(f"{done} rounds")
     w.stop()
     c.sh(f"unmap {w.dev}")
