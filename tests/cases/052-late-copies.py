@@ -48,9 +48,9 @@ def tear(t, w, rounds, delay, enough=lambda: False):
 
 def run(t):
     c, s = t.client, t.server
-    serve = "serve sess_queue_depth=32 max_chunk_size=65536; modprobe ibnbd-testdisk cache=0"
+    serve = "serve sess_queue_depth=32 max_chunk_size={}; modprobe ibnbd-testdisk cache=0"
 
-    s.sh(f"{serve}; echo delay=30 every=4 > {POINT}")
+    s.sh(f"{serve.format(16384)}; echo delay=30 every=4 > {POINT}")
     w = F.Work(t, c, c.sh("map testdisk0"), blocks=128, threads=4, think_us=1000, max=2)
     done = tear(t, w, ROUNDS, "RANDOM % 60")
     t.ok(" hits=0" not in s.sh(f"cat {POINT}; echo off > {POINT}"), "requests were late")
@@ -62,7 +62,7 @@ def run(t):
     w.end("/dev/testdisk0")
 
     t.log("--- without fences, until a read has found an older write: writes in a few places, so that many a late copy finds a newer one in its own")
-    s.sh(f"unload ibnbd_server ibtrs_server ibnbd_testdisk; {serve}; {late.SWITCH.format('no_fence')}")
+    s.sh(f"unload ibnbd_server ibtrs_server ibnbd_testdisk; {serve.format(65536)}; {late.SWITCH.format('no_fence')}")
     w = F.Work(t, c, c.sh("map testdisk0"), writer=2, blocks=128, threads=4, think_us=1000, max=16)
     done = tear(t, w, ROUNDS // 2, "RANDOM % 3 ? 0 : 400", lambda: any("\nV " in p.read_text() for p in c.vm.share.glob(f"{w.name}.[0-9]*")))
     t.log(f"{done} rounds")
