@@ -56,8 +56,9 @@ def run(t):
 def check_force_close(t):
     """The server's administrator takes the mapping away, and need not wait for the disk."""
     c, s = t.client, t.server
+    delay = 60 if t.image.debug else 15
     dev = c.sh("map testdisk0")
-    s.sh(f"echo 15000 > {P}/delay_ms")
+    s.sh(f"echo {delay * 1000} > {P}/delay_ms")
     write = c.spawn(f"dd if=/dev/zero of={dev} bs=4k count=1 oflag=direct status=none")
     t.wait(lambda: int(c.sh(f"cat /sys/block/{dev[5:]}/inflight").split()[1]), 10, "the disk has a write")
     s.sh(f"sleep 1; echo 0 > {P}/delay_ms")
@@ -65,7 +66,7 @@ def check_force_close(t):
     t.eq(write.rc, None, "the disk still has the write")
     t.wait(lambda: c.sh(f"dev_attr {dev} state_detail") == "fenced", 5, "the client has heard of it")
     t.match(c.sh(f"dev_attr {dev} reason"), "the server closed the export", "the reason")
-    write.wait(30)
+    write.wait(delay + 15)
     s.sh("wait_for 10 test ! -e /sys/class/ibnbd-server/ctl/devices/testdisk0")
     c.sh(f"echo 1 > /sys/block/{dev[5:]}/ibnbd/remap_device; "
          f"dd if=/dev/zero of={dev} bs=4k count=1 oflag=direct status=none; unmap {dev}")
