@@ -76,47 +76,36 @@ check-boot:			## boot each of those kernels in a virtual machine, with a short t
 	tests/setup.sh
 	tests/kernels/boot.sh $(MATRIX)
 
-check-memory:			## let each allocation fail once: tests/cases/071, on the debug kernel too, which finds leaks
+# what runs in the virtual machines: modules with what only tests switch on, and the command
+.PHONY: test-build
+test-build:
 	tests/vm/setup.sh
-	$(MAKE) KVER=$$(bash -c '. tests/vm/env.sh; echo $$KVER') TESTS=1 modules
+	$(MAKE) KVER=$$(bash -c '. tests/vm/env.sh; echo $$KVER') TESTS=1 modules tools
+
+check-memory: test-build		## let each allocation fail once: tests/cases/071, on the debug kernel too, which finds leaks
 	tests/vm/run.py 071
 	tests/vm/run.py --debug 071
 
-cases: 				## tests in virtual machines; CASES="010 map" picks some
-	tests/vm/setup.sh
-	$(MAKE) KVER=$$(bash -c '. tests/vm/env.sh; echo $$KVER') TESTS=1 modules
+cases: test-build		## tests in virtual machines; CASES="010 map" picks some
 	tests/vm/run.py $(CASES)
 
-check-long:			## cases too long for make check: a thousand disks, loads on file systems, clients that die with hung disks ..
-	tests/vm/setup.sh
-	$(MAKE) KVER=$$(bash -c '. tests/vm/env.sh; echo $$KVER') TESTS=1 modules
+check-long: test-build		## cases too long for make check: a thousand disks, loads on file systems, clients that die with hung disks ..
 	tests/vm/run.py 005 024 038-peer-late 073 074
 
 check-interop:			## with the kernel's own rnbd as peer, of 5.10, 6.1, 6.12 and 7.2; SERIES=6.12 picks
 	tests/setup.sh
 	tests/interop/run.sh $(or $(SERIES),all) $(CASES)
 
-check-faults:			## the cases that break things, and a table of what it cost
-	tests/vm/setup.sh
-	$(MAKE) KVER=$$(bash -c '. tests/vm/env.sh; echo $$KVER') TESTS=1 modules
+check-faults: test-build		## the cases that break things, and a table of what it cost
 	tests/vm/run.py --faults $(CASES)
 
 MINUTES	?= 5
-soak:				## faults at random for MINUTES=5; SEED= repeats a run
-	tests/vm/setup.sh
-	$(MAKE) KVER=$$(bash -c '. tests/vm/env.sh; echo $$KVER') TESTS=1 modules
+soak: test-build		## faults at random for MINUTES=5; SEED= repeats a run
 	IBNBD_SOAK_MINUTES=$(MINUTES) IBNBD_SEED=$(SEED) tests/vm/run.py 059-soak
 
 CYCLES	?= 2000
-churn:				## administrators' commands at random, 2000 cycles of 056, up to two hours; CYCLES= and SEED= pick
-	tests/vm/setup.sh
-	$(MAKE) KVER=$$(bash -c '. tests/vm/env.sh; echo $$KVER') TESTS=1 modules
+churn: test-build		## administrators' commands at random, 2000 cycles of 056, up to two hours; CYCLES= and SEED= pick
 	IBNBD_CHURN_CYCLES=$(CYCLES) IBNBD_SEED=$(SEED) tests/vm/run.py 056
-
-## Try
-demo:				## two virtual machines, a disk between them, a dead path
-	tests/vm/setup.sh
-	tests/vm/demo.py
 
 check-laws:			## break each law of docs/design.md in turn: a test must notice
 	tests/vm/setup.sh
@@ -124,21 +113,25 @@ check-laws:			## break each law of docs/design.md in turn: a test must notice
 
 check-debug:			## cases on a kernel with KASAN, lockdep, kmemleak ..; the first time builds it
 	tests/vm/setup.sh
+	$(MAKE) tools
 	tests/vm/run.py --debug $(CASES)
 
 check-kcsan:			## cases on a kernel that looks for data races; the first time builds it
 	tests/vm/setup.sh
+	$(MAKE) tools
 	tests/vm/run.py --kcsan $(CASES)
 
-bench:				## instructions for each I/O; BENCH="-t ibnbdN rnbdN" picks
+bench: test-build			## instructions for each I/O; BENCH="-t ibnbdN rnbdN" picks
 	tests/bench/setup.sh
-	$(MAKE) KVER=$$(bash -c '. tests/vm/env.sh; echo $$KVER') TESTS=1 modules
 	tests/bench/bench.py $(BENCH)
 
-bench-quick:			## the gate: four jobs, not more than 2 % above tests/bench/reference.json
-	tests/vm/setup.sh
-	$(MAKE) KVER=$$(bash -c '. tests/vm/env.sh; echo $$KVER') TESTS=1 modules
+bench-quick: test-build		## the gate: four jobs, not more than 2 % above tests/bench/reference.json
 	tests/bench/bench.py --quick
+
+## Try
+demo:				## two virtual machines, a disk between them, a dead path
+	tests/vm/setup.sh
+	tests/vm/demo.py
 
 vm-shell:			## a shell in a machine with the modules loaded
 	tests/vm/setup.sh

@@ -122,14 +122,14 @@ class Job:
     """A script that runs, or ran, in a guest."""
     def __init__(self, vm, number, script):
         self.vm, self.number, self.script = vm, number, script
-        self.rc, self.seconds, self.started = None, None, time.monotonic()
+        self.rc, self.seconds, self.started, self.awaited = None, None, time.monotonic(), False
 
     def out(self):
         return self.vm.get(f"job.{self.number}.out")
 
     def wait(self, timeout=60):
         """The exit status.  After the timeout the job is killed and JobTimeout raised."""
-        end = self.vm.limit(timeout)
+        end, self.awaited = self.vm.limit(timeout), True
         with self.vm.news:
             while self.rc is None and self.vm.alive and time.monotonic() < end:
                 self.vm.news.wait(min(1.0, max(0.01, end - time.monotonic())))
@@ -142,6 +142,7 @@ class Job:
                          f"{self.script.strip()}\n--- output so far ---\n{self.out()}")
 
     def kill(self):
+        self.awaited = True
         self.vm.tell(f"KILL {self.number}")
 
 
