@@ -87,10 +87,10 @@ check-memory: test-build		## let each allocation fail once: tests/cases/071, on 
 	tests/vm/run.py --debug 071
 
 cases: test-build		## tests in virtual machines; CASES="010 map" picks some
-	tests/vm/run.py $(CASES)
+	tests/vm/run.py -j2 $(CASES)
 
 check-long: test-build		## cases too long for make check: a thousand disks, loads on file systems, clients that die with hung disks ..
-	tests/vm/run.py 005 024 038-peer-late 073 074
+	tests/vm/run.py 005 024 038-peer-late 038-peer-paths 062 073 074
 
 check-interop:			## with the kernel's own rnbd as peer, of 5.10, 6.1, 6.12 and 7.2; SERIES=6.12 picks
 	tests/setup.sh

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 description = "map and unmap a disk 100 times; the node, its size and its sysfs files are right each time"
+crowd = True
 deadline = 180
 
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 description = "what was written is read back: 512 B to 1 MiB, unaligned to 4 KiB, several jobs and queue depths"
+crowd = True
 deadline = 240
 
 

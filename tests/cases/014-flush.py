@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 description = "flush and FUA arrive at the backing disk, as many as were sent; what was flushed survives its power cut"
+crowd = True
 
 
 def counts(g):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 description = "discard, write zeroes and secure erase, seen at the backing disk; a disk without them announces none"
+crowd = True
 
 
 def counts(g):

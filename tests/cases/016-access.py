@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 description = "read-only is enforced on the server; one writer, two in migration, as many readers as you like"
+crowd = True
 vms = 3
 
 

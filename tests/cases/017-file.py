@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 description = "a regular file as backing store: verified I/O, flush, discard makes holes"
+crowd = True
 deadline = 180
 
 

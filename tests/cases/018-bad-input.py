@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 description = "wrong names, addresses and options: an errno and a line that names the bad word, and nothing is left behind"
+crowd = True
 deadline = 180
 
 GOOD = "sessname=s1 path=ip:10.0.0.1@ip:10.0.0.2 device_path=ram0"

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 description = "IPv6 paths, link-local ones too, carry I/O alone and beside IPv4; gid: paths are refused in words where no InfiniBand is"
+crowd = True
 deadline = 180
 
 V4, V6 = "ip:10.0.0.1@ip:10.0.0.2", "ip:fd00::1@ip:fd00::2"

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 description = "every file of the sysfs ABI, both sides and both layers: there, with its mode and its format, and in docs/sysfs.md"
+crowd = True
 deadline = 180
 import re
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 description = "two paths between ours and the kernel's: both carry I/O, each is lost and comes back under verified writes"
+long = True
 deadline = 900
 links = 2
 import faults as F

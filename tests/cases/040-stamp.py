@@ -4,6 +4,7 @@ block again, one that swaps two.  It runs on a file of this host, no machine is 
 import image
 
 description = "the integrity checker passes an honest disk and finds a lost, a returned and a misplaced write"
+crowd = True
 vms = 0
 deadline = 60
 

@@ -3,6 +3,7 @@
 has answered, or does not return at all, but the other one can, and with it the session; what is written then must not be overtaken by the write that had
 failed."""
 description = "a write that failed because hold= was over never lands over one that came after it; the neighbours do not wait for it"
+long = True
 links = 2
 disk = 64
 faults = True

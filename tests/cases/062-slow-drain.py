@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 description = "an RDMA device that is slow to give back the work of one path, there or here, holds up nothing but that path"
+long = True
 links = 2
 deadline = 240
 import vm

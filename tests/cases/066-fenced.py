@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 description = "a disk that comes back smaller, with other blocks or read-only is not written to until the administrator says so"
+crowd = True
 links = 1
 deadline = 240
 

@@ -106,10 +106,8 @@ class Result:
 class Runner:
     def __init__(self, options, cases, boot, logdir):
         self.o, self.boot, self.logdir = options, boot, logdir
-        self.todo, self.results, self.lock = queue.SimpleQueue(), [], threading.Lock()
+        self.cases, self.todo, self.results, self.lock = cases, queue.SimpleQueue(), [], threading.Lock()
         self.sets, self.turns, self.stopping = [], {}, False
-        for c in cases:
-            self.todo.put(c)
 
     def work(self, number):
         """One worker: takes case after case, keeps one set of machines."""
@@ -119,7 +117,7 @@ class Runner:
                 case = self.todo.get_nowait()
             except queue.Empty:
                 break
-            kind = (case.vms, case.links, case.append, case.mem, case.smp, case.disk)
+            kind = self.kind(case)
             if machines and (machines.kind != kind or not machines.clean or (case.fresh and machines.used)):
                 machines.off()
                 machines = None
@@ -145,6 +143,10 @@ class Runner:
             if self.o.keep and machines.vms:
                 self.shell("the last case has ended", machines)
             machines.off()
+
+    @staticmethod
+    def kind(case):
+        return (case.vms, case.links, case.append, case.mem, case.smp, case.disk)
 
     def has_module(self, name):
         name = name.replace("-", "_")
@@ -216,6 +218,8 @@ class Runner:
             for job in g.vm.jobs.values():
                 if job.rc is None:
                     t.log(f"{g.name}: still running:\n{job.script.strip()}\n{job.out()}")
+                elif job.rc and not job.awaited:
+                    t.log(f"{g.name}: ended by itself, status {job.rc}:\n{job.script.strip()}\n{job.out()}")
 
     def shell(self, why, machines):
         import shell
@@ -233,13 +237,25 @@ class Runner:
                     text = text[:6000] + "\n.. (the rest is in the logs)"
                 print("\n".join("    " + l for l in text.splitlines()), flush=True)
 
-    def run(self):
-        workers = [threading.Thread(target=self.work, args=(i,), daemon=True) for i in range(self.o.jobs)]
+    def round(self, cases, jobs):
+        """Run cases, so many at the same time; they slow each other."""
+        for c in cases:
+            self.todo.put(c)
+        slow, vm.SLOW = vm.SLOW, vm.SLOW * jobs
+        workers = [threading.Thread(target=self.work, args=(i,), daemon=True) for i in range(jobs)]
         for w in workers:
             w.start()
+        for w in workers:
+            w.join()
+        vm.SLOW = slow
+
+    def run(self):
+        kinds = list(dict.fromkeys(map(self.kind, self.cases)))     # those of one kind in a row: fewer boots
+        cases = sorted(self.cases, key=lambda c: kinds.index(self.kind(c)))
+        crowd = [c for c in cases if c.crowd and self.o.jobs > 1]
         try:
-            for w in workers:
-                w.join()
+            self.round(crowd, self.o.jobs)
+            self.round([c for c in cases if c not in crowd], 1)
         except KeyboardInterrupt:
             self.stopping = True
             print("interrupted", flush=True)
@@ -305,7 +321,7 @@ def main():
     p.add_argument("--keep", action="store_true", help="a shell in the machines of the last case")
     p.add_argument("--repeat", type=int, metavar="N", help="run each case N times")
     p.add_argument("--faults", action="store_true", help="the cases that say faults = True, the long ones too")
-    p.add_argument("-j", "--jobs", type=int, default=1, help="cases at the same time")
+    p.add_argument("-j", "--jobs", type=int, default=1, help="so many of the cases that say crowd = True at the same time; then the others")
     p.add_argument("-l", "--list", action="store_true", help="list the cases")
     o = p.parse_args()
     sys.stdout.reconfigure(line_buffering=True)
