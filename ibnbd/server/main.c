@@ -133,6 +133,7 @@ static const struct ibtrs_srv_ops main_ops = {
 	.session_down	= ibnbd_srv_session_down,
 	.request	= ibnbd_srv_msg_request,
 	.given_up	= ibnbd_srv_session_given_up,
+	.give_up	= ibnbd_srv_session_give_up,
 };
 
 /* Takes as long as the slowest disk: nobody who can not be killed waits for it, but for who unloads us. */

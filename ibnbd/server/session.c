@@ -237,8 +237,8 @@ static void open_release_work(struct work_struct *work)
 
 	complete_all(&open->drained);
 	ibnbd_srv_export_release(open);
-	op = open_released(open, &gone);
 	trace_ibnbd_srv_close(s->name, open->name, open->id);
+	op = open_released(open, &gone);	/* open and session are somebody else's, unless gone */
 	if (!gone)
 		return;
 	wake_up(&s->empty);
@@ -325,6 +325,32 @@ bool ibnbd_srv_session_given_up(void *priv, u32 group)
 	return given_up;
 }
 
+/* The client is not asked. */
+static void session_lose(struct ibnbd_srv_session *s, struct ibnbd_srv_open *open, const char *why)
+{
+	lockdep_assert_held(&s->lock);
+	if (!open || !open_kill(open))
+		return;
+	pr_warn("session %s: %s is closed: %s\n", s->name, open->name, why);
+	open->lost = true;
+}
+
+/**
+ * ibnbd_srv_session_give_up() - a disk keeps its client out (struct ibtrs_srv_ops)
+ * @priv: its session
+ * @group: of the ops that have not ended
+ *
+ * The mapping is closed, as by force. When its client is back he asks for the disk anew, and gets it once the old requests have ended.
+ */
+void ibnbd_srv_session_give_up(void *priv, u32 group)
+{
+	struct ibnbd_srv_session *s = priv;
+
+	spin_lock(&s->lock);
+	session_lose(s, session_entry(s, group - 1), "it has not ended its requests, and its client cannot come back before that");
+	spin_unlock(&s->lock);
+}
+
 static bool session_revoke(struct ibnbd_srv_session *s, struct ibnbd_srv_open *open)
 {
 	bool live;
@@ -406,17 +432,11 @@ int ibnbd_srv_session_up(struct ibtrs_srv_session *ibtrs, const char *name,
 void ibnbd_srv_session_lost(void *priv)
 {
 	struct ibnbd_srv_session *s = priv;
-	struct ibnbd_srv_open *open;
 	u32 slot;
 
 	for (slot = 0; slot <= s->mask; slot++) {
 		spin_lock(&s->lock);
-		open = session_slot(s, slot);
-		if (open && open->state == IBNBD_SRV_OPEN_LIVE) {
-			pr_info("session %s: its client is gone: %s is closed\n", s->name, open->name);
-			open->lost = true;
-			open_kill(open);
-		}
+		session_lose(s, session_slot(s, slot), "its client is gone");
 		spin_unlock(&s->lock);
 	}
 }

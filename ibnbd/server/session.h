@@ -54,6 +54,7 @@ bool ibnbd_srv_session_full(struct ibnbd_srv_session *s);
 int ibnbd_srv_session_publish(struct ibnbd_srv_session *s, struct ibnbd_srv_open *open);
 void ibnbd_srv_session_close(struct ibnbd_srv_session *s, u32 id, struct ibtrs_srv_op *op, bool nowait);
 bool ibnbd_srv_session_given_up(void *priv, u32 group);
+void ibnbd_srv_session_give_up(void *priv, u32 group);
 int ibnbd_srv_session_force_close(struct ibnbd_srv_open *open);
 int ibnbd_srv_open_init(struct ibnbd_srv_open *open, struct ibnbd_srv_session *s);
 

@@ -146,27 +146,35 @@ void ibtrs_srv_op_unpark(struct ibtrs_srv_path *path)
 	}
 }
 
-/* Others that are busy are on their way to or from the user, and the path's state ends that. */
-bool ibtrs_srv_op_only_given_up(const struct ibtrs_srv_path *path, u32 *slot)
+/* The next op at or behind *slot that the user has, and its group. Others that are busy are on their way to or from him, and the path's state ends that. */
+static bool op_with_user(const struct ibtrs_srv_path *path, u32 *slot, u32 *group)
 {
-	u32 i, nr = path->ops ? path->limits.queue_depth : 0;
-	bool any = false;
+	u32 nr = path->ops ? path->limits.queue_depth : 0;
 
 	/* Pairs with session_alloc_slots(). */
 	if (!smp_load_acquire(&path->session->slots))
 		return false;
-	for (i = 0; i < nr; i++) {
-		const struct ibtrs_srv_opx *x = ibtrs_srv_op_at(path, i);
+	for (; *slot < nr; ++*slot) {
+		const struct ibtrs_srv_opx *x = ibtrs_srv_op_at(path, *slot);
 		struct ibtrs_srv_slot *s = ibtrs_srv_op_slot(x);
 		bool with_user;
-		u32 group;
 
 		spin_lock_irq(&s->lock);
 		with_user = x->busy && x->admitted;
-		group = READ_ONCE(x->op.group);
+		*group = READ_ONCE(x->op.group);
 		spin_unlock_irq(&s->lock);
-		if (!with_user)
-			continue;
+		if (with_user)
+			return true;
+	}
+	return false;
+}
+
+bool ibtrs_srv_op_only_given_up(const struct ibtrs_srv_path *path, u32 *slot)
+{
+	bool any = false;
+	u32 i, group;
+
+	for (i = 0; op_with_user(path, &i, &group); i++) {
 		if (!group || !ibtrs_srv.ops->given_up(path->session->priv, group))
 			return false;
 		if (!any)
@@ -174,6 +182,15 @@ bool ibtrs_srv_op_only_given_up(const struct ibtrs_srv_path *path, u32 *slot)
 		any = true;
 	}
 	return any;
+}
+
+void ibtrs_srv_op_give_up(const struct ibtrs_srv_path *path)
+{
+	u32 slot, group;
+
+	for (slot = 0; op_with_user(path, &slot, &group); slot++)
+		if (group)
+			ibtrs_srv.ops->give_up(path->session->priv, group);
 }
 
 void ibtrs_srv_op_let_go(struct ibtrs_srv_path *path)

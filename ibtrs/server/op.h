@@ -77,6 +77,8 @@ bool ibtrs_srv_op_later(struct ibtrs_srv_opx *x, void (*fn)(struct ibtrs_srv_opx
 void ibtrs_srv_op_unpark(struct ibtrs_srv_path *path);
 /* Does the user work on ops, and has the client given up what all of them are for? @slot: that of the first one. On a path that is stopped. */
 bool ibtrs_srv_op_only_given_up(const struct ibtrs_srv_path *path, u32 *slot);
+/* He is to give it up: he has no path to say so. */
+void ibtrs_srv_op_give_up(const struct ibtrs_srv_path *path);
 /* So it is: their slots are free for the session's other paths, as if they had ended. */
 void ibtrs_srv_op_let_go(struct ibtrs_srv_path *path);
 /* Is an op at or behind *@from busy? Moves *@from to it. Those before it are idle for good. */

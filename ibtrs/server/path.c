@@ -16,7 +16,7 @@
  *  5. ops that the user still works on end, untimed (law L10); the watchdog says which path waits
  *  6. a grace period for those who have just ended an op; then chunks and ops are free, and the session forgets the path
  * Until 6 the path counts (law L6), and its client hears -EBUSY. But a disk that never answers must not cost the client his other disks: once the path is
- * stopped and all that executes belongs to what he has given up, the path lingers. Its ops leave their slots, its place is free for the next incarnation,
+ * stopped and all that executes belongs to what he has given up (or is made to, session.c), the path lingers. Its ops leave their slots, its place is free for the next incarnation,
  * the rest goes on. A device made of bios (LVM) can hold up the drain already, in the completion of the request; what is behind that in the queue finds
  * the path closed and is not executed.
  */
@@ -57,6 +57,8 @@ void ibtrs_srv_path_close(struct ibtrs_srv_path *path, const char *why)
 	/* Before the state: who finds all paths closing must not take a long time without a knock for a long silence. */
 	if (ibtrs_srv_path_state(path) < IBTRS_SRV_PATH_CLOSING)
 		WRITE_ONCE(path->session->knocked, jiffies);
+	if (ibtrs_srv_path_up(path))
+		WRITE_ONCE(path->session->left, jiffies);
 	if (!path_change(path, IBTRS_SRV_PATH_CONNECTED, IBTRS_SRV_PATH_CLOSING) &&
 	    !path_change(path, IBTRS_SRV_PATH_CONNECTING, IBTRS_SRV_PATH_CLOSING))
 		return;

@@ -7,8 +7,10 @@
  * and never finds two of its kind.
  *
  * As long as a path is coming to its end somebody looks after the session once a second. A path that only waits for disks that the client has given up lingers
- * then. And a client may be gone for good while one disk still works for him: he keeps his other disks and his name for SESSION_LOST, then the user lets the disks go
- * (session_lost), and the name is free when all that is left are paths that linger. Should he come back after all he finds the session as it is then.
+ * then. A client who has lost all his paths can not say that he gives a disk up: he knocks, and is refused as long as it works for him. After SESSION_AWAY the
+ * user takes the disks from him that the paths wait for (give_up); he gets in, and has the others. And a client may be gone for good while one disk still works
+ * for him: he keeps his other disks and his name for SESSION_LOST, then the user lets the disks go (session_lost), and the name is free when all that is left are
+ * paths that linger. Should he come back after all he finds the session as it is then.
  *
  * ibtrs_srv.lock protects the table, names and lists of paths; nothing that waits runs under it. Readers in any context (events) walk the lists under
  * RCU. up_lock serializes the INFO_REQs of one session, which wait for the user's session_up.
@@ -17,9 +19,11 @@
 #include <linux/rculist.h>
 #include <linux/slab.h>
 #include "ibtrs/proto/imm.h"
+#include "ibtrs/server/op.h"
 #include "ibtrs/server/session.h"
 #include "ibtrs/server/sysfs.h"
 
+#define SESSION_AWAY	(30 * HZ)	/* what a disk may take for a request; the client's hold= should be more */
 #define SESSION_LOST	(30 * HZ)	/* a client that is alive knocks more often */
 #define SESSION_LOOK	HZ
 
@@ -61,6 +65,7 @@ struct ibtrs_srv_session *ibtrs_srv_session_create(const u8 *uuid, const struct 
 	}
 	memcpy(s->uuid, uuid, sizeof(s->uuid));
 	s->knocked = jiffies;
+	s->left = jiffies;
 	s->peer = *peer;
 	ibtrs_dev_pool_init(&s->devs);
 	INIT_LIST_HEAD(&s->paths);
@@ -236,13 +241,30 @@ static bool session_all_paths(struct ibtrs_srv_session *s, enum ibtrs_srv_path_s
 	return !list_empty(&s->paths);
 }
 
+static bool session_silent(struct ibtrs_srv_session *s, const unsigned long *since, unsigned long time)
+{
+	if (!session_all_paths(s, IBTRS_SRV_PATH_CLOSING))
+		return false;
+	smp_rmb();	/* pairs with the cmpxchg() to CLOSING, before which knocked and left were written */
+	return time_after(jiffies, READ_ONCE(*since) + time);
+}
+
 static bool session_is_lost(struct ibtrs_srv_session *s)
 {
 	guard(mutex)(&ibtrs_srv.lock);
-	if (!session_all_paths(s, IBTRS_SRV_PATH_CLOSING))
-		return false;
-	smp_rmb();	/* pairs with the cmpxchg() to CLOSING, before which knocked was written */
-	return time_after(jiffies, READ_ONCE(s->knocked) + SESSION_LOST);
+	return session_silent(s, &s->knocked, SESSION_LOST);
+}
+
+/* Under the lock nobody gets a new path, and none of those that there are comes back. */
+static void session_give_up_ops(struct ibtrs_srv_session *s)
+{
+	struct ibtrs_srv_path *path;
+
+	guard(mutex)(&ibtrs_srv.lock);
+	if (!session_silent(s, &s->left, SESSION_AWAY))
+		return;
+	list_for_each_entry(path, &s->paths, entry)
+		ibtrs_srv_op_give_up(path);
 }
 
 static bool session_only_lingers(struct ibtrs_srv_session *s)
@@ -261,10 +283,13 @@ static void session_give_up_name(struct ibtrs_srv_session *s)
 	s->name[0] = 0;
 }
 
-static void session_look_if_lost(struct ibtrs_srv_session *s)
+static void session_look_if_away(struct ibtrs_srv_session *s)
 {
 	guard(mutex)(&s->up_lock);
-	if (!s->up || !session_is_lost(s))
+	if (!s->up)
+		return;
+	session_give_up_ops(s);
+	if (!session_is_lost(s))
 		return;
 	ibtrs_srv.ops->session_lost(s->priv);
 	if (session_only_lingers(s)) {
@@ -293,7 +318,7 @@ static void session_look_work(struct work_struct *work)
 
 	if (!session_look_at_paths(s))
 		return;
-	session_look_if_lost(s);
+	session_look_if_away(s);
 	queue_delayed_work(ibtrs_srv.info_wq, &s->look, SESSION_LOOK);
 }
 

@@ -37,6 +37,7 @@ struct ibtrs_srv_session {
 	bool dying;			/* the last path is gone */
 	char name[IBTRS_NAME_LEN];	/* empty until the first INFO_REQ, and again when its client is lost */
 	unsigned long knocked;		/* jiffies: its client was heard of, or its last path began to close */
+	unsigned long left;		/* jiffies: its last path that was up began to close */
 
 	struct delayed_work look;	/* while a path is coming to its end */
 
@@ -69,9 +70,9 @@ void ibtrs_srv_session_add_path(struct ibtrs_srv_session *s, struct ibtrs_srv_pa
 /* INFO_REQ of @path says that the session is called @name; the first one makes it known to the user. 0, or an errno and a reason. Sleeps. */
 int ibtrs_srv_session_bring_up(struct ibtrs_srv_path *path, const char *name, const char **why);
 /*
- * A path begins to end: look after the session once a second, until none does. Paths that wait only for what the client has given up linger. Is it he who is
- * gone? When no path has been there for half a minute, nor has anybody knocked, the user hears of it (session_lost), and once nothing but lingering paths is
- * left another session may take the name. Any context.
+ * A path begins to end: look after the session once a second, until none does. Paths that wait only for what the client has given up linger. When no path has
+ * been up for half a minute, what the rest waits for is taken from him (give_up), so that he gets in. Is it he who is gone? When nobody has knocked for as long,
+ * the user hears of it (session_lost), and once nothing but lingering paths is left another session may take the name. Any context.
  */
 void ibtrs_srv_session_watch(struct ibtrs_srv_session *s);
 /* One look now. */

@@ -2,7 +2,6 @@
 import os, pty, re, select, subprocess, time
 
 description = "make vm-shell: a person at a terminal serves a disk in one machine, maps and checks it in the other"
-crowd = True
 vms = 0
 deadline = 180
 

@@ -47,6 +47,8 @@ struct ibtrs_srv_op {
  *	ibtrs_srv_op_reply(), now or later.
  * @given_up: will the client never ask again for anything of this op->group, nor repeat a request of it? Then such ops, however long they take, do not
  *	keep their path's next incarnation out. Process context, must not sleep.
+ * @give_up: the client has had no path for long, and ops of this op->group are what keeps him out: close what they are for, so that given_up() says yes.
+ *	Process context, must not sleep.
  */
 struct ibtrs_srv_ops {
 	size_t op_priv_size;
@@ -56,6 +58,7 @@ struct ibtrs_srv_ops {
 	void (*session_down)(struct ibtrs_srv_session *s, void *priv);
 	void (*request)(void *priv, struct ibtrs_srv_op *op);
 	bool (*given_up)(void *priv, u32 group);
+	void (*give_up)(void *priv, u32 group);
 };
 
 /**

@@ -229,10 +229,11 @@ TEST_MODULES="brd null_blk scsi_debug loop dm_delay dm_flakey dm_dust dm_log_wri
 
 # tidy_io: end what uses disks. Clients run it first, for it takes the mapped ones away.
 tidy_io() {
-	local f d
+	local f d pid
 
-	for f in /run/job.*; do
-		[ ! -e "$f" ] || [ "$(< "$f")" = $BASHPID ] || kill -KILL "-$(< "$f")" 2> /dev/null || true
+	for f in /run/job.*; do		# gone when the job is
+		read -r pid 2> /dev/null < "$f" || continue
+		[ "$pid" = $BASHPID ] || kill -KILL "-$pid" 2> /dev/null || true
 	done
 	while read -r _ d _; do
 		case $d in /mnt*) echo "$d" ;; esac
