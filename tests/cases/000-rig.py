@@ -5,6 +5,8 @@ links = 2
 
 
 def run(t):
+    if t.image.debug == "debug":
+        t.eq([g.sh("cat /proc/sys/kernel/panic_on_warn") for g in t.guests], ["1"] * vms, "a warning ends the machine")
     c, s = t.client, t.server
 
     for i in range(t.links):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 import re
+import image
 
 description = "the checkers of a debug kernel find planted bugs: use after free, leak, lock order, race .."
 vms = 0
@@ -14,8 +15,17 @@ FOUND = {
     "kcsan": ("921-race", [r"BUG: KCSAN: data-race in racer \[ibnbd_planted\]"]),
 }
 
+CHECKERS = {    # what must be looked for; the bugs above are a part of it
+    "debug": "KASAN UBSAN PROVE_LOCKING PROVE_RCU DEBUG_ATOMIC_SLEEP DEBUG_OBJECTS DEBUG_OBJECTS_FREE DEBUG_OBJECTS_TIMERS DEBUG_OBJECTS_WORK "
+             "DEBUG_OBJECTS_RCU_HEAD DEBUG_OBJECTS_PERCPU_COUNTER DEBUG_KOBJECT_RELEASE DEBUG_LIST DEBUG_SG DMA_API_DEBUG DEBUG_KMEMLEAK "
+             "FAULT_INJECTION FAILSLAB FAIL_PAGE_ALLOC DETECT_HUNG_TASK",
+    "kcsan": "KCSAN",
+}
+
 
 def run(t):
+    lacking = [o for o in CHECKERS[t.image.debug].split() if image.config(t.image.kver, o) != "y"]
+    t.ok(not lacking, f"{t.image.kver} is built without {lacking}")
     here = t.case.path.parent.parent / "vm"
     name, patterns = FOUND[t.image.debug]
     rc, out = t.host([str(here / "run.py"), "--dir", str(here / "planted-debug"), "--kver", t.image.kver,

@@ -95,6 +95,8 @@ build() {	# NAME SUITE GLOB WORD..: 0 good, 77 skipped, else failed; $why, $rele
 			sed -n '/^[-+]#/p' "$logs/$name.diff" >> "$log"
 			why="${why:+$why; }probes answer differently: $(sed -n 's/^+#define HAVE_//p' "$logs/$name.diff" | tr '\n' ' ')"
 		fi
+	else
+		why=${why:-the probes left no compat/config.h}
 	fi
 	rm -rf "$root$dir"
 	if [ -z "$why" ] && [ -n "$newest" ]; then
@@ -120,6 +122,7 @@ while read -r name suite glob words; do
 	esac
 done < "$here/kernels.conf"
 
+built=$passed
 if [ $# -eq 0 ]; then
 	if python3 "$here/fixtures.py"; then
 		passed=$((passed + 1))
@@ -128,4 +131,4 @@ if [ $# -eq 0 ]; then
 	fi
 fi
 echo "$passed passed, $failed failed, $skipped skipped"
-[ $failed -eq 0 ] && [ $passed -gt 0 ]
+[ $failed -eq 0 ] && [ $built -gt 0 ]
