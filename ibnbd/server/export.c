@@ -408,7 +408,7 @@ void ibnbd_srv_export_describe(struct ibnbd_srv_open *open, struct ibnbd_open_rs
 		ibnbd_srv_blockio_describe(open, rsp);
 	else
 		ibnbd_srv_fileio_describe(open, rsp);
-	if (!(open->session->features & IBNBD_FEAT_ZEROES) && !ibnbd_srv_zeroes_for_all())
+	if (!(READ_ONCE(open->session->features) & IBNBD_FEAT_ZEROES) && !ibnbd_srv_zeroes_for_all())
 		rsp->max_write_zeroes_sectors = 0;
 
 	mutex_lock(&export_lock);

@@ -3,7 +3,7 @@
  * Messages of a client: decoded by proto/msg.h, judged by logic/access, served or refused. Each op gets exactly one reply.
  *
  * IO runs in the context that request() is called in, the completion context of the transport, and never sleeps here: find the open, ask,
- * hand over. SESS_INFO, OPEN and CLOSE may take long and go through the session's own worker.
+ * hand over. SESS_INFO, OPEN and CLOSE go through the session's own workers, since an OPEN may take long (ctl.c).
  *
  * Replies are built in private memory and then copied to the chunk, which the client can write to; what the client reserved beyond the
  * reply is cleared, since all of it is sent. A refusal is an error number on the wire, a rate-limited line in the log that names session,
@@ -54,7 +54,7 @@ static void msg_sess_info(struct ibnbd_srv_session *s, struct ibtrs_srv_op *op)
 		return;
 	}
 	WRITE_ONCE(s->version, m.version);
-	s->features = m.features;
+	WRITE_ONCE(s->features, m.features);
 	ibnbd_msg_sess_info_encode(&reply, IBNBD_MSG_SESS_INFO_RSP, &m);
 	msg_reply(op, &reply, sizeof(reply));
 }
@@ -119,15 +119,28 @@ static struct ibnbd_srv_open *msg_open_new(struct ibnbd_srv_session *s, const st
 }
 
 /* Pinned by an I/O reference. */
-static struct ibnbd_srv_open *msg_open_get(struct ibnbd_srv_session *s, const struct ibnbd_open *m,
-					   const char **why)
+static struct ibnbd_srv_open *msg_open_get(struct ibnbd_srv_session *s, struct ibnbd_srv_opener *o,
+					   const struct ibnbd_open *m, const char **why)
 {
-	struct ibnbd_srv_open *open = ibnbd_srv_session_find(s, m->name);
+	struct ibnbd_srv_open *open;
 
-	return open ? msg_open_again(open, m->access, why) : msg_open_new(s, m, why);
+	if (!ibnbd_srv_ctl_opening(s, o, m->name)) {
+		*why = "it is being opened already, and that has not ended";
+		return ERR_PTR(-EBUSY);
+	}
+	open = ibnbd_srv_session_find(s, m->name);
+	open = open ? msg_open_again(open, m->access, why) : msg_open_new(s, m, why);
+	ibnbd_srv_ctl_opened(s, o);
+	return open;
 }
 
-static void msg_open(struct ibnbd_srv_session *s, struct ibtrs_srv_op *op)
+/**
+ * ibnbd_srv_msg_open() - serve an OPEN
+ * @s: session
+ * @op: queued by ibnbd_srv_msg_ctl()
+ * @o: opener that calls; may sleep for as long as the disk wants
+ */
+void ibnbd_srv_msg_open(struct ibnbd_srv_session *s, struct ibtrs_srv_op *op, struct ibnbd_srv_opener *o)
 {
 	struct ibnbd_wire_open_rsp_id reply;
 	struct ibnbd_srv_open *open;
@@ -137,13 +150,13 @@ static void msg_open(struct ibnbd_srv_session *s, struct ibtrs_srv_op *op)
 	u32 len;
 	int err;
 
-	err = ibnbd_msg_open_decode(op->hdr, op->hdr_len, msg_reads(op), op->data_len, s->features,
-				    &m, &why);
+	err = ibnbd_msg_open_decode(op->hdr, op->hdr_len, msg_reads(op), op->data_len,
+				    READ_ONCE(s->features), &m, &why);
 	if (err) {
 		msg_refuse(s, op, err, why);
 		return;
 	}
-	open = msg_open_get(s, &m, &why);
+	open = msg_open_get(s, o, &m, &why);
 	if (IS_ERR(open)) {
 		err = PTR_ERR(open);
 		trace_ibnbd_srv_open(s->name, m.name, 0, err);
@@ -169,7 +182,7 @@ static void msg_close(struct ibnbd_srv_session *s, struct ibtrs_srv_op *op)
 	u32 id;
 	int err;
 
-	err = ibnbd_msg_close_decode(op->hdr, op->hdr_len, s->features, &id, &nowait, &why);
+	err = ibnbd_msg_close_decode(op->hdr, op->hdr_len, READ_ONCE(s->features), &id, &nowait, &why);
 	if (err) {
 		msg_refuse(s, op, err, why);
 		return;
@@ -181,7 +194,7 @@ static void msg_close(struct ibnbd_srv_session *s, struct ibtrs_srv_op *op)
 }
 
 /**
- * ibnbd_srv_msg_ctl() - serve a message that may sleep; called by the session's worker
+ * ibnbd_srv_msg_ctl() - serve a message that is not I/O; called by the session's worker
  * @s: session
  * @op: queued by ibnbd_srv_msg_request(), so its type is one of these
  */
@@ -194,7 +207,8 @@ void ibnbd_srv_msg_ctl(struct ibnbd_srv_session *s, struct ibtrs_srv_op *op)
 		msg_sess_info(s, op);
 		break;
 	case IBNBD_MSG_OPEN:
-		msg_open(s, op);
+		WRITE_ONCE(op->group, IBNBD_SRV_GROUP_NONE);
+		ibnbd_srv_ctl_queue_open(s, op);
 		break;
 	case IBNBD_MSG_CLOSE:
 		msg_close(s, op);
@@ -280,5 +294,5 @@ void ibnbd_srv_msg_request(void *priv, struct ibtrs_srv_op *op)
 	else if (type < 0)
 		msg_refuse(s, op, type, why);
 	else
-		ibnbd_srv_session_queue_ctl(s, op);
+		ibnbd_srv_ctl_queue(s, op);
 }

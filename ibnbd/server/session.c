@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A session: what one client has open, and the order in which its messages are served.
- *
- * Messages other than I/O (SESS_INFO, OPEN, CLOSE) may sleep for long, so they wait in ctl_ops for a work item, one for each
- * session: they are served in the order they came, and a client whose disk hangs occupies one worker and no more.
+ * A session: what one client has open. (How its messages are served: ctl.c.)
  *
  * Ids: 24 bits, counted up from a random start, so that neither an id of an earlier incarnation of the session nor one that was just closed
  * names another device. The table is indexed by the low bits and the whole id is compared: a lookup is one load. I/O finds its open under
@@ -14,7 +11,7 @@
  * when the client has asked for it or is gone; after a force_close it stays, so that late I/O gets -ENOTCONN and not another device.
  *
  * References: the table's on each open (its kobject) and each open's on the session (kref), beside one of ibtrs (until session_down)
- * and one of the queued ctl_work. session_down therefore waits for the table to run empty, but never flushes a work.
+ * and one of each queued work of ctl.c. session_down therefore waits for the table to run empty, but never flushes a work.
  */
 #include <linux/log2.h>
 #include "ibnbd/server/io.h"
@@ -38,52 +35,6 @@ static void session_free(struct kref *kref)
 void ibnbd_srv_session_put(struct ibnbd_srv_session *s)
 {
 	kref_put(&s->kref, session_free);
-}
-
-/* ---- messages ------------------------------------------------------------ */
-
-static struct ibtrs_srv_op *session_next_ctl(struct ibnbd_srv_session *s)
-{
-	struct ibnbd_srv_ctl *ctl;
-
-	spin_lock(&s->lock);
-	ctl = list_first_entry_or_null(&s->ctl_ops, struct ibnbd_srv_ctl, link);
-	if (ctl)
-		list_del(&ctl->link);
-	else
-		s->ctl_queued = false;
-	spin_unlock(&s->lock);
-	return ctl ? ctl->op : NULL;
-}
-
-static void session_ctl_work(struct work_struct *work)
-{
-	struct ibnbd_srv_session *s = container_of(work, struct ibnbd_srv_session, ctl_work);
-	struct ibtrs_srv_op *op;
-
-	while ((op = session_next_ctl(s)))
-		ibnbd_srv_msg_ctl(s, op);
-	ibnbd_srv_session_put(s);
-}
-
-/**
- * ibnbd_srv_session_queue_ctl() - serve a message that may sleep, after those that came before it
- * @s: session
- * @op: goes to ibnbd_srv_msg_ctl()
- */
-void ibnbd_srv_session_queue_ctl(struct ibnbd_srv_session *s, struct ibtrs_srv_op *op)
-{
-	struct ibnbd_srv_ctl *ctl = &((union ibnbd_srv_priv *)op->priv)->ctl;
-
-	ctl->op = op;
-	spin_lock(&s->lock);
-	list_add_tail(&ctl->link, &s->ctl_ops);
-	if (!s->ctl_queued) {
-		s->ctl_queued = true;
-		ibnbd_srv_session_get(s);
-		queue_work(ibnbd_srv_ctl_wq, &s->ctl_work);
-	}
-	spin_unlock(&s->lock);
 }
 
 /* ---- the table ----------------------------------------------------------- */
@@ -125,7 +76,7 @@ struct ibnbd_srv_open *ibnbd_srv_session_find(struct ibnbd_srv_session *s, const
 	return found;
 }
 
-/* Has this client as many maps as it may have? Only its own worker adds some. */
+/* Has this client as many maps as it may have? Its openers may all be adding one: ibnbd_srv_session_publish() has the last word. */
 bool ibnbd_srv_session_full(struct ibnbd_srv_session *s)
 {
 	bool full;
@@ -416,8 +367,7 @@ int ibnbd_srv_session_up(struct ibtrs_srv_session *ibtrs, const char *name,
 	import_uuid(&s->uuid, ibtrs_srv_session_uuid(ibtrs));
 	kref_init(&s->kref);
 	spin_lock_init(&s->lock);
-	INIT_LIST_HEAD(&s->ctl_ops);
-	INIT_WORK(&s->ctl_work, session_ctl_work);
+	ibnbd_srv_ctl_init(s);
 	init_waitqueue_head(&s->empty);
 	*priv = s;
 	return 0;

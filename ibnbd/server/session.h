@@ -9,6 +9,7 @@
 #include <linux/wait.h>
 #include <linux/workqueue.h>
 #include <ibtrs/srv.h>
+#include "ibnbd/server/ctl.h"
 #include "ibnbd/server/export.h"
 
 #define IBNBD_SRV_ID_MASK	0xffffffu	/* an event carries 24 bits */
@@ -30,13 +31,15 @@ struct ibnbd_srv_session {
 	u64 features;
 
 	struct kref kref;
-	spinlock_t lock;		/* table, states of opens, ctl_* */
+	spinlock_t lock;		/* table, states of opens, ctl_*, open* */
 	u32 next_id;
 	u32 nr;				/* entries of the table */
 	bool down;
 	bool ctl_queued;
 	struct list_head ctl_ops;
 	struct work_struct ctl_work;
+	struct list_head open_ops;
+	struct ibnbd_srv_opener openers[IBNBD_SRV_OPENERS];
 	wait_queue_head_t empty;
 	char name[IBNBD_NAME_LEN];
 	struct ibnbd_srv_open __rcu *table[];
@@ -48,7 +51,6 @@ void ibnbd_srv_session_lost(void *priv);
 void ibnbd_srv_session_down(struct ibtrs_srv_session *ibtrs, void *priv);
 void ibnbd_srv_session_get(struct ibnbd_srv_session *s);
 void ibnbd_srv_session_put(struct ibnbd_srv_session *s);
-void ibnbd_srv_session_queue_ctl(struct ibnbd_srv_session *s, struct ibtrs_srv_op *op);
 struct ibnbd_srv_open *ibnbd_srv_session_find(struct ibnbd_srv_session *s, const char *name);
 bool ibnbd_srv_session_full(struct ibnbd_srv_session *s);
 int ibnbd_srv_session_publish(struct ibnbd_srv_session *s, struct ibnbd_srv_open *open);
@@ -63,6 +65,9 @@ static inline u32 ibnbd_srv_session_group(u32 id)
 {
 	return (id & IBNBD_SRV_ID_MASK) + 1;
 }
+
+/* Of an op that the client may forget: no device has it, so ibnbd_srv_session_given_up() says yes. */
+#define IBNBD_SRV_GROUP_NONE	(IBNBD_SRV_ID_MASK + 2)
 
 /* The open with this id, pinned by its I/O reference; NULL when there is none that takes I/O. */
 static inline struct ibnbd_srv_open *ibnbd_srv_session_open_get(struct ibnbd_srv_session *s, u32 id)

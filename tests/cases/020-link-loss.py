@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 description = "the only path is lost and comes back: I/O is held, nothing fails, the device resumes by itself"
+crowd = True
 deadline = 150
 
 

@@ -4,8 +4,8 @@
  *
  * /dev/testdisk0 .. with every ability a disk may have (volatile cache, FUA, discard, write zeroes, secure erase), each of which can be switched
  * off at load time. It counts each kind of request; the counters are read in /sys/module/ibnbd_testdisk/parameters/counts as one line of
- * name=number, and reset by writing to it. `delay_ms` holds writes back and executes them at the END of the delay, `fail` answers requests of one
- * kind with an error: both can be changed at any time. `bad` is a list of sectors, of any of the disks, that cannot be read until they are
+ * name=number, and reset by writing to it. `delay_ms` holds writes back and executes them at the END of the delay, `open_ms` is what opening a disk
+ * takes, `fail` answers requests of one kind with an error: all can be changed at any time. `bad` is a list of sectors, of any of the disks, that cannot be read until they are
  * written.
  *
  * `power_cut=1` loses what a volatile cache would lose: writes since the last flush go back to what they were. Each write keeps the old content
@@ -23,7 +23,7 @@ static const char * const td_names[TD_KINDS] = {
 
 static unsigned int nr_disks = 1, size_mb = 64, lbs = 512, pbs;
 static bool cache = true, fua = true, discard = true, zeroes = true, erase = true, stable, read_only;
-static unsigned int delay_ms, fail_kind = TD_KINDS, fail_errno = EIO;
+static unsigned int delay_ms, open_ms, fail_kind = TD_KINDS, fail_errno = EIO;
 module_param(nr_disks, uint, 0444);
 module_param(size_mb, uint, 0444);
 module_param(lbs, uint, 0444);
@@ -36,6 +36,7 @@ module_param(erase, bool, 0444);
 module_param(stable, bool, 0444);
 module_param(read_only, bool, 0444);
 module_param(delay_ms, uint, 0644);
+module_param(open_ms, uint, 0644);
 module_param(fail_errno, uint, 0644);
 
 static unsigned long bad[8];
@@ -283,7 +284,18 @@ static blk_status_t td_queue_rq(struct blk_mq_hw_ctx *hctx, const struct blk_mq_
 }
 
 static const struct blk_mq_ops td_mq_ops = { .queue_rq = td_queue_rq };
-static const struct block_device_operations td_fops = { .owner = THIS_MODULE };
+
+/* Nobody can kill who waits here, as for a disk whose host recovers from an error. */
+DEF_BD_OPEN(td_open, disk, mode)
+{
+	unsigned int ms = READ_ONCE(open_ms);
+
+	if (ms)
+		msleep(ms);
+	return 0;
+}
+
+static const struct block_device_operations td_fops = { .owner = THIS_MODULE, .open = td_open };
 
 static int td_add(struct td_disk *td, unsigned int index)
 {

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The messages of a session that are not I/O, and who serves them.
+ *
+ * SESS_INFO, OPEN and CLOSE wait in ctl_ops for one work item of the session, and are taken in the order they came. The first and the last never wait for a disk.
+ * An OPEN may, for as long as it likes (error recovery, a file system whose own server is away), so that work hands it to one of the session's openers: a
+ * disk that cannot be opened keeps neither the other messages nor the other disks waiting, and a client occupies no more workers than that.
+ *
+ * Two OPENs of one name do not run at the same time: the client has lost patience with the first one, or its path. The second is refused, and finds the
+ * mapping when it is there. The client may forget an OPEN at any time (its op is of nobody's group), so it holds up the end of no path.
+ *
+ * References: a work that is queued has one of the session. An opener may look for more to do after its last op was answered, and ibtrs has gone.
+ */
+#include "ibnbd/server/ctl.h"
+#include "ibnbd/server/io.h"
+#include "ibnbd/server/main.h"
+#include "ibnbd/server/msg.h"
+#include "ibnbd/server/session.h"
+
+static struct ibnbd_srv_ctl *ctl_of(struct ibtrs_srv_op *op)
+{
+	return &((union ibnbd_srv_priv *)op->priv)->ctl;
+}
+
+/* s->lock is held. The first of @ops, taken off; NULL: none is left, and *busy is over. */
+static struct ibtrs_srv_op *ctl_next(struct list_head *ops, bool *busy)
+{
+	struct ibnbd_srv_ctl *ctl = list_first_entry_or_null(ops, struct ibnbd_srv_ctl, link);
+
+	*busy = !!ctl;
+	if (!ctl)
+		return NULL;
+	list_del(&ctl->link);
+	return ctl->op;
+}
+
+static void ctl_work(struct work_struct *work)
+{
+	struct ibnbd_srv_session *s = container_of(work, struct ibnbd_srv_session, ctl_work);
+	struct ibtrs_srv_op *op;
+
+	for (;;) {
+		spin_lock(&s->lock);
+		op = ctl_next(&s->ctl_ops, &s->ctl_queued);
+		spin_unlock(&s->lock);
+		if (!op)
+			break;
+		ibnbd_srv_msg_ctl(s, op);
+	}
+	ibnbd_srv_session_put(s);
+}
+
+/**
+ * ibnbd_srv_ctl_queue() - serve a message that is not I/O, after those that came before it
+ * @s: session
+ * @op: goes to ibnbd_srv_msg_ctl()
+ */
+void ibnbd_srv_ctl_queue(struct ibnbd_srv_session *s, struct ibtrs_srv_op *op)
+{
+	struct ibnbd_srv_ctl *ctl = ctl_of(op);
+
+	ctl->op = op;
+	spin_lock(&s->lock);
+	list_add_tail(&ctl->link, &s->ctl_ops);
+	if (!s->ctl_queued) {
+		s->ctl_queued = true;
+		ibnbd_srv_session_get(s);
+		queue_work(ibnbd_srv_ctl_wq, &s->ctl_work);
+	}
+	spin_unlock(&s->lock);
+}
+
+static void opener_work(struct work_struct *work)
+{
+	struct ibnbd_srv_opener *o = container_of(work, struct ibnbd_srv_opener, work);
+	struct ibnbd_srv_session *s = o->session;
+	struct ibtrs_srv_op *op;
+
+	for (;;) {
+		spin_lock(&s->lock);
+		op = ctl_next(&s->open_ops, &o->busy);
+		spin_unlock(&s->lock);
+		if (!op)
+			break;
+		ibnbd_srv_msg_open(s, op, o);
+	}
+	ibnbd_srv_session_put(s);
+}
+
+/**
+ * ibnbd_srv_ctl_queue_open() - have an OPEN served by the first opener that is free
+ * @s: session
+ * @op: goes to ibnbd_srv_msg_open()
+ */
+void ibnbd_srv_ctl_queue_open(struct ibnbd_srv_session *s, struct ibtrs_srv_op *op)
+{
+	struct ibnbd_srv_opener *o;
+
+	spin_lock(&s->lock);
+	list_add_tail(&ctl_of(op)->link, &s->open_ops);
+	for (o = s->openers; o < s->openers + IBNBD_SRV_OPENERS; o++) {
+		if (o->busy)
+			continue;
+		o->busy = true;
+		ibnbd_srv_session_get(s);
+		queue_work(ibnbd_srv_ctl_wq, &o->work);
+		break;
+	}
+	spin_unlock(&s->lock);
+}
+
+/**
+ * ibnbd_srv_ctl_opening() - an opener is going to open this name
+ * @s: session
+ * @o: one of its openers
+ * @name: valid until ibnbd_srv_ctl_opened()
+ *
+ * Return: false when another one is at it. If true, who had the name before has published what he opened.
+ */
+bool ibnbd_srv_ctl_opening(struct ibnbd_srv_session *s, struct ibnbd_srv_opener *o, const char *name)
+{
+	struct ibnbd_srv_opener *other;
+	bool free = true;
+
+	spin_lock(&s->lock);
+	for (other = s->openers; other < s->openers + IBNBD_SRV_OPENERS; other++)
+		free &= !other->name || strcmp(other->name, name);
+	if (free)
+		o->name = name;
+	spin_unlock(&s->lock);
+	return free;
+}
+
+/**
+ * ibnbd_srv_ctl_opened() - it is in the table, or could not be opened; before the client hears of it
+ * @s: session
+ * @o: one of its openers
+ */
+void ibnbd_srv_ctl_opened(struct ibnbd_srv_session *s, struct ibnbd_srv_opener *o)
+{
+	spin_lock(&s->lock);
+	o->name = NULL;
+	spin_unlock(&s->lock);
+}
+
+/**
+ * ibnbd_srv_ctl_init() - of a new session
+ * @s: zeroed, with its lock
+ */
+void ibnbd_srv_ctl_init(struct ibnbd_srv_session *s)
+{
+	struct ibnbd_srv_opener *o;
+
+	INIT_LIST_HEAD(&s->ctl_ops);
+	INIT_WORK(&s->ctl_work, ctl_work);
+	INIT_LIST_HEAD(&s->open_ops);
+	for (o = s->openers; o < s->openers + IBNBD_SRV_OPENERS; o++) {
+		o->session = s;
+		INIT_WORK(&o->work, opener_work);
+	}
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The messages of a session that are not I/O. */
+#ifndef IBNBD_SERVER_CTL_H
+#define IBNBD_SERVER_CTL_H
+
+#include <linux/workqueue.h>
+#include <ibtrs/srv.h>
+
+#define IBNBD_SRV_OPENERS	8	/* one client must not take all workers that there are */
+
+struct ibnbd_srv_session;
+
+/**
+ * struct ibnbd_srv_opener - serves OPENs of one session, one after the other
+ * @busy: queued or running; @name: what it is opening, or NULL; under the session's lock
+ */
+struct ibnbd_srv_opener {
+	struct ibnbd_srv_session *session;
+	struct work_struct work;
+	bool busy;
+	const char *name;
+};
+
+void ibnbd_srv_ctl_init(struct ibnbd_srv_session *s);
+void ibnbd_srv_ctl_queue(struct ibnbd_srv_session *s, struct ibtrs_srv_op *op);
+void ibnbd_srv_ctl_queue_open(struct ibnbd_srv_session *s, struct ibtrs_srv_op *op);
+bool ibnbd_srv_ctl_opening(struct ibnbd_srv_session *s, struct ibnbd_srv_opener *o, const char *name);
+void ibnbd_srv_ctl_opened(struct ibnbd_srv_session *s, struct ibnbd_srv_opener *o);
+
+#endif
