@@ -22,16 +22,19 @@ static struct ibnbd_srv_ctl *ctl_of(struct ibtrs_srv_op *op)
 	return &((union ibnbd_srv_priv *)op->priv)->ctl;
 }
 
-/* s->lock is held. The first of @ops, taken off; NULL: none is left, and *busy is over. */
-static struct ibtrs_srv_op *ctl_next(struct list_head *ops, bool *busy)
+/* The first of @ops, taken off; NULL: none is left, and *busy is over. */
+static struct ibtrs_srv_op *ctl_next(struct ibnbd_srv_session *s, struct list_head *ops, bool *busy)
 {
-	struct ibnbd_srv_ctl *ctl = list_first_entry_or_null(ops, struct ibnbd_srv_ctl, link);
+	struct ibnbd_srv_ctl *ctl;
 
-	*busy = !!ctl;
-	if (!ctl)
-		return NULL;
-	list_del(&ctl->link);
-	return ctl->op;
+	spin_lock(&s->lock);
+	ctl = list_first_entry_or_null(ops, struct ibnbd_srv_ctl, link);
+	if (ctl)
+		list_del(&ctl->link);
+	else
+		*busy = false;
+	spin_unlock(&s->lock);
+	return ctl ? ctl->op : NULL;
 }
 
 static void ctl_work(struct work_struct *work)
@@ -39,14 +42,8 @@ static void ctl_work(struct work_struct *work)
 	struct ibnbd_srv_session *s = container_of(work, struct ibnbd_srv_session, ctl_work);
 	struct ibtrs_srv_op *op;
 
-	for (;;) {
-		spin_lock(&s->lock);
-		op = ctl_next(&s->ctl_ops, &s->ctl_queued);
-		spin_unlock(&s->lock);
-		if (!op)
-			break;
+	while ((op = ctl_next(s, &s->ctl_ops, &s->ctl_queued)))
 		ibnbd_srv_msg_ctl(s, op);
-	}
 	ibnbd_srv_session_put(s);
 }
 
@@ -76,14 +73,8 @@ static void opener_work(struct work_struct *work)
 	struct ibnbd_srv_session *s = o->session;
 	struct ibtrs_srv_op *op;
 
-	for (;;) {
-		spin_lock(&s->lock);
-		op = ctl_next(&s->open_ops, &o->busy);
-		spin_unlock(&s->lock);
-		if (!op)
-			break;
+	while ((op = ctl_next(s, &s->open_ops, &o->busy)))
 		ibnbd_srv_msg_open(s, op, o);
-	}
 	ibnbd_srv_session_put(s);
 }
 

@@ -5,8 +5,8 @@
  * /dev/testdisk0 .. with every ability a disk may have (volatile cache, FUA, discard, write zeroes, secure erase), each of which can be switched
  * off at load time. It counts each kind of request; the counters are read in /sys/module/ibnbd_testdisk/parameters/counts as one line of
  * name=number, and reset by writing to it. `delay_ms` holds writes back and executes them at the END of the delay, `open_ms` is what opening a disk
- * takes, `fail` answers requests of one kind with an error: all can be changed at any time. `bad` is a list of sectors, of any of the disks, that cannot be read until they are
- * written.
+ * takes, `fail` answers requests of one kind with an error: all can be changed at any time. `bad` is a list of sectors, of any of the disks, that
+ * cannot be read until they are written.
  *
  * `power_cut=1` loses what a volatile cache would lose: writes since the last flush go back to what they were. Each write keeps the old content
  * in an undo list until a flush or FUA; cutting the power walks it backwards.
