@@ -231,11 +231,19 @@ static int server_exec(char *const argv[])
 /* The module is loaded with all it has to know; one that runs is told what may change, the search path last. */
 static int server_modprobe(const struct server_conf *c)
 {
-	char *argv[SERVER_NR_KEYS + 3];
+	const char *writers = c->value[SERVER_writer_file] ? NULL : SERVER_WRITERS;
+	char *argv[SERVER_NR_KEYS + 4];
 	int rc = SAY_DONE, i, n = 0;
 
+	if (writers && !sysfs_dry_run && mkdir(SERVER_STATE, 0755) && errno != EEXIST) {
+		rc = say_error(SAY_FAILED, "cannot make %s, where the server keeps who wrote last: %s", SERVER_STATE, strerror(errno));
+		say_mend("writer_file = in " SERVER_CONF " names another place, or with nothing behind it none");
+		return rc;
+	}
 	argv[n++] = say_dup("modprobe");
 	argv[n++] = say_dup("ibnbd-server");
+	if (writers)
+		argv[n++] = say_fmt("writer_file=\"%s\"", writers);
 	for (i = SERVER_NR_KEYS - 1; i >= 0; i--)
 		if (c->value[i] && *c->value[i])
 			argv[n++] = say_fmt("%s=\"%s\"", server_keys[i].key, c->value[i]);
@@ -277,39 +285,53 @@ static int server_set(const struct server_conf *c, const char *dir, enum server_
 	return rc;
 }
 
-/* A loaded module keeps its port. When nobody is connected it is loaded anew, *@unloaded; else that is said, and the rest can be set. */
-static int server_port(struct cmd_args *a, const struct server_conf *c, const char *dir, bool *unloaded)
+/* What a loaded module keeps, and the file would have otherwise. One that is older than a key does without it. Allocated; NULL: it may. */
+static char *server_stays(const struct server_conf *c, const char *dir, enum server_key_id id)
+{
+	char *file = say_fmt("%s/%s", dir, server_keys[id].key), *now = sysfs_text(file);
+	const char *want = server_want(c, id);
+
+	free(file);
+	if (!server_keys[id].runtime && now && want && strcmp(now, want))
+		return now;
+	free(now);
+	return NULL;
+}
+
+/* Then, when nobody is connected it is loaded anew, *@unloaded; else that is said, and the rest can be set. */
+static int server_fixed(struct cmd_args *a, const struct server_conf *c, const char *dir, bool *unloaded)
 {
 	char *const argv[] = { (char *)"modprobe", (char *)"-r", (char *)"ibnbd-server", NULL };
-	char *now = sysfs_attr(dir, server_keys[SERVER_port_nr].key);
-	bool same = now && !strcmp(now, server_want(c, SERVER_port_nr));
 	struct state *s = state_read();
-	int rc = SAY_DONE;
+	char *stays = NULL;
+	int rc = SAY_DONE, i;
 
-	*unloaded = !same && !s->nr_srv_sessions && !ARG(a, no_modprobe) && (!sysfs_redirected() || sysfs_dry_run) && !server_exec(argv);
-	if (!same && !*unloaded) {
-		rc = say_error(SAY_FAILED, "port_nr stays %s: %s", now ? now : "unset", s->nr_srv_sessions ? "clients are connected" :
-			       "the driver cannot be unloaded");
+	for (i = 0; i < SERVER_NR_KEYS && !stays; i++)
+		stays = server_stays(c, dir, (enum server_key_id)i);
+	*unloaded = stays && !s->nr_srv_sessions && !ARG(a, no_modprobe) && (!sysfs_redirected() || sysfs_dry_run) && !server_exec(argv);
+	if (stays && !*unloaded) {
+		rc = say_error(SAY_FAILED, "%s stays %s: %s", server_keys[i - 1].key, *stays ? stays : "unset",
+			       s->nr_srv_sessions ? "clients are connected" : "the driver cannot be unloaded");
 		say_mend(s->nr_srv_sessions ? "ibnbd server stop --force takes their disks away; then systemctl restart ibnbd-server" :
 			 "modprobe -r ibnbd-server, then systemctl restart ibnbd-server");
 	}
 	state_free(s);
-	free(now);
+	free(stays);
 	return rc;
 }
 
-/* Half of an access list is worse than none: nothing is opened behind an error but that of the port. */
+/* Half of an access list is worse than none: nothing is opened behind an error but those of what stays. */
 static int server_apply(struct cmd_args *a, const struct server_conf *c, const char *dir)
 {
 	bool unloaded;
-	int rc = SAY_DONE, port = server_port(a, c, dir, &unloaded), i;
+	int rc = SAY_DONE, fixed = server_fixed(a, c, dir, &unloaded), i;
 
 	if (unloaded)
 		return server_modprobe(c);
 	for (i = SERVER_NR_KEYS - 1; i >= 0 && !rc; i--)
-		if (i != SERVER_port_nr)
+		if (server_keys[i].runtime)
 			rc = server_set(c, dir, (enum server_key_id)i);
-	return rc ? rc : port;
+	return rc ? rc : fixed;
 }
 
 int cmd_server_start_run(struct cmd_args *a)

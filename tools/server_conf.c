@@ -60,6 +60,8 @@ static char *server_refused(enum server_key_id id, char **value)
 		return server_number(v, 1, 1 << 20) ? NULL : say_dup("a number from 1 on is expected");
 	case SERVER_copy:
 		return server_one_of(v, copy) ? NULL : say_dup("auto, always or never is expected");
+	case SERVER_writer_file:
+		return !*v || *v == '/' ? NULL : say_dup("an absolute path is expected, or nothing");
 	case SERVER_io_mode:
 		return server_one_of(v, io) ? NULL : say_dup("auto, blockio or fileio is expected");
 	default:

@@ -9,6 +9,8 @@
 #include "tools/maps_conf.h"
 
 #define SERVER_CONF	"/etc/ibnbd/server.conf"
+#define SERVER_STATE	"/var/lib/ibnbd"
+#define SERVER_WRITERS	SERVER_STATE "/writers"
 
 /* X(key, runtime, help): @runtime: can be changed while it runs */
 #define SERVER_KEYS(X) \
@@ -18,7 +20,8 @@ X(port_nr, false, "port to listen on") \
 X(copy, true, "private pages for data in transfer: auto, always, never") \
 X(io_mode, true, "what may be exported: auto, blockio, fileio") \
 X(write_zeroes, true, "announce write-zeroes to clients that did not negotiate it: yes or no") \
-X(max_maps, true, "devices that one session may map")
+X(max_maps, true, "devices that one session may map") \
+X(writer_file, false, "file that keeps who wrote last to each disk; without a path a restart forgets it")
 
 enum server_key_id {
 #define SERVER_KEY_ENUM(key, ...) SERVER_##key,

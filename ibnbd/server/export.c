@@ -24,6 +24,7 @@
 #include "ibnbd/server/session.h"
 #include "ibnbd/server/sysfs.h"
 #include "ibnbd/server/writer.h"
+#include "ibnbd/server/writer_file.h"
 
 #define EXPORT_LOOK_MS	500
 
@@ -251,7 +252,7 @@ static int export_attach(struct ibnbd_srv_open *open, const struct ibnbd_identit
 		}
 	}
 	if (!err)
-		err = ibnbd_srv_writer_note(open, &e->writer_gen);
+		err = ibnbd_srv_writer_note(open, e, &e->writer_gen);
 	if (err) {
 		export_drop_unused(e);
 		return err;
@@ -287,6 +288,8 @@ static int export_bring_up(struct ibnbd_srv_open *open, const char **why)
 	mutex_unlock(&export_lock);
 	if (err)
 		export_close_backing(open);
+	else
+		ibnbd_srv_writer_file_keep();
 	return err;
 }
 
@@ -339,6 +342,7 @@ void ibnbd_srv_export_release(struct ibnbd_srv_open *open)
 	export_close_backing(open);
 	if (unused)
 		kobject_put(&unused->kobj);
+	ibnbd_srv_writer_file_keep();
 }
 
 /* ---- what the client hears ----------------------------------------------- */

@@ -26,6 +26,7 @@
 #include "ibnbd/server/msg.h"
 #include "ibnbd/server/session.h"
 #include "ibnbd/server/sysfs.h"
+#include "ibnbd/server/writer_file.h"
 
 MODULE_DESCRIPTION("InfiniBand network block device server");
 MODULE_LICENSE("GPL");
@@ -340,9 +341,12 @@ static int __init ibnbd_srv_init(void)
 	int err;
 
 	ibnbd_srv_export_init();
-	err = ibnbd_srv_bounce_init();
+	err = ibnbd_srv_writer_file_load();
 	if (err)
 		goto out_allow;
+	err = ibnbd_srv_bounce_init();
+	if (err)
+		goto out_writer_file;
 	err = -ENOMEM;
 	ibnbd_srv_ctl_wq = alloc_workqueue("ibnbd-server-ctl", WQ_UNBOUND, 0);
 	if (!ibnbd_srv_ctl_wq)
@@ -369,6 +373,8 @@ out_ctl_wq:
 	destroy_workqueue(ibnbd_srv_ctl_wq);
 out_bounce:
 	ibnbd_srv_bounce_exit();
+out_writer_file:
+	ibnbd_srv_writer_file_exit();
 out_allow:
 	main_drop_allow();
 	return err;
@@ -384,6 +390,7 @@ static void __exit ibnbd_srv_exit(void)
 	synchronize_rcu();
 	rcu_barrier();
 	ibnbd_srv_export_exit();
+	ibnbd_srv_writer_file_exit();
 	ibnbd_srv_sysfs_exit();
 	ibnbd_srv_bounce_exit();
 	main_drop_allow();

@@ -4,7 +4,8 @@
  *
  * It must outlive the export: a client that lost its link holds writes while another opens, writes and closes. Generations therefore live in records
  * of their own until the module goes; there are at most WRITER_RECORDS, the longest unused is forgotten first. Forgetting is safe: a new
- * record starts at a new random number, so the client is fenced at worst.
+ * record starts at a new random number, so the client is fenced at worst. For longer than the module, and for disks that can be found again,
+ * writer_file.c keeps them.
  *
  * Lock: export.c's; it is the only caller.
  */
@@ -14,6 +15,7 @@
 #include <linux/uuid.h>
 #include "ibnbd/server/session.h"
 #include "ibnbd/server/writer.h"
+#include "ibnbd/server/writer_file.h"
 
 #define WRITER_RECORDS	4096
 
@@ -61,7 +63,20 @@ static struct writer_record *writer_find(const struct writer_key *key)
 	return NULL;
 }
 
-static struct writer_record *writer_get(const struct ibnbd_srv_open *open)
+/* A new record: as an earlier life of the server left it, or a new one. Of several writers anybody is another. */
+static void writer_begin(struct writer_record *r, const struct ibnbd_identity *id)
+{
+	if (ibnbd_srv_writer_file_recall(id, &r->gen, &r->writer)) {
+		if (uuid_is_null(&r->writer))
+			uuid_gen(&r->writer);
+		return;
+	}
+	r->writer = uuid_null;
+	/* The first writer is nobody's successor, unless we may have known one before. */
+	r->gen = (u64)get_random_u32() << 32 | (writer_forgot || ibnbd_srv_writer_file_forgot());
+}
+
+static struct writer_record *writer_get(const struct ibnbd_srv_open *open, const struct ibnbd_identity *id)
 {
 	struct writer_key key = writer_key_of(open);
 	struct writer_record *r = writer_find(&key);
@@ -82,22 +97,23 @@ static struct writer_record *writer_get(const struct ibnbd_srv_open *open)
 		list_add(&r->link, &writer_records);
 	}
 	r->key = key;
-	r->writer = uuid_null;
-	/* The first writer is nobody's successor, unless we may have known one before. */
-	r->gen = (u64)get_random_u32() << 32 | writer_forgot;
+	writer_begin(r, id);
 	return r;
 }
 
-int ibnbd_srv_writer_note(const struct ibnbd_srv_open *open, u64 *gen)
+int ibnbd_srv_writer_note(const struct ibnbd_srv_open *open, const struct ibnbd_srv_export *e, u64 *gen)
 {
-	struct writer_record *r = writer_get(open);
+	struct writer_record *r = writer_get(open, &e->identity);
 
 	if (!r)
 		return -ENOMEM;
-	if (ibnbd_access_writes(open->access) && !uuid_equal(&r->writer, &open->session->uuid)) {
-		if (!uuid_is_null(&r->writer))
-			r->gen = (r->gen & ~(u64)U32_MAX) | max_t(u32, (u32)r->gen + 1, 1);
-		r->writer = open->session->uuid;
+	if (ibnbd_access_writes(open->access)) {
+		if (!uuid_equal(&r->writer, &open->session->uuid)) {
+			if (!uuid_is_null(&r->writer))
+				r->gen = (r->gen & ~(u64)U32_MAX) | max_t(u32, (u32)r->gen + 1, 1);
+			r->writer = open->session->uuid;
+		}
+		ibnbd_srv_writer_file_store(&e->identity, r->gen, e->writers ? &uuid_null : &r->writer);
 	}
 	*gen = r->gen;
 	return 0;
@@ -108,8 +124,10 @@ void ibnbd_srv_writer_left(const struct ibnbd_srv_open *gone, const struct ibnbd
 	struct writer_key key = writer_key_of(gone);
 	struct writer_record *r = writer_find(&key);
 
-	if (r)
-		r->writer = last->session->uuid;
+	if (!r)
+		return;
+	r->writer = last->session->uuid;
+	ibnbd_srv_writer_file_store(&gone->export->identity, r->gen, &r->writer);
 }
 
 void ibnbd_srv_writer_exit(void)

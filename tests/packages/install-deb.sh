@@ -80,6 +80,7 @@ echo 'vol2 ram1 s1 path=10.0.0.2' > /etc/ibnbd/maps.conf.d/50-saved.conf
 [ -z "$(dkms status -m ibnbd)" ] && [ -z "$(find /lib/modules -name 'ib[nt]*.ko*' -path '*updates*')" ] || die "remove left modules: $(dkms status)"
 grep -q ^vol1 /etc/ibnbd/maps.conf && [ -e /etc/ibnbd/maps.conf.d/50-saved.conf ] || die "remove took the configuration"
 echo "ok remove keeps the configuration"
+mkdir -p /var/lib/ibnbd; echo > /var/lib/ibnbd/writers	# of a server
 "${apt[@]}" purge ibnbd-dkms ibnbd-tools > /log 2>&1 || die "purge: $(tail -n 30 /log)"
-[ ! -e /etc/ibnbd ] && [ ! -e /usr/src/ibnbd-"$version" ] || die "purge left: $(find /etc/ibnbd /usr/src/ibnbd-* 2>&1)"
+[ ! -e /etc/ibnbd ] && [ ! -e /var/lib/ibnbd ] && [ ! -e /usr/src/ibnbd-"$version" ] || die "purge left: $(find /etc/ibnbd /var/lib/ibnbd /usr/src/ibnbd-* 2>&1)"
 echo "ok purge leaves nothing"

@@ -61,7 +61,7 @@ class World:
         ctl = "sys/class/ibnbd-server/ctl/devices"
         self.put("sys/class/ibnbd-server/ctl/last_error")
         for key, text in (("dev_search_path", "/srv/exports"), ("allow", ""), ("port_nr", "1234"), ("copy", "auto"), ("io_mode", "auto"),
-                          ("write_zeroes", "N"), ("max_maps", "1024")):
+                          ("write_zeroes", "N"), ("max_maps", "1024"), ("writer_file", "")):
             self.put(f"sys/module/ibnbd_server/parameters/{key}", text)
         for export, session in (("sdb", "clt1"), ("sdb", "clt2"), ("!srv!disk.img", "clt1")):
             for key, text in (("size", "4194304"), ("identity", "hardware:ff00"), ("copy", "auto")):

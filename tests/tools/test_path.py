@@ -9,6 +9,9 @@ def mapped(w):
     w.run("map", "vol/1", "store1", "10.0.1.7", "10.0.2.7", "--name", "vol1")
 
 
+KEPT = 'writer_file="/var/lib/ibnbd/writers"'
+
+
 @test
 def path_add(w):
     mapped(w)
@@ -92,7 +95,7 @@ def server_conf(w):
     eq(w.log()[-1], f"{params}/dev_search_path ")
     out = ""
     for text in ("dev_search_path = srv\n", "dev_search_path=/srv/../x\n", "allow = 10.0.0.0/99\n", "alow = x\n", "port_nr = 0\n", "copy = some\n",
-                 "max_maps\n", "copy = auto\ncopy = auto\n", "write_zeroes = maybe\n", "", "dev_search_path = /srv\n"):
+                 "max_maps\n", "writer_file = w\n", "copy = auto\ncopy = auto\n", "write_zeroes = maybe\n", "", "dev_search_path = /srv\n"):
         conf.write_text(text)
         r = w.run("server", "check", want=None)
         out += f"## {text!r}\n{r.err}{r.out}\n"
@@ -117,7 +120,7 @@ def server_port_changes_when_nobody_is_connected(w):
     w.run("server", "stop", "--force")
     shutil.rmtree(w.sys / "class/ibtrs-server")
     shutil.rmtree(w.sys / "class/ibnbd-server/ctl/devices")
-    eq(w.run("server", "start", "-n").out, 'modprobe -r ibnbd-server\nmodprobe ibnbd-server port_nr="99" allow="10.0.0.1" dev_search_path="/srv/new"\n')
+    eq(w.run("server", "start", "-n").out, f'modprobe -r ibnbd-server\nmodprobe ibnbd-server {KEPT} port_nr="99" allow="10.0.0.1" dev_search_path="/srv/new"\n')
     has(w.run("server", "start", "--no-modprobe", want=1).err, "port_nr stays 1234: the driver cannot be unloaded", "modprobe -r ibnbd-server")
     eq(w.log()[-1], f"{params}/dev_search_path /srv/new")
     w.put(f"sys/{params}/port_nr", 99)
@@ -127,9 +130,26 @@ def server_port_changes_when_nobody_is_connected(w):
 @test
 def server_start_loads_the_module_with_everything(w):
     w.conf("dev_search_path = /srv\nallow = 10.0.0.1 10.0.0.2\nport_nr = 99\n", "server.conf")
-    eq(w.run("server", "start", "-n").out, 'modprobe ibnbd-server port_nr="99" allow="10.0.0.1 10.0.0.2" dev_search_path="/srv"\n')
+    eq(w.run("server", "start", "-n").out, f'modprobe ibnbd-server {KEPT} port_nr="99" allow="10.0.0.1 10.0.0.2" dev_search_path="/srv"\n')
     (w.root / "etc/ibnbd/server.conf").unlink()
     has(w.run("server", "start", want=3).err, "is not there")
+
+
+@test
+def server_keeps_who_wrote_where_it_is_told(w):
+    conf = w.conf("dev_search_path = /srv\nwriter_file = /srv/state/w\n", "server.conf")
+    eq(w.run("server", "start", "-n").out, 'modprobe ibnbd-server writer_file="/srv/state/w" dev_search_path="/srv"\n')
+    conf.write_text("dev_search_path = /srv\nwriter_file =\n")
+    eq(w.run("server", "start", "-n").out, 'modprobe ibnbd-server dev_search_path="/srv"\n')
+    # one that runs does as it was told when it was loaded
+    w.server()
+    conf.write_text("dev_search_path = /srv/exports\n")
+    w.run("server", "start")
+    conf.write_text("dev_search_path = /srv/exports\nwriter_file = /srv/state/w\n")
+    has(w.run("server", "start", want=1).err, "writer_file stays unset: clients are connected", "systemctl restart ibnbd-server")
+    (w.sys / "module/ibnbd_server/parameters/writer_file").unlink()
+    w.run("server", "start")    # a driver that is older than the key
+    eq(w.log(), [])
 
 
 # ---- doctor ----

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Who wrote last to each disk that has an identity, kept in a file across restarts of the server. */
+#ifndef IBNBD_SERVER_WRITER_FILE_H
+#define IBNBD_SERVER_WRITER_FILE_H
+
+#include <linux/uuid.h>
+#include "ibnbd/proto/msg.h"
+
+int ibnbd_srv_writer_file_load(void);
+void ibnbd_srv_writer_file_exit(void);
+bool ibnbd_srv_writer_file_recall(const struct ibnbd_identity *id, u64 *gen, uuid_t *writer);
+void ibnbd_srv_writer_file_store(const struct ibnbd_identity *id, u64 gen, const uuid_t *writer);
+void ibnbd_srv_writer_file_keep(void);
+bool ibnbd_srv_writer_file_forgot(void);
+
+#endif
