@@ -82,9 +82,9 @@ test-build:
 	tests/vm/setup.sh
 	$(MAKE) KVER=$$(bash -c '. tests/vm/env.sh; echo $$KVER') TESTS=1 modules tools
 
-check-memory: test-build		## let each allocation fail once: tests/cases/071, on the debug kernel too, which finds leaks
+check-memory: test-build		## let each allocation fail once: tests/cases/071, on the debug kernel too, which finds leaks; there 048 as well
 	tests/vm/run.py 071
-	tests/vm/run.py --debug 071
+	tests/vm/run.py --debug 048 071
 
 cases: test-build		## tests in virtual machines; CASES="010 map" picks some
 	tests/vm/run.py -j2 $(CASES)

@@ -3,7 +3,7 @@ description = "every path is lost: I/O is held and resumes; when hold= is over i
 links = 2
 disk = 64
 faults = True
-deadline = 180
+deadline = 240
 import time
 import faults as F
 
@@ -51,4 +51,24 @@ def run(t):
     row = w.fault("F6", "all paths: silence, far longer than hold", lambda: links(s, False), heal, hold=HOLD + 7, down=[0, 1],
                   from_healed=True)
     w.limit(row, Tdet=6, Trec=3)
+    file = f"/sys/block/{dev[5:]}/ibnbd/hold"
+    c.sh(f"echo 0 > {file}")
+
+    def refused():
+        out = c.fails(f"t=$(uptime_s); dd if={dev} of=/dev/null bs=4k count=1 iflag=direct 2> /dev/null || rc=$?; since $t; exit $rc", "^[0-9.]+$")
+        t.below(float(out), F.within(0.5), "seconds until I/O failed")
+        links(c, True)
+    row = w.fault("F6", "all paths: carrier down, hold=0", lambda: links(c, False), refused, hold=3, down=[0, 1])
+    w.limit(row, Trec=3)
+    t.ok(row["Nerr"], "nothing was held")
+    c.sh(f"echo -1 > {file}")
+    row = w.fault("F5", "all paths: carrier down, hold=-1", lambda: links(c, False), lambda: links(c, True), hold=HOLD + 4, down=[0, 1])
+    w.limit(row, Trec=3, Nerr=0)
+    # a path that is added while all are down, over a link that is up
+    session, path = "/sys/class/ibtrs-client/s1", "ip:10.0.0.1@ip:10.0.0.2"
+    c.sh(f"echo 1 > {session}/paths/{path}/remove_path")
+    row = w.fault("F5", "the only path is lost, another one is added", lambda: c.link(1, False),
+                  lambda: c.sh(f"echo {path} > {session}/add_path"), hold=3, up=lambda: c.rc("paths_up s1 1")[0] == 0)
+    w.limit(row, Trec=3, Nerr=0)
+    c.link(1, True)
     w.end("/dev/testdisk0", errors_expected=True)

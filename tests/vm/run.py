@@ -269,10 +269,14 @@ class Runner:
         (self.logdir / "summary.json").write_text(json.dumps(
             {"kver": self.boot.kver, "accel": self.boot.accel,
              "cases": [vars(r) for r in sorted(self.results, key=lambda r: r.name)]}, indent=1))
-        for line in faults.table([f for r in self.results for f in r.figures]):
+        rows = [f for r in self.results for f in r.figures]
+        for line in faults.table(rows):
             print(line)
+        missing = faults.missing(rows) if self.o.faults and not self.o.cases else []
+        if missing:
+            print(f"no figures of {' '.join(missing)}")
         print(f"{count['pass']} passed, {count['fail']} failed, {count['skip']} skipped", flush=True)
-        return 1 if count["fail"] or not count["pass"] else 0
+        return 1 if count["fail"] or missing or not count["pass"] else 0
 
 
 def where(e, path):
