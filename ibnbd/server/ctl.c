@@ -94,7 +94,7 @@ void ibnbd_srv_ctl_queue_open(struct ibnbd_srv_session *s, struct ibtrs_srv_op *
 			continue;
 		o->busy = true;
 		ibnbd_srv_session_get(s);
-		queue_work(ibnbd_srv_ctl_wq, &o->work);
+		queue_work(ibnbd_srv_open_wq, &o->work);
 		break;
 	}
 	spin_unlock(&s->lock);

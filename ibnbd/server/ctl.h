@@ -6,7 +6,7 @@
 #include <linux/workqueue.h>
 #include <ibtrs/srv.h>
 
-#define IBNBD_SRV_OPENERS	8	/* one client must not take all workers that there are */
+#define IBNBD_SRV_OPENERS	32	/* as many messages as our client has slots for; one client must not take all workers that there are */
 
 struct ibnbd_srv_session;
 

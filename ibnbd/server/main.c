@@ -35,6 +35,7 @@ MODULE_VERSION(IBNBD_VERSION);
 #define MAIN_CLOSE_WAIT	(2 * HZ)	/* for what closes at once, nearly always */
 
 struct workqueue_struct *ibnbd_srv_ctl_wq;
+struct workqueue_struct *ibnbd_srv_open_wq;	/* of works that wait for a disk as long as it likes, and keep no other work waiting */
 struct workqueue_struct *ibnbd_srv_io_wq;
 
 static DEFINE_MUTEX(main_lock);
@@ -351,9 +352,12 @@ static int __init ibnbd_srv_init(void)
 	ibnbd_srv_ctl_wq = alloc_workqueue("ibnbd-server-ctl", WQ_UNBOUND, 0);
 	if (!ibnbd_srv_ctl_wq)
 		goto out_bounce;
+	ibnbd_srv_open_wq = alloc_workqueue("ibnbd-server-open", WQ_UNBOUND, WQ_MAX_ACTIVE);
+	if (!ibnbd_srv_open_wq)
+		goto out_ctl_wq;
 	ibnbd_srv_io_wq = alloc_workqueue("ibnbd-server-io", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
 	if (!ibnbd_srv_io_wq)
-		goto out_ctl_wq;
+		goto out_open_wq;
 	err = ibnbd_srv_sysfs_init();
 	if (err)
 		goto out_io_wq;
@@ -369,6 +373,8 @@ out_stop:
 	ibnbd_srv_sysfs_exit();
 out_io_wq:
 	destroy_workqueue(ibnbd_srv_io_wq);
+out_open_wq:
+	destroy_workqueue(ibnbd_srv_open_wq);
 out_ctl_wq:
 	destroy_workqueue(ibnbd_srv_ctl_wq);
 out_bounce:
@@ -385,6 +391,7 @@ static void __exit ibnbd_srv_exit(void)
 {
 	main_stop();
 	ibnbd_srv_sysfs_wait_released();
+	destroy_workqueue(ibnbd_srv_open_wq);
 	destroy_workqueue(ibnbd_srv_ctl_wq);
 	destroy_workqueue(ibnbd_srv_io_wq);
 	synchronize_rcu();

@@ -9,6 +9,7 @@
 
 /* Messages and closing: sleeps, never needed to free memory. I/O that waits for private pages. */
 extern struct workqueue_struct *ibnbd_srv_ctl_wq;
+extern struct workqueue_struct *ibnbd_srv_open_wq;
 extern struct workqueue_struct *ibnbd_srv_io_wq;
 
 char *ibnbd_srv_search_path(void);

@@ -4,7 +4,13 @@
 #include "ibtrs/client/mr.h"
 #include "ibtrs/client/slot.h"
 
-#define SLOT_OWN_MAX	4	/* decision 4: a = 4, or 1 when the depth is below 16 */
+/*
+ * Decision 4. A message keeps its slot until it is answered, and the OPEN of a disk that recovers from an error may take long: so many disks of a session
+ * may do that before its other messages wait for them.
+ */
+#define SLOT_OWN_MIN	4
+#define SLOT_OWN_MAX	32
+#define SLOT_OWN_SHARE	16	/* of the depth; below so many it is one slot */
 
 static void *slots_alloc_pages(const struct ibtrs_clt_slots *s, unsigned int order)
 {
@@ -59,7 +65,7 @@ static void slots_free(struct ibtrs_clt_slots *s, u32 depth)
 
 int ibtrs_clt_slots_init(struct ibtrs_clt_slots *s, u32 depth, u32 max_segments, int node)
 {
-	u32 own = depth < 16 ? 1 : SLOT_OWN_MAX;
+	u32 own = depth < SLOT_OWN_SHARE ? 1 : clamp_t(u32, depth / SLOT_OWN_SHARE, SLOT_OWN_MIN, SLOT_OWN_MAX);
 	int err = -ENOMEM;
 
 	s->nr_hdrs = DIV_ROUND_UP(depth, IBTRS_CLT_HDRS_PER_PAGE);
