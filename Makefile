@@ -65,6 +65,7 @@ lint:				## shape of the source, sparse, W=1
 	tests/lint/run.sh
 
 check-kernels:			## build on every kernel that can be had: tests/kernels; make check leaves out rt, arm64 and clang
+	tests/kernels/selftest.sh
 	tests/kernels/matrix.sh $(MATRIX)
 
 check-packages:			## packages in clean Debian systems and in a booted one; ONLY=debian13, rpm, dkms12 or boot picks

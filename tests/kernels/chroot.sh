@@ -18,6 +18,7 @@ top=$(cd "$(dirname "$0")/../.." && pwd)
 cache=${IBNBD_CACHE:-$top/build/cache}
 own=$(. /etc/os-release && echo "${VERSION_CODENAME:-none}")
 native=$own		# needs no chroot
+unsure=			# why the mirror's answer may be an old one
 [ -z "${IBNBD_CHROOT:-}" ] || native=none
 export DEBIAN_FRONTEND=noninteractive LC_ALL=C.UTF-8
 apt=(apt-get -qq -o DPkg::Lock::Timeout=300 -o DPkg::Options::=--force-unsafe-io)
@@ -82,9 +83,17 @@ refresh() {	# at most once a day; without a network what is there must do
 	local suite=$1 stamp=$cache/chroot-$1/.updated
 	[ "$suite" != "$native" ] || return 0
 	[ -z "$(find "$stamp" -mtime -1 2>/dev/null)" ] || return 0
-	if run "$suite" "${apt[@]}" update >&2; then
+	if run "$suite" "${apt[@]}" -o APT::Update::Error-Mode=any update >&2; then
 		touch "$stamp"
+	else
+		unsure="$suite: apt-get update failed"
 	fi
+}
+
+# The mirror does not have it, or could not be asked, which is no answer.
+not_there() {
+	[ -z "$unsure" ] || die "$unsure, and what is known from before has no $1"
+	exit 77
 }
 
 newest() {	# SUITE GLOB: the newest package of that name; -rt- only where the glob asks for it
@@ -102,7 +111,7 @@ headers() {
 	fi
 	refresh "$suite"
 	package=$(newest "$suite" "$glob") || true
-	[ -n "$package" ] || exit 77
+	[ -n "$package" ] || not_there "$glob"
 	release=${package#linux-headers-}
 	if ! run "$suite" test -e "/lib/modules/$release/build/Makefile"; then
 		run "$suite" "${apt[@]}" install -y --no-install-recommends "$package" >&2 ||
@@ -122,7 +131,7 @@ cross_headers() {
 	fi
 	refresh "$suite"
 	package=$(newest "$suite" "$glob") || true
-	[ -n "$package" ] || exit 77
+	[ -n "$package" ] || not_there "$glob"
 	release=${package#linux-headers-}
 	if ! run "$suite" test -e "/usr/src/$package/Makefile"; then
 		version=${release%-"$arch"}

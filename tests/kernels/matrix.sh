@@ -20,12 +20,13 @@ modules=(ibtrs/ibtrs-core ibtrs/ibtrs-client ibtrs/ibtrs-server ibnbd/ibnbd-clie
 	tests/kernels/wrappers/cx-wrappers)
 copied=(Kbuild Makefile compat ibtrs ibnbd tests/kernels/wrappers)
 jobs=${JOBS:-$(nproc)}
+conf=${IBNBD_KERNELS:-$here/kernels.conf}	# another list: selftest.sh
 accept=
 short=
 [ "${1:-}" != --accept ] || { accept=yes; shift; }
 [ "${1:-}" != --short ] || { short=yes; shift; }
 if [ "${1:-}" = --list ]; then
-	exec awk -v w="${2:?which word?}" '!/^#/ { for (i = 4; i <= NF; i++) if ($i == w || w == "all") { print $1, $2, $3; next } }' "$here/kernels.conf"
+	exec awk -v w="${2:?which word?}" '!/^#/ { for (i = 4; i <= NF; i++) if ($i == w || w == "all") { print $1, $2, $3; next } }' "$conf"
 fi
 
 mkdir -p "$cache" "$logs"
@@ -120,7 +121,7 @@ while read -r name suite glob words; do
 	77) row skip "$name" "$release" $((SECONDS - begin))s "$why"; skipped=$((skipped + 1)) ;;
 	*)  row FAIL "$name" "$release" $((SECONDS - begin))s "$why (build/kernels/$name.log)"; failed=$((failed + 1)) ;;
 	esac
-done < "$here/kernels.conf"
+done < "$conf"
 
 built=$passed
 if [ $# -eq 0 ]; then
