@@ -4,8 +4,8 @@
 # sparse.sh   build the drivers with W=1 and sparse (-D__CHECK_ENDIAN__), on a copy of the tree
 #
 # Only what is said about our own files counts: sparse may be older than the kernel's headers.
-# WERROR=1, so that a file which warned is compiled again next time. Exit 1 if anything is found
-# or the build fails.
+# WERROR=1, so that a file which warned is compiled again next time. Exit 1 if anything is found,
+# the build fails, or a mistake that is planted then is not found.
 set -u
 top=$(cd "$(dirname "$0")/../.." && pwd)
 kdir=${KDIR:-$(ls -d /lib/modules/*/build | sort -V | tail -n 1)}
@@ -24,4 +24,10 @@ rc=$?
 found=$(grep -E ': (warning|error|fatal error): |: \*\*\* No rule to make' "$log" | grep -E "^$copy/|\*\*\*" | sed "s|$copy/||g" | sort -u)
 [ -z "$found" ] || echo "$found"
 [ $rc -eq 0 ] || [ -n "$found" ] || tail -n 5 "$log"
-[ $rc -eq 0 ] && [ -z "$found" ]
+[ $rc -eq 0 ] && [ -z "$found" ] || exit 1
+
+# and finds what is planted: a little-endian number taken for one of ours
+plant=ibnbd/logic/access
+printf 'u32 planted(__le32 x);\nu32 planted(__le32 x)\n{\n\treturn x;\n}\n' >> "$copy/$plant.c"
+make -C "$kdir" M="$copy" C=2 CHECK=sparse CF=-D__CHECK_ENDIAN__ "$plant.o" > "$log.planted" 2>&1
+grep -q "$plant.c:.*incorrect type in return expression" "$log.planted" || { echo "a planted mistake was not found: build/lint/sparse.log.planted"; exit 1; }
