@@ -283,7 +283,7 @@ static void open_find_out(struct ibnbd_clt_dev *dev)
 	asked = dev->asked && !dev->served && dev->state == IBNBD_DEV_UNMAPPED;
 	mutex_unlock(&dev->lock);
 	if (asked && open_ask(dev, &g, OPEN_CLOSE_MS, &why))
-		pr_warn("%s of session %s: the server has not said whether it has opened it; it may keep it until the session ends\n",
+		pr_warn("%s of session %s: the server has not said whether it has opened it; an older one may keep it until the session ends\n",
 			dev->map.device_path, dev->map.sessname);
 }
 

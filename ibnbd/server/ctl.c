@@ -114,8 +114,12 @@ bool ibnbd_srv_ctl_opening(struct ibnbd_srv_session *s, struct ibnbd_srv_opener 
 	bool free = true;
 
 	spin_lock(&s->lock);
-	for (other = s->openers; other < s->openers + IBNBD_SRV_OPENERS; other++)
-		free &= !other->name || strcmp(other->name, name);
+	for (other = s->openers; other < s->openers + IBNBD_SRV_OPENERS; other++) {
+		if (!other->name || strcmp(other->name, name))
+			continue;
+		other->asked_again = true;
+		free = false;
+	}
 	if (free)
 		o->name = name;
 	spin_unlock(&s->lock);
@@ -126,10 +130,16 @@ bool ibnbd_srv_ctl_opening(struct ibnbd_srv_session *s, struct ibnbd_srv_opener 
  * ibnbd_srv_ctl_opened() - it is in the table, or could not be opened; before the client hears of it
  * @s: session
  * @o: one of its openers
+ * @open: pinned; NULL: it could not be opened
+ *
+ * A client who has asked again meanwhile does not hear the answer. Should he not come for it, it is closed.
  */
-void ibnbd_srv_ctl_opened(struct ibnbd_srv_session *s, struct ibnbd_srv_opener *o)
+void ibnbd_srv_ctl_opened(struct ibnbd_srv_session *s, struct ibnbd_srv_opener *o, struct ibnbd_srv_open *open)
 {
 	spin_lock(&s->lock);
+	if (open && o->asked_again)
+		WRITE_ONCE(open->unclaimed, jiffies ?: 1);
+	o->asked_again = false;
 	o->name = NULL;
 	spin_unlock(&s->lock);
 }

@@ -8,23 +8,25 @@
 
 #define IBNBD_SRV_OPENERS	32	/* as many messages as our client has slots for; one client must not take all workers that there are */
 
+struct ibnbd_srv_open;
 struct ibnbd_srv_session;
 
 /**
  * struct ibnbd_srv_opener - serves OPENs of one session, one after the other
- * @busy: queued or running; @name: what it is opening, or NULL; under the session's lock
+ * @busy: queued or running; @name: what it is opening, or NULL; @asked_again: the client has lost patience with that; under the session's lock
  */
 struct ibnbd_srv_opener {
 	struct ibnbd_srv_session *session;
 	struct work_struct work;
 	bool busy;
 	const char *name;
+	bool asked_again;
 };
 
 void ibnbd_srv_ctl_init(struct ibnbd_srv_session *s);
 void ibnbd_srv_ctl_queue(struct ibnbd_srv_session *s, struct ibtrs_srv_op *op);
 void ibnbd_srv_ctl_queue_open(struct ibnbd_srv_session *s, struct ibtrs_srv_op *op);
 bool ibnbd_srv_ctl_opening(struct ibnbd_srv_session *s, struct ibnbd_srv_opener *o, const char *name);
-void ibnbd_srv_ctl_opened(struct ibnbd_srv_session *s, struct ibnbd_srv_opener *o);
+void ibnbd_srv_ctl_opened(struct ibnbd_srv_session *s, struct ibnbd_srv_opener *o, struct ibnbd_srv_open *open);
 
 #endif

@@ -7,7 +7,8 @@
  * is a directory in sysfs. It exists while it has opens, so the object that is its key cannot go away.
  *
  * The kernel tells nobody who has a disk open that its size changed, and files have no such news at all. While there are exports a
- * delayed work therefore compares their sizes with what the clients know, EXPORT_LOOK_MS after the last time: two numbers in memory for each.
+ * delayed work therefore compares their sizes with what the clients know, EXPORT_LOOK_MS after the last time: two numbers in memory for each. It
+ * also closes what was opened for nobody.
  *
  * Lock: export_lock orders opening, closing and describing, sysfs directories included. Removing a directory waits for whoever writes to
  * its files, so those may only try the lock. I/O takes none of this.
@@ -375,6 +376,8 @@ static void export_look(struct work_struct *work)
 
 	guard(mutex)(&export_lock);
 	list_for_each_entry(e, &export_list, link) {
+		list_for_each_entry(open, &e->opens, link)
+			ibnbd_srv_session_unclaimed(open);
 		open = list_first_entry_or_null(&e->opens, struct ibnbd_srv_open, link);
 		nsectors = open ? export_nsectors(open) : 0;
 		if (nsectors)

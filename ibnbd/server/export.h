@@ -75,7 +75,8 @@ enum ibnbd_srv_open_state {
 /**
  * struct ibnbd_srv_open - one mapping of one session
  * @ref: I/O in flight, plus one while it is live
- * @state, @given_up (CLOSE has come), @close_op (and waits), @lost (the client is gone): under the session's lock
+ * @state, @given_up (CLOSE has come), @close_op (and waits), @lost (the client is gone), @unclaimed (when it was opened for a client who had lost
+ *	patience by then, and has not asked again; else 0): under the session's lock
  * @drained: the last I/O has ended
  * @kobj: ctl/devices/NAME/sessions/SESSION, and the reference count of the memory
  */
@@ -101,6 +102,7 @@ struct ibnbd_srv_open {
 	bool has_kobj;
 	bool given_up;
 	bool lost;
+	unsigned long unclaimed;
 	struct ibtrs_srv_op *close_op;
 	struct list_head link;		/* export->opens, under the export lock */
 	struct completion drained;

@@ -130,7 +130,7 @@ static struct ibnbd_srv_open *msg_open_get(struct ibnbd_srv_session *s, struct i
 	}
 	open = ibnbd_srv_session_find(s, m->name);
 	open = open ? msg_open_again(open, m->access, why) : msg_open_new(s, m, why);
-	ibnbd_srv_ctl_opened(s, o);
+	ibnbd_srv_ctl_opened(s, o, IS_ERR(open) ? NULL : open);
 	return open;
 }
 

@@ -21,6 +21,8 @@
 #include "ibnbd/server/sysfs.h"
 #include "ibnbd/server/trace.h"
 
+#define OPEN_UNCLAIMED	(20 * HZ)
+
 void ibnbd_srv_session_get(struct ibnbd_srv_session *s)
 {
 	kref_get(&s->kref);
@@ -57,7 +59,7 @@ static struct ibnbd_srv_open *session_entry(struct ibnbd_srv_session *s, u32 id)
  * @s: session
  * @name: as the client sent it
  *
- * Return: the open, pinned by its I/O reference: percpu_ref_put() it; or NULL.
+ * Return: the open, which is claimed now, pinned by its I/O reference: percpu_ref_put() it; or NULL.
  */
 struct ibnbd_srv_open *ibnbd_srv_session_find(struct ibnbd_srv_session *s, const char *name)
 {
@@ -69,8 +71,10 @@ struct ibnbd_srv_open *ibnbd_srv_session_find(struct ibnbd_srv_session *s, const
 		struct ibnbd_srv_open *open = session_slot(s, i);
 
 		if (open && open->state == IBNBD_SRV_OPEN_LIVE && !strcmp(open->name, name) &&
-		    percpu_ref_tryget_live(&open->ref))
+		    percpu_ref_tryget_live(&open->ref)) {
+			WRITE_ONCE(open->unclaimed, 0);
 			found = open;
+		}
 	}
 	spin_unlock(&s->lock);
 	return found;
@@ -299,6 +303,26 @@ void ibnbd_srv_session_give_up(void *priv, u32 group)
 
 	spin_lock(&s->lock);
 	session_lose(s, session_entry(s, group - 1), "it has not ended its requests, and its client cannot come back before that");
+	spin_unlock(&s->lock);
+}
+
+/**
+ * ibnbd_srv_session_unclaimed() - close what nobody has come for
+ * @open: of an export, whose lock is held
+ *
+ * Its client lost patience with his OPEN, asked again and was told to wait. If he still wanted it, he would have it by now: he asks every two seconds.
+ */
+void ibnbd_srv_session_unclaimed(struct ibnbd_srv_open *open)
+{
+	struct ibnbd_srv_session *s = open->session;
+
+	if (!READ_ONCE(open->unclaimed))
+		return;
+	spin_lock(&s->lock);
+	if (open->unclaimed && time_after(jiffies, open->unclaimed + OPEN_UNCLAIMED)) {
+		WRITE_ONCE(open->unclaimed, 0);
+		session_lose(s, open, "its client has asked for it, and not come for the answer");
+	}
 	spin_unlock(&s->lock);
 }
 

@@ -9,6 +9,7 @@ import vm
 OPEN = 40
 SLOW = 12
 FORCE = 10
+UNCLAIMED = 20      # OPEN_UNCLAIMED of ibnbd/server/session.c
 P = "/sys/module/ibnbd_testdisk/parameters/open_ms"
 
 
@@ -37,6 +38,7 @@ def run(t):
     job = c.spawn(f"exec dd if=/dev/zero of={dev} bs=4k count=1 oflag=direct status=none")
     begin = time.monotonic()
     c.sh(f"sleep 1; unmap {dev} force")
+    gone = f"testdisk{len(slow)}"
     t.eq(job.wait(5), 1, "the task that wrote to it has ended")
     t.below(time.monotonic() - begin, FORCE * vm.SLOW if vm.SLOW > 2 else FORCE, "seconds until a disk that is being opened was gone")
     blink("and are being opened")
@@ -53,4 +55,7 @@ def run(t):
     opens = s.sh("ls -d /sys/class/ibnbd-server/ctl/devices/testdisk*/sessions/*")
     for i, dev in enumerate(slow):
         t.match(opens, f"/testdisk{i}/sessions/s1$", f"the server has {dev} open")
+    # the server opened the one that was taken away, for nobody, and lets others have it
+    c.sh(f"wait_for {UNCLAIMED + 10} eval 'map {gone} sessname=s2 > /tmp/dev 2>&1'; unmap $(tail -1 /tmp/dev)", timeout=60)
+    t.eq(s.sh(f"ls -d /sys/class/ibnbd-server/ctl/devices/{gone} 2> /dev/null || true"), "", f"who has {gone} open")
     t.eq(pulse.wait(20), 0, "the neighbour saw no error: " + pulse.out()[-500:])
