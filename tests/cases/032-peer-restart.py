@@ -33,7 +33,7 @@ def restart(t, client, server):
         t.match(c.sh(f"dd if={dev} bs=512 count=1 iflag=direct status=none"), f"^disk{i}", "its old content")
         pair.verify(dev, "512k")
     pair.unmap(*devs)
-    c.sh(f"[ ! -e /sys/class/{transport}-client/s1 ]")
+    c.sh(f"wait_for 5 test ! -e /sys/class/{transport}-client/s1")     # goes behind its last disk
     pair.stop()
     s.sh("unload ibnbd_testdisk")
 
