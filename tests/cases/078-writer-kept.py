@@ -24,8 +24,9 @@ def run(t):
         s.sh("unload $OUR_MODULES")
         s.sh(serve)
 
-    def power_cut():
+    def power_cut(meanwhile=lambda: None):
         s.kill()
+        meanwhile()
         kept = (s.vm.share / "writers").read_bytes()
         s.boot()
         (s.vm.share / "writers").write_bytes(kept)
@@ -81,13 +82,13 @@ def run(t):
     t.log("--- two writers of a migration: one of them may have written last")
     b = c.sh("map vda sessname=b access_mode=migration")
     c.sh(put.format("M", a))
-    s.pause()
+    c.sh("net_loss 0 100")
     jobs = {}
     for dev in a, b:        # they are out: what waits before a disk for two is not known to its driver
         jobs[dev] = c.spawn(put.format("O", dev))
         t.wait(lambda: int(c.sh(f"cat /sys/block/{dev[5:]}/inflight").split()[1]), 10, "its write is out")
     path("a", "disconnect")
-    power_cut()
+    power_cut(lambda: c.sh("net_loss 0 0"))
     fenced("b", b, jobs[b], "migration, b")
     fenced("a", a, jobs[a], "migration, a")
     t.eq(first(), "M", "what was written before")
