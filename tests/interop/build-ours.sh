@@ -8,7 +8,7 @@ set -eu -o pipefail
 KVER=${1:?which kernel?}
 suite=${2:-$(suite_of "$KVER")}
 out=$REPO/build/modules/$KVER
-ours=(Kbuild Makefile compat ibtrs ibnbd tests/testdisk tests/bench/floor tests/failnth)
+ours=(Kbuild Makefile compat ibtrs ibnbd tests/testdisk tests/bench/floor tests/failnth tests/speak)
 built=('*.o' '*.ko' '*.mod*' '.*.cmd' '.*.d' 'config.h*' 'modules.order' 'Module.symvers')
 
 mkdir -p "$out"

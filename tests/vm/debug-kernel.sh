@@ -24,7 +24,7 @@ top=$CACHE/$variant-kernel
 tree=$top/linux
 jobs=${JOBS:-2}
 stamp=$top/built
-ours=(Kbuild Makefile compat ibtrs ibnbd tests/testdisk tests/bench/floor tests/failnth tests/planted)
+ours=(Kbuild Makefile compat ibtrs ibnbd tests/testdisk tests/bench/floor tests/failnth tests/speak tests/planted)
 
 packages() {
 	local p missing=()

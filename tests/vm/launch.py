@@ -23,7 +23,7 @@ def alone():
 
 def module_dirs(kver):
     """Where modules may lie: this tree, builds for other kernels, the in-kernel peers."""
-    return [image.REPO / "ibtrs", image.REPO / "ibnbd", image.REPO / "tests/testdisk", image.REPO / "tests/failnth",
+    return [image.REPO / "ibtrs", image.REPO / "ibnbd", image.REPO / "tests/testdisk", image.REPO / "tests/failnth", image.REPO / "tests/speak",
             image.REPO / "build/modules" / kver, image.CACHE / "peer" / kver]
 
 

@@ -223,7 +223,7 @@ fio_verify() {
 
 # ---- for the runner ---------------------------------------------------------------------------------
 
-OUR_MODULES="ibnbd_client ibnbd_server ibtrs_client ibtrs_server ibtrs_core"
+OUR_MODULES="ibnbd_speak ibnbd_client ibnbd_server ibtrs_client ibtrs_server ibtrs_core"
 PEER_MODULES="rnbd_client rnbd_server rtrs_client rtrs_server rtrs_core"
 TEST_MODULES="brd null_blk scsi_debug loop dm_delay dm_flakey dm_dust dm_log_writes"
 
