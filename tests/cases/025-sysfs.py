@@ -127,6 +127,15 @@ def resets(t, g, base, files):
         g.sh(f"echo 1 > '{base}/{file}'")
 
 
+def check_counts(t, dev, client, server):
+    """After a reset: 8 reads of 4 KiB, 5 writes of 16 KiB; the header of 32 bytes counts, too (spec C.3, C.4)."""
+    want = f"8 {8 * (4096 + 32)} 5 {5 * (16384 + 32)}"
+    t.client.sh(f"dd if={dev} of=/dev/null bs=4k count=8 iflag=direct status=none; "
+                f"dd if=/dev/zero of={dev} bs=16k count=5 oflag=direct status=none")
+    t.eq(t.client.sh(f"cat {client}"), want + " 0 0", "the client's statistics")
+    t.eq(t.server.sh(f"cat {server}"), want, "the server's statistics")
+
+
 def run(t):
     c, s = t.client, t.server
 
@@ -157,6 +166,7 @@ def run(t):
     resets(t, c, f"{p}/paths/{path}/stats", ["rdma", "reconnects", "cpu_migration_from", "cpu_migration_to", "reset_all"])
     t.match(c.sh(f"cat {p}/paths/{path}/stats/rdma"), r"^0 0 0 0 \d+ 0$", "after a reset")
     resets(t, s, f"/sys/class/ibtrs-server/s1/paths/{path}/stats", ["rdma"])
+    check_counts(t, dev, f"{p}/paths/{path}/stats/rdma", f"/sys/class/ibtrs-server/s1/paths/{path}/stats/rdma")
     e = "/sys/class/ibnbd-server/ctl/devices/ram0"
     s.sh(f"for w in always never auto; do echo $w > {e}/copy; [ $(cat {e}/copy) = $w ]; done")
     for file, bad in (("copy", "maybe"), ("resize", "2"), ("sessions/s1/force_close", "yes")):
