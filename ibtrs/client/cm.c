@@ -399,6 +399,9 @@ void ibtrs_clt_cm_destroy(struct ibtrs_clt_path *path)
 {
 	u32 cid;
 
+	for (cid = 0; cid < path->nr_conns; cid++)
+		ibtrs_conn_destroy_qp(&path->conns[cid].c);
+	synchronize_rcu();	/* law L20 */
 	for (cid = 0; cid < path->nr_conns; cid++) {
 		ibtrs_conn_destroy(&path->conns[cid].c);
 		ibtrs_clt_rx_stop(&path->conns[cid]);

@@ -92,12 +92,18 @@ void ibtrs_conn_drain(struct ibtrs_conn *c, struct workqueue_struct *wq, enum ib
 }
 EXPORT_SYMBOL_GPL(ibtrs_conn_drain);
 
-void ibtrs_conn_destroy(struct ibtrs_conn *c)
+void ibtrs_conn_destroy_qp(struct ibtrs_conn *c)
 {
 	if (c->qp) {
 		rdma_destroy_qp(c->id);
 		c->qp = NULL;
 	}
+}
+EXPORT_SYMBOL_GPL(ibtrs_conn_destroy_qp);
+
+void ibtrs_conn_destroy(struct ibtrs_conn *c)
+{
+	ibtrs_conn_destroy_qp(c);
 	if (c->cq) {
 		ib_free_cq(c->cq);
 		c->cq = NULL;

@@ -49,7 +49,9 @@ int ibtrs_conn_create(struct ibtrs_conn *c, struct ib_pd *pd, const struct ibtrs
  * @wq: for what it says; WQ_MEM_RECLAIM. @fault: the point that can make it late. No-op without a QP.
  */
 void ibtrs_conn_drain(struct ibtrs_conn *c, struct workqueue_struct *wq, enum ibtrs_fault_point fault, const char *session, const char *path);
-/* Frees QP and CQ; idempotent. */
+/* Frees the QP, after the drain; idempotent. */
+void ibtrs_conn_destroy_qp(struct ibtrs_conn *c);
+/* Frees QP and CQ; idempotent. When softirqs poll the CQ, let a grace period pass after the QP is gone (law L20). */
 void ibtrs_conn_destroy(struct ibtrs_conn *c);
 
 /*
