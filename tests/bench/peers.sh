@@ -25,7 +25,7 @@ setup_ibnbdY() { setup_nbd "$1" ibnbd Y; }
 setup_rnbdN() { setup_nbd "$1" rnbd N; }
 setup_rnbdY() { setup_nbd "$1" rnbd Y; }
 
-# nvmet_serve DISK..: the kernel's NVMe target, one subsystem; disks are known again after a boot
+# nvmet_serve DISK..: the kernel's NVMe target, one subsystem; disks are known again after a boot, unless NS_UUID says another one
 nvmet_serve() {
 	local s=$CFS/nvmet/subsystems/sub0 i=0 n d
 	configfs
@@ -38,7 +38,7 @@ nvmet_serve() {
 		n=$s/namespaces/$i
 		mkdir "$n"
 		echo "$d" > "$n/device_path"
-		echo "11111111-2222-3333-4444-66666666666$i" > "$n/device_uuid"
+		echo "${NS_UUID:-11111111-2222-3333-4444-66666666666}$i" > "$n/device_uuid"
 		echo 1 > "$n/enable"
 	done
 }
@@ -69,9 +69,9 @@ nvmet_unserve() {
 	modprobe -r nvmet-rdma
 }
 
-# nvme_connect ADDRESS
+# nvme_connect ADDRESS: as the host whose identity ends in HOST_DIGIT
 nvme_connect() {
-	local id=11111111-2222-3333-4444-555555555555
+	local id=11111111-2222-3333-4444-55555555555${HOST_DIGIT:-5}
 	modprobe nvme-rdma
 	echo "transport=rdma,traddr=$1,trsvcid=4420,nqn=sub0,hostnqn=nqn.2014-08.org.nvmexpress:uuid:$id,hostid=$id" > /dev/nvme-fabrics
 }

@@ -27,9 +27,9 @@ def run(t):
     dev = c.sh("map ram0")
     attempts = lambda: [int(n) for n in c.sh("cat /sys/class/ibtrs-client/s1/paths/*/stats/reconnects").split()]
     # whoever prepares slowly, here or there, gets his time: a deadline is for a server that says nothing
-    for who, point, most in (c, f"{CLIENT}/mr", 0), (s, f"{SERVER}/mr", 2):
+    for who, point, ms, most in (c, f"{CLIENT}/mr", 3000, 0), (s, f"{SERVER}/mr", 3000, 2), (c, f"{CLIENT}/cm", 300, 0), (s, f"{SERVER}/cm", 300, 2):
         good, bad = attempts()
-        who.sh(f"echo delay=3000 > {point}")
+        who.sh(f"echo delay={ms} > {point}")
         c.sh("echo 1 > $(echo /sys/class/ibtrs-client/s1/paths/*/reconnect) || true", timeout=20)
         took = t.wait(lambda: attempts()[0] > good, 30, f"the path is up again, with {point} slow")
         who.sh(f"echo off > {point}")

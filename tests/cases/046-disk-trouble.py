@@ -13,11 +13,6 @@ import faults as F
 P = "/sys/module/ibnbd_testdisk/parameters"
 WRITE = "dd if=/dev/zero of={} bs=4k count=1 oflag=direct status=none"
 READ = "dd if={} of=/dev/null bs=4k count=1 iflag=direct status=none"
-# what a disk may answer: every blk_status_t that has an errno but BLK_STS_RESOURCE, which asks for another try
-CODES = ((5, "Input/output error"), (28, "No space left"), (110, "Connection timed out"), (61, "No data available"),
-         (121, "Remote I/O error"), (95, "not supported"), (67, "Link has been severed"), (52, "Invalid exchange"),
-         (84, "Invalid or incomplete multibyte"), (16, "Device or resource busy"), (11, "temporarily unavailable"),
-         (19, "No such device"), (78, "Remote address changed"), (109, "Too many references"), (75, "Value too large"))
 REASON = "another disk is behind this name now"
 
 
@@ -43,13 +38,13 @@ def run(t):
         return row
 
     def codes():
-        for errno, text in CODES:
+        for errno, text in F.CODES:
             for kind, script in ("write", WRITE.format(free)), ("read", READ.format(far)):
                 s.sh(f"echo {errno} > {P}/fail_errno; echo {kind} > {P}/fail")
                 c.fails(script, text)
         s.sh(f"echo none > {P}/fail")
         c.sh(WRITE.format(free) + "; " + READ.format(far))
-    n = len(CODES)
+    n = len(F.CODES)
     trouble("F16", "disk answers with errors", codes, f"{n} of {n} error codes arrive, of writes and of reads")
     t.wait(own.flows, 10, "I/O of the disk that is well again")
 

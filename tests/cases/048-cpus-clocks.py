@@ -11,7 +11,6 @@ import faults as F
 FAIL = ("for k in failslab fail_page_alloc; do d=/sys/kernel/debug/$k; echo N > $d/task-filter; echo 0 > $d/verbose; echo {} > $d/probability;"
         "echo -1 > $d/times; done")
 NTH = "/sys/module/ibnbd_failnth/parameters"
-EVERY = 50
 AGAIN = "for p in /sys/class/ibtrs-client/s1/paths/*; do echo 1 > $p/disconnect; echo 1 > $p/reconnect; done"
 OURS = {"client": "ibtrs_client ibnbd_client ibtrs_core", "server": "ibtrs_server ibnbd_server ibtrs_core"}
 
@@ -44,13 +43,13 @@ def run(t):
         t.allow(words)
     for who in (c, s):
         def strike():
-            who.sh(f"fail_nth {EVERY} {OURS[who.name]} depth=10 first=0 again=1")
+            who.sh(f"fail_nth {F.EVERY} {OURS[who.name]} depth=10 first=0 again=1")
             c.rc(f"set +e; for i in 1 2 3; do {AGAIN}; sleep 1; done")      # each may fail, and is tried again by itself
 
-        row = w.fault("F27", f"every {EVERY}th allocation of the {who.name} fails", strike,
+        row = w.fault("F27", f"every {F.EVERY}th allocation of the {who.name} fails", strike,
                       lambda: who.sh("fail_nth 0"), hold=10)
         seen, _, hit = who.sh(f"cat {NTH}/seen {NTH}/hit").partition("\n")
-        w.remark(f"{int(seen) // EVERY} of {seen} failed")
+        w.remark(f"{int(seen) // F.EVERY} of {seen} failed")
         t.ok(hit, f"{who.name}: of {seen} allocations none has failed")
         w.limit(row, Nerr=0)
     if c.rc("test -d /sys/kernel/debug/failslab")[0] == 0:

@@ -36,7 +36,15 @@ def run(t):
     c, s = t.client, t.server
     s.sh("serve; modprobe ibnbd-testdisk cache=0")
     dev = c.sh("map testdisk0 hb_interval=500")
+    for m in c, s:
+        said = m.sh(f"cat {POINT.format('*', '*')}").splitlines()
+        t.ok(len(said) > 10 and all(text.startswith("off;") for text in said), f"points that are armed at the beginning: {said}")
     w = F.Work(t, c, dev, think_us=3000)
+    for words in "session=another", "path=10.0.7.":     # somebody else's
+        file = POINT.format("client", "submit")
+        c.sh(f"echo error=5 {words} > {file}")
+        t.ok(w.flows(), f"I/O while {words} shall fail")
+        t.match(c.sh(f"cat {file}; echo off > {file}"), " hits=0$", f"{words} strikes nobody")
     for who, point, rule, hears, breaks in RULES:
         m = c if who == "client" else s
         file = POINT.format(who, point)

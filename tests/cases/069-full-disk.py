@@ -4,6 +4,7 @@ are the neighbour's too, and whose end is the end of the path."""
 description = "a disk that takes no more requests holds up neither its neighbours nor the path, while it works and when it is forced away"
 links = 1
 deadline = 240
+import time
 import vm
 
 P = "/sys/module/ibnbd_testdisk/parameters"
@@ -51,7 +52,9 @@ def run(t):
     delay = DELAY * (4 if t.image.debug else 2)
     pulse = c.spawn(f"iopulse {near} 2 500 rw")
     job = fill(t, dev, delay)
+    begin = time.monotonic()
     c.sh(f"unmap {dev} force", timeout=30)
+    t.below(time.monotonic() - begin, 10 * vm.SLOW, "seconds of unmap force, whose only path has to be broken for it")
     t.ok(job.wait(30) is not None, "the task that wrote has ended")
     t.match(s.kernel_news(), "which the client has given up", "the path does not wait for the disk")
     t.wait(lambda: "has not ended the requests of an earlier mapping" in c.rc("map testdisk0")[1], 20, "the disk is not given to anybody before it has ended them")

@@ -23,6 +23,13 @@ TRACING = "/sys/kernel/tracing"
 COLUMNS = (("fault", 5), ("what", 46), ("stack", 9), ("Tdet", 6), ("Tstall", 6), ("Trec", 6), ("Nerr", 5), ("Nlost", 5),
            ("Nghost", 6), ("Ncorr", 5), ("note", 0))
 
+EVERY = 50      # which allocation fails in F27
+# what a disk may answer: every blk_status_t that has an errno but BLK_STS_RESOURCE, which asks for another try
+CODES = ((5, "Input/output error"), (28, "No space left"), (110, "Connection timed out"), (61, "No data available"),
+         (121, "Remote I/O error"), (95, "not supported"), (67, "Link has been severed"), (52, "Invalid exchange"),
+         (84, "Invalid or incomplete multibyte"), (16, "Device or resource busy"), (11, "temporarily unavailable"),
+         (19, "No such device"), (78, "Remote address changed"), (109, "Too many references"), (75, "Value too large"))
+
 
 def within(seconds):
     """What a time may be here: a host or a kernel that is far slower gets more."""

@@ -15,15 +15,19 @@ CRASH = re.compile(r"BUG: |kernel BUG at|Oops|general protection|Kernel panic|un
 
 class Rnbd:
     stack = "rnbd"
-    states = "/sys/class/rtrs-client/s1/paths/*/state"
+    states = "/sys/class/rtrs-client/*/paths/*/state"
     unload = "unload $PEER_MODULES"
     reconnect = "for p in /sys/class/rtrs-client/s1/paths/*; do echo 1 > $p/disconnect; echo 1 > $p/reconnect; done"
+    modules = {"client": "rtrs_client rnbd_client rtrs_core", "server": "rtrs_server rnbd_server rtrs_core"}
 
-    def serve(self, s):
-        s.sh(DISK + "FAMILY=rnbd serve", timeout=60)
+    def serve(self, s, disks=("vda",), uuid=""):
+        s.sh("FAMILY=rnbd serve", timeout=60)
 
-    def map(self, c):
-        return c.sh("FAMILY=rnbd map vda", timeout=90)
+    def map(self, c, disks=("vda",), host="s1"):
+        return [c.sh(f"FAMILY=rnbd map {disk} sessname={host}", timeout=90) for disk in disks]
+
+    def exchange(self, s, disk, number):
+        """Another disk has come to be behind that name, of which nobody told the driver."""
 
 
 class Nvme:
@@ -31,17 +35,25 @@ class Nvme:
     states = "/sys/class/nvme/nvme0/state /sys/class/nvme/nvme1/state"
     unload = ". /h/peers.sh; nvmet_unserve"
     reconnect = "for p in /sys/class/nvme/nvme?; do echo 1 > $p/reset_controller; done"
+    modules = {"client": "nvme_rdma nvme_fabrics nvme_core", "server": "nvmet_rdma nvmet"}
 
-    def serve(self, s):
+    def serve(self, s, disks=("vda",), uuid=""):
         s.vm.put("peers.sh", SCRIPT.read_text())
-        s.sh(DISK + ". /h/peers.sh; nvmet_serve /dev/vda; for i in 0 1; do nvmet_port $((i + 1)) 10.0.$i.2; done", timeout=60)
+        s.sh(f". /h/peers.sh; NS_UUID={uuid}; nvmet_serve {' '.join('/dev/' + d for d in disks)}; "
+             "for i in 0 1; do nvmet_port $((i + 1)) 10.0.$i.2; done", timeout=60)
 
-    def map(self, c):
+    def map(self, c, disks=("vda",), host="s1"):
         c.vm.put("peers.sh", SCRIPT.read_text())
-        c.sh(". /h/peers.sh; for i in 0 1; do nvme_connect 10.0.$i.2; done; wait_for 10 test -b /dev/nvme0n1; "
+        devs = [f"/dev/nvme0n{i + 1}" for i in range(len(disks))]
+        c.sh(f". /h/peers.sh; HOST_DIGIT={host[-1]}; for i in 0 1; do nvme_connect 10.0.$i.2; done; "
+             f"for d in {' '.join(devs)}; do wait_for 10 test -b $d; done; "
              "cd /sys/class/nvme; grep . nvme?/address nvme?/state nvme?/kato nvme?/reconnect_delay nvme?/ctrl_loss_tmo "
              "../nvme-subsystem/*/iopolicy", timeout=90)
-        return "/dev/nvme0n1"
+        return devs
+
+    def exchange(self, s, disk, number):
+        """The target is told of the same name again, with the identity that it was saved with."""
+        s.sh(f". /h/peers.sh; cd $CFS/nvmet/subsystems/sub0/namespaces/{number}; echo 0 > enable; echo /dev/{disk} > device_path; echo 1 > enable")
 
 
 def list_of(t, peer):
@@ -63,6 +75,7 @@ def list_of(t, peer):
 
     def reboot(_):
         s.boot()
+        s.sh(DISK)
         peer.serve(s)
 
     def down(_):
@@ -89,6 +102,16 @@ def list_of(t, peer):
             return lenient(c, peer.reconnect, "reconnecting")
         return act
     alone = [("F28", f"{m.name} has one processor left", 0, cpu(m, 0), cpu(m, 1), dict(hold=6)) for m in (c, s)]
+
+    def starve(m):
+        def act(_):
+            m.sh(f"fail_nth {F.EVERY} {peer.modules[m.name]} depth=10 first=0 again=1")
+            return lenient(c, f"set +e; for i in 1 2 3; do ({peer.reconnect}); sleep 1; done; true", "reconnecting")
+        return act
+
+    def feed(m):
+        return lambda _: m.sh("fail_nth 0; cat /sys/module/ibnbd_failnth/parameters/seen | sed 's/$/ allocations/'")
+    starved = [("F27", f"every {F.EVERY}th allocation of the {m.name} fails", 0, starve(m), feed(m), dict(hold=10)) for m in (c, s)]
     return [("F1", "one of two paths: carrier down", 1, move(c, False), move(c, True), dict(hold=4)),
             ("F2", "one of two paths: silence", 1, move(s, False), move(s, True), dict(hold=4)),
             ("F3", "one of two paths: answers are lost", 1, loss(100), loss(0), dict(hold=4)),
@@ -103,7 +126,7 @@ def list_of(t, peer):
             ("F12", "server stands still for 10 s", 2, lambda _: s.pause(), lambda _: s.resume(), dict(hold=10, detect=10)),
             *removed,
             ("F22", "client's address taken away", 1, address("del"), address("add"), dict(hold=10, down=[])),
-            *alone]
+            *starved, *alone]
 
 
 def lenient(guest, script, what):
@@ -123,24 +146,41 @@ def run(t, peer):
 
 
 def one(t, peer, turn, number, what, links, strike, heal, more):
-    """One fault on machines of its own: a row, or Failed when it could not be measured."""
+    """One fault of paths, as Work.fault() has it."""
+    def act(broken, why):
+        serve(t, peer)
+        w = F.Work(t, t.client, peer.map(t.client)[0], stack=peer.stack, states=peer.states, lenient=True)
+        t.eq(len(w.paths), 2, "paths")
+        struck, remarks = [busy(t.client)] if links == 1 else [0, 1][:links], []
+        row = w.fault(number, what, lambda: (broken.append(True), remarks.append(strike(struck))),
+                      lambda: remarks.append(heal(struck)),
+                      **{"down": struck, "settle": 3, "detect": 60, "recover": 120, **more})
+        notes(row, f"healed after {row['held']:.0f} s", *remarks, row["note"], *why)
+        finish(t, w)
+    measure(t, peer, turn, number, what, act)
+
+
+def serve(t, peer, disks=("vda",)):
+    """With nothing on the first one that an older run has left there."""
+    t.server.sh(DISK + f"dd if=/dev/zero of=/dev/{disks[0]} bs=1M count=16 oflag=direct status=none")
+    peer.serve(t.server, disks)
+
+
+def notes(row, *texts):
+    row["note"] = "; ".join(text for text in texts if isinstance(text, str) and text)
+
+
+def measure(t, peer, turn, number, what, act):
+    """act(broken, why) on machines of its own gives a row, or Failed when it could not be measured.
+
+    It adds to `broken` as soon as the fault is there: a crash is a row then.  why: what kept it from being measured before."""
     why = []
     for attempt in range(TRIES):
-        broken, remarks = [], []
+        broken = []
         try:
             if turn or attempt:
                 anew(t)
-            t.server.sh(DISK + "dd if=/dev/zero of=/dev/vda bs=1M count=16 oflag=direct status=none")     # no older stamps
-            peer.serve(t.server)
-            w = F.Work(t, t.client, peer.map(t.client), stack=peer.stack, states=peer.states, lenient=True)
-            t.eq(len(w.paths), 2, "paths")
-            struck = [busy(t.client)] if links == 1 else [0, 1][:links]
-            row = w.fault(number, what, lambda: (broken.append(True), remarks.append(strike(struck))),
-                          lambda: remarks.append(heal(struck)),
-                          **{"down": struck, "settle": 3, "detect": 60, "recover": 120, **more})
-            remarks = [text for text in remarks if isinstance(text, str)]
-            row["note"] = "; ".join(filter(None, [f"healed after {row['held']:.0f} s", *remarks, row["note"], *why]))
-            finish(t, w)
+            act(broken, why)
             return
         except (case.Failed, vm.VMError) as e:
             said = news(t)
@@ -173,28 +213,33 @@ def busy(c):
     return got.index(max(got))
 
 
-def finish(t, w):
-    """Stop, take the client away, scan the disk: what it still had under way may arrive, or not."""
-    try:
-        w.stop(errors_expected=True)
-    except (case.Failed, vm.VMError) as e:
-        t.log(f"the client cannot end its I/O: {e}")
-        w.remark("no end of its I/O")
-        w.watch.end()
-        w.save()
+def finish(t, *works, disk="/dev/vda"):
+    """Stop, take the clients away, scan the disk: what they still had under way may arrive, or not."""
+    for w in works:
+        if not w.guest.vm.alive:
+            continue
+        try:
+            w.stop(errors_expected=True)
+        except (case.Failed, vm.VMError) as e:
+            t.log(f"{w.guest.name} cannot end its I/O: {e}")
+            works[0].remark("no end of its I/O")
+            w.watch.end()
+            w.save()
     for text in news(t):
-        w.remark(text)
-    t.client.kill()
+        works[0].remark(text)
+    for w in works:
+        if w.guest.vm.alive:
+            w.guest.kill()
     time.sleep(1)
     try:
-        F.prove(t, t.server, "/dev/vda", [w], w.blocks, lenient=True)
+        F.prove(t, t.server, disk, works, works[0].blocks, lenient=True)
     except (case.Failed, vm.VMError) as e:
         t.log(f"the server cannot be asked: {e}")
         if t.server.vm.alive:
             t.server.kill()
         t.server.boot()
         t.server.sh(DISK)
-        F.prove(t, t.server, "/dev/vda", [w], w.blocks, lenient=True)
+        F.prove(t, t.server, disk, works, works[0].blocks, lenient=True)
 
 
 def news(t):
@@ -203,7 +248,7 @@ def news(t):
     for g in t.guests:
         lines = []
         for text in g.trouble(t.allowed):
-            t.ok(not re.search("ibtrs_|ibnbd_", text), f"no module of ours is loaded, and yet: {text}")
+            t.ok(not re.search("ibtrs_|ibnbd_(client|server)", text), f"no driver of ours is loaded, and yet: {text}")
             t.log(text)
             report = text.splitlines()[1:]
             found = [line for line in report if kmsg.TROUBLE.search(line)]
