@@ -36,13 +36,16 @@ def within(seconds):
     return seconds * (vm.SLOW if vm.SLOW > 2 else 1)
 
 
-# what make check-faults must show, of ours
+# what make check-faults must show, of ours and of each peer that it knows
 REQUIRED = {f"F{n}" for n in (1, 2, 3, 4, 5, 7, 9, 10, 11, 12, 13, 14, 16, 17, 18, 19, 20, 21, 22, 24, 27, 28)}
 
 
 def missing(rows):
-    """Which of them no row is of."""
-    return sorted(REQUIRED - {r["fault"] for r in rows if r["stack"] == "ibnbd"}, key=lambda f: int(f[1:]))
+    """Which of them no row is of, in words."""
+    shown = {"ibnbd": set()}
+    for r in rows:
+        shown.setdefault(r["stack"], set()).add(r["fault"])
+    return [f"{fault} of {stack}" for stack in shown for fault in sorted(REQUIRED - shown[stack], key=lambda f: int(f[1:]))]
 
 
 def table(rows):

@@ -274,7 +274,7 @@ class Runner:
             print(line)
         missing = faults.missing(rows) if self.o.faults and not self.o.cases else []
         if missing:
-            print(f"no figures of {' '.join(missing)}")
+            print(f"no figures: {', '.join(missing)}")
         print(f"{count['pass']} passed, {count['fail']} failed, {count['skip']} skipped", flush=True)
         return 1 if count["fail"] or missing or not count["pass"] else 0
 
