@@ -78,6 +78,7 @@ static int speak_word(char *word, struct speak_words *w)
 static int speak_send(const struct speak_words *w)
 {
 	struct ibnbd_wire_io *msg = ibtrs_clt_hdr(clt, 0);
+	int err;
 
 	if (lost || w->len > SPEAK_LEN || w->hdr > sizeof(*msg))
 		return -E2BIG;
@@ -99,9 +100,9 @@ static int speak_send(const struct speak_words *w)
 		.done		= speak_done,
 	};
 	reinit_completion(&answered);
-	answer = ibtrs_clt_submit(clt, &io);
-	if (answer)
-		return answer;
+	err = ibtrs_clt_submit(clt, &io);	/* the answer may be there before this returns */
+	if (err)
+		return err;
 	lost = !wait_for_completion_timeout(&answered, msecs_to_jiffies(SPEAK_MS));
 	return lost ? -ETIME : answer;
 }
