@@ -82,12 +82,11 @@ def run(t):
     t.log("--- two writers of a migration: one of them may have written last")
     b = c.sh("map vda sessname=b access_mode=migration")
     c.sh(put.format("M", a))
-    c.sh("net_loss 0 100")
-    jobs = {}
-    for dev in a, b:        # they are out: what waits before a disk for two is not known to its driver
-        jobs[dev] = c.spawn(put.format("O", dev))
-        t.wait(lambda: int(c.sh(f"cat /sys/block/{dev[5:]}/inflight").split()[1]), 10, "its write is out")
-    path("a", "disconnect")
+    # they go out before anybody misses a heartbeat: what waits before a disk for two is not known to its driver
+    c.sh("rm -f /tmp/go")
+    jobs = {dev: c.spawn(f"until [ -e /tmp/go ]; do usleep 20000; done; {put.format('O', dev)}") for dev in (a, b)}
+    out = " && ".join(f"grep -qE \"[1-9]$\" /sys/block/{dev[5:]}/inflight" for dev in (a, b))
+    c.sh(f"sleep 1; net_loss 0 100; touch /tmp/go; wait_for 10 eval '{out}'; echo 1 > $(echo /sys/class/ibtrs-client/a/paths/*/disconnect)")
     power_cut(lambda: c.sh("net_loss 0 0"))
     fenced("b", b, jobs[b], "migration, b")
     fenced("a", a, jobs[a], "migration, a")
