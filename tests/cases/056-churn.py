@@ -12,6 +12,7 @@ import os, random, re
 LONG = int(os.environ.get("IBNBD_CHURN_CYCLES") or 0)
 CYCLES, SECONDS = (LONG, 4 * LONG) if LONG else (60, 25)    # whatever ends first
 deadline = 90 + SECONDS
+NOISE_KIB = 6144    # what the kernel may keep for itself; a page for each of 2000 cycles is more
 
 SCRIPT = r"""
 RANDOM=@SEED@
@@ -83,7 +84,8 @@ def run(t):
         return re.findall(r"(rxe\d+): (.*\S)", g.sh("rdma resource"))
     seed = int(os.environ.get("IBNBD_SEED") or random.randrange(32768))
     t.log(f"seed {seed} (IBNBD_SEED), {CYCLES} cycles, {SECONDS} s")
-    before = [used(g) for g in (c, s)]
+    memory = lambda g: int(g.sh("sleep 1; memory_kib"))
+    before, kib = [used(g) for g in (c, s)], [memory(g) for g in (c, s)]
     s.sh(f"rm -f /tmp/enough; {serve}; modprobe ibnbd-testdisk nr_disks=3 cache=0")
     dev = c.sh("map testdisk0")
     for g, was in zip((c, s), before):
@@ -108,5 +110,8 @@ def run(t):
     c.sh("wait_for 10 test ! -e /sys/class/ibtrs-client/c0; wait_for 10 test ! -e /sys/class/ibtrs-client/c1; unload ibnbd_client ibtrs_client",
          timeout=60)
     s.sh("wait_for 10 eval '! ls -d /sys/class/ibtrs-server/*/paths > /dev/null 2>&1'; unload ibnbd_server ibtrs_server", timeout=60)
-    for g, was in zip((c, s), before):
+    s.sh("unload ibnbd_testdisk")
+    for g, was, had in zip((c, s), before, kib):
         t.eq(used(g), was, f"RDMA resources of {g.name}")
+        g.sh("unload $OUR_MODULES; rm -f /tmp/said")
+        t.below(had - memory(g), NOISE_KIB, f"KiB that did not come back to {g.name}, after {cycles} cycles")
