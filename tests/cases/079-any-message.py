@@ -3,6 +3,7 @@
 description = "a client that says anything: PREFLUSH is heeded by disks and by files, nonsense is refused and reaches no disk"
 crowd = True
 deadline = 180
+import interop
 
 SAY, DATA = "/sys/module/ibnbd_speak/parameters/say", "/sys/module/ibnbd_speak/parameters/data"
 TESTDISK = "/sys/module/ibnbd_testdisk/parameters"
@@ -48,13 +49,10 @@ NONSENSE = (
 def run(t):
     c, s = t.client, t.server
 
-    def counts():
-        return {k: int(v) for k, v in (w.split("=") for w in s.sh(f"cat {TESTDISK}/counts").split())}
-
     def said(words):
         s.sh(f"echo 0 > {TESTDISK}/counts")
         c.sh(f"echo '{words}' > {SAY}")
-        return counts()
+        return interop.counts(t)
 
     s.sh("modprobe ibnbd-testdisk; mkdir -p /mnt /exp; ln -sfn /dev/testdisk0 /exp/raw; ln -sfn /mnt/disk /exp/disk; serve dev_search_path=/exp")
     for disk in "raw", "disk":
@@ -73,7 +71,7 @@ def run(t):
         t.eq(c.sh(f"echo 'dir=r rw=0x0 bytes=4096 len=4096' > {SAY}; cat {DATA}"), "4096", "bytes that come back")
         if disk == "raw":
             check_order(t)
-            check_nonsense(t, counts)
+            check_nonsense(t)
         c.sh("modprobe -r ibnbd-speak")
     s.sh("wait_for 10 umount /mnt")
 
@@ -89,15 +87,15 @@ def check_order(t):
         t.eq(got, str(kept), f"bytes written before a write {first}, after a power cut")
 
 
-def check_nonsense(t, counts):
+def check_nonsense(t):
     c, s = t.client, t.server
     path = "/sys/class/ibtrs-client/speak/paths/*"
     before = c.sh(f"cat {path}/stats/reconnects")
     s.sh(f"echo 0 > {TESTDISK}/counts")
     for words, answer in NONSENSE:
         c.fails(f"echo '{words} fill=88' > {SAY}", answer)
-    got = counts()
+    got = interop.counts(t)
     t.eq({k: n for k, n in got.items() if n}, {}, "what reached the disk")
     t.eq(c.sh(f"cat {path}/stats/reconnects; cat {path}/state"), f"{before}\nconnected", "the path")
     c.sh(f"echo 'dir=w rw=0x1 bytes=4096 len=4096 fill=65' > {SAY}")
-    t.ok(counts()["write"] == 1, "sense is still heard")
+    t.ok(interop.counts(t)["write"] == 1, "sense is still heard")

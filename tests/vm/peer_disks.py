@@ -15,26 +15,23 @@ WRITTEN = "dd if={} bs=1M count=1 iflag=direct status=none | tr -d '\\0' | wc -c
 TAKE = 90       # seconds until a server must have found its client dead
 
 
-def list_of(t, peer):
-    """Number, what (the words of our cases), act of peers.measure()."""
-    def beside(number, what, *words):
-        return number, what, lambda broken, why: neighbour(t, peer, broken, why, number, what, *words)
-
-    return [("F13", "client loses its power", lambda broken, why: dies(t, peer, broken, why)),
-            ("F14", "client asleep, another one writes on", lambda broken, why: sleeps(t, peer, broken, why, True)),
-            ("F14", "client asleep, another one wrote and went", lambda broken, why: sleeps(t, peer, broken, why, False)),
-            beside("F16", "disk answers with errors", "testdisk0", TESTDISK, codes),
-            beside("F17", "disk needs 9 s for a write", "testdisk0", TESTDISK, slow),
-            beside("F18", "disk is taken out", "sda", "modprobe sd_mod; modprobe scsi_debug dev_size_mb=16 delay=0; "
-                   "wait_for 10 test -b /dev/sda", remove),
-            beside("F19", "disk grows", "loop0", "modprobe loop; truncate -s 16M /tmp/f; losetup /dev/loop0 /tmp/f", grow),
-            beside("F20", "another disk behind the name", "mine", "ram_disks 2 64; ln -sfn ram0 /dev/mine", exchange),
-            ("F24", "another server at the same address", lambda broken, why: moved(t, peer, broken, why))]
+# number, what (the words of our cases), who does it, what he is told
+def faults():
+    return (("F13", "client loses its power", dies),
+            ("F14", "client asleep, another one writes on", sleeps, True),
+            ("F14", "client asleep, another one wrote and went", sleeps, False),
+            ("F16", "disk answers with errors", neighbour, "testdisk0", TESTDISK, codes),
+            ("F17", "disk needs 9 s for a write", neighbour, "testdisk0", TESTDISK, slow),
+            ("F18", "disk is taken out", neighbour, "sda", "modprobe sd_mod; modprobe scsi_debug dev_size_mb=16 delay=0; "
+             "wait_for 10 test -b /dev/sda", remove),
+            ("F19", "disk grows", neighbour, "loop0", "modprobe loop; truncate -s 16M /tmp/f; losetup /dev/loop0 /tmp/f", grow),
+            ("F20", "another disk behind the name", neighbour, "mine", "ram_disks 2 64; ln -sfn ram0 /dev/mine", exchange),
+            ("F24", "another server at the same address", moved))
 
 
 def run(t, peer):
-    for turn, words in enumerate(list_of(t, peer)):
-        P.measure(t, peer, turn, *words)
+    for turn, (number, what, act, *words) in enumerate(faults()):
+        P.measure(t, peer, turn, number, what, lambda broken, why: act(t, peer, broken, why, number, what, *words))
     for g in t.guests:
         g.kill()
 
@@ -66,7 +63,7 @@ def row(peer, number, what, took, w, stalled, why):
 
 # ---- who has the disk ---------------------------------------------------------------------------------------
 
-def dies(t, peer, broken, why):
+def dies(t, peer, broken, why, number, what):
     c, c2 = t.client, t.client2
     P.serve(t, peer)
     first = work(t, peer, c, peer.map(c)[0], writer=1, **AREA)
@@ -80,11 +77,11 @@ def dies(t, peer, broken, why):
     second = work(t, peer, c2, dev, writer=2, **AREA)
     begin = time.monotonic()
     time.sleep(2)
-    first.rows.append(row(peer, "F13", "client loses its power", took, second, stall(second, begin), why))
+    first.rows.append(row(peer, number, what, took, second, stall(second, begin), why))
     P.finish(t, first, second)
 
 
-def sleeps(t, peer, broken, why, stays):
+def sleeps(t, peer, broken, why, number, what, stays):
     """The first client is asleep, the second one gets the disk and still has it, or not, when the first one wakes up."""
     c, c2 = t.client, t.client2
     P.serve(t, peer)
@@ -96,8 +93,7 @@ def sleeps(t, peer, broken, why, stays):
     second = work(t, peer, c2, dev, writer=2, **AREA)
     begin = time.monotonic()
     time.sleep(4)
-    first.rows.append(row(peer, "F14", f"client asleep, another one {'writes on' if stays else 'wrote and went'}", took, second,
-                          stall(second, begin), why))
+    first.rows.append(row(peer, number, what, took, second, stall(second, begin), why))
     if not stays:
         second.stop()
         c2.kill()
@@ -125,22 +121,13 @@ def neighbour(t, peer, broken, why, number, what, disk, make, act):
     P.finish(t, w)
 
 
-def attempt(guest, script, what, timeout=50):
-    """(exit status or None when it hangs, output)"""
-    try:
-        return guest.rc(script, timeout)
-    except vm.JobTimeout:
-        guest.t.log(f"{what} hangs")
-        return None, ""
-
-
 def codes(t, peer, dev):
     c, s, right = t.client, t.server, 0
     for errno, text in F.CODES:
         arrived = 0
         for kind, script in ("write", WRITE.format(dev + " seek=4000")), ("read", READ.format(dev)):
             s.sh(f"echo {errno} > {SET}/fail_errno; echo {kind} > {SET}/fail")
-            rc, out = attempt(c, script, f"a {kind} that fails with {errno}", 15)
+            rc, out = P.attempt(c, script, 15)
             if rc is None:      # it is tried again and again
                 s.sh(f"echo none > {SET}/fail")
             arrived += bool(rc) and text in out
@@ -151,14 +138,14 @@ def codes(t, peer, dev):
 
 def slow(t, peer, dev):
     t.server.sh(f"echo 9000 > {SET}/delay_ms")
-    rc, out = attempt(t.client, f"t=$(uptime_s); {WRITE.format(dev + ' seek=4000')}; since $t", "the slow write")
+    rc, out = P.attempt(t.client, f"t=$(uptime_s); {WRITE.format(dev + ' seek=4000')}; since $t", 50)
     t.server.sh(f"echo 0 > {SET}/delay_ms")
     return f"the write took {float(out):.0f} s" if rc == 0 else "the write fails" if rc else "the write hangs"
 
 
 def remove(t, peer, dev):
     t.server.sh("echo 1 > /sys/block/sda/device/delete")
-    rc, out = attempt(t.client, WRITE.format(dev), "a write to the disk that is gone")
+    rc, _ = P.attempt(t.client, WRITE.format(dev), 50)
     return "a write to it succeeds" if rc == 0 else None if rc else "a write to it hangs"
 
 
@@ -183,14 +170,13 @@ def exchange(t, peer, dev):
     end, up = time.monotonic() + 60 * vm.SLOW, lambda: all(x in ("connected", "live") for x in c.sh(f"cat {peer.states}").split())
     while not up() and time.monotonic() < end:
         time.sleep(0.5)
-    attempt(c, f"tr '\\0' x < /dev/zero | head -c 65536 | timeout 40 dd of={dev} bs=64k iflag=fullblock oflag=direct status=none",
-            "a write after that")
+    P.attempt(c, f"tr '\\0' x < /dev/zero | head -c 65536 | timeout 40 dd of={dev} bs=64k iflag=fullblock oflag=direct status=none", 50)
     return f"{s.sh(WRITTEN.format('/dev/ram1'))} bytes were written to it"
 
 
 # ---- another server -------------------------------------------------------------------------------------------
 
-def moved(t, peer, broken, why):
+def moved(t, peer, broken, why, number, what):
     c, s, c2 = t.client, t.server, t.client2
     c2.sh(TESTDISK + "; ln -sfn testdisk0 /dev/mine")
     s.sh(P.DISK + "ln -sfn vda /dev/mine")
@@ -210,7 +196,7 @@ def moved(t, peer, broken, why):
         peer.serve(c2, ("mine",), uuid="22222222-2222-3333-4444-66666666666")
         time.sleep(60)
 
-    got = w.fault("F24", "another server at the same address", strike, lambda: move(c2, s), hold=3, recover=120)
+    got = w.fault(number, what, strike, lambda: move(c2, s), hold=3, recover=120)
     wrote = c2.sh(f"tr ' ' '\\n' < {SET}/counts | sed -n 's/^write=//p'")
     P.notes(got, f"{wrote} writes to the wrong disk", got["note"], *why)
     P.finish(t, w)

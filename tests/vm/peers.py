@@ -131,11 +131,16 @@ def list_of(t, peer):
 
 def lenient(guest, script, what):
     """A script at which a peer may fail, or hang: None, or what to remark."""
+    rc, _ = attempt(guest, script)
+    return f"{what} hangs" if rc is None else f"{what} fails" if rc else None
+
+
+def attempt(guest, script, timeout=30):
+    """(exit status, or None when it hangs; output)"""
     try:
-        rc, _ = guest.rc(script)
+        return guest.rc(script, timeout)
     except vm.JobTimeout:
-        return f"{what} hangs"
-    return f"{what} fails" if rc else None
+        return None, ""
 
 
 def run(t, peer):
@@ -213,7 +218,7 @@ def busy(c):
     return got.index(max(got))
 
 
-def finish(t, *works, disk="/dev/vda"):
+def finish(t, *works):
     """Stop, take the clients away, scan the disk: what they still had under way may arrive, or not."""
     for w in works:
         if not w.guest.vm.alive:
@@ -232,14 +237,14 @@ def finish(t, *works, disk="/dev/vda"):
             w.guest.kill()
     time.sleep(1)
     try:
-        F.prove(t, t.server, disk, works, works[0].blocks, lenient=True)
+        F.prove(t, t.server, "/dev/vda", works, works[0].blocks, lenient=True)
     except (case.Failed, vm.VMError) as e:
         t.log(f"the server cannot be asked: {e}")
         if t.server.vm.alive:
             t.server.kill()
         t.server.boot()
         t.server.sh(DISK)
-        F.prove(t, t.server, disk, works, works[0].blocks, lenient=True)
+        F.prove(t, t.server, "/dev/vda", works, works[0].blocks, lenient=True)
 
 
 def news(t):
