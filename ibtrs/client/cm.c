@@ -158,9 +158,13 @@ static int cm_addr_resolved(struct ibtrs_clt_conn *conn)
  * session, and requests with its device ids would go to whatever devices the new one numbers so. The server refuses, until the other path is
  * found dead too; the session then comes up anew, and its user opens everything again.
  */
-static bool cm_may_create(const struct ibtrs_clt_path *path)
+static bool cm_may_create(struct ibtrs_clt_conn *conn)
 {
-	return path->may_create && !ibtrs_clt_is_up(path->clt);
+	struct ibtrs_clt_path *path = conn->path;
+
+	if (!path->may_create || ibtrs_clt_is_up(path->clt))
+		return false;
+	return conn->c.cid || path->ext || ibtrs_clt_turn_take(path);
 }
 
 static int cm_route_resolved(struct ibtrs_clt_conn *conn)
@@ -178,7 +182,7 @@ static int cm_route_resolved(struct ibtrs_clt_conn *conn)
 		.cid		= conn->c.cid,
 		.cid_num	= path->nr_conns,
 		.recon_cnt	= path->recon_cnt,
-		.first_conn	= cm_may_create(path),
+		.first_conn	= cm_may_create(conn),
 		.ext		= IBTRS_EXT_KNOWN,
 	};
 	int err;
@@ -249,6 +253,10 @@ static int cm_rejected(struct ibtrs_clt_conn *conn, struct rdma_cm_event *ev, co
 
 	if (ev->status == IBTRS_REJ_REASON &&
 	    !ibtrs_msg_conn_rsp_decode(param->private_data, param->private_data_len, true, !conn->c.cid, &rsp, why)) {
+		if (rsp.err == -ENXIO && ibtrs_clt_turn_early(conn->path)) {
+			*why = "another path makes the session at the server first";
+			return -EBUSY;
+		}
 		*why = "rejected by the server";
 		return rsp.err;
 	}
@@ -362,6 +370,7 @@ static int cm_start_one(struct ibtrs_clt_path *path, u32 cid)
 
 int ibtrs_clt_cm_start(struct ibtrs_clt_path *path)
 {
+	path->early = false;
 	atomic_set(&path->hs.established, 0);
 	ibtrs_clt_handshake_phase(path, IBTRS_CLT_HS_RESOLVE, 2 * CM_RESOLVE_MS);
 	return cm_start_one(path, 0);
@@ -391,6 +400,7 @@ void ibtrs_clt_cm_disconnect(struct ibtrs_clt_path *path)
 		if (conn->c.id && conn->c.qp)
 			rdma_disconnect(conn->c.id);
 	}
+	ibtrs_clt_turn_end(path);
 	for (cid = 0; cid < path->nr_conns; cid++)
 		ibtrs_conn_drain(&path->conns[cid].c, path->clt->wq, IBTRS_FAULT_CLT_DRAIN, path->clt->name, path->name);
 }

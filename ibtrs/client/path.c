@@ -207,6 +207,7 @@ static void path_step(struct ibtrs_clt_path *path, enum ibtrs_path_event ev)
 			ibtrs_clt_path_fail(path, err, "no memory to publish the path");
 		else
 			path_attempt_ended(path, true);
+		ibtrs_clt_turn_end(path);
 	}
 	if (path->state == IBTRS_PATH_CLOSED) {
 		WRITE_ONCE(path->nr_closed, path->nr_closed + 1);
@@ -379,13 +380,17 @@ int ibtrs_clt_path_reconnect(struct ibtrs_clt_path *path)
 	return ibtrs_clt_path_state(path) == IBTRS_PATH_UP ? 0 : -ENOTCONN;
 }
 
+/* An attempt that began in the dark may have lost a message, which the connection manager repeats after 4 s. */
+void ibtrs_clt_path_hasten(struct ibtrs_clt_path *path)
+{
+	ibtrs_clt_handshake_hasten(path, clamp_t(u32, READ_ONCE(path->connect_ms) ?: PATH_HURRY_MAX_MS, PATH_HURRY_MIN_MS, PATH_HURRY_MAX_MS));
+}
+
 void ibtrs_clt_path_hurry(struct ibtrs_clt_path *path, bool alive)
 {
 	WRITE_ONCE(path->hurry, true);
-	/* An attempt that began in the dark may have lost a message, which the connection manager repeats after 4 s. */
 	if (alive)
-		ibtrs_clt_handshake_hasten(path, clamp_t(u32, READ_ONCE(path->connect_ms) ?: PATH_HURRY_MAX_MS,
-							 PATH_HURRY_MIN_MS, PATH_HURRY_MAX_MS));
+		ibtrs_clt_path_hasten(path);
 	ibtrs_clt_path_post(path, IBTRS_PATH_EV_RETRY, 0, NULL);
 }
 

@@ -66,6 +66,7 @@ struct ibtrs_clt_path {
 	bool new_rkey;
 	u32 ext;
 	bool may_create;		/* A.6 */
+	bool early;			/* the first word could not make the session: another path has its turn */
 	u16 recon_cnt;
 	unsigned long connect_start;	/* jiffies */
 	u32 connect_ms;			/* what the server needed last time for cid 0; 0 = never connected */
@@ -122,5 +123,7 @@ void ibtrs_clt_path_kick(struct ibtrs_clt_path *path);
  * in the dark is given up soon.
  */
 void ibtrs_clt_path_hurry(struct ibtrs_clt_path *path, bool alive);
+/* The server was seen, over another path: a first word that began in the dark is not waited for any longer than is usual. Any context. */
+void ibtrs_clt_path_hasten(struct ibtrs_clt_path *path);
 
 #endif

@@ -221,6 +221,7 @@ static struct ibtrs_clt *session_alloc(const char *name, const struct ibtrs_clt_
 	clt->nr_irq_conns = ibtrs_clt_nr_conns();
 	mutex_init(&clt->lock);
 	ibtrs_clt_want_init(clt);
+	ibtrs_clt_turn_init(&clt->turn);
 	INIT_LIST_HEAD(&clt->paths);
 	spin_lock_init(&clt->slots.lock);
 	init_waitqueue_head(&clt->slots.wait);

@@ -9,6 +9,7 @@
 #include "ibtrs/client/path.h"
 #include "ibtrs/client/pathset.h"
 #include "ibtrs/client/slot.h"
+#include "ibtrs/client/turn.h"
 #include "ibtrs/client/want.h"
 #include "ibtrs/logic/backoff.h"
 
@@ -45,6 +46,7 @@ struct ibtrs_clt {
 	int max_reconnects;		/* READ_ONCE outside */
 
 	struct ibtrs_clt_want want;
+	struct ibtrs_clt_turn turn;
 	struct ibtrs_clt_sysfs sysfs;
 };
 

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Switches that take a protection away, so that a test can show what it is for. /sys/kernel/debug/ibtrs-server/, for root alone; both are off.
+ * Switches that take a protection away, so that a test can show what it is for. /sys/kernel/debug/ibtrs-server/, for root alone; all are off.
  *
  *   no_fence	   a repetition runs beside the earlier execution of its slot, and tokens count for nothing (laws L6, L7)
  *   shared_chunks paths that come up now use the chunks of the session's first path, as if memory belonged to the session (decision 8)
+ *   plain	   the server of clients that come from now on knows no extensions (spec F), and says in the log when an in-kernel one,
+ *		   which it is then like, might have made a session twice
  *
- * Disks can be destroyed by either.
+ * Disks can be destroyed by the first two.
  */
 #ifndef IBTRS_SERVER_DEBUG_H
 #define IBTRS_SERVER_DEBUG_H
@@ -14,6 +16,7 @@
 
 DECLARE_STATIC_KEY_FALSE(ibtrs_srv_no_fence);
 extern bool ibtrs_srv_shared_chunks;
+extern bool ibtrs_srv_plain;
 
 void ibtrs_srv_debug_init(void);
 void ibtrs_srv_debug_exit(void);

@@ -16,6 +16,7 @@
 #include <rdma/ib.h>
 #include <rdma/ib_cm.h>
 #include "ibtrs/server/admit.h"
+#include "ibtrs/server/debug.h"
 #include "ibtrs/server/handshake.h"
 #include "ibtrs/server/op.h"
 #include "ibtrs/server/reply.h"
@@ -239,6 +240,8 @@ static int hs_connect(struct rdma_cm_id *id, const struct rdma_conn_param *param
 	hs_addr(&addr.src, &id->route.addr.dst_addr);
 	hs_addr(&addr.dst, &id->route.addr.src_addr);
 	err = ibtrs_msg_conn_req_decode(param->private_data, param->private_data_len, READ_ONCE(ibtrs_srv_params.max_conns), &req, &why);
+	if (READ_ONCE(ibtrs_srv_plain))
+		req.ext = 0;
 	if (!err && ops->peer_allowed && !ops->peer_allowed(&addr.src)) {
 		why = "the client's address is not on the allow-list";
 		err = -EACCES;

@@ -21,10 +21,9 @@ def lose(t, pair, link, sessions):
     c.link(link, False)
     c.sh(f"{pair.client} wait_for 60 paths_up s1 1", timeout=100)
     before = sent(t)
-    c.sh("sleep 2")
-    after = sent(t)
+    # the kernel's client of 5.10 moves what was on the lost path half a minute later: all of it may have been
+    t.wait(lambda: sent(t)[1 - link] - before[1 - link] > 20, 4 if pair.ours else 60, "I/O on the other path")
     c.link(link, True)
-    t.ok(after[1 - link] - before[1 - link] > 20, f"I/O on the other path: {before} {after}")
     c.sh(f"net_ping 2")
     if not pair.ours:
         c.sh(f"wait_for 40 eval \"echo 1 > {sessions}/s1/paths/*10.0.{link}.2/reconnect\"", timeout=80)
@@ -80,5 +79,5 @@ def paths(t, client, server):
 
 
 def run(t):
-    paths(t, interop.OURS, interop.KERNEL)
+    interop.repeat(t, lambda: paths(t, interop.OURS, interop.KERNEL))
     interop.with_kernel_client(t, lambda: paths(t, interop.KERNEL, interop.OURS))

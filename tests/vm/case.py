@@ -58,8 +58,7 @@ class Guest:
     """A machine in the hands of a case.  What is not here is passed on to vm.VM (link, pause, put, get ..)."""
     def __init__(self, machine, t):
         self.vm, self.t, self.killed = machine, t, False
-        self.kmsg_start = len(machine.kernel_log())
-        self.console_start = len(machine.console_log())
+        self.heard()
 
     def __getattr__(self, name):
         return getattr(self.vm, name)
@@ -104,6 +103,10 @@ class Guest:
         self.sh(f"rm -f /tmp/fio.json; fio {words} || {{ cat /tmp/fio.json; exit 1; }}; cp /tmp/fio.json /h/", timeout)
         text = self.vm.get("fio.json")
         return json.loads(text[text.index("{"):])["jobs"][0]
+
+    def heard(self):
+        """What it has logged so far has been dealt with."""
+        self.kmsg_start, self.console_start = len(self.vm.kernel_log()), len(self.vm.console_log())
 
     def kernel_news(self):
         """The kernel's log since the case began."""
