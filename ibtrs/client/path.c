@@ -128,6 +128,7 @@ static void path_drain(struct work_struct *work)
 	ibtrs_clt_probe_stop(path);
 	ibtrs_clt_cm_disconnect(path);
 	ibtrs_clt_req_walk(path);
+	ibtrs_clt_port_settle(path);
 	ibtrs_clt_cm_destroy(path);
 	ibtrs_clt_mr_free(path);
 	ibtrs_clt_handshake_free(path);

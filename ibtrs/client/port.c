@@ -6,6 +6,7 @@
  * cable still falls. The kernel tells carrier changes of all ports but the first a second late, so the first news lets us look at all, and once more
  * for what falls with it. Up: paths that wait for their next attempt make it now, and go on often for a while: the other end may need a moment longer.
  */
+#include <linux/delay.h>
 #include <linux/netdevice.h>
 #include <net/net_namespace.h>
 #include <rdma/ib_verbs.h>
@@ -14,6 +15,8 @@
 #include "ibtrs/client/session.h"
 
 #define PORT_LOOK_AGAIN	msecs_to_jiffies(100)
+#define PORT_SETTLE_MS	1500
+#define PORT_SETTLE_STEP_MS	20
 
 static void port_lost(struct ibtrs_clt_path *path)
 {
@@ -48,25 +51,50 @@ void ibtrs_clt_port_unwatch(struct ibtrs_clt_path *path)
 	path->port.watched = false;
 }
 
-static bool port_has_link(const struct ibtrs_clt_path *path)
+static bool port_ask(const struct ibtrs_clt_path *path, bool (*what)(const struct net_device *dev))
 {
 	int ifindex = READ_ONCE(path->port.ifindex);
 	struct net_device *dev;
-	bool ok = true;
+	bool yes = false;
 
 	if (!ifindex)
-		return true;
+		return false;
 	rcu_read_lock();
 	dev = dev_get_by_index_rcu(&init_net, ifindex);
 	if (dev)
-		ok = netif_carrier_ok(dev);
+		yes = what(dev);
 	rcu_read_unlock();
-	return ok;
+	return yes;
+}
+
+static bool port_is_dark(const struct net_device *dev)
+{
+	return !netif_carrier_ok(dev);
+}
+
+static bool port_has_untold_news(const struct net_device *dev)
+{
+	return test_bit(__LINK_STATE_LINKWATCH_PENDING, &dev->state);
+}
+
+/*
+ * Packets that wait at a port without carrier hold the QPs of soft-RoCE, and are dropped when the kernel tells of the carrier. Before 6.0 a QP
+ * that they outlive is cleaned up in freed memory; later ones wait for them, so this costs nothing there. Nor are requests held up: they have left.
+ */
+void ibtrs_clt_port_settle(struct ibtrs_clt_path *path)
+{
+	unsigned int ms;
+
+	for (ms = 0; ms < PORT_SETTLE_MS && port_ask(path, port_has_untold_news); ms += PORT_SETTLE_STEP_MS)
+		msleep(PORT_SETTLE_STEP_MS);
+	/* They go when it lets go of its lock, just after. */
+	if (ms || port_ask(path, port_is_dark))
+		msleep(PORT_SETTLE_STEP_MS);
 }
 
 static void port_look(struct ibtrs_clt_path *path, void *arg)
 {
-	if (ibtrs_clt_path_state(path) == IBTRS_PATH_UP && !port_has_link(path))
+	if (ibtrs_clt_path_state(path) == IBTRS_PATH_UP && port_ask(path, port_is_dark))
 		port_lost(path);
 }
 
