@@ -37,6 +37,8 @@ def faults(t, pair):
     both = lambda up: [c.link(i, up) for i in (0, 1)]
     c.sh(f"dd if=/dev/zero of={pair.dev} bs=8k count=1024 oflag=direct status=none", timeout=60)    # what fio left
     w = F.Work(t, c, pair.dev)
+    row = w.fault("F1", "one of two paths: carrier down", lambda: c.link(1, False), lambda: c.link(1, True), down=[1], recover=60)
+    w.limit(row, Tdet=1, Tstall=2, Nerr=0)
     row = w.fault("F2", "one of two paths: silence", lambda: s.link(1, False), lambda: s.link(1, True), down=[1],
                   recover=60)
     w.limit(row, Tdet=6, Tstall=7, Nerr=0)
