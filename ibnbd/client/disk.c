@@ -122,6 +122,7 @@ static void disk_uevent_work(struct work_struct *work)
 {
 	struct ibnbd_clt_dev *dev = container_of(work, struct ibnbd_clt_dev, uevent_work);
 	char state[32], reason[sizeof("IBNBD_REASON=") + IBNBD_CLT_REASON_LEN], *env[] = { state, reason, NULL };
+	unsigned int noio = memalloc_noio_save();
 	enum kobject_action action;
 
 	mutex_lock(&dev->lock);
@@ -130,6 +131,7 @@ static void disk_uevent_work(struct work_struct *work)
 	snprintf(reason, sizeof(reason), "IBNBD_REASON=%s", dev->uevent_reason);
 	mutex_unlock(&dev->lock);
 	kobject_uevent_env(&disk_to_dev(dev->disk)->kobj, action, env);
+	memalloc_noio_restore(noio);
 }
 
 void ibnbd_clt_disk_uevent(struct ibnbd_clt_dev *dev, enum kobject_action action)

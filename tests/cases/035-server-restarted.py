@@ -5,6 +5,7 @@ description = "a path that comes back to a restarted server is not used beside o
 links = 2
 faults = True
 deadline = 150
+import faults as F
 
 DISK = "modprobe virtio_blk; wait_for 5 test -b /dev/vda; serve"
 disk = 64
@@ -34,4 +35,4 @@ def run(t):
     t.ok(any("link down" in line for line in news), "the session came up anew, and so its devices were opened again")
     end = dict(word.split("=") for word in pulse.out().split() if "=" in word)
     t.eq(end["errs"], "0", "I/O errors")
-    t.below(int(end["longest_ms"]), 12000, "longest pause, ms")
+    t.below(int(end["longest_ms"]), 1000 * F.within(12), "longest pause, ms, most of it the server's: its modules go and come")

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""A client without tokens: its repetition runs on our server when the first copy has ended, and no earlier."""
-description = "a write of the kernel's client, executed late on a lost path, is not overtaken by its repetition; without fences it is"
+"""A client without tokens: its repetition runs on our server when the first copy has ended, and no earlier.  A server that can not confirm that it executes
+nothing more: what our client has given up keeps the device from writing until each path that it used is back, behind whatever that path executed (law L8)."""
+description = "towards the kernel's rnbd, either end: a write that is executed late on a lost path does not land over what came after it"
 long = True
-deadline = 400
+deadline = 600
 links = 2
-import shutil, time
+import math, shutil, time
 import faults as F
 import interop
 import late
@@ -59,6 +60,34 @@ def scene(t, unsafe):
     s.sh("unload ibnbd_testdisk")
 
 
+def given_up(t):
+    """hold= is over while the disk of the kernel's server still has a write."""
+    c = t.client
+    delay = DELAY * math.ceil(F.vm.SLOW)
+    l = late.Scene(t, depth=32, words="hold=2", server=interop.KERNEL)
+    first, t0 = l.strand(BLOCK, delay)
+    c.link(1, False)
+    t.ok(first.wait(20) != 0, "the write has failed")
+    c.link(1, True)
+    t.wait(lambda: c.sh("paths_up s1 1 && echo yes || true") == "yes", 30, "the path that did not have it is back")
+    t.below(time.monotonic() - t0, delay - 6, "seconds until then: the disk still has the write")
+    time.sleep(1)
+    t.ok(l.write(2, BLOCK, cpu=1).wait(20) != 0, f"no writes before the other path is back; {c.sh(f'dev_attr {l.dev} state_detail')}")
+    t.below(time.monotonic() - t0, delay - 1, "seconds until that was refused: the disk still has the write")
+    c.link(0, True)
+    seq, rc = 2, 1
+    while rc and time.monotonic() - t0 < 2 * delay + 40:
+        seq += 1
+        rc = l.write(seq, BLOCK, cpu=1).wait(40)
+        time.sleep(0.5)
+    took = time.monotonic() - t0
+    t.eq(rc, 0, f"the device takes writes again; {c.sh(f'dev_attr {l.dev} state_detail')}")
+    t.ok(took > delay - 1, f"not before the late copy was executed: {took:.1f} s of {delay}")
+    time.sleep(max(0, t0 + delay + 2 - time.monotonic()))
+    l.end(128, must_fail=False)
+
+
 def run(t):
+    interop.repeat(t, lambda: given_up(t))
     interop.with_kernel_client(t, lambda: scene(t, False))
     interop.with_kernel_client(t, lambda: scene(t, True))

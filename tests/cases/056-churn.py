@@ -19,6 +19,17 @@ RANDOM=@SEED@
 set +e
 S=/sys/class/ibtrs-client
 try() { timeout -s KILL $((25 * SLOW)) sh -c "$1" > /dev/null 2>&1; rc=$?; [ $rc -ne 137 ] || echo "HANGS: $1"; return 0; }
+unload_client() {
+	local rc said
+	said=$(timeout -s KILL $((25 * SLOW)) modprobe -r ibnbd-client 2>&1)
+	rc=$?
+	if [ $rc = 137 ]; then
+		echo "HANGS: modprobe -r ibnbd-client"
+	elif [ $rc != 0 ] && ! grep -qiE 'in use|busy|unavailable|not currently loaded' <<< "$said"; then
+		echo "REFUSED: status $rc $said"
+	fi
+	try "modprobe ibnbd-client"
+}
 act() {
 	local e=testdisk$((RANDOM % 3)) s=c$((RANDOM % 2)) p=ip:10.0.$((RANDOM % 2)) d
 	p=$p.1@$p.2
@@ -33,7 +44,7 @@ act() {
 	9) try "echo 1 > $S/$s/paths/$p/disconnect" ;;
 	10) try "echo 1 > $S/$s/paths/$p/reconnect" ;;
 	11) [ -z "$d" ] || try "echo 1 > /sys/block/$d/ibnbd/remap_device" ;;
-	12) try "modprobe -r ibnbd-client; modprobe ibnbd-client" ;;
+	12) unload_client ;;
 	esac
 }
 io() { while :; do for d in /dev/ibnbd*; do [ -b $d ] && dd if=/dev/zero of=$d bs=8k count=16 oflag=direct status=none 2> /dev/null; done; usleep 100000; done; }

@@ -6,7 +6,7 @@ deadline = 120
 
 def run(t):
     c, s = t.client, t.server
-    s.sh("serve; modprobe ibnbd-testdisk")
+    s.sh("serve; modprobe ibnbd-testdisk nr_disks=2")
     dev = c.sh("map testdisk0")
     queue = f"/sys/block/{dev[5:]}/queue"
     t.eq(c.sh(f"cat {queue}/write_cache"), "write back", "the cache of the disk")
@@ -26,6 +26,7 @@ def run(t):
     c.sh(f"dd if={dev} of=/dev/null bs=64k count=4 iflag=direct status=none")
     c.sh(f"unmap {dev}")
     check_cache_appears(t)
+    check_abilities(t)
 
 
 def check_cache_appears(t):
@@ -52,3 +53,25 @@ def check_cache_appears(t):
     c.sh(fsync)
     t.ok(flushes() > before, "the next one, too")
     c.sh(f"unmap {dev}")
+
+
+def check_abilities(t):
+    """What a disk can discard and zero is asked for anew, too: a smaller limit, none at all, and all of it again."""
+    c, s = t.client, t.server
+    dev = c.sh("map testdisk1")
+    limits = lambda: [int(c.sh(f"cat /sys/block/{dev[5:]}/queue/{name}_max_bytes")) for name in ("discard", "write_zeroes")]
+    before = limits()
+    t.ok(min(before) > 1 << 20, f"the disk discards and zeroes: {before}")
+    for change, want in (("echo 1048576 > /sys/block/testdisk1/queue/discard_max_bytes", [1 << 20, before[1]]),
+                         ("modprobe ibnbd-testdisk nr_disks=2 size_mb=64 discard=0 zeroes=0", [0, 0]),
+                         ("modprobe ibnbd-testdisk nr_disks=2 size_mb=64", before)):
+        c.link(0, False)
+        t.wait(lambda: c.sh(f"dev_attr {dev} state") == "closed", 15, "I/O is held")
+        held = c.spawn(f"dd if=/dev/zero of={dev} bs=4k count=1 oflag=direct status=none")
+        if change.startswith("modprobe"):
+            s.sh("wait_for 20 test ! -e /sys/class/ibtrs-server/s1; unload ibnbd_testdisk", timeout=60)
+        s.sh(change)
+        c.link(0, True)
+        t.eq(held.wait(15), 0, "the write that was held: " + held.out())
+        t.eq(limits(), want, f"bytes that can be discarded and zeroed at a time, after {change}")
+    c.sh(f"blkdiscard -o 0 -l 1048576 {dev}; unmap {dev}")

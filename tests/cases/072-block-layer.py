@@ -25,7 +25,9 @@ def queue_attributes(t, dev):
 
 def elevators(t, dev):
     c = t.client
-    have = c.sh(f"tr -d '[]' < /sys/block/{dev[5:]}/queue/scheduler").split()
+    first = c.sh(f"cat /sys/block/{dev[5:]}/queue/scheduler")
+    t.ok("[none]" in first, f"no elevator is chosen for a new disk (law L1): {first}")
+    have = first.replace("[", "").replace("]", "").split()
     t.ok("none" in have and "mq-deadline" in have, f"elevators: {have}")
     io = c.spawn(f"fio_verify {dev} 16m --bsrange=4k-32k --numjobs=2 --offset_increment=16m --output=/dev/null")
     c.sh(f"""

@@ -11,9 +11,10 @@
  *	depth	how many callers up the stack are looked at
  *	first	count only the first so many allocations on behalf of each place in those ranges, 0 = all: a sweep then ends in minutes
  *	again	let every N-th fail, not only the first of them
+ *	noio	let none fail, but look for those that might wait for I/O
  *	nth	write N to count from now on and let the N-th fail; 0 ends it
  *	seen	how many there were since
- *	hit	who asked for the one that failed, or the first of them; empty while none has
+ *	hit	who asked for the one that failed, or the first of them, or of those that might wait; empty while there is none
  *
  * The probes are only there while nth is not 0, since each costs a trap and a stack trace for every allocation of the machine.
  */
@@ -41,9 +42,13 @@ module_param(first, uint, 0644);
 static bool again;
 module_param(again, bool, 0644);
 
+static bool noio;
+module_param(noio, bool, 0644);
+
 static DEFINE_MUTEX(arm_lock);
 static unsigned int nth;
 static atomic_t seen;
+static atomic_t waits;			/* of those that might */
 static unsigned long hit[FRAMES];
 static unsigned int nr_hit;
 static unsigned long places[PLACES];	/* that have asked since; 0 ends them */
@@ -73,8 +78,14 @@ static bool fail_counts(unsigned long place)
 	return false;
 }
 
+/* May it wait until something has been written to a disk? */
+static bool fail_might_wait(gfp_t gfp)
+{
+	return gfp & __GFP_DIRECT_RECLAIM && gfp & __GFP_IO && !(current->flags & (PF_MEMALLOC | PF_MEMALLOC_NOIO));
+}
+
 /* Is it theirs, and its turn? */
-static bool fail_now(unsigned long probed)
+static bool fail_now(unsigned long probed, gfp_t gfp)
 {
 	unsigned long trace[FRAMES];
 	unsigned int i, n, top, now, every;
@@ -90,13 +101,16 @@ static bool fail_now(unsigned long probed)
 		return false;
 	now = atomic_inc_return(&seen);
 	every = READ_ONCE(nth);
-	/* while it is being armed or ended there is no n-th */
-	if (now != every)
+	if (READ_ONCE(noio)) {
+		if (!fail_might_wait(gfp) || atomic_inc_return(&waits) != 1)
+			return false;
+	} else if (now != every) {	/* while it is being armed or ended there is no n-th */
 		return READ_ONCE(again) && every && now % every == 0;
+	}
 	n = min(n - top, depth + 1);
 	memcpy(hit, trace + top, n * sizeof(hit[0]));
 	smp_store_release(&nr_hit, n);
-	return true;
+	return !READ_ONCE(noio);
 }
 
 /* Nothing but its return instruction. */
@@ -120,7 +134,7 @@ static int fail_slab(struct kprobe *p, struct pt_regs *regs)
 {
 	gfp_t gfp = (__force gfp_t)regs_get_kernel_argument(regs, 1);
 
-	if (gfp & __GFP_NOFAIL || !fail_now((unsigned long)p->addr))
+	if (gfp & __GFP_NOFAIL || !fail_now((unsigned long)p->addr, gfp))
 		return 0;
 	return fail_with(regs, -ENOMEM);
 }
@@ -129,7 +143,7 @@ static int fail_page(struct kprobe *p, struct pt_regs *regs)
 {
 	gfp_t gfp = (__force gfp_t)regs_get_kernel_argument(regs, 0);
 
-	if (gfp & __GFP_NOFAIL || !fail_now((unsigned long)p->addr))
+	if (gfp & __GFP_NOFAIL || !fail_now((unsigned long)p->addr, gfp))
 		return 0;
 	return fail_with(regs, true);
 }
@@ -161,6 +175,7 @@ static int fail_arm(unsigned int n)
 	int err = 0;
 
 	atomic_set(&seen, 0);
+	atomic_set(&waits, 0);
 	nr_hit = 0;
 	memset(places, 0, sizeof(places));
 	memset(asked, 0, sizeof(asked));

@@ -159,6 +159,16 @@ class T:
         if len(machines) == 1:
             self.server = self.client
 
+    def anew(self):
+        """Other machines, with the same disk."""
+        for g in self.guests:
+            if g.vm.alive:
+                g.kill()
+        for g in self.guests:
+            g.start()
+        for g in self.guests:
+            g.ready()
+
     def log(self, *words):
         self.file.write(f"[{time.monotonic() - self.t0:7.2f}] {' '.join(map(str, words))}\n")
         self.file.flush()

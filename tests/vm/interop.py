@@ -63,12 +63,8 @@ def repeat(t, talk):
             return
         t.log(f"soft-RoCE lost {lost}: {why}\n{news()}")
         del t.figures[figures:]
+        t.anew()
         for g in t.guests:
-            g.kill()
-        for g in t.guests:
-            g.start()
-        for g in t.guests:
-            g.ready()
             g.heard()
     t.fail(f"soft-RoCE lost something each of {TRIES} times; the last time {lost}")
 

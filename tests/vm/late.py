@@ -14,12 +14,13 @@ DELAY = 9
 
 
 class Scene:
-    def __init__(self, t, unsafe="", scheduler="none", depth=2, disks=1, words="", serve=""):
+    def __init__(self, t, unsafe="", scheduler="none", depth=2, disks=1, words="", serve="", server="ibnbd"):
         self.t, self.c, self.s = t, t.client, t.server
         self.rows, self.writer, self.logs, self.crowds = [], 1, [], []
         self.saved = t.logdir / f"late{time.monotonic_ns()}"
         self.saved.mkdir()
-        self.s.sh(f"serve sess_queue_depth={depth} {serve}; modprobe ibnbd-testdisk nr_disks={disks} cache=0" +
+        self.server = server
+        self.s.sh(f"FAMILY={server}; serve sess_queue_depth={depth} {serve}; modprobe ibnbd-testdisk nr_disks={disks} cache=0" +
                   "".join("; " + SWITCH.format(word) for word in unsafe.split()))
         self.dev = self.c.sh(f"map testdisk0 {words}")
         self.c.sh(f"echo {scheduler} > /sys/block/{self.dev[5:]}/queue/scheduler")
@@ -68,5 +69,5 @@ class Scene:
             p.unlink()
         self.logs = [self.saved / "one"]
         verdict = faults.prove(self.t, self.s, "/dev/testdisk0", [self], blocks, must_fail)
-        self.s.sh("unload ibnbd_server ibtrs_server ibnbd_testdisk")
+        self.s.sh(f"unload {self.server}_server {self.server.replace('nbd', 'trs')}_server ibnbd_testdisk")
         return verdict

@@ -60,8 +60,7 @@ def list_of(t, peer):
     """Faults of cases 041 to 044, 047, 048, 057, in their words: number, what, links, strike, heal, more for Work.fault().
 
     links: that must be noticed as lost: none, one that carries I/O, or both; a policy may leave a link idle.  What strike
-    and heal return as text is remarked.  F16 to F20 and F24 have no row: there the disk behind the server is in trouble or
-    another one, and what counts is that our client says so (its reason, fenced), for which a peer has no word."""
+    and heal return as text is remarked.  Those in which the disk behind the server is in trouble or another one are in peer_disks.py."""
     c, s = t.client, t.server
     move = lambda m, up: lambda links: [m.link(i, up) for i in links]
 
@@ -184,7 +183,7 @@ def measure(t, peer, turn, number, what, act):
         broken = []
         try:
             if turn or attempt:
-                anew(t)
+                t.anew()
             act(broken, why)
             return
         except (case.Failed, vm.VMError) as e:
@@ -195,17 +194,6 @@ def measure(t, peer, turn, number, what, act):
                 return
             why.append("; ".join([f"attempt {attempt + 1}: " + str(e).strip().splitlines()[0][:60], *said]))
     t.fail(f"{peer.stack}: {number} {what}: not measured: " + "\n".join(why))
-
-
-def anew(t):
-    """Other machines, with the same disk."""
-    for g in t.guests:
-        if g.vm.alive:
-            g.kill()
-    for g in t.guests:
-        g.start()
-    for g in t.guests:
-        g.ready()
 
 
 def busy(c):
