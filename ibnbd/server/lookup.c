@@ -5,7 +5,7 @@
  *
  * Below an ordinary search path no symlink is followed on the way, and nothing leads out of it; only the last component
  * may be a symlink, since that is how an administrator exports a disk. It must belong to root, so that who may merely
- * create files there cannot export the server's disks; then it may lead anywhere. With the search paths `/` and `/dev` the whole
+ * create files there cannot export the server's disks; then it may lead anywhere. If its text is relative, so must its directory. With the search paths `/` and `/dev` the whole
  * machine is exported anyway and symlinks are followed everywhere.
  *
  * Runs in a kernel worker, which on newer kernels has no root directory of its own: hence scoped_with_init_fs().
@@ -59,7 +59,15 @@ static char *lookup_readlink(const struct path *path, const char **why)
 	return copy ? copy : ERR_PTR(-ENOMEM);
 }
 
-static int lookup_symlink(const struct ibnbd_export_path *p, struct path *path, const char **why)
+/* What a relative text means depends on where the link lies, and who may change that directory could have moved it there. */
+static bool lookup_is_roots(const struct path *dir)
+{
+	const struct inode *inode = d_inode(dir->dentry);
+
+	return uid_eq(inode->i_uid, GLOBAL_ROOT_UID) && !(inode->i_mode & 0022);
+}
+
+static int lookup_symlink(const struct ibnbd_export_path *p, const struct path *dir, struct path *path, const char **why)
 {
 	char *text = lookup_readlink(path, why);
 	int err;
@@ -67,6 +75,10 @@ static int lookup_symlink(const struct ibnbd_export_path *p, struct path *path, 
 	path_put(path);
 	if (IS_ERR(text))
 		return PTR_ERR(text);
+	if (text[0] != '/' && !lookup_is_roots(dir)) {
+		kfree(text);
+		return lookup_refuse(-EACCES, why, "the symbolic link is relative, in a directory that others than root can change; make it absolute");
+	}
 	err = text[0] == '/' ? kern_path(text, LOOKUP_FOLLOW, path) : lookup_joined(p, text, path);
 	kfree(text);
 	if (err == -ENOENT)
@@ -105,9 +117,9 @@ static int lookup_beneath(const struct ibnbd_export_path *p, struct path *path, 
 	if (err)
 		return err;
 	err = vfs_path_lookup(dir.dentry, dir.mnt, p->last, 0, path);
-	path_put(&dir);
 	if (!err && d_is_symlink(path->dentry))
-		err = lookup_symlink(p, path, why);
+		err = lookup_symlink(p, &dir, path, why);
+	path_put(&dir);
 	return err;
 }
 

@@ -27,7 +27,8 @@ struct writer_key {
 
 struct writer_record {
 	struct list_head link;	/* most recently used first */
-	struct writer_key key;
+	struct writer_key key;	/* of a disk without an identity; others may come back under other numbers */
+	struct ibnbd_identity id;
 	uuid_t writer;		/* session, or null */
 	u64 gen;
 };
@@ -52,13 +53,21 @@ static struct writer_key writer_key_of(const struct ibnbd_srv_open *open)
 	return key;
 }
 
-static struct writer_record *writer_find(const struct writer_key *key)
+static bool writer_is_of(const struct writer_record *r, const struct writer_key *key, const struct ibnbd_identity *id)
+{
+	if (id->kind != r->id.kind)
+		return false;
+	if (id->kind != IBNBD_ID_NONE)
+		return !memcmp(id->id, r->id.id, sizeof(id->id));
+	return r->key.dev == key->dev && r->key.ino == key->ino && r->key.generation == key->generation;
+}
+
+static struct writer_record *writer_find(const struct writer_key *key, const struct ibnbd_identity *id)
 {
 	struct writer_record *r;
 
 	list_for_each_entry(r, &writer_records, link)
-		if (r->key.dev == key->dev && r->key.ino == key->ino &&
-		    r->key.generation == key->generation)
+		if (writer_is_of(r, key, id))
 			return r;
 	return NULL;
 }
@@ -79,7 +88,7 @@ static void writer_begin(struct writer_record *r, const struct ibnbd_identity *i
 static struct writer_record *writer_get(const struct ibnbd_srv_open *open, const struct ibnbd_identity *id)
 {
 	struct writer_key key = writer_key_of(open);
-	struct writer_record *r = writer_find(&key);
+	struct writer_record *r = writer_find(&key, id);
 
 	if (r) {
 		list_move(&r->link, &writer_records);
@@ -97,6 +106,7 @@ static struct writer_record *writer_get(const struct ibnbd_srv_open *open, const
 		list_add(&r->link, &writer_records);
 	}
 	r->key = key;
+	r->id = *id;
 	writer_begin(r, id);
 	return r;
 }
@@ -122,7 +132,7 @@ int ibnbd_srv_writer_note(const struct ibnbd_srv_open *open, const struct ibnbd_
 void ibnbd_srv_writer_left(const struct ibnbd_srv_open *gone, const struct ibnbd_srv_open *last)
 {
 	struct writer_key key = writer_key_of(gone);
-	struct writer_record *r = writer_find(&key);
+	struct writer_record *r = writer_find(&key, &gone->export->identity);
 
 	if (!r)
 		return;

@@ -156,15 +156,16 @@ static int cm_addr_resolved(struct ibtrs_clt_conn *conn)
 /*
  * A path that could make a new session on a server that was restarted must not do so while another path seems to be up: that one is of the old
  * session, and requests with its device ids would go to whatever devices the new one numbers so. The server refuses, until the other path is
- * found dead too; the session then comes up anew, and its user opens everything again.
+ * found dead too; the session then comes up anew, and its user opens everything again. A path that never was up could lead to quite another server:
+ * it may make a session where the user would notice that by the identity of a disk.
  */
 static bool cm_may_create(struct ibtrs_clt_conn *conn)
 {
 	struct ibtrs_clt_path *path = conn->path;
 
-	if (!path->may_create || ibtrs_clt_is_up(path->clt))
+	if (ibtrs_clt_is_up(path->clt) || !(path->may_create || READ_ONCE(path->clt->ours)))
 		return false;
-	return conn->c.cid || path->ext || ibtrs_clt_turn_take(path);
+	return conn->c.cid || ibtrs_clt_turn_take(path);
 }
 
 static int cm_route_resolved(struct ibtrs_clt_conn *conn)
@@ -182,7 +183,6 @@ static int cm_route_resolved(struct ibtrs_clt_conn *conn)
 		.cid		= conn->c.cid,
 		.cid_num	= path->nr_conns,
 		.recon_cnt	= path->recon_cnt,
-		.first_conn	= cm_may_create(conn),
 		.ext		= IBTRS_EXT_KNOWN,
 	};
 	int err;
@@ -192,6 +192,7 @@ static int cm_route_resolved(struct ibtrs_clt_conn *conn)
 	err = ibtrs_conn_create(&conn->c, path->dev->pd, &caps);
 	if (err)
 		return err;
+	req.first_conn = cm_may_create(conn);
 	memcpy(req.path_uuid, path->uuid, sizeof(req.path_uuid));
 	memcpy(req.session_uuid, path->clt->uuid, sizeof(req.session_uuid));
 	ibtrs_msg_conn_req_encode(&wire, &req);
@@ -231,6 +232,8 @@ static int cm_established(struct ibtrs_clt_conn *conn, const struct rdma_conn_pa
 		path->new_rkey = rsp.new_rkey;
 		path->ext = rsp.ext;
 		path->may_create = true;
+		if (rsp.ext)
+			WRITE_ONCE(path->clt->ours, true);
 		cm_note_time(path);
 		conn->established = true;
 		ibtrs_clt_handshake_step(path, IBTRS_CLT_HS_CID0);
@@ -400,7 +403,6 @@ void ibtrs_clt_cm_disconnect(struct ibtrs_clt_path *path)
 		if (conn->c.id && conn->c.qp)
 			rdma_disconnect(conn->c.id);
 	}
-	ibtrs_clt_turn_end(path);
 	for (cid = 0; cid < path->nr_conns; cid++)
 		ibtrs_conn_drain(&path->conns[cid].c, path->clt->wq, IBTRS_FAULT_CLT_DRAIN, path->clt->name, path->name);
 }
@@ -431,4 +433,6 @@ void ibtrs_clt_cm_release(struct ibtrs_clt_path *path)
 		WRITE_ONCE(conn->c.id, NULL);
 		rdma_destroy_id(id);
 	}
+	/* Until now the CM might have repeated what the path had asked for. */
+	ibtrs_clt_turn_end(path);
 }

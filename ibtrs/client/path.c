@@ -208,7 +208,7 @@ static void path_step(struct ibtrs_clt_path *path, enum ibtrs_path_event ev)
 			ibtrs_clt_path_fail(path, err, "no memory to publish the path");
 		else
 			path_attempt_ended(path, true);
-		ibtrs_clt_turn_end(path);
+		ibtrs_clt_turn_up(path);
 	}
 	if (path->state == IBTRS_PATH_CLOSED) {
 		WRITE_ONCE(path->nr_closed, path->nr_closed + 1);
@@ -316,7 +316,8 @@ void ibtrs_clt_path_destroy(struct ibtrs_clt_path *path)
 
 int ibtrs_clt_path_wait_first(struct ibtrs_clt_path *path)
 {
-	if (wait_event_killable(path->wait, READ_ONCE(path->first_done)))
+	/* A drain that hangs (law L10) keeps the attempt from ending. */
+	if (wait_event_killable_timeout(path->wait, READ_ONCE(path->first_done), PATH_FIRST_WAIT + PATH_RECONNECT_WAIT) < 0)
 		return -EINTR;
 	return ibtrs_clt_path_state(path) == IBTRS_PATH_UP ? 0 : ibtrs_clt_path_error(path);
 }
@@ -381,17 +382,13 @@ int ibtrs_clt_path_reconnect(struct ibtrs_clt_path *path)
 	return ibtrs_clt_path_state(path) == IBTRS_PATH_UP ? 0 : -ENOTCONN;
 }
 
-/* An attempt that began in the dark may have lost a message, which the connection manager repeats after 4 s. */
-void ibtrs_clt_path_hasten(struct ibtrs_clt_path *path)
-{
-	ibtrs_clt_handshake_hasten(path, clamp_t(u32, READ_ONCE(path->connect_ms) ?: PATH_HURRY_MAX_MS, PATH_HURRY_MIN_MS, PATH_HURRY_MAX_MS));
-}
-
 void ibtrs_clt_path_hurry(struct ibtrs_clt_path *path, bool alive)
 {
 	WRITE_ONCE(path->hurry, true);
+	/* An attempt that began in the dark may have lost a message, which the connection manager repeats after 4 s. */
 	if (alive)
-		ibtrs_clt_path_hasten(path);
+		ibtrs_clt_handshake_hasten(path, clamp_t(u32, READ_ONCE(path->connect_ms) ?: PATH_HURRY_MAX_MS,
+							 PATH_HURRY_MIN_MS, PATH_HURRY_MAX_MS));
 	ibtrs_clt_path_post(path, IBTRS_PATH_EV_RETRY, 0, NULL);
 }
 

@@ -113,7 +113,7 @@ static inline enum ibtrs_path_state ibtrs_clt_path_state(const struct ibtrs_clt_
 int ibtrs_clt_path_reconnect(struct ibtrs_clt_path *path);
 /* Close and wait until nothing is left of the connection. Killable when @killable; -EINTR then, the close goes on. */
 int ibtrs_clt_path_close(struct ibtrs_clt_path *path, bool killable);
-/* Wait until the first attempt has ended; 0 up, else its errno, -EINTR. */
+/* Wait until the first attempt has ended, or should have; 0 up, else its errno, -EINTR. */
 int ibtrs_clt_path_wait_first(struct ibtrs_clt_path *path);
 int ibtrs_clt_path_error(struct ibtrs_clt_path *path);
 /* A link or a device came up: do not wait for the timer. */
@@ -123,7 +123,5 @@ void ibtrs_clt_path_kick(struct ibtrs_clt_path *path);
  * in the dark is given up soon.
  */
 void ibtrs_clt_path_hurry(struct ibtrs_clt_path *path, bool alive);
-/* The server was seen, over another path: a first word that began in the dark is not waited for any longer than is usual. Any context. */
-void ibtrs_clt_path_hasten(struct ibtrs_clt_path *path);
 
 #endif

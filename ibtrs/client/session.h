@@ -41,6 +41,7 @@ struct ibtrs_clt {
 	bool loose;			/* a path was removed that was loose */
 	u32 gen;
 	bool opened;
+	bool ours;			/* READ_ONCE; the server knows our extensions, or did when last seen */
 	bool closing;
 	u32 max_hdr_size;
 	int max_reconnects;		/* READ_ONCE outside */

@@ -10,6 +10,7 @@ struct ibtrs_clt_path;
 struct ibtrs_clt_turn {
 	spinlock_t lock;
 	struct ibtrs_clt_path *holder;		/* it asks the server to make the session */
+	unsigned long holder_end;		/* jiffies: from then on it keeps nobody from that */
 	const struct ibtrs_clt_path *next;	/* the server answers it; compared, never followed */
 	unsigned long next_end;			/* jiffies: until then it goes before others */
 };
@@ -19,7 +20,9 @@ void ibtrs_clt_turn_init(struct ibtrs_clt_turn *turn);
 bool ibtrs_clt_turn_take(struct ibtrs_clt_path *path);
 /* The server does not know the session. True: because another path has its turn, so @path is not refused, but early. CM event of cid 0. */
 bool ibtrs_clt_turn_early(struct ibtrs_clt_path *path);
-/* @path is up, or its attempt has ended and can ask no more. */
+/* @path is up: there is nothing to make. Path work. */
+void ibtrs_clt_turn_up(struct ibtrs_clt_path *path);
+/* Nothing of what @path has asked for is on its way any more. Drain. */
 void ibtrs_clt_turn_end(struct ibtrs_clt_path *path);
 
 #endif

@@ -207,8 +207,8 @@ static void hs_refuse(struct rdma_cm_id *id, const struct ibtrs_addr *client, in
 	char text[IBTRS_ADDR_STR_MAX];
 
 	ibtrs_addr_format(client, text, sizeof(text));
-	/* A client that waits for its old path to drain asks ten times a second. */
-	if (err == -EBUSY)
+	/* A client that waits for its old path to drain, or for another path to make its session, asks ten times a second. */
+	if (err == -EBUSY || err == -ENXIO)
 		pr_debug_ratelimited("%s: connection refused: %s (%d)\n", text, why, err);
 	else
 		pr_warn_ratelimited("%s: connection refused: %s (%d)\n", text, why, err);

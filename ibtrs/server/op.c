@@ -86,7 +86,7 @@ static struct ibtrs_srv_opx *op_leave(struct ibtrs_srv_opx *x, bool *run)
 static noinline void op_next(struct ibtrs_srv_opx *next, bool run)
 {
 	if (run) {
-		queue_work(ibtrs_srv.quick_wq, &next->work);
+		queue_work(ibtrs_srv.op_wq, &next->work);
 		return;
 	}
 	next->err = -ESTALE;
@@ -246,7 +246,7 @@ bool ibtrs_srv_op_later(struct ibtrs_srv_opx *x, void (*fn)(struct ibtrs_srv_opx
 	INIT_DELAYED_WORK(&later->work, op_later_work);
 	later->x = x;
 	later->fn = fn;
-	return queue_delayed_work(ibtrs_srv.quick_wq, &later->work, msecs_to_jiffies(ms));
+	return queue_delayed_work(ibtrs_srv.op_wq, &later->work, msecs_to_jiffies(ms));
 }
 
 static void op_request(struct ibtrs_srv_opx *x)

@@ -37,7 +37,8 @@ extern struct ibtrs_srv_params ibtrs_srv_params;
  * @gone: woken when a session has gone
  * @wq: ends of paths: they wait for disks, and may be so many that nothing else gets a turn
  * @info_wq: INFO_REQs and looks after sessions, which may take long, but end
- * @quick_wq: works that do not: timers, heartbeats, parked requests
+ * @op_wq: requests that waited for their slot: a device may let each of them wait again
+ * @quick_wq: works that do not wait: timers, heartbeats
  */
 struct ibtrs_srv {
 	struct mutex lock;
@@ -47,6 +48,7 @@ struct ibtrs_srv {
 	wait_queue_head_t gone;
 	struct workqueue_struct *wq;
 	struct workqueue_struct *info_wq;
+	struct workqueue_struct *op_wq;
 	struct workqueue_struct *quick_wq;
 };
 

@@ -263,8 +263,10 @@ static void session_give_up_ops(struct ibtrs_srv_session *s)
 	guard(mutex)(&ibtrs_srv.lock);
 	if (!session_silent(s, &s->left, SESSION_AWAY))
 		return;
+	/* The ops of a path go when it has left that state, which it does under the lock; who lingers has been given up. */
 	list_for_each_entry(path, &s->paths, entry)
-		ibtrs_srv_op_give_up(path);
+		if (ibtrs_srv_path_state(path) == IBTRS_SRV_PATH_CLOSING)
+			ibtrs_srv_op_give_up(path);
 }
 
 static bool session_only_lingers(struct ibtrs_srv_session *s)
@@ -369,7 +371,7 @@ void ibtrs_srv_session_close_all(void)
 	rcu_read_unlock();
 	wait_event(ibtrs_srv.gone, list_empty(&ibtrs_srv.sessions));
 	flush_workqueue(ibtrs_srv.wq);
-	flush_workqueue(ibtrs_srv.quick_wq);	/* parked requests: the code of the user must not be left running */
+	flush_workqueue(ibtrs_srv.op_wq);	/* the code of the user must not be left running */
 }
 
 /**

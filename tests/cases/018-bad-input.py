@@ -51,3 +51,18 @@ def run(t):
                               ("add_path", "ip:10.0.0.1@ip:10.0.0.2", "File exists"), ("paths/*/stats/reset_all", "0", "Invalid argument")):
         c.fails(f"echo {word} > $(echo {p}/{attr})", errno)
     c.sh(f"dd if={dev} of=/dev/null bs=4k count=16 iflag=direct status=none; unmap {dev}")
+    symlinks(t)
+
+
+def symlinks(t):
+    """Whose a link is, and whose the directory in which it is relative: who may change that could move a link of root's to where it means another disk."""
+    c, s = t.client, t.server
+    s.sh("unload $OUR_MODULES; rm -rf /exp; mkdir -p /exp/tenant; chown 1000 /exp/tenant; ln -s ../dev/ram0 /exp/mine; "
+         "ln -s ../../dev/ram0 /exp/tenant/moved; ln -s /dev/ram0 /exp/tenant/absolute; ln -s /dev/ram0 /exp/tenant/his; chown -h 1000 /exp/tenant/his; "
+         "serve dev_search_path=/exp")
+    for name in "mine", "tenant/absolute":
+        c.sh(f"unmap $(map {name})")
+    for name, why in ("tenant/moved", "relative, in a directory that others than root can change"), ("tenant/his", "does not belong to root"):
+        c.fails(f"map {name}", "Permission denied")
+        t.match(s.sh("cat /sys/class/ibnbd-server/ctl/last_error"), why, f"why {name} is refused")
+    s.sh("rm -rf /exp")

@@ -19,7 +19,7 @@ def run(t):
 
     def unload():
         took = float(s.sh("t=$(uptime_s); unload $OUR_MODULES >&2; since $t"))
-        t.below(took, 5, "seconds until the server's modules were unloaded")
+        t.below(took, F.within(5), "seconds until the server's modules were unloaded")
     row = w.fault("F9", "server's modules unloaded and loaded again", unload, lambda: s.sh(SERVE), down=[0, 1], from_healed=True)
     w.limit(row, Trec=3, Nerr=0)
 
