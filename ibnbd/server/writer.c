@@ -3,7 +3,8 @@
  * Who wrote last to each backing object: the writer generation.
  *
  * It must outlive the export: a client that lost its link holds writes while another opens, writes and closes. Generations therefore live in records
- * of their own until the module goes; there are at most WRITER_RECORDS, the longest unused is forgotten first. Forgetting is safe: a new
+ * of their own until the module goes, by the identity of a disk that has one, since its number may be another's meanwhile;
+ * there are at most WRITER_RECORDS, the longest unused is forgotten first. Forgetting is safe: a new
  * record starts at a new random number, so the client is fenced at worst. For longer than the module, and for disks that can be found again,
  * writer_file.c keeps them.
  *
