@@ -5,8 +5,8 @@
  *
  * Below an ordinary search path no symlink is followed on the way, and nothing leads out of it; only the last component
  * may be a symlink, since that is how an administrator exports a disk. It must belong to root, so that who may merely
- * create files there cannot export the server's disks; then it may lead anywhere. If its text is relative, so must its directory. With the search paths `/` and `/dev` the whole
- * machine is exported anyway and symlinks are followed everywhere.
+ * create files there cannot export the server's disks; then it may lead anywhere. If its text is relative, so must its directory.
+ * With the search paths `/` and `/dev` the whole machine is exported anyway and symlinks are followed everywhere.
  *
  * Runs in a kernel worker, which on newer kernels has no root directory of its own: hence scoped_with_init_fs().
  */

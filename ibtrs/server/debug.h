@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Switches that take a protection away, so that a test can show what it is for. /sys/kernel/debug/ibtrs-server/, for root alone; all are off.
+ * Switches for tests: two take a protection away, to show what it is for. /sys/kernel/debug/ibtrs-server/, for root alone; all are off.
  *
  *   no_fence	   a repetition runs beside the earlier execution of its slot, and tokens count for nothing (laws L6, L7)
  *   shared_chunks paths that come up now use the chunks of the session's first path, as if memory belonged to the session (decision 8)

@@ -21,7 +21,7 @@ MIXED = "--bsrange=512-128k --blockalign=512 --iodepth=4 --output=/dev/null"
 # a queue pair that neither works nor says so.  The kernel's client waits for ever for such a one.  (Ours must not.)
 LOST_MR = r"rxe_reg_fast_mr: .* not free"
 # That of 5.10 frees a queue pair whose last reference goes in an interrupt, a packet's, while the work that is to clean it up still waits: the work runs in
-# freed memory.  No function of ours is near, nor of the kernel's rnbd; it takes QPs that end while packets for them arrive, as after a dark link.
+# freed memory.  Our client waits for packets at a dark port, and net_ping() sees to those that wait for an address; others may still hold one.
 LOST_QP = r"Workqueue: events rxe_qp_do_cleanup|BUG: kernel NULL pointer dereference(.*\n){1,20}?.*Workqueue: +0x0 .*\n.*RIP: 0010:process_one_work"
 STUCK = r"no end after \d+ s of|gave up waiting for|is still there after unmap|not within \d+ s"
 TRIES = 3
