@@ -400,7 +400,9 @@ enum ibtrs_clt_left ibtrs_clt_abort(struct ibtrs_clt *clt, ibtrs_clt_match_fn ma
 		if (!req_take(req, IBTRS_CLT_REQ_PARKED))
 			continue;
 		atomic_dec(&clt->nr_parked);
-		left = max(left, req->io->dir == IBTRS_WRITE ? IBTRS_LEFT_WRITES : IBTRS_LEFT_READS);
+		/* max() refuses an enum beside its constants, which are int, on 6.6 to 6.10. */
+		left = max_t(enum ibtrs_clt_left, left,
+			     req->io->dir == IBTRS_WRITE ? IBTRS_LEFT_WRITES : IBTRS_LEFT_READS);
 		req_end(req, err);
 	}
 	return left == IBTRS_LEFT_WRITES && ibtrs_clt_settled(clt) ? IBTRS_LEFT_NOTHING : left;
