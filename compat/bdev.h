@@ -172,7 +172,9 @@ static inline const char *cx_part_uuid(struct block_device *b)
 	return b->bd_meta_info ? b->bd_meta_info->uuid : NULL;
 }
 #else
+#ifndef bdev_kobj		/* 5.11; EL8.10, which has the rest of 5.10's partitions */
 #define bdev_kobj(b)		(&part_to_dev((b)->bd_part)->kobj)
+#endif
 static inline const char *cx_part_uuid(struct block_device *b)
 {
 	return b->bd_part->info ? b->bd_part->info->uuid : NULL;
