@@ -43,6 +43,7 @@
  *   struct gendisk *cx_alloc_disk(set, const struct cx_limits *, queuedata)
  *   int  cx_add_disk(parent, disk, groups)  5.10: checks that it came up
  *   int  cx_update_limits(disk, lim)        live, does not freeze (law L2)
+ *   void cx_need_part_scan(disk)            it has got its first size
  *   void cx_free_disk(disk)                 after del_gendisk, or add failed
  *   struct request_queue *cx_alloc_queue(set, data)  a queue without a disk,
  *   void cx_free_queue(q)                   skipped by quiesce_tagset

@@ -68,6 +68,14 @@ bool cx_set_unused(struct blk_mq_tag_set *set);
 #if !HAVE_SET_CAPACITY_NOTIFY	/* 5.11, 5.10.y */
 bool set_capacity_and_notify(struct gendisk *disk, sector_t sectors);
 #endif
+
+/* Whoever opens the disk next has its partition table read. A kernel before 5.17 leaves that to partprobe. */
+static inline void cx_need_part_scan(struct gendisk *disk)
+{
+#ifdef GD_NEED_PART_SCAN
+	set_bit(GD_NEED_PART_SCAN, &disk->state);
+#endif
+}
 #if !HAVE_MARK_DISK_DEAD	/* 5.16 */
 void blk_mark_disk_dead(struct gendisk *disk);
 #endif

@@ -415,6 +415,9 @@ int ibnbd_clt_dev_resize(struct ibnbd_clt_dev *dev, u64 sectors)
 	    sectors & ((dev->grant.lim.logical_block_size >> SECTOR_SHIFT) - 1))
 		return ibnbd_clt_ctl_refuse(-EINVAL, "ibnbd%d: resize: not a number of whole logical blocks of %u bytes",
 					    dev->index, dev->grant.lim.logical_block_size);
+	/* From now on it may hold data: it does not become just any disk any more. */
+	if (!dev->grant.rsp.nsectors)
+		dev->grant.rsp.nsectors = sectors;
 	noio = memalloc_noio_save();
 	ibnbd_clt_disk_set_capacity(dev, sectors);
 	memalloc_noio_restore(noio);

@@ -69,6 +69,7 @@ struct ibnbd_clt_dev {
 	int index;			/* of /dev/ibnbdN */
 
 	struct mutex open_lock;		/* one OPEN or CLOSE at a time; outside of lock */
+	struct ibnbd_open_refused said;	/* by the server to the last OPEN; under open_lock */
 	struct mutex lock;		/* from here to uevent_reason */
 	enum ibnbd_dev_state state;
 	struct ibnbd_clt_grant grant;	/* what the disk lives by */

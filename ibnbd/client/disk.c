@@ -108,14 +108,28 @@ int ibnbd_clt_disk_commit(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_gran
 	return 0;
 }
 
+/* The block layer keeps a change from no size to itself: udev, and who waits for the disk, hear of it from here. */
+static void disk_appeared(struct gendisk *disk)
+{
+	char *env[] = { "RESIZE=1", NULL };
+
+	cx_need_part_scan(disk);
+	kobject_uevent_env(&disk_to_dev(disk)->kobj, KOBJ_CHANGE, env);
+}
+
 void ibnbd_clt_disk_set_capacity(struct ibnbd_clt_dev *dev, u64 sectors)
 {
-	if (get_capacity(dev->disk) == sectors)
+	u64 old = get_capacity(dev->disk);
+
+	if (old == sectors)
 		return;
-	if (dev->added)
-		set_capacity_and_notify(dev->disk, sectors);
-	else
+	if (!dev->added) {
 		set_capacity(dev->disk, sectors);
+		return;
+	}
+	set_capacity_and_notify(dev->disk, sectors);
+	if (!old)
+		disk_appeared(dev->disk);
 }
 
 static void disk_uevent_work(struct work_struct *work)

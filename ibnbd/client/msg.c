@@ -28,11 +28,14 @@ int ibnbd_clt_msg_sess_info(struct ibtrs_clt *clt, struct ibnbd_sess_info *out, 
 }
 
 int ibnbd_clt_msg_open(struct ibtrs_clt *clt, const char *name, enum ibnbd_access access, u64 features,
-		       struct ibnbd_open_rsp *rsp, unsigned int timeout_ms, const char **why)
+		       struct ibnbd_open_rsp *rsp, unsigned int timeout_ms, struct ibnbd_open_refused *said, const char **why)
 {
 	const struct ibnbd_open m = { .access = access, .name = name };
-	u32 len = ibnbd_msg_open_rsp_len(features);
-	struct ibnbd_wire_open_rsp_id answer;
+	union {
+		struct ibnbd_wire_open_rsp_id rsp;
+		struct ibnbd_wire_open_refused refused;
+	} answer;
+	u32 len = ibnbd_msg_open_room(features);
 	struct ibnbd_wire_open req;
 	int err;
 
@@ -43,6 +46,11 @@ int ibnbd_clt_msg_open(struct ibtrs_clt *clt, const char *name, enum ibnbd_acces
 	err = ibtrs_clt_call(clt, IBTRS_READ, &req, sizeof(req), &answer, len, timeout_ms);
 	if (err)
 		return err;
+	if (features & IBNBD_FEAT_WORDS && ibnbd_msg_open_refused_decode(&answer, len, said)) {
+		if (said->text[0])
+			*why = said->text;
+		return said->err;
+	}
 	return ibnbd_msg_open_rsp_decode(&answer, len, features & IBNBD_FEAT_IDENTITY, PAGE_SIZE, rsp, why);
 }
 

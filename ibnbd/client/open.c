@@ -24,6 +24,7 @@
 #include "ibnbd/client/open.h"
 #include "ibnbd/client/queue.h"
 #include "ibnbd/client/trace.h"
+#include "ibnbd/logic/errword.h"
 
 #define OPEN_MS			5000
 #define OPEN_FIRST_MS		10000
@@ -77,7 +78,7 @@ static int open_ask(struct ibnbd_clt_dev *dev, struct ibnbd_clt_grant *g, unsign
 	g->link_gen = ibtrs_clt_gen(dev->sess->clt);
 	open_asked(dev, true);
 	err = ibnbd_clt_msg_open(dev->sess->clt, dev->map.device_path, dev->map.access_mode, g->features,
-				 &g->rsp, timeout_ms, why);
+				 &g->rsp, timeout_ms, &dev->said, why);
 	if (err != -ETIMEDOUT && err != -EINTR && err != -ECONNRESET)
 		open_asked(dev, false);
 	if (!err) {
@@ -89,29 +90,16 @@ static int open_ask(struct ibnbd_clt_dev *dev, struct ibnbd_clt_grant *g, unsign
 	return err;
 }
 
-static const char *open_word(int err)
+/* Why not: @why if there is one, in the server's own words or ours, else what the errno says. Valid as long as open_lock is held. */
+static const char *open_word(int err, const char *why)
 {
-	switch (err) {
-	case -ENOENT:
-		return "the server exports nothing of that name";
-	case -EPERM:
-		return "another client has it open for writing: use access_mode=ro or migration";
-	case -EACCES:
-		return "the server does not allow it";
-	case -EROFS:
-		return "the disk is read-only: use access_mode=ro";
-	case -EBUSY:
-		return "the disk is in use on the server, or has not ended the requests of an earlier mapping";
-	case -EINVAL:
-		return "the server refuses the name or the access mode";
-	case -ENOTCONN:
-	case -ECONNRESET:
-		return "the link went down meanwhile";
-	case -ETIMEDOUT:
-		return "no answer";
-	default:
-		return "the server says so";
-	}
+	return why ?: ibnbd_errword_open(err);
+}
+
+/* Who says so: empty unless @why are the server's own words. */
+static const char *open_who(const struct ibnbd_clt_dev *dev, const char *why)
+{
+	return why == dev->said.text ? "the server says: " : "";
 }
 
 int ibnbd_clt_open_first(struct ibnbd_clt_dev *dev)
@@ -130,8 +118,8 @@ int ibnbd_clt_open_first(struct ibnbd_clt_dev *dev)
 	if (!err && g.gen != ibnbd_clt_link_gen(dev->sess))
 		err = -ECONNRESET;
 	if (err)
-		return ibnbd_clt_ctl_refuse(err, "cannot open %s on session %s (%d): %s", dev->map.device_path,
-					    dev->map.sessname, err, why ?: open_word(err));
+		return ibnbd_clt_ctl_refuse(err, "cannot open %s on session %s (%d): %s%s", dev->map.device_path,
+					    dev->map.sessname, err, open_who(dev, why), open_word(err, why));
 	if (!ibnbd_clt_dev_post(dev, IBNBD_DEV_EV_OPENED, &g))
 		return -ENODEV;
 	return 0;
@@ -148,6 +136,30 @@ static bool open_has_left(const struct ibnbd_clt_dev *dev, const struct ibnbd_cl
 {
 	lockdep_assert_held(&dev->lock);
 	return dev->gave_up && dev->state == IBNBD_DEV_FAILED && g->features & IBNBD_FEAT_IDENTITY && !ibnbd_clt_open_is_new(dev, g);
+}
+
+/* No usable answer; dev->lock is held. */
+static void open_judge_error(struct ibnbd_clt_dev *dev, int err, const char *why)
+{
+	const char *refusal;
+
+	if (err == -EPROTO) {
+		ibnbd_clt_dev_say(dev, "the server's answer to OPEN makes no sense: %s", why ?: "protocol error");
+		ibnbd_clt_dev_post(dev, IBNBD_DEV_EV_FENCE, NULL);
+		return;
+	}
+	if (!ibnbd_clt_msg_unreached(err) && ibnbd_remap_refused(err, &refusal) == IBNBD_REMAP_FENCE) {
+		ibnbd_clt_dev_say(dev, "%s%s%s%s", refusal, why ? ": " : "", open_who(dev, why), why ?: "");
+		ibnbd_clt_dev_post(dev, IBNBD_DEV_EV_FENCE, NULL);
+		return;
+	}
+	if (dev->state != IBNBD_DEV_CLOSED && dev->state != IBNBD_DEV_FAILED && !dev->no_writes && !dev->limits_due)
+		return;
+	if (dev->state == IBNBD_DEV_CLOSED)
+		ibnbd_clt_dev_say(dev, "cannot open the disk again (%d): %s%s", err, open_who(dev, why), open_word(err, why));
+	if (dev->state == IBNBD_DEV_FAILED && dev->gave_up)
+		ibnbd_clt_dev_say(dev, "%s%s", open_who(dev, why), open_word(err, why));
+	ibnbd_clt_dev_ask_later(dev, dev->state == IBNBD_DEV_CLOSED || dev->gave_up ? OPEN_RETRY_HELD : OPEN_RETRY_FAILED);
 }
 
 /* The server answered: is it still our disk? dev->lock is held. */
@@ -172,33 +184,11 @@ static void open_judge(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *
 	if (verdict == IBNBD_REMAP_FENCE) {
 		ibnbd_clt_dev_say(dev, "%s", why);
 		ibnbd_clt_dev_post(dev, IBNBD_DEV_EV_FENCE, NULL);
-		return;
+	} else if (verdict == IBNBD_REMAP_RETRY) {
+		open_judge_error(dev, -ENOMEDIUM, why);
+	} else {
+		ibnbd_clt_dev_post(dev, IBNBD_DEV_EV_OPENED, g);
 	}
-	ibnbd_clt_dev_post(dev, IBNBD_DEV_EV_OPENED, g);
-}
-
-/* No usable answer; dev->lock is held. */
-static void open_judge_error(struct ibnbd_clt_dev *dev, int err, const char *why)
-{
-	const char *refusal;
-
-	if (err == -EPROTO) {
-		ibnbd_clt_dev_say(dev, "the server's answer to OPEN makes no sense: %s", why ?: "protocol error");
-		ibnbd_clt_dev_post(dev, IBNBD_DEV_EV_FENCE, NULL);
-		return;
-	}
-	if (!ibnbd_clt_msg_unreached(err) && ibnbd_remap_refused(err, &refusal) == IBNBD_REMAP_FENCE) {
-		ibnbd_clt_dev_say(dev, "%s", refusal);
-		ibnbd_clt_dev_post(dev, IBNBD_DEV_EV_FENCE, NULL);
-		return;
-	}
-	if (dev->state != IBNBD_DEV_CLOSED && dev->state != IBNBD_DEV_FAILED && !dev->no_writes && !dev->limits_due)
-		return;
-	if (dev->state == IBNBD_DEV_CLOSED)
-		ibnbd_clt_dev_say(dev, "cannot open the disk again (%d): %s", err, why ?: open_word(err));
-	if (dev->state == IBNBD_DEV_FAILED && dev->gave_up)
-		ibnbd_clt_dev_say(dev, "%s", why ?: open_word(err));
-	ibnbd_clt_dev_ask_later(dev, dev->state == IBNBD_DEV_CLOSED || dev->gave_up ? OPEN_RETRY_HELD : OPEN_RETRY_FAILED);
 }
 
 /* Is this link's server one of ours, who gives no number twice? */
@@ -346,8 +336,8 @@ int ibnbd_clt_open_remap(struct ibnbd_clt_dev *dev)
 		goto unlock;
 	err = open_ask(dev, &g, OPEN_FIRST_MS, &why);
 	if (err) {
-		ibnbd_clt_ctl_refuse(err, "ibnbd%d: cannot open the disk again (%d): %s", dev->index, err,
-				     why ?: open_word(err));
+		ibnbd_clt_ctl_refuse(err, "ibnbd%d: cannot open the disk again (%d): %s%s", dev->index, err,
+				     open_who(dev, why), open_word(err, why));
 		goto close;
 	}
 	mutex_lock(&dev->lock);

@@ -22,6 +22,7 @@
 #include "ibnbd/client/link.h"
 #include "ibnbd/client/queue.h"
 #include "ibnbd/client/remove.h"
+#include "ibnbd/logic/errword.h"
 
 #define SESSION_RQ_TIMEOUT	(5 * HZ)	/* L1: only to look at io_timeout= */
 #define SESSION_SET_POLL_MS	10
@@ -87,30 +88,6 @@ static void session_free_set(struct ibnbd_clt_session *s)
 
 /* ---- opening and closing ---- */
 
-static const char *session_open_word(int err)
-{
-	switch (err) {
-	case -ECONNREFUSED:
-		return "nothing listens there: is the server's module loaded and its search path set?";
-	case -ECONNRESET:
-		return "the server refused or dropped the connection";
-	case -ETIMEDOUT:
-		return "no answer";
-	case -EHOSTUNREACH:
-	case -ENETUNREACH:
-		return "no route to that address";
-	case -ENODEV:
-	case -EADDRNOTAVAIL:
-		return "no RDMA device here leads to that address";
-	case -EEXIST:
-		return "another user of ibtrs on this host has a session of that name";
-	case -EINTR:
-		return "killed";
-	default:
-		return "see the kernel log";
-	}
-}
-
 static int session_connect(struct ibnbd_clt_session *s, const struct ibnbd_map *m)
 {
 	const struct ibtrs_clt_opts opts = {
@@ -136,7 +113,7 @@ static int session_connect(struct ibnbd_clt_session *s, const struct ibnbd_map *
 		err = ibtrs_clt_connect(clt, m->path, m->nr_paths);
 	}
 	if (err)
-		return ibnbd_clt_ctl_refuse(err, "cannot connect session %s (%d): %s", s->name, err, session_open_word(err));
+		return ibnbd_clt_ctl_refuse(err, "cannot connect session %s (%d): %s", s->name, err, ibnbd_errword_connect(err));
 	ibtrs_clt_query(s->clt, &s->attrs);
 	return 0;
 }

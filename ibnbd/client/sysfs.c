@@ -217,11 +217,21 @@ static DEVICE_ATTR_RO(identity);
 /* Negotiated with the server: words, or an empty line. */
 static ssize_t features_show(struct device *d, struct device_attribute *attr, char *buf)
 {
+	static const struct {
+		u64 bit;
+		const char *word;
+	} names[] = {
+		{ IBNBD_FEAT_ZEROES,	"zeroes" },
+		{ IBNBD_FEAT_IDENTITY,	"identity" },
+		{ IBNBD_FEAT_WORDS,	"words" },
+	};
 	u64 f = READ_ONCE(sysfs_dev(d)->grant.features);
+	int i, n = 0;
 
-	return sysfs_emit(buf, "%s%s%s\n", f & IBNBD_FEAT_ZEROES ? "zeroes" : "",
-			  (f & IBNBD_FEAT_KNOWN) == IBNBD_FEAT_KNOWN ? " " : "",
-			  f & IBNBD_FEAT_IDENTITY ? "identity" : "");
+	for (i = 0; i < ARRAY_SIZE(names); i++)
+		if (f & names[i].bit)
+			n += sysfs_emit_at(buf, n, "%s%s", n ? " " : "", names[i].word);
+	return n + sysfs_emit_at(buf, n, "\n");
 }
 static DEVICE_ATTR_RO(features);
 

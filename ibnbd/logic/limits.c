@@ -85,7 +85,8 @@ int ibnbd_limits_build(const struct ibnbd_open_rsp *rsp, const struct ibnbd_limi
 	out->physical_block_size = rsp->physical_block_size;
 	out->max_hw_sectors = limits_round_down(in->max_io_bytes, block) >> IBNBD_SECTOR_SHIFT;
 	out->max_segments = in->max_segments;
-	if (!out->nsectors) {
+	/* No size at all is one that is yet to come: the disk is shown empty and grows (RESIZED). */
+	if (!out->nsectors && rsp->nsectors) {
 		*why = "the device is smaller than one logical block";
 		return -EPROTO;
 	}
@@ -130,8 +131,12 @@ static bool remap_foreign_writer(u64 old, u64 new)
 static const char *remap_fence(const struct ibnbd_open_rsp *old, const struct ibnbd_open_rsp *new, enum ibnbd_access access,
 			       bool held_writes)
 {
-	const char *why = remap_identity(old, new);
+	const char *why;
 
+	/* Nothing was ever read from a disk of no size, nor written to it: whatever it becomes is the disk that was mapped. */
+	if (!old->nsectors)
+		return NULL;
+	why = remap_identity(old, new);
 	if (why)
 		return why;
 	if (old->logical_block_size != new->logical_block_size)
@@ -148,6 +153,9 @@ static const char *remap_fence(const struct ibnbd_open_rsp *old, const struct ib
 enum ibnbd_remap ibnbd_remap_compare(const struct ibnbd_open_rsp *old, const struct ibnbd_open_rsp *new, enum ibnbd_access access,
 				     bool held_writes, const char **why)
 {
+	*why = "the disk has no size at the moment: no medium, or not set up";
+	if (!new->nsectors && old->nsectors)
+		return IBNBD_REMAP_RETRY;
 	*why = remap_fence(old, new, access, held_writes);
 	if (*why)
 		return IBNBD_REMAP_FENCE;

@@ -42,8 +42,8 @@ struct ibnbd_limits {
  * ibnbd_limits_build() - limits of the queue
  * @rsp: decoded by ibnbd_msg_open_rsp_decode()
  *
- * Return: 0, or -EPROTO with a reason when nothing sensible comes out (the session's I/O size is below one logical block, the capacity
- * below one).
+ * Return: 0, or -EPROTO with a reason when nothing sensible comes out (the session's I/O size is below one logical block, a capacity that is
+ * not zero below one).
  */
 int ibnbd_limits_build(const struct ibnbd_open_rsp *rsp, const struct ibnbd_limits_in *in, struct ibnbd_limits *out,
 		       const char **why);
@@ -61,9 +61,10 @@ enum ibnbd_remap {
  * @new: the answer to the re-OPEN
  * @access: mode of the mapping
  * @held_writes: the device holds writes that were not answered, or may have some to come that were meant for the disk as it was
- * @why: a reason for FENCE
+ * @why: a reason for FENCE and for RETRY
  *
- * Fences: identity vanished or is another one; smaller; other logical block size; mapped writable and the backing device became
+ * A disk without any size yet becomes whatever is there when it gets one. One that has lost its size (no medium, not set up since the
+ * server booted) is asked for again. Fences: identity vanished or is another one; smaller; other logical block size; mapped writable and the backing device became
  * read-only; another writer since then (writer generation) while writes are held. An identity that appears where there was none is no evidence and passes.
  */
 enum ibnbd_remap ibnbd_remap_compare(const struct ibnbd_open_rsp *old, const struct ibnbd_open_rsp *new, enum ibnbd_access access,

@@ -12,7 +12,10 @@
 #ifndef IBNBD_PROTO_MSG_H
 #define IBNBD_PROTO_MSG_H
 
+#include <ibtrs/words.h>
 #include "ibnbd/proto/wire.h"
+
+#define IBNBD_ERRNO_MAX		511	/* as the immediate of the transport carries it */
 
 /* SESS_INFO and its reply. */
 struct ibnbd_sess_info {
@@ -23,7 +26,13 @@ struct ibnbd_sess_info {
 struct ibnbd_open {
 	enum ibnbd_access access;
 	const char *name;		/* NUL-terminated; decoded: points into the message */
-	u32 reply_len;			/* decoded: 56, or 96 when IDENTITY was accepted and D has room */
+	bool identity;			/* decoded: the answer has 96 bytes: IDENTITY was accepted and D has room */
+	bool words;			/* decoded: a refusal has words: WORDS was accepted and D has room */
+};
+
+struct ibnbd_open_refused {
+	int err;			/* negative errno */
+	char text[IBNBD_WORDS_LEN];	/* may be empty */
 };
 
 struct ibnbd_identity {
@@ -179,19 +188,30 @@ static inline int ibnbd_msg_open_encode(struct ibnbd_wire_open *w, const struct 
 	return 0;
 }
 
-/* D to reserve for the reply, by the features the server accepted. */
+/* Length of OPEN_RSP, by the features the server accepted. */
 static inline u32 ibnbd_msg_open_rsp_len(u64 features)
 {
 	return features & IBNBD_FEAT_IDENTITY ? sizeof(struct ibnbd_wire_open_rsp_id) : sizeof(struct ibnbd_wire_open_rsp);
 }
 
-/* Server: E-20, E-21, E-30's range, E-29's string part (terminated, not empty, no control characters). */
+/* D to reserve for any answer to OPEN. */
+static inline u32 ibnbd_msg_open_room(u64 features)
+{
+	return features & IBNBD_FEAT_WORDS ? sizeof(struct ibnbd_wire_open_refused) : ibnbd_msg_open_rsp_len(features);
+}
+
+/*
+ * Server: E-20, E-21, E-30's range, E-29's string part (terminated, not empty, no control characters). @m->words, and a name for the log,
+ * are valid after a refusal, too.
+ */
 static inline int ibnbd_msg_open_decode(const void *usr, size_t len, bool read, u32 data_len, u64 features, struct ibnbd_open *m,
 					const char **why)
 {
 	const struct ibnbd_wire_open *w = usr;
 	size_t i;
 
+	m->name = "OPEN";
+	m->words = read && features & IBNBD_FEAT_WORDS && data_len >= sizeof(struct ibnbd_wire_open_refused);
 	if (len < offsetof(struct ibnbd_wire_open, reserved))
 		return ibnbd_msg_refuse(-EINVAL, why, "OPEN too short");
 	if (!read || data_len < sizeof(struct ibnbd_wire_open_rsp))
@@ -207,10 +227,42 @@ static inline int ibnbd_msg_open_decode(const void *usr, size_t len, bool read, 
 		return ibnbd_msg_refuse(-EINVAL, why, "device name is empty");
 	m->access = (enum ibnbd_access)w->access_mode;
 	m->name = (const char *)w->name;
-	m->reply_len = sizeof(struct ibnbd_wire_open_rsp);
-	if (ibnbd_msg_open_rsp_len(features) <= data_len)
-		m->reply_len = ibnbd_msg_open_rsp_len(features);
+	m->identity = features & IBNBD_FEAT_IDENTITY && data_len >= sizeof(struct ibnbd_wire_open_rsp_id);
 	return 0;
+}
+
+/* ---- OPEN_REFUSED ---- */
+
+/* @err: a negative errno. @text: in words; what is not printable ASCII becomes '?', what does not fit is cut. */
+static inline void ibnbd_msg_open_refused_encode(struct ibnbd_wire_open_refused *w, int err, const char *text)
+{
+	memset(w, 0, sizeof(*w));
+	w->hdr.type = cpu_to_le16(IBNBD_MSG_OPEN_REFUSED);
+	w->err = cpu_to_le32((u32)-err);
+	ibtrs_words_copy((char *)w->text, sizeof(w->text), text, strlen(text));
+}
+
+/**
+ * ibnbd_msg_open_refused_decode() - client: is the answer to OPEN a refusal with words? (E-51)
+ * @buf: answer
+ * @len: its length
+ * @m: result: the errno is a plausible one in any case, the text printable and terminated
+ *
+ * Called only when WORDS was negotiated.
+ *
+ * Return: true: it is, and @m is filled. False: go on with ibnbd_msg_open_rsp_decode().
+ */
+static inline bool ibnbd_msg_open_refused_decode(const void *buf, size_t len, struct ibnbd_open_refused *m)
+{
+	const struct ibnbd_wire_open_refused *w = buf;
+	u32 err;
+
+	if (len < sizeof(*w) || le16_to_cpu(w->hdr.type) != IBNBD_MSG_OPEN_REFUSED)
+		return false;
+	err = le32_to_cpu(w->err);
+	m->err = err && err <= IBNBD_ERRNO_MAX ? -(int)err : -EPROTO;
+	ibtrs_words_copy(m->text, sizeof(m->text), w->text, sizeof(w->text));
+	return true;
 }
 
 /* @w has room for 96 bytes; 56 of them are the message unless @m->has_identity. Return the length. */
@@ -255,8 +307,8 @@ static inline int ibnbd_msg_open_rsp_check(const struct ibnbd_open_rsp *m, u32 p
 		return ibnbd_msg_refuse(-EPROTO, why, "logical block size is not a power of two from 512 to the page size");
 	if (m->physical_block_size < m->logical_block_size || m->physical_block_size & (m->physical_block_size - 1))
 		return ibnbd_msg_refuse(-EPROTO, why, "physical block size is below the logical one or no power of two");
-	if (!m->nsectors || m->nsectors >= IBNBD_MAX_SECTORS)
-		return ibnbd_msg_refuse(-EPROTO, why, "capacity is zero or beyond 2^63 bytes");
+	if (m->nsectors >= IBNBD_MAX_SECTORS)
+		return ibnbd_msg_refuse(-EPROTO, why, "capacity is beyond 2^63 bytes");
 	if (m->max_discard_sectors && m->discard_granularity % m->logical_block_size)
 		return ibnbd_msg_refuse(-EPROTO, why, "discard granularity is not a multiple of the logical block size");
 	return 0;

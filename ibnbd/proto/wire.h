@@ -23,6 +23,7 @@ enum ibnbd_msg_type {
 	IBNBD_MSG_OPEN_RSP	= 3,
 	IBNBD_MSG_IO		= 4,
 	IBNBD_MSG_CLOSE		= 5,
+	IBNBD_MSG_OPEN_REFUSED	= 6,	/* answers OPEN when WORDS was negotiated */
 };
 
 enum ibnbd_access {		/* OPEN.access_mode, B.3 rule 4 */
@@ -62,7 +63,8 @@ enum {				/* OPEN_RSP.cache_policy */
 enum {				/* SESS_INFO.features, F.4 */
 	IBNBD_FEAT_ZEROES	= 0x1,
 	IBNBD_FEAT_IDENTITY	= 0x2,
-	IBNBD_FEAT_KNOWN	= IBNBD_FEAT_ZEROES | IBNBD_FEAT_IDENTITY,
+	IBNBD_FEAT_WORDS	= 0x8,	/* 0x4 is reserved */
+	IBNBD_FEAT_KNOWN	= IBNBD_FEAT_ZEROES | IBNBD_FEAT_IDENTITY | IBNBD_FEAT_WORDS,
 };
 
 enum ibnbd_id_kind {		/* identity.kind, F.4 */
@@ -136,6 +138,14 @@ struct ibnbd_wire_open_rsp_id {		/* OPEN_RSP when IDENTITY was negotiated */
 	struct ibnbd_wire_identity id;
 };
 
+#define IBNBD_WORDS_LEN		184	/* with NUL */
+
+struct ibnbd_wire_open_refused {	/* in place of OPEN_RSP, when WORDS was negotiated */
+	struct ibnbd_wire_hdr hdr;
+	__le32	err;			/* a positive errno */
+	u8	text[IBNBD_WORDS_LEN];	/* printable ASCII, ends with a NUL */
+};
+
 struct ibnbd_wire_io_v1 {		/* protocol 1: no priority */
 	struct ibnbd_wire_hdr hdr;
 	__le32	device_id;
@@ -192,6 +202,9 @@ IBNBD_ASSERT_OFF(ibnbd_wire_open_rsp_id, id.io_min, 76);
 IBNBD_ASSERT_OFF(ibnbd_wire_open_rsp_id, id.io_opt, 80);
 IBNBD_ASSERT_OFF(ibnbd_wire_open_rsp_id, id.writer_gen, 84);
 IBNBD_ASSERT_OFF(ibnbd_wire_open_rsp_id, id.reserved1, 92);
+static_assert(sizeof(struct ibnbd_wire_open_refused) == 192, "OPEN_REFUSED");
+IBNBD_ASSERT_OFF(ibnbd_wire_open_refused, err, 4);
+IBNBD_ASSERT_OFF(ibnbd_wire_open_refused, text, 8);
 static_assert(sizeof(struct ibnbd_wire_io_v1) == 24, "IO of protocol 1");
 static_assert(sizeof(struct ibnbd_wire_io) == 32, "IO");
 IBNBD_ASSERT_OFF(ibnbd_wire_io, device_id, 4);

@@ -43,8 +43,6 @@ static int blockio_check(const struct ibnbd_srv_open *open, const char **why)
 		return blockio_refuse(-EOPNOTSUPP, why, "zoned devices cannot be exported");
 	if (!ibnbd_msg_block_size_ok(bdev_logical_block_size(bdev), BLOCKIO_MAX_BLOCK))
 		return blockio_refuse(-EINVAL, why, "its logical block size is above 32768");
-	if (!ibnbd_srv_blockio_nsectors((struct ibnbd_srv_open *)open))
-		return blockio_refuse(-ENOMEDIUM, why, "its size is zero: no medium, or not set up yet");
 	return 0;
 }
 

@@ -65,7 +65,8 @@ static int fileio_check(struct ibnbd_srv_open *open, const char **why)
 		return fileio_refuse(-EOPNOTSUPP, why, "its file system cannot do this kind of I/O");
 	if (ibnbd_access_writes(open->access) && (IS_IMMUTABLE(inode) || IS_APPEND(inode)))
 		return fileio_refuse(-EACCES, why, "the file is immutable or append-only; see lsattr");
-	if (!ibnbd_srv_fileio_nsectors(open))
+	/* An empty one is a disk without a size, which may get one. */
+	if (i_size_read(inode) && !ibnbd_srv_fileio_nsectors(open))
 		return fileio_refuse(-EINVAL, why, "the file is smaller than one block; see truncate -s");
 	return 0;
 }

@@ -7,7 +7,7 @@
  *
  * Replies are built in private memory and then copied to the chunk, which the client can write to; what the client reserved beyond the
  * reply is cleared, since all of it is sent. A refusal is an error number on the wire, a rate-limited line in the log that names session,
- * device and reason, and, for an OPEN, ctl/last_error.
+ * device and reason, and, for an OPEN, ctl/last_error. A client that negotiated WORDS gets the same words in the answer to its OPEN.
  */
 #include <linux/ratelimit.h>
 #include "ibnbd/server/blockio.h"
@@ -79,6 +79,8 @@ static const char *msg_cause(int err)
 	case -ENXIO:
 	case -ENODEV:
 		return "the device node has no device behind it";
+	case -ENOMEDIUM:
+		return "there is no medium in the drive";
 	case -EMFILE:
 		return "the session has mapped all it may; see the parameter max_maps";
 	case -ENOMEM:
@@ -134,6 +136,27 @@ static struct ibnbd_srv_open *msg_open_get(struct ibnbd_srv_session *s, struct i
 	return open;
 }
 
+/*
+ * The one place where a refused OPEN gets its words: for the log, for ctl/last_error and for a client that takes them. An errno stands
+ * in for a reason that nobody gave. To the transport an answer with words is a success: only those carry data.
+ */
+static void msg_open_refuse(struct ibnbd_srv_session *s, struct ibtrs_srv_op *op, const struct ibnbd_open *m, int err,
+			    const char *why)
+{
+	struct ibnbd_wire_open_refused reply;
+
+	if (!*why)
+		why = msg_cause(err);
+	trace_ibnbd_srv_open(s->name, m->name, 0, err);
+	ibnbd_srv_sysfs_refused(s->name, m->name, err, why);
+	if (!m->words) {
+		ibtrs_srv_op_reply(op, err);
+		return;
+	}
+	ibnbd_msg_open_refused_encode(&reply, err, why);
+	msg_reply(op, &reply, sizeof(reply));
+}
+
 /**
  * ibnbd_srv_msg_open() - serve an OPEN
  * @s: session
@@ -153,20 +176,17 @@ void ibnbd_srv_msg_open(struct ibnbd_srv_session *s, struct ibtrs_srv_op *op, st
 	err = ibnbd_msg_open_decode(op->hdr, op->hdr_len, msg_reads(op), op->data_len,
 				    READ_ONCE(s->features), &m, &why);
 	if (err) {
-		msg_refuse(s, op, err, why);
+		msg_open_refuse(s, op, &m, err, why);
 		return;
 	}
 	open = msg_open_get(s, o, &m, &why);
 	if (IS_ERR(open)) {
-		err = PTR_ERR(open);
-		trace_ibnbd_srv_open(s->name, m.name, 0, err);
-		ibnbd_srv_sysfs_refused(s->name, m.name, err, *why ? why : msg_cause(err));
-		ibtrs_srv_op_reply(op, err);
+		msg_open_refuse(s, op, &m, PTR_ERR(open), why);
 		return;
 	}
 	ibnbd_srv_export_describe(open, &rsp);
 	rsp.device_id = open->id;
-	rsp.has_identity = m.reply_len == sizeof(reply);
+	rsp.has_identity = m.identity;
 	len = ibnbd_msg_open_rsp_encode(&reply, &rsp);
 	trace_ibnbd_srv_open(s->name, m.name, open->id, 0);
 	percpu_ref_put(&open->ref);

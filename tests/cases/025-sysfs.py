@@ -27,7 +27,7 @@ CLIENT = [
     ("block/ibnbd0/ibnbd/hold", RW, "30"),
     ("block/ibnbd0/ibnbd/io_timeout", RW, "7"),
     ("block/ibnbd0/ibnbd/identity", RO, r"uuid [0-9a-f]{32}|hardware [0-9a-f]{32}|"),
-    ("block/ibnbd0/ibnbd/features", RO, "zeroes identity"),
+    ("block/ibnbd0/ibnbd/features", RO, "zeroes identity words"),
     ("block/ibnbd0/ibnbd/name", RO, "gold"),
     ("block/ibnbd0/ibnbd/write_zeroes", RO, "auto"),
     ("block/ibnbd0/ibnbd/write_cache", RO, "on"),

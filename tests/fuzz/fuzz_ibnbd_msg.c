@@ -50,10 +50,11 @@ static void server_open(const struct input *in)
 	}
 	MUST(m.access <= IBNBD_ACCESS_MIGRATION);
 	MUST(m.name[0] && strlen(m.name) < IBNBD_NAME_LEN);
-	MUST(m.reply_len <= in->data_len && (m.reply_len == 56 || m.reply_len == 96));
+	MUST(in->data_len >= (m.words ? 192 : m.identity ? 96 : 56));
+	MUST((!m.words || in->features & IBNBD_FEAT_WORDS) && (!m.identity || in->features & IBNBD_FEAT_IDENTITY));
 	MUST(!ibnbd_msg_open_encode(&w, &m));
 	MUST(!ibnbd_msg_open_decode(&w, sizeof(w), true, in->data_len, in->features, &back, &why));
-	MUST(back.access == m.access && !strcmp(back.name, m.name) && back.reply_len == m.reply_len);
+	MUST(back.access == m.access && !strcmp(back.name, m.name) && back.identity == m.identity && back.words == m.words);
 }
 
 static void server_io(const struct input *in)
@@ -114,12 +115,28 @@ static void client_limits(const struct input *in, const struct ibnbd_open_rsp *m
 		MUST(why);
 		return;
 	}
-	MUST(l.nsectors && l.nsectors <= m->nsectors && !(l.nsectors % sectors));
+	MUST(!l.nsectors == !m->nsectors && l.nsectors <= m->nsectors && !(l.nsectors % sectors));
 	MUST(l.max_hw_sectors && !(l.max_hw_sectors % sectors) && (u64)l.max_hw_sectors * 512 <= lin.max_io_bytes);
 	MUST(l.physical_block_size >= l.logical_block_size && l.io_min >= l.physical_block_size);
 	MUST(!(l.max_discard_sectors % sectors) && (!l.max_discard_sectors || l.discard_alignment < l.discard_granularity));
 	MUST((u64)l.max_discard_sectors * 512 <= U32_MAX && (u64)l.max_write_zeroes_sectors * 512 <= U32_MAX);
 	MUST(!l.fua || l.write_cache);
+}
+
+static void client_open_refused(const struct input *in)
+{
+	struct ibnbd_open_refused m, back;
+	struct ibnbd_wire_open_refused w;
+	size_t i;
+
+	if (!ibnbd_msg_open_refused_decode(in->buf, in->len, &m))
+		return;
+	MUST(m.err < 0 && m.err >= -IBNBD_ERRNO_MAX && strlen(m.text) < IBNBD_WORDS_LEN);
+	for (i = 0; m.text[i]; i++)
+		MUST(m.text[i] >= 0x20 && m.text[i] < 0x7f);
+	ibnbd_msg_open_refused_encode(&w, m.err, m.text);
+	MUST(ibnbd_msg_open_refused_decode(&w, sizeof(w), &back));
+	MUST(back.err == m.err && !memcmp(back.text, m.text, sizeof(m.text)));
 }
 
 static void client_open(const struct input *in)
@@ -136,7 +153,7 @@ static void client_open(const struct input *in)
 	}
 	MUST(m.logical_block_size >= 512 && m.logical_block_size <= in->page_size);
 	MUST(m.physical_block_size >= m.logical_block_size);
-	MUST(m.nsectors && m.nsectors < IBNBD_MAX_SECTORS);
+	MUST(m.nsectors < IBNBD_MAX_SECTORS);
 	MUST(m.has_identity == identity);
 	MUST(ibnbd_msg_open_rsp_encode(&w, &m) == ibnbd_msg_open_rsp_len(in->features));
 	MUST(!ibnbd_msg_open_rsp_decode(&w, sizeof(w), identity, in->page_size, &back, &why));
@@ -184,6 +201,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		break;
 	default:
 		client_sess_info(&in);
+		client_open_refused(&in);
 		client_open(&in);
 		break;
 	}

@@ -58,7 +58,7 @@ def add_dev(index, m):
         ibnbd__session=m["sessname"], ibnbd__mapping_path=m["device_path"], ibnbd__access_mode=m.get("access_mode", "rw"),
         ibnbd__nr_poll_queues=m.get("nr_poll_queues", 0), ibnbd__hold=m.get("hold", 100), ibnbd__io_timeout=m.get("io_timeout", 0),
         ibnbd__write_zeroes=m.get("write_zeroes", "auto"), ibnbd__write_cache=m.get("write_cache", "auto"), ibnbd__name=m.get("name", ""),
-        ibnbd__identity="uuid 00112233445566778899aabbccddeeff", ibnbd__features="zeroes identity")
+        ibnbd__identity="uuid 00112233445566778899aabbccddeeff", ibnbd__features="zeroes identity words")
     link = CTL / "devices" / f"{m['device_path'].replace('/', '!')}@{m['sessname']}"
     link.parent.mkdir(parents=True, exist_ok=True)
     link.symlink_to(f"../../../../block/ibnbd{index}")

@@ -34,6 +34,7 @@ UNIT_TEST(sizes)
 		{ "4Kn", 4096, 4096, 1000, 126976, 0, 1000, 248, 126976 },
 		{ "capacity rounded to blocks", 4096, 4096, 1007, 126976, 0, 1000, 248, 126976 },
 		{ "smaller than a block", 4096, 4096, 7, 126976, -EPROTO, 0, 0, 0 },
+		{ "no size yet", 512, 512, 0, 126976, 0, 0, 248, 126976 },
 		{ "I/O size rounded to blocks", 4096, 4096, 1000, 8191, 0, 1000, 8, 4096 },
 		{ "I/O smaller than a block", 8192, 8192, 1000, 4096, -EPROTO, 0, 0, 0 },
 		{ "I/O size 0", 512, 512, 1000, 0, -EPROTO, 0, 0, 0 },
@@ -228,7 +229,7 @@ static struct ibnbd_open_rsp answer(const struct disk *d)
 
 UNIT_TEST(remap)
 {
-	enum { OK, GREW, FENCE };	/* as enum ibnbd_remap */
+	enum { OK, GREW, FENCE, RETRY };	/* as enum ibnbd_remap */
 	enum { RO, RW, MIG };		/* the wire's numbers */
 	static const struct {
 		const char *name;
@@ -277,12 +278,20 @@ UNIT_TEST(remap)
 		  FENCE, "somebody else may have written meanwhile" },
 		{ "server restarted, nothing held", { 100, 512, 1, 1, 5, 0, 9 }, { 100, 512, 1, 1, 5, 0, 7ull << 32 | 1 }, RW, false, OK,
 		  NULL },
+		{ "still no size", { 0, 512, 1, 0, 0, 0, 9 }, { 0, 512, 1, 0, 0, 0, 9 }, RW, true, OK, NULL },
+		{ "its first size", { 0, 512, 1, 0, 0, 0, 9 }, { 100, 512, 1, 0, 0, 0, 9 }, RW, true, GREW, NULL },
+		{ "its first size, and all else with it", { 0, 512, 1, 1, 5, 0, 9 }, { 104, 4096, 1, 3, 6, 1, 10 }, RW, true, GREW, NULL },
+		{ "its first size, plain server", { 0, 512, 0, 0, 0, 0, 0 }, { 100, 4096, 0, 0, 0, 0, 0 }, RO, false, GREW, NULL },
+		{ "no medium", { 100, 512, 1, 1, 5, 0, 9 }, { 0, 512, 1, 1, 5, 0, 9 }, RW, true, RETRY,
+		  "the disk has no size at the moment: no medium, or not set up" },
+		{ "not set up after a boot", { 100, 4096, 1, 0, 0, 0, 9 }, { 0, 512, 1, 0, 0, 0, 7ull << 32 }, RW, true, RETRY,
+		  "the disk has no size at the moment: no medium, or not set up" },
 		{ "another disk and smaller", { 100, 512, 1, 1, 5, 0, 9 }, { 50, 4096, 1, 1, 6, 1, 10 }, RW, true, FENCE,
 		  "another disk is behind this name now" },
 	};
 	size_t i;
 
-	CHECK(OK == (int)IBNBD_REMAP_OK && GREW == (int)IBNBD_REMAP_GREW && FENCE == (int)IBNBD_REMAP_FENCE);
+	CHECK(OK == (int)IBNBD_REMAP_OK && GREW == (int)IBNBD_REMAP_GREW && FENCE == (int)IBNBD_REMAP_FENCE && RETRY == (int)IBNBD_REMAP_RETRY);
 	for (i = 0; i < ARRAY_SIZE(rows); i++) {
 		struct ibnbd_open_rsp old = answer(&rows[i].old), new = answer(&rows[i].new);
 

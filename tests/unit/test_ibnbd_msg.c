@@ -11,7 +11,7 @@ static const char *why;
 /* ---- SESS_INFO ---- */
 
 static const u8 sess_info_plain[36] = { 0, 0, 0, 0, 2 };
-static const u8 sess_info_ext[36] = { 0, 0, 0, 0, 2, 0, 0, 0, 'I', 'B', 'N', 'X', 0, 0, 0, 0, 3 };
+static const u8 sess_info_ext[36] = { 0, 0, 0, 0, 2, 0, 0, 0, 'I', 'B', 'N', 'X', 0, 0, 0, 0, 0xb };
 static const u8 sess_info_rsp_ext[36] = { 1, 0, 0, 0, 2, 0, 0, 0, 'I', 'B', 'N', 'X', 0, 0, 0, 0, 2 };
 
 UNIT_TEST(sess_info_bytes)
@@ -52,7 +52,8 @@ UNIT_TEST(sess_info_decode)
 		{ "protocol 255 is cut to ours", 255, "", 0, 36, true, 36, 0, 2, 0 },
 		{ "protocol 0", 0, "", 0, 36, true, 36, -EINVAL, 0, 0 },
 		{ "features", 2, "IBNX", 3, 36, true, 36, 0, 2, 3 },
-		{ "unknown features are dropped", 2, "IBNX", 0xfd, 36, true, 36, 0, 2, 1 },
+		{ "unknown features are dropped", 2, "IBNX", 0xf5, 36, true, 36, 0, 2, 1 },
+		{ "words", 2, "IBNX", 8, 36, true, 36, 0, 2, 8 },
 		{ "features without magic", 2, "IBNY", 3, 36, true, 36, 0, 2, 0 },
 		{ "features cut off", 2, "IBNX", 3, 35, true, 36, 0, 2, 0 },
 		{ "a write", 2, "", 0, 36, false, 36, -EINVAL, 0, 0 },
@@ -181,6 +182,7 @@ UNIT_TEST(open_decode)
 		u64 features;
 		int rc;
 		u32 reply_len;
+		bool words;
 	} rows[] = {
 		{ "mainline", "ram0", 1, 264, true, 56, 0, 0, 56 },
 		{ "ro", "ram0", 0, 264, true, 56, 0, 0, 56 },
@@ -196,6 +198,10 @@ UNIT_TEST(open_decode)
 		{ "D = 0", "ram0", 1, 264, true, 0, 0, -EINVAL, 0 },
 		{ "with identity", "ram0", 1, 264, true, 96, IBNBD_FEAT_IDENTITY, 0, 96 },
 		{ "identity, but no room for it", "ram0", 1, 264, true, 95, IBNBD_FEAT_IDENTITY, 0, 56 },
+		{ "words", "ram0", 1, 264, true, 192, IBNBD_FEAT_WORDS, 0, 56, true },
+		{ "words and identity", "ram0", 1, 264, true, 192, IBNBD_FEAT_KNOWN, 0, 96, true },
+		{ "words, but no room for them", "ram0", 1, 264, true, 191, IBNBD_FEAT_KNOWN, 0, 96 },
+		{ "room, but no words", "ram0", 1, 264, true, 4096, IBNBD_FEAT_IDENTITY, 0, 96 },
 		{ "room, but no identity", "ram0", 1, 264, true, 96, IBNBD_FEAT_ZEROES, 0, 56 },
 		{ "empty name", "", 1, 264, true, 56, 0, -EINVAL, 0 },
 		{ "newline in the name", "ram0\n", 1, 264, true, 56, 0, -EINVAL, 0 },
@@ -222,7 +228,8 @@ UNIT_TEST(open_decode)
 		if (!rows[i].rc) {
 			CHECK_STR(m.name, rows[i].name);
 			CHECK_EQ(m.access, rows[i].access);
-			CHECK_EQ(m.reply_len, rows[i].reply_len);
+			CHECK_EQ(m.identity ? 96 : 56, rows[i].reply_len);
+			CHECK_EQ(m.words, rows[i].words);
 		}
 		free(buf);
 	}
@@ -232,6 +239,87 @@ UNIT_TEST(open_decode)
 	buf = unit_exact(&w, 261);
 	CHECK_EQ(ibnbd_msg_open_decode(buf, 261, true, 56, 0, &m, &why), -EINVAL);
 	CHECK_STR(why, "device name is not terminated");
+	free(buf);
+}
+
+/* ---- OPEN_REFUSED ---- */
+
+UNIT_TEST(open_refused_bytes)
+{
+	static const u8 golden[192] = { 6, 0, 0, 0, 123, 0, 0, 0, 'n', 'o', ' ', 's', 'i', 'z', 'e' };
+	struct ibnbd_wire_open_refused w;
+	struct ibnbd_open_refused m;
+	char longest[300];
+
+	memset(&w, 0xa5, sizeof(w));
+	ibnbd_msg_open_refused_encode(&w, -123, "no size");
+	CHECK_MEM(&w, golden, sizeof(w));
+	CHECK(ibnbd_msg_open_refused_decode(&w, sizeof(w), &m));
+	CHECK_EQ(m.err, -123);
+	CHECK_STR(m.text, "no size");
+
+	memset(longest, 'x', sizeof(longest) - 1);
+	longest[sizeof(longest) - 1] = 0;
+	ibnbd_msg_open_refused_encode(&w, -1, longest);
+	CHECK_EQ(w.text[182], 'x');
+	CHECK_EQ(w.text[183], 0);
+	ibnbd_msg_open_refused_encode(&w, -1, "");
+	CHECK(ibnbd_msg_open_refused_decode(&w, sizeof(w), &m));
+	CHECK_STR(m.text, "");
+}
+
+UNIT_TEST(open_refused_hostile)
+{
+	static const struct {
+		const char *label;
+		u16 type;
+		u32 err;
+		const char *text;
+		size_t len;
+		bool is;
+		int want_err;
+		const char *want;
+	} rows[] = {
+		{ "good", 6, 2, "gone", 192, true, -2, "gone" },
+		{ "longer than it must be", 6, 2, "gone", 4096, true, -2, "gone" },
+		{ "one byte short", 6, 2, "gone", 191, false, 0, NULL },
+		{ "empty", 6, 2, "gone", 0, false, 0, NULL },
+		{ "an OPEN_RSP", 3, 2, "gone", 192, false, 0, NULL },
+		{ "no error", 6, 0, "gone", 192, true, -EPROTO, "gone" },
+		{ "the largest errno", 6, 511, "gone", 192, true, -511, "gone" },
+		{ "no errno", 6, 512, "gone", 192, true, -EPROTO, "gone" },
+		{ "a negative one", 6, (u32)-2, "gone", 192, true, -EPROTO, "gone" },
+		{ "escape, newline, DEL", 6, 2, "a\x1b[2J\nb\x7f", 192, true, -2, "a?[2J?b?" },
+		{ "UTF-8, C1, bidi", 6, 2, "\xc3\xa4\x9b\xe2\x80\xae", 192, true, -2, "??????" },
+		{ "a format", 6, 2, "%s%n%d", 192, true, -2, "%s%n%d" },
+	};
+	struct ibnbd_wire_open_refused w;
+	struct ibnbd_open_refused m;
+	u8 room[4096];
+	void *buf;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		UNIT_ROW("%s", rows[i].label);
+		memset(&w, 0, sizeof(w));
+		w.hdr.type = cpu_to_le16(rows[i].type);
+		w.err = cpu_to_le32(rows[i].err);
+		memcpy(w.text, rows[i].text, strlen(rows[i].text));
+		memset(room, 'z', sizeof(room));
+		memcpy(room, &w, sizeof(w));
+		buf = unit_exact(room, rows[i].len);
+		if (CHECK_EQ(ibnbd_msg_open_refused_decode(buf, rows[i].len, &m), rows[i].is) && rows[i].is) {
+			CHECK_EQ(m.err, rows[i].want_err);
+			CHECK_STR(m.text, rows[i].want);
+		}
+		free(buf);
+	}
+	UNIT_ROW("text without an end");
+	memset(&w, 'x', sizeof(w));
+	w.hdr.type = cpu_to_le16(6);
+	buf = unit_exact(&w, sizeof(w));
+	CHECK(ibnbd_msg_open_refused_decode(buf, sizeof(w), &m));
+	CHECK_EQ(strlen(m.text), IBNBD_WORDS_LEN - 1);
 	free(buf);
 }
 
@@ -333,7 +421,7 @@ UNIT_TEST(open_rsp_decode)
 		{ "physical below logical", 4096, 512, 100, 0, 0, 4096, 3, 56, -EPROTO },
 		{ "physical no power of two", 512, 1000, 100, 0, 0, 4096, 3, 56, -EPROTO },
 		{ "physical 65536, cut to 0", 512, 0, 100, 0, 0, 4096, 3, 56, 0 },
-		{ "no capacity", 512, 512, 0, 0, 0, 4096, 3, 56, -EPROTO },
+		{ "no capacity yet", 512, 512, 0, 0, 0, 4096, 3, 56, 0 },
 		{ "one sector", 512, 512, 1, 0, 0, 4096, 3, 56, 0 },
 		{ "largest capacity", 512, 512, (1ull << 54) - 1, 0, 0, 4096, 3, 56, 0 },
 		{ "capacity 2^54", 512, 512, 1ull << 54, 0, 0, 4096, 3, 56, -EPROTO },
