@@ -45,6 +45,7 @@ X(timeout, 'T', "wait", "SECONDS", "how long to wait, 0 = not at all") \
 X(file, 0, "file", "FILE", "read this file in place of /etc/ibnbd/...") \
 X(as_commands, 0, "as-commands", NULL, "as ibnbd map command lines") \
 X(prune, 0, "prune", NULL, "also unmap what was removed from the file") \
+X(remember, 0, "remember", NULL, "note what hold= was, for maps restore") \
 X(missing, 0, "missing", NULL, "those that should be mapped and are not") \
 X(session, 'S', "session", "SESSION", "of this session") \
 X(anonymize, 0, "anonymize", NULL, "replace addresses and names")
@@ -164,6 +165,7 @@ int cmd_maps_remove_run(struct cmd_args *a);
 int cmd_maps_start_run(struct cmd_args *a);
 int cmd_maps_stop_run(struct cmd_args *a);
 int cmd_maps_release_run(struct cmd_args *a);
+int cmd_maps_restore_run(struct cmd_args *a);
 int cmd_monitor_run(struct cmd_args *a);
 int cmd_metrics_run(struct cmd_args *a);
 int cmd_doctor_run(struct cmd_args *a);

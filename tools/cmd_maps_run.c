@@ -12,8 +12,7 @@
  * The driver waits for the server where only what is fatal interrupts it: SIGTERM is not caught, and READY comes from a thread, since no handler
  * runs before write(2) returns.
  *
- * stop touches only what the file names. release is for a shutdown, before the file systems are unmounted: what waits for a server that is gone
- * must not wait longer than a shutdown may take.
+ * stop touches only what the file names.
  */
 #include <errno.h>
 #include <math.h>
@@ -31,8 +30,6 @@
 #define RUN_FIRST_WAIT	10	/* seconds until the boot goes on */
 #define RUN_MAX_PAUSE	60
 #define RUN_REFUSALS	3
-#define RUN_HOLD_UP	10	/* seconds of hold= in a shutdown, with a path */
-#define RUN_HOLD_DOWN	5	/* and without */
 
 /* ---- systemd ---- */
 
@@ -400,35 +397,5 @@ int cmd_maps_stop_run(struct cmd_args *a)
 	}
 	state_free(s);
 	maps_free(m);
-	return sum;
-}
-
-/* ---- release ---- */
-
-int cmd_maps_release_run(struct cmd_args *a)
-{
-	struct state *s = state_read();
-	int sum = SAY_DONE, rc;
-	size_t i;
-
-	(void)a;
-	for (i = 0; i < s->nr_devs; i++) {
-		struct state_dev *d = &s->devs[i];
-		int limit = d->paths_up ? RUN_HOLD_UP : RUN_HOLD_DOWN;
-		char *file, *text;
-
-		if ((d->hold >= 0 && d->hold <= limit) || mapping_vital(d))
-			continue;
-		file = say_fmt("%s/ibnbd/hold", d->dir);
-		text = say_fmt("%d", limit);
-		rc = sysfs_write(file, text);
-		if (rc)
-			sum = say_error(SAY_FAILED, "%s: cannot set hold: %s", d->path, strerror(rc));
-		else
-			say_warn("%s: I/O without a path fails after %d seconds from now on", d->path, limit);
-		free(file);
-		free(text);
-	}
-	state_free(s);
 	return sum;
 }

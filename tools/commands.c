@@ -73,10 +73,13 @@ static const struct cmd commands[] = {
 	  cmd_maps_start_run, "map as maps.conf says, trying until it works", NULL },
 	{ "maps stop", "NAME...", 1, ANY, O(file) | O(timeout) | O(force), 0, CMD_WORDS_MAP,
 	  cmd_maps_stop_run, "unmap what maps.conf names", NULL },
-	{ "maps release", "", 0, 0, 0, 0, CMD_WORDS_NONE,
-	  cmd_maps_release_run, "shorten hold= of every device, for a shutdown",
-	  "To 10 seconds, to 5 where no path works; ibnbd-shutdown.service does it before the file systems are unmounted. "
-	  "The device of the root file system and of swap is left alone." },
+	{ "maps release", "", 0, 0, O(remember), 0, CMD_WORDS_NONE,
+	  cmd_maps_release_run, "shorten hold= of every device, for a shutdown or a suspend",
+	  "To 10 seconds, to 5 where no path works; ibnbd-shutdown.service does it before the file systems are unmounted, "
+	  "ibnbd-suspend.service before the machine sleeps. The device of the root file system and of swap is left alone." },
+	{ "maps restore", "", 0, 0, 0, 0, CMD_WORDS_NONE,
+	  cmd_maps_restore_run, "undo maps release --remember",
+	  "What was changed since, and what was unmapped, is left alone." },
 	{ "monitor", "", 0, 0, O(json) | O(count) | O(timeout), 0, CMD_WORDS_NONE,
 	  cmd_monitor_run, "tell what happens to devices and paths", NULL },
 	{ "metrics", "", 0, 0, O(file), 0, CMD_WORDS_NONE, cmd_metrics_run, "numbers for Prometheus", NULL },

@@ -172,6 +172,36 @@ def server_gone_at_shutdown(t):
 
 
 @step
+def server_gone_at_suspend(t):
+    """I/O would be held for 600 s, and the suspend with it: the unit before sleep.target ends that.  The kernel comes back at the freezer."""
+    t.server_up()
+    t.client_up()
+    t.mounted("/data")
+    suspend, unit = "systemctl start systemd-suspend.service", "/run/systemd/system/systemd-suspend.service.d"
+    hold = "ibnbd list -H -r -o hold nap"
+    t.sh("umount /data; ibnbd map vda2 s1 --name nap --hold 600; echo freezer > /sys/power/pm_test; echo 1 > /sys/module/suspend/parameters/pm_test_delay")
+    # a suspend that fails
+    t.sh(f"mkdir -p {unit}; printf '[Service]\\nExecStart=\\nExecStart=/bin/sh -c \"{hold} > /run/nap; exit 1\"\\n' > {unit}/fails.conf; systemctl daemon-reload\n"
+         f"if {suspend}; then exit 1; fi; cat /run/nap; [ \"$(cat /run/nap)\" = 10 ]; rm -r {unit}; systemctl daemon-reload; systemctl reset-failed systemd-suspend")
+    t.wait(f"[ \"$({hold})\" = 600 ]", 10, "hold= after the suspend that failed")
+    # one with a dirty page, and without the server
+    t.server.kill()
+    t.wait("[ \"$(ibnbd list -H -r -o detail nap)\" = held ]", 60, "the disk is held")
+    t.sh("systemd-run -q --unit dirty bash -c 'exec 5<> /dev/ibnbd/by-name/nap; head -c 4096 /dev/zero >&5; echo > /run/dirty; exec sleep 600'\n"
+         "wait_for 20 test -e /run/dirty")
+    t0 = time.monotonic()
+    t.sh(suspend, 60)
+    seconds = t.below("suspend", time.monotonic() - t0, 20)
+    t.wait(f"[ \"$({hold})\" = 600 ]", 10, "hold= after the suspend")
+    t.sh("journalctl -b -u ibnbd-suspend -o cat --no-pager; [ ! -e /run/ibnbd/released ]; [ \"$(systemctl is-active ibnbd-suspend)\" = inactive ]\n"
+         "dmesg | grep 'PM: suspend exit'; echo none > /sys/power/pm_test; systemctl stop dirty; ibnbd unmap --force nap")
+    t.server_up()
+    t.wait("[ \"$(ibnbd list -H -r -o detail data)\" = open ]", 60, "the disk is open again")
+    t.sh("mountpoint -q /data || mount /data")
+    return f"suspended within {seconds:.0f} s"
+
+
+@step
 def front_unit(t):
     """ibnbd.service, what people try first: stop, start, and a reload that maps what is new and unmaps nothing."""
     t.server_up()

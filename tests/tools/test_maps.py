@@ -199,27 +199,6 @@ def stop_leaves_the_io_of_a_process(w):
     hasnt("\n".join(w.log()), "hold")
 
 
-@test
-def release_before_a_shutdown(w):
-    w.client()
-    w.conf("up ram0 store1 path=10.0.1.7\ndown ram1 store2 path=10.0.1.8 hold=-1\nshort ram2 store2 hold=3\n")
-    w.run("maps", "start", "up", "down", "short")
-    for p in (w.sys / "class/ibtrs-client/store2/paths").iterdir():
-        (p / "state").write_text("disconnected\n")
-    before = len(w.log())
-    w.run("maps", "release", "--dry-run")
-    eq(len(w.log()), before)
-    w.run("maps", "release")
-    eq(sorted(w.log()[before:]), ["block/ibnbd0/ibnbd/hold 10", "block/ibnbd1/ibnbd/hold 5"])
-    w.put("root/dev/ibnbd0", "259:0")
-    for root in ("259:0 / / rw - ext4 /dev/root rw", "0:45 / / rw - btrfs /dev/ibnbd0 rw"):
-        (w.root / "proc/self/mountinfo").write_text(f"36 25 {root}\n")
-        (w.sys / "block/ibnbd0/ibnbd/hold").write_text("100\n")
-        before = len(w.log())
-        w.run("maps", "release")
-        eq([x for x in w.log()[before:] if "ibnbd0" in x], [], root)
-
-
 class Notify:
     """systemd's end of the notification socket."""
 

@@ -39,7 +39,7 @@ def units_verify(w):
     for name in ("ibnbd-maps.target", "srv-data.mount"):
         (units / "remote-fs.target.wants" / name).symlink_to(units / name)
     names = ["ibnbd-map@vol1.service", "ibnbd-map@my\\x2dvol.service", "ibnbd-maps.target", "ibnbd.service", "ibnbd-retry.service",
-             "ibnbd-server.service", "ibnbd-shutdown.service", "srv-data.mount", "remote-fs.target"]
+             "ibnbd-server.service", "ibnbd-shutdown.service", "ibnbd-suspend.service", "srv-data.mount", "remote-fs.target"]
     p = subprocess.run([analyze, "verify", "--man=no", *[str(units / n) for n in names]], capture_output=True, text=True, timeout=DEADLINE,
                        env={**w.env, "SYSTEMD_UNIT_PATH": f"{units}:/usr/lib/systemd/system:/lib/systemd/system"})
     # A target waits for its instances only if they say so: they have no default dependencies. What is tried again goes after them.

@@ -14,7 +14,8 @@ TROUBLE = re.compile(
     r"|invalid opcode|unable to handle|Object padding overwritten|Poison overwritten|Redzone overwritten"
     r"|INFO: trying to register|suspicious RCU|held lock freed|BUG \S+ \((Tainted|Not tainted)|bad unlock balance|workqueue lockup")
 HEAD = re.compile(r"\[ cut here \]|BUG: |BUG \S+ \((?:Tainted|Not tainted)|INFO: task .* blocked|Kernel panic|general protection"
-                  r"|rcu: INFO: .*(?:stall|self-detected)|: vmalloc error: |: page allocation failure|kmem_cache_create\w*\(.*\) failed")
+                  r"|rcu: INFO: .*(?:stall|self-detected)|: vmalloc error: |: page allocation failure|kmem_cache_create\w*\(.*\) failed"
+                  r"|Freezing .* failed after .* refusing to freeze")
 END = re.compile(r"---\[ end (trace|Kernel panic)|={60}")
 LONGEST = 60
 

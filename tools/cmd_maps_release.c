@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * maps release and restore: hold= of every device, shortened for a while.
+ *
+ * What waits for a server that is gone must not wait longer than a shutdown or a suspend may take: an unmount, or the
+ * sync and the freezing of processes before the machine sleeps. ibnbd-shutdown.service releases before the file systems
+ * are unmounted. ibnbd-suspend.service releases before sleep.target with --remember, and restores when the machine is
+ * awake again, or could not sleep.
+ *
+ * What hold= was stands in RELEASE_FILE, a line for each device:
+ *
+ *	BEFORE SET DEVICE@SESSION
+ *
+ * The file is complete before the first hold= is changed, so that none is shortened for good. It lies in /run, which
+ * goes with the mappings. restore leaves alone what is no longer SET: somebody has changed it since.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "tools/cmd.h"
+#include "tools/mapping.h"
+#include "tools/state.h"
+
+#define RELEASE_DIR	"/run/ibnbd"
+#define RELEASE_FILE	RELEASE_DIR "/released"
+#define RELEASE_UP	10	/* seconds of hold= with a path */
+#define RELEASE_DOWN	5	/* and without */
+
+/* The hold= that @d gets, or its own when that is short enough, or when the machine needs the device to run. */
+static int64_t release_hold(const struct state_dev *d)
+{
+	int64_t limit = d->paths_up ? RELEASE_UP : RELEASE_DOWN;
+
+	if (d->hold == SYSFS_UNKNOWN || (d->hold >= 0 && d->hold <= limit) || mapping_vital(d))
+		return d->hold;
+	return limit;
+}
+
+static int release_write(const struct state_dev *d, int64_t hold)
+{
+	char *file = say_fmt("%s/ibnbd/hold", d->dir), *text = say_fmt("%" PRId64, hold);
+	int rc = sysfs_write(file, text);
+
+	if (rc)
+		rc = say_error(SAY_FAILED, "%s: cannot set hold: %s", d->path, strerror(rc));
+	free(file);
+	free(text);
+	return rc;
+}
+
+/* One line of the file. @name points into it. */
+static bool release_parse(const char *line, int64_t *before, int64_t *set, const char **name)
+{
+	int n = 0;
+
+	if (sscanf(line, "%" SCNd64 " %" SCNd64 " %n", before, set, &n) != 2 || !n || !line[n])
+		return false;
+	*name = line + n;
+	return true;
+}
+
+/* ---- release ---- */
+
+/* The lines of an earlier release whose devices still have what it set: they are remembered on. Allocated. */
+static char *release_still(struct state *s, const char *file)
+{
+	char *text = sysfs_text(file), *kept = say_dup(""), *line, *save = NULL;
+
+	for (line = text ? strtok_r(text, "\n", &save) : NULL; line; line = strtok_r(NULL, "\n", &save)) {
+		int64_t before, set;
+		const char *name;
+		size_t i;
+
+		if (!release_parse(line, &before, &set, &name))
+			continue;
+		for (i = 0; i < s->nr_devs; i++) {
+			struct state_dev *d = &s->devs[i];
+			char *link = state_dev_link(d->session, d->device_path);
+
+			if (!strcmp(link, name) && d->hold == set && release_hold(d) == d->hold) {
+				char *longer = say_fmt("%s%s\n", kept, line);
+
+				free(kept);
+				kept = longer;
+			}
+			free(link);
+		}
+	}
+	free(text);
+	return kept;
+}
+
+/* 0 or errno; the file is the old one or the whole new one. */
+static int release_put(const char *file, const char *text)
+{
+	char *temp = say_fmt("%s.new", file), *dir = sysfs_root(RELEASE_DIR);
+	size_t len = strlen(text);
+	int fd, err = 0;
+
+	if (mkdir(dir, 0755) && errno != EEXIST)
+		err = errno;
+	fd = err ? -1 : open(temp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
+	if (fd < 0)
+		err = err ? err : errno;
+	else if (write(fd, text, len) != (ssize_t)len)
+		err = errno ? errno : ENOSPC;
+	if (fd >= 0 && close(fd) && !err)
+		err = errno;
+	if (!err && rename(temp, file))
+		err = errno;
+	free(temp);
+	free(dir);
+	return err;
+}
+
+static int release_remember(struct state *s)
+{
+	char *file = sysfs_root(RELEASE_FILE), *text = release_still(s, file);
+	int rc = SAY_DONE, err;
+	size_t i;
+
+	for (i = 0; i < s->nr_devs; i++) {
+		struct state_dev *d = &s->devs[i];
+		char *link, *longer;
+
+		if (release_hold(d) == d->hold)
+			continue;
+		link = state_dev_link(d->session, d->device_path);
+		longer = say_fmt("%s%" PRId64 " %" PRId64 " %s\n", text, d->hold, release_hold(d), link);
+		free(text);
+		free(link);
+		text = longer;
+	}
+	err = *text && !sysfs_dry_run ? release_put(file, text) : 0;
+	if (err)
+		rc = say_error(SAY_FAILED, "cannot note hold= in %s: %s; it stays as it is", file, strerror(err));
+	free(text);
+	free(file);
+	return rc;
+}
+
+int cmd_maps_release_run(struct cmd_args *a)
+{
+	struct state *s = state_read();
+	int sum = ARG(a, remember) ? release_remember(s) : SAY_DONE;
+	bool go = !sum;
+	size_t i;
+
+	for (i = 0; go && i < s->nr_devs; i++) {
+		struct state_dev *d = &s->devs[i];
+		int64_t hold = release_hold(d);
+
+		if (hold == d->hold)
+			continue;
+		if (release_write(d, hold))
+			sum = SAY_FAILED;
+		else
+			say_warn("%s: I/O without a path fails after %" PRId64 " seconds from now on", d->path, hold);
+	}
+	state_free(s);
+	return sum;
+}
+
+/* ---- restore ---- */
+
+static int release_restore(struct state *s, const char *line)
+{
+	int64_t before, set;
+	const char *name;
+	size_t i;
+	int rc = SAY_DONE;
+
+	if (!release_parse(line, &before, &set, &name))
+		return say_error(SAY_FAILED, "%s: \"%s\" is no line of ibnbd maps release", RELEASE_FILE, line);
+	for (i = 0; i < s->nr_devs; i++) {
+		struct state_dev *d = &s->devs[i];
+		char *link = state_dev_link(d->session, d->device_path);
+
+		if (!strcmp(link, name) && d->hold == set) {
+			rc = release_write(d, before);
+			if (!rc && before < 0)
+				say_warn("%s: I/O without a path waits for ever again", d->path);
+			else if (!rc)
+				say_warn("%s: I/O without a path fails after %" PRId64 " seconds again", d->path, before);
+		}
+		free(link);
+	}
+	return rc;
+}
+
+int cmd_maps_restore_run(struct cmd_args *a)
+{
+	char *file = sysfs_root(RELEASE_FILE), *text = sysfs_text(file), *line, *save = NULL;
+	struct state *s;
+	int sum = SAY_DONE;
+
+	(void)a;
+	if (!text && errno != ENOENT)
+		sum = say_error(SAY_FAILED, "cannot read %s: %s", file, strerror(errno));
+	s = state_read();
+	for (line = text ? strtok_r(text, "\n", &save) : NULL; line; line = strtok_r(NULL, "\n", &save))
+		if (release_restore(s, line))
+			sum = SAY_FAILED;
+	if (text && !sum && !sysfs_dry_run)
+		unlink(file);
+	state_free(s);
+	free(text);
+	free(file);
+	return sum;
+}
