@@ -32,4 +32,5 @@ KVER=${KVER:-$(default_kver)}
 "$REPO/tests/vm/qemu.sh"
 "$REPO/tests/vm/kernel.sh" "$KVER"
 "$REPO/tests/vm/fio.sh"
+"$REPO/tests/vm/mdadm.sh"
 say "ready for $KVER"

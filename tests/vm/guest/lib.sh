@@ -242,6 +242,9 @@ tidy_io() {
 	while read -r _ d _; do
 		case $d in /mnt*) echo "$d" ;; esac
 	done < /proc/mounts | sort -r | xargs -r umount
+	for d in /sys/block/md*/md/array_state; do
+		[ ! -e "$d" ] || echo clear > "$d" 2> /dev/null || true
+	done
 	[ ! -d /sys/module/dm_mod ] || dmsetup remove_all 2> /dev/null || true
 	[ ! -d /sys/module/loop ] || losetup -D 2> /dev/null || true
 	for d in /sys/block/*/[ir]*nbd/unmap_device; do
