@@ -23,7 +23,7 @@ DIST	:= ibnbd-$(VERSION)
 SHIPPED	:= Kbuild Makefile dkms.conf COPYING compat ibtrs ibnbd
 
 .DEFAULT_GOAL := modules
-.PHONY: modules clean tools unit fuzz lint package check check-all dkms-source check-kernels check-boot check-memory check-packages check-faults check-laws soak churn \
+.PHONY: modules clean tools unit fuzz lint package check check-all dkms-source check-kernels check-boot check-memory check-packages check-faults check-suites check-laws soak churn \
 	check-debug check-kcsan check-interop check-long cases demo bench bench-quick vm-shell install modules_install tools-install dkms-install dkms-remove dist deb rpm help
 
 ## Build
@@ -52,7 +52,7 @@ check:				## all that must hold: unit fuzz lint package kernels boot cases bench
 
 check-all:			## that and all that takes longer: every kernel, faults, interop, the debug kernels, packages in clean systems .. (most of a day)
 	tests/setup.sh
-	tests/check.sh unit fuzz lint package kernels boot packages cases long bench-quick bench interop faults soak churn laws memory debug kcsan
+	tests/check.sh unit fuzz lint package kernels boot packages cases long bench-quick bench interop faults suites soak churn laws memory debug kcsan
 
 unit:				## pure code: tests/unit
 	$(MAKE) -C tests/unit check
@@ -107,6 +107,10 @@ soak: test-build		## faults at random for MINUTES=5; SEED= repeats a run
 CYCLES	?= 2000
 churn: test-build		## administrators' commands at random, 2000 cycles of 056, up to two hours; CYCLES= and SEED= pick
 	IBNBD_CHURN_CYCLES=$(CYCLES) IBNBD_SEED=$(SEED) tests/vm/run.py 056
+
+check-suites: test-build		## blktests and xfstests, with a local disk as control: SUITES=DIR:DIR names built copies; TESTS= and FS= pick
+	tests/setup.sh
+	SUITES="$(SUITES)" TESTS="$(TESTS)" FS="$(FS)" tests/suites/check.sh
 
 check-laws:			## break each law of docs/design.md in turn: a test must notice
 	tests/vm/setup.sh

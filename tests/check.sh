@@ -12,7 +12,7 @@ passed=0 failed=0 skipped=0 table=""
 
 for stage in "$@"; do
 	target=$stage
-	case $stage in kernels|boot|packages|interop|faults|laws|memory|debug|kcsan|long) target=check-$stage ;; esac
+	case $stage in kernels|boot|packages|interop|faults|suites|laws|memory|debug|kcsan|long) target=check-$stage ;; esac
 	log=$logs/$stage.log
 	echo "== $stage"
 	begin=$SECONDS
