@@ -13,7 +13,7 @@ CHANGES = (
     ("session reconnect --all",),
     ("server close sdb --all --force",), ("server disconnect clt1",), ("server start",), ("server stop --force",),
     ("maps save vol1",), ("maps save --all", 9), ("maps remove vol3",), ("maps start vol3",), ("maps start --missing",), ("maps stop vol1",),
-    ("maps apply --prune",), ("maps release",),
+    ("maps apply --prune",), ("maps release",), ("maps release --remember",), ("maps restore",),
 )
 READS = ("list", "show vol1", "stat", "path list", "session list", "server list", "server exports", "server check", "maps check", "maps show", "metrics",
          "doctor", "dump", "monitor -T 1", "help map")
@@ -27,6 +27,7 @@ def machine(w):
     w.run("map", "vol/1", "store1", "10.0.1.7", "10.0.2.7", "--name", "vol1")
     w.run("map", "vol/2", "store1")
     w.run("map", "vol/4", "store1", "--name", "gone")
+    w.put("root/run/ibnbd/released", "55 100 vol!1@store1")
     w.put("sys/block/ibnbd1/ibnbd/state", "closed")
     w.put("sys/class/ibtrs-client/store1/paths/ip:10.0.0.1@ip:10.0.2.7/state", "disconnected")
 
