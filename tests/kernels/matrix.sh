@@ -18,7 +18,7 @@ cache=${IBNBD_CACHE:-$top/build/cache}
 logs=$top/build/kernels
 modules=(ibtrs/ibtrs-core ibtrs/ibtrs-client ibtrs/ibtrs-server ibnbd/ibnbd-client ibnbd/ibnbd-server
 	tests/kernels/wrappers/cx-wrappers)
-copied=(Kbuild Makefile compat ibtrs ibnbd tests/kernels/wrappers)
+copied=(Kbuild Makefile compat ibtrs ibnbd tests/kernels/wrappers tests/kernels/strict)
 jobs=${JOBS:-$(nproc)}
 conf=${IBNBD_KERNELS:-$here/kernels.conf}	# another list: selftest.sh
 accept=
@@ -47,9 +47,23 @@ sparse() {
 	why=${why:-$(grep -E ': (warning|error): ' "$log.sparse" | sed "s|^$dir/||; s|^\./||" | grep -E '^(compat|ibtrs|ibnbd)/' | head -n 1)}
 }
 
+# Each file of the drivers was compiled as strictly as strict.mk says, and what is planted does not compile. With $suite, $root, $dir,
+# $release, $log, $why of build().
+strict() {
+	local f n=0
+	while read -r f; do
+		n=$((n + 1))
+		for m in tests/kernels/strict/strict.h tests/kernels/strict/include/linux/minmax.h; do
+			grep -qF "$dir/$m" "$root$dir/${f%/*}/.$(basename "$f" .c).o.cmd" 2>> "$log" || why=${why:-"$f was compiled without $m"}
+		done
+	done < <(cd "$root$dir" && find compat ibtrs ibnbd -name '*.c' ! -name '*.mod.c' ! -path compat/probes.c)
+	[ $n -gt 50 ] || why=${why:-"no more than $n files are strict"}
+	[ -n "$why" ] || "$here/planted.sh" "$suite" "$release" >> "$log" 2>&1 9>&- || why=$(grep -m 1 ^planted.sh: "$log" || echo "planted.sh failed")
+}
+
 build() {	# NAME SUITE GLOB WORD..: 0 good, 77 skipped, else failed; $why, $release
 	local name=$1 suite=$2 glob=$3 log=$logs/$1.log setup=$logs/$1.setup.log root=$cache/chroot-$2 dir m rc
-	local expected=$top/compat/expected/$1.h arch= newest= alone= sparse= words=()
+	local answers=${1%-strict}.h expected=$top/compat/expected/${1%-strict}.h arch= newest= alone= sparse= strict= words=()
 	release= why=
 	shift 3
 	for m; do
@@ -59,6 +73,7 @@ build() {	# NAME SUITE GLOB WORD..: 0 good, 77 skipped, else failed; $why, $rele
 		newest)	newest=yes ;;
 		chroot)	alone=yes ;;
 		sparse)	sparse=yes ;;
+		strict)	strict=yes; words+=(CONFIG_SECTION_MISMATCH_WARN_ONLY= CONFIG_DEBUG_SECTION_MISMATCH=y) ;;
 		boot|short|long) ;;
 		*)	why="kernels.conf: what is '$m'?"; return 1 ;;
 		esac
@@ -80,6 +95,7 @@ build() {	# NAME SUITE GLOB WORD..: 0 good, 77 skipped, else failed; $why, $rele
 		--exclude='config.h*' "${copied[@]}" | tar -C "$root$dir" -xf - || return 1
 	# it links compat/blk.o too, so it comes after ibnbd/
 	printf '\n%s\n%s\n' 'obj-m += tests/kernels/wrappers/' '$(obj)/tests/kernels/wrappers: $(obj)/ibnbd' >> "$root$dir/Kbuild"
+	[ -z "$strict" ] || printf 'include $(src)/tests/kernels/strict/strict.mk\n' >> "$root$dir/Kbuild"
 	chroot run "$suite" make -C "/usr/src/linux-headers-$release" M="$dir" "${words[@]}" \
 		W=1 WERROR=1 -j"$jobs" modules >> "$log" 2>&1
 	[ $? -eq 0 ] || why=$(grep -m 1 -E 'error:|ERROR|\*\*\*' "$log" || echo "make failed")
@@ -88,10 +104,11 @@ build() {	# NAME SUITE GLOB WORD..: 0 good, 77 skipped, else failed; $why, $rele
 	done
 	[ -n "$why" ] || why=$(grep -iE 'warning' "$log" | grep -v 'compiler differs from' | head -n 1)
 	[ -n "$why" ] || [ -z "$sparse" ] || sparse
+	[ -n "$why" ] || [ -z "$strict" ] || strict
 	if [ -e "$root$dir/compat/config.h" ]; then
 		{ echo '/* SPDX-License-Identifier: GPL-2.0-only */'; cat "$root$dir/compat/config.h"; } > "$logs/$name.h"
-		[ -z "$accept" ] || cp "$logs/$name.h" "$top/compat/expected/$name.h"
-		[ -n "$accept" ] || expected=$root$dir/compat/expected/$name.h	# as old as the probes
+		[ -z "$accept" ] || cp "$logs/$name.h" "$top/compat/expected/$answers"
+		[ -n "$accept" ] || expected=$root$dir/compat/expected/$answers	# as old as the probes
 		if ! diff -u "$expected" "$logs/$name.h" > "$logs/$name.diff" 2>&1; then
 			sed -n '/^[-+]#/p' "$logs/$name.diff" >> "$log"
 			why="${why:+$why; }probes answer differently: $(sed -n 's/^+#define HAVE_//p' "$logs/$name.diff" | tr '\n' ' ')"
