@@ -88,7 +88,7 @@ check-memory: test-build		## let each allocation fail once: tests/cases/071, on 
 	tests/vm/run.py --debug 048 071
 
 cases: test-build		## tests in virtual machines; CASES="010 map" picks some
-	tests/vm/run.py -j2 $(CASES)
+	tests/vm/run.py -j2 --again $(CASES)
 
 check-long: test-build		## cases too long for make check: a thousand disks, loads on file systems, clients that die with hung disks ..
 	tests/vm/run.py 005 024 038-peer-late 038-peer-paths 062 073 074

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # check.sh STAGE...: run stages of make check or check-all, one after another, all of them even if one fails.
 # Each stage is a make target whose last "N passed, N failed[, N skipped]" is added to the total.
+# At the end: what each stage cost, the ten slowest cases and builds, and the cases that passed only when run again
+# (FLAKY); two of these in all stages together are a failure.
 # LIMIT=MINUTES: a warning if it took longer.
 # A stage that ends badly, says no total, or passed nothing counts as one failure. Logs: build/check.
 set -u
@@ -29,6 +31,20 @@ for stage in "$@"; do
 	passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
 	table+=$(printf '%-10s %5d passed %5d failed %5d skipped %6d s  %s' "$stage" "$p" "$f" "$s" $((SECONDS - begin)) "$note")$'\n'
 done
+
+costs() {	# seconds and name of each case and build, the slowest first
+	awk '/^(ok|FAIL|FLAKY) / { for (i = 3; i <= NF; i++) if ($i ~ /^[0-9.]+s$/) { printf "%7.0f s  %s\n", $i, $2; next } }' \
+		"${stages[@]/#/$logs/}" | sort -rn
+}
+stages=("${@/%/.log}")
+flaky=$(cat "${stages[@]/#/$logs/}" | grep '^FLAKY ')
+if [ "$(grep -c . <<< "$flaky")" -gt 1 ]; then
+	failed=$((failed + 1))
+	echo "more than one flaky case:"
+fi
+[ -z "$flaky" ] || echo "$flaky"
+echo "the slowest:"
+costs | head -n 10
 
 printf '\n%s%-10s %49d s\n' "$table" together $SECONDS
 [ -z "${LIMIT:-}" ] || [ $SECONDS -le $((LIMIT * 60)) ] || echo "warning: this should take less than $LIMIT minutes"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 import selftest
 
-description = "the runner finds planted faults: a failing job, a kernel warning, a hang, a panic, a wrong value, a race"
+description = "the runner finds planted faults: a failing job, a kernel warning, a hang, a panic, a wrong value, a race, a flaky case"
 crowd = True
 vms = 0
 deadline = 400
@@ -29,3 +29,21 @@ def run(t):
     rc, out = t.host([str(selftest.RUN / "run.py"), "--dir", str(selftest.RUN / "planted"), "--kver", t.image.kver,
                       "--logs", str(t.logdir / "planted"), "909"], timeout=60)
     t.eq((rc, out.splitlines()[-1]), (1, "0 passed, 0 failed, 1 skipped"), "a run in which nothing ran")
+
+    known = t.logdir / "known"
+    flaky = lambda *cases: t.host([str(selftest.RUN / "run.py"), "--dir", str(selftest.RUN / "planted-flaky"), "--kver", t.image.kver, "--again",
+                                   "--flaky-list", str(known), "--logs", str(t.logdir / "flaky"), *cases], timeout=60)
+    rc, out = flaky("914")
+    t.eq((rc, out.splitlines()[-1]), (0, "1 passed, 0 failed, 0 skipped"), "one flaky case")
+    t.match(out, r"^FLAKY 914-flaky [\d.]+s \(first: 914-flaky\.py:\d+: number of this run: got 1, want 2;")
+    t.match((t.logdir / "flaky/914-flaky/log").read_text(), "PROBLEM:", "the first log of the flaky case")
+    t.ok("PROBLEM" not in (t.logdir / "flaky/914-flaky.2/log").read_text(), "the second log has a problem")
+    rc, out = flaky("914")
+    t.eq((rc, out.splitlines()[-1]), (1, "0 passed, 1 failed, 0 skipped"), "the same case once more in the list")
+    t.match(out, "^flaky for the second time: 914-flaky;")
+    known.unlink()
+    rc, out = flaky()
+    t.eq((rc, out.splitlines()[-1]), (1, "0 passed, 2 failed, 0 skipped"), "two flaky cases in one run")
+    rc, out = t.host([str(selftest.RUN / "run.py"), "--dir", str(selftest.RUN / "planted"), "--kver", t.image.kver, "--again",
+                      "--flaky-list", str(known), "--logs", str(t.logdir / "again"), "905"], timeout=120)
+    t.eq((rc, out.splitlines()[-1]), (1, "0 passed, 1 failed, 0 skipped"), "a case that fails both times")

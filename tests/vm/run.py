@@ -9,16 +9,18 @@
     tests/vm/run.py --kcsan ..       on the one that looks for data races
 
 One line per case, details of failures, and at the end "N passed, N failed, N skipped".  The exit status is 0
-only when something passed and nothing failed.  Logs: build/test-logs/CASE/{log,*.kmsg,*.console}.
+only when something passed and nothing failed.  With --again a case that fails is run once more; flaky.py says
+when that is forgiven.  Logs: build/test-logs/CASE/{log,*.kmsg,*.console}.
 
 Machines are booted when a case needs them and shared by the cases that follow and want the same kind.  After
 each case they are tidied and compared with what they were; if anything is left over, they are booted anew.
 """
 import argparse, fcntl, fnmatch, json, os, queue, shutil, signal, subprocess, sys, threading, time, traceback
 from pathlib import Path
-import case as C, faults, image, launch, vm
+import case as C, faults, flaky, image, launch, vm
 
 LEAK_KIB = 12 * 1024        # what the kernel may have cached for itself during a case
+AGAIN = 4                   # more failures than these are not chance: none of them is run again
 
 
 class Machines:
@@ -98,8 +100,8 @@ class Result:
         self.name, self.status, self.seconds, self.details, self.figures = name, status, seconds, details, list(figures)
 
     def line(self):
-        word = {"pass": "ok", "fail": "FAIL", "skip": "skip"}[self.status]
-        why = f" ({self.details})" if self.status == "skip" else ""
+        word = {"pass": "ok", "fail": "FAIL", "skip": "skip", "flaky": "FLAKY"}[self.status]
+        why = f" ({self.details})" if self.status in ("skip", "flaky") else ""
         return f"{word} {self.name} {self.seconds:.1f}s{why}"
 
 
@@ -108,6 +110,7 @@ class Runner:
         self.o, self.boot, self.logdir = options, boot, logdir
         self.cases, self.todo, self.results, self.lock = cases, queue.SimpleQueue(), [], threading.Lock()
         self.sets, self.turns, self.stopping = [], {}, False
+        self.boots, self.boot_seconds = 0, 0
 
     def work(self, number):
         """One worker: takes case after case, keeps one set of machines."""
@@ -133,7 +136,9 @@ class Runner:
                     with self.lock:
                         self.sets.append(machines)
                     if case.vms:
-                        machines.boot()
+                        seconds = machines.boot()
+                        with self.lock:
+                            self.boots, self.boot_seconds = self.boots + 1, self.boot_seconds + seconds
             except vm.VMError as e:
                 self.report(Result(case.name, "fail", time.monotonic() - t0, f"the rig did not start: {e}"))
                 continue
@@ -250,6 +255,22 @@ class Runner:
             w.join()
         vm.SLOW = slow
 
+    def again(self):
+        """Run each failed case once more, alone.  One that passes then is flaky; both logs are kept."""
+        failed = [r for r in self.results if r.status == "fail"]
+        if not self.o.again or len(failed) > AGAIN:
+            return
+        for first in failed:
+            self.results.remove(first)
+            print(f"once more, alone: {first.name}", flush=True)
+            self.round([c for c in self.cases if c.name == first.name], 1)
+            second = self.results[-1]
+            if second.status == "pass":
+                why = first.details.strip().splitlines()[0]
+                second.status, second.details = "flaky", f"first: {why}; logs of both in {self.logdir}/{first.name}*"
+                second.figures += first.figures
+                print(second.line(), flush=True)
+
     def run(self):
         kinds = list(dict.fromkeys(map(self.kind, self.cases)))     # those of one kind in a row: fewer boots
         cases = sorted(self.cases, key=lambda c: kinds.index(self.kind(c)))
@@ -257,6 +278,7 @@ class Runner:
         try:
             self.round(crowd, self.o.jobs)
             self.round([c for c in cases if c not in crowd], 1)
+            self.again()
         except KeyboardInterrupt:
             self.stopping = True
             print("interrupted", flush=True)
@@ -265,13 +287,18 @@ class Runner:
             for s in self.sets:
                 for m in s.vms:
                     m.kill()
-        count = {s: sum(r.status == s for r in self.results) for s in ("pass", "fail", "skip")}
+        count = {s: sum(r.status == s for r in self.results) for s in ("pass", "fail", "skip", "flaky")}
+        habit = flaky.habit(self.o.flaky_list, [r.name for r in self.results if r.status == "flaky"])
+        count["fail" if habit else "pass"] += count["flaky"]
         (self.logdir / "summary.json").write_text(json.dumps(
             {"kver": self.boot.kver, "accel": self.boot.accel,
              "cases": [vars(r) for r in sorted(self.results, key=lambda r: r.name)]}, indent=1))
         rows = [f for r in self.results for f in r.figures]
         for line in faults.table(rows):
             print(line)
+        print(f"boots: {self.boots}, {self.boot_seconds:.0f} s")
+        if habit:
+            print(habit)
         missing = faults.missing(rows) if self.o.faults and not self.o.cases else []
         if missing:
             print(f"no figures: {', '.join(missing)}")
@@ -326,6 +353,8 @@ def main():
     p.add_argument("--keep", action="store_true", help="a shell in the machines of the last case")
     p.add_argument("--repeat", type=int, metavar="N", help="run each case N times")
     p.add_argument("--faults", action="store_true", help="the cases that say faults = True, the long ones too")
+    p.add_argument("--again", action="store_true", help="a case that fails is run once more, alone; if it passes then, it is FLAKY")
+    p.add_argument("--flaky-list", default=image.CACHE / "flaky", metavar="FILE", help="where flaky cases are kept over runs")
     p.add_argument("-j", "--jobs", type=int, default=1, help="so many of the cases that say crowd = True at the same time; then the others")
     p.add_argument("-l", "--list", action="store_true", help="list the cases")
     p.set_defaults(broken=set())

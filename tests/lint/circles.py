@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""Calls between the files of a driver: who calls whom, and which files form a circle.
+
+    tests/lint/circles.py            circles that docs/design.md does not list; last line N passed, N failed
+    tests/lint/circles.py --show     each file with what it calls, lowest first
+
+A room is FILE.c with FILE.h.  An edge goes from the room that calls a function to the room that defines it.  Taking
+a function's address is no call, nor is an inline function of a header: it reads or writes the object of that room.
+A circle is a set of rooms that all reach each other.
+"""
+import re, sys
+from pathlib import Path
+
+TOP = Path(__file__).resolve().parents[2]
+FOLDERS = ("ibtrs/core", "ibtrs/client", "ibtrs/server", "ibnbd/client", "ibnbd/server")
+LISTED = re.compile(r"^\* `(\S+)`: (`[^`]+`(?:, `[^`]+`)*): \S", re.M)  # * `ibtrs/client`: `a`, `b`: why
+
+
+def code(path):
+    """The text without comments, strings and preprocessor lines."""
+    s = re.sub(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"', " ", path.read_text(), flags=re.S)
+    return re.sub(r"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*$", "", s, flags=re.M)
+
+
+def defined(text):
+    """Functions with a body at the left margin that other files can see."""
+    heads = re.finditer(r"^(?P<head>[a-z_][\w \t*]*?[ \t*])(?P<name>\w+)\((?:[^();{}]|\([^()]*\))*\)\s*\{", text, re.M)
+    return {m["name"] for m in heads if not re.search(r"\bstatic\b", m["head"])}
+
+
+def graph(folder):
+    rooms = {}
+    for f in sorted((TOP / folder).glob("*.[ch]")):
+        rooms[f.stem] = rooms.get(f.stem, "") + code(f)
+    home = {name: room for room, text in rooms.items() for name in defined(text)}
+    calls = {}
+    for room, text in rooms.items():
+        calls[room] = {}
+        for name in set(re.findall(r"\b(\w+)\s*\(", text)) & home.keys():
+            if home[name] != room:
+                calls[room].setdefault(home[name], set()).add(name)
+    return calls
+
+
+def circles(calls):
+    """Strongly connected components of more than one room (Tarjan), lowest first."""
+    index, low, stack, found, order = {}, {}, [], [], []
+
+    def visit(v):
+        index[v] = low[v] = len(index)
+        stack.append(v)
+        for w in sorted(calls[v]):
+            if w not in index:
+                visit(w)
+                low[v] = min(low[v], low[w])
+            elif w in stack:
+                low[v] = min(low[v], index[w])
+        if low[v] == index[v]:
+            part = set()
+            while v not in part:
+                part.add(stack.pop())
+            order.append(sorted(part))
+            if len(part) > 1:
+                found.append(frozenset(part))
+
+    for v in sorted(calls):
+        if v not in index:
+            visit(v)
+    return found, order
+
+
+def listed():
+    """{(folder, rooms)} of docs/design.md."""
+    text = (TOP / "docs/design.md").read_text()
+    return {(m[1], frozenset(re.findall(r"`([^`]+)`", m[2]))) for m in LISTED.finditer(text)}
+
+
+def main():
+    if "--show" in sys.argv:
+        for folder in FOLDERS:
+            calls = graph(folder)
+            found, order = circles(calls)
+            print(f"{folder}: circles of {', '.join(str(len(c)) for c in found) or 'none'}")
+            for part in order:
+                for room in part:
+                    to = ", ".join(f"{r} ({' '.join(sorted(n))})" for r, n in sorted(calls[room].items()))
+                    print(f"  {'o' if len(part) > 1 else ' '} {room:14} -> {to}")
+        return 0
+    known, bad = listed(), []
+    for folder in FOLDERS:
+        found = {(folder, c) for c in circles(graph(folder))[0]}
+        for _, c in sorted(found - known, key=str):
+            bad.append(f"{folder}: {', '.join(sorted(c))} call each other in a circle (circles.py --show names the calls)")
+        for f, c in sorted(known - found, key=str):
+            if f == folder:
+                bad.append(f"docs/design.md lists a circle of {folder} that is none: {', '.join(sorted(c))}")
+    for b in bad:
+        print(b)
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
