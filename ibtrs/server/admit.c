@@ -11,7 +11,7 @@
 #include <linux/slab.h>
 #include "ibtrs/server/admit.h"
 #include "ibtrs/server/debug.h"
-#include "ibtrs/server/path.h"
+#include "ibtrs/server/path_run.h"
 #include "ibtrs/server/session.h"
 
 /* A known path knocks again with cid 0. Always a refusal. */
@@ -63,7 +63,7 @@ static int admit_new_path(struct ibtrs_srv_session *s, const struct ibtrs_conn_r
 	err = ibtrs_srv_session_may_add(s, addr, why);
 	if (err)
 		return err;
-	if (other && req->first_conn && READ_ONCE(ibtrs_srv_plain) && ibtrs_srv_path_state(other) == IBTRS_SRV_PATH_CONNECTING)
+	if (other && req->first_conn && ibtrs_srv_plain() && ibtrs_srv_path_state(other) == IBTRS_SRV_PATH_CONNECTING)
 		pr_warn("two paths ask to make one session: in-kernel servers may make two\n");
 	/* A path without tokens would get around the fences of the others. */
 	if (other && other->ext != req->ext) {

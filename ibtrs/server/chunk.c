@@ -247,7 +247,7 @@ int ibtrs_srv_chunk_get(struct ibtrs_srv_path *path, const char **why)
 	u32 nr = path->limits.queue_depth, size = path->limits.chunk_size;
 	struct ibtrs_srv_chunks *c;
 
-	if (unlikely(READ_ONCE(ibtrs_srv_shared_chunks)))
+	if (ibtrs_srv_shared_chunks())
 		path->chunks = chunks_borrow(path);
 	path->chunks = path->chunks ?: shelf_take(path);
 	if (path->chunks)

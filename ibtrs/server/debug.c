@@ -3,8 +3,8 @@
 #include "ibtrs/server/debug.h"
 
 DEFINE_STATIC_KEY_FALSE(ibtrs_srv_no_fence);
-bool ibtrs_srv_shared_chunks;
-bool ibtrs_srv_plain;
+bool ibtrs_srv_debug_shared_chunks;
+bool ibtrs_srv_debug_plain;
 
 static struct dentry *debug_dir;
 
@@ -30,8 +30,8 @@ void ibtrs_srv_debug_init(void)
 {
 	debug_dir = debugfs_create_dir("ibtrs-server", NULL);
 	debugfs_create_file_unsafe("no_fence", 0600, debug_dir, NULL, &debug_no_fence);
-	debugfs_create_bool("shared_chunks", 0600, debug_dir, &ibtrs_srv_shared_chunks);
-	debugfs_create_bool("plain", 0600, debug_dir, &ibtrs_srv_plain);
+	debugfs_create_bool("shared_chunks", 0600, debug_dir, &ibtrs_srv_debug_shared_chunks);
+	debugfs_create_bool("plain", 0600, debug_dir, &ibtrs_srv_debug_plain);
 }
 
 void ibtrs_srv_debug_exit(void)

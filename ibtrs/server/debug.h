@@ -7,18 +7,31 @@
  *   plain	   the server of clients that come from now on knows no extensions (spec F), and says in the log when an in-kernel one,
  *		   which it is then like, might have made a session twice
  *
- * Disks can be destroyed by the first two.
+ * Disks can be destroyed by the first two, so the switches are there only in modules that are built with TESTS=1.
  */
 #ifndef IBTRS_SERVER_DEBUG_H
 #define IBTRS_SERVER_DEBUG_H
 
 #include <linux/jump_label.h>
 
+#ifdef IBTRS_TESTS
 DECLARE_STATIC_KEY_FALSE(ibtrs_srv_no_fence);
-extern bool ibtrs_srv_shared_chunks;
-extern bool ibtrs_srv_plain;
+extern bool ibtrs_srv_debug_shared_chunks;
+extern bool ibtrs_srv_debug_plain;
 
 void ibtrs_srv_debug_init(void);
 void ibtrs_srv_debug_exit(void);
+
+#define ibtrs_srv_unfenced()		static_branch_unlikely(&ibtrs_srv_no_fence)
+#define ibtrs_srv_shared_chunks()	unlikely(READ_ONCE(ibtrs_srv_debug_shared_chunks))
+#define ibtrs_srv_plain()		unlikely(READ_ONCE(ibtrs_srv_debug_plain))
+#else
+#define ibtrs_srv_unfenced()		false
+#define ibtrs_srv_shared_chunks()	false
+#define ibtrs_srv_plain()		false
+
+static inline void ibtrs_srv_debug_init(void) {}
+static inline void ibtrs_srv_debug_exit(void) {}
+#endif
 
 #endif

@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The handshake (spec A.3-A.9, F.1): CONN_REQ after CONN_REQ until all connections of a path are there, then INFO_REQ.
+ * The handshake's first half (spec A.3-A.6, F.1): CONN_REQ after CONN_REQ until all connections of a path are there. INFO_REQ follows, info.c.
  *
  * A CONN_REQ is decoded, then judged under ibtrs_srv.lock (admit.c), then its connection is built under conn->lock alone (accept), which the admission
  * has taken, so that the path cannot be freed in between. A refusal is a REJECT with the errno of A.5.
  *
- * cid 0 comes first and makes the path; the others come in any order. INFO_REQ is one SEND into the one buffer that is posted before cid 0 is accepted. Its
- * work allocates what a path costs (chunks, ops, keys): nothing of that is spent before. Whatever fails there closes the path; the client
- * sees a disconnect.
+ * cid 0 comes first and makes the path; the others come in any order.
  */
 #include <linux/delay.h>
-#include <linux/slab.h>
 #include <net/ipv6.h>
 #include <net/net_namespace.h>
 #include <rdma/ib.h>
@@ -18,10 +15,9 @@
 #include "ibtrs/server/admit.h"
 #include "ibtrs/server/debug.h"
 #include "ibtrs/server/handshake.h"
-#include "ibtrs/server/op.h"
-#include "ibtrs/server/reply.h"
+#include "ibtrs/server/info.h"
 #include "ibtrs/server/rx.h"
-#include "ibtrs/server/sysfs.h"
+#include "ibtrs/server/session.h"
 
 #define HS_SERVICE_WR	256
 #define HS_IO_WR_MAX	991	/* with core's slack just below 1024: a queue too small is but a queue for credit */
@@ -70,24 +66,6 @@ static void hs_addr(struct ibtrs_addr *a, const struct sockaddr_storage *ss)
 
 /* ---- acceptance: under conn->lock --------------------------------------- */
 
-static void hs_info_recv_done(struct ib_cq *cq, struct ib_wc *wc)
-{
-	struct ibtrs_srv_path *path = container_of(wc->wr_cqe, struct ibtrs_srv_path, info_req.cqe);
-
-	if (ibtrs_srv_rx_failed(path, wc))
-		return;
-	if (wc->opcode != IB_WC_RECV || wc->wc_flags & IB_WC_WITH_IMM) {
-		ibtrs_srv_path_close(path, "a request came before INFO_REQ");
-		return;
-	}
-	path->info_len = wc->byte_len;
-	/* The close work cancels it a grace period after the state has changed. */
-	rcu_read_lock();
-	if (ibtrs_srv_path_state(path) == IBTRS_SRV_PATH_CONNECTING)
-		queue_work(ibtrs_srv.info_wq, &path->info_work);
-	rcu_read_unlock();
-}
-
 static struct ibtrs_conn_caps hs_caps(const struct ibtrs_srv_conn *conn)
 {
 	const struct ibtrs_srv_path *path = conn->path;
@@ -128,7 +106,6 @@ static int hs_build_conn(struct ibtrs_srv_conn *conn, const char **why)
 	struct ibtrs_conn_caps caps = hs_caps(conn);
 	struct ibtrs_srv_path *path = conn->path;
 	u64 bytes = (u64)caps.send_wr * (HS_SEND_WR_SIZE + HS_CQE_SIZE) + (u64)caps.recv_wr * (HS_RECV_WR_SIZE + HS_CQE_SIZE);
-	struct ib_sge sge;
 	int err;
 
 	*why = "as much memory in use as max_memory_mb allows";
@@ -143,11 +120,7 @@ static int hs_build_conn(struct ibtrs_srv_conn *conn, const char **why)
 	if (conn->c.cid)
 		return 0;
 	*why = "out of memory";
-	err = ibtrs_iu_init(&path->info_req, path->dev->ib, sizeof(struct ibtrs_wire_info_req), DMA_FROM_DEVICE, hs_info_recv_done);
-	if (err)
-		return err;
-	sge = ibtrs_iu_sge(&path->info_req, path->dev);
-	return ibtrs_conn_post_recv(&conn->c, &path->info_req.cqe, &sge);
+	return ibtrs_srv_info_expect(path);
 }
 
 static int hs_reply_accept(struct ibtrs_srv_conn *conn)
@@ -240,7 +213,7 @@ static int hs_connect(struct rdma_cm_id *id, const struct rdma_conn_param *param
 	hs_addr(&addr.src, &id->route.addr.dst_addr);
 	hs_addr(&addr.dst, &id->route.addr.src_addr);
 	err = ibtrs_msg_conn_req_decode(param->private_data, param->private_data_len, READ_ONCE(ibtrs_srv_params.max_conns), &req, &why);
-	if (READ_ONCE(ibtrs_srv_plain))
+	if (ibtrs_srv_plain())
 		req.ext = 0;
 	if (!err && ops->peer_allowed && !ops->peer_allowed(&addr.src)) {
 		why = "the client's address is not on the allow-list";
@@ -293,110 +266,4 @@ int ibtrs_srv_handshake_event(struct rdma_cm_id *id, struct rdma_cm_event *ev)
 		break;
 	}
 	return 0;
-}
-
-/* ---- INFO --------------------------------------------------------------- */
-
-static void hs_info_send_done(struct ib_cq *cq, struct ib_wc *wc)
-{
-	struct ibtrs_srv_path *path = container_of(wc->wr_cqe, struct ibtrs_srv_path, info_rsp.cqe);
-
-	if (!ibtrs_srv_rx_failed(path, wc))
-		ibtrs_conn_credit(&path->conns[0].c, 1);
-}
-
-static int hs_info_resources(struct ibtrs_srv_path *path, const char **why)
-{
-	int err;
-
-	err = ibtrs_srv_chunk_get(path, why);
-	err = err ?: ibtrs_srv_chunk_map(path, why);
-	if (err)
-		return err;
-	*why = "out of memory";
-	err = ibtrs_srv_op_alloc(path);
-	return err ?: ibtrs_iu_init(&path->info_rsp, path->dev->ib, ibtrs_msg_info_rsp_size(path->mrs.nr), DMA_TO_DEVICE,
-				    hs_info_send_done);
-}
-
-static int hs_info_answer(struct ibtrs_srv_path *path, const char **why)
-{
-	struct ib_sge sge = ibtrs_iu_sge(&path->info_rsp, path->dev);
-	struct ib_send_wr wr = { .wr_cqe = &path->info_rsp.cqe, .opcode = IB_WR_SEND, .sg_list = &sge, .num_sge = 1 };
-	u32 cid;
-	int err;
-
-	*why = "receives cannot be posted";
-	for (cid = 0; cid < path->nr_conns; cid++) {
-		err = ibtrs_srv_rx_start(&path->conns[cid]);
-		if (err)
-			return err;
-	}
-	err = ibtrs_srv_chunk_register(path, why);
-	if (err)
-		return err;
-	*why = "out of memory";
-	err = ibtrs_srv_chunk_describe(path, path->info_rsp.buf);
-	if (err)
-		return err;
-	ibtrs_iu_sync_dev(&path->info_rsp);
-	*why = "it was closed meanwhile";
-	if (!ibtrs_srv_path_connected(path))
-		return -ECONNABORTED;
-	*why = "INFO_RSP cannot be posted";
-	return ibtrs_conn_send(&path->conns[0].c, &wr, &wr, 1, true);
-}
-
-static int hs_info(struct ibtrs_srv_path *path, const char **why)
-{
-	const char *name;
-	int err;
-
-	if (ibtrs_srv_path_state(path) != IBTRS_SRV_PATH_CONNECTING || test_and_set_bit(0, &path->info_seen)) {
-		*why = "INFO_REQ in the wrong state";
-		return -EPROTO;
-	}
-	if (atomic_read(&path->nr_accepted) != path->nr_conns) {
-		*why = "INFO_REQ before all connections of the path are there";
-		return -EPROTO;
-	}
-	ibtrs_iu_sync_cpu(&path->info_req);
-	err = ibtrs_msg_info_req_decode(path->info_req.buf, path->info_len, &name, why);
-	err = err ?: hs_info_resources(path, why);
-	err = err ?: ibtrs_srv_session_bring_up(path, name, why);
-	if (err)
-		return err;
-	*why = "its directory in sysfs cannot be made";
-	err = ibtrs_srv_sysfs_path_add(path);
-	return err ?: hs_info_answer(path, why);
-}
-
-static void hs_info_work(struct work_struct *work)
-{
-	struct ibtrs_srv_path *path = container_of(work, struct ibtrs_srv_path, info_work);
-	const char *why = "";
-	int err;
-
-	err = hs_info(path, &why);
-	if (!err) {
-		pr_info("session %s: %s: path up on %s port %u, %u connections%s\n", path->session->name, path->name, path->hca,
-			path->port, path->nr_conns, path->limits.fence ? ", fenced" : "");
-		return;
-	}
-	/* What failed did so because the connection ended, and the close work says why. */
-	if (ibtrs_srv_path_state(path) == IBTRS_SRV_PATH_CLOSING)
-		return;
-	pr_warn_ratelimited("session %s: %s: path refused: %s (%d)\n", ibtrs_srv_session_label(path->session), path->name, why, err);
-	ibtrs_srv_path_close(path, why);
-}
-
-void ibtrs_srv_handshake_init(struct ibtrs_srv_path *path)
-{
-	INIT_WORK(&path->info_work, hs_info_work);
-}
-
-void ibtrs_srv_handshake_free(struct ibtrs_srv_path *path)
-{
-	ibtrs_iu_free(&path->info_req);
-	ibtrs_iu_free(&path->info_rsp);
 }

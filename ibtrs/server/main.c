@@ -1,83 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * ibtrs-server: parameters, and the order in which the rooms come up and go down. Nothing listens and no memory is held for anybody until a user
+ * ibtrs-server: the order in which the rooms come up and go down. Nothing listens and no memory is held for anybody until a user
  * (ibnbd-server) calls ibtrs_srv_open().
  */
-#include <linux/mm.h>
 #include <linux/module.h>
 #include <ibtrs/version.h>
-#include "ibtrs/proto/imm.h"
 #include "ibtrs/server/chunk.h"
 #include "ibtrs/server/debug.h"
 #include "ibtrs/server/listen.h"
 #include "ibtrs/server/session.h"
 #include "ibtrs/server/sysfs.h"
 
-#define MAIN_MAX_CHUNK	SZ_4M	/* physically contiguous */
-
 struct ibtrs_srv ibtrs_srv;
-
-struct ibtrs_srv_params ibtrs_srv_params = {
-	.queue_depth		= 512,
-	.chunk_size		= SZ_128K + IBTRS_HDR_SIZE,	/* an I/O of 128 KiB in one piece */
-	.max_sessions		= 256,
-	.max_sessions_per_peer	= 64,
-	.max_half_open		= 256,
-	.max_half_open_per_peer	= 64,
-	.max_conns		= 513,
-	.handshake_timeout_s	= 30,
-	.hb_interval_ms		= 1000,
-	.hb_misses		= 5,
-};
-
-module_param_named(sess_queue_depth, ibtrs_srv_params.queue_depth, uint, 0444);
-MODULE_PARM_DESC(sess_queue_depth, "slots per session, 1..65535; each costs a chunk of memory per path (default: 512)");
-module_param_named(max_chunk_size, ibtrs_srv_params.chunk_size, uint, 0444);
-MODULE_PARM_DESC(max_chunk_size, "bytes of a chunk: the largest I/O and 4096; a multiple of 4096, at least 8192 (default: 135168)");
-module_param_named(always_invalidate, ibtrs_srv_params.always_invalidate, bool, 0444);
-MODULE_PARM_DESC(always_invalidate, "take the client's right to write to a chunk away while it is processed (default: N)");
-module_param_named(legacy_clients, ibtrs_srv_params.legacy_clients, bool, 0644);
-MODULE_PARM_DESC(legacy_clients, "let clients of 2018-2019 in, which do not say that a connection is the first (default: N)");
-module_param_named(max_sessions, ibtrs_srv_params.max_sessions, uint, 0644);
-MODULE_PARM_DESC(max_sessions, "sessions of all clients together (default: 256)");
-module_param_named(max_sessions_per_peer, ibtrs_srv_params.max_sessions_per_peer, uint, 0644);
-MODULE_PARM_DESC(max_sessions_per_peer, "sessions that one client address may open (default: 64)");
-module_param_named(max_paths_half_open, ibtrs_srv_params.max_half_open, uint, 0644);
-MODULE_PARM_DESC(max_paths_half_open, "paths that may be in the handshake at a time (default: 256)");
-module_param_named(max_paths_half_open_per_peer, ibtrs_srv_params.max_half_open_per_peer, uint, 0644);
-MODULE_PARM_DESC(max_paths_half_open_per_peer, "the same for one client address (default: 64)");
-module_param_named(max_conns, ibtrs_srv_params.max_conns, uint, 0644);
-MODULE_PARM_DESC(max_conns, "connections of a path, at most 4096; a client opens one per CPU and one more (default: 513)");
-module_param_named(max_memory_mb, ibtrs_srv_params.max_memory_mb, uint, 0644);
-MODULE_PARM_DESC(max_memory_mb, "MiB for chunks and connection queues of all clients; 0 = half of the memory (default: 0)");
-module_param_named(handshake_timeout_s, ibtrs_srv_params.handshake_timeout_s, uint, 0644);
-MODULE_PARM_DESC(handshake_timeout_s, "seconds after which a path that was never completed is closed (default: 30)");
-module_param_named(hb_interval_ms, ibtrs_srv_params.hb_interval_ms, uint, 0644);
-MODULE_PARM_DESC(hb_interval_ms, "milliseconds between heartbeats (default: 1000)");
-module_param_named(hb_misses, ibtrs_srv_params.hb_misses, uint, 0644);
-MODULE_PARM_DESC(hb_misses, "silent intervals after which a client is given up (default: 5)");
-
-static int main_check_params(void)
-{
-	const struct ibtrs_srv_params *p = &ibtrs_srv_params;
-
-	if (!p->queue_depth || p->queue_depth > IBTRS_MAX_QD) {
-		pr_err("sess_queue_depth=%u: must be 1..%u\n", p->queue_depth, IBTRS_MAX_QD);
-		return -EINVAL;
-	}
-	if (p->chunk_size < IBTRS_MIN_CHUNK || p->chunk_size > MAIN_MAX_CHUNK || p->chunk_size % IBTRS_HDR_SIZE) {
-		pr_err("max_chunk_size=%u: must be a multiple of %u from %u to %u\n", p->chunk_size, IBTRS_HDR_SIZE,
-		       IBTRS_MIN_CHUNK, MAIN_MAX_CHUNK);
-		return -EINVAL;
-	}
-	if (ibtrs_bits(p->queue_depth) + ibtrs_bits(p->chunk_size) > IBTRS_IMM_PAYLOAD_BITS) {
-		pr_err("sess_queue_depth=%u and max_chunk_size=%u together need %u bits, %u are there: make one of them smaller\n",
-		       p->queue_depth, p->chunk_size, ibtrs_bits(p->queue_depth) + ibtrs_bits(p->chunk_size),
-		       IBTRS_IMM_PAYLOAD_BITS);
-		return -EINVAL;
-	}
-	return 0;
-}
 
 /**
  * ibtrs_srv_open() - start listening on all RDMA devices, those that come later included
@@ -130,7 +64,7 @@ static int __init ibtrs_srv_init(void)
 {
 	int err;
 
-	err = main_check_params();
+	err = ibtrs_srv_params_check();
 	if (err)
 		return err;
 	mutex_init(&ibtrs_srv.lock);

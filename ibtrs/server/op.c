@@ -329,7 +329,7 @@ static bool op_admit(struct ibtrs_srv_opx *x, struct ibtrs_srv_conn *conn, u32 o
 	if (unlikely(!ibtrs_srv_path_up(conn->path)))
 		*verdict = IBTRS_FENCE_STALE;
 	else
-		*verdict = static_branch_unlikely(&ibtrs_srv_no_fence) ? IBTRS_FENCE_RUN :
+		*verdict = ibtrs_srv_unfenced() ? IBTRS_FENCE_RUN :
 			   ibtrs_fence_arrive(&s->fence, conn->path->limits.fence, h->token);
 	if (likely(*verdict == IBTRS_FENCE_RUN)) {
 		x->admitted = true;

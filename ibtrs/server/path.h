@@ -78,8 +78,9 @@ struct ibtrs_srv_path {
 	u32 port;
 	struct list_head entry;		/* session->paths: ibtrs_srv.lock, readers RCU */
 
-	/* handshake.c */
-	atomic_t nr_accepted;
+	atomic_t nr_accepted;		/* handshake.c: connections */
+
+	/* info.c */
 	struct ibtrs_iu info_req;
 	struct ibtrs_iu info_rsp;
 	unsigned long info_seen;	/* bit 0 */
@@ -95,7 +96,7 @@ struct ibtrs_srv_path {
 	int reg_err;
 	struct ib_cqe reg_cqe;
 
-	/* path.c */
+	/* path.c posts them, path_run.c runs them */
 	struct delayed_work timer;	/* half open too long; later: start the heartbeat, look after send queues */
 	struct work_struct close_work;
 	bool stopped;			/* nothing new is set up, executed or answered */
@@ -119,11 +120,6 @@ static inline bool ibtrs_srv_path_up(const struct ibtrs_srv_path *path)
 
 const char *ibtrs_srv_path_state_name(enum ibtrs_srv_path_state s);
 
-/* A path in state connecting, not yet on a list. NULL: no memory. */
-struct ibtrs_srv_path *ibtrs_srv_path_alloc(struct ibtrs_srv_session *session, const struct ibtrs_conn_req *req,
-					    const struct ibtrs_addr_pair *addr);
-/* For one that never came on a list. */
-void ibtrs_srv_path_free(struct ibtrs_srv_path *path);
 /* A CONN_REQ was accepted: the peer has handshake_timeout_s from now on to complete the path (M7). Under a conn lock, not dead. */
 void ibtrs_srv_path_expect(struct ibtrs_srv_path *path);
 /* INFO_REQ is good. False: it was closed meanwhile. */
@@ -137,7 +133,16 @@ bool ibtrs_srv_path_connected(struct ibtrs_srv_path *path);
  * Any context; does not wait.
  */
 void ibtrs_srv_path_close(struct ibtrs_srv_path *path, const char *why);
-/* Under ibtrs_srv.lock: if only disks that the client has given up keep a path from its end, it is to be in nobody's way. */
-void ibtrs_srv_path_linger(struct ibtrs_srv_path *path);
+/**
+ * ibtrs_srv_path_change() - one step of the state
+ * @path: any state
+ * @from: what the state must be
+ * @to: what it becomes
+ *
+ * Any context; atomic. Return: false: the state was another one.
+ */
+bool ibtrs_srv_path_change(struct ibtrs_srv_path *path, enum ibtrs_srv_path_state from, enum ibtrs_srv_path_state to);
+/* Is this a completion without success? Closes the path, unless the request was only flushed. */
+bool ibtrs_srv_path_failed(struct ibtrs_srv_path *path, const struct ib_wc *wc);
 
 #endif

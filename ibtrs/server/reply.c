@@ -20,7 +20,6 @@
  */
 #include "ibtrs/proto/imm.h"
 #include "ibtrs/server/reply.h"
-#include "ibtrs/server/rx.h"
 #include "ibtrs/server/trace.h"
 
 #define REPLY_PROBES	16	/* requests in a row without company before replies go at once */
@@ -353,7 +352,7 @@ void ibtrs_srv_reply_probe_done(struct ib_cq *cq, struct ib_wc *wc)
 {
 	struct ibtrs_srv_conn *conn = container_of(wc->wr_cqe, struct ibtrs_srv_conn, probe_cqe);
 
-	if (ibtrs_srv_rx_failed(conn->path, wc))
+	if (ibtrs_srv_path_failed(conn->path, wc))
 		return;
 	reply_seen(conn);
 	WRITE_ONCE(conn->probing, false);
@@ -367,7 +366,7 @@ void ibtrs_srv_reply_send_done(struct ib_cq *cq, struct ib_wc *wc)
 {
 	struct ibtrs_srv_conn *conn = container_of(wc->wr_cqe, struct ibtrs_srv_conn, send_cqe);
 
-	if (unlikely(ibtrs_srv_rx_failed(conn->path, wc)))
+	if (unlikely(ibtrs_srv_path_failed(conn->path, wc)))
 		return;
 	reply_seen(conn);
 	conn->after_send = wc == cq->wc;
@@ -382,7 +381,7 @@ void ibtrs_srv_reply_inv_done(struct ib_cq *cq, struct ib_wc *wc)
 	struct ibtrs_srv_opx *x = container_of(wc->wr_cqe, struct ibtrs_srv_opx, inv_cqe);
 	struct ibtrs_srv_conn *conn = x->conn;
 
-	if (unlikely(ibtrs_srv_rx_failed(conn->path, wc))) {
+	if (unlikely(ibtrs_srv_path_failed(conn->path, wc))) {
 		rcu_read_lock();
 		ibtrs_srv_op_release(x);
 		rcu_read_unlock();

@@ -24,15 +24,6 @@ int ibtrs_srv_rx_start(struct ibtrs_srv_conn *conn)
 	return ibtrs_conn_post_empty(&conn->c, &conn->recv_cqe, ibtrs_srv_rx_depth(conn));
 }
 
-bool ibtrs_srv_rx_failed(struct ibtrs_srv_path *path, const struct ib_wc *wc)
-{
-	if (likely(wc->status == IB_WC_SUCCESS))
-		return false;
-	if (wc->status != IB_WC_WR_FLUSH_ERR)
-		ibtrs_srv_path_close(path, ib_wc_status_msg(wc->status));
-	return true;
-}
-
 static noinline void rx_give_back(struct ibtrs_srv_conn *conn)
 {
 	int err;
@@ -100,7 +91,7 @@ void ibtrs_srv_rx_done(struct ib_cq *cq, struct ib_wc *wc)
 	struct ibtrs_srv_conn *conn = container_of(wc->wr_cqe, struct ibtrs_srv_conn, recv_cqe);
 	u32 imm;
 
-	if (unlikely(ibtrs_srv_rx_failed(conn->path, wc)))
+	if (unlikely(ibtrs_srv_path_failed(conn->path, wc)))
 		return;
 	if (unlikely(wc->opcode != IB_WC_RECV_RDMA_WITH_IMM)) {
 		ibtrs_srv_path_close(conn->path, "an unexpected message");

@@ -13,7 +13,5 @@ u32 ibtrs_srv_rx_depth(const struct ibtrs_srv_conn *conn);
 /* Post them. */
 int ibtrs_srv_rx_start(struct ibtrs_srv_conn *conn);
 void ibtrs_srv_rx_done(struct ib_cq *cq, struct ib_wc *wc);
-/* Is this a completion without success? Closes the path unless it is but flushed. */
-bool ibtrs_srv_rx_failed(struct ibtrs_srv_path *path, const struct ib_wc *wc);
 
 #endif

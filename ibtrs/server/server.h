@@ -28,6 +28,9 @@ struct ibtrs_srv_params {
 
 extern struct ibtrs_srv_params ibtrs_srv_params;
 
+/* What is fixed at load. 0, or -EINVAL and a line in the log. */
+int ibtrs_srv_params_check(void);
+
 /**
  * struct ibtrs_srv - the server
  * @lock: sessions, their lists of paths, their names. Nothing that waits for the network or a device runs under it

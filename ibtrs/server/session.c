@@ -25,7 +25,6 @@
 
 #define SESSION_AWAY	(30 * HZ)	/* what a disk may take for a request; the client's hold= should be more */
 #define SESSION_LOST	(30 * HZ)	/* a client that is alive knocks more often */
-#define SESSION_LOOK	HZ
 
 static void session_look_work(struct work_struct *work);
 
@@ -300,6 +299,22 @@ static void session_look_if_away(struct ibtrs_srv_session *s)
 	}
 }
 
+/* If only disks that the client has given up keep a path from its end, the path is to be in nobody's way. */
+static void session_linger(struct ibtrs_srv_path *path)
+{
+	u32 slot;
+
+	lockdep_assert_held(&ibtrs_srv.lock);
+	/* Pairs with path_stop_posting(). */
+	if (!smp_load_acquire(&path->stopped) || ibtrs_srv_path_state(path) != IBTRS_SRV_PATH_CLOSING ||
+	    !ibtrs_srv_op_only_given_up(path, &slot))
+		return;
+	pr_warn("session %s: %s: the storage has not ended a request of slot %u, which the client has given up\n",
+		ibtrs_srv_session_label(path->session), path->name, slot);
+	ibtrs_srv_op_let_go(path);
+	ibtrs_srv_path_change(path, IBTRS_SRV_PATH_CLOSING, IBTRS_SRV_PATH_LINGERING);
+}
+
 /* True: a path is coming to its end. */
 static bool session_look_at_paths(struct ibtrs_srv_session *s)
 {
@@ -308,7 +323,7 @@ static bool session_look_at_paths(struct ibtrs_srv_session *s)
 
 	guard(mutex)(&ibtrs_srv.lock);
 	list_for_each_entry(path, &s->paths, entry) {
-		ibtrs_srv_path_linger(path);
+		session_linger(path);
 		ending |= ibtrs_srv_path_state(path) >= IBTRS_SRV_PATH_CLOSING;
 	}
 	return ending;
@@ -321,17 +336,12 @@ static void session_look_work(struct work_struct *work)
 	if (!session_look_at_paths(s))
 		return;
 	session_look_if_away(s);
-	queue_delayed_work(ibtrs_srv.info_wq, &s->look, SESSION_LOOK);
+	queue_delayed_work(ibtrs_srv.info_wq, &s->look, IBTRS_SRV_SESSION_LOOK);
 }
 
 void ibtrs_srv_session_look(struct ibtrs_srv_session *s)
 {
 	mod_delayed_work(ibtrs_srv.info_wq, &s->look, 0);
-}
-
-void ibtrs_srv_session_watch(struct ibtrs_srv_session *s)
-{
-	queue_delayed_work(ibtrs_srv.info_wq, &s->look, SESSION_LOOK);
 }
 
 /* Its last path has gone. */

@@ -13,6 +13,8 @@
 struct device;
 struct kobject;
 
+#define IBTRS_SRV_SESSION_LOOK	HZ
+
 /* One slot of the session, whatever path a request for it comes over. */
 struct ibtrs_srv_slot {
 	spinlock_t lock;		/* all, and busy of the slot's op on each path; any context */
@@ -57,6 +59,16 @@ static inline const char *ibtrs_srv_session_label(const struct ibtrs_srv_session
 	return s->name[0] ? s->name : "(no name yet)";
 }
 
+/*
+ * A path begins to end: look after the session once a second, until none does. Paths that wait only for what the client has given up linger. When no path has
+ * been up for half a minute, what the rest waits for is taken from him (give_up), so that he gets in. Is it he who is gone? When nobody has knocked for as long,
+ * the user hears of it (session_lost), and once nothing but lingering paths is left another session may take the name. Any context.
+ */
+static inline void ibtrs_srv_session_watch(struct ibtrs_srv_session *s)
+{
+	queue_delayed_work(ibtrs_srv.info_wq, &s->look, IBTRS_SRV_SESSION_LOOK);
+}
+
 /* Under ibtrs_srv.lock: */
 struct ibtrs_srv_session *ibtrs_srv_session_find(const u8 *uuid);
 /* Checks the caps; -ENOSPC, -ENOMEM and a reason. The caller adds a path or calls ibtrs_srv_session_drop(). */
@@ -69,12 +81,6 @@ void ibtrs_srv_session_add_path(struct ibtrs_srv_session *s, struct ibtrs_srv_pa
 
 /* INFO_REQ of @path says that the session is called @name; the first one makes it known to the user. 0, or an errno and a reason. Sleeps. */
 int ibtrs_srv_session_bring_up(struct ibtrs_srv_path *path, const char *name, const char **why);
-/*
- * A path begins to end: look after the session once a second, until none does. Paths that wait only for what the client has given up linger. When no path has
- * been up for half a minute, what the rest waits for is taken from him (give_up), so that he gets in. Is it he who is gone? When nobody has knocked for as long,
- * the user hears of it (session_lost), and once nothing but lingering paths is left another session may take the name. Any context.
- */
-void ibtrs_srv_session_watch(struct ibtrs_srv_session *s);
 /* One look now. */
 void ibtrs_srv_session_look(struct ibtrs_srv_session *s);
 /* Close work: nothing is left of @path, take it off. With the last one the session ends. Sleeps. */

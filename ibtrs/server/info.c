@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The handshake's second half (spec A.7-A.9): INFO_REQ, which names the session, and what is spent on a path that is let in.
+ *
+ * handshake.c posts the buffer for INFO_REQ before cid 0 is accepted. The work allocates what a path costs (chunks, ops, keys): nothing of that is spent
+ * before. Whatever fails there closes the path; the client sees a disconnect.
+ */
+#include "ibtrs/server/info.h"
+#include "ibtrs/server/op.h"
+#include "ibtrs/server/rx.h"
+#include "ibtrs/server/sysfs.h"
+
+static void info_recv_done(struct ib_cq *cq, struct ib_wc *wc)
+{
+	struct ibtrs_srv_path *path = container_of(wc->wr_cqe, struct ibtrs_srv_path, info_req.cqe);
+
+	if (ibtrs_srv_path_failed(path, wc))
+		return;
+	if (wc->opcode != IB_WC_RECV || wc->wc_flags & IB_WC_WITH_IMM) {
+		ibtrs_srv_path_close(path, "a request came before INFO_REQ");
+		return;
+	}
+	path->info_len = wc->byte_len;
+	/* The close work cancels it a grace period after the state has changed. */
+	rcu_read_lock();
+	if (ibtrs_srv_path_state(path) == IBTRS_SRV_PATH_CONNECTING)
+		queue_work(ibtrs_srv.info_wq, &path->info_work);
+	rcu_read_unlock();
+}
+
+/* INFO_REQ is one SEND into the one buffer of cid 0. */
+int ibtrs_srv_info_expect(struct ibtrs_srv_path *path)
+{
+	struct ib_sge sge;
+	int err;
+
+	err = ibtrs_iu_init(&path->info_req, path->dev->ib, sizeof(struct ibtrs_wire_info_req), DMA_FROM_DEVICE, info_recv_done);
+	if (err)
+		return err;
+	sge = ibtrs_iu_sge(&path->info_req, path->dev);
+	return ibtrs_conn_post_recv(&path->conns[0].c, &path->info_req.cqe, &sge);
+}
+
+static void info_send_done(struct ib_cq *cq, struct ib_wc *wc)
+{
+	struct ibtrs_srv_path *path = container_of(wc->wr_cqe, struct ibtrs_srv_path, info_rsp.cqe);
+
+	if (!ibtrs_srv_path_failed(path, wc))
+		ibtrs_conn_credit(&path->conns[0].c, 1);
+}
+
+static int info_resources(struct ibtrs_srv_path *path, const char **why)
+{
+	int err;
+
+	err = ibtrs_srv_chunk_get(path, why);
+	err = err ?: ibtrs_srv_chunk_map(path, why);
+	if (err)
+		return err;
+	*why = "out of memory";
+	err = ibtrs_srv_op_alloc(path);
+	return err ?: ibtrs_iu_init(&path->info_rsp, path->dev->ib, ibtrs_msg_info_rsp_size(path->mrs.nr), DMA_TO_DEVICE,
+				    info_send_done);
+}
+
+static int info_answer(struct ibtrs_srv_path *path, const char **why)
+{
+	struct ib_sge sge = ibtrs_iu_sge(&path->info_rsp, path->dev);
+	struct ib_send_wr wr = { .wr_cqe = &path->info_rsp.cqe, .opcode = IB_WR_SEND, .sg_list = &sge, .num_sge = 1 };
+	u32 cid;
+	int err;
+
+	*why = "receives cannot be posted";
+	for (cid = 0; cid < path->nr_conns; cid++) {
+		err = ibtrs_srv_rx_start(&path->conns[cid]);
+		if (err)
+			return err;
+	}
+	err = ibtrs_srv_chunk_register(path, why);
+	if (err)
+		return err;
+	*why = "out of memory";
+	err = ibtrs_srv_chunk_describe(path, path->info_rsp.buf);
+	if (err)
+		return err;
+	ibtrs_iu_sync_dev(&path->info_rsp);
+	*why = "it was closed meanwhile";
+	if (!ibtrs_srv_path_connected(path))
+		return -ECONNABORTED;
+	*why = "INFO_RSP cannot be posted";
+	return ibtrs_conn_send(&path->conns[0].c, &wr, &wr, 1, true);
+}
+
+static int info_serve(struct ibtrs_srv_path *path, const char **why)
+{
+	const char *name;
+	int err;
+
+	if (ibtrs_srv_path_state(path) != IBTRS_SRV_PATH_CONNECTING || test_and_set_bit(0, &path->info_seen)) {
+		*why = "INFO_REQ in the wrong state";
+		return -EPROTO;
+	}
+	if (atomic_read(&path->nr_accepted) != path->nr_conns) {
+		*why = "INFO_REQ before all connections of the path are there";
+		return -EPROTO;
+	}
+	ibtrs_iu_sync_cpu(&path->info_req);
+	err = ibtrs_msg_info_req_decode(path->info_req.buf, path->info_len, &name, why);
+	err = err ?: info_resources(path, why);
+	err = err ?: ibtrs_srv_session_bring_up(path, name, why);
+	if (err)
+		return err;
+	*why = "its directory in sysfs cannot be made";
+	err = ibtrs_srv_sysfs_path_add(path);
+	return err ?: info_answer(path, why);
+}
+
+static void info_work(struct work_struct *work)
+{
+	struct ibtrs_srv_path *path = container_of(work, struct ibtrs_srv_path, info_work);
+	const char *why = "";
+	int err;
+
+	err = info_serve(path, &why);
+	if (!err) {
+		pr_info("session %s: %s: path up on %s port %u, %u connections%s\n", path->session->name, path->name, path->hca,
+			path->port, path->nr_conns, path->limits.fence ? ", fenced" : "");
+		return;
+	}
+	/* What failed did so because the connection ended, and the close work says why. */
+	if (ibtrs_srv_path_state(path) == IBTRS_SRV_PATH_CLOSING)
+		return;
+	pr_warn_ratelimited("session %s: %s: path refused: %s (%d)\n", ibtrs_srv_session_label(path->session), path->name, why, err);
+	ibtrs_srv_path_close(path, why);
+}
+
+void ibtrs_srv_info_init(struct ibtrs_srv_path *path)
+{
+	INIT_WORK(&path->info_work, info_work);
+}
+
+void ibtrs_srv_info_free(struct ibtrs_srv_path *path)
+{
+	ibtrs_iu_free(&path->info_req);
+	ibtrs_iu_free(&path->info_rsp);
+}

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The life of a path: connecting, connected, closing, now and then lingering, closed (spec A.19).
+ *
+ * Made by handshake.c with the CONN_REQ of cid 0. Anybody ends it, from any context, with ibtrs_srv_path_close(): that only changes the state and
+ * queues the close work, which alone takes things apart and frees the path.
+ *
+ * Who may post a send: whoever sees CONNECTED inside an RCU read section (replies, events), and the works that the close work stops before the drain
+ * (INFO_REQ, heartbeat, timer). So after the state has changed and a grace period has passed, the drain finds nobody who still posts.
+ *
+ * Order of the end:
+ *  1. no connection is set up any more (conn->dead), no reply is posted any more (grace period)
+ *  2. every QP goes to error and the peer is told; works stop; sysfs: the path is `stopped`
+ *  3. QPs are drained: no completion, hence no arrival, any more; ops that wait for credit or for their slot are dropped
+ *  4. QPs, MRs, PD, then the CM ids: the device may go, however long step 5 takes
+ *  5. ops that the user still works on end, untimed (law L10); the watchdog says which path waits
+ *  6. a grace period for those who have just ended an op; then chunks and ops are free, and the session forgets the path
+ * Until 6 the path counts (law L6), and its client hears -EBUSY. But a disk that never answers must not cost the client his other disks: once the path is
+ * stopped and all that executes belongs to what he has given up (or is made to, session.c), the path lingers. Its ops leave their slots, its place is free for the next incarnation,
+ * the rest goes on. A device made of bios (LVM) can hold up the drain already, in the completion of the request; what is behind that in the queue finds
+ * the path closed and is not executed.
+ */
+#include <linux/slab.h>
+#include "ibtrs/proto/imm.h"
+#include "ibtrs/server/info.h"
+#include "ibtrs/server/path_run.h"
+#include "ibtrs/server/reply.h"
+#include "ibtrs/server/rx.h"
+#include "ibtrs/server/sysfs.h"
+#include "ibtrs/server/trace.h"
+
+#define PATH_WATCHDOG	(10 * HZ)
+
+/* The first time the handshake has just ended, one way or the other; then once per heartbeat interval. */
+static void path_timer(struct work_struct *work)
+{
+	struct ibtrs_srv_path *path = container_of(to_delayed_work(work), struct ibtrs_srv_path, timer);
+	u32 interval_ms = max(READ_ONCE(ibtrs_srv_params.hb_interval_ms), 100u), cid;
+
+	if (!ibtrs_srv_path_up(path)) {
+		ibtrs_srv_path_close(path, "the client did not complete the handshake in time");
+		return;
+	}
+	if (!READ_ONCE(path->hb.running))
+		ibtrs_hb_start(&path->hb, &path->conns[0].c, interval_ms, READ_ONCE(ibtrs_srv_params.hb_misses));
+	for (cid = 0; cid < path->nr_conns; cid++)
+		ibtrs_srv_reply_check(&path->conns[cid]);
+	queue_delayed_work(ibtrs_srv.quick_wq, &path->timer, msecs_to_jiffies(interval_ms));
+}
+
+static void path_hb_fail(struct ibtrs_hb *hb, int err, const char *why)
+{
+	ibtrs_srv_path_close(container_of(hb, struct ibtrs_srv_path, hb), why);
+}
+
+/* ---- the end ------------------------------------------------------------ */
+
+static void path_stop_posting(struct ibtrs_srv_path *path)
+{
+	u32 cid;
+
+	for (cid = 0; cid < path->nr_conns; cid++) {
+		struct ibtrs_srv_conn *conn = &path->conns[cid];
+
+		mutex_lock(&conn->lock);
+		conn->dead = true;
+		mutex_unlock(&conn->lock);
+	}
+	synchronize_rcu();
+	for (cid = 0; cid < path->nr_conns; cid++)
+		if (path->conns[cid].c.qp)
+			rdma_disconnect(path->conns[cid].c.id);
+	cancel_work_sync(&path->info_work);
+	cancel_delayed_work_sync(&path->timer);
+	ibtrs_hb_stop(&path->hb);
+	ibtrs_srv_sysfs_path_del(path);
+	smp_store_release(&path->stopped, true);	/* read by session_linger() */
+}
+
+/* What waits for credit, or for the end of another execution. */
+static void path_drop_waiting(struct ibtrs_srv_path *path)
+{
+	u32 cid;
+
+	for (cid = 0; cid < path->nr_conns; cid++)
+		ibtrs_srv_reply_drop(&path->conns[cid]);
+	ibtrs_srv_op_unpark(path);
+}
+
+static void path_drain(struct ibtrs_srv_path *path)
+{
+	u32 cid;
+
+	path_drop_waiting(path);	/* the drain may take long */
+	for (cid = 0; cid < path->nr_conns; cid++)
+		ibtrs_conn_drain(&path->conns[cid].c, ibtrs_srv.quick_wq, IBTRS_FAULT_SRV_DRAIN, ibtrs_srv_session_label(path->session),
+				 path->name);
+	path_drop_waiting(path);
+}
+
+/* The device must stay until all else is gone, and the ids hold it. */
+static void path_release_device(struct ibtrs_srv_path *path)
+{
+	u32 cid;
+
+	for (cid = 0; cid < path->nr_conns; cid++) {
+		ibtrs_conn_destroy(&path->conns[cid].c);
+		ibtrs_srv_chunk_uncharge(path->conns[cid].charged);
+		path->conns[cid].charged = 0;
+	}
+	ibtrs_srv_info_free(path);
+	ibtrs_srv_chunk_unmap(path);
+	ibtrs_dev_put(path->dev);
+	path->dev = NULL;
+	for (cid = 0; cid < path->nr_conns; cid++) {
+		struct rdma_cm_id *id = path->conns[cid].c.id;
+
+		if (id)
+			rdma_destroy_id(id);
+		path->conns[cid].c.id = NULL;
+	}
+}
+
+static void path_wait_for_ops(struct ibtrs_srv_path *path)
+{
+	unsigned long start = jiffies;
+	u32 from = 0;
+
+	while (!wait_event_timeout(path->idle, !ibtrs_srv_op_any_busy(path, &from), PATH_WATCHDOG))
+		pr_warn("session %s: %s: closed since %u s, but the storage has not ended a request of slot %u: look at its disk\n",
+			ibtrs_srv_session_label(path->session), path->name, jiffies_to_msecs(jiffies - start) / 1000, from);
+	synchronize_rcu();
+}
+
+/* One that lingered stays so to the end: it is in nobody's way. */
+static void path_closed(struct ibtrs_srv_path *path)
+{
+	guard(mutex)(&ibtrs_srv.lock);	/* nobody lets it linger any more */
+	ibtrs_srv_path_change(path, IBTRS_SRV_PATH_CLOSING, IBTRS_SRV_PATH_CLOSED);
+}
+
+static void path_close_work(struct work_struct *work)
+{
+	struct ibtrs_srv_path *path = container_of(work, struct ibtrs_srv_path, close_work);
+
+	pr_info_ratelimited("session %s: %s: path closed: %s\n", ibtrs_srv_session_label(path->session), path->name, path->why);
+	path_stop_posting(path);
+	path_drain(path);
+	path_release_device(path);
+	ibtrs_srv_session_look(path->session);
+	path_wait_for_ops(path);
+	path_closed(path);
+	ibtrs_srv_op_free(path);
+	ibtrs_srv_chunk_put(path, true);
+	ibtrs_srv_session_del_path(path);
+	synchronize_rcu();	/* events walk the list */
+	ibtrs_srv_path_free(path);
+}
+
+/* ---- the beginning ------------------------------------------------------ */
+
+static void path_init_conns(struct ibtrs_srv_path *path)
+{
+	u32 cid;
+
+	for (cid = 0; cid < path->nr_conns; cid++) {
+		struct ibtrs_srv_conn *conn = &path->conns[cid];
+
+		conn->path = path;
+		conn->c.cid = cid;
+		conn->recv_cqe.done = ibtrs_srv_rx_done;
+		conn->send_cqe.done = ibtrs_srv_reply_send_done;
+		conn->probe_cqe.done = ibtrs_srv_reply_probe_done;
+		spin_lock_init(&conn->wait_lock);
+		INIT_LIST_HEAD(&conn->wait);
+		mutex_init(&conn->lock);
+	}
+}
+
+struct ibtrs_srv_path *ibtrs_srv_path_alloc(struct ibtrs_srv_session *session, const struct ibtrs_conn_req *req,
+					    const struct ibtrs_addr_pair *addr)
+{
+	const struct ibtrs_srv_params *p = &ibtrs_srv_params;
+	struct ibtrs_srv_path *path;
+
+	path = kzalloc(sizeof(*path), GFP_KERNEL);
+	if (!path)
+		return NULL;
+	path->conns = kvcalloc(req->cid_num, sizeof(*path->conns), GFP_KERNEL);
+	if (!path->conns || ibtrs_srv_stats_init(&path->stats)) {
+		kvfree(path->conns);
+		kfree(path);
+		return NULL;
+	}
+	path->state = IBTRS_SRV_PATH_CONNECTING;
+	path->session = session;
+	path->nr_conns = req->cid_num;
+	path->recon_cnt = req->recon_cnt;
+	path->addr = *addr;
+	ibtrs_addr_pair_format(addr, path->name, sizeof(path->name));
+	memcpy(path->uuid, req->path_uuid, sizeof(path->uuid));
+	path->ext = req->ext;
+	path->new_rkey = p->always_invalidate;
+	path->limits.queue_depth = p->queue_depth;
+	path->limits.chunk_size = p->chunk_size;
+	path->limits.max_hdr_size = IBTRS_HDR_SIZE;
+	path->limits.max_io_size = p->chunk_size - IBTRS_HDR_SIZE;
+	path->limits.fence = req->ext & IBTRS_EXT_FENCE;
+	path->off_bits = ibtrs_imm_off_bits(p->queue_depth);
+	INIT_DELAYED_WORK(&path->timer, path_timer);
+	INIT_WORK(&path->close_work, path_close_work);
+	init_waitqueue_head(&path->idle);
+	ibtrs_hb_init(&path->hb, ibtrs_srv.quick_wq, path_hb_fail);
+	path->hb.fault = IBTRS_FAULT_SRV_HEARTBEAT;
+	path->hb.session = session->name;
+	path->hb.path = path->name;
+	ibtrs_srv_info_init(path);
+	path_init_conns(path);
+	return path;
+}
+
+void ibtrs_srv_path_free(struct ibtrs_srv_path *path)
+{
+	ibtrs_srv_stats_free(&path->stats);
+	kvfree(path->conns);
+	kfree(path);
+}
