@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Module parameters. */
 #include <linux/module.h>
+#include <linux/sizes.h>
 #include "ibtrs/proto/imm.h"
+#include "ibtrs/proto/wire.h"
 #include "ibtrs/server/server.h"
 
 #define PARAMS_MAX_CHUNK	SZ_4M	/* physically contiguous */

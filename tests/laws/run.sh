@@ -16,7 +16,7 @@ passed=0 failed=0
 notices() {	# LAW CASE SAYS: 0 the test failed, as it should
 	local log=$work/$1.log near=(-A 8)
 	[ -n "$3" ] || { why="its second line does not tell what the test must say"; return 1; }
-	patch -d "$tree" -p1 < "$here/$1.patch" > "$log" 2>&1 || { why="the patch does not apply any more"; return 1; }
+	patch -d "$tree" -F0 -p1 < "$here/$1.patch" > "$log" 2>&1 || { why="the patch does not apply any more"; return 1; }
 	if [ "$2" = unit ]; then
 		near+=(-B 8)
 		make -C "$tree/tests/unit" check >> "$log" 2>&1
