@@ -28,6 +28,7 @@ fi
 
 cd "$top"
 [ $# -gt 0 ] || mapfile -t files < <(git ls-files -co --exclude-standard 'ibtrs/*.[ch]' 'ibnbd/*.[ch]')
+[ $# -gt 0 ] || [ ${#files[@]} -gt 0 ] || { echo "checkpatch.sh: git names no file to look at" >&2; exit 1; }
 found=$(perl "$dir/scripts/checkpatch.pl" --no-tree --no-summary --terse --show-types --max-line-length=100 \
 	--ignore EXPORT_SYMBOL,COMPLEX_MACRO,PREFER_DEFINED_ATTRIBUTE_MACRO,CONSTANT_COMPARISON,FILE_PATH_CHANGES \
 	-f "${files[@]:-$@}" 2>&1 | grep -vE '^$|^total:|^NOTE:') || true

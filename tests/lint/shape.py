@@ -12,7 +12,7 @@ from pathlib import Path
 
 TOP = Path(__file__).resolve().parents[2]
 os.chdir(TOP)
-FILES = [f for f in subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], capture_output=True, text=True,
+FILES = [f for f in subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], stdout=subprocess.PIPE, text=True,
                                    check=True).stdout.split("\n") if f and os.path.isfile(f)]
 TEXT = {}
 WARN_LINES, MAX_LINES, ESSAY_LINES = 500, 700, 150

@@ -8,9 +8,11 @@ release=${2:-}
 version=$(sed -n 's/^.define IBNBD_VERSION "\(.*\)"/\1/p' ibtrs/include/ibtrs/version.h)
 command -v rpmbuild > /dev/null || { echo "rpm.sh: rpmbuild is missing: apt-get install rpm" >&2; exit 1; }
 
-rm -rf "$out"
+rm -rf "$out/work"
 mkdir -p "$out/work/SOURCES"
 tests/packages/dist.sh "$out/work/SOURCES/ibnbd-$version.tar.gz"
+# the last ones stay until there is something to make new ones of
+find "$out" -mindepth 1 -maxdepth 1 ! -name work -exec rm -rf {} +
 spec=$out/work/ibnbd.spec
 sed -e "${release:+s/^Release:.*/Release:\t$release%{?dist\}/}" rpm/ibnbd.spec > "$spec"
 SOURCE_DATE_EPOCH=$(date -d "$(sed -n 's/^ -- .*>  //p' debian/changelog | head -n 1)" +%s)

@@ -29,6 +29,88 @@ have() {
 }
 expect() { [ "$1" = "$2" ] || { echo "${3:-}: got '$1', want '$2'"; return 1; }; }
 
+# ---- the archive ----
+archive() {	# what git knows, however one gets there; where git does not answer: its words, and no archive
+	have git || return
+	local w=$top/$logs/archive src=$top/$logs/archive/outer/src out said t
+	dist() { rm -f "$out"; (cd "$1" && "${@:2}" tests/packages/dist.sh "$out") 2>&1; }
+	refused() {	# WORDS DIRECTORY COMMAND..
+		! said=$(dist "${@:2}") || { echo "made an archive in spite of: $1"; return 1; }
+		[[ $said == "dist.sh: "*"$1"* ]] || { echo "got '$said', want '$1'"; return 1; }
+		[ ! -e "$out" ] && [ ! -e "$out.tmp" ]
+	}
+	same() { dist "$@" || return 1; cmp "$w/want.tar.gz" "$out" || { tar -tzf "$out" | head -n 20; return 1; }; }
+	rm -rf "$w"
+	mkdir -p "$w/outer" "$w/bin"
+	out=$w/want.tar.gz
+	dist "$top" env || return 1
+	tar -C "$w/outer" -xzf "$out" && mv "$w/outer"/ibnbd-* "$src" || return 1
+	out=$w/out.tar.gz
+
+	# what was unpacked, alone and below a checkout of something else
+	touch "$src/ibtrs/core/x.o" "$src/compat/config.h"
+	export GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_SYSTEM=/dev/null GIT_CEILING_DIRECTORIES=$w
+	same "$src" env || return 1
+	git -C "$w/outer" init -q
+	same "$src" env || return 1
+	refused "dubious ownership" "$src" env GIT_TEST_ASSUME_DIFFERENT_OWNER=1 || return 1
+
+	# a checkout, with a file that does not belong to it
+	git -C "$src" init -q
+	refused "did not match any file" "$src" env || return 1
+	git -C "$src" add -A && echo secret > "$src/my.key" || return 1
+	same "$src" env || return 1
+	ln -s "$src" "$w/link"
+	same "$w/link" env || return 1
+	same "$src" env GIT_DIR="$w/nowhere" GIT_INDEX_FILE="$w/none" || return 1
+	refused "dubious ownership" "$src" env GIT_TEST_ASSUME_DIFFERENT_OWNER=1 || return 1
+	refused "safe.directory" "$w/link" env GIT_TEST_ASSUME_DIFFERENT_OWNER=1 || return 1
+	for t in bash realpath dirname sed head mkdir rm cat grep find sort tar gzip mv; do ln -s "$(command -v $t)" "$w/bin/$t"; done
+	refused "install git" "$src" env PATH="$w/bin" || return 1
+
+	# what was packed before stays where it is
+	for t in deb rpm; do
+		[ $t = deb ] && ! dpkg-checkbuilddeps debian/control 2> /dev/null && continue
+		[ $t = rpm ] && ! command -v rpmbuild > /dev/null && continue
+		mkdir -p "$w/$t"
+		touch "$w/$t/old"
+		! said=$(cd "$w/link" && GIT_TEST_ASSUME_DIFFERENT_OWNER=1 tests/packages/$t.sh "$w/$t" 2>&1) || { echo "$t.sh packed it"; return 1; }
+		[[ $said == "dist.sh: "*"dubious ownership"* ]] && [ -e "$w/$t/old" ] || { echo "$t.sh: $said"; return 1; }
+	done
+	rm -rf "$w"
+}
+
+place() {	# directories that make takes apart: one line says so, whichever Makefile is called
+	local w=$top/$logs/place c d t said
+	one() {	# WORDS MAKE-ARGUMENTS..
+		! said=$(make --no-print-directory "${@:2}" 2>&1) || { echo "make ${*:2} did not fail: $said"; return 1; }
+		[ "$(wc -l <<< "$said")" = 1 ] && [[ $said == *"$1"* ]] || { echo "make ${*:2}: $said"; return 1; }
+	}
+	rm -rf "$w"
+	for c in 'a b' ' a' a:b a,b 'a#b' 'a$b' "a'b" a%b a+b~c=ä; do
+		d=$w/$c
+		mkdir -p "$d/tests"
+		tar -cf - Makefile compat/place.mk tools/Makefile tests/unit/Makefile tests/fuzz/Makefile ibtrs/include/ibtrs/version.h |
+			tar -C "$d" -xf - || return 1
+		if [ "$c" = a+b~c=ä ]; then
+			ln -s "$d" "$w/l i n k"		# what counts is where it leads
+			make --no-print-directory -C "$w/l i n k" -n modules KDIR=/k || return 1
+			one '"/k b"' -C "$d" modules KDIR="/k b" || return 1
+			one '"/d b"' -C "$d" install DESTDIR="/d b" || return 1
+			one '"/d b"' -C "$d/tools" install DESTDIR="/d b" || return 1
+			continue
+		fi
+		for t in modules deb dkms-install; do
+			one "cannot be built in \"$d\"" -C "$d" $t || return 1
+		done
+		for t in tools tests/unit tests/fuzz; do
+			one "cannot be built in \"$d/$t\"" -C "$d/$t" || return 1
+		done
+		make --no-print-directory -C "$d" help | grep -q dkms-install || return 1
+	done
+	rm -rf "$w"
+}
+
 # ---- Debian ----
 deb_reproducible() {
 	have dpkg-buildpackage dh || return
@@ -226,6 +308,8 @@ no_root() {	# the command and its tests ask for none
 	grep -qE '^[1-9][0-9]* passed, 0 failed$' $logs/tools.log
 }
 
+step "archive: what git knows, or what git says" archive
+step "a directory that make takes apart" place
 step "deb: twice the same bytes" deb_reproducible
 step "deb: lintian finds no error and no warning" deb_lintian
 step "deb: no script stops, restarts or unmaps" deb_nothing_stops
