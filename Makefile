@@ -22,6 +22,8 @@ UTS_RELEASE = $(shell sed -n 's/.*UTS_RELEASE "\(.*\)"/\1/p' $(KDIR)/include/gen
 DIST	:= ibnbd-$(VERSION)
 SHIPPED	:= Kbuild Makefile dkms.conf COPYING compat ibtrs ibnbd
 
+include compat/place.mk
+
 .DEFAULT_GOAL := modules
 .PHONY: modules clean tools unit fuzz lint package check check-all dkms-source check-kernels check-boot check-memory check-packages check-faults check-suites check-laws soak churn \
 	check-debug check-kcsan check-interop check-long cases demo bench bench-quick vm-shell install modules_install tools-install dkms-install dkms-remove dist deb rpm help

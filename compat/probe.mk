@@ -9,9 +9,14 @@
 #
 # Redone when the probes, the kernel's configuration, the compiler or its flags
 # change (if_changed). -DIBNBD_COMPAT_H empties the forced-in compat.h.
-# -Wno-error comes first, so that a kernel's own -Werror cannot turn a warning
-# into a "no"; then the warnings that do mean "no".
+#
+# Errors are the answers, so what says which warnings there are, and how many
+# errors, is the probe's alone: -w, -Wfatal-errors, -Werror=x and the like are
+# taken out, of the kernel's flags, of KCFLAGS and of CC; then come those
+# warnings that do mean "no".
 
+probe-odd := -w -W% -pedantic% -fmax-errors=% -ferror-limit=% -fdiagnostics% -fno-diagnostics% -fanalyzer -fsyntax-only
+probe-cc = $(filter-out $(probe-odd),$(CC))
 probe-flags := -Wno-error -Wno-unused -Wno-undef -fdiagnostics-color=never \
 	$(call cc-option,-ftrack-macro-expansion=0) \
 	$(call cc-option,-fno-diagnostics-show-caret,-fno-caret-diagnostics) \
@@ -22,13 +27,13 @@ probe-flags := -Wno-error -Wno-unused -Wno-undef -fdiagnostics-color=never \
 
 quiet_cmd_probe = PROBE   $@
       cmd_probe = mkdir -p $(@D); \
-	LC_ALL=C $(CC) $(filter-out -Wp$(comma)%,$(c_flags)) $(probe-flags) \
+	LC_ALL=C $(probe-cc) $(filter-out $(probe-odd),$(c_flags)) $(probe-flags) \
 		-DIBNBD_COMPAT_H -fsyntax-only $< >/dev/null 2>$@.log || :; \
 	LC_ALL=C awk -f $(word 2,$^) $< $@.log >$@.tmp || { \
 		grep -v probes.c $@.log | head -n 5 >&2; \
 		echo "compat: cannot probe the kernel in $(objtree) with $(CC); log: $@.log" >&2; \
 		rm -f $@ $@.tmp; exit 1; }; \
-	LC_ALL=C $(CC) -E -P -include $@.tmp $(word 3,$^) 2>&1 >/dev/null | \
+	LC_ALL=C $(probe-cc) -E -P -include $@.tmp $(word 3,$^) 2>&1 >/dev/null | \
 		sed -n 's/.*error: .*"\(.*\)".*/compat: \1; see docs\/kernels.md and compat\/config.h.log/p' | head -n 1 >$@.unknown; \
 	if [ -s $@.unknown ]; then cat $@.unknown >&2; rm -f $@ $@.tmp $@.unknown; exit 1; fi; \
 	rm -f $@.unknown; mv $@.tmp $@

@@ -63,7 +63,7 @@ strict() {
 
 build() {	# NAME SUITE GLOB WORD..: 0 good, 77 skipped, else failed; $why, $release
 	local name=$1 suite=$2 glob=$3 log=$logs/$1.log setup=$logs/$1.setup.log root=$cache/chroot-$2 dir m rc
-	local answers=${1%-strict}.h expected=$top/compat/expected/${1%-strict}.h arch= newest= alone= sparse= strict= words=()
+	local answers=$1 expected arch= newest= alone= sparse= strict= probes= flags=-g0 words=()	# nobody debugs these
 	release= why=
 	shift 3
 	for m; do
@@ -74,10 +74,15 @@ build() {	# NAME SUITE GLOB WORD..: 0 good, 77 skipped, else failed; $why, $rele
 		chroot)	alone=yes ;;
 		sparse)	sparse=yes ;;
 		strict)	strict=yes; words+=(CONFIG_SECTION_MISMATCH_WARN_ONLY= CONFIG_DEBUG_SECTION_MISMATCH=y) ;;
+		probes)	probes=yes ;;
+		as:*)	answers=${m#as:} ;;
+		KCFLAGS=*) flags+=" ${m#KCFLAGS=}" ;;
 		boot|short|long) ;;
 		*)	why="kernels.conf: what is '$m'?"; return 1 ;;
 		esac
 	done
+	expected=$top/compat/expected/$answers.h
+	words+=("KCFLAGS=$flags")
 	: > "$log" > "$setup"
 	[ -n "$alone" ] || [ "$suite" != "$(. /etc/os-release && echo "$VERSION_CODENAME")" ] || root=
 	chroot make "$suite" >> "$setup" 2>&1 || { rc=$?; why="no chroot of $suite: $(tail -n 1 "$setup")"; return $rc; }
@@ -93,22 +98,26 @@ build() {	# NAME SUITE GLOB WORD..: 0 good, 77 skipped, else failed; $why, $rele
 	mkdir -p "$root$dir"
 	tar -C "$top" -cf - --exclude='*.o' --exclude='*.ko' --exclude='*.mod*' --exclude='.*.cmd' \
 		--exclude='config.h*' "${copied[@]}" | tar -C "$root$dir" -xf - || return 1
-	# it links compat/blk.o too, so it comes after ibnbd/
-	printf '\n%s\n%s\n' 'obj-m += tests/kernels/wrappers/' '$(obj)/tests/kernels/wrappers: $(obj)/ibnbd' >> "$root$dir/Kbuild"
+	if [ -n "$probes" ]; then
+		sed -i 's/^obj-m += ibtrs.*/obj-m :=/' "$root$dir/Kbuild"
+	else
+		# it links compat/blk.o too, so it comes after ibnbd/
+		printf '\n%s\n%s\n' 'obj-m += tests/kernels/wrappers/' '$(obj)/tests/kernels/wrappers: $(obj)/ibnbd' >> "$root$dir/Kbuild"
+	fi
 	[ -z "$strict" ] || printf 'include $(src)/tests/kernels/strict/strict.mk\n' >> "$root$dir/Kbuild"
 	chroot run "$suite" make -C "/usr/src/linux-headers-$release" M="$dir" "${words[@]}" \
 		W=1 WERROR=1 -j"$jobs" modules >> "$log" 2>&1
 	[ $? -eq 0 ] || why=$(grep -m 1 -E 'error:|ERROR|\*\*\*' "$log" || echo "make failed")
 	for m in "${modules[@]}"; do
-		[ -n "$why" ] || [ -e "$root$dir/$m.ko" ] || why="$m.ko was not built"
+		[ -n "$why$probes" ] || [ -e "$root$dir/$m.ko" ] || why="$m.ko was not built"
 	done
 	[ -n "$why" ] || why=$(grep -iE 'warning' "$log" | grep -v 'compiler differs from' | head -n 1)
 	[ -n "$why" ] || [ -z "$sparse" ] || sparse
 	[ -n "$why" ] || [ -z "$strict" ] || strict
 	if [ -e "$root$dir/compat/config.h" ]; then
 		{ echo '/* SPDX-License-Identifier: GPL-2.0-only */'; cat "$root$dir/compat/config.h"; } > "$logs/$name.h"
-		[ -z "$accept" ] || cp "$logs/$name.h" "$top/compat/expected/$answers"
-		[ -n "$accept" ] || expected=$root$dir/compat/expected/$answers	# as old as the probes
+		[ -z "$accept" ] || cp "$logs/$name.h" "$top/compat/expected/$answers.h"
+		[ -n "$accept" ] || expected=$root$dir/compat/expected/$answers.h	# as old as the probes
 		if ! diff -u "$expected" "$logs/$name.h" > "$logs/$name.diff" 2>&1; then
 			sed -n '/^[-+]#/p' "$logs/$name.diff" >> "$log"
 			why="${why:+$why; }probes answer differently: $(sed -n 's/^+#define HAVE_//p' "$logs/$name.diff" | tr '\n' ' ')"
