@@ -46,7 +46,7 @@ MODULE_PARM_DESC(handshake_timeout_s, "seconds after which a path that was never
 module_param_named(hb_interval_ms, ibtrs_srv_params.hb_interval_ms, uint, 0644);
 MODULE_PARM_DESC(hb_interval_ms, "milliseconds between heartbeats (default: 1000)");
 module_param_named(hb_misses, ibtrs_srv_params.hb_misses, uint, 0644);
-MODULE_PARM_DESC(hb_misses, "silent intervals after which a client is given up (default: 5)");
+MODULE_PARM_DESC(hb_misses, "intervals in a row that a client may be silent, one more and it is given up (default: 5)");
 
 int ibtrs_srv_params_check(void)
 {

@@ -1,0 +1,127 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""What two documents say of the same thing must be the same: kernels, fabrics, limits, defaults.
+
+The source is right (dkms.conf, the table of the mapping's keys, the modules' parameters); README, docs, packages and
+help are compared with it.  A number that a sentence of README says is looked for by that sentence, and must be there.
+Last line: N passed, N failed.
+"""
+import os, re, subprocess, sys
+from pathlib import Path
+
+TOP = Path(__file__).resolve().parents[2]
+os.chdir(TOP)
+FILES = [f for f in subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], stdout=subprocess.PIPE, text=True,
+                                   check=True).stdout.split("\n") if f and os.path.isfile(f)]
+PROSE = [f for f in FILES if re.match(r"README\.md|docs/|debian/control$|rpm/.*\.spec$|dkms\.conf|tools/.*\.(c|h|json|conf)$"
+                                      r"|ib(nbd|trs)/.*\.[ch]$|systemd/|compat/compat\.h", f)]
+
+
+def read(f):
+    return Path(f).read_text(encoding="utf-8", errors="replace")
+
+
+def define(f, name):
+    return re.search(rf"^#define\s+{name}\s+\(?(\d+)", read(f), re.M)[1]
+
+
+def fabrics():
+    """iWARP is not supported: whoever names it says so."""
+    for f in PROSE:
+        for n, line in enumerate(read(f).split("\n"), 1):
+            if re.search(r"iwarp", line, re.I) and not re.search(r"\b(no|not)\s+iwarp", line, re.I):
+                yield f"{f}:{n}: promises iWARP: {line.strip()[:80]}"
+    if not re.search(r"\b[Nn]ot iWARP", read("README.md")):
+        yield "README.md does not say that iWARP is not supported"
+
+
+def kernels():
+    """The oldest and the newest are those of dkms.conf, wherever both are named."""
+    conf = read("dkms.conf")
+    oldest = re.search(r'KERNEL_MIN="([\d.]+)"', conf)[1]
+    newest = re.search(r'KERNEL_MAX="(\d+\.\d+)', conf)[1]
+    named = 0
+    for f in PROSE:
+        text = re.sub(r"\s+", " ", read(f))
+        for a, b in re.findall(r"\b(\d+\.\d+) (?:to|\.\.\.?) (?:newest Debian )?\(?(\d+\.\d+)\b", text):
+            if a == oldest or b == newest:
+                named += 1
+                if (a, b) != (oldest, newest) and b != "5.14":
+                    yield f"{f}: kernels {a} to {b}; dkms.conf has {oldest} to {newest}"
+    if named < 3:
+        yield f"{named} documents say which kernels are supported"
+    rows = re.findall(r"^(\d+\.\d+)-\S+ .*newest", read("tests/kernels/kernels.conf"), re.M)
+    if rows != [newest]:
+        yield f"tests/kernels/kernels.conf: the newest is {rows}, dkms.conf has {newest}"
+
+
+def keys():
+    """docs/sysfs.md has each key of a mapping with its range and default."""
+    cells = [[c.strip() for c in line.split("|")] for line in read("docs/sysfs.md").split("\n") if line.startswith("| ")]
+    table = {c[1].replace(" **+**", ""): c for c in cells if len(c) == 7}
+    port = define("ibtrs/include/ibtrs/addr.h", "IBTRS_DEFAULT_PORT")
+    found = re.findall(r'^X\((\w+), "\w+", ("\w+"|NULL), (\w+), (-?\d+), (-?\d+), (\w+|-\d+),', read("ibnbd/logic/mapopt.h"), re.M)
+    if len(found) < 15:
+        yield f"mapopt.h: only {len(found)} keys"
+    for name, alias, kind, low, high, default in found:
+        row = table.get(name)
+        if not row:
+            yield f"docs/sysfs.md: no key {name}"
+        elif alias != "NULL" and alias.strip('"') not in row[2]:
+            yield f"docs/sysfs.md: {name} is also {alias}"
+        elif kind == "INT" and (not row[3].startswith(f"{low}..{high}") or row[4] != default.replace("IBTRS_DEFAULT_PORT", port)):
+            yield f"docs/sysfs.md: {name} is {row[3]}, default {row[4]}; mapopt.h has {low}..{high}, {default}"
+
+
+def parameters():
+    """docs/sysfs.md has each parameter of the modules with its mode, and its default as the module says it."""
+    section = read("docs/sysfs.md").split("\n## Module parameters")[1]
+    table = {}
+    for module, names, defaults, modes in re.findall(r"^\| (ib\w+-\w+) \| (.*?) \| (.*?) \| (.*?) \|", section, re.M):
+        for name, default in zip(re.findall(r"\w+", names), defaults.split(", ")):
+            table[module, name] = default, modes
+    said = set()
+    for f in FILES:
+        where = re.match(r"(ibtrs|ibnbd)/(client|server)/.*\.c$", f)
+        for name, rest in re.findall(r"^module_param(?:_named|_cb)?\((\w+), (.*)\);", read(f), re.M) if where else ():
+            at = f"{where[1]}-{where[2]}", name
+            said.add(at)
+            text = re.search(rf"MODULE_PARM_DESC\({name},\s*\"(.*)\"\)", read(f))[1]
+            default = re.search(r"\((?:default: )?(\w+)(?::[^)]*)?\)$", text)
+            if at not in table:
+                yield f"docs/sysfs.md: no parameter {name} of {at[0]}"
+            elif not rest.endswith(table[at][1]):
+                yield f"docs/sysfs.md: {name} of {at[0]} has mode {table[at][1]}, {f} has {rest[-4:]}"
+            elif default and default[1] != table[at][0]:
+                yield f"docs/sysfs.md: {name} of {at[0]} is {table[at][0]} by default, {f} says {default[1]}"
+    for at in set(table) - said:
+        yield f"docs/sysfs.md: {at[0]} has no parameter {at[1]}"
+    if len(said) < 20:
+        yield f"only {len(said)} parameters"
+
+
+def limits():
+    """Numbers in sentences of README."""
+    readme = read("README.md")
+    hold = re.search(r'X\(hold, "hold", "\w+", INT, -?\d+, \d+, (\d+),', read("ibnbd/logic/mapopt.h"))[1]
+    depth = re.search(r"\.queue_depth\s*= (\d+),", "".join(read(f) for f in FILES if f.startswith("ibtrs/server/")))[1]
+    for number, sentence in ((hold, r"I/O waits, (\d+) seconds if you say nothing else"),
+                             (define("ibtrs/include/ibtrs/addr.h", "IBTRS_MAX_PATHS"), r"(\d+) paths per session"),
+                             (define("ibnbd/logic/mapopt.h", "IBNBD_MAP_PATHS"), r"(\d+) of them at map time"),
+                             (depth, r"queue depth (\d+)")):
+        said = re.search(sentence, readme)
+        if not said:
+            yield f"README.md does not say: {sentence}"
+        elif said[1] != number:
+            yield f'README.md: "{said[0]}"; the source has {number}'
+
+
+failed = passed = 0
+for check in (fabrics, kernels, keys, parameters, limits):
+    bad = list(check())
+    for b in bad:
+        print(b)
+    print(f"{'FAIL' if bad else 'ok  '}  claims: {check.__name__}")
+    passed, failed = passed + (not bad), failed + bool(bad)
+print(f"{passed} passed, {failed} failed")
+sys.exit(1 if failed else 0)
