@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What two documents say of the same thing must be the same: kernels, fabrics, limits, defaults.
 
-The source is right (dkms.conf, the table of the mapping's keys, the modules' parameters); README, docs, packages and
-help are compared with it.  A number that a sentence of README says is looked for by that sentence, and must be there.
+The source is right (dkms.conf, the modules' parameters, constants); README, docs and packages are compared with it, and the
+keys of a mapping by tests/unit/test_ibnbd_mapopt.c.  A number in a sentence of README is looked for by that sentence.
 Last line: N passed, N failed.
 """
 import os, re, subprocess, sys
@@ -55,24 +55,6 @@ def kernels():
         yield f"tests/kernels/kernels.conf: the newest is {rows}, dkms.conf has {newest}"
 
 
-def keys():
-    """docs/sysfs.md has each key of a mapping with its range and default."""
-    cells = [[c.strip() for c in line.split("|")] for line in read("docs/sysfs.md").split("\n") if line.startswith("| ")]
-    table = {c[1].replace(" **+**", ""): c for c in cells if len(c) == 7}
-    port = define("ibtrs/include/ibtrs/addr.h", "IBTRS_DEFAULT_PORT")
-    found = re.findall(r'^X\((\w+), "\w+", ("\w+"|NULL), (\w+), (-?\d+), (-?\d+), (\w+|-\d+),', read("ibnbd/logic/mapopt.h"), re.M)
-    if len(found) < 15:
-        yield f"mapopt.h: only {len(found)} keys"
-    for name, alias, kind, low, high, default in found:
-        row = table.get(name)
-        if not row:
-            yield f"docs/sysfs.md: no key {name}"
-        elif alias != "NULL" and alias.strip('"') not in row[2]:
-            yield f"docs/sysfs.md: {name} is also {alias}"
-        elif kind == "INT" and (not row[3].startswith(f"{low}..{high}") or row[4] != default.replace("IBTRS_DEFAULT_PORT", port)):
-            yield f"docs/sysfs.md: {name} is {row[3]}, default {row[4]}; mapopt.h has {low}..{high}, {default}"
-
-
 def parameters():
     """docs/sysfs.md has each parameter of the modules with its mode, and its default as the module says it."""
     section = read("docs/sysfs.md").split("\n## Module parameters")[1]
@@ -117,7 +99,7 @@ def limits():
 
 
 failed = passed = 0
-for check in (fabrics, kernels, keys, parameters, limits):
+for check in (fabrics, kernels, parameters, limits):
     bad = list(check())
     for b in bad:
         print(b)
