@@ -28,7 +28,7 @@
 #include "ibnbd/server/sysfs.h"
 #include "ibnbd/server/writer_file.h"
 
-MODULE_DESCRIPTION("InfiniBand network block device server");
+MODULE_DESCRIPTION("IBNBD server: exports block devices and files over RDMA");
 MODULE_LICENSE("GPL");
 MODULE_VERSION(IBNBD_VERSION);
 
