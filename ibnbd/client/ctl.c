@@ -117,10 +117,8 @@ static int ctl_try_claim(struct ibnbd_clt_dev *dev, unsigned int *turn)
 		*turn = ibnbd_clt_ctl_turn();
 		return -EAGAIN;
 	}
-	return ibnbd_clt_ctl_refuse(-EEXIST, "device %s of session %s is already mapped as /dev/ibnbd%d%s",
-				    other->map.device_path, other->map.sessname, other->index,
-				    strcmp(other->map.device_path, dev->map.device_path) ?
-				    ", and its name in ctl/devices would be the same" : "");
+	return ibnbd_clt_ctl_refuse(-EEXIST, "device %s of session %s is already mapped as /dev/ibnbd%d",
+				    other->map.device_path, other->map.sessname, other->index);
 }
 
 static int ctl_claim(struct ibnbd_clt_dev *dev)
@@ -129,8 +127,9 @@ static int ctl_claim(struct ibnbd_clt_dev *dev)
 	int err;
 
 	if (strlen(dev->link) > NAME_MAX)
-		return ibnbd_clt_ctl_refuse(-ENAMETOOLONG, "device path and session name together exceed %d bytes",
-					    NAME_MAX - 1);
+		return ibnbd_clt_ctl_refuse(-ENAMETOOLONG, "device path and session name together exceed %d bytes%s",
+					    NAME_MAX - 1, strpbrk(dev->map.device_path, "!@\\") ?
+					    ", of which '!', '@' and '\\' of the path may take four each" : "");
 	while ((err = ctl_try_claim(dev, &turn)) == -EAGAIN) {
 		err = ibnbd_clt_ctl_wait(turn);
 		if (err)

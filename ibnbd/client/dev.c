@@ -32,6 +32,7 @@
 #include "ibnbd/client/queue.h"
 #include "ibnbd/client/remove.h"
 #include "ibnbd/client/trace.h"
+#include "ibnbd/logic/linkname.h"
 
 #define DEV_LATE		(10 * HZ)	/* L4 */
 #define DEV_REPLAY_RETRY	(HZ / 50 ?: 1)
@@ -447,16 +448,6 @@ int ibnbd_clt_dev_unmap(struct ibnbd_clt_dev *dev, bool force)
 
 /* ---- life ---- */
 
-static void dev_link_name(struct ibnbd_clt_dev *dev)
-{
-	char *p;
-
-	snprintf(dev->link, sizeof(dev->link), "%s@%s", dev->map.device_path, dev->map.sessname);
-	for (p = dev->link; *p; p++)
-		if (*p == '/')
-			*p = '!';
-}
-
 struct ibnbd_clt_dev *ibnbd_clt_dev_alloc(const struct ibnbd_map *m)
 {
 	struct ibnbd_clt_dev *dev = kzalloc(sizeof(*dev), GFP_KERNEL);
@@ -477,7 +468,7 @@ struct ibnbd_clt_dev *ibnbd_clt_dev_alloc(const struct ibnbd_map *m)
 		return ERR_PTR(err);
 	}
 	dev->map = *m;
-	dev_link_name(dev);
+	ibnbd_linkname_dev(dev->map.device_path, dev->map.sessname, dev->link, sizeof(dev->link));
 	dev->state = IBNBD_DEV_INIT;
 	dev->gate = IBNBD_CLT_GATE_FAIL;
 	mutex_init(&dev->open_lock);

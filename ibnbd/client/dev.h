@@ -19,7 +19,7 @@
 #include "ibnbd/logic/mapopt.h"
 
 #define IBNBD_CLT_REASON_LEN	256
-#define IBNBD_CLT_LINK_LEN	(2 * IBNBD_NAME_LEN)
+#define IBNBD_CLT_LINK_LEN	(NAME_MAX + 2)	/* one more: it was cut */
 
 /* What queue_rq does with a request. */
 enum ibnbd_clt_gate {

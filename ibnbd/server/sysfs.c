@@ -3,7 +3,7 @@
  * /sys/class/ibnbd-server/ctl (spec C.5):
  *
  *	last_error				the last refusal: object, cause, mend
- *	devices/NAME/				an export; NAME of the block device, or the file's path with '!' for '/'
+ *	devices/NAME/				an export; NAME of the block device, or the file's path (logic/linkname.h)
  *		block_dev			link, block devices only
  *		size, identity, copy, resize	size in sectors; kind:hash; private pages; 1 = look at the size again
  *		sessions/SESSION/		an open
@@ -23,6 +23,7 @@
 #include <linux/wait_bit.h>
 #include "ibnbd/server/session.h"
 #include "ibnbd/server/sysfs.h"
+#include "ibnbd/logic/linkname.h"
 
 #define SYSFS_NAME_MAX	200	/* of what can be looked up, some is for '#' and a number */
 
@@ -169,8 +170,8 @@ static bool sysfs_export_taken(const struct list_head *others, const char *name)
 static char *sysfs_file_name(struct file *file)
 {
 	char *buf __free(kfree) = kmalloc(PATH_MAX, GFP_KERNEL);
-	char *path = ERR_PTR(-ENOENT), *name;
-	size_t len;
+	char *path = ERR_PTR(-ENOENT), *name, *cut;
+	size_t len, size;
 
 	if (!buf)
 		return NULL;
@@ -178,15 +179,17 @@ static char *sysfs_file_name(struct file *file)
 		path = d_path(&file->f_path, buf, PATH_MAX);
 	if (IS_ERR(path))
 		path = "file";
-	len = strlen(path);
+	size = 4 * strlen(path) + 1;
+	name = kmalloc(size, GFP_KERNEL);
+	if (!name)
+		return NULL;
+	len = ibnbd_linkname(path, '#', name, size);
 	if (len <= SYSFS_NAME_MAX)
-		name = kstrdup(path, GFP_KERNEL);
-	else
-		name = kasprintf(GFP_KERNEL, "%08x..%s", full_name_hash(NULL, path, len),
-				 path + len - SYSFS_NAME_MAX + 10);
-	if (name)
-		strreplace(name, '/', '!');
-	return name;
+		return name;
+	cut = kasprintf(GFP_KERNEL, "%08x..%s", full_name_hash(NULL, path, strlen(path)),
+			name + len - SYSFS_NAME_MAX + 10);
+	kfree(name);
+	return cut;
 }
 
 static char *sysfs_bdev_name(struct block_device *bdev)

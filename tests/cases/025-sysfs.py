@@ -136,10 +136,25 @@ def check_counts(t, dev, client, server):
     t.eq(t.server.sh(f"cat {server}"), want, "the server's statistics")
 
 
+def check_names(t, c, s):
+    """Names that would be one with '/' written as '!' are two entries, here and on the server; and the command takes what it printed."""
+    s.sh("ln -s /dev/ram1 '/exp/dir!disk'; truncate -s 16M '/exp/a!b.img' '/exp/c#2'; ln -s /dev/ram2 /exp/d\u00e4t\u00e4")
+    for name in ("dir!disk", "a!b.img", "c#2", "d\u00e4t\u00e4"):
+        c.sh(f"ibnbd map '{name}' s1 ro")
+    names = lambda g, side: sorted(g.sh(f"cd /sys/class/ibnbd-{side}/ctl/devices; printf '%s\\n' *").splitlines())
+    t.eq(names(c, "client"),
+         sorted(["dir!disk@s1", "dir\\x21disk@s1", "a\\x21b.img@s1", "c#2@s1", "d\u00e4t\u00e4@s1"]), "links")
+    t.eq(names(s, "server"),
+         sorted(["ram0", "ram1", "ram2", "!exp!a\\x21b.img", "!exp!c\\x232"]), "exports")
+    t.ok("d\u00e4t\u00e4" in c.sh("ibnbd list -r -H -o device_path").splitlines(), "UTF-8 for scripts")
+    c.sh("ibnbd list -r -H -o device_path | grep -v '^dir/disk$' | while read -r d; do ibnbd unmap \"$d\" || exit 1; done")
+    t.eq(names(c, "client"), ["dir!disk@s1"], "the others are unmapped")
+
+
 def run(t):
     c, s = t.client, t.server
 
-    s.sh("ram_disks 1 16; mkdir -p /exp/dir; ln -s /dev/ram0 /exp/dir/disk; serve dev_search_path=/exp")
+    s.sh("ram_disks 3 16; mkdir -p /exp/dir; ln -s /dev/ram0 /exp/dir/disk; serve dev_search_path=/exp")
     dev = c.sh("map dir/disk access_mode=migration hold=30 io_timeout=7 name=gold write_cache=on hb_misses=7 reconnect_delay_ms=50 reconnect_max_ms=2000")
     t.eq(dev, "/dev/ibnbd0")
     c.sh(f"dd if={dev} of=/dev/null bs=4k count=8 iflag=direct status=none")
@@ -171,4 +186,5 @@ def run(t):
     s.sh(f"for w in always never auto; do echo $w > {e}/copy; [ $(cat {e}/copy) = $w ]; done")
     for file, bad in (("copy", "maybe"), ("resize", "2"), ("sessions/s1/force_close", "yes")):
         s.fails(f"echo {bad} > {e}/{file}", "Invalid argument")
+    check_names(t, c, s)
     c.sh(f"unmap {dev}")
