@@ -213,9 +213,10 @@ static bool dev_step(struct ibnbd_clt_dev *dev, enum ibnbd_dev_event ev, const s
 	if (step.state == IBNBD_DEV_OPEN)
 		ibnbd_clt_dev_say(dev, "%s", dev->no_writes ? "no writes yet: one was given up that the server may still execute" : "");
 	if (step.state != old && old != IBNBD_DEV_INIT)
-		pr_info("ibnbd%d: %s of %s: %s -> %s%s%s\n", dev->index, dev->map.device_path,
-			dev->map.sessname, ibnbd_dev_sm_state_name(old),
-			ibnbd_dev_sm_state_name(step.state), dev->reason[0] ? ": " : "", dev->reason);
+		pr_info_ratelimited("ibnbd%d: %s of %s: %s -> %s%s%s\n", dev->index, dev->map.device_path,
+				    dev->map.sessname, ibnbd_dev_sm_state_name(old),
+				    ibnbd_dev_sm_state_name(step.state), dev->reason[0] ? ": " : "",
+				    dev->reason);
 
 	if (step.actions & IBNBD_DEV_DO_DISARM)
 		dev->hold_armed = false;

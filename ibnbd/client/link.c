@@ -221,7 +221,7 @@ static void link_work_fn(struct work_struct *work)
 	spin_unlock_irq(&s->ev_lock);
 
 	if (news & (BIT(IBTRS_CLT_LINK_DOWN) | BIT(IBTRS_CLT_LINK_UP))) {
-		pr_info("%s: link %s\n", s->name, up ? "up" : "down");
+		pr_info_ratelimited("%s: link %s\n", s->name, up ? "up" : "down");
 		link_all_down(s);
 	}
 	if (up && news & BIT(IBTRS_CLT_LINK_UP))

@@ -286,7 +286,7 @@ static void session_lose(struct ibnbd_srv_session *s, struct ibnbd_srv_open *ope
 	lockdep_assert_held(&s->lock);
 	if (!open || !open_kill(open))
 		return;
-	pr_warn("session %s: %s is closed: %s\n", s->name, open->name, why);
+	pr_warn_ratelimited("session %s: %s is closed: %s\n", s->name, open->name, why);
 	open->lost = true;
 }
 

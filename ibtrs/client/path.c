@@ -168,8 +168,9 @@ static void path_log(struct ibtrs_clt_path *path, enum ibtrs_path_state old, enu
 {
 	trace_ibtrs_clt_path_state(path, old, path->state);
 	if (path->state == IBTRS_PATH_UP)
-		pr_info("ibtrs %s: %s: up, queue depth %u, %u connections, max I/O %u KiB\n", path->clt->name, path->name,
-			path->limits.queue_depth, path->nr_conns, path->limits.max_io_size >> 10);
+		pr_info_ratelimited("ibtrs %s: %s: up, queue depth %u, %u connections, max I/O %u KiB\n",
+				    path->clt->name, path->name, path->limits.queue_depth, path->nr_conns,
+				    path->limits.max_io_size >> 10);
 	else if (ev == IBTRS_PATH_EV_FAIL && path_worth_a_word(path, old))
 		pr_warn_ratelimited("ibtrs %s: %s: %s: %s (%d)\n", path->clt->name, path->name,
 				    old == IBTRS_PATH_UP ? "path lost" : "connect failed", path->reason, path->err);

@@ -123,8 +123,9 @@ static void info_work(struct work_struct *work)
 
 	err = info_serve(path, &why);
 	if (!err) {
-		pr_info("session %s: %s: path up on %s port %u, %u connections%s\n", path->session->name, path->name, path->hca,
-			path->port, path->nr_conns, path->limits.fence ? ", fenced" : "");
+		pr_info_ratelimited("session %s: %s: path up on %s port %u, %u connections%s\n",
+				    path->session->name, path->name, path->hca, path->port, path->nr_conns,
+				    path->limits.fence ? ", fenced" : "");
 		return;
 	}
 	/* What failed did so because the connection ended, and the close work says why. */
