@@ -146,9 +146,10 @@ static void doctor_text(const struct doctor *d)
 
 		if (f->level == DOCTOR_OK && say_level < 0)
 			continue;
-		printf("%s%-7s%s  %s\n", paint ? colours[f->level] : "", words[f->level], paint ? "\033[0m" : "", f->text);
+		printf("%s%-7s%s  ", paint ? colours[f->level] : "", words[f->level], paint ? "\033[0m" : "");
+		say_print("%s", f->text);
 		if (f->mend)
-			printf("         mend: %s\n", f->mend);
+			say_print("         mend: %s", f->mend);
 	}
 }
 

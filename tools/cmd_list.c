@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "tools/cmd.h"
+#include "tools/escape.h"
 #include "tools/table.h"
 
 /* ---- list ---- */
@@ -12,7 +13,7 @@ static bool list_wanted(const struct cmd_args *a, struct state *s, const struct 
 	size_t i;
 	char *why;
 
-	if (VALUE(a, session) && (!d->session || strcmp(d->session, VALUE(a, session))))
+	if (VALUE(a, session) && (!d->session || !escape_means(VALUE(a, session), d->session)))
 		return false;
 	for (i = 0; i < a->nr_words; i++) {
 		const struct state_dev *found = state_dev(s, a->words[i], &why);
@@ -31,7 +32,7 @@ static int list_unknown(const struct cmd_args *a, struct state *s)
 	size_t i;
 	char *why;
 
-	if (VALUE(a, session) && !state_session(s, VALUE(a, session)))
+	if (VALUE(a, session) && !state_session_said(s, VALUE(a, session)))
 		rc = say_error(SAY_NOTHING, "%s: no such session", VALUE(a, session));
 	for (i = 0; i < a->nr_words; i++) {
 		if (state_dev(s, a->words[i], &why))
@@ -40,6 +41,12 @@ static int list_unknown(const struct cmd_args *a, struct state *s)
 		free(why);
 	}
 	return rc;
+}
+
+/* @left: how many follow. */
+static void list_branch(size_t left)
+{
+	fputs(left ? "├─ " : "└─ ", stdout);
 }
 
 /* The devices are those of the session that are asked for; without any it is left out, if there are words. */
@@ -56,19 +63,21 @@ static void list_tree_session(const struct cmd_args *a, struct state *s, const s
 		free(devs);
 		return;
 	}
-	printf("%s (%s) %s, %s\n", sess->name, sess->side, sess->state, sess->policy ? sess->policy : "?");
+	say_print("%s (%s) %s, %s", sess->name, sess->side, sess->state, sess->policy ? sess->policy : "?");
 	for (i = 0; i < (size_t)sess->nr_paths; i++) {
 		const struct state_path *p = &sess->paths[i];
 
-		printf("%s path %s %s %s:%lld\n", --left ? "├─" : "└─", p->name, p->state_detail ? p->state_detail : p->state ? p->state : "?",
-		       p->hca_name ? p->hca_name : "-", (long long)(p->hca_port == SYSFS_UNKNOWN ? 0 : p->hca_port));
+		list_branch(--left);
+		say_print("path %s %s %s:%lld", p->name, p->state_detail ? p->state_detail : p->state ? p->state : "?",
+			  p->hca_name ? p->hca_name : "-", (long long)(p->hca_port == SYSFS_UNKNOWN ? 0 : p->hca_port));
 	}
 	for (i = 0; i < nr; i++) {
 		const struct state_dev *d = devs[i];
 		char *size = table_size(d->size, ARG(a, bytes));
 
-		printf("%s %s %s %s %s%s%s\n", --left ? "├─" : "└─", d->path, d->device_path ? d->device_path : "?", size,
-		       d->state_detail ? d->state_detail : d->state ? d->state : "?", d->name ? " " : "", d->name ? d->name : "");
+		list_branch(--left);
+		say_print("%s %s %s %s%s%s", d->path, d->device_path ? d->device_path : "?", size,
+			  d->state_detail ? d->state_detail : d->state ? d->state : "?", d->name ? " " : "", d->name ? d->name : "");
 		free(size);
 	}
 	free(devs);
@@ -79,7 +88,7 @@ static int list_tree(const struct cmd_args *a, struct state *s)
 	size_t i;
 
 	for (i = 0; i < s->nr_sessions; i++)
-		if (!VALUE(a, session) || !strcmp(VALUE(a, session), s->sessions[i].name))
+		if (!VALUE(a, session) || escape_means(VALUE(a, session), s->sessions[i].name))
 			list_tree_session(a, s, &s->sessions[i]);
 	return SAY_DONE;
 }
@@ -118,7 +127,7 @@ static bool list_named(const struct cmd_args *a, const char *name)
 	size_t i;
 
 	for (i = 0; i < a->nr_words; i++)
-		if (!strcmp(a->words[i], name))
+		if (escape_means(a->words[i], name))
 			return true;
 	return !a->nr_words;
 }
@@ -135,7 +144,7 @@ static int list_sessions_unknown(const struct cmd_args *a, const struct state *s
 		for (j = 0; j < s->nr_sessions + s->nr_srv_sessions; j++) {
 			const char *name = j < s->nr_sessions ? s->sessions[j].name : s->srv_sessions[j - s->nr_sessions].name;
 
-			found |= !strcmp(name, a->words[i]);
+			found |= escape_means(a->words[i], name);
 			near = say_nearest(a->words[i], near, name);
 		}
 		if (found)
@@ -223,7 +232,7 @@ static void show_fields(const struct table_set *set, const void *object, const c
 
 		if (c->kind == TABLE_TEXT) {
 			if (*(char *const *)field)
-				printf("%s%-24s %s\n", indent, c->key, *(char *const *)field);
+				say_print("%s%-24s %s", indent, c->key, *(char *const *)field);
 			continue;
 		}
 		n = *(const int64_t *)field;
@@ -231,7 +240,7 @@ static void show_fields(const struct table_set *set, const void *object, const c
 			continue;
 		text = c->kind == TABLE_BYTES ? table_size(n, bytes) : c->kind == TABLE_NS ? table_time(n) :
 		       c->kind == TABLE_FLAG ? say_dup(n ? "yes" : "no") : say_fmt("%lld", (long long)n);
-		printf("%s%-24s %s\n", indent, c->key, text);
+		say_print("%s%-24s %s", indent, c->key, text);
 		free(text);
 	}
 }
@@ -240,10 +249,10 @@ static void show_session(const struct state_session *sess, bool bytes)
 {
 	size_t i;
 
-	printf("session %s\n", sess->name);
+	say_print("session %s", sess->name);
 	show_fields(&table_sessions, sess, "  ", bytes);
 	for (i = 0; i < (size_t)sess->nr_paths; i++) {
-		printf("  path %s\n", sess->paths[i].name);
+		say_print("  path %s", sess->paths[i].name);
 		show_fields(&table_paths, &sess->paths[i], "    ", bytes);
 	}
 }
@@ -252,10 +261,10 @@ static void show_export(const struct state_export *e, bool bytes)
 {
 	size_t i;
 
-	printf("export %s\n", e->name);
+	say_print("export %s", e->name);
 	show_fields(&table_exports, e, "  ", bytes);
 	for (i = 0; i < (size_t)e->nr_opens; i++) {
-		printf("  open by %s\n", e->opens[i].session);
+		say_print("  open by %s", e->opens[i].session);
 		show_fields(&table_opens, &e->opens[i], "    ", bytes);
 	}
 }
@@ -280,20 +289,20 @@ static bool show_find(struct show *w, const char *word)
 	else
 		free(why);
 	for (i = 0; i < s->nr_sessions; i++) {
-		bool this = !strcmp(s->sessions[i].name, word);
+		bool this = escape_means(word, s->sessions[i].name);
 
 		for (j = 0; j < (size_t)s->sessions[i].nr_paths; j++)
-			this |= !strcmp(s->sessions[i].paths[j].name, word);
+			this |= escape_means(word, s->sessions[i].paths[j].name);
 		w->session[i] |= this;
 		found |= this;
 	}
 	for (i = 0; i < s->nr_srv_sessions; i++) {
-		if (strcmp(s->srv_sessions[i].name, word))
+		if (!escape_means(word, s->srv_sessions[i].name))
 			continue;
 		found = w->srv_session[i] = true;
 	}
 	for (i = 0; i < s->nr_exports; i++) {
-		if (strcmp(s->exports[i].name, word))
+		if (!escape_means(word, s->exports[i].name))
 			continue;
 		found = w->export[i] = true;
 	}
@@ -351,7 +360,7 @@ static void show_text(const struct show *w, bool bytes)
 	for (i = 0; i < s->nr_devs; i++) {
 		if (!w->dev[i])
 			continue;
-		printf("device %s\n", s->devs[i].kname);
+		say_print("device %s", s->devs[i].kname);
 		show_fields(&table_devs, &s->devs[i], "  ", bytes);
 		sess = s->devs[i].session ? state_session(w->s, s->devs[i].session) : NULL;
 		if (sess && !w->session[sess - s->sessions])

@@ -20,7 +20,7 @@ static int apply_set(const char *dir, const char *attr, const char *want, const 
 	if (err)
 		say_error(0, "%s: cannot set %s to %s: %s", what, attr, want, strerror(err));
 	else if (!sysfs_dry_run && say_level >= 0)
-		printf("%s: %s %s -> %s\n", what, attr, now ? now : "?", want);
+		say_print("%s: %s %s -> %s", what, attr, now ? now : "?", want);
 	return say_exit_of(err);
 }
 
@@ -68,7 +68,7 @@ static int apply_add_paths(const struct maps_entry *e, const struct state_sessio
 			say_error(0, "session %s: cannot add path %s: %s", sess->name, text, strerror(err));
 			rc = say_exit_of(err);
 		} else if (!sysfs_dry_run && say_level >= 0) {
-			printf("session %s: path %s added\n", sess->name, text);
+			say_print("session %s: path %s added", sess->name, text);
 		}
 	}
 	return rc;

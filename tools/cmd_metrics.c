@@ -4,6 +4,7 @@
 #include <string.h>
 #include <ibtrs/version.h>
 #include "tools/cmd.h"
+#include "tools/escape.h"
 #include "tools/maps_conf.h"
 #include "tools/state.h"
 
@@ -12,19 +13,23 @@ static void metrics_head(const char *name, const char *type, const char *help)
 	printf("# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
 }
 
-/* A label's value: backslash, quote and newline are escaped. */
+/*
+ * A label's value is UTF-8, or the scraper refuses all of it: any other byte becomes \xNN, and so does
+ * a newline. The backslash and the quote are escaped once more, as the format wants it.
+ */
 static void metrics_label(const char *key, const char *value, bool last)
 {
+	char *text = escape_text(ESCAPE_TEXT, value ? value : "");
+	const char *s;
+
 	printf("%s=\"", key);
-	for (; value && *value; value++) {
-		if (*value == '\\' || *value == '"')
-			printf("\\%c", *value);
-		else if (*value == '\n')
-			printf("\\n");
-		else
-			putchar(*value);
+	for (s = text; *s; s++) {
+		if (*s == '\\' || *s == '"')
+			putchar('\\');
+		putchar(*s);
 	}
 	printf("\"%s", last ? "" : ",");
+	free(text);
 }
 
 static void metrics_dev(const char *name, const struct state_dev *d, const char *key, const char *value, double n)

@@ -42,7 +42,7 @@ static void monitor_tell(struct monitor *m, const char *kind, const char *object
 		json_text(&j, "detail", detail);
 		json_end(&j);
 	} else {
-		printf("%s %-7s %s %s%s%s\n", when, kind, object, event, detail ? " " : "", detail ? detail : "");
+		say_print("%s %-7s %s %s%s%s", when, kind, object, event, detail ? " " : "", detail ? detail : "");
 	}
 	fflush(stdout);
 	if (m->left > 0)

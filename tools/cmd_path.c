@@ -64,7 +64,7 @@ static int path_add_one(struct cmd_args *a, const struct state_session *sess, co
 int cmd_path_add_run(struct cmd_args *a)
 {
 	struct state *s = state_read();
-	struct state_session *sess = state_session(s, a->words[0]);
+	struct state_session *sess = state_session_said(s, a->words[0]);
 	int sum = SAY_DONE;
 	size_t i;
 
@@ -186,7 +186,7 @@ int cmd_path_order_run(struct cmd_args *a)
 {
 	struct path_order o = path_order(a->cmd);
 	struct state *s = state_read();
-	struct state_session *sess = a->nr_words ? state_session(s, a->words[0]) : NULL;
+	struct state_session *sess = a->nr_words ? state_session_said(s, a->words[0]) : NULL;
 	int sum = SAY_DONE;
 	size_t i, j;
 	bool first = true;
@@ -228,7 +228,7 @@ int cmd_session_reconnect_run(struct cmd_args *a)
 	size_t i, j;
 
 	for (i = 0; i < (ARG(a, all) ? s->nr_sessions : a->nr_words); i++) {
-		struct state_session *sess = ARG(a, all) ? &s->sessions[i] : state_session(s, a->words[i]);
+		struct state_session *sess = ARG(a, all) ? &s->sessions[i] : state_session_said(s, a->words[i]);
 
 		if (!sess) {
 			sum = say_join(sum, path_no_session(s, a->words[i]), first);
@@ -252,7 +252,7 @@ int cmd_session_reconnect_run(struct cmd_args *a)
 int cmd_path_policy_run(struct cmd_args *a)
 {
 	struct state *s = state_read();
-	struct state_session *sess = state_session(s, a->words[0]);
+	struct state_session *sess = state_session_said(s, a->words[0]);
 	struct ibnbd_mapopt_err err;
 	struct ibnbd_map map;
 	char word[32], *file;

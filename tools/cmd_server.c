@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "tools/cmd.h"
+#include "tools/escape.h"
 #include "tools/mapping.h"
 #include "tools/server_conf.h"
 #include "tools/table.h"
@@ -57,14 +58,14 @@ static void server_offers(const char *search)
 	if (token)
 		*token = 0;
 	names = sysfs_list(*dir ? dir : "/", NULL);
-	printf("search path: %s\n", search);
+	say_print("search path: %s", search);
 	for (i = 0; names[i]; i++) {
 		char *path = say_fmt("%s/%s", dir, names[i]), *to = realpath(path, NULL);
 		struct stat st;
 
 		if (!stat(path, &st) && (S_ISBLK(st.st_mode) || S_ISREG(st.st_mode) || S_ISDIR(st.st_mode)))
-			printf("  %s%s%s%s\n", names[i], S_ISDIR(st.st_mode) ? "/" : "", to && strcmp(to, path) ? " -> " : "",
-			       to && strcmp(to, path) ? to : "");
+			say_print("  %s%s%s%s", names[i], S_ISDIR(st.st_mode) ? "/" : "",
+				  to && strcmp(to, path) ? " -> " : "", to && strcmp(to, path) ? to : "");
 		free(path);
 		free(to);
 	}
@@ -97,7 +98,7 @@ int cmd_server_exports_run(struct cmd_args *a)
 			if (search && strcmp(search, "/") && strcmp(search, "/dev"))
 				server_offers(search);
 			else
-				printf("search path: %s\n", search ? search : "none, nothing can be mapped");
+				say_print("search path: %s", search ? search : "none, nothing can be mapped");
 		}
 		free(search);
 		free(dir);
@@ -118,7 +119,7 @@ int cmd_server_close_run(struct cmd_args *a)
 	size_t i;
 
 	for (i = 0; i < s->nr_exports; i++) {
-		if (!strcmp(s->exports[i].name, name) || (s->exports[i].block_dev && !strncmp(name, "/dev/", 5) &&
+		if (escape_means(name, s->exports[i].name) || (s->exports[i].block_dev && !strncmp(name, "/dev/", 5) &&
 							   !strcmp(s->exports[i].block_dev, name + 5)))
 			e = &s->exports[i];
 		else
@@ -140,7 +141,7 @@ int cmd_server_close_run(struct cmd_args *a)
 	for (i = 0; !sum && e && i < (size_t)e->nr_opens; i++) {
 		char *file;
 
-		if (session && strcmp(session, e->opens[i].session))
+		if (session && !escape_means(session, e->opens[i].session))
 			continue;
 		file = say_fmt("%s/force_close", e->opens[i].dir);
 		err = sysfs_write(file, "1");
@@ -165,7 +166,7 @@ int cmd_server_disconnect_run(struct cmd_args *a)
 	size_t i, j;
 
 	for (i = 0; i < s->nr_srv_sessions; i++)
-		if (!strcmp(s->srv_sessions[i].name, a->words[0]))
+		if (escape_means(a->words[0], s->srv_sessions[i].name))
 			sess = &s->srv_sessions[i];
 	if (!sum && !sess) {
 		sum = say_error(SAY_NOTHING, "%s: no client has such a session", a->words[0]);
@@ -176,7 +177,7 @@ int cmd_server_disconnect_run(struct cmd_args *a)
 		char *file;
 
 		for (j = 1; j < a->nr_words; j++)
-			wanted |= !strcmp(a->words[j], sess->paths[i].name);
+			wanted |= escape_means(a->words[j], sess->paths[i].name);
 		if (!wanted)
 			continue;
 		file = say_fmt("%s/disconnect", sess->paths[i].dir);

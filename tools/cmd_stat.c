@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 #include "tools/cmd.h"
+#include "tools/escape.h"
 #include "tools/table.h"
 
 static volatile sig_atomic_t stat_end;
@@ -22,7 +23,7 @@ static bool stat_wanted(const struct cmd_args *a, const char *session)
 	size_t i;
 
 	for (i = 0; i < a->nr_words; i++)
-		if (session && !strcmp(a->words[i], session))
+		if (session && escape_means(a->words[i], session))
 			return true;
 	return !a->nr_words;
 }
@@ -86,6 +87,15 @@ static struct stat_line stat_path(const struct state_path *p, const struct state
 	return l;
 }
 
+static void stat_name(const char *name)
+{
+	char *text = escape_text(ESCAPE_LINE, name);
+	int columns = escape_columns(text);
+
+	printf("%s%*s", text, columns < 34 ? 34 - columns : 0, "");
+	free(text);
+}
+
 /* @seconds 0: sums. */
 static void stat_numbers(const struct stat_line *l, double seconds, bool bytes)
 {
@@ -128,7 +138,7 @@ static void stat_text(const struct cmd_args *a, const struct state *s, struct st
 		char *name = say_fmt("%s%s%s", d->kname, d->name ? " " : "", d->name ? d->name : "");
 
 		if (stat_wanted(a, d->session)) {
-			printf("%-34s", name);
+			stat_name(name);
 			stat_numbers(&l, seconds, ARG(a, bytes));
 			stat_latency(l.read_ms, l.reads);
 			stat_latency(l.write_ms, l.writes);
@@ -147,7 +157,7 @@ static void stat_text(const struct cmd_args *a, const struct state *s, struct st
 			struct stat_line l = stat_path(p, stat_path_before(old, p));
 			char *name = say_fmt("%s %s", p->session, p->name);
 
-			printf("%-34s", name);
+			stat_name(name);
 			stat_numbers(&l, seconds, ARG(a, bytes));
 			stat_count(p->inflight);
 			stat_count(p->failovers);
@@ -256,7 +266,7 @@ int cmd_stat_run(struct cmd_args *a)
 		s = state_read();
 		now = stat_now();
 		for (i = 0; !n && i < a->nr_words; i++)
-			if (!state_session(s, a->words[i]))
+			if (!state_session_said(s, a->words[i]))
 				rc = say_error(SAY_NOTHING, "stat: %s: no such session", a->words[i]);
 		if (n && !ARG(a, json))
 			putchar('\n');

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "tools/cmd.h"
+#include "tools/escape.h"
 #include "tools/maps_conf.h"
 #include "tools/state.h"
 
@@ -14,6 +15,16 @@ static const char *const complete_kinds[] = {
 	[CMD_WORDS_MAP] = "map", [CMD_WORDS_EXPORT] = "export", [CMD_WORDS_COMMAND] = "command", [CMD_WORDS_ANY] = "any",
 };
 
+/* A shell puts a word on the command line as it is: one that it would have to quote is not offered. */
+static void complete_word(const char *text)
+{
+	char *shown = escape_text(ESCAPE_WORD, text);
+
+	if (!strcmp(shown, text) && !text[strcspn(text, "\"$`'&|;<>()*?[]{}~#!\\")] && *text != '-')
+		puts(text);
+	free(shown);
+}
+
 static void complete_words(enum cmd_words what)
 {
 	struct state *s = state_read();
@@ -21,23 +32,23 @@ static void complete_words(enum cmd_words what)
 	size_t i, j;
 
 	for (i = 0; (what == CMD_WORDS_DEVICE || what == CMD_WORDS_ANY) && i < s->nr_devs; i++) {
-		puts(s->devs[i].kname);
+		complete_word(s->devs[i].kname);
 		if (s->devs[i].name)
-			puts(s->devs[i].name);
+			complete_word(s->devs[i].name);
 	}
 	for (i = 0; i < s->nr_sessions; i++) {
 		if (what == CMD_WORDS_SESSION || what == CMD_WORDS_ANY || what == CMD_WORDS_PATH)
-			puts(s->sessions[i].name);
+			complete_word(s->sessions[i].name);
 		for (j = 0; what == CMD_WORDS_PATH && j < (size_t)s->sessions[i].nr_paths; j++)
-			puts(s->sessions[i].paths[j].name);
+			complete_word(s->sessions[i].paths[j].name);
 	}
 	for (i = 0; (what == CMD_WORDS_EXPORT || what == CMD_WORDS_ANY) && i < s->nr_exports; i++)
-		puts(s->exports[i].name);
+		complete_word(s->exports[i].name);
 	state_free(s);
 	if (what == CMD_WORDS_MAP) {
 		m = maps_load(NULL);
 		for (i = 0; i < m->nr; i++)
-			puts(m->entries[i].name);
+			complete_word(m->entries[i].name);
 		maps_free(m);
 	}
 }

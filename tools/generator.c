@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "tools/escape.h"
 #include "tools/maps_conf.h"
 #include "tools/say.h"
 #include "tools/sysfs.h"
@@ -72,6 +73,7 @@ static int generator_dropin(const char *dir, const char *unit, const struct maps
 {
 	int64_t timeout = maps_start_timeout(e);
 	char *sub = say_fmt("%s/%s.d", dir, unit), *path = say_fmt("%s/50-maps.conf", sub);
+	char *device, *session;
 	FILE *f;
 	int rc;
 
@@ -83,8 +85,13 @@ static int generator_dropin(const char *dir, const char *unit, const struct maps
 		free(path);
 		return 1;
 	}
-	fprintf(f, "# made by ibnbd-generator of maps.conf\n[Unit]\nDescription=Remote disk %s (%s of session %s)\n", e->name, e->map.device_path,
-		e->map.sessname);
+	/* systemd wants UTF-8, and shows it to people. */
+	device = escape_text(ESCAPE_TEXT, e->map.device_path);
+	session = escape_text(ESCAPE_TEXT, e->map.sessname);
+	fprintf(f, "# made by ibnbd-generator of maps.conf\n[Unit]\nDescription=Remote disk %s (%s of session %s)\n",
+		e->name, device, session);
+	free(device);
+	free(session);
 	if (e->text[MAPS_requires])
 		fprintf(f, "Requires=%s\nAfter=%s\n", e->text[MAPS_requires], e->text[MAPS_requires]);
 	if (e->text[MAPS_after])

@@ -1,46 +1,37 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <stdlib.h>
 #include <string.h>
+#include "tools/escape.h"
 #include "tools/json.h"
 #include "tools/sysfs.h"
 
 #define JSON_SCHEMA	"ibnbd/1"
 
-/* Length of the well-formed UTF-8 sequence at @s, 0 when there is none (RFC 3629: no surrogates, no overlong forms). */
-static size_t json_utf8(const unsigned char *s)
-{
-	size_t n = s[0] < 0x80 ? 1 : s[0] >= 0xc2 && s[0] < 0xe0 ? 2 : (s[0] & 0xf0) == 0xe0 ? 3 : s[0] >= 0xf0 && s[0] < 0xf5 ? 4 : 0;
-	size_t i;
-
-	for (i = 1; i < n; i++)
-		if ((s[i] & 0xc0) != 0x80)
-			return 0;
-	if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) || (s[0] == 0xf0 && s[1] < 0x90) ||
-	    (s[0] == 0xf4 && s[1] > 0x8f))
-		return 0;
-	return n;
-}
-
+/*
+ * A byte that is no UTF-8 becomes \xNN of the string itself (ESCAPE_JSON). What shows nothing or
+ * changes the direction is written as \uNNNN: a document can be looked at on a terminal.
+ */
 static void json_string(FILE *f, const char *text)
 {
-	const unsigned char *s = (const unsigned char *)text;
+	char *valid = escape_text(ESCAPE_JSON, text);
+	unsigned int code;
+	const char *s;
 	size_t n;
 
 	putc('"', f);
-	for (; *s; s += n) {
-		n = json_utf8(s);
-		if (!n) {
-			fputs("\\ufffd", f);
-			n = 1;
-		} else if (*s == '"' || *s == '\\') {
+	for (s = valid; *s; s += n) {
+		n = escape_utf8(s, &code);
+		if (*s == '"' || *s == '\\')
 			fprintf(f, "\\%c", *s);
-		} else if (*s < 0x20 || *s == 0x7f) {
-			fprintf(f, "\\u%04x", *s);
-		} else {
+		else if (escape_hidden(code) && code > 0xffff)
+			fprintf(f, "\\u%04x\\u%04x", 0xd7c0 + (code >> 10), 0xdc00 + (code & 0x3ff));
+		else if (escape_hidden(code))
+			fprintf(f, "\\u%04x", code);
+		else
 			fwrite(s, 1, n, f);
-		}
 	}
 	putc('"', f);
+	free(valid);
 }
 
 static void json_newline(struct json *j)

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The kernel's log, /dev/kmsg: records of `priority,number,time,flags;text`, further lines of a record begin with a blank. */
+/*
+ * The kernel's log, /dev/kmsg: records of `priority,number,time,flags;text`, further lines of a record
+ * begin with a blank. The kernel writes \xNN for controls, backslashes, and all that is not ASCII.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "tools/escape.h"
 #include "tools/mapping.h"
 #include "tools/say.h"
 
@@ -55,23 +59,33 @@ void mapping_kmsg(FILE *f, size_t nr)
 		if (text && (strstr(text, "ibnbd") || strstr(text, "ibtrs")))
 			last[n++ % nr] = text;
 	}
-	for (i = n > nr ? n - nr : 0; i < n; i++)
-		fprintf(f, "  kernel: %s\n", last[i % nr]);
+	for (i = n > nr ? n - nr : 0; i < n; i++) {
+		char *undone = escape_undo(last[i % nr]), *shown = escape_text(ESCAPE_LINE, undone);
+
+		fprintf(f, "  kernel: %s\n", shown);
+		free(shown);
+		free(undone);
+	}
 	free(last);
 	free(all);
 }
 
 char *mapping_kmsg_find(const char *first, const char *second)
 {
-	char *all = kmsg_read(), *line, *save = NULL, *found = NULL;
+	char *all = kmsg_read(), *line, *save = NULL, *found = NULL, *undone;
 	const char *text;
 
 	for (line = strtok_r(all, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
 		text = kmsg_text(line);
-		if (!text || !strstr(text, first) || (second && !strstr(text, second)))
+		if (!text)
 			continue;
-		free(found);
-		found = say_dup(text);
+		undone = escape_undo(text);
+		if (strstr(undone, first) && (!second || strstr(undone, second))) {
+			free(found);
+			found = undone;
+		} else {
+			free(undone);
+		}
 	}
 	free(all);
 	return found;

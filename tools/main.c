@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "tools/cmd.h"
+#include "tools/escape.h"
 
 int main(int argc, char **argv)
 {
@@ -15,6 +16,7 @@ int main(int argc, char **argv)
 
 	for (i = 1, nr = 0; i < argc; i++)
 		words[nr++] = argv[i];
+	escape_locale();
 	rc = cmd_legacy(&nr, &words);
 	if (!rc)
 		rc = cmd_parse(nr, words, &a);

@@ -2,6 +2,7 @@
 /* Mistakes: kept in order, printed as compilers do: file:line:col, the line, a caret below, and the mend. */
 #include <stdlib.h>
 #include <string.h>
+#include "tools/escape.h"
 #include "tools/maps_conf.h"
 #include "tools/say.h"
 
@@ -113,6 +114,7 @@ void maps_print_diag(const struct maps *m, const struct maps_diag *d, FILE *f)
 {
 	const char *word = d->level == MAPS_ERROR ? "error" : "warning";
 	bool paint = say_coloured(f), file = d->at.off == SIZE_MAX;
+	char *msg = escape_text(ESCAPE_LINE, d->msg);
 	size_t line, col;
 
 	if (file) {
@@ -121,7 +123,8 @@ void maps_print_diag(const struct maps *m, const struct maps_diag *d, FILE *f)
 		maps_place(m, d->at, &line, &col);
 		fprintf(f, "%s:%zu:%zu: ", m->files[d->at.file].path, line, col);
 	}
-	fprintf(f, "%s%s:%s %s\n", paint ? d->level == MAPS_ERROR ? "\033[1;31m" : "\033[1;33m" : "", word, paint ? "\033[0m" : "", d->msg);
+	fprintf(f, "%s%s:%s %s\n", paint ? d->level == MAPS_ERROR ? "\033[1;31m" : "\033[1;33m" : "", word, paint ? "\033[0m" : "", msg);
+	free(msg);
 	if (!file)
 		diag_source(m, d, f, paint);
 	if (d->hint)

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "tools/escape.h"
 #include "tools/say.h"
 
 int say_level;
@@ -36,17 +37,44 @@ static bool say_journal(void)
 	return stream && sscanf(stream, "%llu:%llu", &dev, &ino) == 2 && !fstat(STDERR_FILENO, &st) && st.st_dev == dev && st.st_ino == ino;
 }
 
+/* Whatever names are in it, it is one line, and does nothing to a terminal. */
+static char *say_escaped(const char *fmt, va_list ap)
+{
+	char *raw, *text;
+
+	if (vasprintf(&raw, fmt, ap) < 0) {
+		fputs("ibnbd: out of memory\n", stderr);
+		exit(SAY_FAILED);
+	}
+	text = escape_text(ESCAPE_LINE, raw);
+	free(raw);
+	return text;
+}
+
 /* The journal reads the level from the prefix. */
 static void say_line(const char *level, const char *head, const char *colour, const char *fmt, va_list ap)
 {
 	bool paint = say_coloured(stderr);
+	char *text = say_escaped(fmt, ap);
 
 	fflush(stdout);
 	if (say_journal())
 		fputs(level, stderr);
 	fprintf(stderr, "%s%s%s", paint ? colour : "", head, paint ? "\033[0m" : "");
-	vfprintf(stderr, fmt, ap);
-	fputc('\n', stderr);
+	fprintf(stderr, "%s\n", text);
+	free(text);
+}
+
+void say_print(const char *fmt, ...)
+{
+	char *text;
+	va_list ap;
+
+	va_start(ap, fmt);
+	text = say_escaped(fmt, ap);
+	va_end(ap);
+	puts(text);
+	free(text);
 }
 
 int say_error(int code, const char *fmt, ...)
@@ -215,13 +243,23 @@ char *say_fmt(const char *fmt, ...)
 	return s;
 }
 
+/* What a terminal must not see is written in octal, inside $''. */
 char *say_quoted(const char *text)
 {
-	char *out = say_alloc(4 * strlen(text) + 3), *p = out;
+	char *out = say_alloc(4 * strlen(text) + 4), *p = out;
+	char *shown = escape_text(ESCAPE_LINE, text);
+	bool dollar = strcmp(shown, text);
 
-	*p++ = '\'';
-	for (; *text; text++)
-		p += *text == '\'' ? sprintf(p, "'\\''") : sprintf(p, "%c", *text);
+	free(shown);
+	p += sprintf(p, dollar ? "$'" : "'");
+	for (; *text; text++) {
+		if (dollar && (*text < ' ' || *text > '~' || *text == '\\' || *text == '\''))
+			p += sprintf(p, "\\%03o", (unsigned char)*text);
+		else if (*text == '\'')
+			p += sprintf(p, "'\\''");
+		else
+			*p++ = *text;
+	}
 	*p = '\'';
 	return out;
 }

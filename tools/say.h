@@ -37,6 +37,9 @@ void say_warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* To stderr, with -v only. */
 void say_more(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
+/* A line to stdout. As with those above: names in it are escaped (escape.h), a newline too. */
+void say_print(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
 /* The exit code for an errno (positive) of the driver. */
 int say_exit_of(int err);
 /* The worse summary of two: any failure among successes is SAY_PARTIAL. */
@@ -55,7 +58,7 @@ void *say_grow(void *old, size_t size);
 char *say_dup(const char *s);
 char *say_fmt(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
-/* As one word of a shell: in apostrophes, always; and only where it needs them. Allocated. */
+/* As one word of a shell: in '' or, with odd bytes, $'', always; and only where needed. Allocated. */
 char *say_quoted(const char *text);
 char *say_word(const char *text);
 

@@ -6,6 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "ibnbd/logic/linkname.h"
+#include "tools/escape.h"
+#include "tools/links.h"
 #include "tools/say.h"
 #include "tools/state.h"
 
@@ -131,7 +134,7 @@ static void state_read_dev(struct state_dev *d, const char *kname)
 {
 	int64_t *stat[] = { &d->reads, NULL, &d->read_bytes, &d->read_ms, &d->writes, NULL, &d->write_bytes, &d->write_ms,
 			    &d->inflight, &d->busy_ms, NULL, &d->discards, NULL, NULL, NULL, &d->flushes };
-	char *own;
+	char *own, *link;
 
 	d->dir = sysfs_path("block/%s", kname);
 	d->kname = say_dup(kname);
@@ -148,8 +151,10 @@ static void state_read_dev(struct state_dev *d, const char *kname)
 		d->write_bytes *= 512;
 	own = say_fmt("%s/ibnbd", d->dir);
 	d->name = sysfs_attr(own, "name");
-	if (d->name)
-		d->link = say_fmt("/dev/ibnbd/by-name/%s", d->name);
+	link = d->name ? links_by_name(d->name) : NULL;
+	if (link)
+		d->link = say_fmt("/dev/ibnbd/by-name/%s", link);
+	free(link);
 	d->session = sysfs_attr(own, "session");
 	d->device_path = sysfs_attr(own, "mapping_path");
 	d->state = sysfs_attr(own, "state");
@@ -284,6 +289,19 @@ struct state_session *state_session(struct state *s, const char *name)
 	return NULL;
 }
 
+struct state_session *state_session_said(struct state *s, const char *word)
+{
+	struct state_session *found = state_session(s, word);
+	char *undone;
+
+	if (!found && strchr(word, '\\')) {
+		undone = escape_undo(word);
+		found = state_session(s, undone);
+		free(undone);
+	}
+	return found;
+}
+
 struct state_dev *state_dev_of(struct state *s, const char *session, const char *device_path)
 {
 	size_t i;
@@ -299,28 +317,32 @@ struct state_dev *state_dev_of(struct state *s, const char *session, const char 
 
 char *state_dev_link(const char *session, const char *device_path)
 {
-	char *link = say_fmt("%s@%s", device_path, session), *p;
+	char link[IBNBD_LINKNAME_MAX];
 
-	for (p = link; *p; p++)
-		if (*p == '/')
-			*p = '!';
-	return link;
+	ibnbd_linkname_dev(device_path, session, link, sizeof(link));
+	return say_dup(link);
 }
 
-static bool state_dev_is(const struct state_dev *d, const char *word, const char *full)
+/* DEVICE@SESSION. Both may hold an '@' too: each is tried. */
+static bool state_dev_at(const struct state_dev *d, const char *word)
 {
-	const char *at = strrchr(word, '@');
+	const char *at;
 
-	if (!strcmp(word, d->kname) || !strcmp(full, d->path))
-		return true;
-	if (d->name && !strcmp(word, d->name))
-		return true;
-	/* Session names may hold an '@' too: try each. */
 	for (at = strchr(word, '@'); at && d->session && d->device_path; at = strchr(at + 1, '@'))
 		if (!strcmp(at + 1, d->session) && strlen(d->device_path) == (size_t)(at - word) &&
 		    !strncmp(word, d->device_path, (size_t)(at - word)))
 			return true;
 	return false;
+}
+
+static bool state_dev_is(const struct state_dev *d, const char *word)
+{
+	char *full = word[0] == '/' ? realpath(word, NULL) : NULL;
+	bool same = !strcmp(word, d->kname) || !strcmp(full ? full : word, d->path) ||
+		    (d->name && !strcmp(word, d->name)) || state_dev_at(d, word);
+
+	free(full);
+	return same;
 }
 
 static char *state_dev_unknown(struct state *s, const char *word)
@@ -342,28 +364,42 @@ static char *state_dev_unknown(struct state *s, const char *word)
 	return near ? say_fmt("%s: no such device, did you mean \"%s\"?", word, near) : say_fmt("%s: no such device", word);
 }
 
-struct state_dev *state_dev(struct state *s, const char *word, char **why)
+/* The device that is called exactly so; the number of sessions that have a DEVICE of that name, if none is. */
+static struct state_dev *state_dev_exact(struct state *s, const char *word, unsigned int *nr)
 {
-	char *full = word[0] == '/' ? realpath(word, NULL) : NULL;
 	struct state_dev *found = NULL;
-	unsigned int nr = 0;
 	size_t i;
 
-	if (!full)
-		full = say_dup(word);
-	for (i = 0; i < s->nr_devs && !found; i++)
-		if (state_dev_is(&s->devs[i], word, full))
-			found = &s->devs[i];
-	for (i = 0; i < s->nr_devs && !found; i++)
-		if (s->devs[i].device_path && !strcmp(word, s->devs[i].device_path))
-			nr++;
-	if (nr == 1)
-		for (i = 0; i < s->nr_devs && !found; i++)
-			if (s->devs[i].device_path && !strcmp(word, s->devs[i].device_path))
-				found = &s->devs[i];
-	free(full);
-	if (found)
-		return found;
+	*nr = 0;
+	for (i = 0; i < s->nr_devs; i++)
+		if (state_dev_is(&s->devs[i], word))
+			return &s->devs[i];
+	for (i = 0; i < s->nr_devs; i++) {
+		if (!s->devs[i].device_path || strcmp(word, s->devs[i].device_path))
+			continue;
+		found = &s->devs[i];
+		++*nr;
+	}
+	return *nr == 1 ? found : NULL;
+}
+
+/* Words are as they are, or as the outputs escape them; one that is both, of two disks, is a question. */
+struct state_dev *state_dev(struct state *s, const char *word, char **why)
+{
+	char *undone = escape_undo(word);
+	unsigned int nr, nr_undone = 0;
+	struct state_dev *d = state_dev_exact(s, word, &nr), *u = NULL;
+
+	if (strcmp(undone, word))
+		u = state_dev_exact(s, undone, &nr_undone);
+	free(undone);
+	if (d && u && d != u) {
+		*why = say_fmt("%s: as it is this is %s, and as an escape %s: name one of these", word, d->path, u->path);
+		return NULL;
+	}
+	if (d || u)
+		return d ? d : u;
+	nr += nr_undone;
 	*why = nr ? say_fmt("%s: mapped from %u sessions, say DEVICE@SESSION", word, nr) : state_dev_unknown(s, word);
 	return NULL;
 }

@@ -94,7 +94,12 @@ struct state *state_read(void);
 void state_free(struct state *s);
 
 struct state_session *state_session(struct state *s, const char *name);
-/* ibnbdN, /dev/ibnbdN, a name, a link, DEVICE@SESSION, or DEVICE when it is the only one. @why tells what was wrong. */
+/* @word of a user: the name, or as the outputs escape it. */
+struct state_session *state_session_said(struct state *s, const char *word);
+/*
+ * ibnbdN, /dev/ibnbdN, a name, a link, DEVICE@SESSION, or DEVICE when it is the only one; as it is, or
+ * as the outputs escape it. @why tells what was wrong.
+ */
 struct state_dev *state_dev(struct state *s, const char *word, char **why);
 struct state_dev *state_dev_of(struct state *s, const char *session, const char *device_path);
 /* Name of the link in ctl/devices. Allocated. */

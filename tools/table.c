@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Prints sets of objects. -o picks columns, --sort orders, --filter drops rows; then libsmartcols draws, or CSV or JSON is written. JSON
- * has every field of the set whatever -o says: its readers pick for themselves, and a document is always of the same shape.
+ * Prints sets of objects. -o picks columns, --sort orders, --filter drops rows; then libsmartcols draws
+ * a table, or words, pairs, CSV or JSON are written. Each has its own escape for what names may hold
+ * (escape.h). JSON has every field of the set whatever -o says: its readers pick for themselves, and a
+ * document is always of the same shape.
  */
 #include <libsmartcols.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include "tools/escape.h"
 #include "tools/table.h"
 
 #define TABLE_MAX_COLUMNS	64
@@ -232,7 +235,7 @@ static bool table_keep(const struct table_view *v, const void *object)
 	if (!v->filter)
 		return true;
 	cell = table_cell(v->filter, object, true, "");
-	same = !strcmp(cell, v->filter_text);
+	same = escape_means(v->filter_text, cell);
 	free(cell);
 	return same != v->filter_not;
 }
@@ -270,6 +273,15 @@ static const char *table_colour(const struct table_column *c, const char *cell)
 	return "red";
 }
 
+/* Takes @cell. */
+static char *table_escaped(enum escape how, char *cell)
+{
+	char *text = escape_text(how, cell);
+
+	free(cell);
+	return text;
+}
+
 static int table_draw(const struct table_view *v, const void **rows, size_t nr, const struct cmd_args *a)
 {
 	struct libscols_table *tb;
@@ -279,8 +291,7 @@ static int table_draw(const struct table_view *v, const void **rows, size_t nr, 
 	tb = scols_new_table();
 	if (!tb)
 		return say_error(SAY_FAILED, "out of memory");
-	scols_table_enable_raw(tb, ARG(a, raw));
-	scols_table_enable_export(tb, ARG(a, pairs));
+	scols_table_enable_noencoding(tb, true);
 	scols_table_enable_noheadings(tb, ARG(a, noheadings));
 	scols_table_enable_colors(tb, say_coloured(stdout));
 	for (i = 0; i < v->nr; i++)
@@ -290,7 +301,7 @@ static int table_draw(const struct table_view *v, const void **rows, size_t nr, 
 		struct libscols_line *line = scols_table_new_line(tb, NULL);
 
 		for (j = 0; line && j < v->nr; j++) {
-			char *cell = table_cell(v->column[j], rows[i], v->bytes, ARG(a, pairs) ? "" : "-");
+			char *cell = table_escaped(ESCAPE_LINE, table_cell(v->column[j], rows[i], v->bytes, "-"));
 			const char *colour = table_colour(v->column[j], cell);
 
 			if (colour && scols_line_get_cell(line, j))
@@ -298,17 +309,55 @@ static int table_draw(const struct table_view *v, const void **rows, size_t nr, 
 			scols_line_refer_data(line, j, cell);
 		}
 	}
-	if (nr || ARG(a, raw) || ARG(a, pairs))
+	if (nr)
 		scols_print_table(tb);
 	scols_unref_table(tb);
 	return SAY_DONE;
 }
 
+/* ---- for scripts ---- */
+
+/* Words between blanks. */
+static void table_raw(const struct table_view *v, const void **rows, size_t nr, bool headings)
+{
+	size_t i, j;
+
+	for (j = 0; headings && j < v->nr; j++)
+		printf("%s%s", v->column[j]->heading, j + 1 < v->nr ? " " : "\n");
+	for (i = 0; i < nr; i++) {
+		for (j = 0; j < v->nr; j++) {
+			char *cell = table_cell(v->column[j], rows[i], v->bytes, "");
+			char *text = *cell ? escape_text(ESCAPE_WORD, cell) : say_dup("-");
+
+			printf("%s%c", text, j + 1 < v->nr ? ' ' : '\n');
+			free(text);
+			free(cell);
+		}
+	}
+}
+
+/* KEY="value", for the shell. */
+static void table_pairs(const struct table_view *v, const void **rows, size_t nr)
+{
+	size_t i, j;
+
+	for (i = 0; i < nr; i++) {
+		for (j = 0; j < v->nr; j++) {
+			char *text = table_escaped(ESCAPE_SHELL, table_cell(v->column[j], rows[i], v->bytes, ""));
+
+			printf("%s=\"%s\"%c", v->column[j]->heading, text, j + 1 < v->nr ? ' ' : '\n');
+			free(text);
+		}
+	}
+}
+
+/* RFC 4180. Some programs separate by semicolons, some drop blanks at an end: these are quoted too. */
 static void table_csv_cell(const char *cell)
 {
+	size_t len = strlen(cell);
 	const char *p;
 
-	if (!cell[strcspn(cell, ",\"\n\r")]) {
+	if (!cell[strcspn(cell, ",;\"")] && *cell != ' ' && !(len && cell[len - 1] == ' ')) {
 		fputs(cell, stdout);
 		return;
 	}
@@ -331,6 +380,9 @@ static void table_csv(const struct table_view *v, const void **rows, size_t nr, 
 		for (j = 0; j < v->nr; j++) {
 			char *cell = table_cell(v->column[j], rows[i], v->bytes, "");
 
+			/* A number may begin with '-'. */
+			if (v->column[j]->kind == TABLE_TEXT)
+				cell = table_escaped(ESCAPE_CSV, cell);
 			table_csv_cell(cell);
 			putchar(j + 1 < v->nr ? ',' : '\n');
 			free(cell);
@@ -425,6 +477,12 @@ int table_print(const struct table_set *set, const void *objects, size_t nr, con
 		rc = SAY_DONE;
 	} else if (ARG(a, csv)) {
 		table_csv(&v, rows, kept, !ARG(a, noheadings));
+		rc = SAY_DONE;
+	} else if (ARG(a, raw)) {
+		table_raw(&v, rows, kept, !ARG(a, noheadings));
+		rc = SAY_DONE;
+	} else if (ARG(a, pairs)) {
+		table_pairs(&v, rows, kept);
 		rc = SAY_DONE;
 	} else {
 		rc = table_draw(&v, rows, kept, a);

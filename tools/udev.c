@@ -3,49 +3,20 @@
  * udev's helper: `ibnbd-udev KERNEL-NAME` prints properties of a disk for 60-ibnbd.rules. Reads sysfs and maps.conf, never waits, always succeeds: a disk
  * without them is better than none.
  *
- *	IBNBD_NAME=		name of the mapping: the driver's, or the one that maps.conf has for this device of this session
- *	IBNBD_DEVICE_LINK=	device path that is safe below /dev/ibnbd/by-session/SESSION/
- *	IBNBD_SESSION=		session, likewise
- *	IBNBD_PATH=		ibnbd-SESSION-DEVICE without '/', for /dev/disk/by-path
+ *	IBNBD_NAME=		below /dev/ibnbd/by-name: the driver's name, or the one that maps.conf has
+ *				for this device of this session
+ *	IBNBD_SESSION= IBNBD_DEVICE_LINK=	below /dev/ibnbd/by-session
+ *	IBNBD_PATH=		below /dev/disk/by-path
  *	IBNBD_ID=		hash of the identity, for /dev/disk/by-id
  *	IBNBD_LINK= IBNBD_SCHEDULER= IBNBD_READAHEAD=	as maps.conf says
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "tools/links.h"
 #include "tools/maps_conf.h"
 #include "tools/say.h"
 #include "tools/sysfs.h"
-
-static bool udev_safe(char c)
-{
-	return (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z') || strchr("#+-.:=@_", c);
-}
-
-/* What udev would not take becomes '_'; no part is empty, "." or "..": the name comes from a line that anybody may have written. */
-static char *udev_path(const char *text, bool parts)
-{
-	char *out = say_alloc(2 * strlen(text) + 2), *p = out;
-	bool begin = true;
-
-	for (; *text; text++) {
-		if (*text == '/' && parts) {
-			if (!begin)
-				*p++ = '/';
-			begin = true;
-			continue;
-		}
-		if (begin && *text == '.' && (!strncmp(text, "./", 2) || !strncmp(text, "../", 3) || !strcmp(text, ".") || !strcmp(text, "..")))
-			*p++ = '_';
-		else
-			*p++ = *text && udev_safe(*text) ? *text : '_';
-		begin = false;
-	}
-	while (p > out && p[-1] == '/')
-		p--;
-	*p = 0;
-	return out;
-}
 
 static void udev_print(const char *key, const char *value)
 {
@@ -53,17 +24,25 @@ static void udev_print(const char *key, const char *value)
 		printf("%s=%s\n", key, value);
 }
 
-static void udev_print_path(const char *session, const char *device)
+/* Takes @value. */
+static void udev_print_link(const char *key, char *value)
 {
-	char *text = say_fmt("ibnbd-%s-%s", session, device), *safe, *p;
+	udev_print(key, value);
+	free(value);
+}
 
-	for (p = text; *p; p++)
-		if (*p == '/')
-			*p = ':';
-	safe = udev_path(text, false);
-	udev_print("IBNBD_PATH", safe);
-	free(safe);
-	free(text);
+/* Both parts of the link in by-session, or none. */
+static void udev_print_session(const char *session, const char *device)
+{
+	char *s = links_session(session), *d = links_device(device);
+
+	if (s && d) {
+		udev_print("IBNBD_SESSION", s);
+		udev_print("IBNBD_DEVICE_LINK", d);
+	}
+	free(s);
+	free(d);
+	udev_print_link("IBNBD_PATH", links_by_path(session, device));
 }
 
 static void udev_conf(const char *session, const char *device, bool named)
@@ -72,7 +51,7 @@ static void udev_conf(const char *session, const char *device, bool named)
 	struct maps_entry *e = maps_find_device(m, session, device);
 
 	if (e && !named)
-		udev_print("IBNBD_NAME", e->name);
+		udev_print_link("IBNBD_NAME", links_by_name(e->name));
 	if (e) {
 		udev_print("IBNBD_LINK", e->text[MAPS_link]);
 		udev_print("IBNBD_SCHEDULER", e->text[MAPS_scheduler]);
@@ -83,7 +62,7 @@ static void udev_conf(const char *session, const char *device, bool named)
 
 int main(int argc, char **argv)
 {
-	char *own, *session, *device, *name, *identity, *safe, *hash;
+	char *own, *session, *device, *name, *identity, *hash;
 
 	if (argc < 2 || strchr(argv[1], '/'))
 		return 0;
@@ -92,15 +71,10 @@ int main(int argc, char **argv)
 	device = sysfs_attr(own, "mapping_path");
 	name = sysfs_attr(own, "name");
 	identity = sysfs_attr(own, "identity");
-	udev_print("IBNBD_NAME", name);
+	if (name)
+		udev_print_link("IBNBD_NAME", links_by_name(name));
 	if (session && device) {
-		safe = udev_path(session, false);
-		udev_print("IBNBD_SESSION", safe);
-		free(safe);
-		safe = udev_path(device, true);
-		udev_print("IBNBD_DEVICE_LINK", safe);
-		free(safe);
-		udev_print_path(session, device);
+		udev_print_session(session, device);
 		udev_conf(session, device, name);
 	}
 	/* "kind hash" */

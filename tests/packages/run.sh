@@ -308,6 +308,44 @@ no_root() {	# the command and its tests ask for none
 	grep -qE '^[1-9][0-9]* passed, 0 failed$' $logs/tools.log
 }
 
+rules_links() {	# udev makes the links as the helper names them, and puts '_' nowhere; a loop device stands in for a disk
+	have udevadm unshare || return
+	[ "$(id -u)" = 0 ] || { echo "must be root, for a namespace"; return 77; }
+	local dev dir=$top/$logs/udev name key value got n=0
+	dev=$(find /sys/block/ -name 'loop*' -o -name 'zram*' -o -name 'ram*' | head -n 1)
+	[ -n "$dev" ] || { echo "no loop device here"; return 77; }
+	make -s -C tools "$top/build/tools/ibnbd-udev" || return 1
+	dev=${dev##*/}
+	rm -rf "$dir"
+	mkdir -p "$dir/rules" "$dir/sys/block/$dev/ibnbd"
+	printf '#!/bin/sh\nIBNBD_SYSFS=%s/sys exec %s/build/tools/ibnbd-udev "$@"\n' "$dir" "$top" > "$dir/helper"
+	chmod 755 "$dir/helper"
+	sed "s|\"ibnbd-udev %k\"|\"$dir/helper %k\"|; s|KERNEL!=\"ibnbd.*\", GOTO|KERNEL!=\"$dev\", GOTO|" udev/60-ibnbd.rules > "$dir/rules/60-ibnbd.rules"
+	printf 's-1\n' > "$dir/sys/block/$dev/ibnbd/session"
+	printf 'a-part1\n' > "$dir/sys/block/$dev/ibnbd/name"
+	for name in vol:1 vol/1 dätä dötö $'a\xe4' $'x\u202e' 'a b,c%d*?[' '/a//$(b)' a-part1 '"q"' "it's" '\x2f' '\\'; do
+		printf '%s\n' "$name" > "$dir/sys/block/$dev/ibnbd/mapping_path"
+		# shellcheck disable=SC2016
+		unshare -m --propagation private bash -c '
+			mount -t tmpfs tmpfs /run && mkdir -p /run/udev && mount --bind "$1/rules" /usr/lib/udev/rules.d || exit 1
+			[ ! -d /etc/udev/rules.d ] || mount -t tmpfs tmpfs /etc/udev/rules.d
+			mkdir /run/dev && cp -a "/dev/$2" /dev/null /run/dev/ && mount --bind /run/dev /dev || exit 1
+			udevadm test "/sys/block/$2" 2>&1' bash "$dir" "$dev" > "$dir/said" || return 1
+		! grep -E 'Replaced|truncated' "$dir/said" || return 1
+		while IFS='=' read -r key value; do
+			case $key in
+			IBNBD_NAME) got=/dev/ibnbd/by-name/$value ;;
+			IBNBD_DEVICE_LINK) got='/dev/ibnbd/by-session/s-1/'$value ;;
+			IBNBD_PATH) got=/dev/disk/by-path/$value ;;
+			*) continue ;;
+			esac
+			grep -qF -e "$got" "$dir/said" || { echo "$name: no $got"; cat "$dir/said"; return 1; }
+			n=$((n + 1))
+		done < <("$dir/helper" "$dev")
+	done
+	expect $n 39 "links"
+}
+
 step "archive: what git knows, or what git says" archive
 step "a directory that make takes apart" place
 step "deb: twice the same bytes" deb_reproducible
@@ -324,6 +362,7 @@ step "vendor stack: which is taken" ofed_choice
 step "vendor stack: a build against it" ofed_build
 step "manuals" manuals
 step "udev rules verify" rules_verify
+step "udev makes the links as they are named" rules_links
 step "the command" no_root
 tests=$(sed -nE '$s/^([0-9]+) passed.*/\1/p' $logs/tools.log 2>/dev/null)
 echo "$((passed + ${tests:-0})) passed, $failed failed, $skipped skipped"

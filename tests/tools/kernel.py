@@ -59,9 +59,14 @@ def add_dev(index, m):
         ibnbd__nr_poll_queues=m.get("nr_poll_queues", 0), ibnbd__hold=m.get("hold", 100), ibnbd__io_timeout=m.get("io_timeout", 0),
         ibnbd__write_zeroes=m.get("write_zeroes", "auto"), ibnbd__write_cache=m.get("write_cache", "auto"), ibnbd__name=m.get("name", ""),
         ibnbd__identity="uuid 00112233445566778899aabbccddeeff", ibnbd__features="zeroes identity words")
-    link = CTL / "devices" / f"{m['device_path'].replace('/', '!')}@{m['sessname']}"
+    link = CTL / "devices" / linkname(m)
     link.parent.mkdir(parents=True, exist_ok=True)
     link.symlink_to(f"../../../../block/ibnbd{index}")
+
+
+def linkname(m):
+    dev = m["device_path"].replace("\\x", "\\x5cx").replace("!", "\\x21").replace("@", "\\x40").replace("/", "!")
+    return f"{dev}@{m['sessname']}"
 
 
 def map_device(text):
@@ -81,7 +86,7 @@ def map_device(text):
         refuse(getattr(errno, (SYS / "refuse").read_text().strip()), "the server is gone")
     if dev.startswith("E-"):
         refuse(getattr(errno, dev[2:]), f"device {dev} of session {session}: the server refuses ({dev[2:]})")
-    link = CTL / "devices" / f"{dev.replace('/', '!')}@{session}"
+    link = CTL / "devices" / linkname(m)
     if link.is_symlink():
         refuse(errno.EEXIST, f"device {dev} of session {session} is already mapped as /dev/{os.path.basename(os.readlink(link))}")
     if not (SYS / f"class/ibtrs-client/{session}").exists():

@@ -135,7 +135,7 @@ def json_of_bytes_that_are_not_utf8(w):
     w.client()
     w.run("map", "d", "s", "10.0.0.2")
     (w.sys / "block/ibnbd0/ibnbd/mapping_path").write_bytes(b"a\xff\xc3b\x07\n")
-    eq(w.json("list")["devices"][0]["device_path"], "a��b\u0007")
+    eq(w.json("list")["devices"][0]["device_path"], "a\\xff\\xc3b\u0007")
 
 
 @test

@@ -464,5 +464,5 @@ def udev_helper(w):
        "IBNBD_SESSION=store1\nIBNBD_DEVICE_LINK=vol/1\nIBNBD_PATH=ibnbd-store1-vol:1\nIBNBD_NAME=vol1\nIBNBD_LINK=fast\nIBNBD_SCHEDULER=bfq\nIBNBD_READAHEAD=512\n"
        "IBNBD_ID=00112233445566778899aabbccddeeff\n")
     (w.sys / "block/ibnbd0/ibnbd/mapping_path").write_text("/../x//$(id)/.\n")
-    has(w.run("ibnbd0", program="ibnbd-udev").out, "IBNBD_DEVICE_LINK=_./x/__id_/_\n")
+    has(w.run("ibnbd0", program="ibnbd-udev").out, "IBNBD_DEVICE_LINK=\\x2f../x/\\x2f\\x24\\x28id\\x29/\\x2e\n")
     eq(w.run("ibnbd9", program="ibnbd-udev").out, "")

@@ -164,7 +164,8 @@ def bash_completion_completes(w):
     eq(bash_complete(w, "ibnbd", "map")("--nothing"), [])
     w.env["RUN"] = str(w.dir / "run")
     w.run("map", "vol/2", "$(touch${IFS}$RUN)*", "10.0.1.7")
-    eq(bash_complete(w, "ibnbd", "session", "list")(), ["$(touch${IFS}$RUN)*", "store1"])
+    w.run("map", "vol/3", "d\u00e4t\u00e4", "10.0.1.7")
+    eq(bash_complete(w, "ibnbd", "session", "list")(), ["d\u00e4t\u00e4", "store1"])
     eq((w.dir / "run").exists(), False, "a name is not run")
     eq(bash_complete(w, "ibnbd", "unmap")("--fo"), ["--force", "--forget"])
 

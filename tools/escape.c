@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * One escape for each kind of output.
+ *
+ * Names of disks and sessions come from peers and from files: any byte but NUL, mostly
+ * without controls. The escape of every kind is \xNN with two lower-case digits, and
+ * escape_undo() undoes every kind. So that this is unambiguous, a backslash that would read
+ * as the beginning of such an escape is itself escaped, as \x5c; all other backslashes stay
+ * in texts for people. Only bytes that some kind escapes are undone (escape_undone()): a
+ * name that systemd-escape made, with its \x2d, is neither changed on the way out nor
+ * mistaken on the way in.
+ *
+ * Nothing here depends on the user's locale but ESCAPE_LINE.
+ */
+#include <langinfo.h>
+#include <locale.h>
+#include <stdio.h>
+#include <string.h>
+#include <stdlib.h>
+#include <wchar.h>
+#include "tools/escape.h"
+#include "tools/say.h"
+
+static bool escape_locale_utf8;
+
+struct escape_rule {
+	const char *ascii;	/* printable characters that are escaped besides */
+	bool utf8_only;		/* all that is UTF-8 stays, controls too */
+	bool locale;		/* what the locale cannot show is escaped */
+};
+
+static const struct escape_rule escape_rules[ESCAPE_KINDS] = {
+	[ESCAPE_LINE]	= { "", .locale = true },
+	[ESCAPE_TEXT]	= { "" },
+	[ESCAPE_JSON]	= { "", .utf8_only = true },
+	[ESCAPE_WORD]	= { " \\" },
+	[ESCAPE_SHELL]	= { "\\\"$`" },
+	[ESCAPE_CSV]	= { "" },
+};
+
+void escape_locale(void)
+{
+	setlocale(LC_CTYPE, "");
+	escape_locale_utf8 = !strcmp(nl_langinfo(CODESET), "UTF-8");
+	/* Letters keep the cases of C whatever the language: names of columns ignore case. */
+	if (!escape_locale_utf8 || !setlocale(LC_CTYPE, "C.UTF-8"))
+		setlocale(LC_CTYPE, escape_locale_utf8 ? "" : "C");
+}
+
+size_t escape_utf8(const char *text, unsigned int *code)
+{
+	static const unsigned char bits[5] = { 0, 0x7f, 0x1f, 0x0f, 0x07 };
+	const unsigned char *s = (const unsigned char *)text;
+	size_t n = s[0] < 0x80 ? 1 : s[0] < 0xc2 ? 0 : s[0] < 0xe0 ? 2 :
+		   s[0] < 0xf0 ? 3 : s[0] < 0xf5 ? 4 : 0;
+	size_t i;
+
+	*code = s[0] & bits[n];
+	for (i = 1; i < n; i++) {
+		if ((s[i] & 0xc0) != 0x80)
+			return 0;
+		*code = *code << 6 | (s[i] & 0x3f);
+	}
+	if ((n == 3 && *code < 0x800) || (n == 4 && *code < 0x10000) || *code > 0x10ffff ||
+	    (*code >= 0xd800 && *code < 0xe000))
+		return 0;
+	return n;
+}
+
+/*
+ * Unicode's Default_Ignorable_Code_Point, controls, blanks that are not ASCII's, separators
+ * of lines, and what is no character at all.
+ */
+bool escape_hidden(unsigned int code)
+{
+	static const struct { unsigned int first, last; } ranges[] = {
+		{ 0x00, 0x1f }, { 0x7f, 0xa0 }, { 0xad, 0xad }, { 0x34f, 0x34f }, { 0x61c, 0x61c },
+		{ 0x115f, 0x1160 }, { 0x1680, 0x1680 }, { 0x17b4, 0x17b5 }, { 0x180b, 0x180f },
+		{ 0x2000, 0x200f }, { 0x2028, 0x202f }, { 0x205f, 0x206f }, { 0x2800, 0x2800 },
+		{ 0x3000, 0x3000 }, { 0x3164, 0x3164 }, { 0xfdd0, 0xfdef }, { 0xfe00, 0xfe0f },
+		{ 0xfeff, 0xfeff }, { 0xffa0, 0xffa0 }, { 0xfff0, 0xfffb }, { 0x1bca0, 0x1bca3 },
+		{ 0x1d173, 0x1d17a }, { 0xe0000, 0xe0fff },
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++)
+		if (code >= ranges[i].first && code <= ranges[i].last)
+			return true;
+	return (code & 0xfffe) == 0xfffe;
+}
+
+/* A spreadsheet takes a cell that begins so for a formula; the wide forms are the last four. */
+static bool escape_formula(unsigned int code)
+{
+	return code == '=' || code == '+' || code == '-' || code == '@' ||
+	       code == 0xff1d || code == 0xff0b || code == 0xff0d || code == 0xff20;
+}
+
+/* ---- undoing ---- */
+
+static int escape_digit(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	c |= 0x20;
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* The byte that the escape at @s stands for; 0: there is none. */
+static unsigned char escape_undone(const char *s, bool first)
+{
+	int byte;
+
+	if (s[0] != '\\' || s[1] != 'x' || escape_digit(s[2]) < 0 || escape_digit(s[3]) < 0)
+		return 0;
+	byte = escape_digit(s[2]) << 4 | escape_digit(s[3]);
+	if (byte > ' ' && byte < 0x7f && !strchr("\\\"$`", byte) &&
+	    !(first && escape_formula((unsigned int)byte)))
+		return 0;
+	return (unsigned char)byte;
+}
+
+char *escape_undo(const char *text)
+{
+	char *out = say_alloc(strlen(text) + 1), *p = out;
+	const char *s;
+
+	for (s = text; *s;) {
+		unsigned char byte = escape_undone(s, s == text);
+
+		*p++ = byte ? (char)byte : *s;
+		s += byte ? 4 : 1;
+	}
+	return out;
+}
+
+bool escape_means(const char *word, const char *name)
+{
+	char *undone;
+	bool same = !strcmp(word, name);
+
+	if (same || !strchr(word, '\\'))
+		return same;
+	undone = escape_undo(word);
+	same = !strcmp(undone, name);
+	free(undone);
+	return same;
+}
+
+/* ---- escaping ---- */
+
+/* @n: length of the sequence at @s, which is @code. */
+static bool escape_keeps(enum escape how, const char *s, size_t n, unsigned int code, bool first)
+{
+	const struct escape_rule *r = &escape_rules[how];
+
+	if (n == 1 && escape_undone(s, first))
+		return false;
+	if (r->utf8_only)
+		return true;
+	if (escape_hidden(code) || (n == 1 && strchr(r->ascii, (int)code)))
+		return false;
+	if (how == ESCAPE_CSV && first && escape_formula(code))
+		return false;
+	/* Alone it would read as the mark of an empty cell. */
+	if (how == ESCAPE_WORD && first && *s == '-' && !s[1])
+		return false;
+	return n == 1 || !r->locale || (escape_locale_utf8 && wcwidth((wchar_t)code) >= 0);
+}
+
+char *escape_text(enum escape how, const char *text)
+{
+	char *out = say_alloc(4 * strlen(text) + 1), *p = out;
+	const char *s, *end;
+	unsigned int code;
+	size_t n;
+
+	for (s = text; *s;) {
+		n = escape_utf8(s, &code);
+		end = s + (n ? n : 1);
+		if (n && escape_keeps(how, s, n, code, s == text)) {
+			memcpy(p, s, n);
+			p += n;
+			s = end;
+		}
+		while (s < end)
+			p += sprintf(p, "\\x%02x", (unsigned char)*s++);
+	}
+	return out;
+}
+
+int escape_columns(const char *text)
+{
+	unsigned int code;
+	int columns = 0;
+	size_t n;
+
+	for (; *text; text += n) {
+		n = escape_utf8(text, &code);
+		if (!n)
+			n = code = 1;
+		columns += code < 0x80 || wcwidth((wchar_t)code) < 0 ? 1 : wcwidth((wchar_t)code);
+	}
+	return columns;
+}

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Names of links, for udev's helper and for whoever shows them.
+ *
+ * What udev takes in a SYMLINK without putting '_' in its place stays: letters, digits,
+ * #+-.:=@_ and valid UTF-8, as in the links of labels (every udev since 2008 does so, and
+ * takes \xNN). Of UTF-8 all that shows nothing is escaped, and so is every other byte, as
+ * \xNN. A backslash always is, so that reading \xNN back gives the name: that makes it
+ * one-to-one. What has a meaning in a link is escaped where it is part of a name:
+ *
+ *	'/'	where it makes no directory: first, last, and behind another one; by-path writes ':'
+ *	':'	in by-path, since that stands for '/'
+ *	'-'	of the session in by-path, since the first one ends the session there; and
+ *		of an ending -partN, since that is the link of partition N of another disk
+ *	'.'	the first of "." and ".."
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "tools/escape.h"
+#include "tools/links.h"
+#include "tools/say.h"
+
+#define LINKS_PART_MAX	247	/* NAME_MAX without "-partNNN" */
+#define LINKS_MAX	900	/* udev's buffers have 1024 bytes, for "ibnbd/by-session/" and the rest */
+
+enum links_kind { LINKS_NAME, LINKS_SESSION, LINKS_TREE, LINKS_FLAT, LINKS_FLAT_SESSION };
+
+/* Does @s read as a link of a partition ends, or, in a tree, a directory of that name? */
+static bool links_partition(enum links_kind kind, const char *s)
+{
+	if (kind == LINKS_SESSION || strncmp(s, "-part", 5))
+		return false;
+	s += 5;
+	if (!*s || strchr("/", *s))
+		return false;
+	s += strspn(s, "0123456789");
+	return !*s || (*s == '/' && kind == LINKS_TREE);
+}
+
+/* Is the component at @s "." or ".."? */
+static bool links_dots(const char *s)
+{
+	size_t n = strspn(s, ".");
+
+	return (n == 1 || n == 2) && (!s[n] || s[n] == '/');
+}
+
+static char *links_image(enum links_kind kind, const char *text)
+{
+	char *out = say_alloc(4 * strlen(text) + 1), *p = out;
+	const char *s, *end;
+	bool begin = true;	/* of a component */
+	unsigned int code;
+	size_t n;
+
+	for (s = text; *s;) {
+		bool keep;
+
+		n = escape_utf8(s, &code);
+		end = s + (n ? n : 1);
+		if (n == 1)
+			keep = (code >= '0' && code <= '9') || ((code | 32) >= 'a' && (code | 32) <= 'z') ||
+			       strchr("#+-.:=@_", (int)code);
+		else
+			keep = n && !escape_hidden(code);
+		if (links_partition(kind, s) || (*s == '-' && kind == LINKS_FLAT_SESSION) ||
+		    (*s == ':' && kind == LINKS_FLAT) || (begin && links_dots(s) && kind != LINKS_FLAT))
+			keep = false;
+		begin = *s == '/' && kind == LINKS_TREE && !begin && s[1];
+		if (begin || (*s == '/' && kind == LINKS_FLAT)) {
+			*p++ = begin ? '/' : ':';
+			s++;
+			continue;
+		}
+		if (keep) {
+			memcpy(p, s, n);
+			p += n;
+			s = end;
+		}
+		while (s < end)
+			p += sprintf(p, "\\x%02x", (unsigned char)*s++);
+	}
+	return out;
+}
+
+/* No component may be longer than a file system takes, behind what stands in front of it. */
+static char *links_fit(char *link)
+{
+	const char *s, *slash;
+
+	for (s = link; s; s = slash ? slash + 1 : NULL) {
+		slash = strchr(s, '/');
+		if ((slash ? (size_t)(slash - s) : strlen(s)) > LINKS_PART_MAX)
+			break;
+	}
+	if (!s && strlen(link) <= LINKS_MAX)
+		return link;
+	free(link);
+	return NULL;
+}
+
+char *links_by_name(const char *name)
+{
+	return links_fit(links_image(LINKS_NAME, name));
+}
+
+char *links_session(const char *session)
+{
+	return links_fit(links_image(LINKS_SESSION, session));
+}
+
+char *links_device(const char *device)
+{
+	return links_fit(links_image(LINKS_TREE, device));
+}
+
+char *links_by_path(const char *session, const char *device)
+{
+	char *s = links_image(LINKS_FLAT_SESSION, session), *d = links_image(LINKS_FLAT, device);
+	char *link = say_fmt("ibnbd-%s-%s", s, d);
+
+	free(s);
+	free(d);
+	return links_fit(link);
+}
