@@ -39,7 +39,12 @@ static inline void cx_fput(struct file *file)
 		flush_delayed_fput();
 }
 
-/* ---- opening a block device by number, without a holder ------------------ */
+/* ---- opening a block device by number ------------------------------------ */
+/*
+ * A holder claims the disk: nobody else can claim it meanwhile, and nobody at
+ * all a partition of it, or the disk that it is a partition of. All opens with
+ * one holder share the claim. NULL claims nothing.
+ */
 #if !HAVE_BLK_MODE_T		/* 6.5 */
 typedef fmode_t blk_mode_t;
 #define BLK_OPEN_READ		FMODE_READ
@@ -49,9 +54,9 @@ typedef fmode_t blk_mode_t;
 #if HAVE_BDEV_FILE_OPEN		/* 6.9, EL9.5 */
 typedef struct file *cx_bdev_t;
 
-static inline cx_bdev_t cx_bdev_open(dev_t dev, blk_mode_t mode)
+static inline cx_bdev_t cx_bdev_open(dev_t dev, blk_mode_t mode, void *holder)
 {
-	return bdev_file_open_by_dev(dev, mode, NULL, NULL);
+	return bdev_file_open_by_dev(dev, mode, holder, NULL);
 }
 
 static inline struct block_device *cx_bdev(cx_bdev_t b)
@@ -59,7 +64,7 @@ static inline struct block_device *cx_bdev(cx_bdev_t b)
 	return file_bdev(b);
 }
 
-static inline void cx_bdev_close(cx_bdev_t b, blk_mode_t mode)
+static inline void cx_bdev_close(cx_bdev_t b, blk_mode_t mode, void *holder)
 {
 #if HAVE_BDEV_FPUT
 	bdev_fput(b);
@@ -72,9 +77,9 @@ static inline void cx_bdev_close(cx_bdev_t b, blk_mode_t mode)
 #elif HAVE_BDEV_HANDLE		/* 6.7, 6.8 */
 typedef struct bdev_handle *cx_bdev_t;
 
-static inline cx_bdev_t cx_bdev_open(dev_t dev, blk_mode_t mode)
+static inline cx_bdev_t cx_bdev_open(dev_t dev, blk_mode_t mode, void *holder)
 {
-	return bdev_open_by_dev(dev, mode, NULL, NULL);
+	return bdev_open_by_dev(dev, mode, holder, NULL);
 }
 
 static inline struct block_device *cx_bdev(cx_bdev_t b)
@@ -82,7 +87,7 @@ static inline struct block_device *cx_bdev(cx_bdev_t b)
 	return b->bdev;
 }
 
-static inline void cx_bdev_close(cx_bdev_t b, blk_mode_t mode)
+static inline void cx_bdev_close(cx_bdev_t b, blk_mode_t mode, void *holder)
 {
 	bdev_release(b);
 }
@@ -94,21 +99,21 @@ static inline struct block_device *cx_bdev(cx_bdev_t b)
 	return b;
 }
 
-static inline cx_bdev_t cx_bdev_open(dev_t dev, blk_mode_t mode)
+static inline cx_bdev_t cx_bdev_open(dev_t dev, blk_mode_t mode, void *holder)
 {
 #if HAVE_BLKDEV_GET_HOPS	/* 6.5, 6.6; EL9.4 */
-	return blkdev_get_by_dev(dev, mode, NULL, NULL);
+	return blkdev_get_by_dev(dev, mode, holder, NULL);
 #else				/* until 6.4 */
-	return blkdev_get_by_dev(dev, mode, NULL);
+	return blkdev_get_by_dev(dev, holder ? mode | FMODE_EXCL : mode, holder);
 #endif
 }
 
-static inline void cx_bdev_close(cx_bdev_t b, blk_mode_t mode)
+static inline void cx_bdev_close(cx_bdev_t b, blk_mode_t mode, void *holder)
 {
 #if HAVE_BLKDEV_GET_HOPS
-	blkdev_put(b, NULL);
+	blkdev_put(b, holder);
 #else
-	blkdev_put(b, mode);
+	blkdev_put(b, holder ? mode | FMODE_EXCL : mode);
 #endif
 }
 #endif

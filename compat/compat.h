@@ -60,9 +60,11 @@
  *   cx_node_t                               last argument of .init_request
  *   DEF_BD_OPEN(fn, disk, mode) DEF_BD_RELEASE(fn, disk)
  *  block and file, server (bdev.h)
- *   cx_bdev_t cx_bdev_open(dev_t, blk_mode_t)   no holder; ERR_PTR on failure
+ *   cx_bdev_t cx_bdev_open(dev_t, blk_mode_t, holder or NULL)   ERR_PTR on
+ *                                           failure; a holder claims the disk
  *   struct block_device *cx_bdev(cx_bdev_t)
- *   void cx_bdev_close(cx_bdev_t, blk_mode_t)   the same mode; synchronous
+ *   void cx_bdev_close(cx_bdev_t, blk_mode_t, holder)   mode and holder are
+ *                                           those of the open; synchronous
  *   void cx_fput(file)                      fput that is over on return when
  *                                           called from a kernel thread
  *   const char *cx_part_uuid(bdev)              NULL: not a partition, or no uuid

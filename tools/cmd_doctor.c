@@ -185,6 +185,7 @@ int cmd_doctor_run(struct cmd_args *a)
 	doctor_files(&d);
 	doctor_servers(&d);
 	doctor_live(&d);
+	doctor_exports(&d);
 	for (i = 0; i < d.nr; i++)
 		if (d.list[i].level > worst)
 			worst = d.list[i].level;

@@ -262,7 +262,7 @@ static const char *server_want(const struct server_conf *c, enum server_key_id i
 {
 	static const char *const unset[SERVER_NR_KEYS] = {
 		[SERVER_dev_search_path] = "", [SERVER_allow] = "", [SERVER_port_nr] = "1234", [SERVER_copy] = "auto",
-		[SERVER_io_mode] = "auto", [SERVER_write_zeroes] = "N", [SERVER_max_maps] = "1024",
+		[SERVER_io_mode] = "auto", [SERVER_claim] = "Y", [SERVER_write_zeroes] = "N", [SERVER_max_maps] = "1024",
 	};
 
 	return c->value[id] ? c->value[id] : unset[id];
@@ -270,18 +270,18 @@ static const char *server_want(const struct server_conf *c, enum server_key_id i
 
 static int server_set(const struct server_conf *c, const char *dir, enum server_key_id id)
 {
-	char *now = sysfs_attr(dir, server_keys[id].key), *file;
+	char *now = sysfs_attr(dir, server_keys[id].key), *file = say_fmt("%s/%s", dir, server_keys[id].key);
 	const char *want = server_want(c, id);
 	int rc = SAY_DONE, err;
 
-	if (strcmp(now ? now : "", want)) {
-		file = say_fmt("%s/%s", dir, server_keys[id].key);
+	/* A driver that is older than a key does without it, unless the file asks for it. */
+	if (strcmp(now ? now : "", want) && (c->value[id] || sysfs_exists(file))) {
 		err = sysfs_write(file, *want ? want : "\n");	/* writing nothing does nothing */
-		free(file);
 		if (err)
 			say_error(0, "cannot set %s to \"%s\": %s", server_keys[id].key, want, strerror(err));
 		rc = say_exit_of(err);
 	}
+	free(file);
 	free(now);
 	return rc;
 }

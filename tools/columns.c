@@ -97,8 +97,9 @@ static const struct table_column export_columns[] = {
 	E(nr_opens, "OPENS", NUM, "sessions that have it open"),
 	E(identity, "IDENTITY", TEXT, "which disk it is"),
 	E(copy, "COPY", TEXT, "private pages for data in transfer"),
+	E(claimed, "CLAIMED", FLAG, "kept from this host's own use, for a client writes to it"),
 };
-SET(exports, state_export, export_columns, "name,kind,size,nr_opens,copy");
+SET(exports, state_export, export_columns, "name,kind,size,nr_opens,claimed,copy");
 
 #define O(...) COLUMN(state_open, __VA_ARGS__)
 static const struct table_column open_columns[] = {
@@ -108,5 +109,6 @@ static const struct table_column open_columns[] = {
 	O(access_mode, "ACCESS", TEXT, "ro, rw, migration"),
 	O(read_only, "RO", FLAG, "read-only"),
 	O(device_id, "ID", NUM, "number on the wire"),
+	O(claimed, "CLAIMED", FLAG, "keeps the disk from this host's own use"),
 };
-SET(opens, state_open, open_columns, "export,session,mapping_path,access_mode");
+SET(opens, state_open, open_columns, "export,session,mapping_path,access_mode,claimed");

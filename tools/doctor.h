@@ -32,5 +32,6 @@ void doctor_rdma(struct doctor *d);
 void doctor_servers(struct doctor *d);
 void doctor_files(struct doctor *d);
 void doctor_live(struct doctor *d);
+void doctor_exports(struct doctor *d);
 
 #endif

@@ -101,6 +101,8 @@ const char *mapping_mend(int err)
 		return "on the server: ibnbd server exports; the name counts from its search path on";
 	case EPERM:
 		return "another client writes to it (on the server: ibnbd server list): map it with ro, or with migration";
+	case EBUSY:
+		return "does the server use the disk itself? ibnbd doctor there says for what; map it with ro, or end that";
 	case EACCES:
 		return "the server does not let this host in, or exports nothing: see its server.conf, and ibnbd server check there";
 	case EROFS:

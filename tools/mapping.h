@@ -31,6 +31,10 @@ int mapping_unmap(const struct state_dev *d, bool force, int wait);
 
 /* Who uses it: mounts, swap, dm, md, loop, processes. NULL-terminated, allocated, empty = nobody. */
 char **mapping_users(const struct state_dev *d);
+/* The same for a disk of this host's own, but for processes. @dir: its directory in sysfs. */
+char **mapping_disk_users(const char *dir);
+/* Loop devices and swap on a file. @entry: its name in the server's ctl/devices. */
+char **mapping_file_users(const char *entry);
 /* Any of them but processes? */
 bool mapping_built_upon(const struct state_dev *d);
 /* Has udev it open, which reads a disk that is new or has changed, and nobody else? */

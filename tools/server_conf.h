@@ -19,6 +19,7 @@ X(allow, true, "who may come: addresses with a prefix length, session:PATTERN; e
 X(port_nr, false, "port to listen on") \
 X(copy, true, "private pages for data in transfer: auto, always, never") \
 X(io_mode, true, "what may be exported: auto, blockio, fileio") \
+X(claim, true, "refuse to have a disk written to that this host uses itself, and keep the host from one that a client writes to: yes or no") \
 X(write_zeroes, true, "announce write-zeroes to clients that did not negotiate it: yes or no") \
 X(max_maps, true, "devices that one session may map") \
 X(writer_file, false, "file that keeps who wrote last to each disk; without a path a restart forgets it")

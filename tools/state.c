@@ -214,6 +214,7 @@ static void state_read_export(struct state_export *e, const char *ctl, const cha
 	e->kind = say_dup(e->block_dev ? "block" : "file");
 	e->identity = sysfs_attr(e->dir, "identity");
 	e->copy = sysfs_attr(e->dir, "copy");
+	e->claimed = sysfs_attr_num(e->dir, "claimed");
 	e->size = sysfs_attr_num(e->dir, "size");
 	if (e->size != SYSFS_UNKNOWN)
 		e->size *= 512;
@@ -231,6 +232,7 @@ static void state_read_export(struct state_export *e, const char *ctl, const cha
 		o->access_mode = sysfs_attr(o->dir, "access_mode");
 		o->read_only = sysfs_attr_num(o->dir, "read_only");
 		o->device_id = sysfs_attr_num(o->dir, "device_id");
+		o->claimed = o->read_only == 1 && e->claimed != SYSFS_UNKNOWN ? 0 : e->claimed;
 	}
 	sysfs_list_free(names);
 	free(sessions);

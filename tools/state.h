@@ -68,6 +68,7 @@ struct state_open {
 	char *mapping_path;
 	char *access_mode;
 	int64_t read_only, device_id;
+	int64_t claimed;	/* the export is, and this is one of those it is claimed for */
 };
 
 struct state_export {
@@ -77,7 +78,7 @@ struct state_export {
 	char *kind;		/* "block" or "file" */
 	char *identity, *copy;
 	int64_t size;		/* bytes */
-	int64_t nr_opens;
+	int64_t nr_opens, claimed;
 	struct state_open *opens;
 };
 

@@ -2,6 +2,9 @@
 /*
  * Who uses a disk. Looks at the disk, its partitions, and whatever is built on them (device mapper, md: the holders in sysfs; loop; a
  * btrfs of several disks), and for each of these block devices at mounts, swap, and the files that processes have open.
+ *
+ * Of a disk that clients have, processes do not count: programs read disks at any time. A partition
+ * of it may be what the clients have: then the whole disk is looked at, but none of its other parts.
  */
 #include <libmount.h>
 #include <limits.h>
@@ -9,6 +12,7 @@
 #include <string.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
+#include "ibnbd/logic/linkname.h"
 #include "tools/mapping.h"
 #include "tools/say.h"
 
@@ -68,16 +72,13 @@ static bool users_has_node(const struct users_devs *d, const char *node)
 	return found;
 }
 
-static void users_walk(struct users *u, const char *dir, int depth)
+static void users_walk(struct users *u, const char *dir, int depth);
+
+static void users_holders(struct users *u, const char *dir, int depth)
 {
-	char **names, *path;
+	char *path = say_fmt("%s/holders", dir), **names = sysfs_list(path, NULL);
 	size_t i;
 
-	users_add_dev(&u->devs, dir);
-	if (depth == USERS_DEPTH)
-		return;
-	path = say_fmt("%s/holders", dir);
-	names = sysfs_list(path, NULL);
 	for (i = 0; names[i]; i++) {
 		char *below = say_fmt("%s/%s", path, names[i]), *name = say_fmt("%s/%s/dm/name", path, names[i]), *dm = sysfs_text(name);
 
@@ -89,6 +90,17 @@ static void users_walk(struct users *u, const char *dir, int depth)
 	}
 	sysfs_list_free(names);
 	free(path);
+}
+
+static void users_walk(struct users *u, const char *dir, int depth)
+{
+	char **names;
+	size_t i;
+
+	users_add_dev(&u->devs, dir);
+	if (depth == USERS_DEPTH)
+		return;
+	users_holders(u, dir, depth);
 	names = sysfs_list(dir, NULL);
 	for (i = 0; names[i]; i++) {
 		char *part = say_fmt("%s/%s/partition", dir, names[i]), *below = say_fmt("%s/%s", dir, names[i]);
@@ -99,6 +111,19 @@ static void users_walk(struct users *u, const char *dir, int depth)
 		free(below);
 	}
 	sysfs_list_free(names);
+}
+
+/* The disk that a partition is of, but for its other partitions. */
+static void users_whole(struct users *u, const char *dir)
+{
+	char *part = say_fmt("%s/partition", dir), *whole = say_fmt("%s/..", dir);
+
+	if (sysfs_exists(part)) {
+		users_add_dev(&u->devs, whole);
+		users_holders(u, whole, 0);
+	}
+	free(part);
+	free(whole);
 }
 
 /* A loop device has a file open like a process, and is nobody's holder. */
@@ -253,10 +278,11 @@ static void users_processes(struct users *u)
 	free(proc);
 }
 
-static void users_find(struct users *u, const struct state_dev *d)
+static void users_find(struct users *u, const char *dir)
 {
 	*u = (struct users){ .list = say_alloc(sizeof(char *)) };
-	users_walk(u, d->dir, 0);
+	users_walk(u, dir, 0);
+	users_whole(u, dir);
 	users_loops(u);
 	users_btrfs(u);
 	users_mounts(u);
@@ -275,7 +301,7 @@ char **mapping_users(const struct state_dev *d)
 	struct users u;
 	char **list;
 
-	users_find(&u, d);
+	users_find(&u, d->dir);
 	users_processes(&u);
 	list = u.list;
 	u.list = NULL;
@@ -283,11 +309,61 @@ char **mapping_users(const struct state_dev *d)
 	return list;
 }
 
+char **mapping_disk_users(const char *dir)
+{
+	struct users u;
+	char **list;
+
+	users_find(&u, dir);
+	list = u.list;
+	u.list = NULL;
+	users_free(&u);
+	return list;
+}
+
+/* Is it the file of this entry of the server's ctl/devices, "#2" or not? */
+static bool users_is_file(const char *path, const char *entry)
+{
+	size_t size = 4 * strlen(path) + 1, len = strcspn(entry, "#");
+	char *name = say_alloc(size);
+	bool is = ibnbd_linkname(path, '#', name, size) == len && !strncmp(name, entry, len);
+
+	free(name);
+	return is;
+}
+
+char **mapping_file_users(const char *entry)
+{
+	char *path = sysfs_root("/proc/swaps"), *text = sysfs_text(path), *line, *save = NULL;
+	char *block = sysfs_path("block"), **names = sysfs_list(block, NULL);
+	struct users u = { .list = say_alloc(sizeof(char *)) };
+	size_t i;
+
+	for (i = 0; names[i]; i++) {
+		char *dir = say_fmt("%s/%s", block, names[i]), *file = sysfs_attr(dir, "loop/backing_file");
+
+		if (file && users_is_file(file, entry))
+			users_add(&u, say_fmt("%s is built on it", names[i]));
+		free(dir);
+		free(file);
+	}
+	for (line = text ? strtok_r(text, "\n", &save) : NULL; line; line = strtok_r(NULL, "\n", &save)) {
+		line[strcspn(line, " \t")] = 0;
+		if (users_is_file(line, entry))
+			users_add(&u, say_dup("it is swap"));
+	}
+	sysfs_list_free(names);
+	free(block);
+	free(text);
+	free(path);
+	return u.list;
+}
+
 bool mapping_built_upon(const struct state_dev *d)
 {
 	struct users u;
 
-	users_find(&u, d);
+	users_find(&u, d->dir);
 	users_free(&u);
 	return u.nr;
 }
@@ -296,7 +372,7 @@ bool mapping_only_udev(const struct state_dev *d)
 {
 	struct users u;
 
-	users_find(&u, d);
+	users_find(&u, d->dir);
 	users_processes(&u);
 	users_free(&u);
 	return u.nr && u.nr == u.nr_udev;
@@ -306,7 +382,7 @@ bool mapping_vital(const struct state_dev *d)
 {
 	struct users u;
 
-	users_find(&u, d);
+	users_find(&u, d->dir);
 	users_free(&u);
 	return u.vital;
 }

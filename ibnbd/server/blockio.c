@@ -20,6 +20,7 @@
 #include <linux/bio.h>
 #include <linux/blkdev.h>
 #include "ibnbd/server/blockio.h"
+#include "ibnbd/server/claim.h"
 #include "ibnbd/server/main.h"
 
 /* Logical blocks travel in 16 bits (B.6). */
@@ -46,8 +47,24 @@ static int blockio_check(const struct ibnbd_srv_open *open, const char **why)
 	return 0;
 }
 
+/* As its @holder and @mode say. */
+static int blockio_take(struct ibnbd_srv_open *open, dev_t dev)
+{
+	open->handle = cx_bdev_open(dev, open->mode, open->holder);
+	if (IS_ERR(open->handle))
+		return PTR_ERR(open->handle);
+	open->bdev = cx_bdev(open->handle);
+	return 0;
+}
+
+void ibnbd_srv_blockio_close(struct ibnbd_srv_open *open)
+{
+	cx_bdev_close(open->handle, open->mode, open->holder);
+	open->bdev = NULL;
+}
+
 /**
- * ibnbd_srv_blockio_open() - take hold of a block device, without a holder (B.3 rule 3)
+ * ibnbd_srv_blockio_open() - take hold of a block device (B.3 rule 3), and claim it for who writes (law L23)
  * @open: @access is set
  * @dev: its number, from the node found
  * @why: reason of a refusal
@@ -59,10 +76,20 @@ int ibnbd_srv_blockio_open(struct ibnbd_srv_open *open, dev_t dev, const char **
 	open->mode = BLK_OPEN_READ;
 	if (ibnbd_access_writes(open->access))
 		open->mode |= BLK_OPEN_WRITE;
-	open->handle = cx_bdev_open(dev, open->mode);
-	if (IS_ERR(open->handle))
-		return PTR_ERR(open->handle);
-	open->bdev = cx_bdev(open->handle);
+	open->holder = ibnbd_srv_claim_holder(open->access);
+	err = blockio_take(open, dev);
+	if (err == -EBUSY)
+		*why = ibnbd_srv_claim_taken(dev);
+	if (err)
+		return err;
+	if (open->holder && !bdev_nr_sectors(open->bdev)) {
+		ibnbd_srv_blockio_close(open);
+		open->holder = NULL;
+		open->claim_due = true;
+		err = blockio_take(open, dev);
+		if (err)
+			return err;
+	}
 	open->verifies = bdev_get_integrity(open->bdev);
 	err = blockio_check(open, why);
 	if (err)
@@ -70,18 +97,43 @@ int ibnbd_srv_blockio_open(struct ibnbd_srv_open *open, dev_t dev, const char **
 	return err;
 }
 
-void ibnbd_srv_blockio_close(struct ibnbd_srv_open *open)
+/**
+ * ibnbd_srv_blockio_claim() - claim a disk that had no size when it was opened
+ * @open: of an export, whose lock is held
+ *
+ * Whoever gives such a disk its size (losetup) claims it for that moment, so it is not claimed before.
+ * Until it is, it has no size for this client: the server may have taken it meanwhile.
+ *
+ * Return: true when it has been claimed just now.
+ */
+bool ibnbd_srv_blockio_claim(struct ibnbd_srv_open *open)
 {
-	cx_bdev_close(open->handle, open->mode);
-	open->bdev = NULL;
+	void *holder = ibnbd_srv_claim_holder(open->access);
+	cx_bdev_t unclaimed = open->handle;
+	cx_bdev_t handle;
+
+	if (!open->claim_due || !bdev_nr_sectors(open->bdev))
+		return false;
+	handle = cx_bdev_open(open->bdev->bd_dev, open->mode, holder);
+	if (IS_ERR(handle))
+		return false;
+	if (cx_bdev(handle) != open->bdev) {	/* its number is another disk's now */
+		cx_bdev_close(handle, open->mode, holder);
+		return false;
+	}
+	open->handle = handle;
+	open->holder = holder;
+	open->claim_due = false;
+	cx_bdev_close(unclaimed, open->mode, NULL);
+	return true;
 }
 
-/* Capacity in whole logical blocks. */
+/* Capacity in whole logical blocks; none as long as the disk is to be claimed for who asks. */
 u64 ibnbd_srv_blockio_nsectors(struct ibnbd_srv_open *open)
 {
 	u64 mask = (bdev_logical_block_size(open->bdev) >> SECTOR_SHIFT) - 1;
 
-	return bdev_nr_sectors(open->bdev) & ~mask;
+	return open->claim_due ? 0 : bdev_nr_sectors(open->bdev) & ~mask;
 }
 
 static bool blockio_copies(const struct ibnbd_srv_open *open)

@@ -184,6 +184,8 @@ static struct ibnbd_srv_export *export_detach(struct ibnbd_srv_open *open)
 	lockdep_assert_held(&export_lock);
 	ibnbd_srv_sysfs_del_open(open);
 	list_del_init(&open->link);
+	if (open->holder)
+		WRITE_ONCE(e->claims, e->claims - 1);
 	if (ibnbd_access_writes(open->access)) {
 		e->writers--;
 		list_for_each_entry(other, &e->opens, link)
@@ -262,6 +264,8 @@ static int export_attach(struct ibnbd_srv_open *open, const struct ibnbd_identit
 	open->copy = e->copy;
 	if (ibnbd_access_writes(open->access))
 		e->writers++;
+	if (open->holder)
+		WRITE_ONCE(e->claims, e->claims + 1);
 	list_add_tail(&open->link, &e->opens);
 	err = ibnbd_srv_sysfs_add_open(open);
 	if (err) {
@@ -346,7 +350,34 @@ void ibnbd_srv_export_release(struct ibnbd_srv_open *open)
 	ibnbd_srv_writer_file_keep();
 }
 
+/**
+ * ibnbd_srv_export_claims() - has a client claimed this disk, or a partition of it?
+ * @disk: referenced
+ *
+ * Takes the export lock.
+ */
+bool ibnbd_srv_export_claims(const struct gendisk *disk)
+{
+	struct ibnbd_srv_export *e;
+	struct ibnbd_srv_open *open;
+
+	guard(mutex)(&export_lock);
+	list_for_each_entry(e, &export_list, link) {
+		open = list_first_entry_or_null(&e->opens, struct ibnbd_srv_open, link);
+		if (e->claims && open && open->bdev->bd_disk == disk)
+			return true;
+	}
+	return false;
+}
+
 /* ---- what the client hears ----------------------------------------------- */
+
+static void export_tell_size(struct ibnbd_srv_open *open, u64 nsectors, bool knows)
+{
+	WRITE_ONCE(open->facts.nsectors, nsectors);
+	if (!knows)
+		ibtrs_srv_session_event(open->session->ibtrs, IBNBD_SRV_EVENT_RESIZED, open->id);
+}
 
 /* Tell all but @asking, who reads it in the answer. */
 static void export_new_size(struct ibnbd_srv_export *e, u64 nsectors,
@@ -359,12 +390,19 @@ static void export_new_size(struct ibnbd_srv_export *e, u64 nsectors,
 	pr_info("%s: size changed from %llu to %llu sectors\n", kobject_name(&e->kobj),
 		e->nsectors, nsectors);
 	e->nsectors = nsectors;
-	list_for_each_entry(open, &e->opens, link) {
-		WRITE_ONCE(open->facts.nsectors, nsectors);
-		if (open != asking)
-			ibtrs_srv_session_event(open->session->ibtrs, IBNBD_SRV_EVENT_RESIZED,
-						open->id);
-	}
+	list_for_each_entry(open, &e->opens, link)
+		if (!open->claim_due)
+			export_tell_size(open, nsectors, open == asking);
+}
+
+/* What had no size when it was opened is claimed as soon as it has one, and that is when its client hears of it. */
+static void export_claim(struct ibnbd_srv_open *open)
+{
+	if (!ibnbd_srv_blockio_claim(open))
+		return;
+	if (open->holder)
+		WRITE_ONCE(open->export->claims, open->export->claims + 1);
+	export_tell_size(open, export_nsectors(open), false);
 }
 
 /* A disk that was taken out has no size: its I/O says so, and it may be put back. */
@@ -376,8 +414,10 @@ static void export_look(struct work_struct *work)
 
 	guard(mutex)(&export_lock);
 	list_for_each_entry(e, &export_list, link) {
-		list_for_each_entry(open, &e->opens, link)
+		list_for_each_entry(open, &e->opens, link) {
 			ibnbd_srv_session_unclaimed(open);
+			export_claim(open);
+		}
 		open = list_first_entry_or_null(&e->opens, struct ibnbd_srv_open, link);
 		nsectors = open ? export_nsectors(open) : 0;
 		if (nsectors)
@@ -422,7 +462,8 @@ void ibnbd_srv_export_describe(struct ibnbd_srv_open *open, struct ibnbd_open_rs
 	memcpy(rsp->identity.id, e->identity.id, sizeof(rsp->identity.id));
 	rsp->identity.kind = e->identity.kind;
 	rsp->identity.writer_gen = e->writer_gen;
-	export_new_size(e, rsp->nsectors, open);
+	if (!open->claim_due)
+		export_new_size(e, rsp->nsectors, open);
 	export_set_facts(open, rsp);
 	mutex_unlock(&export_lock);
 }
@@ -441,8 +482,10 @@ int ibnbd_srv_export_resize(struct ibnbd_srv_export *e)
 
 	if (err)
 		return err;
+	list_for_each_entry(open, &e->opens, link)
+		export_claim(open);
 	open = list_first_entry_or_null(&e->opens, struct ibnbd_srv_open, link);
-	if (open)
+	if (open && !open->claim_due)
 		export_new_size(e, export_nsectors(open), NULL);
 	mutex_unlock(&export_lock);
 	return 0;

@@ -37,6 +37,7 @@ enum {				/* spec F.3 */
  * @link: export list, under the export lock, like everything without a word of its own
  * @key: struct block_device or struct inode; alive because each open in @opens holds it
  * @writers: W of spec B.3 rule 4
+ * @claims: how many of them claim the disk
  * @wq: fileio only: one file system that hangs must not hold up the others
  * @later: blockio only: requests that have to wait for the device, in a worker; with @later_busy under @later_lock (any context), as is the writing of
  *	@later_full: what comes now waits behind them
@@ -49,6 +50,7 @@ struct ibnbd_srv_export {
 	const void *key;
 	struct list_head opens;
 	u32 writers;
+	u32 claims;
 	enum ibnbd_srv_copy copy;
 	bool is_file;
 	bool no_punch;
@@ -98,6 +100,10 @@ struct ibnbd_srv_open {
 	struct ibnbd_srv_session *session;
 	cx_bdev_t handle;
 	blk_mode_t mode;
+	void *holder;			/* that claims the disk, or NULL; once attached, under the export lock */
+	bool claim_due;			/* when it has a size; under the export lock, too */
+	struct list_head file_link;	/* claim.c's, of a file that is open for writing */
+	const struct inode *inode;
 	enum ibnbd_srv_open_state state;
 	bool has_kobj;
 	bool given_up;
@@ -122,6 +128,7 @@ struct ibnbd_srv_open *ibnbd_srv_export_open(struct ibnbd_srv_session *s, const 
 void ibnbd_srv_export_release(struct ibnbd_srv_open *open);
 void ibnbd_srv_export_describe(struct ibnbd_srv_open *open, struct ibnbd_open_rsp *rsp);
 int ibnbd_srv_export_resize(struct ibnbd_srv_export *e);
+bool ibnbd_srv_export_claims(const struct gendisk *disk);
 int ibnbd_srv_export_set_copy(struct ibnbd_srv_export *e, enum ibnbd_srv_copy copy);
 
 static inline void ibnbd_srv_open_put(struct ibnbd_srv_open *open)

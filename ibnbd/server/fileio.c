@@ -23,6 +23,7 @@
 #include <linux/log2.h>
 #include <linux/sched/mm.h>
 #include <linux/uio.h>
+#include "ibnbd/server/claim.h"
 #include "ibnbd/server/fileio.h"
 
 #define FILEIO_MAX_RANGE	(U32_MAX >> SECTOR_SHIFT)
@@ -52,6 +53,8 @@ static struct file *fileio_open_file(struct ibnbd_srv_open *open, const struct p
 	} else if (PTR_ERR(file) != -EINVAL) {
 		return file;
 	}
+	/* What was refused for O_DIRECT alone counts as a writer until a work of the kernel's has put it. */
+	flush_delayed_fput();
 	open->direct = false;
 	open->block = SECTOR_SIZE;
 	return dentry_open(path, flags, current_cred());
@@ -79,13 +82,19 @@ static int fileio_check(struct ibnbd_srv_open *open, const char **why)
  */
 int ibnbd_srv_fileio_open(struct ibnbd_srv_open *open, const struct path *path, const char **why)
 {
-	struct file *file = fileio_open_file(open, path);
+	struct file *file;
 	int err;
 
-	if (IS_ERR(file))
+	ibnbd_srv_claim_file_begin(open, d_backing_inode(path->dentry));
+	file = fileio_open_file(open, path);
+	if (IS_ERR(file)) {
+		ibnbd_srv_claim_file_end(open);
 		return PTR_ERR(file);
+	}
 	open->file = file;
 	err = fileio_check(open, why);
+	if (!err)
+		err = ibnbd_srv_claim_file_check(open, why);
 	if (err)
 		ibnbd_srv_fileio_close(open);
 	return err;
@@ -94,6 +103,7 @@ int ibnbd_srv_fileio_open(struct ibnbd_srv_open *open, const struct path *path, 
 void ibnbd_srv_fileio_close(struct ibnbd_srv_open *open)
 {
 	cx_fput(open->file);
+	ibnbd_srv_claim_file_end(open);
 	open->file = NULL;
 }
 

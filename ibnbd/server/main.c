@@ -64,6 +64,10 @@ module_param(write_zeroes, bool, 0644);
 MODULE_PARM_DESC(write_zeroes,
 		 "announce write-zeroes to in-kernel clients too; for Linux 6.12 and newer, older ones take it for write-same (N)");
 
+static bool claim = true;
+module_param(claim, bool, 0644);
+MODULE_PARM_DESC(claim, "refuse to have a disk written to that this machine uses itself, and keep it from using one that a client writes to; for new mappings (Y)");
+
 static uint max_maps = 1024;
 module_param(max_maps, uint, 0644);
 MODULE_PARM_DESC(max_maps, "devices that one session may map, counts for new sessions (1024)");
@@ -87,6 +91,11 @@ enum ibnbd_srv_io_mode ibnbd_srv_io_mode(void)
 bool ibnbd_srv_zeroes_for_all(void)
 {
 	return READ_ONCE(write_zeroes);
+}
+
+bool ibnbd_srv_claims(void)
+{
+	return READ_ONCE(claim);
 }
 
 u32 ibnbd_srv_max_maps(void)

@@ -219,6 +219,7 @@ int ibnbd_srv_open_init(struct ibnbd_srv_open *open, struct ibnbd_srv_session *s
 	open->session = s;
 	ibnbd_srv_session_get(s);
 	INIT_LIST_HEAD(&open->link);
+	INIT_LIST_HEAD(&open->file_link);
 	init_completion(&open->drained);
 	INIT_WORK(&open->release_work, open_release_work);
 	ibnbd_srv_sysfs_kobj_init(&open->kobj, &open_ktype);

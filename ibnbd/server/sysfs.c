@@ -6,6 +6,7 @@
  *	devices/NAME/				an export; NAME of the block device, or the file's path (logic/linkname.h)
  *		block_dev			link, block devices only
  *		size, identity, copy, resize	size in sectors; kind:hash; private pages; 1 = look at the size again
+ *		claimed				1 = kept from this machine's own use
  *		sessions/SESSION/		an open
  *			read_only access_mode mapping_path device_id
  *			force_close		1 = take the mapping away
@@ -134,7 +135,13 @@ static ssize_t resize_store(struct kobject *kobj, struct kobj_attribute *attr, c
 	return err ? err : len;
 }
 
+static ssize_t claimed_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "%d\n", READ_ONCE(sysfs_export(kobj)->claims) > 0);
+}
+
 static struct kobj_attribute size_attr = __ATTR_RO(size);
+static struct kobj_attribute claimed_attr = __ATTR_RO(claimed);
 static struct kobj_attribute identity_attr = __ATTR_RO(identity);
 static struct kobj_attribute copy_attr = __ATTR_RW(copy);
 static struct kobj_attribute resize_attr = __ATTR_RW(resize);
@@ -144,6 +151,7 @@ static struct attribute *sysfs_export_attrs[] = {
 	&identity_attr.attr,
 	&copy_attr.attr,
 	&resize_attr.attr,
+	&claimed_attr.attr,
 	NULL,
 };
 

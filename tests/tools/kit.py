@@ -61,16 +61,16 @@ class World:
         ctl = "sys/class/ibnbd-server/ctl/devices"
         self.put("sys/class/ibnbd-server/ctl/last_error")
         for key, text in (("dev_search_path", "/srv/exports"), ("allow", ""), ("port_nr", "1234"), ("copy", "auto"), ("io_mode", "auto"),
-                          ("write_zeroes", "N"), ("max_maps", "1024"), ("writer_file", "")):
+                          ("claim", "Y"), ("write_zeroes", "N"), ("max_maps", "1024"), ("writer_file", "")):
             self.put(f"sys/module/ibnbd_server/parameters/{key}", text)
         for export, session in (("sdb", "clt1"), ("sdb", "clt2"), ("!srv!disk.img", "clt1")):
-            for key, text in (("size", "4194304"), ("identity", "hardware:ff00"), ("copy", "auto")):
+            for key, text in (("size", "4194304"), ("identity", "hardware:ff00"), ("copy", "auto"), ("claimed", "1" if export == "sdb" else "0")):
                 self.put(f"{ctl}/{export}/{key}", text)
             for key, text in (("read_only", "0" if session == "clt1" else "1"), ("access_mode", "rw" if session == "clt1" else "ro"),
                               ("mapping_path", "vol/" + export[-3:]), ("device_id", "7"), ("force_close", "")):
                 self.put(f"{ctl}/{export}/sessions/{session}/{key}", text)
         link = self.dir / ctl / "sdb/block_dev"
-        link.symlink_to("../../../../../../block/sdb")
+        link.symlink_to("../../../../../block/sdb")
         for session in ("clt1", "clt2"):
             p = f"sys/class/ibtrs-server/{session}/paths/ip:10.0.0.1@ip:10.0.0.2"
             for key, text in (("hca_name", "rxe0"), ("hca_port", "1"), ("src_addr", "ip:10.0.0.1"), ("dst_addr", "ip:10.0.0.2"),

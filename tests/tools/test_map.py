@@ -67,7 +67,7 @@ def map_refusals_have_exit_codes(w):
     w.client()
     for err, code, mend in (("ENOENT", 1, "search path"), ("EPERM", 6, "migration"), ("EACCES", 6, "server.conf"), ("EROFS", 6, "ro"),
                             ("ETIMEDOUT", 7, "ibnbd doctor"), ("EHOSTUNREACH", 7, "ibnbd doctor"), ("ECONNREFUSED", 7, "listen"),
-                            ("EPROTO", 1, "versions"), ("EBUSY", 5, ""), ("EINVAL", 2, "")):
+                            ("EPROTO", 1, "versions"), ("EBUSY", 5, "does the server use the disk itself"), ("EINVAL", 2, "")):
         r = w.run("map", "E-" + err, "s", "10.0.0.2", want=code)
         has(r.err, f"cannot map E-{err} of session s: device E-{err} of session s: the server refuses", mend)
         eq(r.out, "", err)

@@ -147,9 +147,23 @@ def server_keeps_who_wrote_where_it_is_told(w):
     w.run("server", "start")
     conf.write_text("dev_search_path = /srv/exports\nwriter_file = /srv/state/w\n")
     has(w.run("server", "start", want=1).err, "writer_file stays unset: clients are connected", "systemctl restart ibnbd-server")
-    (w.sys / "module/ibnbd_server/parameters/writer_file").unlink()
-    w.run("server", "start")    # a driver that is older than the key
+    for key in ("writer_file", "claim"):
+        (w.sys / f"module/ibnbd_server/parameters/{key}").unlink()
+    w.run("server", "start")    # a driver that is older than the keys
     eq(w.log(), [])
+
+
+@test
+def server_lets_go_of_its_claim(w):
+    conf = w.conf("dev_search_path = /srv/exports\nclaim = no\n", "server.conf")
+    eq(w.run("server", "start", "-n").out, f'modprobe ibnbd-server {KEPT} claim="N" dev_search_path="/srv/exports"\n')
+    w.server()
+    w.run("server", "start")
+    eq(w.log(), ["module/ibnbd_server/parameters/claim N"])
+    w.put("sys/module/ibnbd_server/parameters/claim", "N")
+    conf.write_text("dev_search_path = /srv/exports\n")
+    w.run("server", "start")
+    eq(w.log()[-1], "module/ibnbd_server/parameters/claim Y")
 
 
 # ---- doctor ----
@@ -190,6 +204,73 @@ def doctor_of_a_server(w):
     hasnt(r.out, "ibnbd-client")
     w.conf("vol1 d s path=127.0.0.1\n")
     has(findings(w)["loaded", "error"]["mend"], "modprobe ibnbd-client")
+
+
+def server_disk(w, disk, number, part=None):
+    """A disk of the server, and perhaps a partition of it, with their nodes."""
+    for name, below, n in ((disk, disk, number), *([(part, f"{disk}/{part}", number + 1)] if part else [])):
+        w.put(f"sys/block/{below}/dev", f"8:{n}")
+        w.put(f"root/dev/{name}", f"8:{n}")
+        link = w.sys / f"dev/block/8:{n}"
+        link.parent.mkdir(parents=True, exist_ok=True)
+        link.symlink_to(f"../../block/{below}")
+    if part:
+        w.put(f"sys/block/{disk}/{part}/partition", 1)
+
+
+@test
+def doctor_of_a_disk_with_two_masters(w):
+    """What clients have, and what they may ask for; by mount, swap, device mapper and md, on the disk, below and above it."""
+    host(w)
+    w.server()
+    server_disk(w, "sdb", 16, "sdb1")
+    mounts, swaps = w.root / "proc/self/mountinfo", w.root / "proc/swaps"
+    export = lambda: [f for f in w.json("doctor", want=None)["findings"] if f["check"] == "export"]
+    eq(export(), [])
+    for take, words in ((lambda: mounts.write_text("36 25 8:16 / /srv/data rw - ext4 /dev/sdb rw\n"), "it is mounted on /srv/data"),
+                        (lambda: mounts.write_text("36 25 8:17 / /srv/part rw - ext4 /dev/sdb1 rw\n"), "it is mounted on /srv/part"),
+                        (lambda: swaps.write_text("Filename Type\n/dev/sdb1 partition 9 0 -2\n"), "/dev/sdb1 is swap"),
+                        (lambda: w.put("sys/block/sdb/holders/dm-3/dm/name", "vg0-data"), "dm-3 (vg0-data) is built on it"),
+                        (lambda: w.put("sys/block/sdb/sdb1/holders/md7/md/level", "raid1"), "md7 is built on it")):
+        take()
+        f, = export()
+        eq(f["level"], "error")
+        has(f["message"], "session clt1 may write to sdb, and this host uses it as well: ", words)
+        has(f["mend"], "ibnbd server close sdb --all --force")
+        mounts.write_text("")
+        swaps.write_text("")
+        shutil.rmtree(w.sys / "block/sdb/holders", ignore_errors=True)
+        shutil.rmtree(w.sys / "block/sdb/sdb1/holders", ignore_errors=True)
+    # the file of the other export
+    w.put("sys/block/loop4/loop/backing_file", "/srv/disk.img")
+    has(export()[0]["message"], "clt1 may write to !srv!disk.img", "loop4 is built on it")
+    shutil.rmtree(w.sys / "block/loop4")
+    # a reader alone
+    shutil.rmtree(w.sys / "class/ibnbd-server/ctl/devices/sdb/sessions/clt1")
+    mounts.write_text("36 25 8:16 / /srv/data rw - ext4 /dev/sdb rw\n")
+    f, = export()
+    eq(f["level"], "warning")
+    has(f["message"], "session clt2 reads sdb, which this host uses: it is mounted on /srv/data")
+    mounts.write_text("")
+    # what nobody has mapped yet: a partition of a disk that is used as a whole
+    server_disk(w, "sdc", 32, "sdc1")
+    d = w.root / "srv/exports"
+    d.mkdir(parents=True)
+    (d / "vol1").symlink_to(w.root / "dev/sdc1")
+    eq(export(), [])
+    w.put("sys/block/sdc/holders/dm-1/dm/name", "mpatha")
+    f, = export()
+    eq(f["level"], "warning")
+    has(f["message"], "vol1 is offered (sdc1), and no client can map it for writing", "dm-1 (mpatha)")
+    has(f["mend"], "global_filter")
+    w.put("sys/module/ibnbd_server/parameters/claim", "N")
+    f, = export()
+    eq(f["level"], "error")
+    has(f["message"], "a client may write to it while this host uses it, for claim = no")
+    w.put("sys/module/ibnbd_server/parameters/dev_search_path", "/srv/%SESSNAME%")
+    has(export()[0]["message"], "exports/vol1 is offered")
+    w.put("sys/module/ibnbd_server/parameters/dev_search_path", "/dev")
+    eq(export(), [])
 
 
 @test

@@ -135,7 +135,7 @@ static void server_file(void)
 
 static void server_bdev(void)
 {
-	cx_bdev_t b = cx_bdev_open(MKDEV(1, 1), BLK_OPEN_READ | BLK_OPEN_WRITE);
+	cx_bdev_t b = cx_bdev_open(MKDEV(1, 1), BLK_OPEN_READ | BLK_OPEN_WRITE, &limits);
 	struct block_device *bdev = cx_bdev(b);
 	struct bio bio;
 
@@ -150,7 +150,7 @@ static void server_bdev(void)
 	bio_add_virt_nofail(&bio, &limits, sizeof(limits));
 	bio_put(cx_bio_alloc(bdev, bio_max_segs(BIO_MAX_VECS), REQ_OP_READ, GFP_KERNEL, NULL));
 	bio_put(cx_bio_alloc(bdev, 1, REQ_OP_READ, GFP_KERNEL, &fs_bio_set));
-	cx_bdev_close(b, BLK_OPEN_READ | BLK_OPEN_WRITE);
+	cx_bdev_close(b, BLK_OPEN_READ | BLK_OPEN_WRITE, &limits);
 }
 
 static const_ktype struct kobj_type w_ktype;

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Two masters on one disk destroy it: a client and this machine itself, or two clients of which one
+ * has the whole disk and the other a partition (law L23).
+ *
+ * Block devices: whatever uses a disk exclusively - a mount, swap, md, the device mapper, mkfs -
+ * claims it in the block layer, under a holder of its own. So does each open that may write, from
+ * before OPEN is answered until its last I/O has ended, and all of them under one holder. The block
+ * layer then does the rest: opens of one disk share the claim, however many names the disk has
+ * (which of them may write at the same time is export.c's to say); everybody else gets EBUSY; and a
+ * disk and its partition exclude each other, even under one holder. The claim ends with the last of
+ * those opens, and no state has to be kept for that.
+ *
+ * Files: the kernel knows no claim of a file, and who writes to it can not deny that to others. But
+ * it counts writers: a file that anybody else has open for writing is refused. Our own opens are
+ * listed from before they begin until after they end, so they are never taken for somebody else.
+ *
+ * Readers claim nothing: they can destroy nothing.
+ *
+ * Lock: claim_lock, innermost, for the list of files. The block layer's calls sleep.
+ */
+#include <linux/blkdev.h>
+#include <linux/fs.h>
+#include <linux/list.h>
+#include <linux/spinlock.h>
+#include "ibnbd/server/claim.h"
+#include "ibnbd/server/main.h"
+
+static char claim_holder;		/* its address is the holder */
+
+static DEFINE_SPINLOCK(claim_lock);
+static LIST_HEAD(claim_files);		/* opens of files for writing, by file_link */
+
+/**
+ * ibnbd_srv_claim_holder() - under whom an open claims its disk
+ * @access: mode of the open
+ *
+ * Return: the holder, or NULL: it claims nothing.
+ */
+void *ibnbd_srv_claim_holder(enum ibnbd_access access)
+{
+	return ibnbd_access_writes(access) && ibnbd_srv_claims() ? &claim_holder : NULL;
+}
+
+static const char *claim_taken_by(struct block_device *bdev)
+{
+	bool part = bdev->bd_dev != disk_devt(bdev->bd_disk);
+
+	if (ibnbd_srv_export_claims(bdev->bd_disk))
+		return part ? "another client has the whole disk mapped for writing; see ibnbd server list" :
+			      "another client has a partition of it mapped for writing; see ibnbd server list";
+	if (part && !READ_ONCE(bdev->bd_holder))
+		return "the disk that it is a partition of is in use on the server as a whole; ibnbd doctor there says by what";
+	return "it is in use on the server: it, or a part of it, is mounted, swap, or below md, LVM or another mapping; ibnbd doctor there says which";
+}
+
+/**
+ * ibnbd_srv_claim_taken() - why a disk could not be claimed
+ * @dev: its number; opening it has failed with -EBUSY
+ *
+ * Return: cause and mend. Sleeps; takes the export lock.
+ */
+const char *ibnbd_srv_claim_taken(dev_t dev)
+{
+	cx_bdev_t handle = cx_bdev_open(dev, BLK_OPEN_READ, NULL);
+	const char *why;
+
+	if (IS_ERR(handle))
+		return "";
+	why = claim_taken_by(cx_bdev(handle));
+	cx_bdev_close(handle, BLK_OPEN_READ, NULL);
+	return why;
+}
+
+/**
+ * ibnbd_srv_claim_file_begin() - a file is going to be opened
+ * @open: access is set
+ * @inode: of the file
+ */
+void ibnbd_srv_claim_file_begin(struct ibnbd_srv_open *open, const struct inode *inode)
+{
+	if (!ibnbd_access_writes(open->access))
+		return;
+	spin_lock(&claim_lock);
+	open->inode = inode;
+	list_add(&open->file_link, &claim_files);
+	spin_unlock(&claim_lock);
+}
+
+/* How many writers of this file are ours? */
+static int claim_file_ours(const struct inode *inode)
+{
+	struct ibnbd_srv_open *open;
+	int nr = 0;
+
+	spin_lock(&claim_lock);
+	list_for_each_entry(open, &claim_files, file_link)
+		nr += open->inode == inode;
+	spin_unlock(&claim_lock);
+	return nr;
+}
+
+/**
+ * ibnbd_srv_claim_file_check() - has anybody else the file open for writing?
+ * @open: its file is open
+ * @why: reason of a refusal
+ *
+ * Return: 0, -EBUSY.
+ */
+int ibnbd_srv_claim_file_check(struct ibnbd_srv_open *open, const char **why)
+{
+	if (!ibnbd_srv_claim_holder(open->access))
+		return 0;
+	if (atomic_read(&open->inode->i_writecount) <= claim_file_ours(open->inode))
+		return 0;
+	*why = "a loop device or a program of the server has the file open for writing; see losetup -j, fuser";
+	return -EBUSY;
+}
+
+/* Its file is closed, or was not opened. */
+void ibnbd_srv_claim_file_end(struct ibnbd_srv_open *open)
+{
+	spin_lock(&claim_lock);
+	list_del_init(&open->file_link);
+	spin_unlock(&claim_lock);
+}
