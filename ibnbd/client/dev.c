@@ -11,7 +11,8 @@
  * News that need a message, or come from where nothing may sleep, are bits in dev->news; one work per device does them. Messages are never
  * exchanged under dev->lock (see open.c), so that the timers and `unmap force` are not behind a slow server.
  *
- *	link down	held; after hold= seconds failed: what is parked ends, new I/O ends at once
+ *	link down	held; after hold= seconds failed: what is parked ends, new I/O ends at once. What was held before, and has not been completed in
+ *			between, has been held all the time
  *	link up		re-OPEN; limits and identity are compared; the same disk: device id into the parked requests, replay. Another disk, or
  *			a server that says no for good: fenced. No answer for 10 s while the session is up: failed (L4), and asked again.
  *	unmap		ends what is held, then the removal work (remove.c)
@@ -221,12 +222,14 @@ static bool dev_step(struct ibnbd_clt_dev *dev, enum ibnbd_dev_event ev, const s
 	if (step.actions & IBNBD_DEV_DO_DISARM)
 		dev->hold_armed = false;
 	if (step.actions & IBNBD_DEV_DO_ARM) {
-		dev->held_since = jiffies;
+		dev->held_since = ibnbd_clt_queue_held_since(dev);
 		ibnbd_clt_dev_arm(dev);
 	}
 	if (step.actions & IBNBD_DEV_DO_FAIL)
 		dev_fail(dev);
 	if (step.actions & IBNBD_DEV_DO_RESUME) {
+		if (old != IBNBD_DEV_OPEN)
+			dev->resumed_ns = ktime_get_ns();
 		dev_replay(dev);
 		dev_start(dev);
 	}
@@ -374,6 +377,21 @@ static void dev_break_slow(struct ibnbd_clt_dev *dev)
 		ibnbd_clt_queue_break(dev, seconds, "a request was not answered within io_timeout");
 }
 
+/*
+ * Path after path took the request and lost it, and the session was never without one. The same happens as when hold= is over without a path; the server
+ * is there, so the device is soon opened again, which sees to what may still be executed (L8).
+ */
+static void dev_end_overdue(struct ibnbd_clt_dev *dev)
+{
+	guard(mutex)(&dev->lock);
+	if (dev->state != IBNBD_DEV_OPEN || !ibnbd_clt_queue_break_overdue(dev, "a request was lost again and again, for hold= seconds"))
+		return;
+	dev_lose(dev, "the server was reached, but no path brought an answer");
+	ibnbd_clt_dev_say(dev, "no path brought an answer for hold=%d seconds", dev_hold_seconds(dev));
+	ibnbd_clt_dev_post(dev, IBNBD_DEV_EV_HOLD_EXPIRED, NULL);
+	ibnbd_clt_dev_ask_later(dev, DEV_SETTLE);
+}
+
 static void dev_work(struct work_struct *work)
 {
 	struct ibnbd_clt_dev *dev = container_of(to_delayed_work(work), struct ibnbd_clt_dev, work);
@@ -386,6 +404,8 @@ static void dev_work(struct work_struct *work)
 		dev_take_strays(dev);
 	if (news & BIT(IBNBD_CLT_NEWS_SLOW))
 		dev_break_slow(dev);
+	if (news & BIT(IBNBD_CLT_NEWS_OVERDUE))
+		dev_end_overdue(dev);
 	if (news & BIT(IBNBD_CLT_NEWS_CLOSE))
 		ibnbd_clt_open_close(dev, IBNBD_DEV_FENCED);
 	if (news & BIT(IBNBD_CLT_NEWS_REPLAY))

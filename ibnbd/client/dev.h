@@ -37,6 +37,7 @@ enum ibnbd_clt_news {
 	IBNBD_CLT_NEWS_STRAY,		/* the server answered that it does not know the device */
 	IBNBD_CLT_NEWS_REPLAY,		/* requests are parked while the link is up */
 	IBNBD_CLT_NEWS_SLOW,		/* io_timeout= is over for some request */
+	IBNBD_CLT_NEWS_OVERDUE,		/* hold= is over for some request, although paths are up */
 	IBNBD_CLT_NEWS_CLOSE,		/* tell the server that we are done */
 };
 
@@ -87,6 +88,7 @@ struct ibnbd_clt_dev {
 	bool no_writes;			/* L8, until the link has settled, or an administrator */
 	bool hold_armed;
 	unsigned long held_since;	/* jiffies */
+	u64 resumed_ns;			/* ktime_get_ns() when I/O flowed again; 0: never held */
 	unsigned long late_end;
 	char reason[IBNBD_CLT_REASON_LEN];
 	enum kobject_action uevent;	/* what uevent_work sends, with what was true at that time */

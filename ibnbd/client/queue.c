@@ -132,6 +132,7 @@ static __always_inline blk_status_t queue_send(struct request *rq, struct ibtrs_
 	op->io.poll = op->polled && rq->cmd_flags & REQ_POLLED ? hctx->queue_num - dev->nr_irq + 1 : 0;
 	op->io.gen = dev->link_gen;
 	op->io.stay = false;
+	op->io.losses = 0;
 	op->io.usr_len = ibnbd_msg_io_encode(op->hdr, dev->version, &m);
 
 	blk_mq_start_request(rq);
@@ -239,6 +240,17 @@ static void queue_complete(struct request *rq)
 }
 
 /*
+ * One path after the other has lost the request: that is not a disk which takes its time, and hold= bounds it as it bounds the time without
+ * any path. With hold=0 only the latter counts, else no request could change its path.
+ */
+static bool queue_is_overdue(const struct ibnbd_clt_op *op)
+{
+	int hold = READ_ONCE(op->dev->map.hold);
+
+	return READ_ONCE(op->io.losses) > 1 && hold > 0 && hold < INT_MAX / HZ && (u32)jiffies - READ_ONCE(op->io.lost_at) >= (u32)hold * HZ;
+}
+
+/*
  * A slow disk is no fault, and a request is never taken from its path alone: the timer only runs on (L1), or, where the administrator
  * set io_timeout=, has the path broken under the request (L19).
  */
@@ -250,6 +262,8 @@ DEF_MQ_TIMEOUT(queue_timeout, rq)
 
 	if (limit && (u32)jiffies - READ_ONCE(op->start) >= limit * HZ)
 		ibnbd_clt_dev_tell(dev, IBNBD_CLT_NEWS_SLOW);
+	if (queue_is_overdue(op))
+		ibnbd_clt_dev_tell(dev, IBNBD_CLT_NEWS_OVERDUE);
 	return BLK_EH_RESET_TIMER;
 }
 
@@ -342,6 +356,17 @@ static bool queue_match_larger(struct ibtrs_clt_io *io, void *arg)
 
 	return queue_match(io, m->dev) && io->len > m->max_bytes;
 }
+
+struct queue_match_overdue {
+	struct ibnbd_clt_dev *dev;
+	unsigned int n;
+};
+
+struct queue_match_held {
+	struct ibnbd_clt_dev *dev;
+	u64 now_ns;
+	unsigned long waited;		/* jiffies */
+};
 
 struct queue_match_slow {
 	struct ibnbd_clt_dev *dev;
@@ -483,6 +508,58 @@ bool ibnbd_clt_queue_has_writes(struct ibnbd_clt_dev *dev)
 		if (op->io.dir == IBTRS_WRITE)
 			return true;
 	return ibtrs_clt_count(dev->clt, queue_match_write, dev);
+}
+
+static bool queue_match_overdue(struct ibtrs_clt_io *io, void *arg)
+{
+	struct queue_match_overdue *m = arg;
+
+	if (!queue_match(io, m->dev) || !queue_is_overdue(container_of(io, struct ibnbd_clt_op, io)))
+		return false;
+	WRITE_ONCE(io->stay, true);
+	m->n++;
+	return true;
+}
+
+unsigned int ibnbd_clt_queue_break_overdue(struct ibnbd_clt_dev *dev, const char *why)
+{
+	struct queue_match_overdue m = { .dev = dev };
+
+	lockdep_assert_held(&dev->lock);
+	ibtrs_clt_break(dev->clt, queue_match_overdue, &m, why);
+	return m.n;
+}
+
+static bool queue_match_held(struct ibtrs_clt_io *io, void *arg)
+{
+	struct ibnbd_clt_op *op = container_of(io, struct ibnbd_clt_op, io);
+	struct queue_match_held *m = arg;
+	unsigned long held = jiffies - m->dev->held_since, waited;
+	u64 came;
+
+	if (!queue_match(io, m->dev))
+		return false;
+	if (READ_ONCE(io->losses)) {
+		waited = (u32)jiffies - READ_ONCE(io->lost_at);
+	} else {
+		/* Zero where the block layer does not take the time. One that came after the last resume has not been held at all. */
+		came = op->rq->start_time_ns;
+		if (!came || came >= m->dev->resumed_ns)
+			return false;
+		waited = nsecs_to_jiffies(m->now_ns - came);
+		waited = min(waited, held);
+	}
+	m->waited = max(m->waited, waited);
+	return true;
+}
+
+unsigned long ibnbd_clt_queue_held_since(struct ibnbd_clt_dev *dev)
+{
+	struct queue_match_held m = { .dev = dev, .now_ns = ktime_get_ns() };
+
+	lockdep_assert_held(&dev->lock);
+	ibtrs_clt_count(dev->clt, queue_match_held, &m);
+	return jiffies - m.waited;
 }
 
 void ibnbd_clt_queue_break(struct ibnbd_clt_dev *dev, unsigned int seconds, const char *why)

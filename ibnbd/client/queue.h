@@ -27,6 +27,10 @@ enum ibtrs_clt_left ibnbd_clt_queue_abort_larger(struct ibnbd_clt_dev *dev, u32 
 unsigned int ibnbd_clt_queue_busy(struct ibnbd_clt_dev *dev);
 /* The same, only what changes the disk. */
 bool ibnbd_clt_queue_has_writes(struct ibnbd_clt_dev *dev);
+/* Jiffies since when the request that waits longest has been held: it left a path then, or came while I/O was held. Now, if there is none. */
+unsigned long ibnbd_clt_queue_held_since(struct ibnbd_clt_dev *dev);
+/* Break the paths that carry requests which path after path has lost, for hold= seconds; they get parked. Return: how many. */
+unsigned int ibnbd_clt_queue_break_overdue(struct ibnbd_clt_dev *dev, const char *why);
 /* Break the paths that carry requests older than @seconds; they move on. 0: of any age, and they get parked. */
 void ibnbd_clt_queue_break(struct ibnbd_clt_dev *dev, unsigned int seconds, const char *why);
 

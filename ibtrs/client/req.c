@@ -304,6 +304,14 @@ static bool req_move_or_park(struct ibtrs_clt *clt, struct ibtrs_clt_req *req, u
 	return true;
 }
 
+static void req_note_loss(struct ibtrs_clt_io *io)
+{
+	if (!io->losses)
+		WRITE_ONCE(io->lost_at, (u32)jiffies);
+	if (io->losses < U8_MAX)
+		WRITE_ONCE(io->losses, io->losses + 1);
+}
+
 void ibtrs_clt_req_walk(struct ibtrs_clt_path *path)
 {
 	struct ibtrs_clt *clt = path->clt;
@@ -333,6 +341,7 @@ void ibtrs_clt_req_walk(struct ibtrs_clt_path *path)
 			continue;
 		}
 		ibtrs_clt_stats_failover(&path->stats);
+		req_note_loss(req->io);
 		if (req->io->dir == IBTRS_WRITE)
 			ibtrs_clt_session_path_loose(path);
 		parked = req_move_or_park(clt, req, req->gen);

@@ -68,6 +68,8 @@ struct ibtrs_clt_attrs {
  * @dir: see &enum ibtrs_dir; a request without data and without an answer but its status may be either (spec B.4 says which)
  * @poll: 0: answered by interrupt; n: on polled connection n - 1, which ibtrs_clt_poll(n - 1) harvests. A request that leaves its path is
  *	answered by interrupt from then on.
+ * @losses: how often it had to leave a path; the user clears it before submit
+ * @lost_at: jiffies of the first time
  * @stay: may be set until done(): when its path dies the request is parked although another path is up
  * @usr_len: bytes of user header, written before by the user at ibtrs_clt_hdr()
  * @nents: scatterlist entries; 0 when @len is 0
@@ -87,6 +89,8 @@ struct ibtrs_clt_io {
 	u16 poll;
 	u8 dir;
 	bool stay;
+	u8 losses;
+	u32 lost_at;
 	struct scatterlist *sgl;
 	void (*done)(struct ibtrs_clt_io *io, int err);
 };
