@@ -99,6 +99,8 @@ static void doctor_devs(struct doctor *d)
 
 static char *doctor_path_mend(const char *session, const char *detail)
 {
+	if (detail && strstr(detail, "-90"))
+		return say_dup("full-size packets get lost: the same MTU on both hosts and on all switches between? ping -M do -s 8972 ADDRESS tries 9000");
 	if (detail && (strstr(detail, "-111") || strcasestr(detail, "refused") || strcasestr(detail, "reject")))
 		return say_dup("the server answers but does not listen on this port: systemctl status ibnbd-server there");
 	if (detail && (strstr(detail, "-110") || strstr(detail, "-113") || strstr(detail, "-101") || strcasestr(detail, "route") ||
@@ -114,12 +116,21 @@ void doctor_live(struct doctor *d)
 	doctor_devs(d);
 	for (i = 0; i < d->s->nr_sessions; i++) {
 		const struct state_session *s = &d->s->sessions[i];
+		bool marginal = false;
 
 		for (j = 0; j < (size_t)s->nr_paths; j++) {
 			const struct state_path *p = &s->paths[j];
 
-			if (s->path_states[j] == 'U')
+			marginal |= p->marginal;
+			if (s->path_states[j] == 'U' && !p->marginal)
 				continue;
+			if (s->path_states[j] == 'U') {
+				doctor_find(d, "path", DOCTOR_WARNING,
+					    say_fmt("path %s of session %s works, but failed again and again: %s", p->name, s->name, p->state_detail),
+					    strstr(p->state_detail, "-90") ? doctor_path_mend(s->name, p->state_detail) :
+					    say_dup("cable, port, switch, MTU of this path; if it stays up it is trusted again within a minute"));
+				continue;
+			}
 			doctor_find(d, "path", s->nr_up ? DOCTOR_WARNING : DOCTOR_ERROR,
 				    say_fmt("path %s of session %s is down: %s", p->name, s->name, p->state_detail ? p->state_detail : "?"),
 				    doctor_path_mend(s->name, p->state_detail));
@@ -127,7 +138,7 @@ void doctor_live(struct doctor *d)
 		if (s->nr_paths == 1 && s->nr_up)
 			doctor_find(d, "path", DOCTOR_WARNING, say_fmt("session %s has one path: when it fails, nothing takes over", s->name),
 				    say_fmt("ibnbd path add %s ADDRESS", s->name));
-		else if (s->nr_up == s->nr_paths)
+		else if (s->nr_up == s->nr_paths && !marginal)
 			doctor_find(d, "path", DOCTOR_OK, say_fmt("session %s: all %lld paths work", s->name, (long long)s->nr_paths), NULL);
 	}
 }

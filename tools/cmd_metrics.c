@@ -116,6 +116,10 @@ static void metrics_paths(const struct state *s)
 	for (i = 0; i < s->nr_sessions; i++)
 		for (j = 0; j < (size_t)s->sessions[i].nr_paths; j++)
 			metrics_path("ibnbd_path_up", &s->sessions[i].paths[j], NULL, NULL, s->sessions[i].path_states[j] == 'U');
+	metrics_head("ibnbd_path_marginal", "gauge", "1 when the path has failed so often lately that it is used less than the others");
+	for (i = 0; i < s->nr_sessions; i++)
+		for (j = 0; j < (size_t)s->sessions[i].nr_paths; j++)
+			metrics_path("ibnbd_path_marginal", &s->sessions[i].paths[j], NULL, NULL, s->sessions[i].paths[j].marginal);
 	metrics_path_pair(s, "ibnbd_path_bytes_total", "Bytes read and written", "dir", "read", AT(read_bytes), "write", AT(write_bytes));
 	metrics_path_pair(s, "ibnbd_path_requests_total", "Requests done", "dir", "read", AT(reads), "write", AT(writes));
 	metrics_path_pair(s, "ibnbd_path_reconnects_total", "Reconnects", "result", "ok", AT(reconnects), "failed", AT(reconnects_failed));

@@ -163,7 +163,7 @@ static void stat_text(const struct cmd_args *a, const struct state *s, struct st
 			stat_count(p->failovers);
 			stat_count(p->reconnects);
 			stat_count(p->reconnects_failed);
-			putchar('\n');
+			puts(p->marginal ? "  marginal" : "");
 			free(name);
 		}
 	}
@@ -216,6 +216,7 @@ static void stat_json(const struct cmd_args *a, const struct state *s, struct st
 			json_num(&j, "failovers", p->failovers);
 			json_num(&j, "reconnects", p->reconnects);
 			json_num(&j, "reconnects_failed", p->reconnects_failed);
+			json_bool(&j, "marginal", p->marginal);
 			json_end(&j);
 		}
 	}

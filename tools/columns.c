@@ -73,7 +73,7 @@ static const struct table_column path_columns[] = {
 	P(src_addr, "SOURCE", TEXT, "source address"),
 	P(dst_addr, "DESTINATION", TEXT, "destination address"),
 	P(state, "STATE", TEXT, "connected, disconnected"),
-	P(state_detail, "DETAIL", TEXT, "idle, connecting, up, breaking, waiting, closing, closed, and why"),
+	P(state_detail, "DETAIL", TEXT, "idle, connecting, up, breaking, waiting, closing, closed; marginal; and why"),
 	P(hca_name, "HCA", TEXT, "RDMA device"),
 	P(hca_port, "PORT", NUM, "port of the RDMA device"),
 	P(latency, "LATENCY", NS, "round trip of the last heartbeat"),

@@ -51,6 +51,15 @@ static char *state_policy(const char *dir)
 	return text;
 }
 
+/* "STATE marginal ..": the second word, for a reason may hold any. */
+static bool state_marginal(const char *detail)
+{
+	static const char word[] = " marginal";
+	const char *second = detail ? strchr(detail, ' ') : NULL;
+
+	return second && !strncmp(second, word, strlen(word)) && (!second[strlen(word)] || second[strlen(word)] == ' ');
+}
+
 static void state_read_path(struct state_path *p, const char *side, const char *session, const char *dir, const char *name)
 {
 	bool client = !strcmp(side, "client");
@@ -66,6 +75,7 @@ static void state_read_path(struct state_path *p, const char *side, const char *
 	/* The server shows no states: a path that is listed is connected. */
 	p->state = client ? sysfs_attr(p->dir, "state") : say_dup("connected");
 	p->state_detail = client ? sysfs_attr(p->dir, "state_detail") : NULL;
+	p->marginal = state_marginal(p->state_detail);
 	p->hca_name = sysfs_attr(p->dir, "hca_name");
 	p->hca_port = sysfs_attr_num(p->dir, "hca_port");
 	p->latency = client ? sysfs_attr_num(p->dir, "cur_latency") : SYSFS_UNKNOWN;

@@ -18,6 +18,7 @@ struct state_path {
 	char *session;
 	char *src_addr, *dst_addr;
 	char *state, *state_detail;
+	bool marginal;		/* it has failed so often lately that it is used less than the others */
 	char *hca_name;
 	int64_t hca_port;
 	int64_t latency;	/* ns */

@@ -264,9 +264,9 @@ static const char *table_colour(const struct table_column *c, const char *cell)
 {
 	if (strcmp(c->key, "state") && strcmp(c->key, "state_detail") && strcmp(c->key, "path_states"))
 		return NULL;
-	if (!strcmp(cell, "open") || !strcmp(cell, "connected") || !strcmp(cell, "up") || !strcmp(cell, "-") || !strncmp(cell, "up ", 3))
+	if (!strcmp(cell, "open") || !strcmp(cell, "connected") || !strcmp(cell, "up") || !strcmp(cell, "-") || (!strncmp(cell, "up ", 3) && strncmp(cell, "up marginal", 11)))
 		return NULL;
-	if (!strcmp(cell, "held") || !strcmp(cell, "degraded") || !strncmp(cell, "connecting", 10) || !strcmp(cell, "init"))
+	if (!strcmp(cell, "held") || !strcmp(cell, "degraded") || !strncmp(cell, "connecting", 10) || !strncmp(cell, "up marginal", 11) || !strcmp(cell, "init"))
 		return "yellow";
 	if (!strcmp(c->key, "path_states") && !strchr(cell, '_'))
 		return NULL;
