@@ -115,6 +115,8 @@ const char *ibnbd_errword_connect(int err)
 		return "the server does not know the session";
 	case -EEXIST:
 		return "the server has a connection between these addresses, or a session of that name, already";
+	case -EMSGSIZE:
+		return "small packets come through, full-size ones are lost: is the MTU the same on both hosts and all switches between?";
 	case -EINVAL:
 		return "the server refuses the session's name";
 	default:

@@ -86,7 +86,7 @@ static int cm_sockaddr(const struct ibtrs_addr *a, u16 port, bool src, struct so
  */
 unsigned int ibtrs_clt_cm_patience_ms(const struct ibtrs_clt_path *path)
 {
-	return CM_PHASE_MS << min_t(u32, READ_ONCE(path->attempt) + !path->first_done, CM_PHASE_DOUBLE);
+	return CM_PHASE_MS << min_t(u32, READ_ONCE(path->retry.attempt) + !path->first_done, CM_PHASE_DOUBLE);
 }
 
 /*
@@ -97,14 +97,17 @@ unsigned int ibtrs_clt_cm_patience_ms(const struct ibtrs_clt_path *path)
  */
 static unsigned int cm_first_ms(const struct ibtrs_clt_path *path)
 {
-	u32 attempt = READ_ONCE(path->attempt), longest = CM_PHASE_MS << CM_PHASE_DOUBLE;
+	u32 attempt = READ_ONCE(path->retry.attempt), longest = CM_PHASE_MS << CM_PHASE_DOUBLE;
 	u32 usual = clamp_t(u32, 4 * path->connect_ms, CM_PHASE_MS / 2, longest);
 
 	if (!path->connect_ms)
 		return ibtrs_clt_cm_patience_ms(path);
+	/* Another path shows that the server lives, and it has made the session already. */
+	if (ibtrs_clt_is_up(path->clt))
+		return attempt % 4 ? min_t(u32, usual, CM_DOUBT_MS) : usual;
 	if (attempt < CM_DARK_TRIES || attempt % 4)
 		return usual;
-	if (path->ext && !ibtrs_clt_is_up(path->clt) && attempt % 16)
+	if (path->ext && attempt % 16)
 		return max_t(u32, usual, CM_DOUBT_MS);
 	return longest;
 }

@@ -16,6 +16,8 @@ static const char * const hs_phase_names[] = {
 	[IBTRS_CLT_HS_FIRST_WORD]	= "connect",
 	[IBTRS_CLT_HS_CONNECT]		= "connect",
 	[IBTRS_CLT_HS_INFO_EXCHANGE]	= "info",
+	[IBTRS_CLT_HS_TRIAL]		= "trial",
+	[IBTRS_CLT_HS_DOUBT]		= "trial",
 };
 
 static void hs_req_done(struct ib_cq *cq, struct ib_wc *wc)
@@ -83,6 +85,7 @@ static int hs_info(struct ibtrs_clt_path *path, const char **why)
 	for (cid = 0; cid < path->nr_conns && !err; cid++)
 		err = ibtrs_clt_rx_start(&path->conns[cid]);
 	err = err ?: ibtrs_clt_mr_post_bounce(path);
+	err = err ?: ibtrs_clt_trial_prepare(path);
 	if (err)
 		return err;
 	sge = ibtrs_iu_sge(&hs->req, path->dev);
@@ -105,8 +108,17 @@ static int hs_rsp(struct ibtrs_clt_path *path, const char **why)
 	err = err ?: ibtrs_chunkmap_build(rsp->desc, sg_cnt, &path->limits, hs->chunks, why);
 	if (err)
 		return err;
+	*why = "the trial of the connection can not be posted";
+	err = ibtrs_clt_trial_start(path);
+	if (err > 0)
+		ibtrs_clt_path_post(path, IBTRS_PATH_EV_READY, 0, NULL);
+	return min(err, 0);
+}
+
+static void hs_tried(struct ibtrs_clt_path *path)
+{
+	ibtrs_clt_trial_passed(path);
 	ibtrs_clt_path_post(path, IBTRS_PATH_EV_READY, 0, NULL);
-	return 0;
 }
 
 static void hs_work(struct work_struct *work)
@@ -122,6 +134,8 @@ static void hs_work(struct work_struct *work)
 		err = hs_info(path, &why);
 	if (!err && test_and_clear_bit(IBTRS_CLT_HS_RSP, &path->hs.todo))
 		err = hs_rsp(path, &why);
+	if (!err && test_and_clear_bit(IBTRS_CLT_HS_TRIED, &path->hs.todo))
+		hs_tried(path);
 	if (err)
 		ibtrs_clt_path_fail(path, err, why);
 	memalloc_noio_restore(noio);
@@ -132,6 +146,12 @@ static void hs_deadline(struct work_struct *work)
 	struct ibtrs_clt_path *path = container_of(to_delayed_work(work), struct ibtrs_clt_path, hs.deadline);
 	char why[IBTRS_CLT_REASON_LEN];
 
+	if (READ_ONCE(path->hs.phase) == IBTRS_CLT_HS_TRIAL) {
+		ibtrs_clt_trial_late(path);
+		return;
+	}
+	if (READ_ONCE(path->hs.phase) == IBTRS_CLT_HS_DOUBT && ibtrs_clt_trial_in_vain(path))
+		return;
 	snprintf(why, sizeof(why), "no answer in phase '%s' of the connection", hs_phase_names[READ_ONCE(path->hs.phase)]);
 	ibtrs_clt_path_fail(path, -ETIMEDOUT, why);
 }

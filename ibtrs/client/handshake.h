@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* From "cid 0 is established" to READY: limits, receives, keys, INFO exchange (spec A.9). */
+/* From "cid 0 is established" to READY: limits, receives, keys, INFO exchange (spec A.9), trial. */
 #ifndef IBTRS_CLIENT_HANDSHAKE_H
 #define IBTRS_CLIENT_HANDSHAKE_H
 
@@ -13,6 +13,7 @@ enum ibtrs_clt_hs_step {
 	IBTRS_CLT_HS_CID0,	/* cid 0 established: prepare, connect the others */
 	IBTRS_CLT_HS_INFO,	/* all established: send INFO_REQ */
 	IBTRS_CLT_HS_RSP,	/* INFO_RSP is here */
+	IBTRS_CLT_HS_TRIED,	/* all connections carry data of full size */
 };
 
 enum ibtrs_clt_hs_phase {
@@ -20,6 +21,8 @@ enum ibtrs_clt_hs_phase {
 	IBTRS_CLT_HS_FIRST_WORD,	/* cid 0 asks: nothing says yet that the server is there */
 	IBTRS_CLT_HS_CONNECT,		/* the other connections */
 	IBTRS_CLT_HS_INFO_EXCHANGE,
+	IBTRS_CLT_HS_TRIAL,
+	IBTRS_CLT_HS_DOUBT,		/* the trial was in vain: is anything left of the network? */
 };
 
 /**

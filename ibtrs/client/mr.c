@@ -19,7 +19,7 @@ static void mr_reg_done(struct ib_cq *cq, struct ib_wc *wc)
 	if (likely(wc->status == IB_WC_SUCCESS))
 		ibtrs_conn_credit(&path->conns[0].c, 1);
 	else if (wc->status != IB_WC_WR_FLUSH_ERR)
-		ibtrs_clt_path_fail(path, -ECONNRESET, "registering the bounce buffers failed");
+		ibtrs_clt_path_fail(path, -ECONNRESET, "registering memory failed");
 }
 
 static int mr_map_buffers(struct ibtrs_clt_path *path)
@@ -115,6 +115,19 @@ int ibtrs_clt_mr_alloc(struct ibtrs_clt_path *path)
 	return err ?: mr_map_bounce(path);
 }
 
+int ibtrs_clt_mr_post(struct ibtrs_clt_path *path, struct ib_mr *mr)
+{
+	struct ib_reg_wr wr = {
+		.wr.wr_cqe	= &path->mrs.reg_cqe,
+		.wr.opcode	= IB_WR_REG_MR,
+		.mr		= mr,
+		.key		= mr->rkey,
+		.access		= IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE,
+	};
+
+	return ibtrs_conn_send(&path->conns[0].c, &wr.wr, &wr.wr, 1, true);
+}
+
 int ibtrs_clt_mr_post_bounce(struct ibtrs_clt_path *path)
 {
 	struct ibtrs_clt_mrs *m = &path->mrs;
@@ -122,15 +135,7 @@ int ibtrs_clt_mr_post_bounce(struct ibtrs_clt_path *path)
 	int err;
 
 	for (i = 0; i < m->nr_bounce; i++) {
-		struct ib_reg_wr wr = {
-			.wr.wr_cqe	= &m->reg_cqe,
-			.wr.opcode	= IB_WR_REG_MR,
-			.mr		= m->bounce[i],
-			.key		= m->bounce[i]->rkey,
-			.access		= IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE,
-		};
-
-		err = ibtrs_conn_send(&path->conns[0].c, &wr.wr, &wr.wr, 1, true);
+		err = ibtrs_clt_mr_post(path, m->bounce[i]);
 		if (err)
 			return err;
 	}

@@ -34,7 +34,9 @@ struct ibtrs_clt_mrs {
 
 /* Allocate and map; nothing is posted. May sleep. */
 int ibtrs_clt_mr_alloc(struct ibtrs_clt_path *path);
-/* Post the REG_MRs of the bounce buffers on cid 0. */
+/* Post the REG_MR of a key that lives as long as the connection, on cid 0. */
+int ibtrs_clt_mr_post(struct ibtrs_clt_path *path, struct ib_mr *mr);
+/* The same for the bounce buffers. */
 int ibtrs_clt_mr_post_bounce(struct ibtrs_clt_path *path);
 /* After the drain. Idempotent. */
 void ibtrs_clt_mr_free(struct ibtrs_clt_path *path);

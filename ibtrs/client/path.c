@@ -18,13 +18,11 @@
 #include "ibtrs/client/rx.h"
 #include "ibtrs/client/session.h"
 #include "ibtrs/client/trace.h"
-#include "ibtrs/logic/backoff.h"
 
 #define PATH_RECONNECT_WAIT	(10 * HZ)
 #define PATH_HURRY_MIN_MS	500	/* what a first word gets that was on its way when another path came up */
 #define PATH_HURRY_MAX_MS	1000
-#define PATH_BUSY_MS		100	/* L9: the server still drains our old incarnation */
-#define PATH_FIRST_TRIES	3	/* a lost ARP answer must not fail a map command */
+#define PATH_LOOK		HZ	/* so often a path that nobody waits for looks whether that is still so */
 #define PATH_FIRST_WAIT		(20 * HZ)	/* nor may a server that is busy for ever hold one up */
 
 static bool path_connected(const struct ibtrs_clt_path *path)
@@ -64,27 +62,69 @@ int ibtrs_clt_path_error(struct ibtrs_clt_path *path)
 	return err ?: -ECONNABORTED;
 }
 
-/* Worth another try before the first attempt counts as failed? */
-static bool path_transient(int err)
+/* ---- when to try again: logic/retry.c ---- */
+
+static u64 path_now_ms(void)
 {
-	/* -ECONNRESET: how an in-kernel server says that it still takes our previous attempt apart. */
-	return err == -ETIMEDOUT || err == -EBUSY || err == -EAGAIN || err == -ECONNRESET;
+	return ktime_to_ms(ktime_get());
+}
+
+/* Marks compare a path with its siblings. What befell all of them says nothing. */
+static void path_refresh_marks(struct ibtrs_clt_path *path)
+{
+	u32 gen = ibtrs_clt_gen(path->clt);
+
+	if (gen == path->retry_gen)
+		return;
+	path->retry_gen = gen;
+	ibtrs_retry_forgive(&path->retry);
+}
+
+bool ibtrs_clt_path_marginal(struct ibtrs_clt_path *path)
+{
+	u32 gen = ibtrs_clt_gen(path->clt);
+	unsigned long flags;
+	u64 now = path_now_ms();
+	bool marginal;
+
+	spin_lock_irqsave(&path->reason_lock, flags);
+	marginal = gen == path->retry_gen && ibtrs_retry_marginal(&path->retry, now);
+	marginal |= READ_ONCE(path->trial.failed) && !(path->retry.up && now - path->retry.up_ms >= IBTRS_RETRY_DOUBT_MS);
+	spin_unlock_irqrestore(&path->reason_lock, flags);
+	return marginal;
+}
+
+/* A path that was up is lost. */
+static void path_lost(struct ibtrs_clt_path *path)
+{
+	int err = ibtrs_clt_path_error(path);
+	unsigned long flags;
+
+	spin_lock_irqsave(&path->reason_lock, flags);
+	path_refresh_marks(path);
+	ibtrs_retry_lost(&path->retry, err, path_now_ms());
+	spin_unlock_irqrestore(&path->reason_lock, flags);
 }
 
 static void path_attempt_ended(struct ibtrs_clt_path *path, bool ok)
 {
+	int err = ibtrs_clt_path_error(path);
+	unsigned long flags;
+	bool counts = false;
+
+	spin_lock_irqsave(&path->reason_lock, flags);
+	path_refresh_marks(path);
+	if (ok)
+		ibtrs_retry_up(&path->retry, path_now_ms());
+	else
+		counts = ibtrs_retry_failed(&path->retry, err);
+	spin_unlock_irqrestore(&path->reason_lock, flags);
 	if (ok) {
-		path->attempt = 0;
 		WRITE_ONCE(path->hurry, false);
 		path->stats.reconnects_ok++;
 	} else {
-		/* A server that still takes the last incarnation apart has not refused anything (law L9). */
-		if (ibtrs_clt_path_error(path) != -EBUSY) {
-			path->stats.reconnects_bad++;
-			path->attempt++;
-		}
-		if (path->attempt < PATH_FIRST_TRIES && path_transient(ibtrs_clt_path_error(path)) &&
-		    time_before(jiffies, path->first_end))
+		path->stats.reconnects_bad += counts;
+		if (ibtrs_retry_first_again(&path->retry, err) && time_before(jiffies, path->first_end))
 			return;
 	}
 	WRITE_ONCE(path->first_done, true);
@@ -92,29 +132,51 @@ static void path_attempt_ended(struct ibtrs_clt_path *path, bool ok)
 
 static void path_arm(struct ibtrs_clt_path *path)
 {
-	int max = READ_ONCE(path->clt->max_reconnects), err = ibtrs_clt_path_error(path);
-	bool held = ibtrs_clt_wanted(path->clt), by_hand = READ_ONCE(path->by_hand);
-	u32 ms;
+	struct ibtrs_retry_ask ask = {
+		.err		= ibtrs_clt_path_error(path),
+		.max		= READ_ONCE(path->clt->max_reconnects),
+		.first_done	= path->first_done,
+		.by_hand	= READ_ONCE(path->by_hand),
+		.hurry		= READ_ONCE(path->hurry),
+		.others		= ibtrs_clt_is_up(path->clt),
+	};
+	struct ibtrs_retry_answer answer;
+	unsigned long wait;
 
+	ibtrs_clt_want_look(path->clt);
+	ask.wanted = ibtrs_clt_wanted(path->clt);
+	answer = ibtrs_retry_next(&path->retry, &path->clt->backoff, &ask, get_random_u32());
 	WRITE_ONCE(path->by_hand, false);
-	/* Neither the tries of a first connect count, nor a server that still takes the last incarnation apart (law L9). */
-	if (max >= 0 && path->attempt >= max && path->first_done && err != -EBUSY && !by_hand) {
+	WRITE_ONCE(path->hurry, false);
+	if (answer.give_up) {
 		ibtrs_clt_path_post(path, IBTRS_PATH_EV_GIVE_UP, 0, NULL);
 		return;
 	}
-	/* An attempt that ran out of time has done its waiting. */
-	if (err == -EBUSY || (err == -ETIMEDOUT && held) || READ_ONCE(path->hurry))
-		ms = PATH_BUSY_MS;
-	else
-		ms = ibtrs_backoff_ms(&path->clt->backoff, path->attempt ? path->attempt - 1 : 0, held, get_random_u32());
-	WRITE_ONCE(path->hurry, false);
-	queue_delayed_work(path->clt->wq, &path->timer, msecs_to_jiffies(ms));
+	wait = msecs_to_jiffies(answer.wait_ms);
+	WRITE_ONCE(path->retry_at, jiffies + wait);
+	WRITE_ONCE(path->resting, answer.rest);
+	WRITE_ONCE(path->idle, !answer.rest && !ask.wanted);
+	mod_delayed_work(path->clt->wq, &path->timer, READ_ONCE(path->idle) ? min_t(unsigned long, wait, PATH_LOOK) : wait);
+}
+
+/* Nothing but a person makes a path earlier that rests while another one is up. */
+static bool path_rests(const struct ibtrs_clt_path *path)
+{
+	return READ_ONCE(path->resting) && time_before(jiffies, READ_ONCE(path->retry_at)) && ibtrs_clt_is_up(path->clt);
 }
 
 static void path_timer(struct work_struct *work)
 {
 	struct ibtrs_clt_path *path = container_of(to_delayed_work(work), struct ibtrs_clt_path, timer);
+	long left = READ_ONCE(path->retry_at) - jiffies;
 
+	if (left > 0 && READ_ONCE(path->idle)) {
+		ibtrs_clt_want_look(path->clt);
+		if (!ibtrs_clt_wanted(path->clt)) {
+			queue_delayed_work(path->clt->wq, &path->timer, min_t(long, left, PATH_LOOK));
+			return;
+		}
+	}
 	ibtrs_clt_path_post(path, IBTRS_PATH_EV_RETRY, 0, NULL);
 }
 
@@ -130,6 +192,7 @@ static void path_drain(struct work_struct *work)
 	ibtrs_clt_req_walk(path);
 	ibtrs_clt_port_settle(path);
 	ibtrs_clt_cm_destroy(path);
+	ibtrs_clt_trial_free(path);
 	ibtrs_clt_mr_free(path);
 	ibtrs_clt_handshake_free(path);
 	ibtrs_clt_port_unwatch(path);
@@ -161,7 +224,7 @@ static bool path_worth_a_word(struct ibtrs_clt_path *path, enum ibtrs_path_state
 	if (old != IBTRS_PATH_UP && err == -EBUSY)
 		return false;
 	path->told_err = err;
-	return old == IBTRS_PATH_UP || !path->attempt || err != told;
+	return old == IBTRS_PATH_UP || !path->retry.attempt || err != told;
 }
 
 static void path_log(struct ibtrs_clt_path *path, enum ibtrs_path_state old, enum ibtrs_path_event ev)
@@ -171,12 +234,15 @@ static void path_log(struct ibtrs_clt_path *path, enum ibtrs_path_state old, enu
 		pr_info_ratelimited("ibtrs %s: %s: up, queue depth %u, %u connections, max I/O %u KiB\n",
 				    path->clt->name, path->name, path->limits.queue_depth, path->nr_conns,
 				    path->limits.max_io_size >> 10);
+	if (path->state == IBTRS_PATH_UP && READ_ONCE(path->trial.failed))
+		pr_warn_ratelimited("ibtrs %s: %s: it is used since no other path is up, though full-size packets are lost on it\n",
+				    path->clt->name, path->name);
 	else if (ev == IBTRS_PATH_EV_FAIL && path_worth_a_word(path, old))
 		pr_warn_ratelimited("ibtrs %s: %s: %s: %s (%d)\n", path->clt->name, path->name,
 				    old == IBTRS_PATH_UP ? "path lost" : "connect failed", path->reason, path->err);
 	else if (ev == IBTRS_PATH_EV_GIVE_UP)
 		pr_warn("ibtrs %s: %s: gave up after %u attempts; write 1 to its reconnect attribute to try again\n",
-			path->clt->name, path->name, path->attempt);
+			path->clt->name, path->name, path->retry.attempt);
 }
 
 static void path_step(struct ibtrs_clt_path *path, enum ibtrs_path_event ev)
@@ -191,6 +257,8 @@ static void path_step(struct ibtrs_clt_path *path, enum ibtrs_path_event ev)
 	path_log(path, old, ev);
 	if (old == IBTRS_PATH_CONNECTING && ev == IBTRS_PATH_EV_FAIL)
 		path_attempt_ended(path, false);
+	if (old == IBTRS_PATH_UP)
+		path_lost(path);
 	if (step.actions & IBTRS_PATH_DO_DOWN)
 		ibtrs_clt_session_path_down(path);
 	if (step.actions & IBTRS_PATH_DO_TEARDOWN)
@@ -204,6 +272,7 @@ static void path_step(struct ibtrs_clt_path *path, enum ibtrs_path_event ev)
 	if (step.actions & IBTRS_PATH_DO_UP) {
 		ibtrs_hb_start(&path->hb, &path->conns[0].c, path->clt->opts.hb_interval_ms, path->clt->opts.hb_misses);
 		ibtrs_clt_probe_start(path);
+		WRITE_ONCE(path->stats.wary, ibtrs_clt_path_marginal(path));
 		err = ibtrs_clt_session_path_up(path);
 		if (err)
 			ibtrs_clt_path_fail(path, err, "no memory to publish the path");
@@ -231,6 +300,8 @@ static void path_work(struct work_struct *work)
 		pending = test_and_clear_bit(ev, &path->events);
 		spin_unlock_irqrestore(&path->reason_lock, flags);
 		if (!pending || (ev == IBTRS_PATH_EV_CONNECT && READ_ONCE(path->dying)))
+			continue;
+		if (ev == IBTRS_PATH_EV_RETRY && path_rests(path))
 			continue;
 		path_step(path, ev);
 		ev = -1;	/* precedence starts over */

@@ -14,8 +14,10 @@
 #include "ibtrs/client/probe.h"
 #include "ibtrs/client/stats.h"
 #include "ibtrs/client/sysfs.h"
+#include "ibtrs/client/trial.h"
 #include "ibtrs/core/hb.h"
 #include "ibtrs/logic/path_sm.h"
+#include "ibtrs/logic/retry.h"
 #include "ibtrs/proto/msg.h"
 
 struct ibtrs_clt;
@@ -39,7 +41,11 @@ struct ibtrs_clt_path {
 
 	/* path work only; others may READ_ONCE() state */
 	enum ibtrs_path_state state;
-	u32 attempt;			/* failed attempts since the last success */
+	struct ibtrs_retry retry;	/* written under reason_lock, too */
+	u32 retry_gen;			/* of the session, for which its marks count */
+	unsigned long retry_at;		/* jiffies: end of the wait */
+	bool resting;			/* until then, if another path is up */
+	bool idle;			/* waits as long as one for which nobody waits */
 	bool first_done;		/* the first attempt has ended */
 	bool hurry;			/* another path, or a port, has just come up: an attempt that began before is soon repeated */
 	int told_err;			/* the last failure that went to the log */
@@ -79,6 +85,7 @@ struct ibtrs_clt_path {
 	} port;				/* port.c */
 	struct ibtrs_clt_handshake hs;
 	struct ibtrs_clt_mrs mrs;
+	struct ibtrs_clt_trial trial;
 	struct ibtrs_hb hb;
 	struct ibtrs_clt_probe probe;
 	struct ibtrs_clt_stats stats;
@@ -116,6 +123,8 @@ int ibtrs_clt_path_close(struct ibtrs_clt_path *path, bool killable);
 /* Wait until the first attempt has ended, or should have; 0 up, else its errno, -EINTR. */
 int ibtrs_clt_path_wait_first(struct ibtrs_clt_path *path);
 int ibtrs_clt_path_error(struct ibtrs_clt_path *path);
+/* Has it failed so often lately, or in its trial, that it is used less than the others? Any context. */
+bool ibtrs_clt_path_marginal(struct ibtrs_clt_path *path);
 /* A link or a device came up: do not wait for the timer. */
 void ibtrs_clt_path_kick(struct ibtrs_clt_path *path);
 /*

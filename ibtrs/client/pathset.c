@@ -124,11 +124,34 @@ bool ibtrs_clt_settled(struct ibtrs_clt *clt)
 }
 EXPORT_SYMBOL_GPL(ibtrs_clt_settled);
 
+#define PATHSET_AVOID	BIT_ULL(63)	/* more than any load: the last choice, but one */
+
+/* A marginal path gets a request, and the next one when that is answered: if it swallows one, the others go on. */
+static bool pathset_is_taken(const struct ibtrs_clt_path *path)
+{
+	return unlikely(READ_ONCE(path->stats.wary)) && ibtrs_clt_stats_inflight(&path->stats);
+}
+
 static u64 pathset_load(const struct ibtrs_clt_path *path, u8 policy)
 {
+	u64 avoid = pathset_is_taken(path) ? PATHSET_AVOID : 0;
+
 	if (policy == IBTRS_MPATH_MIN_LATENCY)
-		return READ_ONCE(path->hb.latency_ns);
-	return max_t(s64, 0, ibtrs_clt_stats_inflight(&path->stats));
+		return READ_ONCE(path->hb.latency_ns) | avoid;
+	return max_t(s64, 0, ibtrs_clt_stats_inflight(&path->stats)) | avoid;
+}
+
+static int pathset_next(const struct ibtrs_clt_pathset *set, unsigned int cursor, u32 n, const u64 tried[2])
+{
+	u64 skip[2] = { tried[0], tried[1] };
+	int next;
+	u32 i;
+
+	for (i = 0; i < n; i++)
+		if (pathset_is_taken(READ_ONCE(set->path[i])))
+			ibtrs_mpath_mark(skip, i);
+	next = ibtrs_mpath_next(cursor, n, skip);
+	return next >= 0 ? next : ibtrs_mpath_next(cursor, n, tried);
 }
 
 struct ibtrs_clt_path *ibtrs_clt_pathset_pick(struct ibtrs_clt *clt, const struct ibtrs_clt_pathset *set, u64 tried[2])
@@ -147,7 +170,7 @@ struct ibtrs_clt_path *ibtrs_clt_pathset_pick(struct ibtrs_clt *clt, const struc
 	} else if (policy == IBTRS_MPATH_RR) {
 		unsigned int *cursor = get_cpu_ptr(clt->cursor);
 
-		best = ibtrs_mpath_next(*cursor, n, tried);
+		best = pathset_next(set, *cursor, n, tried);
 		if (best >= 0)
 			*cursor = best;
 		put_cpu_ptr(clt->cursor);

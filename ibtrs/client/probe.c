@@ -10,6 +10,8 @@
  *
  * Polled connections are left out: their completions are seen when somebody polls, and nobody has to.
  *
+ * As it comes by regularly, it also sees when a path is not marginal any more.
+ *
  * The check alone touches `watch`; `probing` is set by it and cleared by the completion, which comes before the drain ends or not at all. The
  * check is stopped before the drain, so nothing is posted behind it.
  */
@@ -68,6 +70,7 @@ static void probe_work(struct work_struct *work)
 	struct ibtrs_clt_path *path = container_of(to_delayed_work(work), struct ibtrs_clt_path, probe.work);
 	u32 cid;
 
+	WRITE_ONCE(path->stats.wary, ibtrs_clt_path_marginal(path));
 	probe_count(path);
 	for (cid = 0; cid < path->nr_conns; cid++)
 		if (!path->conns[cid].polled)
@@ -81,7 +84,7 @@ void ibtrs_clt_probe_done(struct ib_cq *cq, struct ib_wc *wc)
 
 	if (unlikely(wc->status != IB_WC_SUCCESS)) {
 		if (wc->status != IB_WC_WR_FLUSH_ERR)
-			ibtrs_clt_path_fail(conn->path, -ECONNRESET, ib_wc_status_msg(wc->status));
+			ibtrs_clt_path_fail(conn->path, ibtrs_conn_wc_err(wc), ib_wc_status_msg(wc->status));
 		return;
 	}
 	ibtrs_clt_conn_seen(conn);

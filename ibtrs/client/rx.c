@@ -81,6 +81,9 @@ static const char *rx_imm(struct ibtrs_clt_conn *conn, struct ib_wc *wc, const v
 		if (!conn->c.cid && path->ext & IBTRS_EXT_EVENTS && path->clt->ops->event)
 			path->clt->ops->event(path->clt->priv, ibtrs_imm_event_kind(imm), ibtrs_imm_event_dev(imm));
 		return NULL;
+	case IBTRS_IMM_TRIAL:
+		ibtrs_clt_trial_answered(conn);
+		return NULL;
 	default:
 		pr_debug_ratelimited("ibtrs %s: %s: unknown immediate %#x\n", path->clt->name, path->name, imm);
 		return NULL;
@@ -94,7 +97,7 @@ static bool rx_failed(struct ibtrs_clt_conn *conn, struct ib_wc *wc)
 		return false;
 	}
 	if (wc->status != IB_WC_WR_FLUSH_ERR)
-		ibtrs_clt_path_fail(conn->path, -ECONNRESET, ib_wc_status_msg(wc->status));
+		ibtrs_clt_path_fail(conn->path, ibtrs_conn_wc_err(wc), ib_wc_status_msg(wc->status));
 	return true;
 }
 

@@ -93,19 +93,29 @@ void ibtrs_clt_slots_free(struct ibtrs_clt_slots *s)
 	slots_free(s, s->depth);
 }
 
-int ibtrs_clt_slot_get(struct ibtrs_clt_slots *s)
+static int slot_take(struct ibtrs_clt_slots *s, unsigned int leave)
 {
 	unsigned long flags;
 	int bit, slot = -EAGAIN;
 
 	spin_lock_irqsave(&s->lock, flags);
-	if (s->own_free) {
+	if (hweight_long(s->own_free) > leave) {
 		bit = __ffs(s->own_free);
 		s->own_free &= ~BIT(bit);
 		slot = s->nr_user + bit;
 	}
 	spin_unlock_irqrestore(&s->lock, flags);
 	return slot;
+}
+
+int ibtrs_clt_slot_get(struct ibtrs_clt_slots *s)
+{
+	return slot_take(s, 0);
+}
+
+int ibtrs_clt_slot_spare(struct ibtrs_clt_slots *s)
+{
+	return slot_take(s, 1);
 }
 
 void ibtrs_clt_slot_put(struct ibtrs_clt_slots *s, u32 slot)

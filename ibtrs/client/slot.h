@@ -36,6 +36,8 @@ int ibtrs_clt_slots_init(struct ibtrs_clt_slots *s, u32 depth, u32 max_segments,
 void ibtrs_clt_slots_free(struct ibtrs_clt_slots *s);
 /* One of ibtrs' own; -EAGAIN when none is free. Any context. */
 int ibtrs_clt_slot_get(struct ibtrs_clt_slots *s);
+/* The same, but never the last one, which is for messages. */
+int ibtrs_clt_slot_spare(struct ibtrs_clt_slots *s);
 void ibtrs_clt_slot_put(struct ibtrs_clt_slots *s, u32 slot);
 
 static inline void *ibtrs_clt_slot_hdr(const struct ibtrs_clt_slots *s, u32 slot)

@@ -40,6 +40,14 @@ static void stats_sum(const struct ibtrs_clt_stats *s, struct ibtrs_clt_traffic 
 	}
 }
 
+u64 ibtrs_clt_stats_posted_ever(const struct ibtrs_clt_stats *s)
+{
+	struct ibtrs_clt_traffic t;
+
+	stats_sum(s, &t);
+	return t.cnt[IBTRS_READ] + t.cnt[IBTRS_WRITE];
+}
+
 /**
  * ibtrs_clt_stats_traffic() - what a path carried since the last reset
  * @s: the path's

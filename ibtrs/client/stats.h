@@ -33,6 +33,7 @@ struct ibtrs_clt_migr_base {
  * struct ibtrs_clt_stats - of a path
  * @pcpu: the counters
  * @inflight: posted and not ended; hot: read by each submission when there is a choice of paths
+ * @wary: the path is marginal and gets one request at a time while others are up; here, as it is read with @inflight
  * @reconnects_ok: successful connects; starts at -1, so that the first one shows 0. Path work only
  * @reconnects_bad: failed ones. Path work only
  * @lock: the rest. A reset does not touch counters that others increment: it remembers what they were. Process context
@@ -40,6 +41,7 @@ struct ibtrs_clt_migr_base {
 struct ibtrs_clt_stats {
 	struct ibtrs_clt_pcpu __percpu *pcpu;
 	atomic_t inflight ____cacheline_aligned_in_smp;
+	bool wary;
 	int reconnects_ok ____cacheline_aligned_in_smp;
 	int reconnects_bad;
 
@@ -81,6 +83,9 @@ static inline u32 ibtrs_clt_stats_inflight(const struct ibtrs_clt_stats *s)
 {
 	return atomic_read(&s->inflight);
 }
+
+/* Requests posted since the path was made; of no exact moment. Any context. */
+u64 ibtrs_clt_stats_posted_ever(const struct ibtrs_clt_stats *s);
 
 /* What is shown: since the last reset. */
 void ibtrs_clt_stats_traffic(struct ibtrs_clt_stats *s, struct ibtrs_clt_traffic *t);

@@ -46,22 +46,24 @@ static ssize_t state_show(struct kobject *kobj, struct kobj_attribute *attr, cha
 }
 static struct kobj_attribute path_state = __ATTR_RO(state);
 
-/* State, and when it is not up: errno and words of what happened last, if anything did. */
+/* State; "marginal" if it is; and when it is not up, or marginal: errno and words of what happened last, if anything did. */
 static ssize_t state_detail_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
 {
 	struct ibtrs_clt_path *path = path_of(kobj);
 	enum ibtrs_path_state state = ibtrs_clt_path_state(path);
 	char reason[IBTRS_CLT_REASON_LEN];
 	unsigned long flags;
+	const char *word;
 	int err;
 
 	spin_lock_irqsave(&path->reason_lock, flags);
 	err = path->err;
 	strscpy(reason, path->reason, sizeof(reason));
 	spin_unlock_irqrestore(&path->reason_lock, flags);
-	if (state == IBTRS_PATH_UP || !err)
-		return sysfs_emit(buf, "%s\n", ibtrs_path_sm_state_name(state));
-	return sysfs_emit(buf, "%s %d %s\n", ibtrs_path_sm_state_name(state), err, reason);
+	word = ibtrs_clt_path_marginal(path) ? " marginal" : "";
+	if (!err || (state == IBTRS_PATH_UP && !*word))
+		return sysfs_emit(buf, "%s%s\n", ibtrs_path_sm_state_name(state), word);
+	return sysfs_emit(buf, "%s%s %d %s\n", ibtrs_path_sm_state_name(state), word, err, reason);
 }
 static struct kobj_attribute path_state_detail = __ATTR_RO(state_detail);
 

@@ -2,7 +2,7 @@
 /*
  * Does anybody wait for the link? (architecture decision 11: tried once a second then, else every 8 s)
  *
- * Called by: path.c (before each wait), the user and whoever sees a sign of life (want). Parked requests are seen here; what the user holds, or
+ * Called by: path.c (before each wait, and while one for which nobody waits goes on), the user and whoever sees a sign of life (want). Parked requests are seen here; what the user holds, or
  * refuses, he tells. Nobody takes a wish back: one that has become void costs an attempt per second.
  */
 #include <linux/ktime.h>
@@ -20,6 +20,33 @@ static void want_work(struct work_struct *work)
 	mutex_lock(&clt->lock);
 	ibtrs_clt_session_retry(clt, NULL);
 	mutex_unlock(&clt->lock);
+}
+
+/*
+ * A session in use wants all its paths: it would stand still if the one that carries its I/O went, too. Traffic is seen by counters that
+ * differ from those of the last look; a path that came or went looks like traffic, which costs an attempt.
+ */
+void ibtrs_clt_want_look(struct ibtrs_clt *clt)
+{
+	const struct ibtrs_clt_pathset *set;
+	struct ibtrs_clt_path *path;
+	bool flows = false;
+	u64 sum = 0;
+	u32 i, n;
+
+	rcu_read_lock();
+	set = rcu_dereference(clt->up);
+	/* Pairs with the shrinking in place of pathset.c. */
+	n = smp_load_acquire(&set->n);
+	for (i = 0; i < n; i++) {
+		path = READ_ONCE(set->path[i]);
+		sum += ibtrs_clt_stats_posted_ever(&path->stats);
+		flows |= ibtrs_clt_stats_inflight(&path->stats) != 0;
+	}
+	rcu_read_unlock();
+	flows |= n && atomic64_xchg(&clt->want.seen, sum) != sum;
+	if (flows)
+		ibtrs_clt_want(clt, IBTRS_CLT_WANT_NEWS_S);
 }
 
 void ibtrs_clt_want_init(struct ibtrs_clt *clt)

@@ -3,6 +3,7 @@
 #ifndef IBTRS_CLIENT_WANT_H
 #define IBTRS_CLIENT_WANT_H
 
+#include <linux/atomic.h>
 #include <linux/workqueue.h>
 
 struct ibtrs_clt;
@@ -11,10 +12,13 @@ struct ibtrs_clt;
 
 struct ibtrs_clt_want {
 	unsigned long until;		/* seconds since boot; cmpxchg */
+	atomic64_t seen;		/* requests that went over paths that were up at the last look */
 	struct work_struct work;
 };
 
 void ibtrs_clt_want_init(struct ibtrs_clt *clt);
+/* Does I/O flow over the paths that are up? Then it wants the others, too: so often is this to be asked, about once a second. Any context. */
+void ibtrs_clt_want_look(struct ibtrs_clt *clt);
 /* Is I/O waiting for a path, or was it lately? (backoff) */
 bool ibtrs_clt_wanted(struct ibtrs_clt *clt);
 

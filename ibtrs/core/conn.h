@@ -82,6 +82,12 @@ static inline void ibtrs_conn_credit(struct ibtrs_conn *c, int nr)
 
 /* Zero-byte RDMA WRITE WITH IMM, unsignalled but by interval. */
 int ibtrs_conn_send_imm(struct ibtrs_conn *c, struct ib_cqe *cqe, u32 imm);
+/* What a failed completion says: repeated in vain, there was silence; anything else broke the connection at once. */
+static inline int ibtrs_conn_wc_err(const struct ib_wc *wc)
+{
+	return wc->status == IB_WC_RETRY_EXC_ERR || wc->status == IB_WC_RNR_RETRY_EXC_ERR ? -ETIMEDOUT : -ECONNRESET;
+}
+
 /* Post @nr zero-length receives with one cqe. */
 int ibtrs_conn_post_empty(struct ibtrs_conn *c, struct ib_cqe *cqe, u32 nr);
 int ibtrs_conn_post_recv(struct ibtrs_conn *c, struct ib_cqe *cqe, struct ib_sge *sge);

@@ -20,7 +20,7 @@ static void hb_sent(struct ib_cq *cq, struct ib_wc *wc)
 	if (likely(wc->status == IB_WC_SUCCESS))
 		ibtrs_conn_credit(hb->conn, hb->conn->sig_every);
 	else if (wc->status != IB_WC_WR_FLUSH_ERR)
-		hb->fail(hb, -ECONNRESET, ib_wc_status_msg(wc->status));
+		hb->fail(hb, ibtrs_conn_wc_err(wc), ib_wc_status_msg(wc->status));
 }
 
 static int hb_send(struct ibtrs_hb *hb, enum ibtrs_imm_type type)

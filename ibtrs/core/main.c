@@ -12,8 +12,10 @@
 #include "ibtrs/logic/fence.h"
 #include "ibtrs/logic/mpath.h"
 #include "ibtrs/logic/path_sm.h"
+#include "ibtrs/logic/retry.h"
 #include "ibtrs/logic/sqwatch.h"
 #include "ibtrs/proto/msg.h"
+#include "ibtrs/proto/trial.h"
 #include <ibtrs/addr.h>
 #include <ibtrs/version.h>
 
@@ -25,6 +27,14 @@ EXPORT_SYMBOL_GPL(ibtrs_addr_equal);
 
 EXPORT_SYMBOL_GPL(ibtrs_backoff_default);
 EXPORT_SYMBOL_GPL(ibtrs_backoff_ms);
+
+EXPORT_SYMBOL_GPL(ibtrs_retry_up);
+EXPORT_SYMBOL_GPL(ibtrs_retry_lost);
+EXPORT_SYMBOL_GPL(ibtrs_retry_failed);
+EXPORT_SYMBOL_GPL(ibtrs_retry_forgive);
+EXPORT_SYMBOL_GPL(ibtrs_retry_marginal);
+EXPORT_SYMBOL_GPL(ibtrs_retry_first_again);
+EXPORT_SYMBOL_GPL(ibtrs_retry_next);
 
 EXPORT_SYMBOL_GPL(ibtrs_chunkmap_build);
 EXPORT_SYMBOL_GPL(ibtrs_chunkmap_mr_count);
@@ -61,6 +71,8 @@ EXPORT_SYMBOL_GPL(ibtrs_msg_fits);
 EXPORT_SYMBOL_GPL(ibtrs_msg_io_decode);
 EXPORT_SYMBOL_GPL(ibtrs_msg_rkey_encode);
 EXPORT_SYMBOL_GPL(ibtrs_msg_rkey_decode);
+EXPORT_SYMBOL_GPL(ibtrs_trial_encode);
+EXPORT_SYMBOL_GPL(ibtrs_trial_decode);
 
 EXPORT_SYMBOL_GPL(ibtrs_dev_pool_init);
 EXPORT_SYMBOL_GPL(ibtrs_dev_get);

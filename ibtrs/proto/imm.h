@@ -15,6 +15,7 @@ enum ibtrs_imm_type {
 	IBTRS_IMM_HB_MSG	= 8,
 	IBTRS_IMM_HB_ACK	= 9,
 	IBTRS_IMM_EVENT		= 10,	/* S->C, cid 0: kind, device id (F.3) */
+	IBTRS_IMM_TRIAL		= 11,	/* C->S: as IO_REQ; S->C: 0 (protocol.md 8.4) */
 };
 
 enum ibtrs_event_kind {
@@ -40,6 +41,11 @@ static inline unsigned int ibtrs_imm_off_bits(u32 queue_depth)
 static inline u32 ibtrs_imm_req(u32 slot, u32 off, unsigned int off_bits)
 {
 	return (slot << off_bits) | off;
+}
+
+static inline u32 ibtrs_imm_trial(u32 slot, u32 off, unsigned int off_bits)
+{
+	return (u32)IBTRS_IMM_TRIAL << IBTRS_IMM_PAYLOAD_BITS | ibtrs_imm_req(slot, off, off_bits);
 }
 
 static inline u32 ibtrs_imm_req_slot(u32 imm, unsigned int off_bits)

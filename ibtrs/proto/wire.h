@@ -29,6 +29,7 @@ enum ibtrs_msg_type {
 	IBTRS_MSG_RKEY_RSP	= 4,
 	IBTRS_MSG_WRITE_FENCED	= 5,
 	IBTRS_MSG_READ_FENCED	= 6,
+	IBTRS_MSG_TRIAL		= 7,
 };
 
 enum {
@@ -40,7 +41,8 @@ enum {
 enum {	/* CONN_REQ.ext_features, CONN_RSP.ext_features (F.1) */
 	IBTRS_EXT_FENCE		= 0x1,
 	IBTRS_EXT_EVENTS	= 0x2,
-	IBTRS_EXT_KNOWN		= IBTRS_EXT_FENCE | IBTRS_EXT_EVENTS,
+	IBTRS_EXT_TRIAL		= 0x8,	/* 0x4 is kept for authentication */
+	IBTRS_EXT_KNOWN		= IBTRS_EXT_FENCE | IBTRS_EXT_EVENTS | IBTRS_EXT_TRIAL,
 };
 
 struct ibtrs_wire_conn_req {		/* A.4 + F.1 */
@@ -120,6 +122,12 @@ struct ibtrs_wire_read_fenced {		/* F.2 */
 	struct ibtrs_wire_desc desc[];
 };
 
+struct ibtrs_wire_trial {		/* protocol.md 8.4 */
+	__le16	type;
+	u8	reserved[6];
+	struct ibtrs_wire_desc desc;
+};
+
 struct ibtrs_wire_rkey_rsp {		/* A.14 */
 	__le16	type;
 	__le16	buf_id;
@@ -152,6 +160,8 @@ static_assert(sizeof(struct ibtrs_wire_write_fenced) == 16, "WRITE_FENCED");
 IBTRS_ASSERT_OFF(ibtrs_wire_write_fenced, token, 8);
 static_assert(sizeof(struct ibtrs_wire_read_fenced) == 16, "READ_FENCED");
 IBTRS_ASSERT_OFF(ibtrs_wire_read_fenced, token, 8);
+static_assert(sizeof(struct ibtrs_wire_trial) == 24, "TRIAL");
+IBTRS_ASSERT_OFF(ibtrs_wire_trial, desc, 8);
 static_assert(sizeof(struct ibtrs_wire_rkey_rsp) == 8, "RKEY_RSP");
 
 #endif

@@ -8,6 +8,7 @@
 #include "ibtrs/proto/imm.h"
 #include "ibtrs/server/reply.h"
 #include "ibtrs/server/rx.h"
+#include "ibtrs/server/trial.h"
 
 u32 ibtrs_srv_rx_depth(const struct ibtrs_srv_conn *conn)
 {
@@ -80,6 +81,9 @@ static noinline void rx_other(struct ibtrs_srv_conn *conn, u32 imm)
 	case IBTRS_IMM_HB_ACK:
 		if (!conn->c.cid)
 			ibtrs_hb_ack(&path->hb);
+		break;
+	case IBTRS_IMM_TRIAL:
+		ibtrs_srv_trial(conn, imm);
 		break;
 	default:
 		pr_debug_ratelimited("session %s: %s: unknown immediate %#x\n", ibtrs_srv_session_label(path->session), path->name, imm);

@@ -29,7 +29,7 @@ UNIT_TEST(what_users_meet)
 	static const int open[] = { ENOENT, EPERM, EACCES, EROFS, EBUSY, EINVAL, ENOMEDIUM, ENXIO, ENODEV, ENOTBLK, EMFILE, ENOMEM, EIO,
 				    EOPNOTSUPP, ELOOP, ETIMEDOUT, ECONNRESET, ENOTDIR, ETXTBSY, ENOSPC };
 	static const int connect[] = { ECONNREFUSED, ECONNRESET, ETIMEDOUT, EHOSTUNREACH, ENODEV, EACCES, EBUSY, ENOSPC, ENXIO, EEXIST, EINVAL,
-				       ENOMEM, EPROTO };
+				       ENOMEM, EPROTO, EMSGSIZE };
 	const char *unknown_open = ibnbd_errword_open(-4095), *unknown_connect = ibnbd_errword_connect(-4095);
 	size_t i;
 

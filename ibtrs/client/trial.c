@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The trial of a new connection (decision 11, protocol.md 8.4).
+ *
+ * A path can carry its handshake and all its heartbeats, and swallow every request: two ends with
+ * different MTUs, a switch that drops large packets, one bad queue pair. So before a path carries
+ * requests, each of its connections that interrupt carries as much data as the largest request.
+ *
+ * A server that negotiated TRIAL sends the data back: both directions are proved. Any other server
+ * does not notice anything: the data go by a plain RDMA WRITE into a chunk, whose completion proves
+ * the way there and nothing else. That chunk must be nobody's meanwhile, and the in-kernel server
+ * shares chunks between paths, so it is that of a slot of ibtrs' own. If no such slot can be spared,
+ * which is rare, and chunks are shared, the path does without a trial.
+ *
+ * When the time is over, a heartbeat shows whether anything comes through at all: only if it is
+ * answered has the trial failed, else the network has.
+ *
+ * The data are one page of zeroes, again and again, and so is the place where they come back to.
+ *
+ * Called by: handshake.c, rx.c, the drain of the path.
+ *
+ * Failure: the path fails with -EMSGSIZE and a word about the MTU. The last path of a session that
+ * is in use must be used all the same, since small requests may still come through: its next
+ * attempt goes without a trial, and it says that it is marginal.
+ */
+#include <linux/slab.h>
+#include "ibtrs/client/session.h"
+#include "ibtrs/proto/imm.h"
+#include "ibtrs/proto/trial.h"
+
+#define TRIAL_MSG	0		/* offsets in the buffer */
+#define TRIAL_PAGE	SZ_4K
+#define TRIAL_BUF	(2 * SZ_4K)
+#define TRIAL_SGE	32
+#define TRIAL_MS	2000
+#define TRIAL_DOUBT_MS	500
+#define TRIAL_FLOOR_SHIFT 22		/* as sqwatch.c: a link that moves less than 4 MiB in a second is as good as dead */
+
+static const char trial_why[] = "full-size packets are lost: is the MTU the same on both hosts and all switches between?";
+
+static_assert(sizeof(trial_why) <= IBTRS_CLT_REASON_LEN);
+
+static bool trial_echoes(const struct ibtrs_clt_path *path)
+{
+	return path->ext & IBTRS_EXT_TRIAL;
+}
+
+/* Its last attempt failed for that reason, and it is needed: it goes up as it is. */
+static bool trial_is_moot(struct ibtrs_clt_path *path)
+{
+	return READ_ONCE(path->trial.failed) && ibtrs_clt_path_error(path) == -EMSGSIZE && READ_ONCE(path->clt->opened) &&
+	       !ibtrs_clt_is_up(path->clt);
+}
+
+static void trial_sent(struct ib_cq *cq, struct ib_wc *wc)
+{
+	struct ibtrs_clt_path *path = container_of(wc->wr_cqe, struct ibtrs_clt_path, trial.buf.cqe);
+
+	if (wc->status == IB_WC_SUCCESS) {
+		ibtrs_conn_credit(cq->cq_context, 1);
+		if (!trial_echoes(path) && atomic_dec_return(&path->trial.left) == 0)
+			ibtrs_clt_handshake_step(path, IBTRS_CLT_HS_TRIED);
+	} else if (wc->status != IB_WC_WR_FLUSH_ERR) {
+		ibtrs_clt_path_fail(path, ibtrs_conn_wc_err(wc), ib_wc_status_msg(wc->status));
+	}
+}
+
+static int trial_map(struct ibtrs_clt_trial *trial)
+{
+	u32 n = DIV_ROUND_UP(trial->len, SZ_4K), i;
+	struct scatterlist *sg;
+	int got;
+
+	sg = kcalloc(n, sizeof(*sg), GFP_KERNEL);
+	if (!sg)
+		return -ENOMEM;
+	sg_init_table(sg, n);
+	for (i = 0; i < n; i++) {
+		sg_set_buf(&sg[i], trial->buf.buf + TRIAL_PAGE, SZ_4K);
+		sg_dma_address(&sg[i]) = trial->buf.dma + TRIAL_PAGE;
+		sg_dma_len(&sg[i]) = SZ_4K;
+	}
+	got = ib_map_mr_sg(trial->mr, sg, n, NULL, SZ_4K);
+	kfree(sg);
+	if (got != n)
+		return got < 0 ? got : -EINVAL;
+	ib_update_fast_reg_key(trial->mr, ib_inc_rkey(trial->mr->rkey));
+	return 0;
+}
+
+int ibtrs_clt_trial_prepare(struct ibtrs_clt_path *path)
+{
+	struct ibtrs_clt_trial *trial = &path->trial;
+	struct ib_mr *mr;
+	int err;
+
+	trial->slot = -1;
+	if (trial_is_moot(path))
+		return 0;
+	err = ibtrs_iu_init(&trial->buf, path->dev->ib, TRIAL_BUF, DMA_BIDIRECTIONAL, trial_sent);
+	if (err)
+		return err;
+	trial->len = path->clt->max_io_size;
+	if (!trial_echoes(path))
+		return 0;
+	mr = ib_alloc_mr(path->dev->pd, IB_MR_TYPE_MEM_REG, DIV_ROUND_UP(trial->len, SZ_4K));
+	if (IS_ERR(mr))
+		return PTR_ERR(mr);
+	trial->mr = mr;
+	err = trial_map(trial);
+	return err ?: ibtrs_clt_mr_post(path, mr);
+}
+
+/* Where the data may be written: the chunk of a slot that nobody uses. NULL: nowhere. */
+static const struct ibtrs_chunk *trial_chunk(struct ibtrs_clt_path *path)
+{
+	struct ibtrs_clt_trial *trial = &path->trial;
+
+	trial->slot = ibtrs_clt_slot_spare(&path->clt->slots);
+	if (trial->slot >= 0)
+		return &path->hs.chunks[trial->slot];
+	/* Chunks of a path's own, and no request is on it yet. */
+	return path->limits.fence ? &path->hs.chunks[0] : NULL;
+}
+
+static int trial_post(struct ibtrs_clt_path *path, struct ibtrs_clt_conn *conn, const struct ibtrs_chunk *chunk)
+{
+	struct ibtrs_clt_trial *trial = &path->trial;
+	u32 max = min_t(u32, conn->c.max_send_sge, TRIAL_SGE), done = 0, n, part;
+	bool echoes = trial_echoes(path);
+	struct ib_sge sge[TRIAL_SGE];
+	struct ib_rdma_wr wr = {
+		.wr.wr_cqe	= &conn->send_cqe,
+		.wr.sg_list	= sge,
+		.wr.opcode	= IB_WR_RDMA_WRITE,
+		.rkey		= chunk->rkey,
+	};
+	int err;
+
+	while (done < trial->len) {
+		wr.remote_addr = chunk->addr + done;
+		for (n = 0; n < max && done < trial->len; n++, done += part) {
+			part = min_t(u32, trial->len - done, SZ_4K);
+			sge[n] = (struct ib_sge){ .addr = trial->buf.dma + TRIAL_PAGE, .length = part,
+						  .lkey = path->dev->pd->local_dma_lkey };
+		}
+		wr.wr.num_sge = n;
+		if (done == trial->len && !echoes)
+			wr.wr.wr_cqe = &trial->buf.cqe;
+		err = ibtrs_conn_send(&conn->c, &wr.wr, &wr.wr, 1, done == trial->len && !echoes);
+		if (err)
+			return err;
+		wr.wr.send_flags = 0;
+	}
+	if (!echoes)
+		return 0;
+	sge[0] = (struct ib_sge){ .addr = trial->buf.dma + TRIAL_MSG, .length = sizeof(struct ibtrs_wire_trial),
+				  .lkey = path->dev->pd->local_dma_lkey };
+	wr.wr.wr_cqe = &trial->buf.cqe;
+	wr.wr.num_sge = 1;
+	wr.wr.opcode = IB_WR_RDMA_WRITE_WITH_IMM;
+	wr.wr.ex.imm_data = cpu_to_be32(ibtrs_imm_trial(max(trial->slot, 0), trial->len, path->off_bits));
+	wr.remote_addr = chunk->addr + trial->len;
+	return ibtrs_conn_send(&conn->c, &wr.wr, &wr.wr, 1, true);
+}
+
+int ibtrs_clt_trial_start(struct ibtrs_clt_path *path)
+{
+	struct ibtrs_clt_trial *trial = &path->trial;
+	u32 conns = path->clt->nr_irq_conns, cid;
+	const struct ibtrs_chunk *chunk;
+	struct ibtrs_desc desc;
+	int err = 0;
+
+	if (!trial->len)
+		return 1;
+	chunk = trial_chunk(path);
+	if (!chunk)
+		return 1;
+	if (trial->mr) {
+		desc = (struct ibtrs_desc){ .addr = trial->mr->iova, .rkey = trial->mr->rkey, .len = trial->len };
+		ibtrs_trial_encode(trial->buf.buf + TRIAL_MSG, &desc);
+		ibtrs_iu_sync_dev(&trial->buf);
+	}
+	atomic_set(&trial->left, conns);
+	ibtrs_clt_handshake_phase(path, IBTRS_CLT_HS_TRIAL,
+				  TRIAL_MS + (u32)((2 * (u64)conns * trial->len >> TRIAL_FLOOR_SHIFT) * MSEC_PER_SEC));
+	for (cid = 1; cid <= conns && !err; cid++)
+		err = trial_post(path, &path->conns[cid], chunk);
+	return err;
+}
+
+void ibtrs_clt_trial_answered(struct ibtrs_clt_conn *conn)
+{
+	struct ibtrs_clt_path *path = conn->path;
+
+	if (trial_echoes(path) && atomic_dec_return(&path->trial.left) == 0)
+		ibtrs_clt_handshake_step(path, IBTRS_CLT_HS_TRIED);
+}
+
+static void trial_give_slot(struct ibtrs_clt_path *path)
+{
+	if (path->trial.slot >= 0)
+		ibtrs_clt_slot_put(&path->clt->slots, path->trial.slot);
+	path->trial.slot = -1;
+}
+
+void ibtrs_clt_trial_passed(struct ibtrs_clt_path *path)
+{
+	trial_give_slot(path);
+	WRITE_ONCE(path->trial.failed, false);
+}
+
+void ibtrs_clt_trial_late(struct ibtrs_clt_path *path)
+{
+	struct ibtrs_clt_conn *service = &path->conns[0];
+	int err;
+
+	WRITE_ONCE(path->hb.seen, false);
+	ibtrs_clt_handshake_phase(path, IBTRS_CLT_HS_DOUBT, TRIAL_DOUBT_MS);
+	err = ibtrs_conn_send_imm(&service->c, &service->send_cqe, ibtrs_imm_hb(IBTRS_IMM_HB_MSG));
+	if (err)
+		ibtrs_clt_path_fail(path, err, "heartbeat can not be posted");
+}
+
+bool ibtrs_clt_trial_in_vain(struct ibtrs_clt_path *path)
+{
+	if (!READ_ONCE(path->hb.seen))
+		return false;
+	WRITE_ONCE(path->trial.failed, true);
+	ibtrs_clt_path_fail(path, -EMSGSIZE, trial_why);
+	return true;
+}
+
+void ibtrs_clt_trial_free(struct ibtrs_clt_path *path)
+{
+	struct ibtrs_clt_trial *trial = &path->trial;
+
+	/* The QPs are gone: nothing writes to the chunk any more. */
+	trial_give_slot(path);
+	if (trial->mr)
+		ib_dereg_mr(trial->mr);
+	trial->mr = NULL;
+	trial->len = 0;
+	ibtrs_iu_free(&trial->buf);
+}
