@@ -111,7 +111,7 @@ int ibnbd_clt_disk_commit(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_gran
 /* The block layer keeps a change from no size to itself: udev, and who waits for the disk, hear of it from here. */
 static void disk_appeared(struct gendisk *disk)
 {
-	char *env[] = { "RESIZE=1", NULL };
+	char *env[2] = { "RESIZE=1" };
 
 	cx_need_part_scan(disk);
 	kobject_uevent_env(&disk_to_dev(disk)->kobj, KOBJ_CHANGE, env);

@@ -129,7 +129,7 @@ def check_words(t):
     """Each side says in its last_error what it refused, whom, and what to do."""
     c, s = t.client, t.server
     c.fails("map nosuch", "No such file")
-    t.match(c.sh("cat $(ctl)/last_error"), r"cannot open nosuch on session s1 \(-2\): the server exports nothing of that name")
+    t.match(c.sh("cat $(ctl)/last_error"), r"cannot open nosuch on session s1 \(-2\): the server says: there is no such name; put a symbolic link")
     t.match(s.sh("cat /sys/class/ibnbd-server/ctl/last_error"), r"session s1: nosuch refused: .* put a symbolic link .* \(-2\)")
     s.sh("echo > /sys/module/ibnbd_server/parameters/dev_search_path")
     c.fails("map disk", "Permission denied|refused|reset")
