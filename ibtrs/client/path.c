@@ -203,6 +203,11 @@ static void path_drain(struct work_struct *work)
 	memalloc_noio_restore(noio);
 }
 
+static bool path_no_interface(const struct ibtrs_clt_path *path, int err)
+{
+	return err == -ENODEV && (path->addr.src.scope[0] || path->addr.dst.scope[0]);
+}
+
 static void path_connect(struct ibtrs_clt_path *path)
 {
 	int err;
@@ -213,7 +218,8 @@ static void path_connect(struct ibtrs_clt_path *path)
 	ibtrs_clt_handshake_begin(path);
 	err = ibtrs_clt_cm_start(path);
 	if (err)
-		ibtrs_clt_path_fail(path, err, "the address can not be resolved");
+		ibtrs_clt_path_fail(path, err, path_no_interface(path, err) ? "there is no interface of the name behind '%'" :
+										 "the address can not be resolved");
 }
 
 /* Attempts go on for as long as the other end is away: each new reason is told once. */

@@ -242,6 +242,12 @@ static int addr_check_dst(const struct ibtrs_addr *a, const char **why)
 	return 0;
 }
 
+/* A link-local address is another one on each link. */
+static bool lacks_interface(const struct ibtrs_addr *a)
+{
+	return a->kind == IBTRS_ADDR_IP6 && is_link_local(a->raw) && !a->scope[0];
+}
+
 int ibtrs_addr_pair_parse(const char *s, size_t len, struct ibtrs_addr_pair *out, const char **why)
 {
 	const char *sep, *dst = s;
@@ -267,6 +273,8 @@ int ibtrs_addr_pair_parse(const char *s, size_t len, struct ibtrs_addr_pair *out
 		return err;
 	if (sep && out->src.kind != out->dst.kind)
 		return refuse(why, "source and destination are of different kinds", -EINVAL);
+	if (lacks_interface(&out->src) || lacks_interface(&out->dst))
+		return refuse(why, "a link-local address needs its interface, as in fe80::1%eth2", -EINVAL);
 	return addr_check_dst(&out->dst, why);
 }
 

@@ -56,8 +56,8 @@ int ibtrs_addr_parse(const char *s, size_t len, struct ibtrs_addr *out, const ch
 /**
  * ibtrs_addr_pair_parse() - read `[src(@ or ,)]dst` (spec C.2): split at the first ',' else at the first '@'
  *
- * Refuses: different families, a source equal to the destination is allowed (a host may map its own disk in tests), unspecified or
- * multicast destination.
+ * Refuses: different families, an unspecified or multicast destination, a link-local IPv6 address without its interface. A source equal to
+ * the destination is allowed (a host may map its own disk in tests).
  *
  * Return: 0, -EINVAL or -EPROTONOSUPPORT (unknown prefix of the destination).
  */
