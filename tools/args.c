@@ -192,11 +192,11 @@ static int args_map(struct cmd_args *a, const char *key, size_t len, const char 
 {
 	struct ibnbd_mapopt_err err;
 	char *name = say_fmt("%.*s", (int)len, key);
+	const char *why = NULL;
 	int rc;
 
 	if (!strcmp(name, "path") || !strcmp(name, "server")) {
 		struct ibtrs_addr_pair pair;
-		const char *why;
 
 		/* Names of hosts come later: dry runs and mistakes elsewhere need no name service. */
 		if (ibtrs_addr_pair_parse(value, strlen(value), &pair, &why) && host_is_name(value, strlen(value))) {
@@ -209,7 +209,7 @@ static int args_map(struct cmd_args *a, const char *key, size_t len, const char 
 	}
 	rc = ibnbd_mapopt_set(&a->map, name, value, &err);
 	if (rc)
-		say_error(SAY_USAGE, "%s=%s: %s", name, value, err.msg);
+		say_error(SAY_USAGE, "%s=%s: %s", name, value, why ? host_wrong(value, strlen(value), why) : err.msg);
 	free(name);
 	return rc ? SAY_USAGE : SAY_DONE;
 }

@@ -16,10 +16,32 @@ void doctor_find(struct doctor *d, const char *check, enum doctor_level level, c
 
 /* ---- files ---- */
 
+/* A file that is refused says why itself; of the others that there are mistakes. */
+static void doctor_mistakes(struct doctor *d, const char *check, const struct maps *m, const char *mend, bool count)
+{
+	size_t i, files = 0, others;
+
+	for (i = 0; i < m->nr_diags; i++) {
+		const struct maps_diag *g = &m->diags[i];
+		const struct maps_file *f = &m->files[g->at.file];
+
+		if (g->level != MAPS_ERROR || g->at.off != SIZE_MAX || !f->refused)
+			continue;
+		doctor_find(d, check, DOCTOR_ERROR, say_fmt("%s: %s; nothing of it is used", f->path, g->msg), g->hint ? say_dup(g->hint) : NULL);
+		files++;
+	}
+	others = m->nr_errors - files;
+	if (others)
+		doctor_find(d, check, DOCTOR_ERROR, count ? say_fmt("%zu mistake%s in %s", others, others == 1 ? "" : "s", check) :
+							    say_fmt("mistakes in %s", check), say_dup(mend));
+}
+
 static void doctor_fstab(struct doctor *d)
 {
-	struct fstab_use *uses = fstab_uses(d->m), *u;
+	struct maps *said = say_alloc(sizeof(*said));
+	struct fstab_use *uses = fstab_uses(d->m, said), *u;
 
+	doctor_mistakes(d, "fstab", said, "ibnbd maps check", false);
 	for (u = uses; u->file; u++) {
 		if (!u->netdev)
 			doctor_find(d, "netdev", DOCTOR_ERROR,
@@ -29,6 +51,7 @@ static void doctor_fstab(struct doctor *d)
 			doctor_find(d, "netdev", DOCTOR_OK, say_fmt("%s: %s on %s waits for the network", u->file, u->target, u->source), NULL);
 	}
 	fstab_free(uses);
+	maps_free(said);
 }
 
 static void doctor_enabled(struct doctor *d)
@@ -50,8 +73,7 @@ void doctor_files(struct doctor *d)
 	size_t warnings = d->m->nr_diags - (d->m->nr_errors < d->m->nr_diags ? d->m->nr_errors : d->m->nr_diags);
 
 	if (d->m->nr_errors)
-		doctor_find(d, "maps.conf", DOCTOR_ERROR, say_fmt("%zu mistake%s in maps.conf", d->m->nr_errors, d->m->nr_errors == 1 ? "" : "s"),
-			    say_dup("ibnbd maps check"));
+		doctor_mistakes(d, "maps.conf", d->m, "ibnbd maps check", true);
 	else if (warnings)
 		doctor_find(d, "maps.conf", DOCTOR_WARNING, say_fmt("%zu warning%s about maps.conf", warnings, warnings == 1 ? "" : "s"),
 			    say_dup("ibnbd maps check"));
@@ -59,8 +81,8 @@ void doctor_files(struct doctor *d)
 		doctor_find(d, "maps.conf", DOCTOR_OK, say_fmt("maps.conf: %zu mapping%s", d->m->nr, d->m->nr == 1 ? "" : "s"), NULL);
 	doctor_fstab(d);
 	doctor_enabled(d);
-	if (c->there && c->m->nr_errors)
-		doctor_find(d, "server.conf", DOCTOR_ERROR, say_dup("mistakes in server.conf"), say_dup("ibnbd server check"));
+	if (c->m->nr_errors)
+		doctor_mistakes(d, "server.conf", c->m, "ibnbd server check", false);
 	else if (c->value[SERVER_dev_search_path] && *c->value[SERVER_dev_search_path] && !d->s->server)
 		doctor_find(d, "server.conf", DOCTOR_WARNING, say_dup("server.conf names a directory, and nothing is exported: ibnbd-server is not loaded"),
 			    say_dup("systemctl enable --now ibnbd-server"));

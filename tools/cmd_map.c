@@ -16,7 +16,9 @@
 
 static int map_key(struct cmd_args *a, const char *key, const char *value)
 {
+	struct ibtrs_addr_pair pair;
 	struct ibnbd_mapopt_err err;
+	const char *why;
 
 	if (!strcmp(key, "path") && host_is_name(value, strlen(value))) {
 		if (a->nr_hosts == IBNBD_MAP_PATHS)
@@ -26,7 +28,10 @@ static int map_key(struct cmd_args *a, const char *key, const char *value)
 	}
 	if (!ibnbd_mapopt_set(&a->map, key, value, &err))
 		return SAY_DONE;
-	say_error(SAY_USAGE, "map: %s", err.msg);
+	if (!strcmp(key, "path") && ibtrs_addr_pair_parse(value, strlen(value), &pair, &why))
+		say_error(SAY_USAGE, "map: path: \"%s\": %s", value, host_wrong(value, strlen(value), why));
+	else
+		say_error(SAY_USAGE, "map: %s", err.msg);
 	if (!strcmp(key, "path"))
 		say_mend("ibnbd map DEVICE SESSION [SOURCE,]DESTINATION..., addresses as 10.0.1.7, ip:[fe80::1%%eth2], gid:fe80:...:b2c3");
 	return SAY_USAGE;
@@ -69,6 +74,7 @@ static int map_entry(struct cmd_args *a, struct maps **m, struct maps_entry **fo
 	*found = maps_find(*m, a->words[0]);
 	if (*found)
 		return SAY_DONE;
+	maps_say_refused(*m);
 	say_error(SAY_USAGE, "map: maps.conf has no usable line \"%s\", and a session is needed to map a device", a->words[0]);
 	say_mend("ibnbd map %s SESSION ADDRESS-OF-THE-SERVER", a->words[0]);
 	return SAY_USAGE;

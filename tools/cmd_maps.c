@@ -4,6 +4,7 @@
 #include <string.h>
 #include "tools/cmd.h"
 #include "tools/fstab.h"
+#include "tools/host.h"
 #include "tools/json.h"
 #include "tools/live.h"
 #include "tools/maps_edit.h"
@@ -39,6 +40,7 @@ int cmd_maps_check_run(struct cmd_args *a)
 	size_t i, good = 0, warnings;
 	struct json j;
 
+	host_check_sources(m);
 	fstab_check(m);
 	for (i = 0; i < m->nr; i++)
 		good += !m->entries[i].bad;
@@ -178,7 +180,9 @@ int cmd_maps_show_run(struct cmd_args *a)
 		json_end(&j);
 		json_end(&j);
 	}
-	if (m->nr_errors && !rc) {
+	if (maps_say_refused(m)) {
+		rc = rc ? rc : SAY_USAGE;
+	} else if (m->nr_errors && !rc) {
 		say_warn("%zu mistakes, whose lines are left out", m->nr_errors);
 		say_mend("ibnbd maps check");
 	}

@@ -133,9 +133,10 @@ int cmd_maps_apply_run(struct cmd_args *a)
 	struct maps *m = maps_load(VALUE(a, file));
 	struct state *s;
 	int sum, rc;
-	bool first = true;
+	bool first = true, refused;
 	size_t i;
 
+	refused = maps_say_refused(m);
 	sum = m->nr || ARG(a, prune) ? mapping_driver(!ARG(a, no_modprobe)) : SAY_DONE;
 	s = state_read();
 	for (i = 0; i < m->nr && (!sum || !first); i++) {
@@ -165,6 +166,8 @@ int cmd_maps_apply_run(struct cmd_args *a)
 			sum = rc ? say_join(sum, rc, first) : sum;
 		}
 	}
+	if (refused)
+		sum = say_join(sum, SAY_USAGE, first);
 	state_free(s);
 	maps_free(m);
 	return sum;

@@ -273,6 +273,7 @@ static int run_start_named(struct cmd_args *a, struct maps *m, const char *word,
 	int rc;
 
 	if (!e) {
+		maps_say_refused(m);
 		rc = say_error(SAY_NOTHING, "maps start: maps.conf has no usable line \"%s\"", name);
 		say_mend("ibnbd maps check");
 	} else if (driver) {
@@ -308,8 +309,10 @@ int cmd_maps_start_run(struct cmd_args *a)
 
 	run_open_notify();
 	srand48((long)getpid() ^ (long)time(NULL));
-	if (ARG(a, missing))
+	if (ARG(a, missing)) {
+		maps_say_refused(m);
 		sum = driver;
+	}
 	for (i = 0; !driver && ARG(a, missing) && i < m->nr; i++) {
 		struct maps_entry *e = &m->entries[i];
 

@@ -34,7 +34,7 @@ static int path_add_one(struct cmd_args *a, const struct state_session *sess, co
 
 	if (ibtrs_addr_pair_parse(word, strlen(word), &pair, &reason)) {
 		if (!host_is_name(word, strlen(word))) {
-			say_error(SAY_USAGE, "path add: \"%s\": %s", word, reason);
+			say_error(SAY_USAGE, "path add: \"%s\": %s", word, host_wrong(word, strlen(word), reason));
 			say_mend("[SOURCE,]DESTINATION, addresses as 10.0.1.7, ip:[fe80::1%%eth2], gid:fe80:...:b2c3");
 			return SAY_USAGE;
 		}
@@ -52,8 +52,10 @@ static int path_add_one(struct cmd_args *a, const struct state_session *sess, co
 		err = 0;
 	if (!err)
 		return SAY_DONE;
-	say_error(0, "cannot add path %s to session %s: %s", text, sess->name,
-		  err == EEXIST ? "it is there already" : err == EACCES ? "only root may do that" : strerror(err));
+	why = err == EEXIST || err == EACCES ? NULL : host_wrong_source(&pair);
+	say_error(0, "cannot add path %s to session %s: %s%s%s", text, sess->name,
+		  err == EEXIST ? "it is there already" : err == EACCES ? "only root may do that" : strerror(err), why ? "; " : "", why ? why : "");
+	free(why);
 	if (say_exit_of(err) == SAY_UNREACHABLE)
 		say_mend("%s", mapping_mend(err));
 	if (say_level > 1)

@@ -401,8 +401,15 @@ void doctor_servers(struct doctor *d)
 
 		if (e->bad || state_dev_of(d->s, e->map.sessname, e->map.device_path))
 			continue;
-		for (j = 0; j < e->map.nr_paths; j++)
+		for (j = 0; j < e->map.nr_paths; j++) {
+			char *why = host_wrong_source(&e->map.path[j]);
+
+			if (why)
+				doctor_find(d, "source", DOCTOR_ERROR, say_fmt("%s: %s", e->name, why),
+					    say_dup("is its interface up? path=SOURCE,DESTINATION is one path, two paths are two path="));
+			free(why);
 			host_server(d, e, &e->map.path[j].dst);
+		}
 		for (j = 0; j < e->nr_hosts; j++)
 			host_named_server(d, e, e->host[j]);
 	}

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include "tools/file.h"
 #include "tools/fstab.h"
 #include "tools/say.h"
 #include "tools/sysfs.h"
@@ -32,16 +33,14 @@ static char *fstab_path(const char *source)
 	static const char *const tags[][2] = {
 		{ "UUID=", "uuid" }, { "LABEL=", "label" }, { "PARTUUID=", "partuuid" }, { "PARTLABEL=", "partlabel" }, { "ID=", "id" },
 	};
-	char value[256], safe[1024];
+	char safe[1024];
 	size_t i, len;
 
 	for (i = 0; i < ARRAY_SIZE(tags); i++) {
 		len = strlen(tags[i][0]);
 		if (strncmp(source, tags[i][0], len))
 			continue;
-		source += len + strspn(source + len, "\"");
-		snprintf(value, sizeof(value), "%.*s", (int)strcspn(source, "\""), source);
-		if (blkid_encode_string(value, safe, sizeof(safe)))
+		if (blkid_encode_string(source + len, safe, sizeof(safe)))
 			return NULL;
 		return say_fmt("/dev/disk/by-%s/%s", tags[i][1], safe);
 	}
@@ -88,6 +87,27 @@ static bool fstab_upon_ours(const char *kname, int depth)
 	return ours;
 }
 
+/* As mount and systemd read it: the value of a tag may stand in quotes of either kind. Allocated. */
+static char *fstab_unquoted(const char *source)
+{
+	const char *eq = strchr(source, '='), *v = eq ? eq + 1 : NULL;
+	size_t len = v ? strlen(v) : 0;
+
+	if (*source == '/' || len < 2 || (*v != '"' && *v != '\'') || v[len - 1] != *v)
+		return say_dup(source);
+	return say_fmt("%.*s%.*s", (int)(v - source), source, (int)len - 2, v + 1);
+}
+
+/* All of it in quotes, which then are part of the name: nobody finds such a disk. Unquoted and allocated, or NULL. */
+static char *fstab_wholly_quoted(const char *source)
+{
+	size_t len = strlen(source);
+
+	if (len < 2 || (*source != '"' && *source != '\'') || source[len - 1] != *source)
+		return NULL;
+	return say_fmt("%.*s", (int)len - 2, source + 1);
+}
+
 static bool fstab_ours(const struct maps *m, const char *source)
 {
 	char *path, *kname;
@@ -100,7 +120,7 @@ static bool fstab_ours(const struct maps *m, const char *source)
 	for (i = 0; i < m->nr; i++) {
 		const char *uuid = m->entries[i].text[MAPS_uuid];
 
-		if (uuid && !strncmp(source, "UUID=", 5) && !strcmp(source + 5, uuid))
+		if (uuid && !strncmp(source, "UUID=", 5) && !strcasecmp(source + 5, uuid))
 			return true;
 	}
 	path = fstab_path(source);
@@ -121,53 +141,128 @@ static void fstab_add(struct fstab_use **uses, size_t *nr, const char *file, con
 	(*uses)[*nr] = (struct fstab_use){ 0 };
 }
 
-static void fstab_mounts(const struct maps *m, struct fstab_use **uses, size_t *nr)
+/* A use of one of our disks, perhaps. */
+static void fstab_line(const struct maps *m, struct maps *said, size_t file, struct fstab_use **uses, size_t *nr, const char *source,
+		       const char *target, const char *options)
 {
-	char *path = sysfs_root("/etc/fstab");
-	struct libmnt_table *table = sysfs_exists(path) ? mnt_new_table_from_file(path) : NULL;
+	const char *path = said->files[file].path;
+	char *inner = fstab_wholly_quoted(source), *plain = fstab_unquoted(inner ? inner : source);
+
+	if (fstab_ours(m, plain)) {
+		fstab_add(uses, nr, path, plain, target, options);
+		if (inner)
+			maps_warn(said, (struct maps_at){ file, SIZE_MAX, 0 },
+				  say_fmt("%s: the quotes around %s are read as part of it, and nothing has such a name", target, source),
+				  say_fmt("without quotes: %s", plain));
+	}
+	free(plain);
+	free(inner);
+}
+
+static void fstab_unseen(struct maps *said, size_t file, size_t off, size_t len)
+{
+	const char *text = said->files[file].text, *name;
+	uint32_t code;
+	size_t i, n;
+
+	for (i = off; i < off + len; i++) {
+		n = maps_unseen(text + i, off + len - i, &code, &name);
+		if (!n)
+			continue;
+		maps_warn(said, (struct maps_at){ file, i, n }, say_fmt("a character that is not seen: %s, U+%04X", name, code),
+			  say_dup("blanks and tabs separate words; this is read as a part of one"));
+		return;
+	}
+}
+
+/*
+ * One more file of @said, as the host's own programs read it: lines of text. What is odd about it is said; a line with a NUL becomes an empty
+ * one. Returns its index, SIZE_MAX = there is none.
+ */
+static size_t fstab_file(struct maps *said, const char *name)
+{
+	char *path = sysfs_root(name), *nl;
+	struct file_text f;
+	struct maps_file *t;
+	size_t file, off, len;
+
+	file_read(path, FILE_HOSTS, false, &f);
+	file = f.state == FILE_ABSENT ? SIZE_MAX : maps_add_file(said, path, f.text ? f.text : "", f.len);
+	if (f.state == FILE_REFUSED) {
+		maps_refuse(said, file, f.why, f.mend);
+		f.why = f.mend = NULL;
+	}
+	for (off = file == SIZE_MAX ? SIZE_MAX : said->files[file].begin; file != SIZE_MAX && off < said->files[file].len; off += len + 1) {
+		t = &said->files[file];
+		nl = memchr(t->text + off, '\n', t->len - off);
+		len = nl ? (size_t)(nl - t->text) - off : t->len - off;
+		if (maps_nul(said, file, off, len))
+			memset(t->text + off, ' ', len);
+		else if (t->text[off] != '#')
+			fstab_unseen(said, file, off, len);
+	}
+	file_free(&f);
+	free(path);
+	return file;
+}
+
+static void fstab_mounts(const struct maps *m, struct maps *said, struct fstab_use **uses, size_t *nr)
+{
+	size_t file = fstab_file(said, "/etc/fstab");
+	struct libmnt_table *table = mnt_new_table();
 	struct libmnt_iter *iter = mnt_new_iter(MNT_ITER_FORWARD);
+	struct maps_file *f = file == SIZE_MAX ? NULL : &said->files[file];
+	FILE *text = f && f->len > f->begin ? fmemopen(f->text + f->begin, f->len - f->begin, "r") : NULL;
 	struct libmnt_fs *fs;
 
-	while (table && iter && !mnt_table_next_fs(table, iter, &fs)) {
+	if (table && text)
+		mnt_table_parse_stream(table, text, f->path);
+	while (table && text && iter && !mnt_table_next_fs(table, iter, &fs)) {
 		const char *source = mnt_fs_get_source(fs), *target = mnt_fs_get_target(fs), *tag, *value;
 		char *full = NULL;
 
 		if (!source && !mnt_fs_get_tag(fs, &tag, &value))
 			source = full = say_fmt("%s=%s", tag, value);
-		if (source && fstab_ours(m, source))
-			fstab_add(uses, nr, path, source, target ? target : "none", mnt_fs_get_options(fs));
+		if (source)
+			fstab_line(m, said, file, uses, nr, source, target ? target : "none", mnt_fs_get_options(fs));
 		free(full);
 	}
+	if (text)
+		fclose(text);
 	mnt_free_iter(iter);
 	mnt_unref_table(table);
-	free(path);
 }
 
-static void fstab_crypt(const struct maps *m, struct fstab_use **uses, size_t *nr)
+static void fstab_crypt(const struct maps *m, struct maps *said, struct fstab_use **uses, size_t *nr)
 {
-	char *path = sysfs_root("/etc/crypttab"), *text = sysfs_text(path), *line, *save = NULL;
+	size_t file = fstab_file(said, "/etc/crypttab"), off, len;
+	const char *nl;
 
-	for (line = text ? strtok_r(text, "\n", &save) : NULL; line; line = strtok_r(NULL, "\n", &save)) {
-		char *inner = NULL, *name = strtok_r(line, " \t", &inner), *source = strtok_r(NULL, " \t", &inner), *options;
+	for (off = file == SIZE_MAX ? 0 : said->files[file].begin; file != SIZE_MAX && off < said->files[file].len; off += len + 1) {
+		const struct maps_file *f = &said->files[file];
+		char *line, *save = NULL, *name, *source, *options;
 
-		if (!name || !source || *name == '#')
-			continue;
-		strtok_r(NULL, " \t", &inner);
-		options = strtok_r(NULL, " \t", &inner);
-		if (fstab_ours(m, source))
-			fstab_add(uses, nr, path, source, name, options);
+		nl = memchr(f->text + off, '\n', f->len - off);
+		len = nl ? (size_t)(nl - f->text) - off : f->len - off;
+		line = say_fmt("%.*s", (int)len, f->text + off);
+		name = strtok_r(line, " \t\r", &save);
+		source = name ? strtok_r(NULL, " \t\r", &save) : NULL;
+		if (source && *name != '#') {
+			strtok_r(NULL, " \t\r", &save);
+			options = strtok_r(NULL, " \t\r", &save);
+			fstab_line(m, said, file, uses, nr, source, name, options);
+		}
+		free(line);
 	}
-	free(text);
-	free(path);
 }
 
-struct fstab_use *fstab_uses(const struct maps *m)
+struct fstab_use *fstab_uses(const struct maps *m, struct maps *said)
 {
 	struct fstab_use *uses = say_alloc(sizeof(*uses));
 	size_t nr = 0;
 
-	fstab_mounts(m, &uses, &nr);
-	fstab_crypt(m, &uses, &nr);
+	fstab_mounts(m, said, &uses, &nr);
+	fstab_crypt(m, said, &uses, &nr);
 	return uses;
 }
 
@@ -185,19 +280,18 @@ void fstab_free(struct fstab_use *uses)
 
 void fstab_check(struct maps *m)
 {
-	struct fstab_use *uses = fstab_uses(m), *u;
+	struct fstab_use *uses = fstab_uses(m, m), *u;
 
 	for (u = uses; u->file; u++) {
 		struct maps_at at = { .off = SIZE_MAX };
 
 		if (u->netdev)
 			continue;
-		for (at.file = 0; at.file < m->nr_files && strcmp(m->files[at.file].path, u->file);)
+		while (strcmp(m->files[at.file].path, u->file))
 			at.file++;
-		if (at.file == m->nr_files)
-			maps_parse(m, u->file, "", 0);
 		maps_warn(m, at, say_fmt("%s (%s) has no _netdev: the boot would wait for a disk that needs the network first", u->target, u->source),
 			  say_dup("add _netdev to its options"));
 	}
 	fstab_free(uses);
+	maps_sort(m);
 }

@@ -13,8 +13,11 @@ struct fstab_use {
 	bool nofail;
 };
 
-/* Lines that lead to one of our devices, also through LVM, LUKS and md. NULL-terminated by file == NULL. */
-struct fstab_use *fstab_uses(const struct maps *m);
+/*
+ * Lines that lead to one of our devices, also through LVM, LUKS and md. NULL-terminated by file == NULL. The two files, and what is wrong with
+ * them, are added to @said; a line that cannot be read is left out.
+ */
+struct fstab_use *fstab_uses(const struct maps *m, struct maps *said);
 void fstab_free(struct fstab_use *uses);
 /* Warn of those without _netdev. */
 void fstab_check(struct maps *m);

@@ -6,7 +6,8 @@
  *	NORMAL/ibnbd-maps.target.wants/ibnbd-map@NAME.service		-> the template, unless noauto
  *	NORMAL/ibnbd-map@NAME.service.d/50-maps.conf			what the line says beyond the template
  *
- * A mistake costs its line. ibnbd=no on the kernel's command line costs all.
+ * A mistake costs its line, a file that is refused all of its lines; for that the exit status is 1, which systemd logs. ibnbd=no on the kernel's
+ * command line costs all.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -19,6 +20,7 @@
 #include "tools/say.h"
 #include "tools/sysfs.h"
 
+#define GENERATOR_TOLD	20	/* mistakes */
 #define GENERATOR_TEMPLATE	"/usr/lib/systemd/system/ibnbd-map@.service"
 
 /* No journal yet: the kernel's log. */
@@ -34,21 +36,6 @@ static void generator_log(const char *fmt, const char *what)
 		fclose(f);
 	}
 	free(path);
-}
-
-/* A name as part of a unit's: what is not a letter, digit, ':', '_' or '.' becomes \xNN; as systemd-escape does. */
-static char *generator_escape(const char *name)
-{
-	char *out = say_alloc(4 * strlen(name) + 1), *p = out;
-	const char *s;
-
-	for (s = name; *s; s++) {
-		if ((*s >= '0' && *s <= '9') || ((*s | 32) >= 'a' && (*s | 32) <= 'z') || *s == '_' || *s == ':' || (*s == '.' && s > name))
-			*p++ = *s;
-		else
-			p += sprintf(p, "\\x%02x", (unsigned char)*s);
-	}
-	return out;
 }
 
 static bool generator_off(void)
@@ -116,7 +103,7 @@ static bool generator_plain(const struct maps_entry *e)
 
 static int generator_entry(const char *dir, const char *wants, const struct maps_entry *e)
 {
-	char *instance = generator_escape(e->name), *unit = say_fmt("ibnbd-map@%s.service", instance), *link = say_fmt("%s/%s", wants, unit);
+	char *instance = maps_unit_escape(e->name), *unit = say_fmt("ibnbd-map@%s.service", instance), *link = say_fmt("%s/%s", wants, unit);
 	struct maps_entry plain = *e;
 	int rc = 0;
 
@@ -135,30 +122,45 @@ static int generator_entry(const char *dir, const char *wants, const struct maps
 	return rc;
 }
 
+/* The kernel takes few lines of ours at a time. */
+static void generator_mistakes(const struct maps *m)
+{
+	size_t i, line, col, told = 0;
+
+	for (i = 0; i < m->nr_diags && told < GENERATOR_TOLD; i++) {
+		const struct maps_diag *d = &m->diags[i];
+		const struct maps_file *f = &m->files[d->at.file];
+		char *text;
+
+		if (d->level != MAPS_ERROR)
+			continue;
+		if (d->at.off == SIZE_MAX) {
+			text = say_fmt("%s: %s%s", f->path, d->msg, f->refused ? "; nothing of it is mapped" : "");
+		} else {
+			maps_place(m, d->at, &line, &col);
+			text = say_fmt("%s:%zu: %s; the line is left out", f->path, line, d->msg);
+		}
+		generator_log("%s", text);
+		free(text);
+		told++;
+	}
+	if (m->nr_errors > told)
+		generator_log("%s", "there are more mistakes: ibnbd maps check");
+}
+
 int main(int argc, char **argv)
 {
 	const char *dir = argc > 1 ? argv[1] : "/tmp";
 	struct maps *m;
 	char *wants;
-	int rc = 0;
 	size_t i;
+	int rc;
 
 	if (generator_off())
 		return 0;
 	m = maps_load(NULL);
-	for (i = 0; i < m->nr_diags; i++) {
-		const struct maps_diag *d = &m->diags[i];
-		char *text;
-		size_t line = 0, col;
-
-		if (d->level != MAPS_ERROR)
-			continue;
-		if (d->at.off != SIZE_MAX)
-			maps_place(m, d->at, &line, &col);
-		text = say_fmt("%s:%zu: %s; the line is left out", m->files[d->at.file].path, line, d->msg);
-		generator_log("%s", text);
-		free(text);
-	}
+	rc = m->nr_refused != 0;
+	generator_mistakes(m);
 	wants = say_fmt("%s/ibnbd-maps.target.wants", dir);
 	for (i = 0; i < m->nr; i++) {
 		if (m->entries[i].bad)

@@ -7,31 +7,61 @@ static bool host_letter(char c)
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-/* RFC 1123, and a last label that is not a number: 10.0.0.300 is a mistake, not a name. */
-static bool host_name(const char *s, size_t len)
+#define HOST_NAME_MAX_LEN	253
+#define HOST_LABEL_MAX_LEN	63
+
+/*
+ * What getaddrinfo(3) looks up: RFC 1123, '_' that RFC 1123 forbids and people use, and the dot at the end that stands for the root. The last
+ * label is not a number: 10.0.0.300 is a mistake, not a name. NULL = a name, or why not.
+ */
+static const char *host_name_wrong(const char *s, size_t len)
 {
-	bool letter = false, edge = true;
-	size_t i;
+	bool letter = false;
+	size_t i, label = 0;
 
-	if (!len || len > 253)
-		return false;
+	if (len && s[len - 1] == '.')
+		len--;
+	if (!len)
+		return "empty";
+	if (len > HOST_NAME_MAX_LEN)
+		return "a name of a host has at most 253 bytes";
 	for (i = 0; i < len; i++) {
-		bool digit = s[i] >= '0' && s[i] <= '9';
+		bool digit = s[i] >= '0' && s[i] <= '9', other = s[i] == '-' || s[i] == '_';
 
-		if (s[i] == '.' || s[i] == '-') {
-			if (edge)
-				return false;
-			edge = s[i] == '.';
-			if (edge)
-				letter = false;
+		if (s[i] == '.') {
+			if (!label)
+				return "a name of a host has something between its dots";
+			letter = false;
+			label = 0;
 			continue;
 		}
-		if (!digit && !host_letter(s[i]))
-			return false;
+		if (!digit && !other && !host_letter(s[i]))
+			return "neither an address nor a name of a host, which is made of letters, digits, '-', '_' and '.'";
+		if (s[i] == '-' && (!label || i + 1 == len || s[i + 1] == '.'))
+			return "no part of a name of a host begins or ends with '-'";
+		if (++label > HOST_LABEL_MAX_LEN)
+			return "a part of a name of a host has at most 63 bytes";
 		letter |= !digit;
-		edge = false;
 	}
-	return letter && s[len - 1] != '.' && s[len - 1] != '-';
+	return letter ? NULL : "malformed IPv4 address";
+}
+
+static bool host_name(const char *s, size_t len)
+{
+	return !host_name_wrong(s, len);
+}
+
+const char *host_wrong(const char *s, size_t len, const char *why)
+{
+	size_t i;
+
+	/* An address that went wrong has said what is wrong; a name has no colon, and what is all digits is no name. */
+	for (i = 0; i < len && s[i] != ',' && s[i] != '@'; i++)
+		if (s[i] == ':' || s[i] == '%' || s[i] == '[')
+			return why;
+	if (i < len || strspn(s, "0123456789.") == len)
+		return why;
+	return host_name_wrong(s, len) ? host_name_wrong(s, len) : why;
 }
 
 bool host_is_name(const char *s, size_t len)

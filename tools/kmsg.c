@@ -12,7 +12,7 @@
 #include "tools/mapping.h"
 #include "tools/say.h"
 
-#define KMSG_MAX	(8u << 20)
+#define KMSG_MAX	(64u << 20)	/* beyond the largest log_buf_len */
 
 static char *kmsg_read(void)
 {

@@ -151,6 +151,22 @@ static char *mapping_disk(const struct ibnbd_map *map)
 	return kname;
 }
 
+/* The driver does not know that `path=A,B` may have been meant as two paths. */
+static char *mapping_why(const struct ibnbd_map *map, int err)
+{
+	char *said = mapping_reason(err), *source = NULL, *both;
+	size_t i;
+
+	for (i = 0; i < map->nr_paths && !source && !mapping_not_root(err); i++)
+		source = host_wrong_source(&map->path[i]);
+	if (!source)
+		return said;
+	both = say_fmt("%s; %s", said, source);
+	free(said);
+	free(source);
+	return both;
+}
+
 int mapping_map(struct ibnbd_map *map, char *const *host, size_t nr_hosts, char **kname, int *err, char **why)
 {
 	char line[IBNBD_MAP_LINE_MAX + 1], *file, *session;
@@ -179,7 +195,7 @@ int mapping_map(struct ibnbd_map *map, char *const *host, size_t nr_hosts, char 
 	*err = sysfs_write(file, line);
 	free(file);
 	if (*err) {
-		*why = mapping_reason(*err);
+		*why = mapping_why(map, *err);
 		return say_exit_of(*err);
 	}
 	if (sysfs_dry_run)

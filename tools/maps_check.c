@@ -5,8 +5,7 @@
 #include "tools/maps_conf.h"
 #include "tools/say.h"
 
-/* What belongs to the session, not to the device. */
-static const enum ibnbd_mapopt_id check_of_session[] = {
+const enum ibnbd_mapopt_id maps_session_keys[MAPS_NR_SESSION_KEYS] = {
 	IBNBD_OPT_dest_port, IBNBD_OPT_nr_poll_queues, IBNBD_OPT_hb_interval_ms, IBNBD_OPT_hb_misses, IBNBD_OPT_reconnect_delay_ms,
 	IBNBD_OPT_reconnect_max_ms, IBNBD_OPT_max_reconnect_attempts, IBNBD_OPT_policy,
 };
@@ -94,8 +93,8 @@ static void check_session(struct maps *m, struct maps_entry *e, const struct map
 	if (before->bad || e->bad || !check_same_session(e, before))
 		return;
 	table = ibnbd_mapopt_table(&nr);
-	for (i = 0; i < ARRAY_SIZE(check_of_session); i++)
-		check_session_key(m, e, before, &table[check_of_session[i]], check_of_session[i]);
+	for (i = 0; i < MAPS_NR_SESSION_KEYS; i++)
+		check_session_key(m, e, before, &table[maps_session_keys[i]], maps_session_keys[i]);
 	if (!e->bad && (e->map.nr_poll_queues || before->map.nr_poll_queues)) {
 		where = check_where(m, before->line);
 		maps_error(m, e->session_at, say_fmt("session %s has polled queues and is shared with %s", e->map.sessname, where),

@@ -17,6 +17,22 @@
 
 /* ---- a line ---- */
 
+/* Longest of the names that systemd makes of ours: units of ibnbd-map@.service(8), each at most 255 bytes and a file. */
+#define CONF_UNIT_AROUND	(sizeof("blockdev@dev-ibnbd-by\\x2dname-" ".target") - 1)
+#define CONF_UNIT_MAX		255
+
+static void conf_unit(struct maps *m, struct maps_entry *e)
+{
+	char *instance = maps_unit_escape(e->map.name);
+	size_t len = strlen(instance) + CONF_UNIT_AROUND;
+
+	if (len > CONF_UNIT_MAX)
+		maps_bad(m, e, e->name_at, say_fmt("the name is too long for systemd: its units would have names of %zu bytes, %d are possible", len,
+						   CONF_UNIT_MAX),
+			 say_dup("a unit's name has four bytes for each '-': a shorter name, or '_' and '.' in their place"));
+	free(instance);
+}
+
 static void conf_entry(struct maps *m, struct maps_entry *e, const struct maps_token *t, size_t nr)
 {
 	static const char *const fields[] = { "name", "device", "session" };
@@ -34,6 +50,7 @@ static void conf_entry(struct maps *m, struct maps_entry *e, const struct maps_t
 	if (t[0].text[0] == '-')
 		maps_bad(m, e, t[0].at, say_dup("a name does not begin with '-'"), NULL);
 	maps_take_word(m, e, "name", &t[0]);
+	conf_unit(m, e);
 	memcpy(e->name, e->map.name, sizeof(e->name));
 	maps_take_word(m, e, "device_path", &t[1]);
 	e->made_session = !strcmp(t[2].text, "-");
@@ -113,55 +130,80 @@ static void conf_free_entry(struct maps_entry *e)
 	free(e->own);
 }
 
-static void conf_cr(struct maps *m, size_t file)
+/* What is odd about all of it. Returns where its first line begins. */
+static size_t conf_text(struct maps *m, size_t file)
 {
 	const struct maps_file *f = &m->files[file];
-	const char *cr = memchr(f->text, '\r', f->len);
+	const char *cr = f->len ? memmem(f->text, f->len, "\r\n", 2) : NULL;
 
-	if (cr && cr + 1 < f->text + f->len && cr[1] == '\n')
+	if (f->len >= 2 && (!memcmp(f->text, "\xff\xfe", 2) || !memcmp(f->text, "\xfe\xff", 2))) {
+		maps_refuse(m, file, say_dup("it is UTF-16, and UTF-8 is read"), say_fmt("iconv -f UTF-16 -t UTF-8 %s > NEW", f->path));
+		return f->len;
+	}
+	if (cr)
 		maps_warn(m, (struct maps_at){ file, (size_t)(cr - f->text), 1 }, say_dup("the file has lines with a carriage return"),
 			  say_dup("it was written on another system; sed -i 's/\\r$//' mends it"));
+	if (f->len < 3 || memcmp(f->text, "\xef\xbb\xbf", 3))
+		return 0;
+	maps_warn(m, (struct maps_at){ file, 0, 3 }, say_dup("the file begins with a byte order mark"),
+		  say_dup("it was written on another system; sed -i '1s/^\\xef\\xbb\\xbf//' mends it"));
+	return 3;
+}
+
+size_t maps_add_file(struct maps *m, const char *path, const char *text, size_t len)
+{
+	size_t file = m->nr_files;
+
+	m->files = say_grow(m->files, (m->nr_files + 1) * sizeof(*m->files));
+	m->files[m->nr_files++] = (struct maps_file){ .path = say_dup(path), .text = say_alloc(len + 1), .len = len };
+	if (len)
+		memcpy(m->files[file].text, text, len);
+	m->files[file].begin = conf_text(m, file);
+	return file;
+}
+
+static void conf_add(struct maps *m, const struct maps_entry *e)
+{
+	if (m->nr == m->room) {
+		m->room = m->room ? 2 * m->room : 16;
+		m->entries = say_grow(m->entries, m->room * sizeof(*m->entries));
+	}
+	m->entries[m->nr++] = *e;
 }
 
 void maps_parse(struct maps *m, const char *path, const char *text, size_t len)
 {
-	size_t file = m->nr_files, off = 0, next, nr, first = m->nr, i;
+	size_t file = maps_add_file(m, path, text, len), off, next, first = m->nr, i;
 	struct maps_entry defaults = { 0 };
-	bool bad, have = false;
-	struct maps_token *t;
+	struct maps_words w;
+	bool have = false;
 
-	m->files = say_grow(m->files, (m->nr_files + 1) * sizeof(*m->files));
-	m->files[m->nr_files++] = (struct maps_file){ say_dup(path), say_alloc(len + 1), len };
-	if (len)
-		memcpy(m->files[file].text, text, len);
 	ibnbd_mapopt_init(&defaults.map);
-	conf_cr(m, file);
-	for (; off < len; off = next) {
+	for (off = m->files[file].begin; off < len; off = next) {
 		struct maps_entry e = { .line = { file, off, 0 } };
 
-		next = maps_lex(m, file, off, &t, &nr, &bad);
+		next = maps_lex(m, file, off, &w);
 		e.line.len = next - off;
+		e.comment = w.comment;
 		ibnbd_mapopt_init(&e.map);
-		if (nr && !bad && !strcmp(t[0].text, "[defaults]")) {
+		if (!w.nr || w.bad) {
+			;
+		} else if (!strcmp(w.t[0].text, "[defaults]")) {
 			if (have)
-				maps_error(m, t[0].at, say_dup("[defaults] stands in this file twice"), NULL);
-			for (i = 1; i < nr && !have; i++)
-				maps_take_option(m, &defaults, &t[i], true);
+				maps_error(m, w.t[0].at, say_dup("[defaults] stands in this file twice"), NULL);
+			for (i = 1; i < w.nr && !have; i++)
+				maps_take_option(m, &defaults, &w.t[i], true);
 			have = true;
-		} else if (nr && !bad && t[0].text[0] == '[') {
-			maps_error(m, t[0].at, say_fmt("\"%s\" is no section", t[0].text), say_dup("the only one is [defaults]"));
-		} else if (nr && !bad && m->nr == MAPS_MAX) {
-			maps_error(m, t[0].at, say_fmt("more than %d mappings", MAPS_MAX), NULL);
+		} else if (w.t[0].text[0] == '[') {
+			maps_error(m, w.t[0].at, say_fmt("\"%s\" is no section", w.t[0].text), say_dup("the only one is [defaults]"));
+		} else if (m->nr == MAPS_MAX) {
+			maps_error(m, w.t[0].at, say_fmt("more than %d mappings", MAPS_MAX), NULL);
 			next = len;
-		} else if (nr && !bad) {
-			conf_entry(m, &e, t, nr);
-			if (m->nr == m->room) {
-				m->room = m->room ? 2 * m->room : 16;
-				m->entries = say_grow(m->entries, m->room * sizeof(*m->entries));
-			}
-			m->entries[m->nr++] = e;
+		} else {
+			conf_entry(m, &e, w.t, w.nr);
+			conf_add(m, &e);
 		}
-		maps_tokens_free(t, nr);
+		maps_words_free(&w);
 	}
 	for (i = first; i < m->nr; i++) {
 		struct ibnbd_mapopt_err err;
@@ -173,6 +215,12 @@ void maps_parse(struct maps *m, const char *path, const char *text, size_t len)
 			maps_bad(m, e, e->name_at, say_dup(err.msg), NULL);
 	}
 	conf_free_entry(&defaults);
+}
+
+void maps_drop(struct maps *m, size_t first)
+{
+	while (m->nr > first)
+		conf_free_entry(&m->entries[--m->nr]);
 }
 
 void maps_free(struct maps *m)

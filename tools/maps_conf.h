@@ -25,6 +25,7 @@
 #define MAPS_SAVED	"maps.conf.d/50-saved.conf"
 #define MAPS_FOREVER	(-1)
 #define MAPS_MAX	4096	/* mappings; each is compared with each */
+#define MAPS_TOLD	100	/* mistakes of one file that are kept */
 
 /* X(id, key, kind, value, help) */
 #define MAPS_OPTIONS(X) \
@@ -72,6 +73,14 @@ struct maps_token {
 	bool plain;		/* text is what stands in the file, byte for byte */
 };
 
+/* A logical line. */
+struct maps_words {
+	struct maps_token *t;
+	size_t nr;
+	bool bad;		/* it cannot be read, and that was said */
+	struct maps_at comment;	/* from # on, without the end of the line; len 0 = there is none */
+};
+
 /**
  * struct maps_entry - a mapping
  * @map: name, device_path, sessname and the keys of the grammar; paths with names of hosts are in @host
@@ -80,6 +89,7 @@ struct maps_token {
  * @number: and as a number: seconds, KiB, bytes
  * @own: words beginning with x-, the administrator's; kept as they are
  * @line: from the first byte to the newline, with continued lines
+ * @comment: behind its words
  * @bad: has a mistake, or was overridden: not to be used
  */
 struct maps_entry {
@@ -93,17 +103,27 @@ struct maps_entry {
 	int64_t number[MAPS_NR_OPTIONS];
 	char **own;
 	size_t nr_own;
-	struct maps_at line, name_at, device_at, session_at, path_at;
+	struct maps_at line, comment, name_at, device_at, session_at;
+	struct maps_at path_at, addr_at[IBNBD_MAP_PATHS], host_at[IBNBD_MAP_PATHS];	/* the last path; each of map.path; of @host */
 	bool bad, overridden;
 };
 
+enum maps_level { MAPS_WARNING, MAPS_ERROR };
+
+/**
+ * struct maps_file - one file, or a directory in whose place something else stands
+ * @text: @len bytes, then a NUL that does not count
+ * @begin: of its first line, behind a byte order mark
+ * @refused: nothing of it is used
+ * @told: mistakes that were kept, for each level
+ */
 struct maps_file {
 	char *path;
 	char *text;
-	size_t len;
+	size_t len, begin;
+	bool refused;
+	unsigned int told[MAPS_ERROR + 1];
 };
-
-enum maps_level { MAPS_WARNING, MAPS_ERROR };
 
 struct maps_diag {
 	enum maps_level level;
@@ -120,6 +140,7 @@ struct maps {
 	struct maps_diag *diags;
 	size_t nr_diags;
 	size_t nr_errors;
+	size_t nr_refused;	/* files */
 };
 
 static inline bool maps_given(const struct maps_entry *e, enum maps_option_id id)
@@ -127,12 +148,24 @@ static inline bool maps_given(const struct maps_entry *e, enum maps_option_id id
 	return e->given & 1u << id;
 }
 
-/* @file alone, or with NULL all of /etc/ibnbd. Files that are not there are empty. Never NULL. */
+/*
+ * @file alone, or with NULL all of /etc/ibnbd, where files that are not there are empty. Of a file that is refused no line is used, and
+ * that is a mistake of the whole file. Never NULL.
+ */
 struct maps *maps_load(const char *file);
 void maps_free(struct maps *m);
 /* A text as one more file. Then maps_check() once, when all are in. */
 void maps_parse(struct maps *m, const char *path, const char *text, size_t len);
+/* A text as one more file, whose lines are the caller's; what is odd about the whole of it is said. Returns its index. */
+size_t maps_add_file(struct maps *m, const char *path, const char *text, size_t len);
+/* Nothing of this file is used. Takes both texts. */
+void maps_refuse(struct maps *m, size_t file, char *msg, char *hint);
+/* Nothing of these lines is used: entries from @first on. */
+void maps_drop(struct maps *m, size_t first);
 void maps_check(struct maps *m);
+/* What belongs to the session, not to the device. */
+#define MAPS_NR_SESSION_KEYS	8
+extern const enum ibnbd_mapopt_id maps_session_keys[MAPS_NR_SESSION_KEYS];
 /* A usable entry, or NULL. */
 struct maps_entry *maps_find(struct maps *m, const char *name);
 struct maps_entry *maps_find_device(struct maps *m, const char *session, const char *device_path);
@@ -148,14 +181,20 @@ void maps_make_session(const char *server, char *out, size_t size);
 void maps_error(struct maps *m, struct maps_at at, char *msg, char *hint);	/* takes both */
 void maps_warn(struct maps *m, struct maps_at at, char *msg, char *hint);
 void maps_print_diag(const struct maps *m, const struct maps_diag *d, FILE *f);
+/* Say of each file that is refused why. Returns whether there is one. */
+bool maps_say_refused(const struct maps *m);
 /* In the order of the files. */
 void maps_sort(struct maps *m);
 /* Line and column, both from 1; the column counts characters. */
 void maps_place(const struct maps *m, struct maps_at at, size_t *line, size_t *col);
 
-/* maps_lex.c: the next logical line from @off. Returns where it ends; tokens are the caller's. */
-size_t maps_lex(struct maps *m, size_t file, size_t off, struct maps_token **tokens, size_t *nr, bool *bad);
-void maps_tokens_free(struct maps_token *tokens, size_t nr);
+/* maps_lex.c: the next logical line from @off. Returns where it ends; the words are the caller's. */
+size_t maps_lex(struct maps *m, size_t file, size_t off, struct maps_words *w);
+void maps_words_free(struct maps_words *w);
+/* NULs among these bytes: said, as one mistake. */
+bool maps_nul(struct maps *m, size_t file, size_t off, size_t len);
+/* A character at @s that nobody sees, or takes for a blank: its bytes (0 = it is none), and its name. */
+size_t maps_unseen(const char *s, size_t left, uint32_t *code, const char **name);
 
 /* maps_option.c: one word after the first three; a word that is the value of @key. Both note mistakes and make the entry bad. */
 void maps_take_option(struct maps *m, struct maps_entry *e, const struct maps_token *t, bool defaults);
@@ -166,5 +205,7 @@ void maps_bad(struct maps *m, struct maps_entry *e, struct maps_at at, char *msg
 /* maps_value.c */
 bool maps_span(const char *s, int64_t *seconds);
 bool maps_size(const char *s, int64_t *bytes);
+/* A name as part of a unit's, as systemd-escape does. Allocated. */
+char *maps_unit_escape(const char *name);
 
 #endif

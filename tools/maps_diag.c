@@ -6,19 +6,33 @@
 #include "tools/maps_conf.h"
 #include "tools/say.h"
 
-#define DIAG_MAX	1000	/* a file that is no configuration says nothing new after that */
 #define DIAG_SHOWN	160	/* characters of the line, as many before the place as fit */
+
+static void diag_put(struct maps *m, enum maps_level level, struct maps_at at, char *msg, char *hint)
+{
+	m->nr_errors += level == MAPS_ERROR;
+	m->diags = say_grow(m->diags, (m->nr_diags + 1) * sizeof(*m->diags));
+	m->diags[m->nr_diags++] = (struct maps_diag){ level, at, msg, hint };
+}
 
 static void diag_add(struct maps *m, enum maps_level level, struct maps_at at, char *msg, char *hint)
 {
-	m->nr_errors += level == MAPS_ERROR;
-	if (m->nr_diags >= DIAG_MAX) {
+	struct maps_file *f = &m->files[at.file];
+
+	/* A file that is no configuration says nothing new after that. */
+	if (f->told[level] == MAPS_TOLD) {
+		m->nr_errors += level == MAPS_ERROR;
 		free(msg);
 		free(hint);
 		return;
 	}
-	m->diags = say_grow(m->diags, (m->nr_diags + 1) * sizeof(*m->diags));
-	m->diags[m->nr_diags++] = (struct maps_diag){ level, at, msg, hint };
+	if (++f->told[level] == MAPS_TOLD) {
+		free(msg);
+		free(hint);
+		msg = say_fmt("and more %s in this file, which are not told", level == MAPS_ERROR ? "mistakes" : "warnings");
+		hint = NULL;
+	}
+	diag_put(m, level, at, msg, hint);
 }
 
 void maps_error(struct maps *m, struct maps_at at, char *msg, char *hint)
@@ -31,11 +45,18 @@ void maps_warn(struct maps *m, struct maps_at at, char *msg, char *hint)
 	diag_add(m, MAPS_WARNING, at, msg, hint);
 }
 
+void maps_refuse(struct maps *m, size_t file, char *msg, char *hint)
+{
+	diag_put(m, MAPS_ERROR, (struct maps_at){ file, SIZE_MAX, 0 }, msg, hint);
+	m->nr_refused += !m->files[file].refused;
+	m->files[file].refused = true;
+}
+
 void maps_sort(struct maps *m)
 {
 	size_t i, j;
 
-	/* Nearly sorted, and few: moving each to its place keeps those of one place in order. */
+	/* Nearly sorted, and few: moving each to its place keeps those of one place in order; those of a whole file come behind its lines. */
 	for (i = 1; i < m->nr_diags; i++) {
 		struct maps_diag d = m->diags[i];
 
@@ -129,4 +150,14 @@ void maps_print_diag(const struct maps *m, const struct maps_diag *d, FILE *f)
 		diag_source(m, d, f, paint);
 	if (d->hint)
 		fprintf(f, "   %s\n", d->hint);
+}
+
+bool maps_say_refused(const struct maps *m)
+{
+	size_t i;
+
+	for (i = 0; i < m->nr_diags; i++)
+		if (m->diags[i].at.off == SIZE_MAX && m->files[m->diags[i].at.file].refused)
+			maps_print_diag(m, &m->diags[i], stderr);
+	return m->nr_refused;
 }

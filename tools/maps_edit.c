@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Putting a line into maps.conf or taking one out.
- *
- * The parser remembers where each line begins and ends in its file, so an edit is: the bytes before, the new line or nothing, the bytes after.
- * Comments, order, spacing and lines with mistakes stay as they are; so do, in a line that is replaced, the options that say how the mapping is
- * started and presented, unless the new one says any. The files are read again under the lock; what another one wrote in
- * the meantime is not lost.
+ * Putting a line into maps.conf or taking one out: the files are read again under the lock, so what somebody else wrote in the meantime is not lost;
+ * maps_plan.c says what the texts become; what would cost another mapping its line is not done. Nothing is changed while a file of the
+ * set is not used: what it says is unknown.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,10 +15,12 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 #include "tools/maps_edit.h"
+#include "tools/maps_plan.h"
 #include "tools/say.h"
 #include "tools/sysfs.h"
 
-#define EDIT_LABEL	"security.selinux"
+/* Rights and labels that stat(2) does not show. */
+static const char *const edit_kept[] = { "security.selinux", "system.posix_acl_access" };
 
 static const char edit_head[] =
 	"# Mappings saved by `ibnbd map --save` and `ibnbd maps save`. They may be changed by hand; see ibnbd-maps.conf(5).\n";
@@ -49,9 +48,10 @@ static int edit_failed(const char *path, const char *what)
 /* The new file is to have the rights of the old one. */
 static void edit_inherit(int fd, const char *path)
 {
-	char label[256];
+	char value[1024];
 	struct stat st;
 	ssize_t n;
+	size_t i;
 
 	if (stat(path, &st)) {
 		fchmod(fd, 0644);
@@ -60,9 +60,11 @@ static void edit_inherit(int fd, const char *path)
 	if (fchown(fd, st.st_uid, st.st_gid))
 		say_more("%s: the owner cannot be kept: %s", path, strerror(errno));
 	fchmod(fd, st.st_mode & 07777);
-	n = getxattr(path, EDIT_LABEL, label, sizeof(label));
-	if (n > 0 && fsetxattr(fd, EDIT_LABEL, label, (size_t)n, 0))
-		say_more("%s: the label cannot be kept: %s", path, strerror(errno));
+	for (i = 0; i < ARRAY_SIZE(edit_kept); i++) {
+		n = getxattr(path, edit_kept[i], value, sizeof(value));
+		if (n > 0 && fsetxattr(fd, edit_kept[i], value, (size_t)n, 0))
+			say_more("%s: %s cannot be kept: %s", path, edit_kept[i], strerror(errno));
+	}
 }
 
 static bool edit_write_all(int fd, const char *text, size_t len)
@@ -118,6 +120,10 @@ static int edit_write(const char *path, const char *text, size_t len)
 
 	if (!real && !lstat(path, &st) && S_ISLNK(st.st_mode))
 		return edit_failed(path, "the link leads nowhere");
+	if (real && !stat(real, &st) && !S_ISREG(st.st_mode)) {
+		free(real);
+		return say_error(SAY_FAILED, "%s: cannot be written: no file stands there", path);
+	}
 	rc = edit_replace(real ? real : path, text, len);
 	free(real);
 	return rc;
@@ -174,102 +180,14 @@ static void edit_reload(bool reload)
 		say_warn("systemctl daemon-reload failed; systemd does not know the change yet");
 }
 
-/* ---- lines ---- */
+/* ---- changes ---- */
 
-static void edit_append(char *text, size_t *n, const char *more, size_t len)
-{
-	if (len)
-		memcpy(text + *n, more, len);
-	*n += len;
-}
-
-static int edit_splice(const struct maps_file *f, size_t off, size_t len, const char *line, bool reload)
-{
-	bool open_end = line && off == f->len && f->len && f->text[f->len - 1] != '\n';
-	FILE *told = sysfs_dry_run_stderr ? stderr : stdout;
-	size_t n = 0;
-	char *text;
-	int rc;
-
-	text = say_alloc(f->len + (line ? strlen(line) : 0) + 3);
-	edit_append(text, &n, f->text, off);
-	if (open_end)
-		edit_append(text, &n, "\n", 1);
-	if (line) {
-		edit_append(text, &n, line, strlen(line));
-		edit_append(text, &n, "\n", 1);
-	}
-	edit_append(text, &n, f->text + off + len, f->len - off - len);
-	if (sysfs_dry_run) {
-		fprintf(told, "%s: ", f->path);
-		if (line)
-			fprintf(told, "%s\n", line);
-		else
-			fprintf(told, "without: %.*s%s", (int)len, f->text + off, len && f->text[off + len - 1] == '\n' ? "" : "\n");
-		free(text);
-		return SAY_DONE;
-	}
-	edit_mkdirs(f->path);
-	rc = edit_write(f->path, text, n);
-	free(text);
-	if (!rc)
-		edit_reload(reload);
-	return rc;
-}
-
-/* The comment behind the line to be replaced: it is the administrator's. */
-static char *edit_with_comment(const struct maps_file *f, const struct maps_entry *e, char *line)
-{
-	size_t end = e->line.off + e->line.len, i, quoted = 0;
-	char *longer;
-
-	while (end > e->line.off && (f->text[end - 1] == '\n' || f->text[end - 1] == '\r'))
-		end--;
-	for (i = e->line.off; i < end; i++) {
-		if (f->text[i] == '\n')
-			quoted = 0;
-		if (f->text[i] == '\\' && quoted)
-			i++;
-		else if (f->text[i] == '"')
-			quoted = !quoted;
-		else if (f->text[i] == '#' && !quoted && i > e->line.off && (f->text[i - 1] == ' ' || f->text[i - 1] == '\t'))
-			break;
-	}
-	if (i >= end)
-		return line;
-	longer = say_fmt("%s  %.*s", line, (int)(end - i), f->text + i);
-	free(line);
-	return longer;
-}
-
-static struct maps_entry *edit_find(struct maps *m, const char *name)
-{
-	struct maps_entry *found = NULL;
-	size_t i;
-
-	/* Lines with mistakes count: the new one is to take their place. The last of a name is the one that is used. */
-	for (i = 0; i < m->nr; i++)
-		if (!strcmp(m->entries[i].name, name))
-			found = &m->entries[i];
-	return found;
-}
-
-/* On a command line these options cannot be said; then the old line's are meant. What is in @e stays the old entry's. */
-static void edit_keep(struct maps_entry *e, const struct maps_entry *old)
-{
-	if (e->given || e->nr_own)
-		return;
-	e->given = old->given;
-	memcpy(e->text, old->text, sizeof(e->text));
-	memcpy(e->number, old->number, sizeof(e->number));
-	e->own = old->own;
-	e->nr_own = old->nr_own;
-}
-
-/* A file that is not there yet is an empty one. */
+/* A file that is named and not there yet is an empty one. */
 static struct maps *edit_load(const char *file)
 {
-	return maps_load(file && access(file, F_OK) ? "/dev/null" : file);
+	struct stat st;
+
+	return file && lstat(file, &st) && errno == ENOENT ? say_alloc(sizeof(struct maps)) : maps_load(file);
 }
 
 size_t maps_edit_errors(const char *file)
@@ -311,54 +229,122 @@ static int edit_twice(struct maps *m, const struct maps_entry *e)
 	return SAY_ALREADY;
 }
 
+static int edit_usable(const struct maps *m)
+{
+	if (!maps_say_refused(m))
+		return SAY_DONE;
+	say_error(SAY_USAGE, "maps.conf is not changed while a file of it is not used");
+	say_mend("ibnbd maps check");
+	return SAY_USAGE;
+}
+
+/* What a dry run does not do. */
+static void edit_tell(const struct maps *m, const struct maps_plan *p)
+{
+	FILE *told = sysfs_dry_run_stderr ? stderr : stdout;
+	size_t i;
+
+	for (i = 0; i < p->nr; i++) {
+		const struct maps_change *c = &p->changes[i];
+		const struct maps_file *f = &m->files[c->at.file];
+		const char *old = f->text + c->at.off;
+
+		if (c->line)
+			fprintf(told, "%s: %s\n", f->path, c->line);
+		else
+			fprintf(told, "%s: without: %.*s%s", f->path, (int)c->at.len, old, c->at.len && old[c->at.len - 1] == '\n' ? "" : "\n");
+	}
+}
+
+static int edit_file(const struct maps *m, const struct maps_plan *p, size_t file)
+{
+	size_t len;
+	char *text = maps_plan_text(p, m, file, &len);
+	int rc;
+
+	edit_mkdirs(m->files[file].path);
+	rc = edit_write(m->files[file].path, text, len);
+	free(text);
+	return rc;
+}
+
+/* All of the plan, or nothing of it: what others need first, what was asked for last. */
+static int edit_do(struct maps *m, const struct maps_plan *p, bool reload)
+{
+	struct maps *after;
+	size_t i, file;
+	char *lost;
+	int rc = SAY_DONE;
+
+	if (!p->nr)
+		return SAY_DONE;
+	after = maps_plan_after(p, m);
+	lost = maps_plan_lost(p, m, after);
+	maps_free(after);
+	if (lost) {
+		say_error(SAY_USAGE, "maps.conf is not changed: %s", lost);
+		say_mend("change it by hand, then: ibnbd maps check");
+		free(lost);
+		return SAY_USAGE;
+	}
+	if (sysfs_dry_run) {
+		edit_tell(m, p);
+		return SAY_DONE;
+	}
+	for (file = 0; !rc && file < m->nr_files; file++) {
+		for (i = 1; i < p->nr && p->changes[i].at.file != file;)
+			i++;
+		if (i < p->nr && file != p->changes[0].at.file)
+			rc = edit_file(m, p, file);
+	}
+	if (!rc)
+		rc = edit_file(m, p, p->changes[0].at.file);
+	if (!rc)
+		edit_reload(reload);
+	return rc;
+}
+
+/* Where a line of a new name goes. */
+static size_t edit_new_file(struct maps *m, struct maps_plan *p, const char *file)
+{
+	char *path = file ? say_dup(file) : sysfs_root(MAPS_DIR "/" MAPS_SAVED);
+	size_t i;
+
+	for (i = 0; i < m->nr_files && strcmp(m->files[i].path, path);)
+		i++;
+	if (i == m->nr_files)
+		p->made = maps_add_file(m, path, file ? "" : edit_head, file ? 0 : strlen(edit_head));
+	free(path);
+	return i;
+}
+
 int maps_edit_save(const struct maps_entry *new_entry, const char *file, bool reload)
 {
 	struct maps_entry e = *new_entry, *old;
-	char *line, *path = NULL;
-	struct maps_file new = { 0 };
+	struct maps_plan plan;
 	struct maps *m;
+	char *line;
 	int lock, rc;
 
 	lock = sysfs_dry_run ? -1 : edit_lock(file);
 	if (lock < 0 && !sysfs_dry_run)
 		return SAY_PERMISSION;
+	maps_plan_init(&plan);
 	m = edit_load(file);
-	old = edit_find(m, e.name);
-	if (old)
-		edit_keep(&e, old);
-	line = maps_line(&e);
-	rc = edit_twice(m, &e);
-	if (!rc && old) {
-		struct maps_file *f = &m->files[old->line.file];
-		char *now = maps_line(old);
-
-		if (!old->bad && !strcmp(now, line)) {
-			rc = SAY_DONE;
-		} else {
-			line = edit_with_comment(f, old, line);
-			rc = edit_splice(f, old->line.off, old->line.len, line, reload);
-		}
-		free(now);
-	} else if (!rc) {
-		struct maps_file *f = NULL;
-		size_t i;
-
-		path = file ? say_dup(file) : sysfs_root(MAPS_DIR "/" MAPS_SAVED);
-		for (i = 0; i < m->nr_files; i++)
-			if (!strcmp(m->files[i].path, path))
-				f = &m->files[i];
-		if (!f) {
-			new.path = path;
-			new.text = (char *)(file ? "" : edit_head);
-			new.len = strlen(new.text);
-			f = &new;
-		}
-		rc = edit_splice(f, f->len, 0, line, reload);
-	}
+	old = maps_plan_find(m, e.name);
+	rc = edit_usable(m);
 	if (!rc)
+		rc = edit_twice(m, &e);
+	if (!rc) {
+		maps_plan_save(&plan, m, &e, old, old ? 0 : edit_new_file(m, &plan, file));
+		rc = edit_do(m, &plan, reload);
+	}
+	if (!rc) {
+		line = maps_line(&e);
 		say_more("saved: %s", line);
-	free(path);
-	free(line);
+		free(line);
+	}
+	maps_plan_free(&plan);
 	maps_free(m);
 	if (lock >= 0)
 		close(lock);
@@ -368,6 +354,7 @@ int maps_edit_save(const struct maps_entry *new_entry, const char *file, bool re
 static int edit_remove(const char *name, const char *session, const char *device_path, const char *file, bool reload)
 {
 	struct maps_entry *e = NULL;
+	struct maps_plan plan;
 	struct maps *m;
 	int lock, rc;
 	size_t i;
@@ -375,12 +362,20 @@ static int edit_remove(const char *name, const char *session, const char *device
 	lock = sysfs_dry_run ? -1 : edit_lock(file);
 	if (lock < 0 && !sysfs_dry_run)
 		return SAY_PERMISSION;
+	maps_plan_init(&plan);
 	m = maps_load(file);
-	e = name ? edit_find(m, name) : maps_find_device(m, session, device_path);
-	rc = e ? edit_splice(&m->files[e->line.file], e->line.off, e->line.len, NULL, reload) : SAY_NOTHING;
+	e = name ? maps_plan_find(m, name) : maps_find_device(m, session, device_path);
+	rc = edit_usable(m);
+	if (!rc && !e)
+		rc = SAY_NOTHING;
+	if (!rc) {
+		maps_plan_remove(&plan, m, e);
+		rc = edit_do(m, &plan, reload);
+	}
 	for (i = 0; !rc && i < m->nr; i++)
 		if (m->entries[i].overridden && !strcmp(m->entries[i].name, e->name))
 			say_warn("the line of %s in %s counts again", e->name, m->files[m->entries[i].line.file].path);
+	maps_plan_free(&plan);
 	maps_free(m);
 	if (lock >= 0)
 		close(lock);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Changing maps.conf: only the lines that are meant, everything else stays byte for byte. A file is replaced whole (temporary file, fsync,
- * rename) under a lock of the directory; owner, mode and security label stay. The same change twice is no change.
+ * rename) under a lock of the directory; owner, mode, ACL and security label stay. The same change twice is no change. A change that would cost
+ * another mapping its line is refused.
  */
 #ifndef TOOLS_MAPS_EDIT_H
 #define TOOLS_MAPS_EDIT_H

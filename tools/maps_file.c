@@ -2,75 +2,34 @@
 /* The files of /etc/ibnbd together, and what is asked of them afterwards. */
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
+#include "tools/file.h"
 #include "tools/maps_conf.h"
 #include "tools/say.h"
 #include "tools/sysfs.h"
 
-#define FILE_TEXT_MAX	(16u << 20)
-
-static void file_unreadable(struct maps *m, const char *path, const char *why)
+/* @named: it must be there. */
+static void file_take(struct maps *m, const char *path, bool named)
 {
-	maps_parse(m, path, "", 0);
-	maps_error(m, (struct maps_at){ m->nr_files - 1, SIZE_MAX, 0 }, say_fmt("cannot be read: %s", why), NULL);
-}
+	size_t file = m->nr_files, first = m->nr;
+	struct file_text f;
 
-/* Whoever can write this file decides which disks the machine gets. */
-static void file_rights(struct maps *m, const struct stat *st)
-{
-	struct maps_at at = { m->nr_files - 1, SIZE_MAX, 0 };
-	const char *path = m->files[at.file].path;
-
-	if (st->st_mode & S_IWOTH)
-		maps_error(m, at, say_dup("everybody can write to it"), say_fmt("chmod o-w %s", path));
-	if (st->st_uid && st->st_uid != geteuid())
-		maps_error(m, at, say_fmt("it belongs to user %u, not to root", (unsigned int)st->st_uid), say_fmt("chown root %s", path));
-}
-
-static void file_read(struct maps *m, const char *path, bool must)
-{
-	size_t len = 0, size = 0;
-	char *text = NULL;
-	struct stat st;
-	ssize_t n = 0;
-	int fd, err;
-
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	if (fd < 0 || fstat(fd, &st)) {
-		if (must || (errno != ENOENT && errno != ENOTDIR))
-			file_unreadable(m, path, strerror(errno));
-		if (fd >= 0)
-			close(fd);
-		return;
+	file_read(path, FILE_OURS, named, &f);
+	if (named && f.state == FILE_ABSENT) {
+		maps_parse(m, path, "", 0);
+		maps_refuse(m, file, say_fmt("cannot be read: %s", strerror(ENOENT)), NULL);
+	} else if (f.state != FILE_ABSENT) {
+		maps_parse(m, path, f.text ? f.text : "", f.len);
 	}
-	if (S_ISDIR(st.st_mode)) {
-		file_unreadable(m, path, "it is a directory");
-		close(fd);
-		return;
+	if (f.state == FILE_REFUSED) {
+		maps_refuse(m, file, f.why, f.mend);
+		f.why = f.mend = NULL;
 	}
-	do {
-		if (size - len < 4096) {
-			size = size ? 2 * size : 16384;
-			text = say_grow(text, size);
-		}
-		n = read(fd, text + len, size - len);
-		if (n > 0)
-			len += (size_t)n;
-	} while (n > 0 && len < FILE_TEXT_MAX);
-	err = errno;
-	close(fd);
-	if (n < 0) {
-		file_unreadable(m, path, strerror(err));
-	} else {
-		maps_parse(m, path, text, len);
-		if (S_ISREG(st.st_mode))
-			file_rights(m, &st);
-	}
-	free(text);
+	if (m->nr_files > file && m->files[file].refused)
+		maps_drop(m, first);
+	file_free(&f);
 }
 
 static int file_is_conf(const struct dirent *d)
@@ -80,31 +39,52 @@ static int file_is_conf(const struct dirent *d)
 	return d->d_name[0] != '.' && len > 5 && !strcmp(d->d_name + len - 5, ".conf");
 }
 
-struct maps *maps_load(const char *file)
+/* By their bytes: the same in each locale, and early in the boot. */
+static int file_order(const struct dirent **a, const struct dirent **b)
 {
-	struct maps *m = say_alloc(sizeof(*m));
+	return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+static void file_dir(struct maps *m, const char *dir)
+{
 	struct dirent **names = NULL;
-	char *main_file, *dir, *path;
+	char *path, *why, *mend = NULL;
+	struct stat st;
 	int nr, i;
 
-	if (file) {
-		file_read(m, file, true);
-		maps_check(m);
-		return m;
+	nr = scandir(dir, &names, file_is_conf, file_order);
+	if (nr < 0 && errno == ENOENT && lstat(dir, &st))
+		return;
+	why = nr < 0 ? say_fmt("cannot be read: %s", errno == ENOENT ? "the link leads nowhere" : strerror(errno)) : file_distrust(dir, &mend);
+	if (why) {
+		maps_parse(m, dir, "", 0);
+		maps_refuse(m, m->nr_files - 1, why, mend);
 	}
-	main_file = sysfs_root(MAPS_DIR "/" MAPS_MAIN);
-	dir = sysfs_root(MAPS_DIR "/" MAPS_MAIN ".d");
-	file_read(m, main_file, false);
-	nr = scandir(dir, &names, file_is_conf, alphasort);
 	for (i = 0; i < nr; i++) {
 		path = say_fmt("%s/%s", dir, names[i]->d_name);
-		file_read(m, path, true);
+		if (!why)
+			file_take(m, path, false);
 		free(path);
 		free(names[i]);
 	}
 	free(names);
-	free(main_file);
-	free(dir);
+}
+
+struct maps *maps_load(const char *file)
+{
+	struct maps *m = say_alloc(sizeof(*m));
+	char *main_file, *dir;
+
+	if (file) {
+		file_take(m, file, true);
+	} else {
+		main_file = sysfs_root(MAPS_DIR "/" MAPS_MAIN);
+		dir = sysfs_root(MAPS_DIR "/" MAPS_MAIN ".d");
+		file_take(m, main_file, false);
+		file_dir(m, dir);
+		free(main_file);
+		free(dir);
+	}
 	maps_check(m);
 	return m;
 }
@@ -137,12 +117,22 @@ int64_t maps_start_timeout(const struct maps_entry *e)
 	return maps_given(e, MAPS_start_timeout) ? e->number[MAPS_start_timeout] : MAPS_FOREVER;
 }
 
+static bool file_unseen(const char *s)
+{
+	const char *name;
+	uint32_t code;
+
+	while (*s && !maps_unseen(s, strlen(s), &code, &name))
+		s++;
+	return *s;
+}
+
 /* A word as the lexer reads it back. */
 static char *file_quoted(const char *s)
 {
 	char *out = say_alloc(2 * strlen(s) + 3), *p = out;
 
-	if (*s && *s != '#' && *s != '[' && !s[strcspn(s, " \t\"\\")])
+	if (*s && *s != '#' && *s != '[' && !s[strcspn(s, " \t\"\\")] && !file_unseen(s))
 		return strcpy(out, s);
 	*p++ = '"';
 	for (; *s; s++) {

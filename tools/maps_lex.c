@@ -5,13 +5,13 @@
 #include "tools/maps_conf.h"
 #include "tools/say.h"
 
-void maps_tokens_free(struct maps_token *tokens, size_t nr)
+void maps_words_free(struct maps_words *w)
 {
 	size_t i;
 
-	for (i = 0; i < nr; i++)
-		free(tokens[i].text);
-	free(tokens);
+	for (i = 0; i < w->nr; i++)
+		free(w->t[i].text);
+	free(w->t);
 }
 
 /* Bytes of the UTF-8 character at @s, 0 = none. */
@@ -28,6 +28,60 @@ static size_t lex_utf8(const unsigned char *s, size_t left)
 		if ((s[i] & 0xc0) != 0x80)
 			return 0;
 	return n;
+}
+
+/* Characters that look like a blank and separate nothing, or look like nothing at all. */
+static const struct {
+	uint32_t first, last;
+	const char *name;
+} lex_unseen[] = {
+	{ 0x80, 0x9f, "control character" },
+	{ 0xa0, 0xa0, "no-break space" },
+	{ 0xad, 0xad, "soft hyphen" },
+	{ 0x61c, 0x61c, "direction mark" },
+	{ 0x115f, 0x1160, "Hangul filler" },
+	{ 0x1680, 0x1680, "Ogham space" },
+	{ 0x180e, 0x180e, "vowel separator" },
+	{ 0x2000, 0x200a, "space of a fixed width" },
+	{ 0x200b, 0x200b, "zero-width space" },
+	{ 0x200c, 0x200d, "zero-width joiner" },
+	{ 0x200e, 0x200f, "direction mark" },
+	{ 0x2028, 0x2029, "line separator" },
+	{ 0x202a, 0x202e, "direction mark" },
+	{ 0x202f, 0x202f, "narrow no-break space" },
+	{ 0x205f, 0x205f, "mathematical space" },
+	{ 0x2060, 0x2060, "word joiner" },
+	{ 0x2061, 0x2064, "invisible operator" },
+	{ 0x2066, 0x206f, "direction mark" },
+	{ 0x2800, 0x2800, "empty Braille cell" },
+	{ 0x3000, 0x3000, "ideographic space" },
+	{ 0x3164, 0x3164, "Hangul filler" },
+	{ 0xfe00, 0xfe0f, "variation selector" },
+	{ 0xfeff, 0xfeff, "byte order mark" },
+	{ 0xffa0, 0xffa0, "Hangul filler" },
+	{ 0xfff9, 0xfffb, "annotation mark" },
+	{ 0xe0000, 0xe007f, "tag character" },
+};
+
+size_t maps_unseen(const char *s, size_t left, uint32_t *code, const char **name)
+{
+	const unsigned char *u = (const unsigned char *)s;
+	size_t n = left ? lex_utf8(u, left) : 0, i;
+	uint32_t c;
+
+	if (n < 2)
+		return 0;
+	c = u[0] & (0xffu >> (n + 1));
+	for (i = 1; i < n; i++)
+		c = c << 6 | (u[i] & 0x3f);
+	for (i = 0; i < ARRAY_SIZE(lex_unseen); i++) {
+		if (c < lex_unseen[i].first || c > lex_unseen[i].last)
+			continue;
+		*code = c;
+		*name = lex_unseen[i].name;
+		return n;
+	}
+	return 0;
 }
 
 static size_t lex_eol(const struct maps_file *f, size_t off)
@@ -48,24 +102,83 @@ static size_t lex_continued(const struct maps_file *f, size_t off)
 	return off < f->len && f->text[off] == '\n' ? off + 1 : 0;
 }
 
-static void lex_wrong(struct maps *m, size_t file, size_t off, size_t len, char *msg, bool *bad)
+bool maps_nul(struct maps *m, size_t file, size_t off, size_t len)
 {
-	maps_error(m, (struct maps_at){ file, off, len }, msg, NULL);
-	*bad = true;
+	const char *text = m->files[file].text, *nul = len ? memchr(text + off, 0, len) : NULL;
+	size_t n = 0, i;
+
+	if (!nul)
+		return false;
+	for (i = off; i < off + len; i++)
+		n += !text[i];
+	maps_error(m, (struct maps_at){ file, (size_t)(nul - text), 1 }, n == 1 ? say_dup("a NUL byte") : say_fmt("%zu NUL bytes", n),
+		   say_dup("the line is no text: the file was not written to its end, or is none that people write"));
+	return true;
+}
+
+/* A logical line that is being read. */
+struct lex {
+	struct maps *m;
+	size_t file;
+	struct maps_words *w;
+	bool told;		/* of a byte that cannot be; one such mistake in a line says enough */
+};
+
+static void lex_wrong(struct lex *l, size_t off, size_t len, char *msg, char *hint)
+{
+	maps_error(l->m, (struct maps_at){ l->file, off, len }, msg, hint);
+	l->w->bad = true;
+}
+
+static void lex_wrong_byte(struct lex *l, size_t off, size_t len, char *msg, char *hint)
+{
+	if (!l->told) {
+		lex_wrong(l, off, len, msg, hint);
+	} else {
+		free(msg);
+		free(hint);
+	}
+	l->told = true;
+}
+
+/* One character but blanks, quotes and backslashes. Returns its bytes; *@copy: it belongs to the word. */
+static size_t lex_char(struct lex *l, size_t off, size_t eol, bool quoted, bool *copy)
+{
+	const char *s = l->m->files[l->file].text + off, *name;
+	unsigned char c = (unsigned char)*s;
+	uint32_t code;
+	size_t n = 1;
+
+	*copy = false;
+	if (!c)
+		return 1;	/* maps_nul() has said so */
+	if (c < 0x20 || c == 0x7f) {
+		lex_wrong_byte(l, off, 1, say_fmt("control character 0x%02x", c), NULL);
+		return 1;
+	}
+	n = lex_utf8((const unsigned char *)s, eol - off);
+	if (!n) {
+		lex_wrong_byte(l, off, 1, say_fmt("byte 0x%02x is not UTF-8", c), NULL);
+		return 1;
+	}
+	*copy = true;
+	if (!quoted && maps_unseen(s, eol - off, &code, &name))
+		lex_wrong_byte(l, off, n, say_fmt("a character that is not seen: %s, U+%04X", name, code),
+			       say_dup("blanks and tabs separate words; a word that needs this character stands in \"quotes\""));
+	return n;
 }
 
 /* One word from @off on. Returns its end, at most @eol. */
-static size_t lex_word(struct maps *m, size_t file, size_t off, size_t eol, struct maps_token *t, bool *bad)
+static size_t lex_word(struct lex *l, size_t off, size_t eol, struct maps_token *t)
 {
-	const struct maps_file *f = &m->files[file];
-	const unsigned char *s = (const unsigned char *)f->text;
+	const struct maps_file *f = &l->m->files[l->file];
 	size_t start = off, quote = 0, n, len = 0;
-	bool quoted = false;
+	bool quoted = false, copy;
 
 	t->text = say_alloc(eol - off + 1);
 	t->plain = true;
 	for (; off < eol; off += n) {
-		unsigned char c = s[off];
+		char c = f->text[off];
 
 		n = 1;
 		if (!quoted && (c == ' ' || c == '\t' || lex_continued(f, off)))
@@ -77,42 +190,34 @@ static size_t lex_word(struct maps *m, size_t file, size_t off, size_t eol, stru
 			continue;
 		}
 		if (quoted && c == '\\') {
-			if (off + 1 < eol && (s[off + 1] == '"' || s[off + 1] == '\\')) {
-				t->text[len++] = (char)s[off + 1];
+			if (off + 1 < eol && (f->text[off + 1] == '"' || f->text[off + 1] == '\\')) {
+				t->text[len++] = f->text[off + 1];
 				n = 2;
 				continue;
 			}
-			lex_wrong(m, file, off, 1, say_dup("in quotes a backslash stands before '\"' or another backslash only"), bad);
+			lex_wrong(l, off, 1, say_dup("in quotes a backslash stands before '\"' or another backslash only"), NULL);
 			continue;
 		}
-		if (c < 0x20 || c == 0x7f) {
-			lex_wrong(m, file, off, 1, say_fmt("control character 0x%02x", c), bad);
+		n = lex_char(l, off, eol, quoted, &copy);
+		if (!copy)
 			continue;
-		}
-		n = lex_utf8(s + off, eol - off);
-		if (!n) {
-			lex_wrong(m, file, off, 1, say_fmt("byte 0x%02x is not UTF-8", c), bad);
-			n = 1;
-			continue;
-		}
-		memcpy(t->text + len, s + off, n);
+		memcpy(t->text + len, f->text + off, n);
 		len += n;
 	}
 	if (quoted)
-		lex_wrong(m, file, quote, 1, say_dup("the quote is not closed on this line"), bad);
+		lex_wrong(l, quote, 1, say_dup("the quote is not closed on this line"), NULL);
 	t->text[len] = 0;
-	t->at = (struct maps_at){ file, start, off - start };
+	t->at = (struct maps_at){ l->file, start, off - start };
 	return off;
 }
 
-size_t maps_lex(struct maps *m, size_t file, size_t off, struct maps_token **tokens, size_t *nr, bool *bad)
+size_t maps_lex(struct maps *m, size_t file, size_t off, struct maps_words *w)
 {
 	const struct maps_file *f = &m->files[file];
+	struct lex l = { .m = m, .file = file, .w = w };
 	size_t start = off, eol = lex_eol(f, off), end = eol, next;
 
-	*tokens = NULL;
-	*nr = 0;
-	*bad = false;
+	memset(w, 0, sizeof(*w));
 	if (eol > off && f->text[eol - 1] == '\r')
 		end--;
 	while (off < end) {
@@ -120,8 +225,10 @@ size_t maps_lex(struct maps *m, size_t file, size_t off, struct maps_token **tok
 			off++;
 			continue;
 		}
-		if (f->text[off] == '#')
+		if (f->text[off] == '#') {
+			w->comment = (struct maps_at){ file, off, end - off };
 			break;
+		}
 		next = lex_continued(f, off);
 		if (next) {
 			off = next;
@@ -129,11 +236,12 @@ size_t maps_lex(struct maps *m, size_t file, size_t off, struct maps_token **tok
 			end = eol > off && f->text[eol - 1] == '\r' ? eol - 1 : eol;
 			continue;
 		}
-		*tokens = say_grow(*tokens, (*nr + 1) * sizeof(**tokens));
-		off = lex_word(m, file, off, end, &(*tokens)[*nr], bad);
-		(*nr)++;
+		w->t = say_grow(w->t, (w->nr + 1) * sizeof(*w->t));
+		off = lex_word(&l, off, end, &w->t[w->nr]);
+		w->nr++;
 	}
-	if (*nr && eol - start > IBNBD_MAP_LINE_MAX)
-		lex_wrong(m, file, start, 1, say_fmt("the line has %zu bytes, %d are possible", eol - start, IBNBD_MAP_LINE_MAX), bad);
+	w->bad |= maps_nul(m, file, start, eol - start);
+	if (w->nr && eol - start > IBNBD_MAP_LINE_MAX)
+		lex_wrong(&l, start, 1, say_fmt("the line has %zu bytes, %d are possible", eol - start, IBNBD_MAP_LINE_MAX), NULL);
 	return eol < f->len ? eol + 1 : f->len;
 }

@@ -187,6 +187,15 @@ static char *option_words_hint(const char *key, const char *value)
 	return near ? say_fmt("did you mean \"%s\"?", near) : NULL;
 }
 
+static size_t option_commas(const char *s)
+{
+	size_t n = 0;
+
+	for (; *s; s++)
+		n += *s == ',';
+	return n;
+}
+
 static void option_path(struct maps *m, struct maps_entry *e, const struct option_word *w)
 {
 	struct ibtrs_addr_pair pair;
@@ -209,6 +218,7 @@ static void option_path(struct maps *m, struct maps_entry *e, const struct optio
 				 say_dup("add the others with ibnbd path add"));
 			return;
 		}
+		e->host_at[e->nr_hosts] = w->t->at;
 		e->host[e->nr_hosts++] = say_dup(w->value);
 		maps_warn(m, option_value_at(w, 0, 0), say_fmt("the name \"%s\" must be resolved when the machine boots", w->value),
 			  say_dup("an address does not depend on a name service"));
@@ -218,11 +228,17 @@ static void option_path(struct maps *m, struct maps_entry *e, const struct optio
 		maps_bad(m, e, option_value_at(w, 0, 0), say_fmt("more than %d paths", IBNBD_MAP_PATHS), NULL);
 		return;
 	}
-	if (ibnbd_mapopt_set(&e->map, "path", w->value, &err)) {
-		maps_bad(m, e, option_value_at(w, err.pos, err.len), say_dup(err.msg), !bad ? NULL :
-			 say_dup("path=[SOURCE,]DESTINATION, addresses as 10.0.1.7, ip:[fe80::1%eth2], gid:fe80:...:b2c3"));
+	if (bad) {
+		maps_bad(m, e, option_value_at(w, 0, 0), say_fmt("path: \"%.64s\": %s", w->value, host_wrong(w->value, strlen(w->value), why)),
+			 say_dup(option_commas(w->value) > 1 ? "path=[SOURCE,]DESTINATION is one path; several paths are several path=" :
+				 "path=[SOURCE,]DESTINATION, addresses as 10.0.1.7, ip:[fe80::1%eth2], gid:fe80:...:b2c3"));
 		return;
 	}
+	if (ibnbd_mapopt_set(&e->map, "path", w->value, &err)) {
+		maps_bad(m, e, option_value_at(w, err.pos, err.len), say_dup(err.msg), NULL);
+		return;
+	}
+	e->addr_at[e->map.nr_paths - 1] = w->t->at;
 	if (pair.src.kind != IBTRS_ADDR_NONE && ibtrs_addr_equal(&pair.src, &pair.dst))
 		maps_warn(m, option_value_at(w, 0, 0), say_dup("source and destination are the same: this host is its own server"), NULL);
 }

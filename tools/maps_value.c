@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <string.h>
 #include "tools/maps_conf.h"
+#include "tools/say.h"
 
 #define VALUE_DIGITS	15	/* no sum of these overflows */
 
@@ -58,4 +59,19 @@ bool maps_size(const char *s, int64_t *bytes)
 		}
 	}
 	return !*rest && !__builtin_mul_overflow(*bytes, factor, bytes);
+}
+
+/* What is not a letter, digit, ':', '_' or '.' becomes \xNN. */
+char *maps_unit_escape(const char *name)
+{
+	char *out = say_alloc(4 * strlen(name) + 1), *p = out;
+	const char *s;
+
+	for (s = name; *s; s++) {
+		if ((*s >= '0' && *s <= '9') || ((*s | 32) >= 'a' && (*s | 32) <= 'z') || *s == '_' || *s == ':' || (*s == '.' && s > name))
+			*p++ = *s;
+		else
+			p += sprintf(p, "\\x%02x", (unsigned char)*s);
+	}
+	return out;
 }

@@ -7,8 +7,8 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include "ibnbd/logic/export.h"
+#include "tools/file.h"
 #include "tools/say.h"
 #include "tools/server_conf.h"
 #include "tools/sysfs.h"
@@ -45,6 +45,8 @@ static char *server_refused(enum server_key_id id, char **value)
 	bool on;
 	size_t pos;
 
+	if (strchr(v, '"'))	/* modprobe(8) quotes with it */
+		return say_dup("a quotation mark cannot be part of it");
 	switch (id) {
 	case SERVER_dev_search_path:
 		return ibnbd_export_search_check(v, strlen(v), &why) ? say_dup(why) : NULL;
@@ -127,38 +129,52 @@ static void server_line(struct server_conf *c, const struct maps_token *t, size_
 	free(all);
 }
 
+/* What a careful reader would ask about it. */
+static void server_questions(struct server_conf *c)
+{
+	struct maps_at at = { 0, SIZE_MAX, 0 };
+
+	if (!c->value[SERVER_dev_search_path] || !*c->value[SERVER_dev_search_path])
+		maps_warn(c->m, at, say_dup("there is no dev_search_path: nothing is exported"), NULL);
+	else if (!c->value[SERVER_allow] || !*c->value[SERVER_allow])
+		maps_warn(c->m, at, say_dup("there is no allow: whoever reaches the port may map, and write"), say_dup("allow = 10.0.0.0/24"));
+}
+
+static void server_lines(struct server_conf *c, const char *path, const struct file_text *f)
+{
+	size_t off, file = maps_add_file(c->m, path, f->text ? f->text : "", f->len);
+	struct maps_words w;
+
+	for (off = c->m->files[file].begin; off < c->m->files[file].len;) {
+		off = maps_lex(c->m, file, off, &w);
+		if (w.nr && !w.bad)
+			server_line(c, w.t, w.nr);
+		maps_words_free(&w);
+	}
+}
+
 struct server_conf *server_conf_load(const char *file)
 {
-	char *path = file ? say_dup(file) : sysfs_root(SERVER_CONF), *text = sysfs_text(path);
+	char *path = file ? say_dup(file) : sysfs_root(SERVER_CONF);
 	struct server_conf *c = say_alloc(sizeof(*c));
-	struct maps_token *t;
-	size_t off, nr;
-	struct stat st;
-	bool bad;
+	struct file_text f;
+	int i;
 
 	c->m = say_alloc(sizeof(*c->m));
-	c->there = text;
-	/* The file is kept as maps.conf's are; its lines are not mappings. */
-	maps_parse(c->m, path, "", 0);
-	if (text) {
-		free(c->m->files[0].text);
-		c->m->files[0].text = say_fmt("%s\n", text);
-		c->m->files[0].len = strlen(c->m->files[0].text);
+	file_read(path, FILE_OURS, file, &f);
+	c->there = f.state != FILE_ABSENT;
+	server_lines(c, path, &f);
+	if (f.state == FILE_REFUSED) {
+		maps_refuse(c->m, 0, f.why, f.mend);
+		f.why = f.mend = NULL;
 	}
-	for (off = 0; off < c->m->files[0].len;) {
-		off = maps_lex(c->m, 0, off, &t, &nr, &bad);
-		if (nr && !bad)
-			server_line(c, t, nr);
-		maps_tokens_free(t, nr);
+	for (i = 0; i < SERVER_NR_KEYS && c->m->nr_refused; i++) {
+		free(c->value[i]);
+		c->value[i] = NULL;
 	}
-	if (c->there && !stat(path, &st) && st.st_mode & S_IWOTH)
-		maps_error(c->m, (struct maps_at){ 0, SIZE_MAX, 0 }, say_dup("everybody can write to it"), say_fmt("chmod o-w %s", path));
-	if (c->there && (!c->value[SERVER_dev_search_path] || !*c->value[SERVER_dev_search_path]))
-		maps_warn(c->m, (struct maps_at){ 0, SIZE_MAX, 0 }, say_dup("there is no dev_search_path: nothing is exported"), NULL);
-	else if (c->there && (!c->value[SERVER_allow] || !*c->value[SERVER_allow]))
-		maps_warn(c->m, (struct maps_at){ 0, SIZE_MAX, 0 }, say_dup("there is no allow: whoever reaches the port may map, and write"),
-			  say_dup("allow = 10.0.0.0/24"));
-	free(text);
+	if (f.state == FILE_THERE && !c->m->nr_refused)
+		server_questions(c);
+	file_free(&f);
 	free(path);
 	return c;
 }

@@ -42,7 +42,7 @@ extern const struct server_key server_keys[SERVER_NR_KEYS];
 struct server_conf {
 	struct maps *m;		/* the file, and its mistakes */
 	char *value[SERVER_NR_KEYS];
-	bool there;
+	bool there;		/* something is, whether or not it can be used */
 };
 
 struct server_conf *server_conf_load(const char *file);

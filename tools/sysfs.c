@@ -18,7 +18,7 @@
 #include "tools/say.h"
 #include "tools/sysfs.h"
 
-#define SYSFS_TEXT_MAX	(1u << 20)
+#define SYSFS_TEXT_MAX	(16u << 20)	/* modules.dep of a large kernel has more than one MiB */
 
 bool sysfs_dry_run;
 bool sysfs_dry_run_stderr;
@@ -69,7 +69,7 @@ char *sysfs_text(const char *path)
 	ssize_t n = 0;
 	int fd, err;
 
-	fd = open(path, O_RDONLY | O_CLOEXEC);
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);	/* whatever stands there, it is not waited for */
 	if (fd < 0)
 		return NULL;
 	do {
@@ -81,9 +81,9 @@ char *sysfs_text(const char *path)
 		if (n > 0)
 			len += (size_t)n;
 	} while (n > 0 && len < SYSFS_TEXT_MAX);
-	err = errno;
+	err = n < 0 ? errno : n > 0 ? EFBIG : len && memchr(buf, 0, len) ? EILSEQ : 0;
 	close(fd);
-	if (n < 0) {
+	if (err) {
 		free(buf);
 		errno = err;
 		return NULL;

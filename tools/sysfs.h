@@ -23,7 +23,10 @@ char *sysfs_root(const char *path);
 bool sysfs_redirected(void);
 
 bool sysfs_exists(const char *path);
-/* The text without the newline at its end, allocated; NULL with errno when it cannot be read. */
+/*
+ * The text without the newline at its end, allocated; NULL with errno when it cannot be read. The whole of it: one that is too long (EFBIG) or
+ * has a NUL in it (EILSEQ) is no text.
+ */
 char *sysfs_text(const char *path);
 /* The attribute @name of directory @dir: text ("" counts as none), or NULL. */
 char *sysfs_attr(const char *dir, const char *name);

@@ -7,6 +7,7 @@ HERE = Path(__file__).resolve().parent
 TOP = HERE.parents[1]
 TESTS = []
 DEADLINE = 60
+os.umask(0o022)     # files that others may write to are refused
 
 
 class Failed(Exception):

@@ -15,7 +15,7 @@ scratch   "nvme0n1"  -          path=gid:fe80:0000:0000:0000:0002:c903:00a1:b2c3
 def unescape(text):
     for a, b in (("\\\\", "\\"), ("\\n", "\n"), ("\\t", "\t"), ("\\r", "\r"), ("\\x07", "\x07"), ("\\0", "\0")):
         text = text.replace(a, b)
-    return text
+    return re.sub(r"\\x([89a-f][0-9a-f])", lambda m: bytes((int(m[1], 16),)).decode("utf-8", "surrogateescape"), text)
 
 
 @test
@@ -72,7 +72,7 @@ def drop_ins(w):
 def rights_of_the_file(w):
     f = w.conf(GOOD)
     f.chmod(0o666)
-    has(w.run("maps", "check", want=2).err, "everybody can write to it", "chmod o-w")
+    has(w.run("maps", "check", want=2).err, "everybody can write to it", "chmod go-w")
     f.chmod(0o644)
     w.run("maps", "check")
     has(w.run("maps", "check", "--file", "/nonexistent", want=2).err, "cannot be read")

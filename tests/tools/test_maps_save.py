@@ -62,7 +62,7 @@ def save_through_a_link(w):
     saved = w.root / "etc/ibnbd/maps.conf.d/50-saved.conf"
     saved.parent.mkdir()
     saved.symlink_to("nowhere")
-    has(w.run("map", "d", "s", "10.0.0.1", "--name", "d", "--save-only", want=1).err, "50-saved.conf: the link leads nowhere")
+    has(w.run("map", "d", "s", "10.0.0.1", "--name", "d", "--save-only", want=2).err, "50-saved.conf: error: the link leads nowhere")
     eq(saved.is_symlink(), True)
 
 
@@ -135,16 +135,77 @@ def save_over_a_session_that_exists(w):
 
 
 @test
-def save_of_what_contradicts_is_said(w):
+def save_of_what_belongs_to_the_session(w):
+    """It is said in all lines that say it: those behind the one that is saved would contradict it, and be lost."""
     w.client()
-    f = w.conf("vol1 vol/1 store1 path=10.0.1.7 policy=rr\nvol2 vol/2 store1 policy=rr\n")
+    f = w.conf("vol1 vol/1 store1 path=10.0.1.7 policy=rr\nvol2 vol/2 store1 policy=rr # two\nvol3 vol/3 store3 path=10.0.1.7 policy=rr\n")
     w.run("maps", "start", "vol1", "vol2")
     w.run("path", "policy", "store1", "min-latency")
-    r = w.run("maps", "save", "vol1", want=2)
-    has(r.err, "policy of session store1 is another one in", "maps.conf has mistakes now")
+    w.run("maps", "save", "vol1")
+    w.run("maps", "check")
+    eq(f.read_text().splitlines()[1:], ["vol2 vol/2 store1 policy=min-latency  # two", "vol3 vol/3 store3 path=10.0.1.7 policy=rr"])
     w.run("maps", "save", "--all")
     w.run("maps", "check")
     eq(f.read_text().count("policy=min-latency"), 2)
+
+
+@test
+def a_new_line_that_contradicts_is_said(w):
+    w.client()
+    w.conf("vol1 vol/1 store1 path=10.0.1.7 policy=rr\n")
+    r = w.run("map", "vol/2", "store1", "policy=min-latency", "--name", "vol2", "--save-only", want=2)
+    has(r.err, "policy of session store1 is another one in", "maps.conf has mistakes now")
+    has(w.run("maps", "show", want=0).out, "vol1 vol/1 store1 path=ip:10.0.1.7 policy=round-robin")
+
+
+ENDS = ("", "\n", " \\\n", " \\", " \\\r\n", "\r\n", " # x", " # x \\\n", "\n# x \\", "\n\\\n", ' x-a="b \\\\"', "\n\n  \\\n")
+
+
+@test
+def save_behind_any_end(w):
+    """A backslash at the end of a file joins what is appended to its last line."""
+    for head in ("", "\ufeff"):
+        for end in ENDS:
+            f = w.conf(head + "vol1 vol/1 store1 path=10.0.1.7 path=10.0.2.7" + end, "maps.conf.d/50-saved.conf")
+            before = f.read_bytes()
+            good = w.run("maps", "show", want=None).out
+            w.run("map", "vol/2", "store2", "10.0.3.7", "10.0.4.7", "--name", "vol2", "--save-only")
+            shown = w.run("maps", "show").out
+            has(shown, good, "vol2 vol/2 store2 path=ip:10.0.3.7 path=ip:10.0.4.7")
+            eq(f.read_bytes().startswith(before), True, repr(end))
+            w.run("maps", "remove", "vol2")
+            eq(w.run("maps", "show").out, good or w.run("maps", "show").out, repr(end))
+
+
+@test
+def save_keeps_line_ends_and_comments(w):
+    f = w.root / "etc/ibnbd/maps.conf"
+    f.write_bytes(b"\xef\xbb\xbfvol1 vol/1 store1 path=10.0.1.7 \\\r\n  #one\r\nvol2 vol/2 store2 path=10.0.1.8\r\n")
+    w.run("map", "vol/1", "store1", "10.0.9.9", "--name", "vol1", "--save-only")
+    eq(f.read_bytes(), b"\xef\xbb\xbfvol1 vol/1 store1 path=ip:10.0.9.9  #one\r\nvol2 vol/2 store2 path=10.0.1.8\r\n")
+    long = "# " + "x" * 4050
+    f.write_text(f"vol1 vol/1 store1 path=10.0.1.7 {long}\n")
+    w.run("map", "vol/1", "store1", "10.0.9.9", "10.0.9.8", "--name", "vol1", "--save-only")
+    eq(f.read_text(), f"{long}\nvol1 vol/1 store1 path=ip:10.0.9.9 path=ip:10.0.9.8\n")
+
+
+@test
+def who_opens_the_session_goes(w):
+    """Its path= and what else is the session's goes to the next line."""
+    w.client()
+    w.conf("vol1 vol/1 store1 path=10.0.1.7 path=host.example port=99 hold=7\n")
+    saved = w.conf("vol2 vol/2 store1 ro # two\nvol3 vol/3 store1\n", "maps.conf.d/50-saved.conf")
+    has(w.run("maps", "remove", "vol1", "-n").out, "50-saved.conf: vol2 vol/2 store1 path=host.example path=ip:10.0.1.7")
+    w.run("maps", "remove", "vol1")
+    eq(saved.read_text(), "vol2 vol/2 store1 path=host.example path=ip:10.0.1.7 dest_port=99 access_mode=ro  # two\nvol3 vol/3 store1\n")
+    w.run("map", "vol/2", "other", "10.0.5.7", "--name", "vol2", "--save-only")
+    has(w.run("maps", "show", "vol3").out, "vol3 vol/3 store1 path=host.example path=ip:10.0.1.7 dest_port=99")
+    w.run("map", "vol/3", "store1", "hold=9", "--name", "vol3", "--save-only")
+    has(w.run("maps", "show", "vol3").out, "path=host.example path=ip:10.0.1.7 hold=9")
+    w.conf("vol1 vol/1 s path=10.0.0.1\n")
+    w.conf("vol1 vol/9 s path=10.0.0.1 override\nvol8 vol/1 s\n", "maps.conf.d/50-saved.conf")
+    r = w.run("maps", "remove", "vol1", want=2)
+    has(r.err, "maps.conf is not changed: vol8 would not be mapped any more: device vol/1 of session s is mapped by")
 
 
 @test
@@ -175,7 +236,8 @@ def remove_lines(w):
     has(f.read_text(), "# disks of this host\nvol2")
     has(w.run("maps", "remove", "vol1", want=3).err, "vol1")
     w.run("maps", "remove", "vol1", "--idempotent")
-    eq(w.run("maps", "remove", "-n", "vol2").out, f"{f}: without: vol2      vol/2      store1     ro nofail policy=min-latency\n")
+    line = "vol2 vol/2 store1 path=ip:10.0.1.7 path=ip:10.0.1.9,ip:10.0.2.7 access_mode=ro policy=min-latency nofail\n"
+    eq(w.run("maps", "remove", "-n", "vol2").out, f"{f}: without: {line}")
     has(f.read_text(), "vol2")
 
 

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Files that people write, read in one way.
+ *
+ * A file is read whole: one that is too long, that changes meanwhile, or that fails in the middle is refused, never used up to there. What
+ * stands in its place (a directory, a FIFO, a link that leads nowhere) is told apart from nothing. Whoever can write to a file of ours, to
+ * a directory on the way to it, or to a link in between decides what root does; so all of these must be root's alone. Somebody who is
+ * not root may look at files of his own, too.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/magic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+#include "tools/file.h"
+#include "tools/say.h"
+#include "tools/sysfs.h"
+
+#define FILE_TRIES	3	/* to read one that changes meanwhile */
+#define FILE_LINKS	40	/* as many as the kernel follows */
+
+/* ---- rights ---- */
+
+/* @what: "it", or "its directory NAME". NULL = fine. */
+static char *file_rights(const struct stat *st, const char *what, const char *path, char **mend)
+{
+	mode_t others = st->st_mode & (S_IWGRP | S_IWOTH);
+
+	if (st->st_uid && st->st_uid != geteuid()) {
+		*mend = say_fmt("chown root %s", path);
+		return say_fmt("%s belongs to user %u, not to root", what, (unsigned int)st->st_uid);
+	}
+	/* In a sticky directory nobody can replace what is another's. */
+	if (!others || S_ISLNK(st->st_mode) || (S_ISDIR(st->st_mode) && st->st_mode & S_ISVTX))
+		return NULL;
+	*mend = say_fmt("chmod %s%s-w %s", others & S_IWGRP ? "g" : "", others & S_IWOTH ? "o" : "", path);
+	return say_fmt("%s can write to %s", others & S_IWOTH ? "everybody" : "its group", what);
+}
+
+/* Each directory and link that @path leads through, from behind the first @skip bytes on. */
+static char *file_chain(const char *path, size_t skip, unsigned int depth, char **mend)
+{
+	char *part = say_dup(path), *slash, *why = NULL, *what, *next, to[PATH_MAX];
+	struct stat st;
+	ssize_t n;
+	char kept;
+	size_t i;
+
+	for (i = skip; !why && part[i]; i++) {
+		/* Where a component has ended, and "/" at the beginning. */
+		slash = part[i] == '/' && i == 0 ? part + 1 : part[i] != '/' && (part[i + 1] == '/' || !part[i + 1]) ? part + i + 1 : NULL;
+		if (!slash)
+			continue;
+		kept = *slash;
+		*slash = 0;
+		if (!lstat(part, &st) && (S_ISDIR(st.st_mode) || S_ISLNK(st.st_mode))) {
+			what = say_fmt("the %s %s", S_ISDIR(st.st_mode) ? "directory" : "link", part);
+			why = file_rights(&st, what, part, mend);
+			free(what);
+			n = !why && S_ISLNK(st.st_mode) && depth < FILE_LINKS ? readlink(part, to, sizeof(to) - 1) : -1;
+			if (n > 0) {
+				to[n] = 0;
+				next = *to == '/' ? say_dup(to) : say_fmt("%.*s/%s", (int)(strrchr(part, '/') - part), part, to);
+				why = file_chain(next, *to == '/' ? 0 : skip, depth + 1, mend);
+				free(next);
+			}
+		}
+		*slash = kept;
+	}
+	free(part);
+	return why;
+}
+
+char *file_distrust(const char *path, char **mend)
+{
+	char *root = sysfs_root(""), *here = *path == '/' ? NULL : getcwd(NULL, 0), *full, *why;
+	size_t skip = strlen(root);
+
+	*mend = NULL;
+	full = here ? say_fmt("%s/%s", here, path) : say_dup(path);
+	/* What leads to another root than / was chosen by whoever set IBNBD_ROOT. */
+	why = file_chain(full, skip && !strncmp(full, root, skip) ? skip : 0, 0, mend);
+	free(full);
+	free(here);
+	free(root);
+	return why;
+}
+
+/* ---- reading ---- */
+
+static void file_refuse(struct file_text *out, char *why, const char *mend)
+{
+	out->state = FILE_REFUSED;
+	free(out->why);
+	out->why = why;
+	free(out->mend);
+	out->mend = mend ? say_dup(mend) : NULL;
+}
+
+static void file_unreadable(struct file_text *out, int err)
+{
+	file_refuse(out, say_fmt("cannot be read: %s", strerror(err)), (err == EACCES || err == EPERM) && geteuid() ? "the same with sudo" : NULL);
+}
+
+/* NULL: bytes come from it, and an end. */
+static const char *file_kind(int fd, const struct stat *st, bool named)
+{
+	struct statfs fs;
+
+	switch (st->st_mode & S_IFMT) {
+	case S_IFREG:
+		return NULL;
+	case S_IFDIR:
+		return "it is a directory";
+	case S_IFIFO:
+		/* One without a name is the end of somebody's pipeline. */
+		return named && !fstatfs(fd, &fs) && fs.f_type == PIPEFS_MAGIC ? NULL : "it is a FIFO";
+	case S_IFCHR:
+		return st->st_rdev == makedev(1, 3) ? NULL : "it is a device";
+	case S_IFBLK:
+		return "it is a device";
+	default:
+		return "it is no file";
+	}
+}
+
+/* To the end, or to one byte more than is allowed. 0 or errno. */
+static int file_all(int fd, struct file_text *out)
+{
+	size_t size = 0;
+	ssize_t n;
+
+	free(out->text);
+	out->text = NULL;
+	out->len = 0;
+	do {
+		if (size - out->len < 4096) {
+			size = size ? 2 * size : 16384;
+			out->text = say_grow(out->text, size);
+		}
+		n = read(fd, out->text + out->len, size - out->len - 1);
+		if (n > 0)
+			out->len += (size_t)n;
+	} while ((n > 0 && out->len <= FILE_MAX) || (n < 0 && errno == EINTR));
+	out->text[out->len] = 0;
+	return n < 0 ? errno : 0;
+}
+
+static bool file_same(const struct stat *a, const struct stat *b, size_t len)
+{
+	if (!S_ISREG(b->st_mode))
+		return true;
+	return a->st_size == b->st_size && a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec &&
+	       (!b->st_size || (size_t)b->st_size == len);
+}
+
+static void file_take(int fd, struct stat *st, struct file_text *out)
+{
+	struct stat before;
+	int tries = FILE_TRIES, err;
+
+	do {
+		before = *st;
+		err = tries < FILE_TRIES && lseek(fd, 0, SEEK_SET) ? errno : file_all(fd, out);
+		if (!err && fstat(fd, st))
+			err = errno;
+		if (!err && out->len > FILE_MAX)
+			break;
+	} while (!err && !file_same(&before, st, out->len) && --tries);
+	out->state = FILE_THERE;
+	if (err)
+		file_unreadable(out, err);
+	else if (out->len > FILE_MAX)
+		file_refuse(out, say_fmt("it is longer than %u MiB, and nothing of it is used", FILE_MAX >> 20), NULL);
+	else if (!tries)
+		file_refuse(out, say_dup("it changes while it is read"), "try again");
+	if (out->state == FILE_REFUSED) {
+		free(out->text);
+		out->text = NULL;
+		out->len = 0;
+	}
+}
+
+static void file_absent(const char *path, struct file_text *out, int err)
+{
+	struct stat st;
+
+	if (err == ENOENT && lstat(path, &st))
+		out->state = FILE_ABSENT;
+	else if (err == ENOENT)
+		file_refuse(out, say_dup("the link leads nowhere"), NULL);
+	else if (err == ENXIO || err == ENODEV)		/* open(2) of a socket, or of a device without a driver */
+		file_refuse(out, say_dup("cannot be read: it is no file"), NULL);
+	else
+		file_unreadable(out, err);
+}
+
+void file_read(const char *path, enum file_whose whose, bool named, struct file_text *out)
+{
+	const char *kind;
+	char *why, *mend = NULL;
+	struct stat st;
+	int fd;
+
+	memset(out, 0, sizeof(*out));
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (fd < 0) {
+		file_absent(path, out, errno);
+		return;
+	}
+	if (fstat(fd, &st)) {
+		file_unreadable(out, errno);
+	} else if ((kind = file_kind(fd, &st, named))) {
+		file_refuse(out, say_fmt("cannot be read: %s", kind), NULL);
+	} else {
+		if (S_ISFIFO(st.st_mode))
+			fcntl(fd, F_SETFL, 0);
+		file_take(fd, &st, out);
+	}
+	close(fd);
+	if (out->state != FILE_THERE || whose != FILE_OURS || !S_ISREG(st.st_mode))
+		return;
+	why = file_rights(&st, "it", path, &mend);
+	if (!why)
+		why = file_distrust(path, &mend);
+	if (why)
+		file_refuse(out, why, mend);
+	free(mend);
+}
+
+void file_free(struct file_text *f)
+{
+	free(f->text);
+	free(f->why);
+	free(f->mend);
+	memset(f, 0, sizeof(*f));
+}
