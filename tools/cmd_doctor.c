@@ -121,6 +121,10 @@ static void doctor_devs(struct doctor *d)
 
 static char *doctor_path_mend(const char *session, const char *detail)
 {
+	if (detail && strstr(detail, "the session name is"))
+		return say_dup("two hosts use one session name: unmap it on one of them, and map there with another (sessname=, or a line of maps.conf)");
+	if (detail && (strstr(detail, "the server says") || strstr(detail, "the server refuses")))
+		return say_dup("on the server: ibnbd server check; its log");
 	if (detail && strstr(detail, "-90"))
 		return say_dup("full-size packets get lost: the same MTU on both hosts and on all switches between? ping -M do -s 8972 ADDRESS tries 9000");
 	if (detail && (strstr(detail, "-111") || strcasestr(detail, "refused") || strcasestr(detail, "reject")))

@@ -122,7 +122,7 @@ static void map_print(const struct cmd_args *a, const char *kname)
 
 static int map_failed(const struct ibnbd_map *map, int rc, int err, char *why)
 {
-	const char *mend = mapping_mend(err);
+	const char *mend = strstr(why, "the session name is") ? mapping_mend_name : mapping_mend(err);
 
 	say_error(rc, "cannot map %s of session %s: %s", map->device_path, map->sessname, why);
 	if (mend && !strstr(why, mend))

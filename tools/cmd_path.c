@@ -28,7 +28,7 @@ static int path_no_session(struct state *s, const char *name)
 static int path_add_one(struct cmd_args *a, const struct state_session *sess, const char *word)
 {
 	struct ibtrs_addr_pair pair;
-	char text[IBTRS_PATH_STR_MAX], *file, *why;
+	char text[IBTRS_PATH_STR_MAX], *file, *why, *said;
 	const char *reason = "not an address";
 	int err;
 
@@ -52,9 +52,13 @@ static int path_add_one(struct cmd_args *a, const struct state_session *sess, co
 		err = 0;
 	if (!err)
 		return SAY_DONE;
+	/* The driver's words, or a server's: none when it did not come to an attempt. */
+	said = sysfs_attr(sess->dir, "last_error");
 	why = err == EEXIST || err == EACCES ? NULL : host_wrong_source(&pair);
 	say_error(0, "cannot add path %s to session %s: %s%s%s", text, sess->name,
-		  err == EEXIST ? "it is there already" : err == EACCES ? "only root may do that" : strerror(err), why ? "; " : "", why ? why : "");
+		  said ? said : err == EEXIST ? "it is there already" : err == EACCES ? "only root may do that" : strerror(err),
+		  why ? "; " : "", why ? why : "");
+	free(said);
 	free(why);
 	if (say_exit_of(err) == SAY_UNREACHABLE)
 		say_mend("%s", mapping_mend(err));

@@ -354,7 +354,11 @@ static void host_last_error(struct doctor *d)
 
 	if (!last)
 		return;
-	if (strcasestr(last, "refused") || strcasestr(last, "rejected") || strstr(last, "(-111)"))
+	if (strstr(last, "the server says") || strstr(last, "the server refuses"))
+		doctor_find(d, "refused", DOCTOR_ERROR, say_fmt("the server refused the last mapping: %s", last),
+			    say_dup(strstr(last, "the session name is") ? "map with another session name here, or unmap on the host that has it" :
+				    "on the server: ibnbd server check; its log"));
+	else if (strcasestr(last, "refused") || strcasestr(last, "rejected") || strstr(last, "(-111)"))
 		doctor_find(d, "port", DOCTOR_ERROR, say_fmt("the last mapping failed, a server answers but does not listen: %s", last),
 			    say_dup("on the server: systemctl status ibnbd-server; is the port the same (port_nr there, dest_port here)?"));
 	else

@@ -88,6 +88,8 @@ char *mapping_reason(int err)
 	return said ? said : say_dup(strerror(err));
 }
 
+const char mapping_mend_name[] = "another session name here, or unmap on the host that has it";
+
 const char *mapping_mend(int err)
 {
 	if (mapping_not_root(err))
@@ -103,6 +105,8 @@ const char *mapping_mend(int err)
 		return "another client writes to it (on the server: ibnbd server list): map it with ro, or with migration";
 	case EBUSY:
 		return "does the server use the disk itself? ibnbd doctor there says for what; map it with ro, or end that";
+	case ENOMEDIUM:
+		return "put a medium in, or give the device its size, on the server";
 	case EACCES:
 		return "the server does not let this host in, or exports nothing: see its server.conf, and ibnbd server check there";
 	case EROFS:

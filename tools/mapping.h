@@ -25,6 +25,8 @@ int mapping_map(struct ibnbd_map *map, char *const *host, size_t nr_hosts, char 
 int mapping_resolve(struct ibnbd_map *map, char *const *host, size_t nr_hosts, char **why);
 /* What to do about an errno of the driver; NULL = nothing is known. */
 const char *mapping_mend(int err);
+/* The same when the server has a session of that name of somebody else. */
+extern const char mapping_mend_name[];
 
 /* Refuses when somebody uses it, unless @force. Waits up to @wait seconds until it is gone. */
 int mapping_unmap(const struct state_dev *d, bool force, int wait);

@@ -14,6 +14,7 @@
 #include <unistd.h>
 #include "tools/maps_conf.h"
 #include "tools/say.h"
+#include "tools/sysfs.h"
 
 /* ---- a line ---- */
 
@@ -60,20 +61,65 @@ static void conf_entry(struct maps *m, struct maps_entry *e, const struct maps_t
 		maps_take_option(m, e, &t[i], false);
 }
 
-void maps_make_session(const char *server, char *out, size_t size)
+/*
+ * Hosts may have one name, localhost above all, but each has a machine id. That is nobody else's business (machine-id(5)): 32 bits of
+ * its hash (FNV-1a) go into the name. "" where there is none, as early in the boot.
+ */
+static void conf_machine(char *out, size_t size)
 {
-	char host[65] = "";
+	char *path = sysfs_root("/etc/machine-id"), *id = sysfs_text(path);
+	uint64_t hash = 0xcbf29ce484222325;
 	const char *p;
 
-	gethostname(host, sizeof(host) - 1);
-	host[strcspn(host, "./")] = 0;
-	p = strrchr(server, '@') ? strrchr(server, '@') + 1 : strrchr(server, ',') ? strrchr(server, ',') + 1 : server;
-	if (!strncmp(p, "ip:", 3))
-		p += 3;
-	snprintf(out, size, "%s@%s", *host ? host : "host", p);
+	*out = 0;
+	for (p = id ? id : ""; *p; p++)
+		hash = (hash ^ (unsigned char)*p) * 0x100000001b3;
+	if (id && strlen(id) >= 32)
+		snprintf(out, size, "-%08x", (unsigned int)(hash ^ hash >> 32));
+	free(id);
+	free(path);
+}
+
+static void conf_session_name(const char *host, const char *machine, const char *server, char *out, size_t size)
+{
+	snprintf(out, size, "%s%s@%s", *host ? host : "host", machine, server);
 	for (; *out; out++)
 		if (strchr("./:%[]", *out))
 			*out = '-';
+}
+
+/* A session that was opened by an older version of this command, or before the machine id was known, goes on under its name. */
+static bool conf_session_is_live(const char *name)
+{
+	char *dir = sysfs_path("class/ibtrs-client/%s", name);
+	bool live = sysfs_exists(dir);
+
+	free(dir);
+	return live;
+}
+
+void maps_make_session(const char *server, char *out, size_t size)
+{
+	char host[65] = "", machine[16];
+	const char *p;
+
+	gethostname(host, sizeof(host) - 1);
+	p = strrchr(server, '@') ? strrchr(server, '@') + 1 : strrchr(server, ',') ? strrchr(server, ',') + 1 : server;
+	if (!strncmp(p, "ip:", 3))
+		p += 3;
+	conf_machine(machine, sizeof(machine));
+	conf_session_name(host, machine, p, out, size);
+	if (conf_session_is_live(out))
+		return;
+	conf_session_name(host, "", p, out, size);
+	if (conf_session_is_live(out))
+		return;
+	host[strcspn(host, "./")] = 0;
+	conf_session_name(host, "", p, out, size);
+	if (conf_session_is_live(out))
+		return;
+	gethostname(host, sizeof(host) - 1);
+	conf_session_name(host, machine, p, out, size);
 }
 
 static void conf_session(struct maps *m, struct maps_entry *e)

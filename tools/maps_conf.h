@@ -174,7 +174,7 @@ struct maps_entry *maps_find_device(struct maps *m, const char *session, const c
 int64_t maps_start_timeout(const struct maps_entry *e);
 /* The entry as one line, without newline. Allocated. */
 char *maps_line(const struct maps_entry *e);
-/* Fill in the session of "-": HOST@SERVER. */
+/* Fill in the session of "-": HOST-MACHINE@SERVER, or the name that an earlier version gave it, as long as it lives. */
 void maps_make_session(const char *server, char *out, size_t size);
 
 /* Mistakes. */

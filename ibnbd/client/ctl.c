@@ -22,7 +22,7 @@
 #include "ibnbd/client/open.h"
 #include "ibnbd/client/session.h"
 
-#define CTL_ERROR_MAX	512
+#define CTL_ERROR_MAX	1024
 #define CTL_GONE_WAIT	(10 * HZ)
 #define CTL_TURN_WAIT	(IBNBD_MAP_PATHS * 60 * HZ)	/* more than a session of dead paths takes to open */
 

@@ -100,6 +100,7 @@ static int session_connect(struct ibnbd_clt_session *s, const struct ibnbd_map *
 		.reconnect_delay_ms = m->reconnect_delay_ms,
 		.reconnect_max_ms = m->reconnect_max_ms,
 	};
+	char why[IBTRS_CLT_WHY_LEN] = "";
 	struct ibtrs_clt *clt;
 	int err;
 
@@ -107,13 +108,16 @@ static int session_connect(struct ibnbd_clt_session *s, const struct ibnbd_map *
 		return ibnbd_clt_ctl_refuse(-EINVAL, "nr_poll_queues=%d: this host has %u CPUs",
 					    m->nr_poll_queues, num_possible_cpus());
 	clt = ibtrs_clt_create(s->name, &opts, &ibnbd_clt_link_ops, s);
-	err = PTR_ERR_OR_ZERO(clt);
-	if (!err) {
-		s->clt = clt;
-		err = ibtrs_clt_connect(clt, m->path, m->nr_paths);
+	if (IS_ERR(clt))
+		return ibnbd_clt_ctl_refuse(PTR_ERR(clt), "cannot open session %s (%ld)%s", s->name, PTR_ERR(clt),
+					    PTR_ERR(clt) == -EEXIST ? ": another user of ibtrs on this host has one of that name" : "");
+	s->clt = clt;
+	err = ibtrs_clt_connect(clt, m->path, m->nr_paths);
+	if (err) {
+		ibtrs_clt_why(clt, why, sizeof(why));
+		return ibnbd_clt_ctl_refuse(err, "cannot connect session %s (%d): %s%s%s", s->name, err, ibnbd_errword_connect(err),
+					    why[0] ? ": " : "", why);
 	}
-	if (err)
-		return ibnbd_clt_ctl_refuse(err, "cannot connect session %s (%d): %s", s->name, err, ibnbd_errword_connect(err));
 	ibtrs_clt_query(s->clt, &s->attrs);
 	return 0;
 }

@@ -12,6 +12,7 @@
 #include <linux/blkdev.h>
 #include <linux/device.h>
 #include "ibnbd/client/ctl.h"
+#include "ibnbd/client/link.h"
 #include "ibnbd/client/open.h"
 #include "ibnbd/client/sysfs.h"
 
@@ -130,9 +131,13 @@ static DEVICE_ATTR_RO(state_detail);
 static ssize_t reason_show(struct device *d, struct device_attribute *attr, char *buf)
 {
 	struct ibnbd_clt_dev *dev = sysfs_dev(d);
+	char why[IBTRS_CLT_WHY_LEN] = "";
 
 	guard(mutex)(&dev->lock);
-	return sysfs_emit(buf, "%s\n", dev->reason);
+	/* What keeps the paths from coming up may be another thing by now than what brought them down. */
+	if (dev->reason[0] && !ibnbd_clt_link_up(dev->sess))
+		ibtrs_clt_why(dev->sess->clt, why, sizeof(why));
+	return sysfs_emit(buf, "%s%s%s\n", dev->reason, why[0] ? ": " : "", why);
 }
 static DEVICE_ATTR_RO(reason);
 

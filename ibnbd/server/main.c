@@ -139,6 +139,7 @@ bool ibnbd_srv_session_allowed(const struct ibtrs_addr *peer, const char *name)
 static const struct ibtrs_srv_ops main_ops = {
 	.op_priv_size	= sizeof(union ibnbd_srv_priv),
 	.peer_allowed	= main_peer_allowed,
+	.name_allowed	= ibnbd_srv_session_name_allowed,
 	.session_up	= ibnbd_srv_session_up,
 	.session_lost	= ibnbd_srv_session_lost,
 	.session_down	= ibnbd_srv_session_down,

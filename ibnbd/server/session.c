@@ -359,13 +359,29 @@ int ibnbd_srv_session_force_close(struct ibnbd_srv_open *open)
 /* ---- sessions ------------------------------------------------------------ */
 
 /**
+ * ibnbd_srv_session_name_allowed() - may a client call its session that? (struct ibtrs_srv_ops)
+ * @peer: address of its first path
+ * @name: valid (E-8)
+ */
+bool ibnbd_srv_session_name_allowed(const struct ibtrs_addr *peer, const char *name)
+{
+	char addr[IBTRS_ADDR_STR_MAX];
+
+	if (ibnbd_srv_session_allowed(peer, name))
+		return true;
+	ibtrs_addr_format(peer, addr, sizeof(addr));
+	ibnbd_srv_sysfs_refused(name, addr, -EACCES, "not on the allow-list; add it to the parameter allow");
+	return false;
+}
+
+/**
  * ibnbd_srv_session_up() - a client has arrived (struct ibtrs_srv_ops)
  * @ibtrs: its transport session
  * @name: valid (E-8)
  * @peer: address of its first path
  * @priv: set to the session
  *
- * Return: 0, -EACCES (not on the allow-list), -ENOMEM.
+ * Return: 0 or -ENOMEM.
  */
 int ibnbd_srv_session_up(struct ibtrs_srv_session *ibtrs, const char *name,
 			 const struct ibtrs_addr *peer, void **priv)
@@ -373,14 +389,6 @@ int ibnbd_srv_session_up(struct ibtrs_srv_session *ibtrs, const char *name,
 	u32 max = ibnbd_srv_max_maps(), slots = roundup_pow_of_two(max);
 	struct ibnbd_srv_session *s;
 
-	if (!ibnbd_srv_session_allowed(peer, name)) {
-		char addr[IBTRS_ADDR_STR_MAX];
-
-		ibtrs_addr_format(peer, addr, sizeof(addr));
-		ibnbd_srv_sysfs_refused(name, addr, -EACCES,
-					"not on the allow-list; add it to the parameter allow");
-		return -EACCES;
-	}
 	s = kvzalloc(struct_size(s, table, slots), GFP_KERNEL);
 	if (!s)
 		return -ENOMEM;
@@ -398,6 +406,14 @@ int ibnbd_srv_session_up(struct ibtrs_srv_session *ibtrs, const char *name,
 	return 0;
 }
 
+/* Is there something that the client did not close? */
+static bool session_left_open(struct ibnbd_srv_session *s, u32 slot)
+{
+	struct ibnbd_srv_open *open = session_slot(s, slot);
+
+	return open && !open->given_up;
+}
+
 /**
  * ibnbd_srv_session_lost() - a client has been away for long (struct ibtrs_srv_ops)
  * @priv: its session
@@ -411,6 +427,7 @@ void ibnbd_srv_session_lost(void *priv)
 
 	for (slot = 0; slot <= s->mask; slot++) {
 		spin_lock(&s->lock);
+		s->left_open |= session_left_open(s, slot);
 		session_lose(s, session_slot(s, slot), "its client is gone");
 		spin_unlock(&s->lock);
 	}
@@ -423,6 +440,7 @@ static struct ibnbd_srv_open *session_sweep(struct ibnbd_srv_session *s, u32 slo
 
 	spin_lock(&s->lock);
 	s->down = true;
+	s->left_open |= session_left_open(s, slot);
 	open = session_slot(s, slot);
 	if (open && open->state == IBNBD_SRV_OPEN_RELEASED) {
 		session_unpublish(s, open);
@@ -450,10 +468,13 @@ static bool session_is_empty(struct ibnbd_srv_session *s)
  * @priv: the session
  *
  * No op is running. Waits for the backing stores to be closed.
+ *
+ * Return: true if the client had not closed it: it may come back.
  */
-void ibnbd_srv_session_down(struct ibtrs_srv_session *ibtrs, void *priv)
+bool ibnbd_srv_session_down(struct ibtrs_srv_session *ibtrs, void *priv)
 {
 	struct ibnbd_srv_session *s = priv;
+	bool left_open;
 	u32 slot;
 
 	for (slot = 0; slot <= s->mask; slot++) {
@@ -463,5 +484,7 @@ void ibnbd_srv_session_down(struct ibtrs_srv_session *ibtrs, void *priv)
 			ibnbd_srv_open_put(open);
 	}
 	wait_event(s->empty, session_is_empty(s));
+	left_open = s->left_open;
 	ibnbd_srv_session_put(s);
+	return left_open;
 }

@@ -35,6 +35,7 @@ struct ibnbd_srv_session {
 	u32 next_id;
 	u32 nr;				/* entries of the table */
 	bool down;
+	bool left_open;			/* its client went without closing what it had */
 	bool ctl_queued;
 	struct list_head ctl_ops;
 	struct work_struct ctl_work;
@@ -47,8 +48,9 @@ struct ibnbd_srv_session {
 
 int ibnbd_srv_session_up(struct ibtrs_srv_session *ibtrs, const char *name,
 			 const struct ibtrs_addr *peer, void **priv);
+bool ibnbd_srv_session_name_allowed(const struct ibtrs_addr *peer, const char *name);
 void ibnbd_srv_session_lost(void *priv);
-void ibnbd_srv_session_down(struct ibtrs_srv_session *ibtrs, void *priv);
+bool ibnbd_srv_session_down(struct ibtrs_srv_session *ibtrs, void *priv);
 void ibnbd_srv_session_get(struct ibnbd_srv_session *s);
 void ibnbd_srv_session_put(struct ibnbd_srv_session *s);
 struct ibnbd_srv_open *ibnbd_srv_session_find(struct ibnbd_srv_session *s, const char *name);

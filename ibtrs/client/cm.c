@@ -255,6 +255,7 @@ static int cm_established(struct ibtrs_clt_conn *conn, const struct rdma_conn_pa
 static int cm_rejected(struct ibtrs_clt_conn *conn, struct rdma_cm_event *ev, const char **why)
 {
 	const struct rdma_conn_param *param = &ev->param.conn;
+	char text[IBTRS_WORDS_LEN];
 	struct ibtrs_conn_rsp rsp;
 
 	if (ev->status == IBTRS_REJ_REASON &&
@@ -263,8 +264,9 @@ static int cm_rejected(struct ibtrs_clt_conn *conn, struct rdma_cm_event *ev, co
 			*why = "another path makes the session at the server first";
 			return -EBUSY;
 		}
-		*why = "rejected by the server";
-		return rsp.err;
+		ibtrs_msg_conn_refused_words(param->private_data, param->private_data_len, text);
+		ibtrs_clt_path_refused(conn->path, rsp.err, text);
+		return 0;
 	}
 	*why = rdma_reject_msg(conn->c.id, ev->status);
 	return ev->status == IB_CM_REJ_INVALID_SERVICE_ID ? -ECONNREFUSED : -ECONNRESET;

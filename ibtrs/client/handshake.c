@@ -67,13 +67,16 @@ static int hs_info(struct ibtrs_clt_path *path, const char **why)
 	struct ib_device *ib = path->dev->ib;
 	struct ibtrs_clt_handshake *hs = &path->hs;
 	struct ib_send_wr wr = { .opcode = IB_WR_SEND, .num_sge = 1 };
+	size_t room = ibtrs_msg_info_rsp_size(path->limits.queue_depth);
 	struct ib_sge sge;
 	u32 cid;
 	int err;
 
 	*why = "no memory for the connection";
+	if (path->ext & IBTRS_EXT_WORDS)
+		room = max_t(size_t, room, sizeof(struct ibtrs_wire_info_refused));
 	err = ibtrs_iu_init(&hs->req, ib, sizeof(struct ibtrs_wire_info_req), DMA_TO_DEVICE, hs_req_done);
-	err = err ?: ibtrs_iu_init(&hs->rsp, ib, ibtrs_msg_info_rsp_size(path->limits.queue_depth), DMA_FROM_DEVICE, hs_rsp_done);
+	err = err ?: ibtrs_iu_init(&hs->rsp, ib, room, DMA_FROM_DEVICE, hs_rsp_done);
 	if (err)
 		return err;
 	ibtrs_msg_info_req_encode(hs->req.buf, path->clt->name);
@@ -100,10 +103,15 @@ static int hs_rsp(struct ibtrs_clt_path *path, const char **why)
 {
 	struct ibtrs_clt_handshake *hs = &path->hs;
 	const struct ibtrs_wire_info_rsp *rsp = hs->rsp.buf;
+	char text[IBTRS_WORDS_LEN];
 	u16 sg_cnt;
 	int err;
 
 	ibtrs_iu_sync_cpu(&hs->rsp);
+	if (path->ext & IBTRS_EXT_WORDS && ibtrs_msg_info_refused_decode(hs->rsp.buf, hs->rsp_len, &err, text)) {
+		ibtrs_clt_path_refused(path, err, text);
+		return 0;
+	}
 	err = ibtrs_msg_info_rsp_decode(hs->rsp.buf, hs->rsp_len, &sg_cnt, why);
 	err = err ?: ibtrs_chunkmap_build(rsp->desc, sg_cnt, &path->limits, hs->chunks, why);
 	if (err)

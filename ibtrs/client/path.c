@@ -51,6 +51,18 @@ void ibtrs_clt_path_post(struct ibtrs_clt_path *path, enum ibtrs_path_event ev, 
 	queue_work(path->clt->wq, &path->work);
 }
 
+int ibtrs_clt_path_reason(struct ibtrs_clt_path *path, char *buf, size_t size)
+{
+	unsigned long flags;
+	int err;
+
+	spin_lock_irqsave(&path->reason_lock, flags);
+	err = path->err;
+	strscpy(buf, path->reason, size);
+	spin_unlock_irqrestore(&path->reason_lock, flags);
+	return err;
+}
+
 int ibtrs_clt_path_error(struct ibtrs_clt_path *path)
 {
 	unsigned long flags;
@@ -60,6 +72,36 @@ int ibtrs_clt_path_error(struct ibtrs_clt_path *path)
 	err = path->err;
 	spin_unlock_irqrestore(&path->reason_lock, flags);
 	return err ?: -ECONNABORTED;
+}
+
+/* What a server means that says no more than a number (A.5). */
+static const char *path_refusal_word(int err)
+{
+	switch (err) {
+	case -ENXIO:
+		return "it does not know the session";
+	case -EEXIST:
+		return "the session has a path between these addresses already";
+	case -EBUSY:
+		return "it has not ended this host's earlier connection";
+	case -EACCES:
+	case -EPERM:
+		return "it does not let this host in";
+	case -ENOSPC:
+		return "it has as many sessions as it may have";
+	case -ENOMEM:
+		return "it has no memory for it";
+	default:
+		return "rejected";
+	}
+}
+
+void ibtrs_clt_path_refused(struct ibtrs_clt_path *path, int err, const char *text)
+{
+	char why[IBTRS_CLT_REASON_LEN];
+
+	snprintf(why, sizeof(why), "the server %s: %s", *text ? "says" : "refuses", *text ? text : path_refusal_word(err));
+	ibtrs_clt_path_fail(path, err, why);
 }
 
 /* ---- when to try again: logic/retry.c ---- */

@@ -22,7 +22,7 @@
 
 struct ibtrs_clt;
 
-#define IBTRS_CLT_REASON_LEN	96
+#define IBTRS_CLT_REASON_LEN	(32 + IBTRS_WORDS_LEN)
 
 struct ibtrs_clt_path {
 	/* set before publish */
@@ -110,6 +110,11 @@ static inline void ibtrs_clt_path_fail(struct ibtrs_clt_path *path, int err, con
 {
 	ibtrs_clt_path_post(path, IBTRS_PATH_EV_FAIL, err, why);
 }
+
+/* The same for a refusal of the server: in its own words @text, a peer's text; without any in words of ours. */
+void ibtrs_clt_path_refused(struct ibtrs_clt_path *path, int err, const char *text);
+/* The last failure: errno, and words in @buf. Any context. */
+int ibtrs_clt_path_reason(struct ibtrs_clt_path *path, char *buf, size_t size);
 
 static inline enum ibtrs_path_state ibtrs_clt_path_state(const struct ibtrs_clt_path *path)
 {

@@ -124,16 +124,30 @@ void ibtrs_clt_paths_remove(struct ibtrs_clt_path *path)
 	ibtrs_clt_sysfs_removed(clt);
 }
 
+/* For who added it: the path, and its own reason, are about to go. @path NULL: no reason. */
+static void paths_note_error(struct ibtrs_clt *clt, struct ibtrs_clt_path *path)
+{
+	char reason[IBTRS_CLT_REASON_LEN] = "";
+
+	if (path)
+		ibtrs_clt_path_reason(path, reason, sizeof(reason));
+	guard(mutex)(&clt->lock);
+	scnprintf(clt->last_error, sizeof(clt->last_error), "%s%s%s", path ? path->name : "", path ? ": " : "", reason);
+}
+
 int ibtrs_clt_paths_add(struct ibtrs_clt *clt, const struct ibtrs_addr_pair *addr)
 {
 	struct ibtrs_clt_path *path;
 	int err;
 
+	paths_note_error(clt, NULL);
 	path = ibtrs_clt_paths_start(clt, addr, false);
 	if (IS_ERR(path))
 		return PTR_ERR(path);
 	ibtrs_clt_path_kick(path);
 	err = ibtrs_clt_path_wait_first(path);
+	if (err)
+		paths_note_error(clt, path);
 	ibtrs_clt_sysfs_removing(clt);
 	if (paths_started(path, !err))
 		ibtrs_clt_sysfs_removed(clt);

@@ -387,6 +387,29 @@ int ibtrs_clt_connect(struct ibtrs_clt *clt, const struct ibtrs_addr_pair *paths
 }
 EXPORT_SYMBOL_GPL(ibtrs_clt_connect);
 
+void ibtrs_clt_why(struct ibtrs_clt *clt, char *buf, size_t size)
+{
+	char reason[IBTRS_CLT_REASON_LEN];
+	struct ibtrs_clt_path *path;
+
+	BUILD_BUG_ON(IBTRS_CLT_WHY_LEN < IBTRS_PATH_STR_MAX + IBTRS_CLT_REASON_LEN);
+	*buf = 0;
+	guard(mutex)(&clt->lock);
+	/* Who closes walks the list without the lock. */
+	if (clt->closing)
+		return;
+	list_for_each_entry(path, &clt->paths, entry) {
+		if (ibtrs_clt_path_state(path) == IBTRS_PATH_UP)
+			continue;
+		ibtrs_clt_path_reason(path, reason, sizeof(reason));
+		if (!reason[0])
+			continue;
+		scnprintf(buf, size, "%s: %s", path->name, reason);
+		return;
+	}
+}
+EXPORT_SYMBOL_GPL(ibtrs_clt_why);
+
 void ibtrs_clt_close(struct ibtrs_clt *clt)
 {
 	session_close(clt);

@@ -38,6 +38,7 @@ struct ibtrs_clt {
 	struct mutex lock;		/* paths, up, gen, opened, closing, limits; link events are delivered under it */
 	struct list_head paths;
 	u32 nr_paths;
+	char last_error[IBTRS_CLT_WHY_LEN];	/* why the last add_path failed */
 	bool loose;			/* a path was removed that was loose */
 	u32 gen;
 	bool opened;

@@ -2,7 +2,7 @@
 /*
  * /sys/class/ibtrs-client: what an administrator sees of sessions and paths, and where he orders.
  *
- *	<session>/		add_path max_reconnect_attempts mpath_policy uuid dest_port
+ *	<session>/		add_path last_error max_reconnect_attempts mpath_policy uuid dest_port
  *				hb_interval_ms hb_misses reconnect_delay_ms reconnect_max_ms
  *	  paths/<src@dst>/	state state_detail reconnect disconnect remove_path hca_name hca_port
  *				src_addr dst_addr cur_latency
@@ -74,6 +74,16 @@ static ssize_t add_path_store(struct device *dev, struct device_attribute *attr,
 	return err ?: count;
 }
 static DEVICE_ATTR_RW(add_path);
+
+/* Why the last add_path failed. */
+static ssize_t last_error_show(struct device *dev, struct device_attribute *attr, char *buf)
+{
+	struct ibtrs_clt *clt = dev_get_drvdata(dev);
+
+	guard(mutex)(&clt->lock);
+	return sysfs_emit(buf, "%s\n", clt->last_error);
+}
+static DEVICE_ATTR_RO(last_error);
 
 static ssize_t max_reconnect_attempts_show(struct device *dev, struct device_attribute *attr,
 					   char *buf)
@@ -147,6 +157,7 @@ SESSION_NUMBER(reconnect_max_ms, backoff.held_max_ms);
 
 static struct attribute *session_attrs[] = {
 	&dev_attr_add_path.attr,
+	&dev_attr_last_error.attr,
 	&dev_attr_max_reconnect_attempts.attr,
 	&dev_attr_mpath_policy.attr,
 	&dev_attr_uuid.attr,

@@ -52,15 +52,9 @@ static ssize_t state_detail_show(struct kobject *kobj, struct kobj_attribute *at
 	struct ibtrs_clt_path *path = path_of(kobj);
 	enum ibtrs_path_state state = ibtrs_clt_path_state(path);
 	char reason[IBTRS_CLT_REASON_LEN];
-	unsigned long flags;
-	const char *word;
-	int err;
+	int err = ibtrs_clt_path_reason(path, reason, sizeof(reason));
+	const char *word = ibtrs_clt_path_marginal(path) ? " marginal" : "";
 
-	spin_lock_irqsave(&path->reason_lock, flags);
-	err = path->err;
-	strscpy(reason, path->reason, sizeof(reason));
-	spin_unlock_irqrestore(&path->reason_lock, flags);
-	word = ibtrs_clt_path_marginal(path) ? " marginal" : "";
 	if (!err || (state == IBTRS_PATH_UP && !*word))
 		return sysfs_emit(buf, "%s%s\n", ibtrs_path_sm_state_name(state), word);
 	return sysfs_emit(buf, "%s%s %d %s\n", ibtrs_path_sm_state_name(state), word, err, reason);

@@ -74,6 +74,7 @@ int ibtrs_msg_conn_req_decode(const void *buf, size_t len, u32 max_cons, struct 
 {
 	struct ibtrs_wire_conn_req w;
 
+	memset(m, 0, sizeof(*m));
 	if (len < sizeof(w))
 		return refuse(why, "connection request is too short", -ECONNRESET);
 	memcpy(&w, buf, sizeof(w));
@@ -82,7 +83,8 @@ int ibtrs_msg_conn_req_decode(const void *buf, size_t len, u32 max_cons, struct 
 	if (!version_ok(w.version))
 		return refuse(why, "connection request has another major version of the protocol", -ECONNRESET);
 
-	memset(m, 0, sizeof(*m));
+	if (!memcmp(w.ext_magic, req_ext_magic, sizeof(w.ext_magic)))
+		m->ext = w.ext_features & IBTRS_EXT_KNOWN;
 	m->cid = le16_to_cpu(w.cid);
 	m->cid_num = le16_to_cpu(w.cid_num);
 	m->recon_cnt = le16_to_cpu(w.recon_cnt);
@@ -93,8 +95,6 @@ int ibtrs_msg_conn_req_decode(const void *buf, size_t len, u32 max_cons, struct 
 	memcpy(m->path_uuid, w.path_uuid, sizeof(m->path_uuid));
 	memcpy(m->session_uuid, w.session_uuid, sizeof(m->session_uuid));
 	m->first_conn = w.first_conn & IBTRS_REQ_F_FIRST_CONN;
-	if (!memcmp(w.ext_magic, req_ext_magic, sizeof(w.ext_magic)))
-		m->ext = w.ext_features & IBTRS_EXT_KNOWN;
 	return 0;
 }
 

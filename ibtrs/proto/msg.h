@@ -58,7 +58,10 @@ struct ibtrs_io_hdr {
 #define IBTRS_IO_HDR_MAX	(sizeof(struct ibtrs_wire_read_fenced) + sizeof(struct ibtrs_wire_desc))
 
 void ibtrs_msg_conn_req_encode(struct ibtrs_wire_conn_req *w, const struct ibtrs_conn_req *m);
-/* E-1, E-2: length (>= 56), magic, major, cid < cid_num <= @max_cons. -ECONNRESET on refusal (A.5). */
+/*
+ * E-1, E-2: length (>= 56), magic, major, cid < cid_num <= @max_cons. -ECONNRESET on refusal (A.5); @m->ext is valid then, too, and 0 for who does not
+ * speak this protocol.
+ */
 int ibtrs_msg_conn_req_decode(const void *buf, size_t len, u32 max_cons, struct ibtrs_conn_req *m, const char **why);
 
 void ibtrs_msg_conn_rsp_encode(struct ibtrs_wire_conn_rsp *w, const struct ibtrs_conn_rsp *m);
@@ -69,6 +72,12 @@ void ibtrs_msg_conn_rsp_encode(struct ibtrs_wire_conn_rsp *w, const struct ibtrs
  * masks ext with what it offered.
  */
 int ibtrs_msg_conn_rsp_decode(const void *buf, size_t len, bool reject, bool cid0, struct ibtrs_conn_rsp *m, const char **why);
+
+/* Refusals with words: refused.c. */
+size_t ibtrs_msg_conn_refused_encode(struct ibtrs_wire_conn_refused *w, int err, u8 ext, const char *text);
+bool ibtrs_msg_conn_refused_words(const void *buf, size_t len, char *text);
+void ibtrs_msg_info_refused_encode(struct ibtrs_wire_info_refused *w, int err, const char *text);
+bool ibtrs_msg_info_refused_decode(const void *buf, size_t len, int *err, char *text);
 
 void ibtrs_msg_info_req_encode(struct ibtrs_wire_info_req *w, const char *name);
 /*

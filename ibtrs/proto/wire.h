@@ -30,6 +30,7 @@ enum ibtrs_msg_type {
 	IBTRS_MSG_WRITE_FENCED	= 5,
 	IBTRS_MSG_READ_FENCED	= 6,
 	IBTRS_MSG_TRIAL		= 7,
+	IBTRS_MSG_INFO_REFUSED	= 8,	/* answers INFO_REQ when WORDS was accepted */
 };
 
 enum {
@@ -42,7 +43,8 @@ enum {	/* CONN_REQ.ext_features, CONN_RSP.ext_features (F.1) */
 	IBTRS_EXT_FENCE		= 0x1,
 	IBTRS_EXT_EVENTS	= 0x2,
 	IBTRS_EXT_TRIAL		= 0x8,	/* 0x4 is kept for authentication */
-	IBTRS_EXT_KNOWN		= IBTRS_EXT_FENCE | IBTRS_EXT_EVENTS | IBTRS_EXT_TRIAL,
+	IBTRS_EXT_WORDS		= 0x10,
+	IBTRS_EXT_KNOWN		= IBTRS_EXT_FENCE | IBTRS_EXT_EVENTS | IBTRS_EXT_TRIAL | IBTRS_EXT_WORDS,
 };
 
 struct ibtrs_wire_conn_req {		/* A.4 + F.1 */
@@ -72,6 +74,21 @@ struct ibtrs_wire_conn_rsp {		/* A.5 + F.1 */
 	u8	ext_magic[4];		/* "IBTX" */
 	__le32	ext_features;
 	u8	reserved[28];
+};
+
+#define IBTRS_REJ_WORDS_LEN	92	/* with NUL: what a CM REJ has room for */
+#define IBTRS_WORDS_LEN		184	/* with NUL */
+
+struct ibtrs_wire_conn_refused {	/* a CONN_RSP with err, towards a client that offered WORDS */
+	struct ibtrs_wire_conn_rsp rsp;	/* ext_magic, and ext_features WORDS */
+	u8	text[IBTRS_REJ_WORDS_LEN];
+};
+
+struct ibtrs_wire_info_refused {	/* in place of INFO_RSP, when WORDS was accepted */
+	__le16	type;
+	__le16	err;			/* a positive errno */
+	__le32	reserved;
+	u8	text[IBTRS_WORDS_LEN];
 };
 
 struct ibtrs_wire_info_req {		/* A.9 */
@@ -151,6 +168,11 @@ IBTRS_ASSERT_OFF(ibtrs_wire_conn_rsp, max_io_size, 8);
 IBTRS_ASSERT_OFF(ibtrs_wire_conn_rsp, flags, 16);
 IBTRS_ASSERT_OFF(ibtrs_wire_conn_rsp, ext_magic, 20);
 IBTRS_ASSERT_OFF(ibtrs_wire_conn_rsp, ext_features, 24);
+static_assert(sizeof(struct ibtrs_wire_conn_refused) == 148, "CONN_RSP with words");
+IBTRS_ASSERT_OFF(ibtrs_wire_conn_refused, text, 56);
+static_assert(sizeof(struct ibtrs_wire_info_refused) == 192, "INFO_REFUSED");
+IBTRS_ASSERT_OFF(ibtrs_wire_info_refused, err, 2);
+IBTRS_ASSERT_OFF(ibtrs_wire_info_refused, text, 8);
 static_assert(sizeof(struct ibtrs_wire_info_req) == 272, "INFO_REQ");
 static_assert(sizeof(struct ibtrs_wire_info_rsp) == 8, "INFO_RSP");
 static_assert(sizeof(struct ibtrs_wire_desc) == 16, "descriptor");

@@ -166,17 +166,10 @@ static int hs_accept(struct ibtrs_srv_conn *conn, struct rdma_cm_id *id, const c
 	return hs_reply_accept(conn);
 }
 
-static void hs_reject(struct rdma_cm_id *id, int err)
+/* @ext: what the client offered, or 0 where it is none of the client's business why. */
+static void hs_refuse(struct rdma_cm_id *id, const struct ibtrs_addr *client, u8 ext, int err, const char *why)
 {
-	struct ibtrs_conn_rsp rsp = { .err = err };
-	struct ibtrs_wire_conn_rsp wire;
-
-	ibtrs_msg_conn_rsp_encode(&wire, &rsp);
-	rdma_reject(id, &wire, sizeof(wire), IB_CM_REJ_CONSUMER_DEFINED);
-}
-
-static void hs_refuse(struct rdma_cm_id *id, const struct ibtrs_addr *client, int err, const char *why)
-{
+	struct ibtrs_wire_conn_refused wire;
 	char text[IBTRS_ADDR_STR_MAX];
 
 	ibtrs_addr_format(client, text, sizeof(text));
@@ -185,7 +178,7 @@ static void hs_refuse(struct rdma_cm_id *id, const struct ibtrs_addr *client, in
 		pr_debug_ratelimited("%s: connection refused: %s (%d)\n", text, why, err);
 	else
 		pr_warn_ratelimited("%s: connection refused: %s (%d)\n", text, why, err);
-	hs_reject(id, err);
+	rdma_reject(id, &wire, ibtrs_msg_conn_refused_encode(&wire, err, ext, why), IB_CM_REJ_CONSUMER_DEFINED);
 }
 
 /* The session has no name yet. */
@@ -215,19 +208,23 @@ static int hs_connect(struct rdma_cm_id *id, const struct rdma_conn_param *param
 	err = ibtrs_msg_conn_req_decode(param->private_data, param->private_data_len, READ_ONCE(ibtrs_srv_params.max_conns), &req, &why);
 	if (ibtrs_srv_plain())
 		req.ext = 0;
-	if (!err && ops->peer_allowed && !ops->peer_allowed(&addr.src)) {
-		why = "the client's address is not on the allow-list";
-		err = -EACCES;
+	if (ops->peer_allowed && !ops->peer_allowed(&addr.src)) {
+		/* A stranger who sends nonsense learns nothing but that. */
+		if (err)
+			req.ext = 0;
+		else
+			why = "the client's address is not on the allow-list";
+		err = err ?: -EACCES;
 	}
 	err = err ?: hs_fault(&addr, &why);
 	err = err ?: ibtrs_srv_admit(&req, &addr, &conn, &why);
 	if (err) {
-		hs_refuse(id, &addr.src, err, why);
+		hs_refuse(id, &addr.src, req.ext, err, why);
 		return err;
 	}
 	err = hs_accept(conn, id, &why);
 	if (err) {
-		hs_refuse(id, &addr.src, err, why);
+		hs_refuse(id, &addr.src, req.ext, err, why);
 		ibtrs_srv_path_close(conn->path, why);
 	}
 	mutex_unlock(&conn->lock);

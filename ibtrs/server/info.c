@@ -3,7 +3,7 @@
  * The handshake's second half (spec A.7-A.9): INFO_REQ, which names the session, and what is spent on a path that is let in.
  *
  * handshake.c posts the buffer for INFO_REQ before cid 0 is accepted. The work allocates what a path costs (chunks, ops, keys): nothing of that is spent
- * before. Whatever fails there closes the path; the client sees a disconnect.
+ * before. Whatever fails there ends the path; the client sees a disconnect, or hears why in place of INFO_RSP (WORDS).
  */
 #include "ibtrs/server/info.h"
 #include "ibtrs/server/op.h"
@@ -106,13 +106,49 @@ static int info_serve(struct ibtrs_srv_path *path, const char **why)
 	}
 	ibtrs_iu_sync_cpu(&path->info_req);
 	err = ibtrs_msg_info_req_decode(path->info_req.buf, path->info_len, &name, why);
+	/* Before anything is spent: who waits for a name asks often. */
+	err = err ?: ibtrs_srv_session_take_name(path, name, why);
 	err = err ?: info_resources(path, why);
-	err = err ?: ibtrs_srv_session_bring_up(path, name, why);
+	err = err ?: ibtrs_srv_session_bring_up(path, why);
 	if (err)
 		return err;
 	*why = "its directory in sysfs cannot be made";
 	err = ibtrs_srv_sysfs_path_add(path);
 	return err ?: info_answer(path, why);
+}
+
+static void info_refused_done(struct ib_cq *cq, struct ib_wc *wc)
+{
+	struct ibtrs_srv_path *path = container_of(wc->wr_cqe, struct ibtrs_srv_path, info_rsp.cqe);
+
+	if (wc->status == IB_WC_SUCCESS)
+		ibtrs_conn_credit(&path->conns[0].c, 1);
+	else
+		ibtrs_srv_path_close(path, "refused, and its client was gone");
+}
+
+/*
+ * Say why, in place of INFO_RSP. The client closes the path when it has read that: should we do so first, the disconnect might overtake
+ * the words. False: it could not be said.
+ */
+static bool info_say_refused(struct ibtrs_srv_path *path, int err, const char *why)
+{
+	struct ib_send_wr wr = { .wr_cqe = &path->info_rsp.cqe, .opcode = IB_WR_SEND, .num_sge = 1 };
+	struct ib_sge sge;
+
+	if (!(path->ext & IBTRS_EXT_WORDS) || ibtrs_srv_path_state(path) != IBTRS_SRV_PATH_CONNECTING)
+		return false;
+	ibtrs_iu_free(&path->info_rsp);
+	if (ibtrs_iu_init(&path->info_rsp, path->dev->ib, sizeof(struct ibtrs_wire_info_refused), DMA_TO_DEVICE, info_refused_done))
+		return false;
+	ibtrs_msg_info_refused_encode(path->info_rsp.buf, err, why);
+	ibtrs_iu_sync_dev(&path->info_rsp);
+	sge = ibtrs_iu_sge(&path->info_rsp, path->dev);
+	wr.sg_list = &sge;
+	if (ibtrs_conn_send(&path->conns[0].c, &wr, &wr, 1, true))
+		return false;
+	ibtrs_srv_path_expect_end(path);
+	return true;
 }
 
 static void info_work(struct work_struct *work)
@@ -131,8 +167,11 @@ static void info_work(struct work_struct *work)
 	/* What failed did so because the connection ended, and the close work says why. */
 	if (ibtrs_srv_path_state(path) == IBTRS_SRV_PATH_CLOSING)
 		return;
-	pr_warn_ratelimited("session %s: %s: path refused: %s (%d)\n", ibtrs_srv_session_label(path->session), path->name, why, err);
-	ibtrs_srv_path_close(path, why);
+	/* A client that waits for the end of its earlier session asks ten times a second. */
+	if (err != -EBUSY)
+		pr_warn_ratelimited("session %s: %s: path refused: %s (%d)\n", ibtrs_srv_session_label(path->session), path->name, why, err);
+	if (!info_say_refused(path, err, why))
+		ibtrs_srv_path_close(path, why);
 }
 
 void ibtrs_srv_info_init(struct ibtrs_srv_path *path)

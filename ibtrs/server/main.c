@@ -8,6 +8,7 @@
 #include "ibtrs/server/chunk.h"
 #include "ibtrs/server/debug.h"
 #include "ibtrs/server/listen.h"
+#include "ibtrs/server/name.h"
 #include "ibtrs/server/session.h"
 #include "ibtrs/server/sysfs.h"
 
@@ -55,6 +56,7 @@ void ibtrs_srv_close(void)
 	ibtrs_srv_session_close_all();
 	ibtrs_srv_chunk_stop();
 	mutex_lock(&ibtrs_srv.lock);
+	ibtrs_srv_name_forget_all();
 	ibtrs_srv.ops = NULL;
 	mutex_unlock(&ibtrs_srv.lock);
 }

@@ -19,6 +19,7 @@ struct ibtrs_srv_params ibtrs_srv_params = {
 	.handshake_timeout_s	= 30,
 	.hb_interval_ms		= 1000,
 	.hb_misses		= 5,
+	.name_keep_s		= 120,
 };
 
 module_param_named(sess_queue_depth, ibtrs_srv_params.queue_depth, uint, 0444);
@@ -47,6 +48,8 @@ module_param_named(hb_interval_ms, ibtrs_srv_params.hb_interval_ms, uint, 0644);
 MODULE_PARM_DESC(hb_interval_ms, "milliseconds between heartbeats (default: 1000)");
 module_param_named(hb_misses, ibtrs_srv_params.hb_misses, uint, 0644);
 MODULE_PARM_DESC(hb_misses, "intervals in a row that a client may be silent, one more and it is given up (default: 5)");
+module_param_named(name_keep_s, ibtrs_srv_params.name_keep_s, uint, 0644);
+MODULE_PARM_DESC(name_keep_s, "seconds for which the session name of a lost client goes to nobody else (default: 120)");
 
 int ibtrs_srv_params_check(void)
 {

@@ -8,6 +8,7 @@
 #include "ibtrs/server/trace.h"
 
 #define PATH_HB_DELAY	msecs_to_jiffies(100)	/* the client posts its receives when it has seen INFO_RSP */
+#define PATH_REFUSED	(2 * HZ)	/* until the client leaves that was told why */
 
 const char *ibtrs_srv_path_state_name(enum ibtrs_srv_path_state s)
 {
@@ -58,6 +59,11 @@ void ibtrs_srv_path_expect(struct ibtrs_srv_path *path)
 	unsigned int s = max(READ_ONCE(ibtrs_srv_params.handshake_timeout_s), 1u);
 
 	mod_delayed_work(ibtrs_srv.quick_wq, &path->timer, secs_to_jiffies(s));
+}
+
+void ibtrs_srv_path_expect_end(struct ibtrs_srv_path *path)
+{
+	mod_delayed_work(ibtrs_srv.quick_wq, &path->timer, PATH_REFUSED);
 }
 
 bool ibtrs_srv_path_failed(struct ibtrs_srv_path *path, const struct ib_wc *wc)

@@ -101,6 +101,7 @@ struct ibtrs_srv_path {
 	struct work_struct close_work;
 	bool stopped;			/* nothing new is set up, executed or answered */
 	const char *why;		/* it was closed */
+	char said[IBTRS_WORDS_LEN];	/* INFO work: a refusal that names somebody */
 	wait_queue_head_t idle;		/* woken by ops that end while the path is closing */
 
 	struct ibtrs_srv_path_dir *dir;	/* sysfs.c */
@@ -122,6 +123,8 @@ const char *ibtrs_srv_path_state_name(enum ibtrs_srv_path_state s);
 
 /* A CONN_REQ was accepted: the peer has handshake_timeout_s from now on to complete the path (M7). Under a conn lock, not dead. */
 void ibtrs_srv_path_expect(struct ibtrs_srv_path *path);
+/* The client was told why it is refused, and leaves; soon it is made to. INFO work. */
+void ibtrs_srv_path_expect_end(struct ibtrs_srv_path *path);
 /* INFO_REQ is good. False: it was closed meanwhile. */
 bool ibtrs_srv_path_connected(struct ibtrs_srv_path *path);
 

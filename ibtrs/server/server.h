@@ -24,6 +24,7 @@ struct ibtrs_srv_params {
 	unsigned int handshake_timeout_s;
 	unsigned int hb_interval_ms;
 	unsigned int hb_misses;
+	unsigned int name_keep_s;
 };
 
 extern struct ibtrs_srv_params ibtrs_srv_params;

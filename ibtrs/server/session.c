@@ -9,8 +9,8 @@
  * As long as a path is coming to its end somebody looks after the session once a second. A path that only waits for disks that the client has given up lingers
  * then. A client who has lost all his paths can not say that he gives a disk up: he knocks, and is refused as long as it works for him. After SESSION_AWAY the
  * user takes the disks from him that the paths wait for (give_up); he gets in, and has the others. And a client may be gone for good while one disk still works
- * for him: he keeps his other disks and his name for SESSION_LOST, then the user lets the disks go (session_lost), and the name is free when all that is left are
- * paths that linger. Should he come back after all he finds the session as it is then.
+ * for him: he keeps his other disks and his name for SESSION_LOST, then the user lets the disks go (session_lost), and the session its name (name.c keeps it for a
+ * while) when all that is left are paths that linger. Should he come back after all he finds the session as it is then.
  *
  * ibtrs_srv.lock protects the table, names and lists of paths; nothing that waits runs under it. Readers in any context (events) walk the lists under
  * RCU. up_lock serializes the INFO_REQs of one session, which wait for the user's session_up.
@@ -19,6 +19,7 @@
 #include <linux/rculist.h>
 #include <linux/slab.h>
 #include "ibtrs/proto/imm.h"
+#include "ibtrs/server/name.h"
 #include "ibtrs/server/op.h"
 #include "ibtrs/server/session.h"
 #include "ibtrs/server/sysfs.h"
@@ -146,15 +147,21 @@ int ibtrs_srv_session_may_add(struct ibtrs_srv_session *s, const struct ibtrs_ad
 
 void ibtrs_srv_session_add_path(struct ibtrs_srv_session *s, struct ibtrs_srv_path *path)
 {
+	u32 i;
+
 	lockdep_assert_held(&ibtrs_srv.lock);
 	s->nr_paths++;
+	for (i = 0; i < s->peers.nr && !ibtrs_addr_equal(&s->peers.addr[i], &path->addr.src); i++)
+		;
+	if (i == s->peers.nr && i < IBTRS_SRV_PEERS)
+		s->peers.addr[s->peers.nr++] = path->addr.src;
 	list_add_tail_rcu(&path->entry, &s->paths);
 }
 
-/* E-8: unique among sessions, the same for all paths of one. */
-static int session_set_name(struct ibtrs_srv_session *s, const char *name, const char **why)
+int ibtrs_srv_session_take_name(struct ibtrs_srv_path *path, const char *name, const char **why)
 {
-	struct ibtrs_srv_session *other;
+	const struct ibtrs_srv_ops *ops = ibtrs_srv.ops;
+	struct ibtrs_srv_session *s = path->session;
 
 	guard(mutex)(&ibtrs_srv.lock);
 	if (s->name[0]) {
@@ -163,14 +170,11 @@ static int session_set_name(struct ibtrs_srv_session *s, const char *name, const
 		*why = "the session has another name on its other paths";
 		return -EINVAL;
 	}
-	list_for_each_entry(other, &ibtrs_srv.sessions, entry) {
-		if (!strcmp(other->name, name)) {
-			*why = "another session, perhaps one that is just ending, has this name";
-			return -EEXIST;
-		}
+	if (ops->name_allowed && !ops->name_allowed(&path->addr.src, name)) {
+		*why = "the session's name is not on the allow-list; add it to the parameter allow";
+		return -EACCES;
 	}
-	strscpy(s->name, name, sizeof(s->name));
-	return 0;
+	return ibtrs_srv_name_take(path, name, why);
 }
 
 /* Near the adapter of the first path; the others of a session are seldom elsewhere. */
@@ -202,7 +206,7 @@ static int session_first_up(struct ibtrs_srv_session *s, const struct ibtrs_srv_
 	err = ibtrs_srv_sysfs_session_add(s);
 	if (err)
 		return err;
-	*why = "refused by the block server";
+	*why = "the block server has no memory for it";
 	err = ibtrs_srv.ops->session_up(s, s->name, &path->addr.src, &s->priv);
 	if (err)
 		ibtrs_srv_sysfs_session_del(s);
@@ -211,14 +215,11 @@ static int session_first_up(struct ibtrs_srv_session *s, const struct ibtrs_srv_
 	return err;
 }
 
-int ibtrs_srv_session_bring_up(struct ibtrs_srv_path *path, const char *name, const char **why)
+int ibtrs_srv_session_bring_up(struct ibtrs_srv_path *path, const char **why)
 {
 	struct ibtrs_srv_session *s = path->session;
-	int err;
+	int err = 0;
 
-	err = session_set_name(s, name, why);
-	if (err)
-		return err;
 	mutex_lock(&s->up_lock);
 	if (!s->up)
 		err = session_first_up(s, path, why);
@@ -280,7 +281,8 @@ static void session_give_up_name(struct ibtrs_srv_session *s)
 	guard(mutex)(&ibtrs_srv.lock);
 	if (!session_all_paths(s, IBTRS_SRV_PATH_LINGERING))
 		return;
-	pr_warn("session %s: its client is gone, a disk has not ended its requests; the name is free\n", s->name);
+	pr_warn("session %s: its client is gone, a disk has not ended its requests\n", s->name);
+	ibtrs_srv_name_keep(s);
 	s->name[0] = 0;
 }
 
@@ -347,11 +349,15 @@ void ibtrs_srv_session_look(struct ibtrs_srv_session *s)
 /* Its last path has gone. */
 static void session_end(struct ibtrs_srv_session *s)
 {
+	bool lost = false;
+
 	cancel_delayed_work_sync(&s->look);
 	if (s->up)
-		ibtrs_srv.ops->session_down(s, s->priv);
+		lost = ibtrs_srv.ops->session_down(s, s->priv);
 	ibtrs_srv_sysfs_session_del(s);
 	mutex_lock(&ibtrs_srv.lock);
+	if (lost)
+		ibtrs_srv_name_keep(s);
 	ibtrs_srv_session_drop(s);
 	mutex_unlock(&ibtrs_srv.lock);
 	wake_up_all(&ibtrs_srv.gone);

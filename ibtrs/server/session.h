@@ -22,6 +22,14 @@ struct ibtrs_srv_slot {
 	struct ibtrs_srv_opx *parked;
 } ____cacheline_aligned_in_smp;
 
+#define IBTRS_SRV_PEERS	8
+
+/* Where a session's paths came from; those beyond that many are not remembered. */
+struct ibtrs_srv_peers {
+	u32 nr;
+	struct ibtrs_addr addr[IBTRS_SRV_PEERS];
+};
+
 struct ibtrs_srv_session {
 	/* hot, constant once the first path is connected */
 	struct ibtrs_srv_slot *slots;
@@ -36,6 +44,7 @@ struct ibtrs_srv_session {
 	struct list_head entry;		/* readers RCU */
 	struct list_head paths;		/* readers RCU */
 	u32 nr_paths;			/* CLOSING ones count (L6) */
+	struct ibtrs_srv_peers peers;
 	bool dying;			/* the last path is gone */
 	char name[IBTRS_NAME_LEN];	/* empty until the first INFO_REQ, and again when its client is lost */
 	unsigned long knocked;		/* jiffies: its client was heard of, or its last path began to close */
@@ -79,8 +88,10 @@ struct ibtrs_srv_path *ibtrs_srv_session_find_path(struct ibtrs_srv_session *s, 
 int ibtrs_srv_session_may_add(struct ibtrs_srv_session *s, const struct ibtrs_addr_pair *addr, const char **why);
 void ibtrs_srv_session_add_path(struct ibtrs_srv_session *s, struct ibtrs_srv_path *path);
 
-/* INFO_REQ of @path says that the session is called @name; the first one makes it known to the user. 0, or an errno and a reason. Sleeps. */
-int ibtrs_srv_session_bring_up(struct ibtrs_srv_path *path, const char *name, const char **why);
+/* INFO_REQ of @path says that the session is called @name. 0, or an errno and a reason, which may lie in @path. */
+int ibtrs_srv_session_take_name(struct ibtrs_srv_path *path, const char *name, const char **why);
+/* It has its name and its first path all it needs: the user hears of it. 0, or an errno and a reason. Sleeps. */
+int ibtrs_srv_session_bring_up(struct ibtrs_srv_path *path, const char **why);
 /* One look now. */
 void ibtrs_srv_session_look(struct ibtrs_srv_session *s);
 /* Close work: nothing is left of @path, take it off. With the last one the session ends. Sleeps. */

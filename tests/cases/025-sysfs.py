@@ -32,6 +32,7 @@ CLIENT = [
     ("block/ibnbd0/ibnbd/write_zeroes", RO, "auto"),
     ("block/ibnbd0/ibnbd/write_cache", RO, "on"),
     ("class/ibtrs-client/s1/add_path", RW, USAGE),
+    ("class/ibtrs-client/s1/last_error", RO, ""),
     ("class/ibtrs-client/s1/max_reconnect_attempts", RW, "-1"),
     ("class/ibtrs-client/s1/mpath_policy", RW, r"min-inflight \(MI: 1\)"),
     ("class/ibtrs-client/s1/uuid", RO, r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"),

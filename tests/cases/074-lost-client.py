@@ -14,7 +14,7 @@ TAGS = 128      # of a test disk: behind it a device made of bios keeps the serv
 
 def run(t):
     c, s, c2 = t.client, t.server, t.client2
-    s.sh("serve; modprobe ibnbd-testdisk nr_disks=2 cache=0; ram_disks 2 16; "
+    s.sh("serve name_keep_s=0; modprobe ibnbd-testdisk nr_disks=2 cache=0; ram_disks 2 16; "
          "dmsetup create d --table \"0 $(blockdev --getsz /dev/testdisk1) linear /dev/testdisk1 0\"; [ -e /dev/mapper/d ] || dmsetup mknodes; "
          "ln -sfn /dev/mapper/d /dev/volume")
     hung, full, near = c.sh("map testdisk0"), c.sh("map volume"), c.sh("map ram0")

@@ -154,6 +154,38 @@ static void fits(const struct ibtrs_limits *l, bool read, u32 d, u32 u)
 	REQUIRE(h.usr_len == u && h.data_len == d && h.read == read);
 }
 
+static void words_hold(const char *text)
+{
+	size_t i;
+
+	REQUIRE(strlen(text) < IBTRS_WORDS_LEN);
+	for (i = 0; text[i]; i++)
+		REQUIRE(text[i] >= 0x20 && text[i] < 0x7f);
+}
+
+static void refused(const u8 *buf, size_t len)
+{
+	char text[IBTRS_WORDS_LEN], again[IBTRS_WORDS_LEN];
+	struct ibtrs_wire_conn_refused conn;
+	struct ibtrs_wire_info_refused info;
+	int err, err_again;
+
+	if (ibtrs_msg_conn_refused_words(buf, len, text)) {
+		words_hold(text);
+		REQUIRE(*text && strlen(text) < IBTRS_REJ_WORDS_LEN);
+		REQUIRE(ibtrs_msg_conn_refused_encode(&conn, -1, IBTRS_EXT_WORDS, text) == sizeof(conn));
+		REQUIRE(ibtrs_msg_conn_refused_words(&conn, sizeof(conn), again) && !strcmp(text, again));
+	} else {
+		REQUIRE(!*text);
+	}
+	if (!ibtrs_msg_info_refused_decode(buf, len, &err, text))
+		return;
+	words_hold(text);
+	REQUIRE(err < 0 && err >= -4095);
+	ibtrs_msg_info_refused_encode(&info, err, text);
+	REQUIRE(ibtrs_msg_info_refused_decode(&info, sizeof(info), &err_again, again) && err == err_again && !strcmp(text, again));
+}
+
 static void rkey(const u8 *buf, size_t len, u32 slot)
 {
 	struct ibtrs_wire_rkey_rsp w;
@@ -186,7 +218,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	l.max_io_size = 4096 + (b >> 17) * 16;
 	l.chunk_size = l.max_io_size + l.max_hdr_size;
 	l.fence = data[0] & 0x80;
-	switch ((data[0] & 0x0f) % 8) {
+	switch ((data[0] & 0x0f) % 9) {
 	case 0:
 		conn_req(buf, size - 9, a % 5000);
 		break;
@@ -213,6 +245,9 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 		break;
 	case 7:
 		rkey(buf, size - 9, a);
+		break;
+	case 8:
+		refused(buf, size - 9);
 		break;
 	}
 	free(buf);

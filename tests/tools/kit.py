@@ -119,7 +119,7 @@ class World:
 
     def neutral(self, text):
         return text.replace(str(self.root), "ROOT").replace(str(self.sys), "SYS").replace(str(self.dir), "DIR").replace(
-            socket.gethostname().split(".")[0] + "@", "HOST@")
+            socket.gethostname().replace(".", "-") + "@", "HOST@")
 
     def golden(self, name, text):
         f = HERE / "golden" / name

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """map, unmap, remap, resize: what is written to the driver, what is said, how it exits."""
 import os
+import re
+import socket
 from kit import *
 
 ONE = ("map", "vol/1", "store1", "10.0.1.7", "10.0.1.9,10.0.2.7", "--policy", "min-latency", "--name", "vol1")
@@ -33,6 +35,29 @@ def map_made_session(w):
     w.client()
     w.run("map", "d", "-", "10.0.1.7")
     has(w.log()[0], "@10-0-1-7 path=ip:10.0.1.7")
+
+
+@test
+def map_made_session_is_of_this_machine(w):
+    """Two hosts of one name have two names for their sessions; what an earlier version opened goes on under its name."""
+    w.client()
+    made = lambda: w.run("map", "d", "-", "10.0.1.7", "-n").out.split("sessname=")[1].split(" ")[0]
+    host = socket.gethostname().replace(".", "-")
+    ids = ("0123456789abcdef0123456789abcdef", "0123456789abcdef0123456789abcdee")
+    names = []
+    eq(made(), f"{host}@10-0-1-7")
+    for text in ids:
+        w.put("etc/machine-id", text + "\n")
+        names.append(made())
+        eq(bool(re.fullmatch(re.escape(host) + "-[0-9a-f]{8}@10-0-1-7", names[-1])), True, names[-1])
+        hasnt(names[-1], text[:8], text[-8:])   # the id itself is nobody's business
+    eq(names[0] != names[1], True, "another machine")
+    w.put("etc/machine-id", "uninitialized\n")
+    eq(made(), f"{host}@10-0-1-7")
+    w.put("etc/machine-id", ids[0] + "\n")
+    old = socket.gethostname().split(".")[0] + "@10-0-1-7"
+    w.put(f"sys/class/ibtrs-client/{old}/uuid", "")
+    eq(made(), old)
 
 
 @test

@@ -373,6 +373,11 @@ def doctor_server(w):
     has(f["boot", "warning"]["mend"], "systemctl enable ibnbd-maps.target")
     w.put("sys/class/ibnbd-client/ctl/last_error", "session s: path ip:10.0.0.1: connection refused (-111)")
     has(findings(w)["port", "error"]["mend"], "port_nr there, dest_port here")
+    w.put("sys/class/ibnbd-client/ctl/last_error",
+          "cannot connect session s (-17): x: ip:10.0.0.1: the server says: the session name is taken by ip:10.0.0.3: unmap there")
+    f = findings(w)
+    has(f["refused", "error"]["message"], "taken by ip:10.0.0.3")
+    has(f["refused", "error"]["mend"], "another session name")
 
 
 @test
@@ -388,6 +393,12 @@ def doctor_what_runs(w):
     has(f["path", "warning"]["mend"], "does not listen")
     has(f["device", "error"]["message"], "another disk behind the name")
     eq(w.run("doctor", want=2).out.count("mend:"), 2)
+    (p / "state_detail").write_text("waiting -17 the server says: the session name is taken by ip:10.0.0.3: unmap there, or use another name here\n")
+    f = findings(w)
+    has(f["path", "warning"]["message"], "the session name is taken by ip:10.0.0.3")
+    has(f["path", "warning"]["mend"], "two hosts use one session name")
+    (p / "state_detail").write_text("waiting -13 the server says: the client's address is not on the allow-list\n")
+    has(findings(w)["path", "warning"]["mend"], "ibnbd server check")
     (p / "state_detail").write_text("waiting marginal -90 full-size packets are lost\n")
     has(findings(w)["path", "warning"]["mend"], "MTU")
     eq(w.run("stat").out.count("  marginal\n"), 1)

@@ -95,6 +95,7 @@ struct ibtrs_clt_io {
 	void (*done)(struct ibtrs_clt_io *io, int err);
 };
 
+#define IBTRS_CLT_WHY_LEN	352	/* of ibtrs_clt_why() */
 #define IBTRS_CLT_USR_HDR_MAX	320	/* room at ibtrs_clt_hdr() */
 
 /**
@@ -120,6 +121,15 @@ struct ibtrs_clt *ibtrs_clt_create(const char *name, const struct ibtrs_clt_opts
  * Return: 0, -EINVAL, -ETIMEDOUT, -ECONNREFUSED, -EHOSTUNREACH, -ENODEV, -EINTR (killed), or the errno with which the server rejected (spec A.5).
  */
 int ibtrs_clt_connect(struct ibtrs_clt *clt, const struct ibtrs_addr_pair *paths, unsigned int nr);
+
+/**
+ * ibtrs_clt_why() - why is there no connection?
+ * @buf: set to the path and what became of its last attempt, a server's refusal in the server's words; empty when there is nothing to say
+ * @size: of @buf, %IBTRS_CLT_WHY_LEN is enough
+ *
+ * Of the first path that is not up. After a failed ibtrs_clt_connect(), or any time. Process context.
+ */
+void ibtrs_clt_why(struct ibtrs_clt *clt, char *buf, size_t size);
 
 /**
  * ibtrs_clt_close() - end a session

@@ -39,10 +39,13 @@ struct ibtrs_srv_op {
  * struct ibtrs_srv_ops - the user of the server
  * @op_priv_size: bytes at op->priv
  * @peer_allowed: may this address connect at all? Called before any memory is spent. May be NULL. Must not sleep.
+ * @name_allowed: may a session of this name come from this address? Asked before the name is looked up: who may not hears nothing of
+ *	others. May be NULL. Must not sleep.
  * @session_up: first path of a session is ready. Return 0 and set @priv, or an errno to refuse. Process context, may sleep.
  * @session_lost: the client has been away for long, but ops still run: give back what none of them needs, for others. May come more than once, and the client
  *	may come back all the same. Process context, must not sleep.
- * @session_down: no path and no running op is left; the session is gone after it returns. Process context, may sleep.
+ * @session_down: no path and no running op is left; the session is gone after it returns. Return true if the client had not ended what it
+ *	did: it may come back for that, so its name is kept for a while. Process context, may sleep.
  * @request: a request. Process context (workqueue); must not block on anything but memory and block layer back pressure. Ends in
  *	ibtrs_srv_op_reply(), now or later.
  * @given_up: will the client never ask again for anything of this op->group, nor repeat a request of it? Then such ops, however long they take, do not
@@ -53,9 +56,10 @@ struct ibtrs_srv_op {
 struct ibtrs_srv_ops {
 	size_t op_priv_size;
 	bool (*peer_allowed)(const struct ibtrs_addr *peer);
+	bool (*name_allowed)(const struct ibtrs_addr *peer, const char *name);
 	int (*session_up)(struct ibtrs_srv_session *s, const char *name, const struct ibtrs_addr *peer, void **priv);
 	void (*session_lost)(void *priv);
-	void (*session_down)(struct ibtrs_srv_session *s, void *priv);
+	bool (*session_down)(struct ibtrs_srv_session *s, void *priv);
 	void (*request)(void *priv, struct ibtrs_srv_op *op);
 	bool (*given_up)(void *priv, u32 group);
 	void (*give_up)(void *priv, u32 group);

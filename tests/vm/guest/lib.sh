@@ -118,7 +118,7 @@ serve() {
 
 	for p; do
 		case $p in
-		always_invalidate=*|max_chunk_size=*|sess_queue_depth=*|handshake_timeout_s=*|hb_*=*|max_memory_mb=*|max_conns=*|max_paths*=*|max_sessions*=*)
+		always_invalidate=*|max_chunk_size=*|sess_queue_depth=*|handshake_timeout_s=*|hb_*=*|max_memory_mb=*|max_conns=*|max_paths*=*|max_sessions*=*|name_keep_s=*)
 			trs+=("$p") ;;
 		*) blk+=("$p") ;;
 		esac

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Names of sessions: each belongs to one session of this server (E-8).
+ *
+ * A client that was lost with something open may hold I/O, and comes back for it under its name. So a name outlives its session by
+ * name_keep_s: longer than a client holds by default. Meanwhile it goes to its session (by uuid) or to its host (by an address that the
+ * session came from: a client that was booted anew), at once, and to nobody else. After that it is anybody's, and the earlier owner is
+ * told who has it. Who is refused hears the address of the owner: two machines with one name are found by that alone.
+ *
+ * Called by: session.c. Locking: all under ibtrs_srv.lock. Failure: a name that cannot be noted for want of memory is not kept.
+ */
+#include <linux/slab.h>
+#include "ibtrs/server/name.h"
+
+#define NAME_KEPT_MAX	256
+
+struct name_kept {
+	struct list_head entry;
+	unsigned long since;		/* jiffies */
+	u8 uuid[IBTRS_UUID_LEN];
+	struct ibtrs_srv_peers peers;
+	char name[IBTRS_NAME_LEN];
+};
+
+static LIST_HEAD(names_kept);		/* the latest first */
+static unsigned int names_nr;
+
+static bool name_peers_have(const struct ibtrs_srv_peers *peers, const struct ibtrs_addr *addr)
+{
+	u32 i;
+
+	for (i = 0; i < peers->nr; i++)
+		if (ibtrs_addr_equal(&peers->addr[i], addr))
+			return true;
+	return false;
+}
+
+static void name_forget(struct name_kept *k)
+{
+	list_del(&k->entry);
+	kfree(k);
+	names_nr--;
+}
+
+void ibtrs_srv_name_forget_all(void)
+{
+	struct name_kept *k, *next;
+
+	lockdep_assert_held(&ibtrs_srv.lock);
+	list_for_each_entry_safe(k, next, &names_kept, entry)
+		name_forget(k);
+}
+
+void ibtrs_srv_name_keep(const struct ibtrs_srv_session *s)
+{
+	struct name_kept *k;
+
+	lockdep_assert_held(&ibtrs_srv.lock);
+	if (!s->name[0] || !READ_ONCE(ibtrs_srv_params.name_keep_s) || !ibtrs_srv.accepting)
+		return;
+	k = kzalloc(sizeof(*k), GFP_KERNEL);
+	if (!k)
+		return;
+	k->since = READ_ONCE(s->left);
+	k->peers = s->peers;
+	memcpy(k->uuid, s->uuid, sizeof(k->uuid));
+	strscpy(k->name, s->name, sizeof(k->name));
+	list_add(&k->entry, &names_kept);
+	if (++names_nr > NAME_KEPT_MAX)
+		name_forget(list_last_entry(&names_kept, struct name_kept, entry));
+}
+
+static bool name_session_is_up(const struct ibtrs_srv_session *s)
+{
+	struct ibtrs_srv_path *path;
+
+	list_for_each_entry(path, &s->paths, entry)
+		if (ibtrs_srv_path_up(path))
+			return true;
+	return false;
+}
+
+/* A session has it. */
+static int name_taken(struct ibtrs_srv_path *path, const struct ibtrs_srv_session *other, const char **why)
+{
+	char addr[IBTRS_ADDR_STR_MAX];
+
+	/* No two hosts have one address: that session is of this client's life before. */
+	if (name_peers_have(&other->peers, &path->addr.src)) {
+		*why = "an earlier session of this host has this name, and has not ended yet";
+		return -EBUSY;
+	}
+	ibtrs_addr_format(&other->peer, addr, sizeof(addr));
+	scnprintf(path->said, sizeof(path->said), "the session name is taken by %s%s: unmap there, or use another name here", addr,
+		  name_session_is_up(other) ? "" : ", which is away and may come back");
+	*why = path->said;
+	return -EEXIST;
+}
+
+/* It is kept for a session that was lost. */
+static int name_check_kept(struct ibtrs_srv_path *path, struct name_kept *k, const char **why)
+{
+	unsigned long age = (jiffies - k->since) / HZ, keep = READ_ONCE(ibtrs_srv_params.name_keep_s);
+	char addr[IBTRS_ADDR_STR_MAX];
+
+	if (age >= keep || !memcmp(k->uuid, path->session->uuid, sizeof(k->uuid)) || name_peers_have(&k->peers, &path->addr.src)) {
+		name_forget(k);
+		return 0;
+	}
+	ibtrs_addr_format(&k->peers.addr[0], addr, sizeof(addr));
+	scnprintf(path->said, sizeof(path->said), "the session name is kept for %s, lost %lu s ago, for %lu s more: wait, or use another name here",
+		  addr, age, keep - age);
+	*why = path->said;
+	return -EEXIST;
+}
+
+int ibtrs_srv_name_take(struct ibtrs_srv_path *path, const char *name, const char **why)
+{
+	struct ibtrs_srv_session *s = path->session, *other;
+	struct name_kept *k, *next;
+	int err;
+
+	lockdep_assert_held(&ibtrs_srv.lock);
+	list_for_each_entry(other, &ibtrs_srv.sessions, entry)
+		if (!strcmp(other->name, name))
+			return name_taken(path, other, why);
+	list_for_each_entry_safe(k, next, &names_kept, entry) {
+		if (strcmp(k->name, name))
+			continue;
+		err = name_check_kept(path, k, why);
+		if (err)
+			return err;
+	}
+	strscpy(s->name, name, sizeof(s->name));
+	return 0;
+}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Refusals of the transport: golden bytes with and without WORDS, and what a hostile server may send (E-51). */
+#include <ibtrs/words.h>
+#include "ibtrs/proto/msg.h"
+#include "unit.h"
+
+/* EEXIST (17) */
+static const u8 golden_plain[56] = { 0xbd, 0x1b, 0x00, 0x02, 0xef, 0xff };
+static const u8 golden_words[148] = {
+	0xbd, 0x1b, 0x00, 0x02, 0xef, 0xff, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 'I', 'B', 'T', 'X', 0x10, 0, 0, 0,
+	[56] = 't', 'a', 'k', 'e', 'n',
+};
+static const u8 golden_info[192] = { 8, 0, 17, 0, 0, 0, 0, 0, 't', 'a', 'k', 'e', 'n' };
+
+UNIT_TEST(words_copy)
+{
+	char text[8];
+
+	memset(text, 0xa5, sizeof(text));
+	CHECK_EQ(ibtrs_words_copy(text, sizeof(text), "ab\0cd", 5), 2);
+	CHECK_MEM(text, "ab\0\0\0\0\0\0", 8);
+	CHECK_EQ(ibtrs_words_copy(text, sizeof(text), "0123456789", 10), 7);
+	CHECK_STR(text, "0123456");
+	CHECK_EQ(ibtrs_words_copy(text, sizeof(text), "abc", 2), 2);
+	CHECK_STR(text, "ab");
+	CHECK_EQ(ibtrs_words_copy(text, sizeof(text), "\x1b\n\x7f\x9b\xff ~", 7), 7);
+	CHECK_STR(text, "????? ~");
+	CHECK_EQ(ibtrs_words_copy(text, 1, "abc", 3), 0);
+	CHECK_STR(text, "");
+}
+
+UNIT_TEST(conn_refused)
+{
+	struct ibtrs_wire_conn_refused w;
+	char text[IBTRS_WORDS_LEN], longest[200];
+	struct ibtrs_conn_rsp m;
+	const char *why;
+	u8 raw[148];
+
+	UNIT_ROW("who offered nothing gets the bytes of RTRS 2.0");
+	memset(&w, 0xa5, sizeof(w));
+	CHECK_EQ(ibtrs_msg_conn_refused_encode(&w, -17, 0, "taken"), 56);
+	CHECK_MEM(&w, golden_plain, 56);
+	CHECK_EQ(ibtrs_msg_conn_refused_encode(&w, -17, IBTRS_EXT_KNOWN & ~IBTRS_EXT_WORDS, "taken"), 56);
+	CHECK_MEM(&w, golden_plain, 56);
+
+	UNIT_ROW("with words");
+	memset(&w, 0xa5, sizeof(w));
+	CHECK_EQ(ibtrs_msg_conn_refused_encode(&w, -17, IBTRS_EXT_KNOWN, "taken"), 148);
+	CHECK_MEM(&w, golden_words, 148);
+	CHECK_EQ(ibtrs_msg_conn_rsp_decode(&w, sizeof(w), true, true, &m, &why), 0);
+	CHECK_EQ(m.err, -17);
+	CHECK(ibtrs_msg_conn_refused_words(&w, sizeof(w), text));
+	CHECK_STR(text, "taken");
+
+	UNIT_ROW("a long one is cut");
+	memset(longest, 'x', sizeof(longest) - 1);
+	longest[sizeof(longest) - 1] = 0;
+	ibtrs_msg_conn_refused_encode(&w, -17, IBTRS_EXT_WORDS, longest);
+	CHECK(ibtrs_msg_conn_refused_words(&w, sizeof(w), text));
+	CHECK_EQ(strlen(text), IBTRS_REJ_WORDS_LEN - 1);
+
+	UNIT_ROW("no words: padding, another magic, no bit, none in it");
+	memset(raw, 0, sizeof(raw));
+	memcpy(raw, golden_plain, 56);
+	CHECK(!ibtrs_msg_conn_refused_words(raw, 148, text) && !*text);
+	CHECK(!ibtrs_msg_conn_refused_words(golden_words, 147, text) && !*text);
+	memcpy(raw, golden_words, 148);
+	raw[23] = 'Y';
+	CHECK(!ibtrs_msg_conn_refused_words(raw, 148, text) && !*text);
+	raw[23] = 'X';
+	raw[24] = 0xf;
+	CHECK(!ibtrs_msg_conn_refused_words(raw, 148, text) && !*text);
+	raw[24] = 0x10;
+	raw[56] = 0;
+	CHECK(!ibtrs_msg_conn_refused_words(raw, 148, text) && !*text);
+	UNIT_ROW("no end, and nothing printable");
+	memset(raw + 56, 0x9b, 92);
+	CHECK(ibtrs_msg_conn_refused_words(raw, 148, text));
+	CHECK_EQ(strlen(text), 92);
+	CHECK_EQ(strspn(text, "?"), 92);
+}
+
+UNIT_TEST(info_refused)
+{
+	struct ibtrs_wire_info_refused w;
+	char text[IBTRS_WORDS_LEN];
+	int err = 1;
+
+	memset(&w, 0xa5, sizeof(w));
+	ibtrs_msg_info_refused_encode(&w, -17, "taken");
+	CHECK_MEM(&w, golden_info, 192);
+	CHECK(ibtrs_msg_info_refused_decode(&w, sizeof(w), &err, text));
+	CHECK_EQ(err, -17);
+	CHECK_STR(text, "taken");
+	CHECK(!ibtrs_msg_info_refused_decode(&w, sizeof(w) - 1, &err, text));
+	w.err = 0;
+	CHECK(ibtrs_msg_info_refused_decode(&w, sizeof(w), &err, text) && err == -ECONNRESET);
+	w.err = cpu_to_le16(0xffff);
+	CHECK(ibtrs_msg_info_refused_decode(&w, sizeof(w), &err, text) && err == -ECONNRESET);
+	memset(w.text, '\n', sizeof(w.text));
+	CHECK(ibtrs_msg_info_refused_decode(&w, sizeof(w), &err, text));
+	CHECK_EQ(strspn(text, "?"), IBTRS_WORDS_LEN - 1);
+	w.type = cpu_to_le16(IBTRS_MSG_INFO_RSP);
+	CHECK(!ibtrs_msg_info_refused_decode(&w, sizeof(w), &err, text));
+}
