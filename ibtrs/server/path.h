@@ -123,15 +123,14 @@ const char *ibtrs_srv_path_state_name(enum ibtrs_srv_path_state s);
 
 /* A CONN_REQ was accepted: the peer has handshake_timeout_s from now on to complete the path (M7). Under a conn lock, not dead. */
 void ibtrs_srv_path_expect(struct ibtrs_srv_path *path);
-/* The client was told why it is refused, and leaves; soon it is made to. INFO work. */
-void ibtrs_srv_path_expect_end(struct ibtrs_srv_path *path);
+void ibtrs_srv_path_expect_end(struct ibtrs_srv_path *path);	/* INFO work: told why it is refused, the client leaves; soon it is made to */
 /* INFO_REQ is good. False: it was closed meanwhile. */
 bool ibtrs_srv_path_connected(struct ibtrs_srv_path *path);
 
 /**
  * ibtrs_srv_path_close() - begin the end of a path
  * @path: any state
- * @why: reason in words, a constant string; of several callers the first one's counts
+ * @why: reason in words, valid as long as @path; of several callers the first one's counts
  *
  * Any context; does not wait.
  */
