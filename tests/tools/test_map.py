@@ -47,14 +47,14 @@ def map_made_session_is_of_this_machine(w):
     names = []
     eq(made(), f"{host}@10-0-1-7")
     for text in ids:
-        w.put("etc/machine-id", text + "\n")
+        w.put("root/etc/machine-id", text)
         names.append(made())
         eq(bool(re.fullmatch(re.escape(host) + "-[0-9a-f]{8}@10-0-1-7", names[-1])), True, names[-1])
         hasnt(names[-1], text[:8], text[-8:])   # the id itself is nobody's business
     eq(names[0] != names[1], True, "another machine")
-    w.put("etc/machine-id", "uninitialized\n")
+    w.put("root/etc/machine-id", "uninitialized")
     eq(made(), f"{host}@10-0-1-7")
-    w.put("etc/machine-id", ids[0] + "\n")
+    w.put("root/etc/machine-id", ids[0])
     old = socket.gethostname().split(".")[0] + "@10-0-1-7"
     w.put(f"sys/class/ibtrs-client/{old}/uuid", "")
     eq(made(), old)
