@@ -69,6 +69,7 @@ SERVER = [
     ("class/ibnbd-server/ctl/devices/ram0/size", RO, "32768"),
     ("class/ibnbd-server/ctl/devices/ram0/identity", RO, r"none|(uuid|hardware):[0-9a-f]{32}"),
     ("class/ibnbd-server/ctl/devices/ram0/copy", RW, "auto"),
+    ("class/ibnbd-server/ctl/devices/ram0/claimed", RO, "[01]"),
     ("class/ibnbd-server/ctl/devices/ram0/resize", RW, USAGE),
     ("class/ibnbd-server/ctl/devices/ram0/sessions/s1/read_only", RO, "0"),
     ("class/ibnbd-server/ctl/devices/ram0/sessions/s1/access_mode", RO, "migration"),
