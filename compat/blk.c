@@ -133,23 +133,49 @@ struct gendisk *cx_alloc_disk(struct blk_mq_tag_set *set, const struct cx_limits
 	return disk_alloc(set, lim, data);
 }
 
+#if !HAVE_BDOPS_FREE_DISK
+static void (*disk_freed)(struct gendisk *disk);	/* of the one driver that there is */
+
+/* The driver core asks the device itself first, and the block core leaves that to whoever wants it. */
+static void disk_release(struct device *d)
+{
+	disk_freed(dev_to_disk(d));
+	if (d->type && d->type->release)
+		d->type->release(d);
+	else
+		d->class->dev_release(d);
+}
+#endif
+
 /**
  * cx_add_disk() - show the disk to the world, with its attributes
  * @parent: parent device or NULL
  * @disk: from cx_alloc_disk()
  * @groups: attribute groups, there before the first uevent
+ * @free_disk: what the disk's operations have in BD_FREE_DISK(): called when
+ *	the last reference to the disk is gone, unless adding it failed; or NULL
  *
  * Return: 0, or a negative errno; then cx_free_disk(), without del_gendisk().
  */
 int cx_add_disk(struct device *parent, struct gendisk *disk,
-		const struct attribute_group **groups)
+		const struct attribute_group **groups,
+		void (*free_disk)(struct gendisk *disk))
 {
 #if HAVE_ADD_DISK_RET		/* 5.15 */
-	return device_add_disk(parent, disk, groups);
+	int err = device_add_disk(parent, disk, groups);
 #else
+	int err;
+
 	device_add_disk(parent, disk, groups);
-	return device_is_registered(disk_to_dev(disk)) ? 0 : -EIO;
+	err = device_is_registered(disk_to_dev(disk)) ? 0 : -EIO;
 #endif
+#if !HAVE_BDOPS_FREE_DISK
+	if (!err && free_disk) {
+		disk_freed = free_disk;
+		disk_to_dev(disk)->release = disk_release;
+	}
+#endif
+	return err;
 }
 
 /**
@@ -185,6 +211,45 @@ int cx_update_limits(struct gendisk *disk, const struct cx_limits *lim)
 		q->limits.max_sectors = max;
 	return 0;
 #endif
+}
+
+/**
+ * cx_disable_op() - a disk does not do after all what its limits had promised
+ * @rq: the request that was refused
+ *
+ * Ends the promise, so that the block layer asks no more, and writes zeroes or
+ * says EOPNOTSUPP by itself; cx_update_limits() renews it. For completions: any
+ * context. Requests that were made before still come.
+ *
+ * Return: it was a promise that can be taken back.
+ */
+bool cx_disable_op(struct request *rq)
+{
+	struct request_queue *q = rq->q;
+
+	switch (req_op(rq)) {
+	case REQ_OP_WRITE_ZEROES:
+		q->limits.max_write_zeroes_sectors = 0;
+#if HAVE_LIMITS_HW_WZEROES_UNMAP
+		q->limits.max_wzeroes_unmap_sectors = 0;
+#endif
+		return true;
+	case REQ_OP_DISCARD:
+		q->limits.max_discard_sectors = 0;
+#if HAVE_QUEUE_FLAG_DISCARD
+		blk_queue_flag_clear(QUEUE_FLAG_DISCARD, q);
+#endif
+		return true;
+	case REQ_OP_SECURE_ERASE:
+#if HAVE_LIMITS_SECURE_ERASE
+		q->limits.max_secure_erase_sectors = 0;
+#elif HAVE_QUEUE_FLAG_SECERASE
+		blk_queue_flag_clear(QUEUE_FLAG_SECERASE, q);
+#endif
+		return true;
+	default:
+		return false;
+	}
 }
 
 /**

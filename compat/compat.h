@@ -41,10 +41,11 @@
  *  disk, client (mq.h, blk.c)
  *   struct cx_limits                        what we need of queue_limits
  *   struct gendisk *cx_alloc_disk(set, const struct cx_limits *, queuedata)
- *   int  cx_add_disk(parent, disk, groups)  5.10: checks that it came up
+ *   int  cx_add_disk(parent, disk, groups, free_disk)  5.10: checks that it came up
  *   int  cx_update_limits(disk, lim)        live, does not freeze (law L2)
  *   void cx_need_part_scan(disk)            it has got its first size
  *   void cx_free_disk(disk)                 after del_gendisk, or add failed
+ *   bool cx_disable_op(rq)                  its kind is refused: no more of it
  *   struct request_queue *cx_alloc_queue(set, data)  a queue without a disk,
  *   void cx_free_queue(q)                   skipped by quiesce_tagset
  *   bool cx_set_unused(set)                 has the last queue left it?
@@ -58,7 +59,8 @@
  *                                   cx_rq_list_pop/add_tail/empty/assign
  *   in the ops table: MQ_QUEUE_RQS(fn)      ".queue_rqs = fn," or nothing
  *   cx_node_t                               last argument of .init_request
- *   DEF_BD_OPEN(fn, disk, mode) DEF_BD_RELEASE(fn, disk)
+ *   DEF_BD_OPEN(fn, disk, mode) DEF_BD_RELEASE(fn, disk) DEF_BD_GETGEO(fn, disk, geo)
+ *   in the operations of a disk: BD_FREE_DISK(fn)  and fn for cx_add_disk, too
  *  block and file, server (bdev.h)
  *   cx_bdev_t cx_bdev_open(dev_t, blk_mode_t, holder or NULL)   ERR_PTR on
  *                                           failure; a holder claims the disk

@@ -5,6 +5,7 @@
 
 #include <linux/blk-mq.h>
 #include <linux/blkdev.h>
+#include <linux/hdreg.h>
 
 /* ---- disk and limits ----------------------------------------------------- */
 
@@ -56,9 +57,11 @@ struct cx_limits {
 
 struct gendisk *cx_alloc_disk(struct blk_mq_tag_set *set, const struct cx_limits *lim, void *data);
 int __must_check cx_add_disk(struct device *parent, struct gendisk *disk,
-			     const struct attribute_group **groups);
+			     const struct attribute_group **groups,
+			     void (*free_disk)(struct gendisk *disk));
 int __must_check cx_update_limits(struct gendisk *disk, const struct cx_limits *lim);
 void cx_free_disk(struct gendisk *disk);
+bool cx_disable_op(struct request *rq);
 
 /* ---- a queue without a disk ---------------------------------------------- */
 struct request_queue *cx_alloc_queue(struct blk_mq_tag_set *set, void *data);
@@ -233,6 +236,22 @@ static inline void cx_rq_list_add_tail(cx_rq_list_t *l, struct request *rq)
 	static int fn##_disk(struct gendisk *disk, fmode_t mode)
 #define DEF_BD_RELEASE(fn, disk)	\
 	static void fn(struct gendisk *disk, fmode_t __always_unused cx_mode)
+#endif
+#if HAVE_BDOPS_GETGEO_DISK	/* 6.18 */
+#define DEF_BD_GETGEO(fn, disk, geo) static int fn(struct gendisk *disk, struct hd_geometry *geo)
+#else
+#define DEF_BD_GETGEO(fn, disk, geo)						\
+	static int fn##_disk(struct gendisk *disk, struct hd_geometry *geo);	\
+	static int fn(struct block_device *b, struct hd_geometry *g)		\
+	{									\
+		return fn##_disk(b->bd_disk, g);				\
+	}									\
+	static int fn##_disk(struct gendisk *disk, struct hd_geometry *geo)
+#endif
+#if HAVE_BDOPS_FREE_DISK	/* 5.18; before, cx_add_disk() sees to it */
+#define BD_FREE_DISK(fn)		.free_disk = fn,
+#else
+#define BD_FREE_DISK(fn)
 #endif
 
 #endif

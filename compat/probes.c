@@ -91,6 +91,10 @@ PROBE(BDOPS_GENDISK) {		/* 6.5: open(disk, blk_mode_t), release(disk) */
 	int (*op)(struct gendisk *, blk_mode_t) = o.open;
 	void (*re)(struct gendisk *) = o.release; (void)op; (void)re;
 }
+PROBE(BDOPS_GETGEO_DISK) {	/* 6.18: getgeo(disk, geo) */
+	struct block_device_operations o; int (*f)(struct gendisk *, struct hd_geometry *) = o.getgeo; (void)f;
+}
+PROBE(BDOPS_FREE_DISK) { struct block_device_operations o; void (*f)(struct gendisk *) = o.free_disk; (void)f; }	/* 5.18 */
 PROBE(INIT_REQUEST_INT_NODE) {	/* 7.1 */
 	struct blk_mq_ops o;
 	int (*f)(struct blk_mq_tag_set *, struct request *, unsigned int, int) = o.init_request; (void)f;

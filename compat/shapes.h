@@ -45,6 +45,8 @@
 #error "add_disk() has a shape that compat/blk.c does not know"
 #elif !HAVE_BDOPS_GENDISK
 #error "block_device_operations.open has a shape that compat/mq.h does not know"
+#elif !HAVE_BDOPS_FREE_DISK
+#error "block_device_operations.free_disk has a shape that compat/mq.h does not know"
 #elif !HAVE_MQ_TIMEOUT_1ARG
 #error "blk_mq_ops.timeout has a shape that compat/mq.h does not know"
 #elif !HAVE_MQ_MAP_QUEUES_VOID
@@ -96,6 +98,8 @@
 #error "blk_mode_t is not what compat/bdev.h knows"
 #elif !HAVE_RQ_MAP_SG_2ARG
 #error "blk_rq_map_sg() has a shape that compat/mq.h does not know"
+#elif !HAVE_BDOPS_GETGEO_DISK
+#error "block_device_operations.getgeo has a shape that compat/mq.h does not know"
 #elif !HAVE_INIT_REQUEST_INT_NODE
 #error "blk_mq_ops.init_request is not what compat/mq.h knows"
 #elif !HAVE_MQ_QUIESCE_TAGSET

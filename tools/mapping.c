@@ -7,6 +7,7 @@
  * Unmapping: refused while somebody uses the disk (who, is said), and waits until the kernel has let it go. Nothing here changes a file.
  */
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -214,21 +215,66 @@ int mapping_map(struct ibnbd_map *map, char *const *host, size_t nr_hosts, char 
 
 /* ---- unmap ---- */
 
+static const struct timespec mapping_step = { .tv_nsec = 10000000 };
+
+static bool mapping_is_going(const struct state_dev *d)
+{
+	char *own = say_fmt("%s/ibnbd", d->dir), *state = sysfs_attr(own, "state");
+	bool going = !state || !strcmp(state, "unmapped");
+
+	free(state);
+	free(own);
+	return going;
+}
+
+/*
+ * The driver's write returns when the disk is gone. Who is killed in it stops
+ * nothing, so a child writes, and @wait seconds later is killed. Return: 0,
+ * an errno, or ETIMEDOUT: accepted, and not over yet.
+ */
+static int mapping_order(const struct state_dev *d, const char *file, const char *word, int wait)
+{
+	long tries = wait * 100L;
+	int status = 0;
+	pid_t pid, got;
+
+	pid = sysfs_dry_run ? -1 : fork();
+	if (pid < 0)
+		return sysfs_write(file, word);
+	if (!pid)
+		_exit(sysfs_write(file, word));
+	while (!(got = waitpid(pid, &status, WNOHANG)) && (tries-- > 0 || !mapping_is_going(d)))
+		nanosleep(&mapping_step, NULL);
+	if (!got) {
+		kill(pid, SIGKILL);
+		waitpid(pid, &status, 0);
+		if (!WIFEXITED(status))
+			return ETIMEDOUT;
+	}
+	return WIFEXITED(status) ? WEXITSTATUS(status) : EINTR;
+}
+
+/* The words of a removal that takes longer than the user waits. */
+static int mapping_still_there(const struct state_dev *d, int wait)
+{
+	if (!wait)
+		return SAY_DONE;
+	say_error(SAY_UNREACHABLE, "%s: still there after %d seconds", d->path, wait);
+	say_mend("somebody has it open, or its I/O does not end: ibnbd show %s", d->kname);
+	return SAY_UNREACHABLE;
+}
+
+/* Somebody else unmaps it. */
 static int mapping_wait_gone(const struct state_dev *d, int wait)
 {
-	struct timespec step = { .tv_nsec = 10000000 };
 	char *own = say_fmt("%s/ibnbd", d->dir);
 	long tries = wait * 100L;
 	bool there;
 
 	while ((there = sysfs_exists(own)) && tries-- > 0)
-		nanosleep(&step, NULL);
+		nanosleep(&mapping_step, NULL);
 	free(own);
-	if (!there || !wait)
-		return SAY_DONE;
-	say_error(SAY_UNREACHABLE, "%s: still there after %d seconds", d->path, wait);
-	say_mend("somebody has it open, or its I/O does not end: ibnbd show %s", d->kname);
-	return SAY_UNREACHABLE;
+	return there ? mapping_still_there(d, wait) : SAY_DONE;
 }
 
 static void mapping_tell_users(const struct state_dev *d)
@@ -250,13 +296,15 @@ int mapping_unmap(const struct state_dev *d, bool force, int wait)
 	int err, tries = MAPPING_RETRIES;
 
 	/* udev has each new or closed disk open for a moment; whoever is built upon it stays. */
-	while ((err = sysfs_write(file, force ? "force" : "normal")) == EBUSY && tries-- > 0 && !mapping_built_upon(d))
+	while ((err = mapping_order(d, file, force ? "force" : "normal", wait)) == EBUSY && tries-- > 0 && !mapping_built_upon(d))
 		nanosleep(&step, NULL);
 	free(file);
-	if (err == EALREADY || err == ENOENT || err == ENODEV)
-		err = 0;	/* somebody else does it */
 	if (!err)
-		return sysfs_dry_run ? SAY_DONE : mapping_wait_gone(d, wait);
+		return SAY_DONE;
+	if (err == EALREADY || err == ENOENT || err == ENODEV)
+		return mapping_wait_gone(d, wait);
+	if (err == ETIMEDOUT)
+		return mapping_still_there(d, wait);
 	if (err == EBUSY) {
 		say_error(SAY_BUSY, "cannot unmap %s%s%s: it is in use", d->path, d->name ? " " : "", d->name ? d->name : "");
 		mapping_tell_users(d);

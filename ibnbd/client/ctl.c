@@ -2,9 +2,9 @@
 /*
  * /sys/class/ibnbd-client/ctl: map_device, devices/, last_error (spec C.1, C.2).
  *
- * A mapping in order: parse the line, claim its name (session and device), find or open the session, OPEN on the server, add the disk, link it. The
- * store returns when the disk is there with all its attributes, so a returned write means a device. Who wants a name that is being
- * removed waits for the removal, killable (L5).
+ * A mapping in order: parse the line, claim its name (session and device), take a number, find or open the session, OPEN on the server, add the disk,
+ * link it. The store returns when the disk is there with all its attributes, so a returned write means a device. Who wants a name that is being
+ * removed waits for the removal, killable (L5), and takes the number after that: the same again, unless somebody has the old disk open still.
  *
  * Undoing a half made mapping is unmapping it: the same road, run by the same work, and the store waits for its end, but not for ever. Each claimed
  * device holds a reference to the module, dropped by its removal, so that the module can not be unloaded under a disk.
@@ -19,6 +19,7 @@
 #include <linux/wait.h>
 #include "ibnbd/client/ctl.h"
 #include "ibnbd/client/disk.h"
+#include "ibnbd/client/number.h"
 #include "ibnbd/client/open.h"
 #include "ibnbd/client/session.h"
 
@@ -106,6 +107,8 @@ static struct ibnbd_clt_dev *ctl_find(const char *link)
 static int ctl_try_claim(struct ibnbd_clt_dev *dev, unsigned int *turn)
 {
 	struct ibnbd_clt_dev *other;
+	char as[32];
+	int index;
 
 	guard(mutex)(&ibnbd_clt_lock);
 	other = ctl_find(dev->link);
@@ -117,8 +120,10 @@ static int ctl_try_claim(struct ibnbd_clt_dev *dev, unsigned int *turn)
 		*turn = ibnbd_clt_ctl_turn();
 		return -EAGAIN;
 	}
-	return ibnbd_clt_ctl_refuse(-EEXIST, "device %s of session %s is already mapped as /dev/ibnbd%d",
-				    other->map.device_path, other->map.sessname, other->index);
+	index = READ_ONCE(other->index);
+	snprintf(as, sizeof(as), index < 0 ? "" : " as /dev/ibnbd%d", index);
+	return ibnbd_clt_ctl_refuse(-EEXIST, "device %s of session %s is already mapped%s",
+				    other->map.device_path, other->map.sessname, as);
 }
 
 static int ctl_claim(struct ibnbd_clt_dev *dev)
@@ -220,6 +225,12 @@ static int ctl_map(const struct ibnbd_map *m)
 	err = ctl_claim(dev);
 	if (err)
 		goto free_dev;
+	err = ibnbd_clt_number_take(dev);
+	if (err) {
+		ibnbd_clt_ctl_forget(dev);
+		ibnbd_clt_ctl_refuse(err, "no number for another disk (%d)", err);
+		goto free_dev;
+	}
 	err = ctl_map_claimed(dev);
 	if (!err) {
 		complete_all(&dev->mapped);

@@ -23,12 +23,12 @@
  * Locking: open_lock > lock; session->lock > lock. Under dev->lock, and in the works, memory is allocated NOIO: it may be reclaimed by writing to
  * this very disk.
  */
-#include <linux/idr.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include "ibnbd/client/ctl.h"
 #include "ibnbd/client/disk.h"
 #include "ibnbd/client/link.h"
+#include "ibnbd/client/number.h"
 #include "ibnbd/client/open.h"
 #include "ibnbd/client/queue.h"
 #include "ibnbd/client/remove.h"
@@ -41,7 +41,6 @@
 #define DEV_SETTLE		(HZ / 2)	/* L8 */
 #define DEV_LIMITS		(HZ / 5)	/* somebody is changing limits in sysfs */
 
-static DEFINE_IDA(dev_ida);
 static struct workqueue_struct *dev_wq;		/* news and timers */
 
 int ibnbd_clt_dev_init(void)
@@ -53,7 +52,6 @@ int ibnbd_clt_dev_init(void)
 void ibnbd_clt_dev_exit(void)
 {
 	destroy_workqueue(dev_wq);
-	ida_destroy(&dev_ida);
 }
 
 void ibnbd_clt_dev_tell(struct ibnbd_clt_dev *dev, enum ibnbd_clt_news news)
@@ -460,7 +458,7 @@ int ibnbd_clt_dev_unmap(struct ibnbd_clt_dev *dev, bool force)
 	if (dev->state == IBNBD_DEV_UNMAPPED)
 		return -EALREADY;
 	/* While it is being mapped only the block layer itself has it open. */
-	if (!force && !ibnbd_clt_disk_claim(dev))
+	if (!force && !ibnbd_clt_number_claim(dev->number))
 		return -EBUSY;
 	ibnbd_clt_dev_say(dev, force ? "unmapped by force" : "unmapped");
 	ibnbd_clt_dev_post(dev, IBNBD_DEV_EV_UNMAP, NULL);
@@ -480,14 +478,7 @@ struct ibnbd_clt_dev *ibnbd_clt_dev_alloc(const struct ibnbd_map *m)
 		kfree(dev);
 		return ERR_PTR(-ENOMEM);
 	}
-	dev->index = ida_alloc(&dev_ida, GFP_KERNEL);
-	if (dev->index < 0) {
-		int err = dev->index;
-
-		kfree(dev->leaves);
-		kfree(dev);
-		return ERR_PTR(err);
-	}
+	dev->index = -1;
 	dev->map = *m;
 	ibnbd_linkname_dev(dev->map.device_path, dev->map.sessname, dev->link, sizeof(dev->link));
 	dev->state = IBNBD_DEV_INIT;
@@ -507,7 +498,8 @@ struct ibnbd_clt_dev *ibnbd_clt_dev_alloc(const struct ibnbd_map *m)
 
 void ibnbd_clt_dev_free(struct ibnbd_clt_dev *dev)
 {
-	ida_free(&dev_ida, dev->index);
+	if (dev->number)
+		ibnbd_clt_number_put(dev->number);
 	mutex_destroy(&dev->open_lock);
 	mutex_destroy(&dev->lock);
 	kfree(dev->leaves);

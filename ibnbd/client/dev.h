@@ -7,7 +7,6 @@
 #ifndef IBNBD_CLIENT_DEV_H
 #define IBNBD_CLIENT_DEV_H
 
-#include <linux/atomic.h>
 #include <linux/blk-mq.h>
 #include <linux/completion.h>
 #include <linux/list.h>
@@ -51,6 +50,8 @@ struct ibnbd_clt_grant {
 	u8 version;
 };
 
+struct ibnbd_clt_number;
+
 struct ibnbd_clt_dev {
 	/* hot: read for each request, written on a quiesced queue; gate: WRITE_ONCE */
 	u8 gate;			/* enum ibnbd_clt_gate */
@@ -67,7 +68,8 @@ struct ibnbd_clt_dev {
 	struct ibnbd_clt_session *sess;
 	struct ibnbd_map map;		/* hold and io_timeout: READ_ONCE, writable in sysfs */
 	char link[IBNBD_CLT_LINK_LEN];	/* name in ctl/devices */
-	int index;			/* of /dev/ibnbdN */
+	struct ibnbd_clt_number *number;
+	int index;			/* of /dev/ibnbdN; negative: it waits for its name */
 
 	struct mutex open_lock;		/* one OPEN or CLOSE at a time; outside of lock */
 	struct ibnbd_open_refused said;	/* by the server to the last OPEN; under open_lock */
@@ -79,6 +81,7 @@ struct ibnbd_clt_dev {
 	bool linked;			/* ctl/devices has it */
 	bool stopped;			/* queue is quiesced (L16) */
 	bool limits_due;		/* those of grant could not be committed yet; READ_ONCE outside */
+	bool refused;			/* limits of grant were too good to be true (queue.c); READ_ONCE */
 	bool served;			/* the server has it open, as served_id; READ_ONCE outside */
 	u32 served_id;
 	bool owed;			/* a CLOSE of served_id, whatever became of the link: the server's ids do not come again */
@@ -95,7 +98,6 @@ struct ibnbd_clt_dev {
 	enum ibnbd_dev_state uevent_state;
 	char uevent_reason[IBNBD_CLT_REASON_LEN];
 
-	atomic_t openers;		/* negative: nobody may open it any more */
 	unsigned long news;		/* atomic bits */
 	struct delayed_work work;	/* does what news says */
 	struct delayed_work hold_work;	/* hold= is over */
@@ -112,7 +114,7 @@ struct ibnbd_clt_dev {
 int ibnbd_clt_dev_init(void);
 void ibnbd_clt_dev_exit(void);
 
-/* A device in state init, with an index, unknown to anybody. */
+/* A device in state init, without a number, unknown to anybody. */
 struct ibnbd_clt_dev *ibnbd_clt_dev_alloc(const struct ibnbd_map *m);
 void ibnbd_clt_dev_free(struct ibnbd_clt_dev *dev);
 /* The disk is there, with its link: hold= counts from here on (L15). */
@@ -123,7 +125,7 @@ void ibnbd_clt_dev_show(struct ibnbd_clt_dev *dev);
  * @force: although it is in use
  *
  * Ends what is held, lets new I/O fail and queues the removal, which sends CLOSE, deletes the disk and frees @dev; does not wait for it
- * (L5). Return: 0, -EBUSY (in use), -EALREADY.
+ * (L5): ibnbd_clt_number_wait_left() does. Return: 0, -EBUSY (in use), -EALREADY.
  */
 int ibnbd_clt_dev_unmap(struct ibnbd_clt_dev *dev, bool force);
 /* resize: local, -ENOENT unless open, -EINVAL. */

@@ -1,27 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The disk of a device: /dev/ibnbdN, its limits, who has it open.
+ * The disk of a device: /dev/ibnbdN and its limits. Its number, and who has it open: number.c.
  *
  * Called by: ctl.c (alloc, add), dev.c (commit, capacity, claim, del), the block layer (open, release).
  *
  * Numbers come from the extended range (major 259, "blkext"): LVM accepts it as it is, and there is no limit on partitions (decision 15). The
  * attributes are passed to device_add_disk(), so that the first uevent finds them.
  *
- * Locking: dev->disk and the limits change under dev->lock. Opening and closing meet the removal under disk_lock, because on older kernels an
- * open that is already on its way may arrive after del_gendisk(); then it finds private_data gone.
+ * Opening it is refused to nobody but for its end: a disk that is read-only opens for writing, too, and refuses the write, as sd and nvme do.
+ *
+ * Locking: dev->disk and the limits change under dev->lock.
  *
  * Limits are changed without freezing the queue, on a quiesced one (L2), and only when they differ: whoever writes to queue/... in sysfs while
  * I/O is held freezes the queue with the limits locked, and waits there until the I/O has ended.
  */
 #include <linux/blkdev.h>
+#include <linux/hdreg.h>
 #include <linux/mm.h>
 #include <linux/sched/mm.h>
 #include "ibnbd/client/disk.h"
+#include "ibnbd/client/number.h"
 #include "ibnbd/client/queue.h"
 #include "ibnbd/client/remove.h"
 #include "ibnbd/client/sysfs.h"
-
-static DEFINE_SPINLOCK(disk_lock);	/* private_data of our disks, against their removal */
 
 /* 64 KiB pages may be read and written as well: a scatterlist entry is any run of whole 4 KiB blocks of the wire. */
 #define DISK_SEGMENT_MASK	(4096UL - 1)
@@ -81,6 +82,7 @@ static void disk_set_hot(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant
 
 int ibnbd_clt_disk_commit(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g)
 {
+	bool was_ro = disk_read_only(dev, &dev->grant);
 	struct cx_limits old, new;
 	int err;
 
@@ -88,7 +90,8 @@ int ibnbd_clt_disk_commit(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_gran
 	if (dev->disk) {
 		disk_limits(&dev->grant, &old);
 		disk_limits(g, &new);
-		if (dev->limits_due || memcmp(&old, &new, sizeof(new))) {
+		if (dev->limits_due || READ_ONCE(dev->refused) || memcmp(&old, &new, sizeof(new))) {
+			WRITE_ONCE(dev->refused, false);
 			err = cx_update_limits(dev->disk, &new);
 			/*
 			 * Somebody is writing a limit in sysfs, and waits, with the queue frozen, for what we hold: that must go on. Nothing new
@@ -101,7 +104,8 @@ int ibnbd_clt_disk_commit(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_gran
 	}
 	disk_set_hot(dev, g);
 	if (dev->disk) {
-		if (get_disk_ro(dev->disk) != disk_read_only(dev, g))
+		/* What an administrator has set by BLKROSET stays, which older kernels do not tell from ours. */
+		if (was_ro != disk_read_only(dev, g))
 			set_disk_ro(dev->disk, disk_read_only(dev, g));
 		ibnbd_clt_disk_set_capacity(dev, g->lim.nsectors);
 	}
@@ -166,41 +170,38 @@ void ibnbd_clt_disk_init(struct ibnbd_clt_dev *dev)
 
 DEF_BD_OPEN(disk_open, disk, mode)
 {
-	struct ibnbd_clt_dev *dev;
-	int err = -ENXIO;
-
-	spin_lock(&disk_lock);
-	dev = disk->private_data;
-	if (dev && READ_ONCE(dev->state) != IBNBD_DEV_UNMAPPED) {
-		if (mode & BLK_OPEN_WRITE && get_disk_ro(disk))
-			err = -EROFS;
-		else if (atomic_inc_unless_negative(&dev->openers))
-			err = 0;
-	}
-	spin_unlock(&disk_lock);
-	return err;
+	return ibnbd_clt_number_open(disk->private_data);
 }
 
 DEF_BD_RELEASE(disk_release, disk)
 {
-	struct ibnbd_clt_dev *dev;
-
-	spin_lock(&disk_lock);
-	dev = disk->private_data;
-	if (dev)
-		atomic_dec(&dev->openers);
-	spin_unlock(&disk_lock);
+	ibnbd_clt_number_close(disk->private_data);
 }
 
-bool ibnbd_clt_disk_claim(struct ibnbd_clt_dev *dev)
+/* The last reference to a disk that was added is gone: its name can not be meant for anybody else's any more. */
+static void disk_free(struct gendisk *disk)
 {
-	return !atomic_cmpxchg(&dev->openers, 0, -1);
+	struct ibnbd_clt_number *n = disk->private_data;
+
+	ibnbd_clt_number_free(n);
+	ibnbd_clt_number_put(n);
+}
+
+/* A disk without heads has the geometry that nvme gives, for those who align partitions by it. The block layer fills in the start. */
+DEF_BD_GETGEO(disk_getgeo, disk, geo)
+{
+	geo->heads = 64;
+	geo->sectors = 32;
+	geo->cylinders = min_t(sector_t, get_capacity(disk) >> 11, U16_MAX);
+	return 0;
 }
 
 static const struct block_device_operations disk_ops = {
 	.owner		= THIS_MODULE,
 	.open		= disk_open,
 	.release	= disk_release,
+	.getgeo		= disk_getgeo,
+	BD_FREE_DISK(disk_free)
 };
 
 int ibnbd_clt_disk_alloc(struct ibnbd_clt_dev *dev)
@@ -220,7 +221,7 @@ int ibnbd_clt_disk_alloc(struct ibnbd_clt_dev *dev)
 	if (IS_ERR(disk))
 		return PTR_ERR(disk);
 	disk->fops = &disk_ops;
-	disk->private_data = dev;
+	disk->private_data = dev->number;
 	snprintf(disk->disk_name, sizeof(disk->disk_name), "ibnbd%d", dev->index);
 	set_capacity(disk, g->lim.nsectors);
 	dev->disk = disk;
@@ -229,10 +230,15 @@ int ibnbd_clt_disk_alloc(struct ibnbd_clt_dev *dev)
 
 int ibnbd_clt_disk_add(struct ibnbd_clt_dev *dev)
 {
-	int err = cx_add_disk(NULL, dev->disk, ibnbd_clt_sysfs_groups);
+	int err;
 
-	if (err)
+	/* The disk's, which keeps the number taken until disk_free(). */
+	ibnbd_clt_number_get(dev->number);
+	err = cx_add_disk(NULL, dev->disk, ibnbd_clt_sysfs_groups, disk_free);
+	if (err) {
+		ibnbd_clt_number_put(dev->number);
 		return err;
+	}
 	guard(mutex)(&dev->lock);
 	dev->added = true;
 	/* The link went down meanwhile: from here on hold= counts. */
@@ -245,16 +251,18 @@ void ibnbd_clt_disk_del(struct ibnbd_clt_dev *dev)
 {
 	struct gendisk *disk = dev->disk;
 
-	if (!disk)
+	if (!disk) {
+		ibnbd_clt_number_free(dev->number);
 		return;
+	}
 	/* The removal says enough. To wait for one that has not begun would be to wait for a place in our own queue. */
 	cancel_work_sync(&dev->uevent_work);
 	if (dev->added) {
 		blk_mark_disk_dead(disk);
 		del_gendisk(disk);
 	}
-	spin_lock(&disk_lock);
-	disk->private_data = NULL;
-	spin_unlock(&disk_lock);
+	ibnbd_clt_number_leave(dev->number);
 	cx_free_disk(disk);
+	if (!dev->added)
+		ibnbd_clt_number_free(dev->number);
 }

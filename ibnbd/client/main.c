@@ -3,6 +3,7 @@
 #include <ibtrs/version.h>
 #include "ibnbd/client/ctl.h"
 #include "ibnbd/client/dev.h"
+#include "ibnbd/client/number.h"
 #include "ibnbd/client/remove.h"
 
 static int __init ibnbd_clt_init(void)
@@ -32,6 +33,7 @@ static void __exit ibnbd_clt_exit(void)
 	ibnbd_clt_ctl_exit();
 	ibnbd_clt_remove_exit();
 	ibnbd_clt_dev_exit();
+	ibnbd_clt_number_exit();
 }
 
 module_init(ibnbd_clt_init);

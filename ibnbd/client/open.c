@@ -21,6 +21,7 @@
 #include "ibnbd/client/ctl.h"
 #include "ibnbd/client/link.h"
 #include "ibnbd/client/msg.h"
+#include "ibnbd/client/number.h"
 #include "ibnbd/client/open.h"
 #include "ibnbd/client/queue.h"
 #include "ibnbd/client/trace.h"
@@ -179,7 +180,7 @@ static void open_judge(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *
 	 * is not seen here: who has the disk open for himself (not in a migration) has writes.
 	 */
 	held = dev->state != IBNBD_DEV_OPEN && dev->disk &&
-	       ((dev->map.access_mode == IBNBD_ACCESS_RW && atomic_read(&dev->openers) > 0) || ibnbd_clt_queue_has_writes(dev));
+	       ((dev->map.access_mode == IBNBD_ACCESS_RW && ibnbd_clt_number_openers(dev->number) > 0) || ibnbd_clt_queue_has_writes(dev));
 	verdict = ibnbd_remap_compare(&dev->grant.rsp, &g->rsp, dev->map.access_mode, held, &why);
 	if (verdict == IBNBD_REMAP_FENCE) {
 		ibnbd_clt_dev_say(dev, "%s", why);
@@ -303,7 +304,7 @@ static int open_remap_check(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_gr
 {
 	const char *why;
 
-	if (!atomic_read(&dev->openers) ||
+	if (!ibnbd_clt_number_openers(dev->number) ||
 	    ibnbd_remap_compare(&dev->grant.rsp, &g->rsp, dev->map.access_mode, false, &why) != IBNBD_REMAP_FENCE)
 		return 0;
 	return ibnbd_clt_ctl_refuse(-EBUSY, "ibnbd%d: %s: close its users before remapping", dev->index, why);

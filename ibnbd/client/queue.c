@@ -198,6 +198,9 @@ static void queue_end(struct ibnbd_clt_op *op, int err)
 	if (unlikely(err)) {
 		trace_ibnbd_clt_error(op->dev, op, err);
 		op->status = errno_to_blk_status(err);
+		/* It would be the answer to every other one: until the disk is opened again the block layer asks for none. */
+		if (err == -EOPNOTSUPP && cx_disable_op(op->rq))
+			WRITE_ONCE(op->dev->refused, true);
 	}
 	if (unlikely(op->polled)) {
 		/* A poller, or who has just sent it and found the answer: here and now, never by an interrupt on another CPU. */

@@ -2,8 +2,8 @@
 /*
  * The end of a mapped device: drain, CLOSE, delete the disk, free.
  *
- * Started once, by the step to "unmapped" in dev.c. It is the only one that frees a device, and it runs after map_device has finished with it; whoever
- * unmaps does not wait for it (L5). It waits for nothing that a dead server could withhold: what is parked ends at once, what is in flight gets
+ * Started once, by the step to "unmapped" in dev.c. It is the only one that frees a device, and it runs after map_device has finished with it. Whoever
+ * unmaps may wait until disk and number are gone, outside of the attributes, which go with the disk (L5). It waits for nothing that a dead server could withhold: what is parked ends at once, what is in flight gets
  * its time, then its path is broken under it (L3). A CLOSE goes before that: the server then lets the path come back although the disk has not answered.
  * Without a link the session keeps the number, and closes it before it opens anything on the next one.
  */
@@ -12,6 +12,7 @@
 #include "ibnbd/client/ctl.h"
 #include "ibnbd/client/disk.h"
 #include "ibnbd/client/link.h"
+#include "ibnbd/client/number.h"
 #include "ibnbd/client/open.h"
 #include "ibnbd/client/queue.h"
 #include "ibnbd/client/remove.h"
@@ -58,6 +59,7 @@ static void remove_work_fn(struct work_struct *work)
 	/* Whoever sees the disk gone may unload us: module exit waits for the rest. */
 	module_put(THIS_MODULE);
 	ibnbd_clt_disk_del(dev);
+	ibnbd_clt_number_settle(dev->number);
 	/* No request, no attribute and, from here on, no session tells it anything. */
 	if (s)
 		ibnbd_clt_link_leave(s, dev);

@@ -4,21 +4,51 @@
  * write_zeroes, write_cache).
  *
  * The files are there before device_add_disk() returns and go with the disk, so a store may come in any state: each one finds out under
- * the device's lock. None waits for the removal: that waits for them (L5). The device outlives its files.
+ * the device's lock. The removal waits for them, so unmap_device steps out of its file before it waits for the removal (L5). The device outlives
+ * its files.
  *
  * Refusals are told in the log and in ctl/last_error, in words. Writable files answer reads with a usage line, but for hold and io_timeout, which
  * show their value.
  */
 #include <linux/blkdev.h>
 #include <linux/device.h>
+#include <linux/kernfs.h>
+#include <linux/module.h>
 #include "ibnbd/client/ctl.h"
 #include "ibnbd/client/link.h"
+#include "ibnbd/client/number.h"
 #include "ibnbd/client/open.h"
 #include "ibnbd/client/sysfs.h"
 
 static struct ibnbd_clt_dev *sysfs_dev(struct device *d)
 {
-	return dev_to_disk(d)->private_data;
+	return ibnbd_clt_number_dev(dev_to_disk(d)->private_data);
+}
+
+#define SYSFS_GROUP	"ibnbd"
+
+static const_ktype struct kobj_type sysfs_stand_in;
+
+/*
+ * sysfs_break_active_protection() looks for a file in the directory of a kobject. Ours lies in that of a group, which has none, so one on the
+ * stack stands in for it: it is looked at during the call alone. sysfs_unbreak_active_protection() drops a reference to the kobject that
+ * the directory belongs to.
+ */
+static struct kernfs_node *sysfs_step_out(struct device *d, const struct attribute *attr)
+{
+	struct kobject group = {};
+	struct kernfs_node *kn;
+
+	kobject_init(&group, &sysfs_stand_in);
+	group.sd = kernfs_find_and_get(d->kobj.sd, SYSFS_GROUP);
+	if (!group.sd)
+		return NULL;
+	get_device(d);
+	kn = sysfs_break_active_protection(&group, attr);
+	kernfs_put(group.sd);
+	if (!kn)
+		put_device(d);
+	return kn;
 }
 
 static ssize_t unmap_device_show(struct device *d, struct device_attribute *attr, char *buf)
@@ -26,23 +56,45 @@ static ssize_t unmap_device_show(struct device *d, struct device_attribute *attr
 	return sysfs_emit(buf, "Usage: echo <normal|force> > %s\n", attr->attr.name);
 }
 
+/* From the step out on the device may be freed at any time; the disk not before the step in, so its number is waited for behind that. */
+static int sysfs_wait_unmapped(struct device *d, const struct attribute *attr, struct ibnbd_clt_number *n)
+{
+	struct kernfs_node *kn = sysfs_step_out(d, attr);
+	int err;
+
+	if (!kn)
+		return 0;
+	err = ibnbd_clt_number_wait_left(n);
+	sysfs_unbreak_active_protection(kn);
+	return err ?: ibnbd_clt_number_wait_settled(n);
+}
+
 static ssize_t unmap_device_store(struct device *d, struct device_attribute *attr, const char *buf, size_t count)
 {
 	struct ibnbd_clt_dev *dev = sysfs_dev(d);
+	int err, index = dev->index;
+	struct ibnbd_clt_number *n;
 	bool force;
-	int err;
 
 	if (sysfs_streq(buf, "normal"))
 		force = false;
 	else if (sysfs_streq(buf, "force"))
 		force = true;
 	else
-		return ibnbd_clt_ctl_refuse(-EINVAL, "ibnbd%d: unmap_device takes normal or force", dev->index);
+		return ibnbd_clt_ctl_refuse(-EINVAL, "ibnbd%d: unmap_device takes normal or force", index);
+	/* The removal drops the device's, and nobody waits for a store that has stepped out. */
+	if (!try_module_get(THIS_MODULE))
+		return ibnbd_clt_ctl_refuse(-EALREADY, "ibnbd%d is being unmapped already", index);
+	n = ibnbd_clt_number_get(dev->number);
 	err = ibnbd_clt_dev_unmap(dev, force);
 	if (err == -EBUSY)
-		ibnbd_clt_ctl_refuse(err, "ibnbd%d is in use: close its users, or unmap by force", dev->index);
+		ibnbd_clt_ctl_refuse(err, "ibnbd%d is in use: close its users, or unmap by force", index);
 	else if (err)
-		ibnbd_clt_ctl_refuse(err, "ibnbd%d is being unmapped already", dev->index);
+		ibnbd_clt_ctl_refuse(err, "ibnbd%d is being unmapped already", index);
+	else
+		err = sysfs_wait_unmapped(d, &attr->attr, n);
+	ibnbd_clt_number_put(n);
+	module_put(THIS_MODULE);
 	return err ?: count;
 }
 static DEVICE_ATTR_RW(unmap_device);
@@ -262,7 +314,7 @@ static struct attribute *sysfs_attrs[] = {
 };
 
 static const struct attribute_group sysfs_group = {
-	.name	= "ibnbd",
+	.name	= SYSFS_GROUP,
 	.attrs	= sysfs_attrs,
 };
 

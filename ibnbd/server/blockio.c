@@ -269,6 +269,26 @@ static bool blockio_stops_others(const struct ibnbd_srv_io *io, int err, u32 byt
 	return err == -EAGAIN && bytes >> SECTOR_SHIFT <= queue_max_sectors(bdev_get_queue(io->open->bdev));
 }
 
+/*
+ * sd learns by trying that a disk cannot do what it announced: the request fails with whatever the disk says, and the limit is 0 from then on.
+ * The client shall know at once, and ask for no more.
+ */
+static int blockio_refusal(const struct ibnbd_srv_io *io, int err)
+{
+	struct block_device *bdev = io->open->bdev;
+
+	switch (io->msg.op) {
+	case IBNBD_OP_WRITE_ZEROES:
+		return bdev_write_zeroes_sectors(bdev) ? err : -EOPNOTSUPP;
+	case IBNBD_OP_DISCARD:
+		return bdev_max_discard_sectors(bdev) ? err : -EOPNOTSUPP;
+	case IBNBD_OP_SECURE_ERASE:
+		return bdev_max_secure_erase_sectors(bdev) ? err : -EOPNOTSUPP;
+	default:
+		return err;
+	}
+}
+
 static void blockio_end_bio(struct bio *bio)
 {
 	struct ibnbd_srv_io *io = container_of(bio, struct ibnbd_srv_io, bio);
@@ -279,7 +299,7 @@ static void blockio_end_bio(struct bio *bio)
 	if (unlikely(full))
 		blockio_put_off(io, blockio_stops_others(io, err, io->msg.bytes));
 	else
-		ibnbd_srv_io_end(io, err);
+		ibnbd_srv_io_end(io, unlikely(err) ? blockio_refusal(io, err) : 0);
 }
 
 static void blockio_direct(struct ibnbd_srv_io *io, bool may_wait)

@@ -339,7 +339,7 @@ static int td_add(struct td_disk *td, unsigned int index)
 	snprintf(td->disk->disk_name, sizeof(td->disk->disk_name), "testdisk%u", index);
 	set_capacity(td->disk, (sector_t)size_mb << (20 - SECTOR_SHIFT));
 	set_disk_ro(td->disk, read_only);
-	err = cx_add_disk(NULL, td->disk, NULL);
+	err = cx_add_disk(NULL, td->disk, NULL, NULL);
 	if (!err)
 		return 0;
 	cx_free_disk(td->disk);

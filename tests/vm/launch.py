@@ -28,13 +28,14 @@ def module_dirs(kver):
 
 
 def programs(more=()):
-    """(host path, guest path) of programs under test and of tests: the ibnbd command once it is built, stamp, fileops, and `more`."""
+    """(host path, guest path) of programs under test and of tests: the ibnbd command once it is built, stamp, fileops, blockwords, and `more`."""
     files = [image.REPO / "build/tools/ibnbd", *map(Path, more)]
     if not files[0].is_file():
         print("the machines get no ibnbd command: make tools builds it", file=sys.stderr)
     stamp = image.compiled(image.REPO / "tests/stamp/stamp.c", "-static", "-pthread")
     fileops = image.compiled(image.HERE / "guest/fileops.c", "-static")
-    return [(f, f"bin/{f.name}") for f in files if f.is_file()] + [(stamp, "bin/stamp"), (fileops, "bin/fileops")]
+    words = image.compiled(image.HERE / "guest/blockwords.c", "-static")
+    return [(f, f"bin/{f.name}") for f in files if f.is_file()] + [(stamp, "bin/stamp"), (fileops, "bin/fileops"), (words, "bin/blockwords")]
 
 
 def make_modules(kver):

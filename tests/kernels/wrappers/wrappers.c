@@ -75,9 +75,21 @@ DEF_BD_RELEASE(w_release, disk)
 {
 }
 
+DEF_BD_GETGEO(w_getgeo, disk, geo)
+{
+	geo->cylinders = disk->major;
+	return 0;
+}
+
+static void w_free_disk(struct gendisk *disk)
+{
+}
+
 static const struct block_device_operations w_fops = {
 	.open		= w_open,
 	.release	= w_release,
+	.getgeo		= w_getgeo,
+	BD_FREE_DISK(w_free_disk)
 };
 
 static int client(void)
@@ -92,9 +104,10 @@ static int client(void)
 	set.flags = BLK_MQ_F_SHOULD_MERGE | BLK_MQ_F_NO_SCHED_BY_DEFAULT |
 		    BLK_MQ_F_TAG_HCTX_SHARED | BLK_MQ_F_STACKING;
 	disk->fops = &w_fops;
-	if (cx_add_disk(NULL, disk, NULL) || cx_update_limits(disk, &limits))
+	if (cx_add_disk(NULL, disk, NULL, w_free_disk) || cx_update_limits(disk, &limits))
 		cx_free_disk(disk);
 	set_capacity_and_notify(disk, 4);
+	cx_disable_op(NULL);
 	blk_mark_disk_dead(disk);
 	q = cx_alloc_queue(&set, &limits);
 	blk_mq_quiesce_tagset(&set);

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The number of a disk, the N of /dev/ibnbdN: until when it is taken, and who
+ * has the disk open.
+ *
+ * Called by: ctl.c (take), disk.c (it is the private_data of the disk),
+ * remove.c (leave, settle), sysfs.c (wait).
+ *
+ * A number is free when the last reference to its disk is gone, as with sd and
+ * nvme. After `unmap force` md, a mount or any other opener may keep the old
+ * disk, and the news of its removal reaches udev by name, and late: another disk
+ * of that name would be taken for it. So a number outlives its device; it is
+ * given back when the block layer releases the disk.
+ *
+ * The memory has references of its own: of the device, of the disk, and of who
+ * waits for the removal. Module exit waits for the last one, since the block
+ * layer drops an opener's reference to the module before that to the disk.
+ *
+ * Locking: n->dev is cleared under n->lock, where an open looks at it: on older
+ * kernels an open that is already on its way may arrive after del_gendisk().
+ */
+#include <linux/atomic.h>
+#include <linux/completion.h>
+#include <linux/idr.h>
+#include <linux/rcupdate.h>
+#include <linux/refcount.h>
+#include <linux/slab.h>
+#include <linux/spinlock.h>
+#include <linux/wait.h>
+#include "ibnbd/client/dev.h"
+#include "ibnbd/client/number.h"
+
+#define NUMBER_RELEASE	(10 * HZ)	/* longer than a kernel that releases objects late takes */
+#define NUMBER_CLOSE	HZ		/* udev has each disk open for a moment */
+
+struct ibnbd_clt_number {
+	refcount_t ref;
+	int index;
+	bool taken;			/* READ_ONCE */
+	atomic_t openers;		/* negative: nobody may open it any more */
+	struct completion left;		/* the disk is deleted */
+	struct completion settled;
+	spinlock_t lock;		/* dev */
+	struct ibnbd_clt_dev *dev;	/* NULL: removed */
+};
+
+static DEFINE_IDA(number_ida);
+static DECLARE_WAIT_QUEUE_HEAD(number_waiters);
+static atomic_t number_count = ATOMIC_INIT(0);
+
+int ibnbd_clt_number_take(struct ibnbd_clt_dev *dev)
+{
+	struct ibnbd_clt_number *n = kzalloc(sizeof(*n), GFP_KERNEL);
+
+	if (!n)
+		return -ENOMEM;
+	n->index = ida_alloc(&number_ida, GFP_KERNEL);
+	if (n->index < 0) {
+		int err = n->index;
+
+		kfree(n);
+		return err;
+	}
+	n->taken = true;
+	n->dev = dev;
+	refcount_set(&n->ref, 1);
+	spin_lock_init(&n->lock);
+	init_completion(&n->left);
+	init_completion(&n->settled);
+	atomic_inc(&number_count);
+	dev->number = n;
+	WRITE_ONCE(dev->index, n->index);
+	return 0;
+}
+
+struct ibnbd_clt_number *ibnbd_clt_number_get(struct ibnbd_clt_number *n)
+{
+	refcount_inc(&n->ref);
+	return n;
+}
+
+void ibnbd_clt_number_put(struct ibnbd_clt_number *n)
+{
+	if (!refcount_dec_and_test(&n->ref))
+		return;
+	kfree(n);
+	if (atomic_dec_and_test(&number_count))
+		wake_up_all(&number_waiters);
+}
+
+struct ibnbd_clt_dev *ibnbd_clt_number_dev(const struct ibnbd_clt_number *n)
+{
+	return n->dev;
+}
+
+int ibnbd_clt_number_open(struct ibnbd_clt_number *n)
+{
+	guard(spinlock)(&n->lock);
+	if (!n->dev || READ_ONCE(n->dev->state) == IBNBD_DEV_UNMAPPED || !atomic_inc_unless_negative(&n->openers))
+		return -ENXIO;
+	return 0;
+}
+
+void ibnbd_clt_number_close(struct ibnbd_clt_number *n)
+{
+	atomic_dec(&n->openers);
+}
+
+int ibnbd_clt_number_openers(const struct ibnbd_clt_number *n)
+{
+	return atomic_read(&n->openers);
+}
+
+bool ibnbd_clt_number_claim(struct ibnbd_clt_number *n)
+{
+	return !atomic_cmpxchg(&n->openers, 0, -1);
+}
+
+void ibnbd_clt_number_leave(struct ibnbd_clt_number *n)
+{
+	spin_lock(&n->lock);
+	n->dev = NULL;
+	spin_unlock(&n->lock);
+	complete_all(&n->left);
+}
+
+void ibnbd_clt_number_free(struct ibnbd_clt_number *n)
+{
+	ida_free(&number_ida, n->index);
+	WRITE_ONCE(n->taken, false);
+	wake_up_all(&number_waiters);
+}
+
+void ibnbd_clt_number_settle(struct ibnbd_clt_number *n)
+{
+	wait_event_timeout(number_waiters, !READ_ONCE(n->taken) || atomic_read(&n->openers) > 0, NUMBER_RELEASE);
+	if (!wait_event_timeout(number_waiters, !READ_ONCE(n->taken), NUMBER_CLOSE))
+		pr_info("ibnbd%d: somebody has it open still: its number is free when it is closed\n", n->index);
+	complete_all(&n->settled);
+}
+
+int ibnbd_clt_number_wait_left(struct ibnbd_clt_number *n)
+{
+	return wait_for_completion_killable(&n->left) ? -EINTR : 0;
+}
+
+int ibnbd_clt_number_wait_settled(struct ibnbd_clt_number *n)
+{
+	return wait_for_completion_killable(&n->settled) ? -EINTR : 0;
+}
+
+void ibnbd_clt_number_exit(void)
+{
+	wait_event(number_waiters, !atomic_read(&number_count));
+	/*
+	 * Whoever dropped the last reference, and a store of unmap_device, which
+	 * stands outside of its attribute, may have some steps left in our text.
+	 */
+	synchronize_rcu_tasks();
+	ida_destroy(&number_ida);
+}

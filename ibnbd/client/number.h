@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The number of a disk, and who has the disk open. */
+#ifndef IBNBD_CLIENT_NUMBER_H
+#define IBNBD_CLIENT_NUMBER_H
+
+#include <linux/types.h>
+
+struct ibnbd_clt_dev;
+struct ibnbd_clt_number;
+
+/* Module exit: waits until the last disk has been released. */
+void ibnbd_clt_number_exit(void);
+
+/**
+ * ibnbd_clt_number_take() - the lowest number that is free, for a device
+ * @dev: gets dev->number and dev->index
+ *
+ * Return: 0 or a negative errno.
+ */
+int ibnbd_clt_number_take(struct ibnbd_clt_dev *dev);
+
+/* References to the memory; they do not keep the number taken. */
+struct ibnbd_clt_number *ibnbd_clt_number_get(struct ibnbd_clt_number *n);
+void ibnbd_clt_number_put(struct ibnbd_clt_number *n);
+
+/* The device, while it has not been removed: attributes of its disk may ask. */
+struct ibnbd_clt_dev *ibnbd_clt_number_dev(const struct ibnbd_clt_number *n);
+
+/* One opener more: 0, or -ENXIO for a disk that is being removed. */
+int ibnbd_clt_number_open(struct ibnbd_clt_number *n);
+void ibnbd_clt_number_close(struct ibnbd_clt_number *n);
+int ibnbd_clt_number_openers(const struct ibnbd_clt_number *n);
+/* Nobody has it open, and from now on nobody can. False: somebody has. */
+bool ibnbd_clt_number_claim(struct ibnbd_clt_number *n);
+
+/* The removal only: the disk is deleted, and nobody opens it any more. */
+void ibnbd_clt_number_leave(struct ibnbd_clt_number *n);
+/* The disk was released, or there was none: another may have the number. */
+void ibnbd_clt_number_free(struct ibnbd_clt_number *n);
+
+/**
+ * ibnbd_clt_number_settle() - wait until the number is free, and wake who waits for that
+ * @n: of a disk that was deleted
+ *
+ * Bounded: who has the disk open for a moment only (udev) gets a second to
+ * close it. The number of a disk that stays open stays taken.
+ */
+void ibnbd_clt_number_settle(struct ibnbd_clt_number *n);
+/* Wait, killable, for ibnbd_clt_number_leave(), and for ibnbd_clt_number_settle(). Return: 0 or -EINTR. */
+int ibnbd_clt_number_wait_left(struct ibnbd_clt_number *n);
+int ibnbd_clt_number_wait_settled(struct ibnbd_clt_number *n);
+
+#endif
