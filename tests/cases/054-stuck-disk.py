@@ -41,8 +41,8 @@ def run(t):
     t.ok(time.monotonic() < stuck + delay - 2, "the disk still holds its requests")
 
     for mode in "rw", "migration":
-        c.fails(f"map testdisk0 access_mode={mode}", "has not ended the requests of an earlier mapping")
-    c.fails("map testdisk0 sessname=s2 access_mode=migration", "has not ended the requests of an earlier mapping")     # nor anybody else
+        c.fails(f"map testdisk0 access_mode={mode}", "the disk has not ended all its requests")
+    c.fails("map testdisk0 sessname=s2 access_mode=migration", "the disk has not ended all its requests")     # nor anybody else
     c.sh("unmap $(map testdisk0 access_mode=ro)")
 
     time.sleep(max(0, last + delay + 1 - time.monotonic()))

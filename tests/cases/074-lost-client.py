@@ -34,7 +34,7 @@ def run(t):
     t.ok(time.monotonic() - t0 < DELAY - 10, "the disk still hangs")
     c2.sh("wait_for 10 eval 'map ram1 sessname=s1 > /dev/null 2>&1'", timeout=30)        # the name
     for disk in "testdisk0", "volume":
-        c2.fails(f"map {disk} sessname=s2", "has not ended the requests of an earlier mapping|busy")
+        c2.fails(f"map {disk} sessname=s2", "the disk has not ended all its requests|busy")
     c2.sh("dd if=/dev/zero of=/dev/$(dev_of ram0 s2) bs=64k count=4 oflag=direct status=none")
     t.ok(time.monotonic() - t0 < DELAY, "the disk still hung")
     for disk in "testdisk0", "volume":

@@ -11,7 +11,7 @@ import faults as F
 import late
 
 BLOCK, DELAY = 99, 20
-SAID = "has not ended the requests of an earlier mapping"
+SAID = "the disk has not ended all its requests"
 
 
 def run(t):
