@@ -16,8 +16,8 @@ tar -C "$out/work" -xf "$out/work/ibnbd_$version.orig.tar.gz"
 tests/packages/dist.sh "$out/work/whole.tar.gz"
 tar -C "$out/work" -xf "$out/work/whole.tar.gz" "ibnbd-$version/debian"
 rm "$out/work/whole.tar.gz"
-# the last ones stay until there is something to make new ones of
-find "$out" -mindepth 1 -maxdepth 1 ! -name work -exec rm -rf {} +
+# the last packages stay until there is something to make new ones of
+find "$out" -maxdepth 1 -type f -name 'ibnbd*' -delete
 # the path of the copy stays out of the packages: debhelper maps it away
 (cd "$out/work/ibnbd-$version" && umask 022 && dpkg-buildpackage -us -uc -ui ${BUILD:--F}) > "$out/build.log" 2>&1 || {
 	grep -v '^cc ' "$out/build.log" | tail -n 15 >&2

@@ -11,8 +11,8 @@ command -v rpmbuild > /dev/null || { echo "rpm.sh: rpmbuild is missing: apt-get 
 rm -rf "$out/work"
 mkdir -p "$out/work/SOURCES"
 tests/packages/dist.sh "$out/work/SOURCES/ibnbd-$version.tar.gz"
-# the last ones stay until there is something to make new ones of
-find "$out" -mindepth 1 -maxdepth 1 ! -name work -exec rm -rf {} +
+# the last packages stay until there is something to make new ones of
+find "$out" -maxdepth 1 -type f -name 'ibnbd*' -delete
 spec=$out/work/ibnbd.spec
 sed -e "${release:+s/^Release:.*/Release:\t$release%{?dist\}/}" rpm/ibnbd.spec > "$spec"
 SOURCE_DATE_EPOCH=$(date -d "$(sed -n 's/^ -- .*>  //p' debian/changelog | head -n 1)" +%s)

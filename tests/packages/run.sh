@@ -73,9 +73,9 @@ archive() {	# what git knows, however one gets there; where git does not answer:
 		[ $t = deb ] && ! dpkg-checkbuilddeps debian/control 2> /dev/null && continue
 		[ $t = rpm ] && ! command -v rpmbuild > /dev/null && continue
 		mkdir -p "$w/$t"
-		touch "$w/$t/old"
+		touch "$w/$t/ibnbd-old.$t"
 		! said=$(cd "$w/link" && GIT_TEST_ASSUME_DIFFERENT_OWNER=1 tests/packages/$t.sh "$w/$t" 2>&1) || { echo "$t.sh packed it"; return 1; }
-		[[ $said == "dist.sh: "*"dubious ownership"* ]] && [ -e "$w/$t/old" ] || { echo "$t.sh: $said"; return 1; }
+		[[ $said == "dist.sh: "*"dubious ownership"* ]] && [ -e "$w/$t/ibnbd-old.$t" ] || { echo "$t.sh: $said"; return 1; }
 	done
 	rm -rf "$w"
 }
