@@ -18,7 +18,8 @@ cache=${IBNBD_CACHE:-$top/build/cache}
 logs=$top/build/kernels
 modules=(ibtrs/ibtrs-core ibtrs/ibtrs-client ibtrs/ibtrs-server ibnbd/ibnbd-client ibnbd/ibnbd-server
 	tests/kernels/wrappers/cx-wrappers)
-copied=(Kbuild Makefile compat ibtrs ibnbd tests/kernels/wrappers tests/kernels/strict)
+copied=(Kbuild Makefile compat ibtrs ibnbd tests/kernels/wrappers tests/kernels/strict
+	tests/testdisk tests/bench/floor tests/failnth tests/speak)
 jobs=${JOBS:-$(nproc)}
 conf=${IBNBD_KERNELS:-$here/kernels.conf}	# another list: selftest.sh
 accept=
@@ -47,8 +48,8 @@ sparse() {
 	why=${why:-$(grep -E ': (warning|error): ' "$log.sparse" | sed "s|^$dir/||; s|^\./||" | grep -E '^(compat|ibtrs|ibnbd)/' | head -n 1)}
 }
 
-# Each file of the drivers was compiled as strictly as strict.mk says, and what is planted does not compile. With $suite, $root, $dir,
-# $release, $log, $why of build().
+# Each file of the drivers, those that only tests switch on among them, was compiled as strictly as strict.mk says, and
+# what is planted does not pass. With $suite, $root, $dir, $release, $log, $why of build().
 strict() {
 	local f n=0
 	while read -r f; do
@@ -73,7 +74,7 @@ build() {	# NAME SUITE GLOB WORD..: 0 good, 77 skipped, else failed; $why, $rele
 		newest)	newest=yes ;;
 		chroot)	alone=yes ;;
 		sparse)	sparse=yes ;;
-		strict)	strict=yes; words+=(CONFIG_SECTION_MISMATCH_WARN_ONLY= CONFIG_DEBUG_SECTION_MISMATCH=y) ;;
+		strict)	strict=yes; words+=(TESTS=1 CONFIG_SECTION_MISMATCH_WARN_ONLY= CONFIG_DEBUG_SECTION_MISMATCH=y) ;;
 		probes)	probes=yes ;;
 		as:*)	answers=${m#as:} ;;
 		KCFLAGS=*) flags+=" ${m#KCFLAGS=}" ;;

@@ -12,7 +12,7 @@ NOSTDINC_FLAGS += -I$(strict)/include
 strict-flags := -Wextra -Wformat=2 -Wformat-security -Wformat-overflow=2 -Wformat-truncation=2 \
 	-Wstringop-truncation -Wstringop-overflow=4 -Wrestrict -Warray-bounds \
 	-Wunused -Wunused-but-set-variable -Wunused-const-variable -Wdangling-pointer \
-	-Wcast-function-type -Wenum-conversion -Wenum-compare -Wenum-int-mismatch -Wpointer-sign \
+	-Wcast-function-type -Wenum-conversion -Wenum-compare -Wenum-int-mismatch \
 	-Wmissing-prototypes -Wmissing-declarations -Wmissing-format-attribute \
 	-Wold-style-definition -Wold-style-declaration -Wempty-body -Waddress -Wpacked-not-aligned \
 	-Wvla -Wimplicit-fallthrough=5 -Wflex-array-member-not-at-end -fstrict-flex-arrays=3 \
