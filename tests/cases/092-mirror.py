@@ -68,6 +68,17 @@ def run(t):
     t.wait(whole, 20, "the rule brings the leg back")
     t.below(written() - before, SIZE // 3, "MiB written to a leg that came back by the rule")
 
+    # unmapped by force while md has it: the number is the leg's until md lets go, which udev's late "remove" makes it do; were
+    # the number given away at once, that would fail the new leg
+    c.sh(f"udevadm control --stop-exec-queue; unmap {legs[1]} force")
+    old, legs[1] = legs[1], c.sh(f"map ram0 sessname=s2 hold={HOLD} path=ip:10.0.1.1@ip:10.0.1.3")
+    t.ok(old != legs[1], f"md has {old}, and the new mapping is that, too")
+    gone, name = leg, legs[1][5:]
+    leg = f"/sys/block/md0/md/dev-{name}"
+    c.sh(f"udevadm control --start-exec-queue; udevadm settle --timeout=20; wait_for 10 test ! -e {gone}")
+    c.sh(f"mdadm /dev/md0 --re-add {legs[1]}; sleep 2; udevadm settle --timeout=20")
+    t.wait(whole, 20, "the new leg is whole, and stays")
+
     # both legs have it all (stamp writes to the first 8 MiB): what each server's disk holds behind md's superblock
     w.stop()
     offset = int(c.sh(f"cat {leg}/offset")) * 512
