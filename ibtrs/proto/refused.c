@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Refusals with words (F.1, extension WORDS): in the CM REJ, and in place of INFO_RSP. Pure. */
+/*
+ * Refusals with words (F.1, extension WORDS): in the CM REJ, and in place of INFO_RSP. Pure.
+ *
+ * The last byte of a text is its end, whatever a peer puts there: what is received can be sent as it is.
+ */
 #include <ibtrs/words.h>
 #include "ibtrs/proto/msg.h"
 
@@ -50,7 +54,7 @@ bool ibtrs_msg_conn_refused_words(const void *buf, size_t len, char *text)
 	memcpy(&w, buf, sizeof(w));
 	if (memcmp(w.rsp.ext_magic, refused_ext_magic, sizeof(w.rsp.ext_magic)) || !(le32_to_cpu(w.rsp.ext_features) & IBTRS_EXT_WORDS))
 		return false;
-	return ibtrs_words_copy(text, IBTRS_WORDS_LEN, w.text, sizeof(w.text)) > 0;
+	return ibtrs_words_copy(text, IBTRS_WORDS_LEN, w.text, sizeof(w.text) - 1) > 0;
 }
 
 /**
@@ -88,6 +92,6 @@ bool ibtrs_msg_info_refused_decode(const void *buf, size_t len, int *err, char *
 		return false;
 	n = le16_to_cpu(w.err);
 	*err = n && n <= REFUSED_ERRNO_MAX ? -(int)n : -ECONNRESET;
-	ibtrs_words_copy(text, IBTRS_WORDS_LEN, w.text, sizeof(w.text));
+	ibtrs_words_copy(text, IBTRS_WORDS_LEN, w.text, sizeof(w.text) - 1);
 	return true;
 }

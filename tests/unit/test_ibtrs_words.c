@@ -77,8 +77,8 @@ UNIT_TEST(conn_refused)
 	UNIT_ROW("no end, and nothing printable");
 	memset(raw + 56, 0x9b, 92);
 	CHECK(ibtrs_msg_conn_refused_words(raw, 148, text));
-	CHECK_EQ(strlen(text), 92);
-	CHECK_EQ(strspn(text, "?"), 92);
+	CHECK_EQ(strlen(text), IBTRS_REJ_WORDS_LEN - 1);
+	CHECK_EQ(strspn(text, "?"), IBTRS_REJ_WORDS_LEN - 1);
 }
 
 UNIT_TEST(info_refused)
