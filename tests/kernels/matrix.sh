@@ -64,7 +64,7 @@ strict() {
 
 build() {	# NAME SUITE GLOB WORD..: 0 good, 77 skipped, else failed; $why, $release
 	local name=$1 suite=$2 glob=$3 log=$logs/$1.log setup=$logs/$1.setup.log root=$cache/chroot-$2 dir m rc
-	local answers=$1 expected arch= newest= alone= sparse= strict= probes= flags=-g0 words=()	# nobody debugs these
+	local answers=$1 expected arch= newest= alone= sparse= strict= probes= flags=-g0 words=(CONFIG_DEBUG_INFO_BTF_MODULES=)	# nobody debugs these
 	release= why=
 	shift 3
 	for m; do
