@@ -112,12 +112,15 @@ def refused(t):
     for kind, option, works in (("zeroes", "-z", True), ("discard", "", False), ("erase", "-s", False)):
         s.sh(f"echo 0 > {P}/counts; echo {kind} > {P}/fail")
         order = f"blkdiscard {option} -o 0 -l 65536 {dev}"
+        seen = []
         for _ in range(4):
             if works:
                 c.sh(order)
             else:
                 c.fails(order, "not supported")
-        t.eq(count(kind), 1, f"requests of {kind} that the disk has seen")
+            seen.append(count(kind))
+        # The server asks twice: the first time its disk may not wait, and might refuse for that alone.
+        t.ok(seen[0] in (1, 2) and seen == 4 * seen[:1], f"requests of {kind} that the disk has seen, for the first of four only: {seen}")
         s.sh(f"echo none > {P}/fail")
     t.eq(c.sh(limits).split(), ["0", "0"], "limits")
     c.sh("for p in /sys/class/ibtrs-client/s1/paths/*; do echo 1 > $p/disconnect; echo 1 > $p/reconnect; done")
