@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/maps_conf.h"
+#include "tools/conf/maps_conf.h"
 
 #define MUST(x)	do { if (!(x)) abort(); } while (0)
 

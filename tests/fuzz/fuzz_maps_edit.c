@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/maps_plan.h"
-#include "tools/say.h"
+#include "tools/conf/maps_plan.h"
+#include "tools/out/say.h"
 
 #define MUST(x)	do { if (!(x)) abort(); } while (0)
 

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include "ibnbd/logic/linkname.h"
-#include "tools/escape.h"
-#include "tools/links.h"
+#include "tools/out/escape.h"
+#include "tools/host/links.h"
 
 #define REQUIRE(cond)	do { if (!(cond)) __builtin_trap(); } while (0)
 

@@ -32,7 +32,7 @@ def schema(doc, *keys):
     except ImportError:
         raise Failed("python3-jsonschema is missing: tests/setup.sh")
     try:
-        jsonschema.validate(doc, closed(json.loads((TOP / "tools/schema.json").read_text())))
+        jsonschema.validate(doc, closed(json.loads((TOP / "tools/share/schema.json").read_text())))
     except jsonschema.ValidationError as e:
         raise Failed(f"{e.message} at {list(e.absolute_path)}: {json.dumps(doc)[:2000]}")
     has(list(doc), *keys)

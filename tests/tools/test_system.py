@@ -64,7 +64,7 @@ def rules_verify(w):
             raise Failed(f"not a rule: {l}")
     for target in re.findall(r'GOTO="(\w+)"', text):
         has(text, f'LABEL="{target}"')
-    helper = (TOP / "tools/udev.c").read_text()
+    helper = (TOP / "tools/host/udev.c").read_text()
     for key in set(re.findall(r"\bIBNBD_[A-Z_]+\b", text)):
         has(helper, f'"{key}"')
     udevadm = tool("udevadm")

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The escapes of tools/escape.c and the names of tools/links.c: what they look like, what never comes
+ * The escapes of tools/out/escape.c and the names of tools/host/links.c: what they look like, what never comes
  * out, and that everything can be read back, so that no two names become the same text.
  */
 #include <ibtrs/pure.h>
 #include "unit.h"
-#include "tools/escape.h"
-#include "tools/links.h"
+#include "tools/out/escape.h"
+#include "tools/host/links.h"
 
 #define UMLAUT	"d\303\244t"		/* in UTF-8 */
 #define C1	"\302\233"

@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <ibtrs/version.h>
-#include "tools/cmd.h"
-#include "tools/host.h"
-#include "tools/sysfs.h"
+#include "tools/cmd/cmd.h"
+#include "tools/host/host.h"
+#include "tools/host/sysfs.h"
 
 const struct cmd_option_row cmd_options[CMD_NR_OPTIONS] = {
 #define CMD_OPTION_ROW(id, letter, name, value, help) [CMD_##id] = { letter, name, value, help },

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The table of commands: everything the command line, the help, the manual and the completion know. Sorted as help shows it. */
-#include "tools/cmd.h"
+#include "tools/cmd/cmd.h"
 
 #define ANY	((size_t)-1)
 #define O(id)	CMD_BIT(id)

@@ -5,10 +5,10 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include "tools/cmd.h"
-#include "tools/escape.h"
-#include "tools/maps_conf.h"
-#include "tools/state.h"
+#include "tools/cmd/cmd.h"
+#include "tools/out/escape.h"
+#include "tools/conf/maps_conf.h"
+#include "tools/host/state.h"
 
 static const char *const complete_kinds[] = {
 	[CMD_WORDS_NONE] = "none", [CMD_WORDS_DEVICE] = "device", [CMD_WORDS_SESSION] = "session", [CMD_WORDS_PATH] = "path",

@@ -2,7 +2,7 @@
 /* Text made of the tables: help, and the manual's lists of commands and options. */
 #include <stdlib.h>
 #include <string.h>
-#include "tools/cmd.h"
+#include "tools/cmd/cmd.h"
 
 static void help_option(const struct cmd_option_row *o)
 {

@@ -8,8 +8,8 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include "tools/cmd.h"
-#include "tools/table.h"
+#include "tools/cmd/cmd.h"
+#include "tools/out/table.h"
 
 enum legacy_object { LEGACY_NONE, LEGACY_DEVICE, LEGACY_SESSION, LEGACY_PATH };
 

@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "tools/cmd.h"
-#include "tools/escape.h"
+#include "tools/cmd/cmd.h"
+#include "tools/out/escape.h"
 
 int main(int argc, char **argv)
 {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* What the manuals take from the tables, as scdoc reads it: commands and options, options of maps.conf, keys of server.conf. */
 #include <string.h>
-#include "tools/cmd.h"
-#include "tools/maps_conf.h"
-#include "tools/server_conf.h"
+#include "tools/cmd/cmd.h"
+#include "tools/conf/maps_conf.h"
+#include "tools/conf/server_conf.h"
 
 static void manual_text(const char *text)
 {

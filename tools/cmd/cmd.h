@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "ibnbd/logic/mapopt.h"
-#include "tools/say.h"
+#include "tools/out/say.h"
 
 /* X(id, short, long, value, help); value NULL = a flag, beginning with '[' = may be left out */
 #define CMD_OPTIONS(X) \

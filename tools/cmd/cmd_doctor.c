@@ -2,11 +2,11 @@
 /* doctor: looks at everything between a line in maps.conf and a disk that works, and says what to do. */
 #include <stdlib.h>
 #include <string.h>
-#include "tools/doctor.h"
-#include "tools/fstab.h"
-#include "tools/json.h"
-#include "tools/mapping.h"
-#include "tools/server_conf.h"
+#include "tools/cmd/doctor.h"
+#include "tools/conf/fstab.h"
+#include "tools/out/json.h"
+#include "tools/host/mapping.h"
+#include "tools/conf/server_conf.h"
 
 void doctor_find(struct doctor *d, const char *check, enum doctor_level level, char *text, char *mend)
 {

@@ -7,9 +7,9 @@
 #include <string.h>
 #include <sys/utsname.h>
 #include <ibtrs/version.h>
-#include "tools/cmd.h"
-#include "tools/maps_conf.h"
-#include "tools/table.h"
+#include "tools/cmd/cmd.h"
+#include "tools/conf/maps_conf.h"
+#include "tools/out/table.h"
 
 static char **dump_names;
 static size_t dump_nr;

@@ -2,9 +2,9 @@
 /* list, session list, path list, show: what there is. */
 #include <stdlib.h>
 #include <string.h>
-#include "tools/cmd.h"
-#include "tools/escape.h"
-#include "tools/table.h"
+#include "tools/cmd/cmd.h"
+#include "tools/out/escape.h"
+#include "tools/out/table.h"
 
 /* ---- list ---- */
 

@@ -3,14 +3,14 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "tools/cmd.h"
-#include "tools/json.h"
-#include "tools/host.h"
-#include "tools/live.h"
-#include "tools/mapping.h"
-#include "tools/maps_edit.h"
-#include "tools/maps_run.h"
-#include "tools/table.h"
+#include "tools/cmd/cmd.h"
+#include "tools/out/json.h"
+#include "tools/host/host.h"
+#include "tools/host/live.h"
+#include "tools/host/mapping.h"
+#include "tools/conf/maps_edit.h"
+#include "tools/cmd/maps_run.h"
+#include "tools/out/table.h"
 
 /* ---- map ---- */
 

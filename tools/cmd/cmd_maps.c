@@ -2,13 +2,13 @@
 /* maps check, show, save, remove: the file. What makes it so is cmd_maps_run.c's. */
 #include <stdlib.h>
 #include <string.h>
-#include "tools/cmd.h"
-#include "tools/fstab.h"
-#include "tools/host.h"
-#include "tools/json.h"
-#include "tools/live.h"
-#include "tools/maps_edit.h"
-#include "tools/state.h"
+#include "tools/cmd/cmd.h"
+#include "tools/conf/fstab.h"
+#include "tools/host/host.h"
+#include "tools/out/json.h"
+#include "tools/host/live.h"
+#include "tools/conf/maps_edit.h"
+#include "tools/host/state.h"
 
 /* ---- check ---- */
 

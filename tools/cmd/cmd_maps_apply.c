@@ -3,9 +3,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "tools/cmd.h"
-#include "tools/mapping.h"
-#include "tools/maps_run.h"
+#include "tools/cmd/cmd.h"
+#include "tools/host/mapping.h"
+#include "tools/cmd/maps_run.h"
 
 static int apply_set(const char *dir, const char *attr, const char *want, const char *now, const char *what)
 {

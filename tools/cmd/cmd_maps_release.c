@@ -21,9 +21,9 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "tools/cmd.h"
-#include "tools/mapping.h"
-#include "tools/state.h"
+#include "tools/cmd/cmd.h"
+#include "tools/host/mapping.h"
+#include "tools/host/state.h"
 
 #define RELEASE_DIR	"/run/ibnbd"
 #define RELEASE_FILE	RELEASE_DIR "/released"

@@ -23,9 +23,9 @@
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
-#include "tools/cmd.h"
-#include "tools/mapping.h"
-#include "tools/maps_run.h"
+#include "tools/cmd/cmd.h"
+#include "tools/host/mapping.h"
+#include "tools/cmd/maps_run.h"
 
 #define RUN_FIRST_WAIT	10	/* seconds until the boot goes on */
 #define RUN_MAX_PAUSE	60

@@ -3,10 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <ibtrs/version.h>
-#include "tools/cmd.h"
-#include "tools/escape.h"
-#include "tools/maps_conf.h"
-#include "tools/state.h"
+#include "tools/cmd/cmd.h"
+#include "tools/out/escape.h"
+#include "tools/conf/maps_conf.h"
+#include "tools/host/state.h"
 
 static void metrics_head(const char *name, const char *type, const char *help)
 {

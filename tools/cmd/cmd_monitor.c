@@ -11,10 +11,10 @@
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
-#include "tools/cmd.h"
-#include "tools/json.h"
-#include "tools/maps_conf.h"
-#include "tools/state.h"
+#include "tools/cmd/cmd.h"
+#include "tools/out/json.h"
+#include "tools/conf/maps_conf.h"
+#include "tools/host/state.h"
 
 #define MONITOR_MS	500
 

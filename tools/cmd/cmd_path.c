@@ -3,10 +3,10 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "tools/cmd.h"
-#include "tools/host.h"
-#include "tools/mapping.h"
-#include "tools/state.h"
+#include "tools/cmd/cmd.h"
+#include "tools/host/host.h"
+#include "tools/host/mapping.h"
+#include "tools/host/state.h"
 
 static int path_no_session(struct state *s, const char *name)
 {

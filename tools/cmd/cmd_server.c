@@ -6,11 +6,11 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "tools/cmd.h"
-#include "tools/escape.h"
-#include "tools/mapping.h"
-#include "tools/server_conf.h"
-#include "tools/table.h"
+#include "tools/cmd/cmd.h"
+#include "tools/out/escape.h"
+#include "tools/host/mapping.h"
+#include "tools/conf/server_conf.h"
+#include "tools/out/table.h"
 
 #define SERVER_PARAMETERS	"module/ibnbd_server/parameters"
 

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include "tools/cmd.h"
-#include "tools/escape.h"
-#include "tools/table.h"
+#include "tools/cmd/cmd.h"
+#include "tools/out/escape.h"
+#include "tools/out/table.h"
 
 static volatile sig_atomic_t stat_end;
 

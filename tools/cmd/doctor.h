@@ -3,9 +3,9 @@
 #ifndef TOOLS_DOCTOR_H
 #define TOOLS_DOCTOR_H
 
-#include "tools/cmd.h"
-#include "tools/maps_conf.h"
-#include "tools/state.h"
+#include "tools/cmd/cmd.h"
+#include "tools/conf/maps_conf.h"
+#include "tools/host/state.h"
 
 enum doctor_level { DOCTOR_OK, DOCTOR_WARNING, DOCTOR_ERROR };
 

@@ -10,9 +10,9 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 #include <ibtrs/version.h>
-#include "tools/doctor.h"
-#include "tools/host.h"
-#include "tools/mapping.h"
+#include "tools/cmd/doctor.h"
+#include "tools/host/host.h"
+#include "tools/host/mapping.h"
 
 #define DOCTOR_SECURE_BOOT	"/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c"
 #define DOCTOR_CONNECT_MS	1000

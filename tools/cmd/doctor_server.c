@@ -10,9 +10,9 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
-#include "tools/doctor.h"
-#include "tools/mapping.h"
-#include "tools/server_conf.h"
+#include "tools/cmd/doctor.h"
+#include "tools/host/mapping.h"
+#include "tools/conf/server_conf.h"
 
 /* "it is mounted on /a, dm-3 (vg0-data) is built on it". Allocated; frees the list. NULL: nobody. */
 static char *exports_users(char **users)

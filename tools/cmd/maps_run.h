@@ -3,8 +3,8 @@
 #ifndef TOOLS_MAPS_RUN_H
 #define TOOLS_MAPS_RUN_H
 
-#include "tools/maps_conf.h"
-#include "tools/state.h"
+#include "tools/conf/maps_conf.h"
+#include "tools/host/state.h"
 
 /* Its device, NULL = not mapped. */
 struct state_dev *maps_run_mapped(struct state *s, const struct maps_entry *e);

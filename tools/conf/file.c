@@ -17,9 +17,9 @@
 #include <sys/statfs.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
-#include "tools/file.h"
-#include "tools/say.h"
-#include "tools/sysfs.h"
+#include "tools/conf/file.h"
+#include "tools/out/say.h"
+#include "tools/host/sysfs.h"
 
 #define FILE_TRIES	3	/* to read one that changes meanwhile */
 #define FILE_LINKS	40	/* as many as the kernel follows */

@@ -9,10 +9,10 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
-#include "tools/file.h"
-#include "tools/fstab.h"
-#include "tools/say.h"
-#include "tools/sysfs.h"
+#include "tools/conf/file.h"
+#include "tools/conf/fstab.h"
+#include "tools/out/say.h"
+#include "tools/host/sysfs.h"
 
 #define FSTAB_DEPTH	8
 

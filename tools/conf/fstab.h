@@ -3,7 +3,7 @@
 #ifndef TOOLS_FSTAB_H
 #define TOOLS_FSTAB_H
 
-#include "tools/maps_conf.h"
+#include "tools/conf/maps_conf.h"
 
 struct fstab_use {
 	char *file;		/* /etc/fstab or /etc/crypttab */

@@ -15,10 +15,10 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "tools/escape.h"
-#include "tools/maps_conf.h"
-#include "tools/say.h"
-#include "tools/sysfs.h"
+#include "tools/out/escape.h"
+#include "tools/conf/maps_conf.h"
+#include "tools/out/say.h"
+#include "tools/host/sysfs.h"
 
 #define GENERATOR_TOLD	20	/* mistakes */
 #define GENERATOR_TEMPLATE	"/usr/lib/systemd/system/ibnbd-map@.service"

@@ -2,8 +2,8 @@
 /* Mistakes that show only between lines: the same name or device twice, sessions that are told two things, sessions that nobody opens. */
 #include <stdlib.h>
 #include <string.h>
-#include "tools/maps_conf.h"
-#include "tools/say.h"
+#include "tools/conf/maps_conf.h"
+#include "tools/out/say.h"
 
 const enum ibnbd_mapopt_id maps_session_keys[MAPS_NR_SESSION_KEYS] = {
 	IBNBD_OPT_dest_port, IBNBD_OPT_nr_poll_queues, IBNBD_OPT_hb_interval_ms, IBNBD_OPT_hb_misses, IBNBD_OPT_reconnect_delay_ms,

@@ -12,9 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "tools/maps_conf.h"
-#include "tools/say.h"
-#include "tools/sysfs.h"
+#include "tools/conf/maps_conf.h"
+#include "tools/out/say.h"
+#include "tools/host/sysfs.h"
 
 /* ---- a line ---- */
 

@@ -2,9 +2,9 @@
 /* Mistakes: kept in order, printed as compilers do: file:line:col, the line, a caret below, and the mend. */
 #include <stdlib.h>
 #include <string.h>
-#include "tools/escape.h"
-#include "tools/maps_conf.h"
-#include "tools/say.h"
+#include "tools/out/escape.h"
+#include "tools/conf/maps_conf.h"
+#include "tools/out/say.h"
 
 #define DIAG_SHOWN	160	/* characters of the line, as many before the place as fit */
 

@@ -14,10 +14,10 @@
 #include <sys/wait.h>
 #include <sys/xattr.h>
 #include <unistd.h>
-#include "tools/maps_edit.h"
-#include "tools/maps_plan.h"
-#include "tools/say.h"
-#include "tools/sysfs.h"
+#include "tools/conf/maps_edit.h"
+#include "tools/conf/maps_plan.h"
+#include "tools/out/say.h"
+#include "tools/host/sysfs.h"
 
 /* Rights and labels that stat(2) does not show. */
 static const char *const edit_kept[] = { "security.selinux", "system.posix_acl_access" };

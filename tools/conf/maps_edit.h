@@ -7,7 +7,7 @@
 #ifndef TOOLS_MAPS_EDIT_H
 #define TOOLS_MAPS_EDIT_H
 
-#include "tools/maps_conf.h"
+#include "tools/conf/maps_conf.h"
 
 /* Put the entry into @file, or with NULL where its name stands already, or else into maps.conf.d/50-saved.conf. */
 int maps_edit_save(const struct maps_entry *e, const char *file, bool reload);

@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include "tools/file.h"
-#include "tools/maps_conf.h"
-#include "tools/say.h"
-#include "tools/sysfs.h"
+#include "tools/conf/file.h"
+#include "tools/conf/maps_conf.h"
+#include "tools/out/say.h"
+#include "tools/host/sysfs.h"
 
 /* @named: it must be there. */
 static void file_take(struct maps *m, const char *path, bool named)

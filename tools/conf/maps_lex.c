@@ -2,8 +2,8 @@
 /* Bytes of maps.conf to words with their places. Any bytes may come. */
 #include <stdlib.h>
 #include <string.h>
-#include "tools/maps_conf.h"
-#include "tools/say.h"
+#include "tools/conf/maps_conf.h"
+#include "tools/out/say.h"
 
 void maps_words_free(struct maps_words *w)
 {

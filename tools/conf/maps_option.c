@@ -5,9 +5,9 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include "tools/host.h"
-#include "tools/maps_conf.h"
-#include "tools/say.h"
+#include "tools/host/host.h"
+#include "tools/conf/maps_conf.h"
+#include "tools/out/say.h"
 
 const struct maps_option maps_options[MAPS_NR_OPTIONS] = {
 #define MAPS_OPTION_ROW(id, key, kind, value, help) [MAPS_##id] = { key, MAPS_##kind, value, help },

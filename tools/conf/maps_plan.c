@@ -10,8 +10,8 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include "tools/maps_plan.h"
-#include "tools/say.h"
+#include "tools/conf/maps_plan.h"
+#include "tools/out/say.h"
 
 void maps_plan_init(struct maps_plan *p)
 {

@@ -7,7 +7,7 @@
 #ifndef TOOLS_MAPS_PLAN_H
 #define TOOLS_MAPS_PLAN_H
 
-#include "tools/maps_conf.h"
+#include "tools/conf/maps_conf.h"
 
 /* A piece of a file gives way to a line. */
 struct maps_change {

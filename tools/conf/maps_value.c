@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <string.h>
-#include "tools/maps_conf.h"
-#include "tools/say.h"
+#include "tools/conf/maps_conf.h"
+#include "tools/out/say.h"
 
 #define VALUE_DIGITS	15	/* no sum of these overflows */
 

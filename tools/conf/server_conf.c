@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include "ibnbd/logic/export.h"
-#include "tools/file.h"
-#include "tools/say.h"
-#include "tools/server_conf.h"
-#include "tools/sysfs.h"
+#include "tools/conf/file.h"
+#include "tools/out/say.h"
+#include "tools/conf/server_conf.h"
+#include "tools/host/sysfs.h"
 
 const struct server_key server_keys[SERVER_NR_KEYS] = {
 #define SERVER_KEY_ROW(key, runtime, help) [SERVER_##key] = { #key, runtime, help },

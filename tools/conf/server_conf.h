@@ -6,7 +6,7 @@
 #ifndef TOOLS_SERVER_CONF_H
 #define TOOLS_SERVER_CONF_H
 
-#include "tools/maps_conf.h"
+#include "tools/conf/maps_conf.h"
 
 #define SERVER_CONF	"/etc/ibnbd/server.conf"
 #define SERVER_STATE	"/var/lib/ibnbd"

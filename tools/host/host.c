@@ -5,9 +5,9 @@
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
-#include "tools/host.h"
-#include "tools/maps_conf.h"
-#include "tools/say.h"
+#include "tools/host/host.h"
+#include "tools/conf/maps_conf.h"
+#include "tools/out/say.h"
 
 static int host_lookup(const char *s, size_t len, enum ibtrs_addr_kind want, struct ibtrs_addr *out, char **why)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <string.h>
-#include "tools/host.h"
+#include "tools/host/host.h"
 
 static bool host_letter(char c)
 {

@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "tools/escape.h"
-#include "tools/mapping.h"
-#include "tools/say.h"
+#include "tools/out/escape.h"
+#include "tools/host/mapping.h"
+#include "tools/out/say.h"
 
 #define KMSG_MAX	(64u << 20)	/* beyond the largest log_buf_len */
 

@@ -17,9 +17,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "tools/escape.h"
-#include "tools/links.h"
-#include "tools/say.h"
+#include "tools/out/escape.h"
+#include "tools/host/links.h"
+#include "tools/out/say.h"
 
 #define LINKS_PART_MAX	247	/* NAME_MAX without "-partNNN" */
 #define LINKS_MAX	900	/* udev's buffers have 1024 bytes, for "ibnbd/by-session/" and the rest */

@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "tools/live.h"
-#include "tools/say.h"
+#include "tools/host/live.h"
+#include "tools/out/say.h"
 
 static int live_text(struct ibnbd_map *map, enum ibnbd_mapopt_id id, const char *value)
 {

@@ -4,7 +4,7 @@
 #define TOOLS_LIVE_H
 
 #include "ibnbd/logic/mapopt.h"
-#include "tools/state.h"
+#include "tools/host/state.h"
 
 /*
  * Into @map, which holds what stays where the driver does not tell: ibnbd_mapopt_init(), or a line of maps.conf. All that it tells is given then,

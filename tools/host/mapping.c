@@ -13,9 +13,9 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-#include "tools/host.h"
-#include "tools/mapping.h"
-#include "tools/say.h"
+#include "tools/host/host.h"
+#include "tools/host/mapping.h"
+#include "tools/out/say.h"
 
 #define MAPPING_RETRIES	20	/* tenths of a second */
 

@@ -3,8 +3,8 @@
 #ifndef TOOLS_MAPPING_H
 #define TOOLS_MAPPING_H
 
-#include "tools/maps_conf.h"
-#include "tools/state.h"
+#include "tools/conf/maps_conf.h"
+#include "tools/host/state.h"
 
 #define MAPPING_WAIT	30	/* seconds that an unmapped device may take to go */
 

@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include "ibnbd/logic/linkname.h"
-#include "tools/escape.h"
-#include "tools/links.h"
-#include "tools/say.h"
-#include "tools/state.h"
+#include "tools/out/escape.h"
+#include "tools/host/links.h"
+#include "tools/out/say.h"
+#include "tools/host/state.h"
 
 /* Numbers separated by blanks; what is not there stays unknown. */
 static void state_numbers(const char *dir, const char *attr, int64_t **out, size_t nr)

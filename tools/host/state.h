@@ -6,7 +6,7 @@
 #ifndef TOOLS_STATE_H
 #define TOOLS_STATE_H
 
-#include "tools/sysfs.h"
+#include "tools/host/sysfs.h"
 
 #define STATE_CLIENT	"class/ibnbd-client/ctl"
 #define STATE_SERVER	"class/ibnbd-server/ctl"

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "tools/sysfs.h"
+#include "tools/host/sysfs.h"
 
 int sysfs_store(const char *path, const char *text)
 {

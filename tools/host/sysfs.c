@@ -15,8 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "tools/say.h"
-#include "tools/sysfs.h"
+#include "tools/out/say.h"
+#include "tools/host/sysfs.h"
 
 #define SYSFS_TEXT_MAX	(16u << 20)	/* modules.dep of a large kernel has more than one MiB */
 

@@ -13,10 +13,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "tools/links.h"
-#include "tools/maps_conf.h"
-#include "tools/say.h"
-#include "tools/sysfs.h"
+#include "tools/host/links.h"
+#include "tools/conf/maps_conf.h"
+#include "tools/out/say.h"
+#include "tools/host/sysfs.h"
 
 static void udev_print(const char *key, const char *value)
 {

@@ -13,8 +13,8 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 #include "ibnbd/logic/linkname.h"
-#include "tools/mapping.h"
-#include "tools/say.h"
+#include "tools/host/mapping.h"
+#include "tools/out/say.h"
 
 #define USERS_DEPTH	8
 

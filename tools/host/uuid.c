@@ -2,8 +2,8 @@
 #include <blkid.h>
 #include <stdlib.h>
 #include <strings.h>
-#include "tools/mapping.h"
-#include "tools/say.h"
+#include "tools/host/mapping.h"
+#include "tools/out/say.h"
 
 char *mapping_wrong_uuid(const struct state_dev *d, const char *want)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The columns of each kind of object. The keys are an interface: they are never renamed, only added (schema ibnbd/1). */
-#include "tools/table.h"
+#include "tools/out/table.h"
 
 #define COLUMN(type, key, heading, kind, help) { #key, heading, TABLE_##kind, offsetof(struct type, key), help }
 #define SET(name, type, columns_, usual_) \

@@ -18,8 +18,8 @@
 #include <string.h>
 #include <stdlib.h>
 #include <wchar.h>
-#include "tools/escape.h"
-#include "tools/say.h"
+#include "tools/out/escape.h"
+#include "tools/out/say.h"
 
 static bool escape_locale_utf8;
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <stdlib.h>
 #include <string.h>
-#include "tools/escape.h"
-#include "tools/json.h"
-#include "tools/sysfs.h"
+#include "tools/out/escape.h"
+#include "tools/out/json.h"
+#include "tools/host/sysfs.h"
 
 #define JSON_SCHEMA	"ibnbd/1"
 

@@ -12,8 +12,8 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "tools/escape.h"
-#include "tools/say.h"
+#include "tools/out/escape.h"
+#include "tools/out/say.h"
 
 int say_level;
 enum say_colour say_colour;

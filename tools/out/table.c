@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include "tools/escape.h"
-#include "tools/table.h"
+#include "tools/out/escape.h"
+#include "tools/out/table.h"
 
 #define TABLE_MAX_COLUMNS	64
 

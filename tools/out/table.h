@@ -6,9 +6,9 @@
 #ifndef TOOLS_TABLE_H
 #define TOOLS_TABLE_H
 
-#include "tools/cmd.h"
-#include "tools/json.h"
-#include "tools/state.h"
+#include "tools/cmd/cmd.h"
+#include "tools/out/json.h"
+#include "tools/host/state.h"
 
 enum table_kind { TABLE_TEXT, TABLE_NUM, TABLE_BYTES, TABLE_NS, TABLE_FLAG };
 
