@@ -85,15 +85,15 @@ test-build:
 	tests/vm/setup.sh
 	$(MAKE) KVER=$$(bash -c '. tests/vm/env.sh; echo $$KVER') TESTS=1 modules tools
 
-check-memory: test-build		## let each allocation fail once: tests/cases/071, on the debug kernel too, which finds leaks; there 048 as well
-	tests/vm/run.py 071
-	tests/vm/run.py --debug 048 071
+check-memory: test-build		## let each allocation fail once: tests/cases/memory/no-memory, on the debug kernel too, which finds leaks; there long/cpus-clocks as well
+	tests/vm/run.py memory/no-memory
+	tests/vm/run.py --debug long/cpus-clocks memory/no-memory
 
-cases: test-build		## tests in virtual machines; CASES="010 map" picks some
+cases: test-build		## tests in virtual machines; CASES="paths/ map/admin" picks some
 	tests/vm/run.py -j2 --again $(CASES)
 
 check-long: test-build		## cases too long for make check: a thousand disks, loads on file systems, clients that die with hung disks ..
-	tests/vm/run.py 005 024 038-peer-late 038-peer-paths 062 073 074
+	tests/vm/run.py rig/runner-boots long/thousand peers/late peers/paths paths/slow-drain long/filesystem-load server/lost-client
 
 check-interop:			## with the kernel's own rnbd as peer, of 5.10, 6.1, 6.12 and 7.2; SERIES=6.12 picks
 	tests/setup.sh
@@ -104,11 +104,11 @@ check-faults: test-build		## the cases that break things, and a table of what it
 
 MINUTES	?= 5
 soak: test-build		## faults at random for MINUTES=5; SEED= repeats a run
-	IBNBD_SOAK_MINUTES=$(MINUTES) IBNBD_SEED=$(SEED) tests/vm/run.py 059-soak
+	IBNBD_SOAK_MINUTES=$(MINUTES) IBNBD_SEED=$(SEED) tests/vm/run.py long/soak
 
 CYCLES	?= 2000
-churn: test-build		## administrators' commands at random, 2000 cycles of 056, up to two hours; CYCLES= and SEED= pick
-	IBNBD_CHURN_CYCLES=$(CYCLES) IBNBD_SEED=$(SEED) tests/vm/run.py 056
+churn: test-build		## administrators' commands at random, 2000 cycles of map/churn, up to two hours; CYCLES= and SEED= pick
+	IBNBD_CHURN_CYCLES=$(CYCLES) IBNBD_SEED=$(SEED) tests/vm/run.py map/churn
 
 check-suites: test-build		## blktests and xfstests, with a local disk as control: SUITES=DIR:DIR names built copies; TESTS= and FS= pick
 	tests/setup.sh

@@ -9,7 +9,7 @@ set -eu -o pipefail
 all=(5.10 6.1 6.12 7.2)
 which=${1:-all}
 [ $# -eq 0 ] || shift
-[ $# -gt 0 ] || set -- 030 031 032 033 038
+[ $# -gt 0 ] || set -- peers/server peers/client peers/restart peers/side-by-side peers/hazards peers/late peers/paths
 [ "$which" = all ] || all=("$which")
 logs=$REPO/build/interop
 mkdir -p "$logs"

@@ -3,9 +3,9 @@
 #
 # boot.sh [--short] [NAME..]   boot the kernels of kernels.conf that say "boot", or those named, with our modules
 #
-# Debian's stock image of each in two machines of the rig: tests/cases/070 loads the modules, maps a disk, writes and
+# Debian's stock image of each in two machines of the rig: tests/cases/rig/boot loads the modules, maps a disk, writes and
 # verifies, loses a path while it does, unmaps and unloads, and the kernel's log must stay clean. Those that say "newest"
-# run 072, too, for what it asks of newer kernels only. --short: those that say "short". A kernel that the mirror does
+# run io/block-layer, too, for what it asks of newer kernels only. --short: those that say "short". A kernel that the mirror does
 # not have is skipped, and one must pass. Logs: build/boot/NAME.log and build/boot/NAME/.
 set -u
 
@@ -23,11 +23,11 @@ newest=" $("$here/matrix.sh" --list newest | cut -d' ' -f1 | tr '\n' ' ')"
 
 boot() {	# NAME SUITE GLOB: 0 good, 77 skipped, else failed; $why, $release
 	local name=$1 suite=$2 glob=$3 log=$logs/$1.log rc more=()
-	[[ $newest != *" $name "* ]] || more+=(072)
+	[[ $newest != *" $name "* ]] || more+=(io/block-layer)
 	have_kernel "$suite" "$glob" "$log" || return $?
 	"$top/tests/interop/build-ours.sh" "$release" "$suite" >> "$log" 2>&1 || { why=$(tail -n 1 "$log"); return 1; }
 	# what was just built, before what may lie in the tree for the same kernel
-	"$top/tests/vm/run.py" --kver "$release" --ko "$top/build/modules/$release" --logs "$logs/$name" 070 "${more[@]}" >> "$log" 2>&1
+	"$top/tests/vm/run.py" --kver "$release" --ko "$top/build/modules/$release" --logs "$logs/$name" rig/boot "${more[@]}" >> "$log" 2>&1
 	rc=$?
 	[ $rc -eq 0 ] || why=$(grep -m 1 -A 2 ^FAIL "$log" | tail -n +2 | tr -s ' \n' ' ')
 	return $rc

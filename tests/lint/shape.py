@@ -196,10 +196,10 @@ def long_cases_run():
     cases = [f for f in FILES if f.startswith("tests/cases/")]
     for f in cases:
         if re.search(r"^long = True", text(f), re.M) and not re.search(r"^faults = True", text(f), re.M):
-            name = os.path.basename(f)[:-3]
-            namesakes = sum(os.path.basename(g).startswith(name[:3]) for g in cases)
-            if not re.search(rf"run\.py\b.*(?<![\w-])({name}{'|' + name[:3] if namesakes == 1 else ''})(?![\w-])", targets):
+            name = f[len("tests/cases/"):-3]
+            if not re.search(rf"run\.py\b.*(?<![\w/-]){name}(?![\w/-])", targets):
                 yield f"{f}:1: no run.py of the Makefile and of boot.sh names it"
+
 
 
 RULES = [include_direction, pure_code_is_pure, no_version_checks, no_warn_no_bug, no_own_pr_fmt, one_word_of_intent,

@@ -7,7 +7,7 @@
  *	cat data						how many of the bytes that came, or were sent, are not 0
  *
  * A message is IO, of the disk, for its first sector, of 32 bytes, unless it says otherwise: type= dev= sector= hdr=. len= is the length of the data
- * beside it, fill= the byte that it consists of; a read is given that many bytes. tests/cases/079 says what.
+ * beside it, fill= the byte that it consists of; a read is given that many bytes. tests/cases/server/any-message says what.
  */
 #include <linux/completion.h>
 #include <linux/module.h>

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What a case sees: `t` and its machines.  README.md shows a case; this file is the reference.
 
-A case is a file tests/cases/NNN-topic.py:
+A case is a file tests/cases/TOPIC/NAME.py:
 
     description = "one sentence"    # required
     vms = 2                         # 0 none, 1 client (which is the server too), 2 client + server, 3 client2
@@ -38,19 +38,19 @@ class Skipped(Exception):
     """The case cannot run here."""
 
 
-def load(path):
+def load(path, name):
     """The case's module, with every missing attribute set to its default."""
-    spec = importlib.util.spec_from_file_location("case_" + re.sub(r"\W", "_", path.stem), path)
+    spec = importlib.util.spec_from_file_location("case_" + re.sub(r"\W", "_", name), path)
     module = importlib.util.module_from_spec(spec)
     sys.dont_write_bytecode = True
     spec.loader.exec_module(module)
-    for name, value in DEFAULTS.items():
-        if not hasattr(module, name):
-            setattr(module, name, value)
-    for name in ("description", "run"):
-        if not hasattr(module, name):
-            raise Failed(f"{path.name} has no {name}")
-    module.name, module.path = path.stem, path
+    for attribute, value in DEFAULTS.items():
+        if not hasattr(module, attribute):
+            setattr(module, attribute, value)
+    for wanted in ("description", "run"):
+        if not hasattr(module, wanted):
+            raise Failed(f"{path.name} has no {wanted}")
+    module.name, module.path = name, path
     return module
 
 

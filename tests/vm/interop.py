@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What two implementations have to say to each other: the talk that the cases 030 to 039 let every pair hold.
+"""What two implementations have to say to each other: the talk that the cases of peers/ let every pair hold.
 
 A pair is a client family and a server family, "ibnbd" (ours) or "rnbd" (the kernel's); the disks behind the server
 are ibnbd-testdisk's, which count what reaches them.  Everything is done through the block device and the sysfs

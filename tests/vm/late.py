@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The scene of the cases 050 and 051: a write that is still being executed on a path that was lost.
+"""The scene of the cases integrity/ghost-write and integrity/chunk-reuse: a write that is still being executed on a path that was lost.
 
 One slot (the server grants two, and keeps one for itself), two paths, a disk that holds a write for DELAY seconds and takes its
 data only then.  The write is sent by the first path, that link goes down, the client repeats it by the second one, and

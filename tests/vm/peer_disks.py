@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Other drivers under the faults of the cases 045, 046 and 049: a client dies or sleeps while another one wants the disk, the disk
+"""Other drivers under the faults of the cases server/client-dies, server/disk-trouble and integrity/wrong-server: a client dies or sleeps while another one wants the disk, the disk
 behind the server is in trouble, or it is another one.  Three machines; else as in peers.py: whatever a peer makes of it is a row.
 
 Where our client says why, or refuses, a peer may have no word for it: what counts is then what reached which disk."""

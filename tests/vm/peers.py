@@ -57,7 +57,7 @@ class Nvme:
 
 
 def list_of(t, peer):
-    """Faults of cases 041 to 044, 047, 048, 057, in their words: number, what, links, strike, heal, more for Work.fault().
+    """Faults of the cases in paths/ and server/, in their words: number, what, links, strike, heal, more for Work.fault().
 
     links: that must be noticed as lost: none, one that carries I/O, or both; a policy may leave a link idle.  What strike
     and heal return as text is remarked.  Those in which the disk behind the server is in trouble or another one are in peer_disks.py."""

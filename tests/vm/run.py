@@ -3,7 +3,7 @@
 """Runs test cases in virtual machines.
 
     tests/vm/run.py                  every case of tests/cases
-    tests/vm/run.py 010 '02*' map    cases by number, pattern, or part of the name
+    tests/vm/run.py paths/ map/admin 'io/f*' stuck    cases of a topic, by name, by pattern, or by a part of the name
     tests/vm/run.py --kver KVER ..   on another kernel (modules must be built for it)
     tests/vm/run.py --debug ..       on the kernel with every checker, see debug-kernel.sh
     tests/vm/run.py --kcsan ..       on the one that looks for data races
@@ -315,14 +315,18 @@ def where(e, path):
 
 
 def choose(directory, words):
-    paths = sorted(Path(directory).resolve().glob("[0-9][0-9][0-9]-*.py"))
+    """{name: path} of the cases of a directory: TOPIC/NAME.  A whole name means that case alone."""
+    top = Path(directory).resolve()
+    cases = {str(p.relative_to(top).with_suffix("")): p for p in sorted(top.rglob("*.py"))}
     if not words:
-        return paths
-    match = lambda p, w: fnmatch.fnmatch(p.stem, w) or p.stem.startswith(w) or w in p.stem
+        return cases
+    chosen = set()
     for w in words:
-        if not any(match(p, w) for p in paths):
+        found = [w] if w in cases else [n for n in cases if fnmatch.fnmatch(n, w) or w in n]
+        if not found:
             raise SystemExit(f"run.py: no case is called {w!r} in {directory}")
-    return [p for p in paths if any(match(p, w) for w in words)]
+        chosen.update(found)
+    return {n: p for n, p in cases.items() if n in chosen}
 
 
 def log_directory(wanted):
@@ -341,7 +345,7 @@ def log_directory(wanted):
 
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("cases", nargs="*", help="case numbers, glob patterns or parts of names")
+    p.add_argument("cases", nargs="*", help="TOPIC/, TOPIC/NAME, glob patterns or parts of names")
     p.add_argument("--dir", default=image.REPO / "tests/cases", help="directory of cases")
     p.add_argument("--kver", help="kernel version (default: that of linux-headers-amd64)")
     p.add_argument("--debug", action="store_true", help="on the debug kernel; it and the modules are built if need be")
@@ -362,7 +366,7 @@ def main():
     sys.stdout.reconfigure(line_buffering=True)
     signal.signal(signal.SIGTERM, lambda *a: sys.exit(143))
 
-    cases = [C.load(path) for path in choose(o.dir, o.cases)]
+    cases = [C.load(path, name) for name, path in choose(o.dir, o.cases).items()]
     if o.faults:
         cases = [c for c in cases if c.faults]
     elif not o.cases and not o.list:

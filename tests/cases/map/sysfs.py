@@ -105,7 +105,7 @@ def check(t, g, table, trees, path):
 
 
 def check_documented(t):
-    text = (t.case.path.parents[2] / "docs/sysfs.md").read_text()
+    text = (t.case.path.parents[3] / "docs/sysfs.md").read_text()
     documented = set(re.findall(r"[\w/]+", " ".join(re.findall(r"(?m)^\| ([^|]+)\|", text))))
     names = {n for word in documented for n in (word, word.split("/")[-1])}
     for file, _, _ in CLIENT + SERVER:
@@ -115,7 +115,7 @@ def check_documented(t):
 
 def check_parameters(t, g, module):
     """The parameters and modes in the table of docs/sysfs.md are those of the module."""
-    text = (t.case.path.parents[2] / "docs/sysfs.md").read_text()
+    text = (t.case.path.parents[3] / "docs/sysfs.md").read_text()
     want = {}
     for names, mode in re.findall(rf"(?m)^\| {module} \| ([^|]+) \| [^|]+ \| 0(\d+) \|", text):
         want.update({n: mode for n in re.findall(r"\w+", names)})

@@ -26,7 +26,7 @@ CHECKERS = {    # what must be looked for; the bugs above are a part of it
 def run(t):
     lacking = [o for o in CHECKERS[t.image.debug].split() if image.config(t.image.kver, o) != "y"]
     t.ok(not lacking, f"{t.image.kver} is built without {lacking}")
-    here = t.case.path.parent.parent / "vm"
+    here = t.case.path.parents[2] / "vm"
     name, patterns = FOUND[t.image.debug]
     rc, out = t.host([str(here / "run.py"), "--dir", str(here / "planted-debug"), "--kver", t.image.kver,
                       "--logs", str(t.logdir / "planted"), name], timeout=280)
