@@ -21,7 +21,7 @@
 #include <linux/blkdev.h>
 #include "ibnbd/server/blockio.h"
 #include "ibnbd/server/claim.h"
-#include "ibnbd/server/main.h"
+#include "ibnbd/server/params.h"
 
 /* Logical blocks travel in 16 bits (B.6). */
 #define BLOCKIO_MAX_BLOCK	32768u
@@ -54,11 +54,14 @@ static int blockio_take(struct ibnbd_srv_open *open, dev_t dev)
 	if (IS_ERR(open->handle))
 		return PTR_ERR(open->handle);
 	open->bdev = cx_bdev(open->handle);
+	if (open->holder)
+		ibnbd_srv_claim_disk(open);
 	return 0;
 }
 
 void ibnbd_srv_blockio_close(struct ibnbd_srv_open *open)
 {
+	ibnbd_srv_claim_end(open);
 	cx_bdev_close(open->handle, open->mode, open->holder);
 	open->bdev = NULL;
 }
@@ -124,6 +127,8 @@ bool ibnbd_srv_blockio_claim(struct ibnbd_srv_open *open)
 	open->handle = handle;
 	open->holder = holder;
 	open->claim_due = false;
+	if (holder)
+		ibnbd_srv_claim_disk(open);
 	cx_bdev_close(unclaimed, open->mode, NULL);
 	return true;
 }

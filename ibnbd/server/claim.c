@@ -17,19 +17,19 @@
  *
  * Readers claim nothing: they can destroy nothing.
  *
- * Lock: claim_lock, innermost, for the list of files. The block layer's calls sleep.
+ * Lock: claim_lock, innermost, for the list. The block layer's calls sleep.
  */
 #include <linux/blkdev.h>
 #include <linux/fs.h>
 #include <linux/list.h>
 #include <linux/spinlock.h>
 #include "ibnbd/server/claim.h"
-#include "ibnbd/server/main.h"
+#include "ibnbd/server/params.h"
 
 static char claim_holder;		/* its address is the holder */
 
 static DEFINE_SPINLOCK(claim_lock);
-static LIST_HEAD(claim_files);		/* opens of files for writing, by file_link */
+static LIST_HEAD(claim_opens);		/* opens of files for writing, and of claimed disks */
 
 /**
  * ibnbd_srv_claim_holder() - under whom an open claims its disk
@@ -42,11 +42,24 @@ void *ibnbd_srv_claim_holder(enum ibnbd_access access)
 	return ibnbd_access_writes(access) && ibnbd_srv_claims() ? &claim_holder : NULL;
 }
 
+/* Has a client claimed this disk, or a partition of it? */
+static bool claim_of_client(const struct gendisk *disk)
+{
+	struct ibnbd_srv_open *open;
+	bool found = false;
+
+	spin_lock(&claim_lock);
+	list_for_each_entry(open, &claim_opens, claim_link)
+		found |= open->bdev && open->bdev->bd_disk == disk;
+	spin_unlock(&claim_lock);
+	return found;
+}
+
 static const char *claim_taken_by(struct block_device *bdev)
 {
 	bool part = bdev->bd_dev != disk_devt(bdev->bd_disk);
 
-	if (ibnbd_srv_export_claims(bdev->bd_disk))
+	if (claim_of_client(bdev->bd_disk))
 		return part ? "another client has the whole disk mapped for writing; see ibnbd server list" :
 			      "another client has a partition of it mapped for writing; see ibnbd server list";
 	if (part && !READ_ONCE(bdev->bd_holder))
@@ -58,7 +71,7 @@ static const char *claim_taken_by(struct block_device *bdev)
  * ibnbd_srv_claim_taken() - why a disk could not be claimed
  * @dev: its number; opening it has failed with -EBUSY
  *
- * Return: cause and mend. Sleeps; takes the export lock.
+ * Return: cause and mend. Sleeps.
  */
 const char *ibnbd_srv_claim_taken(dev_t dev)
 {
@@ -83,7 +96,7 @@ void ibnbd_srv_claim_file_begin(struct ibnbd_srv_open *open, const struct inode 
 		return;
 	spin_lock(&claim_lock);
 	open->inode = inode;
-	list_add(&open->file_link, &claim_files);
+	list_add(&open->claim_link, &claim_opens);
 	spin_unlock(&claim_lock);
 }
 
@@ -94,7 +107,7 @@ static int claim_file_ours(const struct inode *inode)
 	int nr = 0;
 
 	spin_lock(&claim_lock);
-	list_for_each_entry(open, &claim_files, file_link)
+	list_for_each_entry(open, &claim_opens, claim_link)
 		nr += open->inode == inode;
 	spin_unlock(&claim_lock);
 	return nr;
@@ -117,10 +130,18 @@ int ibnbd_srv_claim_file_check(struct ibnbd_srv_open *open, const char **why)
 	return -EBUSY;
 }
 
-/* Its file is closed, or was not opened. */
-void ibnbd_srv_claim_file_end(struct ibnbd_srv_open *open)
+/* A disk is claimed. */
+void ibnbd_srv_claim_disk(struct ibnbd_srv_open *open)
 {
 	spin_lock(&claim_lock);
-	list_del_init(&open->file_link);
+	list_add(&open->claim_link, &claim_opens);
+	spin_unlock(&claim_lock);
+}
+
+/* Its disk will be given back, its file is closed or was not opened. */
+void ibnbd_srv_claim_end(struct ibnbd_srv_open *open)
+{
+	spin_lock(&claim_lock);
+	list_del_init(&open->claim_link);
 	spin_unlock(&claim_lock);
 }

@@ -9,6 +9,7 @@ void *ibnbd_srv_claim_holder(enum ibnbd_access access);
 const char *ibnbd_srv_claim_taken(dev_t dev);
 void ibnbd_srv_claim_file_begin(struct ibnbd_srv_open *open, const struct inode *inode);
 int ibnbd_srv_claim_file_check(struct ibnbd_srv_open *open, const char **why);
-void ibnbd_srv_claim_file_end(struct ibnbd_srv_open *open);
+void ibnbd_srv_claim_disk(struct ibnbd_srv_open *open);
+void ibnbd_srv_claim_end(struct ibnbd_srv_open *open);
 
 #endif

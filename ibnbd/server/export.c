@@ -18,10 +18,12 @@
 #include <linux/mutex.h>
 #include <linux/sched/signal.h>
 #include "ibnbd/server/blockio.h"
+#include "ibnbd/server/dirs.h"
 #include "ibnbd/server/fileio.h"
 #include "ibnbd/server/identity.h"
 #include "ibnbd/server/lookup.h"
-#include "ibnbd/server/main.h"
+#include "ibnbd/server/open.h"
+#include "ibnbd/server/params.h"
 #include "ibnbd/server/session.h"
 #include "ibnbd/server/sysfs.h"
 #include "ibnbd/server/writer.h"
@@ -125,7 +127,7 @@ static void export_kobj_release(struct kobject *kobj)
 	if (e->wq)
 		destroy_workqueue(e->wq);
 	kfree(e);
-	ibnbd_srv_sysfs_released();
+	ibnbd_srv_dirs_released();
 }
 
 static const_ktype struct kobj_type export_ktype = {
@@ -142,7 +144,7 @@ static struct ibnbd_srv_export *export_create(struct ibnbd_srv_open *open,
 
 	if (!e)
 		return ERR_PTR(-ENOMEM);
-	ibnbd_srv_sysfs_kobj_init(&e->kobj, &export_ktype);
+	ibnbd_srv_dirs_kobj_init(&e->kobj, &export_ktype);
 	INIT_LIST_HEAD(&e->opens);
 	ibnbd_srv_blockio_init_export(e);
 	e->key = export_key_ptr(open);
@@ -155,7 +157,7 @@ static struct ibnbd_srv_export *export_create(struct ibnbd_srv_open *open,
 		if (!e->wq)
 			goto out_put;
 	}
-	err = ibnbd_srv_sysfs_add_export(e, open, &export_list);
+	err = ibnbd_srv_dirs_add_export(e, open, &export_list);
 	if (err)
 		goto out_put;
 	list_add(&e->link, &export_list);
@@ -182,7 +184,7 @@ static struct ibnbd_srv_export *export_detach(struct ibnbd_srv_open *open)
 	const struct ibnbd_srv_open *other;
 
 	lockdep_assert_held(&export_lock);
-	ibnbd_srv_sysfs_del_open(open);
+	ibnbd_srv_dirs_del_open(open);
 	list_del_init(&open->link);
 	if (open->holder)
 		WRITE_ONCE(e->claims, e->claims - 1);
@@ -195,7 +197,7 @@ static struct ibnbd_srv_export *export_detach(struct ibnbd_srv_open *open)
 	if (!list_empty(&e->opens))
 		return NULL;
 	list_del(&e->link);
-	ibnbd_srv_sysfs_del_export(e);
+	ibnbd_srv_dirs_del_export(e);
 	return e;
 }
 
@@ -204,7 +206,7 @@ static void export_drop_unused(struct ibnbd_srv_export *e)
 	if (!list_empty(&e->opens))
 		return;
 	list_del(&e->link);
-	ibnbd_srv_sysfs_del_export(e);
+	ibnbd_srv_dirs_del_export(e);
 	kobject_put(&e->kobj);
 }
 
@@ -267,7 +269,7 @@ static int export_attach(struct ibnbd_srv_open *open, const struct ibnbd_identit
 	if (open->holder)
 		WRITE_ONCE(e->claims, e->claims + 1);
 	list_add_tail(&open->link, &e->opens);
-	err = ibnbd_srv_sysfs_add_open(open);
+	err = ibnbd_srv_dirs_add_open(open);
 	if (err) {
 		unused = export_detach(open);
 		if (unused)
@@ -276,7 +278,14 @@ static int export_attach(struct ibnbd_srv_open *open, const struct ibnbd_identit
 	return err;
 }
 
-static int export_bring_up(struct ibnbd_srv_open *open, const char **why)
+/**
+ * ibnbd_srv_export_open() - resolve the name of an open, open what it means, ask for the place (B.3 rules 2 to 4)
+ * @open: new
+ * @why: reason of a refusal, left alone when the errno says it all
+ *
+ * Sleeps as long as the disk wants. Return: 0, to be undone by ibnbd_srv_export_release(); or an errno.
+ */
+int ibnbd_srv_export_open(struct ibnbd_srv_open *open, const char **why)
 {
 	struct ibnbd_identity id = {};
 	int err;
@@ -299,39 +308,6 @@ static int export_bring_up(struct ibnbd_srv_open *open, const char **why)
 }
 
 /**
- * ibnbd_srv_export_open() - resolve a name, open what it means, ask for the place (B.3 rules 2 to 4)
- * @s: session that asks
- * @name: as the client sent it
- * @access: mode that is asked for
- * @why: reason of a refusal, left alone when the errno says it all
- *
- * Return: an open that is not in its session's table yet, with an I/O reference of the caller's beside the live one; or an ERR_PTR.
- */
-struct ibnbd_srv_open *ibnbd_srv_export_open(struct ibnbd_srv_session *s, const char *name,
-					     enum ibnbd_access access, const char **why)
-{
-	struct ibnbd_srv_open *open = kzalloc(sizeof(*open), GFP_KERNEL);
-	int err;
-
-	if (!open)
-		return ERR_PTR(-ENOMEM);
-	err = ibnbd_srv_open_init(open, s);
-	if (err) {
-		kfree(open);
-		return ERR_PTR(err);
-	}
-	strscpy(open->name, name, sizeof(open->name));
-	open->access = access;
-	err = export_bring_up(open, why);
-	if (err) {
-		ibnbd_srv_open_put(open);
-		return ERR_PTR(err);
-	}
-	percpu_ref_get(&open->ref);
-	return open;
-}
-
-/**
  * ibnbd_srv_export_release() - undo ibnbd_srv_export_open(), but for the memory
  * @open: no I/O is in flight
  *
@@ -348,26 +324,6 @@ void ibnbd_srv_export_release(struct ibnbd_srv_open *open)
 	if (unused)
 		kobject_put(&unused->kobj);
 	ibnbd_srv_writer_file_keep();
-}
-
-/**
- * ibnbd_srv_export_claims() - has a client claimed this disk, or a partition of it?
- * @disk: referenced
- *
- * Takes the export lock.
- */
-bool ibnbd_srv_export_claims(const struct gendisk *disk)
-{
-	struct ibnbd_srv_export *e;
-	struct ibnbd_srv_open *open;
-
-	guard(mutex)(&export_lock);
-	list_for_each_entry(e, &export_list, link) {
-		open = list_first_entry_or_null(&e->opens, struct ibnbd_srv_open, link);
-		if (e->claims && open && open->bdev->bd_disk == disk)
-			return true;
-	}
-	return false;
 }
 
 /* ---- what the client hears ----------------------------------------------- */
@@ -415,7 +371,7 @@ static void export_look(struct work_struct *work)
 	guard(mutex)(&export_lock);
 	list_for_each_entry(e, &export_list, link) {
 		list_for_each_entry(open, &e->opens, link) {
-			ibnbd_srv_session_unclaimed(open);
+			ibnbd_srv_open_unclaimed(open);
 			export_claim(open);
 		}
 		open = list_first_entry_or_null(&e->opens, struct ibnbd_srv_open, link);

@@ -102,7 +102,7 @@ struct ibnbd_srv_open {
 	blk_mode_t mode;
 	void *holder;			/* that claims the disk, or NULL; once attached, under the export lock */
 	bool claim_due;			/* when it has a size; under the export lock, too */
-	struct list_head file_link;	/* claim.c's, of a file that is open for writing */
+	struct list_head claim_link;	/* claim.c's: of a file that is open for writing, or of a claimed disk */
 	const struct inode *inode;
 	enum ibnbd_srv_open_state state;
 	bool has_kobj;
@@ -123,12 +123,10 @@ extern const char *const ibnbd_srv_io_mode_names[];
 
 void ibnbd_srv_export_init(void);
 void ibnbd_srv_export_exit(void);
-struct ibnbd_srv_open *ibnbd_srv_export_open(struct ibnbd_srv_session *s, const char *name,
-					     enum ibnbd_access access, const char **why);
+int ibnbd_srv_export_open(struct ibnbd_srv_open *open, const char **why);
 void ibnbd_srv_export_release(struct ibnbd_srv_open *open);
 void ibnbd_srv_export_describe(struct ibnbd_srv_open *open, struct ibnbd_open_rsp *rsp);
 int ibnbd_srv_export_resize(struct ibnbd_srv_export *e);
-bool ibnbd_srv_export_claims(const struct gendisk *disk);
 int ibnbd_srv_export_set_copy(struct ibnbd_srv_export *e, enum ibnbd_srv_copy copy);
 
 static inline void ibnbd_srv_open_put(struct ibnbd_srv_open *open)

@@ -88,7 +88,7 @@ int ibnbd_srv_fileio_open(struct ibnbd_srv_open *open, const struct path *path, 
 	ibnbd_srv_claim_file_begin(open, d_backing_inode(path->dentry));
 	file = fileio_open_file(open, path);
 	if (IS_ERR(file)) {
-		ibnbd_srv_claim_file_end(open);
+		ibnbd_srv_claim_end(open);
 		return PTR_ERR(file);
 	}
 	open->file = file;
@@ -103,7 +103,7 @@ int ibnbd_srv_fileio_open(struct ibnbd_srv_open *open, const struct path *path, 
 void ibnbd_srv_fileio_close(struct ibnbd_srv_open *open)
 {
 	cx_fput(open->file);
-	ibnbd_srv_claim_file_end(open);
+	ibnbd_srv_claim_end(open);
 	open->file = NULL;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * ibnbd-server: block devices and files for the clients of ibtrs. This file owns the module's parameters and its coming and going.
+ * ibnbd-server: block devices and files for the clients of ibtrs. This file owns the coming and going of the module and of the server.
  *
  * Nothing listens until dev_search_path says what may be exported (E-50): given at load, or written later to
  * /sys/module/ibnbd_server/parameters/dev_search_path; emptied, every session is closed. All parameters can be set before
@@ -8,8 +8,8 @@
  * only store while main_live is false.
  *
  * Locks: main_lock orders opening and closing the server against each other and is held while ibtrs_srv_close() waits for all
- * ops, in a work: with a disk that hangs that takes for ever, and only unloading waits so long. The ops need the search path, which therefore has main_text_lock, a lock of its own that nobody holds for long. The
- * allow-list is read in places that cannot sleep: RCU.
+ * ops, in a work: with a disk that hangs that takes for ever, and only unloading waits so long. The ops need the search path, which therefore has a lock of
+ * its own (params.c).
  */
 #include <linux/module.h>
 #include <linux/moduleparam.h>
@@ -22,9 +22,10 @@
 #include "ibnbd/logic/export.h"
 #include "ibnbd/server/bounce.h"
 #include "ibnbd/server/io.h"
-#include "ibnbd/server/main.h"
 #include "ibnbd/server/msg.h"
+#include "ibnbd/server/params.h"
 #include "ibnbd/server/session.h"
+#include "ibnbd/server/dirs.h"
 #include "ibnbd/server/sysfs.h"
 #include "ibnbd/server/writer_file.h"
 
@@ -43,102 +44,13 @@ static bool main_live;		/* under main_lock: between init and exit */
 static bool main_listening;	/* under main_lock; READ_ONCE outside */
 static DECLARE_WAIT_QUEUE_HEAD(main_closed);
 
-static DEFINE_MUTEX(main_text_lock);
-static char main_search_path[IBNBD_EXPORT_PATH_MAX];
-
-struct main_allow {
-	struct rcu_head rcu;
-	struct ibnbd_allow all;
-	struct ibnbd_allow peers;	/* the same, without what it says about sessions */
-	char text[];
-};
-
-static struct main_allow __rcu *main_allow;	/* written under main_text_lock; NULL = everybody */
-
 static ushort port_nr = IBTRS_DEFAULT_PORT;
 module_param(port_nr, ushort, 0444);
 MODULE_PARM_DESC(port_nr, "port to listen on (1234)");
 
-static bool write_zeroes;
-module_param(write_zeroes, bool, 0644);
-MODULE_PARM_DESC(write_zeroes,
-		 "announce write-zeroes to in-kernel clients too; for Linux 6.12 and newer, older ones take it for write-same (N)");
-
-static bool claim = true;
-module_param(claim, bool, 0644);
-MODULE_PARM_DESC(claim, "refuse to have a disk written to that this machine uses itself, and keep it from using one that a client writes to; for new mappings (Y)");
-
-static uint max_maps = 1024;
-module_param(max_maps, uint, 0644);
-MODULE_PARM_DESC(max_maps, "devices that one session may map, counts for new sessions (1024)");
-
-static int copy_mode = IBNBD_SRV_COPY_AUTO;
-static int io_mode = IBNBD_SRV_IO_AUTO;
-
-const char *const ibnbd_srv_copy_names[] = { "auto", "always", "never", NULL };
-const char *const ibnbd_srv_io_mode_names[] = { "auto", "blockio", "fileio", NULL };
-
-enum ibnbd_srv_copy ibnbd_srv_default_copy(void)
-{
-	return READ_ONCE(copy_mode);
-}
-
-enum ibnbd_srv_io_mode ibnbd_srv_io_mode(void)
-{
-	return READ_ONCE(io_mode);
-}
-
-bool ibnbd_srv_zeroes_for_all(void)
-{
-	return READ_ONCE(write_zeroes);
-}
-
-bool ibnbd_srv_claims(void)
-{
-	return READ_ONCE(claim);
-}
-
-u32 ibnbd_srv_max_maps(void)
-{
-	return clamp(READ_ONCE(max_maps), 1u, IBNBD_SRV_MAX_MAPS);
-}
-
-/* The search path of this moment; kfree() it. NULL without memory. */
-char *ibnbd_srv_search_path(void)
-{
-	guard(mutex)(&main_text_lock);
-	return kstrdup(main_search_path, GFP_KERNEL);
-}
-
-/* Before a session is known: can any session of this address be welcome? */
-static bool main_peer_allowed(const struct ibtrs_addr *peer)
-{
-	struct main_allow *a;
-	bool ok;
-
-	rcu_read_lock();
-	a = rcu_dereference(main_allow);
-	ok = !a || ibnbd_allow_match(&a->peers, peer, "");
-	rcu_read_unlock();
-	return ok;
-}
-
-/* May this session come? */
-bool ibnbd_srv_session_allowed(const struct ibtrs_addr *peer, const char *name)
-{
-	struct main_allow *a;
-	bool ok;
-
-	rcu_read_lock();
-	a = rcu_dereference(main_allow);
-	ok = !a || ibnbd_allow_match(&a->all, peer, name);
-	rcu_read_unlock();
-	return ok;
-}
-
 static const struct ibtrs_srv_ops main_ops = {
 	.op_priv_size	= sizeof(union ibnbd_srv_priv),
-	.peer_allowed	= main_peer_allowed,
+	.peer_allowed	= ibnbd_srv_peer_allowed,
 	.name_allowed	= ibnbd_srv_session_name_allowed,
 	.session_up	= ibnbd_srv_session_up,
 	.session_lost	= ibnbd_srv_session_lost,
@@ -152,7 +64,7 @@ static const struct ibtrs_srv_ops main_ops = {
 static void main_close(struct work_struct *work)
 {
 	guard(mutex)(&main_lock);
-	if (!main_listening || main_search_path[0])
+	if (!main_listening || ibnbd_srv_search_path_is_set())
 		return;
 	ibtrs_srv_close();
 	WRITE_ONCE(main_listening, false);
@@ -186,13 +98,6 @@ static int main_follow_path(bool open)
 	return 0;
 }
 
-static void main_set_text(const char *path, size_t len)
-{
-	guard(mutex)(&main_text_lock);
-	memcpy(main_search_path, path, len);
-	main_search_path[len] = 0;
-}
-
 static int search_path_set(const char *val, const struct kernel_param *kp)
 {
 	size_t len = strlen(val);
@@ -212,11 +117,11 @@ static int search_path_set(const char *val, const struct kernel_param *kp)
 		pr_err("dev_search_path=%.*s: the server is still closing, a disk has not ended its requests\n", (int)len, val);
 		return -EBUSY;
 	}
-	was_open = main_search_path[0];
-	main_set_text(val, len);
+	was_open = ibnbd_srv_search_path_is_set();
+	ibnbd_srv_search_path_set(val, len);
 	err = main_follow_path(len);
 	if (err && !was_open)
-		main_set_text("", 0);
+		ibnbd_srv_search_path_set("", 0);
 	mutex_unlock(&main_lock);
 	if (!err && !len)
 		wait_event_killable_timeout(main_closed, !READ_ONCE(main_listening), MAIN_CLOSE_WAIT);
@@ -225,8 +130,7 @@ static int search_path_set(const char *val, const struct kernel_param *kp)
 
 static int search_path_get(char *buf, const struct kernel_param *kp)
 {
-	guard(mutex)(&main_text_lock);
-	return sysfs_emit(buf, "%.*s\n", (int)PAGE_SIZE - 2, main_search_path);
+	return ibnbd_srv_search_path_show(buf);
 }
 
 static const struct kernel_param_ops search_path_ops = {
@@ -237,99 +141,11 @@ module_param_cb(dev_search_path, &search_path_ops, NULL, 0644);
 MODULE_PARM_DESC(dev_search_path,
 		 "directory whose devices, files and symlinks are exported; %SESSNAME% may be its last part; empty: closed. / or /dev export the whole machine");
 
-static int allow_set(const char *val, const struct kernel_param *kp)
-{
-	size_t len = strlen(val), pos = 0;
-	struct main_allow *new, *old;
-	const char *why = "";
-	int err;
-
-	if (len && val[len - 1] == '\n')
-		len--;
-	new = kzalloc(struct_size(new, text, len + 1), GFP_KERNEL);
-	if (!new)
-		return -ENOMEM;
-	err = ibnbd_allow_parse(val, len, &new->all, &pos, &why);
-	if (err) {
-		pr_err("allow=%.*s: at position %zu: %s\n", (int)len, val, pos, why);
-		kfree(new);
-		return err;
-	}
-	memcpy(new->text, val, len);
-	new->peers = new->all;
-	new->peers.has_session = false;
-	if (!new->all.nr) {
-		kfree(new);
-		new = NULL;
-	}
-	guard(mutex)(&main_text_lock);
-	old = rcu_replace_pointer(main_allow, new, lockdep_is_held(&main_text_lock));
-	if (old)
-		kfree_rcu(old, rcu);
-	return 0;
-}
-
-static int allow_get(char *buf, const struct kernel_param *kp)
-{
-	struct main_allow *a;
-
-	guard(mutex)(&main_text_lock);
-	a = rcu_dereference_protected(main_allow, lockdep_is_held(&main_text_lock));
-	return sysfs_emit(buf, "%.*s\n", (int)PAGE_SIZE - 2, a ? a->text : "");
-}
-
-static const struct kernel_param_ops allow_ops = {
-	.set = allow_set,
-	.get = allow_get,
-};
-module_param_cb(allow, &allow_ops, NULL, 0644);
-MODULE_PARM_DESC(allow,
-		 "who may connect: addresses with /prefix and session:GLOB, separated by commas; counts for new connections; empty: everybody");
-
-struct main_choice {
-	const char *const *names;
-	int *value;
-};
-
-static int choice_set(const char *val, const struct kernel_param *kp)
-{
-	const struct main_choice *c = kp->arg;
-	int i;
-
-	for (i = 0; c->names[i]; i++)
-		if (sysfs_streq(val, c->names[i])) {
-			WRITE_ONCE(*c->value, i);
-			return 0;
-		}
-	pr_err("%s: must be one of %s, %s, %s\n", kp->name, c->names[0], c->names[1], c->names[2]);
-	return -EINVAL;
-}
-
-static int choice_get(char *buf, const struct kernel_param *kp)
-{
-	const struct main_choice *c = kp->arg;
-
-	return sysfs_emit(buf, "%s\n", c->names[READ_ONCE(*c->value)]);
-}
-
-static const struct kernel_param_ops choice_ops = {
-	.set = choice_set,
-	.get = choice_get,
-};
-
-static const struct main_choice copy_choice = { ibnbd_srv_copy_names, &copy_mode };
-module_param_cb(copy, &choice_ops, (void *)&copy_choice, 0644);
-MODULE_PARM_DESC(copy, "private pages for data in transfer: auto (devices that need stable data, files), always, never; for new exports");
-
-static const struct main_choice io_mode_choice = { ibnbd_srv_io_mode_names, &io_mode };
-module_param_cb(io_mode, &choice_ops, (void *)&io_mode_choice, 0644);
-MODULE_PARM_DESC(io_mode, "what may be exported: auto (both), blockio (block devices), fileio (regular files)");
-
 static int __init main_start(void)
 {
 	guard(mutex)(&main_lock);
 	main_live = true;
-	return main_follow_path(main_search_path[0]);
+	return main_follow_path(ibnbd_srv_search_path_is_set());
 }
 
 static void main_stop(void)
@@ -339,12 +155,6 @@ static void main_stop(void)
 		ibtrs_srv_close();
 	main_listening = false;
 	main_live = false;
-}
-
-static void main_drop_allow(void)
-{
-	guard(mutex)(&main_text_lock);
-	kfree(rcu_replace_pointer(main_allow, NULL, lockdep_is_held(&main_text_lock)));
 }
 
 static int __init ibnbd_srv_init(void)
@@ -392,7 +202,7 @@ out_bounce:
 out_writer_file:
 	ibnbd_srv_writer_file_exit();
 out_allow:
-	main_drop_allow();
+	ibnbd_srv_params_exit();
 	return err;
 }
 
@@ -400,7 +210,7 @@ out_allow:
 static void __exit ibnbd_srv_exit(void)
 {
 	main_stop();
-	ibnbd_srv_sysfs_wait_released();
+	ibnbd_srv_dirs_wait_released();
 	destroy_workqueue(ibnbd_srv_open_wq);
 	destroy_workqueue(ibnbd_srv_ctl_wq);
 	destroy_workqueue(ibnbd_srv_io_wq);
@@ -410,7 +220,7 @@ static void __exit ibnbd_srv_exit(void)
 	ibnbd_srv_writer_file_exit();
 	ibnbd_srv_sysfs_exit();
 	ibnbd_srv_bounce_exit();
-	main_drop_allow();
+	ibnbd_srv_params_exit();
 }
 
 module_init(ibnbd_srv_init);

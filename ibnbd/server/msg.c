@@ -3,7 +3,7 @@
  * Messages of a client: decoded by proto/msg.h, judged by logic/access, served or refused. Each op gets exactly one reply.
  *
  * IO runs in the context that request() is called in, the completion context of the transport, and never sleeps here: find the open, ask,
- * hand over. SESS_INFO, OPEN and CLOSE go through the session's own workers, since an OPEN may take long (ctl.c).
+ * hand over. SESS_INFO, OPEN and CLOSE go through the session's own workers, since an OPEN may take long (dispatch.c).
  *
  * Replies are built in private memory and then copied to the chunk, which the client can write to; what the client reserved beyond the
  * reply is cleared, since all of it is sent. A refusal is an error number on the wire, a rate-limited line in the log that names session,
@@ -13,8 +13,9 @@
 #include "ibnbd/server/blockio.h"
 #include "ibnbd/server/fileio.h"
 #include "ibnbd/server/msg.h"
+#include "ibnbd/server/open.h"
+#include "ibnbd/server/refuse.h"
 #include "ibnbd/server/session.h"
-#include "ibnbd/server/sysfs.h"
 #include "ibnbd/server/trace.h"
 
 static bool msg_reads(const struct ibtrs_srv_op *op)
@@ -109,13 +110,18 @@ static struct ibnbd_srv_open *msg_open_new(struct ibnbd_srv_session *s, const st
 
 	if (ibnbd_srv_session_full(s))
 		return ERR_PTR(-EMFILE);
-	open = ibnbd_srv_export_open(s, m->name, m->access, why);
-	if (IS_ERR(open))
-		return open;
+	open = ibnbd_srv_open_new(s, m->name, m->access, ibnbd_srv_session_release_work);
+	if (!open)
+		return ERR_PTR(-ENOMEM);
+	err = ibnbd_srv_export_open(open, why);
+	if (err)
+		goto put;
+	percpu_ref_get(&open->ref);	/* the caller's */
 	err = ibnbd_srv_session_publish(s, open);
 	if (!err)
 		return open;
 	ibnbd_srv_export_release(open);
+put:
 	ibnbd_srv_open_put(open);
 	return ERR_PTR(err);
 }
@@ -126,13 +132,13 @@ static struct ibnbd_srv_open *msg_open_get(struct ibnbd_srv_session *s, struct i
 {
 	struct ibnbd_srv_open *open;
 
-	if (!ibnbd_srv_ctl_opening(s, o, m->name)) {
+	if (!ibnbd_srv_dispatch_opening(s, o, m->name)) {
 		*why = "it is being opened already, and that has not ended";
 		return ERR_PTR(-EBUSY);
 	}
 	open = ibnbd_srv_session_find(s, m->name);
 	open = open ? msg_open_again(open, m->access, why) : msg_open_new(s, m, why);
-	ibnbd_srv_ctl_opened(s, o, IS_ERR(open) ? NULL : open);
+	ibnbd_srv_dispatch_opened(s, o, IS_ERR(open) ? NULL : open);
 	return open;
 }
 
@@ -148,7 +154,7 @@ static void msg_open_refuse(struct ibnbd_srv_session *s, struct ibtrs_srv_op *op
 	if (!*why)
 		why = msg_cause(err);
 	trace_ibnbd_srv_open(s->name, m->name, 0, err);
-	ibnbd_srv_sysfs_refused(s->name, m->name, err, why);
+	ibnbd_srv_refuse(s->name, m->name, err, why);
 	if (!m->words) {
 		ibtrs_srv_op_reply(op, err);
 		return;
@@ -228,7 +234,7 @@ void ibnbd_srv_msg_ctl(struct ibnbd_srv_session *s, struct ibtrs_srv_op *op)
 		break;
 	case IBNBD_MSG_OPEN:
 		WRITE_ONCE(op->group, IBNBD_SRV_GROUP_NONE);
-		ibnbd_srv_ctl_queue_open(s, op);
+		ibnbd_srv_dispatch_queue_open(s, op);
 		break;
 	case IBNBD_MSG_CLOSE:
 		msg_close(s, op);
@@ -239,23 +245,6 @@ void ibnbd_srv_msg_ctl(struct ibnbd_srv_session *s, struct ibtrs_srv_op *op)
 }
 
 /* ---- IO ------------------------------------------------------------------ */
-
-/**
- * ibnbd_srv_io_end() - an I/O has ended: unpin its open, answer
- * @io: gone afterwards
- * @err: 0 or a negative errno. Any context.
- */
-void ibnbd_srv_io_end(struct ibnbd_srv_io *io, int err)
-{
-	struct ibtrs_srv_op *op = io->op;
-
-	/* To the client that is a device which we do not know (spec B.6); here it is a disk whose own server has gone. */
-	if (unlikely(err == -ENOTCONN))
-		err = -EIO;
-	trace_ibnbd_srv_io_end(io, err);
-	percpu_ref_put(&io->open->ref);
-	ibtrs_srv_op_reply(op, err);
-}
 
 static noinline void msg_io_refuse(struct ibnbd_srv_session *s, struct ibtrs_srv_op *op,
 				   const struct ibnbd_io *m, int err, const char *why)
@@ -314,5 +303,5 @@ void ibnbd_srv_msg_request(void *priv, struct ibtrs_srv_op *op)
 	else if (type < 0)
 		msg_refuse(s, op, type, why);
 	else
-		ibnbd_srv_ctl_queue(s, op);
+		ibnbd_srv_dispatch_queue(s, op);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A session: what one client has open. (How its messages are served: ctl.c.)
+ * A session: what one client has open. (How its messages are served: dispatch.c.)
  *
  * Ids: 24 bits, counted up from a random start, so that neither an id of an earlier incarnation of the session nor one that was just closed
  * names another device. The table is indexed by the low bits and the whole id is compared: a lookup is one load. I/O finds its open under
@@ -11,32 +11,19 @@
  * when the client has asked for it or is gone; after a force_close it stays, so that late I/O gets -ENOTCONN and not another device.
  *
  * References: the table's on each open (its kobject) and each open's on the session (kref), beside one of ibtrs (until session_down)
- * and one of each queued work of ctl.c. session_down therefore waits for the table to run empty, but never flushes a work.
+ * and one of each queued work of dispatch.c. session_down therefore waits for the table to run empty, but never flushes a work.
  */
 #include <linux/log2.h>
 #include "ibnbd/server/io.h"
-#include "ibnbd/server/main.h"
-#include "ibnbd/server/msg.h"
+#include "ibnbd/server/open.h"
+#include "ibnbd/server/params.h"
+#include "ibnbd/server/refuse.h"
 #include "ibnbd/server/session.h"
-#include "ibnbd/server/sysfs.h"
 #include "ibnbd/server/trace.h"
 
-#define OPEN_UNCLAIMED	(20 * HZ)
-
-void ibnbd_srv_session_get(struct ibnbd_srv_session *s)
-{
-	kref_get(&s->kref);
-}
-
-static void session_free(struct kref *kref)
+void ibnbd_srv_session_free(struct kref *kref)
 {
 	kvfree(container_of(kref, struct ibnbd_srv_session, kref));
-}
-
-/* Process context: the memory may be vmalloc's. */
-void ibnbd_srv_session_put(struct ibnbd_srv_session *s)
-{
-	kref_put(&s->kref, session_free);
 }
 
 /* ---- the table ----------------------------------------------------------- */
@@ -125,47 +112,6 @@ static void session_unpublish(struct ibnbd_srv_session *s, struct ibnbd_srv_open
 
 /* ---- opens: end of life -------------------------------------------------- */
 
-static void open_free_rcu(struct rcu_head *rcu)
-{
-	struct ibnbd_srv_open *open = container_of(rcu, struct ibnbd_srv_open, rcu);
-
-	percpu_ref_exit(&open->ref);
-	kfree(open);
-}
-
-static void open_kobj_release(struct kobject *kobj)
-{
-	struct ibnbd_srv_open *open = container_of(kobj, struct ibnbd_srv_open, kobj);
-
-	ibnbd_srv_session_put(open->session);
-	call_rcu(&open->rcu, open_free_rcu);
-	ibnbd_srv_sysfs_released();
-}
-
-static const_ktype struct kobj_type open_ktype = {
-	.release	= open_kobj_release,
-	.sysfs_ops	= &kobj_sysfs_ops,
-	.default_groups	= ibnbd_srv_sysfs_open_groups,
-};
-
-static void open_drained(struct percpu_ref *ref)
-{
-	struct ibnbd_srv_open *open = container_of(ref, struct ibnbd_srv_open, ref);
-
-	queue_work(ibnbd_srv_ctl_wq, &open->release_work);
-}
-
-/* No new I/O; open_drained() when the last has ended. False: somebody else was first. */
-static bool open_kill(struct ibnbd_srv_open *open)
-{
-	lockdep_assert_held(&open->session->lock);
-	if (open->state != IBNBD_SRV_OPEN_LIVE)
-		return false;
-	open->state = IBNBD_SRV_OPEN_CLOSING;
-	percpu_ref_kill(&open->ref);
-	return true;
-}
-
 /* Returns the CLOSE to be answered, if one waits. *gone: the entry left the table. */
 static struct ibtrs_srv_op *open_released(struct ibnbd_srv_open *open, bool *gone)
 {
@@ -183,7 +129,7 @@ static struct ibtrs_srv_op *open_released(struct ibnbd_srv_open *open, bool *gon
 	return op;
 }
 
-static void open_release_work(struct work_struct *work)
+void ibnbd_srv_session_release_work(struct work_struct *work)
 {
 	struct ibnbd_srv_open *open = container_of(work, struct ibnbd_srv_open, release_work);
 	struct ibnbd_srv_session *s = open->session;
@@ -200,30 +146,6 @@ static void open_release_work(struct work_struct *work)
 	if (op)
 		ibtrs_srv_op_reply(op, 0);
 	ibnbd_srv_open_put(open);
-}
-
-/**
- * ibnbd_srv_open_init() - what an open needs before anything can fail with it
- * @open: zeroed
- * @s: session it will belong to
- *
- * Return: 0, then only ibnbd_srv_open_put() frees it; -ENOMEM: kfree() it.
- */
-int ibnbd_srv_open_init(struct ibnbd_srv_open *open, struct ibnbd_srv_session *s)
-{
-	int err;
-
-	err = percpu_ref_init(&open->ref, open_drained, 0, GFP_KERNEL);
-	if (err)
-		return err;
-	open->session = s;
-	ibnbd_srv_session_get(s);
-	INIT_LIST_HEAD(&open->link);
-	INIT_LIST_HEAD(&open->file_link);
-	init_completion(&open->drained);
-	INIT_WORK(&open->release_work, open_release_work);
-	ibnbd_srv_sysfs_kobj_init(&open->kobj, &open_ktype);
-	return 0;
 }
 
 /**
@@ -251,7 +173,7 @@ void ibnbd_srv_session_close(struct ibnbd_srv_session *s, u32 id, struct ibtrs_s
 			open->close_op = op;
 			op = NULL;
 		}
-		open_kill(open);
+		ibnbd_srv_open_kill(open);
 	}
 	spin_unlock(&s->lock);
 	if (op)
@@ -281,16 +203,6 @@ bool ibnbd_srv_session_given_up(void *priv, u32 group)
 	return given_up;
 }
 
-/* The client is not asked. */
-static void session_lose(struct ibnbd_srv_session *s, struct ibnbd_srv_open *open, const char *why)
-{
-	lockdep_assert_held(&s->lock);
-	if (!open || !open_kill(open))
-		return;
-	pr_warn_ratelimited("session %s: %s is closed: %s\n", s->name, open->name, why);
-	open->lost = true;
-}
-
 /**
  * ibnbd_srv_session_give_up() - a disk keeps its client out (struct ibtrs_srv_ops)
  * @priv: its session
@@ -303,27 +215,7 @@ void ibnbd_srv_session_give_up(void *priv, u32 group)
 	struct ibnbd_srv_session *s = priv;
 
 	spin_lock(&s->lock);
-	session_lose(s, session_entry(s, group - 1), "it has not ended its requests, and its client cannot come back before that");
-	spin_unlock(&s->lock);
-}
-
-/**
- * ibnbd_srv_session_unclaimed() - close what nobody has come for
- * @open: of an export, whose lock is held
- *
- * Its client lost patience with his OPEN, asked again and was told to wait. If he still wanted it, he would have it by now: he asks every two seconds.
- */
-void ibnbd_srv_session_unclaimed(struct ibnbd_srv_open *open)
-{
-	struct ibnbd_srv_session *s = open->session;
-
-	if (!READ_ONCE(open->unclaimed))
-		return;
-	spin_lock(&s->lock);
-	if (open->unclaimed && time_after(jiffies, open->unclaimed + OPEN_UNCLAIMED)) {
-		WRITE_ONCE(open->unclaimed, 0);
-		session_lose(s, open, "its client has asked for it, and not come for the answer");
-	}
+	ibnbd_srv_open_lose(session_entry(s, group - 1), "it has not ended its requests, and its client cannot come back before that");
 	spin_unlock(&s->lock);
 }
 
@@ -332,7 +224,7 @@ static bool session_revoke(struct ibnbd_srv_session *s, struct ibnbd_srv_open *o
 	bool live;
 
 	spin_lock(&s->lock);
-	live = open_kill(open);
+	live = ibnbd_srv_open_kill(open);
 	spin_unlock(&s->lock);
 	return live;
 }
@@ -370,7 +262,7 @@ bool ibnbd_srv_session_name_allowed(const struct ibtrs_addr *peer, const char *n
 	if (ibnbd_srv_session_allowed(peer, name))
 		return true;
 	ibtrs_addr_format(peer, addr, sizeof(addr));
-	ibnbd_srv_sysfs_refused(name, addr, -EACCES, "not on the allow-list; add it to the parameter allow");
+	ibnbd_srv_refuse(name, addr, -EACCES, "not on the allow-list; add it to the parameter allow");
 	return false;
 }
 
@@ -387,6 +279,7 @@ int ibnbd_srv_session_up(struct ibtrs_srv_session *ibtrs, const char *name,
 			 const struct ibtrs_addr *peer, void **priv)
 {
 	u32 max = ibnbd_srv_max_maps(), slots = roundup_pow_of_two(max);
+	struct ibnbd_srv_opener *o;
 	struct ibnbd_srv_session *s;
 
 	s = kvzalloc(struct_size(s, table, slots), GFP_KERNEL);
@@ -400,7 +293,13 @@ int ibnbd_srv_session_up(struct ibtrs_srv_session *ibtrs, const char *name,
 	import_uuid(&s->uuid, ibtrs_srv_session_uuid(ibtrs));
 	kref_init(&s->kref);
 	spin_lock_init(&s->lock);
-	ibnbd_srv_ctl_init(s);
+	INIT_LIST_HEAD(&s->ctl_ops);
+	INIT_WORK(&s->ctl_work, ibnbd_srv_dispatch_work);
+	INIT_LIST_HEAD(&s->open_ops);
+	for (o = s->openers; o < s->openers + IBNBD_SRV_OPENERS; o++) {
+		o->session = s;
+		INIT_WORK(&o->work, ibnbd_srv_dispatch_opener_work);
+	}
 	init_waitqueue_head(&s->empty);
 	*priv = s;
 	return 0;
@@ -428,7 +327,7 @@ void ibnbd_srv_session_lost(void *priv)
 	for (slot = 0; slot <= s->mask; slot++) {
 		spin_lock(&s->lock);
 		s->left_open |= session_left_open(s, slot);
-		session_lose(s, session_slot(s, slot), "its client is gone");
+		ibnbd_srv_open_lose(session_slot(s, slot), "its client is gone");
 		spin_unlock(&s->lock);
 	}
 }
@@ -446,7 +345,7 @@ static struct ibnbd_srv_open *session_sweep(struct ibnbd_srv_session *s, u32 slo
 		session_unpublish(s, open);
 		gone = open;
 	} else if (open) {
-		open_kill(open);
+		ibnbd_srv_open_kill(open);
 	}
 	spin_unlock(&s->lock);
 	return gone;

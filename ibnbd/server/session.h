@@ -9,7 +9,7 @@
 #include <linux/wait.h>
 #include <linux/workqueue.h>
 #include <ibtrs/srv.h>
-#include "ibnbd/server/ctl.h"
+#include "ibnbd/server/dispatch.h"
 #include "ibnbd/server/export.h"
 
 #define IBNBD_SRV_ID_MASK	0xffffffu	/* an event carries 24 bits */
@@ -51,8 +51,7 @@ int ibnbd_srv_session_up(struct ibtrs_srv_session *ibtrs, const char *name,
 bool ibnbd_srv_session_name_allowed(const struct ibtrs_addr *peer, const char *name);
 void ibnbd_srv_session_lost(void *priv);
 bool ibnbd_srv_session_down(struct ibtrs_srv_session *ibtrs, void *priv);
-void ibnbd_srv_session_get(struct ibnbd_srv_session *s);
-void ibnbd_srv_session_put(struct ibnbd_srv_session *s);
+void ibnbd_srv_session_free(struct kref *kref);
 struct ibnbd_srv_open *ibnbd_srv_session_find(struct ibnbd_srv_session *s, const char *name);
 bool ibnbd_srv_session_full(struct ibnbd_srv_session *s);
 int ibnbd_srv_session_publish(struct ibnbd_srv_session *s, struct ibnbd_srv_open *open);
@@ -60,8 +59,19 @@ void ibnbd_srv_session_close(struct ibnbd_srv_session *s, u32 id, struct ibtrs_s
 bool ibnbd_srv_session_given_up(void *priv, u32 group);
 void ibnbd_srv_session_give_up(void *priv, u32 group);
 int ibnbd_srv_session_force_close(struct ibnbd_srv_open *open);
-void ibnbd_srv_session_unclaimed(struct ibnbd_srv_open *open);
-int ibnbd_srv_open_init(struct ibnbd_srv_open *open, struct ibnbd_srv_session *s);
+/* What runs when the last I/O of an open has ended. */
+void ibnbd_srv_session_release_work(struct work_struct *work);
+
+static inline void ibnbd_srv_session_get(struct ibnbd_srv_session *s)
+{
+	kref_get(&s->kref);
+}
+
+/* Process context: the memory may be vmalloc's. */
+static inline void ibnbd_srv_session_put(struct ibnbd_srv_session *s)
+{
+	kref_put(&s->kref, ibnbd_srv_session_free);
+}
 
 /* op->group of all that is for one device; 0 is none. */
 static inline u32 ibnbd_srv_session_group(u32 id)

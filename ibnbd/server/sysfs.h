@@ -2,21 +2,12 @@
 #ifndef IBNBD_SERVER_SYSFS_H
 #define IBNBD_SERVER_SYSFS_H
 
-#include "ibnbd/server/export.h"
+struct attribute_group;
 
 extern const struct attribute_group *ibnbd_srv_sysfs_open_groups[];
 extern const struct attribute_group *ibnbd_srv_sysfs_export_groups[];
 
 int ibnbd_srv_sysfs_init(void);
 void ibnbd_srv_sysfs_exit(void);
-void ibnbd_srv_sysfs_kobj_init(struct kobject *kobj, const_ktype struct kobj_type *ktype);
-void ibnbd_srv_sysfs_released(void);
-void ibnbd_srv_sysfs_wait_released(void);
-int ibnbd_srv_sysfs_add_export(struct ibnbd_srv_export *e, struct ibnbd_srv_open *open,
-			       const struct list_head *others);
-void ibnbd_srv_sysfs_del_export(struct ibnbd_srv_export *e);
-int ibnbd_srv_sysfs_add_open(struct ibnbd_srv_open *open);
-void ibnbd_srv_sysfs_del_open(struct ibnbd_srv_open *open);
-void ibnbd_srv_sysfs_refused(const char *session, const char *object, int err, const char *why);
 
 #endif

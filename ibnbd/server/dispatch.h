@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The messages of a session that are not I/O. */
-#ifndef IBNBD_SERVER_CTL_H
-#define IBNBD_SERVER_CTL_H
+#ifndef IBNBD_SERVER_DISPATCH_H
+#define IBNBD_SERVER_DISPATCH_H
 
 #include <linux/workqueue.h>
 #include <ibtrs/srv.h>
@@ -23,10 +23,12 @@ struct ibnbd_srv_opener {
 	bool asked_again;
 };
 
-void ibnbd_srv_ctl_init(struct ibnbd_srv_session *s);
-void ibnbd_srv_ctl_queue(struct ibnbd_srv_session *s, struct ibtrs_srv_op *op);
-void ibnbd_srv_ctl_queue_open(struct ibnbd_srv_session *s, struct ibtrs_srv_op *op);
-bool ibnbd_srv_ctl_opening(struct ibnbd_srv_session *s, struct ibnbd_srv_opener *o, const char *name);
-void ibnbd_srv_ctl_opened(struct ibnbd_srv_session *s, struct ibnbd_srv_opener *o, struct ibnbd_srv_open *open);
+/* What session.c gives to INIT_WORK(). */
+void ibnbd_srv_dispatch_work(struct work_struct *work);
+void ibnbd_srv_dispatch_opener_work(struct work_struct *work);
+void ibnbd_srv_dispatch_queue(struct ibnbd_srv_session *s, struct ibtrs_srv_op *op);
+void ibnbd_srv_dispatch_queue_open(struct ibnbd_srv_session *s, struct ibtrs_srv_op *op);
+bool ibnbd_srv_dispatch_opening(struct ibnbd_srv_session *s, struct ibnbd_srv_opener *o, const char *name);
+void ibnbd_srv_dispatch_opened(struct ibnbd_srv_session *s, struct ibnbd_srv_opener *o, struct ibnbd_srv_open *open);
 
 #endif

@@ -11,19 +11,19 @@
  *
  * References: a work that is queued has one of the session. An opener may look for more to do after its last op was answered, and ibtrs has gone.
  */
-#include "ibnbd/server/ctl.h"
+#include "ibnbd/server/dispatch.h"
 #include "ibnbd/server/io.h"
-#include "ibnbd/server/main.h"
+#include "ibnbd/server/params.h"
 #include "ibnbd/server/msg.h"
 #include "ibnbd/server/session.h"
 
-static struct ibnbd_srv_ctl *ctl_of(struct ibtrs_srv_op *op)
+static struct ibnbd_srv_ctl *dispatch_ctl(struct ibtrs_srv_op *op)
 {
 	return &((union ibnbd_srv_priv *)op->priv)->ctl;
 }
 
 /* The first of @ops, taken off; NULL: none is left, and *busy is over. */
-static struct ibtrs_srv_op *ctl_next(struct ibnbd_srv_session *s, struct list_head *ops, bool *busy)
+static struct ibtrs_srv_op *dispatch_next(struct ibnbd_srv_session *s, struct list_head *ops, bool *busy)
 {
 	struct ibnbd_srv_ctl *ctl;
 
@@ -37,24 +37,25 @@ static struct ibtrs_srv_op *ctl_next(struct ibnbd_srv_session *s, struct list_he
 	return ctl ? ctl->op : NULL;
 }
 
-static void ctl_work(struct work_struct *work)
+/* The work of @ctl_work, of a session. */
+void ibnbd_srv_dispatch_work(struct work_struct *work)
 {
 	struct ibnbd_srv_session *s = container_of(work, struct ibnbd_srv_session, ctl_work);
 	struct ibtrs_srv_op *op;
 
-	while ((op = ctl_next(s, &s->ctl_ops, &s->ctl_queued)))
+	while ((op = dispatch_next(s, &s->ctl_ops, &s->ctl_queued)))
 		ibnbd_srv_msg_ctl(s, op);
 	ibnbd_srv_session_put(s);
 }
 
 /**
- * ibnbd_srv_ctl_queue() - serve a message that is not I/O, after those that came before it
+ * ibnbd_srv_dispatch_queue() - serve a message that is not I/O, after those that came before it
  * @s: session
  * @op: goes to ibnbd_srv_msg_ctl()
  */
-void ibnbd_srv_ctl_queue(struct ibnbd_srv_session *s, struct ibtrs_srv_op *op)
+void ibnbd_srv_dispatch_queue(struct ibnbd_srv_session *s, struct ibtrs_srv_op *op)
 {
-	struct ibnbd_srv_ctl *ctl = ctl_of(op);
+	struct ibnbd_srv_ctl *ctl = dispatch_ctl(op);
 
 	ctl->op = op;
 	spin_lock(&s->lock);
@@ -67,28 +68,29 @@ void ibnbd_srv_ctl_queue(struct ibnbd_srv_session *s, struct ibtrs_srv_op *op)
 	spin_unlock(&s->lock);
 }
 
-static void opener_work(struct work_struct *work)
+/* The work of an opener. */
+void ibnbd_srv_dispatch_opener_work(struct work_struct *work)
 {
 	struct ibnbd_srv_opener *o = container_of(work, struct ibnbd_srv_opener, work);
 	struct ibnbd_srv_session *s = o->session;
 	struct ibtrs_srv_op *op;
 
-	while ((op = ctl_next(s, &s->open_ops, &o->busy)))
+	while ((op = dispatch_next(s, &s->open_ops, &o->busy)))
 		ibnbd_srv_msg_open(s, op, o);
 	ibnbd_srv_session_put(s);
 }
 
 /**
- * ibnbd_srv_ctl_queue_open() - have an OPEN served by the first opener that is free
+ * ibnbd_srv_dispatch_queue_open() - have an OPEN served by the first opener that is free
  * @s: session
  * @op: goes to ibnbd_srv_msg_open()
  */
-void ibnbd_srv_ctl_queue_open(struct ibnbd_srv_session *s, struct ibtrs_srv_op *op)
+void ibnbd_srv_dispatch_queue_open(struct ibnbd_srv_session *s, struct ibtrs_srv_op *op)
 {
 	struct ibnbd_srv_opener *o;
 
 	spin_lock(&s->lock);
-	list_add_tail(&ctl_of(op)->link, &s->open_ops);
+	list_add_tail(&dispatch_ctl(op)->link, &s->open_ops);
 	for (o = s->openers; o < s->openers + IBNBD_SRV_OPENERS; o++) {
 		if (o->busy)
 			continue;
@@ -101,14 +103,14 @@ void ibnbd_srv_ctl_queue_open(struct ibnbd_srv_session *s, struct ibtrs_srv_op *
 }
 
 /**
- * ibnbd_srv_ctl_opening() - an opener is going to open this name
+ * ibnbd_srv_dispatch_opening() - an opener is going to open this name
  * @s: session
  * @o: one of its openers
- * @name: valid until ibnbd_srv_ctl_opened()
+ * @name: valid until ibnbd_srv_dispatch_opened()
  *
  * Return: false when another one is at it. If true, who had the name before has published what he opened.
  */
-bool ibnbd_srv_ctl_opening(struct ibnbd_srv_session *s, struct ibnbd_srv_opener *o, const char *name)
+bool ibnbd_srv_dispatch_opening(struct ibnbd_srv_session *s, struct ibnbd_srv_opener *o, const char *name)
 {
 	struct ibnbd_srv_opener *other;
 	bool free = true;
@@ -127,14 +129,14 @@ bool ibnbd_srv_ctl_opening(struct ibnbd_srv_session *s, struct ibnbd_srv_opener 
 }
 
 /**
- * ibnbd_srv_ctl_opened() - it is in the table, or could not be opened; before the client hears of it
+ * ibnbd_srv_dispatch_opened() - it is in the table, or could not be opened; before the client hears of it
  * @s: session
  * @o: one of its openers
  * @open: pinned; NULL: it could not be opened
  *
  * A client who has asked again meanwhile does not hear the answer. Should he not come for it, it is closed.
  */
-void ibnbd_srv_ctl_opened(struct ibnbd_srv_session *s, struct ibnbd_srv_opener *o, struct ibnbd_srv_open *open)
+void ibnbd_srv_dispatch_opened(struct ibnbd_srv_session *s, struct ibnbd_srv_opener *o, struct ibnbd_srv_open *open)
 {
 	spin_lock(&s->lock);
 	if (open && o->asked_again)
@@ -142,21 +144,4 @@ void ibnbd_srv_ctl_opened(struct ibnbd_srv_session *s, struct ibnbd_srv_opener *
 	o->asked_again = false;
 	o->name = NULL;
 	spin_unlock(&s->lock);
-}
-
-/**
- * ibnbd_srv_ctl_init() - of a new session
- * @s: zeroed, with its lock
- */
-void ibnbd_srv_ctl_init(struct ibnbd_srv_session *s)
-{
-	struct ibnbd_srv_opener *o;
-
-	INIT_LIST_HEAD(&s->ctl_ops);
-	INIT_WORK(&s->ctl_work, ctl_work);
-	INIT_LIST_HEAD(&s->open_ops);
-	for (o = s->openers; o < s->openers + IBNBD_SRV_OPENERS; o++) {
-		o->session = s;
-		INIT_WORK(&o->work, opener_work);
-	}
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#ifndef IBNBD_SERVER_MAIN_H
-#define IBNBD_SERVER_MAIN_H
+#ifndef IBNBD_SERVER_PARAMS_H
+#define IBNBD_SERVER_PARAMS_H
 
 #include <ibtrs/addr.h>
 #include "ibnbd/server/export.h"
 
 #define IBNBD_SRV_MAX_MAPS	65536u
 
-/* Messages and closing: sleeps, never needed to free memory. I/O that waits for private pages. */
+/* main.c's. Messages and closing: sleeps, never needed to free memory. I/O that waits for private pages. */
 extern struct workqueue_struct *ibnbd_srv_ctl_wq;
 extern struct workqueue_struct *ibnbd_srv_open_wq;
 extern struct workqueue_struct *ibnbd_srv_io_wq;
@@ -19,5 +19,10 @@ enum ibnbd_srv_io_mode ibnbd_srv_io_mode(void);
 bool ibnbd_srv_zeroes_for_all(void);
 bool ibnbd_srv_claims(void);
 u32 ibnbd_srv_max_maps(void);
+bool ibnbd_srv_peer_allowed(const struct ibtrs_addr *peer);
+bool ibnbd_srv_search_path_is_set(void);
+void ibnbd_srv_search_path_set(const char *path, size_t len);
+int ibnbd_srv_search_path_show(char *page);
+void ibnbd_srv_params_exit(void);
 
 #endif

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The directories of exports and opens below ctl/devices: their names, and how they come and go. What lies in them is sysfs.c's.
+ *
+ * They come and go under the export lock of export.c. Removing one waits for the stores that run in it, so a store may only try that lock
+ * (see there), and force_close waits for I/O alone. Files held open by a user keep nothing of ours alive: after the removal sysfs answers
+ * them itself.
+ *
+ * Two opens of one session may mean the same export under two names, and a new disk may have the name of one that was pulled but is
+ * still open here: a directory whose name is taken gets '#' and a number.
+ */
+#include <linux/kobject.h>
+#include <linux/slab.h>
+#include <linux/stringhash.h>
+#include <linux/wait_bit.h>
+#include "ibnbd/logic/linkname.h"
+#include "ibnbd/server/dirs.h"
+#include "ibnbd/server/session.h"
+
+#define DIRS_NAME_MAX	200	/* of what can be looked up, some is for '#' and a number */
+
+static struct kobject *dirs_devices;
+
+static bool dirs_export_taken(const struct list_head *others, const char *name)
+{
+	struct ibnbd_srv_export *e;
+
+	list_for_each_entry(e, others, link)
+		if (!strcmp(kobject_name(&e->kobj), name))
+			return true;
+	return false;
+}
+
+/* A path that is too long keeps its end, behind a hash of all of it. */
+static char *dirs_file_name(struct file *file)
+{
+	char *buf __free(kfree) = kmalloc(PATH_MAX, GFP_KERNEL);
+	char *path = ERR_PTR(-ENOENT), *name, *cut;
+	size_t len, size;
+
+	if (!buf)
+		return NULL;
+	scoped_with_init_fs()
+		path = d_path(&file->f_path, buf, PATH_MAX);
+	if (IS_ERR(path))
+		path = "file";
+	size = 4 * strlen(path) + 1;
+	name = kmalloc(size, GFP_KERNEL);
+	if (!name)
+		return NULL;
+	len = ibnbd_linkname(path, '#', name, size);
+	if (len <= DIRS_NAME_MAX)
+		return name;
+	cut = kasprintf(GFP_KERNEL, "%08x..%s", full_name_hash(NULL, path, strlen(path)),
+			name + len - DIRS_NAME_MAX + 10);
+	kfree(name);
+	return cut;
+}
+
+static char *dirs_bdev_name(struct block_device *bdev)
+{
+	char *name = kasprintf(GFP_KERNEL, "%pg", bdev);
+
+	if (name)
+		strreplace(name, '/', '!');
+	return name;
+}
+
+/* @name, or @name#N if that is taken. Takes @name; NULL without memory. */
+static char *dirs_free_name(char *name, bool (*taken)(const struct list_head *, const char *),
+			     const struct list_head *others)
+{
+	char *try = name ? kstrdup(name, GFP_KERNEL) : NULL;
+	unsigned int n = 1;
+
+	while (try && taken(others, try)) {
+		kfree(try);
+		try = kasprintf(GFP_KERNEL, "%s#%u", name, ++n);
+	}
+	kfree(name);
+	return try;
+}
+
+/**
+ * ibnbd_srv_dirs_add_export() - make ctl/devices/NAME
+ * @e: kobject initialised; on failure only to be put
+ * @open: the first who has it open
+ * @others: all exports that have a directory
+ *
+ * Under the export lock.
+ */
+int ibnbd_srv_dirs_add_export(struct ibnbd_srv_export *e, struct ibnbd_srv_open *open,
+			       const struct list_head *others)
+{
+	char *name __free(kfree) = dirs_free_name(open->bdev ? dirs_bdev_name(open->bdev) :
+						   dirs_file_name(open->file),
+						   dirs_export_taken, others);
+	int err;
+
+	if (!name)
+		return -ENOMEM;
+	err = kobject_add(&e->kobj, dirs_devices, "%s", name);
+	if (err)
+		return err;
+	e->sessions = kobject_create_and_add("sessions", &e->kobj);
+	if (!e->sessions) {
+		kobject_del(&e->kobj);
+		return -ENOMEM;
+	}
+	/* A device that is just being removed has no directory to point to. */
+	if (open->bdev && sysfs_create_link(&e->kobj, bdev_kobj(open->bdev), "block_dev"))
+		pr_warn("%s: no link block_dev\n", name);
+	return 0;
+}
+
+/* Under the export lock. */
+void ibnbd_srv_dirs_del_export(struct ibnbd_srv_export *e)
+{
+	kobject_del(e->sessions);
+	kobject_put(e->sessions);
+	kobject_del(&e->kobj);
+}
+
+static bool dirs_open_taken(const struct list_head *opens, const char *name)
+{
+	struct ibnbd_srv_open *open;
+
+	list_for_each_entry(open, opens, link)
+		if (open->has_kobj && !strcmp(kobject_name(&open->kobj), name))
+			return true;
+	return false;
+}
+
+/**
+ * ibnbd_srv_dirs_add_open() - make sessions/SESSION below the export's directory
+ * @open: in its export's list. Under the export lock.
+ */
+int ibnbd_srv_dirs_add_open(struct ibnbd_srv_open *open)
+{
+	char *name __free(kfree) = dirs_free_name(kstrdup(open->session->name, GFP_KERNEL),
+						   dirs_open_taken, &open->export->opens);
+	int err;
+
+	if (!name)
+		return -ENOMEM;
+	err = kobject_add(&open->kobj, open->export->sessions, "%s", name);
+	open->has_kobj = !err;
+	return err;
+}
+
+/* Under the export lock. Waits for a force_close that runs, which waits for I/O only. */
+void ibnbd_srv_dirs_del_open(struct ibnbd_srv_open *open)
+{
+	if (open->has_kobj)
+		kobject_del(&open->kobj);
+	open->has_kobj = false;
+}
+
+/* ---- who is still there ------------------------------------------------- */
+
+static atomic_t dirs_kobjs;
+
+/**
+ * ibnbd_srv_dirs_kobj_init() - kobject_init(), counted
+ * @kobj: of an export or an open
+ * @ktype: its release() ends with ibnbd_srv_dirs_released()
+ */
+void ibnbd_srv_dirs_kobj_init(struct kobject *kobj, const_ktype struct kobj_type *ktype)
+{
+	atomic_inc(&dirs_kobjs);
+	kobject_init(kobj, ktype);
+}
+
+void ibnbd_srv_dirs_released(void)
+{
+	if (atomic_dec_and_test(&dirs_kobjs))
+		wake_up_var(&dirs_kobjs);
+}
+
+/* No session is left. The kernel may release a kobject later than we put it, and that runs our code. */
+void ibnbd_srv_dirs_wait_released(void)
+{
+	wait_var_event(&dirs_kobjs, !atomic_read(&dirs_kobjs));
+}
+
+/* Make ctl/devices. */
+int ibnbd_srv_dirs_init(struct kobject *ctl)
+{
+	dirs_devices = kobject_create_and_add("devices", ctl);
+	return dirs_devices ? 0 : -ENOMEM;
+}
+
+/* No export is left. */
+void ibnbd_srv_dirs_exit(void)
+{
+	kobject_del(dirs_devices);
+	kobject_put(dirs_devices);
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef IBNBD_SERVER_DIRS_H
+#define IBNBD_SERVER_DIRS_H
+
+#include "ibnbd/server/export.h"
+
+int ibnbd_srv_dirs_init(struct kobject *ctl);
+void ibnbd_srv_dirs_exit(void);
+void ibnbd_srv_dirs_kobj_init(struct kobject *kobj, const_ktype struct kobj_type *ktype);
+void ibnbd_srv_dirs_released(void);
+void ibnbd_srv_dirs_wait_released(void);
+int ibnbd_srv_dirs_add_export(struct ibnbd_srv_export *e, struct ibnbd_srv_open *open,
+			      const struct list_head *others);
+void ibnbd_srv_dirs_del_export(struct ibnbd_srv_export *e);
+int ibnbd_srv_dirs_add_open(struct ibnbd_srv_open *open);
+void ibnbd_srv_dirs_del_open(struct ibnbd_srv_open *open);
+
+#endif

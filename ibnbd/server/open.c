@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * An open, one session's hold on an export: how it is made, killed and freed. What follows when its last I/O has ended is session.c's.
+ *
+ * NEW, then LIVE from publish (session.c); ibnbd_srv_open_kill() makes it CLOSING; the release work RELEASED. The memory goes a grace period after the
+ * last reference to its kobject, since I/O looks at opens under RCU.
+ */
+#include <linux/slab.h>
+#include "ibnbd/server/dirs.h"
+#include "ibnbd/server/open.h"
+#include "ibnbd/server/params.h"
+#include "ibnbd/server/session.h"
+#include "ibnbd/server/sysfs.h"
+
+#define OPEN_UNCLAIMED	(20 * HZ)
+
+static void open_free_rcu(struct rcu_head *rcu)
+{
+	struct ibnbd_srv_open *open = container_of(rcu, struct ibnbd_srv_open, rcu);
+
+	percpu_ref_exit(&open->ref);
+	kfree(open);
+}
+
+static void open_kobj_release(struct kobject *kobj)
+{
+	struct ibnbd_srv_open *open = container_of(kobj, struct ibnbd_srv_open, kobj);
+
+	ibnbd_srv_session_put(open->session);
+	call_rcu(&open->rcu, open_free_rcu);
+	ibnbd_srv_dirs_released();
+}
+
+static const_ktype struct kobj_type open_ktype = {
+	.release	= open_kobj_release,
+	.sysfs_ops	= &kobj_sysfs_ops,
+	.default_groups	= ibnbd_srv_sysfs_open_groups,
+};
+
+static void open_drained(struct percpu_ref *ref)
+{
+	struct ibnbd_srv_open *open = container_of(ref, struct ibnbd_srv_open, ref);
+
+	queue_work(ibnbd_srv_ctl_wq, &open->release_work);
+}
+
+/**
+ * ibnbd_srv_open_new() - what an open needs before anything can fail with it
+ * @s: session that asks
+ * @name: as the client sent it
+ * @access: mode that is asked for
+ * @release: run in a work when no I/O is left, once the open was killed
+ *
+ * Return: an open, to be freed by ibnbd_srv_open_put(); NULL without memory.
+ */
+struct ibnbd_srv_open *ibnbd_srv_open_new(struct ibnbd_srv_session *s, const char *name, enum ibnbd_access access,
+					  work_func_t release)
+{
+	struct ibnbd_srv_open *open = kzalloc(sizeof(*open), GFP_KERNEL);
+
+	if (!open)
+		return NULL;
+	if (percpu_ref_init(&open->ref, open_drained, 0, GFP_KERNEL)) {
+		kfree(open);
+		return NULL;
+	}
+	strscpy(open->name, name, sizeof(open->name));
+	open->access = access;
+	open->session = s;
+	ibnbd_srv_session_get(s);
+	INIT_LIST_HEAD(&open->link);
+	INIT_LIST_HEAD(&open->claim_link);
+	init_completion(&open->drained);
+	INIT_WORK(&open->release_work, release);
+	ibnbd_srv_dirs_kobj_init(&open->kobj, &open_ktype);
+	return open;
+}
+
+/**
+ * ibnbd_srv_open_kill() - no new I/O; the release work runs when the last has ended
+ * @open: under its session's lock
+ *
+ * Return: false: somebody else was first.
+ */
+bool ibnbd_srv_open_kill(struct ibnbd_srv_open *open)
+{
+	lockdep_assert_held(&open->session->lock);
+	if (open->state != IBNBD_SRV_OPEN_LIVE)
+		return false;
+	open->state = IBNBD_SRV_OPEN_CLOSING;
+	percpu_ref_kill(&open->ref);
+	return true;
+}
+
+/* The mapping is closed, and the client is not asked. NULL is fine. Under the session's lock. */
+void ibnbd_srv_open_lose(struct ibnbd_srv_open *open, const char *why)
+{
+	if (!open || !ibnbd_srv_open_kill(open))
+		return;
+	pr_warn_ratelimited("session %s: %s is closed: %s\n", open->session->name, open->name, why);
+	open->lost = true;
+}
+
+/**
+ * ibnbd_srv_open_unclaimed() - close what nobody has come for
+ * @open: of an export, whose lock is held
+ *
+ * Its client lost patience with the OPEN, asked again and was told to wait. A client that still wants it asks every two seconds, and would have it by now.
+ */
+void ibnbd_srv_open_unclaimed(struct ibnbd_srv_open *open)
+{
+	struct ibnbd_srv_session *s = open->session;
+
+	if (!READ_ONCE(open->unclaimed))
+		return;
+	spin_lock(&s->lock);
+	if (open->unclaimed && time_after(jiffies, open->unclaimed + OPEN_UNCLAIMED)) {
+		WRITE_ONCE(open->unclaimed, 0);
+		ibnbd_srv_open_lose(open, "its client has asked for it, and not come for the answer");
+	}
+	spin_unlock(&s->lock);
+}

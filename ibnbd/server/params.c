@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Parameters of the module, but for dev_search_path and port_nr, which open and close the server (main.c). The text of dev_search_path is kept here.
+ *
+ * Those that are writable may be set before init ran (modprobe) and while and after exit runs: setting one takes no module reference, and only stores.
+ *
+ * Locks: params_text_lock, held for moments only, since I/O needs the search path. The allow-list is read in places that cannot sleep: RCU.
+ */
+#include <linux/moduleparam.h>
+#include <linux/mutex.h>
+#include <linux/rcupdate.h>
+#include <linux/slab.h>
+#include "ibnbd/logic/export.h"
+#include "ibnbd/server/params.h"
+
+static DEFINE_MUTEX(params_text_lock);
+static char params_search_path[IBNBD_EXPORT_PATH_MAX];
+
+struct params_allow {
+	struct rcu_head rcu;
+	struct ibnbd_allow all;
+	struct ibnbd_allow peers;	/* the same, without what it says about sessions */
+	char text[];
+};
+
+static struct params_allow __rcu *params_allow;	/* written under params_text_lock; NULL = everybody */
+
+static bool write_zeroes;
+module_param(write_zeroes, bool, 0644);
+MODULE_PARM_DESC(write_zeroes,
+		 "announce write-zeroes to in-kernel clients too; for Linux 6.12 and newer, older ones take it for write-same (N)");
+
+static bool claim = true;
+module_param(claim, bool, 0644);
+MODULE_PARM_DESC(claim, "refuse to have a disk written to that this machine uses itself, and keep it from using one that a client writes to; for new mappings (Y)");
+
+static uint max_maps = 1024;
+module_param(max_maps, uint, 0644);
+MODULE_PARM_DESC(max_maps, "devices that one session may map, counts for new sessions (1024)");
+
+static int copy_mode = IBNBD_SRV_COPY_AUTO;
+static int io_mode = IBNBD_SRV_IO_AUTO;
+
+const char *const ibnbd_srv_copy_names[] = { "auto", "always", "never", NULL };
+const char *const ibnbd_srv_io_mode_names[] = { "auto", "blockio", "fileio", NULL };
+
+enum ibnbd_srv_copy ibnbd_srv_default_copy(void)
+{
+	return READ_ONCE(copy_mode);
+}
+
+enum ibnbd_srv_io_mode ibnbd_srv_io_mode(void)
+{
+	return READ_ONCE(io_mode);
+}
+
+bool ibnbd_srv_zeroes_for_all(void)
+{
+	return READ_ONCE(write_zeroes);
+}
+
+bool ibnbd_srv_claims(void)
+{
+	return READ_ONCE(claim);
+}
+
+u32 ibnbd_srv_max_maps(void)
+{
+	return clamp(READ_ONCE(max_maps), 1u, IBNBD_SRV_MAX_MAPS);
+}
+
+/* The search path of this moment; kfree() it. NULL without memory. */
+char *ibnbd_srv_search_path(void)
+{
+	guard(mutex)(&params_text_lock);
+	return kstrdup(params_search_path, GFP_KERNEL);
+}
+
+/* Before a session is known: can any session of this address be welcome? */
+bool ibnbd_srv_peer_allowed(const struct ibtrs_addr *peer)
+{
+	struct params_allow *a;
+	bool ok;
+
+	rcu_read_lock();
+	a = rcu_dereference(params_allow);
+	ok = !a || ibnbd_allow_match(&a->peers, peer, "");
+	rcu_read_unlock();
+	return ok;
+}
+
+/* May this session come? */
+bool ibnbd_srv_session_allowed(const struct ibtrs_addr *peer, const char *name)
+{
+	struct params_allow *a;
+	bool ok;
+
+	rcu_read_lock();
+	a = rcu_dereference(params_allow);
+	ok = !a || ibnbd_allow_match(&a->all, peer, name);
+	rcu_read_unlock();
+	return ok;
+}
+
+static int allow_set(const char *val, const struct kernel_param *kp)
+{
+	size_t len = strlen(val), pos = 0;
+	struct params_allow *new, *old;
+	const char *why = "";
+	int err;
+
+	if (len && val[len - 1] == '\n')
+		len--;
+	new = kzalloc(struct_size(new, text, len + 1), GFP_KERNEL);
+	if (!new)
+		return -ENOMEM;
+	err = ibnbd_allow_parse(val, len, &new->all, &pos, &why);
+	if (err) {
+		pr_err("allow=%.*s: at position %zu: %s\n", (int)len, val, pos, why);
+		kfree(new);
+		return err;
+	}
+	memcpy(new->text, val, len);
+	new->peers = new->all;
+	new->peers.has_session = false;
+	if (!new->all.nr) {
+		kfree(new);
+		new = NULL;
+	}
+	guard(mutex)(&params_text_lock);
+	old = rcu_replace_pointer(params_allow, new, lockdep_is_held(&params_text_lock));
+	if (old)
+		kfree_rcu(old, rcu);
+	return 0;
+}
+
+static int allow_get(char *buf, const struct kernel_param *kp)
+{
+	struct params_allow *a;
+
+	guard(mutex)(&params_text_lock);
+	a = rcu_dereference_protected(params_allow, lockdep_is_held(&params_text_lock));
+	return sysfs_emit(buf, "%.*s\n", (int)PAGE_SIZE - 2, a ? a->text : "");
+}
+
+static const struct kernel_param_ops allow_ops = {
+	.set = allow_set,
+	.get = allow_get,
+};
+module_param_cb(allow, &allow_ops, NULL, 0644);
+MODULE_PARM_DESC(allow,
+		 "who may connect: addresses with /prefix and session:GLOB, separated by commas; counts for new connections; empty: everybody");
+
+struct params_choice {
+	const char *const *names;
+	int *value;
+};
+
+static int choice_set(const char *val, const struct kernel_param *kp)
+{
+	const struct params_choice *c = kp->arg;
+	int i;
+
+	for (i = 0; c->names[i]; i++)
+		if (sysfs_streq(val, c->names[i])) {
+			WRITE_ONCE(*c->value, i);
+			return 0;
+		}
+	pr_err("%s: must be one of %s, %s, %s\n", kp->name, c->names[0], c->names[1], c->names[2]);
+	return -EINVAL;
+}
+
+static int choice_get(char *buf, const struct kernel_param *kp)
+{
+	const struct params_choice *c = kp->arg;
+
+	return sysfs_emit(buf, "%s\n", c->names[READ_ONCE(*c->value)]);
+}
+
+static const struct kernel_param_ops choice_ops = {
+	.set = choice_set,
+	.get = choice_get,
+};
+
+static const struct params_choice copy_choice = { ibnbd_srv_copy_names, &copy_mode };
+module_param_cb(copy, &choice_ops, (void *)&copy_choice, 0644);
+MODULE_PARM_DESC(copy, "private pages for data in transfer: auto (devices that need stable data, files), always, never; for new exports");
+
+static const struct params_choice io_mode_choice = { ibnbd_srv_io_mode_names, &io_mode };
+module_param_cb(io_mode, &choice_ops, (void *)&io_mode_choice, 0644);
+MODULE_PARM_DESC(io_mode, "what may be exported: auto (both), blockio (block devices), fileio (regular files)");
+
+void ibnbd_srv_params_exit(void)
+{
+	guard(mutex)(&params_text_lock);
+	kfree(rcu_replace_pointer(params_allow, NULL, lockdep_is_held(&params_text_lock)));
+}
+
+void ibnbd_srv_search_path_set(const char *path, size_t len)
+{
+	guard(mutex)(&params_text_lock);
+	memcpy(params_search_path, path, len);
+	params_search_path[len] = 0;
+}
+
+/* Is anything exported? */
+bool ibnbd_srv_search_path_is_set(void)
+{
+	return READ_ONCE(params_search_path[0]);
+}
+
+/* As a parameter of the module shows it, into a page. */
+int ibnbd_srv_search_path_show(char *page)
+{
+	guard(mutex)(&params_text_lock);
+	return sysfs_emit(page, "%.*s\n", (int)PAGE_SIZE - 2, params_search_path);
+}

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Refusals: a line in the log, and ctl/last_error. */
+#include <linux/ratelimit.h>
+#include <linux/spinlock.h>
+#include <linux/sysfs.h>
+#include "ibnbd/server/refuse.h"
+
+static DEFINE_SPINLOCK(refuse_lock);
+static char refuse_text[768];
+
+/**
+ * ibnbd_srv_refuse() - log and remember what a client did not get
+ * @session: of the client
+ * @object: what it asked for
+ * @err: negative errno, which the client is told
+ * @why: cause, and the mend if there is one
+ */
+void ibnbd_srv_refuse(const char *session, const char *object, int err, const char *why)
+{
+	pr_warn_ratelimited("session %s: %s refused: %s (%d)\n", session, object, why, err);
+	spin_lock(&refuse_lock);
+	scnprintf(refuse_text, sizeof(refuse_text), "session %s: %s refused: %s (%d)", session,
+		  object, why, err);
+	spin_unlock(&refuse_lock);
+}
+
+/* The last one, into a page; its length. */
+int ibnbd_srv_last_error(char *page)
+{
+	int n;
+
+	spin_lock(&refuse_lock);
+	n = refuse_text[0] ? sysfs_emit(page, "%s\n", refuse_text) : 0;
+	spin_unlock(&refuse_lock);
+	return n;
+}
