@@ -2,7 +2,8 @@
 /*
  * A mapped device: its state, its timers, what the server has open for it, its end.
  *
- * dev.c owns it; open.c asks the server for it, disk.c shows it to the block layer, remove.c ends it.
+ * dev.c is the object; dev_state.c drives its state, recover.c does its works; open.c asks the server for it, disk.c shows it to the block layer,
+ * remove.c ends it.
  */
 #ifndef IBNBD_CLIENT_DEV_H
 #define IBNBD_CLIENT_DEV_H
@@ -111,50 +112,24 @@ struct ibnbd_clt_dev {
 	struct list_head entry;		/* ibnbd_clt_lock */
 };
 
-int ibnbd_clt_dev_init(void);
-void ibnbd_clt_dev_exit(void);
-
 /* A device in state init, without a number, unknown to anybody. */
 struct ibnbd_clt_dev *ibnbd_clt_dev_alloc(const struct ibnbd_map *m);
 void ibnbd_clt_dev_free(struct ibnbd_clt_dev *dev);
-/* The disk is there, with its link: hold= counts from here on (L15). */
-void ibnbd_clt_dev_show(struct ibnbd_clt_dev *dev);
-
-/**
- * ibnbd_clt_dev_unmap() - the beginning of the end
- * @force: although it is in use
- *
- * Ends what is held, lets new I/O fail and queues the removal, which sends CLOSE, deletes the disk and frees @dev; does not wait for it
- * (L5): ibnbd_clt_number_wait_left() does. Return: 0, -EBUSY (in use), -EALREADY.
- */
-int ibnbd_clt_dev_unmap(struct ibnbd_clt_dev *dev, bool force);
-/* resize: local, -ENOENT unless open, -EINVAL. */
-int ibnbd_clt_dev_resize(struct ibnbd_clt_dev *dev, u64 sectors);
-void ibnbd_clt_dev_set_hold(struct ibnbd_clt_dev *dev, int seconds);
-/* I/O is held: hold= ends it, from now on as it is now. Under dev->lock. */
-void ibnbd_clt_dev_arm(struct ibnbd_clt_dev *dev);
-
-/* From the session's work, under its lock. */
-void ibnbd_clt_dev_link_down(struct ibnbd_clt_dev *dev);
-void ibnbd_clt_dev_link_up(struct ibnbd_clt_dev *dev);
 /* Any context. */
 void ibnbd_clt_dev_tell(struct ibnbd_clt_dev *dev, enum ibnbd_clt_news news);
 
-/* ---- for open.c and remove.c, under dev->lock ---- */
-
-/* End what is parked; a write that the server may still execute bars all others (L8). Return: something is still in flight. */
-bool ibnbd_clt_dev_abort(struct ibnbd_clt_dev *dev);
-
-/**
- * ibnbd_clt_dev_post() - the one writer of dev->state
- * @g: with OPENED and REMAPPED, else NULL
- *
- * Why it happened is said before, by ibnbd_clt_dev_say(). Return: false when the event means nothing in this state, or the block layer
- * refused what @g says: the device is fenced then.
- */
-bool ibnbd_clt_dev_post(struct ibnbd_clt_dev *dev, enum ibnbd_dev_event ev, const struct ibnbd_clt_grant *g);
+/* Why its state is what it is. Under dev->lock. */
 __printf(2, 3) void ibnbd_clt_dev_say(struct ibnbd_clt_dev *dev, const char *fmt, ...);
 /* Re-OPEN after @delay. */
 void ibnbd_clt_dev_ask_later(struct ibnbd_clt_dev *dev, unsigned long delay);
+
+/*
+ * Is @g another mapping of the server than the one the disk lives by? False if that can not be told: only a server of ours draws ids that do not come
+ * again, and opens for writing when all mappings that were closed have ended. Under dev->lock.
+ */
+static inline bool ibnbd_clt_grant_is_new(const struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g)
+{
+	return g->features & IBNBD_FEAT_IDENTITY && g->rsp.device_id != dev->grant.rsp.device_id;
+}
 
 #endif

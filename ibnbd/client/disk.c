@@ -21,8 +21,8 @@
 #include "ibnbd/client/disk.h"
 #include "ibnbd/client/number.h"
 #include "ibnbd/client/queue.h"
-#include "ibnbd/client/remove.h"
 #include "ibnbd/client/sysfs.h"
+#include "ibnbd/client/wq.h"
 
 /* 64 KiB pages may be read and written as well: a scatterlist entry is any run of whole 4 KiB blocks of the wire. */
 #define DISK_SEGMENT_MASK	(4096UL - 1)
@@ -136,7 +136,7 @@ void ibnbd_clt_disk_set_capacity(struct ibnbd_clt_dev *dev, u64 sectors)
 		disk_appeared(dev->disk);
 }
 
-static void disk_uevent_work(struct work_struct *work)
+void ibnbd_clt_disk_uevent_work(struct work_struct *work)
 {
 	struct ibnbd_clt_dev *dev = container_of(work, struct ibnbd_clt_dev, uevent_work);
 	char state[32], reason[sizeof("IBNBD_REASON=") + IBNBD_CLT_REASON_LEN], *env[] = { state, reason, NULL };
@@ -160,12 +160,7 @@ void ibnbd_clt_disk_uevent(struct ibnbd_clt_dev *dev, enum kobject_action action
 	dev->uevent = action;
 	dev->uevent_state = dev->state;
 	strscpy(dev->uevent_reason, dev->reason, sizeof(dev->uevent_reason));
-	ibnbd_clt_remove_queue(&dev->uevent_work);
-}
-
-void ibnbd_clt_disk_init(struct ibnbd_clt_dev *dev)
-{
-	INIT_WORK(&dev->uevent_work, disk_uevent_work);
+	queue_work(ibnbd_clt_remove_wq, &dev->uevent_work);
 }
 
 DEF_BD_OPEN(disk_open, disk, mode)
@@ -239,11 +234,6 @@ int ibnbd_clt_disk_add(struct ibnbd_clt_dev *dev)
 		ibnbd_clt_number_put(dev->number);
 		return err;
 	}
-	guard(mutex)(&dev->lock);
-	dev->added = true;
-	/* The link went down meanwhile: from here on hold= counts. */
-	if (dev->state == IBNBD_DEV_CLOSED)
-		ibnbd_clt_dev_arm(dev);
 	return 0;
 }
 

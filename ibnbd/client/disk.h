@@ -5,7 +5,8 @@
 
 #include "ibnbd/client/dev.h"
 
-void ibnbd_clt_disk_init(struct ibnbd_clt_dev *dev);
+/* The work of dev->uevent_work. */
+void ibnbd_clt_disk_uevent_work(struct work_struct *work);
 /* Under dev->lock: a disk by dev->grant, not shown yet. */
 int ibnbd_clt_disk_alloc(struct ibnbd_clt_dev *dev);
 /* Show it; reads the partition table, so without dev->lock. */

@@ -16,7 +16,7 @@
  */
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
-#include "ibnbd/client/dev.h"
+#include "ibnbd/client/dev_state.h"
 #include "ibnbd/client/link.h"
 #include "ibnbd/client/msg.h"
 #include "ibnbd/client/trace.h"

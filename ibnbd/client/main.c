@@ -2,28 +2,19 @@
 #include <linux/module.h>
 #include <ibtrs/version.h>
 #include "ibnbd/client/ctl.h"
-#include "ibnbd/client/dev.h"
 #include "ibnbd/client/number.h"
-#include "ibnbd/client/remove.h"
+#include "ibnbd/client/wq.h"
 
 static int __init ibnbd_clt_init(void)
 {
 	int err;
 
-	err = ibnbd_clt_dev_init();
+	err = ibnbd_clt_wq_init();
 	if (err)
 		return err;
-	err = ibnbd_clt_remove_setup();
-	if (err)
-		goto no_remove;
 	err = ibnbd_clt_ctl_init();
 	if (err)
-		goto no_ctl;
-	return 0;
-no_ctl:
-	ibnbd_clt_remove_exit();
-no_remove:
-	ibnbd_clt_dev_exit();
+		ibnbd_clt_wq_exit();
 	return err;
 }
 
@@ -31,8 +22,7 @@ no_remove:
 static void __exit ibnbd_clt_exit(void)
 {
 	ibnbd_clt_ctl_exit();
-	ibnbd_clt_remove_exit();
-	ibnbd_clt_dev_exit();
+	ibnbd_clt_wq_exit();
 	ibnbd_clt_number_exit();
 }
 

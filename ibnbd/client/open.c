@@ -2,7 +2,7 @@
 /*
  * OPEN, re-OPEN and CLOSE of a device.
  *
- * Called by: ctl.c (first), dev.c's work (again, close), its removal (close), sysfs.c (remap).
+ * Called by: ctl.c (first), recover.c (again, close), its removal (close), sysfs.c (remap).
  *
  * Each exchange runs under the device's open_lock, so there is one at a time, and takes dev->lock only to judge the answer. An answer is void when
  * the session's link is not the one any more on which it was asked for: the new link brings its own OPEN.
@@ -18,12 +18,13 @@
  * the new disk's blocks would be one mixture.
  */
 #include <linux/sizes.h>
-#include "ibnbd/client/ctl.h"
+#include "ibnbd/client/dev_state.h"
 #include "ibnbd/client/link.h"
 #include "ibnbd/client/msg.h"
 #include "ibnbd/client/number.h"
 #include "ibnbd/client/open.h"
 #include "ibnbd/client/queue.h"
+#include "ibnbd/client/refuse.h"
 #include "ibnbd/client/trace.h"
 #include "ibnbd/logic/errword.h"
 
@@ -119,24 +120,18 @@ int ibnbd_clt_open_first(struct ibnbd_clt_dev *dev)
 	if (!err && g.gen != ibnbd_clt_link_gen(dev->sess))
 		err = -ECONNRESET;
 	if (err)
-		return ibnbd_clt_ctl_refuse(err, "cannot open %s on session %s (%d): %s%s", dev->map.device_path,
+		return ibnbd_clt_refuse(err, "cannot open %s on session %s (%d): %s%s", dev->map.device_path,
 					    dev->map.sessname, err, open_who(dev, why), open_word(err, why));
 	if (!ibnbd_clt_dev_post(dev, IBNBD_DEV_EV_OPENED, &g))
 		return -ENODEV;
 	return 0;
 }
 
-/* Only a server of ours draws ids that do not come again, and opens for writing when all mappings that were closed have ended. */
-bool ibnbd_clt_open_is_new(const struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g)
-{
-	return g->features & IBNBD_FEAT_IDENTITY && g->rsp.device_id != dev->grant.rsp.device_id;
-}
-
 /* What the device gave up is still executed, as far as we know, by the mapping that @g says is there. */
 static bool open_has_left(const struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g)
 {
 	lockdep_assert_held(&dev->lock);
-	return dev->gave_up && dev->state == IBNBD_DEV_FAILED && g->features & IBNBD_FEAT_IDENTITY && !ibnbd_clt_open_is_new(dev, g);
+	return dev->gave_up && dev->state == IBNBD_DEV_FAILED && g->features & IBNBD_FEAT_IDENTITY && !ibnbd_clt_grant_is_new(dev, g);
 }
 
 /* No usable answer; dev->lock is held. */
@@ -307,7 +302,7 @@ static int open_remap_check(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_gr
 	if (!ibnbd_clt_number_openers(dev->number) ||
 	    ibnbd_remap_compare(&dev->grant.rsp, &g->rsp, dev->map.access_mode, false, &why) != IBNBD_REMAP_FENCE)
 		return 0;
-	return ibnbd_clt_ctl_refuse(-EBUSY, "ibnbd%d: %s: close its users before remapping", dev->index, why);
+	return ibnbd_clt_refuse(-EBUSY, "ibnbd%d: %s: close its users before remapping", dev->index, why);
 }
 
 static int open_remap_state(struct ibnbd_clt_dev *dev)
@@ -337,7 +332,7 @@ int ibnbd_clt_open_remap(struct ibnbd_clt_dev *dev)
 		goto unlock;
 	err = open_ask(dev, &g, OPEN_FIRST_MS, &why);
 	if (err) {
-		ibnbd_clt_ctl_refuse(err, "ibnbd%d: cannot open the disk again (%d): %s%s", dev->index, err,
+		ibnbd_clt_refuse(err, "ibnbd%d: cannot open the disk again (%d): %s%s", dev->index, err,
 				     open_who(dev, why), open_word(err, why));
 		goto close;
 	}
@@ -358,4 +353,3 @@ unlock:
 	mutex_unlock(&dev->open_lock);
 	return err;
 }
-

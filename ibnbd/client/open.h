@@ -15,7 +15,5 @@ int ibnbd_clt_open_remap(struct ibnbd_clt_dev *dev);
 void ibnbd_clt_open_close(struct ibnbd_clt_dev *dev, enum ibnbd_dev_state only_in);
 /* CLOSE of an unmapped device whose requests are not answered, towards a server that makes use of it. */
 void ibnbd_clt_open_give_up(struct ibnbd_clt_dev *dev);
-/* Is @g another mapping of the server than the one the disk lives by? False if that can not be told. dev->lock is held. */
-bool ibnbd_clt_open_is_new(const struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g);
 
 #endif

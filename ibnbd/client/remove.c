@@ -2,16 +2,17 @@
 /*
  * The end of a mapped device: drain, CLOSE, delete the disk, free.
  *
- * Started once, by the step to "unmapped" in dev.c. It is the only one that frees a device, and it runs after map_device has finished with it. Whoever
+ * Started once, by the step to "unmapped" in dev_state.c. It is the only one that frees a device, and it runs after map_device has finished with it. Whoever
  * unmaps may wait until disk and number are gone, outside of the attributes, which go with the disk (L5). It waits for nothing that a dead server could withhold: what is parked ends at once, what is in flight gets
  * its time, then its path is broken under it (L3). A CLOSE goes before that: the server then lets the path come back although the disk has not answered.
  * Without a link the session keeps the number, and closes it before it opens anything on the next one.
  */
 #include <linux/delay.h>
 #include <linux/module.h>
-#include "ibnbd/client/ctl.h"
+#include "ibnbd/client/dev_state.h"
 #include "ibnbd/client/disk.h"
 #include "ibnbd/client/link.h"
+#include "ibnbd/client/names.h"
 #include "ibnbd/client/number.h"
 #include "ibnbd/client/open.h"
 #include "ibnbd/client/queue.h"
@@ -20,8 +21,6 @@
 #define REMOVE_DRAIN		(5 * HZ)	/* what in-flight requests get on a healthy path */
 #define REMOVE_DRAIN_AGAIN	HZ
 #define REMOVE_DRAIN_POLL_MS	20
-
-static struct workqueue_struct *remove_wq;
 
 static void remove_drain(struct ibnbd_clt_dev *dev)
 {
@@ -44,7 +43,7 @@ static void remove_drain(struct ibnbd_clt_dev *dev)
 	}
 }
 
-static void remove_work_fn(struct work_struct *work)
+void ibnbd_clt_remove_work(struct work_struct *work)
 {
 	struct ibnbd_clt_dev *dev = container_of(work, struct ibnbd_clt_dev, remove_work);
 	struct ibnbd_clt_session *s = dev->sess;
@@ -53,7 +52,7 @@ static void remove_work_fn(struct work_struct *work)
 		remove_drain(dev);
 	wait_for_completion(&dev->mapped);
 	if (dev->linked)
-		ibnbd_clt_ctl_unlink(dev);
+		ibnbd_clt_names_unlink(dev);
 	if (s)
 		ibnbd_clt_open_close(dev, IBNBD_DEV_UNMAPPED);
 	/* Whoever sees the disk gone may unload us: module exit waits for the rest. */
@@ -73,33 +72,6 @@ static void remove_work_fn(struct work_struct *work)
 		ibnbd_clt_session_put(s);
 	if (dev->disk)
 		pr_info("ibnbd%d: removed\n", dev->index);
-	ibnbd_clt_ctl_forget(dev);
+	ibnbd_clt_names_forget(dev);
 	ibnbd_clt_dev_free(dev);
-}
-
-void ibnbd_clt_remove_init(struct ibnbd_clt_dev *dev)
-{
-	INIT_WORK(&dev->remove_work, remove_work_fn);
-}
-
-void ibnbd_clt_remove_start(struct ibnbd_clt_dev *dev)
-{
-	queue_work(remove_wq, &dev->remove_work);
-}
-
-void ibnbd_clt_remove_queue(struct work_struct *work)
-{
-	queue_work(remove_wq, work);
-}
-
-int ibnbd_clt_remove_setup(void)
-{
-	/* del_gendisk() waits for works of queues without a rescuer, so this one has none. */
-	remove_wq = alloc_workqueue("ibnbd-clt-remove", WQ_UNBOUND, 0);
-	return remove_wq ? 0 : -ENOMEM;
-}
-
-void ibnbd_clt_remove_exit(void)
-{
-	destroy_workqueue(remove_wq);
 }

@@ -11,17 +11,18 @@
  * stays to the end, so that the set is "shared" before the first disk comes and after the last but one has gone: switching that freezes
  * all other queues of the set, which would hang behind held I/O (L2). STACKING: a CPU may go offline while requests are held (L13).
  *
- * Locking: the list, names, states and users are under ibnbd_clt_lock of ctl.c. All else here is done by the one who opens or closes.
+ * Locking: the list, names, states and users are under ibnbd_clt_lock of names.c. All else here is done by the one who opens or closes.
  *
  * Failure: a session that can not be opened leaves nothing behind, and its name is free again. That may take as long as an RDMA device does to give
  * back its work, so a work does it, and who wanted the session waits for a while only.
  */
 #include <linux/delay.h>
 #include <linux/slab.h>
-#include "ibnbd/client/ctl.h"
 #include "ibnbd/client/link.h"
+#include "ibnbd/client/names.h"
 #include "ibnbd/client/queue.h"
-#include "ibnbd/client/remove.h"
+#include "ibnbd/client/refuse.h"
+#include "ibnbd/client/wq.h"
 #include "ibnbd/logic/errword.h"
 
 #define SESSION_RQ_TIMEOUT	(5 * HZ)	/* L1: only to look at io_timeout= */
@@ -105,17 +106,17 @@ static int session_connect(struct ibnbd_clt_session *s, const struct ibnbd_map *
 	int err;
 
 	if (opts.nr_poll_queues > num_possible_cpus())
-		return ibnbd_clt_ctl_refuse(-EINVAL, "nr_poll_queues=%d: this host has %u CPUs",
+		return ibnbd_clt_refuse(-EINVAL, "nr_poll_queues=%d: this host has %u CPUs",
 					    m->nr_poll_queues, num_possible_cpus());
 	clt = ibtrs_clt_create(s->name, &opts, &ibnbd_clt_link_ops, s);
 	if (IS_ERR(clt))
-		return ibnbd_clt_ctl_refuse(PTR_ERR(clt), "cannot open session %s (%ld)%s", s->name, PTR_ERR(clt),
+		return ibnbd_clt_refuse(PTR_ERR(clt), "cannot open session %s (%ld)%s", s->name, PTR_ERR(clt),
 					    PTR_ERR(clt) == -EEXIST ? ": another user of ibtrs on this host has one of that name" : "");
 	s->clt = clt;
 	err = ibtrs_clt_connect(clt, m->path, m->nr_paths);
 	if (err) {
 		ibtrs_clt_why(clt, why, sizeof(why));
-		return ibnbd_clt_ctl_refuse(err, "cannot connect session %s (%d): %s%s%s", s->name, err, ibnbd_errword_connect(err),
+		return ibnbd_clt_refuse(err, "cannot connect session %s (%d): %s%s%s", s->name, err, ibnbd_errword_connect(err),
 					    why[0] ? ": " : "", why);
 	}
 	ibtrs_clt_query(s->clt, &s->attrs);
@@ -136,11 +137,11 @@ static int session_start(struct ibnbd_clt_session *s, const struct ibnbd_map *m)
 		return err;
 	err = session_alloc_set(s);
 	if (err)
-		return ibnbd_clt_ctl_refuse(err, "session %s: no memory for its queues", s->name);
+		return ibnbd_clt_refuse(err, "session %s: no memory for its queues", s->name);
 	/* Link 1 is the one that ibtrs_clt_connect() returned with. */
 	err = ibnbd_clt_link_ask(s, 1, &why);
 	if (err)
-		return ibnbd_clt_ctl_refuse(err, "session %s: the server does not speak our block protocol (%d%s%s)",
+		return ibnbd_clt_refuse(err, "session %s: the server does not speak our block protocol (%d%s%s)",
 					    s->name, err, why ? ": " : "", why ?: "");
 	ibnbd_clt_link_listen(s);
 	pr_info("%s: connected, %u slots, %u bytes per request, protocol %u, features %#llx\n", s->name,
@@ -175,10 +176,10 @@ static struct ibnbd_clt_session *session_find(const char *name)
 static int session_fits(const struct ibnbd_clt_session *s, const struct ibnbd_map *m)
 {
 	if (m->nr_poll_queues)
-		return ibnbd_clt_ctl_refuse(-EINVAL, "session %s exists: nr_poll_queues= needs a session of its own",
+		return ibnbd_clt_refuse(-EINVAL, "session %s exists: nr_poll_queues= needs a session of its own",
 					    s->name);
 	if (s->nr_poll)
-		return ibnbd_clt_ctl_refuse(-EINVAL, "session %s has polled queues and is taken by its one mapping",
+		return ibnbd_clt_refuse(-EINVAL, "session %s has polled queues and is taken by its one mapping",
 					    s->name);
 	return 0;
 }
@@ -189,7 +190,7 @@ static void session_forget(struct ibnbd_clt_session *s)
 	mutex_lock(&ibnbd_clt_lock);
 	list_del(&s->entry);
 	mutex_unlock(&ibnbd_clt_lock);
-	ibnbd_clt_ctl_next_turn();
+	ibnbd_clt_names_next_turn();
 	ibnbd_clt_link_forget_left(s);
 	kfree(s);
 }
@@ -241,7 +242,7 @@ static struct ibnbd_clt_session *session_claim(const struct ibnbd_map *m, bool *
 		return session_create(m->sessname) ?: ERR_PTR(-ENOMEM);
 	}
 	if (s->state != IBNBD_CLT_SESSION_READY) {
-		*turn = ibnbd_clt_ctl_turn();
+		*turn = ibnbd_clt_names_turn();
 		return ERR_PTR(-EAGAIN);
 	}
 	err = session_fits(s, m);
@@ -260,11 +261,11 @@ struct ibnbd_clt_session *ibnbd_clt_session_get(const struct ibnbd_map *m)
 
 	while (IS_ERR(s = session_claim(m, &fresh, &turn))) {
 		if (PTR_ERR(s) == -ENXIO)
-			ibnbd_clt_ctl_refuse(-ENXIO, "session %s does not exist yet: say path= to open it",
+			ibnbd_clt_refuse(-ENXIO, "session %s does not exist yet: say path= to open it",
 					     m->sessname);
 		if (PTR_ERR(s) != -EAGAIN)
 			return s;
-		err = ibnbd_clt_ctl_wait(turn);
+		err = ibnbd_clt_names_wait(turn);
 		if (err)
 			return ERR_PTR(err);
 	}
@@ -274,11 +275,11 @@ struct ibnbd_clt_session *ibnbd_clt_session_get(const struct ibnbd_map *m)
 	mutex_lock(&ibnbd_clt_lock);
 	s->state = err ? IBNBD_CLT_SESSION_CLOSING : IBNBD_CLT_SESSION_READY;
 	mutex_unlock(&ibnbd_clt_lock);
-	ibnbd_clt_ctl_next_turn();
+	ibnbd_clt_names_next_turn();
 	if (!err)
 		return s;
-	ibnbd_clt_remove_queue(&s->stop_work);
-	ibnbd_clt_ctl_wait_gone(session_is_closing, m->sessname);
+	queue_work(ibnbd_clt_remove_wq, &s->stop_work);
+	ibnbd_clt_names_wait_gone(session_is_closing, m->sessname);
 	return ERR_PTR(err);
 }
 

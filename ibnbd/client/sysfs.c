@@ -14,10 +14,11 @@
 #include <linux/device.h>
 #include <linux/kernfs.h>
 #include <linux/module.h>
-#include "ibnbd/client/ctl.h"
 #include "ibnbd/client/link.h"
 #include "ibnbd/client/number.h"
 #include "ibnbd/client/open.h"
+#include "ibnbd/client/recover.h"
+#include "ibnbd/client/refuse.h"
 #include "ibnbd/client/sysfs.h"
 
 static struct ibnbd_clt_dev *sysfs_dev(struct device *d)
@@ -81,16 +82,16 @@ static ssize_t unmap_device_store(struct device *d, struct device_attribute *att
 	else if (sysfs_streq(buf, "force"))
 		force = true;
 	else
-		return ibnbd_clt_ctl_refuse(-EINVAL, "ibnbd%d: unmap_device takes normal or force", index);
+		return ibnbd_clt_refuse(-EINVAL, "ibnbd%d: unmap_device takes normal or force", index);
 	/* The removal drops the device's, and nobody waits for a store that has stepped out. */
 	if (!try_module_get(THIS_MODULE))
-		return ibnbd_clt_ctl_refuse(-EALREADY, "ibnbd%d is being unmapped already", index);
+		return ibnbd_clt_refuse(-EALREADY, "ibnbd%d is being unmapped already", index);
 	n = ibnbd_clt_number_get(dev->number);
-	err = ibnbd_clt_dev_unmap(dev, force);
+	err = ibnbd_clt_recover_unmap(dev, force);
 	if (err == -EBUSY)
-		ibnbd_clt_ctl_refuse(err, "ibnbd%d is in use: close its users, or unmap by force", index);
+		ibnbd_clt_refuse(err, "ibnbd%d is in use: close its users, or unmap by force", index);
 	else if (err)
-		ibnbd_clt_ctl_refuse(err, "ibnbd%d is being unmapped already", index);
+		ibnbd_clt_refuse(err, "ibnbd%d is being unmapped already", index);
 	else
 		err = sysfs_wait_unmapped(d, &attr->attr, n);
 	ibnbd_clt_number_put(n);
@@ -109,7 +110,7 @@ static ssize_t remap_device_store(struct device *d, struct device_attribute *att
 	struct ibnbd_clt_dev *dev = sysfs_dev(d);
 
 	if (!sysfs_streq(buf, "1"))
-		return ibnbd_clt_ctl_refuse(-EINVAL, "ibnbd%d: remap_device takes 1", dev->index);
+		return ibnbd_clt_refuse(-EINVAL, "ibnbd%d: remap_device takes 1", dev->index);
 	return ibnbd_clt_open_remap(dev) ?: count;
 }
 static DEVICE_ATTR_RW(remap_device);
@@ -127,8 +128,8 @@ static ssize_t resize_store(struct device *d, struct device_attribute *attr, con
 
 	err = kstrtou64(buf, 0, &sectors);
 	if (err)
-		return ibnbd_clt_ctl_refuse(err, "ibnbd%d: resize takes a number of 512-byte sectors", dev->index);
-	return ibnbd_clt_dev_resize(dev, sectors) ?: count;
+		return ibnbd_clt_refuse(err, "ibnbd%d: resize takes a number of 512-byte sectors", dev->index);
+	return ibnbd_clt_recover_resize(dev, sectors) ?: count;
 }
 static DEVICE_ATTR_RW(resize);
 
@@ -143,9 +144,9 @@ static ssize_t hold_store(struct device *d, struct device_attribute *attr, const
 	int seconds;
 
 	if (kstrtoint(buf, 0, &seconds) || seconds < IBNBD_MAP_FOREVER || seconds > INT_MAX / 1000)
-		return ibnbd_clt_ctl_refuse(-EINVAL, "ibnbd%d: hold takes seconds, 0 = fail at once, -1 = for ever",
+		return ibnbd_clt_refuse(-EINVAL, "ibnbd%d: hold takes seconds, 0 = fail at once, -1 = for ever",
 					    dev->index);
-	ibnbd_clt_dev_set_hold(dev, seconds);
+	ibnbd_clt_recover_set_hold(dev, seconds);
 	return count;
 }
 static DEVICE_ATTR_RW(hold);
@@ -161,7 +162,7 @@ static ssize_t io_timeout_store(struct device *d, struct device_attribute *attr,
 	int seconds;
 
 	if (kstrtoint(buf, 0, &seconds) || seconds < 0 || seconds > INT_MAX / 1000)
-		return ibnbd_clt_ctl_refuse(-EINVAL, "ibnbd%d: io_timeout takes seconds, 0 = never", dev->index);
+		return ibnbd_clt_refuse(-EINVAL, "ibnbd%d: io_timeout takes seconds, 0 = never", dev->index);
 	WRITE_ONCE(dev->map.io_timeout, seconds);
 	return count;
 }

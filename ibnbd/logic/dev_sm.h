@@ -38,15 +38,16 @@ enum ibnbd_dev_event {
 
 enum {	/* actions, executed in the order of their bits */
 	IBNBD_DEV_DO_STOP	= 0x001,	/* quiesce: queue_rq is not entered any more (L16: once) */
-	IBNBD_DEV_DO_DISARM	= 0x002,	/* cancel the hold timer */
-	IBNBD_DEV_DO_ARM	= 0x004,	/* start the hold timer */
-	IBNBD_DEV_DO_FAIL	= 0x008,	/* end what is held (L8), then let queue_rq fail new I/O: unquiesce */
-	IBNBD_DEV_DO_COMMIT	= 0x010,	/* take over capacity and limits, before anything is replayed (L2) */
+	IBNBD_DEV_DO_COMMIT	= 0x002,	/* take over capacity and limits, before anything is replayed (L2) */
+	IBNBD_DEV_DO_BEFORE	= 0x003,	/* these come before the next state is entered; if one fails, it is not */
+	IBNBD_DEV_DO_DISARM	= 0x004,	/* cancel the hold timer */
+	IBNBD_DEV_DO_ARM	= 0x008,	/* start the hold timer */
+	IBNBD_DEV_DO_FAIL	= 0x010,	/* end what is held (L8), then let queue_rq fail new I/O: unquiesce */
 	IBNBD_DEV_DO_RESUME	= 0x020,	/* replay what is parked, unquiesce */
 	IBNBD_DEV_DO_OFFLINE	= 0x040,	/* uevent OFFLINE */
 	IBNBD_DEV_DO_ONLINE	= 0x080,	/* uevent ONLINE */
 	IBNBD_DEV_DO_CLOSE	= 0x100,	/* send CLOSE to the server */
-	IBNBD_DEV_DO_REMOVE	= 0x200,	/* queue the removal of the disk (L5) */
+	IBNBD_DEV_DO_REMOVE	= 0x200,	/* queue the removal of the disk (L5), which sends a CLOSE of its own after the drain */
 };
 
 struct ibnbd_dev_step {

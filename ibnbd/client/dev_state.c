@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The state of a device: the driver of logic/dev_sm.
+ *
+ * Called by: open.c (post), link.c (link up and down), recover.c, remove.c (abort), ctl.c (added).
+ *
+ * The state is written by ibnbd_clt_dev_post() alone, under dev->lock: state and event give the next state and a set of actions. What a request
+ * meets in queue_rq is the *gate*, which follows from the state. The queue is quiesced while I/O is held, and while device id and limits change.
+ *
+ *	link down	held; after hold= seconds failed: what is parked ends, new I/O ends at once. What was held before, and has not been completed in
+ *			between, has been held all the time
+ *	link up		re-OPEN; limits and identity are compared; the same disk: device id into the parked requests, replay. Another disk, or
+ *			a server that says no for good: fenced. No answer for 10 s while the session is up: failed (L4), and asked again.
+ *	unmap		ends what is held, then the removal work (remove.c)
+ *
+ * L8: when a write was given up that the server may still execute, the device takes no writes until it can not (asked with each OPEN, every half
+ * second), or an administrator remaps it. Our server can be told: see open.c.
+ *
+ * Locking: open_lock > lock; session->lock > lock. Under dev->lock memory is allocated NOIO: it may be reclaimed by writing to this very disk.
+ */
+#include <linux/log2.h>
+#include <linux/sched/mm.h>
+#include "ibnbd/client/dev_state.h"
+#include "ibnbd/client/disk.h"
+#include "ibnbd/client/queue.h"
+#include "ibnbd/client/trace.h"
+#include "ibnbd/client/wq.h"
+
+#define DEV_LATE		(IBNBD_CLT_LATE_S * HZ)	/* L4 */
+#define DEV_REPLAY_RETRY	(HZ / 50 ?: 1)
+#define DEV_LIMITS		(HZ / 5)	/* somebody is changing limits in sysfs */
+
+static u8 dev_gate(const struct ibnbd_clt_dev *dev)
+{
+	if (ibnbd_dev_sm_submits(dev->state))
+		return dev->no_writes ? IBNBD_CLT_GATE_NO_WRITES : IBNBD_CLT_GATE_OPEN;
+	return ibnbd_dev_sm_holds(dev->state) ? IBNBD_CLT_GATE_HOLD : IBNBD_CLT_GATE_FAIL;
+}
+
+static void dev_stop(struct ibnbd_clt_dev *dev)
+{
+	if (!dev->disk || dev->stopped)
+		return;
+	dev->stopped = true;
+	blk_mq_quiesce_queue_nowait(dev->disk->queue);
+}
+
+/* Nobody is in queue_rq any more. */
+static void dev_stop_wait(struct ibnbd_clt_dev *dev)
+{
+	if (dev->stopped)
+		cx_wait_quiesce_done(&dev->sess->set, dev->disk->queue);
+}
+
+static void dev_start(struct ibnbd_clt_dev *dev)
+{
+	if (!dev->stopped)
+		return;
+	dev->stopped = false;
+	blk_mq_unquiesce_queue(dev->disk->queue);
+}
+
+/* Requests were given up that the server may still execute. */
+static void dev_left(struct ibnbd_clt_dev *dev, enum ibtrs_clt_left left)
+{
+	dev->gave_up |= left != IBTRS_LEFT_NOTHING;
+	dev->no_writes |= left == IBTRS_LEFT_WRITES;
+}
+
+bool ibnbd_clt_dev_abort(struct ibnbd_clt_dev *dev)
+{
+	dev_left(dev, ibnbd_clt_queue_abort(dev));
+	return ibnbd_clt_queue_busy(dev);
+}
+
+/*
+ * The gate is shut: wait for those who passed it before, end what is parked, and let the queue run into the gate. What is still in flight
+ * on a path that dies gets parked later: sweep until nothing is left.
+ */
+static void dev_fail(struct ibnbd_clt_dev *dev)
+{
+	if (!dev->disk)
+		return;
+	dev_stop(dev);
+	dev_stop_wait(dev);
+	if (ibnbd_clt_dev_abort(dev))
+		queue_delayed_work(ibnbd_clt_dev_wq, &dev->sweep_work, IBNBD_CLT_SWEEP);
+	dev_start(dev);
+}
+
+void ibnbd_clt_dev_replay(struct ibnbd_clt_dev *dev)
+{
+	if (dev->disk && ibnbd_clt_queue_replay(dev))
+		queue_delayed_work(ibnbd_clt_dev_wq, &dev->sweep_work, DEV_REPLAY_RETRY);
+}
+
+int ibnbd_clt_dev_hold_seconds(const struct ibnbd_clt_dev *dev)
+{
+	return dev->added ? READ_ONCE(dev->map.hold) : 0;
+}
+
+void ibnbd_clt_dev_arm(struct ibnbd_clt_dev *dev)
+{
+	unsigned long end = dev->held_since + secs_to_jiffies(max(ibnbd_clt_dev_hold_seconds(dev), 0));
+
+	dev->hold_armed = ibnbd_clt_dev_hold_seconds(dev) >= 0;
+	if (dev->hold_armed)
+		mod_delayed_work(ibnbd_clt_dev_wq, &dev->hold_work, time_after(end, jiffies) ? end - jiffies : 0);
+	else
+		cancel_delayed_work(&dev->hold_work);
+	/* What is held waits in the block layer, where the transport does not see it. */
+	ibtrs_clt_want(dev->sess->clt, dev->hold_armed ? ibnbd_clt_dev_hold_seconds(dev) : INT_MAX);
+}
+
+static void dev_settle(struct ibnbd_clt_dev *dev)
+{
+	dev->no_writes = false;
+	if (dev->state == IBNBD_DEV_OPEN)
+		pr_info("ibnbd%d: what was given up has ended: takes writes again\n", dev->index);
+}
+
+/* Take over the server's answer, in the middle of a step. What does not fit it any more ends (L2). */
+static int dev_commit(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g)
+{
+	bool anew = ibnbd_clt_grant_is_new(dev, g);
+	int err;
+
+	dev_stop_wait(dev);
+	err = ibnbd_clt_disk_commit(dev, g);
+	if (err)
+		return err;
+	if (anew)
+		dev->gave_up = false;
+	if (dev->no_writes && (anew || ibtrs_clt_settled(dev->sess->clt)))
+		dev_settle(dev);
+	if (dev->disk)
+		dev_left(dev, ibnbd_clt_queue_abort_larger(dev, g->lim.max_hw_sectors << SECTOR_SHIFT));
+	if (dev->no_writes)
+		ibnbd_clt_dev_ask_later(dev, IBNBD_CLT_SETTLE);
+	if (dev->limits_due)
+		ibnbd_clt_dev_ask_later(dev, DEV_LIMITS);
+	return 0;
+}
+
+/* ---- a step of the table ---- */
+
+typedef int (*dev_action)(struct ibnbd_clt_dev *dev, enum ibnbd_dev_state old, const struct ibnbd_clt_grant *g);
+
+static int dev_do_stop(struct ibnbd_clt_dev *dev, enum ibnbd_dev_state old, const struct ibnbd_clt_grant *g)
+{
+	dev_stop(dev);
+	return 0;
+}
+
+static int dev_do_commit(struct ibnbd_clt_dev *dev, enum ibnbd_dev_state old, const struct ibnbd_clt_grant *g)
+{
+	return dev_commit(dev, g);
+}
+
+static int dev_do_disarm(struct ibnbd_clt_dev *dev, enum ibnbd_dev_state old, const struct ibnbd_clt_grant *g)
+{
+	dev->hold_armed = false;
+	return 0;
+}
+
+static int dev_do_arm(struct ibnbd_clt_dev *dev, enum ibnbd_dev_state old, const struct ibnbd_clt_grant *g)
+{
+	dev->held_since = ibnbd_clt_queue_held_since(dev);
+	ibnbd_clt_dev_arm(dev);
+	return 0;
+}
+
+static int dev_do_fail(struct ibnbd_clt_dev *dev, enum ibnbd_dev_state old, const struct ibnbd_clt_grant *g)
+{
+	dev_fail(dev);
+	return 0;
+}
+
+static int dev_do_resume(struct ibnbd_clt_dev *dev, enum ibnbd_dev_state old, const struct ibnbd_clt_grant *g)
+{
+	if (old != IBNBD_DEV_OPEN)
+		dev->resumed_ns = ktime_get_ns();
+	ibnbd_clt_dev_replay(dev);
+	dev_start(dev);
+	return 0;
+}
+
+static int dev_do_offline(struct ibnbd_clt_dev *dev, enum ibnbd_dev_state old, const struct ibnbd_clt_grant *g)
+{
+	ibnbd_clt_disk_uevent(dev, KOBJ_OFFLINE);
+	return 0;
+}
+
+static int dev_do_online(struct ibnbd_clt_dev *dev, enum ibnbd_dev_state old, const struct ibnbd_clt_grant *g)
+{
+	ibnbd_clt_disk_uevent(dev, KOBJ_ONLINE);
+	return 0;
+}
+
+static int dev_do_close(struct ibnbd_clt_dev *dev, enum ibnbd_dev_state old, const struct ibnbd_clt_grant *g)
+{
+	ibnbd_clt_dev_tell(dev, IBNBD_CLT_NEWS_CLOSE);
+	return 0;
+}
+
+static int dev_do_remove(struct ibnbd_clt_dev *dev, enum ibnbd_dev_state old, const struct ibnbd_clt_grant *g)
+{
+	queue_work(ibnbd_clt_remove_wq, &dev->remove_work);
+	return 0;
+}
+
+static const dev_action dev_actions[] = {
+	[const_ilog2(IBNBD_DEV_DO_STOP)]	= dev_do_stop,
+	[const_ilog2(IBNBD_DEV_DO_COMMIT)]	= dev_do_commit,
+	[const_ilog2(IBNBD_DEV_DO_DISARM)]	= dev_do_disarm,
+	[const_ilog2(IBNBD_DEV_DO_ARM)]		= dev_do_arm,
+	[const_ilog2(IBNBD_DEV_DO_FAIL)]	= dev_do_fail,
+	[const_ilog2(IBNBD_DEV_DO_RESUME)]	= dev_do_resume,
+	[const_ilog2(IBNBD_DEV_DO_OFFLINE)]	= dev_do_offline,
+	[const_ilog2(IBNBD_DEV_DO_ONLINE)]	= dev_do_online,
+	[const_ilog2(IBNBD_DEV_DO_CLOSE)]	= dev_do_close,
+	[const_ilog2(IBNBD_DEV_DO_REMOVE)]	= dev_do_remove,
+};
+
+/* In the order of their bits, up to the first that fails. */
+static int dev_do(struct ibnbd_clt_dev *dev, unsigned long actions, enum ibnbd_dev_state old, const struct ibnbd_clt_grant *g)
+{
+	unsigned int bit;
+	int err;
+
+	for_each_set_bit(bit, &actions, ARRAY_SIZE(dev_actions)) {
+		err = dev_actions[bit](dev, old, g);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+static void dev_enter(struct ibnbd_clt_dev *dev, enum ibnbd_dev_state state)
+{
+	enum ibnbd_dev_state old = dev->state;
+
+	WRITE_ONCE(dev->state, state);
+	WRITE_ONCE(dev->gate, dev_gate(dev));
+	if (state == IBNBD_DEV_OPEN)
+		ibnbd_clt_dev_say(dev, "%s", dev->no_writes ? "no writes yet: one was given up that the server may still execute" : "");
+	if (state != old && old != IBNBD_DEV_INIT)
+		pr_info_ratelimited("ibnbd%d: %s of %s: %s -> %s%s%s\n", dev->index, dev->map.device_path,
+				    dev->map.sessname, ibnbd_dev_sm_state_name(old),
+				    ibnbd_dev_sm_state_name(state), dev->reason[0] ? ": " : "",
+				    dev->reason);
+}
+
+static bool dev_step(struct ibnbd_clt_dev *dev, enum ibnbd_dev_event ev, const struct ibnbd_clt_grant *g)
+{
+	struct ibnbd_dev_step step = ibnbd_dev_sm_step(dev->state, ev);
+	enum ibnbd_dev_state old = dev->state;
+
+	if (!step.taken)
+		return false;
+	trace_ibnbd_clt_dev_state(dev, ev, &step);
+	if (dev_do(dev, step.actions & IBNBD_DEV_DO_BEFORE, old, g)) {
+		ibnbd_clt_dev_say(dev, "the block layer refuses the disk's new limits");
+		dev_step(dev, IBNBD_DEV_EV_FENCE, NULL);
+		dev_start(dev);
+		return false;
+	}
+	dev_enter(dev, step.state);
+	dev_do(dev, step.actions & ~IBNBD_DEV_DO_BEFORE, old, g);
+	return true;
+}
+
+/* Who holds dev->lock must not wait for memory that is reclaimed by writing to this disk: its own recovery waits for the lock. */
+bool ibnbd_clt_dev_post(struct ibnbd_clt_dev *dev, enum ibnbd_dev_event ev, const struct ibnbd_clt_grant *g)
+{
+	unsigned int noio = memalloc_noio_save();
+	bool taken;
+
+	lockdep_assert_held(&dev->lock);
+	taken = dev_step(dev, ev, g);
+	memalloc_noio_restore(noio);
+	return taken;
+}
+
+/* The disk is shown. The link may have gone down meanwhile: from here on hold= counts. */
+void ibnbd_clt_dev_added(struct ibnbd_clt_dev *dev)
+{
+	guard(mutex)(&dev->lock);
+	dev->added = true;
+	if (dev->state == IBNBD_DEV_CLOSED)
+		ibnbd_clt_dev_arm(dev);
+}
+
+/* ---- link news ---- */
+
+void ibnbd_clt_dev_arm_late(struct ibnbd_clt_dev *dev)
+{
+	dev->late_end = jiffies + DEV_LATE;
+	mod_delayed_work(ibnbd_clt_dev_wq, &dev->late_work, DEV_LATE);
+}
+
+void ibnbd_clt_dev_lose(struct ibnbd_clt_dev *dev, const char *why)
+{
+	WRITE_ONCE(dev->served, false);
+	dev->asked = false;
+	if (dev->state != IBNBD_DEV_OPEN)
+		return;
+	ibnbd_clt_dev_say(dev, "%s", why);
+	ibnbd_clt_dev_post(dev, IBNBD_DEV_EV_LINK_DOWN, NULL);
+}
+
+void ibnbd_clt_dev_link_down(struct ibnbd_clt_dev *dev)
+{
+	guard(mutex)(&dev->lock);
+	cancel_delayed_work(&dev->late_work);
+	ibnbd_clt_dev_lose(dev, "no path to the server is up");
+}
+
+void ibnbd_clt_dev_link_up(struct ibnbd_clt_dev *dev)
+{
+	guard(mutex)(&dev->lock);
+	if (dev->state != IBNBD_DEV_CLOSED && dev->state != IBNBD_DEV_FAILED)
+		return;
+	ibnbd_clt_dev_say(dev, "waiting for the server to open the disk again");
+	ibnbd_clt_dev_arm_late(dev);
+}

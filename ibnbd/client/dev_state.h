@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The state of a device. Under dev->lock, where nothing else is said. */
+#ifndef IBNBD_CLIENT_DEV_STATE_H
+#define IBNBD_CLIENT_DEV_STATE_H
+
+#include "ibnbd/client/dev.h"
+
+#define IBNBD_CLT_LATE_S	10		/* L4 */
+#define IBNBD_CLT_SWEEP		(HZ / 10 ?: 1)	/* what is parked, or in flight on a path that dies */
+#define IBNBD_CLT_SETTLE	(HZ / 2)	/* L8 */
+
+/* End what is parked; a write that the server may still execute bars all others (L8). Return: something is still in flight. */
+bool ibnbd_clt_dev_abort(struct ibnbd_clt_dev *dev);
+
+/**
+ * ibnbd_clt_dev_post() - the one writer of dev->state
+ * @g: with OPENED and REMAPPED, else NULL
+ *
+ * Why it happened is said before, by ibnbd_clt_dev_say(). Return: false when the event means nothing in this state, or the block layer
+ * refused what @g says: the device is fenced then.
+ */
+bool ibnbd_clt_dev_post(struct ibnbd_clt_dev *dev, enum ibnbd_dev_event ev, const struct ibnbd_clt_grant *g);
+
+/* Post what is parked; what can not be posted is tried again. */
+void ibnbd_clt_dev_replay(struct ibnbd_clt_dev *dev);
+/* L15: nothing is held before add_disk() has read the partition table. */
+int ibnbd_clt_dev_hold_seconds(const struct ibnbd_clt_dev *dev);
+/* I/O is held: hold= ends it, from now on as it is now. */
+void ibnbd_clt_dev_arm(struct ibnbd_clt_dev *dev);
+/* L4 */
+void ibnbd_clt_dev_arm_late(struct ibnbd_clt_dev *dev);
+/* I/O waits from now on. With hold=0 the timer expires at once. */
+void ibnbd_clt_dev_lose(struct ibnbd_clt_dev *dev, const char *why);
+
+/* Takes dev->lock: the disk is shown. */
+void ibnbd_clt_dev_added(struct ibnbd_clt_dev *dev);
+/* Take dev->lock: from the session's work, under its lock. */
+void ibnbd_clt_dev_link_down(struct ibnbd_clt_dev *dev);
+void ibnbd_clt_dev_link_up(struct ibnbd_clt_dev *dev);
+
+#endif

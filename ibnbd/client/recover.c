@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The works of a device, and what an administrator may do to it.
+ *
+ * Called by: the device's works (news, timers), ctl.c (show, unmap), sysfs.c (unmap, resize, hold).
+ *
+ * Messages are never exchanged under dev->lock (see open.c), so that the timers and `unmap force` are not behind a slow server. Works allocate NOIO.
+ */
+#include <linux/sched/mm.h>
+#include "ibnbd/client/dev_state.h"
+#include "ibnbd/client/disk.h"
+#include "ibnbd/client/link.h"
+#include "ibnbd/client/number.h"
+#include "ibnbd/client/open.h"
+#include "ibnbd/client/queue.h"
+#include "ibnbd/client/recover.h"
+#include "ibnbd/client/refuse.h"
+#include "ibnbd/client/wq.h"
+
+/* ---- timers ---- */
+
+void ibnbd_clt_recover_hold_work(struct work_struct *work)
+{
+	struct ibnbd_clt_dev *dev = container_of(to_delayed_work(work), struct ibnbd_clt_dev, hold_work);
+	unsigned int noio = memalloc_noio_save();
+	unsigned long end;
+
+	mutex_lock(&dev->lock);
+	end = dev->held_since + secs_to_jiffies(max(ibnbd_clt_dev_hold_seconds(dev), 0));
+	if (dev->hold_armed && dev->state == IBNBD_DEV_CLOSED && time_after_eq(jiffies, end)) {
+		ibnbd_clt_dev_say(dev, "the server was out of reach for hold=%d seconds", ibnbd_clt_dev_hold_seconds(dev));
+		ibnbd_clt_dev_post(dev, IBNBD_DEV_EV_HOLD_EXPIRED, NULL);
+	}
+	mutex_unlock(&dev->lock);
+	memalloc_noio_restore(noio);
+}
+
+void ibnbd_clt_recover_late_work(struct work_struct *work)
+{
+	struct ibnbd_clt_dev *dev = container_of(to_delayed_work(work), struct ibnbd_clt_dev, late_work);
+	unsigned int noio = memalloc_noio_save();
+	char why[IBNBD_CLT_REASON_LEN];
+
+	mutex_lock(&dev->lock);
+	if (dev->state == IBNBD_DEV_CLOSED && ibnbd_clt_link_up(dev->sess) &&
+	    time_after_eq(jiffies, dev->late_end)) {
+		strscpy(why, dev->reason, sizeof(why));
+		ibnbd_clt_dev_say(dev, "%s, for %d seconds", why, IBNBD_CLT_LATE_S);
+		ibnbd_clt_dev_post(dev, IBNBD_DEV_EV_OPEN_LATE, NULL);
+	}
+	mutex_unlock(&dev->lock);
+	memalloc_noio_restore(noio);
+}
+
+/* ---- news ---- */
+
+static void recover_strays(struct ibnbd_clt_dev *dev)
+{
+	guard(mutex)(&dev->lock);
+	if (!dev->disk)
+		return;
+	if (dev->state == IBNBD_DEV_OPEN && !ibnbd_clt_queue_unknown(dev)) {
+		ibnbd_clt_dev_replay(dev);
+	} else if (dev->state == IBNBD_DEV_OPEN) {
+		ibnbd_clt_dev_lose(dev, "the server does not know the device any more");
+		ibnbd_clt_dev_arm_late(dev);
+		ibnbd_clt_dev_tell(dev, IBNBD_CLT_NEWS_OPEN);
+	} else if (dev->state != IBNBD_DEV_CLOSED) {
+		ibnbd_clt_dev_abort(dev);
+	}
+}
+
+/* What could not be replayed, or was parked after its device had failed. */
+void ibnbd_clt_recover_sweep_work(struct work_struct *work)
+{
+	struct ibnbd_clt_dev *dev = container_of(to_delayed_work(work), struct ibnbd_clt_dev, sweep_work);
+	unsigned int noio = memalloc_noio_save();
+
+	mutex_lock(&dev->lock);
+	if (dev->state == IBNBD_DEV_OPEN)
+		ibnbd_clt_dev_replay(dev);
+	else if (dev->state == IBNBD_DEV_FAILED || dev->state == IBNBD_DEV_FENCED)
+		if (ibnbd_clt_dev_abort(dev))
+			queue_delayed_work(ibnbd_clt_dev_wq, &dev->sweep_work, IBNBD_CLT_SWEEP);
+	mutex_unlock(&dev->lock);
+	memalloc_noio_restore(noio);
+}
+
+static void recover_revoked(struct ibnbd_clt_dev *dev)
+{
+	guard(mutex)(&dev->lock);
+	if (dev->state != IBNBD_DEV_OPEN && dev->state != IBNBD_DEV_CLOSED && dev->state != IBNBD_DEV_FAILED)
+		return;
+	ibnbd_clt_dev_say(dev, "the server closed the export");
+	ibnbd_clt_dev_post(dev, IBNBD_DEV_EV_FENCE, NULL);
+}
+
+static void recover_slow(struct ibnbd_clt_dev *dev)
+{
+	unsigned int seconds = READ_ONCE(dev->map.io_timeout);
+
+	if (seconds)
+		ibnbd_clt_queue_break(dev, seconds, "a request was not answered within io_timeout");
+}
+
+/*
+ * Path after path took the request and lost it, and the session was never without one. The same happens as when hold= is over without a path; the server
+ * is there, so the device is soon opened again, which sees to what may still be executed (L8).
+ */
+static void recover_overdue(struct ibnbd_clt_dev *dev)
+{
+	guard(mutex)(&dev->lock);
+	if (dev->state != IBNBD_DEV_OPEN || !ibnbd_clt_queue_break_overdue(dev, "a request was lost again and again, for hold= seconds"))
+		return;
+	ibnbd_clt_dev_lose(dev, "the server was reached, but no path brought an answer");
+	ibnbd_clt_dev_say(dev, "no path brought an answer for hold=%d seconds", ibnbd_clt_dev_hold_seconds(dev));
+	ibnbd_clt_dev_post(dev, IBNBD_DEV_EV_HOLD_EXPIRED, NULL);
+	ibnbd_clt_dev_ask_later(dev, IBNBD_CLT_SETTLE);
+}
+
+void ibnbd_clt_recover_work(struct work_struct *work)
+{
+	struct ibnbd_clt_dev *dev = container_of(to_delayed_work(work), struct ibnbd_clt_dev, work);
+	unsigned int noio = memalloc_noio_save();
+	unsigned long news = xchg(&dev->news, 0);
+
+	if (news & BIT(IBNBD_CLT_NEWS_REVOKED))
+		recover_revoked(dev);
+	if (news & BIT(IBNBD_CLT_NEWS_STRAY))
+		recover_strays(dev);
+	if (news & BIT(IBNBD_CLT_NEWS_SLOW))
+		recover_slow(dev);
+	if (news & BIT(IBNBD_CLT_NEWS_OVERDUE))
+		recover_overdue(dev);
+	if (news & BIT(IBNBD_CLT_NEWS_CLOSE))
+		ibnbd_clt_open_close(dev, IBNBD_DEV_FENCED);
+	if (news & BIT(IBNBD_CLT_NEWS_REPLAY))
+		mod_delayed_work(ibnbd_clt_dev_wq, &dev->sweep_work, 0);
+	if (news & (BIT(IBNBD_CLT_NEWS_OPEN) | BIT(IBNBD_CLT_NEWS_RESIZED)))
+		ibnbd_clt_open_again(dev, news & BIT(IBNBD_CLT_NEWS_RESIZED));
+	memalloc_noio_restore(noio);
+}
+
+/* ---- what an administrator may do ---- */
+
+void ibnbd_clt_recover_show(struct ibnbd_clt_dev *dev)
+{
+	guard(mutex)(&dev->lock);
+	pr_info("ibnbd%d: %s of %s, %llu sectors of 512 bytes\n", dev->index, dev->map.device_path,
+		dev->map.sessname, dev->grant.lim.nsectors);
+	if (dev->state == IBNBD_DEV_OPEN)
+		ibnbd_clt_disk_uevent(dev, KOBJ_ONLINE);
+}
+
+int ibnbd_clt_recover_resize(struct ibnbd_clt_dev *dev, u64 sectors)
+{
+	unsigned int noio;
+
+	guard(mutex)(&dev->lock);
+	if (dev->state != IBNBD_DEV_OPEN || !dev->added)
+		return -ENOENT;
+	if (!sectors || sectors >= IBNBD_MAX_SECTORS ||
+	    sectors & ((dev->grant.lim.logical_block_size >> SECTOR_SHIFT) - 1))
+		return ibnbd_clt_refuse(-EINVAL, "ibnbd%d: resize: not a number of whole logical blocks of %u bytes",
+					    dev->index, dev->grant.lim.logical_block_size);
+	/* From now on it may hold data: it does not become just any disk any more. */
+	if (!dev->grant.rsp.nsectors)
+		dev->grant.rsp.nsectors = sectors;
+	noio = memalloc_noio_save();
+	ibnbd_clt_disk_set_capacity(dev, sectors);
+	memalloc_noio_restore(noio);
+	return 0;
+}
+
+void ibnbd_clt_recover_set_hold(struct ibnbd_clt_dev *dev, int seconds)
+{
+	guard(mutex)(&dev->lock);
+	WRITE_ONCE(dev->map.hold, seconds);
+	if (dev->state == IBNBD_DEV_CLOSED)
+		ibnbd_clt_dev_arm(dev);
+}
+
+int ibnbd_clt_recover_unmap(struct ibnbd_clt_dev *dev, bool force)
+{
+	guard(mutex)(&dev->lock);
+	if (dev->state == IBNBD_DEV_UNMAPPED)
+		return -EALREADY;
+	/* While it is being mapped only the block layer itself has it open. */
+	if (!force && !ibnbd_clt_number_claim(dev->number))
+		return -EBUSY;
+	ibnbd_clt_dev_say(dev, force ? "unmapped by force" : "unmapped");
+	ibnbd_clt_dev_post(dev, IBNBD_DEV_EV_UNMAP, NULL);
+	return 0;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The works of a device, and what an administrator may do to it. */
+#ifndef IBNBD_CLIENT_RECOVER_H
+#define IBNBD_CLIENT_RECOVER_H
+
+#include "ibnbd/client/dev.h"
+
+/* dev.c gives them to INIT_DELAYED_WORK(). */
+void ibnbd_clt_recover_work(struct work_struct *work);
+void ibnbd_clt_recover_hold_work(struct work_struct *work);
+void ibnbd_clt_recover_late_work(struct work_struct *work);
+void ibnbd_clt_recover_sweep_work(struct work_struct *work);
+
+/* The disk is there, with its link: hold= counts from here on (L15). */
+void ibnbd_clt_recover_show(struct ibnbd_clt_dev *dev);
+
+/**
+ * ibnbd_clt_recover_unmap() - the beginning of the end
+ * @force: although it is in use
+ *
+ * Ends what is held, lets new I/O fail and queues the removal, which sends CLOSE, deletes the disk and frees @dev; does not wait for it
+ * (L5): ibnbd_clt_number_wait_left() does. Return: 0, -EBUSY (in use), -EALREADY.
+ */
+int ibnbd_clt_recover_unmap(struct ibnbd_clt_dev *dev, bool force);
+/* resize: local, -ENOENT unless open, -EINVAL. */
+int ibnbd_clt_recover_resize(struct ibnbd_clt_dev *dev, u64 sectors);
+void ibnbd_clt_recover_set_hold(struct ibnbd_clt_dev *dev, int seconds);
+
+#endif
