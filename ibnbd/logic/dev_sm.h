@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The client device's state table (architecture.md decisions 10 and 12, laws L1-L5; spec B.5). (state, event) -> (state, actions). An
+ * The client device's state table (docs/design.md decisions 10 and 12, laws L1-L5; spec B.5). (state, event) -> (state, actions). An
  * event without an entry is ignored by rule. Whoever holds the device's mutex is the only writer.
  *
  * CLOSED and FAILED differ in one thing only: what happens to I/O while the link is away (held, or ended at once). hold=0 is no special

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What a client's name means on this server, as far as text can say it (architecture.md decision 13, spec B.3 rule 2, E-8, E-29), and who
+ * What a client's name means on this server, as far as text can say it (docs/design.md decision 13, spec B.3 rule 2, E-8, E-29), and who
  * may come (E-50). Pure string logic; the walk through the file system is server/export.c's.
  *
  * The name is always relative to the search path: leading and doubled '/' are dropped, nothing else is. With search path `/` the name

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * From the server's OPEN_RSP to the limits of the client's queue (spec B.5, hazards M9 and M10), and the question asked at every re-OPEN:
- * is this still the same disk (architecture.md decision 12, spec F.4)? Pure: it neither knows struct queue_limits nor request_queue.
+ * is this still the same disk (docs/design.md decision 12, spec F.4)? Pure: it neither knows struct queue_limits nor request_queue.
  */
 #ifndef IBNBD_LOGIC_LIMITS_H
 #define IBNBD_LOGIC_LIMITS_H

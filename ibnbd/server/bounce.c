@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Private pages: buffers that the client cannot write to while a device computes checksums over them (architecture.md decision 9).
+ * Private pages: buffers that the client cannot write to while a device computes checksums over them (docs/design.md decision 9).
  *
  * Three sizes, each a mempool of one contiguous buffer, so that an I/O takes its memory in one piece: nobody ever waits for
  * memory while he holds some, and the reserve guarantees progress. In a completion context one asks with GFP_NOWAIT and moves to

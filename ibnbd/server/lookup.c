@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * From the name that a client asks for to the object it means: the walk through the file system (architecture.md decision 13, E-29).
+ * From the name that a client asks for to the object it means: the walk through the file system (docs/design.md decision 13, E-29).
  * Text is judged by logic/export.c before; what is opened afterwards is the struct path found here, not the name again.
  *
  * Below an ordinary search path no symlink is followed on the way, and nothing leads out of it; only the last component

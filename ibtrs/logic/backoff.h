@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * When to try again (architecture.md decision 11): 0.1 s doubling to 1 s while I/O is held, to 8 s when idle, with +-20 % jitter.
+ * When to try again (docs/design.md decision 11): 0.1 s doubling to 1 s while I/O is held, to 8 s when idle, with +-20 % jitter.
  */
 #ifndef IBTRS_LOGIC_BACKOFF_H
 #define IBTRS_LOGIC_BACKOFF_H
