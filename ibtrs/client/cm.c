@@ -15,14 +15,13 @@
 #include <net/net_namespace.h>
 #include <rdma/ib.h>
 #include <rdma/ib_cm.h>
+#include "ibtrs/client/deadline.h"
 #include "ibtrs/client/port.h"
 #include "ibtrs/client/rx.h"
 #include "ibtrs/client/session.h"
 #include "ibtrs/proto/imm.h"
 
 #define CM_RESOLVE_MS	1500
-#define CM_PHASE_MS	2000
-#define CM_PHASE_DOUBLE	2	/* times at most */
 #define CM_DARK_TRIES	8
 #define CM_DOUBT_MS	2500	/* with what follows it, still below the 3 s of decision 11 */
 #define CM_ACK_TIMEOUT	17	/* 4.096 us * 2^17 = 0.54 s, times CM_RETRIES: a dead peer is found in 4 s */
@@ -81,27 +80,18 @@ static int cm_sockaddr(const struct ibtrs_addr *a, u16 port, bool src, struct so
 }
 
 /*
- * How long a server may take for one phase. An in-kernel one allocates and registers all its chunks before it does, and may be slow at that: each
- * attempt that failed for lack of time doubles it, and the first ever starts with the double.
- */
-unsigned int ibtrs_clt_cm_patience_ms(const struct ibtrs_clt_path *path)
-{
-	return CM_PHASE_MS << min_t(u32, READ_ONCE(path->retry.attempt) + !path->first_done, CM_PHASE_DOUBLE);
-}
-
-/*
- * The same for the first word of a server whose time is known: an attempt that began in the dark ends soon, so that the next one finds the
+ * As ibtrs_clt_deadline_patience_ms(), for the first word of a server whose time is known: an attempt that began in the dark ends soon, so that the next one finds the
  * link that came back. The neighbour table may take a minute to notice a dark link, so until then it looks like a server that has become slow,
  * and after CM_DARK_TRIES each fourth attempt allows for that. Our own servers have nothing slow to do before their first word: while
  * nothing else shows that they live they get little of it, and all of it once in a while.
  */
 static unsigned int cm_first_ms(const struct ibtrs_clt_path *path)
 {
-	u32 attempt = READ_ONCE(path->retry.attempt), longest = CM_PHASE_MS << CM_PHASE_DOUBLE;
-	u32 usual = clamp_t(u32, 4 * path->connect_ms, CM_PHASE_MS / 2, longest);
+	u32 attempt = READ_ONCE(path->retry.attempt), longest = IBTRS_CLT_PHASE_MS << IBTRS_CLT_PHASE_DOUBLE;
+	u32 usual = clamp_t(u32, 4 * path->connect_ms, IBTRS_CLT_PHASE_MS / 2, longest);
 
 	if (!path->connect_ms)
-		return ibtrs_clt_cm_patience_ms(path);
+		return ibtrs_clt_deadline_patience_ms(path);
 	/* Another path shows that the server lives, and it has made the session already. */
 	if (ibtrs_clt_is_up(path->clt))
 		return attempt % 4 ? min_t(u32, usual, CM_DOUBT_MS) : usual;
@@ -191,7 +181,7 @@ static int cm_route_resolved(struct ibtrs_clt_conn *conn)
 	int err;
 
 	if (!conn->c.cid)
-		ibtrs_clt_sysfs_path_route(path, conn->c.id);
+		ibtrs_clt_dirs_path_route(path, conn->c.id);
 	err = ibtrs_conn_create(&conn->c, path->dev->pd, &caps);
 	if (err)
 		return err;
@@ -201,7 +191,7 @@ static int cm_route_resolved(struct ibtrs_clt_conn *conn)
 	ibtrs_msg_conn_req_encode(&wire, &req);
 	if (!conn->c.cid) {
 		path->connect_start = jiffies;
-		ibtrs_clt_handshake_phase(path, IBTRS_CLT_HS_FIRST_WORD, cm_first_ms(path));
+		ibtrs_clt_deadline_phase(path, IBTRS_CLT_HS_FIRST_WORD, cm_first_ms(path));
 	}
 	return rdma_connect_locked(conn->c.id, &param);
 }
@@ -239,7 +229,7 @@ static int cm_established(struct ibtrs_clt_conn *conn, const struct rdma_conn_pa
 			WRITE_ONCE(path->clt->ours, true);
 		cm_note_time(path);
 		conn->established = true;
-		ibtrs_clt_handshake_step(path, IBTRS_CLT_HS_CID0);
+		ibtrs_clt_deadline_step(path, IBTRS_CLT_HS_CID0);
 	} else {
 		if (rsp.ext != path->ext) {
 			*why = "connections of one path negotiated different extensions";
@@ -248,7 +238,7 @@ static int cm_established(struct ibtrs_clt_conn *conn, const struct rdma_conn_pa
 		conn->established = true;
 	}
 	if (atomic_inc_return(&path->hs.established) == path->nr_conns)
-		ibtrs_clt_handshake_step(path, IBTRS_CLT_HS_INFO);
+		ibtrs_clt_deadline_step(path, IBTRS_CLT_HS_INFO);
 	return 0;
 }
 
@@ -380,7 +370,7 @@ int ibtrs_clt_cm_start(struct ibtrs_clt_path *path)
 {
 	path->early = false;
 	atomic_set(&path->hs.established, 0);
-	ibtrs_clt_handshake_phase(path, IBTRS_CLT_HS_RESOLVE, 2 * CM_RESOLVE_MS);
+	ibtrs_clt_deadline_phase(path, IBTRS_CLT_HS_RESOLVE, 2 * CM_RESOLVE_MS);
 	return cm_start_one(path, 0);
 }
 
@@ -389,7 +379,7 @@ int ibtrs_clt_cm_start_io(struct ibtrs_clt_path *path)
 	int err = 0;
 	u32 cid;
 
-	ibtrs_clt_handshake_phase(path, IBTRS_CLT_HS_CONNECT, CM_RESOLVE_MS + ibtrs_clt_cm_patience_ms(path));
+	ibtrs_clt_deadline_phase(path, IBTRS_CLT_HS_CONNECT, CM_RESOLVE_MS + ibtrs_clt_deadline_patience_ms(path));
 	for (cid = 1; cid < path->nr_conns && !err; cid++)
 		err = cm_start_one(path, cid);
 	return err;

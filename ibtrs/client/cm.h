@@ -56,8 +56,6 @@ static inline void ibtrs_clt_conn_seen(struct ibtrs_clt_conn *conn)
 int ibtrs_clt_cm_start(struct ibtrs_clt_path *path);
 /* The limits are known: connect cid 1 .. N-1, all at once. Handshake work. */
 int ibtrs_clt_cm_start_io(struct ibtrs_clt_path *path);
-/* What one phase of the handshake may take; grows with failed attempts. */
-unsigned int ibtrs_clt_cm_patience_ms(const struct ibtrs_clt_path *path);
 /* No late event can build anything any more, peers are told. Then: no completion can come. Drain work. */
 void ibtrs_clt_cm_disconnect(struct ibtrs_clt_path *path);
 /* QPs, CQs. Drain work, after the requests are off the path. */

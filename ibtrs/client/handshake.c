@@ -8,6 +8,8 @@
  */
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
+#include "ibtrs/client/deadline.h"
+#include "ibtrs/client/link.h"
 #include "ibtrs/client/rx.h"
 #include "ibtrs/client/session.h"
 
@@ -36,7 +38,7 @@ static void hs_rsp_done(struct ib_cq *cq, struct ib_wc *wc)
 
 	if (wc->status == IB_WC_SUCCESS && wc->opcode == IB_WC_RECV) {
 		path->hs.rsp_len = wc->byte_len;
-		ibtrs_clt_handshake_step(path, IBTRS_CLT_HS_RSP);
+		ibtrs_clt_deadline_step(path, IBTRS_CLT_HS_RSP);
 	} else if (wc->status != IB_WC_WR_FLUSH_ERR) {
 		ibtrs_clt_path_fail(path, -EPROTO, "no INFO_RSP where one is due");
 	}
@@ -47,7 +49,7 @@ static int hs_prepare(struct ibtrs_clt_path *path, const char **why)
 	struct ibtrs_clt_handshake *hs = &path->hs;
 	int err;
 
-	err = ibtrs_clt_session_limits(path->clt, path, why);
+	err = ibtrs_clt_link_limits(path->clt, path, why);
 	if (err)
 		return err;
 	*why = "no memory for the connection";
@@ -95,7 +97,7 @@ static int hs_info(struct ibtrs_clt_path *path, const char **why)
 	wr.wr_cqe = &hs->req.cqe;
 	wr.sg_list = &sge;
 	/* The answer can not overtake this: it is dealt with by the same work. */
-	ibtrs_clt_handshake_phase(path, IBTRS_CLT_HS_INFO_EXCHANGE, ibtrs_clt_cm_patience_ms(path));
+	ibtrs_clt_deadline_phase(path, IBTRS_CLT_HS_INFO_EXCHANGE, ibtrs_clt_deadline_patience_ms(path));
 	return ibtrs_conn_send(&service->c, &wr, &wr, 1, true);
 }
 
@@ -170,43 +172,6 @@ void ibtrs_clt_handshake_init(struct ibtrs_clt_path *path)
 	path->hs.stopped = true;
 	INIT_WORK(&path->hs.work, hs_work);
 	INIT_DELAYED_WORK(&path->hs.deadline, hs_deadline);
-}
-
-void ibtrs_clt_handshake_phase(struct ibtrs_clt_path *path, enum ibtrs_clt_hs_phase phase, unsigned int ms)
-{
-	unsigned long flags;
-
-	spin_lock_irqsave(&path->hs.lock, flags);
-	if (!path->hs.stopped) {
-		WRITE_ONCE(path->hs.phase, phase);
-		mod_delayed_work(path->clt->wq, &path->hs.deadline, msecs_to_jiffies(ms));
-	}
-	spin_unlock_irqrestore(&path->hs.lock, flags);
-}
-
-void ibtrs_clt_handshake_hasten(struct ibtrs_clt_path *path, unsigned int ms)
-{
-	struct delayed_work *deadline = &path->hs.deadline;
-	unsigned long flags;
-
-	spin_lock_irqsave(&path->hs.lock, flags);
-	if (!path->hs.stopped && path->hs.phase == IBTRS_CLT_HS_FIRST_WORD && delayed_work_pending(deadline) &&
-	    time_after(deadline->timer.expires, jiffies + msecs_to_jiffies(ms)))
-		mod_delayed_work(path->clt->wq, deadline, msecs_to_jiffies(ms));
-	spin_unlock_irqrestore(&path->hs.lock, flags);
-}
-
-void ibtrs_clt_handshake_step(struct ibtrs_clt_path *path, enum ibtrs_clt_hs_step step)
-{
-	unsigned long flags;
-
-	spin_lock_irqsave(&path->hs.lock, flags);
-	if (!path->hs.stopped) {
-		cancel_delayed_work(&path->hs.deadline);
-		set_bit(step, &path->hs.todo);
-		queue_work(path->clt->wq, &path->hs.work);
-	}
-	spin_unlock_irqrestore(&path->hs.lock, flags);
 }
 
 void ibtrs_clt_handshake_begin(struct ibtrs_clt_path *path)

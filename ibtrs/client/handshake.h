@@ -46,12 +46,6 @@ struct ibtrs_clt_handshake {
 };
 
 void ibtrs_clt_handshake_init(struct ibtrs_clt_path *path);	/* once per path object */
-/* We begin to wait for the server, which has @ms to answer. */
-void ibtrs_clt_handshake_phase(struct ibtrs_clt_path *path, enum ibtrs_clt_hs_phase phase, unsigned int ms);
-/* A first word that is being waited for has @ms left at most. What the server has answered already is on its way, and not disturbed. */
-void ibtrs_clt_handshake_hasten(struct ibtrs_clt_path *path, unsigned int ms);
-/* The answer is there: the wait ends, and the work goes on. Any context. */
-void ibtrs_clt_handshake_step(struct ibtrs_clt_path *path, enum ibtrs_clt_hs_step step);
 /* An attempt starts: steps and deadlines count again. Path work. */
 void ibtrs_clt_handshake_begin(struct ibtrs_clt_path *path);
 /* Neither work nor timer runs, or can be started, after it: so nothing is built or posted while the path drains. Drain work. */

@@ -6,6 +6,7 @@
 #ifndef IBTRS_CLIENT_PATH_H
 #define IBTRS_CLIENT_PATH_H
 
+#include <linux/ktime.h>
 #include <linux/workqueue.h>
 #include <rdma/ib_verbs.h>
 #include "ibtrs/client/cm.h"
@@ -13,7 +14,7 @@
 #include "ibtrs/client/mr.h"
 #include "ibtrs/client/probe.h"
 #include "ibtrs/client/stats.h"
-#include "ibtrs/client/sysfs.h"
+#include "ibtrs/client/dirs.h"
 #include "ibtrs/client/trial.h"
 #include "ibtrs/core/hb.h"
 #include "ibtrs/logic/path_sm.h"
@@ -22,6 +23,7 @@
 
 struct ibtrs_clt;
 
+#define IBTRS_CLT_FIRST_WAIT	(20 * HZ)	/* a server that is busy for ever does not hold up a first attempt */
 #define IBTRS_CLT_REASON_LEN	(32 + IBTRS_WORDS_LEN)
 
 struct ibtrs_clt_path {
@@ -62,7 +64,7 @@ struct ibtrs_clt_path {
 	struct work_struct work;
 	struct delayed_work timer;
 	struct work_struct drain;
-	struct work_struct remove;	/* session.c: who added it was killed */
+	struct work_struct remove;	/* paths.c: the task that added it was killed */
 	wait_queue_head_t wait;		/* state changed, or first_done */
 
 	/* one incarnation of the connection: set while connecting, gone after the drain */
@@ -92,11 +94,6 @@ struct ibtrs_clt_path {
 	struct ibtrs_clt_path_sysfs sysfs;
 };
 
-/* A new path on the list of @clt, state idle. ERR_PTR. */
-struct ibtrs_clt_path *ibtrs_clt_path_create(struct ibtrs_clt *clt, const struct ibtrs_addr_pair *addr);
-/* Takes a closed path off the list, removes its sysfs files, which waits for those who are in them, and frees it. */
-void ibtrs_clt_path_destroy(struct ibtrs_clt_path *path);
-
 /**
  * ibtrs_clt_path_post() - tell a path what happened
  * @err: negative errno, 0 = none
@@ -115,6 +112,12 @@ static inline void ibtrs_clt_path_fail(struct ibtrs_clt_path *path, int err, con
 void ibtrs_clt_path_refused(struct ibtrs_clt_path *path, int err, const char *text);
 /* The last failure: errno, and words in @buf. Any context. */
 int ibtrs_clt_path_reason(struct ibtrs_clt_path *path, char *buf, size_t size);
+
+/* The clock of its marks. */
+static inline u64 ibtrs_clt_path_now_ms(void)
+{
+	return ktime_to_ms(ktime_get());
+}
 
 static inline enum ibtrs_path_state ibtrs_clt_path_state(const struct ibtrs_clt_path *path)
 {

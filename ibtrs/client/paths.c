@@ -10,6 +10,7 @@
  * Failure: who is killed while a path closes leaves it to a work, and a closing session waits for that.
  */
 #include <linux/sched/mm.h>
+#include "ibtrs/client/path_run.h"
 #include "ibtrs/client/paths.h"
 #include "ibtrs/client/session.h"
 
@@ -108,7 +109,7 @@ static void paths_remove_work(struct work_struct *work)
 	struct ibtrs_clt *clt = path->clt;
 
 	ibtrs_clt_paths_destroy(path);
-	ibtrs_clt_sysfs_removed(clt);
+	ibtrs_clt_dirs_removed(clt);
 }
 
 void ibtrs_clt_paths_remove(struct ibtrs_clt_path *path)
@@ -121,7 +122,7 @@ void ibtrs_clt_paths_remove(struct ibtrs_clt_path *path)
 		return;
 	}
 	ibtrs_clt_paths_destroy(path);
-	ibtrs_clt_sysfs_removed(clt);
+	ibtrs_clt_dirs_removed(clt);
 }
 
 /* For who added it: the path, and its own reason, are about to go. @path NULL: no reason. */
@@ -148,9 +149,9 @@ int ibtrs_clt_paths_add(struct ibtrs_clt *clt, const struct ibtrs_addr_pair *add
 	err = ibtrs_clt_path_wait_first(path);
 	if (err)
 		paths_note_error(clt, path);
-	ibtrs_clt_sysfs_removing(clt);
+	ibtrs_clt_dirs_removing(clt);
 	if (paths_started(path, !err))
-		ibtrs_clt_sysfs_removed(clt);
+		ibtrs_clt_dirs_removed(clt);
 	else
 		ibtrs_clt_paths_remove(path);
 	return err;

@@ -24,7 +24,7 @@ int ibtrs_clt_paths_add(struct ibtrs_clt *clt, const struct ibtrs_addr_pair *add
  */
 int ibtrs_clt_paths_claim(struct ibtrs_clt_path *path);
 /*
- * Closes and destroys a claimed path, and says removed() then (sysfs.h). Waits for that, unless it is killed: a work does the rest. remove_path of sysfs:
+ * Closes and destroys a claimed path, and says removed() then (dirs.h). Waits for that, unless it is killed: a work does the rest. remove_path of sysfs:
  * the caller has stepped out of the attribute that it was called through.
  */
 void ibtrs_clt_paths_remove(struct ibtrs_clt_path *path);

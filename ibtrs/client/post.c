@@ -6,9 +6,10 @@
  *
  * A write gathers its pages and the header: one RDMA_WRITE_WITH_IMM, preceded by plain RDMA_WRITEs when the device can not gather that
  * many pages in one work request. Nothing is registered. A read of up to 8 KiB is answered into the slot's bounce buffer, a larger one into the
- * request's pages through the slot's MR, whose key req.c takes back: that is a work request which never leaves the host, while asking the server
+ * request's pages through the slot's MR, whose key answer.c takes back: that is a work request which never leaves the host, while asking the server
  * for it would keep the answer from travelling with the data, and make three messages of one.
  */
+#include "ibtrs/client/answer.h"
 #include "ibtrs/client/post.h"
 #include "ibtrs/client/session.h"
 #include "ibtrs/proto/imm.h"
@@ -17,32 +18,6 @@
 #define POST_PROBES	512	/* see post_is_alone() */
 #define POST_AT_ONCE	8192
 #define POST_PLUGGED	15	/* work requests of one chain, see CONN_SIG_MIN */
-
-static enum dma_data_direction post_dma_dir(const struct ibtrs_clt_io *io)
-{
-	return io->dir == IBTRS_READ ? DMA_FROM_DEVICE : DMA_TO_DEVICE;
-}
-
-int ibtrs_clt_post_map(struct ibtrs_clt_req *req, struct ibtrs_clt_path *path)
-{
-	struct ibtrs_clt_io *io = req->io;
-
-	req->bounced = io->dir == IBTRS_READ && io->len && io->len <= IBTRS_CLT_BOUNCE_SIZE;
-	if (req->bounced || !io->nents)
-		return 0;
-	req->nr_dma = ib_dma_map_sg(path->dev->ib, io->sgl, io->nents, post_dma_dir(io));
-	return unlikely(!req->nr_dma) ? -EAGAIN : 0;
-}
-
-void ibtrs_clt_post_unmap(struct ibtrs_clt_req *req, struct ibtrs_clt_path *path)
-{
-	if (req->nr_dma) {
-		ib_dma_unmap_sg(path->dev->ib, req->io->sgl, req->io->nents, post_dma_dir(req->io));
-		req->nr_dma = 0;
-	}
-	req->mr = false;
-	req->bounced = false;
-}
 
 /*
  * Does who sends here wait for each answer before he sends again? A guess, and either answer is correct: only the cost differs. Nothing else in flight
@@ -79,7 +54,7 @@ static void post_plugged(struct ibtrs_clt_plug *plug)
 	for (; wr; wr = next) {
 		next = wr->next;
 		if (wr->opcode == IB_WR_RDMA_WRITE_WITH_IMM)
-			ibtrs_clt_req_posted(container_of(wr, struct ibtrs_clt_req, wrs.rdma.wr), conn);
+			ibtrs_clt_answer_posted(container_of(wr, struct ibtrs_clt_req, wrs.rdma.wr), conn);
 	}
 }
 

@@ -8,10 +8,6 @@ struct ibtrs_clt_path;
 struct ibtrs_clt_plug;
 struct ibtrs_clt_req;
 
-/* Decides whether @req is bounced, else maps its pages for @path's device. 0, or -EAGAIN: nothing is mapped. */
-int ibtrs_clt_post_map(struct ibtrs_clt_req *req, struct ibtrs_clt_path *path);
-/* The opposite; @req has no key any more that a peer could use. */
-void ibtrs_clt_post_unmap(struct ibtrs_clt_req *req, struct ibtrs_clt_path *path);
 /*
  * Posts a mapped request with its token on @conn, or lays it by in @plug (may be NULL). 0; 1: posted although there is a plug; -EAGAIN: no room, and
  * nothing was posted; else something may have been posted, and the path is to fail.

@@ -66,13 +66,6 @@ struct ibtrs_clt_req {
 	struct ibtrs_clt_wrs wrs;
 };
 
-/*
- * An answer for @slot arrived on @conn. @inv: it says that the key was invalidated remotely. @byte_len: of the completion (L17).
- * Return 0 or a reason to fail the path (E-38, E-39): static text.
- */
-const char *ibtrs_clt_req_answer(struct ibtrs_clt_conn *conn, u32 slot, int err, bool inv, u32 byte_len);
-/* Who posted @req on @conn, whatever came of it, gives it away: the answer may be there already. Any context. */
-void ibtrs_clt_req_posted(struct ibtrs_clt_req *req, struct ibtrs_clt_conn *conn);
 /* After the drain of @path: every request on it goes to another path, or is parked. Drain work. */
 void ibtrs_clt_req_walk(struct ibtrs_clt_path *path);
 

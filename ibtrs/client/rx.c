@@ -8,6 +8,7 @@
  * Anything that does not make sense breaks the path, with a reason, never more.
  */
 #include <linux/slab.h>
+#include "ibtrs/client/answer.h"
 #include "ibtrs/client/rx.h"
 #include "ibtrs/client/session.h"
 #include "ibtrs/proto/imm.h"
@@ -67,7 +68,7 @@ static const char *rx_imm(struct ibtrs_clt_conn *conn, struct ib_wc *wc, const v
 				return why;
 			WRITE_ONCE(path->hs.chunks[slot].rkey, rkey);
 		}
-		return ibtrs_clt_req_answer(conn, slot, ibtrs_imm_rsp_err(imm), ibtrs_imm_type(imm) == IBTRS_IMM_IO_RSP_INV,
+		return ibtrs_clt_answer(conn, slot, ibtrs_imm_rsp_err(imm), ibtrs_imm_type(imm) == IBTRS_IMM_IO_RSP_INV,
 					    wc->byte_len);
 	case IBTRS_IMM_HB_MSG:
 		if (!conn->c.cid)

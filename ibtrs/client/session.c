@@ -1,125 +1,33 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Sessions: opening and closing them, their list of paths, what the server granted, and the news for the user.
+ * Sessions: opening and closing them, and what the user may ask.
  *
- * clt->lock orders what happens to a session as a whole: its list of paths, the published set, and the link events, which are delivered under
- * it and so arrive in order. Path works take it for a moment; nothing that waits for the network runs under it. sessions_lock protects the
- * list of all sessions (names are unique) and is taken outside of clt->lock.
+ * Called by the user. The list of sessions is sessions.c's, a session's list of paths paths.c's, and what paths mean for it link.c's.
  *
+ * A session that closes takes all its paths along. Nobody can add or claim one then, so the list is walked without the lock.
  */
+#include <linux/moduleparam.h>
 #include <linux/slab.h>
 #include <linux/uuid.h>
+#include "ibtrs/client/link.h"
 #include "ibtrs/client/paths.h"
 #include "ibtrs/client/session.h"
+#include "ibtrs/client/sessions.h"
 #include "ibtrs/logic/mpath.h"
 
-#define SESSION_MAX_SEGMENTS	128
 #define SESSION_HB_MS		1000
 #define SESSION_HB_MISSES	3
 
-static DEFINE_MUTEX(sessions_lock);
-static LIST_HEAD(sessions);
+static unsigned int max_conns;
+module_param(max_conns, uint, 0444);
+MODULE_PARM_DESC(max_conns, "upper bound on interrupt driven connections per path (0: one for each possible CPU)");
 
-int ibtrs_clt_session_limits(struct ibtrs_clt *clt, struct ibtrs_clt_path *path, const char **why)
+/* Interrupt driven connections per path. */
+static u32 session_nr_conns(void)
 {
-	u32 pages_max = path->dev->ib->attrs.max_fast_reg_page_list_len;
-	struct ibtrs_limits *l = &path->limits;
-	int err = 0;
+	u32 n = max_conns ? min(max_conns, nr_cpu_ids) : nr_cpu_ids;
 
-	mutex_lock(&clt->lock);
-	if (!clt->slots.depth) {
-		*why = "the server grants a queue depth of 1: raise its sess_queue_depth";
-		if (l->queue_depth < 2) {
-			err = -EPROTO;
-			goto out;
-		}
-		/* An unaligned I/O touches one page more than its length says. */
-		clt->max_segments = min3(l->max_io_size / SZ_4K + 1, pages_max, (u32)SESSION_MAX_SEGMENTS);
-		clt->max_io_size = min(l->max_io_size, (clt->max_segments - 1) * SZ_4K);
-		clt->max_hdr_size = l->max_hdr_size;
-		*why = "no memory for the slots";
-		err = ibtrs_clt_slots_init(&clt->slots, l->queue_depth, clt->max_segments, path->dev->node);
-	} else if (l->queue_depth != clt->slots.depth) {
-		*why = "the server changed its queue depth: unmap and map again";
-		err = -EPROTO;
-	} else if (l->max_io_size < clt->max_io_size || pages_max < clt->max_segments) {
-		*why = "the server, or the RDMA device, takes smaller I/O on this path: unmap and map again";
-		err = -EPROTO;
-	}
-out:
-	mutex_unlock(&clt->lock);
-	return err;
-}
-
-int ibtrs_clt_session_path_up(struct ibtrs_clt_path *path)
-{
-	struct ibtrs_clt *clt = path->clt;
-	struct ibtrs_clt_path *other;
-	int n;
-
-	mutex_lock(&clt->lock);
-	/* The server let it in: nothing of its last incarnation is executed any more. */
-	path->loose = false;
-	n = ibtrs_clt_pathset_add(clt, path);
-	if (n == 1 && clt->opened) {
-		clt->ops->link(clt->priv, IBTRS_CLT_LINK_UP);
-		/* The server can be reached again. Nothing is held any more, so the others would take their time to notice. */
-		ibtrs_clt_want(clt, IBTRS_CLT_WANT_NEWS_S);
-		list_for_each_entry(other, &clt->paths, entry)
-			if (other != path)
-				ibtrs_clt_path_hurry(other, true);
-	}
-	mutex_unlock(&clt->lock);
-	return min(n, 0);
-}
-
-void ibtrs_clt_session_path_loose(struct ibtrs_clt_path *path)
-{
-	struct ibtrs_clt *clt = path->clt;
-
-	mutex_lock(&clt->lock);
-	path->loose = true;
-	/* Who removed it does not look back. */
-	if (list_empty(&path->entry))
-		clt->loose = true;
-	mutex_unlock(&clt->lock);
-}
-
-void ibtrs_clt_session_retry(struct ibtrs_clt *clt, const struct ibtrs_clt_path *except)
-{
-	struct ibtrs_clt_path *path;
-
-	lockdep_assert_held(&clt->lock);
-	/* Who closes walks the list without the lock. */
-	if (clt->closing)
-		return;
-	list_for_each_entry(path, &clt->paths, entry)
-		if (path != except)
-			ibtrs_clt_path_post(path, IBTRS_PATH_EV_RETRY, 0, NULL);
-}
-
-void ibtrs_clt_session_path_down(struct ibtrs_clt_path *path)
-{
-	struct ibtrs_clt *clt = path->clt;
-	int n;
-
-	mutex_lock(&clt->lock);
-	n = ibtrs_clt_pathset_del(clt, path);
-	if (!n && clt->opened)
-		clt->ops->link(clt->priv, IBTRS_CLT_LINK_DOWN);
-	/* The others may have been refused because of this one (cm_may_create), and are wanted now. */
-	if (!n)
-		ibtrs_clt_session_retry(clt, path);
-	mutex_unlock(&clt->lock);
-	synchronize_rcu();
-}
-
-void ibtrs_clt_session_parked(struct ibtrs_clt *clt)
-{
-	mutex_lock(&clt->lock);
-	if (clt->opened && ibtrs_clt_is_up(clt))
-		clt->ops->link(clt->priv, IBTRS_CLT_LINK_REPLAY);
-	mutex_unlock(&clt->lock);
+	return min_t(u32, n, IBTRS_MAX_CONS / 2);
 }
 
 void ibtrs_clt_news_fault(struct ibtrs_clt *clt)
@@ -177,21 +85,6 @@ int ibtrs_clt_poll(struct ibtrs_clt *clt, unsigned int index)
 }
 EXPORT_SYMBOL_GPL(ibtrs_clt_poll);
 
-void ibtrs_clt_session_each_path(void (*fn)(struct ibtrs_clt_path *path, void *arg), void *arg)
-{
-	struct ibtrs_clt_path *path;
-	struct ibtrs_clt *clt;
-
-	mutex_lock(&sessions_lock);
-	list_for_each_entry(clt, &sessions, entry) {
-		mutex_lock(&clt->lock);
-		list_for_each_entry(path, &clt->paths, entry)
-			fn(path, arg);
-		mutex_unlock(&clt->lock);
-	}
-	mutex_unlock(&sessions_lock);
-}
-
 static struct ibtrs_clt *session_alloc(const char *name, const struct ibtrs_clt_opts *opts, const struct ibtrs_clt_ops *ops, void *priv)
 {
 	struct ibtrs_clt *clt;
@@ -218,9 +111,9 @@ static struct ibtrs_clt *session_alloc(const char *name, const struct ibtrs_clt_
 	clt->policy = opts ? opts->policy : IBTRS_MPATH_MIN_INFLIGHT;
 	clt->ops = ops;
 	clt->priv = priv;
-	clt->nr_irq_conns = ibtrs_clt_nr_conns();
+	clt->nr_irq_conns = session_nr_conns();
 	mutex_init(&clt->lock);
-	ibtrs_clt_want_init(clt);
+	INIT_WORK(&clt->want.work, ibtrs_clt_link_retry_work);
 	ibtrs_clt_turn_init(&clt->turn);
 	INIT_LIST_HEAD(&clt->paths);
 	spin_lock_init(&clt->slots.lock);
@@ -256,28 +149,6 @@ static void session_free(struct ibtrs_clt *clt)
 	kfree(clt);
 }
 
-static int session_register(struct ibtrs_clt *clt)
-{
-	struct ibtrs_clt *other;
-	int err;
-
-	mutex_lock(&sessions_lock);
-	list_for_each_entry(other, &sessions, entry) {
-		if (!strcmp(other->name, clt->name)) {
-			mutex_unlock(&sessions_lock);
-			session_free(clt);
-			return -EEXIST;
-		}
-	}
-	err = ibtrs_clt_sysfs_session_add(clt);
-	if (!err)
-		list_add_tail(&clt->entry, &sessions);
-	mutex_unlock(&sessions_lock);
-	if (err)
-		session_free(clt);
-	return err;
-}
-
 static bool session_match_all(struct ibtrs_clt_io *io, void *arg)
 {
 	return true;
@@ -287,9 +158,7 @@ static void session_close(struct ibtrs_clt *clt)
 {
 	struct ibtrs_clt_path *path, *tmp;
 
-	mutex_lock(&sessions_lock);
-	list_del(&clt->entry);
-	mutex_unlock(&sessions_lock);
+	ibtrs_clt_sessions_del(clt);
 	mutex_lock(&clt->lock);
 	clt->closing = true;
 	clt->opened = false;
@@ -299,13 +168,13 @@ static void session_close(struct ibtrs_clt *clt)
 		ibtrs_clt_path_post(path, IBTRS_PATH_EV_CLOSE, -ECONNABORTED, "session closed");
 	}
 	mutex_unlock(&clt->lock);
-	ibtrs_clt_sysfs_session_shut(clt);
+	ibtrs_clt_dirs_session_shut(clt);
 	/* The list is ours: nobody can add or claim any more. */
 	list_for_each_entry_safe(path, tmp, &clt->paths, entry) {
 		list_del_init(&path->entry);
 		ibtrs_clt_paths_destroy(path);
 	}
-	ibtrs_clt_sysfs_session_del(clt);
+	ibtrs_clt_dirs_session_del(clt);
 	ibtrs_clt_abort(clt, session_match_all, NULL, -ECONNABORTED);
 	session_free(clt);
 }
@@ -364,8 +233,12 @@ struct ibtrs_clt *ibtrs_clt_create(const char *name, const struct ibtrs_clt_opts
 	clt = session_alloc(name, opts, ops, priv);
 	if (IS_ERR(clt))
 		return clt;
-	err = session_register(clt);
-	return err ? ERR_PTR(err) : clt;
+	err = ibtrs_clt_sessions_add(clt);
+	if (err) {
+		session_free(clt);
+		return ERR_PTR(err);
+	}
+	return clt;
 }
 EXPORT_SYMBOL_GPL(ibtrs_clt_create);
 

@@ -52,20 +52,5 @@ struct ibtrs_clt {
 	struct ibtrs_clt_sysfs sysfs;
 };
 
-/* Interrupt driven connections per path. */
-u32 ibtrs_clt_nr_conns(void);
-/* A path learned what its server grants: allocates the slots for the first one, checks the others against it. 0, or an errno and a reason. */
-int ibtrs_clt_session_limits(struct ibtrs_clt *clt, struct ibtrs_clt_path *path, const char **why);
-/* Path work: the path is ready / not ready any more. */
-int ibtrs_clt_session_path_up(struct ibtrs_clt_path *path);
-void ibtrs_clt_session_path_down(struct ibtrs_clt_path *path);
-/* Drain of a path: a write leaves it that the server may still execute (law L8). */
-void ibtrs_clt_session_path_loose(struct ibtrs_clt_path *path);
-/* Who waits for the next attempt makes it now, but for @except, which may be NULL. clt->lock is held. */
-void ibtrs_clt_session_retry(struct ibtrs_clt *clt, const struct ibtrs_clt_path *except);
-/* The walk parked requests: tell the user if the link is up. */
-void ibtrs_clt_session_parked(struct ibtrs_clt *clt);
-/* For device and port events: call @fn for every path of every session. */
-void ibtrs_clt_session_each_path(void (*fn)(struct ibtrs_clt_path *path, void *arg), void *arg);
 
 #endif

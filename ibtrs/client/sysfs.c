@@ -8,37 +8,17 @@
  *				src_addr dst_addr cur_latency
  *	    stats/		rdma reconnects cpu_migration_from cpu_migration_to reset_all
  *
- * Called by session.c and path.c when their objects come and go, and by cm.c when a route is known; everything else is started by a reader
- * or a writer. Formats and error numbers are an ABI: spec C.3, docs/sysfs.md.
+ * The directories are dirs.c's. Everything here is started by a reader or a writer. Formats and error numbers are an ABI: spec C.3, docs/sysfs.md.
  *
- * Lifetime. The driver core and sysfs may hold on to a device or a kobject for as long as they like, so none is part of a session or a path:
- * the session's device and paths/ belong to the driver core, a path's directory is a small object with a pointer. Removing a directory waits
- * for show and store that run in it; after that the pointer is never followed again, and the owner frees his object. Our directory objects
- * are counted, and module exit waits for the last.
- *
- * Names. A directory is always called src@dst. Without a given source that is the unspecified address (ip:0.0.0.0@ip:10.0.0.2, a form that
- * add_path reads back) until the first route is resolved, then, once and for good, the source found. Names are unique; making and
- * renaming is serialized by names_lock, since a collision inside sysfs would be reported with a stack dump.
- *
- * Locking: names_lock for names; path->sysfs.lock for what a route told; everything else is constant, READ_ONCE() or another room's.
+ * Locking: everything is constant, READ_ONCE() or another room's.
  */
-#include <linux/kobject.h>
-#include <linux/netdevice.h>
-#include <linux/sched/mm.h>
-#include <linux/wait_bit.h>
-#include <rdma/ib.h>
-#include <rdma/rdma_cm.h>
+#include <linux/device.h>
 #include "ibtrs/client/paths.h"
 #include "ibtrs/client/session.h"
 #include "ibtrs/client/sysfs.h"
 #include "ibtrs/logic/mpath.h"
 
 #define SYSFS_SHOW_MAX	40	/* bytes of a refused text that the log repeats */
-
-static DEFINE_MUTEX(names_lock);
-static atomic_t path_dirs;
-
-static struct class *sysfs_class;
 
 void ibtrs_clt_sysfs_refuse(const struct ibtrs_clt *clt, const struct ibtrs_clt_path *path, const char *attr, const char *buf, size_t count,
 			    const char *why)
@@ -74,6 +54,8 @@ static ssize_t add_path_store(struct device *dev, struct device_attribute *attr,
 	return err ?: count;
 }
 static DEVICE_ATTR_RW(add_path);
+
+const struct device_attribute *const ibtrs_clt_sysfs_add_path = &dev_attr_add_path;
 
 /* Why the last add_path failed. */
 static ssize_t last_error_show(struct device *dev, struct device_attribute *attr, char *buf)
@@ -168,233 +150,11 @@ static struct attribute *session_attrs[] = {
 	&dev_attr_reconnect_max_ms.attr,
 	NULL,
 };
-ATTRIBUTE_GROUPS(session);
-
-int ibtrs_clt_sysfs_session_add(struct ibtrs_clt *clt)
-{
-	struct ibtrs_clt_sysfs *s = &clt->sysfs;
-	struct device *dev;
-	unsigned int noio;
-	int err = 0;
-
-	atomic_set(&s->removing, 0);
-	mutex_lock(&names_lock);
-	noio = memalloc_noio_save();
-	dev = class_find_device_by_name(sysfs_class, clt->name);
-	if (dev) {
-		put_device(dev);
-		err = -EEXIST;
-	} else {
-		dev = device_create_with_groups(sysfs_class, NULL, MKDEV(0, 0), clt, session_groups,
-						"%s", clt->name);
-		err = PTR_ERR_OR_ZERO(dev);
-	}
-	memalloc_noio_restore(noio);
-	mutex_unlock(&names_lock);
-	if (err)
-		return err;
-	s->paths = kobject_create_and_add("paths", &dev->kobj);
-	if (!s->paths) {
-		device_unregister(dev);
-		return -ENOMEM;
-	}
-	s->dev = dev;
-	return 0;
-}
-
-void ibtrs_clt_sysfs_session_shut(struct ibtrs_clt *clt)
-{
-	if (clt->sysfs.dev)
-		device_remove_file(clt->sysfs.dev, &dev_attr_add_path);
-}
-
-void ibtrs_clt_sysfs_session_del(struct ibtrs_clt *clt)
-{
-	struct ibtrs_clt_sysfs *s = &clt->sysfs;
-
-	if (!s->dev)
-		return;
-	wait_var_event(&s->removing, !atomic_read_acquire(&s->removing));
-	kobject_del(s->paths);
-	kobject_put(s->paths);
-	s->paths = NULL;
-	device_unregister(s->dev);
-	s->dev = NULL;
-}
-
-void ibtrs_clt_sysfs_removing(struct ibtrs_clt *clt)
-{
-	atomic_inc(&clt->sysfs.removing);
-}
-
-void ibtrs_clt_sysfs_removed(struct ibtrs_clt *clt)
-{
-	atomic_t *removing = &clt->sysfs.removing;
-
-	/* The waker needs the address only. */
-	if (atomic_dec_and_test(removing))
-		wake_up_var(removing);
-}
-
-/* ---- directories of paths ----------------------------------------------- */
-
-static void path_dir_release(struct kobject *kobj)
-{
-	kfree(container_of(kobj, struct ibtrs_clt_path_dir, kobj));
-	if (atomic_dec_and_test(&path_dirs))
-		wake_up_var(&path_dirs);
-}
-
-static const_ktype struct kobj_type path_ktype = {
-	.sysfs_ops = &kobj_sysfs_ops,
-	.default_groups = ibtrs_clt_sysfs_path_groups,
-	.release = path_dir_release,
+static const struct attribute_group session_group = {
+	.attrs = session_attrs,
 };
 
-static bool path_name_taken(struct kobject *paths, const char *name)
-{
-	struct kernfs_node *kn = sysfs_get_dirent(paths->sd, name);
-
-	sysfs_put(kn);
-	return kn != NULL;
-}
-
-/* No I/O from allocations under names_lock: the name of a path that connects may be what the I/O waits for. */
-int ibtrs_clt_sysfs_path_add(struct ibtrs_clt_path *path)
-{
-	struct ibtrs_clt_path_sysfs *s = &path->sysfs;
-	struct kobject *paths = path->clt->sysfs.paths;
-	struct ibtrs_addr_pair addr = path->addr;
-	struct ibtrs_clt_path_dir *dir;
-	char name[IBTRS_PATH_STR_MAX];
-	unsigned int noio;
-	int err;
-
-	spin_lock_init(&s->lock);
-	s->named = memchr_inv(addr.src.raw, 0, sizeof(addr.src.raw));
-	addr.src.kind = addr.dst.kind;
-	s->src = addr.src;
-	ibtrs_addr_pair_format(&addr, name, sizeof(name));
-
-	dir = kzalloc_obj(*dir, GFP_KERNEL);
-	if (!dir)
-		return -ENOMEM;
-	dir->path = path;
-	atomic_inc(&path_dirs);
-	kobject_init(&dir->kobj, &path_ktype);
-	s->dir = dir;
-
-	mutex_lock(&names_lock);
-	noio = memalloc_noio_save();
-	if (path_name_taken(paths, name))
-		err = -EEXIST;
-	else
-		err = kobject_add(&dir->kobj, paths, "%s", name);
-	memalloc_noio_restore(noio);
-	mutex_unlock(&names_lock);
-	if (err) {
-		s->dir = NULL;
-		kobject_put(&dir->kobj);
-	}
-	return err;
-}
-
-void ibtrs_clt_sysfs_path_del(struct ibtrs_clt_path *path)
-{
-	struct ibtrs_clt_path_dir *dir;
-
-	/* A route may just be resolved. */
-	mutex_lock(&names_lock);
-	dir = path->sysfs.dir;
-	path->sysfs.dir = NULL;
-	mutex_unlock(&names_lock);
-	if (!dir)
-		return;
-	kobject_del(&dir->kobj);
-	kobject_put(&dir->kobj);
-}
-
-static void addr_from_sockaddr(struct ibtrs_addr *a, const struct sockaddr_storage *ss,
-			       const struct rdma_dev_addr *where)
-{
-	const struct sockaddr_in6 *in6 = (const void *)ss;
-	struct net_device *dev;
-
-	memset(a, 0, sizeof(*a));
-	switch (ss->ss_family) {
-	case AF_INET:
-		a->kind = IBTRS_ADDR_IP4;
-		memcpy(a->raw, &((const struct sockaddr_in *)ss)->sin_addr, 4);
-		break;
-	case AF_INET6:
-		a->kind = IBTRS_ADDR_IP6;
-		memcpy(a->raw, &in6->sin6_addr, sizeof(a->raw));
-		if (!in6->sin6_scope_id)
-			break;
-		dev = dev_get_by_index(where->net, in6->sin6_scope_id);
-		if (dev) {
-			strscpy(a->scope, dev->name, sizeof(a->scope));
-			dev_put(dev);
-		}
-		break;
-	case AF_IB:
-		a->kind = IBTRS_ADDR_GID;
-		memcpy(a->raw, &((const struct sockaddr_ib *)ss)->sib_addr, sizeof(a->raw));
-		break;
-	}
-}
-
-static void path_rename(struct ibtrs_clt_path *path, const struct ibtrs_addr *src)
-{
-	struct ibtrs_addr_pair addr = { .src = *src, .dst = path->addr.dst };
-	char name[IBTRS_PATH_STR_MAX];
-	unsigned int noio;
-	int err = 0;
-
-	ibtrs_addr_pair_format(&addr, name, sizeof(name));
-	mutex_lock(&names_lock);
-	noio = memalloc_noio_save();
-	if (path->sysfs.dir)
-		err = kobject_rename(&path->sysfs.dir->kobj, name);
-	memalloc_noio_restore(noio);
-	mutex_unlock(&names_lock);
-	if (err == -EEXIST)
-		pr_warn("ibtrs %s: %s goes the same way as path %s\n", path->clt->name, path->name, name);
-}
-
-/**
- * ibtrs_clt_sysfs_path_route() - remember where a path goes
- * @path: connecting, on the list of its session
- * @id: of cid 0, its route just resolved
- *
- * What hca_name, hca_port and src_addr show stays after the connection is gone, until another route is resolved. A path that was given no
- * source gets the name of its directory here, once. CM handler: never at the same time as itself.
- */
-void ibtrs_clt_sysfs_path_route(struct ibtrs_clt_path *path, const struct rdma_cm_id *id)
-{
-	struct ibtrs_clt_path_sysfs *s = &path->sysfs;
-	struct ibtrs_addr src;
-
-	addr_from_sockaddr(&src, &id->route.addr.src_addr, &id->route.addr.dev_addr);
-	spin_lock(&s->lock);
-	s->src = src;
-	strscpy(s->hca, dev_name(&id->device->dev), sizeof(s->hca));
-	spin_unlock(&s->lock);
-	WRITE_ONCE(s->port, id->port_num);
-	if (!s->named) {
-		path_rename(path, &src);
-		s->named = true;
-	}
-}
-
-int ibtrs_clt_sysfs_init(void)
-{
-	sysfs_class = class_create("ibtrs-client");
-	return PTR_ERR_OR_ZERO(sysfs_class);
-}
-
-void ibtrs_clt_sysfs_exit(void)
-{
-	wait_var_event(&path_dirs, !atomic_read(&path_dirs));
-	class_destroy(sysfs_class);
-}
+const struct attribute_group *ibtrs_clt_sysfs_session_groups[] = {
+	&session_group,
+	NULL,
+};

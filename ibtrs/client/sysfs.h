@@ -1,91 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * /sys/class/ibtrs-client (spec C.3).
- *
- * Lifetime: what sysfs and the driver core may hold on to is memory of its own, never the session or the path. After
- * ibtrs_clt_sysfs_path_del() / _session_del() no show or store runs any more and the owner frees his object at once, whoever still has a
- * file open. ibtrs_clt_sysfs_exit() waits for the last of that memory.
- */
+/* Attributes of sessions and paths. */
 #ifndef IBTRS_CLIENT_SYSFS_H
 #define IBTRS_CLIENT_SYSFS_H
 
-#include <linux/atomic.h>
-#include <linux/kobject.h>
-#include <linux/spinlock.h>
-#include <rdma/ib_verbs.h>
-#include <ibtrs/addr.h>
+#include <linux/types.h>
 
-struct device;
+struct attribute_group;
+struct device_attribute;
 struct ibtrs_clt;
 struct ibtrs_clt_path;
-struct ibtrs_clt_path_dir;
-struct rdma_cm_id;
 
-/**
- * struct ibtrs_clt_sysfs - of a session: clt->sysfs
- * @dev: /sys/class/ibtrs-client/<name>
- * @paths: its paths/
- * @removing: those who own a path which they are removing
- */
-struct ibtrs_clt_sysfs {
-	struct device *dev;
-	struct kobject *paths;
-	atomic_t removing;
-};
-
-/**
- * struct ibtrs_clt_path_sysfs - of a path: path->sysfs
- * @dir: paths/<src@dst>/
- * @lock: src, hca. Process context
- * @src: where the path comes from: as given, and as resolved once it was
- * @hca: the RDMA device it uses, or used last; empty until the first route was resolved
- * @port: its port
- * @named: the directory bears the resolved source address, or the given one
- */
-struct ibtrs_clt_path_sysfs {
-	struct ibtrs_clt_path_dir *dir;
-	spinlock_t lock;
-	struct ibtrs_addr src;
-	char hca[IB_DEVICE_NAME_MAX];
-	u32 port;
-	bool named;
-};
-
-int ibtrs_clt_sysfs_init(void);		/* the class */
-void ibtrs_clt_sysfs_exit(void);
-
-/*
- * The session's device with its attributes, and paths/. -EEXIST. On error nothing is left. Its files may be used before this returns: no path may be
- * added by them until clt->opened.
- */
-int ibtrs_clt_sysfs_session_add(struct ibtrs_clt *clt);
-/* No add_path runs any more and none will. For close: after clt->closing is set and CLOSE is posted to all paths, before they are removed. */
-void ibtrs_clt_sysfs_session_shut(struct ibtrs_clt *clt);
-/* Waits for those who are removing a path. After all other paths are gone, before the work queues are. Idempotent. */
-void ibtrs_clt_sysfs_session_del(struct ibtrs_clt *clt);
-/* Before a path is taken off the list of its session by somebody who removes it, and after he has. The session may be gone with the latter. */
-void ibtrs_clt_sysfs_removing(struct ibtrs_clt *clt);
-void ibtrs_clt_sysfs_removed(struct ibtrs_clt *clt);
-
-/* paths/<src@dst>/ with stats/: the last step of making a path, for the files work from now on. -EEXIST. */
-int ibtrs_clt_sysfs_path_add(struct ibtrs_clt_path *path);
-/* Waits for running show and store. Idempotent. */
-void ibtrs_clt_sysfs_path_del(struct ibtrs_clt_path *path);
-/* cid 0 resolved its route: source address, device and port are known. CM handler. */
-void ibtrs_clt_sysfs_path_route(struct ibtrs_clt_path *path, const struct rdma_cm_id *id);
-
-/* ---- between sysfs.c and sysfs_path.c ---- */
-
-/**
- * struct ibtrs_clt_path_dir - paths/<src@dst>/
- * @kobj: owns this memory
- * @path: valid while show or store runs
- */
-struct ibtrs_clt_path_dir {
-	struct kobject kobj;
-	struct ibtrs_clt_path *path;
-};
-
+extern const struct attribute_group *ibtrs_clt_sysfs_session_groups[];
+extern const struct device_attribute *const ibtrs_clt_sysfs_add_path;
 extern const struct attribute_group *ibtrs_clt_sysfs_path_groups[];
 
 /* One log line about a refused word. @path: NULL = an attribute of the session. */

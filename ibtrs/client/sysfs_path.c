@@ -101,10 +101,10 @@ static ssize_t remove_path_store(struct kobject *kobj, struct kobj_attribute *at
 	if (err)
 		return err;
 	/* Before the claim: who closes the session waits for us as soon as a path is missing from his list. */
-	ibtrs_clt_sysfs_removing(clt);
+	ibtrs_clt_dirs_removing(clt);
 	err = ibtrs_clt_paths_claim(path);
 	if (err) {
-		ibtrs_clt_sysfs_removed(clt);
+		ibtrs_clt_dirs_removed(clt);
 		return err;
 	}
 	kn = sysfs_break_active_protection(kobj, &attr->attr);

@@ -24,6 +24,7 @@
  * attempt goes without a trial, and it says that it is marginal.
  */
 #include <linux/slab.h>
+#include "ibtrs/client/deadline.h"
 #include "ibtrs/client/session.h"
 #include "ibtrs/proto/imm.h"
 #include "ibtrs/proto/trial.h"
@@ -59,7 +60,7 @@ static void trial_sent(struct ib_cq *cq, struct ib_wc *wc)
 	if (wc->status == IB_WC_SUCCESS) {
 		ibtrs_conn_credit(cq->cq_context, 1);
 		if (!trial_echoes(path) && atomic_dec_return(&path->trial.left) == 0)
-			ibtrs_clt_handshake_step(path, IBTRS_CLT_HS_TRIED);
+			ibtrs_clt_deadline_step(path, IBTRS_CLT_HS_TRIED);
 	} else if (wc->status != IB_WC_WR_FLUSH_ERR) {
 		ibtrs_clt_path_fail(path, ibtrs_conn_wc_err(wc), ib_wc_status_msg(wc->status));
 	}
@@ -183,7 +184,7 @@ int ibtrs_clt_trial_start(struct ibtrs_clt_path *path)
 		ibtrs_iu_sync_dev(&trial->buf);
 	}
 	atomic_set(&trial->left, conns);
-	ibtrs_clt_handshake_phase(path, IBTRS_CLT_HS_TRIAL,
+	ibtrs_clt_deadline_phase(path, IBTRS_CLT_HS_TRIAL,
 				  TRIAL_MS + (u32)((2 * (u64)conns * trial->len >> TRIAL_FLOOR_SHIFT) * MSEC_PER_SEC));
 	for (cid = 1; cid <= conns && !err; cid++)
 		err = trial_post(path, &path->conns[cid], chunk);
@@ -195,7 +196,7 @@ void ibtrs_clt_trial_answered(struct ibtrs_clt_conn *conn)
 	struct ibtrs_clt_path *path = conn->path;
 
 	if (trial_echoes(path) && atomic_dec_return(&path->trial.left) == 0)
-		ibtrs_clt_handshake_step(path, IBTRS_CLT_HS_TRIED);
+		ibtrs_clt_deadline_step(path, IBTRS_CLT_HS_TRIED);
 }
 
 static void trial_give_slot(struct ibtrs_clt_path *path)
@@ -217,7 +218,7 @@ void ibtrs_clt_trial_late(struct ibtrs_clt_path *path)
 	int err;
 
 	WRITE_ONCE(path->hb.seen, false);
-	ibtrs_clt_handshake_phase(path, IBTRS_CLT_HS_DOUBT, TRIAL_DOUBT_MS);
+	ibtrs_clt_deadline_phase(path, IBTRS_CLT_HS_DOUBT, TRIAL_DOUBT_MS);
 	err = ibtrs_conn_send_imm(&service->c, &service->send_cqe, ibtrs_imm_hb(IBTRS_IMM_HB_MSG));
 	if (err)
 		ibtrs_clt_path_fail(path, err, "heartbeat can not be posted");

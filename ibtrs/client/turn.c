@@ -11,6 +11,7 @@
  *
  * Called by: cm.c, path.c. The holder's drain ends its turn, so it lives; the lock is innermost but for that of its handshake.
  */
+#include "ibtrs/client/deadline.h"
 #include "ibtrs/client/session.h"
 
 #define TURN_LONGEST	(15 * HZ)
@@ -56,7 +57,7 @@ bool ibtrs_clt_turn_early(struct ibtrs_clt_path *path)
 	}
 	holder = turn->holder;
 	if (holder)
-		ibtrs_clt_handshake_hasten(holder, clamp_t(u32, 4 * READ_ONCE(holder->connect_ms), TURN_MIN_MS, TURN_MAX_MS));
+		ibtrs_clt_deadline_hasten(holder, clamp_t(u32, 4 * READ_ONCE(holder->connect_ms), TURN_MIN_MS, TURN_MAX_MS));
 	spin_unlock(&turn->lock);
 	return true;
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Does anybody wait for the link? (architecture decision 11: tried once a second then, else every 8 s)
+ * Does anybody wait for the link? (decision 11: tried once a second then, else every 8 s)
  *
- * Called by: path.c (before each wait, and while one for which nobody waits goes on), the user and whoever sees a sign of life (want). Parked requests are seen here; what the user holds, or
+ * Called by: path_run.c (before each wait, and while one for which nobody waits goes on), the user and whoever sees a sign of life (want). Parked requests are seen here; what the user holds, or
  * refuses, he tells. Nobody takes a wish back: one that has become void costs an attempt per second.
  */
 #include <linux/ktime.h>
@@ -11,15 +11,6 @@
 bool ibtrs_clt_wanted(struct ibtrs_clt *clt)
 {
 	return atomic_read(&clt->nr_parked) || !READ_ONCE(clt->opened) || (unsigned long)ktime_get_seconds() < READ_ONCE(clt->want.until);
-}
-
-static void want_work(struct work_struct *work)
-{
-	struct ibtrs_clt *clt = container_of(work, struct ibtrs_clt, want.work);
-
-	mutex_lock(&clt->lock);
-	ibtrs_clt_session_retry(clt, NULL);
-	mutex_unlock(&clt->lock);
 }
 
 /*
@@ -47,11 +38,6 @@ void ibtrs_clt_want_look(struct ibtrs_clt *clt)
 	flows |= n && atomic64_xchg(&clt->want.seen, sum) != sum;
 	if (flows)
 		ibtrs_clt_want(clt, IBTRS_CLT_WANT_NEWS_S);
-}
-
-void ibtrs_clt_want_init(struct ibtrs_clt *clt)
-{
-	INIT_WORK(&clt->want.work, want_work);
 }
 
 /*

@@ -13,10 +13,9 @@ struct ibtrs_clt;
 struct ibtrs_clt_want {
 	unsigned long until;		/* seconds since boot; cmpxchg */
 	atomic64_t seen;		/* requests that went over paths that were up at the last look */
-	struct work_struct work;
+	struct work_struct work;	/* link.c */
 };
 
-void ibtrs_clt_want_init(struct ibtrs_clt *clt);
 /* Does I/O flow over the paths that are up? Then it wants the others, too: so often is this to be asked, about once a second. Any context. */
 void ibtrs_clt_want_look(struct ibtrs_clt *clt);
 /* Is I/O waiting for a path, or was it lately? (backoff) */

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The end of a request, and the steps of its state that req.c and answer.c share. */
+#ifndef IBTRS_CLIENT_ANSWER_H
+#define IBTRS_CLIENT_ANSWER_H
+
+#include "ibtrs/client/req.h"
+#include "ibtrs/client/session.h"
+
+/*
+ * An answer for @slot arrived on @conn. @inv: it says that the key was invalidated remotely. @byte_len: of the completion (L17).
+ * Return 0 or a reason to fail the path (E-38, E-39): static text.
+ */
+const char *ibtrs_clt_answer(struct ibtrs_clt_conn *conn, u32 slot, int err, bool inv, u32 byte_len);
+/* Who posted @req on @conn, whatever came of it, gives it away: the answer may be there already. Any context. */
+void ibtrs_clt_answer_posted(struct ibtrs_clt_req *req, struct ibtrs_clt_conn *conn);
+/* A BUSY request was answered, and nothing of the peer can reach its pages any more. */
+void ibtrs_clt_answer_finish(struct ibtrs_clt_req *req, int err);
+
+static inline bool ibtrs_clt_req_take(struct ibtrs_clt_req *req, enum ibtrs_clt_req_state from)
+{
+	return atomic_cmpxchg(&req->state, from, IBTRS_CLT_REQ_BUSY) == from;
+}
+
+static inline void ibtrs_clt_req_give(struct ibtrs_clt_req *req, enum ibtrs_clt_req_state to)
+{
+	atomic_set_release(&req->state, to);
+}
+
+/* The end of a BUSY request: the slot is free for the user before done() runs. */
+static inline void ibtrs_clt_req_end(struct ibtrs_clt_req *req, int err)
+{
+	struct ibtrs_clt_io *io = req->io;
+
+	WRITE_ONCE(req->conn, NULL);
+	ibtrs_clt_req_give(req, IBTRS_CLT_REQ_IDLE);
+	io->done(io, err);
+}
+
+/* A BUSY request leaves its path. */
+static inline struct ibtrs_clt_path *ibtrs_clt_req_leave(struct ibtrs_clt_req *req)
+{
+	struct ibtrs_clt_path *path = req->conn->path;
+
+	ibtrs_clt_stats_ended(&path->stats, req->cpu);
+	return path;
+}
+
+#endif

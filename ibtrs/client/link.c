@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What paths mean for their session: the published set, what the server granted, and the news for the user.
+ *
+ * clt->lock orders what happens to a session as a whole: its list of paths, the published set, and the link events, which are delivered under
+ * it and so arrive in order. Path works take it for a moment; nothing that waits for the network runs under it.
+ */
+#include "ibtrs/client/link.h"
+#include "ibtrs/client/session.h"
+
+#define LINK_MAX_SEGMENTS	128
+
+int ibtrs_clt_link_limits(struct ibtrs_clt *clt, struct ibtrs_clt_path *path, const char **why)
+{
+	u32 pages_max = path->dev->ib->attrs.max_fast_reg_page_list_len;
+	struct ibtrs_limits *l = &path->limits;
+	int err = 0;
+
+	mutex_lock(&clt->lock);
+	if (!clt->slots.depth) {
+		*why = "the server grants a queue depth of 1: raise its sess_queue_depth";
+		if (l->queue_depth < 2) {
+			err = -EPROTO;
+			goto out;
+		}
+		/* An unaligned I/O touches one page more than its length says. */
+		clt->max_segments = min3(l->max_io_size / SZ_4K + 1, pages_max, (u32)LINK_MAX_SEGMENTS);
+		clt->max_io_size = min(l->max_io_size, (clt->max_segments - 1) * SZ_4K);
+		clt->max_hdr_size = l->max_hdr_size;
+		*why = "no memory for the slots";
+		err = ibtrs_clt_slots_init(&clt->slots, l->queue_depth, clt->max_segments, path->dev->node);
+	} else if (l->queue_depth != clt->slots.depth) {
+		*why = "the server changed its queue depth: unmap and map again";
+		err = -EPROTO;
+	} else if (l->max_io_size < clt->max_io_size || pages_max < clt->max_segments) {
+		*why = "the server, or the RDMA device, takes smaller I/O on this path: unmap and map again";
+		err = -EPROTO;
+	}
+out:
+	mutex_unlock(&clt->lock);
+	return err;
+}
+
+int ibtrs_clt_link_path_up(struct ibtrs_clt_path *path)
+{
+	struct ibtrs_clt *clt = path->clt;
+	struct ibtrs_clt_path *other;
+	int n;
+
+	mutex_lock(&clt->lock);
+	/* The server let it in: nothing of its last incarnation is executed any more. */
+	path->loose = false;
+	n = ibtrs_clt_pathset_add(clt, path);
+	if (n == 1 && clt->opened) {
+		clt->ops->link(clt->priv, IBTRS_CLT_LINK_UP);
+		/* The server can be reached again. Nothing is held any more, so the others would take their time to notice. */
+		ibtrs_clt_want(clt, IBTRS_CLT_WANT_NEWS_S);
+		list_for_each_entry(other, &clt->paths, entry)
+			if (other != path)
+				ibtrs_clt_path_hurry(other, true);
+	}
+	mutex_unlock(&clt->lock);
+	return min(n, 0);
+}
+
+void ibtrs_clt_link_path_loose(struct ibtrs_clt_path *path)
+{
+	struct ibtrs_clt *clt = path->clt;
+
+	mutex_lock(&clt->lock);
+	path->loose = true;
+	/* Who removed it does not look back. */
+	if (list_empty(&path->entry))
+		clt->loose = true;
+	mutex_unlock(&clt->lock);
+}
+
+void ibtrs_clt_link_retry(struct ibtrs_clt *clt, const struct ibtrs_clt_path *except)
+{
+	struct ibtrs_clt_path *path;
+
+	lockdep_assert_held(&clt->lock);
+	/* Who closes walks the list without the lock. */
+	if (clt->closing)
+		return;
+	list_for_each_entry(path, &clt->paths, entry)
+		if (path != except)
+			ibtrs_clt_path_post(path, IBTRS_PATH_EV_RETRY, 0, NULL);
+}
+
+void ibtrs_clt_link_path_down(struct ibtrs_clt_path *path)
+{
+	struct ibtrs_clt *clt = path->clt;
+	int n;
+
+	mutex_lock(&clt->lock);
+	n = ibtrs_clt_pathset_del(clt, path);
+	if (!n && clt->opened)
+		clt->ops->link(clt->priv, IBTRS_CLT_LINK_DOWN);
+	/* The others may have been refused because of this one (cm_may_create), and are wanted now. */
+	if (!n)
+		ibtrs_clt_link_retry(clt, path);
+	mutex_unlock(&clt->lock);
+	synchronize_rcu();
+}
+
+void ibtrs_clt_link_parked(struct ibtrs_clt *clt)
+{
+	mutex_lock(&clt->lock);
+	if (clt->opened && ibtrs_clt_is_up(clt))
+		clt->ops->link(clt->priv, IBTRS_CLT_LINK_REPLAY);
+	mutex_unlock(&clt->lock);
+}
+
+void ibtrs_clt_link_retry_work(struct work_struct *work)
+{
+	struct ibtrs_clt *clt = container_of(work, struct ibtrs_clt, want.work);
+
+	mutex_lock(&clt->lock);
+	ibtrs_clt_link_retry(clt, NULL);
+	mutex_unlock(&clt->lock);
+}
