@@ -35,7 +35,7 @@
 #define TRIAL_SGE	32
 #define TRIAL_MS	2000
 #define TRIAL_DOUBT_MS	500
-#define TRIAL_FLOOR_SHIFT 22		/* as sqwatch.c: a link that moves less than 4 MiB in a second is as good as dead */
+#define TRIAL_FLOOR_SHIFT 22		/* as logic/sqwatch.c: a link that moves less than 4 MiB in a second is as good as dead */
 
 static const char trial_why[] = "full-size packets are lost: is the MTU the same on both hosts and all switches between?";
 

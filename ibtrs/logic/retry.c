@@ -2,7 +2,7 @@
 /*
  * When a path is tried again, and how much it is trusted (decision 11; the rules stand in retry.h).
  *
- * Called by ibtrs/client/path.c, whose path work owns the record. Nothing here fails, and nothing here knows a clock.
+ * Called by ibtrs/client/path_run.c, whose path work owns the record. Nothing here fails, and nothing here knows a clock.
  */
 #include "ibtrs/logic/retry.h"
 

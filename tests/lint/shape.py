@@ -202,8 +202,47 @@ def long_cases_run():
 
 
 
+def cited_things_exist():
+    """each file, law, decision, E- number, case and function that is cited exists"""
+    design, proto = text("docs/design.md"), text("docs/protocol.md")
+    laws = set(re.findall(r"^(?:\| |### Law )L(\d+)\b", design, re.M))
+    decisions = set(re.findall(r"^(?:\| |### Decision )(\d+)\b", design, re.M))
+    table = proto[proto.index("## Where a peer's input is checked"):]
+    checks = set()
+    for cell in re.findall(r"^\| ([\d, -]+) \|", table, re.M):
+        for first, last in re.findall(r"(\d+)(?:-(\d+))?", cell):
+            checks |= set(range(int(first), int(last or first) + 1))
+    word = r"(?<![\w./%$*<-])((?:[a-z_0-9]+/)*[a-z_0-9-]+\.[ch])\b(?![\w(.])"
+    for f in [f for f in FILES if f.endswith((".c", ".h", ".md", ".scd", ".py", ".patch")) and text(f)]:
+        source = f.startswith(DRIVERS + ("tools/",)) and f.endswith((".c", ".h"))
+        for n, line in enumerate(text(f).split("\n"), 1):
+            at = f"{f}:{n}: there is no"
+            if source and not line.lstrip().startswith("#include"):
+                for name in re.findall(word, line):
+                    if not (name in FILES or any(g.endswith("/" + name) for g in FILES) if "/" in name else
+                            os.path.isfile(os.path.join(os.path.dirname(f), name))):
+                        yield f"{at} file {name}"
+            for name in re.findall(r"\b[Ll]aws? L(\d+)\b|\(L(\d+)\)", line) if source or f.endswith(".md") else []:
+                if "".join(name) not in laws:
+                    yield f"{at} law L{''.join(name)}"
+            for name in re.findall(r"\b[Dd]ecision (\d+)\b", line):
+                if name not in decisions:
+                    yield f"{at} decision {name}"
+            for name in re.findall(r"\bE-(\d+)\b", line):
+                if int(name) not in checks:
+                    yield f"{at} E-{name} in docs/protocol.md"
+            for name in re.findall(r"tests/cases/([a-z-]+/[a-z-]+)\b(?!/)", line):
+                if f"tests/cases/{name}.py" not in FILES:
+                    yield f"{at} case {name}"
+    code = "".join(text(f) for f in c_files(*DRIVERS))
+    for name in set(re.findall(r"`([a-z_0-9]+)`", table)):
+        if not re.search(rf"\b{name}\b", code):
+            yield f"docs/protocol.md:1: there is no function {name}"
+
+
 RULES = [include_direction, pure_code_is_pure, no_version_checks, no_warn_no_bug, no_own_pr_fmt, one_word_of_intent,
-         licence_lines, sizes, essays, ends_of_lines, only_the_project, one_version, long_cases_run]
+         licence_lines, sizes, essays, ends_of_lines, only_the_project, one_version, long_cases_run,
+         cited_things_exist]
 
 
 def main(wanted):

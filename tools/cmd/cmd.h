@@ -130,7 +130,7 @@ void cmd_args_free(struct cmd_args *a);
 /* Words of the rnbd tool in place of ours. *argv is replaced. Returns SAY_DONE, or what to exit with. */
 int cmd_legacy(int *argc, const char ***argv);
 
-/* help.c */
+/* cli/help.c */
 int cmd_help(const struct cmd *c);
 int cmd_help_run(struct cmd_args *a);
 int cmd_complete_run(struct cmd_args *a);

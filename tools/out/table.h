@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Objects of state.h as text: a set of columns for each kind, printed as table, pairs, CSV or JSON. One row here is a column, a JSON key and
+ * Objects of host/state.h as text: a set of columns for each kind, printed as table, pairs, CSV or JSON. One row here is a column, a JSON key and
  * a word for -o, --sort and --filter at once.
  */
 #ifndef TOOLS_TABLE_H
