@@ -84,7 +84,7 @@ def parameters():
 
 def limits():
     """Numbers in sentences of README."""
-    readme = read("README.md")
+    readme = re.sub(r"\s+", " ", read("README.md"))
     hold = re.search(r'X\(hold, "hold", "\w+", INT, -?\d+, \d+, (\d+),', read("ibnbd/logic/mapopt.h"))[1]
     depth = re.search(r"\.queue_depth\s*= (\d+),", "".join(read(f) for f in FILES if f.startswith("ibtrs/server/")))[1]
     for number, sentence in ((hold, r"I/O waits, (\d+) seconds if you say nothing else"),

@@ -202,6 +202,16 @@ def long_cases_run():
 
 
 
+def prose_is_narrow():
+    """prose is at most 80 columns wide; tables, code and links aside"""
+    for f in [f for f in FILES if f.endswith(".md")]:
+        code = False
+        for n, line in enumerate(text(f).split("\n"), 1):
+            code ^= line.lstrip().startswith("```")
+            if len(line) > 80 and not code and not line.startswith(("|", "    ", "\t", "#")) and "](" not in line:
+                yield f"{f}:{n}: {len(line)} columns"
+
+
 def cited_things_exist():
     """each file, law, decision, E- number, case and function that is cited exists"""
     design, proto = text("docs/design.md"), text("docs/protocol.md")
@@ -242,7 +252,7 @@ def cited_things_exist():
 
 RULES = [include_direction, pure_code_is_pure, no_version_checks, no_warn_no_bug, no_own_pr_fmt, one_word_of_intent,
          licence_lines, sizes, essays, ends_of_lines, only_the_project, one_version, long_cases_run,
-         cited_things_exist]
+         prose_is_narrow, cited_things_exist]
 
 
 def main(wanted):
