@@ -136,7 +136,9 @@ struct gendisk *cx_alloc_disk(struct blk_mq_tag_set *set, const struct cx_limits
 #if !HAVE_BDOPS_FREE_DISK
 static void (*disk_freed)(struct gendisk *disk);	/* of the one driver that there is */
 
-/* The driver core asks the device itself first, and the block core leaves that to whoever wants it. */
+/*
+ * The driver core asks the device itself first, and the block core leaves that to whoever wants it.
+ */
 static void disk_release(struct device *d)
 {
 	disk_freed(dev_to_disk(d));
@@ -195,7 +197,10 @@ int cx_update_limits(struct gendisk *disk, const struct cx_limits *lim)
 #if HAVE_LIMITS_COMMIT && HAVE_BLK_FEATURES
 	struct queue_limits l;
 
-	/* queue_limits_start_update(), but it would wait: who writes a limit in sysfs has the lock and freezes the queue. */
+	/*
+	 * queue_limits_start_update(), but it would wait: who writes a limit in sysfs has the lock
+	 * and freezes the queue.
+	 */
 	if (!mutex_trylock(&disk->queue->limits_lock))
 		return -EBUSY;
 	l = disk->queue->limits;
@@ -206,7 +211,10 @@ int cx_update_limits(struct gendisk *disk, const struct cx_limits *lim)
 	unsigned int hw = queue_max_hw_sectors(q), max = queue_max_sectors(q);
 
 	limits_set(q, lim);
-	/* max_sectors_kb, which an administrator may have made smaller; newer kernels keep it by themselves */
+	/*
+	 * max_sectors_kb, which an administrator may have made smaller; newer kernels keep it by
+	 * themselves
+	 */
 	if (max < hw && max < q->limits.max_sectors)
 		q->limits.max_sectors = max;
 	return 0;
@@ -317,8 +325,9 @@ void cx_free_queue(struct request_queue *q)
  * cx_set_unused() - has the last queue left a tag set?
  * @set: tag set to which nobody adds a queue any more
  *
- * The queue of a disk that could not be added leaves with the last reference to the disk, and a reader of /proc/partitions may hold one: the
- * set must live until then. Does not wait for the lock, so whoever holds it has nobody to wake, and is done with it, when we get it.
+ * The queue of a disk that could not be added leaves with the last reference to the disk, and a
+ * reader of /proc/partitions may hold one: the set must live until then. Does not wait for the
+ * lock, so whoever holds it has nobody to wake, and is done with it, when we get it.
  */
 bool cx_set_unused(struct blk_mq_tag_set *set)
 {

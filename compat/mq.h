@@ -72,7 +72,10 @@ bool cx_set_unused(struct blk_mq_tag_set *set);
 bool set_capacity_and_notify(struct gendisk *disk, sector_t sectors);
 #endif
 
-/* Whoever opens the disk next has its partition table read. A kernel before 5.17 leaves that to partprobe. */
+/*
+ * Whoever opens the disk next has its partition table read. A kernel before 5.17 leaves that to
+ * partprobe.
+ */
 static inline void cx_need_part_scan(struct gendisk *disk)
 {
 #ifdef GD_NEED_PART_SCAN

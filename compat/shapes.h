@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Kernels that we do not know. Where a shim has a body for each shape that a thing ever had, "none of the newer ones" means the oldest. That
- * is wrong on a kernel that is newer than the newest shape, and would end in errors which name everything but the cause, or in none. So here
- * the build stops with one line, if an answer says "old" although another one, younger than the change, says "new".
+ * Kernels that we do not know. Where a shim has a body for each shape that a thing ever had, "none
+ * of the newer ones" means the oldest. That is wrong on a kernel that is newer than the newest
+ * shape, and would end in errors which name everything but the cause, or in none. So here the build
+ * stops with one line, if an answer says "old" although another one, younger than the change, says
+ * "new".
  *
- * Vendors bring parts of younger kernels back, the block layer most of all: what vouches for a change belongs to the same part, or is younger
- * than all that we know. fixtures.py tries each answer of the newest kernel the other way round. probe.mk asks, and adds where to read on.
+ * Vendors bring parts of younger kernels back, the block layer most of all: what vouches for a
+ * change belongs to the same part, or is younger than all that we know. fixtures.py tries each
+ * answer of the newest kernel the other way round. probe.mk asks, and adds where to read on.
  */
 #ifndef IBNBD_COMPAT_SHAPES_H
 #define IBNBD_COMPAT_SHAPES_H

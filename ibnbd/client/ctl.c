@@ -2,12 +2,15 @@
 /*
  * /sys/class/ibnbd-client/ctl: map_device, devices/, last_error (spec C.1, C.2).
  *
- * A mapping in order: parse the line, claim its name (session and device), take a number, find or open the session, OPEN on the server, add the disk,
- * link it. The store returns when the disk is there with all its attributes, so a returned write means a device. Who wants a name that is being
- * removed waits for the removal, killable (L5), and takes the number after that: the same again, unless somebody has the old disk open still.
+ * A mapping in order: parse the line, claim its name (session and device), take a number, find or
+ * open the session, OPEN on the server, add the disk, link it. The store returns when the disk is
+ * there with all its attributes, so a returned write means a device. Who wants a name that is being
+ * removed waits for the removal, killable (L5), and takes the number after that: the same again,
+ * unless somebody has the old disk open still.
  *
- * Undoing a half made mapping is unmapping it: the same road, run by the same work, and the store waits for its end, but not for ever. Each claimed
- * device holds a reference to the module, dropped by its removal, so that the module can not be unloaded under a disk.
+ * Undoing a half made mapping is unmapping it: the same road, run by the same work, and the store
+ * waits for its end, but not for ever. Each claimed device holds a reference to the module, dropped
+ * by its removal, so that the module can not be unloaded under a disk.
  */
 #include <linux/device.h>
 #include <linux/kobject.h>
@@ -34,16 +37,20 @@ static int ctl_add_disk(struct ibnbd_clt_dev *dev)
 	err = ibnbd_clt_disk_alloc(dev);
 	mutex_unlock(&dev->lock);
 	if (err)
-		return ibnbd_clt_refuse(err, "device %s of session %s: the block layer refuses a disk of its limits (%d)",
-					    dev->map.device_path, dev->map.sessname, err);
+		return ibnbd_clt_refuse(
+			err,
+			"device %s of session %s: the block layer refuses a disk of its limits (%d)",
+			dev->map.device_path, dev->map.sessname, err);
 	err = ibnbd_clt_disk_add(dev);
 	if (err)
-		return ibnbd_clt_refuse(err, "device %s of session %s: the disk cannot be added (%d)",
-					    dev->map.device_path, dev->map.sessname, err);
+		return ibnbd_clt_refuse(err,
+					"device %s of session %s: the disk cannot be added (%d)",
+					dev->map.device_path, dev->map.sessname, err);
 	ibnbd_clt_dev_added(dev);
 	err = ibnbd_clt_names_link(dev);
 	if (err)
-		return ibnbd_clt_refuse(err, "/dev/ibnbd%d: no link in ctl/devices (%d)", dev->index, err);
+		return ibnbd_clt_refuse(err, "/dev/ibnbd%d: no link in ctl/devices (%d)",
+					dev->index, err);
 	dev->linked = true;
 	return 0;
 }
@@ -108,7 +115,8 @@ put_module:
 	return err;
 }
 
-static ssize_t map_device_store(struct device *d, struct device_attribute *attr, const char *buf, size_t count)
+static ssize_t map_device_store(struct device *d, struct device_attribute *attr, const char *buf,
+				size_t count)
 {
 	struct ibnbd_map *m __free(kfree) = NULL;
 	struct ibnbd_mapopt_err why;
@@ -133,10 +141,13 @@ static ssize_t map_device_show(struct device *d, struct device_attribute *attr, 
 	size_t nr, i;
 	int n;
 
-	n = sysfs_emit(buf, "Usage: echo \"sessname=NAME path=[SRC,]DST device_path=PATH [key=value] ...\" > map_device\n");
+	n = sysfs_emit(
+		buf,
+		"Usage: echo \"sessname=NAME path=[SRC,]DST device_path=PATH [key=value] ...\" > map_device\n");
 	opt = ibnbd_mapopt_table(&nr);
 	for (i = 0; i < nr; i++)
-		n += sysfs_emit_at(buf, n, "%s=%s: %s\n", opt[i].key, opt[i].words ?: opt[i].value, opt[i].help);
+		n += sysfs_emit_at(buf, n, "%s=%s: %s\n", opt[i].key, opt[i].words ?: opt[i].value,
+				   opt[i].help);
 	return n;
 }
 static DEVICE_ATTR_RW(map_device);
@@ -163,7 +174,8 @@ int ibnbd_clt_ctl_init(void)
 	ctl_class = class_create("ibnbd-client");
 	if (IS_ERR(ctl_class))
 		return PTR_ERR(ctl_class);
-	ctl_device = device_create_with_groups(ctl_class, NULL, MKDEV(0, 0), NULL, ctl_groups, "ctl");
+	ctl_device =
+		device_create_with_groups(ctl_class, NULL, MKDEV(0, 0), NULL, ctl_groups, "ctl");
 	if (IS_ERR(ctl_device)) {
 		err = PTR_ERR(ctl_device);
 		goto unregister;

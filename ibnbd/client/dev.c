@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A mapped device, as an object: its memory, its news, its reason. Its state: dev_state.c; its works: recover.c.
+ * A mapped device, as an object: its memory, its news, its reason. Its state: dev_state.c; its
+ * works: recover.c.
  *
- * News that need a message, or come from where nothing may sleep, are bits in dev->news; one work per device does them.
+ * News that need a message, or come from where nothing may sleep, are bits in dev->news; one work
+ * per device does them.
  */
 #include <linux/slab.h>
 #include "ibnbd/client/dev.h"

@@ -2,8 +2,8 @@
 /*
  * A mapped device: its state, its timers, what the server has open for it, its end.
  *
- * dev.c is the object; dev_state.c drives its state, recover.c does its works; open.c asks the server for it, disk.c shows it to the block layer,
- * remove.c ends it.
+ * dev.c is the object; dev_state.c drives its state, recover.c does its works; open.c asks the
+ * server for it, disk.c shows it to the block layer, remove.c ends it.
  */
 #ifndef IBNBD_CLIENT_DEV_H
 #define IBNBD_CLIENT_DEV_H
@@ -59,7 +59,8 @@ struct ibnbd_clt_dev {
 	u8 version;
 	u16 nr_irq;			/* hardware queues before the polled ones */
 	u32 device_id;
-	u32 link_gen;			/* on which device_id means this disk: on a later one it may be another's */
+	/* on which device_id means this disk: on a later one it may be another's */
+	u32 link_gen;
 	u32 io_flags;			/* IBNBD_F_* that the server understands */
 	u32 op_stride;
 	void *ops;
@@ -81,21 +82,28 @@ struct ibnbd_clt_dev {
 	bool added;			/* add_disk returned */
 	bool linked;			/* ctl/devices has it */
 	bool stopped;			/* queue is quiesced (L16) */
-	bool limits_due;		/* those of grant could not be committed yet; READ_ONCE outside */
-	bool refused;			/* limits of grant were too good to be true (queue.c); READ_ONCE */
-	bool served;			/* the server has it open, as served_id; READ_ONCE outside */
+	/* those of grant could not be committed yet; READ_ONCE outside */
+	bool limits_due;
+	/* limits of grant were too good to be true (queue.c); READ_ONCE */
+	bool refused;
+	/* the server has it open, as served_id; READ_ONCE outside */
+	bool served;
 	u32 served_id;
-	bool owed;			/* a CLOSE of served_id, whatever became of the link: the server's ids do not come again */
+	/* a CLOSE of served_id, whatever became of the link: the server's ids do not come again */
+	bool owed;
 	struct ibnbd_clt_left *leaves;	/* for the session, if it is owed at the end */
-	bool asked;			/* OPEN is out, or was never answered: it may have it open, as we do not know what */
-	bool gave_up;			/* requests that the server may still execute, in the mapping of grant */
+	/* OPEN is out, or was never answered: it may have it open, as we do not know what */
+	bool asked;
+	/* requests that the server may still execute, in the mapping of grant */
+	bool gave_up;
 	bool no_writes;			/* L8, until the link has settled, or an administrator */
 	bool hold_armed;
 	unsigned long held_since;	/* jiffies */
 	u64 resumed_ns;			/* ktime_get_ns() when I/O flowed again; 0: never held */
 	unsigned long late_end;
 	char reason[IBNBD_CLT_REASON_LEN];
-	enum kobject_action uevent;	/* what uevent_work sends, with what was true at that time */
+	/* what uevent_work sends, with what was true at that time */
+	enum kobject_action uevent;
 	enum ibnbd_dev_state uevent_state;
 	char uevent_reason[IBNBD_CLT_REASON_LEN];
 
@@ -124,10 +132,12 @@ __printf(2, 3) void ibnbd_clt_dev_say(struct ibnbd_clt_dev *dev, const char *fmt
 void ibnbd_clt_dev_ask_later(struct ibnbd_clt_dev *dev, unsigned long delay);
 
 /*
- * Is @g another mapping of the server than the one the disk lives by? False if that can not be told: only a server of ours draws ids that do not come
- * again, and opens for writing when all mappings that were closed have ended. Under dev->lock.
+ * Is @g another mapping of the server than the one the disk lives by? False if that can not be
+ * told: only a server of ours draws ids that do not come again, and opens for writing when all
+ * mappings that were closed have ended. Under dev->lock.
  */
-static inline bool ibnbd_clt_grant_is_new(const struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g)
+static inline bool ibnbd_clt_grant_is_new(const struct ibnbd_clt_dev *dev,
+					  const struct ibnbd_clt_grant *g)
 {
 	return g->features & IBNBD_FEAT_IDENTITY && g->rsp.device_id != dev->grant.rsp.device_id;
 }

@@ -4,19 +4,25 @@
  *
  * Called by: open.c (post), link.c (link up and down), recover.c, remove.c (abort), ctl.c (added).
  *
- * The state is written by ibnbd_clt_dev_post() alone, under dev->lock: state and event give the next state and a set of actions. What a request
- * meets in queue_rq is the *gate*, which follows from the state. The queue is quiesced while I/O is held, and while device id and limits change.
+ * The state is written by ibnbd_clt_dev_post() alone, under dev->lock: state and event give the
+ * next state and a set of actions. What a request meets in queue_rq is the *gate*, which follows
+ * from the state. The queue is quiesced while I/O is held, and while device id and limits change.
  *
- *	link down	held; after hold= seconds failed: what is parked ends, new I/O ends at once. What was held before, and has not been completed in
- *			between, has been held all the time
- *	link up		re-OPEN; limits and identity are compared; the same disk: device id into the parked requests, replay. Another disk, or
- *			a server that says no for good: fenced. No answer for 10 s while the session is up: failed (L4), and asked again.
+ *	link down	held; after hold= seconds failed: what is parked ends, new I/O ends at once.
+ *			What was held before, and has not been completed in between, has been held
+ *			all the time
+ *	link up		re-OPEN; limits and identity are compared; the same disk: device id into the
+ *			parked requests, replay. Another disk, or a server that says no for good:
+ *			fenced. No answer for 10 s while the session is up: failed (L4), and asked
+ *			again.
  *	unmap		ends what is held, then the removal work (remove.c)
  *
- * L8: when a write was given up that the server may still execute, the device takes no writes until it can not (asked with each OPEN, every half
- * second), or an administrator remaps it. Our server can be told: see open.c.
+ * L8: when a write was given up that the server may still execute, the device takes no writes until
+ * it can not (asked with each OPEN, every half second), or an administrator remaps it. Our server
+ * can be told: see open.c.
  *
- * Locking: open_lock > lock; session->lock > lock. Under dev->lock memory is allocated NOIO: it may be reclaimed by writing to this very disk.
+ * Locking: open_lock > lock; session->lock > lock. Under dev->lock memory is allocated NOIO: it may
+ * be reclaimed by writing to this very disk.
  */
 #include <linux/log2.h>
 #include <linux/sched/mm.h>
@@ -74,8 +80,9 @@ bool ibnbd_clt_dev_abort(struct ibnbd_clt_dev *dev)
 }
 
 /*
- * The gate is shut: wait for those who passed it before, end what is parked, and let the queue run into the gate. What is still in flight
- * on a path that dies gets parked later: sweep until nothing is left.
+ * The gate is shut: wait for those who passed it before, end what is parked, and let the queue run
+ * into the gate. What is still in flight on a path that dies gets parked later: sweep until nothing
+ * is left.
  */
 static void dev_fail(struct ibnbd_clt_dev *dev)
 {
@@ -101,11 +108,13 @@ int ibnbd_clt_dev_hold_seconds(const struct ibnbd_clt_dev *dev)
 
 void ibnbd_clt_dev_arm(struct ibnbd_clt_dev *dev)
 {
-	unsigned long end = dev->held_since + secs_to_jiffies(max(ibnbd_clt_dev_hold_seconds(dev), 0));
+	unsigned long end =
+		dev->held_since + secs_to_jiffies(max(ibnbd_clt_dev_hold_seconds(dev), 0));
 
 	dev->hold_armed = ibnbd_clt_dev_hold_seconds(dev) >= 0;
 	if (dev->hold_armed)
-		mod_delayed_work(ibnbd_clt_dev_wq, &dev->hold_work, time_after(end, jiffies) ? end - jiffies : 0);
+		mod_delayed_work(ibnbd_clt_dev_wq, &dev->hold_work,
+				 time_after(end, jiffies) ? end - jiffies : 0);
 	else
 		cancel_delayed_work(&dev->hold_work);
 	/* What is held waits in the block layer, where the transport does not see it. */
@@ -119,7 +128,9 @@ static void dev_settle(struct ibnbd_clt_dev *dev)
 		pr_info("ibnbd%d: what was given up has ended: takes writes again\n", dev->index);
 }
 
-/* Take over the server's answer, in the middle of a step. What does not fit it any more ends (L2). */
+/*
+ * Take over the server's answer, in the middle of a step. What does not fit it any more ends (L2).
+ */
 static int dev_commit(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g)
 {
 	bool anew = ibnbd_clt_grant_is_new(dev, g);
@@ -134,7 +145,8 @@ static int dev_commit(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g
 	if (dev->no_writes && (anew || ibtrs_clt_settled(dev->sess->clt)))
 		dev_settle(dev);
 	if (dev->disk)
-		dev_left(dev, ibnbd_clt_queue_abort_larger(dev, g->lim.max_hw_sectors << SECTOR_SHIFT));
+		dev_left(dev,
+			 ibnbd_clt_queue_abort_larger(dev, g->lim.max_hw_sectors << SECTOR_SHIFT));
 	if (dev->no_writes)
 		ibnbd_clt_dev_ask_later(dev, IBNBD_CLT_SETTLE);
 	if (dev->limits_due)
@@ -144,39 +156,46 @@ static int dev_commit(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g
 
 /* ---- a step of the table ---- */
 
-typedef int (*dev_action)(struct ibnbd_clt_dev *dev, enum ibnbd_dev_state old, const struct ibnbd_clt_grant *g);
+typedef int (*dev_action)(struct ibnbd_clt_dev *dev, enum ibnbd_dev_state old,
+			  const struct ibnbd_clt_grant *g);
 
-static int dev_do_stop(struct ibnbd_clt_dev *dev, enum ibnbd_dev_state old, const struct ibnbd_clt_grant *g)
+static int dev_do_stop(struct ibnbd_clt_dev *dev, enum ibnbd_dev_state old,
+		       const struct ibnbd_clt_grant *g)
 {
 	dev_stop(dev);
 	return 0;
 }
 
-static int dev_do_commit(struct ibnbd_clt_dev *dev, enum ibnbd_dev_state old, const struct ibnbd_clt_grant *g)
+static int dev_do_commit(struct ibnbd_clt_dev *dev, enum ibnbd_dev_state old,
+			 const struct ibnbd_clt_grant *g)
 {
 	return dev_commit(dev, g);
 }
 
-static int dev_do_disarm(struct ibnbd_clt_dev *dev, enum ibnbd_dev_state old, const struct ibnbd_clt_grant *g)
+static int dev_do_disarm(struct ibnbd_clt_dev *dev, enum ibnbd_dev_state old,
+			 const struct ibnbd_clt_grant *g)
 {
 	dev->hold_armed = false;
 	return 0;
 }
 
-static int dev_do_arm(struct ibnbd_clt_dev *dev, enum ibnbd_dev_state old, const struct ibnbd_clt_grant *g)
+static int dev_do_arm(struct ibnbd_clt_dev *dev, enum ibnbd_dev_state old,
+		      const struct ibnbd_clt_grant *g)
 {
 	dev->held_since = ibnbd_clt_queue_held_since(dev);
 	ibnbd_clt_dev_arm(dev);
 	return 0;
 }
 
-static int dev_do_fail(struct ibnbd_clt_dev *dev, enum ibnbd_dev_state old, const struct ibnbd_clt_grant *g)
+static int dev_do_fail(struct ibnbd_clt_dev *dev, enum ibnbd_dev_state old,
+		       const struct ibnbd_clt_grant *g)
 {
 	dev_fail(dev);
 	return 0;
 }
 
-static int dev_do_resume(struct ibnbd_clt_dev *dev, enum ibnbd_dev_state old, const struct ibnbd_clt_grant *g)
+static int dev_do_resume(struct ibnbd_clt_dev *dev, enum ibnbd_dev_state old,
+			 const struct ibnbd_clt_grant *g)
 {
 	if (old != IBNBD_DEV_OPEN)
 		dev->resumed_ns = ktime_get_ns();
@@ -185,25 +204,29 @@ static int dev_do_resume(struct ibnbd_clt_dev *dev, enum ibnbd_dev_state old, co
 	return 0;
 }
 
-static int dev_do_offline(struct ibnbd_clt_dev *dev, enum ibnbd_dev_state old, const struct ibnbd_clt_grant *g)
+static int dev_do_offline(struct ibnbd_clt_dev *dev, enum ibnbd_dev_state old,
+			  const struct ibnbd_clt_grant *g)
 {
 	ibnbd_clt_disk_uevent(dev, KOBJ_OFFLINE);
 	return 0;
 }
 
-static int dev_do_online(struct ibnbd_clt_dev *dev, enum ibnbd_dev_state old, const struct ibnbd_clt_grant *g)
+static int dev_do_online(struct ibnbd_clt_dev *dev, enum ibnbd_dev_state old,
+			 const struct ibnbd_clt_grant *g)
 {
 	ibnbd_clt_disk_uevent(dev, KOBJ_ONLINE);
 	return 0;
 }
 
-static int dev_do_close(struct ibnbd_clt_dev *dev, enum ibnbd_dev_state old, const struct ibnbd_clt_grant *g)
+static int dev_do_close(struct ibnbd_clt_dev *dev, enum ibnbd_dev_state old,
+			const struct ibnbd_clt_grant *g)
 {
 	ibnbd_clt_dev_tell(dev, IBNBD_CLT_NEWS_CLOSE);
 	return 0;
 }
 
-static int dev_do_remove(struct ibnbd_clt_dev *dev, enum ibnbd_dev_state old, const struct ibnbd_clt_grant *g)
+static int dev_do_remove(struct ibnbd_clt_dev *dev, enum ibnbd_dev_state old,
+			 const struct ibnbd_clt_grant *g)
 {
 	queue_work(ibnbd_clt_remove_wq, &dev->remove_work);
 	return 0;
@@ -223,7 +246,8 @@ static const dev_action dev_actions[] = {
 };
 
 /* In the order of their bits, up to the first that fails. */
-static int dev_do(struct ibnbd_clt_dev *dev, unsigned long actions, enum ibnbd_dev_state old, const struct ibnbd_clt_grant *g)
+static int dev_do(struct ibnbd_clt_dev *dev, unsigned long actions, enum ibnbd_dev_state old,
+		  const struct ibnbd_clt_grant *g)
 {
 	unsigned int bit;
 	int err;
@@ -243,15 +267,20 @@ static void dev_enter(struct ibnbd_clt_dev *dev, enum ibnbd_dev_state state)
 	WRITE_ONCE(dev->state, state);
 	WRITE_ONCE(dev->gate, dev_gate(dev));
 	if (state == IBNBD_DEV_OPEN)
-		ibnbd_clt_dev_say(dev, "%s", dev->no_writes ? "no writes yet: one was given up that the server may still execute" : "");
+		ibnbd_clt_dev_say(
+			dev, "%s",
+			dev->no_writes ?
+				"no writes yet: one was given up that the server may still execute" :
+				"");
 	if (state != old && old != IBNBD_DEV_INIT)
-		pr_info_ratelimited("ibnbd%d: %s of %s: %s -> %s%s%s\n", dev->index, dev->map.device_path,
-				    dev->map.sessname, ibnbd_dev_sm_state_name(old),
-				    ibnbd_dev_sm_state_name(state), dev->reason[0] ? ": " : "",
-				    dev->reason);
+		pr_info_ratelimited("ibnbd%d: %s of %s: %s -> %s%s%s\n", dev->index,
+				    dev->map.device_path, dev->map.sessname,
+				    ibnbd_dev_sm_state_name(old), ibnbd_dev_sm_state_name(state),
+				    dev->reason[0] ? ": " : "", dev->reason);
 }
 
-static bool dev_step(struct ibnbd_clt_dev *dev, enum ibnbd_dev_event ev, const struct ibnbd_clt_grant *g)
+static bool dev_step(struct ibnbd_clt_dev *dev, enum ibnbd_dev_event ev,
+		     const struct ibnbd_clt_grant *g)
 {
 	struct ibnbd_dev_step step = ibnbd_dev_sm_step(dev->state, ev);
 	enum ibnbd_dev_state old = dev->state;
@@ -270,8 +299,12 @@ static bool dev_step(struct ibnbd_clt_dev *dev, enum ibnbd_dev_event ev, const s
 	return true;
 }
 
-/* Who holds dev->lock must not wait for memory that is reclaimed by writing to this disk: its own recovery waits for the lock. */
-bool ibnbd_clt_dev_post(struct ibnbd_clt_dev *dev, enum ibnbd_dev_event ev, const struct ibnbd_clt_grant *g)
+/*
+ * Who holds dev->lock must not wait for memory that is reclaimed by writing to this disk: its own
+ * recovery waits for the lock.
+ */
+bool ibnbd_clt_dev_post(struct ibnbd_clt_dev *dev, enum ibnbd_dev_event ev,
+			const struct ibnbd_clt_grant *g)
 {
 	unsigned int noio = memalloc_noio_save();
 	bool taken;

@@ -6,20 +6,25 @@
 #include "ibnbd/client/dev.h"
 
 #define IBNBD_CLT_LATE_S	10		/* L4 */
-#define IBNBD_CLT_SWEEP		(HZ / 10 ?: 1)	/* what is parked, or in flight on a path that dies */
+/* what is parked, or in flight on a path that dies */
+#define IBNBD_CLT_SWEEP		(HZ / 10 ?: 1)
 #define IBNBD_CLT_SETTLE	(HZ / 2)	/* L8 */
 
-/* End what is parked; a write that the server may still execute bars all others (L8). Return: something is still in flight. */
+/*
+ * End what is parked; a write that the server may still execute bars all others (L8). Return:
+ * something is still in flight.
+ */
 bool ibnbd_clt_dev_abort(struct ibnbd_clt_dev *dev);
 
 /**
  * ibnbd_clt_dev_post() - the one writer of dev->state
  * @g: with OPENED and REMAPPED, else NULL
  *
- * Why it happened is said before, by ibnbd_clt_dev_say(). Return: false when the event means nothing in this state, or the block layer
- * refused what @g says: the device is fenced then.
+ * Why it happened is said before, by ibnbd_clt_dev_say(). Return: false when the event means
+ * nothing in this state, or the block layer refused what @g says: the device is fenced then.
  */
-bool ibnbd_clt_dev_post(struct ibnbd_clt_dev *dev, enum ibnbd_dev_event ev, const struct ibnbd_clt_grant *g);
+bool ibnbd_clt_dev_post(struct ibnbd_clt_dev *dev, enum ibnbd_dev_event ev,
+			const struct ibnbd_clt_grant *g);
 
 /* Post what is parked; what can not be posted is tried again. */
 void ibnbd_clt_dev_replay(struct ibnbd_clt_dev *dev);

@@ -2,17 +2,21 @@
 /*
  * The disk of a device: /dev/ibnbdN and its limits. Its number, and who has it open: number.c.
  *
- * Called by: ctl.c (alloc, add), dev.c (commit, capacity, claim, del), the block layer (open, release).
+ * Called by: ctl.c (alloc, add), dev.c (commit, capacity, claim, del), the block layer (open,
+ * release).
  *
- * Numbers come from the extended range (major 259, "blkext"): LVM accepts it as it is, and there is no limit on partitions (decision 15). The
- * attributes are passed to device_add_disk(), so that the first uevent finds them.
+ * Numbers come from the extended range (major 259, "blkext"): LVM accepts it as it is, and there is
+ * no limit on partitions (decision 15). The attributes are passed to device_add_disk(), so that the
+ * first uevent finds them.
  *
- * Opening it is refused to nobody but for its end: a disk that is read-only opens for writing, too, and refuses the write, as sd and nvme do.
+ * Opening it is refused to nobody but for its end: a disk that is read-only opens for writing, too,
+ * and refuses the write, as sd and nvme do.
  *
  * Locking: dev->disk and the limits change under dev->lock.
  *
- * Limits are changed without freezing the queue, on a quiesced one (L2), and only when they differ: whoever writes to queue/... in sysfs while
- * I/O is held freezes the queue with the limits locked, and waits there until the I/O has ended.
+ * Limits are changed without freezing the queue, on a quiesced one (L2), and only when they differ:
+ * whoever writes to queue/... in sysfs while I/O is held freezes the queue with the limits locked,
+ * and waits there until the I/O has ended.
  */
 #include <linux/blkdev.h>
 #include <linux/hdreg.h>
@@ -24,7 +28,10 @@
 #include "ibnbd/client/sysfs.h"
 #include "ibnbd/client/wq.h"
 
-/* 64 KiB pages may be read and written as well: a scatterlist entry is any run of whole 4 KiB blocks of the wire. */
+/*
+ * 64 KiB pages may be read and written as well: a scatterlist entry is any run of whole 4 KiB
+ * blocks of the wire.
+ */
 #define DISK_SEGMENT_MASK	(4096UL - 1)
 #define DISK_DMA_MASK		3	/* RDMA does not care where a segment begins */
 
@@ -59,7 +66,8 @@ static void disk_limits(const struct ibnbd_clt_grant *g, struct cx_limits *cx)
 
 static bool disk_read_only(const struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g)
 {
-	return dev->map.access_mode == IBNBD_ACCESS_RO || g->rsp.identity.flags & IBNBD_ID_F_READ_ONLY;
+	return dev->map.access_mode == IBNBD_ACCESS_RO ||
+	       g->rsp.identity.flags & IBNBD_ID_F_READ_ONLY;
 }
 
 /* What queue_rq reads: nobody is in there. */
@@ -94,8 +102,9 @@ int ibnbd_clt_disk_commit(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_gran
 			WRITE_ONCE(dev->refused, false);
 			err = cx_update_limits(dev->disk, &new);
 			/*
-			 * Somebody is writing a limit in sysfs, and waits, with the queue frozen, for what we hold: that must go on. Nothing new
-			 * comes before he is through, and soon after we try again.
+			 * Somebody is writing a limit in sysfs, and waits, with the queue frozen,
+			 * for what we hold: that must go on. Nothing new comes before he is
+			 * through, and soon after we try again.
 			 */
 			WRITE_ONCE(dev->limits_due, err == -EBUSY);
 			if (err && err != -EBUSY)
@@ -104,7 +113,10 @@ int ibnbd_clt_disk_commit(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_gran
 	}
 	disk_set_hot(dev, g);
 	if (dev->disk) {
-		/* What an administrator has set by BLKROSET stays, which older kernels do not tell from ours. */
+		/*
+		 * What an administrator has set by BLKROSET stays, which older kernels do not tell
+		 * from ours.
+		 */
 		if (was_ro != disk_read_only(dev, g))
 			set_disk_ro(dev->disk, disk_read_only(dev, g));
 		ibnbd_clt_disk_set_capacity(dev, g->lim.nsectors);
@@ -112,7 +124,10 @@ int ibnbd_clt_disk_commit(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_gran
 	return 0;
 }
 
-/* The block layer keeps a change from no size to itself: udev, and who waits for the disk, hear of it from here. */
+/*
+ * The block layer keeps a change from no size to itself: udev, and who waits for the disk, hear of
+ * it from here.
+ */
 static void disk_appeared(struct gendisk *disk)
 {
 	char *env[2] = { "RESIZE=1" };
@@ -139,13 +154,15 @@ void ibnbd_clt_disk_set_capacity(struct ibnbd_clt_dev *dev, u64 sectors)
 void ibnbd_clt_disk_uevent_work(struct work_struct *work)
 {
 	struct ibnbd_clt_dev *dev = container_of(work, struct ibnbd_clt_dev, uevent_work);
-	char state[32], reason[sizeof("IBNBD_REASON=") + IBNBD_CLT_REASON_LEN], *env[] = { state, reason, NULL };
+	char state[32], reason[sizeof("IBNBD_REASON=") + IBNBD_CLT_REASON_LEN],
+		*env[] = { state, reason, NULL };
 	unsigned int noio = memalloc_noio_save();
 	enum kobject_action action;
 
 	mutex_lock(&dev->lock);
 	action = dev->uevent;
-	snprintf(state, sizeof(state), "IBNBD_STATE=%s", ibnbd_dev_sm_state_name(dev->uevent_state));
+	snprintf(state, sizeof(state), "IBNBD_STATE=%s",
+		 ibnbd_dev_sm_state_name(dev->uevent_state));
 	snprintf(reason, sizeof(reason), "IBNBD_REASON=%s", dev->uevent_reason);
 	mutex_unlock(&dev->lock);
 	kobject_uevent_env(&disk_to_dev(dev->disk)->kobj, action, env);
@@ -173,7 +190,10 @@ DEF_BD_RELEASE(disk_release, disk)
 	ibnbd_clt_number_close(disk->private_data);
 }
 
-/* The last reference to a disk that was added is gone: its name can not be meant for anybody else's any more. */
+/*
+ * The last reference to a disk that was added is gone: its name can not be meant for anybody else's
+ * any more.
+ */
 static void disk_free(struct gendisk *disk)
 {
 	struct ibnbd_clt_number *n = disk->private_data;
@@ -182,7 +202,10 @@ static void disk_free(struct gendisk *disk)
 	ibnbd_clt_number_put(n);
 }
 
-/* A disk without heads has the geometry that nvme gives, for those who align partitions by it. The block layer fills in the start. */
+/*
+ * A disk without heads has the geometry that nvme gives, for those who align partitions by it. The
+ * block layer fills in the start.
+ */
 DEF_BD_GETGEO(disk_getgeo, disk, geo)
 {
 	geo->heads = 64;
@@ -245,7 +268,10 @@ void ibnbd_clt_disk_del(struct ibnbd_clt_dev *dev)
 		ibnbd_clt_number_free(dev->number);
 		return;
 	}
-	/* The removal says enough. To wait for one that has not begun would be to wait for a place in our own queue. */
+	/*
+	 * The removal says enough. To wait for one that has not begun would be to wait for a place
+	 * in our own queue.
+	 */
 	cancel_work_sync(&dev->uevent_work);
 	if (dev->added) {
 		blk_mark_disk_dead(disk);

@@ -11,15 +11,22 @@ void ibnbd_clt_disk_uevent_work(struct work_struct *work);
 int ibnbd_clt_disk_alloc(struct ibnbd_clt_dev *dev);
 /* Show it; reads the partition table, so without dev->lock. */
 int ibnbd_clt_disk_add(struct ibnbd_clt_dev *dev);
-/* Removal only: all requests have ended. The number is given back when nobody has the disk any more. */
+/*
+ * Removal only: all requests have ended. The number is given back when nobody has the disk any
+ * more.
+ */
 void ibnbd_clt_disk_del(struct ibnbd_clt_dev *dev);
 
-/* Under dev->lock, queue quiesced: the disk shall live by @g. 0 or the block layer's refusal; nothing has changed then. */
+/*
+ * Under dev->lock, queue quiesced: the disk shall live by @g. 0 or the block layer's refusal;
+ * nothing has changed then.
+ */
 int ibnbd_clt_disk_commit(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g);
 void ibnbd_clt_disk_set_capacity(struct ibnbd_clt_dev *dev, u64 sectors);
 /*
- * KOBJ_ONLINE, KOBJ_OFFLINE, with IBNBD_STATE and IBNBD_REASON; nothing before the disk is shown. dev->lock is held. A work sends it, and of several that are
- * due the last: who sends uevents waits for memory, and for others who do, and so, perhaps, for this disk.
+ * KOBJ_ONLINE, KOBJ_OFFLINE, with IBNBD_STATE and IBNBD_REASON; nothing before the disk is shown.
+ * dev->lock is held. A work sends it, and of several that are due the last: who sends uevents waits
+ * for memory, and for others who do, and so, perhaps, for this disk.
  */
 void ibnbd_clt_disk_uevent(struct ibnbd_clt_dev *dev, enum kobject_action action);
 

@@ -2,17 +2,21 @@
 /*
  * The road that link news takes from the transport to the devices of a session.
  *
- * Called by: ibtrs (link_news, link_event), session.c (init, ask, listen, unlisten), dev.c and open.c (join, leave, get, gen, up).
+ * Called by: ibtrs (link_news, link_event), session.c (init, ask, listen, unlisten), dev.c and
+ * open.c (join, leave, get, gen, up).
  *
- * ibtrs calls link_news() under its own lock, so that only notes what happened, and one ordered work does it: DOWN lets every device hold
- * its I/O, all at once; UP asks SESS_INFO again, since the server may be a new one, and then lets every device open itself again, in
- * parallel, each in its own work. `gen` counts the link events: an answer that was asked for on an earlier link is void.
+ * ibtrs calls link_news() under its own lock, so that only notes what happened, and one ordered
+ * work does it: DOWN lets every device hold its I/O, all at once; UP asks SESS_INFO again, since
+ * the server may be a new one, and then lets every device open itself again, in parallel, each in
+ * its own work. `gen` counts the link events: an answer that was asked for on an earlier link is
+ * void.
  *
- * Locking: ev_lock (any context) for what the callbacks write, lock for the devices and the negotiated features; it is taken before the devices'
- * locks. No message is sent under it. The work may run while memory is reclaimed through our disks, so it allocates NOIO.
+ * Locking: ev_lock (any context) for what the callbacks write, lock for the devices and the
+ * negotiated features; it is taken before the devices' locks. No message is sent under it. The work
+ * may run while memory is reclaimed through our disks, so it allocates NOIO.
  *
- * Failure: SESS_INFO that is not answered is asked again every second while the link is up; devices whose I/O waits meanwhile give up by
- * their own timers (hold=, L4).
+ * Failure: SESS_INFO that is not answered is asked again every second while the link is up; devices
+ * whose I/O waits meanwhile give up by their own timers (hold=, L4).
  */
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
@@ -43,8 +47,9 @@ static void link_news(void *priv, enum ibtrs_clt_link_ev ev)
 }
 
 /*
- * Spec F.3. Events are hints: one that matches nobody is dropped. Who is just exchanging OPEN may be meant, and not know his number yet, or have an answer
- * that is older than the event: he asks again.
+ * Spec F.3. Events are hints: one that matches nobody is dropped. Who is just exchanging OPEN may
+ * be meant, and not know his number yet, or have an answer that is older than the event: he asks
+ * again.
  */
 static void link_event(void *priv, u32 kind, u32 id)
 {
@@ -196,8 +201,9 @@ static void link_reopen(struct ibnbd_clt_session *s, u32 gen)
 
 	err = ibnbd_clt_link_ask(s, gen, &why);
 	if (err) {
-		pr_warn_ratelimited("%s: the server does not answer after the link came back (%d%s%s), trying again\n",
-				    s->name, err, why ? ": " : "", why ?: "");
+		pr_warn_ratelimited(
+			"%s: the server does not answer after the link came back (%d%s%s), trying again\n",
+			s->name, err, why ? ": " : "", why ?: "");
 		link_ask_again(s);
 		return;
 	}
@@ -206,7 +212,8 @@ static void link_reopen(struct ibnbd_clt_session *s, u32 gen)
 
 static void link_work_fn(struct work_struct *work)
 {
-	struct ibnbd_clt_session *s = container_of(to_delayed_work(work), struct ibnbd_clt_session, link_work);
+	struct ibnbd_clt_session *s =
+		container_of(to_delayed_work(work), struct ibnbd_clt_session, link_work);
 	unsigned int noio = memalloc_noio_save();
 	unsigned long news;
 	bool up;

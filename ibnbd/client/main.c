@@ -18,7 +18,10 @@ static int __init ibnbd_clt_init(void)
 	return err;
 }
 
-/* Each mapped device holds a reference to the module, so none is left here; but removals, which drop it as the disk goes, may still be under way. */
+/*
+ * Each mapped device holds a reference to the module, so none is left here; but removals, which
+ * drop it as the disk goes, may still be under way.
+ */
 static void __exit ibnbd_clt_exit(void)
 {
 	ibnbd_clt_ctl_exit();

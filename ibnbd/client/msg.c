@@ -7,7 +7,8 @@
 
 bool ibnbd_clt_msg_unreached(int err)
 {
-	return err == -ENOTCONN || err == -ECONNRESET || err == -ETIMEDOUT || err == -EINTR || err == -ENOMEM;
+	return err == -ENOTCONN || err == -ECONNRESET || err == -ETIMEDOUT || err == -EINTR ||
+	       err == -ENOMEM;
 }
 
 int ibnbd_clt_msg_sess_info(struct ibtrs_clt *clt, struct ibnbd_sess_info *out, const char **why)
@@ -21,14 +22,16 @@ int ibnbd_clt_msg_sess_info(struct ibtrs_clt *clt, struct ibnbd_sess_info *out, 
 
 	*why = NULL;
 	ibnbd_msg_sess_info_encode(&req, IBNBD_MSG_SESS_INFO, &offer);
-	err = ibtrs_clt_call(clt, IBTRS_READ, &req, sizeof(req), &rsp, sizeof(rsp), MSG_SESS_INFO_MS);
+	err = ibtrs_clt_call(clt, IBTRS_READ, &req, sizeof(req), &rsp, sizeof(rsp),
+			     MSG_SESS_INFO_MS);
 	if (err)
 		return err;
 	return ibnbd_msg_sess_info_rsp_decode(&rsp, sizeof(rsp), offer.features, out, why);
 }
 
-int ibnbd_clt_msg_open(struct ibtrs_clt *clt, const char *name, enum ibnbd_access access, u64 features,
-		       struct ibnbd_open_rsp *rsp, unsigned int timeout_ms, struct ibnbd_open_refused *said, const char **why)
+int ibnbd_clt_msg_open(struct ibtrs_clt *clt, const char *name, enum ibnbd_access access,
+		       u64 features, struct ibnbd_open_rsp *rsp, unsigned int timeout_ms,
+		       struct ibnbd_open_refused *said, const char **why)
 {
 	const struct ibnbd_open m = { .access = access, .name = name };
 	union {
@@ -51,7 +54,8 @@ int ibnbd_clt_msg_open(struct ibtrs_clt *clt, const char *name, enum ibnbd_acces
 			*why = said->text;
 		return said->err;
 	}
-	return ibnbd_msg_open_rsp_decode(&answer, len, features & IBNBD_FEAT_IDENTITY, PAGE_SIZE, rsp, why);
+	return ibnbd_msg_open_rsp_decode(&answer, len, features & IBNBD_FEAT_IDENTITY, PAGE_SIZE,
+					 rsp, why);
 }
 
 int ibnbd_clt_msg_close(struct ibtrs_clt *clt, u32 device_id, bool nowait, unsigned int timeout_ms)

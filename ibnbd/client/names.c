@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Names of devices: whose they are, and who waits for one. And the directory ctl/devices, which has a link for each.
+ * Names of devices: whose they are, and who waits for one. And the directory ctl/devices, which has
+ * a link for each.
  *
- * Locking: ibnbd_clt_lock protects the list of devices and, in session.c, that of sessions. Waiting goes by turns: each change of these lists
- * ends a turn. A task that finds a name taken remembers the turn under the lock and waits, without the lock, for the next one.
+ * Locking: ibnbd_clt_lock protects the list of devices and, in session.c, that of sessions. Waiting
+ * goes by turns: each change of these lists ends a turn. A task that finds a name taken remembers
+ * the turn under the lock and waits, without the lock, for the next one.
  */
 #include <linux/atomic.h>
 #include <linux/kobject.h>
@@ -12,7 +14,8 @@
 #include "ibnbd/client/refuse.h"
 
 #define NAMES_GONE_WAIT	(10 * HZ)
-#define NAMES_TURN_WAIT	(IBNBD_MAP_PATHS * 60 * HZ)	/* more than a session of dead paths takes to open */
+/* more than a session of dead paths takes to open */
+#define NAMES_TURN_WAIT	(IBNBD_MAP_PATHS * 60 * HZ)
 
 DEFINE_MUTEX(ibnbd_clt_lock);
 
@@ -31,12 +34,16 @@ unsigned int ibnbd_clt_names_turn(void)
 
 int ibnbd_clt_names_wait(unsigned int turn)
 {
-	long left = wait_event_killable_timeout(names_waiters, (unsigned int)atomic_read(&names_turn_nr) != turn, NAMES_TURN_WAIT);
+	long left = wait_event_killable_timeout(
+		names_waiters, (unsigned int)atomic_read(&names_turn_nr) != turn, NAMES_TURN_WAIT);
 
 	if (left < 0)
-		return ibnbd_clt_refuse(-EINTR, "killed while waiting for another mapping or unmapping");
+		return ibnbd_clt_refuse(-EINTR,
+					"killed while waiting for another mapping or unmapping");
 	if (!left)
-		return ibnbd_clt_refuse(-EBUSY, "another mapping or unmapping of that name takes too long: see the kernel log");
+		return ibnbd_clt_refuse(
+			-EBUSY,
+			"another mapping or unmapping of that name takes too long: see the kernel log");
 	return 0;
 }
 
@@ -52,7 +59,9 @@ void ibnbd_clt_names_wait_gone(bool (*there)(const char *name), const char *name
 		turn = ibnbd_clt_names_turn();
 		mutex_unlock(&ibnbd_clt_lock);
 		if (wait)
-			left = wait_event_killable_timeout(names_waiters, (unsigned int)atomic_read(&names_turn_nr) != turn, left);
+			left = wait_event_killable_timeout(
+				names_waiters, (unsigned int)atomic_read(&names_turn_nr) != turn,
+				left);
 	} while (wait && left > 0);
 }
 
@@ -103,9 +112,12 @@ int ibnbd_clt_names_claim(struct ibnbd_clt_dev *dev)
 	int err;
 
 	if (strlen(dev->link) > NAME_MAX)
-		return ibnbd_clt_refuse(-ENAMETOOLONG, "device path and session name together exceed %d bytes%s",
-					    NAME_MAX - 1, strpbrk(dev->map.device_path, "!@\\") ?
-					    ", of which '!', '@' and '\\' of the path may take four each" : "");
+		return ibnbd_clt_refuse(
+			-ENAMETOOLONG, "device path and session name together exceed %d bytes%s",
+			NAME_MAX - 1,
+			strpbrk(dev->map.device_path, "!@\\") ?
+				", of which '!', '@' and '\\' of the path may take four each" :
+				"");
 	while ((err = names_try_claim(dev, &turn)) == -EAGAIN) {
 		err = ibnbd_clt_names_wait(turn);
 		if (err)

@@ -99,7 +99,8 @@ int ibnbd_clt_number_open(struct ibnbd_clt_number *n)
 
 	/* one way out: sparse loses count of a guard around an atomic that branches */
 	spin_lock(&n->lock);
-	if (!n->dev || READ_ONCE(n->dev->state) == IBNBD_DEV_UNMAPPED || !atomic_inc_unless_negative(&n->openers))
+	if (!n->dev || READ_ONCE(n->dev->state) == IBNBD_DEV_UNMAPPED ||
+	    !atomic_inc_unless_negative(&n->openers))
 		rc = -ENXIO;
 	spin_unlock(&n->lock);
 	return rc;
@@ -137,9 +138,11 @@ void ibnbd_clt_number_free(struct ibnbd_clt_number *n)
 
 void ibnbd_clt_number_settle(struct ibnbd_clt_number *n)
 {
-	wait_event_timeout(number_waiters, !READ_ONCE(n->taken) || atomic_read(&n->openers) > 0, NUMBER_RELEASE);
+	wait_event_timeout(number_waiters, !READ_ONCE(n->taken) || atomic_read(&n->openers) > 0,
+			   NUMBER_RELEASE);
 	if (!wait_event_timeout(number_waiters, !READ_ONCE(n->taken), NUMBER_CLOSE))
-		pr_info("ibnbd%d: somebody has it open still: its number is free when it is closed\n", n->index);
+		pr_info("ibnbd%d: somebody has it open still: its number is free when it is closed\n",
+			n->index);
 	complete_all(&n->settled);
 }
 

@@ -4,18 +4,21 @@
  *
  * Called by: ctl.c (first), recover.c (again, close), its removal (close), sysfs.c (remap).
  *
- * Each exchange runs under the device's open_lock, so there is one at a time, and takes dev->lock only to judge the answer. An answer is void when
- * the session's link is not the one any more on which it was asked for: the new link brings its own OPEN.
+ * Each exchange runs under the device's open_lock, so there is one at a time, and takes dev->lock
+ * only to judge the answer. An answer is void when the session's link is not the one any more on
+ * which it was asked for: the new link brings its own OPEN.
  *
- * A re-OPEN is never believed blindly (decision 12): logic/limits says whether the answer describes the disk that is mapped. The same disk:
- * OPENED. Another disk, a smaller one, or a refusal that waiting can not mend: FENCE, with the reason. No answer, or "not yet": asked
- * again, every half second while I/O is held, every two seconds after that.
+ * A re-OPEN is never believed blindly (decision 12): logic/limits says whether the answer describes
+ * the disk that is mapped. The same disk: OPENED. Another disk, a smaller one, or a refusal that
+ * waiting can not mend: FENCE, with the reason. No answer, or "not yet": asked again, every half
+ * second while I/O is held, every two seconds after that.
  *
- * A device that has failed, and gave up requests which the server may still execute, is closed there before it is opened again: the server then lets
- * their slots serve others, and opens the disk for writing only when the last of them has ended (L8).
+ * A device that has failed, and gave up requests which the server may still execute, is closed
+ * there before it is opened again: the server then lets their slots serve others, and opens the
+ * disk for writing only when the last of them has ended (L8).
  *
- * An administrator's remap takes a fenced device to whatever disk is there now. With users on it, another disk is refused: their cached pages and
- * the new disk's blocks would be one mixture.
+ * An administrator's remap takes a fenced device to whatever disk is there now. With users on it,
+ * another disk is refused: their cached pages and the new disk's blocks would be one mixture.
  */
 #include <linux/sizes.h>
 #include "ibnbd/client/dev_state.h"
@@ -35,7 +38,8 @@
 #define OPEN_RETRY_HELD		(HZ / 2)
 #define OPEN_RETRY_FAILED	(2 * HZ)
 
-static void open_limits_in(const struct ibnbd_clt_dev *dev, u64 features, struct ibnbd_limits_in *in)
+static void open_limits_in(const struct ibnbd_clt_dev *dev, u64 features,
+			   struct ibnbd_limits_in *in)
 {
 	struct ibtrs_clt_attrs attrs;
 
@@ -67,7 +71,8 @@ static void open_asked(struct ibnbd_clt_dev *dev, bool asked)
 }
 
 /* Ask the server, and work out what its answer means for the queue. */
-static int open_ask(struct ibnbd_clt_dev *dev, struct ibnbd_clt_grant *g, unsigned int timeout_ms, const char **why)
+static int open_ask(struct ibnbd_clt_dev *dev, struct ibnbd_clt_grant *g, unsigned int timeout_ms,
+		    const char **why)
 {
 	struct ibnbd_limits_in in;
 	int err;
@@ -76,11 +81,14 @@ static int open_ask(struct ibnbd_clt_dev *dev, struct ibnbd_clt_grant *g, unsign
 	*why = "no path to the server is up";
 	if (!ibnbd_clt_link_get(dev->sess, &g->gen, &g->version, &g->features))
 		return -ENOTCONN;
-	/* Should it be a later one already, g->gen will not be the link's any more when the answer is judged. */
+	/*
+	 * Should it be a later one already, g->gen will not be the link's any more when the answer
+	 * is judged.
+	 */
 	g->link_gen = ibtrs_clt_gen(dev->sess->clt);
 	open_asked(dev, true);
-	err = ibnbd_clt_msg_open(dev->sess->clt, dev->map.device_path, dev->map.access_mode, g->features,
-				 &g->rsp, timeout_ms, &dev->said, why);
+	err = ibnbd_clt_msg_open(dev->sess->clt, dev->map.device_path, dev->map.access_mode,
+				 g->features, &g->rsp, timeout_ms, &dev->said, why);
 	if (err != -ETIMEDOUT && err != -EINTR && err != -ECONNRESET)
 		open_asked(dev, false);
 	if (!err) {
@@ -92,7 +100,10 @@ static int open_ask(struct ibnbd_clt_dev *dev, struct ibnbd_clt_grant *g, unsign
 	return err;
 }
 
-/* Why not: @why if there is one, in the server's own words or ours, else what the errno says. Valid as long as open_lock is held. */
+/*
+ * Why not: @why if there is one, in the server's own words or ours, else what the errno says. Valid
+ * as long as open_lock is held.
+ */
 static const char *open_word(int err, const char *why)
 {
 	return why ?: ibnbd_errword_open(err);
@@ -120,18 +131,23 @@ int ibnbd_clt_open_first(struct ibnbd_clt_dev *dev)
 	if (!err && g.gen != ibnbd_clt_link_gen(dev->sess))
 		err = -ECONNRESET;
 	if (err)
-		return ibnbd_clt_refuse(err, "cannot open %s on session %s (%d): %s%s", dev->map.device_path,
-					    dev->map.sessname, err, open_who(dev, why), open_word(err, why));
+		return ibnbd_clt_refuse(err, "cannot open %s on session %s (%d): %s%s",
+					dev->map.device_path, dev->map.sessname, err,
+					open_who(dev, why), open_word(err, why));
 	if (!ibnbd_clt_dev_post(dev, IBNBD_DEV_EV_OPENED, &g))
 		return -ENODEV;
 	return 0;
 }
 
-/* What the device gave up is still executed, as far as we know, by the mapping that @g says is there. */
+/*
+ * What the device gave up is still executed, as far as we know, by the mapping that @g says is
+ * there.
+ */
 static bool open_has_left(const struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g)
 {
 	lockdep_assert_held(&dev->lock);
-	return dev->gave_up && dev->state == IBNBD_DEV_FAILED && g->features & IBNBD_FEAT_IDENTITY && !ibnbd_clt_grant_is_new(dev, g);
+	return dev->gave_up && dev->state == IBNBD_DEV_FAILED &&
+	       g->features & IBNBD_FEAT_IDENTITY && !ibnbd_clt_grant_is_new(dev, g);
 }
 
 /* No usable answer; dev->lock is held. */
@@ -140,22 +156,29 @@ static void open_judge_error(struct ibnbd_clt_dev *dev, int err, const char *why
 	const char *refusal;
 
 	if (err == -EPROTO) {
-		ibnbd_clt_dev_say(dev, "the server's answer to OPEN makes no sense: %s", why ?: "protocol error");
+		ibnbd_clt_dev_say(dev, "the server's answer to OPEN makes no sense: %s",
+				  why ?: "protocol error");
 		ibnbd_clt_dev_post(dev, IBNBD_DEV_EV_FENCE, NULL);
 		return;
 	}
-	if (!ibnbd_clt_msg_unreached(err) && ibnbd_remap_refused(err, &refusal) == IBNBD_REMAP_FENCE) {
-		ibnbd_clt_dev_say(dev, "%s%s%s%s", refusal, why ? ": " : "", open_who(dev, why), why ?: "");
+	if (!ibnbd_clt_msg_unreached(err) &&
+	    ibnbd_remap_refused(err, &refusal) == IBNBD_REMAP_FENCE) {
+		ibnbd_clt_dev_say(dev, "%s%s%s%s", refusal, why ? ": " : "", open_who(dev, why),
+				  why ?: "");
 		ibnbd_clt_dev_post(dev, IBNBD_DEV_EV_FENCE, NULL);
 		return;
 	}
-	if (dev->state != IBNBD_DEV_CLOSED && dev->state != IBNBD_DEV_FAILED && !dev->no_writes && !dev->limits_due)
+	if (dev->state != IBNBD_DEV_CLOSED && dev->state != IBNBD_DEV_FAILED && !dev->no_writes &&
+	    !dev->limits_due)
 		return;
 	if (dev->state == IBNBD_DEV_CLOSED)
-		ibnbd_clt_dev_say(dev, "cannot open the disk again (%d): %s%s", err, open_who(dev, why), open_word(err, why));
+		ibnbd_clt_dev_say(dev, "cannot open the disk again (%d): %s%s", err,
+				  open_who(dev, why), open_word(err, why));
 	if (dev->state == IBNBD_DEV_FAILED && dev->gave_up)
 		ibnbd_clt_dev_say(dev, "%s%s", open_who(dev, why), open_word(err, why));
-	ibnbd_clt_dev_ask_later(dev, dev->state == IBNBD_DEV_CLOSED || dev->gave_up ? OPEN_RETRY_HELD : OPEN_RETRY_FAILED);
+	ibnbd_clt_dev_ask_later(dev, dev->state == IBNBD_DEV_CLOSED || dev->gave_up ?
+					     OPEN_RETRY_HELD :
+					     OPEN_RETRY_FAILED);
 }
 
 /* The server answered: is it still our disk? dev->lock is held. */
@@ -171,11 +194,14 @@ static void open_judge(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *
 		return;
 	}
 	/*
-	 * Writes that flow are not held: the disk was ours all the time. What waits in the block layer, in a page cache or in somebody's head
-	 * is not seen here: who has the disk open for himself (not in a migration) has writes.
+	 * Writes that flow are not held: the disk was ours all the time. What waits in the block
+	 * layer, in a page cache or in somebody's head is not seen here: who has the disk open for
+	 * himself (not in a migration) has writes.
 	 */
 	held = dev->state != IBNBD_DEV_OPEN && dev->disk &&
-	       ((dev->map.access_mode == IBNBD_ACCESS_RW && ibnbd_clt_number_openers(dev->number) > 0) || ibnbd_clt_queue_has_writes(dev));
+	       ((dev->map.access_mode == IBNBD_ACCESS_RW &&
+		 ibnbd_clt_number_openers(dev->number) > 0) ||
+		ibnbd_clt_queue_has_writes(dev));
 	verdict = ibnbd_remap_compare(&dev->grant.rsp, &g->rsp, dev->map.access_mode, held, &why);
 	if (verdict == IBNBD_REMAP_FENCE) {
 		ibnbd_clt_dev_say(dev, "%s", why);
@@ -193,10 +219,12 @@ static bool open_ids_are_new(struct ibnbd_clt_dev *dev, u32 *gen)
 	u64 features;
 	u8 version;
 
-	return ibnbd_clt_link_get(dev->sess, gen, &version, &features) && features & IBNBD_FEAT_IDENTITY;
+	return ibnbd_clt_link_get(dev->sess, gen, &version, &features) &&
+	       features & IBNBD_FEAT_IDENTITY;
 }
 
-static void open_close(struct ibnbd_clt_dev *dev, enum ibnbd_dev_state only_in, bool nowait, unsigned int timeout_ms)
+static void open_close(struct ibnbd_clt_dev *dev, enum ibnbd_dev_state only_in, bool nowait,
+		       unsigned int timeout_ms)
 {
 	bool due, once;
 	u32 id, gen;
@@ -206,14 +234,16 @@ static void open_close(struct ibnbd_clt_dev *dev, enum ibnbd_dev_state only_in, 
 	once = open_ids_are_new(dev, &gen);
 	mutex_lock(&dev->lock);
 	once = once && gen == ibnbd_clt_link_gen(dev->sess);
-	due = (dev->served || (dev->owed && once)) && dev->state == only_in && ibnbd_clt_link_up(dev->sess);
+	due = (dev->served || (dev->owed && once)) && dev->state == only_in &&
+	      ibnbd_clt_link_up(dev->sess);
 	/* One that is repeated has had its time for the disk. */
 	nowait |= !dev->served;
 	if (due)
 		WRITE_ONCE(dev->served, false);
 	id = dev->served_id;
 	mutex_unlock(&dev->lock);
-	if (!due || ibnbd_clt_msg_unreached(ibnbd_clt_msg_close(dev->sess->clt, id, nowait, timeout_ms)))
+	if (!due ||
+	    ibnbd_clt_msg_unreached(ibnbd_clt_msg_close(dev->sess->clt, id, nowait, timeout_ms)))
 		return;
 	guard(mutex)(&dev->lock);
 	dev->owed = false;
@@ -230,7 +260,8 @@ void ibnbd_clt_open_again(struct ibnbd_clt_dev *dev, bool resized)
 	guard(mutex)(&dev->open_lock);
 	state = READ_ONCE(dev->state);
 	if (state != IBNBD_DEV_CLOSED && state != IBNBD_DEV_FAILED &&
-	    !(state == IBNBD_DEV_OPEN && (resized || READ_ONCE(dev->no_writes) || READ_ONCE(dev->limits_due))))
+	    !(state == IBNBD_DEV_OPEN &&
+	      (resized || READ_ONCE(dev->no_writes) || READ_ONCE(dev->limits_due))))
 		return;
 	err = open_ask(dev, &g, OPEN_MS, &why);
 	mutex_lock(&dev->lock);
@@ -258,7 +289,10 @@ void ibnbd_clt_open_again(struct ibnbd_clt_dev *dev, bool resized)
 	}
 }
 
-/* An OPEN without an answer may have been done all the same. Asked again the server says as what, for it gives one mapping to each name. */
+/*
+ * An OPEN without an answer may have been done all the same. Asked again the server says as what,
+ * for it gives one mapping to each name.
+ */
 static void open_find_out(struct ibnbd_clt_dev *dev)
 {
 	struct ibnbd_clt_grant g;
@@ -300,9 +334,11 @@ static int open_remap_check(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_gr
 	const char *why;
 
 	if (!ibnbd_clt_number_openers(dev->number) ||
-	    ibnbd_remap_compare(&dev->grant.rsp, &g->rsp, dev->map.access_mode, false, &why) != IBNBD_REMAP_FENCE)
+	    ibnbd_remap_compare(&dev->grant.rsp, &g->rsp, dev->map.access_mode, false, &why) !=
+		    IBNBD_REMAP_FENCE)
 		return 0;
-	return ibnbd_clt_refuse(-EBUSY, "ibnbd%d: %s: close its users before remapping", dev->index, why);
+	return ibnbd_clt_refuse(-EBUSY, "ibnbd%d: %s: close its users before remapping", dev->index,
+				why);
 }
 
 static int open_remap_state(struct ibnbd_clt_dev *dev)
@@ -332,8 +368,8 @@ int ibnbd_clt_open_remap(struct ibnbd_clt_dev *dev)
 		goto unlock;
 	err = open_ask(dev, &g, OPEN_FIRST_MS, &why);
 	if (err) {
-		ibnbd_clt_refuse(err, "ibnbd%d: cannot open the disk again (%d): %s%s", dev->index, err,
-				     open_who(dev, why), open_word(err, why));
+		ibnbd_clt_refuse(err, "ibnbd%d: cannot open the disk again (%d): %s%s", dev->index,
+				 err, open_who(dev, why), open_word(err, why));
 		goto close;
 	}
 	mutex_lock(&dev->lock);

@@ -2,27 +2,34 @@
 /*
  * The way of a request: queue_rq, done, and what can be done with requests under way.
  *
- * Called by: blk-mq (the ops table), ibtrs (done), dev.c (replay, abort, break, under the device's lock).
+ * Called by: blk-mq (the ops table), ibtrs (done), dev.c (replay, abort, break, under the device's
+ * lock).
  *
- * The tag is the slot (decision 4). Everything that a request needs exists before it comes: the record, its scatterlist and the slot's header
- * buffer are found by the tag. queue_rq takes no lock, allocates nothing and writes to no cache line but its own record and header.
+ * The tag is the slot (decision 4). Everything that a request needs exists before it comes: the
+ * record, its scatterlist and the slot's header buffer are found by the tag. queue_rq takes no
+ * lock, allocates nothing and writes to no cache line but its own record and header.
  *
- * Locking: what queue_rq reads of a device (device_id, version, flags) changes only while the queue is quiesced; the gate is read once. A
- * record is owned by queue_rq until the submit, by ibtrs until done(), by the block layer after blk_mq_complete_request(). A stray (see
- * below) is owned by whoever holds the device's lock.
+ * Locking: what queue_rq reads of a device (device_id, version, flags) changes only while the queue
+ * is quiesced; the gate is read once. A record is owned by queue_rq until the submit, by ibtrs
+ * until done(), by the block layer after blk_mq_complete_request(). A stray (see below) is owned by
+ * whoever holds the device's lock.
  *
- * Failure: only a request that was never posted is given back with BLK_STS_RESOURCE (L1). A posted one ends by the server's answer or by
- * ibnbd_clt_queue_abort(). When the server answers that it does not know the device (it forgot it: forced close, restart between two
- * requests), the request *strays*: it keeps its tag and waits for the device to be opened again, three times at most, then it ends.
+ * Failure: only a request that was never posted is given back with BLK_STS_RESOURCE (L1). A posted
+ * one ends by the server's answer or by ibnbd_clt_queue_abort(). When the server answers that it
+ * does not know the device (it forgot it: forced close, restart between two requests), the request
+ * *strays*: it keeps its tag and waits for the device to be opened again, three times at most, then
+ * it ends.
  *
- * Polled queues: a request that says so is answered on a polled connection, by whoever waits for it. Others get there too (the flush before a
- * polled write, for which nobody looks; a polled one that left its path) and are answered by interrupt; but the block layer takes
- * anything of a polled queue back in process context only, so a work completes those.
+ * Polled queues: a request that says so is answered on a polled connection, by whoever waits for
+ * it. Others get there too (the flush before a polled write, for which nobody looks; a polled one
+ * that left its path) and are answered by interrupt; but the block layer takes anything of a polled
+ * queue back in process context only, so a work completes those.
  *
- * Data goes out of the page cache's own pages. When a page changes while a write of it is under way, a repetition of the request may carry
- * newer bytes than the first copy did; the page is dirty again then and will be written again, so nothing is lost, and the link's checksum
- * covers each packet as it is sent. So stable pages are demanded only where the server says that its backing store checks or copies what
- * it was given twice (identity flag STABLE_PAGES).
+ * Data goes out of the page cache's own pages. When a page changes while a write of it is under
+ * way, a repetition of the request may carry newer bytes than the first copy did; the page is dirty
+ * again then and will be written again, so nothing is lost, and the link's checksum covers each
+ * packet as it is sent. So stable pages are demanded only where the server says that its backing
+ * store checks or copies what it was given twice (identity flag STABLE_PAGES).
  */
 #include <linux/jiffies.h>
 #include <linux/mm.h>
@@ -39,7 +46,8 @@ static struct ibnbd_clt_op *queue_op(const struct ibnbd_clt_dev *dev, u32 tag)
 }
 
 /* What the gate, other than open, does with a request; BLK_STS_OK: send it. */
-static noinline blk_status_t queue_gate(const struct ibnbd_clt_dev *dev, const struct request *rq, enum ibnbd_clt_gate gate)
+static noinline blk_status_t queue_gate(const struct ibnbd_clt_dev *dev, const struct request *rq,
+					enum ibnbd_clt_gate gate)
 {
 	switch (gate) {
 	case IBNBD_CLT_GATE_HOLD:
@@ -55,7 +63,8 @@ static noinline blk_status_t queue_gate(const struct ibnbd_clt_dev *dev, const s
 }
 
 /* Operation, size and direction. False: nothing that we announced. */
-static __always_inline bool queue_translate(struct request *rq, struct ibnbd_io *m, struct ibtrs_clt_io *io)
+static __always_inline bool queue_translate(struct request *rq, struct ibnbd_io *m,
+					    struct ibtrs_clt_io *io)
 {
 	switch (req_op(rq)) {
 	case REQ_OP_READ:
@@ -101,7 +110,10 @@ static __always_inline u32 queue_flags(const struct request *rq, u32 known)
 	return flags & known;
 }
 
-/* Anything but BLK_STS_OK: not posted; the request was started when blk_mq_request_started() says so. */
+/*
+ * Anything but BLK_STS_OK: not posted; the request was started when blk_mq_request_started() says
+ * so.
+ */
 static __always_inline blk_status_t queue_send(struct request *rq, struct ibtrs_clt_plug *plug)
 {
 	struct blk_mq_hw_ctx *hctx = rq->mq_hctx;
@@ -129,7 +141,9 @@ static __always_inline blk_status_t queue_send(struct request *rq, struct ibtrs_
 	op->status = BLK_STS_OK;
 	op->tries = 0;
 	op->polled = hctx->type == HCTX_TYPE_POLL;
-	op->io.poll = op->polled && rq->cmd_flags & REQ_POLLED ? hctx->queue_num - dev->nr_irq + 1 : 0;
+	op->io.poll = 0;
+	if (op->polled && rq->cmd_flags & REQ_POLLED)
+		op->io.poll = hctx->queue_num - dev->nr_irq + 1;
 	op->io.gen = dev->link_gen;
 	op->io.stay = false;
 	op->io.losses = 0;
@@ -153,8 +167,9 @@ static blk_status_t queue_rq(struct blk_mq_hw_ctx *hctx, const struct blk_mq_que
 }
 
 /*
- * A plug's worth of requests, for one doorbell. Kernels before 6.7 do not call it, because our tags are shared. What can not be sent
- * is left on the list for queue_rq, or, once it was started, requeued: it was never posted (L1).
+ * A plug's worth of requests, for one doorbell. Kernels before 6.7 do not call it, because our tags
+ * are shared. What can not be sent is left on the list for queue_rq, or, once it was started,
+ * requeued: it was never posted (L1).
  */
 DEF_MQ_QUEUE_RQS(queue_rqs, list)
 {
@@ -198,12 +213,18 @@ static void queue_end(struct ibnbd_clt_op *op, int err)
 	if (unlikely(err)) {
 		trace_ibnbd_clt_error(op->dev, op, err);
 		op->status = errno_to_blk_status(err);
-		/* It would be the answer to every other one: until the disk is opened again the block layer asks for none. */
+		/*
+		 * It would be the answer to every other one: until the disk is opened again the
+		 * block layer asks for none.
+		 */
 		if (err == -EOPNOTSUPP && cx_disable_op(op->rq))
 			WRITE_ONCE(op->dev->refused, true);
 	}
 	if (unlikely(op->polled)) {
-		/* A poller, or who has just sent it and found the answer: here and now, never by an interrupt on another CPU. */
+		/*
+		 * A poller, or who has just sent it and found the answer: here and now, never by an
+		 * interrupt on another CPU.
+		 */
 		if (!in_interrupt())
 			blk_mq_end_request(op->rq, op->status);
 		else if (llist_add(&op->late, &op->dev->sess->late))
@@ -243,19 +264,21 @@ static void queue_complete(struct request *rq)
 }
 
 /*
- * One path after the other has lost the request: that is not a disk which takes its time, and hold= bounds it as it bounds the time without
- * any path. With hold=0 only the latter counts, else no request could change its path.
+ * One path after the other has lost the request: that is not a disk which takes its time, and hold=
+ * bounds it as it bounds the time without any path. With hold=0 only the latter counts, else no
+ * request could change its path.
  */
 static bool queue_is_overdue(const struct ibnbd_clt_op *op)
 {
 	int hold = READ_ONCE(op->dev->map.hold);
 
-	return READ_ONCE(op->io.losses) > 1 && hold > 0 && hold < INT_MAX / HZ && (u32)jiffies - READ_ONCE(op->io.lost_at) >= (u32)hold * HZ;
+	return READ_ONCE(op->io.losses) > 1 && hold > 0 && hold < INT_MAX / HZ &&
+	       (u32)jiffies - READ_ONCE(op->io.lost_at) >= (u32)hold * HZ;
 }
 
 /*
- * A slow disk is no fault, and a request is never taken from its path alone: the timer only runs on (L1), or, where the administrator
- * set io_timeout=, has the path broken under the request (L19).
+ * A slow disk is no fault, and a request is never taken from its path alone: the timer only runs on
+ * (L1), or, where the administrator set io_timeout=, has the path broken under the request (L19).
  */
 DEF_MQ_TIMEOUT(queue_timeout, rq)
 {
@@ -309,7 +332,8 @@ int ibnbd_clt_queue_alloc_ops(struct ibnbd_clt_session *s)
 	struct ibnbd_clt_op *op;
 	u32 i;
 
-	s->op_stride = ALIGN(sizeof(*op) + s->attrs.max_segments * sizeof(struct scatterlist), SMP_CACHE_BYTES);
+	s->op_stride = ALIGN(sizeof(*op) + s->attrs.max_segments * sizeof(struct scatterlist),
+			     SMP_CACHE_BYTES);
 	s->ops = kvzalloc_node(array_size(s->nr_ops, s->op_stride), GFP_KERNEL, s->attrs.numa_node);
 	if (!s->ops)
 		return -ENOMEM;
@@ -388,7 +412,10 @@ static bool queue_match_slow(struct ibtrs_clt_io *io, void *arg)
 	return true;
 }
 
-/* The server may have given the device another id. The submitter no longer looks where we are about to post. */
+/*
+ * The server may have given the device another id. The submitter no longer looks where we are about
+ * to post.
+ */
 static void queue_readdress(struct ibnbd_clt_op *op)
 {
 	op->io.poll = 0;
@@ -517,7 +544,8 @@ static bool queue_match_overdue(struct ibtrs_clt_io *io, void *arg)
 {
 	struct queue_match_overdue *m = arg;
 
-	if (!queue_match(io, m->dev) || !queue_is_overdue(container_of(io, struct ibnbd_clt_op, io)))
+	if (!queue_match(io, m->dev) ||
+	    !queue_is_overdue(container_of(io, struct ibnbd_clt_op, io)))
 		return false;
 	WRITE_ONCE(io->stay, true);
 	m->n++;
@@ -545,7 +573,10 @@ static bool queue_match_held(struct ibtrs_clt_io *io, void *arg)
 	if (READ_ONCE(io->losses)) {
 		waited = (u32)jiffies - READ_ONCE(io->lost_at);
 	} else {
-		/* Zero where the block layer does not take the time. One that came after the last resume has not been held at all. */
+		/*
+		 * Zero where the block layer does not take the time. One that came after the last
+		 * resume has not been held at all.
+		 */
 		came = op->rq->start_time_ns;
 		if (!came || came >= m->dev->resumed_ns)
 			return false;

@@ -4,7 +4,8 @@
  *
  * Called by: the device's works (news, timers), ctl.c (show, unmap), sysfs.c (unmap, resize, hold).
  *
- * Messages are never exchanged under dev->lock (see open.c), so that the timers and `unmap force` are not behind a slow server. Works allocate NOIO.
+ * Messages are never exchanged under dev->lock (see open.c), so that the timers and `unmap force`
+ * are not behind a slow server. Works allocate NOIO.
  */
 #include <linux/sched/mm.h>
 #include "ibnbd/client/dev_state.h"
@@ -21,14 +22,16 @@
 
 void ibnbd_clt_recover_hold_work(struct work_struct *work)
 {
-	struct ibnbd_clt_dev *dev = container_of(to_delayed_work(work), struct ibnbd_clt_dev, hold_work);
+	struct ibnbd_clt_dev *dev =
+		container_of(to_delayed_work(work), struct ibnbd_clt_dev, hold_work);
 	unsigned int noio = memalloc_noio_save();
 	unsigned long end;
 
 	mutex_lock(&dev->lock);
 	end = dev->held_since + secs_to_jiffies(max(ibnbd_clt_dev_hold_seconds(dev), 0));
 	if (dev->hold_armed && dev->state == IBNBD_DEV_CLOSED && time_after_eq(jiffies, end)) {
-		ibnbd_clt_dev_say(dev, "the server was out of reach for hold=%d seconds", ibnbd_clt_dev_hold_seconds(dev));
+		ibnbd_clt_dev_say(dev, "the server was out of reach for hold=%d seconds",
+				  ibnbd_clt_dev_hold_seconds(dev));
 		ibnbd_clt_dev_post(dev, IBNBD_DEV_EV_HOLD_EXPIRED, NULL);
 	}
 	mutex_unlock(&dev->lock);
@@ -37,7 +40,8 @@ void ibnbd_clt_recover_hold_work(struct work_struct *work)
 
 void ibnbd_clt_recover_late_work(struct work_struct *work)
 {
-	struct ibnbd_clt_dev *dev = container_of(to_delayed_work(work), struct ibnbd_clt_dev, late_work);
+	struct ibnbd_clt_dev *dev =
+		container_of(to_delayed_work(work), struct ibnbd_clt_dev, late_work);
 	unsigned int noio = memalloc_noio_save();
 	char why[IBNBD_CLT_REASON_LEN];
 
@@ -73,7 +77,8 @@ static void recover_strays(struct ibnbd_clt_dev *dev)
 /* What could not be replayed, or was parked after its device had failed. */
 void ibnbd_clt_recover_sweep_work(struct work_struct *work)
 {
-	struct ibnbd_clt_dev *dev = container_of(to_delayed_work(work), struct ibnbd_clt_dev, sweep_work);
+	struct ibnbd_clt_dev *dev =
+		container_of(to_delayed_work(work), struct ibnbd_clt_dev, sweep_work);
 	unsigned int noio = memalloc_noio_save();
 
 	mutex_lock(&dev->lock);
@@ -89,7 +94,8 @@ void ibnbd_clt_recover_sweep_work(struct work_struct *work)
 static void recover_revoked(struct ibnbd_clt_dev *dev)
 {
 	guard(mutex)(&dev->lock);
-	if (dev->state != IBNBD_DEV_OPEN && dev->state != IBNBD_DEV_CLOSED && dev->state != IBNBD_DEV_FAILED)
+	if (dev->state != IBNBD_DEV_OPEN && dev->state != IBNBD_DEV_CLOSED &&
+	    dev->state != IBNBD_DEV_FAILED)
 		return;
 	ibnbd_clt_dev_say(dev, "the server closed the export");
 	ibnbd_clt_dev_post(dev, IBNBD_DEV_EV_FENCE, NULL);
@@ -104,16 +110,20 @@ static void recover_slow(struct ibnbd_clt_dev *dev)
 }
 
 /*
- * Path after path took the request and lost it, and the session was never without one. The same happens as when hold= is over without a path; the server
- * is there, so the device is soon opened again, which sees to what may still be executed (L8).
+ * Path after path took the request and lost it, and the session was never without one. The same
+ * happens as when hold= is over without a path; the server is there, so the device is soon opened
+ * again, which sees to what may still be executed (L8).
  */
 static void recover_overdue(struct ibnbd_clt_dev *dev)
 {
 	guard(mutex)(&dev->lock);
-	if (dev->state != IBNBD_DEV_OPEN || !ibnbd_clt_queue_break_overdue(dev, "a request was lost again and again, for hold= seconds"))
+	if (dev->state != IBNBD_DEV_OPEN ||
+	    !ibnbd_clt_queue_break_overdue(dev,
+					   "a request was lost again and again, for hold= seconds"))
 		return;
 	ibnbd_clt_dev_lose(dev, "the server was reached, but no path brought an answer");
-	ibnbd_clt_dev_say(dev, "no path brought an answer for hold=%d seconds", ibnbd_clt_dev_hold_seconds(dev));
+	ibnbd_clt_dev_say(dev, "no path brought an answer for hold=%d seconds",
+			  ibnbd_clt_dev_hold_seconds(dev));
 	ibnbd_clt_dev_post(dev, IBNBD_DEV_EV_HOLD_EXPIRED, NULL);
 	ibnbd_clt_dev_ask_later(dev, IBNBD_CLT_SETTLE);
 }
@@ -161,8 +171,10 @@ int ibnbd_clt_recover_resize(struct ibnbd_clt_dev *dev, u64 sectors)
 		return -ENOENT;
 	if (!sectors || sectors >= IBNBD_MAX_SECTORS ||
 	    sectors & ((dev->grant.lim.logical_block_size >> SECTOR_SHIFT) - 1))
-		return ibnbd_clt_refuse(-EINVAL, "ibnbd%d: resize: not a number of whole logical blocks of %u bytes",
-					    dev->index, dev->grant.lim.logical_block_size);
+		return ibnbd_clt_refuse(
+			-EINVAL,
+			"ibnbd%d: resize: not a number of whole logical blocks of %u bytes",
+			dev->index, dev->grant.lim.logical_block_size);
 	/* From now on it may hold data: it does not become just any disk any more. */
 	if (!dev->grant.rsp.nsectors)
 		dev->grant.rsp.nsectors = sectors;

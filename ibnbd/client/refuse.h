@@ -2,7 +2,9 @@
 #ifndef IBNBD_CLIENT_REFUSE_H
 #define IBNBD_CLIENT_REFUSE_H
 
-/* Log the refusal of something an administrator wrote, keep it for ctl/last_error, and return @err. */
+/*
+ * Log the refusal of something an administrator wrote, keep it for ctl/last_error, and return @err.
+ */
 __printf(2, 3) int ibnbd_clt_refuse(int err, const char *fmt, ...);
 void ibnbd_clt_refuse_forget(void);
 /* Into a page; the length. */

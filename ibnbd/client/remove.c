@@ -2,10 +2,13 @@
 /*
  * The end of a mapped device: drain, CLOSE, delete the disk, free.
  *
- * Started once, by the step to "unmapped" in dev_state.c. It is the only one that frees a device, and it runs after map_device has finished with it. Whoever
- * unmaps may wait until disk and number are gone, outside of the attributes, which go with the disk (L5). It waits for nothing that a dead server could withhold: what is parked ends at once, what is in flight gets
- * its time, then its path is broken under it (L3). A CLOSE goes before that: the server then lets the path come back although the disk has not answered.
- * Without a link the session keeps the number, and closes it before it opens anything on the next one.
+ * Started once, by the step to "unmapped" in dev_state.c. It is the only one that frees a device,
+ * and it runs after map_device has finished with it. Whoever unmaps may wait until disk and number
+ * are gone, outside of the attributes, which go with the disk (L5). It waits for nothing that a
+ * dead server could withhold: what is parked ends at once, what is in flight gets its time, then
+ * its path is broken under it (L3). A CLOSE goes before that: the server then lets the path come
+ * back although the disk has not answered. Without a link the session keeps the number, and closes
+ * it before it opens anything on the next one.
  */
 #include <linux/delay.h>
 #include <linux/module.h>
@@ -34,9 +37,11 @@ static void remove_drain(struct ibnbd_clt_dev *dev)
 		if (!busy)
 			return;
 		if (time_after(jiffies, end)) {
-			pr_warn("ibnbd%d: unmap: requests are not answered, breaking their paths\n", dev->index);
+			pr_warn("ibnbd%d: unmap: requests are not answered, breaking their paths\n",
+				dev->index);
 			ibnbd_clt_open_give_up(dev);
-			ibnbd_clt_queue_break(dev, 0, "a device with unanswered requests is unmapped");
+			ibnbd_clt_queue_break(dev, 0,
+					      "a device with unanswered requests is unmapped");
 			end = jiffies + REMOVE_DRAIN_AGAIN;
 		}
 		msleep(REMOVE_DRAIN_POLL_MS);

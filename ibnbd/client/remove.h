@@ -5,7 +5,10 @@
 
 struct work_struct;
 
-/* The work of dev->remove_work: drains, sends CLOSE, deletes the disk, leaves the session and frees the device. */
+/*
+ * The work of dev->remove_work: drains, sends CLOSE, deletes the disk, leaves the session and frees
+ * the device.
+ */
 void ibnbd_clt_remove_work(struct work_struct *work);
 
 #endif

@@ -4,17 +4,22 @@
  *
  * Called by: ctl.c (get), dev.c (put). What the link brings on later is link.c's.
  *
- * A session lives as long as it has users (mappings). Its name is on the list from the first attempt to open it until the last of it is closed;
- * who wants a name that is opening or closing waits for it, killable.
+ * A session lives as long as it has users (mappings). Its name is on the list from the first
+ * attempt to open it until the last of it is closed; who wants a name that is opening or closing
+ * waits for it, killable.
  *
- * The tag set: one for the session, one tag = one slot, shared by all hardware queues and disks. A private queue is its first user and
- * stays to the end, so that the set is "shared" before the first disk comes and after the last but one has gone: switching that freezes
- * all other queues of the set, which would hang behind held I/O (L2). STACKING: a CPU may go offline while requests are held (L13).
+ * The tag set: one for the session, one tag = one slot, shared by all hardware queues and disks. A
+ * private queue is its first user and stays to the end, so that the set is "shared" before the
+ * first disk comes and after the last but one has gone: switching that freezes all other queues of
+ * the set, which would hang behind held I/O (L2). STACKING: a CPU may go offline while requests are
+ * held (L13).
  *
- * Locking: the list, names, states and users are under ibnbd_clt_lock of names.c. All else here is done by the one who opens or closes.
+ * Locking: the list, names, states and users are under ibnbd_clt_lock of names.c. All else here is
+ * done by the one who opens or closes.
  *
- * Failure: a session that can not be opened leaves nothing behind, and its name is free again. That may take as long as an RDMA device does to give
- * back its work, so a work does it, and who wanted the session waits for a while only.
+ * Failure: a session that can not be opened leaves nothing behind, and its name is free again. That
+ * may take as long as an RDMA device does to give back its work, so a work does it, and who wanted
+ * the session waits for a while only.
  */
 #include <linux/delay.h>
 #include <linux/slab.h>
@@ -110,14 +115,17 @@ static int session_connect(struct ibnbd_clt_session *s, const struct ibnbd_map *
 					    m->nr_poll_queues, num_possible_cpus());
 	clt = ibtrs_clt_create(s->name, &opts, &ibnbd_clt_link_ops, s);
 	if (IS_ERR(clt))
-		return ibnbd_clt_refuse(PTR_ERR(clt), "cannot open session %s (%ld)%s", s->name, PTR_ERR(clt),
-					    PTR_ERR(clt) == -EEXIST ? ": another user of ibtrs on this host has one of that name" : "");
+		return ibnbd_clt_refuse(
+			PTR_ERR(clt), "cannot open session %s (%ld)%s", s->name, PTR_ERR(clt),
+			PTR_ERR(clt) == -EEXIST ?
+				": another user of ibtrs on this host has one of that name" :
+				"");
 	s->clt = clt;
 	err = ibtrs_clt_connect(clt, m->path, m->nr_paths);
 	if (err) {
 		ibtrs_clt_why(clt, why, sizeof(why));
-		return ibnbd_clt_refuse(err, "cannot connect session %s (%d): %s%s%s", s->name, err, ibnbd_errword_connect(err),
-					    why[0] ? ": " : "", why);
+		return ibnbd_clt_refuse(err, "cannot connect session %s (%d): %s%s%s", s->name, err,
+					ibnbd_errword_connect(err), why[0] ? ": " : "", why);
 	}
 	ibtrs_clt_query(s->clt, &s->attrs);
 	return 0;
@@ -141,11 +149,12 @@ static int session_start(struct ibnbd_clt_session *s, const struct ibnbd_map *m)
 	/* Link 1 is the one that ibtrs_clt_connect() returned with. */
 	err = ibnbd_clt_link_ask(s, 1, &why);
 	if (err)
-		return ibnbd_clt_refuse(err, "session %s: the server does not speak our block protocol (%d%s%s)",
-					    s->name, err, why ? ": " : "", why ?: "");
+		return ibnbd_clt_refuse(
+			err, "session %s: the server does not speak our block protocol (%d%s%s)",
+			s->name, err, why ? ": " : "", why ?: "");
 	ibnbd_clt_link_listen(s);
-	pr_info("%s: connected, %u slots, %u bytes per request, protocol %u, features %#llx\n", s->name,
-		s->attrs.nr_slots, s->attrs.max_io_size, s->version, s->features);
+	pr_info("%s: connected, %u slots, %u bytes per request, protocol %u, features %#llx\n",
+		s->name, s->attrs.nr_slots, s->attrs.max_io_size, s->version, s->features);
 	return 0;
 }
 
@@ -176,11 +185,13 @@ static struct ibnbd_clt_session *session_find(const char *name)
 static int session_fits(const struct ibnbd_clt_session *s, const struct ibnbd_map *m)
 {
 	if (m->nr_poll_queues)
-		return ibnbd_clt_refuse(-EINVAL, "session %s exists: nr_poll_queues= needs a session of its own",
-					    s->name);
+		return ibnbd_clt_refuse(
+			-EINVAL, "session %s exists: nr_poll_queues= needs a session of its own",
+			s->name);
 	if (s->nr_poll)
-		return ibnbd_clt_refuse(-EINVAL, "session %s has polled queues and is taken by its one mapping",
-					    s->name);
+		return ibnbd_clt_refuse(
+			-EINVAL, "session %s has polled queues and is taken by its one mapping",
+			s->name);
 	return 0;
 }
 
@@ -227,7 +238,8 @@ static bool session_is_closing(const char *name)
 }
 
 /* An existing one, a new one to be started (*@fresh), or an ERR_PTR; -EAGAIN: wait for *@turn. */
-static struct ibnbd_clt_session *session_claim(const struct ibnbd_map *m, bool *fresh, unsigned int *turn)
+static struct ibnbd_clt_session *session_claim(const struct ibnbd_map *m, bool *fresh,
+					       unsigned int *turn)
 {
 	struct ibnbd_clt_session *s;
 	int err;
@@ -261,8 +273,9 @@ struct ibnbd_clt_session *ibnbd_clt_session_get(const struct ibnbd_map *m)
 
 	while (IS_ERR(s = session_claim(m, &fresh, &turn))) {
 		if (PTR_ERR(s) == -ENXIO)
-			ibnbd_clt_refuse(-ENXIO, "session %s does not exist yet: say path= to open it",
-					     m->sessname);
+			ibnbd_clt_refuse(-ENXIO,
+					 "session %s does not exist yet: say path= to open it",
+					 m->sessname);
 		if (PTR_ERR(s) != -EAGAIN)
 			return s;
 		err = ibnbd_clt_names_wait(turn);

@@ -15,8 +15,9 @@
 struct ibnbd_clt_dev;
 
 /*
- * One per tag (decision 4: the tag is the slot). It belongs to queue_rq until the submit, then to ibtrs until done(), then, if it strayed, to
- * the holder of its device's lock. The scatterlist follows it in the array.
+ * One per tag (decision 4: the tag is the slot). It belongs to queue_rq until the submit, then to
+ * ibtrs until done(), then, if it strayed, to the holder of its device's lock. The scatterlist
+ * follows it in the array.
  */
 struct ibnbd_clt_op {
 	struct ibtrs_clt_io io;
@@ -27,7 +28,8 @@ struct ibnbd_clt_op {
 	blk_status_t status;
 	u8 tries;			/* times the server did not know the device */
 	u8 stray;			/* answered with "unknown device": to be submitted again */
-	bool polled;			/* on a polled queue: may not be completed by an interrupt */
+	/* on a polled queue: may not be completed by an interrupt */
+	bool polled;
 	struct llist_node late;		/* session's late */
 };
 
@@ -64,13 +66,15 @@ struct ibnbd_clt_session {
 
 	spinlock_t ev_lock;		/* the next four, and writing to devs */
 	unsigned long news;
-	u32 gen;			/* counts link events: answers of an earlier link are void */
+	/* counts link events: answers of an earlier link are void */
+	u32 gen;
 	bool up;
 	bool listening;			/* link_work may be queued */
 
 	struct mutex lock;		/* the rest */
 	struct list_head devs;
-	struct list_head left;		/* struct ibnbd_clt_left; under left_lock, which is outside of all others */
+	/* struct ibnbd_clt_left; under left_lock, which is outside of all others */
+	struct list_head left;
 	struct mutex left_lock;
 	u32 known_gen;			/* the link on which SESS_INFO was answered */
 	u8 version;
@@ -91,8 +95,8 @@ static inline struct ibnbd_clt_op *ibnbd_clt_op(void *ops, u32 stride, u32 tag)
  * ibnbd_clt_session_get() - find or open the session of a mapping
  * @m: the mapping: name, paths, session options
  *
- * Waits, killable, for an opening or a closing of the same name. Return: the session, with one user more, or an ERR_PTR; the refusal was
- * said.
+ * Waits, killable, for an opening or a closing of the same name. Return: the session, with one user
+ * more, or an ERR_PTR; the refusal was said.
  */
 struct ibnbd_clt_session *ibnbd_clt_session_get(const struct ibnbd_map *m);
 /* One user less; the last one closes the session, and waits for that. */

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The directory ibnbd/ of each disk (spec C.1, and ours: hold, io_timeout, reason, identity, features, name, state_detail,
- * write_zeroes, write_cache).
+ * The directory ibnbd/ of each disk (spec C.1, and ours: hold, io_timeout, reason, identity,
+ * features, name, state_detail, write_zeroes, write_cache).
  *
- * The files are there before device_add_disk() returns and go with the disk, so a store may come in any state: each one finds out under
- * the device's lock. The removal waits for them, so unmap_device steps out of its file before it waits for the removal (L5). The device outlives
- * its files.
+ * The files are there before device_add_disk() returns and go with the disk, so a store may come in
+ * any state: each one finds out under the device's lock. The removal waits for them, so
+ * unmap_device steps out of its file before it waits for the removal (L5). The device outlives its
+ * files.
  *
- * Refusals are told in the log and in ctl/last_error, in words. Writable files answer reads with a usage line, but for hold and io_timeout, which
- * show their value.
+ * Refusals are told in the log and in ctl/last_error, in words. Writable files answer reads with a
+ * usage line, but for hold and io_timeout, which show their value.
  */
 #include <linux/blkdev.h>
 #include <linux/device.h>
@@ -31,9 +32,10 @@ static struct ibnbd_clt_dev *sysfs_dev(struct device *d)
 static const_ktype struct kobj_type sysfs_stand_in;
 
 /*
- * sysfs_break_active_protection() looks for a file in the directory of a kobject. Ours lies in that of a group, which has none, so one on the
- * stack stands in for it: it is looked at during the call alone. sysfs_unbreak_active_protection() drops a reference to the kobject that
- * the directory belongs to.
+ * sysfs_break_active_protection() looks for a file in the directory of a kobject. Ours lies in that
+ * of a group, which has none, so one on the stack stands in for it: it is looked at during the call
+ * alone. sysfs_unbreak_active_protection() drops a reference to the kobject that the directory
+ * belongs to.
  */
 static struct kernfs_node *sysfs_step_out(struct device *d, const struct attribute *attr)
 {
@@ -57,8 +59,12 @@ static ssize_t unmap_device_show(struct device *d, struct device_attribute *attr
 	return sysfs_emit(buf, "Usage: echo <normal|force> > %s\n", attr->attr.name);
 }
 
-/* From the step out on the device may be freed at any time; the disk not before the step in, so its number is waited for behind that. */
-static int sysfs_wait_unmapped(struct device *d, const struct attribute *attr, struct ibnbd_clt_number *n)
+/*
+ * From the step out on the device may be freed at any time; the disk not before the step in, so its
+ * number is waited for behind that.
+ */
+static int sysfs_wait_unmapped(struct device *d, const struct attribute *attr,
+			       struct ibnbd_clt_number *n)
 {
 	struct kernfs_node *kn = sysfs_step_out(d, attr);
 	int err;
@@ -70,7 +76,8 @@ static int sysfs_wait_unmapped(struct device *d, const struct attribute *attr, s
 	return err ?: ibnbd_clt_number_wait_settled(n);
 }
 
-static ssize_t unmap_device_store(struct device *d, struct device_attribute *attr, const char *buf, size_t count)
+static ssize_t unmap_device_store(struct device *d, struct device_attribute *attr, const char *buf,
+				  size_t count)
 {
 	struct ibnbd_clt_dev *dev = sysfs_dev(d);
 	int err, index = dev->index;
@@ -82,14 +89,16 @@ static ssize_t unmap_device_store(struct device *d, struct device_attribute *att
 	else if (sysfs_streq(buf, "force"))
 		force = true;
 	else
-		return ibnbd_clt_refuse(-EINVAL, "ibnbd%d: unmap_device takes normal or force", index);
+		return ibnbd_clt_refuse(-EINVAL, "ibnbd%d: unmap_device takes normal or force",
+					index);
 	/* The removal drops the device's, and nobody waits for a store that has stepped out. */
 	if (!try_module_get(THIS_MODULE))
 		return ibnbd_clt_refuse(-EALREADY, "ibnbd%d is being unmapped already", index);
 	n = ibnbd_clt_number_get(dev->number);
 	err = ibnbd_clt_recover_unmap(dev, force);
 	if (err == -EBUSY)
-		ibnbd_clt_refuse(err, "ibnbd%d is in use: close its users, or unmap by force", index);
+		ibnbd_clt_refuse(err, "ibnbd%d is in use: close its users, or unmap by force",
+				 index);
 	else if (err)
 		ibnbd_clt_refuse(err, "ibnbd%d is being unmapped already", index);
 	else
@@ -105,7 +114,8 @@ static ssize_t remap_device_show(struct device *d, struct device_attribute *attr
 	return sysfs_emit(buf, "Usage: echo <1> > %s\n", attr->attr.name);
 }
 
-static ssize_t remap_device_store(struct device *d, struct device_attribute *attr, const char *buf, size_t count)
+static ssize_t remap_device_store(struct device *d, struct device_attribute *attr, const char *buf,
+				  size_t count)
 {
 	struct ibnbd_clt_dev *dev = sysfs_dev(d);
 
@@ -120,7 +130,8 @@ static ssize_t resize_show(struct device *d, struct device_attribute *attr, char
 	return sysfs_emit(buf, "Usage: echo <number of 512-byte sectors> > %s\n", attr->attr.name);
 }
 
-static ssize_t resize_store(struct device *d, struct device_attribute *attr, const char *buf, size_t count)
+static ssize_t resize_store(struct device *d, struct device_attribute *attr, const char *buf,
+			    size_t count)
 {
 	struct ibnbd_clt_dev *dev = sysfs_dev(d);
 	u64 sectors;
@@ -128,7 +139,8 @@ static ssize_t resize_store(struct device *d, struct device_attribute *attr, con
 
 	err = kstrtou64(buf, 0, &sectors);
 	if (err)
-		return ibnbd_clt_refuse(err, "ibnbd%d: resize takes a number of 512-byte sectors", dev->index);
+		return ibnbd_clt_refuse(err, "ibnbd%d: resize takes a number of 512-byte sectors",
+					dev->index);
 	return ibnbd_clt_recover_resize(dev, sectors) ?: count;
 }
 static DEVICE_ATTR_RW(resize);
@@ -138,14 +150,16 @@ static ssize_t hold_show(struct device *d, struct device_attribute *attr, char *
 	return sysfs_emit(buf, "%d\n", READ_ONCE(sysfs_dev(d)->map.hold));
 }
 
-static ssize_t hold_store(struct device *d, struct device_attribute *attr, const char *buf, size_t count)
+static ssize_t hold_store(struct device *d, struct device_attribute *attr, const char *buf,
+			  size_t count)
 {
 	struct ibnbd_clt_dev *dev = sysfs_dev(d);
 	int seconds;
 
 	if (kstrtoint(buf, 0, &seconds) || seconds < IBNBD_MAP_FOREVER || seconds > INT_MAX / 1000)
-		return ibnbd_clt_refuse(-EINVAL, "ibnbd%d: hold takes seconds, 0 = fail at once, -1 = for ever",
-					    dev->index);
+		return ibnbd_clt_refuse(
+			-EINVAL, "ibnbd%d: hold takes seconds, 0 = fail at once, -1 = for ever",
+			dev->index);
 	ibnbd_clt_recover_set_hold(dev, seconds);
 	return count;
 }
@@ -156,13 +170,15 @@ static ssize_t io_timeout_show(struct device *d, struct device_attribute *attr, 
 	return sysfs_emit(buf, "%d\n", READ_ONCE(sysfs_dev(d)->map.io_timeout));
 }
 
-static ssize_t io_timeout_store(struct device *d, struct device_attribute *attr, const char *buf, size_t count)
+static ssize_t io_timeout_store(struct device *d, struct device_attribute *attr, const char *buf,
+				size_t count)
 {
 	struct ibnbd_clt_dev *dev = sysfs_dev(d);
 	int seconds;
 
 	if (kstrtoint(buf, 0, &seconds) || seconds < 0 || seconds > INT_MAX / 1000)
-		return ibnbd_clt_refuse(-EINVAL, "ibnbd%d: io_timeout takes seconds, 0 = never", dev->index);
+		return ibnbd_clt_refuse(-EINVAL, "ibnbd%d: io_timeout takes seconds, 0 = never",
+					dev->index);
 	WRITE_ONCE(dev->map.io_timeout, seconds);
 	return count;
 }
@@ -187,7 +203,10 @@ static ssize_t reason_show(struct device *d, struct device_attribute *attr, char
 	char why[IBTRS_CLT_WHY_LEN] = "";
 
 	guard(mutex)(&dev->lock);
-	/* What keeps the paths from coming up may be another thing by now than what brought them down. */
+	/*
+	 * What keeps the paths from coming up may be another thing by now than what brought them
+	 * down.
+	 */
 	if (dev->reason[0] && !ibnbd_clt_link_up(dev->sess))
 		ibtrs_clt_why(dev->sess->clt, why, sizeof(why));
 	return sysfs_emit(buf, "%s%s%s\n", dev->reason, why[0] ? ": " : "", why);

@@ -67,7 +67,8 @@ static int access_range(const struct ibnbd_facts *f, const struct ibnbd_io *io, 
 	return 0;
 }
 
-int ibnbd_access_io(const struct ibnbd_facts *f, enum ibnbd_access granted, const struct ibnbd_io *io, const char **why)
+int ibnbd_access_io(const struct ibnbd_facts *f, enum ibnbd_access granted,
+		    const struct ibnbd_io *io, const char **why)
 {
 	int err = 0;
 

@@ -6,6 +6,8 @@
 
 /* What makes a device usable again: from a quiesced queue, limits first. */
 #define DEV_REOPEN	(DO(COMMIT) | DO(RESUME) | DO(ONLINE))
+#define DEV_FENCE	(DO(FAIL) | DO(OFFLINE) | DO(CLOSE))
+#define DEV_END		(DO(FAIL) | DO(REMOVE))
 
 static const struct ibnbd_dev_step dev_steps[IBNBD_DEV_STATES][IBNBD_DEV_EVENTS] = {
 	[IBNBD_DEV_INIT] = {
@@ -16,26 +18,26 @@ static const struct ibnbd_dev_step dev_steps[IBNBD_DEV_STATES][IBNBD_DEV_EVENTS]
 		[IBNBD_DEV_EV_OPENED]		= STEP(OPEN, DO(STOP) | DO(COMMIT) | DO(RESUME)),
 		[IBNBD_DEV_EV_REMAPPED]		= STEP(OPEN, DO(STOP) | DO(COMMIT) | DO(RESUME)),
 		[IBNBD_DEV_EV_LINK_DOWN]	= STEP(CLOSED, DO(STOP) | DO(ARM) | DO(OFFLINE)),
-		[IBNBD_DEV_EV_FENCE]		= STEP(FENCED, DO(STOP) | DO(FAIL) | DO(OFFLINE) | DO(CLOSE)),
-		[IBNBD_DEV_EV_UNMAP]		= STEP(UNMAPPED, DO(FAIL) | DO(REMOVE)),
+		[IBNBD_DEV_EV_FENCE]		= STEP(FENCED, DO(STOP) | DEV_FENCE),
+		[IBNBD_DEV_EV_UNMAP]		= STEP(UNMAPPED, DEV_END),
 	},
 	[IBNBD_DEV_CLOSED] = {
 		[IBNBD_DEV_EV_OPENED]		= STEP(OPEN, DO(DISARM) | DEV_REOPEN),
 		[IBNBD_DEV_EV_REMAPPED]		= STEP(OPEN, DO(DISARM) | DEV_REOPEN),
 		[IBNBD_DEV_EV_HOLD_EXPIRED]	= STEP(FAILED, DO(FAIL)),
 		[IBNBD_DEV_EV_OPEN_LATE]	= STEP(FAILED, DO(DISARM) | DO(FAIL)),
-		[IBNBD_DEV_EV_FENCE]		= STEP(FENCED, DO(DISARM) | DO(FAIL) | DO(OFFLINE) | DO(CLOSE)),
-		[IBNBD_DEV_EV_UNMAP]		= STEP(UNMAPPED, DO(DISARM) | DO(FAIL) | DO(REMOVE)),
+		[IBNBD_DEV_EV_FENCE]		= STEP(FENCED, DO(DISARM) | DEV_FENCE),
+		[IBNBD_DEV_EV_UNMAP]		= STEP(UNMAPPED, DO(DISARM) | DEV_END),
 	},
 	[IBNBD_DEV_FAILED] = {
 		[IBNBD_DEV_EV_OPENED]		= STEP(OPEN, DO(STOP) | DEV_REOPEN),
 		[IBNBD_DEV_EV_REMAPPED]		= STEP(OPEN, DO(STOP) | DEV_REOPEN),
 		[IBNBD_DEV_EV_FENCE]		= STEP(FENCED, DO(OFFLINE) | DO(CLOSE)),
-		[IBNBD_DEV_EV_UNMAP]		= STEP(UNMAPPED, DO(FAIL) | DO(REMOVE)),
+		[IBNBD_DEV_EV_UNMAP]		= STEP(UNMAPPED, DEV_END),
 	},
 	[IBNBD_DEV_FENCED] = {
 		[IBNBD_DEV_EV_REMAPPED]		= STEP(OPEN, DO(STOP) | DEV_REOPEN),
-		[IBNBD_DEV_EV_UNMAP]		= STEP(UNMAPPED, DO(FAIL) | DO(REMOVE)),
+		[IBNBD_DEV_EV_UNMAP]		= STEP(UNMAPPED, DEV_END),
 	},
 };
 
@@ -43,7 +45,8 @@ struct ibnbd_dev_step ibnbd_dev_sm_step(enum ibnbd_dev_state s, enum ibnbd_dev_e
 {
 	struct ibnbd_dev_step ignored = { .state = s };
 
-	if ((unsigned int)s >= IBNBD_DEV_STATES || (unsigned int)ev >= IBNBD_DEV_EVENTS || !dev_steps[s][ev].taken)
+	if ((unsigned int)s >= IBNBD_DEV_STATES || (unsigned int)ev >= IBNBD_DEV_EVENTS ||
+	    !dev_steps[s][ev].taken)
 		return ignored;
 	return dev_steps[s][ev];
 }

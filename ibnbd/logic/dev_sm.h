@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The client device's state table (docs/design.md decisions 10 and 12, laws L1-L5; spec B.5). (state, event) -> (state, actions). An
- * event without an entry is ignored by rule. Whoever holds the device's mutex is the only writer.
+ * The client device's state table (docs/design.md decisions 10 and 12, laws L1-L5; spec B.5).
+ * (state, event) -> (state, actions). An event without an entry is ignored by rule. Whoever holds
+ * the device's mutex is the only writer.
  *
- * CLOSED and FAILED differ in one thing only: what happens to I/O while the link is away (held, or ended at once). hold=0 is no special
- * case: the caller posts HOLD_EXPIRED right behind LINK_DOWN.
+ * CLOSED and FAILED differ in one thing only: what happens to I/O while the link is away (held, or
+ * ended at once). hold=0 is no special case: the caller posts HOLD_EXPIRED right behind LINK_DOWN.
  *
- * An OPENED event must belong to the link that is up now: the caller drops answers of an earlier one (it compares the session's link
- * generation before posting).
+ * An OPENED event must belong to the link that is up now: the caller drops answers of an earlier
+ * one (it compares the session's link generation before posting).
  */
 #ifndef IBNBD_LOGIC_DEV_SM_H
 #define IBNBD_LOGIC_DEV_SM_H
@@ -18,8 +19,13 @@ enum ibnbd_dev_state {
 	IBNBD_DEV_INIT,		/* no disk yet */
 	IBNBD_DEV_OPEN,		/* I/O flows */
 	IBNBD_DEV_CLOSED,	/* link down or re-OPEN pending; I/O is held */
-	IBNBD_DEV_FAILED,	/* the hold time is over; I/O ends with an error until the server answers again */
-	IBNBD_DEV_FENCED,	/* the server's answer does not fit this device; I/O ends with an error until an administrator remaps */
+	/* the hold time is over; I/O ends with an error until the server answers again */
+	IBNBD_DEV_FAILED,
+	/*
+	 * the server's answer does not fit this device; I/O ends with an error until an
+	 * administrator remaps
+	 */
+	IBNBD_DEV_FENCED,
 	IBNBD_DEV_UNMAPPED,	/* terminal */
 	IBNBD_DEV_STATES
 };
@@ -30,24 +36,32 @@ enum ibnbd_dev_event {
 	IBNBD_DEV_EV_FENCE,		/* ibnbd_remap_compare() said so */
 	IBNBD_DEV_EV_LINK_DOWN,		/* the session's last path went away */
 	IBNBD_DEV_EV_HOLD_EXPIRED,	/* hold timer */
-	IBNBD_DEV_EV_OPEN_LATE,		/* session up, but the device could not be re-opened for 10 s (L4) */
-	IBNBD_DEV_EV_OPENED,		/* OPEN answered and accepted: first, re-OPEN, or the answer to RESIZED */
-	IBNBD_DEV_EV_REMAPPED,		/* the same, asked for by an administrator: the only way out of FENCED */
+	/* session up, but the device could not be re-opened for 10 s (L4) */
+	IBNBD_DEV_EV_OPEN_LATE,
+	/* OPEN answered and accepted: first, re-OPEN, or the answer to RESIZED */
+	IBNBD_DEV_EV_OPENED,
+	/* the same, asked for by an administrator: the only way out of FENCED */
+	IBNBD_DEV_EV_REMAPPED,
 	IBNBD_DEV_EVENTS
 };
 
 enum {	/* actions, executed in the order of their bits */
-	IBNBD_DEV_DO_STOP	= 0x001,	/* quiesce: queue_rq is not entered any more (L16: once) */
-	IBNBD_DEV_DO_COMMIT	= 0x002,	/* take over capacity and limits, before anything is replayed (L2) */
-	IBNBD_DEV_DO_BEFORE	= 0x003,	/* these come before the next state is entered; if one fails, it is not */
+	/* quiesce: queue_rq is not entered any more (L16: once) */
+	IBNBD_DEV_DO_STOP	= 0x001,
+	/* take over capacity and limits, before anything is replayed (L2) */
+	IBNBD_DEV_DO_COMMIT	= 0x002,
+	/* these come before the next state is entered; if one fails, it is not */
+	IBNBD_DEV_DO_BEFORE	= 0x003,
 	IBNBD_DEV_DO_DISARM	= 0x004,	/* cancel the hold timer */
 	IBNBD_DEV_DO_ARM	= 0x008,	/* start the hold timer */
-	IBNBD_DEV_DO_FAIL	= 0x010,	/* end what is held (L8), then let queue_rq fail new I/O: unquiesce */
+	/* end what is held (L8), then let queue_rq fail new I/O: unquiesce */
+	IBNBD_DEV_DO_FAIL	= 0x010,
 	IBNBD_DEV_DO_RESUME	= 0x020,	/* replay what is parked, unquiesce */
 	IBNBD_DEV_DO_OFFLINE	= 0x040,	/* uevent OFFLINE */
 	IBNBD_DEV_DO_ONLINE	= 0x080,	/* uevent ONLINE */
 	IBNBD_DEV_DO_CLOSE	= 0x100,	/* send CLOSE to the server */
-	IBNBD_DEV_DO_REMOVE	= 0x200,	/* queue the removal of the disk (L5), which sends a CLOSE of its own after the drain */
+	/* queue the removal of the disk (L5), which sends a CLOSE of its own after the drain */
+	IBNBD_DEV_DO_REMOVE	= 0x200,
 };
 
 struct ibnbd_dev_step {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * An errno of the other host in words, for a refusal that came without any: from an in-kernel server, from one of ours without WORDS,
- * or from the connection manager. Pure.
+ * An errno of the other host in words, for a refusal that came without any: from an in-kernel
+ * server, from one of ours without WORDS, or from the connection manager. Pure.
  */
 #include "ibnbd/logic/errword.h"
 

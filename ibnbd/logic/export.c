@@ -2,12 +2,13 @@
 /*
  * Names of exports and the allow-list, as text.
  *
- * A client sends a name; the administrator gave a search path. This file makes of the two a root, a directory below it and a last
- * component, and refuses every name that could mean something outside the root. It never touches a file system: whether the thing
- * exists, and what symlinks say, is found out by server/export.c, which walks exactly the strings that come from here.
+ * A client sends a name; the administrator gave a search path. This file makes of the two a root, a
+ * directory below it and a last component, and refuses every name that could mean something outside
+ * the root. It never touches a file system: whether the thing exists, and what symlinks say, is
+ * found out by server/export.c, which walks exactly the strings that come from here.
  *
- * Called at each OPEN and when a parameter or server.conf is read. No locks, no memory but the caller's; a refusal leaves @buf undefined
- * and says the reason.
+ * Called at each OPEN and when a parameter or server.conf is read. No locks, no memory but the
+ * caller's; a refusal leaves @buf undefined and says the reason.
  */
 #include "ibnbd/logic/export.h"
 
@@ -74,12 +75,16 @@ int ibnbd_export_search_check(const char *search, size_t len, const char **why)
 			continue;
 		n = export_component(search + i, len - i);
 		if (token)
-			return export_refuse(-EINVAL, why, "%SESSNAME% must be the last component of the search path");
+			return export_refuse(
+				-EINVAL, why,
+				"%SESSNAME% must be the last component of the search path");
 		if (export_is_dots(search + i, n))
-			return export_refuse(-EINVAL, why, "the search path must not contain '.' or '..'");
+			return export_refuse(-EINVAL, why,
+					     "the search path must not contain '.' or '..'");
 		token = export_is_token(search + i, n);
 		if (!token && export_has_token(search + i, n))
-			return export_refuse(-EINVAL, why, "%SESSNAME% must be a component of its own");
+			return export_refuse(-EINVAL, why,
+					     "%SESSNAME% must be a component of its own");
 	}
 	return 0;
 }
@@ -125,14 +130,17 @@ static int export_session_check(const char *s, const char **why)
 	size_t i, n = strlen(s);
 
 	if (!n || n >= IBNBD_NAME_LEN || export_is_dots(s, n))
-		return export_refuse(-EINVAL, why, "the session name cannot stand in the search path");
+		return export_refuse(-EINVAL, why,
+				     "the session name cannot stand in the search path");
 	for (i = 0; i < n; i++)
 		if (s[i] == '/' || export_is_control(s[i]))
-			return export_refuse(-EINVAL, why, "the session name cannot stand in the search path");
+			return export_refuse(-EINVAL, why,
+					     "the session name cannot stand in the search path");
 	return 0;
 }
 
-static int export_root(struct export_out *o, const char *search, const char *sessname, const char **why)
+static int export_root(struct export_out *o, const char *search, const char *sessname,
+		       const char **why)
 {
 	size_t len = strlen(search), i, n;
 	int err;
@@ -190,10 +198,12 @@ static int export_name(struct export_out *o, const char *name, size_t *last, con
 	return 0;
 }
 
-int ibnbd_export_resolve(const char *search, const char *sessname, const char *name, char *buf, size_t size,
-			 struct ibnbd_export_path *out, const char **why)
+int ibnbd_export_resolve(const char *search, const char *sessname, const char *name, char *buf,
+			 size_t size, struct ibnbd_export_path *out, const char **why)
 {
-	struct export_out o = { .buf = buf, .size = size < IBNBD_EXPORT_PATH_MAX ? size : IBNBD_EXPORT_PATH_MAX };
+	struct export_out o = { .buf = buf,
+				.size = size < IBNBD_EXPORT_PATH_MAX ? size :
+								       IBNBD_EXPORT_PATH_MAX };
 	size_t root_len, last = 0;
 	int err;
 
@@ -296,12 +306,15 @@ static int allow_address(const char *s, size_t len, struct ibnbd_allow_item *it,
 	if (err)
 		return -EINVAL;
 	if (a.scope[0])
-		return export_refuse(-EINVAL, why, "an interface name has no place in an allow-list");
+		return export_refuse(-EINVAL, why,
+				     "an interface name has no place in an allow-list");
 	it->kind = a.kind;
 	memcpy(it->addr, a.raw, sizeof(it->addr));
 	it->prefix = (u8)allow_bits(a.kind);
 	if (n < len && allow_prefix(s + n + 1, len - n - 1, allow_bits(a.kind), &it->prefix))
-		return export_refuse(-EINVAL, why, "the prefix length must be 0..32 for IPv4 and 0..128 for others");
+		return export_refuse(
+			-EINVAL, why,
+			"the prefix length must be 0..32 for IPv4 and 0..128 for others");
 	if (it->prefix >= 96 && allow_is_mapped(it->kind, it->addr)) {
 		it->kind = IBTRS_ADDR_IP4;
 		it->prefix -= 96;
@@ -310,8 +323,8 @@ static int allow_address(const char *s, size_t len, struct ibnbd_allow_item *it,
 	return 0;
 }
 
-static int allow_session(const char *s, size_t len, struct ibnbd_allow *a, size_t *text, struct ibnbd_allow_item *it,
-			 const char **why)
+static int allow_session(const char *s, size_t len, struct ibnbd_allow *a, size_t *text,
+			 struct ibnbd_allow_item *it, const char **why)
 {
 	size_t i;
 
@@ -319,7 +332,8 @@ static int allow_session(const char *s, size_t len, struct ibnbd_allow *a, size_
 		return export_refuse(-EINVAL, why, "the session pattern is empty");
 	for (i = 0; i < len; i++)
 		if (export_is_control(s[i]))
-			return export_refuse(-EINVAL, why, "control character in the session pattern");
+			return export_refuse(-EINVAL, why,
+					     "control character in the session pattern");
 	if (len >= sizeof(a->text) - *text)
 		return export_refuse(-E2BIG, why, "the session patterns are too long together");
 	it->kind = IBTRS_ADDR_NONE;
@@ -330,7 +344,8 @@ static int allow_session(const char *s, size_t len, struct ibnbd_allow *a, size_
 	return 0;
 }
 
-int ibnbd_allow_parse(const char *s, size_t len, struct ibnbd_allow *a, size_t *pos, const char **why)
+int ibnbd_allow_parse(const char *s, size_t len, struct ibnbd_allow *a, size_t *pos,
+		      const char **why)
 {
 	const size_t prefix = sizeof(EXPORT_SESSION_PREFIX) - 1;
 	size_t i = 0, n, text = 0;
@@ -386,7 +401,8 @@ static bool allow_match_addr(const struct ibnbd_allow *a, const struct ibtrs_add
 	for (i = 0; i < a->nr; i++) {
 		const struct ibnbd_allow_item *it = &a->item[i];
 
-		if (it->kind != IBTRS_ADDR_NONE && it->kind == kind && allow_in_prefix(it->addr, raw, it->prefix))
+		if (it->kind != IBTRS_ADDR_NONE && it->kind == kind &&
+		    allow_in_prefix(it->addr, raw, it->prefix))
 			return true;
 	}
 	return false;
@@ -397,12 +413,14 @@ static bool allow_match_session(const struct ibnbd_allow *a, const char *sessnam
 	unsigned int i;
 
 	for (i = 0; i < a->nr; i++)
-		if (a->item[i].kind == IBTRS_ADDR_NONE && ibnbd_glob_match(a->text + a->item[i].glob, sessname))
+		if (a->item[i].kind == IBTRS_ADDR_NONE &&
+		    ibnbd_glob_match(a->text + a->item[i].glob, sessname))
 			return true;
 	return false;
 }
 
-bool ibnbd_allow_match(const struct ibnbd_allow *a, const struct ibtrs_addr *client, const char *sessname)
+bool ibnbd_allow_match(const struct ibnbd_allow *a, const struct ibtrs_addr *client,
+		       const char *sessname)
 {
 	if (a->has_addr && !allow_match_addr(a, client))
 		return false;

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What a client's name means on this server, as far as text can say it (docs/design.md decision 13, spec B.3 rule 2, E-8, E-29), and who
- * may come (E-50). Pure string logic; the walk through the file system is server/export.c's.
+ * What a client's name means on this server, as far as text can say it (docs/design.md decision 13,
+ * spec B.3 rule 2, E-8, E-29), and who may come (E-50). Pure string logic; the walk through the
+ * file system is server/export.c's.
  *
- * The name is always relative to the search path: leading and doubled '/' are dropped, nothing else is. With search path `/` the name
- * `/dev/ram0` is /dev/ram0; with search path `/dev` the name `ram0` is /dev/ram0 and `/dev/ram0` is /dev/dev/ram0, which does not
- * exist. The server does not guess, as the in-kernel one does not.
+ * The name is always relative to the search path: leading and doubled '/' are dropped, nothing else
+ * is. With search path `/` the name `/dev/ram0` is /dev/ram0; with search path `/dev` the name
+ * `ram0` is /dev/ram0 and `/dev/ram0` is /dev/dev/ram0, which does not exist. The server does not
+ * guess, as the in-kernel one does not.
  */
 #ifndef IBNBD_LOGIC_EXPORT_H
 #define IBNBD_LOGIC_EXPORT_H
@@ -18,8 +20,10 @@
 
 /**
  * struct ibnbd_export_path - where to look
- * @root: the directory beneath which everything happens; %SESSNAME% is expanded. Looked up with symlinks: it is the administrator's
- * @dir: directory part of the name below @root, "" = @root itself. Looked up beneath @root, without symlinks unless @follow
+ * @root: the directory beneath which everything happens; %SESSNAME% is expanded. Looked up with
+ *	symlinks: it is the administrator's
+ * @dir: directory part of the name below @root, "" = @root itself. Looked up beneath @root, without
+ *	symlinks unless @follow
  * @last: last component, never empty. Its symlink is followed: it is the administrator's
  * @follow: the search path is `/` or `/dev`: symlinks are followed anywhere
  */
@@ -38,17 +42,17 @@ struct ibnbd_export_path {
  * @buf: keeps the three strings; IBNBD_EXPORT_PATH_MAX bytes
  * @out: pointers into @buf
  *
- * Return: 0; -EINVAL: empty, '.' or '..' component, control character, trailing '/', too long, %SESSNAME% without a usable session
- * name; -EACCES: the search path is empty: nothing is exported.
+ * Return: 0; -EINVAL: empty, '.' or '..' component, control character, trailing '/', too long,
+ * %SESSNAME% without a usable session name; -EACCES: the search path is empty: nothing is exported.
  */
-int ibnbd_export_resolve(const char *search, const char *sessname, const char *name, char *buf, size_t size,
-			 struct ibnbd_export_path *out, const char **why);
+int ibnbd_export_resolve(const char *search, const char *sessname, const char *name, char *buf,
+			 size_t size, struct ibnbd_export_path *out, const char **why);
 
 /**
  * ibnbd_export_search_check() - is this a usable search path (module parameter, server.conf)?
  *
- * Empty is fine and means closed. Otherwise: absolute, shorter than 4096, no '.' or '..' component, no control character, at most one
- * %SESSNAME%, which must be the last component.
+ * Empty is fine and means closed. Otherwise: absolute, shorter than 4096, no '.' or '..' component,
+ * no control character, at most one %SESSNAME%, which must be the last component.
  *
  * Return: 0 or -EINVAL with a reason.
  */
@@ -71,8 +75,9 @@ struct ibnbd_allow_item {
  * struct ibnbd_allow - a parsed allow-list, about 4 KB
  * @nr: items; 0 = everybody may come
  *
- * allow= is a list separated by ',' or blanks: `10.0.0.0/24`, `ip:fd00::/64`, `gid:fe80::1`, `session:db*` ('*' any bytes, '?' one).
- * If there are address items the client must match one; if there are session items its session name must match one.
+ * allow= is a list separated by ',' or blanks: `10.0.0.0/24`, `ip:fd00::/64`, `gid:fe80::1`,
+ * `session:db*` ('*' any bytes, '?' one). If there are address items the client must match one; if
+ * there are session items its session name must match one.
  */
 struct ibnbd_allow {
 	unsigned int nr;
@@ -82,10 +87,15 @@ struct ibnbd_allow {
 	char text[IBNBD_ALLOW_TEXT];
 };
 
-/* Parse once. 0, -EINVAL (reason and @pos of the bad item), -E2BIG (too many items or too much text). */
-int ibnbd_allow_parse(const char *s, size_t len, struct ibnbd_allow *a, size_t *pos, const char **why);
+/*
+ * Parse once. 0, -EINVAL (reason and @pos of the bad item), -E2BIG (too many items or too much
+ * text).
+ */
+int ibnbd_allow_parse(const char *s, size_t len, struct ibnbd_allow *a, size_t *pos,
+		      const char **why);
 /* @client may be an IPv4 address mapped into IPv6; it counts as IPv4. */
-bool ibnbd_allow_match(const struct ibnbd_allow *a, const struct ibtrs_addr *client, const char *sessname);
+bool ibnbd_allow_match(const struct ibnbd_allow *a, const struct ibtrs_addr *client,
+		       const char *sessname);
 /* '*' any bytes, '?' one byte, everything else itself. */
 bool ibnbd_glob_match(const char *glob, const char *s);
 

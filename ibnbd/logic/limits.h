@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * From the server's OPEN_RSP to the limits of the client's queue (spec B.5, hazards M9 and M10), and the question asked at every re-OPEN:
- * is this still the same disk (docs/design.md decision 12, spec F.4)? Pure: it neither knows struct queue_limits nor request_queue.
+ * From the server's OPEN_RSP to the limits of the client's queue (spec B.5, hazards M9 and M10),
+ * and the question asked at every re-OPEN: is this still the same disk (docs/design.md decision 12,
+ * spec F.4)? Pure: it neither knows struct queue_limits nor request_queue.
  */
 #ifndef IBNBD_LOGIC_LIMITS_H
 #define IBNBD_LOGIC_LIMITS_H
@@ -18,7 +19,10 @@ struct ibnbd_limits_in {
 	enum ibnbd_write_cache write_cache;
 };
 
-/* Names follow struct queue_limits; sectors are of 512 bytes, everything else is bytes. 0 = not supported, not known. */
+/*
+ * Names follow struct queue_limits; sectors are of 512 bytes, everything else is bytes. 0 = not
+ * supported, not known.
+ */
 struct ibnbd_limits {
 	u64 nsectors;			/* capacity, whole logical blocks */
 	u32 logical_block_size;
@@ -42,11 +46,11 @@ struct ibnbd_limits {
  * ibnbd_limits_build() - limits of the queue
  * @rsp: decoded by ibnbd_msg_open_rsp_decode()
  *
- * Return: 0, or -EPROTO with a reason when nothing sensible comes out (the session's I/O size is below one logical block, a capacity that is
- * not zero below one).
+ * Return: 0, or -EPROTO with a reason when nothing sensible comes out (the session's I/O size is
+ * below one logical block, a capacity that is not zero below one).
  */
-int ibnbd_limits_build(const struct ibnbd_open_rsp *rsp, const struct ibnbd_limits_in *in, struct ibnbd_limits *out,
-		       const char **why);
+int ibnbd_limits_build(const struct ibnbd_open_rsp *rsp, const struct ibnbd_limits_in *in,
+		       struct ibnbd_limits *out, const char **why);
 
 enum ibnbd_remap {
 	IBNBD_REMAP_OK,		/* the same disk, the same size */
@@ -60,18 +64,22 @@ enum ibnbd_remap {
  * @old: the answer the device lives by now
  * @new: the answer to the re-OPEN
  * @access: mode of the mapping
- * @held_writes: the device holds writes that were not answered, or may have some to come that were meant for the disk as it was
+ * @held_writes: the device holds writes that were not answered, or may have some to come that were
+ *	meant for the disk as it was
  * @why: a reason for FENCE and for RETRY
  *
- * A disk without any size yet becomes whatever is there when it gets one. One that has lost its size (no medium, not set up since the
- * server booted) is asked for again. Fences: identity vanished or is another one; smaller; other logical block size; mapped writable and the backing device became
- * read-only; another writer since then (writer generation) while writes are held. An identity that appears where there was none is no evidence and passes.
+ * A disk without any size yet becomes whatever is there when it gets one. One that has lost its
+ * size (no medium, not set up since the server booted) is asked for again. Fences: identity
+ * vanished or is another one; smaller; other logical block size; mapped writable and the backing
+ * device became read-only; another writer since then (writer generation) while writes are held. An
+ * identity that appears where there was none is no evidence and passes.
  */
-enum ibnbd_remap ibnbd_remap_compare(const struct ibnbd_open_rsp *old, const struct ibnbd_open_rsp *new, enum ibnbd_access access,
+enum ibnbd_remap ibnbd_remap_compare(const struct ibnbd_open_rsp *old,
+				     const struct ibnbd_open_rsp *new, enum ibnbd_access access,
 				     bool held_writes, const char **why);
 /*
- * The server refused the re-OPEN with @err: FENCE for what waiting cannot mend (-EPERM, -EACCES, -EROFS: write permission lost),
- * RETRY for the rest (-ENOENT right after the server booted ...).
+ * The server refused the re-OPEN with @err: FENCE for what waiting cannot mend (-EPERM, -EACCES,
+ * -EROFS: write permission lost), RETRY for the rest (-ENOENT right after the server booted ...).
  */
 enum ibnbd_remap ibnbd_remap_refused(int err, const char **why);
 

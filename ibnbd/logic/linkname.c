@@ -18,7 +18,8 @@ size_t ibnbd_linkname(const char *text, char separator, char *buf, size_t size)
 			as = separator == '@' ? "\\x40" : "\\x23";
 		else if (*text == '\\' && text[1] == 'x')
 			as = "\\x5c";
-		n += as ? scnprintf(buf + n, size - n, "%s", as) : scnprintf(buf + n, size - n, "%c", *text);
+		n += as ? scnprintf(buf + n, size - n, "%s", as) :
+			  scnprintf(buf + n, size - n, "%c", *text);
 	}
 	return n;
 }

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Parser of the mapping grammar. The header describes the language; this file only walks the table. The printer is mapopt_format.c.
+ * Parser of the mapping grammar. The header describes the language; this file only walks the table.
+ * The printer is mapopt_format.c.
  *
- * The client module runs it on every write to map_device, the `ibnbd` command on every argument and every line of maps.conf, before the
- * kernel is touched. Input is text of an administrator or of a script that went wrong: any byte, no terminator.
+ * The client module runs it on every write to map_device, the `ibnbd` command on every argument and
+ * every line of maps.conf, before the kernel is touched. Input is text of an administrator or of a
+ * script that went wrong: any byte, no terminator.
  *
- * A refusal fills the caller's struct ibnbd_mapopt_err once, at the first thing that is wrong, and leaves the map undefined. Control
- * characters are refused before anything else, so no message ever carries one. Nothing is allocated; the stack need is a few hundred bytes.
+ * A refusal fills the caller's struct ibnbd_mapopt_err once, at the first thing that is wrong, and
+ * leaves the map undefined. Control characters are refused before anything else, so no message ever
+ * carries one. Nothing is allocated; the stack need is a few hundred bytes.
  */
 #include "ibnbd/logic/mapopt.h"
 
@@ -38,8 +41,8 @@ const struct ibnbd_mapopt *ibnbd_mapopt_table(size_t *count)
 	return mapopt_rows;
 }
 
-__printf(5, 6)
-static int mapopt_refuse(struct ibnbd_mapopt_err *err, int rc, size_t pos, size_t len, const char *fmt, ...)
+__printf(5, 6) static int mapopt_refuse(struct ibnbd_mapopt_err *err, int rc, size_t pos,
+					size_t len, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -153,9 +156,11 @@ static int mapopt_unknown(struct mapopt_span key, size_t pos, struct ibnbd_mapop
 	const char *near = mapopt_nearest(key);
 
 	if (near)
-		return mapopt_refuse(err, -EINVAL, pos, key.len, "unknown key \"%.*s\", did you mean \"%s\"?",
+		return mapopt_refuse(err, -EINVAL, pos, key.len,
+				     "unknown key \"%.*s\", did you mean \"%s\"?",
 				     mapopt_shown(key.len), key.s, near);
-	return mapopt_refuse(err, -EINVAL, pos, key.len, "unknown key \"%.*s\"", mapopt_shown(key.len), key.s);
+	return mapopt_refuse(err, -EINVAL, pos, key.len, "unknown key \"%.*s\"",
+			     mapopt_shown(key.len), key.s);
 }
 
 /* The length of the name at @s within a word list; synonyms are separated by ':', words by '|'. */
@@ -208,10 +213,12 @@ static int mapopt_words_text(const char *words, char *buf, size_t size)
 	for (;;) {
 		const char *next = strchr(words, '|');
 
-		n += (size_t)scnprintf(buf + n, size - n, "%.*s", (int)mapopt_word_len(words), words);
+		n += (size_t)scnprintf(buf + n, size - n, "%.*s", (int)mapopt_word_len(words),
+				       words);
 		if (!next)
 			return (int)n;
-		n += (size_t)scnprintf(buf + n, size - n, "%s", strchr(next + 1, '|') ? ", " : " or ");
+		n += (size_t)scnprintf(buf + n, size - n, "%s",
+				       strchr(next + 1, '|') ? ", " : " or ");
 		words = next + 1;
 	}
 }
@@ -253,28 +260,33 @@ static bool mapopt_number(struct mapopt_span v, s64 *out)
 	return true;
 }
 
-static int mapopt_set_int(const struct ibnbd_mapopt *o, int *field, struct mapopt_span v, size_t pos, struct ibnbd_mapopt_err *err)
+static int mapopt_set_int(const struct ibnbd_mapopt *o, int *field, struct mapopt_span v,
+			  size_t pos, struct ibnbd_mapopt_err *err)
 {
 	s64 n;
 
 	if (!mapopt_number(v, &n))
-		return mapopt_refuse(err, -EINVAL, pos, v.len, "%s: \"%.*s\" is not a number from %d to %d", o->key,
+		return mapopt_refuse(err, -EINVAL, pos, v.len,
+				     "%s: \"%.*s\" is not a number from %d to %d", o->key,
 				     mapopt_shown(v.len), v.s, o->min, o->max);
 	if (n < o->min || n > o->max)
-		return mapopt_refuse(err, -EINVAL, pos, v.len, "%s: %.*s is out of range, %d to %d are possible", o->key,
+		return mapopt_refuse(err, -EINVAL, pos, v.len,
+				     "%s: %.*s is out of range, %d to %d are possible", o->key,
 				     mapopt_shown(v.len), v.s, o->min, o->max);
 	*field = (int)n;
 	return 0;
 }
 
-static int mapopt_set_word(const struct ibnbd_mapopt *o, int *field, struct mapopt_span v, size_t pos, struct ibnbd_mapopt_err *err)
+static int mapopt_set_word(const struct ibnbd_mapopt *o, int *field, struct mapopt_span v,
+			   size_t pos, struct ibnbd_mapopt_err *err)
 {
 	int index = mapopt_word_index(o->words, v);
 	char words[64];
 
 	if (index < 0) {
 		mapopt_words_text(o->words, words, sizeof(words));
-		return mapopt_refuse(err, -EINVAL, pos, v.len, "%s: \"%.*s\" is not %s", o->key, mapopt_shown(v.len), v.s, words);
+		return mapopt_refuse(err, -EINVAL, pos, v.len, "%s: \"%.*s\" is not %s", o->key,
+				     mapopt_shown(v.len), v.s, words);
 	}
 	*field = index;
 	return 0;
@@ -291,25 +303,31 @@ static size_t mapopt_find_any(struct mapopt_span v, const char *set)
 	return i;
 }
 
-static int mapopt_set_text(const struct ibnbd_mapopt *o, char *field, struct mapopt_span v, size_t pos, struct ibnbd_mapopt_err *err)
+static int mapopt_set_text(const struct ibnbd_mapopt *o, char *field, struct mapopt_span v,
+			   size_t pos, struct ibnbd_mapopt_err *err)
 {
 	size_t max = o->kind == IBNBD_KIND_NAME ? IBNBD_MAP_NAME_LEN - 1 : IBNBD_NAME_LEN - 1, i;
 
 	if (v.len > max)
-		return mapopt_refuse(err, -EINVAL, pos, v.len, "%s is %zu bytes long, at most %zu are possible", o->key, v.len, max);
+		return mapopt_refuse(err, -EINVAL, pos, v.len,
+				     "%s is %zu bytes long, at most %zu are possible", o->key,
+				     v.len, max);
 	if (o->kind == IBNBD_KIND_SESSION) {
 		i = mapopt_find_any(v, "/.");
 		if (i < v.len)
-			return mapopt_refuse(err, -EINVAL, pos + i, 1, "%s must not contain '%c'", o->key, v.s[i]);
+			return mapopt_refuse(err, -EINVAL, pos + i, 1, "%s must not contain '%c'",
+					     o->key, v.s[i]);
 	}
 	if (o->kind == IBNBD_KIND_NAME) {
 		for (i = 0; i < v.len; i++) {
 			char c = mapopt_lower(v.s[i]);
 
-			if (!(c >= 'a' && c <= 'z') && !(c >= '0' && c <= '9') && c != '_' && !(c == '.' && i))
-				return mapopt_refuse(err, -EINVAL, pos + i, 1,
-						     "%s is made of letters, digits, '.', '_' and '-', and does not begin with '.'",
-						     o->key);
+			if (!(c >= 'a' && c <= 'z') && !(c >= '0' && c <= '9') && c != '_' &&
+			    !(c == '.' && i))
+				return mapopt_refuse(
+					err, -EINVAL, pos + i, 1,
+					"%s is made of letters, digits, '.', '_' and '-', and does not begin with '.'",
+					o->key);
 		}
 	}
 	memcpy(field, v.s, v.len);
@@ -322,27 +340,33 @@ static bool mapopt_same_path(const struct ibtrs_addr_pair *a, const struct ibtrs
 	return ibtrs_addr_equal(&a->src, &b->src) && ibtrs_addr_equal(&a->dst, &b->dst);
 }
 
-static int mapopt_add_path(struct ibnbd_map *m, struct mapopt_span v, size_t pos, struct ibnbd_mapopt_err *err)
+static int mapopt_add_path(struct ibnbd_map *m, struct mapopt_span v, size_t pos,
+			   struct ibnbd_mapopt_err *err)
 {
 	const char *why = "not an address";
 	unsigned int i;
 	int rc;
 
 	if (m->nr_paths == IBNBD_MAP_PATHS)
-		return mapopt_refuse(err, -ENOMEM, pos, v.len, "more than %d paths; add_path takes more once the session is up",
-				     IBNBD_MAP_PATHS);
+		return mapopt_refuse(
+			err, -ENOMEM, pos, v.len,
+			"more than %d paths; add_path takes more once the session is up",
+			IBNBD_MAP_PATHS);
 	rc = ibtrs_addr_pair_parse(v.s, v.len, &m->path[m->nr_paths], &why);
 	if (rc)
-		return mapopt_refuse(err, rc, pos, v.len, "path: \"%.*s\": %s", mapopt_shown(v.len), v.s, why);
+		return mapopt_refuse(err, rc, pos, v.len, "path: \"%.*s\": %s", mapopt_shown(v.len),
+				     v.s, why);
 	for (i = 0; i < m->nr_paths; i++)
 		if (mapopt_same_path(&m->path[i], &m->path[m->nr_paths]))
-			return mapopt_refuse(err, -EINVAL, pos, v.len, "path: \"%.*s\" is given twice", mapopt_shown(v.len), v.s);
+			return mapopt_refuse(err, -EINVAL, pos, v.len,
+					     "path: \"%.*s\" is given twice", mapopt_shown(v.len),
+					     v.s);
 	m->nr_paths++;
 	return 0;
 }
 
-static int mapopt_store(struct ibnbd_map *m, const struct ibnbd_mapopt *o, struct mapopt_span v, size_t pos,
-			struct ibnbd_mapopt_err *err)
+static int mapopt_store(struct ibnbd_map *m, const struct ibnbd_mapopt *o, struct mapopt_span v,
+			size_t pos, struct ibnbd_mapopt_err *err)
 {
 	unsigned int id = (unsigned int)(o - mapopt_rows);
 	void *field = (char *)m + o->offset;
@@ -371,7 +395,8 @@ static int mapopt_store(struct ibnbd_map *m, const struct ibnbd_mapopt *o, struc
 	return rc;
 }
 
-static int mapopt_bare(struct ibnbd_map *m, struct mapopt_span w, size_t pos, struct ibnbd_mapopt_err *err)
+static int mapopt_bare(struct ibnbd_map *m, struct mapopt_span w, size_t pos,
+		       struct ibnbd_mapopt_err *err)
 {
 	const struct ibnbd_mapopt *access = &mapopt_rows[IBNBD_OPT_access_mode];
 	const struct ibnbd_mapopt *o = mapopt_find(w);
@@ -379,12 +404,15 @@ static int mapopt_bare(struct ibnbd_map *m, struct mapopt_span w, size_t pos, st
 	if (mapopt_word_index(access->words, w) >= 0)
 		return mapopt_store(m, access, w, pos, err);
 	if (o)
-		return mapopt_refuse(err, -EINVAL, pos, w.len, "%s needs a value: %s=%s", o->key, o->key, o->value);
-	return mapopt_refuse(err, -EINVAL, pos, w.len, "\"%.*s\" is not key=value", mapopt_shown(w.len), w.s);
+		return mapopt_refuse(err, -EINVAL, pos, w.len, "%s needs a value: %s=%s", o->key,
+				     o->key, o->value);
+	return mapopt_refuse(err, -EINVAL, pos, w.len, "\"%.*s\" is not key=value",
+			     mapopt_shown(w.len), w.s);
 }
 
 /* One word, @pos is where it stands in the line. */
-static int mapopt_token(struct ibnbd_map *m, struct mapopt_span w, size_t pos, struct ibnbd_mapopt_err *err)
+static int mapopt_token(struct ibnbd_map *m, struct mapopt_span w, size_t pos,
+			struct ibnbd_mapopt_err *err)
 {
 	const char *eq = memchr(w.s, '=', w.len);
 	struct mapopt_span key = w, value = w;
@@ -411,7 +439,8 @@ static int mapopt_no_control(struct mapopt_span w, bool blanks, struct ibnbd_map
 		unsigned char c = (unsigned char)w.s[i];
 
 		if (c == '\r')
-			return mapopt_refuse(err, -EINVAL, i, 1, "carriage return: is this a DOS text file?");
+			return mapopt_refuse(err, -EINVAL, i, 1,
+					     "carriage return: is this a DOS text file?");
 		if ((c < 0x20 && !(blanks && c == '\t')) || c == 0x7f)
 			return mapopt_refuse(err, -EINVAL, i, 1, "control character 0x%02x", c);
 		if (!blanks && c == ' ')
@@ -430,7 +459,8 @@ void ibnbd_mapopt_init(struct ibnbd_map *m)
 			*(int *)((char *)m + mapopt_rows[i].offset) = mapopt_rows[i].def;
 }
 
-int ibnbd_mapopt_set(struct ibnbd_map *m, const char *key, const char *value, struct ibnbd_mapopt_err *err)
+int ibnbd_mapopt_set(struct ibnbd_map *m, const char *key, const char *value,
+		     struct ibnbd_mapopt_err *err)
 {
 	struct mapopt_span k = { key, strlen(key) }, v = { value, strlen(value) };
 	const struct ibnbd_mapopt *o;
@@ -449,14 +479,17 @@ int ibnbd_mapopt_finish(const struct ibnbd_map *m, struct ibnbd_mapopt_err *err)
 
 	for (i = 0; i < ARRAY_SIZE(mapopt_rows); i++)
 		if (mapopt_rows[i].flags & IBNBD_OPT_REQUIRED && !ibnbd_map_given(m, i))
-			return mapopt_refuse(err, -EINVAL, 0, 0, "%s=%s is missing", mapopt_rows[i].key, mapopt_rows[i].value);
+			return mapopt_refuse(err, -EINVAL, 0, 0, "%s=%s is missing",
+					     mapopt_rows[i].key, mapopt_rows[i].value);
 	if (m->reconnect_delay_ms > m->reconnect_max_ms)
-		return mapopt_refuse(err, -EINVAL, 0, 0, "reconnect_delay_ms (%d) is above reconnect_max_ms (%d)",
+		return mapopt_refuse(err, -EINVAL, 0, 0,
+				     "reconnect_delay_ms (%d) is above reconnect_max_ms (%d)",
 				     m->reconnect_delay_ms, m->reconnect_max_ms);
 	return 0;
 }
 
-int ibnbd_mapopt_parse(const char *line, size_t len, struct ibnbd_map *m, struct ibnbd_mapopt_err *err)
+int ibnbd_mapopt_parse(const char *line, size_t len, struct ibnbd_map *m,
+		       struct ibnbd_mapopt_err *err)
 {
 	struct mapopt_span all = { line, len };
 	size_t pos = 0, n;

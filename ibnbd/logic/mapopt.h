@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * THE grammar of a mapping (docs/design.md section 5, spec C.2). One table, IBNBD_MAPOPTS below, says key, kind, range, default and help;
- * from it come the parser of `map_device` and of maps.conf lines, `ibnbd map --key value`, the canonical line, `ibnbd help map`, the shell
- * completion and the option section of the manuals.
+ * THE grammar of a mapping (docs/design.md section 5, spec C.2). One table, IBNBD_MAPOPTS below,
+ * says key, kind, range, default and help; from it come the parser of `map_device` and of maps.conf
+ * lines, `ibnbd map --key value`, the canonical line, `ibnbd help map`, the shell completion and
+ * the option section of the manuals.
  *
- * A line is blank-separated words `key=value` in any order; '-' and '_' are the same in a key; a bare `ro`, `rw` or `migration` means
- * access_mode. Empty words and trailing newlines are skipped. Values hold no blanks and no control characters. Only `path` may be repeated.
+ * A line is blank-separated words `key=value` in any order; '-' and '_' are the same in a key; a
+ * bare `ro`, `rw` or `migration` means access_mode. Empty words and trailing newlines are skipped.
+ * Values hold no blanks and no control characters. Only `path` may be repeated.
  *
- * Laws (kept by the fuzzer): parse(format(x)) == x; an accepted line formats to an accepted line; a refusal names position and reason.
+ * Laws (kept by the fuzzer): parse(format(x)) == x; an accepted line formats to an accepted line; a
+ * refusal names position and reason.
  *
  * struct ibnbd_map is about 1.2 KB: in the kernel, allocate it.
  */
@@ -30,14 +33,17 @@ enum ibnbd_policy {		/* the numbers of mpath_policy, spec A.21 */
 
 enum ibnbd_write_zeroes {	/* hazard M10 */
 	IBNBD_ZEROES_AUTO	= 0,	/* only towards servers that negotiated ZEROES */
-	IBNBD_ZEROES_ON		= 1,	/* the administrator knows the server: offset 20 means write-zeroes */
+	/* the administrator knows the server: offset 20 means write-zeroes */
+	IBNBD_ZEROES_ON		= 1,
 	IBNBD_ZEROES_OFF	= 2,
 };
 
 enum ibnbd_write_cache {	/* hazard M9 */
-	IBNBD_CACHE_AUTO	= 0,	/* flush unless a server of ours says there is nothing to flush */
+	/* flush unless a server of ours says there is nothing to flush */
+	IBNBD_CACHE_AUTO	= 0,
 	IBNBD_CACHE_ON		= 1,	/* always flush */
-	IBNBD_CACHE_OFF		= 2,	/* believe the server whatever it is: flush only if it says WRITEBACK */
+	/* believe the server whatever it is: flush only if it says WRITEBACK */
+	IBNBD_CACHE_OFF		= 2,
 };
 
 enum ibnbd_mapopt_kind {
@@ -50,9 +56,9 @@ enum ibnbd_mapopt_kind {
 };
 
 /*
- * X(field, key, alias, kind, min, max, default, flags, words, value, help)
- * field: member of struct ibnbd_map. words: for WORD, names separated by '|'; a synonym follows its name after ':'. value: how help
- * prints the value. Order here = order of the canonical line. Ranges are for INT.
+ * X(field, key, alias, kind, min, max, default, flags, words, value, help) field: member of struct
+ * ibnbd_map. words: for WORD, names separated by '|'; a synonym follows its name after ':'. value:
+ * how help prints the value. Order here = order of the canonical line. Ranges are for INT.
  */
 #define IBNBD_MAPOPTS(X) \
 X(sessname, "sessname", "session", SESSION, 0, 0, 0, IBNBD_OPT_REQUIRED, NULL, "NAME", \
@@ -111,8 +117,9 @@ enum {				/* flags of an option */
  * struct ibnbd_map - a mapping as asked for
  * @given: bit 1 << IBNBD_OPT_x for each key that was set; all others hold their default
  *
- * The rest are the keys of the table. WORD keys hold the enum of the same name. max_reconnect_attempts, hb_*, reconnect_*, policy,
- * dest_port and nr_poll_queues are the session's, the others the device's.
+ * The rest are the keys of the table. WORD keys hold the enum of the same name.
+ * max_reconnect_attempts, hb_*, reconnect_*, policy, dest_port and nr_poll_queues are the
+ * session's, the others the device's.
  */
 struct ibnbd_map {
 	u32 given;
@@ -179,22 +186,37 @@ void ibnbd_mapopt_init(struct ibnbd_map *m);
  * @m: the result; undefined on refusal
  * @err: position and reason of a refusal
  *
- * Return: 0; -EINVAL: syntax, unknown or repeated key, bad value, missing sessname or device_path; -ENOMEM: more than six paths;
- * -EPROTONOSUPPORT: destination address with an unknown prefix (all as spec C.2). A missing path= is not an error here: the caller
- * knows whether the session exists (-ENXIO if not).
+ * Return: 0; -EINVAL: syntax, unknown or repeated key, bad value, missing sessname or device_path;
+ * -ENOMEM: more than six paths; -EPROTONOSUPPORT: destination address with an unknown prefix (all
+ * as spec C.2). A missing path= is not an error here: the caller knows whether the session exists
+ * (-ENXIO if not).
  */
-int ibnbd_mapopt_parse(const char *line, size_t len, struct ibnbd_map *m, struct ibnbd_mapopt_err *err);
+int ibnbd_mapopt_parse(const char *line, size_t len, struct ibnbd_map *m,
+		       struct ibnbd_mapopt_err *err);
 
-/* One key, for `--key value`: the same rules and errors; @err->pos counts from the start of @value (for an unknown key: of @key). */
-int ibnbd_mapopt_set(struct ibnbd_map *m, const char *key, const char *value, struct ibnbd_mapopt_err *err);
+/*
+ * One key, for `--key value`: the same rules and errors; @err->pos counts from the start of @value
+ * (for an unknown key: of @key).
+ */
+int ibnbd_mapopt_set(struct ibnbd_map *m, const char *key, const char *value,
+		     struct ibnbd_mapopt_err *err);
 
-/* What can only be said when all keys are in: the required ones are there, the delays fit each other. parse() ends with it. */
+/*
+ * What can only be said when all keys are in: the required ones are there, the delays fit each
+ * other. parse() ends with it.
+ */
 int ibnbd_mapopt_finish(const struct ibnbd_map *m, struct ibnbd_mapopt_err *err);
 
-/* The canonical line of the given keys, without newline. Return its length, or -EMSGSIZE when @size is too small. */
+/*
+ * The canonical line of the given keys, without newline. Return its length, or -EMSGSIZE when @size
+ * is too small.
+ */
 int ibnbd_mapopt_format(const struct ibnbd_map *m, char *buf, size_t size);
 
-/* The word of a WORD option for a value ("rw", "min-latency"), "?" when out of range. Return the length written. */
+/*
+ * The word of a WORD option for a value ("rw", "min-latency"), "?" when out of range. Return the
+ * length written.
+ */
 int ibnbd_mapopt_word(enum ibnbd_mapopt_id id, int value, char *buf, size_t size);
 
 #endif

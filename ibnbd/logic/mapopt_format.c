@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The canonical line of a mapping: what maps.conf, `ibnbd map --save` and the log say. What it prints, mapopt.c reads back. */
+/*
+ * The canonical line of a mapping: what maps.conf, `ibnbd map --save` and the log say. What it
+ * prints, mapopt.c reads back.
+ */
 #include "ibnbd/logic/mapopt.h"
 
 struct mapopt_out {

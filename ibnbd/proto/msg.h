@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Codec of the block messages: bytes <-> host structs, with every check of spec section E that needs nothing but the bytes, the transport
- * direction and the size of the data area. Used by both modules, the tests and the tools; header-only, so that none of them
- * links the other's code.
+ * Codec of the block messages: bytes <-> host structs, with every check of spec section E that
+ * needs nothing but the bytes, the transport direction and the size of the data area. Used by both
+ * modules, the tests and the tools; header-only, so that none of them links the other's code.
  *
- * Server side decoders take the user header in private, 8-byte aligned memory (@usr, @len), the transport direction (@read) and D (@data_len). They refuse
- * with -EINVAL or -EOPNOTSUPP and a reason; the caller replies with that error. Client side decoders take the reply and its length and
- * refuse with -EPROTO. Nothing is read past the length; whatever a peer sends, only error codes come of it. Encoders write every byte of
- * the message: what is not a field is zero (E-47).
+ * Server side decoders take the user header in private, 8-byte aligned memory (@usr, @len), the
+ * transport direction (@read) and D (@data_len). They refuse with -EINVAL or -EOPNOTSUPP and a
+ * reason; the caller replies with that error. Client side decoders take the reply and its length
+ * and refuse with -EPROTO. Nothing is read past the length; whatever a peer sends, only error codes
+ * come of it. Encoders write every byte of the message: what is not a field is zero (E-47).
  */
 #ifndef IBNBD_PROTO_MSG_H
 #define IBNBD_PROTO_MSG_H
@@ -20,14 +21,17 @@
 /* SESS_INFO and its reply. */
 struct ibnbd_sess_info {
 	u8 version;			/* major; decoded: min(ours, peer's), at least 1 */
-	u64 features;			/* IBNBD_FEAT_*; decoded: known bits only, 0 without ext_magic */
+	/* IBNBD_FEAT_*; decoded: known bits only, 0 without ext_magic */
+	u64 features;
 };
 
 struct ibnbd_open {
 	enum ibnbd_access access;
 	const char *name;		/* NUL-terminated; decoded: points into the message */
-	bool identity;			/* decoded: the answer has 96 bytes: IDENTITY was accepted and D has room */
-	bool words;			/* decoded: a refusal has words: WORDS was accepted and D has room */
+	/* decoded: the answer has 96 bytes: IDENTITY was accepted and D has room */
+	bool identity;
+	/* decoded: a refusal has words: WORDS was accepted and D has room */
+	bool words;
 };
 
 struct ibnbd_open_refused {
@@ -114,8 +118,12 @@ static inline int ibnbd_msg_type(const void *usr, size_t len, const char **why)
 
 /* ---- SESS_INFO: the same 36 bytes both ways ---- */
 
-/* @type: SESS_INFO or SESS_INFO_RSP. ext_magic is only sent along with features: offering none, we look like any peer. */
-static inline void ibnbd_msg_sess_info_encode(struct ibnbd_wire_sess_info *w, enum ibnbd_msg_type type,
+/*
+ * @type: SESS_INFO or SESS_INFO_RSP. ext_magic is only sent along with features: offering none, we
+ * look like any peer.
+ */
+static inline void ibnbd_msg_sess_info_encode(struct ibnbd_wire_sess_info *w,
+					      enum ibnbd_msg_type type,
 					      const struct ibnbd_sess_info *m)
 {
 	memset(w, 0, sizeof(*w));
@@ -127,7 +135,8 @@ static inline void ibnbd_msg_sess_info_encode(struct ibnbd_wire_sess_info *w, en
 	}
 }
 
-static inline void ibnbd_msg_sess_info_fields(const void *buf, size_t len, struct ibnbd_sess_info *m)
+static inline void ibnbd_msg_sess_info_fields(const void *buf, size_t len,
+					      struct ibnbd_sess_info *m)
 {
 	const struct ibnbd_wire_sess_info *w = buf;
 
@@ -138,11 +147,11 @@ static inline void ibnbd_msg_sess_info_fields(const void *buf, size_t len, struc
 }
 
 /*
- * Server: E-20 (5 bytes are enough for a version), E-21, version >= 1. Features come only with the full 36 bytes. The type was looked at
- * by ibnbd_msg_type().
+ * Server: E-20 (5 bytes are enough for a version), E-21, version >= 1. Features come only with the
+ * full 36 bytes. The type was looked at by ibnbd_msg_type().
  */
-static inline int ibnbd_msg_sess_info_decode(const void *usr, size_t len, bool read, u32 data_len, struct ibnbd_sess_info *m,
-					     const char **why)
+static inline int ibnbd_msg_sess_info_decode(const void *usr, size_t len, bool read, u32 data_len,
+					     struct ibnbd_sess_info *m, const char **why)
 {
 	if (len < offsetof(struct ibnbd_wire_sess_info, reserved0))
 		return ibnbd_msg_refuse(-EINVAL, why, "SESS_INFO too short");
@@ -155,8 +164,8 @@ static inline int ibnbd_msg_sess_info_decode(const void *usr, size_t len, bool r
 }
 
 /* Client, E-43. @offered: what SESS_INFO carried; the server can accept nothing else. */
-static inline int ibnbd_msg_sess_info_rsp_decode(const void *buf, size_t len, u64 offered, struct ibnbd_sess_info *m,
-						 const char **why)
+static inline int ibnbd_msg_sess_info_rsp_decode(const void *buf, size_t len, u64 offered,
+						 struct ibnbd_sess_info *m, const char **why)
 {
 	const struct ibnbd_wire_sess_info *w = buf;
 
@@ -191,27 +200,30 @@ static inline int ibnbd_msg_open_encode(struct ibnbd_wire_open *w, const struct 
 /* Length of OPEN_RSP, by the features the server accepted. */
 static inline u32 ibnbd_msg_open_rsp_len(u64 features)
 {
-	return features & IBNBD_FEAT_IDENTITY ? sizeof(struct ibnbd_wire_open_rsp_id) : sizeof(struct ibnbd_wire_open_rsp);
+	return features & IBNBD_FEAT_IDENTITY ? sizeof(struct ibnbd_wire_open_rsp_id) :
+						sizeof(struct ibnbd_wire_open_rsp);
 }
 
 /* D to reserve for any answer to OPEN. */
 static inline u32 ibnbd_msg_open_room(u64 features)
 {
-	return features & IBNBD_FEAT_WORDS ? sizeof(struct ibnbd_wire_open_refused) : ibnbd_msg_open_rsp_len(features);
+	return features & IBNBD_FEAT_WORDS ? sizeof(struct ibnbd_wire_open_refused) :
+					     ibnbd_msg_open_rsp_len(features);
 }
 
 /*
- * Server: E-20, E-21, E-30's range, E-29's string part (terminated, not empty, no control characters). @m->words, and a name for the log,
- * are valid after a refusal, too.
+ * Server: E-20, E-21, E-30's range, E-29's string part (terminated, not empty, no control
+ * characters). @m->words, and a name for the log, are valid after a refusal, too.
  */
-static inline int ibnbd_msg_open_decode(const void *usr, size_t len, bool read, u32 data_len, u64 features, struct ibnbd_open *m,
-					const char **why)
+static inline int ibnbd_msg_open_decode(const void *usr, size_t len, bool read, u32 data_len,
+					u64 features, struct ibnbd_open *m, const char **why)
 {
 	const struct ibnbd_wire_open *w = usr;
 	size_t i;
 
 	m->name = "OPEN";
-	m->words = read && features & IBNBD_FEAT_WORDS && data_len >= sizeof(struct ibnbd_wire_open_refused);
+	m->words = read && features & IBNBD_FEAT_WORDS &&
+		   data_len >= sizeof(struct ibnbd_wire_open_refused);
 	if (len < offsetof(struct ibnbd_wire_open, reserved))
 		return ibnbd_msg_refuse(-EINVAL, why, "OPEN too short");
 	if (!read || data_len < sizeof(struct ibnbd_wire_open_rsp))
@@ -220,21 +232,27 @@ static inline int ibnbd_msg_open_decode(const void *usr, size_t len, bool read, 
 		return ibnbd_msg_refuse(-EINVAL, why, "OPEN with an unknown access mode");
 	for (i = 0; i < sizeof(w->name) && w->name[i]; i++)
 		if (w->name[i] < 0x20 || w->name[i] == 0x7f)
-			return ibnbd_msg_refuse(-EINVAL, why, "control character in the device name");
+			return ibnbd_msg_refuse(-EINVAL, why,
+						"control character in the device name");
 	if (i == sizeof(w->name))
 		return ibnbd_msg_refuse(-EINVAL, why, "device name is not terminated");
 	if (!i)
 		return ibnbd_msg_refuse(-EINVAL, why, "device name is empty");
 	m->access = (enum ibnbd_access)w->access_mode;
 	m->name = (const char *)w->name;
-	m->identity = features & IBNBD_FEAT_IDENTITY && data_len >= sizeof(struct ibnbd_wire_open_rsp_id);
+	m->identity = features & IBNBD_FEAT_IDENTITY &&
+		      data_len >= sizeof(struct ibnbd_wire_open_rsp_id);
 	return 0;
 }
 
 /* ---- OPEN_REFUSED ---- */
 
-/* @err: a negative errno. @text: in words; what is not printable ASCII becomes '?', what does not fit is cut. */
-static inline void ibnbd_msg_open_refused_encode(struct ibnbd_wire_open_refused *w, int err, const char *text)
+/*
+ * @err: a negative errno. @text: in words; what is not printable ASCII becomes '?', what does not
+ * fit is cut.
+ */
+static inline void ibnbd_msg_open_refused_encode(struct ibnbd_wire_open_refused *w, int err,
+						 const char *text)
 {
 	memset(w, 0, sizeof(*w));
 	w->hdr.type = cpu_to_le16(IBNBD_MSG_OPEN_REFUSED);
@@ -252,7 +270,8 @@ static inline void ibnbd_msg_open_refused_encode(struct ibnbd_wire_open_refused 
  *
  * Return: true: it is, and @m is filled. False: go on with ibnbd_msg_open_rsp_decode().
  */
-static inline bool ibnbd_msg_open_refused_decode(const void *buf, size_t len, struct ibnbd_open_refused *m)
+static inline bool ibnbd_msg_open_refused_decode(const void *buf, size_t len,
+						 struct ibnbd_open_refused *m)
 {
 	const struct ibnbd_wire_open_refused *w = buf;
 	u32 err;
@@ -265,8 +284,11 @@ static inline bool ibnbd_msg_open_refused_decode(const void *buf, size_t len, st
 	return true;
 }
 
-/* @w has room for 96 bytes; 56 of them are the message unless @m->has_identity. Return the length. */
-static inline u32 ibnbd_msg_open_rsp_encode(struct ibnbd_wire_open_rsp_id *w, const struct ibnbd_open_rsp *m)
+/*
+ * @w has room for 96 bytes; 56 of them are the message unless @m->has_identity. Return the length.
+ */
+static inline u32 ibnbd_msg_open_rsp_encode(struct ibnbd_wire_open_rsp_id *w,
+					    const struct ibnbd_open_rsp *m)
 {
 	u32 physical = m->physical_block_size < 32768 ? m->physical_block_size : 32768;
 
@@ -283,7 +305,8 @@ static inline u32 ibnbd_msg_open_rsp_encode(struct ibnbd_wire_open_rsp_id *w, co
 	w->rsp.logical_block_size = cpu_to_le16((u16)m->logical_block_size);
 	w->rsp.max_segments = cpu_to_le16(m->max_segments);
 	w->rsp.secure_discard = cpu_to_le16(m->secure_discard);
-	w->rsp.cache_policy = (m->fua ? IBNBD_CACHE_FUA : 0) | (m->writeback ? IBNBD_CACHE_WRITEBACK : 0);
+	w->rsp.cache_policy = (m->fua ? IBNBD_CACHE_FUA : 0) |
+			      (m->writeback ? IBNBD_CACHE_WRITEBACK : 0);
 	if (!m->has_identity)
 		return sizeof(w->rsp);
 	memcpy(w->id.id, m->identity.id, sizeof(w->id.id));
@@ -301,16 +324,24 @@ static inline bool ibnbd_msg_block_size_ok(u32 logical, u32 max)
 	return logical >= IBNBD_SECTOR_SIZE && logical <= max && !(logical & (logical - 1));
 }
 
-static inline int ibnbd_msg_open_rsp_check(const struct ibnbd_open_rsp *m, u32 page_size, const char **why)
+static inline int ibnbd_msg_open_rsp_check(const struct ibnbd_open_rsp *m, u32 page_size,
+					   const char **why)
 {
 	if (!ibnbd_msg_block_size_ok(m->logical_block_size, page_size))
-		return ibnbd_msg_refuse(-EPROTO, why, "logical block size is not a power of two from 512 to the page size");
-	if (m->physical_block_size < m->logical_block_size || m->physical_block_size & (m->physical_block_size - 1))
-		return ibnbd_msg_refuse(-EPROTO, why, "physical block size is below the logical one or no power of two");
+		return ibnbd_msg_refuse(
+			-EPROTO, why,
+			"logical block size is not a power of two from 512 to the page size");
+	if (m->physical_block_size < m->logical_block_size ||
+	    m->physical_block_size & (m->physical_block_size - 1))
+		return ibnbd_msg_refuse(
+			-EPROTO, why,
+			"physical block size is below the logical one or no power of two");
 	if (m->nsectors >= IBNBD_MAX_SECTORS)
 		return ibnbd_msg_refuse(-EPROTO, why, "capacity is beyond 2^63 bytes");
 	if (m->max_discard_sectors && m->discard_granularity % m->logical_block_size)
-		return ibnbd_msg_refuse(-EPROTO, why, "discard granularity is not a multiple of the logical block size");
+		return ibnbd_msg_refuse(
+			-EPROTO, why,
+			"discard granularity is not a multiple of the logical block size");
 	return 0;
 }
 
@@ -319,10 +350,11 @@ static inline int ibnbd_msg_open_rsp_check(const struct ibnbd_open_rsp *m, u32 p
  * @identity: IDENTITY was negotiated, so the reply has 96 bytes
  * @page_size: the largest logical block this host can work with
  *
- * A physical block size of 0 is 65536 cut to 16 bits (B.6) and counts as the logical one. Fields that are informative, or that the
- * features make meaningless, are left for logic/limits.
+ * A physical block size of 0 is 65536 cut to 16 bits (B.6) and counts as the logical one. Fields
+ * that are informative, or that the features make meaningless, are left for logic/limits.
  */
-static inline int ibnbd_msg_open_rsp_decode(const void *buf, size_t len, bool identity, u32 page_size, struct ibnbd_open_rsp *m,
+static inline int ibnbd_msg_open_rsp_decode(const void *buf, size_t len, bool identity,
+					    u32 page_size, struct ibnbd_open_rsp *m,
 					    const char **why)
 {
 	const struct ibnbd_wire_open_rsp_id *w = buf;
@@ -370,8 +402,12 @@ static inline void ibnbd_msg_close_encode(struct ibnbd_wire_close *w, u32 device
 	w->device_id = cpu_to_le32(device_id);
 }
 
-/* Server, E-20. Direction and D do not matter: the answer has no data. Clients without IDENTITY may leave anything in the flags. */
-static inline int ibnbd_msg_close_decode(const void *usr, size_t len, u64 features, u32 *device_id, bool *nowait, const char **why)
+/*
+ * Server, E-20. Direction and D do not matter: the answer has no data. Clients without IDENTITY may
+ * leave anything in the flags.
+ */
+static inline int ibnbd_msg_close_decode(const void *usr, size_t len, u64 features, u32 *device_id,
+					 bool *nowait, const char **why)
 {
 	const struct ibnbd_wire_close *w = usr;
 
@@ -396,7 +432,10 @@ static inline u32 ibnbd_msg_io_data_len(enum ibnbd_op op, u32 bytes)
 	return op == IBNBD_OP_READ || op == IBNBD_OP_WRITE ? bytes : 0;
 }
 
-/* Which flags mean something with this op. The block layer warns about a FUA or PREFLUSH on anything but a write, so they must go. */
+/*
+ * Which flags mean something with this op. The block layer warns about a FUA or PREFLUSH on
+ * anything but a write, so they must go.
+ */
 static inline u32 ibnbd_msg_flags_of(enum ibnbd_op op)
 {
 	switch (op) {
@@ -411,8 +450,8 @@ static inline u32 ibnbd_msg_flags_of(enum ibnbd_op op)
 }
 
 /*
- * ioprio: class in bits 15..13, level in 2..0 (the bits between are hints of newer kernels). Realtime becomes best-effort of the same
- * level, an unknown class becomes none (E-28).
+ * ioprio: class in bits 15..13, level in 2..0 (the bits between are hints of newer kernels).
+ * Realtime becomes best-effort of the same level, an unknown class becomes none (E-28).
  */
 static inline u16 ibnbd_msg_prio_cap(u16 prio)
 {
@@ -424,7 +463,8 @@ static inline u16 ibnbd_msg_prio_cap(u16 prio)
 }
 
 /*
- * @version: negotiated; 1 gives the 24-byte form. READ always carries SYNC; FUA and PREFLUSH imply SYNC, and PREFLUSH implies FUA for
+ * @version: negotiated; 1 gives the 24-byte form. READ always carries SYNC; FUA and PREFLUSH imply
+ *	SYNC, and PREFLUSH implies FUA for
  * servers that know no PREFLUSH (B.4); a FLUSH is all three. Return U, the length of the message.
  */
 static inline u32 ibnbd_msg_io_encode(struct ibnbd_wire_io *w, u8 version, const struct ibnbd_io *m)
@@ -450,10 +490,12 @@ static inline u32 ibnbd_msg_io_encode(struct ibnbd_wire_io *w, u8 version, const
 }
 
 /* E-22 and E-23: size, D and direction that belong to the op. */
-static inline int ibnbd_msg_io_shape(const struct ibnbd_io *m, bool read, u32 data_len, const char **why)
+static inline int ibnbd_msg_io_shape(const struct ibnbd_io *m, bool read, u32 data_len,
+				     const char **why)
 {
 	if (read != ibnbd_msg_op_reads(m->op))
-		return ibnbd_msg_refuse(-EINVAL, why, "operation does not fit the transport direction");
+		return ibnbd_msg_refuse(-EINVAL, why,
+					"operation does not fit the transport direction");
 	if (m->op == IBNBD_OP_WRITE_ZEROES && data_len)
 		return ibnbd_msg_refuse(-EOPNOTSUPP, why, "WRITE_SAME is not supported");
 	if (data_len != ibnbd_msg_io_data_len(m->op, m->bytes))
@@ -475,8 +517,8 @@ static inline int ibnbd_msg_io_shape(const struct ibnbd_io *m, bool read, u32 da
  *
  * Return: 0; -EOPNOTSUPP: unknown operation, WRITE_SAME of old clients; -EINVAL: the rest.
  */
-static inline int ibnbd_msg_io_decode(const void *usr, size_t len, bool read, u32 data_len, u8 version, struct ibnbd_io *m,
-				      const char **why)
+static inline int ibnbd_msg_io_decode(const void *usr, size_t len, bool read, u32 data_len,
+				      u8 version, struct ibnbd_io *m, const char **why)
 {
 	const struct ibnbd_wire_io *w = usr;
 	u32 rw;

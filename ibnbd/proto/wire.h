@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The bytes of IBNBD on the wire: RNBD 2 (spec B.1, B.4) and our extension of the session start and of OPEN_RSP (spec F.4).
- * Everything little endian. Block messages travel as the user header of a transport request; replies as the data of a read.
- * Sizes and offsets are asserted here and nowhere else. A u64 that stands on a multiple of four only is written as two words.
+ * The bytes of IBNBD on the wire: RNBD 2 (spec B.1, B.4) and our extension of the session start and
+ * of OPEN_RSP (spec F.4). Everything little endian. Block messages travel as the user header of a
+ * transport request; replies as the data of a read. Sizes and offsets are asserted here and nowhere
+ * else. A u64 that stands on a multiple of four only is written as two words.
  */
 #ifndef IBNBD_PROTO_WIRE_H
 #define IBNBD_PROTO_WIRE_H
@@ -109,7 +110,8 @@ struct ibnbd_wire_open_rsp {
 	__le32	device_id;
 	__le64	nsectors;
 	__le32	max_hw_sectors;
-	__le32	max_write_zeroes_sectors;	/* or a write-same limit of old servers: hazard M10 */
+	/* or a write-same limit of old servers: hazard M10 */
+	__le32	max_write_zeroes_sectors;
 	__le32	max_discard_sectors;
 	__le32	discard_granularity;
 	__le32	discard_alignment;

@@ -2,18 +2,21 @@
 /*
  * Exports that are block devices: open, describe, and one bio for each request.
  *
- * The chunk is physically contiguous, so a request is one bio with one bio_vec, both inside the op: nothing is allocated, and the
- * block core splits what a device cannot take in one piece. It is called in the completion context of the transport, submits right there
- * and answers from the bio's end, which may be an interrupt.
+ * The chunk is physically contiguous, so a request is one bio with one bio_vec, both inside the op:
+ * nothing is allocated, and the block core splits what a device cannot take in one piece. It is
+ * called in the completion context of the transport, submits right there and answers from the bio's
+ * end, which may be an interrupt.
  *
- * That context belongs to all disks of the session, and to the end of its path: nobody may wait there for a device that is full, or frozen. So a bio
- * says NOWAIT, where the device can, and what comes back for that reason is submitted again by a worker of the export, which waits: one for each
- * export, however many there are, and in their order; what comes meanwhile stands behind them. Discards may be held up by the block layer whatever they
- * say, and go there at once.
+ * That context belongs to all disks of the session, and to the end of its path: nobody may wait
+ * there for a device that is full, or frozen. So a bio says NOWAIT, where the device can, and what
+ * comes back for that reason is submitted again by a worker of the export, which waits: one for
+ * each export, however many there are, and in their order; what comes meanwhile stands behind them.
+ * Discards may be held up by the block layer whatever they say, and go there at once.
  *
- * The client can still write to its chunk while the device works on it. A device that computes checksums over the data (integrity
- * profile) or needs it stable (parity RAID) therefore gets private pages: copied before a write, after a read; in pieces of
- * at most 128 KiB. Without memory at hand, and from the second piece on, this goes on in a worker, where waiting is allowed.
+ * The client can still write to its chunk while the device works on it. A device that computes
+ * checksums over the data (integrity profile) or needs it stable (parity RAID) therefore gets
+ * private pages: copied before a write, after a read; in pieces of at most 128 KiB. Without memory
+ * at hand, and from the second piece on, this goes on in a worker, where waiting is allowed.
  *
  * What the device refuses is the client's error number; nothing is retried here.
  */
@@ -39,7 +42,8 @@ static int blockio_check(const struct ibnbd_srv_open *open, const char **why)
 	struct block_device *bdev = open->bdev;
 
 	if (ibnbd_access_writes(open->access) && bdev_read_only(bdev))
-		return blockio_refuse(-EACCES, why, "the device is read-only; map it with access_mode=ro");
+		return blockio_refuse(-EACCES, why,
+				      "the device is read-only; map it with access_mode=ro");
 	if (bdev_is_zoned(bdev))
 		return blockio_refuse(-EOPNOTSUPP, why, "zoned devices cannot be exported");
 	if (!ibnbd_msg_block_size_ok(bdev_logical_block_size(bdev), BLOCKIO_MAX_BLOCK))
@@ -67,7 +71,8 @@ void ibnbd_srv_blockio_close(struct ibnbd_srv_open *open)
 }
 
 /**
- * ibnbd_srv_blockio_open() - take hold of a block device (B.3 rule 3), and claim it for who writes (law L23)
+ * ibnbd_srv_blockio_open() - take hold of a block device (B.3 rule 3), and claim it for who writes
+ * (law L23)
  * @open: @access is set
  * @dev: its number, from the node found
  * @why: reason of a refusal
@@ -104,8 +109,8 @@ int ibnbd_srv_blockio_open(struct ibnbd_srv_open *open, dev_t dev, const char **
  * ibnbd_srv_blockio_claim() - claim a disk that had no size when it was opened
  * @open: of an export, whose lock is held
  *
- * Whoever gives such a disk its size (losetup) claims it for that moment, so it is not claimed before.
- * Until it is, it has no size for this client: the server may have taken it meanwhile.
+ * Whoever gives such a disk its size (losetup) claims it for that moment, so it is not claimed
+ * before. Until it is, it has no size for this client: the server may have taken it meanwhile.
  *
  * Return: true when it has been claimed just now.
  */
@@ -202,15 +207,19 @@ void ibnbd_srv_blockio_describe(struct ibnbd_srv_open *open, struct ibnbd_open_r
 /* ---- requests ------------------------------------------------------------ */
 
 /*
- * Only devices with requests of their own. Some kernels' md counts NOWAIT bios that it refuses, or takes a member that was full for a bad one, or for one that
- * has written; and the device mapper hands them on.
+ * Only devices with requests of their own. Some kernels' md counts NOWAIT bios that it refuses, or
+ * takes a member that was full for a bad one, or for one that has written; and the device mapper
+ * hands them on.
  */
 static bool blockio_knows_nowait(struct block_device *bdev)
 {
 	return queue_is_mq(bdev_get_queue(bdev)) && bdev_nowait(bdev);
 }
 
-/* Writes and flushes look like direct writes of a local process: others are throttled, NOWAIT or not, and here that would stop everybody's I/O. */
+/*
+ * Writes and flushes look like direct writes of a local process: others are throttled, NOWAIT or
+ * not, and here that would stop everybody's I/O.
+ */
 static blk_opf_t blockio_opf(const struct ibnbd_srv_io *io, bool may_wait)
 {
 	static const blk_opf_t op[] = {
@@ -244,7 +253,9 @@ static bool blockio_has_data(const struct ibnbd_io *m)
 	return m->op == IBNBD_OP_READ || m->op == IBNBD_OP_WRITE;
 }
 
-/* To the worker of the export, who waits. @full: and so shall all that come after it. Any context. */
+/*
+ * To the worker of the export, who waits. @full: and so shall all that come after it. Any context.
+ */
 static void blockio_put_off(struct ibnbd_srv_io *io, bool full)
 {
 	struct ibnbd_srv_export *e = io->open->export;
@@ -265,18 +276,23 @@ static void blockio_put_off(struct ibnbd_srv_io *io, bool full)
 /* The device would have waited; or it can not say so any more. */
 static bool blockio_is_full(const struct bio *bio)
 {
-	return bio->bi_opf & REQ_NOWAIT && (bio->bi_status == BLK_STS_AGAIN || bio->bi_status == BLK_STS_NOTSUPP);
-}
-
-/* Shall others wait behind it? What the block layer would split is refused even by a device that is not full. */
-static bool blockio_stops_others(const struct ibnbd_srv_io *io, int err, u32 bytes)
-{
-	return err == -EAGAIN && bytes >> SECTOR_SHIFT <= queue_max_sectors(bdev_get_queue(io->open->bdev));
+	return bio->bi_opf & REQ_NOWAIT &&
+	       (bio->bi_status == BLK_STS_AGAIN || bio->bi_status == BLK_STS_NOTSUPP);
 }
 
 /*
- * sd learns by trying that a disk cannot do what it announced: the request fails with whatever the disk says, and the limit is 0 from then on.
- * The client shall know at once, and ask for no more.
+ * Shall others wait behind it? What the block layer would split is refused even by a device that is
+ * not full.
+ */
+static bool blockio_stops_others(const struct ibnbd_srv_io *io, int err, u32 bytes)
+{
+	return err == -EAGAIN &&
+	       bytes >> SECTOR_SHIFT <= queue_max_sectors(bdev_get_queue(io->open->bdev));
+}
+
+/*
+ * sd learns by trying that a disk cannot do what it announced: the request fails with whatever the
+ * disk says, and the limit is 0 from then on. The client shall know at once, and ask for no more.
  */
 static int blockio_refusal(const struct ibnbd_srv_io *io, int err)
 {

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Private pages: buffers that the client cannot write to while a device computes checksums over them (docs/design.md decision 9).
+ * Private pages: buffers that the client cannot write to while a device computes checksums over
+ * them (docs/design.md decision 9).
  *
- * Three sizes, each a mempool of one contiguous buffer, so that an I/O takes its memory in one piece: nobody ever waits for
- * memory while he holds some, and the reserve guarantees progress. In a completion context one asks with GFP_NOWAIT and moves to
- * a work item on failure; there GFP_NOIO waits and cannot fail.
+ * Three sizes, each a mempool of one contiguous buffer, so that an I/O takes its memory in one
+ * piece: nobody ever waits for memory while he holds some, and the reserve guarantees progress. In
+ * a completion context one asks with GFP_NOWAIT and moves to a work item on failure; there GFP_NOIO
+ * waits and cannot fail.
  */
 #include <linux/gfp.h>
 #include <linux/mempool.h>

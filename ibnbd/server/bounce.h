@@ -6,7 +6,8 @@
 #include <linux/types.h>
 
 /* The largest private buffer; a larger I/O passes through several, one after the other. */
-#define IBNBD_SRV_BOUNCE_MAX	((u32)SZ_128K)	/* as the lengths that it limits: min() of 5.10 asks for that */
+/* as the lengths that it limits: min() of 5.10 asks for that */
+#define IBNBD_SRV_BOUNCE_MAX	((u32)SZ_128K)
 
 /* A private buffer: physically contiguous, page aligned, content undefined. */
 struct ibnbd_srv_bounce {

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The directories of exports and opens below ctl/devices: their names, and how they come and go. What lies in them is sysfs.c's.
+ * The directories of exports and opens below ctl/devices: their names, and how they come and go.
+ * What lies in them is sysfs.c's.
  *
- * They come and go under the export lock of export.c. Removing one waits for the stores that run in it, so a store may only try that lock
- * (see there), and force_close waits for I/O alone. Files held open by a user keep nothing of ours alive: after the removal sysfs answers
- * them itself.
+ * They come and go under the export lock of export.c. Removing one waits for the stores that run in
+ * it, so a store may only try that lock (see there), and force_close waits for I/O alone. Files
+ * held open by a user keep nothing of ours alive: after the removal sysfs answers them itself.
  *
- * Two opens of one session may mean the same export under two names, and a new disk may have the name of one that was pulled but is
- * still open here: a directory whose name is taken gets '#' and a number.
+ * Two opens of one session may mean the same export under two names, and a new disk may have the
+ * name of one that was pulled but is still open here: a directory whose name is taken gets '#' and
+ * a number.
  */
 #include <linux/kobject.h>
 #include <linux/slab.h>
@@ -177,7 +179,10 @@ void ibnbd_srv_dirs_released(void)
 		wake_up_var(&dirs_kobjs);
 }
 
-/* No session is left. The kernel may release a kobject later than we put it, and that runs our code. */
+/*
+ * No session is left. The kernel may release a kobject later than we put it, and that runs our
+ * code.
+ */
 void ibnbd_srv_dirs_wait_released(void)
 {
 	wait_var_event(&dirs_kobjs, !atomic_read(&dirs_kobjs));

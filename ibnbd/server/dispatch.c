@@ -2,14 +2,18 @@
 /*
  * The messages of a session that are not I/O, and who serves them.
  *
- * SESS_INFO, OPEN and CLOSE wait in ctl_ops for one work item of the session, and are taken in the order they came. The first and the last never wait for a disk.
- * An OPEN may, for as long as it likes (error recovery, a file system whose own server is away), so that work hands it to one of the session's openers: a
- * disk that cannot be opened keeps neither the other messages nor the other disks waiting, and a client occupies no more workers than that.
+ * SESS_INFO, OPEN and CLOSE wait in ctl_ops for one work item of the session, and are taken in the
+ * order they came. The first and the last never wait for a disk. An OPEN may, for as long as it
+ * likes (error recovery, a file system whose own server is away), so that work hands it to one of
+ * the session's openers: a disk that cannot be opened keeps neither the other messages nor the
+ * other disks waiting, and a client occupies no more workers than that.
  *
- * Two OPENs of one name do not run at the same time: the client has lost patience with the first one, or its path. The second is refused, and finds the
- * mapping when it is there. The client may forget an OPEN at any time (its op is of nobody's group), so it holds up the end of no path.
+ * Two OPENs of one name do not run at the same time: the client has lost patience with the first
+ * one, or its path. The second is refused, and finds the mapping when it is there. The client may
+ * forget an OPEN at any time (its op is of nobody's group), so it holds up the end of no path.
  *
- * References: a work that is queued has one of the session. An opener may look for more to do after its last op was answered, and ibtrs has gone.
+ * References: a work that is queued has one of the session. An opener may look for more to do after
+ * its last op was answered, and ibtrs has gone.
  */
 #include "ibnbd/server/dispatch.h"
 #include "ibnbd/server/io.h"
@@ -23,7 +27,8 @@ static struct ibnbd_srv_ctl *dispatch_ctl(struct ibtrs_srv_op *op)
 }
 
 /* The first of @ops, taken off; NULL: none is left, and *busy is over. */
-static struct ibtrs_srv_op *dispatch_next(struct ibnbd_srv_session *s, struct list_head *ops, bool *busy)
+static struct ibtrs_srv_op *dispatch_next(struct ibnbd_srv_session *s, struct list_head *ops,
+					  bool *busy)
 {
 	struct ibnbd_srv_ctl *ctl;
 
@@ -108,9 +113,11 @@ void ibnbd_srv_dispatch_queue_open(struct ibnbd_srv_session *s, struct ibtrs_srv
  * @o: one of its openers
  * @name: valid until ibnbd_srv_dispatch_opened()
  *
- * Return: false when another one is at it. If true, who had the name before has published what he opened.
+ * Return: false when another one is at it. If true, who had the name before has published what he
+ * opened.
  */
-bool ibnbd_srv_dispatch_opening(struct ibnbd_srv_session *s, struct ibnbd_srv_opener *o, const char *name)
+bool ibnbd_srv_dispatch_opening(struct ibnbd_srv_session *s, struct ibnbd_srv_opener *o,
+				const char *name)
 {
 	struct ibnbd_srv_opener *other;
 	bool free = true;
@@ -129,14 +136,17 @@ bool ibnbd_srv_dispatch_opening(struct ibnbd_srv_session *s, struct ibnbd_srv_op
 }
 
 /**
- * ibnbd_srv_dispatch_opened() - it is in the table, or could not be opened; before the client hears of it
+ * ibnbd_srv_dispatch_opened() - it is in the table, or could not be opened; before the client hears
+ * of it
  * @s: session
  * @o: one of its openers
  * @open: pinned; NULL: it could not be opened
  *
- * A client who has asked again meanwhile does not hear the answer. Should he not come for it, it is closed.
+ * A client who has asked again meanwhile does not hear the answer. Should he not come for it, it is
+ * closed.
  */
-void ibnbd_srv_dispatch_opened(struct ibnbd_srv_session *s, struct ibnbd_srv_opener *o, struct ibnbd_srv_open *open)
+void ibnbd_srv_dispatch_opened(struct ibnbd_srv_session *s, struct ibnbd_srv_opener *o,
+			       struct ibnbd_srv_open *open)
 {
 	spin_lock(&s->lock);
 	if (open && o->asked_again)

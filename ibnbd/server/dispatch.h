@@ -6,14 +6,18 @@
 #include <linux/workqueue.h>
 #include <ibtrs/srv.h>
 
-#define IBNBD_SRV_OPENERS	32	/* as many messages as our client has slots for; one client must not take all workers that there are */
+/*
+ * as many messages as our client has slots for; one client must not take all workers that there are
+ */
+#define IBNBD_SRV_OPENERS	32
 
 struct ibnbd_srv_open;
 struct ibnbd_srv_session;
 
 /**
  * struct ibnbd_srv_opener - serves OPENs of one session, one after the other
- * @busy: queued or running; @name: what it is opening, or NULL; @asked_again: the client has lost patience with that; under the session's lock
+ * @busy: queued or running; @name: what it is opening, or NULL; @asked_again: the client has lost
+ *	patience with that; under the session's lock
  */
 struct ibnbd_srv_opener {
 	struct ibnbd_srv_session *session;
@@ -28,7 +32,9 @@ void ibnbd_srv_dispatch_work(struct work_struct *work);
 void ibnbd_srv_dispatch_opener_work(struct work_struct *work);
 void ibnbd_srv_dispatch_queue(struct ibnbd_srv_session *s, struct ibtrs_srv_op *op);
 void ibnbd_srv_dispatch_queue_open(struct ibnbd_srv_session *s, struct ibtrs_srv_op *op);
-bool ibnbd_srv_dispatch_opening(struct ibnbd_srv_session *s, struct ibnbd_srv_opener *o, const char *name);
-void ibnbd_srv_dispatch_opened(struct ibnbd_srv_session *s, struct ibnbd_srv_opener *o, struct ibnbd_srv_open *open);
+bool ibnbd_srv_dispatch_opening(struct ibnbd_srv_session *s, struct ibnbd_srv_opener *o,
+				const char *name);
+void ibnbd_srv_dispatch_opened(struct ibnbd_srv_session *s, struct ibnbd_srv_opener *o,
+			       struct ibnbd_srv_open *open);
 
 #endif

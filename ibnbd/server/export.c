@@ -2,18 +2,22 @@
 /*
  * Exports: the backing objects that somebody has open, and who has them.
  *
- * Each open holds a backing handle of its own (read-only or writable), found by lookup.c and opened by blockio.c or fileio.c. All
- * opens of one block device or one file, under whatever names, meet in one export: it counts writers (B.3 rule 4), knows the identity, and
- * is a directory in sysfs. It exists while it has opens, so the object that is its key cannot go away.
+ * Each open holds a backing handle of its own (read-only or writable), found by lookup.c and opened
+ * by blockio.c or fileio.c. All opens of one block device or one file, under whatever names, meet
+ * in one export: it counts writers (B.3 rule 4), knows the identity, and is a directory in sysfs.
+ * It exists while it has opens, so the object that is its key cannot go away.
  *
- * The kernel tells nobody who has a disk open that its size changed, and files have no such news at all. While there are exports a
- * delayed work therefore compares their sizes with what the clients know, EXPORT_LOOK_MS after the last time: two numbers in memory for each. It
- * also closes what was opened for nobody.
+ * The kernel tells nobody who has a disk open that its size changed, and files have no such news at
+ * all. While there are exports a delayed work therefore compares their sizes with what the clients
+ * know, EXPORT_LOOK_MS after the last time: two numbers in memory for each. It also closes what was
+ * opened for nobody.
  *
- * Lock: export_lock orders opening, closing and describing, sysfs directories included. Removing a directory waits for whoever writes to
- * its files, so those may only try the lock. I/O takes none of this.
+ * Lock: export_lock orders opening, closing and describing, sysfs directories included. Removing a
+ * directory waits for whoever writes to its files, so those may only try the lock. I/O takes none
+ * of this.
  *
- * Failure: an open that fails leaves nothing behind; one that was attached is undone by ibnbd_srv_export_release() alone.
+ * Failure: an open that fails leaves nothing behind; one that was attached is undone by
+ * ibnbd_srv_export_release() alone.
  */
 #include <linux/mutex.h>
 #include <linux/sched/signal.h>
@@ -169,8 +173,12 @@ out_put:
 	return ERR_PTR(err);
 }
 
-/* Of two writers @gone leaves: who may write on? One who is away has not written since, and who leaves properly was the last. */
-static const struct ibnbd_srv_open *export_last_of(const struct ibnbd_srv_open *gone, const struct ibnbd_srv_open *stays)
+/*
+ * Of two writers @gone leaves: who may write on? One who is away has not written since, and who
+ * leaves properly was the last.
+ */
+static const struct ibnbd_srv_open *export_last_of(const struct ibnbd_srv_open *gone,
+						   const struct ibnbd_srv_open *stays)
 {
 	bool away = !ibtrs_srv_session_connected(stays->session->ibtrs);
 
@@ -210,13 +218,17 @@ static void export_drop_unused(struct ibnbd_srv_export *e)
 	kobject_put(&e->kobj);
 }
 
-/* Does the disk still work on writes of a mapping that its client has given up, or died with? They may come after those of a new one. */
+/*
+ * Does the disk still work on writes of a mapping that its client has given up, or died with? They
+ * may come after those of a new one.
+ */
 static bool export_still_writes(const struct ibnbd_srv_export *e)
 {
 	const struct ibnbd_srv_open *other;
 
 	list_for_each_entry(other, &e->opens, link)
-		if (ibnbd_access_writes(other->access) && READ_ONCE(other->state) == IBNBD_SRV_OPEN_CLOSING)
+		if (ibnbd_access_writes(other->access) &&
+		    READ_ONCE(other->state) == IBNBD_SRV_OPEN_CLOSING)
 			return true;
 	return false;
 }
@@ -227,7 +239,8 @@ static bool export_writer_is_away(const struct ibnbd_srv_export *e)
 	const struct ibnbd_srv_open *other;
 
 	list_for_each_entry(other, &e->opens, link)
-		if (ibnbd_access_writes(other->access) && !ibtrs_srv_session_connected(other->session->ibtrs))
+		if (ibnbd_access_writes(other->access) &&
+		    !ibtrs_srv_session_connected(other->session->ibtrs))
 			return true;
 	return false;
 }
@@ -279,11 +292,13 @@ static int export_attach(struct ibnbd_srv_open *open, const struct ibnbd_identit
 }
 
 /**
- * ibnbd_srv_export_open() - resolve the name of an open, open what it means, ask for the place (B.3 rules 2 to 4)
+ * ibnbd_srv_export_open() - resolve the name of an open, open what it means, ask for the place (B.3
+ * rules 2 to 4)
  * @open: new
  * @why: reason of a refusal, left alone when the errno says it all
  *
- * Sleeps as long as the disk wants. Return: 0, to be undone by ibnbd_srv_export_release(); or an errno.
+ * Sleeps as long as the disk wants. Return: 0, to be undone by ibnbd_srv_export_release(); or an
+ * errno.
  */
 int ibnbd_srv_export_open(struct ibnbd_srv_open *open, const char **why)
 {
@@ -351,7 +366,10 @@ static void export_new_size(struct ibnbd_srv_export *e, u64 nsectors,
 			export_tell_size(open, nsectors, open == asking);
 }
 
-/* What had no size when it was opened is claimed as soon as it has one, and that is when its client hears of it. */
+/*
+ * What had no size when it was opened is claimed as soon as it has one, and that is when its client
+ * hears of it.
+ */
 static void export_claim(struct ibnbd_srv_open *open)
 {
 	if (!ibnbd_srv_blockio_claim(open))
@@ -396,7 +414,8 @@ static void export_set_facts(struct ibnbd_srv_open *open, const struct ibnbd_ope
 }
 
 /**
- * ibnbd_srv_export_describe() - the answer to OPEN, first or repeated, from the backing store as it is now
+ * ibnbd_srv_export_describe() - the answer to OPEN, first or repeated, from the backing store as it
+ * is now
  * @open: pinned by an I/O reference
  * @rsp: everything but device_id, which is the table's, and has_identity
  *
@@ -411,7 +430,8 @@ void ibnbd_srv_export_describe(struct ibnbd_srv_open *open, struct ibnbd_open_rs
 		ibnbd_srv_blockio_describe(open, rsp);
 	else
 		ibnbd_srv_fileio_describe(open, rsp);
-	if (!(READ_ONCE(open->session->features) & IBNBD_FEAT_ZEROES) && !ibnbd_srv_zeroes_for_all())
+	if (!(READ_ONCE(open->session->features) & IBNBD_FEAT_ZEROES) &&
+	    !ibnbd_srv_zeroes_for_all())
 		rsp->max_write_zeroes_sectors = 0;
 
 	mutex_lock(&export_lock);

@@ -39,8 +39,9 @@ enum {				/* spec F.3 */
  * @writers: W of spec B.3 rule 4
  * @claims: how many of them claim the disk
  * @wq: fileio only: one file system that hangs must not hold up the others
- * @later: blockio only: requests that have to wait for the device, in a worker; with @later_busy under @later_lock (any context), as is the writing of
- *	@later_full: what comes now waits behind them
+ * @later: blockio only: requests that have to wait for the device, in a worker; with @later_busy
+ *	under @later_lock (any context), as is the writing of @later_full: what comes now waits
+ *	behind them
  * @identity: F.4, found at the first open
  * @no_punch: the file system said that it cannot punch holes
  * @kobj: ctl/devices/NAME; its release frees the export
@@ -71,14 +72,16 @@ enum ibnbd_srv_open_state {
 	IBNBD_SRV_OPEN_NEW,		/* not in its session's table yet */
 	IBNBD_SRV_OPEN_LIVE,
 	IBNBD_SRV_OPEN_CLOSING,		/* waits for its I/O */
-	IBNBD_SRV_OPEN_RELEASED,	/* backing closed; the id stays taken until the client closes */
+	/* backing closed; the id stays taken until the client closes */
+	IBNBD_SRV_OPEN_RELEASED,
 };
 
 /**
  * struct ibnbd_srv_open - one mapping of one session
  * @ref: I/O in flight, plus one while it is live
- * @state, @given_up (CLOSE has come), @close_op (and waits), @lost (the client is gone), @unclaimed (when it was opened for a client who had lost
- *	patience by then, and has not asked again; else 0): under the session's lock
+ * @state, @given_up (CLOSE has come), @close_op (and waits), @lost (the client is gone), @unclaimed
+ *	(when it was opened for a client who had lost patience by then, and has not asked again;
+ *	else 0): under the session's lock
  * @drained: the last I/O has ended
  * @kobj: ctl/devices/NAME/sessions/SESSION, and the reference count of the memory
  */
@@ -100,9 +103,11 @@ struct ibnbd_srv_open {
 	struct ibnbd_srv_session *session;
 	cx_bdev_t handle;
 	blk_mode_t mode;
-	void *holder;			/* that claims the disk, or NULL; once attached, under the export lock */
+	/* that claims the disk, or NULL; once attached, under the export lock */
+	void *holder;
 	bool claim_due;			/* when it has a size; under the export lock, too */
-	struct list_head claim_link;	/* claim.c's: of a file that is open for writing, or of a claimed disk */
+	/* claim.c's: of a file that is open for writing, or of a claimed disk */
+	struct list_head claim_link;
 	const struct inode *inode;
 	enum ibnbd_srv_open_state state;
 	bool has_kobj;

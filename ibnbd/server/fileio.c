@@ -2,20 +2,23 @@
 /*
  * Exports that are regular files: open, describe, and kiocbs (law L11).
  *
- * Direct I/O where the file system can, in blocks of its alignment; else through the page cache. Either way what was
- * written is only safe after a fsync (an extent may still be in the journal, the data in the disk's cache), so a write cache is
- * announced, FLUSH is a fsync and FUA is O_DSYNC.
+ * Direct I/O where the file system can, in blocks of its alignment; else through the page cache.
+ * Either way what was written is only safe after a fsync (an extent may still be in the journal,
+ * the data in the disk's cache), so a write cache is announced, FLUSH is a fsync and FUA is
+ * O_DSYNC.
  *
- * A file system sleeps, so each request starts from the export's own workqueue: one that hangs holds up nobody else. Transfers are
- * asynchronous: a worker is free again while the disk works; the end may come in an interrupt and goes back to the
- * worker for the next piece. Data passes through private pages unless the export says copy=never: file systems compress, checksum and
+ * A file system sleeps, so each request starts from the export's own workqueue: one that hangs
+ * holds up nobody else. Transfers are asynchronous: a worker is free again while the disk works;
+ * the end may come in an interrupt and goes back to the worker for the next piece. Data passes
+ * through private pages unless the export says copy=never: file systems compress, checksum and
  * mirror, and the client can still write to its chunk.
  *
- * A file system still looks at the kiocb after it was queued, when the completion may have run already. So a piece has two ends, the
- * completion and the return of the submission, and only the later one goes on with the op, which is gone with its reply.
+ * A file system still looks at the kiocb after it was queued, when the completion may have run
+ * already. So a piece has two ends, the completion and the return of the submission, and only the
+ * later one goes on with the op, which is gone with its reply.
  *
- * Freeze protection is taken by cx_write_iter() and dropped by cx_write_done() in the completion: one without the other would
- * leave the file system unfreezable.
+ * Freeze protection is taken by cx_write_iter() and dropped by cx_write_done() in the completion:
+ * one without the other would leave the file system unfreezable.
  */
 #include <linux/cred.h>
 #include <linux/falloc.h>
@@ -53,7 +56,10 @@ static struct file *fileio_open_file(struct ibnbd_srv_open *open, const struct p
 	} else if (PTR_ERR(file) != -EINVAL) {
 		return file;
 	}
-	/* What was refused for O_DIRECT alone counts as a writer until a work of the kernel's has put it. */
+	/*
+	 * What was refused for O_DIRECT alone counts as a writer until a work of the kernel's has
+	 * put it.
+	 */
 	flush_delayed_fput();
 	open->direct = false;
 	open->block = SECTOR_SIZE;
@@ -65,12 +71,15 @@ static int fileio_check(struct ibnbd_srv_open *open, const char **why)
 	struct inode *inode = file_inode(open->file);
 
 	if (!open->file->f_op->read_iter || !open->file->f_op->write_iter)
-		return fileio_refuse(-EOPNOTSUPP, why, "its file system cannot do this kind of I/O");
+		return fileio_refuse(-EOPNOTSUPP, why,
+				     "its file system cannot do this kind of I/O");
 	if (ibnbd_access_writes(open->access) && (IS_IMMUTABLE(inode) || IS_APPEND(inode)))
-		return fileio_refuse(-EACCES, why, "the file is immutable or append-only; see lsattr");
+		return fileio_refuse(-EACCES, why,
+				     "the file is immutable or append-only; see lsattr");
 	/* An empty one is a disk without a size, which may get one. */
 	if (i_size_read(inode) && !ibnbd_srv_fileio_nsectors(open))
-		return fileio_refuse(-EINVAL, why, "the file is smaller than one block; see truncate -s");
+		return fileio_refuse(-EINVAL, why,
+				     "the file is smaller than one block; see truncate -s");
 	return 0;
 }
 

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Which disk is this (spec F.4)? A hash of the most stable name that a backing store has, never of its path or its /dev name.
+ * Which disk is this (spec F.4)? A hash of the most stable name that a backing store has, never of
+ * its path or its /dev name.
  *
- * A module sees the unique names of disks only where users see them: in sysfs, each driver in a place of its own. The first place that
- * has a name wins. A partition is known by its uuid in the partition table, else by its disk and its first sector; a file by its
- * file system's uuid, its inode and the generation of that. What has no name (ram disks, loop devices) has kind NONE: clients then
- * compare sizes only.
+ * A module sees the unique names of disks only where users see them: in sysfs, each driver in a
+ * place of its own. The first place that has a name wins. A partition is known by its uuid in the
+ * partition table, else by its disk and its first sector; a file by its file system's uuid, its
+ * inode and the generation of that. What has no name (ram disks, loop devices) has kind NONE:
+ * clients then compare sizes only.
  *
- * The hash must be the same after a reboot and on every machine, so its keys are constants. It separates disks; it keeps nothing secret.
+ * The hash must be the same after a reboot and on every machine, so its keys are constants. It
+ * separates disks; it keeps nothing secret.
  */
 #include <linux/fs.h>
 #include <linux/siphash.h>

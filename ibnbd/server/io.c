@@ -13,7 +13,10 @@ void ibnbd_srv_io_end(struct ibnbd_srv_io *io, int err)
 {
 	struct ibtrs_srv_op *op = io->op;
 
-	/* To the client that is a device which we do not know (spec B.6); here it is a disk whose own server has gone. */
+	/*
+	 * To the client that is a device which we do not know (spec B.6); here it is a disk whose
+	 * own server has gone.
+	 */
 	if (unlikely(err == -ENOTCONN))
 		err = -EIO;
 	trace_ibnbd_srv_io_end(io, err);

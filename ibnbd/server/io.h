@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* One request of a client on its way through blockio.c or fileio.c; lives in op->priv, so an I/O allocates nothing. */
+/*
+ * One request of a client on its way through blockio.c or fileio.c; lives in op->priv, so an I/O
+ * allocates nothing.
+ */
 #ifndef IBNBD_SERVER_IO_H
 #define IBNBD_SERVER_IO_H
 
@@ -23,9 +26,11 @@ struct ibnbd_srv_open;
  * @done: bytes behind us, when an I/O needs more than one private buffer
  * @pieces: blockio: through private pages
  * @bounce: private pages under transfer
- * @ends: fileio: of a piece, its completion and the return of its submission; the later of the two goes on
+ * @ends: fileio: of a piece, its completion and the return of its submission; the later of the two
+ *	goes on
  * @ret: fileio: what the completion said
- * @work: the way to a context that may sleep; @link: on the list of the export's worker, before that
+ * @work: the way to a context that may sleep; @link: on the list of the export's worker, before
+ *	that
  */
 struct ibnbd_srv_io {
 	struct ibtrs_srv_op *op;

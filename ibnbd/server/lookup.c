@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * From the name that a client asks for to the object it means: the walk through the file system (docs/design.md decision 13, E-29).
- * Text is judged by logic/export.c before; what is opened afterwards is the struct path found here, not the name again.
+ * From the name that a client asks for to the object it means: the walk through the file system
+ * (docs/design.md decision 13, E-29). Text is judged by logic/export.c before; what is opened
+ * afterwards is the struct path found here, not the name again.
  *
- * Below an ordinary search path no symlink is followed on the way, and nothing leads out of it; only the last component
- * may be a symlink, since that is how an administrator exports a disk. It must belong to root, so that who may merely
- * create files there cannot export the server's disks; then it may lead anywhere. If its text is relative, so must its directory.
- * With the search paths `/` and `/dev` the whole machine is exported anyway and symlinks are followed everywhere.
+ * Below an ordinary search path no symlink is followed on the way, and nothing leads out of it;
+ * only the last component may be a symlink, since that is how an administrator exports a disk. It
+ * must belong to root, so that who may merely create files there cannot export the server's disks;
+ * then it may lead anywhere. If its text is relative, so must its directory. With the search paths
+ * `/` and `/dev` the whole machine is exported anyway and symlinks are followed everywhere.
  *
- * Runs in a kernel worker, which on newer kernels has no root directory of its own: hence scoped_with_init_fs().
+ * Runs in a kernel worker, which on newer kernels has no root directory of its own: hence
+ * scoped_with_init_fs().
  */
 #include <linux/cred.h>
 #include <linux/mount.h>
@@ -59,7 +62,10 @@ static char *lookup_readlink(const struct path *path, const char **why)
 	return copy ? copy : ERR_PTR(-ENOMEM);
 }
 
-/* What a relative text means depends on where the link lies, and who may change that directory could have moved it there. */
+/*
+ * What a relative text means depends on where the link lies, and who may change that directory
+ * could have moved it there.
+ */
 static bool lookup_is_roots(const struct path *dir)
 {
 	const struct inode *inode = d_inode(dir->dentry);
@@ -67,7 +73,8 @@ static bool lookup_is_roots(const struct path *dir)
 	return uid_eq(inode->i_uid, GLOBAL_ROOT_UID) && !(inode->i_mode & 0022);
 }
 
-static int lookup_symlink(const struct ibnbd_export_path *p, const struct path *dir, struct path *path, const char **why)
+static int lookup_symlink(const struct ibnbd_export_path *p, const struct path *dir,
+			  struct path *path, const char **why)
 {
 	char *text = lookup_readlink(path, why);
 	int err;
@@ -77,7 +84,9 @@ static int lookup_symlink(const struct ibnbd_export_path *p, const struct path *
 		return PTR_ERR(text);
 	if (text[0] != '/' && !lookup_is_roots(dir)) {
 		kfree(text);
-		return lookup_refuse(-EACCES, why, "the symbolic link is relative, in a directory that others than root can change; make it absolute");
+		return lookup_refuse(
+			-EACCES, why,
+			"the symbolic link is relative, in a directory that others than root can change; make it absolute");
 	}
 	err = text[0] == '/' ? kern_path(text, LOOKUP_FOLLOW, path) : lookup_joined(p, text, path);
 	kfree(text);
@@ -129,7 +138,9 @@ static int lookup_check(const struct path *path, const char **why)
 	struct inode *inode = d_backing_inode(path->dentry);
 
 	if (S_ISREG(inode->i_mode))
-		return IS_SWAPFILE(inode) ? lookup_refuse(-EBUSY, why, "the file is in use as swap") : 0;
+		return IS_SWAPFILE(inode) ?
+			       lookup_refuse(-EBUSY, why, "the file is in use as swap") :
+			       0;
 	if (!S_ISBLK(inode->i_mode))
 		return lookup_refuse(-ENOTBLK, why, "neither a block device nor a regular file");
 	if (path->mnt->mnt_flags & MNT_NODEV || path->mnt->mnt_sb->s_iflags & SB_I_NODEV)

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * ibnbd-server: block devices and files for the clients of ibtrs. This file owns the coming and going of the module and of the server.
+ * ibnbd-server: block devices and files for the clients of ibtrs. This file owns the coming and
+ * going of the module and of the server.
  *
- * Nothing listens until dev_search_path says what may be exported (E-50): given at load, or written later to
- * /sys/module/ibnbd_server/parameters/dev_search_path; emptied, every session is closed. All parameters can be set before
- * init ran (modprobe) and, those that are writable, while and after exit runs: setting one takes no module reference. So they
- * only store while main_live is false.
+ * Nothing listens until dev_search_path says what may be exported (E-50): given at load, or written
+ * later to /sys/module/ibnbd_server/parameters/dev_search_path; emptied, every session is closed.
+ * All parameters can be set before init ran (modprobe) and, those that are writable, while and
+ * after exit runs: setting one takes no module reference. So they only store while main_live is
+ * false.
  *
- * Locks: main_lock orders opening and closing the server against each other and is held while ibtrs_srv_close() waits for all
- * ops, in a work: with a disk that hangs that takes for ever, and only unloading waits so long. The ops need the search path, which therefore has a lock of
- * its own (params.c).
+ * Locks: main_lock orders opening and closing the server against each other and is held while
+ * ibtrs_srv_close() waits for all ops, in a work: with a disk that hangs that takes for ever, and
+ * only unloading waits so long. The ops need the search path, which therefore has a lock of its own
+ * (params.c).
  */
 #include <linux/module.h>
 #include <linux/moduleparam.h>
@@ -36,7 +39,8 @@ MODULE_VERSION(IBNBD_VERSION);
 #define MAIN_CLOSE_WAIT	(2 * HZ)	/* for what closes at once, nearly always */
 
 struct workqueue_struct *ibnbd_srv_ctl_wq;
-struct workqueue_struct *ibnbd_srv_open_wq;	/* of works that wait for a disk as long as it likes, and keep no other work waiting */
+/* of works that wait for a disk as long as it likes, and keep no other work waiting */
+struct workqueue_struct *ibnbd_srv_open_wq;
 struct workqueue_struct *ibnbd_srv_io_wq;
 
 static DEFINE_MUTEX(main_lock);
@@ -60,7 +64,10 @@ static const struct ibtrs_srv_ops main_ops = {
 	.give_up	= ibnbd_srv_session_give_up,
 };
 
-/* Takes as long as the slowest disk: nobody who can not be killed waits for it, but for who unloads us. */
+/*
+ * Takes as long as the slowest disk: nobody who can not be killed waits for it, but for who unloads
+ * us.
+ */
 static void main_close(struct work_struct *work)
 {
 	guard(mutex)(&main_lock);
@@ -86,8 +93,10 @@ static int main_follow_path(bool open)
 		err = ibtrs_srv_open(&main_ops, port_nr);
 		if (err) {
 			pr_err("cannot listen on port %u: %s (%d)\n", port_nr,
-			       err == -EADDRINUSE ? "another server, perhaps the in-kernel rnbd-server, has it; load with another port_nr" :
-						    "the transport refused", err);
+			       err == -EADDRINUSE ?
+				       "another server, perhaps the in-kernel rnbd-server, has it; load with another port_nr" :
+				       "the transport refused",
+			       err);
 			return err;
 		}
 		pr_info("listening on port %u\n", port_nr);
@@ -114,7 +123,8 @@ static int search_path_set(const char *val, const struct kernel_param *kp)
 	}
 	/* The lock of all parameters is ours meanwhile: who reads one must not wait for a disk. */
 	if (!mutex_trylock(&main_lock)) {
-		pr_err("dev_search_path=%.*s: the server is still closing, a disk has not ended its requests\n", (int)len, val);
+		pr_err("dev_search_path=%.*s: the server is still closing, a disk has not ended its requests\n",
+		       (int)len, val);
 		return -EBUSY;
 	}
 	was_open = ibnbd_srv_search_path_is_set();
@@ -124,7 +134,8 @@ static int search_path_set(const char *val, const struct kernel_param *kp)
 		ibnbd_srv_search_path_set("", 0);
 	mutex_unlock(&main_lock);
 	if (!err && !len)
-		wait_event_killable_timeout(main_closed, !READ_ONCE(main_listening), MAIN_CLOSE_WAIT);
+		wait_event_killable_timeout(main_closed, !READ_ONCE(main_listening),
+					    MAIN_CLOSE_WAIT);
 	return err;
 }
 
@@ -138,8 +149,9 @@ static const struct kernel_param_ops search_path_ops = {
 	.get = search_path_get,
 };
 module_param_cb(dev_search_path, &search_path_ops, NULL, 0644);
-MODULE_PARM_DESC(dev_search_path,
-		 "directory whose devices, files and symlinks are exported; %SESSNAME% may be its last part; empty: closed. / or /dev export the whole machine");
+MODULE_PARM_DESC(
+	dev_search_path,
+	"directory whose devices, files and symlinks are exported; %SESSNAME% may be its last part; empty: closed. / or /dev export the whole machine");
 
 static int __init main_start(void)
 {

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Messages of a client: decoded by proto/msg.h, judged by logic/access, served or refused. Each op gets exactly one reply.
+ * Messages of a client: decoded by proto/msg.h, judged by logic/access, served or refused. Each op
+ * gets exactly one reply.
  *
- * IO runs in the context that request() is called in, the completion context of the transport, and never sleeps here: find the open, ask,
- * hand over. SESS_INFO, OPEN and CLOSE go through the session's own workers, since an OPEN may take long (dispatch.c).
+ * IO runs in the context that request() is called in, the completion context of the transport, and
+ * never sleeps here: find the open, ask, hand over. SESS_INFO, OPEN and CLOSE go through the
+ * session's own workers, since an OPEN may take long (dispatch.c).
  *
- * Replies are built in private memory and then copied to the chunk, which the client can write to; what the client reserved beyond the
- * reply is cleared, since all of it is sent. A refusal is an error number on the wire, a rate-limited line in the log that names session,
- * device and reason, and, for an OPEN, ctl/last_error. A client that negotiated WORDS gets the same words in the answer to its OPEN.
+ * Replies are built in private memory and then copied to the chunk, which the client can write to;
+ * what the client reserved beyond the reply is cleared, since all of it is sent. A refusal is an
+ * error number on the wire, a rate-limited line in the log that names session, device and reason,
+ * and, for an OPEN, ctl/last_error. A client that negotiated WORDS gets the same words in the
+ * answer to its OPEN.
  */
 #include <linux/ratelimit.h>
 #include "ibnbd/server/blockio.h"
@@ -49,7 +53,8 @@ static void msg_sess_info(struct ibnbd_srv_session *s, struct ibtrs_srv_op *op)
 	const char *why = "";
 	int err;
 
-	err = ibnbd_msg_sess_info_decode(op->hdr, op->hdr_len, msg_reads(op), op->data_len, &m, &why);
+	err = ibnbd_msg_sess_info_decode(op->hdr, op->hdr_len, msg_reads(op), op->data_len, &m,
+					 &why);
 	if (err) {
 		msg_refuse(s, op, err, why);
 		return;
@@ -143,11 +148,12 @@ static struct ibnbd_srv_open *msg_open_get(struct ibnbd_srv_session *s, struct i
 }
 
 /*
- * The one place where a refused OPEN gets its words: for the log, for ctl/last_error and for a client that takes them. An errno stands
- * in for a reason that nobody gave. To the transport an answer with words is a success: only those carry data.
+ * The one place where a refused OPEN gets its words: for the log, for ctl/last_error and for a
+ * client that takes them. An errno stands in for a reason that nobody gave. To the transport an
+ * answer with words is a success: only those carry data.
  */
-static void msg_open_refuse(struct ibnbd_srv_session *s, struct ibtrs_srv_op *op, const struct ibnbd_open *m, int err,
-			    const char *why)
+static void msg_open_refuse(struct ibnbd_srv_session *s, struct ibtrs_srv_op *op,
+			    const struct ibnbd_open *m, int err, const char *why)
 {
 	struct ibnbd_wire_open_refused reply;
 
@@ -169,7 +175,8 @@ static void msg_open_refuse(struct ibnbd_srv_session *s, struct ibtrs_srv_op *op
  * @op: queued by ibnbd_srv_msg_ctl()
  * @o: opener that calls; may sleep for as long as the disk wants
  */
-void ibnbd_srv_msg_open(struct ibnbd_srv_session *s, struct ibtrs_srv_op *op, struct ibnbd_srv_opener *o)
+void ibnbd_srv_msg_open(struct ibnbd_srv_session *s, struct ibtrs_srv_op *op,
+			struct ibnbd_srv_opener *o)
 {
 	struct ibnbd_wire_open_rsp_id reply;
 	struct ibnbd_srv_open *open;
@@ -208,7 +215,8 @@ static void msg_close(struct ibnbd_srv_session *s, struct ibtrs_srv_op *op)
 	u32 id;
 	int err;
 
-	err = ibnbd_msg_close_decode(op->hdr, op->hdr_len, READ_ONCE(s->features), &id, &nowait, &why);
+	err = ibnbd_msg_close_decode(op->hdr, op->hdr_len, READ_ONCE(s->features), &id, &nowait,
+				     &why);
 	if (err) {
 		msg_refuse(s, op, err, why);
 		return;

@@ -9,6 +9,7 @@ struct ibnbd_srv_session;
 
 void ibnbd_srv_msg_request(void *priv, struct ibtrs_srv_op *op);
 void ibnbd_srv_msg_ctl(struct ibnbd_srv_session *s, struct ibtrs_srv_op *op);
-void ibnbd_srv_msg_open(struct ibnbd_srv_session *s, struct ibtrs_srv_op *op, struct ibnbd_srv_opener *o);
+void ibnbd_srv_msg_open(struct ibnbd_srv_session *s, struct ibtrs_srv_op *op,
+			struct ibnbd_srv_opener *o);
 
 #endif

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * An open, one session's hold on an export: how it is made, killed and freed. What follows when its last I/O has ended is session.c's.
+ * An open, one session's hold on an export: how it is made, killed and freed. What follows when its
+ * last I/O has ended is session.c's.
  *
- * NEW, then LIVE from publish (session.c); ibnbd_srv_open_kill() makes it CLOSING; the release work RELEASED. The memory goes a grace period after the
- * last reference to its kobject, since I/O looks at opens under RCU.
+ * NEW, then LIVE from publish (session.c); ibnbd_srv_open_kill() makes it CLOSING; the release work
+ * RELEASED. The memory goes a grace period after the last reference to its kobject, since I/O looks
+ * at opens under RCU.
  */
 #include <linux/slab.h>
 #include "ibnbd/server/dirs.h"
@@ -53,8 +55,8 @@ static void open_drained(struct percpu_ref *ref)
  *
  * Return: an open, to be freed by ibnbd_srv_open_put(); NULL without memory.
  */
-struct ibnbd_srv_open *ibnbd_srv_open_new(struct ibnbd_srv_session *s, const char *name, enum ibnbd_access access,
-					  work_func_t release)
+struct ibnbd_srv_open *ibnbd_srv_open_new(struct ibnbd_srv_session *s, const char *name,
+					  enum ibnbd_access access, work_func_t release)
 {
 	struct ibnbd_srv_open *open = kzalloc(sizeof(*open), GFP_KERNEL);
 
@@ -105,7 +107,8 @@ void ibnbd_srv_open_lose(struct ibnbd_srv_open *open, const char *why)
  * ibnbd_srv_open_unclaimed() - close what nobody has come for
  * @open: of an export, whose lock is held
  *
- * Its client lost patience with the OPEN, asked again and was told to wait. A client that still wants it asks every two seconds, and would have it by now.
+ * Its client lost patience with the OPEN, asked again and was told to wait. A client that still
+ * wants it asks every two seconds, and would have it by now.
  */
 void ibnbd_srv_open_unclaimed(struct ibnbd_srv_open *open)
 {
@@ -116,7 +119,8 @@ void ibnbd_srv_open_unclaimed(struct ibnbd_srv_open *open)
 	spin_lock(&s->lock);
 	if (open->unclaimed && time_after(jiffies, open->unclaimed + OPEN_UNCLAIMED)) {
 		WRITE_ONCE(open->unclaimed, 0);
-		ibnbd_srv_open_lose(open, "its client has asked for it, and not come for the answer");
+		ibnbd_srv_open_lose(open,
+				    "its client has asked for it, and not come for the answer");
 	}
 	spin_unlock(&s->lock);
 }

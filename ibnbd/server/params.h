@@ -7,7 +7,10 @@
 
 #define IBNBD_SRV_MAX_MAPS	65536u
 
-/* main.c's. Messages and closing: sleeps, never needed to free memory. I/O that waits for private pages. */
+/*
+ * main.c's. Messages and closing: sleeps, never needed to free memory. I/O that waits for private
+ * pages.
+ */
 extern struct workqueue_struct *ibnbd_srv_ctl_wq;
 extern struct workqueue_struct *ibnbd_srv_open_wq;
 extern struct workqueue_struct *ibnbd_srv_io_wq;

@@ -2,16 +2,20 @@
 /*
  * A session: what one client has open. (How its messages are served: dispatch.c.)
  *
- * Ids: 24 bits, counted up from a random start, so that neither an id of an earlier incarnation of the session nor one that was just closed
- * names another device. The table is indexed by the low bits and the whole id is compared: a lookup is one load. I/O finds its open under
- * RCU and pins it with a percpu reference.
+ * Ids: 24 bits, counted up from a random start, so that neither an id of an earlier incarnation of
+ * the session nor one that was just closed names another device. The table is indexed by the low
+ * bits and the whole id is compared: a lookup is one load. I/O finds its open under RCU and pins it
+ * with a percpu reference.
  *
- * The life of an open: NEW, then LIVE from publish; a CLOSE, a force_close or the end of the session kills the reference (CLOSING);
- * when the last I/O has ended, release_work gives the backing store back (RELEASED). The entry leaves the table, and the id becomes free,
- * when the client has asked for it or is gone; after a force_close it stays, so that late I/O gets -ENOTCONN and not another device.
+ * The life of an open: NEW, then LIVE from publish; a CLOSE, a force_close or the end of the
+ * session kills the reference (CLOSING); when the last I/O has ended, release_work gives the
+ * backing store back (RELEASED). The entry leaves the table, and the id becomes free, when the
+ * client has asked for it or is gone; after a force_close it stays, so that late I/O gets -ENOTCONN
+ * and not another device.
  *
- * References: the table's on each open (its kobject) and each open's on the session (kref), beside one of ibtrs (until session_down)
- * and one of each queued work of dispatch.c. session_down therefore waits for the table to run empty, but never flushes a work.
+ * References: the table's on each open (its kobject) and each open's on the session (kref), beside
+ * one of ibtrs (until session_down) and one of each queued work of dispatch.c. session_down
+ * therefore waits for the table to run empty, but never flushes a work.
  */
 #include <linux/log2.h>
 #include "ibnbd/server/io.h"
@@ -46,7 +50,8 @@ static struct ibnbd_srv_open *session_entry(struct ibnbd_srv_session *s, u32 id)
  * @s: session
  * @name: as the client sent it
  *
- * Return: the open, which is claimed now, pinned by its I/O reference: percpu_ref_put() it; or NULL.
+ * Return: the open, which is claimed now, pinned by its I/O reference: percpu_ref_put() it; or
+ * NULL.
  */
 struct ibnbd_srv_open *ibnbd_srv_session_find(struct ibnbd_srv_session *s, const char *name)
 {
@@ -67,7 +72,10 @@ struct ibnbd_srv_open *ibnbd_srv_session_find(struct ibnbd_srv_session *s, const
 	return found;
 }
 
-/* Has this client as many maps as it may have? Its openers may all be adding one: ibnbd_srv_session_publish() has the last word. */
+/*
+ * Has this client as many maps as it may have? Its openers may all be adding one:
+ * ibnbd_srv_session_publish() has the last word.
+ */
 bool ibnbd_srv_session_full(struct ibnbd_srv_session *s)
 {
 	bool full;
@@ -79,7 +87,8 @@ bool ibnbd_srv_session_full(struct ibnbd_srv_session *s)
 }
 
 /**
- * ibnbd_srv_session_publish() - give an open its id; from here on I/O, CLOSE and force_close find it
+ * ibnbd_srv_session_publish() - give an open its id; from here on I/O, CLOSE and force_close find
+ * it
  * @s: session
  * @open: new, with its place in an export
  *
@@ -139,7 +148,8 @@ void ibnbd_srv_session_release_work(struct work_struct *work)
 	complete_all(&open->drained);
 	ibnbd_srv_export_release(open);
 	trace_ibnbd_srv_close(s->name, open->name, open->id);
-	op = open_released(open, &gone);	/* open and session are somebody else's, unless gone */
+	/* open and session are somebody else's, unless gone */
+	op = open_released(open, &gone);
 	if (!gone)
 		return;
 	wake_up(&s->empty);
@@ -152,10 +162,13 @@ void ibnbd_srv_session_release_work(struct work_struct *work)
  * ibnbd_srv_session_close() - serve CLOSE
  * @s: session
  * @id: as the client sent it
- * @op: answered when the last I/O has ended and the backing store is closed, or at once for an unknown id (B.3)
- * @nowait: answer at once in any case: who has given up a disk that does not answer must not miss one of his few slots for messages as well
+ * @op: answered when the last I/O has ended and the backing store is closed, or at once for an
+ *	unknown id (B.3)
+ * @nowait: answer at once in any case: who has given up a disk that does not answer must not miss
+ *	one of his few slots for messages as well
  */
-void ibnbd_srv_session_close(struct ibnbd_srv_session *s, u32 id, struct ibtrs_srv_op *op, bool nowait)
+void ibnbd_srv_session_close(struct ibnbd_srv_session *s, u32 id, struct ibtrs_srv_op *op,
+			     bool nowait)
 {
 	struct ibnbd_srv_open *open, *gone = NULL;
 	int err = 0;
@@ -183,12 +196,14 @@ void ibnbd_srv_session_close(struct ibnbd_srv_session *s, u32 id, struct ibtrs_s
 }
 
 /**
- * ibnbd_srv_session_given_up() - has the client closed the device that these ops are for? (struct ibtrs_srv_ops)
+ * ibnbd_srv_session_given_up() - has the client closed the device that these ops are for? (struct
+ * ibtrs_srv_ops)
  * @priv: its session
  * @group: of the ops
  *
- * Return: true when a CLOSE of the device has come, it was closed by force (no repetition reaches the disk then, nor does a writer get in before
- * all has ended), or nothing of that id is open any more.
+ * Return: true when a CLOSE of the device has come, it was closed by force (no repetition reaches
+ * the disk then, nor does a writer get in before all has ended), or nothing of that id is open any
+ * more.
  */
 bool ibnbd_srv_session_given_up(void *priv, u32 group)
 {
@@ -208,14 +223,17 @@ bool ibnbd_srv_session_given_up(void *priv, u32 group)
  * @priv: its session
  * @group: of the ops that have not ended
  *
- * The mapping is closed, as by force. When its client is back he asks for the disk anew, and gets it once the old requests have ended.
+ * The mapping is closed, as by force. When its client is back he asks for the disk anew, and gets
+ * it once the old requests have ended.
  */
 void ibnbd_srv_session_give_up(void *priv, u32 group)
 {
 	struct ibnbd_srv_session *s = priv;
 
 	spin_lock(&s->lock);
-	ibnbd_srv_open_lose(session_entry(s, group - 1), "it has not ended its requests, and its client cannot come back before that");
+	ibnbd_srv_open_lose(
+		session_entry(s, group - 1),
+		"it has not ended its requests, and its client cannot come back before that");
 	spin_unlock(&s->lock);
 }
 
@@ -262,7 +280,8 @@ bool ibnbd_srv_session_name_allowed(const struct ibtrs_addr *peer, const char *n
 	if (ibnbd_srv_session_allowed(peer, name))
 		return true;
 	ibtrs_addr_format(peer, addr, sizeof(addr));
-	ibnbd_srv_refuse(name, addr, -EACCES, "not on the allow-list; add it to the parameter allow");
+	ibnbd_srv_refuse(name, addr, -EACCES,
+			 "not on the allow-list; add it to the parameter allow");
 	return false;
 }
 
@@ -317,7 +336,8 @@ static bool session_left_open(struct ibnbd_srv_session *s, u32 slot)
  * ibnbd_srv_session_lost() - a client has been away for long (struct ibtrs_srv_ops)
  * @priv: its session
  *
- * Every mapping is closed: those whose requests have ended leave their disks to others at once. Ids are free when that is done, as if the client had asked.
+ * Every mapping is closed: those whose requests have ended leave their disks to others at once. Ids
+ * are free when that is done, as if the client had asked.
  */
 void ibnbd_srv_session_lost(void *priv)
 {

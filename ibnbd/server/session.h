@@ -55,7 +55,8 @@ void ibnbd_srv_session_free(struct kref *kref);
 struct ibnbd_srv_open *ibnbd_srv_session_find(struct ibnbd_srv_session *s, const char *name);
 bool ibnbd_srv_session_full(struct ibnbd_srv_session *s);
 int ibnbd_srv_session_publish(struct ibnbd_srv_session *s, struct ibnbd_srv_open *open);
-void ibnbd_srv_session_close(struct ibnbd_srv_session *s, u32 id, struct ibtrs_srv_op *op, bool nowait);
+void ibnbd_srv_session_close(struct ibnbd_srv_session *s, u32 id, struct ibtrs_srv_op *op,
+			     bool nowait);
 bool ibnbd_srv_session_given_up(void *priv, u32 group);
 void ibnbd_srv_session_give_up(void *priv, u32 group);
 int ibnbd_srv_session_force_close(struct ibnbd_srv_open *open);
@@ -79,7 +80,9 @@ static inline u32 ibnbd_srv_session_group(u32 id)
 	return (id & IBNBD_SRV_ID_MASK) + 1;
 }
 
-/* Of an op that the client may forget: no device has it, so ibnbd_srv_session_given_up() says yes. */
+/*
+ * Of an op that the client may forget: no device has it, so ibnbd_srv_session_given_up() says yes.
+ */
 #define IBNBD_SRV_GROUP_NONE	(IBNBD_SRV_ID_MASK + 2)
 
 /* The open with this id, pinned by its I/O reference; NULL when there is none that takes I/O. */

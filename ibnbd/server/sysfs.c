@@ -3,9 +3,11 @@
  * /sys/class/ibnbd-server/ctl (spec C.5):
  *
  *	last_error				the last refusal: object, cause, mend
- *	devices/NAME/				an export; NAME of the block device, or the file's path (logic/linkname.h)
+ *	devices/NAME/				an export; NAME of the block device, or the file's
+ *						path (logic/linkname.h)
  *		block_dev			link, block devices only
- *		size, identity, copy, resize	size in sectors; kind:hash; private pages; 1 = look at the size again
+ *		size, identity, copy, resize	size in sectors; kind:hash; private pages; 1 = look
+ *						at the size again
  *		claimed				1 = kept from this machine's own use
  *		sessions/SESSION/		an open
  *			read_only access_mode mapping_path device_id

@@ -2,11 +2,12 @@
 /*
  * Who wrote last to each backing object: the writer generation.
  *
- * It must outlive the export: a client that lost its link holds writes while another opens, writes and closes. Generations therefore live in records
- * of their own until the module goes, by the identity of a disk that has one, since its number may be another's meanwhile;
- * there are at most WRITER_RECORDS, the longest unused is forgotten first. Forgetting is safe: a new
- * record starts at a new random number, so the client is fenced at worst. For longer than the module, and for disks that can be found again,
- * writer_file.c keeps them.
+ * It must outlive the export: a client that lost its link holds writes while another opens, writes
+ * and closes. Generations therefore live in records of their own until the module goes, by the
+ * identity of a disk that has one, since its number may be another's meanwhile; there are at most
+ * WRITER_RECORDS, the longest unused is forgotten first. Forgetting is safe: a new record starts at
+ * a new random number, so the client is fenced at worst. For longer than the module, and for disks
+ * that can be found again, writer_file.c keeps them.
  *
  * Lock: export.c's; it is the only caller.
  */
@@ -28,7 +29,8 @@ struct writer_key {
 
 struct writer_record {
 	struct list_head link;	/* most recently used first */
-	struct writer_key key;	/* of a disk without an identity; others may come back under other numbers */
+	/* of a disk without an identity; others may come back under other numbers */
+	struct writer_key key;
 	struct ibnbd_identity id;
 	uuid_t writer;		/* session, or null */
 	u64 gen;
@@ -54,16 +56,19 @@ static struct writer_key writer_key_of(const struct ibnbd_srv_open *open)
 	return key;
 }
 
-static bool writer_is_of(const struct writer_record *r, const struct writer_key *key, const struct ibnbd_identity *id)
+static bool writer_is_of(const struct writer_record *r, const struct writer_key *key,
+			 const struct ibnbd_identity *id)
 {
 	if (id->kind != r->id.kind)
 		return false;
 	if (id->kind != IBNBD_ID_NONE)
 		return !memcmp(id->id, r->id.id, sizeof(id->id));
-	return r->key.dev == key->dev && r->key.ino == key->ino && r->key.generation == key->generation;
+	return r->key.dev == key->dev && r->key.ino == key->ino &&
+	       r->key.generation == key->generation;
 }
 
-static struct writer_record *writer_find(const struct writer_key *key, const struct ibnbd_identity *id)
+static struct writer_record *writer_find(const struct writer_key *key,
+					 const struct ibnbd_identity *id)
 {
 	struct writer_record *r;
 
@@ -73,7 +78,10 @@ static struct writer_record *writer_find(const struct writer_key *key, const str
 	return NULL;
 }
 
-/* A new record: as an earlier life of the server left it, or a new one. Of several writers anybody is another. */
+/*
+ * A new record: as an earlier life of the server left it, or a new one. Of several writers anybody
+ * is another.
+ */
 static void writer_begin(struct writer_record *r, const struct ibnbd_identity *id)
 {
 	if (ibnbd_srv_writer_file_recall(id, &r->gen, &r->writer)) {
@@ -86,7 +94,8 @@ static void writer_begin(struct writer_record *r, const struct ibnbd_identity *i
 	r->gen = (u64)get_random_u32() << 32 | (writer_forgot || ibnbd_srv_writer_file_forgot());
 }
 
-static struct writer_record *writer_get(const struct ibnbd_srv_open *open, const struct ibnbd_identity *id)
+static struct writer_record *writer_get(const struct ibnbd_srv_open *open,
+					const struct ibnbd_identity *id)
 {
 	struct writer_key key = writer_key_of(open);
 	struct writer_record *r = writer_find(&key, id);
@@ -112,7 +121,8 @@ static struct writer_record *writer_get(const struct ibnbd_srv_open *open, const
 	return r;
 }
 
-int ibnbd_srv_writer_note(const struct ibnbd_srv_open *open, const struct ibnbd_srv_export *e, u64 *gen)
+int ibnbd_srv_writer_note(const struct ibnbd_srv_open *open, const struct ibnbd_srv_export *e,
+			  u64 *gen)
 {
 	struct writer_record *r = writer_get(open, &e->identity);
 
@@ -124,7 +134,8 @@ int ibnbd_srv_writer_note(const struct ibnbd_srv_open *open, const struct ibnbd_
 				r->gen = (r->gen & ~(u64)U32_MAX) | max_t(u32, (u32)r->gen + 1, 1);
 			r->writer = open->session->uuid;
 		}
-		ibnbd_srv_writer_file_store(&e->identity, r->gen, e->writers ? &uuid_null : &r->writer);
+		ibnbd_srv_writer_file_store(&e->identity, r->gen,
+					    e->writers ? &uuid_null : &r->writer);
 	}
 	*gen = r->gen;
 	return 0;

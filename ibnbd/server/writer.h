@@ -8,16 +8,19 @@
  * ibnbd_srv_writer_note() - an open is about to be granted (spec F.4)
  * @open: its backing object is open, its access mode and session are set
  * @e: the export that it will join
- * @gen: the object's writer generation, which this open has just raised if it writes and another session wrote last
+ * @gen: the object's writer generation, which this open has just raised if it writes and another
+ *	session wrote last
  *
- * Process context, one call at a time. The open may be answered when ibnbd_srv_writer_file_keep() has returned.
+ * Process context, one call at a time. The open may be answered when ibnbd_srv_writer_file_keep()
+ * has returned.
  *
  * Return: 0, -ENOMEM.
  */
-int ibnbd_srv_writer_note(const struct ibnbd_srv_open *open, const struct ibnbd_srv_export *e, u64 *gen);
+int ibnbd_srv_writer_note(const struct ibnbd_srv_open *open, const struct ibnbd_srv_export *e,
+			  u64 *gen);
 /*
- * Of two writers (a migration) @gone leaves, and @last, one of them, may have written last. Should the other one's session come back with writes that it
- * holds, it hears of another writer.
+ * Of two writers (a migration) @gone leaves, and @last, one of them, may have written last. Should
+ * the other one's session come back with writes that it holds, it hears of another writer.
  */
 void ibnbd_srv_writer_left(const struct ibnbd_srv_open *gone, const struct ibnbd_srv_open *last);
 /* Forget all; nothing is open. */

@@ -2,16 +2,20 @@
 /*
  * The file writer_file: who wrote last to each disk, for the next life of this module.
  *
- * A client may hold writes for as long as its administrator allows, over restarts of the server too. Had another one written meanwhile, and the
- * server forgotten it, those writes would be replayed over newer data. So each change of a writer is on disk before its OPEN is answered. Only
- * disks with an identity can be found again; the rest is known by their numbers, which are others after a restart.
+ * A client may hold writes for as long as its administrator allows, over restarts of the server
+ * too. Had another one written meanwhile, and the server forgotten it, those writes would be
+ * replayed over newer data. So each change of a writer is on disk before its OPEN is answered. Only
+ * disks with an identity can be found again; the rest is known by their numbers, which are others
+ * after a restart.
  *
- * The file is a table: SLOTS of 64 bytes, the first says what the file is. It is read once and written slot by slot, in place; it is closed
- * between, so that its file system can be unmounted. A slot that does not fit its checksum, and one that had to make place for another disk, leave
- * a gap: from then on a disk that is not in the table may have had a writer (writer.c draws the safe conclusion).
+ * The file is a table: SLOTS of 64 bytes, the first says what the file is. It is read once and
+ * written slot by slot, in place; it is closed between, so that its file system can be unmounted. A
+ * slot that does not fit its checksum, and one that had to make place for another disk, leave a
+ * gap: from then on a disk that is not in the table may have had a writer (writer.c draws the safe
+ * conclusion).
  *
- * Locks: file_lock orders writers of the file, and is waited for, so that who comes back from keep() knows its slot on disk; table_lock is
- * short, inside it, and inside export.c's.
+ * Locks: file_lock orders writers of the file, and is waited for, so that who comes back from
+ * keep() knows its slot on disk; table_lock is short, inside it, and inside export.c's.
  */
 #include <linux/bitmap.h>
 #include <linux/file.h>
@@ -37,8 +41,9 @@ struct slot {
 
 static char *writer_file = "";
 module_param(writer_file, charp, 0444);
-MODULE_PARM_DESC(writer_file,
-		 "file that keeps who wrote last to each disk, so that a restart does not forget it; an absolute path; empty: forget");
+MODULE_PARM_DESC(
+	writer_file,
+	"file that keeps who wrote last to each disk, so that a restart does not forget it; an absolute path; empty: forget");
 
 static DEFINE_MUTEX(file_lock);
 static DEFINE_MUTEX(table_lock);
@@ -124,14 +129,16 @@ static int table_check(void)
 		return -EINVAL;
 	}
 	for (i = 1; i < SLOTS; i++) {
-		if (!memchr_inv(&table[i], 0, sizeof(*table)) || table[i].sum == slot_sum(&table[i]))
+		if (!memchr_inv(&table[i], 0, sizeof(*table)) ||
+		    table[i].sum == slot_sum(&table[i]))
 			continue;
 		table_gap = true;
 		memset(&table[i], 0, sizeof(*table));
 		__set_bit(i, table_dirty);
 	}
 	if (table_gap)
-		pr_warn("%s is damaged: clients that hold writes while they come back may be fenced\n", writer_file);
+		pr_warn("%s is damaged: clients that hold writes while they come back may be fenced\n",
+			writer_file);
 	return 0;
 }
 
@@ -153,7 +160,8 @@ static int table_read(void)
 /**
  * ibnbd_srv_writer_file_load() - read the file, or begin one
  *
- * Process context, before the server listens. Without the parameter it does nothing, and so do the others.
+ * Process context, before the server listens. Without the parameter it does nothing, and so do the
+ * others.
  *
  * Return: 0 or a negative errno, with the reason in the log.
  */
@@ -172,10 +180,15 @@ int ibnbd_srv_writer_file_load(void)
 	if (!err && !bitmap_empty(table_dirty, SLOTS))
 		err = file_write(table_dirty);
 	if (err) {
-		pr_err("writer_file=%s: %s (%d); mend it, name another file, or leave it empty and forget at each restart who wrote\n", writer_file,
-		       err == -EINVAL ? "not an absolute path to a file that this module has written" : "cannot be used", err);
+		pr_err("writer_file=%s: %s (%d); mend it, name another file, or leave it empty and forget at each restart who wrote\n",
+		       writer_file,
+		       err == -EINVAL ?
+			       "not an absolute path to a file that this module has written" :
+			       "cannot be used",
+		       err);
 		ibnbd_srv_writer_file_exit();
-		err = err == -ENOENT ? -EIO : err;	/* modprobe would speak of a missing symbol */
+		/* modprobe would speak of a missing symbol */
+		err = err == -ENOENT ? -EIO : err;
 	}
 	bitmap_zero(table_dirty, SLOTS);
 	return err;
@@ -262,8 +275,9 @@ void ibnbd_srv_writer_file_store(const struct ibnbd_identity *id, u64 gen, const
 /**
  * ibnbd_srv_writer_file_keep() - have on disk what was stored
  *
- * Sleeps for as long as the file system does; no lock of the exports is held. One that fails is tried again with the next: until then a restart
- * would forget, which is said, and is no reason to take disks away from clients.
+ * Sleeps for as long as the file system does; no lock of the exports is held. One that fails is
+ * tried again with the next: until then a restart would forget, which is said, and is no reason to
+ * take disks away from clients.
  */
 void ibnbd_srv_writer_file_keep(void)
 {
@@ -285,6 +299,7 @@ void ibnbd_srv_writer_file_keep(void)
 	mutex_lock(&table_lock);
 	bitmap_or(table_dirty, table_dirty, writing, SLOTS);
 	mutex_unlock(&table_lock);
-	pr_err_ratelimited("cannot write %s (%d): after a restart this server would not know who wrote last, and a client could replay old writes\n",
-			   writer_file, err);
+	pr_err_ratelimited(
+		"cannot write %s (%d): after a restart this server would not know who wrote last, and a client could replay old writes\n",
+		writer_file, err);
 }

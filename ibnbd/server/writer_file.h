@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Who wrote last to each disk that has an identity, kept in a file across restarts of the server. */
+/*
+ * Who wrote last to each disk that has an identity, kept in a file across restarts of the server.
+ */
 #ifndef IBNBD_SERVER_WRITER_FILE_H
 #define IBNBD_SERVER_WRITER_FILE_H
 

@@ -2,7 +2,8 @@
 /*
  * The end of a request that was answered: its read key is taken back, its pages, its slot.
  *
- * Called by: rx.c (answer), post.c and req.c (posted), the walk of req.c (finish). The record's `state` says who owns it, see req.h.
+ * Called by: rx.c (answer), post.c and req.c (posted), the walk of req.c (finish). The record's
+ * `state` says who owns it, see req.h.
  */
 #include "ibtrs/client/answer.h"
 #include "ibtrs/client/dma.h"
@@ -50,7 +51,8 @@ static void answer_inval_done(struct ib_cq *cq, struct ib_wc *wc)
 	if (unlikely(wc->status != IB_WC_SUCCESS)) {
 		/* The walk ends it when the QP is gone, and the key with it. */
 		if (wc->status != IB_WC_WR_FLUSH_ERR)
-			ibtrs_clt_path_fail(conn->path, -ECONNRESET, "a read key can not be invalidated");
+			ibtrs_clt_path_fail(conn->path, -ECONNRESET,
+					    "a read key can not be invalidated");
 		return;
 	}
 	ibtrs_clt_conn_seen(conn);
@@ -60,8 +62,9 @@ static void answer_inval_done(struct ib_cq *cq, struct ib_wc *wc)
 }
 
 /*
- * Takes the read key back before the pages go back. The slot is not free before this has completed, and completions come in order: nothing of
- * this request is in the send queue any more then, for a retransmission to repeat. soft-RoCE repeats REG_MR too, and with the key in use it would fail.
+ * Takes the read key back before the pages go back. The slot is not free before this has completed,
+ * and completions come in order: nothing of this request is in the send queue any more then, for a
+ * retransmission to repeat. soft-RoCE repeats REG_MR too, and with the key in use it would fail.
  */
 static void answer_invalidate(struct ibtrs_clt_req *req, int err)
 {
@@ -81,12 +84,14 @@ static void answer_invalidate(struct ibtrs_clt_req *req, int err)
 }
 
 /* A BUSY request and its answer. @inv: the server has taken the read key back. */
-static void answer_take(struct ibtrs_clt_req *req, struct ibtrs_clt_conn *conn, int err, bool inv, u32 byte_len)
+static void answer_take(struct ibtrs_clt_req *req, struct ibtrs_clt_conn *conn, int err, bool inv,
+			u32 byte_len)
 {
 	struct ibtrs_clt_path *path = conn->path;
 
 	/* L17: our own server sends the data with the answer, unless it must bring a new key. */
-	if (unlikely((req->bounced || req->mr) && !err && path->limits.fence && !path->new_rkey && byte_len != req->io->len))
+	if (unlikely((req->bounced || req->mr) && !err && path->limits.fence && !path->new_rkey &&
+		     byte_len != req->io->len))
 		err = -EIO;
 	if (req->mr) {
 		if (!inv) {
@@ -100,9 +105,13 @@ static void answer_take(struct ibtrs_clt_req *req, struct ibtrs_clt_conn *conn, 
 
 void ibtrs_clt_answer_posted(struct ibtrs_clt_req *req, struct ibtrs_clt_conn *conn)
 {
-	if (likely(atomic_cmpxchg(&req->state, IBTRS_CLT_REQ_POSTING, IBTRS_CLT_REQ_POSTED) == IBTRS_CLT_REQ_POSTING))
+	if (likely(atomic_cmpxchg(&req->state, IBTRS_CLT_REQ_POSTING, IBTRS_CLT_REQ_POSTED) ==
+		   IBTRS_CLT_REQ_POSTING))
 		return;
-	/* A cmpxchg that failed orders nothing: with the one in ibtrs_clt_answer(), `early` is read after its state. */
+	/*
+	 * A cmpxchg that failed orders nothing: with the one in ibtrs_clt_answer(), `early` is read
+	 * after its state.
+	 */
 	smp_rmb();
 	ibtrs_clt_req_give(req, IBTRS_CLT_REQ_BUSY);
 	answer_take(req, conn, req->early.err, req->early.inv, req->early.byte_len);
@@ -122,12 +131,16 @@ const char *ibtrs_clt_answer(struct ibtrs_clt_conn *conn, u32 slot, int err, boo
 	inv = inv && conn->inv_rkey == path->mrs.slot[slot]->rkey;
 	conn->inv_rkey = 0;
 	if (unlikely(!ibtrs_clt_req_take(req, IBTRS_CLT_REQ_POSTED))) {
-		/* Who posts it is still at it: he takes the answer with him. A server that guesses gets no further than that. */
+		/*
+		 * Who posts it is still at it: he takes the answer with him. A server that guesses
+		 * gets no further than that.
+		 */
 		if (atomic_read_acquire(&req->state) == IBTRS_CLT_REQ_POSTING) {
 			req->early.err = err;
 			req->early.inv = inv;
 			req->early.byte_len = byte_len;
-			if (atomic_cmpxchg(&req->state, IBTRS_CLT_REQ_POSTING, IBTRS_CLT_REQ_ANSWERED) == IBTRS_CLT_REQ_POSTING)
+			if (atomic_cmpxchg(&req->state, IBTRS_CLT_REQ_POSTING,
+					   IBTRS_CLT_REQ_ANSWERED) == IBTRS_CLT_REQ_POSTING)
 				return NULL;
 		}
 		if (!ibtrs_clt_req_take(req, IBTRS_CLT_REQ_POSTED))

@@ -7,11 +7,16 @@
 #include "ibtrs/client/session.h"
 
 /*
- * An answer for @slot arrived on @conn. @inv: it says that the key was invalidated remotely. @byte_len: of the completion (L17).
- * Return 0 or a reason to fail the path (E-38, E-39): static text.
+ * An answer for @slot arrived on @conn. @inv: it says that the key was invalidated remotely.
+ * @byte_len: of the completion (L17). Return 0 or a reason to fail the path (E-38, E-39): static
+ * text.
  */
-const char *ibtrs_clt_answer(struct ibtrs_clt_conn *conn, u32 slot, int err, bool inv, u32 byte_len);
-/* Who posted @req on @conn, whatever came of it, gives it away: the answer may be there already. Any context. */
+const char *ibtrs_clt_answer(struct ibtrs_clt_conn *conn, u32 slot, int err, bool inv,
+			     u32 byte_len);
+/*
+ * Who posted @req on @conn, whatever came of it, gives it away: the answer may be there already.
+ * Any context.
+ */
 void ibtrs_clt_answer_posted(struct ibtrs_clt_req *req, struct ibtrs_clt_conn *conn);
 /* A BUSY request was answered, and nothing of the peer can reach its pages any more. */
 void ibtrs_clt_answer_finish(struct ibtrs_clt_req *req, int err);

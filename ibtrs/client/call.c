@@ -2,8 +2,9 @@
 /*
  * ibtrs_clt_call(): one synchronous message with a slot of ibtrs' own.
  *
- * The answer lands in the slot's bounce buffer. When the caller leaves before it comes (timeout, signal), the record stays with the slot until the
- * answer, or the drain of its path, ends it: the last of the two owners frees it and gives the slot back.
+ * The answer lands in the slot's bounce buffer. When the caller leaves before it comes (timeout,
+ * signal), the record stays with the slot until the answer, or the drain of its path, ends it: the
+ * last of the two owners frees it and gives the slot back.
  */
 #include <linux/slab.h>
 #include "ibtrs/client/session.h"
@@ -48,7 +49,8 @@ static int call_wait_slot(struct ibtrs_clt *clt, unsigned long end)
 	long left;
 	int slot;
 
-	left = wait_event_killable_timeout(clt->slots.wait, (slot = ibtrs_clt_slot_get(&clt->slots)) >= 0, call_left(end) + 1);
+	left = wait_event_killable_timeout(
+		clt->slots.wait, (slot = ibtrs_clt_slot_get(&clt->slots)) >= 0, call_left(end) + 1);
 	if (slot >= 0)
 		return slot;
 	return left < 0 ? -EINTR : -ETIMEDOUT;
@@ -70,8 +72,8 @@ static int call_submit(struct ibtrs_clt *clt, struct ibtrs_clt_call *call, unsig
 	}
 }
 
-int ibtrs_clt_call(struct ibtrs_clt *clt, enum ibtrs_dir dir, const void *hdr, size_t hdr_len, void *reply, size_t reply_len,
-		   unsigned int timeout_ms)
+int ibtrs_clt_call(struct ibtrs_clt *clt, enum ibtrs_dir dir, const void *hdr, size_t hdr_len,
+		   void *reply, size_t reply_len, unsigned int timeout_ms)
 {
 	unsigned long end = jiffies + msecs_to_jiffies(timeout_ms);
 	struct ibtrs_clt_call *call;

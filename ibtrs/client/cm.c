@@ -2,12 +2,14 @@
 /*
  * Connection establishment of a path.
  *
- * cid 0 first: its answer brings the numbers that the others are built with; then all others at once. Each connection goes through resolve
- * address, resolve route, create QP, connect, driven by CM events; the handshake's deadline bounds each phase. Every failure is one
+ * cid 0 first: its answer brings the numbers that the others are built with; then all others at
+ * once. Each connection goes through resolve address, resolve route, create QP, connect, driven by
+ * CM events; the handshake's deadline bounds each phase. Every failure is one
  * ibtrs_clt_path_fail(); the drain work then tears down whatever was built.
  *
- * conn->lock orders a late CM event against the teardown: an event that finds the connection dead builds nothing. Teardown then destroys ids,
- * which waits for a handler that still runs, so no event can come after it.
+ * conn->lock orders a late CM event against the teardown: an event that finds the connection dead
+ * builds nothing. Teardown then destroys ids, which waits for a handler that still runs, so no
+ * event can come after it.
  */
 #include <linux/delay.h>
 #include <linux/if_arp.h>
@@ -24,7 +26,8 @@
 #define CM_RESOLVE_MS	1500
 #define CM_DARK_TRIES	8
 #define CM_DOUBT_MS	2500	/* with what follows it, still below the 3 s of decision 11 */
-#define CM_ACK_TIMEOUT	17	/* 4.096 us * 2^17 = 0.54 s, times CM_RETRIES: a dead peer is found in 4 s */
+/* 4.096 us * 2^17 = 0.54 s, times CM_RETRIES: a dead peer is found in 4 s */
+#define CM_ACK_TIMEOUT	17
 #define CM_RETRIES	6	/* 7 would mean "for ever" on soft-RoCE */
 #define CM_SEND_SGE	32
 #define CM_SERVICE_WR	128
@@ -80,14 +83,17 @@ static int cm_sockaddr(const struct ibtrs_addr *a, u16 port, bool src, struct so
 }
 
 /*
- * As ibtrs_clt_deadline_patience_ms(), for the first word of a server whose time is known: an attempt that began in the dark ends soon, so that the next one finds the
- * link that came back. The neighbour table may take a minute to notice a dark link, so until then it looks like a server that has become slow,
- * and after CM_DARK_TRIES each fourth attempt allows for that. Our own servers have nothing slow to do before their first word: while
- * nothing else shows that they live they get little of it, and all of it once in a while.
+ * As ibtrs_clt_deadline_patience_ms(), for the first word of a server whose time is known: an
+ * attempt that began in the dark ends soon, so that the next one finds the link that came back. The
+ * neighbour table may take a minute to notice a dark link, so until then it looks like a server
+ * that has become slow, and after CM_DARK_TRIES each fourth attempt allows for that. Our own
+ * servers have nothing slow to do before their first word: while nothing else shows that they live
+ * they get little of it, and all of it once in a while.
  */
 static unsigned int cm_first_ms(const struct ibtrs_clt_path *path)
 {
-	u32 attempt = READ_ONCE(path->retry.attempt), longest = IBTRS_CLT_PHASE_MS << IBTRS_CLT_PHASE_DOUBLE;
+	u32 attempt = READ_ONCE(path->retry.attempt),
+	    longest = IBTRS_CLT_PHASE_MS << IBTRS_CLT_PHASE_DOUBLE;
 	u32 usual = clamp_t(u32, 4 * path->connect_ms, IBTRS_CLT_PHASE_MS / 2, longest);
 
 	if (!path->connect_ms)
@@ -147,10 +153,12 @@ static int cm_addr_resolved(struct ibtrs_clt_conn *conn)
 }
 
 /*
- * A path that could make a new session on a server that was restarted must not do so while another path seems to be up: that one is of the old
- * session, and requests with its device ids would go to whatever devices the new one numbers so. The server refuses, until the other path is
- * found dead too; the session then comes up anew, and its user opens everything again. A path that never was up could lead to quite another server:
- * it may make a session where the user would notice that by the identity of a disk.
+ * A path that could make a new session on a server that was restarted must not do so while another
+ * path seems to be up: that one is of the old session, and requests with its device ids would go to
+ * whatever devices the new one numbers so. The server refuses, until the other path is found dead
+ * too; the session then comes up anew, and its user opens everything again. A path that never was
+ * up could lead to quite another server: it may make a session where the user would notice that by
+ * the identity of a disk.
  */
 static bool cm_may_create(struct ibtrs_clt_conn *conn)
 {
@@ -196,7 +204,10 @@ static int cm_route_resolved(struct ibtrs_clt_conn *conn)
 	return rdma_connect_locked(conn->c.id, &param);
 }
 
-/* An answer that was late because its question was lost and repeated says little about the server: so it at most doubles what is expected. */
+/*
+ * An answer that was late because its question was lost and repeated says little about the server:
+ * so it at most doubles what is expected.
+ */
 static void cm_note_time(struct ibtrs_clt_path *path)
 {
 	u32 ms = jiffies_to_msecs(jiffies - path->connect_start) ?: 1;
@@ -204,13 +215,15 @@ static void cm_note_time(struct ibtrs_clt_path *path)
 	path->connect_ms = path->connect_ms ? min(ms, 2 * path->connect_ms) : ms;
 }
 
-static int cm_established(struct ibtrs_clt_conn *conn, const struct rdma_conn_param *param, const char **why)
+static int cm_established(struct ibtrs_clt_conn *conn, const struct rdma_conn_param *param,
+			  const char **why)
 {
 	struct ibtrs_clt_path *path = conn->path;
 	struct ibtrs_conn_rsp rsp;
 	int err;
 
-	err = ibtrs_msg_conn_rsp_decode(param->private_data, param->private_data_len, false, !conn->c.cid, &rsp, why);
+	err = ibtrs_msg_conn_rsp_decode(param->private_data, param->private_data_len, false,
+					!conn->c.cid, &rsp, why);
 	if (err)
 		return err;
 	if (rsp.err)
@@ -249,7 +262,8 @@ static int cm_rejected(struct ibtrs_clt_conn *conn, struct rdma_cm_event *ev, co
 	struct ibtrs_conn_rsp rsp;
 
 	if (ev->status == IBTRS_REJ_REASON &&
-	    !ibtrs_msg_conn_rsp_decode(param->private_data, param->private_data_len, true, !conn->c.cid, &rsp, why)) {
+	    !ibtrs_msg_conn_rsp_decode(param->private_data, param->private_data_len, true,
+				       !conn->c.cid, &rsp, why)) {
 		if (rsp.err == -ENXIO && ibtrs_clt_turn_early(conn->path)) {
 			*why = "another path makes the session at the server first";
 			return -EBUSY;
@@ -344,7 +358,9 @@ static int cm_resolve(struct ibtrs_clt_conn *conn)
 	conn->c.id = id;
 	err = rdma_set_reuseaddr(id, 1);
 	err = err ?: rdma_set_ack_timeout(id, CM_ACK_TIMEOUT);
-	return err ?: rdma_resolve_addr(id, has_src ? (struct sockaddr *)&src : NULL, (struct sockaddr *)&dst, CM_RESOLVE_MS);
+	return err   ?:
+		       rdma_resolve_addr(id, has_src ? (struct sockaddr *)&src : NULL,
+					 (struct sockaddr *)&dst, CM_RESOLVE_MS);
 }
 
 static int cm_start_one(struct ibtrs_clt_path *path, u32 cid)
@@ -379,7 +395,8 @@ int ibtrs_clt_cm_start_io(struct ibtrs_clt_path *path)
 	int err = 0;
 	u32 cid;
 
-	ibtrs_clt_deadline_phase(path, IBTRS_CLT_HS_CONNECT, CM_RESOLVE_MS + ibtrs_clt_deadline_patience_ms(path));
+	ibtrs_clt_deadline_phase(path, IBTRS_CLT_HS_CONNECT,
+				 CM_RESOLVE_MS + ibtrs_clt_deadline_patience_ms(path));
 	for (cid = 1; cid < path->nr_conns && !err; cid++)
 		err = cm_start_one(path, cid);
 	return err;
@@ -399,7 +416,8 @@ void ibtrs_clt_cm_disconnect(struct ibtrs_clt_path *path)
 			rdma_disconnect(conn->c.id);
 	}
 	for (cid = 0; cid < path->nr_conns; cid++)
-		ibtrs_conn_drain(&path->conns[cid].c, path->clt->wq, IBTRS_FAULT_CLT_DRAIN, path->clt->name, path->name);
+		ibtrs_conn_drain(&path->conns[cid].c, path->clt->wq, IBTRS_FAULT_CLT_DRAIN,
+				 path->clt->name, path->name);
 }
 
 void ibtrs_clt_cm_destroy(struct ibtrs_clt_path *path)

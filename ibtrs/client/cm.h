@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Connection establishment of a path: resolve, route, QP, REQ, and the news that the CM brings afterwards. */
+/*
+ * Connection establishment of a path: resolve, route, QP, REQ, and the news that the CM brings
+ * afterwards.
+ */
 #ifndef IBTRS_CLIENT_CM_H
 #define IBTRS_CLIENT_CM_H
 
@@ -17,7 +20,8 @@ struct ibtrs_clt_rxbuf;
  * @recv_due: receives consumed and not yet given back (CQ context of this connection only)
  * @inv_rkey: key that the peer invalidated last (same)
  * @seen: written by every completion, cleared by the check of probe.c
- * @alone: requests in a row that found nobody else here, see post_is_alone() in post.c. A hint, as is @last; by whoever sends
+ * @alone: requests in a row that found nobody else here, see post_is_alone() in post.c. A hint, as
+ *	is @last; by whoever sends
  * @last: the task that sent the last request; compared, never followed
  * @probing: a probe is out
  * @watch: the check's
@@ -38,7 +42,8 @@ struct ibtrs_clt_conn {
 	struct ibtrs_clt_rxbuf *rxbufs;	/* with NEW_RKEY only */
 	u32 nr_rxbufs;
 	bool polled;
-	unsigned long polling;		/* bit 0: a task is in the CQ; messages are taken one after another, in order */
+	/* bit 0: a task is in the CQ; messages are taken one after another, in order */
+	unsigned long polling;
 
 	struct mutex lock;
 	bool dead;
@@ -52,11 +57,17 @@ static inline void ibtrs_clt_conn_seen(struct ibtrs_clt_conn *conn)
 		WRITE_ONCE(conn->seen, true);
 }
 
-/* Start one attempt: creates the id of cid 0 and resolves. Ends in handshake news or in FAIL. Path work. */
+/*
+ * Start one attempt: creates the id of cid 0 and resolves. Ends in handshake news or in FAIL. Path
+ * work.
+ */
 int ibtrs_clt_cm_start(struct ibtrs_clt_path *path);
 /* The limits are known: connect cid 1 .. N-1, all at once. Handshake work. */
 int ibtrs_clt_cm_start_io(struct ibtrs_clt_path *path);
-/* No late event can build anything any more, peers are told. Then: no completion can come. Drain work. */
+/*
+ * No late event can build anything any more, peers are told. Then: no completion can come. Drain
+ * work.
+ */
 void ibtrs_clt_cm_disconnect(struct ibtrs_clt_path *path);
 /* QPs, CQs. Drain work, after the requests are off the path. */
 void ibtrs_clt_cm_destroy(struct ibtrs_clt_path *path);

@@ -2,21 +2,25 @@
 /*
  * The steps of a handshake, and how long each wait for the server may take (decision 11).
  *
- * CM events, completions and other paths post here, in any context. What is due is done by handshake.c, whose work and timer these are.
+ * CM events, completions and other paths post here, in any context. What is due is done by
+ * handshake.c, whose work and timer these are.
  */
 #include "ibtrs/client/deadline.h"
 #include "ibtrs/client/session.h"
 
 /*
- * How long a server may take for one phase. An in-kernel one allocates and registers all its chunks before it does, and may be slow at that: each
- * attempt that failed for lack of time doubles it, and the first ever starts with the double.
+ * How long a server may take for one phase. An in-kernel one allocates and registers all its chunks
+ * before it does, and may be slow at that: each attempt that failed for lack of time doubles it,
+ * and the first ever starts with the double.
  */
 unsigned int ibtrs_clt_deadline_patience_ms(const struct ibtrs_clt_path *path)
 {
-	return IBTRS_CLT_PHASE_MS << min_t(u32, READ_ONCE(path->retry.attempt) + !path->first_done, IBTRS_CLT_PHASE_DOUBLE);
+	return IBTRS_CLT_PHASE_MS << min_t(u32, READ_ONCE(path->retry.attempt) + !path->first_done,
+					   IBTRS_CLT_PHASE_DOUBLE);
 }
 
-void ibtrs_clt_deadline_phase(struct ibtrs_clt_path *path, enum ibtrs_clt_hs_phase phase, unsigned int ms)
+void ibtrs_clt_deadline_phase(struct ibtrs_clt_path *path, enum ibtrs_clt_hs_phase phase,
+			      unsigned int ms)
 {
 	unsigned long flags;
 
@@ -34,7 +38,8 @@ void ibtrs_clt_deadline_hasten(struct ibtrs_clt_path *path, unsigned int ms)
 	unsigned long flags;
 
 	spin_lock_irqsave(&path->hs.lock, flags);
-	if (!path->hs.stopped && path->hs.phase == IBTRS_CLT_HS_FIRST_WORD && delayed_work_pending(deadline) &&
+	if (!path->hs.stopped && path->hs.phase == IBTRS_CLT_HS_FIRST_WORD &&
+	    delayed_work_pending(deadline) &&
 	    time_after(deadline->timer.expires, jiffies + msecs_to_jiffies(ms)))
 		mod_delayed_work(path->clt->wq, deadline, msecs_to_jiffies(ms));
 	spin_unlock_irqrestore(&path->hs.lock, flags);

@@ -9,8 +9,12 @@
 #define IBTRS_CLT_PHASE_DOUBLE	2	/* times at most */
 
 /* We begin to wait for the server, which has @ms to answer. */
-void ibtrs_clt_deadline_phase(struct ibtrs_clt_path *path, enum ibtrs_clt_hs_phase phase, unsigned int ms);
-/* A first word that is being waited for has @ms left at most. What the server has answered already is on its way, and not disturbed. */
+void ibtrs_clt_deadline_phase(struct ibtrs_clt_path *path, enum ibtrs_clt_hs_phase phase,
+			      unsigned int ms);
+/*
+ * A first word that is being waited for has @ms left at most. What the server has answered already
+ * is on its way, and not disturbed.
+ */
 void ibtrs_clt_deadline_hasten(struct ibtrs_clt_path *path, unsigned int ms);
 /* The answer is there: the wait ends, and the work goes on. Any context. */
 void ibtrs_clt_deadline_step(struct ibtrs_clt_path *path, enum ibtrs_clt_hs_step step);

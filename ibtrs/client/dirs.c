@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The directories of sessions and paths below /sys/class/ibtrs-client: their names, and how they come and go. What lies in them: sysfs.c, sysfs_path.c.
+ * The directories of sessions and paths below /sys/class/ibtrs-client: their names, and how they
+ * come and go. What lies in them: sysfs.c, sysfs_path.c.
  *
- * Called by sessions.c, session.c, paths.c and path_run.c when their objects come and go, and by cm.c when a route is known.
+ * Called by sessions.c, session.c, paths.c and path_run.c when their objects come and go, and by
+ * cm.c when a route is known.
  *
- * Lifetime. The driver core and sysfs may hold on to a device or a kobject for as long as they like, so none is part of a session or a path:
- * the session's device and paths/ belong to the driver core, a path's directory is a small object with a pointer. Removing a directory waits
- * for show and store that run in it; after that the pointer is never followed again, and the owner frees the object. Our directory objects
- * are counted, and module exit waits for the last.
+ * Lifetime. The driver core and sysfs may hold on to a device or a kobject for as long as they
+ * like, so none is part of a session or a path: the session's device and paths/ belong to the
+ * driver core, a path's directory is a small object with a pointer. Removing a directory waits for
+ * show and store that run in it; after that the pointer is never followed again, and the owner
+ * frees the object. Our directory objects are counted, and module exit waits for the last.
  *
- * Names. A directory is always called src@dst. Without a given source that is the unspecified address (ip:0.0.0.0@ip:10.0.0.2, a form that
- * add_path reads back) until the first route is resolved, then, once and for good, the source found. Names are unique; making and
- * renaming is serialized by names_lock, since a collision inside sysfs would be reported with a stack dump.
+ * Names. A directory is always called src@dst. Without a given source that is the unspecified
+ * address (ip:0.0.0.0@ip:10.0.0.2, a form that add_path reads back) until the first route is
+ * resolved, then, once and for good, the source found. Names are unique; making and renaming is
+ * serialized by names_lock, since a collision inside sysfs would be reported with a stack dump.
  *
  * Locking: names_lock for names; path->sysfs.lock for what a route told.
  */
@@ -45,8 +49,8 @@ int ibtrs_clt_dirs_session_add(struct ibtrs_clt *clt)
 		put_device(dev);
 		err = -EEXIST;
 	} else {
-		dev = device_create_with_groups(dirs_class, NULL, MKDEV(0, 0), clt, ibtrs_clt_sysfs_session_groups,
-						"%s", clt->name);
+		dev = device_create_with_groups(dirs_class, NULL, MKDEV(0, 0), clt,
+						ibtrs_clt_sysfs_session_groups, "%s", clt->name);
 		err = PTR_ERR_OR_ZERO(dev);
 	}
 	memalloc_noio_restore(noio);
@@ -119,7 +123,10 @@ static bool path_name_taken(struct kobject *paths, const char *name)
 	return kn != NULL;
 }
 
-/* No I/O from allocations under names_lock: the name of a path that connects may be what the I/O waits for. */
+/*
+ * No I/O from allocations under names_lock: the name of a path that connects may be what the I/O
+ * waits for.
+ */
 int ibtrs_clt_dirs_path_add(struct ibtrs_clt_path *path)
 {
 	struct ibtrs_clt_path_sysfs *s = &path->sysfs;
@@ -219,7 +226,8 @@ static void path_rename(struct ibtrs_clt_path *path, const struct ibtrs_addr *sr
 	memalloc_noio_restore(noio);
 	mutex_unlock(&names_lock);
 	if (err == -EEXIST)
-		pr_warn("ibtrs %s: %s goes the same way as path %s\n", path->clt->name, path->name, name);
+		pr_warn("ibtrs %s: %s goes the same way as path %s\n", path->clt->name, path->name,
+			name);
 }
 
 /**
@@ -227,8 +235,9 @@ static void path_rename(struct ibtrs_clt_path *path, const struct ibtrs_addr *sr
  * @path: connecting, on the list of its session
  * @id: of cid 0, its route just resolved
  *
- * What hca_name, hca_port and src_addr show stays after the connection is gone, until another route is resolved. A path that was given no
- * source gets the name of its directory here, once. CM handler: never at the same time as itself.
+ * What hca_name, hca_port and src_addr show stays after the connection is gone, until another route
+ * is resolved. A path that was given no source gets the name of its directory here, once. CM
+ * handler: never at the same time as itself.
  */
 void ibtrs_clt_dirs_path_route(struct ibtrs_clt_path *path, const struct rdma_cm_id *id)
 {

@@ -2,9 +2,10 @@
 /*
  * The directories below /sys/class/ibtrs-client (spec C.3).
  *
- * Lifetime: what sysfs and the driver core may hold on to is memory of its own, never the session or the path. After
- * ibtrs_clt_dirs_path_del() / _session_del() no show or store runs any more and the owner frees his object at once, whoever still has a
- * file open. ibtrs_clt_dirs_exit() waits for the last of that memory.
+ * Lifetime: what sysfs and the driver core may hold on to is memory of its own, never the session
+ * or the path. After ibtrs_clt_dirs_path_del() / _session_del() no show or store runs any more and
+ * the owner frees his object at once, whoever still has a file open. ibtrs_clt_dirs_exit() waits
+ * for the last of that memory.
  */
 #ifndef IBTRS_CLIENT_DIRS_H
 #define IBTRS_CLIENT_DIRS_H
@@ -55,19 +56,31 @@ int ibtrs_clt_dirs_init(void);		/* the class */
 void ibtrs_clt_dirs_exit(void);
 
 /*
- * The session's device with its attributes, and paths/. -EEXIST. On error nothing is left. Its files may be used before this returns: no path may be
- * added by them until clt->opened.
+ * The session's device with its attributes, and paths/. -EEXIST. On error nothing is left. Its
+ * files may be used before this returns: no path may be added by them until clt->opened.
  */
 int ibtrs_clt_dirs_session_add(struct ibtrs_clt *clt);
-/* No add_path runs any more and none will. For close: after clt->closing is set and CLOSE is posted to all paths, before they are removed. */
+/*
+ * No add_path runs any more and none will. For close: after clt->closing is set and CLOSE is posted
+ * to all paths, before they are removed.
+ */
 void ibtrs_clt_dirs_session_shut(struct ibtrs_clt *clt);
-/* Waits for those who are removing a path. After all other paths are gone, before the work queues are. Idempotent. */
+/*
+ * Waits for those who are removing a path. After all other paths are gone, before the work queues
+ * are. Idempotent.
+ */
 void ibtrs_clt_dirs_session_del(struct ibtrs_clt *clt);
-/* Before a path is taken off the list of its session by somebody who removes it, and after he has. The session may be gone with the latter. */
+/*
+ * Before a path is taken off the list of its session by somebody who removes it, and after he has.
+ * The session may be gone with the latter.
+ */
 void ibtrs_clt_dirs_removing(struct ibtrs_clt *clt);
 void ibtrs_clt_dirs_removed(struct ibtrs_clt *clt);
 
-/* paths/<src@dst>/ with stats/: the last step of making a path, for the files work from now on. -EEXIST. */
+/*
+ * paths/<src@dst>/ with stats/: the last step of making a path, for the files work from now on.
+ * -EEXIST.
+ */
 int ibtrs_clt_dirs_path_add(struct ibtrs_clt_path *path);
 /* Waits for running show and store. Idempotent. */
 void ibtrs_clt_dirs_path_del(struct ibtrs_clt_path *path);

@@ -2,9 +2,10 @@
 /*
  * The handshake of a path (spec A.9): what happens between "cid 0 is established" and READY.
  *
- * CM events and completions only say that a step is due; the work does it, because the steps allocate and sleep. One timer bounds each wait for the
- * server (decision 11): it ends when the answer is there, not when we have dealt with it. All failures are ibtrs_clt_path_fail(). Nothing here runs any
- * more after ibtrs_clt_handshake_stop().
+ * CM events and completions only say that a step is due; the work does it, because the steps
+ * allocate and sleep. One timer bounds each wait for the server (decision 11): it ends when the
+ * answer is there, not when we have dealt with it. All failures are ibtrs_clt_path_fail(). Nothing
+ * here runs any more after ibtrs_clt_handshake_stop().
  */
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
@@ -77,7 +78,8 @@ static int hs_info(struct ibtrs_clt_path *path, const char **why)
 	*why = "no memory for the connection";
 	if (path->ext & IBTRS_EXT_WORDS)
 		room = max_t(size_t, room, sizeof(struct ibtrs_wire_info_refused));
-	err = ibtrs_iu_init(&hs->req, ib, sizeof(struct ibtrs_wire_info_req), DMA_TO_DEVICE, hs_req_done);
+	err = ibtrs_iu_init(&hs->req, ib, sizeof(struct ibtrs_wire_info_req), DMA_TO_DEVICE,
+			    hs_req_done);
 	err = err ?: ibtrs_iu_init(&hs->rsp, ib, room, DMA_FROM_DEVICE, hs_rsp_done);
 	if (err)
 		return err;
@@ -97,7 +99,8 @@ static int hs_info(struct ibtrs_clt_path *path, const char **why)
 	wr.wr_cqe = &hs->req.cqe;
 	wr.sg_list = &sge;
 	/* The answer can not overtake this: it is dealt with by the same work. */
-	ibtrs_clt_deadline_phase(path, IBTRS_CLT_HS_INFO_EXCHANGE, ibtrs_clt_deadline_patience_ms(path));
+	ibtrs_clt_deadline_phase(path, IBTRS_CLT_HS_INFO_EXCHANGE,
+				 ibtrs_clt_deadline_patience_ms(path));
 	return ibtrs_conn_send(&service->c, &wr, &wr, 1, true);
 }
 
@@ -110,7 +113,8 @@ static int hs_rsp(struct ibtrs_clt_path *path, const char **why)
 	int err;
 
 	ibtrs_iu_sync_cpu(&hs->rsp);
-	if (path->ext & IBTRS_EXT_WORDS && ibtrs_msg_info_refused_decode(hs->rsp.buf, hs->rsp_len, &err, text)) {
+	if (path->ext & IBTRS_EXT_WORDS &&
+	    ibtrs_msg_info_refused_decode(hs->rsp.buf, hs->rsp_len, &err, text)) {
 		ibtrs_clt_path_refused(path, err, text);
 		return 0;
 	}
@@ -153,7 +157,8 @@ static void hs_work(struct work_struct *work)
 
 static void hs_deadline(struct work_struct *work)
 {
-	struct ibtrs_clt_path *path = container_of(to_delayed_work(work), struct ibtrs_clt_path, hs.deadline);
+	struct ibtrs_clt_path *path =
+		container_of(to_delayed_work(work), struct ibtrs_clt_path, hs.deadline);
 	char why[IBTRS_CLT_REASON_LEN];
 
 	if (READ_ONCE(path->hs.phase) == IBTRS_CLT_HS_TRIAL) {
@@ -162,7 +167,8 @@ static void hs_deadline(struct work_struct *work)
 	}
 	if (READ_ONCE(path->hs.phase) == IBTRS_CLT_HS_DOUBT && ibtrs_clt_trial_in_vain(path))
 		return;
-	snprintf(why, sizeof(why), "no answer in phase '%s' of the connection", hs_phase_names[READ_ONCE(path->hs.phase)]);
+	snprintf(why, sizeof(why), "no answer in phase '%s' of the connection",
+		 hs_phase_names[READ_ONCE(path->hs.phase)]);
 	ibtrs_clt_path_fail(path, -ETIMEDOUT, why);
 }
 

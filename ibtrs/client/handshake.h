@@ -22,7 +22,8 @@ enum ibtrs_clt_hs_phase {
 	IBTRS_CLT_HS_CONNECT,		/* the other connections */
 	IBTRS_CLT_HS_INFO_EXCHANGE,
 	IBTRS_CLT_HS_TRIAL,
-	IBTRS_CLT_HS_DOUBT,		/* the trial was in vain: is anything left of the network? */
+	/* the trial was in vain: is anything left of the network? */
+	IBTRS_CLT_HS_DOUBT,
 };
 
 /**
@@ -48,7 +49,10 @@ struct ibtrs_clt_handshake {
 void ibtrs_clt_handshake_init(struct ibtrs_clt_path *path);	/* once per path object */
 /* An attempt starts: steps and deadlines count again. Path work. */
 void ibtrs_clt_handshake_begin(struct ibtrs_clt_path *path);
-/* Neither work nor timer runs, or can be started, after it: so nothing is built or posted while the path drains. Drain work. */
+/*
+ * Neither work nor timer runs, or can be started, after it: so nothing is built or posted while the
+ * path drains. Drain work.
+ */
 void ibtrs_clt_handshake_stop(struct ibtrs_clt_path *path);
 void ibtrs_clt_handshake_free(struct ibtrs_clt_path *path);
 

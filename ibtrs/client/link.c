@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What paths mean for their session: the published set, what the server granted, and the news for the user.
+ * What paths mean for their session: the published set, what the server granted, and the news for
+ * the user.
  *
- * clt->lock orders what happens to a session as a whole: its list of paths, the published set, and the link events, which are delivered under
- * it and so arrive in order. Path works take it for a moment; nothing that waits for the network runs under it.
+ * clt->lock orders what happens to a session as a whole: its list of paths, the published set, and
+ * the link events, which are delivered under it and so arrive in order. Path works take it for a
+ * moment; nothing that waits for the network runs under it.
  */
 #include "ibtrs/client/link.h"
 #include "ibtrs/client/session.h"
@@ -24,11 +26,13 @@ int ibtrs_clt_link_limits(struct ibtrs_clt *clt, struct ibtrs_clt_path *path, co
 			goto out;
 		}
 		/* An unaligned I/O touches one page more than its length says. */
-		clt->max_segments = min3(l->max_io_size / SZ_4K + 1, pages_max, (u32)LINK_MAX_SEGMENTS);
+		clt->max_segments =
+			min3(l->max_io_size / SZ_4K + 1, pages_max, (u32)LINK_MAX_SEGMENTS);
 		clt->max_io_size = min(l->max_io_size, (clt->max_segments - 1) * SZ_4K);
 		clt->max_hdr_size = l->max_hdr_size;
 		*why = "no memory for the slots";
-		err = ibtrs_clt_slots_init(&clt->slots, l->queue_depth, clt->max_segments, path->dev->node);
+		err = ibtrs_clt_slots_init(&clt->slots, l->queue_depth, clt->max_segments,
+					   path->dev->node);
 	} else if (l->queue_depth != clt->slots.depth) {
 		*why = "the server changed its queue depth: unmap and map again";
 		err = -EPROTO;
@@ -53,7 +57,10 @@ int ibtrs_clt_link_path_up(struct ibtrs_clt_path *path)
 	n = ibtrs_clt_pathset_add(clt, path);
 	if (n == 1 && clt->opened) {
 		clt->ops->link(clt->priv, IBTRS_CLT_LINK_UP);
-		/* The server can be reached again. Nothing is held any more, so the others would take their time to notice. */
+		/*
+		 * The server can be reached again. Nothing is held any more, so the others would
+		 * take their time to notice.
+		 */
 		ibtrs_clt_want(clt, IBTRS_CLT_WANT_NEWS_S);
 		list_for_each_entry(other, &clt->paths, entry)
 			if (other != path)
@@ -97,7 +104,9 @@ void ibtrs_clt_link_path_down(struct ibtrs_clt_path *path)
 	n = ibtrs_clt_pathset_del(clt, path);
 	if (!n && clt->opened)
 		clt->ops->link(clt->priv, IBTRS_CLT_LINK_DOWN);
-	/* The others may have been refused because of this one (cm_may_create), and are wanted now. */
+	/*
+	 * The others may have been refused because of this one (cm_may_create), and are wanted now.
+	 */
 	if (!n)
 		ibtrs_clt_link_retry(clt, path);
 	mutex_unlock(&clt->lock);

@@ -8,14 +8,20 @@
 struct ibtrs_clt;
 struct ibtrs_clt_path;
 
-/* A path learned what its server grants: allocates the slots for the first one, checks the others against it. 0, or an errno and a reason. */
+/*
+ * A path learned what its server grants: allocates the slots for the first one, checks the others
+ * against it. 0, or an errno and a reason.
+ */
 int ibtrs_clt_link_limits(struct ibtrs_clt *clt, struct ibtrs_clt_path *path, const char **why);
 /* Path work: the path is ready / not ready any more. */
 int ibtrs_clt_link_path_up(struct ibtrs_clt_path *path);
 void ibtrs_clt_link_path_down(struct ibtrs_clt_path *path);
 /* Drain of a path: a write leaves it that the server may still execute (law L8). */
 void ibtrs_clt_link_path_loose(struct ibtrs_clt_path *path);
-/* Who waits for the next attempt makes it now, but for @except, which may be NULL. clt->lock is held. */
+/*
+ * Who waits for the next attempt makes it now, but for @except, which may be NULL. clt->lock is
+ * held.
+ */
 void ibtrs_clt_link_retry(struct ibtrs_clt *clt, const struct ibtrs_clt_path *except);
 /* The walk parked requests: tell the user if the link is up. */
 void ibtrs_clt_link_parked(struct ibtrs_clt *clt);

@@ -2,12 +2,15 @@
 /*
  * What the server may write to.
  *
- * Small reads land in the slot's bounce buffer. All bounce buffers of a session are registered once per path and stay so while its QPs live, so a
- * small read costs one work request and nothing has to be invalidated; the answer is copied out. Larger reads register the pages of the
- * request in the slot's MR (REG_MR chained before the request), and req.c invalidates the key when the answer is there.
+ * Small reads land in the slot's bounce buffer. All bounce buffers of a session are registered once
+ * per path and stay so while its QPs live, so a small read costs one work request and nothing has
+ * to be invalidated; the answer is copied out. Larger reads register the pages of the request in
+ * the slot's MR (REG_MR chained before the request), and req.c invalidates the key when the answer
+ * is there.
  *
- * Lives from the handshake to the drain. All keys belong to the PD of this path, so no other path's QP can use them, and after the
- * drain none of its own: that is why the walk may give back pages whose key was not invalidated.
+ * Lives from the handshake to the drain. All keys belong to the PD of this path, so no other path's
+ * QP can use them, and after the drain none of its own: that is why the walk may give back pages
+ * whose key was not invalidated.
  */
 #include <linux/slab.h>
 #include "ibtrs/client/session.h"
@@ -37,7 +40,8 @@ static int mr_map_buffers(struct ibtrs_clt_path *path)
 		m->hdr_dma[i] = dma;
 	}
 	for (i = 0; i < s->depth; i++) {
-		u64 dma = ib_dma_map_single(ib, s->reqs[i].bounce, IBTRS_CLT_BOUNCE_SIZE, DMA_FROM_DEVICE);
+		u64 dma = ib_dma_map_single(ib, s->reqs[i].bounce, IBTRS_CLT_BOUNCE_SIZE,
+					    DMA_FROM_DEVICE);
 
 		if (ib_dma_mapping_error(ib, dma))
 			return -ENOMEM;
@@ -76,7 +80,8 @@ static int mr_map_bounce(struct ibtrs_clt_path *path)
 		for (j = 0; j < n; j++) {
 			u32 slot = i * m->per_mr + j;
 
-			sg_set_buf(&sg[j], path->clt->slots.reqs[slot].bounce, IBTRS_CLT_BOUNCE_SIZE);
+			sg_set_buf(&sg[j], path->clt->slots.reqs[slot].bounce,
+				   IBTRS_CLT_BOUNCE_SIZE);
 			sg_dma_address(&sg[j]) = m->bounce_dma[slot];
 			sg_dma_len(&sg[j]) = IBTRS_CLT_BOUNCE_SIZE;
 		}
@@ -156,7 +161,8 @@ void ibtrs_clt_mr_free(struct ibtrs_clt_path *path)
 			ib_dereg_mr(m->bounce[i]);
 	for (i = 0; m->bounce_dma && i < m->nr_slot; i++)
 		if (m->bounce_dma[i])
-			ib_dma_unmap_single(path->dev->ib, m->bounce_dma[i], IBTRS_CLT_BOUNCE_SIZE, DMA_FROM_DEVICE);
+			ib_dma_unmap_single(path->dev->ib, m->bounce_dma[i], IBTRS_CLT_BOUNCE_SIZE,
+					    DMA_FROM_DEVICE);
 	for (i = 0; m->hdr_dma && i < s->nr_hdrs; i++)
 		if (m->hdr_dma[i])
 			ib_dma_unmap_single(path->dev->ib, m->hdr_dma[i], PAGE_SIZE, DMA_TO_DEVICE);
@@ -167,7 +173,8 @@ void ibtrs_clt_mr_free(struct ibtrs_clt_path *path)
 	memset(m, 0, sizeof(*m));
 }
 
-void ibtrs_clt_mr_bounce_desc(struct ibtrs_clt_path *path, u32 slot, u32 len, struct ibtrs_desc *desc)
+void ibtrs_clt_mr_bounce_desc(struct ibtrs_clt_path *path, u32 slot, u32 len,
+			      struct ibtrs_desc *desc)
 {
 	struct ibtrs_clt_mrs *m = &path->mrs;
 	u32 i = 0, k = slot;
@@ -186,7 +193,8 @@ void ibtrs_clt_mr_bounce_sync(struct ibtrs_clt_path *path, u32 slot, u32 len)
 	ib_dma_sync_single_for_cpu(path->dev->ib, path->mrs.bounce_dma[slot], len, DMA_FROM_DEVICE);
 }
 
-int ibtrs_clt_mr_map(struct ibtrs_clt_path *path, struct ibtrs_clt_req *req, struct ib_reg_wr *wr, struct ibtrs_desc *desc)
+int ibtrs_clt_mr_map(struct ibtrs_clt_path *path, struct ibtrs_clt_req *req, struct ib_reg_wr *wr,
+		     struct ibtrs_desc *desc)
 {
 	struct ib_mr *mr = path->mrs.slot[req->slot];
 	struct ibtrs_fault fault = ibtrs_fault_at(IBTRS_FAULT_CLT_MR, path->clt->name, path->name);

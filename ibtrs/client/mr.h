@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Memory that the server may write to, per path: one standing registration of all bounce buffers, and one MR for each slot for reads that are
- * larger than a bounce buffer. Writes never register anything: they are gathered (see req.c).
+ * Memory that the server may write to, per path: one standing registration of all bounce buffers,
+ * and one MR for each slot for reads that are larger than a bounce buffer. Writes never register
+ * anything: they are gathered (see req.c).
  */
 #ifndef IBTRS_CLIENT_MR_H
 #define IBTRS_CLIENT_MR_H
@@ -42,9 +43,14 @@ int ibtrs_clt_mr_post_bounce(struct ibtrs_clt_path *path);
 void ibtrs_clt_mr_free(struct ibtrs_clt_path *path);
 
 /* The descriptor of a slot's bounce buffer for @len bytes. */
-void ibtrs_clt_mr_bounce_desc(struct ibtrs_clt_path *path, u32 slot, u32 len, struct ibtrs_desc *desc);
+void ibtrs_clt_mr_bounce_desc(struct ibtrs_clt_path *path, u32 slot, u32 len,
+			      struct ibtrs_desc *desc);
 void ibtrs_clt_mr_bounce_sync(struct ibtrs_clt_path *path, u32 slot, u32 len);
-/* Map the request's mapped scatterlist into the slot's MR; fills the REG_MR work request and the descriptor. */
-int ibtrs_clt_mr_map(struct ibtrs_clt_path *path, struct ibtrs_clt_req *req, struct ib_reg_wr *wr, struct ibtrs_desc *desc);
+/*
+ * Map the request's mapped scatterlist into the slot's MR; fills the REG_MR work request and the
+ * descriptor.
+ */
+int ibtrs_clt_mr_map(struct ibtrs_clt_path *path, struct ibtrs_clt_req *req, struct ib_reg_wr *wr,
+		     struct ibtrs_desc *desc);
 
 #endif

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A path, as an object: its events, its reason, and waiting for what becomes of it. What follows from an event is done by path_run.c.
+ * A path, as an object: its events, its reason, and waiting for what becomes of it. What follows
+ * from an event is done by path_run.c.
  */
 #include "ibtrs/client/deadline.h"
 #include "ibtrs/client/path.h"
 #include "ibtrs/client/session.h"
 
 #define PATH_RECONNECT_WAIT	(10 * HZ)
-#define PATH_HURRY_MIN_MS	500	/* what a first word gets that was on its way when another path came up */
+/* what a first word gets that was on its way when another path came up */
+#define PATH_HURRY_MIN_MS	500
 #define PATH_HURRY_MAX_MS	1000
 
 static bool path_connected(const struct ibtrs_clt_path *path)
@@ -17,14 +19,16 @@ static bool path_connected(const struct ibtrs_clt_path *path)
 	return s == IBTRS_PATH_CONNECTING || s == IBTRS_PATH_UP;
 }
 
-void ibtrs_clt_path_post(struct ibtrs_clt_path *path, enum ibtrs_path_event ev, int err, const char *why)
+void ibtrs_clt_path_post(struct ibtrs_clt_path *path, enum ibtrs_path_event ev, int err,
+			 const char *why)
 {
 	unsigned long flags;
 
 	if (err) {
 		spin_lock_irqsave(&path->reason_lock, flags);
 		/* The first reason explains the others. */
-		if (!test_bit(ev, &path->events) && (ev == IBTRS_PATH_EV_CLOSE || path_connected(path))) {
+		if (!test_bit(ev, &path->events) &&
+		    (ev == IBTRS_PATH_EV_CLOSE || path_connected(path))) {
 			path->err = err;
 			strscpy(path->reason, why ?: "", sizeof(path->reason));
 		}
@@ -85,7 +89,8 @@ void ibtrs_clt_path_refused(struct ibtrs_clt_path *path, int err, const char *te
 {
 	char why[IBTRS_CLT_REASON_LEN];
 
-	snprintf(why, sizeof(why), "the server %s: %s", *text ? "says" : "refuses", *text ? text : path_refusal_word(err));
+	snprintf(why, sizeof(why), "the server %s: %s", *text ? "says" : "refuses",
+		 *text ? text : path_refusal_word(err));
 	ibtrs_clt_path_fail(path, err, why);
 }
 
@@ -98,7 +103,8 @@ bool ibtrs_clt_path_marginal(struct ibtrs_clt_path *path)
 
 	spin_lock_irqsave(&path->reason_lock, flags);
 	marginal = gen == path->retry_gen && ibtrs_retry_marginal(&path->retry, now);
-	marginal |= READ_ONCE(path->trial.failed) && !(path->retry.up && now - path->retry.up_ms >= IBTRS_RETRY_DOUBT_MS);
+	marginal |= READ_ONCE(path->trial.failed) &&
+		    !(path->retry.up && now - path->retry.up_ms >= IBTRS_RETRY_DOUBT_MS);
 	spin_unlock_irqrestore(&path->reason_lock, flags);
 	return marginal;
 }
@@ -106,7 +112,8 @@ bool ibtrs_clt_path_marginal(struct ibtrs_clt_path *path)
 int ibtrs_clt_path_wait_first(struct ibtrs_clt_path *path)
 {
 	/* A drain that hangs (law L10) keeps the attempt from ending. */
-	if (wait_event_killable_timeout(path->wait, READ_ONCE(path->first_done), IBTRS_CLT_FIRST_WAIT + PATH_RECONNECT_WAIT) < 0)
+	if (wait_event_killable_timeout(path->wait, READ_ONCE(path->first_done),
+					IBTRS_CLT_FIRST_WAIT + PATH_RECONNECT_WAIT) < 0)
 		return -EINTR;
 	return ibtrs_clt_path_state(path) == IBTRS_PATH_UP ? 0 : ibtrs_clt_path_error(path);
 }
@@ -121,7 +128,8 @@ int ibtrs_clt_path_close(struct ibtrs_clt_path *path, bool killable)
 		return 0;
 	}
 	/* It was closed, even if somebody else wants it back already. */
-	if (wait_event_killable(path->wait, ibtrs_clt_path_state(path) == IBTRS_PATH_CLOSED || READ_ONCE(path->nr_closed) != nr))
+	if (wait_event_killable(path->wait, ibtrs_clt_path_state(path) == IBTRS_PATH_CLOSED ||
+						    READ_ONCE(path->nr_closed) != nr))
 		return -EINTR;
 	return 0;
 }
@@ -130,7 +138,8 @@ static bool path_settled(struct ibtrs_clt_path *path, u32 bad)
 {
 	enum ibtrs_path_state s = ibtrs_clt_path_state(path);
 
-	return s == IBTRS_PATH_UP || s == IBTRS_PATH_CLOSED || READ_ONCE(path->stats.reconnects_bad) != bad;
+	return s == IBTRS_PATH_UP || s == IBTRS_PATH_CLOSED ||
+	       READ_ONCE(path->stats.reconnects_bad) != bad;
 }
 
 int ibtrs_clt_path_reconnect(struct ibtrs_clt_path *path)
@@ -145,7 +154,8 @@ int ibtrs_clt_path_reconnect(struct ibtrs_clt_path *path)
 	case IBTRS_PATH_UP:
 		WRITE_ONCE(path->by_hand, true);
 		ibtrs_clt_path_fail(path, -ECONNABORTED, "reconnect on request");
-		left = wait_event_killable_timeout(path->wait, ibtrs_clt_path_state(path) != s, PATH_RECONNECT_WAIT);
+		left = wait_event_killable_timeout(path->wait, ibtrs_clt_path_state(path) != s,
+						   PATH_RECONNECT_WAIT);
 		if (left < 0)
 			return -EINTR;
 		break;
@@ -154,7 +164,10 @@ int ibtrs_clt_path_reconnect(struct ibtrs_clt_path *path)
 	case IBTRS_PATH_IDLE:
 		ibtrs_clt_path_kick(path);
 		/* An attempt may end where it began, before we look. */
-		left = wait_event_killable_timeout(path->wait, ibtrs_clt_path_state(path) != s || READ_ONCE(path->stats.reconnects_bad) != bad,
+		left = wait_event_killable_timeout(path->wait,
+						   ibtrs_clt_path_state(path) != s ||
+							   READ_ONCE(path->stats.reconnects_bad) !=
+								   bad,
 						   PATH_RECONNECT_WAIT);
 		if (left < 0)
 			return -EINTR;
@@ -164,8 +177,12 @@ int ibtrs_clt_path_reconnect(struct ibtrs_clt_path *path)
 	default:
 		return -EBUSY;
 	}
-	/* One attempt is bounded by its phases; how often the server is still busy with the last incarnation is not. */
-	left = wait_event_killable_timeout(path->wait, path_settled(path, bad), PATH_RECONNECT_WAIT);
+	/*
+	 * One attempt is bounded by its phases; how often the server is still busy with the last
+	 * incarnation is not.
+	 */
+	left = wait_event_killable_timeout(path->wait, path_settled(path, bad),
+					   PATH_RECONNECT_WAIT);
 	if (left < 0)
 		return -EINTR;
 	return ibtrs_clt_path_state(path) == IBTRS_PATH_UP ? 0 : -ENOTCONN;
@@ -174,10 +191,14 @@ int ibtrs_clt_path_reconnect(struct ibtrs_clt_path *path)
 void ibtrs_clt_path_hurry(struct ibtrs_clt_path *path, bool alive)
 {
 	WRITE_ONCE(path->hurry, true);
-	/* An attempt that began in the dark may have lost a message, which the connection manager repeats after 4 s. */
+	/*
+	 * An attempt that began in the dark may have lost a message, which the connection manager
+	 * repeats after 4 s.
+	 */
 	if (alive)
-		ibtrs_clt_deadline_hasten(path, clamp_t(u32, READ_ONCE(path->connect_ms) ?: PATH_HURRY_MAX_MS,
-							 PATH_HURRY_MIN_MS, PATH_HURRY_MAX_MS));
+		ibtrs_clt_deadline_hasten(
+			path, clamp_t(u32, READ_ONCE(path->connect_ms) ?: PATH_HURRY_MAX_MS,
+				      PATH_HURRY_MIN_MS, PATH_HURRY_MAX_MS));
 	ibtrs_clt_path_post(path, IBTRS_PATH_EV_RETRY, 0, NULL);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * One path of a session: its state machine, and the shelf on which the other rooms keep what belongs to this path. Each embedded struct is
- * touched by its own file only.
+ * One path of a session: its state machine, and the shelf on which the other rooms keep what
+ * belongs to this path. Each embedded struct is touched by its own file only.
  */
 #ifndef IBTRS_CLIENT_PATH_H
 #define IBTRS_CLIENT_PATH_H
@@ -23,7 +23,8 @@
 
 struct ibtrs_clt;
 
-#define IBTRS_CLT_FIRST_WAIT	(20 * HZ)	/* a server that is busy for ever does not hold up a first attempt */
+/* a server that is busy for ever does not hold up a first attempt */
+#define IBTRS_CLT_FIRST_WAIT	(20 * HZ)
 #define IBTRS_CLT_REASON_LEN	(32 + IBTRS_WORDS_LEN)
 
 struct ibtrs_clt_path {
@@ -34,7 +35,10 @@ struct ibtrs_clt_path {
 	char name[IBTRS_PATH_STR_MAX];	/* as given, "src@dst" or dst alone: for the log */
 	u32 nr_conns;
 	struct ibtrs_clt_conn *conns;
-	struct ibtrs_dev_pool devs;	/* of its own: when its QPs are gone nobody can use its keys, not over another path either */
+	/*
+	 * of its own: when its QPs are gone nobody can use its keys, not over another path either
+	 */
+	struct ibtrs_dev_pool devs;
 
 	/* under clt->lock */
 	struct list_head entry;		/* clt->paths; empty: claimed by its remover */
@@ -49,12 +53,19 @@ struct ibtrs_clt_path {
 	bool resting;			/* until then, if another path is up */
 	bool idle;			/* waits as long as one for which nobody waits */
 	bool first_done;		/* the first attempt has ended */
-	bool hurry;			/* another path, or a port, has just come up: an attempt that began before is soon repeated */
+	/*
+	 * another path, or a port, has just come up: an attempt that began before is soon repeated
+	 */
+	bool hurry;
 	int told_err;			/* the last failure that went to the log */
-	unsigned long first_end;	/* jiffies: it has, whatever the server says; 0 = it has not begun */
+	/* jiffies: it has, whatever the server says; 0 = it has not begun */
+	unsigned long first_end;
 	bool dying;			/* somebody removes it: nobody revives it */
 	u32 nr_closed;			/* times it became CLOSED */
-	bool by_hand;			/* set by reconnect while it was up: the attempt that follows is not one of max_reconnects */
+	/*
+	 * set by reconnect while it was up: the attempt that follows is not one of max_reconnects
+	 */
+	bool by_hand;
 
 	/* posted by anybody, consumed by the path work */
 	unsigned long events;
@@ -74,10 +85,12 @@ struct ibtrs_clt_path {
 	bool new_rkey;
 	u32 ext;
 	bool may_create;		/* A.6 */
-	bool early;			/* the first word could not make the session: another path has its turn */
+	/* the first word could not make the session: another path has its turn */
+	bool early;
 	u16 recon_cnt;
 	unsigned long connect_start;	/* jiffies */
-	u32 connect_ms;			/* what the server needed last time for cid 0; 0 = never connected */
+	/* what the server needed last time for cid 0; 0 = never connected */
+	u32 connect_ms;
 
 	struct {
 		struct ib_event_handler handler;
@@ -101,14 +114,18 @@ struct ibtrs_clt_path {
  *
  * Any context. The only way in which a state ever changes.
  */
-void ibtrs_clt_path_post(struct ibtrs_clt_path *path, enum ibtrs_path_event ev, int err, const char *why);
+void ibtrs_clt_path_post(struct ibtrs_clt_path *path, enum ibtrs_path_event ev, int err,
+			 const char *why);
 
 static inline void ibtrs_clt_path_fail(struct ibtrs_clt_path *path, int err, const char *why)
 {
 	ibtrs_clt_path_post(path, IBTRS_PATH_EV_FAIL, err, why);
 }
 
-/* The same for a refusal of the server: in its own words @text, a peer's text; without any in words of ours. */
+/*
+ * The same for a refusal of the server: in its own words @text, a peer's text; without any in words
+ * of ours.
+ */
 void ibtrs_clt_path_refused(struct ibtrs_clt_path *path, int err, const char *text);
 /* The last failure: errno, and words in @buf. Any context. */
 int ibtrs_clt_path_reason(struct ibtrs_clt_path *path, char *buf, size_t size);
@@ -124,20 +141,29 @@ static inline enum ibtrs_path_state ibtrs_clt_path_state(const struct ibtrs_clt_
 	return READ_ONCE(path->state);
 }
 
-/* Try to connect now; 0 when it came up, else why not. Killable, bounded (A.18, sysfs reconnect and add_path). */
+/*
+ * Try to connect now; 0 when it came up, else why not. Killable, bounded (A.18, sysfs reconnect and
+ * add_path).
+ */
 int ibtrs_clt_path_reconnect(struct ibtrs_clt_path *path);
-/* Close and wait until nothing is left of the connection. Killable when @killable; -EINTR then, the close goes on. */
+/*
+ * Close and wait until nothing is left of the connection. Killable when @killable; -EINTR then, the
+ * close goes on.
+ */
 int ibtrs_clt_path_close(struct ibtrs_clt_path *path, bool killable);
 /* Wait until the first attempt has ended, or should have; 0 up, else its errno, -EINTR. */
 int ibtrs_clt_path_wait_first(struct ibtrs_clt_path *path);
 int ibtrs_clt_path_error(struct ibtrs_clt_path *path);
-/* Has it failed so often lately, or in its trial, that it is used less than the others? Any context. */
+/*
+ * Has it failed so often lately, or in its trial, that it is used less than the others? Any
+ * context.
+ */
 bool ibtrs_clt_path_marginal(struct ibtrs_clt_path *path);
 /* A link or a device came up: do not wait for the timer. */
 void ibtrs_clt_path_kick(struct ibtrs_clt_path *path);
 /*
- * A port came up, any port, or another path when none was: the next attempt is not put off. @alive: the server was seen, so an attempt that began
- * in the dark is given up soon.
+ * A port came up, any port, or another path when none was: the next attempt is not put off. @alive:
+ * the server was seen, so an attempt that began in the dark is given up soon.
  */
 void ibtrs_clt_path_hurry(struct ibtrs_clt_path *path, bool alive);
 

@@ -2,14 +2,16 @@
 /*
  * The works of a path.
  *
- * Everybody posts events (path.c), one work item per path consumes them through the table of logic/path_sm.h and runs the actions: it is the only writer
- * of `state`. What may take long, the drain, runs in a work of its own and posts DRAINED (law L10). Connect and reconnect are the same function, and so
- * are all teardowns.
+ * Everybody posts events (path.c), one work item per path consumes them through the table of
+ * logic/path_sm.h and runs the actions: it is the only writer of `state`. What may take long, the
+ * drain, runs in a work of its own and posts DRAINED (law L10). Connect and reconnect are the same
+ * function, and so are all teardowns.
  *
- * These works allocate NOIO, as do those of cm.c and handshake.c: memory may be reclaimed by writing to the very disk that waits for this path.
+ * These works allocate NOIO, as do those of cm.c and handshake.c: memory may be reclaimed by
+ * writing to the very disk that waits for this path.
  *
- * A path object is made and destroyed, closed, by paths.c. The memory of connections (conns) lives as long as the object; QPs, keys and buffers live
- * from DO_CONNECT to the end of the drain.
+ * A path object is made and destroyed, closed, by paths.c. The memory of connections (conns) lives
+ * as long as the object; QPs, keys and buffers live from DO_CONNECT to the end of the drain.
  */
 #include <linux/random.h>
 #include <linux/sched/mm.h>
@@ -23,7 +25,8 @@
 #include "ibtrs/client/session.h"
 #include "ibtrs/client/trace.h"
 
-#define PATH_LOOK		HZ	/* so often a path that nobody waits for looks whether that is still so */
+/* so often a path that nobody waits for looks whether that is still so */
+#define PATH_LOOK		HZ
 
 /* ---- when to try again: logic/retry.c ---- */
 
@@ -68,7 +71,8 @@ static void path_attempt_ended(struct ibtrs_clt_path *path, bool ok)
 		path->stats.reconnects_ok++;
 	} else {
 		path->stats.reconnects_bad += counts;
-		if (ibtrs_retry_first_again(&path->retry, err) && time_before(jiffies, path->first_end))
+		if (ibtrs_retry_first_again(&path->retry, err) &&
+		    time_before(jiffies, path->first_end))
 			return;
 	}
 	WRITE_ONCE(path->first_done, true);
@@ -100,24 +104,28 @@ static void path_arm(struct ibtrs_clt_path *path)
 	WRITE_ONCE(path->retry_at, jiffies + wait);
 	WRITE_ONCE(path->resting, answer.rest);
 	WRITE_ONCE(path->idle, !answer.rest && !ask.wanted);
-	mod_delayed_work(path->clt->wq, &path->timer, READ_ONCE(path->idle) ? min_t(unsigned long, wait, PATH_LOOK) : wait);
+	mod_delayed_work(path->clt->wq, &path->timer,
+			 READ_ONCE(path->idle) ? min_t(unsigned long, wait, PATH_LOOK) : wait);
 }
 
 /* Nothing but a person makes a path earlier that rests while another one is up. */
 static bool path_rests(const struct ibtrs_clt_path *path)
 {
-	return READ_ONCE(path->resting) && time_before(jiffies, READ_ONCE(path->retry_at)) && ibtrs_clt_is_up(path->clt);
+	return READ_ONCE(path->resting) && time_before(jiffies, READ_ONCE(path->retry_at)) &&
+	       ibtrs_clt_is_up(path->clt);
 }
 
 static void path_timer(struct work_struct *work)
 {
-	struct ibtrs_clt_path *path = container_of(to_delayed_work(work), struct ibtrs_clt_path, timer);
+	struct ibtrs_clt_path *path =
+		container_of(to_delayed_work(work), struct ibtrs_clt_path, timer);
 	long left = READ_ONCE(path->retry_at) - jiffies;
 
 	if (left > 0 && READ_ONCE(path->idle)) {
 		ibtrs_clt_want_look(path->clt);
 		if (!ibtrs_clt_wanted(path->clt)) {
-			queue_delayed_work(path->clt->wq, &path->timer, min_t(long, left, PATH_LOOK));
+			queue_delayed_work(path->clt->wq, &path->timer,
+					   min_t(long, left, PATH_LOOK));
 			return;
 		}
 	}
@@ -162,8 +170,10 @@ static void path_connect(struct ibtrs_clt_path *path)
 	ibtrs_clt_handshake_begin(path);
 	err = ibtrs_clt_cm_start(path);
 	if (err)
-		ibtrs_clt_path_fail(path, err, path_no_interface(path, err) ? "there is no interface of the name behind '%'" :
-										 "the address can not be resolved");
+		ibtrs_clt_path_fail(path, err,
+				    path_no_interface(path, err) ?
+					    "there is no interface of the name behind '%'" :
+					    "the address can not be resolved");
 }
 
 /* Attempts go on for as long as the other end is away: each new reason is told once. */
@@ -177,19 +187,23 @@ static bool path_worth_a_word(struct ibtrs_clt_path *path, enum ibtrs_path_state
 	return old == IBTRS_PATH_UP || !path->retry.attempt || err != told;
 }
 
-static void path_log(struct ibtrs_clt_path *path, enum ibtrs_path_state old, enum ibtrs_path_event ev)
+static void path_log(struct ibtrs_clt_path *path, enum ibtrs_path_state old,
+		     enum ibtrs_path_event ev)
 {
 	trace_ibtrs_clt_path_state(path, old, path->state);
 	if (path->state == IBTRS_PATH_UP)
-		pr_info_ratelimited("ibtrs %s: %s: up, queue depth %u, %u connections, max I/O %u KiB\n",
-				    path->clt->name, path->name, path->limits.queue_depth, path->nr_conns,
-				    path->limits.max_io_size >> 10);
+		pr_info_ratelimited(
+			"ibtrs %s: %s: up, queue depth %u, %u connections, max I/O %u KiB\n",
+			path->clt->name, path->name, path->limits.queue_depth, path->nr_conns,
+			path->limits.max_io_size >> 10);
 	if (path->state == IBTRS_PATH_UP && READ_ONCE(path->trial.failed))
-		pr_warn_ratelimited("ibtrs %s: %s: it is used since no other path is up, though full-size packets are lost on it\n",
-				    path->clt->name, path->name);
+		pr_warn_ratelimited(
+			"ibtrs %s: %s: it is used since no other path is up, though full-size packets are lost on it\n",
+			path->clt->name, path->name);
 	else if (ev == IBTRS_PATH_EV_FAIL && path_worth_a_word(path, old))
 		pr_warn_ratelimited("ibtrs %s: %s: %s: %s (%d)\n", path->clt->name, path->name,
-				    old == IBTRS_PATH_UP ? "path lost" : "connect failed", path->reason, path->err);
+				    old == IBTRS_PATH_UP ? "path lost" : "connect failed",
+				    path->reason, path->err);
 	else if (ev == IBTRS_PATH_EV_GIVE_UP)
 		pr_warn("ibtrs %s: %s: gave up after %u attempts; write 1 to its reconnect attribute to try again\n",
 			path->clt->name, path->name, path->retry.attempt);
@@ -220,7 +234,8 @@ static void path_step(struct ibtrs_clt_path *path, enum ibtrs_path_event ev)
 	if (step.actions & IBTRS_PATH_DO_CONNECT)
 		path_connect(path);
 	if (step.actions & IBTRS_PATH_DO_UP) {
-		ibtrs_hb_start(&path->hb, &path->conns[0].c, path->clt->opts.hb_interval_ms, path->clt->opts.hb_misses);
+		ibtrs_hb_start(&path->hb, &path->conns[0].c, path->clt->opts.hb_interval_ms,
+			       path->clt->opts.hb_misses);
 		ibtrs_clt_probe_start(path);
 		WRITE_ONCE(path->stats.wary, ibtrs_clt_path_marginal(path));
 		err = ibtrs_clt_link_path_up(path);
@@ -264,7 +279,8 @@ static void path_hb_fail(struct ibtrs_hb *hb, int err, const char *why)
 	ibtrs_clt_path_fail(container_of(hb, struct ibtrs_clt_path, hb), err, why);
 }
 
-struct ibtrs_clt_path *ibtrs_clt_path_create(struct ibtrs_clt *clt, const struct ibtrs_addr_pair *addr)
+struct ibtrs_clt_path *ibtrs_clt_path_create(struct ibtrs_clt *clt,
+					     const struct ibtrs_addr_pair *addr)
 {
 	struct ibtrs_clt_path *path;
 	u32 cid;
@@ -321,13 +337,17 @@ free_path:
 
 void ibtrs_clt_path_destroy(struct ibtrs_clt_path *path)
 {
-	/* A reconnect that was asked for before its file went may still be pending, and would come after the CLOSE. */
+	/*
+	 * A reconnect that was asked for before its file went may still be pending, and would come
+	 * after the CLOSE.
+	 */
 	ibtrs_clt_dirs_path_del(path);
 	WRITE_ONCE(path->dying, true);
 	flush_work(&path->work);
 	ibtrs_clt_path_close(path, false);
 	flush_work(&path->drain);	/* goes on for a moment after DRAINED */
-	synchronize_rcu();		/* ibtrs_clt_break() may still look at a connection that a request was on */
+	/* ibtrs_clt_break() may still look at a connection that a request was on */
+	synchronize_rcu();
 	cancel_delayed_work_sync(&path->timer);
 	cancel_work_sync(&path->work);
 	ibtrs_clt_probe_free(path);

@@ -4,10 +4,12 @@
  *
  * Called by: session.c (open, close), sysfs (add_path, remove_path).
  *
- * Who removes a path: whoever claims it, under clt->lock; a closing session takes all that are left. Nobody can claim a path whose first attempt is still
- * waited for. From its claim on nobody revives a path.
+ * Who removes a path: whoever claims it, under clt->lock; a closing session takes all that are
+ * left. Nobody can claim a path whose first attempt is still waited for. From its claim on nobody
+ * revives a path.
  *
- * Failure: who is killed while a path closes leaves it to a work, and a closing session waits for that.
+ * Failure: who is killed while a path closes leaves it to a work, and a closing session waits for
+ * that.
  */
 #include <linux/sched/mm.h>
 #include "ibtrs/client/path_run.h"
@@ -21,12 +23,14 @@ static struct ibtrs_clt_path *paths_find(struct ibtrs_clt *clt, const struct ibt
 	struct ibtrs_clt_path *path;
 
 	list_for_each_entry(path, &clt->paths, entry)
-		if (ibtrs_addr_equal(&path->addr.src, &addr->src) && ibtrs_addr_equal(&path->addr.dst, &addr->dst))
+		if (ibtrs_addr_equal(&path->addr.src, &addr->src) &&
+		    ibtrs_addr_equal(&path->addr.dst, &addr->dst))
 			return path;
 	return NULL;
 }
 
-struct ibtrs_clt_path *ibtrs_clt_paths_start(struct ibtrs_clt *clt, const struct ibtrs_addr_pair *addr, bool opening)
+struct ibtrs_clt_path *ibtrs_clt_paths_start(struct ibtrs_clt *clt,
+					     const struct ibtrs_addr_pair *addr, bool opening)
 {
 	struct ibtrs_clt_path *path;
 	unsigned int noio;
@@ -66,7 +70,10 @@ static void paths_take_off(struct ibtrs_clt_path *path)
 	clt->loose |= path->loose;
 }
 
-/* The first attempt has ended: @path may be removed now, and may be gone when this returns. False: it is to be removed, by the caller. */
+/*
+ * The first attempt has ended: @path may be removed now, and may be gone when this returns. False:
+ * it is to be removed, by the caller.
+ */
 static bool paths_started(struct ibtrs_clt_path *path, bool keep)
 {
 	struct ibtrs_clt *clt = path->clt;
@@ -133,7 +140,8 @@ static void paths_note_error(struct ibtrs_clt *clt, struct ibtrs_clt_path *path)
 	if (path)
 		ibtrs_clt_path_reason(path, reason, sizeof(reason));
 	guard(mutex)(&clt->lock);
-	scnprintf(clt->last_error, sizeof(clt->last_error), "%s%s%s", path ? path->name : "", path ? ": " : "", reason);
+	scnprintf(clt->last_error, sizeof(clt->last_error), "%s%s%s", path ? path->name : "",
+		  path ? ": " : "", reason);
 }
 
 int ibtrs_clt_paths_add(struct ibtrs_clt *clt, const struct ibtrs_addr_pair *addr)

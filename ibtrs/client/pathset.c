@@ -2,10 +2,11 @@
 /*
  * The set of paths that are up.
  *
- * Readers (submit) see one immutable array and choose from it; writers (path works, under clt->lock) publish a new one. Removal can not fail: with
- * no memory for a smaller array the old one is shrunk in place, which readers tolerate because entries only ever move towards the front
- * and `n` is written last; a reader that still sees the old `n` may pick a path twice or one that is going, and the caller waits a
- * grace period after every removal before it drains.
+ * Readers (submit) see one immutable array and choose from it; writers (path works, under
+ * clt->lock) publish a new one. Removal can not fail: with no memory for a smaller array the old
+ * one is shrunk in place, which readers tolerate because entries only ever move towards the front
+ * and `n` is written last; a reader that still sees the old `n` may pick a path twice or one that
+ * is going, and the caller waits a grace period after every removal before it drains.
  */
 #include <linux/slab.h>
 #include "ibtrs/client/session.h"
@@ -126,7 +127,10 @@ EXPORT_SYMBOL_GPL(ibtrs_clt_settled);
 
 #define PATHSET_AVOID	BIT_ULL(63)	/* more than any load: the last choice, but one */
 
-/* A marginal path gets a request, and the next one when that is answered: if it swallows one, the others go on. */
+/*
+ * A marginal path gets a request, and the next one when that is answered: if it swallows one, the
+ * others go on.
+ */
 static bool pathset_is_taken(const struct ibtrs_clt_path *path)
 {
 	return unlikely(READ_ONCE(path->stats.wary)) && ibtrs_clt_stats_inflight(&path->stats);
@@ -141,7 +145,8 @@ static u64 pathset_load(const struct ibtrs_clt_path *path, u8 policy)
 	return max_t(s64, 0, ibtrs_clt_stats_inflight(&path->stats)) | avoid;
 }
 
-static int pathset_next(const struct ibtrs_clt_pathset *set, unsigned int cursor, u32 n, const u64 tried[2])
+static int pathset_next(const struct ibtrs_clt_pathset *set, unsigned int cursor, u32 n,
+			const u64 tried[2])
 {
 	u64 skip[2] = { tried[0], tried[1] };
 	int next;
@@ -154,7 +159,8 @@ static int pathset_next(const struct ibtrs_clt_pathset *set, unsigned int cursor
 	return next >= 0 ? next : ibtrs_mpath_next(cursor, n, tried);
 }
 
-struct ibtrs_clt_path *ibtrs_clt_pathset_pick(struct ibtrs_clt *clt, const struct ibtrs_clt_pathset *set, u64 tried[2])
+struct ibtrs_clt_path *ibtrs_clt_pathset_pick(struct ibtrs_clt *clt,
+					      const struct ibtrs_clt_pathset *set, u64 tried[2])
 {
 	/* Pairs with the shrinking in place. */
 	u32 n = min_t(u32, smp_load_acquire(&set->n), IBTRS_MAX_PATHS);

@@ -11,7 +11,8 @@ struct ibtrs_clt_path;
 
 /**
  * struct ibtrs_clt_pathset
- * @gen: session generation: grows whenever the session comes up from having had no path; the server may then be a new one
+ * @gen: session generation: grows whenever the session comes up from having had no path; the server
+ *	may then be a new one
  */
 struct ibtrs_clt_pathset {
 	struct rcu_head rcu;
@@ -22,10 +23,14 @@ struct ibtrs_clt_pathset {
 
 int ibtrs_clt_pathset_init(struct ibtrs_clt *clt);
 void ibtrs_clt_pathset_free(struct ibtrs_clt *clt);
-/* Both under clt->lock. Return: how many paths are up now, or -ENOMEM (add only). A removed path may still be in use for a grace period. */
+/*
+ * Both under clt->lock. Return: how many paths are up now, or -ENOMEM (add only). A removed path
+ * may still be in use for a grace period.
+ */
 int ibtrs_clt_pathset_add(struct ibtrs_clt *clt, struct ibtrs_clt_path *path);
 int ibtrs_clt_pathset_del(struct ibtrs_clt *clt, struct ibtrs_clt_path *path);
 /* The path for the next request, NULL when every one was tried. RCU read side. */
-struct ibtrs_clt_path *ibtrs_clt_pathset_pick(struct ibtrs_clt *clt, const struct ibtrs_clt_pathset *set, u64 tried[2]);
+struct ibtrs_clt_path *ibtrs_clt_pathset_pick(struct ibtrs_clt *clt,
+					      const struct ibtrs_clt_pathset *set, u64 tried[2]);
 
 #endif

@@ -2,9 +2,11 @@
 /*
  * What the host's own ports tell.
  *
- * Down: a path whose port lost its link fails at once, instead of after some heartbeats (decision 11): its requests are on another path while the
- * cable still falls. The kernel tells carrier changes of all ports but the first a second late, so the first news lets us look at all, and once more
- * for what falls with it. Up: paths that wait for their next attempt make it now, and go on often for a while: the other end may need a moment longer.
+ * Down: a path whose port lost its link fails at once, instead of after some heartbeats (decision
+ * 11): its requests are on another path while the cable still falls. The kernel tells carrier
+ * changes of all ports but the first a second late, so the first news lets us look at all, and once
+ * more for what falls with it. Up: paths that wait for their next attempt make it now, and go on
+ * often for a while: the other end may need a moment longer.
  */
 #include <linux/delay.h>
 #include <linux/netdevice.h>
@@ -37,8 +39,13 @@ static void port_event(struct ib_event_handler *handler, struct ib_event *ev)
 void ibtrs_clt_port_watch(struct ibtrs_clt_path *path, const struct rdma_cm_id *id)
 {
 	path->port.num = id->port_num;
-	/* Elsewhere than on RoCE the interface only lends its address: connections outlive its carrier. */
-	path->port.ifindex = rdma_protocol_roce(id->device, id->port_num) ? id->route.addr.dev_addr.bound_dev_if : 0;
+	/*
+	 * Elsewhere than on RoCE the interface only lends its address: connections outlive its
+	 * carrier.
+	 */
+	path->port.ifindex = rdma_protocol_roce(id->device, id->port_num) ?
+				     id->route.addr.dev_addr.bound_dev_if :
+				     0;
 	INIT_IB_EVENT_HANDLER(&path->port.handler, id->device, port_event);
 	ib_register_event_handler(&path->port.handler);
 	path->port.watched = true;
@@ -79,14 +86,16 @@ static bool port_has_untold_news(const struct net_device *dev)
 }
 
 /*
- * Packets that wait at a port without carrier hold the QPs of soft-RoCE, and are dropped when the kernel tells of the carrier. Before 6.0 a QP
- * that they outlive is cleaned up in freed memory; later ones wait for them, so this costs nothing there. Nor are requests held up: they have left.
+ * Packets that wait at a port without carrier hold the QPs of soft-RoCE, and are dropped when the
+ * kernel tells of the carrier. Before 6.0 a QP that they outlive is cleaned up in freed memory;
+ * later ones wait for them, so this costs nothing there. Nor are requests held up: they have left.
  */
 void ibtrs_clt_port_settle(struct ibtrs_clt_path *path)
 {
 	unsigned int ms;
 
-	for (ms = 0; ms < PORT_SETTLE_MS && port_ask(path, port_has_untold_news); ms += PORT_SETTLE_STEP_MS)
+	for (ms = 0; ms < PORT_SETTLE_MS && port_ask(path, port_has_untold_news);
+	     ms += PORT_SETTLE_STEP_MS)
 		msleep(PORT_SETTLE_STEP_MS);
 	/* They go when it lets go of its lock, just after. */
 	if (ms || port_ask(path, port_is_dark))

@@ -2,12 +2,15 @@
 /*
  * A request becomes work requests (spec A.10-A.13).
  *
- * Called by req.c, with a request that it owns and a connection that RCU keeps; may run in any context that may submit I/O, and never sleeps.
+ * Called by req.c, with a request that it owns and a connection that RCU keeps; may run in any
+ * context that may submit I/O, and never sleeps.
  *
- * A write gathers its pages and the header: one RDMA_WRITE_WITH_IMM, preceded by plain RDMA_WRITEs when the device can not gather that
- * many pages in one work request. Nothing is registered. A read of up to 8 KiB is answered into the slot's bounce buffer, a larger one into the
- * request's pages through the slot's MR, whose key answer.c takes back: that is a work request which never leaves the host, while asking the server
- * for it would keep the answer from travelling with the data, and make three messages of one.
+ * A write gathers its pages and the header: one RDMA_WRITE_WITH_IMM, preceded by plain RDMA_WRITEs
+ * when the device can not gather that many pages in one work request. Nothing is registered. A read
+ * of up to 8 KiB is answered into the slot's bounce buffer, a larger one into the request's pages
+ * through the slot's MR, whose key answer.c takes back: that is a work request which never leaves
+ * the host, while asking the server for it would keep the answer from travelling with the data, and
+ * make three messages of one.
  */
 #include "ibtrs/client/answer.h"
 #include "ibtrs/client/post.h"
@@ -20,17 +23,20 @@
 #define POST_PLUGGED	15	/* work requests of one chain, see CONN_SIG_MIN */
 
 /*
- * Does who sends here wait for each answer before he sends again? A guess, and either answer is correct: only the cost differs. Nothing else in flight
- * is no proof: a request sent at once is often answered before even somebody who fills a queue sends the next one, and he too seems to wait then.
- * So a run of requests is sent the other way, which lets a queue show, and only if none of them had company the next ones go at once; then it is
- * tried anew. The run is long because the scheduler favours who slept: a ksoftirqd that had nothing to do lately goes before the submitter, and
- * hides a queue for hundreds of requests.
+ * Does who sends here wait for each answer before he sends again? A guess, and either answer is
+ * correct: only the cost differs. Nothing else in flight is no proof: a request sent at once is
+ * often answered before even somebody who fills a queue sends the next one, and he too seems to
+ * wait then. So a run of requests is sent the other way, which lets a queue show, and only if none
+ * of them had company the next ones go at once; then it is tried anew. The run is long because the
+ * scheduler favours who slept: a ksoftirqd that had nothing to do lately goes before the submitter,
+ * and hides a queue for hundreds of requests.
  */
 static bool post_is_alone(struct ibtrs_clt_conn *conn)
 {
 	u32 alone = READ_ONCE(conn->alone) + 1;
 
-	if (ibtrs_clt_stats_inflight(&conn->path->stats) > 1 || READ_ONCE(conn->last) != current || alone > POST_PROBES + POST_AT_ONCE) {
+	if (ibtrs_clt_stats_inflight(&conn->path->stats) > 1 || READ_ONCE(conn->last) != current ||
+	    alone > POST_PROBES + POST_AT_ONCE) {
 		WRITE_ONCE(conn->last, current);
 		alone = 0;
 	}
@@ -54,11 +60,13 @@ static void post_plugged(struct ibtrs_clt_plug *plug)
 	for (; wr; wr = next) {
 		next = wr->next;
 		if (wr->opcode == IB_WR_RDMA_WRITE_WITH_IMM)
-			ibtrs_clt_answer_posted(container_of(wr, struct ibtrs_clt_req, wrs.rdma.wr), conn);
+			ibtrs_clt_answer_posted(container_of(wr, struct ibtrs_clt_req, wrs.rdma.wr),
+						conn);
 	}
 }
 
-static int post_plug(struct ibtrs_clt_plug *plug, struct ibtrs_clt_conn *conn, struct ib_send_wr *first, struct ib_send_wr *last, int nr)
+static int post_plug(struct ibtrs_clt_plug *plug, struct ibtrs_clt_conn *conn,
+		     struct ib_send_wr *first, struct ib_send_wr *last, int nr)
 {
 	if (plug->nr && (plug->conn != conn || plug->nr + nr > POST_PLUGGED))
 		post_plugged(plug);
@@ -75,7 +83,8 @@ static int post_plug(struct ibtrs_clt_plug *plug, struct ibtrs_clt_conn *conn, s
 }
 
 /* The last, or only, message of a request. */
-static int post_send(struct ibtrs_clt_conn *conn, struct ib_send_wr *first, struct ib_send_wr *last, int nr, struct ibtrs_clt_plug *plug)
+static int post_send(struct ibtrs_clt_conn *conn, struct ib_send_wr *first, struct ib_send_wr *last,
+		     int nr, struct ibtrs_clt_plug *plug)
 {
 	if (plug)
 		return post_plug(plug, conn, first, last, nr);
@@ -93,7 +102,8 @@ static u64 post_hdr_dma(struct ibtrs_clt_req *req, struct ibtrs_clt_path *path, 
 	return dma;
 }
 
-static void post_rdma_wr(struct ib_rdma_wr *wr, struct ib_sge *sge, u32 nr, u64 addr, u32 rkey, struct ibtrs_clt_conn *conn)
+static void post_rdma_wr(struct ib_rdma_wr *wr, struct ib_sge *sge, u32 nr, u64 addr, u32 rkey,
+			 struct ibtrs_clt_conn *conn)
 {
 	memset(wr, 0, sizeof(*wr));
 	wr->wr.wr_cqe = &conn->send_cqe;
@@ -105,7 +115,8 @@ static void post_rdma_wr(struct ib_rdma_wr *wr, struct ib_sge *sge, u32 nr, u64 
 }
 
 /* The pages as SGEs, then the header. Returns how many. */
-static u32 post_fill_sge(struct ibtrs_clt_req *req, struct ib_sge *sge, u64 hdr_dma, u32 hdr_len, u32 lkey)
+static u32 post_fill_sge(struct ibtrs_clt_req *req, struct ib_sge *sge, u64 hdr_dma, u32 hdr_len,
+			 u32 lkey)
 {
 	struct scatterlist *sg;
 	u32 n = 0;
@@ -122,17 +133,21 @@ static u32 post_fill_sge(struct ibtrs_clt_req *req, struct ib_sge *sge, u64 hdr_
 	return n;
 }
 
-static int post_write(struct ibtrs_clt_req *req, struct ibtrs_clt_path *path, struct ibtrs_clt_conn *conn, struct ibtrs_clt_plug *plug)
+static int post_write(struct ibtrs_clt_req *req, struct ibtrs_clt_path *path,
+		      struct ibtrs_clt_conn *conn, struct ibtrs_clt_plug *plug)
 {
-	struct ib_sge stack[POST_STACK_SGE], *sge = req->nr_dma < POST_STACK_SGE && !plug ? stack : req->sge;
+	struct ib_sge stack[POST_STACK_SGE],
+		*sge = req->nr_dma < POST_STACK_SGE && !plug ? stack : req->sge;
 	struct ibtrs_clt_io *io = req->io;
 	struct ibtrs_chunk *chunk = &path->hs.chunks[req->slot];
 	u32 hdr_len, n, more, take, done = 0, i;
 	struct ib_rdma_wr one, *wr = plug ? &req->wrs.rdma : &one;
 	int err;
 
-	hdr_len = io->usr_len + ibtrs_msg_write_encode(req->hdr + io->usr_len, path->limits.fence, io->usr_len, req->token);
-	n = post_fill_sge(req, sge, post_hdr_dma(req, path, hdr_len), hdr_len, path->dev->pd->local_dma_lkey);
+	hdr_len = io->usr_len + ibtrs_msg_write_encode(req->hdr + io->usr_len, path->limits.fence,
+						       io->usr_len, req->token);
+	n = post_fill_sge(req, sge, post_hdr_dma(req, path, hdr_len), hdr_len,
+			  path->dev->pd->local_dma_lkey);
 	more = (n - 1) / conn->c.max_send_sge;
 	/* All or nothing: a queue that is full in the middle would cost the path. */
 	if (unlikely(more && !ibtrs_conn_reserve(&conn->c, more + 1)))
@@ -151,14 +166,16 @@ static int post_write(struct ibtrs_clt_req *req, struct ibtrs_clt_path *path, st
 		n -= take;
 	}
 	wr->wr.opcode = IB_WR_RDMA_WRITE_WITH_IMM;
-	wr->wr.ex.imm_data = cpu_to_be32(ibtrs_imm_req(req->slot, io->len + io->usr_len, path->off_bits));
+	wr->wr.ex.imm_data =
+		cpu_to_be32(ibtrs_imm_req(req->slot, io->len + io->usr_len, path->off_bits));
 	if (likely(!more))
 		return post_send(conn, &wr->wr, &wr->wr, 1, plug);
 	err = ibtrs_conn_send_reserved(&conn->c, &wr->wr, &wr->wr, 1, false);
 	return unlikely(err) ? -ECONNRESET : 1;
 }
 
-static int post_read(struct ibtrs_clt_req *req, struct ibtrs_clt_path *path, struct ibtrs_clt_conn *conn, struct ibtrs_clt_plug *plug)
+static int post_read(struct ibtrs_clt_req *req, struct ibtrs_clt_path *path,
+		     struct ibtrs_clt_conn *conn, struct ibtrs_clt_plug *plug)
 {
 	struct ibtrs_clt_io *io = req->io;
 	struct ibtrs_chunk *chunk = &path->hs.chunks[req->slot];
@@ -176,14 +193,16 @@ static int post_read(struct ibtrs_clt_req *req, struct ibtrs_clt_path *path, str
 		if (unlikely(err))
 			return err;
 	}
-	hdr_len = io->usr_len + ibtrs_msg_read_encode(req->hdr + io->usr_len, path->limits.fence, io->usr_len, req->token,
-						      false, io->len ? &desc : NULL);
+	hdr_len = io->usr_len + ibtrs_msg_read_encode(req->hdr + io->usr_len, path->limits.fence,
+						      io->usr_len, req->token, false,
+						      io->len ? &desc : NULL);
 	w->hdr.addr = post_hdr_dma(req, path, hdr_len);
 	w->hdr.length = hdr_len;
 	w->hdr.lkey = path->dev->pd->local_dma_lkey;
 	post_rdma_wr(&w->rdma, &w->hdr, 1, chunk->addr + io->len, chunk->rkey, conn);
 	w->rdma.wr.opcode = IB_WR_RDMA_WRITE_WITH_IMM;
-	w->rdma.wr.ex.imm_data = cpu_to_be32(ibtrs_imm_req(req->slot, io->len + io->usr_len, path->off_bits));
+	w->rdma.wr.ex.imm_data =
+		cpu_to_be32(ibtrs_imm_req(req->slot, io->len + io->usr_len, path->off_bits));
 	if (!registers)
 		return post_send(conn, &w->rdma.wr, &w->rdma.wr, 1, plug);
 
@@ -199,9 +218,11 @@ static int post_read(struct ibtrs_clt_req *req, struct ibtrs_clt_path *path, str
 	return err;
 }
 
-int ibtrs_clt_post(struct ibtrs_clt_req *req, struct ibtrs_clt_path *path, struct ibtrs_clt_conn *conn, struct ibtrs_clt_plug *plug)
+int ibtrs_clt_post(struct ibtrs_clt_req *req, struct ibtrs_clt_path *path,
+		   struct ibtrs_clt_conn *conn, struct ibtrs_clt_plug *plug)
 {
-	return req->io->dir == IBTRS_WRITE ? post_write(req, path, conn, plug) : post_read(req, path, conn, plug);
+	return req->io->dir == IBTRS_WRITE ? post_write(req, path, conn, plug) :
+					     post_read(req, path, conn, plug);
 }
 
 void ibtrs_clt_plug(struct ibtrs_clt_plug *plug) __acquires(RCU)

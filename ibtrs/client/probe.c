@@ -1,19 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Decision 16: a send queue can die without a completion (soft-RoCE after a retransmitted REG_MR), and the heartbeat, which goes over the service
- * connection, does not see it. To the client that looks like a slow disk, for ever.
+ * Decision 16: a send queue can die without a completion (soft-RoCE after a retransmitted REG_MR),
+ * and the heartbeat, which goes over the service connection, does not see it. To the client that
+ * looks like a slow disk, for ever.
  *
- * So once per heartbeat interval each connection with requests out, on which nothing was completed since the last look, is asked for a sign of
- * life: a signalled zero-byte RDMA write, which the peer's software never sees. It completes, and the disk is slow; or it does not, for as many
- * intervals as heartbeats may be missed and the time that the data in flight need at least, and the path is failed. Its drain then moves the
- * requests. One probe is out at a time; a send queue too full for one is silent like any other.
+ * So once per heartbeat interval each connection with requests out, on which nothing was completed
+ * since the last look, is asked for a sign of life: a signalled zero-byte RDMA write, which the
+ * peer's software never sees. It completes, and the disk is slow; or it does not, for as many
+ * intervals as heartbeats may be missed and the time that the data in flight need at least, and the
+ * path is failed. Its drain then moves the requests. One probe is out at a time; a send queue too
+ * full for one is silent like any other.
  *
- * Polled connections are left out: their completions are seen when somebody polls, and nobody has to.
+ * Polled connections are left out: their completions are seen when somebody polls, and nobody has
+ * to.
  *
  * As it comes by regularly, it also sees when a path is not marginal any more.
  *
- * The check alone touches `watch`; `probing` is set by it and cleared by the completion, which comes before the drain ends or not at all. The
- * check is stopped before the drain, so nothing is posted behind it.
+ * The check alone touches `watch`; `probing` is set by it and cleared by the completion, which
+ * comes before the drain ends or not at all. The check is stopped before the drain, so nothing is
+ * posted behind it.
  */
 #include <linux/slab.h>
 #include "ibtrs/client/session.h"
@@ -35,7 +40,8 @@ static void probe_post(struct ibtrs_clt_conn *conn)
 static void probe_check(struct ibtrs_clt_conn *conn, u32 out)
 {
 	struct ibtrs_clt_path *path = conn->path;
-	u32 patience = ibtrs_sqwatch_patience(path->clt->opts.hb_misses, (u64)out * path->limits.max_io_size);
+	u32 patience = ibtrs_sqwatch_patience(path->clt->opts.hb_misses,
+					      (u64)out * path->limits.max_io_size);
 	bool seen = READ_ONCE(conn->seen);
 
 	WRITE_ONCE(conn->seen, false);
@@ -67,7 +73,8 @@ static void probe_count(struct ibtrs_clt_path *path)
 
 static void probe_work(struct work_struct *work)
 {
-	struct ibtrs_clt_path *path = container_of(to_delayed_work(work), struct ibtrs_clt_path, probe.work);
+	struct ibtrs_clt_path *path =
+		container_of(to_delayed_work(work), struct ibtrs_clt_path, probe.work);
 	u32 cid;
 
 	WRITE_ONCE(path->stats.wary, ibtrs_clt_path_marginal(path));
@@ -75,7 +82,8 @@ static void probe_work(struct work_struct *work)
 	for (cid = 0; cid < path->nr_conns; cid++)
 		if (!path->conns[cid].polled)
 			probe_check(&path->conns[cid], path->probe.out[cid]);
-	queue_delayed_work(path->clt->wq, &path->probe.work, msecs_to_jiffies(path->clt->opts.hb_interval_ms));
+	queue_delayed_work(path->clt->wq, &path->probe.work,
+			   msecs_to_jiffies(path->clt->opts.hb_interval_ms));
 }
 
 void ibtrs_clt_probe_done(struct ib_cq *cq, struct ib_wc *wc)
@@ -84,7 +92,8 @@ void ibtrs_clt_probe_done(struct ib_cq *cq, struct ib_wc *wc)
 
 	if (unlikely(wc->status != IB_WC_SUCCESS)) {
 		if (wc->status != IB_WC_WR_FLUSH_ERR)
-			ibtrs_clt_path_fail(conn->path, ibtrs_conn_wc_err(wc), ib_wc_status_msg(wc->status));
+			ibtrs_clt_path_fail(conn->path, ibtrs_conn_wc_err(wc),
+					    ib_wc_status_msg(wc->status));
 		return;
 	}
 	ibtrs_clt_conn_seen(conn);
@@ -115,7 +124,8 @@ void ibtrs_clt_probe_start(struct ibtrs_clt_path *path)
 		conn->probing = false;
 		conn->watch.silent = 0;
 	}
-	queue_delayed_work(path->clt->wq, &path->probe.work, msecs_to_jiffies(path->clt->opts.hb_interval_ms));
+	queue_delayed_work(path->clt->wq, &path->probe.work,
+			   msecs_to_jiffies(path->clt->opts.hb_interval_ms));
 }
 
 void ibtrs_clt_probe_stop(struct ibtrs_clt_path *path)

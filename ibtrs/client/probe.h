@@ -18,10 +18,12 @@ struct ibtrs_clt_probe {
 	u32 *out;
 };
 
-int ibtrs_clt_probe_init(struct ibtrs_clt_path *path);	/* once per path object; its connections are there */
+/* once per path object; its connections are there */
+int ibtrs_clt_probe_init(struct ibtrs_clt_path *path);
 void ibtrs_clt_probe_free(struct ibtrs_clt_path *path);
 void ibtrs_clt_probe_start(struct ibtrs_clt_path *path);	/* path work, the path is up */
-void ibtrs_clt_probe_stop(struct ibtrs_clt_path *path);	/* waits for a running check; idempotent. Drain work */
+/* waits for a running check; idempotent. Drain work */
+void ibtrs_clt_probe_stop(struct ibtrs_clt_path *path);
 void ibtrs_clt_probe_done(struct ib_cq *cq, struct ib_wc *wc);
 
 #endif

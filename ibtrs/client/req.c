@@ -2,13 +2,15 @@
 /*
  * Requests: submit, fail over, park.
  *
- * Called by: the user (submit, replay, abort, count, break), the drain work of a path (walk). No lock is taken on the way of a request; the record's
- * `state` says who owns it (see req.h) and RCU keeps the connection while something is being posted on it.
+ * Called by: the user (submit, replay, abort, count, break), the drain work of a path (walk). No
+ * lock is taken on the way of a request; the record's `state` says who owns it (see req.h) and RCU
+ * keeps the connection while something is being posted on it.
  *
  * post.c makes work requests of a request, answer.c ends it.
  *
- * Failure: what could not be posted at all is given back to the caller. After a post that failed half way the path is broken, and its drain
- * brings the request to another path or parks it; a request that was ever posted is never given back (law L1).
+ * Failure: what could not be posted at all is given back to the caller. After a post that failed
+ * half way the path is broken, and its drain brings the request to another path or parks it; a
+ * request that was ever posted is never given back (law L1).
  */
 #include <linux/slab.h>
 #include "ibtrs/client/answer.h"
@@ -21,7 +23,8 @@
 /* 0: post it. 1: say that it was posted. Else what posting it is to return. */
 static int req_fault(struct ibtrs_clt_path *path, struct ibtrs_clt_conn *conn)
 {
-	struct ibtrs_fault f = ibtrs_fault_spin(IBTRS_FAULT_CLT_SUBMIT, path->clt->name, path->name);
+	struct ibtrs_fault f =
+		ibtrs_fault_spin(IBTRS_FAULT_CLT_SUBMIT, path->clt->name, path->name);
 
 	if (f.action == IBTRS_FAULT_STUCK)
 		WRITE_ONCE(conn->c.stuck, true);
@@ -41,10 +44,11 @@ static struct ibtrs_clt_conn *req_conn(const struct ibtrs_clt_req *req, struct i
 }
 
 /*
- * Post a BUSY request on @path, which RCU keeps. 0: it is POSTED, or the path was told that it is broken. Else nothing was posted, and it
- * is still ours.
+ * Post a BUSY request on @path, which RCU keeps. 0: it is POSTED, or the path was told that it is
+ * broken. Else nothing was posted, and it is still ours.
  */
-static int req_post(struct ibtrs_clt_req *req, struct ibtrs_clt_path *path, u32 gen, struct ibtrs_clt_plug *plug)
+static int req_post(struct ibtrs_clt_req *req, struct ibtrs_clt_path *path, u32 gen,
+		    struct ibtrs_clt_plug *plug)
 {
 	struct ibtrs_clt_io *io = req->io;
 	struct ibtrs_clt_conn *conn;
@@ -83,9 +87,11 @@ static int req_post(struct ibtrs_clt_req *req, struct ibtrs_clt_path *path, u32 
 }
 
 /*
- * Try the paths that are up. @gen: only in this session generation (0 = any). 0 posted, -ENOTCONN, -EAGAIN, -EMSGSIZE.
+ * Try the paths that are up. @gen: only in this session generation (0 = any). 0 posted, -ENOTCONN,
+ * -EAGAIN, -EMSGSIZE.
  */
-static int req_send(struct ibtrs_clt *clt, struct ibtrs_clt_req *req, u32 gen, struct ibtrs_clt_plug *plug)
+static int req_send(struct ibtrs_clt *clt, struct ibtrs_clt_req *req, u32 gen,
+		    struct ibtrs_clt_plug *plug)
 {
 	struct ibtrs_clt_pathset *set;
 	struct ibtrs_clt_path *path;
@@ -108,7 +114,8 @@ static int req_send(struct ibtrs_clt *clt, struct ibtrs_clt_req *req, u32 gen, s
 /*
  * ibtrs_clt_submit_plugged() - see <ibtrs/clt.h>
  */
-int ibtrs_clt_submit_plugged(struct ibtrs_clt *clt, struct ibtrs_clt_io *io, struct ibtrs_clt_plug *plug)
+int ibtrs_clt_submit_plugged(struct ibtrs_clt *clt, struct ibtrs_clt_io *io,
+			     struct ibtrs_clt_plug *plug)
 {
 	struct ibtrs_clt_slots *s = &clt->slots;
 	struct ibtrs_clt_req *req;
@@ -135,7 +142,10 @@ int ibtrs_clt_submit(struct ibtrs_clt *clt, struct ibtrs_clt_io *io)
 }
 EXPORT_SYMBOL_GPL(ibtrs_clt_submit);
 
-/* A BUSY request that the server may know: to another path of the same generation, or to the parking place. */
+/*
+ * A BUSY request that the server may know: to another path of the same generation, or to the
+ * parking place.
+ */
 static bool req_move_or_park(struct ibtrs_clt *clt, struct ibtrs_clt_req *req, u32 gen)
 {
 	req->io->poll = 0;
@@ -196,8 +206,8 @@ void ibtrs_clt_req_walk(struct ibtrs_clt_path *path)
 }
 
 /*
- * Is @req, right now, in flight or parked for somebody whom @match knows? One that is BUSY is on its way from one to the other, or ends: who waits until
- * nothing is left has to look again.
+ * Is @req, right now, in flight or parked for somebody whom @match knows? One that is BUSY is on
+ * its way from one to the other, or ends: who waits until nothing is left has to look again.
  */
 static bool req_matches(struct ibtrs_clt_req *req, ibtrs_clt_match_fn match, void *arg)
 {
@@ -205,7 +215,8 @@ static bool req_matches(struct ibtrs_clt_req *req, ibtrs_clt_match_fn match, voi
 
 	switch (atomic_read_acquire(&req->state)) {
 	case IBTRS_CLT_REQ_BUSY:
-		io = READ_ONCE(req->io);	/* none yet, if its slot is used for the first time */
+		/* none yet, if its slot is used for the first time */
+		io = READ_ONCE(req->io);
 		return io && match(io, arg);
 	case IBTRS_CLT_REQ_POSTING:
 	case IBTRS_CLT_REQ_ANSWERED:
@@ -227,7 +238,8 @@ unsigned int ibtrs_clt_replay(struct ibtrs_clt *clt, ibtrs_clt_match_fn match, v
 	for (i = 0; i < s->nr_user; i++) {
 		struct ibtrs_clt_req *req = &s->reqs[i];
 
-		if (atomic_read_acquire(&req->state) != IBTRS_CLT_REQ_PARKED || !match(req->io, arg))
+		if (atomic_read_acquire(&req->state) != IBTRS_CLT_REQ_PARKED ||
+		    !match(req->io, arg))
 			continue;
 		if (!ibtrs_clt_req_take(req, IBTRS_CLT_REQ_PARKED))
 			continue;
@@ -238,7 +250,8 @@ unsigned int ibtrs_clt_replay(struct ibtrs_clt *clt, ibtrs_clt_match_fn match, v
 }
 EXPORT_SYMBOL_GPL(ibtrs_clt_replay);
 
-enum ibtrs_clt_left ibtrs_clt_abort(struct ibtrs_clt *clt, ibtrs_clt_match_fn match, void *arg, int err)
+enum ibtrs_clt_left ibtrs_clt_abort(struct ibtrs_clt *clt, ibtrs_clt_match_fn match, void *arg,
+				    int err)
 {
 	enum ibtrs_clt_left left = IBTRS_LEFT_NOTHING;
 	struct ibtrs_clt_slots *s = &clt->slots;
@@ -247,7 +260,8 @@ enum ibtrs_clt_left ibtrs_clt_abort(struct ibtrs_clt *clt, ibtrs_clt_match_fn ma
 	for (i = 0; i < s->nr_user; i++) {
 		struct ibtrs_clt_req *req = &s->reqs[i];
 
-		if (atomic_read_acquire(&req->state) != IBTRS_CLT_REQ_PARKED || !match(req->io, arg))
+		if (atomic_read_acquire(&req->state) != IBTRS_CLT_REQ_PARKED ||
+		    !match(req->io, arg))
 			continue;
 		if (!ibtrs_clt_req_take(req, IBTRS_CLT_REQ_PARKED))
 			continue;

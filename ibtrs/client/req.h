@@ -7,7 +7,8 @@
  *	BUSY	whoever made it BUSY: submit, completion, the walk after a drain, replay, abort
  *	POSTING	who posts it; with a plug, until the plug is pulled
  *	ANSWERED the same, who finds the answer in `early` when he has posted it
- *	POSTED	the connection: a completion of this very connection, or the walk after its drain, may take it
+ *	POSTED	the connection: a completion of this very connection, or the walk after its drain,
+ *		may take it
  *	INVAL	as POSTED, answered already; waits for the local invalidation of its key
  *	PARKED	the session: replay or abort may take it
  */
@@ -32,7 +33,10 @@ enum ibtrs_clt_req_state {
 	IBTRS_CLT_REQ_PARKED,
 };
 
-/* What one message of a request is made of; of a plugged one it is in the record until the plug is pulled. */
+/*
+ * What one message of a request is made of; of a plugged one it is in the record until the plug is
+ * pulled.
+ */
 struct ibtrs_clt_wrs {
 	struct ib_reg_wr reg;
 	struct ib_rdma_wr rdma;
@@ -61,7 +65,8 @@ struct ibtrs_clt_req {
 		int err;
 		u32 byte_len;
 		bool inv;
-	} early;			/* while POSTING the answering connection's, then the poster's */
+		/* while POSTING the answering connection's, then the poster's */
+	} early;
 	struct ib_cqe inv_cqe;
 	struct ibtrs_clt_wrs wrs;
 };

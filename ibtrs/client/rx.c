@@ -2,8 +2,10 @@
 /*
  * What arrives on a client connection: answers, heartbeats, events (spec A.11, A.14-A.17, F.3).
  *
- * Runs in the completion context of one connection (softirq, or the one poller that is let in), so recv_due and inv_rkey need no lock. Receives are given back
- * in batches: RX_SLACK more are posted than the contract of A.8 needs. With NEW_RKEY every receive has 8 bytes of its own and goes back at once.
+ * Runs in the completion context of one connection (softirq, or the one poller that is let in), so
+ * recv_due and inv_rkey need no lock. Receives are given back in batches: RX_SLACK more are posted
+ * than the contract of A.8 needs. With NEW_RKEY every receive has 8 bytes of its own and goes back
+ * at once.
  *
  * Anything that does not make sense breaks the path, with a reason, never more.
  */
@@ -68,8 +70,8 @@ static const char *rx_imm(struct ibtrs_clt_conn *conn, struct ib_wc *wc, const v
 				return why;
 			WRITE_ONCE(path->hs.chunks[slot].rkey, rkey);
 		}
-		return ibtrs_clt_answer(conn, slot, ibtrs_imm_rsp_err(imm), ibtrs_imm_type(imm) == IBTRS_IMM_IO_RSP_INV,
-					    wc->byte_len);
+		return ibtrs_clt_answer(conn, slot, ibtrs_imm_rsp_err(imm),
+					ibtrs_imm_type(imm) == IBTRS_IMM_IO_RSP_INV, wc->byte_len);
 	case IBTRS_IMM_HB_MSG:
 		if (!conn->c.cid)
 			ibtrs_hb_msg(&path->hb);
@@ -80,13 +82,15 @@ static const char *rx_imm(struct ibtrs_clt_conn *conn, struct ib_wc *wc, const v
 		return NULL;
 	case IBTRS_IMM_EVENT:
 		if (!conn->c.cid && path->ext & IBTRS_EXT_EVENTS && path->clt->ops->event)
-			path->clt->ops->event(path->clt->priv, ibtrs_imm_event_kind(imm), ibtrs_imm_event_dev(imm));
+			path->clt->ops->event(path->clt->priv, ibtrs_imm_event_kind(imm),
+					      ibtrs_imm_event_dev(imm));
 		return NULL;
 	case IBTRS_IMM_TRIAL:
 		ibtrs_clt_trial_answered(conn);
 		return NULL;
 	default:
-		pr_debug_ratelimited("ibtrs %s: %s: unknown immediate %#x\n", path->clt->name, path->name, imm);
+		pr_debug_ratelimited("ibtrs %s: %s: unknown immediate %#x\n", path->clt->name,
+				     path->name, imm);
 		return NULL;
 	}
 }
@@ -98,7 +102,8 @@ static bool rx_failed(struct ibtrs_clt_conn *conn, struct ib_wc *wc)
 		return false;
 	}
 	if (wc->status != IB_WC_WR_FLUSH_ERR)
-		ibtrs_clt_path_fail(conn->path, ibtrs_conn_wc_err(wc), ib_wc_status_msg(wc->status));
+		ibtrs_clt_path_fail(conn->path, ibtrs_conn_wc_err(wc),
+				    ib_wc_status_msg(wc->status));
 	return true;
 }
 
@@ -141,8 +146,9 @@ static void rx_buf_done(struct ib_cq *cq, struct ib_wc *wc)
 		return;
 	if (wc->opcode == IB_WC_RECV_RDMA_WITH_IMM) {
 		/* Heartbeats stay zero-byte writes in this mode; an answer may not (A.14). */
-		why = ibtrs_imm_type(be32_to_cpu(wc->ex.imm_data)) >= IBTRS_IMM_HB_MSG ? rx_imm(conn, wc, NULL) :
-			"answer without the new key of its chunk";
+		why = ibtrs_imm_type(be32_to_cpu(wc->ex.imm_data)) >= IBTRS_IMM_HB_MSG ?
+			      rx_imm(conn, wc, NULL) :
+			      "answer without the new key of its chunk";
 	} else if (wc->wc_flags & IB_WC_WITH_INVALIDATE) {
 		conn->inv_rkey = wc->ex.invalidate_rkey;
 	} else if (wc->wc_flags & IB_WC_WITH_IMM) {
@@ -177,7 +183,8 @@ static int rx_start_bufs(struct ibtrs_clt_conn *conn, u32 nr)
 		struct ibtrs_clt_rxbuf *b = &conn->rxbufs[i];
 
 		b->conn = conn;
-		err = ibtrs_iu_init(&b->iu, conn->path->dev->ib, sizeof(struct ibtrs_wire_rkey_rsp), DMA_FROM_DEVICE, rx_buf_done);
+		err = ibtrs_iu_init(&b->iu, conn->path->dev->ib, sizeof(struct ibtrs_wire_rkey_rsp),
+				    DMA_FROM_DEVICE, rx_buf_done);
 		if (err)
 			return err;
 		rx_buf_post(b);

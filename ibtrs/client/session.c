@@ -2,9 +2,11 @@
 /*
  * Sessions: opening and closing them, and what the user may ask.
  *
- * Called by the user. The list of sessions is sessions.c's, a session's list of paths paths.c's, and what paths mean for it link.c's.
+ * Called by the user. sessions.c has the list of all sessions, paths.c a session's list of paths,
+ * and link.c what paths mean for it.
  *
- * A session that closes takes all its paths along. Nobody can add or claim one then, so the list is walked without the lock.
+ * A session that closes takes all its paths along. Nobody can add or claim one then, so the list is
+ * walked without the lock.
  */
 #include <linux/moduleparam.h>
 #include <linux/slab.h>
@@ -20,7 +22,9 @@
 
 static unsigned int max_conns;
 module_param(max_conns, uint, 0444);
-MODULE_PARM_DESC(max_conns, "upper bound on interrupt driven connections per path (0: one for each possible CPU)");
+MODULE_PARM_DESC(
+	max_conns,
+	"upper bound on interrupt driven connections per path (0: one for each possible CPU)");
 
 /* Interrupt driven connections per path. */
 static u32 session_nr_conns(void)
@@ -85,7 +89,8 @@ int ibtrs_clt_poll(struct ibtrs_clt *clt, unsigned int index)
 }
 EXPORT_SYMBOL_GPL(ibtrs_clt_poll);
 
-static struct ibtrs_clt *session_alloc(const char *name, const struct ibtrs_clt_opts *opts, const struct ibtrs_clt_ops *ops, void *priv)
+static struct ibtrs_clt *session_alloc(const char *name, const struct ibtrs_clt_opts *opts,
+				       const struct ibtrs_clt_ops *ops, void *priv)
 {
 	struct ibtrs_clt *clt;
 	int err = -ENOMEM;
@@ -179,7 +184,8 @@ static void session_close(struct ibtrs_clt *clt)
 	session_free(clt);
 }
 
-static int session_open_paths(struct ibtrs_clt *clt, const struct ibtrs_addr_pair *paths, unsigned int nr)
+static int session_open_paths(struct ibtrs_clt *clt, const struct ibtrs_addr_pair *paths,
+			      unsigned int nr)
 {
 	struct ibtrs_clt_path *path;
 	int err = 0, first = 0;
@@ -191,7 +197,8 @@ static int session_open_paths(struct ibtrs_clt *clt, const struct ibtrs_addr_pai
 			return PTR_ERR(path);
 	}
 	/*
-	 * Only the first one may create the session on the server (A.6), so it goes ahead. When it can not, the next one takes its place.
+	 * Only the first one may create the session on the server (A.6), so it goes ahead. When it
+	 * can not, the next one takes its place.
 	 */
 	list_for_each_entry(path, &clt->paths, entry) {
 		if (!ibtrs_clt_is_up(clt)) {
@@ -212,7 +219,8 @@ static int session_open_paths(struct ibtrs_clt *clt, const struct ibtrs_addr_pai
 		if (err == -EINTR)
 			return err;
 		if (err)
-			pr_warn("ibtrs %s: %s: not up yet (%d), trying on\n", clt->name, path->name, err);
+			pr_warn("ibtrs %s: %s: not up yet (%d), trying on\n", clt->name, path->name,
+				err);
 	}
 	mutex_lock(&clt->lock);
 	list_for_each_entry(path, &clt->paths, entry)
@@ -221,7 +229,8 @@ static int session_open_paths(struct ibtrs_clt *clt, const struct ibtrs_addr_pai
 	return 0;
 }
 
-struct ibtrs_clt *ibtrs_clt_create(const char *name, const struct ibtrs_clt_opts *opts, const struct ibtrs_clt_ops *ops, void *priv)
+struct ibtrs_clt *ibtrs_clt_create(const char *name, const struct ibtrs_clt_opts *opts,
+				   const struct ibtrs_clt_ops *ops, void *priv)
 {
 	struct ibtrs_clt *clt;
 	const char *why;

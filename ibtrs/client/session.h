@@ -31,18 +31,21 @@ struct ibtrs_clt {
 	struct ibtrs_backoff backoff;
 	const struct ibtrs_clt_ops *ops;
 	void *priv;
-	struct workqueue_struct *wq;	/* path works; WQ_MEM_RECLAIM: writeback may wait for a reconnect */
+	/* path works; WQ_MEM_RECLAIM: writeback may wait for a reconnect */
+	struct workqueue_struct *wq;
 	struct workqueue_struct *drain_wq;
 	struct list_head entry;		/* all sessions, under the module's lock */
 
-	struct mutex lock;		/* paths, up, gen, opened, closing, limits; link events are delivered under it */
+	/* paths, up, gen, opened, closing, limits; link events are delivered under it */
+	struct mutex lock;
 	struct list_head paths;
 	u32 nr_paths;
 	char last_error[IBTRS_CLT_WHY_LEN];	/* why the last add_path failed */
 	bool loose;			/* a path was removed that was loose */
 	u32 gen;
 	bool opened;
-	bool ours;			/* READ_ONCE; the server knows our extensions, or did when last seen */
+	/* READ_ONCE; the server knows our extensions, or did when last seen */
+	bool ours;
 	bool closing;
 	u32 max_hdr_size;
 	int max_reconnects;		/* READ_ONCE outside */

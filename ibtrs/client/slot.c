@@ -5,8 +5,9 @@
 #include "ibtrs/client/slot.h"
 
 /*
- * Decision 4. A message keeps its slot until it is answered, and the OPEN of a disk that recovers from an error may take long: so many disks of a session
- * may do that before its other messages wait for them.
+ * Decision 4. A message keeps its slot until it is answered, and the OPEN of a disk that recovers
+ * from an error may take long: so many disks of a session may do that before its other messages
+ * wait for them.
  */
 #define SLOT_OWN_MIN	4
 #define SLOT_OWN_MAX	32
@@ -65,7 +66,9 @@ static void slots_free(struct ibtrs_clt_slots *s, u32 depth)
 
 int ibtrs_clt_slots_init(struct ibtrs_clt_slots *s, u32 depth, u32 max_segments, int node)
 {
-	u32 own = depth < SLOT_OWN_SHARE ? 1 : clamp_t(u32, depth / SLOT_OWN_SHARE, SLOT_OWN_MIN, SLOT_OWN_MAX);
+	u32 own = depth < SLOT_OWN_SHARE ?
+			  1 :
+			  clamp_t(u32, depth / SLOT_OWN_SHARE, SLOT_OWN_MIN, SLOT_OWN_MAX);
 	int err = -ENOMEM;
 
 	s->nr_hdrs = DIV_ROUND_UP(depth, IBTRS_CLT_HDRS_PER_PAGE);
@@ -83,7 +86,10 @@ int ibtrs_clt_slots_init(struct ibtrs_clt_slots *s, u32 depth, u32 max_segments,
 	/* A depth of 1 leaves nothing for a user: the caller refuses it. */
 	s->nr_user = depth - own;
 	s->own_free = GENMASK(own - 1, 0);
-	/* Another path, whose attempt has failed, may just be walking: it sees no slot, or all of them. */
+	/*
+	 * Another path, whose attempt has failed, may just be walking: it sees no slot, or all of
+	 * them.
+	 */
 	smp_store_release(&s->depth, depth);
 	return 0;
 }

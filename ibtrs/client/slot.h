@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The slots of a session: one request record, one header buffer and one bounce buffer each, in arrays indexed by the slot (laws L14, L1), and
- * the small allocator of ibtrs' own slots behind the user's.
+ * The slots of a session: one request record, one header buffer and one bounce buffer each, in
+ * arrays indexed by the slot (laws L14, L1), and the small allocator of ibtrs' own slots behind the
+ * user's.
  */
 #ifndef IBTRS_CLIENT_SLOT_H
 #define IBTRS_CLIENT_SLOT_H
@@ -10,7 +11,10 @@
 #include <ibtrs/clt.h>
 #include "ibtrs/client/req.h"
 
-/* One header buffer: user header, then the transport header right behind it. Eight of them to a page. */
+/*
+ * One header buffer: user header, then the transport header right behind it. Eight of them to a
+ * page.
+ */
 #define IBTRS_CLT_HDR_SIZE	512
 #define IBTRS_CLT_HDRS_PER_PAGE	(PAGE_SIZE / IBTRS_CLT_HDR_SIZE)
 
@@ -25,7 +29,8 @@ struct ibtrs_clt_slots {
 	u32 nr_hdrs;			/* how many pages */
 	struct ib_sge *sges;		/* max_segments + 1 for each slot */
 	u32 sges_per_slot;
-	int node;			/* all of them lie near the adapter of the session's first path */
+	/* all of them lie near the adapter of the session's first path */
+	int node;
 
 	spinlock_t lock;		/* own_free */
 	unsigned long own_free;		/* bit i: slot nr_user + i is free */
@@ -42,7 +47,8 @@ void ibtrs_clt_slot_put(struct ibtrs_clt_slots *s, u32 slot);
 
 static inline void *ibtrs_clt_slot_hdr(const struct ibtrs_clt_slots *s, u32 slot)
 {
-	return s->hdrs[slot / IBTRS_CLT_HDRS_PER_PAGE] + slot % IBTRS_CLT_HDRS_PER_PAGE * IBTRS_CLT_HDR_SIZE;
+	return s->hdrs[slot / IBTRS_CLT_HDRS_PER_PAGE] +
+	       slot % IBTRS_CLT_HDRS_PER_PAGE * IBTRS_CLT_HDR_SIZE;
 }
 
 #endif

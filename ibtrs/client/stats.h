@@ -33,10 +33,12 @@ struct ibtrs_clt_migr_base {
  * struct ibtrs_clt_stats - of a path
  * @pcpu: the counters
  * @inflight: posted and not ended; hot: read by each submission when there is a choice of paths
- * @wary: the path is marginal and gets one request at a time while others are up; here, as it is read with @inflight
+ * @wary: the path is marginal and gets one request at a time while others are up; here, as it is
+ *	read with @inflight
  * @reconnects_ok: successful connects; starts at -1, so that the first one shows 0. Path work only
  * @reconnects_bad: failed ones. Path work only
- * @lock: the rest. A reset does not touch counters that others increment: it remembers what they were. Process context
+ * @lock: the rest. A reset does not touch counters that others increment: it remembers what they
+ *	were. Process context
  */
 struct ibtrs_clt_stats {
 	struct ibtrs_clt_pcpu __percpu *pcpu;
@@ -55,7 +57,10 @@ struct ibtrs_clt_stats {
 int ibtrs_clt_stats_init(struct ibtrs_clt_stats *s);	/* on failure nothing is left */
 void ibtrs_clt_stats_free(struct ibtrs_clt_stats *s);	/* idempotent */
 
-/* A request of @bytes (user header included) is about to be posted: the answer may be fast. Any context. */
+/*
+ * A request of @bytes (user header included) is about to be posted: the answer may be fast. Any
+ * context.
+ */
 static inline void ibtrs_clt_stats_posted(struct ibtrs_clt_stats *s, enum ibtrs_dir dir, u32 bytes)
 {
 	this_cpu_inc(s->pcpu->cnt[dir]);

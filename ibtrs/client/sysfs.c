@@ -2,13 +2,15 @@
 /*
  * /sys/class/ibtrs-client: what an administrator sees of sessions and paths, and where he orders.
  *
- *	<session>/		add_path last_error max_reconnect_attempts mpath_policy uuid dest_port
- *				hb_interval_ms hb_misses reconnect_delay_ms reconnect_max_ms
- *	  paths/<src@dst>/	state state_detail reconnect disconnect remove_path hca_name hca_port
- *				src_addr dst_addr cur_latency
+ *	<session>/		add_path last_error max_reconnect_attempts mpath_policy uuid
+ *				dest_port hb_interval_ms hb_misses reconnect_delay_ms
+ *				reconnect_max_ms
+ *	  paths/<src@dst>/	state state_detail reconnect disconnect remove_path hca_name
+ *				hca_port src_addr dst_addr cur_latency
  *	    stats/		rdma reconnects cpu_migration_from cpu_migration_to reset_all
  *
- * The directories are dirs.c's. Everything here is started by a reader or a writer. Formats and error numbers are an ABI: spec C.3, docs/sysfs.md.
+ * The directories are dirs.c's. Everything here is started by a reader or a writer. Formats and
+ * error numbers are an ABI: spec C.3, docs/sysfs.md.
  *
  * Locking: everything is constant, READ_ONCE() or another room's.
  */
@@ -20,8 +22,8 @@
 
 #define SYSFS_SHOW_MAX	40	/* bytes of a refused text that the log repeats */
 
-void ibtrs_clt_sysfs_refuse(const struct ibtrs_clt *clt, const struct ibtrs_clt_path *path, const char *attr, const char *buf, size_t count,
-			    const char *why)
+void ibtrs_clt_sysfs_refuse(const struct ibtrs_clt *clt, const struct ibtrs_clt_path *path,
+			    const char *attr, const char *buf, size_t count, const char *why)
 {
 	pr_err_ratelimited("ibtrs %s: %s%s%s: '%*pE' refused: %s\n", clt->name,
 			   path ? path->name : "", path ? ": " : "", attr,
@@ -82,7 +84,8 @@ static ssize_t max_reconnect_attempts_store(struct device *dev, struct device_at
 	int n;
 
 	if (kstrtoint(buf, 10, &n) || n < -1 || n > 9999) {
-		ibtrs_clt_sysfs_refuse(clt, NULL, attr->attr.name, buf, count, "a number from -1 to 9999 is expected");
+		ibtrs_clt_sysfs_refuse(clt, NULL, attr->attr.name, buf, count,
+				       "a number from -1 to 9999 is expected");
 		return -EINVAL;
 	}
 	WRITE_ONCE(clt->max_reconnects, n);
@@ -104,8 +107,9 @@ static ssize_t mpath_policy_store(struct device *dev, struct device_attribute *a
 	int policy = ibtrs_mpath_parse(buf, count);
 
 	if (policy < 0) {
-		ibtrs_clt_sysfs_refuse(clt, NULL, attr->attr.name, buf, count,
-			     "round-robin (rr, 0), min-inflight (mi, 1) or min-latency (ml, 2) is expected");
+		ibtrs_clt_sysfs_refuse(
+			clt, NULL, attr->attr.name, buf, count,
+			"round-robin (rr, 0), min-inflight (mi, 1) or min-latency (ml, 2) is expected");
 		return policy;
 	}
 	WRITE_ONCE(clt->policy, policy);

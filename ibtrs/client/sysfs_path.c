@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * paths/<src@dst>/ in /sys/class/ibtrs-client: the attributes of a path and its stats/. The directory itself, its name and its lifetime are
- * sysfs.c's: while show or store runs the path is there. Formats and error numbers are an ABI: spec C.3, docs/sysfs.md.
+ * paths/<src@dst>/ in /sys/class/ibtrs-client: the attributes of a path and its stats/. The
+ * directory itself, its name and its lifetime are sysfs.c's: while show or store runs the path is
+ * there. Formats and error numbers are an ABI: spec C.3, docs/sysfs.md.
  *
- * An attribute can not wait for its own end. So remove_path first closes the path (killable, nothing is lost when it is killed), then claims
- * it: exactly one of several writers and of session close becomes its remover. From then on the path is pinned by the claim, the store steps out
- * of the attribute (sysfs_break_active_protection) and removes path and directory. session_del waits for such stores.
+ * An attribute can not wait for its own end. So remove_path first closes the path (killable,
+ * nothing is lost when it is killed), then claims it: exactly one of several writers and of session
+ * close becomes its remover. From then on the path is pinned by the claim, the store steps out of
+ * the attribute (sysfs_break_active_protection) and removes path and directory. session_del waits
+ * for such stores.
  */
 #include <linux/kobject.h>
 #include "ibtrs/client/paths.h"
@@ -46,7 +49,10 @@ static ssize_t state_show(struct kobject *kobj, struct kobj_attribute *attr, cha
 }
 static struct kobj_attribute path_state = __ATTR_RO(state);
 
-/* State; "marginal" if it is; and when it is not up, or marginal: errno and words of what happened last, if anything did. */
+/*
+ * State; "marginal" if it is; and when it is not up, or marginal: errno and words of what happened
+ * last, if anything did.
+ */
 static ssize_t state_detail_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
 {
 	struct ibtrs_clt_path *path = path_of(kobj);
@@ -86,7 +92,8 @@ static ssize_t disconnect_store(struct kobject *kobj, struct kobj_attribute *att
 	err = err ?: ibtrs_clt_path_close(path, true);
 	return err ?: count;
 }
-static struct kobj_attribute path_disconnect = __ATTR(disconnect, 0644, usage_show, disconnect_store);
+static struct kobj_attribute path_disconnect =
+	__ATTR(disconnect, 0644, usage_show, disconnect_store);
 
 static ssize_t remove_path_store(struct kobject *kobj, struct kobj_attribute *attr, const char *buf,
 				 size_t count)
@@ -100,7 +107,10 @@ static ssize_t remove_path_store(struct kobject *kobj, struct kobj_attribute *at
 	err = err ?: ibtrs_clt_path_close(path, true);
 	if (err)
 		return err;
-	/* Before the claim: who closes the session waits for us as soon as a path is missing from his list. */
+	/*
+	 * Before the claim: who closes the session waits for us as soon as a path is missing from
+	 * his list.
+	 */
 	ibtrs_clt_dirs_removing(clt);
 	err = ibtrs_clt_paths_claim(path);
 	if (err) {
@@ -113,7 +123,8 @@ static ssize_t remove_path_store(struct kobject *kobj, struct kobj_attribute *at
 		sysfs_unbreak_active_protection(kn);
 	return count;
 }
-static struct kobj_attribute path_remove_path = __ATTR(remove_path, 0644, usage_show, remove_path_store);
+static struct kobj_attribute path_remove_path =
+	__ATTR(remove_path, 0644, usage_show, remove_path_store);
 
 static ssize_t hca_name_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
 {
@@ -191,9 +202,9 @@ static ssize_t rdma_show(struct kobject *kobj, struct kobj_attribute *attr, char
 	struct ibtrs_clt_traffic t;
 
 	ibtrs_clt_stats_traffic(s, &t);
-	return sysfs_emit(buf, "%llu %llu %llu %llu %u %llu\n", t.cnt[IBTRS_READ], t.bytes[IBTRS_READ],
-			  t.cnt[IBTRS_WRITE], t.bytes[IBTRS_WRITE], ibtrs_clt_stats_inflight(s),
-			  t.failovers);
+	return sysfs_emit(buf, "%llu %llu %llu %llu %u %llu\n", t.cnt[IBTRS_READ],
+			  t.bytes[IBTRS_READ], t.cnt[IBTRS_WRITE], t.bytes[IBTRS_WRITE],
+			  ibtrs_clt_stats_inflight(s), t.failovers);
 }
 
 static ssize_t reconnects_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
@@ -213,7 +224,10 @@ static ssize_t stats_show_cpus(struct ibtrs_clt_stats *s, char *buf,
 
 	for_each_possible_cpu(cpu) {
 		n = scnprintf(word, sizeof(word), "%s%llu", len ? " " : "", get(s, cpu));
-		/* A page holds 200 numbers of any size, thousands of usual ones: better none than half of one. */
+		/*
+		 * A page holds 200 numbers of any size, thousands of usual ones: better none than
+		 * half of one.
+		 */
 		if (len + n + 2 > PAGE_SIZE)
 			break;
 		len += sysfs_emit_at(buf, len, "%s", word);
@@ -285,7 +299,8 @@ static ssize_t reset_all_store(struct kobject *kobj, struct kobj_attribute *attr
 {
 	return stats_store(kobj, attr, buf, count, stats_reset_all);
 }
-static struct kobj_attribute stats_reset_all_attr = __ATTR(reset_all, 0644, usage_show, reset_all_store);
+static struct kobj_attribute stats_reset_all_attr =
+	__ATTR(reset_all, 0644, usage_show, reset_all_store);
 
 static struct attribute *stats_attrs[] = {
 	&stats_rdma.attr,

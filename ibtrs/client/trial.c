@@ -9,8 +9,8 @@
  * A server that negotiated TRIAL sends the data back: both directions are proved. Any other server
  * does not notice anything: the data go by a plain RDMA WRITE into a chunk, whose completion proves
  * the way there and nothing else. That chunk must be nobody's meanwhile, and the in-kernel server
- * shares chunks between paths, so it is that of a slot of ibtrs' own. If no such slot can be spared,
- * which is rare, and chunks are shared, the path does without a trial.
+ * shares chunks between paths, so it is that of a slot of ibtrs' own. If no such slot can be
+ * spared, which is rare, and chunks are shared, the path does without a trial.
  *
  * When the time is over, a heartbeat shows whether anything comes through at all: only if it is
  * answered has the trial failed, else the network has.
@@ -35,9 +35,11 @@
 #define TRIAL_SGE	32
 #define TRIAL_MS	2000
 #define TRIAL_DOUBT_MS	500
-#define TRIAL_FLOOR_SHIFT 22		/* as logic/sqwatch.c: a link that moves less than 4 MiB in a second is as good as dead */
+/* as logic/sqwatch.c: a link that moves less than 4 MiB in a second is as good as dead */
+#define TRIAL_FLOOR_SHIFT 22
 
-static const char trial_why[] = "full-size packets are lost: is the MTU the same on both hosts and all switches between?";
+static const char trial_why[] =
+	"full-size packets are lost: is the MTU the same on both hosts and all switches between?";
 
 static_assert(sizeof(trial_why) <= IBTRS_CLT_REASON_LEN);
 
@@ -49,13 +51,14 @@ static bool trial_echoes(const struct ibtrs_clt_path *path)
 /* Its last attempt failed for that reason, and it is needed: it goes up as it is. */
 static bool trial_is_moot(struct ibtrs_clt_path *path)
 {
-	return READ_ONCE(path->trial.failed) && ibtrs_clt_path_error(path) == -EMSGSIZE && READ_ONCE(path->clt->opened) &&
-	       !ibtrs_clt_is_up(path->clt);
+	return READ_ONCE(path->trial.failed) && ibtrs_clt_path_error(path) == -EMSGSIZE &&
+	       READ_ONCE(path->clt->opened) && !ibtrs_clt_is_up(path->clt);
 }
 
 static void trial_sent(struct ib_cq *cq, struct ib_wc *wc)
 {
-	struct ibtrs_clt_path *path = container_of(wc->wr_cqe, struct ibtrs_clt_path, trial.buf.cqe);
+	struct ibtrs_clt_path *path =
+		container_of(wc->wr_cqe, struct ibtrs_clt_path, trial.buf.cqe);
 
 	if (wc->status == IB_WC_SUCCESS) {
 		ibtrs_conn_credit(cq->cq_context, 1);
@@ -124,7 +127,8 @@ static const struct ibtrs_chunk *trial_chunk(struct ibtrs_clt_path *path)
 	return path->limits.fence ? &path->hs.chunks[0] : NULL;
 }
 
-static int trial_post(struct ibtrs_clt_path *path, struct ibtrs_clt_conn *conn, const struct ibtrs_chunk *chunk)
+static int trial_post(struct ibtrs_clt_path *path, struct ibtrs_clt_conn *conn,
+		      const struct ibtrs_chunk *chunk)
 {
 	struct ibtrs_clt_trial *trial = &path->trial;
 	u32 max = min_t(u32, conn->c.max_send_sge, TRIAL_SGE), done = 0, n, part;
@@ -142,7 +146,8 @@ static int trial_post(struct ibtrs_clt_path *path, struct ibtrs_clt_conn *conn, 
 		wr.remote_addr = chunk->addr + done;
 		for (n = 0; n < max && done < trial->len; n++, done += part) {
 			part = min_t(u32, trial->len - done, SZ_4K);
-			sge[n] = (struct ib_sge){ .addr = trial->buf.dma + TRIAL_PAGE, .length = part,
+			sge[n] = (struct ib_sge){ .addr = trial->buf.dma + TRIAL_PAGE,
+						  .length = part,
 						  .lkey = path->dev->pd->local_dma_lkey };
 		}
 		wr.wr.num_sge = n;
@@ -155,12 +160,14 @@ static int trial_post(struct ibtrs_clt_path *path, struct ibtrs_clt_conn *conn, 
 	}
 	if (!echoes)
 		return 0;
-	sge[0] = (struct ib_sge){ .addr = trial->buf.dma + TRIAL_MSG, .length = sizeof(struct ibtrs_wire_trial),
+	sge[0] = (struct ib_sge){ .addr = trial->buf.dma + TRIAL_MSG,
+				  .length = sizeof(struct ibtrs_wire_trial),
 				  .lkey = path->dev->pd->local_dma_lkey };
 	wr.wr.wr_cqe = &trial->buf.cqe;
 	wr.wr.num_sge = 1;
 	wr.wr.opcode = IB_WR_RDMA_WRITE_WITH_IMM;
-	wr.wr.ex.imm_data = cpu_to_be32(ibtrs_imm_trial(max(trial->slot, 0), trial->len, path->off_bits));
+	wr.wr.ex.imm_data =
+		cpu_to_be32(ibtrs_imm_trial(max(trial->slot, 0), trial->len, path->off_bits));
 	wr.remote_addr = chunk->addr + trial->len;
 	return ibtrs_conn_send(&conn->c, &wr.wr, &wr.wr, 1, true);
 }
@@ -179,13 +186,17 @@ int ibtrs_clt_trial_start(struct ibtrs_clt_path *path)
 	if (!chunk)
 		return 1;
 	if (trial->mr) {
-		desc = (struct ibtrs_desc){ .addr = trial->mr->iova, .rkey = trial->mr->rkey, .len = trial->len };
+		desc = (struct ibtrs_desc){ .addr = trial->mr->iova,
+					    .rkey = trial->mr->rkey,
+					    .len = trial->len };
 		ibtrs_trial_encode(trial->buf.buf + TRIAL_MSG, &desc);
 		ibtrs_iu_sync_dev(&trial->buf);
 	}
 	atomic_set(&trial->left, conns);
-	ibtrs_clt_deadline_phase(path, IBTRS_CLT_HS_TRIAL,
-				  TRIAL_MS + (u32)((2 * (u64)conns * trial->len >> TRIAL_FLOOR_SHIFT) * MSEC_PER_SEC));
+	ibtrs_clt_deadline_phase(
+		path, IBTRS_CLT_HS_TRIAL,
+		TRIAL_MS +
+			(u32)((2 * (u64)conns * trial->len >> TRIAL_FLOOR_SHIFT) * MSEC_PER_SEC));
 	for (cid = 1; cid <= conns && !err; cid++)
 		err = trial_post(path, &path->conns[cid], chunk);
 	return err;

@@ -30,15 +30,18 @@ struct ibtrs_clt_trial {
 /* Memory and keys; the registration goes out on cid 0, ahead of INFO_REQ. Handshake work. */
 int ibtrs_clt_trial_prepare(struct ibtrs_clt_path *path);
 /*
- * The chunks are known: post it on each connection that interrupts. 0: the step IBTRS_CLT_HS_TRIED follows, or the deadline. 1: the path
- * does without. Else an errno. Handshake work.
+ * The chunks are known: post it on each connection that interrupts. 0: the step IBTRS_CLT_HS_TRIED
+ * follows, or the deadline. 1: the path does without. Else an errno. Handshake work.
  */
 int ibtrs_clt_trial_start(struct ibtrs_clt_path *path);
 /* The server sent the data back on @conn. CQ context. */
 void ibtrs_clt_trial_answered(struct ibtrs_clt_conn *conn);
 /* All connections carry it. Handshake work. */
 void ibtrs_clt_trial_passed(struct ibtrs_clt_path *path);
-/* Its time is over: asks with a heartbeat whether small messages come through; IBTRS_CLT_HS_DOUBT is the next phase. Deadline's work. */
+/*
+ * Its time is over: asks with a heartbeat whether small messages come through; IBTRS_CLT_HS_DOUBT
+ * is the next phase. Deadline's work.
+ */
 void ibtrs_clt_trial_late(struct ibtrs_clt_path *path);
 /* That time is over, too. True: they do, and the path has been failed. Deadline's work. */
 bool ibtrs_clt_trial_in_vain(struct ibtrs_clt_path *path);

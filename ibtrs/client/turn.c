@@ -2,21 +2,28 @@
 /*
  * One path at a time asks the server to make the session (law L21).
  *
- * An in-kernel server looks for the session and makes a new one in two steps: two paths that come back in the same moment may get one each, under one
- * uuid, and their connections are dealt out to either. The kernel of 5.10 does not survive that. Ours needs none of this, but which it is shows later.
+ * An in-kernel server looks for the session and makes a new one in two steps: two paths that come
+ * back in the same moment may get one each, under one uuid, and their connections are dealt out to
+ * either. The kernel of 5.10 does not survive that. Ours needs none of this, but which it is shows
+ * later.
  *
- * So while no path is up one of them has its turn; what the others say meanwhile can join a session, not make one. Who is answered that there is
- * none has proved that his way works, which the holder, who may talk to a dark link, has not: the holder's patience ends soon, and who was
- * answered goes next. A holder keeps its turn until nothing of what it asked for is on its way any more, or for TURN_LONGEST if its drain hangs.
+ * So while no path is up one of them has its turn; what the others say meanwhile can join a
+ * session, not make one. Who is answered that there is none has proved that his way works, which
+ * the holder, who may talk to a dark link, has not: the holder's patience ends soon, and who was
+ * answered goes next. A holder keeps its turn until nothing of what it asked for is on its way any
+ * more, or for TURN_LONGEST if its drain hangs.
  *
- * Called by: cm.c, path.c. The holder's drain ends its turn, so it lives; the lock is innermost but for that of its handshake.
+ * Called by: cm.c, path.c. The holder's drain ends its turn, so it lives; the lock is innermost but
+ * for that of its handshake.
  */
 #include "ibtrs/client/deadline.h"
 #include "ibtrs/client/session.h"
 
 #define TURN_LONGEST	(15 * HZ)
-#define TURN_NEXT	(2 * HZ)	/* its next attempt comes after a tenth of a second, and its drain may take a while */
-#define TURN_MIN_MS	1500		/* what a server may need to make a session: it allocates all chunks before it answers */
+/* its next attempt comes after a tenth of a second, and its drain may take a while */
+#define TURN_NEXT	(2 * HZ)
+/* what a server may need to make a session: it allocates all chunks before it answers */
+#define TURN_MIN_MS	1500
 #define TURN_MAX_MS	2500		/* decision 11: a link that returned is used within 3 s */
 
 void ibtrs_clt_turn_init(struct ibtrs_clt_turn *turn)
@@ -57,7 +64,8 @@ bool ibtrs_clt_turn_early(struct ibtrs_clt_path *path)
 	}
 	holder = turn->holder;
 	if (holder)
-		ibtrs_clt_deadline_hasten(holder, clamp_t(u32, 4 * READ_ONCE(holder->connect_ms), TURN_MIN_MS, TURN_MAX_MS));
+		ibtrs_clt_deadline_hasten(holder, clamp_t(u32, 4 * READ_ONCE(holder->connect_ms),
+							  TURN_MIN_MS, TURN_MAX_MS));
 	spin_unlock(&turn->lock);
 	return true;
 }

@@ -10,15 +10,20 @@ struct ibtrs_clt_path;
 struct ibtrs_clt_turn {
 	spinlock_t lock;
 	struct ibtrs_clt_path *holder;		/* it asks the server to make the session */
-	unsigned long holder_end;		/* jiffies: from then on it keeps nobody from that */
-	const struct ibtrs_clt_path *next;	/* the server answers it; compared, never followed */
+	/* jiffies: from then on it keeps nobody from that */
+	unsigned long holder_end;
+	/* the server answers it; compared, never followed */
+	const struct ibtrs_clt_path *next;
 	unsigned long next_end;			/* jiffies: until then it goes before others */
 };
 
 void ibtrs_clt_turn_init(struct ibtrs_clt_turn *turn);
 /* @path is about to say its first word: may that make the session? CM event of cid 0. */
 bool ibtrs_clt_turn_take(struct ibtrs_clt_path *path);
-/* The server does not know the session. True: because another path has its turn, so @path is not refused, but early. CM event of cid 0. */
+/*
+ * The server does not know the session. True: because another path has its turn, so @path is not
+ * refused, but early. CM event of cid 0.
+ */
 bool ibtrs_clt_turn_early(struct ibtrs_clt_path *path);
 /* @path is up: there is nothing to make. Path work. */
 void ibtrs_clt_turn_up(struct ibtrs_clt_path *path);

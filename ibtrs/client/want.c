@@ -2,20 +2,24 @@
 /*
  * Does anybody wait for the link? (decision 11: tried once a second then, else every 8 s)
  *
- * Called by: path_run.c (before each wait, and while one for which nobody waits goes on), the user and whoever sees a sign of life (want). Parked requests are seen here; what the user holds, or
- * refuses, he tells. Nobody takes a wish back: one that has become void costs an attempt per second.
+ * Called by: path_run.c (before each wait, and while one for which nobody waits goes on), the user
+ * and whoever sees a sign of life (want). Parked requests are seen here; what the user holds, or
+ * refuses, he tells. Nobody takes a wish back: one that has become void costs an attempt per
+ * second.
  */
 #include <linux/ktime.h>
 #include "ibtrs/client/session.h"
 
 bool ibtrs_clt_wanted(struct ibtrs_clt *clt)
 {
-	return atomic_read(&clt->nr_parked) || !READ_ONCE(clt->opened) || (unsigned long)ktime_get_seconds() < READ_ONCE(clt->want.until);
+	return atomic_read(&clt->nr_parked) || !READ_ONCE(clt->opened) ||
+	       (unsigned long)ktime_get_seconds() < READ_ONCE(clt->want.until);
 }
 
 /*
- * A session in use wants all its paths: it would stand still if the one that carries its I/O went, too. Traffic is seen by counters that
- * differ from those of the last look; a path that came or went looks like traffic, which costs an attempt.
+ * A session in use wants all its paths: it would stand still if the one that carries its I/O went,
+ * too. Traffic is seen by counters that differ from those of the last look; a path that came or
+ * went looks like traffic, which costs an attempt.
  */
 void ibtrs_clt_want_look(struct ibtrs_clt *clt)
 {
@@ -45,7 +49,8 @@ void ibtrs_clt_want_look(struct ibtrs_clt *clt)
  */
 void ibtrs_clt_want(struct ibtrs_clt *clt, unsigned int seconds)
 {
-	unsigned long now = ktime_get_seconds(), end = now + seconds, old, seen = READ_ONCE(clt->want.until);
+	unsigned long now = ktime_get_seconds(), end = now + seconds, old,
+		      seen = READ_ONCE(clt->want.until);
 
 	do {
 		old = seen;

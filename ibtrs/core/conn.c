@@ -2,9 +2,10 @@
 /*
  * A QP, its CQ and the account of its send queue.
  *
- * Work requests are unsignalled; a send queue entry is free again only when a later signalled request completed. So credits are taken per work
- * request and come back sig_every at a time, from the request with which the count crossed a multiple of sig_every. Posters on several CPUs
- * may reach ib_post_send() in another order than they counted; the slack covers what that can borrow.
+ * Work requests are unsignalled; a send queue entry is free again only when a later signalled
+ * request completed. So credits are taken per work request and come back sig_every at a time, from
+ * the request with which the count crossed a multiple of sig_every. Posters on several CPUs may
+ * reach ib_post_send() in another order than they counted; the slack covers what that can borrow.
  */
 #include <linux/log2.h>
 #include <linux/workqueue.h>
@@ -42,7 +43,8 @@ int ibtrs_conn_create(struct ibtrs_conn *c, struct ib_pd *pd, const struct ibtrs
 		return -ENOSPC;
 	/* Unsignalled sends complete only with an error, and then each of them does. */
 	c->cq_size = min_t(u32, send_wr + recv_wr, ib->attrs.max_cqe);
-	c->cq = ib_alloc_cq(ib, c, c->cq_size, caps->vector % max_t(int, 1, ib->num_comp_vectors), caps->poll);
+	c->cq = ib_alloc_cq(ib, c, c->cq_size, caps->vector % max_t(int, 1, ib->num_comp_vectors),
+			    caps->poll);
 	if (IS_ERR(c->cq)) {
 		err = PTR_ERR(c->cq);
 		c->cq = NULL;
@@ -77,7 +79,8 @@ static void drain_is_late(struct work_struct *work)
 	queue_delayed_work(w->wq, &w->work, CONN_DRAIN_WARN);
 }
 
-void ibtrs_conn_drain(struct ibtrs_conn *c, struct workqueue_struct *wq, enum ibtrs_fault_point fault, const char *session, const char *path)
+void ibtrs_conn_drain(struct ibtrs_conn *c, struct workqueue_struct *wq,
+		      enum ibtrs_fault_point fault, const char *session, const char *path)
 {
 	struct drain_watch w = { .wq = wq, .session = session, .path = path, .start = jiffies };
 
@@ -137,7 +140,8 @@ bool ibtrs_conn_reserve(struct ibtrs_conn *c, int nr)
 }
 EXPORT_SYMBOL_GPL(ibtrs_conn_reserve);
 
-int ibtrs_conn_send_reserved(struct ibtrs_conn *c, struct ib_send_wr *first, struct ib_send_wr *last, int nr, bool force)
+int ibtrs_conn_send_reserved(struct ibtrs_conn *c, struct ib_send_wr *first,
+			     struct ib_send_wr *last, int nr, bool force)
 {
 	if (force || conn_crosses(c, nr))
 		last->send_flags |= IB_SEND_SIGNALED;
@@ -145,7 +149,8 @@ int ibtrs_conn_send_reserved(struct ibtrs_conn *c, struct ib_send_wr *first, str
 }
 EXPORT_SYMBOL_GPL(ibtrs_conn_send_reserved);
 
-int ibtrs_conn_send(struct ibtrs_conn *c, struct ib_send_wr *first, struct ib_send_wr *last, int nr, bool force)
+int ibtrs_conn_send(struct ibtrs_conn *c, struct ib_send_wr *first, struct ib_send_wr *last, int nr,
+		    bool force)
 {
 	if (unlikely(!ibtrs_conn_reserve(c, nr)))
 		return -EAGAIN;
@@ -153,7 +158,8 @@ int ibtrs_conn_send(struct ibtrs_conn *c, struct ib_send_wr *first, struct ib_se
 }
 EXPORT_SYMBOL_GPL(ibtrs_conn_send);
 
-int ibtrs_conn_send_now(struct ibtrs_conn *c, struct ib_send_wr *first, struct ib_send_wr *last, int nr)
+int ibtrs_conn_send_now(struct ibtrs_conn *c, struct ib_send_wr *first, struct ib_send_wr *last,
+			int nr)
 {
 	int err;
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Protection domains (architecture decision 9): the server has one per session and RDMA device, a key of one session opens nothing of another; the client
- * one per path, so that a path whose QPs are gone leaves no key behind that another one could use.
+ * Protection domains (architecture decision 9): the server has one per session and RDMA device, a
+ * key of one session opens nothing of another; the client one per path, so that a path whose QPs
+ * are gone leaves no key behind that another one could use.
  */
 #ifndef IBTRS_CORE_DEV_H
 #define IBTRS_CORE_DEV_H
@@ -27,7 +28,10 @@ struct ibtrs_dev {
 };
 
 void ibtrs_dev_pool_init(struct ibtrs_dev_pool *pool);
-/* The pool's dev for @ib, made when it is not there yet. ERR_PTR: -ENOTSUPP (no memory management extensions), verbs errors. May sleep. */
+/*
+ * The pool's dev for @ib, made when it is not there yet. ERR_PTR: -ENOTSUPP (no memory management
+ * extensions), verbs errors. May sleep.
+ */
 struct ibtrs_dev *ibtrs_dev_get(struct ibtrs_dev_pool *pool, struct ib_device *ib);
 void ibtrs_dev_put(struct ibtrs_dev *dev);
 /* alloc_pages_exact() near the device; freed by free_pages_exact(). NULL: no memory. */

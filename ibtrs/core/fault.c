@@ -2,12 +2,15 @@
 /*
  * Faults on demand.
  *
- * Distributions build kernels without CONFIG_FAULT_INJECTION, so this is our own: one debugfs file for each point where client and server can be made to
- * fail. A file holds one rule, for all sessions and paths or for those that it names; the point asks, the rule answers. What the answer means is the
- * business of the room that asked. Rules outlive paths: a reconnect can be made to fail, too.
+ * Distributions build kernels without CONFIG_FAULT_INJECTION, so this is our own: one debugfs file
+ * for each point where client and server can be made to fail. A file holds one rule, for all
+ * sessions and paths or for those that it names; the point asks, the rule answers. What the answer
+ * means is the business of the room that asked. Rules outlive paths: a reconnect can be made to
+ * fail, too.
  *
- * The static key is on while any rule is armed; a rule that has done its `times` stays in its file, spent, and is no longer asked. fault_lock (any
- * context) protects the rules; fault_write_lock orders those who write them with the switching of the key, which sleeps.
+ * The static key is on while any rule is armed; a rule that has done its `times` stays in its file,
+ * spent, and is no longer asked. fault_lock (any context) protects the rules; fault_write_lock
+ * orders those who write them with the switching of the key, which sleeps.
  *
  * Failure: without debugfs there are no files. Nothing depends on it.
  */
@@ -42,19 +45,19 @@ static const struct {
 	const char *file;
 	u32 can;
 } fault_points[IBTRS_FAULT_POINTS] = {
-	[IBTRS_FAULT_CLT_SUBMIT]	= { "submit", CAN(ERROR) | CAN(DELAY) | CAN(DROP) | CAN(STUCK) },
-	[IBTRS_FAULT_CLT_COMPLETION]	= { "completion", CAN(ERROR) | CAN(DELAY) | CAN(DROP) },
-	[IBTRS_FAULT_CLT_CM]		= { "cm", CAN(ERROR) | CAN(DELAY) | CAN(DROP) },
-	[IBTRS_FAULT_CLT_HEARTBEAT]	= { "heartbeat", CAN(ERROR) | CAN(DROP) },
-	[IBTRS_FAULT_CLT_MR]		= { "mr", CAN(ERROR) | CAN(DELAY) },
-	[IBTRS_FAULT_CLT_DRAIN]		= { "drain", CAN(DELAY) },
-	[IBTRS_FAULT_CLT_NEWS]		= { "news", CAN(DELAY) },
-	[IBTRS_FAULT_SRV_REQUEST]	= { "request", CAN(ERROR) | CAN(DELAY) },
-	[IBTRS_FAULT_SRV_REPLY]		= { "reply", CAN(ERROR) | CAN(DELAY) | CAN(DROP) | CAN(STUCK) },
-	[IBTRS_FAULT_SRV_CM]		= { "cm", CAN(ERROR) | CAN(DELAY) | CAN(DROP) },
-	[IBTRS_FAULT_SRV_HEARTBEAT]	= { "heartbeat", CAN(ERROR) | CAN(DROP) },
-	[IBTRS_FAULT_SRV_MR]		= { "mr", CAN(ERROR) | CAN(DELAY) },
-	[IBTRS_FAULT_SRV_DRAIN]		= { "drain", CAN(DELAY) },
+	[IBTRS_FAULT_CLT_SUBMIT] = { "submit", CAN(ERROR) | CAN(DELAY) | CAN(DROP) | CAN(STUCK) },
+	[IBTRS_FAULT_CLT_COMPLETION] = { "completion", CAN(ERROR) | CAN(DELAY) | CAN(DROP) },
+	[IBTRS_FAULT_CLT_CM] = { "cm", CAN(ERROR) | CAN(DELAY) | CAN(DROP) },
+	[IBTRS_FAULT_CLT_HEARTBEAT] = { "heartbeat", CAN(ERROR) | CAN(DROP) },
+	[IBTRS_FAULT_CLT_MR] = { "mr", CAN(ERROR) | CAN(DELAY) },
+	[IBTRS_FAULT_CLT_DRAIN] = { "drain", CAN(DELAY) },
+	[IBTRS_FAULT_CLT_NEWS] = { "news", CAN(DELAY) },
+	[IBTRS_FAULT_SRV_REQUEST] = { "request", CAN(ERROR) | CAN(DELAY) },
+	[IBTRS_FAULT_SRV_REPLY] = { "reply", CAN(ERROR) | CAN(DELAY) | CAN(DROP) | CAN(STUCK) },
+	[IBTRS_FAULT_SRV_CM] = { "cm", CAN(ERROR) | CAN(DELAY) | CAN(DROP) },
+	[IBTRS_FAULT_SRV_HEARTBEAT] = { "heartbeat", CAN(ERROR) | CAN(DROP) },
+	[IBTRS_FAULT_SRV_MR] = { "mr", CAN(ERROR) | CAN(DELAY) },
+	[IBTRS_FAULT_SRV_DRAIN] = { "drain", CAN(DELAY) },
 };
 
 static const char * const fault_actions[] = {
@@ -101,7 +104,8 @@ struct ibtrs_fault ibtrs_fault_look(enum ibtrs_fault_point p, const char *sessio
 	}
 	spin_unlock_irqrestore(&fault_lock, flags);
 	if (f.action)
-		pr_info_ratelimited("ibtrs %s: %s: fault on demand: %s %s\n", session, path, fault_points[p].file, fault_actions[f.action]);
+		pr_info_ratelimited("ibtrs %s: %s: fault on demand: %s %s\n", session, path,
+				    fault_points[p].file, fault_actions[f.action]);
 	return f;
 }
 EXPORT_SYMBOL_GPL(ibtrs_fault_look);
@@ -116,7 +120,8 @@ int ibtrs_fault_wait(enum ibtrs_fault_point p, const char *session, const char *
 }
 EXPORT_SYMBOL_GPL(ibtrs_fault_wait);
 
-struct ibtrs_fault ibtrs_fault_look_spin(enum ibtrs_fault_point p, const char *session, const char *path)
+struct ibtrs_fault ibtrs_fault_look_spin(enum ibtrs_fault_point p, const char *session,
+					 const char *path)
 {
 	struct ibtrs_fault f = ibtrs_fault_at(p, session, path);
 
@@ -251,8 +256,10 @@ static int fault_show(struct seq_file *m, void *unused)
 		seq_puts(m, "off; write one of:");
 		for (a = IBTRS_FAULT_ERROR; a < ARRAY_SIZE(fault_actions); a++)
 			if (fault_points[p].can & 1u << a)
-				seq_printf(m, " %s%s", fault_actions[a], a == IBTRS_FAULT_ERROR ? "=ERRNO" :
-					   a == IBTRS_FAULT_DELAY ? "=MS" : "");
+				seq_printf(m, " %s%s", fault_actions[a],
+					   a == IBTRS_FAULT_ERROR ? "=ERRNO" :
+					   a == IBTRS_FAULT_DELAY ? "=MS" :
+								    "");
 		seq_puts(m, " off; then: times=N every=N session=PART path=PART\n");
 		return 0;
 	}
@@ -263,7 +270,8 @@ static int fault_show(struct seq_file *m, void *unused)
 		seq_printf(m, "=%u", r.fault.ms);
 	if (r.left != U32_MAX)
 		seq_printf(m, " times=%u", r.left);
-	seq_printf(m, " every=%u session=%s path=%s seen=%u hits=%u\n", r.every, r.session, r.path, r.seen, r.hits);
+	seq_printf(m, " every=%u session=%s path=%s seen=%u hits=%u\n", r.every, r.session, r.path,
+		   r.seen, r.hits);
 	return 0;
 }
 
@@ -290,7 +298,9 @@ void ibtrs_fault_init(void)
 	client = debugfs_create_dir("client", fault_dir);
 	server = debugfs_create_dir("server", fault_dir);
 	for (p = 0; p < IBTRS_FAULT_POINTS; p++)
-		debugfs_create_file(fault_points[p].file, 0600, p < IBTRS_FAULT_SRV_REQUEST ? client : server, (void *)p, &fault_fops);
+		debugfs_create_file(fault_points[p].file, 0600,
+				    p < IBTRS_FAULT_SRV_REQUEST ? client : server, (void *)p,
+				    &fault_fops);
 }
 
 void ibtrs_fault_exit(void)

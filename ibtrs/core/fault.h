@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Faults on demand: /sys/kernel/debug/ibtrs/{client,server}/POINT, for tests and for drills (docs/sysfs.md). As long as none is armed each
- * point is a jump that is patched out.
+ * Faults on demand: /sys/kernel/debug/ibtrs/{client,server}/POINT, for tests and for drills
+ * (docs/sysfs.md). As long as none is armed each point is a jump that is patched out.
  */
 #ifndef IBTRS_CORE_FAULT_H
 #define IBTRS_CORE_FAULT_H
@@ -16,7 +16,8 @@ enum ibtrs_fault_point {
 	IBTRS_FAULT_CLT_HEARTBEAT,	/* a heartbeat, or the answer to one, is about to be sent */
 	IBTRS_FAULT_CLT_MR,		/* memory is to be registered */
 	IBTRS_FAULT_CLT_DRAIN,		/* the queue pair of a connection is to be drained */
-	IBTRS_FAULT_CLT_NEWS,		/* the user of the transport is about to act upon news of the link */
+	/* the user of the transport is about to act upon news of the link */
+	IBTRS_FAULT_CLT_NEWS,
 	IBTRS_FAULT_SRV_REQUEST,	/* a request goes to the user of the transport */
 	IBTRS_FAULT_SRV_REPLY,		/* it was executed */
 	IBTRS_FAULT_SRV_CM,
@@ -31,7 +32,8 @@ enum ibtrs_fault_action {
 	IBTRS_FAULT_ERROR,		/* as if it had failed, with @err */
 	IBTRS_FAULT_DELAY,		/* it happens @ms later */
 	IBTRS_FAULT_DROP,		/* it does not happen, and nobody is told */
-	IBTRS_FAULT_STUCK,		/* from now on its connection sends nothing, and completes nothing */
+	/* from now on its connection sends nothing, and completes nothing */
+	IBTRS_FAULT_STUCK,
 };
 
 /**
@@ -48,10 +50,12 @@ struct ibtrs_fault {
 
 DECLARE_STATIC_KEY_FALSE(ibtrs_fault_key);	/* any point is armed */
 
-struct ibtrs_fault ibtrs_fault_look(enum ibtrs_fault_point p, const char *session, const char *path);
+struct ibtrs_fault ibtrs_fault_look(enum ibtrs_fault_point p, const char *session,
+				    const char *path);
 
 /* Is something to go wrong here and now? Any context. */
-static inline struct ibtrs_fault ibtrs_fault_at(enum ibtrs_fault_point p, const char *session, const char *path)
+static inline struct ibtrs_fault ibtrs_fault_at(enum ibtrs_fault_point p, const char *session,
+						const char *path)
 {
 	if (static_branch_unlikely(&ibtrs_fault_key))
 		return ibtrs_fault_look(p, session, path);
@@ -60,10 +64,15 @@ static inline struct ibtrs_fault ibtrs_fault_at(enum ibtrs_fault_point p, const 
 
 /* For places that may sleep and know how to fail: delays, then returns 0 or the errno. */
 int ibtrs_fault_wait(enum ibtrs_fault_point p, const char *session, const char *path);
-struct ibtrs_fault ibtrs_fault_look_spin(enum ibtrs_fault_point p, const char *session, const char *path);
+struct ibtrs_fault ibtrs_fault_look_spin(enum ibtrs_fault_point p, const char *session,
+					 const char *path);
 
-/* For places that may not sleep: DELAY spins, for 100 ms at most. Else the fault is the caller's to do. */
-static inline struct ibtrs_fault ibtrs_fault_spin(enum ibtrs_fault_point p, const char *session, const char *path)
+/*
+ * For places that may not sleep: DELAY spins, for 100 ms at most. Else the fault is the caller's to
+ * do.
+ */
+static inline struct ibtrs_fault ibtrs_fault_spin(enum ibtrs_fault_point p, const char *session,
+						  const char *path)
 {
 	if (static_branch_unlikely(&ibtrs_fault_key))
 		return ibtrs_fault_look_spin(p, session, path);

@@ -2,11 +2,14 @@
 /*
  * Heartbeat of one path, the same on both sides.
  *
- * A tick looks whether anything arrived since the last one. If so the count of misses starts over and a new HB_MSG goes out; if not, it grows, and
- * past the limit the path is reported dead, once. An HB_MSG is sent only at count 0: the QP is reliable, a second one could not arrive where the
- * first did not. Arrivals are noted by the receive path in `seen`; the tick alone writes the rest, but for the latency, which the ack sets.
+ * A tick looks whether anything arrived since the last one. If so the count of misses starts over
+ * and a new HB_MSG goes out; if not, it grows, and past the limit the path is reported dead, once.
+ * An HB_MSG is sent only at count 0: the QP is reliable, a second one could not arrive where the
+ * first did not. Arrivals are noted by the receive path in `seen`; the tick alone writes the rest,
+ * but for the latency, which the ack sets.
  *
- * A peer that floods HB_MSGs gets one answer per HB_ACK_GAP (E-33); the last one of a burst is answered by the tick.
+ * A peer that floods HB_MSGs gets one answer per HB_ACK_GAP (E-33); the last one of a burst is
+ * answered by the tick.
  */
 #include "ibtrs/core/hb.h"
 #include "ibtrs/proto/imm.h"
@@ -35,7 +38,10 @@ static int hb_send(struct ibtrs_hb *hb, enum ibtrs_imm_type type)
 	return err == -EAGAIN ? 0 : err;
 }
 
-/* An ack that takes longer than the interval must not be measured from a later message; and who chooses by latency should know of it now. */
+/*
+ * An ack that takes longer than the interval must not be measured from a later message; and who
+ * chooses by latency should know of it now.
+ */
 static void hb_clock(struct ibtrs_hb *hb)
 {
 	ktime_t now = ktime_get();
@@ -78,7 +84,8 @@ static void hb_tick(struct work_struct *work)
 	queue_delayed_work(hb->wq, &hb->work, msecs_to_jiffies(hb->interval_ms));
 }
 
-void ibtrs_hb_init(struct ibtrs_hb *hb, struct workqueue_struct *wq, void (*fail)(struct ibtrs_hb *hb, int err, const char *why))
+void ibtrs_hb_init(struct ibtrs_hb *hb, struct workqueue_struct *wq,
+		   void (*fail)(struct ibtrs_hb *hb, int err, const char *why))
 {
 	INIT_DELAYED_WORK(&hb->work, hb_tick);
 	hb->wq = wq;

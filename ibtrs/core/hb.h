@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Heartbeat of one path, either side (spec A.17, architecture decision 11). Each interval without any sign of life counts a miss and sends one HB_MSG;
- * more than `misses` in a row and fail() is called, once. Every arrival on any connection of the path is a sign of life.
+ * Heartbeat of one path, either side (spec A.17, architecture decision 11). Each interval without
+ * any sign of life counts a miss and sends one HB_MSG; more than `misses` in a row and fail() is
+ * called, once. Every arrival on any connection of the path is a sign of life.
  */
 #ifndef IBTRS_CORE_HB_H
 #define IBTRS_CORE_HB_H
@@ -29,13 +30,16 @@ struct ibtrs_hb {
 	unsigned long last_ack;		/* jiffies */
 	ktime_t sent_at;		/* of the oldest HB_MSG that waits for its ack */
 	bool awaited;			/* one does: set by the tick, cleared by the ack */
-	u64 latency_ns;			/* of the last HB_MSG -> HB_ACK, or how long one waits already if that is more */
+	/* of the last HB_MSG -> HB_ACK, or how long one waits already if that is more */
+	u64 latency_ns;
 };
 
 /* Once per path object. */
-void ibtrs_hb_init(struct ibtrs_hb *hb, struct workqueue_struct *wq, void (*fail)(struct ibtrs_hb *hb, int err, const char *why));
+void ibtrs_hb_init(struct ibtrs_hb *hb, struct workqueue_struct *wq,
+		   void (*fail)(struct ibtrs_hb *hb, int err, const char *why));
 void ibtrs_hb_start(struct ibtrs_hb *hb, struct ibtrs_conn *service, u32 interval_ms, u32 misses);
-void ibtrs_hb_stop(struct ibtrs_hb *hb);	/* waits for a running tick; idempotent; not from fail() */
+/* waits for a running tick; idempotent; not from fail() */
+void ibtrs_hb_stop(struct ibtrs_hb *hb);
 /* CQ context. */
 static inline void ibtrs_hb_alive(struct ibtrs_hb *hb)
 {

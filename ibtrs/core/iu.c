@@ -42,5 +42,7 @@ void ibtrs_iu_sync_dev(struct ibtrs_iu *iu)
 
 struct ib_sge ibtrs_iu_sge(const struct ibtrs_iu *iu, const struct ibtrs_dev *dev)
 {
-	return (struct ib_sge){ .addr = iu->dma, .length = iu->size, .lkey = dev->pd->local_dma_lkey };
+	return (struct ib_sge){ .addr = iu->dma,
+				.length = iu->size,
+				.lkey = dev->pd->local_dma_lkey };
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * ibtrs-core: what client and server share. Nothing runs here by itself. The pure rooms (proto/, logic/) know no modules, so their
- * functions are exported from this file.
+ * ibtrs-core: what client and server share. Nothing runs here by itself. The pure rooms (proto/,
+ * logic/) know no modules, so their functions are exported from this file.
  */
 #include <linux/module.h>
 #include "ibtrs/core/dev.h"

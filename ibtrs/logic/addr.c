@@ -2,16 +2,20 @@
 /*
  * Addresses as people write them.
  *
- * Owns: the grammar of one address and of a path (`src@dst`), and the one text form of each that sysfs shows. Called by the transport's
- * sysfs files, by the block client's map line and by the command line tool, so that all three refuse the same text in the same words.
- * No state, any context.
+ * Owns: the grammar of one address and of a path (`src@dst`), and the one text form of each that
+ * sysfs shows. Called by the transport's sysfs files, by the block client's map line and by the
+ * command line tool, so that all three refuse the same text in the same words. No state, any
+ * context.
  *
- * IPv4 is four decimal numbers without leading zeros (some libraries read 010 as 8). IPv6 is RFC 4291: eight groups, one `::` in place of one
- * or more zero groups, the last two groups may be a dotted IPv4. Output is RFC 5952: lower case, no leading zeros, the longest run of at least two
- * zero groups (the first of equals) becomes `::`, IPv4-mapped in dotted form. A GID is read like IPv6 and written in full.
+ * IPv4 is four decimal numbers without leading zeros (some libraries read 010 as 8). IPv6 is RFC
+ * 4291: eight groups, one `::` in place of one or more zero groups, the last two groups may be a
+ * dotted IPv4. Output is RFC 5952: lower case, no leading zeros, the longest run of at least two
+ * zero groups (the first of equals) becomes `::`, IPv4-mapped in dotted form. A GID is read like
+ * IPv6 and written in full.
  *
- * A scope is kept for link-local addresses, where it selects the interface; elsewhere it says nothing and is dropped after it was checked, as
- * the kernel's own parser does. Names of hosts are refused: nothing here resolves anything.
+ * A scope is kept for link-local addresses, where it selects the interface; elsewhere it says
+ * nothing and is dropped after it was checked, as the kernel's own parser does. Names of hosts are
+ * refused: nothing here resolves anything.
  *
  * Law (tests/fuzz): what parses formats to a text that parses to the same address.
  */
@@ -63,8 +67,8 @@ static bool ip4_parse(const char *s, size_t len, u8 out[4])
 }
 
 /*
- * The whole of @s is an IPv6 address. Groups are collected from the left; @gap is where `::` stood, and at the end what was collected after it
- * moves to the right end.
+ * The whole of @s is an IPv6 address. Groups are collected from the left; @gap is where `::` stood,
+ * and at the end what was collected after it moves to the right end.
  */
 static bool ip6_parse(const char *s, size_t len, u8 out[16])
 {
@@ -122,12 +126,16 @@ static bool is_link_local(const u8 ip6[16])
 	return ip6[0] == 0xfe && (ip6[1] & 0xc0) == 0x80;
 }
 
-/* What may stand after '%': a name that the kernel would give to an interface, less what separates addresses here, or its number. */
+/*
+ * What may stand after '%': a name that the kernel would give to an interface, less what separates
+ * addresses here, or its number.
+ */
 static bool scope_ok(const char *s, size_t len)
 {
 	size_t i;
 
-	if (!len || len >= IBTRS_ADDR_SCOPE_MAX || (s[0] == '.' && (len == 1 || (len == 2 && s[1] == '.'))))
+	if (!len || len >= IBTRS_ADDR_SCOPE_MAX ||
+	    (s[0] == '.' && (len == 1 || (len == 2 && s[1] == '.'))))
 		return false;
 	for (i = 0; i < len; i++)
 		if (s[i] <= ' ' || s[i] == 0x7f || memchr("/:%@,[]", s[i], 7))
@@ -199,14 +207,16 @@ int ibtrs_addr_parse(const char *s, size_t len, struct ibtrs_addr *out, const ch
 		return refuse(why, "empty address", -EINVAL);
 	if (has_prefix(s, len, "gid:")) {
 		if (!ip6_parse(s + 4, len - 4, out->raw))
-			return refuse(why, "malformed GID: 128 bits in IPv6 notation expected", -EINVAL);
+			return refuse(why, "malformed GID: 128 bits in IPv6 notation expected",
+				      -EINVAL);
 		out->kind = IBTRS_ADDR_GID;
 		return 0;
 	}
 	if (has_prefix(s, len, "ip:"))
 		return ip_parse(s + 3, len - 3, out, why);
 	if (is_unknown_prefix(s, len))
-		return refuse(why, "unknown kind of address: 'ip:' or 'gid:' expected", -EPROTONOSUPPORT);
+		return refuse(why, "unknown kind of address: 'ip:' or 'gid:' expected",
+			      -EPROTONOSUPPORT);
 	return ip_parse(s, len, out, why);
 }
 
@@ -232,7 +242,8 @@ static int addr_check_dst(const struct ibtrs_addr *a, const char **why)
 		if (all_zero(ip4, 4))
 			return refuse(why, "destination is the unspecified address", -EINVAL);
 		if (ip4[0] >= 224 && (ip4[0] < 240 || (ip4[0] & ip4[1] & ip4[2] & ip4[3]) == 255))
-			return refuse(why, "destination is a multicast or broadcast address", -EINVAL);
+			return refuse(why, "destination is a multicast or broadcast address",
+				      -EINVAL);
 		return 0;
 	}
 	if (all_zero(a->raw, 16))
@@ -274,7 +285,8 @@ int ibtrs_addr_pair_parse(const char *s, size_t len, struct ibtrs_addr_pair *out
 	if (sep && out->src.kind != out->dst.kind)
 		return refuse(why, "source and destination are of different kinds", -EINVAL);
 	if (lacks_interface(&out->src) || lacks_interface(&out->dst))
-		return refuse(why, "a link-local address needs its interface, as in fe80::1%eth2", -EINVAL);
+		return refuse(why, "a link-local address needs its interface, as in fe80::1%eth2",
+			      -EINVAL);
 	return addr_check_dst(&out->dst, why);
 }
 
@@ -302,7 +314,8 @@ static int ip6_format(const u8 raw[16], char *buf, size_t size)
 		n += scnprintf(buf + n, size - (size_t)n, "%x", raw[2 * i] << 8 | raw[2 * i + 1]);
 	}
 	if (groups == 6)
-		n += scnprintf(buf + n, size - (size_t)n, ":%u.%u.%u.%u", raw[12], raw[13], raw[14], raw[15]);
+		n += scnprintf(buf + n, size - (size_t)n, ":%u.%u.%u.%u", raw[12], raw[13], raw[14],
+			       raw[15]);
 	return n;
 }
 
@@ -316,13 +329,15 @@ int ibtrs_addr_format(const struct ibtrs_addr *a, char *buf, size_t size)
 	case IBTRS_ADDR_NONE:
 		break;
 	case IBTRS_ADDR_IP4:
-		scnprintf(text, sizeof(text), "ip:%u.%u.%u.%u", a->raw[0], a->raw[1], a->raw[2], a->raw[3]);
+		scnprintf(text, sizeof(text), "ip:%u.%u.%u.%u", a->raw[0], a->raw[1], a->raw[2],
+			  a->raw[3]);
 		break;
 	case IBTRS_ADDR_IP6:
 		n = scnprintf(text, sizeof(text), "ip:");
 		n += ip6_format(a->raw, text + n, sizeof(text) - (size_t)n);
 		if (a->scope[0])
-			scnprintf(text + n, sizeof(text) - (size_t)n, "%%%.*s", IBTRS_ADDR_SCOPE_MAX - 1, a->scope);
+			scnprintf(text + n, sizeof(text) - (size_t)n, "%%%.*s",
+				  IBTRS_ADDR_SCOPE_MAX - 1, a->scope);
 		break;
 	case IBTRS_ADDR_GID:
 		n = scnprintf(text, sizeof(text), "gid:");
@@ -355,7 +370,8 @@ bool ibtrs_addr_equal(const struct ibtrs_addr *a, const struct ibtrs_addr *b)
 	case IBTRS_ADDR_IP4:
 		return !memcmp(a->raw, b->raw, 4);
 	case IBTRS_ADDR_IP6:
-		return !memcmp(a->raw, b->raw, 16) && !strncmp(a->scope, b->scope, sizeof(a->scope));
+		return !memcmp(a->raw, b->raw, 16) &&
+		       !strncmp(a->scope, b->scope, sizeof(a->scope));
 	case IBTRS_ADDR_GID:
 		return !memcmp(a->raw, b->raw, 16);
 	}

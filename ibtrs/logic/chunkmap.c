@@ -25,8 +25,8 @@ static bool chunkmap_fits_imm(u32 n, u32 chunk_size)
  *
  * Return: 0 or -EPROTO.
  */
-int ibtrs_chunkmap_build(const struct ibtrs_wire_desc *desc, u32 sg_cnt, const struct ibtrs_limits *l, struct ibtrs_chunk *map,
-			 const char **why)
+int ibtrs_chunkmap_build(const struct ibtrs_wire_desc *desc, u32 sg_cnt,
+			 const struct ibtrs_limits *l, struct ibtrs_chunk *map, const char **why)
 {
 	u32 i, slot = 0;
 
@@ -39,7 +39,8 @@ int ibtrs_chunkmap_build(const struct ibtrs_wire_desc *desc, u32 sg_cnt, const s
 	if (sg_cnt > l->queue_depth || l->queue_depth % sg_cnt)
 		return refuse(why, "number of chunk descriptors does not divide the queue depth");
 	if (!chunkmap_fits_imm(sg_cnt, l->chunk_size))
-		return refuse(why, "number of chunk descriptors and chunk size do not fit the immediate");
+		return refuse(
+			why, "number of chunk descriptors and chunk size do not fit the immediate");
 
 	for (i = 0; i < sg_cnt; i++) {
 		struct ibtrs_desc d;

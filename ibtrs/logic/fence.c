@@ -30,8 +30,9 @@ enum ibtrs_fence_verdict ibtrs_fence_arrive(struct ibtrs_fence_slot *s, bool fen
  * @token: the parked request's
  * @path_up: the parked request's path can still carry its reply
  *
- * A parked request whose token is no longer the newest was overtaken: a later one replaced it in the parking place, or was refused there
- * because its own path went away. It must not run (docs/design.md, law L7).
+ * A parked request whose token is no longer the newest was overtaken: a later one replaced it in
+ * the parking place, or was refused there because its own path went away. It must not run
+ * (docs/design.md, law L7).
  *
  * Return: true if the parked request runs now.
  */

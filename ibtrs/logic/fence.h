@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The server's decision about a request that arrives for a slot (spec F.2, laws L6, L7): execute, park, or refuse as stale. Pure: the caller
- * holds the slot's lock and owns the two facts below.
+ * The server's decision about a request that arrives for a slot (spec F.2, laws L6, L7): execute,
+ * park, or refuse as stale. Pure: the caller holds the slot's lock and owns the two facts below.
  */
 #ifndef IBTRS_LOGIC_FENCE_H
 #define IBTRS_LOGIC_FENCE_H
@@ -10,7 +10,8 @@
 
 enum ibtrs_fence_verdict {
 	IBTRS_FENCE_RUN,	/* nobody executes this slot: go */
-	IBTRS_FENCE_PARK,	/* an earlier execution is still running: wait for it; a request parked before is dropped */
+	/* an earlier execution is still running: wait for it; a request parked before is dropped */
+	IBTRS_FENCE_PARK,
 	IBTRS_FENCE_STALE,	/* token is not newer: reply -ESTALE, execute nothing */
 };
 
@@ -22,8 +23,9 @@ struct ibtrs_fence_slot {
 /* A request with @token arrives; updates @s. @fence false: no tokens, only the waiting half. */
 enum ibtrs_fence_verdict ibtrs_fence_arrive(struct ibtrs_fence_slot *s, bool fence, u64 token);
 /*
- * The running op ended. Return true if the parked request (@parked, its @token, @path_up: its path is still CONNECTED) must now execute;
- * the slot then stays running. False: the slot is idle, a parked request is dropped.
+ * The running op ended. Return true if the parked request (@parked, its @token, @path_up: its path
+ * is still CONNECTED) must now execute; the slot then stays running. False: the slot is idle, a
+ * parked request is dropped.
  */
 bool ibtrs_fence_end(struct ibtrs_fence_slot *s, bool fence, bool parked, u64 token, bool path_up);
 

@@ -7,14 +7,16 @@
 /*
  * What the columns guarantee, whatever order the world speaks in:
  *
- * - a teardown runs exactly in BREAKING and CLOSING, is started once on the way in, and only DRAINED leads out;
+ * - a teardown runs exactly in BREAKING and CLOSING, is started once on the way in, and only
+ *   DRAINED leads out;
  * - an attempt runs exactly in CONNECTING, so READY counts nowhere else;
  * - the timer is armed exactly in WAITING;
  * - the path is published exactly in UP: each UP is followed by one DOWN;
  * - from every state CLOSE and DRAINED lead to CLOSED.
  *
- * RETRY is apart from CONNECT because the timer may fire, and a port may come up, in the moment when CLOSE is already pending: CLOSE goes
- * first, and the RETRY that follows must not wake the dead.
+ * RETRY is apart from CONNECT because the timer may fire, and a port may come up, in the moment
+ * when CLOSE is already pending: CLOSE goes first, and the RETRY that follows must not wake the
+ * dead.
  */
 static const struct ibtrs_path_step path_sm[IBTRS_PATH_STATES][IBTRS_PATH_EVENTS] = {
 	[IBTRS_PATH_IDLE] = {
@@ -56,13 +58,15 @@ static const struct ibtrs_path_step path_sm[IBTRS_PATH_STATES][IBTRS_PATH_EVENTS
  * @s: state of the path
  * @ev: what happened
  *
- * Return: the next state and what has to be done now; an event without meaning in @s leaves the state and asks for nothing.
+ * Return: the next state and what has to be done now; an event without meaning in @s leaves the
+ * state and asks for nothing.
  */
 struct ibtrs_path_step ibtrs_path_sm_step(enum ibtrs_path_state s, enum ibtrs_path_event ev)
 {
 	const struct ibtrs_path_step stay = { .state = s };
 
-	if ((unsigned int)s >= IBTRS_PATH_STATES || (unsigned int)ev >= IBTRS_PATH_EVENTS || !path_sm[s][ev].taken)
+	if ((unsigned int)s >= IBTRS_PATH_STATES || (unsigned int)ev >= IBTRS_PATH_EVENTS ||
+	    !path_sm[s][ev].taken)
 		return stay;
 	return path_sm[s][ev];
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The client path's state table (docs/design.md decision 5, section 6; replaces spec A.18, which mixes draining and waiting).
- * (state, event) -> (state, actions). An event that has no entry is ignored by rule. One ordered work item per path is the only writer.
+ * The client path's state table (docs/design.md decision 5, section 6; replaces spec A.18, which
+ * mixes draining and waiting). (state, event) -> (state, actions). An event that has no entry is
+ * ignored by rule. One ordered work item per path is the only writer.
  */
 #ifndef IBTRS_LOGIC_PATH_SM_H
 #define IBTRS_LOGIC_PATH_SM_H
@@ -25,9 +26,11 @@ enum ibtrs_path_event {
 	IBTRS_PATH_EV_FAIL,	/* anything that makes the connection useless */
 	IBTRS_PATH_EV_DRAINED,	/* teardown finished */
 	IBTRS_PATH_EV_READY,	/* handshake finished */
-	IBTRS_PATH_EV_CONNECT,	/* somebody wants it: first connect, sysfs reconnect; revives a closed path */
+	/* somebody wants it: first connect, sysfs reconnect; revives a closed path */
+	IBTRS_PATH_EV_CONNECT,
 	IBTRS_PATH_EV_GIVE_UP,	/* attempts exhausted */
-	IBTRS_PATH_EV_RETRY,	/* timer, link came up: ends a wait, means nothing to a path that was closed meanwhile */
+	/* timer, link came up: ends a wait, means nothing to a path that was closed meanwhile */
+	IBTRS_PATH_EV_RETRY,
 	IBTRS_PATH_EVENTS
 };
 

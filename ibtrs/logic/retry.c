@@ -2,7 +2,8 @@
 /*
  * When a path is tried again, and how much it is trusted (decision 11; the rules stand in retry.h).
  *
- * Called by ibtrs/client/path_run.c, whose path work owns the record. Nothing here fails, and nothing here knows a clock.
+ * Called by ibtrs/client/path_run.c, whose path work owns the record. Nothing here fails, and
+ * nothing here knows a clock.
  */
 #include "ibtrs/logic/retry.h"
 
@@ -10,7 +11,8 @@
 static u32 retry_marks_for(int err)
 {
 	switch (err) {
-	case -ETIMEDOUT:	/* silence: heartbeats, a send queue, a message that was repeated in vain */
+	case -ETIMEDOUT:
+		/* silence: heartbeats, a send queue, a message that was repeated in vain */
 	case -EMSGSIZE:		/* the probe of full size */
 		return 2;
 	case -ECONNABORTED:	/* somebody here wanted it */
@@ -22,10 +24,14 @@ static u32 retry_marks_for(int err)
 
 static void retry_add(struct ibtrs_retry *r, u32 marks)
 {
-	r->marks = r->marks + marks < IBTRS_RETRY_MAX_MARKS ? r->marks + marks : IBTRS_RETRY_MAX_MARKS;
+	r->marks = r->marks + marks < IBTRS_RETRY_MAX_MARKS ? r->marks + marks :
+							      IBTRS_RETRY_MAX_MARKS;
 }
 
-/* Marks are few: subtracting is cheaper than a division of 64-bit numbers, which 32-bit kernels do not have. */
+/*
+ * Marks are few: subtracting is cheaper than a division of 64-bit numbers, which 32-bit kernels do
+ * not have.
+ */
 static u32 retry_marks(const struct ibtrs_retry *r, u64 now_ms)
 {
 	u64 at = r->up_ms + IBTRS_RETRY_CLEAN_MS;
@@ -70,9 +76,11 @@ void ibtrs_retry_lost(struct ibtrs_retry *r, int err, u64 now_ms)
  * @r: of the path
  * @err: why
  *
- * A server that cannot be reached says nothing about how the path behaves under load: only a failed probe of full size is marked.
+ * A server that cannot be reached says nothing about how the path behaves under load: only a failed
+ * probe of full size is marked.
  *
- * Return: false if the server was still busy with the last incarnation (law L9), which is no failure.
+ * Return: false if the server was still busy with the last incarnation (law L9), which is no
+ * failure.
  */
 bool ibtrs_retry_failed(struct ibtrs_retry *r, int err)
 {
@@ -134,15 +142,20 @@ static u32 retry_rest_ms(u32 marks)
  * in the dark follow each other as ever, so that the path is used soon after the light is back.
  * The last path never rests.
  */
-struct ibtrs_retry_answer ibtrs_retry_next(const struct ibtrs_retry *r, const struct ibtrs_backoff *b, const struct ibtrs_retry_ask *ask,
-					   u32 rnd)
+struct ibtrs_retry_answer ibtrs_retry_next(const struct ibtrs_retry *r,
+					   const struct ibtrs_backoff *b,
+					   const struct ibtrs_retry_ask *ask, u32 rnd)
 {
 	struct ibtrs_retry_answer answer = { .wait_ms = IBTRS_RETRY_SOON_MS };
 	bool news = !r->attempt || ask->err == -EMSGSIZE;
 	struct ibtrs_backoff rest = *b;
 
-	/* Neither the tries of a first connect count, nor a server that still takes the last incarnation apart (law L9). */
-	if (ask->max >= 0 && r->attempt >= (u32)ask->max && ask->first_done && ask->err != -EBUSY && !ask->by_hand) {
+	/*
+	 * Neither the tries of a first connect count, nor a server that still takes the last
+	 * incarnation apart (law L9).
+	 */
+	if (ask->max >= 0 && r->attempt >= (u32)ask->max && ask->first_done && ask->err != -EBUSY &&
+	    !ask->by_hand) {
 		answer.give_up = true;
 		return answer;
 	}

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * When a path is tried again, and how much it is trusted (decision 11). Pure: time and randomness are arguments.
+ * When a path is tried again, and how much it is trusted (decision 11). Pure: time and randomness
+ * are arguments.
  *
  * A path that is lost, or whose probe of full size fails, gets marks: one if the loss explains
  * itself (the port went dark, the server closed the connection), two if it came in silence, since
@@ -16,11 +17,15 @@
 
 #define IBTRS_RETRY_CLEAN_MS	10000u	/* up for so long, one mark less */
 #define IBTRS_RETRY_MARGINAL	4u	/* marks */
-#define IBTRS_RETRY_MAX_MARKS	8u	/* a path that stays up is not marginal any more after IBTRS_RETRY_DOUBT_MS */
-#define IBTRS_RETRY_DOUBT_MS	50000u	/* up for so long, nothing is held against a path any more */
-#define IBTRS_RETRY_REST_MS	10000u	/* of a path that has just become marginal; doubles with each mark */
+/* a path that stays up is not marginal any more after IBTRS_RETRY_DOUBT_MS */
+#define IBTRS_RETRY_MAX_MARKS	8u
+/* up for so long, nothing is held against a path any more */
+#define IBTRS_RETRY_DOUBT_MS	50000u
+/* of a path that has just become marginal; doubles with each mark */
+#define IBTRS_RETRY_REST_MS	10000u
 #define IBTRS_RETRY_REST_MAX_MS	60000u
-#define IBTRS_RETRY_SOON_MS	100u	/* the server is busy with the last incarnation, or the wait is over already */
+/* the server is busy with the last incarnation, or the wait is over already */
+#define IBTRS_RETRY_SOON_MS	100u
 #define IBTRS_RETRY_FIRST_TRIES	3u	/* a lost ARP answer must not fail a map command */
 
 /**
@@ -79,7 +84,8 @@ void ibtrs_retry_forgive(struct ibtrs_retry *r);
 bool ibtrs_retry_marginal(const struct ibtrs_retry *r, u64 now_ms);
 /* Is the first connect to wait for another attempt? */
 bool ibtrs_retry_first_again(const struct ibtrs_retry *r, int err);
-struct ibtrs_retry_answer ibtrs_retry_next(const struct ibtrs_retry *r, const struct ibtrs_backoff *b, const struct ibtrs_retry_ask *ask,
-					   u32 rnd);
+struct ibtrs_retry_answer ibtrs_retry_next(const struct ibtrs_retry *r,
+					   const struct ibtrs_backoff *b,
+					   const struct ibtrs_retry_ask *ask, u32 rnd);
 
 #endif

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "ibtrs/logic/sqwatch.h"
 
-#define SQWATCH_FLOOR_SHIFT	22	/* a link that moves less than 4 MiB in an interval is as good as dead */
-#define SQWATCH_FLOOR_MAX	30	/* intervals; so a queue that only seems full is found too */
+/* a link that moves less than 4 MiB in an interval is as good as dead */
+#define SQWATCH_FLOOR_SHIFT	22
+/* intervals; so a queue that only seems full is found too */
+#define SQWATCH_FLOOR_MAX	30
 
 /**
  * ibtrs_sqwatch_patience() - how many silent looks are no bad sign
@@ -26,9 +28,11 @@ u32 ibtrs_sqwatch_patience(u32 misses, u64 bytes)
  * @probing: a probe is out already
  * @patience: silent looks before the queue counts as dead
  *
- * Return: what to do. A probe that could not be posted, the queue being full, is asked for again at the next look.
+ * Return: what to do. A probe that could not be posted, the queue being full, is asked for again at
+ * the next look.
  */
-enum ibtrs_sqwatch_verdict ibtrs_sqwatch_look(struct ibtrs_sqwatch *w, bool out, bool seen, bool probing, u32 patience)
+enum ibtrs_sqwatch_verdict ibtrs_sqwatch_look(struct ibtrs_sqwatch *w, bool out, bool seen,
+					      bool probing, u32 patience)
 {
 	if (!out || seen) {
 		w->silent = 0;

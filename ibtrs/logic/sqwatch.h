@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Is a send queue dead, or is it waiting for a slow disk (decision 16)? Pure: the caller looks once per heartbeat interval and posts the probes. */
+/*
+ * Is a send queue dead, or is it waiting for a slow disk (decision 16)? Pure: the caller looks once
+ * per heartbeat interval and posts the probes.
+ */
 #ifndef IBTRS_LOGIC_SQWATCH_H
 #define IBTRS_LOGIC_SQWATCH_H
 
@@ -16,9 +19,15 @@ struct ibtrs_sqwatch {
 	u32 silent;
 };
 
-/* How many silent looks are no bad sign: missed heartbeats, and the time that @bytes need at least. */
+/*
+ * How many silent looks are no bad sign: missed heartbeats, and the time that @bytes need at least.
+ */
 u32 ibtrs_sqwatch_patience(u32 misses, u64 bytes);
-/* @out: something was posted that must complete. @seen: something did, since the last look. @probing: a probe is out. */
-enum ibtrs_sqwatch_verdict ibtrs_sqwatch_look(struct ibtrs_sqwatch *w, bool out, bool seen, bool probing, u32 patience);
+/*
+ * @out: something was posted that must complete. @seen: something did, since the last look.
+ * @probing: a probe is out.
+ */
+enum ibtrs_sqwatch_verdict ibtrs_sqwatch_look(struct ibtrs_sqwatch *w, bool out, bool seen,
+					      bool probing, u32 patience);
 
 #endif

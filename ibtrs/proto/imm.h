@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The 32-bit RDMA immediate (spec A.11, F.3): bits 31..28 type, 27..0 payload. Values here are host order; the one byte swap
- * (the immediate is big endian on the wire) happens where a work request is built or a completion is read.
+ * The 32-bit RDMA immediate (spec A.11, F.3): bits 31..28 type, 27..0 payload. Values here are host
+ * order; the one byte swap (the immediate is big endian on the wire) happens where a work request
+ * is built or a completion is read.
  */
 #ifndef IBTRS_PROTO_IMM_H
 #define IBTRS_PROTO_IMM_H
@@ -86,7 +87,8 @@ static inline u32 ibtrs_imm_hb(enum ibtrs_imm_type type)
 
 static inline u32 ibtrs_imm_event(enum ibtrs_event_kind kind, u32 device_id)
 {
-	return (u32)IBTRS_IMM_EVENT << IBTRS_IMM_PAYLOAD_BITS | ((u32)kind & 0xf) << 24 | (device_id & 0xffffff);
+	return (u32)IBTRS_IMM_EVENT << IBTRS_IMM_PAYLOAD_BITS | ((u32)kind & 0xf) << 24 |
+	       (device_id & 0xffffff);
 }
 
 static inline u32 ibtrs_imm_event_kind(u32 imm)

@@ -2,15 +2,18 @@
 /*
  * Codec of the transport messages (spec A.4 .. A.14, F.1, F.2).
  *
- * Owns: every byte of IBTRS on the wire except the immediate. Called by client and server handshakes, by the request path (encode) and by
- * the server's receive path (decode); no state, no locks, any context.
+ * Owns: every byte of IBTRS on the wire except the immediate. Called by client and server
+ * handshakes, by the request path (encode) and by the server's receive path (decode); no state, no
+ * locks, any context.
  *
- * Everything that comes from a peer is copied into a local struct first: private data of the CM and headers inside a chunk have no
- * alignment, and a byte that is looked at twice must not change in between. Length is checked before anything else.
+ * Everything that comes from a peer is copied into a local struct first: private data of the CM and
+ * headers inside a chunk have no alignment, and a byte that is looked at twice must not change in
+ * between. Length is checked before anything else.
  *
- * On refusal: a negative errno and a reason for the log; what the caller does with it (reject, reply, close the path) stands at each
- * declaration in msg.h. Numbers are refused only if they cannot be worked with; bits and bytes that are reserved are ignored, except
- * CONN_RSP.flags, where an unknown bit would mean a mode of operation that this code does not know.
+ * On refusal: a negative errno and a reason for the log; what the caller does with it (reject,
+ * reply, close the path) stands at each declaration in msg.h. Numbers are refused only if they
+ * cannot be worked with; bits and bytes that are reserved are ignored, except CONN_RSP.flags, where
+ * an unknown bit would mean a mode of operation that this code does not know.
  */
 #include "ibtrs/proto/imm.h"
 #include "ibtrs/proto/msg.h"
@@ -70,7 +73,8 @@ void ibtrs_msg_conn_req_encode(struct ibtrs_wire_conn_req *w, const struct ibtrs
  *
  * Return: 0 or -ECONNRESET.
  */
-int ibtrs_msg_conn_req_decode(const void *buf, size_t len, u32 max_cons, struct ibtrs_conn_req *m, const char **why)
+int ibtrs_msg_conn_req_decode(const void *buf, size_t len, u32 max_cons, struct ibtrs_conn_req *m,
+			      const char **why)
 {
 	struct ibtrs_wire_conn_req w;
 
@@ -79,9 +83,11 @@ int ibtrs_msg_conn_req_decode(const void *buf, size_t len, u32 max_cons, struct 
 		return refuse(why, "connection request is too short", -ECONNRESET);
 	memcpy(&w, buf, sizeof(w));
 	if (le16_to_cpu(w.magic) != IBTRS_MAGIC)
-		return refuse(why, "connection request has another magic number: not this protocol", -ECONNRESET);
+		return refuse(why, "connection request has another magic number: not this protocol",
+			      -ECONNRESET);
 	if (!version_ok(w.version))
-		return refuse(why, "connection request has another major version of the protocol", -ECONNRESET);
+		return refuse(why, "connection request has another major version of the protocol",
+			      -ECONNRESET);
 
 	if (!memcmp(w.ext_magic, req_ext_magic, sizeof(w.ext_magic)))
 		m->ext = w.ext_features & IBTRS_EXT_KNOWN;
@@ -91,7 +97,8 @@ int ibtrs_msg_conn_req_decode(const void *buf, size_t len, u32 max_cons, struct 
 	if (m->cid_num > max_cons || m->cid_num > IBTRS_MAX_CONS)
 		return refuse(why, "path has more connections than allowed here", -ECONNRESET);
 	if (m->cid >= m->cid_num)
-		return refuse(why, "connection id is not below the number of connections", -ECONNRESET);
+		return refuse(why, "connection id is not below the number of connections",
+			      -ECONNRESET);
 	memcpy(m->path_uuid, w.path_uuid, sizeof(m->path_uuid));
 	memcpy(m->session_uuid, w.session_uuid, sizeof(m->session_uuid));
 	m->first_conn = w.first_conn & IBTRS_REQ_F_FIRST_CONN;
@@ -133,13 +140,16 @@ static int conn_rsp_check(const struct ibtrs_conn_rsp *m, u32 flags, const char 
 	if (!m->queue_depth)
 		return refuse(why, "server announces a queue depth of 0", -EPROTO);
 	if (m->max_hdr_size < HDR_MIN || m->max_hdr_size > IBTRS_MAX_HDR)
-		return refuse(why, "server announces a header size outside 288 bytes .. 1 MiB", -EPROTO);
+		return refuse(why, "server announces a header size outside 288 bytes .. 1 MiB",
+			      -EPROTO);
 	if (m->max_io_size < IO_MIN)
 		return refuse(why, "server announces a maximum I/O size below 4096", -EPROTO);
 	if (check_add_overflow(m->max_io_size, m->max_hdr_size, &chunk))
 		return refuse(why, "server announces an impossible chunk size", -EPROTO);
 	if (ibtrs_bits(m->queue_depth) + ibtrs_bits(chunk) > IBTRS_IMM_PAYLOAD_BITS)
-		return refuse(why, "queue depth and chunk size of the server do not fit the immediate", -EPROTO);
+		return refuse(why,
+			      "queue depth and chunk size of the server do not fit the immediate",
+			      -EPROTO);
 	if (flags & ~(u32)IBTRS_RSP_F_NEW_RKEY)
 		return refuse(why, "server works in a mode that is not known here", -EPROTO);
 	return 0;
@@ -154,9 +164,11 @@ static int conn_rsp_check(const struct ibtrs_conn_rsp *m, u32 flags, const char 
  * @m: result
  * @why: reason of a refusal
  *
- * Return: 0, -ECONNRESET (not this protocol, or an error inside an accept), -EPROTO (numbers that cannot be worked with).
+ * Return: 0, -ECONNRESET (not this protocol, or an error inside an accept), -EPROTO (numbers that
+ * cannot be worked with).
  */
-int ibtrs_msg_conn_rsp_decode(const void *buf, size_t len, bool reject, bool cid0, struct ibtrs_conn_rsp *m, const char **why)
+int ibtrs_msg_conn_rsp_decode(const void *buf, size_t len, bool reject, bool cid0,
+			      struct ibtrs_conn_rsp *m, const char **why)
 {
 	struct ibtrs_wire_conn_rsp w;
 
@@ -164,7 +176,8 @@ int ibtrs_msg_conn_rsp_decode(const void *buf, size_t len, bool reject, bool cid
 		return refuse(why, "answer to the connection request is too short", -ECONNRESET);
 	memcpy(&w, buf, sizeof(w));
 	if (le16_to_cpu(w.magic) != IBTRS_MAGIC)
-		return refuse(why, "answer has another magic number: not this protocol", -ECONNRESET);
+		return refuse(why, "answer has another magic number: not this protocol",
+			      -ECONNRESET);
 	if (!version_ok(w.version))
 		return refuse(why, "answer has another major version of the protocol", -ECONNRESET);
 
@@ -176,7 +189,8 @@ int ibtrs_msg_conn_rsp_decode(const void *buf, size_t len, bool reject, bool cid
 		return 0;
 	}
 	if (m->err)
-		return refuse(why, "server accepted the connection and reported an error at once", -ECONNRESET);
+		return refuse(why, "server accepted the connection and reported an error at once",
+			      -ECONNRESET);
 	m->queue_depth = le16_to_cpu(w.queue_depth);
 	m->max_io_size = le32_to_cpu(w.max_io_size);
 	m->max_hdr_size = le32_to_cpu(w.max_hdr_size);
@@ -215,7 +229,10 @@ int ibtrs_msg_name_check(const char *name, size_t len, const char **why)
 	return 0;
 }
 
-/* @name: vetted by ibtrs_msg_name_check(); what does not fit is cut, so that the message is well formed in any case. */
+/*
+ * @name: vetted by ibtrs_msg_name_check(); what does not fit is cut, so that the message is well
+ * formed in any case.
+ */
 void ibtrs_msg_info_req_encode(struct ibtrs_wire_info_req *w, const char *name)
 {
 	size_t i;
@@ -272,7 +289,8 @@ void ibtrs_msg_desc_decode(const struct ibtrs_wire_desc *w, struct ibtrs_desc *d
 }
 
 /* @w has room for ibtrs_msg_info_rsp_size(@sg_cnt) bytes, all of which are written. */
-void ibtrs_msg_info_rsp_encode(struct ibtrs_wire_info_rsp *w, const struct ibtrs_desc *desc, u16 sg_cnt)
+void ibtrs_msg_info_rsp_encode(struct ibtrs_wire_info_rsp *w, const struct ibtrs_desc *desc,
+			       u16 sg_cnt)
 {
 	u16 i;
 
@@ -311,7 +329,8 @@ int ibtrs_msg_info_rsp_decode(const void *buf, size_t len, u16 *sg_cnt, const ch
 static size_t io_hdr_size(bool read, bool fence)
 {
 	if (read)
-		return fence ? sizeof(struct ibtrs_wire_read_fenced) : sizeof(struct ibtrs_wire_read);
+		return fence ? sizeof(struct ibtrs_wire_read_fenced) :
+			       sizeof(struct ibtrs_wire_read);
 	return fence ? sizeof(struct ibtrs_wire_write_fenced) : sizeof(struct ibtrs_wire_write);
 }
 
@@ -349,7 +368,8 @@ size_t ibtrs_msg_write_encode(void *buf, bool fence, u16 usr_len, u64 token)
  *
  * Return: bytes written.
  */
-size_t ibtrs_msg_read_encode(void *buf, bool fence, u16 usr_len, u64 token, bool need_inval, const struct ibtrs_desc *desc)
+size_t ibtrs_msg_read_encode(void *buf, bool fence, u16 usr_len, u64 token, bool need_inval,
+			     const struct ibtrs_desc *desc)
 {
 	struct ibtrs_wire_read_fenced w = {
 		.type		= cpu_to_le16(fence ? IBTRS_MSG_READ_FENCED : IBTRS_MSG_READ),
@@ -378,8 +398,8 @@ size_t ibtrs_msg_read_encode(void *buf, bool fence, u16 usr_len, u64 token, bool
  * @data_len: D
  * @usr_len: U
  *
- * What passes here passes ibtrs_msg_io_decode() at a server with the same numbers. A read is charged for a descriptor whether it has one
- * or not (M5).
+ * What passes here passes ibtrs_msg_io_decode() at a server with the same numbers. A read is
+ * charged for a descriptor whether it has one or not (M5).
  *
  * Return: 0 or -EMSGSIZE.
  */
@@ -394,8 +414,11 @@ int ibtrs_msg_fits(const struct ibtrs_limits *l, bool read, u32 data_len, u32 us
 	return 0;
 }
 
-/* What a read says beyond the common part; everything it finds is in @h before anything is refused. */
-static int io_decode_read(const u8 *buf, size_t len, const struct ibtrs_limits *l, struct ibtrs_io_hdr *h, const char **why)
+/*
+ * What a read says beyond the common part; everything it finds is in @h before anything is refused.
+ */
+static int io_decode_read(const u8 *buf, size_t len, const struct ibtrs_limits *l,
+			  struct ibtrs_io_hdr *h, const char **why)
 {
 	size_t size = io_hdr_size(true, l->fence);
 	struct ibtrs_wire_read_fenced w;
@@ -407,7 +430,9 @@ static int io_decode_read(const u8 *buf, size_t len, const struct ibtrs_limits *
 	if (le16_to_cpu(w.sg_cnt) > 1)
 		return refuse(why, "read has more than one descriptor", -EINVAL);
 	if (!w.sg_cnt)
-		return h->data_len ? refuse(why, "read asks for data and has no descriptor", -EINVAL) : 0;
+		return h->data_len ?
+			       refuse(why, "read asks for data and has no descriptor", -EINVAL) :
+			       0;
 	if (len < size + sizeof(d))
 		return refuse(why, "descriptor of a read crosses the end of the chunk", -EPROTO);
 	memcpy(&d, buf + size, sizeof(d));
@@ -432,7 +457,8 @@ static int io_decode_read(const u8 *buf, size_t len, const struct ibtrs_limits *
  *
  * Return: 0, -EPROTO (close the path) or -EINVAL (reply with the error).
  */
-int ibtrs_msg_io_decode(const void *buf, size_t len, u32 off, const struct ibtrs_limits *l, struct ibtrs_io_hdr *h, const char **why)
+int ibtrs_msg_io_decode(const void *buf, size_t len, u32 off, const struct ibtrs_limits *l,
+			struct ibtrs_io_hdr *h, const char **why)
 {
 	struct ibtrs_wire_write_fenced w = { 0 };
 	bool fenced;
@@ -454,7 +480,9 @@ int ibtrs_msg_io_decode(const void *buf, size_t len, u32 off, const struct ibtrs
 	if (!h->read && type != IBTRS_MSG_WRITE && type != IBTRS_MSG_WRITE_FENCED)
 		return refuse(why, "request header has an unknown type", -EPROTO);
 	if (fenced != l->fence)
-		return refuse(why, fenced ? "fenced request on a path without FENCE" : "request without a token on a path with FENCE",
+		return refuse(why,
+			      fenced ? "fenced request on a path without FENCE" :
+				       "request without a token on a path with FENCE",
 			      -EPROTO);
 	if (len < io_hdr_size(h->read, l->fence))
 		return refuse(why, "request header crosses the end of the chunk", -EPROTO);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Codec of the transport messages: bytes <-> host structs, with every check of spec section E that needs nothing but the bytes and the
- * negotiated numbers. Decoders take (buf, len, ...), never read past len, and on refusal return a negative errno and a reason.
- * Encoders zero every reserved byte.
+ * Codec of the transport messages: bytes <-> host structs, with every check of spec section E that
+ * needs nothing but the bytes and the negotiated numbers. Decoders take (buf, len, ...), never read
+ * past len, and on refusal return a negative errno and a reason. Encoders zero every reserved byte.
  */
 #ifndef IBTRS_PROTO_MSG_H
 #define IBTRS_PROTO_MSG_H
@@ -20,7 +20,8 @@ struct ibtrs_conn_req {
 };
 
 struct ibtrs_conn_rsp {
-	int err;			/* 0 or negative errno; the fields below count only when 0 */
+	/* 0 or negative errno; the fields below count only when 0 */
+	int err;
 	u16 queue_depth;
 	u32 max_io_size;
 	u32 max_hdr_size;
@@ -28,7 +29,10 @@ struct ibtrs_conn_rsp {
 	u32 ext;			/* accepted, known bits only */
 };
 
-/* Negotiated numbers of a path, from the CONN_RSP of cid 0; everything below is checked against them. */
+/*
+ * Negotiated numbers of a path, from the CONN_RSP of cid 0; everything below is checked against
+ * them.
+ */
 struct ibtrs_limits {
 	u32 queue_depth;
 	u32 max_io_size;
@@ -59,29 +63,35 @@ struct ibtrs_io_hdr {
 
 void ibtrs_msg_conn_req_encode(struct ibtrs_wire_conn_req *w, const struct ibtrs_conn_req *m);
 /*
- * E-1, E-2: length (>= 56), magic, major, cid < cid_num <= @max_cons. -ECONNRESET on refusal (A.5); @m->ext is valid then, too, and 0 for who does not
- * speak this protocol.
+ * E-1, E-2: length (>= 56), magic, major, cid < cid_num <= @max_cons. -ECONNRESET on refusal (A.5);
+ * @m->ext is valid then, too, and 0 for who does not speak this protocol.
  */
-int ibtrs_msg_conn_req_decode(const void *buf, size_t len, u32 max_cons, struct ibtrs_conn_req *m, const char **why);
+int ibtrs_msg_conn_req_decode(const void *buf, size_t len, u32 max_cons, struct ibtrs_conn_req *m,
+			      const char **why);
 
 void ibtrs_msg_conn_rsp_encode(struct ibtrs_wire_conn_rsp *w, const struct ibtrs_conn_rsp *m);
 /*
- * For accept (@reject false) and reject. E-34, E-35, M3, A.10 on an accept; on a reject fills m->err (always negative, whatever the
- * peer sent). Return 0, -ECONNRESET (too short, magic, major) or -EPROTO (numbers that cannot be worked with).
- * @cid0: only the answer to cid 0 has its numbers and flags checked; the caller compares new_rkey and ext of the others with it, and
+ * For accept (@reject false) and reject. E-34, E-35, M3, A.10 on an accept; on a reject fills
+ * m->err (always negative, whatever the peer sent). Return 0, -ECONNRESET (too short, magic, major)
+ * or -EPROTO (numbers that cannot be worked with).
+ * @cid0: only the answer to cid 0 has its numbers and flags checked; the caller compares new_rkey
+ *	and ext of the others with it, and
  * masks ext with what it offered.
  */
-int ibtrs_msg_conn_rsp_decode(const void *buf, size_t len, bool reject, bool cid0, struct ibtrs_conn_rsp *m, const char **why);
+int ibtrs_msg_conn_rsp_decode(const void *buf, size_t len, bool reject, bool cid0,
+			      struct ibtrs_conn_rsp *m, const char **why);
 
 /* Refusals with words: refused.c. */
-size_t ibtrs_msg_conn_refused_encode(struct ibtrs_wire_conn_refused *w, int err, u8 ext, const char *text);
+size_t ibtrs_msg_conn_refused_encode(struct ibtrs_wire_conn_refused *w, int err, u8 ext,
+				     const char *text);
 bool ibtrs_msg_conn_refused_words(const void *buf, size_t len, char *text);
 void ibtrs_msg_info_refused_encode(struct ibtrs_wire_info_refused *w, int err, const char *text);
 bool ibtrs_msg_info_refused_decode(const void *buf, size_t len, int *err, char *text);
 
 void ibtrs_msg_info_req_encode(struct ibtrs_wire_info_req *w, const char *name);
 /*
- * E-7, E-8: length, type, name NUL-terminated: -EPROTO; non-empty, no '/', '.', control characters: -EINVAL. @name points into @buf.
+ * E-7, E-8: length, type, name NUL-terminated: -EPROTO; non-empty, no '/', '.', control characters:
+ * -EINVAL. @name points into @buf.
  */
 int ibtrs_msg_info_req_decode(const void *buf, size_t len, const char **name, const char **why);
 /* The same rule for a name from the administrator. */
@@ -91,17 +101,23 @@ static inline size_t ibtrs_msg_info_rsp_size(u32 sg_cnt)
 {
 	return sizeof(struct ibtrs_wire_info_rsp) + (size_t)sg_cnt * sizeof(struct ibtrs_wire_desc);
 }
-void ibtrs_msg_info_rsp_encode(struct ibtrs_wire_info_rsp *w, const struct ibtrs_desc *desc, u16 sg_cnt);
+void ibtrs_msg_info_rsp_encode(struct ibtrs_wire_info_rsp *w, const struct ibtrs_desc *desc,
+			       u16 sg_cnt);
 /* Length, type, length covers sg_cnt; the layout rules are logic/chunkmap's. */
 int ibtrs_msg_info_rsp_decode(const void *buf, size_t len, u16 *sg_cnt, const char **why);
 void ibtrs_msg_desc_decode(const struct ibtrs_wire_desc *w, struct ibtrs_desc *d);
 
-/* Encode a request header (@token counts only with @fence); @desc NULL = none. Return the number of bytes written at @buf. */
+/*
+ * Encode a request header (@token counts only with @fence); @desc NULL = none. Return the number of
+ * bytes written at @buf.
+ */
 size_t ibtrs_msg_write_encode(void *buf, bool fence, u16 usr_len, u64 token);
-size_t ibtrs_msg_read_encode(void *buf, bool fence, u16 usr_len, u64 token, bool need_inval, const struct ibtrs_desc *desc);
+size_t ibtrs_msg_read_encode(void *buf, bool fence, u16 usr_len, u64 token, bool need_inval,
+			     const struct ibtrs_desc *desc);
 
 /*
- * Does a request fit? D = @data_len, U = @usr_len (at least 4, E-15); A.12, A.13, M5. 0 or -EMSGSIZE.
+ * Does a request fit? D = @data_len, U = @usr_len (at least 4, E-15); A.12, A.13, M5. 0 or
+ * -EMSGSIZE.
  */
 int ibtrs_msg_fits(const struct ibtrs_limits *l, bool read, u32 data_len, u32 usr_len);
 
@@ -111,12 +127,14 @@ int ibtrs_msg_fits(const struct ibtrs_limits *l, bool read, u32 data_len, u32 us
  * @len: bytes in @buf: min(CHUNK - off, IBTRS_IO_HDR_MAX)
  * @off: offset from the immediate
  *
- * Return 0; -EPROTO: the header cannot be understood (unknown type, FENCE mismatch, off/usr_len out of range): close the path;
- * -EINVAL: understood but refused (sg_cnt > 1, descriptor length 0 or < D, data without descriptor or the reverse, D > max_io_size):
- * reply with the error; @h is then good enough to reply (need_inval and desc are valid if has_desc). need_inval is only ever true with
- * has_desc. After 0, a read has a descriptor exactly if data_len > 0.
+ * Return 0; -EPROTO: the header cannot be understood (unknown type, FENCE mismatch, off/usr_len out
+ * of range): close the path; -EINVAL: understood but refused (sg_cnt > 1, descriptor length 0 or <
+ * D, data without descriptor or the reverse, D > max_io_size): reply with the error; @h is then
+ * good enough to reply (need_inval and desc are valid if has_desc). need_inval is only ever true
+ * with has_desc. After 0, a read has a descriptor exactly if data_len > 0.
  */
-int ibtrs_msg_io_decode(const void *buf, size_t len, u32 off, const struct ibtrs_limits *l, struct ibtrs_io_hdr *h, const char **why);
+int ibtrs_msg_io_decode(const void *buf, size_t len, u32 off, const struct ibtrs_limits *l,
+			struct ibtrs_io_hdr *h, const char **why);
 
 void ibtrs_msg_rkey_encode(struct ibtrs_wire_rkey_rsp *w, u16 slot, u32 rkey);
 /* E-37: exactly 8 bytes or more, type 4, buf_id == @slot. */

@@ -2,7 +2,8 @@
 /*
  * Refusals with words (F.1, extension WORDS): in the CM REJ, and in place of INFO_RSP. Pure.
  *
- * The last byte of a text is its end, whatever a peer puts there: what is received can be sent as it is.
+ * The last byte of a text is its end, whatever a peer puts there: what is received can be sent as
+ * it is.
  */
 #include <ibtrs/words.h>
 #include "ibtrs/proto/msg.h"
@@ -22,7 +23,8 @@ static const u8 refused_ext_magic[4] = { 'I', 'B', 'T', 'X' };
  *
  * Return: length of the message.
  */
-size_t ibtrs_msg_conn_refused_encode(struct ibtrs_wire_conn_refused *w, int err, u8 ext, const char *text)
+size_t ibtrs_msg_conn_refused_encode(struct ibtrs_wire_conn_refused *w, int err, u8 ext,
+				     const char *text)
 {
 	const struct ibtrs_conn_rsp rsp = { .err = err };
 
@@ -52,7 +54,8 @@ bool ibtrs_msg_conn_refused_words(const void *buf, size_t len, char *text)
 	if (len < sizeof(w))
 		return false;
 	memcpy(&w, buf, sizeof(w));
-	if (memcmp(w.rsp.ext_magic, refused_ext_magic, sizeof(w.rsp.ext_magic)) || !(le32_to_cpu(w.rsp.ext_features) & IBTRS_EXT_WORDS))
+	if (memcmp(w.rsp.ext_magic, refused_ext_magic, sizeof(w.rsp.ext_magic)) ||
+	    !(le32_to_cpu(w.rsp.ext_features) & IBTRS_EXT_WORDS))
 		return false;
 	return ibtrs_words_copy(text, IBTRS_WORDS_LEN, w.text, sizeof(w.text) - 1) > 0;
 }

@@ -26,7 +26,8 @@ void ibtrs_trial_encode(struct ibtrs_wire_trial *w, const struct ibtrs_desc *des
  *
  * Return: 0, or -EPROTO: close the path.
  */
-int ibtrs_trial_decode(const struct ibtrs_wire_trial *w, u32 off, const struct ibtrs_limits *l, struct ibtrs_desc *desc, const char **why)
+int ibtrs_trial_decode(const struct ibtrs_wire_trial *w, u32 off, const struct ibtrs_limits *l,
+		       struct ibtrs_desc *desc, const char **why)
 {
 	*why = "a trial with a message of another type";
 	if (le16_to_cpu(w->type) != IBTRS_MSG_TRIAL)

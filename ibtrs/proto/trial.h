@@ -6,6 +6,7 @@
 #include "ibtrs/proto/msg.h"
 
 void ibtrs_trial_encode(struct ibtrs_wire_trial *w, const struct ibtrs_desc *desc);
-int ibtrs_trial_decode(const struct ibtrs_wire_trial *w, u32 off, const struct ibtrs_limits *l, struct ibtrs_desc *desc, const char **why);
+int ibtrs_trial_decode(const struct ibtrs_wire_trial *w, u32 off, const struct ibtrs_limits *l,
+		       struct ibtrs_desc *desc, const char **why);
 
 #endif

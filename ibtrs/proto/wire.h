@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The bytes of IBTRS on the wire: RTRS 2.0 (spec A.2, A.4, A.5, A.9, A.12, A.13, A.14) and our extensions (spec F.1, F.2).
- * Everything little endian except the immediate, which imm.h owns. Sizes and offsets are asserted here and nowhere else.
+ * The bytes of IBTRS on the wire: RTRS 2.0 (spec A.2, A.4, A.5, A.9, A.12, A.13, A.14) and our
+ * extensions (spec F.1, F.2). Everything little endian except the immediate, which imm.h owns.
+ * Sizes and offsets are asserted here and nowhere else.
  */
 #ifndef IBTRS_PROTO_WIRE_H
 #define IBTRS_PROTO_WIRE_H
@@ -13,10 +14,12 @@
 #define IBTRS_PROTO_MAJOR	2
 #define IBTRS_SERVICE_QD	512	/* requests cid 0 is dimensioned for */
 #define IBTRS_MIN_CHUNK		8192
-#define IBTRS_MAX_HDR		(1u << 20)	/* our own bound on the max_hdr_size that a peer may announce (E-34) */
+/* our own bound on the max_hdr_size that a peer may announce (E-34) */
+#define IBTRS_MAX_HDR		(1u << 20)
 #define IBTRS_MAX_QD		65535
 #define IBTRS_MAX_CONS		4096
-#define IBTRS_HDR_SIZE		4096	/* max_hdr_size our server announces, whatever its page size (B.6) */
+/* max_hdr_size our server announces, whatever its page size (B.6) */
+#define IBTRS_HDR_SIZE		4096
 #define IBTRS_NAME_LEN		255	/* session name with NUL */
 #define IBTRS_UUID_LEN		16
 #define IBTRS_REJ_REASON	28	/* CM: consumer defined */
@@ -44,7 +47,8 @@ enum {	/* CONN_REQ.ext_features, CONN_RSP.ext_features (F.1) */
 	IBTRS_EXT_EVENTS	= 0x2,
 	IBTRS_EXT_TRIAL		= 0x8,	/* 0x4 is kept for authentication */
 	IBTRS_EXT_WORDS		= 0x10,
-	IBTRS_EXT_KNOWN		= IBTRS_EXT_FENCE | IBTRS_EXT_EVENTS | IBTRS_EXT_TRIAL | IBTRS_EXT_WORDS,
+	IBTRS_EXT_KNOWN		= IBTRS_EXT_FENCE | IBTRS_EXT_EVENTS | IBTRS_EXT_TRIAL |
+				  IBTRS_EXT_WORDS,
 };
 
 struct ibtrs_wire_conn_req {		/* A.4 + F.1 */
@@ -79,7 +83,8 @@ struct ibtrs_wire_conn_rsp {		/* A.5 + F.1 */
 #define IBTRS_REJ_WORDS_LEN	92	/* with NUL: what a CM REJ has room for */
 #define IBTRS_WORDS_LEN		184	/* with NUL */
 
-struct ibtrs_wire_conn_refused {	/* a CONN_RSP with err, towards a client that offered WORDS */
+/* a CONN_RSP with err, towards a client that offered WORDS */
+struct ibtrs_wire_conn_refused {
 	struct ibtrs_wire_conn_rsp rsp;	/* ext_magic, and ext_features WORDS */
 	u8	text[IBTRS_REJ_WORDS_LEN];
 };

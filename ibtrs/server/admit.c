@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Who may come in (spec A.4-A.6): caps, whose session, which path, is the place free. Called by handshake.c for each decoded CONN_REQ, which builds the
- * connection then.
+ * Who may come in (spec A.4-A.6): caps, whose session, which path, is the place free. Called by
+ * handshake.c for each decoded CONN_REQ, which builds the connection then.
  *
- * A refusal is an errno of A.5, or -EBUSY for "the old one is still there" (L9), with words for the log. It costs nobody else anything: only who knows
- * both uuids and comes from the same address can end a path by knocking.
+ * A refusal is an errno of A.5, or -EBUSY for "the old one is still there" (L9), with words for the
+ * log. It costs nobody else anything: only who knows both uuids and comes from the same address can
+ * end a path by knocking.
  *
- * Locking: all of it under ibtrs_srv.lock. What is let in comes back with its conn->lock held, so that the path cannot be freed before it is built.
+ * Locking: all of it under ibtrs_srv.lock. What is let in comes back with its conn->lock held, so
+ * that the path cannot be freed before it is built.
  */
 #include <linux/slab.h>
 #include "ibtrs/server/admit.h"
@@ -15,14 +17,16 @@
 #include "ibtrs/server/session.h"
 
 /* A known path knocks again with cid 0. Always a refusal. */
-static int admit_again(struct ibtrs_srv_path *path, const struct ibtrs_conn_req *req, const struct ibtrs_addr_pair *addr, const char **why)
+static int admit_again(struct ibtrs_srv_path *path, const struct ibtrs_conn_req *req,
+		       const struct ibtrs_addr_pair *addr, const char **why)
 {
 	if (!ibtrs_addr_equal(&path->addr.src, &addr->src)) {
 		*why = "the path belongs to another client address";
 		return -ECONNRESET;
 	}
 	/* recon_cnt wraps around. */
-	if (ibtrs_srv_path_state(path) < IBTRS_SRV_PATH_CLOSING && (s16)(req->recon_cnt - path->recon_cnt) <= 0) {
+	if (ibtrs_srv_path_state(path) < IBTRS_SRV_PATH_CLOSING &&
+	    (s16)(req->recon_cnt - path->recon_cnt) <= 0) {
 		*why = "connection id in use";
 		return -ECONNRESET;
 	}
@@ -31,7 +35,8 @@ static int admit_again(struct ibtrs_srv_path *path, const struct ibtrs_conn_req 
 	return -EBUSY;
 }
 
-static int admit_same_path(struct ibtrs_srv_path *path, const struct ibtrs_conn_req *req, const struct ibtrs_addr_pair *addr, const char **why)
+static int admit_same_path(struct ibtrs_srv_path *path, const struct ibtrs_conn_req *req,
+			   const struct ibtrs_addr_pair *addr, const char **why)
 {
 	enum ibtrs_srv_path_state state = ibtrs_srv_path_state(path);
 
@@ -44,8 +49,8 @@ static int admit_same_path(struct ibtrs_srv_path *path, const struct ibtrs_conn_
 	if (state != IBTRS_SRV_PATH_CONNECTING)
 		return -ECONNRESET;
 	*why = "another client address, number of connections, incarnation or set of extensions than cid 0";
-	if (!ibtrs_addr_equal(&path->addr.src, &addr->src) || req->cid_num != path->nr_conns || req->recon_cnt != path->recon_cnt ||
-	    req->ext != path->ext)
+	if (!ibtrs_addr_equal(&path->addr.src, &addr->src) || req->cid_num != path->nr_conns ||
+	    req->recon_cnt != path->recon_cnt || req->ext != path->ext)
 		return -ECONNRESET;
 	*why = "cid 0 is not accepted yet";
 	if (!atomic_read_acquire(&path->nr_accepted))
@@ -54,16 +59,19 @@ static int admit_same_path(struct ibtrs_srv_path *path, const struct ibtrs_conn_
 	return path->conns[req->cid].taken ? -ECONNRESET : 0;
 }
 
-static int admit_new_path(struct ibtrs_srv_session *s, const struct ibtrs_conn_req *req, const struct ibtrs_addr_pair *addr,
-		       struct ibtrs_srv_path **out, const char **why)
+static int admit_new_path(struct ibtrs_srv_session *s, const struct ibtrs_conn_req *req,
+			  const struct ibtrs_addr_pair *addr, struct ibtrs_srv_path **out,
+			  const char **why)
 {
-	struct ibtrs_srv_path *other = list_first_entry_or_null(&s->paths, struct ibtrs_srv_path, entry);
+	struct ibtrs_srv_path *other =
+		list_first_entry_or_null(&s->paths, struct ibtrs_srv_path, entry);
 	int err;
 
 	err = ibtrs_srv_session_may_add(s, addr, why);
 	if (err)
 		return err;
-	if (other && req->first_conn && ibtrs_srv_plain() && ibtrs_srv_path_state(other) == IBTRS_SRV_PATH_CONNECTING)
+	if (other && req->first_conn && ibtrs_srv_plain() &&
+	    ibtrs_srv_path_state(other) == IBTRS_SRV_PATH_CONNECTING)
 		pr_warn("two paths ask to make one session: in-kernel servers may make two\n");
 	/* A path without tokens would get around the fences of the others. */
 	if (other && other->ext != req->ext) {
@@ -79,8 +87,8 @@ static int admit_new_path(struct ibtrs_srv_session *s, const struct ibtrs_conn_r
 	return 0;
 }
 
-static int admit_find_path(const struct ibtrs_conn_req *req, const struct ibtrs_addr_pair *addr, struct ibtrs_srv_path **out,
-			const char **why)
+static int admit_find_path(const struct ibtrs_conn_req *req, const struct ibtrs_addr_pair *addr,
+			   struct ibtrs_srv_path **out, const char **why)
 {
 	struct ibtrs_srv_session *s = ibtrs_srv_session_find(req->session_uuid);
 	bool created = !s;
@@ -114,7 +122,8 @@ static int admit_find_path(const struct ibtrs_conn_req *req, const struct ibtrs_
 	return err;
 }
 
-int ibtrs_srv_admit(const struct ibtrs_conn_req *req, const struct ibtrs_addr_pair *addr, struct ibtrs_srv_conn **out, const char **why)
+int ibtrs_srv_admit(const struct ibtrs_conn_req *req, const struct ibtrs_addr_pair *addr,
+		    struct ibtrs_srv_conn **out, const char **why)
 {
 	struct ibtrs_srv_path *path = NULL;
 	int err;

@@ -16,9 +16,10 @@ struct ibtrs_srv_conn;
  *
  * The first connection of a path makes the path, and of a session the session.
  *
- * Context: process; takes ibtrs_srv.lock.
- * Return: 0; -EBUSY: try again, the old incarnation is draining; -ENXIO, -ECONNRESET, -ENOMEM and the caps' own: refused.
+ * Context: process; takes ibtrs_srv.lock. Return: 0; -EBUSY: try again, the old incarnation is
+ * draining; -ENXIO, -ECONNRESET, -ENOMEM and the caps' own: refused.
  */
-int ibtrs_srv_admit(const struct ibtrs_conn_req *req, const struct ibtrs_addr_pair *addr, struct ibtrs_srv_conn **out, const char **why);
+int ibtrs_srv_admit(const struct ibtrs_conn_req *req, const struct ibtrs_addr_pair *addr,
+		    struct ibtrs_srv_conn **out, const char **why);
 
 #endif

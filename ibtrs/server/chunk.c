@@ -2,17 +2,21 @@
 /*
  * Chunks: the memory that clients write requests to, and its keys.
  *
- * Called by handshake.c's INFO work (get, map, register, describe) and by path.c's close work (unmap, put); works of one path never overlap. Nothing
- * is allocated before INFO_REQ.
+ * Called by handshake.c's INFO work (get, map, register, describe) and by path.c's close work
+ * (unmap, put); works of one path never overlap. Nothing is allocated before INFO_REQ.
  *
- * Memory. Each chunk is physically contiguous and zeroed when it is allocated, so that nobody ever reads what another one left (E-17, E-47). When a
- * path ends its chunks go to a shelf for a short while and back to the same path of the same session at the same address, to nobody else: a
- * reconnect needs no new contiguous memory then. All bytes, in use or in the shelf, are charged against one limit; a quarter of it may lie in the
- * shelf, and when it is hit the shelf is emptied first. shelf_lock protects the shelf.
+ * Memory. Each chunk is physically contiguous and zeroed when it is allocated, so that nobody ever
+ * reads what another one left (E-17, E-47). When a path ends its chunks go to a shelf for a short
+ * while and back to the same path of the same session at the same address, to nobody else: a
+ * reconnect needs no new contiguous memory then. All bytes, in use or in the shelf, are charged
+ * against one limit; a quarter of it may lie in the shelf, and when it is hit the shelf is emptied
+ * first. shelf_lock protects the shelf.
  *
- * Keys. Without always_invalidate as few MRs as the device allows, equal in size (M4): their "page" is the largest power of two that divides the chunk,
- * its DMA addresses and what the device can do. With always_invalidate one MR per chunk, since its key goes with each request. MRs are
- * registered on the service connection, in batches that fit its send queue (L18), before INFO_RSP is posted: a lost INFO_RSP then repeats no REG_MR.
+ * Keys. Without always_invalidate as few MRs as the device allows, equal in size (M4): their "page"
+ * is the largest power of two that divides the chunk, its DMA addresses and what the device can do.
+ * With always_invalidate one MR per chunk, since its key goes with each request. MRs are registered
+ * on the service connection, in batches that fit its send queue (L18), before INFO_RSP is posted: a
+ * lost INFO_RSP then repeats no REG_MR.
  */
 #include <linux/gfp.h>
 #include <linux/log2.h>
@@ -92,8 +96,9 @@ static u64 chunks_bytes(const struct ibtrs_srv_chunks *c)
 }
 
 /*
- * The page allocator gives powers of two, and a chunk is a little more than one: cut from one block each, half of what is found and zeroed would go
- * back. So a block is cut into as many chunks as it holds, 31 of 132 KiB from 4 MiB; the pages of each are its own, and are freed by themselves.
+ * The page allocator gives powers of two, and a chunk is a little more than one: cut from one block
+ * each, half of what is found and zeroed would go back. So a block is cut into as many chunks as it
+ * holds, 31 of 132 KiB from 4 MiB; the pages of each are its own, and are freed by themselves.
  */
 static struct ibtrs_srv_chunks *chunks_alloc(const struct ibtrs_dev *dev, u32 nr, u32 size)
 {
@@ -109,7 +114,8 @@ static struct ibtrs_srv_chunks *chunks_alloc(const struct ibtrs_dev *dev, u32 nr
 	while (c->nr < nr) {
 		while (run > nr - c->nr)
 			run /= 2;
-		mem = ibtrs_dev_alloc_exact(dev, (size_t)run * size, gfp | (run > 1 ? __GFP_NORETRY : __GFP_RETRY_MAYFAIL));
+		mem = ibtrs_dev_alloc_exact(dev, (size_t)run * size,
+					    gfp | (run > 1 ? __GFP_NORETRY : __GFP_RETRY_MAYFAIL));
 		if (!mem && run == 1) {
 			chunks_free(c);
 			return NULL;
@@ -344,7 +350,10 @@ static int chunk_make_mrs(struct ibtrs_srv_path *path, struct scatterlist *sgl, 
 	*why = "the RDMA device has no page size that divides the chunk";
 	if (!page)
 		return -EOPNOTSUPP;
-	mrs = path->new_rkey ? nr : ibtrs_chunkmap_mr_count(nr, path->dev->ib->attrs.max_fast_reg_page_list_len / (path->chunks->size / page));
+	mrs = path->new_rkey ?
+		      nr :
+		      ibtrs_chunkmap_mr_count(nr, path->dev->ib->attrs.max_fast_reg_page_list_len /
+							  (path->chunks->size / page));
 	*why = "the RDMA device cannot register a whole chunk: make max_chunk_size smaller";
 	if (!mrs || path->chunks->size / page > path->dev->ib->attrs.max_fast_reg_page_list_len)
 		return -EOPNOTSUPP;
@@ -384,7 +393,8 @@ int ibtrs_srv_chunk_map(struct ibtrs_srv_path *path, const char **why)
 	int err;
 
 	*why = "no memory for the chunks";
-	err = ibtrs_fault_wait(IBTRS_FAULT_SRV_MR, ibtrs_srv_session_label(path->session), path->name);
+	err = ibtrs_fault_wait(IBTRS_FAULT_SRV_MR, ibtrs_srv_session_label(path->session),
+			       path->name);
 	if (err)
 		return err;
 	err = -ENOMEM;
@@ -408,7 +418,8 @@ void ibtrs_srv_chunk_unmap(struct ibtrs_srv_path *path)
 	kvfree(m->mr);
 	m->mr = NULL;
 	while (m->mapped--)
-		ib_dma_unmap_single(path->dev->ib, m->dma[m->mapped], path->chunks->size, DMA_BIDIRECTIONAL);
+		ib_dma_unmap_single(path->dev->ib, m->dma[m->mapped], path->chunks->size,
+				    DMA_BIDIRECTIONAL);
 	m->mapped = 0;
 	kvfree(m->dma);
 	m->dma = NULL;
@@ -424,7 +435,8 @@ static void chunk_reg_done(struct ib_cq *cq, struct ib_wc *wc)
 		complete(&path->reg_done);
 }
 
-static int chunk_register_batch(struct ibtrs_srv_path *path, struct ib_reg_wr *wrs, u32 first, u32 n)
+static int chunk_register_batch(struct ibtrs_srv_path *path, struct ib_reg_wr *wrs, u32 first,
+				u32 n)
 {
 	struct ibtrs_conn *c = &path->conns[0].c;
 	u32 i;
@@ -462,7 +474,8 @@ int ibtrs_srv_chunk_register(struct ibtrs_srv_path *path, const char **why)
 	path->reg_cqe.done = chunk_reg_done;
 	path->reg_err = 0;
 	for (i = 0; i < path->mrs.nr && !err; i += CHUNK_REG_BATCH)
-		err = chunk_register_batch(path, wrs, i, min_t(u32, CHUNK_REG_BATCH, path->mrs.nr - i));
+		err = chunk_register_batch(path, wrs, i,
+					   min_t(u32, CHUNK_REG_BATCH, path->mrs.nr - i));
 	kfree(wrs);
 	return err;
 }

@@ -17,7 +17,8 @@ struct ibtrs_srv_path;
  * @peer: who alone gets them from the shelf, with the two uuids
  * @nr: how many of @mem are there
  * @size: bytes of each
- * @borrowers: further paths that use them, which only a test asks for (debug.h); under the shelf's lock
+ * @borrowers: further paths that use them, which only a test asks for (debug.h); under the shelf's
+ *	lock
  * @mem: each physically contiguous
  */
 struct ibtrs_srv_chunks {
@@ -47,7 +48,8 @@ struct ibtrs_srv_mrs {
 };
 
 /*
- * Charge @bytes against max_memory_mb, for chunks and for queues of connections. False: there is no room; the caller must refuse.
+ * Charge @bytes against max_memory_mb, for chunks and for queues of connections. False: there is no
+ * room; the caller must refuse.
  */
 bool ibtrs_srv_chunk_charge(u64 bytes);
 void ibtrs_srv_chunk_uncharge(u64 bytes);
@@ -58,14 +60,16 @@ int ibtrs_srv_chunk_get(struct ibtrs_srv_path *path, const char **why);
 void ibtrs_srv_chunk_put(struct ibtrs_srv_path *path, bool keep);
 /* DMA addresses and MRs on the path's device. */
 int ibtrs_srv_chunk_map(struct ibtrs_srv_path *path, const char **why);
-void ibtrs_srv_chunk_unmap(struct ibtrs_srv_path *path);	/* idempotent; also what a failed map left */
+/* idempotent; also what a failed map left */
+void ibtrs_srv_chunk_unmap(struct ibtrs_srv_path *path);
 /* Registers all MRs on the service connection. Sleeps, bounded. */
 int ibtrs_srv_chunk_register(struct ibtrs_srv_path *path, const char **why);
 /* Fills @rsp, of ibtrs_msg_info_rsp_size(mrs.nr) bytes. 0 or -ENOMEM. */
 int ibtrs_srv_chunk_describe(const struct ibtrs_srv_path *path, struct ibtrs_wire_info_rsp *rsp);
 
 /* The WR that gives the client a new right to a chunk; @mr has a fresh key. */
-static inline void ibtrs_srv_chunk_reg_wr(struct ib_reg_wr *wr, struct ib_mr *mr, struct ib_cqe *cqe)
+static inline void ibtrs_srv_chunk_reg_wr(struct ib_reg_wr *wr, struct ib_mr *mr,
+					  struct ib_cqe *cqe)
 {
 	*wr = (struct ib_reg_wr){
 		.wr.wr_cqe	= cqe,

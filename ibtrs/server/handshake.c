@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The handshake's first half (spec A.3-A.6, F.1): CONN_REQ after CONN_REQ until all connections of a path are there. INFO_REQ follows, info.c.
+ * The handshake's first half (spec A.3-A.6, F.1): CONN_REQ after CONN_REQ until all connections of
+ * a path are there. INFO_REQ follows, info.c.
  *
- * A CONN_REQ is decoded, then judged under ibtrs_srv.lock (admit.c), then its connection is built under conn->lock alone (accept), which the admission
- * has taken, so that the path cannot be freed in between. A refusal is a REJECT with the errno of A.5.
+ * A CONN_REQ is decoded, then judged under ibtrs_srv.lock (admit.c), then its connection is built
+ * under conn->lock alone (accept), which the admission has taken, so that the path cannot be freed
+ * in between. A refusal is a REJECT with the errno of A.5.
  *
  * cid 0 comes first and makes the path; the others come in any order.
  */
@@ -20,7 +22,8 @@
 #include "ibtrs/server/session.h"
 
 #define HS_SERVICE_WR	256
-#define HS_IO_WR_MAX	991	/* with core's slack just below 1024: a queue too small is but a queue for credit */
+/* with core's slack just below 1024: a queue too small is but a queue for credit */
+#define HS_IO_WR_MAX	991
 #define HS_ACK_TIMEOUT	17	/* 4.096 us * 2^17 = 0.54 s */
 
 /* Estimates, from soft-RoCE. */
@@ -72,12 +75,14 @@ static struct ibtrs_conn_caps hs_caps(const struct ibtrs_srv_conn *conn)
 	u32 per_req = path->new_rkey ? 5 : 3;
 
 	return (struct ibtrs_conn_caps){
-		.send_wr	= conn->c.cid ? min_t(u32, per_req * path->limits.queue_depth + 1, HS_IO_WR_MAX) : HS_SERVICE_WR,
-		.recv_wr	= ibtrs_srv_rx_depth(conn) + !conn->c.cid,
-		.send_sge	= 1,
-		.recv_sge	= 1,
-		.vector		= conn->c.cid ? conn->c.cid - 1 : 0,
-		.poll		= IB_POLL_WORKQUEUE,
+		.send_wr = conn->c.cid ? min_t(u32, per_req * path->limits.queue_depth + 1,
+					       HS_IO_WR_MAX) :
+					 HS_SERVICE_WR,
+		.recv_wr = ibtrs_srv_rx_depth(conn) + !conn->c.cid,
+		.send_sge = 1,
+		.recv_sge = 1,
+		.vector = conn->c.cid ? conn->c.cid - 1 : 0,
+		.poll = IB_POLL_WORKQUEUE,
 	};
 }
 
@@ -105,7 +110,8 @@ static int hs_build_conn(struct ibtrs_srv_conn *conn, const char **why)
 {
 	struct ibtrs_conn_caps caps = hs_caps(conn);
 	struct ibtrs_srv_path *path = conn->path;
-	u64 bytes = (u64)caps.send_wr * (HS_SEND_WR_SIZE + HS_CQE_SIZE) + (u64)caps.recv_wr * (HS_RECV_WR_SIZE + HS_CQE_SIZE);
+	u64 bytes = (u64)caps.send_wr * (HS_SEND_WR_SIZE + HS_CQE_SIZE) +
+		    (u64)caps.recv_wr * (HS_RECV_WR_SIZE + HS_CQE_SIZE);
 	int err;
 
 	*why = "as much memory in use as max_memory_mb allows";
@@ -146,7 +152,10 @@ static int hs_reply_accept(struct ibtrs_srv_conn *conn)
 	return rdma_accept(conn->c.id, &param);
 }
 
-/* From here on the id is the path's: whatever fails, the close work destroys it, after all that needs its device. */
+/*
+ * From here on the id is the path's: whatever fails, the close work destroys it, after all that
+ * needs its device.
+ */
 static int hs_accept(struct ibtrs_srv_conn *conn, struct rdma_cm_id *id, const char **why)
 {
 	struct ibtrs_srv_path *path = conn->path;
@@ -167,18 +176,23 @@ static int hs_accept(struct ibtrs_srv_conn *conn, struct rdma_cm_id *id, const c
 }
 
 /* @ext: what the client offered, or 0 where it is none of the client's business why. */
-static void hs_refuse(struct rdma_cm_id *id, const struct ibtrs_addr *client, u8 ext, int err, const char *why)
+static void hs_refuse(struct rdma_cm_id *id, const struct ibtrs_addr *client, u8 ext, int err,
+		      const char *why)
 {
 	struct ibtrs_wire_conn_refused wire;
 	char text[IBTRS_ADDR_STR_MAX];
 
 	ibtrs_addr_format(client, text, sizeof(text));
-	/* A client that waits for its old path to drain, or for another path to make its session, asks ten times a second. */
+	/*
+	 * A client that waits for its old path to drain, or for another path to make its session,
+	 * asks ten times a second.
+	 */
 	if (err == -EBUSY || err == -ENXIO)
 		pr_debug_ratelimited("%s: connection refused: %s (%d)\n", text, why, err);
 	else
 		pr_warn_ratelimited("%s: connection refused: %s (%d)\n", text, why, err);
-	rdma_reject(id, &wire, ibtrs_msg_conn_refused_encode(&wire, err, ext, why), IB_CM_REJ_CONSUMER_DEFINED);
+	rdma_reject(id, &wire, ibtrs_msg_conn_refused_encode(&wire, err, ext, why),
+		    IB_CM_REJ_CONSUMER_DEFINED);
 }
 
 /* The session has no name yet. */
@@ -205,7 +219,8 @@ static int hs_connect(struct rdma_cm_id *id, const struct rdma_conn_param *param
 
 	hs_addr(&addr.src, &id->route.addr.dst_addr);
 	hs_addr(&addr.dst, &id->route.addr.src_addr);
-	err = ibtrs_msg_conn_req_decode(param->private_data, param->private_data_len, READ_ONCE(ibtrs_srv_params.max_conns), &req, &why);
+	err = ibtrs_msg_conn_req_decode(param->private_data, param->private_data_len,
+					READ_ONCE(ibtrs_srv_params.max_conns), &req, &why);
 	if (ibtrs_srv_plain())
 		req.ext = 0;
 	if (ops->peer_allowed && !ops->peer_allowed(&addr.src)) {

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The handshake's second half (spec A.7-A.9): INFO_REQ, which names the session, and what is spent on a path that is let in.
+ * The handshake's second half (spec A.7-A.9): INFO_REQ, which names the session, and what is spent
+ * on a path that is let in.
  *
- * handshake.c posts the buffer for INFO_REQ before cid 0 is accepted. The work allocates what a path costs (chunks, ops, keys): nothing of that is spent
- * before. Whatever fails there ends the path; the client sees a disconnect, or hears why in place of INFO_RSP (WORDS).
+ * handshake.c posts the buffer for INFO_REQ before cid 0 is accepted. The work allocates what a
+ * path costs (chunks, ops, keys): nothing of that is spent before. Whatever fails there ends the
+ * path; the client sees a disconnect, or hears why in place of INFO_RSP (WORDS).
  */
 #include "ibtrs/server/info.h"
 #include "ibtrs/server/op.h"
@@ -34,7 +36,8 @@ int ibtrs_srv_info_expect(struct ibtrs_srv_path *path)
 	struct ib_sge sge;
 	int err;
 
-	err = ibtrs_iu_init(&path->info_req, path->dev->ib, sizeof(struct ibtrs_wire_info_req), DMA_FROM_DEVICE, info_recv_done);
+	err = ibtrs_iu_init(&path->info_req, path->dev->ib, sizeof(struct ibtrs_wire_info_req),
+			    DMA_FROM_DEVICE, info_recv_done);
 	if (err)
 		return err;
 	sge = ibtrs_iu_sge(&path->info_req, path->dev);
@@ -59,14 +62,18 @@ static int info_resources(struct ibtrs_srv_path *path, const char **why)
 		return err;
 	*why = "out of memory";
 	err = ibtrs_srv_op_alloc(path);
-	return err ?: ibtrs_iu_init(&path->info_rsp, path->dev->ib, ibtrs_msg_info_rsp_size(path->mrs.nr), DMA_TO_DEVICE,
-				    info_send_done);
+	return err   ?:
+		       ibtrs_iu_init(&path->info_rsp, path->dev->ib,
+				     ibtrs_msg_info_rsp_size(path->mrs.nr), DMA_TO_DEVICE,
+				     info_send_done);
 }
 
 static int info_answer(struct ibtrs_srv_path *path, const char **why)
 {
 	struct ib_sge sge = ibtrs_iu_sge(&path->info_rsp, path->dev);
-	struct ib_send_wr wr = { .wr_cqe = &path->info_rsp.cqe, .opcode = IB_WR_SEND, .sg_list = &sge, .num_sge = 1 };
+	struct ib_send_wr wr = {
+		.wr_cqe = &path->info_rsp.cqe, .opcode = IB_WR_SEND, .sg_list = &sge, .num_sge = 1
+	};
 	u32 cid;
 	int err;
 
@@ -96,7 +103,8 @@ static int info_serve(struct ibtrs_srv_path *path, const char **why)
 	const char *name;
 	int err;
 
-	if (ibtrs_srv_path_state(path) != IBTRS_SRV_PATH_CONNECTING || test_and_set_bit(0, &path->info_seen)) {
+	if (ibtrs_srv_path_state(path) != IBTRS_SRV_PATH_CONNECTING ||
+	    test_and_set_bit(0, &path->info_seen)) {
 		*why = "INFO_REQ in the wrong state";
 		return -EPROTO;
 	}
@@ -128,18 +136,22 @@ static void info_refused_done(struct ib_cq *cq, struct ib_wc *wc)
 }
 
 /*
- * Say why, in place of INFO_RSP. The client closes the path when it has read that: should we do so first, the disconnect might overtake
- * the words. False: it could not be said.
+ * Say why, in place of INFO_RSP. The client closes the path when it has read that: should we do so
+ * first, the disconnect might overtake the words. False: it could not be said.
  */
 static bool info_say_refused(struct ibtrs_srv_path *path, int err, const char *why)
 {
-	struct ib_send_wr wr = { .wr_cqe = &path->info_rsp.cqe, .opcode = IB_WR_SEND, .num_sge = 1 };
+	struct ib_send_wr wr = { .wr_cqe = &path->info_rsp.cqe,
+				 .opcode = IB_WR_SEND,
+				 .num_sge = 1 };
 	struct ib_sge sge;
 
-	if (!(path->ext & IBTRS_EXT_WORDS) || ibtrs_srv_path_state(path) != IBTRS_SRV_PATH_CONNECTING)
+	if (!(path->ext & IBTRS_EXT_WORDS) ||
+	    ibtrs_srv_path_state(path) != IBTRS_SRV_PATH_CONNECTING)
 		return false;
 	ibtrs_iu_free(&path->info_rsp);
-	if (ibtrs_iu_init(&path->info_rsp, path->dev->ib, sizeof(struct ibtrs_wire_info_refused), DMA_TO_DEVICE, info_refused_done))
+	if (ibtrs_iu_init(&path->info_rsp, path->dev->ib, sizeof(struct ibtrs_wire_info_refused),
+			  DMA_TO_DEVICE, info_refused_done))
 		return false;
 	ibtrs_msg_info_refused_encode(path->info_rsp.buf, err, why);
 	ibtrs_iu_sync_dev(&path->info_rsp);
@@ -160,8 +172,8 @@ static void info_work(struct work_struct *work)
 	err = info_serve(path, &why);
 	if (!err) {
 		pr_info_ratelimited("session %s: %s: path up on %s port %u, %u connections%s\n",
-				    path->session->name, path->name, path->hca, path->port, path->nr_conns,
-				    path->limits.fence ? ", fenced" : "");
+				    path->session->name, path->name, path->hca, path->port,
+				    path->nr_conns, path->limits.fence ? ", fenced" : "");
 		return;
 	}
 	/* What failed did so because the connection ended, and the close work says why. */
@@ -169,7 +181,8 @@ static void info_work(struct work_struct *work)
 		return;
 	/* A client that waits for the end of its earlier session asks ten times a second. */
 	if (err != -EBUSY)
-		pr_warn_ratelimited("session %s: %s: path refused: %s (%d)\n", ibtrs_srv_session_label(path->session), path->name, why, err);
+		pr_warn_ratelimited("session %s: %s: path refused: %s (%d)\n",
+				    ibtrs_srv_session_label(path->session), path->name, why, err);
 	if (!info_say_refused(path, err, why))
 		ibtrs_srv_path_close(path, why);
 }

@@ -2,9 +2,11 @@
 /*
  * The doors: IPv6-any, which takes IPv4 too, and AF_IB for paths given as GIDs (spec A.3).
  *
- * Both are wildcards: the connection manager opens them on every RDMA device there is and on each that comes, and closes them on one that goes. Of a
- * device that goes each connection hears for itself (DEVICE_REMOVAL); the end of its path gives back all that it had of the device before the id, and
- * the connection manager lets the device go with the last id. So no client of ib_core of our own is needed.
+ * Both are wildcards: the connection manager opens them on every RDMA device there is and on each
+ * that comes, and closes them on one that goes. Of a device that goes each connection hears for
+ * itself (DEVICE_REMOVAL); the end of its path gives back all that it had of the device before the
+ * id, and the connection manager lets the device go with the last id. So no client of ib_core of
+ * our own is needed.
  *
  * The AF_IB door may fail (M2): most machines have no use for it.
  */
@@ -39,8 +41,12 @@ static struct rdma_cm_id *listen_on(struct sockaddr *addr, enum rdma_ucm_port_sp
 
 static struct rdma_cm_id *listen_on_ip(u16 port)
 {
-	struct sockaddr_in6 in6 = { .sin6_family = AF_INET6, .sin6_port = htons(port), .sin6_addr = IN6ADDR_ANY_INIT };
-	struct sockaddr_in in = { .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_ANY) };
+	struct sockaddr_in6 in6 = { .sin6_family = AF_INET6,
+				    .sin6_port = htons(port),
+				    .sin6_addr = IN6ADDR_ANY_INIT };
+	struct sockaddr_in in = { .sin_family = AF_INET,
+				  .sin_port = htons(port),
+				  .sin_addr.s_addr = htonl(INADDR_ANY) };
 	struct rdma_cm_id *id;
 
 	id = listen_on((struct sockaddr *)&in6, RDMA_PS_TCP);
@@ -69,7 +75,8 @@ int ibtrs_srv_listen_start(u16 port)
 	id = listen_on_ip(port);
 	if (IS_ERR(id)) {
 		pr_err("cannot listen on port %u: %s (%ld)\n", port,
-		       PTR_ERR(id) == -EADDRINUSE ? "in use, perhaps by rtrs-server" : "refused by the connection manager",
+		       PTR_ERR(id) == -EADDRINUSE ? "in use, perhaps by rtrs-server" :
+						    "refused by the connection manager",
 		       PTR_ERR(id));
 		return PTR_ERR(id);
 	}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * ibtrs-server: the order in which the rooms come up and go down. Nothing listens and no memory is held for anybody until a user
- * (ibnbd-server) calls ibtrs_srv_open().
+ * ibtrs-server: the order in which the rooms come up and go down. Nothing listens and no memory is
+ * held for anybody until a user (ibnbd-server) calls ibtrs_srv_open().
  */
 #include <linux/module.h>
 #include <ibtrs/version.h>
@@ -19,7 +19,8 @@ struct ibtrs_srv ibtrs_srv;
  * @ops: callbacks; must stay until ibtrs_srv_close()
  * @port: host order
  *
- * Return: 0, -EBUSY (already open), -EADDRINUSE (perhaps by the kernel's own rtrs-server), or what the connection manager said.
+ * Return: 0, -EBUSY (already open), -EADDRINUSE (perhaps by the kernel's own rtrs-server), or what
+ * the connection manager said.
  */
 int ibtrs_srv_open(const struct ibtrs_srv_ops *ops, u16 port)
 {
@@ -72,17 +73,21 @@ static int __init ibtrs_srv_init(void)
 	mutex_init(&ibtrs_srv.lock);
 	INIT_LIST_HEAD(&ibtrs_srv.sessions);
 	init_waitqueue_head(&ibtrs_srv.gone);
-	ibtrs_srv.wq = alloc_workqueue("ibtrs-srv", WQ_UNBOUND | WQ_MEM_RECLAIM, WQ_MAX_ACTIVE);	/* a disk that hangs holds one for each path */
+	/* a disk that hangs holds one for each path */
+	ibtrs_srv.wq = alloc_workqueue("ibtrs-srv", WQ_UNBOUND | WQ_MEM_RECLAIM, WQ_MAX_ACTIVE);
 	if (!ibtrs_srv.wq)
 		return -ENOMEM;
-	ibtrs_srv.quick_wq = alloc_workqueue("ibtrs-srv-quick", WQ_UNBOUND | WQ_MEM_RECLAIM | WQ_HIGHPRI, 0);
+	ibtrs_srv.quick_wq =
+		alloc_workqueue("ibtrs-srv-quick", WQ_UNBOUND | WQ_MEM_RECLAIM | WQ_HIGHPRI, 0);
 	err = -ENOMEM;
 	if (!ibtrs_srv.quick_wq)
 		goto free_wq;
 	ibtrs_srv.info_wq = alloc_workqueue("ibtrs-srv-info", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
 	if (!ibtrs_srv.info_wq)
 		goto free_quick;
-	ibtrs_srv.op_wq = alloc_workqueue("ibtrs-srv-op", WQ_UNBOUND | WQ_MEM_RECLAIM, WQ_MAX_ACTIVE);	/* a device may let each one wait */
+	/* a device may let each one wait */
+	ibtrs_srv.op_wq =
+		alloc_workqueue("ibtrs-srv-op", WQ_UNBOUND | WQ_MEM_RECLAIM, WQ_MAX_ACTIVE);
 	if (!ibtrs_srv.op_wq)
 		goto free_info;
 	err = ibtrs_srv_sysfs_init();

@@ -2,12 +2,15 @@
 /*
  * Names of sessions: each belongs to one session of this server (E-8).
  *
- * A client that was lost with something open may hold I/O, and comes back for it under its name. So a name outlives its session by
- * name_keep_s: longer than a client holds by default. Meanwhile it goes to its session (by uuid) or to its host (by an address that the
- * session came from: a client that was booted anew), at once, and to nobody else. After that it is anybody's, and the earlier owner is
- * told who has it. Who is refused hears the address of the owner: two machines with one name are found by that alone.
+ * A client that was lost with something open may hold I/O, and comes back for it under its name. So
+ * a name outlives its session by name_keep_s: longer than a client holds by default. Meanwhile it
+ * goes to its session (by uuid) or to its host (by an address that the session came from: a client
+ * that was booted anew), at once, and to nobody else. After that it is anybody's, and the earlier
+ * owner is told who has it. Who is refused hears the address of the owner: two machines with one
+ * name are found by that alone.
  *
- * Called by: session.c. Locking: all under ibtrs_srv.lock. Failure: a name that cannot be noted for want of memory is not kept.
+ * Called by: session.c. Locking: all under ibtrs_srv.lock. Failure: a name that cannot be noted for
+ * want of memory is not kept.
  */
 #include <linux/slab.h>
 #include "ibtrs/server/name.h"
@@ -81,7 +84,8 @@ static bool name_session_is_up(const struct ibtrs_srv_session *s)
 }
 
 /* A session has it. */
-static int name_taken(struct ibtrs_srv_path *path, const struct ibtrs_srv_session *other, const char **why)
+static int name_taken(struct ibtrs_srv_path *path, const struct ibtrs_srv_session *other,
+		      const char **why)
 {
 	char addr[IBTRS_ADDR_STR_MAX];
 
@@ -91,7 +95,8 @@ static int name_taken(struct ibtrs_srv_path *path, const struct ibtrs_srv_sessio
 		return -EBUSY;
 	}
 	ibtrs_addr_format(&other->peer, addr, sizeof(addr));
-	scnprintf(path->said, sizeof(path->said), "the session name is taken by %s%s: unmap there, or use another name here", addr,
+	scnprintf(path->said, sizeof(path->said),
+		  "the session name is taken by %s%s: unmap there, or use another name here", addr,
 		  name_session_is_up(other) ? "" : ", which is away and may come back");
 	*why = path->said;
 	return -EEXIST;
@@ -100,16 +105,20 @@ static int name_taken(struct ibtrs_srv_path *path, const struct ibtrs_srv_sessio
 /* It is kept for a session that was lost. */
 static int name_check_kept(struct ibtrs_srv_path *path, struct name_kept *k, const char **why)
 {
-	unsigned long age = (jiffies - k->since) / HZ, keep = READ_ONCE(ibtrs_srv_params.name_keep_s);
+	unsigned long age = (jiffies - k->since) / HZ,
+		      keep = READ_ONCE(ibtrs_srv_params.name_keep_s);
 	char addr[IBTRS_ADDR_STR_MAX];
 
-	if (age >= keep || !memcmp(k->uuid, path->session->uuid, sizeof(k->uuid)) || name_peers_have(&k->peers, &path->addr.src)) {
+	if (age >= keep || !memcmp(k->uuid, path->session->uuid, sizeof(k->uuid)) ||
+	    name_peers_have(&k->peers, &path->addr.src)) {
 		name_forget(k);
 		return 0;
 	}
 	ibtrs_addr_format(&k->peers.addr[0], addr, sizeof(addr));
-	scnprintf(path->said, sizeof(path->said), "the session name is kept for %s, lost %lu s ago, for %lu s more: wait, or use another name here",
-		  addr, age, keep - age);
+	scnprintf(
+		path->said, sizeof(path->said),
+		"the session name is kept for %s, lost %lu s ago, for %lu s more: wait, or use another name here",
+		addr, age, keep - age);
 	*why = path->said;
 	return -EEXIST;
 }

@@ -8,8 +8,8 @@
 /*
  * All under ibtrs_srv.lock.
  *
- * The session of @path, which has no name yet, is called @name from now on. Else -EEXIST (another one's) or -EBUSY (one of the same
- * client that is about to end), and @why, which may lie in @path.
+ * The session of @path, which has no name yet, is called @name from now on. Else -EEXIST (another
+ * one's) or -EBUSY (one of the same client that is about to end), and @why, which may lie in @path.
  */
 int ibtrs_srv_name_take(struct ibtrs_srv_path *path, const char *name, const char **why);
 /* @s ends, or gives up its name, although its client may come back. */

@@ -2,17 +2,22 @@
 /*
  * Ops: from the arrival of a request to the moment when its slot is free again.
  *
- * rx.c brings a slot and an offset in range; what lies in the chunk is copied once into private memory, decoded, and never looked at again (E-18).
- * Then the slot's lock decides, once per request: is the op of this path and slot idle (E-13), and may the session's slot execute it (fence, F.2)? The
- * lock belongs to one slot of one session and nobody holds it but the arrival and the end of requests of that slot, so it is one atomic instruction.
+ * rx.c brings a slot and an offset in range; what lies in the chunk is copied once into private
+ * memory, decoded, and never looked at again (E-18). Then the slot's lock decides, once per
+ * request: is the op of this path and slot idle (E-13), and may the session's slot execute it
+ * (fence, F.2)? The lock belongs to one slot of one session and nobody holds it but the arrival and
+ * the end of requests of that slot, so it is one atomic instruction.
  *
- * Verdicts: run it now; park it until the earlier execution of its slot, on another path, has ended; answer -ESTALE. One request can be parked per
- * slot; a newer one takes its place, and the one before is answered -ESTALE. A parked request runs from a work item, since the end of the earlier
- * one may be an interrupt, and only if its path is still connected (law L7).
+ * Verdicts: run it now; park it until the earlier execution of its slot, on another path, has
+ * ended; answer -ESTALE. One request can be parked per slot; a newer one takes its place, and the
+ * one before is answered -ESTALE. A parked request runs from a work item, since the end of the
+ * earlier one may be an interrupt, and only if its path is still connected (law L7).
  *
- * An op ends in ibtrs_srv_op_release(), called by reply.c right before the reply is posted, or without one when the path is closing: there is no third
- * way. An op of a peer that broke the protocol is released or closes its path too; path.c waits until none is busy. Only its slot an op can leave
- * earlier: when its path is closed and the client has given up what it is for (ibtrs_srv_op_let_go()).
+ * An op ends in ibtrs_srv_op_release(), called by reply.c right before the reply is posted, or
+ * without one when the path is closing: there is no third way. An op of a peer that broke the
+ * protocol is released or closes its path too; path.c waits until none is busy. Only its slot an op
+ * can leave earlier: when its path is closed and the client has given up what it is for
+ * (ibtrs_srv_op_let_go()).
  */
 #include <linux/slab.h>
 #include "ibtrs/server/debug.h"
@@ -44,7 +49,8 @@ int ibtrs_srv_op_alloc(struct ibtrs_srv_path *path)
 {
 	u32 slot, nr = path->limits.queue_depth;
 
-	path->op_stride = ALIGN(sizeof(struct ibtrs_srv_opx) + ibtrs_srv.ops->op_priv_size, SMP_CACHE_BYTES);
+	path->op_stride =
+		ALIGN(sizeof(struct ibtrs_srv_opx) + ibtrs_srv.ops->op_priv_size, SMP_CACHE_BYTES);
 	path->ops = kvzalloc_node(array_size(nr, path->op_stride), GFP_KERNEL, path->dev->node);
 	if (!path->ops)
 		return -ENOMEM;
@@ -67,7 +73,8 @@ static struct ibtrs_srv_opx *op_leave_slot(struct ibtrs_srv_slot *s, bool *run)
 	struct ibtrs_srv_opx *next = s->parked;
 
 	s->parked = NULL;
-	*run = ibtrs_fence_end(&s->fence, next && next->path->limits.fence, next, next ? next->token : 0,
+	*run = ibtrs_fence_end(&s->fence, next && next->path->limits.fence, next,
+			       next ? next->token : 0,
 			       next && ibtrs_srv_path_up(next->path));
 	if (*run)
 		next->admitted = true;
@@ -146,7 +153,10 @@ void ibtrs_srv_op_unpark(struct ibtrs_srv_path *path)
 	}
 }
 
-/* The next op at or behind *slot that the user has, and its group. Others that are busy are on their way to or from him, and the path's state ends that. */
+/*
+ * The next op at or behind *slot that the user has, and its group. Others that are busy are on
+ * their way to or from him, and the path's state ends that.
+ */
 static bool op_with_user(const struct ibtrs_srv_path *path, u32 *slot, u32 *group)
 {
 	u32 nr = path->ops ? path->limits.queue_depth : 0;
@@ -257,7 +267,8 @@ static void op_request(struct ibtrs_srv_opx *x)
 /* True: it was answered, or comes later. */
 static noinline bool op_fault(struct ibtrs_srv_opx *x)
 {
-	struct ibtrs_fault f = ibtrs_fault_at(IBTRS_FAULT_SRV_REQUEST, ibtrs_srv_session_label(x->path->session), x->path->name);
+	struct ibtrs_fault f = ibtrs_fault_at(
+		IBTRS_FAULT_SRV_REQUEST, ibtrs_srv_session_label(x->path->session), x->path->name);
 
 	if (f.action == IBTRS_FAULT_DELAY)
 		return ibtrs_srv_op_later(x, op_request, f.ms);
@@ -293,7 +304,8 @@ static void op_parked_work(struct work_struct *work)
 }
 
 /* @x is ours: it is busy, and nobody else looks at it. */
-static void op_fill(struct ibtrs_srv_opx *x, struct ibtrs_srv_conn *conn, u32 off, const struct ibtrs_io_hdr *h)
+static void op_fill(struct ibtrs_srv_opx *x, struct ibtrs_srv_conn *conn, u32 off,
+		    const struct ibtrs_io_hdr *h)
 {
 	x->conn = conn;
 	x->off = off;
@@ -311,9 +323,13 @@ static void op_fill(struct ibtrs_srv_opx *x, struct ibtrs_srv_conn *conn, u32 of
 		memcpy(x->hdr, x->op.data + h->data_len, h->usr_len);
 }
 
-/* Takes the slot, unless its op is busy. On PARK the op is filled, and others may already look at it; @old made room for it. */
-static bool op_admit(struct ibtrs_srv_opx *x, struct ibtrs_srv_conn *conn, u32 off, const struct ibtrs_io_hdr *h,
-		     enum ibtrs_fence_verdict *verdict, struct ibtrs_srv_opx **old)
+/*
+ * Takes the slot, unless its op is busy. On PARK the op is filled, and others may already look at
+ * it; @old made room for it.
+ */
+static bool op_admit(struct ibtrs_srv_opx *x, struct ibtrs_srv_conn *conn, u32 off,
+		     const struct ibtrs_io_hdr *h, enum ibtrs_fence_verdict *verdict,
+		     struct ibtrs_srv_opx **old)
 {
 	struct ibtrs_srv_slot *s = ibtrs_srv_op_slot(x);
 	bool invalidated = conn->path->new_rkey;
@@ -325,7 +341,10 @@ static bool op_admit(struct ibtrs_srv_opx *x, struct ibtrs_srv_conn *conn, u32 o
 	}
 	x->busy = true;
 	x->op.group = 0;
-	/* A path that is closed executes nothing more: it may linger, and then counts for nobody. Who looks for that takes the lock. */
+	/*
+	 * A path that is closed executes nothing more: it may linger, and then counts for nobody.
+	 * Who looks for that takes the lock.
+	 */
 	if (unlikely(!ibtrs_srv_path_up(conn->path)))
 		*verdict = IBTRS_FENCE_STALE;
 	else
@@ -355,8 +374,8 @@ static bool op_take(struct ibtrs_srv_opx *x)
 	return !was;
 }
 
-static noinline void op_refuse(struct ibtrs_srv_opx *x, struct ibtrs_srv_conn *conn, u32 off, const struct ibtrs_io_hdr *h, int err,
-			       const char *why)
+static noinline void op_refuse(struct ibtrs_srv_opx *x, struct ibtrs_srv_conn *conn, u32 off,
+			       const struct ibtrs_io_hdr *h, int err, const char *why)
 {
 	struct ibtrs_srv_path *path = conn->path;
 
@@ -364,15 +383,18 @@ static noinline void op_refuse(struct ibtrs_srv_opx *x, struct ibtrs_srv_conn *c
 		ibtrs_srv_path_close(path, "the client used a slot whose request was not answered");
 		return;
 	}
-	pr_warn_ratelimited("session %s: %s: slot %u: request refused: %s (%d)\n", ibtrs_srv_session_label(path->session),
-			    path->name, x->slot, why, err);
+	pr_warn_ratelimited("session %s: %s: slot %u: request refused: %s (%d)\n",
+			    ibtrs_srv_session_label(path->session), path->name, x->slot, why, err);
 	op_fill(x, conn, off, h);
 	x->err = err;
 	ibtrs_srv_reply(x);
 }
 
-/* A header that cannot be understood: the path ends. With always_invalidate the op is busy already. */
-static noinline void op_nonsense(struct ibtrs_srv_opx *x, struct ibtrs_srv_path *path, const char *why)
+/*
+ * A header that cannot be understood: the path ends. With always_invalidate the op is busy already.
+ */
+static noinline void op_nonsense(struct ibtrs_srv_opx *x, struct ibtrs_srv_path *path,
+				 const char *why)
 {
 	ibtrs_srv_path_close(path, why);
 	if (!path->new_rkey)
@@ -439,7 +461,8 @@ void ibtrs_srv_op_begin(struct ibtrs_srv_conn *conn, u32 slot, u32 off)
 		return;
 	}
 	if (unlikely(!op_take(x))) {
-		ibtrs_srv_path_close(conn->path, "the client used a slot whose request was not answered");
+		ibtrs_srv_path_close(conn->path,
+				     "the client used a slot whose request was not answered");
 		return;
 	}
 	x->conn = conn;

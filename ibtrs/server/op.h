@@ -7,14 +7,16 @@
 #include <linux/workqueue.h>
 #include "ibtrs/server/session.h"
 
-#define IBTRS_SRV_USR_HDR_MAX	512	/* longest user header that is served; block messages need 264 */
+/* longest user header that is served; block messages need 264 */
+#define IBTRS_SRV_USR_HDR_MAX	512
 
 /**
  * struct ibtrs_srv_opx - an op, and what only the transport sees of it
  * @op: what the user sees; session, data, priv are constant
  * @path: constant, as are @slot and @dma
  * @conn: the request came over; so does its reply
- * @busy: between the arrival of a request and its reply. Written under the slot's lock. Who set it owns all below
+ * @busy: between the arrival of a request and its reply. Written under the slot's lock. Who set it
+ *	owns all below
  * @admitted: the slot's fence says running; to be told when the op ends
  * @invalidating: what it waits for on conn->wait is to post the LOCAL_INV, not the reply
  * @err: of the reply
@@ -65,9 +67,15 @@ void ibtrs_srv_op_begin(struct ibtrs_srv_conn *conn, u32 slot, u32 off);
 /* With always_invalidate: its chunk is ours alone now. */
 void ibtrs_srv_op_invalidated(struct ibtrs_srv_opx *x);
 
-/* The op is over as far as its slot is concerned: the client may use the slot again. Its content stays until that happens. Any context. */
+/*
+ * The op is over as far as its slot is concerned: the client may use the slot again. Its content
+ * stays until that happens. Any context.
+ */
 void ibtrs_srv_op_release(struct ibtrs_srv_opx *x);
-/* Take it back after a release, since the reply could not be posted. False: the client did not wait for the reply. */
+/*
+ * Take it back after a release, since the reply could not be posted. False: the client did not wait
+ * for the reply.
+ */
 bool ibtrs_srv_op_reclaim(struct ibtrs_srv_opx *x);
 
 /* Call @fn(@x) @ms from now, for a fault on demand. False: no memory. Any context. */
@@ -75,7 +83,10 @@ bool ibtrs_srv_op_later(struct ibtrs_srv_opx *x, void (*fn)(struct ibtrs_srv_opx
 
 /* Close work: those that wait for another execution of their slot will not run. */
 void ibtrs_srv_op_unpark(struct ibtrs_srv_path *path);
-/* Does the user work on ops, and has the client given up what all of them are for? @slot: that of the first one. On a path that is stopped. */
+/*
+ * Does the user work on ops, and has the client given up what all of them are for? @slot: that of
+ * the first one. On a path that is stopped.
+ */
 bool ibtrs_srv_op_only_given_up(const struct ibtrs_srv_path *path, u32 *slot);
 /* He is to give it up: he has no path to say so. */
 void ibtrs_srv_op_give_up(const struct ibtrs_srv_path *path);

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The state of a path, and the few ways to change it from outside. What follows from a change is done by path_run.c.
+ * The state of a path, and the few ways to change it from outside. What follows from a change is
+ * done by path_run.c.
  *
  * Any context may call this file, so it takes no lock and only posts works.
  */
 #include "ibtrs/server/session.h"
 #include "ibtrs/server/trace.h"
 
-#define PATH_HB_DELAY	msecs_to_jiffies(100)	/* the client posts its receives when it has seen INFO_RSP */
+/* the client posts its receives when it has seen INFO_RSP */
+#define PATH_HB_DELAY	msecs_to_jiffies(100)
 #define PATH_REFUSED	(2 * HZ)	/* until the client leaves that was told why */
 
 const char *ibtrs_srv_path_state_name(enum ibtrs_srv_path_state s)
@@ -23,7 +25,8 @@ const char *ibtrs_srv_path_state_name(enum ibtrs_srv_path_state s)
 	return names[s];
 }
 
-bool ibtrs_srv_path_change(struct ibtrs_srv_path *path, enum ibtrs_srv_path_state from, enum ibtrs_srv_path_state to)
+bool ibtrs_srv_path_change(struct ibtrs_srv_path *path, enum ibtrs_srv_path_state from,
+			   enum ibtrs_srv_path_state to)
 {
 	if (cmpxchg(&path->state, from, to) != from)
 		return false;
@@ -33,7 +36,10 @@ bool ibtrs_srv_path_change(struct ibtrs_srv_path *path, enum ibtrs_srv_path_stat
 
 void ibtrs_srv_path_close(struct ibtrs_srv_path *path, const char *why)
 {
-	/* Before the state: who finds all paths closing must not take a long time without a knock for a long silence. */
+	/*
+	 * Before the state: who finds all paths closing must not take a long time without a knock
+	 * for a long silence.
+	 */
 	if (ibtrs_srv_path_state(path) < IBTRS_SRV_PATH_CLOSING)
 		WRITE_ONCE(path->session->knocked, jiffies);
 	if (ibtrs_srv_path_up(path))

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* One path of a session: one incarnation, from its first CONN_REQ to the end of its last op. */
+/*
+ * One path of a session: one incarnation, from its first CONN_REQ to the end of its last op.
+ *
+ * path.c is its state, path_run.c its works; each group of fields names the file that it is for.
+ */
 #ifndef IBTRS_SERVER_PATH_H
 #define IBTRS_SERVER_PATH_H
 
@@ -34,13 +38,20 @@ struct ibtrs_srv_conn {
 	struct ib_cqe recv_cqe;
 	struct ib_cqe send_cqe;
 	u32 recv_due;			/* completion context only: receives not yet given back */
-	u32 alone;			/* written there: requests in a row that came without company, see rx_count() */
-	bool after_send;		/* completion context only: the look at the CQ began with a send's completion */
+	/* written there: requests in a row that came without company, see rx_count() */
+	u32 alone;
+	/* completion context only: the look at the CQ began with a send's completion */
+	bool after_send;
 
 	/* reply.c, to notice a dead send queue */
 	struct ib_cqe probe_cqe;
-	bool sends_seen;		/* written by every completion of a send, cleared by the check */
-	bool serving;			/* a request is being handed to the user, who may wait for a disk: no completion is seen meanwhile */
+	/* written by every completion of a send, cleared by the check */
+	bool sends_seen;
+	/*
+	 * a request is being handed to the user, who may wait for a disk: no completion is seen
+	 * meanwhile
+	 */
+	bool serving;
 	u32 sq_size;			/* c.sq_free when nothing is out */
 	bool probing;			/* a probe is out */
 	struct ibtrs_sqwatch watch;
@@ -57,7 +68,8 @@ struct ibtrs_srv_conn {
 
 struct ibtrs_srv_path {
 	/* hot, constant while connected */
-	int state;			/* enum ibtrs_srv_path_state; leaves by ibtrs_srv_path_close() */
+	/* enum ibtrs_srv_path_state; leaves by ibtrs_srv_path_close() */
+	int state;
 	bool new_rkey;
 	u8 ext;
 	unsigned int off_bits;
@@ -97,7 +109,8 @@ struct ibtrs_srv_path {
 	struct ib_cqe reg_cqe;
 
 	/* path.c posts them, path_run.c runs them */
-	struct delayed_work timer;	/* half open too long; later: start the heartbeat, look after send queues */
+	/* half open too long; later: start the heartbeat, look after send queues */
+	struct delayed_work timer;
 	struct work_struct close_work;
 	bool stopped;			/* nothing new is set up, executed or answered */
 	const char *why;		/* it was closed */
@@ -121,9 +134,13 @@ static inline bool ibtrs_srv_path_up(const struct ibtrs_srv_path *path)
 
 const char *ibtrs_srv_path_state_name(enum ibtrs_srv_path_state s);
 
-/* A CONN_REQ was accepted: the peer has handshake_timeout_s from now on to complete the path (M7). Under a conn lock, not dead. */
+/*
+ * A CONN_REQ was accepted: the peer has handshake_timeout_s from now on to complete the path (M7).
+ * Under a conn lock, not dead.
+ */
 void ibtrs_srv_path_expect(struct ibtrs_srv_path *path);
-void ibtrs_srv_path_expect_end(struct ibtrs_srv_path *path);	/* INFO work: told why it is refused, the client leaves; soon it is made to */
+/* INFO work: told why it is refused, the client leaves; soon it is made to */
+void ibtrs_srv_path_expect_end(struct ibtrs_srv_path *path);
 /* INFO_REQ is good. False: it was closed meanwhile. */
 bool ibtrs_srv_path_connected(struct ibtrs_srv_path *path);
 
@@ -143,7 +160,8 @@ void ibtrs_srv_path_close(struct ibtrs_srv_path *path, const char *why);
  *
  * Any context; atomic. Return: false: the state was another one.
  */
-bool ibtrs_srv_path_change(struct ibtrs_srv_path *path, enum ibtrs_srv_path_state from, enum ibtrs_srv_path_state to);
+bool ibtrs_srv_path_change(struct ibtrs_srv_path *path, enum ibtrs_srv_path_state from,
+			   enum ibtrs_srv_path_state to);
 /* Is this a completion without success? Closes the path, unless the request was only flushed. */
 bool ibtrs_srv_path_failed(struct ibtrs_srv_path *path, const struct ib_wc *wc);
 

@@ -2,23 +2,29 @@
 /*
  * The life of a path: connecting, connected, closing, now and then lingering, closed (spec A.19).
  *
- * Made by handshake.c with the CONN_REQ of cid 0. Anybody ends it, from any context, with ibtrs_srv_path_close(): that only changes the state and
- * queues the close work, which alone takes things apart and frees the path.
+ * Made by handshake.c with the CONN_REQ of cid 0. Anybody ends it, from any context, with
+ * ibtrs_srv_path_close(): that only changes the state and queues the close work, which alone takes
+ * things apart and frees the path.
  *
- * Who may post a send: whoever sees CONNECTED inside an RCU read section (replies, events), and the works that the close work stops before the drain
- * (INFO_REQ, heartbeat, timer). So after the state has changed and a grace period has passed, the drain finds nobody who still posts.
+ * Who may post a send: whoever sees CONNECTED inside an RCU read section (replies, events), and the
+ * works that the close work stops before the drain (INFO_REQ, heartbeat, timer). So after the state
+ * has changed and a grace period has passed, the drain finds nobody who still posts.
  *
  * Order of the end:
  *  1. no connection is set up any more (conn->dead), no reply is posted any more (grace period)
  *  2. every QP goes to error and the peer is told; works stop; sysfs: the path is `stopped`
- *  3. QPs are drained: no completion, hence no arrival, any more; ops that wait for credit or for their slot are dropped
+ *  3. QPs are drained: no completion, hence no arrival, any more; ops that wait for credit or for
+ *     their slot are dropped
  *  4. QPs, MRs, PD, then the CM ids: the device may go, however long step 5 takes
  *  5. ops that the user still works on end, untimed (law L10); the watchdog says which path waits
- *  6. a grace period for those who have just ended an op; then chunks and ops are free, and the session forgets the path
- * Until 6 the path counts (law L6), and its client hears -EBUSY. But a disk that never answers must not cost the client his other disks: once the path is
- * stopped and all that executes belongs to what he has given up (or is made to, session.c), the path lingers. Its ops leave their slots, its place is free for the next incarnation,
- * the rest goes on. A device made of bios (LVM) can hold up the drain already, in the completion of the request; what is behind that in the queue finds
- * the path closed and is not executed.
+ *  6. a grace period for those who have just ended an op; then chunks and ops are free, and the
+ *     session forgets the path
+ * Until 6 the path counts (law L6), and its client hears -EBUSY. But a disk that never answers must
+ * not cost the client his other disks: once the path is stopped and all that executes belongs to
+ * what he has given up (or is made to, session.c), the path lingers. Its ops leave their slots, its
+ * place is free for the next incarnation, the rest goes on. A device made of bios (LVM) can hold up
+ * the drain already, in the completion of the request; what is behind that in the queue finds the
+ * path closed and is not executed.
  */
 #include <linux/slab.h>
 #include "ibtrs/proto/imm.h"
@@ -31,10 +37,14 @@
 
 #define PATH_WATCHDOG	(10 * HZ)
 
-/* The first time the handshake has just ended, one way or the other; then once per heartbeat interval. */
+/*
+ * The first time the handshake has just ended, one way or the other; then once per heartbeat
+ * interval.
+ */
 static void path_timer(struct work_struct *work)
 {
-	struct ibtrs_srv_path *path = container_of(to_delayed_work(work), struct ibtrs_srv_path, timer);
+	struct ibtrs_srv_path *path =
+		container_of(to_delayed_work(work), struct ibtrs_srv_path, timer);
 	u32 interval_ms = max(READ_ONCE(ibtrs_srv_params.hb_interval_ms), 100u), cid;
 
 	if (!ibtrs_srv_path_up(path)) {
@@ -42,7 +52,8 @@ static void path_timer(struct work_struct *work)
 		return;
 	}
 	if (!READ_ONCE(path->hb.running))
-		ibtrs_hb_start(&path->hb, &path->conns[0].c, interval_ms, READ_ONCE(ibtrs_srv_params.hb_misses));
+		ibtrs_hb_start(&path->hb, &path->conns[0].c, interval_ms,
+			       READ_ONCE(ibtrs_srv_params.hb_misses));
 	for (cid = 0; cid < path->nr_conns; cid++)
 		ibtrs_srv_reply_check(&path->conns[cid]);
 	queue_delayed_work(ibtrs_srv.quick_wq, &path->timer, msecs_to_jiffies(interval_ms));
@@ -93,8 +104,8 @@ static void path_drain(struct ibtrs_srv_path *path)
 
 	path_drop_waiting(path);	/* the drain may take long */
 	for (cid = 0; cid < path->nr_conns; cid++)
-		ibtrs_conn_drain(&path->conns[cid].c, ibtrs_srv.quick_wq, IBTRS_FAULT_SRV_DRAIN, ibtrs_srv_session_label(path->session),
-				 path->name);
+		ibtrs_conn_drain(&path->conns[cid].c, ibtrs_srv.quick_wq, IBTRS_FAULT_SRV_DRAIN,
+				 ibtrs_srv_session_label(path->session), path->name);
 	path_drop_waiting(path);
 }
 
@@ -128,7 +139,8 @@ static void path_wait_for_ops(struct ibtrs_srv_path *path)
 
 	while (!wait_event_timeout(path->idle, !ibtrs_srv_op_any_busy(path, &from), PATH_WATCHDOG))
 		pr_warn("session %s: %s: closed since %u s, but the storage has not ended a request of slot %u: look at its disk\n",
-			ibtrs_srv_session_label(path->session), path->name, jiffies_to_msecs(jiffies - start) / 1000, from);
+			ibtrs_srv_session_label(path->session), path->name,
+			jiffies_to_msecs(jiffies - start) / 1000, from);
 	synchronize_rcu();
 }
 
@@ -143,7 +155,8 @@ static void path_close_work(struct work_struct *work)
 {
 	struct ibtrs_srv_path *path = container_of(work, struct ibtrs_srv_path, close_work);
 
-	pr_info_ratelimited("session %s: %s: path closed: %s\n", ibtrs_srv_session_label(path->session), path->name, path->why);
+	pr_info_ratelimited("session %s: %s: path closed: %s\n",
+			    ibtrs_srv_session_label(path->session), path->name, path->why);
 	path_stop_posting(path);
 	path_drain(path);
 	path_release_device(path);
@@ -177,7 +190,8 @@ static void path_init_conns(struct ibtrs_srv_path *path)
 	}
 }
 
-struct ibtrs_srv_path *ibtrs_srv_path_alloc(struct ibtrs_srv_session *session, const struct ibtrs_conn_req *req,
+struct ibtrs_srv_path *ibtrs_srv_path_alloc(struct ibtrs_srv_session *session,
+					    const struct ibtrs_conn_req *req,
 					    const struct ibtrs_addr_pair *addr)
 {
 	const struct ibtrs_srv_params *p = &ibtrs_srv_params;

@@ -1,22 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Replies: the chains of work requests of spec A.14, and the queue of ops that wait for room in the send queue.
+ * Replies: the chains of work requests of spec A.14, and the queue of ops that wait for room in the
+ * send queue.
  *
- * Called from any context by whoever ends an op (ibtrs_srv_op_reply()), and by completions. Only an op whose path is CONNECTED inside the RCU read section
- * is posted; on any other path it just ends. So the close work, a grace period after the change of state, drains a QP on which nobody posts.
+ * Called from any context by whoever ends an op (ibtrs_srv_op_reply()), and by completions. Only an
+ * op whose path is CONNECTED inside the RCU read section is posted; on any other path it just ends.
+ * So the close work, a grace period after the change of state, drains a QP on which nobody posts.
  *
- * Order: the op is released before its reply is posted, since the client may use the slot as soon as it has the reply. If there is no room then, which
- * the look at sq_free before makes rare, the op is taken back and waits; a client that used the slot in between did not wait for its answer
+ * Order: the op is released before its reply is posted, since the client may use the slot as soon
+ * as it has the reply. If there is no room then, which the look at sq_free before makes rare, the
+ * op is taken back and waits; a client that used the slot in between did not wait for its answer
  * and loses its path.
  *
- * Room (M6): core counts work requests, gives them back by interval, and this file then looks at conn->wait: who adds himself looks for room
- * afterwards, who gives room back looks for waiters afterwards, with a full barrier between on both sides. Waiting ops are served in order.
+ * Room (M6): core counts work requests, gives them back by interval, and this file then looks at
+ * conn->wait: who adds himself looks for room afterwards, who gives room back looks for waiters
+ * afterwards, with a full barrier between on both sides. Waiting ops are served in order.
  *
- * A send queue can die without a completion (soft-RoCE after a retransmitted REG_MR), and then the client cannot tell it from a slow disk. So when replies were
- * posted and no send has completed for an interval, a signalled zero-byte RDMA write is posted; the peer's software never sees it. It completes, or the
- * path is closed.
+ * A send queue can die without a completion (soft-RoCE after a retransmitted REG_MR), and then the
+ * client cannot tell it from a slow disk. So when replies were posted and no send has completed for
+ * an interval, a signalled zero-byte RDMA write is posted; the peer's software never sees it. It
+ * completes, or the path is closed.
  *
- * What a chain points to outlives it: data lie in the chunk, the 8 bytes of RKEY_RSP in path->rkeys, both the client's until he sends the next request.
+ * What a chain points to outlives it: data lie in the chunk, the 8 bytes of RKEY_RSP in
+ * path->rkeys, both the client's until he sends the next request.
  */
 #include "ibtrs/proto/imm.h"
 #include "ibtrs/server/reply.h"
@@ -26,7 +32,10 @@
 
 /* ---- building ----------------------------------------------------------- */
 
-/* Does the reply carry data? A read without data has no descriptor, and one with a descriptor has data. */
+/*
+ * Does the reply carry data? A read without data has no descriptor, and one with a descriptor has
+ * data.
+ */
 static bool reply_has_data(const struct ibtrs_srv_opx *x)
 {
 	return x->op.dir == IBTRS_READ && x->has_desc && !x->err;
@@ -34,7 +43,8 @@ static bool reply_has_data(const struct ibtrs_srv_opx *x)
 
 static u32 reply_imm(const struct ibtrs_srv_opx *x)
 {
-	return ibtrs_imm_rsp(x->need_inval ? IBTRS_IMM_IO_RSP_INV : IBTRS_IMM_IO_RSP, x->slot, x->err);
+	return ibtrs_imm_rsp(x->need_inval ? IBTRS_IMM_IO_RSP_INV : IBTRS_IMM_IO_RSP, x->slot,
+			     x->err);
 }
 
 /* The chunk is the device's again: it sends the data, and the next request lands there. */
@@ -72,7 +82,8 @@ static void reply_inv_wr(const struct ibtrs_srv_opx *x, struct ib_send_wr *wr)
 /* ---- posting ------------------------------------------------------------ */
 
 /* 0: gone, one way or the other. -EAGAIN: no room, the op is still ours. */
-static int reply_send(struct ibtrs_srv_opx *x, struct ib_send_wr *first, struct ib_send_wr *last, int nr)
+static int reply_send(struct ibtrs_srv_opx *x, struct ib_send_wr *first, struct ib_send_wr *last,
+		      int nr)
 {
 	struct ibtrs_srv_conn *conn = x->conn;
 	int err;
@@ -90,12 +101,17 @@ static int reply_send(struct ibtrs_srv_opx *x, struct ib_send_wr *first, struct 
 		return 0;
 	if (err == -EAGAIN && ibtrs_srv_op_reclaim(x))
 		return -EAGAIN;
-	ibtrs_srv_path_close(conn->path, err == -EAGAIN ? "the client used a slot whose request was not answered" :
-			     "a reply cannot be posted");
+	ibtrs_srv_path_close(conn->path,
+			     err == -EAGAIN ?
+				     "the client used a slot whose request was not answered" :
+				     "a reply cannot be posted");
 	return 0;
 }
 
-/* One message, two, or three. The immediate rides on the data when nothing has to come between them (decision 7). */
+/*
+ * One message, two, or three. The immediate rides on the data when nothing has to come between them
+ * (decision 7).
+ */
 static int reply_plain(struct ibtrs_srv_opx *x)
 {
 	struct ib_rdma_wr data, imm;
@@ -130,7 +146,10 @@ static int reply_plain(struct ibtrs_srv_opx *x)
 	return reply_send(x, last ?: &imm.wr, &imm.wr, nr);
 }
 
-/* always_invalidate: the chunk gets a new key, and the client learns it from 8 bytes that carry the immediate. */
+/*
+ * always_invalidate: the chunk gets a new key, and the client learns it from 8 bytes that carry the
+ * immediate.
+ */
 static int reply_rekey(struct ibtrs_srv_opx *x)
 {
 	struct ibtrs_wire_rkey_rsp *rsp = x->path->rkeys.buf;
@@ -266,7 +285,8 @@ static void reply_or_wait(struct ibtrs_srv_opx *x)
 {
 	if (unlikely(!ibtrs_srv_path_up(x->path)))
 		ibtrs_srv_op_release(x);
-	else if (unlikely(!list_empty_careful(&x->conn->wait)) || unlikely(reply_post(x) == -EAGAIN))
+	else if (unlikely(!list_empty_careful(&x->conn->wait)) ||
+		 unlikely(reply_post(x) == -EAGAIN))
 		reply_wait(x);
 }
 
@@ -329,14 +349,19 @@ static void reply_probe(struct ibtrs_srv_conn *conn, u32 posted)
 void ibtrs_srv_reply_check(struct ibtrs_srv_conn *conn)
 {
 	u64 out = max_t(int, conn->sq_size - atomic_read(&conn->c.sq_free), 0);
-	u32 patience = ibtrs_sqwatch_patience(READ_ONCE(ibtrs_srv_params.hb_misses), out * conn->path->limits.max_io_size);
+	u32 patience = ibtrs_sqwatch_patience(READ_ONCE(ibtrs_srv_params.hb_misses),
+					      out * conn->path->limits.max_io_size);
 	u32 posted = atomic_read(&conn->c.sq_posted);
 	bool probing = READ_ONCE(conn->probing), seen = READ_ONCE(conn->sends_seen);
 
-	/* Its completions wait behind a request that a disk has not taken yet: that says nothing about the queue. */
+	/*
+	 * Its completions wait behind a request that a disk has not taken yet: that says nothing
+	 * about the queue.
+	 */
 	seen |= READ_ONCE(conn->serving);
 	WRITE_ONCE(conn->sends_seen, false);
-	switch (ibtrs_sqwatch_look(&conn->watch, probing || posted != conn->probed_at, seen, probing, patience)) {
+	switch (ibtrs_sqwatch_look(&conn->watch, probing || posted != conn->probed_at, seen,
+				   probing, patience)) {
 	case IBTRS_SQWATCH_PROBE:
 		reply_probe(conn, posted);
 		break;
@@ -400,7 +425,8 @@ void ibtrs_srv_reply_inv_done(struct ib_cq *cq, struct ib_wc *wc)
 /* True: the reply comes later, or never. */
 static noinline bool reply_fault(struct ibtrs_srv_opx *x)
 {
-	struct ibtrs_fault f = ibtrs_fault_at(IBTRS_FAULT_SRV_REPLY, ibtrs_srv_session_label(x->path->session), x->path->name);
+	struct ibtrs_fault f = ibtrs_fault_at(
+		IBTRS_FAULT_SRV_REPLY, ibtrs_srv_session_label(x->path->session), x->path->name);
 
 	switch (f.action) {
 	case IBTRS_FAULT_DELAY:

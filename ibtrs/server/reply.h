@@ -7,7 +7,10 @@
 
 #define IBTRS_SRV_REPLY_WR	4	/* the longest chain */
 
-/* Post the reply with x->err, now or when there is room; without a connection the op just ends. Any context. */
+/*
+ * Post the reply with x->err, now or when there is room; without a connection the op just ends. Any
+ * context.
+ */
 void ibtrs_srv_reply(struct ibtrs_srv_opx *x);
 /* Post the LOCAL_INV of its chunk, now or when there is room. Completion context. */
 void ibtrs_srv_reply_invalidate(struct ibtrs_srv_opx *x);
@@ -16,8 +19,8 @@ void ibtrs_srv_reply_kick(struct ibtrs_srv_conn *conn);
 /* Close work: those who wait for room on @conn end. */
 void ibtrs_srv_reply_drop(struct ibtrs_srv_conn *conn);
 /*
- * Does the send queue of @conn move? Once per heartbeat interval; a path whose send queue does not move for hb_misses of them, and the time that its
- * data need at least, is closed.
+ * Does the send queue of @conn move? Once per heartbeat interval; a path whose send queue does not
+ * move for hb_misses of them, and the time that its data need at least, is closed.
  */
 void ibtrs_srv_reply_check(struct ibtrs_srv_conn *conn);
 void ibtrs_srv_reply_probe_done(struct ib_cq *cq, struct ib_wc *wc);

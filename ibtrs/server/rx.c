@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What arrives on a connection once INFO_REQ was seen: requests and heartbeats, all as immediates (spec A.11); everything else closes the path (E-9).
+ * What arrives on a connection once INFO_REQ was seen: requests and heartbeats, all as immediates
+ * (spec A.11); everything else closes the path (E-9).
  *
- * Runs in the completion work of one connection, so recv_due needs no lock. Receives are given back before the request is processed, IBTRS_SRV_RX_BATCH at a
- * time: that many more are posted than the client may have requests out. Requests are processed right here.
+ * Runs in the completion work of one connection, so recv_due needs no lock. Receives are given back
+ * before the request is processed, IBTRS_SRV_RX_BATCH at a time: that many more are posted than the
+ * client may have requests out. Requests are processed right here.
  */
 #include "ibtrs/proto/imm.h"
 #include "ibtrs/server/reply.h"
@@ -13,9 +15,13 @@
 u32 ibtrs_srv_rx_depth(const struct ibtrs_srv_conn *conn)
 {
 	const struct ibtrs_srv_path *path = conn->path;
-	u32 want = conn->c.cid ? path->limits.queue_depth + IBTRS_SRV_RX_BATCH : IBTRS_SRV_RX_SERVICE;
+	u32 want = conn->c.cid ? path->limits.queue_depth + IBTRS_SRV_RX_BATCH :
+				 IBTRS_SRV_RX_SERVICE;
 
-	/* Less is not wrong, the client's requests wait then (RNR); 2 is for INFO_REQ and the drain. */
+	/*
+	 * Less is not wrong, the client's requests wait then (RNR); 2 is for INFO_REQ and the
+	 * drain.
+	 */
 	return min_t(u32, want, path->dev->ib->attrs.max_qp_wr - 2);
 }
 
@@ -36,8 +42,9 @@ static noinline void rx_give_back(struct ibtrs_srv_conn *conn)
 }
 
 /*
- * Does a request come alone, or do others wait behind it? What one look at the CQ brought lies in cq->wc, so anything but its first entry has company,
- * unless that was the completion of a send. A request that is alone looks like the first of several; those before it decide.
+ * Does a request come alone, or do others wait behind it? What one look at the CQ brought lies in
+ * cq->wc, so anything but its first entry has company, unless that was the completion of a send. A
+ * request that is alone looks like the first of several; those before it decide.
  */
 static void rx_count(struct ibtrs_srv_conn *conn, const struct ib_cq *cq, const struct ib_wc *wc)
 {
@@ -57,7 +64,8 @@ static void rx_serve(struct ibtrs_srv_conn *conn, u32 slot, u32 off)
 static void rx_request(struct ibtrs_srv_conn *conn, u32 imm)
 {
 	struct ibtrs_srv_path *path = conn->path;
-	u32 slot = ibtrs_imm_req_slot(imm, path->off_bits), off = ibtrs_imm_req_off(imm, path->off_bits);
+	u32 slot = ibtrs_imm_req_slot(imm, path->off_bits),
+	    off = ibtrs_imm_req_off(imm, path->off_bits);
 
 	if (unlikely(!ibtrs_srv_path_up(path)))
 		ibtrs_srv_path_close(path, "a request came before INFO_RSP");
@@ -86,7 +94,8 @@ static noinline void rx_other(struct ibtrs_srv_conn *conn, u32 imm)
 		ibtrs_srv_trial(conn, imm);
 		break;
 	default:
-		pr_debug_ratelimited("session %s: %s: unknown immediate %#x\n", ibtrs_srv_session_label(path->session), path->name, imm);
+		pr_debug_ratelimited("session %s: %s: unknown immediate %#x\n",
+				     ibtrs_srv_session_label(path->session), path->name, imm);
 	}
 }
 

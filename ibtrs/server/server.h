@@ -9,7 +9,10 @@
 #include <linux/workqueue.h>
 #include <ibtrs/srv.h>
 
-/* Module parameters. The first three are fixed at load, the others are read with READ_ONCE() each time they matter. */
+/*
+ * Module parameters. The first three are fixed at load, the others are read with READ_ONCE() each
+ * time they matter.
+ */
 struct ibtrs_srv_params {
 	unsigned int queue_depth;
 	unsigned int chunk_size;
@@ -34,7 +37,8 @@ int ibtrs_srv_params_check(void);
 
 /**
  * struct ibtrs_srv - the server
- * @lock: sessions, their lists of paths, their names. Nothing that waits for the network or a device runs under it
+ * @lock: sessions, their lists of paths, their names. Nothing that waits for the network or a
+ *	device runs under it
  * @sessions: written under @lock, read under RCU too
  * @ops: of the user, between ibtrs_srv_open() and the end of ibtrs_srv_close()
  * @accepting: under @lock: connection requests are looked at

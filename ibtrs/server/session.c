@@ -1,19 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Sessions: the table by uuid, names, the slots whose fences all paths share, and the news for the user.
+ * Sessions: the table by uuid, names, the slots whose fences all paths share, and the news for the
+ * user.
  *
- * A session comes with its first path and goes with its last one, and a path counts until its last op has ended (law L6): so the fences outlive
- * whatever still executes. session_down runs before the session leaves the table; a client that comes back meanwhile hears -EBUSY and tries again,
+ * A session comes with its first path and goes with its last one, and a path counts until its last
+ * op has ended (law L6): so the fences outlive whatever still executes. session_down runs before
+ * the session leaves the table; a client that comes back meanwhile hears -EBUSY and tries again,
  * and never finds two of its kind.
  *
- * As long as a path is coming to its end somebody looks after the session once a second. A path that only waits for disks that the client has given up lingers
- * then. A client who has lost all his paths can not say that he gives a disk up: he knocks, and is refused as long as it works for him. After SESSION_AWAY the
- * user takes the disks from him that the paths wait for (give_up); he gets in, and has the others. And a client may be gone for good while one disk still works
- * for him: he keeps his other disks and his name for SESSION_LOST, then the user lets the disks go (session_lost), and the session its name (name.c keeps it for a
- * while) when all that is left are paths that linger. Should he come back after all he finds the session as it is then.
+ * As long as a path is coming to its end somebody looks after the session once a second. A path
+ * that only waits for disks that the client has given up lingers then. A client who has lost all
+ * his paths can not say that he gives a disk up: he knocks, and is refused as long as it works for
+ * him. After SESSION_AWAY the user takes the disks from him that the paths wait for (give_up); he
+ * gets in, and has the others. And a client may be gone for good while one disk still works for
+ * him: he keeps his other disks and his name for SESSION_LOST, then the user lets the disks go
+ * (session_lost), and the session its name (name.c keeps it for a while) when all that is left are
+ * paths that linger. Should he come back after all he finds the session as it is then.
  *
- * ibtrs_srv.lock protects the table, names and lists of paths; nothing that waits runs under it. Readers in any context (events) walk the lists under
- * RCU. up_lock serializes the INFO_REQs of one session, which wait for the user's session_up.
+ * ibtrs_srv.lock protects the table, names and lists of paths; nothing that waits runs under it.
+ * Readers in any context (events) walk the lists under RCU. up_lock serializes the INFO_REQs of one
+ * session, which wait for the user's session_up.
  */
 #include <linux/mm.h>
 #include <linux/rculist.h>
@@ -24,7 +30,8 @@
 #include "ibtrs/server/session.h"
 #include "ibtrs/server/sysfs.h"
 
-#define SESSION_AWAY	(30 * HZ)	/* what a disk may take for a request; the client's hold= should be more */
+/* what a disk may take for a request; the client's hold= should be more */
+#define SESSION_AWAY	(30 * HZ)
 #define SESSION_LOST	(30 * HZ)	/* a client that is alive knocks more often */
 
 static void session_look_work(struct work_struct *work);
@@ -40,7 +47,8 @@ struct ibtrs_srv_session *ibtrs_srv_session_find(const u8 *uuid)
 	return NULL;
 }
 
-struct ibtrs_srv_session *ibtrs_srv_session_create(const u8 *uuid, const struct ibtrs_addr *peer, const char **why)
+struct ibtrs_srv_session *ibtrs_srv_session_create(const u8 *uuid, const struct ibtrs_addr *peer,
+						   const char **why)
 {
 	u32 all = 0, of_peer = 0;
 	struct ibtrs_srv_session *s;
@@ -90,7 +98,8 @@ struct ibtrs_srv_path *ibtrs_srv_session_find_path(struct ibtrs_srv_session *s, 
 
 	lockdep_assert_held(&ibtrs_srv.lock);
 	list_for_each_entry(path, &s->paths, entry)
-		if (ibtrs_srv_path_state(path) != IBTRS_SRV_PATH_LINGERING && !memcmp(path->uuid, path_uuid, sizeof(path->uuid)))
+		if (ibtrs_srv_path_state(path) != IBTRS_SRV_PATH_LINGERING &&
+		    !memcmp(path->uuid, path_uuid, sizeof(path->uuid)))
 			return path;
 	return NULL;
 }
@@ -120,7 +129,8 @@ static int session_half_open(const struct ibtrs_addr *peer, const char **why)
 	return 0;
 }
 
-int ibtrs_srv_session_may_add(struct ibtrs_srv_session *s, const struct ibtrs_addr_pair *addr, const char **why)
+int ibtrs_srv_session_may_add(struct ibtrs_srv_session *s, const struct ibtrs_addr_pair *addr,
+			      const char **why)
 {
 	struct ibtrs_srv_path *path;
 
@@ -129,7 +139,8 @@ int ibtrs_srv_session_may_add(struct ibtrs_srv_session *s, const struct ibtrs_ad
 		enum ibtrs_srv_path_state state = ibtrs_srv_path_state(path);
 
 		if (state == IBTRS_SRV_PATH_LINGERING ||
-		    !ibtrs_addr_equal(&path->addr.src, &addr->src) || !ibtrs_addr_equal(&path->addr.dst, &addr->dst))
+		    !ibtrs_addr_equal(&path->addr.src, &addr->src) ||
+		    !ibtrs_addr_equal(&path->addr.dst, &addr->dst))
 			continue;
 		if (state < IBTRS_SRV_PATH_CLOSING) {
 			*why = "the session has a path with these addresses";
@@ -190,11 +201,13 @@ static int session_alloc_slots(struct ibtrs_srv_session *s, int node)
 		return -ENOMEM;
 	for (i = 0; i < nr; i++)
 		spin_lock_init(&slots[i].lock);
-	smp_store_release(&s->slots, slots);	/* who looks at a path that never came up reads it any time */
+	/* who looks at a path that never came up reads it any time */
+	smp_store_release(&s->slots, slots);
 	return 0;
 }
 
-static int session_first_up(struct ibtrs_srv_session *s, const struct ibtrs_srv_path *path, const char **why)
+static int session_first_up(struct ibtrs_srv_session *s, const struct ibtrs_srv_path *path,
+			    const char **why)
 {
 	int err;
 
@@ -241,11 +254,13 @@ static bool session_all_paths(struct ibtrs_srv_session *s, enum ibtrs_srv_path_s
 	return !list_empty(&s->paths);
 }
 
-static bool session_silent(struct ibtrs_srv_session *s, const unsigned long *since, unsigned long time)
+static bool session_silent(struct ibtrs_srv_session *s, const unsigned long *since,
+			   unsigned long time)
 {
 	if (!session_all_paths(s, IBTRS_SRV_PATH_CLOSING))
 		return false;
-	smp_rmb();	/* pairs with the cmpxchg() to CLOSING, before which knocked and left were written */
+	/* pairs with the cmpxchg() to CLOSING, before which knocked and left were written */
+	smp_rmb();
 	return time_after(jiffies, READ_ONCE(*since) + time);
 }
 
@@ -263,7 +278,10 @@ static void session_give_up_ops(struct ibtrs_srv_session *s)
 	guard(mutex)(&ibtrs_srv.lock);
 	if (!session_silent(s, &s->left, SESSION_AWAY))
 		return;
-	/* The ops of a path go when it has left that state, which it does under the lock; who lingers has been given up. */
+	/*
+	 * The ops of a path go when it has left that state, which it does under the lock; who
+	 * lingers has been given up.
+	 */
 	list_for_each_entry(path, &s->paths, entry)
 		if (ibtrs_srv_path_state(path) == IBTRS_SRV_PATH_CLOSING)
 			ibtrs_srv_op_give_up(path);
@@ -301,14 +319,18 @@ static void session_look_if_away(struct ibtrs_srv_session *s)
 	}
 }
 
-/* If only disks that the client has given up keep a path from its end, the path is to be in nobody's way. */
+/*
+ * If only disks that the client has given up keep a path from its end, the path is to be in
+ * nobody's way.
+ */
 static void session_linger(struct ibtrs_srv_path *path)
 {
 	u32 slot;
 
 	lockdep_assert_held(&ibtrs_srv.lock);
 	/* Pairs with path_stop_posting(). */
-	if (!smp_load_acquire(&path->stopped) || ibtrs_srv_path_state(path) != IBTRS_SRV_PATH_CLOSING ||
+	if (!smp_load_acquire(&path->stopped) ||
+	    ibtrs_srv_path_state(path) != IBTRS_SRV_PATH_CLOSING ||
 	    !ibtrs_srv_op_only_given_up(path, &slot))
 		return;
 	pr_warn("session %s: %s: the storage has not ended a request of slot %u, which the client has given up\n",
@@ -333,7 +355,8 @@ static bool session_look_at_paths(struct ibtrs_srv_session *s)
 
 static void session_look_work(struct work_struct *work)
 {
-	struct ibtrs_srv_session *s = container_of(to_delayed_work(work), struct ibtrs_srv_session, look);
+	struct ibtrs_srv_session *s =
+		container_of(to_delayed_work(work), struct ibtrs_srv_session, look);
 
 	if (!session_look_at_paths(s))
 		return;
@@ -413,7 +436,8 @@ EXPORT_SYMBOL_GPL(ibtrs_srv_session_close);
  * @kind: enum ibtrs_event_kind
  * @id: device id
  *
- * A hint: nobody knows whether it arrives. Nothing happens towards a client that does not know events. Any context.
+ * A hint: nobody knows whether it arrives. Nothing happens towards a client that does not know
+ * events. Any context.
  */
 void ibtrs_srv_session_event(struct ibtrs_srv_session *s, u32 kind, u32 id)
 {

@@ -17,7 +17,8 @@ struct kobject;
 
 /* One slot of the session, whatever path a request for it comes over. */
 struct ibtrs_srv_slot {
-	spinlock_t lock;		/* all, and busy of the slot's op on each path; any context */
+	/* all, and busy of the slot's op on each path; any context */
+	spinlock_t lock;
 	struct ibtrs_fence_slot fence;
 	struct ibtrs_srv_opx *parked;
 } ____cacheline_aligned_in_smp;
@@ -46,8 +47,10 @@ struct ibtrs_srv_session {
 	u32 nr_paths;			/* CLOSING ones count (L6) */
 	struct ibtrs_srv_peers peers;
 	bool dying;			/* the last path is gone */
-	char name[IBTRS_NAME_LEN];	/* empty until the first INFO_REQ, and again when its client is lost */
-	unsigned long knocked;		/* jiffies: its client was heard of, or its last path began to close */
+	/* empty until the first INFO_REQ, and again when its client is lost */
+	char name[IBTRS_NAME_LEN];
+	/* jiffies: its client was heard of, or its last path began to close */
+	unsigned long knocked;
 	unsigned long left;		/* jiffies: its last path that was up began to close */
 
 	struct delayed_work look;	/* while a path is coming to its end */
@@ -69,9 +72,11 @@ static inline const char *ibtrs_srv_session_label(const struct ibtrs_srv_session
 }
 
 /*
- * A path begins to end: look after the session once a second, until none does. Paths that wait only for what the client has given up linger. When no path has
- * been up for half a minute, what the rest waits for is taken from him (give_up), so that he gets in. Is it he who is gone? When nobody has knocked for as long,
- * the user hears of it (session_lost), and once nothing but lingering paths is left another session may take the name. Any context.
+ * A path begins to end: look after the session once a second, until none does. Paths that wait only
+ * for what the client has given up linger. When no path has been up for half a minute, what the
+ * rest waits for is taken from him (give_up), so that he gets in. Is it he who is gone? When nobody
+ * has knocked for as long, the user hears of it (session_lost), and once nothing but lingering
+ * paths is left another session may take the name. Any context.
  */
 static inline void ibtrs_srv_session_watch(struct ibtrs_srv_session *s)
 {
@@ -80,17 +85,32 @@ static inline void ibtrs_srv_session_watch(struct ibtrs_srv_session *s)
 
 /* Under ibtrs_srv.lock: */
 struct ibtrs_srv_session *ibtrs_srv_session_find(const u8 *uuid);
-/* Checks the caps; -ENOSPC, -ENOMEM and a reason. The caller adds a path or calls ibtrs_srv_session_drop(). */
-struct ibtrs_srv_session *ibtrs_srv_session_create(const u8 *uuid, const struct ibtrs_addr *peer, const char **why);
+/*
+ * Checks the caps; -ENOSPC, -ENOMEM and a reason. The caller adds a path or calls
+ * ibtrs_srv_session_drop().
+ */
+struct ibtrs_srv_session *ibtrs_srv_session_create(const u8 *uuid, const struct ibtrs_addr *peer,
+						   const char **why);
 void ibtrs_srv_session_drop(struct ibtrs_srv_session *s);
-struct ibtrs_srv_path *ibtrs_srv_session_find_path(struct ibtrs_srv_session *s, const u8 *path_uuid);
-/* Room for one more path with this address? -EEXIST, -EBUSY (that one is closing), -ECONNRESET, -ENOSPC and a reason. */
-int ibtrs_srv_session_may_add(struct ibtrs_srv_session *s, const struct ibtrs_addr_pair *addr, const char **why);
+struct ibtrs_srv_path *ibtrs_srv_session_find_path(struct ibtrs_srv_session *s,
+						   const u8 *path_uuid);
+/*
+ * Room for one more path with this address? -EEXIST, -EBUSY (that one is closing), -ECONNRESET,
+ * -ENOSPC and a reason.
+ */
+int ibtrs_srv_session_may_add(struct ibtrs_srv_session *s, const struct ibtrs_addr_pair *addr,
+			      const char **why);
 void ibtrs_srv_session_add_path(struct ibtrs_srv_session *s, struct ibtrs_srv_path *path);
 
-/* INFO_REQ of @path says that the session is called @name. 0, or an errno and a reason, which may lie in @path. */
+/*
+ * INFO_REQ of @path says that the session is called @name. 0, or an errno and a reason, which may
+ * lie in @path.
+ */
 int ibtrs_srv_session_take_name(struct ibtrs_srv_path *path, const char *name, const char **why);
-/* It has its name and its first path all it needs: the user hears of it. 0, or an errno and a reason. Sleeps. */
+/*
+ * It has its name and its first path all it needs: the user hears of it. 0, or an errno and a
+ * reason. Sleeps.
+ */
 int ibtrs_srv_session_bring_up(struct ibtrs_srv_path *path, const char **why);
 /* One look now. */
 void ibtrs_srv_session_look(struct ibtrs_srv_session *s);

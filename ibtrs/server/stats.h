@@ -7,7 +7,10 @@
 #include <linux/spinlock.h>
 #include <ibtrs/dir.h>
 
-/* By enum ibtrs_dir. Bytes count what the client wrote, headers included (C.4), or what a read asked for and its headers. */
+/*
+ * By enum ibtrs_dir. Bytes count what the client wrote, headers included (C.4), or what a read
+ * asked for and its headers.
+ */
 struct ibtrs_srv_traffic {
 	u64 cnt[2];
 	u64 bytes[2];
@@ -34,7 +37,8 @@ static inline void ibtrs_srv_stats_request(struct ibtrs_srv_stats *s, enum ibtrs
 	this_cpu_add(s->pcpu->bytes[dir], bytes);
 }
 
-void ibtrs_srv_stats_traffic(struct ibtrs_srv_stats *s, struct ibtrs_srv_traffic *t);	/* since the last reset */
+/* since the last reset */
+void ibtrs_srv_stats_traffic(struct ibtrs_srv_stats *s, struct ibtrs_srv_traffic *t);
 void ibtrs_srv_stats_reset(struct ibtrs_srv_stats *s);
 
 #endif

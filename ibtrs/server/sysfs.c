@@ -7,11 +7,14 @@
  *
  * Made by the INFO work of a path (the session's part by its first one), removed by its close work.
  *
- * Lifetime. A session's device and its paths/ belong to the driver core; a path's directory is a small object with a pointer to the path. Removing a
- * directory waits for show and store that run in it; after that the pointer is never followed again, and the path may go, whoever has a file
- * open. Directory objects are counted, and module exit waits for the last. `disconnect` only begins the end of its path, so it never waits for itself.
+ * Lifetime. A session's device and its paths/ belong to the driver core; a path's directory is a
+ * small object with a pointer to the path. Removing a directory waits for show and store that run
+ * in it; after that the pointer is never followed again, and the path may go, whoever has a file
+ * open. Directory objects are counted, and module exit waits for the last. `disconnect` only begins
+ * the end of its path, so it never waits for itself.
  *
- * Names are unique before they come here: session names among sessions until their files are gone, address pairs within a session.
+ * Names are unique before they come here: session names among sessions until their files are gone,
+ * address pairs within a session.
  */
 #include <linux/kobject.h>
 #include <linux/sysfs.h>
@@ -40,7 +43,8 @@ static struct ibtrs_srv_path *path_of(struct kobject *kobj)
 	return container_of(kobj, struct ibtrs_srv_path_dir, kobj)->path;
 }
 
-static int path_want_one(const struct kobj_attribute *attr, const struct ibtrs_srv_path *path, const char *buf, size_t count)
+static int path_want_one(const struct kobj_attribute *attr, const struct ibtrs_srv_path *path,
+			 const char *buf, size_t count)
 {
 	if (buf[0] == '1' && (count == 1 || (count == 2 && buf[1] == '\n')))
 		return 0;
@@ -86,7 +90,8 @@ static ssize_t disconnect_show(struct kobject *kobj, struct kobj_attribute *attr
 	return sysfs_emit(buf, "Usage: echo 1 > %s\n", attr->attr.name);
 }
 
-static ssize_t disconnect_store(struct kobject *kobj, struct kobj_attribute *attr, const char *buf, size_t count)
+static ssize_t disconnect_store(struct kobject *kobj, struct kobj_attribute *attr, const char *buf,
+				size_t count)
 {
 	struct ibtrs_srv_path *path = path_of(kobj);
 	int err = path_want_one(attr, path, buf, count);
@@ -103,10 +108,12 @@ static ssize_t rdma_show(struct kobject *kobj, struct kobj_attribute *attr, char
 	struct ibtrs_srv_traffic t;
 
 	ibtrs_srv_stats_traffic(&path_of(kobj)->stats, &t);
-	return sysfs_emit(buf, "%llu %llu %llu %llu\n", t.cnt[IBTRS_READ], t.bytes[IBTRS_READ], t.cnt[IBTRS_WRITE], t.bytes[IBTRS_WRITE]);
+	return sysfs_emit(buf, "%llu %llu %llu %llu\n", t.cnt[IBTRS_READ], t.bytes[IBTRS_READ],
+			  t.cnt[IBTRS_WRITE], t.bytes[IBTRS_WRITE]);
 }
 
-static ssize_t rdma_store(struct kobject *kobj, struct kobj_attribute *attr, const char *buf, size_t count)
+static ssize_t rdma_store(struct kobject *kobj, struct kobj_attribute *attr, const char *buf,
+			  size_t count)
 {
 	struct ibtrs_srv_path *path = path_of(kobj);
 	int err = path_want_one(attr, path, buf, count);
@@ -170,7 +177,8 @@ int ibtrs_srv_sysfs_path_add(struct ibtrs_srv_path *path)
 		return -ENOMEM;
 	dir->path = path;
 	atomic_inc(&path_dirs);
-	err = kobject_init_and_add(&dir->kobj, &path_ktype, path->session->sysfs_paths, "%s", path->name);
+	err = kobject_init_and_add(&dir->kobj, &path_ktype, path->session->sysfs_paths, "%s",
+				   path->name);
 	if (err)
 		kobject_put(&dir->kobj);
 	else

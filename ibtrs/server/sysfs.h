@@ -2,8 +2,9 @@
 /*
  * /sys/class/ibtrs-server (spec C.4).
  *
- * Lifetime: what sysfs and the driver core may hold on to is memory of its own, never the session or the path. After
- * ibtrs_srv_sysfs_path_del() / _session_del() no show or store runs any more, whoever still has a file open.
+ * Lifetime: what sysfs and the driver core may hold on to is memory of its own, never the session
+ * or the path. After ibtrs_srv_sysfs_path_del() / _session_del() no show or store runs any more,
+ * whoever still has a file open.
  */
 #ifndef IBTRS_SERVER_SYSFS_H
 #define IBTRS_SERVER_SYSFS_H
@@ -17,6 +18,7 @@ void ibtrs_srv_sysfs_exit(void);	/* waits for the last of that memory */
 int ibtrs_srv_sysfs_session_add(struct ibtrs_srv_session *s);
 void ibtrs_srv_sysfs_session_del(struct ibtrs_srv_session *s);	/* idempotent; its paths are gone */
 int ibtrs_srv_sysfs_path_add(struct ibtrs_srv_path *path);
-void ibtrs_srv_sysfs_path_del(struct ibtrs_srv_path *path);	/* idempotent; not from a show or store of it */
+/* idempotent; not from a show or store of it */
+void ibtrs_srv_sysfs_path_del(struct ibtrs_srv_path *path);
 
 #endif

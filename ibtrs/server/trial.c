@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Trials (protocol.md 8.4): a client asks whether packets of full size come through, before it sends requests over a path.
+ * Trials (protocol.md 8.4): a client asks whether packets of full size come through, before it
+ * sends requests over a path.
  *
- * The data of a trial lie in a chunk of the path and are sent back as they are. Nobody else has written them: the chunks belong to this path alone, and are
- * zeroed before it gets them. No request is made of a trial, so it waits for no disk, and for no other execution of its slot.
+ * The data of a trial lie in a chunk of the path and are sent back as they are. Nobody else has
+ * written them: the chunks belong to this path alone, and are zeroed before it gets them. No
+ * request is made of a trial, so it waits for no disk, and for no other execution of its slot.
  *
- * A full send queue drops it: the client asks on a path that is idle, and takes silence for an answer.
+ * A full send queue drops it: the client asks on a path that is idle, and takes silence for an
+ * answer.
  */
 #include "ibtrs/proto/imm.h"
 #include "ibtrs/proto/trial.h"
@@ -37,7 +40,8 @@ static void trial_answer(struct ibtrs_srv_conn *conn, u32 slot, const struct ibt
 }
 
 /* NULL, or why the path is closed. */
-static const char *trial_take(struct ibtrs_srv_path *path, u32 slot, u32 off, struct ibtrs_desc *desc)
+static const char *trial_take(struct ibtrs_srv_path *path, u32 slot, u32 off,
+			      struct ibtrs_desc *desc)
 {
 	struct ibtrs_wire_trial wire;
 	const char *why;
@@ -46,9 +50,11 @@ static const char *trial_take(struct ibtrs_srv_path *path, u32 slot, u32 off, st
 		return "a trial in a slot that does not exist";
 	if (off + sizeof(wire) > path->limits.chunk_size)
 		return "a trial with its message beyond the chunk";
-	ib_dma_sync_single_for_cpu(path->dev->ib, path->mrs.dma[slot], off + sizeof(wire), DMA_BIDIRECTIONAL);
+	ib_dma_sync_single_for_cpu(path->dev->ib, path->mrs.dma[slot], off + sizeof(wire),
+				   DMA_BIDIRECTIONAL);
 	memcpy(&wire, path->chunks->mem[slot] + off, sizeof(wire));
-	ib_dma_sync_single_for_device(path->dev->ib, path->mrs.dma[slot], off + sizeof(wire), DMA_BIDIRECTIONAL);
+	ib_dma_sync_single_for_device(path->dev->ib, path->mrs.dma[slot], off + sizeof(wire),
+				      DMA_BIDIRECTIONAL);
 	ibtrs_trial_decode(&wire, off, &path->limits, desc, &why);
 	return why;
 }
@@ -56,7 +62,8 @@ static const char *trial_take(struct ibtrs_srv_path *path, u32 slot, u32 off, st
 void ibtrs_srv_trial(struct ibtrs_srv_conn *conn, u32 imm)
 {
 	struct ibtrs_srv_path *path = conn->path;
-	u32 slot = ibtrs_imm_req_slot(imm, path->off_bits), off = ibtrs_imm_req_off(imm, path->off_bits);
+	u32 slot = ibtrs_imm_req_slot(imm, path->off_bits),
+	    off = ibtrs_imm_req_off(imm, path->off_bits);
 	const char *why = "a trial that was not negotiated";
 	struct ibtrs_desc desc;
 

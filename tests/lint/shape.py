@@ -202,6 +202,16 @@ def long_cases_run():
 
 
 
+def code_is_narrow():
+    """code and comments in C are at most 100 columns wide; messages aside, which are looked for with grep"""
+    for f in c_files(*DRIVERS, "tools/", "compat/"):
+        if f.startswith("compat/expected/") or f == "compat/probes.c" or f.endswith("/trace.h"):
+            continue
+        for n, line in enumerate(text(f).split("\n"), 1):
+            if len(line.expandtabs(8)) > 100 and '"' not in line and not line.startswith("#"):
+                yield f"{f}:{n}: {len(line.expandtabs(8))} columns"
+
+
 def prose_is_narrow():
     """prose is at most 80 columns wide; tables, code and links aside"""
     for f in [f for f in FILES if f.endswith(".md")]:
@@ -252,7 +262,7 @@ def cited_things_exist():
 
 RULES = [include_direction, pure_code_is_pure, no_version_checks, no_warn_no_bug, no_own_pr_fmt, one_word_of_intent,
          licence_lines, sizes, essays, ends_of_lines, only_the_project, one_version, long_cases_run,
-         prose_is_narrow, cited_things_exist]
+         code_is_narrow, prose_is_narrow, cited_things_exist]
 
 
 def main(wanted):

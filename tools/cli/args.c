@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The command line: which command, which options, which words. Options may stand anywhere. What is not understood is answered with what it might
- * have been.
+ * The command line: which command, which options, which words. Options may stand anywhere. What is
+ * not understood is answered with what it might have been.
  *
- * A command is one or two words; each may be cut short as long as one command remains, and "dev", "sess", "srv" are short for what one thinks.
- * Commands of the mapping grammar take each key of its table as --key value, --key=value and key=value.
+ * A command is one or two words; each may be cut short as long as one command remains, and "dev",
+ * "sess", "srv" are short for what one thinks. Commands of the mapping grammar take each key of its
+ * table as --key value, --key=value and key=value.
  */
 #include <ctype.h>
 #include <stdlib.h>
@@ -38,7 +39,10 @@ static bool args_name_word(const char *name, size_t nr, char *out, size_t size)
 	return true;
 }
 
-/* Do all commands that begin with @word (and, for the second word, @first) have the same word there? Then that one is meant. */
+/*
+ * Do all commands that begin with @word (and, for the second word, @first) have the same word
+ * there? Then that one is meant.
+ */
 static const char *args_expand(const char *first, const char *word, char *out, size_t size)
 {
 	char a[32], found[32] = "";
@@ -55,7 +59,8 @@ static const char *args_expand(const char *first, const char *word, char *out, s
 			snprintf(out, size, "%s", a);
 			return out;
 		}
-		if (all[i].flags & CMD_HIDDEN || len < 2 || strncmp(a, word, len) || !strcmp(a, found))
+		if (all[i].flags & CMD_HIDDEN || len < 2 || strncmp(a, word, len) ||
+		    !strcmp(a, found))
 			continue;
 		different++;
 		snprintf(found, sizeof(found), "%s", a);
@@ -124,7 +129,8 @@ static const struct cmd *args_command(const char **words, size_t *nr)
 		return NULL;
 	}
 	for (i = 0; i < n; i++)
-		subs += args_name_word(all[i].name, 0, a, sizeof(a)) && !strcmp(a, first) && strchr(all[i].name, ' ');
+		subs += args_name_word(all[i].name, 0, a, sizeof(a)) && !strcmp(a, first) &&
+			strchr(all[i].name, ' ');
 	c = args_find(first, NULL);
 	if (subs && *nr > 1 && args_expand(first, words[1], second, sizeof(second))) {
 		memmove(words, words + 2, (*nr - 2) * sizeof(*words));
@@ -183,7 +189,8 @@ static bool args_key(const char *s, size_t len)
 
 	o = ibnbd_mapopt_table(&nr);
 	for (i = 0; i < nr; i++)
-		yes |= !say_distance(word, o[i].key) || (o[i].alias && !say_distance(word, o[i].alias));
+		yes |= !say_distance(word, o[i].key) ||
+		       (o[i].alias && !say_distance(word, o[i].alias));
 	free(word);
 	return yes;
 }
@@ -198,18 +205,23 @@ static int args_map(struct cmd_args *a, const char *key, size_t len, const char 
 	if (!strcmp(name, "path") || !strcmp(name, "server")) {
 		struct ibtrs_addr_pair pair;
 
-		/* Names of hosts come later: dry runs and mistakes elsewhere need no name service. */
-		if (ibtrs_addr_pair_parse(value, strlen(value), &pair, &why) && host_is_name(value, strlen(value))) {
+		/*
+		 * Names of hosts come later: dry runs and mistakes elsewhere need no name service.
+		 */
+		if (ibtrs_addr_pair_parse(value, strlen(value), &pair, &why) &&
+		    host_is_name(value, strlen(value))) {
 			free(name);
 			if (a->nr_hosts == IBNBD_MAP_PATHS)
-				return say_error(SAY_USAGE, "path=%s: more than %d paths", value, IBNBD_MAP_PATHS);
+				return say_error(SAY_USAGE, "path=%s: more than %d paths", value,
+						 IBNBD_MAP_PATHS);
 			a->host[a->nr_hosts++] = value;
 			return SAY_DONE;
 		}
 	}
 	rc = ibnbd_mapopt_set(&a->map, name, value, &err);
 	if (rc)
-		say_error(SAY_USAGE, "%s=%s: %s", name, value, why ? host_wrong(value, strlen(value), why) : err.msg);
+		say_error(SAY_USAGE, "%s=%s: %s", name, value,
+			  why ? host_wrong(value, strlen(value), why) : err.msg);
 	free(name);
 	return rc ? SAY_USAGE : SAY_DONE;
 }
@@ -258,7 +270,8 @@ static int args_take(struct cmd_args *a, int id, const char *value)
 		else if (!strcmp(value, "auto"))
 			say_colour = SAY_AUTO;
 		else
-			return say_error(SAY_USAGE, "--color=%s: auto, always or never is expected", value);
+			return say_error(SAY_USAGE, "--color=%s: auto, always or never is expected",
+					 value);
 	}
 	if (id == CMD_json && *value && strcmp(value, "1")) {
 		say_error(SAY_USAGE, "--json=%s: this ibnbd knows schema 1 only", value);
@@ -287,7 +300,8 @@ static int args_long(struct cmd_args *a, const char **argv, size_t *i, size_t nr
 	if (!value && !key && cmd_options[id].value[0] == '[')
 		return args_take(a, id, "");
 	if (!value) {
-		if (*i + 1 >= nr || (argv[*i + 1][0] == '-' && argv[*i + 1][1] && !args_negative(argv[*i + 1])))
+		if (*i + 1 >= nr ||
+		    (argv[*i + 1][0] == '-' && argv[*i + 1][1] && !args_negative(argv[*i + 1])))
 			return say_error(SAY_USAGE, "--%s needs a value", name);
 		value = argv[++*i];
 	}
@@ -323,8 +337,12 @@ static int args_short(struct cmd_args *a, const char **argv, size_t *i, size_t n
 
 /* ---- all ---- */
 
-/* The words that name the command are those before anything that needs to know it: options with a value may come first only as --x=y. */
-static const struct cmd *args_split(size_t nr, const char **argv, const char **rest, size_t *nr_rest)
+/*
+ * The words that name the command are those before anything that needs to know it: options with a
+ * value may come first only as --x=y.
+ */
+static const struct cmd *args_split(size_t nr, const char **argv, const char **rest,
+				    size_t *nr_rest)
 {
 	const char **words = say_alloc((nr + 1) * sizeof(*words));
 	size_t i, n = 0, skip, seen = 0;
@@ -358,11 +376,16 @@ static const struct cmd *args_split(size_t nr, const char **argv, const char **r
 static int args_words(struct cmd_args *a)
 {
 	const struct cmd *c = a->cmd;
-	int many = !(c->flags & CMD_INSTEAD) ? 0 : ARG(a, all) ? CMD_all : ARG(a, session) ? CMD_session : ARG(a, missing) ? CMD_missing : 0;
+	int many = !(c->flags & CMD_INSTEAD) ? 0 :
+		   ARG(a, all)		     ? CMD_all :
+		   ARG(a, session)	     ? CMD_session :
+		   ARG(a, missing)	     ? CMD_missing :
+					       0;
 	size_t beside = c->what == CMD_WORDS_PATH;	/* all paths of a session, that is */
 
 	if (many && a->nr_words > beside) {
-		say_error(SAY_USAGE, "%s: --%s, or \"%s\"? Not both", c->name, cmd_options[many].name, a->words[beside]);
+		say_error(SAY_USAGE, "%s: --%s, or \"%s\"? Not both", c->name,
+			  cmd_options[many].name, a->words[beside]);
 		say_mend("ibnbd help %s", c->name);
 		return SAY_USAGE;
 	}
@@ -398,7 +421,8 @@ int cmd_parse(int argc, const char **argv, struct cmd_args *a)
 			rc = args_long(a, rest, &i, n);
 		else if (!literal && w[0] == '-' && w[1] && !args_negative(w))
 			rc = args_short(a, rest, &i, n);
-		else if (!literal && a->cmd->flags & CMD_MAPOPTS && eq && args_key(w, (size_t)(eq - w)))
+		else if (!literal && a->cmd->flags & CMD_MAPOPTS && eq &&
+			 args_key(w, (size_t)(eq - w)))
 			rc = args_map(a, w, (size_t)(eq - w), eq + 1);
 		else
 			a->words[a->nr_words++] = w;

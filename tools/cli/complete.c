@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Completion of bash, zsh and fish. The scripts are made once, when the package is built; what changes (devices, sessions) they ask
- * `ibnbd complete KIND` for, which reads sysfs and the configuration only, needs no rights and never waits.
+ * Completion of bash, zsh and fish. The scripts are made once, when the package is built; what
+ * changes (devices, sessions) they ask `ibnbd complete KIND` for, which reads sysfs and the
+ * configuration only, needs no rights and never waits.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,11 +12,15 @@
 #include "tools/host/state.h"
 
 static const char *const complete_kinds[] = {
-	[CMD_WORDS_NONE] = "none", [CMD_WORDS_DEVICE] = "device", [CMD_WORDS_SESSION] = "session", [CMD_WORDS_PATH] = "path",
-	[CMD_WORDS_MAP] = "map", [CMD_WORDS_EXPORT] = "export", [CMD_WORDS_COMMAND] = "command", [CMD_WORDS_ANY] = "any",
+	[CMD_WORDS_NONE] = "none",	 [CMD_WORDS_DEVICE] = "device",
+	[CMD_WORDS_SESSION] = "session", [CMD_WORDS_PATH] = "path",
+	[CMD_WORDS_MAP] = "map",	 [CMD_WORDS_EXPORT] = "export",
+	[CMD_WORDS_COMMAND] = "command", [CMD_WORDS_ANY] = "any",
 };
 
-/* A shell puts a word on the command line as it is: one that it would have to quote is not offered. */
+/*
+ * A shell puts a word on the command line as it is: one that it would have to quote is not offered.
+ */
 static void complete_word(const char *text)
 {
 	char *shown = escape_text(ESCAPE_WORD, text);
@@ -67,7 +72,9 @@ static void complete_table_lines(const char *head, const char *tail)
 		for (j = 0; j < CMD_NR_OPTIONS; j++)
 			if ((all[i].options | CMD_COMMON) & (uint64_t)1 << j)
 				printf("--%s%s ", cmd_options[j].name,
-				       cmd_options[j].value && cmd_options[j].value[0] != '[' ? "=" : "");
+				       cmd_options[j].value && cmd_options[j].value[0] != '[' ?
+					       "=" :
+					       "");
 		if (all[i].flags & CMD_MAPOPTS) {
 			size_t n, k;
 			const struct ibnbd_mapopt *o = ibnbd_mapopt_table(&n);
@@ -165,7 +172,8 @@ static void complete_fish_when(const char *name)
 	if (!blank)
 		printf(" -n '__fish_seen_subcommand_from %s'", name);
 	else
-		printf(" -n '__fish_seen_subcommand_from %.*s; and __fish_seen_subcommand_from %s'", (int)(blank - name), name, blank + 1);
+		printf(" -n '__fish_seen_subcommand_from %.*s; and __fish_seen_subcommand_from %s'",
+		       (int)(blank - name), name, blank + 1);
 }
 
 static void complete_fish(void)
@@ -182,19 +190,23 @@ static void complete_fish(void)
 
 		if (all[i].flags & CMD_HIDDEN)
 			continue;
-		if (blank && !(i && !strncmp(all[i - 1].name, all[i].name, (size_t)(blank - all[i].name) + 1)))
-			printf("complete -c ibnbd -n __fish_use_subcommand -a %.*s\n", (int)(blank - all[i].name), all[i].name);
+		if (blank && !(i && !strncmp(all[i - 1].name, all[i].name,
+					     (size_t)(blank - all[i].name) + 1)))
+			printf("complete -c ibnbd -n __fish_use_subcommand -a %.*s\n",
+			       (int)(blank - all[i].name), all[i].name);
 		if (blank)
-			printf("complete -c ibnbd -n '__fish_seen_subcommand_from %.*s' -a %s -d '", (int)(blank - all[i].name),
-			       all[i].name, blank + 1);
+			printf("complete -c ibnbd -n '__fish_seen_subcommand_from %.*s' -a %s -d '",
+			       (int)(blank - all[i].name), all[i].name, blank + 1);
 		else
-			printf("complete -c ibnbd -n __fish_use_subcommand -a %s -d '", all[i].name);
+			printf("complete -c ibnbd -n __fish_use_subcommand -a %s -d '",
+			       all[i].name);
 		complete_quoted(all[i].help, false);
 		printf("'\n");
 		if (all[i].what != CMD_WORDS_NONE && all[i].what != CMD_WORDS_COMMAND) {
 			printf("complete -c ibnbd");
 			complete_fish_when(all[i].name);
-			printf(" -a '(ibnbd complete %s 2>/dev/null)'\n", complete_kinds[all[i].what]);
+			printf(" -a '(ibnbd complete %s 2>/dev/null)'\n",
+			       complete_kinds[all[i].what]);
 		}
 		for (j = 0; j < CMD_NR_OPTIONS; j++) {
 			if (!((all[i].options | CMD_COMMON) & (uint64_t)1 << j))
@@ -204,7 +216,8 @@ static void complete_fish(void)
 			printf(" -l %s", cmd_options[j].name);
 			if (cmd_options[j].letter)
 				printf(" -s %c", cmd_options[j].letter);
-			printf("%s -d '", cmd_options[j].value && cmd_options[j].value[0] != '[' ? " -r" : "");
+			printf("%s -d '",
+			       cmd_options[j].value && cmd_options[j].value[0] != '[' ? " -r" : "");
 			complete_quoted(cmd_options[j].help, false);
 			printf("'\n");
 		}
@@ -229,10 +242,14 @@ int cmd_complete_run(struct cmd_args *a)
 	} else if (!strcmp(a->words[0], "fish")) {
 		complete_fish();
 	} else {
-		for (i = 0; i < ARRAY_SIZE(complete_kinds) && strcmp(a->words[0], complete_kinds[i]);)
+		for (i = 0;
+		     i < ARRAY_SIZE(complete_kinds) && strcmp(a->words[0], complete_kinds[i]);)
 			i++;
 		if (i == ARRAY_SIZE(complete_kinds))
-			return say_error(SAY_USAGE, "complete: bash, zsh, fish, or a kind of words is expected, not %s", a->words[0]);
+			return say_error(
+				SAY_USAGE,
+				"complete: bash, zsh, fish, or a kind of words is expected, not %s",
+				a->words[0]);
 		complete_words((enum cmd_words)i);
 	}
 	return SAY_DONE;

@@ -9,9 +9,10 @@ static void help_option(const struct cmd_option_row *o)
 	char left[48], value[32] = "";
 
 	if (o->value)
-		snprintf(value, sizeof(value), o->value[0] == '[' ? "[=%s" : " %s", o->value + (o->value[0] == '['));
-	snprintf(left, sizeof(left), "%c%c%s--%s%s", o->letter ? '-' : ' ', o->letter ? o->letter : ' ', o->letter ? ", " : "  ", o->name,
-		 value);
+		snprintf(value, sizeof(value), o->value[0] == '[' ? "[=%s" : " %s",
+			 o->value + (o->value[0] == '['));
+	snprintf(left, sizeof(left), "%c%c%s--%s%s", o->letter ? '-' : ' ',
+		 o->letter ? o->letter : ' ', o->letter ? ", " : "  ", o->name, value);
 	printf("  %-28s %s\n", left, o->help);
 }
 
@@ -96,7 +97,8 @@ int cmd_help_run(struct cmd_args *a)
 	for (i = 0; i < nr && *name; i++) {
 		size_t len = strlen(name);
 
-		if (strcmp(all[i].name, name) && (strncmp(all[i].name, name, len) || all[i].name[len] != ' '))
+		if (strcmp(all[i].name, name) &&
+		    (strncmp(all[i].name, name, len) || all[i].name[len] != ' '))
 			continue;
 		if (found++)
 			putchar('\n');

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The words of the rnbd tool: `ibnbd client device map vol/1 from store1 ip:10.0.0.7 ro`, `ibnbd dev list sessname,devname json`, `ibnbd -s
- * unmap ibnbd0`. Recognised by their first word (client, server, a noun) and turned into ours before anything else looks at them.
+ * The words of the rnbd tool: `ibnbd client device map vol/1 from store1 ip:10.0.0.7 ro`, `ibnbd
+ * dev list sessname,devname json`, `ibnbd -s unmap ibnbd0`. Recognised by their first word (client,
+ * server, a noun) and turned into ours before anything else looks at them.
  *
- * A word of an option (json, force, all, ...) or of columns is taken for one only behind a noun or context of that tool: in our own grammar it may be
- * the name of a disk. A plain list takes json, csv, noheaders and columns of that tool all the same: it can do no harm.
+ * A word of an option (json, force, all, ...) or of columns is taken for one only behind a noun or
+ * context of that tool: in our own grammar it may be the name of a disk. A plain list takes json,
+ * csv, noheaders and columns of that tool all the same: it can do no harm.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -42,41 +44,72 @@ static const char *legacy_command(bool server, enum legacy_object object, const 
 		enum legacy_object object;
 		const char *verb, *ours;
 	} table[] = {
-		{ false, LEGACY_DEVICE, "list", "list" },		{ false, LEGACY_DEVICE, "show", "show" },
-		{ false, LEGACY_DEVICE, "map", "map" },			{ false, LEGACY_DEVICE, "unmap", "unmap" },
-		{ false, LEGACY_DEVICE, "remap", "remap" },		{ false, LEGACY_DEVICE, "resize", "resize" },
-		{ false, LEGACY_DEVICE, "recover", "remap" },		{ false, LEGACY_SESSION, "list", "session list" },
+		{ false, LEGACY_DEVICE, "list", "list" },
+		{ false, LEGACY_DEVICE, "show", "show" },
+		{ false, LEGACY_DEVICE, "map", "map" },
+		{ false, LEGACY_DEVICE, "unmap", "unmap" },
+		{ false, LEGACY_DEVICE, "remap", "remap" },
+		{ false, LEGACY_DEVICE, "resize", "resize" },
+		{ false, LEGACY_DEVICE, "recover", "remap" },
+		{ false, LEGACY_SESSION, "list", "session list" },
 		{ false, LEGACY_SESSION, "remap", "remap" },
-		{ false, LEGACY_SESSION, "show", "show" },		{ false, LEGACY_SESSION, "reconnect", "session reconnect" },
-		{ false, LEGACY_SESSION, "recover", "session reconnect" }, { false, LEGACY_PATH, "list", "path list" },
-		{ false, LEGACY_PATH, "show", "show" },			{ false, LEGACY_PATH, "disconnect", "path disconnect" },
-		{ false, LEGACY_PATH, "reconnect", "path reconnect" },	{ false, LEGACY_PATH, "recover", "path reconnect" },
-		{ false, LEGACY_PATH, "readd", "path reconnect" },	{ false, LEGACY_PATH, "add", "path add" },
-		{ false, LEGACY_PATH, "delete", "path remove" },	{ false, LEGACY_PATH, "remove", "path remove" },
+		{ false, LEGACY_SESSION, "show", "show" },
+		{ false, LEGACY_SESSION, "reconnect", "session reconnect" },
+		{ false, LEGACY_SESSION, "recover", "session reconnect" },
+		{ false, LEGACY_PATH, "list", "path list" },
+		{ false, LEGACY_PATH, "show", "show" },
+		{ false, LEGACY_PATH, "disconnect", "path disconnect" },
+		{ false, LEGACY_PATH, "reconnect", "path reconnect" },
+		{ false, LEGACY_PATH, "recover", "path reconnect" },
+		{ false, LEGACY_PATH, "readd", "path reconnect" },
+		{ false, LEGACY_PATH, "add", "path add" },
+		{ false, LEGACY_PATH, "delete", "path remove" },
+		{ false, LEGACY_PATH, "remove", "path remove" },
 		{ false, LEGACY_PATH, "policy", "path policy" },
-		{ true, LEGACY_DEVICE, "list", "server list" },		{ true, LEGACY_DEVICE, "show", "show" },
-		{ true, LEGACY_DEVICE, "close", "server close" },	{ true, LEGACY_SESSION, "list", "session list" },
-		{ true, LEGACY_SESSION, "show", "show" },		{ true, LEGACY_SESSION, "disconnect", "server disconnect" },
-		{ true, LEGACY_PATH, "list", "path list" },		{ true, LEGACY_PATH, "show", "show" },
+		{ true, LEGACY_DEVICE, "list", "server list" },
+		{ true, LEGACY_DEVICE, "show", "show" },
+		{ true, LEGACY_DEVICE, "close", "server close" },
+		{ true, LEGACY_SESSION, "list", "session list" },
+		{ true, LEGACY_SESSION, "show", "show" },
+		{ true, LEGACY_SESSION, "disconnect", "server disconnect" },
+		{ true, LEGACY_PATH, "list", "path list" },
+		{ true, LEGACY_PATH, "show", "show" },
 		{ true, LEGACY_PATH, "disconnect", "server disconnect" },
 	};
 	size_t i;
 
 	for (i = 0; i < ARRAY_SIZE(table); i++)
-		if (table[i].server == server && table[i].object == object && !strcmp(table[i].verb, verb))
+		if (table[i].server == server && table[i].object == object &&
+		    !strcmp(table[i].verb, verb))
 			return table[i].ours;
 	return NULL;
 }
 
-/* @bare: `ibnbd list json`. A disk of that name is meant by `ibnbd list -- json`; of all others of these words only behind a noun. */
+/*
+ * @bare: `ibnbd list json`. A disk of that name is meant by `ibnbd list -- json`; of all others of
+ * these words only behind a noun.
+ */
 static const char *legacy_option(const char *word, bool list, bool bare)
 {
-	static const struct { const char *word, *ours; } table[] = {
-		{ "json", "--json" },	{ "csv", "--csv" },		{ "noheaders", "--noheadings" },
-		{ "force", "--force" },	{ "all", "--all" },		{ "verbose", "-v" },	{ "help", "--help" },
-		{ "B", "--bytes" },	{ "term", "" },			{ "notree", "" },	{ "nototals", "" },
-		{ "K", "" },		{ "M", "" },			{ "G", "" },		{ "T", "" },
-		{ "P", "" },		{ "E", "" },
+	static const struct { const char *word, *ours;
+	} table[] = {
+		{ "json", "--json" },
+		{ "csv", "--csv" },
+		{ "noheaders", "--noheadings" },
+		{ "force", "--force" },
+		{ "all", "--all" },
+		{ "verbose", "-v" },
+		{ "help", "--help" },
+		{ "B", "--bytes" },
+		{ "term", "" },
+		{ "notree", "" },
+		{ "nototals", "" },
+		{ "K", "" },
+		{ "M", "" },
+		{ "G", "" },
+		{ "T", "" },
+		{ "P", "" },
+		{ "E", "" },
 	};
 	size_t i, nr = bare ? 3 : ARRAY_SIZE(table);
 
@@ -107,7 +140,8 @@ static bool legacy_takes_value(const char *word)
 	if (word[0] != '-' || len < 2 || strchr(word, '='))
 		return false;
 	for (i = 0; i < CMD_NR_OPTIONS; i++)
-		if (word[1] == '-' ? !strcmp(word + 2, cmd_options[i].name) : word[len - 1] == cmd_options[i].letter)
+		if (word[1] == '-' ? !strcmp(word + 2, cmd_options[i].name) :
+				     word[len - 1] == cmd_options[i].letter)
 			return cmd_options[i].value && cmd_options[i].value[0] != '[';
 	return word[1] == '-' && word[2];
 }
@@ -116,23 +150,39 @@ static bool legacy_takes_value(const char *word)
 
 static const struct table_set *legacy_set(bool server, enum legacy_object object)
 {
-	return object == LEGACY_SESSION ? &table_sessions : object == LEGACY_PATH ? &table_paths : server ? &table_opens : &table_devs;
+	return object == LEGACY_SESSION ? &table_sessions :
+	       object == LEGACY_PATH	? &table_paths :
+	       server			? &table_opens :
+					  &table_devs;
 }
 
-/* That tool's name of a column to ours; of ours to itself; NULL = neither. @theirs: was it a name of theirs alone? */
-static const char *legacy_column(bool server, const struct table_set *set, const char *word, size_t len, bool *theirs)
+/*
+ * That tool's name of a column to ours; of ours to itself; NULL = neither. @theirs: was it a name
+ * of theirs alone?
+ */
+static const char *legacy_column(bool server, const struct table_set *set, const char *word,
+				 size_t len, bool *theirs)
 {
-	static const struct { const char *word; const struct table_set *set; const char *ours; } table[] = {
-		{ "sessname", &table_sessions, "name" },	{ "sessname", NULL, "session" },
-		{ "devname", &table_opens, "export" },		{ "devname", NULL, "kname" },
-		{ "mapping_path", &table_devs, "device_path" },	{ "path_uu", NULL, "path_states" },
-		{ "mp", NULL, "policy" },			{ "mp_short", NULL, "policy" },
+	static const struct {
+		const char *word;
+		const struct table_set *set;
+		const char *ours;
+	} table[] = {
+		{ "sessname", &table_sessions, "name" },
+		{ "sessname", NULL, "session" },
+		{ "devname", &table_opens, "export" },
+		{ "devname", NULL, "kname" },
+		{ "mapping_path", &table_devs, "device_path" },
+		{ "path_uu", NULL, "path_states" },
+		{ "mp", NULL, "policy" },
+		{ "mp_short", NULL, "policy" },
 	};
 	size_t i;
 
 	*theirs = true;
 	for (i = 0; i < ARRAY_SIZE(table); i++)
-		if (strlen(table[i].word) == len && !strncmp(table[i].word, word, len) && (!table[i].set || table[i].set == set))
+		if (strlen(table[i].word) == len && !strncmp(table[i].word, word, len) &&
+		    (!table[i].set || table[i].set == set))
 			return table[i].ours;
 	/* sent and received, as the side sees it that was asked */
 	if (len == 2 && (!strncmp(word, "tx", 2) || !strncmp(word, "rx", 2)))
@@ -145,7 +195,8 @@ static const char *legacy_column(bool server, const struct table_set *set, const
 }
 
 /* `sessname,devname`, `+identity,-state`: into the -o in @out. False: it is no list of columns. */
-static bool legacy_columns(const char *word, bool server, const struct table_set *set, bool bare, char *out, size_t size)
+static bool legacy_columns(const char *word, bool server, const struct table_set *set, bool bare,
+			   char *out, size_t size)
 {
 	bool one = !strchr(word, ',') && *word != '+', theirs;
 	size_t n = strlen(out), len;
@@ -164,7 +215,8 @@ static bool legacy_columns(const char *word, bool server, const struct table_set
 		len = strcspn(p, ",");
 		ours = legacy_column(server, set, p, len, &theirs);
 		if (n < size)
-			n += (size_t)snprintf(out + n, size - n, "%s%.*s%s", how, (int)(ours ? strlen(ours) : len), ours ? ours : p,
+			n += (size_t)snprintf(out + n, size - n, "%s%.*s%s", how,
+					      (int)(ours ? strlen(ours) : len), ours ? ours : p,
 					      p[len] ? "," : "");
 	}
 	return true;
@@ -187,7 +239,8 @@ struct legacy {
 
 static bool legacy_recognise(struct legacy *l, int nr, const char **in, int first)
 {
-	static const char *const only_theirs[] = { "delete", "readd", "recover", "remap", "show", NULL };
+	static const char *const only_theirs[] = { "delete", "readd", "recover",
+						   "remap",  "show",  NULL };
 	bool noun, same;
 	int i = first;
 
@@ -204,8 +257,13 @@ static bool legacy_recognise(struct legacy *l, int nr, const char **in, int firs
 		return false;
 	l->verb = i;
 	l->list = !strcmp(in[i], "list");
-	/* `path add` and `session list` are ours as well, `server list` too: those words need no translation. */
-	same = !l->context && (!noun || !strcmp(in[first], "path") || !strcmp(in[first], "session")) && !legacy_is(in[i], only_theirs);
+	/*
+	 * `path add` and `session list` are ours as well, `server list` too: those words need no
+	 * translation.
+	 */
+	same = !l->context &&
+	       (!noun || !strcmp(in[first], "path") || !strcmp(in[first], "session")) &&
+	       !legacy_is(in[i], only_theirs);
 	if (same && !l->list)
 		return false;
 	l->bare = same;
@@ -218,7 +276,8 @@ static bool legacy_recognise(struct legacy *l, int nr, const char **in, int firs
 /* The words behind the verb. */
 static int legacy_words(const struct legacy *l, int nr, const char **in, const char **out, int *n)
 {
-	bool literal = false, session = l->object == LEGACY_SESSION && !strcmp(in[l->verb], "remap");
+	bool literal = false,
+	     session = l->object == LEGACY_SESSION && !strcmp(in[l->verb], "remap");
 	const struct table_set *set = legacy_set(l->server, l->object);
 	static char columns[512];
 	const char *option;
@@ -239,7 +298,8 @@ static int legacy_words(const struct legacy *l, int nr, const char **in, const c
 		if (option) {
 			if (*option)
 				out[(*n)++] = option;
-		} else if (l->list && legacy_columns(in[i], l->server, set, l->bare, columns, sizeof(columns))) {
+		} else if (l->list && legacy_columns(in[i], l->server, set, l->bare, columns,
+						     sizeof(columns))) {
 			if (out[*n - 1] != columns)
 				out[(*n)++] = columns;
 		} else {
@@ -262,7 +322,8 @@ int cmd_legacy(int *argc, const char ***argv)
 
 	out = say_alloc(((size_t)nr + 5) * sizeof(*out));
 	for (; i < nr && in[i][0] == '-'; i++) {
-		l.context |= legacy_flag(in[i]) != NULL;	/* ours has none of these before its command */
+		/* ours has none of these before its command */
+		l.context |= legacy_flag(in[i]) != NULL;
 		out[n++] = legacy_flag(in[i]) ? legacy_flag(in[i]) : in[i];
 	}
 	first = i;

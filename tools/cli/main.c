@@ -26,7 +26,8 @@ int main(int argc, char **argv)
 	free(words);
 	if (fflush(stdout) || ferror(stdout)) {
 		if (errno != EPIPE)
-			return say_error(SAY_FAILED, "cannot write the output: %s", strerror(errno));
+			return say_error(SAY_FAILED, "cannot write the output: %s",
+					 strerror(errno));
 		rc = rc ? rc : SAY_FAILED;
 	}
 	return rc;

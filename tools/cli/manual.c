@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What the manuals take from the tables, as scdoc reads it: commands and options, options of maps.conf, keys of server.conf. */
+/*
+ * What the manuals take from the tables, as scdoc reads it: commands and options, options of
+ * maps.conf, keys of server.conf.
+ */
 #include <string.h>
 #include "tools/cmd/cmd.h"
 #include "tools/conf/maps_conf.h"
@@ -71,7 +74,8 @@ static void manual_grammar(bool fields)
 
 	o = ibnbd_mapopt_table(&nr);
 	for (i = 0; i < nr; i++) {
-		if (!fields && (i == IBNBD_OPT_sessname || i == IBNBD_OPT_device_path || i == IBNBD_OPT_name))
+		if (!fields &&
+		    (i == IBNBD_OPT_sessname || i == IBNBD_OPT_device_path || i == IBNBD_OPT_name))
 			continue;
 		printf("*%s*=", o[i].key);
 		manual_text(o[i].value);
@@ -114,7 +118,10 @@ static void manual_server(void)
 	for (j = 0; j < SERVER_NR_KEYS; j++) {
 		printf("*%s*\n\t", server_keys[j].key);
 		manual_text(server_keys[j].help);
-		printf(".%s\n\n", server_keys[j].runtime ? "" : " Counts when the module is loaded; after a change a restart of ibnbd-server.service does that.");
+		printf(".%s\n\n",
+		       server_keys[j].runtime ?
+			       "" :
+			       " Counts when the module is loaded; after a change a restart of ibnbd-server.service does that.");
 	}
 }
 

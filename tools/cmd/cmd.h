@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The one table of commands and options. From it come the parser of the command line, `ibnbd help`, the synopsis of the manual and the
- * completion of three shells.
+ * The one table of commands and options. From it come the parser of the command line, `ibnbd help`,
+ * the synopsis of the manual and the completion of three shells.
  */
 #ifndef TOOLS_CMD_H
 #define TOOLS_CMD_H
@@ -88,7 +88,8 @@ enum cmd_words {
  * @value: of each option; a flag that is set has ""
  * @count: how often it was given
  * @words: the rest
- * @map: options of the mapping grammar; @host: path= with names of hosts, resolved when it is mapped
+ * @map: options of the mapping grammar; @host: path= with names of hosts, resolved when it is
+ *	mapped
  */
 struct cmd_args {
 	const struct cmd *cmd;
@@ -127,7 +128,10 @@ const struct cmd *cmd_table(size_t *nr);
 /* Find the command of the first words and read the rest. Returns SAY_DONE, or what to exit with. */
 int cmd_parse(int argc, const char **argv, struct cmd_args *a);
 void cmd_args_free(struct cmd_args *a);
-/* Words of the rnbd tool in place of ours. *argv is replaced. Returns SAY_DONE, or what to exit with. */
+/*
+ * Words of the rnbd tool in place of ours. *argv is replaced. Returns SAY_DONE, or what to exit
+ * with.
+ */
 int cmd_legacy(int *argc, const char ***argv);
 
 /* cli/help.c */

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* doctor: looks at everything between a line in maps.conf and a disk that works, and says what to do. */
+/*
+ * doctor: looks at everything between a line in maps.conf and a disk that works, and says what to
+ * do.
+ */
 #include <stdlib.h>
 #include <string.h>
 #include "tools/cmd/doctor.h"
@@ -8,7 +11,8 @@
 #include "tools/host/mapping.h"
 #include "tools/conf/server_conf.h"
 
-void doctor_find(struct doctor *d, const char *check, enum doctor_level level, char *text, char *mend)
+void doctor_find(struct doctor *d, const char *check, enum doctor_level level, char *text,
+		 char *mend)
 {
 	d->list = say_grow(d->list, (d->nr + 1) * sizeof(*d->list));
 	d->list[d->nr++] = (struct doctor_finding){ check, level, text, mend };
@@ -17,7 +21,8 @@ void doctor_find(struct doctor *d, const char *check, enum doctor_level level, c
 /* ---- files ---- */
 
 /* A file that is refused says why itself; of the others that there are mistakes. */
-static void doctor_mistakes(struct doctor *d, const char *check, const struct maps *m, const char *mend, bool count)
+static void doctor_mistakes(struct doctor *d, const char *check, const struct maps *m,
+			    const char *mend, bool count)
 {
 	size_t i, files = 0, others;
 
@@ -27,13 +32,18 @@ static void doctor_mistakes(struct doctor *d, const char *check, const struct ma
 
 		if (g->level != MAPS_ERROR || g->at.off != SIZE_MAX || !f->refused)
 			continue;
-		doctor_find(d, check, DOCTOR_ERROR, say_fmt("%s: %s; nothing of it is used", f->path, g->msg), g->hint ? say_dup(g->hint) : NULL);
+		doctor_find(d, check, DOCTOR_ERROR,
+			    say_fmt("%s: %s; nothing of it is used", f->path, g->msg),
+			    g->hint ? say_dup(g->hint) : NULL);
 		files++;
 	}
 	others = m->nr_errors - files;
 	if (others)
-		doctor_find(d, check, DOCTOR_ERROR, count ? say_fmt("%zu mistake%s in %s", others, others == 1 ? "" : "s", check) :
-							    say_fmt("mistakes in %s", check), say_dup(mend));
+		doctor_find(d, check, DOCTOR_ERROR,
+			    count ? say_fmt("%zu mistake%s in %s", others, others == 1 ? "" : "s",
+					    check) :
+				    say_fmt("mistakes in %s", check),
+			    say_dup(mend));
 }
 
 static void doctor_fstab(struct doctor *d)
@@ -44,11 +54,16 @@ static void doctor_fstab(struct doctor *d)
 	doctor_mistakes(d, "fstab", said, "ibnbd maps check", false);
 	for (u = uses; u->file; u++) {
 		if (!u->netdev)
-			doctor_find(d, "netdev", DOCTOR_ERROR,
-				    say_fmt("%s: %s on %s has no _netdev: systemd would order it before the network", u->file, u->target, u->source),
-				    say_fmt("add _netdev to its options in %s", u->file));
+			doctor_find(
+				d, "netdev", DOCTOR_ERROR,
+				say_fmt("%s: %s on %s has no _netdev: systemd would order it before the network",
+					u->file, u->target, u->source),
+				say_fmt("add _netdev to its options in %s", u->file));
 		else
-			doctor_find(d, "netdev", DOCTOR_OK, say_fmt("%s: %s on %s waits for the network", u->file, u->target, u->source), NULL);
+			doctor_find(d, "netdev", DOCTOR_OK,
+				    say_fmt("%s: %s on %s waits for the network", u->file,
+					    u->target, u->source),
+				    NULL);
 	}
 	fstab_free(uses);
 	maps_free(said);
@@ -62,7 +77,9 @@ static void doctor_enabled(struct doctor *d)
 	for (i = 0; i < d->m->nr; i++)
 		boot += !d->m->entries[i].bad && !maps_given(&d->m->entries[i], MAPS_noauto);
 	if (boot && !sysfs_exists(path))
-		doctor_find(d, "boot", DOCTOR_WARNING, say_fmt("%zu mapping%s would not be mapped at boot", boot, boot == 1 ? "" : "s"),
+		doctor_find(d, "boot", DOCTOR_WARNING,
+			    say_fmt("%zu mapping%s would not be mapped at boot", boot,
+				    boot == 1 ? "" : "s"),
 			    say_dup("systemctl enable ibnbd-maps.target"));
 	free(path);
 }
@@ -70,22 +87,30 @@ static void doctor_enabled(struct doctor *d)
 void doctor_files(struct doctor *d)
 {
 	struct server_conf *c = server_conf_load(NULL);
-	size_t warnings = d->m->nr_diags - (d->m->nr_errors < d->m->nr_diags ? d->m->nr_errors : d->m->nr_diags);
+	size_t warnings = d->m->nr_diags -
+			  (d->m->nr_errors < d->m->nr_diags ? d->m->nr_errors : d->m->nr_diags);
 
 	if (d->m->nr_errors)
 		doctor_mistakes(d, "maps.conf", d->m, "ibnbd maps check", true);
 	else if (warnings)
-		doctor_find(d, "maps.conf", DOCTOR_WARNING, say_fmt("%zu warning%s about maps.conf", warnings, warnings == 1 ? "" : "s"),
+		doctor_find(d, "maps.conf", DOCTOR_WARNING,
+			    say_fmt("%zu warning%s about maps.conf", warnings,
+				    warnings == 1 ? "" : "s"),
 			    say_dup("ibnbd maps check"));
 	else if (d->m->nr)
-		doctor_find(d, "maps.conf", DOCTOR_OK, say_fmt("maps.conf: %zu mapping%s", d->m->nr, d->m->nr == 1 ? "" : "s"), NULL);
+		doctor_find(d, "maps.conf", DOCTOR_OK,
+			    say_fmt("maps.conf: %zu mapping%s", d->m->nr, d->m->nr == 1 ? "" : "s"),
+			    NULL);
 	doctor_fstab(d);
 	doctor_enabled(d);
 	if (c->m->nr_errors)
 		doctor_mistakes(d, "server.conf", c->m, "ibnbd server check", false);
-	else if (c->value[SERVER_dev_search_path] && *c->value[SERVER_dev_search_path] && !d->s->server)
-		doctor_find(d, "server.conf", DOCTOR_WARNING, say_dup("server.conf names a directory, and nothing is exported: ibnbd-server is not loaded"),
-			    say_dup("systemctl enable --now ibnbd-server"));
+	else if (c->value[SERVER_dev_search_path] && *c->value[SERVER_dev_search_path] &&
+		 !d->s->server)
+		doctor_find(
+			d, "server.conf", DOCTOR_WARNING,
+			say_dup("server.conf names a directory, and nothing is exported: ibnbd-server is not loaded"),
+			say_dup("systemctl enable --now ibnbd-server"));
 	server_conf_free(c);
 }
 
@@ -101,38 +126,53 @@ static void doctor_devs(struct doctor *d)
 		bool open = !strcmp(detail, "open"), fenced = !strncmp(detail, "fenced", 6);
 
 		if (!open)
-			doctor_find(d, "device", DOCTOR_ERROR, say_fmt("%s (%s of session %s) is %s%s%s", v->path, v->device_path ? v->device_path : "?",
-								       v->session ? v->session : "?", detail, v->reason ? ": " : "",
-								       v->reason ? v->reason : ""),
-				    say_fmt(fenced ? "look at the server's disk, then: ibnbd remap %s" : "ibnbd path list; ibnbd session reconnect --all; ibnbd remap %s",
-					    v->kname));
+			doctor_find(
+				d, "device", DOCTOR_ERROR,
+				say_fmt("%s (%s of session %s) is %s%s%s", v->path,
+					v->device_path ? v->device_path : "?",
+					v->session ? v->session : "?", detail,
+					v->reason ? ": " : "", v->reason ? v->reason : ""),
+				say_fmt(fenced ?
+						"look at the server's disk, then: ibnbd remap %s" :
+						"ibnbd path list; ibnbd session reconnect --all; ibnbd remap %s",
+					v->kname));
 		if (v->devno && strncmp(v->devno, "259:", 4))
-			doctor_find(d, "lvm", DOCTOR_WARNING, say_fmt("%s has block major %.*s, which LVM may not accept", v->path,
-								      (int)strcspn(v->devno, ":"), v->devno),
+			doctor_find(d, "lvm", DOCTOR_WARNING,
+				    say_fmt("%s has block major %.*s, which LVM may not accept",
+					    v->path, (int)strcspn(v->devno, ":"), v->devno),
 				    say_dup("lvm.conf: devices { types = [ \"ibnbd\", 64 ] }"));
 	}
 	for (i = 0; i < d->m->nr; i++) {
 		const struct maps_entry *e = &d->m->entries[i];
 
-		if (!e->bad && !maps_given(e, MAPS_noauto) && !state_dev_of(d->s, e->map.sessname, e->map.device_path))
-			doctor_find(d, "mapped", DOCTOR_ERROR, say_fmt("%s is in maps.conf and not mapped", e->name), say_fmt("ibnbd map %s", e->name));
+		if (!e->bad && !maps_given(e, MAPS_noauto) &&
+		    !state_dev_of(d->s, e->map.sessname, e->map.device_path))
+			doctor_find(d, "mapped", DOCTOR_ERROR,
+				    say_fmt("%s is in maps.conf and not mapped", e->name),
+				    say_fmt("ibnbd map %s", e->name));
 	}
 }
 
 static char *doctor_path_mend(const char *session, const char *detail)
 {
 	if (detail && strstr(detail, "the session name is"))
-		return say_dup("two hosts use one session name: unmap it on one of them, and map there with another (sessname=, or a line of maps.conf)");
+		return say_dup(
+			"two hosts use one session name: unmap it on one of them, and map there with another (sessname=, or a line of maps.conf)");
 	if (detail && (strstr(detail, "the server says") || strstr(detail, "the server refuses")))
 		return say_dup("on the server: ibnbd server check; its log");
 	if (detail && strstr(detail, "-90"))
-		return say_dup("full-size packets get lost: the same MTU on both hosts and on all switches between? ping -M do -s 8972 ADDRESS tries 9000");
-	if (detail && (strstr(detail, "-111") || strcasestr(detail, "refused") || strcasestr(detail, "reject")))
-		return say_dup("the server answers but does not listen on this port: systemctl status ibnbd-server there");
-	if (detail && (strstr(detail, "-110") || strstr(detail, "-113") || strstr(detail, "-101") || strcasestr(detail, "route") ||
-		       strcasestr(detail, "unreach")))
-		return say_dup("the server cannot be reached over this path: link, address, route, switch");
-	return say_fmt("ibnbd session reconnect %s; ibnbd doctor -v shows the kernel's messages", session);
+		return say_dup(
+			"full-size packets get lost: the same MTU on both hosts and on all switches between? ping -M do -s 8972 ADDRESS tries 9000");
+	if (detail && (strstr(detail, "-111") || strcasestr(detail, "refused") ||
+		       strcasestr(detail, "reject")))
+		return say_dup(
+			"the server answers but does not listen on this port: systemctl status ibnbd-server there");
+	if (detail && (strstr(detail, "-110") || strstr(detail, "-113") || strstr(detail, "-101") ||
+		       strcasestr(detail, "route") || strcasestr(detail, "unreach")))
+		return say_dup(
+			"the server cannot be reached over this path: link, address, route, switch");
+	return say_fmt("ibnbd session reconnect %s; ibnbd doctor -v shows the kernel's messages",
+		       session);
 }
 
 void doctor_live(struct doctor *d)
@@ -151,21 +191,31 @@ void doctor_live(struct doctor *d)
 			if (s->path_states[j] == 'U' && !p->marginal)
 				continue;
 			if (s->path_states[j] == 'U') {
-				doctor_find(d, "path", DOCTOR_WARNING,
-					    say_fmt("path %s of session %s works, but failed again and again: %s", p->name, s->name, p->state_detail),
-					    strstr(p->state_detail, "-90") ? doctor_path_mend(s->name, p->state_detail) :
-					    say_dup("cable, port, switch, MTU of this path; if it stays up it is trusted again within a minute"));
+				doctor_find(
+					d, "path", DOCTOR_WARNING,
+					say_fmt("path %s of session %s works, but failed again and again: %s",
+						p->name, s->name, p->state_detail),
+					strstr(p->state_detail, "-90") ?
+						doctor_path_mend(s->name, p->state_detail) :
+						say_dup("cable, port, switch, MTU of this path; if it stays up it is trusted again within a minute"));
 				continue;
 			}
 			doctor_find(d, "path", s->nr_up ? DOCTOR_WARNING : DOCTOR_ERROR,
-				    say_fmt("path %s of session %s is down: %s", p->name, s->name, p->state_detail ? p->state_detail : "?"),
+				    say_fmt("path %s of session %s is down: %s", p->name, s->name,
+					    p->state_detail ? p->state_detail : "?"),
 				    doctor_path_mend(s->name, p->state_detail));
 		}
 		if (s->nr_paths == 1 && s->nr_up)
-			doctor_find(d, "path", DOCTOR_WARNING, say_fmt("session %s has one path: when it fails, nothing takes over", s->name),
-				    say_fmt("ibnbd path add %s ADDRESS", s->name));
+			doctor_find(
+				d, "path", DOCTOR_WARNING,
+				say_fmt("session %s has one path: when it fails, nothing takes over",
+					s->name),
+				say_fmt("ibnbd path add %s ADDRESS", s->name));
 		else if (s->nr_up == s->nr_paths && !marginal)
-			doctor_find(d, "path", DOCTOR_OK, say_fmt("session %s: all %lld paths work", s->name, (long long)s->nr_paths), NULL);
+			doctor_find(d, "path", DOCTOR_OK,
+				    say_fmt("session %s: all %lld paths work", s->name,
+					    (long long)s->nr_paths),
+				    NULL);
 	}
 }
 
@@ -183,7 +233,8 @@ static void doctor_text(const struct doctor *d)
 
 		if (f->level == DOCTOR_OK && say_level < 0)
 			continue;
-		printf("%s%-7s%s  ", paint ? colours[f->level] : "", words[f->level], paint ? "\033[0m" : "");
+		printf("%s%-7s%s  ", paint ? colours[f->level] : "", words[f->level],
+		       paint ? "\033[0m" : "");
 		say_print("%s", f->text);
 		if (f->mend)
 			say_print("         mend: %s", f->mend);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * dump: everything there is to know, one JSON document for a bug report. There are no secrets in it; --anonymize puts other words in place of
- * addresses and names, the same word each time, so that what belongs together can still be seen.
+ * dump: everything there is to know, one JSON document for a bug report. There are no secrets in
+ * it; --anonymize puts other words in place of addresses and names, the same word each time, so
+ * that what belongs together can still be seen.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -44,7 +45,8 @@ static void dump_hide_sessions(struct state_session *all, size_t nr)
 			dump_replace(&p->src_addr, "address");
 			dump_replace(&p->dst_addr, "address");
 			free(p->name);
-			p->name = say_fmt("%s@%s", p->src_addr ? p->src_addr : "", p->dst_addr ? p->dst_addr : "");
+			p->name = say_fmt("%s@%s", p->src_addr ? p->src_addr : "",
+					  p->dst_addr ? p->dst_addr : "");
 		}
 	}
 }
@@ -87,7 +89,8 @@ static void dump_parameters(struct json *j, const char *module, bool hide)
 	json_object(j, module);
 	for (i = 0; names[i]; i++) {
 		value = sysfs_attr(dir, names[i]);
-		if (value && hide && (!strcmp(names[i], "allow") || !strcmp(names[i], "dev_search_path")))
+		if (value && hide &&
+		    (!strcmp(names[i], "allow") || !strcmp(names[i], "dev_search_path")))
 			dump_replace(&value, "text");
 		json_text(j, names[i], value);
 		free(value);
@@ -108,7 +111,8 @@ static void dump_version(struct json *j, const char *module)
 
 int cmd_dump_run(struct cmd_args *a)
 {
-	static const char *const modules[] = { "ibtrs_core", "ibtrs_client", "ibtrs_server", "ibnbd_client", "ibnbd_server" };
+	static const char *const modules[] = { "ibtrs_core", "ibtrs_client", "ibtrs_server",
+					       "ibnbd_client", "ibnbd_server" };
 	struct maps *m = maps_load(VALUE(a, file));
 	struct state *s = state_read();
 	bool hide = ARG(a, anonymize);

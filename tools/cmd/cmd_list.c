@@ -49,27 +49,37 @@ static void list_branch(size_t left)
 	fputs(left ? "├─ " : "└─ ", stdout);
 }
 
-/* The devices are those of the session that are asked for; without any it is left out, if there are words. */
-static void list_tree_session(const struct cmd_args *a, struct state *s, const struct state_session *sess)
+/*
+ * The devices are those of the session that are asked for; without any it is left out, if there are
+ * words.
+ */
+static void list_tree_session(const struct cmd_args *a, struct state *s,
+			      const struct state_session *sess)
 {
 	const struct state_dev **devs = say_alloc((s->nr_devs + 1) * sizeof(*devs));
 	size_t nr = 0, left, i;
 
 	for (i = 0; i < s->nr_devs; i++)
-		if (s->devs[i].session && !strcmp(s->devs[i].session, sess->name) && list_wanted(a, s, &s->devs[i]))
+		if (s->devs[i].session && !strcmp(s->devs[i].session, sess->name) &&
+		    list_wanted(a, s, &s->devs[i]))
 			devs[nr++] = &s->devs[i];
 	left = nr + (size_t)sess->nr_paths;
 	if (!nr && a->nr_words) {
 		free(devs);
 		return;
 	}
-	say_print("%s (%s) %s, %s", sess->name, sess->side, sess->state, sess->policy ? sess->policy : "?");
+	say_print("%s (%s) %s, %s", sess->name, sess->side, sess->state,
+		  sess->policy ? sess->policy : "?");
 	for (i = 0; i < (size_t)sess->nr_paths; i++) {
 		const struct state_path *p = &sess->paths[i];
 
 		list_branch(--left);
-		say_print("path %s %s %s:%lld", p->name, p->state_detail ? p->state_detail : p->state ? p->state : "?",
-			  p->hca_name ? p->hca_name : "-", (long long)(p->hca_port == SYSFS_UNKNOWN ? 0 : p->hca_port));
+		say_print("path %s %s %s:%lld", p->name,
+			  p->state_detail ? p->state_detail :
+			  p->state	  ? p->state :
+					    "?",
+			  p->hca_name ? p->hca_name : "-",
+			  (long long)(p->hca_port == SYSFS_UNKNOWN ? 0 : p->hca_port));
 	}
 	for (i = 0; i < nr; i++) {
 		const struct state_dev *d = devs[i];
@@ -77,7 +87,10 @@ static void list_tree_session(const struct cmd_args *a, struct state *s, const s
 
 		list_branch(--left);
 		say_print("%s %s %s %s%s%s", d->path, d->device_path ? d->device_path : "?", size,
-			  d->state_detail ? d->state_detail : d->state ? d->state : "?", d->name ? " " : "", d->name ? d->name : "");
+			  d->state_detail ? d->state_detail :
+			  d->state	  ? d->state :
+					    "?",
+			  d->name ? " " : "", d->name ? d->name : "");
 		free(size);
 	}
 	free(devs);
@@ -112,7 +125,8 @@ int cmd_list_run(struct cmd_args *a)
 		rc = list_tree(a, s);
 	} else {
 		rc = table_print(&table_devs, some, n, a);
-		if (!n && !unknown && !ARG(a, json) && !ARG(a, raw) && !ARG(a, pairs) && !ARG(a, csv))
+		if (!n && !unknown && !ARG(a, json) && !ARG(a, raw) && !ARG(a, pairs) &&
+		    !ARG(a, csv))
 			say_more("nothing is mapped");
 	}
 	free(some);
@@ -142,7 +156,9 @@ static int list_sessions_unknown(const struct cmd_args *a, const struct state *s
 		bool found = false;
 
 		for (j = 0; j < s->nr_sessions + s->nr_srv_sessions; j++) {
-			const char *name = j < s->nr_sessions ? s->sessions[j].name : s->srv_sessions[j - s->nr_sessions].name;
+			const char *name = j < s->nr_sessions ?
+						   s->sessions[j].name :
+						   s->srv_sessions[j - s->nr_sessions].name;
 
 			found |= escape_means(a->words[i], name);
 			near = say_nearest(a->words[i], near, name);
@@ -150,16 +166,19 @@ static int list_sessions_unknown(const struct cmd_args *a, const struct state *s
 		if (found)
 			continue;
 		if (near)
-			rc = say_error(SAY_NOTHING, "%s: no such session, did you mean \"%s\"?", a->words[i], near);
+			rc = say_error(SAY_NOTHING, "%s: no such session, did you mean \"%s\"?",
+				       a->words[i], near);
 		else
 			rc = say_error(SAY_NOTHING, "%s: no such session", a->words[i]);
 	}
 	return rc;
 }
 
-static struct state_session *list_sessions(const struct cmd_args *a, const struct state *s, size_t *nr)
+static struct state_session *list_sessions(const struct cmd_args *a, const struct state *s,
+					   size_t *nr)
 {
-	struct state_session *all = say_alloc((s->nr_sessions + s->nr_srv_sessions + 1) * sizeof(*all));
+	struct state_session *all =
+		say_alloc((s->nr_sessions + s->nr_srv_sessions + 1) * sizeof(*all));
 	size_t i;
 
 	*nr = 0;
@@ -220,7 +239,8 @@ int cmd_path_list_run(struct cmd_args *a)
 
 /* ---- show ---- */
 
-static void show_fields(const struct table_set *set, const void *object, const char *indent, bool bytes)
+static void show_fields(const struct table_set *set, const void *object, const char *indent,
+			bool bytes)
 {
 	size_t i;
 
@@ -238,8 +258,10 @@ static void show_fields(const struct table_set *set, const void *object, const c
 		n = *(const int64_t *)field;
 		if (n == SYSFS_UNKNOWN)
 			continue;
-		text = c->kind == TABLE_BYTES ? table_size(n, bytes) : c->kind == TABLE_NS ? table_time(n) :
-		       c->kind == TABLE_FLAG ? say_dup(n ? "yes" : "no") : say_fmt("%lld", (long long)n);
+		text = c->kind == TABLE_BYTES ? table_size(n, bytes) :
+		       c->kind == TABLE_NS    ? table_time(n) :
+		       c->kind == TABLE_FLAG  ? say_dup(n ? "yes" : "no") :
+						say_fmt("%lld", (long long)n);
 		say_print("%s%-24s %s", indent, c->key, text);
 		free(text);
 	}
@@ -328,7 +350,8 @@ static void show_json(const struct show *w)
 	json_array(&j, "sessions");
 	for (i = 0; i < s->nr_sessions + s->nr_srv_sessions; i++) {
 		bool client = i < s->nr_sessions;
-		const struct state_session *sess = client ? &s->sessions[i] : &s->srv_sessions[i - s->nr_sessions];
+		const struct state_session *sess = client ? &s->sessions[i] :
+							    &s->srv_sessions[i - s->nr_sessions];
 
 		if (!(client ? w->session[i] : w->srv_session[i - s->nr_sessions]))
 			continue;
@@ -344,7 +367,8 @@ static void show_json(const struct show *w)
 			continue;
 		json_object(&j, NULL);
 		table_json_fields(&j, &table_exports, &s->exports[i]);
-		table_json_array(&j, &table_opens, s->exports[i].opens, (size_t)s->exports[i].nr_opens);
+		table_json_array(&j, &table_opens, s->exports[i].opens,
+				 (size_t)s->exports[i].nr_opens);
 		json_end(&j);
 	}
 	json_end(&j);
@@ -390,7 +414,8 @@ int cmd_show_run(struct cmd_args *a)
 	for (i = 0; i < a->nr_words; i++) {
 		if (show_find(&w, a->words[i]))
 			continue;
-		rc = say_error(SAY_NOTHING, "%s: no device, session, path or export of that name", a->words[i]);
+		rc = say_error(SAY_NOTHING, "%s: no device, session, path or export of that name",
+			       a->words[i]);
 		say_mend("ibnbd list; ibnbd session list; ibnbd server exports");
 	}
 	if (ARG(a, json))

@@ -29,11 +29,13 @@ static int map_key(struct cmd_args *a, const char *key, const char *value)
 	if (!ibnbd_mapopt_set(&a->map, key, value, &err))
 		return SAY_DONE;
 	if (!strcmp(key, "path") && ibtrs_addr_pair_parse(value, strlen(value), &pair, &why))
-		say_error(SAY_USAGE, "map: path: \"%s\": %s", value, host_wrong(value, strlen(value), why));
+		say_error(SAY_USAGE, "map: path: \"%s\": %s", value,
+			  host_wrong(value, strlen(value), why));
 	else
 		say_error(SAY_USAGE, "map: %s", err.msg);
 	if (!strcmp(key, "path"))
-		say_mend("ibnbd map DEVICE SESSION [SOURCE,]DESTINATION..., addresses as 10.0.1.7, ip:[fe80::1%%eth2], gid:fe80:...:b2c3");
+		say_mend(
+			"ibnbd map DEVICE SESSION [SOURCE,]DESTINATION..., addresses as 10.0.1.7, ip:[fe80::1%%eth2], gid:fe80:...:b2c3");
 	return SAY_USAGE;
 }
 
@@ -51,7 +53,8 @@ static int map_words(struct cmd_args *a)
 	for (i = 0; !rc && i < a->nr_words; i++) {
 		const char *w = a->words[i];
 
-		while (field < 2 && ibnbd_map_given(&a->map, field ? IBNBD_OPT_sessname : IBNBD_OPT_device_path))
+		while (field < 2 &&
+		       ibnbd_map_given(&a->map, field ? IBNBD_OPT_sessname : IBNBD_OPT_device_path))
 			field++;
 		if (field == 1 && !strcmp(w, "from"))
 			continue;	/* as the rnbd tool says it */
@@ -75,7 +78,10 @@ static int map_entry(struct cmd_args *a, struct maps **m, struct maps_entry **fo
 	if (*found)
 		return SAY_DONE;
 	maps_say_refused(*m);
-	say_error(SAY_USAGE, "map: maps.conf has no usable line \"%s\", and a session is needed to map a device", a->words[0]);
+	say_error(
+		SAY_USAGE,
+		"map: maps.conf has no usable line \"%s\", and a session is needed to map a device",
+		a->words[0]);
 	say_mend("ibnbd map %s SESSION ADDRESS-OF-THE-SERVER", a->words[0]);
 	return SAY_USAGE;
 }
@@ -97,7 +103,9 @@ static int map_session(struct cmd_args *a)
 	return SAY_DONE;
 }
 
-/* @kname: NULL = nothing was mapped, which is no error: a dry run, or a line that was saved only. */
+/*
+ * @kname: NULL = nothing was mapped, which is no error: a dry run, or a line that was saved only.
+ */
 static void map_print(const struct cmd_args *a, const char *kname)
 {
 	const struct state_dev *d = NULL;
@@ -122,7 +130,8 @@ static void map_print(const struct cmd_args *a, const char *kname)
 
 static int map_failed(const struct ibnbd_map *map, int rc, int err, char *why)
 {
-	const char *mend = strstr(why, "the session name is") ? mapping_mend_name : mapping_mend(err);
+	const char *mend = strstr(why, "the session name is") ? mapping_mend_name :
+								mapping_mend(err);
 
 	say_error(rc, "cannot map %s of session %s: %s", map->device_path, map->sessname, why);
 	if (mend && !strstr(why, mend))
@@ -134,7 +143,8 @@ static int map_failed(const struct ibnbd_map *map, int rc, int err, char *why)
 }
 
 /* @e: the line of maps.conf for this device of this session, or NULL. */
-static int map_now(struct cmd_args *a, struct ibnbd_map *map, char *const *host, size_t nr_hosts, const struct maps_entry *e)
+static int map_now(struct cmd_args *a, struct ibnbd_map *map, char *const *host, size_t nr_hosts,
+		   const struct maps_entry *e)
 {
 	struct state *s = state_read();
 	struct state_dev *d = state_dev_of(s, map->sessname, map->device_path);
@@ -143,7 +153,8 @@ static int map_now(struct cmd_args *a, struct ibnbd_map *map, char *const *host,
 
 	state_free(s);
 	if (kname && !ARG(a, idempotent)) {
-		rc = say_error(SAY_ALREADY, "%s of session %s is mapped already, as /dev/%s", map->device_path, map->sessname, kname);
+		rc = say_error(SAY_ALREADY, "%s of session %s is mapped already, as /dev/%s",
+			       map->device_path, map->sessname, kname);
 		say_mend("--idempotent makes that a success");
 	} else if (kname) {
 		map_print(a, kname);
@@ -171,7 +182,9 @@ static void map_save_paths(struct cmd_args *a, struct maps_entry *e)
 	size_t i;
 
 	for (i = 0; i < m->nr; i++)
-		opened |= !m->entries[i].bad && !strcmp(m->entries[i].map.sessname, e->map.sessname) && strcmp(m->entries[i].name, e->name) &&
+		opened |= !m->entries[i].bad &&
+			  !strcmp(m->entries[i].map.sessname, e->map.sessname) &&
+			  strcmp(m->entries[i].name, e->name) &&
 			  m->entries[i].map.nr_paths + m->entries[i].nr_hosts;
 	if (!opened && sess)
 		live_paths(&e->map, sess);
@@ -222,7 +235,9 @@ int cmd_map_run(struct cmd_args *a)
 	}
 	asked = a->map;
 	if (!ARG(a, save_only)) {
-		/* Its links are the same whoever maps it, and so is the disk that they stand for. */
+		/*
+		 * Its links are the same whoever maps it, and so is the disk that they stand for.
+		 */
 		if (!e) {
 			m = maps_load(VALUE(a, file));
 			line = maps_find_device(m, a->map.sessname, a->map.device_path);
@@ -249,8 +264,11 @@ static bool map_many(const struct cmd_args *a)
 	return ARG(a, all) || ARG(a, session);
 }
 
-/* Every device the words name, or all, or those of a session; one error for each that is unknown. */
-static int map_each(struct cmd_args *a, int (*one)(struct cmd_args *, struct state *, struct state_dev *))
+/*
+ * Every device the words name, or all, or those of a session; one error for each that is unknown.
+ */
+static int map_each(struct cmd_args *a,
+		    int (*one)(struct cmd_args *, struct state *, struct state_dev *))
 {
 	struct state *s = state_read();
 	int sum = SAY_DONE, rc;
@@ -262,8 +280,10 @@ static int map_each(struct cmd_args *a, int (*one)(struct cmd_args *, struct sta
 		state_free(s);
 		if (ARG(a, all) || ARG(a, idempotent))
 			return SAY_DONE;
-		return mapping_driver(false) ? SAY_DRIVER :
-		       say_error(SAY_NOTHING, "%s: nothing is mapped", ARG(a, session) ? VALUE(a, session) : a->words[0]);
+		return mapping_driver(false) ?
+			       SAY_DRIVER :
+			       say_error(SAY_NOTHING, "%s: nothing is mapped",
+					 ARG(a, session) ? VALUE(a, session) : a->words[0]);
 	}
 	for (i = 0; map_many(a) && i < s->nr_devs; i++) {
 		struct state_dev *d = &s->devs[i];
@@ -319,7 +339,8 @@ static int map_unmap_one(struct cmd_args *a, struct state *s, struct state_dev *
 	}
 	rc = mapping_unmap(d, ARG(a, force), wait);
 	if (!rc && ARG(a, forget) && d->session && d->device_path)
-		rc = maps_edit_remove_device(d->session, d->device_path, VALUE(a, file), !ARG(a, no_reload));
+		rc = maps_edit_remove_device(d->session, d->device_path, VALUE(a, file),
+					     !ARG(a, no_reload));
 	return rc;
 }
 
@@ -331,10 +352,12 @@ int cmd_unmap_run(struct cmd_args *a)
 /* ---- unmap, and map as it was ---- */
 
 /*
- * All of it, before anything is unmapped: the last device takes its session along. What an older driver does not tell (port, heartbeat, delays,
- * write_*) comes from the line of maps.conf when there is one.
+ * All of it, before anything is unmapped: the last device takes its session along. What an older
+ * driver does not tell (port, heartbeat, delays, write_*) comes from the line of maps.conf when
+ * there is one.
  */
-static int again_asked(struct state *s, const struct state_dev *d, const struct maps_entry *e, struct ibnbd_map *map, char **why)
+static int again_asked(struct state *s, const struct state_dev *d, const struct maps_entry *e,
+		       struct ibnbd_map *map, char **why)
 {
 	struct state_session *sess = d->session ? state_session(s, d->session) : NULL;
 	int rc = 0;
@@ -359,7 +382,8 @@ static void again_other_paths(const struct ibnbd_map *map, const struct state_se
 		int err = sysfs_write(file, s->paths[i].name);
 
 		if (err && err != EEXIST)
-			say_warn("session %s: cannot add path %s: %s", s->name, s->paths[i].name, strerror(err));
+			say_warn("session %s: cannot add path %s: %s", s->name, s->paths[i].name,
+				 strerror(err));
 	}
 	free(file);
 }
@@ -373,7 +397,8 @@ static int again_now(struct state *s, struct state_dev *d, const struct maps_ent
 
 	rc = again_asked(s, d, e, &map, &why);
 	if (rc) {
-		say_error(rc, "%s cannot be mapped again as it is: %s; it stays as it is", d->path, why);
+		say_error(rc, "%s cannot be mapped again as it is: %s; it stays as it is", d->path,
+			  why);
 		free(why);
 		return rc;
 	}
@@ -400,7 +425,10 @@ static int again_now(struct state *s, struct state_dev *d, const struct maps_ent
 static int map_again(struct cmd_args *a, struct state *s, struct state_dev *d)
 {
 	struct maps *m = maps_load(VALUE(a, file));
-	int rc = again_now(s, d, d->session && d->device_path ? maps_find_device(m, d->session, d->device_path) : NULL);
+	int rc = again_now(s, d,
+			   d->session && d->device_path ?
+				   maps_find_device(m, d->session, d->device_path) :
+				   NULL);
 
 	maps_free(m);
 	return rc;
@@ -425,8 +453,8 @@ static int map_remap_one(struct cmd_args *a, struct state *s, struct state_dev *
 	if (err == EALREADY)
 		return map_many(a) ? SAY_DONE : say_error(SAY_ALREADY, "%s is open", d->path);
 	said = mapping_reason(err);
-	say_error(0, "cannot remap %s (%s of session %s): %s", d->path, d->device_path ? d->device_path : "?",
-		  d->session ? d->session : "?", said);
+	say_error(0, "cannot remap %s (%s of session %s): %s", d->path,
+		  d->device_path ? d->device_path : "?", d->session ? d->session : "?", said);
 	if (mapping_mend(err) && err != EEXIST)
 		say_mend("%s", mapping_mend(err));
 	free(said);
@@ -458,13 +486,16 @@ int cmd_resize_run(struct cmd_args *a)
 	if (!maps_size(a->words[1], &bytes) || bytes % 512 || !bytes) {
 		state_free(s);
 		say_error(SAY_USAGE, "resize: \"%s\" is not a size", a->words[1]);
-		say_mend("bytes in steps of 512, or with K, M, G, T, P, E, or s for sectors: 10G, 20971520s");
+		say_mend(
+			"bytes in steps of 512, or with K, M, G, T, P, E, or s for sectors: 10G, 20971520s");
 		return SAY_USAGE;
 	}
 	old = table_size(d->size, false);
 	new = table_size(bytes, false);
 	if (bytes < d->size && !ARG(a, force)) {
-		rc = say_error(SAY_USAGE, "resize: %s would shrink from %s to %s, and lose what is behind", d->path, old, new);
+		rc = say_error(SAY_USAGE,
+			       "resize: %s would shrink from %s to %s, and lose what is behind",
+			       d->path, old, new);
 		say_mend("--force");
 	} else {
 		file = say_fmt("%s/ibnbd/resize", d->dir);

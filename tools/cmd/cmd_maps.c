@@ -54,8 +54,9 @@ int cmd_maps_check_run(struct cmd_args *a)
 		for (i = 0; i < m->nr_diags; i++)
 			maps_print_diag(m, &m->diags[i], stderr);
 		if (say_level >= 0)
-			printf("%zu mapping%s, %zu error%s, %zu warning%s\n", good, good == 1 ? "" : "s", m->nr_errors,
-			       m->nr_errors == 1 ? "" : "s", warnings, warnings == 1 ? "" : "s");
+			printf("%zu mapping%s, %zu error%s, %zu warning%s\n", good,
+			       good == 1 ? "" : "s", m->nr_errors, m->nr_errors == 1 ? "" : "s",
+			       warnings, warnings == 1 ? "" : "s");
 	}
 	i = m->nr_errors;
 	maps_free(m);
@@ -101,7 +102,8 @@ static void maps_show_command(const struct maps_entry *e)
 	putchar('\n');
 }
 
-static void maps_show_json(struct json *j, const struct maps *m, struct state *s, const struct maps_entry *e)
+static void maps_show_json(struct json *j, const struct maps *m, struct state *s,
+			   const struct maps_entry *e)
 {
 	const struct state_dev *d = state_dev_of(s, e->map.sessname, e->map.device_path);
 	char text[IBTRS_PATH_STR_MAX], word[32];
@@ -132,7 +134,8 @@ static void maps_show_json(struct json *j, const struct maps *m, struct state *s
 		if (o[i].kind == IBNBD_KIND_INT) {
 			json_num(j, o[i].key, *(const int *)field);
 		} else if (o[i].kind == IBNBD_KIND_WORD) {
-			ibnbd_mapopt_word((enum ibnbd_mapopt_id)i, *(const int *)field, word, sizeof(word));
+			ibnbd_mapopt_word((enum ibnbd_mapopt_id)i, *(const int *)field, word,
+					  sizeof(word));
 			json_text(j, o[i].key, word);
 		}
 	}
@@ -155,7 +158,9 @@ int cmd_maps_show_run(struct cmd_args *a)
 
 	for (i = 0; i < a->nr_words; i++)
 		if (!maps_find(m, a->words[i]))
-			rc = say_error(SAY_NOTHING, "maps show: maps.conf has no usable line \"%s\"", a->words[i]);
+			rc = say_error(SAY_NOTHING,
+				       "maps show: maps.conf has no usable line \"%s\"",
+				       a->words[i]);
 	if (ARG(a, json)) {
 		json_document(&j, stdout, false);
 		json_array(&j, "maps");
@@ -193,7 +198,10 @@ int cmd_maps_show_run(struct cmd_args *a)
 
 /* ---- save ---- */
 
-/* A default goes without saying, unless the line says it already: [defaults] may say something else. */
+/*
+ * A default goes without saying, unless the line says it already: [defaults] may say something
+ * else.
+ */
 static void maps_terse(struct ibnbd_map *map, uint32_t said)
 {
 	const struct ibnbd_mapopt *o;
@@ -201,15 +209,19 @@ static void maps_terse(struct ibnbd_map *map, uint32_t said)
 
 	o = ibnbd_mapopt_table(&nr);
 	for (i = 0; i < nr; i++)
-		if ((o[i].kind == IBNBD_KIND_INT || o[i].kind == IBNBD_KIND_WORD) && !(said & 1u << i) &&
+		if ((o[i].kind == IBNBD_KIND_INT || o[i].kind == IBNBD_KIND_WORD) &&
+		    !(said & 1u << i) &&
 		    *(const int *)((const char *)map + o[i].offset) == o[i].def)
 			map->given &= ~(1u << i);
 }
 
 /* What the file says beyond what the driver shows stays; its texts stay the old entry's. */
-static int maps_save_one(const struct cmd_args *a, struct maps *m, struct state *s, const struct state_dev *d)
+static int maps_save_one(const struct cmd_args *a, struct maps *m, struct state *s,
+			 const struct state_dev *d)
 {
-	struct maps_entry *old = d->session && d->device_path ? maps_find_device(m, d->session, d->device_path) : NULL;
+	struct maps_entry *old = d->session && d->device_path ?
+					 maps_find_device(m, d->session, d->device_path) :
+					 NULL;
 	struct state_session *sess = d->session ? state_session(s, d->session) : NULL;
 	struct maps_entry e = { 0 };
 	char *why = NULL;
@@ -217,7 +229,9 @@ static int maps_save_one(const struct cmd_args *a, struct maps *m, struct state 
 
 	if (!d->name && !old) {
 		say_error(SAY_USAGE, "maps save: %s has no name", d->path);
-		say_mend("ibnbd map %s %s --name NAME --save-only", d->device_path ? d->device_path : "DEVICE", d->session ? d->session : "SESSION");
+		say_mend("ibnbd map %s %s --name NAME --save-only",
+			 d->device_path ? d->device_path : "DEVICE",
+			 d->session ? d->session : "SESSION");
 		return SAY_USAGE;
 	}
 	ibnbd_mapopt_init(&e.map);
@@ -234,8 +248,9 @@ static int maps_save_one(const struct cmd_args *a, struct maps *m, struct state 
 	if (sess && sess->nr_paths > 0)
 		e.nr_hosts = 0;
 	if (sess && sess->nr_paths > IBNBD_MAP_PATHS)
-		say_warn("session %s has %lld paths, a line takes %d: the others have to be added after the boot", sess->name,
-			 (long long)sess->nr_paths, IBNBD_MAP_PATHS);
+		say_warn(
+			"session %s has %lld paths, a line takes %d: the others have to be added after the boot",
+			sess->name, (long long)sess->nr_paths, IBNBD_MAP_PATHS);
 	snprintf(e.name, sizeof(e.name), "%s", e.map.name);
 	return maps_edit_save(&e, VALUE(a, file), !ARG(a, no_reload));
 }

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* maps apply: what is missing is mapped, what can be changed in place is changed; nothing is unmapped without --prune. */
+/*
+ * maps apply: what is missing is mapped, what can be changed in place is changed; nothing is
+ * unmapped without --prune.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +10,8 @@
 #include "tools/host/mapping.h"
 #include "tools/cmd/maps_run.h"
 
-static int apply_set(const char *dir, const char *attr, const char *want, const char *now, const char *what)
+static int apply_set(const char *dir, const char *attr, const char *want, const char *now,
+		     const char *what)
 {
 	char *file;
 	int err;
@@ -24,7 +28,8 @@ static int apply_set(const char *dir, const char *attr, const char *want, const 
 	return say_exit_of(err);
 }
 
-static int apply_set_num(const char *dir, const char *attr, int64_t want, int64_t now, const char *what)
+static int apply_set_num(const char *dir, const char *attr, int64_t want, int64_t now,
+			 const char *what)
 {
 	char *w, *n;
 	int rc = SAY_DONE;
@@ -41,7 +46,8 @@ static int apply_set_num(const char *dir, const char *attr, int64_t want, int64_
 
 static int apply_add_paths(const struct maps_entry *e, const struct state_session *sess)
 {
-	char text[IBTRS_PATH_STR_MAX], src[IBTRS_ADDR_STR_MAX], dst[IBTRS_ADDR_STR_MAX], *file, *why = NULL;
+	char text[IBTRS_PATH_STR_MAX], src[IBTRS_ADDR_STR_MAX], dst[IBTRS_ADDR_STR_MAX], *file,
+		*why = NULL;
 	struct ibnbd_map map = e->map;
 	int err, rc = mapping_resolve(&map, e->host, e->nr_hosts, &why);
 	size_t i, j;
@@ -57,7 +63,9 @@ static int apply_add_paths(const struct maps_entry *e, const struct state_sessio
 		ibtrs_addr_format(&p->src, src, sizeof(src));
 		for (j = 0; j < (size_t)sess->nr_paths; j++)
 			there |= sess->paths[j].dst_addr && !strcmp(sess->paths[j].dst_addr, dst) &&
-				 (p->src.kind == IBTRS_ADDR_NONE || (sess->paths[j].src_addr && !strcmp(sess->paths[j].src_addr, src)));
+				 (p->src.kind == IBTRS_ADDR_NONE ||
+				  (sess->paths[j].src_addr &&
+				   !strcmp(sess->paths[j].src_addr, src)));
 		if (there)
 			continue;
 		ibtrs_addr_pair_format(p, text, sizeof(text));
@@ -65,7 +73,8 @@ static int apply_add_paths(const struct maps_entry *e, const struct state_sessio
 		err = sysfs_write(file, text);
 		free(file);
 		if (err && err != EEXIST) {
-			say_error(0, "session %s: cannot add path %s: %s", sess->name, text, strerror(err));
+			say_error(0, "session %s: cannot add path %s: %s", sess->name, text,
+				  strerror(err));
 			rc = say_exit_of(err);
 		} else if (!sysfs_dry_run && say_level >= 0) {
 			say_print("session %s: path %s added", sess->name, text);
@@ -98,7 +107,9 @@ static int apply_adjust(struct state *s, const struct maps_entry *e, const struc
 		rc = r ? r : rc;
 	}
 	if (ibnbd_map_given(&e->map, IBNBD_OPT_max_reconnect_attempts)) {
-		r = apply_set_num(sess->dir, "max_reconnect_attempts", e->map.max_reconnect_attempts, sess->max_reconnect_attempts, sess->name);
+		r = apply_set_num(sess->dir, "max_reconnect_attempts",
+				  e->map.max_reconnect_attempts, sess->max_reconnect_attempts,
+				  sess->name);
 		rc = r ? r : rc;
 	}
 	r = apply_add_paths(e, sess);
@@ -114,7 +125,8 @@ static int apply_prune(struct cmd_args *a, struct maps *m, struct state *s)
 		struct state_dev *d = &s->devs[i];
 
 		/* Whatever has no name was mapped by hand and is nobody's business here. */
-		if (!d->name || !d->session || !d->device_path || maps_find_device(m, d->session, d->device_path))
+		if (!d->name || !d->session || !d->device_path ||
+		    maps_find_device(m, d->session, d->device_path))
 			continue;
 		if (!ARG(a, prune)) {
 			say_warn("%s (%s) is mapped and not in maps.conf", d->name, d->path);

@@ -2,17 +2,19 @@
 /*
  * maps release and restore: hold= of every device, shortened for a while.
  *
- * What waits for a server that is gone must not wait longer than a shutdown or a suspend may take: an unmount, or the
- * sync and the freezing of processes before the machine sleeps. ibnbd-shutdown.service releases before the file systems
- * are unmounted. ibnbd-suspend.service releases before sleep.target with --remember, and restores when the machine is
- * awake again, or could not sleep.
+ * What waits for a server that is gone must not wait longer than a shutdown or a suspend may take:
+ * an unmount, or the sync and the freezing of processes before the machine sleeps.
+ * ibnbd-shutdown.service releases before the file systems are unmounted. ibnbd-suspend.service
+ * releases before sleep.target with --remember, and restores when the machine is awake again, or
+ * could not sleep.
  *
  * What hold= was stands in RELEASE_FILE, a line for each device:
  *
  *	BEFORE SET DEVICE@SESSION
  *
- * The file is complete before the first hold= is changed, so that none is shortened for good. It lies in /run, which
- * goes with the mappings. restore leaves alone what is no longer SET: somebody has changed it since.
+ * The file is complete before the first hold= is changed, so that none is shortened for good. It
+ * lies in /run, which goes with the mappings. restore leaves alone what is no longer SET: somebody
+ * has changed it since.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -30,7 +32,10 @@
 #define RELEASE_UP	10	/* seconds of hold= with a path */
 #define RELEASE_DOWN	5	/* and without */
 
-/* The hold= that @d gets, or its own when that is short enough, or when the machine needs the device to run. */
+/*
+ * The hold= that @d gets, or its own when that is short enough, or when the machine needs the
+ * device to run.
+ */
 static int64_t release_hold(const struct state_dev *d)
 {
 	int64_t limit = d->paths_up ? RELEASE_UP : RELEASE_DOWN;
@@ -65,12 +70,16 @@ static bool release_parse(const char *line, int64_t *before, int64_t *set, const
 
 /* ---- release ---- */
 
-/* The lines of an earlier release whose devices still have what it set: they are remembered on. Allocated. */
+/*
+ * The lines of an earlier release whose devices still have what it set: they are remembered on.
+ * Allocated.
+ */
 static char *release_still(struct state *s, const char *file)
 {
 	char *text = sysfs_text(file), *kept = say_dup(""), *line, *save = NULL;
 
-	for (line = text ? strtok_r(text, "\n", &save) : NULL; line; line = strtok_r(NULL, "\n", &save)) {
+	for (line = text ? strtok_r(text, "\n", &save) : NULL; line;
+	     line = strtok_r(NULL, "\n", &save)) {
 		int64_t before, set;
 		const char *name;
 		size_t i;
@@ -130,14 +139,16 @@ static int release_remember(struct state *s)
 		if (release_hold(d) == d->hold)
 			continue;
 		link = state_dev_link(d->session, d->device_path);
-		longer = say_fmt("%s%" PRId64 " %" PRId64 " %s\n", text, d->hold, release_hold(d), link);
+		longer = say_fmt("%s%" PRId64 " %" PRId64 " %s\n", text, d->hold, release_hold(d),
+				 link);
 		free(text);
 		free(link);
 		text = longer;
 	}
 	err = *text && !sysfs_dry_run ? release_put(file, text) : 0;
 	if (err)
-		rc = say_error(SAY_FAILED, "cannot note hold= in %s: %s; it stays as it is", file, strerror(err));
+		rc = say_error(SAY_FAILED, "cannot note hold= in %s: %s; it stays as it is", file,
+			       strerror(err));
 	free(text);
 	free(file);
 	return rc;
@@ -159,7 +170,9 @@ int cmd_maps_release_run(struct cmd_args *a)
 		if (release_write(d, hold))
 			sum = SAY_FAILED;
 		else
-			say_warn("%s: I/O without a path fails after %" PRId64 " seconds from now on", d->path, hold);
+			say_warn("%s: I/O without a path fails after %" PRId64
+				 " seconds from now on",
+				 d->path, hold);
 	}
 	state_free(s);
 	return sum;
@@ -175,7 +188,8 @@ static int release_restore(struct state *s, const char *line)
 	int rc = SAY_DONE;
 
 	if (!release_parse(line, &before, &set, &name))
-		return say_error(SAY_FAILED, "%s: \"%s\" is no line of ibnbd maps release", RELEASE_FILE, line);
+		return say_error(SAY_FAILED, "%s: \"%s\" is no line of ibnbd maps release",
+				 RELEASE_FILE, line);
 	for (i = 0; i < s->nr_devs; i++) {
 		struct state_dev *d = &s->devs[i];
 		char *link = state_dev_link(d->session, d->device_path);
@@ -185,7 +199,9 @@ static int release_restore(struct state *s, const char *line)
 			if (!rc && before < 0)
 				say_warn("%s: I/O without a path waits for ever again", d->path);
 			else if (!rc)
-				say_warn("%s: I/O without a path fails after %" PRId64 " seconds again", d->path, before);
+				say_warn("%s: I/O without a path fails after %" PRId64
+					 " seconds again",
+					 d->path, before);
 		}
 		free(link);
 	}
@@ -202,7 +218,8 @@ int cmd_maps_restore_run(struct cmd_args *a)
 	if (!text && errno != ENOENT)
 		sum = say_error(SAY_FAILED, "cannot read %s: %s", file, strerror(errno));
 	s = state_read();
-	for (line = text ? strtok_r(text, "\n", &save) : NULL; line; line = strtok_r(NULL, "\n", &save))
+	for (line = text ? strtok_r(text, "\n", &save) : NULL; line;
+	     line = strtok_r(NULL, "\n", &save))
 		if (release_restore(s, line))
 			sum = SAY_FAILED;
 	if (text && !sum && !sysfs_dry_run)

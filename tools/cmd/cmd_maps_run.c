@@ -2,15 +2,18 @@
 /*
  * maps start and stop: make it as maps.conf says, one mapping at a time.
  *
- * start is what ibnbd-map@NAME.service runs. It tells systemd READY=1 when the device is there or, unless the line says `wait`, after ten
- * seconds without: then it goes on in the background with its STATUS text, so that a boot never hangs on a dead server, and exits when it has
- * mapped. The unit stays active (RemainAfterExit) with or without the process, and everything is ordered behind it.
+ * start is what ibnbd-map@NAME.service runs. It tells systemd READY=1 when the device is there or,
+ * unless the line says `wait`, after ten seconds without: then it goes on in the background with
+ * its STATUS text, so that a boot never hangs on a dead server, and exits when it has mapped. The
+ * unit stays active (RemainAfterExit) with or without the process, and everything is ordered behind
+ * it.
  *
- * It tries after 1, 2, 4 .. 60 seconds, each time a fifth more or less so that a rack that boots does not call in one voice; tells the first failure,
- * each doubling, and the success. What trying again cannot mend (the server refuses) ends a `wait` start after three times.
+ * It tries after 1, 2, 4 .. 60 seconds, each time a fifth more or less so that a rack that boots
+ * does not call in one voice; tells the first failure, each doubling, and the success. What trying
+ * again cannot mend (the server refuses) ends a `wait` start after three times.
  *
- * The driver waits for the server where only what is fatal interrupts it: SIGTERM is not caught, and READY comes from a thread, since no handler
- * runs before write(2) returns.
+ * The driver waits for the server where only what is fatal interrupts it: SIGTERM is not caught,
+ * and READY comes from a thread, since no handler runs before write(2) returns.
  *
  * stop touches only what the file names.
  */
@@ -39,7 +42,8 @@ static int run_systemd_fd = -1;
 
 static void run_send(const char *text, size_t len)
 {
-	if (run_systemd_fd >= 0 && sendto(run_systemd_fd, text, len, MSG_NOSIGNAL, (struct sockaddr *)&run_systemd, run_systemd_len) < 0)
+	if (run_systemd_fd >= 0 && sendto(run_systemd_fd, text, len, MSG_NOSIGNAL,
+					  (struct sockaddr *)&run_systemd, run_systemd_len) < 0)
 		return;		/* nobody listens: not our trouble */
 }
 
@@ -141,12 +145,15 @@ int maps_run_verify(const struct maps_entry *e)
 	int rc = SAY_DONE;
 	char *why = NULL;
 
-	if (d && maps_given(e, MAPS_size) && d->size != SYSFS_UNKNOWN && d->size != e->number[MAPS_size])
-		why = say_fmt("it has %lld bytes, maps.conf says %lld", (long long)d->size, (long long)e->number[MAPS_size]);
+	if (d && maps_given(e, MAPS_size) && d->size != SYSFS_UNKNOWN &&
+	    d->size != e->number[MAPS_size])
+		why = say_fmt("it has %lld bytes, maps.conf says %lld", (long long)d->size,
+			      (long long)e->number[MAPS_size]);
 	if (d && !why && maps_given(e, MAPS_uuid))
 		why = mapping_wrong_uuid(d, e->text[MAPS_uuid]);
 	if (why) {
-		rc = say_error(SAY_FAILED, "%s is not the disk of %s: %s; unmapped again", d->path, e->name, why);
+		rc = say_error(SAY_FAILED, "%s is not the disk of %s: %s; unmapped again", d->path,
+			       e->name, why);
 		mapping_unmap(d, true, MAPPING_WAIT);
 		free(why);
 	}
@@ -184,7 +191,8 @@ static int run_try(struct maps_entry *e, char **why, enum run_hope *hope)
 	}
 	if (err == EEXIST)
 		rc = run_taken(e, rc);
-	if (err == EINVAL || err == EPERM || err == EACCES || err == EROFS || err == ENOENT || err == EPROTONOSUPPORT)
+	if (err == EINVAL || err == EPERM || err == EACCES || err == EROFS || err == ENOENT ||
+	    err == EPROTONOSUPPORT)
 		*hope = RUN_REFUSED;
 	if (!rc && kname && !sysfs_dry_run)
 		printf("%s: /dev/%s\n", e->name, kname);
@@ -211,7 +219,8 @@ static int run_until(struct maps_entry *e, int64_t timeout)
 		rc = run_try(e, &why, &hope);
 		if (!rc) {
 			if (tries)
-				say_warn("%s: mapped at last, after %u failures and %.0f seconds", e->name, tries, run_now() - begin);
+				say_warn("%s: mapped at last, after %u failures and %.0f seconds",
+					 e->name, tries, run_now() - begin);
 			run_notify("READY=1\nSTATUS=mapped");
 			free(why);
 			return SAY_DONE;
@@ -221,7 +230,8 @@ static int run_until(struct maps_entry *e, int64_t timeout)
 		if (run_power_of_two(tries)) {
 			const char *mend = NULL;
 
-			say_error(rc, "%s: cannot map %s of session %s: %s", e->name, e->map.device_path, e->map.sessname, why ? why : "?");
+			say_error(rc, "%s: cannot map %s of session %s: %s", e->name,
+				  e->map.device_path, e->map.sessname, why ? why : "?");
 			if (tries == 1 && rc == SAY_UNREACHABLE)
 				mend = mapping_mend(ETIMEDOUT);
 			if (mend)
@@ -229,16 +239,21 @@ static int run_until(struct maps_entry *e, int64_t timeout)
 		}
 		run_notify("STATUS=not mapped yet, tried %u times: %s", tries, why ? why : "?");
 		free(why);
-		if (timeout == 0 || hope == RUN_NEVER || sysfs_dry_run || (wait && refused >= RUN_REFUSALS))
+		if (timeout == 0 || hope == RUN_NEVER || sysfs_dry_run ||
+		    (wait && refused >= RUN_REFUSALS))
 			return rc;
 		if (timeout != MAPS_FOREVER && run_now() - begin + pause > (double)timeout)
-			return say_error(SAY_UNREACHABLE, "%s: given up after %.0f seconds", e->name, run_now() - begin);
+			return say_error(SAY_UNREACHABLE, "%s: given up after %.0f seconds",
+					 e->name, run_now() - begin);
 		run_sleep(pause * (0.8 + 0.4 * drand48()));
 		pause = pause * 2 < RUN_MAX_PAUSE ? pause * 2 : RUN_MAX_PAUSE;
 	}
 }
 
-/* nofail: the unit is content, whatever came of it; ibnbd-retry.service tries again when a device arrives. */
+/*
+ * nofail: the unit is content, whatever came of it; ibnbd-retry.service tries again when a device
+ * arrives.
+ */
 static int run_content(const struct maps_entry *e, int rc)
 {
 	if (!rc || !maps_given(e, MAPS_nofail) || !getenv("NOTIFY_SOCKET"))
@@ -274,7 +289,8 @@ static int run_start_named(struct cmd_args *a, struct maps *m, const char *word,
 
 	if (!e) {
 		maps_say_refused(m);
-		rc = say_error(SAY_NOTHING, "maps start: maps.conf has no usable line \"%s\"", name);
+		rc = say_error(SAY_NOTHING, "maps start: maps.conf has no usable line \"%s\"",
+			       name);
 		say_mend("ibnbd maps check");
 	} else if (driver) {
 		rc = run_content(e, driver);
@@ -295,7 +311,8 @@ static bool run_missing(const struct maps *m)
 	size_t i;
 
 	for (i = 0; i < m->nr; i++)
-		any |= !m->entries[i].bad && !maps_given(&m->entries[i], MAPS_noauto) && !maps_run_mapped(s, &m->entries[i]);
+		any |= !m->entries[i].bad && !maps_given(&m->entries[i], MAPS_noauto) &&
+		       !maps_run_mapped(s, &m->entries[i]);
 	state_free(s);
 	return any;
 }
@@ -303,7 +320,9 @@ static bool run_missing(const struct maps *m)
 int cmd_maps_start_run(struct cmd_args *a)
 {
 	struct maps *m = maps_load(VALUE(a, file));
-	int sum = SAY_DONE, driver = ARG(a, missing) && !run_missing(m) ? SAY_DONE : mapping_driver(!ARG(a, no_modprobe));
+	int sum = SAY_DONE, driver = ARG(a, missing) && !run_missing(m) ?
+					     SAY_DONE :
+					     mapping_driver(!ARG(a, no_modprobe));
 	bool first = true;
 	size_t i;
 
@@ -330,13 +349,16 @@ int cmd_maps_start_run(struct cmd_args *a)
 /* ---- stop ---- */
 
 /*
- * udev may be reading a disk whose server is gone, and would have it open until hold= is over: its I/O is let go by hold=0. Where anybody else has it
- * open the I/O is his, and the kernel will refuse; if it does for another reason hold= is what it was.
+ * udev may be reading a disk whose server is gone, and would have it open until hold= is over: its
+ * I/O is let go by hold=0. Where anybody else has it open the I/O is his, and the kernel will
+ * refuse; if it does for another reason hold= is what it was.
  */
 static int run_unmap(struct cmd_args *a, const struct state_dev *d, int wait)
 {
-	bool let_go = d->paths_up == 0 && d->hold != 0 && d->hold != SYSFS_UNKNOWN && !ARG(a, force) && mapping_only_udev(d);
-	char *file = say_fmt("%s/ibnbd/hold", d->dir), *before = say_fmt("%lld", (long long)d->hold);
+	bool let_go = d->paths_up == 0 && d->hold != 0 && d->hold != SYSFS_UNKNOWN &&
+		      !ARG(a, force) && mapping_only_udev(d);
+	char *file = say_fmt("%s/ibnbd/hold", d->dir),
+	     *before = say_fmt("%lld", (long long)d->hold);
 	int rc;
 
 	if (let_go)
@@ -350,8 +372,9 @@ static int run_unmap(struct cmd_args *a, const struct state_dev *d, int wait)
 }
 
 /*
- * The units stop behind the mounts. What is in use all the same stays, with its I/O: shutdown ends it later. A device without its server and
- * without a user does not hold up the shutdown: unmapping ends what waits.
+ * The units stop behind the mounts. What is in use all the same stays, with its I/O: shutdown ends
+ * it later. A device without its server and without a user does not hold up the shutdown: unmapping
+ * ends what waits.
  */
 static int run_stop_one(struct cmd_args *a, struct state *s, const struct maps_entry *e, int wait)
 {
@@ -394,7 +417,10 @@ int cmd_maps_stop_run(struct cmd_args *a)
 		if (e)
 			rc = run_stop_one(a, s, e, (int)wait);
 		else
-			rc = say_error(SAY_NOTHING, "maps stop: maps.conf has no usable line \"%s\", and nothing else is touched", name);
+			rc = say_error(
+				SAY_NOTHING,
+				"maps stop: maps.conf has no usable line \"%s\", and nothing else is touched",
+				name);
 		sum = say_join(sum, rc, !i);
 		free(name);
 	}

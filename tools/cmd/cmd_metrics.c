@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* metrics: the text format of Prometheus, for a scraper or node_exporter's textfile directory. Names are never changed, only added. */
+/*
+ * metrics: the text format of Prometheus, for a scraper or node_exporter's textfile directory.
+ * Names are never changed, only added.
+ */
 #include <stdlib.h>
 #include <string.h>
 #include <ibtrs/version.h>
@@ -14,8 +17,8 @@ static void metrics_head(const char *name, const char *type, const char *help)
 }
 
 /*
- * A label's value is UTF-8, or the scraper refuses all of it: any other byte becomes \xNN, and so does
- * a newline. The backslash and the quote are escaped once more, as the format wants it.
+ * A label's value is UTF-8, or the scraper refuses all of it: any other byte becomes \xNN, and so
+ * does a newline. The backslash and the quote are escaped once more, as the format wants it.
  */
 static void metrics_label(const char *key, const char *value, bool last)
 {
@@ -32,7 +35,8 @@ static void metrics_label(const char *key, const char *value, bool last)
 	free(text);
 }
 
-static void metrics_dev(const char *name, const struct state_dev *d, const char *key, const char *value, double n)
+static void metrics_dev(const char *name, const struct state_dev *d, const char *key,
+			const char *value, double n)
 {
 	printf("%s{", name);
 	metrics_label("device", d->kname, false);
@@ -44,7 +48,8 @@ static void metrics_dev(const char *name, const struct state_dev *d, const char 
 	printf("} %.15g\n", n);
 }
 
-static void metrics_path(const char *name, const struct state_path *p, const char *key, const char *value, double n)
+static void metrics_path(const char *name, const struct state_path *p, const char *key,
+			 const char *value, double n)
 {
 	printf("%s{", name);
 	metrics_label("session", p->session, false);
@@ -57,22 +62,28 @@ static void metrics_path(const char *name, const struct state_path *p, const cha
 
 static void metrics_devs(const struct state *s)
 {
-	static const char *const states[] = { "init", "open", "held", "failed", "fenced", "unmapped" };
+	static const char *const states[] = {
+		"init", "open", "held", "failed", "fenced", "unmapped"
+	};
 	size_t i, j;
 
 	metrics_head("ibnbd_device_state", "gauge", "1 for the state that the device is in");
 	for (i = 0; i < s->nr_devs; i++)
 		for (j = 0; j < ARRAY_SIZE(states); j++)
 			metrics_dev("ibnbd_device_state", &s->devs[i], "state", states[j],
-				    s->devs[i].state_detail && !strncmp(s->devs[i].state_detail, states[j], strlen(states[j])));
+				    s->devs[i].state_detail &&
+					    !strncmp(s->devs[i].state_detail, states[j],
+						     strlen(states[j])));
 	metrics_head("ibnbd_device_size_bytes", "gauge", "Size of the device");
 	for (i = 0; i < s->nr_devs; i++)
 		if (s->devs[i].size != SYSFS_UNKNOWN)
-			metrics_dev("ibnbd_device_size_bytes", &s->devs[i], NULL, NULL, (double)s->devs[i].size);
+			metrics_dev("ibnbd_device_size_bytes", &s->devs[i], NULL, NULL,
+				    (double)s->devs[i].size);
 }
 
-static void metrics_path_pair(const struct state *s, const char *name, const char *help, const char *label, const char *first,
-			      size_t first_at, const char *second, size_t second_at)
+static void metrics_path_pair(const struct state *s, const char *name, const char *help,
+			      const char *label, const char *first, size_t first_at,
+			      const char *second, size_t second_at)
 {
 	size_t i, j;
 
@@ -80,7 +91,8 @@ static void metrics_path_pair(const struct state *s, const char *name, const cha
 	for (i = 0; i < s->nr_sessions; i++) {
 		for (j = 0; j < (size_t)s->sessions[i].nr_paths; j++) {
 			const struct state_path *p = &s->sessions[i].paths[j];
-			int64_t a = *(const int64_t *)((const char *)p + first_at), b = *(const int64_t *)((const char *)p + second_at);
+			int64_t a = *(const int64_t *)((const char *)p + first_at),
+				b = *(const int64_t *)((const char *)p + second_at);
 
 			if (a != SYSFS_UNKNOWN)
 				metrics_path(name, p, label, first, (double)a);
@@ -90,7 +102,8 @@ static void metrics_path_pair(const struct state *s, const char *name, const cha
 	}
 }
 
-static void metrics_path_one(const struct state *s, const char *name, const char *type, const char *help, size_t at, double factor)
+static void metrics_path_one(const struct state *s, const char *name, const char *type,
+			     const char *help, size_t at, double factor)
 {
 	size_t i, j;
 
@@ -115,17 +128,26 @@ static void metrics_paths(const struct state *s)
 	metrics_head("ibnbd_path_up", "gauge", "1 when the path is connected");
 	for (i = 0; i < s->nr_sessions; i++)
 		for (j = 0; j < (size_t)s->sessions[i].nr_paths; j++)
-			metrics_path("ibnbd_path_up", &s->sessions[i].paths[j], NULL, NULL, s->sessions[i].path_states[j] == 'U');
-	metrics_head("ibnbd_path_marginal", "gauge", "1 when the path has failed so often lately that it is used less than the others");
+			metrics_path("ibnbd_path_up", &s->sessions[i].paths[j], NULL, NULL,
+				     s->sessions[i].path_states[j] == 'U');
+	metrics_head(
+		"ibnbd_path_marginal", "gauge",
+		"1 when the path has failed so often lately that it is used less than the others");
 	for (i = 0; i < s->nr_sessions; i++)
 		for (j = 0; j < (size_t)s->sessions[i].nr_paths; j++)
-			metrics_path("ibnbd_path_marginal", &s->sessions[i].paths[j], NULL, NULL, s->sessions[i].paths[j].marginal);
-	metrics_path_pair(s, "ibnbd_path_bytes_total", "Bytes read and written", "dir", "read", AT(read_bytes), "write", AT(write_bytes));
-	metrics_path_pair(s, "ibnbd_path_requests_total", "Requests done", "dir", "read", AT(reads), "write", AT(writes));
-	metrics_path_pair(s, "ibnbd_path_reconnects_total", "Reconnects", "result", "ok", AT(reconnects), "failed", AT(reconnects_failed));
-	metrics_path_one(s, "ibnbd_path_failovers_total", "counter", "Requests that moved to another path", AT(failovers), 1);
+			metrics_path("ibnbd_path_marginal", &s->sessions[i].paths[j], NULL, NULL,
+				     s->sessions[i].paths[j].marginal);
+	metrics_path_pair(s, "ibnbd_path_bytes_total", "Bytes read and written", "dir", "read",
+			  AT(read_bytes), "write", AT(write_bytes));
+	metrics_path_pair(s, "ibnbd_path_requests_total", "Requests done", "dir", "read", AT(reads),
+			  "write", AT(writes));
+	metrics_path_pair(s, "ibnbd_path_reconnects_total", "Reconnects", "result", "ok",
+			  AT(reconnects), "failed", AT(reconnects_failed));
+	metrics_path_one(s, "ibnbd_path_failovers_total", "counter",
+			 "Requests that moved to another path", AT(failovers), 1);
 	metrics_path_one(s, "ibnbd_path_inflight", "gauge", "Requests under way", AT(inflight), 1);
-	metrics_path_one(s, "ibnbd_path_latency_seconds", "gauge", "Round trip of the last heartbeat", AT(latency), 1e-9);
+	metrics_path_one(s, "ibnbd_path_latency_seconds", "gauge",
+			 "Round trip of the last heartbeat", AT(latency), 1e-9);
 }
 
 int cmd_metrics_run(struct cmd_args *a)
@@ -144,7 +166,8 @@ int cmd_metrics_run(struct cmd_args *a)
 	metrics_paths(s);
 	for (i = 0; i < m->nr; i++) {
 		configured += !m->entries[i].bad;
-		active += !m->entries[i].bad && state_dev_of(s, m->entries[i].map.sessname, m->entries[i].map.device_path);
+		active += !m->entries[i].bad && state_dev_of(s, m->entries[i].map.sessname,
+							     m->entries[i].map.device_path);
 	}
 	metrics_head("ibnbd_maps_configured", "gauge", "Usable lines of maps.conf");
 	printf("ibnbd_maps_configured %zu\n", configured);

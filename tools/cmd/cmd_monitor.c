@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * monitor: a line for each thing that happens. Disks tell by uevents (read from the kernel's netlink group, so no udev is needed); sessions and paths
- * send none, so they are looked at twice a second. The same lines as JSON, one document each.
+ * monitor: a line for each thing that happens. Disks tell by uevents (read from the kernel's
+ * netlink group, so no udev is needed); sessions and paths send none, so they are looked at twice a
+ * second. The same lines as JSON, one document each.
  */
 #include <errno.h>
 #include <linux/netlink.h>
@@ -23,7 +24,8 @@ struct monitor {
 	long left;		/* events until the end; -1 = no end */
 };
 
-static void monitor_tell(struct monitor *m, const char *kind, const char *object, const char *event, const char *detail)
+static void monitor_tell(struct monitor *m, const char *kind, const char *object, const char *event,
+			 const char *detail)
 {
 	struct timespec t;
 	char when[32];
@@ -42,7 +44,8 @@ static void monitor_tell(struct monitor *m, const char *kind, const char *object
 		json_text(&j, "detail", detail);
 		json_end(&j);
 	} else {
-		say_print("%s %-7s %s %s%s%s", when, kind, object, event, detail ? " " : "", detail ? detail : "");
+		say_print("%s %-7s %s %s%s%s", when, kind, object, event, detail ? " " : "",
+			  detail ? detail : "");
 	}
 	fflush(stdout);
 	if (m->left > 0)
@@ -52,7 +55,8 @@ static void monitor_tell(struct monitor *m, const char *kind, const char *object
 static int monitor_open(void)
 {
 	struct sockaddr_nl addr = { .nl_family = AF_NETLINK, .nl_groups = 1 };
-	int fd = socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_KOBJECT_UEVENT);
+	int fd = socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK,
+			NETLINK_KOBJECT_UEVENT);
 
 	if (fd >= 0 && bind(fd, (struct sockaddr *)&addr, sizeof(addr))) {
 		close(fd);
@@ -74,10 +78,12 @@ static const char *monitor_env(const char *buf, size_t n, const char *key)
 
 static char *monitor_detail(const char *buf, size_t n)
 {
-	const char *state = monitor_env(buf, n, "IBNBD_STATE"), *reason = monitor_env(buf, n, "IBNBD_REASON");
+	const char *state = monitor_env(buf, n, "IBNBD_STATE"),
+		   *reason = monitor_env(buf, n, "IBNBD_REASON");
 
 	if (state)
-		return say_fmt("%s%s%s", state, reason && *reason ? ": " : "", reason ? reason : "");
+		return say_fmt("%s%s%s", state, reason && *reason ? ": " : "",
+			       reason ? reason : "");
 	return monitor_env(buf, n, "RESIZE") ? say_fmt("resized") : NULL;
 }
 
@@ -129,10 +135,12 @@ static void monitor_paths(struct monitor *m, struct state *now, struct state *ol
 			const struct state_path *p = &s->paths[j], *b = monitor_find(old, p);
 			char *object;
 
-			if (b && monitor_same(p->state, b->state) && monitor_same(p->state_detail, b->state_detail))
+			if (b && monitor_same(p->state, b->state) &&
+			    monitor_same(p->state_detail, b->state_detail))
 				continue;
 			object = say_fmt("%s %s", p->session, p->name);
-			monitor_tell(m, "path", object, b ? p->state ? p->state : "change" : "add", p->state_detail);
+			monitor_tell(m, "path", object, b ? p->state ? p->state : "change" : "add",
+				     p->state_detail);
 			free(object);
 		}
 	}
@@ -161,8 +169,10 @@ static void monitor_devs(struct monitor *m, const struct state *now, const struc
 		const struct state_dev *d = &now->devs[i];
 
 		for (j = 0; j < old->nr_devs; j++)
-			if (!strcmp(old->devs[j].kname, d->kname) && !monitor_same(old->devs[j].state_detail, d->state_detail))
-				monitor_tell(m, "device", d->kname, d->state_detail ? d->state_detail : "?", d->reason);
+			if (!strcmp(old->devs[j].kname, d->kname) &&
+			    !monitor_same(old->devs[j].state_detail, d->state_detail))
+				monitor_tell(m, "device", d->kname,
+					     d->state_detail ? d->state_detail : "?", d->reason);
 	}
 }
 
@@ -179,10 +189,12 @@ int cmd_monitor_run(struct cmd_args *a)
 	if (VALUE(a, count)) {
 		m.left = strtol(VALUE(a, count), &end_of_count, 10);
 		if (m.left < 1 || *end_of_count)
-			return say_error(SAY_USAGE, "monitor: --count %s: a number is expected", VALUE(a, count));
+			return say_error(SAY_USAGE, "monitor: --count %s: a number is expected",
+					 VALUE(a, count));
 	}
 	if (VALUE(a, timeout) && !maps_span(VALUE(a, timeout), &wait))
-		return say_error(SAY_USAGE, "monitor: --wait %s: a time is expected", VALUE(a, timeout));
+		return say_error(SAY_USAGE, "monitor: --wait %s: a time is expected",
+				 VALUE(a, timeout));
 	if (wait != MAPS_FOREVER)
 		end = time(NULL) + (time_t)wait;
 	p = (struct pollfd){ .fd = monitor_open(), .events = POLLIN };

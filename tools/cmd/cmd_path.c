@@ -18,8 +18,10 @@ static int path_no_session(struct state *s, const char *name)
 	if (near)
 		say_error(SAY_NOTHING, "%s: no such session, did you mean \"%s\"?", name, near);
 	else
-		say_error(SAY_NOTHING, "%s: no such session%s", name, s->nr_sessions ? "" : ", there is none at all");
-	say_mend(s->nr_sessions ? "ibnbd session list" : "ibnbd map DEVICE SESSION ADDRESS makes one");
+		say_error(SAY_NOTHING, "%s: no such session%s", name,
+			  s->nr_sessions ? "" : ", there is none at all");
+	say_mend(s->nr_sessions ? "ibnbd session list" :
+				  "ibnbd map DEVICE SESSION ADDRESS makes one");
 	return SAY_NOTHING;
 }
 
@@ -34,8 +36,10 @@ static int path_add_one(struct cmd_args *a, const struct state_session *sess, co
 
 	if (ibtrs_addr_pair_parse(word, strlen(word), &pair, &reason)) {
 		if (!host_is_name(word, strlen(word))) {
-			say_error(SAY_USAGE, "path add: \"%s\": %s", word, host_wrong(word, strlen(word), reason));
-			say_mend("[SOURCE,]DESTINATION, addresses as 10.0.1.7, ip:[fe80::1%%eth2], gid:fe80:...:b2c3");
+			say_error(SAY_USAGE, "path add: \"%s\": %s", word,
+				  host_wrong(word, strlen(word), reason));
+			say_mend(
+				"[SOURCE,]DESTINATION, addresses as 10.0.1.7, ip:[fe80::1%%eth2], gid:fe80:...:b2c3");
 			return SAY_USAGE;
 		}
 		if (host_resolve(word, &pair, &why)) {
@@ -56,7 +60,10 @@ static int path_add_one(struct cmd_args *a, const struct state_session *sess, co
 	said = sysfs_attr(sess->dir, "last_error");
 	why = err == EEXIST || err == EACCES ? NULL : host_wrong_source(&pair);
 	say_error(0, "cannot add path %s to session %s: %s%s%s", text, sess->name,
-		  said ? said : err == EEXIST ? "it is there already" : err == EACCES ? "only root may do that" : strerror(err),
+		  said		? said :
+		  err == EEXIST ? "it is there already" :
+		  err == EACCES ? "only root may do that" :
+				  strerror(err),
 		  why ? "; " : "", why ? why : "");
 	free(said);
 	free(why);
@@ -86,7 +93,8 @@ int cmd_path_add_run(struct cmd_args *a)
 
 static bool path_addr_is(const char *addr, const char *word)
 {
-	return addr && (!strcmp(addr, word) || (!strncmp(addr, "ip:", 3) && !strcmp(addr + 3, word)));
+	return addr &&
+	       (!strcmp(addr, word) || (!strncmp(addr, "ip:", 3) && !strcmp(addr + 3, word)));
 }
 
 static bool path_is(const struct state_path *p, const char *word)
@@ -95,7 +103,8 @@ static bool path_is(const struct state_path *p, const char *word)
 	char *src;
 	bool both;
 
-	if (!strcmp(p->name, word) || path_addr_is(p->src_addr, word) || path_addr_is(p->dst_addr, word))
+	if (!strcmp(p->name, word) || path_addr_is(p->src_addr, word) ||
+	    path_addr_is(p->dst_addr, word))
 		return true;
 	if (cut) {
 		src = say_fmt("%.*s", (int)(cut - word), word);
@@ -104,7 +113,8 @@ static bool path_is(const struct state_path *p, const char *word)
 		return both;
 	}
 	return colon && p->hca_name && strlen(p->hca_name) == (size_t)(colon - word) &&
-	       !strncmp(p->hca_name, word, (size_t)(colon - word)) && p->hca_port == atoi(colon + 1);
+	       !strncmp(p->hca_name, word, (size_t)(colon - word)) &&
+	       p->hca_port == atoi(colon + 1);
 }
 
 static bool path_up(const struct state_path *p)
@@ -128,21 +138,25 @@ static struct path_order path_order(const struct cmd *c)
 	return (struct path_order){ "reconnect", "reconnect", false, true };
 }
 
-static int path_do(struct cmd_args *a, struct state_session *sess, struct state_path *p, struct path_order o)
+static int path_do(struct cmd_args *a, struct state_session *sess, struct state_path *p,
+		   struct path_order o)
 {
 	char *file, *detail;
 	int err;
 
 	if (o.takes_away && path_up(p) && sess->nr_up == 1 && sess->nr_devices && !ARG(a, force)) {
-		say_error(SAY_BUSY, "%s is the last path of session %s that works, and %lld device%s need it", p->name, sess->name,
-			  (long long)sess->nr_devices, sess->nr_devices == 1 ? "" : "s");
+		say_error(SAY_BUSY,
+			  "%s is the last path of session %s that works, and %lld device%s need it",
+			  p->name, sess->name, (long long)sess->nr_devices,
+			  sess->nr_devices == 1 ? "" : "s");
 		say_mend("--force");
 		return SAY_BUSY;
 	}
 	if (o.wants_up && path_up(p)) {
 		if (ARG(a, idempotent) || ARG(a, all))
 			return SAY_DONE;
-		return say_error(SAY_ALREADY, "path %s of session %s is connected", p->name, sess->name);
+		return say_error(SAY_ALREADY, "path %s of session %s is connected", p->name,
+				 sess->name);
 	}
 	file = say_fmt("%s/%s", p->dir, o.file);
 	err = sysfs_write(file, "1");
@@ -154,7 +168,9 @@ static int path_do(struct cmd_args *a, struct state_session *sess, struct state_
 	}
 	detail = sysfs_attr(p->dir, "state_detail");
 	say_error(0, "cannot %s path %s of session %s: %s%s%s", o.verb, p->name, sess->name,
-		  err == EACCES ? "only root may do that" : err == EBUSY ? "it is being connected or closed" : strerror(err),
+		  err == EACCES ? "only root may do that" :
+		  err == EBUSY	? "it is being connected or closed" :
+				  strerror(err),
 		  detail ? ", it is " : "", detail ? detail : "");
 	if (err == ENOTCONN)
 		say_mend("ibnbd doctor");
@@ -165,7 +181,8 @@ static int path_do(struct cmd_args *a, struct state_session *sess, struct state_
 }
 
 /* All of a session that match; one that was named must be there, and must be one. */
-static int path_one_word(struct cmd_args *a, struct state_session *sess, const char *word, struct path_order o)
+static int path_one_word(struct cmd_args *a, struct state_session *sess, const char *word,
+			 struct path_order o)
 {
 	struct state_path *found = NULL;
 	size_t i, nr = 0;
@@ -212,10 +229,16 @@ int cmd_path_order_run(struct cmd_args *a)
 		sum = path_no_session(s, a->words[0]);
 	} else if (ARG(a, all)) {
 		for (i = 0; i < s->nr_sessions; i++)
-			for (j = 0; (!sess || sess == &s->sessions[i]) && j < (size_t)s->sessions[i].nr_paths; j++, first = false)
-				sum = say_join(sum, path_do(a, &s->sessions[i], &s->sessions[i].paths[j], o), first);
+			for (j = 0; (!sess || sess == &s->sessions[i]) &&
+				    j < (size_t)s->sessions[i].nr_paths;
+			     j++, first = false)
+				sum = say_join(sum,
+					       path_do(a, &s->sessions[i], &s->sessions[i].paths[j],
+						       o),
+					       first);
 	} else if (a->nr_words < 2 && first) {
-		sum = say_error(SAY_USAGE, "%s: which path of session %s?", a->cmd->name, a->words[0]);
+		sum = say_error(SAY_USAGE, "%s: which path of session %s?", a->cmd->name,
+				a->words[0]);
 		say_mend("ibnbd path list %s", a->words[0]);
 	} else {
 		for (i = 1; i < a->nr_words; i++, first = false)
@@ -234,7 +257,8 @@ int cmd_session_reconnect_run(struct cmd_args *a)
 	size_t i, j;
 
 	for (i = 0; i < (ARG(a, all) ? s->nr_sessions : a->nr_words); i++) {
-		struct state_session *sess = ARG(a, all) ? &s->sessions[i] : state_session_said(s, a->words[i]);
+		struct state_session *sess = ARG(a, all) ? &s->sessions[i] :
+							   state_session_said(s, a->words[i]);
 
 		if (!sess) {
 			sum = say_join(sum, path_no_session(s, a->words[i]), first);

@@ -63,9 +63,11 @@ static void server_offers(const char *search)
 		char *path = say_fmt("%s/%s", dir, names[i]), *to = realpath(path, NULL);
 		struct stat st;
 
-		if (!stat(path, &st) && (S_ISBLK(st.st_mode) || S_ISREG(st.st_mode) || S_ISDIR(st.st_mode)))
+		if (!stat(path, &st) &&
+		    (S_ISBLK(st.st_mode) || S_ISREG(st.st_mode) || S_ISDIR(st.st_mode)))
 			say_print("  %s%s%s%s", names[i], S_ISDIR(st.st_mode) ? "/" : "",
-				  to && strcmp(to, path) ? " -> " : "", to && strcmp(to, path) ? to : "");
+				  to && strcmp(to, path) ? " -> " : "",
+				  to && strcmp(to, path) ? to : "");
 		free(path);
 		free(to);
 	}
@@ -98,7 +100,8 @@ int cmd_server_exports_run(struct cmd_args *a)
 			if (search && strcmp(search, "/") && strcmp(search, "/dev"))
 				server_offers(search);
 			else
-				say_print("search path: %s", search ? search : "none, nothing can be mapped");
+				say_print("search path: %s",
+					  search ? search : "none, nothing can be mapped");
 		}
 		free(search);
 		free(dir);
@@ -111,7 +114,8 @@ int cmd_server_exports_run(struct cmd_args *a)
 
 int cmd_server_close_run(struct cmd_args *a)
 {
-	const char *name = a->words[0], *session = a->nr_words > 1 ? a->words[1] : NULL, *near = NULL;
+	const char *name = a->words[0], *session = a->nr_words > 1 ? a->words[1] : NULL,
+		   *near = NULL;
 	struct state *s = state_read();
 	struct state_export *e = NULL;
 	int sum = server_loaded(s), err;
@@ -119,22 +123,29 @@ int cmd_server_close_run(struct cmd_args *a)
 	size_t i;
 
 	for (i = 0; i < s->nr_exports; i++) {
-		if (escape_means(name, s->exports[i].name) || (s->exports[i].block_dev && !strncmp(name, "/dev/", 5) &&
-							   !strcmp(s->exports[i].block_dev, name + 5)))
+		if (escape_means(name, s->exports[i].name) ||
+		    (s->exports[i].block_dev && !strncmp(name, "/dev/", 5) &&
+		     !strcmp(s->exports[i].block_dev, name + 5)))
 			e = &s->exports[i];
 		else
 			near = say_nearest(name, near, s->exports[i].name);
 	}
 	if (!sum && !e) {
-		sum = ARG(a, idempotent) ? SAY_DONE : say_error(SAY_NOTHING, "nobody has an export %s open%s%s%s", name, near ? ", did you mean \"" : "",
-								near ? near : "", near ? "\"?" : "");
+		sum = ARG(a, idempotent) ?
+			      SAY_DONE :
+			      say_error(SAY_NOTHING, "nobody has an export %s open%s%s%s", name,
+					near ? ", did you mean \"" : "", near ? near : "",
+					near ? "\"?" : "");
 		first = false;
 	} else if (!sum && !session && !ARG(a, all) && e->nr_opens > 1) {
-		sum = say_error(SAY_USAGE, "%s is open by %lld sessions", name, (long long)e->nr_opens);
+		sum = say_error(SAY_USAGE, "%s is open by %lld sessions", name,
+				(long long)e->nr_opens);
 		say_mend("name one, or --all: ibnbd server list");
 		first = false;
 	} else if (!sum && !ARG(a, force) && !sysfs_dry_run) {
-		sum = say_error(SAY_USAGE, "server close takes a disk away from a machine that may be writing to it");
+		sum = say_error(
+			SAY_USAGE,
+			"server close takes a disk away from a machine that may be writing to it");
 		say_mend("--force");
 		first = false;
 	}
@@ -147,12 +158,16 @@ int cmd_server_close_run(struct cmd_args *a)
 		err = sysfs_write(file, "1");
 		free(file);
 		if (err)
-			say_error(0, "cannot close %s of session %s: %s", name, e->opens[i].session, strerror(err));
+			say_error(0, "cannot close %s of session %s: %s", name, e->opens[i].session,
+				  strerror(err));
 		sum = say_join(sum, say_exit_of(err), first);
 		first = false;
 	}
 	if (first && !sum && e)
-		sum = ARG(a, idempotent) ? SAY_DONE : say_error(SAY_NOTHING, "session %s does not have %s open", session ? session : "?", name);
+		sum = ARG(a, idempotent) ?
+			      SAY_DONE :
+			      say_error(SAY_NOTHING, "session %s does not have %s open",
+					session ? session : "?", name);
 	state_free(s);
 	return sum;
 }
@@ -184,7 +199,8 @@ int cmd_server_disconnect_run(struct cmd_args *a)
 		err = sysfs_write(file, "1");
 		free(file);
 		if (err)
-			say_error(0, "cannot disconnect %s of session %s: %s", sess->paths[i].name, sess->name, strerror(err));
+			say_error(0, "cannot disconnect %s of session %s: %s", sess->paths[i].name,
+				  sess->name, strerror(err));
 		sum = say_join(sum, say_exit_of(err), first);
 		first = false;
 	}
@@ -210,7 +226,8 @@ int cmd_server_check_run(struct cmd_args *a)
 	int rc = c->m->nr_errors ? SAY_USAGE : SAY_DONE;
 
 	if (!c->there)
-		rc = say_error(SAY_NOTHING, "%s is not there: nothing is exported", c->m->files[0].path);
+		rc = say_error(SAY_NOTHING, "%s is not there: nothing is exported",
+			       c->m->files[0].path);
 	server_diags(c);
 	if (c->there && say_level >= 0)
 		printf("%zu error%s\n", c->m->nr_errors, c->m->nr_errors == 1 ? "" : "s");
@@ -229,7 +246,10 @@ static int server_exec(char *const argv[])
 	return mapping_modprobe(argv);
 }
 
-/* The module is loaded with all it has to know; one that runs is told what may change, the search path last. */
+/*
+ * The module is loaded with all it has to know; one that runs is told what may change, the search
+ * path last.
+ */
 static int server_modprobe(const struct server_conf *c)
 {
 	const char *writers = c->value[SERVER_writer_file] ? NULL : SERVER_WRITERS;
@@ -237,8 +257,11 @@ static int server_modprobe(const struct server_conf *c)
 	int rc = SAY_DONE, i, n = 0;
 
 	if (writers && !sysfs_dry_run && mkdir(SERVER_STATE, 0755) && errno != EEXIST) {
-		rc = say_error(SAY_FAILED, "cannot make %s, where the server keeps who wrote last: %s", SERVER_STATE, strerror(errno));
-		say_mend("writer_file = in " SERVER_CONF " names another place, or with nothing behind it none");
+		rc = say_error(SAY_FAILED,
+			       "cannot make %s, where the server keeps who wrote last: %s",
+			       SERVER_STATE, strerror(errno));
+		say_mend("writer_file = in " SERVER_CONF
+			 " names another place, or with nothing behind it none");
 		return rc;
 	}
 	argv[n++] = say_dup("modprobe");
@@ -261,8 +284,10 @@ static int server_modprobe(const struct server_conf *c)
 static const char *server_want(const struct server_conf *c, enum server_key_id id)
 {
 	static const char *const unset[SERVER_NR_KEYS] = {
-		[SERVER_dev_search_path] = "", [SERVER_allow] = "", [SERVER_port_nr] = "1234", [SERVER_copy] = "auto",
-		[SERVER_io_mode] = "auto", [SERVER_claim] = "Y", [SERVER_write_zeroes] = "N", [SERVER_max_maps] = "1024",
+		[SERVER_dev_search_path] = "", [SERVER_allow] = "",
+		[SERVER_port_nr] = "1234",     [SERVER_copy] = "auto",
+		[SERVER_io_mode] = "auto",     [SERVER_claim] = "Y",
+		[SERVER_write_zeroes] = "N",   [SERVER_max_maps] = "1024",
 	};
 
 	return c->value[id] ? c->value[id] : unset[id];
@@ -270,7 +295,8 @@ static const char *server_want(const struct server_conf *c, enum server_key_id i
 
 static int server_set(const struct server_conf *c, const char *dir, enum server_key_id id)
 {
-	char *now = sysfs_attr(dir, server_keys[id].key), *file = say_fmt("%s/%s", dir, server_keys[id].key);
+	char *now = sysfs_attr(dir, server_keys[id].key),
+	     *file = say_fmt("%s/%s", dir, server_keys[id].key);
 	const char *want = server_want(c, id);
 	int rc = SAY_DONE, err;
 
@@ -278,7 +304,8 @@ static int server_set(const struct server_conf *c, const char *dir, enum server_
 	if (strcmp(now ? now : "", want) && (c->value[id] || sysfs_exists(file))) {
 		err = sysfs_write(file, *want ? want : "\n");	/* writing nothing does nothing */
 		if (err)
-			say_error(0, "cannot set %s to \"%s\": %s", server_keys[id].key, want, strerror(err));
+			say_error(0, "cannot set %s to \"%s\": %s", server_keys[id].key, want,
+				  strerror(err));
 		rc = say_exit_of(err);
 	}
 	free(file);
@@ -286,7 +313,10 @@ static int server_set(const struct server_conf *c, const char *dir, enum server_
 	return rc;
 }
 
-/* What a loaded module keeps, and the file would have otherwise. One that is older than a key does without it. Allocated; NULL: it may. */
+/*
+ * What a loaded module keeps, and the file would have otherwise. One that is older than a key does
+ * without it. Allocated; NULL: it may.
+ */
 static char *server_stays(const struct server_conf *c, const char *dir, enum server_key_id id)
 {
 	char *file = say_fmt("%s/%s", dir, server_keys[id].key), *now = sysfs_text(file);
@@ -299,8 +329,12 @@ static char *server_stays(const struct server_conf *c, const char *dir, enum ser
 	return NULL;
 }
 
-/* Then, when nobody is connected it is loaded anew, *@unloaded; else that is said, and the rest can be set. */
-static int server_fixed(struct cmd_args *a, const struct server_conf *c, const char *dir, bool *unloaded)
+/*
+ * Then, when nobody is connected it is loaded anew, *@unloaded; else that is said, and the rest can
+ * be set.
+ */
+static int server_fixed(struct cmd_args *a, const struct server_conf *c, const char *dir,
+			bool *unloaded)
 {
 	char *const argv[] = { (char *)"modprobe", (char *)"-r", (char *)"ibnbd-server", NULL };
 	struct state *s = state_read();
@@ -309,19 +343,27 @@ static int server_fixed(struct cmd_args *a, const struct server_conf *c, const c
 
 	for (i = 0; i < SERVER_NR_KEYS && !stays; i++)
 		stays = server_stays(c, dir, (enum server_key_id)i);
-	*unloaded = stays && !s->nr_srv_sessions && !ARG(a, no_modprobe) && (!sysfs_redirected() || sysfs_dry_run) && !server_exec(argv);
+	*unloaded = stays && !s->nr_srv_sessions && !ARG(a, no_modprobe) &&
+		    (!sysfs_redirected() || sysfs_dry_run) && !server_exec(argv);
 	if (stays && !*unloaded) {
-		rc = say_error(SAY_FAILED, "%s stays %s: %s", server_keys[i - 1].key, *stays ? stays : "unset",
-			       s->nr_srv_sessions ? "clients are connected" : "the driver cannot be unloaded");
-		say_mend(s->nr_srv_sessions ? "ibnbd server stop --force takes their disks away; then systemctl restart ibnbd-server" :
-			 "modprobe -r ibnbd-server, then systemctl restart ibnbd-server");
+		rc = say_error(SAY_FAILED, "%s stays %s: %s", server_keys[i - 1].key,
+			       *stays ? stays : "unset",
+			       s->nr_srv_sessions ? "clients are connected" :
+						    "the driver cannot be unloaded");
+		say_mend(
+			s->nr_srv_sessions ?
+				"ibnbd server stop --force takes their disks away; then systemctl restart ibnbd-server" :
+				"modprobe -r ibnbd-server, then systemctl restart ibnbd-server");
 	}
 	state_free(s);
 	free(stays);
 	return rc;
 }
 
-/* Half of an access list is worse than none: nothing is opened behind an error but those of what stays. */
+/*
+ * Half of an access list is worse than none: nothing is opened behind an error but those of what
+ * stays.
+ */
 static int server_apply(struct cmd_args *a, const struct server_conf *c, const char *dir)
 {
 	bool unloaded;
@@ -345,7 +387,8 @@ int cmd_server_start_run(struct cmd_args *a)
 	if (!c->there)
 		rc = say_error(SAY_NOTHING, "%s is not there", c->m->files[0].path);
 	else if (c->m->nr_errors)
-		rc = say_error(SAY_USAGE, "%s has mistakes; nothing was changed", c->m->files[0].path);
+		rc = say_error(SAY_USAGE, "%s has mistakes; nothing was changed",
+			       c->m->files[0].path);
 	else if (sysfs_exists(dir))
 		rc = server_apply(a, c, dir);
 	else if (ARG(a, no_modprobe) || (sysfs_redirected() && !sysfs_dry_run))
@@ -364,7 +407,8 @@ int cmd_server_stop_run(struct cmd_args *a)
 	int rc = SAY_DONE, err;
 
 	if (s->server && s->nr_exports && !ARG(a, force)) {
-		rc = say_error(SAY_BUSY, "%zu export%s open by clients", s->nr_exports, s->nr_exports == 1 ? " is" : "s are");
+		rc = say_error(SAY_BUSY, "%zu export%s open by clients", s->nr_exports,
+			       s->nr_exports == 1 ? " is" : "s are");
 		say_mend("ibnbd server list; --force takes them away");
 	} else if (s->server) {
 		file = say_fmt("%s/dev_search_path", dir);

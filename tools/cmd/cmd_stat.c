@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * stat: traffic. Once: sums. With -i: a report for each interval, of what came since the last one; the first is a sum since the beginning, as
- * with iostat. Devices are those of the block layer, paths those of the transport: their bytes differ by what failed and was sent again.
+ * stat: traffic. Once: sums. With -i: a report for each interval, of what came since the last one;
+ * the first is a sum since the beginning, as with iostat. Devices are those of the block layer,
+ * paths those of the transport: their bytes differ by what failed and was sent again.
  */
 #include <signal.h>
 #include <stdlib.h>
@@ -100,7 +101,8 @@ static void stat_name(const char *name)
 static void stat_numbers(const struct stat_line *l, double seconds, bool bytes)
 {
 	double per = seconds > 0 ? seconds : 1;
-	char *r = table_size((int64_t)((double)l->read_bytes / per), bytes), *w = table_size((int64_t)((double)l->write_bytes / per), bytes);
+	char *r = table_size((int64_t)((double)l->read_bytes / per), bytes),
+	     *w = table_size((int64_t)((double)l->write_bytes / per), bytes);
 
 	printf(" %10.0f %10s %10.0f %10s", (double)l->reads / per, r, (double)l->writes / per, w);
 	free(r);
@@ -123,7 +125,8 @@ static void stat_count(int64_t n)
 		printf(" %8lld", (long long)n);
 }
 
-static void stat_text(const struct cmd_args *a, const struct state *s, struct state *old, double seconds)
+static void stat_text(const struct cmd_args *a, const struct state *s, struct state *old,
+		      double seconds)
 {
 	const char *rd = seconds > 0 ? "r/s" : "reads", *rb = seconds > 0 ? "rB/s" : "read";
 	const char *wr = seconds > 0 ? "w/s" : "writes", *wb = seconds > 0 ? "wB/s" : "written";
@@ -131,11 +134,13 @@ static void stat_text(const struct cmd_args *a, const struct state *s, struct st
 	size_t i, j;
 
 	if (head && s->nr_devs)
-		printf("%-34s %10s %10s %10s %10s %8s %8s %8s\n", "device", rd, rb, wr, wb, "r_ms", "w_ms", "inflight");
+		printf("%-34s %10s %10s %10s %10s %8s %8s %8s\n", "device", rd, rb, wr, wb, "r_ms",
+		       "w_ms", "inflight");
 	for (i = 0; i < s->nr_devs; i++) {
 		const struct state_dev *d = &s->devs[i];
 		struct stat_line l = stat_dev(d, stat_dev_before(old, d));
-		char *name = say_fmt("%s%s%s", d->kname, d->name ? " " : "", d->name ? d->name : "");
+		char *name =
+			say_fmt("%s%s%s", d->kname, d->name ? " " : "", d->name ? d->name : "");
 
 		if (stat_wanted(a, d->session)) {
 			stat_name(name);
@@ -148,7 +153,8 @@ static void stat_text(const struct cmd_args *a, const struct state *s, struct st
 		free(name);
 	}
 	if (head && s->nr_sessions)
-		printf("%-34s %10s %10s %10s %10s %8s %8s %8s %8s\n", "path", rd, rb, wr, wb, "inflight", "failover", "reconn", "failed");
+		printf("%-34s %10s %10s %10s %10s %8s %8s %8s %8s\n", "path", rd, rb, wr, wb,
+		       "inflight", "failover", "reconn", "failed");
 	for (i = 0; i < s->nr_sessions; i++) {
 		if (!stat_wanted(a, s->sessions[i].name))
 			continue;
@@ -177,7 +183,8 @@ static void stat_json_line(struct json *j, const struct stat_line *l)
 	json_num(j, "write_bytes", l->write_bytes);
 }
 
-static void stat_json(const struct cmd_args *a, const struct state *s, struct state *old, double seconds, bool line)
+static void stat_json(const struct cmd_args *a, const struct state *s, struct state *old,
+		      double seconds, bool line)
 {
 	struct json j;
 	size_t i, k;
@@ -204,7 +211,9 @@ static void stat_json(const struct cmd_args *a, const struct state *s, struct st
 	json_end(&j);
 	json_array(&j, "paths");
 	for (i = 0; i < s->nr_sessions; i++) {
-		for (k = 0; k < (size_t)s->sessions[i].nr_paths && stat_wanted(a, s->sessions[i].name); k++) {
+		for (k = 0;
+		     k < (size_t)s->sessions[i].nr_paths && stat_wanted(a, s->sessions[i].name);
+		     k++) {
 			const struct state_path *p = &s->sessions[i].paths[k];
 			struct stat_line l = stat_path(p, stat_path_before(old, p));
 
@@ -241,7 +250,8 @@ static int stat_number(const char *option, const char *text, double least, doubl
 	*out = strtod(text, &end);
 	if (end != text && !*end && *out >= least && *out <= 1e9)
 		return SAY_DONE;
-	return say_error(SAY_USAGE, "stat: --%s %s: a number of at least %g is expected", option, text, least);
+	return say_error(SAY_USAGE, "stat: --%s %s: a number of at least %g is expected", option,
+			 text, least);
 }
 
 int cmd_stat_run(struct cmd_args *a)
@@ -262,13 +272,15 @@ int cmd_stat_run(struct cmd_args *a)
 		sigaction(SIGTERM, &act, NULL);
 	}
 	for (n = 0; !stat_end; n++) {
-		struct timespec t = { (time_t)interval, (long)((interval - (double)(time_t)interval) * 1e9) };
+		struct timespec t = { (time_t)interval,
+				      (long)((interval - (double)(time_t)interval) * 1e9) };
 
 		s = state_read();
 		now = stat_now();
 		for (i = 0; !n && i < a->nr_words; i++)
 			if (!state_session_said(s, a->words[i]))
-				rc = say_error(SAY_NOTHING, "stat: %s: no such session", a->words[i]);
+				rc = say_error(SAY_NOTHING, "stat: %s: no such session",
+					       a->words[i]);
 		if (n && !ARG(a, json))
 			putchar('\n');
 		if (ARG(a, json))
@@ -279,7 +291,8 @@ int cmd_stat_run(struct cmd_args *a)
 		state_free(old);
 		old = s;
 		then = now;
-		if (!VALUE(a, interval) || rc || n + 1 == count || ferror(stdout) || (nanosleep(&t, NULL) && stat_end))
+		if (!VALUE(a, interval) || rc || n + 1 == count || ferror(stdout) ||
+		    (nanosleep(&t, NULL) && stat_end))
 			break;
 	}
 	state_free(old);

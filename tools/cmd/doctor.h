@@ -25,7 +25,8 @@ struct doctor {
 };
 
 /* Takes @text and @mend. */
-void doctor_find(struct doctor *d, const char *check, enum doctor_level level, char *text, char *mend);
+void doctor_find(struct doctor *d, const char *check, enum doctor_level level, char *text,
+		 char *mend);
 
 void doctor_modules(struct doctor *d);
 void doctor_rdma(struct doctor *d);

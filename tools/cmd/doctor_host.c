@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* doctor: are the modules built, allowed, loaded; is there an RDMA device that works; do the servers answer? */
+/*
+ * doctor: are the modules built, allowed, loaded; is there an RDMA device that works; do the
+ * servers answer?
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -62,7 +65,8 @@ static bool host_id_is(const char *text, const char *word)
 /* The package that has the headers of this kernel, as this distribution calls it. */
 static char *host_headers(const char *release)
 {
-	char *path = sysfs_root("/etc/os-release"), *file = sysfs_text(path), *text = say_fmt("\n%s", file ? file : ""), *mend;
+	char *path = sysfs_root("/etc/os-release"), *file = sysfs_text(path),
+	     *text = say_fmt("\n%s", file ? file : ""), *mend;
 
 	if (host_id_is(text, "debian") || host_id_is(text, "ubuntu"))
 		mend = say_fmt("apt install linux-headers-%s", release);
@@ -80,8 +84,12 @@ static char *host_headers(const char *release)
 
 static bool host_built(const char *release)
 {
-	static const char *const dirs[] = { "/updates/dkms/", "/updates/", "/extra/", "/extra/ibnbd/", "/updates/ibnbd/client/", "/weak-updates/" };
-	static const char *const ends[] = { "ibnbd-client.ko", "ibnbd-client.ko.xz", "ibnbd-client.ko.zst", "ibnbd-client.ko.gz" };
+	static const char *const dirs[] = {
+		"/updates/dkms/",	  "/updates/",	   "/extra/", "/extra/ibnbd/",
+		"/updates/ibnbd/client/", "/weak-updates/"
+	};
+	static const char *const ends[] = { "ibnbd-client.ko", "ibnbd-client.ko.xz",
+					    "ibnbd-client.ko.zst", "ibnbd-client.ko.gz" };
 	char *dep, *path, *text;
 	size_t i, j;
 	bool yes = false;
@@ -107,14 +115,18 @@ static bool host_built(const char *release)
 
 static char *host_text(const char *fmt, const char *word)
 {
-	char *below = say_fmt("%s%s", fmt, word), *path = sysfs_root(below), *text = sysfs_text(path);
+	char *below = say_fmt("%s%s", fmt, word), *path = sysfs_root(below),
+	     *text = sysfs_text(path);
 
 	free(below);
 	free(path);
 	return text;
 }
 
-/* What DKMS calls this version: that of an RPM has its release behind it. Allocated, or NULL without the source. */
+/*
+ * What DKMS calls this version: that of an RPM has its release behind it. Allocated, or NULL
+ * without the source.
+ */
 static char *host_dkms_version(void)
 {
 	static const char first[] = "ibnbd-" IBNBD_VERSION;
@@ -152,7 +164,8 @@ static char *host_config_lacks(const char *release, const char *words)
 	free(dir);
 	if (!config)
 		config = host_text("/boot/config-", release);
-	for (word = config ? strtok_r(list, " ", &save) : NULL; word && !lacks; word = strtok_r(NULL, " ", &save)) {
+	for (word = config ? strtok_r(list, " ", &save) : NULL; word && !lacks;
+	     word = strtok_r(NULL, " ", &save)) {
 		char *yes = say_fmt("\n%s=y", word), *module = say_fmt("\n%s=m", word);
 
 		if (!strstr(config, yes) && !strstr(config, module))
@@ -165,25 +178,41 @@ static char *host_config_lacks(const char *release, const char *words)
 	return lacks;
 }
 
-/* A kernel that dkms.conf leaves out stays without modules, whatever DKMS is told. The bounds are read where DKMS reads them. */
+/*
+ * A kernel that dkms.conf leaves out stays without modules, whatever DKMS is told. The bounds are
+ * read where DKMS reads them.
+ */
 static bool host_left_out(struct doctor *d, const char *release, const char *conf)
 {
-	char *min = host_value(conf, "BUILD_EXCLUSIVE_KERNEL_MIN"), *max = host_value(conf, "BUILD_EXCLUSIVE_KERNEL_MAX");
-	char *config = host_value(conf, "BUILD_EXCLUSIVE_CONFIG"), *lacks = config ? host_config_lacks(release, config) : NULL;
+	char *min = host_value(conf, "BUILD_EXCLUSIVE_KERNEL_MIN"),
+	     *max = host_value(conf, "BUILD_EXCLUSIVE_KERNEL_MAX");
+	char *config = host_value(conf, "BUILD_EXCLUSIVE_CONFIG"),
+	     *lacks = config ? host_config_lacks(release, config) : NULL;
 	char *version = say_fmt("%.*s", (int)strspn(release, "0123456789."), release);
 	char *untested = sysfs_root("/etc/ibnbd/allow-untested-kernels");
 	size_t before = d->nr;
 
 	if (min && strverscmp(version, min) < 0)
-		doctor_find(d, "kernel", DOCTOR_ERROR, say_fmt("ibnbd is not built for kernel %s: it needs %s or newer", release, min),
+		doctor_find(d, "kernel", DOCTOR_ERROR,
+			    say_fmt("ibnbd is not built for kernel %s: it needs %s or newer",
+				    release, min),
 			    say_dup("boot a newer kernel"));
 	else if (max && strverscmp(version, max) > 0 && !sysfs_exists(untested))
-		doctor_find(d, "kernel", DOCTOR_ERROR, say_fmt("ibnbd is not built for kernel %s: it was tested with kernels up to %.*s", release,
-							       (int)strcspn(max, ".") + 1 + (int)strspn(max + strcspn(max, ".") + 1, "0123456789"), max),
-			    say_fmt("a newer ibnbd, or at your own risk: touch /etc/ibnbd/allow-untested-kernels; dkms autoinstall -k %s", release));
+		doctor_find(
+			d, "kernel", DOCTOR_ERROR,
+			say_fmt("ibnbd is not built for kernel %s: it was tested with kernels up to %.*s",
+				release,
+				(int)strcspn(max, ".") + 1 +
+					(int)strspn(max + strcspn(max, ".") + 1, "0123456789"),
+				max),
+			say_fmt("a newer ibnbd, or at your own risk: touch /etc/ibnbd/allow-untested-kernels; dkms autoinstall -k %s",
+				release));
 	else if (lacks)
-		doctor_find(d, "kernel", DOCTOR_ERROR, say_fmt("ibnbd is not built for kernel %s: that was configured without %s", release, lacks),
-			    say_dup("boot a kernel that has it"));
+		doctor_find(
+			d, "kernel", DOCTOR_ERROR,
+			say_fmt("ibnbd is not built for kernel %s: that was configured without %s",
+				release, lacks),
+			say_dup("boot a kernel that has it"));
 	free(min);
 	free(max);
 	free(config);
@@ -196,21 +225,30 @@ static bool host_left_out(struct doctor *d, const char *release, const char *con
 /* Neither built nor loaded: why not? */
 static void host_not_built(struct doctor *d, const char *release)
 {
-	char *version = host_dkms_version(), *path = say_fmt("/usr/src/ibnbd-%s/dkms.conf", version ? version : "?");
+	char *version = host_dkms_version(),
+	     *path = say_fmt("/usr/src/ibnbd-%s/dkms.conf", version ? version : "?");
 	char *conf = host_text(path, "");
 
 	free(path);
 	if (conf && host_left_out(d, release, conf))
 		;
 	else if (!host_has("/lib/modules/", release, "/build"))
-		doctor_find(d, "headers", DOCTOR_ERROR, say_fmt("no headers of kernel %s, so DKMS cannot build the modules", release),
+		doctor_find(d, "headers", DOCTOR_ERROR,
+			    say_fmt("no headers of kernel %s, so DKMS cannot build the modules",
+				    release),
 			    host_headers(release));
 	else if (!conf)
-		doctor_find(d, "built", DOCTOR_ERROR, say_fmt("the modules are not built for kernel %s, and DKMS does not have their source", release),
-			    say_dup("install the package ibnbd-dkms"));
+		doctor_find(
+			d, "built", DOCTOR_ERROR,
+			say_fmt("the modules are not built for kernel %s, and DKMS does not have their source",
+				release),
+			say_dup("install the package ibnbd-dkms"));
 	else
-		doctor_find(d, "built", DOCTOR_ERROR, say_fmt("the modules are not built for kernel %s", release),
-			    say_fmt("dkms autoinstall -k %s; its log: /var/lib/dkms/ibnbd/%s/build/make.log", release, version));
+		doctor_find(
+			d, "built", DOCTOR_ERROR,
+			say_fmt("the modules are not built for kernel %s", release),
+			say_fmt("dkms autoinstall -k %s; its log: /var/lib/dkms/ibnbd/%s/build/make.log",
+				release, version));
 	free(conf);
 	free(version);
 }
@@ -230,23 +268,32 @@ static bool host_secure_boot(void)
 
 static void host_not_loaded(struct doctor *d, const char *release)
 {
-	char *key = mapping_kmsg_find("unavailable key", NULL), *symbol = mapping_kmsg_find("disagrees about version of symbol", "ib");
+	char *key = mapping_kmsg_find("unavailable key", NULL),
+	     *symbol = mapping_kmsg_find("disagrees about version of symbol", "ib");
 	char *dkms = host_dkms_version();
 	const char *version = dkms ? dkms : IBNBD_VERSION;
 
 	if (!key)
 		key = mapping_kmsg_find("ibnbd", "Key was rejected");
 	if (host_secure_boot() && key)
-		doctor_find(d, "secure-boot", DOCTOR_ERROR, say_fmt("Secure Boot is on and the kernel refuses our modules: %s", key),
-			    say_dup("mokutil --import /var/lib/dkms/mok.pub, reboot, choose \"Enroll MOK\""));
+		doctor_find(
+			d, "secure-boot", DOCTOR_ERROR,
+			say_fmt("Secure Boot is on and the kernel refuses our modules: %s", key),
+			say_dup("mokutil --import /var/lib/dkms/mok.pub, reboot, choose \"Enroll MOK\""));
 	else if (symbol)
-		doctor_find(d, "rdma-stack", DOCTOR_ERROR, say_fmt("the modules were built for another RDMA stack than the one that runs: %s", symbol),
-			    say_fmt("dkms build --force ibnbd/%s -k %s && dkms install --force ibnbd/%s -k %s", version, release, version,
-				    release));
+		doctor_find(
+			d, "rdma-stack", DOCTOR_ERROR,
+			say_fmt("the modules were built for another RDMA stack than the one that runs: %s",
+				symbol),
+			say_fmt("dkms build --force ibnbd/%s -k %s && dkms install --force ibnbd/%s -k %s",
+				version, release, version, release));
 	else if (host_secure_boot())
-		doctor_find(d, "secure-boot", DOCTOR_WARNING, say_dup("Secure Boot is on: modules without an enrolled key are refused"),
-			    say_dup("mokutil --test-key /var/lib/dkms/mok.pub; if it is not enrolled: mokutil --import /var/lib/dkms/mok.pub"));
-	doctor_find(d, "loaded", d->client ? DOCTOR_ERROR : DOCTOR_WARNING, say_dup("the driver ibnbd-client is not loaded"),
+		doctor_find(
+			d, "secure-boot", DOCTOR_WARNING,
+			say_dup("Secure Boot is on: modules without an enrolled key are refused"),
+			say_dup("mokutil --test-key /var/lib/dkms/mok.pub; if it is not enrolled: mokutil --import /var/lib/dkms/mok.pub"));
+	doctor_find(d, "loaded", d->client ? DOCTOR_ERROR : DOCTOR_WARNING,
+		    say_dup("the driver ibnbd-client is not loaded"),
 		    say_dup("modprobe ibnbd-client"));
 	free(key);
 	free(symbol);
@@ -256,18 +303,24 @@ static void host_not_loaded(struct doctor *d, const char *release)
 /* A host that only exports needs the client's driver for nothing. */
 void doctor_modules(struct doctor *d)
 {
-	bool client = d->s->client || d->client || !d->s->server, loaded = client ? d->s->client : d->s->server;
+	bool client = d->s->client || d->client || !d->s->server,
+	     loaded = client ? d->s->client : d->s->server;
 	const char *name = client ? "ibnbd-client" : "ibnbd-server";
-	char *release = host_release(), *dir = sysfs_path(client ? "module/ibnbd_client" : "module/ibnbd_server");
+	char *release = host_release(),
+	     *dir = sysfs_path(client ? "module/ibnbd_client" : "module/ibnbd_server");
 	char *version = sysfs_attr(dir, "version");
 
 	if (loaded && version && strcmp(version, IBNBD_VERSION)) {
-		doctor_find(d, "version", DOCTOR_WARNING, say_fmt("the loaded driver is %s, this command %s", version, IBNBD_VERSION),
+		doctor_find(d, "version", DOCTOR_WARNING,
+			    say_fmt("the loaded driver is %s, this command %s", version,
+				    IBNBD_VERSION),
 			    say_dup("reboot, or unmap all and load the driver again"));
 	} else if (loaded) {
-		doctor_find(d, "loaded", DOCTOR_OK, say_fmt("driver %s %s is loaded", name, version ? version : ""), NULL);
+		doctor_find(d, "loaded", DOCTOR_OK,
+			    say_fmt("driver %s %s is loaded", name, version ? version : ""), NULL);
 	} else if (host_built(release)) {
-		doctor_find(d, "built", DOCTOR_OK, say_fmt("the modules are built for kernel %s", release), NULL);
+		doctor_find(d, "built", DOCTOR_OK,
+			    say_fmt("the modules are built for kernel %s", release), NULL);
 		host_not_loaded(d, release);
 	} else {
 		host_not_built(d, release);
@@ -279,17 +332,24 @@ void doctor_modules(struct doctor *d)
 
 /* ---- RDMA devices ---- */
 
-static void host_port(struct doctor *d, const char *dev, const char *ports, const char *port, bool *active)
+static void host_port(struct doctor *d, const char *dev, const char *ports, const char *port,
+		      bool *active)
 {
-	char *dir = say_fmt("%s/%s", ports, port), *state = sysfs_attr(dir, "state"), *layer = sysfs_attr(dir, "link_layer");
+	char *dir = say_fmt("%s/%s", ports, port), *state = sysfs_attr(dir, "state"),
+	     *layer = sysfs_attr(dir, "link_layer");
 	bool up = state && strstr(state, "ACTIVE");
 
 	*active |= up;
 	if (up)
-		doctor_find(d, "rdma", DOCTOR_OK, say_fmt("%s port %s is active (%s)", dev, port, layer ? layer : "?"), NULL);
+		doctor_find(d, "rdma", DOCTOR_OK,
+			    say_fmt("%s port %s is active (%s)", dev, port, layer ? layer : "?"),
+			    NULL);
 	else
-		doctor_find(d, "rdma", DOCTOR_WARNING, say_fmt("%s port %s is not active: %s", dev, port, state ? state : "?"),
-			    say_dup(layer && !strcmp(layer, "InfiniBand") ? "cable, and a subnet manager on this fabric" : "ip link set INTERFACE up; cable"));
+		doctor_find(d, "rdma", DOCTOR_WARNING,
+			    say_fmt("%s port %s is not active: %s", dev, port, state ? state : "?"),
+			    say_dup(layer && !strcmp(layer, "InfiniBand") ?
+					    "cable, and a subnet manager on this fabric" :
+					    "ip link set INTERFACE up; cable"));
 	free(dir);
 	free(state);
 	free(layer);
@@ -313,17 +373,22 @@ void doctor_rdma(struct doctor *d)
 		free(path);
 	}
 	if (!devs[0])
-		doctor_find(d, "rdma", DOCTOR_ERROR, say_dup("there is no RDMA device"),
-			    say_dup("load its driver, or make one of a network card: rdma link add rxe0 type rxe netdev INTERFACE"));
+		doctor_find(
+			d, "rdma", DOCTOR_ERROR, say_dup("there is no RDMA device"),
+			say_dup("load its driver, or make one of a network card: rdma link add rxe0 type rxe netdev INTERFACE"));
 	else if (!active)
-		doctor_find(d, "rdma", DOCTOR_ERROR, say_dup("no port of an RDMA device is active"), say_dup("rdma link"));
+		doctor_find(d, "rdma", DOCTOR_ERROR, say_dup("no port of an RDMA device is active"),
+			    say_dup("rdma link"));
 	sysfs_list_free(devs);
 	free(class);
 }
 
 /* ---- servers ---- */
 
-/* 0: the machine answers (with whatever), else errno. RDMA has its own connections; a TCP one tells whether anybody is there. */
+/*
+ * 0: the machine answers (with whatever), else errno. RDMA has its own connections; a TCP one tells
+ * whether anybody is there.
+ */
 static int host_answers(const struct ibtrs_addr *a, int port)
 {
 	struct sockaddr_in6 six = { .sin6_family = AF_INET6, .sin6_port = htons((uint16_t)port) };
@@ -337,7 +402,8 @@ static int host_answers(const struct ibtrs_addr *a, int port)
 	p.fd = socket(v4 ? AF_INET : AF_INET6, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (p.fd < 0)
 		return 0;
-	if (connect(p.fd, v4 ? (void *)&four : (void *)&six, v4 ? sizeof(four) : sizeof(six)) && errno != EINPROGRESS)
+	if (connect(p.fd, v4 ? (void *)&four : (void *)&six, v4 ? sizeof(four) : sizeof(six)) &&
+	    errno != EINPROGRESS)
 		err = errno;
 	else if (poll(&p, 1, DOCTOR_CONNECT_MS) != 1)
 		err = ETIMEDOUT;
@@ -355,14 +421,22 @@ static void host_last_error(struct doctor *d)
 	if (!last)
 		return;
 	if (strstr(last, "the server says") || strstr(last, "the server refuses"))
-		doctor_find(d, "refused", DOCTOR_ERROR, say_fmt("the server refused the last mapping: %s", last),
-			    say_dup(strstr(last, "the session name is") ? "map with another session name here, or unmap on the host that has it" :
-				    "on the server: ibnbd server check; its log"));
-	else if (strcasestr(last, "refused") || strcasestr(last, "rejected") || strstr(last, "(-111)"))
-		doctor_find(d, "port", DOCTOR_ERROR, say_fmt("the last mapping failed, a server answers but does not listen: %s", last),
-			    say_dup("on the server: systemctl status ibnbd-server; is the port the same (port_nr there, dest_port here)?"));
+		doctor_find(
+			d, "refused", DOCTOR_ERROR,
+			say_fmt("the server refused the last mapping: %s", last),
+			say_dup(strstr(last, "the session name is") ?
+					"map with another session name here, or unmap on the host that has it" :
+					"on the server: ibnbd server check; its log"));
+	else if (strcasestr(last, "refused") || strcasestr(last, "rejected") ||
+		 strstr(last, "(-111)"))
+		doctor_find(
+			d, "port", DOCTOR_ERROR,
+			say_fmt("the last mapping failed, a server answers but does not listen: %s",
+				last),
+			say_dup("on the server: systemctl status ibnbd-server; is the port the same (port_nr there, dest_port here)?"));
 	else
-		doctor_find(d, "last-error", DOCTOR_WARNING, say_fmt("the last refusal of the driver: %s", last), NULL);
+		doctor_find(d, "last-error", DOCTOR_WARNING,
+			    say_fmt("the last refusal of the driver: %s", last), NULL);
 	free(last);
 }
 
@@ -376,10 +450,14 @@ static void host_server(struct doctor *d, const struct maps_entry *e, const stru
 	err = host_answers(a, e->map.dest_port);
 	ibtrs_addr_format(a, text, sizeof(text));
 	if (err)
-		doctor_find(d, "server", DOCTOR_ERROR, say_fmt("%s: the server %s does not answer: %s", e->name, text, strerror(err)),
-			    say_dup(err == ENETUNREACH ? "this host has no route to it: ip route" : "is it up? ping it; firewall?"));
+		doctor_find(d, "server", DOCTOR_ERROR,
+			    say_fmt("%s: the server %s does not answer: %s", e->name, text,
+				    strerror(err)),
+			    say_dup(err == ENETUNREACH ? "this host has no route to it: ip route" :
+							 "is it up? ping it; firewall?"));
 	else
-		doctor_find(d, "server", DOCTOR_OK, say_fmt("%s: there is a machine at %s", e->name, text), NULL);
+		doctor_find(d, "server", DOCTOR_OK,
+			    say_fmt("%s: there is a machine at %s", e->name, text), NULL);
 }
 
 static void host_named_server(struct doctor *d, const struct maps_entry *e, const char *host)
@@ -391,7 +469,8 @@ static void host_named_server(struct doctor *d, const struct maps_entry *e, cons
 		host_server(d, e, &pair.dst);
 		return;
 	}
-	doctor_find(d, "server", DOCTOR_ERROR, say_fmt("%s: %s", e->name, why), say_dup("a mistake in path=? else DNS, or a line in /etc/hosts"));
+	doctor_find(d, "server", DOCTOR_ERROR, say_fmt("%s: %s", e->name, why),
+		    say_dup("a mistake in path=? else DNS, or a line in /etc/hosts"));
 	free(why);
 }
 
@@ -409,8 +488,9 @@ void doctor_servers(struct doctor *d)
 			char *why = host_wrong_source(&e->map.path[j]);
 
 			if (why)
-				doctor_find(d, "source", DOCTOR_ERROR, say_fmt("%s: %s", e->name, why),
-					    say_dup("is its interface up? path=SOURCE,DESTINATION is one path, two paths are two path="));
+				doctor_find(
+					d, "source", DOCTOR_ERROR, say_fmt("%s: %s", e->name, why),
+					say_dup("is its interface up? path=SOURCE,DESTINATION is one path, two paths are two path="));
 			free(why);
 			host_server(d, e, &e->map.path[j].dst);
 		}

@@ -2,9 +2,9 @@
 /*
  * doctor: does this host itself use a disk that clients have, or may ask for?
  *
- * The driver keeps the two apart (law L23), but for what it cannot see, and for an administrator who
- * has told it to let go (claim = no). And a disk that is refused to a client for that reason is in
- * use by something, which is named here.
+ * The driver keeps the two apart (law L23), but for what it cannot see, and for an administrator
+ * who has told it to let go (claim = no). And a disk that is refused to a client for that reason is
+ * in use by something, which is named here.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,9 @@
 #include "tools/host/mapping.h"
 #include "tools/conf/server_conf.h"
 
-/* "it is mounted on /a, dm-3 (vg0-data) is built on it". Allocated; frees the list. NULL: nobody. */
+/*
+ * "it is mounted on /a, dm-3 (vg0-data) is built on it". Allocated; frees the list. NULL: nobody.
+ */
 static char *exports_users(char **users)
 {
 	char *all = NULL, *longer;
@@ -49,13 +51,18 @@ static void exports_mapped(struct doctor *d, const struct state_export *e)
 		if (o[i].read_only != 1)
 			writer = i;
 	if (used && writer >= 0)
-		doctor_find(d, "export", DOCTOR_ERROR,
-			    say_fmt("session %s may write to %s, and this host uses it as well: %s", o[writer].session, e->name, used),
-			    say_fmt("two masters destroy what is on a disk: end its use here, or: ibnbd server close %s --all --force", e->name));
+		doctor_find(
+			d, "export", DOCTOR_ERROR,
+			say_fmt("session %s may write to %s, and this host uses it as well: %s",
+				o[writer].session, e->name, used),
+			say_fmt("two masters destroy what is on a disk: end its use here, or: ibnbd server close %s --all --force",
+				e->name));
 	else if (used && e->nr_opens)
-		doctor_find(d, "export", DOCTOR_WARNING,
-			    say_fmt("session %s reads %s, which this host uses: %s", o->session, e->name, used),
-			    say_dup("a client that mounts what another host writes to sees it broken; give it a snapshot"));
+		doctor_find(
+			d, "export", DOCTOR_WARNING,
+			say_fmt("session %s reads %s, which this host uses: %s", o->session,
+				e->name, used),
+			say_dup("a client that mounts what another host writes to sees it broken; give it a snapshot"));
 	free(used);
 }
 
@@ -81,30 +88,43 @@ static void exports_offer(struct doctor *d, const char *name, const char *path, 
 	kname = sysfs_link(dir);
 	used = kname && !exports_has(d, kname) ? exports_users(mapping_disk_users(dir)) : NULL;
 	if (used)
-		doctor_find(d, "export", claims ? DOCTOR_WARNING : DOCTOR_ERROR,
-			    say_fmt(claims ? "%s is offered (%s), and no client can map it for writing while this host uses it: %s" :
-				    "%s is offered (%s), and a client may write to it while this host uses it, for claim = no: %s", name, kname, used),
-			    say_dup("end its use here, or take it out of dev_search_path; what LVM or md of this host take by themselves "
-				    "is left out with global_filter in lvm.conf, or ARRAY <ignore> in mdadm.conf"));
+		doctor_find(
+			d, "export", claims ? DOCTOR_WARNING : DOCTOR_ERROR,
+			say_fmt(claims ?
+					"%s is offered (%s), and no client can map it for writing while this host uses it: %s" :
+					"%s is offered (%s), and a client may write to it while this host uses it, for claim = no: %s",
+				name, kname, used),
+			say_dup("end its use here, or take it out of dev_search_path; what LVM or md of this host take by themselves "
+				"is left out with global_filter in lvm.conf, or ARRAY <ignore> in mdadm.conf"));
 	free(used);
 	free(kname);
 	free(dir);
 }
 
-/* One level below a directory for each session, if there is one. The whole machine is not looked at: there anything is offered. */
+/*
+ * One level below a directory for each session, if there is one. The whole machine is not looked
+ * at: there anything is offered.
+ */
 static void exports_offers(struct doctor *d, const char *search, bool claims)
 {
 	static const char token[] = "/%SESSNAME%";
-	size_t len = strlen(search), cut = len >= strlen(token) && !strcmp(search + len - strlen(token), token) ? strlen(token) : 0, i, j;
-	char *base = say_fmt("%.*s", (int)(len - cut), search), *top = sysfs_root(base), **names = sysfs_list(top, NULL);
+	size_t len = strlen(search),
+	       cut = len >= strlen(token) && !strcmp(search + len - strlen(token), token) ?
+			     strlen(token) :
+			     0,
+	       i, j;
+	char *base = say_fmt("%.*s", (int)(len - cut), search), *top = sysfs_root(base),
+	     **names = sysfs_list(top, NULL);
 
 	for (i = 0; names[i]; i++) {
-		char *path = say_fmt("%s/%s", top, names[i]), **below = cut ? sysfs_list(path, NULL) : NULL;
+		char *path = say_fmt("%s/%s", top, names[i]),
+		     **below = cut ? sysfs_list(path, NULL) : NULL;
 
 		if (!cut)
 			exports_offer(d, names[i], path, claims);
 		for (j = 0; cut && below[j]; j++) {
-			char *deep = say_fmt("%s/%s", path, below[j]), *name = say_fmt("%s/%s", names[i], below[j]);
+			char *deep = say_fmt("%s/%s", path, below[j]),
+			     *name = say_fmt("%s/%s", names[i], below[j]);
 
 			exports_offer(d, name, deep, claims);
 			free(name);
@@ -120,7 +140,8 @@ static void exports_offers(struct doctor *d, const char *search, bool claims)
 
 void doctor_exports(struct doctor *d)
 {
-	char *dir = sysfs_path("module/ibnbd_server/parameters"), *search = sysfs_attr(dir, "dev_search_path"), *claim = sysfs_attr(dir, "claim");
+	char *dir = sysfs_path("module/ibnbd_server/parameters"),
+	     *search = sysfs_attr(dir, "dev_search_path"), *claim = sysfs_attr(dir, "claim");
 	bool claims = claim && !strcmp(claim, "Y");
 	size_t i;
 

@@ -2,10 +2,11 @@
 /*
  * Files that people write, read in one way.
  *
- * A file is read whole: one that is too long, that changes meanwhile, or that fails in the middle is refused, never used up to there. What
- * stands in its place (a directory, a FIFO, a link that leads nowhere) is told apart from nothing. Whoever can write to a file of ours, to
- * a directory on the way to it, or to a link in between decides what root does; so all of these must be root's alone. Somebody who is
- * not root may look at files of his own, too.
+ * A file is read whole: one that is too long, that changes meanwhile, or that fails in the middle
+ * is refused, never used up to there. What stands in its place (a directory, a FIFO, a link that
+ * leads nowhere) is told apart from nothing. Whoever can write to a file of ours, to a directory on
+ * the way to it, or to a link in between decides what root does; so all of these must be root's
+ * alone. Somebody who is not root may look at files of his own, too.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -33,7 +34,8 @@ static char *file_rights(const struct stat *st, const char *what, const char *pa
 
 	if (st->st_uid && st->st_uid != geteuid()) {
 		*mend = say_fmt("chown root %s", path);
-		return say_fmt("%s belongs to user %u, not to root", what, (unsigned int)st->st_uid);
+		return say_fmt("%s belongs to user %u, not to root", what,
+			       (unsigned int)st->st_uid);
 	}
 	/* In a sticky directory nobody can replace what is another's. */
 	if (!others || S_ISLNK(st->st_mode) || (S_ISDIR(st->st_mode) && st->st_mode & S_ISVTX))
@@ -53,19 +55,27 @@ static char *file_chain(const char *path, size_t skip, unsigned int depth, char 
 
 	for (i = skip; !why && part[i]; i++) {
 		/* Where a component has ended, and "/" at the beginning. */
-		slash = part[i] == '/' && i == 0 ? part + 1 : part[i] != '/' && (part[i + 1] == '/' || !part[i + 1]) ? part + i + 1 : NULL;
+		slash = part[i] == '/' && i == 0			       ? part + 1 :
+			part[i] != '/' && (part[i + 1] == '/' || !part[i + 1]) ? part + i + 1 :
+										 NULL;
 		if (!slash)
 			continue;
 		kept = *slash;
 		*slash = 0;
 		if (!lstat(part, &st) && (S_ISDIR(st.st_mode) || S_ISLNK(st.st_mode))) {
-			what = say_fmt("the %s %s", S_ISDIR(st.st_mode) ? "directory" : "link", part);
+			what = say_fmt("the %s %s", S_ISDIR(st.st_mode) ? "directory" : "link",
+				       part);
 			why = file_rights(&st, what, part, mend);
 			free(what);
-			n = !why && S_ISLNK(st.st_mode) && depth < FILE_LINKS ? readlink(part, to, sizeof(to) - 1) : -1;
+			n = !why && S_ISLNK(st.st_mode) && depth < FILE_LINKS ?
+				    readlink(part, to, sizeof(to) - 1) :
+				    -1;
 			if (n > 0) {
 				to[n] = 0;
-				next = *to == '/' ? say_dup(to) : say_fmt("%.*s/%s", (int)(strrchr(part, '/') - part), part, to);
+				next = *to == '/' ?
+					       say_dup(to) :
+					       say_fmt("%.*s/%s", (int)(strrchr(part, '/') - part),
+						       part, to);
 				why = file_chain(next, *to == '/' ? 0 : skip, depth + 1, mend);
 				free(next);
 			}
@@ -104,7 +114,8 @@ static void file_refuse(struct file_text *out, char *why, const char *mend)
 
 static void file_unreadable(struct file_text *out, int err)
 {
-	file_refuse(out, say_fmt("cannot be read: %s", strerror(err)), (err == EACCES || err == EPERM) && geteuid() ? "the same with sudo" : NULL);
+	file_refuse(out, say_fmt("cannot be read: %s", strerror(err)),
+		    (err == EACCES || err == EPERM) && geteuid() ? "the same with sudo" : NULL);
 }
 
 /* NULL: bytes come from it, and an end. */
@@ -119,7 +130,8 @@ static const char *file_kind(int fd, const struct stat *st, bool named)
 		return "it is a directory";
 	case S_IFIFO:
 		/* One without a name is the end of somebody's pipeline. */
-		return named && !fstatfs(fd, &fs) && fs.f_type == PIPEFS_MAGIC ? NULL : "it is a FIFO";
+		return named && !fstatfs(fd, &fs) && fs.f_type == PIPEFS_MAGIC ? NULL :
+										 "it is a FIFO";
 	case S_IFCHR:
 		return st->st_rdev == makedev(1, 3) ? NULL : "it is a device";
 	case S_IFBLK:
@@ -155,7 +167,8 @@ static bool file_same(const struct stat *a, const struct stat *b, size_t len)
 {
 	if (!S_ISREG(b->st_mode))
 		return true;
-	return a->st_size == b->st_size && a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec &&
+	return a->st_size == b->st_size && a->st_mtim.tv_sec == b->st_mtim.tv_sec &&
+	       a->st_mtim.tv_nsec == b->st_mtim.tv_nsec &&
 	       (!b->st_size || (size_t)b->st_size == len);
 }
 
@@ -176,7 +189,10 @@ static void file_take(int fd, struct stat *st, struct file_text *out)
 	if (err)
 		file_unreadable(out, err);
 	else if (out->len > FILE_MAX)
-		file_refuse(out, say_fmt("it is longer than %u MiB, and nothing of it is used", FILE_MAX >> 20), NULL);
+		file_refuse(out,
+			    say_fmt("it is longer than %u MiB, and nothing of it is used",
+				    FILE_MAX >> 20),
+			    NULL);
 	else if (!tries)
 		file_refuse(out, say_dup("it changes while it is read"), "try again");
 	if (out->state == FILE_REFUSED) {
@@ -194,7 +210,8 @@ static void file_absent(const char *path, struct file_text *out, int err)
 		out->state = FILE_ABSENT;
 	else if (err == ENOENT)
 		file_refuse(out, say_dup("the link leads nowhere"), NULL);
-	else if (err == ENXIO || err == ENODEV)		/* open(2) of a socket, or of a device without a driver */
+	else if (err == ENXIO || err == ENODEV)
+			/* open(2) of a socket, or of a device without a driver */
 		file_refuse(out, say_dup("cannot be read: it is no file"), NULL);
 	else
 		file_unreadable(out, err);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Reading a file that people write: all of it or nothing, with its length, and with the reason when it is not to be used. server.conf,
- * maps.conf, maps.conf.d, fstab and crypttab are read here and nowhere else.
+ * Reading a file that people write: all of it or nothing, with its length, and with the reason when
+ * it is not to be used. server.conf, maps.conf, maps.conf.d, fstab and crypttab are read here and
+ * nowhere else.
  */
 #ifndef TOOLS_FILE_H
 #define TOOLS_FILE_H
@@ -9,7 +10,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define FILE_MAX	(16u << 20)	/* bytes; a longer file is refused, its beginning means something else */
+/* bytes; a longer file is refused, its beginning means something else */
+#define FILE_MAX	(16u << 20)
 
 enum file_state {
 	FILE_ABSENT,	/* nothing of that name */
@@ -25,8 +27,8 @@ enum file_whose {
 /**
  * struct file_text - what a file holds
  * @state: see above
- * @text: @len bytes, then a NUL that does not count; also of a file that is refused for its rights, so that its mistakes can be told;
- *	NULL when it could not be read
+ * @text: @len bytes, then a NUL that does not count; also of a file that is refused for its rights,
+ *	so that its mistakes can be told; NULL when it could not be read
  * @why: FILE_REFUSED: the reason in words, behind the name of the file
  * @mend: what to do about it, or NULL
  */
@@ -42,12 +44,16 @@ struct file_text {
  * file_read() - read the whole of @path
  * @named: somebody named this very file: a pipe of the caller's (`--file /dev/stdin`) is good, too
  *
- * Never waits for what a FIFO or a device might say. A link to /dev/null is an empty file. Free the result with file_free().
+ * Never waits for what a FIFO or a device might say. A link to /dev/null is an empty file. Free the
+ * result with file_free().
  */
 void file_read(const char *path, enum file_whose whose, bool named, struct file_text *out);
 void file_free(struct file_text *f);
 
-/* Who can put another directory or file in the place of @path, directory or file? NULL = root alone, else in words; @mend is allocated. */
+/*
+ * Who can put another directory or file in the place of @path, directory or file? NULL = root
+ * alone, else in words; @mend is allocated.
+ */
 char *file_distrust(const char *path, char **mend);
 
 #endif

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Whose disk a line means: what stands there is followed to its device, a tag through udev's links, and that through device mapper and md to
- * the disks below. So a disk that is mapped is known by whatever leads to it; one that is not, by names of ours and by uuid= of maps.conf.
+ * Whose disk a line means: what stands there is followed to its device, a tag through udev's links,
+ * and that through device mapper and md to the disks below. So a disk that is mapped is known by
+ * whatever leads to it; one that is not, by names of ours and by uuid= of maps.conf.
  */
 #include <blkid.h>
 #include <libmount.h>
@@ -31,7 +32,8 @@ static bool fstab_has(const char *options, const char *word)
 static char *fstab_path(const char *source)
 {
 	static const char *const tags[][2] = {
-		{ "UUID=", "uuid" }, { "LABEL=", "label" }, { "PARTUUID=", "partuuid" }, { "PARTLABEL=", "partlabel" }, { "ID=", "id" },
+		{ "UUID=", "uuid" },	       { "LABEL=", "label" }, { "PARTUUID=", "partuuid" },
+		{ "PARTLABEL=", "partlabel" }, { "ID=", "id" },
 	};
 	char safe[1024];
 	size_t i, len;
@@ -67,7 +69,8 @@ static char *fstab_kname(const char *path)
 
 static bool fstab_upon_ours(const char *kname, int depth)
 {
-	char *dir = sysfs_path("class/block/%s", kname), *slaves = say_fmt("%s/slaves", dir), *part = say_fmt("%s/partition", dir);
+	char *dir = sysfs_path("class/block/%s", kname), *slaves = say_fmt("%s/slaves", dir),
+	     *part = say_fmt("%s/partition", dir);
 	char **names = sysfs_list(slaves, NULL), *real;
 	bool ours = !strncmp(kname, "ibnbd", 5);
 	size_t i;
@@ -87,7 +90,9 @@ static bool fstab_upon_ours(const char *kname, int depth)
 	return ours;
 }
 
-/* As mount and systemd read it: the value of a tag may stand in quotes of either kind. Allocated. */
+/*
+ * As mount and systemd read it: the value of a tag may stand in quotes of either kind. Allocated.
+ */
 static char *fstab_unquoted(const char *source)
 {
 	const char *eq = strchr(source, '='), *v = eq ? eq + 1 : NULL;
@@ -98,7 +103,10 @@ static char *fstab_unquoted(const char *source)
 	return say_fmt("%.*s%.*s", (int)(v - source), source, (int)len - 2, v + 1);
 }
 
-/* All of it in quotes, which then are part of the name: nobody finds such a disk. Unquoted and allocated, or NULL. */
+/*
+ * All of it in quotes, which then are part of the name: nobody finds such a disk. Unquoted and
+ * allocated, or NULL.
+ */
 static char *fstab_wholly_quoted(const char *source)
 {
 	size_t len = strlen(source);
@@ -131,19 +139,24 @@ static bool fstab_ours(const struct maps *m, const char *source)
 	return ours;
 }
 
-static void fstab_add(struct fstab_use **uses, size_t *nr, const char *file, const char *source, const char *target, const char *options)
+static void fstab_add(struct fstab_use **uses, size_t *nr, const char *file, const char *source,
+		      const char *target, const char *options)
 {
 	*uses = say_grow(*uses, (*nr + 2) * sizeof(**uses));
 	(*uses)[(*nr)++] = (struct fstab_use){
-		.file = say_dup(file), .source = say_dup(source), .target = say_dup(target),
-		.netdev = options && fstab_has(options, "_netdev"), .nofail = options && fstab_has(options, "nofail"),
+		.file = say_dup(file),
+		.source = say_dup(source),
+		.target = say_dup(target),
+		.netdev = options && fstab_has(options, "_netdev"),
+		.nofail = options && fstab_has(options, "nofail"),
 	};
 	(*uses)[*nr] = (struct fstab_use){ 0 };
 }
 
 /* A use of one of our disks, perhaps. */
-static void fstab_line(const struct maps *m, struct maps *said, size_t file, struct fstab_use **uses, size_t *nr, const char *source,
-		       const char *target, const char *options)
+static void fstab_line(const struct maps *m, struct maps *said, size_t file,
+		       struct fstab_use **uses, size_t *nr, const char *source, const char *target,
+		       const char *options)
 {
 	const char *path = said->files[file].path;
 	char *inner = fstab_wholly_quoted(source), *plain = fstab_unquoted(inner ? inner : source);
@@ -151,9 +164,11 @@ static void fstab_line(const struct maps *m, struct maps *said, size_t file, str
 	if (fstab_ours(m, plain)) {
 		fstab_add(uses, nr, path, plain, target, options);
 		if (inner)
-			maps_warn(said, (struct maps_at){ file, SIZE_MAX, 0 },
-				  say_fmt("%s: the quotes around %s are read as part of it, and nothing has such a name", target, source),
-				  say_fmt("without quotes: %s", plain));
+			maps_warn(
+				said, (struct maps_at){ file, SIZE_MAX, 0 },
+				say_fmt("%s: the quotes around %s are read as part of it, and nothing has such a name",
+					target, source),
+				say_fmt("without quotes: %s", plain));
 	}
 	free(plain);
 	free(inner);
@@ -169,15 +184,16 @@ static void fstab_unseen(struct maps *said, size_t file, size_t off, size_t len)
 		n = maps_unseen(text + i, off + len - i, &code, &name);
 		if (!n)
 			continue;
-		maps_warn(said, (struct maps_at){ file, i, n }, say_fmt("a character that is not seen: %s, U+%04X", name, code),
+		maps_warn(said, (struct maps_at){ file, i, n },
+			  say_fmt("a character that is not seen: %s, U+%04X", name, code),
 			  say_dup("blanks and tabs separate words; this is read as a part of one"));
 		return;
 	}
 }
 
 /*
- * One more file of @said, as the host's own programs read it: lines of text. What is odd about it is said; a line with a NUL becomes an empty
- * one. Returns its index, SIZE_MAX = there is none.
+ * One more file of @said, as the host's own programs read it: lines of text. What is odd about it
+ * is said; a line with a NUL becomes an empty one. Returns its index, SIZE_MAX = there is none.
  */
 static size_t fstab_file(struct maps *said, const char *name)
 {
@@ -187,12 +203,14 @@ static size_t fstab_file(struct maps *said, const char *name)
 	size_t file, off, len;
 
 	file_read(path, FILE_HOSTS, false, &f);
-	file = f.state == FILE_ABSENT ? SIZE_MAX : maps_add_file(said, path, f.text ? f.text : "", f.len);
+	file = f.state == FILE_ABSENT ? SIZE_MAX :
+					maps_add_file(said, path, f.text ? f.text : "", f.len);
 	if (f.state == FILE_REFUSED) {
 		maps_refuse(said, file, f.why, f.mend);
 		f.why = f.mend = NULL;
 	}
-	for (off = file == SIZE_MAX ? SIZE_MAX : said->files[file].begin; file != SIZE_MAX && off < said->files[file].len; off += len + 1) {
+	for (off = file == SIZE_MAX ? SIZE_MAX : said->files[file].begin;
+	     file != SIZE_MAX && off < said->files[file].len; off += len + 1) {
 		t = &said->files[file];
 		nl = memchr(t->text + off, '\n', t->len - off);
 		len = nl ? (size_t)(nl - t->text) - off : t->len - off;
@@ -206,25 +224,29 @@ static size_t fstab_file(struct maps *said, const char *name)
 	return file;
 }
 
-static void fstab_mounts(const struct maps *m, struct maps *said, struct fstab_use **uses, size_t *nr)
+static void fstab_mounts(const struct maps *m, struct maps *said, struct fstab_use **uses,
+			 size_t *nr)
 {
 	size_t file = fstab_file(said, "/etc/fstab");
 	struct libmnt_table *table = mnt_new_table();
 	struct libmnt_iter *iter = mnt_new_iter(MNT_ITER_FORWARD);
 	struct maps_file *f = file == SIZE_MAX ? NULL : &said->files[file];
-	FILE *text = f && f->len > f->begin ? fmemopen(f->text + f->begin, f->len - f->begin, "r") : NULL;
+	FILE *text = f && f->len > f->begin ? fmemopen(f->text + f->begin, f->len - f->begin, "r") :
+					      NULL;
 	struct libmnt_fs *fs;
 
 	if (table && text)
 		mnt_table_parse_stream(table, text, f->path);
 	while (table && text && iter && !mnt_table_next_fs(table, iter, &fs)) {
-		const char *source = mnt_fs_get_source(fs), *target = mnt_fs_get_target(fs), *tag, *value;
+		const char *source = mnt_fs_get_source(fs), *target = mnt_fs_get_target(fs), *tag,
+			   *value;
 		char *full = NULL;
 
 		if (!source && !mnt_fs_get_tag(fs, &tag, &value))
 			source = full = say_fmt("%s=%s", tag, value);
 		if (source)
-			fstab_line(m, said, file, uses, nr, source, target ? target : "none", mnt_fs_get_options(fs));
+			fstab_line(m, said, file, uses, nr, source, target ? target : "none",
+				   mnt_fs_get_options(fs));
 		free(full);
 	}
 	if (text)
@@ -233,12 +255,14 @@ static void fstab_mounts(const struct maps *m, struct maps *said, struct fstab_u
 	mnt_unref_table(table);
 }
 
-static void fstab_crypt(const struct maps *m, struct maps *said, struct fstab_use **uses, size_t *nr)
+static void fstab_crypt(const struct maps *m, struct maps *said, struct fstab_use **uses,
+			size_t *nr)
 {
 	size_t file = fstab_file(said, "/etc/crypttab"), off, len;
 	const char *nl;
 
-	for (off = file == SIZE_MAX ? 0 : said->files[file].begin; file != SIZE_MAX && off < said->files[file].len; off += len + 1) {
+	for (off = file == SIZE_MAX ? 0 : said->files[file].begin;
+	     file != SIZE_MAX && off < said->files[file].len; off += len + 1) {
 		const struct maps_file *f = &said->files[file];
 		char *line, *save = NULL, *name, *source, *options;
 
@@ -289,8 +313,11 @@ void fstab_check(struct maps *m)
 			continue;
 		while (strcmp(m->files[at.file].path, u->file))
 			at.file++;
-		maps_warn(m, at, say_fmt("%s (%s) has no _netdev: the boot would wait for a disk that needs the network first", u->target, u->source),
-			  say_dup("add _netdev to its options"));
+		maps_warn(
+			m, at,
+			say_fmt("%s (%s) has no _netdev: the boot would wait for a disk that needs the network first",
+				u->target, u->source),
+			say_dup("add _netdev to its options"));
 	}
 	fstab_free(uses);
 	maps_sort(m);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* /etc/fstab and /etc/crypttab: who expects our disks, and does he know that they need the network? */
+/*
+ * /etc/fstab and /etc/crypttab: who expects our disks, and does he know that they need the network?
+ */
 #ifndef TOOLS_FSTAB_H
 #define TOOLS_FSTAB_H
 
@@ -14,8 +16,9 @@ struct fstab_use {
 };
 
 /*
- * Lines that lead to one of our devices, also through LVM, LUKS and md. NULL-terminated by file == NULL. The two files, and what is wrong with
- * them, are added to @said; a line that cannot be read is left out.
+ * Lines that lead to one of our devices, also through LVM, LUKS and md. NULL-terminated by file ==
+ * NULL. The two files, and what is wrong with them, are added to @said; a line that cannot be read
+ * is left out.
  */
 struct fstab_use *fstab_uses(const struct maps *m, struct maps *said);
 void fstab_free(struct fstab_use *uses);

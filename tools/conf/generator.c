@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * systemd generator: a unit for each line of maps.conf. Runs before anything else does, and at each daemon-reload: it reads files, writes files
- * below its directory, and ends in milliseconds; no network, no sysfs, no syslog.
+ * systemd generator: a unit for each line of maps.conf. Runs before anything else does, and at each
+ * daemon-reload: it reads files, writes files below its directory, and ends in milliseconds; no
+ * network, no sysfs, no syslog.
  *
- *	NORMAL/ibnbd-maps.target.wants/ibnbd-map@NAME.service		-> the template, unless noauto
- *	NORMAL/ibnbd-map@NAME.service.d/50-maps.conf			what the line says beyond the template
+ *	NORMAL/ibnbd-maps.target.wants/ibnbd-map@NAME.service		-> the template, unless
+ *									noauto
+ *	NORMAL/ibnbd-map@NAME.service.d/50-maps.conf			what the line says beyond
+ *									the template
  *
- * A mistake costs its line, a file that is refused all of its lines; for that the exit status is 1, which systemd logs. ibnbd=no on the kernel's
- * command line costs all.
+ * A mistake costs its line, a file that is refused all of its lines; for that the exit status is 1,
+ * which systemd logs. ibnbd=no on the kernel's command line costs all.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -44,11 +47,14 @@ static bool generator_off(void)
 	char *initrd = sysfs_root("/etc/initrd-release");
 	bool off = false, early = sysfs_exists(initrd);
 
-	for (word = text ? strtok_r(text, " \n", &save) : NULL; word; word = strtok_r(NULL, " \n", &save)) {
+	for (word = text ? strtok_r(text, " \n", &save) : NULL; word;
+	     word = strtok_r(NULL, " \n", &save)) {
 		if (!strncmp(word, "ibnbd=", 6))
-			off = !strcmp(word + 6, "no") || !strcmp(word + 6, "0") || !strcmp(word + 6, "off");
+			off = !strcmp(word + 6, "no") || !strcmp(word + 6, "0") ||
+			      !strcmp(word + 6, "off");
 		if (early && !strncmp(word, "rd.ibnbd=", 9))
-			off = !strcmp(word + 9, "no") || !strcmp(word + 9, "0") || !strcmp(word + 9, "off");
+			off = !strcmp(word + 9, "no") || !strcmp(word + 9, "0") ||
+			      !strcmp(word + 9, "off");
 	}
 	free(initrd);
 	free(text);
@@ -75,12 +81,14 @@ static int generator_dropin(const char *dir, const char *unit, const struct maps
 	/* systemd wants UTF-8, and shows it to people. */
 	device = escape_text(ESCAPE_TEXT, e->map.device_path);
 	session = escape_text(ESCAPE_TEXT, e->map.sessname);
-	fprintf(f, "# made by ibnbd-generator of maps.conf\n[Unit]\nDescription=Remote disk %s (%s of session %s)\n",
+	fprintf(f,
+		"# made by ibnbd-generator of maps.conf\n[Unit]\nDescription=Remote disk %s (%s of session %s)\n",
 		e->name, device, session);
 	free(device);
 	free(session);
 	if (e->text[MAPS_requires])
-		fprintf(f, "Requires=%s\nAfter=%s\n", e->text[MAPS_requires], e->text[MAPS_requires]);
+		fprintf(f, "Requires=%s\nAfter=%s\n", e->text[MAPS_requires],
+			e->text[MAPS_requires]);
 	if (e->text[MAPS_after])
 		fprintf(f, "After=%s\n", e->text[MAPS_after]);
 	fprintf(f, "\n[Service]\n");
@@ -98,12 +106,15 @@ static int generator_dropin(const char *dir, const char *unit, const struct maps
 /* Percent signs are specifiers in a unit. */
 static bool generator_plain(const struct maps_entry *e)
 {
-	return !strchr(e->map.device_path, '%') && !strchr(e->map.sessname, '%') && !strchr(e->map.device_path, '\\');
+	return !strchr(e->map.device_path, '%') && !strchr(e->map.sessname, '%') &&
+	       !strchr(e->map.device_path, '\\');
 }
 
 static int generator_entry(const char *dir, const char *wants, const struct maps_entry *e)
 {
-	char *instance = maps_unit_escape(e->name), *unit = say_fmt("ibnbd-map@%s.service", instance), *link = say_fmt("%s/%s", wants, unit);
+	char *instance = maps_unit_escape(e->name),
+	     *unit = say_fmt("ibnbd-map@%s.service", instance),
+	     *link = say_fmt("%s/%s", wants, unit);
 	struct maps_entry plain = *e;
 	int rc = 0;
 
@@ -135,7 +146,8 @@ static void generator_mistakes(const struct maps *m)
 		if (d->level != MAPS_ERROR)
 			continue;
 		if (d->at.off == SIZE_MAX) {
-			text = say_fmt("%s: %s%s", f->path, d->msg, f->refused ? "; nothing of it is mapped" : "");
+			text = say_fmt("%s: %s%s", f->path, d->msg,
+				       f->refused ? "; nothing of it is mapped" : "");
 		} else {
 			maps_place(m, d->at, &line, &col);
 			text = say_fmt("%s:%zu: %s; the line is left out", f->path, line, d->msg);

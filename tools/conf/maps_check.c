@@ -1,13 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Mistakes that show only between lines: the same name or device twice, sessions that are told two things, sessions that nobody opens. */
+/*
+ * Mistakes that show only between lines: the same name or device twice, sessions that are told two
+ * things, sessions that nobody opens.
+ */
 #include <stdlib.h>
 #include <string.h>
 #include "tools/conf/maps_conf.h"
 #include "tools/out/say.h"
 
 const enum ibnbd_mapopt_id maps_session_keys[MAPS_NR_SESSION_KEYS] = {
-	IBNBD_OPT_dest_port, IBNBD_OPT_nr_poll_queues, IBNBD_OPT_hb_interval_ms, IBNBD_OPT_hb_misses, IBNBD_OPT_reconnect_delay_ms,
-	IBNBD_OPT_reconnect_max_ms, IBNBD_OPT_max_reconnect_attempts, IBNBD_OPT_policy,
+	IBNBD_OPT_dest_port,
+	IBNBD_OPT_nr_poll_queues,
+	IBNBD_OPT_hb_interval_ms,
+	IBNBD_OPT_hb_misses,
+	IBNBD_OPT_reconnect_delay_ms,
+	IBNBD_OPT_reconnect_max_ms,
+	IBNBD_OPT_max_reconnect_attempts,
+	IBNBD_OPT_policy,
 };
 
 /* For a message; costs a walk through the file. */
@@ -36,7 +45,9 @@ static void check_name(struct maps *m, struct maps_entry *e, struct maps_entry *
 	}
 	where = check_where(m, before->line);
 	maps_error(m, e->name_at, say_fmt("the name \"%s\" is taken by %s", e->name, where),
-		   e->line.file == before->line.file ? NULL : say_dup("a line that is to replace another one says override"));
+		   e->line.file == before->line.file ?
+			   NULL :
+			   say_dup("a line that is to replace another one says override"));
 	free(where);
 	e->bad = true;
 }
@@ -49,12 +60,20 @@ static void check_device(struct maps *m, struct maps_entry *e, const struct maps
 		return;
 	where = check_where(m, before->line);
 	if (check_same_session(e, before)) {
-		maps_error(m, e->device_at, say_fmt("device %s of session %s is mapped by %s", e->map.device_path, e->map.sessname, where), NULL);
+		maps_error(m, e->device_at,
+			   say_fmt("device %s of session %s is mapped by %s", e->map.device_path,
+				   e->map.sessname, where),
+			   NULL);
 		e->bad = true;
-	} else if (e->map.nr_paths && before->map.nr_paths && ibtrs_addr_equal(&e->map.path[0].dst, &before->map.path[0].dst) &&
-		   e->map.access_mode == IBNBD_ACCESS_RW && before->map.access_mode == IBNBD_ACCESS_RW) {
-		maps_warn(m, e->device_at, say_fmt("%s maps the same device of the same server, and both want to write", where),
-			  say_dup("the server refuses the second one; say ro, or migration"));
+	} else if (e->map.nr_paths && before->map.nr_paths &&
+		   ibtrs_addr_equal(&e->map.path[0].dst, &before->map.path[0].dst) &&
+		   e->map.access_mode == IBNBD_ACCESS_RW &&
+		   before->map.access_mode == IBNBD_ACCESS_RW) {
+		maps_warn(
+			m, e->device_at,
+			say_fmt("%s maps the same device of the same server, and both want to write",
+				where),
+			say_dup("the server refuses the second one; say ro, or migration"));
 	}
 	free(where);
 }
@@ -65,8 +84,8 @@ static int check_value(const struct ibnbd_map *map, const struct ibnbd_mapopt *o
 }
 
 /* Both say it, and say the same. */
-static void check_session_key(struct maps *m, struct maps_entry *e, const struct maps_entry *before, const struct ibnbd_mapopt *o,
-			      enum ibnbd_mapopt_id id)
+static void check_session_key(struct maps *m, struct maps_entry *e, const struct maps_entry *before,
+			      const struct ibnbd_mapopt *o, enum ibnbd_mapopt_id id)
 {
 	char *where;
 
@@ -74,10 +93,15 @@ static void check_session_key(struct maps *m, struct maps_entry *e, const struct
 		return;
 	where = check_where(m, before->line);
 	if (!ibnbd_map_given(&e->map, id) || !ibnbd_map_given(&before->map, id)) {
-		maps_warn(m, e->session_at, say_fmt("%s of session %s is said here or in %s, not in both", o->key, e->map.sessname, where),
-			  say_dup("it belongs to the session, and whichever line comes first opens it"));
+		maps_warn(
+			m, e->session_at,
+			say_fmt("%s of session %s is said here or in %s, not in both", o->key,
+				e->map.sessname, where),
+			say_dup("it belongs to the session, and whichever line comes first opens it"));
 	} else {
-		maps_error(m, e->session_at, say_fmt("%s of session %s is another one in %s", o->key, e->map.sessname, where),
+		maps_error(m, e->session_at,
+			   say_fmt("%s of session %s is another one in %s", o->key, e->map.sessname,
+				   where),
 			   say_dup("it belongs to the session: say the same in all its lines"));
 		e->bad = true;
 	}
@@ -97,7 +121,9 @@ static void check_session(struct maps *m, struct maps_entry *e, const struct map
 		check_session_key(m, e, before, &table[maps_session_keys[i]], maps_session_keys[i]);
 	if (!e->bad && (e->map.nr_poll_queues || before->map.nr_poll_queues)) {
 		where = check_where(m, before->line);
-		maps_error(m, e->session_at, say_fmt("session %s has polled queues and is shared with %s", e->map.sessname, where),
+		maps_error(m, e->session_at,
+			   say_fmt("session %s has polled queues and is shared with %s",
+				   e->map.sessname, where),
 			   say_dup("nr_poll_queues needs a session of its own"));
 		free(where);
 		e->bad = true;
@@ -112,7 +138,8 @@ static void check_link(struct maps *m, struct maps_entry *e, const struct maps_e
 	    strcmp(e->text[MAPS_link], before->text[MAPS_link]))
 		return;
 	where = check_where(m, before->line);
-	maps_error(m, e->name_at, say_fmt("the link %s is taken by %s", e->text[MAPS_link], where), NULL);
+	maps_error(m, e->name_at, say_fmt("the link %s is taken by %s", e->text[MAPS_link], where),
+		   NULL);
 	free(where);
 	e->bad = true;
 }
@@ -136,22 +163,32 @@ static void check_paths(struct maps *m, struct maps_entry *e)
 	size_t paths;
 
 	if (!check_opened(m, e, &paths)) {
-		maps_error(m, e->session_at, say_fmt("there is no path= to open session %s with", e->map.sessname),
-			   say_fmt("path=ADDRESS-OF-THE-SERVER, here or in another line of the session"));
+		maps_error(
+			m, e->session_at,
+			say_fmt("there is no path= to open session %s with", e->map.sessname),
+			say_fmt("path=ADDRESS-OF-THE-SERVER, here or in another line of the session"));
 		e->bad = true;
 	} else if (paths == 1 && e->map.nr_paths + e->nr_hosts == 1) {
-		maps_warn(m, e->path_at, say_fmt("session %s has one path: when it fails, nothing takes over", e->map.sessname), NULL);
+		maps_warn(m, e->path_at,
+			  say_fmt("session %s has one path: when it fails, nothing takes over",
+				  e->map.sessname),
+			  NULL);
 	}
 }
 
 static void check_alone(struct maps *m, struct maps_entry *e)
 {
-	if (maps_given(e, MAPS_wait) && maps_start_timeout(e) == MAPS_FOREVER && !maps_given(e, MAPS_noauto))
-		maps_warn(m, e->name_at, say_dup("wait without start-timeout=: the boot waits for ever when the server is down"),
-			  say_dup("start-timeout=90s, for example"));
+	if (maps_given(e, MAPS_wait) && maps_start_timeout(e) == MAPS_FOREVER &&
+	    !maps_given(e, MAPS_noauto))
+		maps_warn(
+			m, e->name_at,
+			say_dup("wait without start-timeout=: the boot waits for ever when the server is down"),
+			say_dup("start-timeout=90s, for example"));
 	if (e->map.access_mode == IBNBD_ACCESS_MIGRATION)
-		maps_warn(m, e->name_at, say_dup("access_mode=migration lets two machines write to one disk"),
-			  say_dup("it is for the minutes in which a virtual machine moves, not for a configuration"));
+		maps_warn(
+			m, e->name_at,
+			say_dup("access_mode=migration lets two machines write to one disk"),
+			say_dup("it is for the minutes in which a virtual machine moves, not for a configuration"));
 }
 
 void maps_check(struct maps *m)

@@ -2,12 +2,13 @@
 /*
  * Lines of maps.conf to mappings.
  *
- * Called by the command, by the systemd generator and by udev's helper; those two run early and have libc only. Nothing here touches the
- * network or the driver.
+ * Called by the command, by the systemd generator and by udev's helper; those two run early and
+ * have libc only. Nothing here touches the network or the driver.
  *
- * Each line stands for itself: its words become an entry, its mistakes are noted with their places, and one mistake makes the entry bad but lets
- * the rest of its words be looked at too. `[defaults]` are words kept until the file has ended and then given to those of its entries that
- * do not say it themselves. What can only be seen with all files read is maps_check.c's.
+ * Each line stands for itself: its words become an entry, its mistakes are noted with their places,
+ * and one mistake makes the entry bad but lets the rest of its words be looked at too. `[defaults]`
+ * are words kept until the file has ended and then given to those of its entries that do not say it
+ * themselves. What can only be seen with all files read is maps_check.c's.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +19,10 @@
 
 /* ---- a line ---- */
 
-/* Longest of the names that systemd makes of ours: units of ibnbd-map@.service(8), each at most 255 bytes and a file. */
+/*
+ * Longest of the names that systemd makes of ours: units of ibnbd-map@.service(8), each at most 255
+ * bytes and a file.
+ */
 #define CONF_UNIT_AROUND	(sizeof("blockdev@dev-ibnbd-by\\x2dname-" ".target") - 1)
 #define CONF_UNIT_MAX		255
 
@@ -28,9 +32,11 @@ static void conf_unit(struct maps *m, struct maps_entry *e)
 	size_t len = strlen(instance) + CONF_UNIT_AROUND;
 
 	if (len > CONF_UNIT_MAX)
-		maps_bad(m, e, e->name_at, say_fmt("the name is too long for systemd: its units would have names of %zu bytes, %d are possible", len,
-						   CONF_UNIT_MAX),
-			 say_dup("a unit's name has four bytes for each '-': a shorter name, or '_' and '.' in their place"));
+		maps_bad(
+			m, e, e->name_at,
+			say_fmt("the name is too long for systemd: its units would have names of %zu bytes, %d are possible",
+				len, CONF_UNIT_MAX),
+			say_dup("a unit's name has four bytes for each '-': a shorter name, or '_' and '.' in their place"));
 	free(instance);
 }
 
@@ -42,8 +48,10 @@ static void conf_entry(struct maps *m, struct maps_entry *e, const struct maps_t
 	e->name_at = t[0].at;
 	if (nr < 3 || strchr(t[1].text, '=') || strchr(t[2].text, '=')) {
 		i = nr < 2 || strchr(t[1].text, '=') ? 1 : 2;
-		maps_bad(m, e, i < nr ? t[i].at : t[nr - 1].at, say_fmt("the line has no %s", fields[i]),
-			 say_dup("a line is: name device session [option]..., for example: vol1 vol/1 store1 path=10.0.1.7"));
+		maps_bad(
+			m, e, i < nr ? t[i].at : t[nr - 1].at,
+			say_fmt("the line has no %s", fields[i]),
+			say_dup("a line is: name device session [option]..., for example: vol1 vol/1 store1 path=10.0.1.7"));
 		return;
 	}
 	e->device_at = t[1].at;
@@ -62,8 +70,9 @@ static void conf_entry(struct maps *m, struct maps_entry *e, const struct maps_t
 }
 
 /*
- * Hosts may have one name, localhost above all, but each has a machine id. That is nobody else's business (machine-id(5)): 32 bits of
- * its hash (FNV-1a) go into the name. "" where there is none, as early in the boot.
+ * Hosts may have one name, localhost above all, but each has a machine id. That is nobody else's
+ * business (machine-id(5)): 32 bits of its hash (FNV-1a) go into the name. "" where there is none,
+ * as early in the boot.
  */
 static void conf_machine(char *out, size_t size)
 {
@@ -80,7 +89,8 @@ static void conf_machine(char *out, size_t size)
 	free(path);
 }
 
-static void conf_session_name(const char *host, const char *machine, const char *server, char *out, size_t size)
+static void conf_session_name(const char *host, const char *machine, const char *server, char *out,
+			      size_t size)
 {
 	snprintf(out, size, "%s%s@%s", *host ? host : "host", machine, server);
 	for (; *out; out++)
@@ -88,7 +98,10 @@ static void conf_session_name(const char *host, const char *machine, const char 
 			*out = '-';
 }
 
-/* A session that was opened by an older version of this command, or before the machine id was known, goes on under its name. */
+/*
+ * A session that was opened by an older version of this command, or before the machine id was
+ * known, goes on under its name.
+ */
 static bool conf_session_is_live(const char *name)
 {
 	char *dir = sysfs_path("class/ibtrs-client/%s", name);
@@ -104,7 +117,9 @@ void maps_make_session(const char *server, char *out, size_t size)
 	const char *p;
 
 	gethostname(host, sizeof(host) - 1);
-	p = strrchr(server, '@') ? strrchr(server, '@') + 1 : strrchr(server, ',') ? strrchr(server, ',') + 1 : server;
+	p = strrchr(server, '@') ? strrchr(server, '@') + 1 :
+	    strrchr(server, ',') ? strrchr(server, ',') + 1 :
+				   server;
 	if (!strncmp(p, "ip:", 3))
 		p += 3;
 	conf_machine(machine, sizeof(machine));
@@ -133,7 +148,9 @@ static void conf_session(struct maps *m, struct maps_entry *e)
 	} else if (e->nr_hosts) {
 		snprintf(dst, sizeof(dst), "%s", e->host[0]);
 	} else {
-		maps_bad(m, e, e->session_at, say_dup("\"-\" makes a session of the first path, but there is no path="), NULL);
+		maps_bad(m, e, e->session_at,
+			 say_dup("\"-\" makes a session of the first path, but there is no path="),
+			 NULL);
 		return;
 	}
 	maps_make_session(dst, e->map.sessname, sizeof(e->map.sessname));
@@ -150,11 +167,13 @@ static void conf_defaults(struct maps_entry *e, const struct maps_entry *d)
 	for (i = 0; i < nr; i++) {
 		if (!ibnbd_map_given(&d->map, i) || ibnbd_map_given(&e->map, i))
 			continue;
-		*(int *)((char *)&e->map + o[i].offset) = *(const int *)((const char *)&d->map + o[i].offset);
+		*(int *)((char *)&e->map + o[i].offset) =
+			*(const int *)((const char *)&d->map + o[i].offset);
 		e->map.given |= 1u << i;
 	}
 	for (j = 0; j < MAPS_NR_OPTIONS; j++) {
-		if (!maps_given(d, j) || maps_given(e, j) || (j == MAPS_wait && maps_given(e, MAPS_nowait)) ||
+		if (!maps_given(d, j) || maps_given(e, j) ||
+		    (j == MAPS_wait && maps_given(e, MAPS_nowait)) ||
 		    (j == MAPS_nowait && maps_given(e, MAPS_wait)))
 			continue;
 		e->given |= 1u << j;
@@ -183,16 +202,20 @@ static size_t conf_text(struct maps *m, size_t file)
 	const char *cr = f->len ? memmem(f->text, f->len, "\r\n", 2) : NULL;
 
 	if (f->len >= 2 && (!memcmp(f->text, "\xff\xfe", 2) || !memcmp(f->text, "\xfe\xff", 2))) {
-		maps_refuse(m, file, say_dup("it is UTF-16, and UTF-8 is read"), say_fmt("iconv -f UTF-16 -t UTF-8 %s > NEW", f->path));
+		maps_refuse(m, file, say_dup("it is UTF-16, and UTF-8 is read"),
+			    say_fmt("iconv -f UTF-16 -t UTF-8 %s > NEW", f->path));
 		return f->len;
 	}
 	if (cr)
-		maps_warn(m, (struct maps_at){ file, (size_t)(cr - f->text), 1 }, say_dup("the file has lines with a carriage return"),
+		maps_warn(m, (struct maps_at){ file, (size_t)(cr - f->text), 1 },
+			  say_dup("the file has lines with a carriage return"),
 			  say_dup("it was written on another system; sed -i 's/\\r$//' mends it"));
 	if (f->len < 3 || memcmp(f->text, "\xef\xbb\xbf", 3))
 		return 0;
-	maps_warn(m, (struct maps_at){ file, 0, 3 }, say_dup("the file begins with a byte order mark"),
-		  say_dup("it was written on another system; sed -i '1s/^\\xef\\xbb\\xbf//' mends it"));
+	maps_warn(
+		m, (struct maps_at){ file, 0, 3 },
+		say_dup("the file begins with a byte order mark"),
+		say_dup("it was written on another system; sed -i '1s/^\\xef\\xbb\\xbf//' mends it"));
 	return 3;
 }
 
@@ -201,7 +224,8 @@ size_t maps_add_file(struct maps *m, const char *path, const char *text, size_t 
 	size_t file = m->nr_files;
 
 	m->files = say_grow(m->files, (m->nr_files + 1) * sizeof(*m->files));
-	m->files[m->nr_files++] = (struct maps_file){ .path = say_dup(path), .text = say_alloc(len + 1), .len = len };
+	m->files[m->nr_files++] =
+		(struct maps_file){ .path = say_dup(path), .text = say_alloc(len + 1), .len = len };
 	if (len)
 		memcpy(m->files[file].text, text, len);
 	m->files[file].begin = conf_text(m, file);
@@ -236,12 +260,14 @@ void maps_parse(struct maps *m, const char *path, const char *text, size_t len)
 			;
 		} else if (!strcmp(w.t[0].text, "[defaults]")) {
 			if (have)
-				maps_error(m, w.t[0].at, say_dup("[defaults] stands in this file twice"), NULL);
+				maps_error(m, w.t[0].at,
+					   say_dup("[defaults] stands in this file twice"), NULL);
 			for (i = 1; i < w.nr && !have; i++)
 				maps_take_option(m, &defaults, &w.t[i], true);
 			have = true;
 		} else if (w.t[0].text[0] == '[') {
-			maps_error(m, w.t[0].at, say_fmt("\"%s\" is no section", w.t[0].text), say_dup("the only one is [defaults]"));
+			maps_error(m, w.t[0].at, say_fmt("\"%s\" is no section", w.t[0].text),
+				   say_dup("the only one is [defaults]"));
 		} else if (m->nr == MAPS_MAX) {
 			maps_error(m, w.t[0].at, say_fmt("more than %d mappings", MAPS_MAX), NULL);
 			next = len;

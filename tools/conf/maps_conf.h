@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * /etc/ibnbd/maps.conf and maps.conf.d/<any>.conf: what is to be mapped at boot, one line for each mapping.
+ * /etc/ibnbd/maps.conf and maps.conf.d/<any>.conf: what is to be mapped at boot, one line for each
+ * mapping.
  *
  *	name  device  session  option...		# comment
  *	[defaults] option...				of this file
  *
- * Options are those of the mapping grammar (ibnbd/logic/mapopt.h), and those of the table below, which say how the mapping is started and
- * presented. "..." quotes, a trailing backslash continues a line.
+ * Options are those of the mapping grammar (ibnbd/logic/mapopt.h), and those of the table below,
+ * which say how the mapping is started and presented. "..." quotes, a trailing backslash continues
+ * a line.
  *
- * A mistake costs its line, nothing else: all mistakes are collected with their place, the good lines are used. So a boot does not stop over a
- * typo, and `maps check` shows everything in one pass.
+ * A mistake costs its line, nothing else: all mistakes are collected with their place, the good
+ * lines are used. So a boot does not stop over a typo, and `maps check` shows everything in one
+ * pass.
  */
 #ifndef TOOLS_MAPS_CONF_H
 #define TOOLS_MAPS_CONF_H
@@ -83,7 +86,8 @@ struct maps_words {
 
 /**
  * struct maps_entry - a mapping
- * @map: name, device_path, sessname and the keys of the grammar; paths with names of hosts are in @host
+ * @map: name, device_path, sessname and the keys of the grammar; paths with names of hosts are in
+ *	@host
  * @given: bit for each option of MAPS_OPTIONS that was said
  * @text: value of those with a value
  * @number: and as a number: seconds, KiB, bytes
@@ -104,7 +108,8 @@ struct maps_entry {
 	char **own;
 	size_t nr_own;
 	struct maps_at line, comment, name_at, device_at, session_at;
-	struct maps_at path_at, addr_at[IBNBD_MAP_PATHS], host_at[IBNBD_MAP_PATHS];	/* the last path; each of map.path; of @host */
+	/* the last path; each of map.path; of @host */
+	struct maps_at path_at, addr_at[IBNBD_MAP_PATHS], host_at[IBNBD_MAP_PATHS];
 	bool bad, overridden;
 };
 
@@ -149,14 +154,18 @@ static inline bool maps_given(const struct maps_entry *e, enum maps_option_id id
 }
 
 /*
- * @file alone, or with NULL all of /etc/ibnbd, where files that are not there are empty. Of a file that is refused no line is used, and
+ * @file alone, or with NULL all of /etc/ibnbd, where files that are not there are empty. Of a file
+ *	that is refused no line is used, and
  * that is a mistake of the whole file. Never NULL.
  */
 struct maps *maps_load(const char *file);
 void maps_free(struct maps *m);
 /* A text as one more file. Then maps_check() once, when all are in. */
 void maps_parse(struct maps *m, const char *path, const char *text, size_t len);
-/* A text as one more file, whose lines are the caller's; what is odd about the whole of it is said. Returns its index. */
+/*
+ * A text as one more file, whose lines are the caller's; what is odd about the whole of it is said.
+ * Returns its index.
+ */
 size_t maps_add_file(struct maps *m, const char *path, const char *text, size_t len);
 /* Nothing of this file is used. Takes both texts. */
 void maps_refuse(struct maps *m, size_t file, char *msg, char *hint);
@@ -174,7 +183,10 @@ struct maps_entry *maps_find_device(struct maps *m, const char *session, const c
 int64_t maps_start_timeout(const struct maps_entry *e);
 /* The entry as one line, without newline. Allocated. */
 char *maps_line(const struct maps_entry *e);
-/* Fill in the session of "-": HOST-MACHINE@SERVER, or the name that an earlier version gave it, as long as it lives. */
+/*
+ * Fill in the session of "-": HOST-MACHINE@SERVER, or the name that an earlier version gave it, as
+ * long as it lives.
+ */
 void maps_make_session(const char *server, char *out, size_t size);
 
 /* Mistakes. */
@@ -188,17 +200,27 @@ void maps_sort(struct maps *m);
 /* Line and column, both from 1; the column counts characters. */
 void maps_place(const struct maps *m, struct maps_at at, size_t *line, size_t *col);
 
-/* maps_lex.c: the next logical line from @off. Returns where it ends; the words are the caller's. */
+/*
+ * maps_lex.c: the next logical line from @off. Returns where it ends; the words are the caller's.
+ */
 size_t maps_lex(struct maps *m, size_t file, size_t off, struct maps_words *w);
 void maps_words_free(struct maps_words *w);
 /* NULs among these bytes: said, as one mistake. */
 bool maps_nul(struct maps *m, size_t file, size_t off, size_t len);
-/* A character at @s that nobody sees, or takes for a blank: its bytes (0 = it is none), and its name. */
+/*
+ * A character at @s that nobody sees, or takes for a blank: its bytes (0 = it is none), and its
+ * name.
+ */
 size_t maps_unseen(const char *s, size_t left, uint32_t *code, const char **name);
 
-/* maps_option.c: one word after the first three; a word that is the value of @key. Both note mistakes and make the entry bad. */
-void maps_take_option(struct maps *m, struct maps_entry *e, const struct maps_token *t, bool defaults);
-void maps_take_word(struct maps *m, struct maps_entry *e, const char *key, const struct maps_token *t);
+/*
+ * maps_option.c: one word after the first three; a word that is the value of @key. Both note
+ * mistakes and make the entry bad.
+ */
+void maps_take_option(struct maps *m, struct maps_entry *e, const struct maps_token *t,
+		      bool defaults);
+void maps_take_word(struct maps *m, struct maps_entry *e, const char *key,
+		    const struct maps_token *t);
 /* A mistake of this entry. */
 void maps_bad(struct maps *m, struct maps_entry *e, struct maps_at at, char *msg, char *hint);
 

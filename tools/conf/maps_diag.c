@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Mistakes: kept in order, printed as compilers do: file:line:col, the line, a caret below, and the mend. */
+/*
+ * Mistakes: kept in order, printed as compilers do: file:line:col, the line, a caret below, and the
+ * mend.
+ */
 #include <stdlib.h>
 #include <string.h>
 #include "tools/out/escape.h"
@@ -8,14 +11,16 @@
 
 #define DIAG_SHOWN	160	/* characters of the line, as many before the place as fit */
 
-static void diag_put(struct maps *m, enum maps_level level, struct maps_at at, char *msg, char *hint)
+static void diag_put(struct maps *m, enum maps_level level, struct maps_at at, char *msg,
+		     char *hint)
 {
 	m->nr_errors += level == MAPS_ERROR;
 	m->diags = say_grow(m->diags, (m->nr_diags + 1) * sizeof(*m->diags));
 	m->diags[m->nr_diags++] = (struct maps_diag){ level, at, msg, hint };
 }
 
-static void diag_add(struct maps *m, enum maps_level level, struct maps_at at, char *msg, char *hint)
+static void diag_add(struct maps *m, enum maps_level level, struct maps_at at, char *msg,
+		     char *hint)
 {
 	struct maps_file *f = &m->files[at.file];
 
@@ -29,7 +34,8 @@ static void diag_add(struct maps *m, enum maps_level level, struct maps_at at, c
 	if (++f->told[level] == MAPS_TOLD) {
 		free(msg);
 		free(hint);
-		msg = say_fmt("and more %s in this file, which are not told", level == MAPS_ERROR ? "mistakes" : "warnings");
+		msg = say_fmt("and more %s in this file, which are not told",
+			      level == MAPS_ERROR ? "mistakes" : "warnings");
 		hint = NULL;
 	}
 	diag_put(m, level, at, msg, hint);
@@ -56,12 +62,17 @@ void maps_sort(struct maps *m)
 {
 	size_t i, j;
 
-	/* Nearly sorted, and few: moving each to its place keeps those of one place in order; those of a whole file come behind its lines. */
+	/*
+	 * Nearly sorted, and few: moving each to its place keeps those of one place in order; those
+	 * of a whole file come behind its lines.
+	 */
 	for (i = 1; i < m->nr_diags; i++) {
 		struct maps_diag d = m->diags[i];
 
 		for (j = i; j && (m->diags[j - 1].at.file > d.at.file ||
-				  (m->diags[j - 1].at.file == d.at.file && m->diags[j - 1].at.off > d.at.off)); j--)
+				  (m->diags[j - 1].at.file == d.at.file &&
+				   m->diags[j - 1].at.off > d.at.off));
+		     j--)
 			m->diags[j] = m->diags[j - 1];
 		m->diags[j] = d;
 	}
@@ -109,7 +120,8 @@ static void diag_putc(char c, FILE *f)
 static void diag_source(const struct maps *m, const struct maps_diag *d, FILE *out, bool paint)
 {
 	const struct maps_file *f = &m->files[d->at.file];
-	size_t off = d->at.off > f->len ? f->len : d->at.off, start = diag_line_start(f, off), end, i, line, col, mark;
+	size_t off = d->at.off > f->len ? f->len : d->at.off, start = diag_line_start(f, off), end,
+	       i, line, col, mark;
 	const char *nl = memchr(f->text + off, '\n', f->len - off);
 
 	end = nl ? (size_t)(nl - f->text) : f->len;
@@ -121,7 +133,10 @@ static void diag_source(const struct maps *m, const struct maps_diag *d, FILE *o
 	if (end > start && f->text[end - 1] == '\r' && off < end - 1)
 		end--;
 	fprintf(out, "%5zu | ", line);
-	/* All ASCII is shown as it is; of other characters as many columns as bytes, so that the caret fits without knowing their width. */
+	/*
+	 * All ASCII is shown as it is; of other characters as many columns as bytes, so that the
+	 * caret fits without knowing their width.
+	 */
 	for (i = start; i < end; i++)
 		diag_putc(f->text[i], out);
 	fprintf(out, "\n      | %*s%s^", (int)(off - start), "", paint ? "\033[1;32m" : "");
@@ -144,7 +159,9 @@ void maps_print_diag(const struct maps *m, const struct maps_diag *d, FILE *f)
 		maps_place(m, d->at, &line, &col);
 		fprintf(f, "%s:%zu:%zu: ", m->files[d->at.file].path, line, col);
 	}
-	fprintf(f, "%s%s:%s %s\n", paint ? d->level == MAPS_ERROR ? "\033[1;31m" : "\033[1;33m" : "", word, paint ? "\033[0m" : "", msg);
+	fprintf(f, "%s%s:%s %s\n",
+		paint ? d->level == MAPS_ERROR ? "\033[1;31m" : "\033[1;33m" : "", word,
+		paint ? "\033[0m" : "", msg);
 	free(msg);
 	if (!file)
 		diag_source(m, d, f, paint);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Putting a line into maps.conf or taking one out: the files are read again under the lock, so what somebody else wrote in the meantime is not lost;
- * maps_plan.c says what the texts become; what would cost another mapping its line is not done. Nothing is changed while a file of the
- * set is not used: what it says is unknown.
+ * Putting a line into maps.conf or taking one out: the files are read again under the lock, so what
+ * somebody else wrote in the meantime is not lost; maps_plan.c says what the texts become; what
+ * would cost another mapping its line is not done. Nothing is changed while a file of the set is
+ * not used: what it says is unknown.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -111,7 +112,10 @@ static int edit_replace(const char *path, const char *text, size_t len)
 	return rc;
 }
 
-/* What a link stands for is replaced, not the link: it may lead to where the administrator keeps all his files. */
+/*
+ * What a link stands for is replaced, not the link: it may lead to where the administrator keeps
+ * all his files.
+ */
 static int edit_write(const char *path, const char *text, size_t len)
 {
 	char *real = realpath(path, NULL);
@@ -187,7 +191,8 @@ static struct maps *edit_load(const char *file)
 {
 	struct stat st;
 
-	return file && lstat(file, &st) && errno == ENOENT ? say_alloc(sizeof(struct maps)) : maps_load(file);
+	return file && lstat(file, &st) && errno == ENOENT ? say_alloc(sizeof(struct maps)) :
+							     maps_load(file);
 }
 
 size_t maps_edit_errors(const char *file)
@@ -209,7 +214,9 @@ int maps_edit_check(const char *file, size_t before)
 		if (m->diags[i].level == MAPS_ERROR)
 			maps_print_diag(m, &m->diags[i], stderr);
 	if (m->nr_errors > before) {
-		rc = say_error(SAY_USAGE, "saved, but maps.conf has mistakes now, and lines with mistakes are left out");
+		rc = say_error(
+			SAY_USAGE,
+			"saved, but maps.conf has mistakes now, and lines with mistakes are left out");
 		say_mend("change them, then: ibnbd maps check");
 	}
 	maps_free(m);
@@ -223,8 +230,8 @@ static int edit_twice(struct maps *m, const struct maps_entry *e)
 
 	if (!other || !strcmp(other->name, e->name))
 		return SAY_DONE;
-	say_error(SAY_ALREADY, "cannot save %s: maps.conf has %s of session %s already, as %s", e->name, e->map.device_path, e->map.sessname,
-		  other->name);
+	say_error(SAY_ALREADY, "cannot save %s: maps.conf has %s of session %s already, as %s",
+		  e->name, e->map.device_path, e->map.sessname, other->name);
 	say_mend("ibnbd maps remove %s, if that is the old name", other->name);
 	return SAY_ALREADY;
 }
@@ -252,7 +259,8 @@ static void edit_tell(const struct maps *m, const struct maps_plan *p)
 		if (c->line)
 			fprintf(told, "%s: %s\n", f->path, c->line);
 		else
-			fprintf(told, "%s: without: %.*s%s", f->path, (int)c->at.len, old, c->at.len && old[c->at.len - 1] == '\n' ? "" : "\n");
+			fprintf(told, "%s: without: %.*s%s", f->path, (int)c->at.len, old,
+				c->at.len && old[c->at.len - 1] == '\n' ? "" : "\n");
 	}
 }
 
@@ -313,7 +321,8 @@ static size_t edit_new_file(struct maps *m, struct maps_plan *p, const char *fil
 	for (i = 0; i < m->nr_files && strcmp(m->files[i].path, path);)
 		i++;
 	if (i == m->nr_files)
-		p->made = maps_add_file(m, path, file ? "" : edit_head, file ? 0 : strlen(edit_head));
+		p->made =
+			maps_add_file(m, path, file ? "" : edit_head, file ? 0 : strlen(edit_head));
 	free(path);
 	return i;
 }
@@ -351,7 +360,8 @@ int maps_edit_save(const struct maps_entry *new_entry, const char *file, bool re
 	return rc;
 }
 
-static int edit_remove(const char *name, const char *session, const char *device_path, const char *file, bool reload)
+static int edit_remove(const char *name, const char *session, const char *device_path,
+		       const char *file, bool reload)
 {
 	struct maps_entry *e = NULL;
 	struct maps_plan plan;
@@ -374,7 +384,8 @@ static int edit_remove(const char *name, const char *session, const char *device
 	}
 	for (i = 0; !rc && i < m->nr; i++)
 		if (m->entries[i].overridden && !strcmp(m->entries[i].name, e->name))
-			say_warn("the line of %s in %s counts again", e->name, m->files[m->entries[i].line.file].path);
+			say_warn("the line of %s in %s counts again", e->name,
+				 m->files[m->entries[i].line.file].path);
 	maps_plan_free(&plan);
 	maps_free(m);
 	if (lock >= 0)
@@ -387,7 +398,8 @@ int maps_edit_remove(const char *name, const char *file, bool reload)
 	return edit_remove(name, NULL, NULL, file, reload);
 }
 
-int maps_edit_remove_device(const char *session, const char *device_path, const char *file, bool reload)
+int maps_edit_remove_device(const char *session, const char *device_path, const char *file,
+			    bool reload)
 {
 	int rc = edit_remove(NULL, session, device_path, file, reload);
 

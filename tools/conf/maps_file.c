@@ -55,7 +55,9 @@ static void file_dir(struct maps *m, const char *dir)
 	nr = scandir(dir, &names, file_is_conf, file_order);
 	if (nr < 0 && errno == ENOENT && lstat(dir, &st))
 		return;
-	why = nr < 0 ? say_fmt("cannot be read: %s", errno == ENOENT ? "the link leads nowhere" : strerror(errno)) : file_distrust(dir, &mend);
+	why = nr < 0 ? say_fmt("cannot be read: %s",
+			       errno == ENOENT ? "the link leads nowhere" : strerror(errno)) :
+		       file_distrust(dir, &mend);
 	if (why) {
 		maps_parse(m, dir, "", 0);
 		maps_refuse(m, m->nr_files - 1, why, mend);
@@ -106,7 +108,8 @@ struct maps_entry *maps_find_device(struct maps *m, const char *session, const c
 	for (i = 0; i < m->nr; i++) {
 		struct maps_entry *e = &m->entries[i];
 
-		if (!e->bad && !strcmp(e->map.sessname, session) && !strcmp(e->map.device_path, device_path))
+		if (!e->bad && !strcmp(e->map.sessname, session) &&
+		    !strcmp(e->map.device_path, device_path))
 			return e;
 	}
 	return NULL;
@@ -163,7 +166,8 @@ char *maps_line(const struct maps_entry *e)
 	file_append(&line, say_dup(e->name));
 	file_append(&line, file_quoted(e->map.device_path));
 	file_append(&line, e->made_session ? say_dup("-") : file_quoted(e->map.sessname));
-	options.given &= ~(1u << IBNBD_OPT_sessname | 1u << IBNBD_OPT_device_path | 1u << IBNBD_OPT_name);
+	options.given &=
+		~(1u << IBNBD_OPT_sessname | 1u << IBNBD_OPT_device_path | 1u << IBNBD_OPT_name);
 	for (i = 0; i < e->nr_hosts; i++)
 		file_append(&line, say_fmt("path=%s", e->host[i]));
 	ibnbd_mapopt_format(&options, grammar, sizeof(grammar));

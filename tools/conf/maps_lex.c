@@ -21,7 +21,10 @@ static size_t lex_utf8(const unsigned char *s, size_t left)
 
 	if (s[0] < 0x80)
 		return 1;
-	n = s[0] >= 0xc2 && s[0] < 0xe0 ? 2 : (s[0] & 0xf0) == 0xe0 ? 3 : s[0] >= 0xf0 && s[0] < 0xf5 ? 4 : 0;
+	n = s[0] >= 0xc2 && s[0] < 0xe0 ? 2 :
+	    (s[0] & 0xf0) == 0xe0	? 3 :
+	    s[0] >= 0xf0 && s[0] < 0xf5 ? 4 :
+					  0;
 	if (n > left)
 		return 0;
 	for (i = 1; i < n; i++)
@@ -111,8 +114,10 @@ bool maps_nul(struct maps *m, size_t file, size_t off, size_t len)
 		return false;
 	for (i = off; i < off + len; i++)
 		n += !text[i];
-	maps_error(m, (struct maps_at){ file, (size_t)(nul - text), 1 }, n == 1 ? say_dup("a NUL byte") : say_fmt("%zu NUL bytes", n),
-		   say_dup("the line is no text: the file was not written to its end, or is none that people write"));
+	maps_error(
+		m, (struct maps_at){ file, (size_t)(nul - text), 1 },
+		n == 1 ? say_dup("a NUL byte") : say_fmt("%zu NUL bytes", n),
+		say_dup("the line is no text: the file was not written to its end, or is none that people write"));
 	return true;
 }
 
@@ -121,7 +126,8 @@ struct lex {
 	struct maps *m;
 	size_t file;
 	struct maps_words *w;
-	bool told;		/* of a byte that cannot be; one such mistake in a line says enough */
+	/* of a byte that cannot be; one such mistake in a line says enough */
+	bool told;
 };
 
 static void lex_wrong(struct lex *l, size_t off, size_t len, char *msg, char *hint)
@@ -141,7 +147,10 @@ static void lex_wrong_byte(struct lex *l, size_t off, size_t len, char *msg, cha
 	l->told = true;
 }
 
-/* One character but blanks, quotes and backslashes. Returns its bytes; *@copy: it belongs to the word. */
+/*
+ * One character but blanks, quotes and backslashes. Returns its bytes; *@copy: it belongs to the
+ * word.
+ */
 static size_t lex_char(struct lex *l, size_t off, size_t eol, bool quoted, bool *copy)
 {
 	const char *s = l->m->files[l->file].text + off, *name;
@@ -163,8 +172,9 @@ static size_t lex_char(struct lex *l, size_t off, size_t eol, bool quoted, bool 
 	}
 	*copy = true;
 	if (!quoted && maps_unseen(s, eol - off, &code, &name))
-		lex_wrong_byte(l, off, n, say_fmt("a character that is not seen: %s, U+%04X", name, code),
-			       say_dup("blanks and tabs separate words; a word that needs this character stands in \"quotes\""));
+		lex_wrong_byte(
+			l, off, n, say_fmt("a character that is not seen: %s, U+%04X", name, code),
+			say_dup("blanks and tabs separate words; a word that needs this character stands in \"quotes\""));
 	return n;
 }
 
@@ -190,12 +200,16 @@ static size_t lex_word(struct lex *l, size_t off, size_t eol, struct maps_token 
 			continue;
 		}
 		if (quoted && c == '\\') {
-			if (off + 1 < eol && (f->text[off + 1] == '"' || f->text[off + 1] == '\\')) {
+			if (off + 1 < eol &&
+			    (f->text[off + 1] == '"' || f->text[off + 1] == '\\')) {
 				t->text[len++] = f->text[off + 1];
 				n = 2;
 				continue;
 			}
-			lex_wrong(l, off, 1, say_dup("in quotes a backslash stands before '\"' or another backslash only"), NULL);
+			lex_wrong(
+				l, off, 1,
+				say_dup("in quotes a backslash stands before '\"' or another backslash only"),
+				NULL);
 			continue;
 		}
 		n = lex_char(l, off, eol, quoted, &copy);
@@ -242,6 +256,9 @@ size_t maps_lex(struct maps *m, size_t file, size_t off, struct maps_words *w)
 	}
 	w->bad |= maps_nul(m, file, start, eol - start);
 	if (w->nr && eol - start > IBNBD_MAP_LINE_MAX)
-		lex_wrong(&l, start, 1, say_fmt("the line has %zu bytes, %d are possible", eol - start, IBNBD_MAP_LINE_MAX), NULL);
+		lex_wrong(&l, start, 1,
+			  say_fmt("the line has %zu bytes, %d are possible", eol - start,
+				  IBNBD_MAP_LINE_MAX),
+			  NULL);
 	return eol < f->len ? eol + 1 : f->len;
 }

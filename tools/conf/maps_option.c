@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * One word of a line of maps.conf: an option of the mapping grammar, one of our own table, or a field. What is wrong is noted with its place
- * and, where one is near, what was perhaps meant; the entry is bad then, and the caller goes on with its next word.
+ * One word of a line of maps.conf: an option of the mapping grammar, one of our own table, or a
+ * field. What is wrong is noted with its place and, where one is near, what was perhaps meant; the
+ * entry is bad then, and the caller goes on with its next word.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -59,7 +60,8 @@ void maps_bad(struct maps *m, struct maps_entry *e, struct maps_at at, char *msg
 static bool option_unit(const char *v)
 {
 	static const char *const kinds[] = {
-		".service", ".target", ".mount", ".automount", ".device", ".socket", ".path", ".timer", ".swap", ".slice", ".scope",
+		".service", ".target", ".mount", ".automount", ".device", ".socket",
+		".path",    ".timer",  ".swap",	 ".slice",     ".scope",
 	};
 	size_t i, len = strlen(v), n;
 
@@ -83,10 +85,12 @@ static bool option_value_ok(const struct maps_option *o, const char *v, int64_t 
 	case MAPS_NUMBER:
 		return maps_size(v, n) && strspn(v, "0123456789") == strlen(v) && *n <= 1 << 20;
 	case MAPS_LINK:
-		if (*v == '/' || strstr(v, "//") || !strncmp(v, "by-", 3) || !*v || v[strlen(v) - 1] == '/' || strlen(v) > 200)
+		if (*v == '/' || strstr(v, "//") || !strncmp(v, "by-", 3) || !*v ||
+		    v[strlen(v) - 1] == '/' || strlen(v) > 200)
 			return false;
 		for (p = v; *p; p++)
-			if (!strchr("/._-+:@=", *p) && !(*p >= '0' && *p <= '9') && !((*p | 32) >= 'a' && (*p | 32) <= 'z'))
+			if (!strchr("/._-+:@=", *p) && !(*p >= '0' && *p <= '9') &&
+			    !((*p | 32) >= 'a' && (*p | 32) <= 'z'))
 				return false;
 		for (p = v; p; p = strchr(p, '/') ? strchr(p, '/') + 1 : NULL)
 			if (*p == '.')
@@ -98,7 +102,8 @@ static bool option_value_ok(const struct maps_option *o, const char *v, int64_t 
 		/* fall through */
 	default:
 		for (p = v; *p; p++)
-			if (!strchr("._-@:\\", *p) && !(*p >= '0' && *p <= '9') && !((*p | 32) >= 'a' && (*p | 32) <= 'z'))
+			if (!strchr("._-@:\\", *p) && !(*p >= '0' && *p <= '9') &&
+			    !((*p | 32) >= 'a' && (*p | 32) <= 'z'))
 				return false;
 		return strlen(v) < 256;
 	}
@@ -122,13 +127,16 @@ static const char *option_value_help(const struct maps_option *o)
 	}
 }
 
-static void option_own(struct maps *m, struct maps_entry *e, const struct option_word *w, int id, bool defaults)
+static void option_own(struct maps *m, struct maps_entry *e, const struct option_word *w, int id,
+		       bool defaults)
 {
 	const struct maps_option *o = &maps_options[id];
 	int64_t n = 0;
 
-	if (defaults && (id == MAPS_link || id == MAPS_uuid || id == MAPS_size || id == MAPS_override)) {
-		maps_bad(m, e, option_key_at(w), say_fmt("%s cannot be a default: it belongs to one device", o->key), NULL);
+	if (defaults &&
+	    (id == MAPS_link || id == MAPS_uuid || id == MAPS_size || id == MAPS_override)) {
+		maps_bad(m, e, option_key_at(w),
+			 say_fmt("%s cannot be a default: it belongs to one device", o->key), NULL);
 		return;
 	}
 	if (maps_given(e, id)) {
@@ -137,10 +145,12 @@ static void option_own(struct maps *m, struct maps_entry *e, const struct option
 	}
 	if (o->kind == MAPS_FLAG) {
 		if (w->value) {
-			maps_bad(m, e, w->t->at, say_fmt("%s takes no value", o->key), say_fmt("say just %s", o->key));
+			maps_bad(m, e, w->t->at, say_fmt("%s takes no value", o->key),
+				 say_fmt("say just %s", o->key));
 			return;
 		}
-		if ((id == MAPS_wait && maps_given(e, MAPS_nowait)) || (id == MAPS_nowait && maps_given(e, MAPS_wait))) {
+		if ((id == MAPS_wait && maps_given(e, MAPS_nowait)) ||
+		    (id == MAPS_nowait && maps_given(e, MAPS_wait))) {
 			maps_bad(m, e, w->t->at, say_dup("wait and nowait are opposites"), NULL);
 			return;
 		}
@@ -148,11 +158,13 @@ static void option_own(struct maps *m, struct maps_entry *e, const struct option
 		return;
 	}
 	if (!w->value || !*w->value) {
-		maps_bad(m, e, w->t->at, say_fmt("%s needs a value", o->key), say_fmt("%s=%s: %s", o->key, o->value, o->help));
+		maps_bad(m, e, w->t->at, say_fmt("%s needs a value", o->key),
+			 say_fmt("%s=%s: %s", o->key, o->value, o->help));
 		return;
 	}
 	if (!option_value_ok(o, w->value, &n)) {
-		maps_bad(m, e, option_value_at(w, 0, 0), say_fmt("%s: \"%s\" is not possible", o->key, w->value),
+		maps_bad(m, e, option_value_at(w, 0, 0),
+			 say_fmt("%s: \"%s\" is not possible", o->key, w->value),
 			 say_dup(option_value_help(o)));
 		return;
 	}
@@ -209,29 +221,38 @@ static void option_path(struct maps *m, struct maps_entry *e, const struct optio
 	if (bad && host_is_name(w->value, strlen(w->value))) {
 		for (i = 0; i < e->nr_hosts; i++) {
 			if (!strcmp(e->host[i], w->value)) {
-				maps_bad(m, e, option_value_at(w, 0, 0), say_fmt("path: \"%s\" is given twice", w->value), NULL);
+				maps_bad(m, e, option_value_at(w, 0, 0),
+					 say_fmt("path: \"%s\" is given twice", w->value), NULL);
 				return;
 			}
 		}
 		if (e->nr_hosts + e->map.nr_paths >= IBNBD_MAP_PATHS) {
-			maps_bad(m, e, option_value_at(w, 0, 0), say_fmt("more than %d paths", IBNBD_MAP_PATHS),
+			maps_bad(m, e, option_value_at(w, 0, 0),
+				 say_fmt("more than %d paths", IBNBD_MAP_PATHS),
 				 say_dup("add the others with ibnbd path add"));
 			return;
 		}
 		e->host_at[e->nr_hosts] = w->t->at;
 		e->host[e->nr_hosts++] = say_dup(w->value);
-		maps_warn(m, option_value_at(w, 0, 0), say_fmt("the name \"%s\" must be resolved when the machine boots", w->value),
+		maps_warn(m, option_value_at(w, 0, 0),
+			  say_fmt("the name \"%s\" must be resolved when the machine boots",
+				  w->value),
 			  say_dup("an address does not depend on a name service"));
 		return;
 	}
 	if (e->nr_hosts && e->nr_hosts + e->map.nr_paths >= IBNBD_MAP_PATHS) {
-		maps_bad(m, e, option_value_at(w, 0, 0), say_fmt("more than %d paths", IBNBD_MAP_PATHS), NULL);
+		maps_bad(m, e, option_value_at(w, 0, 0),
+			 say_fmt("more than %d paths", IBNBD_MAP_PATHS), NULL);
 		return;
 	}
 	if (bad) {
-		maps_bad(m, e, option_value_at(w, 0, 0), say_fmt("path: \"%.64s\": %s", w->value, host_wrong(w->value, strlen(w->value), why)),
-			 say_dup(option_commas(w->value) > 1 ? "path=[SOURCE,]DESTINATION is one path; several paths are several path=" :
-				 "path=[SOURCE,]DESTINATION, addresses as 10.0.1.7, ip:[fe80::1%eth2], gid:fe80:...:b2c3"));
+		maps_bad(
+			m, e, option_value_at(w, 0, 0),
+			say_fmt("path: \"%.64s\": %s", w->value,
+				host_wrong(w->value, strlen(w->value), why)),
+			say_dup(option_commas(w->value) > 1 ?
+					"path=[SOURCE,]DESTINATION is one path; several paths are several path=" :
+					"path=[SOURCE,]DESTINATION, addresses as 10.0.1.7, ip:[fe80::1%eth2], gid:fe80:...:b2c3"));
 		return;
 	}
 	if (ibnbd_mapopt_set(&e->map, "path", w->value, &err)) {
@@ -240,7 +261,10 @@ static void option_path(struct maps *m, struct maps_entry *e, const struct optio
 	}
 	e->addr_at[e->map.nr_paths - 1] = w->t->at;
 	if (pair.src.kind != IBTRS_ADDR_NONE && ibtrs_addr_equal(&pair.src, &pair.dst))
-		maps_warn(m, option_value_at(w, 0, 0), say_dup("source and destination are the same: this host is its own server"), NULL);
+		maps_warn(
+			m, option_value_at(w, 0, 0),
+			say_dup("source and destination are the same: this host is its own server"),
+			NULL);
 }
 
 static void option_grammar(struct maps *m, struct maps_entry *e, const struct option_word *w)
@@ -256,7 +280,8 @@ static void option_grammar(struct maps *m, struct maps_entry *e, const struct op
 		return;
 	}
 	if (ibnbd_mapopt_set(&e->map, w->key, w->value, &err))
-		maps_bad(m, e, option_value_at(w, err.pos, err.len), say_dup(err.msg), option_words_hint(w->key, w->value));
+		maps_bad(m, e, option_value_at(w, err.pos, err.len), say_dup(err.msg),
+			 option_words_hint(w->key, w->value));
 }
 
 /* ---- any option ---- */
@@ -290,7 +315,8 @@ static int option_find_own(const char *key)
 	return -1;
 }
 
-static void option_try(const char *key, const char *name, bool value, unsigned int *best, char *out, size_t size)
+static void option_try(const char *key, const char *name, bool value, unsigned int *best, char *out,
+		       size_t size)
 {
 	unsigned int d = say_distance(key, name);
 
@@ -318,14 +344,17 @@ static char *option_unknown_hint(const char *key)
 			option_try(key, o[i].alias, true, &best, name, sizeof(name));
 	}
 	for (j = 0; j < MAPS_NR_OPTIONS; j++)
-		option_try(key, maps_options[j].key, maps_options[j].value != NULL, &best, name, sizeof(name));
+		option_try(key, maps_options[j].key, maps_options[j].value != NULL, &best, name,
+			   sizeof(name));
 	if (!*name)
-		return say_dup("ibnbd-maps.conf(5) lists all options; names of your own begin with x-");
+		return say_dup(
+			"ibnbd-maps.conf(5) lists all options; names of your own begin with x-");
 	snprintf(name + strcspn(name, "="), 1, "%s", "");
 	found = option_find_grammar(name);
 	j = option_find_own(name);
 	if (!found)
-		return say_fmt("did you mean \"%s%s\"?", name, j >= 0 && maps_options[j].value ? "=" : "");
+		return say_fmt("did you mean \"%s%s\"?", name,
+			       j >= 0 && maps_options[j].value ? "=" : "");
 	if (!found->words)
 		return say_fmt("did you mean \"%s=\"?", name);
 	/* "a:b|c" -> "a, c": the synonyms only confuse here. */
@@ -349,7 +378,8 @@ static bool option_field(const char *key, const char **which)
 	return *which;
 }
 
-void maps_take_option(struct maps *m, struct maps_entry *e, const struct maps_token *t, bool defaults)
+void maps_take_option(struct maps *m, struct maps_entry *e, const struct maps_token *t,
+		      bool defaults)
 {
 	const char *eq = strchr(t->text, '='), *which;
 	struct option_word w = { .t = t, .value = eq ? eq + 1 : NULL };
@@ -358,7 +388,8 @@ void maps_take_option(struct maps *m, struct maps_entry *e, const struct maps_to
 	w.key = say_fmt("%.*s", eq ? (int)(eq - t->text) : (int)strlen(t->text), t->text);
 	own = option_find_own(w.key);
 	if (!*w.key)
-		maps_bad(m, e, t->at, say_dup(eq ? "there is no option before '='" : "an empty word"), NULL);
+		maps_bad(m, e, t->at,
+			 say_dup(eq ? "there is no option before '='" : "an empty word"), NULL);
 	else if (!strcmp(w.key, "timeout"))
 		maps_bad(m, e, option_key_at(&w), say_dup("timeout can mean two things"),
 			 say_dup("start-timeout= for the boot, io-timeout= for a request"));
@@ -367,24 +398,32 @@ void maps_take_option(struct maps *m, struct maps_entry *e, const struct maps_to
 	else if (!strncmp(w.key, "x-", 2))
 		option_keep(e, t->text);
 	else if (option_field(w.key, &which))
-		maps_bad(m, e, option_key_at(&w), say_fmt("%s is the %s word of a line, not an option", w.key, which), NULL);
-	else if (!w.value && (!strcmp(w.key, "ro") || !strcmp(w.key, "rw") || !strcmp(w.key, "migration"))) {
-		struct option_word access = { .t = t, .key = (char *)"access_mode", .value = t->text };
+		maps_bad(m, e, option_key_at(&w),
+			 say_fmt("%s is the %s word of a line, not an option", w.key, which), NULL);
+	else if (!w.value &&
+		 (!strcmp(w.key, "ro") || !strcmp(w.key, "rw") || !strcmp(w.key, "migration"))) {
+		struct option_word access = { .t = t,
+					      .key = (char *)"access_mode",
+					      .value = t->text };
 
 		option_grammar(m, e, &access);
 	} else if (!option_find_grammar(w.key))
-		maps_bad(m, e, option_key_at(&w), say_fmt("unknown option \"%s\"", t->text), option_unknown_hint(w.key));
+		maps_bad(m, e, option_key_at(&w), say_fmt("unknown option \"%s\"", t->text),
+			 option_unknown_hint(w.key));
 	else if (!w.value)
-		maps_bad(m, e, t->at, say_fmt("%s needs a value", w.key), say_fmt("%s=%s: %s", w.key, option_find_grammar(w.key)->value,
-										  option_find_grammar(w.key)->help));
+		maps_bad(m, e, t->at, say_fmt("%s needs a value", w.key),
+			 say_fmt("%s=%s: %s", w.key, option_find_grammar(w.key)->value,
+				 option_find_grammar(w.key)->help));
 	else if (defaults && option_find_grammar(w.key)->flags & IBNBD_OPT_REPEAT)
-		maps_bad(m, e, option_key_at(&w), say_dup("path cannot be a default: it belongs to one session"), NULL);
+		maps_bad(m, e, option_key_at(&w),
+			 say_dup("path cannot be a default: it belongs to one session"), NULL);
 	else
 		option_grammar(m, e, &w);
 	free(w.key);
 }
 
-void maps_take_word(struct maps *m, struct maps_entry *e, const char *key, const struct maps_token *t)
+void maps_take_word(struct maps *m, struct maps_entry *e, const char *key,
+		    const struct maps_token *t)
 {
 	struct option_word w = { .t = t, .value = t->text };
 	struct ibnbd_mapopt_err err;
@@ -392,6 +431,8 @@ void maps_take_word(struct maps *m, struct maps_entry *e, const char *key, const
 	if (ibnbd_mapopt_set(&e->map, key, t->text, &err))
 		maps_bad(m, e, option_value_at(&w, err.pos, err.len), say_dup(err.msg), NULL);
 	else if (strchr(t->text, '='))
-		maps_bad(m, e, option_value_at(&w, (size_t)(strchr(t->text, '=') - t->text), 1), say_fmt("'=' in the %s", key),
-			 say_dup("a line begins with three words: name, device, session; then come options"));
+		maps_bad(
+			m, e, option_value_at(&w, (size_t)(strchr(t->text, '=') - t->text), 1),
+			say_fmt("'=' in the %s", key),
+			say_dup("a line begins with three words: name, device, session; then come options"));
 }

@@ -2,11 +2,13 @@
 /*
  * Changes of maps.conf, as texts.
  *
- * The parser remembers where each line begins and ends in its file, so a change is: the bytes before, the new line or nothing, the bytes after.
- * Comments, order, spacing, line ends and lines with mistakes stay as they are.
+ * The parser remembers where each line begins and ends in its file, so a change is: the bytes
+ * before, the new line or nothing, the bytes after. Comments, order, spacing, line ends and lines
+ * with mistakes stay as they are.
  *
- * Lines of one session lean on each other: one of them has the path=, and what they say of the session must be the same. So a line that
- * goes hands what belongs to its session to the next one, and a line that says something new of its session says it in all of them.
+ * Lines of one session lean on each other: one of them has the path=, and what they say of the
+ * session must be the same. So a line that goes hands what belongs to its session to the next one,
+ * and a line that says something new of its session says it in all of them.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -50,8 +52,12 @@ struct maps_entry *maps_plan_find(struct maps *m, const char *name)
 
 /* ---- lines ---- */
 
-/* The comment behind a line that is replaced is the administrator's; on a line of its own where both are too long for one. */
-static char *plan_line(const struct maps *m, const struct maps_entry *e, const struct maps_entry *old)
+/*
+ * The comment behind a line that is replaced is the administrator's; on a line of its own where
+ * both are too long for one.
+ */
+static char *plan_line(const struct maps *m, const struct maps_entry *e,
+		       const struct maps_entry *old)
 {
 	char *line = maps_line(e), *longer;
 	const char *comment;
@@ -95,8 +101,12 @@ static void plan_take_paths(struct maps_entry *e, const struct maps_entry *from)
 		e->map.given |= 1u << IBNBD_OPT_path;
 }
 
-/* What @from says of its session, and @e does not (@missing), or says otherwise (@other). Returns whether there was anything. */
-static bool plan_take_keys(struct maps_entry *e, const struct maps_entry *from, bool missing, bool other)
+/*
+ * What @from says of its session, and @e does not (@missing), or says otherwise (@other). Returns
+ * whether there was anything.
+ */
+static bool plan_take_keys(struct maps_entry *e, const struct maps_entry *from, bool missing,
+			   bool other)
 {
 	struct ibnbd_map map = from->map;
 	bool any = false;
@@ -106,7 +116,8 @@ static bool plan_take_keys(struct maps_entry *e, const struct maps_entry *from, 
 		enum ibnbd_mapopt_id id = maps_session_keys[i];
 		bool said = ibnbd_map_given(&e->map, id);
 
-		if (!ibnbd_map_given(&map, id) || !(said ? other : missing) || (said && *plan_key(&e->map, id) == *plan_key(&map, id)))
+		if (!ibnbd_map_given(&map, id) || !(said ? other : missing) ||
+		    (said && *plan_key(&e->map, id) == *plan_key(&map, id)))
 			continue;
 		*plan_key(&e->map, id) = *plan_key(&map, id);
 		e->map.given |= 1u << id;
@@ -116,7 +127,8 @@ static bool plan_take_keys(struct maps_entry *e, const struct maps_entry *from, 
 }
 
 /* A good line of @session other than @but. */
-static bool plan_other(const struct maps_entry *o, const struct maps_entry *but, const char *session)
+static bool plan_other(const struct maps_entry *o, const struct maps_entry *but,
+		       const char *session)
 {
 	return o != but && !o->bad && !strcmp(o->map.sessname, session);
 }
@@ -151,14 +163,16 @@ static void plan_hand_over(struct maps_plan *p, const struct maps *m, const stru
 }
 
 /* What @e says of its session anew is said by the others. */
-static void plan_agree(struct maps_plan *p, const struct maps *m, const struct maps_entry *e, const struct maps_entry *old)
+static void plan_agree(struct maps_plan *p, const struct maps *m, const struct maps_entry *e,
+		       const struct maps_entry *old)
 {
 	size_t i;
 
 	for (i = 0; i < m->nr; i++) {
 		struct maps_entry other = m->entries[i];
 
-		if (plan_other(&m->entries[i], old, e->map.sessname) && plan_take_keys(&other, e, false, true))
+		if (plan_other(&m->entries[i], old, e->map.sessname) &&
+		    plan_take_keys(&other, e, false, true))
 			plan_add(p, other.line, plan_line(m, &other, &m->entries[i]), other.name);
 	}
 }
@@ -177,7 +191,8 @@ static void plan_keep(struct maps_entry *e, const struct maps_entry *old)
 	e->nr_own = old->nr_own;
 }
 
-void maps_plan_save(struct maps_plan *p, const struct maps *m, struct maps_entry *e, const struct maps_entry *old, size_t file)
+void maps_plan_save(struct maps_plan *p, const struct maps *m, struct maps_entry *e,
+		    const struct maps_entry *old, size_t file)
 {
 	bool same_session = old && !strcmp(e->map.sessname, old->map.sessname);
 	char *was, *will;
@@ -272,7 +287,8 @@ char *maps_plan_text(const struct maps_plan *p, const struct maps *m, size_t fil
 		plan_put(text, &n, f->text + at, c->at.off - at);
 		at = c->at.off + c->at.len;
 		eol = plan_eol(f, c->at);
-		if (!c->at.len) {		/* behind a line that may have no end yet, or go on */
+		if (!c->at.len) {
+			/* behind a line that may have no end yet, or go on */
 			if (f->len > f->begin && f->text[f->len - 1] != '\n')
 				plan_put(text, &n, eol, strlen(eol));
 			if (plan_goes_on(f))
@@ -298,7 +314,8 @@ static bool plan_before(const char *a, const char *b)
 	return !strncmp(a, b, dir + 1) && !strchr(b + dir + 1, '/') && strcmp(a, b) < 0;
 }
 
-static void plan_parse(const struct maps_plan *p, const struct maps *m, size_t file, struct maps *after)
+static void plan_parse(const struct maps_plan *p, const struct maps *m, size_t file,
+		       struct maps *after)
 {
 	size_t len;
 	char *text = maps_plan_text(p, m, file, &len);
@@ -341,7 +358,8 @@ static const char *plan_mistake(const struct maps *after, const char *name)
 	for (i = 0; e && i < after->nr_diags; i++) {
 		const struct maps_diag *d = &after->diags[i];
 
-		if (d->level == MAPS_ERROR && d->at.file == e->line.file && d->at.off >= e->line.off && d->at.off < e->line.off + e->line.len)
+		if (d->level == MAPS_ERROR && d->at.file == e->line.file &&
+		    d->at.off >= e->line.off && d->at.off < e->line.off + e->line.len)
 			return d->msg;
 	}
 	return "its line is lost";
@@ -372,7 +390,8 @@ char *maps_plan_lost(const struct maps_plan *p, struct maps *m, struct maps *aft
 			continue;
 		now = maps_find(after, e->name);
 		if (!now)
-			return say_fmt("%s would not be mapped any more: %s", e->name, plan_mistake(after, e->name));
+			return say_fmt("%s would not be mapped any more: %s", e->name,
+				       plan_mistake(after, e->name));
 		was = maps_line(e);
 		is = maps_line(now);
 		same = plan_changes(p, e->name) || !strcmp(was, is);

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What a change of maps.conf does to its texts, and whether anything is lost by it. Pure: texts in, texts out; maps_edit.c has the files.
+ * What a change of maps.conf does to its texts, and whether anything is lost by it. Pure: texts in,
+ * texts out; maps_edit.c has the files.
  *
- * Law (tests/fuzz/fuzz_maps_edit.c): a mapping that was good before a change and is not what is changed is good behind it, and the same.
+ * Law (tests/fuzz/fuzz_maps_edit.c): a mapping that was good before a change and is not what is
+ * changed is good behind it, and the same.
  */
 #ifndef TOOLS_MAPS_PLAN_H
 #define TOOLS_MAPS_PLAN_H
@@ -32,10 +34,12 @@ void maps_plan_free(struct maps_plan *p);
 /* The line of that name: the one that is used, else the last. NULL = none. */
 struct maps_entry *maps_plan_find(struct maps *m, const char *name);
 /*
- * @e in the place of @old (NULL: at the end of @file). Options that @e cannot say are @old's, whose texts they stay; so are the paths when @e
+ * @e in the place of @old (NULL: at the end of @file). Options that @e cannot say are @old's, whose
+ *	texts they stay; so are the paths when @e
  * has none. A change that changes nothing makes an empty plan.
  */
-void maps_plan_save(struct maps_plan *p, const struct maps *m, struct maps_entry *e, const struct maps_entry *old, size_t file);
+void maps_plan_save(struct maps_plan *p, const struct maps *m, struct maps_entry *e,
+		    const struct maps_entry *old, size_t file);
 void maps_plan_remove(struct maps_plan *p, const struct maps *m, const struct maps_entry *e);
 
 /* @file as it will be. Allocated. */

@@ -17,8 +17,10 @@ static size_t value_digits(const char *s, int64_t *n)
 
 bool maps_span(const char *s, int64_t *seconds)
 {
-	static const struct { const char *unit; int factor; } units[] = {
-		{ "", 1 }, { "s", 1 }, { "sec", 1 }, { "m", 60 }, { "min", 60 }, { "h", 3600 }, { "hr", 3600 }, { "d", 86400 },
+	static const struct { const char *unit; int factor;
+	} units[] = {
+		{ "", 1 },     { "s", 1 },    { "sec", 1 },   { "m", 60 },
+		{ "min", 60 }, { "h", 3600 }, { "hr", 3600 }, { "d", 86400 },
 	};
 	size_t i, n = value_digits(s, seconds);
 
@@ -68,7 +70,8 @@ char *maps_unit_escape(const char *name)
 	const char *s;
 
 	for (s = name; *s; s++) {
-		if ((*s >= '0' && *s <= '9') || ((*s | 32) >= 'a' && (*s | 32) <= 'z') || *s == '_' || *s == ':' || (*s == '.' && s > name))
+		if ((*s >= '0' && *s <= '9') || ((*s | 32) >= 'a' && (*s | 32) <= 'z') ||
+		    *s == '_' || *s == ':' || (*s == '.' && s > name))
 			*p++ = *s;
 		else
 			p += sprintf(p, "\\x%02x", (unsigned char)*s);

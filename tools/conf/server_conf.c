@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Reads server.conf: KEY = VALUE lines, a key for each parameter of ibnbd-server (SERVER_KEYS in the header).
+ * Reads server.conf: KEY = VALUE lines, a key for each parameter of ibnbd-server (SERVER_KEYS in
+ * the header).
  *
- * The lexer and the reports (file:line:col, caret, suggestion) are those of maps.conf, so all mistakes are found in one pass. A value is checked
- * by the same pure code that the module uses where there is any. The caller decides what a mistake means; the values of good lines are kept.
+ * The lexer and the reports (file:line:col, caret, suggestion) are those of maps.conf, so all
+ * mistakes are found in one pass. A value is checked by the same pure code that the module uses
+ * where there is any. The caller decides what a mistake means; the values of good lines are kept.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +25,8 @@ static bool server_number(const char *s, int64_t min, int64_t max)
 {
 	int64_t n;
 
-	return *s && strspn(s, "0123456789") == strlen(s) && maps_size(s, &n) && n >= min && n <= max;
+	return *s && strspn(s, "0123456789") == strlen(s) && maps_size(s, &n) && n >= min &&
+	       n <= max;
 }
 
 static bool server_one_of(const char *s, const char *const *words)
@@ -37,8 +40,11 @@ static bool server_one_of(const char *s, const char *const *words)
 /* NULL = fine, or why not. Allocated. */
 static char *server_refused(enum server_key_id id, char **value)
 {
-	static const char *const copy[] = { "auto", "always", "never", NULL }, *const io[] = { "auto", "blockio", "fileio", NULL };
-	static const char *const yes[] = { "yes", "on", "true", "1", "Y", "y", NULL }, *const no[] = { "no", "off", "false", "0", "N", "n", NULL };
+	static const char *const copy[] = { "auto", "always", "never", NULL }, *const io[] = {
+		"auto", "blockio", "fileio", NULL
+	};
+	static const char *const yes[] = { "yes", "on", "true", "1", "Y", "y", NULL },
+				 *const no[] = { "no", "off", "false", "0", "N", "n", NULL };
 	struct ibnbd_allow *allow;
 	const char *why = "", *v = *value;
 	char *text = NULL;
@@ -57,13 +63,16 @@ static char *server_refused(enum server_key_id id, char **value)
 		free(allow);
 		return text;
 	case SERVER_port_nr:
-		return server_number(v, 1, 65535) ? NULL : say_dup("a number from 1 to 65535 is expected");
+		return server_number(v, 1, 65535) ? NULL :
+						    say_dup("a number from 1 to 65535 is expected");
 	case SERVER_max_maps:
-		return server_number(v, 1, 1 << 20) ? NULL : say_dup("a number from 1 on is expected");
+		return server_number(v, 1, 1 << 20) ? NULL :
+						      say_dup("a number from 1 on is expected");
 	case SERVER_copy:
 		return server_one_of(v, copy) ? NULL : say_dup("auto, always or never is expected");
 	case SERVER_writer_file:
-		return !*v || *v == '/' ? NULL : say_dup("an absolute path is expected, or nothing");
+		return !*v || *v == '/' ? NULL :
+					  say_dup("an absolute path is expected, or nothing");
 	case SERVER_io_mode:
 		return server_one_of(v, io) ? NULL : say_dup("auto, blockio or fileio is expected");
 	default:
@@ -83,7 +92,8 @@ static char *server_near(const char *key)
 
 	for (i = 0; i < SERVER_NR_KEYS; i++)
 		near = say_nearest(key, near, server_keys[i].key);
-	return near ? say_fmt("did you mean \"%s\"?", near) : say_dup("ibnbd-server.conf(5) lists what there is");
+	return near ? say_fmt("did you mean \"%s\"?", near) :
+		      say_dup("ibnbd-server.conf(5) lists what there is");
 }
 
 /* A line may be `key = value`, `key=value`, and the value of several words. */
@@ -120,7 +130,8 @@ static void server_line(struct server_conf *c, const struct maps_token *t, size_
 		c->value[id] = say_dup(value);
 		why = server_refused((enum server_key_id)id, &c->value[id]);
 		if (why) {
-			maps_error(c->m, t[nr - 1].at, say_fmt("%s: %s", server_keys[id].key, why), NULL);
+			maps_error(c->m, t[nr - 1].at, say_fmt("%s: %s", server_keys[id].key, why),
+				   NULL);
 			free(c->value[id]);
 			c->value[id] = NULL;
 			free(why);
@@ -135,9 +146,12 @@ static void server_questions(struct server_conf *c)
 	struct maps_at at = { 0, SIZE_MAX, 0 };
 
 	if (!c->value[SERVER_dev_search_path] || !*c->value[SERVER_dev_search_path])
-		maps_warn(c->m, at, say_dup("there is no dev_search_path: nothing is exported"), NULL);
+		maps_warn(c->m, at, say_dup("there is no dev_search_path: nothing is exported"),
+			  NULL);
 	else if (!c->value[SERVER_allow] || !*c->value[SERVER_allow])
-		maps_warn(c->m, at, say_dup("there is no allow: whoever reaches the port may map, and write"), say_dup("allow = 10.0.0.0/24"));
+		maps_warn(c->m, at,
+			  say_dup("there is no allow: whoever reaches the port may map, and write"),
+			  say_dup("allow = 10.0.0.0/24"));
 }
 
 static void server_lines(struct server_conf *c, const char *path, const struct file_text *f)

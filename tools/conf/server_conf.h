@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * /etc/ibnbd/server.conf: what this host exports, as KEY = VALUE lines, a key for each parameter of the module ibnbd-server.
- * Without dev_search_path nothing is exported and nobody listens.
+ * /etc/ibnbd/server.conf: what this host exports, as KEY = VALUE lines, a key for each parameter of
+ * the module ibnbd-server. Without dev_search_path nothing is exported and nobody listens.
  */
 #ifndef TOOLS_SERVER_CONF_H
 #define TOOLS_SERVER_CONF_H
@@ -14,15 +14,20 @@
 
 /* X(key, runtime, help): @runtime: can be changed while it runs */
 #define SERVER_KEYS(X) \
-X(dev_search_path, true, "directory whose devices, files and links are exported; %SESSNAME% as its last part: one for each session") \
-X(allow, true, "who may come: addresses with a prefix length, session:PATTERN; empty = everybody who reaches the port") \
-X(port_nr, false, "port to listen on") \
-X(copy, true, "private pages for data in transfer: auto, always, never") \
-X(io_mode, true, "what may be exported: auto, blockio, fileio") \
-X(claim, true, "refuse to have a disk written to that this host uses itself, and keep the host from one that a client writes to: yes or no") \
-X(write_zeroes, true, "announce write-zeroes to clients that did not negotiate it: yes or no") \
-X(max_maps, true, "devices that one session may map") \
-X(writer_file, false, "file that keeps who wrote last to each disk; without a path a restart forgets it")
+	X(dev_search_path, true, \
+	  "directory whose devices, files and links are exported; %SESSNAME% as its last part: one for each session") \
+	X(allow, true, \
+	  "who may come: addresses with a prefix length, session:PATTERN; empty = everybody who reaches the port") \
+	X(port_nr, false, "port to listen on") \
+	X(copy, true, "private pages for data in transfer: auto, always, never") \
+	X(io_mode, true, "what may be exported: auto, blockio, fileio") \
+	X(claim, true, \
+	  "refuse to have a disk written to that this host uses itself, and keep the host from one that a client writes to: yes or no") \
+	X(write_zeroes, true, \
+	  "announce write-zeroes to clients that did not negotiate it: yes or no") \
+	X(max_maps, true, "devices that one session may map") \
+	X(writer_file, false, \
+	  "file that keeps who wrote last to each disk; without a path a restart forgets it")
 
 enum server_key_id {
 #define SERVER_KEY_ENUM(key, ...) SERVER_##key,

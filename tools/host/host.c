@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What an address in path= means on this host: names become addresses, and a source is one of its own. */
+/*
+ * What an address in path= means on this host: names become addresses, and a source is one of its
+ * own.
+ */
 #include <ifaddrs.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -9,9 +12,11 @@
 #include "tools/conf/maps_conf.h"
 #include "tools/out/say.h"
 
-static int host_lookup(const char *s, size_t len, enum ibtrs_addr_kind want, struct ibtrs_addr *out, char **why)
+static int host_lookup(const char *s, size_t len, enum ibtrs_addr_kind want, struct ibtrs_addr *out,
+		       char **why)
 {
-	struct addrinfo hints = { .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM }, *list = NULL;
+	struct addrinfo hints = { .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM },
+			*list = NULL;
 	const char *reason;
 	char *name;
 	int rc;
@@ -71,8 +76,10 @@ static bool host_same(const struct sockaddr *sa, const struct ibtrs_addr *a)
 	if (!sa)
 		return false;
 	if (sa->sa_family == AF_INET)
-		return a->kind == IBTRS_ADDR_IP4 && !memcmp(&((const struct sockaddr_in *)sa)->sin_addr, a->raw, 4);
-	return sa->sa_family == AF_INET6 && a->kind == IBTRS_ADDR_IP6 && !memcmp(&((const struct sockaddr_in6 *)sa)->sin6_addr, a->raw, 16);
+		return a->kind == IBTRS_ADDR_IP4 &&
+		       !memcmp(&((const struct sockaddr_in *)sa)->sin_addr, a->raw, 4);
+	return sa->sa_family == AF_INET6 && a->kind == IBTRS_ADDR_IP6 &&
+	       !memcmp(&((const struct sockaddr_in6 *)sa)->sin6_addr, a->raw, 16);
 }
 
 static bool host_unspecified(const struct ibtrs_addr *a)
@@ -87,7 +94,8 @@ bool host_is_local(const struct ibtrs_addr *a)
 	struct ifaddrs *list, *i;
 	bool found = false;
 
-	if ((a->kind != IBTRS_ADDR_IP4 && a->kind != IBTRS_ADDR_IP6) || host_unspecified(a) || getifaddrs(&list))
+	if ((a->kind != IBTRS_ADDR_IP4 && a->kind != IBTRS_ADDR_IP6) || host_unspecified(a) ||
+	    getifaddrs(&list))
 		return true;
 	for (i = list; i && !found; i = i->ifa_next)
 		found = host_same(i->ifa_addr, a);
@@ -104,7 +112,8 @@ char *host_wrong_source(const struct ibtrs_addr_pair *p)
 {
 	char text[IBTRS_ADDR_STR_MAX];
 
-	if (p->src.kind == IBTRS_ADDR_NONE || ibtrs_addr_equal(&p->src, &p->dst) || host_is_local(&p->src))
+	if (p->src.kind == IBTRS_ADDR_NONE || ibtrs_addr_equal(&p->src, &p->dst) ||
+	    host_is_local(&p->src))
 		return NULL;
 	ibtrs_addr_format(&p->src, text, sizeof(text));
 	return host_not_ours(text);

@@ -11,8 +11,9 @@ static bool host_letter(char c)
 #define HOST_LABEL_MAX_LEN	63
 
 /*
- * What getaddrinfo(3) looks up: RFC 1123, '_' that RFC 1123 forbids and people use, and the dot at the end that stands for the root. The last
- * label is not a number: 10.0.0.300 is a mistake, not a name. NULL = a name, or why not.
+ * What getaddrinfo(3) looks up: RFC 1123, '_' that RFC 1123 forbids and people use, and the dot at
+ * the end that stands for the root. The last label is not a number: 10.0.0.300 is a mistake, not a
+ * name. NULL = a name, or why not.
  */
 static const char *host_name_wrong(const char *s, size_t len)
 {
@@ -55,7 +56,10 @@ const char *host_wrong(const char *s, size_t len, const char *why)
 {
 	size_t i;
 
-	/* An address that went wrong has said what is wrong; a name has no colon, and what is all digits is no name. */
+	/*
+	 * An address that went wrong has said what is wrong; a name has no colon, and what is all
+	 * digits is no name.
+	 */
 	for (i = 0; i < len && s[i] != ',' && s[i] != '@'; i++)
 		if (s[i] == ':' || s[i] == '%' || s[i] == '[')
 			return why;
@@ -79,6 +83,7 @@ bool host_is_name(const char *s, size_t len)
 	s = cut + 1;
 	len -= left + 1;
 	cut -= left;
-	return (host_name(cut, left) && (host_name(s, len) || !ibtrs_addr_parse(s, len, &addr, &why))) ||
+	return (host_name(cut, left) &&
+		(host_name(s, len) || !ibtrs_addr_parse(s, len, &addr, &why))) ||
 	       (host_name(s, len) && !ibtrs_addr_parse(cut, left, &addr, &why));
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The kernel's log, /dev/kmsg: records of `priority,number,time,flags;text`, further lines of a record
- * begin with a blank. The kernel writes \xNN for controls, backslashes, and all that is not ASCII.
+ * The kernel's log, /dev/kmsg: records of `priority,number,time,flags;text`, further lines of a
+ * record begin with a blank. The kernel writes \xNN for controls, backslashes, and all that is not
+ * ASCII.
  */
 #include <errno.h>
 #include <fcntl.h>

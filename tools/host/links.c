@@ -22,7 +22,8 @@
 #include "tools/out/say.h"
 
 #define LINKS_PART_MAX	247	/* NAME_MAX without "-partNNN" */
-#define LINKS_MAX	900	/* udev's buffers have 1024 bytes, for "ibnbd/by-session/" and the rest */
+/* udev's buffers have 1024 bytes, for "ibnbd/by-session/" and the rest */
+#define LINKS_MAX	900
 
 enum links_kind { LINKS_NAME, LINKS_SESSION, LINKS_TREE, LINKS_FLAT, LINKS_FLAT_SESSION };
 
@@ -60,12 +61,14 @@ static char *links_image(enum links_kind kind, const char *text)
 		n = escape_utf8(s, &code);
 		end = s + (n ? n : 1);
 		if (n == 1)
-			keep = (code >= '0' && code <= '9') || ((code | 32) >= 'a' && (code | 32) <= 'z') ||
+			keep = (code >= '0' && code <= '9') ||
+			       ((code | 32) >= 'a' && (code | 32) <= 'z') ||
 			       strchr("#+-.:=@_", (int)code);
 		else
 			keep = n && !escape_hidden(code);
 		if (links_partition(kind, s) || (*s == '-' && kind == LINKS_FLAT_SESSION) ||
-		    (*s == ':' && kind == LINKS_FLAT) || (begin && links_dots(s) && kind != LINKS_FLAT))
+		    (*s == ':' && kind == LINKS_FLAT) ||
+		    (begin && links_dots(s) && kind != LINKS_FLAT))
 			keep = false;
 		begin = *s == '/' && kind == LINKS_TREE && !begin && s[1];
 		if (begin || (*s == '/' && kind == LINKS_FLAT)) {

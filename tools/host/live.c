@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A mapping read back from sysfs, key by key, for remap --force and maps save. A driver older than this command does not show each key; what it
- * leaves out stays as the caller had it.
+ * A mapping read back from sysfs, key by key, for remap --force and maps save. A driver older than
+ * this command does not show each key; what it leaves out stays as the caller had it.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -59,7 +59,8 @@ void live_paths(struct ibnbd_map *map, const struct state_session *s)
 	for (pass = 0; pass < 2; pass++)
 		for (i = 0; i < (size_t)s->nr_paths && map->nr_paths < IBNBD_MAP_PATHS; i++)
 			if ((s->path_states[i] == 'U') == !pass && live_path(map, &s->paths[i]))
-				say_warn("session %s: path %s is left out", s->name, s->paths[i].name);
+				say_warn("session %s: path %s is left out", s->name,
+					 s->paths[i].name);
 }
 
 int live_map(struct ibnbd_map *map, struct state *s, const struct state_dev *d, char **why)
@@ -67,10 +68,13 @@ int live_map(struct ibnbd_map *map, struct state *s, const struct state_dev *d, 
 	struct state_session *sess = d->session ? state_session(s, d->session) : NULL;
 
 	if (!d->session || !d->device_path || live_text(map, IBNBD_OPT_sessname, d->session) ||
-	    live_text(map, IBNBD_OPT_device_path, d->device_path) || live_text(map, IBNBD_OPT_access_mode, d->access_mode) ||
+	    live_text(map, IBNBD_OPT_device_path, d->device_path) ||
+	    live_text(map, IBNBD_OPT_access_mode, d->access_mode) ||
 	    live_text(map, IBNBD_OPT_name, d->name) || live_number(map, IBNBD_OPT_hold, d->hold) ||
-	    live_number(map, IBNBD_OPT_io_timeout, d->io_timeout) || live_number(map, IBNBD_OPT_nr_poll_queues, d->nr_poll_queues) ||
-	    live_text(map, IBNBD_OPT_write_zeroes, d->write_zeroes) || live_text(map, IBNBD_OPT_write_cache, d->write_cache)) {
+	    live_number(map, IBNBD_OPT_io_timeout, d->io_timeout) ||
+	    live_number(map, IBNBD_OPT_nr_poll_queues, d->nr_poll_queues) ||
+	    live_text(map, IBNBD_OPT_write_zeroes, d->write_zeroes) ||
+	    live_text(map, IBNBD_OPT_write_cache, d->write_cache)) {
 		*why = say_dup("the driver does not say how it is mapped");
 		return -EINVAL;
 	}
@@ -78,7 +82,8 @@ int live_map(struct ibnbd_map *map, struct state *s, const struct state_dev *d, 
 		return 0;
 	if (live_text(map, IBNBD_OPT_policy, sess->policy) ||
 	    live_number(map, IBNBD_OPT_max_reconnect_attempts, sess->max_reconnect_attempts) ||
-	    live_number(map, IBNBD_OPT_dest_port, sess->dest_port) || live_number(map, IBNBD_OPT_hb_interval_ms, sess->hb_interval_ms) ||
+	    live_number(map, IBNBD_OPT_dest_port, sess->dest_port) ||
+	    live_number(map, IBNBD_OPT_hb_interval_ms, sess->hb_interval_ms) ||
 	    live_number(map, IBNBD_OPT_hb_misses, sess->hb_misses) ||
 	    live_number(map, IBNBD_OPT_reconnect_delay_ms, sess->reconnect_delay_ms) ||
 	    live_number(map, IBNBD_OPT_reconnect_max_ms, sess->reconnect_max_ms)) {

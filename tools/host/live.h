@@ -7,8 +7,9 @@
 #include "tools/host/state.h"
 
 /*
- * Into @map, which holds what stays where the driver does not tell: ibnbd_mapopt_init(), or a line of maps.conf. All that it tells is given then,
- * defaults too; paths that are up come first, and there is room for six. 0, or @why, allocated.
+ * Into @map, which holds what stays where the driver does not tell: ibnbd_mapopt_init(), or a line
+ * of maps.conf. All that it tells is given then, defaults too; paths that are up come first, and
+ * there is room for six. 0, or @why, allocated.
  */
 int live_map(struct ibnbd_map *map, struct state *s, const struct state_dev *d, char **why);
 /* Its paths alone, in place of those of @map. */

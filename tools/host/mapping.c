@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * One device, from the words of a user to the driver and back. map, unmap and everything that works through maps.conf come here.
+ * One device, from the words of a user to the driver and back. map, unmap and everything that works
+ * through maps.conf come here.
  *
- * Mapping: host names become addresses, the one canonical line of logic/mapopt goes to map_device, and the disk is found by its link in
- * ctl/devices, never by guessing a number. A refusal is told in the driver's own words (ctl/last_error) with what can be done about it.
- * Unmapping: refused while somebody uses the disk (who, is said), and waits until the kernel has let it go. Nothing here changes a file.
+ * Mapping: host names become addresses, the one canonical line of logic/mapopt goes to map_device,
+ * and the disk is found by its link in ctl/devices, never by guessing a number. A refusal is told
+ * in the driver's own words (ctl/last_error) with what can be done about it. Unmapping: refused
+ * while somebody uses the disk (who, is said), and waits until the kernel has let it go. Nothing
+ * here changes a file.
  */
 #include <errno.h>
 #include <signal.h>
@@ -59,7 +62,8 @@ int mapping_driver(bool load)
 		return SAY_DONE;
 	}
 	say_error(SAY_DRIVER, "the driver ibnbd-client is not loaded (there is no %s)", ctl);
-	say_mend(geteuid() ? "sudo modprobe ibnbd-client" : "modprobe ibnbd-client; if that fails: ibnbd doctor");
+	say_mend(geteuid() ? "sudo modprobe ibnbd-client" :
+			     "modprobe ibnbd-client; if that fails: ibnbd doctor");
 	free(ctl);
 	return SAY_DRIVER;
 }
@@ -84,7 +88,8 @@ static bool mapping_not_root(int err)
 
 char *mapping_reason(int err)
 {
-	char *said = mapping_not_root(err) ? say_dup("only root may do that") : mapping_last_error();
+	char *said = mapping_not_root(err) ? say_dup("only root may do that") :
+					     mapping_last_error();
 
 	return said ? said : say_dup(strerror(err));
 }
@@ -148,7 +153,8 @@ int mapping_resolve(struct ibnbd_map *map, char *const *host, size_t nr_hosts, c
 
 static char *mapping_disk(const struct ibnbd_map *map)
 {
-	char *link = state_dev_link(map->sessname, map->device_path), *path = sysfs_path("%s/devices/%s", STATE_CLIENT, link);
+	char *link = state_dev_link(map->sessname, map->device_path),
+	     *path = sysfs_path("%s/devices/%s", STATE_CLIENT, link);
 	char *kname = sysfs_link(path);
 
 	free(link);
@@ -172,7 +178,8 @@ static char *mapping_why(const struct ibnbd_map *map, int err)
 	return both;
 }
 
-int mapping_map(struct ibnbd_map *map, char *const *host, size_t nr_hosts, char **kname, int *err, char **why)
+int mapping_map(struct ibnbd_map *map, char *const *host, size_t nr_hosts, char **kname, int *err,
+		char **why)
 {
 	char line[IBNBD_MAP_LINE_MAX + 1], *file, *session;
 	bool known;
@@ -296,7 +303,8 @@ int mapping_unmap(const struct state_dev *d, bool force, int wait)
 	int err, tries = MAPPING_RETRIES;
 
 	/* udev has each new or closed disk open for a moment; whoever is built upon it stays. */
-	while ((err = mapping_order(d, file, force ? "force" : "normal", wait)) == EBUSY && tries-- > 0 && !mapping_built_upon(d))
+	while ((err = mapping_order(d, file, force ? "force" : "normal", wait)) == EBUSY &&
+	       tries-- > 0 && !mapping_built_upon(d))
 		nanosleep(&step, NULL);
 	free(file);
 	if (!err)
@@ -306,7 +314,8 @@ int mapping_unmap(const struct state_dev *d, bool force, int wait)
 	if (err == ETIMEDOUT)
 		return mapping_still_there(d, wait);
 	if (err == EBUSY) {
-		say_error(SAY_BUSY, "cannot unmap %s%s%s: it is in use", d->path, d->name ? " " : "", d->name ? d->name : "");
+		say_error(SAY_BUSY, "cannot unmap %s%s%s: it is in use", d->path,
+			  d->name ? " " : "", d->name ? d->name : "");
 		mapping_tell_users(d);
 		return SAY_BUSY;
 	}

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Mapping and unmapping one device, in words: shared by map, unmap, maps start, maps stop and maps apply. */
+/*
+ * Mapping and unmapping one device, in words: shared by map, unmap, maps start, maps stop and maps
+ * apply.
+ */
 #ifndef TOOLS_MAPPING_H
 #define TOOLS_MAPPING_H
 
@@ -20,7 +23,8 @@ int mapping_driver(bool load);
  * @err: errno of the driver, 0 when it was not asked
  * @quiet: no error message, but @why, allocated
  */
-int mapping_map(struct ibnbd_map *map, char *const *host, size_t nr_hosts, char **kname, int *err, char **why);
+int mapping_map(struct ibnbd_map *map, char *const *host, size_t nr_hosts, char **kname, int *err,
+		char **why);
 /* Names of hosts become paths. SAY_DONE, or @why allocated. */
 int mapping_resolve(struct ibnbd_map *map, char *const *host, size_t nr_hosts, char **why);
 /* What to do about an errno of the driver; NULL = nothing is known. */
@@ -31,7 +35,9 @@ extern const char mapping_mend_name[];
 /* Refuses when somebody uses it, unless @force. Waits up to @wait seconds until it is gone. */
 int mapping_unmap(const struct state_dev *d, bool force, int wait);
 
-/* Who uses it: mounts, swap, dm, md, loop, processes. NULL-terminated, allocated, empty = nobody. */
+/*
+ * Who uses it: mounts, swap, dm, md, loop, processes. NULL-terminated, allocated, empty = nobody.
+ */
 char **mapping_users(const struct state_dev *d);
 /* The same for a disk of this host's own, but for processes. @dir: its directory in sysfs. */
 char **mapping_disk_users(const char *dir);
@@ -44,7 +50,10 @@ bool mapping_only_udev(const struct state_dev *d);
 /* Does the machine need it to run: /, /usr, swap, directly or below dm and md? */
 bool mapping_vital(const struct state_dev *d);
 
-/* NULL when the disk has this UUID (file system, volume or partition table), or what it has. Allocated. */
+/*
+ * NULL when the disk has this UUID (file system, volume or partition table), or what it has.
+ * Allocated.
+ */
 char *mapping_wrong_uuid(const struct state_dev *d, const char *want);
 
 /* Why the driver refused with this errno, in its own words if it has any. Allocated. */

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The rooms of docs/sysfs.md turned into structs. Called by every command that lists, and by those that look for an object of a given name.
- * No lock keeps sysfs still while it is read: an object that goes away in between leaves NULL and SYSFS_UNKNOWN, never an error.
+ * The rooms of docs/sysfs.md turned into structs. Called by every command that lists, and by those
+ * that look for an object of a given name. No lock keeps sysfs still while it is read: an object
+ * that goes away in between leaves NULL and SYSFS_UNKNOWN, never an error.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,13 +58,16 @@ static bool state_marginal(const char *detail)
 	static const char word[] = " marginal";
 	const char *second = detail ? strchr(detail, ' ') : NULL;
 
-	return second && !strncmp(second, word, strlen(word)) && (!second[strlen(word)] || second[strlen(word)] == ' ');
+	return second && !strncmp(second, word, strlen(word)) &&
+	       (!second[strlen(word)] || second[strlen(word)] == ' ');
 }
 
-static void state_read_path(struct state_path *p, const char *side, const char *session, const char *dir, const char *name)
+static void state_read_path(struct state_path *p, const char *side, const char *session,
+			    const char *dir, const char *name)
 {
 	bool client = !strcmp(side, "client");
-	int64_t *clt[] = { &p->reads, &p->read_bytes, &p->writes, &p->write_bytes, &p->inflight, &p->failovers };
+	int64_t *clt[] = { &p->reads,	    &p->read_bytes, &p->writes,
+			   &p->write_bytes, &p->inflight,   &p->failovers };
 	int64_t *tries[] = { &p->reconnects, &p->reconnects_failed };
 
 	p->dir = say_fmt("%s/paths/%s", dir, name);
@@ -85,7 +89,8 @@ static void state_read_path(struct state_path *p, const char *side, const char *
 	state_numbers(p->dir, "stats/reconnects", tries, 2);
 }
 
-static void state_read_session(struct state_session *s, const char *side, const char *class, const char *name)
+static void state_read_session(struct state_session *s, const char *side, const char *class,
+			       const char *name)
 {
 	char *paths;
 	char **names;
@@ -142,8 +147,22 @@ static struct state_session *state_read_sessions(const char *side, const char *c
 
 static void state_read_dev(struct state_dev *d, const char *kname)
 {
-	int64_t *stat[] = { &d->reads, NULL, &d->read_bytes, &d->read_ms, &d->writes, NULL, &d->write_bytes, &d->write_ms,
-			    &d->inflight, &d->busy_ms, NULL, &d->discards, NULL, NULL, NULL, &d->flushes };
+	int64_t *stat[] = { &d->reads,
+			    NULL,
+			    &d->read_bytes,
+			    &d->read_ms,
+			    &d->writes,
+			    NULL,
+			    &d->write_bytes,
+			    &d->write_ms,
+			    &d->inflight,
+			    &d->busy_ms,
+			    NULL,
+			    &d->discards,
+			    NULL,
+			    NULL,
+			    NULL,
+			    &d->flushes };
 	char *own, *link;
 
 	d->dir = sysfs_path("block/%s", kname);
@@ -321,7 +340,8 @@ struct state_dev *state_dev_of(struct state *s, const char *session, const char 
 	for (i = 0; i < s->nr_devs; i++) {
 		struct state_dev *d = &s->devs[i];
 
-		if (d->session && d->device_path && !strcmp(d->session, session) && !strcmp(d->device_path, device_path))
+		if (d->session && d->device_path && !strcmp(d->session, session) &&
+		    !strcmp(d->device_path, device_path))
 			return d;
 	}
 	return NULL;
@@ -373,10 +393,14 @@ static char *state_dev_unknown(struct state *s, const char *word)
 	}
 	if (!s->nr_devs)
 		return say_fmt("%s: no such device, nothing is mapped", word);
-	return near ? say_fmt("%s: no such device, did you mean \"%s\"?", word, near) : say_fmt("%s: no such device", word);
+	return near ? say_fmt("%s: no such device, did you mean \"%s\"?", word, near) :
+		      say_fmt("%s: no such device", word);
 }
 
-/* The device that is called exactly so; the number of sessions that have a DEVICE of that name, if none is. */
+/*
+ * The device that is called exactly so; the number of sessions that have a DEVICE of that name, if
+ * none is.
+ */
 static struct state_dev *state_dev_exact(struct state *s, const char *word, unsigned int *nr)
 {
 	struct state_dev *found = NULL;
@@ -395,7 +419,10 @@ static struct state_dev *state_dev_exact(struct state *s, const char *word, unsi
 	return *nr == 1 ? found : NULL;
 }
 
-/* Words are as they are, or as the outputs escape them; one that is both, of two disks, is a question. */
+/*
+ * Words are as they are, or as the outputs escape them; one that is both, of two disks, is a
+ * question.
+ */
 struct state_dev *state_dev(struct state *s, const char *word, char **why)
 {
 	char *undone = escape_undo(word);
@@ -418,7 +445,8 @@ struct state_dev *state_dev(struct state *s, const char *word, char **why)
 
 /* ---- freeing ---- */
 
-static void state_free_texts(void *object, size_t size, const size_t *offsets, size_t nr, size_t count)
+static void state_free_texts(void *object, size_t size, const size_t *offsets, size_t nr,
+			     size_t count)
 {
 	size_t i, j;
 
@@ -439,11 +467,13 @@ static void state_free_sessions(struct state_session *all, size_t nr)
 	size_t i;
 
 	for (i = 0; i < nr; i++)
-		FREE(all[i].paths, struct state_path, (size_t)all[i].nr_paths, AT(state_path, dir), AT(state_path, side),
-		     AT(state_path, name), AT(state_path, session), AT(state_path, src_addr), AT(state_path, dst_addr),
-		     AT(state_path, state), AT(state_path, state_detail), AT(state_path, hca_name));
-	FREE(all, struct state_session, nr, AT(state_session, dir), AT(state_session, side), AT(state_session, name),
-	     AT(state_session, uuid), AT(state_session, policy), AT(state_session, state), AT(state_session, path_states));
+		FREE(all[i].paths, struct state_path, (size_t)all[i].nr_paths, AT(state_path, dir),
+		     AT(state_path, side), AT(state_path, name), AT(state_path, session),
+		     AT(state_path, src_addr), AT(state_path, dst_addr), AT(state_path, state),
+		     AT(state_path, state_detail), AT(state_path, hca_name));
+	FREE(all, struct state_session, nr, AT(state_session, dir), AT(state_session, side),
+	     AT(state_session, name), AT(state_session, uuid), AT(state_session, policy),
+	     AT(state_session, state), AT(state_session, path_states));
 }
 
 void state_free(struct state *s)
@@ -455,13 +485,17 @@ void state_free(struct state *s)
 	state_free_sessions(s->sessions, s->nr_sessions);
 	state_free_sessions(s->srv_sessions, s->nr_srv_sessions);
 	for (i = 0; i < s->nr_exports; i++)
-		FREE(s->exports[i].opens, struct state_open, (size_t)s->exports[i].nr_opens, AT(state_open, dir),
-		     AT(state_open, export), AT(state_open, session), AT(state_open, mapping_path), AT(state_open, access_mode));
-	FREE(s->exports, struct state_export, s->nr_exports, AT(state_export, dir), AT(state_export, name),
-	     AT(state_export, block_dev), AT(state_export, kind), AT(state_export, identity), AT(state_export, copy));
-	FREE(s->devs, struct state_dev, s->nr_devs, AT(state_dev, dir), AT(state_dev, kname), AT(state_dev, path),
-	     AT(state_dev, name), AT(state_dev, link), AT(state_dev, session), AT(state_dev, device_path), AT(state_dev, state),
-	     AT(state_dev, state_detail), AT(state_dev, reason), AT(state_dev, access_mode), AT(state_dev, identity),
-	     AT(state_dev, features), AT(state_dev, write_zeroes), AT(state_dev, write_cache), AT(state_dev, devno));
+		FREE(s->exports[i].opens, struct state_open, (size_t)s->exports[i].nr_opens,
+		     AT(state_open, dir), AT(state_open, export), AT(state_open, session),
+		     AT(state_open, mapping_path), AT(state_open, access_mode));
+	FREE(s->exports, struct state_export, s->nr_exports, AT(state_export, dir),
+	     AT(state_export, name), AT(state_export, block_dev), AT(state_export, kind),
+	     AT(state_export, identity), AT(state_export, copy));
+	FREE(s->devs, struct state_dev, s->nr_devs, AT(state_dev, dir), AT(state_dev, kname),
+	     AT(state_dev, path), AT(state_dev, name), AT(state_dev, link), AT(state_dev, session),
+	     AT(state_dev, device_path), AT(state_dev, state), AT(state_dev, state_detail),
+	     AT(state_dev, reason), AT(state_dev, access_mode), AT(state_dev, identity),
+	     AT(state_dev, features), AT(state_dev, write_zeroes), AT(state_dev, write_cache),
+	     AT(state_dev, devno));
 	free(s);
 }

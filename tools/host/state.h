@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * All that the drivers show, read once. Text is NULL and a number SYSFS_UNKNOWN where the driver does not say. The objects are read one
- * after another: what disappears meanwhile has holes.
+ * All that the drivers show, read once. Text is NULL and a number SYSFS_UNKNOWN where the driver
+ * does not say. The objects are read one after another: what disappears meanwhile has holes.
  */
 #ifndef TOOLS_STATE_H
 #define TOOLS_STATE_H
@@ -18,7 +18,8 @@ struct state_path {
 	char *session;
 	char *src_addr, *dst_addr;
 	char *state, *state_detail;
-	bool marginal;		/* it has failed so often lately that it is used less than the others */
+	/* it has failed so often lately that it is used less than the others */
+	bool marginal;
 	char *hca_name;
 	int64_t hca_port;
 	int64_t latency;	/* ns */
@@ -59,7 +60,8 @@ struct state_dev {
 	int64_t read_only;
 	int64_t nr_poll_queues, hold, io_timeout;
 	int64_t paths, paths_up;
-	int64_t reads, read_bytes, read_ms, writes, write_bytes, write_ms, inflight, busy_ms, discards, flushes;
+	int64_t reads, read_bytes, read_ms, writes, write_bytes, write_ms, inflight, busy_ms,
+		discards, flushes;
 };
 
 struct state_open {
@@ -99,8 +101,8 @@ struct state_session *state_session(struct state *s, const char *name);
 /* @word of a user: the name, or as the outputs escape it. */
 struct state_session *state_session_said(struct state *s, const char *word);
 /*
- * ibnbdN, /dev/ibnbdN, a name, a link, DEVICE@SESSION, or DEVICE when it is the only one; as it is, or
- * as the outputs escape it. @why tells what was wrong.
+ * ibnbdN, /dev/ibnbdN, a name, a link, DEVICE@SESSION, or DEVICE when it is the only one; as it is,
+ * or as the outputs escape it. @why tells what was wrong.
  */
 struct state_dev *state_dev(struct state *s, const char *word, char **why);
 struct state_dev *state_dev_of(struct state *s, const char *session, const char *device_path);

@@ -2,9 +2,11 @@
 /*
  * The one door to /sys, and to the files of the host that are looked at besides.
  *
- * Reading: whole attributes, without the newline; what can not be read is NULL or SYSFS_UNKNOWN, never a guess. Writing: one write(2) for an order,
- * printed instead of done in a dry run; errors come back as errno, the caller knows the words. With IBNBD_SYSFS and IBNBD_ROOT everything happens
- * below other roots, which is how a copied tree is read and how the tests have a kernel of their own.
+ * Reading: whole attributes, without the newline; what can not be read is NULL or SYSFS_UNKNOWN,
+ * never a guess. Writing: one write(2) for an order, printed instead of done in a dry run; errors
+ * come back as errno, the caller knows the words. With IBNBD_SYSFS and IBNBD_ROOT everything
+ * happens below other roots, which is how a copied tree is read and how the tests have a kernel of
+ * their own.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -47,7 +49,8 @@ char *sysfs_path(const char *fmt, ...)
 	va_end(ap);
 	if (n < 0)
 		exit(say_error(SAY_FAILED, "out of memory"));
-	path = sys ? say_fmt("%s/%s", sys, below) : say_fmt("%s/sys/%s", sysfs_env("IBNBD_ROOT", ""), below);
+	path = sys ? say_fmt("%s/%s", sys, below) :
+		     say_fmt("%s/sys/%s", sysfs_env("IBNBD_ROOT", ""), below);
 	free(below);
 	return path;
 }
@@ -69,7 +72,8 @@ char *sysfs_text(const char *path)
 	ssize_t n = 0;
 	int fd, err;
 
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);	/* whatever stands there, it is not waited for */
+	/* whatever stands there, it is not waited for */
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0)
 		return NULL;
 	do {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Reading and writing sysfs. IBNBD_SYSFS names another root than /sys, IBNBD_ROOT one for everything else that is looked at (/etc, /proc,
- * /lib): for a copied tree, and for the tests.
+ * Reading and writing sysfs. IBNBD_SYSFS names another root than /sys, IBNBD_ROOT one for
+ * everything else that is looked at (/etc, /proc, /lib): for a copied tree, and for the tests.
  */
 #ifndef TOOLS_SYSFS_H
 #define TOOLS_SYSFS_H
@@ -24,8 +24,8 @@ bool sysfs_redirected(void);
 
 bool sysfs_exists(const char *path);
 /*
- * The text without the newline at its end, allocated; NULL with errno when it cannot be read. The whole of it: one that is too long (EFBIG) or
- * has a NUL in it (EILSEQ) is no text.
+ * The text without the newline at its end, allocated; NULL with errno when it cannot be read. The
+ * whole of it: one that is too long (EFBIG) or has a NUL in it (EILSEQ) is no text.
  */
 char *sysfs_text(const char *path);
 /* The attribute @name of directory @dir: text ("" counts as none), or NULL. */
@@ -35,17 +35,20 @@ int64_t sysfs_attr_num(const char *dir, const char *name);
 char *sysfs_link(const char *path);
 
 /*
- * Names in a directory, sorted as people count (ibnbd2 before ibnbd10), without those beginning with '.'. NULL-terminated; a directory
- * that is not there is empty.
+ * Names in a directory, sorted as people count (ibnbd2 before ibnbd10), without those beginning
+ * with '.'. NULL-terminated; a directory that is not there is empty.
  */
 char **sysfs_list(const char *path, size_t *nr);
 void sysfs_list_free(char **names);
 
 /*
- * Write @text, as an order of the user: honours --dry-run, tells it with -v. Return 0 or errno (positive), without a word.
+ * Write @text, as an order of the user: honours --dry-run, tells it with -v. Return 0 or errno
+ * (positive), without a word.
  */
 int sysfs_write(const char *path, const char *text);
-/* One write(2), nothing else; 0 or errno. The tests' kernel stands in for this one, and the next. */
+/*
+ * One write(2), nothing else; 0 or errno. The tests' kernel stands in for this one, and the next.
+ */
 int sysfs_store(const char *path, const char *text);
 /* Is it a block device, and which? */
 bool sysfs_node(const char *path, dev_t *dev);

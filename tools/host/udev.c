@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * udev's helper: `ibnbd-udev KERNEL-NAME` prints properties of a disk for 60-ibnbd.rules. Reads sysfs and maps.conf, never waits, always succeeds: a disk
- * without them is better than none.
+ * udev's helper: `ibnbd-udev KERNEL-NAME` prints properties of a disk for 60-ibnbd.rules. Reads
+ * sysfs and maps.conf, never waits, always succeeds: a disk without them is better than none.
  *
- *	IBNBD_NAME=		below /dev/ibnbd/by-name: the driver's name, or the one that maps.conf has
- *				for this device of this session
+ *	IBNBD_NAME=		below /dev/ibnbd/by-name: the driver's name, or the one that
+ *				maps.conf has for this device of this session
  *	IBNBD_SESSION= IBNBD_DEVICE_LINK=	below /dev/ibnbd/by-session
  *	IBNBD_PATH=		below /dev/disk/by-path
  *	IBNBD_ID=		hash of the identity, for /dev/disk/by-id

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Who uses a disk. Looks at the disk, its partitions, and whatever is built on them (device mapper, md: the holders in sysfs; loop; a
- * btrfs of several disks), and for each of these block devices at mounts, swap, and the files that processes have open.
+ * Who uses a disk. Looks at the disk, its partitions, and whatever is built on them (device mapper,
+ * md: the holders in sysfs; loop; a btrfs of several disks), and for each of these block devices at
+ * mounts, swap, and the files that processes have open.
  *
  * Of a disk that clients have, processes do not count: programs read disks at any time. A partition
- * of it may be what the clients have: then the whole disk is looked at, but none of its other parts.
+ * of it may be what the clients have: then the whole disk is looked at, but none of its other
+ * parts.
  */
 #include <libmount.h>
 #include <limits.h>
@@ -80,9 +82,11 @@ static void users_holders(struct users *u, const char *dir, int depth)
 	size_t i;
 
 	for (i = 0; names[i]; i++) {
-		char *below = say_fmt("%s/%s", path, names[i]), *name = say_fmt("%s/%s/dm/name", path, names[i]), *dm = sysfs_text(name);
+		char *below = say_fmt("%s/%s", path, names[i]),
+		     *name = say_fmt("%s/%s/dm/name", path, names[i]), *dm = sysfs_text(name);
 
-		users_add(u, dm ? say_fmt("%s (%s) is built on it", names[i], dm) : say_fmt("%s is built on it", names[i]));
+		users_add(u, dm ? say_fmt("%s (%s) is built on it", names[i], dm) :
+				  say_fmt("%s is built on it", names[i]));
 		users_walk(u, below, depth + 1);
 		free(below);
 		free(name);
@@ -103,7 +107,8 @@ static void users_walk(struct users *u, const char *dir, int depth)
 	users_holders(u, dir, depth);
 	names = sysfs_list(dir, NULL);
 	for (i = 0; names[i]; i++) {
-		char *part = say_fmt("%s/%s/partition", dir, names[i]), *below = say_fmt("%s/%s", dir, names[i]);
+		char *part = say_fmt("%s/%s/partition", dir, names[i]),
+		     *below = say_fmt("%s/%s", dir, names[i]);
 
 		if (sysfs_exists(part))
 			users_walk(u, below, depth + 1);
@@ -133,7 +138,8 @@ static void users_loops(struct users *u)
 	size_t i;
 
 	for (i = 0; names[i]; i++) {
-		char *dir = say_fmt("%s/%s", block, names[i]), *file = sysfs_attr(dir, "loop/backing_file");
+		char *dir = say_fmt("%s/%s", block, names[i]),
+		     *file = sysfs_attr(dir, "loop/backing_file");
 
 		if (file && !strncmp(file, "/dev/", 5) && users_has_node(&u->devs, file)) {
 			users_add(u, say_fmt("%s is built on it", names[i]));
@@ -146,7 +152,10 @@ static void users_loops(struct users *u)
 	free(block);
 }
 
-/* A mount names one disk of its btrfs; /sys/fs/btrfs, which knows those that are mounted, has all of them. */
+/*
+ * A mount names one disk of its btrfs; /sys/fs/btrfs, which knows those that are mounted, has all
+ * of them.
+ */
 static void users_btrfs(struct users *u)
 {
 	char *top = sysfs_path("fs/btrfs"), **fs = sysfs_list(top, NULL);
@@ -166,7 +175,8 @@ static void users_btrfs(struct users *u)
 		for (j = 0; j < all.nr; j++)
 			ours |= users_has(&u->devs, all.list[j]);
 		if (ours) {
-			u->mates.list = say_grow(u->mates.list, (u->mates.nr + all.nr) * sizeof(*all.list));
+			u->mates.list =
+				say_grow(u->mates.list, (u->mates.nr + all.nr) * sizeof(*all.list));
 			memcpy(u->mates.list + u->mates.nr, all.list, all.nr * sizeof(*all.list));
 			u->mates.nr += all.nr;
 		}
@@ -178,7 +188,10 @@ static void users_btrfs(struct users *u)
 	free(top);
 }
 
-/* btrfs has a device number of its own: there the source tells. Only below /dev, where no stat() waits for a server. */
+/*
+ * btrfs has a device number of its own: there the source tells. Only below /dev, where no stat()
+ * waits for a server.
+ */
 static bool users_mounted(const struct users *u, struct libmnt_fs *fs)
 {
 	const char *source = mnt_fs_get_source(fs);
@@ -213,7 +226,8 @@ static void users_swap(struct users *u)
 {
 	char *path = sysfs_root("/proc/swaps"), *text = sysfs_text(path), *line, *save = NULL;
 
-	for (line = text ? strtok_r(text, "\n", &save) : NULL; line; line = strtok_r(NULL, "\n", &save)) {
+	for (line = text ? strtok_r(text, "\n", &save) : NULL; line;
+	     line = strtok_r(NULL, "\n", &save)) {
 		line[strcspn(line, " \t")] = 0;
 		if (*line != '/' || !users_has_node(&u->devs, line))
 			continue;
@@ -233,7 +247,8 @@ static bool users_opened(const struct users *u, const char *fd)
 	dev_t dev;
 
 	to[n > 0 ? n : 0] = 0;
-	found = !strncmp(to, below, strlen(below)) && sysfs_node(fd, &dev) && users_has(&u->devs, dev);
+	found = !strncmp(to, below, strlen(below)) && sysfs_node(fd, &dev) &&
+		users_has(&u->devs, dev);
 	free(below);
 	return found;
 }
@@ -340,14 +355,16 @@ char **mapping_file_users(const char *entry)
 	size_t i;
 
 	for (i = 0; names[i]; i++) {
-		char *dir = say_fmt("%s/%s", block, names[i]), *file = sysfs_attr(dir, "loop/backing_file");
+		char *dir = say_fmt("%s/%s", block, names[i]),
+		     *file = sysfs_attr(dir, "loop/backing_file");
 
 		if (file && users_is_file(file, entry))
 			users_add(&u, say_fmt("%s is built on it", names[i]));
 		free(dir);
 		free(file);
 	}
-	for (line = text ? strtok_r(text, "\n", &save) : NULL; line; line = strtok_r(NULL, "\n", &save)) {
+	for (line = text ? strtok_r(text, "\n", &save) : NULL; line;
+	     line = strtok_r(NULL, "\n", &save)) {
 		line[strcspn(line, " \t")] = 0;
 		if (users_is_file(line, entry))
 			users_add(&u, say_dup("it is swap"));

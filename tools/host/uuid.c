@@ -22,7 +22,8 @@ char *mapping_wrong_uuid(const struct state_dev *d, const char *want)
 		blkid_probe_lookup_value(probe, "UUID", &found, NULL);
 		blkid_probe_lookup_value(probe, "PTUUID", &table, NULL);
 		if (!(found && !strcasecmp(found, want)) && !(table && !strcasecmp(table, want)))
-			why = found || table ? say_fmt("its UUID is %s, maps.conf says %s", found ? found : table, want) :
+			why = found || table ? say_fmt("its UUID is %s, maps.conf says %s",
+						       found ? found : table, want) :
 					       say_fmt("it has no UUID, maps.conf says %s", want);
 	}
 	blkid_free_probe(probe);

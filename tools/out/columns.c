@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The columns of each kind of object. The keys are an interface: they are never renamed, only added (schema ibnbd/1). */
+/*
+ * The columns of each kind of object. The keys are an interface: they are never renamed, only added
+ * (schema ibnbd/1).
+ */
 #include "tools/out/table.h"
 
-#define COLUMN(type, key, heading, kind, help) { #key, heading, TABLE_##kind, offsetof(struct type, key), help }
+#define COLUMN(type, key, heading, kind, help) \
+	{ #key, heading, TABLE_##kind, offsetof(struct type, key), help }
 #define SET(name, type, columns_, usual_) \
-	const struct table_set table_##name = { .what = #name, .columns = columns_, .nr = sizeof(columns_) / sizeof(columns_[0]), \
+	const struct table_set table_##name = { .what = #name, .columns = columns_, \
+						.nr = sizeof(columns_) / sizeof(columns_[0]), \
 						.size = sizeof(struct type), .usual = usual_ }
 
 #define D(...) COLUMN(state_dev, __VA_ARGS__)
@@ -26,7 +31,8 @@ static const struct table_column dev_columns[] = {
 	D(paths, "PATHS", NUM, "paths of the session"),
 	D(nr_poll_queues, "POLLQ", NUM, "queues that poll"),
 	D(hold, "HOLD", NUM, "seconds that I/O is held without a path, -1 = for ever"),
-	D(io_timeout, "IOTIMEOUT", NUM, "seconds until a request that is not answered breaks its path"),
+	D(io_timeout, "IOTIMEOUT", NUM,
+	  "seconds until a request that is not answered breaks its path"),
 	D(identity, "IDENTITY", TEXT, "which disk it is, as the server says"),
 	D(features, "FEATURES", TEXT, "negotiated with the server"),
 	D(write_zeroes, "ZEROES", TEXT, "WRITE_ZEROES is sent: auto, on, off"),
@@ -51,7 +57,8 @@ static const struct table_column session_columns[] = {
 	S(nr_paths, "NPATHS", NUM, "paths"),
 	S(nr_devices, "DEVICES", NUM, "mapped devices"),
 	S(policy, "POLICY", TEXT, "which path takes a request"),
-	S(max_reconnect_attempts, "MAXRECONNECT", NUM, "attempts until a path is given up, -1 = never"),
+	S(max_reconnect_attempts, "MAXRECONNECT", NUM,
+	  "attempts until a path is given up, -1 = never"),
 	S(dest_port, "PORT", NUM, "port of the server"),
 	S(hb_interval_ms, "HBINTERVAL", NUM, "milliseconds between heartbeats"),
 	S(hb_misses, "HBMISSES", NUM, "heartbeats in a row that may stay unanswered"),
@@ -63,7 +70,8 @@ static const struct table_column session_columns[] = {
 	S(inflight, "INFLIGHT", NUM, "requests under way"),
 	S(reconnects, "RECONNECTS", NUM, "reconnects of its paths"),
 };
-SET(sessions, state_session, session_columns, "name,side,state,path_states,nr_devices,policy,read_bytes,write_bytes,reconnects");
+SET(sessions, state_session, session_columns,
+    "name,side,state,path_states,nr_devices,policy,read_bytes,write_bytes,reconnects");
 
 #define P(...) COLUMN(state_path, __VA_ARGS__)
 static const struct table_column path_columns[] = {
@@ -73,7 +81,8 @@ static const struct table_column path_columns[] = {
 	P(src_addr, "SOURCE", TEXT, "source address"),
 	P(dst_addr, "DESTINATION", TEXT, "destination address"),
 	P(state, "STATE", TEXT, "connected, disconnected"),
-	P(state_detail, "DETAIL", TEXT, "idle, connecting, up, breaking, waiting, closing, closed; marginal; and why"),
+	P(state_detail, "DETAIL", TEXT,
+	  "idle, connecting, up, breaking, waiting, closing, closed; marginal; and why"),
 	P(hca_name, "HCA", TEXT, "RDMA device"),
 	P(hca_port, "PORT", NUM, "port of the RDMA device"),
 	P(latency, "LATENCY", NS, "round trip of the last heartbeat"),
@@ -86,7 +95,8 @@ static const struct table_column path_columns[] = {
 	P(reconnects, "RECONNECTS", NUM, "reconnects"),
 	P(reconnects_failed, "FAILED", NUM, "failed reconnects"),
 };
-SET(paths, state_path, path_columns, "session,name,hca_name,hca_port,state,latency,read_bytes,write_bytes,inflight,reconnects");
+SET(paths, state_path, path_columns,
+    "session,name,hca_name,hca_port,state,latency,read_bytes,write_bytes,inflight,reconnects");
 
 #define E(...) COLUMN(state_export, __VA_ARGS__)
 static const struct table_column export_columns[] = {

@@ -24,7 +24,8 @@ static void json_string(FILE *f, const char *text)
 		if (*s == '"' || *s == '\\')
 			fprintf(f, "\\%c", *s);
 		else if (escape_hidden(code) && code > 0xffff)
-			fprintf(f, "\\u%04x\\u%04x", 0xd7c0 + (code >> 10), 0xdc00 + (code & 0x3ff));
+			fprintf(f, "\\u%04x\\u%04x", 0xd7c0 + (code >> 10),
+				0xdc00 + (code & 0x3ff));
 		else if (escape_hidden(code))
 			fprintf(f, "\\u%04x", code);
 		else

@@ -2,9 +2,10 @@
 /*
  * Every word that the command says to a person, and what it ends with.
  *
- * Errors go to stderr and return the exit code, so that a caller can say `return say_error(...)`; the line below names the mend. Colour is
- * decided once per stream. The rest are the small things that all other files need: suggestions for a word that was nearly right, and memory
- * that is there or ends the program.
+ * Errors go to stderr and return the exit code, so that a caller can say `return say_error(...)`;
+ * the line below names the mend. Colour is decided once per stream. The rest are the small things
+ * that all other files need: suggestions for a word that was nearly right, and memory that is there
+ * or ends the program.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -27,14 +28,18 @@ bool say_coloured(FILE *f)
 	return isatty(fileno(f)) && !(no && *no) && !(term && !strcmp(term, "dumb"));
 }
 
-/* Is stderr the journal's? A session that was started by a unit has inherited the variable, and what its shell redirects is not. */
+/*
+ * Is stderr the journal's? A session that was started by a unit has inherited the variable, and
+ * what its shell redirects is not.
+ */
 static bool say_journal(void)
 {
 	const char *stream = getenv("JOURNAL_STREAM");
 	unsigned long long dev, ino;
 	struct stat st;
 
-	return stream && sscanf(stream, "%llu:%llu", &dev, &ino) == 2 && !fstat(STDERR_FILENO, &st) && st.st_dev == dev && st.st_ino == ino;
+	return stream && sscanf(stream, "%llu:%llu", &dev, &ino) == 2 &&
+	       !fstat(STDERR_FILENO, &st) && st.st_dev == dev && st.st_ino == ino;
 }
 
 /* Whatever names are in it, it is one line, and does nothing to a terminal. */
@@ -52,7 +57,8 @@ static char *say_escaped(const char *fmt, va_list ap)
 }
 
 /* The journal reads the level from the prefix. */
-static void say_line(const char *level, const char *head, const char *colour, const char *fmt, va_list ap)
+static void say_line(const char *level, const char *head, const char *colour, const char *fmt,
+		     va_list ap)
 {
 	bool paint = say_coloured(stderr);
 	char *text = say_escaped(fmt, ap);
@@ -197,7 +203,8 @@ bool say_near(const char *word, const char *found)
 
 const char *say_nearest(const char *word, const char *best, const char *other)
 {
-	if (!say_near(word, other) || (best && say_distance(word, best) <= say_distance(word, other)))
+	if (!say_near(word, other) ||
+	    (best && say_distance(word, best) <= say_distance(word, other)))
 		return best;
 	return other;
 }
@@ -266,7 +273,8 @@ char *say_quoted(const char *text)
 
 char *say_word(const char *text)
 {
-	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789%+,-./:=@_";
+	static const char plain[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789%+,-./:=@_";
 
 	return *text && !text[strspn(text, plain)] ? say_dup(text) : say_quoted(text);
 }

@@ -58,7 +58,9 @@ void *say_grow(void *old, size_t size);
 char *say_dup(const char *s);
 char *say_fmt(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
-/* As one word of a shell: in '' or, with odd bytes, $'', always; and only where needed. Allocated. */
+/*
+ * As one word of a shell: in '' or, with odd bytes, $'', always; and only where needed. Allocated.
+ */
 char *say_quoted(const char *text);
 char *say_word(const char *text);
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Prints sets of objects. -o picks columns, --sort orders, --filter drops rows; then libsmartcols draws
- * a table, or words, pairs, CSV or JSON are written. Each has its own escape for what names may hold
- * (escape.h). JSON has every field of the set whatever -o says: its readers pick for themselves, and a
- * document is always of the same shape.
+ * Prints sets of objects. -o picks columns, --sort orders, --filter drops rows; then libsmartcols
+ * draws a table, or words, pairs, CSV or JSON are written. Each has its own escape for what names
+ * may hold (escape.h). JSON has every field of the set whatever -o says: its readers pick for
+ * themselves, and a document is always of the same shape.
  */
 #include <libsmartcols.h>
 #include <stdlib.h>
@@ -67,7 +67,8 @@ char *table_time(int64_t ns)
 }
 
 /* @none: what stands for unknown */
-static char *table_cell(const struct table_column *c, const void *object, bool bytes, const char *none)
+static char *table_cell(const struct table_column *c, const void *object, bool bytes,
+			const char *none)
 {
 	const char *text;
 	int64_t n;
@@ -99,7 +100,8 @@ static bool table_is(const struct table_column *c, const char *word, size_t len)
 	       (strlen(c->heading) == len && !strncasecmp(c->heading, word, len));
 }
 
-static const struct table_column *table_find(const struct table_set *set, const char *word, size_t len)
+static const struct table_column *table_find(const struct table_set *set, const char *word,
+					     size_t len)
 {
 	const char *near = NULL;
 	char *text;
@@ -107,7 +109,8 @@ static const struct table_column *table_find(const struct table_set *set, const 
 
 	/* A key is meant before a heading is: "path" of a device is its node. */
 	for (i = 0; i < set->nr; i++)
-		if (strlen(set->columns[i].key) == len && !strncasecmp(set->columns[i].key, word, len))
+		if (strlen(set->columns[i].key) == len &&
+		    !strncasecmp(set->columns[i].key, word, len))
 			return &set->columns[i];
 	for (i = 0; i < set->nr; i++)
 		if (table_is(&set->columns[i], word, len))
@@ -163,7 +166,8 @@ static int table_columns(struct table_view *v, const char *list)
 
 static int table_view(struct table_view *v, const struct table_set *set, const struct cmd_args *a)
 {
-	const char *want = VALUE(a, columns), *sort = VALUE(a, sort), *filter = VALUE(a, filter), *eq;
+	const char *want = VALUE(a, columns), *sort = VALUE(a, sort), *filter = VALUE(a, filter),
+		   *eq;
 
 	*v = (struct table_view){ .set = set, .bytes = ARG(a, bytes) };
 	if (!want || *want == '+' || *want == '^')
@@ -180,7 +184,9 @@ static int table_view(struct table_view *v, const struct table_set *set, const s
 	if (filter) {
 		eq = strchr(filter, '=');
 		if (!eq || eq == filter)
-			return say_error(SAY_USAGE, "--filter %s: COLUMN=TEXT or COLUMN!=TEXT is expected", filter);
+			return say_error(SAY_USAGE,
+					 "--filter %s: COLUMN=TEXT or COLUMN!=TEXT is expected",
+					 filter);
 		v->filter_not = eq[-1] == '!';
 		v->filter_text = eq + 1;
 		v->filter = table_find(set, filter, (size_t)(eq - filter) - v->filter_not);
@@ -197,7 +203,8 @@ int table_check(const struct table_set *set, const struct cmd_args *a)
 
 	if (ARG(a, list_columns)) {
 		for (i = 0; i < set->nr; i++)
-			printf("%-24s %-14s %s\n", set->columns[i].key, set->columns[i].heading, set->columns[i].help);
+			printf("%-24s %-14s %s\n", set->columns[i].key, set->columns[i].heading,
+			       set->columns[i].help);
 		return SAY_DONE;
 	}
 	return table_view(&v, set, a) ? SAY_USAGE : -1;
@@ -240,7 +247,8 @@ static bool table_keep(const struct table_view *v, const void *object)
 	return same != v->filter_not;
 }
 
-static const void **table_rows(const struct table_view *v, const void *objects, size_t nr, size_t *kept)
+static const void **table_rows(const struct table_view *v, const void *objects, size_t nr,
+			       size_t *kept)
 {
 	const void **rows = say_alloc((nr + 1) * sizeof(*rows));
 	size_t i, n = 0;
@@ -262,11 +270,15 @@ static const void **table_rows(const struct table_view *v, const void *objects, 
 
 static const char *table_colour(const struct table_column *c, const char *cell)
 {
-	if (strcmp(c->key, "state") && strcmp(c->key, "state_detail") && strcmp(c->key, "path_states"))
+	if (strcmp(c->key, "state") && strcmp(c->key, "state_detail") &&
+	    strcmp(c->key, "path_states"))
 		return NULL;
-	if (!strcmp(cell, "open") || !strcmp(cell, "connected") || !strcmp(cell, "up") || !strcmp(cell, "-") || (!strncmp(cell, "up ", 3) && strncmp(cell, "up marginal", 11)))
+	if (!strcmp(cell, "open") || !strcmp(cell, "connected") || !strcmp(cell, "up") ||
+	    !strcmp(cell, "-") || (!strncmp(cell, "up ", 3) && strncmp(cell, "up marginal", 11)))
 		return NULL;
-	if (!strcmp(cell, "held") || !strcmp(cell, "degraded") || !strncmp(cell, "connecting", 10) || !strncmp(cell, "up marginal", 11) || !strcmp(cell, "init"))
+	if (!strcmp(cell, "held") || !strcmp(cell, "degraded") ||
+	    !strncmp(cell, "connecting", 10) || !strncmp(cell, "up marginal", 11) ||
+	    !strcmp(cell, "init"))
 		return "yellow";
 	if (!strcmp(c->key, "path_states") && !strchr(cell, '_'))
 		return NULL;
@@ -282,7 +294,8 @@ static char *table_escaped(enum escape how, char *cell)
 	return text;
 }
 
-static int table_draw(const struct table_view *v, const void **rows, size_t nr, const struct cmd_args *a)
+static int table_draw(const struct table_view *v, const void **rows, size_t nr,
+		      const struct cmd_args *a)
 {
 	struct libscols_table *tb;
 	size_t i, j;
@@ -296,12 +309,16 @@ static int table_draw(const struct table_view *v, const void **rows, size_t nr, 
 	scols_table_enable_colors(tb, say_coloured(stdout));
 	for (i = 0; i < v->nr; i++)
 		scols_table_new_column(tb, v->column[i]->heading, 0,
-				       v->column[i]->kind == TABLE_TEXT || v->column[i]->kind == TABLE_FLAG ? 0 : SCOLS_FL_RIGHT);
+				       v->column[i]->kind == TABLE_TEXT ||
+						       v->column[i]->kind == TABLE_FLAG ?
+					       0 :
+					       SCOLS_FL_RIGHT);
 	for (i = 0; i < nr; i++) {
 		struct libscols_line *line = scols_table_new_line(tb, NULL);
 
 		for (j = 0; line && j < v->nr; j++) {
-			char *cell = table_escaped(ESCAPE_LINE, table_cell(v->column[j], rows[i], v->bytes, "-"));
+			char *cell = table_escaped(ESCAPE_LINE, table_cell(v->column[j], rows[i],
+									   v->bytes, "-"));
 			const char *colour = table_colour(v->column[j], cell);
 
 			if (colour && scols_line_get_cell(line, j))
@@ -343,15 +360,19 @@ static void table_pairs(const struct table_view *v, const void **rows, size_t nr
 
 	for (i = 0; i < nr; i++) {
 		for (j = 0; j < v->nr; j++) {
-			char *text = table_escaped(ESCAPE_SHELL, table_cell(v->column[j], rows[i], v->bytes, ""));
+			char *text = table_escaped(ESCAPE_SHELL,
+						   table_cell(v->column[j], rows[i], v->bytes, ""));
 
-			printf("%s=\"%s\"%c", v->column[j]->heading, text, j + 1 < v->nr ? ' ' : '\n');
+			printf("%s=\"%s\"%c", v->column[j]->heading, text,
+			       j + 1 < v->nr ? ' ' : '\n');
 			free(text);
 		}
 	}
 }
 
-/* RFC 4180. Some programs separate by semicolons, some drop blanks at an end: these are quoted too. */
+/*
+ * RFC 4180. Some programs separate by semicolons, some drop blanks at an end: these are quoted too.
+ */
 static void table_csv_cell(const char *cell)
 {
 	size_t len = strlen(cell);
@@ -425,7 +446,8 @@ void table_json_array(struct json *j, const struct table_set *set, const void *o
 	json_end(j);
 }
 
-void table_json_sessions(struct json *j, const char *key, const struct state_session *all, size_t nr)
+void table_json_sessions(struct json *j, const char *key, const struct state_session *all,
+			 size_t nr)
 {
 	size_t i;
 
@@ -447,13 +469,15 @@ void table_json_exports(struct json *j, const struct state *s)
 	for (i = 0; i < s->nr_exports; i++) {
 		json_object(j, NULL);
 		table_json_fields(j, &table_exports, &s->exports[i]);
-		table_json_array(j, &table_opens, s->exports[i].opens, (size_t)s->exports[i].nr_opens);
+		table_json_array(j, &table_opens, s->exports[i].opens,
+				 (size_t)s->exports[i].nr_opens);
 		json_end(j);
 	}
 	json_end(j);
 }
 
-int table_print(const struct table_set *set, const void *objects, size_t nr, const struct cmd_args *a)
+int table_print(const struct table_set *set, const void *objects, size_t nr,
+		const struct cmd_args *a)
 {
 	struct table_view v;
 	const void **rows;

@@ -46,24 +46,30 @@ struct ibtrs_addr_pair {
  * @out: result
  * @why: set to the reason in words when the text is refused
  *
- * Accepts `ip:A.B.C.D`, `ip:V6`, `ip:V6%scope`, `ip:[V6%scope]`, `gid:` + 128 bits in IPv6 notation, and the same
- * without prefix where it is unambiguous (IPv4 and IPv6 literals; a bare IPv6 is `ip:`). Host names are refused.
+ * Accepts `ip:A.B.C.D`, `ip:V6`, `ip:V6%scope`, `ip:[V6%scope]`, `gid:` + 128 bits in IPv6
+ * notation, and the same without prefix where it is unambiguous (IPv4 and IPv6 literals; a bare
+ * IPv6 is `ip:`). Host names are refused.
  *
  * Return: 0, -EINVAL (malformed) or -EPROTONOSUPPORT (unknown prefix), spec C.2.
  */
 int ibtrs_addr_parse(const char *s, size_t len, struct ibtrs_addr *out, const char **why);
 
 /**
- * ibtrs_addr_pair_parse() - read `[src(@ or ,)]dst` (spec C.2): split at the first ',' else at the first '@'
+ * ibtrs_addr_pair_parse() - read `[src(@ or ,)]dst` (spec C.2): split at the first ',' else at the
+ * first '@'
  *
- * Refuses: different families, an unspecified or multicast destination, a link-local IPv6 address without its interface. A source equal to
- * the destination is allowed (a host may map its own disk in tests).
+ * Refuses: different families, an unspecified or multicast destination, a link-local IPv6 address
+ * without its interface. A source equal to the destination is allowed (a host may map its own disk
+ * in tests).
  *
  * Return: 0, -EINVAL or -EPROTONOSUPPORT (unknown prefix of the destination).
  */
 int ibtrs_addr_pair_parse(const char *s, size_t len, struct ibtrs_addr_pair *out, const char **why);
 
-/* Text form as sysfs shows it (spec C.3): `ip:10.0.0.1`, `gid:` in full 8x4 hex. Returns the length written. */
+/*
+ * Text form as sysfs shows it (spec C.3): `ip:10.0.0.1`, `gid:` in full 8x4 hex. Returns the length
+ * written.
+ */
 int ibtrs_addr_format(const struct ibtrs_addr *a, char *buf, size_t size);
 /* `src@dst`, or `dst` when there is no source. */
 int ibtrs_addr_pair_format(const struct ibtrs_addr_pair *p, char *buf, size_t size);

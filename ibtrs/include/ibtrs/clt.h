@@ -2,13 +2,16 @@
 /*
  * IBTRS client API: what a block driver, or any request/reply protocol, sees of the transport.
  *
- * A *session* is a connection to one server over one or more *paths*. The server grants queue_depth *slots*; a slot is the right to one
- * request. Slots 0 .. nr_slots-1 belong to the user (a block driver uses its tag as the slot); the few behind them are ibtrs' own, for
- * ibtrs_clt_call(). From a successful ibtrs_clt_submit() until done() a slot, its io, its header buffer and the scatterlist belong to ibtrs:
- * when a path dies, its requests move to another path with the same slot, and when no path is left they are *parked*, not failed.
+ * A *session* is a connection to one server over one or more *paths*. The server grants queue_depth
+ * *slots*; a slot is the right to one request. Slots 0 .. nr_slots-1 belong to the user (a block
+ * driver uses its tag as the slot); the few behind them are ibtrs' own, for ibtrs_clt_call(). From
+ * a successful ibtrs_clt_submit() until done() a slot, its io, its header buffer and the
+ * scatterlist belong to ibtrs: when a path dies, its requests move to another path with the same
+ * slot, and when no path is left they are *parked*, not failed.
  *
- * Parked requests wait for the user: after LINK_UP he re-opens what the server may have forgotten, then calls ibtrs_clt_replay(); or he gives
- * them up with ibtrs_clt_abort(). A request that was posted once must never be submitted again by the user before done() ran.
+ * Parked requests wait for the user: after LINK_UP he re-opens what the server may have forgotten,
+ * then calls ibtrs_clt_replay(); or he gives them up with ibtrs_clt_abort(). A request that was
+ * posted once must never be submitted again by the user before done() ran.
  */
 #ifndef IBTRS_CLT_H
 #define IBTRS_CLT_H
@@ -21,15 +24,18 @@
 struct ibtrs_clt;
 
 enum ibtrs_clt_link_ev {
-	IBTRS_CLT_LINK_DOWN,	/* the last path is gone: submit returns -ENOTCONN, posted requests will be parked */
-	IBTRS_CLT_LINK_UP,	/* a path is there again; the server may be a new one: re-open, then replay */
+	/* the last path is gone: submit returns -ENOTCONN, posted requests will be parked */
+	IBTRS_CLT_LINK_DOWN,
+	/* a path is there again; the server may be a new one: re-open, then replay */
+	IBTRS_CLT_LINK_UP,
 	IBTRS_CLT_LINK_REPLAY,	/* requests were parked while the link is up: replay what is open */
 };
 
 /**
  * struct ibtrs_clt_ops - news for the user of a session
- * @link: link went down or came back. Never called before ibtrs_clt_connect() returned 0. Process context, serialized per session; must
- *	not wait for requests of this session (queue work instead).
+ * @link: link went down or came back. Never called before ibtrs_clt_connect() returned 0. Process
+ *	context, serialized per session; must not wait for requests of this session (queue work
+ *	instead).
  * @event: the server told something (spec F.3): kind, device id. Softirq context. May be NULL.
  */
 struct ibtrs_clt_ops {
@@ -42,14 +48,18 @@ struct ibtrs_clt_opts {
 	u16 port;		/* host order, 1234 */
 	u32 hb_interval_ms;	/* 1000 */
 	u32 hb_misses;		/* 3 */
-	int max_reconnects;	/* attempts before a path is given up; -1 = for ever, 0 = do not reconnect: no default */
+	/* attempts before a path is given up; -1 = for ever, 0 = do not reconnect: no default */
+	int max_reconnects;
 	u32 reconnect_delay_ms;	/* 100; before the first attempt, doubling */
 	u32 reconnect_max_ms;	/* 1000; while I/O is held; eight times that when nothing waits */
 	u32 nr_poll_queues;	/* polled connections beside the interrupt driven ones */
 	u8 policy;		/* enum ibtrs_mpath_policy */
 };
 
-/* What the server granted; constant while the session lives, except max_io_size, which may shrink with a new path (spec A.10). */
+/*
+ * What the server granted; constant while the session lives, except max_io_size, which may shrink
+ * with a new path (spec A.10).
+ */
 struct ibtrs_clt_attrs {
 	u32 queue_depth;
 	u32 nr_slots;		/* slots 0 .. nr_slots-1 are the user's */
@@ -63,22 +73,26 @@ struct ibtrs_clt_attrs {
 /**
  * struct ibtrs_clt_io - one request of the user
  * @slot: 0 .. nr_slots-1; one io per slot at a time
- * @gen: of the link (ibtrs_clt_gen()) on which the header means what it says, for what a server forgets with a session; 0: any. On another link it is
- *	not posted: submit says -ENOTCONN, replay leaves it parked.
- * @dir: see &enum ibtrs_dir; a request without data and without an answer but its status may be either (spec B.4 says which)
- * @poll: 0: answered by interrupt; n: on polled connection n - 1, which ibtrs_clt_poll(n - 1) harvests. A request that leaves its path is
- *	answered by interrupt from then on.
+ * @gen: of the link (ibtrs_clt_gen()) on which the header means what it says, for what a server
+ *	forgets with a session; 0: any. On another link it is not posted: submit says -ENOTCONN,
+ *	replay leaves it parked.
+ * @dir: see &enum ibtrs_dir; a request without data and without an answer but its status may be
+ *	either (spec B.4 says which)
+ * @poll: 0: answered by interrupt; n: on polled connection n - 1, which ibtrs_clt_poll(n - 1)
+ *	harvests. A request that leaves its path is answered by interrupt from then on.
  * @losses: how often it had to leave a path; the user clears it before submit
  * @lost_at: jiffies of the first time
- * @stay: may be set until done(): when its path dies the request is parked although another path is up
+ * @stay: may be set until done(): when its path dies the request is parked although another path is
+ *	up
  * @usr_len: bytes of user header, written before by the user at ibtrs_clt_hdr()
  * @nents: scatterlist entries; 0 when @len is 0
  * @len: bytes of data
  * @sgl: the data
- * @done: called exactly once after a successful submit; softirq or process context. @err: 0 or negative errno from the server,
- *	or what ibtrs_clt_abort() said.
+ * @done: called exactly once after a successful submit; softirq or process context. @err: 0 or
+ *	negative errno from the server, or what ibtrs_clt_abort() said.
  *
- * The memory must stay valid while the session lives (an array indexed by slot): match functions may look at an io of an idle slot.
+ * The memory must stay valid while the session lives (an array indexed by slot): match functions
+ * may look at an io of an idle slot.
  */
 struct ibtrs_clt_io {
 	u32 slot;
@@ -109,54 +123,70 @@ struct ibtrs_clt_io {
  *
  * Return: the session, or ERR_PTR: -EEXIST (name in use), -EINVAL (no name), -ENOMEM.
  */
-struct ibtrs_clt *ibtrs_clt_create(const char *name, const struct ibtrs_clt_opts *opts, const struct ibtrs_clt_ops *ops, void *priv);
+struct ibtrs_clt *ibtrs_clt_create(const char *name, const struct ibtrs_clt_opts *opts,
+				   const struct ibtrs_clt_ops *ops, void *priv);
 
 /**
  * ibtrs_clt_connect() - connect it, once
  * @paths: addresses, @nr of them
  *
- * Tries all paths at once and waits, killable and bounded, until each is up or has failed its first attempt. One path up is success; the
- * others go on trying. After an error the session is good for ibtrs_clt_close() only. Process context.
+ * Tries all paths at once and waits, killable and bounded, until each is up or has failed its first
+ * attempt. One path up is success; the others go on trying. After an error the session is good for
+ * ibtrs_clt_close() only. Process context.
  *
- * Return: 0, -EINVAL, -ETIMEDOUT, -ECONNREFUSED, -EHOSTUNREACH, -ENODEV, -EINTR (killed), or the errno with which the server rejected (spec A.5).
+ * Return: 0, -EINVAL, -ETIMEDOUT, -ECONNREFUSED, -EHOSTUNREACH, -ENODEV, -EINTR (killed), or the
+ * errno with which the server rejected (spec A.5).
  */
 int ibtrs_clt_connect(struct ibtrs_clt *clt, const struct ibtrs_addr_pair *paths, unsigned int nr);
 
 /**
  * ibtrs_clt_why() - why is there no connection?
- * @buf: set to the path and what became of its last attempt, a server's refusal in the server's words; empty when there is nothing to say
+ * @buf: set to the path and what became of its last attempt, a server's refusal in the server's
+ *	words; empty when there is nothing to say
  * @size: of @buf, %IBTRS_CLT_WHY_LEN is enough
  *
- * Of the first path that is not up. After a failed ibtrs_clt_connect(), or any time. Process context.
+ * Of the first path that is not up. After a failed ibtrs_clt_connect(), or any time. Process
+ * context.
  */
 void ibtrs_clt_why(struct ibtrs_clt *clt, char *buf, size_t size);
 
 /**
  * ibtrs_clt_close() - end a session
  *
- * All requests must be done, except parked ones, which end with -ECONNABORTED. No callback runs after it returned. Waits for the drain of
- * all connections, for as long as an RDMA device takes: an administrator's command leaves it to a work. Process context.
+ * All requests must be done, except parked ones, which end with -ECONNABORTED. No callback runs
+ * after it returned. Waits for the drain of all connections, for as long as an RDMA device takes:
+ * an administrator's command leaves it to a work. Process context.
  */
 void ibtrs_clt_close(struct ibtrs_clt *clt);
 
 void ibtrs_clt_query(struct ibtrs_clt *clt, struct ibtrs_clt_attrs *attrs);
 const char *ibtrs_clt_name(const struct ibtrs_clt *clt);
 bool ibtrs_clt_is_up(struct ibtrs_clt *clt);
-/* Number of the link that is up, or was last: each time that the first path of all comes up it is another one. Never 0 after that. */
+/*
+ * Number of the link that is up, or was last: each time that the first path of all comes up it is
+ * another one. Never 0 after that.
+ */
 u32 ibtrs_clt_gen(struct ibtrs_clt *clt);
-/* The user is about to act upon link news: where faults on demand are told to (client/news) he comes late. May sleep. */
+/*
+ * The user is about to act upon link news: where faults on demand are told to (client/news) he
+ * comes late. May sleep.
+ */
 void ibtrs_clt_news_fault(struct ibtrs_clt *clt);
 
 /**
  * ibtrs_clt_want() - I/O waits for the link, or was refused because it is down
  * @seconds: for how long this is so
  *
- * Paths are tried as often as while requests are parked (decision 11): the session does not know what its user holds. Says so once per second at
- * most, so that it may be called for each refused request. Any context.
+ * Paths are tried as often as while requests are parked (decision 11): the session does not know
+ * what its user holds. Says so once per second at most, so that it may be called for each refused
+ * request. Any context.
  */
 void ibtrs_clt_want(struct ibtrs_clt *clt, unsigned int seconds);
 
-/* The user header buffer of a slot: IBTRS_CLT_USR_HDR_MAX bytes, 8-byte aligned. Write it before submit; keep it until done(). */
+/*
+ * The user header buffer of a slot: IBTRS_CLT_USR_HDR_MAX bytes, 8-byte aligned. Write it before
+ * submit; keep it until done().
+ */
 void *ibtrs_clt_hdr(struct ibtrs_clt *clt, u32 slot);
 
 /**
@@ -164,12 +194,16 @@ void *ibtrs_clt_hdr(struct ibtrs_clt *clt, u32 slot);
  *
  * Any context that may not sleep, softirq included. The connection is chosen by the current CPU.
  *
- * Return: 0: ibtrs owns @io until done(). Else nothing was posted and the caller still owns it: -ENOTCONN (no path up), -EAGAIN (no room in the
- * send queue, or out of memory: try again soon), -EMSGSIZE, -EINVAL.
+ * Return: 0: ibtrs owns @io until done(). Else nothing was posted and the caller still owns it:
+ * -ENOTCONN (no path up), -EAGAIN (no room in the send queue, or out of memory: try again soon),
+ * -EMSGSIZE, -EINVAL.
  */
 int ibtrs_clt_submit(struct ibtrs_clt *clt, struct ibtrs_clt_io *io);
 
-/* Requests that wait to be posted together; on the stack of whoever submits them. Its contents are ibtrs' own. */
+/*
+ * Requests that wait to be posted together; on the stack of whoever submits them. Its contents are
+ * ibtrs' own.
+ */
 struct ibtrs_clt_plug {
 	struct ibtrs_clt_conn *conn;
 	struct ib_send_wr *first, *last;
@@ -179,15 +213,22 @@ struct ibtrs_clt_plug {
 /**
  * ibtrs_clt_plug() - several requests follow
  *
- * Between this and ibtrs_clt_unplug(), which posts what is left, the caller may not sleep: it is in an RCU read section. Requests of one connection
- * reach the device as one chain, with one doorbell.
+ * Between this and ibtrs_clt_unplug(), which posts what is left, the caller may not sleep: it is in
+ * an RCU read section. Requests of one connection reach the device as one chain, with one doorbell.
  */
 void ibtrs_clt_plug(struct ibtrs_clt_plug *plug);
 void ibtrs_clt_unplug(struct ibtrs_clt_plug *plug);
-/* ibtrs_clt_submit(), but into @plug. After 0 the request belongs to ibtrs all the same, posted or not yet. @plug NULL: ibtrs_clt_submit(). */
-int ibtrs_clt_submit_plugged(struct ibtrs_clt *clt, struct ibtrs_clt_io *io, struct ibtrs_clt_plug *plug);
+/*
+ * ibtrs_clt_submit(), but into @plug. After 0 the request belongs to ibtrs all the same, posted or
+ * not yet. @plug NULL: ibtrs_clt_submit().
+ */
+int ibtrs_clt_submit_plugged(struct ibtrs_clt *clt, struct ibtrs_clt_io *io,
+			     struct ibtrs_clt_plug *plug);
 
-/* Harvest completions of polled connection @index (0 .. nr_poll_conns-1) of every path. Returns how many. */
+/*
+ * Harvest completions of polled connection @index (0 .. nr_poll_conns-1) of every path. Returns how
+ * many.
+ */
 int ibtrs_clt_poll(struct ibtrs_clt *clt, unsigned int index);
 
 /**
@@ -198,21 +239,25 @@ int ibtrs_clt_poll(struct ibtrs_clt *clt, unsigned int index);
  * @reply_len: <= 4096
  * @timeout_ms: bound on everything, waiting for a slot included
  *
- * Killable. Never parked or repeated: when the path dies it ends with -ECONNRESET. After a timeout the answer is ignored when it comes.
+ * Killable. Never parked or repeated: when the path dies it ends with -ECONNRESET. After a timeout
+ * the answer is ignored when it comes.
  *
  * Return: 0, the errno of the server, -ENOTCONN, -ECONNRESET, -ETIMEDOUT, -EINTR, -EMSGSIZE.
  */
-int ibtrs_clt_call(struct ibtrs_clt *clt, enum ibtrs_dir dir, const void *hdr, size_t hdr_len, void *reply, size_t reply_len,
-		   unsigned int timeout_ms);
+int ibtrs_clt_call(struct ibtrs_clt *clt, enum ibtrs_dir dir, const void *hdr, size_t hdr_len,
+		   void *reply, size_t reply_len, unsigned int timeout_ms);
 
-/* @io belongs to a slot that is in flight or parked at the moment of the call. For parked ones the function may rewrite the user header. */
+/*
+ * @io belongs to a slot that is in flight or parked at the moment of the call. For parked ones the
+ * function may rewrite the user header.
+ */
 typedef bool (*ibtrs_clt_match_fn)(struct ibtrs_clt_io *io, void *arg);
 
 /**
  * ibtrs_clt_replay() - post the parked requests for which @match says yes
  *
- * Call it when the server knows again what they refer to. What can not be posted stays parked. Process context.
- * Return: number of requests that stay parked among the matching ones.
+ * Call it when the server knows again what they refer to. What can not be posted stays parked.
+ * Process context. Return: number of requests that stay parked among the matching ones.
  */
 unsigned int ibtrs_clt_replay(struct ibtrs_clt *clt, ibtrs_clt_match_fn match, void *arg);
 
@@ -225,18 +270,22 @@ enum ibtrs_clt_left {
 /**
  * ibtrs_clt_abort() - end the parked requests for which @match says yes with @err
  *
- * Law L8: a request that was posted may still be executed by the server. Process context; done() runs before return.
+ * Law L8: a request that was posted may still be executed by the server. Process context; done()
+ * runs before return.
  *
- * Return: what of it can be. With WRITES the caller must let the device write nothing until ibtrs_clt_settled() says yes, or the server has said that
- * all has ended. With any it is well to tell the server that they are given up: as long as it executes one, its slot serves nobody.
+ * Return: what of it can be. With WRITES the caller must let the device write nothing until
+ * ibtrs_clt_settled() says yes, or the server has said that all has ended. With any it is well to
+ * tell the server that they are given up: as long as it executes one, its slot serves nobody.
  */
-enum ibtrs_clt_left ibtrs_clt_abort(struct ibtrs_clt *clt, ibtrs_clt_match_fn match, void *arg, int err);
+enum ibtrs_clt_left ibtrs_clt_abort(struct ibtrs_clt *clt, ibtrs_clt_match_fn match, void *arg,
+				    int err);
 
 /**
  * ibtrs_clt_settled() - can no copy of a write that was given up be executed any more (law L8)?
  *
- * A copy can be executed for as long as the server holds the path that it was sent on. So: each path that writes had to leave is up again, which the
- * server allows when the old incarnation has ended (spec A.19). Process context.
+ * A copy can be executed for as long as the server holds the path that it was sent on. So: each
+ * path that writes had to leave is up again, which the server allows when the old incarnation has
+ * ended (spec A.19). Process context.
  */
 bool ibtrs_clt_settled(struct ibtrs_clt *clt);
 
@@ -244,8 +293,8 @@ bool ibtrs_clt_settled(struct ibtrs_clt *clt);
 unsigned int ibtrs_clt_count(struct ibtrs_clt *clt, ibtrs_clt_match_fn match, void *arg);
 
 /*
- * Law L3, step 3: break every path that carries a matching request. Requests on it move to another path, or are parked; @match may set io->stay
- * so that those it means do not move.
+ * Law L3, step 3: break every path that carries a matching request. Requests on it move to another
+ * path, or are parked; @match may set io->stay so that those it means do not move.
  */
 void ibtrs_clt_break(struct ibtrs_clt *clt, ibtrs_clt_match_fn match, void *arg, const char *why);
 

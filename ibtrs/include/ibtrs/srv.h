@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * IBTRS server API. The user registers once; nothing listens before ibtrs_srv_open(). For each request he gets an *op*: a private copy of the
- * user header and the data area of the slot's chunk. Every op ends in exactly one ibtrs_srv_op_reply(), from any context, however late.
+ * IBTRS server API. The user registers once; nothing listens before ibtrs_srv_open(). For each
+ * request he gets an *op*: a private copy of the user header and the data area of the slot's chunk.
+ * Every op ends in exactly one ibtrs_srv_op_reply(), from any context, however late.
  */
 #ifndef IBTRS_SRV_H
 #define IBTRS_SRV_H
@@ -15,13 +16,16 @@ struct ibtrs_srv_session;
 /**
  * struct ibtrs_srv_op - a request, seen by the server
  * @session: where it came from
- * @dir: IBTRS_READ: fill @data with up to @data_len bytes, all of them are sent on success. IBTRS_WRITE: @data holds the client's bytes.
- * @service: came over the service connection (cid 0): it may be a message that takes long; never block in request()
+ * @dir: IBTRS_READ: fill @data with up to @data_len bytes, all of them are sent on success.
+ *	IBTRS_WRITE: @data holds the client's bytes.
+ * @service: came over the service connection (cid 0): it may be a message that takes long; never
+ *	block in request()
  * @hdr: private copy of the user header, @hdr_len bytes, valid until the reply
- * @data: chunk memory, physically contiguous, page aligned, @data_len bytes. The client can still write to it (always_invalidate=N): read each
- *	byte at most once before trusting it.
+ * @data: chunk memory, physically contiguous, page aligned, @data_len bytes. The client can still
+ *	write to it (always_invalidate=N): read each byte at most once before trusting it.
  * @priv: @op_priv_size bytes of the user's own, 8-byte aligned, not cleared
- * @group: 0 when request() is called; what given_up() is asked about, if the user sets it before he answers
+ * @group: 0 when request() is called; what given_up() is asked about, if the user sets it before he
+ *	answers
  */
 struct ibtrs_srv_op {
 	struct ibtrs_srv_session *session;
@@ -38,26 +42,32 @@ struct ibtrs_srv_op {
 /**
  * struct ibtrs_srv_ops - the user of the server
  * @op_priv_size: bytes at op->priv
- * @peer_allowed: may this address connect at all? Called before any memory is spent. May be NULL. Must not sleep.
- * @name_allowed: may a session of this name come from this address? Asked before the name is looked up: who may not hears nothing of
- *	others. May be NULL. Must not sleep.
- * @session_up: first path of a session is ready. Return 0 and set @priv, or an errno to refuse. Process context, may sleep.
- * @session_lost: the client has been away for long, but ops still run: give back what none of them needs, for others. May come more than once, and the client
- *	may come back all the same. Process context, must not sleep.
- * @session_down: no path and no running op is left; the session is gone after it returns. Return true if the client had not ended what it
- *	did: it may come back for that, so its name is kept for a while. Process context, may sleep.
- * @request: a request. Process context (workqueue); must not block on anything but memory and block layer back pressure. Ends in
- *	ibtrs_srv_op_reply(), now or later.
- * @given_up: will the client never ask again for anything of this op->group, nor repeat a request of it? Then such ops, however long they take, do not
- *	keep their path's next incarnation out. Process context, must not sleep.
- * @give_up: the client has had no path for long, and ops of this op->group are what keeps him out: close what they are for, so that given_up() says yes.
+ * @peer_allowed: may this address connect at all? Called before any memory is spent. May be NULL.
+ *	Must not sleep.
+ * @name_allowed: may a session of this name come from this address? Asked before the name is looked
+ *	up: who may not hears nothing of others. May be NULL. Must not sleep.
+ * @session_up: first path of a session is ready. Return 0 and set @priv, or an errno to refuse.
+ *	Process context, may sleep.
+ * @session_lost: the client has been away for long, but ops still run: give back what none of them
+ *	needs, for others. May come more than once, and the client may come back all the same.
  *	Process context, must not sleep.
+ * @session_down: no path and no running op is left; the session is gone after it returns. Return
+ *	true if the client had not ended what it did: it may come back for that, so its name is kept
+ *	for a while. Process context, may sleep.
+ * @request: a request. Process context (workqueue); must not block on anything but memory and block
+ *	layer back pressure. Ends in ibtrs_srv_op_reply(), now or later.
+ * @given_up: will the client never ask again for anything of this op->group, nor repeat a request
+ *	of it? Then such ops, however long they take, do not keep their path's next incarnation out.
+ *	Process context, must not sleep.
+ * @give_up: the client has had no path for long, and ops of this op->group are what keeps him out:
+ *	close what they are for, so that given_up() says yes. Process context, must not sleep.
  */
 struct ibtrs_srv_ops {
 	size_t op_priv_size;
 	bool (*peer_allowed)(const struct ibtrs_addr *peer);
 	bool (*name_allowed)(const struct ibtrs_addr *peer, const char *name);
-	int (*session_up)(struct ibtrs_srv_session *s, const char *name, const struct ibtrs_addr *peer, void **priv);
+	int (*session_up)(struct ibtrs_srv_session *s, const char *name,
+			  const struct ibtrs_addr *peer, void **priv);
 	void (*session_lost)(void *priv);
 	bool (*session_down)(struct ibtrs_srv_session *s, void *priv);
 	void (*request)(void *priv, struct ibtrs_srv_op *op);
@@ -86,7 +96,10 @@ void ibtrs_srv_session_event(struct ibtrs_srv_session *s, u32 kind, u32 id);
 void ibtrs_srv_session_close(struct ibtrs_srv_session *s);
 bool ibtrs_srv_session_connected(struct ibtrs_srv_session *s);
 const char *ibtrs_srv_session_name(const struct ibtrs_srv_session *s);
-/* 16 bytes that the client chose when it opened the session: the same after a reconnect, others after a reboot (spec A.1). */
+/*
+ * 16 bytes that the client chose when it opened the session: the same after a reconnect, others
+ * after a reboot (spec A.1).
+ */
 const u8 *ibtrs_srv_session_uuid(const struct ibtrs_srv_session *s);
 /* Negotiated CHUNK - header: the largest data_len an op can have. */
 u32 ibtrs_srv_session_max_io(const struct ibtrs_srv_session *s);

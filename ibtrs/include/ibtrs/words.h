@@ -2,8 +2,9 @@
 /*
  * Words that one host sends to another: why something was refused.
  *
- * The receiver trusts nothing in them: they end up in logs, in sysfs and on terminals. So they are printable ASCII and nothing
- * else, have an end, and are never a format. Both directions go through the one function here.
+ * The receiver trusts nothing in them: they end up in logs, in sysfs and on terminals. So they are
+ * printable ASCII and nothing else, have an end, and are never a format. Both directions go through
+ * the one function here.
  */
 #ifndef IBTRS_WORDS_H
 #define IBTRS_WORDS_H
@@ -17,7 +18,8 @@
  * @src: the text; ends with a NUL or after @len bytes
  * @len: bytes that may be read
  *
- * A byte that is not printable ASCII becomes '?', what does not fit is cut, and the rest of @dst is zero (E-47). Any context.
+ * A byte that is not printable ASCII becomes '?', what does not fit is cut, and the rest of @dst is
+ * zero (E-47). Any context.
  *
  * Return: length of the text.
  */
