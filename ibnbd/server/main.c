@@ -149,9 +149,8 @@ static const struct kernel_param_ops search_path_ops = {
 	.get = search_path_get,
 };
 module_param_cb(dev_search_path, &search_path_ops, NULL, 0644);
-MODULE_PARM_DESC(
-	dev_search_path,
-	"directory whose devices, files and symlinks are exported; %SESSNAME% may be its last part; empty: closed. / or /dev export the whole machine");
+MODULE_PARM_DESC(dev_search_path,
+		 "directory whose devices, files and symlinks are exported; %SESSNAME% may be its last part; empty: closed. / or /dev export the whole machine");
 
 static int __init main_start(void)
 {

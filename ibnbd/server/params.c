@@ -31,15 +31,13 @@ static struct params_allow __rcu *params_allow;
 
 static bool write_zeroes;
 module_param(write_zeroes, bool, 0644);
-MODULE_PARM_DESC(
-	write_zeroes,
-	"announce write-zeroes to in-kernel clients too; for Linux 6.12 and newer, older ones take it for write-same (N)");
+MODULE_PARM_DESC(write_zeroes,
+		 "announce write-zeroes to in-kernel clients too; for Linux 6.12 and newer, older ones take it for write-same (N)");
 
 static bool claim = true;
 module_param(claim, bool, 0644);
-MODULE_PARM_DESC(
-	claim,
-	"refuse to have a disk written to that this machine uses itself, and keep it from using one that a client writes to; for new mappings (Y)");
+MODULE_PARM_DESC(claim,
+		 "refuse to have a disk written to that this machine uses itself, and keep it from using one that a client writes to; for new mappings (Y)");
 
 static uint max_maps = 1024;
 module_param(max_maps, uint, 0644);
@@ -155,9 +153,8 @@ static const struct kernel_param_ops allow_ops = {
 	.get = allow_get,
 };
 module_param_cb(allow, &allow_ops, NULL, 0644);
-MODULE_PARM_DESC(
-	allow,
-	"who may connect: addresses with /prefix and session:GLOB, separated by commas; counts for new connections; empty: everybody");
+MODULE_PARM_DESC(allow,
+		 "who may connect: addresses with /prefix and session:GLOB, separated by commas; counts for new connections; empty: everybody");
 
 struct params_choice {
 	const char *const *names;
@@ -192,15 +189,13 @@ static const struct kernel_param_ops choice_ops = {
 
 static const struct params_choice copy_choice = { ibnbd_srv_copy_names, &copy_mode };
 module_param_cb(copy, &choice_ops, (void *)&copy_choice, 0644);
-MODULE_PARM_DESC(
-	copy,
-	"private pages for data in transfer: auto (devices that need stable data, files), always, never; for new exports");
+MODULE_PARM_DESC(copy,
+		 "private pages for data in transfer: auto (devices that need stable data, files), always, never; for new exports");
 
 static const struct params_choice io_mode_choice = { ibnbd_srv_io_mode_names, &io_mode };
 module_param_cb(io_mode, &choice_ops, (void *)&io_mode_choice, 0644);
-MODULE_PARM_DESC(
-	io_mode,
-	"what may be exported: auto (both), blockio (block devices), fileio (regular files)");
+MODULE_PARM_DESC(io_mode,
+		 "what may be exported: auto (both), blockio (block devices), fileio (regular files)");
 
 void ibnbd_srv_params_exit(void)
 {

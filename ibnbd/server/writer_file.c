@@ -41,9 +41,8 @@ struct slot {
 
 static char *writer_file = "";
 module_param(writer_file, charp, 0444);
-MODULE_PARM_DESC(
-	writer_file,
-	"file that keeps who wrote last to each disk, so that a restart does not forget it; an absolute path; empty: forget");
+MODULE_PARM_DESC(writer_file,
+		 "file that keeps who wrote last to each disk, so that a restart does not forget it; an absolute path; empty: forget");
 
 static DEFINE_MUTEX(file_lock);
 static DEFINE_MUTEX(table_lock);

@@ -22,9 +22,8 @@
 
 static unsigned int max_conns;
 module_param(max_conns, uint, 0444);
-MODULE_PARM_DESC(
-	max_conns,
-	"upper bound on interrupt driven connections per path (0: one for each possible CPU)");
+MODULE_PARM_DESC(max_conns,
+		 "upper bound on interrupt driven connections per path (0: one for each possible CPU)");
 
 /* Interrupt driven connections per path. */
 static u32 session_nr_conns(void)

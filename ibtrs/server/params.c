@@ -23,21 +23,17 @@ struct ibtrs_srv_params ibtrs_srv_params = {
 };
 
 module_param_named(sess_queue_depth, ibtrs_srv_params.queue_depth, uint, 0444);
-MODULE_PARM_DESC(
-	sess_queue_depth,
-	"slots per session, 1..65535; each costs a chunk of memory per path (default: 512)");
+MODULE_PARM_DESC(sess_queue_depth,
+		 "slots per session, 1..65535; each costs a chunk of memory per path (default: 512)");
 module_param_named(max_chunk_size, ibtrs_srv_params.chunk_size, uint, 0444);
-MODULE_PARM_DESC(
-	max_chunk_size,
-	"bytes of a chunk: the largest I/O and 4096; a multiple of 4096, at least 8192 (default: 135168)");
+MODULE_PARM_DESC(max_chunk_size,
+		 "bytes of a chunk: the largest I/O and 4096; a multiple of 4096, at least 8192 (default: 135168)");
 module_param_named(always_invalidate, ibtrs_srv_params.always_invalidate, bool, 0444);
-MODULE_PARM_DESC(
-	always_invalidate,
-	"take the client's right to write to a chunk away while it is processed (default: N)");
+MODULE_PARM_DESC(always_invalidate,
+		 "take the client's right to write to a chunk away while it is processed (default: N)");
 module_param_named(legacy_clients, ibtrs_srv_params.legacy_clients, bool, 0644);
-MODULE_PARM_DESC(
-	legacy_clients,
-	"let clients of 2018-2019 in, which do not say that a connection is the first (default: N)");
+MODULE_PARM_DESC(legacy_clients,
+		 "let clients of 2018-2019 in, which do not say that a connection is the first (default: N)");
 module_param_named(max_sessions, ibtrs_srv_params.max_sessions, uint, 0644);
 MODULE_PARM_DESC(max_sessions, "sessions of all clients together (default: 256)");
 module_param_named(max_sessions_per_peer, ibtrs_srv_params.max_sessions_per_peer, uint, 0644);
@@ -49,26 +45,22 @@ module_param_named(max_paths_half_open_per_peer, ibtrs_srv_params.max_half_open_
 		   0644);
 MODULE_PARM_DESC(max_paths_half_open_per_peer, "the same for one client address (default: 64)");
 module_param_named(max_conns, ibtrs_srv_params.max_conns, uint, 0644);
-MODULE_PARM_DESC(
-	max_conns,
-	"connections of a path, at most 4096; a client opens one per CPU and one more (default: 513)");
+MODULE_PARM_DESC(max_conns,
+		 "connections of a path, at most 4096; a client opens one per CPU and one more (default: 513)");
 module_param_named(max_memory_mb, ibtrs_srv_params.max_memory_mb, uint, 0644);
-MODULE_PARM_DESC(
-	max_memory_mb,
-	"MiB for chunks and connection queues of all clients; 0 = half of the memory (default: 0)");
+MODULE_PARM_DESC(max_memory_mb,
+		 "MiB for chunks and connection queues of all clients; 0 = half of the memory (default: 0)");
 module_param_named(handshake_timeout_s, ibtrs_srv_params.handshake_timeout_s, uint, 0644);
 MODULE_PARM_DESC(handshake_timeout_s,
 		 "seconds after which a path that was never completed is closed (default: 30)");
 module_param_named(hb_interval_ms, ibtrs_srv_params.hb_interval_ms, uint, 0644);
 MODULE_PARM_DESC(hb_interval_ms, "milliseconds between heartbeats (default: 1000)");
 module_param_named(hb_misses, ibtrs_srv_params.hb_misses, uint, 0644);
-MODULE_PARM_DESC(
-	hb_misses,
-	"intervals in a row that a client may be silent, one more and it is given up (default: 5)");
+MODULE_PARM_DESC(hb_misses,
+		 "intervals in a row that a client may be silent, one more and it is given up (default: 5)");
 module_param_named(name_keep_s, ibtrs_srv_params.name_keep_s, uint, 0644);
-MODULE_PARM_DESC(
-	name_keep_s,
-	"seconds for which the session name of a lost client goes to nobody else (default: 120)");
+MODULE_PARM_DESC(name_keep_s,
+		 "seconds for which the session name of a lost client goes to nobody else (default: 120)");
 
 int ibtrs_srv_params_check(void)
 {

@@ -65,10 +65,10 @@ def parameters():
     said = set()
     for f in FILES:
         where = re.match(r"(ibtrs|ibnbd)/(client|server)/.*\.c$", f)
-        for name, rest in re.findall(r"^module_param(?:_named|_cb)?\((\w+), (.*)\);", read(f), re.M) if where else ():
+        for name, rest in re.findall(r"^module_param(?:_named|_cb)?\(\s*(\w+),\s+([^;]*)\);", read(f), re.M) if where else ():
             at = f"{where[1]}-{where[2]}", name
             said.add(at)
-            text = re.search(rf"MODULE_PARM_DESC\({name},\s*\"(.*)\"\)", read(f))[1]
+            text = re.search(rf"MODULE_PARM_DESC\(\s*{name},\s*\"(.*)\"\)", read(f))[1]
             default = re.search(r"\((?:default: )?(\w+)(?::[^)]*)?\)$", text)
             if at not in table:
                 yield f"docs/sysfs.md: no parameter {name} of {at[0]}"
@@ -98,8 +98,22 @@ def limits():
             yield f'README.md: "{said[0]}"; the source has {number}'
 
 
+def troubleshooting():
+    """docs/troubleshooting.md has a heading for each check of `ibnbd doctor` that can find something."""
+    headings = set(re.findall(r"[\w.-]+", " ".join(re.findall(r"^### (.*)$", read("docs/troubleshooting.md"), re.M))))
+    checks = set()
+    for f in FILES:
+        if re.match(r"tools/cmd/(cmd_)?doctor.*\.c$", f):
+            checks |= set(re.findall(r'doctor_find\(\s*d,\s*"([\w.-]+)",(?!\s*DOCTOR_OK)', read(f)))
+            checks |= set(re.findall(r'doctor_mistakes\(d,\s*"([\w.-]+)"', read(f)))
+    for c in sorted(checks - headings):
+        yield f"docs/troubleshooting.md: no heading {c}, which ibnbd doctor may find"
+    if len(checks) < 15:
+        yield f"only {len(checks)} checks of doctor"
+
+
 failed = passed = 0
-for check in (fabrics, kernels, parameters, limits):
+for check in (fabrics, kernels, parameters, limits, troubleshooting):
     bad = list(check())
     for b in bad:
         print(b)
