@@ -93,7 +93,7 @@ cases: test-build		## tests in virtual machines; CASES="paths/ map/admin" picks 
 	tests/vm/run.py -j2 --again $(CASES)
 
 check-long: test-build		## cases too long for make check: a thousand disks, loads on file systems, clients that die with hung disks ..
-	tests/vm/run.py rig/runner-boots long/thousand peers/late peers/paths paths/slow-drain long/filesystem-load server/lost-client
+	tests/vm/run.py -j2 --again --long
 
 check-interop:			## with the kernel's own rnbd as peer, of 5.10, 6.1, 6.12 and 7.2; SERIES=6.12 picks
 	tests/setup.sh

@@ -13,7 +13,8 @@ A case is a file tests/cases/TOPIC/NAME.py:
     mem, smp = 1024, 2              # MiB and CPUs of each machine
     disk = 0                        # MiB of a disk /dev/vda of the server that outlives its power cuts
     faults = False                  # True: its figures belong into the table of make check-faults
-    long = False                    # True: runs only when it is named, and in make check-faults
+    long = False                    # True: not in make check; make check-long runs it, check-faults if faults
+    target = ""                     # the one make target that runs it, if it is none of these
     crowd = False                   # True: asserts no seconds, so it may run beside others (run.py -j)
     programs = []                   # of the host, for the guests' /bin; only those that the host has
     allow = []                      # kernel log lines (regular expressions) this case causes on purpose
@@ -25,7 +26,7 @@ from pathlib import Path
 import kmsg, vm
 
 DEFAULTS = dict(vms=2, links=1, fresh=False, deadline=120, needs=[], append="", mem=1024, smp=2, allow=[],
-                disk=0, faults=False, long=False, crowd=False, programs=[])
+                disk=0, faults=False, long=False, target="", crowd=False, programs=[])
 
 BROAD = "WARNING: BUG: Oops: Call Trace: Kernel panic ibtrs_client ibtrs_server ibnbd_client ibnbd_server"
 

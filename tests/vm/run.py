@@ -359,6 +359,7 @@ def main():
     p.add_argument("--faults", action="store_true", help="the cases that say faults = True, the long ones too")
     p.add_argument("--again", action="store_true", help="a case that fails is run once more, alone; if it passes then, it is FLAKY")
     p.add_argument("--flaky-list", default=image.CACHE / "flaky", metavar="FILE", help="where flaky cases are kept over runs")
+    p.add_argument("--long", action="store_true", help="the cases that make check leaves out, but for those of other targets")
     p.add_argument("-j", "--jobs", type=int, default=1, help="so many of the cases that say crowd = True at the same time; then the others")
     p.add_argument("-l", "--list", action="store_true", help="list the cases")
     p.set_defaults(broken=set())
@@ -370,7 +371,7 @@ def main():
     if o.faults:
         cases = [c for c in cases if c.faults]
     elif not o.cases and not o.list:
-        cases = [c for c in cases if not c.long]
+        cases = [c for c in cases if c.long == o.long and not c.target and not (o.long and c.faults)]
     cases *= o.repeat or 1
     if o.list:
         for c in cases:

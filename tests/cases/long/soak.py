@@ -9,6 +9,7 @@ SEED = int(os.environ.get("IBNBD_SEED") or random.randrange(1 << 31))
 links = 2
 disk = 64
 long = True
+target = "soak"
 deadline = int(MINUTES * 60 + 240)
 
 # some requests are executed late, when their path may be gone

@@ -5,6 +5,7 @@ description = "each allocation of ours fails once while disks, paths and session
 deadline = 1800
 links = 2
 long = True
+target = "check-memory"
 allow = ["vmalloc error", "page allocation failure", "kmem_cache_create"]     # how the kernel says that it has no memory
 
 # What an operation may do when an allocation fails on its way: succeed (retried, or not needed) or refuse in words.

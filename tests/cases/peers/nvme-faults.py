@@ -4,6 +4,7 @@ links = 2
 disk = 64
 faults = True
 long = True
+target = "check-faults"
 fresh = True
 deadline = 5400
 needs = ["nvme-rdma", "nvmet-rdma"]
