@@ -70,7 +70,8 @@ static int admit_new_path(struct ibtrs_srv_session *s, const struct ibtrs_conn_r
 	err = ibtrs_srv_session_may_add(s, addr, why);
 	if (err)
 		return err;
-	if (other && req->first_conn && ibtrs_srv_plain() &&
+	/* One that only joins a session, while that still has old paths, makes none. */
+	if (other && other->first_conn && req->first_conn && ibtrs_srv_plain() &&
 	    ibtrs_srv_path_state(other) == IBTRS_SRV_PATH_CONNECTING)
 		pr_warn("two paths ask to make one session: in-kernel servers may make two\n");
 	/* A path without tokens would get around the fences of the others. */

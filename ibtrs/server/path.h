@@ -86,6 +86,7 @@ struct ibtrs_srv_path {
 	char name[IBTRS_PATH_STR_MAX];
 	u8 uuid[IBTRS_UUID_LEN];
 	u16 recon_cnt;
+	bool first_conn;		/* it may make the session */
 	char hca[IB_DEVICE_NAME_MAX];	/* set with cid 0 */
 	u32 port;
 	struct list_head entry;		/* session->paths: ibtrs_srv.lock, readers RCU */
