@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 description = "memory that a late write still reads is not given to another one; were it shared among paths, it would be"
+long = True
 links = 2
 disk = 64
 faults = True

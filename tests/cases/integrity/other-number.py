@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """A disk goes and comes back under another number, as after a new login or activation.  One who wrote to it there has written to the same disk."""
 description = "who wrote last is known of the disk, not of its number: what a client held meanwhile is not written over that"
+long = True
 links = 1
 deadline = 120
 

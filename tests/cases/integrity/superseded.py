@@ -2,6 +2,7 @@
 """Three copies of a write: the disk holds the first one, the second one waits for its end, and its path is lost before the server knows of that.  The third
 one takes its place."""
 description = "a repetition that waits for the first copy is dropped when another one comes after it: answered ESTALE, never executed"
+long = True
 links = 3
 disk = 64
 faults = True

@@ -3,6 +3,7 @@
 cannot be read), 042 (odd direct I/O), dm/001 (a map over itself) and dm/002 (bad blocks: the test disk's, and dm-dust's
 where the kernel has it)."""
 description = "what block layer tests do to a disk: odd sizes, floods of flushes, elevators and CPUs that change under I/O, dm on top"
+long = True
 crowd = True
 deadline = 300
 smp = 4

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """guest/blockwords.c asks, this compares: what our disk answers is what sd or nvme answers of the same disk, or stands in ALLOWED with its reason."""
 description = "each ioctl and odd request gets sd's or nvme's answer; what the server's disk refuses is not asked for again; 4Kn disks, loop, ext4"
+long = True
 crowd = True
 deadline = 240
 needs = ["scsi_debug"]

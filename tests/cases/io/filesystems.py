@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 description = "ext4 and xfs on it: make, mount, copy, remount, compare; partitions; 4 KiB sectors"
+long = True
 crowd = True
 deadline = 240
 

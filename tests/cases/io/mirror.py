@@ -2,6 +2,7 @@
 """docs/mirror.md as it stands there: one leg from each of two servers, each in a session of its own."""
 import faults as F, image
 description = "an md mirror over two servers: a lost leg is dropped after hold=, nobody above sees an error, the bitmap brings it back"
+long = True
 vms = 3
 links = 2               # each server has its own
 deadline = 120

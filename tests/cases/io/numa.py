@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 description = "slots, chunks and requests lie in the memory of the node that the adapter is at"
+long = True
 crowd = True
 deadline = 120
 append = "numa=fake=2"

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 description = "polled queues carry the I/O that asks for them, and only that; a lost path moves it to the others"
+long = True
 crowd = True
 deadline = 240
 

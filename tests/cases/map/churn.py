@@ -4,6 +4,7 @@ unloaded now and then.  A single command may well be refused; none may hang, and
 Sessions are small (queue depth 4, chunks of 8 KiB).  IBNBD_CHURN_CYCLES=2000 for a long run (make churn);
 IBNBD_SEED repeats the choices of one, though not its timing."""
 description = "map, unmap, paths, sysfs and unloading at random under I/O: nothing hangs, nothing stays behind"
+long = True
 crowd = True
 links = 2
 disk = 64

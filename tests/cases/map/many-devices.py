@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 description = "several devices on one session share its slots; data stays on the disk it was written to"
+long = True
 crowd = True
 deadline = 240
 

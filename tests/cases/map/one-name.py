@@ -2,6 +2,7 @@
 """Clones, `localhost`, db1.here and db1.there: two hosts call their session the same.  The second one hears whose the name is, whoever is the
 second; a host that was lost, or booted anew, finds its name again."""
 description = "two clients with one session name: the second is told who has it, a lost one keeps it for a while; refusals of the transport have words"
+long = True
 vms = 3
 links = 1
 deadline = 240

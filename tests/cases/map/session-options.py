@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 description = "heartbeats and reconnects are as often as each mapping asks for"
+long = True
 links = 2
 deadline = 180
 import time

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 description = "modules in use refuse to go; without users they go, come again, and their memory comes back; and after killed maps"
+long = True
 deadline = 300
 
 ROUNDS = 8

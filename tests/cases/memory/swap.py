@@ -2,6 +2,7 @@
 import hashlib
 
 description = "swap lies on the device: memory comes back as it went, over a lost path and over a time without any"
+long = True
 deadline = 200
 links = 2
 fresh = True

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Since Linux 6.11 whoever writes a limit in sysfs holds a lock that we need for the server's new limits, and waits for the requests that we hold."""
 description = "a limit is written in sysfs while I/O is held, and the server comes back with other limits: all goes on, and the new ones count"
+long = True
 deadline = 120
 
 

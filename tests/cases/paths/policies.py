@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 description = "path policies: each sends requests where it says; nothing is counted as in flight that is not, also after a failover"
+long = True
 links = 2
 deadline = 150
 

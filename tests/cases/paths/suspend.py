@@ -4,6 +4,7 @@ as the freezer and comes back (pm_test): what waits for a server that is gone st
 import time
 import vm
 description = "a suspend waits for a lost server no longer than ibnbd-suspend.service says, and hold= is put back after it"
+long = True
 
 
 def run(t):

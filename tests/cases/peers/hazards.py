@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What the version in a handshake does not tell about the kernel's rnbd: the hazards of docs/protocol.md."""
 description = "what the kernels' rnbd disagree about: volatile caches, op 5, PREFLUSH, blocks of 512, 4096 and 64 KiB"
+long = True
 deadline = 600
 import interop
 needs = interop.NEEDS

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 description = "a server's modules go and return under idle disks: ours resumes by itself, the kernel's after a reconnect"
+long = True
 deadline = 360
 import interop
 needs = interop.NEEDS

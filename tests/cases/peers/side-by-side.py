@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 description = "both stacks on the same machines: two clients times two servers, four sessions at a time"
+long = True
 deadline = 400
 import interop
 needs = interop.NEEDS

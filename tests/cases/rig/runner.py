@@ -2,6 +2,7 @@
 import selftest
 
 description = "the runner finds planted faults: a failing job, a kernel warning, a hang, a panic, a wrong value, a race, a flaky case"
+long = True
 crowd = True
 vms = 0
 deadline = 400

@@ -2,6 +2,7 @@
 import os, pty, re, select, subprocess, time
 
 description = "make vm-shell: a person at a terminal serves a disk in one machine, maps and checks it in the other"
+long = True
 vms = 0
 deadline = 180
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 description = "a server that is busy for ever, stands still, or fails while one connects, holds up no command of the administrator"
+long = True
 deadline = 300
 
 SERVER, CLIENT = "/sys/kernel/debug/ibtrs/server", "/sys/kernel/debug/ibtrs/client"
