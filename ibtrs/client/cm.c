@@ -24,8 +24,6 @@
 #include "ibtrs/proto/imm.h"
 
 #define CM_RESOLVE_MS	1500
-#define CM_DARK_TRIES	8
-#define CM_DOUBT_MS	2500	/* with what follows it, still below the 3 s of decision 11 */
 /* 4.096 us * 2^17 = 0.54 s, times CM_RETRIES: a dead peer is found in 4 s */
 #define CM_ACK_TIMEOUT	17
 #define CM_RETRIES	6	/* 7 would mean "for ever" on soft-RoCE */
@@ -80,32 +78,6 @@ static int cm_sockaddr(const struct ibtrs_addr *a, u16 port, bool src, struct so
 	default:
 		return -EINVAL;
 	}
-}
-
-/*
- * As ibtrs_clt_deadline_patience_ms(), for the first word of a server whose time is known: an
- * attempt that began in the dark ends soon, so that the next one finds the link that came back. The
- * neighbour table may take a minute to notice a dark link, so until then it looks like a server
- * that has become slow, and after CM_DARK_TRIES each fourth attempt allows for that. Our own
- * servers have nothing slow to do before their first word: while nothing else shows that they live
- * they get little of it, and all of it once in a while.
- */
-static unsigned int cm_first_ms(const struct ibtrs_clt_path *path)
-{
-	u32 attempt = READ_ONCE(path->retry.attempt),
-	    longest = IBTRS_CLT_PHASE_MS << IBTRS_CLT_PHASE_DOUBLE;
-	u32 usual = clamp_t(u32, 4 * path->connect_ms, IBTRS_CLT_PHASE_MS / 2, longest);
-
-	if (!path->connect_ms)
-		return ibtrs_clt_deadline_patience_ms(path);
-	/* Another path shows that the server lives, and it has made the session already. */
-	if (ibtrs_clt_is_up(path->clt))
-		return attempt % 4 ? min_t(u32, usual, CM_DOUBT_MS) : usual;
-	if (attempt < CM_DARK_TRIES || attempt % 4)
-		return usual;
-	if (path->ext && attempt % 16)
-		return max_t(u32, usual, CM_DOUBT_MS);
-	return longest;
 }
 
 static struct ibtrs_conn_caps cm_caps(const struct ibtrs_clt_conn *conn)
@@ -199,7 +171,8 @@ static int cm_route_resolved(struct ibtrs_clt_conn *conn)
 	ibtrs_msg_conn_req_encode(&wire, &req);
 	if (!conn->c.cid) {
 		path->connect_start = jiffies;
-		ibtrs_clt_deadline_phase(path, IBTRS_CLT_HS_FIRST_WORD, cm_first_ms(path));
+		ibtrs_clt_deadline_phase(path, IBTRS_CLT_HS_FIRST_WORD,
+					 ibtrs_clt_deadline_first_ms(path));
 	}
 	return rdma_connect_locked(conn->c.id, &param);
 }

@@ -7,16 +7,31 @@
  */
 #include "ibtrs/client/deadline.h"
 #include "ibtrs/client/session.h"
+#include "ibtrs/logic/patience.h"
 
-/*
- * How long a server may take for one phase. An in-kernel one allocates and registers all its chunks
- * before it does, and may be slow at that: each attempt that failed for lack of time doubles it,
- * and the first ever starts with the double.
- */
+static struct ibtrs_patience deadline_patience(const struct ibtrs_clt_path *path)
+{
+	return (struct ibtrs_patience){
+		.attempt	= READ_ONCE(path->retry.attempt),
+		.connect_ms	= READ_ONCE(path->connect_ms),
+		.first_done	= path->first_done,
+		.others		= ibtrs_clt_is_up(path->clt),
+		.ours		= path->ext,
+	};
+}
+
 unsigned int ibtrs_clt_deadline_patience_ms(const struct ibtrs_clt_path *path)
 {
-	return IBTRS_CLT_PHASE_MS << min_t(u32, READ_ONCE(path->retry.attempt) + !path->first_done,
-					   IBTRS_CLT_PHASE_DOUBLE);
+	struct ibtrs_patience p = deadline_patience(path);
+
+	return ibtrs_patience_ms(&p);
+}
+
+unsigned int ibtrs_clt_deadline_first_ms(const struct ibtrs_clt_path *path)
+{
+	struct ibtrs_patience p = deadline_patience(path);
+
+	return ibtrs_patience_first_ms(&p);
 }
 
 void ibtrs_clt_deadline_phase(struct ibtrs_clt_path *path, enum ibtrs_clt_hs_phase phase,

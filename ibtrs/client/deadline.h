@@ -5,9 +5,6 @@
 
 #include "ibtrs/client/handshake.h"
 
-#define IBTRS_CLT_PHASE_MS	2000
-#define IBTRS_CLT_PHASE_DOUBLE	2	/* times at most */
-
 /* We begin to wait for the server, which has @ms to answer. */
 void ibtrs_clt_deadline_phase(struct ibtrs_clt_path *path, enum ibtrs_clt_hs_phase phase,
 			      unsigned int ms);
@@ -20,5 +17,7 @@ void ibtrs_clt_deadline_hasten(struct ibtrs_clt_path *path, unsigned int ms);
 void ibtrs_clt_deadline_step(struct ibtrs_clt_path *path, enum ibtrs_clt_hs_step step);
 /* What one phase of the handshake may take; grows with failed attempts. */
 unsigned int ibtrs_clt_deadline_patience_ms(const struct ibtrs_clt_path *path);
+/* The same for the first word of the server. */
+unsigned int ibtrs_clt_deadline_first_ms(const struct ibtrs_clt_path *path);
 
 #endif

@@ -12,6 +12,7 @@
 #include "ibtrs/logic/fence.h"
 #include "ibtrs/logic/mpath.h"
 #include "ibtrs/logic/path_sm.h"
+#include "ibtrs/logic/patience.h"
 #include "ibtrs/logic/retry.h"
 #include "ibtrs/logic/sqwatch.h"
 #include "ibtrs/proto/msg.h"
@@ -35,6 +36,9 @@ EXPORT_SYMBOL_GPL(ibtrs_retry_forgive);
 EXPORT_SYMBOL_GPL(ibtrs_retry_marginal);
 EXPORT_SYMBOL_GPL(ibtrs_retry_first_again);
 EXPORT_SYMBOL_GPL(ibtrs_retry_next);
+
+EXPORT_SYMBOL_GPL(ibtrs_patience_ms);
+EXPORT_SYMBOL_GPL(ibtrs_patience_first_ms);
 
 EXPORT_SYMBOL_GPL(ibtrs_chunkmap_build);
 EXPORT_SYMBOL_GPL(ibtrs_chunkmap_mr_count);

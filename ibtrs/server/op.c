@@ -428,7 +428,7 @@ static void op_decode(struct ibtrs_srv_opx *x, struct ibtrs_srv_conn *conn, u32 
 	}
 	if (unlikely(!err && h.usr_len > IBTRS_SRV_USR_HDR_MAX)) {
 		err = -EMSGSIZE;
-		why = "its user header is longer than 512 bytes";
+		why = "its user header is longer than " __stringify(IBTRS_SRV_USR_HDR_MAX) " bytes";
 	}
 	if (unlikely(err)) {
 		op_refuse(x, conn, off, &h, err, why);
