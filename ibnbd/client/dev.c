@@ -43,8 +43,8 @@ struct ibnbd_clt_dev *ibnbd_clt_dev_alloc(const struct ibnbd_map *m)
 
 	if (!dev)
 		return ERR_PTR(-ENOMEM);
-	dev->leaves = kzalloc(sizeof(*dev->leaves), GFP_KERNEL);
-	if (!dev->leaves) {
+	dev->unclosed = kzalloc(sizeof(*dev->unclosed), GFP_KERNEL);
+	if (!dev->unclosed) {
 		kfree(dev);
 		return ERR_PTR(-ENOMEM);
 	}
@@ -66,12 +66,18 @@ struct ibnbd_clt_dev *ibnbd_clt_dev_alloc(const struct ibnbd_map *m)
 	return dev;
 }
 
+void ibnbd_clt_dev_remote(struct ibnbd_clt_dev *dev, enum ibnbd_open_event ev)
+{
+	lockdep_assert_held(&dev->lock);
+	WRITE_ONCE(dev->remote, ibnbd_open_sm_step(dev->remote, ev));
+}
+
 void ibnbd_clt_dev_free(struct ibnbd_clt_dev *dev)
 {
 	if (dev->number)
 		ibnbd_clt_number_put(dev->number);
 	mutex_destroy(&dev->open_lock);
 	mutex_destroy(&dev->lock);
-	kfree(dev->leaves);
+	kfree(dev->unclosed);
 	kfree(dev);
 }

@@ -17,6 +17,7 @@
 #include "ibnbd/logic/dev_sm.h"
 #include "ibnbd/logic/limits.h"
 #include "ibnbd/logic/mapopt.h"
+#include "ibnbd/logic/open_sm.h"
 
 #define IBNBD_CLT_REASON_LEN	256
 #define IBNBD_CLT_LINK_LEN	(NAME_MAX + 2)	/* one more: it was cut */
@@ -86,14 +87,10 @@ struct ibnbd_clt_dev {
 	bool limits_due;
 	/* limits of grant were too good to be true (queue.c); READ_ONCE */
 	bool refused;
-	/* the server has it open, as served_id; READ_ONCE outside */
-	bool served;
-	u32 served_id;
-	/* a CLOSE of served_id, whatever became of the link: the server's ids do not come again */
-	bool owed;
-	struct ibnbd_clt_left *leaves;	/* for the session, if it is owed at the end */
-	/* OPEN is out, or was never answered: it may have it open, as we do not know what */
-	bool asked;
+	/* what the server has open for it, as remote_id; READ_ONCE outside */
+	enum ibnbd_open_state remote;
+	u32 remote_id;
+	struct ibnbd_clt_unclosed *unclosed;	/* for the session, if a CLOSE is owed at the end */
 	/* requests that the server may still execute, in the mapping of grant */
 	bool gave_up;
 	bool no_writes;			/* L8, until the link has settled, or an administrator */
@@ -128,6 +125,8 @@ void ibnbd_clt_dev_tell(struct ibnbd_clt_dev *dev, enum ibnbd_clt_news news);
 
 /* Why its state is what it is. Under dev->lock. */
 __printf(2, 3) void ibnbd_clt_dev_say(struct ibnbd_clt_dev *dev, const char *fmt, ...);
+/* What the server has of it changed. Under dev->lock. */
+void ibnbd_clt_dev_remote(struct ibnbd_clt_dev *dev, enum ibnbd_open_event ev);
 /* Re-OPEN after @delay. */
 void ibnbd_clt_dev_ask_later(struct ibnbd_clt_dev *dev, unsigned long delay);
 

@@ -334,8 +334,7 @@ void ibnbd_clt_dev_arm_late(struct ibnbd_clt_dev *dev)
 
 void ibnbd_clt_dev_lose(struct ibnbd_clt_dev *dev, const char *why)
 {
-	WRITE_ONCE(dev->served, false);
-	dev->asked = false;
+	ibnbd_clt_dev_remote(dev, IBNBD_OPEN_EV_LOST);
 	if (dev->state != IBNBD_DEV_OPEN)
 		return;
 	ibnbd_clt_dev_say(dev, "%s", why);

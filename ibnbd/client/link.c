@@ -69,7 +69,8 @@ static void link_event(void *priv, u32 kind, u32 id)
 		bool asking = mutex_is_locked(&dev->open_lock);
 
 		smp_rmb();	/* what was written under the lock */
-		if (READ_ONCE(dev->served) && (READ_ONCE(dev->served_id) & 0xffffff) == id)
+		if (ibnbd_open_sm_is_open(READ_ONCE(dev->remote)) &&
+		    (READ_ONCE(dev->remote_id) & IBNBD_EVENT_ID_MASK) == id)
 			ibnbd_clt_dev_tell(dev, news);
 		if (asking)
 			ibnbd_clt_dev_tell(dev, IBNBD_CLT_NEWS_RESIZED);
@@ -111,31 +112,31 @@ static void link_tell_all(struct ibnbd_clt_session *s, enum ibnbd_clt_news news)
 
 /* ---- what removed devices could not close ---- */
 
-static int link_close_left(struct ibnbd_clt_session *s)
+static int link_close_unclosed(struct ibnbd_clt_session *s)
 {
-	struct ibnbd_clt_left *left, *next;
+	struct ibnbd_clt_unclosed *one, *next;
 	int err;
 
-	guard(mutex)(&s->left_lock);
-	list_for_each_entry_safe(left, next, &s->left, entry) {
+	guard(mutex)(&s->unclosed_lock);
+	list_for_each_entry_safe(one, next, &s->unclosed, entry) {
 		/* A number that he does not know is closed; he waits for no disk. */
-		err = ibnbd_clt_msg_close(s->clt, left->id, true, LINK_CLOSE_MS);
+		err = ibnbd_clt_msg_close(s->clt, one->id, true, LINK_CLOSE_MS);
 		if (ibnbd_clt_msg_unreached(err))
 			return err;
-		list_del(&left->entry);
-		kfree(left);
+		list_del(&one->entry);
+		kfree(one);
 	}
 	return 0;
 }
 
-void ibnbd_clt_link_forget_left(struct ibnbd_clt_session *s)
+void ibnbd_clt_link_forget_unclosed(struct ibnbd_clt_session *s)
 {
-	struct ibnbd_clt_left *left, *next;
+	struct ibnbd_clt_unclosed *one, *next;
 
-	guard(mutex)(&s->left_lock);
-	list_for_each_entry_safe(left, next, &s->left, entry) {
-		list_del(&left->entry);
-		kfree(left);
+	guard(mutex)(&s->unclosed_lock);
+	list_for_each_entry_safe(one, next, &s->unclosed, entry) {
+		list_del(&one->entry);
+		kfree(one);
 	}
 }
 
@@ -145,7 +146,7 @@ int ibnbd_clt_link_settle(struct ibnbd_clt_session *s)
 	u8 version;
 	u32 gen;
 
-	return ibnbd_clt_link_get(s, &gen, &version, &features) ? link_close_left(s) : 0;
+	return ibnbd_clt_link_get(s, &gen, &version, &features) ? link_close_unclosed(s) : 0;
 }
 
 int ibnbd_clt_link_ask(struct ibnbd_clt_session *s, u32 gen, const char **why)
@@ -159,11 +160,11 @@ int ibnbd_clt_link_ask(struct ibnbd_clt_session *s, u32 gen, const char **why)
 	/* Before known_gen: nothing is opened until then. */
 	if (info.features & IBNBD_FEAT_IDENTITY) {
 		*why = "cannot close what was removed meanwhile";
-		err = link_close_left(s);
+		err = link_close_unclosed(s);
 		if (err)
 			return err;
 	} else {
-		ibnbd_clt_link_forget_left(s);	/* another server, and other numbers */
+		ibnbd_clt_link_forget_unclosed(s);	/* another server, and other numbers */
 	}
 	guard(mutex)(&s->lock);
 	s->version = info.version;
@@ -184,13 +185,13 @@ static void link_ask_again(struct ibnbd_clt_session *s)
 	spin_unlock_irqrestore(&s->ev_lock, flags);
 }
 
-void ibnbd_clt_link_left(struct ibnbd_clt_session *s, struct ibnbd_clt_dev *dev)
+void ibnbd_clt_link_unclosed(struct ibnbd_clt_session *s, struct ibnbd_clt_dev *dev)
 {
-	dev->leaves->id = dev->served_id;
-	mutex_lock(&s->left_lock);
-	list_add_tail(&dev->leaves->entry, &s->left);
-	mutex_unlock(&s->left_lock);
-	dev->leaves = NULL;
+	dev->unclosed->id = dev->remote_id;
+	mutex_lock(&s->unclosed_lock);
+	list_add_tail(&dev->unclosed->entry, &s->unclosed);
+	mutex_unlock(&s->unclosed_lock);
+	dev->unclosed = NULL;
 	link_ask_again(s);
 }
 
@@ -244,9 +245,9 @@ void ibnbd_clt_link_init(struct ibnbd_clt_session *s)
 {
 	spin_lock_init(&s->ev_lock);
 	mutex_init(&s->lock);
-	mutex_init(&s->left_lock);
+	mutex_init(&s->unclosed_lock);
 	INIT_LIST_HEAD(&s->devs);
-	INIT_LIST_HEAD(&s->left);
+	INIT_LIST_HEAD(&s->unclosed);
 	INIT_DELAYED_WORK(&s->link_work, link_work_fn);
 	s->gen = 1;
 	s->up = true;

@@ -15,10 +15,10 @@ int ibnbd_clt_link_ask(struct ibnbd_clt_session *s, u32 gen, const char **why);
  * A removed device of ours is still open on the server, as far as we know: close it before anything
  * else is opened.
  */
-void ibnbd_clt_link_left(struct ibnbd_clt_session *s, struct ibnbd_clt_dev *dev);
+void ibnbd_clt_link_unclosed(struct ibnbd_clt_session *s, struct ibnbd_clt_dev *dev);
 /* Do so now. 0, or what kept us from reaching the server. */
 int ibnbd_clt_link_settle(struct ibnbd_clt_session *s);
-void ibnbd_clt_link_forget_left(struct ibnbd_clt_session *s);
+void ibnbd_clt_link_forget_unclosed(struct ibnbd_clt_session *s);
 /*
  * From here on news are acted upon, those that came while the session was being set up too; and not
  * any more.

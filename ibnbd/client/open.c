@@ -57,17 +57,19 @@ static void open_limits_in(const struct ibnbd_clt_dev *dev, u64 features,
 static void open_note(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g)
 {
 	guard(mutex)(&dev->lock);
-	if (g->gen != ibnbd_clt_link_gen(dev->sess))
+	if (g->gen != ibnbd_clt_link_gen(dev->sess)) {
+		ibnbd_clt_dev_remote(dev, IBNBD_OPEN_EV_REFUSED);
 		return;
-	WRITE_ONCE(dev->served_id, g->rsp.device_id);
-	WRITE_ONCE(dev->served, true);
-	dev->owed = g->features & IBNBD_FEAT_IDENTITY;
+	}
+	WRITE_ONCE(dev->remote_id, g->rsp.device_id);
+	ibnbd_clt_dev_remote(dev, g->features & IBNBD_FEAT_IDENTITY ? IBNBD_OPEN_EV_UNIQUE :
+								      IBNBD_OPEN_EV_LINK);
 }
 
-static void open_asked(struct ibnbd_clt_dev *dev, bool asked)
+static void open_remote(struct ibnbd_clt_dev *dev, enum ibnbd_open_event ev)
 {
 	guard(mutex)(&dev->lock);
-	dev->asked = asked;
+	ibnbd_clt_dev_remote(dev, ev);
 }
 
 /* Ask the server, and work out what its answer means for the queue. */
@@ -86,11 +88,11 @@ static int open_ask(struct ibnbd_clt_dev *dev, struct ibnbd_clt_grant *g, unsign
 	 * is judged.
 	 */
 	g->link_gen = ibtrs_clt_gen(dev->sess->clt);
-	open_asked(dev, true);
+	open_remote(dev, IBNBD_OPEN_EV_ASK);
 	err = ibnbd_clt_msg_open(dev->sess->clt, dev->map.device_path, dev->map.access_mode,
 				 g->features, &g->rsp, timeout_ms, &dev->said, why);
-	if (err != -ETIMEDOUT && err != -EINTR && err != -ECONNRESET)
-		open_asked(dev, false);
+	if (err && err != -ETIMEDOUT && err != -EINTR && err != -ECONNRESET)
+		open_remote(dev, IBNBD_OPEN_EV_REFUSED);
 	if (!err) {
 		open_note(dev, g);
 		open_limits_in(dev, g->features, &in);
@@ -234,19 +236,18 @@ static void open_close(struct ibnbd_clt_dev *dev, enum ibnbd_dev_state only_in, 
 	once = open_ids_are_new(dev, &gen);
 	mutex_lock(&dev->lock);
 	once = once && gen == ibnbd_clt_link_gen(dev->sess);
-	due = (dev->served || (dev->owed && once)) && dev->state == only_in &&
+	due = ibnbd_open_sm_can_close(dev->remote, once) && dev->state == only_in &&
 	      ibnbd_clt_link_up(dev->sess);
 	/* One that is repeated has had its time for the disk. */
-	nowait |= !dev->served;
+	nowait |= !ibnbd_open_sm_is_open(dev->remote);
 	if (due)
-		WRITE_ONCE(dev->served, false);
-	id = dev->served_id;
+		ibnbd_clt_dev_remote(dev, IBNBD_OPEN_EV_CLOSE);
+	id = dev->remote_id;
 	mutex_unlock(&dev->lock);
 	if (!due ||
 	    ibnbd_clt_msg_unreached(ibnbd_clt_msg_close(dev->sess->clt, id, nowait, timeout_ms)))
 		return;
-	guard(mutex)(&dev->lock);
-	dev->owed = false;
+	open_remote(dev, IBNBD_OPEN_EV_CLOSED);
 }
 
 void ibnbd_clt_open_again(struct ibnbd_clt_dev *dev, bool resized)
@@ -297,12 +298,12 @@ static void open_find_out(struct ibnbd_clt_dev *dev)
 {
 	struct ibnbd_clt_grant g;
 	const char *why;
-	bool asked;
+	bool doubt;
 
 	mutex_lock(&dev->lock);
-	asked = dev->asked && !dev->served && dev->state == IBNBD_DEV_UNMAPPED;
+	doubt = ibnbd_open_sm_in_doubt(dev->remote) && dev->state == IBNBD_DEV_UNMAPPED;
 	mutex_unlock(&dev->lock);
-	if (asked && open_ask(dev, &g, OPEN_CLOSE_MS, &why))
+	if (doubt && open_ask(dev, &g, OPEN_CLOSE_MS, &why))
 		pr_warn("%s of session %s: the server has not said whether it has opened it; an older one may keep it until the session ends\n",
 			dev->map.device_path, dev->map.sessname);
 }

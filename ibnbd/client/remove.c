@@ -71,8 +71,8 @@ void ibnbd_clt_remove_work(struct work_struct *work)
 	cancel_delayed_work_sync(&dev->hold_work);
 	cancel_delayed_work_sync(&dev->late_work);
 	cancel_delayed_work_sync(&dev->sweep_work);
-	if (s && dev->owed)
-		ibnbd_clt_link_left(s, dev);
+	if (s && ibnbd_open_sm_owes(dev->remote))
+		ibnbd_clt_link_unclosed(s, dev);
 	if (s)
 		ibnbd_clt_session_put(s);
 	if (dev->disk)

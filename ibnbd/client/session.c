@@ -202,7 +202,7 @@ static void session_forget(struct ibnbd_clt_session *s)
 	list_del(&s->entry);
 	mutex_unlock(&ibnbd_clt_lock);
 	ibnbd_clt_names_next_turn();
-	ibnbd_clt_link_forget_left(s);
+	ibnbd_clt_link_forget_unclosed(s);
 	kfree(s);
 }
 

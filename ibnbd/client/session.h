@@ -40,7 +40,7 @@ enum ibnbd_clt_session_state {
 };
 
 /* What a removed device could not close on the server. */
-struct ibnbd_clt_left {
+struct ibnbd_clt_unclosed {
 	struct list_head entry;
 	u32 id;
 };
@@ -73,9 +73,9 @@ struct ibnbd_clt_session {
 
 	struct mutex lock;		/* the rest */
 	struct list_head devs;
-	/* struct ibnbd_clt_left; under left_lock, which is outside of all others */
-	struct list_head left;
-	struct mutex left_lock;
+	/* struct ibnbd_clt_unclosed; under unclosed_lock, which is outside of all others */
+	struct list_head unclosed;
+	struct mutex unclosed_lock;
 	u32 known_gen;			/* the link on which SESS_INFO was answered */
 	u8 version;
 	u64 features;

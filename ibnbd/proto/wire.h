@@ -216,4 +216,7 @@ IBNBD_ASSERT_OFF(ibnbd_wire_io, bytes, 20);
 IBNBD_ASSERT_OFF(ibnbd_wire_io, prio, 24);
 static_assert(sizeof(struct ibnbd_wire_close) == 8, "CLOSE");
 
+/* An event of the transport carries the low 24 bits of a device id (spec F.3). */
+#define IBNBD_EVENT_ID_MASK	0xffffffu
+
 #endif

@@ -41,11 +41,6 @@ static LIST_HEAD(export_list);
 static void export_look(struct work_struct *work);
 static DECLARE_DELAYED_WORK(export_look_work, export_look);
 
-void ibnbd_srv_export_init(void)
-{
-	BUILD_BUG_ON(IBNBD_SRV_ID_MASK >> 24);
-}
-
 /* No session is left. */
 void ibnbd_srv_export_exit(void)
 {

@@ -126,7 +126,6 @@ struct ibnbd_srv_open {
 extern const char *const ibnbd_srv_copy_names[];
 extern const char *const ibnbd_srv_io_mode_names[];
 
-void ibnbd_srv_export_init(void);
 void ibnbd_srv_export_exit(void);
 int ibnbd_srv_export_open(struct ibnbd_srv_open *open, const char **why);
 void ibnbd_srv_export_release(struct ibnbd_srv_open *open);

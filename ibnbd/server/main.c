@@ -172,7 +172,6 @@ static int __init ibnbd_srv_init(void)
 {
 	int err;
 
-	ibnbd_srv_export_init();
 	err = ibnbd_srv_writer_file_load();
 	if (err)
 		goto out_allow;

@@ -102,7 +102,7 @@ int ibnbd_srv_session_publish(struct ibnbd_srv_session *s, struct ibnbd_srv_open
 	if (s->nr < s->max_maps) {
 		while (session_slot(s, s->next_id))
 			s->next_id++;
-		open->id = s->next_id++ & IBNBD_SRV_ID_MASK;
+		open->id = s->next_id++ & IBNBD_EVENT_ID_MASK;
 		open->state = IBNBD_SRV_OPEN_LIVE;
 		rcu_assign_pointer(s->table[open->id & s->mask], open);
 		s->nr++;

@@ -12,8 +12,6 @@
 #include "ibnbd/server/dispatch.h"
 #include "ibnbd/server/export.h"
 
-#define IBNBD_SRV_ID_MASK	0xffffffu	/* an event carries 24 bits */
-
 /**
  * struct ibnbd_srv_session - a client
  * @table: opens by the low bits of their id
@@ -77,13 +75,13 @@ static inline void ibnbd_srv_session_put(struct ibnbd_srv_session *s)
 /* op->group of all that is for one device; 0 is none. */
 static inline u32 ibnbd_srv_session_group(u32 id)
 {
-	return (id & IBNBD_SRV_ID_MASK) + 1;
+	return (id & IBNBD_EVENT_ID_MASK) + 1;
 }
 
 /*
  * Of an op that the client may forget: no device has it, so ibnbd_srv_session_given_up() says yes.
  */
-#define IBNBD_SRV_GROUP_NONE	(IBNBD_SRV_ID_MASK + 2)
+#define IBNBD_SRV_GROUP_NONE	(IBNBD_EVENT_ID_MASK + 2)
 
 /* The open with this id, pinned by its I/O reference; NULL when there is none that takes I/O. */
 static inline struct ibnbd_srv_open *ibnbd_srv_session_open_get(struct ibnbd_srv_session *s, u32 id)
