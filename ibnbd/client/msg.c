@@ -15,7 +15,8 @@ int ibnbd_clt_msg_sess_info(struct ibtrs_clt *clt, struct ibnbd_sess_info *out, 
 {
 	const struct ibnbd_sess_info offer = {
 		.version	= IBNBD_PROTO_MAJOR,
-		.features	= IBNBD_FEAT_KNOWN,
+		/* it keeps no account of what no flush has covered */
+		.features	= IBNBD_FEAT_KNOWN & ~(u64)IBNBD_FEAT_DURABILITY,
 	};
 	struct ibnbd_wire_sess_info req, rsp;
 	int err;
@@ -35,7 +36,7 @@ int ibnbd_clt_msg_open(struct ibtrs_clt *clt, const char *name, enum ibnbd_acces
 {
 	const struct ibnbd_open m = { .access = access, .name = name };
 	union {
-		struct ibnbd_wire_open_rsp_id rsp;
+		struct ibnbd_wire_open_rsp_dur rsp;
 		struct ibnbd_wire_open_refused refused;
 	} answer;
 	u32 len = ibnbd_msg_open_room(features);
@@ -54,8 +55,7 @@ int ibnbd_clt_msg_open(struct ibtrs_clt *clt, const char *name, enum ibnbd_acces
 			*why = said->text;
 		return said->err;
 	}
-	return ibnbd_msg_open_rsp_decode(&answer, len, features & IBNBD_FEAT_IDENTITY, PAGE_SIZE,
-					 rsp, why);
+	return ibnbd_msg_open_rsp_decode(&answer, len, features, PAGE_SIZE, rsp, why);
 }
 
 int ibnbd_clt_msg_close(struct ibtrs_clt *clt, u32 device_id, bool nowait, unsigned int timeout_ms)

@@ -300,6 +300,7 @@ static ssize_t features_show(struct device *d, struct device_attribute *attr, ch
 	} names[] = {
 		{ IBNBD_FEAT_ZEROES,	"zeroes" },
 		{ IBNBD_FEAT_IDENTITY,	"identity" },
+		{ IBNBD_FEAT_DURABILITY, "durability" },
 		{ IBNBD_FEAT_WORDS,	"words" },
 	};
 	u64 f = READ_ONCE(sysfs_dev(d)->grant.features);

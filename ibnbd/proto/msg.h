@@ -21,7 +21,7 @@
 /* SESS_INFO and its reply. */
 struct ibnbd_sess_info {
 	u8 version;			/* major; decoded: min(ours, peer's), at least 1 */
-	/* IBNBD_FEAT_*; decoded: known bits only, 0 without ext_magic */
+	/* IBNBD_FEAT_*; decoded: known bits only, 0 without ext_magic, and what they need */
 	u64 features;
 };
 
@@ -30,6 +30,8 @@ struct ibnbd_open {
 	const char *name;		/* NUL-terminated; decoded: points into the message */
 	/* decoded: the answer has 96 bytes: IDENTITY was accepted and D has room */
 	bool identity;
+	/* decoded: or 128 bytes: DURABILITY was accepted, too, and D has room */
+	bool durability;
 	/* decoded: a refusal has words: WORDS was accepted and D has room */
 	bool words;
 };
@@ -48,6 +50,15 @@ struct ibnbd_identity {
 	u64 writer_gen;
 };
 
+struct ibnbd_durability {
+	/*
+	 * A random number; another one than before: writes that were acknowledged, and that no
+	 * flush has covered, may be lost.
+	 */
+	u64 cache_epoch;
+	u32 flags;			/* IBNBD_DUR_F_* */
+};
+
 struct ibnbd_open_rsp {
 	u32 device_id;
 	u64 nsectors;
@@ -64,6 +75,8 @@ struct ibnbd_open_rsp {
 	bool writeback;
 	bool has_identity;		/* encoded: the 96-byte form */
 	struct ibnbd_identity identity;	/* zero without */
+	bool has_durability;		/* with has_identity only; encoded: the 128-byte form */
+	struct ibnbd_durability durability;	/* zero without */
 };
 
 struct ibnbd_io {
@@ -116,6 +129,14 @@ static inline int ibnbd_msg_type(const void *usr, size_t len, const char **why)
 	}
 }
 
+/* A feature without the one that it builds on is none. */
+static inline u64 ibnbd_msg_features(u64 features)
+{
+	features &= IBNBD_FEAT_KNOWN;
+	return features & IBNBD_FEAT_IDENTITY ? features :
+						features & ~(u64)IBNBD_FEAT_DURABILITY;
+}
+
 /* ---- SESS_INFO: the same 36 bytes both ways ---- */
 
 /*
@@ -126,12 +147,14 @@ static inline void ibnbd_msg_sess_info_encode(struct ibnbd_wire_sess_info *w,
 					      enum ibnbd_msg_type type,
 					      const struct ibnbd_sess_info *m)
 {
+	u64 features = ibnbd_msg_features(m->features);
+
 	memset(w, 0, sizeof(*w));
 	w->hdr.type = cpu_to_le16((u16)type);
 	w->version = m->version;
-	if (m->features & IBNBD_FEAT_KNOWN) {
+	if (features) {
 		memcpy(w->ext_magic, "IBNX", sizeof(w->ext_magic));
-		ibnbd_msg_put64(w->features, m->features & IBNBD_FEAT_KNOWN);
+		ibnbd_msg_put64(w->features, features);
 	}
 }
 
@@ -143,7 +166,7 @@ static inline void ibnbd_msg_sess_info_fields(const void *buf, size_t len,
 	m->version = w->version < IBNBD_PROTO_MAJOR ? w->version : IBNBD_PROTO_MAJOR;
 	m->features = 0;
 	if (len >= sizeof(*w) && !memcmp(w->ext_magic, "IBNX", sizeof(w->ext_magic)))
-		m->features = ibnbd_msg_get64(w->features) & IBNBD_FEAT_KNOWN;
+		m->features = ibnbd_msg_features(ibnbd_msg_get64(w->features));
 }
 
 /*
@@ -174,7 +197,7 @@ static inline int ibnbd_msg_sess_info_rsp_decode(const void *buf, size_t len, u6
 	if (le16_to_cpu(w->hdr.type) != IBNBD_MSG_SESS_INFO_RSP)
 		return ibnbd_msg_refuse(-EPROTO, why, "reply to SESS_INFO has another type");
 	ibnbd_msg_sess_info_fields(buf, len, m);
-	m->features &= offered;
+	m->features = ibnbd_msg_features(m->features & offered);
 	if (!m->version)
 		return ibnbd_msg_refuse(-EPROTO, why, "server speaks protocol version 0");
 	return 0;
@@ -200,13 +223,17 @@ static inline int ibnbd_msg_open_encode(struct ibnbd_wire_open *w, const struct 
 /* Length of OPEN_RSP, by the features the server accepted. */
 static inline u32 ibnbd_msg_open_rsp_len(u64 features)
 {
-	return features & IBNBD_FEAT_IDENTITY ? sizeof(struct ibnbd_wire_open_rsp_id) :
-						sizeof(struct ibnbd_wire_open_rsp);
+	if (!(features & IBNBD_FEAT_IDENTITY))
+		return sizeof(struct ibnbd_wire_open_rsp);
+	return features & IBNBD_FEAT_DURABILITY ? sizeof(struct ibnbd_wire_open_rsp_dur) :
+						  sizeof(struct ibnbd_wire_open_rsp_id);
 }
 
 /* D to reserve for any answer to OPEN. */
 static inline u32 ibnbd_msg_open_room(u64 features)
 {
+	static_assert(sizeof(struct ibnbd_wire_open_refused) >=
+		      sizeof(struct ibnbd_wire_open_rsp_dur), "room");
 	return features & IBNBD_FEAT_WORDS ? sizeof(struct ibnbd_wire_open_refused) :
 					     ibnbd_msg_open_rsp_len(features);
 }
@@ -242,6 +269,8 @@ static inline int ibnbd_msg_open_decode(const void *usr, size_t len, bool read, 
 	m->name = (const char *)w->name;
 	m->identity = features & IBNBD_FEAT_IDENTITY &&
 		      data_len >= sizeof(struct ibnbd_wire_open_rsp_id);
+	m->durability = m->identity && features & IBNBD_FEAT_DURABILITY &&
+			data_len >= sizeof(struct ibnbd_wire_open_rsp_dur);
 	return 0;
 }
 
@@ -284,15 +313,39 @@ static inline bool ibnbd_msg_open_refused_decode(const void *buf, size_t len,
 	return true;
 }
 
+static inline void ibnbd_msg_identity_encode(struct ibnbd_wire_identity *w,
+					     const struct ibnbd_identity *m)
+{
+	memcpy(w->id, m->id, sizeof(w->id));
+	w->kind = m->kind;
+	w->flags = m->flags & IBNBD_ID_F_KNOWN;
+	w->io_min = cpu_to_le32(m->io_min);
+	w->io_opt = cpu_to_le32(m->io_opt);
+	ibnbd_msg_put64(w->writer_gen, m->writer_gen);
+}
+
+static inline void ibnbd_msg_identity_decode(const struct ibnbd_wire_identity *w,
+					     struct ibnbd_identity *m)
+{
+	memcpy(m->id, w->id, sizeof(m->id));
+	m->kind = w->kind;
+	m->flags = w->flags & IBNBD_ID_F_KNOWN;
+	m->io_min = le32_to_cpu(w->io_min);
+	m->io_opt = le32_to_cpu(w->io_opt);
+	m->writer_gen = ibnbd_msg_get64(w->writer_gen);
+}
+
 /*
- * @w has room for 96 bytes; 56 of them are the message unless @m->has_identity. Return the length.
+ * @room is all of it; the message is 56 bytes of that, 96 with @m->has_identity, and 128 with
+ * @m->has_durability beside it. Return the length.
  */
-static inline u32 ibnbd_msg_open_rsp_encode(struct ibnbd_wire_open_rsp_id *w,
+static inline u32 ibnbd_msg_open_rsp_encode(struct ibnbd_wire_open_rsp_dur *room,
 					    const struct ibnbd_open_rsp *m)
 {
+	struct ibnbd_wire_open_rsp_id *w = &room->base;
 	u32 physical = m->physical_block_size < 32768 ? m->physical_block_size : 32768;
 
-	memset(w, 0, sizeof(*w));
+	memset(room, 0, sizeof(*room));
 	w->rsp.hdr.type = cpu_to_le16(IBNBD_MSG_OPEN_RSP);
 	w->rsp.device_id = cpu_to_le32(m->device_id);
 	w->rsp.nsectors = cpu_to_le64(m->nsectors);
@@ -309,13 +362,12 @@ static inline u32 ibnbd_msg_open_rsp_encode(struct ibnbd_wire_open_rsp_id *w,
 			      (m->writeback ? IBNBD_CACHE_WRITEBACK : 0);
 	if (!m->has_identity)
 		return sizeof(w->rsp);
-	memcpy(w->id.id, m->identity.id, sizeof(w->id.id));
-	w->id.kind = m->identity.kind;
-	w->id.flags = m->identity.flags & IBNBD_ID_F_KNOWN;
-	w->id.io_min = cpu_to_le32(m->identity.io_min);
-	w->id.io_opt = cpu_to_le32(m->identity.io_opt);
-	ibnbd_msg_put64(w->id.writer_gen, m->identity.writer_gen);
-	return sizeof(*w);
+	ibnbd_msg_identity_encode(&w->id, &m->identity);
+	if (!m->has_durability)
+		return sizeof(*w);
+	room->dur.cache_epoch = cpu_to_le64(m->durability.cache_epoch);
+	room->dur.flags = cpu_to_le32(m->durability.flags & IBNBD_DUR_F_KNOWN);
+	return sizeof(*room);
 }
 
 /* May a server export a device with that logical block size at all? It travels in 16 bits (B.6). */
@@ -347,20 +399,22 @@ static inline int ibnbd_msg_open_rsp_check(const struct ibnbd_open_rsp *m, u32 p
 
 /**
  * ibnbd_msg_open_rsp_decode() - client, E-43
- * @identity: IDENTITY was negotiated, so the reply has 96 bytes
+ * @features: negotiated; the reply has as many bytes as ibnbd_msg_open_rsp_len() says
  * @page_size: the largest logical block this host can work with
  *
  * A physical block size of 0 is 65536 cut to 16 bits (B.6) and counts as the logical one. Fields
  * that are informative, or that the features make meaningless, are left for logic/limits.
  */
-static inline int ibnbd_msg_open_rsp_decode(const void *buf, size_t len, bool identity,
+static inline int ibnbd_msg_open_rsp_decode(const void *buf, size_t len, u64 features,
 					    u32 page_size, struct ibnbd_open_rsp *m,
 					    const char **why)
 {
+	const struct ibnbd_wire_open_rsp_dur *all = buf;
 	const struct ibnbd_wire_open_rsp_id *w = buf;
 
 	memset(m, 0, sizeof(*m));
-	if (len < (identity ? sizeof(*w) : sizeof(w->rsp)))
+	features = ibnbd_msg_features(features);
+	if (len < ibnbd_msg_open_rsp_len(features))
 		return ibnbd_msg_refuse(-EPROTO, why, "OPEN reply too short");
 	if (le16_to_cpu(w->rsp.hdr.type) != IBNBD_MSG_OPEN_RSP)
 		return ibnbd_msg_refuse(-EPROTO, why, "reply to OPEN has another type");
@@ -379,14 +433,13 @@ static inline int ibnbd_msg_open_rsp_decode(const void *buf, size_t len, bool id
 	m->secure_discard = le16_to_cpu(w->rsp.secure_discard);
 	m->fua = w->rsp.cache_policy & IBNBD_CACHE_FUA;
 	m->writeback = w->rsp.cache_policy & IBNBD_CACHE_WRITEBACK;
-	if (identity) {
-		m->has_identity = true;
-		memcpy(m->identity.id, w->id.id, sizeof(m->identity.id));
-		m->identity.kind = w->id.kind;
-		m->identity.flags = w->id.flags & IBNBD_ID_F_KNOWN;
-		m->identity.io_min = le32_to_cpu(w->id.io_min);
-		m->identity.io_opt = le32_to_cpu(w->id.io_opt);
-		m->identity.writer_gen = ibnbd_msg_get64(w->id.writer_gen);
+	m->has_identity = features & IBNBD_FEAT_IDENTITY;
+	if (m->has_identity)
+		ibnbd_msg_identity_decode(&w->id, &m->identity);
+	m->has_durability = features & IBNBD_FEAT_DURABILITY;
+	if (m->has_durability) {
+		m->durability.cache_epoch = le64_to_cpu(all->dur.cache_epoch);
+		m->durability.flags = le32_to_cpu(all->dur.flags) & IBNBD_DUR_F_KNOWN;
 	}
 	return ibnbd_msg_open_rsp_check(m, page_size, why);
 }

@@ -64,8 +64,10 @@ enum {				/* OPEN_RSP.cache_policy */
 enum {				/* SESS_INFO.features, F.4 */
 	IBNBD_FEAT_ZEROES	= 0x1,
 	IBNBD_FEAT_IDENTITY	= 0x2,
-	IBNBD_FEAT_WORDS	= 0x8,	/* 0x4 is reserved */
-	IBNBD_FEAT_KNOWN	= IBNBD_FEAT_ZEROES | IBNBD_FEAT_IDENTITY | IBNBD_FEAT_WORDS,
+	IBNBD_FEAT_DURABILITY	= 0x4,	/* nothing without IDENTITY */
+	IBNBD_FEAT_WORDS	= 0x8,
+	IBNBD_FEAT_KNOWN	= IBNBD_FEAT_ZEROES | IBNBD_FEAT_IDENTITY | IBNBD_FEAT_DURABILITY |
+				  IBNBD_FEAT_WORDS,
 };
 
 enum ibnbd_id_kind {		/* identity.kind, F.4 */
@@ -80,6 +82,11 @@ enum {				/* identity.flags, F.4 */
 	IBNBD_ID_F_ROTATIONAL	= 0x2,
 	IBNBD_ID_F_STABLE_PAGES	= 0x4,
 	IBNBD_ID_F_KNOWN	= 0x7,
+};
+
+enum {				/* durability.flags, F.4 */
+	IBNBD_DUR_F_VOLATILE	= 0x1,	/* what no flush has covered may be lost with the power */
+	IBNBD_DUR_F_KNOWN	= 0x1,
 };
 
 struct ibnbd_wire_hdr {
@@ -138,6 +145,17 @@ struct ibnbd_wire_identity {		/* F.4 */
 struct ibnbd_wire_open_rsp_id {		/* OPEN_RSP when IDENTITY was negotiated */
 	struct ibnbd_wire_open_rsp rsp;
 	struct ibnbd_wire_identity id;
+};
+
+struct ibnbd_wire_durability {		/* F.4 */
+	__le64	cache_epoch;
+	__le32	flags;
+	u8	reserved[20];
+};
+
+struct ibnbd_wire_open_rsp_dur {	/* OPEN_RSP when DURABILITY was negotiated, too */
+	struct ibnbd_wire_open_rsp_id base;
+	struct ibnbd_wire_durability dur;
 };
 
 #define IBNBD_WORDS_LEN		184	/* with NUL */
@@ -204,6 +222,10 @@ IBNBD_ASSERT_OFF(ibnbd_wire_open_rsp_id, id.io_min, 76);
 IBNBD_ASSERT_OFF(ibnbd_wire_open_rsp_id, id.io_opt, 80);
 IBNBD_ASSERT_OFF(ibnbd_wire_open_rsp_id, id.writer_gen, 84);
 IBNBD_ASSERT_OFF(ibnbd_wire_open_rsp_id, id.reserved1, 92);
+static_assert(sizeof(struct ibnbd_wire_open_rsp_dur) == 128, "OPEN_RSP with durability");
+IBNBD_ASSERT_OFF(ibnbd_wire_open_rsp_dur, dur.cache_epoch, 96);
+IBNBD_ASSERT_OFF(ibnbd_wire_open_rsp_dur, dur.flags, 104);
+IBNBD_ASSERT_OFF(ibnbd_wire_open_rsp_dur, dur.reserved, 108);
 static_assert(sizeof(struct ibnbd_wire_open_refused) == 192, "OPEN_REFUSED");
 IBNBD_ASSERT_OFF(ibnbd_wire_open_refused, err, 4);
 IBNBD_ASSERT_OFF(ibnbd_wire_open_refused, text, 8);

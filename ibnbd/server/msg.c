@@ -59,6 +59,7 @@ static void msg_sess_info(struct ibnbd_srv_session *s, struct ibtrs_srv_op *op)
 		msg_refuse(s, op, err, why);
 		return;
 	}
+	m.features &= ~(u64)IBNBD_FEAT_DURABILITY;	/* disks have no epoch here */
 	WRITE_ONCE(s->version, m.version);
 	WRITE_ONCE(s->features, m.features);
 	ibnbd_msg_sess_info_encode(&reply, IBNBD_MSG_SESS_INFO_RSP, &m);
@@ -178,7 +179,7 @@ static void msg_open_refuse(struct ibnbd_srv_session *s, struct ibtrs_srv_op *op
 void ibnbd_srv_msg_open(struct ibnbd_srv_session *s, struct ibtrs_srv_op *op,
 			struct ibnbd_srv_opener *o)
 {
-	struct ibnbd_wire_open_rsp_id reply;
+	struct ibnbd_wire_open_rsp_dur reply;
 	struct ibnbd_srv_open *open;
 	struct ibnbd_open_rsp rsp;
 	const char *why = "";
@@ -200,6 +201,7 @@ void ibnbd_srv_msg_open(struct ibnbd_srv_session *s, struct ibtrs_srv_op *op,
 	ibnbd_srv_export_describe(open, &rsp);
 	rsp.device_id = open->id;
 	rsp.has_identity = m.identity;
+	rsp.has_durability = m.durability;
 	len = ibnbd_msg_open_rsp_encode(&reply, &rsp);
 	trace_ibnbd_srv_open(s->name, m.name, open->id, 0);
 	percpu_ref_put(&open->ref);

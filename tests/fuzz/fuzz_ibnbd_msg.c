@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Every decoder of the block messages, server's and client's. Byte 0: bit 0 transport direction, bit 1 IDENTITY accepted, bit 2 protocol 1,
- * bits 4..5 page size. Bytes 1..4: D. The rest is the message. Whatever is accepted must keep the promises that the modules build on.
+ * Every decoder of the block messages, server's and client's. Byte 0: bit 0 transport direction, bit 1 features accepted: all but DURABILITY with bit 3, but
+ * WORDS with bit 6, but IDENTITY with bit 7. Bit 2 protocol 1, bits 4..5 page size. Bytes 1..4: D. The rest is the message. Whatever is accepted must keep the promises that the modules build on.
  */
 #include <stdlib.h>
 
@@ -33,7 +33,7 @@ static void server_sess_info(const struct input *in)
 		return;
 	}
 	MUST(m.version >= 1 && m.version <= IBNBD_PROTO_MAJOR);
-	MUST(!(m.features & ~(u64)IBNBD_FEAT_KNOWN));
+	MUST(m.features == ibnbd_msg_features(m.features));
 	MUST(in->read && in->data_len >= sizeof(struct ibnbd_wire_sess_info));
 }
 
@@ -50,11 +50,13 @@ static void server_open(const struct input *in)
 	}
 	MUST(m.access <= IBNBD_ACCESS_MIGRATION);
 	MUST(m.name[0] && strlen(m.name) < IBNBD_NAME_LEN);
-	MUST(in->data_len >= (m.words ? 192 : m.identity ? 96 : 56));
+	MUST(in->data_len >= (m.words ? 192 : m.durability ? 128 : m.identity ? 96 : 56));
 	MUST((!m.words || in->features & IBNBD_FEAT_WORDS) && (!m.identity || in->features & IBNBD_FEAT_IDENTITY));
+	MUST(!m.durability || (m.identity && in->features & IBNBD_FEAT_DURABILITY));
 	MUST(!ibnbd_msg_open_encode(&w, &m));
 	MUST(!ibnbd_msg_open_decode(&w, sizeof(w), true, in->data_len, in->features, &back, &why));
-	MUST(back.access == m.access && !strcmp(back.name, m.name) && back.identity == m.identity && back.words == m.words);
+	MUST(back.access == m.access && !strcmp(back.name, m.name) && back.words == m.words);
+	MUST(back.identity == m.identity && back.durability == m.durability);
 }
 
 static void server_io(const struct input *in)
@@ -96,7 +98,8 @@ static void client_sess_info(const struct input *in)
 	const char *why = NULL;
 
 	if (!ibnbd_msg_sess_info_rsp_decode(in->buf, in->len, in->features, &m, &why))
-		MUST(m.version >= 1 && m.version <= 2 && !(m.features & ~in->features));
+		MUST(m.version >= 1 && m.version <= 2 && !(m.features & ~in->features) &&
+		     m.features == ibnbd_msg_features(m.features));
 	else
 		MUST(why);
 }
@@ -142,10 +145,10 @@ static void client_open_refused(const struct input *in)
 static void client_open(const struct input *in)
 {
 	bool identity = in->features & IBNBD_FEAT_IDENTITY;
-	struct ibnbd_wire_open_rsp_id w;
+	struct ibnbd_wire_open_rsp_dur w;
 	struct ibnbd_open_rsp m, back;
 	const char *why = NULL;
-	int rc = ibnbd_msg_open_rsp_decode(in->buf, in->len, identity, in->page_size, &m, &why);
+	int rc = ibnbd_msg_open_rsp_decode(in->buf, in->len, in->features, in->page_size, &m, &why);
 
 	if (rc) {
 		MUST(rc == -EPROTO && why);
@@ -155,8 +158,10 @@ static void client_open(const struct input *in)
 	MUST(m.physical_block_size >= m.logical_block_size);
 	MUST(m.nsectors < IBNBD_MAX_SECTORS);
 	MUST(m.has_identity == identity);
+	MUST(m.has_durability == (identity && in->features & IBNBD_FEAT_DURABILITY));
+	MUST(!(m.durability.flags & ~(u32)IBNBD_DUR_F_KNOWN));
 	MUST(ibnbd_msg_open_rsp_encode(&w, &m) == ibnbd_msg_open_rsp_len(in->features));
-	MUST(!ibnbd_msg_open_rsp_decode(&w, sizeof(w), identity, in->page_size, &back, &why));
+	MUST(!ibnbd_msg_open_rsp_decode(&w, sizeof(w), in->features, in->page_size, &back, &why));
 	MUST(!memcmp(&m, &back, sizeof(m)));
 	MUST(ibnbd_remap_compare(&m, &back, IBNBD_ACCESS_RW, true, &why) == IBNBD_REMAP_OK);
 	client_limits(in, &m);
@@ -175,6 +180,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	in.read = data[0] & 1;
 	in.features = data[0] & 2 ? IBNBD_FEAT_KNOWN : 0;
+	in.features &= ~(u64)((data[0] & 8 ? IBNBD_FEAT_DURABILITY : 0) |
+			      (data[0] & 0x40 ? IBNBD_FEAT_WORDS : 0) |
+			      (data[0] & 0x80 ? IBNBD_FEAT_IDENTITY : 0));
 	in.version = data[0] & 4 ? 1 : 2;
 	in.page_size = 4096u << (data[0] >> 4 & 3) * 2;
 	memcpy(&in.data_len, data + 1, 4);

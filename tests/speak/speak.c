@@ -160,7 +160,7 @@ static int speak_open(void)
 	err = ibtrs_clt_call(clt, IBTRS_READ, &info, sizeof(info), &told, sizeof(told), SPEAK_MS);
 	err = err ?: ibnbd_msg_open_encode(&req, &m);
 	err = err ?: ibtrs_clt_call(clt, IBTRS_READ, &req, sizeof(req), &rsp, ibnbd_msg_open_rsp_len(0), SPEAK_MS);
-	err = err ?: ibnbd_msg_open_rsp_decode(&rsp, ibnbd_msg_open_rsp_len(0), false, PAGE_SIZE, &opened, &why);
+	err = err ?: ibnbd_msg_open_rsp_decode(&rsp, ibnbd_msg_open_rsp_len(0), 0, PAGE_SIZE, &opened, &why);
 	if (err)
 		pr_err("%s: %d: %s\n", disk, err, why);
 	else

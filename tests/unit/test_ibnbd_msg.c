@@ -11,7 +11,7 @@ static const char *why;
 /* ---- SESS_INFO ---- */
 
 static const u8 sess_info_plain[36] = { 0, 0, 0, 0, 2 };
-static const u8 sess_info_ext[36] = { 0, 0, 0, 0, 2, 0, 0, 0, 'I', 'B', 'N', 'X', 0, 0, 0, 0, 0xb };
+static const u8 sess_info_ext[36] = { 0, 0, 0, 0, 2, 0, 0, 0, 'I', 'B', 'N', 'X', 0, 0, 0, 0, 0xf };
 static const u8 sess_info_rsp_ext[36] = { 1, 0, 0, 0, 2, 0, 0, 0, 'I', 'B', 'N', 'X', 0, 0, 0, 0, 2 };
 
 UNIT_TEST(sess_info_bytes)
@@ -29,6 +29,9 @@ UNIT_TEST(sess_info_bytes)
 	m.features = IBNBD_FEAT_IDENTITY;
 	ibnbd_msg_sess_info_encode(&w, IBNBD_MSG_SESS_INFO_RSP, &m);
 	CHECK_MEM(&w, sess_info_rsp_ext, sizeof(w));
+	m.features = IBNBD_FEAT_DURABILITY;	/* nothing without IDENTITY */
+	ibnbd_msg_sess_info_encode(&w, IBNBD_MSG_SESS_INFO, &m);
+	CHECK_MEM(&w, sess_info_plain, sizeof(w));
 }
 
 UNIT_TEST(sess_info_decode)
@@ -54,6 +57,8 @@ UNIT_TEST(sess_info_decode)
 		{ "features", 2, "IBNX", 3, 36, true, 36, 0, 2, 3 },
 		{ "unknown features are dropped", 2, "IBNX", 0xf5, 36, true, 36, 0, 2, 1 },
 		{ "words", 2, "IBNX", 8, 36, true, 36, 0, 2, 8 },
+		{ "durability", 2, "IBNX", 6, 36, true, 36, 0, 2, 6 },
+		{ "durability without identity", 2, "IBNX", 0xd, 36, true, 36, 0, 2, 9 },
 		{ "features without magic", 2, "IBNY", 3, 36, true, 36, 0, 2, 0 },
 		{ "features cut off", 2, "IBNX", 3, 35, true, 36, 0, 2, 0 },
 		{ "a write", 2, "", 0, 36, false, 36, -EINVAL, 0, 0 },
@@ -99,6 +104,10 @@ UNIT_TEST(sess_info_rsp_decode)
 		{ "ours", 1, 2, true, 3, 3, 36, 0, 2, 3 },
 		{ "accepts what was not offered", 1, 2, true, 3, 1, 36, 0, 2, 1 },
 		{ "accepts where nothing was offered", 1, 2, true, 3, 0, 36, 0, 2, 0 },
+		{ "all of it", 1, 2, true, 0xf, 0xf, 36, 0, 2, 0xf },
+		{ "durability that was not offered", 1, 2, true, 0xf, 0xb, 36, 0, 2, 0xb },
+		{ "durability without identity", 1, 2, true, 0xd, 0xf, 36, 0, 2, 9 },
+		{ "identity that was not offered", 1, 2, true, 6, 0xd, 36, 0, 2, 0 },
 		{ "version 0", 1, 0, false, 0, 3, 36, -EPROTO, 0, 0 },
 		{ "version 255", 1, 255, false, 0, 3, 36, 0, 2, 0 },
 		{ "echoes the request", 0, 2, false, 0, 3, 36, -EPROTO, 0, 0 },
@@ -199,8 +208,13 @@ UNIT_TEST(open_decode)
 		{ "with identity", "ram0", 1, 264, true, 96, IBNBD_FEAT_IDENTITY, 0, 96 },
 		{ "identity, but no room for it", "ram0", 1, 264, true, 95, IBNBD_FEAT_IDENTITY, 0, 56 },
 		{ "words", "ram0", 1, 264, true, 192, IBNBD_FEAT_WORDS, 0, 56, true },
-		{ "words and identity", "ram0", 1, 264, true, 192, IBNBD_FEAT_KNOWN, 0, 96, true },
-		{ "words, but no room for them", "ram0", 1, 264, true, 191, IBNBD_FEAT_KNOWN, 0, 96 },
+		{ "words and identity", "ram0", 1, 264, true, 192, 0xb, 0, 96, true },
+		{ "words, but no room for them", "ram0", 1, 264, true, 191, 0xb, 0, 96 },
+		{ "durability", "ram0", 1, 264, true, 128, 0x6, 0, 128 },
+		{ "durability, but no room for it", "ram0", 1, 264, true, 127, 0x6, 0, 96 },
+		{ "nor for identity", "ram0", 1, 264, true, 95, 0x6, 0, 56 },
+		{ "durability without identity", "ram0", 1, 264, true, 192, 0x4, 0, 56 },
+		{ "all of it", "ram0", 1, 264, true, 192, IBNBD_FEAT_KNOWN, 0, 128, true },
 		{ "room, but no words", "ram0", 1, 264, true, 4096, IBNBD_FEAT_IDENTITY, 0, 96 },
 		{ "room, but no identity", "ram0", 1, 264, true, 96, IBNBD_FEAT_ZEROES, 0, 56 },
 		{ "empty name", "", 1, 264, true, 56, 0, -EINVAL, 0 },
@@ -228,7 +242,7 @@ UNIT_TEST(open_decode)
 		if (!rows[i].rc) {
 			CHECK_STR(m.name, rows[i].name);
 			CHECK_EQ(m.access, rows[i].access);
-			CHECK_EQ(m.identity ? 96 : 56, rows[i].reply_len);
+			CHECK_EQ(m.durability ? 128 : m.identity ? 96 : 56, rows[i].reply_len);
 			CHECK_EQ(m.words, rows[i].words);
 		}
 		free(buf);
@@ -269,18 +283,18 @@ static const u8 rsp_bytes[56] = {
 UNIT_TEST(open_rsp_bytes)
 {
 	struct ibnbd_open_rsp m = rsp_sample, back;
-	struct ibnbd_wire_open_rsp_id w;
-	u8 zero[40] = { 0 };
+	struct ibnbd_wire_open_rsp_dur w;
+	u8 zero[72] = { 0 };
 
 	memset(&w, 0xa5, sizeof(w));
 	CHECK_EQ(ibnbd_msg_open_rsp_encode(&w, &m), 56);
 	CHECK_MEM(&w, rsp_bytes, 56);
-	CHECK_MEM((u8 *)&w + 56, zero, 40);
-	CHECK_EQ(ibnbd_msg_open_rsp_decode(&w, 56, false, 4096, &back, &why), 0);
+	CHECK_MEM((u8 *)&w + 56, zero, 72);
+	CHECK_EQ(ibnbd_msg_open_rsp_decode(&w, 56, 0, 4096, &back, &why), 0);
 	CHECK_MEM(&back, &m, sizeof(m));
 	m.physical_block_size = 65536;
 	ibnbd_msg_open_rsp_encode(&w, &m);
-	CHECK_EQ(le16_to_cpu(w.rsp.physical_block_size), 32768);
+	CHECK_EQ(le16_to_cpu(w.base.rsp.physical_block_size), 32768);
 }
 
 UNIT_TEST(open_rsp_identity_bytes)
@@ -289,8 +303,9 @@ UNIT_TEST(open_rsp_identity_bytes)
 		1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 1, 6, 0, 0, 0, 0x10, 0, 0, 0, 0, 1, 0,
 		8, 7, 6, 5, 4, 3, 2, 1, 0, 0, 0, 0,
 	};
+	static const u8 zero[32];
 	struct ibnbd_open_rsp m = rsp_sample, back;
-	struct ibnbd_wire_open_rsp_id w;
+	struct ibnbd_wire_open_rsp_dur w;
 	unsigned int i;
 
 	m.has_identity = true;
@@ -304,14 +319,15 @@ UNIT_TEST(open_rsp_identity_bytes)
 	memset(&w, 0xa5, sizeof(w));
 	CHECK_EQ(ibnbd_msg_open_rsp_encode(&w, &m), 96);
 	CHECK_MEM(&w, rsp_bytes, 56);
-	CHECK_MEM(&w.id, want, 40);
-	CHECK_EQ(ibnbd_msg_open_rsp_decode(&w, 96, true, 4096, &back, &why), 0);
+	CHECK_MEM(&w.base.id, want, 40);
+	CHECK_MEM(&w.dur, zero, 32);
+	CHECK_EQ(ibnbd_msg_open_rsp_decode(&w, 96, IBNBD_FEAT_IDENTITY, 4096, &back, &why), 0);
 	CHECK_MEM(&back, &m, sizeof(m));
-	CHECK_EQ(ibnbd_msg_open_rsp_decode(&w, 95, true, 4096, &back, &why), -EPROTO);
-	CHECK_EQ(ibnbd_msg_open_rsp_decode(&w, 96, false, 4096, &back, &why), 0);
+	CHECK_EQ(ibnbd_msg_open_rsp_decode(&w, 95, IBNBD_FEAT_IDENTITY, 4096, &back, &why), -EPROTO);
+	CHECK_EQ(ibnbd_msg_open_rsp_decode(&w, 96, IBNBD_FEAT_WORDS, 4096, &back, &why), 0);
 	CHECK(!back.has_identity);
-	w.id.flags = 0xff;
-	CHECK_EQ(ibnbd_msg_open_rsp_decode(&w, 96, true, 4096, &back, &why), 0);
+	w.base.id.flags = 0xff;
+	CHECK_EQ(ibnbd_msg_open_rsp_decode(&w, 96, IBNBD_FEAT_IDENTITY, 4096, &back, &why), 0);
 	CHECK_EQ(back.identity.flags, IBNBD_ID_F_KNOWN);
 }
 
@@ -374,7 +390,7 @@ UNIT_TEST(open_rsp_decode)
 		memset(w.rsp.reserved, 0xee, sizeof(w.rsp.reserved));	/* stale bytes of old servers */
 		buf = unit_exact(&w, rows[i].len);
 		why = NULL;
-		CHECK_EQ(ibnbd_msg_open_rsp_decode(buf, rows[i].len, false, rows[i].page, &m, &why), rows[i].rc);
+		CHECK_EQ(ibnbd_msg_open_rsp_decode(buf, rows[i].len, 0, rows[i].page, &m, &why), rows[i].rc);
 		CHECK_EQ(!!why, !!rows[i].rc);
 		if (!rows[i].rc && !rows[i].physical)
 			CHECK_EQ(m.physical_block_size, rows[i].logical);
