@@ -12,7 +12,8 @@ struct patch {
 	u64 v;
 };
 
-static inline u8 *patched(const u8 *golden, size_t golden_len, size_t len, const struct patch *p, unsigned int n)
+static inline u8 *patched(const u8 *golden, size_t golden_len, size_t len, const struct patch *p,
+			  unsigned int n)
 {
 	u8 *buf = malloc(len);
 

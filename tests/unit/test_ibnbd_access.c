@@ -30,7 +30,10 @@ UNIT_TEST(open_arbitration)
 	CHECK(ibnbd_access_writes(MIG));
 }
 
-/* A machine moves: both hosts hold the disk by migration, a third does not get in, and nobody becomes exclusive before both left. */
+/*
+ * A machine moves: both hosts hold the disk by migration, a third does not get in, and nobody
+ * becomes exclusive before both left.
+ */
 UNIT_TEST(a_migration)
 {
 	u32 w = 0;
@@ -66,11 +69,13 @@ UNIT_TEST(reopen)
 }
 
 static const struct ibnbd_facts disk = {
-	.nsectors = 2048, .logical_block_size = 4096, .max_discard_sectors = 1024, .max_write_zeroes_sectors = 512, .secure_erase = true,
+	.nsectors = 2048, .logical_block_size = 4096, .max_discard_sectors = 1024,
+	.max_write_zeroes_sectors = 512, .secure_erase = true,
 };
 static const struct ibnbd_facts plain = { .nsectors = 2048, .logical_block_size = 512 };
 static const struct ibnbd_facts huge = {
-	.nsectors = IBNBD_MAX_SECTORS - 1, .logical_block_size = 512, .max_discard_sectors = U32_MAX, .max_write_zeroes_sectors = U32_MAX,
+	.nsectors = IBNBD_MAX_SECTORS - 1, .logical_block_size = 512,
+	.max_discard_sectors = U32_MAX, .max_write_zeroes_sectors = U32_MAX,
 };
 
 UNIT_TEST(requests)
@@ -123,7 +128,8 @@ UNIT_TEST(requests)
 	size_t i;
 
 	for (i = 0; i < ARRAY_SIZE(rows); i++) {
-		struct ibnbd_io io = { .op = rows[i].op, .sector = rows[i].sector, .bytes = rows[i].bytes };
+		struct ibnbd_io io = { .op = rows[i].op, .sector = rows[i].sector,
+				       .bytes = rows[i].bytes };
 
 		UNIT_ROW("%s", rows[i].name);
 		why = NULL;

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The device's state table: every transition there is, and no other; plus properties that must hold along any walk. */
+/*
+ * The device's state table: every transition there is, and no other; plus
+ * properties that must hold along any walk.
+ */
 #include "unit.h"
 #include "ibnbd/logic/dev_sm.h"
 
@@ -62,8 +65,9 @@ UNIT_TEST(the_whole_table)
 }
 
 /*
- * A random walk of a million events against a model of the machine that carries the actions out: the timer runs only while the device
- * holds, nothing stays stopped that does not hold, uevents alternate, UNMAPPED is final, the disk is removed once.
+ * A random walk of a million events against a model of the machine that carries the actions out:
+ * the timer runs only while the device holds, nothing stays stopped that does not hold, uevents
+ * alternate, UNMAPPED is final, the disk is removed once.
  */
 UNIT_TEST(properties_of_any_walk)
 {
@@ -75,13 +79,17 @@ UNIT_TEST(properties_of_any_walk)
 		bool armed = false, stopped = false, online = true, removed = false;
 
 		for (n = 0; n < 500; n++) {
-			enum ibnbd_dev_event ev = unit_random(&seed) % (n < 400 ? IBNBD_DEV_EVENTS * 4 : IBNBD_DEV_EVENTS);
+			enum ibnbd_dev_event ev =
+				unit_random(&seed) %
+				(n < 400 ? IBNBD_DEV_EVENTS * 4 : IBNBD_DEV_EVENTS);
 			struct ibnbd_dev_step step;
 
 			if (ev >= IBNBD_DEV_EVENTS)
-				ev = IBNBD_DEV_EV_LINK_DOWN + ev % (IBNBD_DEV_EVENTS - IBNBD_DEV_EV_LINK_DOWN);
+				ev = IBNBD_DEV_EV_LINK_DOWN +
+				     ev % (IBNBD_DEV_EVENTS - IBNBD_DEV_EV_LINK_DOWN);
 			step = ibnbd_dev_sm_step(s, ev);
-			UNIT_ROW("walk %d.%d: %s, %s", walk, n, ibnbd_dev_sm_state_name(s), ibnbd_dev_sm_event_name(ev));
+			UNIT_ROW("walk %d.%d: %s, %s", walk, n, ibnbd_dev_sm_state_name(s),
+				 ibnbd_dev_sm_event_name(ev));
 			if (s == IBNBD_DEV_UNMAPPED)
 				CHECK(!step.taken);
 			if (ev == IBNBD_DEV_EV_HOLD_EXPIRED && step.taken) {
@@ -133,8 +141,10 @@ UNIT_TEST(properties_of_any_walk)
 
 UNIT_TEST(names)
 {
-	static const char * const words[] = { "init", "open", "closed", "closed", "closed", "unmapped" };
-	static const char * const exact[] = { "init", "open", "held", "failed", "fenced", "unmapped" };
+	static const char * const words[] = { "init", "open", "closed", "closed", "closed",
+					      "unmapped" };
+	static const char * const exact[] = { "init", "open", "held", "failed", "fenced",
+					      "unmapped" };
 	unsigned int s;
 
 	for (s = 0; s < IBNBD_DEV_STATES; s++) {

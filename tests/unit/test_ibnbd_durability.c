@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* OPEN_RSP with DURABILITY: golden bytes, what is refused, and how long an answer is with each set of features (F.4). */
+/*
+ * OPEN_RSP with DURABILITY: golden bytes, what is refused, and how long an
+ * answer is with each set of features (F.4).
+ */
 #include "unit.h"
 #include "ibnbd/proto/msg.h"
 
@@ -9,7 +12,8 @@ UNIT_TEST(open_rsp_durability_bytes)
 {
 	static const u8 want[32] = { 8, 7, 6, 5, 4, 3, 2, 1, 1 };
 	const u64 both = IBNBD_FEAT_IDENTITY | IBNBD_FEAT_DURABILITY;
-	struct ibnbd_open_rsp m = { .device_id = 7, .physical_block_size = 4096, .logical_block_size = 512 }, back;
+	struct ibnbd_open_rsp m = { .device_id = 7, .physical_block_size = 4096,
+				    .logical_block_size = 512 }, back;
 	struct ibnbd_wire_open_rsp_dur w;
 	void *buf;
 
@@ -46,8 +50,10 @@ UNIT_TEST(open_rsp_durability_bytes)
 UNIT_TEST(open_rsp_room)
 {
 	static const struct { u64 features; u32 len, room; } rows[] = {
-		{ 0, 56, 56 }, { 0x1, 56, 56 }, { 0x2, 96, 96 }, { 0x3, 96, 96 }, { 0x4, 56, 56 }, { 0x6, 128, 128 }, { 0x7, 128, 128 },
-		{ 0x8, 56, 192 }, { 0xa, 96, 192 }, { 0xc, 56, 192 }, { 0xe, 128, 192 }, { 0xf, 128, 192 },
+		{ 0, 56, 56 }, { 0x1, 56, 56 }, { 0x2, 96, 96 }, { 0x3, 96, 96 },
+		{ 0x4, 56, 56 }, { 0x6, 128, 128 }, { 0x7, 128, 128 },
+		{ 0x8, 56, 192 }, { 0xa, 96, 192 }, { 0xc, 56, 192 },
+		{ 0xe, 128, 192 }, { 0xf, 128, 192 },
 	};
 	size_t i;
 

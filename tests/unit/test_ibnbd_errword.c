@@ -26,11 +26,14 @@ UNIT_TEST(every_errno)
 
 UNIT_TEST(what_users_meet)
 {
-	static const int open[] = { ENOENT, EPERM, EACCES, EROFS, EBUSY, EINVAL, ENOMEDIUM, ENXIO, ENODEV, ENOTBLK, EMFILE, ENOMEM, EIO,
-				    EOPNOTSUPP, ELOOP, ETIMEDOUT, ECONNRESET, ENOTDIR, ETXTBSY, ENOSPC };
-	static const int connect[] = { ECONNREFUSED, ECONNRESET, ETIMEDOUT, EHOSTUNREACH, ENODEV, EACCES, EBUSY, ENOSPC, ENXIO, EEXIST, EINVAL,
+	static const int open[] = { ENOENT, EPERM, EACCES, EROFS, EBUSY, EINVAL, ENOMEDIUM, ENXIO,
+				    ENODEV, ENOTBLK, EMFILE, ENOMEM, EIO, EOPNOTSUPP, ELOOP,
+				    ETIMEDOUT, ECONNRESET, ENOTDIR, ETXTBSY, ENOSPC };
+	static const int connect[] = { ECONNREFUSED, ECONNRESET, ETIMEDOUT, EHOSTUNREACH, ENODEV,
+				       EACCES, EBUSY, ENOSPC, ENXIO, EEXIST, EINVAL,
 				       ENOMEM, EPROTO, EMSGSIZE };
-	const char *unknown_open = ibnbd_errword_open(-4095), *unknown_connect = ibnbd_errword_connect(-4095);
+	const char *unknown_open = ibnbd_errword_open(-4095),
+		*unknown_connect = ibnbd_errword_connect(-4095);
 	size_t i;
 
 	for (i = 0; i < ARRAY_SIZE(open); i++) {

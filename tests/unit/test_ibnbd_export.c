@@ -19,54 +19,82 @@ UNIT_TEST(resolve)
 	} rows[] = {
 		{ "/etc/ibnbd/exports", "s", "vol1", 0, "/etc/ibnbd/exports", "", "vol1", false },
 		{ "/etc/ibnbd/exports", "s", "/vol1", 0, "/etc/ibnbd/exports", "", "vol1", false },
-		{ "/etc/ibnbd/exports/", "s", "a/b/vol1", 0, "/etc/ibnbd/exports", "a/b", "vol1", false },
-		{ "//etc//ibnbd///exports//", "s", "//a///b//vol1", 0, "/etc/ibnbd/exports", "a/b", "vol1", false },
+		{ "/etc/ibnbd/exports/", "s", "a/b/vol1", 0, "/etc/ibnbd/exports", "a/b",
+		  "vol1", false },
+		{ "//etc//ibnbd///exports//", "s", "//a///b//vol1", 0, "/etc/ibnbd/exports", "a/b",
+		  "vol1", false },
 		/* as an in-kernel server is used */
 		{ "/", "s", "dev/ram0", 0, "/", "dev", "ram0", true },
 		{ "/", "s", "/dev/ram0", 0, "/", "dev", "ram0", true },
 		{ "/", "s", "ram0", 0, "/", "", "ram0", true },
 		{ "/dev", "s", "ram0", 0, "/dev", "", "ram0", true },
 		{ "/dev/", "s", "mapper/vg-lv", 0, "/dev", "mapper", "vg-lv", true },
-		{ "/dev", "s", "/dev/ram0", 0, "/dev", "dev", "ram0", true },	/* plain semantics: /dev/dev/ram0 */
+		/* plain semantics: /dev/dev/ram0 */
+		{ "/dev", "s", "/dev/ram0", 0, "/dev", "dev", "ram0", true },
 		/* the session in the path */
-		{ "/exports/%SESSNAME%", "store1", "vol1", 0, "/exports/store1", "", "vol1", false },
-		{ "/exports/%SESSNAME%/", "clt9@store1", "a/vol1", 0, "/exports/clt9@store1", "a", "vol1", false },
+		{ "/exports/%SESSNAME%", "store1", "vol1", 0, "/exports/store1", "",
+		  "vol1", false },
+		{ "/exports/%SESSNAME%/", "clt9@store1", "a/vol1", 0, "/exports/clt9@store1", "a",
+		  "vol1", false },
 		{ "/%SESSNAME%", "dev", "ram0", 0, "/dev", "", "ram0", false },
-		{ "/exports/%SESSNAME%", "", "vol1", -EINVAL, NULL, "the session name cannot stand in the search path", NULL, false },
-		{ "/exports/%SESSNAME%", "..", "vol1", -EINVAL, NULL, "the session name cannot stand in the search path", NULL, false },
-		{ "/exports/%SESSNAME%", ".", "vol1", -EINVAL, NULL, "the session name cannot stand in the search path", NULL, false },
-		{ "/exports/%SESSNAME%", "a/b", "vol1", -EINVAL, NULL, "the session name cannot stand in the search path", NULL, false },
-		{ "/exports/%SESSNAME%", "a\nb", "vol1", -EINVAL, NULL, "the session name cannot stand in the search path", NULL, false },
-		{ "/exports/%SESSNAME%", "%SESSNAME%", "v", 0, "/exports/%SESSNAME%", "", "v", false },
-		{ "/exports", "../..", "vol1", 0, "/exports", "", "vol1", false },	/* not asked for, not looked at */
+		{ "/exports/%SESSNAME%", "", "vol1", -EINVAL, NULL,
+		  "the session name cannot stand in the search path", NULL, false },
+		{ "/exports/%SESSNAME%", "..", "vol1", -EINVAL, NULL,
+		  "the session name cannot stand in the search path", NULL, false },
+		{ "/exports/%SESSNAME%", ".", "vol1", -EINVAL, NULL,
+		  "the session name cannot stand in the search path", NULL, false },
+		{ "/exports/%SESSNAME%", "a/b", "vol1", -EINVAL, NULL,
+		  "the session name cannot stand in the search path", NULL, false },
+		{ "/exports/%SESSNAME%", "a\nb", "vol1", -EINVAL, NULL,
+		  "the session name cannot stand in the search path", NULL, false },
+		{ "/exports/%SESSNAME%", "%SESSNAME%", "v", 0, "/exports/%SESSNAME%", "",
+		  "v", false },
+		/* not asked for, not looked at */
+		{ "/exports", "../..", "vol1", 0, "/exports", "", "vol1", false },
 		{ "/exports", "s", "%SESSNAME%", 0, "/exports", "", "%SESSNAME%", false },
 		/* traversal */
-		{ "/exports", "s", "..", -EINVAL, NULL, "'.' or '..' in the device name", NULL, false },
-		{ "/exports", "s", "../etc/shadow", -EINVAL, NULL, "'.' or '..' in the device name", NULL, false },
-		{ "/exports", "s", "/../etc/shadow", -EINVAL, NULL, "'.' or '..' in the device name", NULL, false },
-		{ "/exports", "s", "a/../../b", -EINVAL, NULL, "'.' or '..' in the device name", NULL, false },
-		{ "/exports", "s", "a//..//b", -EINVAL, NULL, "'.' or '..' in the device name", NULL, false },
-		{ "/exports", "s", "a/..", -EINVAL, NULL, "'.' or '..' in the device name", NULL, false },
-		{ "/exports", "s", "a/./b", -EINVAL, NULL, "'.' or '..' in the device name", NULL, false },
-		{ "/exports", "s", ".", -EINVAL, NULL, "'.' or '..' in the device name", NULL, false },
-		{ "/exports", "s", "./a", -EINVAL, NULL, "'.' or '..' in the device name", NULL, false },
+		{ "/exports", "s", "..", -EINVAL, NULL,
+		  "'.' or '..' in the device name", NULL, false },
+		{ "/exports", "s", "../etc/shadow", -EINVAL, NULL,
+		  "'.' or '..' in the device name", NULL, false },
+		{ "/exports", "s", "/../etc/shadow", -EINVAL, NULL,
+		  "'.' or '..' in the device name", NULL, false },
+		{ "/exports", "s", "a/../../b", -EINVAL, NULL,
+		  "'.' or '..' in the device name", NULL, false },
+		{ "/exports", "s", "a//..//b", -EINVAL, NULL,
+		  "'.' or '..' in the device name", NULL, false },
+		{ "/exports", "s", "a/..", -EINVAL, NULL,
+		  "'.' or '..' in the device name", NULL, false },
+		{ "/exports", "s", "a/./b", -EINVAL, NULL,
+		  "'.' or '..' in the device name", NULL, false },
+		{ "/exports", "s", ".", -EINVAL, NULL,
+		  "'.' or '..' in the device name", NULL, false },
+		{ "/exports", "s", "./a", -EINVAL, NULL,
+		  "'.' or '..' in the device name", NULL, false },
 		{ "/", "s", "../x", -EINVAL, NULL, "'.' or '..' in the device name", NULL, false },
 		/* dots that are only dots */
 		{ "/exports", "s", "...", 0, "/exports", "", "...", false },
-		{ "/exports", "s", "a..b/.hidden/c..", 0, "/exports", "a..b/.hidden", "c..", false },
+		{ "/exports", "s", "a..b/.hidden/c..", 0, "/exports", "a..b/.hidden",
+		  "c..", false },
 		{ "/exports", "s", "..a", 0, "/exports", "", "..a", false },
 		/* shape */
 		{ "/exports", "s", "", -EINVAL, NULL, "the device name is empty", NULL, false },
 		{ "/exports", "s", "/", -EINVAL, NULL, "the device name is empty", NULL, false },
 		{ "/exports", "s", "////", -EINVAL, NULL, "the device name is empty", NULL, false },
-		{ "/exports", "s", "vol/", -EINVAL, NULL, "the device name ends in '/'", NULL, false },
-		{ "/exports", "s", "a\nb", -EINVAL, NULL, "control character in the device name", NULL, false },
-		{ "/exports", "s", "a\x7f", -EINVAL, NULL, "control character in the device name", NULL, false },
+		{ "/exports", "s", "vol/", -EINVAL, NULL,
+		  "the device name ends in '/'", NULL, false },
+		{ "/exports", "s", "a\nb", -EINVAL, NULL,
+		  "control character in the device name", NULL, false },
+		{ "/exports", "s", "a\x7f", -EINVAL, NULL,
+		  "control character in the device name", NULL, false },
 		{ "/exports", "s", "pl\xc3\xa4tte 1", 0, "/exports", "", "pl\xc3\xa4tte 1", false },
 		/* search paths that should not have come so far */
-		{ "", "s", "vol1", -EACCES, NULL, "nothing is exported: the search path is empty", NULL, false },
-		{ "exports", "s", "vol1", -EINVAL, NULL, "the search path must begin with '/'", NULL, false },
-		{ "/a/../b", "s", "vol1", -EINVAL, NULL, "the search path must not contain '.' or '..'", NULL, false },
+		{ "", "s", "vol1", -EACCES, NULL, "nothing is exported: the search path is empty",
+		  NULL, false },
+		{ "exports", "s", "vol1", -EINVAL, NULL,
+		  "the search path must begin with '/'", NULL, false },
+		{ "/a/../b", "s", "vol1", -EINVAL, NULL,
+		  "the search path must not contain '.' or '..'", NULL, false },
 	};
 	struct ibnbd_export_path p;
 	size_t i;
@@ -74,8 +102,8 @@ UNIT_TEST(resolve)
 	for (i = 0; i < ARRAY_SIZE(rows); i++) {
 		UNIT_ROW("%s | %s | %s", rows[i].search, rows[i].sess, rows[i].name);
 		memset(buf, 0xa5, sizeof(buf));
-		if (!CHECK_EQ(ibnbd_export_resolve(rows[i].search, rows[i].sess, rows[i].name, buf, sizeof(buf), &p, &why),
-			      rows[i].rc))
+		if (!CHECK_EQ(ibnbd_export_resolve(rows[i].search, rows[i].sess, rows[i].name, buf,
+						   sizeof(buf), &p, &why), rows[i].rc))
 			continue;
 		if (rows[i].rc) {
 			CHECK_STR(why, rows[i].dir);
@@ -110,8 +138,10 @@ UNIT_TEST(resolve_lengths)
 		char *small = unit_exact(buf, len);
 
 		UNIT_ROW("buffer of %zu", len);
-		CHECK_EQ(ibnbd_export_resolve("/exp", "s", "a/b", small, len, &p, &why), len >= 9 ? 0 : -EINVAL);
-		CHECK_EQ(ibnbd_export_resolve("/", "s", "ab", small, len, &p, &why), len >= 5 ? 0 : -EINVAL);
+		CHECK_EQ(ibnbd_export_resolve("/exp", "s", "a/b", small, len, &p, &why),
+			 len >= 9 ? 0 : -EINVAL);
+		CHECK_EQ(ibnbd_export_resolve("/", "s", "ab", small, len, &p, &why),
+			 len >= 5 ? 0 : -EINVAL);
 		free(small);
 	}
 }
@@ -136,8 +166,10 @@ UNIT_TEST(search_path)
 		{ "/a/..", -EINVAL, "the search path must not contain '.' or '..'", false },
 		{ "/a/../b", -EINVAL, "the search path must not contain '.' or '..'", false },
 		{ "/a\nb", -EINVAL, "control character in the search path", false },
-		{ "/%SESSNAME%/x", -EINVAL, "%SESSNAME% must be the last component of the search path", false },
-		{ "/%SESSNAME%/%SESSNAME%", -EINVAL, "%SESSNAME% must be the last component of the search path", false },
+		{ "/%SESSNAME%/x", -EINVAL,
+		  "%SESSNAME% must be the last component of the search path", false },
+		{ "/%SESSNAME%/%SESSNAME%", -EINVAL,
+		  "%SESSNAME% must be the last component of the search path", false },
 		{ "/x%SESSNAME%", -EINVAL, "%SESSNAME% must be a component of its own", false },
 		{ "/%SESSNAME%x", -EINVAL, "%SESSNAME% must be a component of its own", false },
 		{ "/%sessname%", 0, NULL, false },
@@ -166,12 +198,18 @@ UNIT_TEST(search_path)
 UNIT_TEST(globs)
 {
 	static const struct { const char *glob, *s; bool want; } rows[] = {
-		{ "", "", true }, { "", "a", false }, { "a", "", false }, { "a", "a", true }, { "a", "b", false },
-		{ "*", "", true }, { "*", "abc", true }, { "**", "abc", true }, { "a*", "a", true }, { "a*", "abc", true },
-		{ "a*", "ba", false }, { "*a", "ba", true }, { "*a", "ab", false }, { "a*b*c", "aXXbYYc", true },
-		{ "a*b*c", "aXXbYY", false }, { "?", "a", true }, { "?", "", false }, { "?", "ab", false }, { "a?c", "abc", true },
-		{ "*ab", "aab", true }, { "*aab", "aaab", true }, { "db*-prod", "db17-prod", true }, { "db*-prod", "db17-test", false },
-		{ "a**b", "ab", true }, { "*?", "", false }, { "*?", "x", true }, { "[a]", "a", false }, { "[a]", "[a]", true },
+		{ "", "", true }, { "", "a", false }, { "a", "", false },
+		{ "a", "a", true }, { "a", "b", false },
+		{ "*", "", true }, { "*", "abc", true }, { "**", "abc", true },
+		{ "a*", "a", true }, { "a*", "abc", true },
+		{ "a*", "ba", false }, { "*a", "ba", true },
+		{ "*a", "ab", false }, { "a*b*c", "aXXbYYc", true },
+		{ "a*b*c", "aXXbYY", false }, { "?", "a", true },
+		{ "?", "", false }, { "?", "ab", false }, { "a?c", "abc", true },
+		{ "*ab", "aab", true }, { "*aab", "aaab", true },
+		{ "db*-prod", "db17-prod", true }, { "db*-prod", "db17-test", false },
+		{ "a**b", "ab", true }, { "*?", "", false }, { "*?", "x", true },
+		{ "[a]", "a", false }, { "[a]", "[a]", true },
 		{ "*a*a*a*a*a*b", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", false },
 	};
 	size_t i;
@@ -210,7 +248,8 @@ UNIT_TEST(allow_matches)
 		{ "gid:fe80::1", "gid:fe80::1", "s", true },
 		{ "gid:fe80::1", "ip:fe80::1%eth0", "s", false },
 		{ "gid:fe80::/10", "gid:fe80::2", "s", true },
-		{ "10.0.0.1", "ip:::ffff:10.0.0.1", "s", true },	/* as a v6 listener sees it */
+		/* as a v6 listener sees it */
+		{ "10.0.0.1", "ip:::ffff:10.0.0.1", "s", true },
 		{ "10.0.0.1", "ip:::ffff:10.0.0.2", "s", false },
 		{ "::ffff:10.0.0.0/120", "ip:10.0.0.9", "s", true },
 		{ "::/0", "ip:::ffff:10.0.0.1", "s", false },
@@ -220,7 +259,8 @@ UNIT_TEST(allow_matches)
 		{ "session:store*", "ip:1.2.3.4", "stall1", false },
 		{ "session:a session:b", "ip:1.2.3.4", "b", true },
 		{ "session:a,10.0.0.0/8", "ip:10.9.9.9", "a", true },
-		{ "session:a,10.0.0.0/8", "ip:10.9.9.9", "b", false },	/* both kinds given: both must match */
+		/* both kinds given: both must match */
+		{ "session:a,10.0.0.0/8", "ip:10.9.9.9", "b", false },
 		{ "session:a,10.0.0.0/8", "ip:11.9.9.9", "a", false },
 		{ "session:*", "ip:11.9.9.9", "anything", true },
 	};
@@ -266,7 +306,8 @@ UNIT_TEST(allow_refuses)
 	for (i = 0; i < ARRAY_SIZE(rows); i++) {
 		UNIT_ROW("%s", rows[i].list);
 		why = NULL;
-		CHECK_EQ(ibnbd_allow_parse(rows[i].list, strlen(rows[i].list), &allow, &pos, &why), rows[i].rc);
+		CHECK_EQ(ibnbd_allow_parse(rows[i].list, strlen(rows[i].list), &allow, &pos, &why),
+			 rows[i].rc);
 		CHECK_EQ(pos, rows[i].pos);
 		CHECK(why);
 	}

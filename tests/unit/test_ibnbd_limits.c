@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Queue limits from OPEN_RSP (B.5, M9, M10) and the question "is it still the same disk" (decision 12). */
+/*
+ * Queue limits from OPEN_RSP (B.5, M9, M10) and the question "is it still the
+ * same disk" (decision 12).
+ */
 #include "unit.h"
 #include "ibnbd/logic/limits.h"
 
@@ -7,7 +10,8 @@ static const char *why;
 
 static struct ibnbd_open_rsp rsp_of(u32 logical, u32 physical, u64 nsectors)
 {
-	struct ibnbd_open_rsp r = { .logical_block_size = logical, .physical_block_size = physical, .nsectors = nsectors };
+	struct ibnbd_open_rsp r = { .logical_block_size = logical, .physical_block_size = physical,
+				    .nsectors = nsectors };
 
 	return r;
 }
@@ -38,13 +42,15 @@ UNIT_TEST(sizes)
 		{ "I/O size rounded to blocks", 4096, 4096, 1000, 8191, 0, 1000, 8, 4096 },
 		{ "I/O smaller than a block", 8192, 8192, 1000, 4096, -EPROTO, 0, 0, 0 },
 		{ "I/O size 0", 512, 512, 1000, 0, -EPROTO, 0, 0, 0 },
-		{ "optimum is whole physical blocks", 512, 65536, 1000, 126976, 0, 1000, 248, 65536 },
+		{ "optimum is whole physical blocks",
+		  512, 65536, 1000, 126976, 0, 1000, 248, 65536 },
 		{ "no optimum below a physical block", 512, 65536, 1000, 32768, 0, 1000, 64, 0 },
 	};
 	size_t i;
 
 	for (i = 0; i < ARRAY_SIZE(rows); i++) {
-		struct ibnbd_open_rsp r = rsp_of(rows[i].logical, rows[i].physical, rows[i].nsectors);
+		struct ibnbd_open_rsp r = rsp_of(rows[i].logical, rows[i].physical,
+						 rows[i].nsectors);
 		struct ibnbd_limits_in in = in_of(rows[i].max_io);
 		struct ibnbd_limits l;
 
@@ -86,11 +92,13 @@ UNIT_TEST(discard)
 		{ "granularity not told", 1024, 0, 0, 0, 4096, 1024, 4096, 0, 0 },
 		{ "with secure erase", 1024, 4096, 0, 7, 512, 1024, 4096, 0, 1024 },
 		{ "alignment", 1024, 4096, 512, 0, 512, 1024, 4096, 512, 0 },
-		{ "alignment beyond the granularity", 1024, 4096, 4608, 0, 512, 1024, 4096, 512, 0 },
+		{ "alignment beyond the granularity",
+		  1024, 4096, 4608, 0, 512, 1024, 4096, 512, 0 },
 		{ "misaligned partition", 1024, 4096, U32_MAX, 0, 512, 1024, 4096, 0, 0 },
 		{ "max is no whole block", 1025, 4096, 0, 0, 4096, 1024, 4096, 0, 0 },
 		{ "less than a block", 7, 4096, 0, 0, 4096, 0, 0, 0, 0 },
-		{ "more than 32 bits of bytes", U32_MAX, 4096, 0, 1, 512, 8388607, 4096, 0, 8388607 },
+		{ "more than 32 bits of bytes",
+		  U32_MAX, 4096, 0, 1, 512, 8388607, 4096, 0, 8388607 },
 		{ "the same on 4Kn", U32_MAX, 4096, 0, 1, 4096, 8388600, 4096, 0, 8388600 },
 	};
 	size_t i;
@@ -116,7 +124,11 @@ UNIT_TEST(discard)
 /* M10: offset 20 is believed only where it is known what it means. */
 UNIT_TEST(write_zeroes)
 {
-	static const struct { enum ibnbd_write_zeroes opt; u64 features; u32 announced, want; } rows[] = {
+	static const struct {
+		enum ibnbd_write_zeroes opt;
+		u64 features;
+		u32 announced, want;
+	} rows[] = {
 		{ IBNBD_ZEROES_AUTO, 0, 1024, 0 },
 		{ IBNBD_ZEROES_AUTO, IBNBD_FEAT_ZEROES, 1024, 1024 },
 		{ IBNBD_ZEROES_AUTO, IBNBD_FEAT_IDENTITY, 1024, 0 },
@@ -133,7 +145,8 @@ UNIT_TEST(write_zeroes)
 		struct ibnbd_limits_in in = in_of(126976);
 		struct ibnbd_limits l;
 
-		UNIT_ROW("option %d, features %llu, %u", rows[i].opt, (unsigned long long)rows[i].features, rows[i].announced);
+		UNIT_ROW("option %d, features %llu, %u", rows[i].opt,
+			 (unsigned long long)rows[i].features, rows[i].announced);
 		r.max_write_zeroes_sectors = rows[i].announced;
 		in.write_zeroes = rows[i].opt;
 		in.features = rows[i].features;
@@ -142,21 +155,30 @@ UNIT_TEST(write_zeroes)
 	}
 }
 
-/* M9: a missing WRITEBACK bit is no promise, unless the server is ours or the administrator says so. */
+/*
+ * M9: a missing WRITEBACK bit is no promise, unless the server is ours or the
+ * administrator says so.
+ */
 UNIT_TEST(write_cache)
 {
-	static const struct { enum ibnbd_write_cache opt; u64 features; bool wb, fua, want, want_fua; } rows[] = {
+	static const struct {
+		enum ibnbd_write_cache opt;
+		u64 features;
+		bool wb, fua, want, want_fua;
+	} rows[] = {
 		{ IBNBD_CACHE_AUTO, 0, true, true, true, true },
 		{ IBNBD_CACHE_AUTO, 0, true, false, true, false },
 		{ IBNBD_CACHE_AUTO, 0, false, false, true, false },
-		{ IBNBD_CACHE_AUTO, 0, false, true, true, false },	/* io_mode=blockio of an old server looks like FUA */
+		/* io_mode=blockio of an old server looks like FUA */
+		{ IBNBD_CACHE_AUTO, 0, false, true, true, false },
 		{ IBNBD_CACHE_AUTO, 3, false, false, false, false },
 		{ IBNBD_CACHE_AUTO, 3, true, true, true, true },
 		{ IBNBD_CACHE_ON, 3, false, false, true, false },
 		{ IBNBD_CACHE_ON, 0, false, true, true, false },
 		{ IBNBD_CACHE_OFF, 0, false, false, false, false },
 		{ IBNBD_CACHE_OFF, 0, false, true, false, false },
-		{ IBNBD_CACHE_OFF, 0, true, true, true, true },		/* off believes the server, it does not lose data */
+		/* off believes the server, it does not lose data */
+		{ IBNBD_CACHE_OFF, 0, true, true, true, true },
 	};
 	size_t i;
 
@@ -178,10 +200,16 @@ UNIT_TEST(write_cache)
 
 UNIT_TEST(topology_of_identity)
 {
-	static const struct { const char *name; u32 io_min, io_opt, want_min, want_opt; u8 flags; bool rotational, stable; } rows[] = {
+	static const struct {
+		const char *name;
+		u32 io_min, io_opt, want_min, want_opt;
+		u8 flags;
+		bool rotational, stable;
+	} rows[] = {
 		{ "nothing said", 0, 0, 4096, 126976, 0, false, false },
 		{ "a RAID", 65536, 262144, 65536, 262144, IBNBD_ID_F_ROTATIONAL, true, false },
-		{ "nonsense is ignored", 1000, 1001, 4096, 126976, IBNBD_ID_F_STABLE_PAGES, false, true },
+		{ "nonsense is ignored",
+		  1000, 1001, 4096, 126976, IBNBD_ID_F_STABLE_PAGES, false, true },
 		{ "minimum below a block", 512, 4096, 4096, 4096, 0, false, false },
 		{ "optimum below the minimum", 65536, 4096, 65536, 126976, 6, true, true },
 	};
@@ -239,65 +267,95 @@ UNIT_TEST(remap)
 		int want;
 		const char *reason;
 	} rows[] = {
-		{ "same, plain server", { 100, 512, 0, 0, 0, 0, 0 }, { 100, 512, 0, 0, 0, 0, 0 }, RW, true, OK, NULL },
-		{ "same, our server", { 100, 512, 1, 1, 5, 0, 9 }, { 100, 512, 1, 1, 5, 0, 9 }, RW, true, OK, NULL },
-		{ "grew", { 100, 512, 1, 1, 5, 0, 9 }, { 108, 512, 1, 1, 5, 0, 9 }, RW, true, GREW, NULL },
-		{ "grew, plain server", { 100, 512, 0, 0, 0, 0, 0 }, { 101, 512, 0, 0, 0, 0, 0 }, RO, false, GREW, NULL },
-		{ "shrank", { 100, 512, 1, 1, 5, 0, 9 }, { 99, 512, 1, 1, 5, 0, 9 }, RW, false, FENCE, "the disk shrank" },
-		{ "shrank, read-only", { 100, 512, 0, 0, 0, 0, 0 }, { 99, 512, 0, 0, 0, 0, 0 }, RO, false, FENCE, "the disk shrank" },
-		{ "block size", { 100, 512, 0, 0, 0, 0, 0 }, { 100, 4096, 0, 0, 0, 0, 0 }, RW, false, FENCE,
+		{ "same, plain server", { 100, 512, 0, 0, 0, 0, 0 },
+		  { 100, 512, 0, 0, 0, 0, 0 }, RW, true, OK, NULL },
+		{ "same, our server", { 100, 512, 1, 1, 5, 0, 9 },
+		  { 100, 512, 1, 1, 5, 0, 9 }, RW, true, OK, NULL },
+		{ "grew", { 100, 512, 1, 1, 5, 0, 9 },
+		  { 108, 512, 1, 1, 5, 0, 9 }, RW, true, GREW, NULL },
+		{ "grew, plain server", { 100, 512, 0, 0, 0, 0, 0 },
+		  { 101, 512, 0, 0, 0, 0, 0 }, RO, false, GREW, NULL },
+		{ "shrank", { 100, 512, 1, 1, 5, 0, 9 },
+		  { 99, 512, 1, 1, 5, 0, 9 }, RW, false, FENCE, "the disk shrank" },
+		{ "shrank, read-only", { 100, 512, 0, 0, 0, 0, 0 },
+		  { 99, 512, 0, 0, 0, 0, 0 }, RO, false, FENCE, "the disk shrank" },
+		{ "block size", { 100, 512, 0, 0, 0, 0, 0 },
+		  { 100, 4096, 0, 0, 0, 0, 0 }, RW, false, FENCE,
 		  "the logical block size changed" },
-		{ "another disk", { 100, 512, 1, 1, 5, 0, 9 }, { 100, 512, 1, 1, 6, 0, 9 }, RW, false, FENCE,
+		{ "another disk", { 100, 512, 1, 1, 5, 0, 9 },
+		  { 100, 512, 1, 1, 6, 0, 9 }, RW, false, FENCE,
 		  "another disk is behind this name now" },
-		{ "another disk, read-only", { 100, 512, 1, 1, 5, 0, 9 }, { 100, 512, 1, 1, 6, 0, 9 }, RO, false, FENCE,
+		{ "another disk, read-only",
+		  { 100, 512, 1, 1, 5, 0, 9 }, { 100, 512, 1, 1, 6, 0, 9 }, RO, false, FENCE,
 		  "another disk is behind this name now" },
-		{ "another kind", { 100, 512, 1, 1, 5, 0, 9 }, { 100, 512, 1, 3, 5, 0, 9 }, RW, false, FENCE,
+		{ "another kind", { 100, 512, 1, 1, 5, 0, 9 },
+		  { 100, 512, 1, 3, 5, 0, 9 }, RW, false, FENCE,
 		  "another disk is behind this name now" },
-		{ "kind lost", { 100, 512, 1, 1, 5, 0, 9 }, { 100, 512, 1, 0, 0, 0, 9 }, RW, false, FENCE,
+		{ "kind lost", { 100, 512, 1, 1, 5, 0, 9 },
+		  { 100, 512, 1, 0, 0, 0, 9 }, RW, false, FENCE,
 		  "the disk behind this name has lost its identity" },
-		{ "identity vanished", { 100, 512, 1, 1, 5, 0, 9 }, { 100, 512, 0, 0, 0, 0, 0 }, RW, false, FENCE,
+		{ "identity vanished", { 100, 512, 1, 1, 5, 0, 9 },
+		  { 100, 512, 0, 0, 0, 0, 0 }, RW, false, FENCE,
 		  "the server no longer tells which disk this is" },
-		{ "feature vanished, identity was none", { 100, 512, 1, 0, 0, 0, 9 }, { 100, 512, 0, 0, 0, 0, 0 }, RW, false, FENCE,
+		{ "feature vanished, identity was none",
+		  { 100, 512, 1, 0, 0, 0, 9 }, { 100, 512, 0, 0, 0, 0, 0 }, RW, false, FENCE,
 		  "the server no longer tells which disk this is" },
-		{ "identity appeared", { 100, 512, 0, 0, 0, 0, 0 }, { 100, 512, 1, 1, 5, 0, 9 }, RW, true, OK, NULL },
-		{ "identity became known", { 100, 512, 1, 0, 0, 0, 9 }, { 100, 512, 1, 1, 5, 0, 9 }, RW, false, OK, NULL },
-		{ "became read-only", { 100, 512, 1, 1, 5, 0, 9 }, { 100, 512, 1, 1, 5, 1, 9 }, RW, false, FENCE,
-		  "the disk became read-only" },
-		{ "became read-only, migration", { 100, 512, 1, 1, 5, 0, 9 }, { 100, 512, 1, 1, 5, 1, 9 }, MIG, false, FENCE,
-		  "the disk became read-only" },
-		{ "became read-only, mapped so", { 100, 512, 1, 1, 5, 0, 9 }, { 100, 512, 1, 1, 5, 1, 9 }, RO, false, OK, NULL },
-		{ "was read-only all along", { 100, 512, 1, 1, 5, 1, 9 }, { 100, 512, 1, 1, 5, 1, 9 }, RW, false, OK, NULL },
-		{ "generation, writes held", { 100, 512, 1, 1, 5, 0, 9 }, { 100, 512, 1, 1, 5, 0, 10 }, RW, true, FENCE,
+		{ "identity appeared", { 100, 512, 0, 0, 0, 0, 0 },
+		  { 100, 512, 1, 1, 5, 0, 9 }, RW, true, OK, NULL },
+		{ "identity became known", { 100, 512, 1, 0, 0, 0, 9 },
+		  { 100, 512, 1, 1, 5, 0, 9 }, RW, false, OK, NULL },
+		{ "became read-only", { 100, 512, 1, 1, 5, 0, 9 },
+		  { 100, 512, 1, 1, 5, 1, 9 }, RW, false, FENCE, "the disk became read-only" },
+		{ "became read-only, migration", { 100, 512, 1, 1, 5, 0, 9 },
+		  { 100, 512, 1, 1, 5, 1, 9 }, MIG, false, FENCE, "the disk became read-only" },
+		{ "became read-only, mapped so",
+		  { 100, 512, 1, 1, 5, 0, 9 }, { 100, 512, 1, 1, 5, 1, 9 }, RO, false, OK, NULL },
+		{ "was read-only all along",
+		  { 100, 512, 1, 1, 5, 1, 9 }, { 100, 512, 1, 1, 5, 1, 9 }, RW, false, OK, NULL },
+		{ "generation, writes held",
+		  { 100, 512, 1, 1, 5, 0, 9 }, { 100, 512, 1, 1, 5, 0, 10 }, RW, true, FENCE,
 		  "somebody else may have written meanwhile" },
-		{ "generation, nothing held", { 100, 512, 1, 1, 5, 0, 9 }, { 100, 512, 1, 1, 5, 0, 10 }, RW, false, OK, NULL },
-		{ "generation and growth", { 100, 512, 1, 1, 5, 0, 9 }, { 108, 512, 1, 1, 5, 0, 10 }, RW, true, FENCE,
+		{ "generation, nothing held",
+		  { 100, 512, 1, 1, 5, 0, 9 }, { 100, 512, 1, 1, 5, 0, 10 }, RW, false, OK, NULL },
+		{ "generation and growth", { 100, 512, 1, 1, 5, 0, 9 },
+		  { 108, 512, 1, 1, 5, 0, 10 }, RW, true, FENCE,
 		  "somebody else may have written meanwhile" },
-		{ "server restarted, nobody else wrote", { 100, 512, 1, 1, 5, 0, 9 }, { 100, 512, 1, 1, 5, 0, 7ull << 32 }, RW, true, OK,
-		  NULL },
-		{ "server restarted, somebody came first", { 100, 512, 1, 1, 5, 0, 9 }, { 100, 512, 1, 1, 5, 0, 7ull << 32 | 1 }, RW, true,
+		{ "server restarted, nobody else wrote", { 100, 512, 1, 1, 5, 0, 9 },
+		  { 100, 512, 1, 1, 5, 0, 7ull << 32 }, RW, true, OK, NULL },
+		{ "server restarted, somebody came first",
+		  { 100, 512, 1, 1, 5, 0, 9 }, { 100, 512, 1, 1, 5, 0, 7ull << 32 | 1 }, RW, true,
 		  FENCE, "somebody else may have written meanwhile" },
-		{ "server restarted, nothing held", { 100, 512, 1, 1, 5, 0, 9 }, { 100, 512, 1, 1, 5, 0, 7ull << 32 | 1 }, RW, false, OK,
-		  NULL },
-		{ "still no size", { 0, 512, 1, 0, 0, 0, 9 }, { 0, 512, 1, 0, 0, 0, 9 }, RW, true, OK, NULL },
-		{ "its first size", { 0, 512, 1, 0, 0, 0, 9 }, { 100, 512, 1, 0, 0, 0, 9 }, RW, true, GREW, NULL },
-		{ "its first size, and all else with it", { 0, 512, 1, 1, 5, 0, 9 }, { 104, 4096, 1, 3, 6, 1, 10 }, RW, true, GREW, NULL },
-		{ "its first size, plain server", { 0, 512, 0, 0, 0, 0, 0 }, { 100, 4096, 0, 0, 0, 0, 0 }, RO, false, GREW, NULL },
-		{ "no medium", { 100, 512, 1, 1, 5, 0, 9 }, { 0, 512, 1, 1, 5, 0, 9 }, RW, true, RETRY,
+		{ "server restarted, nothing held", { 100, 512, 1, 1, 5, 0, 9 },
+		  { 100, 512, 1, 1, 5, 0, 7ull << 32 | 1 }, RW, false, OK, NULL },
+		{ "still no size", { 0, 512, 1, 0, 0, 0, 9 },
+		  { 0, 512, 1, 0, 0, 0, 9 }, RW, true, OK, NULL },
+		{ "its first size", { 0, 512, 1, 0, 0, 0, 9 },
+		  { 100, 512, 1, 0, 0, 0, 9 }, RW, true, GREW, NULL },
+		{ "its first size, and all else with it",
+		  { 0, 512, 1, 1, 5, 0, 9 }, { 104, 4096, 1, 3, 6, 1, 10 }, RW, true, GREW, NULL },
+		{ "its first size, plain server",
+		  { 0, 512, 0, 0, 0, 0, 0 }, { 100, 4096, 0, 0, 0, 0, 0 }, RO, false, GREW, NULL },
+		{ "no medium", { 100, 512, 1, 1, 5, 0, 9 },
+		  { 0, 512, 1, 1, 5, 0, 9 }, RW, true, RETRY,
 		  "the disk has no size at the moment: no medium, or not set up" },
-		{ "not set up after a boot", { 100, 4096, 1, 0, 0, 0, 9 }, { 0, 512, 1, 0, 0, 0, 7ull << 32 }, RW, true, RETRY,
+		{ "not set up after a boot",
+		  { 100, 4096, 1, 0, 0, 0, 9 }, { 0, 512, 1, 0, 0, 0, 7ull << 32 }, RW, true, RETRY,
 		  "the disk has no size at the moment: no medium, or not set up" },
-		{ "another disk and smaller", { 100, 512, 1, 1, 5, 0, 9 }, { 50, 4096, 1, 1, 6, 1, 10 }, RW, true, FENCE,
+		{ "another disk and smaller",
+		  { 100, 512, 1, 1, 5, 0, 9 }, { 50, 4096, 1, 1, 6, 1, 10 }, RW, true, FENCE,
 		  "another disk is behind this name now" },
 	};
 	size_t i;
 
-	CHECK(OK == (int)IBNBD_REMAP_OK && GREW == (int)IBNBD_REMAP_GREW && FENCE == (int)IBNBD_REMAP_FENCE && RETRY == (int)IBNBD_REMAP_RETRY);
+	CHECK(OK == (int)IBNBD_REMAP_OK && GREW == (int)IBNBD_REMAP_GREW &&
+	      FENCE == (int)IBNBD_REMAP_FENCE && RETRY == (int)IBNBD_REMAP_RETRY);
 	for (i = 0; i < ARRAY_SIZE(rows); i++) {
 		struct ibnbd_open_rsp old = answer(&rows[i].old), new = answer(&rows[i].new);
 
 		UNIT_ROW("%s", rows[i].name);
 		why = "left over";
-		CHECK_EQ(ibnbd_remap_compare(&old, &new, rows[i].access, rows[i].held, &why), rows[i].want);
+		CHECK_EQ(ibnbd_remap_compare(&old, &new, rows[i].access, rows[i].held, &why),
+			 rows[i].want);
 		CHECK_STR(why, rows[i].reason);
 	}
 }
@@ -305,9 +363,12 @@ UNIT_TEST(remap)
 UNIT_TEST(remap_refused)
 {
 	static const struct { int err; enum ibnbd_remap want; } rows[] = {
-		{ -EPERM, IBNBD_REMAP_FENCE }, { -EACCES, IBNBD_REMAP_FENCE }, { -EROFS, IBNBD_REMAP_FENCE },
-		{ -ENOENT, IBNBD_REMAP_RETRY }, { -ENXIO, IBNBD_REMAP_RETRY }, { -EIO, IBNBD_REMAP_RETRY },
-		{ -ECONNRESET, IBNBD_REMAP_RETRY }, { -ENOMEM, IBNBD_REMAP_RETRY }, { -EINVAL, IBNBD_REMAP_RETRY },
+		{ -EPERM, IBNBD_REMAP_FENCE },
+		{ -EACCES, IBNBD_REMAP_FENCE }, { -EROFS, IBNBD_REMAP_FENCE },
+		{ -ENOENT, IBNBD_REMAP_RETRY },
+		{ -ENXIO, IBNBD_REMAP_RETRY }, { -EIO, IBNBD_REMAP_RETRY },
+		{ -ECONNRESET, IBNBD_REMAP_RETRY },
+		{ -ENOMEM, IBNBD_REMAP_RETRY }, { -EINVAL, IBNBD_REMAP_RETRY },
 	};
 	size_t i;
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Names below ctl/devices: what they look like, and that each can be read back, so that none is another's. */
+/*
+ * Names below ctl/devices: what they look like, and that each can be read back,
+ * so that none is another's.
+ */
 #include "unit.h"
 #include "ibnbd/logic/linkname.h"
 
@@ -42,7 +45,8 @@ UNIT_TEST(looks)
 
 	for (i = 0; i < ARRAY_SIZE(rows); i++) {
 		UNIT_ROW("%s of %s", rows[i].device, rows[i].session);
-		CHECK_EQ(ibnbd_linkname_dev(rows[i].device, rows[i].session, buf, sizeof(buf)), strlen(rows[i].link));
+		CHECK_EQ(ibnbd_linkname_dev(rows[i].device, rows[i].session, buf, sizeof(buf)),
+			 strlen(rows[i].link));
 		CHECK_STR(buf, rows[i].link);
 	}
 	CHECK_EQ(ibnbd_linkname("/srv/a#2!@", '#', buf, sizeof(buf)), 16);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The mapping grammar: what it accepts (all of spec C.2 and ours), the canonical line, and for every kind of mistake the code, the place
- * and the words of the refusal.
+ * The mapping grammar: what it accepts (all of spec C.2 and ours), the canonical line, and for
+ * every kind of mistake the code, the place and the words of the refusal.
  */
 #include "unit.h"
 #include "ibnbd/logic/mapopt.h"
@@ -64,31 +64,42 @@ UNIT_TEST(accepts)
 		{ "the shortest", "sessname=s device_path=d", NULL },
 		{ "trailing newline", "sessname=s device_path=d\n", "sessname=s device_path=d" },
 		{ "several newlines", "sessname=s device_path=d\n\n", "sessname=s device_path=d" },
-		{ "blanks everywhere", "   sessname=s    device_path=d   ", "sessname=s device_path=d" },
-		{ "tabs between words", "\tsessname=s\tdevice_path=d\t\n", "sessname=s device_path=d" },
+		{ "blanks everywhere",
+		  "   sessname=s    device_path=d   ", "sessname=s device_path=d" },
+		{ "tabs between words",
+		  "\tsessname=s\tdevice_path=d\t\n", "sessname=s device_path=d" },
 		{ "other order", "device_path=d sessname=s", "sessname=s device_path=d" },
 		{ "port after path", "path=ip:10.0.0.1 sessname=s dest_port=4321 device_path=d",
 		  "sessname=s path=ip:10.0.0.1 device_path=d dest_port=4321" },
 		{ "port before path", "dest_port=4321 path=ip:10.0.0.1 sessname=s device_path=d",
 		  "sessname=s path=ip:10.0.0.1 device_path=d dest_port=4321" },
-		{ "path with comma", REQ "path=ip:10.0.0.1,ip:10.0.0.2", "sessname=s path=ip:10.0.0.1@ip:10.0.0.2 device_path=d" },
-		{ "path with at", REQ "path=ip:10.0.0.1@ip:10.0.0.2", "sessname=s path=ip:10.0.0.1@ip:10.0.0.2 device_path=d" },
-		{ "six paths", REQ "path=ip:1.0.0.1 path=ip:1.0.0.2 path=ip:1.0.0.3 path=ip:1.0.0.4 path=ip:1.0.0.5 path=ip:1.0.0.6",
-		  "sessname=s path=ip:1.0.0.1 path=ip:1.0.0.2 path=ip:1.0.0.3 path=ip:1.0.0.4 path=ip:1.0.0.5 path=ip:1.0.0.6 "
-		  "device_path=d" },
+		{ "path with comma", REQ "path=ip:10.0.0.1,ip:10.0.0.2",
+		  "sessname=s path=ip:10.0.0.1@ip:10.0.0.2 device_path=d" },
+		{ "path with at", REQ "path=ip:10.0.0.1@ip:10.0.0.2",
+		  "sessname=s path=ip:10.0.0.1@ip:10.0.0.2 device_path=d" },
+		{ "six paths",
+		  REQ "path=ip:1.0.0.1 path=ip:1.0.0.2 path=ip:1.0.0.3 path=ip:1.0.0.4 "
+		  "path=ip:1.0.0.5 path=ip:1.0.0.6",
+		  "sessname=s path=ip:1.0.0.1 path=ip:1.0.0.2 path=ip:1.0.0.3 path=ip:1.0.0.4 "
+		  "path=ip:1.0.0.5 path=ip:1.0.0.6 device_path=d" },
 		{ "IPv6", REQ "path=ip:fd00:0::1", "sessname=s path=ip:fd00::1 device_path=d" },
-		{ "link local with scope", REQ "path=ip:fe80::1%eth0", "sessname=s path=ip:fe80::1%eth0 device_path=d" },
+		{ "link local with scope",
+		  REQ "path=ip:fe80::1%eth0", "sessname=s path=ip:fe80::1%eth0 device_path=d" },
 		{ "GID", REQ "path=gid:fe80::1",
 		  "sessname=s path=gid:fe80:0000:0000:0000:0000:0000:0000:0001 device_path=d" },
-		{ "bare address", REQ "path=10.0.0.1", "sessname=s path=ip:10.0.0.1 device_path=d" },
+		{ "bare address",
+		  REQ "path=10.0.0.1", "sessname=s path=ip:10.0.0.1 device_path=d" },
 		{ "ro", REQ "access_mode=ro", NULL },
 		{ "rw", REQ "access_mode=rw", NULL },
 		{ "migration", REQ "access_mode=migration", NULL },
 		{ "bare ro", REQ "ro", REQ "access_mode=ro" },
 		{ "bare rw", "rw " REQ, REQ "access_mode=rw" },
 		{ "bare migration", REQ "migration", REQ "access_mode=migration" },
-		{ "aliases", "session=s device=d server=ip:1.0.0.1 port=1 access=ro poll_queues=2 max_reconnect=3",
-		  "sessname=s path=ip:1.0.0.1 device_path=d dest_port=1 access_mode=ro nr_poll_queues=2 max_reconnect_attempts=3" },
+		{ "aliases",
+		  "session=s device=d server=ip:1.0.0.1 port=1 access=ro poll_queues=2 "
+		  "max_reconnect=3",
+		  "sessname=s path=ip:1.0.0.1 device_path=d dest_port=1 access_mode=ro "
+		  "nr_poll_queues=2 max_reconnect_attempts=3" },
 		{ "dashes", "sessname=s device-path=d max-reconnect-attempts=7 nr-poll-queues=-1",
 		  REQ "nr_poll_queues=-1 max_reconnect_attempts=7" },
 		{ "port 0", REQ "dest_port=0", NULL },
@@ -121,9 +132,13 @@ UNIT_TEST(accepts)
 		{ "format characters", "sessname=%s%n device_path=%d%p", NULL },
 		{ "longest names", "sessname=" X254 " device_path=" X254, NULL },
 		{ "longest own name", REQ "name=" X32 X32, NULL },
-		{ "everything", "sessname=s path=ip:1.0.0.1@ip:1.0.0.2 device_path=d dest_port=1 access_mode=ro nr_poll_queues=1 hold=1 "
-		  "io_timeout=1 hb_interval_ms=100 hb_misses=1 reconnect_delay_ms=10 reconnect_max_ms=10 max_reconnect_attempts=1 "
-		  "policy=min-latency write_zeroes=auto write_cache=auto name=n io_mode=blockio input_mode=mq", NULL },
+		{ "everything",
+		  "sessname=s path=ip:1.0.0.1@ip:1.0.0.2 device_path=d dest_port=1 access_mode=ro "
+		  "nr_poll_queues=1 hold=1 io_timeout=1 hb_interval_ms=100 hb_misses=1 "
+		  "reconnect_delay_ms=10 reconnect_max_ms=10 max_reconnect_attempts=1 "
+		  "policy=min-latency write_zeroes=auto write_cache=auto name=n io_mode=blockio "
+		  "input_mode=mq",
+		  NULL },
 	};
 	char out[IBNBD_MAP_LINE_MAX + 1];
 	size_t i;
@@ -148,9 +163,12 @@ UNIT_TEST(accepts)
 
 UNIT_TEST(values_arrive)
 {
-	CHECK_EQ(parse("sessname=store device_path=vol/1 path=ip:10.0.0.1,ip:10.0.0.2 path=gid:fe80::2 dest_port=99 migration "
-		       "nr_poll_queues=4 hold=-1 io_timeout=7 hb_interval_ms=250 hb_misses=9 reconnect_delay_ms=50 reconnect_max_ms=60 "
-		       "max_reconnect_attempts=12 policy=ml write_zeroes=on write_cache=off name=me", &map), 0);
+	CHECK_EQ(parse(
+		"sessname=store device_path=vol/1 path=ip:10.0.0.1,ip:10.0.0.2 path=gid:fe80::2 "
+		"dest_port=99 migration nr_poll_queues=4 hold=-1 io_timeout=7 hb_interval_ms=250 "
+		"hb_misses=9 reconnect_delay_ms=50 reconnect_max_ms=60 max_reconnect_attempts=12 "
+		"policy=ml write_zeroes=on write_cache=off name=me",
+		&map), 0);
 	CHECK_STR(map.sessname, "store");
 	CHECK_STR(map.device_path, "vol/1");
 	CHECK_EQ(map.nr_paths, 2);
@@ -179,7 +197,12 @@ UNIT_TEST(values_arrive)
 
 UNIT_TEST(refuses)
 {
-	static const struct { const char *line; int rc; size_t pos, len; const char *msg; } rows[] = {
+	static const struct {
+		const char *line;
+		int rc;
+		size_t pos, len;
+		const char *msg;
+	} rows[] = {
 		/* nothing, or too little */
 		{ "", -EINVAL, 0, 0, "sessname=NAME is missing" },
 		{ "\n", -EINVAL, 0, 0, "sessname=NAME is missing" },
@@ -191,7 +214,8 @@ UNIT_TEST(refuses)
 		{ "help", -EINVAL, 0, 4, "\"help\" is not key=value" },
 		{ REQ "10.0.0.1", -EINVAL, N, 8, "\"10.0.0.1\" is not key=value" },
 		{ REQ "RO", -EINVAL, N, 2, "\"RO\" is not key=value" },
-		{ REQ "access_mode", -EINVAL, N, 11, "access_mode needs a value: access_mode=MODE" },
+		{ REQ "access_mode", -EINVAL, N, 11,
+		  "access_mode needs a value: access_mode=MODE" },
 		{ REQ "path", -EINVAL, N, 4, "path needs a value: path=[SRC,]DST" },
 		{ REQ "=", -EINVAL, N, 1, "there is no key before '='" },
 		{ REQ "=value", -EINVAL, N, 6, "there is no key before '='" },
@@ -200,20 +224,29 @@ UNIT_TEST(refuses)
 		{ REQ "path=", -EINVAL, N + 5, 0, "path has no value" },
 		{ REQ "dest_port=", -EINVAL, N + 10, 0, "dest_port has no value" },
 		{ REQ "access_mode=", -EINVAL, N + 12, 0, "access_mode has no value" },
-		{ "sessname = s device_path=d", -EINVAL, 0, 8, "sessname needs a value: sessname=NAME" },
+		{ "sessname = s device_path=d",
+		  -EINVAL, 0, 8, "sessname needs a value: sessname=NAME" },
 		/* unknown keys */
-		{ "sesname=s device_path=d", -EINVAL, 0, 7, "unknown key \"sesname\", did you mean \"sessname\"?" },
-		{ "SESSNAME=s device_path=d", -EINVAL, 0, 8, "unknown key \"SESSNAME\", did you mean \"sessname\"?" },
-		{ "sessname=s devicepath=d", -EINVAL, 11, 10, "unknown key \"devicepath\", did you mean \"device_path\"?" },
-		{ REQ "polcy=min-latency", -EINVAL, N, 5, "unknown key \"polcy\", did you mean \"policy\"?" },
-		{ REQ "acces=ro", -EINVAL, N, 5, "unknown key \"acces\", did you mean \"access\"?" },
-		{ REQ "pth=ip:1.0.0.1", -EINVAL, N, 3, "unknown key \"pth\", did you mean \"path\"?" },
-		{ REQ "dst_port=1", -EINVAL, N, 8, "unknown key \"dst_port\", did you mean \"dest_port\"?" },
+		{ "sesname=s device_path=d",
+		  -EINVAL, 0, 7, "unknown key \"sesname\", did you mean \"sessname\"?" },
+		{ "SESSNAME=s device_path=d",
+		  -EINVAL, 0, 8, "unknown key \"SESSNAME\", did you mean \"sessname\"?" },
+		{ "sessname=s devicepath=d",
+		  -EINVAL, 11, 10, "unknown key \"devicepath\", did you mean \"device_path\"?" },
+		{ REQ "polcy=min-latency", -EINVAL, N, 5,
+		  "unknown key \"polcy\", did you mean \"policy\"?" },
+		{ REQ "acces=ro", -EINVAL, N, 5,
+		  "unknown key \"acces\", did you mean \"access\"?" },
+		{ REQ "pth=ip:1.0.0.1", -EINVAL, N, 3,
+		  "unknown key \"pth\", did you mean \"path\"?" },
+		{ REQ "dst_port=1", -EINVAL, N, 8,
+		  "unknown key \"dst_port\", did you mean \"dest_port\"?" },
 		{ REQ "queue_depth=1", -EINVAL, N, 11, "unknown key \"queue_depth\"" },
 		{ REQ "x=1", -EINVAL, N, 1, "unknown key \"x\"" },
 		{ REQ "uuid=1", -EINVAL, N, 4, "unknown key \"uuid\"" },
 		{ REQ X50 "=1", -EINVAL, N, 50, "unknown key \"" X32 "\"" },
-		{ REQ "access_mode_=ro", -EINVAL, N, 12, "unknown key \"access_mode_\", did you mean \"access_mode\"?" },
+		{ REQ "access_mode_=ro", -EINVAL, N, 12,
+		  "unknown key \"access_mode_\", did you mean \"access_mode\"?" },
 		/* twice */
 		{ REQ "sessname=t", -EINVAL, N + 9, 1, "sessname is given twice" },
 		{ REQ "session=s", -EINVAL, N + 8, 1, "sessname is given twice" },
@@ -222,74 +255,125 @@ UNIT_TEST(refuses)
 		{ REQ "access_mode=ro ro", -EINVAL, N + 15, 2, "access_mode is given twice" },
 		{ REQ "ro rw", -EINVAL, N + 3, 2, "access_mode is given twice" },
 		{ REQ "dest_port=1 port=1", -EINVAL, N + 17, 1, "dest_port is given twice" },
-		{ REQ "path=ip:1.0.0.1 path=ip:1.0.0.1", -EINVAL, N + 21, 10, "path: \"ip:1.0.0.1\" is given twice" },
+		{ REQ "path=ip:1.0.0.1 path=ip:1.0.0.1", -EINVAL, N + 21, 10,
+		  "path: \"ip:1.0.0.1\" is given twice" },
 		{ REQ "path=ip:1.0.0.1,ip:1.0.0.2 path=1.0.0.1@1.0.0.2", -EINVAL, N + 32, 15,
 		  "path: \"1.0.0.1@1.0.0.2\" is given twice" },
 		/* names */
 		{ "sessname=a/b device_path=d", -EINVAL, 10, 1, "sessname must not contain '/'" },
 		{ "sessname=a.b device_path=d", -EINVAL, 10, 1, "sessname must not contain '.'" },
 		{ "sessname=. device_path=d", -EINVAL, 9, 1, "sessname must not contain '.'" },
-		{ "device_path=d sessname=clt@1.0.0.1", -EINVAL, 28, 1, "sessname must not contain '.'" },
-		{ "sessname=" X254 "x device_path=d", -EINVAL, 9, 255, "sessname is 255 bytes long, at most 254 are possible" },
-		{ "sessname=s device_path=" X254 "x", -EINVAL, 23, 255, "device_path is 255 bytes long, at most 254 are possible" },
-		{ "sessname=s device_path=" X254 "xx", -EINVAL, 23, 256, "device_path is 256 bytes long, at most 254 are possible" },
-		{ REQ "name=a/b", -EINVAL, N + 6, 1, "name is made of letters, digits, '.', '_' and '-', and does not begin with '.'" },
-		{ REQ "name=..", -EINVAL, N + 5, 1, "name is made of letters, digits, '.', '_' and '-', and does not begin with '.'" },
-		{ REQ "name=\xc3\xa4", -EINVAL, N + 5, 1, "name is made of letters, digits, '.', '_' and '-', and does not begin with '.'" },
-		{ REQ "name=" X32 X32 "x", -EINVAL, N + 5, 65, "name is 65 bytes long, at most 64 are possible" },
+		{ "device_path=d sessname=clt@1.0.0.1",
+		  -EINVAL, 28, 1, "sessname must not contain '.'" },
+		{ "sessname=" X254 "x device_path=d", -EINVAL, 9, 255,
+		  "sessname is 255 bytes long, at most 254 are possible" },
+		{ "sessname=s device_path=" X254 "x", -EINVAL, 23, 255,
+		  "device_path is 255 bytes long, at most 254 are possible" },
+		{ "sessname=s device_path=" X254 "xx", -EINVAL, 23, 256,
+		  "device_path is 256 bytes long, at most 254 are possible" },
+		{ REQ "name=a/b", -EINVAL, N + 6, 1,
+		  "name is made of letters, digits, '.', '_' and '-', and "
+		  "does not begin with '.'" },
+		{ REQ "name=..", -EINVAL, N + 5, 1,
+		  "name is made of letters, digits, '.', '_' and '-', and "
+		  "does not begin with '.'" },
+		{ REQ "name=\xc3\xa4", -EINVAL, N + 5, 1,
+		  "name is made of letters, digits, '.', '_' and '-', and "
+		  "does not begin with '.'" },
+		{ REQ "name=" X32 X32 "x", -EINVAL, N + 5, 65,
+		  "name is 65 bytes long, at most 64 are possible" },
 		/* numbers */
-		{ REQ "dest_port=-1", -EINVAL, N + 10, 2, "dest_port: -1 is out of range, 0 to 65535 are possible" },
-		{ REQ "dest_port=65536", -EINVAL, N + 10, 5, "dest_port: 65536 is out of range, 0 to 65535 are possible" },
-		{ REQ "dest_port=99999999999", -EINVAL, N + 10, 11, "dest_port: 99999999999 is out of range, 0 to 65535 are possible" },
+		{ REQ "dest_port=-1", -EINVAL, N + 10, 2,
+		  "dest_port: -1 is out of range, 0 to 65535 are possible" },
+		{ REQ "dest_port=65536", -EINVAL, N + 10, 5,
+		  "dest_port: 65536 is out of range, 0 to 65535 are possible" },
+		{ REQ "dest_port=99999999999", -EINVAL, N + 10, 11,
+		  "dest_port: 99999999999 is out of range, 0 to 65535 are possible" },
 		{ REQ "dest_port=9999999999999999999999", -EINVAL, N + 10, 22,
 		  "dest_port: \"9999999999999999999999\" is not a number from 0 to 65535" },
-		{ REQ "dest_port=http", -EINVAL, N + 10, 4, "dest_port: \"http\" is not a number from 0 to 65535" },
-		{ REQ "dest_port=12a", -EINVAL, N + 10, 3, "dest_port: \"12a\" is not a number from 0 to 65535" },
-		{ REQ "dest_port=0x", -EINVAL, N + 10, 2, "dest_port: \"0x\" is not a number from 0 to 65535" },
-		{ REQ "dest_port=0xg", -EINVAL, N + 10, 3, "dest_port: \"0xg\" is not a number from 0 to 65535" },
-		{ REQ "dest_port=01234", -EINVAL, N + 10, 5, "dest_port: \"01234\" is not a number from 0 to 65535" },
-		{ REQ "dest_port=1.5", -EINVAL, N + 10, 3, "dest_port: \"1.5\" is not a number from 0 to 65535" },
-		{ REQ "dest_port=--1", -EINVAL, N + 10, 3, "dest_port: \"--1\" is not a number from 0 to 65535" },
-		{ REQ "dest_port=+", -EINVAL, N + 10, 1, "dest_port: \"+\" is not a number from 0 to 65535" },
-		{ REQ "nr_poll_queues=-2", -EINVAL, N + 15, 2, "nr_poll_queues: -2 is out of range, -1 to 4094 are possible" },
-		{ REQ "nr_poll_queues=4095", -EINVAL, N + 15, 4, "nr_poll_queues: 4095 is out of range, -1 to 4094 are possible" },
-		{ REQ "hold=-2", -EINVAL, N + 5, 2, "hold: -2 is out of range, -1 to 2147483 are possible" },
-		{ REQ "hold=30s", -EINVAL, N + 5, 3, "hold: \"30s\" is not a number from -1 to 2147483" },
-		{ REQ "hold=infinity", -EINVAL, N + 5, 8, "hold: \"infinity\" is not a number from -1 to 2147483" },
-		{ REQ "io_timeout=-1", -EINVAL, N + 11, 2, "io_timeout: -1 is out of range, 0 to 2147483 are possible" },
-		{ REQ "hb_interval_ms=99", -EINVAL, N + 15, 2, "hb_interval_ms: 99 is out of range, 100 to 60000 are possible" },
-		{ REQ "hb_misses=0", -EINVAL, N + 10, 1, "hb_misses: 0 is out of range, 1 to 100 are possible" },
+		{ REQ "dest_port=http", -EINVAL, N + 10, 4,
+		  "dest_port: \"http\" is not a number from 0 to 65535" },
+		{ REQ "dest_port=12a", -EINVAL, N + 10, 3,
+		  "dest_port: \"12a\" is not a number from 0 to 65535" },
+		{ REQ "dest_port=0x", -EINVAL, N + 10, 2,
+		  "dest_port: \"0x\" is not a number from 0 to 65535" },
+		{ REQ "dest_port=0xg", -EINVAL, N + 10, 3,
+		  "dest_port: \"0xg\" is not a number from 0 to 65535" },
+		{ REQ "dest_port=01234", -EINVAL, N + 10, 5,
+		  "dest_port: \"01234\" is not a number from 0 to 65535" },
+		{ REQ "dest_port=1.5", -EINVAL, N + 10, 3,
+		  "dest_port: \"1.5\" is not a number from 0 to 65535" },
+		{ REQ "dest_port=--1", -EINVAL, N + 10, 3,
+		  "dest_port: \"--1\" is not a number from 0 to 65535" },
+		{ REQ "dest_port=+", -EINVAL, N + 10, 1,
+		  "dest_port: \"+\" is not a number from 0 to 65535" },
+		{ REQ "nr_poll_queues=-2", -EINVAL, N + 15, 2,
+		  "nr_poll_queues: -2 is out of range, -1 to 4094 are possible" },
+		{ REQ "nr_poll_queues=4095", -EINVAL, N + 15, 4,
+		  "nr_poll_queues: 4095 is out of range, -1 to 4094 are possible" },
+		{ REQ "hold=-2", -EINVAL, N + 5, 2,
+		  "hold: -2 is out of range, -1 to 2147483 are possible" },
+		{ REQ "hold=30s", -EINVAL, N + 5, 3,
+		  "hold: \"30s\" is not a number from -1 to 2147483" },
+		{ REQ "hold=infinity", -EINVAL, N + 5, 8,
+		  "hold: \"infinity\" is not a number from -1 to 2147483" },
+		{ REQ "io_timeout=-1", -EINVAL, N + 11, 2,
+		  "io_timeout: -1 is out of range, 0 to 2147483 are possible" },
+		{ REQ "hb_interval_ms=99", -EINVAL, N + 15, 2,
+		  "hb_interval_ms: 99 is out of range, 100 to 60000 are possible" },
+		{ REQ "hb_misses=0", -EINVAL, N + 10, 1,
+		  "hb_misses: 0 is out of range, 1 to 100 are possible" },
 		{ REQ "max_reconnect_attempts=10000", -EINVAL, N + 23, 5,
 		  "max_reconnect_attempts: 10000 is out of range, -1 to 9999 are possible" },
 		{ REQ "max_reconnect_attempts=-2", -EINVAL, N + 23, 2,
 		  "max_reconnect_attempts: -2 is out of range, -1 to 9999 are possible" },
-		{ REQ "reconnect_delay_ms=2000", -EINVAL, N + 23, 0, "reconnect_delay_ms (2000) is above reconnect_max_ms (1000)" },
-		{ REQ "reconnect_max_ms=50 ro", -EINVAL, N + 22, 0, "reconnect_delay_ms (100) is above reconnect_max_ms (50)" },
+		{ REQ "reconnect_delay_ms=2000", -EINVAL, N + 23, 0,
+		  "reconnect_delay_ms (2000) is above reconnect_max_ms (1000)" },
+		{ REQ "reconnect_max_ms=50 ro", -EINVAL, N + 22, 0,
+		  "reconnect_delay_ms (100) is above reconnect_max_ms (50)" },
 		/* words with a meaning */
-		{ REQ "access_mode=RW", -EINVAL, N + 12, 2, "access_mode: \"RW\" is not ro, rw or migration" },
-		{ REQ "access_mode=r", -EINVAL, N + 12, 1, "access_mode: \"r\" is not ro, rw or migration" },
-		{ REQ "access_mode=ro|rw", -EINVAL, N + 12, 5, "access_mode: \"ro|rw\" is not ro, rw or migration" },
-		{ REQ "policy=fastest", -EINVAL, N + 7, 7, "policy: \"fastest\" is not round-robin, min-inflight or min-latency" },
-		{ REQ "policy=rr:rr", -EINVAL, N + 7, 5, "policy: \"rr:rr\" is not round-robin, min-inflight or min-latency" },
-		{ REQ "policy=m", -EINVAL, N + 7, 1, "policy: \"m\" is not round-robin, min-inflight or min-latency" },
-		{ REQ "write_zeroes=yes", -EINVAL, N + 13, 3, "write_zeroes: \"yes\" is not auto, on or off" },
-		{ REQ "write_cache=1", -EINVAL, N + 12, 1, "write_cache: \"1\" is not auto, on or off" },
-		{ REQ "io_mode=bio", -EINVAL, N + 8, 3, "io_mode: \"bio\" is not blockio or fileio" },
+		{ REQ "access_mode=RW", -EINVAL, N + 12, 2,
+		  "access_mode: \"RW\" is not ro, rw or migration" },
+		{ REQ "access_mode=r", -EINVAL, N + 12, 1,
+		  "access_mode: \"r\" is not ro, rw or migration" },
+		{ REQ "access_mode=ro|rw", -EINVAL, N + 12, 5,
+		  "access_mode: \"ro|rw\" is not ro, rw or migration" },
+		{ REQ "policy=fastest", -EINVAL, N + 7, 7,
+		  "policy: \"fastest\" is not round-robin, min-inflight or min-latency" },
+		{ REQ "policy=rr:rr", -EINVAL, N + 7, 5,
+		  "policy: \"rr:rr\" is not round-robin, min-inflight or min-latency" },
+		{ REQ "policy=m", -EINVAL, N + 7, 1,
+		  "policy: \"m\" is not round-robin, min-inflight or min-latency" },
+		{ REQ "write_zeroes=yes", -EINVAL, N + 13, 3,
+		  "write_zeroes: \"yes\" is not auto, on or off" },
+		{ REQ "write_cache=1", -EINVAL, N + 12, 1,
+		  "write_cache: \"1\" is not auto, on or off" },
+		{ REQ "io_mode=bio", -EINVAL, N + 8, 3,
+		  "io_mode: \"bio\" is not blockio or fileio" },
 		/* paths */
 		{ REQ "path=nfs:1.0.0.1", -EPROTONOSUPPORT, N + 5, 11,
 		  "path: \"nfs:1.0.0.1\": unknown kind of address: 'ip:' or 'gid:' expected" },
 		{ REQ "path=ip:1.0.0.1,nfs:1.0.0.1", -EPROTONOSUPPORT, N + 5, 22,
-		  "path: \"ip:1.0.0.1,nfs:1.0.0.1\": unknown kind of address: 'ip:' or 'gid:' expected" },
+		  "path: \"ip:1.0.0.1,nfs:1.0.0.1\": unknown kind of "
+		  "address: 'ip:' or 'gid:' expected" },
 		{ REQ "path=nfs:1.0.0.1,ip:1.0.0.1", -EINVAL, N + 5, 22,
-		  "path: \"nfs:1.0.0.1,ip:1.0.0.1\": unknown kind of address: 'ip:' or 'gid:' expected" },
-		{ REQ "path=store1", -EINVAL, N + 5, 6, "path: \"store1\": not an address (names of hosts are not resolved)" },
-		{ REQ "path=ip:0.0.0.0", -EINVAL, N + 5, 10, "path: \"ip:0.0.0.0\": destination is the unspecified address" },
+		  "path: \"nfs:1.0.0.1,ip:1.0.0.1\": unknown kind of "
+		  "address: 'ip:' or 'gid:' expected" },
+		{ REQ "path=store1", -EINVAL, N + 5, 6,
+		  "path: \"store1\": not an address (names of hosts are not resolved)" },
+		{ REQ "path=ip:0.0.0.0", -EINVAL, N + 5, 10,
+		  "path: \"ip:0.0.0.0\": destination is the unspecified address" },
 		{ REQ "path=ip:1.0.0.1,gid:fe80::1", -EINVAL, N + 5, 22,
-		  "path: \"ip:1.0.0.1,gid:fe80::1\": source and destination are of different kinds" },
-		{ REQ "path=1.0.0.1 path=1.0.0.2 path=1.0.0.3 path=1.0.0.4 path=1.0.0.5 path=1.0.0.6 path=1.0.0.7", -ENOMEM, N + 83, 7,
+		  "path: \"ip:1.0.0.1,gid:fe80::1\": source and "
+		  "destination are of different kinds" },
+		{ REQ
+		  "path=1.0.0.1 path=1.0.0.2 path=1.0.0.3 path=1.0.0.4 "
+		  "path=1.0.0.5 path=1.0.0.6 path=1.0.0.7",
+		  -ENOMEM, N + 83, 7,
 		  "more than 6 paths; add_path takes more once the session is up" },
 		/* bytes */
-		{ "sessname=s device_path=d\r\n", -EINVAL, 24, 1, "carriage return: is this a DOS text file?" },
+		{ "sessname=s device_path=d\r\n",
+		  -EINVAL, 24, 1, "carriage return: is this a DOS text file?" },
 		{ "sessname=s\ndevice_path=d", -EINVAL, 10, 1, "control character 0x0a" },
 		{ "sessname=\x1b[2J device_path=d", -EINVAL, 9, 1, "control character 0x1b" },
 		{ "sessname=a\x7f device_path=d", -EINVAL, 10, 1, "control character 0x7f" },
@@ -331,7 +415,12 @@ UNIT_TEST(bytes_that_no_string_holds)
 
 UNIT_TEST(set_single_keys)
 {
-	static const struct { const char *key, *value; int rc; size_t pos; const char *msg; } rows[] = {
+	static const struct {
+		const char *key, *value;
+		int rc;
+		size_t pos;
+		const char *msg;
+	} rows[] = {
 		{ "sessname", "s", 0, 0, NULL },
 		{ "device-path", "d", 0, 0, NULL },
 		{ "path", "ip:1.0.0.1", 0, 0, NULL },
@@ -342,7 +431,9 @@ UNIT_TEST(set_single_keys)
 		{ "hold", "a lot", -EINVAL, 1, "a value cannot contain blanks" },
 		{ "hold", "5\t", -EINVAL, 1, "control character 0x09" },
 		{ "name", "", -EINVAL, 0, "name has no value" },
-		{ "name", "a/b", -EINVAL, 1, "name is made of letters, digits, '.', '_' and '-', and does not begin with '.'" },
+		{ "name", "a/b", -EINVAL, 1,
+		  "name is made of letters, digits, '.', '_' and '-', and "
+		  "does not begin with '.'" },
 		{ "ro", "x", -EINVAL, 0, "unknown key \"ro\"" },
 	};
 	char out[256];
@@ -389,13 +480,19 @@ UNIT_TEST(longest_canonical_line)
 	size_t n;
 	int i;
 
-	n = (size_t)snprintf(line, sizeof(line), "sessname=%s device_path=%s name=%s", X254, X254, X32 X32);
+	n = (size_t)snprintf(line, sizeof(line), "sessname=%s device_path=%s name=%s",
+			     X254, X254, X32 X32);
 	for (i = 0; i < 6; i++)
-		n += (size_t)snprintf(line + n, sizeof(line) - n, " path=ip:fe80::ffff:ffff:ffff:%d%%verylongifname0@ip:fe80::ffff:ffff:ffff:%d"
-				      "%%verylongifname0", 1000 + i, 2000 + i);
-	snprintf(line + n, sizeof(line) - n, " dest_port=65535 migration nr_poll_queues=4094 hold=2147483 io_timeout=2147483 "
-		 "hb_interval_ms=60000 hb_misses=100 reconnect_delay_ms=60000 reconnect_max_ms=600000 max_reconnect_attempts=9999 "
-		 "policy=mi write_zeroes=auto write_cache=auto io_mode=blockio input_mode=rq");
+		n += (size_t)snprintf(
+			line + n, sizeof(line) - n,
+			" path=ip:fe80::ffff:ffff:ffff:%d%%verylongifname0"
+			"@ip:fe80::ffff:ffff:ffff:%d%%verylongifname0", 1000 + i, 2000 + i);
+	snprintf(
+		line + n, sizeof(line) - n,
+		" dest_port=65535 migration nr_poll_queues=4094 hold=2147483 io_timeout=2147483 "
+		"hb_interval_ms=60000 hb_misses=100 reconnect_delay_ms=60000 "
+		"reconnect_max_ms=600000 max_reconnect_attempts=9999 policy=mi write_zeroes=auto "
+		"write_cache=auto io_mode=blockio input_mode=rq");
 	CHECK_EQ(parse(line, &map), 0);
 	CHECK(ibnbd_mapopt_format(&map, out, sizeof(out)) > 1400);
 	CHECK_EQ(parse(out, &map2), 0);
@@ -414,12 +511,14 @@ UNIT_TEST(table_is_sane)
 		CHECK(t[i].help && *t[i].help);
 		CHECK(t[i].value && *t[i].value);
 		CHECK_EQ(!!t[i].words, t[i].kind == IBNBD_KIND_WORD);
-		CHECK(t[i].kind != IBNBD_KIND_INT || (t[i].min <= t[i].def && t[i].def <= t[i].max));
+		CHECK(t[i].kind != IBNBD_KIND_INT ||
+		      (t[i].min <= t[i].def && t[i].def <= t[i].max));
 		CHECK(strlen(t[i].key) <= 31);
 		for (j = 0; j < n; j++) {
 			CHECK(i == j || strcmp(t[i].key, t[j].key));
 			CHECK(!t[i].alias || strcmp(t[i].alias, t[j].key));
-			CHECK(i == j || !t[i].alias || !t[j].alias || strcmp(t[i].alias, t[j].alias));
+			CHECK(i == j || !t[i].alias || !t[j].alias ||
+			      strcmp(t[i].alias, t[j].alias));
 		}
 	}
 }
@@ -428,7 +527,8 @@ UNIT_TEST(words_back)
 {
 	char out[32];
 
-	CHECK_EQ(ibnbd_mapopt_word(IBNBD_OPT_policy, IBNBD_POLICY_MIN_LATENCY, out, sizeof(out)), 11);
+	CHECK_EQ(ibnbd_mapopt_word(IBNBD_OPT_policy, IBNBD_POLICY_MIN_LATENCY, out, sizeof(out)),
+		 11);
 	CHECK_STR(out, "min-latency");
 	ibnbd_mapopt_word(IBNBD_OPT_access_mode, IBNBD_ACCESS_RO, out, sizeof(out));
 	CHECK_STR(out, "ro");
@@ -461,7 +561,8 @@ UNIT_TEST(documented)
 			return;
 		while (!found && fgets(line, sizeof(line), f))
 			found = !strncmp(line, start, strlen(start)) &&
-				strstr(line, t[i].flags & IBNBD_OPT_REQUIRED ? "| required |" : "|");
+				strstr(line,
+				       t[i].flags & IBNBD_OPT_REQUIRED ? "| required |" : "|");
 		fclose(f);
 		if (!CHECK(found))
 			continue;

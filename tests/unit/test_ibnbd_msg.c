@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The block messages, byte for byte against spec B.1, B.4, F.4, and every refusal of E-20 .. E-30 and E-43 that the codec owns. Buffers
- * come from unit_exact(), so that reading one byte too many ends the run.
+ * The block messages, byte for byte against spec B.1, B.4, F.4, and every refusal of E-20 .. E-30
+ * and E-43 that the codec owns. Buffers come from unit_exact(), so that reading one byte too many
+ * ends the run.
  */
 #include "unit.h"
 #include "ibnbd/proto/msg.h"
@@ -12,7 +13,8 @@ static const char *why;
 
 static const u8 sess_info_plain[36] = { 0, 0, 0, 0, 2 };
 static const u8 sess_info_ext[36] = { 0, 0, 0, 0, 2, 0, 0, 0, 'I', 'B', 'N', 'X', 0, 0, 0, 0, 0xf };
-static const u8 sess_info_rsp_ext[36] = { 1, 0, 0, 0, 2, 0, 0, 0, 'I', 'B', 'N', 'X', 0, 0, 0, 0, 2 };
+static const u8 sess_info_rsp_ext[36] = { 1, 0, 0, 0, 2, 0, 0, 0, 'I', 'B', 'N', 'X', 0,
+					  0, 0, 0, 2 };
 
 UNIT_TEST(sess_info_bytes)
 {
@@ -76,7 +78,8 @@ UNIT_TEST(sess_info_decode)
 		strncpy((char *)w.ext_magic, rows[i].magic, 4);
 		((u8 *)w.features)[0] = rows[i].feature_byte;
 		buf = unit_exact(&w, rows[i].len);
-		CHECK_EQ(ibnbd_msg_sess_info_decode(buf, rows[i].len, rows[i].read, rows[i].data_len, &m, &why), rows[i].rc);
+		CHECK_EQ(ibnbd_msg_sess_info_decode(buf, rows[i].len, rows[i].read,
+						    rows[i].data_len, &m, &why), rows[i].rc);
 		free(buf);
 		if (rows[i].rc)
 			continue;
@@ -128,7 +131,8 @@ UNIT_TEST(sess_info_rsp_decode)
 			memcpy(w.ext_magic, "IBNX", 4);
 		w.features[0] = cpu_to_le32(rows[i].features);
 		buf = unit_exact(&w, rows[i].len);
-		CHECK_EQ(ibnbd_msg_sess_info_rsp_decode(buf, rows[i].len, rows[i].offered, &m, &why), rows[i].rc);
+		CHECK_EQ(ibnbd_msg_sess_info_rsp_decode(buf, rows[i].len, rows[i].offered, &m,
+							&why), rows[i].rc);
 		free(buf);
 		if (rows[i].rc)
 			continue;
@@ -140,8 +144,10 @@ UNIT_TEST(sess_info_rsp_decode)
 UNIT_TEST(message_type)
 {
 	static const struct { u16 type; size_t len; int want; } rows[] = {
-		{ 0, 4, 0 }, { 1, 4, -EINVAL }, { 2, 4, 2 }, { 3, 4, -EINVAL }, { 4, 4, 4 }, { 5, 4, 5 }, { 6, 4, -EINVAL },
-		{ 0xffff, 4, -EINVAL }, { 0x0400, 4, -EINVAL }, { 4, 3, -EINVAL }, { 4, 0, -EINVAL }, { 4, 32, 4 },
+		{ 0, 4, 0 }, { 1, 4, -EINVAL }, { 2, 4, 2 },
+		{ 3, 4, -EINVAL }, { 4, 4, 4 }, { 5, 4, 5 }, { 6, 4, -EINVAL },
+		{ 0xffff, 4, -EINVAL }, { 0x0400, 4, -EINVAL },
+		{ 4, 3, -EINVAL }, { 4, 0, -EINVAL }, { 4, 32, 4 },
 	};
 	size_t i;
 
@@ -206,7 +212,8 @@ UNIT_TEST(open_decode)
 		{ "D too small", "ram0", 1, 264, true, 55, 0, -EINVAL, 0 },
 		{ "D = 0", "ram0", 1, 264, true, 0, 0, -EINVAL, 0 },
 		{ "with identity", "ram0", 1, 264, true, 96, IBNBD_FEAT_IDENTITY, 0, 96 },
-		{ "identity, but no room for it", "ram0", 1, 264, true, 95, IBNBD_FEAT_IDENTITY, 0, 56 },
+		{ "identity, but no room for it",
+		  "ram0", 1, 264, true, 95, IBNBD_FEAT_IDENTITY, 0, 56 },
 		{ "words", "ram0", 1, 264, true, 192, IBNBD_FEAT_WORDS, 0, 56, true },
 		{ "words and identity", "ram0", 1, 264, true, 192, 0xb, 0, 96, true },
 		{ "words, but no room for them", "ram0", 1, 264, true, 191, 0xb, 0, 96 },
@@ -237,8 +244,8 @@ UNIT_TEST(open_decode)
 		w.io_mode = 0xee;	/* mainline leaves garbage here */
 		memcpy(w.name, rows[i].name, strlen(rows[i].name));
 		buf = unit_exact(&w, rows[i].len);
-		CHECK_EQ(ibnbd_msg_open_decode(buf, rows[i].len, rows[i].read, rows[i].data_len, rows[i].features, &m, &why),
-			 rows[i].rc);
+		CHECK_EQ(ibnbd_msg_open_decode(buf, rows[i].len, rows[i].read, rows[i].data_len,
+					       rows[i].features, &m, &why), rows[i].rc);
 		if (!rows[i].rc) {
 			CHECK_STR(m.name, rows[i].name);
 			CHECK_EQ(m.access, rows[i].access);
@@ -265,18 +272,23 @@ UNIT_TEST(open_every_access_byte)
 	for (mode = 0; mode < 256; mode++) {
 		UNIT_ROW("mode %u", mode);
 		w.access_mode = (u8)mode;
-		CHECK_EQ(ibnbd_msg_open_decode(&w, sizeof(w), true, 56, 0, &m, &why), mode < 3 ? 0 : -EINVAL);
+		CHECK_EQ(ibnbd_msg_open_decode(&w, sizeof(w), true, 56, 0, &m, &why),
+			 mode < 3 ? 0 : -EINVAL);
 	}
 }
 
 static const struct ibnbd_open_rsp rsp_sample = {
-	.device_id = 0x01020304, .nsectors = 0x1122334455667, .max_hw_sectors = 248, .max_write_zeroes_sectors = 0xa1b2c3d4,
-	.max_discard_sectors = 0x800000, .discard_granularity = 4096, .discard_alignment = 512, .physical_block_size = 4096,
-	.logical_block_size = 512, .max_segments = 31, .secure_discard = 1, .fua = true, .writeback = true,
+	.device_id = 0x01020304, .nsectors = 0x1122334455667, .max_hw_sectors = 248,
+	.max_write_zeroes_sectors = 0xa1b2c3d4,
+	.max_discard_sectors = 0x800000, .discard_granularity = 4096, .discard_alignment = 512,
+	.physical_block_size = 4096,
+	.logical_block_size = 512, .max_segments = 31, .secure_discard = 1, .fua = true,
+	.writeback = true,
 };
 
 static const u8 rsp_bytes[56] = {
-	3, 0, 0, 0, 4, 3, 2, 1, 0x67, 0x56, 0x45, 0x34, 0x23, 0x12, 1, 0, 248, 0, 0, 0, 0xd4, 0xc3, 0xb2, 0xa1, 0, 0, 0x80, 0,
+	3, 0, 0, 0, 4, 3, 2, 1, 0x67, 0x56, 0x45, 0x34, 0x23, 0x12,
+	1, 0, 248, 0, 0, 0, 0xd4, 0xc3, 0xb2, 0xa1, 0, 0, 0x80, 0,
 	0, 0x10, 0, 0, 0, 2, 0, 0, 0, 0x10, 0, 2, 31, 0, 1, 0, 0, 3,
 };
 
@@ -300,7 +312,8 @@ UNIT_TEST(open_rsp_bytes)
 UNIT_TEST(open_rsp_identity_bytes)
 {
 	static const u8 want[40] = {
-		1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 1, 6, 0, 0, 0, 0x10, 0, 0, 0, 0, 1, 0,
+		1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14,
+		15, 16, 1, 6, 0, 0, 0, 0x10, 0, 0, 0, 0, 1, 0,
 		8, 7, 6, 5, 4, 3, 2, 1, 0, 0, 0, 0,
 	};
 	static const u8 zero[32];
@@ -323,7 +336,8 @@ UNIT_TEST(open_rsp_identity_bytes)
 	CHECK_MEM(&w.dur, zero, 32);
 	CHECK_EQ(ibnbd_msg_open_rsp_decode(&w, 96, IBNBD_FEAT_IDENTITY, 4096, &back, &why), 0);
 	CHECK_MEM(&back, &m, sizeof(m));
-	CHECK_EQ(ibnbd_msg_open_rsp_decode(&w, 95, IBNBD_FEAT_IDENTITY, 4096, &back, &why), -EPROTO);
+	CHECK_EQ(ibnbd_msg_open_rsp_decode(&w, 95, IBNBD_FEAT_IDENTITY, 4096, &back, &why),
+		 -EPROTO);
 	CHECK_EQ(ibnbd_msg_open_rsp_decode(&w, 96, IBNBD_FEAT_WORDS, 4096, &back, &why), 0);
 	CHECK(!back.has_identity);
 	w.base.id.flags = 0xff;
@@ -364,7 +378,8 @@ UNIT_TEST(open_rsp_decode)
 		{ "discard without granularity", 512, 512, 100, 8, 0, 4096, 3, 56, 0 },
 		{ "discard of 192 KiB", 512, 512, 100, 8, 196608, 4096, 3, 56, 0 },
 		{ "discard granularity 100", 512, 512, 100, 8, 100, 4096, 3, 56, -EPROTO },
-		{ "discard granularity below the block", 4096, 4096, 100, 8, 512, 4096, 3, 56, -EPROTO },
+		{ "discard granularity below the block",
+		  4096, 4096, 100, 8, 512, 4096, 3, 56, -EPROTO },
 		{ "granularity without discard", 512, 512, 100, 0, 100, 4096, 3, 56, 0 },
 		{ "another type", 512, 512, 100, 0, 0, 4096, 1, 56, -EPROTO },
 		{ "the request's type", 512, 512, 100, 0, 0, 4096, 2, 56, -EPROTO },
@@ -387,10 +402,12 @@ UNIT_TEST(open_rsp_decode)
 		w.rsp.nsectors = cpu_to_le64(rows[i].nsectors);
 		w.rsp.max_discard_sectors = cpu_to_le32(rows[i].discard);
 		w.rsp.discard_granularity = cpu_to_le32(rows[i].granularity);
-		memset(w.rsp.reserved, 0xee, sizeof(w.rsp.reserved));	/* stale bytes of old servers */
+		/* stale bytes of old servers */
+		memset(w.rsp.reserved, 0xee, sizeof(w.rsp.reserved));
 		buf = unit_exact(&w, rows[i].len);
 		why = NULL;
-		CHECK_EQ(ibnbd_msg_open_rsp_decode(buf, rows[i].len, 0, rows[i].page, &m, &why), rows[i].rc);
+		CHECK_EQ(ibnbd_msg_open_rsp_decode(buf, rows[i].len, 0, rows[i].page, &m, &why),
+			 rows[i].rc);
 		CHECK_EQ(!!why, !!rows[i].rc);
 		if (!rows[i].rc && !rows[i].physical)
 			CHECK_EQ(m.physical_block_size, rows[i].logical);
@@ -402,7 +419,8 @@ UNIT_TEST(open_rsp_decode)
 
 UNIT_TEST(close)
 {
-	static const u8 want[8] = { 5, 0, 0, 0, 0xef, 0xbe, 0xad, 0xde }, want_nowait[8] = { 5, 0, 1, 0, 0xef, 0xbe, 0xad, 0xde };
+	static const u8 want[8] = { 5, 0, 0, 0, 0xef, 0xbe, 0xad, 0xde },
+		want_nowait[8] = { 5, 0, 1, 0, 0xef, 0xbe, 0xad, 0xde };
 	struct ibnbd_wire_close w;
 	bool nowait = true;
 	u32 id = 0;
@@ -465,11 +483,13 @@ UNIT_TEST(io_rw_word)
 UNIT_TEST(io_bytes)
 {
 	static const u8 want[32] = {
-		4, 0, 0, 0, 7, 0, 0, 0, 0x08, 0x07, 0x06, 0x05, 0x04, 0x03, 0x02, 0x01, 1, 3, 0, 0, 0, 0x10, 0, 0, 4, 0x40,
+		4, 0, 0, 0, 7, 0, 0, 0, 0x08, 0x07, 0x06, 0x05, 0x04,
+		0x03, 0x02, 0x01, 1, 3, 0, 0, 0, 0x10, 0, 0, 4, 0x40,
 	};
 	static const u8 zero[8];
 	struct ibnbd_io m = {
-		.device_id = 7, .sector = 0x0102030405060708, .op = IBNBD_OP_WRITE, .flags = IBNBD_F_FUA, .bytes = 4096, .prio = 0x4004,
+		.device_id = 7, .sector = 0x0102030405060708, .op = IBNBD_OP_WRITE,
+		.flags = IBNBD_F_FUA, .bytes = 4096, .prio = 0x4004,
 	};
 	struct ibnbd_wire_io w;
 
@@ -547,7 +567,8 @@ UNIT_TEST(io_decode)
 		w.rw = cpu_to_le32(rows[i].rw);
 		w.bytes = cpu_to_le32(rows[i].bytes);
 		buf = unit_exact(&w, sizeof(w));
-		CHECK_EQ(ibnbd_msg_io_decode(buf, sizeof(w), rows[i].read, rows[i].data_len, 2, &m, &why), rows[i].rc);
+		CHECK_EQ(ibnbd_msg_io_decode(buf, sizeof(w), rows[i].read, rows[i].data_len, 2, &m,
+					     &why), rows[i].rc);
 		free(buf);
 		if (rows[i].rc)
 			continue;
@@ -580,7 +601,13 @@ UNIT_TEST(io_every_op)
 
 UNIT_TEST(io_prio)
 {
-	static const struct { const char *name; u16 prio; size_t len; u8 version; u16 want; } rows[] = {
+	static const struct {
+		const char *name;
+		u16 prio;
+		size_t len;
+		u8 version;
+		u16 want;
+	} rows[] = {
 		{ "none", 0, 32, 2, 0 },
 		{ "best effort 4", 0x4004, 32, 2, 0x4004 },
 		{ "idle", 0x6000, 32, 2, 0x6000 },
@@ -604,7 +631,8 @@ UNIT_TEST(io_prio)
 		UNIT_ROW("%s", rows[i].name);
 		w.prio = cpu_to_le16(rows[i].prio);
 		buf = unit_exact(&w, rows[i].len);
-		CHECK_EQ(ibnbd_msg_io_decode(buf, rows[i].len, false, 512, rows[i].version, &m, &why), 0);
+		CHECK_EQ(ibnbd_msg_io_decode(buf, rows[i].len, false, 512, rows[i].version,
+					     &m, &why), 0);
 		CHECK_EQ(m.prio, rows[i].want);
 		free(buf);
 	}
@@ -637,17 +665,20 @@ UNIT_TEST(io_round_trip)
 		struct ibnbd_wire_io w;
 		u32 len;
 
-		in.flags = (u32)unit_random(&seed) & ibnbd_msg_flags_of(op) & ~IBNBD_F_PREFLUSH & ~IBNBD_F_FUA;
+		in.flags = (u32)unit_random(&seed) & ibnbd_msg_flags_of(op) & ~IBNBD_F_PREFLUSH &
+			   ~IBNBD_F_FUA;
 		if (op == IBNBD_OP_READ)
 			in.flags = IBNBD_F_SYNC;
 		if (op == IBNBD_OP_FLUSH)
 			in.flags = IBNBD_F_SYNC | IBNBD_F_FUA | IBNBD_F_PREFLUSH;
 		in.device_id = (u32)unit_random(&seed);
 		in.sector = unit_random(&seed);
-		in.bytes = op == IBNBD_OP_FLUSH ? 0 : ((u32)unit_random(&seed) & 0x1ffff) * 512 + 512;
+		in.bytes = op == IBNBD_OP_FLUSH ? 0 :
+			   ((u32)unit_random(&seed) & 0x1ffff) * 512 + 512;
 		in.prio = ibnbd_msg_prio_cap((u16)unit_random(&seed));
 		len = ibnbd_msg_io_encode(&w, 2, &in);
-		if (!CHECK_EQ(ibnbd_msg_io_decode(&w, len, ibnbd_msg_op_reads(op), ibnbd_msg_io_data_len(op, in.bytes), 2, &out,
+		if (!CHECK_EQ(ibnbd_msg_io_decode(&w, len, ibnbd_msg_op_reads(op),
+						  ibnbd_msg_io_data_len(op, in.bytes), 2, &out,
 						  &why), 0))
 			return;
 		CHECK_EQ(out.device_id, in.device_id);

@@ -5,7 +5,8 @@
 
 UNIT_TEST(open_refused_bytes)
 {
-	static const u8 golden[192] = { 6, 0, 0, 0, 123, 0, 0, 0, 'n', 'o', ' ', 's', 'i', 'z', 'e' };
+	static const u8 golden[192] = { 6, 0, 0, 0, 123, 0, 0, 0, 'n', 'o', ' ', 's',
+					'i', 'z', 'e' };
 	struct ibnbd_wire_open_refused w;
 	struct ibnbd_open_refused m;
 	char longest[300];
@@ -67,7 +68,8 @@ UNIT_TEST(open_refused_hostile)
 		memset(room, 'z', sizeof(room));
 		memcpy(room, &w, sizeof(w));
 		buf = unit_exact(room, rows[i].len);
-		if (CHECK_EQ(ibnbd_msg_open_refused_decode(buf, rows[i].len, &m), rows[i].is) && rows[i].is) {
+		if (CHECK_EQ(ibnbd_msg_open_refused_decode(buf, rows[i].len, &m), rows[i].is) &&
+		    rows[i].is) {
 			CHECK_EQ(m.err, rows[i].want_err);
 			CHECK_STR(m.text, rows[i].want);
 		}

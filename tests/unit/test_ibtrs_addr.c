@@ -78,7 +78,10 @@ UNIT_TEST(addr_ip6)
 		{ "1:2:3:4:5:6:7:8", 0, "ip:1:2:3:4:5:6:7:8" },
 		{ "ip:[fd00::1]", 0, "ip:fd00::1" },
 		{ "[fd00::1]", 0, "ip:fd00::1" },
-		/* RFC 5952: lower case, no leading zeros, longest run, first of equals, never one group alone */
+		/*
+		 * RFC 5952: lower case, no leading zeros, longest run, first of
+		 * equals, never one group alone
+		 */
 		{ "2001:0DB8:0000:0000:0000:0000:0002:0001", 0, "ip:2001:db8::2:1" },
 		{ "2001:db8:0:1:1:1:1:1", 0, "ip:2001:db8:0:1:1:1:1:1" },
 		{ "2001:db8::1:1:1:1:1", 0, "ip:2001:db8:0:1:1:1:1:1" },
@@ -163,7 +166,8 @@ UNIT_TEST(addr_gid_and_prefixes)
 {
 	static const struct row rows[] = {
 		{ "gid:fe80::2:c903:4e:d0b3", 0, "gid:fe80:0000:0000:0000:0002:c903:004e:d0b3" },
-		{ "gid:fe80:0000:0000:0000:0002:c903:004e:d0b3", 0, "gid:fe80:0000:0000:0000:0002:c903:004e:d0b3" },
+		{ "gid:fe80:0000:0000:0000:0002:c903:004e:d0b3",
+		  0, "gid:fe80:0000:0000:0000:0002:c903:004e:d0b3" },
 		{ "gid:::ffff:10.0.0.1", 0, "gid:0000:0000:0000:0000:0000:ffff:0a00:0001" },
 		{ "gid:::", 0, "gid:0000:0000:0000:0000:0000:0000:0000:0000" },
 		{ "gid:", -EINVAL, "malformed GID" },
@@ -197,7 +201,8 @@ UNIT_TEST(addr_pair)
 		{ "ip:fe80::1%eth0@ip:fe80::2%eth0", 0, "ip:fe80::1%eth0@ip:fe80::2%eth0" },
 		{ "ip:[fe80::1%eth0],ip:[fe80::2%eth0]", 0, "ip:fe80::1%eth0@ip:fe80::2%eth0" },
 		{ "gid:fe80::1@gid:fe80::2", 0,
-		  "gid:fe80:0000:0000:0000:0000:0000:0000:0001@gid:fe80:0000:0000:0000:0000:0000:0000:0002" },
+		  "gid:fe80:0000:0000:0000:0000:0000:0000:0001"
+		  "@gid:fe80:0000:0000:0000:0000:0000:0000:0002" },
 		{ "ip:10.0.0.1@ip:10.0.0.1", 0, "ip:10.0.0.1@ip:10.0.0.1" },
 		{ "ip:127.0.0.1", 0, "ip:127.0.0.1" },
 		{ "ip:0.0.0.0@ip:10.0.0.2", 0, "ip:0.0.0.0@ip:10.0.0.2" },
@@ -247,10 +252,12 @@ UNIT_TEST(addr_pair)
 				UNIT_ROW("\"%s\" (%s)", rows[i].in, why ? why : "no reason");
 				CHECK(why && strstr(why, rows[i].out));
 			} else {
-				CHECK_EQ(ibtrs_addr_pair_format(&p, text, sizeof(text)), strlen(rows[i].out));
+				CHECK_EQ(ibtrs_addr_pair_format(&p, text, sizeof(text)),
+					 strlen(rows[i].out));
 				CHECK_STR(text, rows[i].out);
 				CHECK_EQ(ibtrs_addr_pair_parse(text, strlen(text), &q, NULL), 0);
-				CHECK(ibtrs_addr_equal(&p.src, &q.src) && ibtrs_addr_equal(&p.dst, &q.dst));
+				CHECK(ibtrs_addr_equal(&p.src, &q.src) &&
+				      ibtrs_addr_equal(&p.dst, &q.dst));
 			}
 		}
 		free(exact);
@@ -303,9 +310,12 @@ UNIT_TEST(addr_equal_table)
 UNIT_TEST(addr_format_small_buffers)
 {
 	static const char * const paths[] = {
-		"10.0.0.1@10.0.0.2", "fe80::1234:5678:9abc:def0%abcdefghijklmno", "gid:fe80::1@gid:fe80::2",
-		"ip:2001:db8:aaaa:bbbb:cccc:dddd:eeee:ffff@ip:2001:db8:aaaa:bbbb:cccc:dddd:eeee:fffe",
-		"ip:fe80:1111:2222:3333:4444:5555:6666:7777%abcdefghijklmno@ip:fe80:1111:2222:3333:4444:5555:6666:7778%abcdefghijklmno",
+		"10.0.0.1@10.0.0.2", "fe80::1234:5678:9abc:def0%abcdefghijklmno",
+		"gid:fe80::1@gid:fe80::2",
+		"ip:2001:db8:aaaa:bbbb:cccc:dddd:eeee:ffff"
+		"@ip:2001:db8:aaaa:bbbb:cccc:dddd:eeee:fffe",
+		"ip:fe80:1111:2222:3333:4444:5555:6666:7777%abcdefghijklmno"
+		"@ip:fe80:1111:2222:3333:4444:5555:6666:7778%abcdefghijklmno",
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {

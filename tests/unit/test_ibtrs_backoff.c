@@ -10,9 +10,12 @@ UNIT_TEST(backoff_doubles_to_its_ceiling)
 		bool held;
 		u32 want;
 	} rows[] = {
-		{ 0, true, 100 }, { 1, true, 200 }, { 2, true, 400 }, { 3, true, 800 }, { 4, true, 1000 }, { 5, true, 1000 },
-		{ 0, false, 100 }, { 3, false, 800 }, { 4, false, 1600 }, { 6, false, 6400 }, { 7, false, 8000 }, { 8, false, 8000 },
-		{ 64, true, 1000 }, { 64, false, 8000 }, { UINT32_MAX, true, 1000 }, { UINT32_MAX, false, 8000 },
+		{ 0, true, 100 }, { 1, true, 200 }, { 2, true, 400 },
+		{ 3, true, 800 }, { 4, true, 1000 }, { 5, true, 1000 },
+		{ 0, false, 100 }, { 3, false, 800 }, { 4, false, 1600 },
+		{ 6, false, 6400 }, { 7, false, 8000 }, { 8, false, 8000 },
+		{ 64, true, 1000 }, { 64, false, 8000 },
+		{ UINT32_MAX, true, 1000 }, { UINT32_MAX, false, 8000 },
 	};
 	struct ibtrs_backoff b = ibtrs_backoff_default;
 
@@ -20,7 +23,8 @@ UNIT_TEST(backoff_doubles_to_its_ceiling)
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		UNIT_ROW("attempt %u %s", rows[i].attempt, rows[i].held ? "held" : "idle");
 		CHECK_EQ(ibtrs_backoff_ms(&b, rows[i].attempt, rows[i].held, 0), rows[i].want);
-		CHECK_EQ(ibtrs_backoff_ms(&b, rows[i].attempt, rows[i].held, UINT32_MAX), rows[i].want);
+		CHECK_EQ(ibtrs_backoff_ms(&b, rows[i].attempt, rows[i].held, UINT32_MAX),
+			 rows[i].want);
 	}
 }
 
@@ -56,10 +60,12 @@ UNIT_TEST(backoff_stays_in_bounds)
 		bool held = unit_random(&seed) & 1;
 		u64 max = held ? b.held_max_ms : b.idle_max_ms;
 		u64 pct = b.jitter_pct < 100 ? b.jitter_pct : 100;
-		u32 ms = ibtrs_backoff_ms(&b, (u32)unit_random(&seed) % 40, held, (u32)unit_random(&seed));
+		u32 ms = ibtrs_backoff_ms(&b, (u32)unit_random(&seed) % 40, held,
+					  (u32)unit_random(&seed));
 
 		if (ms < 1 || (ms > 1 && ms > max * (100 + pct) / 100)) {
-			UNIT_ROW("first %u max %llu jitter %u: %u", b.first_ms, (unsigned long long)max, b.jitter_pct, ms);
+			UNIT_ROW("first %u max %llu jitter %u: %u", b.first_ms,
+				 (unsigned long long)max, b.jitter_pct, ms);
 			CHECK(ms >= 1);
 			CHECK(ms <= max * (100 + pct) / 100);
 			return;

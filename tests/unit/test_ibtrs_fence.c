@@ -23,10 +23,12 @@ UNIT_TEST(fence_arrive_table)
 		{ "newer while one runs", 7, true, true, 8, IBTRS_FENCE_PARK, 8, true },
 		{ "stale while one runs", 7, true, true, 7, IBTRS_FENCE_STALE, 7, true },
 		{ "largest token", ~0ull - 1, false, true, ~0ull, IBTRS_FENCE_RUN, ~0ull, true },
-		{ "nothing follows the largest", ~0ull, false, true, 0, IBTRS_FENCE_STALE, ~0ull, false },
+		{ "nothing follows the largest",
+		  ~0ull, false, true, 0, IBTRS_FENCE_STALE, ~0ull, false },
 		{ "no tokens, idle", 0, false, false, 0, IBTRS_FENCE_RUN, 0, true },
 		{ "no tokens, busy", 0, true, false, 0, IBTRS_FENCE_PARK, 0, true },
-		{ "no tokens: the number is not looked at", 0, false, false, 5, IBTRS_FENCE_RUN, 0, true },
+		{ "no tokens: the number is not looked at",
+		  0, false, false, 5, IBTRS_FENCE_RUN, 0, true },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
@@ -62,19 +64,21 @@ UNIT_TEST(fence_end_table)
 		struct ibtrs_fence_slot s = { rows[i].last, true };
 
 		UNIT_ROW("%s", rows[i].what);
-		CHECK_EQ(ibtrs_fence_end(&s, rows[i].fence, rows[i].parked, rows[i].token, rows[i].path_up), rows[i].want);
+		CHECK_EQ(ibtrs_fence_end(&s, rows[i].fence, rows[i].parked, rows[i].token,
+					 rows[i].path_up), rows[i].want);
 		CHECK_EQ(s.running, rows[i].want);
 		CHECK_EQ(s.last, rows[i].last);
 	}
 }
 
 /*
- * One slot, five submissions (tokens 1..5) delivered in every order, duplicates and drops included, with ends in between: at most one op
- * runs, and the tokens that run only ever grow.
+ * One slot, five submissions (tokens 1..5) delivered in every order, duplicates and drops included,
+ * with ends in between: at most one op runs, and the tokens that run only ever grow.
  */
 static unsigned long orders;
 
-static void deliver(struct ibtrs_fence_slot s, u64 running, u64 parked, u64 ran_max, unsigned int depth)
+static void deliver(struct ibtrs_fence_slot s, u64 running, u64 parked, u64 ran_max,
+		    unsigned int depth)
 {
 	orders++;
 	CHECK_EQ(s.running, running != 0);

@@ -9,8 +9,10 @@ UNIT_TEST(bits_table)
 		u64 n;
 		unsigned int want;
 	} rows[] = {
-		{ 0, 0 }, { 1, 0 }, { 2, 1 }, { 3, 2 }, { 4, 2 }, { 5, 3 }, { 512, 9 }, { 513, 10 }, { 131072, 17 },
-		{ 65535, 16 }, { 65536, 16 }, { 65537, 17 }, { 1ull << 63, 63 }, { (1ull << 63) + 1, 64 }, { ~0ull, 64 },
+		{ 0, 0 }, { 1, 0 }, { 2, 1 }, { 3, 2 }, { 4, 2 },
+		{ 5, 3 }, { 512, 9 }, { 513, 10 }, { 131072, 17 },
+		{ 65535, 16 }, { 65536, 16 }, { 65537, 17 },
+		{ 1ull << 63, 63 }, { (1ull << 63) + 1, 64 }, { ~0ull, 64 },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
@@ -55,11 +57,13 @@ UNIT_TEST(imm_req_round_trip)
 
 	for (size_t i = 0; i < ARRAY_SIZE(depths); i++) {
 		unsigned int m = ibtrs_imm_off_bits(depths[i]);
-		u32 slots[] = { 0, depths[i] / 2, depths[i] - 1 }, offs[] = { 0, 4, 4096, (1u << m) - 1 };
+		u32 slots[] = { 0, depths[i] / 2, depths[i] - 1 },
+			offs[] = { 0, 4, 4096, (1u << m) - 1 };
 
 		for (size_t s = 0; s < ARRAY_SIZE(slots); s++) {
 			for (size_t o = 0; o < ARRAY_SIZE(offs); o++) {
-				u32 off = offs[o] & ((1u << m) - 1), imm = ibtrs_imm_req(slots[s], off, m);
+				u32 off = offs[o] & ((1u << m) - 1),
+					imm = ibtrs_imm_req(slots[s], off, m);
 
 				UNIT_ROW("depth %u slot %u off %u", depths[i], slots[s], off);
 				CHECK_EQ(ibtrs_imm_type(imm), IBTRS_IMM_IO_REQ);
@@ -78,7 +82,8 @@ UNIT_TEST(imm_rsp_errno)
 		int err, want;
 	} rows[] = {
 		{ 0, 0 }, { -1, -1 }, { -EIO, -EIO }, { -116, -116 }, { -511, -511 },
-		{ -512, -EIO }, { -4095, -EIO }, { 1, -EIO }, { 5000, -EIO }, { INT_MIN, -EIO }, { INT_MAX, -EIO },
+		{ -512, -EIO }, { -4095, -EIO }, { 1, -EIO },
+		{ 5000, -EIO }, { INT_MIN, -EIO }, { INT_MAX, -EIO },
 		{ -1024, -EIO },	/* its low 9 bits are 0: must not turn into success */
 	};
 

@@ -75,8 +75,10 @@ UNIT_TEST(mpath_visits_every_path_once)
 			for (unsigned int k = 0; k < n; k++)
 				load[k] = k * 7919 % 31;
 			for (unsigned int k = 0; k < n; k++) {
-				i = rr ? ibtrs_mpath_next(cursor, n, tried) : ibtrs_mpath_min(load, n, tried);
-				if (!CHECK(i >= 0 && (unsigned int)i < n && !ibtrs_mpath_tried(tried, i)))
+				i = rr ? ibtrs_mpath_next(cursor, n, tried) :
+				    ibtrs_mpath_min(load, n, tried);
+				if (!CHECK(i >= 0 && (unsigned int)i < n &&
+					   !ibtrs_mpath_tried(tried, i)))
 					return;
 				if (!rr) {
 					CHECK(load[i] >= last);
@@ -85,7 +87,8 @@ UNIT_TEST(mpath_visits_every_path_once)
 				ibtrs_mpath_mark(tried, i);
 				cursor = i;
 			}
-			CHECK_EQ(rr ? ibtrs_mpath_next(cursor, n, tried) : ibtrs_mpath_min(load, n, tried), -1);
+			CHECK_EQ(rr ? ibtrs_mpath_next(cursor, n, tried) :
+				 ibtrs_mpath_min(load, n, tried), -1);
 		}
 	}
 }
@@ -107,11 +110,15 @@ UNIT_TEST(mpath_parse_table)
 	} rows[] = {
 		{ "0", 0 }, { "1", 1 }, { "2", 2 }, { "0\n", 0 }, { "2\n", 2 },
 		{ "rr", 0 }, { "mi", 1 }, { "ml", 2 }, { "RR", 0 }, { "Mi\n", 1 },
-		{ "round-robin", 0 }, { "min-inflight", 1 }, { "min-latency", 2 }, { "MIN-LATENCY\n", 2 },
+		{ "round-robin", 0 }, { "min-inflight", 1 },
+		{ "min-latency", 2 }, { "MIN-LATENCY\n", 2 },
 		{ "round-robin (RR: 0)", 0 }, { "min-inflight (MI: 1)\n", 1 },
-		{ "", -EINVAL }, { "\n", -EINVAL }, { "3", -EINVAL }, { "00", -EINVAL }, { "01", -EINVAL }, { " 1", -EINVAL },
-		{ "1 ", -EINVAL }, { "1\n\n", -EINVAL }, { "r", -EINVAL }, { "rrr", -EINVAL }, { "mix", -EINVAL },
-		{ "round-robi", -EINVAL }, { "round-robins", -EINVAL }, { "min-", -EINVAL }, { "-1", -EINVAL },
+		{ "", -EINVAL }, { "\n", -EINVAL }, { "3", -EINVAL },
+		{ "00", -EINVAL }, { "01", -EINVAL }, { " 1", -EINVAL },
+		{ "1 ", -EINVAL }, { "1\n\n", -EINVAL },
+		{ "r", -EINVAL }, { "rrr", -EINVAL }, { "mix", -EINVAL },
+		{ "round-robi", -EINVAL }, { "round-robins", -EINVAL },
+		{ "min-", -EINVAL }, { "-1", -EINVAL },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
@@ -128,7 +135,8 @@ UNIT_TEST(mpath_parse_table)
 
 UNIT_TEST(mpath_names_round_trip)
 {
-	static const char * const sysfs[] = { "round-robin (RR: 0)", "min-inflight (MI: 1)", "min-latency (ML: 2)" };
+	static const char * const sysfs[] = { "round-robin (RR: 0)", "min-inflight (MI: 1)",
+					      "min-latency (ML: 2)" };
 
 	for (int p = 0; p <= 2; p++) {
 		CHECK_EQ(ibtrs_mpath_parse(ibtrs_mpath_name(p), strlen(ibtrs_mpath_name(p))), p);

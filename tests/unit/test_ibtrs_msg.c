@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The codec against spec A.4 .. A.14, B.7, E and F.1, F.2: golden bytes, round trips, and for each check the last value it accepts and the
- * first it refuses. Messages are decoded from buffers of exactly their length, so that ASan sees a byte read too many.
+ * The codec against spec A.4 .. A.14, B.7, E and F.1, F.2: golden bytes, round trips, and for each
+ * check the last value it accepts and the first it refuses. Messages are decoded from buffers of
+ * exactly their length, so that ASan sees a byte read too many.
  */
 #include "ibtrs/proto/imm.h"
 #include "ibtrs/proto/msg.h"
@@ -10,14 +11,17 @@
 
 static const u8 golden_req[56] = {
 	0, 0, 0xbd, 0x1b, 0x00, 0x02, 3, 0, 9, 0, 0x34, 0x12,
-	0x10, 0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17, 0x18, 0x19, 0x1a, 0x1b, 0x1c, 0x1d, 0x1e, 0x1f,
-	0x20, 0x21, 0x22, 0x23, 0x24, 0x25, 0x26, 0x27, 0x28, 0x29, 0x2a, 0x2b, 0x2c, 0x2d, 0x2e, 0x2f,
+	0x10, 0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17,
+	0x18, 0x19, 0x1a, 0x1b, 0x1c, 0x1d, 0x1e, 0x1f,
+	0x20, 0x21, 0x22, 0x23, 0x24, 0x25, 0x26, 0x27,
+	0x28, 0x29, 0x2a, 0x2b, 0x2c, 0x2d, 0x2e, 0x2f,
 	1, 0x03, 'I', 'X', 0, 0, 0, 0, 0, 0, 0, 0,
 };
 
 static struct ibtrs_conn_req req_sample(void)
 {
-	struct ibtrs_conn_req m = { .cid = 3, .cid_num = 9, .recon_cnt = 0x1234, .first_conn = true, .ext = 3 };
+	struct ibtrs_conn_req m = { .cid = 3, .cid_num = 9, .recon_cnt = 0x1234,
+				    .first_conn = true, .ext = 3 };
 
 	for (int i = 0; i < 16; i++) {
 		m.path_uuid[i] = (u8)(0x10 + i);
@@ -70,7 +74,8 @@ UNIT_TEST(conn_req_decode_table)
 		{ "AF_IB pads to 92", 92, 4096, { { 0 } }, NULL, 3, 9, true, 3 },
 		{ "one byte short", 55, 4096, { { 0 } }, "too short" },
 		{ "nothing", 0, 4096, { { 0 } }, "too short" },
-		{ "bytes 0 and 1 are the CM's", 56, 4096, { { 0, 2, 0x40ff } }, NULL, 3, 9, true, 3 },
+		{ "bytes 0 and 1 are the CM's",
+		  56, 4096, { { 0, 2, 0x40ff } }, NULL, 3, 9, true, 3 },
 		{ "magic", 56, 4096, { { 2, 2, 0x1bbe } }, "magic" },
 		{ "magic big endian", 56, 4096, { { 2, 2, 0xbd1b } }, "magic" },
 		{ "major 1", 56, 4096, { { 4, 2, 0x0100 } }, "major version" },
@@ -80,7 +85,8 @@ UNIT_TEST(conn_req_decode_table)
 		{ "cid = cid_num", 56, 4096, { { 6, 2, 9 } }, "not below" },
 		{ "cid_num 0", 56, 4096, { { 6, 2, 0 }, { 8, 2, 0 } }, "not below" },
 		{ "cid_num 1", 56, 4096, { { 6, 2, 0 }, { 8, 2, 1 } }, NULL, 0, 1, true, 3 },
-		{ "cid_num at the protocol's limit", 56, 65535, { { 8, 2, 4096 } }, NULL, 3, 4096, true, 3 },
+		{ "cid_num at the protocol's limit",
+		  56, 65535, { { 8, 2, 4096 } }, NULL, 3, 4096, true, 3 },
 		{ "cid_num beyond it", 56, 65535, { { 8, 2, 4097 } }, "more connections" },
 		{ "cid_num at the caller's limit", 56, 9, { { 0 } }, NULL, 3, 9, true, 3 },
 		{ "cid_num beyond it", 56, 8, { { 0 } }, "more connections" },
@@ -88,8 +94,10 @@ UNIT_TEST(conn_req_decode_table)
 		{ "no ext magic: no extensions", 56, 4096, { { 46, 2, 0 } }, NULL, 3, 9, true, 0 },
 		{ "half an ext magic", 56, 4096, { { 47, 1, 'x' } }, NULL, 3, 9, true, 0 },
 		{ "all that is known", 56, 4096, { { 45, 1, 0xff } }, NULL, 3, 9, true, 0x1b },
-		{ "unknown features are ignored", 56, 4096, { { 45, 1, 0xe6 } }, NULL, 3, 9, true, 2 },
-		{ "reserved bytes are ignored", 56, 4096, { { 48, 8, ~0ull } }, NULL, 3, 9, true, 3 },
+		{ "unknown features are ignored",
+		  56, 4096, { { 45, 1, 0xe6 } }, NULL, 3, 9, true, 2 },
+		{ "reserved bytes are ignored",
+		  56, 4096, { { 48, 8, ~0ull } }, NULL, 3, 9, true, 3 },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
@@ -112,7 +120,8 @@ UNIT_TEST(conn_req_decode_table)
 		}
 		free(buf);
 	}
-	CHECK_EQ(ibtrs_msg_conn_req_decode(golden_req, 55, 4096, &(struct ibtrs_conn_req){ 0 }, NULL), -ECONNRESET);
+	CHECK_EQ(ibtrs_msg_conn_req_decode(golden_req, 55, 4096, &(struct ibtrs_conn_req){ 0 },
+					   NULL), -ECONNRESET);
 }
 
 /* ---- CONN_RSP ---- */
@@ -129,9 +138,11 @@ UNIT_TEST(conn_rsp_bytes)
 	static const struct {
 		int err;
 		u16 want;
-	} errs[] = { { -104, 0xff98 }, { -6, 0xfffa }, { -4095, 0xf001 }, { -4096, 0xff98 }, { 7, 0xff98 }, { -100000, 0xff98 } };
+	} errs[] = { { -104, 0xff98 }, { -6, 0xfffa }, { -4095, 0xf001 }, { -4096, 0xff98 },
+		     { 7, 0xff98 }, { -100000, 0xff98 } };
 	struct ibtrs_conn_rsp m = {
-		.queue_depth = 512, .max_io_size = 126976, .max_hdr_size = 4096, .new_rkey = true, .ext = 3,
+		.queue_depth = 512, .max_io_size = 126976, .max_hdr_size = 4096,
+		.new_rkey = true, .ext = 3,
 	};
 	struct ibtrs_wire_conn_rsp w;
 	u8 want[56];
@@ -182,34 +193,50 @@ UNIT_TEST(conn_rsp_accept_table)
 		{ "magic", 56, false, { { 0, 2, 0x1bbc } }, -ECONNRESET, "magic" },
 		{ "major 1", 56, false, { { 2, 2, 0x0100 } }, -ECONNRESET, "major version" },
 		{ "minor does not matter", 56, false, { { 2, 1, 9 } }, 0, NULL, true, 3 },
-		{ "errno in an accept", 56, false, { { 4, 2, 0xff98 } }, -ECONNRESET, "error at once" },
-		{ "positive errno in an accept", 56, true, { { 4, 2, 1 } }, -ECONNRESET, "error at once" },
+		{ "errno in an accept",
+		  56, false, { { 4, 2, 0xff98 } }, -ECONNRESET, "error at once" },
+		{ "positive errno in an accept",
+		  56, true, { { 4, 2, 1 } }, -ECONNRESET, "error at once" },
 		{ "depth 0", 56, false, { { 6, 2, 0 } }, -EPROTO, "depth of 0" },
 		{ "depth 1", 56, false, { { 6, 2, 1 } }, 0, NULL, true, 3 },
-		{ "depth 65535 with chunk 4096", 56, false, { { 6, 2, 65535 }, { 8, 4, 4096 }, { 12, 4, 4096 } }, -EPROTO, "do not fit" },
+		{ "depth 65535 with chunk 4096", 56, false,
+		  { { 6, 2, 65535 }, { 8, 4, 4096 }, { 12, 4, 4096 } }, -EPROTO, "do not fit" },
 		{ "header 288", 56, false, { { 12, 4, 288 } }, 0, NULL, true, 3 },
 		{ "header 287", 56, false, { { 12, 4, 287 } }, -EPROTO, "header size" },
 		{ "header 0", 56, false, { { 12, 4, 0 } }, -EPROTO, "header size" },
-		{ "header 1 MiB", 56, false, { { 6, 2, 128 }, { 8, 4, 1 << 20 }, { 12, 4, 1 << 20 } }, 0, NULL, true, 3 },
-		{ "header 1 MiB + 1", 56, false, { { 6, 2, 1 }, { 12, 4, (1 << 20) + 1 } }, -EPROTO, "header size" },
-		{ "64 KiB pages at the server", 56, false, { { 8, 4, 65536 }, { 12, 4, 65536 } }, 0, NULL, true, 3 },
+		{ "header 1 MiB", 56, false,
+		  { { 6, 2, 128 }, { 8, 4, 1 << 20 }, { 12, 4, 1 << 20 } }, 0, NULL, true, 3 },
+		{ "header 1 MiB + 1",
+		  56, false, { { 6, 2, 1 }, { 12, 4, (1 << 20) + 1 } }, -EPROTO, "header size" },
+		{ "64 KiB pages at the server",
+		  56, false, { { 8, 4, 65536 }, { 12, 4, 65536 } }, 0, NULL, true, 3 },
 		{ "io 4096", 56, false, { { 8, 4, 4096 } }, 0, NULL, true, 3 },
 		{ "io 4095", 56, false, { { 8, 4, 4095 } }, -EPROTO, "below 4096" },
-		{ "sum overflows", 56, false, { { 6, 2, 1 }, { 8, 4, 0xfffff000 }, { 12, 4, 4096 } }, -EPROTO, "impossible" },
-		{ "sum just does not", 56, false, { { 6, 2, 1 }, { 8, 4, 0xffffefff }, { 12, 4, 4096 } }, -EPROTO, "do not fit" },
-		{ "28 bits: depth 512, 512 KiB", 56, false, { { 8, 4, (1 << 19) - 4096 } }, 0, NULL, true, 3 },
-		{ "29 bits: one byte more", 56, false, { { 8, 4, (1 << 19) - 4095 } }, -EPROTO, "do not fit" },
-		{ "29 bits: one slot more", 56, false, { { 6, 2, 513 }, { 8, 4, (1 << 19) - 4096 } }, -EPROTO, "do not fit" },
-		{ "28 bits: depth 1, 256 MiB", 56, false, { { 6, 2, 1 }, { 8, 4, (1 << 28) - 4096 } }, 0, NULL, true, 3 },
-		{ "29 bits: depth 1, 256 MiB + 1", 56, false, { { 6, 2, 1 }, { 8, 4, (1 << 28) - 4095 } }, -EPROTO, "do not fit" },
+		{ "sum overflows", 56, false,
+		  { { 6, 2, 1 }, { 8, 4, 0xfffff000 }, { 12, 4, 4096 } }, -EPROTO, "impossible" },
+		{ "sum just does not", 56, false,
+		  { { 6, 2, 1 }, { 8, 4, 0xffffefff }, { 12, 4, 4096 } }, -EPROTO, "do not fit" },
+		{ "28 bits: depth 512, 512 KiB",
+		  56, false, { { 8, 4, (1 << 19) - 4096 } }, 0, NULL, true, 3 },
+		{ "29 bits: one byte more",
+		  56, false, { { 8, 4, (1 << 19) - 4095 } }, -EPROTO, "do not fit" },
+		{ "29 bits: one slot more",
+		  56, false, { { 6, 2, 513 }, { 8, 4, (1 << 19) - 4096 } }, -EPROTO, "do not fit" },
+		{ "28 bits: depth 1, 256 MiB",
+		  56, false, { { 6, 2, 1 }, { 8, 4, (1 << 28) - 4096 } }, 0, NULL, true, 3 },
+		{ "29 bits: depth 1, 256 MiB + 1",
+		  56, false, { { 6, 2, 1 }, { 8, 4, (1 << 28) - 4095 } }, -EPROTO, "do not fit" },
 		{ "no flags", 56, false, { { 16, 4, 0 } }, 0, NULL, false, 3 },
 		{ "unknown flag 0", 56, false, { { 16, 4, 1 } }, -EPROTO, "mode" },
 		{ "unknown flag 31", 56, false, { { 16, 4, 0x80000002 } }, -EPROTO, "mode" },
 		{ "no ext magic", 56, false, { { 20, 4, 0 } }, 0, NULL, true, 0 },
 		{ "ext magic of something else", 56, false, { { 23, 1, 'x' } }, 0, NULL, true, 0 },
-		{ "unknown features are ignored", 56, false, { { 24, 4, 0xffffffe5 } }, 0, NULL, true, 1 },
-		{ "reserved bytes are ignored", 56, false, { { 28, 8, ~0ull }, { 48, 8, ~0ull } }, 0, NULL, true, 3 },
-		{ "another cid: numbers are not looked at", 56, true, { { 6, 2, 0 }, { 8, 4, 0 }, { 12, 4, 0 }, { 16, 4, 5 } },
+		{ "unknown features are ignored",
+		  56, false, { { 24, 4, 0xffffffe5 } }, 0, NULL, true, 1 },
+		{ "reserved bytes are ignored",
+		  56, false, { { 28, 8, ~0ull }, { 48, 8, ~0ull } }, 0, NULL, true, 3 },
+		{ "another cid: numbers are not looked at",
+		  56, true, { { 6, 2, 0 }, { 8, 4, 0 }, { 12, 4, 0 }, { 16, 4, 5 } },
 		  0, NULL, false, 3 },
 	};
 
@@ -219,7 +246,8 @@ UNIT_TEST(conn_rsp_accept_table)
 		const char *why = NULL;
 
 		UNIT_ROW("%s", rows[i].what);
-		CHECK_EQ(ibtrs_msg_conn_rsp_decode(buf, rows[i].len, false, !rows[i].other_cid, &m, &why), rows[i].err);
+		CHECK_EQ(ibtrs_msg_conn_rsp_decode(buf, rows[i].len, false, !rows[i].other_cid, &m,
+						   &why), rows[i].err);
 		reason_ok(why, rows[i].why);
 		if (!rows[i].err) {
 			__le16 qd;
@@ -265,7 +293,8 @@ UNIT_TEST(conn_rsp_reject_table)
 		struct ibtrs_conn_rsp m;
 
 		UNIT_ROW("%s", rows[i].what);
-		if (CHECK_EQ(ibtrs_msg_conn_rsp_decode(buf, rows[i].len, true, true, &m, NULL), rows[i].err) && !rows[i].err)
+		if (CHECK_EQ(ibtrs_msg_conn_rsp_decode(buf, rows[i].len, true, true, &m, NULL),
+			     rows[i].err) && !rows[i].err)
 			CHECK_EQ(m.err, rows[i].m_err);
 		free(buf);
 	}
@@ -280,9 +309,12 @@ UNIT_TEST(name_table)
 		const char *name;
 		const char *why;
 	} rows[] = {
-		{ "a", NULL }, { "storage-1", NULL }, { "with space", NULL }, { "sch\xc3\xb6n", NULL }, { "a@b:c,d%", NULL },
-		{ "", "empty" }, { "a/b", "'/'" }, { "/", "'/'" }, { "..", "'.'" }, { "a.b", "'.'" },
-		{ "a\nb", "control" }, { "\x1f", "control" }, { "a\x7f", "control" }, { "tab\t", "control" },
+		{ "a", NULL }, { "storage-1", NULL }, { "with space", NULL },
+		{ "sch\xc3\xb6n", NULL }, { "a@b:c,d%", NULL },
+		{ "", "empty" }, { "a/b", "'/'" },
+		{ "/", "'/'" }, { "..", "'.'" }, { "a.b", "'.'" },
+		{ "a\nb", "control" }, { "\x1f", "control" },
+		{ "a\x7f", "control" }, { "tab\t", "control" },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
@@ -321,7 +353,8 @@ UNIT_TEST(info_req)
 		{ "type 0x100", 272, { { 1, 1, 1 } }, -EPROTO, "another message" },
 		{ "empty name", 272, { { 2, 1, 0 } }, -EINVAL, "empty" },
 		{ "name with a dot", 272, { { 3, 1, '.' } }, -EINVAL, "'.'" },
-		{ "bytes after the name are ignored", 272, { { 8, 8, ~0ull }, { 257, 8, ~0ull } }, 0, NULL, "node7" },
+		{ "bytes after the name are ignored",
+		  272, { { 8, 8, ~0ull }, { 257, 8, ~0ull } }, 0, NULL, "node7" },
 	};
 	struct ibtrs_wire_info_req w;
 	u8 golden[272] = { 0, 0, 'n', 'o', 'd', 'e', '7' };
@@ -361,7 +394,8 @@ UNIT_TEST(info_req)
 
 UNIT_TEST(info_rsp)
 {
-	static const struct ibtrs_desc d[2] = { { 0x1122334455667788, 0xaabbccdd, 0x20000 }, { 0x10, 1, 2 } };
+	static const struct ibtrs_desc d[2] = { { 0x1122334455667788, 0xaabbccdd, 0x20000 },
+						{ 0x10, 1, 2 } };
 	static const u8 golden[40] = {
 		1, 0, 2, 0, 0, 0, 0, 0,
 		0x88, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x11, 0xdd, 0xcc, 0xbb, 0xaa, 0, 0, 2, 0,
@@ -406,7 +440,8 @@ UNIT_TEST(info_rsp)
 		u16 sg_cnt = 77;
 
 		UNIT_ROW("%s", rows[i].what);
-		CHECK_EQ(ibtrs_msg_info_rsp_decode(buf, rows[i].len, &sg_cnt, &why), rows[i].why ? -EPROTO : 0);
+		CHECK_EQ(ibtrs_msg_info_rsp_decode(buf, rows[i].len, &sg_cnt, &why),
+			 rows[i].why ? -EPROTO : 0);
 		reason_ok(why, rows[i].why);
 		CHECK_EQ(sg_cnt, rows[i].why ? 77 : rows[i].sg_cnt);
 		free(buf);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The headers of requests and the new key of a chunk, against spec A.11 .. A.14, B.7, E-12 .. E-17, E-37 and F.2. See test_ibtrs_msg.c for the
- * messages of the handshake.
+ * The headers of requests and the new key of a chunk, against spec A.11 .. A.14, B.7, E-12 .. E-17,
+ * E-37 and F.2. See test_ibtrs_msg.c for the messages of the handshake.
  */
 #include "ibtrs/proto/imm.h"
 #include "ibtrs/proto/msg.h"
@@ -14,20 +14,27 @@ static const struct ibtrs_limits plain = {
 	.queue_depth = 512, .max_io_size = 126976, .max_hdr_size = 4096, .chunk_size = 131072,
 };
 static const struct ibtrs_limits fenced = {
-	.queue_depth = 512, .max_io_size = 126976, .max_hdr_size = 4096, .chunk_size = 131072, .fence = true,
+	.queue_depth = 512, .max_io_size = 126976, .max_hdr_size = 4096, .chunk_size = 131072,
+	.fence = true,
 };
 static const struct ibtrs_desc desc = { 0x0102030405060708, 0x11121314, 4096 };
 
 UNIT_TEST(io_header_bytes)
 {
 	static const u8 write_[] = { 2, 0, 32, 0 };
-	static const u8 write_f[] = { 5, 0, 32, 0, 0, 0, 0, 0, 0xf8, 0xf7, 0xf6, 0xf5, 0xf4, 0xf3, 0xf2, 0xf1 };
+	static const u8 write_f[] = { 5, 0, 32, 0, 0, 0, 0, 0, 0xf8, 0xf7, 0xf6, 0xf5, 0xf4, 0xf3,
+				      0xf2, 0xf1 };
 	static const u8 flush[] = { 3, 0, 32, 0, 0, 0, 0, 0 };
-	static const u8 read_[] = { 3, 0, 32, 0, 1, 0, 1, 0, 8, 7, 6, 5, 4, 3, 2, 1, 0x14, 0x13, 0x12, 0x11, 0, 0x10, 0, 0 };
-	static const u8 bounce[] = { 3, 0, 32, 0, 0, 0, 1, 0, 8, 7, 6, 5, 4, 3, 2, 1, 0x14, 0x13, 0x12, 0x11, 0, 0x10, 0, 0 };
-	static const u8 read_f[] = { 6, 0, 32, 0, 1, 0, 1, 0, 0xf8, 0xf7, 0xf6, 0xf5, 0xf4, 0xf3, 0xf2, 0xf1,
-				     8, 7, 6, 5, 4, 3, 2, 1, 0x14, 0x13, 0x12, 0x11, 0, 0x10, 0, 0 };
-	static const u8 flush_f[] = { 6, 0, 32, 0, 0, 0, 0, 0, 0xf8, 0xf7, 0xf6, 0xf5, 0xf4, 0xf3, 0xf2, 0xf1 };
+	static const u8 read_[] = { 3, 0, 32, 0, 1, 0, 1, 0, 8, 7, 6, 5, 4, 3, 2, 1, 0x14, 0x13,
+				    0x12, 0x11, 0, 0x10, 0, 0 };
+	static const u8 bounce[] = { 3, 0, 32, 0, 0, 0, 1, 0, 8, 7, 6, 5, 4, 3, 2, 1, 0x14, 0x13,
+				     0x12, 0x11, 0, 0x10, 0, 0 };
+	static const u8 read_f[] = {
+		6, 0, 32, 0, 1, 0, 1, 0, 0xf8, 0xf7, 0xf6, 0xf5, 0xf4, 0xf3, 0xf2, 0xf1,
+		8, 7, 6, 5, 4, 3, 2, 1, 0x14, 0x13, 0x12, 0x11, 0, 0x10, 0, 0
+	};
+	static const u8 flush_f[] = { 6, 0, 32, 0, 0, 0, 0, 0, 0xf8, 0xf7, 0xf6, 0xf5, 0xf4, 0xf3,
+				      0xf2, 0xf1 };
 	static const struct {
 		const char *what;
 		bool read, fence, inval, desc;
@@ -52,7 +59,8 @@ UNIT_TEST(io_header_bytes)
 
 		memset(buf, 0xff, rows[i].len);
 		if (rows[i].read)
-			n = ibtrs_msg_read_encode(buf, rows[i].fence, 32, token, rows[i].inval, rows[i].desc ? &desc : NULL);
+			n = ibtrs_msg_read_encode(buf, rows[i].fence, 32, token, rows[i].inval,
+						  rows[i].desc ? &desc : NULL);
 		else
 			n = ibtrs_msg_write_encode(buf, rows[i].fence, 32, token);
 		UNIT_ROW("%s", rows[i].what);
@@ -90,13 +98,16 @@ UNIT_TEST(worked_sequences)
 		size_t n;
 
 		UNIT_ROW("%s", rows[i].what);
-		CHECK_EQ(ibtrs_msg_fits(&plain, rows[i].read, rows[i].data_len, rows[i].usr_len), 0);
+		CHECK_EQ(ibtrs_msg_fits(&plain, rows[i].read, rows[i].data_len, rows[i].usr_len),
+			 0);
 		if (rows[i].read)
-			n = ibtrs_msg_read_encode(buf, false, rows[i].usr_len, 0, true, rows[i].data_len ? &d : NULL);
+			n = ibtrs_msg_read_encode(buf, false, rows[i].usr_len, 0, true,
+						  rows[i].data_len ? &d : NULL);
 		else
 			n = ibtrs_msg_write_encode(buf, false, rows[i].usr_len, 0);
 		/* a write carries its data, a read leaves room for it */
-		CHECK_EQ(rows[i].usr_len + n + (rows[i].read ? 0 : rows[i].data_len), rows[i].bytes);
+		CHECK_EQ(rows[i].usr_len + n + (rows[i].read ? 0 : rows[i].data_len),
+			 rows[i].bytes);
 		CHECK_EQ(rows[i].read ? rows[i].data_len : 0, rows[i].at);
 		CHECK_EQ(off, rows[i].imm_off);
 
@@ -136,20 +147,24 @@ UNIT_TEST(fits_table)
 		{ "nothing wraps", false, true, 0, UINT32_MAX, false },
 	};
 	static const struct ibtrs_limits wide = {
-		.queue_depth = 1, .max_io_size = 4096, .max_hdr_size = 1 << 20, .chunk_size = 4096 + (1 << 20),
+		.queue_depth = 1, .max_io_size = 4096, .max_hdr_size = 1 << 20,
+		.chunk_size = 4096 + (1 << 20),
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		UNIT_ROW("%s", rows[i].what);
-		CHECK_EQ(ibtrs_msg_fits(rows[i].fence ? &fenced : &plain, rows[i].read, rows[i].d, rows[i].u),
-			 rows[i].fits ? 0 : -EMSGSIZE);
+		CHECK_EQ(ibtrs_msg_fits(rows[i].fence ? &fenced : &plain, rows[i].read, rows[i].d,
+					rows[i].u), rows[i].fits ? 0 : -EMSGSIZE);
 	}
 	UNIT_ROW("usr_len is 16 bits wide, however large the header area");
 	CHECK_EQ(ibtrs_msg_fits(&wide, false, 0, 65535), 0);
 	CHECK_EQ(ibtrs_msg_fits(&wide, false, 0, 65536), -EMSGSIZE);
 }
 
-/* Golden read of 4096 bytes with U = 32: off 4128. Fields are patched, then decoded with as many bytes as the row says. */
+/*
+ * Golden read of 4096 bytes with U = 32: off 4128. Fields are patched, then
+ * decoded with as many bytes as the row says.
+ */
 UNIT_TEST(io_decode_table)
 {
 	enum { W, R, WF, RF };
@@ -172,54 +187,79 @@ UNIT_TEST(io_decode_table)
 		{ "write header cut", W, 4128, 3, { { 0 } }, -EPROTO, "crosses", false, false },
 		{ "no byte at all", W, 4128, 0, { { 0 } }, -EPROTO, "crosses", false, false },
 		{ "read header fits to the byte", R, 4128, 24, { { 0 } }, 0, NULL, true, true },
-		{ "read descriptor cut", R, 4128, 23, { { 0 } }, -EPROTO, "descriptor of a read crosses", false, false },
+		{ "read descriptor cut",
+		  R, 4128, 23, { { 0 } }, -EPROTO, "descriptor of a read crosses", false, false },
 		{ "read header cut", R, 4128, 7, { { 0 } }, -EPROTO, "crosses", false, false },
-		{ "read without data fits to the byte", R, 32, 8, { { 4, 4, 0 } }, 0, NULL, false, false },
+		{ "read without data fits to the byte",
+		  R, 32, 8, { { 4, 4, 0 } }, 0, NULL, false, false },
 		{ "fenced write fits to the byte", WF, 4128, 16, { { 0 } }, 0, NULL, false, false },
 		{ "fenced write cut", WF, 4128, 15, { { 0 } }, -EPROTO, "crosses", false, false },
 		{ "fenced read fits to the byte", RF, 4128, 32, { { 0 } }, 0, NULL, true, true },
-		{ "fenced read descriptor cut", RF, 4128, 31, { { 0 } }, -EPROTO, "descriptor of a read crosses", false, false },
+		{ "fenced read descriptor cut",
+		  RF, 4128, 31, { { 0 } }, -EPROTO, "descriptor of a read crosses", false, false },
 		{ "fenced read cut", RF, 4128, 15, { { 0 } }, -EPROTO, "crosses", false, false },
-		{ "offset at the chunk's end", W, 131072, 32, { { 0 } }, -EPROTO, "beyond the chunk", false, false },
-		{ "offset far beyond", W, UINT32_MAX, 32, { { 0 } }, -EPROTO, "beyond the chunk", false, false },
-		{ "last place of a write", W, 131068, 32, { { 2, 2, 4096 } }, 0, NULL, false, false },
-		{ "one byte later", W, 131069, 32, { { 2, 2, 4096 } }, -EPROTO, "crosses", false, false },
+		{ "offset at the chunk's end",
+		  W, 131072, 32, { { 0 } }, -EPROTO, "beyond the chunk", false, false },
+		{ "offset far beyond",
+		  W, UINT32_MAX, 32, { { 0 } }, -EPROTO, "beyond the chunk", false, false },
+		{ "last place of a write",
+		  W, 131068, 32, { { 2, 2, 4096 } }, 0, NULL, false, false },
+		{ "one byte later",
+		  W, 131069, 32, { { 2, 2, 4096 } }, -EPROTO, "crosses", false, false },
 		/* E-14: type, flags, sg_cnt */
 		{ "type 0", W, 4128, 32, { { 0, 2, 0 } }, -EPROTO, "unknown type", false, false },
 		{ "type 1", W, 4128, 32, { { 0, 2, 1 } }, -EPROTO, "unknown type", false, false },
 		{ "type 4", W, 4128, 32, { { 0, 2, 4 } }, -EPROTO, "unknown type", false, false },
 		{ "type 7", WF, 4128, 32, { { 0, 2, 7 } }, -EPROTO, "unknown type", false, false },
-		{ "type 0x102", W, 4128, 32, { { 0, 2, 0x102 } }, -EPROTO, "unknown type", false, false },
-		{ "write on a fenced path", WF, 4128, 32, { { 0, 2, 2 } }, -EPROTO, "without a token", false, false },
-		{ "read on a fenced path", RF, 4128, 32, { { 0, 2, 3 } }, -EPROTO, "without a token", false, false },
-		{ "fenced write on a plain path", W, 4128, 32, { { 0, 2, 5 } }, -EPROTO, "without FENCE", false, false },
-		{ "fenced read on a plain path", R, 4128, 32, { { 0, 2, 6 } }, -EPROTO, "without FENCE", false, false },
-		{ "two descriptors", R, 4128, 32, { { 6, 2, 2 } }, -EINVAL, "more than one", false, false },
-		{ "sg_cnt 0x100", R, 4128, 32, { { 6, 2, 0x100 } }, -EINVAL, "more than one", false, false },
+		{ "type 0x102",
+		  W, 4128, 32, { { 0, 2, 0x102 } }, -EPROTO, "unknown type", false, false },
+		{ "write on a fenced path",
+		  WF, 4128, 32, { { 0, 2, 2 } }, -EPROTO, "without a token", false, false },
+		{ "read on a fenced path",
+		  RF, 4128, 32, { { 0, 2, 3 } }, -EPROTO, "without a token", false, false },
+		{ "fenced write on a plain path",
+		  W, 4128, 32, { { 0, 2, 5 } }, -EPROTO, "without FENCE", false, false },
+		{ "fenced read on a plain path",
+		  R, 4128, 32, { { 0, 2, 6 } }, -EPROTO, "without FENCE", false, false },
+		{ "two descriptors",
+		  R, 4128, 32, { { 6, 2, 2 } }, -EINVAL, "more than one", false, false },
+		{ "sg_cnt 0x100",
+		  R, 4128, 32, { { 6, 2, 0x100 } }, -EINVAL, "more than one", false, false },
 		{ "no NEED_INVAL", R, 4128, 32, { { 4, 2, 0 } }, 0, NULL, true, false },
-		{ "unknown flags are ignored", R, 4128, 32, { { 4, 2, 0xfffe } }, 0, NULL, true, false },
-		{ "NEED_INVAL without descriptor", R, 32, 32, { { 6, 2, 0 } }, 0, NULL, false, false },
+		{ "unknown flags are ignored",
+		  R, 4128, 32, { { 4, 2, 0xfffe } }, 0, NULL, true, false },
+		{ "NEED_INVAL without descriptor",
+		  R, 32, 32, { { 6, 2, 0 } }, 0, NULL, false, false },
 		/* E-15: usr_len */
 		{ "usr_len 4", W, 4128, 32, { { 2, 2, 4 } }, 0, NULL, false, false },
-		{ "usr_len 3", W, 4128, 32, { { 2, 2, 3 } }, -EPROTO, "shorter than 4", false, false },
-		{ "usr_len 0", W, 4128, 32, { { 2, 2, 0 } }, -EPROTO, "shorter than 4", false, false },
-		{ "usr_len = max_hdr_size", W, 4128, 32, { { 2, 2, 4096 } }, 0, NULL, false, false },
-		{ "usr_len = max_hdr_size + 1", W, 4128, 32, { { 2, 2, 4097 } }, -EPROTO, "longer than", false, false },
+		{ "usr_len 3",
+		  W, 4128, 32, { { 2, 2, 3 } }, -EPROTO, "shorter than 4", false, false },
+		{ "usr_len 0",
+		  W, 4128, 32, { { 2, 2, 0 } }, -EPROTO, "shorter than 4", false, false },
+		{ "usr_len = max_hdr_size",
+		  W, 4128, 32, { { 2, 2, 4096 } }, 0, NULL, false, false },
+		{ "usr_len = max_hdr_size + 1",
+		  W, 4128, 32, { { 2, 2, 4097 } }, -EPROTO, "longer than", false, false },
 		{ "usr_len = off", W, 32, 32, { { 0 } }, 0, NULL, false, false },
 		{ "usr_len = off + 1", W, 31, 32, { { 0 } }, -EPROTO, "longer than", false, false },
 		{ "offset 0", W, 0, 32, { { 0 } }, -EPROTO, "longer than", false, false },
 		/* E-16: D */
 		{ "D = max_io_size", W, 126976 + 32, 32, { { 0 } }, 0, NULL, false, false },
-		{ "D = max_io_size + 1", W, 126977 + 32, 32, { { 0 } }, -EINVAL, "maximum I/O", false, false },
-		{ "read, D = max_io_size + 1", R, 126977 + 32, 32, { { 20, 4, 126977 } }, -EINVAL, "maximum I/O", true, true },
+		{ "D = max_io_size + 1",
+		  W, 126977 + 32, 32, { { 0 } }, -EINVAL, "maximum I/O", false, false },
+		{ "read, D = max_io_size + 1",
+		  R, 126977 + 32, 32, { { 20, 4, 126977 } }, -EINVAL, "maximum I/O", true, true },
 		/* E-17: the descriptor's length */
 		{ "longer than D", R, 4128, 32, { { 20, 4, UINT32_MAX } }, 0, NULL, true, true },
-		{ "one shorter than D", R, 4128, 32, { { 20, 4, 4095 } }, -EINVAL, "shorter than its data", true, true },
+		{ "one shorter than D",
+		  R, 4128, 32, { { 20, 4, 4095 } }, -EINVAL, "shorter than its data", true, true },
 		{ "length 0", R, 4128, 32, { { 20, 4, 0 } }, -EINVAL, "no data", true, true },
 		{ "length 0, D = 0", R, 32, 32, { { 20, 4, 0 } }, -EINVAL, "no data", true, true },
 		{ "descriptor, but D = 0", R, 32, 32, { { 0 } }, -EINVAL, "no data", true, true },
-		{ "D, but no descriptor", R, 4128, 32, { { 6, 2, 0 } }, -EINVAL, "no descriptor", false, false },
-		{ "fenced, one shorter than D", RF, 4128, 32, { { 28, 4, 4095 } }, -EINVAL, "shorter than its data", true, true },
+		{ "D, but no descriptor",
+		  R, 4128, 32, { { 6, 2, 0 } }, -EINVAL, "no descriptor", false, false },
+		{ "fenced, one shorter than D",
+		  RF, 4128, 32, { { 28, 4, 4095 } }, -EINVAL, "shorter than its data", true, true },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
@@ -234,7 +274,8 @@ UNIT_TEST(io_decode_table)
 		else
 			ibtrs_msg_write_encode(golden, fence, 32, 0x123456789a);
 		buf = patched(golden, sizeof(golden), rows[i].len, rows[i].p, 3);
-		err = ibtrs_msg_io_decode(buf, rows[i].len, rows[i].off, fence ? &fenced : &plain, &h, &why);
+		err = ibtrs_msg_io_decode(buf, rows[i].len, rows[i].off,
+					  fence ? &fenced : &plain, &h, &why);
 
 		UNIT_ROW("%s", rows[i].what);
 		CHECK_EQ(err, rows[i].err);
@@ -252,11 +293,15 @@ UNIT_TEST(io_decode_table)
 	}
 }
 
-/* What a client may send, a server with the same numbers understands, at every size around the limits. */
+/*
+ * What a client may send, a server with the same numbers understands, at every
+ * size around the limits.
+ */
 UNIT_TEST(what_fits_is_understood)
 {
 	static const u32 sizes[] = { 0, 1, 512, 4095, 4096, 65536, 126975, 126976, 126977 };
-	static const u32 usr[] = { 3, 4, 5, 32, 264, 4063, 4064, 4065, 4071, 4072, 4073, 4079, 4080, 4081, 4091, 4092, 4093 };
+	static const u32 usr[] = { 3, 4, 5, 32, 264, 4063, 4064, 4065, 4071, 4072, 4073, 4079, 4080,
+				   4081, 4091, 4092, 4093 };
 	unsigned int fit = 0;
 
 	for (int mode = 0; mode < 4; mode++) {
@@ -275,7 +320,8 @@ UNIT_TEST(what_fits_is_understood)
 				if (ibtrs_msg_fits(l, read, sizes[i], usr[j]))
 					continue;
 				fit++;
-				n = read ? ibtrs_msg_read_encode(hdr, l->fence, usr[j], 9, true, sizes[i] ? &d : NULL) :
+				n = read ? ibtrs_msg_read_encode(hdr, l->fence, usr[j], 9, true,
+								 sizes[i] ? &d : NULL) :
 					   ibtrs_msg_write_encode(hdr, l->fence, usr[j], 9);
 				CHECK(off + n <= l->chunk_size);
 				CHECK(usr[j] + n <= l->max_hdr_size);
@@ -320,7 +366,8 @@ UNIT_TEST(rkey_rsp)
 		u32 rkey = 1;
 
 		UNIT_ROW("%s", rows[i].what);
-		CHECK_EQ(ibtrs_msg_rkey_decode(buf, rows[i].len, rows[i].slot, &rkey, &why), rows[i].why ? -EPROTO : 0);
+		CHECK_EQ(ibtrs_msg_rkey_decode(buf, rows[i].len, rows[i].slot, &rkey, &why),
+			 rows[i].why ? -EPROTO : 0);
 		CHECK_EQ(rkey, rows[i].why ? 1 : 0x12345678);
 		reason_ok(why, rows[i].why);
 		free(buf);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The client path's state table: each cell as decided, and what must hold along every sequence of seven events, likely or not. The
- * sequences run against a model of what each action starts and stops.
+ * The client path's state table: each cell as decided, and what must hold along every sequence of
+ * seven events, likely or not. The sequences run against a model of what each action starts and
+ * stops.
  */
 #include "ibtrs/logic/path_sm.h"
 #include "unit.h"
@@ -39,12 +40,15 @@ UNIT_TEST(path_sm_every_cell)
 
 	for (unsigned int s = 0; s < IBTRS_PATH_STATES; s++) {
 		for (unsigned int ev = 0; ev < IBTRS_PATH_EVENTS; ev++) {
-			struct ibtrs_path_step got = ibtrs_path_sm_step(s, ev), want = { .state = s };
+			struct ibtrs_path_step got = ibtrs_path_sm_step(s, ev),
+				want = { .state = s };
 
 			for (size_t i = 0; i < ARRAY_SIZE(cells); i++)
 				if (cells[i].from == s && cells[i].ev == ev)
-					want = (struct ibtrs_path_step){ cells[i].to, cells[i].actions, true };
-			UNIT_ROW("%s + %s", ibtrs_path_sm_state_name(s), ibtrs_path_sm_event_name(ev));
+					want = (struct ibtrs_path_step){ cells[i].to,
+									 cells[i].actions, true };
+			UNIT_ROW("%s + %s", ibtrs_path_sm_state_name(s),
+				 ibtrs_path_sm_event_name(ev));
 			CHECK_EQ(got.taken, want.taken);
 			CHECK_EQ(got.state, want.state);
 			CHECK_EQ(got.actions, want.actions);
@@ -177,7 +181,8 @@ static bool walk(struct world w, unsigned int depth)
 		struct world n = w;
 
 		if (!step(&n, ev) || !walk(n, depth - 1)) {
-			fprintf(stderr, "  ... %s + %s\n", ibtrs_path_sm_state_name(w.state), ibtrs_path_sm_event_name(ev));
+			fprintf(stderr, "  ... %s + %s\n", ibtrs_path_sm_state_name(w.state),
+				ibtrs_path_sm_event_name(ev));
 			return false;
 		}
 	}
@@ -192,8 +197,8 @@ UNIT_TEST(path_sm_all_sequences)
 }
 
 /*
- * The pump: pending events are bits, the lowest first. Whatever is pending together with CLOSE, the path ends closed or closing, unless a
- * CONNECT was asked for.
+ * The pump: pending events are bits, the lowest first. Whatever is pending together with CLOSE, the
+ * path ends closed or closing, unless a CONNECT was asked for.
  */
 UNIT_TEST(path_sm_close_goes_first)
 {

@@ -29,12 +29,16 @@ UNIT_TEST(sqwatch_one_look)
 		struct ibtrs_sqwatch w = { rows[i].silent };
 
 		UNIT_ROW("%s", rows[i].what);
-		CHECK_EQ(ibtrs_sqwatch_look(&w, rows[i].out, rows[i].seen, rows[i].probing, 3), rows[i].want);
+		CHECK_EQ(ibtrs_sqwatch_look(&w, rows[i].out, rows[i].seen, rows[i].probing, 3),
+			 rows[i].want);
 		CHECK_EQ(w.silent, rows[i].after);
 	}
 }
 
-/* A disk that needs an hour answers each probe: the path stays, and there is never more than one probe for two looks. */
+/*
+ * A disk that needs an hour answers each probe: the path stays, and there is
+ * never more than one probe for two looks.
+ */
 UNIT_TEST(sqwatch_slow_disk)
 {
 	struct ibtrs_sqwatch w = {};
@@ -59,7 +63,8 @@ UNIT_TEST(sqwatch_dead_queue)
 	bool probing = false;
 
 	for (;;) {
-		enum ibtrs_sqwatch_verdict v = ibtrs_sqwatch_look(&w, true, false, probing, patience);
+		enum ibtrs_sqwatch_verdict v = ibtrs_sqwatch_look(&w, true, false,
+								  probing, patience);
 
 		CHECK(++looks <= 10);
 		if (v == IBTRS_SQWATCH_DEAD || looks > 10)

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Refusals of the transport: golden bytes with and without WORDS, and what a hostile server may send (E-51). */
+/*
+ * Refusals of the transport: golden bytes with and without WORDS, and what a
+ * hostile server may send (E-51).
+ */
 #include <ibtrs/words.h>
 #include "ibtrs/proto/msg.h"
 #include "unit.h"
@@ -7,7 +10,8 @@
 /* EEXIST (17) */
 static const u8 golden_plain[56] = { 0xbd, 0x1b, 0x00, 0x02, 0xef, 0xff };
 static const u8 golden_words[148] = {
-	0xbd, 0x1b, 0x00, 0x02, 0xef, 0xff, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 'I', 'B', 'T', 'X', 0x10, 0, 0, 0,
+	0xbd, 0x1b, 0x00, 0x02, 0xef, 0xff, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 'I', 'B', 'T', 'X', 0x10, 0, 0, 0,
 	[56] = 't', 'a', 'k', 'e', 'n',
 };
 static const u8 golden_info[192] = { 8, 0, 17, 0, 0, 0, 0, 0, 't', 'a', 'k', 'e', 'n' };
@@ -41,7 +45,8 @@ UNIT_TEST(conn_refused)
 	memset(&w, 0xa5, sizeof(w));
 	CHECK_EQ(ibtrs_msg_conn_refused_encode(&w, -17, 0, "taken"), 56);
 	CHECK_MEM(&w, golden_plain, 56);
-	CHECK_EQ(ibtrs_msg_conn_refused_encode(&w, -17, IBTRS_EXT_KNOWN & ~IBTRS_EXT_WORDS, "taken"), 56);
+	CHECK_EQ(ibtrs_msg_conn_refused_encode(&w, -17, IBTRS_EXT_KNOWN & ~IBTRS_EXT_WORDS,
+					       "taken"), 56);
 	CHECK_MEM(&w, golden_plain, 56);
 
 	UNIT_ROW("with words");

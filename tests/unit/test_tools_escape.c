@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The escapes of tools/out/escape.c and the names of tools/host/links.c: what they look like, what never comes
- * out, and that everything can be read back, so that no two names become the same text.
+ * The escapes of tools/out/escape.c and the names of tools/host/links.c: what they look like, what
+ * never comes out, and that everything can be read back, so that no two names become the same text.
  */
 #include <ibtrs/pure.h>
 #include "unit.h"
@@ -59,7 +59,8 @@ UNIT_TEST(utf8)
 		{ ESCAPE_LINE, "a\033[31mb\n\x7f", "a\\x1b[31mb\\x0a\\x7f" },
 		{ ESCAPE_LINE, C1 "m", "\\xc2\\x9bm" },
 		{ ESCAPE_LINE, RLO ZWSP TAG, "\\xe2\\x80\\xae\\xe2\\x80\\x8b\\xf3\\xa0\\x81\\x81" },
-		{ ESCAPE_LINE, "\344\377\300\200\355\240\200", "\\xe4\\xff\\xc0\\x80\\xed\\xa0\\x80" },
+		{ ESCAPE_LINE, "\344\377\300\200\355\240\200",
+		  "\\xe4\\xff\\xc0\\x80\\xed\\xa0\\x80" },
 		{ ESCAPE_LINE, "a\\b \\xzz \\x2d \\x41", "a\\b \\xzz \\x2d \\x41" },
 		{ ESCAPE_LINE, "\\xe4 \\x20 \\x5C \\x00", "\\x5cxe4 \\x5cx20 \\x5cx5C \\x00" },
 		{ ESCAPE_LINE, "\\x2d", "\\x5cx2d" },		/* it is the first */
@@ -94,7 +95,8 @@ UNIT_TEST(utf8)
 
 static char random_byte(uint64_t *seed, bool line)
 {
-	static const char likely[] = "\\x25c3d0ae9-=+@'\"$` /:;,.!#~part1\342\200\256\302\233\303\244\347\243\201\364\217";
+	static const char likely[] = "\\x25c3d0ae9-=+@'\"$` /:;,.!#~part1"
+				     "\342\200\256\302\233\303\244\347\243\201\364\217";
 	uint64_t r = unit_random(seed);
 	char c = r % 4 ? likely[(r >> 8) % (sizeof(likely) - 1)] : (char)(r >> 8);
 
@@ -202,14 +204,15 @@ static char *link_undo(const char *link, bool flat)
 /* udev puts '_' in place of anything else, and a file system has no place for these names. */
 static bool link_possible(const char *link)
 {
-	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789#+-.:=@_/";
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				    "0123456789#+-.:=@_/";
 	const char *s;
 
 	for (s = link; *s; s++)
 		if ((unsigned char)*s < 0x80 && !strchr(plain, *s) && !(*s == '\\' && s[1] == 'x'))
 			return false;
-	return harmless(link) && *link != '/' && !strstr(link, "//") && !strstr(link, "/./") && !strstr(link, "/../") &&
-	       strcmp(link, ".") && strcmp(link, "..");
+	return harmless(link) && *link != '/' && !strstr(link, "//") && !strstr(link, "/./") &&
+	       !strstr(link, "/../") && strcmp(link, ".") && strcmp(link, "..");
 }
 
 UNIT_TEST(every_link_is_read_back)
@@ -220,7 +223,8 @@ UNIT_TEST(every_link_is_read_back)
 
 	for (i = 0; i < 20000; i++) {
 		char *links[3], *back, *dash;
-		int ns = 1 + (int)(unit_random(&seed) % 12), nd = 1 + (int)(unit_random(&seed) % 30);
+		int ns = 1 + (int)(unit_random(&seed) % 12),
+			nd = 1 + (int)(unit_random(&seed) % 30);
 		bool held = true;
 
 		for (n = 0; n < ns; n++)
@@ -235,7 +239,8 @@ UNIT_TEST(every_link_is_read_back)
 
 		links[0] = links_session(session);
 		back = link_undo(links[0], false);
-		held &= CHECK_STR(back, session) & CHECK(link_possible(links[0]) && !strchr(links[0], '/'));
+		held &= CHECK_STR(back, session) &
+			CHECK(link_possible(links[0]) && !strchr(links[0], '/'));
 		free(back);
 		links[1] = links_device(device);
 		back = link_undo(links[1], false);

@@ -12,12 +12,13 @@
  *		}
  *	}
  *
- * A test is a function that registers itself; main() is in here. A failed check prints file:line, the row, what was got and what was
- * expected, and the test goes on, so that one run shows the whole table. UNIT_ROW() names the row that later checks belong to.
- * A test that made no check at all counts as failed.
+ * A test is a function that registers itself; main() is in here. A failed check prints file:line,
+ * the row, what was got and what was expected, and the test goes on, so that one run shows the
+ * whole table. UNIT_ROW() names the row that later checks belong to. A test that made no check at
+ * all counts as failed.
  *
- * The verdict has a channel of its own: the file named by UNIT_RESULT receives `<passed> <failed>`, and only when main() came to its
- * end. What a test prints on the way cannot be taken for success.
+ * The verdict has a channel of its own: the file named by UNIT_RESULT receives `<passed> <failed>`,
+ * and only when main() came to its end. What a test prints on the way cannot be taken for success.
  */
 #ifndef UNIT_H
 #define UNIT_H
@@ -83,22 +84,26 @@ static bool unit_eq(const char *file, int line, const char *expr, long long got,
 	unit_checks++;
 	if (got == want)
 		return true;
-	unit_fail(file, line, "%s: got %lld (0x%llx), expected %lld (0x%llx)", expr, got, got, want, want);
+	unit_fail(file, line, "%s: got %lld (0x%llx), expected %lld (0x%llx)", expr, got,
+		  got, want, want);
 	return false;
 }
 
 __attribute__((unused))
-static bool unit_str(const char *file, int line, const char *expr, const char *got, const char *want)
+static bool unit_str(const char *file, int line, const char *expr, const char *got,
+		     const char *want)
 {
 	unit_checks++;
 	if (got && want ? !strcmp(got, want) : got == want)
 		return true;
-	unit_fail(file, line, "%s: got \"%s\", expected \"%s\"", expr, got ? got : "(null)", want ? want : "(null)");
+	unit_fail(file, line, "%s: got \"%s\", expected \"%s\"", expr, got ? got : "(null)",
+		  want ? want : "(null)");
 	return false;
 }
 
 __attribute__((unused))
-static bool unit_mem(const char *file, int line, const char *expr, const void *got, const void *want, size_t len)
+static bool unit_mem(const char *file, int line, const char *expr, const void *got,
+		     const void *want, size_t len)
 {
 	const unsigned char *g = got, *w = want;
 	size_t i;
@@ -106,20 +111,27 @@ static bool unit_mem(const char *file, int line, const char *expr, const void *g
 	unit_checks++;
 	for (i = 0; i < len; i++) {
 		if (g[i] != w[i]) {
-			unit_fail(file, line, "%s: byte %zu of %zu: got 0x%02x, expected 0x%02x", expr, i, len, g[i], w[i]);
+			unit_fail(file, line, "%s: byte %zu of %zu: got 0x%02x, expected 0x%02x",
+				  expr, i, len, g[i], w[i]);
 			return false;
 		}
 	}
 	return true;
 }
 
-/* Each returns whether the check held, so that a test may skip what makes no sense after a failure. */
+/*
+ * Each returns whether the check held, so that a test may skip what makes no sense after a failure.
+ */
 #define CHECK(cond)		unit_eq(__FILE__, __LINE__, #cond, !!(cond), 1)
-#define CHECK_EQ(got, want)	unit_eq(__FILE__, __LINE__, #got, (long long)(got), (long long)(want))
+#define CHECK_EQ(got, want)							\
+	unit_eq(__FILE__, __LINE__, #got, (long long)(got), (long long)(want))
 #define CHECK_STR(got, want)	unit_str(__FILE__, __LINE__, #got, got, want)
 #define CHECK_MEM(got, want, n)	unit_mem(__FILE__, __LINE__, #got, got, want, n)
 
-/* Bytes that can be read to the last one and not beyond: ASan guards the end. Freed by the caller; never NULL. */
+/*
+ * Bytes that can be read to the last one and not beyond: ASan guards the end.
+ * Freed by the caller; never NULL.
+ */
 __attribute__((unused))
 static void *unit_exact(const void *src, size_t len)
 {
