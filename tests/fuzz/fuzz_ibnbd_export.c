@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Whatever a client calls a device, what comes out stays beneath the root. Input: search path, session name and device name, each ended by
- * a NUL; what follows them is an allow-list.
+ * Whatever a client calls a device, what comes out stays beneath the root. Input: search path,
+ * session name and device name, each ended by a NUL; what follows them is an allow-list.
  */
 #include <stdlib.h>
 

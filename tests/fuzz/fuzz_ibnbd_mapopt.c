@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The laws of the mapping grammar on any bytes: an accepted line formats to an accepted line with the same meaning, formatting is stable,
- * a refusal names a place within the line and a reason that can be printed.
+ * The laws of the mapping grammar on any bytes: an accepted line formats to an accepted line with
+ * the same meaning, formatting is stable, a refusal names a place within the line and a reason that
+ * can be printed.
  */
 #include <stdlib.h>
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Every decoder of the block messages, server's and client's. Byte 0: bit 0 transport direction, bit 1 features accepted: all but DURABILITY with bit 3, but
- * WORDS with bit 6, but IDENTITY with bit 7. Bit 2 protocol 1, bits 4..5 page size. Bytes 1..4: D. The rest is the message. Whatever is accepted must keep the promises that the modules build on.
+ * Every decoder of the block messages, server's and client's. Byte 0: bit 0 transport direction,
+ * bit 1 features accepted: all but DURABILITY with bit 3, but WORDS with bit 6, but IDENTITY with
+ * bit 7. Bit 2 protocol 1, bits 4..5 page size. Bytes 1..4: D. The rest is the message. Whatever is
+ * accepted must keep the promises that the modules build on.
  */
 #include <stdlib.h>
 
@@ -42,7 +44,8 @@ static void server_open(const struct input *in)
 	struct ibnbd_wire_open w;
 	struct ibnbd_open m, back;
 	const char *why = NULL;
-	int rc = ibnbd_msg_open_decode(in->buf, in->len, in->read, in->data_len, in->features, &m, &why);
+	int rc = ibnbd_msg_open_decode(in->buf, in->len, in->read, in->data_len,
+				       in->features, &m, &why);
 
 	if (rc) {
 		MUST(rc == -EINVAL && why);
@@ -51,7 +54,8 @@ static void server_open(const struct input *in)
 	MUST(m.access <= IBNBD_ACCESS_MIGRATION);
 	MUST(m.name[0] && strlen(m.name) < IBNBD_NAME_LEN);
 	MUST(in->data_len >= (m.words ? 192 : m.durability ? 128 : m.identity ? 96 : 56));
-	MUST((!m.words || in->features & IBNBD_FEAT_WORDS) && (!m.identity || in->features & IBNBD_FEAT_IDENTITY));
+	MUST((!m.words || in->features & IBNBD_FEAT_WORDS) &&
+	     (!m.identity || in->features & IBNBD_FEAT_IDENTITY));
 	MUST(!m.durability || (m.identity && in->features & IBNBD_FEAT_DURABILITY));
 	MUST(!ibnbd_msg_open_encode(&w, &m));
 	MUST(!ibnbd_msg_open_decode(&w, sizeof(w), true, in->data_len, in->features, &back, &why));
@@ -62,14 +66,16 @@ static void server_open(const struct input *in)
 static void server_io(const struct input *in)
 {
 	static const struct ibnbd_facts facts = {
-		.nsectors = 1 << 20, .logical_block_size = 4096, .max_discard_sectors = 1 << 16, .max_write_zeroes_sectors = 1 << 16,
+		.nsectors = 1 << 20, .logical_block_size = 4096, .max_discard_sectors = 1 << 16,
+		.max_write_zeroes_sectors = 1 << 16,
 		.secure_erase = true,
 	};
 	struct ibnbd_wire_io w;
 	struct ibnbd_io m, back;
 	const char *why = NULL;
 	u32 len;
-	int rc = ibnbd_msg_io_decode(in->buf, in->len, in->read, in->data_len, in->version, &m, &why);
+	int rc = ibnbd_msg_io_decode(in->buf, in->len, in->read, in->data_len,
+				     in->version, &m, &why);
 
 	if (rc) {
 		MUST((rc == -EINVAL || rc == -EOPNOTSUPP) && why);
@@ -82,10 +88,12 @@ static void server_io(const struct input *in)
 	MUST(m.prio >> 13 != 1 && m.prio >> 13 < 4);
 	len = ibnbd_msg_io_encode(&w, in->version, &m);
 	MUST(!ibnbd_msg_io_decode(&w, len, in->read, in->data_len, in->version, &back, &why));
-	MUST(back.device_id == m.device_id && back.sector == m.sector && back.op == m.op && back.bytes == m.bytes);
+	MUST(back.device_id == m.device_id && back.sector == m.sector && back.op == m.op &&
+	     back.bytes == m.bytes);
 	MUST((back.flags & m.flags) == m.flags && back.prio == m.prio);
 
-	MUST(ibnbd_access_io(&facts, IBNBD_ACCESS_RO, &m, &why) == 0 ? ibnbd_msg_op_reads(m.op) : true);
+	MUST(ibnbd_access_io(&facts, IBNBD_ACCESS_RO, &m, &why) == 0 ?
+	     ibnbd_msg_op_reads(m.op) : true);
 	if (!ibnbd_access_io(&facts, IBNBD_ACCESS_RW, &m, &why) && m.op != IBNBD_OP_FLUSH) {
 		MUST(m.sector < facts.nsectors && m.sector + m.bytes / 512 <= facts.nsectors);
 		MUST(!(m.sector * 512 % 4096) && !(m.bytes % 4096));
@@ -119,10 +127,13 @@ static void client_limits(const struct input *in, const struct ibnbd_open_rsp *m
 		return;
 	}
 	MUST(!l.nsectors == !m->nsectors && l.nsectors <= m->nsectors && !(l.nsectors % sectors));
-	MUST(l.max_hw_sectors && !(l.max_hw_sectors % sectors) && (u64)l.max_hw_sectors * 512 <= lin.max_io_bytes);
+	MUST(l.max_hw_sectors && !(l.max_hw_sectors % sectors) &&
+	     (u64)l.max_hw_sectors * 512 <= lin.max_io_bytes);
 	MUST(l.physical_block_size >= l.logical_block_size && l.io_min >= l.physical_block_size);
-	MUST(!(l.max_discard_sectors % sectors) && (!l.max_discard_sectors || l.discard_alignment < l.discard_granularity));
-	MUST((u64)l.max_discard_sectors * 512 <= U32_MAX && (u64)l.max_write_zeroes_sectors * 512 <= U32_MAX);
+	MUST(!(l.max_discard_sectors % sectors) &&
+	     (!l.max_discard_sectors || l.discard_alignment < l.discard_granularity));
+	MUST((u64)l.max_discard_sectors * 512 <= U32_MAX &&
+	     (u64)l.max_write_zeroes_sectors * 512 <= U32_MAX);
 	MUST(!l.fua || l.write_cache);
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Addresses and paths. Law: an accepted text formats to a text that is accepted, means the same, and formats to itself; a refused text comes with
- * a reason. Where the C library has an opinion (plain IPv4 and IPv6), it is the same.
+ * Addresses and paths. Law: an accepted text formats to a text that is accepted, means the same,
+ * and formats to itself; a refused text comes with a reason. Where the C library has an opinion
+ * (plain IPv4 and IPv6), it is the same.
  */
 #include <arpa/inet.h>
 #include <stdlib.h>

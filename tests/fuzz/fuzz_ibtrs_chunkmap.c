@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The chunk table of INFO_RSP. Bytes 0..1 depth, 2..5 chunk size, 6..7 count of descriptors, then 16 bytes each (missing ones are derived, so that
- * small inputs reach the accepting end). Properties: an accepted table maps every slot, inside its descriptor, each chunk once; the map is written
- * nowhere beyond depth entries; the server's own choice of MRs is accepted.
+ * The chunk table of INFO_RSP. Bytes 0..1 depth, 2..5 chunk size, 6..7 count of descriptors, then
+ * 16 bytes each (missing ones are derived, so that small inputs reach the accepting end).
+ * Properties: an accepted table maps every slot, inside its descriptor, each chunk once; the map is
+ * written nowhere beyond depth entries; the server's own choice of MRs is accepted.
  */
 #include <stdlib.h>
 #include "ibtrs/logic/chunkmap.h"
 
 #define REQUIRE(cond)	do { if (!(cond)) __builtin_trap(); } while (0)
 
-static void check_map(const struct ibtrs_wire_desc *w, u32 sg_cnt, const struct ibtrs_limits *l, const struct ibtrs_chunk *map)
+static void check_map(const struct ibtrs_wire_desc *w, u32 sg_cnt, const struct ibtrs_limits *l,
+		      const struct ibtrs_chunk *map)
 {
 	u32 slot = 0;
 

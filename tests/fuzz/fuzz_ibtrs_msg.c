@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Every decoder of the transport. Byte 0 selects it, bytes 1..8 are its parameters, the rest is the message, decoded from an allocation of exactly
- * its length. Properties: numbers in range as msg.h promises, a reason with each refusal, and where an encoder exists, that encoding the result
- * and decoding it again changes nothing.
+ * Every decoder of the transport. Byte 0 selects it, bytes 1..8 are its parameters, the rest is the
+ * message, decoded from an allocation of exactly its length. Properties: numbers in range as msg.h
+ * promises, a reason with each refusal, and where an encoder exists, that encoding the result and
+ * decoding it again changes nothing.
  */
 #include <stdlib.h>
 #include "ibtrs/proto/msg.h"
@@ -45,7 +46,8 @@ static void conn_rsp(const u8 *buf, size_t len, bool reject, bool cid0)
 	if (cid0 && !reject) {
 		u64 chunk = (u64)m.max_io_size + m.max_hdr_size;
 
-		REQUIRE(m.queue_depth && m.max_io_size >= 4096 && m.max_hdr_size >= 288 && m.max_hdr_size <= IBTRS_MAX_HDR);
+		REQUIRE(m.queue_depth && m.max_io_size >= 4096 && m.max_hdr_size >= 288 &&
+			m.max_hdr_size <= IBTRS_MAX_HDR);
 		REQUIRE(ibtrs_bits(chunk) + ibtrs_bits(m.queue_depth) <= 28);
 	}
 	memset(&w, 0xff, sizeof(w));
@@ -78,7 +80,8 @@ static void name_check(const u8 *buf, size_t len)
 
 	REQUIRE(err == 0 || err == -EINVAL);
 	REQUIRE(!err == !why);
-	REQUIRE(err || (len && len <= 254 && !memchr(buf, '/', len) && !memchr(buf, '.', len) && !memchr(buf, 0, len)));
+	REQUIRE(err || (len && len <= 254 && !memchr(buf, '/', len) && !memchr(buf, '.', len) &&
+			!memchr(buf, 0, len)));
 }
 
 static void info_rsp(const u8 *buf, size_t len)
@@ -118,7 +121,8 @@ static void io(const u8 *buf, size_t len, u32 off, const struct ibtrs_limits *l)
 	REQUIRE(!h.need_inval || h.has_desc);
 	if (err == -EPROTO)
 		return;
-	REQUIRE(h.usr_len >= 4 && h.usr_len <= l->max_hdr_size && h.usr_len + h.data_len == off && off < l->chunk_size);
+	REQUIRE(h.usr_len >= 4 && h.usr_len <= l->max_hdr_size && h.usr_len + h.data_len == off &&
+		off < l->chunk_size);
 	REQUIRE(l->fence || !h.token);
 	REQUIRE(h.read || !h.has_desc);
 	if (err)
@@ -127,7 +131,8 @@ static void io(const u8 *buf, size_t len, u32 off, const struct ibtrs_limits *l)
 	REQUIRE(!h.read || h.has_desc == !!h.data_len);
 	REQUIRE(!h.has_desc || h.desc.len >= h.data_len);
 
-	n = h.read ? ibtrs_msg_read_encode(out, l->fence, h.usr_len, h.token, h.need_inval, h.has_desc ? &h.desc : NULL) :
+	n = h.read ? ibtrs_msg_read_encode(out, l->fence, h.usr_len, h.token, h.need_inval,
+					   h.has_desc ? &h.desc : NULL) :
 		     ibtrs_msg_write_encode(out, l->fence, h.usr_len, h.token);
 	REQUIRE(n <= len && n <= l->chunk_size - off && n <= sizeof(out));
 	exact = malloc(n);
@@ -173,8 +178,10 @@ static void refused(const u8 *buf, size_t len)
 	if (ibtrs_msg_conn_refused_words(buf, len, text)) {
 		words_hold(text);
 		REQUIRE(*text && strlen(text) < IBTRS_REJ_WORDS_LEN);
-		REQUIRE(ibtrs_msg_conn_refused_encode(&conn, -1, IBTRS_EXT_WORDS, text) == sizeof(conn));
-		REQUIRE(ibtrs_msg_conn_refused_words(&conn, sizeof(conn), again) && !strcmp(text, again));
+		REQUIRE(ibtrs_msg_conn_refused_encode(&conn, -1, IBTRS_EXT_WORDS,
+						      text) == sizeof(conn));
+		REQUIRE(ibtrs_msg_conn_refused_words(&conn, sizeof(conn), again) &&
+			!strcmp(text, again));
 	} else {
 		REQUIRE(!*text);
 	}
@@ -183,7 +190,8 @@ static void refused(const u8 *buf, size_t len)
 	words_hold(text);
 	REQUIRE(err < 0 && err >= -4095);
 	ibtrs_msg_info_refused_encode(&info, err, text);
-	REQUIRE(ibtrs_msg_info_refused_decode(&info, sizeof(info), &err_again, again) && err == err_again && !strcmp(text, again));
+	REQUIRE(ibtrs_msg_info_refused_decode(&info, sizeof(info), &err_again, again) &&
+		err == err_again && !strcmp(text, again));
 }
 
 static void rkey(const u8 *buf, size_t len, u32 slot)
@@ -241,7 +249,8 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	case 6:
 		fits(&l, data[0] & 0x40, a, b);
 		if (size >= 13)
-			fits(&l, data[0] & 0x40, a % l.chunk_size, (u32)(buf[0] | buf[1] << 8) % (l.max_hdr_size + 8));
+			fits(&l, data[0] & 0x40, a % l.chunk_size,
+			     (u32)(buf[0] | buf[1] << 8) % (l.max_hdr_size + 8));
 		break;
 	case 7:
 		rkey(buf, size - 9, a);

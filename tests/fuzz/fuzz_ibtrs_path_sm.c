@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The path state table under long sequences of events, pumped as the driver pumps them: events become bits, several may be pending, the lowest goes
- * first. Each input byte posts one event (low bits) and says whether the work item runs now (high bit). Properties: one teardown at a time, each
- * answered by one DRAINED; up and down alternate; after a CLOSE nothing but a later CONNECT starts an attempt.
+ * The path state table under long sequences of events, pumped as the driver pumps them: events
+ * become bits, several may be pending, the lowest goes first. Each input byte posts one event (low
+ * bits) and says whether the work item runs now (high bit). Properties: one teardown at a time,
+ * each answered by one DRAINED; up and down alternate; after a CLOSE nothing but a later CONNECT
+ * starts an attempt.
  */
 #include "ibtrs/logic/path_sm.h"
 
@@ -55,7 +57,8 @@ static void pump(struct driver *d)
 			d->timer = true;
 		}
 		if (st.actions & IBTRS_PATH_DO_CONNECT) {
-			REQUIRE(!d->stop && !d->attempt && !d->teardown && !d->timer && !d->published);
+			REQUIRE(!d->stop && !d->attempt && !d->teardown && !d->timer &&
+				!d->published);
 			d->attempt = true;
 		}
 		if (st.actions & IBTRS_PATH_DO_UP) {
@@ -76,7 +79,8 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 		unsigned int ev = data[i] & 7;
 
 		/* only a teardown posts DRAINED, only an attempt posts READY */
-		if ((ev == IBTRS_PATH_EV_DRAINED && !d.teardown) || (ev == IBTRS_PATH_EV_READY && !d.attempt))
+		if ((ev == IBTRS_PATH_EV_DRAINED && !d.teardown) ||
+		    (ev == IBTRS_PATH_EV_READY && !d.attempt))
 			continue;
 		if (ev < IBTRS_PATH_EVENTS)
 			d.pending |= 1u << ev;

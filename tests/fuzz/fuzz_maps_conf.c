@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The laws of maps.conf on any bytes: every mistake has a place within its file and a message that can be printed; mistakes and their count
- * agree, and few are told; a NUL is a mistake; a bad entry has a mistake; a good one, written as a line, is read back as the same, and that line is stable.
+ * The laws of maps.conf on any bytes: every mistake has a place within its file and a message that
+ * can be printed; mistakes and their count agree, and few are told; a NUL is a mistake; a bad entry
+ * has a mistake; a good one, written as a line, is read back as the same, and that line is stable.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +30,8 @@ static void diags(const struct maps *m)
 
 		errors += d->level == MAPS_ERROR;
 		MUST(d->at.file < m->nr_files);
-		MUST(d->at.off == SIZE_MAX ? m->files[d->at.file].refused : d->at.off <= m->files[d->at.file].len);
+		MUST(d->at.off == SIZE_MAX ? m->files[d->at.file].refused :
+		     d->at.off <= m->files[d->at.file].len);
 		MUST(d->msg && *d->msg);
 		printable(d->msg);
 		if (d->hint)
@@ -45,7 +47,10 @@ static void diags(const struct maps *m)
 	rewind(sink);
 }
 
-/* What belongs to other lines (defaults are filled in, a session is opened elsewhere) is in the line of maps_line() or does not matter alone. */
+/*
+ * What belongs to other lines (defaults are filled in, a session is opened elsewhere) is in the
+ * line of maps_line() or does not matter alone.
+ */
 static void round_trip(const struct maps_entry *e)
 {
 	char *line = maps_line(e), *again;
@@ -61,9 +66,11 @@ static void round_trip(const struct maps_entry *e)
 		MUST(m->nr == 1);
 		r = &m->entries[0];
 		MUST(!strcmp(r->name, e->name) && !memcmp(&r->map, &e->map, sizeof(e->map)));
-		MUST(r->given == e->given && r->nr_hosts == e->nr_hosts && r->made_session == e->made_session);
+		MUST(r->given == e->given && r->nr_hosts == e->nr_hosts &&
+		     r->made_session == e->made_session);
 		for (i = 0; i < MAPS_NR_OPTIONS; i++)
-			MUST(!r->text[i] == !e->text[i] && r->number[i] == e->number[i] && (!r->text[i] || !strcmp(r->text[i], e->text[i])));
+			MUST(!r->text[i] == !e->text[i] && r->number[i] == e->number[i] &&
+			     (!r->text[i] || !strcmp(r->text[i], e->text[i])));
 		MUST(r->nr_own == e->nr_own);
 		for (i = 0; i < (int)e->nr_own; i++)
 			MUST(!strcmp(r->own[i], e->own[i]));

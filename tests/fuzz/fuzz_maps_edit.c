@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The laws of an edit of maps.conf: parse, edit, parse, compare. Any bytes may stand in the files, a line is put in, replaced or taken out, and
- * every mapping that was good before, and is not the one that was meant, is good behind it and the same. Where nothing but the line itself
- * changes, the edit is possible, too: it is not enough to refuse all of them.
+ * The laws of an edit of maps.conf: parse, edit, parse, compare. Any bytes may stand in the files,
+ * a line is put in, replaced or taken out, and every mapping that was good before, and is not the
+ * one that was meant, is good behind it and the same. Where nothing but the line itself changes,
+ * the edit is possible, too: it is not enough to refuse all of them.
  *
- * The input: one byte for what is done, one for whom it is done to, then the text; 0xfe in it begins a second file, of maps.conf.d.
+ * The input: one byte for what is done, one for whom it is done to, then the text; 0xfe in it
+ * begins a second file, of maps.conf.d.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +18,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum edit { EDIT_ADD, EDIT_REMOVE, EDIT_HOLD, EDIT_SESSION, EDIT_POLICY, EDIT_ADD_BESIDE, EDIT_COUNT };
+enum edit { EDIT_ADD, EDIT_REMOVE, EDIT_HOLD, EDIT_SESSION, EDIT_POLICY, EDIT_ADD_BESIDE,
+	    EDIT_COUNT };
 
 static struct maps *load(const uint8_t *data, size_t size)
 {
@@ -26,7 +29,8 @@ static struct maps *load(const uint8_t *data, size_t size)
 
 	maps_parse(m, "/etc/ibnbd/maps.conf", (const char *)data, first);
 	if (cut)
-		maps_parse(m, "/etc/ibnbd/maps.conf.d/50-saved.conf", (const char *)cut + 1, size - first - 1);
+		maps_parse(m, "/etc/ibnbd/maps.conf.d/50-saved.conf", (const char *)cut + 1,
+			   size - first - 1);
 	maps_check(m);
 	return m;
 }
@@ -59,7 +63,8 @@ static void compare(struct maps *m, struct maps *after, const struct maps_plan *
 		if (e->bad || !strcmp(e->name, name))
 			continue;
 		now = maps_find(after, e->name);
-		MUST(now && !strcmp(now->map.device_path, e->map.device_path) && !strcmp(now->map.sessname, e->map.sessname));
+		MUST(now && !strcmp(now->map.device_path, e->map.device_path) &&
+		     !strcmp(now->map.sessname, e->map.sessname));
 		MUST(now->map.access_mode == e->map.access_mode && now->map.hold == e->map.hold);
 		for (j = 0; j < p->nr; j++)
 			changed |= !strcmp(p->changes[j].name, e->name);
@@ -90,7 +95,10 @@ static bool all_fit(const struct maps *m)
 	return true;
 }
 
-/* A line that goes may bring back another of its name, or one that was bad because of it; those may be in others' way. */
+/*
+ * A line that goes may bring back another of its name, or one that was bad
+ * because of it; those may be in others' way.
+ */
 static bool comes_back(const struct maps *m, const char *name)
 {
 	size_t i, n = 0;
@@ -121,7 +129,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	maps_plan_init(&p);
 	possible = all_fit(m);
-	fresh(&e, what == EDIT_ADD_BESIDE ? old->map.sessname[0] ? old->map.sessname : "fuzz" : "fuzz-session");
+	fresh(&e, what == EDIT_ADD_BESIDE ? old->map.sessname[0] ? old->map.sessname : "fuzz" :
+	      "fuzz-session");
 	switch (what) {
 	case EDIT_ADD:
 	case EDIT_ADD_BESIDE:

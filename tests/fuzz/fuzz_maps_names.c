@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Names on their way out. Law: what any escape made of a name is undone to that name and, but for
- * JSON, which escapes once more, shows nothing that it should not; a link is undone to what it names.
+ * JSON, which escapes once more, shows nothing that it should not; a link is undone to what it
+ * names.
  */
 #include <stdlib.h>
 #include <string.h>
