@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * QEMU plugin: how often each block of guest instructions ran between two marks. Exact, and the guest does not notice.
+ * QEMU plugin: how often each block of guest instructions ran between two marks. Exact, and the
+ * guest does not notice.
  *
- * The marks are two no-operations that `mark` (mark.c) executes in the guest: nopl 0x12345678(%rax) zeroes the counts, nopl 0x12345679(%rax)
- * writes them to the file named by out=: "address instructions times" per line. What ran in user space is one line with address 0.
+ * The marks are two no-operations that `mark` (mark.c) executes in the guest: nopl 0x12345678(%rax)
+ * zeroes the counts, nopl 0x12345679(%rax) writes them to the file named by out=: "address
+ * instructions times" per line. What ran in user space is one line with address 0.
  *
- * The plugin API is declared here, since QEMU's header is packaged nowhere; version 1 of it is what QEMU 4.2 to 8.2 have.
+ * The plugin API is declared here, since QEMU's header is packaged nowhere; version 1 of it is what
+ * QEMU 4.2 to 8.2 have.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -19,9 +22,13 @@ struct qemu_plugin_tb;
 struct qemu_plugin_insn;
 enum { QEMU_PLUGIN_INLINE_ADD_U64 };
 enum { QEMU_PLUGIN_CB_NO_REGS };
-void qemu_plugin_register_vcpu_tb_trans_cb(qemu_plugin_id_t id, void (*cb)(qemu_plugin_id_t, struct qemu_plugin_tb *));
-void qemu_plugin_register_vcpu_tb_exec_inline(struct qemu_plugin_tb *tb, int op, void *ptr, uint64_t imm);
-void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn *insn, void (*cb)(unsigned int, void *), int flags, void *data);
+void qemu_plugin_register_vcpu_tb_trans_cb(qemu_plugin_id_t id,
+					   void (*cb)(qemu_plugin_id_t, struct qemu_plugin_tb *));
+void qemu_plugin_register_vcpu_tb_exec_inline(struct qemu_plugin_tb *tb, int op, void *ptr,
+					      uint64_t imm);
+void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn *insn,
+					    void (*cb)(unsigned int, void *),
+					    int flags, void *data);
 size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *tb);
 uint64_t qemu_plugin_tb_vaddr(const struct qemu_plugin_tb *tb);
 struct qemu_plugin_insn *qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *tb, size_t idx);
@@ -87,7 +94,9 @@ static void translated(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 		int mark = is_mark(insn);
 
 		if (mark)
-			qemu_plugin_register_vcpu_insn_exec_cb(insn, mark == 1 ? mark_start : mark_stop, QEMU_PLUGIN_CB_NO_REGS, NULL);
+			qemu_plugin_register_vcpu_insn_exec_cb(insn,
+							       mark == 1 ? mark_start : mark_stop,
+							       QEMU_PLUGIN_CB_NO_REGS, NULL);
 	}
 	if (!(addr >> 63)) {
 		qemu_plugin_register_vcpu_tb_exec_inline(tb, QEMU_PLUGIN_INLINE_ADD_U64, &user, n);
@@ -103,7 +112,8 @@ static void translated(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 	qemu_plugin_register_vcpu_tb_exec_inline(tb, QEMU_PLUGIN_INLINE_ADD_U64, &b->times, 1);
 }
 
-EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const struct qemu_info *info, int argc, char **argv)
+EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const struct qemu_info *info,
+			       int argc, char **argv)
 {
 	int i;
 

@@ -2,21 +2,26 @@
 /*
  * ibnbd-failnth: makes the n-th memory allocation of some modules fail, once or again and again.
  *
- * Two functions of the kernel are there to be overruled: should_failslab() and should_fail_alloc_page(), which every allocation asks,
- * with and without fault injection in the kernel's configuration. Probes on them look whether one of the functions that led here lies in a
- * given range of addresses, count, and let the n-th call answer "fail". Allocations that must not fail (__GFP_NOFAIL) are left alone.
+ * Two functions of the kernel are there to be overruled: should_failslab() and
+ * should_fail_alloc_page(), which every allocation asks, with and without fault injection in the
+ * kernel's configuration. Probes on them look whether one of the functions that led here lies in a
+ * given range of addresses, count, and let the n-th call answer "fail". Allocations that must not
+ * fail (__GFP_NOFAIL) are left alone.
  *
  * Parameters, in /sys/module/ibnbd_failnth/parameters:
  *	range	START,END[,START,END]..	whose allocations: addresses of modules' text
  *	depth	how many callers up the stack are looked at
- *	first	count only the first so many allocations on behalf of each place in those ranges, 0 = all: a sweep then ends in minutes
+ *	first	count only the first so many allocations on behalf of each place in those ranges, 0
+ *		= all: a sweep then ends in minutes
  *	again	let every N-th fail, not only the first of them
  *	noio	let none fail, but look for those that might wait for I/O
  *	nth	write N to count from now on and let the N-th fail; 0 ends it
  *	seen	how many there were since
- *	hit	who asked for the one that failed, or the first of them, or of those that might wait; empty while there is none
+ *	hit	who asked for the one that failed, or the first of them, or of those that might
+ *		wait; empty while there is none
  *
- * The probes are only there while nth is not 0, since each costs a trap and a stack trace for every allocation of the machine.
+ * The probes are only there while nth is not 0, since each costs a trap and a stack trace for every
+ * allocation of the machine.
  */
 #include <linux/gfp.h>
 #include <linux/kprobes.h>
@@ -81,7 +86,8 @@ static bool fail_counts(unsigned long place)
 /* May it wait until something has been written to a disk? */
 static bool fail_might_wait(gfp_t gfp)
 {
-	return gfp & __GFP_DIRECT_RECLAIM && gfp & __GFP_IO && !(current->flags & (PF_MEMALLOC | PF_MEMALLOC_NOIO));
+	return gfp & __GFP_DIRECT_RECLAIM && gfp & __GFP_IO &&
+	       !(current->flags & (PF_MEMALLOC | PF_MEMALLOC_NOIO));
 }
 
 /* Is it theirs, and its turn? */
@@ -120,8 +126,9 @@ static noinline notrace void fail_return(void)
 }
 
 /*
- * Return from the probed function before it has begun: the stack is as its caller left it, so any return will do. The stack pointer itself
- * can not be changed where the probe is a call from the function's entry.
+ * Return from the probed function before it has begun: the stack is as its caller left it, so any
+ * return will do. The stack pointer itself can not be changed where the probe is a call from the
+ * function's entry.
  */
 static int fail_with(struct pt_regs *regs, long value)
 {
@@ -155,7 +162,8 @@ static void fail_after(struct kprobe *p, struct pt_regs *regs, unsigned long fla
 
 static struct kprobe probes[] = {
 	{ .symbol_name = "should_failslab", .pre_handler = fail_slab, .post_handler = fail_after },
-	{ .symbol_name = "should_fail_alloc_page", .pre_handler = fail_page, .post_handler = fail_after },
+	{ .symbol_name = "should_fail_alloc_page", .pre_handler = fail_page,
+	  .post_handler = fail_after },
 };
 
 static void fail_disarm(void)

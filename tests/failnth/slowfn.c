@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * ibnbd-slowfn: makes a function of the kernel take longer, for races that need one CPU to stand still at a certain place, as an emulated one
- * does when its host is busy. `func` says which, at load; `ms` is how long each call waits before it begins, 0 = not, with interrupts off; `hits` counts
- * the calls that did.
+ * ibnbd-slowfn: makes a function of the kernel take longer, for races that need one CPU to stand
+ * still at a certain place, as an emulated one does when its host is busy. `func` says which, at
+ * load; `ms` is how long each call waits before it begins, 0 = not, with interrupts off; `hits`
+ * counts the calls that did.
  */
 #include <linux/delay.h>
 #include <linux/kprobes.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * ibnbd-planted: bugs for the checkers of the debug kernels to find, one of each kind. Write a bug's name to the parameter "bug".
- * tests/vm/planted-debug has the cases; nothing else loads it.
+ * ibnbd-planted: bugs for the checkers of the debug kernels to find, one of each kind. Write a
+ * bug's name to the parameter "bug". tests/vm/planted-debug has the cases; nothing else loads it.
  */
 #include <linux/delay.h>
 #include <linux/dma-mapping.h>
@@ -137,7 +137,8 @@ static const struct {
 	const char *name;
 	void (*plant)(void);
 } bugs[] = {
-	{ "rcu", bug_rcu }, { "sleep", bug_sleep }, { "shift", bug_shift }, { "object", bug_object }, { "dma", bug_dma },
+	{ "rcu", bug_rcu }, { "sleep", bug_sleep }, { "shift", bug_shift },
+	{ "object", bug_object }, { "dma", bug_dma },
 	{ "order", bug_order }, { "free", bug_free }, { "leak", bug_leak }, { "race", bug_race },
 };
 

@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * ibnbd-speak: a client without a block layer, which says to a server what it is told to, sense or not.
+ * ibnbd-speak: a client without a block layer, which says to a server what it is told to, sense or
+ * not.
  *
- *	modprobe ibnbd-speak to=ip:10.0.0.2 disk=ram0		opens a session "speak", and the disk in it
- *	echo "dir=w rw=0x701 bytes=4096 len=4096" > say		sends one message; the write fails with what the server answers
- *	cat data						how many of the bytes that came, or were sent, are not 0
+ *	modprobe ibnbd-speak to=ip:10.0.0.2 disk=ram0		opens a session "speak", and the
+ *								disk in it
+ *	echo "dir=w rw=0x701 bytes=4096 len=4096" > say		sends one message; the write fails
+ *								with what the server answers
+ *	cat data						how many of the bytes that came, or
+ *								were sent, are not 0
  *
- * A message is IO, of the disk, for its first sector, of 32 bytes, unless it says otherwise: type= dev= sector= hdr=. len= is the length of the data
- * beside it, fill= the byte that it consists of; a read is given that many bytes. tests/cases/server/any-message says what.
+ * A message is IO, of the disk, for its first sector, of 32 bytes, unless it says otherwise: type=
+ * dev= sector= hdr=. len= is the length of the data beside it, fill= the byte that it consists of;
+ * a read is given that many bytes. tests/cases/server/any-message says what.
  */
 #include <linux/completion.h>
 #include <linux/module.h>
@@ -31,7 +36,8 @@ static struct ibtrs_clt *clt;
 static u32 device_id;
 static u8 *buf;
 static u32 buf_len;
-static bool lost;			/* a message was never answered: its memory is the transport's until the session is closed */
+/* a message was never answered: its memory is the transport's until the session is closed */
+static bool lost;
 static struct ibtrs_clt_io io;
 static struct scatterlist sg;
 static int answer;
@@ -58,7 +64,8 @@ struct speak_words {
 static int speak_word(char *word, struct speak_words *w)
 {
 	static const char * const names[] = { "type", "dev", "rw", "bytes", "len", "hdr", "fill" };
-	unsigned int *const values[] = { &w->type, &w->dev, &w->rw, &w->bytes, &w->len, &w->hdr, &w->fill };
+	unsigned int *const values[] = { &w->type, &w->dev, &w->rw, &w->bytes, &w->len,
+					 &w->hdr, &w->fill };
 	char *value = strchr(word, '=');
 	int i;
 
@@ -109,7 +116,8 @@ static int speak_send(const struct speak_words *w)
 
 static int say_set(const char *val, const struct kernel_param *kp)
 {
-	struct speak_words w = { .type = IBNBD_MSG_IO, .dev = device_id, .hdr = sizeof(struct ibnbd_wire_io) };
+	struct speak_words w = { .type = IBNBD_MSG_IO, .dev = device_id,
+				 .hdr = sizeof(struct ibnbd_wire_io) };
 	char *text, *rest, *word;
 	int err = 0;
 
@@ -159,8 +167,10 @@ static int speak_open(void)
 	ibnbd_msg_sess_info_encode(&info, IBNBD_MSG_SESS_INFO, &offer);
 	err = ibtrs_clt_call(clt, IBTRS_READ, &info, sizeof(info), &told, sizeof(told), SPEAK_MS);
 	err = err ?: ibnbd_msg_open_encode(&req, &m);
-	err = err ?: ibtrs_clt_call(clt, IBTRS_READ, &req, sizeof(req), &rsp, ibnbd_msg_open_rsp_len(0), SPEAK_MS);
-	err = err ?: ibnbd_msg_open_rsp_decode(&rsp, ibnbd_msg_open_rsp_len(0), 0, PAGE_SIZE, &opened, &why);
+	err = err ?: ibtrs_clt_call(clt, IBTRS_READ, &req, sizeof(req), &rsp,
+				    ibnbd_msg_open_rsp_len(0), SPEAK_MS);
+	err = err ?: ibnbd_msg_open_rsp_decode(&rsp, ibnbd_msg_open_rsp_len(0), 0, PAGE_SIZE,
+					       &opened, &why);
 	if (err)
 		pr_err("%s: %d: %s\n", disk, err, why);
 	else

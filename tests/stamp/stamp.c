@@ -2,31 +2,41 @@
 /*
  * stamp: writes blocks that say what they are, and tells somebody else about each of them.
  *
- *   stamp run DEV LOG [key=value ..]	writers and readers until SIGTERM; LOG.0, LOG.1 .. get a log for each thread
- *   stamp one DEV LOG WRITER SEQ BLOCK COUNT	a single write of COUNT blocks, which are then read back
+ *   stamp run DEV LOG [key=value ..]	writers and readers until SIGTERM; LOG.0, LOG.1 .. get a log
+ *					for each thread
+ *   stamp one DEV LOG WRITER SEQ BLOCK COUNT	a single write of COUNT blocks, which are then read
+ *						back
  *   stamp scan DEV COUNT OUT		what stands in the first COUNT blocks, a line for each
  *   stamp watch OUT FILE ..		the first line of small files, each time that it changes
  *
- * A block has 4096 bytes: {magic, own block number, writer, boot, sequence, CRC} and a pattern that follows from them. Logs lie where neither
- * client nor server can lose them, which is for the caller to choose (a 9p directory of the host); a line is there before the write it announces is
- * issued. check.py proves from logs and scan that no acknowledged write was lost, no older one came back, none went elsewhere.
+ * A block has 4096 bytes: {magic, own block number, writer, boot, sequence, CRC} and a pattern that
+ * follows from them. Logs lie where neither client nor server can lose them, which is for the
+ * caller to choose (a 9p directory of the host); a line is there before the write it announces is
+ * issued. check.py proves from logs and scan that no acknowledged write was lost, no older one came
+ * back, none went elsewhere.
  *
- * Each thread owns every n-th extent of 32 blocks and has one I/O under way, so that the writes of a block have an order without any locks. Half
- * of the I/O returns to where the last one was: a late copy of an older write has something to destroy.
+ * Each thread owns every n-th extent of 32 blocks and has one I/O under way, so that the writes of
+ * a block have an order without any locks. Half of the I/O returns to where the last one was: a
+ * late copy of an older write has something to destroy.
  *
  * Log lines (times are milliseconds since boot):
  *   H WRITER BOOT THREAD			head
  *   I SEQ BLOCK COUNT TIME			about to be written
- *   A SEQ TIME MS, E SEQ ERRNO TIME MS	acknowledged, failed, after MS milliseconds. It reaches the log together with the next I or R
- *   R BLOCK COUNT TIME MS SEQ ..		read, and what stood in each block (0: nothing of this writer)
+ *   A SEQ TIME MS, E SEQ ERRNO TIME MS	acknowledged, failed, after MS milliseconds. It reaches the
+ *					log together with the next I or R
+ *   R BLOCK COUNT TIME MS SEQ ..		read, and what stood in each block (0: nothing of
+ *						this writer)
  *   r ERRNO TIME MS			a read failed
- *   V KIND BLOCK WRITER SEQ ACKED LAST	read and found wrong: LOST, MISPLACED or CORRUPT; what stood there; what should
+ *   V KIND BLOCK WRITER SEQ ACKED LAST	read and found wrong: LOST, MISPLACED or CORRUPT; what stood
+ *					there; what should
  *   X					end in good order
  *
  * Exit status: 0 no error and nothing wrong; 1 errors; 3 something found wrong; 2 could not begin.
  *
- * mutant=drop|replay|swap makes `run` a liar, to show that the checker finds it: drop acknowledges a write that it never made, replay writes an old
- * block again, swap puts two blocks into each other's place. They do it once, in the middle of the run, where no later write of the run repairs it.
+ * mutant=drop|replay|swap makes `run` a liar, to show that the checker finds it: drop acknowledges
+ * a write that it never made, replay writes an old block again, swap puts two blocks into each
+ * other's place. They do it once, in the middle of the run, where no later write of the run repairs
+ * it.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -77,7 +87,8 @@ static unsigned long blocks = 1024, only = -1ul;
 static enum mutant mutant;
 static atomic_bool stop, lied;
 static atomic_ulong seq = 0, done, errs, wrong;
-static uint64_t *acked, *older, *newest;	/* for each block, touched by its owner alone; older: acknowledged before */
+/* for each block, touched by its owner alone; older: acknowledged before */
+static uint64_t *acked, *older, *newest;
 static uint32_t crc_table[256];
 
 static uint64_t now_ms(void)
@@ -125,7 +136,8 @@ static void make_block(void *at, uint64_t block, uint64_t number)
 	uint64_t x = (block + 1) * 0x9e3779b97f4a7c15ull ^ number << 20 ^ writer;
 	size_t i;
 
-	*s = (struct stamp){ .magic = MAGIC, .block = block, .seq = number, .writer = writer, .boot = boot_id };
+	*s = (struct stamp){ .magic = MAGIC, .block = block, .seq = number, .writer = writer,
+			     .boot = boot_id };
 	x |= 1;
 	for (i = 0; i < (BLOCK - sizeof(*s)) / 8; i++)
 		s->pattern[i] = next_random(&x);
@@ -207,7 +219,8 @@ static void lie_at(unsigned long block, uint64_t number, unsigned long place)
 }
 
 /* What a mutant does with a write of one block that has been written before. */
-static ssize_t lying_write(struct thread *t, unsigned long block, unsigned int count, uint64_t number)
+static ssize_t lying_write(struct thread *t, unsigned long block, unsigned int count,
+			   uint64_t number)
 {
 	ssize_t got;
 
@@ -287,9 +300,10 @@ static void look(struct thread *t, unsigned long block, void *at)
 	if (!kind)
 		return;
 	wrong++;
-	note(t, "V %s %lu %u %lu %lu %lu\n", kind, block, s->writer, s->seq, acked[block], newest[block]);
-	printf("%lu V %s block %lu has writer %u seq %lu block %lu, acknowledged %lu, newest %lu\n", now_ms(), kind, block, s->writer,
-	       s->seq, s->block, acked[block], newest[block]);
+	note(t, "V %s %lu %u %lu %lu %lu\n", kind, block, s->writer, s->seq, acked[block],
+	     newest[block]);
+	printf("%lu V %s block %lu has writer %u seq %lu block %lu, acknowledged %lu, newest %lu\n",
+	       now_ms(), kind, block, s->writer, s->seq, s->block, acked[block], newest[block]);
 }
 
 static void do_read(struct thread *t, unsigned long block, unsigned int count)
@@ -325,16 +339,21 @@ static void do_read(struct thread *t, unsigned long block, unsigned int count)
 		lie_after_read(block);
 }
 
-/* A lie must not be mended by a later write of the same run, nor shown by a read of it: the checker alone shall find it. */
+/*
+ * A lie must not be mended by a later write of the same run, nor shown by a
+ * read of it: the checker alone shall find it.
+ */
 static bool keep_off(unsigned long block, unsigned int count)
 {
-	return mutant && lied && only != -1ul && (block ^ only) < EXTENT && block / EXTENT == only / EXTENT;
+	return mutant && lied && only != -1ul && (block ^ only) < EXTENT &&
+	       block / EXTENT == only / EXTENT;
 }
 
 static void *work(void *arg)
 {
 	struct thread *t = arg;
-	unsigned long extents = blocks / EXTENT, own = (extents - t->nr + threads - 1) / threads, first;
+	unsigned long extents = blocks / EXTENT,
+		own = (extents - t->nr + threads - 1) / threads, first;
 	unsigned int count;
 
 	while (!stop) {
@@ -342,7 +361,8 @@ static void *work(void *arg)
 			t->extent = next_random(&t->rnd) % own * threads + t->nr;
 		count = 1 + next_random(&t->rnd) % max_blocks;
 		/* few places in an extent, so that they are written again and again */
-		first = t->extent * EXTENT + next_random(&t->rnd) % (EXTENT - count + 1) / max_blocks * max_blocks;
+		first = t->extent * EXTENT +
+			next_random(&t->rnd) % (EXTENT - count + 1) / max_blocks * max_blocks;
 		if (keep_off(first, count))
 			continue;
 		if (next_random(&t->rnd) % 100 < reads)
@@ -411,7 +431,8 @@ static void tables(unsigned long count)
 static int option(const char *word)
 {
 	static const struct { const char *key; unsigned int *value; } keys[] = {
-		{ "threads", &threads }, { "max", &max_blocks }, { "think_us", &think_us }, { "reads", &reads },
+		{ "threads", &threads }, { "max", &max_blocks },
+		{ "think_us", &think_us }, { "reads", &reads },
 		{ "seed", &seed }, { "writer", &writer }, { "ms", &ms_limit },
 	};
 	static const char * const mutants[] = { "none", "drop", "replay", "swap" };
@@ -442,7 +463,9 @@ static int cmd_run(int argc, char **argv)
 		if (option(argv[i]))
 			return 2;
 	if (!threads || !max_blocks || max_blocks > EXTENT || blocks / EXTENT < threads || !writer)
-		return fprintf(stderr, "stamp: at least %d blocks for each thread, max=1..%d, writer=1..\n", EXTENT, EXTENT), 2;
+		return fprintf(stderr,
+			       "stamp: at least %d blocks for each thread, max=1..%d, writer=1..\n",
+			       EXTENT, EXTENT), 2;
 	fd = open_disk(argv[0], O_RDWR);
 	boot_id = this_boot();
 	tables(blocks);
@@ -470,9 +493,13 @@ static int cmd_run(int argc, char **argv)
 			stop = true;
 		d = done;
 		if (d - last >= 1000)
-			printf("%lu done %lu errors %lu\n", now_ms(), d, (unsigned long)errs), last = d;
+			printf("%lu done %lu errors %lu\n", now_ms(), d, (unsigned long)errs),
+			last = d;
 	}
-	/* A thread may wait in the kernel for ever. Its write stays announced and unanswered, and that is what the log has to say. */
+	/*
+	 * A thread may wait in the kernel for ever. Its write stays announced and unanswered, and
+	 * that is what the log has to say.
+	 */
 	for (i = 0; i < threads; i++) {
 		struct timespec limit;
 
@@ -481,7 +508,8 @@ static int cmd_run(int argc, char **argv)
 		if (pthread_timedjoin_np(t[i].id, NULL, &limit))
 			printf("%lu thread %u hangs\n", now_ms(), i);
 	}
-	printf("%lu END done=%lu errs=%lu wrong=%lu\n", now_ms(), (unsigned long)done, (unsigned long)errs, (unsigned long)wrong);
+	printf("%lu END done=%lu errs=%lu wrong=%lu\n", now_ms(), (unsigned long)done,
+	       (unsigned long)errs, (unsigned long)wrong);
 	fflush(stdout);
 	_exit(wrong ? 3 : errs ? 1 : mutant && !lied ? 2 : 0);
 }
@@ -532,14 +560,16 @@ static int cmd_scan(int argc, char **argv)
 		if (b % EXTENT == 0) {
 			got = pread(fd, buf, EXTENT * BLOCK, (off_t)b * BLOCK);
 			if (got != EXTENT * BLOCK)
-				return fprintf(stderr, "%s: block %lu: %s\n", argv[0], b, got < 0 ? strerror(errno) : "short read"), 2;
+				return fprintf(stderr, "%s: block %lu: %s\n", argv[0], b,
+					       got < 0 ? strerror(errno) : "short read"), 2;
 		}
 		if (all_zero((void *)s))
 			fprintf(out, "%lu zero\n", b);
 		else if (!whole(s))
 			fprintf(out, "%lu bad\n", b);
 		else
-			fprintf(out, "%lu is %lu %u %u %lu\n", b, s->block, s->writer, s->boot, s->seq);
+			fprintf(out, "%lu is %lu %u %u %lu\n", b, s->block, s->writer,
+				s->boot, s->seq);
 	}
 	return fclose(out) ? 2 : 0;
 }
@@ -594,6 +624,8 @@ int main(int argc, char **argv)
 		return cmd_scan(argc - 2, argv + 2);
 	if (!strcmp(verb, "watch"))
 		return cmd_watch(argc - 2, argv + 2);
-	fprintf(stderr, "usage: stamp run DEV LOG [key=value ..] | one DEV LOG WRITER SEQ BLOCK COUNT | scan DEV COUNT OUT | watch OUT FILE ..\n");
+	fprintf(stderr,
+		"usage: stamp run DEV LOG [key=value ..] | one DEV LOG WRITER SEQ BLOCK COUNT | "
+		"scan DEV COUNT OUT | watch OUT FILE ..\n");
 	return 2;
 }

@@ -2,27 +2,32 @@
 /*
  * ibnbd-testdisk: a RAM disk that tells what reached it. For the tests alone, never installed.
  *
- * /dev/testdisk0 .. with every ability a disk may have (volatile cache, FUA, discard, write zeroes, secure erase), each of which can be switched
- * off at load time. It counts each kind of request; the counters are read in /sys/module/ibnbd_testdisk/parameters/counts as one line of
- * name=number, and reset by writing to it. `delay_ms` holds writes back and executes them at the END of the delay, `open_ms` is what opening a disk
- * takes, `fail` answers requests of one kind with an error: all can be changed at any time. `bad` is a list of sectors, of any of the disks, that
- * cannot be read until they are written.
+ * /dev/testdisk0 .. with every ability a disk may have (volatile cache, FUA, discard, write zeroes,
+ * secure erase), each of which can be switched off at load time. It counts each kind of request;
+ * the counters are read in /sys/module/ibnbd_testdisk/parameters/counts as one line of name=number,
+ * and reset by writing to it. `delay_ms` holds writes back and executes them at the END of the
+ * delay, `open_ms` is what opening a disk takes, `fail` answers requests of one kind with an error:
+ * all can be changed at any time. `bad` is a list of sectors, of any of the disks, that cannot be
+ * read until they are written.
  *
- * `power_cut=1` loses what a volatile cache would lose: writes since the last flush go back to what they were. Each write keeps the old content
- * in an undo list until a flush or FUA; cutting the power walks it backwards.
+ * `power_cut=1` loses what a volatile cache would lose: writes since the last flush go back to what
+ * they were. Each write keeps the old content in an undo list until a flush or FUA; cutting the
+ * power walks it backwards.
  */
 #include <linux/delay.h>
 #include <linux/module.h>
 #include <linux/vmalloc.h>
 
-enum { TD_READ, TD_WRITE, TD_FLUSH, TD_FUA, TD_DISCARD, TD_ZEROES, TD_NOUNMAP, TD_ERASE, TD_ERRORS, TD_KINDS };
+enum { TD_READ, TD_WRITE, TD_FLUSH, TD_FUA, TD_DISCARD, TD_ZEROES, TD_NOUNMAP, TD_ERASE,
+       TD_ERRORS, TD_KINDS };
 
 static const char * const td_names[TD_KINDS] = {
 	"read", "write", "flush", "fua", "discard", "zeroes", "nounmap", "erase", "errors",
 };
 
 static unsigned int nr_disks = 1, size_mb = 64, lbs = 512, pbs;
-static bool cache = true, fua = true, discard = true, zeroes = true, erase = true, stable, read_only;
+static bool cache = true, fua = true, discard = true, zeroes = true, erase = true,
+	stable, read_only;
 static unsigned int delay_ms, open_ms, fail_kind = TD_KINDS, fail_errno = EIO;
 module_param(nr_disks, uint, 0444);
 module_param(size_mb, uint, 0444);
@@ -82,7 +87,8 @@ static int fail_set(const char *val, const struct kernel_param *kp)
 
 static int fail_get(char *buf, const struct kernel_param *kp)
 {
-	return scnprintf(buf, PAGE_SIZE, "%s\n", fail_kind < TD_KINDS ? td_names[fail_kind] : "none");
+	return scnprintf(buf, PAGE_SIZE, "%s\n",
+			 fail_kind < TD_KINDS ? td_names[fail_kind] : "none");
 }
 
 static const struct kernel_param_ops fail_ops = { .get = fail_get, .set = fail_set };
@@ -142,7 +148,9 @@ static int power_cut_set(const char *val, const struct kernel_param *kp)
 static const struct kernel_param_ops power_cut_ops = { .set = power_cut_set };
 module_param_cb(power_cut, &power_cut_ops, NULL, 0200);
 
-/* Newest first, so that undoing in list order ends with the oldest content. Called under td->lock. */
+/*
+ * Newest first, so that undoing in list order ends with the oldest content. Called under td->lock.
+ */
 static bool td_remember(struct td_disk *td, u64 pos, u32 len)
 {
 	struct td_undo *u;
@@ -236,7 +244,8 @@ static blk_status_t td_execute(struct request *rq)
 		if (sts == BLK_STS_OK && kind == TD_WRITE && rq->cmd_flags & REQ_FUA) {
 			atomic64_inc(&td_counts[TD_FUA]);
 			spin_lock_bh(&td->lock);
-			td_forget(td);		/* simple: FUA makes everything before it durable as well */
+			/* simple: FUA makes everything before it durable as well */
+			td_forget(td);
 			spin_unlock_bh(&td->lock);
 		}
 		return sts;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A kernel for the tests of tools/: linked with --wrap, it hands each write to the program that IBNBD_FAKE names, as PATH TEXT, and
- * takes its exit status for the errno. Without IBNBD_FAKE the file is written. The drivers wait killably: a signal that is caught has to wait, too.
- * A device node is a file with "MAJOR:MINOR" in it.
+ * A kernel for the tests of tools/: linked with --wrap, it hands each write to the program that
+ * IBNBD_FAKE names, as PATH TEXT, and takes its exit status for the errno. Without IBNBD_FAKE the
+ * file is written. The drivers wait killably: a signal that is caught has to wait, too. A device
+ * node is a file with "MAJOR:MINOR" in it.
  */
 #include <errno.h>
 #include <signal.h>

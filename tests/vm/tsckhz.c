@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Prints the host's TSC frequency in kHz. A guest that calibrates its TSC against emulated timers on a
-// loaded host may be wrong by a factor of two and more, so it is told.
+// Prints the host's TSC frequency in kHz. A guest that calibrates its TSC against emulated timers
+// on a loaded host may be wrong by a factor of two and more, so it is told.
 #include <stdio.h>
 #include <time.h>
 #include <x86intrin.h>

@@ -1,19 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * ibnbd-floor: what no protocol over this transport can do without. For the benchmark alone, never installed.
+ * ibnbd-floor: what no protocol over this transport can do without. For the benchmark alone, never
+ * installed.
  *
- * Two ends in one kernel, connected by rdma_cm to our own address. An exchange is the two messages of an I/O and nothing else: one RDMA WRITE WITH
- * IMM there (a header, or data and a header), one back (data, or nothing). No block layer, no protocol, no registration, no check. The client's CQ
- * is polled in softirq, the server's in a workqueue, as block drivers do; the next exchange of a slot is posted from the completion of the one
- * before.
+ * Two ends in one kernel, connected by rdma_cm to our own address. An exchange is the two messages
+ * of an I/O and nothing else: one RDMA WRITE WITH IMM there (a header, or data and a header), one
+ * back (data, or nothing). No block layer, no protocol, no registration, no check. The client's CQ
+ * is polled in softirq, the server's in a workqueue, as block drivers do; the next exchange of a
+ * slot is posted from the completion of the one before.
  *
  *	echo "REQUEST_BYTES REPLY_BYTES SLOTS COUNT" > /sys/module/ibnbd_floor/parameters/run
  *	cat /sys/module/ibnbd_floor/parameters/run	nanoseconds that COUNT exchanges took
  *
- * REQUEST_BYTES are data; the header comes on top. After a run both sides compare what arrived with what was sent.
+ * REQUEST_BYTES are data; the header comes on top. After a run both sides compare what arrived with
+ * what was sent.
  *
- * Locking: a run is exclusive by run_lock; while it lasts, an end is touched by the completions of its own CQ, which never run side by side, and by
- * the run before the first of them. A failure stops the run: no completion posts after `failed` is set.
+ * Locking: a run is exclusive by run_lock; while it lasts, an end is touched by the completions of
+ * its own CQ, which never run side by side, and by the run before the first of them. A failure
+ * stops the run: no completion posts after `failed` is set.
  */
 #include <linux/completion.h>
 #include <linux/gfp.h>
@@ -102,7 +106,8 @@ static int floor_post(struct floor_end *e, u32 slot)
 	if (e->len)
 		sge[n++] = (struct ib_sge){ e->src_dma + off, e->len, e->pd->local_dma_lkey };
 	if (e->header)
-		sge[n++] = (struct ib_sge){ e->src_dma + off + e->len, FLOOR_HDR, e->pd->local_dma_lkey };
+		sge[n++] = (struct ib_sge){ e->src_dma + off + e->len, FLOOR_HDR,
+					    e->pd->local_dma_lkey };
 	wr.wr.num_sge = n;
 	if (++e->posted % FLOOR_SIGNAL == 0)
 		wr.wr.send_flags = IB_SEND_SIGNALED;
@@ -129,7 +134,8 @@ static void floor_served(struct ib_cq *cq, struct ib_wc *wc)
 
 	if (floor_bad(wc))
 		return;
-	err = floor_post_recv(&floor_server) ?: floor_post(&floor_server, be32_to_cpu(wc->ex.imm_data));
+	err = floor_post_recv(&floor_server) ?:
+	      floor_post(&floor_server, be32_to_cpu(wc->ex.imm_data));
 	if (unlikely(err))
 		floor_fail("a reply cannot be posted", err);
 }
@@ -167,13 +173,15 @@ static int floor_compare(const struct floor_end *e, unsigned int slots)
 	return 0;
 }
 
-static int floor_run(unsigned int request, unsigned int reply, unsigned int slots, unsigned int count)
+static int floor_run(unsigned int request, unsigned int reply, unsigned int slots,
+		     unsigned int count)
 {
 	ktime_t begin;
 	unsigned int i;
 	int err;
 
-	if (!slots || slots > FLOOR_SLOTS || count < slots || request > FLOOR_REGION / 2 || reply > FLOOR_REGION / 2)
+	if (!slots || slots > FLOOR_SLOTS || count < slots || request > FLOOR_REGION / 2 ||
+	    reply > FLOOR_REGION / 2)
 		return -EINVAL;
 	run_stride = roundup_pow_of_two(max(request + FLOOR_HDR, reply));
 	if ((u64)run_stride * slots > FLOOR_REGION)
@@ -276,11 +284,13 @@ static int end_alloc_memory(struct floor_end *e, struct ib_device *ib)
 	return 0;
 }
 
-static int end_alloc(struct floor_end *e, enum ib_poll_context poll, void (*recv)(struct ib_cq *, struct ib_wc *))
+static int end_alloc(struct floor_end *e, enum ib_poll_context poll,
+		     void (*recv)(struct ib_cq *, struct ib_wc *))
 {
 	struct ib_qp_init_attr attr = {
 		.qp_type = IB_QPT_RC, .sq_sig_type = IB_SIGNAL_REQ_WR,
-		.cap = { .max_send_wr = 4 * FLOOR_SLOTS, .max_recv_wr = 2 * FLOOR_SLOTS, .max_send_sge = 2, .max_recv_sge = 1 },
+		.cap = { .max_send_wr = 4 * FLOOR_SLOTS, .max_recv_wr = 2 * FLOOR_SLOTS,
+			 .max_send_sge = 2, .max_recv_sge = 1 },
 	};
 	struct ib_device *ib = e->id->device;
 	int err, i;
@@ -404,10 +414,14 @@ static int floor_connect(struct sockaddr *sa)
 	if (IS_ERR(id))
 		return PTR_ERR(id);
 	floor_client.id = id;
-	err = rdma_resolve_addr(id, NULL, sa, 5000) ?: floor_expect(&floor_client, RDMA_CM_EVENT_ADDR_RESOLVED);
-	err = err ?: rdma_resolve_route(id, 5000) ?: floor_expect(&floor_client, RDMA_CM_EVENT_ROUTE_RESOLVED);
-	err = err ?: end_alloc(&floor_client, IB_POLL_SOFTIRQ, floor_answered) ?: rdma_connect(id, &param);
-	err = err ?: floor_expect(&floor_client, RDMA_CM_EVENT_ESTABLISHED) ?: floor_expect(&floor_server, RDMA_CM_EVENT_ESTABLISHED);
+	err = rdma_resolve_addr(id, NULL, sa, 5000) ?:
+	      floor_expect(&floor_client, RDMA_CM_EVENT_ADDR_RESOLVED);
+	err = err ?: rdma_resolve_route(id, 5000) ?:
+	      floor_expect(&floor_client, RDMA_CM_EVENT_ROUTE_RESOLVED);
+	err = err ?: end_alloc(&floor_client, IB_POLL_SOFTIRQ, floor_answered) ?:
+	      rdma_connect(id, &param);
+	err = err ?: floor_expect(&floor_client, RDMA_CM_EVENT_ESTABLISHED) ?:
+	      floor_expect(&floor_server, RDMA_CM_EVENT_ESTABLISHED);
 	return err ?: end_register(&floor_client) ?: end_register(&floor_server);
 }
 
@@ -428,7 +442,8 @@ static void end_init(struct floor_end *e, struct floor_end *peer)
 
 static int __init floor_init(void)
 {
-	struct sockaddr_in sin = { .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = in_aton(addr) };
+	struct sockaddr_in sin = { .sin_family = AF_INET, .sin_port = htons(port),
+				   .sin_addr.s_addr = in_aton(addr) };
 	int err;
 
 	init_completion(&run_done);

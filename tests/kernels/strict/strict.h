@@ -28,7 +28,9 @@
 #include <rdma/ib_verbs.h>
 #include <rdma/rdma_cm.h>
 
-/* A result that says whether it was done. An inline function may be static: so is its declaration. */
+/*
+ * A result that says whether it was done. An inline function may be static: so is its declaration.
+ */
 #define STRICT_RESULT(fn)	extern __typeof__(fn) fn __attribute__((__warn_unused_result__))
 #define STRICT_RESULT_INLINE(fn) static __typeof__(fn) fn __attribute__((__warn_unused_result__))
 
@@ -93,7 +95,8 @@ STRICT_RESULT(kernel_read);
 STRICT_RESULT(kernel_write);
 
 /* ---- formats: none of these may come from a variable ---------------------- */
-#define STRICT_FORMAT(fn, at)	extern __typeof__(fn) fn __attribute__((__format__(__printf__, at, (at) + 1)))
+#define STRICT_FORMAT(fn, at)							\
+	extern __typeof__(fn) fn __attribute__((__format__(__printf__, at, (at) + 1)))
 STRICT_FORMAT(kobject_add, 3);
 STRICT_FORMAT(kobject_init_and_add, 4);
 STRICT_FORMAT(kobject_set_name, 2);

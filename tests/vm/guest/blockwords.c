@@ -118,7 +118,8 @@ static void values(int fd)
 	if (ioctl(fd, HDIO_GETGEO, &geo))
 		say("HDIO_GETGEO", -1);
 	else
-		printf("HDIO_GETGEO heads=%d sectors=%d cylinders=%d start=%ld\n", geo.heads, geo.sectors, geo.cylinders, geo.start);
+		printf("HDIO_GETGEO heads=%d sectors=%d cylinders=%d start=%ld\n", geo.heads,
+		       geo.sectors, geo.cylinders, geo.start);
 }
 
 static void orders(int fd)
@@ -126,7 +127,8 @@ static void orders(int fd)
 	struct blk_zone_report *zones = calloc(1, sizeof(*zones) + 4 * sizeof(struct blk_zone));
 	struct pr_registration reg = { .new_key = 1 };
 	struct blkpg_partition part = { .start = 1 << 20, .length = 1 << 20, .pno = 3 };
-	struct blkpg_ioctl_arg pg = { .op = BLKPG_ADD_PARTITION, .datalen = sizeof(part), .data = &part };
+	struct blkpg_ioctl_arg pg = { .op = BLKPG_ADD_PARTITION, .datalen = sizeof(part),
+				      .data = &part };
 	struct sg_io_hdr sg = { .interface_id = 'S' };
 	unsigned int n = 0;
 	char id[512];
@@ -190,7 +192,8 @@ static void ranges(int fd, const char *name, unsigned long request)
 
 	for (i = 0; i < sizeof(ask) / sizeof(*ask); i++) {
 		snprintf(question, sizeof(question), "%s-%s", name, ask[i].what);
-		say(question, range(fd, request, (ask[i].from_end ? size : 0) + (uint64_t)(ask[i].start * block + ask[i].bytes),
+		say(question, range(fd, request, (ask[i].from_end ? size : 0) +
+				    (uint64_t)(ask[i].start * block + ask[i].bytes),
 				    (uint64_t)(ask[i].len * block)));
 	}
 	snprintf(question, sizeof(question), "%s-odd-length", name);
@@ -240,14 +243,18 @@ static void buffered(void)
 	printf("SEEK_END %s\n", lseek(fd, 0, SEEK_END) == (off_t)size ? "size" : "another");
 	say("fsync", fsync(fd));
 	say("fdatasync", fdatasync(fd));
-	say("sync_file_range", sync_file_range(fd, 0, 4096, SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER));
+	say("sync_file_range",
+	    sync_file_range(fd, 0, 4096, SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER));
 	say("ftruncate", ftruncate(fd, 4096));
 	say("fallocate", fallocate(fd, 0, 0, 65536));
 	say("fallocate-zero", fallocate(fd, FALLOC_FL_ZERO_RANGE, 0, 65536));
 	say("fallocate-punch", fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 65536));
-	say("fallocate-punch-odd", fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 1, 65536));
-	say("fallocate-punch-behind", fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)size, 65536));
-	say("fallocate-zero-across", fallocate(fd, FALLOC_FL_ZERO_RANGE | FALLOC_FL_KEEP_SIZE, (off_t)size - 4096, 65536));
+	say("fallocate-punch-odd",
+	    fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 1, 65536));
+	say("fallocate-punch-behind",
+	    fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)size, 65536));
+	say("fallocate-zero-across",
+	    fallocate(fd, FALLOC_FL_ZERO_RANGE | FALLOC_FL_KEEP_SIZE, (off_t)size - 4096, 65536));
 	map = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	say("mmap", map == MAP_FAILED ? -1 : 0);
 	if (map != MAP_FAILED) {
@@ -304,7 +311,8 @@ static void read_only(const char *name)
 	say(RO("BLKSECDISCARD"), range(fd, BLKSECDISCARD, 0, 4096));
 	say(RO("BLKFLSBUF"), ioctl(fd, BLKFLSBUF));
 	say(RO("punch"), fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 4096));
-	say(RO("mmap"), mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) == MAP_FAILED ? -1 : 0);
+	say(RO("mmap"),
+	    mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) == MAP_FAILED ? -1 : 0);
 	close(fd);
 	fd = open(dev, O_RDWR | O_DIRECT | O_CLOEXEC);
 	moved(RO("direct-write"), pwrite(fd, buf, 4096, 0));
@@ -331,7 +339,8 @@ int main(int argc, char **argv)
 	memset(buf, 'b', 65536 + 4096);
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	fd = opened(O_RDONLY);
-	if (ioctl(fd, BLKGETSIZE64, &size) || ioctl(fd, BLKSSZGET, &block) || ioctl(fd, BLKROGET, &ro))
+	if (ioctl(fd, BLKGETSIZE64, &size) || ioctl(fd, BLKSSZGET, &block) ||
+	    ioctl(fd, BLKROGET, &ro))
 		return 1;
 	if (ro) {
 		close(fd);

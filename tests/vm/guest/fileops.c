@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * fileops FILE SECONDS SEED [KIB]: one file under every way to change it, compared with a copy in memory.
+ * fileops FILE SECONDS SEED [KIB]: one file under every way to change it, compared with a copy in
+ * memory.
  *
- * Random ranges are written, read, mapped and written, mapped and read, cut off, grown, punched, zeroed and allocated; between these the file
- * is synced, its pages are dropped so that the next read comes from the disk, and it is closed and opened again. After each step its size, and
- * with each read its content, must be those of the copy. What a file system cannot do (fallocate's modes) is left out. A difference ends
- * the program with status 1, the range and the last steps.
+ * Random ranges are written, read, mapped and written, mapped and read, cut off, grown, punched,
+ * zeroed and allocated; between these the file is synced, its pages are dropped so that the next
+ * read comes from the disk, and it is closed and opened again. After each step its size, and with
+ * each read its content, must be those of the copy. What a file system cannot do (fallocate's
+ * modes) is left out. A difference ends the program with status 1, the range and the last steps.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -66,7 +68,8 @@ static void compare(const unsigned char *got, size_t from, size_t len, const cha
 		return;
 	for (i = 0; got[i] == copy[from + i]; i++)
 		;
-	die("%s: byte %zu of %s is %02x, should be %02x", how, from + i, path, got[i], copy[from + i]);
+	die("%s: byte %zu of %s is %02x, should be %02x", how, from + i, path, got[i],
+	    copy[from + i]);
 }
 
 static void fill(size_t len)
@@ -78,7 +81,8 @@ static void fill(size_t len)
 		buf[i] = (unsigned char)(c + i * 31 + (i >> 8));
 }
 
-static void grown(size_t end)		/* between the old end and the new one there are zeroes: the copy has them */
+/* between the old end and the new one there are zeroes: the copy has them */
+static void grown(size_t end)
 {
 	if (end > size)
 		size = end;
@@ -103,7 +107,8 @@ static void do_read(size_t from, size_t len)
 static void mapped(size_t from, size_t len, int write)
 {
 	size_t page = from & ~(size_t)4095;
-	unsigned char *p = mmap(NULL, from + len - page, PROT_READ | (write ? PROT_WRITE : 0), MAP_SHARED, fd, (off_t)page);
+	unsigned char *p = mmap(NULL, from + len - page, PROT_READ | (write ? PROT_WRITE : 0),
+				MAP_SHARED, fd, (off_t)page);
 
 	if (p == MAP_FAILED)
 		die("mmap %zu+%zu: %s", from, len, strerror(errno));
@@ -160,16 +165,19 @@ static void drop(void)			/* what is clean leaves the page cache */
 
 static void one(void)
 {
-	size_t len = 1 + up_to(RANGE), any = up_to(most - len), in = up_to(size), inlen = len < size - in ? len : size - in;
+	size_t len = 1 + up_to(RANGE), any = up_to(most - len), in = up_to(size),
+		inlen = len < size - in ? len : size - in;
 	struct stat st;
 
 	switch (random() % 16) {
 	case 0 ... 3:	step("write", any, len); do_write(any, len); break;
 	case 4 ... 6:	step("read", in, inlen); do_read(in, inlen); break;
-	case 7 ... 8:	if (inlen) { step("map and write", in, inlen); mapped(in, inlen, 1); } break;
+	case 7 ... 8:	if (inlen) { step("map and write", in, inlen); mapped(in, inlen, 1); }
+			break;
 	case 9:		if (inlen) { step("map and read", in, inlen); mapped(in, inlen, 0); } break;
 	case 10:	step("truncate", any, 0); do_truncate(any); break;
-	case 11:	step("punch", any, len); allocate(FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, any, len); break;
+	case 11:	step("punch", any, len);
+			allocate(FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, any, len); break;
 	case 12:	step("zero", any, len); allocate(FALLOC_FL_ZERO_RANGE, any, len); break;
 	case 13:	step("allocate", any, len); allocate(0, any, len); break;
 	case 14:	step("sync and drop", 0, 0); drop(); break;

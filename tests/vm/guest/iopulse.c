@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * iopulse DEV [THREADS [SLOW_MS [MODE [THINK_US]]]]: a steady pulse of 4 KiB O_DIRECT I/O, one at a time per
- * thread, to see when a device pauses, fails and comes back. MODE is r, w or rw.
+ * iopulse DEV [THREADS [SLOW_MS [MODE [THINK_US]]]]: a steady pulse of 4 KiB O_DIRECT I/O, one at a
+ * time per thread, to see when a device pauses, fails and comes back. MODE is r, w or rw.
  *
  * Prints, stamped with seconds since boot:
  *   HB done=.. (+..) errs=.. (+..)    each second
@@ -68,16 +68,19 @@ static void *pulse(void *arg)
 			if (!run++) {
 				first = t;
 				printf("%.2f thread %ld ERR %s: %s after %.0f ms\n", now(), id,
-				       write ? "write" : "read", got < 0 ? strerror(err) : "short", ms);
+				       write ? "write" : "read",
+				       got < 0 ? strerror(err) : "short", ms);
 			}
 			usleep(10000);
 			continue;
 		}
 		if (run)
-			printf("%.2f thread %ld OK after %ld errors in %.2f s\n", now(), id, run, now() - first);
+			printf("%.2f thread %ld OK after %ld errors in %.2f s\n", now(), id, run,
+			       now() - first);
 		run = 0;
 		if (ms > slow_ms)
-			printf("%.2f thread %ld SLOW %s %.0f ms\n", now(), id, write ? "write" : "read", ms);
+			printf("%.2f thread %ld SLOW %s %.0f ms\n", now(), id,
+			       write ? "write" : "read", ms);
 		atomic_fetch_add(&done, 1);
 		if (think_us)
 			usleep(think_us);
@@ -96,7 +99,8 @@ int main(int argc, char **argv)
 	pthread_t t;
 
 	if (argc < 2 || threads < 1)
-		return fprintf(stderr, "usage: iopulse DEV [THREADS [SLOW_MS [MODE [THINK_US]]]]\n"), 2;
+		return fprintf(stderr,
+			       "usage: iopulse DEV [THREADS [SLOW_MS [MODE [THINK_US]]]]\n"), 2;
 	if (argc > 3)
 		slow_ms = atoi(argv[3]);
 	if (argc > 4)
@@ -124,7 +128,8 @@ int main(int argc, char **argv)
 	}
 	/* A thread may hang in the kernel: it is given a second and not joined. */
 	sleep(1);
-	printf("%.2f END done=%ld errs=%ld longest_ms=%ld\n", now(), (long)done, (long)errs, longest_us / 1000);
+	printf("%.2f END done=%ld errs=%ld longest_ms=%ld\n", now(), (long)done, (long)errs,
+	       longest_us / 1000);
 	fflush(stdout);
 	_exit(errs ? 1 : 0);
 }

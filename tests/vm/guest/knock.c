@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * knock ADDR [WORD=VALUE..]: a client that gets no further than CONN_REQ (docs/protocol.md, section 2). It has no queue pair, sends what it is
- * told to, and goes on holding what the server gave it: for caps, timeouts and refusals that no honest client ever meets.
+ * knock ADDR [WORD=VALUE..]: a client that gets no further than CONN_REQ (docs/protocol.md, section
+ * 2). It has no queue pair, sends what it is told to, and goes on holding what the server gave it:
+ * for caps, timeouts and refusals that no honest client ever meets.
  *
  *   count=N        knock so often, one after the other (1)
  *   session=N      all attempts belong to session N; without it each opens one of its own
@@ -13,7 +14,8 @@
  *   patch=OFF:HEX  other bytes at that offset; may be repeated
  *   src=ADDR port=N hold=SECONDS
  *
- * Speaks to the kernel's rdma_ucm directly. Prints "accepted depth D flags F" or "refused ERRNO" for each attempt, then waits for hold= seconds.
+ * Speaks to the kernel's rdma_ucm directly. Prints "accepted depth D flags F" or "refused ERRNO"
+ * for each attempt, then waits for hold= seconds.
  */
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -24,7 +26,8 @@
 #include <unistd.h>
 #include <rdma/rdma_user_cm.h>
 
-enum { ADDR_RESOLVED, ADDR_ERROR, ROUTE_RESOLVED, ROUTE_ERROR, CONNECT_REQUEST, CONNECT_RESPONSE, CONNECT_ERROR, UNREACHABLE, REJECTED };
+enum { ADDR_RESOLVED, ADDR_ERROR, ROUTE_RESOLVED, ROUTE_ERROR, CONNECT_REQUEST, CONNECT_RESPONSE,
+       CONNECT_ERROR, UNREACHABLE, REJECTED };
 
 #define REQ_LEN		56
 #define MS		5000
@@ -109,14 +112,16 @@ static void need(unsigned int want, uint32_t id)
 		ev = event();
 	while (ev.id != id);
 	if (ev.event != want) {
-		fprintf(stderr, "knock: event %u with status %d in place of %u\n", ev.event, (int)ev.status, want);
+		fprintf(stderr, "knock: event %u with status %d in place of %u\n", ev.event,
+			(int)ev.status, want);
 		exit(2);
 	}
 }
 
 static void knock(const char *dst, const char *src, int port)
 {
-	struct rdma_ucm_create_id create = { .ps = RDMA_PS_TCP, .qp_type = 2 /* RC */, .uid = 1 /* 0 hears of nothing */ };
+	struct rdma_ucm_create_id create = { .ps = RDMA_PS_TCP, .qp_type = 2 /* RC */,
+					     .uid = 1 /* 0 hears of nothing */ };
 	struct rdma_ucm_resolve_addr addr = { .timeout_ms = MS };
 	struct rdma_ucm_resolve_route route = { .timeout_ms = MS };
 	struct rdma_ucm_connect conn = { 0 };
@@ -127,7 +132,8 @@ static void knock(const char *dst, const char *src, int port)
 
 	/* create_id's response field is its second one */
 	create.response = (uintptr_t)&id;
-	must(put(RDMA_USER_CM_CMD_CREATE_ID, &create, sizeof(create), NULL, sizeof(id)), "create_id");
+	must(put(RDMA_USER_CM_CMD_CREATE_ID, &create, sizeof(create), NULL, sizeof(id)),
+	     "create_id");
 	addr.id = route.id = conn.id = rtu.id = id.id;
 	addr.dst_size = parse(dst, port, &addr.dst_addr);
 	if (src)
@@ -136,7 +142,10 @@ static void knock(const char *dst, const char *src, int port)
 	need(ADDR_RESOLVED, id.id);
 	must(put(RDMA_USER_CM_CMD_RESOLVE_ROUTE, &route, sizeof(route), NULL, 0), "resolve_route");
 	need(ROUTE_RESOLVED, id.id);
-	/* Nobody looks for it before the first packet; the same one again would be a stale connection to the CM. */
+	/*
+	 * Nobody looks for it before the first packet; the same one again would
+	 * be a stale connection to the CM.
+	 */
 	conn.conn_param.qp_num = 0x100000 | (rand() & 0xfffff);
 	conn.conn_param.retry_count = conn.conn_param.rnr_retry_count = 7;
 	conn.conn_param.valid = 1;
@@ -149,7 +158,8 @@ static void knock(const char *dst, const char *src, int port)
 	if (ev.event == CONNECT_RESPONSE) {
 		put(RDMA_USER_CM_CMD_ACCEPT, &rtu, sizeof(rtu), NULL, 0);
 		printf("accepted depth %u flags %u\n", rsp[6] | rsp[7] << 8, rsp[16]);
-	} else if (ev.event == REJECTED && ev.status == 28 && ev.param.conn.private_data_len >= REQ_LEN) {
+	} else if (ev.event == REJECTED && ev.status == 28 &&
+		   ev.param.conn.private_data_len >= REQ_LEN) {
 		printf("refused %d\n", -(int16_t)(rsp[4] | rsp[5] << 8));
 	} else {
 		printf("event %u status %d\n", ev.event, (int)ev.status);

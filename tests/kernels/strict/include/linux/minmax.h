@@ -27,7 +27,9 @@
 
 /* Pointers to two types can not be compared without a warning; enum and int are two. */
 #define STRICT_TYPE(a, b)	((void)sizeof((__typeof__(a) *)NULL == (__typeof__(b) *)NULL))
-/* (type)-1 is positive for unsigned ones alone; a pointer's is no constant, and none is expected. */
+/*
+ * (type)-1 is positive for unsigned ones alone; a pointer's is no constant, and none is expected.
+ */
 #define STRICT_UNSIGNED(a)	((__typeof__((a) + 0))-1 > (__typeof__((a) + 0))1)
 #define STRICT_SIGN(what, a, b)						\
 	_Static_assert(STRICT_UNSIGNED(a) == STRICT_UNSIGNED(b),	\
