@@ -76,13 +76,19 @@ PROBE(ALLOC_DISK) {		/* 5.14 .. 6.8 (2 args); EL9.0..9.5 */
 	struct gendisk *d = blk_mq_alloc_disk((struct blk_mq_tag_set *)NULL, NULL); (void)d;
 }
 PROBE(BLK_CLEANUP_DISK) { blk_cleanup_disk((struct gendisk *)NULL); }	/* 5.14..5.19 */
-PROBE(BLK_FEATURES) { struct queue_limits l = { .features = BLK_FEAT_WRITE_CACHE | BLK_FEAT_FUA }; (void)l; }
+PROBE(BLK_FEATURES) {
+	struct queue_limits l = { .features = BLK_FEAT_WRITE_CACHE | BLK_FEAT_FUA }; (void)l;
+}
 PROBE(LIMITS_COMMIT) {		/* 6.9 */
 	struct queue_limits lim = queue_limits_start_update((struct request_queue *)NULL);
 	int r = queue_limits_commit_update((struct request_queue *)NULL, &lim); (void)r;
 }
-PROBE(LIMITS_SECURE_ERASE) { struct queue_limits l = { .max_secure_erase_sectors = 1 }; (void)l; }	/* 5.19 */
-PROBE(LIMITS_HW_WZEROES_UNMAP) { struct queue_limits l = { .max_hw_wzeroes_unmap_sectors = 1 }; (void)l; }	/* 6.17 */
+PROBE(LIMITS_SECURE_ERASE) {	/* 5.19 */
+	struct queue_limits l = { .max_secure_erase_sectors = 1 }; (void)l;
+}
+PROBE(LIMITS_HW_WZEROES_UNMAP) {	/* 6.17 */
+	struct queue_limits l = { .max_hw_wzeroes_unmap_sectors = 1 }; (void)l;
+}
 PROBE(QUEUE_FLAG_DISCARD) { int x = QUEUE_FLAG_DISCARD; (void)x; }	/* until 5.18 */
 PROBE(QUEUE_FLAG_SECERASE) { int x = QUEUE_FLAG_SECERASE; (void)x; }	/* until 5.18 */
 PROBE(ADD_DISK_RET) { int r = add_disk((struct gendisk *)NULL); (void)r; }	/* 5.15 */
@@ -92,12 +98,16 @@ PROBE(BDOPS_GENDISK) {		/* 6.5: open(disk, blk_mode_t), release(disk) */
 	void (*re)(struct gendisk *) = o.release; (void)op; (void)re;
 }
 PROBE(BDOPS_GETGEO_DISK) {	/* 6.18: getgeo(disk, geo) */
-	struct block_device_operations o; int (*f)(struct gendisk *, struct hd_geometry *) = o.getgeo; (void)f;
+	struct block_device_operations o;
+	int (*f)(struct gendisk *, struct hd_geometry *) = o.getgeo; (void)f;
 }
-PROBE(BDOPS_FREE_DISK) { struct block_device_operations o; void (*f)(struct gendisk *) = o.free_disk; (void)f; }	/* 5.18 */
+PROBE(BDOPS_FREE_DISK) {	/* 5.18 */
+	struct block_device_operations o; void (*f)(struct gendisk *) = o.free_disk; (void)f;
+}
 PROBE(INIT_REQUEST_INT_NODE) {	/* 7.1 */
 	struct blk_mq_ops o;
-	int (*f)(struct blk_mq_tag_set *, struct request *, unsigned int, int) = o.init_request; (void)f;
+	int (*f)(struct blk_mq_tag_set *, struct request *, unsigned int, int) = o.init_request;
+	(void)f;
 }
 PROBE(MQ_TIMEOUT_1ARG) {	/* 6.1 */
 	struct blk_mq_ops o;
@@ -118,21 +128,36 @@ PROBE(MQ_QUIESCE_TAGSET) { blk_mq_quiesce_tagset((struct blk_mq_tag_set *)NULL);
 PROBE(MQ_FREEZE_MEMFLAGS) {	/* 6.14 */
 	unsigned int f = blk_mq_freeze_queue((struct request_queue *)NULL); (void)f;
 }
-PROBE(RQ_MAP_SG_2ARG) { int n = blk_rq_map_sg((struct request *)NULL, (struct scatterlist *)NULL); (void)n; }	/* 6.16 */
+PROBE(RQ_MAP_SG_2ARG) {		/* 6.16 */
+	int n = blk_rq_map_sg((struct request *)NULL, (struct scatterlist *)NULL); (void)n;
+}
 PROBE(MQ_F_SHOULD_MERGE) { int x = BLK_MQ_F_SHOULD_MERGE; (void)x; }	/* until 6.13 */
-PROBE(SET_CAPACITY_NOTIFY) { set_capacity_and_notify((struct gendisk *)NULL, (sector_t)0); }	/* 5.11, 5.10.y */
-PROBE(SET_CAPACITY_REVALIDATE) { set_capacity_revalidate_and_notify((struct gendisk *)NULL, (sector_t)0, true); }	/* 5.7 .. 5.10; EL8 */
-PROBE(QUEUE_DISK) { struct gendisk *d = ((struct request_queue *)NULL)->disk; (void)d; }	/* 5.15 */
+PROBE(SET_CAPACITY_NOTIFY) {	/* 5.11, 5.10.y */
+	set_capacity_and_notify((struct gendisk *)NULL, (sector_t)0);
+}
+PROBE(SET_CAPACITY_REVALIDATE) {	/* 5.7 .. 5.10; EL8 */
+	set_capacity_revalidate_and_notify((struct gendisk *)NULL, (sector_t)0, true);
+}
+PROBE(QUEUE_DISK) {		/* 5.15 */
+	struct gendisk *d = ((struct request_queue *)NULL)->disk; (void)d;
+}
 PROBE(MARK_DISK_DEAD) { blk_mark_disk_dead((struct gendisk *)NULL); }	/* 5.16 */
 PROBE(MQ_ALLOC_QUEUE) {		/* 6.9 */
-	struct request_queue *q = blk_mq_alloc_queue((struct blk_mq_tag_set *)NULL, NULL, NULL); (void)q;
+	struct request_queue *q = blk_mq_alloc_queue((struct blk_mq_tag_set *)NULL, NULL, NULL);
+	(void)q;
 }
 PROBE(MQ_DESTROY_QUEUE) { blk_mq_destroy_queue((struct request_queue *)NULL); }	/* 6.0 */
 PROBE(MQ_WAIT_QUIESCE_SET) { blk_mq_wait_quiesce_done((struct blk_mq_tag_set *)NULL); }	/* 6.2 */
-PROBE(MQ_WAIT_QUIESCE_Q) { blk_mq_wait_quiesce_done((struct request_queue *)NULL); }	/* 5.16, 6.1 */
-PROBE(QUEUE_FLAG_SKIP_QUIESCE) { int x = QUEUE_FLAG_SKIP_TAGSET_QUIESCE; (void)x; }	/* 6.2 .. 6.10 */
+PROBE(MQ_WAIT_QUIESCE_Q) {	/* 5.16, 6.1 */
+	blk_mq_wait_quiesce_done((struct request_queue *)NULL);
+}
+PROBE(QUEUE_FLAG_SKIP_QUIESCE) {	/* 6.2 .. 6.10 */
+	int x = QUEUE_FLAG_SKIP_TAGSET_QUIESCE; (void)x;
+}
 PROBE(MQ_F_NO_SCHED_BY_DEFAULT) { int x = BLK_MQ_F_NO_SCHED_BY_DEFAULT; (void)x; }	/* 5.14 */
-PROBE(MQ_F_TAG_HCTX_SHARED) { int x = BLK_MQ_F_TAG_HCTX_SHARED; (void)x; }	/* 5.10: all targets */
+PROBE(MQ_F_TAG_HCTX_SHARED) {	/* 5.10: all targets */
+	int x = BLK_MQ_F_TAG_HCTX_SHARED; (void)x;
+}
 PROBE(MQ_F_STACKING) { int x = BLK_MQ_F_STACKING; (void)x; }	/* 5.8: all targets */
 PROBE(MQ_QUEUE_RQS) { struct blk_mq_ops o; void *p = o.queue_rqs; (void)p; }	/* 5.16 */
 PROBE(MQ_QUEUE_RQS_LIST) {	/* 6.13: struct rq_list with a tail */
@@ -141,39 +166,77 @@ PROBE(MQ_QUEUE_RQS_LIST) {	/* 6.13: struct rq_list with a tail */
 }
 
 /* ---- block server ------------------------------------------------------- */
-PROBE(BDEV_FILE_OPEN) { struct file *f = bdev_file_open_by_path("", BLK_OPEN_READ, NULL, NULL); (void)file_bdev(f); }	/* 6.9 */
-PROBE(BDEV_HANDLE) { struct bdev_handle *h = bdev_open_by_path("", BLK_OPEN_READ, NULL, NULL); (void)h; }	/* 6.7, 6.8 */
-PROBE(BLKDEV_GET_HOPS) { struct block_device *b = blkdev_get_by_path("", BLK_OPEN_READ, NULL, NULL); (void)b; }	/* 6.5, 6.6 */
-PROBE(BLKDEV_GET) { struct block_device *b = blkdev_get_by_path("", FMODE_READ, NULL); (void)b; }	/* until 6.4 */
+PROBE(BDEV_FILE_OPEN) {		/* 6.9 */
+	struct file *f = bdev_file_open_by_path("", BLK_OPEN_READ, NULL, NULL); (void)file_bdev(f);
+}
+PROBE(BDEV_HANDLE) {		/* 6.7, 6.8 */
+	struct bdev_handle *h = bdev_open_by_path("", BLK_OPEN_READ, NULL, NULL); (void)h;
+}
+PROBE(BLKDEV_GET_HOPS) {	/* 6.5, 6.6 */
+	struct block_device *b = blkdev_get_by_path("", BLK_OPEN_READ, NULL, NULL); (void)b;
+}
+PROBE(BLKDEV_GET) {		/* until 6.4 */
+	struct block_device *b = blkdev_get_by_path("", FMODE_READ, NULL); (void)b;
+}
 PROBE(BDEV_FPUT) { bdev_fput((struct file *)NULL); }	/* 6.9 */
 PROBE(BLK_MODE_T) { blk_mode_t m = BLK_OPEN_READ | BLK_OPEN_WRITE; (void)m; }	/* 6.5 */
 PROBE(VFS_PATH_LOOKUP) {	/* declared in a public header since 6.4 or so, exported by all */
 	int r = vfs_path_lookup(NULL, NULL, "", 0, (struct path *)NULL); (void)r;
 }
 PROBE(KIOCB_START_WRITE) { kiocb_start_write(NULL); kiocb_end_write(NULL); }	/* 6.5, stable */
-PROBE(STATX_DIOALIGN) { struct kstat s; u32 x = s.dio_offset_align | s.dio_mem_align | STATX_DIOALIGN; (void)x; }	/* 6.1 */
+PROBE(STATX_DIOALIGN) {		/* 6.1 */
+	struct kstat s; u32 x = s.dio_offset_align | s.dio_mem_align | STATX_DIOALIGN; (void)x;
+}
 PROBE(FMODE_CAN_ODIRECT) { fmode_t m = FMODE_CAN_ODIRECT; (void)m; }	/* 6.0 */
-PROBE(BIO_ALLOC_BDEV) { struct bio *b = bio_alloc((struct block_device *)NULL, 1, REQ_OP_READ, GFP_KERNEL); (void)b; }	/* 5.18 */
+PROBE(BIO_ALLOC_BDEV) {		/* 5.18 */
+	struct bio *b = bio_alloc((struct block_device *)NULL, 1, REQ_OP_READ, GFP_KERNEL); (void)b;
+}
 PROBE(BIO_INIT_BDEV) { struct bio b; bio_init(&b, NULL, NULL, 0, REQ_OP_READ); }	/* 5.18 */
 PROBE(BLK_OPF_T) { blk_opf_t x = 0; (void)x; }	/* 6.0 */
 PROBE(BIO_ADD_VIRT_NOFAIL) { bio_add_virt_nofail(NULL, NULL, 0); }	/* 6.16, 6.12.y */
 PROBE(BIO_MAX_SEGS) { unsigned short n = bio_max_segs(1); (void)n; }	/* 5.12 */
-PROBE(BDEV_NR_SECTORS) { sector_t s = bdev_nr_sectors((struct block_device *)NULL); (void)s; }	/* 5.16 */
-PROBE(BDEV_NR_BYTES) { loff_t s = bdev_nr_bytes((struct block_device *)NULL); (void)s; }	/* 5.16 */
-PROBE(BDEV_MAX_DISCARD) { unsigned int s = bdev_max_discard_sectors((struct block_device *)NULL); (void)s; }	/* 5.19 */
-PROBE(BDEV_MAX_SECURE_ERASE) { unsigned int s = bdev_max_secure_erase_sectors((struct block_device *)NULL); (void)s; }	/* 5.19 */
-PROBE(BDEV_DISCARD_GRANULARITY) { unsigned int s = bdev_discard_granularity((struct block_device *)NULL); (void)s; }	/* 5.19 */
-PROBE(BDEV_WRITE_CACHE) { bool b = bdev_write_cache((struct block_device *)NULL); (void)b; }	/* 5.19 */
+PROBE(BDEV_NR_SECTORS) {	/* 5.16 */
+	sector_t s = bdev_nr_sectors((struct block_device *)NULL); (void)s;
+}
+PROBE(BDEV_NR_BYTES) {		/* 5.16 */
+	loff_t s = bdev_nr_bytes((struct block_device *)NULL); (void)s;
+}
+PROBE(BDEV_MAX_DISCARD) {	/* 5.19 */
+	unsigned int s = bdev_max_discard_sectors((struct block_device *)NULL); (void)s;
+}
+PROBE(BDEV_MAX_SECURE_ERASE) {	/* 5.19 */
+	unsigned int s = bdev_max_secure_erase_sectors((struct block_device *)NULL); (void)s;
+}
+PROBE(BDEV_DISCARD_GRANULARITY) {	/* 5.19 */
+	unsigned int s = bdev_discard_granularity((struct block_device *)NULL); (void)s;
+}
+PROBE(BDEV_WRITE_CACHE) {	/* 5.19 */
+	bool b = bdev_write_cache((struct block_device *)NULL); (void)b;
+}
 PROBE(BDEV_FUA) { bool b = bdev_fua((struct block_device *)NULL); (void)b; }	/* 5.19 */
 PROBE(BDEV_ROT) { bool b = bdev_rot((struct block_device *)NULL); (void)b; }	/* 7.x */
-PROBE(BDEV_NONROT) { bool b = bdev_nonrot((struct block_device *)NULL); (void)b; }	/* 5.19 .. */
-PROBE(BDEV_STABLE_WRITES) { bool b = bdev_stable_writes((struct block_device *)NULL); (void)b; }	/* 5.19 */
+PROBE(BDEV_NONROT) {		/* 5.19 .. */
+	bool b = bdev_nonrot((struct block_device *)NULL); (void)b;
+}
+PROBE(BDEV_STABLE_WRITES) {	/* 5.19 */
+	bool b = bdev_stable_writes((struct block_device *)NULL); (void)b;
+}
 PROBE(BDEV_NOWAIT) { bool b = bdev_nowait((struct block_device *)NULL); (void)b; }	/* 6.1 */
-PROBE(BD_META_INFO) { struct partition_meta_info *i = ((struct block_device *)NULL)->bd_meta_info; (void)i; }	/* 5.11 */
-PROBE(BDEV_WZEROES_UNMAP) { unsigned int s = bdev_write_zeroes_unmap_sectors((struct block_device *)NULL); (void)s; }	/* 6.17 */
-PROBE(ISSUE_FLUSH_1ARG) { int r = blkdev_issue_flush((struct block_device *)NULL); (void)r; }	/* 5.12 */
-PROBE(ISSUE_FLUSH_3ARG) { int r = blkdev_issue_flush((struct block_device *)NULL, GFP_KERNEL, NULL); (void)r; }	/* until 5.7; EL8 */
-PROBE(KI_COMPLETE_2ARG) { struct kiocb k; void (*f)(struct kiocb *, long) = k.ki_complete; (void)f; }	/* 5.16 */
+PROBE(BD_META_INFO) {		/* 5.11 */
+	struct partition_meta_info *i = ((struct block_device *)NULL)->bd_meta_info; (void)i;
+}
+PROBE(BDEV_WZEROES_UNMAP) {	/* 6.17 */
+	unsigned int s = bdev_write_zeroes_unmap_sectors((struct block_device *)NULL); (void)s;
+}
+PROBE(ISSUE_FLUSH_1ARG) {	/* 5.12 */
+	int r = blkdev_issue_flush((struct block_device *)NULL); (void)r;
+}
+PROBE(ISSUE_FLUSH_3ARG) {	/* until 5.7; EL8 */
+	int r = blkdev_issue_flush((struct block_device *)NULL, GFP_KERNEL, NULL); (void)r;
+}
+PROBE(KI_COMPLETE_2ARG) {	/* 5.16 */
+	struct kiocb k; void (*f)(struct kiocb *, long) = k.ki_complete; (void)f;
+}
 
 /* ---- driver model ------------------------------------------------------- */
 PROBE(CONST_KTYPE) { const struct kobj_type *t = NULL; kobject_init(NULL, t); }	/* 5.18 or later */
@@ -181,20 +244,33 @@ PROBE(DEFAULT_GROUPS) { struct kobj_type t = { .default_groups = NULL }; (void)t
 PROBE(SYSFS_EMIT) { int n = sysfs_emit(NULL, "x"); (void)n; }	/* 5.10 */
 
 /* ---- RDMA --------------------------------------------------------------- */
-PROBE(IB_CLIENT_ADD_INT) { struct ib_client c; int (*f)(struct ib_device *) = c.add; (void)f; }	/* 5.8 */
+PROBE(IB_CLIENT_ADD_INT) {	/* 5.8 */
+	struct ib_client c; int (*f)(struct ib_device *) = c.add; (void)f;
+}
 PROBE(RDMA_REJECT_REASON) { int r = rdma_reject(NULL, NULL, 0, 0); (void)r; }	/* 5.8 */
 PROBE(RDMA_CONNECT_LOCKED) { int r = rdma_connect_locked(NULL, NULL); (void)r; }	/* 5.10 */
 PROBE(RDMA_LOCK_HANDLER) { rdma_lock_handler(NULL); }	/* 5.10 */
 PROBE(RDMA_MIN_RNR) { int r = rdma_set_min_rnr_timer(NULL, 0); (void)r; }	/* 5.15 */
 PROBE(RDMA_ACK_TIMEOUT) { int r = rdma_set_ack_timeout(NULL, 0); (void)r; }	/* 5.2 */
-PROBE(IB_CQ_POOL) { struct ib_cq *c = ib_cq_pool_get(NULL, 0, 0, IB_POLL_SOFTIRQ); (void)c; }	/* 5.9 */
-PROBE(IB_KERNEL_CAP) { int x = ((struct ib_device *)NULL)->attrs.kernel_cap_flags & IBK_SG_GAPS_REG; (void)x; }	/* 6.0 */
-PROBE(POST_SEND_CONST) { const struct ib_send_wr **bad; int r = ib_post_send(NULL, (const struct ib_send_wr *)NULL, bad); (void)r; }	/* 4.19 */
+PROBE(IB_CQ_POOL) {		/* 5.9 */
+	struct ib_cq *c = ib_cq_pool_get(NULL, 0, 0, IB_POLL_SOFTIRQ); (void)c;
+}
+PROBE(IB_KERNEL_CAP) {		/* 6.0 */
+	int x = ((struct ib_device *)NULL)->attrs.kernel_cap_flags & IBK_SG_GAPS_REG; (void)x;
+}
+PROBE(POST_SEND_CONST) {	/* 4.19 */
+	const struct ib_send_wr **bad;
+	int r = ib_post_send(NULL, (const struct ib_send_wr *)NULL, bad); (void)r;
+}
 
 /* ---- misc --------------------------------------------------------------- */
-PROBE(TIMER_DELETE_SYNC) { int r = timer_delete_sync((struct timer_list *)NULL); (void)r; }	/* 6.2 */
+PROBE(TIMER_DELETE_SYNC) {	/* 6.2 */
+	int r = timer_delete_sync((struct timer_list *)NULL); (void)r;
+}
 PROBE(TIMER_DELETE) { int r = timer_delete((struct timer_list *)NULL); (void)r; }	/* 6.2 */
-PROBE(TIMER_SHUTDOWN_SYNC) { int r = timer_shutdown_sync((struct timer_list *)NULL); (void)r; }	/* 6.2 */
+PROBE(TIMER_SHUTDOWN_SYNC) {	/* 6.2 */
+	int r = timer_shutdown_sync((struct timer_list *)NULL); (void)r;
+}
 PROBE(HRTIMER_SETUP) { hrtimer_setup(NULL, NULL, 0, 0); }	/* 6.13 */
 PROBE(WQ_PERCPU) { int x = WQ_PERCPU; (void)x; }	/* 6.17 */
 PROBE(SYSTEM_PERCPU_WQ) { struct workqueue_struct *w = system_percpu_wq; (void)w; }	/* 6.17 */
@@ -202,7 +278,9 @@ PROBE(SYSTEM_DFL_WQ) { struct workqueue_struct *w = system_dfl_wq; (void)w; }	/*
 PROBE(RANDOM_BELOW) { u32 x = get_random_u32_below(3); (void)x; }	/* 6.2, 6.1.y */
 PROBE(RANDOM_INCLUSIVE) { u32 x = get_random_u32_inclusive(1, 3); (void)x; }	/* 6.2 */
 PROBE(STR_YES_NO) { const char *s = str_yes_no(true); (void)s; }	/* 5.18 or later */
-PROBE(STR_ENABLED_DISABLED) { const char *s = str_enabled_disabled(true); (void)s; }	/* 5.18 or later */
+PROBE(STR_ENABLED_DISABLED) {	/* 5.18 or later */
+	const char *s = str_enabled_disabled(true); (void)s;
+}
 PROBE(GUARD_MUTEX) { guard(mutex)((struct mutex *)NULL); }	/* 6.5, 5.10.y */
 PROBE(GUARD_SPINLOCK) { guard(spinlock_irqsave)((spinlock_t *)NULL); }
 PROBE(GUARD_RCU) { guard(rcu)(); }
@@ -214,7 +292,9 @@ PROBE(ASSIGN_STR_1ARG) {	/* 6.10 */
 	const char *s = STR(__assign_str(x)); (void)s;
 }
 PROBE(SCOPED_WITH_INIT_FS) { scoped_with_init_fs() ; }	/* 7.3 */
-PROBE(USERSPACE_INIT_FS) { struct fs_struct *f = userspace_init_fs; (void)f; }	/* 7.3: what the one before has to do with */
+PROBE(USERSPACE_INIT_FS) {	/* 7.3: what the one before has to do with */
+	struct fs_struct *f = userspace_init_fs; (void)f;
+}
 
 /* ---- headers (asked here, since sparse does not know __has_include) ------ */
 PROBE(H_GENHD) {	/* until 5.17 */
@@ -238,4 +318,6 @@ PROBE(H_UNALIGNED) {	/* 6.12; before, asm/unaligned.h */
 #endif
 }
 
-PROBE(SANE_END) { no_such_symbol_at_end(); }		/* must be 0: the compiler reached the end */
+PROBE(SANE_END) {		/* must be 0: the compiler reached the end */
+	no_such_symbol_at_end();
+}
