@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What a mapped device did, for `trace-cmd record -e ibnbd_client`. Requests that go well are in the block layer's own events. */
+/*
+ * What a mapped device did, for `trace-cmd record -e ibnbd_client`. Requests that go well are in
+ * the block layer's own events.
+ */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM ibnbd_client
 
@@ -77,7 +80,8 @@ TRACE_EVENT(ibnbd_clt_session_link,
 	),
 	TP_printk("%s: link %u %s", __get_str(session), __entry->gen,
 		  __print_symbolic(__entry->ev, { IBTRS_CLT_LINK_DOWN, "down" },
-				   { IBTRS_CLT_LINK_UP, "up" }, { IBTRS_CLT_LINK_REPLAY, "replay" }))
+				   { IBTRS_CLT_LINK_UP, "up" },
+				   { IBTRS_CLT_LINK_REPLAY, "replay" }))
 );
 
 /* A request ends, or could not begin, with an error. Any context. */

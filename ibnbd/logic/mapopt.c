@@ -17,7 +17,8 @@
 #define MAPOPT_SUGGEST	32	/* longest word that is compared with the keys */
 
 static const struct ibnbd_mapopt mapopt_rows[] = {
-#define MAPOPT_ROW(_field, _key, _alias, _kind, _min, _max, _def, _flags, _words, _value, _help)	\
+#define MAPOPT_ROW(_field, _key, _alias, _kind, _min, _max, _def, _flags, _words,	\
+		   _value, _help)						\
 	[IBNBD_OPT_##_field] = {								\
 		.key = _key, .alias = _alias, .kind = IBNBD_KIND_##_kind,			\
 		.min = _min, .max = _max, .def = _def, .flags = _flags, .words = _words,	\

@@ -85,7 +85,8 @@ X(reconnect_delay_ms, "reconnect_delay_ms", "reconnect_delay", INT, 10, 60000, 1
 	"delay before the first reconnect attempt; doubles with each failure") \
 X(reconnect_max_ms, "reconnect_max_ms", "reconnect_max", INT, 10, 600000, 1000, 0, NULL, "MS", \
 	"longest delay between attempts while I/O is held") \
-X(max_reconnect_attempts, "max_reconnect_attempts", "max_reconnect", INT, -1, 9999, -1, 0, NULL, "N", \
+X(max_reconnect_attempts, "max_reconnect_attempts", "max_reconnect", INT, -1, 9999, -1, 0, NULL, \
+	"N", \
 	"give a path up after so many attempts; -1 = never, 0 = do not reconnect") \
 X(policy, "policy", "mpath_policy", WORD, 0, 0, IBNBD_POLICY_MIN_INFLIGHT, 0, \
 	"round-robin:rr|min-inflight:mi|min-latency:ml", "POLICY", \

@@ -75,7 +75,8 @@ TRACE_EVENT(ibtrs_clt_req,
 		__entry->len = io->len;
 		__entry->dir = io->dir;
 	),
-	TP_printk("%s %s: slot %u %s %u on conn %u", __get_str(session), __get_str(path), __entry->slot,
+	TP_printk("%s %s: slot %u %s %u on conn %u", __get_str(session), __get_str(path),
+		  __entry->slot,
 		  __print_symbolic(__entry->dir, { IBTRS_READ, "read" }, { IBTRS_WRITE, "write" }),
 		  __entry->len, __entry->cid)
 );

@@ -59,7 +59,8 @@ struct ibtrs_io_hdr {
 };
 
 /* The longest transport header this code ever sends or reads: READ_FENCED with one descriptor. */
-#define IBTRS_IO_HDR_MAX	(sizeof(struct ibtrs_wire_read_fenced) + sizeof(struct ibtrs_wire_desc))
+#define IBTRS_IO_HDR_MAX	\
+	(sizeof(struct ibtrs_wire_read_fenced) + sizeof(struct ibtrs_wire_desc))
 
 void ibtrs_msg_conn_req_encode(struct ibtrs_wire_conn_req *w, const struct ibtrs_conn_req *m);
 /*

@@ -63,8 +63,9 @@ TRACE_EVENT(ibtrs_srv_request,
 		__entry->cid = x->conn->c.cid;
 		__entry->read = x->op.dir == IBTRS_READ;
 	),
-	TP_printk("%s %s: cid %u slot %u token %llu %s %u", __get_str(session), __get_str(path), __entry->cid,
-		  __entry->slot, __entry->token, __entry->read ? "read" : "write", __entry->len)
+	TP_printk("%s %s: cid %u slot %u token %llu %s %u", __get_str(session), __get_str(path),
+		  __entry->cid, __entry->slot, __entry->token, __entry->read ? "read" : "write",
+		  __entry->len)
 );
 
 /* A reply is posted. Any context. */

@@ -13,19 +13,23 @@ static const struct cmd commands[] = {
 	  O(json) | O(idempotent) | O(save) | O(save_only) | O(no_reload) | O(no_modprobe) |
 		  O(file),
 	  CMD_MAPOPTS, CMD_WORDS_NONE, cmd_map_run, "map a device of a server",
-	  "DEVICE is what the server calls it, SESSION a name for the connection, PATH an address of the server, [SOURCE,]DESTINATION. "
-	  "A session that exists needs no PATH. \"-\" as SESSION makes one of this host's name and the server's. "
-	  "A single word that maps.conf knows is mapped as it says there. However it is mapped: where maps.conf has uuid= or size= for it, "
-	  "another disk is unmapped again. Prints the name of the device." },
+	  "DEVICE is what the server calls it, SESSION a name for the connection, PATH an "
+	  "address of the server, [SOURCE,]DESTINATION. A session that exists needs no PATH. "
+	  "\"-\" as SESSION makes one of this host's name and the server's. A single word that "
+	  "maps.conf knows is mapped as it says there. However it is mapped: where maps.conf "
+	  "has uuid= or size= for it, another disk is unmapped again. Prints the name of the "
+	  "device." },
 	{ "unmap", "DEVICE...", 1, ANY,
 	  O(force) | O(all) | O(idempotent) | O(forget) | O(no_reload) | O(timeout) | O(file),
 	  CMD_INSTEAD, CMD_WORDS_DEVICE, cmd_unmap_run, "unmap a device",
-	  "Waits until it is gone, 30 seconds at most. Refuses a device that is in use and says who uses it. --all leaves out the device of "
-	  "the root file system and of swap." },
+	  "Waits until it is gone, 30 seconds at most. Refuses a device that is in use and says "
+	  "who uses it. --all leaves out the device of the root file system and of swap." },
 	{ "remap", "DEVICE...", 1, ANY, O(all) | O(session) | O(force) | O(file), CMD_INSTEAD,
 	  CMD_WORDS_DEVICE, cmd_remap_run, "open a closed device again on the server",
-	  "The only way back for a fenced device, besides unmapping. --session: all devices of it that are closed. --force: unmap it and map it "
-	  "again as it was, over the paths that its session has; what an older driver does not tell (port, heartbeat, delays, write_*) comes from its line in maps.conf, or is the default." },
+	  "The only way back for a fenced device, besides unmapping. --session: all devices of "
+	  "it that are closed. --force: unmap it and map it again as it was, over the paths "
+	  "that its session has; what an older driver does not tell (port, heartbeat, delays, "
+	  "write_*) comes from its line in maps.conf, or is the default." },
 	{ "resize", "DEVICE SIZE", 2, 2, O(force), 0, CMD_WORDS_DEVICE, cmd_resize_run,
 	  "change the size of a device here",
 	  "SIZE in bytes, or with K, M, G, T, P, E (1024), or with s for sectors of 512 bytes. Making it smaller needs --force." },
@@ -91,8 +95,9 @@ static const struct cmd commands[] = {
 	  cmd_maps_stop_run, "unmap what maps.conf names", NULL },
 	{ "maps release", "", 0, 0, O(remember), 0, CMD_WORDS_NONE, cmd_maps_release_run,
 	  "shorten hold= of every device, for a shutdown or a suspend",
-	  "To 10 seconds, to 5 where no path works; ibnbd-shutdown.service does it before the file systems are unmounted, "
-	  "ibnbd-suspend.service before the machine sleeps. The device of the root file system and of swap is left alone." },
+	  "To 10 seconds, to 5 where no path works; ibnbd-shutdown.service does it before the "
+	  "file systems are unmounted, ibnbd-suspend.service before the machine sleeps. The "
+	  "device of the root file system and of swap is left alone." },
 	{ "maps restore", "", 0, 0, 0, 0, CMD_WORDS_NONE, cmd_maps_restore_run,
 	  "undo maps release --remember",
 	  "What was changed since, and what was unmapped, is left alone." },

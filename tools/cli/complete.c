@@ -89,7 +89,8 @@ static void complete_table_lines(const char *head, const char *tail)
 static void complete_bash(void)
 {
 	printf("# bash completion for ibnbd; made by `ibnbd complete bash`\n_ibnbd()\n{\n"
-	       "\tlocal cur=${COMP_WORDS[COMP_CWORD]} line name kind options first= second= w i words= all\n"
+	       "\tlocal cur=${COMP_WORDS[COMP_CWORD]} line name kind options first= second= "
+	       "w i words= all\n"
 	       "\tCOMPREPLY=()\n"
 	       "\tfor ((i = 1; i < COMP_CWORD; i++)); do\n"
 	       "\t\tw=${COMP_WORDS[i]}\n"
@@ -100,14 +101,18 @@ static void complete_bash(void)
 	       "\t\tif [[ -z $first ]]; then words+=\" ${name%%%% *}\"\n"
 	       "\t\telif [[ $name == \"$first $second\" || $name == \"$first\" ]]; then\n"
 	       "\t\t\tif [[ $cur == -* ]]; then words+=\" $options\"\n"
-	       "\t\t\telif [[ $kind == command ]]; then words+=\" $(_ibnbd_table | cut -d'|' -f1 | cut -d' ' -f1)\"\n"
-	       "\t\t\telif [[ $kind != none ]]; then words+=\" $(ibnbd complete \"$kind\" 2>/dev/null)\"; fi\n"
-	       "\t\telif [[ -z $second && $name == \"$first \"* ]]; then words+=\" ${name#* }\"; fi\n"
+	       "\t\t\telif [[ $kind == command ]]; then "
+	       "words+=\" $(_ibnbd_table | cut -d'|' -f1 | cut -d' ' -f1)\"\n"
+	       "\t\t\telif [[ $kind != none ]]; then "
+	       "words+=\" $(ibnbd complete \"$kind\" 2>/dev/null)\"; fi\n"
+	       "\t\telif [[ -z $second && $name == \"$first \"* ]]; then "
+	       "words+=\" ${name#* }\"; fi\n"
 	       "\tdone < <(_ibnbd_table)\n"
 	       "\t# (compgen -W would expand a name like $(reboot))\n"
 	       "\tread -r -d '' -a all <<< \"$words\"\n"
 	       "\tfor w in \"${all[@]}\"; do [[ $w == \"$cur\"* ]] && COMPREPLY+=(\"$w\"); done\n"
-	       "\tmapfile -t COMPREPLY < <([[ ${#COMPREPLY[@]} -eq 0 ]] || printf '%%s\\n' \"${COMPREPLY[@]}\" | sort -u)\n"
+	       "\tmapfile -t COMPREPLY < <([[ ${#COMPREPLY[@]} -eq 0 ]] || "
+	       "printf '%%s\\n' \"${COMPREPLY[@]}\" | sort -u)\n"
 	       "\t[[ ${#COMPREPLY[@]} -eq 1 && ${COMPREPLY[0]} == *= ]] && compopt -o nospace\n"
 	       "\treturn 0\n}\n\n_ibnbd_table()\n{\n\tcat <<'EOT'\n");
 	complete_table_lines("", "");
@@ -135,7 +140,8 @@ static void complete_zsh(void)
 	printf("#compdef ibnbd\n# made by `ibnbd complete zsh`\n\n_ibnbd()\n{\n"
 	       "\tlocal -a commands words_ options_\n\tlocal line name kind opts first second w\n"
 	       "\tfor w in ${words[2,CURRENT-1]}; do\n\t\t[[ $w == -* ]] && continue\n"
-	       "\t\tif [[ -z $first ]]; then first=$w; elif [[ -z $second ]]; then second=$w; fi\n\tdone\n"
+	       "\t\tif [[ -z $first ]]; then first=$w; elif [[ -z $second ]]; then second=$w; fi\n"
+	       "\tdone\n"
 	       "\tif [[ -z $first ]]; then\n\t\tcommands=(\n");
 	for (i = 0; i < nr; i++) {
 		if (all[i].flags & CMD_HIDDEN)
@@ -157,9 +163,11 @@ static void complete_zsh(void)
 	       "\t\tif [[ $name == \"$first $second\" || $name == $first ]]; then\n"
 	       "\t\t\toptions_=(${(s: :)opts})\n"
 	       "\t\t\tif [[ $PREFIX == -* ]]; then compadd -S '' -- ${options_[@]}\n"
-	       "\t\t\telif [[ $kind != none && $kind != command ]]; then words_+=(${(f)\"$(ibnbd complete $kind 2>/dev/null)\"}); fi\n"
+	       "\t\t\telif [[ $kind != none && $kind != command ]]; then "
+	       "words_+=(${(f)\"$(ibnbd complete $kind 2>/dev/null)\"}); fi\n"
 	       "\t\telif [[ -z $second && $name == \"$first \"* ]]; then words_+=(${name#* }); fi\n"
-	       "\tdone < <(_ibnbd_table)\n\t(( ${#words_} )) && compadd -- ${words_[@]}\n}\n\n_ibnbd_table()\n{\n\tcat <<'EOT'\n");
+	       "\tdone < <(_ibnbd_table)\n\t(( ${#words_} )) && compadd -- ${words_[@]}\n}\n\n"
+	       "_ibnbd_table()\n{\n\tcat <<'EOT'\n");
 	complete_table_lines("", "");
 	printf("EOT\n}\n\n_ibnbd \"$@\"\n");
 }
@@ -184,7 +192,8 @@ static void complete_fish(void)
 	int j;
 
 	o = ibnbd_mapopt_table(&n);
-	printf("# fish completion for ibnbd; made by `ibnbd complete fish`\ncomplete -c ibnbd -f\n");
+	printf("# fish completion for ibnbd; made by `ibnbd complete fish`\n"
+	       "complete -c ibnbd -f\n");
 	for (i = 0; i < nr; i++) {
 		const char *blank = strchr(all[i].name, ' ');
 

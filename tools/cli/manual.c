@@ -105,8 +105,10 @@ static void manual_maps(void)
 		manual_text(maps_options[j].help);
 		printf(".\n\n");
 	}
-	printf("*x-*...\n\tkept for your own programs.\n\n# OPTIONS OF THE MAPPING\n\n\"-\" and \"\\_\" are the same in a key; *ro*, *rw* and *migration* "
-	       "alone mean access_mode. *timeout* is refused here, since it could mean the start or a request.\n\n");
+	printf("*x-*...\n\tkept for your own programs.\n\n# OPTIONS OF THE MAPPING\n\n"
+	       "\"-\" and \"\\_\" are the same in a key; *ro*, *rw* and *migration* alone mean "
+	       "access_mode. *timeout* is refused here, since it could mean the start or a "
+	       "request.\n\n");
 	manual_grammar(false);
 }
 
@@ -136,7 +138,8 @@ int cmd_synopsis_run(struct cmd_args *a)
 	} else {
 		manual_commands();
 		manual_options();
-		printf("# OPTIONS OF A MAPPING\n\nAs --KEY VALUE or as KEY=VALUE; \"-\" and \"\\_\" are the same in a key.\n\n");
+		printf("# OPTIONS OF A MAPPING\n\n"
+		       "As --KEY VALUE or as KEY=VALUE; \"-\" and \"\\_\" are the same in a key.\n\n");
 		manual_grammar(true);
 	}
 	return SAY_DONE;

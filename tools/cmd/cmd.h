@@ -21,7 +21,8 @@ X(quiet, 'q', "quiet", NULL, "errors only") \
 X(verbose, 'v', "verbose", NULL, "tell more; twice: also the kernel's last messages") \
 X(color, 0, "color", "WHEN", "auto, always or never") \
 X(json, 'J', "json", "[1]", "JSON, schema ibnbd/1") \
-X(columns, 'o', "output", "COLUMNS", "columns, +COLUMN to add, ^COLUMN to leave out; see --list-columns") \
+X(columns, 'o', "output", "COLUMNS", \
+	"columns, +COLUMN to add, ^COLUMN to leave out; see --list-columns") \
 X(list_columns, 0, "list-columns", NULL, "what there is for -o, --sort and --filter") \
 X(sort, 's', "sort", "COLUMN", "sort by this column, ^COLUMN: the other way") \
 X(filter, 'f', "filter", "COLUMN=TEXT", "only rows with this text; COLUMN!=TEXT: the others") \
@@ -32,7 +33,8 @@ X(pairs, 'P', "pairs", NULL, "KEY=\"value\" pairs") \
 X(csv, 0, "csv", NULL, "comma separated values") \
 X(tree, 't', "tree", NULL, "sessions with their paths and devices") \
 X(idempotent, 0, "idempotent", NULL, "success if it is so already") \
-X(force, 0, "force", NULL, "what is refused otherwise, see the command; unmap: although it is in use, its I/O fails") \
+X(force, 0, "force", NULL, \
+	"what is refused otherwise, see the command; unmap: although it is in use, its I/O fails") \
 X(all, 'a', "all", NULL, "all of them") \
 X(save, 0, "save", NULL, "also write it to maps.conf.d") \
 X(save_only, 0, "save-only", NULL, "only write it to maps.conf.d") \
@@ -58,9 +60,11 @@ enum cmd_option {
 };
 
 #define CMD_BIT(id)	((uint64_t)1 << CMD_##id)
-#define CMD_COMMON	(CMD_BIT(help) | CMD_BIT(version) | CMD_BIT(dry_run) | CMD_BIT(quiet) | CMD_BIT(verbose) | CMD_BIT(color))
-#define CMD_TABLE	(CMD_BIT(json) | CMD_BIT(columns) | CMD_BIT(list_columns) | CMD_BIT(sort) | CMD_BIT(filter) | CMD_BIT(bytes) | \
-			 CMD_BIT(noheadings) | CMD_BIT(raw) | CMD_BIT(pairs) | CMD_BIT(csv))
+#define CMD_COMMON	(CMD_BIT(help) | CMD_BIT(version) | CMD_BIT(dry_run) | CMD_BIT(quiet) | \
+			 CMD_BIT(verbose) | CMD_BIT(color))
+#define CMD_TABLE	(CMD_BIT(json) | CMD_BIT(columns) | CMD_BIT(list_columns) | CMD_BIT(sort) | \
+			 CMD_BIT(filter) | CMD_BIT(bytes) | CMD_BIT(noheadings) | CMD_BIT(raw) | \
+			 CMD_BIT(pairs) | CMD_BIT(csv))
 
 struct cmd_option_row {
 	char letter;

@@ -40,7 +40,8 @@ static char *file_rights(const struct stat *st, const char *what, const char *pa
 	/* In a sticky directory nobody can replace what is another's. */
 	if (!others || S_ISLNK(st->st_mode) || (S_ISDIR(st->st_mode) && st->st_mode & S_ISVTX))
 		return NULL;
-	*mend = say_fmt("chmod %s%s-w %s", others & S_IWGRP ? "g" : "", others & S_IWOTH ? "o" : "", path);
+	*mend = say_fmt("chmod %s%s-w %s", others & S_IWGRP ? "g" : "",
+			others & S_IWOTH ? "o" : "", path);
 	return say_fmt("%s can write to %s", others & S_IWOTH ? "everybody" : "its group", what);
 }
 

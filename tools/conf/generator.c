@@ -82,7 +82,8 @@ static int generator_dropin(const char *dir, const char *unit, const struct maps
 	device = escape_text(ESCAPE_TEXT, e->map.device_path);
 	session = escape_text(ESCAPE_TEXT, e->map.sessname);
 	fprintf(f,
-		"# made by ibnbd-generator of maps.conf\n[Unit]\nDescription=Remote disk %s (%s of session %s)\n",
+		"# made by ibnbd-generator of maps.conf\n[Unit]\n"
+		"Description=Remote disk %s (%s of session %s)\n",
 		e->name, device, session);
 	free(device);
 	free(session);

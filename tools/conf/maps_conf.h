@@ -35,14 +35,17 @@
 X(nofail, "nofail", FLAG, NULL, "the boot goes on without a warning when it cannot be mapped") \
 X(noauto, "noauto", FLAG, NULL, "not at boot, only when something asks for it") \
 X(wait, "wait", FLAG, NULL, "the boot waits until it is mapped, at most start-timeout") \
-X(nowait, "nowait", FLAG, NULL, "the boot goes on after 10 seconds; mapping goes on in the background; the default") \
+X(nowait, "nowait", FLAG, NULL, \
+	"the boot goes on after 10 seconds; mapping goes on in the background; the default") \
 X(netdev, "_netdev", FLAG, NULL, "accepted, every mapping needs the network") \
 X(override, "override", FLAG, NULL, "replaces a line of the same name in an earlier file") \
-X(start_timeout, "start-timeout", SPAN, "TIME", "how long the start goes on trying: 90s, 5min, 2h, infinity (the default)") \
+X(start_timeout, "start-timeout", SPAN, "TIME", \
+	"how long the start goes on trying: 90s, 5min, 2h, infinity (the default)") \
 X(scheduler, "scheduler", WORD, "NAME", "I/O scheduler, set by udev; none is the default") \
 X(readahead, "readahead", NUMBER, "KIB", "read-ahead in KiB, set by udev") \
 X(link, "link", LINK, "PATH", "one more link, below /dev/ibnbd") \
-X(uuid, "uuid", WORD, "UUID", "UUID of the file system or volume that must be on it; another one is unmapped again") \
+X(uuid, "uuid", WORD, "UUID", \
+	"UUID of the file system or volume that must be on it; another one is unmapped again") \
 X(size, "size", SIZE, "SIZE", "size that it must have, in bytes or with K, M, G, T, P") \
 X(requires, "x-systemd.requires", UNIT, "UNIT", "another unit that must run first") \
 X(after, "x-systemd.after", UNIT, "UNIT", "another unit after which it starts")

@@ -374,7 +374,9 @@ static bool option_field(const char *key, const char **which)
 	size_t nr;
 	size_t id = o ? (size_t)(o - ibnbd_mapopt_table(&nr)) : IBNBD_MAPOPT_COUNT;
 
-	*which = id == IBNBD_OPT_name ? "first" : id == IBNBD_OPT_device_path ? "second" : id == IBNBD_OPT_sessname ? "third" : NULL;
+	*which = id == IBNBD_OPT_name ? "first" :
+		 id == IBNBD_OPT_device_path ? "second" :
+		 id == IBNBD_OPT_sessname ? "third" : NULL;
 	return *which;
 }
 

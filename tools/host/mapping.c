@@ -196,11 +196,13 @@ int mapping_map(struct ibnbd_map *map, char *const *host, size_t nr_hosts, char 
 	free(session);
 	if (!map->nr_paths && !known && !sysfs_dry_run) {
 		*err = ENXIO;
-		*why = say_fmt("there is no session %s, and no path to open it with", map->sessname);
+		*why = say_fmt("there is no session %s, and no path to open it with",
+			       map->sessname);
 		return SAY_USAGE;
 	}
 	if (ibnbd_mapopt_format(map, line, sizeof(line)) < 0) {
-		*why = say_fmt("the line for the driver is longer than %d bytes", IBNBD_MAP_LINE_MAX);
+		*why = say_fmt("the line for the driver is longer than %d bytes",
+			       IBNBD_MAP_LINE_MAX);
 		return SAY_USAGE;
 	}
 	file = sysfs_path("%s/map_device", STATE_CLIENT);

@@ -433,13 +433,15 @@ struct state_dev *state_dev(struct state *s, const char *word, char **why)
 		u = state_dev_exact(s, undone, &nr_undone);
 	free(undone);
 	if (d && u && d != u) {
-		*why = say_fmt("%s: as it is this is %s, and as an escape %s: name one of these", word, d->path, u->path);
+		*why = say_fmt("%s: as it is this is %s, and as an escape %s: name one of these",
+			       word, d->path, u->path);
 		return NULL;
 	}
 	if (d || u)
 		return d ? d : u;
 	nr += nr_undone;
-	*why = nr ? say_fmt("%s: mapped from %u sessions, say DEVICE@SESSION", word, nr) : state_dev_unknown(s, word);
+	*why = nr ? say_fmt("%s: mapped from %u sessions, say DEVICE@SESSION", word, nr) :
+		    state_dev_unknown(s, word);
 	return NULL;
 }
 
