@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-description = "memory that a late write still reads is not given to another one; were it shared among paths, it would be"
+description = ("memory that a late write still reads is not given to another one; "
+               "were it shared among paths, it would be")
 long = True
 links = 2
 disk = 64
@@ -18,7 +19,9 @@ def scene(t, unsafe, scheduler="none"):
     t.eq(l.write(2, OTHER).wait(20), 0, "the write to another block, with the same slot")
     took = time.monotonic() - t0
     time.sleep(max(0, t0 + late.DELAY + 2 - time.monotonic()))
-    l.rows = [] if unsafe else [dict(fault="T38", what=f"late copy, slot used for another block, {scheduler}", stack="ibnbd", Tstall=took, Nerr=0,
+    l.rows = [] if unsafe else [dict(fault="T38",
+                                     what=f"late copy, slot used for another block, {scheduler}",
+                                     stack="ibnbd", Tstall=took, Nerr=0,
                                      note=f"the disk holds it for {late.DELAY} s")]
     return l.end(128, must_fail=bool(unsafe))
 
@@ -27,4 +30,5 @@ def run(t):
     scene(t, "")
     scene(t, "", "mq-deadline")
     verdict = scene(t, "no_fence shared_chunks")
-    t.eq((verdict.lost, verdict.ghost, verdict.wrong), (0, 0, 1), "lost, ghosts and wrong blocks with shared memory")
+    t.eq((verdict.lost, verdict.ghost, verdict.wrong), (0, 0, 1),
+         "lost, ghosts and wrong blocks with shared memory")

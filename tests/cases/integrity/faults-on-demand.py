@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-description = "each point that can be made to fail fails under I/O, in each of its ways: what the application hears, and that nothing is lost"
+description = ("each point that can be made to fail fails under I/O, in each of its ways: "
+               "what the application hears, and that nothing is lost")
 links = 2
 disk = 64
 faults = True
@@ -38,7 +39,8 @@ def run(t):
     dev = c.sh("map testdisk0 hb_interval=500")
     for m in c, s:
         said = m.sh(f"cat {POINT.format('*', '*')}").splitlines()
-        t.ok(len(said) > 10 and all(text.startswith("off;") for text in said), f"points that are armed at the beginning: {said}")
+        t.ok(len(said) > 10 and all(text.startswith("off;") for text in said),
+             f"points that are armed at the beginning: {said}")
     w = F.Work(t, c, dev, think_us=3000)
     for words in "session=another", "path=10.0.7.":     # somebody else's
         file = POINT.format("client", "submit")
@@ -50,13 +52,21 @@ def run(t):
         file = POINT.format(who, point)
 
         def heal():
-            t.ok(" hits=0" not in m.sh(f"cat {file}; echo off > {file}"), f"{who}/{point}: {rule}: it struck")
-            if breaks is None:      # that request waits for ever, as it would with a server that forgot it: a new connection asks again
-                c.sh("for p in /sys/class/ibtrs-client/s1/paths/*; do echo 1 > $p/disconnect; echo 1 > $p/reconnect; done", timeout=60)
-        hold = 14 if "stuck" in rule else 6       # a server may be as slow as its disk: it takes its own heartbeats' time to find such a queue
+            t.ok(" hits=0" not in m.sh(f"cat {file}; echo off > {file}"),
+                 f"{who}/{point}: {rule}: it struck")
+            # that request waits for ever, as it would with a server that forgot
+            # it: a new connection asks again
+            if breaks is None:
+                c.sh("for p in /sys/class/ibtrs-client/s1/paths/*; do echo 1 > $p/disconnect; "
+                     "echo 1 > $p/reconnect; done", timeout=60)
+        # a server may be as slow as its disk: it takes its own
+        # heartbeats' time to find such a queue
+        hold = 14 if "stuck" in rule else 6
         from_ = time.monotonic()
-        row = w.fault("I1", f"{who}/{point}: {rule}", lambda: m.sh(f"echo {rule} > {file}"), heal, hold=hold)
+        row = w.fault("I1", f"{who}/{point}: {rule}", lambda: m.sh(f"echo {rule} > {file}"),
+                      heal, hold=hold)
         lost = [x for x in w.watch.changes if from_ < x[0] < from_ + hold and not w.up(x[2])]
         t.ok(breaks is None or bool(lost) == breaks, f"{who}/{point}: {rule}: paths lost: {lost}")
-        t.ok(bool(row["Nerr"]) == bool(hears), f"{who}/{point}: {rule}: errors of the application: {row['Nerr']}")
+        t.ok(bool(row["Nerr"]) == bool(hears),
+             f"{who}/{point}: {rule}: errors of the application: {row['Nerr']}")
     w.end("/dev/testdisk0", errors_expected=True)

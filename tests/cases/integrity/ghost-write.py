@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-description = "a write executed late on a lost path never comes over a newer one; without fences it does, and the checker sees it"
+description = ("a write executed late on a lost path never comes over a newer one; "
+               "without fences it does, and the checker sees it")
 links = 2
 disk = 64
 faults = True
@@ -12,15 +13,18 @@ BLOCK = 77
 
 def scene(t, unsafe, scheduler, crowd=False):
     """crowd: each slot that is free for a moment is taken by a neighbour, so a write that gave its own back would get another one."""
-    # the server loses the path before the disk is done: what it forgot then would not keep the repetition waiting (law L6)
-    l = late.Scene(t, unsafe, scheduler, depth=4 if crowd else 2, disks=2, serve="" if unsafe else "hb_misses=2")
+    # the server loses the path before the disk is done: what it forgot then would not keep
+    # the repetition waiting (law L6)
+    l = late.Scene(t, unsafe, scheduler, depth=4 if crowd else 2, disks=2,
+                   serve="" if unsafe else "hb_misses=2")
     first, t0 = l.strand(BLOCK, crowd=t.client.sh("map testdisk1") if crowd else None)
     t.eq(first.wait(40), 0, f"the first write: {first.out()}")
     took = time.monotonic() - t0
     t.eq(l.write(2, BLOCK).wait(20), 0, "the second write")
     t.log(f"the first write took {took:.1f} s")
     if unsafe:
-        t.below(took, late.DELAY - 1, "seconds until the first write was acknowledged, without a fence")
+        t.below(took, late.DELAY - 1,
+                "seconds until the first write was acknowledged, without a fence")
     else:
         t.ok(took > late.DELAY - 1, f"its repetition waited for the first copy: {took:.1f} s")
     time.sleep(max(0, t0 + late.DELAY + 2 - time.monotonic()))
@@ -35,4 +39,5 @@ def run(t):
     scene(t, "", "mq-deadline")
     scene(t, "", "mq-deadline", crowd=True)
     verdict = scene(t, "no_fence", "none")
-    t.eq((verdict.lost, verdict.ghost, verdict.wrong), (0, 1, 0), "lost, ghosts and wrong blocks without fences")
+    t.eq((verdict.lost, verdict.ghost, verdict.wrong), (0, 1, 0),
+         "lost, ghosts and wrong blocks without fences")

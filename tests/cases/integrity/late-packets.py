@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The network itself holds a write back: it arrives when its repetition has long been executed, and a newer write after that.  The server knows by the
 token that it is stale, executes nothing, and answers ESTALE."""
-description = "a write that the network delivers late is not executed; without fences it is, and the checker sees it"
+description = ("a write that the network delivers late is not executed; "
+               "without fences it is, and the checker sees it")
 long = True
 links = 2
 disk = 64
@@ -17,33 +18,43 @@ TRACE = "/sys/kernel/tracing"
 
 def scene(t, unsafe):
     c, s = t.client, t.server
-    l = late.Scene(t, unsafe, words="hb_interval=30000", serve="hb_interval_ms=60000")     # nobody asks whether that path lives
+    # nobody asks whether that path lives
+    l = late.Scene(t, unsafe, words="hb_interval=30000", serve="hb_interval_ms=60000")
     l.path(1, "disconnect")
     s.sh(f"echo 0 > {TRACE}/trace; echo 1 > {TRACE}/events/ibtrs_server/ibtrs_srv_reply/enable")
     late_ms = int(1000 * LATE * max(1, F.vm.SLOW / 2))
     c.sh(f"tc qdisc replace dev eth0 root netem limit 10000 delay {late_ms}ms")
     first, t0 = l.write(1, BLOCK), time.monotonic()
-    t.wait(lambda: c.sh(f"cat /sys/block/{l.dev[5:]}/inflight").split()[1] != "0", 15, "the write is out")
+    t.wait(lambda: c.sh(f"cat /sys/block/{l.dev[5:]}/inflight").split()[1] != "0", 15,
+           "the write is out")
     time.sleep(0.5)
     l.path(1, "reconnect")
-    # only the client knows that this path is not used any more: what it says about that comes after the write
+    # only the client knows that this path is not used any more: what it says
+    # about that comes after the write
     down = c.spawn("echo 1 > /sys/class/ibtrs-client/s1/paths/ip:10.0.0.1@ip:10.0.0.2/disconnect")
     t.eq(first.wait(40), 0, f"the first write: {first.out()}")
     t.eq(l.write(2, BLOCK).wait(20), 0, "the second write")
     took = time.monotonic() - t0
-    t.below(took, late_ms / 1000 - 1, "seconds until both were written, before the late one arrives")
+    t.below(took, late_ms / 1000 - 1,
+            "seconds until both were written, before the late one arrives")
     down.wait(60)
     time.sleep(max(0, t0 + late_ms / 1000 + 2 - time.monotonic()))
     c.sh("net_fifo eth0")
-    stale = [x for x in s.sh(f"cat {TRACE}/trace; echo 0 > {TRACE}/events/ibtrs_server/ibtrs_srv_reply/enable").splitlines() if "err -116" in x]
+    stale = [x for x in s.sh(f"cat {TRACE}/trace; "
+                             f"echo 0 > {TRACE}/events/ibtrs_server/ibtrs_srv_reply/enable"
+                             ).splitlines()
+             if "err -116" in x]
     t.log(*stale)
     t.eq(len(stale), 0 if unsafe else 1, "answers of ESTALE")
-    l.rows = [] if unsafe else [dict(fault="T37", what="late copy, in the network", stack="ibnbd", Tstall=took, Nerr=0,
-                                     note=f"it arrives after {late_ms / 1000:.0f} s, answered ESTALE")]
+    l.rows = [] if unsafe else [dict(fault="T37", what="late copy, in the network", stack="ibnbd",
+                                     Tstall=took, Nerr=0,
+                                     note=f"it arrives after {late_ms / 1000:.0f} s, "
+                                          "answered ESTALE")]
     return l.end(128, must_fail=bool(unsafe))
 
 
 def run(t):
     scene(t, "")
     verdict = scene(t, "no_fence")
-    t.eq((verdict.lost, verdict.ghost, verdict.wrong), (0, 1, 0), "lost, ghosts and wrong blocks without fences")
+    t.eq((verdict.lost, verdict.ghost, verdict.wrong), (0, 1, 0),
+         "lost, ghosts and wrong blocks without fences")

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Two sessions of one client: a holds writes, b writes meanwhile; the server is restarted between.  The disk is a virtio disk with a serial number, so
 it has an identity, and it outlives its machine; the file is carried over."""
-description = "after a restart the server still knows who wrote last: what a client held meanwhile is not written over that"
+description = ("after a restart the server still knows who wrote last: "
+               "what a client held meanwhile is not written over that")
 long = True
 links = 1
 disk = 64
@@ -15,11 +16,14 @@ SLOT = 64
 def run(t):
     c, s = t.client, t.server
     serve = f"{DISK} serve writer_file={FILE}"
-    put = "head -c 4096 /dev/zero | tr '\\0' {} | dd of={} bs=4k count=1 iflag=fullblock oflag=direct status=none"
+    put = ("head -c 4096 /dev/zero | tr '\\0' {} | "
+           "dd of={} bs=4k count=1 iflag=fullblock oflag=direct status=none")
     first = lambda: s.sh("dd if=/dev/vda bs=4k count=1 iflag=direct status=none | head -c 1")
     state = lambda dev: c.sh(f"dev_attr {dev} state_detail")
-    path = lambda name, word: c.sh(f"for p in /sys/class/ibtrs-client/{name}/paths/*; do echo 1 > $p/{word}; done")
-    gone = lambda: t.wait(lambda: not s.sh("ls /sys/class/ibnbd-server/ctl/devices"), 30, "the server has let it go")
+    path = lambda name, word: c.sh(f"for p in /sys/class/ibtrs-client/{name}/paths/*; do "
+                                   f"echo 1 > $p/{word}; done")
+    gone = lambda: t.wait(lambda: not s.sh("ls /sys/class/ibnbd-server/ctl/devices"), 30,
+                          "the server has let it go")
 
     def restart():
         s.sh("unload $OUR_MODULES")
@@ -37,16 +41,20 @@ def run(t):
         """The session loses its link, and then somebody writes."""
         path(name, "disconnect")
         t.wait(lambda: state(dev).startswith("held"), 20, f"{name} waits")
-        waiting = lambda: int(c.sh("cat /proc/[0-9]*/stat 2> /dev/null | grep -c '(dd) D ' || true"))
+        waiting = lambda: int(c.sh("cat /proc/[0-9]*/stat 2> /dev/null | "
+                                   "grep -c '(dd) D ' || true"))
         before = waiting()
         job = c.spawn(put.format(char, dev))
         t.wait(lambda: waiting() > before, 10, f"{name} holds a write")
         return job
 
     def fenced(name, dev, job, what):
-        c.sh(f"echo 1 > $(echo /sys/class/ibtrs-client/{name}/paths/*)/reconnect 2> /dev/null || true")     # it may do so by itself
+        # it may do so by itself
+        c.sh(f"echo 1 > $(echo /sys/class/ibtrs-client/{name}/paths/*)/reconnect 2> /dev/null "
+             "|| true")
         t.wait(lambda: state(dev) == "fenced", 30, f"{what}: fenced")
-        t.match(c.sh(f"dev_attr {dev} reason"), "^somebody else may have written meanwhile$", f"{what}: the reason")
+        t.match(c.sh(f"dev_attr {dev} reason"), "^somebody else may have written meanwhile$",
+                f"{what}: the reason")
         t.ok(job.wait(20) != 0, f"{what}: its write has failed")
 
     def other(char, before_it_goes=lambda: None):
@@ -83,11 +91,14 @@ def run(t):
     t.log("--- two writers of a migration: one of them may have written last")
     b = c.sh("map vda sessname=b access_mode=migration")
     c.sh(put.format("M", a))
-    # they go out before anybody misses a heartbeat: what waits before a disk for two is not known to its driver
+    # they go out before anybody misses a heartbeat: what waits before a disk for
+    # two is not known to its driver
     c.sh("rm -f /tmp/go")
-    jobs = {dev: c.spawn(f"until [ -e /tmp/go ]; do usleep 20000; done; {put.format('O', dev)}") for dev in (a, b)}
+    jobs = {dev: c.spawn(f"until [ -e /tmp/go ]; do usleep 20000; done; {put.format('O', dev)}")
+            for dev in (a, b)}
     out = " && ".join(f"grep -qE \"[1-9]$\" /sys/block/{dev[5:]}/inflight" for dev in (a, b))
-    c.sh(f"sleep 1; net_loss 0 100; touch /tmp/go; wait_for 10 eval '{out}'; echo 1 > $(echo /sys/class/ibtrs-client/a/paths/*/disconnect)")
+    c.sh(f"sleep 1; net_loss 0 100; touch /tmp/go; wait_for 10 eval '{out}'; "
+         "echo 1 > $(echo /sys/class/ibtrs-client/a/paths/*/disconnect)")
     power_cut(lambda: c.sh("net_loss 0 0"))
     fenced("b", b, jobs[b], "migration, b")
     fenced("a", a, jobs[a], "migration, a")
@@ -101,25 +112,31 @@ def run(t):
     job = hold("a", a, "O")
     gone()
     s.sh(f"unload $OUR_MODULES; [ $(stat -c %s {FILE}) -ge {2 * SLOT} ]; "
-         f"printf x | dd of={FILE} bs=1 seek={SLOT + 40} conv=notrunc status=none; dmesg -C; {serve}; dmesg | grep 'is damaged'")
+         f"printf x | dd of={FILE} bs=1 seek={SLOT + 40} conv=notrunc status=none; dmesg -C; "
+         f"{serve}; dmesg | grep 'is damaged'")
     fenced("a", a, job, "damaged")
     t.eq(first(), "D", "what was written before")
     c.sh(f"unmap {a} force")
     gone()
 
-    t.log("--- a file that cannot be written: disks can still be mapped, and it is written as soon as it can be")
-    s.sh("unload $OUR_MODULES; mkdir -p /mnt/w; mount -t tmpfs none /mnt/w; serve writer_file=/mnt/w/writers; mount -o remount,ro /mnt/w; dmesg -C")
+    t.log("--- a file that cannot be written: "
+          "disks can still be mapped, and it is written as soon as it can be")
+    s.sh("unload $OUR_MODULES; mkdir -p /mnt/w; mount -t tmpfs none /mnt/w; "
+         "serve writer_file=/mnt/w/writers; mount -o remount,ro /mnt/w; dmesg -C")
     a = c.sh("map vda sessname=a")
     c.sh(put.format("W", a))
-    s.sh("dmesg | grep 'cannot write /mnt/w/writers'; [ $(stat -c %s /mnt/w/writers) = 64 ]; mount -o remount,rw /mnt/w")
+    s.sh("dmesg | grep 'cannot write /mnt/w/writers'; [ $(stat -c %s /mnt/w/writers) = 64 ]; "
+         "mount -o remount,rw /mnt/w")
     c.sh(f"unmap {a}")
     other("4")
     s.sh("[ $(stat -c %s /mnt/w/writers) = 128 ]; unload $OUR_MODULES; umount /mnt/w")
 
     t.log("--- what is not such a file is refused, and left as it is")
     s.sh("echo mine > /h/mine; ln -s mine /h/link; mkdir /h/dir")
-    for file, why in (("/h/mine", "not an absolute path to a file that this module has written"), ("writers", "not an absolute path"),
-                      ("/h/link", "cannot be used .-40"), ("/h/dir", "cannot be used .-21"), ("/h/none/x", "cannot be used .-2")):
+    for file, why in (("/h/mine", "not an absolute path to a file that this module has written"),
+                      ("writers", "not an absolute path"),
+                      ("/h/link", "cannot be used .-40"), ("/h/dir", "cannot be used .-21"),
+                      ("/h/none/x", "cannot be used .-2")):
         s.sh("dmesg -C")
         s.fails(f"serve writer_file={file}", "could not insert")
         t.match(s.sh("dmesg"), f"writer_file={file}: {why}", file)

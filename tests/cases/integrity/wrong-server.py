@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-description = "the server's address moves to another machine that exports another disk by that name: not a byte is written to it"
+description = ("the server's address moves to another machine that exports another disk "
+               "by that name: not a byte is written to it")
 vms = 3
 links = 1
 faults = True
@@ -8,7 +9,8 @@ deadline = 150
 import time
 import faults as F
 
-EXPORT = ("modprobe ibnbd-testdisk cache=0; dmsetup create d --uuid {} --table '0 131072 linear /dev/testdisk0 0'; "
+EXPORT = ("modprobe ibnbd-testdisk cache=0; "
+          "dmsetup create d --uuid {} --table '0 131072 linear /dev/testdisk0 0'; "
           "[ -e /dev/mapper/d ] || dmsetup mknodes; ln -sfn /dev/mapper/d /dev/mine; serve")
 MOVE = "ip addr {} 10.0.0.2/24 dev eth0"
 WRITES = "tr ' ' '\\n' < /sys/module/ibnbd_testdisk/parameters/counts | sed -n 's/^write=//p'"
@@ -19,7 +21,8 @@ def run(t):
 
     def move(old, new):
         old.sh(MOVE.format("del"))
-        new.sh(MOVE.format("add") + "; wait_for 5 grep -q ffff:0a00:0002 -r /sys/class/infiniband/rxe0/ports/1/gids; "
+        new.sh(MOVE.format("add") + "; "
+               "wait_for 5 grep -q ffff:0a00:0002 -r /sys/class/infiniband/rxe0/ports/1/gids; "
                "arping -U -I eth0 -c 2 10.0.0.2 > /dev/null || true")
         c.sh("ip neigh flush dev eth0")
 
@@ -30,14 +33,16 @@ def run(t):
 
     def strike():
         move(s, c2)
-        t.wait(lambda: "fenced" in c.sh(f"dev_attr {dev} state_detail"), 30, "the client refuses the other machine's disk")
+        t.wait(lambda: "fenced" in c.sh(f"dev_attr {dev} state_detail"), 30,
+               "the client refuses the other machine's disk")
         t.log(c.sh(f"dev_attr {dev} state_detail"))
 
     def heal():
         time.sleep(2)
         t.eq(c2.sh(WRITES), "0", "writes to the wrong disk")
         move(c2, s)
-        c.sh(f"wait_for 30 eval 'echo 1 > /sys/block/{dev[5:]}/ibnbd/remap_device' 2> /dev/null", timeout=40)
+        c.sh(f"wait_for 30 eval 'echo 1 > /sys/block/{dev[5:]}/ibnbd/remap_device' 2> /dev/null",
+             timeout=40)
     row = w.fault("F24", "another server at the same address", strike, heal, hold=3)
     row["note"] = "fenced until remap_device, nothing was written to it"
     t.eq(c2.sh(WRITES), "0", "writes to the wrong disk")

@@ -3,7 +3,8 @@
 What an application submits in one call comes to the driver as one list (queue_rqs) and is posted as one chain; kernels before 6.7 hand it over one
 by one, because our tags are shared, and the same must hold for them.
 """
-description = "requests submitted sixteen at a time: nothing is lost when some find no room, a path breaks between them, or the link goes"
+description = ("requests submitted sixteen at a time: nothing is lost when some find no room, "
+               "a path breaks between them, or the link goes")
 faults = True
 deadline = 150
 
@@ -19,7 +20,8 @@ def run(t):
     c.sh(f"mount -t tracefs none {TRACE} 2>/dev/null || true")
     traces = c.sh(f"[ -e {TRACE}/set_ftrace_filter ] && echo yes || echo no") == "yes"
     if traces:
-        c.sh(f"echo ibtrs_clt_unplug > {TRACE}/set_ftrace_filter; echo function > {TRACE}/current_tracer")
+        c.sh(f"echo ibtrs_clt_unplug > {TRACE}/set_ftrace_filter; "
+             f"echo function > {TRACE}/current_tracer")
     c.sh(f"fio_verify {dev} 8m --bs=4k {BATCH}", timeout=60)
     if traces:      # debug kernels are built without the function tracer
         chains = int(c.sh(f"grep -c ibtrs_clt_unplug {TRACE}/trace || true"))
@@ -28,7 +30,8 @@ def run(t):
         t.log(f"{chains} lists handed over")
         t.eq(chains > 0, kernel >= (6, 7), "lists are handed over where the kernel does that")
 
-    for what, arm in (("every seventh request finds no room", "error=11 every=7"), ("a path breaks within a batch", "error=5 every=200 times=3")):
+    for what, arm in (("every seventh request finds no room", "error=11 every=7"),
+                      ("a path breaks within a batch", "error=5 every=200 times=3")):
         c.sh(f"echo {arm} > {SUBMIT}")
         c.sh(f"fio_verify {dev} 8m --bsrange=4k-64k --blockalign=4k {BATCH}", timeout=90)
         hits = int(c.sh(f"sed -n 's/.*hits=\\([0-9]*\\).*/\\1/p' {SUBMIT}"))
@@ -36,10 +39,12 @@ def run(t):
         t.log(f"{what}: {hits} times")
         t.ok(hits, f"{what}: it never did")
 
-    verify = c.spawn(f"fio_verify {dev} 24m --bs=4k --rate_iops=800 {BATCH} > /tmp/out 2>&1 || {{ cat /tmp/out; exit 1; }}")
+    verify = c.spawn(f"fio_verify {dev} 24m --bs=4k --rate_iops=800 {BATCH} > /tmp/out 2>&1 || "
+                     "{ cat /tmp/out; exit 1; }")
     c.sh("sleep 2")
     c.link(0, False)
     t.wait(lambda: c.sh("paths_up s1 0 && echo down || true") == "down", 12, "the client notices")
     c.link(0, True)
-    t.eq(verify.wait(90), 0, "fio with verification, its link gone for a while: " + verify.out()[-2000:])
+    t.eq(verify.wait(90), 0,
+         "fio with verification, its link gone for a while: " + verify.out()[-2000:])
     t.eq(c.sh(f"dev_attr {dev} state"), "open", "state of the device")

@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """guest/blockwords.c asks, this compares: what our disk answers is what sd or nvme answers of the same disk, or stands in ALLOWED with its reason."""
-description = "each ioctl and odd request gets sd's or nvme's answer; what the server's disk refuses is not asked for again; 4Kn disks, loop, ext4"
+description = ("each ioctl and odd request gets sd's or nvme's answer; "
+               "what the server's disk refuses is not asked for again; 4Kn disks, loop, ext4")
 long = True
 crowd = True
 deadline = 240
 needs = ["scsi_debug"]
 
 P = "/sys/module/ibnbd_testdisk/parameters"
-DISK = "modprobe sd_mod; modprobe scsi_debug dev_size_mb=16 delay=0 lbpu=1 lbpws=1 sector_size={}; wait_for 10 test -b /dev/sda; "
+DISK = ("modprobe sd_mod; modprobe scsi_debug dev_size_mb=16 delay=0 lbpu=1 lbpws=1 "
+        "sector_size={}; wait_for 10 test -b /dev/sda; ")
 # over its own loopback: the target reads and writes the same disk
 NVME = """
 s=/sys/kernel/config/nvmet
@@ -74,13 +76,15 @@ def ask(t, sector):
     t.eq(sorted(set(ours) ^ set(sd)), [], "questions")
     compare(t, ours, {"sd": sd, "nvme": nvme})
     c.sh(f"unmap {dev}")
-    # read-only by its mapping: as a disk that somebody has made so, and BLKROSET does not make it another
+    # read-only by its mapping: as a disk that somebody has made so, and
+    # BLKROSET does not make it another
     dev = c.sh("map sda ro")
     by_mapping = words(c, dev)
     c.sh(f"unmap {dev}")
     as_set = {q.removeprefix("set-ro-"): a for q, a in ours.items() if q.startswith("set-ro-")}
     for name in "ro-", "ro-set-rw-":
-        t.eq({q.removeprefix(name): a for q, a in by_mapping.items() if q.startswith(name) and q[len(name):] in as_set}, as_set, name)
+        t.eq({q.removeprefix(name): a for q, a in by_mapping.items()
+              if q.startswith(name) and q[len(name):] in as_set}, as_set, name)
     c.sh("unload scsi_debug")
     s.sh("wait_for 10 unload scsi_debug")
 
@@ -89,16 +93,19 @@ def set_read_only(t):
     """What an administrator has set outlives a reconnect, and holds for a file system, too."""
     c = t.client
     dev = c.sh("map testdisk0")
-    path = lambda word: c.sh(f"for p in /sys/class/ibtrs-client/s1/paths/*; do echo 1 > $p/{word}; done")
+    path = lambda word: c.sh("for p in /sys/class/ibtrs-client/s1/paths/*; do "
+                             f"echo 1 > $p/{word}; done")
     c.sh(f"mkfs.ext4 -q {dev}; blockdev --setro {dev}")
     path("disconnect")
     t.wait(lambda: c.sh(f"dev_attr {dev} state") == "closed", 10, "the device is held")
     path("reconnect")
     t.wait(lambda: c.sh(f"dev_attr {dev} state") == "open", 10, "the device is open again")
     t.eq(c.sh(f"blockdev --getro {dev}"), "1", "read-only")
-    c.fails(f"dd if=/dev/zero of={dev} bs=4k count=1 oflag=direct conv=notrunc status=none", "not permitted")
-    c.sh(f"mkdir -p /mnt; mount {dev} /mnt 2> /dev/null; grep ' /mnt ext4 ro' /proc/mounts; umount /mnt; "
-         f"blockdev --setrw {dev}; mount {dev} /mnt; touch /mnt/x; umount /mnt; unmap {dev}")
+    c.fails(f"dd if=/dev/zero of={dev} bs=4k count=1 oflag=direct conv=notrunc status=none",
+            "not permitted")
+    c.sh(f"mkdir -p /mnt; mount {dev} /mnt 2> /dev/null; grep ' /mnt ext4 ro' /proc/mounts; "
+         f"umount /mnt; blockdev --setrw {dev}; "
+         f"mount {dev} /mnt; touch /mnt/x; umount /mnt; unmap {dev}")
 
 
 def refused(t):
@@ -110,7 +117,8 @@ def refused(t):
     before = c.sh(limits).split()
     t.ok("0" not in before, f"the disk can do both: {before}")
     count = lambda kind: int(dict(w.split("=") for w in s.sh(f"cat {P}/counts").split())[kind])
-    for kind, option, works in (("zeroes", "-z", True), ("discard", "", False), ("erase", "-s", False)):
+    for kind, option, works in (("zeroes", "-z", True), ("discard", "", False),
+                                ("erase", "-s", False)):
         s.sh(f"echo 0 > {P}/counts; echo {kind} > {P}/fail")
         order = f"blkdiscard {option} -o 0 -l 65536 {dev}"
         seen = []
@@ -122,12 +130,16 @@ def refused(t):
             else:
                 c.fails(order, "not supported")
             seen.append(count(kind))
-        # The server asks twice: the first time its disk may not wait, and might refuse for that alone.
-        t.ok(seen[0] in (1, 2) and seen == 4 * seen[:1], f"requests of {kind} that the disk has seen, for the first of four only: {seen}")
+        # The server asks twice: the first time its disk may not wait,
+        # and might refuse for that alone.
+        t.ok(seen[0] in (1, 2) and seen == 4 * seen[:1],
+             f"requests of {kind} that the disk has seen, for the first of four only: {seen}")
         s.sh(f"echo none > {P}/fail")
     t.eq(c.sh(limits).split(), ["0", "0"], "limits")
-    c.sh("for p in /sys/class/ibtrs-client/s1/paths/*; do echo 1 > $p/disconnect; echo 1 > $p/reconnect; done")
-    t.wait(lambda: c.sh(limits).split() == before, 10, "limits, when the disk has been opened again")
+    c.sh("for p in /sys/class/ibtrs-client/s1/paths/*; do echo 1 > $p/disconnect; "
+         "echo 1 > $p/reconnect; done")
+    t.wait(lambda: c.sh(limits).split() == before, 10,
+           "limits, when the disk has been opened again")
     c.sh(f"for o in -z '' -s; do blkdiscard $o -o 0 -l 65536 {dev}; done; unmap {dev}")
 
 

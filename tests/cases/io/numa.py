@@ -13,7 +13,9 @@ def free_mib(machine):
     """Free memory of each node, what lies in the lists of CPUs counted in."""
     machine.sh("echo 3 > /proc/sys/vm/drop_caches")
     kib = [0, 0]
-    for line in machine.sh("awk '/^Node/ { node = $2 + 0 } /nr_free_pages/ { print node, $2 } $1 == \"count:\" { print node, $2 }' /proc/zoneinfo").splitlines():
+    for line in machine.sh("awk '/^Node/ { node = $2 + 0 } "
+                           "/nr_free_pages/ { print node, $2 } "
+                           "$1 == \"count:\" { print node, $2 }' /proc/zoneinfo").splitlines():
         node, pages = line.split()
         kib[int(node)] += 4 * int(pages)
     return [k / 1024 for k in kib]
@@ -51,7 +53,9 @@ def run(t):
         t.log(f"adapter at node {node}: client {now_c}, server {now_s} MiB")
         t.ok(now_s[node] >= 66, f"66 MiB of chunks at node {node}: {now_s}")
         t.ok(now_c[node] >= 6, f"4 MiB of bounce buffers and 2 of records at node {node}: {now_c}")
-        # the adapter's driver has its queues where it likes: near the CPU that asked, which is at node 0
-        t.ok(max(now_c[1], now_s[1]) < 1 if node == 0 else now_s[0] < 10, f"nothing at the other node: {now_c} {now_s}")
+        # the adapter's driver has its queues where it likes: near the CPU
+        # that asked, which is at node 0
+        t.ok(max(now_c[1], now_s[1]) < 1 if node == 0 else now_s[0] < 10,
+             f"nothing at the other node: {now_c} {now_s}")
         c.sh(f"unmap {dev}; unload $OUR_MODULES")
         s.sh("unload $OUR_MODULES")

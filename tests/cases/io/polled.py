@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-description = "polled queues carry the I/O that asks for them, and only that; a lost path moves it to the others"
+description = ("polled queues carry the I/O that asks for them, and only that; "
+               "a lost path moves it to the others")
 long = True
 crowd = True
 deadline = 240
@@ -17,7 +18,8 @@ def during(t, dev, **fio):
     job = c.fio(dev, size="1m", bs="4k", **fio)
     t.eq(job["error"], 0, "fio's errors")
     got = {"default": 0, "poll": 0}
-    for line in c.sh(f"grep -o 'on conn [0-9]*' {TRACE}/trace | sort | uniq -c || true").splitlines():
+    for line in c.sh(f"grep -o 'on conn [0-9]*' {TRACE}/trace | sort | "
+                     "uniq -c || true").splitlines():
         n, _, _, cid = line.split()
         got["poll" if cid in POLLED else "default"] += int(n)
     return got
@@ -30,8 +32,10 @@ def run(t):
     dev = c.sh("map ram0 nr_poll_queues=2")
     t.eq(c.sh(f"dev_attr {dev} nr_poll_queues"), "2", "nr_poll_queues")
     t.eq(c.sh(f"cat /sys/block/{dev[5:]}/queue/io_poll"), "1", "the queue polls")
-    t.eq(c.sh(f"cat {HCTX.format(dev[5:])}*/type | sort | uniq -c | tr -s ' ' | xargs"), "2 default 2 poll", "queues")
-    c.sh(f"[ -e {TRACE}/trace ] || mount -t tracefs none {TRACE}; echo 1 > {TRACE}/events/ibtrs_client/ibtrs_clt_req/enable")
+    t.eq(c.sh(f"cat {HCTX.format(dev[5:])}*/type | sort | uniq -c | tr -s ' ' | xargs"),
+         "2 default 2 poll", "queues")
+    c.sh(f"[ -e {TRACE}/trace ] || mount -t tracefs none {TRACE}; "
+         f"echo 1 > {TRACE}/events/ibtrs_client/ibtrs_clt_req/enable")
     c.fails("map ram1", "taken by its one mapping")
     c.fails("map ram1 nr_poll_queues=1", "needs a session of its own")
 
@@ -39,17 +43,21 @@ def run(t):
     for depth in 1, 8:
         for rw in ("randread", "randwrite"):
             got = during(t, dev, ioengine="io_uring", hipri=1, iodepth=depth, rw=rw)
-            t.ok(got["poll"] >= 256 and got["default"] < 16, f"{rw} at depth {depth}, polled: {got}")
+            t.ok(got["poll"] >= 256 and got["default"] < 16,
+                 f"{rw} at depth {depth}, polled: {got}")
     # a flush before a polled write is nobody's to poll for
-    c.sh(f"fio --name=f --filename={dev} --direct=1 --ioengine=io_uring --hipri=1 --rw=randwrite --bs=4k --size=256k --fsync=4 --output=/dev/null")
+    c.sh(f"fio --name=f --filename={dev} --direct=1 --ioengine=io_uring --hipri=1 --rw=randwrite "
+         "--bs=4k --size=256k --fsync=4 --output=/dev/null")
     got = during(t, dev, ioengine="pvsync2", rw="randread")
     t.ok(got["default"] >= 256 and got["poll"] == 0, f"not polled: {got}")
     # two tasks and more at each queue, which find each other polling it
-    c.sh(f"fio_verify {dev} 2m --ioengine=io_uring --hipri=1 --iodepth=4 --numjobs=5 --thread --offset_increment=3m --output=/tmp/out || "
+    c.sh(f"fio_verify {dev} 2m --ioengine=io_uring --hipri=1 --iodepth=4 --numjobs=5 --thread "
+         "--offset_increment=3m --output=/tmp/out || "
          "{ cat /tmp/out; false; }", timeout=60)
 
     # polled I/O outlives its path
-    pulse = c.spawn(f"fio --name=p --filename={dev} --direct=1 --ioengine=io_uring --hipri=1 --iodepth=4 --rw=randrw --bs=4k --size=8m --time_based "
+    pulse = c.spawn(f"fio --name=p --filename={dev} --direct=1 --ioengine=io_uring --hipri=1 "
+                    "--iodepth=4 --rw=randrw --bs=4k --size=8m --time_based "
                     "--runtime=18 --verify=crc32c --output=/tmp/out || { cat /tmp/out; false; }")
     c.sh("sleep 3")
     c.link(0, False)

@@ -47,8 +47,9 @@ def run(t):
             time.sleep(r.uniform(0, 1.5))
 
     def tear(i):
-        c.sh(f"cd {paths}; for n in $(seq {r.randrange(1, 12)}); do p=$(ls | sed -n {i + 1}p); echo 1 > $p/disconnect; "
-             f"usleep {r.randrange(50000)}; wait_for 15 eval \"echo 1 > $p/reconnect\" 2> /dev/null; done", timeout=120)
+        c.sh(f"cd {paths}; for n in $(seq {r.randrange(1, 12)}); do p=$(ls | sed -n {i + 1}p); "
+             f"echo 1 > $p/disconnect; usleep {r.randrange(50000)}; "
+             "wait_for 15 eval \"echo 1 > $p/reconnect\" 2> /dev/null; done", timeout=120)
 
     def remove(i):
         p = f"ip:10.0.{i}.1@ip:10.0.{i}.2"
@@ -61,21 +62,29 @@ def run(t):
              f"echo {r.choice(['none', 'mq-deadline'])} > /sys/block/{dev[5:]}/queue/scheduler")
 
     def rdma(m, i):
-        m.sh(f"rdma link delete rxe{i}; usleep {r.randrange(2000000)}; rdma link add rxe{i} type rxe netdev eth{i}; wait_for 5 net_gids {i}")
+        m.sh(f"rdma link delete rxe{i}; usleep {r.randrange(2000000)}; "
+             f"rdma link add rxe{i} type rxe netdev eth{i}; wait_for 5 net_gids {i}")
 
     def one():
         i, hold, both = r.randrange(2), r.uniform(0, 8), [0, 1]
         who = r.choice([c, s])
         loss = r.choice([1, 5, 20])
         return r.choice([
-            ("F1", "one path: carrier", lambda: link(c, [i], False), lambda: link(c, [i], True), hold),
-            ("F2", "one path: silence", lambda: link(s, [i], False), lambda: link(s, [i], True), hold),
-            ("F3", "one path: one direction", lambda: who.sh(f"net_loss {i} 100"), lambda: who.sh(f"net_loss {i} 0"), hold),
-            ("F4", "packets lost", lambda: who.sh(f"net_loss {i} {loss}"), lambda: who.sh(f"net_loss {i} 0"), hold),
-            ("F5", "all paths: carrier", lambda: link(c, both, False), lambda: link(c, both, True), hold),
-            ("F5", "all paths: silence", lambda: link(s, both, False), lambda: link(s, both, True), hold),
+            ("F1", "one path: carrier",
+             lambda: link(c, [i], False), lambda: link(c, [i], True), hold),
+            ("F2", "one path: silence",
+             lambda: link(s, [i], False), lambda: link(s, [i], True), hold),
+            ("F3", "one path: one direction",
+             lambda: who.sh(f"net_loss {i} 100"), lambda: who.sh(f"net_loss {i} 0"), hold),
+            ("F4", "packets lost",
+             lambda: who.sh(f"net_loss {i} {loss}"), lambda: who.sh(f"net_loss {i} 0"), hold),
+            ("F5", "all paths: carrier",
+             lambda: link(c, both, False), lambda: link(c, both, True), hold),
+            ("F5", "all paths: silence",
+             lambda: link(s, both, False), lambda: link(s, both, True), hold),
             ("F7", "a link flaps", lambda: flap(i), None, 0),
-            ("F9", "server unloaded and loaded", lambda: s.sh("unload $OUR_MODULES"), lambda: s.sh(SERVE), hold / 4),
+            ("F9", "server unloaded and loaded",
+             lambda: s.sh("unload $OUR_MODULES"), lambda: s.sh(SERVE), hold / 4),
             ("F11", "server loses its power", s.kill, reboot, hold / 4),
             ("F12", "server stands still", stand, None, 0),
             ("F21", "RDMA device removed", lambda: rdma(who, i), None, 0),
@@ -87,7 +96,8 @@ def run(t):
     end, count = time.monotonic() + MINUTES * 60, 0
     while time.monotonic() < end:
         number, what, strike, heal, hold = one()
-        row = w.fault(number, what, strike, heal, hold=hold, settle=r.uniform(0, 1), recover=45, from_healed=True)
+        row = w.fault(number, what, strike, heal, hold=hold, settle=r.uniform(0, 1), recover=45,
+                      from_healed=True)
         t.eq(row["Nerr"], 0, f"seed {SEED}, fault {count}, {number} {what}: I/O errors")
         count += 1
     worst = {}

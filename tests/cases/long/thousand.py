@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Most of its time is emulation: a disk is added in 55 ms and taken away in 26 ms (add_disk and del_gendisk, sysfs, uevents), and
 the server's thousand brd disks need 39 s to be unloaded."""
-description = "a thousand disks on one session: names, numbers, data and the way back, within a bounded time and memory"
+description = ("a thousand disks on one session: "
+               "names, numbers, data and the way back, within a bounded time and memory")
 deadline = 420
 long = True
 mem = 2048
@@ -13,7 +14,8 @@ def run(t):
     c, s = t.client, t.server
 
     # disks of 1 MiB; nothing of them is allocated before it is written
-    s.sh(f"modprobe brd rd_nr={N} rd_size=1024 max_part=0; serve sess_queue_depth=64; wait_for 20 test -b /dev/ram{N - 1}")
+    s.sh(f"modprobe brd rd_nr={N} rd_size=1024 max_part=0; serve sess_queue_depth=64; "
+         f"wait_for 20 test -b /dev/ram{N - 1}")
     c.sh("modprobe ibnbd-client")
     before = int(c.sh("memory_kib"))
     # the file is written as it is: a helper in shell would take longer than the mapping
@@ -22,7 +24,8 @@ def run(t):
         for ((i = 0; i < {N}; i++)); do echo "sessname=s1 $p device_path=ram$i" > $m || exit; done
         """, timeout=200)
     t.eq(c.sh("ls /sys/class/ibtrs-client"), "s1", "one session")
-    t.eq(c.sh("ls $(ctl)/devices | wc -l; ls -d /sys/block/ibnbd* | wc -l; ls /dev/ibnbd* | wc -l").split(), [str(N)] * 3, "disks")
+    t.eq(c.sh("ls $(ctl)/devices | wc -l; ls -d /sys/block/ibnbd* | wc -l; "
+              "ls /dev/ibnbd* | wc -l").split(), [str(N)] * 3, "disks")
     t.eq(s.sh("ls /sys/class/ibnbd-server/ctl/devices | wc -l"), str(N), "exports")
     t.below((before - int(c.sh("memory_kib"))) / N, 512, "KiB that a disk costs its client")
 
@@ -35,7 +38,8 @@ def run(t):
         wait
         """, timeout=60)
     want = "\n".join(f"disk {i}" for i in range(0, N, 37))
-    t.eq(s.sh(f"for ((i = 0; i < {N}; i += 37)); do head -n 1 /dev/ram$i | tr -d '\\0'; done", timeout=60), want, "marks on the server")
+    t.eq(s.sh(f"for ((i = 0; i < {N}; i += 37)); do head -n 1 /dev/ram$i | tr -d '\\0'; done",
+              timeout=60), want, "marks on the server")
     t.eq(s.sh("head -c 6 /dev/ram1 | tr -d '\\0'"), "", "a neighbour")
     # more than the server admits to one session
     s.sh("[ $(cat /sys/module/ibnbd_server/parameters/max_maps) = 1024 ]")
@@ -44,7 +48,8 @@ def run(t):
     c.link(0, False)
     t.wait(lambda: c.sh("cat /sys/block/ibnbd7/ibnbd/state") == "closed", 15, "the client notices")
     c.link(0, True)
-    t.wait(lambda: c.sh("cat /sys/block/ibnbd*/ibnbd/state | sort -u") == "open", 60, "all of them are open again")
+    t.wait(lambda: c.sh("cat /sys/block/ibnbd*/ibnbd/state | sort -u") == "open", 60,
+           "all of them are open again")
     c.sh(f"dd if=/dev/ibnbd{N - 1} of=/dev/null bs=64k count=4 iflag=direct status=none")
 
     c.sh("""

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-description = "read-only is enforced on the server; one writer, two in migration, as many readers as you like"
+description = ("read-only is enforced on the server; "
+               "one writer, two in migration, as many readers as you like")
 crowd = True
 vms = 3
 
@@ -12,7 +13,8 @@ def run(t):
     t.eq(c.sh(f"blockdev --getro {ro}"), "1", "the node is read-only")
     # an administrator of the client can make the node writable; the server still refuses
     c.sh(f"blockdev --setrw {ro}")
-    c.fails(f"echo after | dd of={ro} bs=4k conv=sync oflag=direct status=none", "error|not permitted|Read-only")
+    c.fails(f"echo after | dd of={ro} bs=4k conv=sync oflag=direct status=none",
+            "error|not permitted|Read-only")
     s.sh("head -c 6 /dev/ram0 | grep before")
 
     rw = d.sh("map ram0 sessname=s2")

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-description = "what administrators do to a mapped disk: grow it on either side, take it away here and there, bring it back, learn why"
+description = ("what administrators do to a mapped disk: "
+               "grow it on either side, take it away here and there, bring it back, learn why")
 deadline = 240
 import re
 
@@ -36,7 +37,8 @@ def check_resize(t, dev):
     t.wait(lambda: size(c, dev) == 24 << 20, 5, "the client sees the new size")
     t.eq(s.sh(f"cat {EXPORT}/size"), str(24 << 11), "size on the server")
     c.sh(f"echo tail | dd of={dev} bs=4k seek=6143 conv=sync oflag=direct status=none")
-    t.eq(s.sh("dd if=/dev/loop0 bs=4k skip=6143 count=1 iflag=direct status=none | head -c 4"), "tail", "the new end")
+    t.eq(s.sh("dd if=/dev/loop0 bs=4k skip=6143 count=1 iflag=direct status=none | head -c 4"),
+         "tail", "the new end")
     # by hand, on the client alone: a smaller view, and back
     c.sh(f"echo 0x8000 > {file(dev, 'resize')}")
     t.eq(size(c, dev), 16 << 20, "size after a local resize")
@@ -44,7 +46,8 @@ def check_resize(t, dev):
         c.fails(f"echo {bad} > {file(dev, 'resize')}", "Invalid argument|out of range")
     # beyond the server's end: the node is larger, and the server refuses what is not there
     c.sh(f"echo {32 << 11} > {file(dev, 'resize')}")
-    c.fails(f"dd if={dev} of=/dev/null bs=4k skip=6144 count=1 iflag=direct status=none", "Input/output error")
+    c.fails(f"dd if={dev} of=/dev/null bs=4k skip=6144 count=1 iflag=direct status=none",
+            "Input/output error")
     c.sh(f"echo {24 << 11} > {file(dev, 'resize')}")
     c.sh(READ.format(dev))
 
@@ -58,7 +61,8 @@ def check_shrink(t, dev):
     c.fails(READ.format(dev), "Input/output error")
     s.sh("truncate -s 24M /tmp/disk; losetup -c /dev/loop0")
     c.sh(f"echo 1 > {file(dev, 'remap_device')}; {READ.format(dev)}")
-    t.eq((size(c, dev), c.sh(f"cat {file(dev, 'reason')}")), (24 << 20, ""), "size and reason after remap_device")
+    t.eq((size(c, dev), c.sh(f"cat {file(dev, 'reason')}")), (24 << 20, ""),
+         "size and reason after remap_device")
 
 
 def check_force_close(t, dev):
@@ -80,7 +84,8 @@ def check_force_close(t, dev):
 def check_other_disk(t, dev):
     """Another disk behind the same name is never taken for the old one."""
     c, s = t.client, t.server
-    s.sh(f"ln -sfn /dev/loop1 /exp/disk; echo 1 > {EXPORT}/sessions/s1/force_close; wait_for 5 test ! -e {EXPORT}")
+    s.sh(f"ln -sfn /dev/loop1 /exp/disk; echo 1 > {EXPORT}/sessions/s1/force_close; "
+         f"wait_for 5 test ! -e {EXPORT}")
     t.wait(lambda: c.sh(f"cat {file(dev, 'state_detail')}") == "fenced", 5, "the client knows")
     user = c.spawn(f"exec 5< {dev}; sleep 100")
     c.sh("sleep 1")
@@ -99,7 +104,8 @@ def check_disconnect(t, dev):
     pulse = c.spawn(f"iopulse {dev} 1 500 r")
     c.sh("sleep 1")
     s.sh("echo 1 > $(echo /sys/class/ibtrs-server/s1/paths/*/disconnect)")
-    t.wait(lambda: c.sh("cut -d' ' -f1 /sys/class/ibtrs-client/s1/paths/*/stats/reconnects") == "1", 10, "it came back")
+    t.wait(lambda: c.sh("cut -d' ' -f1 /sys/class/ibtrs-client/s1/paths/*/stats/reconnects") == "1",
+           10, "it came back")
     t.wait(lambda: c.sh(f"cat {file(dev, 'state')}") == "open", 5, "the device is open again")
     c.sh("sleep 1; pkill -TERM iopulse")
     t.eq(pulse.wait(10), 0, "no error: " + pulse.out()[-500:])
@@ -114,7 +120,8 @@ def check_unmap(t, dev):
     t.eq(c.sh("ls $(ctl)/devices"), "", "links")
     s.sh("wait_for 5 test ! -e /sys/class/ibnbd-server/ctl/devices/loop1")
     user.kill()
-    # with I/O that hangs in the server's disk: five seconds of patience, then the path is broken under it
+    # with I/O that hangs in the server's disk: five seconds of patience,
+    # then the path is broken under it
     s.sh("modprobe ibnbd-testdisk delay_ms=12000; ln -sfn /dev/testdisk0 /exp/disk")
     dev = c.sh("map disk")
     writer = c.spawn(f"dd if=/dev/zero of={dev} bs=4k count=1 oflag=direct status=none")
@@ -122,15 +129,19 @@ def check_unmap(t, dev):
     took = float(c.sh(f"a=$(uptime_s); unmap {dev} force; since $a"))
     t.below(took, 12, "seconds of unmap force under hanging I/O")
     t.ok(writer.wait(10) != 0, "the hanging write ended with an error")
-    s.sh("echo 0 > /sys/module/ibnbd_testdisk/parameters/delay_ms; wait_for 20 sh -c '[ -z \"$(ls /sys/class/ibnbd-server/ctl/devices)\" ]'")
+    s.sh("echo 0 > /sys/module/ibnbd_testdisk/parameters/delay_ms; "
+         "wait_for 20 sh -c '[ -z \"$(ls /sys/class/ibnbd-server/ctl/devices)\" ]'")
 
 
 def check_words(t):
     """Each side says in its last_error what it refused, whom, and what to do."""
     c, s = t.client, t.server
     c.fails("map nosuch", "No such file")
-    t.match(c.sh("cat $(ctl)/last_error"), r"cannot open nosuch on session s1 \(-2\): the server says: there is no such name; put a symbolic link")
-    t.match(s.sh("cat /sys/class/ibnbd-server/ctl/last_error"), r"session s1: nosuch refused: .* put a symbolic link .* \(-2\)")
+    t.match(c.sh("cat $(ctl)/last_error"),
+            r"cannot open nosuch on session s1 \(-2\): "
+            r"the server says: there is no such name; put a symbolic link")
+    t.match(s.sh("cat /sys/class/ibnbd-server/ctl/last_error"),
+            r"session s1: nosuch refused: .* put a symbolic link .* \(-2\)")
     s.sh("echo > /sys/module/ibnbd_server/parameters/dev_search_path")
     c.fails("map disk", "Permission denied|refused|reset")
     s.sh("echo /exp > /sys/module/ibnbd_server/parameters/dev_search_path")
@@ -138,12 +149,15 @@ def check_words(t):
 
 def run(t):
     c, s = t.client, t.server
-    s.sh("modprobe loop max_loop=2; truncate -s 16M /tmp/disk; truncate -s 8M /tmp/disk1; mkdir -p /exp; ln -sfn /dev/loop0 /exp/disk; "
+    s.sh("modprobe loop max_loop=2; truncate -s 16M /tmp/disk; truncate -s 8M /tmp/disk1; "
+         "mkdir -p /exp; ln -sfn /dev/loop0 /exp/disk; "
          "losetup /dev/loop0 /tmp/disk; losetup /dev/loop1 /tmp/disk1; serve dev_search_path=/exp")
     t.allow(r"I/O error, dev ibnbd0")
     dev = check_grown_meanwhile(t)
     monitor = c.spawn("exec ibnbd monitor > /h/monitor")
-    told = lambda what: t.wait(lambda: re.search(f"device +{dev[5:]} {what}", c.sh("cat /h/monitor")), 5, f"a uevent says: {what}")
+    told = lambda what: t.wait(
+        lambda: re.search(f"device +{dev[5:]} {what}", c.sh("cat /h/monitor")), 5,
+        f"a uevent says: {what}")
     c.sh("sleep 1")
     check_resize(t, dev)
     told("change resized")

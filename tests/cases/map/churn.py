@@ -3,7 +3,8 @@
 unloaded now and then.  A single command may well be refused; none may hang, and in the end everything must go away.
 Sessions are small (queue depth 4, chunks of 8 KiB).  IBNBD_CHURN_CYCLES=2000 for a long run (make churn);
 IBNBD_SEED repeats the choices of one, though not its timing."""
-description = "map, unmap, paths, sysfs and unloading at random under I/O: nothing hangs, nothing stays behind"
+description = ("map, unmap, paths, sysfs and unloading at random under I/O: "
+               "nothing hangs, nothing stays behind")
 long = True
 crowd = True
 links = 2
@@ -101,9 +102,11 @@ def run(t):
     s.sh(f"rm -f /tmp/enough; {serve}; modprobe ibnbd-testdisk nr_disks=3 cache=0")
     dev = c.sh("map testdisk0")
     for g, was in zip((c, s), before):
-        t.ok(len(was) == links and used(g) != was, f"a session of ours shows in the RDMA resources of {g.name}: {was}")
+        t.ok(len(was) == links and used(g) != was,
+             f"a session of ours shows in the RDMA resources of {g.name}: {was}")
     c.sh(f"unmap {dev}")
-    script = SCRIPT.replace("@SEED@", str(seed)).replace("@SECONDS@", str(SECONDS)).replace("@CYCLES@", str(CYCLES))
+    script = (SCRIPT.replace("@SEED@", str(seed)).replace("@SECONDS@", str(SECONDS))
+              .replace("@CYCLES@", str(CYCLES)))
     job = c.spawn(script)
     kick = s.spawn(KICK.replace("@SERVE@", serve))
     rc = job.wait(SECONDS + 50)
@@ -119,11 +122,14 @@ def run(t):
     t.log(f"{cycles} cycles")
     t.ok(cycles >= (LONG or 12), f"only {cycles} cycles in {SECONDS} s")
     c.sh("for d in /sys/block/ibnbd*; do [ ! -e $d ] || unmap ${d##*/} force; done", timeout=60)
-    c.sh("wait_for 10 test ! -e /sys/class/ibtrs-client/c0; wait_for 10 test ! -e /sys/class/ibtrs-client/c1; unload ibnbd_client ibtrs_client",
+    c.sh("wait_for 10 test ! -e /sys/class/ibtrs-client/c0; "
+         "wait_for 10 test ! -e /sys/class/ibtrs-client/c1; unload ibnbd_client ibtrs_client",
          timeout=60)
-    s.sh("wait_for 10 eval '! ls -d /sys/class/ibtrs-server/*/paths > /dev/null 2>&1'; unload ibnbd_server ibtrs_server", timeout=60)
+    s.sh("wait_for 10 eval '! ls -d /sys/class/ibtrs-server/*/paths > /dev/null 2>&1'; "
+         "unload ibnbd_server ibtrs_server", timeout=60)
     s.sh("unload ibnbd_testdisk")
     for g, was, had in zip((c, s), before, kib):
         t.eq(used(g), was, f"RDMA resources of {g.name}")
         g.sh("unload $OUR_MODULES; rm -f /tmp/said")
-        t.below(had - memory(g), NOISE_KIB, f"KiB that did not come back to {g.name}, after {cycles} cycles")
+        t.below(had - memory(g), NOISE_KIB,
+                f"KiB that did not come back to {g.name}, after {cycles} cycles")

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-description = "map and unmap a disk 100 times; the node, its size and its sysfs files are right each time"
+description = ("map and unmap a disk 100 times; "
+               "the node, its size and its sysfs files are right each time")
 crowd = True
 deadline = 180
 
@@ -11,7 +12,8 @@ def run(t):
     dev = c.sh("map ram0")
     t.eq(dev, "/dev/ibnbd0", "name")
     t.eq(c.sh(f"blockdev --getsize64 {dev}"), str(32 << 20), "size")
-    for attr, want in (("state", "open"), ("session", "s1"), ("mapping_path", "ram0"), ("access_mode", "rw"),
+    for attr, want in (("state", "open"), ("session", "s1"), ("mapping_path", "ram0"),
+                       ("access_mode", "rw"),
                        ("nr_poll_queues", "0")):
         t.eq(c.sh(f"dev_attr {dev} {attr}"), want, attr)
     t.match(c.sh("cat $(ctl)/map_device"), "sessname", "usage of map_device")
@@ -24,9 +26,11 @@ def run(t):
     c.sh("wait_for 5 test ! -e /sys/class/ibtrs-client/s1")
     s.sh("wait_for 5 test ! -e /sys/class/ibnbd-server/ctl/devices/ram0")
 
-    cycle = "for i in $(seq {}); do d=$(map ram0); dd if=$d of=/dev/null bs=4k count=1 status=none; unmap $d; done"
+    cycle = ("for i in $(seq {}); do d=$(map ram0); "
+             "dd if=$d of=/dev/null bs=4k count=1 status=none; unmap $d; done")
     c.sh(cycle.format(9), timeout=60)           # session and device
     other = c.sh("map ram1")
-    c.sh(cycle.format(20 if t.image.debug else 90), timeout=120)        # the device alone, the session is in use
+    # the device alone, the session is in use
+    c.sh(cycle.format(20 if t.image.debug else 90), timeout=120)
     c.sh(f"unmap {other}")
     s.sh("wait_for 5 test ! -e /sys/class/ibtrs-server/s1")

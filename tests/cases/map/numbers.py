@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """When unmap_device returns, disk and number are gone; a number is taken as long as anybody has the old disk, by name or open, as with sd and nvme."""
-description = "unmap and map give the same number, and never one that somebody still has open, whatever udev has not heard yet"
+description = ("unmap and map give the same number, and never one that somebody still has open, "
+               "whatever udev has not heard yet")
 crowd = True
 deadline = 180
 
@@ -29,13 +30,15 @@ def held(t, what, hold, release):
     c.sh(UNMAP.format("force", "ibnbd0") + "; [ ! -e /sys/block/ibnbd0 ] && [ ! -e /dev/ibnbd0 ]")
     t.eq(c.sh("map ram0"), "/dev/ibnbd1", f"the next disk, while {what}")
     t.match("\n".join(c.kernel_news().splitlines()[-20:]), "ibnbd0: somebody has it open still")
-    c.sh("dd if=/dev/zero of=/dev/ibnbd1 bs=4k count=1 oflag=direct status=none; " + UNMAP.format("normal", "ibnbd1"))
+    c.sh("dd if=/dev/zero of=/dev/ibnbd1 bs=4k count=1 oflag=direct status=none; " +
+         UNMAP.format("normal", "ibnbd1"))
     c.fails("rmmod ibnbd_client", "in use|busy|unavailable")
     t.eq(c.sh("map ram0"), "/dev/ibnbd1", f"the one after, while {what}")
     c.sh(UNMAP.format("normal", "ibnbd1"))
     release(keeper)
     # the last reference may go a moment after the opener
-    c.sh("d=; for i in $(seq 20); do d=$(map ram0); [ $d != /dev/ibnbd0 ] || break; unmap $d; sleep 0.1; done; [ $d = /dev/ibnbd0 ]")
+    c.sh("d=; for i in $(seq 20); do d=$(map ram0); [ $d != /dev/ibnbd0 ] || break; unmap $d; "
+         "sleep 0.1; done; [ $d = /dev/ibnbd0 ]")
 
 
 def open_fd(t):
@@ -48,7 +51,8 @@ def mapper(t):
     t.client.sh("modprobe dm-mod; dmsetup create keeper --table '0 1024 linear /dev/ibnbd0 0'")
 
 
-HANGS = "dd if=/dev/zero of=/dev/{0} bs=4k count=1 oflag=direct status=none & wait_for 10 eval '[[ $(< /sys/block/{0}/inflight) = *\ 1 ]]'"
+HANGS = ("dd if=/dev/zero of=/dev/{0} bs=4k count=1 oflag=direct status=none & wait_for 10 "
+         "eval '[[ $(< /sys/block/{0}/inflight) = *\ 1 ]]'")
 
 
 def ends(t):
@@ -67,7 +71,8 @@ def ends(t):
         rc=0; wait $first || rc=$?
         [ $rc = 137 ] && state || fail "killed with $rc, $(dev_attr ibnbd1 state)"
         """)
-    t.eq(c.sh("map testdisk0"), "/dev/ibnbd1", "who maps it again waits for the removal, and gets the number")
+    t.eq(c.sh("map testdisk0"), "/dev/ibnbd1",
+         "who maps it again waits for the removal, and gets the number")
     s.sh(f"echo 0 > {P}/delay_ms")
     c.sh(UNMAP.format("normal", "ibnbd1"))
 
@@ -86,10 +91,11 @@ def late_news(t):
     keeper = open_fd(t)
     c.sh("udevadm control --stop-exec-queue; " + UNMAP.format("force", "ibnbd0"))
     t.eq(c.sh("map ram0"), "/dev/ibnbd1", "the next disk")
-    c.sh("udevadm control --start-exec-queue; udevadm settle --timeout=20; wait_for 5 test -e /tmp/removed-ibnbd0; [ ! -e /tmp/removed-ibnbd1 ]",
-         timeout=60)
+    c.sh("udevadm control --start-exec-queue; udevadm settle --timeout=20; "
+         "wait_for 5 test -e /tmp/removed-ibnbd0; [ ! -e /tmp/removed-ibnbd1 ]", timeout=60)
     keeper.kill()
-    c.sh("unmap ibnbd1; udevadm settle --timeout=20; udevadm control --exit; rm -f /run/udev/rules.d/99-test.rules", timeout=60)
+    c.sh("unmap ibnbd1; udevadm settle --timeout=20; udevadm control --exit; "
+         "rm -f /run/udev/rules.d/99-test.rules", timeout=60)
 
 
 def command(t):
@@ -119,7 +125,8 @@ def run(t):
     t.eq(c.sh("map ram0"), "/dev/ibnbd0", "the first disk")
     again(t)
     held(t, "a process has it open", lambda: open_fd(t), lambda keeper: keeper.kill())
-    held(t, "the device mapper has it open", lambda: mapper(t), lambda _: c.sh("dmsetup remove keeper"))
+    held(t, "the device mapper has it open", lambda: mapper(t),
+         lambda _: c.sh("dmsetup remove keeper"))
     ends(t)
     late_news(t)
     command(t)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-description = "every file of the sysfs ABI, both sides and both layers: there, with its mode and its format, and in docs/sysfs.md"
+description = ("every file of the sysfs ABI, both sides and both layers: "
+               "there, with its mode and its format, and in docs/sysfs.md")
 crowd = True
 deadline = 180
 import re
@@ -98,7 +99,8 @@ def check(t, g, table, trees, path):
             continue
         text = g.sh(f"cat '/sys/{file}'; echo .")
         t.ok(text.endswith("\n.") or text == ".", f"{file} ends with a newline: {text!r}")
-        t.ok(re.fullmatch(want, text[:-1].strip().split("\n")[0]), f"{file} reads {text!r}, want {want!r}")
+        t.ok(re.fullmatch(want, text[:-1].strip().split("\n")[0]),
+             f"{file} reads {text!r}, want {want!r}")
     known = {f.format(path=path) for f, _, _ in table}
     there = set().union(*(files(g, tree) for tree in trees))
     t.eq(sorted(there - known), [], "files that no table knows")
@@ -110,7 +112,8 @@ def check_documented(t):
     names = {n for word in documented for n in (word, word.split("/")[-1])}
     for file, _, _ in CLIENT + SERVER:
         name = file.rsplit("/", 1)[1]
-        t.ok(name.startswith("dir!disk") or name in names or name.replace("_to", "_from") in names, f"docs/sysfs.md does not have {file}")
+        t.ok(name.startswith("dir!disk") or name in names or name.replace("_to", "_from") in names,
+             f"docs/sysfs.md does not have {file}")
 
 
 def check_parameters(t, g, module):
@@ -119,7 +122,8 @@ def check_parameters(t, g, module):
     want = {}
     for names, mode in re.findall(rf"(?m)^\| {module} \| ([^|]+) \| [^|]+ \| 0(\d+) \|", text):
         want.update({n: mode for n in re.findall(r"\w+", names)})
-    got = dict(l.split() for l in g.sh(f"cd /sys/module/{module.replace('-', '_')}/parameters && stat -c '%n %a' *").splitlines())
+    got = dict(l.split() for l in g.sh(f"cd /sys/module/{module.replace('-', '_')}/parameters && "
+                                       "stat -c '%n %a' *").splitlines())
     t.eq(got, want, f"parameters of {module}")
 
 
@@ -140,24 +144,31 @@ def check_counts(t, dev, client, server):
 
 def check_names(t, c, s):
     """Names that would be one with '/' written as '!' are two entries, here and on the server; and the command takes what it printed."""
-    s.sh("ln -s /dev/ram1 '/exp/dir!disk'; truncate -s 16M '/exp/a!b.img' '/exp/c#2'; ln -s /dev/ram2 /exp/d\u00e4t\u00e4")
+    s.sh("ln -s /dev/ram1 '/exp/dir!disk'; truncate -s 16M '/exp/a!b.img' '/exp/c#2'; "
+         "ln -s /dev/ram2 /exp/d\u00e4t\u00e4")
     for name in ("dir!disk", "a!b.img", "c#2", "d\u00e4t\u00e4"):
         c.sh(f"ibnbd map '{name}' s1 ro")
-    names = lambda g, side: sorted(g.sh(f"cd /sys/class/ibnbd-{side}/ctl/devices; printf '%s\\n' *").splitlines())
+    names = lambda g, side: sorted(g.sh(f"cd /sys/class/ibnbd-{side}/ctl/devices; "
+                                        "printf '%s\\n' *").splitlines())
     t.eq(names(c, "client"),
-         sorted(["dir!disk@s1", "dir\\x21disk@s1", "a\\x21b.img@s1", "c#2@s1", "d\u00e4t\u00e4@s1"]), "links")
+         sorted(["dir!disk@s1", "dir\\x21disk@s1", "a\\x21b.img@s1", "c#2@s1",
+                 "d\u00e4t\u00e4@s1"]), "links")
     t.eq(names(s, "server"),
          sorted(["ram0", "ram1", "ram2", "!exp!a\\x21b.img", "!exp!c\\x232"]), "exports")
-    t.ok("d\u00e4t\u00e4" in c.sh("ibnbd list -r -H -o device_path").splitlines(), "UTF-8 for scripts")
-    c.sh("ibnbd list -r -H -o device_path | grep -v '^dir/disk$' | while read -r d; do ibnbd unmap \"$d\" || exit 1; done")
+    t.ok("d\u00e4t\u00e4" in c.sh("ibnbd list -r -H -o device_path").splitlines(),
+         "UTF-8 for scripts")
+    c.sh("ibnbd list -r -H -o device_path | grep -v '^dir/disk$' | while read -r d; do "
+         "ibnbd unmap \"$d\" || exit 1; done")
     t.eq(names(c, "client"), ["dir!disk@s1"], "the others are unmapped")
 
 
 def run(t):
     c, s = t.client, t.server
 
-    s.sh("ram_disks 3 16; mkdir -p /exp/dir; ln -s /dev/ram0 /exp/dir/disk; serve dev_search_path=/exp")
-    dev = c.sh("map dir/disk access_mode=migration hold=30 io_timeout=7 name=gold write_cache=on hb_misses=7 reconnect_delay_ms=50 reconnect_max_ms=2000")
+    s.sh("ram_disks 3 16; mkdir -p /exp/dir; ln -s /dev/ram0 /exp/dir/disk; "
+         "serve dev_search_path=/exp")
+    dev = c.sh("map dir/disk access_mode=migration hold=30 io_timeout=7 name=gold write_cache=on "
+               "hb_misses=7 reconnect_delay_ms=50 reconnect_max_ms=2000")
     t.eq(dev, "/dev/ibnbd0")
     c.sh(f"dd if={dev} of=/dev/null bs=4k count=8 iflag=direct status=none")
     path = "ip:10.0.0.1@ip:10.0.0.2"
@@ -170,20 +181,26 @@ def run(t):
 
     # what may be written, and what must not be
     b, p = f"/sys/block/{dev[5:]}/ibnbd", "/sys/class/ibtrs-client/s1"
-    for file, good, bad in ((f"{b}/hold", "-1", "-2"), (f"{b}/hold", "0", "x"), (f"{b}/io_timeout", "0", "-1"),
-                            (f"{p}/max_reconnect_attempts", "9999", "-2"), (f"{p}/max_reconnect_attempts", "-1", "")):
+    for file, good, bad in ((f"{b}/hold", "-1", "-2"), (f"{b}/hold", "0", "x"),
+                            (f"{b}/io_timeout", "0", "-1"),
+                            (f"{p}/max_reconnect_attempts", "9999", "-2"),
+                            (f"{p}/max_reconnect_attempts", "-1", "")):
         c.sh(f"echo {good} > {file}; [ $(cat {file}) = {good} ]")
         c.fails(f"echo {bad} > {file}", "Invalid argument")
         t.eq(c.sh(f"cat {file}"), good, f"{file} after a refused write")
-    for word, want in (("0", "round-robin (RR: 0)"), ("rr", "round-robin (RR: 0)"), ("MI", "min-inflight (MI: 1)"),
-                       ("2", "min-latency (ML: 2)"), ("Min-Latency", "min-latency (ML: 2)"), ("min-inflight", "min-inflight (MI: 1)")):
+    for word, want in (("0", "round-robin (RR: 0)"), ("rr", "round-robin (RR: 0)"),
+                       ("MI", "min-inflight (MI: 1)"), ("2", "min-latency (ML: 2)"),
+                       ("Min-Latency", "min-latency (ML: 2)"),
+                       ("min-inflight", "min-inflight (MI: 1)")):
         t.eq(c.sh(f"echo {word} > {p}/mpath_policy; cat {p}/mpath_policy"), want, f"policy {word}")
     for word in ("3", "r", "mix", "''"):
         c.fails(f"echo {word} > {p}/mpath_policy", "Invalid argument")
-    resets(t, c, f"{p}/paths/{path}/stats", ["rdma", "reconnects", "cpu_migration_from", "cpu_migration_to", "reset_all"])
+    resets(t, c, f"{p}/paths/{path}/stats",
+           ["rdma", "reconnects", "cpu_migration_from", "cpu_migration_to", "reset_all"])
     t.match(c.sh(f"cat {p}/paths/{path}/stats/rdma"), r"^0 0 0 0 \d+ 0$", "after a reset")
     resets(t, s, f"/sys/class/ibtrs-server/s1/paths/{path}/stats", ["rdma"])
-    check_counts(t, dev, f"{p}/paths/{path}/stats/rdma", f"/sys/class/ibtrs-server/s1/paths/{path}/stats/rdma")
+    check_counts(t, dev, f"{p}/paths/{path}/stats/rdma",
+                 f"/sys/class/ibtrs-server/s1/paths/{path}/stats/rdma")
     e = "/sys/class/ibnbd-server/ctl/devices/ram0"
     s.sh(f"for w in always never auto; do echo $w > {e}/copy; [ $(cat {e}/copy) = $w ]; done")
     for file, bad in (("copy", "maybe"), ("resize", "2"), ("sessions/s1/force_close", "yes")):

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
-description = "modules in use refuse to go; without users they go, come again, and their memory comes back; and after killed maps"
+description = ("modules in use refuse to go; without users they go, come again, "
+               "and their memory comes back; and after killed maps")
 long = True
 deadline = 300
 
 ROUNDS = 8
 MAPS = 50
-LEAK_KIB = 100      # in each round; the kernel itself keeps 10 to 15 (page tables of modules, for the most part)
+# in each round; the kernel itself keeps 10 to 15 (page tables of modules, for the most part)
+LEAK_KIB = 100
 
 # the disk is gone for all to see, so nothing is left that could be in use
 GONE_AND_UNLOADED = """
@@ -18,7 +20,8 @@ done
 """
 
 
-# Whoever maps may be killed at any point of it: then it is not mapped, or it is, and goes as every other.
+# Whoever maps may be killed at any point of it: then it is not mapped, or
+# it is, and goes as every other.
 KILLED = """
 modprobe ibnbd-client
 words="sessname=s1 device_path=ram0 $(paths)"
@@ -48,7 +51,8 @@ def growth(t, g, script):
     if t.image.debug:
         g.sh(rounds.format(2, script), timeout=90)
         return 0
-    before, after = (int(g.sh(rounds.format(n, script), timeout=90).split()[-1]) for n in (4, ROUNDS))
+    before, after = (int(g.sh(rounds.format(n, script), timeout=90).split()[-1])
+                     for n in (4, ROUNDS))
     return before - after
 
 
@@ -60,14 +64,19 @@ def run(t):
     for m in ("ibnbd_client", "ibtrs_client", "ibtrs_core"):
         c.fails(f"rmmod {m}", "in use|busy|unavailable")
     c.sh(f"dd if={dev} of=/dev/null bs=1M count=8 iflag=direct status=none; unmap {dev}")
-    c.sh("unload ibnbd_client ibtrs_client ibtrs_core; [ ! -e /sys/class/ibnbd-client ] && [ ! -e /sys/class/ibtrs-client ]")
-    s.sh("unload ibnbd_server ibtrs_server ibtrs_core; [ ! -e /sys/class/ibnbd-server ] && [ ! -e /sys/class/ibtrs-server ]")
+    c.sh("unload ibnbd_client ibtrs_client ibtrs_core; "
+         "[ ! -e /sys/class/ibnbd-client ] && [ ! -e /sys/class/ibtrs-client ]")
+    s.sh("unload ibnbd_server ibtrs_server ibtrs_core; "
+         "[ ! -e /sys/class/ibnbd-server ] && [ ! -e /sys/class/ibtrs-server ]")
 
-    t.below(growth(t, s, "serve; unload ibnbd_server ibtrs_server ibtrs_core"), ROUNDS * LEAK_KIB, f"KiB gone in {ROUNDS} rounds of the server")
+    t.below(growth(t, s, "serve; unload ibnbd_server ibtrs_server ibtrs_core"), ROUNDS * LEAK_KIB,
+            f"KiB gone in {ROUNDS} rounds of the server")
     s.sh("serve")
-    if not t.image.debug:   # it releases a disk late, by design, and whoever frees its module sooner is told to wait
+    # it releases a disk late, by design, and whoever frees its module sooner is told to wait
+    if not t.image.debug:
         c.sh(GONE_AND_UNLOADED.format(ROUNDS))
-    t.below(growth(t, c, "unmap $(map ram0); unload ibnbd_client ibtrs_client ibtrs_core"), ROUNDS * LEAK_KIB,
+    t.below(growth(t, c, "unmap $(map ram0); unload ibnbd_client ibtrs_client ibtrs_core"),
+            ROUNDS * LEAK_KIB,
             f"KiB gone in {ROUNDS} rounds of the client")
 
     # the server goes while a client has a disk mapped: the client holds its I/O and resumes
@@ -79,7 +88,8 @@ def run(t):
     c.sh(f"unmap {dev}")
     s.sh("unload ibnbd_server ibtrs_server ibtrs_core; serve sess_queue_depth=16")
 
-    out = c.sh(KILLED.format(MAPS, MAPS) + "unload ibnbd_client ibtrs_client ibtrs_core", timeout=110)
+    out = c.sh(KILLED.format(MAPS, MAPS) + "unload ibnbd_client ibtrs_client ibtrs_core",
+               timeout=110)
     t.ok(int(out.split()[1]) >= MAPS // 5, f"a good part of them was killed: {out}")
     s.sh("wait_for 20 eval '[ -z \"$(ls /sys/class/ibnbd-server/ctl/devices)\" ]'; "
          "unload ibnbd_server ibtrs_server ibtrs_core")

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-description = "unmap force ends a device within 10 s in every state, its tasks can go, its neighbours go on; commands are bounded"
+description = ("unmap force ends a device within 10 s in every state, its tasks can go, "
+               "its neighbours go on; commands are bounded")
 links = 2
 disk = 64
 faults = True
@@ -24,15 +25,18 @@ def run(t):
         took = time.monotonic() - t0
         t.eq(job.wait(5) in (0, 1, 2, 3), True, "the task that did I/O has ended")
         t.log(f"state {state} ({before}): gone after {took:.1f} s")
-        t.below(took, LIMIT * F.vm.SLOW if F.vm.SLOW > 2 else LIMIT, f"seconds until a device in state {state} was gone")
+        t.below(took, LIMIT * F.vm.SLOW if F.vm.SLOW > 2 else LIMIT,
+                f"seconds until a device in state {state} was gone")
 
     def io(dev, direct="--direct=1"):
-        job = c.spawn(f"exec fio --name=f --filename={dev} --rw=randwrite --bs=4k --size=4m --ioengine=libaio --iodepth=8 {direct} "
-                      "--time_based --runtime=100 > /dev/null 2>&1")
+        job = c.spawn(f"exec fio --name=f --filename={dev} --rw=randwrite --bs=4k --size=4m "
+                      f"--ioengine=libaio --iodepth=8 {direct} --time_based "
+                      "--runtime=100 > /dev/null 2>&1")
         time.sleep(1)
         return job
 
-    s.sh("serve; modprobe ibnbd-testdisk nr_disks=2 cache=0; ram_disks 1 16; ln -sfn /dev/testdisk0 /dev/mine")
+    s.sh("serve; modprobe ibnbd-testdisk nr_disks=2 cache=0; ram_disks 1 16; "
+         "ln -sfn /dev/testdisk0 /dev/mine")
 
     dev = c.sh("map mine")
     force("open", dev, io(dev))
@@ -64,9 +68,11 @@ def run(t):
     job = io(dev)
     links(c, False)
     t.wait(lambda: c.sh(f"dev_attr {dev} state") == "closed", 10, "the device holds its I/O")
-    s.sh("wait_for 20 test ! -e /sys/class/ibtrs-server/s1; ln -sfn /dev/ram0 /dev/mine")    # while it lives it has the old disk open
+    # while it lives it has the old disk open
+    s.sh("wait_for 20 test ! -e /sys/class/ibtrs-server/s1; ln -sfn /dev/ram0 /dev/mine")
     links(c, True)
-    t.wait(lambda: "fenced" in c.sh(f"dev_attr {dev} state_detail"), 15, "the smaller disk is refused")
+    t.wait(lambda: "fenced" in c.sh(f"dev_attr {dev} state_detail"), 15,
+           "the smaller disk is refused")
     force("fenced", dev, job)
     s.sh("ln -sfn /dev/testdisk0 /dev/mine")
 
@@ -85,7 +91,8 @@ def run(t):
     t.wait(w.flows, 15, "the neighbour's I/O flows")
     t0 = time.monotonic()
     dev = c.sh("map testdisk1")
-    t.below(time.monotonic() - t0, 5, "seconds to map a disk while another one's requests hang in the server")
+    t.below(time.monotonic() - t0, 5,
+            "seconds to map a disk while another one's requests hang in the server")
     c.sh(f"unmap {dev}")
     s.sh(f"echo 0 > {P}/delay_ms")
     w.end("/dev/ram0")

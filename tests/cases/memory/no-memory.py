@@ -1,15 +1,19 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Each place in our modules is failed at the first allocations that it makes or has made on its behalf: FIRST of them, so that what a loop
 has done before is undone, too; all of them where an operation has few."""
-description = "each allocation of ours fails once while disks, paths and sessions come and go: no crash, no leak, and then it works"
+description = ("each allocation of ours fails once while disks, paths and sessions come and go: "
+               "no crash, no leak, and then it works")
 deadline = 1800
 links = 2
 long = True
 target = "check-memory"
-allow = ["vmalloc error", "page allocation failure", "kmem_cache_create"]     # how the kernel says that it has no memory
+# how the kernel says that it has no memory
+allow = ["vmalloc error", "page allocation failure", "kmem_cache_create"]
 
-# What an operation may do when an allocation fails on its way: succeed (retried, or not needed) or refuse in words.
-MODULES = {"client": "ibtrs_client ibnbd_client ibtrs_core", "server": "ibtrs_server ibnbd_server ibtrs_core"}
+# What an operation may do when an allocation fails on its way: succeed (retried, or
+# not needed) or refuse in words.
+MODULES = {"client": "ibtrs_client ibnbd_client ibtrs_core",
+           "server": "ibtrs_server ibnbd_server ibtrs_core"}
 FAIL = "/sys/module/ibnbd_failnth/parameters"
 FIRST = 3
 DEPTH = 10      # callers up the stack
@@ -65,22 +69,30 @@ def run(t):
     serve()
     s.sh("ram_disks 2 4")
     c.sh("modprobe ibnbd-client")
-    all_gone = f"for d in /sys/block/ibnbd*; do [ ! -e $d ] || unmap ${{d##*/}} force; done; wait_for 15 test ! -e {session}"
+    all_gone = ("for d in /sys/block/ibnbd*; do [ ! -e $d ] || unmap ${d##*/} force; done; "
+                f"wait_for 15 test ! -e {session}")
     is_open = "wait_for 20 paths_up s1 1; wait_for 20 eval '[ $(dev_attr ibnbd0 state) = open ]'"
 
     for side in "client", "server":
         sweep(t, "map", side, f"map ram0 {one} {words} > /dev/null", client(all_gone))
         c.sh(f"map ram0 {one} {words}")
-        sweep(t, "a second disk", side, f"map ram1 {words} > /dev/null", client("d=$(dev_of ram1) && unmap $d || true"))
+        sweep(t, "a second disk", side, f"map ram1 {words} > /dev/null",
+              client("d=$(dev_of ram1) && unmap $d || true"))
         sweep(t, "another path", side, f"echo ip:10.0.1.1@ip:10.0.1.2 > {session}/add_path",
-              client(f"cd {session}/paths; [ ! -e *@ip:10.0.1.2 ] || echo 1 > *@ip:10.0.1.2/remove_path"))
+              client(f"cd {session}/paths; "
+                     "[ ! -e *@ip:10.0.1.2 ] || echo 1 > *@ip:10.0.1.2/remove_path"))
         sweep(t, "reconnect", side, f"echo 1 > {path}/reconnect", client(is_open))
-        sweep(t, "unmap", side, "unmap ibnbd0", client(f"wait_for 15 test ! -e {session}; map ram0 {one} {words} > /dev/null"), first=0)
+        sweep(t, "unmap", side, "unmap ibnbd0",
+              client(f"wait_for 15 test ! -e {session}; map ram0 {one} {words} > /dev/null"),
+              first=0)
         c.sh(f"dd if=/dev/ibnbd0 of=/dev/null bs=4k count=64 iflag=direct status=none")
         if side == "server":
-            sweep(t, "unload", side, "unload ibnbd_server ibtrs_server ibtrs_core", lambda: (serve(), c.sh(is_open, 60)), first=0, on=side)
+            sweep(t, "unload", side, "unload ibnbd_server ibtrs_server ibtrs_core",
+                  lambda: (serve(), c.sh(is_open, 60)), first=0, on=side)
         c.sh(all_gone)
     # as soon as the disk is gone, the rest of it still on its way
-    sweep(t, "unload", "client", "unload ibnbd_client ibtrs_client ibtrs_core", lambda: None, first=0, some=False,
-          before=client(f"d=$(map ram0 {one} {words}); echo normal > /sys/block/${{d#/dev/}}/ibnbd/unmap_device; "
+    sweep(t, "unload", "client", "unload ibnbd_client ibtrs_client ibtrs_core", lambda: None,
+          first=0, some=False,
+          before=client(f"d=$(map ram0 {one} {words}); "
+                        "echo normal > /sys/block/${d#/dev/}/ibnbd/unmap_device; "
                         "while [ -e /sys/block/${d#/dev/} ]; do :; done"))

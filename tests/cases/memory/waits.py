@@ -14,16 +14,20 @@ def run(t):
     s.sh("serve; modprobe ibnbd-testdisk")
     dev = c.sh("map testdisk0")
     # a map command may wait: the probe sees it do so
-    c.sh("fail_nth 1 ibtrs_client ibnbd_client ibtrs_core noio=1 depth=14 first=0 again=0; map testdisk1 2> /dev/null || true")
-    t.match(c.sh(f"cat {P}/hit; fail_nth 0"), r"\[ib(trs|nbd)_", "an allocation of a map command that may wait")
+    c.sh("fail_nth 1 ibtrs_client ibnbd_client ibtrs_core noio=1 depth=14 first=0 again=0; "
+         "map testdisk1 2> /dev/null || true")
+    t.match(c.sh(f"cat {P}/hit; fail_nth 0"), r"\[ib(trs|nbd)_",
+            "an allocation of a map command that may wait")
 
     c.sh("fail_nth 1 ibtrs_client ibnbd_client ibtrs_core noio=1 depth=14 first=0 again=0")
-    io = c.spawn(f"fio_verify {dev} 4m --bsrange=4k-64k --iodepth=16 --time_based --runtime=25 --output=/dev/null")
+    io = c.spawn(f"fio_verify {dev} 4m --bsrange=4k-64k --iodepth=16 --time_based "
+                 "--runtime=25 --output=/dev/null")
     c.sh("sleep 2")
     for lost in ([0], [0, 1], [1]):
         for link in lost:
             c.link(link, False)
-        t.wait(lambda: c.sh(f"paths_up s1 {2 - len(lost)} && echo yes || true") == "yes", 20, f"{lost} are lost")
+        t.wait(lambda: c.sh(f"paths_up s1 {2 - len(lost)} && echo yes || true") == "yes", 20,
+               f"{lost} are lost")
         c.sh("sleep 2")
         for link in lost:
             c.link(link, True)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-description = "every path is lost: I/O is held and resumes; when hold= is over it fails once and at once until the link returns"
+description = ("every path is lost: I/O is held and resumes; "
+               "when hold= is over it fails once and at once until the link returns")
 links = 2
 disk = 64
 faults = True
@@ -17,58 +18,70 @@ def run(t):
     s.sh("serve; modprobe ibnbd-testdisk cache=0")
     dev = c.sh("map testdisk0")
     w = F.Work(t, c, dev)
-    row = w.fault("F5", "all paths: carrier down", lambda: links(c, False), lambda: links(c, True), hold=6, down=[0, 1])
+    row = w.fault("F5", "all paths: carrier down", lambda: links(c, False), lambda: links(c, True),
+                  hold=6, down=[0, 1])
     w.limit(row, Tdet=1.5, Trec=3, Nerr=0)      # the kernel spaces news of carriers by a second
-    row = w.fault("F5", "all paths: silence", lambda: links(s, False), lambda: links(s, True), hold=8, down=[0, 1])
+    row = w.fault("F5", "all paths: silence", lambda: links(s, False), lambda: links(s, True),
+                  hold=8, down=[0, 1])
     w.limit(row, Tdet=6, Trec=3, Nerr=0)
 
     c.sh(f"echo {HOLD} > /sys/block/{dev[5:]}/ibnbd/hold")
-    row = w.fault("F6", f"all paths, longer than hold={HOLD}", lambda: links(c, False), lambda: links(c, True), hold=HOLD + 6,
-                  down=[0, 1])
+    row = w.fault("F6", f"all paths, longer than hold={HOLD}", lambda: links(c, False),
+                  lambda: links(c, True), hold=HOLD + 6, down=[0, 1])
     logs = w.read_logs()
     took = sorted(f[-1] / 1e3 for f in [*logs.failed.values(), *logs.read_errors])
     t.log(f"errors after {took}")
-    t.ok(row["Nerr"] and row["Nerr"] == len(took), f"errors come from this fault alone: {row}, {len(took)}")
+    t.ok(row["Nerr"] and row["Nerr"] == len(took),
+         f"errors come from this fault alone: {row}, {len(took)}")
     t.below(took[-1], HOLD + 1.5, "seconds until the held I/O failed")
     t.ok(took[-1] > HOLD - 1, "I/O was held")
     t.below(took[len(took) // 2], 0.3, "seconds until I/O after that failed")
-    t.eq({f[0] for f in [*logs.failed.values(), *logs.read_errors]}, {5}, "errno of all of them (EIO)")
+    t.eq({f[0] for f in [*logs.failed.values(), *logs.read_errors]}, {5},
+         "errno of all of them (EIO)")
     row["note"] = f"held I/O failed after {took[-1]:.1f} s, later I/O at once"
     w.limit(row, Trec=3)
 
-    # Nothing tells the client that the way is free again, and nothing is held any more: only who is refused shows that he waits.
+    # Nothing tells the client that the way is free again, and nothing is held any more: only who
+    # is refused shows that he waits.
     def tries():
-        return [int(n) for n in c.sh("for p in /sys/class/ibtrs-client/s1/paths/*/stats/reconnects; do cut -d' ' -f2 $p; done").split()]
+        return [int(n) for n in
+                c.sh("for p in /sys/class/ibtrs-client/s1/paths/*/stats/reconnects; do "
+                     "cut -d' ' -f2 $p; done").split()]
 
     def heal():
         before = tries()
         time.sleep(8)
         more = [b - a for a, b in zip(before, tries())]
         t.log(f"attempts in 8 s: {more}")
-        t.ok(len(more) == 2 and min(more) >= 3, f"each path was tried at least 3 times in 8 s of refused I/O: {more}")
+        t.ok(len(more) == 2 and min(more) >= 3,
+             f"each path was tried at least 3 times in 8 s of refused I/O: {more}")
         links(s, True)
 
-    row = w.fault("F6", "all paths: silence, far longer than hold", lambda: links(s, False), heal, hold=HOLD + 7, down=[0, 1],
-                  from_healed=True)
+    row = w.fault("F6", "all paths: silence, far longer than hold", lambda: links(s, False), heal,
+                  hold=HOLD + 7, down=[0, 1], from_healed=True)
     w.limit(row, Tdet=6, Trec=3)
     file = f"/sys/block/{dev[5:]}/ibnbd/hold"
     c.sh(f"echo 0 > {file}")
 
     def refused():
-        out = c.fails(f"t=$(uptime_s); dd if={dev} of=/dev/null bs=4k count=1 iflag=direct 2> /dev/null || rc=$?; since $t; exit $rc", "^[0-9.]+$")
+        out = c.fails(f"t=$(uptime_s); dd if={dev} of=/dev/null bs=4k count=1 iflag=direct "
+                      "2> /dev/null || rc=$?; since $t; exit $rc", "^[0-9.]+$")
         t.below(float(out), F.within(0.5), "seconds until I/O failed")
         links(c, True)
-    row = w.fault("F6", "all paths: carrier down, hold=0", lambda: links(c, False), refused, hold=3, down=[0, 1])
+    row = w.fault("F6", "all paths: carrier down, hold=0", lambda: links(c, False), refused, hold=3,
+                  down=[0, 1])
     w.limit(row, Trec=3)
     t.ok(row["Nerr"], "nothing was held")
     c.sh(f"echo -1 > {file}")
-    row = w.fault("F5", "all paths: carrier down, hold=-1", lambda: links(c, False), lambda: links(c, True), hold=HOLD + 4, down=[0, 1])
+    row = w.fault("F5", "all paths: carrier down, hold=-1", lambda: links(c, False),
+                  lambda: links(c, True), hold=HOLD + 4, down=[0, 1])
     w.limit(row, Trec=3, Nerr=0)
     # a path that is added while all are down, over a link that is up
     session, path = "/sys/class/ibtrs-client/s1", "ip:10.0.0.1@ip:10.0.0.2"
     c.sh(f"echo 1 > {session}/paths/{path}/remove_path")
     row = w.fault("F5", "the only path is lost, another one is added", lambda: c.link(1, False),
-                  lambda: c.sh(f"echo {path} > {session}/add_path"), hold=3, up=lambda: c.rc("paths_up s1 1")[0] == 0)
+                  lambda: c.sh(f"echo {path} > {session}/add_path"), hold=3,
+                  up=lambda: c.rc("paths_up s1 1")[0] == 0)
     w.limit(row, Trec=3, Nerr=0)
     c.link(1, True)
     w.end("/dev/testdisk0", errors_expected=True)

@@ -15,20 +15,25 @@ LEAK_KIB = 12 * 1024        # as in run.py
 
 def run(t):
     c, s = t.client, t.server
-    both = lambda words: [m.sh(f"tc qdisc replace dev eth{i} root {words}") for m in (c, s) for i in (0, 1)]
+    both = lambda words: [m.sh(f"tc qdisc replace dev eth{i} root {words}")
+                          for m in (c, s) for i in (0, 1)]
 
     s.sh("serve; modprobe ibnbd-testdisk cache=0")
     dev = c.sh("map testdisk0")
     w = F.Work(t, c, dev, think_us=3000)
     time.sleep(5)
     clean = rate(w, time.monotonic() - 4)
-    for words, what, flaps in (("loss 1%", "1 % of packets lost", 0), ("loss 10%", "10 % of packets lost", None),
-                               ("delay 5ms 3ms reorder 25% duplicate 1%", "late, reordered, doubled packets", 0),
+    for words, what, flaps in (("loss 1%", "1 % of packets lost", 0),
+                               ("loss 10%", "10 % of packets lost", None),
+                               ("delay 5ms 3ms reorder 25% duplicate 1%",
+                                "late, reordered, doubled packets", 0),
                                ("delay 50ms 10ms", "50 ms late", 0)):
         begin = time.monotonic()
-        row = w.fault("F4", what, lambda: both(f"netem limit 10000 {words}"), lambda: both("pfifo limit 10000"), hold=12)
+        row = w.fault("F4", what, lambda: both(f"netem limit 10000 {words}"),
+                      lambda: both("pfifo limit 10000"), hold=12)
         lost = sum(begin < h and not w.up(text) for h, _, text in w.watch.changes)
-        row["note"] = f"{100 * rate(w, begin, begin + 12) / clean:.0f} % of the clean rate, {lost} paths lost"
+        row["note"] = (f"{100 * rate(w, begin, begin + 12) / clean:.0f} % of the clean rate, "
+                       f"{lost} paths lost")
         w.limit(row, Nerr=0)
         t.ok(flaps is None or lost <= flaps, f"{what}: {lost} times a path was given up")
 
@@ -56,4 +61,5 @@ def run(t):
 def rate(w, since, until=None):
     until = until or time.monotonic()
     off = w.watch.offset(since)
-    return sum(since < ms / 1e3 + off < until for ms, _ in w.completions(w.read_logs())) / (until - since)
+    return sum(since < ms / 1e3 + off < until
+               for ms, _ in w.completions(w.read_logs())) / (until - since)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """A send queue that says nothing any more, on either side: no completion, no error, and heartbeats go on over the service connection."""
-description = "a send queue that died without a word is found by a probe; its requests go over a new connection; a slow disk breaks nothing"
+description = ("a send queue that died without a word is found by a probe; "
+               "its requests go over a new connection; a slow disk breaks nothing")
 faults = True
 deadline = 150
 
@@ -16,12 +17,14 @@ def run(t):
     c, s = t.client, t.server
     s.sh("serve; ram_disks 1 32")
     dev = c.sh("map ram0")
-    for where, arm, why in ((c, f"{CLIENT}/submit", "a send queue is stuck"), (s, f"{SERVER}/reply", "a send queue is stuck")):
+    for where, arm, why in ((c, f"{CLIENT}/submit", "a send queue is stuck"),
+                            (s, f"{SERVER}/reply", "a send queue is stuck")):
         before = int(c.sh(RECONNECTS))
         pulse = c.spawn(f"iopulse {dev} 4 500 rw")
         c.sh("sleep 1")
         where.sh(f"echo stuck times=1 > {arm}")
-        t.wait(lambda: int(c.sh(RECONNECTS)) > before, 15, "the path was taken down and is up again")
+        t.wait(lambda: int(c.sh(RECONNECTS)) > before, 15,
+               "the path was taken down and is up again")
         c.sh("sleep 1; pkill -TERM iopulse")
         t.eq(pulse.wait(20), 0, "iopulse: " + pulse.out())
         t.log(pulse.out())
@@ -36,10 +39,13 @@ def run(t):
     before = int(c.sh(RECONNECTS))
     s.sh(f"echo delay=9000 times=1 > {SERVER}/request")
     c.sh(f"dd if={dev} of=/dev/null bs=4k count=1 iflag=direct", timeout=30)
-    t.match(s.sh(f"cat {SERVER}/request; echo off > {SERVER}/request"), "hits=1", "the delay was there")
+    t.match(s.sh(f"cat {SERVER}/request; echo off > {SERVER}/request"), "hits=1",
+            "the delay was there")
     t.eq(int(c.sh(RECONNECTS)), before, "reconnects while a disk was slow")
 
     for text in "stuck times=", "nonsense", "error=5000", "delay=0", "error=5 drop", "every=0 drop":
         c.fails(f"echo '{text}' > {CLIENT}/completion", "Invalid argument")
-    c.sh(f"echo error=5 times=1 path=10.0.9.9 > {CLIENT}/completion; dd if={dev} of=/dev/null bs=4k count=1 iflag=direct")
-    t.match(c.sh(f"cat {CLIENT}/completion; echo off > {CLIENT}/completion"), "hits=0", "a fault of another path")
+    c.sh(f"echo error=5 times=1 path=10.0.9.9 > {CLIENT}/completion; "
+         f"dd if={dev} of=/dev/null bs=4k count=1 iflag=direct")
+    t.match(c.sh(f"cat {CLIENT}/completion; echo off > {CLIENT}/completion"), "hits=0",
+            "a fault of another path")

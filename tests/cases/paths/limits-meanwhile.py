@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Since Linux 6.11 whoever writes a limit in sysfs holds a lock that we need for the server's new limits, and waits for the requests that we hold."""
-description = "a limit is written in sysfs while I/O is held, and the server comes back with other limits: all goes on, and the new ones count"
+description = ("a limit is written in sysfs while I/O is held, "
+               "and the server comes back with other limits: all goes on, and the new ones count")
 long = True
 deadline = 120
 
@@ -36,7 +37,8 @@ def check_cache_appears(t):
     counts = "/sys/module/ibnbd_testdisk/parameters/counts"
     flushes = lambda: int(s.sh(f"tr ' ' '\\n' < {counts} | sed -n 's/^flush=//p'"))
     dev = c.sh("map testdisk0")
-    t.eq(c.sh(f"cat /sys/block/{dev[5:]}/queue/write_cache"), "write through", "a disk without a cache")
+    t.eq(c.sh(f"cat /sys/block/{dev[5:]}/queue/write_cache"), "write through",
+         "a disk without a cache")
     s.sh(f"echo 0 > {counts}")
     fsync = f"dd if=/dev/zero of={dev} bs=4k count=1 conv=fsync status=none"
     c.sh(fsync)
@@ -60,17 +62,21 @@ def check_abilities(t):
     """What a disk can discard and zero is asked for anew, too: a smaller limit, none at all, and all of it again."""
     c, s = t.client, t.server
     dev = c.sh("map testdisk1")
-    limits = lambda: [int(c.sh(f"cat /sys/block/{dev[5:]}/queue/{name}_max_bytes")) for name in ("discard", "write_zeroes")]
+    limits = lambda: [int(c.sh(f"cat /sys/block/{dev[5:]}/queue/{name}_max_bytes"))
+                      for name in ("discard", "write_zeroes")]
     before = limits()
     t.ok(min(before) > 1 << 20, f"the disk discards and zeroes: {before}")
-    for change, want in (("echo 1048576 > /sys/block/testdisk1/queue/discard_max_bytes", [1 << 20, before[1]]),
-                         ("modprobe ibnbd-testdisk nr_disks=2 size_mb=64 discard=0 zeroes=0", [0, 0]),
+    for change, want in (("echo 1048576 > /sys/block/testdisk1/queue/discard_max_bytes",
+                          [1 << 20, before[1]]),
+                         ("modprobe ibnbd-testdisk nr_disks=2 size_mb=64 discard=0 zeroes=0",
+                          [0, 0]),
                          ("modprobe ibnbd-testdisk nr_disks=2 size_mb=64", before)):
         c.link(0, False)
         t.wait(lambda: c.sh(f"dev_attr {dev} state") == "closed", 15, "I/O is held")
         held = c.spawn(f"dd if=/dev/zero of={dev} bs=4k count=1 oflag=direct status=none")
         if change.startswith("modprobe"):
-            s.sh("wait_for 20 test ! -e /sys/class/ibtrs-server/s1; unload ibnbd_testdisk", timeout=60)
+            s.sh("wait_for 20 test ! -e /sys/class/ibtrs-server/s1; unload ibnbd_testdisk",
+                 timeout=60)
         s.sh(change)
         c.link(0, True)
         t.eq(held.wait(15), 0, "the write that was held: " + held.out())

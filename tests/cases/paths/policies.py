@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-description = "path policies: each sends requests where it says; nothing is counted as in flight that is not, also after a failover"
+description = ("path policies: each sends requests where it says; "
+               "nothing is counted as in flight that is not, also after a failover")
 long = True
 links = 2
 deadline = 150
@@ -27,8 +28,9 @@ def run(t):
         """of the reads, how many went over link 0"""
         c.sh(f"echo {policy} > {POLICY}")
         before = reads()
-        c.sh(f"fio --name=x --filename={dev} --direct=1 --ioengine=libaio --iodepth=8 --rw=randread --bs=4k --size=16m "
-             "--time_based --runtime=2 --output=/dev/null", timeout=30)
+        c.sh(f"fio --name=x --filename={dev} --direct=1 --ioengine=libaio --iodepth=8 "
+             "--rw=randread --bs=4k --size=16m --time_based --runtime=2 --output=/dev/null",
+             timeout=30)
         a, b = (now - was for now, was in zip(reads(), before))
         t.log(f"{policy}: {a} over link 0, {b} over link 1")
         t.ok(a + b > 50, f"{policy}: hardly any I/O: {a} + {b}")
@@ -36,7 +38,8 @@ def run(t):
 
     t.ok(0.45 < share("rr") < 0.55, "round robin halves")
     c.sh("tc qdisc replace dev eth1 root netem limit 10000 delay 60ms; sleep 4")
-    latency = {line.split()[0][-8:]: int(line.split()[1]) for line in c.sh("path_attr s1 cur_latency").splitlines()}
+    latency = {line.split()[0][-8:]: int(line.split()[1])
+               for line in c.sh("path_attr s1 cur_latency").splitlines()}
     t.log(latency)
     t.ok(share("ml") > 0.9, "min-latency leaves the slow link alone")
     t.ok(share("mi") > 0.6, "min-inflight prefers the link that answers faster")
@@ -46,7 +49,8 @@ def run(t):
     t.eq(inflight(), [0, 0], "in flight when nothing is")
 
     # each policy loses each path under load, and the next one takes over from it
-    failovers = lambda: sum(int(line.split()[6]) for line in c.sh("path_attr s1 stats/rdma").splitlines())
+    failovers = lambda: sum(int(line.split()[6])
+                            for line in c.sh("path_attr s1 stats/rdma").splitlines())
     for policy, then in zip(POLICIES, POLICIES[1:] + POLICIES[:1]):
         before = failovers()
         c.sh(f"echo {policy} > {POLICY}")
@@ -56,8 +60,10 @@ def run(t):
             c.link(link, False)
             t.wait(lambda: c.sh("paths_up s1 1 && echo yes || true") == "yes", 5, "one path left")
             c.link(link, True)
-            t.wait(lambda: c.sh("paths_up s1 2 && echo yes || true") == "yes", 10, "both paths again")
-        c.sh(f"for i in $(seq 20); do for p in {then} {policy}; do echo $p > {POLICY}; usleep 20000; done; done")
+            t.wait(lambda: c.sh("paths_up s1 2 && echo yes || true") == "yes", 10,
+                   "both paths again")
+        c.sh(f"for i in $(seq 20); do for p in {then} {policy}; do echo $p > {POLICY}; "
+             "usleep 20000; done; done")
         c.sh("pkill -TERM iopulse")
         t.eq(pulse.wait(20), 0, "iopulse: " + pulse.out())
         t.eq(inflight(), [0, 0], f"{policy}: in flight after failovers and changes of the policy")
@@ -72,11 +78,14 @@ def run(t):
     c.sh(f"echo rr > {POLICY}; for p in {PATHS}/*; do echo 1 > $p/stats/reset_all; done")
     for cpu in 0, 1:        # on one of them the answers do not arrive, or on neither alone
         was = moved("from")
-        c.sh(f"taskset {1 << cpu} fio --name=x --filename={dev} --direct=1 --ioengine=libaio --iodepth=8 --rw=randread "
-             "--bs=4k --size=16m --time_based --runtime=2 --output=/dev/null", timeout=30)
+        c.sh(f"taskset {1 << cpu} fio --name=x --filename={dev} --direct=1 --ioengine=libaio "
+             "--iodepth=8 --rw=randread --bs=4k --size=16m --time_based --runtime=2 "
+             "--output=/dev/null", timeout=30)
         news = [now[cpu] - old[cpu] for now, old in zip(moved("from"), was)]
-        t.log(f"reads {reads()}, on CPU {cpu} sent and answered elsewhere: {news}; from {moved('from')} to {moved('to')}")
+        t.log(f"reads {reads()}, on CPU {cpu} sent and answered elsewhere: {news}; "
+              f"from {moved('from')} to {moved('to')}")
         for sent, answered, n in zip(moved("from"), moved("to"), reads()):
-            t.eq((sent[1], sent[0]), (answered[0], answered[1]), "requests that moved from CPU 1 to CPU 0, and the other way")
+            t.eq((sent[1], sent[0]), (answered[0], answered[1]),
+                 "requests that moved from CPU 1 to CPU 0, and the other way")
             t.ok(sum(sent) <= n, f"no more moved than there were: {sent} of {n}")
     t.ok(sum(map(sum, moved("from"))) > 50, "requests that moved were counted")

@@ -3,7 +3,8 @@
 as the freezer and comes back (pm_test): what waits for a server that is gone stands in its way before that."""
 import time
 import vm
-description = "a suspend waits for a lost server no longer than ibnbd-suspend.service says, and hold= is put back after it"
+description = ("a suspend waits for a lost server no longer than ibnbd-suspend.service says, "
+               "and hold= is put back after it")
 long = True
 
 
@@ -69,7 +70,8 @@ def run(t):
     t.wait(lambda: "dirty" in writer.out(), 5, "a dirty page")
     t0 = time.monotonic()
     c.sh(f"ibnbd maps release --remember; {freeze}; ibnbd maps restore", timeout=25)
-    t.below(time.monotonic() - t0, 10 * vm.SLOW, "seconds that the suspend took, 5 of them for hold=")
+    t.below(time.monotonic() - t0, 10 * vm.SLOW,
+            "seconds that the suspend took, 5 of them for hold=")
     t.eq(hold(), "-1", "hold= after the suspend")
     writer.kill()
     back()

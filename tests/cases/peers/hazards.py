@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What the version in a handshake does not tell about the kernel's rnbd: the hazards of docs/protocol.md."""
-description = "what the kernels' rnbd disagree about: volatile caches, op 5, PREFLUSH, blocks of 512, 4096 and 64 KiB"
+description = ("what the kernels' rnbd disagree about: "
+               "volatile caches, op 5, PREFLUSH, blocks of 512, 4096 and 64 KiB")
 long = True
 deadline = 600
 import interop
@@ -13,7 +14,8 @@ def caches(t, pair):
     pair.s.sh("modprobe ibnbd-testdisk")
     dev = pair.map("testdisk0")
     # the server of 5.10 does not speak of FUA, and its client assumes it
-    t.eq(pair.attr(dev, "queue/fua"), str(int(pair.client[7:-1] == interop.KERNEL or interop.series(t) > (5, 10))), "FUA")
+    t.eq(pair.attr(dev, "queue/fua"),
+         str(int(pair.client[7:-1] == interop.KERNEL or interop.series(t) > (5, 10))), "FUA")
     pair.check_power_cut(dev)
     pair.check_journal(dev)
     pair.unmap(dev)
@@ -22,7 +24,8 @@ def caches(t, pair):
     for words in ("", "write_cache=off") if pair.ours else ("",):
         dev = pair.map(f"testdisk0 {words}")
         always = not words if pair.ours else interop.series(t) == (5, 10)
-        t.eq(pair.attr(dev, "queue/write_cache"), "write back" if always else "write through", f"a disk without a cache {words}")
+        t.eq(pair.attr(dev, "queue/write_cache"), "write back" if always else "write through",
+             f"a disk without a cache {words}")
         pair.verify(dev, "256k", "--fsync=8")
         pair.unmap(dev)
     pair.s.sh("unload ibnbd_testdisk")
@@ -35,8 +38,10 @@ def op5(t, pair):
     dev = pair.map("testdisk0" + (" write_zeroes=on" if pair.ours else ""))
     pair.check_discard(dev)
     pair.check_zeroes(dev, ordered=known)
-    # only the client of 7.2 says NOUNMAP, and we heed it; nobody says it to a server that may not know it
-    t.eq(interop.counts(t)["nounmap"] > 0, known and not pair.ours and interop.series(t) >= (7, 2), "zeroes that stay allocated")
+    # only the client of 7.2 says NOUNMAP, and we heed it; nobody says it to
+    # a server that may not know it
+    t.eq(interop.counts(t)["nounmap"] > 0, known and not pair.ours and interop.series(t) >= (7, 2),
+         "zeroes that stay allocated")
     t.eq(interop.counts(t)["errors"], 0, "errors at the disk")
     pair.unmap(dev)
     pair.s.sh("unload ibnbd_testdisk")
@@ -53,7 +58,8 @@ def hazards(t, client, server):
         pair.s.sh("modprobe ibnbd-testdisk")
         dev = pair.map("testdisk0")
         for limit in "write_zeroes_max_bytes", "write_same_max_bytes":
-            t.eq(t.client.sh(f"cat /sys/block/{dev[5:]}/queue/{limit} 2> /dev/null || echo 0"), "0", limit)
+            t.eq(t.client.sh(f"cat /sys/block/{dev[5:]}/queue/{limit} 2> /dev/null || echo 0"), "0",
+                 limit)
         pair.unmap(dev)
         pair.s.sh("unload ibnbd_testdisk")
         # a client of 5.10 takes the limit for write-same's, which no program can ask for

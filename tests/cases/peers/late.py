@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """A client without tokens: its repetition runs on our server when the first copy has ended, and no earlier.  A server that can not confirm that it executes
 nothing more: what our client has given up keeps the device from writing until each path that it used is back, behind whatever that path executed (law L8)."""
-description = "towards the kernel's rnbd, either end: a write that is executed late on a lost path does not land over what came after it"
+description = ("towards the kernel's rnbd, either end: "
+               "a write that is executed late on a lost path does not land over what came after it")
 long = True
 deadline = 600
 links = 2
@@ -28,24 +29,28 @@ def scene(t, unsafe):
     pair = interop.Pair(t, interop.KERNEL, interop.OURS)
     delay = DELAY * max(1, F.vm.SLOW)
     pair.serve()
-    s.sh("modprobe ibnbd-testdisk size_mb=16 cache=0" + ("; " + late.SWITCH.format("no_fence") if unsafe else ""))
+    s.sh("modprobe ibnbd-testdisk size_mb=16 cache=0" +
+         ("; " + late.SWITCH.format("no_fence") if unsafe else ""))
     dev = pair.map("testdisk0")
     path = [c.sh(f"ls {PATHS} | grep '10.0.{i}.2$'") for i in (0, 1)]
     write = lambda seq: c.spawn(f"exec stamp one {dev} /h/one 1 {seq} {BLOCK} 1")
     c.sh(f"{pair.client} wait_for 10 paths_up s1 2; echo 1 > {PATHS}/{path[1]}/disconnect")
     s.sh(f"echo {int(1000 * delay)} > {late.P}/delay_ms")
     first, t0 = write(1), time.monotonic()
-    t.wait(lambda: c.sh(f"cat /sys/block/{dev[5:]}/inflight").split()[1] != "0", 15, "the write is out")
+    t.wait(lambda: c.sh(f"cat /sys/block/{dev[5:]}/inflight").split()[1] != "0", 15,
+           "the write is out")
     time.sleep(1)
     s.sh(f"echo 0 > {late.P}/delay_ms")
-    c.sh(f"wait_for 10 eval 'echo 1 > {PATHS}/{path[1]}/reconnect'; {pair.client} wait_for 10 paths_up s1 2", timeout=60)
+    c.sh(f"wait_for 10 eval 'echo 1 > {PATHS}/{path[1]}/reconnect'; "
+         f"{pair.client} wait_for 10 paths_up s1 2", timeout=60)
     c.sh(f"echo 1 > {PATHS}/{path[0]}/disconnect")
     t.eq(first.wait(int(DELAY + 40)), 0, f"the first write: {first.out()}")
     took = time.monotonic() - t0
     t.log(f"the first write took {took:.1f} s of {delay:.0f}")
     t.eq(write(2).wait(30), 0, "the second write")
     if unsafe:
-        t.below(time.monotonic() - t0, delay - 1, "seconds until both were written, without a fence")
+        t.below(time.monotonic() - t0, delay - 1,
+                "seconds until both were written, without a fence")
     else:
         t.ok(took > delay - 1, f"its repetition waited for the first copy: {took:.1f} s")
     time.sleep(max(0, t0 + delay + 2 - time.monotonic()))
@@ -55,7 +60,8 @@ def scene(t, unsafe):
         shutil.copy(p, work.saved)
         p.unlink()
     verdict = F.prove(t, s, "/dev/testdisk0", [work], 128, must_fail=unsafe)
-    t.eq((verdict.lost, verdict.ghost, verdict.wrong), (0, int(unsafe), 0), "lost, ghosts and wrong blocks")
+    t.eq((verdict.lost, verdict.ghost, verdict.wrong), (0, int(unsafe), 0),
+         "lost, ghosts and wrong blocks")
     pair.stop()
     s.sh("unload ibnbd_testdisk")
 
@@ -69,11 +75,14 @@ def given_up(t):
     c.link(1, False)
     t.ok(first.wait(20) != 0, "the write has failed")
     c.link(1, True)
-    t.wait(lambda: c.sh("paths_up s1 1 && echo yes || true") == "yes", 30, "the path that did not have it is back")
+    t.wait(lambda: c.sh("paths_up s1 1 && echo yes || true") == "yes", 30,
+           "the path that did not have it is back")
     t.below(time.monotonic() - t0, delay - 6, "seconds until then: the disk still has the write")
     time.sleep(1)
-    t.ok(l.write(2, BLOCK, cpu=1).wait(20) != 0, f"no writes before the other path is back; {c.sh(f'dev_attr {l.dev} state_detail')}")
-    t.below(time.monotonic() - t0, delay - 1, "seconds until that was refused: the disk still has the write")
+    t.ok(l.write(2, BLOCK, cpu=1).wait(20) != 0,
+         f"no writes before the other path is back; {c.sh(f'dev_attr {l.dev} state_detail')}")
+    t.below(time.monotonic() - t0, delay - 1,
+            "seconds until that was refused: the disk still has the write")
     c.link(0, True)
     seq, rc = 2, 1
     while rc and time.monotonic() - t0 < 2 * delay + 40:

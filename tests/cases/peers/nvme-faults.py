@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-description = "the faults of ours under nvme-rdma with native multipath: rows beside ours, whatever they say"
+description = ("the faults of ours under nvme-rdma with native multipath: "
+               "rows beside ours, whatever they say")
 links = 2
 disk = 64
 faults = True

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-description = "two paths between ours and the kernel's: both carry I/O, each is lost and comes back under verified writes"
+description = ("two paths between ours and the kernel's: "
+               "both carry I/O, each is lost and comes back under verified writes")
 long = True
 deadline = 900
 links = 2
@@ -16,17 +17,21 @@ def sent(t):
 def lose(t, pair, link, sessions):
     """Verified writes while a link goes and returns; the kernel's client looks for it every half minute only, so it is told."""
     c = t.client
-    io = c.spawn(f"fio_verify {pair.dev} 1m --bsrange=4k-4k --iodepth=4 --time_based --runtime=12 --output=/dev/null")
+    io = c.spawn(f"fio_verify {pair.dev} 1m --bsrange=4k-4k --iodepth=4 --time_based "
+                 "--runtime=12 --output=/dev/null")
     c.sh("sleep 2")
     c.link(link, False)
     c.sh(f"{pair.client} wait_for 60 paths_up s1 1", timeout=100)
     before = sent(t)
-    # the kernel's client of 5.10 moves what was on the lost path half a minute later: all of it may have been
-    t.wait(lambda: sent(t)[1 - link] - before[1 - link] > 20, 4 if pair.ours else 60, "I/O on the other path")
+    # the kernel's client of 5.10 moves what was on the lost path half a minute
+    # later: all of it may have been
+    t.wait(lambda: sent(t)[1 - link] - before[1 - link] > 20, 4 if pair.ours else 60,
+           "I/O on the other path")
     c.link(link, True)
     c.sh(f"net_ping 2")
     if not pair.ours:
-        c.sh(f"wait_for 40 eval \"echo 1 > {sessions}/s1/paths/*10.0.{link}.2/reconnect\"", timeout=80)
+        c.sh(f"wait_for 40 eval \"echo 1 > {sessions}/s1/paths/*10.0.{link}.2/reconnect\"",
+             timeout=80)
     c.sh(f"{pair.client} wait_for 40 paths_up s1 2", timeout=80)
     t.eq(io.wait(120), 0, f"verified I/O over the loss of link {link}: {io.out()[-1000:]}")
 
@@ -35,19 +40,22 @@ def faults(t, pair):
     """Our client at the kernel's server, under the integrity checker: nothing fails, and it is as quick as at ours."""
     c, s = t.client, t.server
     both = lambda up: [c.link(i, up) for i in (0, 1)]
-    c.sh(f"dd if=/dev/zero of={pair.dev} bs=8k count=1024 oflag=direct status=none", timeout=60)    # what fio left
+    # what fio left
+    c.sh(f"dd if=/dev/zero of={pair.dev} bs=8k count=1024 oflag=direct status=none", timeout=60)
     w = F.Work(t, c, pair.dev)
-    row = w.fault("F1", "one of two paths: carrier down", lambda: c.link(1, False), lambda: c.link(1, True), down=[1], recover=60)
+    row = w.fault("F1", "one of two paths: carrier down", lambda: c.link(1, False),
+                  lambda: c.link(1, True), down=[1], recover=60)
     w.limit(row, Tdet=1, Tstall=2, Nerr=0)
-    row = w.fault("F2", "one of two paths: silence", lambda: s.link(1, False), lambda: s.link(1, True), down=[1],
-                  recover=60)
+    row = w.fault("F2", "one of two paths: silence", lambda: s.link(1, False),
+                  lambda: s.link(1, True), down=[1], recover=60)
     w.limit(row, Tdet=6, Tstall=7, Nerr=0)
     row = w.fault("F3", "one of two paths: answers are lost", lambda: s.sh("net_loss 0 100"),
                   lambda: s.sh("net_loss 0 0"), down=[0], recover=60)
     w.limit(row, Tdet=6, Tstall=7, Nerr=0)
-    # The kernel's server takes a path back only when it has found the old one dead: a heartbeat after 5 s, and its retries.
-    row = w.fault("F5", "all paths: carrier down", lambda: both(False), lambda: both(True), hold=15, down=[0, 1],
-                  recover=60)
+    # The kernel's server takes a path back only when it has found the old one dead: a
+    # heartbeat after 5 s, and its retries.
+    row = w.fault("F5", "all paths: carrier down", lambda: both(False), lambda: both(True), hold=15,
+                  down=[0, 1], recover=60)
     w.limit(row, Trec=3, Nerr=0)
     w.end("/dev/testdisk0", unmap=False)
 

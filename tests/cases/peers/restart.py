@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-description = "a server's modules go and return under idle disks: ours resumes by itself, the kernel's after a reconnect"
+description = ("a server's modules go and return under idle disks: "
+               "ours resumes by itself, the kernel's after a reconnect")
 long = True
 deadline = 360
 import interop
@@ -21,9 +22,10 @@ def restart(t, client, server):
     c.sh(f"{pair.client} wait_for 15 paths_up s1 0")
     pair.serve()
     if client == interop.KERNEL:
-        # its next own attempt is half a minute away; devices open with the session, else by remap_device
-        c.sh(f"for p in /sys/class/{transport}-client/s1/paths/*; do wait_for 30 eval \"echo 1 > $p/reconnect\" || exit; done",
-             timeout=60)
+        # its next own attempt is half a minute away; devices open with the
+        # session, else by remap_device
+        c.sh(f"for p in /sys/class/{transport}-client/s1/paths/*; do "
+             "wait_for 30 eval \"echo 1 > $p/reconnect\" || exit; done", timeout=60)
         for dev in devs:
             c.sh(f"sleep 1; [ $({pair.client} dev_attr {dev} state) = open ] || "
                  f"echo 1 > /sys/block/{dev[5:]}/{client}/remap_device")
@@ -31,7 +33,8 @@ def restart(t, client, server):
     c.sh(f"{pair.client} wait_for 15 paths_up s1 1")
     for i, dev in enumerate(devs):
         t.wait(lambda: attr(dev, "state") == "open", 15, f"{dev} is open again")
-        t.match(c.sh(f"dd if={dev} bs=512 count=1 iflag=direct status=none"), f"^disk{i}", "its old content")
+        t.match(c.sh(f"dd if={dev} bs=512 count=1 iflag=direct status=none"), f"^disk{i}",
+                "its old content")
         pair.verify(dev, "512k")
     pair.unmap(*devs)
     c.sh(f"wait_for 5 test ! -e /sys/class/{transport}-client/s1")     # goes behind its last disk

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-description = "who has the disk, and its troubles, under the kernel's own rnbd: rows beside ours, whatever they say"
+description = ("who has the disk, and its troubles, under the kernel's own rnbd: "
+               "rows beside ours, whatever they say")
 vms = 3
 links = 2
 disk = 64

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-description = "our client and the kernel's server, always_invalidate Y and N: I/O, flush, discard, zeroes, ro, wrong names"
+description = ("our client and the kernel's server, always_invalidate Y and N: "
+               "I/O, flush, discard, zeroes, ro, wrong names")
 deadline = 180
 import interop
 needs = interop.NEEDS

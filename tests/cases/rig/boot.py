@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-only
-description = "a kernel's short test: load, map, verified I/O, a path is lost under it, unmap, unload"
+description = ("a kernel's short test: "
+               "load, map, verified I/O, a path is lost under it, unmap, unload")
 links = 2
 long = True                 # tests/kernels/boot.sh runs it on each kernel
 
 
 def stats(c):
     """stats/rdma of both paths: reads, bytes, writes, bytes, in flight, failovers."""
-    return [[int(n) for n in line.split()[1:]] for line in c.sh("path_attr s1 stats/rdma").splitlines()]
+    return [[int(n) for n in line.split()[1:]]
+            for line in c.sh("path_attr s1 stats/rdma").splitlines()]
 
 
 def run(t):
@@ -20,15 +22,18 @@ def run(t):
 
     c.sh(f"fio_verify {dev} 4m --output=/dev/null", timeout=60)
     t.eq(c.sh(f"dd if={dev} bs=1M count=4 iflag=direct status=none | sha1sum"),
-         s.sh("dd if=/dev/ram0 bs=1M count=4 status=none | sha1sum"), "what the server's disk holds")
+         s.sh("dd if=/dev/ram0 bs=1M count=4 status=none | sha1sum"),
+         "what the server's disk holds")
 
-    io = c.spawn(f"fio_verify {dev} 16m --bsrange=4k-8k --runtime=20 --time_based --output=/dev/null")
+    io = c.spawn(f"fio_verify {dev} 16m --bsrange=4k-8k --runtime=20 "
+                 "--time_based --output=/dev/null")
     before = stats(c)
     busy = lambda now: now[0][0] + now[0][2] > before[0][0] + before[0][2] + 30 and now[0][4] > 0
     t.wait(lambda: busy(stats(c)), 15, "I/O on the path that will be lost")
     c.link(0, False)
     c.sh("wait_for 10 paths_up s1 1")
-    t.wait(lambda: sum(p[5] for p in stats(c)) > sum(p[5] for p in before), 5, "requests of the lost path go over the other")
+    t.wait(lambda: sum(p[5] for p in stats(c)) > sum(p[5] for p in before), 5,
+           "requests of the lost path go over the other")
     c.sh("sleep 1")
     c.link(0, True)
     c.sh("wait_for 15 paths_up s1 2")

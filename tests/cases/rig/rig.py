@@ -6,7 +6,8 @@ links = 2
 
 def run(t):
     if t.image.debug == "debug":
-        t.eq([g.sh("cat /proc/sys/kernel/panic_on_warn") for g in t.guests], ["1"] * vms, "a warning ends the machine")
+        t.eq([g.sh("cat /proc/sys/kernel/panic_on_warn") for g in t.guests], ["1"] * vms,
+             "a warning ends the machine")
     c, s = t.client, t.server
 
     for i in range(t.links):
@@ -16,7 +17,8 @@ def run(t):
         t.eq(server.wait(10), 0, f"status of ib_write_bw's server on link {i}")
         t.ok(int(c.sh(f"hw_counter {i} sent_pkts")) >= 50, "packets were sent by soft-RoCE")
 
-    for address in ("10.0.0.2", "fd00:1::2"):       # by its words: rping's status is that of a race at its end
+    # by its words: rping's status is that of a race at its end
+    for address in ("10.0.0.2", "fd00:1::2"):
         server = s.spawn(f"rping -s -P -a {address} -v")
         c.sh(f"pings() {{ timeout $((5 * SLOW)) rping -c -a {address} -C 20 -v > /tmp/ping; "
              "grep -q 'rdma-ping-19:' /tmp/ping; }\nwait_for 10 pings")
@@ -24,7 +26,8 @@ def run(t):
         t.wait(lambda: server.rc is not None, 10, "rping's server is killed")
 
     c.link(0, False)
-    t.wait(lambda: c.sh("cat /sys/class/net/eth0/carrier") == "0", 5, "the client sees its carrier go")
+    t.wait(lambda: c.sh("cat /sys/class/net/eth0/carrier") == "0", 5,
+           "the client sees its carrier go")
     t.eq(s.sh("cat /sys/class/net/eth0/carrier"), "1", "the server's carrier")
     c.fails("ping -q -c 1 -W 1 10.0.0.2", "100% packet loss|unreachable")
     c.sh("ping -q -c 1 -W 2 10.0.1.2")
@@ -32,7 +35,8 @@ def run(t):
     c.sh("wait_for 10 ping -q -c 1 -W 1 10.0.0.2")
 
     s.link(1, False)
-    t.eq(c.sh("cat /sys/class/net/eth1/carrier"), "1", "the client's carrier when the server's went")
+    t.eq(c.sh("cat /sys/class/net/eth1/carrier"), "1",
+         "the client's carrier when the server's went")
     c.fails("ping -q -c 1 -W 1 10.0.1.2", "100% packet loss")
     s.link(1, True)
     c.sh("wait_for 10 ping -q -c 1 -W 1 10.0.1.2; net_loss 1 100")

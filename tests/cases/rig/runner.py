@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 import selftest
 
-description = "the runner finds planted faults: a failing job, a kernel warning, a hang, a panic, a wrong value, a race, a flaky case"
+description = ("the runner finds planted faults: a failing job, a kernel warning, a hang, a panic, "
+               "a wrong value, a race, a flaky case")
 long = True
 crowd = True
 vms = 0
@@ -18,7 +19,9 @@ PLANTED = {
     "907-leftover": None,
     "908-after": None,
     "909-skip": None,
-    "913-race": r"\A    client: kernel log:\n.*KCSAN: data-race in rxe_completer \[rdma_rxe\] / ibtrs_planted \[ibtrs_client\](.*\n)*?.*={60}\n\Z",
+    "913-race": (r"\A    client: kernel log:\n"
+                 r".*KCSAN: data-race in rxe_completer \[rdma_rxe\] / "
+                 r"ibtrs_planted \[ibtrs_client\](.*\n)*?.*={60}\n\Z"),
 }
 
 
@@ -27,24 +30,37 @@ def run(t):
     leftover = (t.logdir / "planted/907-leftover/log").read_text()
     t.match(leftover, "client is not as it was", "log of the case that left something behind")
 
-    rc, out = t.host([str(selftest.RUN / "run.py"), "--dir", str(selftest.RUN / "planted"), "--kver", t.image.kver,
-                      "--logs", str(t.logdir / "planted"), "909"], timeout=60)
-    t.eq((rc, out.splitlines()[-1]), (1, "0 passed, 0 failed, 1 skipped"), "a run in which nothing ran")
+    rc, out = t.host([str(selftest.RUN / "run.py"), "--dir", str(selftest.RUN / "planted"),
+                      "--kver", t.image.kver, "--logs", str(t.logdir / "planted"), "909"],
+                     timeout=60)
+    t.eq((rc, out.splitlines()[-1]), (1, "0 passed, 0 failed, 1 skipped"),
+         "a run in which nothing ran")
 
     known = t.logdir / "known"
-    flaky = lambda *cases: t.host([str(selftest.RUN / "run.py"), "--dir", str(selftest.RUN / "planted-flaky"), "--kver", t.image.kver, "--again",
-                                   "--flaky-list", str(known), "--logs", str(t.logdir / "flaky"), *cases], timeout=60)
+    flaky = lambda *cases: t.host([str(selftest.RUN / "run.py"),
+                                   "--dir", str(selftest.RUN / "planted-flaky"),
+                                   "--kver", t.image.kver, "--again",
+                                   "--flaky-list", str(known), "--logs", str(t.logdir / "flaky"),
+                                   *cases], timeout=60)
     rc, out = flaky("914")
     t.eq((rc, out.splitlines()[-1]), (0, "1 passed, 0 failed, 0 skipped"), "one flaky case")
-    t.match(out, r"^FLAKY 914-flaky [\d.]+s \(first: 914-flaky\.py:\d+: number of this run: got 1, want 2;")
-    t.match((t.logdir / "flaky/914-flaky/log").read_text(), "PROBLEM:", "the first log of the flaky case")
-    t.ok("PROBLEM" not in (t.logdir / "flaky/914-flaky.2/log").read_text(), "the second log has a problem")
+    t.match(out, r"^FLAKY 914-flaky [\d.]+s \(first: 914-flaky\.py:\d+: "
+            r"number of this run: got 1, want 2;")
+    t.match((t.logdir / "flaky/914-flaky/log").read_text(), "PROBLEM:",
+            "the first log of the flaky case")
+    t.ok("PROBLEM" not in (t.logdir / "flaky/914-flaky.2/log").read_text(),
+         "the second log has a problem")
     rc, out = flaky("914")
-    t.eq((rc, out.splitlines()[-1]), (1, "0 passed, 1 failed, 0 skipped"), "the same case once more in the list")
+    t.eq((rc, out.splitlines()[-1]), (1, "0 passed, 1 failed, 0 skipped"),
+         "the same case once more in the list")
     t.match(out, "^flaky for the second time: 914-flaky;")
     known.unlink()
     rc, out = flaky()
-    t.eq((rc, out.splitlines()[-1]), (1, "0 passed, 2 failed, 0 skipped"), "two flaky cases in one run")
-    rc, out = t.host([str(selftest.RUN / "run.py"), "--dir", str(selftest.RUN / "planted"), "--kver", t.image.kver, "--again",
-                      "--flaky-list", str(known), "--logs", str(t.logdir / "again"), "905"], timeout=120)
-    t.eq((rc, out.splitlines()[-1]), (1, "0 passed, 1 failed, 0 skipped"), "a case that fails both times")
+    t.eq((rc, out.splitlines()[-1]), (1, "0 passed, 2 failed, 0 skipped"),
+         "two flaky cases in one run")
+    rc, out = t.host([str(selftest.RUN / "run.py"), "--dir", str(selftest.RUN / "planted"),
+                      "--kver", t.image.kver, "--again",
+                      "--flaky-list", str(known), "--logs", str(t.logdir / "again"), "905"],
+                     timeout=120)
+    t.eq((rc, out.splitlines()[-1]), (1, "0 passed, 1 failed, 0 skipped"),
+         "a case that fails both times")

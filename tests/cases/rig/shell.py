@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 import os, pty, re, select, subprocess, time
 
-description = "make vm-shell: a person at a terminal serves a disk in one machine, maps and checks it in the other"
+description = ("make vm-shell: a person at a terminal serves a disk in one machine, "
+               "maps and checks it in the other")
 long = True
 vms = 0
 deadline = 180
@@ -12,8 +13,8 @@ class Person:
     def __init__(self, t, argv):
         self.t, self.text = t, ""
         self.fd, tty = pty.openpty()
-        self.child = subprocess.Popen(argv, stdin=tty, stdout=tty, stderr=tty, start_new_session=True,
-                                      env=dict(os.environ, TERM="xterm"))
+        self.child = subprocess.Popen(argv, stdin=tty, stdout=tty, stderr=tty,
+                                      start_new_session=True, env=dict(os.environ, TERM="xterm"))
         os.close(tty)
 
     def type(self, keys):
@@ -28,7 +29,8 @@ class Person:
                 try:
                     self.text += os.read(self.fd, 65536).decode(errors="replace")
                 except OSError:         # the other end is closed
-                    self.t.fail(f"the shell ended before {pattern!r}; the screen: {self.text[-2000:]}")
+                    self.t.fail(f"the shell ended before {pattern!r}; "
+                                f"the screen: {self.text[-2000:]}")
         self.text = self.text[found.end():]
         return found
 
@@ -50,14 +52,16 @@ def run(t):
         p.type("\x1dn")
         p.read("this is server", 20)
         p.read(r"\[server\] \S+ # ", 20)
-        p.type("echo kept > /tmp/mark; dd if=/tmp/mark of=/dev/ram0 conv=sync,notrunc && echo wrote-$?\n")
+        p.type("echo kept > /tmp/mark; "
+               "dd if=/tmp/mark of=/dev/ram0 conv=sync,notrunc && echo wrote-$?\n")
         p.read("wrote-0", 20)
         p.type("\x1dn")
         p.read("this is client", 20)
         p.read(r"\[client\] \S+ # ", 20)
         p.type("map ram0; head -c 4 /dev/ibnbd0 | sed s/^/read-/\n")
         p.read("read-kept", 30)
-        p.type("fio_verify /dev/ibnbd0 1m --output=/dev/null; echo verified-$?; unmap ibnbd0; echo unmapped-$?\n")
+        p.type("fio_verify /dev/ibnbd0 1m --output=/dev/null; echo verified-$?; "
+               "unmap ibnbd0; echo unmapped-$?\n")
         p.read("verified-0", 60)
         p.read("unmapped-0", 20)
         p.type("\x1dq")

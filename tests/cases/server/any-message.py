@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Our server, and what no block layer sends: a write that is to be preceded by a flush, which rnbd's protocol has, and messages that make no sense."""
-description = "a client that says anything: PREFLUSH is heeded by disks and by files, nonsense is refused and reaches no disk"
+description = ("a client that says anything: "
+               "PREFLUSH is heeded by disks and by files, nonsense is refused and reaches no disk")
 crowd = True
 deadline = 180
 import interop
@@ -12,13 +13,16 @@ OP = "Operation not supported"
 BAD = "Invalid argument"
 NONSENSE = (
     # the message, and what the server answers
-    ("dir=w rw=0x1 bytes=8192 len=4096", BAD),          # more than was sent: it would write what another one has left in that memory
+    # more than was sent: it would write what another one has left in that memory
+    ("dir=w rw=0x1 bytes=8192 len=4096", BAD),
     ("dir=w rw=0x1 bytes=4096 len=8192", BAD),
     ("dir=w rw=0x1 bytes=4096 len=0", BAD),
     ("dir=r rw=0x0 bytes=8192 len=4096", BAD),
-    ("dir=r rw=0x0 bytes=4096 len=65536", BAD),         # more than was read: it would be sent what another one has left there
+    # more than was read: it would be sent what another one has left there
+    ("dir=r rw=0x0 bytes=4096 len=65536", BAD),
     ("dir=r rw=0x0 bytes=0 len=4096", BAD),
-    ("dir=w rw=0x0 bytes=4096 len=4096", BAD),          # a read that is sent as a write, and the other way
+    # a read that is sent as a write, and the other way
+    ("dir=w rw=0x0 bytes=4096 len=4096", BAD),
     ("dir=r rw=0x1 bytes=4096 len=4096", BAD),
     ("dir=w rw=0x2 bytes=0 len=0", BAD),
     ("dir=r rw=0x2 bytes=0 len=4096", BAD),
@@ -54,21 +58,26 @@ def run(t):
         c.sh(f"echo '{words}' > {SAY}")
         return interop.counts(t)
 
-    s.sh("modprobe ibnbd-testdisk; mkdir -p /mnt /exp; ln -sfn /dev/testdisk0 /exp/raw; ln -sfn /mnt/disk /exp/disk; serve dev_search_path=/exp")
+    s.sh("modprobe ibnbd-testdisk; mkdir -p /mnt /exp; ln -sfn /dev/testdisk0 /exp/raw; "
+         "ln -sfn /mnt/disk /exp/disk; serve dev_search_path=/exp")
     for disk in "raw", "disk":
         t.log(f"--- {disk}")
         if disk == "disk":      # a file on that disk
-            s.sh("mkfs.ext4 -q -F -E lazy_itable_init=0,lazy_journal_init=0 /dev/testdisk0; mount /dev/testdisk0 /mnt; dd if=/dev/zero of=/mnt/disk bs=1M count=4 conv=fsync status=none")
+            s.sh("mkfs.ext4 -q -F -E lazy_itable_init=0,lazy_journal_init=0 /dev/testdisk0; "
+                 "mount /dev/testdisk0 /mnt; "
+                 "dd if=/dev/zero of=/mnt/disk bs=1M count=4 conv=fsync status=none")
         c.sh(f"modprobe ibnbd-speak to=ip:10.0.0.2 disk={disk}")
         write = "dir=w bytes=4096 len=4096 fill=65 rw="
         got = said(write + "0x1")
         t.ok(not got["flush"] or disk != "raw", f"a plain write is not flushed: {got}")
         for rw in "0x401", "0x501", "0x701":
             got = said(write + rw)
-            t.ok(got["flush"] >= 1 and got["write"] >= (disk == "raw") and not got["errors"], f"{rw}: a flush before the write: {got}")
+            t.ok(got["flush"] >= 1 and got["write"] >= (disk == "raw") and not got["errors"],
+                 f"{rw}: a flush before the write: {got}")
         got = said("dir=r rw=0x702 bytes=0 len=0")
         t.ok(got["flush"] == 1 and not got["write"] or disk != "raw", f"a flush is a flush: {got}")
-        t.eq(c.sh(f"echo 'dir=r rw=0x0 bytes=4096 len=4096' > {SAY}; cat {DATA}"), "4096", "bytes that come back")
+        t.eq(c.sh(f"echo 'dir=r rw=0x0 bytes=4096 len=4096' > {SAY}; cat {DATA}"), "4096",
+             "bytes that come back")
         if disk == "raw":
             check_order(t)
             check_nonsense(t)
@@ -80,7 +89,8 @@ def check_order(t):
     """What was written before a write with PREFLUSH is safe, as an empty flush would have made it."""
     c, s = t.client, t.server
     for first, kept in (("0x1", 0), ("0x401", 4096)):
-        c.sh(f"echo 'dir=r rw=0x2 bytes=0 len=0' > {SAY}; echo 'dir=w rw=0x1 bytes=4096 len=4096 fill=66 sector=64' > {SAY}; "
+        c.sh(f"echo 'dir=r rw=0x2 bytes=0 len=0' > {SAY}; "
+             f"echo 'dir=w rw=0x1 bytes=4096 len=4096 fill=66 sector=64' > {SAY}; "
              f"echo 'dir=w rw={first} bytes=4096 len=4096 fill=67 sector=128' > {SAY}")
         s.sh(f"echo 1 > {TESTDISK}/power_cut")
         got = c.sh(f"echo 'dir=r rw=0x0 bytes=4096 len=4096 sector=64' > {SAY}; cat {DATA}")

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-description = "a server that is busy for ever, stands still, or fails while one connects, holds up no command of the administrator"
+description = ("a server that is busy for ever, stands still, or fails while one connects, "
+               "holds up no command of the administrator")
 long = True
 deadline = 300
 
@@ -13,22 +14,29 @@ def run(t):
 
     def map_fails(arm, off, most):
         arm()
-        took = float(c.sh("t=$(uptime_s); ! map ram0 >&2 || fail 'it was mapped'; since $t", timeout=60).split()[-1])
+        took = float(c.sh("t=$(uptime_s); ! map ram0 >&2 || fail 'it was mapped'; since $t",
+                          timeout=60).split()[-1])
         t.log(f"refused after {took:.1f} s")
         t.below(took, most, "seconds until map gave up")
         off()
 
-    for point, rule, most in (("cm", "error=16", 26), ("cm", "error=104", 26), ("mr", "error=12", 26)):
+    for point, rule, most in (("cm", "error=16", 26), ("cm", "error=104", 26),
+                              ("mr", "error=12", 26)):
         t.log(f"server/{point}: {rule}")
-        map_fails(lambda: s.sh(f"echo {rule} > {SERVER}/{point}"), lambda: s.sh(f"echo off > {SERVER}/{point}"), most)
+        map_fails(lambda: s.sh(f"echo {rule} > {SERVER}/{point}"),
+                  lambda: s.sh(f"echo off > {SERVER}/{point}"), most)
     for point, rule in ("cm", "error=5"), ("cm", "drop"), ("mr", "error=12"):
         t.log(f"client/{point}: {rule}")
-        map_fails(lambda: c.sh(f"echo {rule} > {CLIENT}/{point}"), lambda: c.sh(f"echo off > {CLIENT}/{point}"), 45)
+        map_fails(lambda: c.sh(f"echo {rule} > {CLIENT}/{point}"),
+                  lambda: c.sh(f"echo off > {CLIENT}/{point}"), 45)
 
     dev = c.sh("map ram0")
-    attempts = lambda: [int(n) for n in c.sh("cat /sys/class/ibtrs-client/s1/paths/*/stats/reconnects").split()]
-    # whoever prepares slowly, here or there, gets his time: a deadline is for a server that says nothing
-    for who, point, ms, most in (c, f"{CLIENT}/mr", 3000, 0), (s, f"{SERVER}/mr", 3000, 2), (c, f"{CLIENT}/cm", 300, 0), (s, f"{SERVER}/cm", 300, 2):
+    attempts = lambda: [
+        int(n) for n in c.sh("cat /sys/class/ibtrs-client/s1/paths/*/stats/reconnects").split()]
+    # whoever prepares slowly, here or there, gets his time: a deadline is
+    # for a server that says nothing
+    for who, point, ms, most in ((c, f"{CLIENT}/mr", 3000, 0), (s, f"{SERVER}/mr", 3000, 2),
+                                 (c, f"{CLIENT}/cm", 300, 0), (s, f"{SERVER}/cm", 300, 2)):
         good, bad = attempts()
         who.sh(f"echo delay={ms} > {point}")
         c.sh("echo 1 > $(echo /sys/class/ibtrs-client/s1/paths/*/reconnect) || true", timeout=20)
@@ -41,7 +49,8 @@ def run(t):
     # who waits for a server that is busy can be killed
     s.sh(f"echo error=16 > {SERVER}/cm")
     path = "/sys/class/ibtrs-client/s1/paths/ip:10.0.0.1@ip:10.0.0.2"
-    for script in ("map ram0 sessname=s2", "echo ip:10.0.0.1@ip:10.0.0.77 > /sys/class/ibtrs-client/s1/add_path",
+    for script in ("map ram0 sessname=s2",
+                   "echo ip:10.0.0.1@ip:10.0.0.77 > /sys/class/ibtrs-client/s1/add_path",
                    f"echo 1 > {path}/disconnect; echo 1 > {path}/reconnect"):
         t.killed(c, script)
     t0 = float(c.sh("uptime_s"))

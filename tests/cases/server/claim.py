@@ -1,21 +1,27 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Whatever can take a disk for itself is tried against a disk that a client writes to, and the other way round.  ram0 is a disk, loop0 one with two
 partitions, dm-0 one with two names."""
-description = "two masters on one disk: what a client writes to the server does not use, and what the server uses no client writes to (law L23)"
+description = ("two masters on one disk: what a client writes to the server does not use, "
+               "and what the server uses no client writes to (law L23)")
 crowd = True
 deadline = 180
 
 EXPORTS = "/sys/class/ibnbd-server/ctl/devices"
-USED = "ram0 refused: it is in use on the server: it, or a part of it, is mounted, swap, or below md, LVM"
+USED = ("ram0 refused: it is in use on the server: "
+        "it, or a part of it, is mounted, swap, or below md, LVM")
 MD = "/sys/block/md127/md"
-NEW_MD = f"[ -e {MD} ] || {{ echo md127 > /sys/module/md_mod/parameters/new_array; echo none > {MD}/metadata_version; echo 1 > {MD}/raid_disks; }}"
+NEW_MD = (f"[ -e {MD} ] || {{ echo md127 > /sys/module/md_mod/parameters/new_array; "
+          f"echo none > {MD}/metadata_version; echo 1 > {MD}/raid_disks; }}")
 # who, what it needs, how it takes /dev/ram0, and how it lets go
 USERS = (
-    ("swap", "mkswap /dev/ram0 > /dev/null", "busybox swapon /dev/ram0", "swapoff /dev/ram0; mkfs.ext4 -q -F /dev/ram0"),
+    ("swap", "mkswap /dev/ram0 > /dev/null", "busybox swapon /dev/ram0",
+     "swapoff /dev/ram0; mkfs.ext4 -q -F /dev/ram0"),
     ("a mount", "", "mount /dev/ram0 /mnt", "umount /mnt"),
     ("a read-only mount", "", "mount -o ro /dev/ram0 /mnt", "umount /mnt"),
-    ("the device mapper, as LVM has it", "", "dmsetup create lv --table '0 8192 linear /dev/ram0 0'", "dmsetup remove lv"),
-    ("md", NEW_MD, f"echo $(cat /sys/block/ram0/dev) > {MD}/new_dev", f"echo clear > {MD}/array_state; wait_for 5 test ! -e {MD}"),
+    ("the device mapper, as LVM has it", "",
+     "dmsetup create lv --table '0 8192 linear /dev/ram0 0'", "dmsetup remove lv"),
+    ("md", NEW_MD, f"echo $(cat /sys/block/ram0/dev) > {MD}/new_dev",
+     f"echo clear > {MD}/array_state; wait_for 5 test ! -e {MD}"),
 )
 
 
@@ -24,12 +30,15 @@ def run(t):
     claimed = lambda export: s.sh(f"cat {EXPORTS}/{export}/claimed")
     refused = lambda: s.sh("cat /sys/class/ibnbd-server/ctl/last_error")
 
-    s.sh("serve; ram_disks 3 16; modprobe -a loop dm-mod raid1; mkdir -p /mnt; mkfs.ext4 -q -F /dev/ram0; truncate -s 32M /tmp/f; "
-         "printf ',16M\\n,\\n' | sfdisk -q /tmp/f; losetup -P /dev/loop0 /tmp/f; wait_for 5 test -b /dev/loop0p2; mkfs.ext4 -q -F /dev/loop0p1; "
-         f"dmsetup create d --table '0 32768 linear /dev/ram1 0'; [ -e /dev/mapper/d ] || dmsetup mknodes; ln -sfn mapper/d /dev/other",
-         timeout=60)
+    s.sh(f"serve; ram_disks 3 16; modprobe -a loop dm-mod raid1; mkdir -p /mnt; "
+         "mkfs.ext4 -q -F /dev/ram0; truncate -s 32M /tmp/f; "
+         "printf ',16M\\n,\\n' | sfdisk -q /tmp/f; "
+         "losetup -P /dev/loop0 /tmp/f; wait_for 5 test -b /dev/loop0p2; "
+         "mkfs.ext4 -q -F /dev/loop0p1; dmsetup create d --table '0 32768 linear /dev/ram1 0'; "
+         "[ -e /dev/mapper/d ] || dmsetup mknodes; ln -sfn mapper/d /dev/other", timeout=60)
 
-    c.sh("map ram2 access_mode=ro; map ram2 access_mode=ro sessname=s2")     # so that no mapping below has to connect
+    # so that no mapping below has to connect
+    c.sh("map ram2 access_mode=ro; map ram2 access_mode=ro sessname=s2")
 
     t.log("--- the server uses it")
     for who, needs, take, leave in USERS:
@@ -46,7 +55,8 @@ def run(t):
     c.sh("unmap $(map loop0p2)")
     s.sh("umount /mnt; dmsetup create lv --table '0 8192 linear /dev/loop0 0'")
     c.fails("map loop0p2", "busy|use on the server")
-    t.match(refused(), "the disk that it is a partition of is in use on the server as a whole", "the whole disk is used")
+    t.match(refused(), "the disk that it is a partition of is in use on the server as a whole",
+            "the whole disk is used")
     s.sh("dmsetup remove lv")
 
     t.log("--- a client writes to it")
@@ -68,11 +78,13 @@ def run(t):
     s.fails("mount /dev/loop0p1 /mnt", "busy|already mounted")
     s.fails("blockdev --rereadpt /dev/loop0", "busy")
     c.fails("map loop0p2", "busy|use on the server")
-    t.match(refused(), "another client has the whole disk mapped for writing", "the partition of a mapped disk")
+    t.match(refused(), "another client has the whole disk mapped for writing",
+            "the partition of a mapped disk")
     c.sh(f"unmap $(map loop0p2 access_mode=ro sessname=s2); unmap {whole}")
     part = c.sh("map loop0p1")
     c.fails("map loop0 sessname=s2", "busy|use on the server")
-    t.match(refused(), "another client has a partition of it mapped for writing", "the disk of a mapped partition")
+    t.match(refused(), "another client has a partition of it mapped for writing",
+            "the disk of a mapped partition")
     c.sh(f"unmap $(map loop0p2 sessname=s2); unmap {part}")
     dev = c.sh("map mapper/d")
     c.fails("map other", "open for writing")
@@ -88,7 +100,8 @@ def run(t):
 
     t.log("--- how it ends")
     dev = c.sh("map mapper/d")
-    path = lambda word: c.sh(f"for p in /sys/class/ibtrs-client/s1/paths/*; do echo 1 > $p/{word}; done")
+    path = lambda word: c.sh("for p in /sys/class/ibtrs-client/s1/paths/*; do "
+                             f"echo 1 > $p/{word}; done")
     put = f"dd if=/dev/zero of={dev} bs=4k count=1 oflag=direct status=none"
     path("disconnect")
     path("reconnect")
@@ -97,7 +110,8 @@ def run(t):
     take = 'dmsetup create lv --table "0 8192 linear /dev/mapper/d 0"'
     s.sh("dmsetup suspend --nolockfs d")
     job = c.spawn(put)
-    t.wait(lambda: c.sh(f"awk '{{ print $2 }}' /sys/block/{dev[5:]}/inflight") == "1", 10, "the write is under way")
+    t.wait(lambda: c.sh(f"awk '{{ print $2 }}' /sys/block/{dev[5:]}/inflight") == "1", 10,
+           "the write is under way")
     s.spawn(f"sleep 1; echo 1 > {EXPORTS}/dm-0/sessions/s1/force_close")
     s.sh("sleep 2")
     s.fails(take, "[Bb]usy")
@@ -110,11 +124,13 @@ def run(t):
     t.log("--- the server takes it while its modules are gone")
     dev = c.sh("map ram0")
     s.sh("unload $OUR_MODULES; mount /dev/ram0 /mnt; serve", timeout=60)
-    t.wait(lambda: c.sh(f"dev_attr {dev} reason") != "" and "refused" in refused(), 30, "it is refused when it comes back")
+    t.wait(lambda: c.sh(f"dev_attr {dev} reason") != "" and "refused" in refused(), 30,
+           "it is refused when it comes back")
     t.match(refused(), USED, "the server's reason")
     t.match(c.sh(f"dev_attr {dev} reason"), "in use", "the client's reason")
     s.sh("umount /mnt")
-    c.sh(f"wait_for 30 eval '[ $(dev_attr {dev} state_detail) = open ] || echo 1 > /sys/block/{dev[5:]}/ibnbd/remap_device'; unmap {dev}")
+    c.sh(f"wait_for 30 eval '[ $(dev_attr {dev} state_detail) = open ] || "
+         f"echo 1 > /sys/block/{dev[5:]}/ibnbd/remap_device'; unmap {dev}")
 
     t.log("--- it gets its size later")
     dev = c.sh("map loop2")
@@ -129,16 +145,22 @@ def run(t):
     dev = c.sh("map ram0")
     t.eq(claimed("ram0"), "0", "with claim=no")
     rc, out = s.rc("ibnbd doctor")
-    t.match(out, "session s1 may write to ram0, and this host uses it as well: it is mounted on /mnt", "the doctor")
+    t.match(out,
+            "session s1 may write to ram0, and this host uses it as well: it is mounted on /mnt",
+            "the doctor")
     both = c.sh("map loop0; map loop0p2").split()
     c.sh(f"for d in {dev} {' '.join(both)}; do unmap $d; done")
     s.sh("umount /mnt; echo Y > /sys/module/ibnbd_server/parameters/claim")
 
     t.log("--- files")
-    s.sh("truncate -s 16M /tmp/image; losetup /dev/loop1 /tmp/image; echo /tmp > /sys/module/ibnbd_server/parameters/dev_search_path")
+    s.sh("truncate -s 16M /tmp/image; losetup /dev/loop1 /tmp/image; "
+         "echo /tmp > /sys/module/ibnbd_server/parameters/dev_search_path")
     c.fails("map image", "busy|use on the server")
-    t.match(refused(), "a loop device or a program of the server has the file open for writing", "a file below a loop device")
+    t.match(refused(), "a loop device or a program of the server has the file open for writing",
+            "a file below a loop device")
     s.sh("losetup -d /dev/loop1")
-    first, second = c.sh("map image access_mode=migration"), c.sh("map image access_mode=migration sessname=s2")
-    c.sh(f"for i in 1 2 3; do unmap {first}; unmap {second}; map image access_mode=migration; map image access_mode=migration sessname=s2; done")
+    first, second = (c.sh("map image access_mode=migration"),
+                     c.sh("map image access_mode=migration sessname=s2"))
+    c.sh(f"for i in 1 2 3; do unmap {first}; unmap {second}; map image access_mode=migration; "
+         "map image access_mode=migration sessname=s2; done")
     t.eq(claimed("!tmp!image"), "0", "a file is not claimed")

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Writers are numbered in the order in which they may write.  Whatever an earlier one still brings after a later one had its
 turn is a ghost for the checker.  Figures but Nerr of F13 are those of the client that gets the disk."""
-description = "a client that stood still or died: the disk goes to another one, and what the first one held never lands"
+description = ("a client that stood still or died: "
+               "the disk goes to another one, and what the first one held never lands")
 vms = 3
 links = 1
 faults = True
@@ -16,7 +17,8 @@ AREA = dict(blocks=256, threads=4, think_us=3000)
 def take(t, who, name):
     """Map testdisk0 as soon as the server gives it; the device and the seconds that took."""
     t0 = time.monotonic()
-    t.wait(lambda: who.rc(f"map testdisk0 sessname={name}")[0] == 0, 20, f"{who.name} gets the disk")
+    t.wait(lambda: who.rc(f"map testdisk0 sessname={name}")[0] == 0, 20,
+           f"{who.name} gets the disk")
     return who.sh(f"echo /dev/$(dev_of testdisk0 {name})"), time.monotonic() - t0
 
 
@@ -44,8 +46,10 @@ def run(t):
     time.sleep(15)
     logs = works[0].read_logs()
     state, failed = c.sh(f"dev_attr {dev} state_detail"), len(logs.failed) + len(logs.read_errors)
-    t.log(f"the first client after its sleep: {state}; {len(logs.acked) - before} more acknowledged, {failed} failed")
-    t.ok(failed or "fenced" in state, f"the first one has heard that the disk is another's: {state}, {failed} errors")
+    t.log(f"the first client after its sleep: {state}; "
+          f"{len(logs.acked) - before} more acknowledged, {failed} failed")
+    t.ok(failed or "fenced" in state,
+         f"the first one has heard that the disk is another's: {state}, {failed} errors")
     t.ok(works[1].flows(1), "the second one was not disturbed")
     stalled = stall(works[1], begin)
     t.below(stalled, F.within(3), "longest pause of the second one")
@@ -53,8 +57,9 @@ def run(t):
     works[1].stop()
     c2.sh(f"unmap {dev2}")
     c.sh(f"unmap {dev} force")
-    works[0].rows.append(dict(fault="F14", what="client asleep, another one writes on", stack="ibnbd", Tdet=took,
-                              Tstall=stalled, Nerr=len(works[1].read_logs().failed),
+    works[0].rows.append(dict(fault="F14", what="client asleep, another one writes on",
+                              stack="ibnbd", Tdet=took, Tstall=stalled,
+                              Nerr=len(works[1].read_logs().failed),
                               note="Tdet: until the other one had the disk"))
 
     # the second one has written and gone when the first one wakes up
@@ -70,28 +75,37 @@ def run(t):
     works[3].stop()
     c2.sh(f"unmap {dev2}")
     c.resume()
-    t.wait(lambda: "fenced" in c.sh(f"dev_attr {dev} state_detail"), 20, "the first client finds that somebody else wrote")
+    t.wait(lambda: "fenced" in c.sh(f"dev_attr {dev} state_detail"), 20,
+           "the first client finds that somebody else wrote")
     time.sleep(2)
     works[2].stop(errors_expected=True)
     c.sh(f"unmap {dev} force")
-    works[2].rows.append(dict(fault="F14", what="client asleep, another one wrote and went", stack="ibnbd", Tdet=took,
-                              Tstall=stalled, Nerr=len(works[3].read_logs().failed), note="the first one is fenced"))
+    works[2].rows.append(dict(fault="F14", what="client asleep, another one wrote and went",
+                              stack="ibnbd", Tdet=took, Tstall=stalled,
+                              Nerr=len(works[3].read_logs().failed),
+                              note="the first one is fenced"))
 
-    # the same while the first one has nothing to write, once with somebody who has the disk open and once without
+    # the same while the first one has nothing to write, once with somebody who has
+    # the disk open and once without
     for user in "sleep 1000", "":
         dev = c.sh("map testdisk0")
         if user:
             job = c.spawn(f"exec {user} < {dev}")
         c.pause()
         dev2, _ = take(t, c2, "s2")
-        c2.sh(f"dd if=/dev/zero of={dev2} bs=4k seek=1000 count=1 oflag=direct status=none; unmap {dev2}")
+        c2.sh(f"dd if=/dev/zero of={dev2} bs=4k seek=1000 count=1 oflag=direct status=none; "
+              f"unmap {dev2}")
         c.resume()
         want = "fenced" if user else "open"
-        t.wait(lambda: c.sh("cut -d' ' -f1 /sys/class/ibtrs-client/s1/paths/*/stats/reconnects") != "0", 20, "the first one is back")
-        t.wait(lambda: c.sh(f"dev_attr {dev} state_detail") == want, 20, f"with {user or 'nobody'} on it, it is {want}")
+        t.wait(lambda: c.sh("cut -d' ' -f1 "
+                            "/sys/class/ibtrs-client/s1/paths/*/stats/reconnects") != "0", 20,
+               "the first one is back")
+        t.wait(lambda: c.sh(f"dev_attr {dev} state_detail") == want, 20,
+               f"with {user or 'nobody'} on it, it is {want}")
         if user:
             t.match(c.sh(f"dev_attr {dev} reason"), "somebody else may have written", "the reason")
-            t.match(c.sh("cat /h/monitor"), f"{dev[5:]} offline fenced: somebody else may have written", "the uevent")
+            t.match(c.sh("cat /h/monitor"),
+                    f"{dev[5:]} offline fenced: somebody else may have written", "the uevent")
             job.kill()
         c.sh(f"unmap {dev} force")
 
@@ -111,6 +125,6 @@ def run(t):
     stalled = stall(works[5], begin)
     works[5].stop()
     c2.sh(f"unmap {dev2}")
-    works[4].rows.append(dict(fault="F13", what="client loses its power", stack="ibnbd", Tdet=took, Tstall=stalled,
-                              Nerr=0, note="Tdet: until another one had the disk"))
+    works[4].rows.append(dict(fault="F13", what="client loses its power", stack="ibnbd", Tdet=took,
+                              Tstall=stalled, Nerr=0, note="Tdet: until another one had the disk"))
     F.prove(t, s, "/dev/testdisk0", works, 256)

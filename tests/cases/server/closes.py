@@ -15,7 +15,8 @@ def run(t):
     dev = c.sh("map testdisk0 hold=60")
     s.sh(f"echo {int(1000 * delay)} > /sys/module/ibnbd_testdisk/parameters/delay_ms")
     write = c.spawn(f"dd if=/dev/zero of={dev} bs=4k count=1 oflag=direct status=none")
-    t.wait(lambda: c.sh(f"cat /sys/block/{dev[5:]}/inflight").split()[1] != "0", 10, "the write is out")
+    t.wait(lambda: c.sh(f"cat /sys/block/{dev[5:]}/inflight").split()[1] != "0", 10,
+           "the write is out")
     time.sleep(1)
     t0 = time.monotonic()
     s.sh(f"echo > {P}/dev_search_path")
@@ -25,7 +26,8 @@ def run(t):
     t.ok(rc != 0 and "busy" in out, f"it can not be opened again before it has closed: {rc} {out}")
     t.below(time.monotonic() - t0, delay - 4, "seconds for all that")
     c.fails("map testdisk0 sessname=s2", "")
-    s.sh(f"wait_for {int(delay) + 10} eval 'echo /dev > {P}/dev_search_path' 2> /dev/null", timeout=60)
+    s.sh(f"wait_for {int(delay) + 10} eval 'echo /dev > {P}/dev_search_path' 2> /dev/null",
+         timeout=60)
     t.match(s.kernel_news(), "closed: dev_search_path is empty", "the server's log")
     t.eq(write.wait(40), 0, "the write, held and repeated: " + write.out())
     c.sh(f"dd if={dev} of=/dev/null bs=4k count=1 iflag=direct status=none")

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """stamp runs on a neighbour of the disk in trouble, in the same session: it must not feel anything.  And on the disk in
 trouble itself, which may fail what it is asked, but not lose what it has acknowledged."""
-description = "the disk behind the server fails, is slow, goes away, grows, is exchanged: the client hears exactly that"
+description = ("the disk behind the server fails, is slow, goes away, grows, is exchanged: "
+               "the client hears exactly that")
 links = 2
 disk = 64
 faults = True
@@ -19,9 +20,12 @@ REASON = "another disk is behind this name now"
 def run(t):
     c, s = t.client, t.server
 
-    s.sh("ram_disks 1 16; modprobe ibnbd-testdisk nr_disks=3; modprobe loop; truncate -s 16M /tmp/f; losetup /dev/loop0 /tmp/f;"
-         "modprobe sd_mod; modprobe scsi_debug dev_size_mb=16 delay=0; wait_for 10 test -b /dev/sda;"
-         "for i in 1 2; do dmsetup create d$i --uuid T-$i --table \"0 131072 linear /dev/testdisk$i 0\"; done;"
+    s.sh("ram_disks 1 16; modprobe ibnbd-testdisk nr_disks=3; modprobe loop; "
+         "truncate -s 16M /tmp/f; losetup /dev/loop0 /tmp/f;"
+         "modprobe sd_mod; modprobe scsi_debug dev_size_mb=16 delay=0; "
+         "wait_for 10 test -b /dev/sda;"
+         "for i in 1 2; do "
+         "dmsetup create d$i --uuid T-$i --table \"0 131072 linear /dev/testdisk$i 0\"; done;"
          "[ -e /dev/mapper/d1 ] || dmsetup mknodes; ln -sfn /dev/mapper/d1 /dev/mine; serve")
     near = c.sh("map ram0")
     far, gone, grows, mine = (c.sh(f"map {d}") for d in ("testdisk0", "sda", "loop0", "mine"))
@@ -45,7 +49,8 @@ def run(t):
         s.sh(f"echo none > {P}/fail")
         c.sh(WRITE.format(free) + "; " + READ.format(far))
     n = len(F.CODES)
-    trouble("F16", "disk answers with errors", codes, f"{n} of {n} error codes arrive, of writes and of reads")
+    trouble("F16", "disk answers with errors", codes,
+            f"{n} of {n} error codes arrive, of writes and of reads")
     t.wait(own.flows, 10, "I/O of the disk that is well again")
 
     def slow():
@@ -57,9 +62,11 @@ def run(t):
     trouble("F17", "disk needs 9 s for a write", slow, "no path was given up")
     t.wait(own.flows, 20, "I/O of the disk that is quick again")
     t.eq(len(own.read_logs().failed), errors, "writes that failed because the disk was slow")
-    # whoever wants his path broken for that says so (law L19): the other one then, and I/O of the neighbour goes there
+    # whoever wants his path broken for that says so (law L19): the other one then, and
+    # I/O of the neighbour goes there
     c.sh(f"echo 3 > /sys/block/{far[5:]}/ibnbd/io_timeout")
-    row = w.fault("F17", "the same, with io_timeout=3", lambda: s.sh(f"echo 9000 > {P}/delay_ms; sleep 1; echo 0 > {P}/delay_ms"), hold=9)
+    row = w.fault("F17", "the same, with io_timeout=3",
+                  lambda: s.sh(f"echo 9000 > {P}/delay_ms; sleep 1; echo 0 > {P}/delay_ms"), hold=9)
     c.sh(f"echo 0 > /sys/block/{far[5:]}/ibnbd/io_timeout")
     t.match(c.kernel_news(), "path lost: .*io_timeout|not answered", "the path was broken")
     w.limit(row, Nerr=0)
@@ -70,7 +77,8 @@ def run(t):
     trouble("F18", "disk is taken out", remove)
 
     def grow():
-        job = c.spawn(f"until [ $(blockdev --getsize64 {grows}) = {24 << 20} ]; do usleep 20000; done")
+        job = c.spawn(f"until [ $(blockdev --getsize64 {grows}) = {24 << 20} ]; "
+                      "do usleep 20000; done")
         s.sh("truncate -s 24M /tmp/f; losetup -c /dev/loop0")
         t0 = time.monotonic()
         t.eq(job.wait(5), 0, "the client sees the disk grow")
@@ -84,17 +92,21 @@ def run(t):
     def exchange():
         [c.link(i, False) for i in (0, 1)]
         t.wait(lambda: c.sh(f"dev_attr {mine} state") == "closed", 10, "the device waits")
-        s.sh("wait_for 20 test ! -e /sys/class/ibtrs-server/s1; ln -sfn /dev/mapper/d2 /dev/mine")  # till then it has the old one open
+        # till then it has the old one open
+        s.sh("wait_for 20 test ! -e /sys/class/ibtrs-server/s1; ln -sfn /dev/mapper/d2 /dev/mine")
         [c.link(i, True) for i in (0, 1)]
     row = w.fault("F20", "another disk behind the name", exchange, hold=0)
-    t.wait(lambda: "fenced" in c.sh(f"dev_attr {mine} state_detail"), 15, "the client refuses the other disk")
+    t.wait(lambda: "fenced" in c.sh(f"dev_attr {mine} state_detail"), 15,
+           "the client refuses the other disk")
     t.eq(c.sh(f"dev_attr {mine} reason"), REASON, "the reason")
-    t.wait(lambda: f"{mine[5:]} offline fenced: {REASON}" in c.sh("cat /h/monitor"), 5, "the uevent")
+    t.wait(lambda: f"{mine[5:]} offline fenced: {REASON}" in c.sh("cat /h/monitor"), 5,
+           "the uevent")
     c.fails(WRITE.format(mine), "rror")
     s.sh(zeros)
     row["note"] = "fenced, nothing was written to it"
     s.sh("ln -sfn /dev/mapper/d1 /dev/mine")
     c.sh(f"wait_for 10 eval 'echo 1 > /sys/block/{mine[5:]}/ibnbd/remap_device'")
-    t.match(c.sh(f"dd if={mine} bs=4k count=1 iflag=direct status=none"), "^mine", "the right disk again")
+    t.match(c.sh(f"dd if={mine} bs=4k count=1 iflag=direct status=none"), "^mine",
+            "the right disk again")
     w.end("/dev/ram0")
     own.end("/dev/testdisk0", errors_expected=True)

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The disk has fewer tags than the client has slots, and is slow.  What it can not take yet waits by itself: not in the completions of the connection, which
 are the neighbour's too, and whose end is the end of the path."""
-description = "a disk that takes no more requests holds up neither its neighbours nor the path, while it works and when it is forced away"
+description = ("a disk that takes no more requests holds up neither its neighbours nor the path, "
+               "while it works and when it is forced away")
 long = True
 links = 1
 deadline = 240
@@ -18,9 +19,11 @@ def fill(t, dev, delay):
     """@DEPTH writes, each of which takes that long."""
     c, s = t.client, t.server
     s.sh(f"echo {delay * 1000} > {P}/delay_ms")
-    job = c.spawn(f"exec fio --name=f --filename={dev} --rw=randwrite --bs=4k --size=4m --io_size={DEPTH * 4}k --ioengine=libaio --iodepth={DEPTH} "
-                  "--direct=1 --thread --numjobs=1 > /tmp/fio 2>&1")
-    t.wait(lambda: int(c.sh(f"cat /sys/block/{dev[5:]}/inflight").split()[1]) > TAGS + 32, 30, "the disk has more than it can take")
+    job = c.spawn(f"exec fio --name=f --filename={dev} --rw=randwrite --bs=4k --size=4m "
+                  f"--io_size={DEPTH * 4}k --ioengine=libaio --iodepth={DEPTH} --direct=1 --thread "
+                  "--numjobs=1 > /tmp/fio 2>&1")
+    t.wait(lambda: int(c.sh(f"cat /sys/block/{dev[5:]}/inflight").split()[1]) > TAGS + 32, 30,
+           "the disk has more than it can take")
     s.sh(f"echo 0 > {P}/delay_ms")      # for what comes from now on
     return job
 
@@ -55,10 +58,13 @@ def run(t):
     job = fill(t, dev, delay)
     begin = time.monotonic()
     c.sh(f"unmap {dev} force", timeout=30)
-    t.below(time.monotonic() - begin, 10 * vm.SLOW, "seconds of unmap force, whose only path has to be broken for it")
+    t.below(time.monotonic() - begin, 10 * vm.SLOW,
+            "seconds of unmap force, whose only path has to be broken for it")
     t.ok(job.wait(30) is not None, "the task that wrote has ended")
     t.match(s.kernel_news(), "which the client has given up", "the path does not wait for the disk")
-    t.wait(lambda: "the disk has not ended all its requests" in c.rc("map testdisk0")[1], 20, "the disk is not given to anybody before it has ended them")
+    t.wait(lambda: "the disk has not ended all its requests" in c.rc("map testdisk0")[1], 20,
+           "the disk is not given to anybody before it has ended them")
     pulse_end(t, pulse, 10 * vm.SLOW)
-    c.sh(f"wait_for {2 * delay + 20} eval 'map testdisk0 > /tmp/dev 2>&1'; dd if=/dev/zero of=$(tail -1 /tmp/dev) bs=64k count=4 oflag=direct status=none",
+    c.sh(f"wait_for {2 * delay + 20} eval 'map testdisk0 > /tmp/dev 2>&1'; "
+         "dd if=/dev/zero of=$(tail -1 /tmp/dev) bs=64k count=4 oflag=direct status=none",
          timeout=2 * delay + 40)

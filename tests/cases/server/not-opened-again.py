@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The server is there again, but one of its disks is not there yet.  Its requests hold a good part of the slots, and no other disk may have to wait for
 them when it comes or goes (law L2).  (With all of the slots a new disk could not even read its partition table before they are given up, law L4.)"""
-description = "a disk that can not be opened again gives up its I/O after 10 s and leaves its neighbours alone; it opens when it can"
+description = ("a disk that can not be opened again gives up its I/O after 10 s "
+               "and leaves its neighbours alone; it opens when it can")
 faults = True
 deadline = 150
 import time
@@ -15,8 +16,8 @@ def run(t):
     s.sh(f"serve sess_queue_depth={DEPTH}; ram_disks 2 16; ln -sfn /dev/ram0 /dev/mine")
     dev = c.sh("map mine")
     c.link(0, False)
-    job = c.spawn(f"exec fio --name=f --filename={dev} --rw=randwrite --bs=4k --size=4m --ioengine=libaio --iodepth={DEPTH // 2} --direct=1 "
-                  "> /dev/null 2>&1")
+    job = c.spawn(f"exec fio --name=f --filename={dev} --rw=randwrite --bs=4k --size=4m "
+                  f"--ioengine=libaio --iodepth={DEPTH // 2} --direct=1 > /dev/null 2>&1")
     t.wait(lambda: c.sh(f"dev_attr {dev} state") == "closed", 15, "I/O is held")
     s.sh("wait_for 20 test ! -e /sys/class/ibtrs-server/s1; rm /dev/mine")
     t0 = time.monotonic()
@@ -31,10 +32,12 @@ def run(t):
     detail = c.sh(f"dev_attr {dev} state_detail")
     t.log(f"given up after {took:.1f} s: {detail}")
     t.match(detail, "^failed", "state")
-    t.match(c.sh(f"dev_attr {dev} reason"), "the server says: there is no such name.*, for 10 seconds", "reason")
+    t.match(c.sh(f"dev_attr {dev} reason"),
+            "the server says: there is no such name.*, for 10 seconds", "reason")
     t.ok(9 < took < 16 * F.vm.SLOW, f"10 s after the link was back it was given up: {took:.1f} s")
     t.match(c.sh(f"dev_attr {near} state"), "open", "the neighbour")
-    c.fio(near, rw="randwrite", bs="4k", iodepth=DEPTH, io_size=4 * 4096 * DEPTH)       # every slot serves
+    # every slot serves
+    c.fio(near, rw="randwrite", bs="4k", iodepth=DEPTH, io_size=4 * 4096 * DEPTH)
     s.sh("ln -sfn /dev/ram0 /dev/mine")
     t.wait(lambda: c.sh(f"dev_attr {dev} state") == "open", 10, "it is opened when it can be")
     c.sh(f"dd if=/dev/zero of={dev} bs=4k count=1 oflag=direct status=none; pkill -TERM iopulse")

@@ -24,6 +24,7 @@ def run(t):
     dev = c.sh("map vda")
     w = F.Work(t, c, dev)
     for i in range(3):
-        row = w.fault("F10", f"server reboots, {i + 1}", down, up, hold=1, down=[0, 1], from_healed=True, recover=40)
+        row = w.fault("F10", f"server reboots, {i + 1}", down, up, hold=1, down=[0, 1],
+                      from_healed=True, recover=40)
         w.limit(row, Trec=3, Nerr=0)
     w.end("/dev/vda")

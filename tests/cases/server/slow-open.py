@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Disks that nobody can open for a while (their host recovers from an error) are opened anew when their client comes back.  The client's other disks do not wait
 for that: not when they are opened, and not when the path is lost once more (law L4 would fail them after 10 s)."""
-description = "a dozen disks take 40 s to be opened when their client comes back: his other disks are there at once, each time, and new ones too"
+description = ("a dozen disks take 40 s to be opened when their client comes back: "
+               "his other disks are there at once, each time, and new ones too")
 long = True
 deadline = 240
 import time
@@ -26,7 +27,8 @@ def run(t):
         c.link(0, False)
         t.wait(lambda: state(near, "state") == "closed", 15, f"{why}: the path is lost")
         c.link(0, True)
-        took = t.wait(lambda: state(near, "state") == "open", 8, f"{why}: the neighbour is open again")
+        took = t.wait(lambda: state(near, "state") == "open", 8,
+                      f"{why}: the neighbour is open again")
         t.log(f"{why}: open after {took:.1f} s; the others: {state(slow[0], 'state_detail')}")
     blink("the disks have to be opened")
     t0 = time.monotonic()
@@ -41,11 +43,13 @@ def run(t):
     c.sh(f"sleep 1; unmap {dev} force")
     gone = f"testdisk{len(slow)}"
     t.eq(job.wait(5), 1, "the task that wrote to it has ended")
-    t.below(time.monotonic() - begin, FORCE * vm.SLOW if vm.SLOW > 2 else FORCE, "seconds until a disk that is being opened was gone")
+    t.below(time.monotonic() - begin, FORCE * vm.SLOW if vm.SLOW > 2 else FORCE,
+            "seconds until a disk that is being opened was gone")
     blink("and are being opened")
     s.sh(f"echo 0 > {P}")
     for dev in slow:
-        t.wait(lambda: state(dev, "state_detail").startswith("failed"), 20, "a slow disk gives up its I/O")
+        t.wait(lambda: state(dev, "state_detail").startswith("failed"), 20,
+               "a slow disk gives up its I/O")
     t.ok(time.monotonic() - t0 < OPEN - 5, "the disks are still being opened")
     for dev in slow:
         t.wait(lambda: state(dev, "state") == "open", OPEN + 10, "it is open in the end")
@@ -57,6 +61,8 @@ def run(t):
     for i, dev in enumerate(slow):
         t.match(opens, f"/testdisk{i}/sessions/s1$", f"the server has {dev} open")
     # the server opened the one that was taken away, for nobody, and lets others have it
-    c.sh(f"wait_for {UNCLAIMED + 10} eval 'map {gone} sessname=s2 > /tmp/dev 2>&1'; unmap $(tail -1 /tmp/dev)", timeout=60)
-    t.eq(s.sh(f"ls -d /sys/class/ibnbd-server/ctl/devices/{gone} 2> /dev/null || true"), "", f"who has {gone} open")
+    c.sh(f"wait_for {UNCLAIMED + 10} eval 'map {gone} sessname=s2 > /tmp/dev 2>&1'; "
+         "unmap $(tail -1 /tmp/dev)", timeout=60)
+    t.eq(s.sh(f"ls -d /sys/class/ibnbd-server/ctl/devices/{gone} 2> /dev/null || true"), "",
+         f"who has {gone} open")
     t.eq(pulse.wait(20), 0, "the neighbour saw no error: " + pulse.out()[-500:])

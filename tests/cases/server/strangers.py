@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-description = "an idle session costs its chunks and little more; who has not said its name costs no chunks, is capped, and is forgotten"
+description = ("an idle session costs its chunks and little more; "
+               "who has not said its name costs no chunks, is capped, and is forgotten")
 deadline = 300
 
 # Slots and bytes of a chunk, and connections of a path with 2 CPUs
@@ -37,11 +38,14 @@ def check_half_open(t):
     waiting = c.spawn("knock 10.0.0.2 count=16 hold=100")
     t.wait(lambda: len(waiting.out().splitlines()) == 16, 10, "16 knocks")
     took = before - memory(s)
-    t.below(took, 16 * 1024 + NOISE_KIB, "KiB for 16 connections without a name; chunks would be 1 GiB")
-    t.eq(s.sh("ls /sys/class/ibtrs-server 2> /dev/null | grep -v ctl || true"), "", "sessions on display")
+    t.below(took, 16 * 1024 + NOISE_KIB,
+            "KiB for 16 connections without a name; chunks would be 1 GiB")
+    t.eq(s.sh("ls /sys/class/ibtrs-server 2> /dev/null | grep -v ctl || true"), "",
+         "sessions on display")
     t.eq(waiting.out().splitlines(), ["accepted depth 512 flags 0"] * 16, "answers")
     # forgotten after handshake_timeout_s, although the client still holds on
-    t.wait(lambda: len(kernel_lines(s, "did not complete the handshake in time")) > 0, 15, "the server gives up waiting")
+    t.wait(lambda: len(kernel_lines(s, "did not complete the handshake in time")) > 0, 15,
+           "the server gives up waiting")
     s.sh("sleep 3")
     t.below(before - memory(s), NOISE_KIB, "KiB still held for strangers who never went on")
     waiting.kill()
@@ -57,7 +61,8 @@ def check_caps(t):
     full = "refused 28"     # ENOSPC
     ok = "accepted depth 512 flags 0"
 
-    s.sh(f"echo 20 > {params}/handshake_timeout_s; echo 3 > {params}/max_paths_half_open_per_peer; echo 5 > {params}/max_paths_half_open")
+    s.sh(f"echo 20 > {params}/handshake_timeout_s; echo 3 > {params}/max_paths_half_open_per_peer; "
+         f"echo 5 > {params}/max_paths_half_open")
     one = c.spawn("knock 10.0.0.2 count=4 hold=100")
     t.wait(lambda: len(one.out().splitlines()) == 4, 10, "four knocks")
     t.eq(one.out().splitlines(), [ok] * 3 + [full], "a peer's half-open paths")
@@ -68,7 +73,8 @@ def check_caps(t):
     # those who came in earnest wait for their turn, and get it
     c.fails("map_line 'sessname=s1 device_path=ram0 path=ip:10.0.0.1@ip:10.0.0.2'", "No space left")
     one.kill(); two.kill()
-    s.sh(f"echo 64 > {params}/max_paths_half_open_per_peer; echo 256 > {params}/max_paths_half_open")
+    s.sh(f"echo 64 > {params}/max_paths_half_open_per_peer; "
+         f"echo 256 > {params}/max_paths_half_open")
     dev = c.sh("map ram0")
     s.sh(f"echo 1 > {params}/max_sessions_per_peer")
     knock(t, "", full)
@@ -89,8 +95,10 @@ def check_memory_cap(t):
     pulse = c.spawn(f"iopulse {dev} 2 1000 rw")
     second = "map ram0 sessname=s2 access_mode=ro"
     c.fails(second, "", timeout=60)
-    t.match(s.kernel_news(), "path refused: as much memory in use as max_memory_mb allows", "the log says why")
-    c.sh("wait_for 20 test ! -e /sys/class/ibtrs-client/s2; paths_up s1 1; sleep 1; pkill -TERM iopulse")
+    t.match(s.kernel_news(), "path refused: as much memory in use as max_memory_mb allows",
+            "the log says why")
+    c.sh("wait_for 20 test ! -e /sys/class/ibtrs-client/s2; paths_up s1 1; "
+         "sleep 1; pkill -TERM iopulse")
     t.eq(pulse.wait(20), 0, "the first one goes on: " + pulse.out())
     # with room for both it comes in
     s.sh("echo 200 > /sys/module/ibtrs_server/parameters/max_memory_mb")
@@ -100,7 +108,8 @@ def check_memory_cap(t):
 def check_refusals(t):
     """The table of section 2 of docs/protocol.md."""
     c = t.client
-    for words in ("patch=2:0000", "patch=4:0001", "patch=4:0003", "nr=0", "nr=4097 cid=1", "cid=2 nr=2", "len=0", "cid=1"):
+    for words in ("patch=2:0000", "patch=4:0001", "patch=4:0003", "nr=0", "nr=4097 cid=1",
+                  "cid=2 nr=2", "len=0", "cid=1"):
         knock(t, words, "refused 104")
     knock(t, "first=0", "refused 6")
     first = c.spawn("knock 10.0.0.2 session=7 path=7 hold=100")
@@ -109,9 +118,12 @@ def check_refusals(t):
     knock(t, "session=7 path=7", "refused 104")             # cid 0 again, no newer incarnation
     knock(t, "session=7 path=7 cid=1 nr=3", "refused 104")  # another number of connections
     knock(t, "session=7 path=8", "refused 17")              # the same pair of addresses
-    t.eq(c.sh("knock fd00::2 session=7 path=7 cid=1"), "refused 104", "another client address on the same path")
-    knock(t, "session=7 path=7 recon=2", "refused 16")      # a newer incarnation: first the old one goes
-    t.wait(lambda: c.sh("knock 10.0.0.2 session=7 path=7 recon=3").startswith("accepted"), 15, "and then the new one comes in")
+    t.eq(c.sh("knock fd00::2 session=7 path=7 cid=1"), "refused 104",
+         "another client address on the same path")
+    # a newer incarnation: first the old one goes
+    knock(t, "session=7 path=7 recon=2", "refused 16")
+    t.wait(lambda: c.sh("knock 10.0.0.2 session=7 path=7 recon=3").startswith("accepted"), 15,
+           "and then the new one comes in")
     # what was never said in the protocol is no reason to refuse
     t.match(c.sh("knock 10.0.0.2 patch=45:ff4958ff"), "accepted", "unknown extensions")
     first.kill()
