@@ -12,7 +12,8 @@ BLOCK = 77
 
 
 def scene(t, unsafe, scheduler, crowd=False):
-    """crowd: each slot that is free for a moment is taken by a neighbour, so a write that gave its own back would get another one."""
+    """crowd: each slot that is free for a moment is taken by a neighbour, so a write that gave its
+    own back would get another one."""
     # the server loses the path before the disk is done: what it forgot then would not keep
     # the repetition waiting (law L6)
     l = late.Scene(t, unsafe, scheduler, depth=4 if crowd else 2, disks=2,

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Writes are late at the disk, some of all requests before they get there, so that answers of reads are late, too: one that came for a page which had been
-given back would spoil the next block that is read or written from there.  A second scene without fences shows that late copies are met and seen."""
+"""Writes are late at the disk, some of all requests before they get there, so that answers
+of reads are late, too: one that came for a page which had been given back would spoil the
+next block that is read or written from there.  A second scene without fences shows that
+late copies are met and seen."""
 description = ("paths are torn down at random under a slow disk, with both schedulers: "
                "no copy of a write, nor an answer, comes late")
 long = True

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The network itself holds a write back: it arrives when its repetition has long been executed, and a newer write after that.  The server knows by the
-token that it is stale, executes nothing, and answers ESTALE."""
+"""The network itself holds a write back: it arrives when its repetition has long been
+executed, and a newer write after that.  The server knows by the token that it is stale,
+executes nothing, and answers ESTALE."""
 description = ("a write that the network delivers late is not executed; "
                "without fences it is, and the checker sees it")
 long = True

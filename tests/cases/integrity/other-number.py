@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""A disk goes and comes back under another number, as after a new login or activation.  One who wrote to it there has written to the same disk."""
+"""A disk goes and comes back under another number, as after a new login or activation.  One who
+wrote to it there has written to the same disk."""
 description = ("who wrote last is known of the disk, not of its number: "
                "what a client held meanwhile is not written over that")
 long = True

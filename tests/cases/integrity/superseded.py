@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Three copies of a write: the disk holds the first one, the second one waits for its end, and its path is lost before the server knows of that.  The third
-one takes its place."""
+"""Three copies of a write: the disk holds the first one, the second one waits for its end, and its
+path is lost before the server knows of that.  The third one takes its place."""
 description = ("a repetition that waits for the first copy is dropped "
                "when another one comes after it: answered ESTALE, never executed")
 long = True

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Two sessions of one client: a holds writes, b writes meanwhile; the server is restarted between.  The disk is a virtio disk with a serial number, so
-it has an identity, and it outlives its machine; the file is carried over."""
+"""Two sessions of one client: a holds writes, b writes meanwhile; the server is restarted
+between.  The disk is a virtio disk with a serial number, so it has an identity, and it outlives
+its machine; the file is carried over."""
 description = ("after a restart the server still knows who wrote last: "
                "what a client held meanwhile is not written over that")
 long = True

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """
-What an application submits in one call comes to the driver as one list (queue_rqs) and is posted as one chain; kernels before 6.7 hand it over one
-by one, because our tags are shared, and the same must hold for them.
+What an application submits in one call comes to the driver as one list (queue_rqs) and is
+posted as one chain; kernels before 6.7 hand it over one by one, because our tags are shared,
+and the same must hold for them.
 """
 description = ("requests submitted sixteen at a time: nothing is lost when some find no room, "
                "a path breaks between them, or the link goes")

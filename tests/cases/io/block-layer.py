@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The aims of blktests' block/003 (discards), 004 (flushes), 005 (elevators), 008 (CPUs that go), 012 (read-only), 036 (a partition table that
-cannot be read), 042 (odd direct I/O), dm/001 (a map over itself) and dm/002 (bad blocks: the test disk's, and dm-dust's
-where the kernel has it)."""
+"""The aims of blktests' block/003 (discards), 004 (flushes), 005 (elevators), 008 (CPUs that go),
+012 (read-only), 036 (a partition table that cannot be read), 042 (odd direct I/O), dm/001 (a map
+over itself) and dm/002 (bad blocks: the test disk's, and dm-dust's where the kernel has it)."""
 description = ("what block layer tests do to a disk: "
                "odd sizes, floods of flushes, elevators and CPUs that change under I/O, dm on top")
 long = True
@@ -92,7 +92,8 @@ def odd_io(t, dev):
 
 
 def partition_table(t, dev):
-    """One that cannot be read is an error, not an empty one; and it is there again when the disk is well."""
+    """One that cannot be read is an error, not an empty one; and it is there
+    again when the disk is well."""
     c, s = t.client, t.server
     name = dev[5:]
     c.sh(f"echo ',4M' | sfdisk -q --no-tell-kernel {dev}; blockdev --flushbufs {dev}; "
@@ -127,7 +128,8 @@ def map_over_itself(t, dev):
 
 
 def dust(t, dev):
-    """Blocks that are bad, below the exported disk or, by dm, above ours, cannot be read until they are written."""
+    """Blocks that are bad, below the exported disk or, by dm, above ours, cannot be
+    read until they are written."""
     c, s = t.client, t.server
     some = f"dd if={dev} of=/dev/null bs=512 iflag=direct status=none"
     s.sh(f"echo 60,67,72 > {P}/bad")

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""guest/blockwords.c asks, this compares: what our disk answers is what sd or nvme answers of the same disk, or stands in ALLOWED with its reason."""
+"""guest/blockwords.c asks, this compares: what our disk answers is what sd or nvme answers of the
+same disk, or stands in ALLOWED with its reason."""
 description = ("each ioctl and odd request gets sd's or nvme's answer; "
                "what the server's disk refuses is not asked for again; 4Kn disks, loop, ext4")
 long = True
@@ -109,7 +110,8 @@ def set_read_only(t):
 
 
 def refused(t):
-    """What the server's disk refuses is asked for once; the block layer does the rest, as with sd. Another link, another try."""
+    """What the server's disk refuses is asked for once; the block layer does the rest, as with
+    sd. Another link, another try."""
     c, s = t.client, t.server
     s.sh("modprobe ibnbd-testdisk fail_errno=95")
     dev = c.sh("map testdisk0")

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""docs/mirror.md as it stands there: one leg from each of two servers, each in a session of its own."""
+"""docs/mirror.md as it stands there: one leg from each of two servers,
+each in a session of its own."""
 import faults as F, image
 description = ("an md mirror over two servers: a lost leg is dropped after hold=, "
                "nobody above sees an error, the bitmap brings it back")

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""make soak MINUTES=n SEED=n.  The table has one row for each kind of fault, with the worst of its figures."""
+"""make soak MINUTES=n SEED=n.  The table has one row for each kind of fault,
+with the worst of its figures."""
 description = "faults picked at random under the integrity checker, for as long as is asked for"
 import os, random, time
 import faults as F

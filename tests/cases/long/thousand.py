@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Most of its time is emulation: a disk is added in 55 ms and taken away in 26 ms (add_disk and del_gendisk, sysfs, uevents), and
-the server's thousand brd disks need 39 s to be unloaded."""
+"""Most of its time is emulation: a disk is added in 55 ms and taken away in 26 ms (add_disk and
+del_gendisk, sysfs, uevents), and the server's thousand brd disks need 39 s to be unloaded."""
 description = ("a thousand disks on one session: "
                "names, numbers, data and the way back, within a bounded time and memory")
 deadline = 420

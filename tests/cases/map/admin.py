@@ -17,7 +17,8 @@ def file(dev, name):
 
 
 def check_grown_meanwhile(t):
-    """The server's disk grows after OPEN was answered, and before the client has made a disk of the answer. Returns the device."""
+    """The server's disk grows after OPEN was answered, and before the client has made a disk of
+    the answer. Returns the device."""
     c, s = t.client, t.server
     c.sh("modprobe ibnbd-client; echo delay=3000 times=1 > /sys/kernel/debug/ibtrs/client/news")
     job = c.spawn("map disk")
@@ -66,7 +67,8 @@ def check_shrink(t, dev):
 
 
 def check_force_close(t, dev):
-    """The server takes the mapping away: definite errors, a reason, and remap_device as the way back."""
+    """The server takes the mapping away: definite errors, a reason, and
+    remap_device as the way back."""
     c, s = t.client, t.server
     s.sh(f"echo 1 > {EXPORT}/sessions/s1/force_close")
     t.wait(lambda: c.sh(f"cat {file(dev, 'state_detail')}") == "fenced", 5, "the client knows")

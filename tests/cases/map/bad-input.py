@@ -63,7 +63,8 @@ def run(t):
 
 
 def symlinks(t):
-    """Whose a link is, and whose the directory in which it is relative: who may change that could move a link of root's to where it means another disk."""
+    """Whose a link is, and whose the directory in which it is relative: who may change that could
+    move a link of root's to where it means another disk."""
     c, s = t.client, t.server
     s.sh("unload $OUR_MODULES; rm -rf /exp; mkdir -p /exp/tenant; chown 1000 /exp/tenant; "
          "ln -s ../dev/ram0 /exp/mine; ln -s ../../dev/ram0 /exp/tenant/moved; "

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Everything an administrator can do, in random order and by several at once, under I/O; the server's modules are
-unloaded now and then.  A single command may well be refused; none may hang, and in the end everything must go away.
-Sessions are small (queue depth 4, chunks of 8 KiB).  IBNBD_CHURN_CYCLES=2000 for a long run (make churn);
-IBNBD_SEED repeats the choices of one, though not its timing."""
+"""Everything an administrator can do, in random order and by several at once, under I/O;
+the server's modules are unloaded now and then.  A single command may well be refused; none
+may hang, and in the end everything must go away.  Sessions are small (queue depth 4, chunks
+of 8 KiB).  IBNBD_CHURN_CYCLES=2000 for a long run (make churn); IBNBD_SEED repeats the
+choices of one, though not its timing."""
 description = ("map, unmap, paths, sysfs and unloading at random under I/O: "
                "nothing hangs, nothing stays behind")
 long = True

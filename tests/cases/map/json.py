@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What tests/tools checks on trees that it made itself, checked on real ones: the drivers' attributes are what the command takes them for."""
+"""What tests/tools checks on trees that it made itself, checked on real ones: the drivers'
+attributes are what the command takes them for."""
 description = ("JSON and metrics of real devices in each state agree with the schema: "
                "nothing loaded, nothing mapped, open, held, fenced, unmapped")
 long = True

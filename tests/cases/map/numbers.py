@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""When unmap_device returns, disk and number are gone; a number is taken as long as anybody has the old disk, by name or open, as with sd and nvme."""
+"""When unmap_device returns, disk and number are gone; a number is taken as long as anybody has the
+old disk, by name or open, as with sd and nvme."""
 description = ("unmap and map give the same number, and never one that somebody still has open, "
                "whatever udev has not heard yet")
 crowd = True
@@ -56,7 +57,8 @@ HANGS = ("dd if=/dev/zero of=/dev/{0} bs=4k count=1 oflag=direct status=none & w
 
 
 def ends(t):
-    """A removal that takes its time, for a write is not answered: who waits for it, who is killed in it, and who comes meanwhile."""
+    """A removal that takes its time, for a write is not answered: who waits for it, who is killed
+    in it, and who comes meanwhile."""
     c, s = t.client, t.server
     s.sh(f"modprobe ibnbd-testdisk cache=0; echo 4000 > {P}/delay_ms")
     t.eq(c.sh("map testdisk0"), "/dev/ibnbd1", "the second disk")

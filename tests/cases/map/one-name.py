@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Clones, `localhost`, db1.here and db1.there: two hosts call their session the same.  The second one hears whose the name is, whoever is the
-second; a host that was lost, or booted anew, finds its name again."""
+"""Clones, `localhost`, db1.here and db1.there: two hosts call their session the same.
+The second one hears whose the name is, whoever is the second; a host that was lost, or
+booted anew, finds its name again."""
 description = ("two clients with one session name: the second is told who has it, "
                "a lost one keeps it for a while; refusals of the transport have words")
 long = True

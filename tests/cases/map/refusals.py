@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""A user reads ctl/last_error of his own host, and nobody else's log.  What a server refuses is told there in the server's words."""
+"""A user reads ctl/last_error of his own host, and nobody else's log.  What a server refuses is
+told there in the server's words."""
 description = ("what the server refuses, the client tells in the server's words; "
                "a disk without a size is mapped, and grows")
 crowd = True

@@ -134,7 +134,8 @@ def resets(t, g, base, files):
 
 
 def check_counts(t, dev, client, server):
-    """After a reset: 8 reads of 4 KiB, 5 writes of 16 KiB; the header of 32 bytes counts, too (spec C.3, C.4)."""
+    """After a reset: 8 reads of 4 KiB, 5 writes of 16 KiB; the header of 32 bytes
+    counts, too (spec C.3, C.4)."""
     want = f"8 {8 * (4096 + 32)} 5 {5 * (16384 + 32)}"
     t.client.sh(f"dd if={dev} of=/dev/null bs=4k count=8 iflag=direct status=none; "
                 f"dd if=/dev/zero of={dev} bs=16k count=5 oflag=direct status=none")
@@ -143,7 +144,8 @@ def check_counts(t, dev, client, server):
 
 
 def check_names(t, c, s):
-    """Names that would be one with '/' written as '!' are two entries, here and on the server; and the command takes what it printed."""
+    """Names that would be one with '/' written as '!' are two entries, here and on the server; and
+    the command takes what it printed."""
     s.sh("ln -s /dev/ram1 '/exp/dir!disk'; truncate -s 16M '/exp/a!b.img' '/exp/c#2'; "
          "ln -s /dev/ram2 /exp/d\u00e4t\u00e4")
     for name in ("dir!disk", "a!b.img", "c#2", "d\u00e4t\u00e4"):

@@ -45,8 +45,9 @@ echo "killed $n of {}, within $ms ms"
 
 
 def growth(t, g, script):
-    """KiB that ROUNDS more rounds take, once the kernel has filled its caches.  A kernel that looks for leaks itself keeps what was
-    freed, and takes its time: there two rounds do, and the leaks step of the runner judges them."""
+    """KiB that ROUNDS more rounds take, once the kernel has filled its caches.  A kernel that looks
+    for leaks itself keeps what was freed, and takes its time: there two rounds do, and the leaks
+    step of the runner judges them."""
     rounds = "for i in $(seq {}); do {}; done; sleep 2; memory_kib"
     if t.image.debug:
         g.sh(rounds.format(2, script), timeout=90)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Each place in our modules is failed at the first allocations that it makes or has made on its behalf: FIRST of them, so that what a loop
-has done before is undone, too; all of them where an operation has few."""
+"""Each place in our modules is failed at the first allocations that it makes or has made
+on its behalf: FIRST of them, so that what a loop has done before is undone, too; all of
+them where an operation has few."""
 description = ("each allocation of ours fails once while disks, paths and sessions come and go: "
                "no crash, no leak, and then it works")
 deadline = 1800
@@ -31,7 +32,8 @@ cat {FAIL}/seen {FAIL}/hit
 
 
 def sweep(t, what, side, act, undo, first=FIRST, before=None, on="client", some=True, most=1500):
-    """Let the 1st, 2nd, .. allocation of a side fail during act, a script of a machine, until it needs no more of them."""
+    """Let the 1st, 2nd, .. allocation of a side fail during act, a script of a machine,
+    until it needs no more of them."""
     where, who, refused = getattr(t, side), getattr(t, on), 0
     for n in range(1, most):
         if before:

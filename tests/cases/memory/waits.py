@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Memory may be reclaimed by writing to the very disk that waits for its path: what submits a request or brings a path back must not wait for that (law L22).
-A probe looks at each allocation on behalf of our modules (tests/failnth), long before there is a lack of memory; memory/swap shows that it goes well in one."""
+"""Memory may be reclaimed by writing to the very disk that waits for its path: what submits a
+request or brings a path back must not wait for that (law L22). A probe looks at each allocation
+on behalf of our modules (tests/failnth), long before there is a lack of memory; memory/swap
+shows that it goes well in one."""
 description = "requests, lost paths and their return allocate nothing that could wait for I/O"
 links = 2
 deadline = 180

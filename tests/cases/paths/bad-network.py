@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""I/O is at most 8 KiB: soft-RoCE repeats a memory registration when it repeats the packets around it, and then has a dead
-queue pair (law L12); requests of that size register nothing."""
+"""I/O is at most 8 KiB: soft-RoCE repeats a memory registration when it repeats the packets around
+it, and then has a dead queue pair (law L12); requests of that size register nothing."""
 description = "lost, doubled, reordered and late packets, links that flap: slower, without an error"
 links = 2
 disk = 64

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""A send queue that says nothing any more, on either side: no completion, no error, and heartbeats go on over the service connection."""
+"""A send queue that says nothing any more, on either side: no completion, no error, and heartbeats
+go on over the service connection."""
 description = ("a send queue that died without a word is found by a probe; "
                "its requests go over a new connection; a slow disk breaks nothing")
 faults = True

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The network lets packets below 2000 bytes through, and drops all larger ones: handshakes and heartbeats pass, requests do not.  L12: a read of more than
-8 KiB does not survive a retransmission on soft-RoCE whatever the driver does, so the load is 64 KiB writes when they are lost, and reads when answers are."""
+"""The network lets packets below 2000 bytes through, and drops all larger ones: handshakes and
+heartbeats pass, requests do not.  L12: a read of more than 8 KiB does not survive a
+retransmission on soft-RoCE whatever the driver does, so the load is 64 KiB writes when they are
+lost, and reads when answers are."""
 description = ("a path that connects and then swallows requests: "
                "it is tried before it is used, rests longer each time, and is called marginal")
 long = True

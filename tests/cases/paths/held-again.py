@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What the paths do meanwhile makes no difference: to a request that has not been completed for hold= seconds, and to how soon a path is used again."""
+"""What the paths do meanwhile makes no difference: to a request that has not been completed for
+hold= seconds, and to how soon a path is used again."""
 description = ("hold= bounds a request that path after path loses; "
                "a path that was silent for long is used soon while others carry I/O")
 long = True

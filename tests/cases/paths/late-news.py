@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""A session that comes back is a new one for the server: numbers of devices may mean other disks there.  What was numbered for the session before must not
-be sent on it, also while the devices have not heard yet that there was a change."""
+"""A session that comes back is a new one for the server: numbers of devices may mean other disks
+there.  What was numbered for the session before must not be sent on it, also while the devices have
+not heard yet that there was a change."""
 description = ("the link goes and comes before a busy machine tells its devices: "
                "no request goes out under a number of the session before")
 faults = True

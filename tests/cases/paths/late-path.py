@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""A path that was dark when the disk was mapped has never been up.  The other one goes for good, and the server lets go of the session with it: the path may
-make it anew, as one that was up before may."""
+"""A path that was dark when the disk was mapped has never been up.  The other one
+goes for good, and the server lets go of the session with it: the path may make it
+anew, as one that was up before may."""
 description = ("a path that never was up takes over when all others have gone, "
                "and the server has forgotten the session")
 links = 2

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The kernel's handler of completions says that it is done, and arms the queue again after that: a CPU that stands still in between, as an emulated one on
-a busy host does, finds a queue that is gone when its owner asked only whether the handler was done.  Seen once in 077, whose sessions come and go."""
+"""The kernel's handler of completions says that it is done, and arms the queue again after
+that: a CPU that stands still in between, as an emulated one on a busy host does, finds a
+queue that is gone when its owner asked only whether the handler was done.  Seen once in
+077, whose sessions come and go."""
 description = ("a connection ends while a CPU is slow to arm its completion queue again: "
                "the queue is there as long as that takes")
 deadline = 180

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Since Linux 6.11 whoever writes a limit in sysfs holds a lock that we need for the server's new limits, and waits for the requests that we hold."""
+"""Since Linux 6.11 whoever writes a limit in sysfs holds a lock that we need for the server's new
+limits, and waits for the requests that we hold."""
 description = ("a limit is written in sysfs while I/O is held, "
                "and the server comes back with other limits: all goes on, and the new ones count")
 long = True
@@ -32,7 +33,8 @@ def run(t):
 
 
 def check_cache_appears(t):
-    """A disk without a cache comes back with one: who flushes what was held is not told that there is nothing to flush."""
+    """A disk without a cache comes back with one: who flushes what was held is not told
+    that there is nothing to flush."""
     c, s = t.client, t.server
     counts = "/sys/module/ibnbd_testdisk/parameters/counts"
     flushes = lambda: int(s.sh(f"tr ' ' '\\n' < {counts} | sed -n 's/^flush=//p'"))
@@ -59,7 +61,8 @@ def check_cache_appears(t):
 
 
 def check_abilities(t):
-    """What a disk can discard and zero is asked for anew, too: a smaller limit, none at all, and all of it again."""
+    """What a disk can discard and zero is asked for anew, too: a smaller limit, none
+    at all, and all of it again."""
     c, s = t.client, t.server
     dev = c.sh("map testdisk1")
     limits = lambda: [int(c.sh(f"cat /sys/block/{dev[5:]}/queue/{name}_max_bytes"))

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""In-kernel servers may make a session twice when two paths that come back at once ask for it; that of 5.10 dies of it.  Our server is like them here
-(`plain`), but tells instead.  The path that has its turn may be the one whose way is dark: it must not keep the other one waiting."""
+"""In-kernel servers may make a session twice when two paths that come back at once ask for it; that
+of 5.10 dies of it.  Our server is like them here (`plain`), but tells instead.  The path that has
+its turn may be the one whose way is dark: it must not keep the other one waiting."""
 description = ("all paths to a server without extensions come back at once: "
                "one of them makes the session, and it is soon there")
 long = True

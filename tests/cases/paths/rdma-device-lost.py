@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Not here: an interface that is set down (ip link set down).  soft-RoCE then loses a datagram of its QP 1, for whose end the kernel's CM waits for
-ever, whoever asked (rping hangs as well; log: cm_destroy_id_wait_timeout).  A cable that is out is cases paths/port-down and paths/one-path-lost."""
+"""Not here: an interface that is set down (ip link set down).  soft-RoCE then loses a
+datagram of its QP 1, for whose end the kernel's CM waits for ever, whoever asked (rping
+hangs as well; log: cm_destroy_id_wait_timeout).  A cable that is out is cases
+paths/port-down and paths/one-path-lost."""
 description = ("RDMA devices are taken out and put back, addresses go and return: "
                "paths follow by themselves")
 links = 2

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Two paths, one of them silently dead, and the server's modules are loaded anew meanwhile: its devices have other numbers now, and the path that comes
-back first must not be taken for one of the old session."""
+"""Two paths, one of them silently dead, and the server's modules are loaded anew
+meanwhile: its devices have other numbers now, and the path that comes back first must not
+be taken for one of the old session."""
 description = ("a path that comes back to a restarted server is not used beside one "
                "that still seems to be up")
 links = 2

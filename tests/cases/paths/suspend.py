@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What ibnbd-suspend.service does, by hand: the machines of the rig have no systemd.  The kernel goes as far into a suspend
-as the freezer and comes back (pm_test): what waits for a server that is gone stands in its way before that."""
+"""What ibnbd-suspend.service does, by hand: the machines of the rig have no systemd.  The kernel
+goes as far into a suspend as the freezer and comes back (pm_test): what waits for a server that is
+gone stands in its way before that."""
 import time
 import vm
 description = ("a suspend waits for a lost server no longer than ibnbd-suspend.service says, "

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What the version in a handshake does not tell about the kernel's rnbd: the hazards of docs/protocol.md."""
+"""What the version in a handshake does not tell about the kernel's rnbd: the
+hazards of docs/protocol.md."""
 description = ("what the kernels' rnbd disagree about: "
                "volatile caches, op 5, PREFLUSH, blocks of 512, 4096 and 64 KiB")
 long = True
@@ -32,7 +33,8 @@ def caches(t, pair):
 
 
 def op5(t, pair):
-    """M10: to each kernel op 5 is another thing, and on offer only where the administrator says that it is write zeroes."""
+    """M10: to each kernel op 5 is another thing, and on offer only where the administrator
+    says that it is write zeroes."""
     known = interop.series(t) >= (6, 12)
     pair.s.sh("modprobe ibnbd-testdisk")
     dev = pair.map("testdisk0" + (" write_zeroes=on" if pair.ours else ""))

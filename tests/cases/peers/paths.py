@@ -15,7 +15,8 @@ def sent(t):
 
 
 def lose(t, pair, link, sessions):
-    """Verified writes while a link goes and returns; the kernel's client looks for it every half minute only, so it is told."""
+    """Verified writes while a link goes and returns; the kernel's client looks for it every
+    half minute only, so it is told."""
     c = t.client
     io = c.spawn(f"fio_verify {pair.dev} 1m --bsrange=4k-4k --iodepth=4 --time_based "
                  "--runtime=12 --output=/dev/null")
@@ -37,7 +38,8 @@ def lose(t, pair, link, sessions):
 
 
 def faults(t, pair):
-    """Our client at the kernel's server, under the integrity checker: nothing fails, and it is as quick as at ours."""
+    """Our client at the kernel's server, under the integrity checker: nothing fails,
+    and it is as quick as at ours."""
     c, s = t.client, t.server
     both = lambda up: [c.link(i, up) for i in (0, 1)]
     # what fio left

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The checker is shown liars before it is believed: a disk that drops a write it acknowledged, one that writes an old
-block again, one that swaps two.  It runs on a file of this host, no machine is needed."""
+"""The checker is shown liars before it is believed: a disk that drops a write it
+acknowledged, one that writes an old block again, one that swaps two.  It runs on a file of
+this host, no machine is needed."""
 import image
 
 description = ("the integrity checker passes an honest disk and finds a lost, "

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Our server, and what no block layer sends: a write that is to be preceded by a flush, which rnbd's protocol has, and messages that make no sense."""
+"""Our server, and what no block layer sends: a write that is to be preceded by a flush, which
+rnbd's protocol has, and messages that make no sense."""
 description = ("a client that says anything: "
                "PREFLUSH is heeded by disks and by files, nonsense is refused and reaches no disk")
 crowd = True
@@ -86,7 +87,8 @@ def run(t):
 
 
 def check_order(t):
-    """What was written before a write with PREFLUSH is safe, as an empty flush would have made it."""
+    """What was written before a write with PREFLUSH is safe, as an empty flush
+    would have made it."""
     c, s = t.client, t.server
     for first, kept in (("0x1", 0), ("0x401", 4096)):
         c.sh(f"echo 'dir=r rw=0x2 bytes=0 len=0' > {SAY}; "

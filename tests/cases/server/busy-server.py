@@ -60,7 +60,8 @@ def run(t):
 
 
 def check_silence(t):
-    """A server that stands still, before anybody has noticed: each command ends by itself, or can be killed."""
+    """A server that stands still, before anybody has noticed: each command ends
+    by itself, or can be killed."""
     c, s = t.client, t.server
     dev = c.sh("wait_for 20 eval 'map ram0 > /tmp/dev 2>&1'; tail -1 /tmp/dev", timeout=60)
     attr = f"/sys/block/{dev[5:]}/ibnbd"

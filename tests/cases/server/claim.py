@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Whatever can take a disk for itself is tried against a disk that a client writes to, and the other way round.  ram0 is a disk, loop0 one with two
-partitions, dm-0 one with two names."""
+"""Whatever can take a disk for itself is tried against a disk that a client writes to, and the
+other way round.  ram0 is a disk, loop0 one with two partitions, dm-0 one with two names."""
 description = ("two masters on one disk: what a client writes to the server does not use, "
                "and what the server uses no client writes to (law L23)")
 crowd = True

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Writers are numbered in the order in which they may write.  Whatever an earlier one still brings after a later one had its
-turn is a ghost for the checker.  Figures but Nerr of F13 are those of the client that gets the disk."""
+"""Writers are numbered in the order in which they may write.  Whatever an earlier one still brings
+after a later one had its turn is a ghost for the checker.  Figures but Nerr of F13 are those of
+the client that gets the disk."""
 description = ("a client that stood still or died: "
                "the disk goes to another one, and what the first one held never lands")
 vms = 3

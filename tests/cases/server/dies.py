@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The disk is a virtio disk that outlives its machine, so everything that was acknowledged must be there after a power cut."""
+"""The disk is a virtio disk that outlives its machine, so everything that was acknowledged
+must be there after a power cut."""
 description = ("the server is unloaded, stopped for a while, rebooted, "
                "and loses its power, under I/O")
 links = 2

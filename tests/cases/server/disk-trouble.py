@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""stamp runs on a neighbour of the disk in trouble, in the same session: it must not feel anything.  And on the disk in
-trouble itself, which may fail what it is asked, but not lose what it has acknowledged."""
+"""stamp runs on a neighbour of the disk in trouble, in the same session: it must not feel
+anything.  And on the disk in trouble itself, which may fail what it is asked, but not
+lose what it has acknowledged."""
 description = ("the disk behind the server fails, is slow, goes away, grows, is exchanged: "
                "the client hears exactly that")
 links = 2

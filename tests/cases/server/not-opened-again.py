@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The server is there again, but one of its disks is not there yet.  Its requests hold a good part of the slots, and no other disk may have to wait for
-them when it comes or goes (law L2).  (With all of the slots a new disk could not even read its partition table before they are given up, law L4.)"""
+"""The server is there again, but one of its disks is not there yet.  Its requests hold a
+good part of the slots, and no other disk may have to wait for them when it comes or goes
+(law L2).  (With all of the slots a new disk could not even read its partition table
+before they are given up, law L4.)"""
 description = ("a disk that can not be opened again gives up its I/O after 10 s "
                "and leaves its neighbours alone; it opens when it can")
 faults = True

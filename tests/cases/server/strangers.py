@@ -88,7 +88,8 @@ def check_caps(t):
 
 
 def check_memory_cap(t):
-    """One session fits, two do not: the second one is refused, the server says why, the first one notices nothing."""
+    """One session fits, two do not: the second one is refused, the server says why,
+    the first one notices nothing."""
     c, s = t.client, t.server
     s.sh("unload ibnbd_server ibtrs_server; serve max_memory_mb=100")
     dev = c.sh("map ram0")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The disk keeps a good part of the session's slots.  A forced unmap breaks the paths under them; the server lets the paths come back at once,
-since their client has given those requests up, and their slots serve the neighbour.  Nobody writes to the disk before it has answered."""
+"""The disk keeps a good part of the session's slots.  A forced unmap breaks the paths under them;
+the server lets the paths come back at once, since their client has given those requests up, and
+their slots serve the neighbour.  Nobody writes to the disk before it has answered."""
 description = ("a disk that does not answer is forced away: "
                "the neighbours' I/O goes on, all slots serve again, the disk waits for its own")
 links = 2
