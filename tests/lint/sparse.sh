@@ -4,13 +4,15 @@
 # sparse.sh   build the drivers with W=1 and sparse (-D__CHECK_ENDIAN__), on a copy of the tree
 #
 # Only what is said about our own files counts: sparse may be older than the kernel's headers.
-# WERROR=1, so that a file which warned is compiled again next time. Exit 1 if anything is found,
-# the build fails, or a mistake that is planted then is not found.
+# C=1 looks at what is compiled, which on a warm tree is what changed: so nothing is kept of a run
+# that did not end well. Exit 1 if anything is found, the build fails, or a mistake that is
+# planted then is not found.
 set -u
 top=$(cd "$(dirname "$0")/../.." && pwd)
 kdir=${KDIR:-$(ls -d /lib/modules/*/build | sort -V | tail -n 1)}
 copy=$top/build/lint/src
 log=$top/build/lint/sparse.log
+well=$top/build/lint/sparse.well
 
 command -v sparse > /dev/null || { echo "sparse.sh: apt-get install sparse" >&2; exit 1; }
 mkdir -p "$copy"
@@ -18,8 +20,10 @@ mkdir -p "$copy"
 find "$copy" -name '*.[ch]' ! -name 'config.h' -delete
 tar -C "$top" -cf - --exclude='*.o' --exclude='*.ko' --exclude='*.mod*' --exclude='.*.cmd' --exclude='config.h*' \
 	Kbuild compat ibtrs ibnbd | tar -C "$copy" -xf - || exit 1
+[ -e "$well" ] || find "$copy" -name '*.o' -delete
+rm -f "$well"
 
-make -C "$kdir" M="$copy" -k -j"$(nproc)" W=1 WERROR=1 C=2 CHECK=sparse CF=-D__CHECK_ENDIAN__ modules > "$log" 2>&1
+make -C "$kdir" M="$copy" -k -j"$(nproc)" W=1 WERROR=1 C=1 CHECK=sparse CF=-D__CHECK_ENDIAN__ modules > "$log" 2>&1
 rc=$?
 found=$(grep -E ': (warning|error|fatal error): |: \*\*\* No rule to make' "$log" | grep -E "^$copy/|\*\*\*" | sed "s|$copy/||g" | sort -u)
 [ -z "$found" ] || echo "$found"
@@ -31,3 +35,4 @@ plant=ibnbd/logic/access
 printf 'u32 planted(__le32 x);\nu32 planted(__le32 x)\n{\n\treturn x;\n}\n' >> "$copy/$plant.c"
 make -C "$kdir" M="$copy" C=2 CHECK=sparse CF=-D__CHECK_ENDIAN__ "$plant.o" > "$log.planted" 2>&1
 grep -q "$plant.c:.*incorrect type in return expression" "$log.planted" || { echo "a planted mistake was not found: build/lint/sparse.log.planted"; exit 1; }
+touch "$well"
