@@ -218,9 +218,9 @@ static bool blockio_knows_nowait(struct block_device *bdev)
 
 /*
  * Writes and flushes look like direct writes of a local process: others are throttled, NOWAIT or
- * not, and here that would stop everybody's I/O.
+ * not, and here that would stop everybody's I/O. Inline: on the way of each request.
  */
-static blk_opf_t blockio_opf(const struct ibnbd_srv_io *io, bool may_wait)
+static __always_inline blk_opf_t blockio_opf(const struct ibnbd_srv_io *io, bool may_wait)
 {
 	static const blk_opf_t op[] = {
 		[IBNBD_OP_READ]		= REQ_OP_READ,

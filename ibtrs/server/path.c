@@ -72,11 +72,8 @@ void ibtrs_srv_path_expect_end(struct ibtrs_srv_path *path)
 	mod_delayed_work(ibtrs_srv.quick_wq, &path->timer, PATH_REFUSED);
 }
 
-bool ibtrs_srv_path_failed(struct ibtrs_srv_path *path, const struct ib_wc *wc)
+void ibtrs_srv_path_broken(struct ibtrs_srv_path *path, enum ib_wc_status status)
 {
-	if (likely(wc->status == IB_WC_SUCCESS))
-		return false;
-	if (wc->status != IB_WC_WR_FLUSH_ERR)
-		ibtrs_srv_path_close(path, ib_wc_status_msg(wc->status));
-	return true;
+	if (status != IB_WC_WR_FLUSH_ERR)
+		ibtrs_srv_path_close(path, ib_wc_status_msg(status));
 }

@@ -163,7 +163,16 @@ void ibtrs_srv_path_close(struct ibtrs_srv_path *path, const char *why);
  */
 bool ibtrs_srv_path_change(struct ibtrs_srv_path *path, enum ibtrs_srv_path_state from,
 			   enum ibtrs_srv_path_state to);
-/* Is this a completion without success? Closes the path, unless the request was only flushed. */
-bool ibtrs_srv_path_failed(struct ibtrs_srv_path *path, const struct ib_wc *wc);
+/* A completion says @status. Closes the path, unless the request was only flushed. */
+void ibtrs_srv_path_broken(struct ibtrs_srv_path *path, enum ib_wc_status status);
+
+/* Is this a completion without success? The path is broken then. */
+static inline bool ibtrs_srv_path_failed(struct ibtrs_srv_path *path, const struct ib_wc *wc)
+{
+	if (likely(wc->status == IB_WC_SUCCESS))
+		return false;
+	ibtrs_srv_path_broken(path, wc->status);
+	return true;
+}
 
 #endif
