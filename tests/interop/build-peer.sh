@@ -1,16 +1,19 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# build-peer.sh [KVER [SUITE]]: build the kernel's own rtrs and rnbd modules for KVER, as peers to test against.
-# Debian ships them in its source package only. Result: $CACHE/peer/KVER/*.ko. Exit 77: there is no such source, or the kernel is one of our own.
+# build-peer.sh [KVER [SUITE]]: build the kernel's own rtrs and rnbd modules for KVER, as peers to
+# test against. Debian ships them in its source package only. Result: $CACHE/peer/KVER/*.ko. Exit
+# 77: there is no such source, or the kernel is one of our own.
 #
-# The two source directories are unpacked into the cache, compiled and removed; nothing of them is read,
-# patched or kept, but for the Makefile's include path, which the headers package cannot satisfy.
+# The two source directories are unpacked into the cache, compiled and removed; nothing of them is
+# read, patched or kept, but for the Makefile's include path, which the headers package cannot
+# satisfy.
 set -eu -o pipefail
 . "$(dirname "$0")/../vm/env.sh"
 
 KVER=${1:-$KVER}
 suite=${2:-$(suite_of "$KVER")}
-# no package has the headers of those that the rig builds, and what their checks say of a peer is none of our business
+# no package has the headers of those that the rig builds, and what their checks say of a peer is
+# none of our business
 [[ $KVER != *-ibnbd-* ]] || { say "no in-kernel peers for $KVER"; exit 77; }
 [ -n "$KVER" ] || die "which kernel? give KVER, or install linux-headers-amd64"
 out=$CACHE/peer/$KVER
@@ -26,7 +29,8 @@ cd "$work"
 say "building the in-kernel peers for $KVER"
 apt_private "$suite"
 apt_knows "linux-source-$series" || { say "no linux-source-$series in $suite"; exit 77; }
-apt-get "${APT[@]}" download "linux-source-$series" || die "cannot fetch linux-source-$series of $suite"
+apt-get "${APT[@]}" download "linux-source-$series" ||
+	die "cannot fetch linux-source-$series of $suite"
 dpkg -x "linux-source-$series"_*.deb .
 rm -f ./*.deb
 tar -xf usr/src/linux-source-*.tar.xz --strip-components=1 --wildcards \

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# chroot.sh make SUITE            a Debian of that suite in the cache, with make, gcc and perl. Exit 77: the
-#                                 mirror has no such suite.
+# chroot.sh make SUITE            a Debian of that suite in the cache, with make, gcc and perl. Exit
+#                                 77: the mirror has no such suite.
 # chroot.sh headers SUITE GLOB [ARCH]   install the newest header package whose name matches GLOB;
 #                                 prints the kernel release. Exit 77: the mirror has none.
 #                                 With an ARCH that is not the machine's, a cross compiler too.
@@ -33,7 +33,8 @@ mirror() {	# LABEL: where this machine gets packages with that label from
 released() {	# MIRROR SUITE: does it have that?
 	local answer rc=0
 	answer=$(mktemp)
-	/usr/lib/apt/apt-helper download-file "${1%/}/dists/$2/InRelease" "$answer" > /dev/null 2>&1 || rc=1
+	/usr/lib/apt/apt-helper download-file "${1%/}/dists/$2/InRelease" "$answer" \
+		> /dev/null 2>&1 || rc=1
 	rm -f "$answer"
 	return $rc
 }
@@ -44,7 +45,9 @@ run() {
 	if [ "$suite" = "$native" ]; then
 		"$@"
 	else
-		unshare --mount sh -c 'mount -t proc proc "$0/proc" && exec env -u TMPDIR chroot "$0" "$@"' "$root" "$@"
+		unshare --mount sh \
+			-c 'mount -t proc proc "$0/proc" && exec env -u TMPDIR chroot "$0" "$@"' \
+			"$root" "$@"
 	fi
 }
 
@@ -55,12 +58,13 @@ make_chroot() {
 	debian=$(mirror Debian)
 	security=$(mirror Debian-Security)
 	[ -n "$debian" ] || die "apt on this machine knows no Debian mirror"
-	command -v debootstrap > /dev/null || die "debootstrap is missing: apt-get install debootstrap"
+	command -v debootstrap > /dev/null ||
+		die "debootstrap is missing: apt-get install debootstrap"
 	mkdir -p "$cache"
 	rm -rf --one-file-system "$root"
 	[ "$suite" != experimental ] || base=sid	# a handful of packages that go on top of it
-	if ! debootstrap --variant=minbase --include=make,gcc,perl,ca-certificates "$base" "$root" "$debian" \
-		> "$cache/chroot-$suite.log" 2>&1; then
+	if ! debootstrap --variant=minbase --include=make,gcc,perl,ca-certificates "$base" "$root" \
+		"$debian" > "$cache/chroot-$suite.log" 2>&1; then
 		if released "$debian" "$own" && ! released "$debian" "$base"; then
 			echo "chroot.sh: the mirror has no $base" >&2
 			exit 77
@@ -70,7 +74,8 @@ make_chroot() {
 	{
 		case $suite in
 		sid|experimental)	# their lists expire within a week; a mirror may be older
-			printf 'deb [check-valid-until=no] %s %s main\n' $(printf "$debian %s\n" $base $suite | sort -u) ;;
+			printf 'deb [check-valid-until=no] %s %s main\n' \
+				$(printf "$debian %s\n" $base $suite | sort -u) ;;
 		*)	echo "deb $debian $suite main"
 			[ "$suite" = bullseye ] || echo "deb $debian $suite-backports main"
 			[ -z "$security" ] || echo "deb $security $suite-security main" ;;
@@ -100,7 +105,8 @@ newest() {	# SUITE GLOB: the newest package of that name; -rt- only where the gl
 	local regex except='-(cloud|common)'
 	[[ $2 == *-rt-* ]] || except='-(rt|cloud|common)'
 	regex="^$(sed 's/[.+]/\\&/g; s/\*/[^ ]*/g' <<< "$2")\$"
-	run "$1" apt-cache pkgnames linux-headers- | grep -E "$regex" | grep -Ev -- "$except" | sort -V | tail -n 1
+	run "$1" apt-cache pkgnames linux-headers- | grep -E "$regex" | grep -Ev -- "$except" |
+		sort -V | tail -n 1
 }
 
 headers() {
@@ -120,10 +126,12 @@ headers() {
 	echo "$release"
 }
 
-# Of another architecture: its header package is unpacked beside the tools of ours, which know how to use it.
+# Of another architecture: its header package is unpacked beside the tools of ours, which know how
+# to use it.
 cross_headers() {
 	local suite=$1 glob=$2 arch=$3 root=$cache/chroot-$1 package release version common kbuild
-	[ "$suite" != "$native" ] || die "$arch: nothing is installed on this machine itself: set IBNBD_CHROOT"
+	[ "$suite" != "$native" ] ||
+		die "$arch: nothing is installed on this machine itself: set IBNBD_CHROOT"
 	[ "$arch" = arm64 ] || die "which cross compiler makes $arch?"
 	if ! run "$suite" dpkg --print-foreign-architectures | grep -qx "$arch"; then
 		run "$suite" dpkg --add-architecture "$arch"
@@ -138,14 +146,19 @@ cross_headers() {
 		common=linux-headers-$version-common
 		kbuild=linux-kbuild-$version
 		# up to 6.1 there is one for the whole series
-		run "$suite" apt-cache show "$kbuild" > /dev/null 2>&1 || kbuild=linux-kbuild-$(grep -oE '^[0-9]+\.[0-9]+' <<< "$version")
+		run "$suite" apt-cache show "$kbuild" > /dev/null 2>&1 ||
+			kbuild=linux-kbuild-$(grep -oE '^[0-9]+\.[0-9]+' <<< "$version")
 		run "$suite" "${apt[@]}" install -y --no-install-recommends "$common" "$kbuild" \
-			gcc-aarch64-linux-gnu >&2 || die "$suite: cannot install a cross compiler and $common"
+			gcc-aarch64-linux-gnu >&2 ||
+			die "$suite: cannot install a cross compiler and $common"
 		rm -rf "$root/root/$package"
 		mkdir -p "$root/root/$package"
-		if ! run "$suite" sh -c "cd /root/$package && apt-get -qq download $package:$arch && dpkg -x *.deb ." 2> "$root/root/$package.err" >&2; then
+		if ! run "$suite" sh -c "cd /root/$package &&
+			apt-get -qq download $package:$arch && dpkg -x *.deb ." \
+			2> "$root/root/$package.err" >&2; then
 			cat "$root/root/$package.err" >&2
-			! grep -q ' 404 ' "$root/root/$package.err" || exit 77	# listed, and not there
+			# listed, and not there
+			! grep -q ' 404 ' "$root/root/$package.err" || exit 77
 			die "$suite: cannot fetch $package:$arch"
 		fi
 		mv "$root/root/$package/usr/src/$package" "$root/usr/src/"

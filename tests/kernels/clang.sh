@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# clang.sh FLAG..: clang for a kernel that gcc built. Its configuration has flags in it that clang does not know; at
-# the end are the warnings that the kernel turns off for clang, since its own headers have them.
+# clang.sh FLAG..: clang for a kernel that gcc built. Its configuration has flags in it that clang
+# does not know; at the end are the warnings that the kernel turns off for clang, since its own
+# headers have them.
 words=()
 for w; do
 	case $w in
@@ -11,5 +12,6 @@ for w; do
 	*) words+=("$w") ;;
 	esac
 done
-exec clang "${words[@]}" -Wno-unknown-warning-option -Wno-gnu -Wno-initializer-overrides -Wno-sign-compare \
-	-Wno-pointer-to-enum-cast -Wno-tautological-constant-out-of-range-compare -Wno-unaligned-access
+exec clang "${words[@]}" -Wno-unknown-warning-option -Wno-gnu -Wno-initializer-overrides \
+	-Wno-sign-compare -Wno-pointer-to-enum-cast \
+	-Wno-tautological-constant-out-of-range-compare -Wno-unaligned-access

@@ -1,10 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# planted.sh SUITE RELEASE: the row of the matrix that is as strict as any release finds what it is for.
+# planted.sh SUITE RELEASE: the row of the matrix that is as strict as any release finds what it is
+# for.
 #
-# Each file of strict/planted has one fault. Built with the flags of strict.mk, the compiler must say
-# of it what the file's second line says, and modpost of section/. Such words fail a row (WERROR=1).
+# Each file of strict/planted has one fault. Built with the flags of strict.mk, the compiler must
+# say of it what the file's second line says, and modpost of section/. Such words fail a row
+# (WERROR=1).
 set -eu -o pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -15,8 +17,10 @@ work=/tmp/ibnbd-planted
 bad=0 n=0
 
 build() {	# DIRECTORY: output of a build there
-	"$here/chroot.sh" run "$suite" env LC_ALL=C make -C "/usr/src/linux-headers-$release" M="$work/planted$1" -k -j"$(nproc)" W=1 \
-		CONFIG_SECTION_MISMATCH_WARN_ONLY= CONFIG_DEBUG_SECTION_MISMATCH=y KCFLAGS=-ftrack-macro-expansion=0 modules 2>&1 || true
+	"$here/chroot.sh" run "$suite" env LC_ALL=C make \
+		-C "/usr/src/linux-headers-$release" M="$work/planted$1" -k -j"$(nproc)" W=1 \
+		CONFIG_SECTION_MISMATCH_WARN_ONLY= CONFIG_DEBUG_SECTION_MISMATCH=y \
+		KCFLAGS=-ftrack-macro-expansion=0 modules 2>&1 || true
 }
 
 rm -rf "$root$work"
@@ -38,6 +42,7 @@ for file in "$root$work"/planted/*.c "$root$work"/planted/section/section.c; do
 	bad=1
 done
 [ "$n" -ge 10 ] || { echo "planted.sh: no more than $n faults"; bad=1; }
-[ $bad -eq 0 ] || grep -E '/planted/.*(error|warning):|WARNING|\*\*\*' "$root$work/log" || tail -n 5 "$root$work/log"
+[ $bad -eq 0 ] || grep -E '/planted/.*(error|warning):|WARNING|\*\*\*' "$root$work/log" ||
+	tail -n 5 "$root$work/log"
 rm -rf "$root$work"
 exit $bad

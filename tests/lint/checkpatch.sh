@@ -17,17 +17,24 @@ dir=$cache/checkpatch
 
 if [ ! -e "$dir/scripts/checkpatch.pl" ]; then
 	mkdir -p "$dir"
-	package=$(apt-cache depends linux-source 2>/dev/null | sed -n 's/.*Depends: \(linux-source-[0-9.]*\)$/\1/p' | head -n 1)
-	[ -n "$package" ] || { echo "checkpatch.sh: no linux-source package known to apt" >&2; exit 77; }
-	(cd "$dir" && apt-get -qq -o APT::Sandbox::User="$(id -un)" download "$package" >&2) || exit 77
-	dpkg-deb --fsys-tarfile "$dir/$package"_*.deb | tar -C "$dir" -xf - "./usr/src/$package.tar.xz"
+	package=$(apt-cache depends linux-source 2>/dev/null |
+		sed -n 's/.*Depends: \(linux-source-[0-9.]*\)$/\1/p' | head -n 1)
+	[ -n "$package" ] || {
+		echo "checkpatch.sh: no linux-source package known to apt" >&2
+		exit 77
+	}
+	(cd "$dir" && apt-get -qq -o APT::Sandbox::User="$(id -un)" download "$package" >&2) ||
+		exit 77
+	dpkg-deb --fsys-tarfile "$dir/$package"_*.deb |
+		tar -C "$dir" -xf - "./usr/src/$package.tar.xz"
 	tar -C "$dir" --strip-components=1 -xJf "$dir/usr/src/$package.tar.xz" \
 		"$package"/scripts/{checkpatch.pl,spelling.txt,const_structs.checkpatch}
 	rm -rf "$dir/usr" "$dir/$package"_*.deb
 fi
 
 cd "$top"
-[ $# -gt 0 ] || mapfile -t files < <(git ls-files -co --exclude-standard 'ibtrs/*.[ch]' 'ibnbd/*.[ch]')
+[ $# -gt 0 ] ||
+	mapfile -t files < <(git ls-files -co --exclude-standard 'ibtrs/*.[ch]' 'ibnbd/*.[ch]')
 [ $# -eq 0 ] || files=("$@")
 [ ${#files[@]} -gt 0 ] || { echo "checkpatch.sh: git names no file to look at" >&2; exit 1; }
 
@@ -44,8 +51,9 @@ while read -r hash file; do
 done < <(sha256sum "${files[@]}")
 [ ${#due[@]} -gt 0 ] || exit 0
 
-found=$(perl "$dir/scripts/checkpatch.pl" --no-tree --no-summary --terse --show-types --max-line-length=100 \
-	--ignore EXPORT_SYMBOL,COMPLEX_MACRO,PREFER_DEFINED_ATTRIBUTE_MACRO,CONSTANT_COMPARISON,FILE_PATH_CHANGES \
+found=$(perl "$dir/scripts/checkpatch.pl" --no-tree --no-summary --terse --show-types \
+	--max-line-length=100 --ignore EXPORT_SYMBOL,COMPLEX_MACRO \
+	--ignore PREFER_DEFINED_ATTRIBUTE_MACRO,CONSTANT_COMPARISON,FILE_PATH_CHANGES \
 	-f "${due[@]}" 2>&1 | grep -vE '^$|^total:|^NOTE:') || true
 [ -z "$found" ] || echo "$found"
 for file in "${due[@]}"; do

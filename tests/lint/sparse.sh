@@ -18,14 +18,16 @@ command -v sparse > /dev/null || { echo "sparse.sh: apt-get install sparse" >&2;
 mkdir -p "$copy"
 # times are kept, so the next run compiles only what changed
 find "$copy" -name '*.[ch]' ! -name 'config.h' -delete
-tar -C "$top" -cf - --exclude='*.o' --exclude='*.ko' --exclude='*.mod*' --exclude='.*.cmd' --exclude='config.h*' \
-	Kbuild compat ibtrs ibnbd | tar -C "$copy" -xf - || exit 1
+tar -C "$top" -cf - --exclude='*.o' --exclude='*.ko' --exclude='*.mod*' --exclude='.*.cmd' \
+	--exclude='config.h*' Kbuild compat ibtrs ibnbd | tar -C "$copy" -xf - || exit 1
 [ -e "$well" ] || find "$copy" -name '*.o' -delete
 rm -f "$well"
 
-make -C "$kdir" M="$copy" -k -j"$(nproc)" W=1 WERROR=1 C=1 CHECK=sparse CF=-D__CHECK_ENDIAN__ modules > "$log" 2>&1
+make -C "$kdir" M="$copy" -k -j"$(nproc)" W=1 WERROR=1 C=1 CHECK=sparse CF=-D__CHECK_ENDIAN__ \
+	modules > "$log" 2>&1
 rc=$?
-found=$(grep -E ': (warning|error|fatal error): |: \*\*\* No rule to make' "$log" | grep -E "^$copy/|\*\*\*" | sed "s|$copy/||g" | sort -u)
+found=$(grep -E ': (warning|error|fatal error): |: \*\*\* No rule to make' "$log" |
+	grep -E "^$copy/|\*\*\*" | sed "s|$copy/||g" | sort -u)
 [ -z "$found" ] || echo "$found"
 [ $rc -eq 0 ] || [ -n "$found" ] || tail -n 5 "$log"
 [ $rc -eq 0 ] && [ -z "$found" ] || exit 1
@@ -34,5 +36,8 @@ found=$(grep -E ': (warning|error|fatal error): |: \*\*\* No rule to make' "$log
 plant=ibnbd/logic/access
 printf 'u32 planted(__le32 x);\nu32 planted(__le32 x)\n{\n\treturn x;\n}\n' >> "$copy/$plant.c"
 make -C "$kdir" M="$copy" C=2 CHECK=sparse CF=-D__CHECK_ENDIAN__ "$plant.o" > "$log.planted" 2>&1
-grep -q "$plant.c:.*incorrect type in return expression" "$log.planted" || { echo "a planted mistake was not found: build/lint/sparse.log.planted"; exit 1; }
+grep -q "$plant.c:.*incorrect type in return expression" "$log.planted" || {
+	echo "a planted mistake was not found: build/lint/sparse.log.planted"
+	exit 1
+}
 touch "$well"
