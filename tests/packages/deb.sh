@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# deb.sh [OUT]: source and binary packages into OUT (build/deb), built in a copy of the tree below it. BUILD="-b" (default -F) as for
-# dpkg-buildpackage.
+# deb.sh [OUT]: source and binary packages into OUT (build/deb), built in a copy of the tree below
+# it. BUILD="-b" (default -F) as for dpkg-buildpackage.
 set -eu -o pipefail
 cd "$(dirname "$0")/../.."
 out=$(realpath -m "${1:-build/deb}")
@@ -19,7 +19,8 @@ rm "$out/work/whole.tar.gz"
 # the last packages stay until there is something to make new ones of
 find "$out" -maxdepth 1 -type f -name 'ibnbd*' -delete
 # the path of the copy stays out of the packages: debhelper maps it away
-(cd "$out/work/ibnbd-$version" && umask 022 && dpkg-buildpackage -us -uc -ui ${BUILD:--F}) > "$out/build.log" 2>&1 || {
+(cd "$out/work/ibnbd-$version" && umask 022 && dpkg-buildpackage -us -uc -ui ${BUILD:--F}) \
+	> "$out/build.log" 2>&1 || {
 	grep -v '^cc ' "$out/build.log" | tail -n 15 >&2
 	echo "deb.sh: dpkg-buildpackage failed, see $out/build.log" >&2
 	exit 1

@@ -1,9 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# dist.sh FILE.tar.gz [--no-debian]: the source as one archive. The same source gives the same bytes: names are sorted, owners, modes
-# and times do not come from this machine (the time is that of debian/changelog). In a checkout it has what git knows, as it stands in
-# the working tree; where git does not answer, there is no archive, since it would have whatever lies around. In what was unpacked
-# from an archive it has all but build/ and what a build leaves behind.
+# dist.sh FILE.tar.gz [--no-debian]: the source as one archive. The same source gives the same
+# bytes: names are sorted, owners, modes and times do not come from this machine (the time is that
+# of debian/changelog). In a checkout it has what git knows, as it stands in the working tree; where
+# git does not answer, there is no archive, since it would have whatever lies around. In what was
+# unpacked from an archive it has all but build/ and what a build leaves behind.
 set -eu -o pipefail
 out=$(realpath -m "$1")
 cd -P "$(dirname "$0")/../.."
@@ -12,11 +13,14 @@ date=$(sed -n 's/^ -- .*>  //p' debian/changelog | head -n 1)
 
 die() { echo "dist.sh: $*" >&2; exit 1; }
 
-# Does git know these files? Also as a part of a larger checkout. "No" is said by git alone, or by a directory without .git.
+# Does git know these files? Also as a part of a larger checkout. "No" is said by git alone, or by a
+# directory without .git.
 known_to_git() {
 	local said
 	if ! command -v git > /dev/null; then
-		[ ! -e .git ] || die "$PWD is a checkout, and git, which knows what belongs to it, is missing: install git"
+		[ ! -e .git ] ||
+			die "$PWD is a checkout, and git, which knows what belongs to it," \
+				"is missing: install git"
 		return 1
 	fi
 	# of a hook, for example: they name another checkout
@@ -33,19 +37,25 @@ known_to_git() {
 
 files() {
 	if [ -n "$known" ]; then
-		git ls-files -z | while IFS= read -r -d '' f; do [ ! -e "$f" ] || printf '%s\0' "$f"; done
+		git ls-files -z | while IFS= read -r -d '' f; do
+			[ ! -e "$f" ] || printf '%s\0' "$f"
+		done
 	else
 		find . \( -path ./build -o -name __pycache__ \) -prune -o \
-			\( -name '*.o' -o -name '*.ko' -o -name '*.mod' -o -name '*.mod.c' -o -name '*.a' -o -name '.*.cmd' -o -name '.*.d' \
-			-o -name '*.order' -o -name Module.symvers -o -path './compat/config.h*' -o -name '*.swp' -o -name '*~' \) -o \
-			\( -type f -o -type l \) -printf '%P\0'
-	fi | LC_ALL=C sort -zu | { if [ "${2:-}" = --no-debian ]; then grep -zv '^debian/'; else cat; fi; }
+			\( -name '*.o' -o -name '*.ko' -o -name '*.mod' -o -name '*.mod.c' \
+			-o -name '*.a' -o -name '.*.cmd' -o -name '.*.d' \
+			-o -name '*.order' -o -name Module.symvers -o -path './compat/config.h*' \
+			-o -name '*.swp' -o -name '*~' \) -o \( -type f -o -type l \) -printf '%P\0'
+	fi | LC_ALL=C sort -zu | {
+		if [ "${2:-}" = --no-debian ]; then grep -zv '^debian/'; else cat; fi
+	}
 }
 
 known=
 ! known_to_git || known=yes
 mkdir -p "$(dirname "$out")"
 trap 'rm -f "$out.tmp"' EXIT
-files "$@" | tar --no-recursion -cf - --owner=0 --group=0 --numeric-owner --mode=u+rw,go=rX --mtime="$date" \
+files "$@" | tar --no-recursion -cf - --owner=0 --group=0 --numeric-owner --mode=u+rw,go=rX \
+	--mtime="$date" \
 	--format=gnu --transform="flags=r;s|^|ibnbd-$version/|" --null -T - | gzip -n9 > "$out.tmp"
 mv "$out.tmp" "$out"

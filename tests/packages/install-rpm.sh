@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# In a scratch root, run by `root.sh run SUITE`: rpm installs our packages, with scriptlets that really run DKMS; the same version once more, and
-# another release, leave the modules of the new one; erasing takes all. Says "ok NAME" for each.
+# In a scratch root, run by `root.sh run SUITE`: rpm installs our packages, with scriptlets that
+# really run DKMS; the same version once more, and another release, leave the modules of the new
+# one; erasing takes all. Says "ok NAME" for each.
 set -eu -o pipefail
 export LC_ALL=C.UTF-8 PATH=/usr/sbin:/usr/bin:/sbin:/bin
 die() { echo "FAIL $*"; tail -n 30 /log; exit 1; }
@@ -11,7 +12,8 @@ rpm=(rpm --nodeps --ignorearch)
 state() { dkms status -m ibnbd | sed 's/^ibnbd.//' | sort | tr '\n' ';'; }
 whole() {	# VERSION
 	[ "$(dkms status -m ibnbd | wc -l)" = 1 ] || die "DKMS has $(state)"
-	dkms status -m ibnbd -v "$1" -k "$kernel" | grep -qw installed || die "$1 is not installed: $(state)"
+	dkms status -m ibnbd -v "$1" -k "$kernel" | grep -qw installed ||
+		die "$1 is not installed: $(state)"
 	for m in ibtrs-core ibtrs-client ibtrs-server ibnbd-client ibnbd-server; do
 		modinfo -k "$kernel" -F vermagic "$m" | grep -q "^$kernel " || die "no $m"
 	done
@@ -20,22 +22,28 @@ one=$(ls /packages/ibnbd-dkms-*-1.noarch.rpm) version=$(rpm -qp --qf '%{VERSION}
 "${rpm[@]}" -i "$one" /packages/ibnbd-tools-*-1.x86_64.rpm > /log 2>&1 || die "rpm -i"
 whole "$version-1"
 [ "$(systemctl is-enabled ibnbd-maps.target)" = enabled ] || die "ibnbd-maps.target is not enabled"
-[ "$(systemctl is-enabled ibnbd-server.service)" = disabled ] || die "ibnbd-server.service is enabled"
+[ "$(systemctl is-enabled ibnbd-server.service)" = disabled ] ||
+	die "ibnbd-server.service is enabled"
 ibnbd maps check > /dev/null || die "the command"
 echo "ok install"
 echo 'vol1 ram0 s1 path=10.0.0.2' >> /etc/ibnbd/maps.conf
 touch /marker
-"${rpm[@]}" -U --replacepkgs --replacefiles "$one" /packages/ibnbd-tools-*-1.x86_64.rpm > /log 2>&1 || die "rpm -U, same version"
+"${rpm[@]}" -U --replacepkgs --replacefiles "$one" /packages/ibnbd-tools-*-1.x86_64.rpm \
+	> /log 2>&1 || die "rpm -U, same version"
 whole "$version-1"
-[ "$(find /lib/modules -name 'ibnbd-client.ko*' -newer /marker | wc -l)" = 1 ] || die "the same version was not built anew"
+[ "$(find /lib/modules -name 'ibnbd-client.ko*' -newer /marker | wc -l)" = 1 ] ||
+	die "the same version was not built anew"
 echo "ok the same version once more"
-"${rpm[@]}" -U /packages/ibnbd-dkms-*-2.noarch.rpm /packages/ibnbd-tools-*-2.x86_64.rpm > /log 2>&1 || die "rpm -U"
+"${rpm[@]}" -U /packages/ibnbd-dkms-*-2.noarch.rpm /packages/ibnbd-tools-*-2.x86_64.rpm \
+	> /log 2>&1 || die "rpm -U"
 whole "$version-2"
 [ ! -e "/usr/src/ibnbd-$version-1" ] || die "the old source is still there"
 grep -q ^vol1 /etc/ibnbd/maps.conf || die "maps.conf lost its line"
 echo "ok upgrade"
 echo > /var/lib/ibnbd/writers	# of a server
 rpm --nodeps -e ibnbd-dkms ibnbd-tools > /log 2>&1 || die "rpm -e"
-[ -z "$(state)" ] && [ -z "$(find /lib/modules -name 'ib[nt]*.ko*' -path '*updates*')" ] || die "erasing left $(state)"
-[ ! -e "/usr/src/ibnbd-$version-2" ] && [ ! -e /var/lib/ibnbd ] || die "erasing left the source, or what the server kept"
+[ -z "$(state)" ] && [ -z "$(find /lib/modules -name 'ib[nt]*.ko*' -path '*updates*')" ] ||
+	die "erasing left $(state)"
+[ ! -e "/usr/src/ibnbd-$version-2" ] && [ ! -e /var/lib/ibnbd ] ||
+	die "erasing left the source, or what the server kept"
 echo "ok erase"

@@ -1,25 +1,34 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# root.sh base SUITE            a clean Debian of that suite with systemd, headers and DKMS, made once by debootstrap in
-#                               ${IBNBD_CACHE:-build/cache}/root-SUITE, a second kernel's headers (not installed) in /later; prints its path
-# root.sh run SUITE SCRIPT      run SCRIPT as root in a copy of it that is thrown away (an overlay in memory). The packages of build/deb, build/rpm and
-#                               build/rpm2 are in /packages there, the source of this tree in /source, the autopkgtests in /tests.
-# root.sh image SUITE OUT.img   a disk with such a Debian, our packages installed (DKMS builds the modules), the modules of the stock kernel that
-#                               it has headers of, and tests/packages/machine in it: what boot.py boots. OUT.kernel has the kernel's version.
+# root.sh base SUITE            a clean Debian of that suite with systemd, headers and DKMS, made
+#                               once by debootstrap in ${IBNBD_CACHE:-build/cache}/root-SUITE, a
+#                               second kernel's headers (not installed) in /later; prints its path
+# root.sh run SUITE SCRIPT      run SCRIPT as root in a copy of it that is thrown away (an overlay
+#                               in memory). The packages of build/deb, build/rpm and build/rpm2 are
+#                               in /packages there, the source of this tree in /source, the
+#                               autopkgtests in /tests.
+# root.sh image SUITE OUT.img   a disk with such a Debian, our packages installed (DKMS builds the
+#                               modules), the modules of the stock kernel that it has headers of,
+#                               and tests/packages/machine in it: what boot.py boots. OUT.kernel has
+#                               the kernel's version.
 set -eu -o pipefail
 top=$(cd "$(dirname "$0")/../.." && pwd)
 cache=${IBNBD_CACHE:-$top/build/cache}
 export DEBIAN_FRONTEND=noninteractive LC_ALL=C.UTF-8
 unset TMPDIR		# a chroot does not have that directory
 first=systemd,systemd-sysv,udev,dbus,kmod,iproute2,ca-certificates,procps
-second=(linux-headers-amd64 dkms gcc make libsmartcols1 libmount1 libblkid1 rdma-core e2fsprogs fdisk lvm2 mdadm cryptsetup-bin iputils-ping rpm python3-jsonschema)
+second=(linux-headers-amd64 dkms gcc make libsmartcols1 libmount1 libblkid1 rdma-core e2fsprogs
+	fdisk lvm2 mdadm cryptsetup-bin iputils-ping rpm python3-jsonschema)
 declare -A more=([trixie]=systemd-cryptsetup)		# was in systemd until Debian 12
 
 die() { echo "root.sh: $*" >&2; exit 1; }
 mirror() {
-	apt-get indextargets --format '$(LABEL) $(REPO_URI)' 'Created-By: Packages' | awk -v l="$1" '$1 == l { print $2; exit }'
+	apt-get indextargets --format '$(LABEL) $(REPO_URI)' 'Created-By: Packages' |
+		awk -v l="$1" '$1 == l { print $2; exit }'
 }
-later_packages() {	# DIR: another revision of the packages there, up-NAME.deb, and a later version of the source, new-NAME.deb
+# DIR: another revision of the packages there, up-NAME.deb, and a later version of the source,
+# new-NAME.deb
+later_packages() {
 	local p d v new kind
 	for p in dkms tools; do
 		v=$(dpkg-deb -f "$1"/ibnbd-$p\_*.deb Version)
@@ -33,8 +42,10 @@ later_packages() {	# DIR: another revision of the packages there, up-NAME.deb, a
 				sed -i "s/^Version: .*/Version: $new-1/" "$d/p/DEBIAN/control"
 				[ $p = tools ] || {
 					mv "$d/p/usr/src/ibnbd-$v" "$d/p/usr/src/ibnbd-$new"
-					sed -i "s/^PACKAGE_VERSION=.*/PACKAGE_VERSION=\"$new\"/" "$d/p/usr/src/ibnbd-$new/dkms.conf"
-					sed -i "s/${v//./\\.}/$new/g" "$d/p/DEBIAN/"{md5sums,postinst,prerm}
+					sed -i "s/^PACKAGE_VERSION=.*/PACKAGE_VERSION=\"$new\"/" \
+						"$d/p/usr/src/ibnbd-$new/dkms.conf"
+					sed -i "s/${v//./\\.}/$new/g" \
+						"$d/p/DEBIAN/"{md5sums,postinst,prerm}
 				}
 			fi
 			dpkg-deb --root-owner-group -b "$d/p" "$1/$kind-$p.deb" > /dev/null
@@ -52,11 +63,13 @@ base() {
 	exec 9> "$cache/.lock.root-$suite"
 	flock 9
 	[ ! -e "$root/.complete4" ] || { echo "$root"; return; }
-	command -v debootstrap > /dev/null || die "debootstrap is missing: apt-get install debootstrap"
+	command -v debootstrap > /dev/null ||
+		die "debootstrap is missing: apt-get install debootstrap"
 	debian=$(mirror Debian) security=$(mirror Debian-Security)
 	[ -n "$debian" ] || die "apt on this machine knows no Debian mirror"
 	rm -rf --one-file-system "$root"
-	debootstrap --variant=minbase --include="$first" "$suite" "$root" "$debian" > "$log" 2>&1 9>&- ||
+	debootstrap --variant=minbase --include="$first" "$suite" "$root" "$debian" \
+		> "$log" 2>&1 9>&- ||
 		die "debootstrap $suite failed: $(tail -n 3 "$log")"
 	{
 		echo "deb $debian $suite main"
@@ -67,11 +80,15 @@ base() {
 	chmod +x "$root/usr/sbin/policy-rc.d"
 	{
 		inside "$root" apt-get -qq update
-		inside "$root" apt-get -qq -o DPkg::Options::=--force-unsafe-io install -y --no-install-recommends "${second[@]}" ${more[$suite]:-}
+		inside "$root" apt-get -qq -o DPkg::Options::=--force-unsafe-io install -y \
+			--no-install-recommends "${second[@]}" ${more[$suite]:-}
 		inside "$root" apt-get clean
-		# a kernel that comes later: the same version in another flavour; Debian 13's headers ask for its image, too
+		# a kernel that comes later: the same version in another flavour; Debian 13's
+		# headers ask for its image, too
 		mkdir -p "$root/later/partial"
-		inside "$root" sh -c 'apt-get -qq -o APT::Sandbox::User=root -o Dir::Cache::archives=/later install -y --no-install-recommends --download-only \
+		inside "$root" sh -c 'apt-get -qq -o APT::Sandbox::User=root \
+			-o Dir::Cache::archives=/later \
+			install -y --no-install-recommends --download-only \
 			"linux-headers-$(ls /lib/modules | sed s/-amd64/-cloud-amd64/)"'
 	} >> "$log" 2>&1 9>&- || die "packages of $suite: $(tail -n 3 "$log")"
 	touch "$root/.complete4"
@@ -88,10 +105,12 @@ run)
 		set -eu
 		mount -t tmpfs -o size=4g tmpfs /mnt
 		mkdir /mnt/{upper,work,root}
-		mount -t overlay -o "lowerdir=$lower,upperdir=/mnt/upper,workdir=/mnt/work" overlay /mnt/root
+		mount -t overlay -o "lowerdir=$lower,upperdir=/mnt/upper,workdir=/mnt/work" \
+			overlay /mnt/root
 		mkdir /mnt/root/packages
 		shopt -s nullglob
-		cp "$top"/build/deb/*.deb "$top"/build/rpm/*.rpm "$top"/build/rpm2/*.rpm /mnt/root/packages/
+		cp "$top"/build/deb/*.deb "$top"/build/rpm/*.rpm "$top"/build/rpm2/*.rpm \
+			/mnt/root/packages/
 		later_packages /mnt/root/packages
 		cp -a "$top/debian/tests" /mnt/root/tests
 		mkdir /mnt/root/source
@@ -111,7 +130,8 @@ image)
 		set -eu
 		mount -t tmpfs -o size=6g tmpfs /mnt
 		mkdir /mnt/{upper,work,root}
-		mount -t overlay -o "lowerdir=$lower,upperdir=/mnt/upper,workdir=/mnt/work" overlay /mnt/root
+		mount -t overlay -o "lowerdir=$lower,upperdir=/mnt/upper,workdir=/mnt/work" \
+			overlay /mnt/root
 		r=/mnt/root
 		mkdir $r/packages
 		cp "$top"/build/deb/*.deb $r/packages/
@@ -120,16 +140,21 @@ image)
 		cp -a "$cache/kernels/$kver/lib/modules/$kver/." $r/lib/modules/$kver/
 		mount -t proc proc $r/proc
 		mount --bind /dev $r/dev
-		chroot $r sh -c "apt-get -qq -o DPkg::Options::=--force-unsafe-io -o APT::Sandbox::User=root install -y --no-install-recommends \
-			/packages/ibnbd-dkms_*.deb /packages/ibnbd-tools_*_*.deb && dkms status -m ibnbd -k $kver | grep -w installed && depmod $kver" >&2
+		chroot $r sh -c "apt-get -qq -o DPkg::Options::=--force-unsafe-io \
+			-o APT::Sandbox::User=root install -y --no-install-recommends \
+			/packages/ibnbd-dkms_*.deb /packages/ibnbd-tools_*_*.deb &&
+			dkms status -m ibnbd -k $kver | grep -w installed && depmod $kver" >&2
 		umount $r/dev $r/proc
 		cp -a "$top/tests/packages/machine/." $r/
 		sed -n "/^PORT=/,\$p" "$top/tests/vm/guest/init" > $r/usr/local/lib/rig-agent.tail
 		echo 0123456789abcdef0123456789abcdef > $r/etc/machine-id
 		echo client > $r/etc/hostname
-		chroot $r systemctl -q enable systemd-networkd systemd-networkd-wait-online rig-agent rxe remote-cryptsetup.target
+		chroot $r systemctl -q enable systemd-networkd systemd-networkd-wait-online \
+			rig-agent rxe remote-cryptsetup.target
 		chroot $r passwd -qd root
-		rm -rf $r/usr/sbin/policy-rc.d $r/later $r/usr/src/linux-headers-* $r/usr/lib/gcc $r/usr/libexec/gcc $r/usr/share/{doc,man,locale,perl} $r/var/lib/apt/lists $r/var/cache/apt
+		rm -rf $r/usr/sbin/policy-rc.d $r/later $r/usr/src/linux-headers-* \
+			$r/usr/lib/gcc $r/usr/libexec/gcc $r/usr/share/{doc,man,locale,perl} \
+			$r/var/lib/apt/lists $r/var/cache/apt
 		mkfs.ext4 -q -d $r -L root "$out" 3g
 		echo "$kver" > "${out%.img}.kernel"' 9>&- ;;
 *)	die "no such verb: $1" ;;

@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# run.sh [WORD]: what can be shown of the packages and the command without a virtual machine; only the steps whose name contains WORD. Packages
-# are built twice, looked into and linted; the gates of dkms.conf and the choice of the RDMA stack are tried with made-up kernels; the
-# command is tried by tests/tools. Last line: N passed, N failed, N skipped. Logs: build/packages.
+# run.sh [WORD]: what can be shown of the packages and the command without a virtual machine; only
+# the steps whose name contains WORD. Packages are built twice, looked into and linted; the gates of
+# dkms.conf and the choice of the RDMA stack are tried with made-up kernels; the command is tried by
+# tests/tools. Last line: N passed, N failed, N skipped. Logs: build/packages.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 top=$PWD
@@ -30,7 +31,8 @@ have() {
 expect() { [ "$1" = "$2" ] || { echo "${3:-}: got '$1', want '$2'"; return 1; }; }
 
 # ---- the archive ----
-archive() {	# what git knows, however one gets there; where git does not answer: its words, and no archive
+# what git knows, however one gets there; where git does not answer: its words, and no archive
+archive() {
 	have git || return
 	local w=$top/$logs/archive src=$top/$logs/archive/outer/src out said t
 	dist() { rm -f "$out"; (cd "$1" && "${@:2}" tests/packages/dist.sh "$out") 2>&1; }
@@ -39,7 +41,10 @@ archive() {	# what git knows, however one gets there; where git does not answer:
 		[[ $said == "dist.sh: "*"$1"* ]] || { echo "got '$said', want '$1'"; return 1; }
 		[ ! -e "$out" ] && [ ! -e "$out.tmp" ]
 	}
-	same() { dist "$@" || return 1; cmp "$w/want.tar.gz" "$out" || { tar -tzf "$out" | head -n 20; return 1; }; }
+	same() {
+		dist "$@" || return 1
+		cmp "$w/want.tar.gz" "$out" || { tar -tzf "$out" | head -n 20; return 1; }
+	}
 	rm -rf "$w"
 	mkdir -p "$w/outer" "$w/bin"
 	out=$w/want.tar.gz
@@ -65,7 +70,9 @@ archive() {	# what git knows, however one gets there; where git does not answer:
 	same "$src" env GIT_DIR="$w/nowhere" GIT_INDEX_FILE="$w/none" || return 1
 	refused "dubious ownership" "$src" env GIT_TEST_ASSUME_DIFFERENT_OWNER=1 || return 1
 	refused "safe.directory" "$w/link" env GIT_TEST_ASSUME_DIFFERENT_OWNER=1 || return 1
-	for t in bash realpath dirname sed head mkdir rm cat grep find sort tar gzip mv; do ln -s "$(command -v $t)" "$w/bin/$t"; done
+	for t in bash realpath dirname sed head mkdir rm cat grep find sort tar gzip mv; do
+		ln -s "$(command -v $t)" "$w/bin/$t"
+	done
 	refused "install git" "$src" env PATH="$w/bin" || return 1
 
 	# what was packed before stays where it is
@@ -74,8 +81,15 @@ archive() {	# what git knows, however one gets there; where git does not answer:
 		[ $t = rpm ] && ! command -v rpmbuild > /dev/null && continue
 		mkdir -p "$w/$t"
 		touch "$w/$t/ibnbd-old.$t"
-		! said=$(cd "$w/link" && GIT_TEST_ASSUME_DIFFERENT_OWNER=1 tests/packages/$t.sh "$w/$t" 2>&1) || { echo "$t.sh packed it"; return 1; }
-		[[ $said == "dist.sh: "*"dubious ownership"* ]] && [ -e "$w/$t/ibnbd-old.$t" ] || { echo "$t.sh: $said"; return 1; }
+		! said=$(cd "$w/link" &&
+			GIT_TEST_ASSUME_DIFFERENT_OWNER=1 tests/packages/$t.sh "$w/$t" 2>&1) || {
+			echo "$t.sh packed it"
+			return 1
+		}
+		[[ $said == "dist.sh: "*"dubious ownership"* ]] && [ -e "$w/$t/ibnbd-old.$t" ] || {
+			echo "$t.sh: $said"
+			return 1
+		}
 	done
 	rm -rf "$w"
 }
@@ -83,14 +97,21 @@ archive() {	# what git knows, however one gets there; where git does not answer:
 place() {	# directories that make takes apart: one line says so, whichever Makefile is called
 	local w=$top/$logs/place c d t said
 	one() {	# WORDS MAKE-ARGUMENTS..
-		! said=$(make --no-print-directory "${@:2}" 2>&1) || { echo "make ${*:2} did not fail: $said"; return 1; }
-		[ "$(wc -l <<< "$said")" = 1 ] && [[ $said == *"$1"* ]] || { echo "make ${*:2}: $said"; return 1; }
+		! said=$(make --no-print-directory "${@:2}" 2>&1) || {
+			echo "make ${*:2} did not fail: $said"
+			return 1
+		}
+		[ "$(wc -l <<< "$said")" = 1 ] && [[ $said == *"$1"* ]] || {
+			echo "make ${*:2}: $said"
+			return 1
+		}
 	}
 	rm -rf "$w"
 	for c in 'a b' ' a' a:b a,b 'a#b' 'a$b' "a'b" a%b a+b~c=ä; do
 		d=$w/$c
 		mkdir -p "$d/tests"
-		tar -cf - Makefile compat/place.mk tools/Makefile tests/unit/Makefile tests/fuzz/Makefile ibtrs/include/ibtrs/version.h |
+		tar -cf - Makefile compat/place.mk tools/Makefile tests/unit/Makefile \
+			tests/fuzz/Makefile ibtrs/include/ibtrs/version.h |
 			tar -C "$d" -xf - || return 1
 		if [ "$c" = a+b~c=ä ]; then
 			ln -s "$d" "$w/l i n k"		# what counts is where it leads
@@ -131,27 +152,38 @@ deb_lintian() {
 scripts() {	# the maintainer scripts of a package without comments
 	local dir=$logs/control
 	rm -rf $dir
-	dpkg-deb -e build/deb/"$1"_*.deb $dir && grep -hv '^ *#' $dir/{pre,post}{inst,rm} 2>/dev/null
+	dpkg-deb -e build/deb/"$1"_*.deb $dir &&
+		grep -hv '^ *#' $dir/{pre,post}{inst,rm} 2>/dev/null
 }
 deb_nothing_stops() {
 	have dpkg-deb || return
 	local all
 	all=$(scripts ibnbd-tools; scripts ibnbd-dkms)
 	[ -n "$all" ] || return 1
-	! grep -nE 'deb-systemd-invoke.*(stop|restart|\$_dh_action)|systemctl.*(stop|restart|try-)|modprobe|rmmod|ibnbd (unmap|maps|server)' <<< "$all" || return 1
-	! grep -E '(invoke|systemctl) .*start' <<< "$all" | grep -v -e --no-block || return 1		# apt waits for no server
+	! grep -nE -e 'deb-systemd-invoke.*(stop|restart|\$_dh_action)' \
+		-e 'systemctl.*(stop|restart|try-)|modprobe|rmmod|ibnbd (unmap|maps|server)' \
+		<<< "$all" || return 1
+	# apt waits for no server
+	! grep -E '(invoke|systemctl) .*start' <<< "$all" | grep -v -e --no-block || return 1
 	grep -q "systemctl --system --no-block start ibnbd-maps.target" <<< "$all" &&
 		grep -q "enable 'ibnbd-maps.target'" <<< "$all" &&
-		grep -q "if deb-systemd-helper debian-installed 'ibnbd-server.service'" <<< "$all"		# stays as it was, off at first
+		grep -q "if deb-systemd-helper debian-installed 'ibnbd-server.service'" \
+			<<< "$all"	# stays as it was, off at first
 }
 deb_depends() {	# the systems that install them have all of it already, and would not miss it
 	have dpkg-deb || return
 	local p depends
 	depends=", $(dpkg-deb -f build/deb/ibnbd-dkms_*.deb Depends),"
-	[[ $depends == *", dkms"[\ ,]* ]] || { echo "ibnbd-dkms Depends$depends without dkms"; return 1; }
+	[[ $depends == *", dkms"[\ ,]* ]] || {
+		echo "ibnbd-dkms Depends$depends without dkms"
+		return 1
+	}
 	depends=", $(dpkg-deb -f build/deb/ibnbd-tools_*.deb Depends),"
 	for p in libsmartcols1 libmount1 libblkid1 kmod udev; do
-		[[ $depends == *", $p"[\ ,]* ]] || { echo "ibnbd-tools Depends$depends without $p"; return 1; }
+		[[ $depends == *", $p"[\ ,]* ]] || {
+			echo "ibnbd-tools Depends$depends without $p"
+			return 1
+		}
 	done
 }
 deb_dkms_source() {	# whole, and it builds nothing of ours but the modules
@@ -161,7 +193,10 @@ deb_dkms_source() {	# whole, and it builds nothing of ours but the modules
 	dpkg-deb -x build/deb/ibnbd-dkms_*.deb $dir
 	local f files
 	files=$(git ls-files ibtrs ibnbd compat Kbuild dkms.conf | grep -v gitignore)
-	[ "$(grep -c '\.[ch]$' <<< "$files")" -gt 100 ] || { echo "git knows only: $files"; return 1; }
+	[ "$(grep -c '\.[ch]$' <<< "$files")" -gt 100 ] || {
+		echo "git knows only: $files"
+		return 1
+	}
 	for f in $files; do
 		cmp "$f" $dir/usr/src/ibnbd-*/"$f" || return 1
 	done
@@ -174,7 +209,8 @@ rpm_builds() {
 	tests/packages/rpm.sh build/rpm || return 1
 	rpm -qp --scripts build/rpm/ibnbd-tools-*.x86_64.rpm 2>/dev/null > $logs/scripts
 	! grep -E 'systemctl.*(stop|restart|try-)' $logs/scripts || return 1
-	[ "$(grep -v '^ *#' $logs/scripts | grep -E 'systemctl .*start')" = "	systemctl --no-block start ibnbd-maps.target >/dev/null 2>&1 || :" ]
+	[ "$(grep -v '^ *#' $logs/scripts | grep -E 'systemctl .*start')" = \
+		"	systemctl --no-block start ibnbd-maps.target >/dev/null 2>&1 || :" ]
 }
 rpm_lint() {
 	have rpmlint rpmbuild || return
@@ -185,15 +221,21 @@ rpm_lint() {
 }
 rpm_same_source() {	# every file of the modules is in both packages
 	have rpm dpkg-deb || return
-	diff <(dpkg-deb -c build/deb/ibnbd-dkms_*.deb | sed -n 's|.* \./usr/src/ibnbd-[^/]*/\(.*[^/]\)$|\1|p' | sort) \
-		<(rpm -qpl build/rpm/ibnbd-dkms-*.noarch.rpm | while read -r f; do echo "${f#/usr/src/ibnbd-*/}"; done | grep -v '^/' |
-			grep -E '\.|/|Kbuild|Makefile|COPYING' | grep -vxE 'compat/(expected|include|include/.*[^h])|.*[^.]{1,}/[^.]*(logic|proto|core|client|server|include|ibtrs|expected|linux)' | sort) |
+	diff <(dpkg-deb -c build/deb/ibnbd-dkms_*.deb |
+		sed -n 's|.* \./usr/src/ibnbd-[^/]*/\(.*[^/]\)$|\1|p' | sort) \
+		<(rpm -qpl build/rpm/ibnbd-dkms-*.noarch.rpm |
+		while read -r f; do echo "${f#/usr/src/ibnbd-*/}"; done | grep -v '^/' |
+			grep -E '\.|/|Kbuild|Makefile|COPYING' |
+			grep -vxE -e 'compat/(expected|include|include/.*[^h])' \
+				-e '.*[^.]{1,}/[^.]*(logic|proto|core|client|server|include)' \
+				-e '.*[^.]{1,}/[^.]*(ibtrs|expected|linux)' | sort) |
 		grep -E '^[<>]' | grep -E '\.(c|h|mk|awk|conf)$' && return 1
 	return 0
 }
 
 # ---- dkms.conf ----
-gate() {	# KERNEL CONFIGLINES -> wanted or left out, as a DKMS that knows only the old word sees it
+# KERNEL CONFIGLINES -> wanted or left out, as a DKMS that knows only the old word sees it
+gate() {
 	local dir=$logs/gate
 	rm -rf $dir
 	mkdir -p $dir
@@ -201,21 +243,27 @@ gate() {	# KERNEL CONFIGLINES -> wanted or left out, as a DKMS that knows only t
 	kernelver=$1 kernel_source_dir=$dir dkms_tree=/var/lib/dkms bash -c '
 		uname() { echo "uname was asked" >&2; exit 1; }
 		. ./dkms.conf || exit 1
-		[ -z "${BUILD_EXCLUSIVE_KERNEL:-}" ] || [[ $kernelver =~ $BUILD_EXCLUSIVE_KERNEL ]] && echo wanted || echo left out'
+		[ -z "${BUILD_EXCLUSIVE_KERNEL:-}" ] ||
+			[[ $kernelver =~ $BUILD_EXCLUSIVE_KERNEL ]] &&
+			echo wanted || echo left out'
 }
 dkms_gates() {
 	local all=("CONFIG_BLOCK=y" "CONFIG_INFINIBAND=m" "CONFIG_INFINIBAND_ADDR_TRANS=y") k
-	for k in 5.10.0-28-amd64 6.1.0-56-amd64 6.12.48+deb13-amd64 5.14.0-503.el9.x86_64 7.3-rc4-amd64 6.18.44; do
+	for k in 5.10.0-28-amd64 6.1.0-56-amd64 6.12.48+deb13-amd64 5.14.0-503.el9.x86_64 \
+		7.3-rc4-amd64 6.18.44; do
 		expect "$(gate "$k" "${all[@]}")" wanted "$k" || return 1
 	done
 	for k in 4.19.0-27-amd64 5.9.16 5.4.0-150-generic 8.0.0-1-amd64 7.4.0-1-amd64; do
 		[ ! -e /etc/ibnbd/allow-untested-kernels ] || [[ $k != [78]* ]] || continue
 		expect "$(gate "$k" "${all[@]}")" "left out" "$k" || return 1
 	done
-	expect "$(gate 6.1.0-56-amd64 CONFIG_BLOCK=y "# CONFIG_INFINIBAND is not set")" "left out" "no INFINIBAND" || return 1
-	expect "$(gate 6.1.0-56-amd64 CONFIG_BLOCK=y CONFIG_INFINIBAND=m)" "left out" "no ADDR_TRANS" || return 1
+	expect "$(gate 6.1.0-56-amd64 CONFIG_BLOCK=y "# CONFIG_INFINIBAND is not set")" "left out" \
+		"no INFINIBAND" || return 1
+	expect "$(gate 6.1.0-56-amd64 CONFIG_BLOCK=y CONFIG_INFINIBAND=m)" "left out" \
+		"no ADDR_TRANS" || return 1
 	! grep -q 'uname' dkms.conf || return 1
-	expect "$(bash -c 'kernelver=6.1.0; . ./dkms.conf; echo ${#BUILT_MODULE_NAME[@]} $NO_WEAK_MODULES $AUTOINSTALL')" "5 yes yes" "fields"
+	expect "$(bash -c 'kernelver=6.1.0; . ./dkms.conf
+		echo ${#BUILT_MODULE_NAME[@]} $NO_WEAK_MODULES $AUTOINSTALL')" "5 yes yes" "fields"
 }
 dkms_reads_it() {	# the real one, on a tree of its own
 	have dkms || return
@@ -224,9 +272,11 @@ dkms_reads_it() {	# the real one, on a tree of its own
 	rm -rf "$dir"
 	mkdir -p "$dir/src" "$dir/tree" "$dir/lib"
 	make --no-print-directory dkms-source DESTDIR="$dir" PREFIX= || return 1
-	dkms add -m ibnbd -v "$v" --sourcetree "$dir/src" --dkmstree "$dir/tree" --installtree "$dir/lib" || return 1
+	dkms add -m ibnbd -v "$v" --sourcetree "$dir/src" --dkmstree "$dir/tree" \
+		--installtree "$dir/lib" || return 1
 	local said
-	said=$(dkms status -m ibnbd --sourcetree "$dir/src" --dkmstree "$dir/tree" --installtree "$dir/lib" 2>&1)
+	said=$(dkms status -m ibnbd --sourcetree "$dir/src" --dkmstree "$dir/tree" \
+		--installtree "$dir/lib" 2>&1)
 	echo "$said"
 	grep -q "^ibnbd/$v: added" <<< "$said" && ! grep -iE 'error|warning|deprecated' <<< "$said"
 }
@@ -238,29 +288,42 @@ stack() {	# VARIABLES..: the line of compat/ofed.mk, without a kernel
 	echo '#define UTS_RELEASE "6.1.0-1-x"' > "$k/include/generated/utsrelease.h"
 	{
 		printf 'UTS_MACHINE := x86_64\nobjtree := %s\ninclude compat/ofed.mk\n' "$k"
-		echo 'all: ; @echo "$(ofed-line)"; echo "$(NOSTDINC_FLAGS)"; echo "$(KBUILD_EXTRA_SYMBOLS)"'
+		printf %s 'all: ; @echo "$(ofed-line)"; echo "$(NOSTDINC_FLAGS)"; '
+		echo 'echo "$(KBUILD_EXTRA_SYMBOLS)"'
 	} | make --no-print-directory -f - "$@" 2>&1
 }
 ofed_choice() {
 	local o=$top/$logs/ofa d
 	rm -rf "$o"
-	fake() { mkdir -p "$1/include/rdma" "$1/include/linux"; touch "$1/Module.symvers" "$1/include/rdma/ib_verbs.h" "$1/include/linux/compat-2.6.h"; }
-	expect "$(stack OFED_ROOT="$o" | head -n 1)" "IBNBD: RDMA stack: the kernel's own in $top/$logs/k" none || return 1
+	fake() {
+		mkdir -p "$1/include/rdma" "$1/include/linux"
+		touch "$1/Module.symvers" "$1/include/rdma/ib_verbs.h" \
+			"$1/include/linux/compat-2.6.h"
+	}
+	expect "$(stack OFED_ROOT="$o" | head -n 1)" \
+		"IBNBD: RDMA stack: the kernel's own in $top/$logs/k" none || return 1
 	fake "$o/x86_64/6.1.0-2-x"
 	ln -s "$o/x86_64/6.1.0-2-x" "$o/default"
-	expect "$(stack OFED_ROOT="$o" | head -n 1)" "IBNBD: RDMA stack: the kernel's own in $top/$logs/k" "another kernel's" || return 1
+	expect "$(stack OFED_ROOT="$o" | head -n 1)" \
+		"IBNBD: RDMA stack: the kernel's own in $top/$logs/k" "another kernel's" || return 1
 	for d in "$o/6.1.0-1-x" "$o/x86_64/6.1.0-1-x"; do
 		fake "$d"
-		expect "$(stack OFED_ROOT="$o" | head -n 1)" "IBNBD: RDMA stack: vendor's in $d" "$d" || return 1
+		expect "$(stack OFED_ROOT="$o" | head -n 1)" "IBNBD: RDMA stack: vendor's in $d" \
+			"$d" || return 1
 	done
-	expect "$(stack OFED_ROOT="$o" | sed -n 2p)" "-I$d/include -I$d/include/uapi -include $d/include/linux/compat-2.6.h" flags || return 1
+	expect "$(stack OFED_ROOT="$o" | sed -n 2p)" \
+		"-I$d/include -I$d/include/uapi -include $d/include/linux/compat-2.6.h" flags ||
+		return 1
 	expect "$(stack OFED_ROOT="$o" | sed -n 3p)" "$d/Module.symvers" symbols || return 1
-	expect "$(stack OFED_ROOT="$o" OFED=no | head -n 1)" "IBNBD: RDMA stack: the kernel's own in $top/$logs/k" OFED=no || return 1
-	expect "$(stack OFED="$o/default" | head -n 1)" "IBNBD: RDMA stack: vendor's in $o/default" OFED=DIR || return 1
+	expect "$(stack OFED_ROOT="$o" OFED=no | head -n 1)" \
+		"IBNBD: RDMA stack: the kernel's own in $top/$logs/k" OFED=no || return 1
+	expect "$(stack OFED="$o/default" | head -n 1)" \
+		"IBNBD: RDMA stack: vendor's in $o/default" OFED=DIR || return 1
 	rm -rf "$o/x86_64/6.1.0-1-x" "$o/6.1.0-1-x" "$o/default" "$o/x86_64/6.1.0-2-x"
 	fake "$o/x86_64/6.1.0-1-x.real/6.1.0-1-x"
 	ln -s "$o/x86_64/6.1.0-1-x.real/6.1.0-1-x" "$o/default"
-	expect "$(stack OFED_ROOT="$o" | head -n 1)" "IBNBD: RDMA stack: vendor's in $o/default" default || return 1
+	expect "$(stack OFED_ROOT="$o" | head -n 1)" "IBNBD: RDMA stack: vendor's in $o/default" \
+		default || return 1
 	! stack OFED="$o/nothing" > /dev/null
 }
 ofed_build() {	# ibtrs-core really sees its headers and gets its symbol versions
@@ -270,17 +333,22 @@ ofed_build() {	# ibtrs-core really sees its headers and gets its symbol versions
 	kver=$(sed -n 's/.*UTS_RELEASE "\(.*\)"/\1/p' "$kdir/include/generated/utsrelease.h")
 	rm -rf "$o" "$src"
 	mkdir -p "$o/$kver/include/rdma"
-	printf '#define IBNBD_TEST_VENDOR 1\n#include_next <rdma/ib_verbs.h>\n' > "$o/$kver/include/rdma/ib_verbs.h"
-	awk -F'\t' -v OFS='\t' '$2 ~ /^(ib|rdma)_/ && $3 ~ /infiniband/ { $1 = "0x0badcafe"; $3 = "/vendor/" $3; print }' "$kdir/Module.symvers" > "$o/$kver/Module.symvers"
+	printf '#define IBNBD_TEST_VENDOR 1\n#include_next <rdma/ib_verbs.h>\n' \
+		> "$o/$kver/include/rdma/ib_verbs.h"
+	awk -F'\t' -v OFS='\t' '$2 ~ /^(ib|rdma)_/ && $3 ~ /infiniband/ {
+		$1 = "0x0badcafe"; $3 = "/vendor/" $3; print
+	}' "$kdir/Module.symvers" > "$o/$kver/Module.symvers"
 	# (a vendor builds in a place of its own, and modpost tells by that whose symbol it is)
 	[ -s "$o/$kver/Module.symvers" ] || return 1
 	make --no-print-directory dkms-source DESTDIR="$src" PREFIX= || return 1
 	cd "$src"/src/ibnbd-* || return 1
 	sed -i 's|^obj-m += ibtrs/ ibnbd/|obj-m += ibtrs/|' Kbuild
 	sed -i 's/^obj-m := .*/obj-m := ibtrs-core.o/' ibtrs/Kbuild
-	printf '\n#include <rdma/ib_verbs.h>\n#ifndef IBNBD_TEST_VENDOR\n#error the vendor headers were not taken\n#endif\n' >> ibtrs/core/main.c
+	printf '%s\n' '' '#include <rdma/ib_verbs.h>' '#ifndef IBNBD_TEST_VENDOR' \
+		'#error the vendor headers were not taken' '#endif' >> ibtrs/core/main.c
 	make -C "$kdir" M="$PWD" OFED_ROOT="$o" modules -j2 || return 1
-	make -C "$kdir" M="$PWD" OFED_ROOT="$o" modules 2>&1 | grep -F "IBNBD: RDMA stack: vendor's in $o/$kver" || return 1
+	make -C "$kdir" M="$PWD" OFED_ROOT="$o" modules 2>&1 |
+		grep -F "IBNBD: RDMA stack: vendor's in $o/$kver" || return 1
 	modprobe --dump-modversions ibtrs/ibtrs-core.ko | grep -i 0x0badcafe
 }
 
@@ -290,16 +358,24 @@ manuals() {
 	make -s -C tools || return 1
 	local m said
 	for m in build/tools/man/*.[58]; do
-		said=$(LC_ALL=C.UTF-8 MANROFFSEQ='' MANWIDTH=80 man --warnings -E UTF-8 -l -Tutf8 -Z "$m" 2>&1 > /dev/null)
+		said=$(LC_ALL=C.UTF-8 MANROFFSEQ='' MANWIDTH=80 man --warnings -E UTF-8 -l -Tutf8 \
+			-Z "$m" 2>&1 > /dev/null)
 		[ -z "$said" ] || { echo "$m: $said"; return 1; }
 	done
-	for m in $(build/tools/ibnbd help 2>/dev/null | sed -n 's/^  \([a-z]*\) .*/\1/p' | sort -u); do
-		grep -q "$m" build/tools/man/ibnbd.8 || { echo "ibnbd(8) does not know $m"; return 1; }
+	for m in $(build/tools/ibnbd help 2>/dev/null | sed -n 's/^  \([a-z]*\) .*/\1/p' |
+		sort -u); do
+		grep -q "$m" build/tools/man/ibnbd.8 || {
+			echo "ibnbd(8) does not know $m"
+			return 1
+		}
 	done
 }
 rules_verify() {
 	have udevadm || return
-	udevadm --help | grep -qw verify || { echo "udevadm of this machine does not verify (systemd 254 does)"; return 77; }
+	udevadm --help | grep -qw verify || {
+		echo "udevadm of this machine does not verify (systemd 254 does)"
+		return 77
+	}
 	udevadm verify udev/60-ibnbd.rules
 }
 no_root() {	# the command and its tests ask for none
@@ -308,7 +384,9 @@ no_root() {	# the command and its tests ask for none
 	grep -qE '^[1-9][0-9]* passed, 0 failed$' $logs/tools.log
 }
 
-rules_links() {	# udev makes the links as the helper names them, and puts '_' nowhere; a loop device stands in for a disk
+# udev makes the links as the helper names them, and puts '_' nowhere; a loop device stands in for a
+# disk
+rules_links() {
 	have udevadm unshare || return
 	[ "$(id -u)" = 0 ] || { echo "must be root, for a namespace"; return 77; }
 	local dev dir=$top/$logs/udev name key value got n=0
@@ -318,19 +396,26 @@ rules_links() {	# udev makes the links as the helper names them, and puts '_' no
 	dev=${dev##*/}
 	rm -rf "$dir"
 	mkdir -p "$dir/rules" "$dir/sys/block/$dev/ibnbd"
-	printf '#!/bin/sh\nIBNBD_SYSFS=%s/sys exec %s/build/tools/ibnbd-udev "$@"\n' "$dir" "$top" > "$dir/helper"
+	printf '#!/bin/sh\nIBNBD_SYSFS=%s/sys exec %s/build/tools/ibnbd-udev "$@"\n' "$dir" "$top" \
+		> "$dir/helper"
 	chmod 755 "$dir/helper"
-	sed "s|\"ibnbd-udev %k\"|\"$dir/helper %k\"|; s|KERNEL!=\"ibnbd.*\", GOTO|KERNEL!=\"$dev\", GOTO|" udev/60-ibnbd.rules > "$dir/rules/60-ibnbd.rules"
+	sed -e "s|\"ibnbd-udev %k\"|\"$dir/helper %k\"|" \
+		-e "s|KERNEL!=\"ibnbd.*\", GOTO|KERNEL!=\"$dev\", GOTO|" \
+		udev/60-ibnbd.rules > "$dir/rules/60-ibnbd.rules"
 	printf 's-1\n' > "$dir/sys/block/$dev/ibnbd/session"
 	printf 'a-part1\n' > "$dir/sys/block/$dev/ibnbd/name"
-	for name in vol:1 vol/1 dätä dötö $'a\xe4' $'x\u202e' 'a b,c%d*?[' '/a//$(b)' a-part1 '"q"' "it's" '\x2f' '\\'; do
+	for name in vol:1 vol/1 dätä dötö $'a\xe4' $'x\u202e' 'a b,c%d*?[' '/a//$(b)' a-part1 \
+		'"q"' "it's" '\x2f' '\\'; do
 		printf '%s\n' "$name" > "$dir/sys/block/$dev/ibnbd/mapping_path"
 		# shellcheck disable=SC2016
 		unshare -m --propagation private bash -c '
-			mount -t tmpfs tmpfs /run && mkdir -p /run/udev && mount --bind "$1/rules" /usr/lib/udev/rules.d || exit 1
+			mount -t tmpfs tmpfs /run && mkdir -p /run/udev &&
+				mount --bind "$1/rules" /usr/lib/udev/rules.d || exit 1
 			[ ! -d /etc/udev/rules.d ] || mount -t tmpfs tmpfs /etc/udev/rules.d
-			mkdir /run/dev && cp -a "/dev/$2" /dev/null /run/dev/ && mount --bind /run/dev /dev || exit 1
-			udevadm test "/sys/block/$2" 2>&1' bash "$dir" "$dev" > "$dir/said" || return 1
+			mkdir /run/dev && cp -a "/dev/$2" /dev/null /run/dev/ &&
+				mount --bind /run/dev /dev || exit 1
+			udevadm test "/sys/block/$2" 2>&1' \
+			bash "$dir" "$dev" > "$dir/said" || return 1
 		! grep -E 'Replaced|truncated' "$dir/said" || return 1
 		while IFS='=' read -r key value; do
 			case $key in
@@ -339,7 +424,11 @@ rules_links() {	# udev makes the links as the helper names them, and puts '_' no
 			IBNBD_PATH) got=/dev/disk/by-path/$value ;;
 			*) continue ;;
 			esac
-			grep -qF -e "$got" "$dir/said" || { echo "$name: no $got"; cat "$dir/said"; return 1; }
+			grep -qF -e "$got" "$dir/said" || {
+				echo "$name: no $got"
+				cat "$dir/said"
+				return 1
+			}
 			n=$((n + 1))
 		done < <("$dir/helper" "$dev")
 	done

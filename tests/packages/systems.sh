@@ -1,9 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# systems.sh [WORD]: make check-packages, or the parts of it whose name contains WORD: debian12, debian13, rpm, dkms12, dkms13, boot12, boot13.
-# Install, upgrade and remove the packages in clean systems, with real DKMS builds: .deb in Debian 12 and 13, .rpm in a scratch root; DKMS without
-# packages; then boot such systems (boot.py). As root; the systems are kept in build/cache, copies of them are thrown away. Last line: N passed,
-# N failed, N skipped.
+# systems.sh [WORD]: make check-packages, or the parts of it whose name contains WORD: debian12,
+# debian13, rpm, dkms12, dkms13, boot12, boot13. Install, upgrade and remove the packages in clean
+# systems, with real DKMS builds: .deb in Debian 12 and 13, .rpm in a scratch root; DKMS without
+# packages; then boot such systems (boot.py). As root; the systems are kept in build/cache, copies
+# of them are thrown away. Last line: N passed, N failed, N skipped.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 only=${1:-}
@@ -30,8 +31,11 @@ system() {	# NAME SUITE SCRIPT
 boots() {	# NAME SUITE
 	[[ $1 == *"$only"* ]] || return 0
 	local log=$logs/$1.log p f s
-	timeout 7200 tests/packages/boot.py --suite "$2" < /dev/null 2>&1 | tee "$log" | grep -v ' passed, '
-	if read -r p f s < <(sed -nE 's/^([0-9]+) passed, ([0-9]+) failed, ([0-9]+) skipped$/\1 \2 \3/p' "$log"); then
+	timeout 7200 tests/packages/boot.py --suite "$2" < /dev/null 2>&1 | tee "$log" |
+		grep -v ' passed, '
+	if read -r p f s \
+		< <(sed -nE 's/^([0-9]+) passed, ([0-9]+) failed, ([0-9]+) skipped$/\1 \2 \3/p' \
+		"$log"); then
 		passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
 	else
 		echo "FAIL  $1 ($log)"
