@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# setup.sh: what make check needs on a Debian machine, and what the virtual machines need. Quick when
-# nothing is missing; without root it only says what is.
+# setup.sh: what make check needs on a Debian machine, and what the virtual machines need. Quick
+# when nothing is missing; without root it only says what is.
 set -eu -o pipefail
 cd "$(dirname "$0")/.."
 
@@ -10,14 +10,16 @@ packages=(
 	linux-headers-amd64
 	clang libclang-rt-dev llvm sparse					# fuzz, lint
 	debootstrap dkms							# other kernels
-	debhelper dh-dkms lintian scdoc man-db rpm rpmlint python3-jsonschema zsh fish systemd udev	# packages
+	# packages
+	debhelper dh-dkms lintian scdoc man-db rpm rpmlint python3-jsonschema zsh fish systemd udev
 )
 [ "$(dpkg --print-architecture)" = amd64 ] ||
 	packages=("${packages[@]/linux-headers-amd64/linux-headers-$(dpkg --print-architecture)}")
 
 missing=()
 for p in "${packages[@]}"; do
-	[ "$(dpkg-query -W -f '${db:Status-Status}' "$p" 2>/dev/null)" = installed ] || missing+=("$p")
+	[ "$(dpkg-query -W -f '${db:Status-Status}' "$p" 2>/dev/null)" = installed ] ||
+		missing+=("$p")
 done
 if [ ${#missing[@]} -gt 0 ]; then
 	if [ "$(id -u)" != 0 ]; then
@@ -27,6 +29,7 @@ if [ ${#missing[@]} -gt 0 ]; then
 	echo "setup.sh: installing ${missing[*]}"
 	export DEBIAN_FRONTEND=noninteractive
 	apt-get -o DPkg::Lock::Timeout=300 -qq update
-	apt-get -o DPkg::Lock::Timeout=300 -qq install -y --no-install-recommends "${missing[@]}" > /dev/null
+	apt-get -o DPkg::Lock::Timeout=300 -qq install -y --no-install-recommends "${missing[@]}" \
+		> /dev/null
 fi
 exec tests/vm/setup.sh

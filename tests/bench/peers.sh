@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# Sourced in the guest, after lib.sh: the things that are compared. A machine alone, 10.0.0.1 talks to itself;
-# tests/vm/peers.py has two.
+# Sourced in the guest, after lib.sh: the things that are compared. A machine alone, 10.0.0.1 talks
+# to itself; tests/vm/peers.py has two.
 #
 #	setup_TARGET N	serves /dev/ram0 .. and maps N of them; prints the device names, one a line
 
 ME=10.0.0.1
 CFS=/sys/kernel/config
 
-disk() { wait_for 10 test -b "$1" || fail "no $1"; echo none > "/sys/block/${1#/dev/}/queue/scheduler"; echo "$1"; }
+disk() {
+	wait_for 10 test -b "$1" || fail "no $1"
+	echo none > "/sys/block/${1#/dev/}/queue/scheduler"
+	echo "$1"
+}
 
 configfs() { grep -q " $CFS " /proc/mounts || { modprobe configfs; mount -t configfs none $CFS; }; }
 
@@ -25,7 +29,8 @@ setup_ibnbdY() { setup_nbd "$1" ibnbd Y; }
 setup_rnbdN() { setup_nbd "$1" rnbd N; }
 setup_rnbdY() { setup_nbd "$1" rnbd Y; }
 
-# nvmet_serve DISK..: the kernel's NVMe target, one subsystem; disks are known again after a boot, unless NS_UUID says another one
+# nvmet_serve DISK..: the kernel's NVMe target, one subsystem; disks are known again after a boot,
+# unless NS_UUID says another one
 nvmet_serve() {
 	local s=$CFS/nvmet/subsystems/sub0 i=0 n d
 	configfs
@@ -73,7 +78,8 @@ nvmet_unserve() {
 nvme_connect() {
 	local id=11111111-2222-3333-4444-55555555555${HOST_DIGIT:-5}
 	modprobe nvme-rdma
-	echo "transport=rdma,traddr=$1,trsvcid=4420,nqn=sub0,hostnqn=nqn.2014-08.org.nvmexpress:uuid:$id,hostid=$id" > /dev/nvme-fabrics
+	local host=hostnqn=nqn.2014-08.org.nvmexpress:uuid:$id,hostid=$id
+	echo "transport=rdma,traddr=$1,trsvcid=4420,nqn=sub0,$host" > /dev/nvme-fabrics
 }
 
 setup_nvme() {
@@ -119,7 +125,8 @@ setup_iser() {
 	mkdir -p $CFS/target/iscsi
 	mkdir -p $t
 	target_luns "$1" $t
-	for a in authentication=0 generate_node_acls=1 demo_mode_write_protect=0 cache_dynamic_acls=1; do
+	for a in authentication=0 generate_node_acls=1 demo_mode_write_protect=0 \
+		cache_dynamic_acls=1; do
 		echo "${a#*=}" > "$t/attrib/${a%=*}"
 	done
 	mkdir "$t/np/$ME:3260"
@@ -154,7 +161,8 @@ setup_srp() {
 	echo 1 > "$t/enable"
 	guid=$(cat /sys/module/ib_srpt/parameters/srpt_service_guid)
 	guid=${guid#0x}
-	echo "id_ext=$guid,ioc_guid=$guid,dest=$ME:5555,max_cmd_per_lun=62" > /sys/class/infiniband_srp/srp-rxe0-1/add_target
+	echo "id_ext=$guid,ioc_guid=$guid,dest=$ME:5555,max_cmd_per_lun=62" \
+		> /sys/class/infiniband_srp/srp-rxe0-1/add_target
 	scsi_disks "$1"
 }
 

@@ -1,16 +1,18 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# debug-kernel.sh [image|modules [debug|kcsan]]: a kernel of Debian's linux-source with checkers on, and our modules for
-# it. The last line of output is its version, which run.py --kver takes.
+# debug-kernel.sh [image|modules [debug|kcsan]]: a kernel of Debian's linux-source with checkers on,
+# and our modules for it. The last line of output is its version, which run.py --kver takes.
 #
-#   image     build it if the cache has none: sources and build tree in $CACHE/debug-kernel/linux, which is the
-#             KDIR for modules; vmlinuz and modules, as the rig boots them, in $CACHE/kernels/VERSION
+#   image     build it if the cache has none: sources and build tree in $CACHE/debug-kernel/linux,
+#             which is the KDIR for modules; vmlinuz and modules, as the rig boots them, in
+#             $CACHE/kernels/VERSION
 #   modules   (default) that, and our modules: a copy of the tree is built in build/modules/VERSION
 #   debug     (default) with every checker that goes together: machine.config and debug.config
-#   kcsan     with the one that looks for data races: machine.config and kcsan.config; in $CACHE/kcsan-kernel
+#   kcsan     with the one that looks for data races: machine.config and kcsan.config; in
+#             $CACHE/kcsan-kernel
 #
-# The sources of the in-kernel rtrs and rnbd are left in the archive; only their Kconfig and Makefile come out,
-# since Kconfig wants to see them, and both stay switched off.
+# The sources of the in-kernel rtrs and rnbd are left in the archive; only their Kconfig and
+# Makefile come out, since Kconfig wants to see them, and both stay switched off.
 set -eu -o pipefail
 . "$(dirname "$0")/env.sh"
 PATH=$PATH:/sbin:/usr/sbin
@@ -24,16 +26,20 @@ top=$CACHE/$variant-kernel
 tree=$top/linux
 jobs=${JOBS:-2}
 stamp=$top/built
-ours=(Kbuild Makefile compat ibtrs ibnbd tests/testdisk tests/bench/floor tests/failnth tests/speak tests/planted)
+ours=(Kbuild Makefile compat ibtrs ibnbd tests/testdisk tests/bench/floor tests/failnth tests/speak
+	tests/planted)
 
 packages() {
 	local p missing=()
 	for p in flex bison bc libelf-dev libssl-dev gcc make; do
-		[ "$(dpkg-query -W -f '${db:Status-Status}' "$p" 2>/dev/null)" = installed ] || missing+=("$p")
+		[ "$(dpkg-query -W -f '${db:Status-Status}' "$p" 2>/dev/null)" = installed ] ||
+			missing+=("$p")
 	done
 	[ ${#missing[@]} -eq 0 ] && return
-	DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 -qq install -y --no-install-recommends \
-		"${missing[@]}" > "$CACHE/apt.log" 2>&1 || die "apt-get install ${missing[*]} failed: $(tail -n 5 "$CACHE/apt.log")"
+	DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 -qq install -y \
+		--no-install-recommends \
+		"${missing[@]}" > "$CACHE/apt.log" 2>&1 ||
+		die "apt-get install ${missing[*]} failed: $(tail -n 5 "$CACHE/apt.log")"
 }
 
 unpack() {
@@ -44,16 +50,19 @@ unpack() {
 	say "fetching linux-source-$SERIES"
 	lock_cache
 	apt_private "$SUITE"
-	apt-get "${APT[@]}" download "linux-source-$SERIES" || die "no linux-source-$SERIES in $SUITE"
+	apt-get "${APT[@]}" download "linux-source-$SERIES" ||
+		die "no linux-source-$SERIES in $SUITE"
 	exec 9>&-
 	dpkg -x "linux-source-$SERIES"_*.deb .
 	tar -xf usr/src/linux-source-*.tar.xz -C "$tree" --strip-components=1 --wildcards \
-		--exclude='*/drivers/infiniband/ulp/rtrs/[!KM]*' --exclude='*/drivers/block/rnbd/[!KM]*' \
-		--exclude='*/drivers/gpu/drm/amd/*.[ch]'
+		--exclude='*/drivers/infiniband/ulp/rtrs/[!KM]*' \
+		--exclude='*/drivers/block/rnbd/[!KM]*' --exclude='*/drivers/gpu/drm/amd/*.[ch]'
 	cd "$top"
 	rm -rf deb
-	# a restriction that later kernels lifted: frame pointers make stack traces that the filter can trust
-	sed -i '/^config FAULT_INJECTION_STACKTRACE_FILTER/,/^config/{/depends on !X86_64/d}' "$tree/lib/Kconfig.debug"
+	# a restriction that later kernels lifted: frame pointers make stack traces that the filter
+	# can trust
+	sed -i '/^config FAULT_INJECTION_STACKTRACE_FILTER/,/^config/{/depends on !X86_64/d}' \
+		"$tree/lib/Kconfig.debug"
 	touch "$tree/.unpacked"
 }
 
@@ -61,7 +70,8 @@ configure() {
 	local line lost=()
 
 	cat "${parts[@]}" > "$top/fragment"
-	make -s -C "$tree" ARCH=x86_64 KCONFIG_ALLCONFIG="$top/fragment" allnoconfig > "$top/config.log" 2>&1 ||
+	make -s -C "$tree" ARCH=x86_64 KCONFIG_ALLCONFIG="$top/fragment" allnoconfig \
+		> "$top/config.log" 2>&1 ||
 		die "allnoconfig failed, see $top/config.log"
 	while read -r line; do
 		grep -qxF -- "$line" "$tree/.config" || lost+=("$line")
@@ -90,7 +100,8 @@ build_image() {
 	out=$CACHE/kernels/$release
 	rm -rf "$out.new"
 	mkdir -p "$out.new/boot"
-	make -s -C "$tree" ARCH=x86_64 INSTALL_MOD_PATH="$out.new" modules_install > "$top/install.log" 2>&1 ||
+	make -s -C "$tree" ARCH=x86_64 INSTALL_MOD_PATH="$out.new" modules_install \
+		> "$top/install.log" 2>&1 ||
 		die "modules_install failed, see $top/install.log"
 	rm -f "$out.new/lib/modules/$release"/{build,source}
 	cp "$tree/.config" "$out.new/boot/config-$release"
@@ -105,11 +116,15 @@ build_modules() {
 	local dir=$REPO/build/modules/$RELEASE
 
 	mkdir -p "$dir"
-	tar -C "$REPO" -cf - --exclude='*.o' --exclude='*.ko' --exclude='*.mod*' --exclude='.*.cmd' \
-		--exclude='config.h*' --exclude=modules.order --exclude=Module.symvers "${ours[@]}" | tar -C "$dir" -xf -
-	# the kernel itself has UBSAN's handlers only: what it would say of the stock code is not ours to mend
-	nice -n 10 make -C "$dir" KDIR="$tree" ARCH=x86_64 TESTS=debug UBSAN_SANITIZE=y JOBS="$jobs" modules > "$dir/make.log" 2>&1 ||
-		die "our modules do not build: $(grep -m 3 -E 'error:|\*\*\*' "$dir/make.log") ($dir/make.log)"
+	tar -C "$REPO" -cf - --exclude='*.o' --exclude='*.ko' --exclude='*.mod*' \
+		--exclude='.*.cmd' --exclude='config.h*' --exclude=modules.order \
+		--exclude=Module.symvers "${ours[@]}" | tar -C "$dir" -xf -
+	# the kernel itself has UBSAN's handlers only: what it would say of the stock code is not
+	# ours to mend
+	nice -n 10 make -C "$dir" KDIR="$tree" ARCH=x86_64 TESTS=debug UBSAN_SANITIZE=y \
+		JOBS="$jobs" modules > "$dir/make.log" 2>&1 ||
+		die "our modules do not build: $(grep -m 3 -E 'error:|\*\*\*' \
+			"$dir/make.log") ($dir/make.log)"
 }
 
 # a lock of its own: others may fill the cache during the long build

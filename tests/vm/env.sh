@@ -35,14 +35,15 @@ suite_of() {
 	6.1.0-*)	echo bookworm ;;
 	*+deb13*)	echo trixie ;;
 	*+deb14*)	echo sid ;;
-	[0-9].[0-9]-*|[0-9].[0-9][0-9]-*) echo experimental ;;	# no third number before it is released
+	# no third number before it is released
+	[0-9].[0-9]-*|[0-9].[0-9][0-9]-*) echo experimental ;;
 	*)		own_suite ;;
 	esac
 }
 
 # apt_private SUITE: an apt of our own, beside the system's, that also knows source packages and, if
-# asked, another Debian suite, or the backports to this one and nothing else. It writes only under $CACHE/apt-SUITE and needs no root. The mirrors
-# are those the system already uses.
+# asked, another Debian suite, or the backports to this one and nothing else. It writes only under
+# $CACHE/apt-SUITE and needs no root. The mirrors are those the system already uses.
 apt_private() {
 	local suite=$1 dir=$CACHE/apt-$1 keys=/usr/share/keyrings/debian-archive-keyring.gpg own
 	own=$(own_suite)
@@ -60,7 +61,8 @@ apt_private() {
 		sed -i '/-security\|-updates/d' "$dir/sources.deb" ;;
 	"$own-backports")
 		sed -i -n "s/ $suite main\$/&/p" "$dir/sources.deb" ;;
-	*)	sed -n "s/ $suite main\$/ $suite-backports main/p" "$dir/sources.deb" >> "$dir/sources.deb" ;;
+	*)	sed -n "s/ $suite main\$/ $suite-backports main/p" "$dir/sources.deb" \
+			>> "$dir/sources.deb" ;;
 	esac
 	sed 'p;s/^deb /deb-src /' "$dir/sources.deb" > "$dir/sources.new"
 	[ -s "$dir/sources.new" ] || die "apt knows no Debian mirror; run apt-get update first"

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # mdadm.sh: put Debian's mdadm and its udev rules, unpacked but not installed, under $CACHE/mdadm.
-# An installed package would change the host: its rules assemble arrays, its hooks rebuild the initramfs.
+# An installed package would change the host: its rules assemble arrays, its hooks rebuild the
+# initramfs.
 set -eu -o pipefail
 . "$(dirname "$0")/env.sh"
 

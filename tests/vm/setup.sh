@@ -1,14 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# setup.sh: make this Debian machine able to run the rig. Idempotent and quick when nothing is missing.
-# Packages come from apt; the kernel under test and a slim fio land in the cache directory.
+# setup.sh: make this Debian machine able to run the rig. Idempotent and quick when nothing is
+# missing. Packages come from apt; the kernel under test and a slim fio land in the cache directory.
 set -eu -o pipefail
 . "$(dirname "$0")/env.sh"
 
 packages=(
 	qemu-system-x86 busybox-static kmod zstd lz4 xz-utils			# to boot
 	iproute2 iputils-ping rdma-core ibverbs-providers ibverbs-utils rdmacm-utils perftest
-	util-linux mount fdisk procps udev e2fsprogs xfsprogs btrfs-progs dmsetup strace stress-ng	# for the guests
+	# for the guests
+	util-linux mount fdisk procps udev e2fsprogs xfsprogs btrfs-progs dmsetup strace stress-ng
 	linux-headers-amd64 gcc make dpkg-dev libaio-dev liburing-dev zlib1g-dev	# to build
 	pkg-config libsmartcols-dev libmount-dev libblkid-dev
 	python3 ca-certificates debian-archive-keyring
@@ -16,7 +17,8 @@ packages=(
 
 missing=()
 for p in "${packages[@]}"; do
-	[ "$(dpkg-query -W -f '${db:Status-Status}' "$p" 2>/dev/null)" = installed ] || missing+=("$p")
+	[ "$(dpkg-query -W -f '${db:Status-Status}' "$p" 2>/dev/null)" = installed ] ||
+		missing+=("$p")
 done
 if [ ${#missing[@]} -gt 0 ]; then
 	say "installing ${missing[*]}"

@@ -2,7 +2,8 @@
 # Helpers for jobs in a guest; every job starts with this file sourced and set -eu -o pipefail.
 #
 # Addresses: machine h on link i is 10.0.i.h and fd00:i::h; client 1, server 2, client2 3.
-# FAMILY says whose modules the block helpers speak to: ibnbd (ours, the default) or rnbd (the kernel's).
+# FAMILY says whose modules the block helpers speak to: ibnbd (ours, the default) or rnbd (the
+# kernel's).
 
 read -r HOST < /h/host
 read -r SLOW < /h/slow		# how many times longer things may take on this host, rounded up
@@ -24,9 +25,10 @@ uptime_s() { cut -d' ' -f1 /proc/uptime; }
 # since TIME: seconds from what uptime_s said then
 since() { echo "$(uptime_s) $1" | awk '{ print $1 - $2 }'; }
 
-# ---- network ----------------------------------------------------------------------------------------
+# ---- network -------------------------------------------------------------------------------------
 
-# net_fifo DEV: a plain queue; the default one (fq_codel) drops packets when a slow host makes them wait
+# net_fifo DEV: a plain queue; the default one (fq_codel) drops packets when a slow host makes them
+# wait
 net_fifo() { tc qdisc replace dev "$1" root pfifo limit 10000; }
 
 # net_dev DEV LINK: addresses and a soft-RoCE device rxeLINK on DEV
@@ -38,9 +40,12 @@ net_dev() {
 	rdma link add "rxe$2" type rxe netdev "$1"
 }
 
-net_gids() { grep -q "ffff:0a00:0${1}0${HOST}" /sys/class/infiniband/rxe$1/ports/1/gids/* 2>/dev/null; }
+net_gids() {
+	grep -q "ffff:0a00:0${1}0${HOST}" /sys/class/infiniband/rxe$1/ports/1/gids/* 2>/dev/null
+}
 
-# net_up: every ethN; a machine alone gets dummyN instead (soft-RoCE cannot use lo), as many as $1 says
+# net_up: every ethN; a machine alone gets dummyN instead (soft-RoCE cannot use lo), as many as $1
+# says
 net_up() {
 	local d i
 
@@ -63,19 +68,23 @@ net_up() {
 	done
 }
 
-# net_ping HOST: fills the neighbour caches. ib_core can miss an ARP reply, and then sleeps its whole
-# timeout (30 s): a trait of the kernel that tests which do not mean it must not meet.
-# soft-RoCE of 5.10 frees a queue pair whose last reference goes in an interrupt while a work still needs it. Packets that wait for an
-# address over a link that is dark hold references, and go when the question times out: there is no question there.
+# net_ping HOST: fills the neighbour caches. ib_core can miss an ARP reply, and then sleeps its
+# whole timeout (30 s): a trait of the kernel that tests which do not mean it must not meet.
+# soft-RoCE of 5.10 frees a queue pair whose last reference goes in an interrupt while a work still
+# needs it. Packets that wait for an address over a link that is dark hold references, and go when
+# the question times out: there is no question there.
 net_ping() {
 	local d i kernel=$(uname -r)
 
 	for d in /sys/class/net/eth*; do
 		i=${d##*eth}
-		wait_for 10 ping -q -c 1 -W 1 "10.0.$i.$1" > /dev/null || fail "no answer from 10.0.$i.$1"
-		wait_for 10 ping -q -c 1 -W 1 "fd00:$i::$1" > /dev/null || fail "no answer from fd00:$i::$1"
+		wait_for 10 ping -q -c 1 -W 1 "10.0.$i.$1" > /dev/null ||
+			fail "no answer from 10.0.$i.$1"
+		wait_for 10 ping -q -c 1 -W 1 "fd00:$i::$1" > /dev/null ||
+			fail "no answer from fd00:$i::$1"
 		[[ $kernel != 5.10.* ]] ||
-			ip neigh replace "10.0.$i.$1" dev "eth$i" lladdr "$(printf '52:54:00:00:%02x:%02x' "$1" "$i")" nud permanent
+			ip neigh replace "10.0.$i.$1" dev "eth$i" \
+				lladdr "$(printf '52:54:00:00:%02x:%02x' "$1" "$i")" nud permanent
 	done
 }
 
@@ -88,12 +97,14 @@ net_loss() {
 	fi
 }
 
-# hw_counter LINK NAME: a counter of the soft-RoCE device (sent_pkts, rcvd_pkts, duplicate_request, ..)
+# hw_counter LINK NAME: a counter of the soft-RoCE device (sent_pkts, rcvd_pkts, duplicate_request,
+# ..)
 hw_counter() { cat "/sys/class/infiniband/rxe$1/ports/1/hw_counters/$2"; }
 
-# ---- memory -----------------------------------------------------------------------------------------
+# ---- memory --------------------------------------------------------------------------------------
 
-# fail_nth N MODULE.. [PARAM=VALUE..]: the N-th allocation of those that are loaded fails (tests/failnth); fail_nth 0 ends it
+# fail_nth N MODULE.. [PARAM=VALUE..]: the N-th allocation of those that are loaded fails
+# (tests/failnth); fail_nth 0 ends it
 fail_nth() {
 	local n=$1 p=/sys/module/ibnbd_failnth/parameters m b r=
 	shift
@@ -110,7 +121,7 @@ fail_nth() {
 	echo "$n" > $p/nth
 }
 
-# ---- server -----------------------------------------------------------------------------------------
+# ---- server --------------------------------------------------------------------------------------
 
 # serve [PARAM=VALUE..]: load the server with everything under /dev exported
 serve() {
@@ -118,17 +129,21 @@ serve() {
 
 	for p; do
 		case $p in
-		always_invalidate=*|max_chunk_size=*|sess_queue_depth=*|handshake_timeout_s=*|hb_*=*|max_memory_mb=*|max_conns=*|max_paths*=*|max_sessions*=*|name_keep_s=*)
+		always_invalidate=*|max_chunk_size=*|sess_queue_depth=*|handshake_timeout_s=*| \
+		hb_*=*|max_memory_mb=*|max_conns=*|max_paths*=*|max_sessions*=*|name_keep_s=*)
 			trs+=("$p") ;;
 		*) blk+=("$p") ;;
 		esac
 	done
 	modprobe "${FAMILY/nbd/trs}-server" "${trs[@]}"
 	modprobe "$FAMILY-server" "${blk[@]}"
-	if dmesg | grep "${FAMILY/nbd/}[a-z]*_server: unknown parameter"; then fail "a parameter that no module knows"; fi
+	if dmesg | grep "${FAMILY/nbd/}[a-z]*_server: unknown parameter"; then
+		fail "a parameter that no module knows"
+	fi
 }
 
-# ram_disks [COUNT [MiB]]: /dev/ram0 .. with the first COUNT filled, so that no test measures page allocation
+# ram_disks [COUNT [MiB]]: /dev/ram0 .. with the first COUNT filled, so that no test measures page
+# allocation
 ram_disks() {
 	local i n=${1:-1} mib=${2:-64}
 
@@ -139,11 +154,12 @@ ram_disks() {
 	done
 }
 
-# ---- client -----------------------------------------------------------------------------------------
+# ---- client --------------------------------------------------------------------------------------
 
 ctl() { echo "/sys/class/$FAMILY-client/ctl"; }
 
-# paths [LINKS [SERVER]]: "path=.." words for the first LINKS links (all, by default) to machine SERVER
+# paths [LINKS [SERVER]]: "path=.." words for the first LINKS links (all, by default) to machine
+# SERVER
 paths() {
 	local i n=${1:-} server=${2:-2} words=
 
@@ -177,7 +193,8 @@ dev_of() {
 	basename "$(readlink -f "$link")"
 }
 
-# map EXPORT [WORD..]: map it in session s1 over all links (sessname= and path= words overrule), print /dev/NAME
+# map EXPORT [WORD..]: map it in session s1 over all links (sessname= and path= words overrule),
+# print /dev/NAME
 map() {
 	local export=$1 words="device_path=$1" session=s1 p
 	shift
@@ -214,18 +231,21 @@ path_attr() {
 
 paths_up() { [ "$(path_attr "$1" state | grep -c ' connected$')" = "$2" ]; }
 
-# ---- I/O --------------------------------------------------------------------------------------------
+# ---- I/O -----------------------------------------------------------------------------------------
 
-# fio_verify DEV [SIZE [FIO OPTION..]]: random writes of mixed size, then each block read back and checked.
-# Ranges that overlap wait for each other: two writes of one block in flight have no order, on any disk.
+# fio_verify DEV [SIZE [FIO OPTION..]]: random writes of mixed size, then each block read back and
+# checked. Ranges that overlap wait for each other: two writes of one block in flight have no order,
+# on any disk.
 fio_verify() {
 	local dev=$1 size=${2:-16m}
 	shift; shift || true
-	fio --name=verify --filename="$dev" --direct=1 --ioengine=libaio --iodepth=16 --size="$size" --rw=randwrite \
-		--bsrange=4k-64k --verify=crc32c --verify_fatal=1 --do_verify=1 --serialize_overlap=1 --randrepeat=0 "$@"
+	fio --name=verify --filename="$dev" --direct=1 --ioengine=libaio --iodepth=16 \
+		--size="$size" --rw=randwrite \
+		--bsrange=4k-64k --verify=crc32c --verify_fatal=1 --do_verify=1 \
+		--serialize_overlap=1 --randrepeat=0 "$@"
 }
 
-# ---- for the runner ---------------------------------------------------------------------------------
+# ---- for the runner ------------------------------------------------------------------------------
 
 OUR_MODULES="ibnbd_speak ibnbd_client ibnbd_server ibtrs_client ibtrs_server ibtrs_core"
 PEER_MODULES="rnbd_client rnbd_server rtrs_client rtrs_server rtrs_core"
@@ -255,8 +275,9 @@ tidy_io() {
 	done
 }
 
-# The debug kernel releases objects up to 4 s late, one after the other, and looks for a disk's driver then: none
-# may be unloaded sooner. Those of TEST_MODULES delete their disks as they go, so they stay there.
+# The debug kernel releases objects up to 4 s late, one after the other, and looks for a disk's
+# driver then: none may be unloaded sooner. Those of TEST_MODULES delete their disks as they go, so
+# they stay there.
 late_release() { [ -e /sys/kernel/debug/kmemleak ]; }
 
 # unload MODULE..: those that are loaded; a user of it may still be on its way out
@@ -284,8 +305,9 @@ tidy() {
 	done
 }
 
-# leaks: what unloaded modules left allocated, where the kernel can tell. A frame that has no name any more
-# was theirs. kmemleak ignores what is younger than 5 s and reports only what did not change between two scans.
+# leaks: what unloaded modules left allocated, where the kernel can tell. A frame that has no name
+# any more was theirs. kmemleak ignores what is younger than 5 s and reports only what did not
+# change between two scans.
 leaks() {
 	local k=/sys/kernel/debug/kmemleak
 
@@ -310,12 +332,13 @@ state() {
 	grep ' D ' /proc/[0-9]*/stat | cut -d' ' -f2 | sort -u || true
 }
 
-# memory_kib: what could be had now. The kernel counts pages that lie in the lists of a CPU as in use, and they are up to
-# 15 MiB, come and go as they like.
+# memory_kib: what could be had now. The kernel counts pages that lie in the lists of a CPU as in
+# use, and they are up to 15 MiB, come and go as they like.
 memory_kib() {
 	sync
 	echo 3 > /proc/sys/vm/drop_caches
-	awk '/^MemAvailable/ { kib += $2 } $1 == "count:" { kib += 4 * $2 } END { print kib }' /proc/meminfo /proc/zoneinfo
+	awk '/^MemAvailable/ { kib += $2 } $1 == "count:" { kib += 4 * $2 } END { print kib }' \
+		/proc/meminfo /proc/zoneinfo
 }
 
 udev_start() {
