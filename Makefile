@@ -25,8 +25,10 @@ SHIPPED	:= Kbuild Makefile dkms.conf COPYING compat ibtrs ibnbd
 include compat/place.mk
 
 .DEFAULT_GOAL := modules
-.PHONY: modules clean tools unit fuzz lint package check check-all dkms-source check-kernels check-boot check-memory check-packages check-faults check-suites check-laws soak churn \
-	check-debug check-kcsan check-interop check-long cases demo bench bench-quick vm-shell install modules_install tools-install dkms-install dkms-remove dist deb rpm help
+.PHONY: modules clean tools unit fuzz lint package check check-all dkms-source check-kernels \
+	check-boot check-memory check-packages check-faults check-suites check-laws soak churn \
+	check-debug check-kcsan check-interop check-long cases demo bench bench-quick vm-shell \
+	install modules_install tools-install dkms-install dkms-remove dist deb rpm help
 
 ## Build
 modules: | kdir			## the five modules (default)
@@ -45,16 +47,20 @@ clean: | kdir			## what a build left behind; build/cache is kept
 .PHONY: kdir
 kdir:
 	@[ -e "$(KDIR)/Makefile" ] || { \
-		echo "no kernel headers in '$(KDIR)': install linux-headers-$$(dpkg --print-architecture 2>/dev/null || uname -m), or set KDIR=" >&2; exit 1; }
+		arch=$$(dpkg --print-architecture 2>/dev/null || uname -m); \
+		echo "no kernel headers in '$(KDIR)': install linux-headers-$$arch," \
+			"or set KDIR=" >&2; exit 1; }
 
 ## Test
 check:				## all that must hold: unit fuzz lint package kernels boot cases bench-quick (as root; uses virtual machines)
 	tests/setup.sh
-	LIMIT=35 FUZZ=10 MATRIX=--short tests/check.sh unit fuzz lint package kernels boot cases bench-quick
+	LIMIT=35 FUZZ=10 MATRIX=--short tests/check.sh unit fuzz lint package kernels boot cases \
+		bench-quick
 
 check-all:			## that and all that takes longer: every kernel, faults, interop, the debug kernels, packages in clean systems .. (most of a day)
 	tests/setup.sh
-	tests/check.sh unit fuzz lint package kernels boot packages cases long bench-quick bench interop faults suites soak churn laws memory debug kcsan
+	tests/check.sh unit fuzz lint package kernels boot packages cases long bench-quick bench \
+		interop faults suites soak churn laws memory debug kcsan
 
 unit:				## pure code: tests/unit
 	$(MAKE) -C tests/unit check
@@ -149,7 +155,8 @@ vm-shell:			## a shell in a machine with the modules loaded
 install: modules_install tools-install	## modules and tools, without DKMS
 
 modules_install: | kdir
-	$(KMAKE) KERNELRELEASE=$(UTS_RELEASE) INSTALL_MOD_DIR=updates $(if $(DESTDIR),INSTALL_MOD_PATH=$(DESTDIR)) modules_install
+	$(KMAKE) KERNELRELEASE=$(UTS_RELEASE) INSTALL_MOD_DIR=updates \
+		$(if $(DESTDIR),INSTALL_MOD_PATH=$(DESTDIR)) modules_install
 
 tools-install:
 	$(MAKE) -C tools install DESTDIR=$(DESTDIR) PREFIX=$(PREFIX)
@@ -157,8 +164,9 @@ tools-install:
 # what DKMS builds from, the same for `make dkms-install` and for the packages
 dkms-source:
 	install -d $(DESTDIR)$(PREFIX)/src/$(DIST)
-	tar -cf - --mode=u+rw,go=rX --exclude='*.o' --exclude='*.ko' --exclude='*.mod*' --exclude='.*.cmd' --exclude='config.h*' \
-		--exclude='*.order' --exclude=Module.symvers --exclude='.gitignore' $(SHIPPED) | \
+	tar -cf - --mode=u+rw,go=rX --exclude='*.o' --exclude='*.ko' --exclude='*.mod*' \
+		--exclude='.*.cmd' --exclude='config.h*' --exclude='*.order' \
+		--exclude=Module.symvers --exclude='.gitignore' $(SHIPPED) | \
 		tar -xf - --no-same-owner -C $(DESTDIR)$(PREFIX)/src/$(DIST)
 
 dkms-install:			## hand the modules to DKMS, for this and every later kernel

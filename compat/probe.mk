@@ -15,7 +15,8 @@
 # taken out, of the kernel's flags, of KCFLAGS and of CC; then come those
 # warnings that do mean "no".
 
-probe-odd := -w -W% -pedantic% -fmax-errors=% -ferror-limit=% -fdiagnostics% -fno-diagnostics% -fanalyzer -fsyntax-only
+probe-odd := -w -W% -pedantic% -fmax-errors=% -ferror-limit=% -fdiagnostics% -fno-diagnostics% \
+	-fanalyzer -fsyntax-only
 probe-cc = $(filter-out $(probe-odd),$(CC))
 probe-flags := -Wno-error -Wno-unused -Wno-undef -fdiagnostics-color=never \
 	$(call cc-option,-ftrack-macro-expansion=0) \
@@ -23,7 +24,8 @@ probe-flags := -Wno-error -Wno-unused -Wno-undef -fdiagnostics-color=never \
 	$(call cc-option,-fmax-errors=0,-ferror-limit=0) \
 	$(addprefix -Werror=,implicit-function-declaration implicit-int int-conversion \
 	  incompatible-pointer-types return-type) \
-	$(call cc-option,-Werror=discarded-qualifiers,-Werror=incompatible-pointer-types-discards-qualifiers)
+	$(call cc-option,-Werror=discarded-qualifiers,\
+	  -Werror=incompatible-pointer-types-discards-qualifiers)
 
 quiet_cmd_probe = PROBE   $@
       cmd_probe = mkdir -p $(@D); \
@@ -34,7 +36,8 @@ quiet_cmd_probe = PROBE   $@
 		echo "compat: cannot probe the kernel in $(objtree) with $(CC); log: $@.log" >&2; \
 		rm -f $@ $@.tmp; exit 1; }; \
 	LC_ALL=C $(probe-cc) -E -P -include $@.tmp $(word 3,$^) 2>&1 >/dev/null | \
-		sed -n 's/.*error: .*"\(.*\)".*/compat: \1; see docs\/kernels.md and compat\/config.h.log/p' | head -n 1 >$@.unknown; \
+		sed -n 's/.*error: .*"\(.*\)".*/compat: \1; see docs\/kernels.md and compat\/config.h.log/p' | \
+		head -n 1 >$@.unknown; \
 	if [ -s $@.unknown ]; then cat $@.unknown >&2; rm -f $@ $@.tmp $@.unknown; exit 1; fi; \
 	rm -f $@.unknown; mv $@.tmp $@
 
