@@ -1,20 +1,23 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""What an I/O costs: thousand guest instructions, ours against what one would use instead, in one run.
+"""What an I/O costs: thousand guest instructions,
+ours against what one would use instead, in one run.
 
-    tests/bench/bench.py                            all targets, all jobs
+    tests/bench/bench.py                       all targets, all jobs
     tests/bench/bench.py -t ibnbdN rnbdN -j rr4k-qd1
-    tests/bench/bench.py --quick                    the gate: four jobs, against tests/bench/reference.json
-    tests/bench/bench.py --quick --accept           write that file anew
+    tests/bench/bench.py --quick               the gate: four jobs, against
+                                               tests/bench/reference.json
+    tests/bench/bench.py --quick --accept      write that file anew
 
-Wall-clock figures of emulated or shared machines mean nothing, instructions do: one VM with one CPU in which
-time is instructions executed (QEMU -icount), client, server, soft-RoCE and fio together.  500 / kIOPS is then
-the number of thousand instructions per I/O, repeatable within half a percent whatever else the host does.
-`erms` and `fsrm` are off because the emulator counts every byte of a `rep movsb` as an instruction.
+Wall-clock figures of emulated or shared machines mean nothing, instructions do: one VM with one CPU
+in which time is instructions executed (QEMU -icount), client, server, soft-RoCE and fio together.
+500 / kIOPS is then the number of thousand instructions per I/O, repeatable within half a percent
+whatever else the host does.  `erms` and `fsrm` are off because the emulator counts every byte of a
+`rep movsb` as an instruction.
 
-`net` is what is left when the cost of the same job on the local RAM disk is taken away; ratios are of net costs.
-The floor is two bare RDMA messages per I/O and nothing else (floor/floor.c): no protocol on this transport gets
-below it.  Results: tables, and bench/out/result.{json,csv,png}.
+`net` is what is left when the cost of the same job on the local RAM disk is taken away; ratios are
+of net costs.  The floor is two bare RDMA messages per I/O and nothing else (floor/floor.c): no
+protocol on this transport gets below it.  Results: tables, and bench/out/result.{json,csv,png}.
 """
 import argparse, csv, json, subprocess, sys, time
 from pathlib import Path
@@ -29,14 +32,16 @@ JOBS = {    # name: fio's rw, bs, iodepth, jobs, devices
     "rr4k-16x2": ("randread", 4, 16, 2, 1), "rw4k-16x2": ("randwrite", 4, 16, 2, 1),
     "rr4k-32x4": ("randread", 4, 32, 4, 4), "rw4k-32x4": ("randwrite", 4, 32, 4, 4),
     "mix4k-16x2": ("randrw", 4, 16, 2, 1),
-    "rr4k-batch": ("randread", 4, 32, 1, 1), "rw4k-batch": ("randwrite", 4, 32, 1, 1),     # sent 16 at a time
+    # sent 16 at a time
+    "rr4k-batch": ("randread", 4, 32, 1, 1), "rw4k-batch": ("randwrite", 4, 32, 1, 1),
     "rr64k-qd4": ("randread", 64, 4, 1, 1), "rw64k-qd4": ("randwrite", 64, 4, 1, 1),
     "sr128k-qd4": ("read", 128, 4, 1, 1), "sw128k-qd4": ("write", 128, 4, 1, 1),
     "sr1m-qd2": ("read", 1024, 2, 1, 1), "sw1m-qd2": ("write", 1024, 2, 1, 1),
 }
 MIX_READS = 70
 TARGETS = ["local", "floor", "ibnbdN", "ibnbdY", "rnbdN", "rnbdY", "nvme", "iser", "srp"]
-QUICK = {"jobs": ["rr4k-qd1", "rw4k-qd1", "rr4k-16x2", "rw4k-16x2"], "targets": ["local", "ibnbdN", "rnbdN", "nvme"]}
+QUICK = {"jobs": ["rr4k-qd1", "rw4k-qd1", "rr4k-16x2", "rw4k-16x2"],
+         "targets": ["local", "ibnbdN", "rnbdN", "nvme"]}
 REFERENCE = REPO / "tests/bench/reference.json"
 SLACK = 1.02
 RAM_MIB, DEVICES = 32, 4
@@ -51,7 +56,8 @@ class Machine:
             self.vm.boot(120)
             self.vm.put("peers.sh", (REPO / "tests/bench/peers.sh").read_text())
             self.vm.put("devs", "")
-            self.sh(f"net_up 1; ram_disks {DEVICES} {RAM_MIB}; . /h/peers.sh; setup_{target} {DEVICES} > /h/devs")
+            self.sh(f"net_up 1; ram_disks {DEVICES} {RAM_MIB}; . /h/peers.sh; "
+                    f"setup_{target} {DEVICES} > /h/devs")
         except BaseException:
             self.vm.off()
             raise
@@ -60,15 +66,20 @@ class Machine:
     def sh(self, script, timeout=600):
         rc, out = self.vm.run(script, timeout)
         if rc:
-            raise vm.VMError(f"{self.target}: exit status {rc}\n{out[-2000:]}\n{self.vm.kernel_log()[-2000:]}")
+            raise vm.VMError(f"{self.target}: exit status {rc}\n{out[-2000:]}\n"
+                             f"{self.vm.kernel_log()[-2000:]}")
         return out
 
     def fio(self, job, seconds, out):
         rw, kib, depth, jobs, devices = JOBS[job]
-        args = (f"--direct=1 --ioengine=libaio --rw={rw} --rwmixread={MIX_READS} --bs={kib}k --iodepth={depth} --group_reporting "
-                f"--thread --size={RAM_MIB}m --time_based --clocksource=clock_gettime --norandommap --randrepeat=0 "
-                f"--randseed=7 --runtime={seconds}" + " --iodepth_batch_submit=16 --iodepth_batch_complete_min=16" * job.endswith("-batch"))
-        each = [f"--name=j{i} --filename={dev} --numjobs={jobs // devices}" for i, dev in enumerate(self.devs[:devices])]
+        args = (f"--direct=1 --ioengine=libaio --rw={rw} --rwmixread={MIX_READS} --bs={kib}k "
+                f"--iodepth={depth} --group_reporting --thread --size={RAM_MIB}m --time_based "
+                "--clocksource=clock_gettime --norandommap --randrepeat=0 --randseed=7 "
+                f"--runtime={seconds}"
+                + " --iodepth_batch_submit=16 --iodepth_batch_complete_min=16"
+                * job.endswith("-batch"))
+        each = [f"--name=j{i} --filename={dev} --numjobs={jobs // devices}"
+                for i, dev in enumerate(self.devs[:devices])]
         return f"fio {args} {out} {' '.join(each)}"
 
     def measure(self, job, seconds):
@@ -90,8 +101,8 @@ class Machine:
         cost = 0
         for share, request, reply in ((reads, 0, kib << 10), (1 - reads, kib << 10, 0)):
             if share:
-                ns = self.sh(f". /h/peers.sh; floor_run {request} {reply} {slots} {slots * 4} > /dev/null; "
-                             f"floor_run {request} {reply} {slots} {count}")
+                ns = self.sh(f". /h/peers.sh; floor_run {request} {reply} {slots} {slots * 4} "
+                             f"> /dev/null; floor_run {request} {reply} {slots} {count}")
                 cost += share * int(ns.split()[-1]) / 2000 / count
         return round(cost, 2)
 
@@ -109,7 +120,8 @@ def bench(boot, target, jobs, seconds):
 
 def net(result, target, job):
     """Cost above the local disk; the floor has no disk under it."""
-    own, local = result.get(target, {}).get(job), 0 if target == "floor" else result.get("local", {}).get(job)
+    own, local = (result.get(target, {}).get(job),
+                  0 if target == "floor" else result.get("local", {}).get(job))
     return None if own is None or local is None else own - local
 
 
@@ -124,7 +136,8 @@ def table(title, rows, jobs, form):
     print("| | " + " | ".join(jobs) + " |")
     print("|---" * (len(jobs) + 1) + "|")
     for name, values in rows.items():
-        print(f"| {name} | " + " | ".join(form % values[j] if values.get(j) is not None else "-" for j in jobs) + " |")
+        print(f"| {name} | " + " | ".join(form % values[j] if values.get(j) is not None else "-"
+                                          for j in jobs) + " |")
 
 
 def report(result, jobs, commit, kver):
@@ -132,10 +145,12 @@ def report(result, jobs, commit, kver):
     table("Thousand instructions per I/O, all in", result, jobs, "%.1f")
     for ours in ("ibnbdN", "ibnbdY"):
         if ours in result and "local" in result:
-            table("Net of the local disk, as a ratio (below 1: ours is cheaper)", ratios(result, jobs, ours), jobs, "%.3f")
+            table("Net of the local disk, as a ratio (below 1: ours is cheaper)",
+                  ratios(result, jobs, ours), jobs, "%.3f")
     out = REPO / "bench/out"
     out.mkdir(parents=True, exist_ok=True)
-    (out / "result.json").write_text(json.dumps({"commit": commit, "kver": kver, "kinstr": result}, indent=1))
+    (out / "result.json").write_text(json.dumps({"commit": commit, "kver": kver, "kinstr": result},
+                                                indent=1))
     with open(out / "result.csv", "w", newline="") as f:
         w = csv.writer(f)
         w.writerow(["commit", "kernel", "target", "job", "kinstr_per_io", "net"])
@@ -150,17 +165,23 @@ def plot(result, jobs, title, out):
     """Bars, if gnuplot is there: net cost as a multiple of the floor's, or all in without one."""
     base = result.get("floor")
     names = [t for t in result if t not in ("local", "floor")] if base else list(result)
-    value = (lambda t, j: (net(result, t, j) or 0) / base[j]) if base else (lambda t, j: result[t][j])
-    (out / "result.dat").write_text("\n".join(" ".join(map(str, row)) for row in
-                                             [["job", *names], *([j, *(value(t, j) for t in names)] for j in jobs)]) + "\n")
+    value = ((lambda t, j: (net(result, t, j) or 0) / base[j]) if base
+             else (lambda t, j: result[t][j]))
+    (out / "result.dat").write_text("\n".join(
+        " ".join(map(str, row)) for row in
+        [["job", *names], *([j, *(value(t, j) for t in names)] for j in jobs)]) + "\n")
     what = "net of the local disk, floor = 1" if base else "thousand instructions"
-    script = (f'set terminal pngcairo size 1400,600\nset output "{out}/result.png"\nset title "Cost of an I/O, {title}" noenhanced\n'
-              f'set ylabel "{what}"\nset style data histograms\nset style fill solid 0.8\nset yrange [0:*]\nset grid ytics\n'
+    script = (f'set terminal pngcairo size 1400,600\nset output "{out}/result.png"\n'
+              f'set title "Cost of an I/O, {title}" noenhanced\n'
+              f'set ylabel "{what}"\nset style data histograms\nset style fill solid 0.8\n'
+              'set yrange [0:*]\nset grid ytics\n'
               f'set xtics rotate by -30 noenhanced\nset key outside noenhanced\n'
-              f'plot for [i=2:{len(names) + 1}] "{out}/result.dat" using i:xtic(1) title columnheader(i)\n')
+              f'plot for [i=2:{len(names) + 1}] "{out}/result.dat" '
+              'using i:xtic(1) title columnheader(i)\n')
     try:
         done = subprocess.run(["gnuplot", "-"], input=script, text=True, capture_output=True)
-        print(f"\n{out.relative_to(REPO)}/result.png" if not done.returncode else f"\nno plot: {done.stderr[-300:]}")
+        print(f"\n{out.relative_to(REPO)}/result.png" if not done.returncode
+              else f"\nno plot: {done.stderr[-300:]}")
     except FileNotFoundError:
         print("\nno plot: gnuplot is not installed")
 
@@ -169,7 +190,8 @@ def gate(result, jobs, kver, accept):
     """Reference ratios are of one kernel series; (passed, failed)."""
     series = ".".join(kver.split(".")[:2])
     known = json.loads(REFERENCE.read_text()) if REFERENCE.exists() else {}
-    now = {name: {j: round(v, 4) for j, v in row.items()} for name, row in ratios(result, jobs).items()}
+    now = {name: {j: round(v, 4) for j, v in row.items()}
+           for name, row in ratios(result, jobs).items()}
     if accept:
         known[series] = now
         REFERENCE.write_text(json.dumps(known, indent=1) + "\n")
@@ -188,12 +210,16 @@ def gate(result, jobs, kver, accept):
 
 
 def main():
-    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p = argparse.ArgumentParser(description=__doc__,
+                                formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("-t", "--targets", nargs="+", choices=TARGETS)
     p.add_argument("-j", "--jobs", nargs="+", choices=list(JOBS))
-    p.add_argument("--quick", action="store_true", help="compare with the reference ratios: " + ", ".join(QUICK["jobs"]))
-    p.add_argument("--accept", action="store_true", help="with --quick: these are the reference from now on")
-    p.add_argument("--seconds", type=float, help="virtual seconds of each job (500 million instructions each)")
+    p.add_argument("--quick", action="store_true",
+                   help="compare with the reference ratios: " + ", ".join(QUICK["jobs"]))
+    p.add_argument("--accept", action="store_true",
+                   help="with --quick: these are the reference from now on")
+    p.add_argument("--seconds", type=float,
+                   help="virtual seconds of each job (500 million instructions each)")
     p.add_argument("--kver", help="kernel version")
     p.add_argument("--ko", metavar="DIR", help="our modules from there instead of the tree")
     o = p.parse_args()
@@ -204,7 +230,8 @@ def main():
     kver = o.kver or image.default_kver()
     if any(t.startswith("rnbd") for t in targets):
         subprocess.run([REPO / "tests/interop/build-peer.sh", kver], check=True)
-    tools = [Path(image.which(t) or f"/sbin/{t}") for t in ("iscsid", "iscsiadm")] if "iser" in targets else []
+    tools = [Path(image.which(t) or f"/sbin/{t}")
+             for t in ("iscsid", "iscsiadm")] if "iser" in targets else []
     for t in tools:
         image.need(t, "package open-iscsi")
     turn = launch.alone()
@@ -222,7 +249,8 @@ def main():
     finally:
         boot.close()
         turn.close()
-    commit = subprocess.run(["git", "-C", REPO, "describe", "--always", "--dirty"], capture_output=True, text=True).stdout.strip()
+    commit = subprocess.run(["git", "-C", REPO, "describe", "--always", "--dirty"],
+                            capture_output=True, text=True).stdout.strip()
     report(result, jobs, commit, kver)
     passed, bad = gate(result, jobs, kver, o.accept) if o.quick else (len(result), 0)
     print(f"{time.monotonic() - started:.0f} s")

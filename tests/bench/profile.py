@@ -4,9 +4,9 @@
 
     tests/bench/profile.py ibnbdN rr4k-qd1 [rw4k-16x2 ..]
 
-The machine of bench.py, under a QEMU plugin that counts how often each block of instructions ran while fio did a
-fixed number of I/Os.  Functions are those of the guest's kallsyms; `user` is fio and everything else outside the
-kernel.  Written to bench/out/profile-TARGET-JOB.txt.
+The machine of bench.py, under a QEMU plugin that counts how often each block of instructions ran
+while fio did a fixed number of I/Os.  Functions are those of the guest's kallsyms; `user` is fio
+and everything else outside the kernel.  Written to bench/out/profile-TARGET-JOB.txt.
 """
 import argparse, bisect, sys
 from collections import Counter
@@ -17,18 +17,27 @@ import bench, image, launch, vm             # noqa: E402
 
 IOS = 1000
 ROOMS = [   # of functions in the kernel proper: first match wins
-    ("blk", "block layer"), ("bio", "block layer"), ("__blk", "block layer"), ("submit_bio", "block layer"), ("sbitmap", "block layer"),
-    ("io_submit", "aio"), ("aio", "aio"), ("__x64_sys_io", "aio"), ("read_events", "aio"), ("iov_iter", "aio"), ("lookup_ioctx", "aio"),
+    ("blk", "block layer"), ("bio", "block layer"), ("__blk", "block layer"),
+    ("submit_bio", "block layer"), ("sbitmap", "block layer"),
+    ("io_submit", "aio"), ("aio", "aio"), ("__x64_sys_io", "aio"), ("read_events", "aio"),
+    ("iov_iter", "aio"), ("lookup_ioctx", "aio"),
     ("crc32", "crc"), ("__crc32", "crc"), ("crypto", "crc"), ("chksum", "crc"),
     ("memcpy", "memcpy"), ("copy_user", "memcpy"), ("memset", "memcpy"), ("clear_page", "memcpy"),
-    ("skb", "network"), ("__skb", "network"), ("ip_", "network"), ("__ip_", "network"), ("net", "network"), ("__net", "network"),
-    ("dev_", "network"), ("__dev", "network"), ("udp", "network"), ("fib_", "network"), ("dst_", "network"), ("neigh", "network"),
-    ("kmem", "slab"), ("__kmem", "slab"), ("kfree", "slab"), ("__slab", "slab"), ("kmalloc", "slab"), ("__kmalloc", "slab"), ("___slab", "slab"),
-    ("tasklet", "softirq"), ("__do_softirq", "softirq"), ("irq_", "softirq"), ("__local_bh", "softirq"), ("__tasklet", "softirq"),
+    ("skb", "network"), ("__skb", "network"), ("ip_", "network"), ("__ip_", "network"),
+    ("net", "network"), ("__net", "network"),
+    ("dev_", "network"), ("__dev", "network"), ("udp", "network"), ("fib_", "network"),
+    ("dst_", "network"), ("neigh", "network"),
+    ("kmem", "slab"), ("__kmem", "slab"), ("kfree", "slab"), ("__slab", "slab"),
+    ("kmalloc", "slab"), ("__kmalloc", "slab"), ("___slab", "slab"),
+    ("tasklet", "softirq"), ("__do_softirq", "softirq"), ("irq_", "softirq"),
+    ("__local_bh", "softirq"), ("__tasklet", "softirq"),
     ("_raw_", "locks"), ("native_queued", "locks"), ("rcu", "rcu"), ("__rcu", "rcu"),
-    ("schedule", "scheduler"), ("__schedule", "scheduler"), ("pick_next", "scheduler"), ("enqueue", "scheduler"), ("dequeue", "scheduler"),
-    ("update_", "scheduler"), ("try_to_wake", "scheduler"), ("ttwu", "scheduler"), ("__queue_work", "scheduler"), ("queue_work", "scheduler"),
-    ("process_one_work", "scheduler"), ("worker_thread", "scheduler"), ("check_preempt", "scheduler"), ("set_next", "scheduler"),
+    ("schedule", "scheduler"), ("__schedule", "scheduler"), ("pick_next", "scheduler"),
+    ("enqueue", "scheduler"), ("dequeue", "scheduler"),
+    ("update_", "scheduler"), ("try_to_wake", "scheduler"), ("ttwu", "scheduler"),
+    ("__queue_work", "scheduler"), ("queue_work", "scheduler"),
+    ("process_one_work", "scheduler"), ("worker_thread", "scheduler"),
+    ("check_preempt", "scheduler"), ("set_next", "scheduler"),
 ]
 
 
@@ -46,7 +55,8 @@ def symbols(text):
     for line in text.splitlines():
         words = line.split()
         if len(words) >= 3 and words[1] in "tTwW":
-            found.append((int(words[0], 16), words[2], words[3].strip("[]") if len(words) > 3 else ""))
+            found.append((int(words[0], 16), words[2],
+                          words[3].strip("[]") if len(words) > 3 else ""))
     found.sort()
     return [f[0] for f in found], [f[1:] for f in found]
 
@@ -63,7 +73,8 @@ def counts(machine, script):
     for line in Path(f"{machine.vm.dir}/counts").read_text().splitlines():
         addr, length, times = line.split()
         at = int(addr, 16)
-        functions[names[bisect.bisect_right(addrs, at) - 1] if at else ("user", "user")] += int(length) * int(times)
+        functions[names[bisect.bisect_right(addrs, at) - 1]
+                  if at else ("user", "user")] += int(length) * int(times)
     return functions
 
 
@@ -86,17 +97,22 @@ def profile(machine, job):
     rooms = Counter()
     for (name, module), cost in functions.items():
         rooms[room(name, module)] += cost
-    lines = [f"{machine.target} {job}: {sum(functions.values()) / ios:.0f} instructions per I/O", "", "rooms"]
-    lines += [f"{cost / ios:8.0f}  {name}" for name, cost in rooms.most_common() if cost / ios >= 20]
+    lines = [f"{machine.target} {job}: {sum(functions.values()) / ios:.0f} instructions per I/O",
+             "", "rooms"]
+    lines += [f"{cost / ios:8.0f}  {name}" for name, cost in rooms.most_common()
+              if cost / ios >= 20]
     for ours in (True, False):
         lines += ["", "functions of our modules" if ours else "all other functions"]
-        lines += [f"{cost / ios:8.0f}  {name} [{room(name, module)}]" for (name, module), cost in functions.most_common()
-                  if cost / ios >= (5 if ours else 40) and module.startswith(("ibtrs", "ibnbd", "rtrs", "rnbd")) == ours]
+        lines += [f"{cost / ios:8.0f}  {name} [{room(name, module)}]"
+                  for (name, module), cost in functions.most_common()
+                  if cost / ios >= (5 if ours else 40)
+                  and module.startswith(("ibtrs", "ibnbd", "rtrs", "rnbd")) == ours]
     return "\n".join(lines) + "\n"
 
 
 def main():
-    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p = argparse.ArgumentParser(description=__doc__,
+                                formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("target", choices=bench.TARGETS)
     p.add_argument("job", nargs="+", choices=list(bench.JOBS))
     o = p.parse_args()
@@ -108,7 +124,8 @@ def main():
     out.mkdir(parents=True, exist_ok=True)
     with launch.alone():
         kver = image.default_kver()
-        boot = vm.Boot(kver, [here / "floor", *launch.module_dirs(kver)], [*launch.programs(), (mark, "bin/mark")])
+        boot = vm.Boot(kver, [here / "floor", *launch.module_dirs(kver)],
+                       [*launch.programs(), (mark, "bin/mark")])
         try:
             machine = bench.Machine(boot, o.target)
             try:

@@ -4,12 +4,13 @@
 
     tests/bench/scale.py [devices paths depth connect memory fair wall]
 
-devices, paths, depth: thousand instructions per 4 KiB random read (counted as in bench.py), net of the same job on
-as many local RAM disks.  connect: milliseconds of guest time (500 million instructions a second) to map the first
-disk over 18 connections.  memory: what clients cost, kernel memory and queue pairs, by their number and their CPUs.
-fair: shares of four busy disks of one session.  wall: ratio of ours to the kernel's rnbd on two virtual CPUs by the
-wall clock, in alternating pairs; one virtual CPU hides contention.
-Fails when a bound of issue "scale" is broken; the figures of a run are printed, none is kept.
+devices, paths, depth: thousand instructions per 4 KiB random read (counted as in bench.py), net of
+the same job on as many local RAM disks.  connect: milliseconds of guest time (500 million
+instructions a second) to map the first disk over 18 connections.  memory: what clients cost, kernel
+memory and queue pairs, by their number and their CPUs.  fair: shares of four busy disks of one
+session.  wall: ratio of ours to the kernel's rnbd on two virtual CPUs by the wall clock, in
+alternating pairs; one virtual CPU hides contention.  Fails when a bound of issue "scale" is broken;
+the figures of a run are printed, none is kept.
 """
 import argparse, json, statistics, subprocess, sys
 from pathlib import Path
@@ -22,13 +23,15 @@ CONNECT_MS = 100
 SHARE = 0.5         # of the fair one
 WALL_PAIRS = 3
 SESSION_MIB = 80     # of a client with one CPU: chunks 66, bounce buffers 4, queues, keys, records
-CONN_MIB = 3.5       # queues of one more connection, both ends; 2 of them soft-RoCE's send queue of the client
+# queues of one more connection, both ends; 2 of them soft-RoCE's send queue of the client
+CONN_MIB = 3.5
 
 
 def fio(devs, depth, seconds=0.3, jobs=1, rw="randread", engine="libaio"):
     """One fio over all disks together; thousand instructions per I/O on a counted machine."""
-    return (f"fio --name=j --direct=1 --ioengine={engine} --bs=4k --thread --group_reporting --time_based --norandommap "
-            f"--clocksource=clock_gettime --randseed=7 --rw={rw} --filename={':'.join(devs)} --iodepth={depth} --numjobs={jobs} "
+    return (f"fio --name=j --direct=1 --ioengine={engine} --bs=4k --thread --group_reporting "
+            f"--time_based --norandommap --clocksource=clock_gettime --randseed=7 --rw={rw} "
+            f"--filename={':'.join(devs)} --iodepth={depth} --numjobs={jobs} "
             f"--runtime={seconds} --output-format=json --output=/h/fio.json")
 
 
@@ -37,7 +40,8 @@ def iops(machine, command):
     if rc:
         raise vm.VMError(f"fio: {out[-1000:]}")
     text = machine.get("fio.json")
-    return [p["read"]["iops"] + p["write"]["iops"] for p in json.loads(text[text.index("{"):])["jobs"]]
+    return [p["read"]["iops"] + p["write"]["iops"]
+            for p in json.loads(text[text.index("{"):])["jobs"]]
 
 
 def cost(machine, devs, depth):
@@ -49,7 +53,8 @@ def counted(boot, disks, links=1, append="", family="ibnbd", mem=1536):
     machine = vm.counted(boot, append=append, mem=mem)
     machine.boot(120)
     mib = max(2, 64 // disks)
-    sh(machine, f"net_up {links}; ram_disks {disks} {mib}; FAMILY={family}; serve; modprobe $FAMILY-client")
+    sh(machine, f"net_up {links}; ram_disks {disks} {mib}; FAMILY={family}; serve; "
+       "modprobe $FAMILY-client")
     return machine
 
 
@@ -61,8 +66,9 @@ def sh(machine, script):
 
 
 def mapped(machine, n, words="", first=0, family="ibnbd"):
-    out = sh(machine, f"FAMILY={family}; for ((i = {first}; i < {n}; i++)); do d=$(map ram$i {words}); "
-                      "echo none > /sys/block/${d#/dev/}/queue/scheduler; echo $d; done")
+    out = sh(machine, f"FAMILY={family}; for ((i = {first}; i < {n}; i++)); "
+             f"do d=$(map ram$i {words}); echo none > /sys/block/${{d#/dev/}}/queue/scheduler; "
+             "echo $d; done")
     return out.split()
 
 
@@ -73,8 +79,10 @@ def net(machine, devs, local, depth):
 def grows(name, figures):
     """Each of {n: cost} against the first."""
     base = next(iter(figures.values()))
-    print(f"{name}: " + ", ".join(f"{n} {v:.1f}" for n, v in figures.items()) + " thousand instructions per I/O")
-    return [f"{name} {n}: {v / base:.2f} times the cost of the first" for n, v in figures.items() if v > base * GROWTH]
+    print(f"{name}: " + ", ".join(f"{n} {v:.1f}" for n, v in figures.items())
+          + " thousand instructions per I/O")
+    return [f"{name} {n}: {v / base:.2f} times the cost of the first" for n, v in figures.items()
+            if v > base * GROWTH]
 
 
 def devices(boot):
@@ -114,7 +122,8 @@ def connect(boot):
     machine = counted(boot, 1, append="possible_cpus=17")
     try:
         line = "sessname=s1 device_path=ram0 $(paths 1)"
-        sh(machine, f'b=${{EPOCHREALTIME/./}}; map_line "{line}"; e=${{EPOCHREALTIME/./}}; echo $((e - b)) > /h/us')
+        sh(machine, f'b=${{EPOCHREALTIME/./}}; map_line "{line}"; e=${{EPOCHREALTIME/./}}; '
+           'echo $((e - b)) > /h/us')
         ms = int(machine.get("us")) / 1000
         conns = len(sh(machine, "rdma resource show qp | grep ' type RC '").splitlines()) // 2
         print(f"connect: {ms:.1f} ms for the first disk of a session with {conns} connections")
@@ -124,27 +133,33 @@ def connect(boot):
 
 
 def memory(boot):
-    """Clients and their server in one machine, so that both sides are counted: one path each, a connection per CPU and one more.
+    """Clients and their server in one machine, so that both sides are counted: one path each, a
+    connection per CPU and one more.
 
-    A client's share must neither grow with their number nor with their connections more than the queues of these cost.
+    A client's share must neither grow with their number nor with their connections more than the
+    queues of these cost.
     """
     bad = []
-    print("memory, both sides: CPUs of a client, clients, queue pairs, MiB of each client (first ones, last ones)")
+    print("memory, both sides: CPUs of a client, clients, queue pairs, "
+          "MiB of each client (first ones, last ones)")
     for cpus, clients in ((1, 64), (4, 48), (16, 32)):
-        machine = counted(boot, clients + 1, append=f"possible_cpus={cpus}", mem=2048 + 150 * clients)
+        machine = counted(boot, clients + 1, append=f"possible_cpus={cpus}",
+                          mem=2048 + 150 * clients)
         try:
             free = [int(sh(machine, "memory_kib"))]
             for n in range(1, clients + 1):
                 sh(machine, f"map ram{n} sessname=m{n}")
                 free.append(int(sh(machine, "memory_kib")))
             qps = len(sh(machine, "rdma resource show qp | grep ' type RC '").splitlines())
-            each = [(a - b) / 1024 for a, b in zip(free[1:], free[2:])]     # the first one loads and fills caches
+            # the first one loads and fills caches
+            each = [(a - b) / 1024 for a, b in zip(free[1:], free[2:])]
             first, last = statistics.median(each[:8]), statistics.median(each[-8:])
             print(f"memory: {cpus:2} {clients:2} {qps:4}  {first:.1f} {last:.1f}")
             if qps != 2 * clients * (cpus + 1):
                 bad.append(f"memory: {qps} queue pairs of {clients} clients with {cpus} CPUs")
             if last > first * GROWTH:
-                bad.append(f"memory: client {clients} takes {last:.0f} MiB, the first ones {first:.0f}")
+                bad.append(f"memory: client {clients} takes {last:.0f} MiB, "
+                           f"the first ones {first:.0f}")
             if first > SESSION_MIB + CONN_MIB * (cpus - 1):
                 bad.append(f"memory: {first:.0f} MiB per client with {cpus} CPUs")
         finally:
@@ -160,19 +175,23 @@ def two_cpus(boot, family, disks):
 
 
 def fair(boot):
-    """The same demand from all four; then one asks for eight times as much as each of the others."""
+    """The same demand from all four;
+    then one asks for eight times as much as each of the others."""
     machine, bad = two_cpus(boot, "ibnbd", 4), []
     try:
         devs = mapped(machine, 4)
         for name, depths in (("equal", (64, 64, 64, 64)), ("one greedy", (256, 32, 32, 32))):
-            each = " ".join(f"--name=j{i} --filename={d} --iodepth={q}" for i, (d, q) in enumerate(zip(devs, depths)))
-            rates = iops(machine, "fio --direct=1 --ioengine=libaio --bs=4k --rw=randread --time_based --runtime=8 --norandommap "
-                                  f"--output-format=json --output=/h/fio.json {each}")
+            each = " ".join(f"--name=j{i} --filename={d} --iodepth={q}"
+                            for i, (d, q) in enumerate(zip(devs, depths)))
+            rates = iops(machine, "fio --direct=1 --ioengine=libaio --bs=4k --rw=randread "
+                         "--time_based --runtime=8 --norandommap --output-format=json "
+                         f"--output=/h/fio.json {each}")
             # a fair share is a quarter, or what was asked for if that is less
             fair_share = [min(0.25, q / sum(depths)) for q in depths]
             shares = [r / sum(rates) for r in rates]
             print(f"fair, {name}: shares " + ", ".join(f"{s:.2f}" for s in shares))
-            bad += [f"fair, {name}: disk {i} got {s:.2f}" for i, s in enumerate(shares) if s < SHARE * fair_share[i]]
+            bad += [f"fair, {name}: disk {i} got {s:.2f}" for i, s in enumerate(shares)
+                    if s < SHARE * fair_share[i]]
     finally:
         machine.off()
     return bad
@@ -180,23 +199,28 @@ def fair(boot):
 
 def wall(boot):
     polled = "io_uring --hipri"
-    jobs = {"read qd1": (1, 1, "randread"), "write qd1": (1, 1, "randwrite"), "read 32x2": (32, 2, "randread"), "write 32x2": (32, 2, "randwrite"),
-            "read qd1 polled": (1, 1, "randread", polled), "read 32x2 polled": (32, 2, "randread", polled)}
+    jobs = {"read qd1": (1, 1, "randread"), "write qd1": (1, 1, "randwrite"),
+            "read 32x2": (32, 2, "randread"), "write 32x2": (32, 2, "randwrite"),
+            "read qd1 polled": (1, 1, "randread", polled),
+            "read 32x2 polled": (32, 2, "randread", polled)}
     ratios = {j: [] for j in jobs}
     for pair in range(WALL_PAIRS):
         rates = {}
         for family in ("ibnbd", "rnbd")[::1 if pair % 2 else -1]:
             machine = two_cpus(boot, family, 2)
             try:
-                devs = mapped(machine, 1, family=family) + mapped(machine, 2, "sessname=polled nr_poll_queues=2", 1, family)
+                devs = (mapped(machine, 1, family=family)
+                        + mapped(machine, 2, "sessname=polled nr_poll_queues=2", 1, family))
                 for j, (q, n, rw, *engine) in jobs.items():
-                    rates[family, j] = sum(iops(machine, fio([devs[bool(engine)]], q, 2, n, rw, *engine)))
+                    rates[family, j] = sum(iops(
+                        machine, fio([devs[bool(engine)]], q, 2, n, rw, *engine)))
             finally:
                 machine.off()
         for j in jobs:
             ratios[j].append(rates["ibnbd", j] / rates["rnbd", j])
     for j, r in ratios.items():
-        print(f"wall, {j}: I/Os per second, ours / rnbd: " + ", ".join(f"{x:.2f}" for x in r) + f", median {statistics.median(r):.2f}")
+        print(f"wall, {j}: I/Os per second, ours / rnbd: " + ", ".join(f"{x:.2f}" for x in r)
+              + f", median {statistics.median(r):.2f}")
     return [f"wall, {j}: slower than rnbd" for j, r in ratios.items() if statistics.median(r) < 1]
 
 
@@ -204,7 +228,8 @@ PARTS = {f.__name__: f for f in (devices, paths, depth, connect, memory, fair, w
 
 
 def main():
-    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p = argparse.ArgumentParser(description=__doc__,
+                                formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("part", nargs="*", help=" ".join(PARTS))
     o = p.parse_args()
     sys.stdout.reconfigure(line_buffering=True)
