@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Every known combination of probe answers must select exactly one body of each shim.
 
-compat/expected/*.h are the answers of real kernels, those of RHEL among them, which we cannot build for here.
-For each, compat.h and blk.c are preprocessed with empty stand-ins for the kernel's headers, and every cx_*
-function, type and DEF_* macro that compat.h promises is counted: none or two is an error.  -Wundef finds an
-answer that a fixture lacks.  Then each answer of the newest is turned round, which must end in a line of its own
-in shapes.h.  Exit status 0 when all fixtures agree.
+compat/expected/*.h are the answers of real kernels, those of RHEL among them, which we cannot build
+for here.  For each, compat.h and blk.c are preprocessed with empty stand-ins for the kernel's
+headers, and every cx_* function, type and DEF_* macro that compat.h promises is counted: none or
+two is an error.  -Wundef finds an answer that a fixture lacks.  Then each answer of the newest is
+turned round, which must end in a line of its own in shapes.h.  Exit status 0 when all fixtures
+agree.
 """
 import re, subprocess, sys, tempfile
 from pathlib import Path
@@ -17,7 +18,8 @@ PROMISED = re.compile(r"\b(cx_\w+|DEF_\w+|MQ_\w+|CX_RQ_\w+|const_ktype)")
 
 # Macros that a kernel brought back without what they came with: a shim must not define them again.
 MACROS = {
-    "el8.10.h": {"linux/blkdev.h": "#define bdev_kobj(_bdev) (&part_to_dev((_bdev)->bd_part)->kobj)\n"},
+    "el8.10.h": {"linux/blkdev.h": "#define bdev_kobj(_bdev) "
+                                   "(&part_to_dev((_bdev)->bd_part)->kobj)\n"},
 }
 
 
@@ -49,7 +51,8 @@ def preprocess(fixture, source, defines):
                 (stubs / header).write_text(MACROS.get(fixture.name, {}).get(header, ""))
         (stubs / "config.h").write_text(fixture.read_text())
         p = subprocess.run(["cpp", "-nostdinc", "-undef", "-P", "-Wundef", "-Werror", "-I", stubs,
-                            "-include", stubs / "compat.h", *(["-dD"] if defines else []), stubs / source.name],
+                            "-include", stubs / "compat.h", *(["-dD"] if defines else []),
+                            stubs / source.name],
                            capture_output=True, text=True)
         if p.returncode:
             lines = p.stderr.strip().splitlines()
@@ -85,7 +88,8 @@ HARMLESS = {
 
 
 def shapes():
-    """A kernel that is newer than all we know and has changed one thing must stop at a line that says which."""
+    """A kernel that is newer than all we know and has changed one thing
+    must stop at a line that says which."""
     newest, bad, lines = (COMPAT / "expected" / NEWEST).read_text(), [], {}
     for fact in re.findall(r"^#define HAVE_(\w+) 1$", newest, re.M):
         with tempfile.NamedTemporaryFile("w", suffix=".h") as f:
@@ -101,7 +105,8 @@ def shapes():
             if line:
                 bad.append(f"a changed {fact} is said to be harmless: {line}")
         elif not said:
-            bad.append(f"a changed {fact} " + (f"stops elsewhere: {line}" if line else "goes unnoticed"))
+            bad.append(f"a changed {fact} "
+                       + (f"stops elsewhere: {line}" if line else "goes unnoticed"))
         elif said[1] in lines:
             bad.append(f"a changed {fact} is taken for {lines[said[1]]}: {said[1]}")
         else:
@@ -112,7 +117,8 @@ def shapes():
 def rows():
     """What kernels.conf lists, or nobody here can build on, and has no set of answers."""
     conf = (Path(__file__).parent / "kernels.conf").read_text()
-    names = [n for n, words in re.findall(r"^([^#\s]\S*)\s(.*)", conf, re.M) if " as:" not in words] + ["el8.10", "el9.4", "el9.5", "el9.6", "el10.0"]
+    names = [n for n, words in re.findall(r"^([^#\s]\S*)\s(.*)", conf, re.M)
+             if " as:" not in words] + ["el8.10", "el9.4", "el9.5", "el9.6", "el10.0"]
     return [n for n in names if not (COMPAT / "expected" / f"{n}.h").exists()]
 
 
@@ -122,10 +128,12 @@ def main():
     for b in unnoticed:
         print(f"FAIL  compat/shapes.h: {b}")
     for name in (lacking := rows()):
-        print(f"FAIL  tests/kernels/kernels.conf: {name} has no compat/expected/{name}.h (matrix.sh --accept {name}; docs/kernels.md)")
+        print(f"FAIL  tests/kernels/kernels.conf: {name} has no compat/expected/{name}.h "
+              f"(matrix.sh --accept {name}; docs/kernels.md)")
     failed += len(unnoticed) + len(lacking)
     fixtures = sorted((COMPAT / "expected").glob("*.h"))
-    for what, odd in (("asked for but not probed", asked() - probes()), ("probed but not asked for", probes() - asked())):
+    for what, odd in (("asked for but not probed", asked() - probes()),
+                      ("probed but not asked for", probes() - asked())):
         if odd:
             print(f"FAIL  compat: {what}: {' '.join(sorted(odd))}")
             failed += 1
