@@ -2,19 +2,21 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Calls between the files of a driver: who calls whom, and which files form a circle.
 
-    tests/lint/circles.py            circles that docs/design.md does not list; last line N passed, N failed
+    tests/lint/circles.py            circles that docs/design.md does not list;
+                                     last line N passed, N failed
     tests/lint/circles.py --show     each file with what it calls, lowest first
 
-A room is FILE.c with FILE.h.  An edge goes from the room that calls a function to the room that defines it.  Taking
-a function's address is no call, nor is an inline function of a header: it reads or writes the object of that room.
-A circle is a set of rooms that all reach each other.
+A room is FILE.c with FILE.h.  An edge goes from the room that calls a function to the room that
+defines it.  Taking a function's address is no call, nor is an inline function of a header: it reads
+or writes the object of that room.  A circle is a set of rooms that all reach each other.
 """
 import re, sys
 from pathlib import Path
 
 TOP = Path(__file__).resolve().parents[2]
 FOLDERS = ("ibtrs/core", "ibtrs/client", "ibtrs/server", "ibnbd/client", "ibnbd/server")
-LISTED = re.compile(r"^\* `(\S+)`: (`[^`]+`(?:, `[^`]+`)*): \S", re.M)  # * `ibtrs/client`: `a`, `b`: why
+# * `ibtrs/client`: `a`, `b`: why
+LISTED = re.compile(r"^\* `(\S+)`: (`[^`]+`(?:, `[^`]+`)*): \S", re.M)
 
 
 def code(path):
@@ -25,7 +27,8 @@ def code(path):
 
 def defined(text):
     """Functions with a body at the left margin that other files can see."""
-    heads = re.finditer(r"^(?P<head>[a-z_][\w \t*]*?[ \t*])(?P<name>\w+)\((?:[^();{}]|\([^()]*\))*\)\s*\{", text, re.M)
+    heads = re.finditer(r"^(?P<head>[a-z_][\w \t*]*?[ \t*])(?P<name>\w+)"
+                        r"\((?:[^();{}]|\([^()]*\))*\)\s*\{", text, re.M)
     return {m["name"] for m in heads if not re.search(r"\bstatic\b", m["head"])}
 
 
@@ -84,17 +87,20 @@ def main():
             print(f"{folder}: circles of {', '.join(str(len(c)) for c in found) or 'none'}")
             for part in order:
                 for room in part:
-                    to = ", ".join(f"{r} ({' '.join(sorted(n))})" for r, n in sorted(calls[room].items()))
+                    to = ", ".join(f"{r} ({' '.join(sorted(n))})"
+                                   for r, n in sorted(calls[room].items()))
                     print(f"  {'o' if len(part) > 1 else ' '} {room:14} -> {to}")
         return 0
     known, bad = listed(), []
     for folder in FOLDERS:
         found = {(folder, c) for c in circles(graph(folder))[0]}
         for _, c in sorted(found - known, key=str):
-            bad.append(f"{folder}: {', '.join(sorted(c))} call each other in a circle (circles.py --show names the calls)")
+            bad.append(f"{folder}: {', '.join(sorted(c))} call each other in a circle "
+                       "(circles.py --show names the calls)")
         for f, c in sorted(known - found, key=str):
             if f == folder:
-                bad.append(f"docs/design.md lists a circle of {folder} that is none: {', '.join(sorted(c))}")
+                bad.append(f"docs/design.md lists a circle of {folder} that is none: "
+                           f"{', '.join(sorted(c))}")
     for b in bad:
         print(b)
     return 1 if bad else 0

@@ -2,19 +2,22 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What two documents say of the same thing must be the same: kernels, fabrics, limits, defaults.
 
-The source is right (dkms.conf, the modules' parameters, constants); README, docs and packages are compared with it, and the
-keys of a mapping by tests/unit/test_ibnbd_mapopt.c.  A number in a sentence of README is looked for by that sentence.
-Last line: N passed, N failed.
+The source is right (dkms.conf, the modules' parameters, constants); README, docs and packages are
+compared with it, and the keys of a mapping by tests/unit/test_ibnbd_mapopt.c.  A number in a
+sentence of README is looked for by that sentence.  Last line: N passed, N failed.
 """
 import os, re, subprocess, sys
 from pathlib import Path
 
 TOP = Path(__file__).resolve().parents[2]
 os.chdir(TOP)
-FILES = [f for f in subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], stdout=subprocess.PIPE, text=True,
+FILES = [f for f in subprocess.run(["git", "ls-files", "-co", "--exclude-standard"],
+                                   stdout=subprocess.PIPE, text=True,
                                    check=True).stdout.split("\n") if f and os.path.isfile(f)]
-PROSE = [f for f in FILES if re.match(r"README\.md|docs/|debian/control$|rpm/.*\.spec$|dkms\.conf|tools/.*\.(c|h|json|conf)$"
-                                      r"|ib(nbd|trs)/.*\.[ch]$|systemd/|compat/compat\.h", f)]
+PROSE = [f for f in FILES
+         if re.match(r"README\.md|docs/|debian/control$|rpm/.*\.spec$|dkms\.conf"
+                     r"|tools/.*\.(c|h|json|conf)$"
+                     r"|ib(nbd|trs)/.*\.[ch]$|systemd/|compat/compat\.h", f)]
 
 
 def read(f):
@@ -43,7 +46,8 @@ def kernels():
     named = 0
     for f in PROSE:
         text = re.sub(r"\s+", " ", read(f))
-        for a, b in re.findall(r"\b(\d+\.\d+) (?:to|\.\.\.?) (?:newest Debian )?\(?(\d+\.\d+)\b", text):
+        for a, b in re.findall(r"\b(\d+\.\d+) (?:to|\.\.\.?) (?:newest Debian )?\(?(\d+\.\d+)\b",
+                               text):
             if a == oldest or b == newest:
                 named += 1
                 if (a, b) != (oldest, newest) and b != "5.14":
@@ -56,16 +60,19 @@ def kernels():
 
 
 def parameters():
-    """docs/sysfs.md has each parameter of the modules with its mode, and its default as the module says it."""
+    """docs/sysfs.md has each parameter of the modules with its mode,
+    and its default as the module says it."""
     section = read("docs/sysfs.md").split("\n## Module parameters")[1]
     table = {}
-    for module, names, defaults, modes in re.findall(r"^\| (ib\w+-\w+) \| (.*?) \| (.*?) \| (.*?) \|", section, re.M):
+    for module, names, defaults, modes in re.findall(
+            r"^\| (ib\w+-\w+) \| (.*?) \| (.*?) \| (.*?) \|", section, re.M):
         for name, default in zip(re.findall(r"\w+", names), defaults.split(", ")):
             table[module, name] = default, modes
     said = set()
     for f in FILES:
         where = re.match(r"(ibtrs|ibnbd)/(client|server)/.*\.c$", f)
-        for name, rest in re.findall(r"^module_param(?:_named|_cb)?\(\s*(\w+),\s+([^;]*)\);", read(f), re.M) if where else ():
+        for name, rest in re.findall(r"^module_param(?:_named|_cb)?\(\s*(\w+),\s+([^;]*)\);",
+                                     read(f), re.M) if where else ():
             at = f"{where[1]}-{where[2]}", name
             said.add(at)
             text = re.search(rf"MODULE_PARM_DESC\(\s*{name},\s*\"(.*)\"\)", read(f))[1]
@@ -73,9 +80,11 @@ def parameters():
             if at not in table:
                 yield f"docs/sysfs.md: no parameter {name} of {at[0]}"
             elif not rest.endswith(table[at][1]):
-                yield f"docs/sysfs.md: {name} of {at[0]} has mode {table[at][1]}, {f} has {rest[-4:]}"
+                yield (f"docs/sysfs.md: {name} of {at[0]} has mode {table[at][1]}, "
+                       f"{f} has {rest[-4:]}")
             elif default and default[1] != table[at][0]:
-                yield f"docs/sysfs.md: {name} of {at[0]} is {table[at][0]} by default, {f} says {default[1]}"
+                yield (f"docs/sysfs.md: {name} of {at[0]} is {table[at][0]} by default, "
+                       f"{f} says {default[1]}")
     for at in set(table) - said:
         yield f"docs/sysfs.md: {at[0]} has no parameter {at[1]}"
     if len(said) < 20:
@@ -85,11 +94,15 @@ def parameters():
 def limits():
     """Numbers in sentences of README."""
     readme = re.sub(r"\s+", " ", read("README.md"))
-    hold = re.search(r'X\(hold, "hold", "\w+", INT, -?\d+, \d+, (\d+),', read("ibnbd/logic/mapopt.h"))[1]
-    depth = re.search(r"\.queue_depth\s*= (\d+),", "".join(read(f) for f in FILES if f.startswith("ibtrs/server/")))[1]
+    hold = re.search(r'X\(hold, "hold", "\w+", INT, -?\d+, \d+, (\d+),',
+                     read("ibnbd/logic/mapopt.h"))[1]
+    depth = re.search(r"\.queue_depth\s*= (\d+),",
+                      "".join(read(f) for f in FILES if f.startswith("ibtrs/server/")))[1]
     for number, sentence in ((hold, r"I/O waits, (\d+) seconds if you say nothing else"),
-                             (define("ibtrs/include/ibtrs/addr.h", "IBTRS_MAX_PATHS"), r"(\d+) paths per session"),
-                             (define("ibnbd/logic/mapopt.h", "IBNBD_MAP_PATHS"), r"(\d+) of them at map time"),
+                             (define("ibtrs/include/ibtrs/addr.h", "IBTRS_MAX_PATHS"),
+                              r"(\d+) paths per session"),
+                             (define("ibnbd/logic/mapopt.h", "IBNBD_MAP_PATHS"),
+                              r"(\d+) of them at map time"),
                              (depth, r"queue depth (\d+)")):
         said = re.search(sentence, readme)
         if not said:
@@ -99,8 +112,10 @@ def limits():
 
 
 def troubleshooting():
-    """docs/troubleshooting.md has a heading for each check of `ibnbd doctor` that can find something."""
-    headings = set(re.findall(r"[\w.-]+", " ".join(re.findall(r"^### (.*)$", read("docs/troubleshooting.md"), re.M))))
+    """docs/troubleshooting.md has a heading for each check of `ibnbd doctor`
+    that can find something."""
+    headings = set(re.findall(r"[\w.-]+", " ".join(
+        re.findall(r"^### (.*)$", read("docs/troubleshooting.md"), re.M))))
     checks = set()
     for f in FILES:
         if re.match(r"tools/cmd/(cmd_)?doctor.*\.c$", f):

@@ -4,15 +4,16 @@
 
     tests/lint/shape.py [RULE..]
 
-Each rule is a function that yields "file:line: message"; a rule passes when it yields nothing.  A rule's docstring
-is what is printed.  Files are those git knows or would add.  Warnings do not fail.
+Each rule is a function that yields "file:line: message"; a rule passes when it yields nothing.  A
+rule's docstring is what is printed.  Files are those git knows or would add.  Warnings do not fail.
 """
 import os, re, subprocess, sys
 from pathlib import Path
 
 TOP = Path(__file__).resolve().parents[2]
 os.chdir(TOP)
-FILES = [f for f in subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], stdout=subprocess.PIPE, text=True,
+FILES = [f for f in subprocess.run(["git", "ls-files", "-co", "--exclude-standard"],
+                                   stdout=subprocess.PIPE, text=True,
                                    check=True).stdout.split("\n") if f and os.path.isfile(f)]
 TEXT = {}
 WARN_LINES, MAX_LINES, ESSAY_LINES = 500, 700, 150
@@ -27,7 +28,8 @@ def text(f):
 
 
 def c_files(*where):
-    return [f for f in FILES if f.endswith((".c", ".h")) and f.startswith(where or DRIVERS + ("tools/", "compat/"))]
+    return [f for f in FILES if f.endswith((".c", ".h"))
+            and f.startswith(where or DRIVERS + ("tools/", "compat/"))]
 
 
 def without_comments(s):
@@ -44,9 +46,10 @@ def grep(files, regex, message, code_only=True):
                 yield f"{f}:{n}: {message}: {m.group().strip()}"
 
 
-# ---- include direction ---------------------------------------------------------------------------------------
+# ---- include direction ---------------------------------------------------------------------------
 # who may include whom; a room is the longest prefix
-PURE = ["ibtrs/include/ibtrs/pure.h", "ibtrs/include/ibtrs/addr.h", "ibtrs/include/ibtrs/dir.h", "ibtrs/include/ibtrs/words.h"]
+PURE = ["ibtrs/include/ibtrs/pure.h", "ibtrs/include/ibtrs/addr.h", "ibtrs/include/ibtrs/dir.h",
+        "ibtrs/include/ibtrs/words.h"]
 MAY = {
     "ibtrs/include": ["ibtrs/include"],
     "ibtrs/proto": ["ibtrs/proto"] + PURE,
@@ -58,7 +61,8 @@ MAY = {
     "ibnbd/logic": ["ibnbd/logic", "ibnbd/proto"] + PURE,
     "ibnbd/client": ["ibnbd/client", "ibnbd/logic", "ibnbd/proto", "ibtrs/include"],
     "ibnbd/server": ["ibnbd/server", "ibnbd/logic", "ibnbd/proto", "ibtrs/include"],
-    "tools": ["tools", "ibnbd/logic", "ibnbd/proto", "ibtrs/logic/addr.h", "ibtrs/include/ibtrs/version.h"] + PURE,
+    "tools": ["tools", "ibnbd/logic", "ibnbd/proto", "ibtrs/logic/addr.h",
+              "ibtrs/include/ibtrs/version.h"] + PURE,
 }
 PURE_ROOMS = ("ibtrs/proto/", "ibtrs/logic/", "ibnbd/proto/", "ibnbd/logic/")
 
@@ -101,17 +105,20 @@ def pure_code_is_pure():
                 yield f"{f}:{n}: pure code may not include {written[1:]}"
 
 
-# ---- what may stand where ------------------------------------------------------------------------------------
+# ---- what may stand where ------------------------------------------------------------------------
 def no_version_checks():
     """no kernel versions and no probe answers outside compat/"""
     yield from grep(c_files(*DRIVERS, "tools/"),
-                    r"\b(LINUX_VERSION_CODE|KERNEL_VERSION|RHEL_\w+|HAVE_[A-Z]\w*)|linux/version\.h", "belongs in compat/")
-    yield from grep(c_files("compat/"), r"\b(LINUX_VERSION_CODE|KERNEL_VERSION|RHEL_\w+)", "probe for the fact")
+                    r"\b(LINUX_VERSION_CODE|KERNEL_VERSION|RHEL_\w+|HAVE_[A-Z]\w*)"
+                    r"|linux/version\.h", "belongs in compat/")
+    yield from grep(c_files("compat/"), r"\b(LINUX_VERSION_CODE|KERNEL_VERSION|RHEL_\w+)",
+                    "probe for the fact")
 
 
 def no_warn_no_bug():
     """no WARN and no BUG in the drivers"""
-    yield from grep(c_files(*DRIVERS), r"\b(WARN(_ON|_ONCE|_ON_ONCE|_RATELIMIT|_TAINT)?|BUG(_ON)?|panic)\s*\(",
+    yield from grep(c_files(*DRIVERS),
+                    r"\b(WARN(_ON|_ONCE|_ON_ONCE|_RATELIMIT|_TAINT)?|BUG(_ON)?|panic)\s*\(",
                     "a peer or a lost packet may reach it")
 
 
@@ -123,13 +130,14 @@ def no_own_pr_fmt():
 def one_word_of_intent():
     """nothing is left for later"""
     words = "|".join(("TO" + "DO", "FIX" + "ME", "XX" + "X"))
-    yield from grep([f for f in FILES if text(f) and not f.startswith("tests/fuzz/corpus")], rf"\b({words})\b",
-                    "finish it or leave it out", code_only=False)
+    yield from grep([f for f in FILES if text(f) and not f.startswith("tests/fuzz/corpus")],
+                    rf"\b({words})\b", "finish it or leave it out", code_only=False)
 
 
 def licence_lines():
     """an SPDX line in every source file"""
-    code = re.compile(r"\.(c|h|py|sh|awk|mk|conf|rules|service|target|path|socket)$|(^|/)(Kbuild|Makefile|run)$")
+    code = re.compile(r"\.(c|h|py|sh|awk|mk|conf|rules|service|target|path|socket)$"
+                      r"|(^|/)(Kbuild|Makefile|run)$")
     for f in FILES:
         if not text(f) or f.startswith(("tests/fuzz/corpus", "debian/")) or not (
                 code.search(f) or text(f).startswith("#!")):
@@ -141,7 +149,8 @@ def licence_lines():
 
 def sizes():
     """files are short"""
-    for f in c_files(*DRIVERS, "tools/", "compat/", "tests/") + [f for f in FILES if f.endswith((".py", ".sh"))]:
+    for f in (c_files(*DRIVERS, "tools/", "compat/", "tests/")
+              + [f for f in FILES if f.endswith((".py", ".sh"))]):
         lines = text(f).count("\n")
         if lines > MAX_LINES:
             yield f"{f}:{lines}: {lines} lines, more than {MAX_LINES}: split it by noun"
@@ -159,13 +168,15 @@ def essays():
         essay = re.match(r"\s*(#(ifndef|define)[^\n]*\n\s*)*/\*.*?\*/", body, re.S)
         if not essay or (essay.group().count("\n") < 2 and f.startswith(DRIVERS)):
             if not f.startswith("compat/"):
-                yield f"{f}:1: {s.count(chr(10))} lines and no comment at the head that says what it owns"
+                yield (f"{f}:1: {s.count(chr(10))} lines and no comment at the head "
+                       "that says what it owns")
 
 
 def ends_of_lines():
     """no white space at the end of a line, a newline at the end of a file"""
     for f in FILES:
-        if not text(f) or f == "COPYING" or f.startswith(("tests/fuzz/corpus", "tests/vm/guest/")) or f.endswith((".patch", ".out")):
+        if (not text(f) or f == "COPYING" or f.startswith(("tests/fuzz/corpus", "tests/vm/guest/"))
+                or f.endswith((".patch", ".out"))):
             continue
         for n, line in enumerate(text(f).split("\n"), 1):
             if line.endswith((" ", "\t")):
@@ -177,14 +188,16 @@ def ends_of_lines():
 def only_the_project():
     """the repository speaks of the project alone"""
     places = "|".join(("/work" + "/(main|shared)", "/tmp" + "/brief", r"deb\.debian" + r"\.org"))
-    yield from grep([f for f in FILES if text(f) and not f.startswith("tests/fuzz/corpus")], places, "a place of one machine",
-                    code_only=False)
+    yield from grep([f for f in FILES if text(f) and not f.startswith("tests/fuzz/corpus")], places,
+                    "a place of one machine", code_only=False)
 
 
 def one_version():
     """dkms.conf and the packages carry the version of version.h"""
-    version = re.search(r'#define IBNBD_VERSION "([^"]+)"', text("ibtrs/include/ibtrs/version.h"))[1]
-    for f, regex in (("dkms.conf", r'^PACKAGE_VERSION="([^"]+)"'), ("debian/changelog", r"^\S+ \(([^-)]+)"),
+    version = re.search(r'#define IBNBD_VERSION "([^"]+)"',
+                        text("ibtrs/include/ibtrs/version.h"))[1]
+    for f, regex in (("dkms.conf", r'^PACKAGE_VERSION="([^"]+)"'),
+                     ("debian/changelog", r"^\S+ \(([^-)]+)"),
                      ("rpm/ibnbd.spec", r"^Version:\s*(\S+)")):
         if f in FILES and ((m := re.search(regex, text(f), re.M)) is None or m[1] != version):
             yield f"{f}:1: version {m and m[1]}, version.h says {version}"
@@ -194,18 +207,22 @@ def long_cases_run():
     """a case that make check leaves out is run by another target"""
     recipes = dict(re.findall(r"^([a-z-]+):.*\n((?:\t.*\n)*)", text("Makefile"), re.M))
     recipes["check-boot"] += text("tests/kernels/boot.sh")
-    if "run.py -j2 --again --long" not in recipes["check-long"] or "--faults" not in recipes["check-faults"]:
-        yield "Makefile:1: check-long does not run the long cases, or check-faults not those with faults"
+    if ("run.py -j2 --again --long" not in recipes["check-long"]
+            or "--faults" not in recipes["check-faults"]):
+        yield ("Makefile:1: check-long does not run the long cases, "
+               "or check-faults not those with faults")
     for f in [f for f in FILES if f.startswith("tests/cases/")]:
         target = re.search(r'^target = "([a-z-]+)"', text(f), re.M)
         name = f[len("tests/cases/"):-3]
-        if target and not re.search(rf"run\.py\b.*(?<![\w/-]){name}(?![\w/-])|--faults", recipes.get(target[1], "")):
+        if target and not re.search(rf"run\.py\b.*(?<![\w/-]){name}(?![\w/-])|--faults",
+                                    recipes.get(target[1], "")):
             yield f"{f}:1: the target {target[1]} of the Makefile does not run it"
 
 
 
 def code_is_narrow():
-    """code and comments in C are at most 100 columns wide; messages aside, which are looked for with grep"""
+    """code and comments in C are at most 100 columns wide; """ \
+        """messages aside, which are looked for with grep"""
     for f in c_files(*DRIVERS, "tools/", "compat/"):
         if f.startswith("compat/expected/") or f == "compat/probes.c" or f.endswith("/trace.h"):
             continue
@@ -220,7 +237,8 @@ def prose_is_narrow():
         code = False
         for n, line in enumerate(text(f).split("\n"), 1):
             code ^= line.lstrip().startswith("```")
-            if len(line) > 80 and not code and not line.startswith(("|", "    ", "\t", "#")) and "](" not in line:
+            if (len(line) > 80 and not code and not line.startswith(("|", "    ", "\t", "#"))
+                    and "](" not in line):
                 yield f"{f}:{n}: {len(line)} columns"
 
 
@@ -235,16 +253,19 @@ def cited_things_exist():
         for first, last in re.findall(r"(\d+)(?:-(\d+))?", cell):
             checks |= set(range(int(first), int(last or first) + 1))
     word = r"(?<![\w./%$*<-])((?:[a-z_0-9]+/)*[a-z_0-9-]+\.[ch])\b(?![\w(.])"
-    for f in [f for f in FILES if f.endswith((".c", ".h", ".md", ".scd", ".py", ".patch")) and text(f)]:
+    for f in [f for f in FILES if f.endswith((".c", ".h", ".md", ".scd", ".py", ".patch"))
+              and text(f)]:
         source = f.startswith(DRIVERS + ("tools/",)) and f.endswith((".c", ".h"))
         for n, line in enumerate(text(f).split("\n"), 1):
             at = f"{f}:{n}: there is no"
             if source and not line.lstrip().startswith("#include"):
                 for name in re.findall(word, line):
-                    if not (name in FILES or any(g.endswith("/" + name) for g in FILES) if "/" in name else
-                            os.path.isfile(os.path.join(os.path.dirname(f), name))):
+                    if not (name in FILES or any(g.endswith("/" + name) for g in FILES)
+                            if "/" in name
+                            else os.path.isfile(os.path.join(os.path.dirname(f), name))):
                         yield f"{at} file {name}"
-            for name in re.findall(r"\b[Ll]aws? L(\d+)\b|\(L(\d+)\)", line) if source or f.endswith(".md") else []:
+            for name in (re.findall(r"\b[Ll]aws? L(\d+)\b|\(L(\d+)\)", line)
+                         if source or f.endswith(".md") else []):
                 if "".join(name) not in laws:
                     yield f"{at} law L{''.join(name)}"
             for name in re.findall(r"\b[Dd]ecision (\d+)\b", line):
@@ -262,9 +283,9 @@ def cited_things_exist():
             yield f"docs/protocol.md:1: there is no function {name}"
 
 
-RULES = [include_direction, pure_code_is_pure, no_version_checks, no_warn_no_bug, no_own_pr_fmt, one_word_of_intent,
-         licence_lines, sizes, essays, ends_of_lines, only_the_project, one_version, long_cases_run,
-         code_is_narrow, prose_is_narrow, cited_things_exist]
+RULES = [include_direction, pure_code_is_pure, no_version_checks, no_warn_no_bug, no_own_pr_fmt,
+         one_word_of_intent, licence_lines, sizes, essays, ends_of_lines, only_the_project,
+         one_version, long_cases_run, code_is_narrow, prose_is_narrow, cited_things_exist]
 
 
 def main(wanted):
