@@ -4,8 +4,8 @@
 
     tests/stamp/check.py SCAN LOG..         LOG is what `stamp run` got: LOG.0, LOG.1 .. are read
 
-Writers are ordered by their number: what a higher one wrote is newer.  A block may hold the newest write that was
-acknowledged, or one issued after that which was not.  Anything else is
+Writers are ordered by their number: what a higher one wrote is newer.  A block may hold the newest
+write that was acknowledged, or one issued after that which was not.  Anything else is
     lost    an acknowledged write is not there, what was before it is
     ghost   an older write came back over a newer one that was acknowledged, or had been read
     wrong   a block of another place, of nobody, or broken
@@ -20,9 +20,11 @@ NOTHING = (0, 0)
 class Logs:
     """What the writers say.  Keys of writes are (writer, sequence), which is their order."""
     def __init__(self, prefixes):
-        self.issued, self.acked, self.failed = {}, {}, {}       # key: (block, count, ms) / (ms, took) / (errno, ms, took)
+        # key: (block, count, ms) / (ms, took) / (errno, ms, took)
+        self.issued, self.acked, self.failed = {}, {}, {}
         self.history = defaultdict(list)                        # block: keys, in the order of issue
-        self.read, self.read_errors, self.wrong = [], [], []    # (ms, took, block, keys) / (errno, ms, took)
+        # (ms, took, block, keys) / (errno, ms, took)
+        self.read, self.read_errors, self.wrong = [], [], []
         self.boots = defaultdict(set)
         for prefix in prefixes:
             files = sorted(glob.glob(glob.escape(str(prefix)) + ".[0-9]*"))
@@ -41,7 +43,8 @@ class Logs:
                     break               # the machine died while it wrote this line
                 kind, *rest = line.split()
                 if kind == "V":
-                    self.wrong.append((rest[0], int(rest[1]), (int(rest[2]), int(rest[3])), (writer, int(rest[4]))))
+                    self.wrong.append((rest[0], int(rest[1]), (int(rest[2]), int(rest[3])),
+                                       (writer, int(rest[4]))))
                     continue
                 n = [int(x) for x in rest]
                 if kind == "H":
@@ -59,7 +62,8 @@ class Logs:
                 elif kind == "E":
                     self.failed[writer, n[0]] = tuple(n[1:])
                 elif kind == "R":
-                    self.read.append((n[2], n[3], n[0], [(writer, s) if s else NOTHING for s in n[4:]]))
+                    self.read.append((n[2], n[3], n[0],
+                                      [(writer, s) if s else NOTHING for s in n[4:]]))
                 elif kind == "r":
                     self.read_errors.append(tuple(n))
                 elif kind != "X":
@@ -82,9 +86,11 @@ class Verdict:
         between = [k for k in self.logs.history[block] if found < k < due and k in self.logs.acked]
         ghost = found != NOTHING and (between or self.seen[block] > found)
         self.ghost, self.lost = self.ghost + bool(ghost), self.lost + (not ghost)
-        self.texts.append(f"block {block}: {'an older write came back' if ghost else 'an acknowledged write is lost'}: {where} "
-                          f"holds write {found}, acknowledged was {due}"
-                          + (f", and {len(between)} more between them" if between else ""))
+        self.texts.append(
+            f"block {block}: "
+            f"{'an older write came back' if ghost else 'an acknowledged write is lost'}: {where} "
+            f"holds write {found}, acknowledged was {due}"
+            + (f", and {len(between)} more between them" if between else ""))
 
     def bad(self, text):
         self.wrong += 1
@@ -95,7 +101,8 @@ class Verdict:
             if kind == "LOST":
                 self.older(block, found, due, "a read")
             else:
-                self.bad(f"block {block}: a read found {kind.lower()} data, of write {found}; acknowledged was {due}")
+                self.bad(f"block {block}: a read found {kind.lower()} data, of write {found}; "
+                         f"acknowledged was {due}")
 
     def disk(self, scan):
         count = 0
@@ -123,8 +130,9 @@ class Verdict:
 
     def line(self):
         g = self.logs
-        return (f"{len(g.issued)} writes, {len(g.acked)} acknowledged, {len(g.failed)} failed; {len(g.read)} reads, "
-                f"{len(g.read_errors)} failed; lost {self.lost}, ghosts {self.ghost}, wrong {self.wrong}")
+        return (f"{len(g.issued)} writes, {len(g.acked)} acknowledged, {len(g.failed)} failed; "
+                f"{len(g.read)} reads, {len(g.read_errors)} failed; lost {self.lost}, "
+                f"ghosts {self.ghost}, wrong {self.wrong}")
 
 
 def check(scan, prefixes):
