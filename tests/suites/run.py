@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""blktests and xfstests on a mapped disk, and on a local one as control.  README.md says how and what to expect.
+"""blktests and xfstests on a mapped disk, and on a local one as control.
+README.md says how and what to expect.
 
     tests/suites/run.py [--fs ext4,xfs] [--tests 'block/012 ..'] [--expected FILE] DIR..
 
-Each DIR is a built copy of one suite; nothing of it is changed.  A test that fails on the mapped disk alone fails, unless
-the list of expected failures has it.  Last line: N passed, N failed, N skipped.  Logs: build/suites.
+Each DIR is a built copy of one suite; nothing of it is changed.  A test that fails on the mapped
+disk alone fails, unless the list of expected failures has it.  Last line: N passed, N failed, N
+skipped.  Logs: build/suites.
 """
 import argparse, re, shlex, subprocess, sys, time
 from pathlib import Path
@@ -31,7 +33,8 @@ def kind_of(folder):
     for name, mark in SUITES.items():
         if (folder / mark).is_dir() and (folder / "check").is_file():
             return name
-    raise SystemExit(f"{folder}: neither blktests (check, tests/block) nor xfstests (check, tests/generic)")
+    raise SystemExit(f"{folder}: neither blktests (check, tests/block) "
+                     "nor xfstests (check, tests/generic)")
 
 
 def expected(path):
@@ -48,11 +51,13 @@ def expected(path):
 
 
 def blktests_results(text):
-    """{test: verdict} of what its check printed.  A test that ran under several conditions passed if it did under all."""
+    """{test: verdict} of what its check printed.
+    A test that ran under several conditions passed if it did under all."""
     found = {}
     for test, verdict in re.findall(r"^(\S+/\d+)\b.* \[(passed|failed|not run)\]$", text, re.M):
         found.setdefault(test, []).append(verdict)
-    return {test: next(v for v in (FAILED, PASSED, NOT_RUN) if v in all_of_it) for test, all_of_it in found.items()}
+    return {test: next(v for v in (FAILED, PASSED, NOT_RUN) if v in all_of_it)
+            for test, all_of_it in found.items()}
 
 
 def xfstests_results(text):
@@ -67,13 +72,15 @@ def xfstests_results(text):
 
 
 class Client(vm.VM):
-    """With disks of its own: a Debian, a suite, and two to compare with.  What is written to the first two is thrown away."""
+    """With disks of its own: a Debian, a suite, and two to compare with.  What is written to the
+    first two is thrown away."""
     drives = ()
 
     def _command(self):
         args = super()._command()
         for serial, path, throw_away in self.drives:
-            args += ["-drive", f"file={path},format=raw,if=none,id={serial},cache=unsafe,snapshot={'on' if throw_away else 'off'}",
+            args += ["-drive", f"file={path},format=raw,if=none,id={serial},cache=unsafe,"
+                     f"snapshot={'on' if throw_away else 'off'}",
                      "-device", f"virtio-blk-pci,drive={serial},serial={serial}"]
         return args
 
@@ -83,7 +90,8 @@ class Rig:
     def __init__(self, root, seconds):
         self.root, self.seconds = root, seconds
         self.boot = launch.boot_image()
-        peer, self.server = vm.machines(self.boot, 2, 1, disk=(2 * GIB << 10) + 64, mem=1024, logdir=LOGS)
+        peer, self.server = vm.machines(self.boot, 2, 1, disk=(2 * GIB << 10) + 64, mem=1024,
+                                        logdir=LOGS)
         self.client = Client("client", self.boot, 1, peer.nics, mem=2048, logdir=LOGS)
 
     def close(self):
@@ -102,15 +110,18 @@ class Rig:
         disk = LOGS / "suite.img"
         disk.unlink(missing_ok=True)
         size = int(subprocess.check_output(["du", "-sm", folder], text=True).split()[0])
-        subprocess.run(["mkfs.ext4", "-q", "-d", folder, disk, f"{size * 3 // 2 + 256}m"], check=True,
-                       stdout=subprocess.DEVNULL)
+        subprocess.run(["mkfs.ext4", "-q", "-d", folder, disk, f"{size * 3 // 2 + 256}m"],
+                       check=True, stdout=subprocess.DEVNULL)
         local = [LOGS / f"local{i}.img" for i in (0, 1)]
         for f in local:
             with open(f, "wb") as out:
                 out.truncate(GIB << 30)
-        self.client.drives = [("root", self.root, True), ("suite", disk, True), ("local0", local[0], False), ("local1", local[1], False)]
+        self.client.drives = [("root", self.root, True), ("suite", disk, True),
+                              ("local0", local[0], False), ("local1", local[1], False)]
         launch.up([self.server, self.client], 1)
-        self.sh(self.server, f"modprobe virtio_blk; wait_for 10 test -b /dev/vda; printf 'label: gpt\\n,{GIB}G\\n,{GIB}G\\n' | sfdisk -q /dev/vda; wait_for 10 test -b /dev/vda2; serve")
+        self.sh(self.server, "modprobe virtio_blk; wait_for 10 test -b /dev/vda; "
+                f"printf 'label: gpt\\n,{GIB}G\\n,{GIB}G\\n' | sfdisk -q /dev/vda; "
+                "wait_for 10 test -b /dev/vda2; serve")
         self.sh(self.client, """
             modprobe -a virtio_blk ext4 xfs
             for d in /sys/block/vd*; do
@@ -127,9 +138,11 @@ class Rig:
 
     def check(self, name, env, words):
         """What the suite's check prints; it may fail."""
-        line = "cd /suite && exec env " + " ".join(f"{k}={shlex.quote(v)}" for k, v in env.items()) + " ./check " + " ".join(words)
+        line = ("cd /suite && exec env " + " ".join(f"{k}={shlex.quote(v)}" for k, v in env.items())
+                + " ./check " + " ".join(words))
         try:
-            rc, out = self.client.run(f"chroot /r /bin/bash -c {shlex.quote(line)} > /h/check.out 2>&1", self.seconds)
+            rc, out = self.client.run(f"chroot /r /bin/bash -c {shlex.quote(line)} "
+                                      "> /h/check.out 2>&1", self.seconds)
         except vm.VMError as e:
             rc, out = None, str(e)
         text = self.client.get("check.out")
@@ -147,7 +160,10 @@ class Rig:
         if disks == OURS and not tests:
             self.sh(self.client, """
                 cd /r/suite/tests
-                [ ! -d rnbd ] || { cp -r rnbd ibnbd; sed -i 's/rnbd/ibnbd/g; s/rtrs/ibtrs/g' ibnbd/*; }""")
+                [ ! -d rnbd ] || {
+                    cp -r rnbd ibnbd
+                    sed -i 's/rnbd/ibnbd/g; s/rtrs/ibtrs/g' ibnbd/*
+                }""")
             if self.client.run("[ -d /r/suite/tests/ibnbd ]")[0] == 0:
                 results.update(blktests_results(self.check(name + "-rnbd", env, ["ibnbd"])))
         if not results:
@@ -155,9 +171,12 @@ class Rig:
         return results
 
     def xfstests(self, disks, tests, fs):
-        self.sh(self.client, f"wipefs -qa {disks[0]} {disks[1]}; mkfs.{fs} -q {'-f' if fs == 'xfs' else '-F'} {disks[0]}")
-        env = dict(zip(("TEST_DEV", "SCRATCH_DEV"), disks), TEST_DIR="/mnt/test", SCRATCH_MNT="/mnt/scratch", FSTYP=fs, HOST_OPTIONS="/dev/null")
-        return xfstests_results(self.check(f"xfstests-{fs}-{disks[0][5:]}", env, tests or ["-g", "quick"]))
+        self.sh(self.client, f"wipefs -qa {disks[0]} {disks[1]}; "
+                f"mkfs.{fs} -q {'-f' if fs == 'xfs' else '-F'} {disks[0]}")
+        env = dict(zip(("TEST_DEV", "SCRATCH_DEV"), disks), TEST_DIR="/mnt/test",
+                   SCRATCH_MNT="/mnt/scratch", FSTYP=fs, HOST_OPTIONS="/dev/null")
+        return xfstests_results(self.check(f"xfstests-{fs}-{disks[0][5:]}", env,
+                                           tests or ["-g", "quick"]))
 
 
 def compare(suite, what, ours, local, known):
@@ -176,8 +195,10 @@ def compare(suite, what, ours, local, known):
             print(f"skip  {what} {test}: {reason or 'fails on the local disk, too'}")
         else:
             failed += 1
-            print(f"FAIL  {what} {test} fails, on the local disk it was: {local.get(test, 'not tried')}")
-    print(f"{'FAIL ' if failed else 'ok   '} {what}: {passed} passed, {failed} failed, {skipped} skipped")
+            print(f"FAIL  {what} {test} fails, on the local disk it was: "
+                  f"{local.get(test, 'not tried')}")
+    print(f"{'FAIL ' if failed else 'ok   '} {what}: {passed} passed, {failed} failed, "
+          f"{skipped} skipped")
     return passed, failed, skipped
 
 
@@ -185,7 +206,8 @@ def main():
     p = argparse.ArgumentParser()
     p.add_argument("--fs", default="ext4,xfs")
     p.add_argument("--tests", default="")
-    p.add_argument("--minutes", type=float, default=240, help="the most that one suite may take on one disk")
+    p.add_argument("--minutes", type=float, default=240,
+                   help="the most that one suite may take on one disk")
     p.add_argument("--expected", type=Path, default=TOP / "tests/suites/expected")
     p.add_argument("dirs", nargs="+", type=Path)
     a = p.parse_args()
@@ -200,7 +222,8 @@ def main():
             what, t0 = " ".join(filter(None, [suite, fs])), time.monotonic()
             try:
                 rig.up(folder)
-                run = (lambda disks: rig.xfstests(disks, tests, fs)) if fs else (lambda disks: rig.blktests(disks, tests))
+                run = ((lambda disks: rig.xfstests(disks, tests, fs)) if fs
+                       else (lambda disks: rig.blktests(disks, tests)))
                 counts = compare(suite, what, run(OURS), run(LOCAL), known)
                 bad, _ = kmsg.trouble(rig.client.kernel_log(), [r"\bfsqa|xfstests|run fstests"])
                 if any(re.search(r"ib(nbd|trs)", b) for b in bad):
