@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""The drivers, as far as the command sees them: kernel.py PATH TEXT does what a write to this file of sysfs would do below
-IBNBD_SYSFS, and exits with the errno.  Behaves as docs/sysfs.md says; a device called E-NAME is refused with that errno, each
-one while there is a file refuse with its name."""
+"""The drivers, as far as the command sees them: kernel.py PATH TEXT does what a write to this file
+of sysfs would do below IBNBD_SYSFS, and exits with the errno.  Behaves as docs/sysfs.md says;
+a device called E-NAME is refused with that errno, each one while there is a file refuse with its
+name."""
 import errno, os, shutil, sys, time
 from pathlib import Path
 
 SYS = Path(os.environ["IBNBD_SYSFS"])
 CTL = SYS / "class/ibnbd-client/ctl"
-SESSION = {"hb_interval_ms": 1000, "hb_misses": 3, "reconnect_delay_ms": 100, "reconnect_max_ms": 1000}
+SESSION = {"hb_interval_ms": 1000, "hb_misses": 3, "reconnect_delay_ms": 100,
+           "reconnect_max_ms": 1000}
 
 
 def put(path, **files):
@@ -37,14 +39,18 @@ def add_path(session, text, state="connected"):
         sys.exit(errno.EEXIST)
     if dst.endswith(".99"):
         sys.exit(errno.ETIMEDOUT)
-    put(p, state=state, state_detail="up" if state == "connected" else "waiting -110 no answer", hca_name="rxe0", hca_port=1, src_addr=src,
-        dst_addr=dst, cur_latency="12345 ns", reconnect="", disconnect="", remove_path="", stats__rdma="10 4096 20 8192 1 0",
+    put(p, state=state, state_detail="up" if state == "connected" else "waiting -110 no answer",
+        hca_name="rxe0", hca_port=1, src_addr=src, dst_addr=dst, cur_latency="12345 ns",
+        reconnect="", disconnect="", remove_path="", stats__rdma="10 4096 20 8192 1 0",
         stats__reconnects="1 0")
 
 
 def add_session(name, m):
-    policy = {"round-robin": "round-robin (RR: 0)", "min-latency": "min-latency (ML: 2)"}.get(m.get("policy"), "min-inflight (MI: 1)")
-    put(SYS / f"class/ibtrs-client/{name}", add_path="", max_reconnect_attempts=m.get("max_reconnect_attempts", -1), mpath_policy=policy,
+    policy = {
+        "round-robin": "round-robin (RR: 0)", "min-latency": "min-latency (ML: 2)",
+    }.get(m.get("policy"), "min-inflight (MI: 1)")
+    put(SYS / f"class/ibtrs-client/{name}", add_path="",
+        max_reconnect_attempts=m.get("max_reconnect_attempts", -1), mpath_policy=policy,
         uuid="3bd1c0de-0000-4000-8000-000000000001", dest_port=int(m.get("dest_port", 0)) or 1234,
         **{key: m.get(key, default) for key, default in SESSION.items()})
     for p in m["paths"]:
@@ -53,19 +59,26 @@ def add_session(name, m):
 
 def add_dev(index, m):
     d = SYS / f"block/ibnbd{index}"
-    put(d, size=2097152, dev=f"259:{index}", ro=int(m.get("access_mode") == "ro"), stat="5 0 40 7 6 0 48 9 0 10 16 0 0 0 0 2 1",
-        ibnbd__unmap_device="", ibnbd__remap_device="", ibnbd__resize="", ibnbd__state="open", ibnbd__state_detail="open", ibnbd__reason="",
-        ibnbd__session=m["sessname"], ibnbd__mapping_path=m["device_path"], ibnbd__access_mode=m.get("access_mode", "rw"),
-        ibnbd__nr_poll_queues=m.get("nr_poll_queues", 0), ibnbd__hold=m.get("hold", 100), ibnbd__io_timeout=m.get("io_timeout", 0),
-        ibnbd__write_zeroes=m.get("write_zeroes", "auto"), ibnbd__write_cache=m.get("write_cache", "auto"), ibnbd__name=m.get("name", ""),
-        ibnbd__identity="uuid 00112233445566778899aabbccddeeff", ibnbd__features="zeroes identity words")
+    put(d, size=2097152, dev=f"259:{index}", ro=int(m.get("access_mode") == "ro"),
+        stat="5 0 40 7 6 0 48 9 0 10 16 0 0 0 0 2 1",
+        ibnbd__unmap_device="", ibnbd__remap_device="", ibnbd__resize="",
+        ibnbd__state="open", ibnbd__state_detail="open", ibnbd__reason="",
+        ibnbd__session=m["sessname"], ibnbd__mapping_path=m["device_path"],
+        ibnbd__access_mode=m.get("access_mode", "rw"),
+        ibnbd__nr_poll_queues=m.get("nr_poll_queues", 0),
+        ibnbd__hold=m.get("hold", 100), ibnbd__io_timeout=m.get("io_timeout", 0),
+        ibnbd__write_zeroes=m.get("write_zeroes", "auto"),
+        ibnbd__write_cache=m.get("write_cache", "auto"), ibnbd__name=m.get("name", ""),
+        ibnbd__identity="uuid 00112233445566778899aabbccddeeff",
+        ibnbd__features="zeroes identity words")
     link = CTL / "devices" / linkname(m)
     link.parent.mkdir(parents=True, exist_ok=True)
     link.symlink_to(f"../../../../block/ibnbd{index}")
 
 
 def linkname(m):
-    dev = m["device_path"].replace("\\x", "\\x5cx").replace("!", "\\x21").replace("@", "\\x40").replace("/", "!")
+    dev = (m["device_path"].replace("\\x", "\\x5cx").replace("!", "\\x21")
+           .replace("@", "\\x40").replace("/", "!"))
     return f"{dev}@{m['sessname']}"
 
 
@@ -85,10 +98,12 @@ def map_device(text):
     if (SYS / "refuse").exists():
         refuse(getattr(errno, (SYS / "refuse").read_text().strip()), "the server is gone")
     if dev.startswith("E-"):
-        refuse(getattr(errno, dev[2:]), f"device {dev} of session {session}: the server refuses ({dev[2:]})")
+        refuse(getattr(errno, dev[2:]),
+               f"device {dev} of session {session}: the server refuses ({dev[2:]})")
     link = CTL / "devices" / linkname(m)
     if link.is_symlink():
-        refuse(errno.EEXIST, f"device {dev} of session {session} is already mapped as /dev/{os.path.basename(os.readlink(link))}")
+        refuse(errno.EEXIST, f"device {dev} of session {session} is already mapped as "
+               f"/dev/{os.path.basename(os.readlink(link))}")
     if not (SYS / f"class/ibtrs-client/{session}").exists():
         if not m["paths"]:
             refuse(errno.ENXIO, f"there is no session {session} and no path")
@@ -143,7 +158,8 @@ def main(path, text):
             sys.exit(errno.EALREADY)
         put(p.parent, state="open", state_detail="open", reason="")
     elif p.name == "resize" and int(text) % 8:
-        refuse(errno.EINVAL, f"{p.parents[1].name}: resize: not a number of whole logical blocks of 4096 bytes")
+        refuse(errno.EINVAL, f"{p.parents[1].name}: resize: "
+               "not a number of whole logical blocks of 4096 bytes")
     elif p.name == "resize":
         (p.parents[1] / "size").write_text(text + "\n")
     elif p.name == "add_path":

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What a test of the command needs: a sysfs of files, a root beside it, the command, and golden files."""
+"""What a test of the command needs:
+a sysfs of files, a root beside it, the command, and golden files."""
 import json, os, re, shutil, socket, subprocess, sys, tempfile
 from pathlib import Path
 
@@ -25,7 +26,8 @@ class Ran:
         self.args, self.rc, self.out, self.err = args, p.returncode, p.stdout, p.stderr
 
     def __str__(self):
-        return f"ibnbd {' '.join(map(str, self.args))}\nexit {self.rc}\n--- stdout\n{self.out}--- stderr\n{self.err}"
+        return (f"ibnbd {' '.join(map(str, self.args))}\nexit {self.rc}\n"
+                f"--- stdout\n{self.out}--- stderr\n{self.err}")
 
 
 class World:
@@ -36,9 +38,10 @@ class World:
     def __init__(self):
         self.dir = Path(tempfile.mkdtemp(prefix="ibnbd-tools-"))
         self.sys, self.root = self.dir / "sys", self.dir / "root"
-        self.env = {"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8", "IBNBD_SYSFS": str(self.sys), "IBNBD_ROOT": str(self.root),
-                    "IBNBD_FAKE": str(HERE / "kernel.py"), "HOME": "/", "TERM": "dumb", "ASAN_OPTIONS": "detect_leaks=1",
-                    "UBSAN_OPTIONS": "print_stacktrace=1"}
+        self.env = {"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8",
+                    "IBNBD_SYSFS": str(self.sys), "IBNBD_ROOT": str(self.root),
+                    "IBNBD_FAKE": str(HERE / "kernel.py"), "HOME": "/", "TERM": "dumb",
+                    "ASAN_OPTIONS": "detect_leaks=1", "UBSAN_OPTIONS": "print_stacktrace=1"}
         for d in (self.sys, self.root / "etc/ibnbd", self.root / "proc/self", self.root / "dev"):
             d.mkdir(parents=True)
         (self.root / "proc/self/mountinfo").write_text("")
@@ -56,26 +59,33 @@ class World:
     def client(self):
         for name, text in (("map_device", "Usage"), ("last_error", "")):
             self.put(f"sys/class/ibnbd-client/ctl/{name}", text)
-        self.put("sys/module/ibnbd_client/version", re.search(r'IBNBD_VERSION "(.*)"', (TOP / "ibtrs/include/ibtrs/version.h").read_text())[1])
+        self.put("sys/module/ibnbd_client/version",
+                 re.search(r'IBNBD_VERSION "(.*)"',
+                           (TOP / "ibtrs/include/ibtrs/version.h").read_text())[1])
 
     def server(self):
         ctl = "sys/class/ibnbd-server/ctl/devices"
         self.put("sys/class/ibnbd-server/ctl/last_error")
-        for key, text in (("dev_search_path", "/srv/exports"), ("allow", ""), ("port_nr", "1234"), ("copy", "auto"), ("io_mode", "auto"),
-                          ("claim", "Y"), ("write_zeroes", "N"), ("max_maps", "1024"), ("writer_file", "")):
+        for key, text in (("dev_search_path", "/srv/exports"), ("allow", ""), ("port_nr", "1234"),
+                          ("copy", "auto"), ("io_mode", "auto"), ("claim", "Y"),
+                          ("write_zeroes", "N"), ("max_maps", "1024"), ("writer_file", "")):
             self.put(f"sys/module/ibnbd_server/parameters/{key}", text)
         for export, session in (("sdb", "clt1"), ("sdb", "clt2"), ("!srv!disk.img", "clt1")):
-            for key, text in (("size", "4194304"), ("identity", "hardware:ff00"), ("copy", "auto"), ("claimed", "1" if export == "sdb" else "0")):
+            for key, text in (("size", "4194304"), ("identity", "hardware:ff00"), ("copy", "auto"),
+                              ("claimed", "1" if export == "sdb" else "0")):
                 self.put(f"{ctl}/{export}/{key}", text)
-            for key, text in (("read_only", "0" if session == "clt1" else "1"), ("access_mode", "rw" if session == "clt1" else "ro"),
-                              ("mapping_path", "vol/" + export[-3:]), ("device_id", "7"), ("force_close", "")):
+            for key, text in (("read_only", "0" if session == "clt1" else "1"),
+                              ("access_mode", "rw" if session == "clt1" else "ro"),
+                              ("mapping_path", "vol/" + export[-3:]), ("device_id", "7"),
+                              ("force_close", "")):
                 self.put(f"{ctl}/{export}/sessions/{session}/{key}", text)
         link = self.dir / ctl / "sdb/block_dev"
         link.symlink_to("../../../../../block/sdb")
         for session in ("clt1", "clt2"):
             p = f"sys/class/ibtrs-server/{session}/paths/ip:10.0.0.1@ip:10.0.0.2"
-            for key, text in (("hca_name", "rxe0"), ("hca_port", "1"), ("src_addr", "ip:10.0.0.1"), ("dst_addr", "ip:10.0.0.2"),
-                              ("disconnect", ""), ("stats/rdma", "1 2 3 4")):
+            for key, text in (("hca_name", "rxe0"), ("hca_port", "1"), ("src_addr", "ip:10.0.0.1"),
+                              ("dst_addr", "ip:10.0.0.2"), ("disconnect", ""),
+                              ("stats/rdma", "1 2 3 4")):
                 self.put(f"{p}/{key}", text)
 
     def conf(self, text, name="maps.conf"):
@@ -97,7 +107,8 @@ class World:
 
     # ---- running ----
     def run(self, *args, want=0, program="ibnbd-faked", env=None, stdin=None, user=None):
-        p = subprocess.run([str(self.build / program), *map(str, args)], env={**self.env, **(env or {})}, capture_output=True, text=True,
+        p = subprocess.run([str(self.build / program), *map(str, args)],
+                           env={**self.env, **(env or {})}, capture_output=True, text=True,
                            timeout=DEADLINE, stdin=stdin or subprocess.DEVNULL, user=user)
         r = Ran(args, p)
         if "Sanitizer" in r.err or "runtime error" in r.err or r.rc < 0:
@@ -118,8 +129,9 @@ class World:
         return p.read_text().splitlines() if p.exists() else []
 
     def neutral(self, text):
-        return text.replace(str(self.root), "ROOT").replace(str(self.sys), "SYS").replace(str(self.dir), "DIR").replace(
-            socket.gethostname().replace(".", "-") + "@", "HOST@")
+        return (text.replace(str(self.root), "ROOT").replace(str(self.sys), "SYS")
+                .replace(str(self.dir), "DIR")
+                .replace(socket.gethostname().replace(".", "-") + "@", "HOST@"))
 
     def golden(self, name, text):
         f = HERE / "golden" / name
@@ -129,12 +141,14 @@ class World:
         elif not f.exists() or f.read_text() != text:
             import difflib
             old = f.read_text() if f.exists() else ""
-            raise Failed(f"not as in golden/{name}:\n" + "".join(difflib.unified_diff(old.splitlines(1), text.splitlines(1), "golden", "now")))
+            raise Failed(f"not as in golden/{name}:\n" + "".join(difflib.unified_diff(
+                old.splitlines(1), text.splitlines(1), "golden", "now")))
 
 
 def older(w):
     """The drivers of the first release, which do not show how a session was set up."""
-    for name in ("dest_port", "hb_interval_ms", "hb_misses", "reconnect_delay_ms", "reconnect_max_ms", "ibnbd/write_zeroes", "ibnbd/write_cache"):
+    for name in ("dest_port", "hb_interval_ms", "hb_misses", "reconnect_delay_ms",
+                 "reconnect_max_ms", "ibnbd/write_zeroes", "ibnbd/write_cache"):
         for f in (*w.sys.glob(f"class/ibtrs-client/*/{name}"), *w.sys.glob(f"block/*/{name}")):
             f.unlink()
 

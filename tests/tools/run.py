@@ -2,9 +2,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Tests of the command, without root and without modules.
 
-    tests/tools/run.py --build DIR [--update] [WORD]     the tests whose name contains WORD; --update writes the golden files
+    tests/tools/run.py --build DIR [--update] [WORD]     the tests whose name contains WORD;
+                                                         --update writes the golden files
 
-Last line: N passed, N failed.  A test is a function of test_*.py with @test; it gets a fresh World (kit.py)."""
+Last line: N passed, N failed.  A test is a function of test_*.py with @test;
+it gets a fresh World (kit.py)."""
 import argparse, importlib, sys, traceback
 from pathlib import Path
 

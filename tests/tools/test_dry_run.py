@@ -1,22 +1,29 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""--dry-run, wherever it stands: nothing is written to the driver, no file changes, and what would be written is told."""
+"""--dry-run, wherever it stands:
+nothing is written to the driver, no file changes, and what would be written is told."""
 from kit import *
 from test_list import schema
 
 # Each command that changes something, with words that would change something in machine() below.
 CHANGES = (
-    ("map vol/9 store9 10.0.9.7",), ("map vol/9 store1 --name vol9 --save",), ("map vol/1 store1 ro --name vol1 --save-only",), ("map vol3",),
+    ("map vol/9 store9 10.0.9.7",), ("map vol/9 store1 --name vol9 --save",),
+    ("map vol/1 store1 ro --name vol1 --save-only",), ("map vol3",),
     ("unmap vol1",), ("unmap vol1 --forget",), ("unmap --all --force",),
-    ("remap ibnbd1",), ("remap --all",), ("remap --session store1",), ("remap vol1 --force",), ("resize vol1 2G",), ("resize vol1 1M --force",),
-    ("path add store1 10.0.3.7",), ("path remove store1 10.0.1.7 --force",), ("path disconnect store1 10.0.1.7 --force",),
-    ("path reconnect store1 10.0.2.7",), ("path reconnect store1 --all",), ("path policy store1 rr",), ("session reconnect store1",),
-    ("session reconnect --all",),
-    ("server close sdb --all --force",), ("server disconnect clt1",), ("server start",), ("server stop --force",),
-    ("maps save vol1",), ("maps save --all", 9), ("maps remove vol3",), ("maps start vol3",), ("maps start --missing",), ("maps stop vol1",),
+    ("remap ibnbd1",), ("remap --all",), ("remap --session store1",), ("remap vol1 --force",),
+    ("resize vol1 2G",), ("resize vol1 1M --force",),
+    ("path add store1 10.0.3.7",), ("path remove store1 10.0.1.7 --force",),
+    ("path disconnect store1 10.0.1.7 --force",),
+    ("path reconnect store1 10.0.2.7",), ("path reconnect store1 --all",),
+    ("path policy store1 rr",), ("session reconnect store1",), ("session reconnect --all",),
+    ("server close sdb --all --force",), ("server disconnect clt1",),
+    ("server start",), ("server stop --force",),
+    ("maps save vol1",), ("maps save --all", 9), ("maps remove vol3",), ("maps start vol3",),
+    ("maps start --missing",), ("maps stop vol1",),
     ("maps apply --prune",), ("maps release",), ("maps release --remember",), ("maps restore",),
 )
-READS = ("list", "show vol1", "stat", "path list", "session list", "server list", "server exports", "server check", "maps check", "maps show", "metrics",
-         "doctor", "dump", "monitor -T 1", "help map")
+READS = ("list", "show vol1", "stat", "path list", "session list", "server list", "server exports",
+         "server check", "maps check", "maps show", "metrics", "doctor", "dump", "monitor -T 1",
+         "help map")
 
 
 def machine(w):
@@ -33,8 +40,11 @@ def machine(w):
 
 
 def everything(w):
-    """Each file of the machine, and when it was written; the log of what came to the driver is one of them."""
-    return {str(p.relative_to(w.dir)): (p.lstat().st_mtime_ns, os.readlink(p) if p.is_symlink() else p.is_file() and p.read_bytes())
+    """Each file of the machine, and when it was written;
+    the log of what came to the driver is one of them."""
+    return {str(p.relative_to(w.dir)):
+            (p.lstat().st_mtime_ns,
+             os.readlink(p) if p.is_symlink() else p.is_file() and p.read_bytes())
             for p in sorted(w.dir.rglob("*"))}
 
 
@@ -80,7 +90,8 @@ def without_dry_run_each_changes_something(w):
 @test
 def json_is_a_document_in_a_dry_run_too(w):
     machine(w)
-    words = {"map": ("map vol/9 store9 10.0.9.7", "map vol/9 store1 --name vol9 --save", "map vol/1 store1 --name vol1 --save-only", "map vol3"),
+    words = {"map": ("map vol/9 store9 10.0.9.7", "map vol/9 store1 --name vol9 --save",
+                     "map vol/1 store1 --name vol1 --save-only", "map vol3"),
              "show": ("show vol1",), "monitor": ()}      # (a stream, a line for each event)
     for line in w.run("help").out.splitlines():
         m = re.match(r"  ([a-z]+(?: [a-z]+)?)  +\S", line)
@@ -97,9 +108,12 @@ def commands_can_be_given_to_a_shell(w):
     w.client()
     w.conf("its \"a's$(x)\" s[b] path=ip:[fe80::1%eth0] path=10.0.0.2\n")
     said = w.run("maps", "show", "--as-commands").out
-    words = subprocess.run(["sh", "-c", said.replace("ibnbd map", "printf '%s\\n'", 1)], capture_output=True, text=True, cwd=w.dir).stdout.split("\n")
+    words = subprocess.run(["sh", "-c", said.replace("ibnbd map", "printf '%s\\n'", 1)],
+                           capture_output=True, text=True, cwd=w.dir).stdout.split("\n")
     eq(words, ["a's$(x)", "s[b]", "path=ip:fe80::1%eth0", "path=ip:10.0.0.2", "name=its", ""])
     said = w.run("maps", "start", "-n", "its").out
     w.put("map_device")
-    eq(subprocess.run(["sh", "-c", said.replace("/".join((str(w.sys), "class/ibnbd-client/ctl")), str(w.dir))]).returncode, 0)
-    eq((w.dir / "map_device").read_text(), "sessname=s[b] path=ip:fe80::1%eth0 path=ip:10.0.0.2 device_path=a's$(x) name=its\n")
+    eq(subprocess.run(["sh", "-c", said.replace(
+        "/".join((str(w.sys), "class/ibnbd-client/ctl")), str(w.dir))]).returncode, 0)
+    eq((w.dir / "map_device").read_text(),
+       "sessname=s[b] path=ip:fe80::1%eth0 path=ip:10.0.0.2 device_path=a's$(x) name=its\n")

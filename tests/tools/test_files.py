@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Files that people write: bytes that no text has, rights, and what stands in the place of a file. One reader has them all."""
+"""Files that people write: bytes that no text has, rights, and what stands in the place of a file.
+One reader has them all."""
 import os, stat, subprocess
 from kit import *
 
@@ -30,7 +31,8 @@ def a_nul_hides_nothing(w):
         has(server(w, *args, want=2).err, f"{f}:2:1: error: 3 NUL bytes", "not written to its end")
     eq((w.sys / "module/ibnbd_server/parameters/allow").read_text(), "\n", "nothing was changed")
     has(w.run("doctor", want=2).out, "mistakes in server.conf")
-    for text in (SERVER + "# \0", SERVER + "\0" * 4096, "\0" + SERVER, SERVER.replace("\n", "\0", 1)):
+    for text in (SERVER + "# \0", SERVER + "\0" * 4096, "\0" + SERVER,
+                 SERVER.replace("\n", "\0", 1)):
         conf(w, text, "server.conf")
         eq(server(w, "check", want=2).err.count("error: "), 1)
 
@@ -63,7 +65,8 @@ def a_file_that_is_too_long_is_refused_whole(w):
     has(r.err, f"{f}: error: it is longer than 16 MiB, and nothing of it is used")
     has(r.out, "0 mappings")
     size = f.stat().st_size
-    has(w.run("map", "d", "s", "10.0.0.1", "--name", "d", "--save-only", want=2).err, "not changed while a file of it is not used")
+    has(w.run("map", "d", "s", "10.0.0.1", "--name", "d", "--save-only", want=2).err,
+        "not changed while a file of it is not used")
     w.run("maps", "remove", "vol1", want=2)
     eq(f.stat().st_size, size)
     w.server()
@@ -93,9 +96,12 @@ def a_byte_order_mark_costs_nothing(w):
 @test
 def other_line_ends_in_fstab_and_crypttab(w):
     conf(w, LINE)
-    (w.root / "etc/crypttab").write_bytes(b"\xef\xbb\xbfcrypt /dev/ibnbd/by-name/vol1 none luks,_netdev\r\n"
-                                          b"naked /dev/ibnbd/by-name/vol1\r\nother /dev/ibnbd/by-name/vol1 none luks\r\n")
-    (w.root / "etc/fstab").write_bytes(b"/dev/ibnbd/by-name/vol1 /a ext4 _netdev 0 2\r\n/dev/ibnbd/by-name/vol1 /b ext4 defaults 0 2\r\n")
+    (w.root / "etc/crypttab").write_bytes(b"\xef\xbb\xbf"
+                                          b"crypt /dev/ibnbd/by-name/vol1 none luks,_netdev\r\n"
+                                          b"naked /dev/ibnbd/by-name/vol1\r\n"
+                                          b"other /dev/ibnbd/by-name/vol1 none luks\r\n")
+    (w.root / "etc/fstab").write_bytes(b"/dev/ibnbd/by-name/vol1 /a ext4 _netdev 0 2\r\n"
+                                       b"/dev/ibnbd/by-name/vol1 /b ext4 defaults 0 2\r\n")
     r = w.run("maps", "check")
     eq(sorted(re.findall(r"(\S+) \(.*\) has no _netdev", r.err)), ["/b", "naked", "other"])
     eq((r.err.count("carriage return"), r.err.count("byte order mark")), (2, 1))
@@ -104,10 +110,14 @@ def other_line_ends_in_fstab_and_crypttab(w):
 @test
 def bytes_in_fstab_and_crypttab(w):
     conf(w, LINE)
-    (w.root / "etc/crypttab").write_bytes(b"# x\ncr\0ypt /dev/ibnbd/by-name/vol1 none luks\nother /dev/ibnbd/by-name/vol1 none luks\n")
-    (w.root / "etc/fstab").write_bytes("/dev/ibnbd/by-name/vol1 /a ext4 defaults 0 2\n/dev/x\0 /b ext4\nUUID=1\u00a0/c xfs defaults 0 0\n".encode())
+    (w.root / "etc/crypttab").write_bytes(b"# x\ncr\0ypt /dev/ibnbd/by-name/vol1 none luks\n"
+                                          b"other /dev/ibnbd/by-name/vol1 none luks\n")
+    (w.root / "etc/fstab").write_bytes("/dev/ibnbd/by-name/vol1 /a ext4 defaults 0 2\n"
+                                       "/dev/x\0 /b ext4\n"
+                                       "UUID=1\u00a0/c xfs defaults 0 0\n".encode())
     r = w.run("maps", "check", want=2)
-    has(r.err, "crypttab:2:3: error: a NUL byte", "fstab:2:7: error: a NUL byte", "fstab:3:7: warning: a character that is not seen: no-break space, U+00A0")
+    has(r.err, "crypttab:2:3: error: a NUL byte", "fstab:2:7: error: a NUL byte",
+        "fstab:3:7: warning: a character that is not seen: no-break space, U+00A0")
     eq(sorted(re.findall(r"(\S+) \(.*\) has no _netdev", r.err)), ["/a", "other"])
     has(w.run("doctor", want=2).out, "mistakes in fstab")
 
@@ -115,9 +125,14 @@ def bytes_in_fstab_and_crypttab(w):
 @test
 def quotes_in_fstab_and_crypttab(w):
     conf(w, LINE.replace("\n", " uuid=0123-abcd\n"))
-    (w.root / "etc/fstab").write_text("UUID=\"0123-abcd\" /a xfs defaults 0 0\nUUID='0123-ABCD' /b xfs defaults 0 0\n\"UUID=0123-abcd\" /c xfs defaults 0 0\n"
-                                      "UUID=\"0123-abcd\" /d xfs _netdev 0 0\nUUID=\"9\" /e xfs defaults 0 0\n")
-    (w.root / "etc/crypttab").write_text("f UUID=\"0123-abcd\" none luks\ng UUID='0123-abcd' - luks\nh 'UUID=0123-abcd' - luks,_netdev\n")
+    (w.root / "etc/fstab").write_text("UUID=\"0123-abcd\" /a xfs defaults 0 0\n"
+                                      "UUID='0123-ABCD' /b xfs defaults 0 0\n"
+                                      "\"UUID=0123-abcd\" /c xfs defaults 0 0\n"
+                                      "UUID=\"0123-abcd\" /d xfs _netdev 0 0\n"
+                                      "UUID=\"9\" /e xfs defaults 0 0\n")
+    (w.root / "etc/crypttab").write_text("f UUID=\"0123-abcd\" none luks\n"
+                                         "g UUID='0123-abcd' - luks\n"
+                                         "h 'UUID=0123-abcd' - luks,_netdev\n")
     r = w.run("maps", "check")
     eq(sorted(re.findall(r"(\S+) \(.*\) has no _netdev", r.err)), ["/a", "/b", "/c", "f", "g"])
     eq(sorted(re.findall(r"(\S+): the quotes around", r.err)), ["/c", "h"])
@@ -132,7 +147,8 @@ def refused(w, f, words, server_conf=False):
             w.server()
         for args in (("check",), ("start",)):
             has(server(w, *args, want=2).err, words)
-        eq((w.sys / "module/ibnbd_server/parameters/allow").read_text(), "\n", "nothing was changed")
+        eq((w.sys / "module/ibnbd_server/parameters/allow").read_text(), "\n",
+           "nothing was changed")
         has(w.run("doctor", want=2).out, words, "nothing of it is used")
         return
     r = w.run("maps", "check", want=2)
@@ -144,7 +160,8 @@ def refused(w, f, words, server_conf=False):
     has(w.run("map", "vol1", want=2).err, words)
     has(w.run("maps", "show", want=2).err, words)
     has(w.run("maps", "apply", "--prune", want=2).err, "nothing is unmapped")
-    has(w.run("map", "d", "s", "10.0.0.1", "--name", "d", "--save-only", want=2).err, words, "not changed while")
+    has(w.run("map", "d", "s", "10.0.0.1", "--name", "d", "--save-only", want=2).err, words,
+        "not changed while")
     eq(w.log(), [])
     has(w.run("doctor", want=2).out, words, "nothing of it is used")
     out = w.dir / "generated"
@@ -160,7 +177,9 @@ def refused(w, f, words, server_conf=False):
 def others_may_write_to_it(w):
     for name, text in (("maps.conf", LINE), ("server.conf", SERVER)):
         f = conf(w, text, name)
-        for mode, words in ((0o666, "everybody can write to it"), (0o664, "its group can write to it"), (0o646, "everybody can write to it")):
+        for mode, words in ((0o666, "everybody can write to it"),
+                            (0o664, "its group can write to it"),
+                            (0o646, "everybody can write to it")):
             f.chmod(mode)
             refused(w, f, words, name == "server.conf")
         f.chmod(0o600)
@@ -175,7 +194,8 @@ def others_may_write_to_its_directory(w):
         f.parent.chmod(0o775)
         refused(w, f, "its group can write to the directory ", name == "server.conf")
         f.parent.chmod(0o1777)
-        has(w.run("maps", "check").out, " 0 errors")    # nobody can replace the file of another there
+        # nobody can replace the file of another there
+        has(w.run("maps", "check").out, " 0 errors")
         f.parent.chmod(0o755)
     f = conf(w, LINE.replace("vol1 ", "vol2 "), "maps.conf.d/10-a.conf")
     f.parent.chmod(0o777)
@@ -231,13 +251,15 @@ def one_refused_file_does_not_cost_the_others(w):
     w.client()
     conf(w, LINE)
     conf(w, LINE.replace("vol1 vol/1", "vol2 vol/2"), "maps.conf.d/10-a.conf").chmod(0o666)
-    conf(w, "vol1 vol/9 store1 path=10.0.1.7 path=10.0.2.7 override\n", "maps.conf.d/20-b.conf").chmod(0o666)
+    conf(w, "vol1 vol/9 store1 path=10.0.1.7 path=10.0.2.7 override\n",
+         "maps.conf.d/20-b.conf").chmod(0o666)
     r = w.run("maps", "apply", want=9)
     eq([(d["name"], d["device_path"]) for d in w.json("list")["devices"]], [("vol1", "vol/1")])
     out = w.dir / "generated"
     out.mkdir()
     w.run(out, program="ibnbd-generator", want=1)
-    eq(sorted(p.name for p in out.iterdir()), ["ibnbd-map@vol1.service.d", "ibnbd-maps.target.wants"])
+    eq(sorted(p.name for p in out.iterdir()),
+       ["ibnbd-map@vol1.service.d", "ibnbd-maps.target.wants"])
     eq(w.run("ibnbd0", program="ibnbd-udev").rc, 0)
 
 
@@ -251,7 +273,8 @@ def instead(w, f, what):
 
 KINDS = (("a directory", lambda f: f.mkdir(), "cannot be read: it is a directory"),
          ("a FIFO", os.mkfifo, "cannot be read: it is a FIFO"),
-         ("a loop of links", lambda f: f.symlink_to(f.name), "cannot be read: Too many levels of symbolic links"),
+         ("a loop of links", lambda f: f.symlink_to(f.name),
+          "cannot be read: Too many levels of symbolic links"),
          ("a link that leads nowhere", lambda f: f.symlink_to("nowhere"), "the link leads nowhere"),
          ("a device", lambda f: f.symlink_to("/dev/zero"), "cannot be read: it is a device"))
 
@@ -284,7 +307,8 @@ def masked_by_a_link_to_dev_null(w):
     f = conf(w, LINE, "maps.conf.d/50-saved.conf")
     instead(w, f, lambda f: f.symlink_to("/dev/null"))
     has(w.run("maps", "check").out, "0 mappings, 0 errors")
-    has(w.run("map", "d", "s", "10.0.0.1", "--name", "d", "--save-only", want=1).err, "no file stands there")
+    has(w.run("map", "d", "s", "10.0.0.1", "--name", "d", "--save-only", want=1).err,
+        "no file stands there")
     eq(stat.S_ISCHR(os.stat("/dev/null").st_mode), True)
 
 
@@ -349,7 +373,8 @@ def names_for_systemd(w):
     """Its units of our names are files; each of these fits, and the generator can write it."""
     out = w.dir / "generated"
     out.mkdir()
-    for name, rc in (("a" * 64, 0), ("a" + "-" * 54, 0), ("a" + "-" * 55, 2), ("a" + "-" * 63, 2), ("_" * 64, 0)):
+    for name, rc in (("a" * 64, 0), ("a" + "-" * 54, 0), ("a" + "-" * 55, 2), ("a" + "-" * 63, 2),
+                     ("_" * 64, 0)):
         conf(w, f"{name} vol/1 store1 path=10.0.1.7 path=10.0.2.7\n")
         r = w.run("maps", "check", want=rc)
         if rc:
@@ -361,7 +386,8 @@ def names_for_systemd(w):
 @test
 def names_that_are_resolved(w):
     w.client()
-    has(w.run("map", "d", "s", "store_1.invalid.", "--no-modprobe", want=7).err, "the host store_1.invalid. cannot be resolved")
+    has(w.run("map", "d", "s", "store_1.invalid.", "--no-modprobe", want=7).err,
+        "the host store_1.invalid. cannot be resolved")
     has(w.run("map", "d", "s", "path=store!1", want=2).err, "letters, digits, '-', '_' and '.'")
     has(w.run("map", "d", "s", "fe80::1", want=2).err, "needs its interface, as in fe80::1%eth2")
     has(w.run("map", "d", "s", "path=fe80::1", want=2).err, "needs its interface")
@@ -370,4 +396,5 @@ def names_that_are_resolved(w):
     r = w.run("map", "E-ETIMEDOUT", "s2", "192.0.2.7,192.0.2.8", want=7)
     has(r.err, "the path leaves this host by ip:192.0.2.7, and this host has no such address")
     conf(w, "vol1 vol/1 s3 path=192.0.2.7,192.0.2.8\n")
-    has(w.run("doctor", want=2).out, "vol1: the path leaves this host by ip:192.0.2.7", "two paths are two path=")
+    has(w.run("doctor", want=2).out, "vol1: the path leaves this host by ip:192.0.2.7",
+        "two paths are two path=")

@@ -17,12 +17,14 @@ def busy_world(w):
 
 
 def closed(schema):
-    """The schema as it stands, without the room that a version leaves for more: a key that it does not know is a misspelt one."""
+    """The schema as it stands, without the room that a version leaves for more: a key that it does
+    not know is a misspelt one."""
     if isinstance(schema, list):
         return [closed(s) for s in schema]
     if not isinstance(schema, dict):
         return schema
-    known = {"additionalProperties": False} if schema.get("type") == "object" and "properties" in schema else {}
+    known = ({"additionalProperties": False}
+             if schema.get("type") == "object" and "properties" in schema else {})
     return {**known, **{k: closed(v) for k, v in schema.items()}}
 
 
@@ -43,7 +45,9 @@ def the_schema_finds_misspelt_keys(w):
     w.client()
     doc = w.json("map", "vol/1", "store1", "10.0.1.7")
     schema(doc, "devices")
-    for bad in ({**doc, "devcies": []}, {"schema": "ibnbd/1", "devices": [{**doc["devices"][0], "sizes": 1}]}, {"devices": []}):
+    for bad in ({**doc, "devcies": []},
+                {"schema": "ibnbd/1", "devices": [{**doc["devices"][0], "sizes": 1}]},
+                {"devices": []}):
         try:
             schema(bad)
         except Failed:
@@ -58,8 +62,8 @@ def json_of_streams_is_valid(w):
     eq(len(docs), 2)
     for doc in docs:
         schema(doc, "devices", "paths", "interval_seconds")
-    p = subprocess.Popen([str(w.build / "ibnbd-faked"), "monitor", "--json", "-c", "1", "-T", "20"], env=w.env, stdout=subprocess.PIPE,
-                         stderr=subprocess.DEVNULL, text=True)
+    p = subprocess.Popen([str(w.build / "ibnbd-faked"), "monitor", "--json", "-c", "1", "-T", "20"],
+                         env=w.env, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     time.sleep(1.5)
     (w.sys / "block/ibnbd0/ibnbd/state_detail").write_text("held\n")
     out, _ = p.communicate(timeout=DEADLINE)
@@ -74,8 +78,9 @@ def nothing_mapped(w):
         if driver:
             w.client()
         eq(w.run("list").out, "")
-        for cmd in (("list",), ("session", "list"), ("path", "list"), ("server", "list"), ("server", "exports"), ("stat",), ("dump",),
-                    ("maps", "show"), ("maps", "check"), ("doctor",)):
+        for cmd in (("list",), ("session", "list"), ("path", "list"), ("server", "list"),
+                    ("server", "exports"), ("stat",), ("dump",), ("maps", "show"),
+                    ("maps", "check"), ("doctor",)):
             doc = w.json(*cmd, want=None)
             eq(doc["schema"], "ibnbd/1", cmd)
             schema(doc)
@@ -87,11 +92,14 @@ def text_is_golden(w):
     busy_world(w)
     w.server()
     out = ""
-    for args in (("list",), ("list", "-o", "+identity,^up", "--bytes"), ("list", "--sort", "^kname", "-H"), ("list", "-t"),
-                 ("list", "-P", "-o", "kname,name,device_path"), ("list", "-r", "-o", "kname,reason"), ("list", "--csv"),
-                 ("list", "-f", "detail=held"), ("list", "-f", "detail!=held", "-o", "kname"), ("list", "vol1"),
-                 ("session", "list"), ("session", "list", "store2", "-o", "all"), ("path", "list"), ("server", "list"),
-                 ("server", "exports", "-H"), ("show", "vol1"), ("show", "store2"), ("show", "sdb"), ("stat",), ("metrics",)):
+    for args in (("list",), ("list", "-o", "+identity,^up", "--bytes"),
+                 ("list", "--sort", "^kname", "-H"), ("list", "-t"),
+                 ("list", "-P", "-o", "kname,name,device_path"),
+                 ("list", "-r", "-o", "kname,reason"), ("list", "--csv"),
+                 ("list", "-f", "detail=held"), ("list", "-f", "detail!=held", "-o", "kname"),
+                 ("list", "vol1"), ("session", "list"), ("session", "list", "store2", "-o", "all"),
+                 ("path", "list"), ("server", "list"), ("server", "exports", "-H"),
+                 ("show", "vol1"), ("show", "store2"), ("show", "sdb"), ("stat",), ("metrics",)):
         out += f"$ ibnbd {' '.join(args)}\n" + w.run(*args).out + "\n"
     w.golden("text.txt", out)
 
@@ -100,10 +108,12 @@ def text_is_golden(w):
 def a_tree_has_what_was_asked_for(w):
     busy_world(w)
     whole, one = w.run("list", "-t").out, w.run("list", "-t", "vol1").out
-    eq([w in one for w in ("store1 (client)", "/dev/ibnbd0", "/dev/ibnbd1", "store2")], [True, True, False, False])
+    eq([w in one for w in ("store1 (client)", "/dev/ibnbd0", "/dev/ibnbd1", "store2")],
+       [True, True, False, False])
     eq((one.splitlines()[-1][:2], whole.count("└─")), ("└─", 2))
     eq(w.run("list", "-t", "ibnbd0", "ibnbd1", "ibnbd2").out, whole)
-    for args in (("list", "--session", "store9"), ("list", "-t", "-S", "store9"), ("list", "-t", "vol9")):
+    for args in (("list", "--session", "store9"), ("list", "-t", "-S", "store9"),
+                 ("list", "-t", "vol9")):
         has(w.run(*args, want=3).err, "9: no such ")
     eq(w.json("list", "--session", "store9", want=3)["devices"], [])
 
@@ -113,13 +123,15 @@ def json_is_valid_everywhere(w):
     busy_world(w)
     w.server()
     w.conf("vol1 vol/1 store1 path=10.0.1.7 path=10.0.2.7\nbad line\n")
-    for cmd in (("list",), ("session", "list"), ("path", "list"), ("server", "list"), ("server", "exports"), ("stat",), ("dump",),
-                ("show", "vol1"), ("maps", "show"), ("maps", "check"), ("doctor",), ("dump", "--anonymize")):
+    for cmd in (("list",), ("session", "list"), ("path", "list"), ("server", "list"),
+                ("server", "exports"), ("stat",), ("dump",), ("show", "vol1"), ("maps", "show"),
+                ("maps", "check"), ("doctor",), ("dump", "--anonymize")):
         schema(w.json(*cmd, want=None))
     d = w.json("list")["devices"]
     eq([x["kname"] for x in d], ["ibnbd0", "ibnbd1", "ibnbd2"])
     eq(d[2]["device_path"], 'we"ird,\\dev')
-    eq((d[1]["read_only"], d[1]["name"], d[1]["reason"], d[0]["reason"], d[0]["size"]), (True, None, "no path", None, 1 << 30))
+    eq((d[1]["read_only"], d[1]["name"], d[1]["reason"], d[0]["reason"], d[0]["size"]),
+       (True, None, "no path", None, 1 << 30))
 
 
 @test
@@ -142,7 +154,8 @@ def json_of_bytes_that_are_not_utf8(w):
 def csv_can_be_read(w):
     busy_world(w)
     rows = list(csv.reader(io.StringIO(w.run("list", "--csv", "-o", "kname,device_path").out)))
-    eq(rows, [["KNAME", "DEVICE"], ["ibnbd0", "vol/1"], ["ibnbd1", "vol/2"], ["ibnbd2", 'we"ird,\\dev']])
+    eq(rows, [["KNAME", "DEVICE"], ["ibnbd0", "vol/1"], ["ibnbd1", "vol/2"],
+              ["ibnbd2", 'we"ird,\\dev']])
 
 
 @test
@@ -197,8 +210,11 @@ def metrics_are_prometheus_text(w):
         if key in seen:
             raise Failed(f"twice: {key}")
         seen.add(key)
-    has(w.run("metrics").out, 'ibnbd_device_state{device="ibnbd1",name="",session="store1",export="vol/2",state="held"} 1',
-        'ibnbd_path_up{session="store1",path="ip:10.0.0.1@ip:10.0.2.7",hca="rxe0"} 0', 'export="we\\"ird,\\\\dev"')
+    has(w.run("metrics").out,
+        'ibnbd_device_state{device="ibnbd1",name="",session="store1",export="vol/2",'
+        'state="held"} 1',
+        'ibnbd_path_up{session="store1",path="ip:10.0.0.1@ip:10.0.2.7",hca="rxe0"} 0',
+        'export="we\\"ird,\\\\dev"')
 
 
 @test
@@ -217,9 +233,11 @@ def a_closed_pipe_is_no_crash(w):
     busy_world(w)
     r, wr = os.pipe()
     os.close(r)
-    p = subprocess.run([str(w.build / "ibnbd-faked"), "list"], env=w.env, stdout=wr, stderr=subprocess.PIPE, text=True, timeout=DEADLINE)
+    p = subprocess.run([str(w.build / "ibnbd-faked"), "list"], env=w.env, stdout=wr,
+                       stderr=subprocess.PIPE, text=True, timeout=DEADLINE)
     os.close(wr)
     eq(p.returncode in (1, -13), True, p)
-    p = subprocess.run([str(w.build / "ibnbd-faked"), "list"], env=w.env, stdout=open("/dev/full", "w"), stderr=subprocess.PIPE, text=True)
+    p = subprocess.run([str(w.build / "ibnbd-faked"), "list"], env=w.env,
+                       stdout=open("/dev/full", "w"), stderr=subprocess.PIPE, text=True)
     eq(p.returncode, 1)
     has(p.stderr, "cannot write the output")

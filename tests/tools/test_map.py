@@ -5,15 +5,16 @@ import re
 import socket
 from kit import *
 
-ONE = ("map", "vol/1", "store1", "10.0.1.7", "10.0.1.9,10.0.2.7", "--policy", "min-latency", "--name", "vol1")
+ONE = ("map", "vol/1", "store1", "10.0.1.7", "10.0.1.9,10.0.2.7", "--policy", "min-latency",
+       "--name", "vol1")
 
 
 @test
 def map_says_the_device(w):
     w.client()
     eq(w.run(*ONE).out, "/dev/ibnbd0\n")
-    eq(w.log(), ["class/ibnbd-client/ctl/map_device sessname=store1 path=ip:10.0.1.7 path=ip:10.0.1.9@ip:10.0.2.7 device_path=vol/1 "
-                 "policy=min-latency name=vol1"])
+    eq(w.log(), ["class/ibnbd-client/ctl/map_device sessname=store1 path=ip:10.0.1.7 "
+                 "path=ip:10.0.1.9@ip:10.0.2.7 device_path=vol/1 policy=min-latency name=vol1"])
     eq(w.run("map", "vol/2", "store1", "ro").out, "/dev/ibnbd1\n")
     has(w.log()[-1], "device_path=vol/2", "access_mode=ro")
 
@@ -25,8 +26,10 @@ def map_all_spellings(w):
     w.run("map", "d2", "--session", "s1", "--access=ro")
     w.run("map", "--device-path=d3", "s1", "hold=-1", "--io-timeout", "30")
     w.run("map", "d4", "from", "s1", "migration")
-    want = ["sessname=s1 path=ip:10.0.0.2 device_path=d1 access_mode=ro", "sessname=s1 device_path=d2 access_mode=ro",
-            "sessname=s1 device_path=d3 hold=-1 io_timeout=30", "sessname=s1 device_path=d4 access_mode=migration"]
+    want = ["sessname=s1 path=ip:10.0.0.2 device_path=d1 access_mode=ro",
+            "sessname=s1 device_path=d2 access_mode=ro",
+            "sessname=s1 device_path=d3 hold=-1 io_timeout=30",
+            "sessname=s1 device_path=d4 access_mode=migration"]
     eq([l.split(" ", 1)[1] for l in w.log()], want)
 
 
@@ -39,7 +42,8 @@ def map_made_session(w):
 
 @test
 def map_made_session_is_of_this_machine(w):
-    """Two hosts of one name have two names for their sessions; what an earlier version opened goes on under its name."""
+    """Two hosts of one name have two names for their sessions;
+    what an earlier version opened goes on under its name."""
     w.client()
     made = lambda: w.run("map", "d", "-", "10.0.1.7", "-n").out.split("sessname=")[1].split(" ")[0]
     host = socket.gethostname().replace(".", "-")
@@ -49,7 +53,8 @@ def map_made_session_is_of_this_machine(w):
     for text in ids:
         w.put("root/etc/machine-id", text)
         names.append(made())
-        eq(bool(re.fullmatch(re.escape(host) + "-[0-9a-f]{8}@10-0-1-7", names[-1])), True, names[-1])
+        eq(bool(re.fullmatch(re.escape(host) + "-[0-9a-f]{8}@10-0-1-7", names[-1])), True,
+           names[-1])
         hasnt(names[-1], text[:8], text[-8:])   # the id itself is nobody's business
     eq(names[0] != names[1], True, "another machine")
     w.put("root/etc/machine-id", "uninitialized")
@@ -84,17 +89,21 @@ def map_json(w):
     w.client()
     d = w.json(*ONE)
     eq(d["schema"], "ibnbd/1")
-    eq([d["devices"][0][k] for k in ("path", "name", "session", "device_path", "size")], ["/dev/ibnbd0", "vol1", "store1", "vol/1", 1 << 30])
+    eq([d["devices"][0][k] for k in ("path", "name", "session", "device_path", "size")],
+       ["/dev/ibnbd0", "vol1", "store1", "vol/1", 1 << 30])
 
 
 @test
 def map_refusals_have_exit_codes(w):
     w.client()
-    for err, code, mend in (("ENOENT", 1, "search path"), ("EPERM", 6, "migration"), ("EACCES", 6, "server.conf"), ("EROFS", 6, "ro"),
-                            ("ETIMEDOUT", 7, "ibnbd doctor"), ("EHOSTUNREACH", 7, "ibnbd doctor"), ("ECONNREFUSED", 7, "listen"),
-                            ("EPROTO", 1, "versions"), ("EBUSY", 5, "does the server use the disk itself"), ("EINVAL", 2, "")):
+    for err, code, mend in (("ENOENT", 1, "search path"), ("EPERM", 6, "migration"),
+                            ("EACCES", 6, "server.conf"), ("EROFS", 6, "ro"),
+                            ("ETIMEDOUT", 7, "ibnbd doctor"), ("EHOSTUNREACH", 7, "ibnbd doctor"),
+                            ("ECONNREFUSED", 7, "listen"), ("EPROTO", 1, "versions"),
+                            ("EBUSY", 5, "does the server use the disk itself"), ("EINVAL", 2, "")):
         r = w.run("map", "E-" + err, "s", "10.0.0.2", want=code)
-        has(r.err, f"cannot map E-{err} of session s: device E-{err} of session s: the server refuses", mend)
+        has(r.err, f"cannot map E-{err} of session s: "
+            f"device E-{err} of session s: the server refuses", mend)
         eq(r.out, "", err)
 
 
@@ -105,7 +114,8 @@ def map_without_root(w):
     w.run("map", "d", "s", "10.0.0.1")
     w.run("map", "E-EACCES", "s", "10.0.0.2", want=6)
     w.put("sys/block/ibnbd0/ibnbd/state", "closed")
-    for f in ("class/ibnbd-client/ctl/map_device", "block/ibnbd0/ibnbd/unmap_device", "block/ibnbd0/ibnbd/remap_device"):
+    for f in ("class/ibnbd-client/ctl/map_device", "block/ibnbd0/ibnbd/unmap_device",
+              "block/ibnbd0/ibnbd/remap_device"):
         (w.sys / f).chmod(0o200 if os.getuid() == 0 else 0o400)
     w.dir.chmod(0o755)
     program = shutil.copy(w.build / "ibnbd-faked", w.dir)
@@ -118,11 +128,15 @@ def map_without_root(w):
 @test
 def map_mistakes_are_found_before_the_driver(w):
     w.client()
-    for args, words in (((), ["sessname=NAME is missing"]), (("d",), ["no usable line \"d\""]), (("d", "s"), ["no session s", "address"]),
-                        (("d", "s", "10.0.0.300"), ["10.0.0.300"]), (("d", "s.x", "10.0.0.2"), ["sessname must not contain '.'"]),
+    for args, words in (((), ["sessname=NAME is missing"]), (("d",), ["no usable line \"d\""]),
+                        (("d", "s"), ["no session s", "address"]),
+                        (("d", "s", "10.0.0.300"), ["10.0.0.300"]),
+                        (("d", "s.x", "10.0.0.2"), ["sessname must not contain '.'"]),
                         (("d", "s", "10.0.0.2", "--polcy", "rr"), ["did you mean --policy"]),
-                        (("d", "s", "10.0.0.2", "policy=fast"), ["round-robin, min-inflight or min-latency"]),
-                        (("d", "s", "10.0.0.2", "10.0.0.2"), ["given twice"]), (("d", "s", "10.0.0.2", "--hold"), ["--hold needs a value"]),
+                        (("d", "s", "10.0.0.2", "policy=fast"),
+                         ["round-robin, min-inflight or min-latency"]),
+                        (("d", "s", "10.0.0.2", "10.0.0.2"), ["given twice"]),
+                        (("d", "s", "10.0.0.2", "--hold"), ["--hold needs a value"]),
                         (("d", "s", "10.0.0.2", "--save"), ["--name"])):
         r = w.run("map", *args, want=2)
         has(r.err, *words)
@@ -138,7 +152,8 @@ def map_without_the_driver(w):
 @test
 def map_name_of_a_host(w):
     w.client()
-    has(w.run("map", "d", "s", "no-such-host.invalid", want=7).err, "no-such-host.invalid cannot be resolved")
+    has(w.run("map", "d", "s", "no-such-host.invalid", want=7).err,
+        "no-such-host.invalid cannot be resolved")
     w.run("map", "d", "s", "localhost")
     has(w.log()[-1], "path=ip:")
     hasnt(w.log()[-1], "localhost")
@@ -179,13 +194,15 @@ def unmap_busy_names_the_users(w):
     w.client()
     w.run(*ONE)
     w.put("sys/block/ibnbd0/busy")
-    (w.root / "proc/self/mountinfo").write_text("36 25 259:0 / /srv/data rw - ext4 /dev/ibnbd0 rw\n")
+    (w.root / "proc/self/mountinfo").write_text(
+        "36 25 259:0 / /srv/data rw - ext4 /dev/ibnbd0 rw\n")
     w.put("sys/block/ibnbd0/holders/dm-3/dm/name", "vg0-data")
     w.put("sys/block/loop2/loop/backing_file", "/dev/ibnbd0")
     w.put("sys/block/loop3/loop/backing_file", "/srv/data/image")
     w.process(77, "dd", "ibnbd0")
     r = w.run("unmap", "vol1", want=5)
-    has(r.err, "it is in use", "/srv/data", "vg0-data", "loop2 is built on it", "process 77 (dd) has it open")
+    has(r.err, "it is in use", "/srv/data", "vg0-data", "loop2 is built on it",
+        "process 77 (dd) has it open")
     hasnt(r.err, "loop3")
     w.run("unmap", "vol1", "--force")
     has(w.log()[-1], "force")
@@ -200,7 +217,8 @@ def unmap_all_spares_the_root(w):
     w.put("sys/block/ibnbd0/ibnbd0p1/dev", "259:77")
     w.put("root/dev/ibnbd0p1", "259:77")
     for users, name in (("1 0 259:77 / / rw - ext4 /dev/root rw", "self/mountinfo"),
-                        ("1 0 0:45 /@ / rw - btrfs /dev/ibnbd0p1 rw", "self/mountinfo"), ("/dev/ibnbd0p1 partition 1048572 0 -2", "swaps")):
+                        ("1 0 0:45 /@ / rw - btrfs /dev/ibnbd0p1 rw", "self/mountinfo"),
+                        ("/dev/ibnbd0p1 partition 1048572 0 -2", "swaps")):
         f = w.root / "proc" / name
         f.write_text(users + "\n")
         has(w.run("unmap", "--all").err, "ibnbd0 is left alone")
@@ -265,21 +283,25 @@ def remap_force_maps_again(w):
 def remap_force_of_the_last_device(w):
     """The session closes with it, and is opened again as it was."""
     w.client()
-    w.run("map", "vol/1", "store1", "10.0.1.7", "10.0.1.9,10.0.2.7", "--name", "v", "--hold", "7", "--io-timeout", "30", "--policy", "rr",
-          "--max-reconnect-attempts", "9", "--access-mode", "ro", "--dest-port", "1500", "--hb-misses", "5", "--write-cache", "off")
+    w.run("map", "vol/1", "store1", "10.0.1.7", "10.0.1.9,10.0.2.7", "--name", "v", "--hold", "7",
+          "--io-timeout", "30", "--policy", "rr", "--max-reconnect-attempts", "9",
+          "--access-mode", "ro", "--dest-port", "1500", "--hb-misses", "5", "--write-cache", "off")
     for p in ("10.0.3.7", "10.0.4.7", "10.0.5.7", "10.0.6.7", "10.0.7.7"):
         w.run("path", "add", "store1", p)
     w.put("sys/class/ibtrs-client/store1/paths/ip:10.0.0.1@ip:10.0.1.7/state", "disconnected")
     w.put("sys/class/ibtrs-client/store1/paths/ip:10.0.0.1@ip:10.0.1.7/src_addr", "ip:0.0.0.0")
     w.put("sys/class/ibtrs-client/store1/paths/ip:10.0.0.1@ip:10.0.3.7/src_addr", "ip:0.0.0.0")
-    ask = lambda: ({k: v for k, v in w.json("list")["devices"][0].items() if k in ("hold", "io_timeout", "access_mode", "name", "nr_poll_queues")},
-                   [(s["policy"], s["max_reconnect_attempts"]) for s in w.json("session", "list")["sessions"]])
+    ask = lambda: ({k: v for k, v in w.json("list")["devices"][0].items()
+                    if k in ("hold", "io_timeout", "access_mode", "name", "nr_poll_queues")},
+                   [(s["policy"], s["max_reconnect_attempts"])
+                    for s in w.json("session", "list")["sessions"]])
     before = ask()
     eq(before[0]["hold"], 7)
     n = len(w.log())
     has(w.run("remap", "-n", "--force", "v").out, "unmap_device", "path=ip:10.0.1.9@ip:10.0.2.7")
     eq(w.run("remap", "--force", "v").out, "/dev/ibnbd0\n")
-    has(w.log()[n + 1], "path=ip:10.0.1.9@ip:10.0.2.7", "policy=round-robin", "max_reconnect_attempts=9", "dest_port=1500", "hb_misses=5", "write_cache=off")
+    has(w.log()[n + 1], "path=ip:10.0.1.9@ip:10.0.2.7", "policy=round-robin",
+        "max_reconnect_attempts=9", "dest_port=1500", "hb_misses=5", "write_cache=off")
     eq((w.log()[n + 1].count("path=ip:"), "0.0.0.0" in w.log()[n + 1]), (6, False))
     eq(ask(), before)
     eq(len(list((w.sys / "class/ibtrs-client/store1/paths").iterdir())), 7)
@@ -288,14 +310,17 @@ def remap_force_of_the_last_device(w):
 @test
 def remap_force_takes_the_rest_from_maps_conf(w):
     w.client()
-    w.conf("v vol/1 store1 path=store.invalid dest_port=1500 hb_misses=5 write_zeroes=off hold=20\n")
+    w.conf("v vol/1 store1 path=store.invalid dest_port=1500 hb_misses=5 write_zeroes=off "
+           "hold=20\n")
     w.run("map", "vol/1", "store1", "10.0.1.7", "--name", "v", "--hold", "7", "--dest-port", "1500")
     older(w)
     w.run("remap", "--force", "v")
-    has(w.log()[-1], "path=ip:10.0.0.1@ip:10.0.1.7 ", "dest_port=1500", "hb_misses=5", "write_zeroes=off", "hold=7")
+    has(w.log()[-1], "path=ip:10.0.0.1@ip:10.0.1.7 ", "dest_port=1500", "hb_misses=5",
+        "write_zeroes=off", "hold=7")
     shutil.rmtree(w.sys / "class/ibtrs-client/store1/paths/ip:10.0.0.1@ip:10.0.1.7")
     n = len(w.log())
-    has(w.run("remap", "--force", "v", want=7).err, "store.invalid cannot be resolved", "it stays as it is")
+    has(w.run("remap", "--force", "v", want=7).err, "store.invalid cannot be resolved",
+        "it stays as it is")
     w.conf("")
     has(w.run("remap", "--force", "v", want=1).err, "session store1 has no path")
     eq(len(w.log()), n)
@@ -317,7 +342,8 @@ def remap_force_that_fails_says_how_to_come_back(w):
 def resize(w):
     w.client()
     w.run(*ONE)
-    for text, sectors in (("2G", 4194304), ("4194312s", 4194312), ("3GiB", 6291456), (str(4 << 30), 8388608)):
+    for text, sectors in (("2G", 4194304), ("4194312s", 4194312), ("3GiB", 6291456),
+                          (str(4 << 30), 8388608)):
         w.run("resize", "vol1", text)
         eq(w.log()[-1], f"block/ibnbd0/ibnbd/resize {sectors}")
     n = len(w.log())
@@ -326,5 +352,6 @@ def resize(w):
     has(w.run("resize", "vol1", "1000", want=2).err, "not a size")
     has(w.run("resize", "vol9", "1G", want=3).err, "vol9: no such device", "ibnbd list")
     eq(len(w.log()), n)
-    has(w.run("resize", "vol1", "8388609s", want=2).err, "cannot resize /dev/ibnbd0: ibnbd0: resize: not a number of whole logical blocks")
+    has(w.run("resize", "vol1", "8388609s", want=2).err,
+        "cannot resize /dev/ibnbd0: ibnbd0: resize: not a number of whole logical blocks")
     w.run("resize", "vol1", "1G", "--force")

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""maps.conf: what is accepted, what is refused in which words, how it is changed, and what it does."""
+"""maps.conf: what is accepted, what is refused in which words,
+how it is changed, and what it does."""
 import os, socket, struct, subprocess, threading, time
 from kit import *
 
@@ -13,9 +14,11 @@ scratch   "nvme0n1"  -          path=gid:fe80:0000:0000:0000:0002:c903:00a1:b2c3
 
 
 def unescape(text):
-    for a, b in (("\\\\", "\\"), ("\\n", "\n"), ("\\t", "\t"), ("\\r", "\r"), ("\\x07", "\x07"), ("\\0", "\0")):
+    for a, b in (("\\\\", "\\"), ("\\n", "\n"), ("\\t", "\t"), ("\\r", "\r"), ("\\x07", "\x07"),
+                 ("\\0", "\0")):
         text = text.replace(a, b)
-    return re.sub(r"\\x([89a-f][0-9a-f])", lambda m: bytes((int(m[1], 16),)).decode("utf-8", "surrogateescape"), text)
+    return re.sub(r"\\x([89a-f][0-9a-f])",
+                  lambda m: bytes((int(m[1], 16),)).decode("utf-8", "surrogateescape"), text)
 
 
 @test
@@ -45,14 +48,16 @@ def good_lines_are_shown_canonically(w):
     w.conf(GOOD)
     r = w.run("maps", "show")
     lines = r.out.splitlines()
-    eq(lines[0], "vol1 vol/1 store1 path=ip:10.0.1.7 path=ip:10.0.1.9,ip:10.0.2.7 policy=min-latency")
+    eq(lines[0], "vol1 vol/1 store1 path=ip:10.0.1.7 path=ip:10.0.1.9,ip:10.0.2.7 "
+       "policy=min-latency")
     eq(lines[1], "vol2 vol/2 store1 access_mode=ro policy=min-latency nofail")
-    eq(lines[2], "scratch nvme0n1 - path=gid:fe80:0000:0000:0000:0002:c903:00a1:b2c3 dest_port=1235 noauto start-timeout=90s "
-       "link=fast/scratch size=1G x-mine=yes")
+    eq(lines[2], "scratch nvme0n1 - path=gid:fe80:0000:0000:0000:0002:c903:00a1:b2c3 "
+       "dest_port=1235 noauto start-timeout=90s link=fast/scratch size=1G x-mine=yes")
     # What is shown is read back as the same.
     w.conf(r.out)
     eq(w.run("maps", "show").out, r.out)
-    has(w.run("maps", "show", "vol1", "--as-commands").out, "ibnbd map vol/1 store1 path=ip:10.0.1.7")
+    has(w.run("maps", "show", "vol1", "--as-commands").out,
+        "ibnbd map vol/1 store1 path=ip:10.0.1.7")
     has(w.run("maps", "show", "vol9", want=3).err, "vol9")
 
 
@@ -64,7 +69,8 @@ def drop_ins(w):
     w.conf("broken\n", "maps.conf.d/30-off.conf.disabled")
     w.run("maps", "check")
     shown = w.run("maps", "show").out
-    has(shown, "vol2 vol/2 s hold=5 nofail\n", "vol3 vol/3 s\n", "vol1 vol/9 s path=ip:10.0.0.1 override\n")
+    has(shown, "vol2 vol/2 s hold=5 nofail\n", "vol3 vol/3 s\n",
+        "vol1 vol/9 s path=ip:10.0.0.1 override\n")
     hasnt(shown, "vol/1")
 
 
@@ -81,24 +87,30 @@ def rights_of_the_file(w):
 @test
 def fstab_without_netdev(w):
     w.conf(GOOD + "data d s3 path=10.0.0.1 path=10.0.0.2 uuid=0123-4567\n")
-    (w.root / "etc/fstab").write_text("/dev/ibnbd/by-name/vol1 /srv ext4 defaults 0 2\n/dev/ibnbd/by-name/vol2 /b ext4 _netdev,nofail 0 2\n"
-                                      "UUID=0123-4567 /data xfs nofail 0 0\nUUID=9999 / ext4 defaults 0 1\n")
-    (w.root / "etc/crypttab").write_text("# x\ncrypt /dev/ibnbd/by-name/scratch none luks\nother /dev/sda none luks\n")
+    (w.root / "etc/fstab").write_text("/dev/ibnbd/by-name/vol1 /srv ext4 defaults 0 2\n"
+                                      "/dev/ibnbd/by-name/vol2 /b ext4 _netdev,nofail 0 2\n"
+                                      "UUID=0123-4567 /data xfs nofail 0 0\n"
+                                      "UUID=9999 / ext4 defaults 0 1\n")
+    (w.root / "etc/crypttab").write_text("# x\ncrypt /dev/ibnbd/by-name/scratch none luks\n"
+                                         "other /dev/sda none luks\n")
     r = w.run("maps", "check")
-    has(r.err, "/srv (/dev/ibnbd/by-name/vol1) has no _netdev", "/data (UUID=0123-4567) has no _netdev", "crypt (/dev/ibnbd/by-name/scratch)")
+    has(r.err, "/srv (/dev/ibnbd/by-name/vol1) has no _netdev",
+        "/data (UUID=0123-4567) has no _netdev", "crypt (/dev/ibnbd/by-name/scratch)")
     hasnt(r.err, "/b (", "other")
     eq(w.run("doctor", want=None).out.count("has no _netdev"), 3)
 
 
 @test
 def fstab_by_tags_and_through_layers(w):
-    """The usual line names our disk by UUID, LABEL, a logical volume: a disk that is mapped is known by all of them."""
+    """The usual line names our disk by UUID, LABEL, a logical volume:
+    a disk that is mapped is known by all of them."""
     w.client()
     w.conf("vol1 vol/1 s path=10.0.0.1 path=10.0.0.2\n")
     w.run("map", "vol/1", "s", "10.0.0.1", "--name", "vol1")
     block = w.sys / "class/block"
     block.mkdir()
-    for name, slave in (("ibnbd0", None), ("ibnbd0p1", None), ("dm-0", "ibnbd0"), ("dm-1", "dm-0"), ("md127", "ibnbd0p1"), ("sda1", None), ("dm-2", "sda1")):
+    for name, slave in (("ibnbd0", None), ("ibnbd0p1", None), ("dm-0", "ibnbd0"), ("dm-1", "dm-0"),
+                        ("md127", "ibnbd0p1"), ("sda1", None), ("dm-2", "sda1")):
         real = w.sys / "block" / name
         real.mkdir(exist_ok=True)
         if slave:
@@ -108,17 +120,24 @@ def fstab_by_tags_and_through_layers(w):
     (block / "md127p1").symlink_to("../../block/md127/md127p1")
     for name in ("ibnbd0", "ibnbd0p1", "dm-0", "dm-1", "md127p1", "sda1", "dm-2"):
         w.put(f"root/dev/{name}")
-    for link, to in (("disk/by-uuid/0123-4567", "ibnbd0"), ("disk/by-label/my\\x20data", "ibnbd0p1"), ("disk/by-partuuid/77-01", "ibnbd0p1"),
-                     ("vg0/lv0", "dm-0"), ("mapper/secret", "dm-1"), ("md/m0p1", "md127p1"), ("disk/by-uuid/9999", "sda1"), ("vg1/root", "dm-2")):
+    for link, to in (("disk/by-uuid/0123-4567", "ibnbd0"),
+                     ("disk/by-label/my\\x20data", "ibnbd0p1"),
+                     ("disk/by-partuuid/77-01", "ibnbd0p1"), ("vg0/lv0", "dm-0"),
+                     ("mapper/secret", "dm-1"), ("md/m0p1", "md127p1"),
+                     ("disk/by-uuid/9999", "sda1"), ("vg1/root", "dm-2")):
         f = w.root / "dev" / link
         f.parent.mkdir(parents=True, exist_ok=True)
         f.symlink_to(w.root / "dev" / to)
-    (w.root / "etc/fstab").write_text("".join(f"{source} /m{i} ext4 defaults 0 2\n" for i, source in enumerate(
-        ("UUID=0123-4567", 'LABEL="my\\040data"', "PARTUUID=77-01", "/dev/vg0/lv0", "/dev/mapper/secret", "/dev/md/m0p1", "UUID=9999", "/dev/vg1/root",
-         "/dev/none", "UUID=none", "tmpfs"))))
-    (w.root / "etc/crypttab").write_text("secret /dev/vg0/lv0 none luks\nthird UUID=\"0123-4567\" none luks,_netdev\n")
+    (w.root / "etc/fstab").write_text("".join(
+        f"{source} /m{i} ext4 defaults 0 2\n" for i, source in enumerate(
+            ("UUID=0123-4567", 'LABEL="my\\040data"', "PARTUUID=77-01", "/dev/vg0/lv0",
+             "/dev/mapper/secret", "/dev/md/m0p1", "UUID=9999", "/dev/vg1/root",
+             "/dev/none", "UUID=none", "tmpfs"))))
+    (w.root / "etc/crypttab").write_text("secret /dev/vg0/lv0 none luks\n"
+                                         "third UUID=\"0123-4567\" none luks,_netdev\n")
     r = w.run("maps", "check")
-    eq(sorted(re.findall(r"(\S+) \(.*\) has no _netdev", r.err)), ["/m0", "/m1", "/m2", "/m3", "/m4", "/m5", "secret"])
+    eq(sorted(re.findall(r"(\S+) \(.*\) has no _netdev", r.err)),
+       ["/m0", "/m1", "/m2", "/m3", "/m4", "/m5", "secret"])
     eq(w.run("doctor", want=None).out.count("has no _netdev"), 7)
     w.run("unmap", "vol1")
     shutil.rmtree(w.root / "dev/disk")
@@ -137,7 +156,8 @@ def start_and_stop(w):
     w.run("map", "byhand", "store1")
     has(w.run("maps", "start", "vol9", want=3).err, 'no usable line "vol9"')
     w.run("maps", "stop", "vol1", "vol2")
-    eq([p.name for p in (w.sys / "block").iterdir()], ["ibnbd1"], "what the file does not name stays")
+    eq([p.name for p in (w.sys / "block").iterdir()], ["ibnbd1"],
+       "what the file does not name stays")
     has(w.run("maps", "stop", "byhand", want=3).err, "nothing else is touched")
 
 
@@ -221,7 +241,8 @@ class Start:
 
     def __init__(self, w):
         self.notify = Notify(w)
-        self.p = subprocess.Popen([str(w.build / "ibnbd-faked"), "maps", "start", "vol1"], env={**w.env, "NOTIFY_SOCKET": self.notify.path},
+        self.p = subprocess.Popen([str(w.build / "ibnbd-faked"), "maps", "start", "vol1"],
+                                  env={**w.env, "NOTIFY_SOCKET": self.notify.path},
                                   stderr=subprocess.DEVNULL)
 
     def __enter__(self):
@@ -266,7 +287,8 @@ def nofail_is_content(w):
     has(n.until("READY=1")[0][-1], "not mapped")
     w.run("maps", "start", "vol1", want=6)
     shutil.rmtree(w.sys / "class")      # a kernel that has no driver of ours
-    has(w.run("maps", "start", "vol1", env={"NOTIFY_SOCKET": n.path}).err, "ibnbd-client is not loaded")
+    has(w.run("maps", "start", "vol1", env={"NOTIFY_SOCKET": n.path}).err,
+        "ibnbd-client is not loaded")
     has(n.until("READY=1")[0][-1], "not mapped")
     w.run("maps", "start", "vol1", want=8)
     w.run("maps", "start", "--missing", want=8)
@@ -284,7 +306,8 @@ def ready_when_mapped(w):
 @test
 def wait_ends(w):
     w.client()
-    w.conf("a E-EPERM s path=10.0.0.1 wait start-timeout=60s\nb E-ETIMEDOUT s2 path=10.0.0.1 wait start-timeout=2s\n")
+    w.conf("a E-EPERM s path=10.0.0.1 wait start-timeout=60s\n"
+           "b E-ETIMEDOUT s2 path=10.0.0.1 wait start-timeout=2s\n")
     t = time.monotonic()
     has(w.run("maps", "start", "a", want=6).err, "cannot map E-EPERM")
     eq(w.log().count(w.log()[0]), 3, "refused three times")
@@ -294,7 +317,8 @@ def wait_ends(w):
 
 @test
 def pauses_double(w):
-    """1, 2, 4 seconds, each a fifth more or less; a bound above would measure the load of this machine."""
+    """1, 2, 4 seconds, each a fifth more or less;
+    a bound above would measure the load of this machine."""
     w.client()
     w.conf("b E-ETIMEDOUT s path=10.0.0.1 wait start-timeout=13s\n")
     has(w.run("maps", "start", "b", want=7).err, "given up after")
@@ -317,7 +341,8 @@ def somebody_elses_attempt_is_no_mapping(w):
 def the_wrong_size_is_unmapped_again(w):
     w.client()
     w.conf("a d s path=10.0.0.1 size=2G\nb d2 s path=10.0.0.1 size=1G\n")
-    has(w.run("maps", "start", "a", "--wait", "0", want=1).err, "is not the disk of a", "unmapped again")
+    has(w.run("maps", "start", "a", "--wait", "0", want=1).err, "is not the disk of a",
+        "unmapped again")
     eq(w.json("list")["devices"], [])
     w.run("maps", "start", "b")
     has(w.run("maps", "start", "a", want=1).err, "is not the disk of a")
@@ -336,11 +361,13 @@ def the_wrong_uuid_is_unmapped_again(w):
     dos[440:444], dos[510:512] = bytes((4, 3, 2, 1)), b"\x55\xaa"
     dos[446:462] = struct.pack("<BBBBBBBBII", 0, 0, 2, 0, 0x83, 0, 9, 0, 1, 8)
     node = w.root / "dev/ibnbd0"
-    for what, uuid in ((disk, "00010203-0405-0607-0809-0A0B0C0D0E0F"), (dos, "01020304"), (bytes(65536), None)):
+    for what, uuid in ((disk, "00010203-0405-0607-0809-0A0B0C0D0E0F"), (dos, "01020304"),
+                       (bytes(65536), None)):
         node.write_bytes(what)
         w.conf(f"a d s path=10.0.0.1 uuid=9999-9999\nb d s2 path=10.0.0.1 uuid={uuid}\n")
         for cmd in (("maps", "start"), ("map",)):
-            has(w.run(*cmd, "a", want=1).err, f"{node.name} is not the disk of a", "its UUID is " + uuid.lower() if uuid else "it has no UUID",
+            has(w.run(*cmd, "a", want=1).err, f"{node.name} is not the disk of a",
+                "its UUID is " + uuid.lower() if uuid else "it has no UUID",
                 "maps.conf says 9999-9999; unmapped again")
             eq(w.json("list")["devices"], [])
             if uuid:
@@ -355,7 +382,8 @@ def whoever_maps_it_gets_no_other_disk(w):
     """By its words, or again: the line of this device of this session counts, whatever the name."""
     w.client()
     w.conf("a d s path=10.0.0.1 size=2G\n")
-    for args in (("map", "d", "s", "10.0.0.1"), ("map", "d", "s", "10.0.0.1", "--name", "b", "--save", "--no-reload")):
+    for args in (("map", "d", "s", "10.0.0.1"),
+                 ("map", "d", "s", "10.0.0.1", "--name", "b", "--save", "--no-reload")):
         r = w.run(*args, want=1)
         has(r.err, "is not the disk of a", "unmapped again")
         eq((r.out, w.json("list")["devices"]), ("", []))
@@ -392,12 +420,14 @@ def apply(w):
     w.client()
     w.conf("vol1 vol/1 s path=10.0.1.7\n")
     w.run("maps", "apply")
-    w.conf("vol1 vol/1 s path=10.0.1.7 path=10.0.2.7 hold=5 policy=rr max-reconnect=9\nvol2 vol/2 s policy=rr max-reconnect=9\nx\n")
+    w.conf("vol1 vol/1 s path=10.0.1.7 path=10.0.2.7 hold=5 policy=rr max-reconnect=9\n"
+           "vol2 vol/2 s policy=rr max-reconnect=9\nx\n")
     r = w.run("maps", "apply", "-n")
     has(r.out, "echo 'round-robin' > ", "echo 'ip:10.0.2.7' > ", "device_path=vol/2")
     eq(len(w.log()), 1)
     w.run("maps", "apply")
-    has("\n".join(w.log()), "hold 5", "mpath_policy round-robin", "max_reconnect_attempts 9", "add_path ip:10.0.2.7", "device_path=vol/2")
+    has("\n".join(w.log()), "hold 5", "mpath_policy round-robin", "max_reconnect_attempts 9",
+        "add_path ip:10.0.2.7", "device_path=vol/2")
     n = len(w.log())
     w.run("maps", "apply")
     eq(len(w.log()), n, "applied twice changes nothing")
@@ -410,7 +440,8 @@ def apply_adds_paths_to_hosts(w):
     w.run("maps", "apply")
     w.conf("vol1 vol/1 s path=10.0.1.7 path=localhost\n")
     has(w.run("maps", "apply").out, "session s: path ip:", " added")
-    eq(w.log()[-1] in [f"class/ibtrs-client/s/add_path ip:{a}" for a in ("127.0.0.1", "[::1]", "::1")], True, w.log()[-1])
+    eq(w.log()[-1] in [f"class/ibtrs-client/s/add_path ip:{a}"
+                       for a in ("127.0.0.1", "[::1]", "::1")], True, w.log()[-1])
     n = len(w.log())
     w.run("maps", "apply")
     eq(len(w.log()), n, "applied twice changes nothing")
@@ -439,14 +470,19 @@ def apply_unmaps_only_when_told(w):
 
 @test
 def generator(w):
-    w.conf(GOOD + "my-vol a%b s5 path=10.0.0.1 wait start-timeout=5min x-systemd.requires=foo.service\nbad\n")
+    w.conf(GOOD
+           + "my-vol a%b s5 path=10.0.0.1 wait start-timeout=5min x-systemd.requires=foo.service\n"
+           "bad\n")
     (w.root / "proc/cmdline").write_text("quiet\n")
     (w.root / "dev/kmsg").write_text("")
     out = w.dir / "gen"
     out.mkdir()
     w.run(out, program="ibnbd-generator")
-    files = {str(p.relative_to(out)): (os.readlink(p) if p.is_symlink() else p.read_text()) for p in sorted(out.rglob("*")) if not p.is_dir()}
-    w.golden("generator.txt", "".join(f"== {k}\n{v}\n" for k, v in files.items()) + (w.root / "dev/kmsg").read_text())
+    files = {str(p.relative_to(out)): (os.readlink(p) if p.is_symlink() else p.read_text())
+             for p in sorted(out.rglob("*")) if not p.is_dir()}
+    w.golden("generator.txt",
+             "".join(f"== {k}\n{v}\n" for k, v in files.items())
+             + (w.root / "dev/kmsg").read_text())
     (w.root / "proc/cmdline").write_text("quiet ibnbd=no\n")
     other = w.dir / "gen2"
     other.mkdir()
@@ -461,8 +497,10 @@ def udev_helper(w):
     w.run("map", "vol/1", "store1", "10.0.1.7")
     w.run("map", "../a b/./c", "store1", "--name", "x", want=None)
     eq(w.run("ibnbd0", program="ibnbd-udev").out,
-       "IBNBD_SESSION=store1\nIBNBD_DEVICE_LINK=vol/1\nIBNBD_PATH=ibnbd-store1-vol:1\nIBNBD_NAME=vol1\nIBNBD_LINK=fast\nIBNBD_SCHEDULER=bfq\nIBNBD_READAHEAD=512\n"
+       "IBNBD_SESSION=store1\nIBNBD_DEVICE_LINK=vol/1\nIBNBD_PATH=ibnbd-store1-vol:1\n"
+       "IBNBD_NAME=vol1\nIBNBD_LINK=fast\nIBNBD_SCHEDULER=bfq\nIBNBD_READAHEAD=512\n"
        "IBNBD_ID=00112233445566778899aabbccddeeff\n")
     (w.sys / "block/ibnbd0/ibnbd/mapping_path").write_text("/../x//$(id)/.\n")
-    has(w.run("ibnbd0", program="ibnbd-udev").out, "IBNBD_DEVICE_LINK=\\x2f../x/\\x2f\\x24\\x28id\\x29/\\x2e\n")
+    has(w.run("ibnbd0", program="ibnbd-udev").out,
+        "IBNBD_DEVICE_LINK=\\x2f../x/\\x2f\\x24\\x28id\\x29/\\x2e\n")
     eq(w.run("ibnbd9", program="ibnbd-udev").out, "")

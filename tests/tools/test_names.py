@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Names that nobody would choose: in the links of udev, in every output, and back as words of a command."""
+"""Names that nobody would choose:
+in the links of udev, in every output, and back as words of a command."""
 import csv, io, random, re
 from kit import *
 
 UMLAUT = "d\u00e4t\u00e4"
 C1, RLO, ZWSP = "\u009b31m", "\u202e", "\u200b"
-ODD = [UMLAUT, "d\u00f6t\u00f6", f"a{C1}", f"x{RLO}gpj", f"a{ZWSP}b", "=cmd|x", "@sum", "+1", "-", "\u78c1\u76d8", "a\\xe4", "a\\b", 'q"$`',
-       "dev-disk-by\\x2duuid", "vol/1", "vol:1"]
+ODD = [UMLAUT, "d\u00f6t\u00f6", f"a{C1}", f"x{RLO}gpj", f"a{ZWSP}b", "=cmd|x", "@sum", "+1", "-",
+       "\u78c1\u76d8", "a\\xe4", "a\\b", 'q"$`', "dev-disk-by\\x2duuid", "vol/1", "vol:1"]
 RAW = [b"a\xe4b", b"\xff\xfe", b"\xc3\xa4\xc3", b"\xed\xa0\x80", b"\xf4\x90\x80\x80"]
 
 
@@ -14,7 +15,8 @@ def mapped(w, names):
     """One disk for each name; bytes that Python has no text for are put there afterwards."""
     w.client()
     for i, name in enumerate(names):
-        w.run("map", f"--device-path={name if isinstance(name, str) else f'raw{i}'}", "--session=s1", "--path=10.0.0.2")
+        w.run("map", f"--device-path={name if isinstance(name, str) else f'raw{i}'}",
+              "--session=s1", "--path=10.0.0.2")
         if isinstance(name, bytes):
             (w.sys / f"block/ibnbd{i}/ibnbd/mapping_path").write_bytes(name + b"\n")
 
@@ -22,7 +24,8 @@ def mapped(w, names):
 def hex_undone(text):
     """As ibnbd(8) tells scripts to."""
     data = text.encode()
-    undo = lambda m: bytes([b]) if (b := int(m[1], 16)) <= 32 or b >= 127 or b in b"\"$\\`" or not m.start() and b in b"=+-@" else m[0]
+    undo = lambda m: (bytes([b]) if (b := int(m[1], 16)) <= 32 or b >= 127 or b in b"\"$\\`"
+                      or not m.start() and b in b"=+-@" else m[0])
     return re.sub(rb"\\x([0-9a-f]{2})", undo, data)
 
 
@@ -37,9 +40,12 @@ def shown(w, *args, **how):
 def every_form(w):
     """What each output for scripts calls the devices, in order."""
     raw = shown(w, "list", "-r", "-H", "-o", "device_path").splitlines()
-    pairs = [re.fullmatch(r'DEVICE="([^"]*)"', l)[1] for l in shown(w, "list", "-P", "-o", "device_path").splitlines()]
-    rows = [r[0] for r in csv.reader(io.StringIO(shown(w, "list", "--csv", "-H", "-o", "device_path")))]
-    return {"raw": raw, "pairs": pairs, "csv": rows, "json": [d["device_path"] for d in w.json("list")["devices"]]}
+    pairs = [re.fullmatch(r'DEVICE="([^"]*)"', l)[1]
+             for l in shown(w, "list", "-P", "-o", "device_path").splitlines()]
+    rows = [r[0] for r in csv.reader(
+        io.StringIO(shown(w, "list", "--csv", "-H", "-o", "device_path")))]
+    return {"raw": raw, "pairs": pairs, "csv": rows,
+            "json": [d["device_path"] for d in w.json("list")["devices"]]}
 
 
 @test
@@ -49,7 +55,8 @@ def a_table_shows_what_can_be_shown(w):
     has(table[1], UMLAUT)
     has("\n".join(table), "\u78c1\u76d8", "x\\xe2\\x80\\xae", "\\xe4")
     # a wide character takes two columns
-    eq([len(l) + (len(l) - len(l.encode("ascii", "ignore"))) * ("\u78c1" in l) for l in table], [len(table[0])] * 6, "\n".join(table))
+    eq([len(l) + (len(l) - len(l.encode("ascii", "ignore"))) * ("\u78c1" in l) for l in table],
+       [len(table[0])] * 6, "\n".join(table))
     has(shown(w, "list", "-o", "device_path", env={"LC_ALL": "C"}), "d\\xc3\\xa4t\\xc3\\xa4")
     has(shown(w, "list", "-o", "device_path", env={"LC_ALL": "de_DE.UTF-8"}), "vol/1")
     for verb in (("list", "-t"), ("show", UMLAUT), ("dump",), ("stat",), ("doctor",)):
@@ -82,9 +89,11 @@ def what_was_printed_can_be_given_back(w):
             mapped(one, names)
             for i, word in enumerate(every_form(one)[form]):
                 # (the disks that are left have kept their numbers)
-                eq(json.loads(one.run("list", "--json", "--", word).out)["devices"][0]["kname"], f"ibnbd{i}", f"{form}: {word}")
+                eq(json.loads(one.run("list", "--json", "--", word).out)["devices"][0]["kname"],
+                   f"ibnbd{i}", f"{form}: {word}")
                 has(shown(one, "show", "--", word), f"device ibnbd{i}\n")
-                eq(one.run("list", "-H", "-o", "kname", "-f", f"device={word}").out, f"ibnbd{i}\n", word)
+                eq(one.run("list", "-H", "-o", "kname", "-f", f"device={word}").out,
+                   f"ibnbd{i}\n", word)
                 one.run("unmap", "--", word)
             eq(one.json("list")["devices"], [])
         finally:
@@ -113,7 +122,8 @@ def sessions_and_messages(w):
     has(w.run("unmap", "x\033[31m\n<3>y", want=3).err, "x\\x1b[31m\\x0a<3>y: no such device")
     r = w.run("map", f"dev{C1}", "s2", "10.0.0.2", "--dry-run")
     has(r.out, "$'", "dev\\302\\23331m")
-    eq(subprocess.run(["bash", "-c", f"echo {r.out.split('echo ')[1].split(' > ')[0]}"], capture_output=True, text=True).stdout,
+    eq(subprocess.run(["bash", "-c", f"echo {r.out.split('echo ')[1].split(' > ')[0]}"],
+                      capture_output=True, text=True).stdout,
        f"sessname=s2 path=ip:10.0.0.2 device_path=dev{C1}\n")
     (w.sys / "block/ibnbd0/ibnbd/state_detail").write_text("held\n")
     (w.sys / "block/ibnbd0/ibnbd/reason").write_bytes(b"the server says \x9b2J\x1b[0m\n")
@@ -134,8 +144,10 @@ def the_kernels_log_is_read(w):
     w.client()
     w.run("map", UMLAUT, "s1", "10.0.0.2")
     (w.sys / "block/ibnbd0/ibnbd/state_detail").write_text("held\n")
-    (w.root / "dev/kmsg").write_text("4,1,1,-;ibnbd_client: ibnbd0: d\\xc3\\xa4t\\xc3\\xa4 \\x1b[31m\\x5c: held\n")
-    has(shown(w, "doctor", "-v", want=2), f"kernel: ibnbd_client: ibnbd0: {UMLAUT} \\x1b[31m\\: held")
+    (w.root / "dev/kmsg").write_text("4,1,1,-;ibnbd_client: ibnbd0: d\\xc3\\xa4t\\xc3\\xa4 "
+                                     "\\x1b[31m\\x5c: held\n")
+    has(shown(w, "doctor", "-v", want=2),
+        f"kernel: ibnbd_client: ibnbd0: {UMLAUT} \\x1b[31m\\: held")
 
 
 # ---- links ----
@@ -157,10 +169,14 @@ def link_undone(link):
 def links_are_one_to_one(w):
     """Through the helper itself; tests/unit/test_tools_escape.c has the many."""
     rnd = random.Random(16)
-    pieces = [b"a", b"-", b".", b"..", b"/", b":", b"_", b"\\x2f", b"\xc3\xa4", b"\xc3\xb6", b"\xe4", b"-part1", b"!", b"@", b",", b"\xe2\x80\xae"]
+    pieces = [b"a", b"-", b".", b"..", b"/", b":", b"_", b"\\x2f", b"\xc3\xa4", b"\xc3\xb6",
+              b"\xe4", b"-part1", b"!", b"@", b",", b"\xe2\x80\xae"]
     name = lambda: b"".join(rnd.choice(pieces) for _ in range(rnd.randint(1, 5)))
-    known = [(b"s", n.encode()) for n in ("vol:1", "vol/1", UMLAUT, "d\u00f6t\u00f6", "a!b", "a/b", "/a", "a", "//a", "a/", ".", "a-part1")]
-    names = sorted(set(known + [(b"a-b", b"c"), (b"a", b"b-c")] + [(name().replace(b"/", b"").replace(b".", b"") or b"s", name()) for _ in range(60)]))
+    known = [(b"s", n.encode()) for n in ("vol:1", "vol/1", UMLAUT, "d\u00f6t\u00f6", "a!b", "a/b",
+                                          "/a", "a", "//a", "a/", ".", "a-part1")]
+    names = sorted(set(known + [(b"a-b", b"c"), (b"a", b"b-c")]
+                       + [(name().replace(b"/", b"").replace(b".", b"") or b"s", name())
+                          for _ in range(60)]))
     seen = {}
     for session, device in names:
         by_session, by_path = links(w, 0, session, device)
@@ -170,14 +186,17 @@ def links_are_one_to_one(w):
                 raise Failed(f"{link} of {device} of {session}")
         eq(link_undone(by_session), session + b"/" + device)
         middle = re.fullmatch(r"ibnbd-([^-]*)-(.*)", by_path)
-        eq((link_undone(middle[1]), link_undone(middle[2].replace(":", "/"))), (session, device), by_path)
+        eq((link_undone(middle[1]), link_undone(middle[2].replace(":", "/"))),
+           (session, device), by_path)
 
 
 @test
 def links_that_stay(w):
     for session, device, by_session, by_path in (
-            ("s1", "vda1", "s1/vda1", "ibnbd-s1-vda1"), ("store1", "vol/1", "store1/vol/1", "ibnbd-store1-vol:1"),
-            ("host@10:0:0:1", "a_b-c.img", "host@10:0:0:1/a_b-c.img", "ibnbd-host@10:0:0:1-a_b-c.img")):
+            ("s1", "vda1", "s1/vda1", "ibnbd-s1-vda1"),
+            ("store1", "vol/1", "store1/vol/1", "ibnbd-store1-vol:1"),
+            ("host@10:0:0:1", "a_b-c.img", "host@10:0:0:1/a_b-c.img",
+             "ibnbd-host@10:0:0:1-a_b-c.img")):
         eq(links(w, 1, session.encode(), device.encode()), (by_session, by_path))
 
 

@@ -16,7 +16,8 @@ KEPT = 'writer_file="/var/lib/ibnbd/writers"'
 def path_add(w):
     mapped(w)
     w.run("path", "add", "store1", "10.0.3.7", "10.0.1.9,10.0.4.7")
-    eq(w.log()[-2:], ["class/ibtrs-client/store1/add_path ip:10.0.3.7", "class/ibtrs-client/store1/add_path ip:10.0.1.9@ip:10.0.4.7"])
+    eq(w.log()[-2:], ["class/ibtrs-client/store1/add_path ip:10.0.3.7",
+                      "class/ibtrs-client/store1/add_path ip:10.0.1.9@ip:10.0.4.7"])
     has(w.run("path", "add", "store1", "10.0.3.7", want=4).err, "there already")
     w.run("path", "add", "store1", "10.0.3.7", "--idempotent")
     has(w.run("path", "add", "store1", "10.0.0.99", want=7).err, "timed out")
@@ -43,7 +44,8 @@ def path_orders(w):
 def reconnect_tells_why(w):
     mapped(w)
     p = w.sys / "class/ibtrs-client/store1/paths/ip:10.0.0.1@ip:10.0.2.7"
-    for name, text in (("state", "disconnected"), ("state_detail", "waiting -111 refused"), ("dead", "")):
+    for name, text in (("state", "disconnected"), ("state_detail", "waiting -111 refused"),
+                       ("dead", "")):
         (p / name).write_text(text + "\n")
     has(w.run("path", "reconnect", "store1", "10.0.2.7", want=7).err, "it is waiting -111 refused")
     w.run("session", "reconnect", "store1", want=7)
@@ -58,7 +60,8 @@ def policy(w):
     eq(w.run("path", "policy", "store1").out, "min-inflight\n")
     w.run("path", "policy", "store1", "rr")
     eq(w.log()[-1], "class/ibtrs-client/store1/mpath_policy round-robin")
-    has(w.run("path", "policy", "store1", "fast", want=2).err, "round-robin, min-inflight or min-latency")
+    has(w.run("path", "policy", "store1", "fast", want=2).err,
+        "round-robin, min-inflight or min-latency")
 
 
 @test
@@ -77,25 +80,30 @@ def server_close(w):
 
 @test
 def server_without_the_driver(w):
-    has(w.run("server", "close", "sdb", want=8).err, "not loaded", "systemctl enable --now ibnbd-server")
+    has(w.run("server", "close", "sdb", want=8).err, "not loaded",
+        "systemctl enable --now ibnbd-server")
 
 
 @test
 def server_conf(w):
     w.server()
-    conf = w.conf("dev_search_path = /srv/new/%SESSNAME%\nallow = 10.0.0.0/24 session:db*\nwrite-zeroes = yes\n", "server.conf")
+    conf = w.conf("dev_search_path = /srv/new/%SESSNAME%\nallow = 10.0.0.0/24 session:db*\n"
+                  "write-zeroes = yes\n", "server.conf")
     w.run("server", "check")
     w.run("server", "start")
     params = "module/ibnbd_server/parameters"
-    eq(w.log(), [f"{params}/write_zeroes Y", f"{params}/allow 10.0.0.0/24 session:db*", f"{params}/dev_search_path /srv/new/%SESSNAME%"])
+    eq(w.log(), [f"{params}/write_zeroes Y", f"{params}/allow 10.0.0.0/24 session:db*",
+                 f"{params}/dev_search_path /srv/new/%SESSNAME%"])
     w.run("server", "start")
     eq(len(w.log()), 3, "started again changes nothing")
     has(w.run("server", "stop", want=5).err, "open by clients")
     w.run("server", "stop", "--force")
     eq(w.log()[-1], f"{params}/dev_search_path ")
     out = ""
-    for text in ("dev_search_path = srv\n", "dev_search_path=/srv/../x\n", "allow = 10.0.0.0/99\n", "alow = x\n", "port_nr = 0\n", "copy = some\n",
-                 "max_maps\n", "writer_file = w\n", "copy = auto\ncopy = auto\n", "write_zeroes = maybe\n", "", "dev_search_path = /srv\n"):
+    for text in ("dev_search_path = srv\n", "dev_search_path=/srv/../x\n", "allow = 10.0.0.0/99\n",
+                 "alow = x\n", "port_nr = 0\n", "copy = some\n", "max_maps\n",
+                 "writer_file = w\n", "copy = auto\ncopy = auto\n", "write_zeroes = maybe\n",
+                 "", "dev_search_path = /srv\n"):
         conf.write_text(text)
         r = w.run("server", "check", want=None)
         out += f"## {text!r}\n{r.err}{r.out}\n"
@@ -105,23 +113,29 @@ def server_conf(w):
             eq(len(w.log()), n)
     w.golden("server-conf.txt", out)
     conf.write_text("dev_search_path = /srv/exports\nport_nr = 4321\n")
-    has(w.run("server", "start", want=1).err, "port_nr stays 1234: clients are connected", "systemctl restart ibnbd-server")
+    has(w.run("server", "start", want=1).err, "port_nr stays 1234: clients are connected",
+        "systemctl restart ibnbd-server")
 
 
 @test
 def server_port_changes_when_nobody_is_connected(w):
-    """By a module that is loaded anew; with clients the rest is set all the same, and that is said."""
+    """By a module that is loaded anew;
+    with clients the rest is set all the same, and that is said."""
     w.server()
     w.conf("dev_search_path = /srv/new\nallow = 10.0.0.1\nport_nr = 99\n", "server.conf")
     params = "module/ibnbd_server/parameters"
-    has(w.run("server", "start", want=1).err, "port_nr stays 1234: clients are connected", "ibnbd server stop --force")
+    has(w.run("server", "start", want=1).err, "port_nr stays 1234: clients are connected",
+        "ibnbd server stop --force")
     eq(w.log(), [f"{params}/allow 10.0.0.1", f"{params}/dev_search_path /srv/new"])
     hasnt(w.run("server", "start", "-n", want=1).out, "modprobe")
     w.run("server", "stop", "--force")
     shutil.rmtree(w.sys / "class/ibtrs-server")
     shutil.rmtree(w.sys / "class/ibnbd-server/ctl/devices")
-    eq(w.run("server", "start", "-n").out, f'modprobe -r ibnbd-server\nmodprobe ibnbd-server {KEPT} port_nr="99" allow="10.0.0.1" dev_search_path="/srv/new"\n')
-    has(w.run("server", "start", "--no-modprobe", want=1).err, "port_nr stays 1234: the driver cannot be unloaded", "modprobe -r ibnbd-server")
+    eq(w.run("server", "start", "-n").out,
+       'modprobe -r ibnbd-server\n'
+       f'modprobe ibnbd-server {KEPT} port_nr="99" allow="10.0.0.1" dev_search_path="/srv/new"\n')
+    has(w.run("server", "start", "--no-modprobe", want=1).err,
+        "port_nr stays 1234: the driver cannot be unloaded", "modprobe -r ibnbd-server")
     eq(w.log()[-1], f"{params}/dev_search_path /srv/new")
     w.put(f"sys/{params}/port_nr", 99)
     eq(w.run("server", "start", "-n").out, "")
@@ -130,7 +144,9 @@ def server_port_changes_when_nobody_is_connected(w):
 @test
 def server_start_loads_the_module_with_everything(w):
     w.conf("dev_search_path = /srv\nallow = 10.0.0.1 10.0.0.2\nport_nr = 99\n", "server.conf")
-    eq(w.run("server", "start", "-n").out, f'modprobe ibnbd-server {KEPT} port_nr="99" allow="10.0.0.1 10.0.0.2" dev_search_path="/srv"\n')
+    eq(w.run("server", "start", "-n").out,
+       f'modprobe ibnbd-server {KEPT} port_nr="99" allow="10.0.0.1 10.0.0.2" '
+       'dev_search_path="/srv"\n')
     (w.root / "etc/ibnbd/server.conf").unlink()
     has(w.run("server", "start", want=3).err, "is not there")
 
@@ -138,7 +154,8 @@ def server_start_loads_the_module_with_everything(w):
 @test
 def server_keeps_who_wrote_where_it_is_told(w):
     conf = w.conf("dev_search_path = /srv\nwriter_file = /srv/state/w\n", "server.conf")
-    eq(w.run("server", "start", "-n").out, 'modprobe ibnbd-server writer_file="/srv/state/w" dev_search_path="/srv"\n')
+    eq(w.run("server", "start", "-n").out,
+       'modprobe ibnbd-server writer_file="/srv/state/w" dev_search_path="/srv"\n')
     conf.write_text("dev_search_path = /srv\nwriter_file =\n")
     eq(w.run("server", "start", "-n").out, 'modprobe ibnbd-server dev_search_path="/srv"\n')
     # one that runs does as it was told when it was loaded
@@ -146,7 +163,8 @@ def server_keeps_who_wrote_where_it_is_told(w):
     conf.write_text("dev_search_path = /srv/exports\n")
     w.run("server", "start")
     conf.write_text("dev_search_path = /srv/exports\nwriter_file = /srv/state/w\n")
-    has(w.run("server", "start", want=1).err, "writer_file stays unset: clients are connected", "systemctl restart ibnbd-server")
+    has(w.run("server", "start", want=1).err, "writer_file stays unset: clients are connected",
+        "systemctl restart ibnbd-server")
     for key in ("writer_file", "claim"):
         (w.sys / f"module/ibnbd_server/parameters/{key}").unlink()
     w.run("server", "start")    # a driver that is older than the keys
@@ -156,7 +174,8 @@ def server_keeps_who_wrote_where_it_is_told(w):
 @test
 def server_lets_go_of_its_claim(w):
     conf = w.conf("dev_search_path = /srv/exports\nclaim = no\n", "server.conf")
-    eq(w.run("server", "start", "-n").out, f'modprobe ibnbd-server {KEPT} claim="N" dev_search_path="/srv/exports"\n')
+    eq(w.run("server", "start", "-n").out,
+       f'modprobe ibnbd-server {KEPT} claim="N" dev_search_path="/srv/exports"\n')
     w.server()
     w.run("server", "start")
     eq(w.log(), ["module/ibnbd_server/parameters/claim N"])
@@ -208,7 +227,8 @@ def doctor_of_a_server(w):
 
 def server_disk(w, disk, number, part=None):
     """A disk of the server, and perhaps a partition of it, with their nodes."""
-    for name, below, n in ((disk, disk, number), *([(part, f"{disk}/{part}", number + 1)] if part else [])):
+    for name, below, n in ((disk, disk, number),
+                           *([(part, f"{disk}/{part}", number + 1)] if part else [])):
         w.put(f"sys/block/{below}/dev", f"8:{n}")
         w.put(f"root/dev/{name}", f"8:{n}")
         link = w.sys / f"dev/block/8:{n}"
@@ -220,18 +240,26 @@ def server_disk(w, disk, number, part=None):
 
 @test
 def doctor_of_a_disk_with_two_masters(w):
-    """What clients have, and what they may ask for; by mount, swap, device mapper and md, on the disk, below and above it."""
+    """What clients have, and what they may ask for; by mount, swap, device mapper and md, on the
+    disk, below and above it."""
     host(w)
     w.server()
     server_disk(w, "sdb", 16, "sdb1")
     mounts, swaps = w.root / "proc/self/mountinfo", w.root / "proc/swaps"
     export = lambda: [f for f in w.json("doctor", want=None)["findings"] if f["check"] == "export"]
     eq(export(), [])
-    for take, words in ((lambda: mounts.write_text("36 25 8:16 / /srv/data rw - ext4 /dev/sdb rw\n"), "it is mounted on /srv/data"),
-                        (lambda: mounts.write_text("36 25 8:17 / /srv/part rw - ext4 /dev/sdb1 rw\n"), "it is mounted on /srv/part"),
-                        (lambda: swaps.write_text("Filename Type\n/dev/sdb1 partition 9 0 -2\n"), "/dev/sdb1 is swap"),
-                        (lambda: w.put("sys/block/sdb/holders/dm-3/dm/name", "vg0-data"), "dm-3 (vg0-data) is built on it"),
-                        (lambda: w.put("sys/block/sdb/sdb1/holders/md7/md/level", "raid1"), "md7 is built on it")):
+    for take, words in ((lambda: mounts.write_text(
+                            "36 25 8:16 / /srv/data rw - ext4 /dev/sdb rw\n"),
+                         "it is mounted on /srv/data"),
+                        (lambda: mounts.write_text(
+                            "36 25 8:17 / /srv/part rw - ext4 /dev/sdb1 rw\n"),
+                         "it is mounted on /srv/part"),
+                        (lambda: swaps.write_text("Filename Type\n/dev/sdb1 partition 9 0 -2\n"),
+                         "/dev/sdb1 is swap"),
+                        (lambda: w.put("sys/block/sdb/holders/dm-3/dm/name", "vg0-data"),
+                         "dm-3 (vg0-data) is built on it"),
+                        (lambda: w.put("sys/block/sdb/sdb1/holders/md7/md/level", "raid1"),
+                         "md7 is built on it")):
         take()
         f, = export()
         eq(f["level"], "error")
@@ -261,7 +289,8 @@ def doctor_of_a_disk_with_two_masters(w):
     w.put("sys/block/sdc/holders/dm-1/dm/name", "mpatha")
     f, = export()
     eq(f["level"], "warning")
-    has(f["message"], "vol1 is offered (sdc1), and no client can map it for writing", "dm-1 (mpatha)")
+    has(f["message"], "vol1 is offered (sdc1), and no client can map it for writing",
+        "dm-1 (mpatha)")
     has(f["mend"], "global_filter")
     w.put("sys/module/ibnbd_server/parameters/claim", "N")
     f, = export()
@@ -311,7 +340,10 @@ def doctor_kernel_left_out(w):
     host(w, built=False)
     dkms_source(w)
     for release, words in (("5.9.16-1-amd64", ("needs 5.10 or newer", "boot a newer kernel")),
-                           ("7.4.0-rc1-amd64", ("tested with kernels up to 7.3", "touch /etc/ibnbd/allow-untested-kernels; dkms autoinstall -k 7.4.0-rc1-amd64"))):
+                           ("7.4.0-rc1-amd64",
+                            ("tested with kernels up to 7.3",
+                             "touch /etc/ibnbd/allow-untested-kernels; "
+                             "dkms autoinstall -k 7.4.0-rc1-amd64"))):
         w.put("root/proc/sys/kernel/osrelease", release)
         w.put(f"root/lib/modules/{release}/build/Makefile")
         f = findings(w)
@@ -324,7 +356,8 @@ def doctor_kernel_left_out(w):
         eq(("kernel", "error") in findings(w), False, release)
     config = "# x\nCONFIG_BLOCK=y\nCONFIG_INFINIBAND=m\n"
     w.put("root/boot/config-7.3.5", config + "# CONFIG_INFINIBAND_ADDR_TRANS is not set")
-    has(findings(w)["kernel", "error"]["message"], "configured without CONFIG_INFINIBAND_ADDR_TRANS")
+    has(findings(w)["kernel", "error"]["message"],
+        "configured without CONFIG_INFINIBAND_ADDR_TRANS")
     w.put("root/boot/config-7.3.5", config + "CONFIG_INFINIBAND_ADDR_TRANS=y")
     eq(("kernel", "error") in findings(w), False)
 
@@ -335,7 +368,8 @@ def doctor_secure_boot(w):
     efi = w.root / "sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c"
     efi.parent.mkdir(parents=True)
     efi.write_bytes(b"\6\0\0\0\1")
-    w.put("root/dev/kmsg", "4,100,1,-;Loading of module with unavailable key is rejected\n SUBSYSTEM=x")
+    w.put("root/dev/kmsg", "4,100,1,-;Loading of module with unavailable key is rejected\n"
+          " SUBSYSTEM=x")
     has(findings(w)["secure-boot", "error"]["mend"], "mokutil --import")
     w.put("root/dev/kmsg", "")
     has(findings(w)["secure-boot", "warning"]["mend"], "mokutil --test-key")
@@ -344,7 +378,8 @@ def doctor_secure_boot(w):
 @test
 def doctor_rdma_stack(w):
     host(w)
-    w.put("root/dev/kmsg", "4,100,1,-;ibtrs_core: disagrees about version of symbol ib_dealloc_pd_user")
+    w.put("root/dev/kmsg", "4,100,1,-;ibtrs_core: disagrees about version of symbol "
+          "ib_dealloc_pd_user")
     has(findings(w)["rdma-stack", "error"]["mend"], "dkms build --force")
 
 
@@ -369,12 +404,15 @@ def doctor_server(w):
     w.conf("vol1 d s path=localhost path=store1.invalid\n")
     f = findings(w)
     has(f["server", "ok"]["message"], "there is a machine at ip:")
-    has(f["server", "error"]["message"] + f["server", "error"]["mend"], "vol1: the host store1.invalid cannot be resolved", "/etc/hosts")
+    has(f["server", "error"]["message"] + f["server", "error"]["mend"],
+        "vol1: the host store1.invalid cannot be resolved", "/etc/hosts")
     has(f["boot", "warning"]["mend"], "systemctl enable ibnbd-maps.target")
-    w.put("sys/class/ibnbd-client/ctl/last_error", "session s: path ip:10.0.0.1: connection refused (-111)")
+    w.put("sys/class/ibnbd-client/ctl/last_error",
+          "session s: path ip:10.0.0.1: connection refused (-111)")
     has(findings(w)["port", "error"]["mend"], "port_nr there, dest_port here")
     w.put("sys/class/ibnbd-client/ctl/last_error",
-          "cannot connect session s (-17): x: ip:10.0.0.1: the server says: the session name is taken by ip:10.0.0.3: unmap there")
+          "cannot connect session s (-17): x: ip:10.0.0.1: the server says: "
+          "the session name is taken by ip:10.0.0.3: unmap there")
     f = findings(w)
     has(f["refused", "error"]["message"], "taken by ip:10.0.0.3")
     has(f["refused", "error"]["mend"], "another session name")
@@ -393,11 +431,13 @@ def doctor_what_runs(w):
     has(f["path", "warning"]["mend"], "does not listen")
     has(f["device", "error"]["message"], "another disk behind the name")
     eq(w.run("doctor", want=2).out.count("mend:"), 2)
-    (p / "state_detail").write_text("waiting -17 the server says: the session name is taken by ip:10.0.0.3: unmap there, or use another name here\n")
+    (p / "state_detail").write_text("waiting -17 the server says: the session name is taken by "
+                                    "ip:10.0.0.3: unmap there, or use another name here\n")
     f = findings(w)
     has(f["path", "warning"]["message"], "the session name is taken by ip:10.0.0.3")
     has(f["path", "warning"]["mend"], "two hosts use one session name")
-    (p / "state_detail").write_text("waiting -13 the server says: the client's address is not on the allow-list\n")
+    (p / "state_detail").write_text("waiting -13 the server says: "
+                                    "the client's address is not on the allow-list\n")
     has(findings(w)["path", "warning"]["mend"], "ibnbd server check")
     (p / "state_detail").write_text("waiting marginal -90 full-size packets are lost\n")
     has(findings(w)["path", "warning"]["mend"], "MTU")
@@ -429,8 +469,8 @@ def doctor_netdev(w):
 @test
 def monitor_tells_states(w):
     mapped(w)
-    p = subprocess.Popen([str(w.build / "ibnbd-faked"), "monitor", "--json", "-c", "2", "-T", "20"], env=w.env, stdout=subprocess.PIPE,
-                         stderr=subprocess.DEVNULL, text=True)
+    p = subprocess.Popen([str(w.build / "ibnbd-faked"), "monitor", "--json", "-c", "2", "-T", "20"],
+                         env=w.env, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     time.sleep(1.5)
     path = w.sys / "class/ibtrs-client/store1/paths/ip:10.0.0.1@ip:10.0.2.7"
     (path / "state_detail").write_text("breaking -110\n")
@@ -439,7 +479,8 @@ def monitor_tells_states(w):
     out, _ = p.communicate(timeout=DEADLINE)
     eq(p.returncode, 0)
     events = [json.loads(l) for l in out.splitlines()]
-    eq([(e["kind"], e["event"], e["detail"]) for e in events], [("path", "connected", "breaking -110"), ("device", "held", None)])
+    eq([(e["kind"], e["event"], e["detail"]) for e in events],
+       [("path", "connected", "breaking -110"), ("device", "held", None)])
     eq(w.run("monitor", "-T", "1", "-c", "1", want=7).out, "")
     eq(w.run("monitor", "-T", "1").out, "")
     has(w.run("monitor", "-c", "2x", want=2).err, "a number is expected")

@@ -6,7 +6,8 @@ from kit import *
 @test
 def release_before_a_shutdown(w):
     w.client()
-    w.conf("up ram0 store1 path=10.0.1.7\ndown ram1 store2 path=10.0.1.8 hold=-1\nshort ram2 store2 hold=3\n")
+    w.conf("up ram0 store1 path=10.0.1.7\ndown ram1 store2 path=10.0.1.8 hold=-1\n"
+           "short ram2 store2 hold=3\n")
     w.run("maps", "start", "up", "down", "short")
     for p in (w.sys / "class/ibtrs-client/store2/paths").iterdir():
         (p / "state").write_text("disconnected\n")
@@ -28,25 +29,28 @@ def release_before_a_shutdown(w):
 def release_before_a_sleep(w):
     """ibnbd-suspend.service: what hold= was comes back, whatever happened meanwhile."""
     w.client()
-    w.conf("up ram0 store1 path=10.0.1.7\ndown vol/1 store2 path=10.0.1.8 hold=-1\nshort ram2 store2 hold=3\n"
-           "gone ram3 store2\nmine ram4 store2\n")
+    w.conf("up ram0 store1 path=10.0.1.7\ndown vol/1 store2 path=10.0.1.8 hold=-1\n"
+           "short ram2 store2 hold=3\ngone ram3 store2\nmine ram4 store2\n")
     w.run("maps", "start", "up", "down", "short", "gone", "mine")
     for p in (w.sys / "class/ibtrs-client/store2/paths").iterdir():
         (p / "state").write_text("disconnected\n")
-    holds = lambda *n: [(w.sys / f"block/ibnbd{i}/ibnbd/hold").read_text().strip() for i in n or range(5)]
+    holds = lambda *n: [(w.sys / f"block/ibnbd{i}/ibnbd/hold").read_text().strip()
+                        for i in n or range(5)]
     before, noted = holds(), w.root / "run/ibnbd/released"
     eq(before, ["100", "-1", "3", "100", "100"])
     w.run("maps", "restore")                                    # nothing was released
     w.run("maps", "release", "--remember", "--dry-run")
     eq((holds(), noted.exists()), (before, False))
-    has(w.run("maps", "release", "--remember", want=1).err, "run/ibnbd/released", "No such file", "it stays as it is")
+    has(w.run("maps", "release", "--remember", want=1).err, "run/ibnbd/released", "No such file",
+        "it stays as it is")
     eq(holds(), before, "what cannot be noted is not changed")
 
     (w.root / "run").mkdir()
     w.run("maps", "release", "--remember")
     eq(holds(), ["10", "5", "3", "5", "5"])
     w.run("maps", "release", "--remember")                      # once more forgets nothing
-    (w.sys / "block/ibnbd4/ibnbd/hold").write_text("77\n")      # the administrator's word is later than ours
+    # the administrator's word is later than ours
+    (w.sys / "block/ibnbd4/ibnbd/hold").write_text("77\n")
     w.run("unmap", "ibnbd3")
     w.run("maps", "restore", "--dry-run")
     eq(holds(0, 1, 2), ["10", "5", "3"])

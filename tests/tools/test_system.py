@@ -5,7 +5,8 @@ from kit import *
 
 
 def has_tool(name):
-    return shutil.which(name) or shutil.which(name, path="/usr/bin:/usr/sbin:/sbin:/bin:/usr/lib/systemd")
+    return (shutil.which(name)
+            or shutil.which(name, path="/usr/bin:/usr/sbin:/sbin:/bin:/usr/lib/systemd"))
 
 
 def tool(name):
@@ -25,7 +26,8 @@ def units_verify(w):
     gen.mkdir()
     w.run(gen, program="ibnbd-generator")
     for f in (TOP / "systemd").iterdir():
-        (units / f.name).write_text(f.read_text().replace("/usr/sbin/ibnbd", str(w.build / "ibnbd-faked")))
+        (units / f.name).write_text(
+            f.read_text().replace("/usr/sbin/ibnbd", str(w.build / "ibnbd-faked")))
     for d in gen.iterdir():
         if d.name.endswith(".wants"):
             (units / d.name).mkdir()
@@ -33,30 +35,42 @@ def units_verify(w):
                 (units / d.name / link.name).symlink_to(units / "ibnbd-map@.service")
         else:
             shutil.copytree(d, units / d.name)
-    (units / "srv-data.mount").write_text("[Unit]\nAfter=blockdev@dev-ibnbd-by\\x2dname-vol1.target remote-fs-pre.target\n[Mount]\n"
-                                          "What=/dev/ibnbd/by-name/vol1\nWhere=/srv/data\nType=ext4\nOptions=_netdev\n")
+    (units / "srv-data.mount").write_text(
+        "[Unit]\nAfter=blockdev@dev-ibnbd-by\\x2dname-vol1.target remote-fs-pre.target\n"
+        "[Mount]\nWhat=/dev/ibnbd/by-name/vol1\nWhere=/srv/data\nType=ext4\nOptions=_netdev\n")
     (units / "remote-fs.target.wants").mkdir()
     for name in ("ibnbd-maps.target", "srv-data.mount"):
         (units / "remote-fs.target.wants" / name).symlink_to(units / name)
-    names = ["ibnbd-map@vol1.service", "ibnbd-map@my\\x2dvol.service", "ibnbd-maps.target", "ibnbd.service", "ibnbd-retry.service",
-             "ibnbd-server.service", "ibnbd-shutdown.service", "ibnbd-suspend.service", "srv-data.mount", "remote-fs.target"]
-    p = subprocess.run([analyze, "verify", "--man=no", *[str(units / n) for n in names]], capture_output=True, text=True, timeout=DEADLINE,
-                       env={**w.env, "SYSTEMD_UNIT_PATH": f"{units}:/usr/lib/systemd/system:/lib/systemd/system"})
-    # A target waits for its instances only if they say so: they have no default dependencies. What is tried again goes after them.
-    ours = dict(l.split("=", 1) for l in (TOP / "systemd/ibnbd-map@.service").read_text().splitlines() if re.match(r"[A-Z]\w+=", l))
+    names = ["ibnbd-map@vol1.service", "ibnbd-map@my\\x2dvol.service", "ibnbd-maps.target",
+             "ibnbd.service", "ibnbd-retry.service", "ibnbd-server.service",
+             "ibnbd-shutdown.service", "ibnbd-suspend.service", "srv-data.mount",
+             "remote-fs.target"]
+    p = subprocess.run([analyze, "verify", "--man=no", *[str(units / n) for n in names]],
+                       capture_output=True, text=True, timeout=DEADLINE,
+                       env={**w.env, "SYSTEMD_UNIT_PATH":
+                            f"{units}:/usr/lib/systemd/system:/lib/systemd/system"})
+    # A target waits for its instances only if they say so: they have no default dependencies.
+    # What is tried again goes after them.
+    ours = dict(l.split("=", 1)
+                for l in (TOP / "systemd/ibnbd-map@.service").read_text().splitlines()
+                if re.match(r"[A-Z]\w+=", l))
     has(ours["DefaultDependencies"] + " " + ours["Before"], "no ", " ibnbd-maps.target ")
-    has((TOP / "systemd/ibnbd-retry.service").read_text(), "After=ibnbd-maps.target", "ExecStart=-", "TimeoutStartSec=infinity")
+    has((TOP / "systemd/ibnbd-retry.service").read_text(), "After=ibnbd-maps.target", "ExecStart=-",
+        "TimeoutStartSec=infinity")
     for f in (TOP / "systemd").iterdir():
         if re.search(r"(?m)^(After|Requires|Wants|BindsTo)=.*ibnbd-retry", f.read_text()):
             raise Failed(f"{f.name} waits for ibnbd-retry.service, which may take long")
-        hasnt(f.read_text(), "ProtectHome=yes", "ProtectHome=tmpfs", "PrivateTmp=", "InaccessiblePaths=")     # users of a disk are looked for
+        # users of a disk are looked for
+        hasnt(f.read_text(), "ProtectHome=yes", "ProtectHome=tmpfs", "PrivateTmp=",
+              "InaccessiblePaths=")
     ours = [l for l in p.stderr.splitlines() if "ibnbd" in l or "srv-data" in l or "cycle" in l]
     eq((p.returncode, ours), (0, []))
 
 
 @test
 def rules_verify(w):
-    """Every label is there, every property that a rule uses comes from somewhere; udevadm verify where it exists."""
+    """Every label is there, every property that a rule uses comes from somewhere;
+    udevadm verify where it exists."""
     text = (TOP / "udev/60-ibnbd.rules").read_text()
     rules = [l for l in text.splitlines() if l and not l.startswith("#")]
     for l in rules:
@@ -69,12 +83,14 @@ def rules_verify(w):
         has(helper, f'"{key}"')
     udevadm = tool("udevadm")
     if "verify" in subprocess.run([udevadm, "--help"], capture_output=True, text=True).stdout:
-        p = subprocess.run([udevadm, "verify", str(TOP / "udev/60-ibnbd.rules")], capture_output=True, text=True, timeout=DEADLINE)
+        p = subprocess.run([udevadm, "verify", str(TOP / "udev/60-ibnbd.rules")],
+                           capture_output=True, text=True, timeout=DEADLINE)
         eq(p.returncode, 0, p.stdout + p.stderr)
 
 
 def udev(action, state, db=(), probed=(), devtype="disk", kernel="ibnbd0"):
-    """The properties and links that our rules give a disk in that state. db: of the last event; probed: what blkid would find."""
+    """The properties and links that our rules give a disk in that state. db: of the last event;
+    probed: what blkid would find."""
     env = {"DEVTYPE": devtype, "DISKSEQ": "7", **(dict(db) if action == "remove" else {})}
     plain = {"ACTION": action, "SUBSYSTEM": "block", "KERNEL": kernel}
     links, goto = [], None
@@ -87,7 +103,8 @@ def udev(action, state, db=(), probed=(), devtype="disk", kernel="ibnbd0"):
             continue
         for key, arg, op, value in keys:
             if op in ("==", "!="):
-                now = plain.get(key) or (env.get(arg, "") if key == "ENV" else state if arg == "ibnbd/state" else "")
+                now = plain.get(key) or (env.get(arg, "") if key == "ENV"
+                                         else state if arg == "ibnbd/state" else "")
                 if any(fnmatch.fnmatchcase(now, v) for v in value.split("|")) != (op == "=="):
                     break
             elif (key, arg) == ("IMPORT", "db"):
@@ -107,9 +124,12 @@ def udev(action, state, db=(), probed=(), devtype="disk", kernel="ibnbd0"):
 
 @test
 def a_disk_that_is_held_is_left_alone(w):
-    """The rules of md and btrfs read whatever has their type, and would wait with the disk; links stay."""
+    """The rules of md and btrfs read whatever has their type,
+    and would wait with the disk; links stay."""
     for kind in ("linux_raid_member", "isw_raid_member", "btrfs", "ext4", "LVM2_member"):
-        probed = {"ID_FS_TYPE": kind, "ID_FS_USAGE": "filesystem" if kind in ("btrfs", "ext4") else "raid", "ID_FS_UUID_ENC": "77"}
+        probed = {"ID_FS_TYPE": kind,
+                  "ID_FS_USAGE": "filesystem" if kind in ("btrfs", "ext4") else "raid",
+                  "ID_FS_UUID_ENC": "77"}
         read = kind in ("ext4", "LVM2_member")      # by nobody but at `add`
         env, links = udev("add", "open", probed=probed)
         eq(env["ID_FS_TYPE"], kind)
@@ -134,7 +154,8 @@ def the_helper_is_fast(w):
 
 @test
 def completion_parses(w):
-    for shell, check in (("bash", ["bash", "-n"]), ("zsh", ["zsh", "-n"]), ("fish", ["fish", "--no-execute"])):
+    for shell, check in (("bash", ["bash", "-n"]), ("zsh", ["zsh", "-n"]),
+                         ("fish", ["fish", "--no-execute"])):
         f = w.put(f"complete.{shell}", w.run("complete", shell).out)
         tool(shell)
         p = subprocess.run([*check, str(f)], capture_output=True, text=True, timeout=DEADLINE)
@@ -147,8 +168,9 @@ def bash_complete(w, *words):
 COMP_WORDS=({' '.join(words)} ''); COMP_CWORD={len(words)}
 [ -n "$LAST" ] && {{ COMP_WORDS[{len(words)}]=$LAST; }}
 _ibnbd; printf '%s\\n' "${{COMPREPLY[@]}}" """
-    return lambda last="": subprocess.run(["bash", "--norc", "-c", script], env={**w.env, "LAST": last}, capture_output=True, text=True,
-                                          timeout=DEADLINE).stdout.split()
+    return lambda last="": subprocess.run(
+        ["bash", "--norc", "-c", script], env={**w.env, "LAST": last},
+        capture_output=True, text=True, timeout=DEADLINE).stdout.split()
 
 
 @test
@@ -181,7 +203,8 @@ def zsh_completion_completes(w):
 compadd() {{ while [[ $1 != -- ]]; do shift; done; shift; print -l -- ${{(M)@:#$PREFIX*}} }}
 _describe() {{ local -a l; l=("${{(@P)2}}"); print -l -- ${{(M)${{l%%:*}}:#$PREFIX*}} }}
 words=("$@") CURRENT=$# PREFIX=${{@[$#]}}; source {f}"""
-    ask = lambda *words: subprocess.run(["zsh", "-f", "-c", script, "zsh", "ibnbd", *words], env=w.env, capture_output=True, text=True,
+    ask = lambda *words: subprocess.run(["zsh", "-f", "-c", script, "zsh", "ibnbd", *words],
+                                        env=w.env, capture_output=True, text=True,
                                         timeout=DEADLINE).stdout.split()
     eq(ask("un"), ["unmap"])
     eq(ask("path", "re"), ["remove", "reconnect"])
@@ -198,8 +221,9 @@ def fish_completion_completes(w):
     w.run("map", "vol/1", "store1", "10.0.1.7", "--name", "vol1")
     f = w.put("complete.fish", w.run("complete", "fish").out)
     script = f"function ibnbd; {w.build}/ibnbd-faked $argv; end; source {f}; complete -C "
-    ask = lambda line: [l.split("\t")[0] for l in subprocess.run(["fish", "--no-config", "-c", script + f"'{line}'"], env=w.env,
-                        capture_output=True, text=True, timeout=DEADLINE).stdout.splitlines()]
+    ask = lambda line: [l.split("\t")[0] for l in subprocess.run(
+        ["fish", "--no-config", "-c", script + f"'{line}'"], env=w.env,
+        capture_output=True, text=True, timeout=DEADLINE).stdout.splitlines()]
     has(ask("ibnbd un"), "unmap")
     has(ask("ibnbd unmap "), "ibnbd0", "vol1")
     has(ask("ibnbd unmap --for"), "--force", "--forget")
@@ -209,15 +233,18 @@ def fish_completion_completes(w):
 @test
 def manuals_are_clean(w):
     tool("scdoc")
-    subs = {"ibnbd.8": "", "ibnbd-maps.conf.5": "maps", "ibnbd-server.conf.5": "server", "ibnbd-map.service.8": ""}
+    subs = {"ibnbd.8": "", "ibnbd-maps.conf.5": "maps", "ibnbd-server.conf.5": "server",
+            "ibnbd-map.service.8": ""}
     eq(sorted(p.stem for p in (TOP / "docs/man").glob("*.scd")), sorted(subs))
     for name, what in subs.items():
-        text = re.sub(r"(?m)^@[A-Z]+@$", lambda m: w.run(*["synopsis", *what.split()]).out, (TOP / f"docs/man/{name}.scd").read_text())
+        text = re.sub(r"(?m)^@[A-Z]+@$", lambda m: w.run(*["synopsis", *what.split()]).out,
+                      (TOP / f"docs/man/{name}.scd").read_text())
         p = subprocess.run(["scdoc"], input=text, capture_output=True, text=True, timeout=DEADLINE)
         eq((p.returncode, p.stderr), (0, ""), name)
         page = w.put(name, p.stdout)
         if has_tool("mandoc"):      # a second opinion
-            lint = subprocess.run(["mandoc", "-Tlint", "-W", "warning", str(page)], capture_output=True, text=True, timeout=DEADLINE).stdout
+            lint = subprocess.run(["mandoc", "-Tlint", "-W", "warning", str(page)],
+                                  capture_output=True, text=True, timeout=DEADLINE).stdout
             eq([l for l in lint.splitlines() if "skipping paragraph macro" not in l], [], name)
     # Every command, option and key of the tables is in a manual.
     text = w.run("synopsis").out
@@ -243,20 +270,28 @@ def every_command_has_help(w):
 
 @test
 def what_was_perhaps_meant(w):
-    for args, words in ((("lst",), ["ibnbd list"]), (("path", "ad"), []), (("path", "dele", "x"), ['path: no command "dele"']),
-                        (("list", "--filtr", "x"), ["did you mean --filter"]), (("list", "-z"), ["no option -z"]),
-                        (("unmap",), ["DEVICE... is missing"]), (("resize", "a", "1G", "b"), ['"b" is too much']),
-                        (("unmap", "--all", "a"), ['--all, or "a"? Not both']), (("remap", "a", "--session", "s"), ['--session, or "a"']),
-                        (("maps", "save", "a", "--all"), ["Not both"]), (("maps", "start", "--missing", "a"), ["Not both"]),
-                        (("session", "reconnect", "a", "--all"), ["Not both"]), (("path", "reconnect", "s", "a", "--all"), ['or "a"']),
-                        (("server", "close", "--all", "--force"), ["EXPORT [SESSION] is missing"]), (("maps",), ["ibnbd help maps"])):
+    for args, words in ((("lst",), ["ibnbd list"]), (("path", "ad"), []),
+                        (("path", "dele", "x"), ['path: no command "dele"']),
+                        (("list", "--filtr", "x"), ["did you mean --filter"]),
+                        (("list", "-z"), ["no option -z"]),
+                        (("unmap",), ["DEVICE... is missing"]),
+                        (("resize", "a", "1G", "b"), ['"b" is too much']),
+                        (("unmap", "--all", "a"), ['--all, or "a"? Not both']),
+                        (("remap", "a", "--session", "s"), ['--session, or "a"']),
+                        (("maps", "save", "a", "--all"), ["Not both"]),
+                        (("maps", "start", "--missing", "a"), ["Not both"]),
+                        (("session", "reconnect", "a", "--all"), ["Not both"]),
+                        (("path", "reconnect", "s", "a", "--all"), ['or "a"']),
+                        (("server", "close", "--all", "--force"), ["EXPORT [SESSION] is missing"]),
+                        (("maps",), ["ibnbd help maps"])):
         has(w.run(*args, want=2).err, *words)
 
 
 @test
 def the_journal_is_told_how_bad_it_is(w):
     """And nobody else: the variable is inherited by a shell within a unit."""
-    run = lambda stream: subprocess.run(f"exec 2>{w.dir}/err; JOURNAL_STREAM={stream} {w.build}/ibnbd-faked list x", shell=True, env=w.env)
+    run = lambda stream: subprocess.run(f"exec 2>{w.dir}/err; JOURNAL_STREAM={stream} "
+                                        f"{w.build}/ibnbd-faked list x", shell=True, env=w.env)
     run(f"$(stat -Lc %d:%i {w.dir}/err)")
     eq((w.dir / "err").read_text()[:10], "<3>ibnbd: ")
     run("1:2")
@@ -274,8 +309,10 @@ def words_cut_short(w):
 def words_of_the_rnbd_tool(w):
     w.client()
     w.server()
-    w.run("client", "device", "map", "vol/1", "from", "store1", "ip:10.0.0.7", "ip:10.0.0.9@ip:10.0.1.7", "ro")
-    has(w.log()[-1], "sessname=store1 path=ip:10.0.0.7 path=ip:10.0.0.9@ip:10.0.1.7 device_path=vol/1 access_mode=ro")
+    w.run("client", "device", "map", "vol/1", "from", "store1", "ip:10.0.0.7",
+          "ip:10.0.0.9@ip:10.0.1.7", "ro")
+    has(w.log()[-1], "sessname=store1 path=ip:10.0.0.7 path=ip:10.0.0.9@ip:10.0.1.7 "
+        "device_path=vol/1 access_mode=ro")
     has(w.run("-s", "map", "vol/2", "from", "store1").out, "device_path=vol/2")
     has(w.run("-s", "unmap", "ibnbd0", "force").out, "echo 'force' > ")
     eq(w.run("dev", "list", "json").out, w.run("list", "--json").out)
@@ -286,19 +323,25 @@ def words_of_the_rnbd_tool(w):
     w.run("path", "delete", "ip:10.0.0.9@ip:10.0.1.7")
     has(w.log()[-1], "remove_path 1")
     w.run("client", "session", "reconnect", "store1")
-    # Columns as that tool calls them, in every spelling; behind an option of ours a word may be its value.
-    for theirs, ours in (("dev list sessname,devname", "-o session,kname"), ("client device list +identity", "-o +identity"),
-                         ("client device list all", "-o all"), ("dev list +hold,-state", "-o +hold,^state"),
+    # Columns as that tool calls them, in every spelling;
+    # behind an option of ours a word may be its value.
+    for theirs, ours in (("dev list sessname,devname", "-o session,kname"),
+                         ("client device list +identity", "-o +identity"),
+                         ("client device list all", "-o all"),
+                         ("dev list +hold,-state", "-o +hold,^state"),
                          ("list sessname,mapping_path", "-o session,device_path"),
-                         ("client session list sessname,path_uu,mp_short,tx,rx json", "--json"), ("session list sessname,tx", "-o name,write_bytes"),
-                         ("path list sessname,hca_name,rx", "-o session,hca_name,read_bytes"), ("list csv noheaders", "--csv -H"),
+                         ("client session list sessname,path_uu,mp_short,tx,rx json", "--json"),
+                         ("session list sessname,tx", "-o name,write_bytes"),
+                         ("path list sessname,hca_name,rx", "-o session,hca_name,read_bytes"),
+                         ("list csv noheaders", "--csv -H"),
                          ("list --sort state", "--sort state"), ("dev list -o devname,hold", None)):
         noun = "session" if "session list" in theirs else "path" if "path list" in theirs else ""
         if ours:
             eq(w.run(*theirs.split()).out, w.run(*noun.split(), "list", *ours.split()).out, theirs)
         else:
             has(w.run(*theirs.split(), want=2).err, 'no column "devname"')
-    eq(w.run("server", "device", "list", "sessname,devname").out, w.run("server", "list", "-o", "session,export").out)
+    eq(w.run("server", "device", "list", "sessname,devname").out,
+       w.run("server", "list", "-o", "session,export").out)
     eq(w.run("list", "json").out, w.run("list", "--json").out)
     eq(w.run("session", "list", "json").out, w.run("session", "list", "--json").out)
     has(w.run("list", "--", "json", want=3).err, "json: no such device")
@@ -308,7 +351,8 @@ def words_of_the_rnbd_tool(w):
         has(r.err, "XML is not written", "json")
         eq(r.out, "")
     eq(w.run("version").out, w.run("--version").out)
-    for args in (("recover", "ibnbd0"), ("client", "session", "remap", "store1"), ("session", "remap", "store1"), ("remap", "--session", "store1")):
+    for args in (("recover", "ibnbd0"), ("client", "session", "remap", "store1"),
+                 ("session", "remap", "store1"), ("remap", "--session", "store1")):
         w.put("sys/block/ibnbd0/ibnbd/state", "closed")
         n = len(w.log())
         w.run(*args)
