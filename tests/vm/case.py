@@ -4,20 +4,27 @@
 A case is a file tests/cases/TOPIC/NAME.py:
 
     description = "one sentence"    # required
-    vms = 2                         # 0 none, 1 client (which is the server too), 2 client + server, 3 client2
+    vms = 2                         # 0 none, 1 client (which is the server too),
+                                    # 2 client + server, 3 client2
     links = 1                       # NICs between them
     fresh = False                   # True: boot machines for this case alone
     deadline = 120                  # seconds, boot not counted
-    needs = []                      # modules that must exist, else the case is skipped; rnbd-* are built
+    needs = []                      # modules that must exist, else the case is skipped;
+                                    # rnbd-* are built
     append = ""                     # kernel command line
     mem, smp = 1024, 2              # MiB and CPUs of each machine
-    disk = 0                        # MiB of a disk /dev/vda of the server that outlives its power cuts
+    disk = 0                        # MiB of a disk /dev/vda of the server that outlives its
+                                    # power cuts
     faults = False                  # True: its figures belong into the table of make check-faults
-    long = False                    # True: not in make check; make check-long runs it, check-faults if faults
+    long = False                    # True: not in make check; make check-long runs it,
+                                    # check-faults if faults
     target = ""                     # the one make target that runs it, if it is none of these
-    crowd = False                   # True: asserts no seconds, so it may run beside others (run.py -j)
-    programs = []                   # of the host, for the guests' /bin; only those that the host has
-    allow = []                      # kernel log lines (regular expressions) this case causes on purpose
+    crowd = False                   # True: asserts no seconds, so it may run beside others
+                                    # (run.py -j)
+    programs = []                   # of the host, for the guests' /bin; only those that
+                                    # the host has
+    allow = []                      # kernel log lines (regular expressions) this case causes
+                                    # on purpose
 
     def run(t): ...                 # returns: passed; raises: failed; t.skip(why): skipped
 """
@@ -25,10 +32,11 @@ import importlib.util, json, re, shlex, subprocess, sys, time
 from pathlib import Path
 import kmsg, vm
 
-DEFAULTS = dict(vms=2, links=1, fresh=False, deadline=120, needs=[], append="", mem=1024, smp=2, allow=[],
-                disk=0, faults=False, long=False, target="", crowd=False, programs=[])
+DEFAULTS = dict(vms=2, links=1, fresh=False, deadline=120, needs=[], append="", mem=1024, smp=2,
+                allow=[], disk=0, faults=False, long=False, target="", crowd=False, programs=[])
 
-BROAD = "WARNING: BUG: Oops: Call Trace: Kernel panic ibtrs_client ibtrs_server ibnbd_client ibnbd_server"
+BROAD = ("WARNING: BUG: Oops: Call Trace: Kernel panic ibtrs_client ibtrs_server ibnbd_client "
+         "ibnbd_server")
 
 
 class Failed(Exception):
@@ -56,7 +64,8 @@ def load(path, name):
 
 
 class Guest:
-    """A machine in the hands of a case.  What is not here is passed on to vm.VM (link, pause, put, get ..)."""
+    """A machine in the hands of a case.
+    What is not here is passed on to vm.VM (link, pause, put, get ..)."""
     def __init__(self, machine, t):
         self.vm, self.t, self.killed = machine, t, False
         self.heard()
@@ -87,21 +96,26 @@ class Guest:
         """Run a script that must fail, saying something that matches the pattern; its output."""
         rc, out = self.rc(script, timeout)
         if not rc:
-            raise Failed(f"{self.name}: should have failed, and did not:\n{script.strip()}\n--- output ---\n{out}")
+            raise Failed(f"{self.name}: should have failed, and did not:\n{script.strip()}\n"
+                         f"--- output ---\n{out}")
         self.t.match(out, pattern)
         return out
 
     def spawn(self, script):
-        """Start a script; .wait(timeout) gives its status, .out() its output so far, .kill() ends it."""
+        """Start a script; .wait(timeout) gives its status,
+        .out() its output so far, .kill() ends it."""
         self.t.log(f"{self.name} & {script.strip()}")
         return self.vm.spawn(script)
 
     def fio(self, dev, timeout=60, **options):
-        """Run fio (libaio, direct); its first job as a dict: out["read"]["iops"], out["error"] .."""
-        options = {"name": "job", "filename": dev, "direct": 1, "ioengine": "libaio", "randrepeat": 0,
-                   "group_reporting": 1, "output-format": "json", "output": "/tmp/fio.json", **options}
+        """Run fio (libaio, direct); its first job as a dict:
+        out["read"]["iops"], out["error"] .."""
+        options = {"name": "job", "filename": dev, "direct": 1, "ioengine": "libaio",
+                   "randrepeat": 0, "group_reporting": 1, "output-format": "json",
+                   "output": "/tmp/fio.json", **options}
         words = " ".join(shlex.quote(f"--{k}={v}") for k, v in options.items())
-        self.sh(f"rm -f /tmp/fio.json; fio {words} || {{ cat /tmp/fio.json; exit 1; }}; cp /tmp/fio.json /h/", timeout)
+        self.sh(f"rm -f /tmp/fio.json; fio {words} || {{ cat /tmp/fio.json; exit 1; }}; "
+                "cp /tmp/fio.json /h/", timeout)
         text = self.vm.get("fio.json")
         return json.loads(text[text.index("{"):])["jobs"][0]
 
@@ -137,7 +151,8 @@ class Guest:
     def trouble(self, allow):
         """What is wrong with the machine after the case: a list of texts."""
         log = self.kernel_news()
-        console = kmsg.only_in(self.vm.console_log()[self.console_start:], self.vm.kernel_log(sync=False))
+        console = kmsg.only_in(self.vm.console_log()[self.console_start:],
+                               self.vm.kernel_log(sync=False))
         bad = [f"{self.name}: kernel log:\n{b}" for b in kmsg.trouble(log, allow)[0]]
         bad += [f"{self.name}: console:\n{b}" for b in kmsg.trouble(console, allow)[0]]
         if not self.vm.alive and not self.killed and not bad:
@@ -193,10 +208,12 @@ class T:
 
     def match(self, text, pattern, what=""):
         if not re.search(pattern, text, re.M):
-            raise Failed(f"{what + ': ' if what else ''}nothing matches {pattern!r} in:\n{text[-3000:]}")
+            raise Failed(f"{what + ': ' if what else ''}nothing matches {pattern!r} in:\n"
+                         f"{text[-3000:]}")
 
     def killed(self, guest, script, when=None):
-        """The script waits for something, and can be killed all the same: @when it is there, or after a second."""
+        """The script waits for something, and can be killed all the same:
+        @when it is there, or after a second."""
         job = guest.spawn(script)
         if when:
             self.wait(when, 30, f"{script}: it has come to where it is to be killed")
@@ -227,7 +244,8 @@ class T:
         self.figures.append(row)
 
     def allow(self, pattern):
-        """From here on the kernel may log trouble that matches; say which, by words of that one message."""
+        """From here on the kernel may log trouble that matches;
+        say which, by words of that one message."""
         if re.search(pattern, BROAD):
             raise Failed(f"t.allow({pattern!r}) would forgive too much")
         self.allowed.append(pattern)
@@ -245,7 +263,8 @@ def bring_up(machine, links, all_machines):
     """Network of a machine that just booted; greets those of the others that are up."""
     rc, out = machine.run(f"net_up {links}", 30)
     for other in all_machines:
-        if rc == 0 and other is not machine and other.alive and getattr(other, "net_ready", 0) == other.boots:
+        if (rc == 0 and other is not machine and other.alive
+                and getattr(other, "net_ready", 0) == other.boots):
             rc, out = machine.run(f"net_ping {other.host}", 60)
             if rc == 0:
                 rc, out = other.run(f"net_ping {machine.host}", 60)

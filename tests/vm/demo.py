@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""The tour: two machines, a disk of one used by the other over RDMA, and a cable that is pulled while it works.
+"""The tour: two machines, a disk of one used by the other over RDMA,
+and a cable that is pulled while it works.
 
-Every command is shown before it runs, with what it says. The exit status is 0 only if all of it went well.
---family rnbd shows the same with the kernel's own driver, for comparison.
+Every command is shown before it runs, with what it says. The exit status is 0 only if all of it
+went well.  --family rnbd shows the same with the kernel's own driver, for comparison.
 """
 import argparse, json, signal, subprocess, sys, time
 import image, kmsg, launch, vm
@@ -26,7 +27,8 @@ class Tour:
         self.trs = family.replace("nbd", "trs")
         self.dev = f"/dev/{family}0"
         self.ours = family == "ibnbd"
-        self.show_paths = "ibnbd path list tour" if self.ours else f"grep . /sys/class/{self.trs}-client/tour/paths/*/state"
+        self.show_paths = ("ibnbd path list tour" if self.ours
+                           else f"grep . /sys/class/{self.trs}-client/tour/paths/*/state")
 
     def do(self, machine, command, timeout=60, quiet=False):
         """Show a command, run it, show what it said; it must succeed."""
@@ -55,11 +57,13 @@ class Tour:
         say("The client maps it, over both links")
         t0 = time.monotonic()
         if self.ours:
-            self.do(self.client, "ibnbd map ram0 tour ip:10.0.0.1,ip:10.0.0.2 ip:10.0.1.1,ip:10.0.1.2")
+            self.do(self.client,
+                    "ibnbd map ram0 tour ip:10.0.0.1,ip:10.0.0.2 ip:10.0.1.1,ip:10.0.1.2")
         else:
             self.do(self.client, f"modprobe {self.family}-client\n"
                     "echo 'sessname=tour device_path=ram0 path=ip:10.0.0.1@ip:10.0.0.2 "
-                    f"path=ip:10.0.1.1@ip:10.0.1.2' > /sys/class/{self.family}-client/ctl/map_device")
+                    "path=ip:10.0.1.1@ip:10.0.1.2' "
+                    f"> /sys/class/{self.family}-client/ctl/map_device")
         self.figures.append(("map request to disk", f"{time.monotonic() - t0:.1f} s"))
         self.do(self.client, f"wait_for 5 test -b {self.dev}", quiet=True)
         self.do(self.client, f"lsblk -o NAME,SIZE,TYPE,RO {self.dev}")
@@ -69,19 +73,22 @@ class Tour:
 
     def verify(self):
         say("Random writes, each block with a checksum (crc32c) that is read back and checked")
-        self.fio("checked writes", "--rw=randwrite --bsrange=4k-8k --blockalign=4k --iodepth=16 --size=8m "
-                 "--serialize_overlap=1 --verify=crc32c --verify_fatal=1 --do_verify=1", "write", "read")
+        self.fio("checked writes", "--rw=randwrite --bsrange=4k-8k --blockalign=4k "
+                 "--iodepth=16 --size=8m --serialize_overlap=1 --verify=crc32c --verify_fatal=1 "
+                 "--do_verify=1", "write", "read")
 
     def speed(self):
-        say("As fast as emulated machines go (a figure for the rig, not for the driver: see make bench)")
-        self.fio("random reads, 4 KiB, 16 at a time", "--rw=randread --bs=4k --iodepth=16 --size=64m --time_based "
+        say("As fast as emulated machines go (a figure for the rig, not for the driver: "
+            "see make bench)")
+        self.fio("random reads, 4 KiB, 16 at a time",
+                 "--rw=randread --bs=4k --iodepth=16 --size=64m --time_based "
                  "--runtime=4", "read")
-        self.fio("one 4 KiB write at a time", "--rw=randwrite --bs=4k --iodepth=1 --size=64m --time_based "
-                 "--runtime=4", "write")
+        self.fio("one 4 KiB write at a time", "--rw=randwrite --bs=4k --iodepth=1 --size=64m "
+                 "--time_based --runtime=4", "write")
 
     def fio(self, what, words, *sides):
-        self.do(self.client, f"fio --name=tour --filename={self.dev} --direct=1 --ioengine=libaio {words} "
-                "--output-format=json --output=/h/fio.json", 120)
+        self.do(self.client, f"fio --name=tour --filename={self.dev} --direct=1 "
+                f"--ioengine=libaio {words} --output-format=json --output=/h/fio.json", 120)
         text = self.client.get("fio.json")
         job = json.loads(text[text.index("{"):])["jobs"][0]
         if job["error"]:
@@ -97,15 +104,18 @@ class Tour:
 
     def filesystem(self):
         say("A file system on it")
-        self.do(self.client, f"mkfs.ext4 -q {self.dev}\nmkdir -p /mnt/tour\nmount {self.dev} /mnt/tour\n"
+        self.do(self.client, f"mkfs.ext4 -q {self.dev}\nmkdir -p /mnt/tour\n"
+                f"mount {self.dev} /mnt/tour\n"
                 "cp /bin/bash /mnt/tour/ && sync")
         self.do(self.client, "umount /mnt/tour\n"
-                f"mount {self.dev} /mnt/tour\ncmp /bin/bash /mnt/tour/bash && echo the same\numount /mnt/tour", 60)
+                f"mount {self.dev} /mnt/tour\ncmp /bin/bash /mnt/tour/bash && echo the same\n"
+                "umount /mnt/tour", 60)
 
     def cable(self):
         say("Somebody pulls the cable of the first link while the disk is written to")
         job = self.client.spawn(f"iopulse {self.dev} 2 1000 rw 2000")
-        print(f"  client # iopulse {self.dev} 2 1000 rw 2000 &      # 4 KiB reads and writes, all the time", flush=True)
+        print(f"  client # iopulse {self.dev} 2 1000 rw 2000 &      # 4 KiB reads and writes, "
+              "all the time", flush=True)
         time.sleep(3)
         print("  -- cable out --", flush=True)
         self.client.link(0, False)
@@ -141,7 +151,8 @@ class Tour:
 
 
 def main():
-    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p = argparse.ArgumentParser(description=__doc__,
+                                formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--kver", default=image.default_kver())
     p.add_argument("--family", default="ibnbd", choices=("ibnbd", "rnbd"))
     o = p.parse_args()
@@ -154,13 +165,14 @@ def main():
         else:
             subprocess.run([image.REPO / "tests/interop/build-peer.sh", o.kver], check=True)
         boot = launch.boot_image(o.kver)
-        say(f"Booting two machines: Debian's kernel {boot.kver}, {'KVM' if boot.accel == 'kvm' else 'emulated'}")
+        say(f"Booting two machines: Debian's kernel {boot.kver}, "
+            f"{'KVM' if boot.accel == 'kvm' else 'emulated'}")
         machines = vm.machines(boot, 2, 2)
         seconds = launch.up(machines, 2)
         tour = Tour(o.family, *machines)
         tour.figures.append(("both machines booted in", f"{seconds:.1f} s"))
-        for step in (tour.network, tour.serve, tour.map, tour.verify, tour.speed, tour.filesystem, tour.cable,
-                     tour.goodbye):
+        for step in (tour.network, tour.serve, tour.map, tour.verify, tour.speed, tour.filesystem,
+                     tour.cable, tour.goodbye):
             step()
         good = True
     except (Broken, vm.VMError, RuntimeError, subprocess.CalledProcessError) as e:

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What a guest boots: an unpacked vmlinux and an initramfs.
 
-The initramfs is two cpio archives one after the other, which the kernel unpacks in turn.  The *base* holds
-the tools and the stock modules; it depends on the kernel and the host's packages alone and is kept in the
-cache.  The *overlay* holds what changes from run to run: modules built here, programs under test, and the
-module index over all of them.  It is made afresh each time.
+The initramfs is two cpio archives one after the other, which the kernel unpacks in turn.  The
+*base* holds the tools and the stock modules; it depends on the kernel and the host's packages alone
+and is kept in the cache.  The *overlay* holds what changes from run to run: modules built here,
+programs under test, and the module index over all of them.  It is made afresh each time.
 
-An ELF vmlinux boots by PVH: no BIOS, no decompression in the guest, half the time of a bzImage under TCG.
+An ELF vmlinux boots by PVH: no BIOS, no decompression in the guest,
+half the time of a bzImage under TCG.
 """
 import fcntl, gzip, hashlib, lzma, os, re, shutil, struct, subprocess, tempfile
 from pathlib import Path
@@ -18,17 +19,22 @@ PATHS = ["/usr/sbin", "/usr/bin", "/sbin", "/bin"]
 
 MODULES = """
 virtio_pci virtio_net virtio_blk virtio_console virtio_rng 9p 9pnet_virtio
-rdma_rxe siw rdma_cm rdma_ucm ib_uverbs ib_umad dummy veth bridge sch_netem sch_tbf nf_tables nft_compat
+rdma_rxe siw rdma_cm rdma_ucm ib_uverbs ib_umad
+dummy veth bridge sch_netem sch_tbf nf_tables nft_compat
 sd_mod sg brd null_blk loop scsi_debug
 dm-mod dm-delay dm-flakey dm-dust dm-log-writes dm-zero dm-snapshot dm-multipath dm-crypt raid1
-ext4 xfs btrfs vfat overlay configfs crc32_generic crc32c_generic crc32c-intel crc32-pclmul xxhash_generic
-nvme-rdma nvmet-rdma nvme-tcp nvmet-tcp ib_srp ib_srpt ib_iser ib_isert iscsi_target_mod target_core_iblock
+ext4 xfs btrfs vfat overlay configfs
+crc32_generic crc32c_generic crc32c-intel crc32-pclmul xxhash_generic
+nvme-rdma nvmet-rdma nvme-tcp nvmet-tcp
+ib_srp ib_srpt ib_iser ib_isert iscsi_target_mod target_core_iblock
 """.split()
 
 TOOLS = """
-bash ip ss tc rdma kmod mount umount losetup lsblk blkid findmnt blkdiscard blockdev wipefs sfdisk dmesg
-mkfs.ext4 e2fsck tune2fs mkfs.xfs xfs_repair xfs_io mkfs.btrfs btrfs dmsetup strace ping nproc setsid flock pkill pgrep
-ibv_devinfo ibv_devices ibv_rc_pingpong rping ib_write_bw ib_read_bw ib_send_bw ib_send_lat ib_write_lat
+bash ip ss tc rdma kmod mount umount losetup lsblk blkid findmnt blkdiscard blockdev wipefs sfdisk
+dmesg mkfs.ext4 e2fsck tune2fs mkfs.xfs xfs_repair xfs_io mkfs.btrfs btrfs dmsetup
+strace ping nproc setsid flock pkill pgrep
+ibv_devinfo ibv_devices ibv_rc_pingpong rping
+ib_write_bw ib_read_bw ib_send_bw ib_send_lat ib_write_lat
 """.split()
 OPTIONAL_TOOLS = ["udevadm", "lvm", "nvme", "fsfreeze", "fallocate"]
 UDEV_RULES = ["50-udev-default.rules", "60-block.rules", "60-persistent-storage.rules"]
@@ -83,8 +89,8 @@ def config(kver, option):
 
 
 def unpack_vmlinux(kver):
-    """The ELF image inside boot/vmlinuz; None (then bzImage is booted) when its compression is unknown, or
-    with KASAN, whose shadow does not exist yet when the entry of PVH needs it."""
+    """The ELF image inside boot/vmlinuz; None (then bzImage is booted) when its compression is
+    unknown, or with KASAN, whose shadow does not exist yet when the entry of PVH needs it."""
     root = kernel_root(kver)
     out = root / "vmlinux"
     if config(kver, "KASAN"):
@@ -94,7 +100,8 @@ def unpack_vmlinux(kver):
     image = (root / f"boot/vmlinuz-{kver}").read_bytes()
     start, length = struct.unpack_from("<II", image, 0x248)
     start += (image[0x1f1] + 1) * 512
-    data = image[start:start + length - 4]          # the last four bytes are the size of the ELF file
+    # the last four bytes are the size of the ELF file
+    data = image[start:start + length - 4]
     if data[:6] == b"\xfd7zXZ\0":
         elf = lzma.LZMADecompressor().decompress(data)
     elif data[:2] == b"\x1f\x8b":
@@ -126,7 +133,8 @@ def write_whole(path, data):
 def compiled(source, *flags):
     """A small C helper of ours, built once per source text."""
     text = source.read_bytes()
-    out = CACHE / "bin" / f"{source.stem}-{hashlib.sha1(text + repr(flags).encode()).hexdigest()[:10]}"
+    out = (CACHE / "bin"
+           / f"{source.stem}-{hashlib.sha1(text + repr(flags).encode()).hexdigest()[:10]}")
     if not out.exists():
         out.parent.mkdir(parents=True, exist_ok=True)
         part = f"{out}.{os.getpid()}"
@@ -201,12 +209,14 @@ def plain_module(path):
 
 
 def stock_modules(kver):
-    """{path under lib/modules/KVER: file} of MODULES and all they need; those the kernel lacks are left out."""
+    """{path under lib/modules/KVER: file} of MODULES and all they need;
+    those the kernel lacks are left out."""
     root = kernel_root(kver)
     top = root / "lib/modules" / kver
     found = {}
     for module in MODULES:
-        listing = subprocess.run([which("modprobe") or "modprobe", "-d", root, "-S", kver, "--show-depends", module],
+        listing = subprocess.run([which("modprobe") or "modprobe", "-d", root, "-S", kver,
+                                  "--show-depends", module],
                                  capture_output=True, text=True).stdout
         for line in listing.splitlines():
             if line.startswith("insmod "):
@@ -234,7 +244,8 @@ def _base(kver):
     iopulse = compiled(HERE / "guest/iopulse.c", "-static", "-pthread")
     knock = compiled(HERE / "guest/knock.c", "-static")
     modules = stock_modules(kver)
-    key = hashlib.sha1(Path(__file__).read_bytes())        # not where it lies: checkouts share a cache
+    # not where it lies: checkouts share a cache
+    key = hashlib.sha1(Path(__file__).read_bytes())
     for f in [*programs, fio, iopulse, knock, Path("/bin/busybox"), *modules.values()]:
         st = f.stat()
         key.update(f"{f} {st.st_size} {st.st_mtime_ns}\n".encode())
@@ -244,7 +255,8 @@ def _base(kver):
         return out, moddir
 
     tree = Tree()
-    for d in "bin sbin lib lib64 usr proc sys dev tmp run h mnt etc root var/lock var/lib/misc".split():
+    for d in ("bin sbin lib lib64 usr proc sys dev tmp run h mnt etc root "
+              "var/lock var/lib/misc").split():
         tree.dir(d)
     for name in ("bin", "sbin", "lib"):
         tree.link(f"usr/{name}", f"../{name}")
@@ -264,7 +276,8 @@ def _base(kver):
         tree.libraries(lib)
     for name in ("rxe", "siw"):
         tree.file(f"etc/libibverbs.d/{name}.driver", f"driver {name}\n".encode())
-    libgcc = Path("/lib/x86_64-linux-gnu/libgcc_s.so.1")        # glibc opens it when a thread is cancelled
+    # glibc opens it when a thread is cancelled
+    libgcc = Path("/lib/x86_64-linux-gnu/libgcc_s.so.1")
     if libgcc.exists():
         tree.file("lib/x86_64-linux-gnu/libgcc_s.so.1", libgcc.read_bytes(), 0o755)
     for rule in UDEV_RULES:
@@ -296,10 +309,11 @@ def vermagic(ko):
 
 
 def build(kver, out, ko_dirs=(), programs=()):
-    """Write the whole initramfs to `out`; return the names of the modules that were added to the stock ones.
+    """Write the whole initramfs to `out`;
+    return the names of the modules that were added to the stock ones.
 
-    ko_dirs: directories searched for *.ko built for kver (others are left out); the first of a name wins.
-    programs: (host path, guest path) of further executables.
+    ko_dirs: directories searched for *.ko built for kver (others are left out);
+    the first of a name wins.  programs: (host path, guest path) of further executables.
     """
     basefile, moddir = base(kver)
     tree, added = Tree(), {}

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What two implementations have to say to each other: the talk that the cases of peers/ let every pair hold.
+"""What two implementations have to say to each other:
+the talk that the cases of peers/ let every pair hold.
 
-A pair is a client family and a server family, "ibnbd" (ours) or "rnbd" (the kernel's); the disks behind the server
-are ibnbd-testdisk's, which count what reaches them.  Everything is done through the block device and the sysfs
-files that both families have, so that one text tests all pairs.
+A pair is a client family and a server family, "ibnbd" (ours) or "rnbd" (the kernel's); the disks
+behind the server are ibnbd-testdisk's, which count what reaches them.  Everything is done through
+the block device and the sysfs files that both families have, so that one text tests all pairs.
 """
 import re
 import case, vm
@@ -13,16 +14,21 @@ OURS, KERNEL = "ibnbd", "rnbd"
 NEEDS = ["rnbd-client", "rnbd-server", "ibnbd-testdisk"]
 MEM = 3072          # soft-RoCE of 5.10 takes more than 1 GiB for what the kernel's server registers
 
-# 512 B to 128 KiB at any sector; few at a time: soft-RoCE may lose its way after a retransmission of a memory registration
+# 512 B to 128 KiB at any sector; few at a time: soft-RoCE may lose its way after a retransmission
+# of a memory registration
 MIXED = "--bsrange=512-128k --blockalign=512 --iodepth=4 --output=/dev/null"
 
 
-# soft-RoCE repeats a memory registration when it repeats the packets after it, refuses its own repetition, and leaves
-# a queue pair that neither works nor says so.  The kernel's client waits for ever for such a one.  (Ours must not.)
+# soft-RoCE repeats a memory registration when it repeats the packets after it, refuses its own
+# repetition, and leaves a queue pair that neither works nor says so.  The kernel's client waits for
+# ever for such a one.  (Ours must not.)
 LOST_MR = r"rxe_reg_fast_mr: .* not free"
-# That of 5.10 frees a queue pair whose last reference goes in an interrupt, a packet's, while the work that is to clean it up still waits: the work runs in
-# freed memory.  Our client waits for packets at a dark port, and net_ping() sees to those that wait for an address; others may still hold one.
-LOST_QP = r"Workqueue: events rxe_qp_do_cleanup|BUG: kernel NULL pointer dereference(.*\n){1,20}?.*Workqueue: +0x0 .*\n.*RIP: 0010:process_one_work"
+# That of 5.10 frees a queue pair whose last reference goes in an interrupt, a packet's, while the
+# work that is to clean it up still waits: the work runs in freed memory.  Our client waits for
+# packets at a dark port, and net_ping() sees to those that wait for an address; others may still
+# hold one.
+LOST_QP = (r"Workqueue: events rxe_qp_do_cleanup|BUG: kernel NULL pointer dereference(.*\n){1,20}?"
+           r".*Workqueue: +0x0 .*\n.*RIP: 0010:process_one_work")
 STUCK = r"no end after \d+ s of|gave up waiting for|is still there after unmap|not within \d+ s"
 TRIES = 3
 
@@ -32,8 +38,9 @@ class Lost(Exception):
 
 
 def excused(t, talk):
-    """Hold a talk of the kernel's client.  That it got stuck while soft-RoCE lost a registration is no failure, but Lost; that a
-    machine died or data is wrong is one, and so is what was lost before the talk began."""
+    """Hold a talk of the kernel's client.  That it got stuck while soft-RoCE lost a registration is
+    no failure, but Lost; that a machine died or data is wrong is one, and so is what was lost
+    before the talk began."""
     news = news_from_here(t)
     try:
         talk()
@@ -44,8 +51,8 @@ def excused(t, talk):
 
 
 def repeat(t, talk):
-    """Hold a talk, with excused() in it if the kernel's client has part in it, again from the beginning on new machines when
-    soft-RoCE got in its way."""
+    """Hold a talk, with excused() in it if the kernel's client has part in it, again from the
+    beginning on new machines when soft-RoCE got in its way."""
     for n in range(TRIES):
         news, figures = news_from_here(t), len(t.figures)
         lost, why = None, None
@@ -70,9 +77,11 @@ def repeat(t, talk):
 
 
 def news_from_here(t):
-    """A function: what the kernels have logged since; the last words of one that died are on its console alone."""
+    """A function: what the kernels have logged since;
+    the last words of one that died are on its console alone."""
     before = {g: (len(g.vm.kernel_log()), len(g.vm.console_log())) for g in t.guests}
-    return lambda: "\n".join(g.vm.kernel_log()[n:] + g.vm.console_log()[m:] for g, (n, m) in before.items())
+    return lambda: "\n".join(g.vm.kernel_log()[n:] + g.vm.console_log()[m:]
+                             for g, (n, m) in before.items())
 
 
 def with_kernel_client(t, talk):
@@ -80,7 +89,8 @@ def with_kernel_client(t, talk):
 
 
 def series(t):
-    """The kernel's series as (major, minor); its rnbd is one of four dialects: 5.10, 6.1, 6.12 and 7.2."""
+    """The kernel's series as (major, minor); its rnbd is one of four dialects:
+    5.10, 6.1, 6.12 and 7.2."""
     return tuple(int(n) for n in t.image.kver.split(".")[:2])
 
 
@@ -127,27 +137,30 @@ class Pair:
         c.sh(f"dd if=/dev/urandom of=/tmp/r bs=512 count=1031 status=none; "
              f"dd if=/tmp/r of={dev} bs=128k seek=64 oflag=direct status=none")
         want = c.sh("md5sum < /tmp/r")
-        t.eq(s.sh("dd if=/dev/testdisk0 bs=512 skip=16384 count=1031 status=none | md5sum"), want, "what arrived")
-        t.eq(c.sh(f"dd if={dev} bs=512 skip=16384 count=1031 status=none | md5sum"), want, "what returns")
+        t.eq(s.sh("dd if=/dev/testdisk0 bs=512 skip=16384 count=1031 status=none | md5sum"), want,
+             "what arrived")
+        t.eq(c.sh(f"dd if={dev} bs=512 skip=16384 count=1031 status=none | md5sum"), want,
+             "what returns")
 
     def check_flush(self, dev):
         t = self.t
         t.eq(self.attr(dev, "queue/write_cache"), "write back", "the disk's cache is announced")
         self.reset()
-        self.c.sh(f"fio --name=f --filename={dev} --rw=write --bs=4k --size=128k --fsync=4 --end_fsync=1 --ioengine=psync "
-                  "--output=/dev/null")
+        self.c.sh(f"fio --name=f --filename={dev} --rw=write --bs=4k --size=128k --fsync=4 "
+                  "--end_fsync=1 --ioengine=psync --output=/dev/null")
         got = counts(t)
         t.ok(got["flush"] >= 8, f"8 fsyncs are at least 8 flushes at the disk: {got}")
         t.eq(got["errors"], 0, "errors at the disk")
         self.reset()
-        self.c.sh(f"fio --name=d --filename={dev} --rw=write --bs=4k --size=16k --direct=1 --sync=1 --ioengine=psync "
-                  "--output=/dev/null")
+        self.c.sh(f"fio --name=d --filename={dev} --rw=write --bs=4k --size=16k --direct=1 "
+                  "--sync=1 --ioengine=psync --output=/dev/null")
         got = counts(t)
         t.ok(got["fua"] + got["flush"] >= 4, f"each of 4 O_DSYNC writes is FUA or flushed: {got}")
 
     def check_discard(self, dev):
         c, t = self.c, self.t
-        c.sh(f"(yes one || true) | dd of={dev} bs=128k count=4 iflag=fullblock oflag=direct status=none")
+        c.sh(f"(yes one || true) | dd of={dev} bs=128k count=4 iflag=fullblock oflag=direct "
+             "status=none")
         self.reset()
         c.sh(f"blkdiscard -o 128k -l 128k {dev}")
         got = counts(t)
@@ -155,7 +168,8 @@ class Pair:
         self.holds("one", "", "one", "one")
 
     def check_zeroes(self, dev, ordered):
-        """`ordered`: as write-zeroes requests; else the client has none of those, and its kernel writes zeroes."""
+        """`ordered`: as write-zeroes requests;
+        else the client has none of those, and its kernel writes zeroes."""
         c, t = self.c, self.t
         most = int(self.attr(dev, "queue/write_zeroes_max_bytes"))
         t.eq(most > 0, ordered, f"write zeroes on offer (write_zeroes_max_bytes {most})")
@@ -166,19 +180,24 @@ class Pair:
         self.holds("one", "", "", "one")
 
     def check_blocks(self, lbs, pbs=0):
-        """A disk of such blocks: the client shows them, nothing smaller passes, and what it holds is right."""
+        """A disk of such blocks: the client shows them, nothing smaller passes,
+        and what it holds is right."""
         c, s, t = self.c, self.s, self.t
         t.log(f"--- {self.client} {self.server} blocks of {lbs} and {pbs or lbs}")
         s.sh(f"modprobe ibnbd-testdisk size_mb=16 lbs={lbs} pbs={pbs}")
         dev = self.map("testdisk0")
-        # 64 KiB is 0 in the 16 bits of the answer: ours says 32 KiB instead, and takes the kernel's 0 for the logical size
+        # 64 KiB is 0 in the 16 bits of the answer: ours says 32 KiB instead, and takes the kernel's
+        # 0 for the logical size
         want = (pbs or lbs) if pbs < 65536 else lbs if self.peer else 32768
-        t.eq((self.attr(dev, "queue/logical_block_size"), self.attr(dev, "queue/physical_block_size")), (str(lbs), str(want)),
-             "logical and physical block size")
-        c.sh(f"fio_verify {dev} 1m --bsrange={lbs}-128k --blockalign={lbs} --iodepth=4 --output=/dev/null", timeout=45)
+        t.eq((self.attr(dev, "queue/logical_block_size"),
+              self.attr(dev, "queue/physical_block_size")),
+             (str(lbs), str(want)), "logical and physical block size")
+        c.sh(f"fio_verify {dev} 1m --bsrange={lbs}-128k --blockalign={lbs} --iodepth=4 "
+             "--output=/dev/null", timeout=45)
         if lbs > 512:
             c.fails(f"xfs_io -d -c 'pwrite 512 512' {dev}", "Invalid argument")
-        c.sh(f"echo last | dd of={dev} bs={lbs} seek={(16 << 20) // lbs - 1} conv=sync oflag=direct status=none")
+        c.sh(f"echo last | dd of={dev} bs={lbs} seek={(16 << 20) // lbs - 1} conv=sync "
+             "oflag=direct status=none")
         t.eq(s.sh(f"tail -c {lbs} /dev/testdisk0 | head -c 4"), "last", "the disk's last block")
         self.unmap(dev)
         s.sh("unload ibnbd_testdisk")
@@ -186,27 +205,36 @@ class Pair:
     def check_power_cut(self, dev):
         """Data that was flushed survives what the disk's volatile cache does not."""
         c, t = self.c, self.t
-        c.sh(f"(yes kept-up || true) | dd of={dev} bs=4k count=8 iflag=fullblock oflag=direct conv=fsync status=none")
-        c.sh(f"(yes lost-it || true) | dd of={dev} bs=4k count=8 seek=8 iflag=fullblock oflag=direct status=none")
+        c.sh(f"(yes kept-up || true) | dd of={dev} bs=4k count=8 iflag=fullblock oflag=direct "
+             "conv=fsync status=none")
+        c.sh(f"(yes lost-it || true) | dd of={dev} bs=4k count=8 seek=8 iflag=fullblock "
+             "oflag=direct status=none")
         self.s.sh("echo 1 > /sys/module/ibnbd_testdisk/parameters/power_cut")
-        t.eq(c.sh(f"dd if={dev} bs=4k count=8 iflag=direct status=none | sort -u"), "kept-up", "flushed data")
-        t.eq(c.sh(f"dd if={dev} bs=4k count=8 skip=8 iflag=direct status=none | grep -ac lost-it || true"), "0",
+        t.eq(c.sh(f"dd if={dev} bs=4k count=8 iflag=direct status=none | sort -u"), "kept-up",
+             "flushed data")
+        t.eq(c.sh(f"dd if={dev} bs=4k count=8 skip=8 iflag=direct status=none "
+                  "| grep -ac lost-it || true"), "0",
              "lines that were in the lost cache")
 
     def check_journal(self, dev):
-        """A journal's commit is a write with PREFLUSH and FUA; the block layer makes of it what the disk can do."""
+        """A journal's commit is a write with PREFLUSH and FUA;
+        the block layer makes of it what the disk can do."""
         c, t = self.c, self.t
         c.sh(f"mkfs.ext4 -q -F {dev}; mkdir -p /mnt; mount -t ext4 {dev} /mnt", timeout=45)
         self.reset()
-        c.sh("for i in 1 2 3 4; do dd if=/dev/zero of=/mnt/$i bs=64k count=2 conv=fsync status=none; done", timeout=45)
+        c.sh("for i in 1 2 3 4; do "
+             "dd if=/dev/zero of=/mnt/$i bs=64k count=2 conv=fsync status=none; done", timeout=45)
         got = counts(t)
         t.ok(got["flush"] >= 4 and got["errors"] == 0, f"each of 4 files has its commit: {got}")
-        c.sh(f"umount /mnt; e2fsck -fn {dev} > /tmp/fsck 2>&1 || {{ cat /tmp/fsck; exit 1; }}", timeout=45)
+        c.sh(f"umount /mnt; e2fsck -fn {dev} > /tmp/fsck 2>&1 || {{ cat /tmp/fsck; exit 1; }}",
+             timeout=45)
 
     def holds(self, *lines):
-        """The disk behind the server begins with pieces of 128 KiB that have nothing but this line, or zeroes for ''."""
-        got = self.s.sh(f"for i in $(seq 0 {len(lines) - 1}); do echo \"$(dd if=/dev/testdisk0 bs=128k skip=$i count=1 "
-                        "iflag=direct status=none | tr -d '\\0' | uniq)\"; done")
+        """The disk behind the server begins with pieces of 128 KiB that have nothing
+        but this line, or zeroes for ''."""
+        got = self.s.sh(f"for i in $(seq 0 {len(lines) - 1}); do echo \"$("
+                        "dd if=/dev/testdisk0 bs=128k skip=$i count=1 iflag=direct status=none "
+                        "| tr -d '\\0' | uniq)\"; done")
         self.t.eq(got, "\n".join(lines), "pieces of the disk")
 
     def check_two(self, one):
@@ -215,11 +243,12 @@ class Pair:
         two = self.map("testdisk1")
         t.ok(two != one, "another disk")
         t.eq(self.attr(two, self.client[7:-1] + "/session"), "s1", "its session")
-        c.sh(f"fio_verify {one} 512k {MIXED} & a=$!; fio_verify {two} 512k {MIXED} --offset=1m & wait $a; wait $!",
-             timeout=45)
+        c.sh(f"fio_verify {one} 512k {MIXED} & a=$!; "
+             f"fio_verify {two} 512k {MIXED} --offset=1m & wait $a; wait $!", timeout=45)
         c.sh(f"echo one | dd of={one} bs=512 conv=sync oflag=direct status=none; "
              f"echo two | dd of={two} bs=512 conv=sync oflag=direct status=none")
-        t.eq(self.s.sh("for i in 0 1; do head -c 3 /dev/testdisk$i; echo; done"), "one\ntwo", "disks")
+        t.eq(self.s.sh("for i in 0 1; do head -c 3 /dev/testdisk$i; echo; done"), "one\ntwo",
+             "disks")
         self.unmap(two)
         c.sh(f"dd if={one} bs=512 count=1 iflag=direct status=none | grep -q one")
 
@@ -234,18 +263,23 @@ class Pair:
 
     def check_read_only(self):
         c, t = self.c, self.t
-        self.s.sh("echo before | dd of=/dev/testdisk0 bs=512 conv=sync,notrunc oflag=direct status=none")
+        self.s.sh("echo before | dd of=/dev/testdisk0 bs=512 conv=sync,notrunc oflag=direct "
+                  "status=none")
         dev = self.map("testdisk0 access_mode=ro")
         t.eq(c.sh(f"blockdev --getro {dev}"), "1", "read-only")
         c.sh(f"head -c 6 {dev} | grep -q before")
-        c.fails(f"echo after | dd of={dev} bs=512 conv=sync oflag=direct status=none", "not permitted|Read-only")
+        c.fails(f"echo after | dd of={dev} bs=512 conv=sync oflag=direct status=none",
+                "not permitted|Read-only")
         # an administrator of the client can make the node writable; the server is to refuse
         c.rc(f"blockdev --setrw {dev}")
-        if self.peer and series(t) == (5, 10):      # it answers them with success; whether they reach the disk is not looked at
-            t.log(c.rc(f"echo after | dd of={dev} bs=512 conv=sync oflag=direct status=none"), self.s.rc("head -c 6 /dev/testdisk0"))
+        # it answers them with success; whether they reach the disk is not looked at
+        if self.peer and series(t) == (5, 10):
+            t.log(c.rc(f"echo after | dd of={dev} bs=512 conv=sync oflag=direct status=none"),
+                  self.s.rc("head -c 6 /dev/testdisk0"))
             self.unmap(dev)
             return
-        c.fails(f"echo after | dd of={dev} bs=512 conv=sync oflag=direct status=none", "error|not permitted|Read-only")
+        c.fails(f"echo after | dd of={dev} bs=512 conv=sync oflag=direct status=none",
+                "error|not permitted|Read-only")
         self.s.sh("dd if=/dev/testdisk0 bs=512 count=1 iflag=direct status=none | grep -q before")
         self.unmap(dev)
 

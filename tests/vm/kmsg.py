@@ -1,20 +1,24 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Finds trouble in a kernel log.
 
-A report from "cut here" to "end trace", or from its title to a line of "=", counts as one.  It is forgiven when any of its lines matches an allowed
-expression: one of kmsg.allow (the stock kernel's own habits) or one a case names.
+A report from "cut here" to "end trace", or from its title to a line of "=", counts as one.  It is
+forgiven when any of its lines matches an allowed expression: one of kmsg.allow (the stock kernel's
+own habits) or one a case names.
 """
 import re
 from pathlib import Path
 
 TROUBLE = re.compile(
-    r"BUG:|BUG at|WARNING:|KASAN|UBSAN|KCSAN|lockdep|possible (circular|recursive)|INFO: task .* blocked|Oops"
-    r"|refcount_t|kmemleak|list_(add|del) corruption|general protection|DEBUG_LOCKS|sleeping function|Call Trace"
-    r"|Kernel panic|soft lockup|hard LOCKUP|rcu.*(stall|self-detected)|Bad page|double free|use-after-free"
-    r"|invalid opcode|unable to handle|Object padding overwritten|Poison overwritten|Redzone overwritten"
-    r"|INFO: trying to register|suspicious RCU|held lock freed|BUG \S+ \((Tainted|Not tainted)|bad unlock balance|workqueue lockup")
-HEAD = re.compile(r"\[ cut here \]|BUG: |BUG \S+ \((?:Tainted|Not tainted)|INFO: task .* blocked|Kernel panic|general protection"
-                  r"|rcu: INFO: .*(?:stall|self-detected)|: vmalloc error: |: page allocation failure|kmem_cache_create\w*\(.*\) failed"
+    r"BUG:|BUG at|WARNING:|KASAN|UBSAN|KCSAN|lockdep|possible (circular|recursive)"
+    r"|INFO: task .* blocked|Oops|refcount_t|kmemleak|list_(add|del) corruption"
+    r"|general protection|DEBUG_LOCKS|sleeping function|Call Trace"
+    r"|Kernel panic|soft lockup|hard LOCKUP|rcu.*(stall|self-detected)|Bad page|double free"
+    r"|use-after-free|invalid opcode|unable to handle|Object padding overwritten"
+    r"|Poison overwritten|Redzone overwritten|INFO: trying to register|suspicious RCU"
+    r"|held lock freed|BUG \S+ \((Tainted|Not tainted)|bad unlock balance|workqueue lockup")
+HEAD = re.compile(r"\[ cut here \]|BUG: |BUG \S+ \((?:Tainted|Not tainted)|INFO: task .* blocked"
+                  r"|Kernel panic|general protection|rcu: INFO: .*(?:stall|self-detected)"
+                  r"|: vmalloc error: |: page allocation failure|kmem_cache_create\w*\(.*\) failed"
                   r"|Freezing .* failed after .* refusing to freeze")
 END = re.compile(r"---\[ end (trace|Kernel panic)|={60}")
 LONGEST = 60
@@ -26,7 +30,8 @@ def allowed():
 
 
 def reports(text):
-    """The log in pieces, lists of lines: one line each, but from the head of a report to its end."""
+    """The log in pieces, lists of lines:
+    one line each, but from the head of a report to its end."""
     piece = []
     for line in text.splitlines():
         if piece and (HEAD.search(line) and len(piece) > 1 or len(piece) == LONGEST):

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The scene of the cases integrity/ghost-write and integrity/chunk-reuse: a write that is still being executed on a path that was lost.
+"""The scene of the cases integrity/ghost-write and integrity/chunk-reuse: a write that is still
+being executed on a path that was lost.
 
-One slot (the server grants two, and keeps one for itself), two paths, a disk that holds a write for DELAY seconds and takes its
-data only then.  The write is sent by the first path, that link goes down, the client repeats it by the second one, and
-then writes again.  With `unsafe` the server does without a protection, and the checker must find what that does.
+One slot (the server grants two, and keeps one for itself), two paths, a disk that holds a write for
+DELAY seconds and takes its data only then.  The write is sent by the first path, that link goes
+down, the client repeats it by the second one, and then writes again.  With `unsafe` the server does
+without a protection, and the checker must find what that does.
 """
 import shutil, time
 import faults
@@ -14,13 +16,15 @@ DELAY = 9
 
 
 class Scene:
-    def __init__(self, t, unsafe="", scheduler="none", depth=2, disks=1, words="", serve="", server="ibnbd"):
+    def __init__(self, t, unsafe="", scheduler="none", depth=2, disks=1, words="", serve="",
+                 server="ibnbd"):
         self.t, self.c, self.s = t, t.client, t.server
         self.rows, self.writer, self.logs, self.crowds = [], 1, [], []
         self.saved = t.logdir / f"late{time.monotonic_ns()}"
         self.saved.mkdir()
         self.server = server
-        self.s.sh(f"FAMILY={server}; serve sess_queue_depth={depth} {serve}; modprobe ibnbd-testdisk nr_disks={disks} cache=0" +
+        self.s.sh(f"FAMILY={server}; serve sess_queue_depth={depth} {serve}; "
+                  f"modprobe ibnbd-testdisk nr_disks={disks} cache=0" +
                   "".join("; " + SWITCH.format(word) for word in unsafe.split()))
         self.dev = self.c.sh(f"map testdisk0 {words}")
         self.c.sh(f"echo {scheduler} > /sys/block/{self.dev[5:]}/queue/scheduler")
@@ -30,21 +34,26 @@ class Scene:
 
     def write(self, seq, block, cpu=0):
         """A write in the background; the job."""
-        return self.c.spawn(f"exec taskset {1 << cpu} stamp one {self.dev} /h/one {self.writer} {seq} {block} 1")
+        return self.c.spawn(f"exec taskset {1 << cpu} stamp one {self.dev} /h/one {self.writer} "
+                            f"{seq} {block} 1")
 
     def strand(self, block, delay=DELAY, crowd=None):
-        """A write to `block` that is executed later than its repetition could be: the job, and the time.
+        """A write to `block` that is executed later than its repetition could be:
+        the job, and the time.
 
-        crowd: a disk with more writers than there are slots; they come while no path is up, and take what is free."""
+        crowd: a disk with more writers than there are slots;
+        they come while no path is up, and take what is free."""
         self.path(1, "disconnect")
         self.s.sh(f"echo {1000 * delay} > {P}/delay_ms")
         job, t0 = self.write(1, block), time.monotonic()
-        self.t.wait(lambda: self.c.sh(f"cat /sys/block/{self.dev[5:]}/inflight").split()[1] != "0", 15, "the write is out")
+        self.t.wait(lambda: self.c.sh(f"cat /sys/block/{self.dev[5:]}/inflight").split()[1] != "0",
+                    15, "the write is out")
         time.sleep(1)
         self.s.sh(f"echo 0 > {P}/delay_ms")
         if crowd:
             self.c.link(0, False)
-            self.t.wait(lambda: self.c.sh(f"dev_attr {self.dev} state") == "closed", 5, "all I/O is held")
+            self.t.wait(lambda: self.c.sh(f"dev_attr {self.dev} state") == "closed", 5,
+                        "all I/O is held")
             self.crowd(crowd)
             self.path(1, "reconnect")
         else:
@@ -53,8 +62,11 @@ class Scene:
         return job, t0
 
     def crowd(self, dev):
-        job = self.c.spawn(f"p=; for i in 1 2 3 4 5 6 7 8; do dd if=/dev/zero of={dev} seek=$i bs=4k count=1 oflag=direct status=none & p=\"$p $!\"; done; wait $p")
-        self.t.wait(lambda: self.c.sh("ps -o stat,args | grep -c '^D.* seek ' || true") == "8", 15, "the crowd waits")
+        job = self.c.spawn("p=; for i in 1 2 3 4 5 6 7 8; do "
+                           f"dd if=/dev/zero of={dev} seek=$i bs=4k count=1 oflag=direct "
+                           "status=none & p=\"$p $!\"; done; wait $p")
+        self.t.wait(lambda: self.c.sh("ps -o stat,args | grep -c '^D.* seek ' || true") == "8", 15,
+                    "the crowd waits")
         self.crowds.append((job, dev))
 
     def end(self, blocks, must_fail):
@@ -69,5 +81,6 @@ class Scene:
             p.unlink()
         self.logs = [self.saved / "one"]
         verdict = faults.prove(self.t, self.s, "/dev/testdisk0", [self], blocks, must_fail)
-        self.s.sh(f"unload {self.server}_server {self.server.replace('nbd', 'trs')}_server ibnbd_testdisk")
+        self.s.sh(f"unload {self.server}_server {self.server.replace('nbd', 'trs')}_server "
+                  "ibnbd_testdisk")
         return verdict

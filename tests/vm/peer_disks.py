@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Other drivers under the faults of the cases server/client-dies, server/disk-trouble and integrity/wrong-server: a client dies or sleeps while another one wants the disk, the disk
-behind the server is in trouble, or it is another one.  Three machines; else as in peers.py: whatever a peer makes of it is a row.
+"""Other drivers under the faults of the cases server/client-dies, server/disk-trouble and
+integrity/wrong-server: a client dies or sleeps while another one wants the disk, the disk behind
+the server is in trouble, or it is another one.  Three machines; else as in peers.py: whatever a
+peer makes of it is a row.
 
-Where our client says why, or refuses, a peer may have no word for it: what counts is then what reached which disk."""
+Where our client says why, or refuses, a peer may have no word for it:
+what counts is then what reached which disk."""
 import time
 import case, faults as F, peers as P, vm
 
@@ -22,16 +25,20 @@ def faults():
             ("F14", "client asleep, another one wrote and went", sleeps, False),
             ("F16", "disk answers with errors", neighbour, "testdisk0", TESTDISK, codes),
             ("F17", "disk needs 9 s for a write", neighbour, "testdisk0", TESTDISK, slow),
-            ("F18", "disk is taken out", neighbour, "sda", "modprobe sd_mod; modprobe scsi_debug dev_size_mb=16 delay=0; "
+            ("F18", "disk is taken out", neighbour, "sda",
+             "modprobe sd_mod; modprobe scsi_debug dev_size_mb=16 delay=0; "
              "wait_for 10 test -b /dev/sda", remove),
-            ("F19", "disk grows", neighbour, "loop0", "modprobe loop; truncate -s 16M /tmp/f; losetup /dev/loop0 /tmp/f", grow),
-            ("F20", "another disk behind the name", neighbour, "mine", "ram_disks 2 64; ln -sfn ram0 /dev/mine", exchange),
+            ("F19", "disk grows", neighbour, "loop0",
+             "modprobe loop; truncate -s 16M /tmp/f; losetup /dev/loop0 /tmp/f", grow),
+            ("F20", "another disk behind the name", neighbour, "mine",
+             "ram_disks 2 64; ln -sfn ram0 /dev/mine", exchange),
             ("F24", "another server at the same address", moved))
 
 
 def run(t, peer):
     for turn, (number, what, act, *words) in enumerate(faults()):
-        P.measure(t, peer, turn, number, what, lambda broken, why: act(t, peer, broken, why, number, what, *words))
+        P.measure(t, peer, turn, number, what,
+                  lambda broken, why: act(t, peer, broken, why, number, what, *words))
     for g in t.guests:
         g.kill()
 
@@ -57,11 +64,12 @@ def stall(w, begin):
 
 
 def row(peer, number, what, took, w, stalled, why):
-    return dict(fault=number, what=what, stack=peer.stack, Tdet=took, Tstall=stalled, Nerr=len(w.read_logs().failed),
+    return dict(fault=number, what=what, stack=peer.stack, Tdet=took, Tstall=stalled,
+                Nerr=len(w.read_logs().failed),
                 note="; ".join(["Tdet: until the other one had the disk", *why]))
 
 
-# ---- who has the disk ---------------------------------------------------------------------------------------
+# ---- who has the disk ----------------------------------------------------------------------------
 
 def dies(t, peer, broken, why, number, what):
     c, c2 = t.client, t.client2
@@ -82,7 +90,8 @@ def dies(t, peer, broken, why, number, what):
 
 
 def sleeps(t, peer, broken, why, number, what, stays):
-    """The first client is asleep, the second one gets the disk and still has it, or not, when the first one wakes up."""
+    """The first client is asleep, the second one gets the disk and still has it, or not,
+    when the first one wakes up."""
     c, c2 = t.client, t.client2
     P.serve(t, peer)
     first = work(t, peer, c, peer.map(c)[0], writer=1, **AREA)
@@ -101,23 +110,27 @@ def sleeps(t, peer, broken, why, number, what, stays):
     before = len(first.read_logs().acked)
     time.sleep(15)
     logs = first.read_logs()
-    first.remark(f"{len(logs.acked) - before} writes of the first one were acknowledged after its sleep, {len(logs.failed)} failed")
+    first.remark(f"{len(logs.acked) - before} writes of the first one were acknowledged after its "
+                 f"sleep, {len(logs.failed)} failed")
     P.finish(t, first, second)
 
 
-# ---- the disk is in trouble -----------------------------------------------------------------------------------
+# ---- the disk is in trouble ----------------------------------------------------------------------
 
 def neighbour(t, peer, broken, why, number, what, disk, make, act):
-    """stamp on /dev/vda; act(t, peer, device) on another disk, which returns what is to be remarked."""
+    """stamp on /dev/vda; act(t, peer, device) on another disk,
+    which returns what is to be remarked."""
     c, said = t.client, []
     t.server.sh(make)
     P.serve(t, peer, ("vda", disk))
     near, dev = peer.map(c, ("vda", disk))
     w = work(t, peer, c, near)
     begin = time.monotonic()
-    got = w.fault(number, what, lambda: (broken.append(True), said.append(act(t, peer, dev))), hold=0.5, recover=90)
+    got = w.fault(number, what, lambda: (broken.append(True), said.append(act(t, peer, dev))),
+                  hold=0.5, recover=90)
     lost = sum(h >= begin and not w.up(text) for h, _, text in w.watch.changes)
-    P.notes(got, *said, f"{lost} changes of paths" if lost and act is not exchange else "", got["note"], *why)
+    P.notes(got, *said, f"{lost} changes of paths" if lost and act is not exchange else "",
+            got["note"], *why)
     P.finish(t, w)
 
 
@@ -138,9 +151,11 @@ def codes(t, peer, dev):
 
 def slow(t, peer, dev):
     t.server.sh(f"echo 9000 > {SET}/delay_ms")
-    rc, out = P.attempt(t.client, f"t=$(uptime_s); {WRITE.format(dev + ' seek=4000')}; since $t", 50)
+    rc, out = P.attempt(t.client, f"t=$(uptime_s); {WRITE.format(dev + ' seek=4000')}; since $t",
+                        50)
     t.server.sh(f"echo 0 > {SET}/delay_ms")
-    return f"the write took {float(out):.0f} s" if rc == 0 else "the write fails" if rc else "the write hangs"
+    return (f"the write took {float(out):.0f} s" if rc == 0
+            else "the write fails" if rc else "the write hangs")
 
 
 def remove(t, peer, dev):
@@ -150,7 +165,8 @@ def remove(t, peer, dev):
 
 
 def grow(t, peer, dev):
-    job = t.client.spawn(f"until [ $(blockdev --getsize64 {dev}) = {24 << 20} ]; do usleep 20000; done")
+    job = t.client.spawn(f"until [ $(blockdev --getsize64 {dev}) = {24 << 20} ]; "
+                         "do usleep 20000; done")
     t.server.sh("truncate -s 24M /tmp/f; losetup -c /dev/loop0")
     try:
         return "the client knows" if job.wait(10) == 0 else "the client cannot tell"
@@ -167,14 +183,16 @@ def exchange(t, peer, dev):
     s.sh("ln -sfn ram1 /dev/mine")
     peer.exchange(s, "mine", 2)
     [c.link(i, True) for i in (0, 1)]
-    end, up = time.monotonic() + 60 * vm.SLOW, lambda: all(x in ("connected", "live") for x in c.sh(f"cat {peer.states}").split())
+    end, up = time.monotonic() + 60 * vm.SLOW, lambda: all(
+        x in ("connected", "live") for x in c.sh(f"cat {peer.states}").split())
     while not up() and time.monotonic() < end:
         time.sleep(0.5)
-    P.attempt(c, f"tr '\\0' x < /dev/zero | head -c 65536 | timeout 40 dd of={dev} bs=64k iflag=fullblock oflag=direct status=none", 50)
+    P.attempt(c, f"tr '\\0' x < /dev/zero | head -c 65536 | timeout 40 dd of={dev} bs=64k "
+              "iflag=fullblock oflag=direct status=none", 50)
     return f"{s.sh(WRITTEN.format('/dev/ram1'))} bytes were written to it"
 
 
-# ---- another server -------------------------------------------------------------------------------------------
+# ---- another server ------------------------------------------------------------------------------
 
 def moved(t, peer, broken, why, number, what):
     c, s, c2 = t.client, t.server, t.client2

@@ -3,19 +3,22 @@
 """Runs test cases in virtual machines.
 
     tests/vm/run.py                  every case of tests/cases
-    tests/vm/run.py paths/ map/admin 'io/f*' stuck    cases of a topic, by name, by pattern, or by a part of the name
+    tests/vm/run.py paths/ map/admin 'io/f*' stuck
+                                     cases of a topic, by name, by pattern, or by a part of the name
     tests/vm/run.py --kver KVER ..   on another kernel (modules must be built for it)
     tests/vm/run.py --debug ..       on the kernel with every checker, see debug-kernel.sh
     tests/vm/run.py --kcsan ..       on the one that looks for data races
 
-One line per case, details of failures, and at the end "N passed, N failed, N skipped".  The exit status is 0
-only when something passed and nothing failed.  With --again a case that fails is run once more; flaky.py says
-when that is forgiven.  Logs: build/test-logs/CASE/{log,*.kmsg,*.console}.
+One line per case, details of failures, and at the end "N passed, N failed, N skipped".  The exit
+status is 0 only when something passed and nothing failed.  With --again a case that fails is run
+once more; flaky.py says when that is forgiven.  Logs: build/test-logs/CASE/{log,*.kmsg,*.console}.
 
-Machines are booted when a case needs them and shared by the cases that follow and want the same kind.  After
-each case they are tidied and compared with what they were; if anything is left over, they are booted anew.
+Machines are booted when a case needs them and shared by the cases that follow and want the same
+kind.  After each case they are tidied and compared with what they were; if anything is left over,
+they are booted anew.
 """
-import argparse, fcntl, fnmatch, json, os, queue, shutil, signal, subprocess, sys, threading, time, traceback
+import argparse, fcntl, fnmatch, json, os, queue, shutil, signal, subprocess, sys, threading, \
+    time, traceback
 from pathlib import Path
 import case as C, faults, flaky, image, launch, vm
 
@@ -31,7 +34,8 @@ class Machines:
     def boot(self):
         self.off()
         n, links, append, mem, smp, disk = self.kind
-        self.vms = vm.machines(self.boot_, n, links, disk=disk, append=append, mem=mem, smp=smp, logdir=self.logdir)
+        self.vms = vm.machines(self.boot_, n, links, disk=disk, append=append, mem=mem, smp=smp,
+                               logdir=self.logdir)
         seconds = launch.up(self.vms, links)
         self.before = [self.look(m) for m in self.vms]
         self.clean, self.used = True, False
@@ -44,7 +48,8 @@ class Machines:
         return state[1], int(memory[1])
 
     def tidy(self, t):
-        """Bring them back to what they were.  False: boot them anew.  Raises when our modules will not go."""
+        """Bring them back to what they were.  False: boot them anew.
+        Raises when our modules will not go."""
         self.clean = False
         for m in self.vms:
             if not m.alive:
@@ -83,7 +88,8 @@ class Machines:
 
     @staticmethod
     def blocked(m):
-        """Who waits for what, into the kernel log. A machine whose CPUs all spin can not even say that."""
+        """Who waits for what, into the kernel log.
+        A machine whose CPUs all spin can not even say that."""
         try:
             m.run("echo w > /proc/sysrq-trigger", 10)
         except vm.VMError:
@@ -97,7 +103,8 @@ class Machines:
 
 class Result:
     def __init__(self, name, status, seconds, details="", figures=()):
-        self.name, self.status, self.seconds, self.details, self.figures = name, status, seconds, details, list(figures)
+        self.name, self.status, self.seconds, self.details, self.figures = (
+            name, status, seconds, details, list(figures))
 
     def line(self):
         word = {"pass": "ok", "fail": "FAIL", "skip": "skip", "flaky": "FLAKY"}[self.status]
@@ -108,7 +115,8 @@ class Result:
 class Runner:
     def __init__(self, options, cases, boot, logdir):
         self.o, self.boot, self.logdir = options, boot, logdir
-        self.cases, self.todo, self.results, self.lock = cases, queue.SimpleQueue(), [], threading.Lock()
+        self.cases, self.todo, self.results, self.lock = (
+            cases, queue.SimpleQueue(), [], threading.Lock())
         self.sets, self.turns, self.stopping = [], {}, False
         self.boots, self.boot_seconds = 0, 0
 
@@ -121,7 +129,8 @@ class Runner:
             except queue.Empty:
                 break
             kind = self.kind(case)
-            if machines and (machines.kind != kind or not machines.clean or (case.fresh and machines.used)):
+            if machines and (machines.kind != kind or not machines.clean
+                             or (case.fresh and machines.used)):
                 machines.off()
                 machines = None
             t0 = time.monotonic()
@@ -132,15 +141,18 @@ class Runner:
                 continue
             try:
                 if machines is None:
-                    machines = Machines(self.boot, kind, self.logdir / "machines" / f"{number}-{case.name}")
+                    machines = Machines(self.boot, kind,
+                                        self.logdir / "machines" / f"{number}-{case.name}")
                     with self.lock:
                         self.sets.append(machines)
                     if case.vms:
                         seconds = machines.boot()
                         with self.lock:
-                            self.boots, self.boot_seconds = self.boots + 1, self.boot_seconds + seconds
+                            self.boots, self.boot_seconds = (self.boots + 1,
+                                                             self.boot_seconds + seconds)
             except vm.VMError as e:
-                self.report(Result(case.name, "fail", time.monotonic() - t0, f"the rig did not start: {e}"))
+                self.report(Result(case.name, "fail", time.monotonic() - t0,
+                                   f"the rig did not start: {e}"))
                 continue
             self.report(self.one(case, machines))
             if case.fresh:
@@ -209,7 +221,8 @@ class Runner:
             if self.o.shell and machines.vms:
                 self.shell(f"FAIL {case.name}", machines)
         status = "fail" if problems else "skip" if skipped is not None else "pass"
-        return Result(case.name, status, time.monotonic() - t0, "\n".join(problems) or skipped or "", t.figures)
+        return Result(case.name, status, time.monotonic() - t0,
+                      "\n".join(problems) or skipped or "", t.figures)
 
     def aid(self, t):
         """After a failure: what the machines were doing."""
@@ -225,7 +238,8 @@ class Runner:
                 if job.rc is None:
                     t.log(f"{g.name}: still running:\n{job.script.strip()}\n{job.out()}")
                 elif job.rc and not job.awaited:
-                    t.log(f"{g.name}: ended by itself, status {job.rc}:\n{job.script.strip()}\n{job.out()}")
+                    t.log(f"{g.name}: ended by itself, status {job.rc}:\n{job.script.strip()}\n"
+                          f"{job.out()}")
 
     def shell(self, why, machines):
         import shell
@@ -256,7 +270,8 @@ class Runner:
         vm.SLOW = slow
 
     def again(self):
-        """Run each failed case once more, alone.  One that passes then is flaky; both logs are kept."""
+        """Run each failed case once more, alone.
+        One that passes then is flaky; both logs are kept."""
         failed = [r for r in self.results if r.status == "fail"]
         if not self.o.again or len(failed) > AGAIN:
             return
@@ -267,12 +282,14 @@ class Runner:
             second = self.results[-1]
             if second.status == "pass":
                 why = first.details.strip().splitlines()[0]
-                second.status, second.details = "flaky", f"first: {why}; logs of both in {self.logdir}/{first.name}*"
+                second.status, second.details = (
+                    "flaky", f"first: {why}; logs of both in {self.logdir}/{first.name}*")
                 second.figures += first.figures
                 print(second.line(), flush=True)
 
     def run(self):
-        kinds = list(dict.fromkeys(map(self.kind, self.cases)))     # those of one kind in a row: fewer boots
+        # those of one kind in a row: fewer boots
+        kinds = list(dict.fromkeys(map(self.kind, self.cases)))
         cases = sorted(self.cases, key=lambda c: kinds.index(self.kind(c)))
         crowd = [c for c in cases if c.crowd and self.o.jobs > 1]
         try:
@@ -287,8 +304,10 @@ class Runner:
             for s in self.sets:
                 for m in s.vms:
                     m.kill()
-        count = {s: sum(r.status == s for r in self.results) for s in ("pass", "fail", "skip", "flaky")}
-        habit = flaky.habit(self.o.flaky_list, [r.name for r in self.results if r.status == "flaky"])
+        count = {s: sum(r.status == s for r in self.results)
+                 for s in ("pass", "fail", "skip", "flaky")}
+        habit = flaky.habit(self.o.flaky_list,
+                            [r.name for r in self.results if r.status == "flaky"])
         count["fail" if habit else "pass"] += count["flaky"]
         (self.logdir / "summary.json").write_text(json.dumps(
             {"kver": self.boot.kver, "accel": self.boot.accel,
@@ -302,7 +321,8 @@ class Runner:
         missing = faults.missing(rows) if self.o.faults and not self.o.cases else []
         if missing:
             print(f"no figures: {', '.join(missing)}")
-        print(f"{count['pass']} passed, {count['fail']} failed, {count['skip']} skipped", flush=True)
+        print(f"{count['pass']} passed, {count['fail']} failed, {count['skip']} skipped",
+              flush=True)
         return 1 if count["fail"] or missing or not count["pass"] else 0
 
 
@@ -344,23 +364,35 @@ def log_directory(wanted):
 
 
 def main():
-    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p = argparse.ArgumentParser(description=__doc__,
+                                formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("cases", nargs="*", help="TOPIC/, TOPIC/NAME, glob patterns or parts of names")
     p.add_argument("--dir", default=image.REPO / "tests/cases", help="directory of cases")
     p.add_argument("--kver", help="kernel version (default: that of linux-headers-amd64)")
-    p.add_argument("--debug", action="store_true", help="on the debug kernel; it and the modules are built if need be")
-    p.add_argument("--kcsan", action="store_true", help="the same with the kernel that looks for data races")
-    p.add_argument("--ko", action="append", default=[], metavar="DIR", help="further modules, preferred")
-    p.add_argument("--program", action="append", default=[], metavar="FILE", help="put it into the guests' /bin")
+    p.add_argument("--debug", action="store_true",
+                   help="on the debug kernel; it and the modules are built if need be")
+    p.add_argument("--kcsan", action="store_true",
+                   help="the same with the kernel that looks for data races")
+    p.add_argument("--ko", action="append", default=[], metavar="DIR",
+                   help="further modules, preferred")
+    p.add_argument("--program", action="append", default=[], metavar="FILE",
+                   help="put it into the guests' /bin")
     p.add_argument("--logs", help="log directory (default build/test-logs)")
-    p.add_argument("--shell", action="store_true", help="a shell in the machines of a case that failed")
+    p.add_argument("--shell", action="store_true",
+                   help="a shell in the machines of a case that failed")
     p.add_argument("--keep", action="store_true", help="a shell in the machines of the last case")
     p.add_argument("--repeat", type=int, metavar="N", help="run each case N times")
-    p.add_argument("--faults", action="store_true", help="the cases that say faults = True, the long ones too")
-    p.add_argument("--again", action="store_true", help="a case that fails is run once more, alone; if it passes then, it is FLAKY")
-    p.add_argument("--flaky-list", default=image.CACHE / "flaky", metavar="FILE", help="where flaky cases are kept over runs")
-    p.add_argument("--long", action="store_true", help="the cases that make check leaves out, but for those of other targets")
-    p.add_argument("-j", "--jobs", type=int, default=1, help="so many of the cases that say crowd = True at the same time; then the others")
+    p.add_argument("--faults", action="store_true",
+                   help="the cases that say faults = True, the long ones too")
+    p.add_argument("--again", action="store_true",
+                   help="a case that fails is run once more, alone; if it passes then, it is FLAKY")
+    p.add_argument("--flaky-list", default=image.CACHE / "flaky", metavar="FILE",
+                   help="where flaky cases are kept over runs")
+    p.add_argument("--long", action="store_true",
+                   help="the cases that make check leaves out, but for those of other targets")
+    p.add_argument("-j", "--jobs", type=int, default=1,
+                   help="so many of the cases that say crowd = True at the same time; "
+                   "then the others")
     p.add_argument("-l", "--list", action="store_true", help="list the cases")
     p.set_defaults(broken=set())
     o = p.parse_args()
@@ -371,7 +403,8 @@ def main():
     if o.faults:
         cases = [c for c in cases if c.faults]
     elif not o.cases and not o.list:
-        cases = [c for c in cases if c.long == o.long and not c.target and not (o.long and c.faults)]
+        cases = [c for c in cases if c.long == o.long and not c.target
+                 and not (o.long and c.faults)]
     cases *= o.repeat or 1
     if o.list:
         for c in cases:
@@ -382,9 +415,11 @@ def main():
     if vm.is_debug(kver):
         vm.SLOW *= vm.DEBUG_SLOW
     peer = [m for c in cases for m in c.needs if m.startswith(("rnbd", "rtrs"))]
-    if peer and (rc := subprocess.run([image.REPO / "tests/interop/build-peer.sh", kver]).returncode):
+    if peer and (rc := subprocess.run(
+            [image.REPO / "tests/interop/build-peer.sh", kver]).returncode):
         print(f"run.py: no in-kernel peer for {kver}", file=sys.stderr)
-        o.broken = set(peer) if rc != 77 else set()     # 77: nobody has its source; those cases are left out
+        # 77: nobody has its source; those cases are left out
+        o.broken = set(peer) if rc != 77 else set()
     turn = launch.alone()
     logdir, lock = log_directory(o.logs)
     for old in logdir.iterdir():

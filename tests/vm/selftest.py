@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Runs cases with planted faults (tests/vm/planted*) by a runner of its own, and compares what that says."""
+"""Runs cases with planted faults (tests/vm/planted*) by a runner of its own,
+and compares what that says."""
 import re
 import image
 
@@ -7,7 +8,8 @@ RUN = image.REPO / "tests/vm"
 
 
 def run(t, directory, planted, skip=()):
-    """planted: name: what the details of its failure must match, or None if it passes. Returns what was said."""
+    """planted: name: what the details of its failure must match, or None if it passes.
+    Returns what was said."""
     rc, out = t.host([str(RUN / "run.py"), "--dir", str(RUN / directory), "--kver", t.image.kver,
                       "--logs", str(t.logdir / directory)], timeout=t.case.deadline - 20)
     t.eq(rc, 1, "exit status of a run with failures")

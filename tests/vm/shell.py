@@ -3,12 +3,14 @@
 """Two machines with the modules loaded and the network up, and a shell in them.
 
     tests/vm/shell.py                       boot them; the client's shell
-    tests/vm/shell.py --attach server       from another terminal: the server of the machines that run
+    tests/vm/shell.py --attach server       from another terminal:
+                                            the server of the machines that run
     tests/vm/shell.py --vms 3 --links 2     more of them
     tests/vm/shell.py --bare                no modules loaded
 
-Ctrl-] is the way out of the guest: then n = next machine, c = carrier of link 0 off or on, k = kill, b = boot
-it again, q = leave.  In a shell all of tests/vm/guest/lib.sh is there: map, unmap, serve, fio_verify ..
+Ctrl-] is the way out of the guest: then n = next machine, c = carrier of link 0 off or on,
+k = kill, b = boot it again, q = leave.  In a shell all of tests/vm/guest/lib.sh is there: map,
+unmap, serve, fio_verify ..
 """
 import argparse, json, os, select, shutil, signal, socket, sys, termios, time, tty
 import case, image, launch, vm
@@ -18,8 +20,8 @@ ESCAPE = b"\x1d"
 
 
 class Consoles:
-    """The terminal of one machine at a time.  A console is held only while it is shown, so that another
-    terminal can have the others."""
+    """The terminal of one machine at a time.  A console is held only while it is shown, so that
+    another terminal can have the others."""
     def __init__(self, vms):
         self.vms, self.current, self.down = vms, 0, set()
         for m in vms:
@@ -128,8 +130,10 @@ def attach(name):
 
 
 def main():
-    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("--attach", metavar="NAME", help="client, server or client2 of machines that run already")
+    p = argparse.ArgumentParser(description=__doc__,
+                                formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("--attach", metavar="NAME",
+                   help="client, server or client2 of machines that run already")
     p.add_argument("--kver", default=image.default_kver())
     p.add_argument("--vms", type=int, default=2, choices=(1, 2, 3))
     p.add_argument("--links", type=int, default=2)

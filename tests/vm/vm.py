@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Virtual machines that run Debian's stock kernel, and the links between them.
 
-A guest is driven out of band: an agent (guest/init) on a virtio-serial port runs jobs and answers with their
-exit status; files travel through a 9p directory.  Nobody parses a console for success.  The kernel log is
-followed into a file of the host, so it is there even when the guest is not.
+A guest is driven out of band: an agent (guest/init) on a virtio-serial port runs jobs and answers
+with their exit status; files travel through a 9p directory.  Nobody parses a console for success.
+The kernel log is followed into a file of the host, so it is there even when the guest is not.
 
-Links are datagrams over unix sockets between the QEMU processes, so either end may die and return.  With three
-machines the server's end of each link is a hub.  `vm.link(i, up)` moves the carrier of that machine's own
-NIC: the machine itself sees the cable pulled, its peers see silence.
+Links are datagrams over unix sockets between the QEMU processes, so either end may die and return.
+With three machines the server's end of each link is a hub.  `vm.link(i, up)` moves the carrier of
+that machine's own NIC: the machine itself sees the cable pulled, its peers see silence.
 
 KVM is used if a stock kernel really boots under it, else TCG.
 """
@@ -18,8 +18,8 @@ import image
 
 # Multiplies every deadline; on a busy host it is the load of each CPU, up to 4.
 SLOW = float(os.environ.get("IBNBD_SLOW") or min(4, max(1, os.getloadavg()[0] / os.cpu_count())))
-CMDLINE = ("console=ttyS0 loglevel=5 panic=-1 net.ifnames=0 mitigations=off nowatchdog cryptomgr.notests "
-           "random.trust_cpu=on no_timer_check")
+CMDLINE = ("console=ttyS0 loglevel=5 panic=-1 net.ifnames=0 mitigations=off nowatchdog "
+           "cryptomgr.notests random.trust_cpu=on no_timer_check")
 DEBUG_SLOW = 4      # how many times slower the debug kernel is
 # a race panics, too, and the stock drivers beside ours have theirs
 DEBUG_CMDLINE = {"debug": "panic_on_warn=1", "kcsan": ""}
@@ -37,8 +37,8 @@ class JobTimeout(VMError):
     """A job did not end before its deadline."""
 
 
-# QEMU processes must not outlive us.  The kernel's parent-death signal goes by the *thread* that forked, so
-# one thread that lives as long as the process forks them all.
+# QEMU processes must not outlive us.  The kernel's parent-death signal goes by the *thread* that
+# forked, so one thread that lives as long as the process forks them all.
 _forker = ThreadPoolExecutor(1)
 _libc = ctypes.CDLL(None)
 
@@ -49,8 +49,9 @@ def _die_with_parent():
 
 def _popen(args, log):
     with open(log, "ab") as out:
-        return _forker.submit(subprocess.Popen, args, stdin=subprocess.DEVNULL, stdout=out, stderr=out,
-                              preexec_fn=_die_with_parent, start_new_session=True).result()
+        return _forker.submit(subprocess.Popen, args, stdin=subprocess.DEVNULL, stdout=out,
+                              stderr=out, preexec_fn=_die_with_parent,
+                              start_new_session=True).result()
 
 
 def tsc_khz():
@@ -61,7 +62,8 @@ def tsc_khz():
 
 
 def _kvm_boots(kernel):
-    """Boot the kernel with nothing to mount: under a KVM that works it panics at once, and QEMU ends."""
+    """Boot the kernel with nothing to mount:
+    under a KVM that works it panics at once, and QEMU ends."""
     args = [*image.qemu(), "-accel", "kvm", "-cpu", "max", "-M", "q35", "-m", "512", "-nodefaults",
             "-display", "none", "-no-reboot", "-serial", "stdio", "-kernel", str(kernel),
             "-append", "console=ttyS0 panic=-1"]
@@ -93,7 +95,8 @@ def is_debug(kver):
 
 
 def workdir_of_this_process():
-    """A directory with a short name, for sockets; those of processes that were killed are swept away."""
+    """A directory with a short name, for sockets;
+    those of processes that were killed are swept away."""
     for old in Path(tempfile.gettempdir()).glob("ibnbd-rig-*.*"):
         pid = old.name.split("-")[-1].split(".")[0]
         if old.is_dir() and pid.isdigit() and not Path(f"/proc/{pid}").exists():
@@ -138,7 +141,8 @@ class Job:
         if not self.vm.alive:
             raise VMDead(f"{self.vm.name} died while a job was running; {self.vm.end_of_qemu()}")
         self.kill()
-        raise JobTimeout(f"{self.vm.name}: no end after {time.monotonic() - self.started:.0f} s of:\n"
+        raise JobTimeout(f"{self.vm.name}: "
+                         f"no end after {time.monotonic() - self.started:.0f} s of:\n"
                          f"{self.script.strip()}\n--- output so far ---\n{self.out()}")
 
     def kill(self):
@@ -150,7 +154,8 @@ class VM:
     """One guest.  host: its number in addresses (10.0.LINK.host); nics: lists of QEMU arguments."""
     tries = 3       # boots until the agent answers; see ready()
 
-    def __init__(self, name, boot, host, nics=(), smp=2, mem=1024, append="", icount=None, logdir=None, disk=0):
+    def __init__(self, name, boot, host, nics=(), smp=2, mem=1024, append="", icount=None,
+                 logdir=None, disk=0):
         self.name, self.boot_, self.host, self.nics = name, boot, host, list(nics)
         self.smp, self.mem, self.append, self.icount = smp, mem, append, icount
         if boot.debug:
@@ -168,12 +173,13 @@ class VM:
         self.jobs, self.count, self.boots = {}, 0, 0
         self.past_kernel, self.past_console = "", ""        # logs of earlier boots
 
-    # ---- life -------------------------------------------------------------------------------------------
+    # ---- life ------------------------------------------------------------------------------------
     def start(self):
         """Start QEMU and return; ready() waits for the guest."""
         self.kill()
         if self.boots:
-            self.past_kernel, self.past_console = self.kernel_log(sync=False) + "\n", self.console_log() + "\n"
+            self.past_kernel, self.past_console = (self.kernel_log(sync=False) + "\n",
+                                                   self.console_log() + "\n")
         shutil.rmtree(self.dir, ignore_errors=True)
         self.share = self.dir / "h"
         self.share.mkdir(parents=True)
@@ -217,9 +223,11 @@ class VM:
                 "-device", "virtconsole,chardev=tty",
                 "-fsdev", f"local,id=h,path={self.share},security_model=none,multidevs=remap",
                 "-device", "virtio-9p-pci,fsdev=h,mount_tag=h",
-                "-object", "rng-random,filename=/dev/urandom,id=rng", "-device", "virtio-rng-pci,rng=rng"]
+                "-object", "rng-random,filename=/dev/urandom,id=rng",
+                "-device", "virtio-rng-pci,rng=rng"]
         for i, nic in enumerate(self.nics):
-            args += [*nic, "-device", f"virtio-net-pci,netdev=n{i},mac=52:54:00:00:{self.host:02x}:{i:02x}"]
+            args += [*nic, "-device",
+                     f"virtio-net-pci,netdev=n{i},mac=52:54:00:00:{self.host:02x}:{i:02x}"]
         if self.disk:
             args += ["-drive", f"file={self.disk},format=raw,if=none,id=vda,cache=unsafe",
                      "-device", "virtio-blk-pci,drive=vda,serial=rig-disk"]
@@ -238,7 +246,8 @@ class VM:
                 s.close()
                 if self.process.poll() is not None or time.monotonic() > end:
                     raise VMDead(f"{self.name}: QEMU does not run: "
-                                 + (self.logdir / f"{self.name}.qemu").read_text(errors="replace")[-2000:])
+                                 + (self.logdir / f"{self.name}.qemu").read_text(
+                                     errors="replace")[-2000:])
                 time.sleep(0.01)
 
     def _listen(self, ctl, process):
@@ -276,15 +285,17 @@ class VM:
     def ready(self, timeout=60):
         """Wait for the agent; returns the seconds the boot took.
 
-        Emulated, once in some hundred boots a guest stops, or ends, before its first process runs.  No module of ours
-        exists then: such a guest is started again, which is said aloud; what it left is in its QEMU log.
+        Emulated, once in some hundred boots a guest stops, or ends, before its first process runs.
+        No module of ours exists then: such a guest is started again, which is said aloud; what it
+        left is in its QEMU log.
         """
         for more in reversed(range(self.tries)):
             if self._answers(timeout / 2 if more else timeout):
                 return self.ready_at - self.started
             if self.alive:
                 how = f"silent after {time.monotonic() - self.started:.0f} s"
-                self._note(self.qmp("human-monitor-command", **{"command-line": "info registers -a"}))
+                self._note(self.qmp("human-monitor-command",
+                                    **{"command-line": "info registers -a"}))
             else:
                 how = self.end_of_qemu()
             how += f"; its console ends with:\n{self.console_tail()}"
@@ -293,7 +304,8 @@ class VM:
                 print(f"rig: {self.name} is booted again: {how}", file=sys.stderr, flush=True)
                 past = self.past_kernel, self.past_console
                 self.start()
-                self.past_kernel, self.past_console = past      # no case is to blame for what they say
+                # no case is to blame for what they say
+                self.past_kernel, self.past_console = past
         raise VMDead(f"{self.name} did not boot: {how}")
 
     def _note(self, text):
@@ -303,7 +315,8 @@ class VM:
     def end_of_qemu(self):
         """What is known of the end of a machine that is gone."""
         said = (self.logdir / f"{self.name}.qemu").read_text(errors="replace")[-1000:]
-        return f"QEMU ended with status {self.process.poll()}" + (f", its log with:\n{said}" if said else "")
+        return (f"QEMU ended with status {self.process.poll()}"
+                + (f", its log with:\n{said}" if said else ""))
 
     def boot(self, timeout=60):
         self.start()
@@ -329,7 +342,7 @@ class VM:
         end = time.monotonic() + timeout * SLOW
         return min(end, self.deadline) if self.deadline else end
 
-    # ---- jobs and files ---------------------------------------------------------------------------------
+    # ---- jobs and files --------------------------------------------------------------------------
     def put(self, name, data):
         (self.share / name).write_bytes(data if isinstance(data, bytes) else data.encode())
 
@@ -363,7 +376,8 @@ class VM:
         return job.wait(timeout), job.out()
 
     def kernel_log(self, sync=True):
-        """The kernel's log of this boot and those before, complete up to now if the guest still answers."""
+        """The kernel's log of this boot and those before,
+        complete up to now if the guest still answers."""
         if sync and self.alive:
             mark = f"rig: mark {self.count}.{time.monotonic_ns()}"
             try:
@@ -385,7 +399,7 @@ class VM:
         except OSError:
             return self.past_console
 
-    # ---- the machine from outside -----------------------------------------------------------------------
+    # ---- the machine from outside ----------------------------------------------------------------
     def qmp(self, command, **arguments):
         if not self.alive:
             raise VMDead(f"{self.name} is not running")
@@ -422,18 +436,20 @@ class VM:
         return (uptime() - g0) / (time.monotonic() - h0)
 
 
-# ---- topologies -----------------------------------------------------------------------------------------
+# ---- topologies ----------------------------------------------------------------------------------
 NAMES = {1: ["client"], 2: ["client", "server"], 3: ["client", "server", "client2"]}
 HOSTS = {"client": 1, "server": 2, "client2": 3}
 
 
 def _wire(work, me, peer, link, ident):
     a, b = (f"{work}/{x}-{y}.{link}" for x, y in ((me, peer), (peer, me)))
-    return ["-netdev", f"dgram,id={ident},local.type=unix,local.path={a},remote.type=unix,remote.path={b}"]
+    return ["-netdev",
+            f"dgram,id={ident},local.type=unix,local.path={a},remote.type=unix,remote.path={b}"]
 
 
 def machines(boot, n=2, links=1, disk=0, **options):
-    """n machines, each client joined to the server by `links` links; not started yet.  disk: MiB of the server's."""
+    """n machines, each client joined to the server by `links` links; not started yet.
+    disk: MiB of the server's."""
     names = NAMES[n]
     clients = [x for x in names if x != "server"]
     work = tempfile.mkdtemp(prefix="net.", dir=boot.workdir)
@@ -449,7 +465,8 @@ def machines(boot, n=2, links=1, disk=0, **options):
             hub += _wire(work, "server", c, i, f"w{i}{c}")
             hub += ["-netdev", f"hubport,id=p{i}{c},hubid={i},netdev=w{i}{c}"]
         nics["server"].append(hub)
-    return [VM(x, boot, HOSTS[x], nics[x], disk=disk if x == "server" else 0, **options) for x in names]
+    return [VM(x, boot, HOSTS[x], nics[x], disk=disk if x == "server" else 0, **options)
+            for x in names]
 
 
 def start_all(vms, timeout=60):
@@ -463,7 +480,7 @@ def start_all(vms, timeout=60):
 
 
 def counted(boot, **options):
-    """One machine whose clock counts instructions (two nanoseconds each): time in it is work done, whatever
-    the load of the host.  thousand instructions per I/O = 500 / kIOPS."""
+    """One machine whose clock counts instructions (two nanoseconds each): time in it is work done,
+    whatever the load of the host.  thousand instructions per I/O = 500 / kIOPS."""
     options = {"smp": 1, "mem": 1536, "icount": "shift=1,sleep=off", **options}
     return machines(boot, 1, **options)[0]

@@ -4,4 +4,5 @@ vms = 1
 
 
 def run(t):
-    t.client.sh("modprobe ibnbd-planted; echo race > /sys/module/ibnbd_planted/parameters/bug", timeout=60)
+    t.client.sh("modprobe ibnbd-planted; echo race > /sys/module/ibnbd_planted/parameters/bug",
+                timeout=60)
