@@ -67,11 +67,16 @@ def units_verify(w):
     eq((p.returncode, ours), (0, []))
 
 
+def rules_text():
+    """Our rules, each on one line."""
+    return re.sub(r"\\\n\s*", "", (TOP / "udev/60-ibnbd.rules").read_text())
+
+
 @test
 def rules_verify(w):
     """Every label is there, every property that a rule uses comes from somewhere;
     udevadm verify where it exists."""
-    text = (TOP / "udev/60-ibnbd.rules").read_text()
+    text = rules_text()
     rules = [l for l in text.splitlines() if l and not l.startswith("#")]
     for l in rules:
         if not re.fullmatch(r'(?:[A-Z]+(?:\{[^}]+\})?(?:==|!=|=|\+=)"[^"]*"(?:, |$))+', l):
@@ -94,7 +99,7 @@ def udev(action, state, db=(), probed=(), devtype="disk", kernel="ibnbd0"):
     env = {"DEVTYPE": devtype, "DISKSEQ": "7", **(dict(db) if action == "remove" else {})}
     plain = {"ACTION": action, "SUBSYSTEM": "block", "KERNEL": kernel}
     links, goto = [], None
-    for line in (TOP / "udev/60-ibnbd.rules").read_text().splitlines():
+    for line in rules_text().splitlines():
         if not line or line.startswith("#"):
             continue
         keys = re.findall(r'([A-Z]+)(?:\{([^}]+)\})?(==|!=|\+=|=)"([^"]*)"', line)

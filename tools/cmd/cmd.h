@@ -62,9 +62,9 @@ enum cmd_option {
 #define CMD_BIT(id)	((uint64_t)1 << CMD_##id)
 #define CMD_COMMON	(CMD_BIT(help) | CMD_BIT(version) | CMD_BIT(dry_run) | CMD_BIT(quiet) | \
 			 CMD_BIT(verbose) | CMD_BIT(color))
-#define CMD_TABLE	(CMD_BIT(json) | CMD_BIT(columns) | CMD_BIT(list_columns) | CMD_BIT(sort) | \
-			 CMD_BIT(filter) | CMD_BIT(bytes) | CMD_BIT(noheadings) | CMD_BIT(raw) | \
-			 CMD_BIT(pairs) | CMD_BIT(csv))
+#define CMD_TABLE	(CMD_BIT(json) | CMD_BIT(columns) | CMD_BIT(list_columns) | \
+			 CMD_BIT(sort) | CMD_BIT(filter) | CMD_BIT(bytes) | CMD_BIT(noheadings) | \
+			 CMD_BIT(raw) | CMD_BIT(pairs) | CMD_BIT(csv))
 
 struct cmd_option_row {
 	char letter;
