@@ -184,7 +184,7 @@ static const struct ibnbd_srv_open *export_last_of(const struct ibnbd_srv_open *
 static struct ibnbd_srv_export *export_detach(struct ibnbd_srv_open *open)
 {
 	struct ibnbd_srv_export *e = open->export;
-	const struct ibnbd_srv_open *other;
+	const struct ibnbd_srv_open *other, *last = NULL;
 
 	lockdep_assert_held(&export_lock);
 	ibnbd_srv_dirs_del_open(open);
@@ -195,7 +195,8 @@ static struct ibnbd_srv_export *export_detach(struct ibnbd_srv_open *open)
 		e->writers--;
 		list_for_each_entry(other, &e->opens, link)
 			if (ibnbd_access_writes(other->access))
-				ibnbd_srv_writer_left(open, export_last_of(open, other));
+				last = export_last_of(open, other);
+		ibnbd_srv_writer_left(open, last);
 	}
 	if (!list_empty(&e->opens))
 		return NULL;
@@ -286,6 +287,13 @@ static int export_attach(struct ibnbd_srv_open *open, const struct ibnbd_identit
 	return err;
 }
 
+/* A reader has changed nothing, and waits for no file system but its own. */
+static void export_keep_writer(const struct ibnbd_srv_open *open)
+{
+	if (ibnbd_access_writes(open->access))
+		ibnbd_srv_writer_file_keep();
+}
+
 /**
  * ibnbd_srv_export_open() - resolve the name of an open, open what it means, ask for the place (B.3
  * rules 2 to 4)
@@ -313,7 +321,7 @@ int ibnbd_srv_export_open(struct ibnbd_srv_open *open, const char **why)
 	if (err)
 		export_close_backing(open);
 	else
-		ibnbd_srv_writer_file_keep();
+		export_keep_writer(open);
 	return err;
 }
 
@@ -333,7 +341,7 @@ void ibnbd_srv_export_release(struct ibnbd_srv_open *open)
 	export_close_backing(open);
 	if (unused)
 		kobject_put(&unused->kobj);
-	ibnbd_srv_writer_file_keep();
+	export_keep_writer(open);
 }
 
 /* ---- what the client hears ----------------------------------------------- */

@@ -4,10 +4,13 @@
  *
  * It must outlive the export: a client that lost its link holds writes while another opens, writes
  * and closes. Generations therefore live in records of their own until the module goes, by the
- * identity of a disk that has one, since its number may be another's meanwhile; there are at most
- * WRITER_RECORDS, the longest unused is forgotten first. Forgetting is safe: a new record starts at
- * a new random number, so the client is fenced at worst. For longer than the module, and for disks
- * that can be found again, writer_file.c keeps them.
+ * identity of a disk that has one, since its number may be another's meanwhile. For longer than the
+ * module, and for disks that can be found again, writer_file.c keeps them.
+ *
+ * Only who may write makes a record: however many names a reader opens, nobody is forgotten for it.
+ * Of WRITER_RECORDS the longest unused is forgotten first, but never one whose object a writer has
+ * open, for which more are made. Forgetting is safe: a new record starts at a new random number, so
+ * the client is fenced at worst.
  *
  * Lock: export.c's; it is the only caller.
  */
@@ -34,6 +37,7 @@ struct writer_record {
 	struct ibnbd_identity id;
 	uuid_t writer;		/* session, or null */
 	u64 gen;
+	unsigned int opens;	/* of writers, now: it is not forgotten */
 };
 
 static LIST_HEAD(writer_records);
@@ -94,19 +98,24 @@ static void writer_begin(struct writer_record *r, const struct ibnbd_identity *i
 	r->gen = (u64)get_random_u32() << 32 | (writer_forgot || ibnbd_srv_writer_file_forgot());
 }
 
-static struct writer_record *writer_get(const struct ibnbd_srv_open *open,
-					const struct ibnbd_identity *id)
+/* The longest unused one that no writer has open; NULL: there is none. */
+static struct writer_record *writer_victim(void)
 {
-	struct writer_key key = writer_key_of(open);
-	struct writer_record *r = writer_find(&key, id);
+	struct writer_record *r;
+
+	list_for_each_entry_reverse(r, &writer_records, link)
+		if (!r->opens)
+			return r;
+	return NULL;
+}
+
+/* Of an object that had none, for a writer. */
+static struct writer_record *writer_make(const struct writer_key *key,
+					 const struct ibnbd_identity *id)
+{
+	struct writer_record *r = writer_nr < WRITER_RECORDS ? NULL : writer_victim();
 
 	if (r) {
-		list_move(&r->link, &writer_records);
-		return r;
-	}
-	if (writer_nr == WRITER_RECORDS) {
-		r = list_last_entry(&writer_records, struct writer_record, link);
-		list_move(&r->link, &writer_records);
 		writer_forgot = true;
 	} else {
 		r = kzalloc(sizeof(*r), GFP_KERNEL);
@@ -115,28 +124,44 @@ static struct writer_record *writer_get(const struct ibnbd_srv_open *open,
 		writer_nr++;
 		list_add(&r->link, &writer_records);
 	}
-	r->key = key;
+	r->key = *key;
 	r->id = *id;
 	writer_begin(r, id);
 	return r;
 }
 
+/* A reader holds no writes, so what it hears needs no record: 0 where nobody is known to write. */
+static u64 writer_gen_for_reader(const struct writer_record *r, const struct ibnbd_identity *id)
+{
+	uuid_t writer;
+	u64 gen;
+
+	if (r)
+		return r->gen;
+	return ibnbd_srv_writer_file_recall(id, &gen, &writer) ? gen : 0;
+}
+
 int ibnbd_srv_writer_note(const struct ibnbd_srv_open *open, const struct ibnbd_srv_export *e,
 			  u64 *gen)
 {
-	struct writer_record *r = writer_get(open, &e->identity);
+	struct writer_key key = writer_key_of(open);
+	struct writer_record *r = writer_find(&key, &e->identity);
 
+	if (!ibnbd_access_writes(open->access)) {
+		*gen = writer_gen_for_reader(r, &e->identity);
+		return 0;
+	}
+	r = r ?: writer_make(&key, &e->identity);
 	if (!r)
 		return -ENOMEM;
-	if (ibnbd_access_writes(open->access)) {
-		if (!uuid_equal(&r->writer, &open->session->uuid)) {
-			if (!uuid_is_null(&r->writer))
-				r->gen = (r->gen & ~(u64)U32_MAX) | max_t(u32, (u32)r->gen + 1, 1);
-			r->writer = open->session->uuid;
-		}
-		ibnbd_srv_writer_file_store(&e->identity, r->gen,
-					    e->writers ? &uuid_null : &r->writer);
+	list_move(&r->link, &writer_records);
+	r->opens++;
+	if (!uuid_equal(&r->writer, &open->session->uuid)) {
+		if (!uuid_is_null(&r->writer))
+			r->gen = (r->gen & ~(u64)U32_MAX) | max_t(u32, (u32)r->gen + 1, 1);
+		r->writer = open->session->uuid;
 	}
+	ibnbd_srv_writer_file_store(&e->identity, r->gen, e->writers ? &uuid_null : &r->writer);
 	*gen = r->gen;
 	return 0;
 }
@@ -148,8 +173,19 @@ void ibnbd_srv_writer_left(const struct ibnbd_srv_open *gone, const struct ibnbd
 
 	if (!r)
 		return;
-	r->writer = last->session->uuid;
-	ibnbd_srv_writer_file_store(&gone->export->identity, r->gen, &r->writer);
+	r->opens--;
+	if (last) {
+		r->writer = last->session->uuid;
+		ibnbd_srv_writer_file_store(&gone->export->identity, r->gen, &r->writer);
+	}
+	/* More than there should be were made while writers had them open. */
+	r = writer_nr > WRITER_RECORDS ? writer_victim() : NULL;
+	if (!r)
+		return;
+	writer_forgot = true;
+	writer_nr--;
+	list_del(&r->link);
+	kfree(r);
 }
 
 void ibnbd_srv_writer_exit(void)

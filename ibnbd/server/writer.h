@@ -11,16 +11,17 @@
  * @gen: the object's writer generation, which this open has just raised if it writes and another
  *	session wrote last
  *
- * Process context, one call at a time. The open may be answered when ibnbd_srv_writer_file_keep()
- * has returned.
+ * Process context, one call at a time. An open that writes may be answered when
+ * ibnbd_srv_writer_file_keep() has returned, and ends in ibnbd_srv_writer_left(); one that reads
+ * leaves nothing behind.
  *
  * Return: 0, -ENOMEM.
  */
 int ibnbd_srv_writer_note(const struct ibnbd_srv_open *open, const struct ibnbd_srv_export *e,
 			  u64 *gen);
 /*
- * Of two writers (a migration) @gone leaves, and @last, one of them, may have written last. Should
- * the other one's session come back with writes that it holds, it hears of another writer.
+ * A writer leaves. Of two (a migration) @last, one of them, may have written last; else it is NULL.
+ * Should the other one's session come back with writes that it holds, it hears of another writer.
  */
 void ibnbd_srv_writer_left(const struct ibnbd_srv_open *gone, const struct ibnbd_srv_open *last);
 /* Forget all; nothing is open. */

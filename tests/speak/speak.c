@@ -1,28 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * ibnbd-speak: a client without a block layer, which says to a server what it is told to, sense or
- * not.
+ * ibnbd-speak: a client without a block layer, which says to a server what it is told to, sense or not.
  *
- *	modprobe ibnbd-speak to=ip:10.0.0.2 disk=ram0		opens a session "speak", and the
- *								disk in it
- *	echo "dir=w rw=0x701 bytes=4096 len=4096" > say		sends one message; the write fails
- *								with what the server answers
- *	cat data						how many of the bytes that came, or
- *								were sent, are not 0
+ *	modprobe ibnbd-speak to=ip:10.0.0.2 disk=ram0		opens a session "speak", and the disk in it
+ *	echo "dir=w rw=0x701 bytes=4096 len=4096" > say		sends one message; the write fails with what the server answers
+ *	cat data						how many of the bytes that came, or were sent, are not 0
+ *	echo "PREFIX COUNT MODE" > storm			opens PREFIX0, PREFIX1 .. in that mode and closes each
  *
- * A message is IO, of the disk, for its first sector, of 32 bytes, unless it says otherwise: type=
- * dev= sector= hdr=. len= is the length of the data beside it, fill= the byte that it consists of;
- * a read is given that many bytes. tests/cases/server/any-message says what.
+ * At load: name= is the session's name, uuid= (32 hex digits) the id that it pretends to have, access= the mode of the disk (ro, rw, migration);
+ * without disk= nothing is opened.
+ *
+ * A message is IO, of the disk, for its first sector, of 32 bytes, unless it says otherwise: type= dev= sector= hdr=. len= is the length of the data
+ * beside it, fill= the byte that it consists of; a read is given that many bytes. slot= is the slot, token= the number that its request carries.
+ * tests/cases/server/any-message and tests/cases/trust say what.
  */
 #include <linux/completion.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
 #include <linux/scatterlist.h>
 #include <linux/slab.h>
-#include <ibtrs/clt.h>
 #include "ibnbd/proto/msg.h"
+#include "ibtrs/client/session.h"
 
-#define SPEAK_NAME	"speak"
 #define SPEAK_LEN	SZ_64K
 #define SPEAK_MS	20000
 
@@ -30,14 +29,19 @@ static char *to = "";
 module_param(to, charp, 0444);
 static char *disk = "";
 module_param(disk, charp, 0444);
+static char *name = "speak";
+module_param(name, charp, 0444);
+static char *uuid = "";
+module_param(uuid, charp, 0444);
+static char *access = "rw";
+module_param(access, charp, 0444);
 
 static DEFINE_MUTEX(speak_lock);	/* one word at a time, and the data that belongs to it */
 static struct ibtrs_clt *clt;
 static u32 device_id;
 static u8 *buf;
 static u32 buf_len;
-/* a message was never answered: its memory is the transport's until the session is closed */
-static bool lost;
+static bool lost;			/* a message was never answered: its memory is the transport's until the session is closed */
 static struct ibtrs_clt_io io;
 static struct scatterlist sg;
 static int answer;
@@ -56,16 +60,15 @@ static void speak_link(void *priv, enum ibtrs_clt_link_ev ev)
 static const struct ibtrs_clt_ops speak_ops = { .link = speak_link };
 
 struct speak_words {
-	unsigned int type, dev, rw, bytes, len, hdr, fill;
-	u64 sector;
+	unsigned int type, dev, rw, bytes, len, hdr, fill, slot;
+	u64 sector, token;
 	bool write;
 };
 
 static int speak_word(char *word, struct speak_words *w)
 {
-	static const char * const names[] = { "type", "dev", "rw", "bytes", "len", "hdr", "fill" };
-	unsigned int *const values[] = { &w->type, &w->dev, &w->rw, &w->bytes, &w->len,
-					 &w->hdr, &w->fill };
+	static const char * const names[] = { "type", "dev", "rw", "bytes", "len", "hdr", "fill", "slot" };
+	unsigned int *const values[] = { &w->type, &w->dev, &w->rw, &w->bytes, &w->len, &w->hdr, &w->fill, &w->slot };
 	char *value = strchr(word, '=');
 	int i;
 
@@ -78,17 +81,23 @@ static int speak_word(char *word, struct speak_words *w)
 	}
 	if (!strcmp(word, "sector"))
 		return kstrtou64(value, 0, &w->sector);
+	if (!strcmp(word, "token"))
+		return kstrtou64(value, 0, &w->token);
 	i = match_string(names, ARRAY_SIZE(names), word);
 	return i < 0 ? i : kstrtouint(value, 0, values[i]);
 }
 
 static int speak_send(const struct speak_words *w)
 {
-	struct ibnbd_wire_io *msg = ibtrs_clt_hdr(clt, 0);
+	struct ibnbd_wire_io *msg;
 	int err;
 
-	if (lost || w->len > SPEAK_LEN || w->hdr > sizeof(*msg))
+	if (lost || w->len > SPEAK_LEN || w->hdr > sizeof(*msg) || w->slot >= clt->slots.nr_user)
 		return -E2BIG;
+	/* Its sender counts it up once more. */
+	if (w->token)
+		clt->slots.reqs[w->slot].token = w->token - 1;
+	msg = ibtrs_clt_hdr(clt, w->slot);
 	memset(msg, 0, sizeof(*msg));
 	msg->hdr.type = cpu_to_le16(w->type);
 	msg->device_id = cpu_to_le32(w->dev);
@@ -99,6 +108,7 @@ static int speak_send(const struct speak_words *w)
 	buf_len = w->len;
 	sg_init_one(&sg, buf, w->len ?: 1);
 	io = (struct ibtrs_clt_io) {
+		.slot		= w->slot,
 		.dir		= w->write ? IBTRS_WRITE : IBTRS_READ,
 		.usr_len	= w->hdr,
 		.len		= w->len,
@@ -116,8 +126,7 @@ static int speak_send(const struct speak_words *w)
 
 static int say_set(const char *val, const struct kernel_param *kp)
 {
-	struct speak_words w = { .type = IBNBD_MSG_IO, .dev = device_id,
-				 .hdr = sizeof(struct ibnbd_wire_io) };
+	struct speak_words w = { .type = IBNBD_MSG_IO, .dev = device_id, .hdr = sizeof(struct ibnbd_wire_io) };
 	char *text, *rest, *word;
 	int err = 0;
 
@@ -153,28 +162,83 @@ static int data_get(char *text, const struct kernel_param *kp)
 static const struct kernel_param_ops data_ops = { .get = data_get };
 module_param_cb(data, &data_ops, NULL, 0444);
 
-static int speak_open(void)
+static int speak_mode(const char *word, enum ibnbd_access *mode)
 {
-	struct ibnbd_open m = { .access = IBNBD_ACCESS_RW, .name = disk };
-	struct ibnbd_wire_sess_info info, told;
+	static const char * const names[] = {
+		[IBNBD_ACCESS_RO] = "ro", [IBNBD_ACCESS_RW] = "rw", [IBNBD_ACCESS_MIGRATION] = "migration",
+	};
+	int i = match_string(names, ARRAY_SIZE(names), word);
+
+	*mode = i;
+	return i < 0 ? i : 0;
+}
+
+static int speak_greet(void)
+{
 	struct ibnbd_sess_info offer = { .version = IBNBD_PROTO_MAJOR };
+	struct ibnbd_wire_sess_info info, told;
+
+	ibnbd_msg_sess_info_encode(&info, IBNBD_MSG_SESS_INFO, &offer);
+	return ibtrs_clt_call(clt, IBTRS_READ, &info, sizeof(info), &told, sizeof(told), SPEAK_MS);
+}
+
+static int speak_open(const char *what, enum ibnbd_access mode, u32 *id)
+{
+	struct ibnbd_open m = { .access = mode, .name = what };
 	struct ibnbd_wire_open_rsp_id rsp;
 	struct ibnbd_wire_open req;
 	struct ibnbd_open_rsp opened;
-	const char *why = "no answer";
+	const char *why;
 	int err;
 
-	ibnbd_msg_sess_info_encode(&info, IBNBD_MSG_SESS_INFO, &offer);
-	err = ibtrs_clt_call(clt, IBTRS_READ, &info, sizeof(info), &told, sizeof(told), SPEAK_MS);
-	err = err ?: ibnbd_msg_open_encode(&req, &m);
-	err = err ?: ibtrs_clt_call(clt, IBTRS_READ, &req, sizeof(req), &rsp,
-				    ibnbd_msg_open_rsp_len(0), SPEAK_MS);
-	err = err ?: ibnbd_msg_open_rsp_decode(&rsp, ibnbd_msg_open_rsp_len(0), 0, PAGE_SIZE,
-					       &opened, &why);
+	err = ibnbd_msg_open_encode(&req, &m);
+	err = err ?: ibtrs_clt_call(clt, IBTRS_READ, &req, sizeof(req), &rsp, ibnbd_msg_open_rsp_len(0), SPEAK_MS);
+	err = err ?: ibnbd_msg_open_rsp_decode(&rsp, ibnbd_msg_open_rsp_len(0), 0, PAGE_SIZE, &opened, &why);
+	if (!err)
+		*id = opened.device_id;
+	return err;
+}
+
+static int speak_close(u32 id)
+{
+	struct ibnbd_wire_close req;
+
+	ibnbd_msg_close_encode(&req, id, false);
+	return ibtrs_clt_call(clt, IBTRS_WRITE, &req, sizeof(req), NULL, 0, SPEAK_MS);
+}
+
+static int storm_set(const char *val, const struct kernel_param *kp)
+{
+	char prefix[64], mode_name[16], what[80];
+	enum ibnbd_access mode;
+	unsigned int n, i;
+	int err = 0;
+	u32 id;
+
+	if (!clt)
+		return -ENOTCONN;
+	if (sscanf(val, "%63s %u %15s", prefix, &n, mode_name) != 3 || speak_mode(mode_name, &mode))
+		return -EINVAL;
+	for (i = 0; i < n && !err; i++) {
+		scnprintf(what, sizeof(what), "%s%u", prefix, i);
+		err = speak_open(what, mode, &id) ?: speak_close(id);
+	}
+	return err;
+}
+
+static const struct kernel_param_ops storm_ops = { .set = storm_set };
+module_param_cb(storm, &storm_ops, NULL, 0200);
+
+static int speak_begin(void)
+{
+	enum ibnbd_access mode;
+	int err;
+
+	err = speak_mode(access, &mode) ?: speak_greet();
+	if (!err && *disk)
+		err = speak_open(disk, mode, &device_id);
 	if (err)
-		pr_err("%s: %d: %s\n", disk, err, why);
-	else
-		device_id = opened.device_id;
+		pr_err("%s: %d\n", disk, err);
 	return err;
 }
 
@@ -191,13 +255,14 @@ static int __init speak_init(void)
 	buf = kzalloc(SPEAK_LEN, GFP_KERNEL);
 	if (!buf)
 		return -ENOMEM;
-	clt = ibtrs_clt_create(SPEAK_NAME, &opts, &speak_ops, NULL);
+	clt = ibtrs_clt_create(name, &opts, &speak_ops, NULL);
 	if (IS_ERR(clt)) {
 		err = PTR_ERR(clt);
 		goto free;
 	}
-	err = ibtrs_clt_connect(clt, &path, 1);
-	err = err ?: speak_open();
+	err = *uuid ? hex2bin(clt->uuid, uuid, sizeof(clt->uuid)) : 0;
+	err = err ?: ibtrs_clt_connect(clt, &path, 1);
+	err = err ?: speak_begin();
 	if (!err)
 		return 0;
 	ibtrs_clt_close(clt);
