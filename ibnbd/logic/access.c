@@ -3,7 +3,7 @@
 
 #define ACCESS_MIGRATION_WRITERS	2
 
-int ibnbd_access_open(u32 writers, enum ibnbd_access mode, const char **why)
+int ibnbd_access_open(u32 writers, bool alone, enum ibnbd_access mode, const char **why)
 {
 	switch (mode) {
 	case IBNBD_ACCESS_RO:
@@ -14,6 +14,10 @@ int ibnbd_access_open(u32 writers, enum ibnbd_access mode, const char **why)
 		*why = "another client has the device open for writing";
 		return -EPERM;
 	case IBNBD_ACCESS_MIGRATION:
+		if (writers && alone) {
+			*why = "another client has the device open for itself alone; for a migration both map it with access_mode=migration";
+			return -EPERM;
+		}
 		if (writers < ACCESS_MIGRATION_WRITERS)
 			return 0;
 		*why = "two clients have the device open for writing";

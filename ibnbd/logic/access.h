@@ -24,13 +24,16 @@ struct ibnbd_facts {
 /**
  * ibnbd_access_open() - may a session open an export in this mode?
  * @writers: W, the writable openers the export has now, over all sessions
+ * @alone: one of them asked for mode rw, so for the disk alone
  * @mode: what is asked for
  *
- * ro: always, not counted. rw: only when nobody writes. migration: while fewer than two write.
+ * ro: always, not counted. rw: only when nobody writes. migration: while fewer than two write, and
+ * who writes has said migration too: else any stranger would write beside a mounted file system by
+ * that word alone.
  *
  * Return: 0, -EPERM (somebody else writes) or -EINVAL (no such mode).
  */
-int ibnbd_access_open(u32 writers, enum ibnbd_access mode, const char **why);
+int ibnbd_access_open(u32 writers, bool alone, enum ibnbd_access mode, const char **why);
 
 /* Does an open in this mode count in W? */
 static inline bool ibnbd_access_writes(enum ibnbd_access mode)

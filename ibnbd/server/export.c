@@ -229,6 +229,17 @@ static bool export_still_writes(const struct ibnbd_srv_export *e)
 	return false;
 }
 
+/* Does somebody write to it who has not agreed to a second writer? */
+static bool export_has_exclusive(const struct ibnbd_srv_export *e)
+{
+	const struct ibnbd_srv_open *other;
+
+	list_for_each_entry(other, &e->opens, link)
+		if (other->access == IBNBD_ACCESS_RW)
+			return true;
+	return false;
+}
+
 /* Or has a client been lost who writes to it, and may come back? */
 static bool export_writer_is_away(const struct ibnbd_srv_export *e)
 {
@@ -259,7 +270,7 @@ static int export_attach(struct ibnbd_srv_open *open, const struct ibnbd_identit
 		*why = "an earlier mapping of it is not closed: the disk has not ended all its requests";
 		err = -EBUSY;
 	} else {
-		err = ibnbd_access_open(e->writers, open->access, why);
+		err = ibnbd_access_open(e->writers, export_has_exclusive(e), open->access, why);
 		if (err == -EPERM && export_writer_is_away(e)) {
 			*why = "its writer is not connected, and has not been given up yet";
 			err = -EBUSY;

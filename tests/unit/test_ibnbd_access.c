@@ -11,18 +11,21 @@ static const char *why;
 
 UNIT_TEST(open_arbitration)
 {
-	static const struct { u32 writers; int mode, rc; } rows[] = {
-		{ 0, RO, 0 }, { 1, RO, 0 }, { 2, RO, 0 }, { 1000, RO, 0 },
-		{ 0, RW, 0 }, { 1, RW, -EPERM }, { 2, RW, -EPERM }, { U32_MAX, RW, -EPERM },
-		{ 0, MIG, 0 }, { 1, MIG, 0 }, { 2, MIG, -EPERM }, { 3, MIG, -EPERM },
-		{ 0, 3, -EINVAL }, { 0, 255, -EINVAL },
+	static const struct { u32 writers; bool alone; int mode, rc; } rows[] = {
+		{ 0, false, RO, 0 }, { 1, true, RO, 0 }, { 1, false, RO, 0 }, { 2, false, RO, 0 }, { 1000, true, RO, 0 },
+		{ 0, false, RW, 0 }, { 1, true, RW, -EPERM }, { 1, false, RW, -EPERM }, { 2, false, RW, -EPERM },
+		{ U32_MAX, true, RW, -EPERM },
+		/* a second writer beside one who agreed to it, and not beside one who did not */
+		{ 0, false, MIG, 0 }, { 1, false, MIG, 0 }, { 1, true, MIG, -EPERM },
+		{ 2, false, MIG, -EPERM }, { 2, true, MIG, -EPERM }, { 3, false, MIG, -EPERM },
+		{ 0, false, 3, -EINVAL }, { 0, true, 255, -EINVAL },
 	};
 	size_t i;
 
 	for (i = 0; i < ARRAY_SIZE(rows); i++) {
-		UNIT_ROW("%u writers, mode %d", rows[i].writers, rows[i].mode);
+		UNIT_ROW("%u writers, alone %d, mode %d", rows[i].writers, rows[i].alone, rows[i].mode);
 		why = NULL;
-		CHECK_EQ(ibnbd_access_open(rows[i].writers, rows[i].mode, &why), rows[i].rc);
+		CHECK_EQ(ibnbd_access_open(rows[i].writers, rows[i].alone, rows[i].mode, &why), rows[i].rc);
 		CHECK_EQ(!!why, !!rows[i].rc);
 	}
 	CHECK(!ibnbd_access_writes(RO));
@@ -38,17 +41,17 @@ UNIT_TEST(a_migration)
 {
 	u32 w = 0;
 
-	CHECK_EQ(ibnbd_access_open(w, MIG, &why), 0);
+	CHECK_EQ(ibnbd_access_open(w, false, MIG, &why), 0);
 	w++;
-	CHECK_EQ(ibnbd_access_open(w, MIG, &why), 0);
+	CHECK_EQ(ibnbd_access_open(w, false, MIG, &why), 0);
 	w++;
-	CHECK_EQ(ibnbd_access_open(w, MIG, &why), -EPERM);
-	CHECK_EQ(ibnbd_access_open(w, RW, &why), -EPERM);
-	CHECK_EQ(ibnbd_access_open(w, RO, &why), 0);
+	CHECK_EQ(ibnbd_access_open(w, false, MIG, &why), -EPERM);
+	CHECK_EQ(ibnbd_access_open(w, false, RW, &why), -EPERM);
+	CHECK_EQ(ibnbd_access_open(w, false, RO, &why), 0);
 	w--;
-	CHECK_EQ(ibnbd_access_open(w, RW, &why), -EPERM);
+	CHECK_EQ(ibnbd_access_open(w, false, RW, &why), -EPERM);
 	w--;
-	CHECK_EQ(ibnbd_access_open(w, RW, &why), 0);
+	CHECK_EQ(ibnbd_access_open(w, false, RW, &why), 0);
 }
 
 UNIT_TEST(reopen)

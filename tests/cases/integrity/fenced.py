@@ -66,7 +66,7 @@ def run(t):
     c.sh("dd if=/dev/zero of=/dev/$(dev_of mine s1) bs=4k count=1 oflag=direct status=none")
 
     t.log("--- the writer who came last in a migration is away, and the other one writes")
-    first, last = (c.sh("map testdisk1 sessname=s2"),
+    first, last = (c.sh("map testdisk1 sessname=s2 access_mode=migration"),
                    c.sh("map testdisk1 sessname=s3 access_mode=migration"))
     path = "/sys/class/ibtrs-client/s3/paths/*"
     put = ("head -c 4096 /dev/zero | tr '\\0' {} | "

@@ -81,7 +81,7 @@ def run(t):
         c.sh(f"unmap {a} force")
 
     t.log("--- who wrote last itself writes on, whatever became of the server")
-    a = c.sh("map vda sessname=a")
+    a = c.sh("map vda sessname=a access_mode=migration")
     for char, do in (("R", restart), ("P", power_cut)):
         job = hold("a", a, char)
         do()

@@ -23,6 +23,11 @@ def run(t):
     t.eq(s.sh("cat /sys/class/ibnbd-server/ctl/devices/ram0/sessions/s1/read_only"), "1")
     c.sh(f"unmap {ro}")
     c.fails("map ram0", "not permitted")
+    # who has not agreed to a second writer gets none, whatever that one calls himself
+    c.fails("map ram0 access_mode=migration", "open for itself alone")
+    t.match(s.sh("cat /sys/class/ibnbd-server/ctl/last_error"), "both map it with access_mode=migration", "the server says what to do")
+    d.sh(f"unmap {rw}")
+    rw = d.sh("map ram0 sessname=s2 access_mode=migration")
     two = c.sh("map ram0 access_mode=migration")
     c.sh(f"dd if={two} bs=6 count=1 iflag=fullblock status=none | grep second")
     c.sh(f"echo third | dd of={two} bs=4k conv=sync oflag=direct status=none")
