@@ -15,6 +15,7 @@
 #include <linux/device.h>
 #include <linux/kobject.h>
 #include <linux/slab.h>
+#include <ibtrs/admin.h>
 #include "ibnbd/client/ctl.h"
 #include "ibnbd/client/dev_state.h"
 #include "ibnbd/client/disk.h"
@@ -150,7 +151,7 @@ static ssize_t map_device_show(struct device *d, struct device_attribute *attr, 
 				   opt[i].help);
 	return n;
 }
-static DEVICE_ATTR_RW(map_device);
+IBTRS_ADMIN_ATTR_RW(map_device);
 
 static ssize_t last_error_show(struct device *d, struct device_attribute *attr, char *buf)
 {

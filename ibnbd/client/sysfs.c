@@ -15,6 +15,7 @@
 #include <linux/device.h>
 #include <linux/kernfs.h>
 #include <linux/module.h>
+#include <ibtrs/admin.h>
 #include "ibnbd/client/link.h"
 #include "ibnbd/client/number.h"
 #include "ibnbd/client/open.h"
@@ -107,7 +108,7 @@ static ssize_t unmap_device_store(struct device *d, struct device_attribute *att
 	module_put(THIS_MODULE);
 	return err ?: count;
 }
-static DEVICE_ATTR_RW(unmap_device);
+IBTRS_ADMIN_ATTR_RW(unmap_device);
 
 static ssize_t remap_device_show(struct device *d, struct device_attribute *attr, char *buf)
 {
@@ -123,7 +124,7 @@ static ssize_t remap_device_store(struct device *d, struct device_attribute *att
 		return ibnbd_clt_refuse(-EINVAL, "ibnbd%d: remap_device takes 1", dev->index);
 	return ibnbd_clt_open_remap(dev) ?: count;
 }
-static DEVICE_ATTR_RW(remap_device);
+IBTRS_ADMIN_ATTR_RW(remap_device);
 
 static ssize_t resize_show(struct device *d, struct device_attribute *attr, char *buf)
 {
@@ -143,7 +144,7 @@ static ssize_t resize_store(struct device *d, struct device_attribute *attr, con
 					dev->index);
 	return ibnbd_clt_recover_resize(dev, sectors) ?: count;
 }
-static DEVICE_ATTR_RW(resize);
+IBTRS_ADMIN_ATTR_RW(resize);
 
 static ssize_t hold_show(struct device *d, struct device_attribute *attr, char *buf)
 {
@@ -163,7 +164,7 @@ static ssize_t hold_store(struct device *d, struct device_attribute *attr, const
 	ibnbd_clt_recover_set_hold(dev, seconds);
 	return count;
 }
-static DEVICE_ATTR_RW(hold);
+IBTRS_ADMIN_ATTR_RW(hold);
 
 static ssize_t io_timeout_show(struct device *d, struct device_attribute *attr, char *buf)
 {
@@ -182,7 +183,7 @@ static ssize_t io_timeout_store(struct device *d, struct device_attribute *attr,
 	WRITE_ONCE(dev->map.io_timeout, seconds);
 	return count;
 }
-static DEVICE_ATTR_RW(io_timeout);
+IBTRS_ADMIN_ATTR_RW(io_timeout);
 
 static ssize_t state_show(struct device *d, struct device_attribute *attr, char *buf)
 {

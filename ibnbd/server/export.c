@@ -21,6 +21,7 @@
  */
 #include <linux/mutex.h>
 #include <linux/sched/signal.h>
+#include <ibtrs/admin.h>
 #include "ibnbd/server/blockio.h"
 #include "ibnbd/server/dirs.h"
 #include "ibnbd/server/fileio.h"
@@ -131,7 +132,7 @@ static void export_kobj_release(struct kobject *kobj)
 
 static const_ktype struct kobj_type export_ktype = {
 	.release	= export_kobj_release,
-	.sysfs_ops	= &kobj_sysfs_ops,
+	.sysfs_ops	= &ibtrs_admin_sysfs_ops,
 	.default_groups	= ibnbd_srv_sysfs_export_groups,
 };
 

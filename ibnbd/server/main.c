@@ -20,6 +20,7 @@
 #include <linux/rcupdate.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
+#include <ibtrs/admin.h>
 #include <ibtrs/srv.h>
 #include <ibtrs/version.h>
 #include "ibnbd/logic/export.h"
@@ -114,6 +115,9 @@ static int search_path_set(const char *val, const struct kernel_param *kp)
 	bool was_open;
 	int err;
 
+	err = ibtrs_admin(kp->name);
+	if (err)
+		return err;
 	if (len && val[len - 1] == '\n')
 		len--;
 	err = ibnbd_export_search_check(val, len, &why);

@@ -8,6 +8,7 @@
  * at opens under RCU.
  */
 #include <linux/slab.h>
+#include <ibtrs/admin.h>
 #include "ibnbd/server/dirs.h"
 #include "ibnbd/server/open.h"
 #include "ibnbd/server/params.h"
@@ -35,7 +36,7 @@ static void open_kobj_release(struct kobject *kobj)
 
 static const_ktype struct kobj_type open_ktype = {
 	.release	= open_kobj_release,
-	.sysfs_ops	= &kobj_sysfs_ops,
+	.sysfs_ops	= &ibtrs_admin_sysfs_ops,
 	.default_groups	= ibnbd_srv_sysfs_open_groups,
 };
 

@@ -13,6 +13,7 @@
 #include <linux/mutex.h>
 #include <linux/rcupdate.h>
 #include <linux/slab.h>
+#include <ibtrs/admin.h>
 #include "ibnbd/logic/export.h"
 #include "ibnbd/server/params.h"
 
@@ -114,6 +115,9 @@ static int allow_set(const char *val, const struct kernel_param *kp)
 	const char *why = "";
 	int err;
 
+	err = ibtrs_admin(kp->name);
+	if (err)
+		return err;
 	if (len && val[len - 1] == '\n')
 		len--;
 	new = kzalloc(struct_size(new, text, len + 1), GFP_KERNEL);
@@ -164,8 +168,11 @@ struct params_choice {
 static int choice_set(const char *val, const struct kernel_param *kp)
 {
 	const struct params_choice *c = kp->arg;
-	int i;
+	int i, err;
 
+	err = ibtrs_admin(kp->name);
+	if (err)
+		return err;
 	for (i = 0; c->names[i]; i++)
 		if (sysfs_streq(val, c->names[i])) {
 			WRITE_ONCE(*c->value, i);

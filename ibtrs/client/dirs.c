@@ -25,6 +25,7 @@
 #include <linux/wait_bit.h>
 #include <rdma/ib.h>
 #include <rdma/rdma_cm.h>
+#include <ibtrs/admin.h>
 #include "ibtrs/client/dirs.h"
 #include "ibtrs/client/session.h"
 #include "ibtrs/client/sysfs.h"
@@ -110,7 +111,7 @@ static void path_dir_release(struct kobject *kobj)
 }
 
 static const_ktype struct kobj_type path_ktype = {
-	.sysfs_ops = &kobj_sysfs_ops,
+	.sysfs_ops = &ibtrs_admin_sysfs_ops,
 	.default_groups = ibtrs_clt_sysfs_path_groups,
 	.release = path_dir_release,
 };

@@ -15,6 +15,7 @@
  * Locking: everything is constant, READ_ONCE() or another room's.
  */
 #include <linux/device.h>
+#include <ibtrs/admin.h>
 #include "ibtrs/client/paths.h"
 #include "ibtrs/client/session.h"
 #include "ibtrs/client/sysfs.h"
@@ -55,7 +56,7 @@ static ssize_t add_path_store(struct device *dev, struct device_attribute *attr,
 	err = ibtrs_clt_paths_add(clt, &addr);
 	return err ?: count;
 }
-static DEVICE_ATTR_RW(add_path);
+IBTRS_ADMIN_ATTR_RW(add_path);
 
 const struct device_attribute *const ibtrs_clt_sysfs_add_path = &dev_attr_add_path;
 
@@ -91,7 +92,7 @@ static ssize_t max_reconnect_attempts_store(struct device *dev, struct device_at
 	WRITE_ONCE(clt->max_reconnects, n);
 	return count;
 }
-static DEVICE_ATTR_RW(max_reconnect_attempts);
+IBTRS_ADMIN_ATTR_RW(max_reconnect_attempts);
 
 static ssize_t mpath_policy_show(struct device *dev, struct device_attribute *attr, char *buf)
 {
@@ -115,7 +116,7 @@ static ssize_t mpath_policy_store(struct device *dev, struct device_attribute *a
 	WRITE_ONCE(clt->policy, policy);
 	return count;
 }
-static DEVICE_ATTR_RW(mpath_policy);
+IBTRS_ADMIN_ATTR_RW(mpath_policy);
 
 static ssize_t uuid_show(struct device *dev, struct device_attribute *attr, char *buf)
 {

@@ -19,6 +19,7 @@
 #include <linux/kobject.h>
 #include <linux/sysfs.h>
 #include <linux/wait_bit.h>
+#include <ibtrs/admin.h>
 #include "ibtrs/server/session.h"
 #include "ibtrs/server/sysfs.h"
 
@@ -162,7 +163,7 @@ static void path_dir_release(struct kobject *kobj)
 }
 
 static const_ktype struct kobj_type path_ktype = {
-	.sysfs_ops	= &kobj_sysfs_ops,
+	.sysfs_ops	= &ibtrs_admin_sysfs_ops,
 	.default_groups	= path_groups,
 	.release	= path_dir_release,
 };

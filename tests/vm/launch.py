@@ -30,15 +30,17 @@ def module_dirs(kver):
 
 def programs(more=()):
     """(host path, guest path) of programs under test and of tests: the ibnbd command once it is
-    built, stamp, fileops, blockwords, and `more`."""
+    built, stamp, fileops, blockwords, lessen, and `more`."""
     files = [image.REPO / "build/tools/ibnbd", *map(Path, more)]
     if not files[0].is_file():
         print("the machines get no ibnbd command: make tools builds it", file=sys.stderr)
     stamp = image.compiled(image.REPO / "tests/stamp/stamp.c", "-static", "-pthread")
     fileops = image.compiled(image.HERE / "guest/fileops.c", "-static")
     words = image.compiled(image.HERE / "guest/blockwords.c", "-static")
-    return ([(f, f"bin/{f.name}") for f in files if f.is_file()]
-            + [(stamp, "bin/stamp"), (fileops, "bin/fileops"), (words, "bin/blockwords")])
+    lessen = image.compiled(image.HERE / "guest/lessen.c", "-static")
+    tests = [(stamp, "bin/stamp"), (fileops, "bin/fileops"), (words, "bin/blockwords"),
+             (lessen, "bin/lessen")]
+    return [(f, f"bin/{f.name}") for f in files if f.is_file()] + tests
 
 
 def make_modules(kver):
