@@ -128,6 +128,13 @@ const char *ibtrs_clt_answer(struct ibtrs_clt_conn *conn, u32 slot, int err, boo
 
 	if (unlikely(slot >= s->depth))
 		return "answer for a slot that does not exist";
+	/*
+	 * Whoever is answered on its own connection is the latest of its slot. Somebody else counts
+	 * in this session's name, or the server counts wrong: the request stays ours, and the walk
+	 * takes it from here to another path, or keeps it.
+	 */
+	if (unlikely(err == -ESTALE && path->limits.fence))
+		return "the server takes a current request for an old one";
 	req = &s->reqs[slot];
 	if (unlikely(READ_ONCE(req->conn) != conn))
 		return "answer for a slot that is not in flight on its connection";

@@ -124,7 +124,8 @@ static ssize_t uuid_show(struct device *dev, struct device_attribute *attr, char
 
 	return sysfs_emit(buf, "%pUb\n", clt->uuid);
 }
-static DEVICE_ATTR_RO(uuid);
+/* Who knows it can add a path to the session, and speak for it: root's alone. */
+static struct device_attribute dev_attr_uuid = __ATTR_RO_MODE(uuid, 0400);
 
 /* As it was opened, and as it stays: a number that was not given is its default. */
 #define SESSION_NUMBER(name, member)								\

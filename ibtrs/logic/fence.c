@@ -7,13 +7,16 @@
  * @fence: the request carries a token
  * @token: counts only with @fence
  *
- * Return: what to do with it; @s then holds the token and, for %IBTRS_FENCE_RUN, runs.
+ * Return: what to do with it; @s then holds the token, unless it is stale or too far ahead, and,
+ * for %IBTRS_FENCE_RUN, runs.
  */
 enum ibtrs_fence_verdict ibtrs_fence_arrive(struct ibtrs_fence_slot *s, bool fence, u64 token)
 {
 	if (fence) {
 		if (token <= s->last)
 			return IBTRS_FENCE_STALE;
+		if (token - s->last > (s->last ? IBTRS_FENCE_AHEAD : IBTRS_FENCE_FIRST))
+			return IBTRS_FENCE_FAR;
 		s->last = token;
 	}
 	if (s->running)

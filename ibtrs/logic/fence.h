@@ -13,7 +13,18 @@ enum ibtrs_fence_verdict {
 	/* an earlier execution is still running: wait for it; a request parked before is dropped */
 	IBTRS_FENCE_PARK,
 	IBTRS_FENCE_STALE,	/* token is not newer: reply -ESTALE, execute nothing */
+	/* no client counts so far: execute nothing, remember nothing, close the path */
+	IBTRS_FENCE_FAR,
 };
+
+/*
+ * The next token is at most that much ahead of the last one: a client counts by one, and of the
+ * numbers in between each was a submission that was lost. Without a bound one request with the
+ * largest number there is would make all others of its slot stale for ever.
+ */
+#define IBTRS_FENCE_AHEAD	(1ull << 32)
+/* The first one that a server sees may have been counted for years. */
+#define IBTRS_FENCE_FIRST	(1ull << 56)
 
 struct ibtrs_fence_slot {
 	u64 last;		/* newest token seen; stays 0 for peers without FENCE */

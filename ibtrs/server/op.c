@@ -9,9 +9,10 @@
  * the end of requests of that slot, so it is one atomic instruction.
  *
  * Verdicts: run it now; park it until the earlier execution of its slot, on another path, has
- * ended; answer -ESTALE. One request can be parked per slot; a newer one takes its place, and the
- * one before is answered -ESTALE. A parked request runs from a work item, since the end of the
- * earlier one may be an interrupt, and only if its path is still connected (law L7).
+ * ended; answer -ESTALE; close the path that says a number which no client has come to. One request
+ * can be parked per slot; a newer one takes its place, and the one before is answered -ESTALE. A
+ * parked request runs from a work item, since the end of the earlier one may be an interrupt, and
+ * only if its path is still connected (law L7).
  *
  * An op ends in ibtrs_srv_op_release(), called by reply.c right before the reply is posted, or
  * without one when the path is closing: there is no third way. An op of a peer that broke the
@@ -290,6 +291,14 @@ static void op_run(struct ibtrs_srv_opx *x)
 	op_request(x);
 }
 
+/* Without an answer: its path is closed, or about to be. */
+static void op_drop(struct ibtrs_srv_opx *x)
+{
+	rcu_read_lock();
+	ibtrs_srv_op_release(x);
+	rcu_read_unlock();
+}
+
 static void op_parked_work(struct work_struct *work)
 {
 	struct ibtrs_srv_opx *x = container_of(work, struct ibtrs_srv_opx, work);
@@ -298,9 +307,7 @@ static void op_parked_work(struct work_struct *work)
 		op_run(x);
 		return;
 	}
-	rcu_read_lock();
-	ibtrs_srv_op_release(x);
-	rcu_read_unlock();
+	op_drop(x);
 }
 
 /* @x is ours: it is busy, and nobody else looks at it. */
@@ -397,11 +404,15 @@ static noinline void op_nonsense(struct ibtrs_srv_opx *x, struct ibtrs_srv_path 
 				 const char *why)
 {
 	ibtrs_srv_path_close(path, why);
-	if (!path->new_rkey)
-		return;
-	rcu_read_lock();
-	ibtrs_srv_op_release(x);
-	rcu_read_unlock();
+	if (path->new_rkey)
+		op_drop(x);
+}
+
+/* Nobody's own request: the slot, which all paths of the session share, is left as it was. */
+static noinline void op_far(struct ibtrs_srv_opx *x)
+{
+	ibtrs_srv_path_close(x->path, "a request's number is far ahead of its slot's");
+	op_drop(x);
 }
 
 /* The header and all that follows from it. */
@@ -441,6 +452,10 @@ static void op_decode(struct ibtrs_srv_opx *x, struct ibtrs_srv_conn *conn, u32 
 	if (unlikely(verdict == IBTRS_FENCE_PARK)) {
 		if (old)
 			op_next(old, false);
+		return;
+	}
+	if (unlikely(verdict == IBTRS_FENCE_FAR)) {
+		op_far(x);
 		return;
 	}
 	op_fill(x, conn, off, &h);

@@ -234,7 +234,10 @@ static int speak_begin(void)
 	enum ibnbd_access mode;
 	int err;
 
-	err = speak_mode(access, &mode) ?: speak_greet();
+	/* In somebody else's session the numbers of its slots are not ours, and what we say is old. */
+	err = speak_mode(access, &mode);
+	if (!err && !*uuid)
+		err = speak_greet();
 	if (!err && *disk)
 		err = speak_open(disk, mode, &device_id);
 	if (err)

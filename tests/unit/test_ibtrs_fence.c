@@ -25,6 +25,13 @@ UNIT_TEST(fence_arrive_table)
 		{ "largest token", ~0ull - 1, false, true, ~0ull, IBTRS_FENCE_RUN, ~0ull, true },
 		{ "nothing follows the largest",
 		  ~0ull, false, true, 0, IBTRS_FENCE_STALE, ~0ull, false },
+		{ "as far ahead as may be",
+		  7, false, true, 7 + (1ull << 32), IBTRS_FENCE_RUN, 7 + (1ull << 32), true },
+		{ "too far ahead", 7, false, true, 8 + (1ull << 32), IBTRS_FENCE_FAR, 7, false },
+		{ "too far ahead while one runs", 7, true, true, ~0ull, IBTRS_FENCE_FAR, 7, true },
+		{ "first one of a client that has counted for years",
+		  0, false, true, 1ull << 50, IBTRS_FENCE_RUN, 1ull << 50, true },
+		{ "first one of nobody", 0, false, true, ~0ull, IBTRS_FENCE_FAR, 0, false },
 		{ "no tokens, idle", 0, false, false, 0, IBTRS_FENCE_RUN, 0, true },
 		{ "no tokens, busy", 0, true, false, 0, IBTRS_FENCE_PARK, 0, true },
 		{ "no tokens: the number is not looked at",
@@ -102,6 +109,9 @@ static void deliver(struct ibtrs_fence_slot s, u64 running, u64 parked, u64 ran_
 		case IBTRS_FENCE_STALE:
 			CHECK(t <= s.last);
 			CHECK(n.last == s.last && n.running == s.running);
+			break;
+		case IBTRS_FENCE_FAR:
+			CHECK(0);
 			break;
 		}
 	}

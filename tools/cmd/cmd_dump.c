@@ -37,7 +37,6 @@ static void dump_hide_sessions(struct state_session *all, size_t nr)
 
 	for (i = 0; i < nr; i++) {
 		dump_replace(&all[i].name, "session");
-		dump_replace(&all[i].uuid, "uuid");
 		for (j = 0; j < (size_t)all[i].nr_paths; j++) {
 			struct state_path *p = &all[i].paths[j];
 

@@ -99,7 +99,6 @@ static void state_read_session(struct state_session *s, const char *side, const 
 	s->dir = sysfs_path("class/%s/%s", class, name);
 	s->side = say_dup(side);
 	s->name = say_dup(name);
-	s->uuid = sysfs_attr(s->dir, "uuid");
 	s->policy = state_policy(s->dir);
 	s->max_reconnect_attempts = sysfs_attr_num(s->dir, "max_reconnect_attempts");
 	s->dest_port = sysfs_attr_num(s->dir, "dest_port");
@@ -474,7 +473,7 @@ static void state_free_sessions(struct state_session *all, size_t nr)
 		     AT(state_path, src_addr), AT(state_path, dst_addr), AT(state_path, state),
 		     AT(state_path, state_detail), AT(state_path, hca_name));
 	FREE(all, struct state_session, nr, AT(state_session, dir), AT(state_session, side),
-	     AT(state_session, name), AT(state_session, uuid), AT(state_session, policy),
+	     AT(state_session, name), AT(state_session, policy),
 	     AT(state_session, state), AT(state_session, path_states));
 }
 

@@ -31,7 +31,6 @@ struct state_session {
 	char *dir;
 	char *side;
 	char *name;
-	char *uuid;
 	char *policy;
 	char *state;		/* up, degraded, down */
 	int64_t max_reconnect_attempts;

@@ -64,7 +64,6 @@ static const struct table_column session_columns[] = {
 	S(hb_misses, "HBMISSES", NUM, "heartbeats in a row that may stay unanswered"),
 	S(reconnect_delay_ms, "DELAY", NUM, "milliseconds before the first attempt to reconnect"),
 	S(reconnect_max_ms, "MAXDELAY", NUM, "longest of these delays while I/O is held"),
-	S(uuid, "UUID", TEXT, "id on the wire"),
 	S(read_bytes, "READ", BYTES, "bytes read"),
 	S(write_bytes, "WRITTEN", BYTES, "bytes written"),
 	S(inflight, "INFLIGHT", NUM, "requests under way"),

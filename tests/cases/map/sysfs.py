@@ -5,7 +5,7 @@ crowd = True
 deadline = 180
 import re
 
-RO, RW, LINK = "444", "644", "777"
+RO, RW, OWN, LINK = "444", "644", "400", "777"
 N, WORDS = r"\d+", r"\S.*"
 ADDR = r"ip:10\.0\.0\.%d"
 USAGE = r"Usage: echo .*"
@@ -36,7 +36,7 @@ CLIENT = [
     ("class/ibtrs-client/s1/last_error", RO, ""),
     ("class/ibtrs-client/s1/max_reconnect_attempts", RW, "-1"),
     ("class/ibtrs-client/s1/mpath_policy", RW, r"min-inflight \(MI: 1\)"),
-    ("class/ibtrs-client/s1/uuid", RO, r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"),
+    ("class/ibtrs-client/s1/uuid", OWN, r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"),
     ("class/ibtrs-client/s1/dest_port", RO, "1234"),
     ("class/ibtrs-client/s1/hb_interval_ms", RO, "1000"),
     ("class/ibtrs-client/s1/hb_misses", RO, "7"),
