@@ -192,8 +192,9 @@ static void ranges(int fd, const char *name, unsigned long request)
 
 	for (i = 0; i < sizeof(ask) / sizeof(*ask); i++) {
 		snprintf(question, sizeof(question), "%s-%s", name, ask[i].what);
-		say(question, range(fd, request, (ask[i].from_end ? size : 0) +
-				    (uint64_t)(ask[i].start * block + ask[i].bytes),
+		say(question, range(fd, request,
+				    (ask[i].from_end ? size : 0) +
+					    (uint64_t)(ask[i].start * block + ask[i].bytes),
 				    (uint64_t)(ask[i].len * block)));
 	}
 	snprintf(question, sizeof(question), "%s-odd-length", name);
