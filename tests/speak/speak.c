@@ -1,17 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * ibnbd-speak: a client without a block layer, which says to a server what it is told to, sense or not.
+ * ibnbd-speak: a client without a block layer, which says to a server what it is told to, sense or
+ * not.
  *
- *	modprobe ibnbd-speak to=ip:10.0.0.2 disk=ram0		opens a session "speak", and the disk in it
- *	echo "dir=w rw=0x701 bytes=4096 len=4096" > say		sends one message; the write fails with what the server answers
- *	cat data						how many of the bytes that came, or were sent, are not 0
- *	echo "PREFIX COUNT MODE" > storm			opens PREFIX0, PREFIX1 .. in that mode and closes each
+ *	modprobe ibnbd-speak to=ip:10.0.0.2 disk=ram0		opens a session "speak", and the
+ *								disk in it
+ *	echo "dir=w rw=0x701 bytes=4096 len=4096" > say		sends one message; the write fails
+ *								with what the server answers
+ *	cat data						how many of the bytes that came, or
+ *								were sent, are not 0
+ *	echo "PREFIX COUNT MODE" > storm			opens PREFIX0, PREFIX1 .. in that
+ *								mode and closes each
  *
- * At load: name= is the session's name, uuid= (32 hex digits) the id that it pretends to have, access= the mode of the disk (ro, rw, migration);
- * without disk= nothing is opened.
+ * At load: name= is the session's name, uuid= (32 hex digits) the id that it pretends to have,
+ * access= the mode of the disk (ro, rw, migration); without disk= nothing is opened.
  *
- * A message is IO, of the disk, for its first sector, of 32 bytes, unless it says otherwise: type= dev= sector= hdr=. len= is the length of the data
- * beside it, fill= the byte that it consists of; a read is given that many bytes. slot= is the slot, token= the number that its request carries.
+ * A message is IO, of the disk, for its first sector, of 32 bytes, unless it says otherwise: type=
+ * dev= sector= hdr=. len= is the length of the data beside it, fill= the byte that it consists of;
+ * a read is given that many bytes. slot= is the slot, token= the number that its request carries.
  * tests/cases/server/any-message and tests/cases/trust say what.
  */
 #include <linux/completion.h>
@@ -41,7 +47,8 @@ static struct ibtrs_clt *clt;
 static u32 device_id;
 static u8 *buf;
 static u32 buf_len;
-static bool lost;			/* a message was never answered: its memory is the transport's until the session is closed */
+/* a message was never answered: its memory is the transport's until the session is closed */
+static bool lost;
 static struct ibtrs_clt_io io;
 static struct scatterlist sg;
 static int answer;
@@ -67,8 +74,10 @@ struct speak_words {
 
 static int speak_word(char *word, struct speak_words *w)
 {
-	static const char * const names[] = { "type", "dev", "rw", "bytes", "len", "hdr", "fill", "slot" };
-	unsigned int *const values[] = { &w->type, &w->dev, &w->rw, &w->bytes, &w->len, &w->hdr, &w->fill, &w->slot };
+	static const char * const names[] = { "type", "dev", "rw", "bytes", "len", "hdr",
+					      "fill", "slot" };
+	unsigned int *const values[] = { &w->type, &w->dev, &w->rw, &w->bytes, &w->len, &w->hdr,
+					 &w->fill, &w->slot };
 	char *value = strchr(word, '=');
 	int i;
 
@@ -126,7 +135,8 @@ static int speak_send(const struct speak_words *w)
 
 static int say_set(const char *val, const struct kernel_param *kp)
 {
-	struct speak_words w = { .type = IBNBD_MSG_IO, .dev = device_id, .hdr = sizeof(struct ibnbd_wire_io) };
+	struct speak_words w = { .type = IBNBD_MSG_IO, .dev = device_id,
+				 .hdr = sizeof(struct ibnbd_wire_io) };
 	char *text, *rest, *word;
 	int err = 0;
 
@@ -165,7 +175,8 @@ module_param_cb(data, &data_ops, NULL, 0444);
 static int speak_mode(const char *word, enum ibnbd_access *mode)
 {
 	static const char * const names[] = {
-		[IBNBD_ACCESS_RO] = "ro", [IBNBD_ACCESS_RW] = "rw", [IBNBD_ACCESS_MIGRATION] = "migration",
+		[IBNBD_ACCESS_RO] = "ro", [IBNBD_ACCESS_RW] = "rw",
+		[IBNBD_ACCESS_MIGRATION] = "migration",
 	};
 	int i = match_string(names, ARRAY_SIZE(names), word);
 
@@ -192,8 +203,10 @@ static int speak_open(const char *what, enum ibnbd_access mode, u32 *id)
 	int err;
 
 	err = ibnbd_msg_open_encode(&req, &m);
-	err = err ?: ibtrs_clt_call(clt, IBTRS_READ, &req, sizeof(req), &rsp, ibnbd_msg_open_rsp_len(0), SPEAK_MS);
-	err = err ?: ibnbd_msg_open_rsp_decode(&rsp, ibnbd_msg_open_rsp_len(0), 0, PAGE_SIZE, &opened, &why);
+	err = err ?: ibtrs_clt_call(clt, IBTRS_READ, &req, sizeof(req), &rsp,
+				    ibnbd_msg_open_rsp_len(0), SPEAK_MS);
+	err = err ?: ibnbd_msg_open_rsp_decode(&rsp, ibnbd_msg_open_rsp_len(0), 0, PAGE_SIZE,
+					       &opened, &why);
 	if (!err)
 		*id = opened.device_id;
 	return err;
@@ -234,7 +247,9 @@ static int speak_begin(void)
 	enum ibnbd_access mode;
 	int err;
 
-	/* In somebody else's session the numbers of its slots are not ours, and what we say is old. */
+	/*
+	 * In somebody else's session the numbers of its slots are not ours, and what we say is old.
+	 */
 	err = speak_mode(access, &mode);
 	if (!err && !*uuid)
 		err = speak_greet();

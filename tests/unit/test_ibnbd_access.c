@@ -12,8 +12,10 @@ static const char *why;
 UNIT_TEST(open_arbitration)
 {
 	static const struct { u32 writers; bool alone; int mode, rc; } rows[] = {
-		{ 0, false, RO, 0 }, { 1, true, RO, 0 }, { 1, false, RO, 0 }, { 2, false, RO, 0 }, { 1000, true, RO, 0 },
-		{ 0, false, RW, 0 }, { 1, true, RW, -EPERM }, { 1, false, RW, -EPERM }, { 2, false, RW, -EPERM },
+		{ 0, false, RO, 0 }, { 1, true, RO, 0 }, { 1, false, RO, 0 },
+		{ 2, false, RO, 0 }, { 1000, true, RO, 0 },
+		{ 0, false, RW, 0 }, { 1, true, RW, -EPERM },
+		{ 1, false, RW, -EPERM }, { 2, false, RW, -EPERM },
 		{ U32_MAX, true, RW, -EPERM },
 		/* a second writer beside one who agreed to it, and not beside one who did not */
 		{ 0, false, MIG, 0 }, { 1, false, MIG, 0 }, { 1, true, MIG, -EPERM },
@@ -23,9 +25,11 @@ UNIT_TEST(open_arbitration)
 	size_t i;
 
 	for (i = 0; i < ARRAY_SIZE(rows); i++) {
-		UNIT_ROW("%u writers, alone %d, mode %d", rows[i].writers, rows[i].alone, rows[i].mode);
+		UNIT_ROW("%u writers, alone %d, mode %d", rows[i].writers, rows[i].alone,
+			 rows[i].mode);
 		why = NULL;
-		CHECK_EQ(ibnbd_access_open(rows[i].writers, rows[i].alone, rows[i].mode, &why), rows[i].rc);
+		CHECK_EQ(ibnbd_access_open(rows[i].writers, rows[i].alone, rows[i].mode, &why),
+			 rows[i].rc);
 		CHECK_EQ(!!why, !!rows[i].rc);
 	}
 	CHECK(!ibnbd_access_writes(RO));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * lessen user|admin COMMAND..: runs it as user 1000, or as root without CAP_SYS_ADMIN, as in a container.
+ * lessen user|admin COMMAND..: runs it as user 1000, or as root without CAP_SYS_ADMIN, as in a
+ * container.
  */
 #include <grp.h>
 #include <linux/capability.h>
@@ -30,7 +31,8 @@ int main(int argc, char **argv)
 {
 	if (argc < 3)
 		return 2;
-	if (!strcmp(argv[1], "user") ? setgroups(0, NULL) || setgid(USER) || setuid(USER) : drop_admin()) {
+	if (!strcmp(argv[1], "user") ?
+	    setgroups(0, NULL) || setgid(USER) || setuid(USER) : drop_admin()) {
 		perror("lessen");
 		return 2;
 	}
