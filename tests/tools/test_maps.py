@@ -5,7 +5,7 @@ import os, socket, struct, subprocess, threading, time
 from kit import *
 
 GOOD = """# disks of this host
-vol1      vol/1      store1     path=10.0.1.7 path=10.0.1.9,10.0.2.7 policy=min-latency   # the first
+vol1      vol/1      store1     path=10.0.1.7 path=10.0.1.9,10.0.2.7 policy=min-latency  # the first
 vol2      vol/2      store1     ro nofail policy=min-latency
 
 scratch   "nvme0n1"  -          path=gid:fe80:0000:0000:0000:0002:c903:00a1:b2c3 \\

@@ -22,7 +22,10 @@ LOOP = """
     cd /sys/class/ibtrs-client/s1/paths
     n=0
     while [ $n -lt @ROUNDS@ -a ! -e /tmp/enough ]; do
-        [ $((RANDOM % 20)) -gt 0 ] || echo $([ $((RANDOM % 2)) = 0 ] && echo none || echo mq-deadline) > /sys/block/@DISK@/queue/scheduler
+        if [ $((RANDOM % 20)) = 0 ]; then
+            [ $((RANDOM % 2)) = 0 ] && elevator=none || elevator=mq-deadline
+            echo $elevator > /sys/block/@DISK@/queue/scheduler
+        fi
         p=ip:10.0.@I@.1@ip:10.0.@I@.2
         echo 1 > $p/disconnect || true
         usleep $((RANDOM % 30000))

@@ -14,7 +14,10 @@ DISK = ("modprobe sd_mod; modprobe scsi_debug dev_size_mb=16 delay=0 lbpu=1 lbpw
 # over its own loopback: the target reads and writes the same disk
 NVME = """
 s=/sys/kernel/config/nvmet
-grep -q /sys/kernel/config /proc/mounts || { modprobe configfs; mount -t configfs none /sys/kernel/config; }
+grep -q /sys/kernel/config /proc/mounts || {
+    modprobe configfs
+    mount -t configfs none /sys/kernel/config
+}
 modprobe -a nvmet-tcp nvme-tcp
 ip link set lo up
 mkdir $s/subsystems/words $s/subsystems/words/namespaces/1 $s/ports/1
@@ -22,7 +25,8 @@ echo 1 > $s/subsystems/words/attr_allow_any_host
 echo /dev/sda > $s/subsystems/words/namespaces/1/device_path
 echo 1 > $s/subsystems/words/namespaces/1/enable
 cd $s/ports/1
-echo tcp > addr_trtype; echo ipv4 > addr_adrfam; echo 127.0.0.1 > addr_traddr; echo 4420 > addr_trsvcid
+echo tcp > addr_trtype; echo ipv4 > addr_adrfam
+echo 127.0.0.1 > addr_traddr; echo 4420 > addr_trsvcid
 ln -s $s/subsystems/words subsystems/words
 echo transport=tcp,traddr=127.0.0.1,trsvcid=4420,nqn=words > /dev/nvme-fabrics
 wait_for 10 test -b /dev/nvme0n1
@@ -157,13 +161,15 @@ def sectors_of_4096(t):
             l=$(losetup -f --show $opts /mnt/a/image)
             mkfs.ext4 -q -F $l; mount $l /mnt/b
             head -c 1000000 /dev/urandom > /mnt/b/file; a=$(md5sum < /mnt/b/file); umount /mnt/b
-            echo 3 > /proc/sys/vm/drop_caches; mount $l /mnt/b; [ "$(md5sum < /mnt/b/file)" = "$a" ]; umount /mnt/b
+            echo 3 > /proc/sys/vm/drop_caches; mount $l /mnt/b
+            [ "$(md5sum < /mnt/b/file)" = "$a" ]; umount /mnt/b
             losetup -d $l
         done
         umount /mnt/a
         l=$(losetup -f --show -b 4096 {dev}); [ "$(blockdev --getss $l)" = 4096 ]
         mkfs.ext4 -q -F $l; mount $l /mnt/b; echo word > /mnt/b/file; umount /mnt/b; losetup -d $l
-        mount {dev} /mnt/a; [ "$(cat /mnt/a/file)" = word ]; umount /mnt/a; e2fsck -fn {dev} > /dev/null
+        mount {dev} /mnt/a; [ "$(cat /mnt/a/file)" = word ]; umount /mnt/a
+        e2fsck -fn {dev} > /dev/null
         printf 'label: gpt\\n,16M\\n,\\n' | sfdisk -q {dev}; wait_for 5 test -b {dev}p2
         mkfs.ext4 -q -F {dev}p1; mount {dev}p1 /mnt/a; umount /mnt/a; unmap {dev}""", timeout=120)
 

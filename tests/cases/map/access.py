@@ -25,7 +25,8 @@ def run(t):
     c.fails("map ram0", "not permitted")
     # who has not agreed to a second writer gets none, whatever that one calls himself
     c.fails("map ram0 access_mode=migration", "open for itself alone")
-    t.match(s.sh("cat /sys/class/ibnbd-server/ctl/last_error"), "both map it with access_mode=migration", "the server says what to do")
+    t.match(s.sh("cat /sys/class/ibnbd-server/ctl/last_error"),
+            "both map it with access_mode=migration", "the server says what to do")
     d.sh(f"unmap {rw}")
     rw = d.sh("map ram0 sessname=s2 access_mode=migration")
     two = c.sh("map ram0 access_mode=migration")

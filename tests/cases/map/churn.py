@@ -21,14 +21,20 @@ SCRIPT = r"""
 RANDOM=@SEED@
 set +e
 S=/sys/class/ibtrs-client
-try() { timeout -s KILL $((25 * SLOW)) sh -c "$1" > /dev/null 2>&1; rc=$?; [ $rc -ne 137 ] || echo "HANGS: $1"; return 0; }
+try() {
+	timeout -s KILL $((25 * SLOW)) sh -c "$1" > /dev/null 2>&1
+	rc=$?
+	[ $rc -ne 137 ] || echo "HANGS: $1"
+	return 0
+}
 unload_client() {
 	local rc said
 	said=$(timeout -s KILL $((25 * SLOW)) modprobe -r ibnbd-client 2>&1)
 	rc=$?
 	if [ $rc = 137 ]; then
 		echo "HANGS: modprobe -r ibnbd-client"
-	elif [ $rc != 0 ] && ! grep -qiE 'in use|busy|unavailable|not currently loaded' <<< "$said"; then
+	elif [ $rc != 0 ] &&
+			! grep -qiE 'in use|busy|unavailable|not currently loaded' <<< "$said"; then
 		echo "REFUSED: status $rc $said"
 	fi
 	try "modprobe ibnbd-client"
@@ -39,7 +45,9 @@ act() {
 	d=$(readlink /sys/class/ibnbd-client/ctl/devices/$e@$s)
 	d=${d##*/}
 	case $((RANDOM % 13)) in
-	0|1|2|3) try "echo 'sessname=$s device_path=$e path=$p access_mode=migration hold=$((RANDOM % 4))' > /sys/class/ibnbd-client/ctl/map_device" ;;
+	0|1|2|3)
+		line="sessname=$s device_path=$e path=$p access_mode=migration"
+		try "echo '$line hold=$((RANDOM % 4))' > /sys/class/ibnbd-client/ctl/map_device" ;;
 	4) [ -z "$d" ] || try "echo normal > /sys/block/$d/ibnbd/unmap_device" ;;
 	5) [ -z "$d" ] || try "echo force > /sys/block/$d/ibnbd/unmap_device" ;;
 	6|7) try "echo $p > $S/$s/add_path" ;;
@@ -50,8 +58,20 @@ act() {
 	12) unload_client ;;
 	esac
 }
-io() { while :; do for d in /dev/ibnbd*; do [ -b $d ] && dd if=/dev/zero of=$d bs=8k count=16 oflag=direct status=none 2> /dev/null; done; usleep 100000; done; }
-look() { while :; do grep -rs . $S /sys/class/ibnbd-client/ctl /sys/block/ibnbd*/ibnbd > /dev/null; usleep 300000; done; }
+io() {
+	while :; do
+		for d in /dev/ibnbd*; do
+			[ -b $d ] && dd if=/dev/zero of=$d bs=8k count=16 oflag=direct 2> /dev/null
+		done
+		usleep 100000
+	done
+}
+look() {
+	while :; do
+		grep -rs . $S /sys/class/ibnbd-client/ctl /sys/block/ibnbd*/ibnbd > /dev/null
+		usleep 300000
+	done
+}
 io & a=$!; look & b=$!
 n=0 end=$((SECONDS + @SECONDS@))
 while [ $n -lt @CYCLES@ ] && [ $SECONDS -lt $end ]; do
@@ -71,7 +91,10 @@ KICK = r"""
 set +e
 n=0 went=0
 while [ ! -e /tmp/enough ]; do
-	for p in /sys/class/ibtrs-server/*/paths/*/disconnect; do usleep $((RANDOM * 30)); echo 1 > $p; done 2> /dev/null
+	for p in /sys/class/ibtrs-server/*/paths/*/disconnect; do
+		usleep $((RANDOM * 30))
+		echo 1 > $p
+	done 2> /dev/null
 	usleep 700000
 	[ $((n++ % 4)) = 0 ] || continue
 	timeout -s KILL $((60 * SLOW)) modprobe -r ibnbd-server 2> /tmp/said

@@ -19,7 +19,8 @@ def again(t):
                 echo $how > /sys/block/ibnbd0/ibnbd/unmap_device
                 [ ! -e /sys/block/ibnbd0 ] && [ ! -e /dev/ibnbd0 ] || fail "still there"
                 map_line "$words"
-                [ -e /sys/block/ibnbd0 ] && [ ! -e /sys/block/ibnbd1 ] || fail "another number: $(ls /sys/block)"
+                [ -e /sys/block/ibnbd0 ] && [ ! -e /sys/block/ibnbd1 ] ||
+                    fail "another number: $(ls /sys/block)"
             done
         done""", timeout=60)
 
@@ -88,7 +89,8 @@ def late_news(t):
         return
     c.sh("""
         mkdir -p /run/udev/rules.d
-        echo 'ACTION=="remove", KERNEL=="ibnbd*", RUN+="/bin/touch /tmp/removed-%k"' > /run/udev/rules.d/99-test.rules
+        echo 'ACTION=="remove", KERNEL=="ibnbd*", RUN+="/bin/touch /tmp/removed-%k"' \\
+            > /run/udev/rules.d/99-test.rules
         udev_start""", timeout=60)
     keeper = open_fd(t)
     c.sh("udevadm control --stop-exec-queue; " + UNMAP.format("force", "ibnbd0"))

@@ -107,15 +107,19 @@ def check(t, g, table, trees, path):
 
 
 def check_admin(t, g, table, trees, path):
-    """Root without CAP_SYS_ADMIN, as in a container that sysfs was lent to, writes to none of them."""
+    """Root without CAP_SYS_ADMIN, as in a container that sysfs was lent to, writes to none."""
     before = sorted(set().union(*(files(g, tree) for tree in trees)))
     asked = [f"/sys/{file.format(path=path)}" for file, mode, _ in table if mode == RW]
     if g is t.server:
-        asked += [f"/sys/module/ibnbd_server/parameters/{p}" for p in ("dev_search_path", "allow", "copy", "io_mode")]
+        asked += [f"/sys/module/ibnbd_server/parameters/{p}"
+                  for p in ("dev_search_path", "allow", "copy", "io_mode")]
     words = "1 0 force normal auto /tmp ip:10.0.0.2 rr"
-    script = "".join(f"for w in {words}; do {{ echo $w > '{file}'; }} 2>&1 | grep -q 'not permitted' || echo \"$w > {file}\"; done\n" for file in asked)
-    t.eq(g.sh(f"cat > /tmp/asked << 'EOF'\n{script}EOF\nlessen admin bash /tmp/asked", timeout=60), "", "what was written")
-    t.eq(sorted(set().union(*(files(g, tree) for tree in trees))), before, "what is there afterwards")
+    script = "".join(f"for w in {words}; do {{ echo $w > '{file}'; }} 2>&1 | "
+                     f"grep -q 'not permitted' || echo \"$w > {file}\"; done\n" for file in asked)
+    t.eq(g.sh(f"cat > /tmp/asked << 'EOF'\n{script}EOF\nlessen admin bash /tmp/asked",
+              timeout=60), "", "what was written")
+    t.eq(sorted(set().union(*(files(g, tree) for tree in trees))), before,
+         "what is there afterwards")
 
 
 def check_documented(t):

@@ -30,7 +30,8 @@ tee $(ctl)/map_device <<< "$words" > /dev/null
 ms=$(since $t | awk '{{ print int(1000 * $1) + 10 }}')
 n=0
 for i in $(seq {}); do
-	d=$(dev_of ram0 s1) && echo force > /sys/block/$d/ibnbd/unmap_device && wait_for 20 test ! -e /sys/block/$d
+	d=$(dev_of ram0 s1) && echo force > /sys/block/$d/ibnbd/unmap_device &&
+		wait_for 20 test ! -e /sys/block/$d
 	tee $(ctl)/map_device <<< "$words" > /dev/null 2>&1 &
 	usleep $((RANDOM % ms * 1000))
 	rc=0
@@ -38,7 +39,11 @@ for i in $(seq {}); do
 	wait $! || rc=$?
 	[ $rc != 143 ] || n=$((n + 1))
 done
-wait_for 20 eval '[ -z "$(ls $(ctl)/devices)" ] || echo force > /sys/block/$(dev_of ram0 s1)/ibnbd/unmap_device' 2> /dev/null
+gone() {{
+	[ -z "$(ls $(ctl)/devices)" ] ||
+		echo force > /sys/block/$(dev_of ram0 s1)/ibnbd/unmap_device
+}}
+wait_for 20 gone 2> /dev/null
 wait_for 20 test ! -e /sys/class/ibtrs-client/s1
 echo "killed $n of {}, within $ms ms"
 """

@@ -22,7 +22,8 @@ DEPTH = 10      # callers up the stack
 # the other side may still be at work when the command has ended
 DISARM = f"""
 old= i=0
-while [ -z "$(cat {FAIL}/hit)" ] && n=$(cat {FAIL}/seen) && [ "$n" != "$old" ] && [ $((i++)) -lt 10 ]; do
+while [ -z "$(cat {FAIL}/hit)" ] && n=$(cat {FAIL}/seen) && [ "$n" != "$old" ] &&
+        [ $((i++)) -lt 10 ]; do
 	old=$n
 	sleep 0.2
 done

@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Who wrote last to a disk is known by a record, of which there are 4096.  A reader makes none, however many names he opens."""
-description = "a stranger who opens thousands of files read-only makes the server forget no writer, and waits for no writers file"
+"""
+Who wrote last to a disk is known by a record, of which there are 4096.  A reader makes none,
+however many names he opens.
+"""
+description = ("a stranger who opens thousands of files read-only makes the server forget no "
+               "writer, and waits for no writers file")
 crowd = True
 vms = 3
 long = True
@@ -12,15 +16,18 @@ STORM = "/sys/module/ibnbd_speak/parameters/storm"
 
 def run(t):
     c, s, d = t.client, t.server, t.client2
-    s.sh(f"mkdir -p /exp; mount -t tmpfs none /exp; truncate -s 1M /exp/mine; for ((i = 0; i < {RECORDS + 8}; i++)); do : > /exp/f$i; done; "
+    s.sh("mkdir -p /exp; mount -t tmpfs none /exp; truncate -s 1M /exp/mine; "
+         f"for ((i = 0; i < {RECORDS + 8}; i++)); do : > /exp/f$i; done; "
          "serve dev_search_path=/exp copy=always", timeout=60)
     dev = c.sh("map mine hold=400")
     put = f"dd if=/dev/zero of={dev} bs=4k count=1 oflag=direct status=none"
     c.sh(f"{put}; for p in /sys/class/ibtrs-client/s1/paths/*; do echo 1 > $p/disconnect; done")
-    t.wait(lambda: c.sh(f"dev_attr {dev} state_detail").startswith("held"), 20, "the disk waits for its link")
+    t.wait(lambda: c.sh(f"dev_attr {dev} state_detail").startswith("held"), 20,
+           "the disk waits for its link")
     job = c.spawn(put)
     s.sh("wait_for 20 eval '[ -z \"$(ls /sys/class/ibnbd-server/ctl/devices)\" ]'")
-    d.sh(f"modprobe ibnbd-speak to=ip:10.0.0.2; echo 'f {RECORDS + 8} ro' > {STORM}; modprobe -r ibnbd-speak", timeout=300)
+    d.sh(f"modprobe ibnbd-speak to=ip:10.0.0.2; echo 'f {RECORDS + 8} ro' > {STORM}; "
+         "modprobe -r ibnbd-speak", timeout=300)
     c.sh("for p in /sys/class/ibtrs-client/s1/paths/*; do echo 1 > $p/reconnect; done")
     t.eq(job.wait(60), 0, "what was held is written: nobody else wrote. " + job.out())
     t.eq(c.sh(f"dev_attr {dev} state"), "open", "the disk")

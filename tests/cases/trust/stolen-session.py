@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""A session's uuid lets its holder add a path to it.  He can then say what he likes of its slots: that may cost paths, never somebody else's I/O.
-And nobody but root comes by it on the client's host."""
-description = "who has stolen a session's uuid cannot make its I/O fail: numbers far ahead cost his own path; ESTALE costs a path, no I/O; the uuid is root's"
+"""
+A session's uuid lets its holder add a path to it.  He can then say what he likes of its slots: that
+may cost paths, never somebody else's I/O.  And nobody but root comes by it on the client's host.
+"""
+description = ("who has stolen a session's uuid cannot make its I/O fail: numbers far ahead cost "
+               "his own path; ESTALE costs a path, no I/O; the uuid is root's")
 crowd = True
 vms = 3
 links = 2
@@ -20,7 +23,8 @@ def run(t):
 
     t.log("--- the uuid is root's")
     c.fails("lessen user cat /sys/class/ibtrs-client/s1/uuid", "ermission denied")
-    t.ok(uuid not in c.sh("ibnbd dump; ibnbd dump -J; ibnbd show s1; ibnbd list -J").replace("-", ""), "no command tells it")
+    told = c.sh("ibnbd dump; ibnbd dump -J; ibnbd show s1; ibnbd list -J")
+    t.ok(uuid not in told.replace("-", ""), "no command tells it")
 
     t.log("--- a stranger in the session says numbers far ahead, of every slot")
     pulse = c.spawn(f"iopulse {dev} 4 2000 rw")
@@ -31,13 +35,18 @@ def run(t):
         d.rc("wait_for 10 grep -q '^connected' /sys/class/ibtrs-client/s1/paths/*/state")
     t.match(s.kernel_news(), "a request's number is far ahead of its slot's", ended)
     d.sh("modprobe -r ibnbd-speak")
-    c.sh(f"for i in 1 2 3 4; do dd if=/dev/zero of={dev} bs=4k count=64 oflag=direct status=none; done; pkill -TERM iopulse")
+    c.sh("for i in 1 2 3 4; do "
+         f"dd if=/dev/zero of={dev} bs=4k count=64 oflag=direct status=none; done; "
+         "pkill -TERM iopulse")
     t.eq(pulse.wait(20), 0, "the owner's I/O: " + pulse.out())
     t.eq(c.sh("cat /sys/class/ibtrs-client/s1/paths/*/stats/reconnects"), "0 0\n0 0", "his paths")
 
     t.log("--- a server that takes current requests for old ones")
     s.sh(f"echo 'error=116 times=3' > {FAULT}")
-    c.sh(f"dd if=/dev/zero of={dev} bs=4k count=8 oflag=direct status=none; dd if={dev} of=/dev/null bs=64k count=8 iflag=direct status=none", timeout=60)
-    t.match(c.kernel_news(), "the server takes a current request for an old one", "the client's log")
+    c.sh(f"dd if=/dev/zero of={dev} bs=4k count=8 oflag=direct status=none; "
+         f"dd if={dev} of=/dev/null bs=64k count=8 iflag=direct status=none", timeout=60)
+    t.match(c.kernel_news(), "the server takes a current request for an old one",
+            "the client's log")
     s.sh(f"echo off > {FAULT}")
-    c.sh(f"paths_up s1 2; dd if={dev} of=/dev/null bs=64k count=8 iflag=direct status=none; unmap {dev}")
+    c.sh(f"paths_up s1 2; dd if={dev} of=/dev/null bs=64k count=8 iflag=direct status=none; "
+         f"unmap {dev}")
