@@ -94,6 +94,10 @@ static int info_answer(struct ibtrs_srv_path *path, const char **why)
 	*why = "it was closed meanwhile";
 	if (!ibtrs_srv_path_connected(path))
 		return -ECONNABORTED;
+	/* What was given to the session meanwhile was not for this address. */
+	err = ibtrs_srv_session_admit_peer(path, why);
+	if (err)
+		return err;
 	*why = "INFO_RSP cannot be posted";
 	return ibtrs_conn_send(&path->conns[0].c, &wr, &wr, 1, true);
 }
@@ -118,6 +122,7 @@ static int info_serve(struct ibtrs_srv_path *path, const char **why)
 	err = err ?: ibtrs_srv_session_take_name(path, name, why);
 	err = err ?: info_resources(path, why);
 	err = err ?: ibtrs_srv_session_bring_up(path, why);
+	err = err ?: ibtrs_srv_session_admit_peer(path, why);
 	if (err)
 		return err;
 	*why = "its directory in sysfs cannot be made";

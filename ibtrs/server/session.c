@@ -242,6 +242,17 @@ int ibtrs_srv_session_bring_up(struct ibtrs_srv_path *path, const char **why)
 	return err;
 }
 
+int ibtrs_srv_session_admit_peer(struct ibtrs_srv_path *path, const char **why)
+{
+	const struct ibtrs_srv_ops *ops = ibtrs_srv.ops;
+	struct ibtrs_srv_session *s = path->session;
+
+	guard(mutex)(&s->up_lock);
+	if (!s->up || !ops->peer_joins)
+		return 0;
+	return ops->peer_joins(s->priv, &path->addr.src, why);
+}
+
 /* One without paths is just ending: the answer is no. */
 static bool session_all_paths(struct ibtrs_srv_session *s, enum ibtrs_srv_path_state least)
 {

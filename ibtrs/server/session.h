@@ -23,6 +23,7 @@ struct ibtrs_srv_slot {
 	struct ibtrs_srv_opx *parked;
 } ____cacheline_aligned_in_smp;
 
+#define IBTRS_SRV_KEY_LEN	64	/* name of a key, with NUL */
 #define IBTRS_SRV_PEERS	8
 
 /* Where a session's paths came from; those beyond that many are not remembered. */
@@ -39,6 +40,7 @@ struct ibtrs_srv_session {
 	/* set at creation */
 	u8 uuid[IBTRS_UUID_LEN];
 	struct ibtrs_addr peer;		/* of the first path */
+	char key[IBTRS_SRV_KEY_LEN];	/* that its paths were let in by; empty: by none */
 	struct ibtrs_dev_pool devs;
 
 	/* under ibtrs_srv.lock */
@@ -112,6 +114,11 @@ int ibtrs_srv_session_take_name(struct ibtrs_srv_path *path, const char *name, c
  * reason. Sleeps.
  */
 int ibtrs_srv_session_bring_up(struct ibtrs_srv_path *path, const char **why);
+/*
+ * May @path, which is not the first, join its session? For the user to say. 0, or an errno and a
+ * reason.
+ */
+int ibtrs_srv_session_admit_peer(struct ibtrs_srv_path *path, const char **why);
 /* One look now. */
 void ibtrs_srv_session_look(struct ibtrs_srv_session *s);
 /* Close work: nothing is left of @path, take it off. With the last one the session ends. Sleeps. */

@@ -48,6 +48,10 @@ struct ibtrs_srv_op {
  *	up: who may not hears nothing of others. May be NULL. Must not sleep.
  * @session_up: first path of a session is ready. Return 0 and set @priv, or an errno to refuse.
  *	Process context, may sleep.
+ * @peer_joins: may a path from this address join the session? Asked before the path is let in, and
+ *	once more when ibtrs_srv_peer_each() counts it, since something may have been given to the
+ *	session in between. Return 0, or an errno and a reason. May be NULL. Process context, must
+ *	not sleep.
  * @session_lost: the client has been away for long, but ops still run: give back what none of them
  *	needs, for others. May come more than once, and the client may come back all the same.
  *	Process context, must not sleep.
@@ -68,6 +72,7 @@ struct ibtrs_srv_ops {
 	bool (*name_allowed)(const struct ibtrs_addr *peer, const char *name);
 	int (*session_up)(struct ibtrs_srv_session *s, const char *name,
 			  const struct ibtrs_addr *peer, void **priv);
+	int (*peer_joins)(void *priv, const struct ibtrs_addr *peer, const char **why);
 	void (*session_lost)(void *priv);
 	bool (*session_down)(struct ibtrs_srv_session *s, void *priv);
 	void (*request)(void *priv, struct ibtrs_srv_op *op);
@@ -101,6 +106,26 @@ const char *ibtrs_srv_session_name(const struct ibtrs_srv_session *s);
  * after a reboot (spec A.1).
  */
 const u8 *ibtrs_srv_session_uuid(const struct ibtrs_srv_session *s);
+/**
+ * ibtrs_srv_peer_key() - with which key has the client of a session proved itself?
+ * @s: session that the user knows
+ *
+ * All paths of a session are let in by the same key. Any context.
+ *
+ * Return: the key's name, valid as long as the session; NULL: it has not proved itself.
+ */
+const char *ibtrs_srv_peer_key(const struct ibtrs_srv_session *s);
+/**
+ * ibtrs_srv_peer_each() - each address that a session comes from now
+ * @s: session that the user knows
+ * @fn: called for the client's address of each path that is connected, or, when none is, for that
+ *	of the session's first path; at least once. Must not sleep
+ * @arg: of @fn
+ *
+ * Any context.
+ */
+void ibtrs_srv_peer_each(struct ibtrs_srv_session *s,
+			 void (*fn)(void *arg, const struct ibtrs_addr *peer), void *arg);
 /* Negotiated CHUNK - header: the largest data_len an op can have. */
 u32 ibtrs_srv_session_max_io(const struct ibtrs_srv_session *s);
 

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Who the client of a session is: the key that it has, and the addresses that it comes from. */
+#include <linux/export.h>
+#include <linux/rculist.h>
+#include "ibtrs/server/session.h"
+
+const char *ibtrs_srv_peer_key(const struct ibtrs_srv_session *s)
+{
+	return s->key[0] ? s->key : NULL;
+}
+EXPORT_SYMBOL_GPL(ibtrs_srv_peer_key);
+
+/* Paths that are half open do not count: anybody can begin one. */
+void ibtrs_srv_peer_each(struct ibtrs_srv_session *s,
+			 void (*fn)(void *arg, const struct ibtrs_addr *peer), void *arg)
+{
+	struct ibtrs_srv_path *path;
+	bool any = false;
+
+	rcu_read_lock();
+	list_for_each_entry_rcu(path, &s->paths, entry) {
+		if (!ibtrs_srv_path_up(path))
+			continue;
+		fn(arg, &path->addr.src);
+		any = true;
+	}
+	rcu_read_unlock();
+	if (!any)
+		fn(arg, &s->peer);
+}
+EXPORT_SYMBOL_GPL(ibtrs_srv_peer_each);
