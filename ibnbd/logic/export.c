@@ -296,7 +296,8 @@ static int allow_prefix(const char *s, size_t len, unsigned int max, u8 *out)
 	return 0;
 }
 
-static int allow_address(const char *s, size_t len, struct ibnbd_allow_item *it, const char **why)
+int ibnbd_allow_item_parse(const char *s, size_t len, struct ibnbd_allow_item *it,
+			   const char **why)
 {
 	struct ibtrs_addr a;
 	size_t n = export_component(s, len);
@@ -369,7 +370,7 @@ int ibnbd_allow_parse(const char *s, size_t len, struct ibnbd_allow *a, size_t *
 			err = allow_session(s + i + prefix, n - prefix, a, &text, it, why);
 			a->has_session = true;
 		} else {
-			err = allow_address(s + i, n, it, why);
+			err = ibnbd_allow_item_parse(s + i, n, it, why);
 			a->has_addr = true;
 		}
 		if (err)
@@ -388,23 +389,26 @@ static bool allow_in_prefix(const u8 *a, const u8 *b, unsigned int bits)
 	return !rest || !((a[bytes] ^ b[bytes]) >> (8 - rest));
 }
 
-static bool allow_match_addr(const struct ibnbd_allow *a, const struct ibtrs_addr *client)
+bool ibnbd_allow_item_match(const struct ibnbd_allow_item *it, const struct ibtrs_addr *client)
 {
 	enum ibtrs_addr_kind kind = client->kind;
 	const u8 *raw = client->raw;
-	unsigned int i;
 
 	if (allow_is_mapped(kind, raw)) {
 		kind = IBTRS_ADDR_IP4;
 		raw += 12;
 	}
-	for (i = 0; i < a->nr; i++) {
-		const struct ibnbd_allow_item *it = &a->item[i];
+	return it->kind != IBTRS_ADDR_NONE && it->kind == kind &&
+	       allow_in_prefix(it->addr, raw, it->prefix);
+}
 
-		if (it->kind != IBTRS_ADDR_NONE && it->kind == kind &&
-		    allow_in_prefix(it->addr, raw, it->prefix))
+static bool allow_match_addr(const struct ibnbd_allow *a, const struct ibtrs_addr *client)
+{
+	unsigned int i;
+
+	for (i = 0; i < a->nr; i++)
+		if (ibnbd_allow_item_match(&a->item[i], client))
 			return true;
-	}
 	return false;
 }
 

@@ -93,7 +93,11 @@ struct ibnbd_allow {
  */
 int ibnbd_allow_parse(const char *s, size_t len, struct ibnbd_allow *a, size_t *pos,
 		      const char **why);
+/* One address with an optional /prefix, as in an allow-list. 0 or -EINVAL and a reason. */
+int ibnbd_allow_item_parse(const char *s, size_t len, struct ibnbd_allow_item *it,
+			   const char **why);
 /* @client may be an IPv4 address mapped into IPv6; it counts as IPv4. */
+bool ibnbd_allow_item_match(const struct ibnbd_allow_item *it, const struct ibtrs_addr *client);
 bool ibnbd_allow_match(const struct ibnbd_allow *a, const struct ibtrs_addr *client,
 		       const char *sessname);
 /* '*' any bytes, '?' one byte, everything else itself. */

@@ -1,0 +1,438 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The policy as text, and what it says.
+ *
+ * The parser reads one line at a time and leaves it to the caller whether a mistake is the end: the
+ * module takes a policy without any, or none of it; the command goes on to find all of them in one
+ * pass. Strings of a rule are copied into the policy's own text, each ended by a NUL, so nothing
+ * points into the caller's.
+ *
+ * A name that a client asks for is compared without leading and doubled slashes, as
+ * ibnbd_export_resolve() takes it, and so is a pattern: else `/db1` would go around a rule about
+ * `db1`. What that function refuses (dots, a slash at the end) is refused whatever is decided here.
+ *
+ * Called at each OPEN, when a path joins a session, and when a policy is written. No locks, no
+ * memory but the caller's.
+ */
+#include "ibnbd/logic/policy.h"
+
+#define POLICY_PATTERN_MAX	(IBNBD_NAME_LEN - 1)
+
+const char *const ibnbd_policy_may_names[] = {
+	[IBNBD_POLICY_DENY] = "deny", [IBNBD_POLICY_RO] = "ro",
+	[IBNBD_POLICY_RW] = "rw",     [IBNBD_POLICY_UNSAID] = "default",
+	[IBNBD_POLICY_MIGRATION] = "migration",
+};
+
+/* ---- words of a line ----------------------------------------------------- */
+
+/* What is left of a line; its words are pieces of the text. */
+struct policy_line {
+	const char *s;
+	size_t at;
+	size_t end;
+	const char *word;
+	size_t len;
+};
+
+static bool policy_is_blank(char c)
+{
+	return c == ' ' || c == '\t';
+}
+
+static bool policy_is_control(char c)
+{
+	return (unsigned char)c < 0x20 || c == 0x7f;
+}
+
+/* The next word, or none. A word that begins with '#' begins a comment. */
+static bool policy_word(struct policy_line *l)
+{
+	while (l->at < l->end && policy_is_blank(l->s[l->at]))
+		l->at++;
+	if (l->at == l->end || l->s[l->at] == '#')
+		return false;
+	l->word = l->s + l->at;
+	while (l->at < l->end && !policy_is_blank(l->s[l->at]))
+		l->at++;
+	l->len = (size_t)(l->s + l->at - l->word);
+	return true;
+}
+
+static bool policy_word_is(const struct policy_line *l, const char *name)
+{
+	return l->len == strlen(name) && !memcmp(l->word, name, l->len);
+}
+
+/* Behind @prefix: true, and the word is what follows it. */
+static bool policy_word_after(struct policy_line *l, const char *prefix)
+{
+	size_t n = strlen(prefix);
+
+	if (l->len < n || memcmp(l->word, prefix, n))
+		return false;
+	l->word += n;
+	l->len -= n;
+	return true;
+}
+
+/* ---- one rule ------------------------------------------------------------ */
+
+/* The mistake is the present word. */
+static int policy_wrong(const struct policy_line *l, struct ibnbd_policy_fault *f, const char *why,
+			const char *mend)
+{
+	f->at = (size_t)(l->word - l->s);
+	f->len = l->len;
+	f->why = why;
+	f->mend = mend;
+	return -EINVAL;
+}
+
+/* The present word as a string of the policy. There is room: each has one separator in the text. */
+static u32 policy_keep(struct ibnbd_policy_rules *p, const struct policy_line *l)
+{
+	u32 at = p->used;
+
+	memcpy(p->text + at, l->word, l->len);
+	p->text[at + l->len] = 0;
+	p->used += (u32)l->len + 1;
+	return at;
+}
+
+static int policy_export(struct ibnbd_policy_rules *p, struct policy_line *l, u32 *out,
+			 struct ibnbd_policy_fault *f)
+{
+	size_t i;
+
+	while (l->len > 1 && l->word[0] == '/') {
+		l->word++;
+		l->len--;
+	}
+	if (policy_word_is(l, "/"))
+		return policy_wrong(l, f, "a slash alone is the name of no export",
+				    "write * for all exports");
+	for (i = 0; i + 1 < l->len; i++)
+		if (l->word[i] == '/' && l->word[i + 1] == '/')
+			return policy_wrong(l, f, "no name of an export has two slashes in a row",
+					    "write one");
+	if (l->len > POLICY_PATTERN_MAX)
+		return policy_wrong(l, f, "the pattern is longer than any name of an export",
+				    "use * for a part of it");
+	*out = policy_keep(p, l);
+	return 0;
+}
+
+static bool policy_key_ok(const char *s, size_t len)
+{
+	size_t i;
+
+	if (!len || len >= IBNBD_POLICY_KEY_LEN)
+		return false;
+	for (i = 0; i < len; i++) {
+		char c = s[i];
+
+		if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+		      c == '_' || c == '-'))
+			return false;
+	}
+	return true;
+}
+
+static int policy_key(struct ibnbd_policy_rules *p, struct policy_line *l, u32 *out,
+		      struct ibnbd_policy_fault *f)
+{
+	if (*out)
+		return policy_wrong(l, f, "a second key, and a peer has one",
+				    "write a line of its own for each key");
+	if (!policy_key_ok(l->word, l->len))
+		return policy_wrong(l, f, "no key can have this name",
+				    "a name is 1 to 63 of A-Z a-z 0-9 _ -");
+	*out = policy_keep(p, l);
+	return 0;
+}
+
+static int policy_session(struct ibnbd_policy_rules *p, struct policy_line *l, u32 *out,
+			  struct ibnbd_policy_fault *f)
+{
+	if (*out)
+		return policy_wrong(l, f, "a second session pattern, and a peer has one session",
+				    "write a line of its own for each pattern");
+	if (!l->len || l->len > POLICY_PATTERN_MAX)
+		return policy_wrong(l, f, "the pattern is empty, or longer than any session's name",
+				    "a pattern is text with * and ?");
+	*out = policy_keep(p, l);
+	return 0;
+}
+
+static int policy_addr(struct policy_line *l, bool gid, struct ibnbd_allow_item *out,
+		       struct ibnbd_policy_fault *f)
+{
+	const char *why = "";
+
+	if (out->kind != IBTRS_ADDR_NONE)
+		return policy_wrong(l, f, "a second address, and one peer has both at no time",
+				    "write a line of its own for each address");
+	if (ibnbd_allow_item_parse(l->word, l->len, out, &why))
+		return policy_wrong(l, f, why,
+				    gid ? "gid:FE80::1 or gid:FE80::/10" :
+					  "addr:10.0.0.1, addr:10.0.0.0/24 or addr:fd00::/64");
+	if (!gid && out->kind == IBTRS_ADDR_GID)
+		return policy_wrong(l, f, "a GID is no IP address", "write gid: in place of addr:");
+	return 0;
+}
+
+/* One WHO. -ENOENT: the word is none. */
+static int policy_who(struct ibnbd_policy_rules *p, struct policy_line *l,
+		      struct ibnbd_policy_rule *r, struct ibnbd_policy_fault *f)
+{
+	struct policy_line whole = *l;
+
+	if (policy_word_after(l, "key:"))
+		return policy_key(p, l, &r->key, f);
+	if (policy_word_after(l, "session:"))
+		return policy_session(p, l, &r->session, f);
+	if (policy_word_after(l, "addr:"))
+		return policy_addr(l, false, &r->addr, f);
+	if (policy_word_after(l, "gid:"))
+		return policy_addr(&whole, true, &r->addr, f);
+	return -ENOENT;
+}
+
+static bool policy_may(const struct policy_line *l, u8 *out)
+{
+	u8 may;
+
+	for (may = IBNBD_POLICY_DENY; may <= IBNBD_POLICY_MIGRATION; may++) {
+		if (may == IBNBD_POLICY_UNSAID || !policy_word_is(l, ibnbd_policy_may_names[may]))
+			continue;
+		*out = may;
+		return true;
+	}
+	return false;
+}
+
+/* What follows the access. */
+static int policy_rest(struct policy_line *l, struct ibnbd_policy_rule *r,
+		       struct ibnbd_policy_fault *f)
+{
+	while (policy_word(l)) {
+		if (!policy_word_is(l, "exclusive"))
+			return policy_wrong(l, f, "only \"exclusive\" may follow the access",
+					    "who it is for stands before ro, rw, migration or deny");
+		if (r->may == IBNBD_POLICY_DENY)
+			return policy_wrong(l, f, "what is denied to a peer cannot be kept for it",
+					    "leave \"exclusive\" out");
+		r->exclusive = true;
+	}
+	return 0;
+}
+
+static int policy_rule(struct ibnbd_policy_rules *p, struct policy_line *l,
+		       struct ibnbd_policy_rule *r, struct ibnbd_policy_fault *f)
+{
+	int err = policy_export(p, l, &r->export, f);
+
+	while (!err) {
+		if (!policy_word(l)) {
+			l->word = l->s + l->end;
+			l->len = 0;
+			return policy_wrong(l, f, "the line does not say what may be done",
+					    "end it with ro, rw, migration or deny");
+		}
+		if (policy_may(l, &r->may))
+			return policy_rest(l, r, f);
+		err = policy_who(p, l, r, f);
+		if (err == -ENOENT)
+			return policy_wrong(l, f, "neither a peer nor an access",
+					    "a peer is key:NAME, addr:ADDRESS/PREFIX, gid:GID or session:GLOB; an access ro, rw, migration or deny");
+	}
+	return err;
+}
+
+/* ---- the text ------------------------------------------------------------ */
+
+void ibnbd_policy_init(struct ibnbd_policy_rules *p)
+{
+	p->nr = 0;
+	p->line = 0;
+	p->pos = 0;
+	p->text[0] = 0;		/* offset 0 is no string of a rule */
+	p->used = 1;
+}
+
+/* The bytes of a line, without a carriage return at its end. */
+static int policy_bytes(struct policy_line *l, struct ibnbd_policy_fault *f)
+{
+	size_t i;
+
+	if (l->end > l->at && l->s[l->end - 1] == '\r')
+		l->end--;
+	for (i = l->at; i < l->end; i++) {
+		if (!policy_is_control(l->s[i]) || l->s[i] == '\t')
+			continue;
+		l->word = l->s + i;
+		l->len = 1;
+		return policy_wrong(l, f, "a control character, or a NUL", "delete it");
+	}
+	return 0;
+}
+
+static int policy_line(struct ibnbd_policy_rules *p, struct policy_line *l,
+		       struct ibnbd_policy_fault *f)
+{
+	struct ibnbd_policy_rule r = { .line = p->line };
+	u32 used = p->used;
+	int err = policy_bytes(l, f);
+
+	if (err || !policy_word(l))
+		return err;
+	if (p->nr == IBNBD_POLICY_RULES) {
+		policy_wrong(l, f, "more than 1024 rules", "use patterns that say more at once");
+		return -E2BIG;
+	}
+	err = policy_rule(p, l, &r, f);
+	if (err)
+		p->used = used;
+	else
+		p->rule[p->nr++] = r;
+	return err;
+}
+
+static int policy_too_long(struct ibnbd_policy_fault *f)
+{
+	*f = (struct ibnbd_policy_fault){
+		.why = "a policy has at most 65536 bytes",
+		.mend = "shorten its comments, and use patterns that say more at once",
+	};
+	return -E2BIG;
+}
+
+int ibnbd_policy_next(struct ibnbd_policy_rules *p, const char *s, size_t len,
+		      struct ibnbd_policy_fault *f)
+{
+	struct policy_line l = { .s = s, .at = p->pos, .word = s };
+	size_t start = p->pos;
+	int err;
+
+	if (p->pos >= len)
+		return 0;
+	if (len > IBNBD_POLICY_TEXT) {
+		p->pos = len;
+		return policy_too_long(f);
+	}
+	if (!p->pos && len >= 3 && !memcmp(s, "\xef\xbb\xbf", 3))
+		l.at = 3;	/* a byte order mark */
+	for (l.end = l.at; l.end < len && s[l.end] != '\n'; l.end++)
+		;
+	p->pos = l.end < len ? l.end + 1 : len;
+	p->line++;
+	err = policy_line(p, &l, f);
+	if (!err)
+		return 1;
+	f->line = p->line;
+	f->column = (u32)(f->at - start) + 1;
+	return err;
+}
+
+int ibnbd_policy_parse(struct ibnbd_policy_rules *p, const char *s, size_t len,
+		       struct ibnbd_policy_fault *f)
+{
+	int rc;
+
+	ibnbd_policy_init(p);
+	do {
+		rc = ibnbd_policy_next(p, s, len, f);
+	} while (rc > 0);
+	return rc;
+}
+
+/* ---- what it says -------------------------------------------------------- */
+
+/* Without leading and doubled slashes. @buf: IBNBD_NAME_LEN. */
+static const char *policy_name(const char *name, char *buf)
+{
+	size_t n = 0;
+
+	for (; *name && n < IBNBD_NAME_LEN - 1; name++)
+		if (*name != '/' || (n && buf[n - 1] != '/'))
+			buf[n++] = *name;
+	buf[n] = 0;
+	return buf;
+}
+
+static bool policy_is_about(const struct ibnbd_policy_rules *p, const struct ibnbd_policy_rule *r,
+			    const char *plain)
+{
+	return ibnbd_glob_match(p->text + r->export, plain);
+}
+
+bool ibnbd_policy_about(const struct ibnbd_policy_rules *p, const struct ibnbd_policy_rule *r,
+			const char *name)
+{
+	char buf[IBNBD_NAME_LEN];
+
+	return policy_is_about(p, r, policy_name(name, buf));
+}
+
+static bool policy_is_for(const struct ibnbd_policy_rules *p, const struct ibnbd_policy_rule *r,
+			  const struct ibnbd_policy_who *who)
+{
+	if (r->key && (!who->key || strcmp(p->text + r->key, who->key)))
+		return false;
+	if (r->session && !ibnbd_glob_match(p->text + r->session, who->session))
+		return false;
+	return r->addr.kind == IBTRS_ADDR_NONE || ibnbd_allow_item_match(&r->addr, who->addr);
+}
+
+void ibnbd_policy_decide(const struct ibnbd_policy_rules *p, const struct ibnbd_policy_who *who,
+			 const char *name, struct ibnbd_policy_verdict *v)
+{
+	char buf[IBNBD_NAME_LEN];
+	const char *plain = policy_name(name, buf);
+	u32 i;
+
+	*v = (struct ibnbd_policy_verdict){ .may = IBNBD_POLICY_UNSAID };
+	for (i = 0; i < p->nr; i++) {
+		const struct ibnbd_policy_rule *r = &p->rule[i];
+
+		if (!policy_is_about(p, r, plain) || !policy_is_for(p, r, who))
+			continue;
+		v->may = r->may;
+		v->line = r->line;
+		v->exclusive = r->exclusive;
+		return;
+	}
+}
+
+void ibnbd_policy_lesser(struct ibnbd_policy_verdict *v, const struct ibnbd_policy_verdict *other)
+{
+	bool exclusive = v->exclusive || other->exclusive;
+
+	if (other->may < v->may)
+		*v = *other;
+	v->exclusive = exclusive;
+}
+
+int ibnbd_policy_open(const struct ibnbd_policy_verdict *v, enum ibnbd_access mode,
+		      const char **why)
+{
+	switch (v->may) {
+	case IBNBD_POLICY_UNSAID:
+	case IBNBD_POLICY_MIGRATION:
+		return 0;
+	case IBNBD_POLICY_RW:
+		if (mode != IBNBD_ACCESS_MIGRATION)
+			return 0;
+		*why = "the server's policy lets this client write alone; map it with access_mode=rw, or say migration in policy.conf there";
+		return -EACCES;
+	case IBNBD_POLICY_RO:
+		if (!ibnbd_access_writes(mode))
+			return 0;
+		*why = "the server's policy lets this client only read; map it with access_mode=ro, or say rw in policy.conf there";
+		return -EACCES;
+	default:
+		*why = "the server's policy denies it to this client; see policy.conf there";
+		return -EACCES;
+	}
+}
