@@ -79,6 +79,8 @@
  *   unsigned int cx_dio_align(file)         direct I/O alignment, 0 = none
  *  driver model, trace (core.h)
  *   const_ktype                             "static const_ktype struct kobj_type"
+ *   const_bin_attr                          of the struct bin_attribute that its
+ *                                           read and write are given
  *   class_create(name)                      and no class of our own memory: its
  *                                           kobject may outlive the module
  *   cx_assign_str(field, src)               in TP_fast_assign

@@ -122,6 +122,11 @@ static inline u32 get_random_u32_inclusive(u32 floor, u32 ceil)
 #else
 #define const_ktype
 #endif
+#if HAVE_BIN_ATTR_CONST
+#define const_bin_attr const
+#else
+#define const_bin_attr
+#endif
 #ifdef class_create		/* 6.4 made it a function and took the owner away */
 static inline struct class *compat_class_create(const char *name)
 {

@@ -240,6 +240,12 @@ PROBE(KI_COMPLETE_2ARG) {	/* 5.16 */
 
 /* ---- driver model ------------------------------------------------------- */
 PROBE(CONST_KTYPE) { const struct kobj_type *t = NULL; kobject_init(NULL, t); }	/* 5.18 or later */
+PROBE(BIN_ATTR_CONST) {		/* 6.16 */
+	struct bin_attribute a;
+	ssize_t (*f)(struct file *, struct kobject *, const struct bin_attribute *, char *, loff_t,
+		     size_t) = a.write;
+	(void)f;
+}
 PROBE(DEFAULT_GROUPS) { struct kobj_type t = { .default_groups = NULL }; (void)t; }	/* 5.2 */
 PROBE(SYSFS_EMIT) { int n = sysfs_emit(NULL, "x"); (void)n; }	/* 5.10 */
 

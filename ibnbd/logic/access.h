@@ -29,7 +29,7 @@ struct ibnbd_facts {
  *
  * ro: always, not counted. rw: only when nobody writes. migration: while fewer than two write, and
  * who writes has said migration too: else any stranger would write beside a mounted file system by
- * that word alone.
+ * that word alone. Where the server's policy lets it migrate all the same, nobody counts as alone.
  *
  * Return: 0, -EPERM (somebody else writes) or -EINVAL (no such mode).
  */

@@ -84,7 +84,7 @@ int ibnbd_srv_blockio_open(struct ibnbd_srv_open *open, dev_t dev, const char **
 	open->mode = BLK_OPEN_READ;
 	if (ibnbd_access_writes(open->access))
 		open->mode |= BLK_OPEN_WRITE;
-	open->holder = ibnbd_srv_claim_holder(open->access);
+	open->holder = ibnbd_srv_claim_holder(open);
 	err = blockio_take(open, dev);
 	if (err == -EBUSY)
 		*why = ibnbd_srv_claim_taken(dev);
@@ -116,7 +116,7 @@ int ibnbd_srv_blockio_open(struct ibnbd_srv_open *open, dev_t dev, const char **
  */
 bool ibnbd_srv_blockio_claim(struct ibnbd_srv_open *open)
 {
-	void *holder = ibnbd_srv_claim_holder(open->access);
+	void *holder = ibnbd_srv_claim_holder(open);
 	cx_bdev_t unclaimed = open->handle;
 	cx_bdev_t handle;
 

@@ -15,7 +15,8 @@
  * it counts writers: a file that anybody else has open for writing is refused. Our own opens are
  * listed from before they begin until after they end, so they are never taken for somebody else.
  *
- * Readers claim nothing: they can destroy nothing.
+ * Readers claim nothing: they can destroy nothing. But where the policy says exclusive, each open
+ * claims, whatever it may do and whatever the parameter claim says.
  *
  * Lock: claim_lock, innermost, for the list. The block layer's calls sleep.
  */
@@ -29,17 +30,23 @@
 static char claim_holder;		/* its address is the holder */
 
 static DEFINE_SPINLOCK(claim_lock);
-static LIST_HEAD(claim_opens);		/* opens of files for writing, and of claimed disks */
+/* opens of files for writing or exclusively, and of claimed disks */
+static LIST_HEAD(claim_opens);
+
+static bool claim_wanted(const struct ibnbd_srv_open *open)
+{
+	return open->exclusive || (ibnbd_access_writes(open->access) && ibnbd_srv_claims());
+}
 
 /**
  * ibnbd_srv_claim_holder() - under whom an open claims its disk
- * @access: mode of the open
+ * @open: access and exclusive are set
  *
  * Return: the holder, or NULL: it claims nothing.
  */
-void *ibnbd_srv_claim_holder(enum ibnbd_access access)
+void *ibnbd_srv_claim_holder(const struct ibnbd_srv_open *open)
 {
-	return ibnbd_access_writes(access) && ibnbd_srv_claims() ? &claim_holder : NULL;
+	return claim_wanted(open) ? &claim_holder : NULL;
 }
 
 /* Has a client claimed this disk, or a partition of it? */
@@ -92,7 +99,7 @@ const char *ibnbd_srv_claim_taken(dev_t dev)
  */
 void ibnbd_srv_claim_file_begin(struct ibnbd_srv_open *open, const struct inode *inode)
 {
-	if (!ibnbd_access_writes(open->access))
+	if (!ibnbd_access_writes(open->access) && !open->exclusive)
 		return;
 	spin_lock(&claim_lock);
 	open->inode = inode;
@@ -108,7 +115,7 @@ static int claim_file_ours(const struct inode *inode)
 
 	spin_lock(&claim_lock);
 	list_for_each_entry(open, &claim_opens, claim_link)
-		nr += open->inode == inode;
+		nr += open->inode == inode && ibnbd_access_writes(open->access);
 	spin_unlock(&claim_lock);
 	return nr;
 }
@@ -122,7 +129,7 @@ static int claim_file_ours(const struct inode *inode)
  */
 int ibnbd_srv_claim_file_check(struct ibnbd_srv_open *open, const char **why)
 {
-	if (!ibnbd_srv_claim_holder(open->access))
+	if (!claim_wanted(open))
 		return 0;
 	if (atomic_read(&open->inode->i_writecount) <= claim_file_ours(open->inode))
 		return 0;

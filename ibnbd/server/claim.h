@@ -5,7 +5,7 @@
 
 #include "ibnbd/server/export.h"
 
-void *ibnbd_srv_claim_holder(enum ibnbd_access access);
+void *ibnbd_srv_claim_holder(const struct ibnbd_srv_open *open);
 const char *ibnbd_srv_claim_taken(dev_t dev);
 void ibnbd_srv_claim_file_begin(struct ibnbd_srv_open *open, const struct inode *inode);
 int ibnbd_srv_claim_file_check(struct ibnbd_srv_open *open, const char **why);

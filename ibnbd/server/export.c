@@ -230,7 +230,10 @@ static bool export_still_writes(const struct ibnbd_srv_export *e)
 	return false;
 }
 
-/* Does somebody write to it who has not agreed to a second writer? */
+/*
+ * Does somebody write to it who has not agreed to a second writer? The policy may let one write
+ * beside him all the same.
+ */
 static bool export_has_exclusive(const struct ibnbd_srv_export *e)
 {
 	const struct ibnbd_srv_open *other;
@@ -271,7 +274,8 @@ static int export_attach(struct ibnbd_srv_open *open, const struct ibnbd_identit
 		*why = "an earlier mapping of it is not closed: the disk has not ended all its requests";
 		err = -EBUSY;
 	} else {
-		err = ibnbd_access_open(e->writers, export_has_exclusive(e), open->access, why);
+		err = ibnbd_access_open(e->writers, !open->beside && export_has_exclusive(e),
+					open->access, why);
 		if (err == -EPERM && export_writer_is_away(e)) {
 			*why = "its writer is not connected, and has not been given up yet";
 			err = -EBUSY;
@@ -463,6 +467,23 @@ void ibnbd_srv_export_describe(struct ibnbd_srv_open *open, struct ibnbd_open_rs
 static int export_trylock(void)
 {
 	return mutex_trylock(&export_lock) ? 0 : restart_syscall();
+}
+
+/**
+ * ibnbd_srv_export_each_open() - go through all that is open
+ * @fn: called under the export lock
+ *
+ * Sleeps; not from a file of an export's directory.
+ */
+void ibnbd_srv_export_each_open(void (*fn)(struct ibnbd_srv_open *open))
+{
+	struct ibnbd_srv_export *e;
+	struct ibnbd_srv_open *open;
+
+	guard(mutex)(&export_lock);
+	list_for_each_entry(e, &export_list, link)
+		list_for_each_entry(open, &e->opens, link)
+			fn(open);
 }
 
 /* Look at the size again and tell the clients. 0 or -ERESTARTNOINTR. */

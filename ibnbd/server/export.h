@@ -89,6 +89,8 @@ struct ibnbd_srv_open {
 	/* hot: set before publish; facts change field by field at a repeated OPEN */
 	u32 id;
 	enum ibnbd_access access;
+	bool exclusive;			/* the policy keeps the disk from this host */
+	bool beside;			/* it lets this one migrate beside who writes alone */
 	struct block_device *bdev;	/* NULL: a file */
 	struct file *file;		/* NULL: a block device */
 	enum ibnbd_srv_copy copy;
@@ -130,6 +132,7 @@ void ibnbd_srv_export_exit(void);
 int ibnbd_srv_export_open(struct ibnbd_srv_open *open, const char **why);
 void ibnbd_srv_export_release(struct ibnbd_srv_open *open);
 void ibnbd_srv_export_describe(struct ibnbd_srv_open *open, struct ibnbd_open_rsp *rsp);
+void ibnbd_srv_export_each_open(void (*fn)(struct ibnbd_srv_open *open));
 int ibnbd_srv_export_resize(struct ibnbd_srv_export *e);
 int ibnbd_srv_export_set_copy(struct ibnbd_srv_export *e, enum ibnbd_srv_copy copy);
 

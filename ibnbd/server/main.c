@@ -58,6 +58,7 @@ static const struct ibtrs_srv_ops main_ops = {
 	.peer_allowed	= ibnbd_srv_peer_allowed,
 	.name_allowed	= ibnbd_srv_session_name_allowed,
 	.session_up	= ibnbd_srv_session_up,
+	.peer_joins	= ibnbd_srv_session_peer_joins,
 	.session_lost	= ibnbd_srv_session_lost,
 	.session_down	= ibnbd_srv_session_down,
 	.request	= ibnbd_srv_msg_request,

@@ -18,6 +18,7 @@
 #include "ibnbd/server/fileio.h"
 #include "ibnbd/server/msg.h"
 #include "ibnbd/server/open.h"
+#include "ibnbd/server/policy.h"
 #include "ibnbd/server/refuse.h"
 #include "ibnbd/server/session.h"
 #include "ibnbd/server/trace.h"
@@ -109,7 +110,7 @@ static struct ibnbd_srv_open *msg_open_again(struct ibnbd_srv_open *open, enum i
 }
 
 static struct ibnbd_srv_open *msg_open_new(struct ibnbd_srv_session *s, const struct ibnbd_open *m,
-					   const char **why)
+					   const struct ibnbd_policy_verdict *v, const char **why)
 {
 	struct ibnbd_srv_open *open;
 	int err;
@@ -119,13 +120,21 @@ static struct ibnbd_srv_open *msg_open_new(struct ibnbd_srv_session *s, const st
 	open = ibnbd_srv_open_new(s, m->name, m->access, ibnbd_srv_session_release_work);
 	if (!open)
 		return ERR_PTR(-ENOMEM);
+	open->exclusive = v->exclusive;
+	open->beside = v->may == IBNBD_POLICY_MIGRATION;
 	err = ibnbd_srv_export_open(open, why);
 	if (err)
 		goto put;
 	percpu_ref_get(&open->ref);	/* the caller's */
 	err = ibnbd_srv_session_publish(s, open);
-	if (!err)
-		return open;
+	if (!err) {
+		/* By the policy, and for the addresses, of now. */
+		if (ibnbd_srv_session_judge(open))
+			return open;
+		percpu_ref_put(&open->ref);
+		*why = "the server's policy has changed meanwhile, and does not allow it any more";
+		return ERR_PTR(-EACCES);
+	}
 	ibnbd_srv_export_release(open);
 put:
 	ibnbd_srv_open_put(open);
@@ -136,14 +145,21 @@ put:
 static struct ibnbd_srv_open *msg_open_get(struct ibnbd_srv_session *s, struct ibnbd_srv_opener *o,
 					   const struct ibnbd_open *m, const char **why)
 {
+	struct ibnbd_policy_verdict v;
 	struct ibnbd_srv_open *open;
+	int err;
 
+	/* Before anything is looked up: who is denied a disk hears nothing of it. */
+	ibnbd_srv_policy_of(s->ibtrs, s->name, m->name, &v);
+	err = ibnbd_policy_open(&v, m->access, why);
+	if (err)
+		return ERR_PTR(err);
 	if (!ibnbd_srv_dispatch_opening(s, o, m->name)) {
 		*why = "it is being opened already, and that has not ended";
 		return ERR_PTR(-EBUSY);
 	}
 	open = ibnbd_srv_session_find(s, m->name);
-	open = open ? msg_open_again(open, m->access, why) : msg_open_new(s, m, why);
+	open = open ? msg_open_again(open, m->access, why) : msg_open_new(s, m, &v, why);
 	ibnbd_srv_dispatch_opened(s, o, IS_ERR(open) ? NULL : open);
 	return open;
 }

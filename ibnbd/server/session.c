@@ -21,6 +21,7 @@
 #include "ibnbd/server/io.h"
 #include "ibnbd/server/open.h"
 #include "ibnbd/server/params.h"
+#include "ibnbd/server/policy.h"
 #include "ibnbd/server/refuse.h"
 #include "ibnbd/server/session.h"
 #include "ibnbd/server/trace.h"
@@ -264,6 +265,85 @@ int ibnbd_srv_session_force_close(struct ibnbd_srv_open *open)
 	pr_info("session %s: %s closed by force\n", s->name, open->name);
 	ibtrs_srv_session_event(s->ibtrs, IBNBD_SRV_EVENT_REVOKED, open->id);
 	return wait_for_completion_killable(&open->drained) ? -EINTR : 0;
+}
+
+/* ---- the policy ---------------------------------------------------------- */
+
+/**
+ * ibnbd_srv_session_judge() - close a mapping that the policy does not allow any more
+ * @open: in its session's table, or not yet; pinned, or of an export whose lock is held
+ *
+ * The client is told, its I/O under way ends, and nobody waits. Who opens asks when the mapping is
+ * in the table, who changes the policy when that is done: one of them finds it.
+ *
+ * Return: true: it may stay, as far as the policy goes.
+ */
+bool ibnbd_srv_session_judge(struct ibnbd_srv_open *open)
+{
+	struct ibnbd_srv_session *s = open->session;
+	struct ibnbd_policy_verdict v;
+	const char *why;
+	bool closed;
+
+	ibnbd_srv_policy_of(s->ibtrs, s->name, open->name, &v);
+	if (!ibnbd_policy_open(&v, open->access, &why))
+		return true;
+	spin_lock(&s->lock);
+	closed = ibnbd_srv_open_kill(open);
+	open->lost |= closed;
+	spin_unlock(&s->lock);
+	if (!closed)
+		return false;
+	pr_warn("session %s: %s is closed: line %u of the policy says %s\n", s->name, open->name,
+		v.line, ibnbd_policy_may_names[v.may]);
+	ibtrs_srv_session_event(s->ibtrs, IBNBD_SRV_EVENT_REVOKED, open->id);
+	return false;
+}
+
+/* The live open of this slot, pinned by its I/O reference; or NULL. */
+static struct ibnbd_srv_open *session_live(struct ibnbd_srv_session *s, u32 slot)
+{
+	struct ibnbd_srv_open *open;
+
+	spin_lock(&s->lock);
+	open = session_slot(s, slot);
+	if (open && (open->state != IBNBD_SRV_OPEN_LIVE || !percpu_ref_tryget_live(&open->ref)))
+		open = NULL;
+	spin_unlock(&s->lock);
+	return open;
+}
+
+/**
+ * ibnbd_srv_session_peer_joins() - may a path from this address join? (struct ibtrs_srv_ops)
+ * @priv: the session
+ * @peer: the address
+ * @why: of a refusal
+ *
+ * Not if what the session has open were not allowed to a client from there: who only knows the
+ * session's uuid would share it.
+ *
+ * Return: 0 or -EACCES.
+ */
+int ibnbd_srv_session_peer_joins(void *priv, const struct ibtrs_addr *peer, const char **why)
+{
+	struct ibnbd_srv_session *s = priv;
+	struct ibnbd_policy_verdict v;
+	struct ibnbd_srv_open *open;
+	const char *ignored;
+	int err = 0;
+	u32 slot;
+
+	for (slot = 0; slot <= s->mask && !err; slot++) {
+		open = session_live(s, slot);
+		if (!open)
+			continue;
+		ibnbd_srv_policy_from(s->ibtrs, s->name, peer, open->name, &v);
+		err = ibnbd_policy_open(&v, open->access, &ignored);
+		percpu_ref_put(&open->ref);
+	}
+	if (err)
+		*why = "the server's policy allows less from this address than the session has open; see policy.conf there";
+	return err;
 }
 
 /* ---- sessions ------------------------------------------------------------ */

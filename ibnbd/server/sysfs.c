@@ -3,6 +3,7 @@
  * /sys/class/ibnbd-server/ctl (spec C.5):
  *
  *	last_error				the last refusal: object, cause, mend
+ *	policy					who may do what; policy_file.c's
  *	devices/NAME/				an export; NAME of the block device, or the file's
  *						path (logic/linkname.h)
  *		block_dev			link, block devices only
@@ -17,6 +18,7 @@
  */
 #include <linux/device.h>
 #include "ibnbd/server/dirs.h"
+#include "ibnbd/server/policy_file.h"
 #include "ibnbd/server/refuse.h"
 #include "ibnbd/server/session.h"
 #include "ibnbd/server/sysfs.h"
@@ -225,8 +227,13 @@ int ibnbd_srv_sysfs_init(void)
 	err = ibnbd_srv_dirs_init(&sysfs_ctl->kobj);
 	if (err)
 		goto out_ctl;
+	err = sysfs_create_bin_file(&sysfs_ctl->kobj, &ibnbd_srv_policy_file);
+	if (err)
+		goto out_dirs;
 	return 0;
 
+out_dirs:
+	ibnbd_srv_dirs_exit();
 out_ctl:
 	device_unregister(sysfs_ctl);
 out_class:
@@ -237,6 +244,8 @@ out_class:
 /* No session is left, so no export. */
 void ibnbd_srv_sysfs_exit(void)
 {
+	sysfs_remove_bin_file(&sysfs_ctl->kobj, &ibnbd_srv_policy_file);
+	ibnbd_srv_policy_file_exit();
 	ibnbd_srv_dirs_exit();
 	device_unregister(sysfs_ctl);
 	class_destroy(sysfs_class);

@@ -66,6 +66,7 @@ SERVER = [
     ("class/ibtrs-server/s1/paths/{path}/disconnect", RW, USAGE),
     ("class/ibtrs-server/s1/paths/{path}/stats/rdma", RW, r"\d+( \d+){3}"),
     ("class/ibnbd-server/ctl/last_error", RO, r".*"),
+    ("class/ibnbd-server/ctl/policy", "600", ""),
     ("class/ibnbd-server/ctl/devices/ram0/block_dev", LINK, None),
     ("class/ibnbd-server/ctl/devices/ram0/size", RO, "32768"),
     ("class/ibnbd-server/ctl/devices/ram0/identity", RO, r"none|(uuid|hardware):[0-9a-f]{32}"),

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The policy in force (logic/policy.h), and who a client is to it: the key that its session was let
+ * in by, the session's name, and each address that it comes from. A client with several addresses
+ * may do what it may from each of them: else a path from where less is allowed would share what was
+ * given to the others.
+ *
+ * How a policy comes is policy_file.c's. Read under RCU, from any context.
+ */
+#include "ibnbd/server/policy.h"
+
+struct ibnbd_srv_policy __rcu *ibnbd_srv_policy;
+
+struct policy_question {
+	const struct ibnbd_policy_rules *rules;
+	struct ibnbd_policy_who who;
+	const char *name;
+	struct ibnbd_policy_verdict *v;
+	bool answered;
+};
+
+static void policy_ask(void *arg, const struct ibtrs_addr *peer)
+{
+	struct policy_question *q = arg;
+	struct ibnbd_policy_verdict v;
+
+	q->who.addr = peer;
+	ibnbd_policy_decide(q->rules, &q->who, q->name, &v);
+	if (q->answered)
+		ibnbd_policy_lesser(q->v, &v);
+	else
+		*q->v = v;
+	q->answered = true;
+}
+
+static void policy_answer(struct ibtrs_srv_session *ibtrs, const char *session,
+			  const struct ibtrs_addr *peer, const char *name,
+			  struct ibnbd_policy_verdict *v)
+{
+	struct policy_question q = {
+		.who = { .key = ibtrs_srv_peer_key(ibtrs), .session = session },
+		.name = name,
+		.v = v,
+	};
+	struct ibnbd_srv_policy *p;
+
+	*v = (struct ibnbd_policy_verdict){ .may = IBNBD_POLICY_UNSAID };
+	rcu_read_lock();
+	p = rcu_dereference(ibnbd_srv_policy);
+	if (p) {
+		q.rules = &p->rules;
+		if (peer)
+			policy_ask(&q, peer);
+		else
+			ibtrs_srv_peer_each(ibtrs, policy_ask, &q);
+	}
+	rcu_read_unlock();
+}
+
+/**
+ * ibnbd_srv_policy_of() - what may a client do with an export, from all addresses that it has?
+ * @ibtrs: its transport session
+ * @session: its name
+ * @name: of the export, as OPEN has it
+ * @v: the answer
+ *
+ * Any context.
+ */
+void ibnbd_srv_policy_of(struct ibtrs_srv_session *ibtrs, const char *session, const char *name,
+			 struct ibnbd_policy_verdict *v)
+{
+	policy_answer(ibtrs, session, NULL, name, v);
+}
+
+/**
+ * ibnbd_srv_policy_from() - what may a client do with an export, from one address?
+ * @ibtrs: its transport session
+ * @session: its name
+ * @peer: the address
+ * @name: of the export, as OPEN has it
+ * @v: the answer
+ *
+ * Any context.
+ */
+void ibnbd_srv_policy_from(struct ibtrs_srv_session *ibtrs, const char *session,
+			   const struct ibtrs_addr *peer, const char *name,
+			   struct ibnbd_policy_verdict *v)
+{
+	policy_answer(ibtrs, session, peer, name, v);
+}

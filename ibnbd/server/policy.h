@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The policy in force: what may this client do with this export? */
+#ifndef IBNBD_SERVER_POLICY_H
+#define IBNBD_SERVER_POLICY_H
+
+#include <linux/rcupdate.h>
+#include <ibtrs/srv.h>
+#include "ibnbd/logic/policy.h"
+
+/* A policy with the text it was made of. */
+struct ibnbd_srv_policy {
+	struct ibnbd_policy_rules rules;
+	size_t len;
+	char source[];
+};
+
+/* To be read under RCU, or under the lock of policy_file.c; NULL: there is none. */
+extern struct ibnbd_srv_policy __rcu *ibnbd_srv_policy;
+
+void ibnbd_srv_policy_of(struct ibtrs_srv_session *ibtrs, const char *session, const char *name,
+			 struct ibnbd_policy_verdict *v);
+void ibnbd_srv_policy_from(struct ibtrs_srv_session *ibtrs, const char *session,
+			   const struct ibtrs_addr *peer, const char *name,
+			   struct ibnbd_policy_verdict *v);
+
+#endif

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * ctl/policy: the policy is written here whole, and read back as it was written.
+ *
+ * A write to sysfs brings a page at most, some programs write line by line, and nothing tells when
+ * a writer closes the file: so a text says itself where it ends, by a last line "end". What is
+ * written at offset 0 begins a text, further pieces follow without a gap from the open file that
+ * began, and nothing of it counts before the end has come. Two writers never mix: who begins throws
+ * away what another has begun, and that one's next piece is refused. A lone "end" is refused: it is
+ * the last piece of somebody who opens the file anew for each, and would be a policy that allows
+ * everything.
+ *
+ * A text is a policy as a whole, or the write of its end fails, the log says line, column and mend,
+ * and the policy before stays in force.
+ *
+ * A policy counts from the moment it is in force: what is opened is judged by it before (msg.c) and
+ * after it is in its session's table, and all that is in a table is judged here once it is. What
+ * the new policy does not allow is closed, and the log says what and whose. Its I/O under way ends;
+ * nobody waits for that.
+ *
+ * Lock: policy_file_lock for what is being written and for changes of the policy; above the export
+ * lock.
+ */
+#include <linux/fs.h>
+#include <linux/kobject.h>
+#include <linux/mm.h>
+#include <linux/mutex.h>
+#include <ibtrs/admin.h>
+#include "ibnbd/server/export.h"
+#include "ibnbd/server/policy.h"
+#include "ibnbd/server/policy_file.h"
+#include "ibnbd/server/session.h"
+
+#define POLICY_FILE_END	"\nend\n"
+#define POLICY_FILE_MAX	(IBNBD_POLICY_TEXT + sizeof(POLICY_FILE_END))
+
+static DEFINE_MUTEX(policy_file_lock);
+static const struct file *policy_file_writer;	/* who has begun; never followed */
+static size_t policy_file_len;
+static char *policy_file_draft;			/* POLICY_FILE_MAX bytes; NULL: nobody has */
+
+static void policy_file_drop(void)
+{
+	kvfree(policy_file_draft);
+	policy_file_draft = NULL;
+	policy_file_writer = NULL;
+	policy_file_len = 0;
+}
+
+static int policy_file_wrong(const struct ibnbd_policy_fault *f, const char *text, int err)
+{
+	if (f->line)
+		pr_err("policy: line %u, column %u: \"%*pE\": %s; %s. The policy before stays\n",
+		       f->line, f->column, (int)min_t(size_t, f->len, 64), text + f->at, f->why,
+		       f->mend);
+	else
+		pr_err("policy: %s; %s. The policy before stays\n", f->why, f->mend);
+	return err;
+}
+
+static int policy_file_parse(struct ibnbd_srv_policy *p)
+{
+	struct ibnbd_policy_fault f;
+	int err;
+
+	err = ibnbd_policy_parse(&p->rules, p->source, p->len, &f);
+	return err ? policy_file_wrong(&f, p->source, err) : 0;
+}
+
+/* From now on @p counts. NULL: everything is as without a policy. */
+static void policy_file_change(struct ibnbd_srv_policy *p)
+{
+	struct ibnbd_srv_policy *old;
+
+	old = rcu_replace_pointer(ibnbd_srv_policy, p, lockdep_is_held(&policy_file_lock));
+	synchronize_rcu();
+	kvfree(old);
+}
+
+static void policy_file_judge(struct ibnbd_srv_open *open)
+{
+	ibnbd_srv_session_judge(open);
+}
+
+static bool policy_file_complete(void)
+{
+	const size_t n = strlen(POLICY_FILE_END);
+
+	return policy_file_len >= n &&
+	       !memcmp(policy_file_draft + policy_file_len - n, POLICY_FILE_END, n);
+}
+
+/* The draft is complete. */
+static int policy_file_take(void)
+{
+	size_t len = policy_file_len - strlen(POLICY_FILE_END) + 1;
+	struct ibnbd_srv_policy *p = kvmalloc(struct_size(p, source, len), GFP_KERNEL);
+	int err;
+
+	if (!p)
+		return -ENOMEM;
+	memcpy(p->source, policy_file_draft, len);
+	p->len = len;
+	err = policy_file_parse(p);
+	if (err) {
+		kvfree(p);
+		return err;
+	}
+	pr_info("policy: %u rule%s\n", p->rules.nr, p->rules.nr == 1 ? "" : "s");
+	policy_file_change(p);
+	ibnbd_srv_export_each_open(policy_file_judge);
+	return 0;
+}
+
+static int policy_file_refuse(const char *why, int err)
+{
+	pr_err("policy: %s. The policy before stays\n", why);
+	return err;
+}
+
+static int policy_file_begin(const struct file *writer)
+{
+	policy_file_drop();
+	policy_file_draft = kvmalloc(POLICY_FILE_MAX, GFP_KERNEL);
+	if (!policy_file_draft)
+		return -ENOMEM;
+	policy_file_writer = writer;
+	return 0;
+}
+
+static int policy_file_add(const struct file *writer, const char *piece, loff_t pos, size_t len)
+{
+	if (pos && (writer != policy_file_writer || pos != policy_file_len))
+		return policy_file_refuse("a piece that does not follow the one before it: write from one open file, and nothing behind the line \"end\"",
+					  -EINVAL);
+	if (!pos && len == 4 && !memcmp(piece, "end\n", len))
+		return policy_file_refuse("there is nothing before \"end\": write all of it from one open file; an empty line is a policy without rules",
+					  -EINVAL);
+	if (len > POLICY_FILE_MAX - policy_file_len)
+		return policy_file_refuse("it is longer than 65536 bytes", -E2BIG);
+	memcpy(policy_file_draft + policy_file_len, piece, len);
+	policy_file_len += len;
+	return 0;
+}
+
+static ssize_t policy_file_write(struct file *file, struct kobject *kobj,
+				 const_bin_attr struct bin_attribute *attr, char *buf, loff_t pos,
+				 size_t len)
+{
+	int err = ibtrs_admin("policy");
+
+	if (err)
+		return err;
+	guard(mutex)(&policy_file_lock);
+	if (!pos)
+		err = policy_file_begin(file);
+	err = err ?: policy_file_add(file, buf, pos, len);
+	if (err)
+		return err;
+	if (policy_file_complete()) {
+		err = policy_file_take();
+		policy_file_drop();
+	} else if (!pos) {
+		pr_info("policy: one has been begun; it counts when its last line, \"end\", has come\n");
+	}
+	return err ? err : len;
+}
+
+static ssize_t policy_file_read(struct file *file, struct kobject *kobj,
+				const_bin_attr struct bin_attribute *attr, char *buf, loff_t pos,
+				size_t len)
+{
+	struct ibnbd_srv_policy *p;
+
+	guard(mutex)(&policy_file_lock);
+	p = rcu_dereference_protected(ibnbd_srv_policy, lockdep_is_held(&policy_file_lock));
+	return p ? memory_read_from_buffer(buf, len, &pos, p->source, p->len) : 0;
+}
+
+const struct bin_attribute ibnbd_srv_policy_file = {
+	.attr = { .name = "policy", .mode = 0600 },
+	.read = policy_file_read,
+	.write = policy_file_write,
+};
+
+/* ctl/policy is gone, and so are all sessions. */
+void ibnbd_srv_policy_file_exit(void)
+{
+	guard(mutex)(&policy_file_lock);
+	policy_file_drop();
+	policy_file_change(NULL);
+}

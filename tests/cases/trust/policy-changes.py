@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: GPL-2.0-only
+description = ("a policy that allows less closes what it does not allow, and says whose; one with "
+               "a mistake, or in pieces, changes nothing; two writers do not mix")
+crowd = True
+vms = 3
+
+POLICY = "/sys/class/ibnbd-server/ctl/policy"
+OPENS = "/sys/class/ibnbd-server/ctl/devices/ram0/sessions"
+
+
+def run(t):
+    c, s, d = t.client, t.server, t.client2
+    t.allow(r"I/O error, dev ibnbd|Buffer I/O error on dev ibnbd")
+    put = lambda dev: f"dd if=/dev/zero of={dev} bs=4k count=1 oflag=direct status=none"
+    take = lambda text: s.sh(f"cat > {POLICY} <<'EOF'\n{text}\nend\nEOF\n")
+    now = lambda: s.sh(f"cat {POLICY}")
+    put_line = lambda text: f"printf '{text}' > {POLICY}"
+
+    s.sh("serve; ram_disks 2 16")
+    ro, rw = c.sh("map ram0 access_mode=ro"), d.sh("map ram0 sessname=s2")
+    other = d.sh("map ram1 sessname=s2")
+    reader = c.spawn(f"iopulse {ro} 2 500 r")
+    writer = d.spawn(f"iopulse {rw} 2 500 rw")
+    neighbour = d.spawn(f"iopulse {other} 2 500 rw")
+    t.wait(lambda: all("done=" in job.out() for job in (reader, writer, neighbour)), 20,
+           "all three work")
+
+    t.log("--- nothing changes for what is allowed")
+    take("ram0 session:s2 rw\nram0 ro")
+    t.eq(s.sh(f"ls {OPENS}").split(), ["s1", "s2"], "who has it open")
+    t.ok("is closed" not in s.kernel_news(), "nobody is closed")
+
+    t.log("--- the writer may only read from now on")
+    take("ram0 session:s2 ro\nram0 ro")
+    t.match(s.kernel_news(), "session s2: ram0 is closed: line 1 of the policy says ro",
+            "the server says whose")
+    t.wait(lambda: s.sh(f"ls {OPENS}").split() == ["s1"], 10, "the writer's mapping is gone")
+    t.wait(lambda: "ERR" in writer.out(), 10, "the writer notices")
+    t.wait(lambda: d.sh(f"dev_attr {rw} state_detail") == "fenced", 10, "its device is fenced")
+    d.fails(f"echo 1 > /sys/block/{rw[5:]}/ibnbd/remap_device", "")
+    t.match(d.sh("cat /sys/class/ibnbd-client/ctl/last_error"),
+            "the server says: the server's policy lets this client only read", "remap")
+    writer.kill()
+    t.ok("ERR" not in reader.out(), "the reader goes on")
+    t.ok("ERR" not in neighbour.out(), "and so does another disk of the writer's session")
+
+    t.log("--- a mistake changes nothing")
+    s.kernel_news()
+    before = now()
+    # bash writes line by line: what comes first must not count alone
+    for text, why in (("* deny\\n\\n ram0  wr\\nend\\n",
+                       'line 3, column 8: "wr": neither a peer nor an access'),
+                      ("end\\n", "there is nothing before"),
+                      ("x addr:10.0.0.0/33 rw\\nend\\n",
+                       'line 1, column 8: "10.0.0.0/33": the prefix length')):
+        s.fails(put_line(text), "Invalid argument")
+        t.match(s.kernel_news(), why, "the server says where")
+        t.eq(now(), before, "the policy before stays")
+    s.sh(put_line("* deny\\n"))
+    t.match(s.kernel_news(), 'it counts when its last line, "end", has come', "one without an end")
+    t.eq(now(), before, "it is not taken")
+    s.fails(f"head -c 70000 /dev/zero | tr '\\0' '#' > /tmp/long; cat /tmp/long > {POLICY}",
+            "too long|too big|Argument list")
+    t.eq(now(), before, "the policy before stays")
+    t.ok("ERR" not in reader.out(), "nobody is closed for it")
+
+    t.log("--- more than a page, and two who write at a time")
+    s.sh("{ for i in $(seq 600); do echo \"disk$i session:client$i rw\"; done; echo 'ram0 deny'; } "
+         f"> /tmp/p; {{ cat /tmp/p; echo end; }} > {POLICY}; cmp /tmp/p {POLICY}")
+    t.match(s.kernel_news(), "session s1: ram0 is closed: line 601 of the policy says deny",
+            "the last line counts")
+    t.wait(lambda: "ERR" in reader.out(), 10, "the reader notices")
+    reader.kill()
+    s.sh("echo '# q' > /tmp/q")
+    s.fails(f"exec 3> {POLICY}; echo '* deny' >&3; {{ cat /tmp/q; echo end; }} > {POLICY}; "
+            "echo end >&3", "Invalid argument")
+    t.match(s.kernel_news(), "does not follow the one before it", "the one who began first")
+    t.eq(now(), "# q", "the whole one counts")
+    s.fails(f"exec 3> {POLICY}; echo '* rw' >&3; echo end >&3; echo '* deny' >&3",
+            "Invalid argument")
+    t.eq(now(), "* rw", "behind the end nothing counts")
+
+    t.log("--- as much as before")
+    d.sh(f"echo 1 > /sys/block/{rw[5:]}/ibnbd/remap_device; {put(rw)}")
+    take("")
+    c.sh("unmap $(map ram1 access_mode=ro)")
+    t.ok("ERR" not in neighbour.out(), "the other disk was never disturbed")
+    neighbour.kill()
