@@ -139,6 +139,13 @@ def path_order(p, name):
         put(p, state="connected", state_detail="up")
 
 
+def policy(p, text):
+    """The text is logged as its lines; the grammar is for the command's own parser here."""
+    if not text.endswith("\nend\n") or (SYS / "refuse").exists():
+        sys.exit(errno.EINVAL)
+    p.write_text(text[:-4])
+
+
 def main(path, text):
     p = Path(path)
     text = text.strip()
@@ -171,6 +178,8 @@ def main(path, text):
             shutil.rmtree(p.parent)
     elif p.name == "force_close":
         shutil.rmtree(p.parent)
+    elif p.name == "policy":
+        policy(p, sys.argv[2])
     elif p.name == "mpath_policy":
         p.write_text(text + " (X: 0)\n")
     else:

@@ -218,6 +218,7 @@ def doctor_of_a_server(w):
     w.conf("dev_search_path = /srv/exports\nallow = 10.0.0.0/8\n", "server.conf")
     has(findings(w)["server.conf", "warning"]["mend"], "systemctl enable --now ibnbd-server")
     w.server()
+    w.put("sys/module/ibnbd_server/parameters/allow", "10.0.0.0/8")
     r = w.run("doctor")
     has(r.out, "driver ibnbd-server ")
     hasnt(r.out, "ibnbd-client")

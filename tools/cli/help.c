@@ -78,7 +78,7 @@ int cmd_help(const struct cmd *c)
 			printf("  %-18s %s\n", all[i].name, all[i].help);
 	printf("\nOptions of every command:\n");
 	help_options(CMD_COMMON);
-	printf("\nibnbd help COMMAND tells more. Manuals: ibnbd(8), ibnbd-maps.conf(5), ibnbd-server.conf(5).\n");
+	printf("\nibnbd help COMMAND tells more. Manuals: ibnbd(8), ibnbd-maps.conf(5), ibnbd-server.conf(5), ibnbd-policy.conf(5).\n");
 	return SAY_DONE;
 }
 

@@ -45,6 +45,7 @@ X(interval, 'i', "interval", "SECONDS", "again and again, rates since the last t
 X(count, 'c', "count", "N", "end after so many reports") \
 X(timeout, 'T', "wait", "SECONDS", "how long to wait, 0 = not at all") \
 X(file, 0, "file", "FILE", "read this file in place of /etc/ibnbd/...") \
+X(policy_file, 0, "policy-file", "FILE", "read this file in place of /etc/ibnbd/policy.conf") \
 X(as_commands, 0, "as-commands", NULL, "as ibnbd map command lines") \
 X(prune, 0, "prune", NULL, "also unmap what was removed from the file") \
 X(remember, 0, "remember", NULL, "note what hold= was, for maps restore") \

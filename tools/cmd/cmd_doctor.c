@@ -9,6 +9,7 @@
 #include "tools/conf/fstab.h"
 #include "tools/out/json.h"
 #include "tools/host/mapping.h"
+#include "tools/conf/policy_conf.h"
 #include "tools/conf/server_conf.h"
 
 void doctor_find(struct doctor *d, const char *check, enum doctor_level level, char *text,
@@ -87,6 +88,7 @@ static void doctor_enabled(struct doctor *d)
 void doctor_files(struct doctor *d)
 {
 	struct server_conf *c = server_conf_load(NULL);
+	struct policy_conf *p = policy_conf_load(NULL);
 	size_t warnings = d->m->nr_diags -
 			  (d->m->nr_errors < d->m->nr_diags ? d->m->nr_errors : d->m->nr_diags);
 
@@ -111,6 +113,9 @@ void doctor_files(struct doctor *d)
 			d, "server.conf", DOCTOR_WARNING,
 			say_dup("server.conf names a directory, and nothing is exported: ibnbd-server is not loaded"),
 			say_dup("systemctl enable --now ibnbd-server"));
+	if (p->m->nr_errors)
+		doctor_mistakes(d, "policy.conf", p->m, "ibnbd server check", false);
+	policy_conf_free(p);
 	server_conf_free(c);
 }
 

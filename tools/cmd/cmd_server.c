@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "tools/cmd/cmd.h"
+#include "tools/cmd/server_policy.h"
 #include "tools/out/escape.h"
 #include "tools/host/mapping.h"
 #include "tools/conf/server_conf.h"
@@ -50,7 +51,7 @@ int cmd_server_list_run(struct cmd_args *a)
 }
 
 /* What the search path offers, for the eye: the server itself looks only when a client asks. */
-static void server_offers(const char *search)
+static void server_offers(const char *search, const struct policy_conf *policy)
 {
 	char **names, *dir = say_dup(search), *token = strstr(dir, "/%SESSNAME%");
 	size_t i;
@@ -64,10 +65,13 @@ static void server_offers(const char *search)
 		struct stat st;
 
 		if (!stat(path, &st) &&
-		    (S_ISBLK(st.st_mode) || S_ISREG(st.st_mode) || S_ISDIR(st.st_mode)))
+		    (S_ISBLK(st.st_mode) || S_ISREG(st.st_mode) || S_ISDIR(st.st_mode))) {
 			say_print("  %s%s%s%s", names[i], S_ISDIR(st.st_mode) ? "/" : "",
 				  to && strcmp(to, path) ? " -> " : "",
 				  to && strcmp(to, path) ? to : "");
+			if (policy && !S_ISDIR(st.st_mode))
+				server_policy_print(policy, names[i]);
+		}
 		free(path);
 		free(to);
 	}
@@ -75,9 +79,25 @@ static void server_offers(const char *search)
 	free(dir);
 }
 
+/* Behind the table, for the eye. */
+static void server_exports_more(const char *search, const struct policy_conf *policy)
+{
+	if (search && strcmp(search, "/") && strcmp(search, "/dev"))
+		server_offers(search, policy);
+	else
+		say_print("search path: %s", search ? search : "none, nothing can be mapped");
+	if (!policy)
+		say_print("policy: not known; root can see it");
+	else if (!policy->rules->nr)
+		say_print("policy: none, whoever is let in may map and write all of it");
+	else
+		say_print("policy: %u rules of %s", policy->rules->nr, policy->m->files[0].path);
+}
+
 int cmd_server_exports_run(struct cmd_args *a)
 {
 	int rc = table_check(&table_exports, a);
+	struct policy_conf *policy;
 	char *dir, *search;
 	struct state *s;
 	struct json j;
@@ -85,9 +105,11 @@ int cmd_server_exports_run(struct cmd_args *a)
 	if (rc >= 0)
 		return rc;
 	s = state_read();
+	policy = server_policy_shown();
 	if (ARG(a, json)) {
 		json_document(&j, stdout, false);
 		table_json_exports(&j, s);
+		server_policy_json(&j, policy);
 		json_end(&j);
 		rc = SAY_DONE;
 	} else {
@@ -96,16 +118,12 @@ int cmd_server_exports_run(struct cmd_args *a)
 			rc = table_print(&table_exports, s->exports, s->nr_exports, a);
 		dir = sysfs_path(SERVER_PARAMETERS);
 		search = sysfs_attr(dir, "dev_search_path");
-		if (!rc && !ARG(a, raw) && !ARG(a, pairs) && !ARG(a, csv) && !ARG(a, noheadings)) {
-			if (search && strcmp(search, "/") && strcmp(search, "/dev"))
-				server_offers(search);
-			else
-				say_print("search path: %s",
-					  search ? search : "none, nothing can be mapped");
-		}
+		if (!rc && !ARG(a, raw) && !ARG(a, pairs) && !ARG(a, csv) && !ARG(a, noheadings))
+			server_exports_more(search, policy);
 		free(search);
 		free(dir);
 	}
+	policy_conf_free(policy);
 	state_free(s);
 	return rc;
 }
@@ -212,25 +230,29 @@ int cmd_server_disconnect_run(struct cmd_args *a)
 
 /* ---- check, start, stop ---- */
 
-static void server_diags(const struct server_conf *c)
+static void server_diags(const struct maps *m)
 {
 	size_t i;
 
-	for (i = 0; i < c->m->nr_diags; i++)
-		maps_print_diag(c->m, &c->m->diags[i], stderr);
+	for (i = 0; i < m->nr_diags; i++)
+		maps_print_diag(m, &m->diags[i], stderr);
 }
 
 int cmd_server_check_run(struct cmd_args *a)
 {
 	struct server_conf *c = server_conf_load(VALUE(a, file));
-	int rc = c->m->nr_errors ? SAY_USAGE : SAY_DONE;
+	struct policy_conf *p = policy_conf_load(VALUE(a, policy_file));
+	size_t errors = c->m->nr_errors + p->m->nr_errors;
+	int rc = errors ? SAY_USAGE : SAY_DONE;
 
 	if (!c->there)
 		rc = say_error(SAY_NOTHING, "%s is not there: nothing is exported",
 			       c->m->files[0].path);
-	server_diags(c);
-	if (c->there && say_level >= 0)
-		printf("%zu error%s\n", c->m->nr_errors, c->m->nr_errors == 1 ? "" : "s");
+	server_diags(c->m);
+	server_diags(p->m);
+	if ((c->there || p->there) && say_level >= 0)
+		printf("%zu error%s\n", errors, errors == 1 ? "" : "s");
+	policy_conf_free(p);
 	server_conf_free(c);
 	return rc;
 }
@@ -244,41 +266,6 @@ static int server_exec(char *const argv[])
 	if (sysfs_dry_run)
 		return 0;
 	return mapping_modprobe(argv);
-}
-
-/*
- * The module is loaded with all it has to know; one that runs is told what may change, the search
- * path last.
- */
-static int server_modprobe(const struct server_conf *c)
-{
-	const char *writers = c->value[SERVER_writer_file] ? NULL : SERVER_WRITERS;
-	char *argv[SERVER_NR_KEYS + 4];
-	int rc = SAY_DONE, i, n = 0;
-
-	if (writers && !sysfs_dry_run && mkdir(SERVER_STATE, 0755) && errno != EEXIST) {
-		rc = say_error(SAY_FAILED,
-			       "cannot make %s, where the server keeps who wrote last: %s",
-			       SERVER_STATE, strerror(errno));
-		say_mend("writer_file = in " SERVER_CONF
-			 " names another place, or with nothing behind it none");
-		return rc;
-	}
-	argv[n++] = say_dup("modprobe");
-	argv[n++] = say_dup("ibnbd-server");
-	if (writers)
-		argv[n++] = say_fmt("writer_file=\"%s\"", writers);
-	for (i = SERVER_NR_KEYS - 1; i >= 0; i--)
-		if (c->value[i] && *c->value[i])
-			argv[n++] = say_fmt("%s=\"%s\"", server_keys[i].key, c->value[i]);
-	argv[n] = NULL;
-	if (server_exec(argv)) {
-		rc = say_error(SAY_DRIVER, "modprobe ibnbd-server failed");
-		say_mend("ibnbd doctor");
-	}
-	for (i = 0; i < n; i++)
-		free(argv[i]);
-	return rc;
 }
 
 static const char *server_want(const struct server_conf *c, enum server_key_id id)
@@ -310,6 +297,51 @@ static int server_set(const struct server_conf *c, const char *dir, enum server_
 	}
 	free(file);
 	free(now);
+	return rc;
+}
+
+/*
+ * The module is loaded with all it has to know; one that runs is told what may change, the search
+ * path last. With a policy the search path is not a parameter of modprobe: the module would listen
+ * before it has the policy.
+ */
+static int server_modprobe(const struct server_conf *c, const struct policy_conf *p)
+{
+	const char *writers = c->value[SERVER_writer_file] ? NULL : SERVER_WRITERS;
+	char *argv[SERVER_NR_KEYS + 4], *dir;
+	bool late = p->rules->nr;
+	int rc = SAY_DONE, i, n = 0;
+
+	if (writers && !sysfs_dry_run && mkdir(SERVER_STATE, 0755) && errno != EEXIST) {
+		rc = say_error(SAY_FAILED,
+			       "cannot make %s, where the server keeps who wrote last: %s",
+			       SERVER_STATE, strerror(errno));
+		say_mend("writer_file = in " SERVER_CONF
+			 " names another place, or with nothing behind it none");
+		return rc;
+	}
+	argv[n++] = say_dup("modprobe");
+	argv[n++] = say_dup("ibnbd-server");
+	if (writers)
+		argv[n++] = say_fmt("writer_file=\"%s\"", writers);
+	for (i = SERVER_NR_KEYS - 1; i >= 0; i--)
+		if (c->value[i] && *c->value[i] && !(late && i == SERVER_dev_search_path))
+			argv[n++] = say_fmt("%s=\"%s\"", server_keys[i].key, c->value[i]);
+	argv[n] = NULL;
+	if (server_exec(argv)) {
+		rc = say_error(SAY_DRIVER, "modprobe ibnbd-server failed");
+		say_mend("ibnbd doctor");
+	}
+	for (i = 0; i < n; i++)
+		free(argv[i]);
+	if (rc || !late)
+		return rc;
+	rc = server_policy_put(p);
+	if (rc)
+		return rc;
+	dir = sysfs_path(SERVER_PARAMETERS);
+	rc = server_set(c, dir, SERVER_dev_search_path);
+	free(dir);
 	return rc;
 }
 
@@ -362,15 +394,19 @@ static int server_fixed(struct cmd_args *a, const struct server_conf *c, const c
 
 /*
  * Half of an access list is worse than none: nothing is opened behind an error but those of what
- * stays.
+ * stays. The policy comes first.
  */
-static int server_apply(struct cmd_args *a, const struct server_conf *c, const char *dir)
+static int server_apply(struct cmd_args *a, const struct server_conf *c,
+			const struct policy_conf *p, const char *dir)
 {
 	bool unloaded;
-	int rc = SAY_DONE, fixed = server_fixed(a, c, dir, &unloaded), i;
+	int rc = server_policy_put(p), fixed, i;
 
+	if (rc)
+		return rc;
+	fixed = server_fixed(a, c, dir, &unloaded);
 	if (unloaded)
-		return server_modprobe(c);
+		return server_modprobe(c, p);
 	for (i = SERVER_NR_KEYS - 1; i >= 0 && !rc; i--)
 		if (server_keys[i].runtime)
 			rc = server_set(c, dir, (enum server_key_id)i);
@@ -380,22 +416,28 @@ static int server_apply(struct cmd_args *a, const struct server_conf *c, const c
 int cmd_server_start_run(struct cmd_args *a)
 {
 	struct server_conf *c = server_conf_load(VALUE(a, file));
+	struct policy_conf *p = policy_conf_load(VALUE(a, policy_file));
 	char *dir = sysfs_path(SERVER_PARAMETERS);
 	int rc;
 
-	server_diags(c);
+	server_diags(c->m);
+	server_diags(p->m);
 	if (!c->there)
 		rc = say_error(SAY_NOTHING, "%s is not there", c->m->files[0].path);
 	else if (c->m->nr_errors)
 		rc = say_error(SAY_USAGE, "%s has mistakes; nothing was changed",
 			       c->m->files[0].path);
+	else if (p->m->nr_errors)
+		rc = say_error(SAY_USAGE, "%s has mistakes; nothing was changed",
+			       p->m->files[0].path);
 	else if (sysfs_exists(dir))
-		rc = server_apply(a, c, dir);
+		rc = server_apply(a, c, p, dir);
 	else if (ARG(a, no_modprobe) || (sysfs_redirected() && !sysfs_dry_run))
 		rc = say_error(SAY_DRIVER, "the driver ibnbd-server is not loaded");
 	else
-		rc = server_modprobe(c);
+		rc = server_modprobe(c, p);
 	free(dir);
+	policy_conf_free(p);
 	server_conf_free(c);
 	return rc;
 }

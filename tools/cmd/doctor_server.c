@@ -5,6 +5,9 @@
  * The driver keeps the two apart (law L23), but for what it cannot see, and for an administrator
  * who has told it to let go (claim = no). And a disk that is refused to a client for that reason is
  * in use by something, which is named here.
+ *
+ * And: may anybody write? Somebody without a key can choose his session's name, and who is not on a
+ * list of addresses can not be told from another.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +15,7 @@
 #include <sys/sysmacros.h>
 #include "tools/cmd/doctor.h"
 #include "tools/host/mapping.h"
+#include "tools/conf/policy_conf.h"
 #include "tools/conf/server_conf.h"
 
 /*
@@ -138,10 +142,82 @@ static void exports_offers(struct doctor *d, const char *search, bool claims)
 	free(base);
 }
 
+/* ---- the policy ---- */
+
+static bool policy_has_addresses(const char *allow)
+{
+	struct ibnbd_allow *a = say_alloc(sizeof(*a));
+	const char *why = "";
+	bool has;
+	size_t pos;
+
+	has = allow && !ibnbd_allow_parse(allow, strlen(allow), a, &pos, &why) && a->has_addr;
+	free(a);
+	return has;
+}
+
+/* The first name of the search path that anybody may write to; NULL: none that can be seen. */
+static char *policy_open_name(const struct ibnbd_policy_rules *p, const char *search)
+{
+	static const char token[] = "/%SESSNAME%";
+	char *top = sysfs_root(search), *cut = strstr(top, token), **names, *found = NULL;
+	size_t i;
+
+	/* Below a directory for each session, and where all of /dev is exported, only * says. */
+	if (cut || !strcmp(search, "/") || !strcmp(search, "/dev")) {
+		free(top);
+		return policy_conf_anybody_writes(p, "\x7f") ? say_dup("whatever no line is about") :
+							       NULL;
+	}
+	names = sysfs_list(top, NULL);
+	for (i = 0; names[i] && !found; i++)
+		if (policy_conf_anybody_writes(p, names[i]))
+			found = say_dup(names[i]);
+	sysfs_list_free(names);
+	free(top);
+	return found;
+}
+
+static void policy_anybody(struct doctor *d, const struct policy_conf *now, const char *search,
+			   const char *allow)
+{
+	char *name;
+
+	if (!now || policy_has_addresses(allow))
+		return;
+	name = now->rules->nr ? policy_open_name(now->rules, search) : say_dup("every export");
+	if (name)
+		doctor_find(
+			d, "policy", DOCTOR_WARNING,
+			say_fmt("whoever reaches the port may map %s and write to it: allow has no addresses, and the policy %s",
+				name, now->rules->nr ? "does not deny it" : "no rules"),
+			say_dup("name addresses or keys in /etc/ibnbd/policy.conf, end it with: * deny; then: systemctl reload ibnbd-server"));
+	free(name);
+}
+
+static void doctor_policy(struct doctor *d, const char *search, const char *allow)
+{
+	struct policy_conf *now = policy_conf_running(), *file = policy_conf_load(NULL);
+
+	policy_anybody(d, now, search, allow);
+	if (now && !file->m->nr_errors && !policy_conf_same(now, file))
+		doctor_find(
+			d, "policy", DOCTOR_WARNING,
+			say_fmt(file->there ? "the policy that is in force is not that of %s" :
+					      "there is a policy in force, and no %s",
+				file->m->files[0].path),
+			say_dup(file->there ?
+					"systemctl reload ibnbd-server" :
+					"it is lost when the driver is unloaded; cat /sys/" POLICY_CTL
+					" shows it"));
+	policy_conf_free(file);
+	policy_conf_free(now);
+}
+
 void doctor_exports(struct doctor *d)
 {
 	char *dir = sysfs_path("module/ibnbd_server/parameters"),
-	     *search = sysfs_attr(dir, "dev_search_path"), *claim = sysfs_attr(dir, "claim");
+	     *search = sysfs_attr(dir, "dev_search_path"), *claim = sysfs_attr(dir, "claim"), *allow;
 	bool claims = claim && !strcmp(claim, "Y");
 	size_t i;
 
@@ -149,6 +225,11 @@ void doctor_exports(struct doctor *d)
 		exports_mapped(d, &d->s->exports[i]);
 	if (search && strcmp(search, "/") && strcmp(search, "/dev"))
 		exports_offers(d, search, claims);
+	if (search && d->s->server) {
+		allow = sysfs_attr(dir, "allow");
+		doctor_policy(d, search, allow);
+		free(allow);
+	}
 	free(claim);
 	free(search);
 	free(dir);

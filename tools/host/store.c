@@ -14,15 +14,20 @@ int sysfs_store(const char *path, const char *text)
 {
 	size_t len = strlen(text);
 	int fd = open(path, O_WRONLY | O_CLOEXEC), err = 0;
+	size_t done = 0;
 	ssize_t n;
 
 	if (fd < 0)
 		return errno;
-	n = write(fd, text, len);
-	if (n < 0)
-		err = errno;
-	else if ((size_t)n != len)
-		err = EIO;
+	do {
+		n = write(fd, text + done, len - done);
+		if (n < 0)
+			err = errno;
+		else if (!n && len)
+			err = EIO;
+		else
+			done += (size_t)n;
+	} while (!err && done < len);
 	close(fd);
 	return err;
 }

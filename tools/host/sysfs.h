@@ -47,7 +47,8 @@ void sysfs_list_free(char **names);
  */
 int sysfs_write(const char *path, const char *text);
 /*
- * One write(2), nothing else; 0 or errno. The tests' kernel stands in for this one, and the next.
+ * One write(2), or as many as the file wants, for one brings a page at most; 0 or errno. The tests'
+ * kernel stands in for this one, and the next.
  */
 int sysfs_store(const char *path, const char *text);
 /* Is it a block device, and which? */

@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""policy.conf: checked, in force before anything is opened, shown, doubted by the doctor."""
+import os
+from kit import *
+from test_list import schema
+from test_path import KEPT, findings, host
+
+PARAMS = "module/ibnbd_server/parameters"
+CTL = "class/ibnbd-server/ctl/policy"
+SERVER = "dev_search_path = /srv/exports\n"
+RULES = "db1 key:web1 rw exclusive\ndb* addr:10.0.1.0/24 session:rep* ro\n* deny\n"
+
+
+def in_force(w):
+    return (w.sys / CTL).read_text()
+
+
+@test
+def mistakes_of_a_policy(w):
+    """Each with its place and its mend, in one pass; nothing is changed for it."""
+    w.server()
+    w.conf(SERVER, "server.conf")
+    out = ""
+    for text in ("db1 wr\n* deny\ndb2 addr:10.0.0.0/33 ro\n", "db1\n", "db1 rw all\n",
+                 "db1 key:a key:b ro\n", "db1 deny exclusive\n", "a//b ro\n", "db1 ro\0\n",
+                 "* deny\ndb1 rw\n", "db1 rw\n", "", "# only a comment\n", RULES,
+                 "db1 ro\r\n* deny\r\n"):
+        w.conf(text, "policy.conf")
+        r = w.run("server", "check", want=None)
+        out += f"## {text!r}\n{r.err}{r.out}\n"
+        eq(r.rc, 2 if "error:" in r.err else 0)
+        if r.rc:
+            has(w.run("server", "start", want=2).err,
+                "policy.conf has mistakes; nothing was changed")
+            eq((w.log(), in_force(w)), ([], "\n"))
+            has(findings(w)["policy.conf", "error"]["mend"], "ibnbd server check")
+    w.golden("policy-conf.txt", out)
+    long = w.put("long.conf", "# a line\n" * 8000)
+    has(w.run("server", "check", "--policy-file", long, want=2).err, "at most 65536 bytes")
+
+
+@test
+def a_policy_is_in_force_before_anything_is_open(w):
+    w.conf(SERVER.replace("exports", "new"), "server.conf")
+    conf = w.conf(RULES, "policy.conf")
+    eq(w.neutral(w.run("server", "start", "-n").out),
+       f"modprobe ibnbd-server {KEPT}\n"
+       f"{{ cat ROOT/etc/ibnbd/policy.conf; echo end; }} > SYS/{CTL}\n"
+       f"echo '/srv/new' > 'SYS/{PARAMS}/dev_search_path'\n")
+    conf.write_text("# no rule\n")
+    eq(w.run("server", "start", "-n").out,
+       f'modprobe ibnbd-server {KEPT} dev_search_path="/srv/new"\n')
+    conf.write_text(RULES)
+    w.server()
+    w.run("server", "start")
+    eq([l.split()[0] for l in w.log() if "/" in l.split()[0]], [CTL, f"{PARAMS}/dev_search_path"],
+       "the policy first")
+    eq(in_force(w), RULES)
+    n = len(w.log())
+    w.run("server", "start")
+    eq(len(w.log()), n, "started again changes nothing")
+    conf.write_text("* deny\n")
+    w.run("server", "start")
+    eq(in_force(w), "* deny\n")
+    conf.write_text("")
+    w.run("server", "start")
+    eq(in_force(w), "\n", "no rule")
+
+
+@test
+def a_policy_that_the_server_does_not_take(w):
+    """Nothing is opened then."""
+    w.server()
+    w.conf(SERVER.replace("exports", "new"), "server.conf")
+    w.conf(RULES, "policy.conf")
+    (w.sys / "refuse").touch()
+    has(w.run("server", "start", want=None).err, "does not take", "the policy before stays",
+        "journalctl -k")
+    eq((w.sys / PARAMS / "dev_search_path").read_text(), "/srv/exports\n")
+    (w.sys / "refuse").unlink()
+    (w.sys / CTL).unlink()
+    has(w.run("server", "start", want=8).err, "knows no policy", "nothing was changed",
+        "modprobe -r ibnbd-server")
+    eq((w.sys / PARAMS / "dev_search_path").read_text(), "/srv/exports\n")
+    w.conf("# none\n", "policy.conf")
+    w.run("server", "start")
+    eq((w.sys / PARAMS / "dev_search_path").read_text(), "/srv/new\n",
+       "an older driver, and nothing to tell it")
+
+
+@test
+def a_policy_that_is_gone(w):
+    """It is not an empty one."""
+    w.server()
+    w.conf(SERVER.replace("exports", "new"), "server.conf")
+    w.put(f"sys/{CTL}", "* deny")
+    has(w.run("server", "start", want=1).err,
+        "policy.conf is not there, and the server has a policy, which stays",
+        "an empty policy.conf")
+    eq((in_force(w), w.log()), ("* deny\n", []))
+    has(findings(w)["policy", "warning"]["message"], "there is a policy in force, and no ")
+    w.conf("", "policy.conf")
+    w.run("server", "start")
+    eq(in_force(w), "\n")
+
+
+@test
+def a_policy_that_others_may_write(w):
+    """It allows nothing, and is not taken for one without rules."""
+    w.server()
+    w.conf(SERVER.replace("exports", "new"), "server.conf")
+    conf = w.conf("", "policy.conf")
+    w.put(f"sys/{CTL}", "db1 deny")
+    for mode, words in ((0o666, "everybody can write to it"), (0o660, "its group can write to it")):
+        conf.chmod(mode)
+        for verb in ("check", "start"):
+            has(w.run("server", verb, want=2).err, words)
+        has(w.run("doctor", want=2).out, words, "nothing of it is used")
+    conf.chmod(0o644)
+    if not os.getuid():
+        os.chown(conf, 12345, -1)
+        has(w.run("server", "start", want=2).err, "belongs to user 12345")
+        os.chown(conf, 0, -1)
+    conf.unlink()
+    conf.mkdir()
+    has(w.run("server", "start", want=2).err, "it is a directory")
+    conf.rmdir()
+    conf.symlink_to("nowhere")
+    has(w.run("server", "start", want=2).err, "the link leads nowhere")
+    eq((in_force(w), w.log()), ("db1 deny\n", []))
+    shutil.rmtree(w.sys / "module")
+    shutil.rmtree(w.sys / "class")
+    has(w.run("server", "start", "-n", want=2).err, "nothing was changed")
+
+
+@test
+def exports_say_who_may(w):
+    w.server()
+    for name in ("db1", "db2", "web"):
+        w.put(f"srv/{name}")
+    w.put(f"sys/{PARAMS}/dev_search_path", w.dir / "srv")
+    w.put(f"sys/{CTL}", RULES.rstrip("\n"))
+    out = w.run("server", "exports").out
+    w.golden("policy-exports.txt", out)
+    doc = w.json("server", "exports")
+    schema(doc, "exports", "policy")
+    eq(doc["policy"][1], {"line": 2, "export": "db*", "who": "addr:10.0.1.0/24 session:rep*",
+                          "access": "ro", "exclusive": False})
+    w.put(f"sys/{CTL}", "vm gid:fe80::/10 migration\nvm addr:fd00::1 key:k rw")
+    eq([r["who"] for r in w.json("server", "exports")["policy"]],
+       ["gid:fe80:0000:0000:0000:0000:0000:0000:0000/10", "key:k addr:fd00::1"])
+    w.put(f"sys/{CTL}")
+    has(w.run("server", "exports").out,
+        "policy: none, whoever is let in may map and write all of it")
+    (w.sys / CTL).unlink()
+    w.conf(RULES, "policy.conf")
+    has(w.run("server", "exports").out, "policy: 3 rules of")
+
+
+@test
+def the_doctor_says_when_anybody_may_write(w):
+    host(w)
+    w.server()
+    for name in ("db1", "db2"):
+        w.put(f"root/srv/exports/{name}")
+    warns = lambda: findings(w).get(("policy", "warning"), {}).get("message", "")
+
+    def policy(text):
+        w.conf(text, "policy.conf")
+        w.put(f"sys/{CTL}", text.rstrip("\n"))
+
+    policy("")
+    has(warns(), "whoever reaches the port may map every export and write to it")
+    w.put(f"sys/{PARAMS}/allow", "session:s*")
+    has(warns(), "every export")
+    for text, name in (("db1 key:k rw\n* deny\n", ""), ("db1 session:secret rw\n* deny\n", "db1"),
+                       ("db1 deny\n", "db2"), ("* ro\n", ""),
+                       ("db1 session:x deny\ndb1 rw\n* deny\n", "db1"),
+                       ("db* addr:10.0.0.0/8 rw\ndb* gid:fe80::1 rw\ndb? deny\n", "")):
+        policy(text)
+        eq(f"may map {name} and write" in warns() if name else not warns(), True,
+           f"{text}: {warns()}")
+    policy("db1 deny\n")
+    w.put(f"sys/{PARAMS}/dev_search_path", "/dev")
+    has(warns(), "whatever no line is about")
+    policy("db1 rw\n* deny\n")
+    eq(warns(), "")
+    w.put(f"sys/{PARAMS}/allow", "10.0.0.0/8")
+    policy("")
+    eq(warns(), "", "allow has addresses")
+    w.conf("* deny\n", "policy.conf")
+    has(warns(), "is not that of")
+    has(findings(w)["policy", "warning"]["mend"], "systemctl reload ibnbd-server")

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The policy in the commands of the server. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "tools/cmd/server_policy.h"
+#include "tools/host/sysfs.h"
+#include "tools/out/say.h"
+
+/*
+ * A policy that is gone is not an empty one: somebody may be just about to write it anew. Who wants
+ * none says so.
+ */
+static int policy_gone(const struct policy_conf *now, const char *path)
+{
+	if (!now || !now->rules->nr)
+		return SAY_DONE;
+	say_error(SAY_FAILED, "%s is not there, and the server has a policy, which stays; nothing was changed", path);
+	say_mend("an empty policy.conf means that everything is allowed");
+	return SAY_FAILED;
+}
+
+static int policy_write(const struct policy_conf *c, const char *path)
+{
+	char *ctl = sysfs_path(POLICY_CTL), *text = policy_conf_text(c), *from = say_word(path);
+	int err = 0;
+
+	if (sysfs_dry_run) {
+		printf("{ cat %s; echo end; } > %s\n", from, ctl);
+	} else {
+		say_more("{ cat %s; echo end; } > %s", from, ctl);
+		err = sysfs_store(ctl, text);
+	}
+	if (err) {
+		say_error(0, "the server does not take %s: %s; the policy before stays", path,
+			  strerror(err));
+		say_mend("its log says why: journalctl -k");
+	}
+	free(from);
+	free(text);
+	free(ctl);
+	return say_exit_of(err);
+}
+
+/* The module does not show a policy. */
+static int policy_unseen(const struct policy_conf *c, const char *path, int why)
+{
+	if (why == ENOENT && !c->rules->nr)
+		return SAY_DONE;	/* an older driver, and nothing to tell it */
+	if (why == ENOENT) {
+		say_error(SAY_DRIVER, "the driver that is loaded knows no policy, and %s has one; nothing was changed", path);
+		say_mend("modprobe -r ibnbd-server, then systemctl restart ibnbd-server");
+		return SAY_DRIVER;
+	}
+	return say_error(say_exit_of(why), "cannot read the policy of the server: %s",
+			 strerror(why));
+}
+
+int server_policy_put(const struct policy_conf *c)
+{
+	const char *path = c->m->files[0].path;
+	struct policy_conf *now = policy_conf_running();
+	int why = errno, rc;
+
+	if (!c->there)
+		rc = policy_gone(now, path);
+	else if (!now && !sysfs_dry_run)
+		rc = policy_unseen(c, path, why);
+	else if (now && policy_conf_same(c, now))
+		rc = SAY_DONE;
+	else
+		rc = policy_write(c, path);
+	policy_conf_free(now);
+	return rc;
+}
+
+struct policy_conf *server_policy_shown(void)
+{
+	struct policy_conf *c = policy_conf_running();
+
+	if (c || errno != ENOENT)
+		return c;
+	c = policy_conf_load(NULL);
+	if (!c->m->nr_errors)
+		return c;
+	policy_conf_free(c);
+	return NULL;
+}
+
+void server_policy_print(const struct policy_conf *c, const char *name)
+{
+	const struct ibnbd_policy_rules *p = c->rules;
+	bool all = false;
+	char *who;
+	u32 i;
+
+	for (i = 0; i < p->nr && !all; i++) {
+		const struct ibnbd_policy_rule *r = &p->rule[i];
+
+		if (!ibnbd_policy_about(p, r, name))
+			continue;
+		all = policy_conf_for_all(r);
+		who = policy_conf_who(p, r);
+		say_print("    %-9s%s %s (line %u)", ibnbd_policy_may_names[r->may],
+			  r->exclusive ? " exclusive" : "", all ? "everybody" : who, r->line);
+		free(who);
+	}
+	if (!all && p->nr)
+		say_print("    %-9s %s (no line)", "as asked", "everybody else");
+}
+
+void server_policy_json(struct json *j, const struct policy_conf *c)
+{
+	const struct ibnbd_policy_rules *p = c ? c->rules : NULL;
+	char *who;
+	u32 i;
+
+	if (!c) {
+		json_text(j, "policy", NULL);
+		return;
+	}
+	json_array(j, "policy");
+	for (i = 0; i < p->nr; i++) {
+		const struct ibnbd_policy_rule *r = &p->rule[i];
+
+		who = policy_conf_who(p, r);
+		json_object(j, NULL);
+		json_num(j, "line", r->line);
+		json_text(j, "export", p->text + r->export);
+		json_text(j, "who", who);
+		json_text(j, "access", ibnbd_policy_may_names[r->may]);
+		json_bool(j, "exclusive", r->exclusive);
+		json_end(j);
+		free(who);
+	}
+	json_end(j);
+}

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Reads policy.conf with the module's own parser, line by line, so that all mistakes are told in
+ * one pass, in the form of those of maps.conf.
+ *
+ * A file that is refused (rights, owner, not readable) contributes no rule, and a policy without
+ * rules allows everything: so that is a mistake of the file, and whoever would put the policy in
+ * force does nothing when there is one. The module then keeps what it has, or is not opened.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "tools/conf/file.h"
+#include "tools/conf/policy_conf.h"
+#include "tools/host/sysfs.h"
+#include "tools/out/say.h"
+
+static void policy_mistake(struct policy_conf *c, const struct ibnbd_policy_fault *f)
+{
+	const char *text = c->m->files[0].text;
+	struct maps_at at = { 0, f->line ? f->at : SIZE_MAX, f->len };
+	char *msg;
+
+	msg = f->line && f->len ?
+		      say_fmt("\"%.*s\": %s", (int)f->len, text + f->at, f->why) :
+		      say_dup(f->why);
+	maps_error(c->m, at, msg, say_dup(f->mend));
+}
+
+static void policy_lines(struct policy_conf *c)
+{
+	const struct maps_file *file = &c->m->files[0];
+	struct ibnbd_policy_fault f;
+	int rc;
+
+	ibnbd_policy_init(c->rules);
+	while ((rc = ibnbd_policy_next(c->rules, file->text, file->len, &f)))
+		if (rc < 0)
+			policy_mistake(c, &f);
+}
+
+bool policy_conf_for_all(const struct ibnbd_policy_rule *r)
+{
+	return !r->key && !r->session && r->addr.kind == IBTRS_ADDR_NONE;
+}
+
+static bool policy_is_star(const struct ibnbd_policy_rules *p, const struct ibnbd_policy_rule *r)
+{
+	return !p->text[r->export + strspn(p->text + r->export, "*")];
+}
+
+/* The beginning of a rule's line. */
+static struct maps_at policy_at(const struct policy_conf *c, const struct ibnbd_policy_rule *r)
+{
+	const struct maps_file *f = &c->m->files[0];
+	size_t off = 0, line;
+	const char *nl;
+
+	for (line = 1; line < r->line; line++) {
+		nl = memchr(f->text + off, '\n', f->len - off);
+		if (!nl)
+			break;
+		off = (size_t)(nl - f->text) + 1;
+	}
+	off += strspn(f->text + off, " \t");
+	return (struct maps_at){ 0, off, strcspn(f->text + off, " \t\r\n") };
+}
+
+/* Of rules before this one, does one decide about all that it is about? */
+static const struct ibnbd_policy_rule *policy_hidden_by(const struct ibnbd_policy_rules *p, u32 i)
+{
+	const struct ibnbd_policy_rule *r = &p->rule[i], *b;
+
+	for (b = p->rule; b < r; b++)
+		if (policy_conf_for_all(b) &&
+		    (policy_is_star(p, b) || !strcmp(p->text + b->export, p->text + r->export)))
+			return b;
+	return NULL;
+}
+
+/* What a careful reader would ask about it. */
+static void policy_questions(struct policy_conf *c)
+{
+	const struct ibnbd_policy_rules *p = c->rules;
+	const struct ibnbd_policy_rule *b;
+	struct maps_at whole = { 0, SIZE_MAX, 0 };
+	bool closed = false;
+	u32 i;
+
+	for (i = 0; i < p->nr; i++) {
+		b = policy_hidden_by(p, i);
+		if (b)
+			maps_warn(c->m, policy_at(c, &p->rule[i]),
+				  say_fmt("this rule decides nothing: line %u does before it",
+					  b->line),
+				  say_dup("the first rule that matches decides"));
+		closed |= policy_conf_for_all(&p->rule[i]) && policy_is_star(p, &p->rule[i]);
+	}
+	if (p->nr && !closed)
+		maps_warn(c->m, whole,
+			  say_dup("what no rule matches is allowed, to whoever is let in"),
+			  say_dup("end it with: * deny"));
+}
+
+static struct policy_conf *policy_new(const char *path, const char *text, size_t len)
+{
+	struct policy_conf *c = say_alloc(sizeof(*c));
+
+	c->m = say_alloc(sizeof(*c->m));
+	c->rules = say_alloc(sizeof(*c->rules));
+	maps_add_file(c->m, path, text, len);
+	policy_lines(c);
+	return c;
+}
+
+struct policy_conf *policy_conf_load(const char *file)
+{
+	char *path = file ? say_dup(file) : sysfs_root(POLICY_CONF);
+	struct policy_conf *c;
+	struct file_text f;
+
+	file_read(path, FILE_OURS, file, &f);
+	c = policy_new(path, f.text ? f.text : "", f.len);
+	c->there = f.state != FILE_ABSENT;
+	if (f.state == FILE_REFUSED) {
+		maps_refuse(c->m, 0, f.why, f.mend);
+		f.why = f.mend = NULL;
+		ibnbd_policy_init(c->rules);
+	}
+	if (!c->m->nr_errors)
+		policy_questions(c);
+	maps_sort(c->m);
+	file_free(&f);
+	free(path);
+	return c;
+}
+
+struct policy_conf *policy_conf_running(void)
+{
+	char *path = sysfs_path(POLICY_CTL), *text = sysfs_text(path);
+	struct policy_conf *c = NULL;
+	int err = errno;
+
+	if (text) {
+		c = policy_new(path, text, strlen(text));
+		c->there = true;
+	}
+	free(text);
+	free(path);
+	errno = err;
+	return c;
+}
+
+void policy_conf_free(struct policy_conf *c)
+{
+	if (!c)
+		return;
+	maps_free(c->m);
+	free(c->rules);
+	free(c);
+}
+
+/* ---- its text ---- */
+
+static size_t policy_text_len(const struct policy_conf *c)
+{
+	const struct maps_file *f = &c->m->files[0];
+	size_t len = f->len;
+
+	while (len && f->text[len - 1] == '\n')
+		len--;
+	return len;
+}
+
+char *policy_conf_text(const struct policy_conf *c)
+{
+	return say_fmt("%.*s\nend\n", (int)policy_text_len(c), c->m->files[0].text);
+}
+
+bool policy_conf_same(const struct policy_conf *a, const struct policy_conf *b)
+{
+	size_t len = policy_text_len(a);
+
+	return len == policy_text_len(b) && !memcmp(a->m->files[0].text, b->m->files[0].text, len);
+}
+
+/* ---- what it says ---- */
+
+static char *policy_address(const struct ibnbd_allow_item *it)
+{
+	struct ibtrs_addr a = { .kind = it->kind };
+	bool gid = it->kind == IBTRS_ADDR_GID;
+	char text[IBTRS_ADDR_STR_MAX];
+	const char *bare = text;
+
+	memcpy(a.raw, it->addr, sizeof(a.raw));
+	ibtrs_addr_format(&a, text, sizeof(text));
+	if (!gid && !strncmp(text, "ip:", 3))
+		bare += 3;
+	if (it->prefix == (it->kind == IBTRS_ADDR_IP4 ? 32 : 128))
+		return say_fmt("%s%s", gid ? "" : "addr:", bare);
+	return say_fmt("%s%s/%u", gid ? "" : "addr:", bare, it->prefix);
+}
+
+char *policy_conf_who(const struct ibnbd_policy_rules *p, const struct ibnbd_policy_rule *r)
+{
+	char *addr = r->addr.kind == IBTRS_ADDR_NONE ? say_dup("") : policy_address(&r->addr);
+	char *who = say_fmt("%s%s%s%s%s%s%s", r->key ? "key:" : "", p->text + r->key,
+			    r->key && *addr ? " " : "", addr,
+			    r->session && (r->key || *addr) ? " " : "",
+			    r->session ? "session:" : "", p->text + r->session);
+
+	free(addr);
+	return who;
+}
+
+bool policy_conf_anybody_writes(const struct ibnbd_policy_rules *p, const char *name)
+{
+	u32 i;
+
+	for (i = 0; i < p->nr; i++) {
+		const struct ibnbd_policy_rule *r = &p->rule[i];
+
+		if (r->key || r->addr.kind != IBTRS_ADDR_NONE || !ibnbd_policy_about(p, r, name))
+			continue;
+		if (r->may >= IBNBD_POLICY_RW)
+			return true;
+		if (!r->session)
+			return false;
+	}
+	return true;
+}
