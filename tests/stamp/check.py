@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Proves from the logs and the scan of stamp.c that no write was lost, came back or went astray.
 
-    tests/stamp/check.py SCAN LOG..         LOG is what `stamp run` got: LOG.0, LOG.1 .. are read
+    tests/stamp/check.py [--p1] SCAN LOG..  LOG is what `stamp run` got: LOG.0, LOG.1 .. are read
 
 Writers are ordered by their number: what a higher one wrote is newer.  A block may hold the newest
 write that was acknowledged, or one issued after that which was not.  Anything else is
@@ -10,6 +10,12 @@ write that was acknowledged, or one issued after that which was not.  Anything e
     ghost   an older write came back over a newer one that was acknowledged, or had been read
     wrong   a block of another place, of nobody, or broken
 The same is asked of everything that was read during the run.
+
+A disk may lose its cache.  What is lost then is told apart by the flushes of `stamp run flush=N`:
+one that succeeded covers each write that was acknowledged before it was sent, by its own thread,
+or by another of the same writer in an earlier millisecond.
+    flushed    of what is lost or has come back, how much a flush had covered
+With --p1 only that, and what is wrong, is a fault: the promise P1. Without, each loss is: P2.
 """
 import glob, re, sys
 from collections import defaultdict
@@ -26,6 +32,9 @@ class Logs:
         # (ms, took, block, keys) / (errno, ms, took)
         self.read, self.read_errors, self.wrong = [], [], []
         self.boots = defaultdict(set)
+        self.flushes, self.flush_errors = [], []    # (sent, answered, took) / (errno, ms, took)
+        self.covered = set()                        # keys that a flush of their own thread covers
+        self.flush_sent = defaultdict(int)          # writer: when its last successful one was sent
         for prefix in prefixes:
             files = sorted(glob.glob(glob.escape(str(prefix)) + ".[0-9]*"))
             if not files:
@@ -36,7 +45,7 @@ class Logs:
             keys.sort()
 
     def load(self, name):
-        writer = None
+        writer, waiting = None, []
         with open(name) as lines:
             for line in lines:
                 if not line.endswith("\n"):
@@ -59,6 +68,14 @@ class Logs:
                         self.history[b].append(key)
                 elif kind == "A":
                     self.acked[writer, n[0]] = tuple(n[1:])
+                    waiting.append((writer, n[0]))
+                elif kind == "F":
+                    self.flushes.append(tuple(n))
+                    self.flush_sent[writer] = max(self.flush_sent[writer], n[0])
+                    self.covered.update(waiting)
+                    waiting = []
+                elif kind == "f":
+                    self.flush_errors.append(tuple(n))
                 elif kind == "E":
                     self.failed[writer, n[0]] = tuple(n[1:])
                 elif kind == "R":
@@ -69,10 +86,15 @@ class Logs:
                 elif kind != "X":
                     raise ValueError(f"{name}: {line!r}")
 
+    def is_covered(self, key):
+        return (key in self.covered
+                or key in self.acked and self.acked[key][0] < self.flush_sent[key[0]])
+
 
 class Verdict:
     def __init__(self, logs):
         self.logs, self.lost, self.ghost, self.wrong, self.texts = logs, 0, 0, 0, []
+        self.flushed = 0
         self.seen = defaultdict(lambda: NOTHING)
         for _, _, block, keys in logs.read:
             for i, key in enumerate(keys):
@@ -83,6 +105,8 @@ class Verdict:
 
     def older(self, block, found, due, where):
         """An older write stands where `due` was acknowledged: lost, or a ghost?"""
+        self.flushed += any(found < k <= due and self.logs.is_covered(k)
+                            for k in self.logs.history[block])
         between = [k for k in self.logs.history[block] if found < k < due and k in self.logs.acked]
         ghost = found != NOTHING and (between or self.seen[block] > found)
         self.ghost, self.lost = self.ghost + bool(ghost), self.lost + (not ghost)
@@ -132,7 +156,12 @@ class Verdict:
         g = self.logs
         return (f"{len(g.issued)} writes, {len(g.acked)} acknowledged, {len(g.failed)} failed; "
                 f"{len(g.read)} reads, {len(g.read_errors)} failed; lost {self.lost}, "
-                f"ghosts {self.ghost}, wrong {self.wrong}")
+                f"ghosts {self.ghost}, wrong {self.wrong}; "
+                f"{len(g.flushes)} flushes, {len(g.flush_errors)} failed; flushed {self.flushed}")
+
+    def breaks(self, p1):
+        """Is the promise broken: P1, or P2?"""
+        return bool(self.wrong or (self.flushed if p1 else self.lost or self.ghost))
 
 
 def check(scan, prefixes):
@@ -143,6 +172,9 @@ def check(scan, prefixes):
 
 
 def main():
+    p1 = sys.argv[1:2] == ["--p1"]
+    if p1:
+        del sys.argv[1]
     if len(sys.argv) < 3:
         print(__doc__, file=sys.stderr)
         return 2
@@ -154,7 +186,7 @@ def main():
     if not verdict.logs.acked:
         print("nothing was acknowledged: nothing is proven")
         return 2
-    return 1 if verdict.lost or verdict.ghost or verdict.wrong else 0
+    return 1 if verdict.breaks(p1) else 0
 
 
 if __name__ == "__main__":

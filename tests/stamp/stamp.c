@@ -27,6 +27,7 @@
  *   R BLOCK COUNT TIME MS SEQ ..		read, and what stood in each block (0: nothing of
  *						this writer)
  *   r ERRNO TIME MS			a read failed
+ *   F SENT TIME MS, f ERRNO TIME MS	a flush that was sent then was answered, or has failed
  *   V KIND BLOCK WRITER SEQ ACKED LAST	read and found wrong: LOST, MISPLACED or CORRUPT; what stood
  *					there; what should
  *   X					end in good order
@@ -82,7 +83,8 @@ enum mutant { HONEST, DROP, REPLAY, SWAP };
 
 static int fd;
 static uint32_t writer, boot_id;
-static unsigned int threads = 4, max_blocks = 2, think_us, reads = 30, seed = 1, ms_limit;
+static unsigned int threads = 4, max_blocks = 2, flush_every, think_us, reads = 30, seed = 1;
+static unsigned int ms_limit;
 static unsigned long blocks = 1024, only = -1ul;
 static enum mutant mutant;
 static atomic_bool stop, lied;
@@ -276,6 +278,23 @@ static void do_write(struct thread *t, unsigned long block, unsigned int count)
 	note(t, "A %lu %lu %lu\n", number, now_ms(), now_ms() - t0);
 }
 
+/* Each flush=N operations. It covers what was acknowledged before it was sent, to whomever. */
+static void do_flush(struct thread *t)
+{
+	uint64_t t0 = now_ms();
+
+	flush_log(t);
+	if (fdatasync(fd)) {
+		int err = errno;
+
+		errs++;
+		note(t, "f %d %lu %lu\n", err, now_ms(), now_ms() - t0);
+		return;
+	}
+	note(t, "F %lu %lu %lu\n", t0, now_ms(), now_ms() - t0);
+	flush_log(t);
+}
+
 static void look(struct thread *t, unsigned long block, void *at)
 {
 	struct stamp *s = at;
@@ -354,7 +373,7 @@ static void *work(void *arg)
 	struct thread *t = arg;
 	unsigned long extents = blocks / EXTENT,
 		own = (extents - t->nr + threads - 1) / threads, first;
-	unsigned int count;
+	unsigned int count, since_flush = 0;
 
 	while (!stop) {
 		if (next_random(&t->rnd) & 1)
@@ -369,6 +388,10 @@ static void *work(void *arg)
 			do_read(t, first, count);
 		else
 			do_write(t, first, count);
+		if (flush_every && ++since_flush == flush_every) {
+			do_flush(t);
+			since_flush = 0;
+		}
 		if (think_us)
 			usleep(think_us / 2 + next_random(&t->rnd) % (think_us + 1));
 	}
@@ -433,7 +456,8 @@ static int option(const char *word)
 	static const struct { const char *key; unsigned int *value; } keys[] = {
 		{ "threads", &threads }, { "max", &max_blocks },
 		{ "think_us", &think_us }, { "reads", &reads },
-		{ "seed", &seed }, { "writer", &writer }, { "ms", &ms_limit },
+		{ "seed", &seed }, { "flush", &flush_every },
+		{ "writer", &writer }, { "ms", &ms_limit },
 	};
 	static const char * const mutants[] = { "none", "drop", "replay", "swap" };
 	const char *value = strchr(word, '=');
