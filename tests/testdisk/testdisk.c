@@ -13,8 +13,15 @@
  * `power_cut=1` loses what a volatile cache would lose: writes since the last flush go back to what
  * they were. Each write keeps the old content in an undo list until a flush or FUA; cutting the
  * power walks it backwards.
+ *
+ * `backing=/dev/vda` makes it forget as a real disk does: it begins with what that disk has, and
+ * keeps everything in the machine's memory until a flush or FUA carries it there. When the machine
+ * is killed, what was not flushed is gone. `flush_ms` is what a flush takes beside that.
  */
+#include <linux/bitmap.h>
 #include <linux/delay.h>
+#include <linux/file.h>
+#include <linux/fs.h>
 #include <linux/module.h>
 #include <linux/vmalloc.h>
 
@@ -28,7 +35,8 @@ static const char * const td_names[TD_KINDS] = {
 static unsigned int nr_disks = 1, size_mb = 64, lbs = 512, pbs;
 static bool cache = true, fua = true, discard = true, zeroes = true, erase = true,
 	stable, read_only;
-static unsigned int delay_ms, open_ms, fail_kind = TD_KINDS, fail_errno = EIO;
+static char *backing = "";
+static unsigned int delay_ms, flush_ms, open_ms, fail_kind = TD_KINDS, fail_errno = EIO;
 module_param(nr_disks, uint, 0444);
 module_param(size_mb, uint, 0444);
 module_param(lbs, uint, 0444);
@@ -40,7 +48,9 @@ module_param(zeroes, bool, 0444);
 module_param(erase, bool, 0444);
 module_param(stable, bool, 0444);
 module_param(read_only, bool, 0444);
+module_param(backing, charp, 0444);
 module_param(delay_ms, uint, 0644);
+module_param(flush_ms, uint, 0644);
 module_param(open_ms, uint, 0644);
 module_param(fail_errno, uint, 0644);
 
@@ -103,6 +113,9 @@ struct td_undo {
 
 struct td_disk {
 	u8 *data;
+	struct file *backing;		/* or NULL */
+	struct mutex carrying;		/* one flush at a time */
+	unsigned long *dirty;		/* of each page: it is not there yet */
 	spinlock_t lock;		/* data against power cuts, undo */
 	struct list_head undo;
 	struct gendisk *disk;
@@ -115,6 +128,82 @@ struct td_cmd {
 
 static struct td_disk *td_disks;
 static struct workqueue_struct *td_wq;
+
+#define TD_PAGES	((unsigned long)size_mb << (20 - PAGE_SHIFT))
+
+/* What the cache holds, to the disk that outlives it. Sleeps. */
+static int td_carry(struct td_disk *td)
+{
+	u8 *buf = kmalloc(PAGE_SIZE, GFP_NOIO);
+	unsigned long i;
+	int err = buf ? 0 : -ENOMEM;
+
+	mutex_lock(&td->carrying);
+	for_each_set_bit(i, td->dirty, TD_PAGES) {
+		loff_t pos = (loff_t)i << PAGE_SHIFT;
+
+		if (err)
+			break;
+		spin_lock_bh(&td->lock);
+		clear_bit(i, td->dirty);
+		memcpy(buf, td->data + pos, PAGE_SIZE);
+		spin_unlock_bh(&td->lock);
+		if (kernel_write(td->backing, buf, PAGE_SIZE, &pos) != PAGE_SIZE) {
+			set_bit(i, td->dirty);
+			err = -EIO;
+		}
+	}
+	err = err ?: vfs_fsync(td->backing, 0);
+	mutex_unlock(&td->carrying);
+	kfree(buf);
+	return err;
+}
+
+static void td_soil(struct td_disk *td, u64 pos, u32 len)
+{
+	u64 i;
+
+	if (!td->backing)
+		return;
+	for (i = pos >> PAGE_SHIFT; i <= (pos + len - 1) >> PAGE_SHIFT; i++)
+		set_bit(i, td->dirty);
+}
+
+/* The disk begins with what the backing one has. */
+static int td_back(struct td_disk *td)
+{
+	size_t size = (size_t)size_mb << 20;
+	loff_t pos = 0;
+	ssize_t n;
+
+	mutex_init(&td->carrying);
+	if (!*backing)
+		return 0;
+	if (!cache || nr_disks != 1)
+		return -EINVAL;
+	td->dirty = bitmap_zalloc(TD_PAGES, GFP_KERNEL);
+	if (!td->dirty)
+		return -ENOMEM;
+	td->backing = filp_open(backing, O_RDWR | O_LARGEFILE, 0);
+	if (IS_ERR(td->backing)) {
+		n = PTR_ERR(td->backing);
+		td->backing = NULL;
+		return n;
+	}
+	while (pos < size) {
+		n = kernel_read(td->backing, td->data + pos, size - pos, &pos);
+		if (n <= 0)
+			return n ? n : -ENOSPC;
+	}
+	return 0;
+}
+
+static void td_unback(struct td_disk *td)
+{
+	if (td->backing)
+		filp_close(td->backing, NULL);
+	bitmap_free(td->dirty);
+}
 
 static void td_forget(struct td_disk *td)
 {
@@ -155,7 +244,7 @@ static bool td_remember(struct td_disk *td, u64 pos, u32 len)
 {
 	struct td_undo *u;
 
-	if (!cache)
+	if (!cache || td->backing)
 		return true;
 	u = kmalloc(sizeof(*u) + len, GFP_ATOMIC | __GFP_NOWARN);
 	if (!u)
@@ -183,10 +272,12 @@ static blk_status_t td_copy(struct td_disk *td, struct request *rq)
 			kunmap_atomic(p);
 			return BLK_STS_RESOURCE;
 		}
-		if (write)
+		if (write) {
 			memcpy(td->data + pos, p, bv.bv_len);
-		else
+			td_soil(td, pos, bv.bv_len);
+		} else {
 			memcpy(p, td->data + pos, bv.bv_len);
+		}
 		spin_unlock_bh(&td->lock);
 		kunmap_atomic(p);
 		pos += bv.bv_len;
@@ -243,6 +334,8 @@ static blk_status_t td_execute(struct request *rq)
 		sts = td_copy(td, rq);
 		if (sts == BLK_STS_OK && kind == TD_WRITE && rq->cmd_flags & REQ_FUA) {
 			atomic64_inc(&td_counts[TD_FUA]);
+			if (td->backing)
+				return errno_to_blk_status(td_carry(td));
 			spin_lock_bh(&td->lock);
 			/* simple: FUA makes everything before it durable as well */
 			td_forget(td);
@@ -250,6 +343,8 @@ static blk_status_t td_execute(struct request *rq)
 		}
 		return sts;
 	case TD_FLUSH:
+		if (td->backing)
+			return errno_to_blk_status(td_carry(td));
 		spin_lock_bh(&td->lock);
 		td_forget(td);
 		spin_unlock_bh(&td->lock);
@@ -259,7 +354,10 @@ static blk_status_t td_execute(struct request *rq)
 			atomic64_inc(&td_counts[TD_NOUNMAP]);
 		fallthrough;
 	default:
+		spin_lock_bh(&td->lock);
 		memset(td->data + pos, kind == TD_ERASE ? 0xee : 0, blk_rq_bytes(rq));
+		td_soil(td, pos, blk_rq_bytes(rq));
+		spin_unlock_bh(&td->lock);
 		return BLK_STS_OK;
 	}
 }
@@ -272,6 +370,14 @@ static void td_work(struct work_struct *work)
 	blk_mq_end_request(rq, td_execute(rq));
 }
 
+/* Has it to go to the backing disk, which sleeps? */
+static bool td_carries(struct request *rq)
+{
+	struct td_disk *td = rq->q->queuedata;
+
+	return td->backing && (req_op(rq) == REQ_OP_FLUSH || rq->cmd_flags & REQ_FUA);
+}
+
 static blk_status_t td_queue_rq(struct blk_mq_hw_ctx *hctx, const struct blk_mq_queue_data *bd)
 {
 	struct request *rq = bd->rq;
@@ -280,7 +386,11 @@ static blk_status_t td_queue_rq(struct blk_mq_hw_ctx *hctx, const struct blk_mq_
 	blk_status_t sts;
 
 	blk_mq_start_request(rq);
-	if (ms && op_is_write(req_op(rq))) {
+	if (req_op(rq) == REQ_OP_FLUSH)
+		ms = READ_ONCE(flush_ms);
+	else if (!op_is_write(req_op(rq)))
+		ms = 0;
+	if (ms || td_carries(rq)) {
 		INIT_DELAYED_WORK(&cmd->work, td_work);
 		queue_delayed_work(td_wq, &cmd->work, msecs_to_jiffies(ms));
 		return BLK_STS_OK;
@@ -329,6 +439,9 @@ static int td_add(struct td_disk *td, unsigned int index)
 	td->data = vzalloc((size_t)size_mb << 20);
 	if (!td->data)
 		return -ENOMEM;
+	err = td_back(td);
+	if (err)
+		goto free_data;
 	td->set.ops = &td_mq_ops;
 	td->set.nr_hw_queues = 1;
 	td->set.queue_depth = 128;
@@ -355,6 +468,7 @@ static int td_add(struct td_disk *td, unsigned int index)
 free_set:
 	blk_mq_free_tag_set(&td->set);
 free_data:
+	td_unback(td);
 	vfree(td->data);
 	td->data = NULL;
 	return err;
@@ -368,6 +482,7 @@ static void td_del(struct td_disk *td)
 	cx_free_disk(td->disk);
 	blk_mq_free_tag_set(&td->set);
 	td_forget(td);
+	td_unback(td);
 	vfree(td->data);
 }
 
