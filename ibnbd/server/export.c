@@ -24,6 +24,7 @@
 #include <ibtrs/admin.h>
 #include "ibnbd/server/blockio.h"
 #include "ibnbd/server/dirs.h"
+#include "ibnbd/server/epoch.h"
 #include "ibnbd/server/fileio.h"
 #include "ibnbd/server/identity.h"
 #include "ibnbd/server/lookup.h"
@@ -181,14 +182,28 @@ static const struct ibnbd_srv_open *export_last_of(const struct ibnbd_srv_open *
 	return away && ibtrs_srv_session_connected(gone->session->ibtrs) ? gone : stays;
 }
 
-/* Returns the export if this was its last open: put it when the lock is free. */
-static struct ibnbd_srv_export *export_detach(struct ibnbd_srv_open *open)
+/*
+ * Is it the last writer? Nobody becomes one beside an open whose I/O has ended, so it stays that.
+ */
+static bool export_is_last_writer(const struct ibnbd_srv_open *open)
+{
+	lockdep_assert_held(&export_lock);
+	return ibnbd_access_writes(open->access) && open->export->writers == 1;
+}
+
+/*
+ * @flushed: what it wrote. Returns the export if this was its last open: put it when the lock is
+ * free.
+ */
+static struct ibnbd_srv_export *export_detach(struct ibnbd_srv_open *open, bool flushed)
 {
 	struct ibnbd_srv_export *e = open->export;
 	const struct ibnbd_srv_open *other, *last = NULL;
 
 	lockdep_assert_held(&export_lock);
 	ibnbd_srv_dirs_del_open(open);
+	if (export_is_last_writer(open))
+		ibnbd_srv_epoch_end(e, flushed);
 	list_del_init(&open->link);
 	if (open->holder)
 		WRITE_ONCE(e->claims, e->claims - 1);
@@ -287,6 +302,7 @@ static int export_attach(struct ibnbd_srv_open *open, const struct ibnbd_identit
 		export_drop_unused(e);
 		return err;
 	}
+	ibnbd_srv_epoch_note(open, e);
 	open->export = e;
 	open->copy = e->copy;
 	if (ibnbd_access_writes(open->access))
@@ -296,18 +312,27 @@ static int export_attach(struct ibnbd_srv_open *open, const struct ibnbd_identit
 	list_add_tail(&open->link, &e->opens);
 	err = ibnbd_srv_dirs_add_open(open);
 	if (err) {
-		unused = export_detach(open);
+		unused = export_detach(open, false);
 		if (unused)
 			kobject_put(&unused->kobj);
 	}
 	return err;
 }
 
-/* A reader has changed nothing, and waits for no file system but its own. */
+/*
+ * Before an OPEN is answered. A reader has changed nothing, and waits for no file system but its
+ * own.
+ */
 static void export_keep_writer(const struct ibnbd_srv_open *open)
 {
-	if (ibnbd_access_writes(open->access))
-		ibnbd_srv_writer_file_keep();
+	int err;
+
+	if (!ibnbd_access_writes(open->access))
+		return;
+	err = ibnbd_srv_writer_file_keep();
+	mutex_lock(&export_lock);
+	ibnbd_srv_epoch_kept(open->export, !err);
+	mutex_unlock(&export_lock);
 }
 
 /**
@@ -334,30 +359,44 @@ int ibnbd_srv_export_open(struct ibnbd_srv_open *open, const char **why)
 	mutex_lock(&export_lock);
 	err = export_attach(open, &id, why);
 	mutex_unlock(&export_lock);
-	if (err)
+	if (err) {
 		export_close_backing(open);
-	else
-		export_keep_writer(open);
-	return err;
+		return err;
+	}
+	export_keep_writer(open);
+	return 0;
 }
 
 /**
  * ibnbd_srv_export_release() - undo ibnbd_srv_export_open(), but for the memory
  * @open: no I/O is in flight
  *
- * The place is given up first: whoever opens next finds a file that nobody writes to any more.
+ * The last writer's part ends with a flush, while it still has its place. The place is given up
+ * before the handle: whoever opens next finds a file that nobody writes to any more.
  */
 void ibnbd_srv_export_release(struct ibnbd_srv_open *open)
 {
 	struct ibnbd_srv_export *unused;
+	bool flushed = false;
+	int err = 0;
 
 	mutex_lock(&export_lock);
-	unused = export_detach(open);
+	if (export_is_last_writer(open)) {
+		mutex_unlock(&export_lock);
+		err = ibnbd_srv_epoch_flush(open);
+		flushed = !err;
+		mutex_lock(&export_lock);
+	}
+	unused = export_detach(open, flushed);
 	mutex_unlock(&export_lock);
+	if (err)
+		pr_warn("%s: the flush behind its last writer has failed (%d): clients hear of a new cache epoch\n",
+			open->name, err);
 	export_close_backing(open);
 	if (unused)
 		kobject_put(&unused->kobj);
-	export_keep_writer(open);
+	if (ibnbd_access_writes(open->access))
+		ibnbd_srv_writer_file_keep();
 }
 
 /* ---- what the client hears ----------------------------------------------- */
@@ -413,6 +452,8 @@ static void export_look(struct work_struct *work)
 		}
 		open = list_first_entry_or_null(&e->opens, struct ibnbd_srv_open, link);
 		nsectors = open ? export_nsectors(open) : 0;
+		if (open)
+			ibnbd_srv_epoch_look(e, open);
 		if (nsectors)
 			export_new_size(e, nsectors, NULL);
 	}
@@ -436,7 +477,7 @@ static void export_set_facts(struct ibnbd_srv_open *open, const struct ibnbd_ope
  * ibnbd_srv_export_describe() - the answer to OPEN, first or repeated, from the backing store as it
  * is now
  * @open: pinned by an I/O reference
- * @rsp: everything but device_id, which is the table's, and has_identity
+ * @rsp: everything but device_id, which is the table's, has_identity and has_durability
  *
  * From now on I/O is judged by what this answer says.
  */
@@ -457,6 +498,7 @@ void ibnbd_srv_export_describe(struct ibnbd_srv_open *open, struct ibnbd_open_rs
 	memcpy(rsp->identity.id, e->identity.id, sizeof(rsp->identity.id));
 	rsp->identity.kind = e->identity.kind;
 	rsp->identity.writer_gen = e->writer_gen;
+	ibnbd_srv_epoch_tell(open, &rsp->durability);
 	if (!open->claim_due)
 		export_new_size(e, rsp->nsectors, open);
 	export_set_facts(open, rsp);
@@ -501,6 +543,21 @@ int ibnbd_srv_export_resize(struct ibnbd_srv_export *e)
 		export_new_size(e, export_nsectors(open), NULL);
 	mutex_unlock(&export_lock);
 	return 0;
+}
+
+/*
+ * The disk has lost its cache, says who should know. 0, -ERESTARTNOINTR, or another errno: a
+ * restart of the server may forget it.
+ */
+int ibnbd_srv_export_cache_lost(struct ibnbd_srv_export *e)
+{
+	int err = export_trylock();
+
+	if (err)
+		return err;
+	ibnbd_srv_epoch_lost(e, "its cache was lost");
+	mutex_unlock(&export_lock);
+	return ibnbd_srv_writer_file_keep();
 }
 
 /* Private pages or not, for all who have it open. 0 or -ERESTARTNOINTR. */

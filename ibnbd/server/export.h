@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* An export: a backing object, shared by all sessions. An open: one session's hold on it. */
+/*
+ * An export: a backing object, shared by all sessions. An open: one session's hold on it. Both are
+ * export.c's and open.c's; everything of an export is under the export lock, of an open under its
+ * session's, where no word of its own says otherwise. What I/O looks at is set before it can, or
+ * read once. An open that is killed keeps its memory until its last I/O and its directory are gone.
+ */
 #ifndef IBNBD_SERVER_EXPORT_H
 #define IBNBD_SERVER_EXPORT_H
 
@@ -11,6 +16,7 @@
 #include <linux/workqueue.h>
 #include <ibtrs/srv.h>
 #include "ibnbd/logic/access.h"
+#include "ibnbd/logic/epoch.h"
 #include "ibnbd/proto/msg.h"
 
 struct ibnbd_srv_session;
@@ -43,6 +49,9 @@ enum {				/* spec F.3 */
  *	under @later_lock (any context), as is the writing of @later_full: what comes now waits
  *	behind them
  * @identity: F.4, found at the first open
+ * @cache: cache epoch, and whether all that was acknowledged is flushed; @cache_volatile: has it a
+ *	cache that is lost with the power, ever since it was opened
+ * @clean_epoch: the one of which the file may still say that it ended clean; 0: none
  * @no_punch: the file system said that it cannot punch holes
  * @kobj: ctl/devices/NAME; its release frees the export
  */
@@ -57,6 +66,9 @@ struct ibnbd_srv_export {
 	bool no_punch;
 	u64 nsectors;
 	u64 writer_gen;
+	struct ibnbd_epoch cache;
+	bool cache_volatile;
+	u64 clean_epoch;
 	struct workqueue_struct *wq;
 	spinlock_t later_lock;
 	struct list_head later;
@@ -98,6 +110,7 @@ struct ibnbd_srv_open {
 	bool direct;			/* file opened with O_DIRECT */
 	u32 block;			/* file: logical block size */
 	struct ibnbd_facts facts;
+	u64 epoch;			/* as its client was told */
 	struct ibnbd_srv_export *export;
 	struct percpu_ref ref;
 
@@ -134,6 +147,7 @@ void ibnbd_srv_export_release(struct ibnbd_srv_open *open);
 void ibnbd_srv_export_describe(struct ibnbd_srv_open *open, struct ibnbd_open_rsp *rsp);
 void ibnbd_srv_export_each_open(void (*fn)(struct ibnbd_srv_open *open));
 int ibnbd_srv_export_resize(struct ibnbd_srv_export *e);
+int ibnbd_srv_export_cache_lost(struct ibnbd_srv_export *e);
 int ibnbd_srv_export_set_copy(struct ibnbd_srv_export *e, enum ibnbd_srv_copy copy);
 
 static inline void ibnbd_srv_open_put(struct ibnbd_srv_open *open)

@@ -60,7 +60,6 @@ static void msg_sess_info(struct ibnbd_srv_session *s, struct ibtrs_srv_op *op)
 		msg_refuse(s, op, err, why);
 		return;
 	}
-	m.features &= ~(u64)IBNBD_FEAT_DURABILITY;	/* disks have no epoch here */
 	WRITE_ONCE(s->version, m.version);
 	WRITE_ONCE(s->features, m.features);
 	ibnbd_msg_sess_info_encode(&reply, IBNBD_MSG_SESS_INFO_RSP, &m);

@@ -9,6 +9,8 @@
  *		block_dev			link, block devices only
  *		size, identity, copy, resize	size in sectors; kind:hash; private pages; 1 = look
  *						at the size again
+ *		cache_epoch, cache_lost		changes when writes that were not flushed may be
+ *						lost; 1 = they may be
  *		claimed				1 = kept from this machine's own use
  *		sessions/SESSION/		an open
  *			read_only access_mode mapping_path device_id
@@ -105,6 +107,30 @@ static ssize_t resize_store(struct kobject *kobj, struct kobj_attribute *attr, c
 	return err ? err : len;
 }
 
+static ssize_t cache_epoch_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "%016llx\n", READ_ONCE(sysfs_export(kobj)->cache.epoch));
+}
+
+static ssize_t cache_lost_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "Usage: echo 1 > %s\n", attr->attr.name);
+}
+
+static ssize_t cache_lost_store(struct kobject *kobj, struct kobj_attribute *attr, const char *buf,
+				size_t len)
+{
+	int err;
+
+	if (!sysfs_streq(buf, "1")) {
+		pr_err("%s: cache_lost: write 1 when the disk has lost what was not flushed\n",
+		       kobject_name(kobj));
+		return -EINVAL;
+	}
+	err = ibnbd_srv_export_cache_lost(sysfs_export(kobj));
+	return err ? err : len;
+}
+
 static ssize_t claimed_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
 {
 	return sysfs_emit(buf, "%d\n", READ_ONCE(sysfs_export(kobj)->claims) > 0);
@@ -113,6 +139,8 @@ static ssize_t claimed_show(struct kobject *kobj, struct kobj_attribute *attr, c
 static struct kobj_attribute size_attr = __ATTR_RO(size);
 static struct kobj_attribute claimed_attr = __ATTR_RO(claimed);
 static struct kobj_attribute identity_attr = __ATTR_RO(identity);
+static struct kobj_attribute cache_epoch_attr = __ATTR_RO(cache_epoch);
+static struct kobj_attribute cache_lost_attr = __ATTR_RW(cache_lost);
 static struct kobj_attribute copy_attr = __ATTR_RW(copy);
 static struct kobj_attribute resize_attr = __ATTR_RW(resize);
 
@@ -122,6 +150,8 @@ static struct attribute *sysfs_export_attrs[] = {
 	&copy_attr.attr,
 	&resize_attr.attr,
 	&claimed_attr.attr,
+	&cache_epoch_attr.attr,
+	&cache_lost_attr.attr,
 	NULL,
 };
 

@@ -38,6 +38,7 @@ struct writer_record {
 	uuid_t writer;		/* session, or null */
 	u64 gen;
 	unsigned int opens;	/* of writers, now: it is not forgotten */
+	struct ibnbd_epoch cache;	/* epoch.c's */
 };
 
 static LIST_HEAD(writer_records);
@@ -88,6 +89,7 @@ static struct writer_record *writer_find(const struct writer_key *key,
  */
 static void writer_begin(struct writer_record *r, const struct ibnbd_identity *id)
 {
+	ibnbd_srv_writer_file_recall_epoch(id, &r->cache);
 	if (ibnbd_srv_writer_file_recall(id, &r->gen, &r->writer)) {
 		if (uuid_is_null(&r->writer))
 			uuid_gen(&r->writer);
@@ -164,6 +166,15 @@ int ibnbd_srv_writer_note(const struct ibnbd_srv_open *open, const struct ibnbd_
 	ibnbd_srv_writer_file_store(&e->identity, r->gen, e->writers ? &uuid_null : &r->writer);
 	*gen = r->gen;
 	return 0;
+}
+
+struct ibnbd_epoch *ibnbd_srv_writer_cache(const struct ibnbd_srv_open *open,
+					   const struct ibnbd_srv_export *e)
+{
+	struct writer_key key = writer_key_of(open);
+	struct writer_record *r = writer_find(&key, &e->identity);
+
+	return r ? &r->cache : NULL;
 }
 
 void ibnbd_srv_writer_left(const struct ibnbd_srv_open *gone, const struct ibnbd_srv_open *last)

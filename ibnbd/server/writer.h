@@ -20,6 +20,12 @@
 int ibnbd_srv_writer_note(const struct ibnbd_srv_open *open, const struct ibnbd_srv_export *e,
 			  u64 *gen);
 /*
+ * What is recorded of its cache: there is something as long as a writer has it open. NULL: nothing.
+ * Until the next call for another object.
+ */
+struct ibnbd_epoch *ibnbd_srv_writer_cache(const struct ibnbd_srv_open *open,
+					   const struct ibnbd_srv_export *e);
+/*
  * A writer leaves. Of two (a migration) @last, one of them, may have written last; else it is NULL.
  * Should the other one's session come back with writes that it holds, it hears of another writer.
  */

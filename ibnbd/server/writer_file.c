@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The file writer_file: who wrote last to each disk, for the next life of this module.
+ * The file writer_file: who wrote last to each disk, and its cache epoch, for the next life of this
+ * module.
  *
  * A client may hold writes for as long as its administrator allows, over restarts of the server
  * too. Had another one written meanwhile, and the server forgotten it, those writes would be
@@ -8,11 +9,12 @@
  * disks with an identity can be found again; the rest is known by their numbers, which are others
  * after a restart.
  *
- * The file is a table: SLOTS of 64 bytes, the first says what the file is. It is read once and
- * written slot by slot, in place; it is closed between, so that its file system can be unmounted. A
- * slot that does not fit its checksum, and one that had to make place for another disk, leave a
- * gap: from then on a disk that is not in the table may have had a writer (writer.c draws the safe
- * conclusion).
+ * The file is two tables of SLOTS of 64 bytes: writers, and behind them cache epochs, which old
+ * files have not. The first slot of each says what it is. They are read once and written slot by
+ * slot, in place; the file is closed between, so that its file system can be unmounted. A slot that
+ * does not fit its checksum, and one that had to make place for another disk, leave a gap among the
+ * writers: from then on a disk that is not in the table may have had one (writer.c draws the safe
+ * conclusion). A disk that is not among the epochs gets a new one.
  *
  * Locks: file_lock orders writers of the file, and is waited for, so that who comes back from
  * keep() knows its slot on disk; table_lock is short, inside it, and inside export.c's.
@@ -26,18 +28,41 @@
 #include <linux/slab.h>
 #include "ibnbd/server/writer_file.h"
 
-#define SLOTS		4096
-#define HEADER		"ibnbd-server: who wrote last, 1\n"
+#define SLOTS		4096		/* of a table */
+
+enum table {
+	WRITERS,
+	EPOCHS,
+	TABLES,
+};
+
+#define ALL_SLOTS	(TABLES * SLOTS)
+
+static const char *const table_header_text[TABLES] = {
+	"ibnbd-server: who wrote last, 1\n",
+	"ibnbd-server: cache epochs, 1\n",
+};
 
 struct slot {
 	__le64 sum;		/* of what follows; a slot of zeroes is free */
 	u8 kind;
-	u8 reserved[7];
+	u8 clean;		/* epochs: it ended clean */
+	u8 reserved[6];
 	u8 id[IBNBD_ID_LEN];
-	__le64 gen;
-	u8 writer[UUID_SIZE];
-	u8 reserved2[8];
+	union {
+		struct {
+			__le64 gen;
+			u8 writer[UUID_SIZE];
+			u8 reserved2[8];
+		};
+		struct {
+			__le64 epoch;
+			u8 reserved3[24];
+		};
+	};
 };
+
+static_assert(sizeof(struct slot) == 64);
 
 static char *writer_file = "";
 module_param(writer_file, charp, 0444);
@@ -47,9 +72,9 @@ MODULE_PARM_DESC(writer_file,
 static DEFINE_MUTEX(file_lock);
 static DEFINE_MUTEX(table_lock);
 static struct slot *table;			/* NULL: no file is used */
-static DECLARE_BITMAP(table_dirty, SLOTS);
-static bool table_gap;
-static unsigned int table_victim;		/* next slot to make place when all are taken */
+static DECLARE_BITMAP(table_dirty, ALL_SLOTS);
+static bool table_gap;				/* among the writers */
+static unsigned int table_victim[TABLES];	/* next slot to make place when all are taken */
 
 /* Finds what was torn or changed, not what was forged: the file is root's. */
 static __le64 slot_sum(const struct slot *s)
@@ -59,11 +84,10 @@ static __le64 slot_sum(const struct slot *s)
 	return cpu_to_le64(siphash(&s->kind, sizeof(*s) - offsetof(struct slot, kind), &key));
 }
 
-static void table_header(struct slot *s)
+static void table_header(enum table t, struct slot *s)
 {
-	static_assert(sizeof(HEADER) <= sizeof(*s));
 	memset(s, 0, sizeof(*s));
-	memcpy(s, HEADER, sizeof(HEADER) - 1);
+	strscpy((char *)s, table_header_text[t], sizeof(*s));
 }
 
 static struct file *file_open(void)
@@ -103,7 +127,7 @@ static int file_write(const unsigned long *dirty)
 
 	if (IS_ERR(f))
 		return PTR_ERR(f);
-	for_each_set_bit(i, dirty, SLOTS) {
+	for_each_set_bit(i, dirty, ALL_SLOTS) {
 		err = file_write_slot(f, i);
 		if (err)
 			break;
@@ -114,28 +138,43 @@ static int file_write(const unsigned long *dirty)
 	return err;
 }
 
-/* What the file says. One of zeroes, or a short one, is new: it was never written to the end. */
-static int table_check(void)
+/*
+ * What one of them says. One of zeroes, or a short one, is new: it was never written to the end.
+ * @gap: a slot is lost.
+ */
+static int table_check_one(enum table t, bool *gap)
 {
+	unsigned int i = t * SLOTS;
 	struct slot header;
-	unsigned int i;
 
-	table_header(&header);
-	if (!memchr_inv(table, 0, sizeof(*table))) {
-		table[0] = header;
-		__set_bit(0, table_dirty);
-	} else if (memcmp(table, &header, sizeof(header))) {
+	table_header(t, &header);
+	if (!memchr_inv(&table[i], 0, sizeof(*table))) {
+		table[i] = header;
+		__set_bit(i, table_dirty);
+	} else if (memcmp(&table[i], &header, sizeof(header))) {
 		return -EINVAL;
 	}
-	for (i = 1; i < SLOTS; i++) {
+	for (i++; i < (t + 1) * SLOTS; i++) {
 		if (!memchr_inv(&table[i], 0, sizeof(*table)) ||
 		    table[i].sum == slot_sum(&table[i]))
 			continue;
-		table_gap = true;
+		*gap = true;
 		memset(&table[i], 0, sizeof(*table));
 		__set_bit(i, table_dirty);
 	}
-	if (table_gap)
+	return 0;
+}
+
+static int table_check(void)
+{
+	bool epochs_gap = false;
+	int err;
+
+	err = table_check_one(WRITERS, &table_gap);
+	err = err ?: table_check_one(EPOCHS, &epochs_gap);
+	if (err)
+		return err;
+	if (table_gap || epochs_gap)
 		pr_warn("%s is damaged: clients that hold writes while they come back may be fenced\n",
 			writer_file);
 	return 0;
@@ -150,7 +189,8 @@ static int table_read(void)
 	if (IS_ERR(f))
 		return PTR_ERR(f);
 	do {
-		n = kernel_read(f, (char *)table + pos, SLOTS * sizeof(*table) - pos, &pos);
+		n = kernel_read(f, (char *)table + pos, ALL_SLOTS * sizeof(*table) - pos,
+				&pos);
 	} while (n > 0);
 	cx_fput(f);
 	return n;
@@ -170,13 +210,13 @@ int ibnbd_srv_writer_file_load(void)
 
 	if (!*writer_file)
 		return 0;
-	table = kvcalloc(SLOTS, sizeof(*table), GFP_KERNEL);
+	table = kvcalloc(ALL_SLOTS, sizeof(*table), GFP_KERNEL);
 	if (!table)
 		return -ENOMEM;
 	err = *writer_file == '/' ? table_read() : -EINVAL;
 	if (!err)
 		err = table_check();
-	if (!err && !bitmap_empty(table_dirty, SLOTS))
+	if (!err && !bitmap_empty(table_dirty, ALL_SLOTS))
 		err = file_write(table_dirty);
 	if (err) {
 		pr_err("writer_file=%s: %s (%d); mend it, name another file, or leave it empty and forget at each restart who wrote\n",
@@ -189,7 +229,7 @@ int ibnbd_srv_writer_file_load(void)
 		/* modprobe would speak of a missing symbol */
 		err = err == -ENOENT ? -EIO : err;
 	}
-	bitmap_zero(table_dirty, SLOTS);
+	bitmap_zero(table_dirty, ALL_SLOTS);
 	return err;
 }
 
@@ -205,28 +245,44 @@ bool ibnbd_srv_writer_file_forgot(void)
 	return READ_ONCE(table_gap);
 }
 
-static struct slot *table_find(const struct ibnbd_identity *id)
+static struct slot *table_find(enum table t, const struct ibnbd_identity *id)
 {
 	unsigned int i;
 
 	lockdep_assert_held(&table_lock);
-	for (i = 1; i < SLOTS; i++)
+	for (i = t * SLOTS + 1; i < (t + 1) * SLOTS; i++)
 		if (table[i].kind == id->kind && !memcmp(table[i].id, id->id, sizeof(id->id)))
 			return &table[i];
 	return NULL;
 }
 
-static struct slot *table_place(const struct ibnbd_identity *id)
+static struct slot *table_place(enum table t, const struct ibnbd_identity *id)
 {
 	static const struct ibnbd_identity none;	/* as is the kind of a free slot */
-	struct slot *s = table_find(id) ?: table_find(&none);
+	struct slot *s = table_find(t, id) ?: table_find(t, &none);
 
 	static_assert(IBNBD_ID_NONE == 0);
 	if (s)
 		return s;
-	WRITE_ONCE(table_gap, true);
-	table_victim = table_victim % (SLOTS - 1) + 1;
-	return &table[table_victim];
+	if (t == WRITERS)
+		WRITE_ONCE(table_gap, true);
+	table_victim[t] = table_victim[t] % (SLOTS - 1) + 1;
+	return &table[t * SLOTS + table_victim[t]];
+}
+
+static void table_store(enum table t, const struct ibnbd_identity *id, struct slot *new)
+{
+	struct slot *s;
+
+	new->kind = id->kind;
+	memcpy(new->id, id->id, sizeof(new->id));
+	new->sum = slot_sum(new);
+	guard(mutex)(&table_lock);
+	s = table_place(t, id);
+	if (!memcmp(s, new, sizeof(*new)))
+		return;
+	*s = *new;
+	__set_bit(s - table, table_dirty);
 }
 
 /**
@@ -244,7 +300,7 @@ bool ibnbd_srv_writer_file_recall(const struct ibnbd_identity *id, u64 *gen, uui
 	if (!table || id->kind == IBNBD_ID_NONE)
 		return false;
 	guard(mutex)(&table_lock);
-	s = table_find(id);
+	s = table_find(WRITERS, id);
 	if (!s)
 		return false;
 	*gen = le64_to_cpu(s->gen);
@@ -255,20 +311,38 @@ bool ibnbd_srv_writer_file_recall(const struct ibnbd_identity *id, u64 *gen, uui
 /* Remember, in memory; ibnbd_srv_writer_file_keep() does the rest. */
 void ibnbd_srv_writer_file_store(const struct ibnbd_identity *id, u64 gen, const uuid_t *writer)
 {
-	struct slot new = { .kind = id->kind, .gen = cpu_to_le64(gen) };
-	struct slot *s;
+	struct slot new = { .gen = cpu_to_le64(gen) };
 
 	if (!table || id->kind == IBNBD_ID_NONE)
 		return;
-	memcpy(new.id, id->id, sizeof(new.id));
 	export_uuid(new.writer, writer);
-	new.sum = slot_sum(&new);
-	guard(mutex)(&table_lock);
-	s = table_place(id);
-	if (!memcmp(s, &new, sizeof(new)))
+	table_store(WRITERS, id, &new);
+}
+
+/* What an earlier life knew of a disk's cache; its epoch is 0: nothing. */
+void ibnbd_srv_writer_file_recall_epoch(const struct ibnbd_identity *id, struct ibnbd_epoch *e)
+{
+	struct slot *s;
+
+	memset(e, 0, sizeof(*e));
+	if (!table || id->kind == IBNBD_ID_NONE)
 		return;
-	*s = new;
-	__set_bit(s - table, table_dirty);
+	guard(mutex)(&table_lock);
+	s = table_find(EPOCHS, id);
+	if (!s)
+		return;
+	e->epoch = le64_to_cpu(s->epoch);
+	e->clean = s->clean;
+}
+
+/* As ibnbd_srv_writer_file_store(). */
+void ibnbd_srv_writer_file_store_epoch(const struct ibnbd_identity *id, const struct ibnbd_epoch *e)
+{
+	struct slot new = { .clean = e->clean, .epoch = cpu_to_le64(e->epoch) };
+
+	if (!table || id->kind == IBNBD_ID_NONE)
+		return;
+	table_store(EPOCHS, id, &new);
 }
 
 /**
@@ -277,28 +351,31 @@ void ibnbd_srv_writer_file_store(const struct ibnbd_identity *id, u64 gen, const
  * Sleeps for as long as the file system does; no lock of the exports is held. One that fails is
  * tried again with the next: until then a restart would forget, which is said, and is no reason to
  * take disks away from clients.
+ *
+ * Return: 0: all that was stored before the call is on disk, or none is to be kept.
  */
-void ibnbd_srv_writer_file_keep(void)
+int ibnbd_srv_writer_file_keep(void)
 {
-	static DECLARE_BITMAP(writing, SLOTS);
+	static DECLARE_BITMAP(writing, ALL_SLOTS);
 	int err;
 
 	if (!table)
-		return;
+		return 0;
 	guard(mutex)(&file_lock);
 	mutex_lock(&table_lock);
-	bitmap_copy(writing, table_dirty, SLOTS);
-	bitmap_zero(table_dirty, SLOTS);
+	bitmap_copy(writing, table_dirty, ALL_SLOTS);
+	bitmap_zero(table_dirty, ALL_SLOTS);
 	mutex_unlock(&table_lock);
-	if (bitmap_empty(writing, SLOTS))
-		return;
+	if (bitmap_empty(writing, ALL_SLOTS))
+		return 0;
 	err = file_write(writing);
 	if (!err)
-		return;
+		return 0;
 	mutex_lock(&table_lock);
-	bitmap_or(table_dirty, table_dirty, writing, SLOTS);
+	bitmap_or(table_dirty, table_dirty, writing, ALL_SLOTS);
 	mutex_unlock(&table_lock);
 	pr_err_ratelimited(
 		"cannot write %s (%d): after a restart this server would not know who wrote last, and a client could replay old writes\n",
 		writer_file, err);
+	return err;
 }

@@ -11,7 +11,7 @@ deadline = 300
 
 FILE = "/h/writers"
 DISK = "modprobe virtio_blk; wait_for 5 test -b /dev/vda; "
-SLOT = 64
+SLOT, TABLE = 64, 4096 * 64          # behind that of the writers stands that of the epochs
 
 
 def run(t):
@@ -126,11 +126,13 @@ def run(t):
          "serve writer_file=/mnt/w/writers; mount -o remount,ro /mnt/w; dmesg -C")
     a = c.sh("map vda sessname=a")
     c.sh(put.format("W", a))
-    s.sh("dmesg | grep 'cannot write /mnt/w/writers'; [ $(stat -c %s /mnt/w/writers) = 64 ]; "
+    s.sh("dmesg | grep 'cannot write /mnt/w/writers'; "
+         f"[ $(stat -c %s /mnt/w/writers) = {TABLE + SLOT} ]; "
          "mount -o remount,rw /mnt/w")
     c.sh(f"unmap {a}")
     other("4")
-    s.sh("[ $(stat -c %s /mnt/w/writers) = 128 ]; unload $OUR_MODULES; umount /mnt/w")
+    s.sh(f"[ $(stat -c %s /mnt/w/writers) = {TABLE + 2 * SLOT} ]; "
+         "unload $OUR_MODULES; umount /mnt/w")
 
     t.log("--- what is not such a file is refused, and left as it is")
     s.sh("echo mine > /h/mine; ln -s mine /h/link; mkdir /h/dir")

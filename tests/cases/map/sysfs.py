@@ -73,6 +73,8 @@ SERVER = [
     ("class/ibnbd-server/ctl/devices/ram0/copy", RW, "auto"),
     ("class/ibnbd-server/ctl/devices/ram0/claimed", RO, "[01]"),
     ("class/ibnbd-server/ctl/devices/ram0/resize", RW, USAGE),
+    ("class/ibnbd-server/ctl/devices/ram0/cache_epoch", RO, "[0-9a-f]{16}"),
+    ("class/ibnbd-server/ctl/devices/ram0/cache_lost", RW, USAGE),
     ("class/ibnbd-server/ctl/devices/ram0/sessions/s1/read_only", RO, "0"),
     ("class/ibnbd-server/ctl/devices/ram0/sessions/s1/access_mode", RO, "migration"),
     ("class/ibnbd-server/ctl/devices/ram0/sessions/s1/mapping_path", RO, "dir/disk"),
@@ -224,7 +226,8 @@ def run(t):
                  f"/sys/class/ibtrs-server/s1/paths/{path}/stats/rdma")
     e = "/sys/class/ibnbd-server/ctl/devices/ram0"
     s.sh(f"for w in always never auto; do echo $w > {e}/copy; [ $(cat {e}/copy) = $w ]; done")
-    for file, bad in (("copy", "maybe"), ("resize", "2"), ("sessions/s1/force_close", "yes")):
+    for file, bad in (("copy", "maybe"), ("resize", "2"), ("cache_lost", "2"),
+                      ("sessions/s1/force_close", "yes")):
         s.fails(f"echo {bad} > {e}/{file}", "Invalid argument")
     check_names(t, c, s)
     c.sh(f"unmap {dev}")

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The cache epoch of a disk (protocol.md, "What a flush covers"): kept or drawn anew? Pure.
+ */
+#ifndef IBNBD_LOGIC_EPOCH_H
+#define IBNBD_LOGIC_EPOCH_H
+
+#include <ibtrs/pure.h>
+
+/**
+ * struct ibnbd_epoch - what is known of a disk's cache
+ * @epoch: as clients are told; 0: nothing is known
+ * @clean: everything that was ever acknowledged is covered by a flush, and nobody writes
+ */
+struct ibnbd_epoch {
+	u64 epoch;
+	bool clean;
+};
+
+bool ibnbd_epoch_begin(struct ibnbd_epoch *e, u64 fresh);
+void ibnbd_epoch_writer(struct ibnbd_epoch *e);
+void ibnbd_epoch_end(struct ibnbd_epoch *e, bool flushed, u64 fresh);
+void ibnbd_epoch_lost(struct ibnbd_epoch *e, u64 fresh);
+
+#endif

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The cache epoch of an export: what its clients go by when they ask whether a flush still covers
+ * what was acknowledged before it (protocol.md, "What a flush covers"; law L25).
+ *
+ * Kept or drawn anew is decided by logic/epoch, from the record. While somebody has the disk open
+ * that is the export's. It outlives the export beside who wrote last: in writer.c for this life of
+ * the module, in writer_file.c for the next.
+ *
+ * "Somebody writes" is on disk before the OPEN of a writer is answered. If the file can not be
+ * written then, and may still say "clean", the epoch is drawn anew: after a loss of power the file
+ * would hand out the old one, which is none of any client then. "Clean" is stored when the last
+ * writer has left and a flush after his last request has succeeded; that flush is part of leaving,
+ * so nobody else writes meanwhile.
+ *
+ * A cache that is lost under its clients (cache_lost, a disk whose write cache is switched on)
+ * takes their opens away, as when a client was lost: the id answers no more I/O, its client asks
+ * again, and hears of another epoch before anything of his can succeed. In-kernel clients are left
+ * alone: they would not understand.
+ *
+ * Lock: all but ibnbd_srv_epoch_flush() under the export lock. Failure: a doubt is a new epoch.
+ */
+#include <linux/blkdev.h>
+#include <linux/random.h>
+#include "ibnbd/server/epoch.h"
+#include "ibnbd/server/open.h"
+#include "ibnbd/server/session.h"
+#include "ibnbd/server/writer.h"
+#include "ibnbd/server/writer_file.h"
+
+/* Of a file it is the page cache, and the disk below. */
+static bool epoch_is_volatile(const struct ibnbd_srv_open *open)
+{
+	return !open->bdev || bdev_write_cache(open->bdev);
+}
+
+static void epoch_store(const struct ibnbd_srv_export *e, struct ibnbd_epoch *record)
+{
+	if (record)
+		*record = e->cache;
+	ibnbd_srv_writer_file_store_epoch(&e->identity, &e->cache);
+}
+
+/* Where this life of the module remembers it. */
+static struct ibnbd_epoch *epoch_record(struct ibnbd_srv_export *e)
+{
+	struct ibnbd_srv_open *open;
+
+	open = list_first_entry_or_null(&e->opens, struct ibnbd_srv_open, link);
+	return open ? ibnbd_srv_writer_cache(open, e) : NULL;
+}
+
+/**
+ * ibnbd_srv_epoch_note() - an open is about to be granted
+ * @open: its access mode is set
+ * @e: the export that it will join; its writer is noted (writer.c)
+ *
+ * One that writes may be answered when ibnbd_srv_writer_file_keep() and ibnbd_srv_epoch_kept() have
+ * returned; one that reads leaves nothing behind.
+ */
+void ibnbd_srv_epoch_note(const struct ibnbd_srv_open *open, struct ibnbd_srv_export *e)
+{
+	struct ibnbd_epoch *record = ibnbd_srv_writer_cache(open, e);
+
+	if (list_empty(&e->opens)) {
+		if (record)
+			e->cache = *record;
+		else
+			ibnbd_srv_writer_file_recall_epoch(&e->identity, &e->cache);
+		if (!ibnbd_epoch_begin(&e->cache, get_random_u64()))
+			pr_debug("%s: cache epoch %016llx\n", kobject_name(&e->kobj),
+				 e->cache.epoch);
+		e->cache_volatile = epoch_is_volatile(open);
+	}
+	if (!ibnbd_access_writes(open->access))
+		return;
+	if (e->cache.clean) {
+		e->clean_epoch = e->cache.epoch;
+		ibnbd_epoch_writer(&e->cache);
+	}
+	epoch_store(e, record);
+}
+
+/**
+ * ibnbd_srv_epoch_kept() - the file was written, or could not be
+ * @e: an open of it is about to be answered
+ * @kept: what ibnbd_srv_epoch_note() stored is on disk
+ */
+void ibnbd_srv_epoch_kept(struct ibnbd_srv_export *e, bool kept)
+{
+	if (kept) {
+		e->clean_epoch = 0;
+	} else if (e->clean_epoch == e->cache.epoch) {
+		ibnbd_epoch_lost(&e->cache, get_random_u64());
+		epoch_store(e, epoch_record(e));
+	}
+}
+
+/**
+ * ibnbd_srv_epoch_end() - the last writer leaves
+ * @e: he is still in its list
+ * @flushed: ibnbd_srv_epoch_flush() has succeeded after his last request
+ */
+void ibnbd_srv_epoch_end(struct ibnbd_srv_export *e, bool flushed)
+{
+	ibnbd_epoch_end(&e->cache, flushed, get_random_u64());
+	epoch_store(e, epoch_record(e));
+}
+
+/* Who would not ask again keeps what he has: he knows no epochs. */
+static void epoch_ask_again(struct ibnbd_srv_open *open)
+{
+	struct ibnbd_srv_session *s = open->session;
+
+	if (!(READ_ONCE(s->features) & IBNBD_FEAT_DURABILITY)) {
+		WRITE_ONCE(open->epoch, open->export->cache.epoch);
+		return;
+	}
+	spin_lock(&s->lock);
+	ibnbd_srv_open_lose(open, "its client has to hear that the disk's cache was lost");
+	spin_unlock(&s->lock);
+}
+
+/**
+ * ibnbd_srv_epoch_lost() - the disk's cache may have been lost while it is open
+ * @e: its clients hear of it before anything else of theirs succeeds
+ * @why: for the log
+ */
+void ibnbd_srv_epoch_lost(struct ibnbd_srv_export *e, const char *why)
+{
+	struct ibnbd_srv_open *open;
+
+	ibnbd_epoch_lost(&e->cache, get_random_u64());
+	pr_warn("%s: %s: cache epoch %016llx begins\n", kobject_name(&e->kobj), why,
+		e->cache.epoch);
+	epoch_store(e, epoch_record(e));
+	list_for_each_entry(open, &e->opens, link)
+		epoch_ask_again(open);
+}
+
+/**
+ * ibnbd_srv_epoch_look() - has the disk got a write cache since it was opened?
+ * @e: an export
+ * @open: of it
+ *
+ * Its clients keep no account then of what no flush has covered, so they have to open it anew. That
+ * it has lost its cache is told to who opens it next: until then they keep one for nothing.
+ *
+ * Return: true: a new epoch has begun.
+ */
+bool ibnbd_srv_epoch_look(struct ibnbd_srv_export *e, const struct ibnbd_srv_open *open)
+{
+	if (e->cache_volatile || !epoch_is_volatile(open))
+		return false;
+	e->cache_volatile = true;
+	ibnbd_srv_epoch_lost(e, "its write cache was switched on");
+	return true;
+}
+
+/* What the answer to OPEN says. */
+void ibnbd_srv_epoch_tell(struct ibnbd_srv_open *open, struct ibnbd_durability *d)
+{
+	struct ibnbd_srv_export *e = open->export;
+
+	WRITE_ONCE(open->epoch, e->cache.epoch);
+	d->cache_epoch = e->cache.epoch;
+	d->flags = e->cache_volatile ? IBNBD_DUR_F_VOLATILE : 0;
+}
+
+/**
+ * ibnbd_srv_epoch_flush() - have on the medium what was acknowledged
+ * @open: a writer whose last request has ended. Sleeps for as long as the disk wants.
+ *
+ * Return: 0 or a negative errno.
+ */
+int ibnbd_srv_epoch_flush(struct ibnbd_srv_open *open)
+{
+	return open->bdev ? blkdev_issue_flush(open->bdev) : vfs_fsync(open->file, 0);
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The cache epochs of exports: when writes that no flush has covered may be lost. */
+#ifndef IBNBD_SERVER_EPOCH_H
+#define IBNBD_SERVER_EPOCH_H
+
+#include "ibnbd/server/export.h"
+
+void ibnbd_srv_epoch_note(const struct ibnbd_srv_open *open, struct ibnbd_srv_export *e);
+void ibnbd_srv_epoch_kept(struct ibnbd_srv_export *e, bool kept);
+void ibnbd_srv_epoch_end(struct ibnbd_srv_export *e, bool flushed);
+void ibnbd_srv_epoch_lost(struct ibnbd_srv_export *e, const char *why);
+bool ibnbd_srv_epoch_look(struct ibnbd_srv_export *e, const struct ibnbd_srv_open *open);
+void ibnbd_srv_epoch_tell(struct ibnbd_srv_open *open, struct ibnbd_durability *d);
+int ibnbd_srv_epoch_flush(struct ibnbd_srv_open *open);
+
+#endif
