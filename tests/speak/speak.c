@@ -9,11 +9,15 @@
  *								with what the server answers
  *	cat data						how many of the bytes that came, or
  *								were sent, are not 0
+ *	cat epoch						16 hex digits of the disk's cache
+ *								epoch, and 1 if that is volatile;
+ *								writing to it opens the disk again
  *	echo "PREFIX COUNT MODE" > storm			opens PREFIX0, PREFIX1 .. in that
  *								mode and closes each
  *
  * At load: name= is the session's name, uuid= (32 hex digits) the id that it pretends to have,
- * access= the mode of the disk (ro, rw, migration); without disk= nothing is opened.
+ * access= the mode of the disk (ro, rw, migration); without disk= nothing is opened. features= are
+ * the bits that it offers in SESS_INFO, none by default.
  *
  * A message is IO, of the disk, for its first sector, of 32 bytes, unless it says otherwise: type=
  * dev= sector= hdr=. len= is the length of the data beside it, fill= the byte that it consists of;
@@ -41,10 +45,13 @@ static char *uuid = "";
 module_param(uuid, charp, 0444);
 static char *access = "rw";
 module_param(access, charp, 0444);
+static unsigned int features;
+module_param(features, uint, 0444);
 
 static DEFINE_MUTEX(speak_lock);	/* one word at a time, and the data that belongs to it */
 static struct ibtrs_clt *clt;
 static u32 device_id;
+static struct ibnbd_durability cache;	/* of the disk, as the last OPEN said */
 static u8 *buf;
 static u32 buf_len;
 /* a message was never answered: its memory is the transport's until the session is closed */
@@ -186,17 +193,22 @@ static int speak_mode(const char *word, enum ibnbd_access *mode)
 
 static int speak_greet(void)
 {
-	struct ibnbd_sess_info offer = { .version = IBNBD_PROTO_MAJOR };
+	struct ibnbd_sess_info offer = { .version = IBNBD_PROTO_MAJOR, .features = features };
 	struct ibnbd_wire_sess_info info, told;
+	struct ibnbd_sess_info agreed;
+	const char *why;
+	int err;
 
 	ibnbd_msg_sess_info_encode(&info, IBNBD_MSG_SESS_INFO, &offer);
-	return ibtrs_clt_call(clt, IBTRS_READ, &info, sizeof(info), &told, sizeof(told), SPEAK_MS);
+	err = ibtrs_clt_call(clt, IBTRS_READ, &info, sizeof(info), &told, sizeof(told), SPEAK_MS);
+	err = err ?: ibnbd_msg_sess_info_rsp_decode(&told, sizeof(told), features, &agreed, &why);
+	return err ?: agreed.features == features ? 0 : -EPROTO;
 }
 
 static int speak_open(const char *what, enum ibnbd_access mode, u32 *id)
 {
 	struct ibnbd_open m = { .access = mode, .name = what };
-	struct ibnbd_wire_open_rsp_id rsp;
+	struct ibnbd_wire_open_rsp_dur rsp;
 	struct ibnbd_wire_open req;
 	struct ibnbd_open_rsp opened;
 	const char *why;
@@ -204,13 +216,32 @@ static int speak_open(const char *what, enum ibnbd_access mode, u32 *id)
 
 	err = ibnbd_msg_open_encode(&req, &m);
 	err = err ?: ibtrs_clt_call(clt, IBTRS_READ, &req, sizeof(req), &rsp,
-				    ibnbd_msg_open_rsp_len(0), SPEAK_MS);
-	err = err ?: ibnbd_msg_open_rsp_decode(&rsp, ibnbd_msg_open_rsp_len(0), 0, PAGE_SIZE,
-					       &opened, &why);
-	if (!err)
+				    ibnbd_msg_open_rsp_len(features), SPEAK_MS);
+	err = err ?: ibnbd_msg_open_rsp_decode(&rsp, ibnbd_msg_open_rsp_len(features), features,
+					       PAGE_SIZE, &opened, &why);
+	if (!err) {
 		*id = opened.device_id;
+		cache = opened.durability;
+	}
 	return err;
 }
+
+static int epoch_get(char *text, const struct kernel_param *kp)
+{
+	return sysfs_emit(text, "%016llx %u\n", cache.cache_epoch, cache.flags);
+}
+
+static int epoch_set(const char *val, const struct kernel_param *kp)
+{
+	enum ibnbd_access mode;
+
+	if (!clt || !*disk)
+		return -ENOTCONN;
+	return speak_mode(access, &mode) ?: speak_open(disk, mode, &device_id);
+}
+
+static const struct kernel_param_ops epoch_ops = { .get = epoch_get, .set = epoch_set };
+module_param_cb(epoch, &epoch_ops, NULL, 0644);
 
 static int speak_close(u32 id)
 {

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Seen by a client without a block layer, which offers DURABILITY (features 6) and says what it
+likes; beside it a client that offers nothing, as those of the kernel do."""
+description = ("when a disk's cache is lost, nothing succeeds for a client that knows of epochs "
+               "until it has heard of the new one")
+crowd = True
+deadline = 180
+
+SAY = "/sys/module/ibnbd_speak/parameters/say"
+EPOCH = "/sys/module/ibnbd_speak/parameters/epoch"
+P = "/sys/module/ibnbd_testdisk/parameters"
+CTL = "/sys/class/ibnbd-server/ctl/devices"
+WRITE, FLUSH = "dir=w rw=0x1 bytes=4096 len=4096", "dir=r rw=0x702 bytes=0 len=0"
+FUA = "dir=w rw=0x301 bytes=4096 len=4096"
+GONE = "Transport endpoint is not connected"
+
+
+def run(t):
+    c, s = t.client, t.server
+
+    def said():
+        return c.sh(f"cat {EPOCH}").split()
+
+    def speak(**words):
+        c.sh("modprobe ibnbd-speak " + " ".join(f"{k}={v}" for k, v in words.items()))
+
+    def say(words, answer=""):
+        if answer:
+            c.fails(f"echo '{words}' > {SAY}", answer)
+        else:
+            c.sh(f"echo '{words}' > {SAY}")
+
+    def again():
+        c.sh(f"wait_for 10 eval 'echo 1 > {EPOCH}' 2> /dev/null")
+
+    s.sh("modprobe ibnbd-testdisk nr_disks=2; truncate -s 1M /tmp/f; "
+         "ln -sfn /tmp/f /dev/file; serve")
+    speak(to="ip:10.0.0.2", disk="testdisk0", features=6)
+    epoch, volatile = said()
+    t.eq(volatile, "1", "a disk with a write cache")
+    t.eq(s.sh(f"cat {CTL}/testdisk0/cache_epoch"), epoch, "the same in sysfs")
+    for words in (WRITE, FUA, FLUSH):
+        say(words)
+    again()
+    t.eq(said()[0], epoch, "opened again")
+
+    t.log("--- somebody says that it was lost")
+    s.sh(f"echo 1 > {CTL}/testdisk0/cache_lost")
+    for words in (WRITE, FUA, FLUSH):
+        say(words, GONE)
+    t.eq(said()[0], epoch, "the client has not asked yet")
+    again()
+    t.ok(said()[0] != epoch, "it has asked, and heard of another one")
+    epoch = said()[0]
+    for words in (WRITE, FLUSH):
+        say(words)
+
+    t.log("--- while a flush is under way")
+    s.sh(f"echo 5000 > {P}/flush_ms")
+    say(WRITE)
+    job = c.spawn(f"echo '{FLUSH}' > {SAY}")
+    s.sh(f"sleep 1.5; echo 1 > {CTL}/testdisk0/cache_lost; echo 0 > {P}/flush_ms")
+    t.ok(job.wait(30) != 0, "it has covered nothing")
+    t.match(job.out(), GONE, "and its client is to ask")
+    again()
+    t.ok(said()[0] != epoch, "another epoch")
+    c.sh("modprobe -r ibnbd-speak")
+
+    t.log("--- a write cache that is switched on")
+    s.sh("wait_for 10 eval '[ -z \"$(ls " + CTL + ")\" ]'; "
+         "echo write through > /sys/block/testdisk0/queue/write_cache")
+    speak(to="ip:10.0.0.2", disk="testdisk0", features=6)
+    epoch, volatile = said()
+    t.eq(volatile, "0", "switched off")
+    say(FLUSH)
+    s.sh("echo write back > /sys/block/testdisk0/queue/write_cache; wait_for 10 eval "
+         f"'[ \"$(cat {CTL}/testdisk0/cache_epoch)\" != {epoch} ]'")
+    say(FLUSH, GONE)
+    again()
+    t.ok(said()[0] != epoch and said()[1] == "1", f"the client has heard: {said()}")
+    c.sh("modprobe -r ibnbd-speak")
+
+    t.log("--- a file always has a cache; who offers nothing hears nothing, and is left alone")
+    speak(to="ip:10.0.0.2", disk="file", features=6)
+    t.eq(said()[1], "1", "a file")
+    c.sh("modprobe -r ibnbd-speak")
+    for features in (0, 2):
+        speak(to="ip:10.0.0.2", disk="testdisk1", features=features)
+        t.eq(said(), ["0" * 16, "0"], f"features {features}")
+        s.sh(f"echo 1 > {CTL}/testdisk1/cache_lost")
+        for words in (WRITE, FUA, FLUSH):
+            say(words)
+        c.sh("modprobe -r ibnbd-speak")
+    c.fails("modprobe ibnbd-speak to=ip:10.0.0.2 disk=testdisk1 features=4", "rotocol error")
+    s.sh("rm /dev/file")
