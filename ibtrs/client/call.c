@@ -2,10 +2,11 @@
 /*
  * ibtrs_clt_call(): one synchronous message with a slot of ibtrs' own.
  *
- * The answer lands in the slot's bounce buffer. When the caller leaves before it comes (timeout,
- * signal), the record stays with the slot until the answer, or the drain of its path, ends it: the
- * last of the two owners frees it and gives the slot back.
+ * The answer lands in the slot's bounce buffer; data that goes out lies behind the record. When the
+ * caller leaves before it comes (timeout, signal), the record stays with the slot until the answer,
+ * or the drain of its path, ends it: the last of the two owners frees it and gives the slot back.
  */
+#include <linux/scatterlist.h>
 #include <linux/slab.h>
 #include "ibtrs/client/session.h"
 
@@ -13,10 +14,16 @@
 
 struct ibtrs_clt_call {
 	struct ibtrs_clt_io io;
+	struct scatterlist sg;
 	struct ibtrs_clt *clt;
 	struct completion done;
 	refcount_t ref;
 	int err;
+	/*
+	 * What goes out with it, until the last copy has been sent: a caller who has left may do
+	 * with his what he likes.
+	 */
+	u8 data[];
 };
 
 static void call_put(struct ibtrs_clt_call *call)
@@ -72,8 +79,38 @@ static int call_submit(struct ibtrs_clt *clt, struct ibtrs_clt_call *call, unsig
 	}
 }
 
-int ibtrs_clt_call(struct ibtrs_clt *clt, enum ibtrs_dir dir, const void *hdr, size_t hdr_len,
-		   void *reply, size_t reply_len, unsigned int timeout_ms)
+/* What goes out. */
+struct call_msg {
+	enum ibtrs_dir dir;
+	u32 gen;
+	const void *hdr;
+	size_t hdr_len;
+	const void *data;
+	size_t data_len;
+};
+
+static void call_fill(struct ibtrs_clt_call *call, struct ibtrs_clt_req *req,
+		      const struct call_msg *m, size_t reply_len)
+{
+	call->io.dir = m->dir;
+	call->io.gen = m->gen;
+	call->io.usr_len = m->hdr_len;
+	call->io.done = call_done;
+	memcpy(req->hdr, m->hdr, m->hdr_len);
+	if (m->data_len) {
+		memcpy(call->data, m->data, m->data_len);
+		sg_init_one(&call->sg, call->data, m->data_len);
+		call->io.sgl = &call->sg;
+		call->io.nents = 1;
+		call->io.len = m->data_len;
+	} else {
+		memset(req->bounce, 0, reply_len);
+		call->io.len = reply_len;
+	}
+}
+
+static int call(struct ibtrs_clt *clt, const struct call_msg *m, void *reply, size_t reply_len,
+		unsigned int timeout_ms)
 {
 	unsigned long end = jiffies + msecs_to_jiffies(timeout_ms);
 	struct ibtrs_clt_call *call;
@@ -81,27 +118,20 @@ int ibtrs_clt_call(struct ibtrs_clt *clt, enum ibtrs_dir dir, const void *hdr, s
 	long left;
 	int slot, err;
 
-	if (hdr_len > IBTRS_CLT_USR_HDR_MAX || reply_len > SZ_4K)
-		return -EMSGSIZE;
 	slot = call_wait_slot(clt, end);
 	if (slot < 0)
 		return slot;
-	call = kzalloc(sizeof(*call), GFP_NOIO);
+	call = kzalloc(struct_size(call, data, m->data_len), GFP_NOIO);
 	if (!call) {
 		ibtrs_clt_slot_put(&clt->slots, slot);
 		return -ENOMEM;
 	}
 	call->clt = clt;
 	call->io.slot = slot;
-	call->io.dir = dir;
-	call->io.usr_len = hdr_len;
-	call->io.len = reply_len;
-	call->io.done = call_done;
 	init_completion(&call->done);
 	refcount_set(&call->ref, 2);
 	req = &clt->slots.reqs[slot];
-	memcpy(req->hdr, hdr, hdr_len);
-	memset(req->bounce, 0, reply_len);
+	call_fill(call, req, m, reply_len);
 
 	err = call_submit(clt, call, end);
 	if (err) {
@@ -114,10 +144,34 @@ int ibtrs_clt_call(struct ibtrs_clt *clt, enum ibtrs_dir dir, const void *hdr, s
 		goto out;
 	}
 	err = call->err;
-	if (!err)
+	if (!err && reply_len)
 		memcpy(reply, req->bounce, reply_len);
 out:
 	call_put(call);
 	return err;
 }
+
+int ibtrs_clt_call(struct ibtrs_clt *clt, enum ibtrs_dir dir, const void *hdr, size_t hdr_len,
+		   void *reply, size_t reply_len, unsigned int timeout_ms)
+{
+	const struct call_msg m = { .dir = dir, .hdr = hdr, .hdr_len = hdr_len };
+
+	if (hdr_len > IBTRS_CLT_USR_HDR_MAX || reply_len > SZ_4K)
+		return -EMSGSIZE;
+	return call(clt, &m, reply, reply_len, timeout_ms);
+}
 EXPORT_SYMBOL_GPL(ibtrs_clt_call);
+
+int ibtrs_clt_call_io(struct ibtrs_clt *clt, u32 gen, enum ibtrs_dir dir, const void *hdr,
+		      size_t hdr_len, const void *data, size_t data_len, unsigned int timeout_ms)
+{
+	const struct call_msg m = {
+		.dir = dir, .gen = gen, .hdr = hdr, .hdr_len = hdr_len,
+		.data = data, .data_len = data_len,
+	};
+
+	if (hdr_len > IBTRS_CLT_USR_HDR_MAX || data_len > IBTRS_CLT_CALL_DATA_MAX)
+		return -EMSGSIZE;
+	return call(clt, &m, NULL, 0, timeout_ms);
+}
+EXPORT_SYMBOL_GPL(ibtrs_clt_call_io);

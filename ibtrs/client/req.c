@@ -287,6 +287,19 @@ unsigned int ibtrs_clt_count(struct ibtrs_clt *clt, ibtrs_clt_match_fn match, vo
 }
 EXPORT_SYMBOL_GPL(ibtrs_clt_count);
 
+unsigned int ibtrs_clt_posted(struct ibtrs_clt *clt, ibtrs_clt_match_fn match, void *arg)
+{
+	struct ibtrs_clt_slots *s = &clt->slots;
+	unsigned int n = 0;
+	u32 i;
+
+	for (i = 0; i < s->nr_user; i++)
+		n += atomic_read_acquire(&s->reqs[i].state) != IBTRS_CLT_REQ_PARKED &&
+		     req_matches(&s->reqs[i], match, arg);
+	return n;
+}
+EXPORT_SYMBOL_GPL(ibtrs_clt_posted);
+
 void ibtrs_clt_break(struct ibtrs_clt *clt, ibtrs_clt_match_fn match, void *arg, const char *why)
 {
 	struct ibtrs_clt_slots *s = &clt->slots;

@@ -247,6 +247,20 @@ int ibtrs_clt_poll(struct ibtrs_clt *clt, unsigned int index);
 int ibtrs_clt_call(struct ibtrs_clt *clt, enum ibtrs_dir dir, const void *hdr, size_t hdr_len,
 		   void *reply, size_t reply_len, unsigned int timeout_ms);
 
+#define IBTRS_CLT_CALL_DATA_MAX	8192	/* of ibtrs_clt_call_io() */
+
+/**
+ * ibtrs_clt_call_io() - the same for a request of the user that needs no answer but its status
+ * @gen: of the link on which @hdr means what it says, see &struct ibtrs_clt_io; 0: any
+ * @data: @data_len bytes that go with it, at most IBTRS_CLT_CALL_DATA_MAX; copied, so that the
+ *	caller may leave before they are sent
+ *
+ * For what a user has to send when his own slots are all taken by requests that wait for it.
+ * Return: as ibtrs_clt_call(); -ENOTCONN on another link, too.
+ */
+int ibtrs_clt_call_io(struct ibtrs_clt *clt, u32 gen, enum ibtrs_dir dir, const void *hdr,
+		      size_t hdr_len, const void *data, size_t data_len, unsigned int timeout_ms);
+
 /*
  * @io belongs to a slot that is in flight or parked at the moment of the call. For parked ones the
  * function may rewrite the user header.
@@ -291,6 +305,9 @@ bool ibtrs_clt_settled(struct ibtrs_clt *clt);
 
 /* How many requests for which @match says yes are in flight or parked. */
 unsigned int ibtrs_clt_count(struct ibtrs_clt *clt, ibtrs_clt_match_fn match, void *arg);
+
+/* Those of them that are in flight: nobody holds them, and they may be answered at any time. */
+unsigned int ibtrs_clt_posted(struct ibtrs_clt *clt, ibtrs_clt_match_fn match, void *arg);
 
 /*
  * Law L3, step 3: break every path that carries a matching request. Requests on it move to another
