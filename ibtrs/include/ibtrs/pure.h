@@ -10,7 +10,9 @@
 
 #ifdef __KERNEL__
 
+#include <linux/atomic.h>
 #include <linux/build_bug.h>
+#include <linux/compiler.h>
 #include <linux/errno.h>
 #include <linux/kernel.h>
 #include <linux/limits.h>
@@ -61,6 +63,8 @@ typedef int64_t s64;
 #define check_mul_overflow(a, b, d)	__builtin_mul_overflow(a, b, d)
 #define check_sub_overflow(a, b, d)	__builtin_sub_overflow(a, b, d)
 #define scnprintf	ibtrs_scnprintf
+#define READ_ONCE(x)	__atomic_load_n(&(x), __ATOMIC_RELAXED)
+#define cmpxchg(p, o, n)	__sync_val_compare_and_swap(p, o, n)
 #ifndef fallthrough
 #define fallthrough	__attribute__((__fallthrough__))
 #endif
