@@ -9,9 +9,12 @@
 #include <linux/slab.h>
 #include "ibnbd/client/dev.h"
 #include "ibnbd/client/disk.h"
+#include "ibnbd/client/kept.h"
 #include "ibnbd/client/number.h"
 #include "ibnbd/client/recover.h"
 #include "ibnbd/client/remove.h"
+#include "ibnbd/client/replay.h"
+#include "ibnbd/client/unflushed.h"
 #include "ibnbd/client/wq.h"
 #include "ibnbd/logic/linkname.h"
 
@@ -48,6 +51,11 @@ struct ibnbd_clt_dev *ibnbd_clt_dev_alloc(const struct ibnbd_map *m)
 		kfree(dev);
 		return ERR_PTR(-ENOMEM);
 	}
+	if (ibnbd_clt_unflushed_alloc(dev)) {
+		kfree(dev->unclosed);
+		kfree(dev);
+		return ERR_PTR(-ENOMEM);
+	}
 	dev->index = -1;
 	dev->map = *m;
 	ibnbd_linkname_dev(dev->map.device_path, dev->map.sessname, dev->link, sizeof(dev->link));
@@ -59,9 +67,11 @@ struct ibnbd_clt_dev *ibnbd_clt_dev_alloc(const struct ibnbd_map *m)
 	INIT_DELAYED_WORK(&dev->hold_work, ibnbd_clt_recover_hold_work);
 	INIT_DELAYED_WORK(&dev->late_work, ibnbd_clt_recover_late_work);
 	INIT_DELAYED_WORK(&dev->sweep_work, ibnbd_clt_recover_sweep_work);
+	INIT_DELAYED_WORK(&dev->flush_work, ibnbd_clt_replay_flush_work);
 	INIT_WORK(&dev->uevent_work, ibnbd_clt_disk_uevent_work);
 	INIT_WORK(&dev->remove_work, ibnbd_clt_remove_work);
 	init_completion(&dev->mapped);
+	ibnbd_clt_kept_init(dev);
 	INIT_LIST_HEAD(&dev->sess_entry);
 	return dev;
 }
@@ -78,6 +88,7 @@ void ibnbd_clt_dev_free(struct ibnbd_clt_dev *dev)
 		ibnbd_clt_number_put(dev->number);
 	mutex_destroy(&dev->open_lock);
 	mutex_destroy(&dev->lock);
+	ibnbd_clt_unflushed_free(dev);
 	kfree(dev->unclosed);
 	kfree(dev);
 }

@@ -15,9 +15,11 @@
 #include <linux/workqueue.h>
 #include "ibnbd/client/session.h"
 #include "ibnbd/logic/dev_sm.h"
+#include "ibnbd/logic/kept.h"
 #include "ibnbd/logic/limits.h"
 #include "ibnbd/logic/mapopt.h"
 #include "ibnbd/logic/open_sm.h"
+#include "ibnbd/logic/unflushed.h"
 
 #define IBNBD_CLT_REASON_LEN	256
 #define IBNBD_CLT_LINK_LEN	(NAME_MAX + 2)	/* one more: it was cut */
@@ -64,8 +66,19 @@ struct ibnbd_clt_dev {
 	u32 link_gen;
 	u32 io_flags;			/* IBNBD_F_* that the server understands */
 	u32 op_stride;
+	bool account;			/* of what no flush has covered is kept */
+	bool keep;			/* the data, too */
 	void *ops;
 	struct ibtrs_clt *clt;
+
+	/* read for each write, written once or twice per flush: without a lock */
+	struct ibnbd_unflushed unflushed ____cacheline_aligned;
+	u64 __percpu *wrote;		/* bytes, while account; never less */
+	u64 flushed;			/* of these, covered by a flush; READ_ONCE */
+
+	/* written for each write, while keep */
+	spinlock_t kept_lock ____cacheline_aligned;
+	struct ibnbd_kept kept;		/* under it; gap, and whether it is empty: READ_ONCE */
 
 	/* set before publish */
 	struct ibnbd_clt_session *sess;
@@ -98,6 +111,9 @@ struct ibnbd_clt_dev {
 	unsigned long held_since;	/* jiffies */
 	u64 resumed_ns;			/* ktime_get_ns() when I/O flowed again; 0: never held */
 	unsigned long late_end;
+	unsigned int replays;		/* that ended well; READ_ONCE, as are the next two */
+	u64 resent_bytes;
+	unsigned int losses;		/* that an administrator took; READ_ONCE */
 	char reason[IBNBD_CLT_REASON_LEN];
 	/* what uevent_work sends, with what was true at that time */
 	enum kobject_action uevent;
@@ -109,6 +125,7 @@ struct ibnbd_clt_dev {
 	struct delayed_work hold_work;	/* hold= is over */
 	struct delayed_work late_work;	/* L4 */
 	struct delayed_work sweep_work;	/* replay or end what is parked still, or again */
+	struct delayed_work flush_work;	/* of our own, when the pool is half full */
 	struct work_struct uevent_work;
 	struct work_struct remove_work;
 	struct completion mapped;	/* map_device has finished with it, one way or the other */

@@ -154,6 +154,13 @@ static int dev_commit(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g
 	return 0;
 }
 
+bool ibnbd_clt_dev_is_quiet(struct ibnbd_clt_dev *dev)
+{
+	lockdep_assert_held(&dev->lock);
+	dev_stop_wait(dev);
+	return !dev->disk || !ibnbd_clt_queue_posted(dev);
+}
+
 /* ---- a step of the table ---- */
 
 typedef int (*dev_action)(struct ibnbd_clt_dev *dev, enum ibnbd_dev_state old,
@@ -335,7 +342,7 @@ void ibnbd_clt_dev_arm_late(struct ibnbd_clt_dev *dev)
 void ibnbd_clt_dev_lose(struct ibnbd_clt_dev *dev, const char *why)
 {
 	ibnbd_clt_dev_remote(dev, IBNBD_OPEN_EV_LOST);
-	if (dev->state != IBNBD_DEV_OPEN)
+	if (dev->state != IBNBD_DEV_OPEN && dev->state != IBNBD_DEV_REPLAYING)
 		return;
 	ibnbd_clt_dev_say(dev, "%s", why);
 	ibnbd_clt_dev_post(dev, IBNBD_DEV_EV_LINK_DOWN, NULL);

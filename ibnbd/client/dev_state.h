@@ -26,6 +26,11 @@ bool ibnbd_clt_dev_abort(struct ibnbd_clt_dev *dev);
 bool ibnbd_clt_dev_post(struct ibnbd_clt_dev *dev, enum ibnbd_dev_event ev,
 			const struct ibnbd_clt_grant *g);
 
+/*
+ * The gate is shut: is nothing of it in flight? What is parked stands still. Under dev->lock.
+ */
+bool ibnbd_clt_dev_is_quiet(struct ibnbd_clt_dev *dev);
+
 /* Post what is parked; what can not be posted is tried again. */
 void ibnbd_clt_dev_replay(struct ibnbd_clt_dev *dev);
 /* L15: nothing is held before add_disk() has read the partition table. */

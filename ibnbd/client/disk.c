@@ -26,6 +26,7 @@
 #include "ibnbd/client/number.h"
 #include "ibnbd/client/queue.h"
 #include "ibnbd/client/sysfs.h"
+#include "ibnbd/client/unflushed.h"
 #include "ibnbd/client/wq.h"
 
 /*
@@ -70,6 +71,20 @@ static bool disk_read_only(const struct ibnbd_clt_dev *dev, const struct ibnbd_c
 	       g->rsp.identity.flags & IBNBD_ID_F_READ_ONLY;
 }
 
+/*
+ * What was written while nothing was kept is missing until a flush covers it; what was kept is of
+ * no use when the account ends.
+ */
+static void disk_set_account(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g)
+{
+	bool keep = ibnbd_clt_unflushed_keeps(dev, g) && dev->sess->pool;
+
+	dev->account = ibnbd_clt_unflushed_counts(dev, g);
+	if (keep != dev->keep)
+		ibnbd_clt_kept_forget(dev, keep && ibnbd_unflushed_any(&dev->unflushed));
+	dev->keep = keep;
+}
+
 /* What queue_rq reads: nobody is in there. */
 static void disk_set_hot(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g)
 {
@@ -83,6 +98,7 @@ static void disk_set_hot(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant
 		dev->io_flags &= ~(IBNBD_F_PREFLUSH | IBNBD_F_NOUNMAP);
 	dev->nr_irq = s->nr_irq;
 	dev->op_stride = s->op_stride;
+	disk_set_account(dev, g);
 	dev->ops = s->ops;
 	dev->clt = s->clt;
 	WRITE_ONCE(dev->device_id, g->rsp.device_id);

@@ -20,15 +20,20 @@
  * An administrator's remap takes a fenced device to whatever disk is there now. With users on it,
  * another disk is refused: their cached pages and the new disk's blocks would be one mixture.
  */
+#include <linux/log2.h>
+#include <linux/math64.h>
 #include <linux/sizes.h>
 #include "ibnbd/client/dev_state.h"
+#include "ibnbd/client/kept.h"
 #include "ibnbd/client/link.h"
 #include "ibnbd/client/msg.h"
 #include "ibnbd/client/number.h"
 #include "ibnbd/client/open.h"
 #include "ibnbd/client/queue.h"
 #include "ibnbd/client/refuse.h"
+#include "ibnbd/client/replay.h"
 #include "ibnbd/client/trace.h"
+#include "ibnbd/client/unflushed.h"
 #include "ibnbd/logic/errword.h"
 
 #define OPEN_MS			5000
@@ -128,6 +133,10 @@ int ibnbd_clt_open_first(struct ibnbd_clt_dev *dev)
 	why = NULL;
 	/* What this session had there before is closed first, above all when it was this disk. */
 	err = ibnbd_clt_link_settle(dev->sess) ?: open_ask(dev, &g, OPEN_FIRST_MS, &why);
+	if (!err && ibnbd_clt_unflushed_keeps(dev, &g) &&
+	    ibnbd_clt_kept_pool_get(dev->sess, dev->map.retain_mb))
+		pr_warn("%s: no memory for retain_mb=%d: a device that may have lost writes is fenced\n",
+			dev->sess->name, dev->map.retain_mb);
 	ibtrs_clt_news_fault(dev->sess->clt);
 	guard(mutex)(&dev->lock);
 	if (!err && g.gen != ibnbd_clt_link_gen(dev->sess))
@@ -170,37 +179,70 @@ static void open_judge_error(struct ibnbd_clt_dev *dev, int err, const char *why
 		ibnbd_clt_dev_post(dev, IBNBD_DEV_EV_FENCE, NULL);
 		return;
 	}
-	if (dev->state != IBNBD_DEV_CLOSED && dev->state != IBNBD_DEV_FAILED && !dev->no_writes &&
+	if (!ibnbd_dev_sm_holds(dev->state) && dev->state != IBNBD_DEV_FAILED && !dev->no_writes &&
 	    !dev->limits_due)
 		return;
-	if (dev->state == IBNBD_DEV_CLOSED)
+	if (ibnbd_dev_sm_holds(dev->state))
 		ibnbd_clt_dev_say(dev, "cannot open the disk again (%d): %s%s", err,
 				  open_who(dev, why), open_word(err, why));
 	if (dev->state == IBNBD_DEV_FAILED && dev->gave_up)
 		ibnbd_clt_dev_say(dev, "%s%s", open_who(dev, why), open_word(err, why));
-	ibnbd_clt_dev_ask_later(dev, dev->state == IBNBD_DEV_CLOSED || dev->gave_up ?
+	ibnbd_clt_dev_ask_later(dev, ibnbd_dev_sm_holds(dev->state) || dev->gave_up ?
 					     OPEN_RETRY_HELD :
 					     OPEN_RETRY_FAILED);
 }
 
-/* The server answered: is it still our disk? dev->lock is held. */
-static void open_judge(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g)
+/* What may be lost is kept: it is sent again before anything else is. dev->lock is held. */
+static bool open_judge_kept(struct ibnbd_clt_dev *dev)
 {
+	static const char why[] = "the server may have lost what its disk had cached";
+
+	/* Nothing else may be under way: it would have no order with what is sent again. */
+	if (dev->state == IBNBD_DEV_OPEN)
+		ibnbd_clt_dev_lose(dev, why);
+	ibnbd_clt_dev_say(dev, "%s: it is sent again", why);
+	ibnbd_clt_dev_post(dev, IBNBD_DEV_EV_REPLAY, NULL);
+	if (ibnbd_clt_dev_is_quiet(dev))
+		return true;
+	ibnbd_clt_dev_ask_later(dev, OPEN_RETRY_HELD);
+	return false;
+}
+
+/* No flush may succeed any more as if nothing had been. dev->lock is held. */
+static void open_judge_loss(struct ibnbd_clt_dev *dev)
+{
+	u64 mib = (ibnbd_clt_unflushed_bytes(dev) + SZ_1M - 1) >> ilog2(SZ_1M);
+
+	ibnbd_clt_dev_say(
+		dev,
+		"the server may have lost what its disk had cached, and no flush had covered the last %llu MiB that were written: remap_device takes that loss",
+		mib);
+	ibnbd_clt_dev_post(dev, IBNBD_DEV_EV_FENCE, NULL);
+}
+
+/*
+ * The server answered: is it still our disk? dev->lock is held. True: what is kept has to be sent
+ * again first.
+ */
+static bool open_judge(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g)
+{
+	bool held, lost = ibnbd_clt_unflushed_lost(dev, g);
+	bool kept = lost && ibnbd_clt_kept_whole(dev);
 	enum ibnbd_remap verdict;
 	const char *why;
-	bool held;
 
 	if (open_has_left(dev, g)) {
 		/* The CLOSE has not arrived, or it was given up just now. */
 		ibnbd_clt_dev_ask_later(dev, OPEN_RETRY_HELD);
-		return;
+		return false;
 	}
 	/*
 	 * Writes that flow are not held: the disk was ours all the time. What waits in the block
 	 * layer, in a page cache or in somebody's head is not seen here: who has the disk open for
 	 * himself (not in a migration) has writes.
 	 */
-	held = dev->state != IBNBD_DEV_OPEN && dev->disk &&
+	held = kept;
+	held |= dev->state != IBNBD_DEV_OPEN && dev->disk &&
 	       ((dev->map.access_mode == IBNBD_ACCESS_RW &&
 		 ibnbd_clt_number_openers(dev->number) > 0) ||
 		ibnbd_clt_queue_has_writes(dev));
@@ -210,8 +252,42 @@ static void open_judge(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *
 		ibnbd_clt_dev_post(dev, IBNBD_DEV_EV_FENCE, NULL);
 	} else if (verdict == IBNBD_REMAP_RETRY) {
 		open_judge_error(dev, -ENOMEDIUM, why);
+	} else if (kept) {
+		return open_judge_kept(dev);
+	} else if (lost) {
+		open_judge_loss(dev);
 	} else {
 		ibnbd_clt_dev_post(dev, IBNBD_DEV_EV_OPENED, g);
+	}
+	return false;
+}
+
+/*
+ * Send again what the server may have lost. Should the link go meanwhile the next one starts over:
+ * the disk still lives by the old grant. So it does after a call that was not answered.
+ */
+static void open_resend(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g)
+{
+	int err = ibnbd_clt_replay(dev, g);
+
+	guard(mutex)(&dev->lock);
+	if (dev->state != IBNBD_DEV_REPLAYING || g->gen != ibnbd_clt_link_gen(dev->sess))
+		return;
+	if (!err) {
+		WRITE_ONCE(dev->replays, dev->replays + 1);
+		ibnbd_clt_dev_post(dev, IBNBD_DEV_EV_OPENED, g);
+	} else if (err == -ETIMEDOUT) {
+		ibnbd_clt_dev_say(dev, "what the server may have lost was sent again, and not answered");
+		ibnbd_clt_dev_post(dev, IBNBD_DEV_EV_OPEN_LATE, NULL);	/* L4 */
+		ibnbd_clt_dev_ask_later(dev, OPEN_RETRY_FAILED);
+	} else if (ibnbd_clt_msg_unreached(err)) {
+		ibnbd_clt_dev_ask_later(dev, OPEN_RETRY_HELD);
+	} else {
+		ibnbd_clt_dev_say(
+			dev,
+			"what the server may have lost can not be written again (%d): remap_device takes that loss",
+			err);
+		ibnbd_clt_dev_post(dev, IBNBD_DEV_EV_FENCE, NULL);
 	}
 }
 
@@ -250,6 +326,27 @@ static void open_close(struct ibnbd_clt_dev *dev, enum ibnbd_dev_state only_in, 
 	open_remote(dev, IBNBD_OPEN_EV_CLOSED);
 }
 
+/* Goes by the answer. True as open_judge(). */
+static bool open_answered(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g, bool resized,
+			  int err, const char *why)
+{
+	guard(mutex)(&dev->lock);
+	/* A new link brings its own OPEN; without one there is nobody to ask. */
+	if (g->gen != ibnbd_clt_link_gen(dev->sess) || !ibnbd_clt_link_up(dev->sess))
+		return false;
+	if (dev->state == IBNBD_DEV_UNMAPPED)
+		return false;
+	if (!err)
+		return open_judge(dev, g);
+	open_judge_error(dev, err, why);
+	/* He who told us of a new size does not repeat it. */
+	if (resized && dev->state == IBNBD_DEV_OPEN && ibnbd_clt_msg_unreached(err)) {
+		set_bit(IBNBD_CLT_NEWS_RESIZED, &dev->news);
+		ibnbd_clt_dev_ask_later(dev, OPEN_RETRY_FAILED);
+	}
+	return false;
+}
+
 void ibnbd_clt_open_again(struct ibnbd_clt_dev *dev, bool resized)
 {
 	enum ibnbd_dev_state state;
@@ -260,7 +357,7 @@ void ibnbd_clt_open_again(struct ibnbd_clt_dev *dev, bool resized)
 
 	guard(mutex)(&dev->open_lock);
 	state = READ_ONCE(dev->state);
-	if (state != IBNBD_DEV_CLOSED && state != IBNBD_DEV_FAILED &&
+	if (!ibnbd_dev_sm_holds(state) && state != IBNBD_DEV_FAILED &&
 	    !(state == IBNBD_DEV_OPEN &&
 	      (resized || READ_ONCE(dev->no_writes) || READ_ONCE(dev->limits_due))))
 		return;
@@ -272,22 +369,8 @@ void ibnbd_clt_open_again(struct ibnbd_clt_dev *dev, bool resized)
 		open_close(dev, IBNBD_DEV_FAILED, true, OPEN_CLOSE_MS);
 		err = open_ask(dev, &g, OPEN_MS, &why);
 	}
-	guard(mutex)(&dev->lock);
-	/* A new link brings its own OPEN; without one there is nobody to ask. */
-	if (g.gen != ibnbd_clt_link_gen(dev->sess) || !ibnbd_clt_link_up(dev->sess))
-		return;
-	if (dev->state == IBNBD_DEV_UNMAPPED)
-		return;
-	if (!err) {
-		open_judge(dev, &g);
-		return;
-	}
-	open_judge_error(dev, err, why);
-	/* He who told us of a new size does not repeat it. */
-	if (resized && dev->state == IBNBD_DEV_OPEN && ibnbd_clt_msg_unreached(err)) {
-		set_bit(IBNBD_CLT_NEWS_RESIZED, &dev->news);
-		ibnbd_clt_dev_ask_later(dev, OPEN_RETRY_FAILED);
-	}
+	if (open_answered(dev, &g, resized, err, why))
+		open_resend(dev, &g);
 }
 
 /*
@@ -342,6 +425,18 @@ static int open_remap_check(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_gr
 				why);
 }
 
+/* Before anything is written again: that is none of what is lost. dev->lock is held. */
+static void open_remap_loss(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g)
+{
+	u64 kib = DIV_ROUND_UP_ULL(ibnbd_clt_unflushed_bytes(dev), SZ_1K);
+
+	if (!ibnbd_clt_unflushed_lost(dev, g))
+		return;
+	ibnbd_clt_unflushed_accept(dev);
+	pr_warn("ibnbd%d: remapped: %llu KiB that no flush had covered count as lost\n", dev->index,
+		kib);
+}
+
 static int open_remap_state(struct ibnbd_clt_dev *dev)
 {
 	switch (READ_ONCE(dev->state)) {
@@ -379,6 +474,7 @@ int ibnbd_clt_open_remap(struct ibnbd_clt_dev *dev)
 	err = err ?: open_remap_check(dev, &g);
 	if (!err) {
 		dev->no_writes = false;
+		open_remap_loss(dev, &g);
 		err = ibnbd_clt_dev_post(dev, IBNBD_DEV_EV_REMAPPED, &g) ? 0 : -ENODEV;
 	}
 	mutex_unlock(&dev->lock);

@@ -35,6 +35,7 @@
 #include <linux/mm.h>
 #include "ibnbd/client/queue.h"
 #include "ibnbd/client/trace.h"
+#include "ibnbd/client/unflushed.h"
 #include "ibnbd/proto/msg.h"
 
 #define QUEUE_STRAYS_MAX	3
@@ -144,6 +145,7 @@ static __always_inline blk_status_t queue_send(struct request *rq, struct ibtrs_
 	op->io.poll = 0;
 	if (op->polled && rq->cmd_flags & REQ_POLLED)
 		op->io.poll = hctx->queue_num - dev->nr_irq + 1;
+	ibnbd_clt_unflushed_send(dev, op, m.op, rq->cmd_flags & REQ_FUA);
 	op->io.gen = dev->link_gen;
 	op->io.stay = false;
 	op->io.losses = 0;
@@ -253,6 +255,8 @@ static void queue_done(struct ibtrs_clt_io *io, int err)
 			return;
 		err = -EIO;
 	}
+	if (likely(!err))
+		ibnbd_clt_unflushed_done(op);
 	queue_end(op, err);
 }
 
@@ -526,6 +530,12 @@ unsigned int ibnbd_clt_queue_busy(struct ibnbd_clt_dev *dev)
 	while (queue_next_stray(dev, &tag))
 		n++;
 	return n;
+}
+
+unsigned int ibnbd_clt_queue_posted(struct ibnbd_clt_dev *dev)
+{
+	lockdep_assert_held(&dev->lock);
+	return ibtrs_clt_posted(dev->clt, queue_match, dev);
 }
 
 bool ibnbd_clt_queue_has_writes(struct ibnbd_clt_dev *dev)

@@ -31,7 +31,9 @@ enum ibtrs_clt_left ibnbd_clt_queue_abort(struct ibnbd_clt_dev *dev);
 enum ibtrs_clt_left ibnbd_clt_queue_abort_larger(struct ibnbd_clt_dev *dev, u32 max_bytes);
 /* In flight, parked or strayed. */
 unsigned int ibnbd_clt_queue_busy(struct ibnbd_clt_dev *dev);
-/* The same, only what changes the disk. */
+/* In flight alone. */
+unsigned int ibnbd_clt_queue_posted(struct ibnbd_clt_dev *dev);
+/* The same as busy, only what changes the disk. */
 bool ibnbd_clt_queue_has_writes(struct ibnbd_clt_dev *dev);
 /*
  * Jiffies since when the request that waits longest has been held: it left a path then, or came

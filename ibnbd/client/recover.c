@@ -69,7 +69,7 @@ static void recover_strays(struct ibnbd_clt_dev *dev)
 		ibnbd_clt_dev_lose(dev, "the server does not know the device any more");
 		ibnbd_clt_dev_arm_late(dev);
 		ibnbd_clt_dev_tell(dev, IBNBD_CLT_NEWS_OPEN);
-	} else if (dev->state != IBNBD_DEV_CLOSED) {
+	} else if (!ibnbd_dev_sm_holds(dev->state)) {
 		ibnbd_clt_dev_abort(dev);
 	}
 }
@@ -94,7 +94,7 @@ void ibnbd_clt_recover_sweep_work(struct work_struct *work)
 static void recover_revoked(struct ibnbd_clt_dev *dev)
 {
 	guard(mutex)(&dev->lock);
-	if (dev->state != IBNBD_DEV_OPEN && dev->state != IBNBD_DEV_CLOSED &&
+	if (dev->state != IBNBD_DEV_OPEN && !ibnbd_dev_sm_holds(dev->state) &&
 	    dev->state != IBNBD_DEV_FAILED)
 		return;
 	ibnbd_clt_dev_say(dev, "the server closed the export");

@@ -14,6 +14,7 @@
 #include <linux/module.h>
 #include "ibnbd/client/dev_state.h"
 #include "ibnbd/client/disk.h"
+#include "ibnbd/client/kept.h"
 #include "ibnbd/client/link.h"
 #include "ibnbd/client/names.h"
 #include "ibnbd/client/number.h"
@@ -71,6 +72,7 @@ void ibnbd_clt_remove_work(struct work_struct *work)
 	cancel_delayed_work_sync(&dev->hold_work);
 	cancel_delayed_work_sync(&dev->late_work);
 	cancel_delayed_work_sync(&dev->sweep_work);
+	ibnbd_clt_kept_end(dev);
 	if (s && ibnbd_open_sm_owes(dev->remote))
 		ibnbd_clt_link_unclosed(s, dev);
 	if (s)

@@ -23,6 +23,7 @@
  */
 #include <linux/delay.h>
 #include <linux/slab.h>
+#include "ibnbd/client/kept.h"
 #include "ibnbd/client/link.h"
 #include "ibnbd/client/names.h"
 #include "ibnbd/client/queue.h"
@@ -166,6 +167,7 @@ static void session_stop(struct ibnbd_clt_session *s)
 	if (s->clt)
 		ibtrs_clt_close(s->clt);
 	cancel_work_sync(&s->late_work);
+	ibnbd_clt_kept_pool_free(s);
 	ibnbd_clt_queue_free_ops(s);
 	if (s->wq)
 		destroy_workqueue(s->wq);

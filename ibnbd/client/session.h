@@ -14,6 +14,14 @@
 
 struct ibnbd_clt_dev;
 
+/* What a request that succeeds means for what no flush has covered. */
+enum ibnbd_clt_account {
+	IBNBD_CLT_ACCOUNT_NOTHING,
+	IBNBD_CLT_ACCOUNT_WRITE,
+	IBNBD_CLT_ACCOUNT_FUA,		/* only while writes are kept */
+	IBNBD_CLT_ACCOUNT_FLUSH,
+};
+
 /*
  * One per tag (decision 4: the tag is the slot). It belongs to queue_rq until the submit, then to
  * ibtrs until done(), then, if it strayed, to the holder of its device's lock. The scatterlist
@@ -30,6 +38,9 @@ struct ibnbd_clt_op {
 	u8 stray;			/* answered with "unknown device": to be submitted again */
 	/* on a polled queue: may not be completed by an interrupt */
 	bool polled;
+	u8 account;			/* enum ibnbd_clt_account */
+	unsigned long flush;		/* ACCOUNT_FLUSH: its number */
+	u64 wrote;			/* and what had been written when it was sent */
 	struct llist_node late;		/* session's late */
 };
 
@@ -76,6 +87,7 @@ struct ibnbd_clt_session {
 	/* struct ibnbd_clt_unclosed; under unclosed_lock, which is outside of all others */
 	struct list_head unclosed;
 	struct mutex unclosed_lock;
+	struct ibnbd_clt_pool *pool;	/* kept.c's; set once, before a device needs it */
 	u32 known_gen;			/* the link on which SESS_INFO was answered */
 	u8 version;
 	u64 features;

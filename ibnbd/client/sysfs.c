@@ -22,6 +22,7 @@
 #include "ibnbd/client/recover.h"
 #include "ibnbd/client/refuse.h"
 #include "ibnbd/client/sysfs.h"
+#include "ibnbd/client/unflushed.h"
 
 static struct ibnbd_clt_dev *sysfs_dev(struct device *d)
 {
@@ -259,6 +260,45 @@ static ssize_t write_cache_show(struct device *d, struct device_attribute *attr,
 }
 static DEVICE_ATTR_RO(write_cache);
 
+static ssize_t unflushed_show(struct device *d, struct device_attribute *attr, char *buf)
+{
+	return sysfs_word(IBNBD_OPT_unflushed, sysfs_dev(d)->map.unflushed, buf);
+}
+static DEVICE_ATTR_RO(unflushed);
+
+/* Written, zeroed or discarded, and covered by no flush; 0 where no account is kept of that. */
+static ssize_t unflushed_bytes_show(struct device *d, struct device_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "%llu\n", ibnbd_clt_unflushed_bytes(sysfs_dev(d)));
+}
+static DEVICE_ATTR_RO(unflushed_bytes);
+
+/* Is all that no flush has covered kept, so that it can be sent again? */
+static ssize_t kept_show(struct device *d, struct device_attribute *attr, char *buf)
+{
+	const struct ibnbd_clt_dev *dev = sysfs_dev(d);
+
+	return sysfs_emit(buf, "%s\n", !READ_ONCE(dev->keep) ? "no" :
+			  READ_ONCE(dev->kept.gap) ? "gap" : "whole");
+}
+static DEVICE_ATTR_RO(kept);
+
+/* How often what was kept was sent again, and how many bytes. */
+static ssize_t replays_show(struct device *d, struct device_attribute *attr, char *buf)
+{
+	const struct ibnbd_clt_dev *dev = sysfs_dev(d);
+
+	return sysfs_emit(buf, "%u %llu\n", READ_ONCE(dev->replays), READ_ONCE(dev->resent_bytes));
+}
+static DEVICE_ATTR_RO(replays);
+
+/* How often remap_device took the loss of unflushed writes. */
+static ssize_t losses_show(struct device *d, struct device_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "%u\n", READ_ONCE(sysfs_dev(d)->losses));
+}
+static DEVICE_ATTR_RO(losses);
+
 static ssize_t nr_poll_queues_show(struct device *d, struct device_attribute *attr, char *buf)
 {
 	return sysfs_emit(buf, "%u\n", sysfs_dev(d)->sess->nr_poll);
@@ -332,6 +372,11 @@ static struct attribute *sysfs_attrs[] = {
 	&dev_attr_name.attr,
 	&dev_attr_write_zeroes.attr,
 	&dev_attr_write_cache.attr,
+	&dev_attr_unflushed.attr,
+	&dev_attr_unflushed_bytes.attr,
+	&dev_attr_kept.attr,
+	&dev_attr_replays.attr,
+	&dev_attr_losses.attr,
 	NULL,
 };
 

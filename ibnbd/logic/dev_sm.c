@@ -26,10 +26,20 @@ static const struct ibnbd_dev_step dev_steps[IBNBD_DEV_STATES][IBNBD_DEV_EVENTS]
 		[IBNBD_DEV_EV_REMAPPED]		= STEP(OPEN, DO(DISARM) | DEV_REOPEN),
 		[IBNBD_DEV_EV_HOLD_EXPIRED]	= STEP(FAILED, DO(FAIL)),
 		[IBNBD_DEV_EV_OPEN_LATE]	= STEP(FAILED, DO(DISARM) | DO(FAIL)),
+		[IBNBD_DEV_EV_REPLAY]		= STEP(REPLAYING, DO(DISARM)),
 		[IBNBD_DEV_EV_FENCE]		= STEP(FENCED, DO(DISARM) | DEV_FENCE),
 		[IBNBD_DEV_EV_UNMAP]		= STEP(UNMAPPED, DO(DISARM) | DEV_END),
 	},
+	[IBNBD_DEV_REPLAYING] = {
+		[IBNBD_DEV_EV_OPENED]		= STEP(OPEN, DEV_REOPEN),
+		[IBNBD_DEV_EV_REMAPPED]		= STEP(OPEN, DEV_REOPEN),
+		[IBNBD_DEV_EV_LINK_DOWN]	= STEP(CLOSED, DO(ARM)),
+		[IBNBD_DEV_EV_OPEN_LATE]	= STEP(FAILED, DO(FAIL)),
+		[IBNBD_DEV_EV_FENCE]		= STEP(FENCED, DEV_FENCE),
+		[IBNBD_DEV_EV_UNMAP]		= STEP(UNMAPPED, DEV_END),
+	},
 	[IBNBD_DEV_FAILED] = {
+		[IBNBD_DEV_EV_REPLAY]		= STEP(REPLAYING, DO(STOP)),
 		[IBNBD_DEV_EV_OPENED]		= STEP(OPEN, DO(STOP) | DEV_REOPEN),
 		[IBNBD_DEV_EV_REMAPPED]		= STEP(OPEN, DO(STOP) | DEV_REOPEN),
 		[IBNBD_DEV_EV_FENCE]		= STEP(FENCED, DO(OFFLINE) | DO(CLOSE)),
@@ -59,6 +69,7 @@ const char *ibnbd_dev_sm_word(enum ibnbd_dev_state s)
 	case IBNBD_DEV_OPEN:
 		return "open";
 	case IBNBD_DEV_CLOSED:
+	case IBNBD_DEV_REPLAYING:
 	case IBNBD_DEV_FAILED:
 	case IBNBD_DEV_FENCED:
 		return "closed";
@@ -75,6 +86,7 @@ const char *ibnbd_dev_sm_state_name(enum ibnbd_dev_state s)
 		[IBNBD_DEV_INIT]	= "init",
 		[IBNBD_DEV_OPEN]	= "open",
 		[IBNBD_DEV_CLOSED]	= "held",
+		[IBNBD_DEV_REPLAYING]	= "replaying",
 		[IBNBD_DEV_FAILED]	= "failed",
 		[IBNBD_DEV_FENCED]	= "fenced",
 		[IBNBD_DEV_UNMAPPED]	= "unmapped",
@@ -91,6 +103,7 @@ const char *ibnbd_dev_sm_event_name(enum ibnbd_dev_event ev)
 		[IBNBD_DEV_EV_LINK_DOWN]	= "link down",
 		[IBNBD_DEV_EV_HOLD_EXPIRED]	= "hold expired",
 		[IBNBD_DEV_EV_OPEN_LATE]	= "open late",
+		[IBNBD_DEV_EV_REPLAY]		= "replay",
 		[IBNBD_DEV_EV_OPENED]		= "opened",
 		[IBNBD_DEV_EV_REMAPPED]		= "remapped",
 	};

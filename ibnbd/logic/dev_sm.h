@@ -19,6 +19,10 @@ enum ibnbd_dev_state {
 	IBNBD_DEV_INIT,		/* no disk yet */
 	IBNBD_DEV_OPEN,		/* I/O flows */
 	IBNBD_DEV_CLOSED,	/* link down or re-OPEN pending; I/O is held */
+	/*
+	 * the server may have lost writes: they are sent again, and flushed; I/O is held
+	 */
+	IBNBD_DEV_REPLAYING,
 	/* the hold time is over; I/O ends with an error until the server answers again */
 	IBNBD_DEV_FAILED,
 	/*
@@ -38,6 +42,8 @@ enum ibnbd_dev_event {
 	IBNBD_DEV_EV_HOLD_EXPIRED,	/* hold timer */
 	/* session up, but the device could not be re-opened for 10 s (L4) */
 	IBNBD_DEV_EV_OPEN_LATE,
+	/* OPEN answered, by a server that may have lost writes which are kept */
+	IBNBD_DEV_EV_REPLAY,
 	/* OPEN answered and accepted: first, re-OPEN, or the answer to RESIZED */
 	IBNBD_DEV_EV_OPENED,
 	/* the same, asked for by an administrator: the only way out of FENCED */
@@ -73,10 +79,13 @@ struct ibnbd_dev_step {
 struct ibnbd_dev_step ibnbd_dev_sm_step(enum ibnbd_dev_state s, enum ibnbd_dev_event ev);
 /* The word in `state`: init, open, closed, unmapped (spec C.1; tools know no others). */
 const char *ibnbd_dev_sm_word(enum ibnbd_dev_state s);
-/* The exact name, for logs and `state_detail`: init, open, held, failed, fenced, unmapped. */
+/*
+ * The exact name, for logs and `state_detail`: init, open, held, replaying, failed, fenced,
+ * unmapped.
+ */
 const char *ibnbd_dev_sm_state_name(enum ibnbd_dev_state s);
 const char *ibnbd_dev_sm_event_name(enum ibnbd_dev_event ev);
-/* Does queue_rq submit (OPEN), wait (CLOSED), or fail (all others)? */
+/* Does queue_rq submit (OPEN), wait (CLOSED, REPLAYING), or fail (all others)? */
 static inline bool ibnbd_dev_sm_submits(enum ibnbd_dev_state s)
 {
 	return s == IBNBD_DEV_OPEN;
@@ -84,7 +93,7 @@ static inline bool ibnbd_dev_sm_submits(enum ibnbd_dev_state s)
 
 static inline bool ibnbd_dev_sm_holds(enum ibnbd_dev_state s)
 {
-	return s == IBNBD_DEV_CLOSED;
+	return s == IBNBD_DEV_CLOSED || s == IBNBD_DEV_REPLAYING;
 }
 
 #endif

@@ -46,6 +46,16 @@ enum ibnbd_write_cache {	/* hazard M9 */
 	IBNBD_CACHE_OFF		= 2,
 };
 
+enum ibnbd_unflushed_mode {	/* docs/durability.md */
+	/* FENCE towards servers that tell when they may have lost their cache, else IGNORE */
+	IBNBD_UNFLUSHED_AUTO	= 0,
+	/* send again what may be lost; FENCE where that can not be */
+	IBNBD_UNFLUSHED_REPLAY	= 1,
+	/* I/O ends with errors until an administrator takes the loss */
+	IBNBD_UNFLUSHED_FENCE	= 2,
+	IBNBD_UNFLUSHED_IGNORE	= 3,	/* go on, as the kernel's own drivers do */
+};
+
 enum ibnbd_mapopt_kind {
 	IBNBD_KIND_SESSION,	/* 1..254 bytes, no '/', no '.' */
 	IBNBD_KIND_DEVICE,	/* 1..254 bytes */
@@ -95,6 +105,10 @@ X(write_zeroes, "write_zeroes", NULL, WORD, 0, 0, IBNBD_ZEROES_AUTO, 0, "auto|on
 	"send WRITE_ZEROES: auto = to servers that negotiated it; on only for peers known to mean it") \
 X(write_cache, "write_cache", NULL, WORD, 0, 0, IBNBD_CACHE_AUTO, 0, "auto|on|off", "WHEN", \
 	"send flushes: auto = unless the server is known to need none; off = only if it announces a write cache") \
+X(unflushed, "unflushed", NULL, WORD, 0, 0, IBNBD_UNFLUSHED_AUTO, 0, "auto|replay|fence|ignore", "WHAT", \
+	"writes that the server may have lost, for no flush had covered them: send them again, fence the disk, or ignore it; auto = fence, where the server tells of its cache") \
+X(retain_mb, "retain_mb", NULL, INT, 1, 65536, 64, 0, NULL, "MIB", \
+	"memory of the session for writes that unflushed=replay keeps") \
 X(name, "name", NULL, NAME, 0, 0, 0, 0, NULL, "NAME", \
 	"a name of your own; becomes /dev/ibnbd/by-name/NAME") \
 X(io_mode, "io_mode", NULL, WORD, 0, 0, 0, 0, "blockio|fileio", "MODE", \
@@ -120,7 +134,7 @@ enum {				/* flags of an option */
  *
  * The rest are the keys of the table. WORD keys hold the enum of the same name.
  * max_reconnect_attempts, hb_*, reconnect_*, policy, dest_port and nr_poll_queues are the
- * session's, the others the device's.
+ * session's, retain_mb is that of the first device which needs it, the others are the device's.
  */
 struct ibnbd_map {
 	u32 given;
@@ -142,6 +156,8 @@ struct ibnbd_map {
 	int policy;			/* enum ibnbd_policy */
 	int write_zeroes;		/* enum ibnbd_write_zeroes */
 	int write_cache;		/* enum ibnbd_write_cache */
+	int unflushed;			/* enum ibnbd_unflushed_mode */
+	int retain_mb;
 	int io_mode;
 	int input_mode;
 };

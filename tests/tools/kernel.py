@@ -69,6 +69,8 @@ def add_dev(index, m):
         ibnbd__hold=m.get("hold", 100), ibnbd__io_timeout=m.get("io_timeout", 0),
         ibnbd__write_zeroes=m.get("write_zeroes", "auto"),
         ibnbd__write_cache=m.get("write_cache", "auto"), ibnbd__name=m.get("name", ""),
+        ibnbd__unflushed=m.get("unflushed", "auto"), ibnbd__unflushed_bytes=5 << 20,
+        ibnbd__losses=1, ibnbd__kept="no",
         ibnbd__identity="uuid 00112233445566778899aabbccddeeff",
         ibnbd__features="zeroes identity words")
     link = CTL / "devices" / linkname(m)

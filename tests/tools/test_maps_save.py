@@ -94,7 +94,7 @@ def save_from_what_runs(w):
 
 OTHER = ("dest_port=5555 hb_interval_ms=500 hb_misses=9 reconnect_delay_ms=50 "
          "reconnect_max_ms=2000",
-         "write_zeroes=off write_cache=on")
+         "write_zeroes=off write_cache=on unflushed=ignore")
 
 
 @test

@@ -27,10 +27,18 @@ static const struct {
 	{ S(CLOSED), EV(REMAPPED), S(OPEN), DO(DISARM) | DO(COMMIT) | DO(RESUME) | DO(ONLINE) },
 	{ S(CLOSED), EV(HOLD_EXPIRED), S(FAILED), DO(FAIL) },
 	{ S(CLOSED), EV(OPEN_LATE), S(FAILED), DO(DISARM) | DO(FAIL) },
+	{ S(CLOSED), EV(REPLAY), S(REPLAYING), DO(DISARM) },
+	{ S(REPLAYING), EV(OPENED), S(OPEN), DO(COMMIT) | DO(RESUME) | DO(ONLINE) },
+	{ S(REPLAYING), EV(REMAPPED), S(OPEN), DO(COMMIT) | DO(RESUME) | DO(ONLINE) },
+	{ S(REPLAYING), EV(LINK_DOWN), S(CLOSED), DO(ARM) },
+	{ S(REPLAYING), EV(OPEN_LATE), S(FAILED), DO(FAIL) },
+	{ S(REPLAYING), EV(FENCE), S(FENCED), DO(FAIL) | DO(OFFLINE) | DO(CLOSE) },
+	{ S(REPLAYING), EV(UNMAP), S(UNMAPPED), DO(FAIL) | DO(REMOVE) },
 	{ S(CLOSED), EV(FENCE), S(FENCED), DO(DISARM) | DO(FAIL) | DO(OFFLINE) | DO(CLOSE) },
 	{ S(CLOSED), EV(UNMAP), S(UNMAPPED), DO(DISARM) | DO(FAIL) | DO(REMOVE) },
 	{ S(FAILED), EV(OPENED), S(OPEN), DO(STOP) | DO(COMMIT) | DO(RESUME) | DO(ONLINE) },
 	{ S(FAILED), EV(REMAPPED), S(OPEN), DO(STOP) | DO(COMMIT) | DO(RESUME) | DO(ONLINE) },
+	{ S(FAILED), EV(REPLAY), S(REPLAYING), DO(STOP) },
 	{ S(FAILED), EV(FENCE), S(FENCED), DO(OFFLINE) | DO(CLOSE) },
 	{ S(FAILED), EV(UNMAP), S(UNMAPPED), DO(FAIL) | DO(REMOVE) },
 	{ S(FENCED), EV(REMAPPED), S(OPEN), DO(STOP) | DO(COMMIT) | DO(RESUME) | DO(ONLINE) },
@@ -142,9 +150,9 @@ UNIT_TEST(properties_of_any_walk)
 UNIT_TEST(names)
 {
 	static const char * const words[] = { "init", "open", "closed", "closed", "closed",
-					      "unmapped" };
-	static const char * const exact[] = { "init", "open", "held", "failed", "fenced",
-					      "unmapped" };
+					      "closed", "unmapped" };
+	static const char * const exact[] = { "init", "open", "held", "replaying", "failed",
+					      "fenced", "unmapped" };
 	unsigned int s;
 
 	for (s = 0; s < IBNBD_DEV_STATES; s++) {

@@ -54,6 +54,8 @@ UNIT_TEST(defaults)
 	CHECK_EQ(map.policy, IBNBD_POLICY_MIN_INFLIGHT);
 	CHECK_EQ(map.write_zeroes, IBNBD_ZEROES_AUTO);
 	CHECK_EQ(map.write_cache, IBNBD_CACHE_AUTO);
+	CHECK_EQ(map.unflushed, IBNBD_UNFLUSHED_AUTO);
+	CHECK_EQ(map.retain_mb, 64);
 	CHECK_EQ(map.given, 1u << IBNBD_OPT_sessname | 1u << IBNBD_OPT_device_path);
 }
 
@@ -122,6 +124,9 @@ UNIT_TEST(accepts)
 		{ "write zeroes", REQ "write_zeroes=on", NULL },
 		{ "write zeroes off", REQ "write_zeroes=off", NULL },
 		{ "write cache", REQ "write_cache=off", NULL },
+		{ "unflushed", REQ "unflushed=fence", NULL },
+		{ "kept", REQ "unflushed=replay retain_mb=1", NULL },
+		{ "unflushed, the default", REQ "unflushed=auto", NULL },
 		{ "old words", REQ "io_mode=fileio input_mode=rq", NULL },
 		{ "own name", REQ "name=vol-1.a_B", NULL },
 		{ "equals sign in a value", "sessname=a=b device_path=c=d", NULL },
@@ -136,8 +141,9 @@ UNIT_TEST(accepts)
 		  "sessname=s path=ip:1.0.0.1@ip:1.0.0.2 device_path=d dest_port=1 access_mode=ro "
 		  "nr_poll_queues=1 hold=1 io_timeout=1 hb_interval_ms=100 hb_misses=1 "
 		  "reconnect_delay_ms=10 reconnect_max_ms=10 max_reconnect_attempts=1 "
-		  "policy=min-latency write_zeroes=auto write_cache=auto name=n io_mode=blockio "
-		  "input_mode=mq",
+		  "policy=min-latency write_zeroes=auto write_cache=auto unflushed=ignore "
+		  "retain_mb=1 name=n "
+		  "io_mode=blockio input_mode=mq",
 		  NULL },
 	};
 	char out[IBNBD_MAP_LINE_MAX + 1];
@@ -167,7 +173,8 @@ UNIT_TEST(values_arrive)
 		"sessname=store device_path=vol/1 path=ip:10.0.0.1,ip:10.0.0.2 path=gid:fe80::2 "
 		"dest_port=99 migration nr_poll_queues=4 hold=-1 io_timeout=7 hb_interval_ms=250 "
 		"hb_misses=9 reconnect_delay_ms=50 reconnect_max_ms=60 max_reconnect_attempts=12 "
-		"policy=ml write_zeroes=on write_cache=off name=me",
+		"policy=ml write_zeroes=on write_cache=off unflushed=ignore retain_mb=9 "
+		"name=me",
 		&map), 0);
 	CHECK_STR(map.sessname, "store");
 	CHECK_STR(map.device_path, "vol/1");
@@ -190,6 +197,8 @@ UNIT_TEST(values_arrive)
 	CHECK_EQ(map.policy, IBNBD_POLICY_MIN_LATENCY);
 	CHECK_EQ(map.write_zeroes, IBNBD_ZEROES_ON);
 	CHECK_EQ(map.write_cache, IBNBD_CACHE_OFF);
+	CHECK_EQ(map.unflushed, IBNBD_UNFLUSHED_IGNORE);
+	CHECK_EQ(map.retain_mb, 9);
 	CHECK_STR(map.name, "me");
 	CHECK(ibnbd_map_given(&map, IBNBD_OPT_path));
 	CHECK(!ibnbd_map_given(&map, IBNBD_OPT_io_mode));
@@ -346,6 +355,8 @@ UNIT_TEST(refuses)
 		  "policy: \"m\" is not round-robin, min-inflight or min-latency" },
 		{ REQ "write_zeroes=yes", -EINVAL, N + 13, 3,
 		  "write_zeroes: \"yes\" is not auto, on or off" },
+		{ REQ "unflushed=yes", -EINVAL, N + 10, 3,
+		  "unflushed: \"yes\" is not auto, replay, fence or ignore" },
 		{ REQ "write_cache=1", -EINVAL, N + 12, 1,
 		  "write_cache: \"1\" is not auto, on or off" },
 		{ REQ "io_mode=bio", -EINVAL, N + 8, 3,
@@ -492,7 +503,8 @@ UNIT_TEST(longest_canonical_line)
 		" dest_port=65535 migration nr_poll_queues=4094 hold=2147483 io_timeout=2147483 "
 		"hb_interval_ms=60000 hb_misses=100 reconnect_delay_ms=60000 "
 		"reconnect_max_ms=600000 max_reconnect_attempts=9999 policy=mi write_zeroes=auto "
-		"write_cache=auto io_mode=blockio input_mode=rq");
+		"write_cache=auto unflushed=ignore retain_mb=65536 io_mode=blockio "
+		"input_mode=rq");
 	CHECK_EQ(parse(line, &map), 0);
 	CHECK(ibnbd_mapopt_format(&map, out, sizeof(out)) > 1400);
 	CHECK_EQ(parse(out, &map2), 0);

@@ -74,7 +74,8 @@ int live_map(struct ibnbd_map *map, struct state *s, const struct state_dev *d, 
 	    live_number(map, IBNBD_OPT_io_timeout, d->io_timeout) ||
 	    live_number(map, IBNBD_OPT_nr_poll_queues, d->nr_poll_queues) ||
 	    live_text(map, IBNBD_OPT_write_zeroes, d->write_zeroes) ||
-	    live_text(map, IBNBD_OPT_write_cache, d->write_cache)) {
+	    live_text(map, IBNBD_OPT_write_cache, d->write_cache) ||
+	    live_text(map, IBNBD_OPT_unflushed, d->unflushed)) {
 		*why = say_dup("the driver does not say how it is mapped");
 		return -EINVAL;
 	}

@@ -193,6 +193,10 @@ static void state_read_dev(struct state_dev *d, const char *kname)
 	d->features = sysfs_attr(own, "features");
 	d->write_zeroes = sysfs_attr(own, "write_zeroes");
 	d->write_cache = sysfs_attr(own, "write_cache");
+	d->unflushed = sysfs_attr(own, "unflushed");
+	d->kept = sysfs_attr(own, "kept");
+	d->unflushed_bytes = sysfs_attr_num(own, "unflushed_bytes");
+	d->losses = sysfs_attr_num(own, "losses");
 	d->nr_poll_queues = sysfs_attr_num(own, "nr_poll_queues");
 	d->hold = sysfs_attr_num(own, "hold");
 	d->io_timeout = sysfs_attr_num(own, "io_timeout");
@@ -497,6 +501,6 @@ void state_free(struct state *s)
 	     AT(state_dev, device_path), AT(state_dev, state), AT(state_dev, state_detail),
 	     AT(state_dev, reason), AT(state_dev, access_mode), AT(state_dev, identity),
 	     AT(state_dev, features), AT(state_dev, write_zeroes), AT(state_dev, write_cache),
-	     AT(state_dev, devno));
+	     AT(state_dev, unflushed), AT(state_dev, kept), AT(state_dev, devno));
 	free(s);
 }

@@ -53,11 +53,11 @@ struct state_dev {
 	char *state, *state_detail, *reason;
 	char *access_mode;
 	char *identity, *features;
-	char *write_zeroes, *write_cache;
+	char *write_zeroes, *write_cache, *unflushed, *kept;
 	char *devno;		/* major:minor */
 	int64_t size;		/* bytes */
 	int64_t read_only;
-	int64_t nr_poll_queues, hold, io_timeout;
+	int64_t nr_poll_queues, hold, io_timeout, unflushed_bytes, losses;
 	int64_t paths, paths_up;
 	int64_t reads, read_bytes, read_ms, writes, write_bytes, write_ms, inflight, busy_ms,
 		discards, flushes;

@@ -44,7 +44,7 @@ def run(t):
     def scene(what, name, up, soft):
         """`soft`: what is not flushed does not even reach the disk."""
         t.log(f"--- {what}")
-        dev = c.sh(f"map {name}")
+        dev = c.sh(f"map {name} unflushed=ignore")
         put(dev, "A", 0, "conv=fsync")
         c.sh(f"fio --name=f --filename={dev} --rw=write --bs=4k --size=64k --offset=64k "
              "--ioengine=psync --direct=1 --sync=1 --buffer_pattern=0x42 > /dev/null")
@@ -79,7 +79,7 @@ def run(t):
     s.sh(up)
     scene("a block device", "testdisk0", up, False)
     power_cut(DISK + SERVE.format("/dev"))
-    dev = c.sh("map testdisk0")
+    dev = c.sh("map testdisk0 unflushed=ignore")
     t.eq(there(dev, 32), "D", "what a server that stopped had flushed behind its last writer")
     c.sh(f"unmap {dev}")
     s.sh("unload $OUR_MODULES; mkfs.ext4 -q -F /dev/testdisk0")

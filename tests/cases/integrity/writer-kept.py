@@ -60,7 +60,7 @@ def run(t):
 
     def other(char, before_it_goes=lambda: None):
         """b comes, writes and goes."""
-        dev = c.sh("map vda sessname=b")
+        dev = c.sh("map vda unflushed=ignore sessname=b")
         c.sh(put.format(char, dev))
         before_it_goes()
         c.sh(f"unmap {dev} force")
@@ -70,7 +70,7 @@ def run(t):
                           ("b, and a power cut before it goes", (lambda: other("2", power_cut),)),
                           ("a restart, b, another one", (restart, lambda: other("3"), restart))):
         t.log(f"--- {what}")
-        a = c.sh("map vda sessname=a")
+        a = c.sh("map vda unflushed=ignore sessname=a")
         c.sh(put.format("A", a))
         job = hold("a", a, "O")
         gone()
@@ -81,7 +81,7 @@ def run(t):
         c.sh(f"unmap {a} force")
 
     t.log("--- who wrote last itself writes on, whatever became of the server")
-    a = c.sh("map vda sessname=a access_mode=migration")
+    a = c.sh("map vda unflushed=ignore sessname=a access_mode=migration")
     for char, do in (("R", restart), ("P", power_cut)):
         job = hold("a", a, char)
         do()
@@ -90,7 +90,7 @@ def run(t):
         t.eq(first(), char, "what it held")
 
     t.log("--- two writers of a migration: one of them may have written last")
-    b = c.sh("map vda sessname=b access_mode=migration")
+    b = c.sh("map vda unflushed=ignore sessname=b access_mode=migration")
     c.sh(put.format("M", a))
     # they go out before anybody misses a heartbeat: what waits before a disk for
     # two is not known to its driver
@@ -108,7 +108,7 @@ def run(t):
     gone()
 
     t.log("--- a damaged file: who holds writes is fenced, and it is said")
-    a = c.sh("map vda sessname=a")
+    a = c.sh("map vda unflushed=ignore sessname=a")
     c.sh(put.format("D", a))
     job = hold("a", a, "O")
     gone()
@@ -124,7 +124,7 @@ def run(t):
           "disks can still be mapped, and it is written as soon as it can be")
     s.sh("unload $OUR_MODULES; mkdir -p /mnt/w; mount -t tmpfs none /mnt/w; "
          "serve writer_file=/mnt/w/writers; mount -o remount,ro /mnt/w; dmesg -C")
-    a = c.sh("map vda sessname=a")
+    a = c.sh("map vda unflushed=ignore sessname=a")
     c.sh(put.format("W", a))
     s.sh("dmesg | grep 'cannot write /mnt/w/writers'; "
          f"[ $(stat -c %s /mnt/w/writers) = {TABLE + SLOT} ]; "

@@ -44,7 +44,7 @@ def check_opens(t):
     a, b = c.sh("map disk access_mode=ro"), c.sh("map ro access_mode=ro")
     c.fails("map disk2 access_mode=ro", "Too many open files")
     t.match(said(c), "the server says: .*max_maps", "a full table")
-    t.eq(c.sh(f"dev_attr {a} features"), "zeroes identity words")
+    t.eq(c.sh(f"dev_attr {a} features"), "zeroes identity durability words")
     c.sh(f"unmap {a}; unmap {b}")
 
     # a device that waits for its disk says why, in the same words

@@ -28,10 +28,15 @@ CLIENT = [
     ("block/ibnbd0/ibnbd/hold", RW, "30"),
     ("block/ibnbd0/ibnbd/io_timeout", RW, "7"),
     ("block/ibnbd0/ibnbd/identity", RO, r"uuid [0-9a-f]{32}|hardware [0-9a-f]{32}|"),
-    ("block/ibnbd0/ibnbd/features", RO, "zeroes identity words"),
+    ("block/ibnbd0/ibnbd/features", RO, "zeroes identity durability words"),
     ("block/ibnbd0/ibnbd/name", RO, "gold"),
     ("block/ibnbd0/ibnbd/write_zeroes", RO, "auto"),
     ("block/ibnbd0/ibnbd/write_cache", RO, "on"),
+    ("block/ibnbd0/ibnbd/unflushed", RO, "fence"),
+    ("block/ibnbd0/ibnbd/unflushed_bytes", RO, "0"),
+    ("block/ibnbd0/ibnbd/kept", RO, "no"),
+    ("block/ibnbd0/ibnbd/replays", RO, "0 0"),
+    ("block/ibnbd0/ibnbd/losses", RO, "0"),
     ("class/ibtrs-client/s1/add_path", RW, USAGE),
     ("class/ibtrs-client/s1/last_error", RO, ""),
     ("class/ibtrs-client/s1/max_reconnect_attempts", RW, "-1"),
@@ -189,7 +194,7 @@ def run(t):
     s.sh("ram_disks 3 16; mkdir -p /exp/dir; ln -s /dev/ram0 /exp/dir/disk; "
          "serve dev_search_path=/exp")
     dev = c.sh("map dir/disk access_mode=migration hold=30 io_timeout=7 name=gold write_cache=on "
-               "hb_misses=7 reconnect_delay_ms=50 reconnect_max_ms=2000")
+               "unflushed=fence hb_misses=7 reconnect_delay_ms=50 reconnect_max_ms=2000")
     t.eq(dev, "/dev/ibnbd0")
     c.sh(f"dd if={dev} of=/dev/null bs=4k count=8 iflag=direct status=none")
     path = "ip:10.0.0.1@ip:10.0.0.2"

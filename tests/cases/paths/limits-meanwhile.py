@@ -64,7 +64,7 @@ def check_abilities(t):
     """What a disk can discard and zero is asked for anew, too: a smaller limit, none
     at all, and all of it again."""
     c, s = t.client, t.server
-    dev = c.sh("map testdisk1")
+    dev = c.sh("map testdisk1 unflushed=ignore")
     limits = lambda: [int(c.sh(f"cat /sys/block/{dev[5:]}/queue/{name}_max_bytes"))
                       for name in ("discard", "write_zeroes")]
     before = limits()

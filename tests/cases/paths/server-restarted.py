@@ -16,7 +16,7 @@ disk = 64
 def run(t):
     c, s = t.client, t.server
     s.sh(DISK)
-    dev = c.sh("map vda")
+    dev = c.sh("map vda unflushed=ignore")     # what is unflushed is another case's matter
     c.sh("paths_up s1 2")
     pulse = c.spawn(f"iopulse {dev} 2 500 rw")
     c.sh("sleep 1; dmesg -C")

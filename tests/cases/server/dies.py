@@ -16,7 +16,7 @@ def run(t):
     c, s = t.client, t.server
 
     s.sh(SERVE)
-    dev = c.sh("map vda")
+    dev = c.sh("map vda unflushed=ignore")     # its cache is the host's, and outlives it
     w = F.Work(t, c, dev)
 
     def unload():

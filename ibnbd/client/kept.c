@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The driver of logic/kept: the memory and the copies.
+ *
+ * Called by: unflushed.c (add, flushed, forget), disk.c (forget), open.c (pool, whole), remove.c
+ * (end), session.c (pool_free).
+ *
+ * The pool of a session is one piece of memory, taken when the first device is mapped that needs
+ * it, before any of its requests (L22). A device takes segments as it writes and gives them back
+ * when a flush has covered them, so a thousand disks of one session cost no more than the pool.
+ * When more than half of it is in use each device that keeps something is told to flush (replay.c).
+ *
+ * Locking: kept_lock of a device for its log, copies included: whoever reads the log or drops it
+ * sees whole records. pool->lock within that, only to move a segment. Both are taken in softirqs.
+ *
+ * Failure: a pool that is full, or that there was no memory for, makes a gap. A device with a gap
+ * is fenced where another one replays. Nothing that fails here fails a request.
+ */
+#include <linux/sizes.h>
+#include <linux/slab.h>
+#include <linux/vmalloc.h>
+#include "ibnbd/client/kept.h"
+#include "ibnbd/client/wq.h"
+
+/* ---- the pool ---- */
+
+static void kept_low_work(struct work_struct *work)
+{
+	struct ibnbd_clt_pool *pool = container_of(work, struct ibnbd_clt_pool, low_work);
+	struct ibnbd_clt_dev *dev;
+
+	guard(mutex)(&pool->sess->lock);
+	list_for_each_entry(dev, &pool->sess->devs, sess_entry)
+		if (!ibnbd_kept_empty(&dev->kept) || READ_ONCE(dev->kept.gap))
+			queue_delayed_work(ibnbd_clt_dev_wq, &dev->flush_work, 0);
+}
+
+int ibnbd_clt_kept_pool_get(struct ibnbd_clt_session *s, unsigned int mib)
+{
+	u32 nr = mib * (SZ_1M / IBNBD_KEPT_SEG_SIZE);
+	struct ibnbd_clt_pool *pool;
+	struct ibnbd_kept_seg *segs;
+	int err = 0;
+
+	if (READ_ONCE(s->pool))
+		return 0;
+	pool = kzalloc(sizeof(*pool), GFP_KERNEL);
+	segs = kvcalloc(nr, sizeof(*segs), GFP_KERNEL);
+	if (pool)
+		pool->mem = vmalloc(array_size(nr, IBNBD_KEPT_SEG_SIZE));
+	if (!pool || !segs || !pool->mem)
+		err = -ENOMEM;
+	if (!err) {
+		spin_lock_init(&pool->lock);
+		ibnbd_kept_pool_init(&pool->pool, segs, nr);
+		INIT_WORK(&pool->low_work, kept_low_work);
+		pool->sess = s;
+		/* Memory is not waited for under that lock, which a link that comes back needs. */
+		mutex_lock(&s->lock);
+		err = s->pool ? -EEXIST : 0;
+		if (!err)
+			s->pool = pool;
+		mutex_unlock(&s->lock);
+	}
+	if (err) {
+		if (pool)
+			vfree(pool->mem);
+		kvfree(segs);
+		kfree(pool);
+	}
+	return err == -EEXIST ? 0 : err;
+}
+
+void ibnbd_clt_kept_pool_free(struct ibnbd_clt_session *s)
+{
+	struct ibnbd_clt_pool *pool = s->pool;
+
+	if (!pool)
+		return;
+	cancel_work_sync(&pool->low_work);
+	vfree(pool->mem);
+	kvfree(pool->pool.segs);
+	kfree(pool);
+	s->pool = NULL;
+}
+
+/* ---- the log ---- */
+
+void ibnbd_clt_kept_init(struct ibnbd_clt_dev *dev)
+{
+	spin_lock_init(&dev->kept_lock);
+	ibnbd_kept_init(&dev->kept);
+}
+
+void ibnbd_clt_kept_end(struct ibnbd_clt_dev *dev)
+{
+	cancel_delayed_work_sync(&dev->flush_work);
+	ibnbd_clt_kept_forget(dev, false);
+}
+
+/* False: the pool is full, and the log is gone. */
+static bool kept_grow(struct ibnbd_clt_dev *dev, struct ibnbd_clt_pool *pool, unsigned long needs)
+{
+	bool low, grown;
+
+	spin_lock(&pool->lock);
+	grown = ibnbd_kept_grow(&pool->pool, &dev->kept);
+	if (!grown)
+		ibnbd_kept_overflow(&pool->pool, &dev->kept, needs);
+	low = ibnbd_kept_pool_low(&pool->pool);
+	spin_unlock(&pool->lock);
+	if (low || !grown)
+		queue_work(ibnbd_clt_dev_wq, &pool->low_work);
+	return grown;
+}
+
+void ibnbd_clt_kept_add(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_op *op)
+{
+	bool fua = op->account == IBNBD_CLT_ACCOUNT_FUA;
+	struct ibnbd_clt_pool *pool = dev->sess->pool;
+	u32 block = dev->grant.lim.logical_block_size;
+	u32 left = op->io.len, skip = 0;
+	unsigned long needs, safe;
+	struct ibnbd_kept_rec rec;
+	struct ibnbd_kept_at at;
+
+	rec.sector = le64_to_cpu(op->hdr->sector);
+	rec.bytes = le32_to_cpu(op->hdr->bytes);
+	rec.op = le32_to_cpu(op->hdr->rw) & (IBNBD_OP_MASK | IBNBD_F_NOUNMAP);
+	spin_lock_bh(&dev->kept_lock);
+	needs = ibnbd_unflushed_needs(&dev->unflushed);
+	/* It is safe by itself, but may lie over something that is sent again. */
+	if (fua && ibnbd_kept_empty(&dev->kept))
+		goto unlock;
+	for (;;) {
+		safe = fua ? ibnbd_kept_needs(&pool->pool, &dev->kept) : needs;
+		if (!ibnbd_kept_place(&pool->pool, &dev->kept, left, block, safe, &at)) {
+			if (!kept_grow(dev, pool, needs))
+				goto unlock;
+			continue;
+		}
+		if (left)
+			rec.bytes = at.bytes;
+		memcpy(ibnbd_clt_kept_mem(pool, at.seg, at.offset), &rec, sizeof(rec));
+		sg_pcopy_to_buffer(op->io.sgl, op->io.nents,
+				   ibnbd_clt_kept_mem(pool, at.seg, at.offset + sizeof(rec)),
+				   at.bytes, skip);
+		rec.sector += at.bytes >> SECTOR_SHIFT;
+		skip += at.bytes;
+		left -= at.bytes;
+		if (!left)
+			break;
+	}
+unlock:
+	spin_unlock_bh(&dev->kept_lock);
+}
+
+void ibnbd_clt_kept_flushed(struct ibnbd_clt_dev *dev, unsigned long number)
+{
+	struct ibnbd_clt_pool *pool = dev->sess->pool;
+
+	spin_lock_bh(&dev->kept_lock);
+	spin_lock(&pool->lock);
+	ibnbd_kept_flushed(&pool->pool, &dev->kept, number);
+	spin_unlock(&pool->lock);
+	spin_unlock_bh(&dev->kept_lock);
+}
+
+void ibnbd_clt_kept_forget(struct ibnbd_clt_dev *dev, bool gap)
+{
+	struct ibnbd_clt_pool *pool = dev->sess ? dev->sess->pool : NULL;
+
+	if (!pool)
+		return;
+	spin_lock_bh(&dev->kept_lock);
+	spin_lock(&pool->lock);
+	ibnbd_kept_drop(&pool->pool, &dev->kept);
+	dev->kept.gap = false;
+	if (gap)
+		ibnbd_kept_overflow(&pool->pool, &dev->kept,
+				    ibnbd_unflushed_needs(&dev->unflushed));
+	spin_unlock(&pool->lock);
+	spin_unlock_bh(&dev->kept_lock);
+}
+
+bool ibnbd_clt_kept_whole(struct ibnbd_clt_dev *dev)
+{
+	return dev->keep && !READ_ONCE(dev->kept.gap);
+}

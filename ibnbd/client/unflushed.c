@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "ibnbd/client/kept.h"
+#include "ibnbd/client/unflushed.h"
+
+int ibnbd_clt_unflushed_alloc(struct ibnbd_clt_dev *dev)
+{
+	dev->wrote = alloc_percpu(u64);
+	return dev->wrote ? 0 : -ENOMEM;
+}
+
+void ibnbd_clt_unflushed_free(struct ibnbd_clt_dev *dev)
+{
+	free_percpu(dev->wrote);
+}
+
+static u64 unflushed_wrote(const struct ibnbd_clt_dev *dev)
+{
+	u64 sum = 0;
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		sum += READ_ONCE(*per_cpu_ptr(dev->wrote, cpu));
+	return sum;
+}
+
+void ibnbd_clt_unflushed_send_flush(struct ibnbd_clt_dev *dev, struct ibnbd_clt_op *op)
+{
+	op->account = IBNBD_CLT_ACCOUNT_FLUSH;
+	op->flush = ibnbd_unflushed_send(&dev->unflushed);
+	op->wrote = unflushed_wrote(dev);
+}
+
+void ibnbd_clt_unflushed_flushed(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_op *op)
+{
+	ibnbd_unflushed_done(&dev->unflushed, op->flush);
+	if (dev->keep)
+		ibnbd_clt_kept_flushed(dev, op->flush);
+	/* For people: two flushes that end at once may leave the smaller number. */
+	if (op->wrote > READ_ONCE(dev->flushed))
+		WRITE_ONCE(dev->flushed, op->wrote);
+}
+
+u64 ibnbd_clt_unflushed_bytes(const struct ibnbd_clt_dev *dev)
+{
+	u64 flushed = READ_ONCE(dev->flushed), wrote = unflushed_wrote(dev);
+
+	return ibnbd_unflushed_any(&dev->unflushed) && wrote > flushed ? wrote - flushed : 0;
+}
+
+bool ibnbd_clt_unflushed_keeps(const struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g)
+{
+	return dev->map.unflushed == IBNBD_UNFLUSHED_REPLAY &&
+	       g->lim.logical_block_size <= IBNBD_KEPT_BLOCK_MAX &&
+	       ibnbd_clt_unflushed_counts(dev, g);
+}
+
+bool ibnbd_clt_unflushed_counts(const struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g)
+{
+	/* Who says write_cache=on knows of a cache that the server does not. */
+	bool is_volatile = g->rsp.durability.flags & IBNBD_DUR_F_VOLATILE ||
+			   dev->map.write_cache == IBNBD_CACHE_ON;
+
+	return ibnbd_unflushed_counts(dev->map.unflushed == IBNBD_UNFLUSHED_IGNORE,
+				      dev->map.unflushed != IBNBD_UNFLUSHED_AUTO,
+				      g->rsp.has_durability, is_volatile, g->lim.write_cache);
+}
+
+static struct ibnbd_unflushed_epoch unflushed_epoch(const struct ibnbd_clt_grant *g)
+{
+	return (struct ibnbd_unflushed_epoch){
+		.told = g->rsp.has_durability,
+		.epoch = g->rsp.durability.cache_epoch,
+		.link = g->link_gen,
+	};
+}
+
+bool ibnbd_clt_unflushed_lost(const struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g)
+{
+	struct ibnbd_unflushed_epoch old = unflushed_epoch(&dev->grant), new = unflushed_epoch(g);
+
+	lockdep_assert_held(&dev->lock);
+	return ibnbd_unflushed_any(&dev->unflushed) && ibnbd_unflushed_lost_between(&old, &new);
+}
+
+void ibnbd_clt_unflushed_accept(struct ibnbd_clt_dev *dev)
+{
+	lockdep_assert_held(&dev->lock);
+	ibnbd_unflushed_forgive(&dev->unflushed);
+	ibnbd_clt_kept_forget(dev, false);
+	WRITE_ONCE(dev->flushed, unflushed_wrote(dev));
+	WRITE_ONCE(dev->losses, dev->losses + 1);
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The driver of logic/unflushed: what a device has written that no flush has covered. */
+#ifndef IBNBD_CLIENT_UNFLUSHED_H
+#define IBNBD_CLIENT_UNFLUSHED_H
+
+#include <linux/percpu.h>
+#include "ibnbd/client/kept.h"
+#include "ibnbd/proto/msg.h"
+
+/* Memory of the account, before anybody knows @dev. 0 or -ENOMEM. */
+int ibnbd_clt_unflushed_alloc(struct ibnbd_clt_dev *dev);
+void ibnbd_clt_unflushed_free(struct ibnbd_clt_dev *dev);
+
+/* A flush is about to be sent, or was answered without an error. Where requests run. */
+void ibnbd_clt_unflushed_send_flush(struct ibnbd_clt_dev *dev, struct ibnbd_clt_op *op);
+void ibnbd_clt_unflushed_flushed(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_op *op);
+
+/**
+ * ibnbd_clt_unflushed_send() - note what a request means for the account
+ * @op: of the request, which is about to be submitted for the first time
+ * @kind: what it does
+ * @fua: with FUA
+ *
+ * In queue_rq; nothing is written but @op, and for a flush the account.
+ */
+static __always_inline void ibnbd_clt_unflushed_send(struct ibnbd_clt_dev *dev,
+						     struct ibnbd_clt_op *op, enum ibnbd_op kind,
+						     bool fua)
+{
+	op->account = IBNBD_CLT_ACCOUNT_NOTHING;
+	if (!dev->account || kind == IBNBD_OP_READ)
+		return;
+	if (kind == IBNBD_OP_FLUSH)
+		ibnbd_clt_unflushed_send_flush(dev, op);
+	else if (kind != IBNBD_OP_WRITE || !fua)
+		op->account = IBNBD_CLT_ACCOUNT_WRITE;
+	else if (dev->keep)
+		op->account = IBNBD_CLT_ACCOUNT_FUA;
+}
+
+/**
+ * ibnbd_clt_unflushed_done() - a request was answered without an error
+ *
+ * Before anybody hears of it: whoever flushes afterwards relies on it. A write touches one line
+ * that all CPUs share and that changes once per flush, and a counter of its own CPU. Any context.
+ */
+static __always_inline void ibnbd_clt_unflushed_done(const struct ibnbd_clt_op *op)
+{
+	struct ibnbd_clt_dev *dev = op->dev;
+
+	if (op->account == IBNBD_CLT_ACCOUNT_NOTHING)
+		return;
+	if (dev->keep && op->account != IBNBD_CLT_ACCOUNT_FLUSH)
+		ibnbd_clt_kept_add(dev, op);
+	if (op->account == IBNBD_CLT_ACCOUNT_WRITE) {
+		ibnbd_unflushed_wrote(&dev->unflushed);
+		this_cpu_add(*dev->wrote, blk_rq_bytes(op->rq));
+	} else if (op->account == IBNBD_CLT_ACCOUNT_FLUSH) {
+		ibnbd_clt_unflushed_flushed(dev, op);
+	}
+}
+
+/* Bytes that were written, zeroed or discarded, and that no flush has covered. For people. */
+u64 ibnbd_clt_unflushed_bytes(const struct ibnbd_clt_dev *dev);
+
+/* The rest: under dev->lock. */
+
+/* Are writes kept for a replay with a server that answers @g, if there is memory for that? */
+bool ibnbd_clt_unflushed_keeps(const struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g);
+/* Is the account kept with a server that answers @g? */
+bool ibnbd_clt_unflushed_counts(const struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g);
+/*
+ * May what was acknowledged and not flushed be lost, now that the server answers @g? Nothing of the
+ * device is in flight.
+ */
+bool ibnbd_clt_unflushed_lost(const struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g);
+/* An administrator takes that loss. */
+void ibnbd_clt_unflushed_accept(struct ibnbd_clt_dev *dev);
+
+#endif
