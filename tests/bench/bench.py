@@ -40,6 +40,8 @@ JOBS = {    # name: fio's rw, bs, iodepth, jobs, devices
 }
 MIX_READS = 70
 TARGETS = ["local", "floor", "ibnbdN", "ibnbdY", "rnbdN", "rnbdY", "nvme", "iser", "srp"]
+# what becomes of writes that no flush has covered: only when named
+UNFLUSHED = ["ibnbd-ignore", "ibnbd-fence", "ibnbd-replay"]
 QUICK = {"jobs": ["rr4k-qd1", "rw4k-qd1", "rr4k-16x2", "rw4k-16x2"],
          "targets": ["local", "ibnbdN", "rnbdN", "nvme"]}
 REFERENCE = REPO / "tests/bench/reference.json"
@@ -212,7 +214,7 @@ def gate(result, jobs, kver, accept):
 def main():
     p = argparse.ArgumentParser(description=__doc__,
                                 formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("-t", "--targets", nargs="+", choices=TARGETS)
+    p.add_argument("-t", "--targets", nargs="+", choices=TARGETS + UNFLUSHED)
     p.add_argument("-j", "--jobs", nargs="+", choices=list(JOBS))
     p.add_argument("--quick", action="store_true",
                    help="compare with the reference ratios: " + ", ".join(QUICK["jobs"]))

@@ -17,15 +17,21 @@ configfs() { grep -q " $CFS " /proc/mounts || { modprobe configfs; mount -t conf
 
 setup_local() { local i; for ((i = 0; i < $1; i++)); do echo "/dev/ram$i"; done; }
 
-# rtrs and ours alike: FAMILY, always_invalidate
+# rtrs and ours alike: FAMILY, always_invalidate, and more words of the mapping
 setup_nbd() {
-	local i
+	local i n=$1
 	FAMILY=$2
 	serve "always_invalidate=$3"
-	for ((i = 0; i < $1; i++)); do disk "$(map "ram$i")"; done
+	shift 3
+	for ((i = 0; i < n; i++)); do disk "$(map "ram$i" "$@")"; done
 }
 setup_ibnbdN() { setup_nbd "$1" ibnbd N; }
 setup_ibnbdY() { setup_nbd "$1" ibnbd Y; }
+# what becomes of writes that no flush has covered; a RAM disk has no cache to lose, so we say that
+# it has
+setup_ibnbd-ignore() { setup_nbd "$1" ibnbd N write_cache=on unflushed=ignore; }
+setup_ibnbd-fence() { setup_nbd "$1" ibnbd N write_cache=on unflushed=fence; }
+setup_ibnbd-replay() { setup_nbd "$1" ibnbd N write_cache=on unflushed=replay; }
 setup_rnbdN() { setup_nbd "$1" rnbd N; }
 setup_rnbdY() { setup_nbd "$1" rnbd Y; }
 
