@@ -102,6 +102,10 @@ static int open_ask(struct ibnbd_clt_dev *dev, struct ibnbd_clt_grant *g, unsign
 		open_note(dev, g);
 		open_limits_in(dev, g->features, &in);
 		err = ibnbd_limits_build(&g->rsp, &in, &g->lim, why);
+		if (!err && g->lim.capped)
+			pr_warn_ratelimited("%s of session %s: the server says of the disk: %s\n",
+					    dev->map.device_path, dev->map.sessname,
+					    g->lim.capped);
 	}
 	trace_ibnbd_clt_dev_open(dev, g->gen, err, *why);
 	return err;

@@ -9,6 +9,12 @@
 /* A request's size travels in 32 bits of bytes. */
 #define LIMITS_MAX_RANGE	(U32_MAX >> IBNBD_SECTOR_SHIFT)
 
+/*
+ * The kernel reads ahead twice the optimum: a server must not say how much memory of ours a file
+ * that is read costs. Large arrays have a few MiB.
+ */
+#define LIMITS_MAX_IO_OPT	(16u << 20)
+
 /* @unit is a power of two. */
 static u32 limits_round_down(u32 v, u32 unit)
 {
@@ -73,12 +79,16 @@ static void limits_topology(const struct ibnbd_open_rsp *rsp, const struct ibnbd
 	out->io_opt = limits_round_down(in->max_io_bytes, physical);
 	if (!rsp->has_identity)
 		return;
+	out->rotational = id->flags & IBNBD_ID_F_ROTATIONAL;
+	out->stable_pages = id->flags & IBNBD_ID_F_STABLE_PAGES;
+	if (id->io_min > LIMITS_MAX_IO_OPT || id->io_opt > LIMITS_MAX_IO_OPT) {
+		out->capped = "its smallest or its optimal I/O size is above 16 MiB: not believed";
+		return;
+	}
 	if (id->io_min > physical && !(id->io_min & (physical - 1)))
 		out->io_min = id->io_min;
 	if (id->io_opt >= out->io_min && !(id->io_opt & (physical - 1)))
 		out->io_opt = id->io_opt;
-	out->rotational = id->flags & IBNBD_ID_F_ROTATIONAL;
-	out->stable_pages = id->flags & IBNBD_ID_F_STABLE_PAGES;
 }
 
 int ibnbd_limits_build(const struct ibnbd_open_rsp *rsp, const struct ibnbd_limits_in *in,

@@ -40,6 +40,8 @@ struct ibnbd_limits {
 	bool fua;
 	bool rotational;
 	bool stable_pages;
+	/* what the server said of itself and was not believed, in words; NULL: nothing */
+	const char *capped;
 };
 
 /**

@@ -11,6 +11,7 @@
 #include "ibtrs/client/session.h"
 
 #define LINK_MAX_SEGMENTS	128
+#define LINK_MAX_DEPTH		8192	/* each slot costs us 10 KiB and more, for each session */
 
 int ibtrs_clt_link_limits(struct ibtrs_clt *clt, struct ibtrs_clt_path *path, const char **why)
 {
@@ -22,6 +23,11 @@ int ibtrs_clt_link_limits(struct ibtrs_clt *clt, struct ibtrs_clt_path *path, co
 	if (!clt->slots.depth) {
 		*why = "the server grants a queue depth of 1: raise its sess_queue_depth";
 		if (l->queue_depth < 2) {
+			err = -EPROTO;
+			goto out;
+		}
+		*why = "the server grants more than 8192 slots, for each of which memory would be spent here: lower its sess_queue_depth";
+		if (l->queue_depth > LINK_MAX_DEPTH) {
 			err = -EPROTO;
 			goto out;
 		}

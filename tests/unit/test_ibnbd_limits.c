@@ -69,6 +69,40 @@ UNIT_TEST(sizes)
 	}
 }
 
+/* What the kernel would read ahead is not the server's to say. */
+UNIT_TEST(sizes_that_are_not_believed)
+{
+	static const struct {
+		const char *name;
+		u32 io_min, io_opt, want_min, want_opt;
+		bool capped;
+	} rows[] = {
+		{ "an array", 65536, 1 << 20, 65536, 1 << 20, false },
+		{ "the largest", 4096, 16 << 20, 4096, 16 << 20, false },
+		{ "a little more", 4096, (16 << 20) + 4096, 4096, 126976, true },
+		{ "the largest there is", 4096, 0xfffff000, 4096, 126976, true },
+		{ "the smallest that is larger", 0x80000000, 0x80000000, 4096, 126976, true },
+	};
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct ibnbd_open_rsp r = rsp_of(512, 4096, 1000);
+		struct ibnbd_limits_in in = in_of(126976);
+		struct ibnbd_limits l;
+
+		UNIT_ROW("%s", rows[i].name);
+		r.has_identity = true;
+		r.identity.io_min = rows[i].io_min;
+		r.identity.io_opt = rows[i].io_opt;
+		r.identity.flags = IBNBD_ID_F_STABLE_PAGES;
+		CHECK_EQ(ibnbd_limits_build(&r, &in, &l, &why), 0);
+		CHECK_EQ(l.io_min, rows[i].want_min);
+		CHECK_EQ(l.io_opt, rows[i].want_opt);
+		CHECK_EQ(!!l.capped, rows[i].capped);
+		CHECK(l.stable_pages);
+	}
+}
+
 UNIT_TEST(no_segments)
 {
 	struct ibnbd_open_rsp r = rsp_of(512, 512, 1000);
