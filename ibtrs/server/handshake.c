@@ -14,6 +14,7 @@
 #include <net/net_namespace.h>
 #include <rdma/ib.h>
 #include <rdma/ib_cm.h>
+#include <rdma/ib_sa.h>
 #include "ibtrs/server/admit.h"
 #include "ibtrs/server/debug.h"
 #include "ibtrs/server/handshake.h"
@@ -65,6 +66,40 @@ static void hs_addr(struct ibtrs_addr *a, const struct sockaddr_storage *ss)
 		memcpy(a->raw, &((const struct sockaddr_ib *)ss)->sib_addr, sizeof(a->raw));
 		break;
 	}
+}
+
+/*
+ * The address stands in the private data of the REQ, and is what its sender likes; the GID is where
+ * all packets of the connection go, and with RoCE v2 it is the address. InfiniBand has no such
+ * rule: there an IP address is a claim.
+ */
+static bool hs_addr_is_gid(const struct rdma_cm_id *id, const struct ibtrs_addr *claimed)
+{
+	const struct sa_path_rec *rec = id->route.path_rec;
+	struct sockaddr_storage ss = { .ss_family = AF_INET6 };
+	struct ibtrs_addr gid;
+
+	if (!rec || rec->rec_type != SA_PATH_REC_TYPE_ROCE_V2)
+		return true;
+	memcpy(&((struct sockaddr_in6 *)&ss)->sin6_addr, rec->dgid.raw, sizeof(rec->dgid.raw));
+	hs_addr(&gid, &ss);
+	/* no scope: it is a name of ours */
+	return gid.kind == claimed->kind && !memcmp(gid.raw, claimed->raw, sizeof(gid.raw));
+}
+
+/* With InfiniBand the list may name GIDs, of paths that are given as addresses too. */
+static bool hs_peer_allowed(const struct rdma_cm_id *id, const struct ibtrs_addr *claimed)
+{
+	const struct ibtrs_srv_ops *ops = ibtrs_srv.ops;
+	const struct sa_path_rec *rec = id->route.path_rec;
+	struct ibtrs_addr gid = { .kind = IBTRS_ADDR_GID };
+
+	if (!ops->peer_allowed || ops->peer_allowed(claimed))
+		return true;
+	if (!rec || rec->rec_type != SA_PATH_REC_TYPE_IB)
+		return false;
+	memcpy(gid.raw, rec->dgid.raw, sizeof(gid.raw));
+	return ops->peer_allowed(&gid);
 }
 
 /* ---- acceptance: under conn->lock --------------------------------------- */
@@ -168,8 +203,10 @@ static int hs_accept(struct ibtrs_srv_conn *conn, struct rdma_cm_id *id, const c
 	err = err ?: hs_build_conn(conn, why);
 	if (err)
 		return err;
+	/* One time for all of them: a client that makes the next one each time gets no more. */
+	if (!conn->c.cid)
+		ibtrs_srv_path_expect(path);
 	/* INFO_REQ may be there before rdma_accept() returns. */
-	ibtrs_srv_path_expect(path);
 	atomic_fetch_inc_release(&path->nr_accepted);
 	*why = "the connection manager cannot accept";
 	return hs_reply_accept(conn);
@@ -210,7 +247,6 @@ static int hs_fault(const struct ibtrs_addr_pair *addr, const char **why)
 /* Not 0: the connection manager destroys the id. */
 static int hs_connect(struct rdma_cm_id *id, const struct rdma_conn_param *param)
 {
-	const struct ibtrs_srv_ops *ops = ibtrs_srv.ops;
 	struct ibtrs_srv_conn *conn;
 	struct ibtrs_addr_pair addr;
 	struct ibtrs_conn_req req;
@@ -223,13 +259,17 @@ static int hs_connect(struct rdma_cm_id *id, const struct rdma_conn_param *param
 					READ_ONCE(ibtrs_srv_params.max_conns), &req, &why);
 	if (ibtrs_srv_plain())
 		req.ext = 0;
-	if (ops->peer_allowed && !ops->peer_allowed(&addr.src)) {
+	if (!hs_peer_allowed(id, &addr.src)) {
 		/* A stranger who sends nonsense learns nothing but that. */
 		if (err)
 			req.ext = 0;
 		else
 			why = "the client's address is not on the allow-list";
 		err = err ?: -EACCES;
+	}
+	if (!err && !hs_addr_is_gid(id, &addr.src)) {
+		why = "the client's address is not that of its GID";
+		err = -EACCES;
 	}
 	err = err ?: hs_fault(&addr, &why);
 	err = err ?: ibtrs_srv_admit(&req, &addr, &conn, &why);

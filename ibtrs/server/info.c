@@ -102,7 +102,8 @@ static int info_answer(struct ibtrs_srv_path *path, const char **why)
 	return ibtrs_conn_send(&path->conns[0].c, &wr, &wr, 1, true);
 }
 
-static int info_serve(struct ibtrs_srv_path *path, const char **why)
+/* *@named: it has taken the session's name. */
+static int info_serve(struct ibtrs_srv_path *path, bool *named, const char **why)
 {
 	const char *name;
 	int err;
@@ -120,6 +121,7 @@ static int info_serve(struct ibtrs_srv_path *path, const char **why)
 	err = ibtrs_msg_info_req_decode(path->info_req.buf, path->info_len, &name, why);
 	/* Before anything is spent: who waits for a name asks often. */
 	err = err ?: ibtrs_srv_session_take_name(path, name, why);
+	*named = !err;
 	err = err ?: info_resources(path, why);
 	err = err ?: ibtrs_srv_session_bring_up(path, why);
 	err = err ?: ibtrs_srv_session_admit_peer(path, why);
@@ -168,13 +170,9 @@ static bool info_say_refused(struct ibtrs_srv_path *path, int err, const char *w
 	return true;
 }
 
-static void info_work(struct work_struct *work)
+/* Whether it is up or refused: the log has it by its name, the client hears why. */
+static void info_end(struct ibtrs_srv_path *path, int err, const char *why)
 {
-	struct ibtrs_srv_path *path = container_of(work, struct ibtrs_srv_path, info_work);
-	const char *why = "";
-	int err;
-
-	err = info_serve(path, &why);
 	if (!err) {
 		pr_info_ratelimited("session %s: %s: path up on %s port %u, %u connections%s\n",
 				    path->session->name, path->name, path->hca, path->port,
@@ -190,6 +188,19 @@ static void info_work(struct work_struct *work)
 				    ibtrs_srv_session_label(path->session), path->name, why, err);
 	if (!info_say_refused(path, err, why))
 		ibtrs_srv_path_close(path, why);
+}
+
+static void info_work(struct work_struct *work)
+{
+	struct ibtrs_srv_path *path = container_of(work, struct ibtrs_srv_path, info_work);
+	const char *why = "";
+	bool named = false;
+	int err;
+
+	err = info_serve(path, &named, &why);
+	info_end(path, err, why);
+	if (named)
+		ibtrs_srv_session_named(path, !err);
 }
 
 void ibtrs_srv_info_init(struct ibtrs_srv_path *path)

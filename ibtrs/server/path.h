@@ -136,8 +136,8 @@ static inline bool ibtrs_srv_path_up(const struct ibtrs_srv_path *path)
 const char *ibtrs_srv_path_state_name(enum ibtrs_srv_path_state s);
 
 /*
- * A CONN_REQ was accepted: the peer has handshake_timeout_s from now on to complete the path (M7).
- * Under a conn lock, not dead.
+ * cid 0 is accepted: the peer has handshake_timeout_s from now on to complete the path (M7), however
+ * many connections it has. Under a conn lock, not dead.
  */
 void ibtrs_srv_path_expect(struct ibtrs_srv_path *path);
 /* INFO work: told why it is refused, the client leaves; soon it is made to */

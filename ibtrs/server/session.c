@@ -173,11 +173,14 @@ int ibtrs_srv_session_take_name(struct ibtrs_srv_path *path, const char *name, c
 {
 	const struct ibtrs_srv_ops *ops = ibtrs_srv.ops;
 	struct ibtrs_srv_session *s = path->session;
+	int err;
 
 	guard(mutex)(&ibtrs_srv.lock);
 	if (s->name[0]) {
-		if (!strcmp(s->name, name))
+		if (!strcmp(s->name, name)) {
+			s->naming++;
 			return 0;
+		}
 		*why = "the session has another name on its other paths";
 		return -EINVAL;
 	}
@@ -185,7 +188,19 @@ int ibtrs_srv_session_take_name(struct ibtrs_srv_path *path, const char *name, c
 		*why = "the session's name is not on the allow-list; add it to the parameter allow";
 		return -EACCES;
 	}
-	return ibtrs_srv_name_take(path, name, why);
+	err = ibtrs_srv_name_take(path, name, why);
+	s->naming += !err;
+	return err;
+}
+
+void ibtrs_srv_session_named(struct ibtrs_srv_path *path, bool good)
+{
+	struct ibtrs_srv_session *s = path->session;
+
+	guard(mutex)(&ibtrs_srv.lock);
+	/* Who is not through his work yet may still make it known to the user. */
+	if (!--s->naming && !good && !s->up)
+		s->name[0] = 0;
 }
 
 /* Near the adapter of the first path; the others of a session are seldom elsewhere. */

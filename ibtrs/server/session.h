@@ -51,6 +51,7 @@ struct ibtrs_srv_session {
 	bool dying;			/* the last path is gone */
 	/* empty until the first INFO_REQ, and again when its client is lost */
 	char name[IBTRS_NAME_LEN];
+	u32 naming;			/* INFO works that have taken the name, and not ended */
 	/* jiffies: its client was heard of, or its last path began to close */
 	unsigned long knocked;
 	unsigned long left;		/* jiffies: its last path that was up began to close */
@@ -109,6 +110,12 @@ void ibtrs_srv_session_add_path(struct ibtrs_srv_session *s, struct ibtrs_srv_pa
  * lie in @path.
  */
 int ibtrs_srv_session_take_name(struct ibtrs_srv_path *path, const char *name, const char **why);
+/*
+ * The INFO work of @path, which has taken the name, has ended. Should the session have come to
+ * nothing (@good is false, no other path is at it, and the user does not know it), the name is
+ * anybody's again: who was refused, and stays connected, keeps it from nobody.
+ */
+void ibtrs_srv_session_named(struct ibtrs_srv_path *path, bool good);
 /*
  * It has its name and its first path all it needs: the user hears of it. 0, or an errno and a
  * reason. Sleeps.

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "ibtrs/logic/quota.h"
+
+int ibtrs_quota_path(const struct ibtrs_quota_max *max, const struct ibtrs_quota_use *strangers,
+		     const struct ibtrs_quota_use *peer, bool known, const char **why)
+{
+	if (peer->ending >= max->ending_per_peer) {
+		*why = "too many paths of this client are still coming to their end";
+		return -EBUSY;
+	}
+	if (!known && strangers->half_open >= max->half_open) {
+		*why = "as many half-open paths as max_paths_half_open allows";
+		return -ENOSPC;
+	}
+	if (peer->half_open >= max->half_open_per_peer) {
+		*why = "as many half-open paths of this client as max_paths_half_open_per_peer allows";
+		return -ENOSPC;
+	}
+	return 0;
+}
+
+/* @have is never more than the limit by a lot, so nothing wraps. */
+static bool quota_fits(u64 have, u64 more, u64 limit)
+{
+	return more <= limit && have <= limit - more;
+}
+
+int ibtrs_quota_conn(const struct ibtrs_quota_max *max, const struct ibtrs_quota_use *strangers,
+		     const struct ibtrs_quota_use *peer, bool known, u64 bytes, const char **why)
+{
+	*why = "as much memory in use for half-open paths as max_memory_half_open_mb allows";
+	if (known)
+		return quota_fits(peer->half_bytes, bytes, max->half_bytes) ? 0 : -ENOMEM;
+	if (!quota_fits(strangers->half_bytes, bytes, max->half_bytes))
+		return -ENOMEM;
+	*why = "as much memory in use for half-open paths of this client as a quarter of max_memory_half_open_mb";
+	return quota_fits(peer->half_bytes, bytes, max->half_bytes / IBTRS_QUOTA_SHARE) ? 0 :
+											-ENOMEM;
+}
+
+int ibtrs_quota_session(const struct ibtrs_quota_max *max, u32 sessions,
+			const struct ibtrs_quota_use *peer, const char **why)
+{
+	if (sessions >= max->sessions) {
+		*why = "as many sessions as max_sessions allows";
+		return -ENOSPC;
+	}
+	if (peer->sessions >= max->sessions_per_peer) {
+		*why = "as many sessions of this client as max_sessions_per_peer allows";
+		return -ENOSPC;
+	}
+	return 0;
+}
+
+int ibtrs_quota_let_in(const struct ibtrs_quota_max *max, const struct ibtrs_quota_use *peer,
+		       u64 bytes, const char **why)
+{
+	*why = "as much memory in use of this client as max_memory_per_peer_mb allows";
+	return quota_fits(peer->bytes, bytes, max->bytes_per_peer) ? 0 : -ENOMEM;
+}
