@@ -12,6 +12,7 @@
 #include "ibtrs/logic/fence.h"
 #include "ibtrs/logic/mpath.h"
 #include "ibtrs/logic/path_sm.h"
+#include "ibtrs/logic/quota.h"
 #include "ibtrs/logic/patience.h"
 #include "ibtrs/logic/retry.h"
 #include "ibtrs/logic/sqwatch.h"
@@ -45,6 +46,11 @@ EXPORT_SYMBOL_GPL(ibtrs_chunkmap_mr_count);
 
 EXPORT_SYMBOL_GPL(ibtrs_fence_arrive);
 EXPORT_SYMBOL_GPL(ibtrs_fence_end);
+
+EXPORT_SYMBOL_GPL(ibtrs_quota_path);
+EXPORT_SYMBOL_GPL(ibtrs_quota_conn);
+EXPORT_SYMBOL_GPL(ibtrs_quota_session);
+EXPORT_SYMBOL_GPL(ibtrs_quota_let_in);
 
 EXPORT_SYMBOL_GPL(ibtrs_mpath_min);
 EXPORT_SYMBOL_GPL(ibtrs_mpath_next);

@@ -14,6 +14,7 @@
 #include "ibtrs/server/admit.h"
 #include "ibtrs/server/debug.h"
 #include "ibtrs/server/path_run.h"
+#include "ibtrs/server/quota.h"
 #include "ibtrs/server/session.h"
 
 /* A known path knocks again with cid 0. Always a refusal. */
@@ -39,6 +40,8 @@ static int admit_same_path(struct ibtrs_srv_path *path, const struct ibtrs_conn_
 			   const struct ibtrs_addr_pair *addr, const char **why)
 {
 	enum ibtrs_srv_path_state state = ibtrs_srv_path_state(path);
+	u64 bytes = ibtrs_srv_path_conn_bytes(false);
+	int err;
 
 	if (!req->cid)
 		return admit_again(path, req, addr, why);
@@ -56,7 +59,12 @@ static int admit_same_path(struct ibtrs_srv_path *path, const struct ibtrs_conn_
 	if (!atomic_read_acquire(&path->nr_accepted))
 		return -ECONNRESET;
 	*why = "connection id in use";
-	return path->conns[req->cid].taken ? -ECONNRESET : 0;
+	if (path->conns[req->cid].taken)
+		return -ECONNRESET;
+	err = ibtrs_srv_quota_conn(path, bytes, why);
+	if (!err)
+		path->queue_bytes += bytes;
+	return err;
 }
 
 static int admit_new_path(struct ibtrs_srv_session *s, const struct ibtrs_conn_req *req,
@@ -112,6 +120,9 @@ static int admit_find_path(const struct ibtrs_conn_req *req, const struct ibtrs_
 		*why = "the first connection of a path must be cid 0";
 		return -ECONNRESET;
 	}
+	err = ibtrs_srv_quota_path(&addr->src, ibtrs_srv_path_conn_bytes(true), created, why);
+	if (err)
+		return err;
 	if (!s) {
 		s = ibtrs_srv_session_create(req->session_uuid, &addr->src, why);
 		if (IS_ERR(s))

@@ -9,8 +9,9 @@
  * reads what another one left (E-17, E-47). When a path ends its chunks go to a shelf for a short
  * while and back to the same path of the same session at the same address, to nobody else: a
  * reconnect needs no new contiguous memory then. All bytes, in use or in the shelf, are charged
- * against one limit; a quarter of it may lie in the shelf, and when it is hit the shelf is emptied
- * first. shelf_lock protects the shelf.
+ * against one limit; a quarter of it may lie in the shelf. When it is hit, the shelf is emptied for
+ * a client that was in before, never for a stranger; of a session that has ended properly nothing
+ * stays there. A path that lingers gives back what no op uses. shelf_lock protects the shelf.
  *
  * Keys. Without always_invalidate as few MRs as the device allows, equal in size (M4): their "page"
  * is the largest power of two that divides the chunk, its DMA addresses and what the device can do.
@@ -43,7 +44,7 @@ static DECLARE_DELAYED_WORK(shelf_work, chunk_expire);
 
 /* ---- the account -------------------------------------------------------- */
 
-static u64 chunk_limit(void)
+u64 ibtrs_srv_chunk_limit(void)
 {
 	u64 mb = READ_ONCE(ibtrs_srv_params.max_memory_mb);
 
@@ -52,18 +53,25 @@ static u64 chunk_limit(void)
 
 static bool chunk_try_charge(u64 bytes)
 {
-	if (atomic64_add_return(bytes, &chunk_charged) <= chunk_limit())
+	if (atomic64_add_return(bytes, &chunk_charged) <= ibtrs_srv_chunk_limit())
 		return true;
 	atomic64_sub(bytes, &chunk_charged);
 	return false;
 }
 
-bool ibtrs_srv_chunk_charge(u64 bytes)
+bool ibtrs_srv_chunk_charge(u64 bytes, bool known)
 {
 	if (chunk_try_charge(bytes))
 		return true;
+	if (!known)
+		return false;
 	ibtrs_srv_chunk_empty_shelf();
 	return chunk_try_charge(bytes);
+}
+
+void ibtrs_srv_chunk_charge_known(u64 bytes)
+{
+	atomic64_add(bytes, &chunk_charged);
 }
 
 void ibtrs_srv_chunk_uncharge(u64 bytes)
@@ -78,7 +86,8 @@ static void chunks_free(struct ibtrs_srv_chunks *c)
 	u32 i;
 
 	for (i = 0; i < c->nr; i++) {
-		free_pages_exact(c->mem[i], c->size);
+		if (c->mem[i])
+			free_pages_exact(c->mem[i], c->size);
 		cond_resched();
 	}
 	kvfree(c);
@@ -92,7 +101,7 @@ static void chunks_release(struct ibtrs_srv_chunks *c, u64 bytes)
 
 static u64 chunks_bytes(const struct ibtrs_srv_chunks *c)
 {
-	return (u64)c->nr * c->size;
+	return (u64)(c->nr - c->trimmed) * c->size;
 }
 
 /*
@@ -191,7 +200,7 @@ static void shelf_put(struct ibtrs_srv_chunks *c)
 	shelf_bytes += chunks_bytes(c);
 	spin_unlock(&shelf_lock);
 	queue_delayed_work(ibtrs_srv.quick_wq, &shelf_work, CHUNK_SHELF_TIME);
-	shelf_tidy(chunk_limit() / 4);
+	shelf_tidy(ibtrs_srv_chunk_limit() / 4);
 }
 
 static void chunk_expire(struct work_struct *work)
@@ -206,6 +215,42 @@ static void chunk_expire(struct work_struct *work)
 void ibtrs_srv_chunk_empty_shelf(void)
 {
 	shelf_tidy(0);
+}
+
+void ibtrs_srv_chunk_forget(const u8 *session_uuid)
+{
+	struct ibtrs_srv_chunks *c, *next;
+	LIST_HEAD(gone);
+
+	spin_lock(&shelf_lock);
+	list_for_each_entry_safe(c, next, &shelf, entry) {
+		if (memcmp(c->session_uuid, session_uuid, sizeof(c->session_uuid)))
+			continue;
+		shelf_remove(c);
+		list_add(&c->entry, &gone);
+	}
+	spin_unlock(&shelf_lock);
+	list_for_each_entry_safe(c, next, &gone, entry)
+		chunks_release(c, chunks_bytes(c));
+}
+
+void ibtrs_srv_chunk_trim(struct ibtrs_srv_path *path)
+{
+	struct ibtrs_srv_chunks *c = path->chunks;
+	u32 slot, n = 0;
+
+	/* borrowers: for a test other paths use them, too */
+	if (!c || !path->ops || c->borrowers)
+		return;
+	for (slot = 0; slot < c->nr; slot++) {
+		if (!c->mem[slot] || READ_ONCE(ibtrs_srv_op_at(path, slot)->busy))
+			continue;
+		free_pages_exact(c->mem[slot], c->size);
+		c->mem[slot] = NULL;
+		n++;
+	}
+	c->trimmed += n;
+	ibtrs_srv_chunk_uncharge((u64)n * c->size);
 }
 
 void ibtrs_srv_chunk_stop(void)
@@ -259,7 +304,7 @@ int ibtrs_srv_chunk_get(struct ibtrs_srv_path *path, const char **why)
 	if (path->chunks)
 		return 0;
 	*why = "as much memory in use as max_memory_mb allows";
-	if (!ibtrs_srv_chunk_charge((u64)nr * size))
+	if (!ibtrs_srv_chunk_charge((u64)nr * size, path->known))
 		return -ENOMEM;
 	*why = "not enough contiguous memory for the chunks: make max_chunk_size or sess_queue_depth smaller";
 	c = chunks_alloc(path->dev, nr, size);
@@ -280,7 +325,7 @@ void ibtrs_srv_chunk_put(struct ibtrs_srv_path *path, bool keep)
 
 	if (!c || chunks_let_go(path))
 		return;
-	if (keep)
+	if (keep && !c->trimmed)
 		shelf_put(c);
 	else
 		chunks_release(c, chunks_bytes(c));

@@ -19,6 +19,7 @@ struct ibtrs_srv_path;
  * @size: bytes of each
  * @borrowers: further paths that use them, which only a test asks for (debug.h); under the shelf's
  *	lock
+ * @trimmed: how many of @mem were freed before the others, and are NULL
  * @mem: each physically contiguous
  */
 struct ibtrs_srv_chunks {
@@ -30,6 +31,7 @@ struct ibtrs_srv_chunks {
 	u32 nr;
 	u32 size;
 	u32 borrowers;
+	u32 trimmed;
 	void *mem[];
 };
 
@@ -47,11 +49,17 @@ struct ibtrs_srv_mrs {
 	u32 mapped;
 };
 
+/* Bytes of max_memory_mb. */
+u64 ibtrs_srv_chunk_limit(void);
 /*
- * Charge @bytes against max_memory_mb, for chunks and for queues of connections. False: there is no
- * room; the caller must refuse.
+ * Charge @bytes against max_memory_mb, for chunks and queues of those who are let in. False: there
+ * is no room; the caller must refuse.
+ * @known: one who was in comes back: what lies in the shelf for others may go for him. A stranger
+ *	takes nothing from there.
  */
-bool ibtrs_srv_chunk_charge(u64 bytes);
+bool ibtrs_srv_chunk_charge(u64 bytes, bool known);
+/* The same, room or not. */
+void ibtrs_srv_chunk_charge_known(u64 bytes);
 void ibtrs_srv_chunk_uncharge(u64 bytes);
 
 /* Chunks for a path, from the shelf or new and zeroed. -ENOMEM and a reason. */
@@ -80,6 +88,13 @@ static inline void ibtrs_srv_chunk_reg_wr(struct ib_reg_wr *wr, struct ib_mr *mr
 	};
 }
 
+/* A session has ended properly: nobody comes back for what is in the shelf of it. */
+void ibtrs_srv_chunk_forget(const u8 *session_uuid);
+/*
+ * Close work of a lingering path, whose device is released: chunks go that no op uses. The rest
+ * goes with the last op.
+ */
+void ibtrs_srv_chunk_trim(struct ibtrs_srv_path *path);
 /* Free what nobody uses. */
 void ibtrs_srv_chunk_empty_shelf(void);
 /* The same, for good: no path is left. */

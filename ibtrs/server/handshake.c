@@ -22,15 +22,7 @@
 #include "ibtrs/server/rx.h"
 #include "ibtrs/server/session.h"
 
-#define HS_SERVICE_WR	256
-/* with core's slack just below 1024: a queue too small is but a queue for credit */
-#define HS_IO_WR_MAX	991
 #define HS_ACK_TIMEOUT	17	/* 4.096 us * 2^17 = 0.54 s */
-
-/* Estimates, from soft-RoCE. */
-#define HS_SEND_WR_SIZE	256
-#define HS_RECV_WR_SIZE	128
-#define HS_CQE_SIZE	64
 
 /* ---- addresses ---------------------------------------------------------- */
 
@@ -106,13 +98,8 @@ static bool hs_peer_allowed(const struct rdma_cm_id *id, const struct ibtrs_addr
 
 static struct ibtrs_conn_caps hs_caps(const struct ibtrs_srv_conn *conn)
 {
-	const struct ibtrs_srv_path *path = conn->path;
-	u32 per_req = path->new_rkey ? 5 : 3;
-
 	return (struct ibtrs_conn_caps){
-		.send_wr = conn->c.cid ? min_t(u32, per_req * path->limits.queue_depth + 1,
-					       HS_IO_WR_MAX) :
-					 HS_SERVICE_WR,
+		.send_wr = ibtrs_srv_path_send_wr(!conn->c.cid),
 		.recv_wr = ibtrs_srv_rx_depth(conn) + !conn->c.cid,
 		.send_sge = 1,
 		.recv_sge = 1,
@@ -145,14 +132,8 @@ static int hs_build_conn(struct ibtrs_srv_conn *conn, const char **why)
 {
 	struct ibtrs_conn_caps caps = hs_caps(conn);
 	struct ibtrs_srv_path *path = conn->path;
-	u64 bytes = (u64)caps.send_wr * (HS_SEND_WR_SIZE + HS_CQE_SIZE) +
-		    (u64)caps.recv_wr * (HS_RECV_WR_SIZE + HS_CQE_SIZE);
 	int err;
 
-	*why = "as much memory in use as max_memory_mb allows";
-	if (!ibtrs_srv_chunk_charge(bytes))
-		return -ENOMEM;
-	conn->charged = bytes;
 	*why = "the RDMA device has no room for the connection";
 	err = ibtrs_conn_create(&conn->c, path->dev->pd, &caps);
 	if (err)

@@ -9,6 +9,7 @@
  */
 #include "ibtrs/server/info.h"
 #include "ibtrs/server/op.h"
+#include "ibtrs/server/quota.h"
 #include "ibtrs/server/rx.h"
 #include "ibtrs/server/sysfs.h"
 
@@ -122,6 +123,7 @@ static int info_serve(struct ibtrs_srv_path *path, bool *named, const char **why
 	/* Before anything is spent: who waits for a name asks often. */
 	err = err ?: ibtrs_srv_session_take_name(path, name, why);
 	*named = !err;
+	err = err ?: ibtrs_srv_quota_let_in(path, why);
 	err = err ?: info_resources(path, why);
 	err = err ?: ibtrs_srv_session_bring_up(path, why);
 	err = err ?: ibtrs_srv_session_admit_peer(path, why);

@@ -28,7 +28,7 @@ struct name_kept {
 static LIST_HEAD(names_kept);		/* the latest first */
 static unsigned int names_nr;
 
-static bool name_peers_have(const struct ibtrs_srv_peers *peers, const struct ibtrs_addr *addr)
+bool ibtrs_srv_name_peers_have(const struct ibtrs_srv_peers *peers, const struct ibtrs_addr *addr)
 {
 	u32 i;
 
@@ -73,6 +73,18 @@ void ibtrs_srv_name_keep(const struct ibtrs_srv_session *s)
 		name_forget(list_last_entry(&names_kept, struct name_kept, entry));
 }
 
+bool ibtrs_srv_name_kept_for(const struct ibtrs_addr *addr)
+{
+	unsigned long keep = READ_ONCE(ibtrs_srv_params.name_keep_s);
+	struct name_kept *k;
+
+	lockdep_assert_held(&ibtrs_srv.lock);
+	list_for_each_entry(k, &names_kept, entry)
+		if ((jiffies - k->since) / HZ < keep && ibtrs_srv_name_peers_have(&k->peers, addr))
+			return true;
+	return false;
+}
+
 static bool name_session_is_up(const struct ibtrs_srv_session *s)
 {
 	struct ibtrs_srv_path *path;
@@ -90,7 +102,7 @@ static int name_taken(struct ibtrs_srv_path *path, const struct ibtrs_srv_sessio
 	char addr[IBTRS_ADDR_STR_MAX];
 
 	/* No two hosts have one address: that session is of this client's life before. */
-	if (name_peers_have(&other->peers, &path->addr.src)) {
+	if (ibtrs_srv_name_peers_have(&other->peers, &path->addr.src)) {
 		*why = "an earlier session of this host has this name, and has not ended yet";
 		return -EBUSY;
 	}
@@ -110,7 +122,7 @@ static int name_check_kept(struct ibtrs_srv_path *path, struct name_kept *k, con
 	char addr[IBTRS_ADDR_STR_MAX];
 
 	if (age >= keep || !memcmp(k->uuid, path->session->uuid, sizeof(k->uuid)) ||
-	    name_peers_have(&k->peers, &path->addr.src)) {
+	    ibtrs_srv_name_peers_have(&k->peers, &path->addr.src)) {
 		name_forget(k);
 		return 0;
 	}

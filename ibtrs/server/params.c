@@ -50,6 +50,12 @@ MODULE_PARM_DESC(max_conns,
 module_param_named(max_memory_mb, ibtrs_srv_params.max_memory_mb, uint, 0644);
 MODULE_PARM_DESC(max_memory_mb,
 		 "MiB for chunks and connection queues of all clients; 0 = half of the memory (default: 0)");
+module_param_named(max_memory_per_peer_mb, ibtrs_srv_params.max_memory_per_peer_mb, uint, 0644);
+MODULE_PARM_DESC(max_memory_per_peer_mb,
+		 "MiB of these for one client address; 0 = three quarters of half of the memory, or all of max_memory_mb if that is set (default: 0)");
+module_param_named(max_memory_half_open_mb, ibtrs_srv_params.max_memory_half_open_mb, uint, 0644);
+MODULE_PARM_DESC(max_memory_half_open_mb,
+		 "MiB for the queues of all paths in the handshake, whose clients are not let in yet; one address has a quarter of it; 0 = an eighth of the memory (default: 0)");
 module_param_named(handshake_timeout_s, ibtrs_srv_params.handshake_timeout_s, uint, 0644);
 MODULE_PARM_DESC(handshake_timeout_s,
 		 "seconds after which a path that was never completed is closed (default: 30)");

@@ -5,12 +5,39 @@
  *
  * Any context may call this file, so it takes no lock and only posts works.
  */
+#include "ibtrs/server/rx.h"
 #include "ibtrs/server/session.h"
 #include "ibtrs/server/trace.h"
 
 /* the client posts its receives when it has seen INFO_RSP */
 #define PATH_HB_DELAY	msecs_to_jiffies(100)
 #define PATH_REFUSED	(2 * HZ)	/* until the client leaves that was told why */
+
+#define PATH_SERVICE_WR	256
+/* with core's slack just below 1024: a queue too small is but a queue for credit */
+#define PATH_IO_WR_MAX	991
+
+/* Estimates, from soft-RoCE. */
+#define PATH_SEND_WR_SIZE	256
+#define PATH_RECV_WR_SIZE	128
+#define PATH_CQE_SIZE		64
+
+u32 ibtrs_srv_path_send_wr(bool service)
+{
+	u32 per_req = ibtrs_srv_params.always_invalidate ? 5 : 3;
+
+	return service ? PATH_SERVICE_WR :
+			 min_t(u32, per_req * ibtrs_srv_params.queue_depth + 1, PATH_IO_WR_MAX);
+}
+
+u64 ibtrs_srv_path_conn_bytes(bool service)
+{
+	u64 recv_wr = service ? IBTRS_SRV_RX_SERVICE + 1 :
+				ibtrs_srv_params.queue_depth + IBTRS_SRV_RX_BATCH;
+
+	return (u64)ibtrs_srv_path_send_wr(service) * (PATH_SEND_WR_SIZE + PATH_CQE_SIZE) +
+	       recv_wr * (PATH_RECV_WR_SIZE + PATH_CQE_SIZE);
+}
 
 const char *ibtrs_srv_path_state_name(enum ibtrs_srv_path_state s)
 {

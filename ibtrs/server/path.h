@@ -63,7 +63,6 @@ struct ibtrs_srv_conn {
 	struct mutex lock;		/* taken, dead; held while the connection is set up */
 	bool taken;
 	bool dead;			/* the close work has begun: build nothing */
-	u64 charged;			/* bytes of its queues */
 } ____cacheline_aligned_in_smp;
 
 struct ibtrs_srv_path {
@@ -92,6 +91,11 @@ struct ibtrs_srv_path {
 	struct list_head entry;		/* session->paths: ibtrs_srv.lock, readers RCU */
 
 	atomic_t nr_accepted;		/* handshake.c: connections */
+
+	/* quota.c */
+	bool known;			/* set at creation: somebody was let in from there */
+	u64 queue_bytes;		/* under ibtrs_srv.lock: of the connections that it has */
+	u64 charged;			/* INFO work: these, since it is let in; else 0 */
 
 	/* info.c */
 	struct ibtrs_iu info_req;
@@ -133,11 +137,16 @@ static inline bool ibtrs_srv_path_up(const struct ibtrs_srv_path *path)
 	return ibtrs_srv_path_state(path) == IBTRS_SRV_PATH_CONNECTED;
 }
 
+/* Work requests of the send queue of its service, or of another connection. */
+u32 ibtrs_srv_path_send_wr(bool service);
+/* An estimate of what both queues of such a connection take. */
+u64 ibtrs_srv_path_conn_bytes(bool service);
+
 const char *ibtrs_srv_path_state_name(enum ibtrs_srv_path_state s);
 
 /*
- * cid 0 is accepted: the peer has handshake_timeout_s from now on to complete the path (M7), however
- * many connections it has. Under a conn lock, not dead.
+ * cid 0 is accepted: the peer has handshake_timeout_s from now on to complete the path (M7),
+ * however many connections it has. Under a conn lock, not dead.
  */
 void ibtrs_srv_path_expect(struct ibtrs_srv_path *path);
 /* INFO work: told why it is refused, the client leaves; soon it is made to */

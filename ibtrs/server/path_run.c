@@ -30,6 +30,7 @@
 #include "ibtrs/proto/imm.h"
 #include "ibtrs/server/info.h"
 #include "ibtrs/server/path_run.h"
+#include "ibtrs/server/quota.h"
 #include "ibtrs/server/reply.h"
 #include "ibtrs/server/rx.h"
 #include "ibtrs/server/sysfs.h"
@@ -116,9 +117,8 @@ static void path_release_device(struct ibtrs_srv_path *path)
 
 	for (cid = 0; cid < path->nr_conns; cid++) {
 		ibtrs_conn_destroy(&path->conns[cid].c);
-		ibtrs_srv_chunk_uncharge(path->conns[cid].charged);
-		path->conns[cid].charged = 0;
 	}
+	ibtrs_srv_quota_end(path);
 	ibtrs_srv_info_free(path);
 	ibtrs_srv_chunk_unmap(path);
 	ibtrs_dev_put(path->dev);
@@ -137,10 +137,15 @@ static void path_wait_for_ops(struct ibtrs_srv_path *path)
 	unsigned long start = jiffies;
 	u32 from = 0;
 
-	while (!wait_event_timeout(path->idle, !ibtrs_srv_op_any_busy(path, &from), PATH_WATCHDOG))
+	while (!wait_event_timeout(path->idle, !ibtrs_srv_op_any_busy(path, &from),
+				   PATH_WATCHDOG)) {
+		/* It may have begun to while we waited. */
+		if (ibtrs_srv_path_state(path) == IBTRS_SRV_PATH_LINGERING)
+			ibtrs_srv_chunk_trim(path);
 		pr_warn("session %s: %s: closed since %u s, but the storage has not ended a request of slot %u: look at its disk\n",
 			ibtrs_srv_session_label(path->session), path->name,
 			jiffies_to_msecs(jiffies - start) / 1000, from);
+	}
 	synchronize_rcu();
 }
 
@@ -206,6 +211,8 @@ struct ibtrs_srv_path *ibtrs_srv_path_alloc(struct ibtrs_srv_session *session,
 		kfree(path);
 		return NULL;
 	}
+	path->known = ibtrs_srv_quota_is_known(&addr->src);
+	path->queue_bytes = ibtrs_srv_path_conn_bytes(true);
 	path->state = IBTRS_SRV_PATH_CONNECTING;
 	path->session = session;
 	path->nr_conns = req->cid_num;

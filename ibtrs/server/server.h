@@ -24,6 +24,8 @@ struct ibtrs_srv_params {
 	unsigned int max_half_open_per_peer;
 	unsigned int max_conns;
 	unsigned int max_memory_mb;
+	unsigned int max_memory_per_peer_mb;
+	unsigned int max_memory_half_open_mb;
 	unsigned int handshake_timeout_s;
 	unsigned int hb_interval_ms;
 	unsigned int hb_misses;

@@ -27,6 +27,7 @@
 #include "ibtrs/proto/imm.h"
 #include "ibtrs/server/name.h"
 #include "ibtrs/server/op.h"
+#include "ibtrs/server/quota.h"
 #include "ibtrs/server/session.h"
 #include "ibtrs/server/sysfs.h"
 
@@ -50,22 +51,9 @@ struct ibtrs_srv_session *ibtrs_srv_session_find(const u8 *uuid)
 struct ibtrs_srv_session *ibtrs_srv_session_create(const u8 *uuid, const struct ibtrs_addr *peer,
 						   const char **why)
 {
-	u32 all = 0, of_peer = 0;
 	struct ibtrs_srv_session *s;
 
 	lockdep_assert_held(&ibtrs_srv.lock);
-	list_for_each_entry(s, &ibtrs_srv.sessions, entry) {
-		all++;
-		of_peer += ibtrs_addr_equal(&s->peer, peer);
-	}
-	if (all >= READ_ONCE(ibtrs_srv_params.max_sessions)) {
-		*why = "as many sessions as max_sessions allows";
-		return ERR_PTR(-ENOSPC);
-	}
-	if (of_peer >= READ_ONCE(ibtrs_srv_params.max_sessions_per_peer)) {
-		*why = "as many sessions of this client as max_sessions_per_peer allows";
-		return ERR_PTR(-ENOSPC);
-	}
 	s = kzalloc(sizeof(*s), GFP_KERNEL);
 	if (!s) {
 		*why = "out of memory";
@@ -104,31 +92,6 @@ struct ibtrs_srv_path *ibtrs_srv_session_find_path(struct ibtrs_srv_session *s, 
 	return NULL;
 }
 
-static int session_half_open(const struct ibtrs_addr *peer, const char **why)
-{
-	u32 all = 0, of_peer = 0;
-	struct ibtrs_srv_session *s;
-	struct ibtrs_srv_path *path;
-
-	list_for_each_entry(s, &ibtrs_srv.sessions, entry) {
-		list_for_each_entry(path, &s->paths, entry) {
-			if (ibtrs_srv_path_state(path) != IBTRS_SRV_PATH_CONNECTING)
-				continue;
-			all++;
-			of_peer += ibtrs_addr_equal(&path->addr.src, peer);
-		}
-	}
-	if (all >= READ_ONCE(ibtrs_srv_params.max_half_open)) {
-		*why = "as many half-open paths as max_paths_half_open allows";
-		return -ENOSPC;
-	}
-	if (of_peer >= READ_ONCE(ibtrs_srv_params.max_half_open_per_peer)) {
-		*why = "as many half-open paths of this client as max_paths_half_open_per_peer allows";
-		return -ENOSPC;
-	}
-	return 0;
-}
-
 int ibtrs_srv_session_may_add(struct ibtrs_srv_session *s, const struct ibtrs_addr_pair *addr,
 			      const char **why)
 {
@@ -153,7 +116,7 @@ int ibtrs_srv_session_may_add(struct ibtrs_srv_session *s, const struct ibtrs_ad
 		*why = "the session has as many paths as it may";
 		return -ECONNRESET;
 	}
-	return session_half_open(&addr->src, why);
+	return 0;
 }
 
 void ibtrs_srv_session_add_path(struct ibtrs_srv_session *s, struct ibtrs_srv_path *path)
@@ -188,7 +151,8 @@ int ibtrs_srv_session_take_name(struct ibtrs_srv_path *path, const char *name, c
 		*why = "the session's name is not on the allow-list; add it to the parameter allow";
 		return -EACCES;
 	}
-	err = ibtrs_srv_name_take(path, name, why);
+	err = ibtrs_srv_quota_session(path, why);
+	err = err ?: ibtrs_srv_name_take(path, name, why);
 	s->naming += !err;
 	return err;
 }
@@ -407,6 +371,8 @@ static void session_end(struct ibtrs_srv_session *s)
 	mutex_lock(&ibtrs_srv.lock);
 	if (lost)
 		ibtrs_srv_name_keep(s);
+	else
+		ibtrs_srv_chunk_forget(s->uuid);
 	ibtrs_srv_session_drop(s);
 	mutex_unlock(&ibtrs_srv.lock);
 	wake_up_all(&ibtrs_srv.gone);

@@ -88,10 +88,7 @@ static inline void ibtrs_srv_session_watch(struct ibtrs_srv_session *s)
 
 /* Under ibtrs_srv.lock: */
 struct ibtrs_srv_session *ibtrs_srv_session_find(const u8 *uuid);
-/*
- * Checks the caps; -ENOSPC, -ENOMEM and a reason. The caller adds a path or calls
- * ibtrs_srv_session_drop().
- */
+/* -ENOMEM and a reason. The caller adds a path or calls ibtrs_srv_session_drop(). */
 struct ibtrs_srv_session *ibtrs_srv_session_create(const u8 *uuid, const struct ibtrs_addr *peer,
 						   const char **why);
 void ibtrs_srv_session_drop(struct ibtrs_srv_session *s);

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What clients have of this server: logic/quota judges, this file counts.
+ *
+ * There is no table of clients beside that of sessions: at each CONN_REQ and each INFO_REQ all
+ * sessions and their paths are looked through, which are some hundreds at most, under the lock that
+ * both take anyway. So no number can be wrong for long, and none has to be given back.
+ *
+ * Called by: admit.c (paths, connections), session.c (names), info.c (let in), path_run.c (end).
+ * Locking: ibtrs_srv.lock for all that counts. Failure: a refusal, in words that name the
+ * parameter.
+ */
+#include <linux/mm.h>
+#include "ibtrs/logic/quota.h"
+#include "ibtrs/server/name.h"
+#include "ibtrs/server/quota.h"
+
+#define QUOTA_ENDING		256	/* each has a work that waits for it */
+#define QUOTA_HALF_OPEN_PART	8	/* of the memory, when the parameter is 0 */
+
+static void quota_max(struct ibtrs_quota_max *max)
+{
+	const struct ibtrs_srv_params *p = &ibtrs_srv_params;
+	u64 half = READ_ONCE(p->max_memory_half_open_mb), all = ibtrs_srv_chunk_limit(),
+	    peer = READ_ONCE(p->max_memory_per_peer_mb);
+
+	max->half_open = READ_ONCE(p->max_half_open);
+	max->half_open_per_peer = READ_ONCE(p->max_half_open_per_peer);
+	max->sessions = READ_ONCE(p->max_sessions);
+	max->sessions_per_peer = READ_ONCE(p->max_sessions_per_peer);
+	max->ending_per_peer = QUOTA_ENDING;
+	max->half_bytes = half ? half << 20 :
+				 ((u64)totalram_pages() << PAGE_SHIFT) / QUOTA_HALF_OPEN_PART;
+	/* Who has set a limit for all has counted what his clients need. */
+	max->bytes_per_peer = peer			      ? peer << 20 :
+			      READ_ONCE(p->max_memory_mb) ? U64_MAX :
+							    all / 4 * 3;
+}
+
+static u64 quota_path_bytes(const struct ibtrs_srv_path *path)
+{
+	u64 chunks = (u64)path->limits.queue_depth * path->limits.chunk_size;
+
+	return READ_ONCE(path->charged) + (READ_ONCE(path->chunks) ? chunks : 0);
+}
+
+static void quota_add_path(struct ibtrs_quota_use *use, const struct ibtrs_srv_path *path)
+{
+	switch (ibtrs_srv_path_state(path)) {
+	case IBTRS_SRV_PATH_CONNECTING:
+		use->half_open++;
+		if (!READ_ONCE(path->charged))
+			use->half_bytes += path->queue_bytes;
+		break;
+	case IBTRS_SRV_PATH_CONNECTED:
+		break;
+	default:
+		use->ending++;
+		break;
+	}
+	use->bytes += quota_path_bytes(path);
+}
+
+/* Of one address, paths of all sessions. */
+static void quota_use_of(const struct ibtrs_addr *addr, struct ibtrs_quota_use *use)
+{
+	struct ibtrs_srv_session *s;
+	struct ibtrs_srv_path *path;
+
+	lockdep_assert_held(&ibtrs_srv.lock);
+	memset(use, 0, sizeof(*use));
+	list_for_each_entry(s, &ibtrs_srv.sessions, entry) {
+		use->sessions += s->name[0] && ibtrs_addr_equal(&s->peer, addr);
+		list_for_each_entry(path, &s->paths, entry)
+			if (ibtrs_addr_equal(&path->addr.src, addr))
+				quota_add_path(use, path);
+	}
+}
+
+/* Has somebody been let in from there who is here, or may come back? */
+static bool quota_known(const struct ibtrs_addr *addr)
+{
+	struct ibtrs_srv_session *s;
+
+	lockdep_assert_held(&ibtrs_srv.lock);
+	list_for_each_entry(s, &ibtrs_srv.sessions, entry)
+		if (READ_ONCE(s->up) && ibtrs_srv_name_peers_have(&s->peers, addr))
+			return true;
+	return ibtrs_srv_name_kept_for(addr);
+}
+
+/* Paths in the handshake of sessions that nobody has been let into, together. */
+static void quota_use_of_strangers(struct ibtrs_quota_use *use)
+{
+	struct ibtrs_srv_session *s;
+	struct ibtrs_srv_path *path;
+
+	lockdep_assert_held(&ibtrs_srv.lock);
+	memset(use, 0, sizeof(*use));
+	list_for_each_entry(s, &ibtrs_srv.sessions, entry)
+		list_for_each_entry(path, &s->paths, entry)
+			if (!path->known)
+				quota_add_path(use, path);
+}
+
+static u32 quota_sessions(void)
+{
+	struct ibtrs_srv_session *s;
+	u32 n = 0;
+
+	lockdep_assert_held(&ibtrs_srv.lock);
+	list_for_each_entry(s, &ibtrs_srv.sessions, entry)
+		n += !!s->name[0];
+	return n;
+}
+
+int ibtrs_srv_quota_path(const struct ibtrs_addr *addr, u64 bytes, bool fresh, const char **why)
+{
+	struct ibtrs_quota_use strangers, peer;
+	bool known = quota_known(addr);
+	struct ibtrs_quota_max max;
+	int err = 0;
+
+	quota_max(&max);
+	quota_use_of(addr, &peer);
+	quota_use_of_strangers(&strangers);
+	if (fresh)
+		err = ibtrs_quota_session(&max, quota_sessions(), &peer, why);
+	err = err ?: ibtrs_quota_path(&max, &strangers, &peer, known, why);
+	return err ?: ibtrs_quota_conn(&max, &strangers, &peer, known, bytes, why);
+}
+
+int ibtrs_srv_quota_conn(const struct ibtrs_srv_path *path, u64 bytes, const char **why)
+{
+	struct ibtrs_quota_use strangers, peer;
+	struct ibtrs_quota_max max;
+
+	quota_max(&max);
+	quota_use_of(&path->addr.src, &peer);
+	quota_use_of_strangers(&strangers);
+	return ibtrs_quota_conn(&max, &strangers, &peer, path->known, bytes, why);
+}
+
+int ibtrs_srv_quota_session(const struct ibtrs_srv_path *path, const char **why)
+{
+	struct ibtrs_quota_use peer;
+	struct ibtrs_quota_max max;
+
+	quota_max(&max);
+	quota_use_of(&path->addr.src, &peer);
+	return ibtrs_quota_session(&max, quota_sessions(), &peer, why);
+}
+
+bool ibtrs_srv_quota_is_known(const struct ibtrs_addr *addr)
+{
+	return quota_known(addr);
+}
+
+int ibtrs_srv_quota_let_in(struct ibtrs_srv_path *path, const char **why)
+{
+	u64 chunks = (u64)path->limits.queue_depth * path->limits.chunk_size;
+	struct ibtrs_quota_use peer;
+	struct ibtrs_quota_max max;
+	int err;
+
+	guard(mutex)(&ibtrs_srv.lock);
+	quota_max(&max);
+	quota_use_of(&path->addr.src, &peer);
+	err = ibtrs_quota_let_in(&max, &peer, chunks + path->queue_bytes, why);
+	if (err)
+		return err;
+	*why = "as much memory in use as max_memory_mb allows";
+	/* Who comes back finds his chunks in the shelf, and must not fail for the queues beside. */
+	if (path->known)
+		ibtrs_srv_chunk_charge_known(path->queue_bytes);
+	else if (!ibtrs_srv_chunk_charge(path->queue_bytes, false))
+		return -ENOMEM;
+	WRITE_ONCE(path->charged, path->queue_bytes);
+	return 0;
+}
+
+void ibtrs_srv_quota_end(struct ibtrs_srv_path *path)
+{
+	ibtrs_srv_chunk_uncharge(path->charged);
+	WRITE_ONCE(path->charged, 0);
+	WRITE_ONCE(path->queue_bytes, 0);
+}

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Strangers who knock and go no further share a small budget. Who was let in before, and has lost
+his paths, draws on no budget of theirs."""
+description = ("while strangers hold all half-open paths that they may have, I/O goes on, and who "
+               "was in comes back in at once")
+vms = 3
+deadline = 240
+
+PARAMS = "/sys/module/ibtrs_server/parameters"
+PATHS = "/sys/class/ibtrs-client/s1/paths/*"
+OK, FULL, NO_MEMORY = "accepted depth 512 flags 0", "refused 28", "refused 12"
+
+
+def run(t):
+    c, s, d = t.client, t.server, t.client2
+    s.sh("ram_disks 1 64; serve handshake_timeout_s=120 max_paths_half_open=8")
+    dev = c.sh("map ram0 hold=60")
+    write = f"dd if=/dev/zero of={dev} bs=4k count=300 oflag=direct status=none"
+    took = lambda: float(c.sh(f"t0=$(uptime_s); {write}; since $t0", timeout=60))
+    took()
+    before = min(took(), took())
+
+    t.log("--- strangers take all half-open paths")
+    flood = d.spawn("knock 10.0.0.2 count=12 hold=200")
+    t.wait(lambda: len(flood.out().splitlines()) == 12, 20, "twelve knocks")
+    t.eq(flood.out().splitlines(), [OK] * 8 + [FULL] * 4, "the strangers' answers")
+    storm = d.spawn("while :; do knock 10.0.0.2 count=50 > /dev/null || true; done")
+    t.below(min(took(), took()), 2 * before + 0.5,
+            "seconds for 300 writes while they go on knocking")
+    c.sh(f"for p in {PATHS}; do echo 1 > $p/disconnect; done; {write} & "
+         f"sleep 1; for p in {PATHS}; do echo 1 > $p/reconnect; done; wait", timeout=60)
+    storm.kill()
+    t.eq(c.sh(f"cat {PATHS}/state"), "connected", "the path of who was in")
+
+    t.log("--- and all the memory that is for them")
+    flood.kill()
+    s.sh(f"echo 1 > {PARAMS}/max_memory_half_open_mb; echo 64 > {PARAMS}/max_paths_half_open")
+    flood = d.spawn("knock 10.0.0.2 count=12 hold=200")
+    t.wait(lambda: len(flood.out().splitlines()) == 12, 20, "twelve knocks")
+    t.match(flood.out().splitlines()[-1], NO_MEMORY, "the last of them")
+    t.match(s.kernel_news(), "a quarter of max_memory_half_open_mb", "the server says why")
+    s.sh(f"echo 0 > {PARAMS}/max_memory_half_open_mb")
+    c.sh(f"for p in {PATHS}; do echo 1 > $p/disconnect; echo 1 > $p/reconnect; done; {write}",
+         timeout=60)
+    flood.kill()
+    c.sh(f"unmap {dev}")

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* What a client may have of a server before and after it is let in. */
+#include "ibtrs/logic/quota.h"
+#include "unit.h"
+
+#define MB	(1ull << 20)
+
+static const struct ibtrs_quota_max max = {
+	.half_open = 8, .half_open_per_peer = 4, .sessions = 10, .sessions_per_peer = 3,
+	.ending_per_peer = 5, .half_bytes = 16 * MB, .bytes_per_peer = 100 * MB,
+};
+static const char *why;
+
+UNIT_TEST(a_path)
+{
+	static const struct {
+		const char *what;
+		u32 strangers, mine, ending;
+		bool known;
+		int rc;
+	} rows[] = {
+		{ "the first one", 0, 0, 0, false, 0 },
+		{ "the last one of a stranger", 3, 3, 0, false, 0 },
+		{ "one more", 4, 4, 0, false, -ENOSPC },
+		{ "the last one of all", 7, 0, 0, false, 0 },
+		{ "strangers have taken all", 8, 0, 0, false, -ENOSPC },
+		{ "who was in comes back all the same", 8, 0, 0, true, 0 },
+		{ "with as many as he may", 8, 3, 0, true, 0 },
+		{ "and no more", 0, 4, 0, true, -ENOSPC },
+		{ "what ends counts", 0, 0, 4, true, 0 },
+		{ "and is waited for", 0, 0, 5, true, -EBUSY },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct ibtrs_quota_use all = { .half_open = rows[i].strangers };
+		struct ibtrs_quota_use mine = { .half_open = rows[i].mine,
+						.ending = rows[i].ending };
+
+		UNIT_ROW("%s", rows[i].what);
+		why = NULL;
+		CHECK_EQ(ibtrs_quota_path(&max, &all, &mine, rows[i].known, &why), rows[i].rc);
+		CHECK_EQ(!!why, !!rows[i].rc);
+	}
+}
+
+UNIT_TEST(a_connection)
+{
+	static const struct {
+		const char *what;
+		u64 strangers, mine, bytes;
+		bool known;
+		int rc;
+	} rows[] = {
+		{ "a small one", 0, 0, MB, false, 0 },
+		{ "a quarter", 3 * MB, 3 * MB, MB, false, 0 },
+		{ "more than a quarter", 3 * MB, 3 * MB, MB + 1, false, -ENOMEM },
+		{ "the last there is", 15 * MB, 0, MB, false, 0 },
+		{ "strangers have taken all", 16 * MB, 0, 1, false, -ENOMEM },
+		{ "more than they may", 17 * MB, 0, 1, false, -ENOMEM },
+		{ "who was in has his own", 16 * MB, 0, MB, true, 0 },
+		{ "as much as there is", 16 * MB, 15 * MB, MB, true, 0 },
+		{ "and no more", 0, 15 * MB, MB + 1, true, -ENOMEM },
+		{ "a number that wraps", 0, 0, ~0ull, false, -ENOMEM },
+		{ "and one for him", 0, MB, ~0ull, true, -ENOMEM },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct ibtrs_quota_use all = { .half_bytes = rows[i].strangers };
+		struct ibtrs_quota_use mine = { .half_bytes = rows[i].mine };
+
+		UNIT_ROW("%s", rows[i].what);
+		CHECK_EQ(ibtrs_quota_conn(&max, &all, &mine, rows[i].known, rows[i].bytes, &why),
+			 rows[i].rc);
+	}
+}
+
+UNIT_TEST(a_session_and_its_memory)
+{
+	struct ibtrs_quota_use mine = { .sessions = 2, .bytes = 60 * MB };
+
+	CHECK_EQ(ibtrs_quota_session(&max, 9, &mine, &why), 0);
+	CHECK_EQ(ibtrs_quota_session(&max, 10, &mine, &why), -ENOSPC);
+	CHECK(strstr(why, "max_sessions allows"));
+	CHECK_EQ(ibtrs_quota_let_in(&max, &mine, 40 * MB, &why), 0);
+	CHECK_EQ(ibtrs_quota_let_in(&max, &mine, 40 * MB + 1, &why), -ENOMEM);
+	CHECK_EQ(ibtrs_quota_let_in(&max, &mine, ~0ull, &why), -ENOMEM);
+	mine.sessions = 3;
+	CHECK_EQ(ibtrs_quota_session(&max, 3, &mine, &why), -ENOSPC);
+	CHECK(strstr(why, "max_sessions_per_peer"));
+}
