@@ -11,7 +11,8 @@
 # kernel macros), CONSTANT_COMPARISON (static_assert of wire layouts reads better so),
 # FILE_PATH_CHANGES (no MAINTAINERS file).
 set -eu -o pipefail
-top=$(cd "$(dirname "$0")/../.." && pwd)
+self=$(realpath "$0")
+top=$(dirname "$(dirname "$(dirname "$self")")")
 cache=${IBNBD_CACHE:-$top/build/cache}
 dir=$cache/checkpatch
 
@@ -42,7 +43,7 @@ cd "$top"
 # with that of the checker and of this script, which has the options.
 clean=$dir/clean
 touch "$clean"
-with=$(cat "$dir/scripts/checkpatch.pl" "$0" | sha256sum | cut -c1-16)
+with=$(cat "$dir/scripts/checkpatch.pl" "$self" | sha256sum | cut -c1-16)
 declare -A sum
 due=()
 while read -r hash file; do
