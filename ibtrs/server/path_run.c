@@ -115,9 +115,8 @@ static void path_release_device(struct ibtrs_srv_path *path)
 {
 	u32 cid;
 
-	for (cid = 0; cid < path->nr_conns; cid++) {
+	for (cid = 0; cid < path->nr_conns; cid++)
 		ibtrs_conn_destroy(&path->conns[cid].c);
-	}
 	ibtrs_srv_quota_end(path);
 	ibtrs_srv_info_free(path);
 	ibtrs_srv_chunk_unmap(path);
