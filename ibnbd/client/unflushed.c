@@ -49,7 +49,7 @@ u64 ibnbd_clt_unflushed_bytes(const struct ibnbd_clt_dev *dev)
 
 bool ibnbd_clt_unflushed_keeps(const struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g)
 {
-	return dev->map.unflushed == IBNBD_UNFLUSHED_REPLAY &&
+	return dev->map.unflushed != IBNBD_UNFLUSHED_FENCE &&
 	       g->lim.logical_block_size <= IBNBD_KEPT_BLOCK_MAX &&
 	       ibnbd_clt_unflushed_counts(dev, g);
 }

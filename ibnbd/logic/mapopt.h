@@ -47,7 +47,7 @@ enum ibnbd_write_cache {	/* hazard M9 */
 };
 
 enum ibnbd_unflushed_mode {	/* docs/durability.md */
-	/* FENCE towards servers that tell when they may have lost their cache, else IGNORE */
+	/* REPLAY towards servers that tell when they may have lost their cache, else IGNORE */
 	IBNBD_UNFLUSHED_AUTO	= 0,
 	/* send again what may be lost; FENCE where that can not be */
 	IBNBD_UNFLUSHED_REPLAY	= 1,
@@ -106,7 +106,7 @@ X(write_zeroes, "write_zeroes", NULL, WORD, 0, 0, IBNBD_ZEROES_AUTO, 0, "auto|on
 X(write_cache, "write_cache", NULL, WORD, 0, 0, IBNBD_CACHE_AUTO, 0, "auto|on|off", "WHEN", \
 	"send flushes: auto = unless the server is known to need none; off = only if it announces a write cache") \
 X(unflushed, "unflushed", NULL, WORD, 0, 0, IBNBD_UNFLUSHED_AUTO, 0, "auto|replay|fence|ignore", "WHAT", \
-	"writes that the server may have lost, for no flush had covered them: send them again, fence the disk, or ignore it; auto = fence, where the server tells of its cache") \
+	"writes that the server may have lost, for no flush had covered them: send them again, fence the disk, or ignore it; auto = replay, where the server tells of its cache") \
 X(retain_mb, "retain_mb", NULL, INT, 1, 65536, 64, 0, NULL, "MIB", \
 	"memory of the session for writes that unflushed=replay keeps") \
 X(name, "name", NULL, NAME, 0, 0, 0, 0, NULL, "NAME", \
