@@ -239,7 +239,7 @@ def fish_completion_completes(w):
 def manuals_are_clean(w):
     tool("scdoc")
     subs = {"ibnbd.8": "", "ibnbd-maps.conf.5": "maps", "ibnbd-server.conf.5": "server",
-            "ibnbd-map.service.8": ""}
+            "ibnbd-policy.conf.5": "", "ibnbd-map.service.8": ""}
     eq(sorted(p.stem for p in (TOP / "docs/man").glob("*.scd")), sorted(subs))
     for name, what in subs.items():
         text = re.sub(r"(?m)^@[A-Z]+@$", lambda m: w.run(*["synopsis", *what.split()]).out,
