@@ -97,7 +97,7 @@ static void session_free_set(struct ibnbd_clt_session *s)
 
 static int session_connect(struct ibnbd_clt_session *s, const struct ibnbd_map *m)
 {
-	const struct ibtrs_clt_opts opts = {
+	struct ibtrs_clt_opts opts = {
 		.port		= m->dest_port,
 		.hb_interval_ms	= m->hb_interval_ms,
 		.hb_misses	= m->hb_misses,
@@ -111,6 +111,7 @@ static int session_connect(struct ibnbd_clt_session *s, const struct ibnbd_map *
 	struct ibtrs_clt *clt;
 	int err;
 
+	strscpy(opts.auth, m->auth, sizeof(opts.auth));
 	if (opts.nr_poll_queues > num_possible_cpus())
 		return ibnbd_clt_refuse(-EINVAL, "nr_poll_queues=%d: this host has %u CPUs",
 					    m->nr_poll_queues, num_possible_cpus());
@@ -194,6 +195,12 @@ static int session_fits(const struct ibnbd_clt_session *s, const struct ibnbd_ma
 		return ibnbd_clt_refuse(
 			-EINVAL, "session %s has polled queues and is taken by its one mapping",
 			s->name);
+	/* Whoever says with which key expects that the server has proved it. */
+	if (ibnbd_map_given(m, IBNBD_OPT_auth) && strcmp(ibtrs_clt_auth(s->clt), m->auth))
+		return ibnbd_clt_refuse(
+			-EINVAL, "session %s exists, and authenticates with %s%s: auth=%s needs another session",
+			s->name, ibtrs_clt_auth(s->clt)[0] ? "key " : "no key",
+			ibtrs_clt_auth(s->clt), m->auth);
 	return 0;
 }
 

@@ -111,6 +111,10 @@ const char *ibnbd_errword_connect(int err)
 		return "the server has not ended this host's earlier connection";
 	case -ENOSPC:
 		return "the server has as many sessions as it may have";
+	case -EKEYREJECTED:
+		return "one side does not prove that it has the key";
+	case -ENOKEY:
+		return "the key is not loaded here";
 	case -ENXIO:
 		return "the server does not know the session";
 	case -EEXIST:

@@ -307,7 +307,10 @@ static size_t mapopt_find_any(struct mapopt_span v, const char *set)
 static int mapopt_set_text(const struct ibnbd_mapopt *o, char *field, struct mapopt_span v,
 			   size_t pos, struct ibnbd_mapopt_err *err)
 {
-	size_t max = o->kind == IBNBD_KIND_NAME ? IBNBD_MAP_NAME_LEN - 1 : IBNBD_NAME_LEN - 1, i;
+	size_t max = o->kind == IBNBD_KIND_NAME ? IBNBD_MAP_NAME_LEN - 1 :
+		     o->kind == IBNBD_KIND_KEY	? IBTRS_KEY_NAME_LEN - 1 :
+						  IBNBD_NAME_LEN - 1;
+	size_t i;
 
 	if (v.len > max)
 		return mapopt_refuse(err, -EINVAL, pos, v.len,
@@ -331,6 +334,10 @@ static int mapopt_set_text(const struct ibnbd_mapopt *o, char *field, struct map
 					o->key);
 		}
 	}
+	for (i = 0; o->kind == IBNBD_KIND_KEY && i < v.len; i++)
+		if (!ibtrs_key_name_ok(v.s + i, 1))
+			return mapopt_refuse(err, -EINVAL, pos + i, 1,
+					     "%s is made of letters, digits, '_' and '-'", o->key);
 	memcpy(field, v.s, v.len);
 	field[v.len] = 0;
 	return 0;

@@ -18,6 +18,7 @@
 #define IBNBD_LOGIC_MAPOPT_H
 
 #include <ibtrs/addr.h>
+#include <ibtrs/key.h>
 #include "ibnbd/proto/wire.h"
 
 #define IBNBD_MAP_PATHS		6	/* at map time; add_path takes more */
@@ -60,6 +61,7 @@ enum ibnbd_mapopt_kind {
 	IBNBD_KIND_SESSION,	/* 1..254 bytes, no '/', no '.' */
 	IBNBD_KIND_DEVICE,	/* 1..254 bytes */
 	IBNBD_KIND_NAME,	/* 1..64 of A-Z a-z 0-9 . _ - */
+	IBNBD_KIND_KEY,		/* 1..63 of A-Z a-z 0-9 _ - */
 	IBNBD_KIND_PATH,	/* [src(@ or ,)]dst */
 	IBNBD_KIND_INT,		/* decimal or 0x.., min..max */
 	IBNBD_KIND_WORD,	/* one of @words, stored as its index */
@@ -101,6 +103,8 @@ X(max_reconnect_attempts, "max_reconnect_attempts", "max_reconnect", INT, -1, 99
 X(policy, "policy", "mpath_policy", WORD, 0, 0, IBNBD_POLICY_MIN_INFLIGHT, 0, \
 	"round-robin:rr|min-inflight:mi|min-latency:ml", "POLICY", \
 	"which path takes a request: round-robin, min-inflight or min-latency") \
+X(auth, "auth", "key", KEY, 0, 0, 0, 0, NULL, "KEY", \
+	"both sides prove that they have the key of this name, see ibnbd key; without it nobody proves anything") \
 X(write_zeroes, "write_zeroes", NULL, WORD, 0, 0, IBNBD_ZEROES_AUTO, 0, "auto|on|off", "WHEN", \
 	"send WRITE_ZEROES: auto = to servers that negotiated it; on only for peers known to mean it") \
 X(write_cache, "write_cache", NULL, WORD, 0, 0, IBNBD_CACHE_AUTO, 0, "auto|on|off", "WHEN", \
@@ -133,7 +137,7 @@ enum {				/* flags of an option */
  * @given: bit 1 << IBNBD_OPT_x for each key that was set; all others hold their default
  *
  * The rest are the keys of the table. WORD keys hold the enum of the same name.
- * max_reconnect_attempts, hb_*, reconnect_*, policy, dest_port and nr_poll_queues are the
+ * max_reconnect_attempts, hb_*, reconnect_*, policy, auth, dest_port and nr_poll_queues are the
  * session's, retain_mb is that of the first device which needs it, the others are the device's.
  */
 struct ibnbd_map {
@@ -143,6 +147,7 @@ struct ibnbd_map {
 	char sessname[IBNBD_NAME_LEN];
 	char device_path[IBNBD_NAME_LEN];
 	char name[IBNBD_MAP_NAME_LEN];
+	char auth[IBTRS_KEY_NAME_LEN];
 	int dest_port;
 	int access_mode;		/* enum ibnbd_access */
 	int nr_poll_queues;

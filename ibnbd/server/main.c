@@ -56,6 +56,7 @@ MODULE_PARM_DESC(port_nr, "port to listen on (1234)");
 static const struct ibtrs_srv_ops main_ops = {
 	.op_priv_size	= sizeof(union ibnbd_srv_priv),
 	.peer_allowed	= ibnbd_srv_peer_allowed,
+	.auth		= ibnbd_srv_auth,
 	.name_allowed	= ibnbd_srv_session_name_allowed,
 	.session_up	= ibnbd_srv_session_up,
 	.peer_joins	= ibnbd_srv_session_peer_joins,

@@ -46,9 +46,17 @@ MODULE_PARM_DESC(max_maps, "devices that one session may map, counts for new ses
 
 static int copy_mode = IBNBD_SRV_COPY_AUTO;
 static int io_mode = IBNBD_SRV_IO_AUTO;
+static int auth_mode = IBTRS_SRV_AUTH_OFF;
 
 const char *const ibnbd_srv_copy_names[] = { "auto", "always", "never", NULL };
 const char *const ibnbd_srv_io_mode_names[] = { "auto", "blockio", "fileio", NULL };
+
+static const char *const auth_names[] = { "off", "optional", "required", NULL };
+
+enum ibtrs_srv_auth ibnbd_srv_auth(void)
+{
+	return READ_ONCE(auth_mode);
+}
 
 enum ibnbd_srv_copy ibnbd_srv_default_copy(void)
 {
@@ -203,6 +211,11 @@ static const struct params_choice io_mode_choice = { ibnbd_srv_io_mode_names, &i
 module_param_cb(io_mode, &choice_ops, (void *)&io_mode_choice, 0644);
 MODULE_PARM_DESC(io_mode,
 		 "what may be exported: auto (both), blockio (block devices), fileio (regular files)");
+
+static const struct params_choice auth_choice = { auth_names, &auth_mode };
+module_param_cb(auth, &choice_ops, (void *)&auth_choice, 0644);
+MODULE_PARM_DESC(auth,
+		 "must clients prove that they have a key: off (none can), optional, required; for new connections");
 
 void ibnbd_srv_params_exit(void)
 {

@@ -2,6 +2,8 @@
 /*
  * Connection establishment of a path.
  *
+ * Where a key is to be proved, a connection that does nothing else comes first, in the place of cid
+ * 0 (auth.c).
  * cid 0 first: its answer brings the numbers that the others are built with; then all others at
  * once. Each connection goes through resolve address, resolve route, create QP, connect, driven by
  * CM events; the handshake's deadline bounds each phase. Every failure is one
@@ -141,22 +143,49 @@ static bool cm_may_create(struct ibtrs_clt_conn *conn)
 	return conn->c.cid || ibtrs_clt_turn_take(path);
 }
 
+static int cm_connect(struct ibtrs_clt_conn *conn, const void *wire, u8 len)
+{
+	struct rdma_conn_param param = {
+		.private_data		= wire,
+		.private_data_len	= len,
+		.retry_count		= CM_RETRIES,
+		.rnr_retry_count	= 7,
+	};
+
+	return rdma_connect_locked(conn->c.id, &param);
+}
+
+static int cm_knock(struct ibtrs_clt_conn *conn, const char **why)
+{
+	const struct ibtrs_conn_caps caps = ibtrs_clt_auth_caps();
+	struct ibtrs_clt_path *path = conn->path;
+	struct ibtrs_wire_auth_req wire;
+	int err;
+
+	ibtrs_clt_dirs_path_route(path, conn->c.id);
+	err = ibtrs_conn_create(&conn->c, path->dev->pd, &caps);
+	err = err ?: ibtrs_clt_auth_prepare(path, &wire, why);
+	if (err)
+		return err;
+	ibtrs_clt_deadline_phase(path, IBTRS_CLT_HS_FIRST_WORD,
+				 ibtrs_clt_deadline_first_ms(path));
+	return cm_connect(conn, &wire, sizeof(wire));
+}
+
+static u8 cm_offer(const struct ibtrs_clt_path *path)
+{
+	return IBTRS_EXT_OFFERED | (ibtrs_clt_auth_wanted(path) ? IBTRS_EXT_AUTH : 0);
+}
+
 static int cm_route_resolved(struct ibtrs_clt_conn *conn)
 {
 	struct ibtrs_clt_path *path = conn->path;
 	struct ibtrs_conn_caps caps = cm_caps(conn);
-	struct ibtrs_wire_conn_req wire;
-	struct rdma_conn_param param = {
-		.private_data		= &wire,
-		.private_data_len	= sizeof(wire),
-		.retry_count		= CM_RETRIES,
-		.rnr_retry_count	= 7,
-	};
 	struct ibtrs_conn_req req = {
 		.cid		= conn->c.cid,
 		.cid_num	= path->nr_conns,
 		.recon_cnt	= path->recon_cnt,
-		.ext		= IBTRS_EXT_KNOWN,
+		.ext		= cm_offer(path),
 	};
 	int err;
 
@@ -168,13 +197,17 @@ static int cm_route_resolved(struct ibtrs_clt_conn *conn)
 	req.first_conn = cm_may_create(conn);
 	memcpy(req.path_uuid, path->uuid, sizeof(req.path_uuid));
 	memcpy(req.session_uuid, path->clt->uuid, sizeof(req.session_uuid));
-	ibtrs_msg_conn_req_encode(&wire, &req);
+	ibtrs_msg_conn_req_encode(&conn->req, &req);
+	if (req.ext & IBTRS_EXT_AUTH)
+		err = ibtrs_clt_auth_sign(path, &conn->req);
+	if (err)
+		return err;
 	if (!conn->c.cid) {
 		path->connect_start = jiffies;
 		ibtrs_clt_deadline_phase(path, IBTRS_CLT_HS_FIRST_WORD,
 					 ibtrs_clt_deadline_first_ms(path));
 	}
-	return rdma_connect_locked(conn->c.id, &param);
+	return cm_connect(conn, &conn->req, sizeof(conn->req));
 }
 
 /*
@@ -201,6 +234,13 @@ static int cm_established(struct ibtrs_clt_conn *conn, const struct rdma_conn_pa
 		return err;
 	if (rsp.err)
 		return rsp.err;
+	rsp.ext &= cm_offer(path);
+	if (ibtrs_clt_auth_wanted(path) &&
+	    !(rsp.ext & IBTRS_EXT_AUTH &&
+	      ibtrs_clt_auth_good(path, &conn->req, param->private_data))) {
+		*why = "the server's answer does not carry the proof that it has the key";
+		return -EKEYREJECTED;
+	}
 	if (!conn->c.cid) {
 		path->limits.queue_depth = rsp.queue_depth;
 		path->limits.max_io_size = rsp.max_io_size;
@@ -228,6 +268,14 @@ static int cm_established(struct ibtrs_clt_conn *conn, const struct rdma_conn_pa
 	return 0;
 }
 
+/* Who says no more than that he does not understand does not know of authentication. */
+static bool cm_knows_no_auth(const struct ibtrs_clt_conn *conn, const struct ibtrs_conn_rsp *rsp,
+			     const char *text)
+{
+	return !conn->c.cid && ibtrs_clt_auth_due(conn->path) && !text[0] &&
+	       rsp->err == -ECONNRESET;
+}
+
 static int cm_rejected(struct ibtrs_clt_conn *conn, struct rdma_cm_event *ev, const char **why)
 {
 	const struct rdma_conn_param *param = &ev->param.conn;
@@ -242,6 +290,10 @@ static int cm_rejected(struct ibtrs_clt_conn *conn, struct rdma_cm_event *ev, co
 			return -EBUSY;
 		}
 		ibtrs_msg_conn_refused_words(param->private_data, param->private_data_len, text);
+		if (cm_knows_no_auth(conn, &rsp, text)) {
+			*why = "the server can not authenticate, it is an in-kernel one or an old one: map without auth=, or with another server";
+			return -EKEYREJECTED;
+		}
 		ibtrs_clt_path_refused(conn->path, rsp.err, text);
 		return 0;
 	}
@@ -257,9 +309,12 @@ static int cm_event(struct ibtrs_clt_conn *conn, struct rdma_cm_event *ev, const
 		return cm_addr_resolved(conn);
 	case RDMA_CM_EVENT_ROUTE_RESOLVED:
 		*why = "connection can not be set up";
-		return cm_route_resolved(conn);
+		return !conn->c.cid && ibtrs_clt_auth_due(conn->path) ? cm_knock(conn, why) :
+									cm_route_resolved(conn);
 	case RDMA_CM_EVENT_ESTABLISHED:
 		*why = "refused answer of the server";
+		if (!conn->c.cid && ibtrs_clt_auth_due(conn->path))
+			return ibtrs_clt_auth_established(conn->path, &ev->param.conn, why);
 		return cm_established(conn, &ev->param.conn, why);
 	case RDMA_CM_EVENT_REJECTED:
 		return cm_rejected(conn, ev, why);
@@ -358,7 +413,30 @@ static int cm_start_one(struct ibtrs_clt_path *path, u32 cid)
 int ibtrs_clt_cm_start(struct ibtrs_clt_path *path)
 {
 	path->early = false;
+	ibtrs_clt_auth_begin(path);
 	atomic_set(&path->hs.established, 0);
+	ibtrs_clt_deadline_phase(path, IBTRS_CLT_HS_RESOLVE, 2 * CM_RESOLVE_MS);
+	return cm_start_one(path, 0);
+}
+
+int ibtrs_clt_cm_restart(struct ibtrs_clt_path *path)
+{
+	struct ibtrs_clt_conn *conn = &path->conns[0];
+	struct rdma_cm_id *id = conn->c.id;
+
+	mutex_lock(&conn->lock);
+	conn->dead = true;
+	mutex_unlock(&conn->lock);
+	rdma_disconnect(id);
+	ibtrs_conn_drain(&conn->c, path->clt->wq, IBTRS_FAULT_CLT_DRAIN, path->clt->name,
+			 path->name);
+	ibtrs_conn_destroy(&conn->c);
+	ibtrs_clt_auth_free(path);
+	ibtrs_clt_port_unwatch(path);
+	ibtrs_dev_put(path->dev);
+	path->dev = NULL;
+	WRITE_ONCE(conn->c.id, NULL);
+	rdma_destroy_id(id);
 	ibtrs_clt_deadline_phase(path, IBTRS_CLT_HS_RESOLVE, 2 * CM_RESOLVE_MS);
 	return cm_start_one(path, 0);
 }

@@ -10,6 +10,7 @@
 #include "ibtrs/core/conn.h"
 #include "ibtrs/core/iu.h"
 #include "ibtrs/logic/sqwatch.h"
+#include "ibtrs/proto/wire.h"
 
 struct ibtrs_clt_path;
 struct ibtrs_clt_rxbuf;
@@ -48,6 +49,7 @@ struct ibtrs_clt_conn {
 	struct mutex lock;
 	bool dead;
 	bool established;
+	struct ibtrs_wire_conn_req req;	/* what was said; its answer may have to prove something */
 };
 
 /* Something was completed on @conn. CQ context. */
@@ -62,6 +64,11 @@ static inline void ibtrs_clt_conn_seen(struct ibtrs_clt_conn *conn)
  * work.
  */
 int ibtrs_clt_cm_start(struct ibtrs_clt_path *path);
+/*
+ * The first connection has brought the proof: it goes, with all that was bound to its device, and
+ * cid 0 takes its place. Handshake work; waits for the drain.
+ */
+int ibtrs_clt_cm_restart(struct ibtrs_clt_path *path);
 /* The limits are known: connect cid 1 .. N-1, all at once. Handshake work. */
 int ibtrs_clt_cm_start_io(struct ibtrs_clt_path *path);
 /*

@@ -17,6 +17,7 @@
 static const char * const hs_phase_names[] = {
 	[IBTRS_CLT_HS_RESOLVE]		= "resolve",
 	[IBTRS_CLT_HS_FIRST_WORD]	= "connect",
+	[IBTRS_CLT_HS_AUTH]		= "authentication",
 	[IBTRS_CLT_HS_CONNECT]		= "connect",
 	[IBTRS_CLT_HS_INFO_EXCHANGE]	= "info",
 	[IBTRS_CLT_HS_TRIAL]		= "trial",
@@ -43,6 +44,17 @@ static void hs_rsp_done(struct ib_cq *cq, struct ib_wc *wc)
 	} else if (wc->status != IB_WC_WR_FLUSH_ERR) {
 		ibtrs_clt_path_fail(path, -EPROTO, "no INFO_RSP where one is due");
 	}
+}
+
+/* Both have proved it: the connection has done its duty, and the path's own follow. */
+static int hs_auth(struct ibtrs_clt_path *path, const char **why)
+{
+	int err = ibtrs_clt_auth_step(path, why);
+
+	if (err <= 0)
+		return err;
+	*why = "connections can not be started";
+	return ibtrs_clt_cm_restart(path);
 }
 
 static int hs_prepare(struct ibtrs_clt_path *path, const char **why)
@@ -75,6 +87,7 @@ static int hs_info(struct ibtrs_clt_path *path, const char **why)
 	u32 cid;
 	int err;
 
+	ibtrs_clt_auth_forget(path);	/* all connections are there */
 	*why = "no memory for the connection";
 	if (path->ext & IBTRS_EXT_WORDS)
 		room = max_t(size_t, room, sizeof(struct ibtrs_wire_info_refused));
@@ -142,7 +155,9 @@ static void hs_work(struct work_struct *work)
 	const char *why = NULL;
 	int err = 0;
 
-	if (test_and_clear_bit(IBTRS_CLT_HS_CID0, &path->hs.todo))
+	if (test_and_clear_bit(IBTRS_CLT_HS_AUTH_STEP, &path->hs.todo))
+		err = hs_auth(path, &why);
+	if (!err && test_and_clear_bit(IBTRS_CLT_HS_CID0, &path->hs.todo))
 		err = hs_prepare(path, &why);
 	if (!err && test_and_clear_bit(IBTRS_CLT_HS_INFO, &path->hs.todo))
 		err = hs_info(path, &why);
@@ -203,6 +218,8 @@ void ibtrs_clt_handshake_stop(struct ibtrs_clt_path *path)
 
 void ibtrs_clt_handshake_free(struct ibtrs_clt_path *path)
 {
+	ibtrs_clt_auth_free(path);
+	ibtrs_clt_auth_forget(path);
 	ibtrs_iu_free(&path->hs.req);
 	ibtrs_iu_free(&path->hs.rsp);
 	kvfree(path->hs.chunks);

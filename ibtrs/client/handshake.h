@@ -10,6 +10,7 @@
 struct ibtrs_clt_path;
 
 enum ibtrs_clt_hs_step {
+	IBTRS_CLT_HS_AUTH_STEP,	/* the next one of authentication */
 	IBTRS_CLT_HS_CID0,	/* cid 0 established: prepare, connect the others */
 	IBTRS_CLT_HS_INFO,	/* all established: send INFO_REQ */
 	IBTRS_CLT_HS_RSP,	/* INFO_RSP is here */
@@ -19,6 +20,7 @@ enum ibtrs_clt_hs_step {
 enum ibtrs_clt_hs_phase {
 	IBTRS_CLT_HS_RESOLVE,
 	IBTRS_CLT_HS_FIRST_WORD,	/* cid 0 asks: nothing says yet that the server is there */
+	IBTRS_CLT_HS_AUTH,		/* proofs, before there is any connection of the path */
 	IBTRS_CLT_HS_CONNECT,		/* the other connections */
 	IBTRS_CLT_HS_INFO_EXCHANGE,
 	IBTRS_CLT_HS_TRIAL,

@@ -76,6 +76,8 @@ static const char *path_refusal_word(int err)
 	case -EACCES:
 	case -EPERM:
 		return "it does not let this host in";
+	case -EKEYREJECTED:
+		return "it does not take the proof";
 	case -ENOSPC:
 		return "it has as many sessions as it may have";
 	case -ENOMEM:

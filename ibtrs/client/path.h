@@ -9,6 +9,7 @@
 #include <linux/ktime.h>
 #include <linux/workqueue.h>
 #include <rdma/ib_verbs.h>
+#include "ibtrs/client/auth.h"
 #include "ibtrs/client/cm.h"
 #include "ibtrs/client/handshake.h"
 #include "ibtrs/client/mr.h"
@@ -98,6 +99,7 @@ struct ibtrs_clt_path {
 		int ifindex;
 		bool watched;
 	} port;				/* port.c */
+	struct ibtrs_clt_auth auth;
 	struct ibtrs_clt_handshake hs;
 	struct ibtrs_clt_mrs mrs;
 	struct ibtrs_clt_trial trial;

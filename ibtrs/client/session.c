@@ -45,6 +45,12 @@ const char *ibtrs_clt_name(const struct ibtrs_clt *clt)
 }
 EXPORT_SYMBOL_GPL(ibtrs_clt_name);
 
+const char *ibtrs_clt_auth(const struct ibtrs_clt *clt)
+{
+	return clt->opts.auth;
+}
+EXPORT_SYMBOL_GPL(ibtrs_clt_auth);
+
 void *ibtrs_clt_hdr(struct ibtrs_clt *clt, u32 slot)
 {
 	return clt->slots.reqs[slot].hdr;

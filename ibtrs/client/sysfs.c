@@ -4,7 +4,7 @@
  *
  *	<session>/		add_path last_error max_reconnect_attempts mpath_policy uuid
  *				dest_port hb_interval_ms hb_misses reconnect_delay_ms
- *				reconnect_max_ms
+ *				reconnect_max_ms auth
  *	  paths/<src@dst>/	state state_detail reconnect disconnect remove_path hca_name
  *				hca_port src_addr dst_addr cur_latency
  *	    stats/		rdma reconnects cpu_migration_from cpu_migration_to reset_all
@@ -143,6 +143,15 @@ SESSION_NUMBER(hb_misses, opts.hb_misses);
 SESSION_NUMBER(reconnect_delay_ms, backoff.first_ms);
 SESSION_NUMBER(reconnect_max_ms, backoff.held_max_ms);
 
+/* The name of a key is no secret. */
+static ssize_t auth_show(struct device *dev, struct device_attribute *attr, char *buf)
+{
+	struct ibtrs_clt *clt = dev_get_drvdata(dev);
+
+	return sysfs_emit(buf, "%s\n", clt->opts.auth);
+}
+static DEVICE_ATTR_RO(auth);
+
 static struct attribute *session_attrs[] = {
 	&dev_attr_add_path.attr,
 	&dev_attr_last_error.attr,
@@ -154,6 +163,7 @@ static struct attribute *session_attrs[] = {
 	&dev_attr_hb_misses.attr,
 	&dev_attr_reconnect_delay_ms.attr,
 	&dev_attr_reconnect_max_ms.attr,
+	&dev_attr_auth.attr,
 	NULL,
 };
 static const struct attribute_group session_group = {

@@ -7,6 +7,8 @@
 #include "ibtrs/core/dev.h"
 #include "ibtrs/core/fault.h"
 #include "ibtrs/core/iu.h"
+#include "ibtrs/core/key.h"
+#include "ibtrs/logic/auth.h"
 #include "ibtrs/logic/backoff.h"
 #include "ibtrs/logic/chunkmap.h"
 #include "ibtrs/logic/fence.h"
@@ -16,6 +18,7 @@
 #include "ibtrs/logic/patience.h"
 #include "ibtrs/logic/retry.h"
 #include "ibtrs/logic/sqwatch.h"
+#include "ibtrs/proto/auth.h"
 #include "ibtrs/proto/msg.h"
 #include "ibtrs/proto/trial.h"
 #include <ibtrs/addr.h>
@@ -26,6 +29,27 @@ EXPORT_SYMBOL_GPL(ibtrs_addr_pair_parse);
 EXPORT_SYMBOL_GPL(ibtrs_addr_format);
 EXPORT_SYMBOL_GPL(ibtrs_addr_pair_format);
 EXPORT_SYMBOL_GPL(ibtrs_addr_equal);
+
+EXPORT_SYMBOL_GPL(ibtrs_auth_end);
+EXPORT_SYMBOL_GPL(ibtrs_auth_clt_init);
+EXPORT_SYMBOL_GPL(ibtrs_auth_clt_hello);
+EXPORT_SYMBOL_GPL(ibtrs_auth_clt_challenge);
+EXPORT_SYMBOL_GPL(ibtrs_auth_clt_verdict);
+EXPORT_SYMBOL_GPL(ibtrs_auth_srv_init);
+EXPORT_SYMBOL_GPL(ibtrs_auth_srv_hello);
+EXPORT_SYMBOL_GPL(ibtrs_auth_srv_challenge);
+EXPORT_SYMBOL_GPL(ibtrs_auth_srv_proof);
+EXPORT_SYMBOL_GPL(ibtrs_auth_req_sign);
+EXPORT_SYMBOL_GPL(ibtrs_auth_req_good);
+EXPORT_SYMBOL_GPL(ibtrs_auth_rsp_sign);
+EXPORT_SYMBOL_GPL(ibtrs_auth_rsp_good);
+EXPORT_SYMBOL_GPL(ibtrs_auth_req_is);
+EXPORT_SYMBOL_GPL(ibtrs_auth_req_encode);
+EXPORT_SYMBOL_GPL(ibtrs_auth_req_decode);
+EXPORT_SYMBOL_GPL(ibtrs_auth_rsp_encode);
+EXPORT_SYMBOL_GPL(ibtrs_auth_proof_encode);
+EXPORT_SYMBOL_GPL(ibtrs_auth_verdict_encode);
+EXPORT_SYMBOL_GPL(ibtrs_auth_verdict_is);
 
 EXPORT_SYMBOL_GPL(ibtrs_backoff_default);
 EXPORT_SYMBOL_GPL(ibtrs_backoff_ms);
@@ -100,6 +124,10 @@ EXPORT_SYMBOL_GPL(ibtrs_iu_sge);
 
 static int __init ibtrs_core_init(void)
 {
+	int err = ibtrs_key_init();
+
+	if (err)
+		return err;
 	ibtrs_fault_init();
 	return 0;
 }
@@ -107,6 +135,7 @@ static int __init ibtrs_core_init(void)
 static void __exit ibtrs_core_exit(void)
 {
 	ibtrs_fault_exit();
+	ibtrs_key_exit();
 }
 
 module_init(ibtrs_core_init);

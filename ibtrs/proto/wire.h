@@ -34,6 +34,11 @@ enum ibtrs_msg_type {
 	IBTRS_MSG_READ_FENCED	= 6,
 	IBTRS_MSG_TRIAL		= 7,
 	IBTRS_MSG_INFO_REFUSED	= 8,	/* answers INFO_REQ when WORDS was accepted */
+	/* on a connection of authentication, and on no other (protocol.md 8.6) */
+	IBTRS_MSG_AUTH_HELLO	= 20,
+	IBTRS_MSG_AUTH_CHALLENGE = 21,
+	IBTRS_MSG_AUTH_PROOF	= 22,
+	IBTRS_MSG_AUTH_VERDICT	= 23,
 };
 
 enum {
@@ -45,11 +50,16 @@ enum {
 enum {	/* CONN_REQ.ext_features, CONN_RSP.ext_features (F.1) */
 	IBTRS_EXT_FENCE		= 0x1,
 	IBTRS_EXT_EVENTS	= 0x2,
-	IBTRS_EXT_TRIAL		= 0x8,	/* 0x4 is kept for authentication */
+	IBTRS_EXT_AUTH		= 0x4,	/* never without a proof: not among those that all offer */
+	IBTRS_EXT_TRIAL		= 0x8,
 	IBTRS_EXT_WORDS		= 0x10,
-	IBTRS_EXT_KNOWN		= IBTRS_EXT_FENCE | IBTRS_EXT_EVENTS | IBTRS_EXT_TRIAL |
+	IBTRS_EXT_OFFERED	= IBTRS_EXT_FENCE | IBTRS_EXT_EVENTS | IBTRS_EXT_TRIAL |
 				  IBTRS_EXT_WORDS,
+	IBTRS_EXT_KNOWN		= IBTRS_EXT_OFFERED | IBTRS_EXT_AUTH,
 };
+
+#define IBTRS_REQ_MAC_LEN	8
+#define IBTRS_RSP_MAC_LEN	16
 
 struct ibtrs_wire_conn_req {		/* A.4 + F.1 */
 	u8	cma_version;		/* 0, rdma_cm overwrites it for AF_IB */
@@ -64,7 +74,7 @@ struct ibtrs_wire_conn_req {		/* A.4 + F.1 */
 	u8	first_conn;		/* bit 0 */
 	u8	ext_features;
 	u8	ext_magic[2];		/* "IX" */
-	u8	reserved[8];
+	u8	mac[IBTRS_REQ_MAC_LEN];	/* 0 without AUTH */
 };
 
 struct ibtrs_wire_conn_rsp {		/* A.5 + F.1 */
@@ -77,7 +87,8 @@ struct ibtrs_wire_conn_rsp {		/* A.5 + F.1 */
 	__le32	flags;
 	u8	ext_magic[4];		/* "IBTX" */
 	__le32	ext_features;
-	u8	reserved[28];
+	u8	mac[IBTRS_RSP_MAC_LEN];	/* 0 without AUTH */
+	u8	reserved[12];
 };
 
 #define IBTRS_REJ_WORDS_LEN	92	/* with NUL: what a CM REJ has room for */
@@ -113,6 +124,66 @@ struct ibtrs_wire_info_rsp {		/* A.9, followed by sg_cnt descriptors */
 	__le16	sg_cnt;
 	__le32	reserved;
 	struct ibtrs_wire_desc desc[];
+};
+
+#define IBTRS_AUTH_MAGIC	0x1bba
+#define IBTRS_AUTH_VER		0x0100
+#define IBTRS_AUTH_MAJOR	1
+#define IBTRS_NONCE_LEN		32
+#define IBTRS_MAC_LEN		32
+
+/*
+ * Private data of the CM REQ of a connection that brings a proof. Nobody takes it for a CONN_REQ:
+ * the magic number stands at the same place.
+ */
+struct ibtrs_wire_auth_req {		/* protocol.md 8.6 */
+	u8	cma_version;		/* as in CONN_REQ: never looked at */
+	u8	ip_version;
+	__le16	magic;
+	__le16	version;
+	__le16	reserved0;
+	__le16	reserved1;
+	__le16	recon_cnt;
+	u8	path_uuid[IBTRS_UUID_LEN];
+	u8	session_uuid[IBTRS_UUID_LEN];
+	u8	reserved2;
+	u8	ext_features;		/* WORDS */
+	u8	ext_magic[2];
+	u8	reserved3[8];
+};
+
+struct ibtrs_wire_auth_rsp {		/* of the CM REP; a REJ is that of a CONN_REQ */
+	__le16	magic;
+	__le16	version;
+	u8	reserved[52];
+};
+
+struct ibtrs_wire_auth_hello {		/* client to server */
+	__le16	type;
+	u8	reserved[6];
+	u8	name[64];		/* of the key; zeros follow it */
+	u8	nonce[IBTRS_NONCE_LEN];
+};
+
+struct ibtrs_wire_auth_challenge {	/* server to client */
+	__le16	type;
+	u8	reserved[6];
+	u8	nonce[IBTRS_NONCE_LEN];
+	u8	mac[2][IBTRS_MAC_LEN];	/* with the present key, with the next */
+};
+
+struct ibtrs_wire_auth_proof {		/* client to server */
+	__le16	type;
+	__le16	which;			/* of the challenge's two has the client's key */
+	__le32	reserved;
+	u8	mac[IBTRS_MAC_LEN];
+};
+
+struct ibtrs_wire_auth_verdict {	/* server to client */
+	__le16	type;
+	__le16	err;			/* 0: let in; or a positive errno */
+	__le32	reserved;
+	u8	text[IBTRS_WORDS_LEN];
 };
 
 struct ibtrs_wire_write {		/* A.12 */
@@ -167,12 +238,14 @@ IBTRS_ASSERT_OFF(ibtrs_wire_conn_req, session_uuid, 28);
 IBTRS_ASSERT_OFF(ibtrs_wire_conn_req, first_conn, 44);
 IBTRS_ASSERT_OFF(ibtrs_wire_conn_req, ext_features, 45);
 IBTRS_ASSERT_OFF(ibtrs_wire_conn_req, ext_magic, 46);
+IBTRS_ASSERT_OFF(ibtrs_wire_conn_req, mac, 48);
 static_assert(sizeof(struct ibtrs_wire_conn_rsp) == 56, "CONN_RSP");
 IBTRS_ASSERT_OFF(ibtrs_wire_conn_rsp, err, 4);
 IBTRS_ASSERT_OFF(ibtrs_wire_conn_rsp, max_io_size, 8);
 IBTRS_ASSERT_OFF(ibtrs_wire_conn_rsp, flags, 16);
 IBTRS_ASSERT_OFF(ibtrs_wire_conn_rsp, ext_magic, 20);
 IBTRS_ASSERT_OFF(ibtrs_wire_conn_rsp, ext_features, 24);
+IBTRS_ASSERT_OFF(ibtrs_wire_conn_rsp, mac, 28);
 static_assert(sizeof(struct ibtrs_wire_conn_refused) == 148, "CONN_RSP with words");
 IBTRS_ASSERT_OFF(ibtrs_wire_conn_refused, text, 56);
 static_assert(sizeof(struct ibtrs_wire_info_refused) == 192, "INFO_REFUSED");
@@ -190,5 +263,20 @@ IBTRS_ASSERT_OFF(ibtrs_wire_read_fenced, token, 8);
 static_assert(sizeof(struct ibtrs_wire_trial) == 24, "TRIAL");
 IBTRS_ASSERT_OFF(ibtrs_wire_trial, desc, 8);
 static_assert(sizeof(struct ibtrs_wire_rkey_rsp) == 8, "RKEY_RSP");
+static_assert(sizeof(struct ibtrs_wire_auth_req) == 56, "AUTH_REQ");
+IBTRS_ASSERT_OFF(ibtrs_wire_auth_req, magic, 2);
+IBTRS_ASSERT_OFF(ibtrs_wire_auth_req, recon_cnt, 10);
+IBTRS_ASSERT_OFF(ibtrs_wire_auth_req, path_uuid, 12);
+IBTRS_ASSERT_OFF(ibtrs_wire_auth_req, session_uuid, 28);
+IBTRS_ASSERT_OFF(ibtrs_wire_auth_req, ext_features, 45);
+static_assert(sizeof(struct ibtrs_wire_auth_rsp) == 56, "AUTH_RSP");
+static_assert(sizeof(struct ibtrs_wire_auth_hello) == 104, "AUTH_HELLO");
+IBTRS_ASSERT_OFF(ibtrs_wire_auth_hello, nonce, 72);
+static_assert(sizeof(struct ibtrs_wire_auth_challenge) == 104, "AUTH_CHALLENGE");
+IBTRS_ASSERT_OFF(ibtrs_wire_auth_challenge, mac, 40);
+static_assert(sizeof(struct ibtrs_wire_auth_proof) == 40, "AUTH_PROOF");
+IBTRS_ASSERT_OFF(ibtrs_wire_auth_proof, mac, 8);
+static_assert(sizeof(struct ibtrs_wire_auth_verdict) == 192, "AUTH_VERDICT");
+IBTRS_ASSERT_OFF(ibtrs_wire_auth_verdict, text, 8);
 
 #endif

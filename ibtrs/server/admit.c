@@ -5,13 +5,15 @@
  *
  * A refusal is an errno of A.5, or -EBUSY for "the old one is still there" (L9), with words for the
  * log. It costs nobody else anything: only who knows both uuids and comes from the same address can
- * end a path by knocking.
+ * end a path by knocking. Where the session belongs to a key, only who has proved that key is
+ * looked at, and for anybody else nothing changes.
  *
  * Locking: all of it under ibtrs_srv.lock. What is let in comes back with its conn->lock held, so
  * that the path cannot be freed before it is built.
  */
 #include <linux/slab.h>
 #include "ibtrs/server/admit.h"
+#include "ibtrs/server/auth.h"
 #include "ibtrs/server/debug.h"
 #include "ibtrs/server/path_run.h"
 #include "ibtrs/server/quota.h"
@@ -68,8 +70,8 @@ static int admit_same_path(struct ibtrs_srv_path *path, const struct ibtrs_conn_
 }
 
 static int admit_new_path(struct ibtrs_srv_session *s, const struct ibtrs_conn_req *req,
-			  const struct ibtrs_addr_pair *addr, struct ibtrs_srv_path **out,
-			  const char **why)
+			  const struct ibtrs_addr_pair *addr, const struct ibtrs_srv_proof *proof,
+			  struct ibtrs_srv_path **out, const char **why)
 {
 	struct ibtrs_srv_path *other =
 		list_first_entry_or_null(&s->paths, struct ibtrs_srv_path, entry);
@@ -87,7 +89,7 @@ static int admit_new_path(struct ibtrs_srv_session *s, const struct ibtrs_conn_r
 		*why = "another set of extensions than the session's other paths";
 		return -ECONNRESET;
 	}
-	*out = ibtrs_srv_path_alloc(s, req, addr);
+	*out = ibtrs_srv_path_alloc(s, req, addr, proof);
 	if (!*out) {
 		*why = "out of memory";
 		return -ENOMEM;
@@ -96,20 +98,40 @@ static int admit_new_path(struct ibtrs_srv_session *s, const struct ibtrs_conn_r
 	return 0;
 }
 
-static int admit_find_path(const struct ibtrs_conn_req *req, const struct ibtrs_addr_pair *addr,
+/* May who sent this have to do with the session, or the path, that he names? */
+static int admit_owner(const struct ibtrs_srv_session *s, const struct ibtrs_srv_path *path,
+		       const struct ibtrs_conn_req *req, const void *wire,
+		       const struct ibtrs_srv_proof *proof, const char **why)
+{
+	if (req->cid && (req->ext & IBTRS_EXT_AUTH || (path && path->ext & IBTRS_EXT_AUTH)))
+		return ibtrs_srv_auth_next(path, req, wire, why);
+	if (!s || !strcmp(s->key, proof->key))
+		return 0;
+	ibtrs_srv_auth_failed();
+	*why = proof->key[0] ? "the session belongs to another key" :
+			       "the session belongs to a client that authenticates";
+	return -EKEYREJECTED;
+}
+
+static int admit_find_path(const struct ibtrs_conn_req *req, const void *wire,
+			   const struct ibtrs_addr_pair *addr, const struct ibtrs_srv_proof *proof,
 			   struct ibtrs_srv_path **out, const char **why)
 {
 	struct ibtrs_srv_session *s = ibtrs_srv_session_find(req->session_uuid);
 	bool created = !s;
 	int err;
 
+	if (s)
+		*out = ibtrs_srv_session_find_path(s, req->path_uuid);
+	err = admit_owner(s, *out, req, wire, proof, why);
+	if (err)
+		return err;
 	if (s && s->dying) {
 		*why = "the session is just ending";
 		return -EBUSY;
 	}
 	if (s) {
 		WRITE_ONCE(s->knocked, jiffies);
-		*out = ibtrs_srv_session_find_path(s, req->path_uuid);
 		if (*out)
 			return admit_same_path(*out, req, addr, why);
 	} else if (!req->first_conn && !READ_ONCE(ibtrs_srv_params.legacy_clients)) {
@@ -124,25 +146,31 @@ static int admit_find_path(const struct ibtrs_conn_req *req, const struct ibtrs_
 	if (err)
 		return err;
 	if (!s) {
-		s = ibtrs_srv_session_create(req->session_uuid, &addr->src, why);
+		s = ibtrs_srv_session_create(req->session_uuid, &addr->src, proof->key, why);
 		if (IS_ERR(s))
 			return PTR_ERR(s);
 	}
-	err = admit_new_path(s, req, addr, out, why);
+	err = admit_new_path(s, req, addr, proof, out, why);
 	if (err && created)
 		ibtrs_srv_session_drop(s);
 	return err;
 }
 
-int ibtrs_srv_admit(const struct ibtrs_conn_req *req, const struct ibtrs_addr_pair *addr,
-		    struct ibtrs_srv_conn **out, const char **why)
+int ibtrs_srv_admit(const struct ibtrs_conn_req *req, const void *wire,
+		    const struct ibtrs_addr_pair *addr, struct ibtrs_srv_conn **out,
+		    const char **why)
 {
 	struct ibtrs_srv_path *path = NULL;
-	int err;
+	struct ibtrs_srv_proof proof = {};
+	int err = 0;
 
+	if (!req->cid || !(req->ext & IBTRS_EXT_AUTH))
+		err = ibtrs_srv_auth_first(req, wire, &addr->src, &proof, why);
+	if (err)
+		return err;
 	mutex_lock(&ibtrs_srv.lock);
 	if (ibtrs_srv.accepting) {
-		err = admit_find_path(req, addr, &path, why);
+		err = admit_find_path(req, wire, addr, &proof, &path, why);
 	} else {
 		*why = "the server is closing";
 		err = -ECONNRESET;
@@ -159,5 +187,6 @@ int ibtrs_srv_admit(const struct ibtrs_conn_req *req, const struct ibtrs_addr_pa
 		}
 	}
 	mutex_unlock(&ibtrs_srv.lock);
+	memzero_explicit(&proof, sizeof(proof));
 	return err;
 }

@@ -15,10 +15,12 @@
 #include <rdma/ib.h>
 #include <rdma/ib_cm.h>
 #include <rdma/ib_sa.h>
+#include "ibtrs/core/key.h"
 #include "ibtrs/server/admit.h"
 #include "ibtrs/server/debug.h"
 #include "ibtrs/server/handshake.h"
 #include "ibtrs/server/info.h"
+#include "ibtrs/server/knock.h"
 #include "ibtrs/server/rx.h"
 #include "ibtrs/server/session.h"
 
@@ -145,7 +147,7 @@ static int hs_build_conn(struct ibtrs_srv_conn *conn, const char **why)
 	return ibtrs_srv_info_expect(path);
 }
 
-static int hs_reply_accept(struct ibtrs_srv_conn *conn)
+static int hs_reply_accept(struct ibtrs_srv_conn *conn, const void *req)
 {
 	struct ibtrs_srv_path *path = conn->path;
 	struct ibtrs_wire_conn_rsp wire;
@@ -161,8 +163,14 @@ static int hs_reply_accept(struct ibtrs_srv_conn *conn)
 		.private_data_len	= sizeof(wire),
 		.rnr_retry_count	= 7,
 	};
+	int err;
 
 	ibtrs_msg_conn_rsp_encode(&wire, &rsp);
+	if (path->ext & IBTRS_EXT_AUTH) {
+		err = ibtrs_auth_rsp_sign(&ibtrs_auth_kernel, path->proof.ks, req, &wire);
+		if (err)
+			return err;
+	}
 	rdma_set_ack_timeout(conn->c.id, HS_ACK_TIMEOUT);
 	rdma_set_min_rnr_timer(conn->c.id, IB_RNR_TIMER_000_64);
 	return rdma_accept(conn->c.id, &param);
@@ -172,7 +180,8 @@ static int hs_reply_accept(struct ibtrs_srv_conn *conn)
  * From here on the id is the path's: whatever fails, the close work destroys it, after all that
  * needs its device.
  */
-static int hs_accept(struct ibtrs_srv_conn *conn, struct rdma_cm_id *id, const char **why)
+static int hs_accept(struct ibtrs_srv_conn *conn, struct rdma_cm_id *id, const void *req,
+		     const char **why)
 {
 	struct ibtrs_srv_path *path = conn->path;
 	int err;
@@ -190,7 +199,7 @@ static int hs_accept(struct ibtrs_srv_conn *conn, struct rdma_cm_id *id, const c
 	/* INFO_REQ may be there before rdma_accept() returns. */
 	atomic_fetch_inc_release(&path->nr_accepted);
 	*why = "the connection manager cannot accept";
-	return hs_reply_accept(conn);
+	return hs_reply_accept(conn, req);
 }
 
 /* @ext: what the client offered, or 0 where it is none of the client's business why. */
@@ -225,6 +234,33 @@ static int hs_fault(const struct ibtrs_addr_pair *addr, const char **why)
 	return ibtrs_fault_wait(IBTRS_FAULT_SRV_CM, "", name);
 }
 
+/* Somebody wants to prove who he is. Not 0: the connection manager destroys the id. */
+static int hs_knock(struct rdma_cm_id *id, const struct rdma_conn_param *param,
+		    const struct ibtrs_addr_pair *addr)
+{
+	struct ibtrs_srv_knock *k = NULL;
+	struct ibtrs_auth_req req;
+	const char *why = "";
+	int err = 0;
+
+	if (!ibtrs_auth_req_decode(param->private_data, param->private_data_len, &req, &why))
+		err = -ECONNRESET;
+	if (!hs_peer_allowed(id, &addr->src)) {
+		why = "the client's address is not on the allow-list";
+		err = -EACCES;
+	} else if (!hs_addr_is_gid(id, &addr->src)) {
+		why = "the client's address is not that of its GID";
+		err = -EACCES;
+	}
+	err = err ?: hs_fault(addr, &why);
+	err = err ?: ibtrs_srv_knock(id, &req, param->private_data, &addr->src, &k, &why);
+	if (err)
+		hs_refuse(id, &addr->src, req.ext, err, why);
+	if (err && k)
+		ibtrs_srv_knock_end(k);
+	return k ? 0 : err;
+}
+
 /* Not 0: the connection manager destroys the id. */
 static int hs_connect(struct rdma_cm_id *id, const struct rdma_conn_param *param)
 {
@@ -236,6 +272,8 @@ static int hs_connect(struct rdma_cm_id *id, const struct rdma_conn_param *param
 
 	hs_addr(&addr.src, &id->route.addr.dst_addr);
 	hs_addr(&addr.dst, &id->route.addr.src_addr);
+	if (!ibtrs_srv_plain() && ibtrs_auth_req_is(param->private_data, param->private_data_len))
+		return hs_knock(id, param, &addr);
 	err = ibtrs_msg_conn_req_decode(param->private_data, param->private_data_len,
 					READ_ONCE(ibtrs_srv_params.max_conns), &req, &why);
 	if (ibtrs_srv_plain())
@@ -253,12 +291,12 @@ static int hs_connect(struct rdma_cm_id *id, const struct rdma_conn_param *param
 		err = -EACCES;
 	}
 	err = err ?: hs_fault(&addr, &why);
-	err = err ?: ibtrs_srv_admit(&req, &addr, &conn, &why);
+	err = err ?: ibtrs_srv_admit(&req, param->private_data, &addr, &conn, &why);
 	if (err) {
 		hs_refuse(id, &addr.src, req.ext, err, why);
 		return err;
 	}
-	err = hs_accept(conn, id, &why);
+	err = hs_accept(conn, id, param->private_data, &why);
 	if (err) {
 		hs_refuse(id, &addr.src, req.ext, err, why);
 		ibtrs_srv_path_close(conn->path, why);

@@ -5,8 +5,10 @@
  */
 #include <linux/module.h>
 #include <ibtrs/version.h>
+#include "ibtrs/server/auth.h"
 #include "ibtrs/server/chunk.h"
 #include "ibtrs/server/debug.h"
+#include "ibtrs/server/knock.h"
 #include "ibtrs/server/listen.h"
 #include "ibtrs/server/name.h"
 #include "ibtrs/server/session.h"
@@ -54,6 +56,8 @@ void ibtrs_srv_close(void)
 	ibtrs_srv.accepting = false;
 	mutex_unlock(&ibtrs_srv.lock);
 	ibtrs_srv_listen_stop();
+	ibtrs_srv_knock_end_all();
+	ibtrs_srv_auth_forget_all();
 	ibtrs_srv_session_close_all();
 	ibtrs_srv_chunk_stop();
 	mutex_lock(&ibtrs_srv.lock);
@@ -73,6 +77,7 @@ static int __init ibtrs_srv_init(void)
 	mutex_init(&ibtrs_srv.lock);
 	INIT_LIST_HEAD(&ibtrs_srv.sessions);
 	init_waitqueue_head(&ibtrs_srv.gone);
+	ibtrs_dev_pool_init(&ibtrs_srv.devs);
 	/* a disk that hangs holds one for each path */
 	ibtrs_srv.wq = alloc_workqueue("ibtrs-srv", WQ_UNBOUND | WQ_MEM_RECLAIM, WQ_MAX_ACTIVE);
 	if (!ibtrs_srv.wq)

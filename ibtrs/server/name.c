@@ -7,7 +7,8 @@
  * goes to its session (by uuid) or to its host (by an address that the session came from: a client
  * that was booted anew), at once, and to nobody else. After that it is anybody's, and the earlier
  * owner is told who has it. Who is refused hears the address of the owner: two machines with one
- * name are found by that alone.
+ * name are found by that alone. An address is what a client says of itself, and a key is not: where
+ * one was proved, only who proves it again is the same host.
  *
  * Called by: session.c. Locking: all under ibtrs_srv.lock. Failure: a name that cannot be noted for
  * want of memory is not kept.
@@ -22,6 +23,7 @@ struct name_kept {
 	unsigned long since;		/* jiffies */
 	u8 uuid[IBTRS_UUID_LEN];
 	struct ibtrs_srv_peers peers;
+	char key[IBTRS_KEY_NAME_LEN];
 	char name[IBTRS_NAME_LEN];
 };
 
@@ -66,6 +68,7 @@ void ibtrs_srv_name_keep(const struct ibtrs_srv_session *s)
 		return;
 	k->since = READ_ONCE(s->left);
 	k->peers = s->peers;
+	strscpy(k->key, s->key, sizeof(k->key));
 	memcpy(k->uuid, s->uuid, sizeof(k->uuid));
 	strscpy(k->name, s->name, sizeof(k->name));
 	list_add(&k->entry, &names_kept);
@@ -102,7 +105,8 @@ static int name_taken(struct ibtrs_srv_path *path, const struct ibtrs_srv_sessio
 	char addr[IBTRS_ADDR_STR_MAX];
 
 	/* No two hosts have one address: that session is of this client's life before. */
-	if (ibtrs_srv_name_peers_have(&other->peers, &path->addr.src)) {
+	if (ibtrs_srv_name_peers_have(&other->peers, &path->addr.src) &&
+	    !strcmp(other->key, path->session->key)) {
 		*why = "an earlier session of this host has this name, and has not ended yet";
 		return -EBUSY;
 	}
@@ -121,8 +125,9 @@ static int name_check_kept(struct ibtrs_srv_path *path, struct name_kept *k, con
 		      keep = READ_ONCE(ibtrs_srv_params.name_keep_s);
 	char addr[IBTRS_ADDR_STR_MAX];
 
-	if (age >= keep || !memcmp(k->uuid, path->session->uuid, sizeof(k->uuid)) ||
-	    ibtrs_srv_name_peers_have(&k->peers, &path->addr.src)) {
+	if (age >= keep || (!strcmp(k->key, path->session->key) &&
+			    (!memcmp(k->uuid, path->session->uuid, sizeof(k->uuid)) ||
+			     ibtrs_srv_name_peers_have(&k->peers, &path->addr.src)))) {
 		name_forget(k);
 		return 0;
 	}

@@ -16,6 +16,7 @@
 #include "ibtrs/core/iu.h"
 #include "ibtrs/logic/sqwatch.h"
 #include "ibtrs/proto/msg.h"
+#include "ibtrs/server/auth.h"
 #include "ibtrs/server/chunk.h"
 #include "ibtrs/server/stats.h"
 
@@ -86,6 +87,7 @@ struct ibtrs_srv_path {
 	u8 uuid[IBTRS_UUID_LEN];
 	u16 recon_cnt;
 	bool first_conn;		/* it may make the session */
+	struct ibtrs_srv_proof proof;	/* of cid 0 */
 	char hca[IB_DEVICE_NAME_MAX];	/* set with cid 0 */
 	u32 port;
 	struct list_head entry;		/* session->paths: ibtrs_srv.lock, readers RCU */

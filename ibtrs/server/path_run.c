@@ -196,7 +196,8 @@ static void path_init_conns(struct ibtrs_srv_path *path)
 
 struct ibtrs_srv_path *ibtrs_srv_path_alloc(struct ibtrs_srv_session *session,
 					    const struct ibtrs_conn_req *req,
-					    const struct ibtrs_addr_pair *addr)
+					    const struct ibtrs_addr_pair *addr,
+					    const struct ibtrs_srv_proof *proof)
 {
 	const struct ibtrs_srv_params *p = &ibtrs_srv_params;
 	struct ibtrs_srv_path *path;
@@ -218,6 +219,7 @@ struct ibtrs_srv_path *ibtrs_srv_path_alloc(struct ibtrs_srv_session *session,
 	path->recon_cnt = req->recon_cnt;
 	path->first_conn = req->first_conn;
 	path->addr = *addr;
+	path->proof = *proof;
 	ibtrs_addr_pair_format(addr, path->name, sizeof(path->name));
 	memcpy(path->uuid, req->path_uuid, sizeof(path->uuid));
 	path->ext = req->ext;
@@ -244,5 +246,6 @@ void ibtrs_srv_path_free(struct ibtrs_srv_path *path)
 {
 	ibtrs_srv_stats_free(&path->stats);
 	kvfree(path->conns);
+	memzero_explicit(&path->proof, sizeof(path->proof));
 	kfree(path);
 }

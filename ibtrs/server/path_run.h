@@ -6,12 +6,14 @@
 struct ibtrs_addr_pair;
 struct ibtrs_conn_req;
 struct ibtrs_srv_path;
+struct ibtrs_srv_proof;
 struct ibtrs_srv_session;
 
 /* A path in state connecting, not yet on a list. NULL: no memory. */
 struct ibtrs_srv_path *ibtrs_srv_path_alloc(struct ibtrs_srv_session *session,
 					    const struct ibtrs_conn_req *req,
-					    const struct ibtrs_addr_pair *addr);
+					    const struct ibtrs_addr_pair *addr,
+					    const struct ibtrs_srv_proof *proof);
 /* For one that never came on a list. */
 void ibtrs_srv_path_free(struct ibtrs_srv_path *path);
 

@@ -8,6 +8,7 @@
 #include <linux/wait.h>
 #include <linux/workqueue.h>
 #include <ibtrs/srv.h>
+#include "ibtrs/core/dev.h"
 
 /*
  * Module parameters. The first three are fixed at load, the others are read with READ_ONCE() each
@@ -45,6 +46,7 @@ int ibtrs_srv_params_check(void);
  * @ops: of the user, between ibtrs_srv_open() and the end of ibtrs_srv_close()
  * @accepting: under @lock: connection requests are looked at
  * @gone: woken when a session has gone
+ * @devs: for connections that bring a proof: they are of no session
  * @wq: ends of paths: they wait for disks, and may be so many that nothing else gets a turn
  * @info_wq: INFO_REQs and looks after sessions, which may take long, but end
  * @op_wq: requests that waited for their slot: a device may let each of them wait again
@@ -56,6 +58,7 @@ struct ibtrs_srv {
 	const struct ibtrs_srv_ops *ops;
 	bool accepting;
 	wait_queue_head_t gone;
+	struct ibtrs_dev_pool devs;
 	struct workqueue_struct *wq;
 	struct workqueue_struct *info_wq;
 	struct workqueue_struct *op_wq;

@@ -49,7 +49,7 @@ struct ibtrs_srv_session *ibtrs_srv_session_find(const u8 *uuid)
 }
 
 struct ibtrs_srv_session *ibtrs_srv_session_create(const u8 *uuid, const struct ibtrs_addr *peer,
-						   const char **why)
+						   const char *key, const char **why)
 {
 	struct ibtrs_srv_session *s;
 
@@ -63,6 +63,7 @@ struct ibtrs_srv_session *ibtrs_srv_session_create(const u8 *uuid, const struct 
 	s->knocked = jiffies;
 	s->left = jiffies;
 	s->peer = *peer;
+	strscpy(s->key, key, sizeof(s->key));
 	ibtrs_dev_pool_init(&s->devs);
 	INIT_LIST_HEAD(&s->paths);
 	mutex_init(&s->up_lock);

@@ -23,7 +23,6 @@ struct ibtrs_srv_slot {
 	struct ibtrs_srv_opx *parked;
 } ____cacheline_aligned_in_smp;
 
-#define IBTRS_SRV_KEY_LEN	64	/* name of a key, with NUL */
 #define IBTRS_SRV_PEERS	8
 
 /* Where a session's paths came from; those beyond that many are not remembered. */
@@ -40,7 +39,8 @@ struct ibtrs_srv_session {
 	/* set at creation */
 	u8 uuid[IBTRS_UUID_LEN];
 	struct ibtrs_addr peer;		/* of the first path */
-	char key[IBTRS_SRV_KEY_LEN];	/* that its paths were let in by; empty: by none */
+	/* whose it is: name of the key that all its paths have proved; empty: anybody's */
+	char key[IBTRS_KEY_NAME_LEN];
 	struct ibtrs_dev_pool devs;
 
 	/* under ibtrs_srv.lock */
@@ -90,7 +90,7 @@ static inline void ibtrs_srv_session_watch(struct ibtrs_srv_session *s)
 struct ibtrs_srv_session *ibtrs_srv_session_find(const u8 *uuid);
 /* -ENOMEM and a reason. The caller adds a path or calls ibtrs_srv_session_drop(). */
 struct ibtrs_srv_session *ibtrs_srv_session_create(const u8 *uuid, const struct ibtrs_addr *peer,
-						   const char **why);
+						   const char *key, const char **why);
 void ibtrs_srv_session_drop(struct ibtrs_srv_session *s);
 struct ibtrs_srv_path *ibtrs_srv_session_find_path(struct ibtrs_srv_session *s,
 						   const u8 *path_uuid);

@@ -2,6 +2,7 @@
 /*
  * /sys/class/ibtrs-server: who is connected, over what.
  *
+ *	<session>/			auth
  *	<session>/paths/<src@dst>/	hca_name hca_port src_addr dst_addr disconnect
  *	    stats/			rdma
  *
@@ -155,6 +156,29 @@ static const struct attribute_group *path_groups[] = {
 	NULL,
 };
 
+/* Of the session's own memory: its directory goes before it does. */
+static ssize_t auth_show(struct device *dev, struct device_attribute *attr, char *buf)
+{
+	struct ibtrs_srv_session *s = dev_get_drvdata(dev);
+
+	return sysfs_emit(buf, "%s\n", s->key);
+}
+static DEVICE_ATTR_RO(auth);
+
+static struct attribute *session_attrs[] = {
+	&dev_attr_auth.attr,
+	NULL,
+};
+
+static const struct attribute_group session_group = {
+	.attrs = session_attrs,
+};
+
+static const struct attribute_group *session_groups[] = {
+	&session_group,
+	NULL,
+};
+
 static void path_dir_release(struct kobject *kobj)
 {
 	kfree(container_of(kobj, struct ibtrs_srv_path_dir, kobj));
@@ -202,7 +226,8 @@ int ibtrs_srv_sysfs_session_add(struct ibtrs_srv_session *s)
 {
 	struct device *dev;
 
-	dev = device_create(sysfs_class, NULL, MKDEV(0, 0), s, "%s", s->name);
+	dev = device_create_with_groups(sysfs_class, NULL, MKDEV(0, 0), s, session_groups, "%s",
+					s->name);
 	if (IS_ERR(dev))
 		return PTR_ERR(dev);
 	s->sysfs_paths = kobject_create_and_add("paths", &dev->kobj);

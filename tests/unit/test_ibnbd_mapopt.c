@@ -173,7 +173,7 @@ UNIT_TEST(values_arrive)
 		"sessname=store device_path=vol/1 path=ip:10.0.0.1,ip:10.0.0.2 path=gid:fe80::2 "
 		"dest_port=99 migration nr_poll_queues=4 hold=-1 io_timeout=7 hb_interval_ms=250 "
 		"hb_misses=9 reconnect_delay_ms=50 reconnect_max_ms=60 max_reconnect_attempts=12 "
-		"policy=ml write_zeroes=on write_cache=off unflushed=ignore retain_mb=9 "
+		"policy=ml auth=db-1 write_zeroes=on write_cache=off unflushed=ignore retain_mb=9 "
 		"name=me",
 		&map), 0);
 	CHECK_STR(map.sessname, "store");
@@ -195,6 +195,7 @@ UNIT_TEST(values_arrive)
 	CHECK_EQ(map.reconnect_max_ms, 60);
 	CHECK_EQ(map.max_reconnect_attempts, 12);
 	CHECK_EQ(map.policy, IBNBD_POLICY_MIN_LATENCY);
+	CHECK_STR(map.auth, "db-1");
 	CHECK_EQ(map.write_zeroes, IBNBD_ZEROES_ON);
 	CHECK_EQ(map.write_cache, IBNBD_CACHE_OFF);
 	CHECK_EQ(map.unflushed, IBNBD_UNFLUSHED_IGNORE);
@@ -338,6 +339,11 @@ UNIT_TEST(refuses)
 		  "max_reconnect_attempts: -2 is out of range, -1 to 9999 are possible" },
 		{ REQ "reconnect_delay_ms=2000", -EINVAL, N + 23, 0,
 		  "reconnect_delay_ms (2000) is above reconnect_max_ms (1000)" },
+		{ REQ "auth=a.b", -EINVAL, N + 6, 1,
+		  "auth is made of letters, digits, '_' and '-'" },
+		{ REQ "auth=", -EINVAL, N + 5, 0, "auth has no value" },
+		{ REQ "auth=" X32 X32, -EINVAL, N + 5, 64,
+		  "auth is 64 bytes long, at most 63 are possible" },
 		{ REQ "reconnect_max_ms=50 ro", -EINVAL, N + 22, 0,
 		  "reconnect_delay_ms (100) is above reconnect_max_ms (50)" },
 		/* words with a meaning */
@@ -502,9 +508,9 @@ UNIT_TEST(longest_canonical_line)
 		line + n, sizeof(line) - n,
 		" dest_port=65535 migration nr_poll_queues=4094 hold=2147483 io_timeout=2147483 "
 		"hb_interval_ms=60000 hb_misses=100 reconnect_delay_ms=60000 "
-		"reconnect_max_ms=600000 max_reconnect_attempts=9999 policy=mi write_zeroes=auto "
-		"write_cache=auto unflushed=ignore retain_mb=65536 io_mode=blockio "
-		"input_mode=rq");
+		"reconnect_max_ms=600000 max_reconnect_attempts=9999 policy=mi auth=%s "
+		"write_zeroes=auto write_cache=auto unflushed=ignore retain_mb=65536 "
+		"io_mode=blockio input_mode=rq", X32 X32 + 1);
 	CHECK_EQ(parse(line, &map), 0);
 	CHECK(ibnbd_mapopt_format(&map, out, sizeof(out)) > 1400);
 	CHECK_EQ(parse(out, &map2), 0);

@@ -50,10 +50,10 @@ UNIT_TEST(conn_req_bytes)
 	CHECK_MEM(&w, want, 56);
 
 	UNIT_ROW("unknown features are never sent");
-	m.ext = 0xe4;
+	m.ext = 0xe0;
 	ibtrs_msg_conn_req_encode(&w, &m);
 	CHECK_MEM(&w, want, 56);
-	m.ext = 0xe5;
+	m.ext = 0xe1;
 	ibtrs_msg_conn_req_encode(&w, &m);
 	CHECK_EQ(w.ext_features, IBTRS_EXT_FENCE);
 }
@@ -93,9 +93,9 @@ UNIT_TEST(conn_req_decode_table)
 		{ "first_conn is one bit", 56, 4096, { { 44, 1, 0xfe } }, NULL, 3, 9, false, 3 },
 		{ "no ext magic: no extensions", 56, 4096, { { 46, 2, 0 } }, NULL, 3, 9, true, 0 },
 		{ "half an ext magic", 56, 4096, { { 47, 1, 'x' } }, NULL, 3, 9, true, 0 },
-		{ "all that is known", 56, 4096, { { 45, 1, 0xff } }, NULL, 3, 9, true, 0x1b },
+		{ "all that is known", 56, 4096, { { 45, 1, 0xff } }, NULL, 3, 9, true, 0x1f },
 		{ "unknown features are ignored",
-		  56, 4096, { { 45, 1, 0xe6 } }, NULL, 3, 9, true, 2 },
+		  56, 4096, { { 45, 1, 0xe2 } }, NULL, 3, 9, true, 2 },
 		{ "reserved bytes are ignored",
 		  56, 4096, { { 48, 8, ~0ull } }, NULL, 3, 9, true, 3 },
 	};
@@ -152,7 +152,7 @@ UNIT_TEST(conn_rsp_bytes)
 	CHECK_MEM(&w, golden_rsp, 56);
 
 	UNIT_ROW("nothing accepted: RTRS 2.0 to the byte");
-	m.ext = 0xffffffe4;
+	m.ext = 0xffffffe0;
 	m.new_rkey = false;
 	memset(&w, 0xff, sizeof(w));
 	ibtrs_msg_conn_rsp_encode(&w, &m);
@@ -232,7 +232,7 @@ UNIT_TEST(conn_rsp_accept_table)
 		{ "no ext magic", 56, false, { { 20, 4, 0 } }, 0, NULL, true, 0 },
 		{ "ext magic of something else", 56, false, { { 23, 1, 'x' } }, 0, NULL, true, 0 },
 		{ "unknown features are ignored",
-		  56, false, { { 24, 4, 0xffffffe5 } }, 0, NULL, true, 1 },
+		  56, false, { { 24, 4, 0xffffffe1 } }, 0, NULL, true, 1 },
 		{ "reserved bytes are ignored",
 		  56, false, { { 28, 8, ~0ull }, { 48, 8, ~0ull } }, 0, NULL, true, 3 },
 		{ "another cid: numbers are not looked at",

@@ -20,6 +20,7 @@
 #include <linux/types.h>
 #include <ibtrs/addr.h>
 #include <ibtrs/dir.h>
+#include <ibtrs/key.h>
 
 struct ibtrs_clt;
 
@@ -54,6 +55,8 @@ struct ibtrs_clt_opts {
 	u32 reconnect_max_ms;	/* 1000; while I/O is held; eight times that when nothing waits */
 	u32 nr_poll_queues;	/* polled connections beside the interrupt driven ones */
 	u8 policy;		/* enum ibtrs_mpath_policy */
+	/* name of the key that both sides prove to have; empty: nobody proves anything */
+	char auth[IBTRS_KEY_NAME_LEN];
 };
 
 /*
@@ -160,6 +163,8 @@ void ibtrs_clt_why(struct ibtrs_clt *clt, char *buf, size_t size);
 void ibtrs_clt_close(struct ibtrs_clt *clt);
 
 void ibtrs_clt_query(struct ibtrs_clt *clt, struct ibtrs_clt_attrs *attrs);
+/* Name of the key that is proved; empty: none. */
+const char *ibtrs_clt_auth(const struct ibtrs_clt *clt);
 const char *ibtrs_clt_name(const struct ibtrs_clt *clt);
 bool ibtrs_clt_is_up(struct ibtrs_clt *clt);
 /*

@@ -39,11 +39,20 @@ struct ibtrs_srv_op {
 	void *priv;
 };
 
+/* Who has to prove that he has a key (protocol.md 8.6)? */
+enum ibtrs_srv_auth {
+	IBTRS_SRV_AUTH_OFF,		/* nobody can */
+	IBTRS_SRV_AUTH_OPTIONAL,	/* who wants to; in-kernel clients are let in */
+	IBTRS_SRV_AUTH_REQUIRED,	/* everybody */
+};
+
 /**
  * struct ibtrs_srv_ops - the user of the server
  * @op_priv_size: bytes at op->priv
  * @peer_allowed: may this address connect at all? Called before any memory is spent. May be NULL.
  *	Must not sleep.
+ * @auth: must clients prove that they have a key? Asked for each connection; NULL: nobody can. Must
+ *	not sleep.
  * @name_allowed: may a session of this name come from this address? Asked before the name is looked
  *	up: who may not hears nothing of others. May be NULL. Must not sleep.
  * @session_up: first path of a session is ready. Return 0 and set @priv, or an errno to refuse.
@@ -69,6 +78,7 @@ struct ibtrs_srv_op {
 struct ibtrs_srv_ops {
 	size_t op_priv_size;
 	bool (*peer_allowed)(const struct ibtrs_addr *peer);
+	enum ibtrs_srv_auth (*auth)(void);
 	bool (*name_allowed)(const struct ibtrs_addr *peer, const char *name);
 	int (*session_up)(struct ibtrs_srv_session *s, const char *name,
 			  const struct ibtrs_addr *peer, void **priv);

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Authentication of the client (protocol.md 8.6): what is said on the first connection of an
+ * attempt, which goes when both sides have proved that they have the key. cm.c makes and unmakes
+ * that connection, as it does the path's own, in the place of cid 0; handshake.c runs the steps.
+ *
+ * The server proves first. Who can not is told nothing that was made with our key.
+ *
+ * The keys are looked up anew for each attempt, so a key that is loaded counts from the next one
+ * on, and one that is removed breaks nothing that is up. Nothing is allocated that may wait for
+ * I/O: handlers and works run NOIO (law L22).
+ *
+ * Failure: the attempt fails, in words that name the key; it is repeated as any other.
+ */
+#include <linux/random.h>
+#include "ibtrs/client/auth.h"
+#include "ibtrs/client/deadline.h"
+#include "ibtrs/client/session.h"
+#include "ibtrs/core/key.h"
+#include "ibtrs/proto/auth.h"
+
+#define AUTH_MSG_MAX	256	/* a longer one breaks the connection */
+
+bool ibtrs_clt_auth_wanted(const struct ibtrs_clt_path *path)
+{
+	return path->clt->opts.auth[0];
+}
+
+bool ibtrs_clt_auth_due(const struct ibtrs_clt_path *path)
+{
+	return ibtrs_clt_auth_wanted(path) && path->auth.a.state != IBTRS_AUTH_IN;
+}
+
+void ibtrs_clt_auth_begin(struct ibtrs_clt_path *path)
+{
+	path->auth.a.state = IBTRS_AUTH_NEW;
+}
+
+struct ibtrs_conn_caps ibtrs_clt_auth_caps(void)
+{
+	return (struct ibtrs_conn_caps){
+		.send_wr	= IBTRS_CLT_AUTH_MSGS,
+		.recv_wr	= IBTRS_CLT_AUTH_MSGS,
+		.send_sge	= 1,
+		.recv_sge	= 1,
+		/* not polled by softirqs: its CQ goes with its QP, without a grace period (L20) */
+		.poll		= IB_POLL_WORKQUEUE,
+	};
+}
+
+static struct ibtrs_clt_path *auth_path(struct ib_cq *cq)
+{
+	return container_of(cq->cq_context, struct ibtrs_clt_conn, c)->path;
+}
+
+static void auth_received(struct ib_cq *cq, struct ib_wc *wc)
+{
+	struct ibtrs_iu *iu = container_of(wc->wr_cqe, struct ibtrs_iu, cqe);
+	struct ibtrs_clt_path *path = auth_path(cq);
+
+	if (wc->status == IB_WC_WR_FLUSH_ERR)
+		return;
+	if (wc->status != IB_WC_SUCCESS || wc->opcode != IB_WC_RECV ||
+	    wc->wc_flags & IB_WC_WITH_IMM) {
+		ibtrs_clt_path_fail(path, -EPROTO, "no message of authentication where one is due");
+		return;
+	}
+	path->auth.len[iu - path->auth.in] = wc->byte_len;
+	ibtrs_clt_deadline_step(path, IBTRS_CLT_HS_AUTH_STEP);
+}
+
+static void auth_sent(struct ib_cq *cq, struct ib_wc *wc)
+{
+	struct ibtrs_clt_path *path = auth_path(cq);
+
+	if (wc->status == IB_WC_SUCCESS)
+		ibtrs_conn_credit(&path->conns[0].c, 1);
+	else if (wc->status != IB_WC_WR_FLUSH_ERR)
+		ibtrs_clt_path_fail(path, -ECONNRESET, ib_wc_status_msg(wc->status));
+}
+
+static int auth_buffers(struct ibtrs_clt_path *path, const char **why)
+{
+	struct ibtrs_clt_auth *auth = &path->auth;
+	struct ib_sge sge;
+	int i, err;
+
+	*why = "no memory for the connection";
+	for (i = 0; i < IBTRS_CLT_AUTH_MSGS; i++) {
+		err = ibtrs_iu_init(&auth->in[i], path->dev->ib, AUTH_MSG_MAX, DMA_FROM_DEVICE,
+				    auth_received);
+		err = err ?: ibtrs_iu_init(&auth->out[i], path->dev->ib, AUTH_MSG_MAX,
+					   DMA_TO_DEVICE, auth_sent);
+		if (err)
+			return err;
+		sge = ibtrs_iu_sge(&auth->in[i], path->dev);
+		err = ibtrs_conn_post_recv(&path->conns[0].c, &auth->in[i].cqe, &sge);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+int ibtrs_clt_auth_prepare(struct ibtrs_clt_path *path, struct ibtrs_wire_auth_req *wire,
+			   const char **why)
+{
+	const char *name = path->clt->opts.auth;
+	struct ibtrs_auth_req req = { .recon_cnt = path->recon_cnt, .ext = IBTRS_EXT_WORDS };
+	struct ibtrs_clt_auth *auth = &path->auth;
+	struct ibtrs_keys keys;
+	int err;
+
+	err = ibtrs_key_get(name, &keys);
+	if (err) {
+		scnprintf(auth->why, sizeof(auth->why),
+			  "the key %s is not loaded here: `ibnbd key load %s`", name, name);
+		*why = auth->why;
+		return err;
+	}
+	memcpy(req.path_uuid, path->uuid, sizeof(req.path_uuid));
+	memcpy(req.session_uuid, path->clt->uuid, sizeof(req.session_uuid));
+	ibtrs_auth_req_encode(wire, &req);
+	ibtrs_auth_clt_init(&auth->a, wire, name, &keys);
+	memzero_explicit(&keys, sizeof(keys));
+	return auth_buffers(path, why);
+}
+
+int ibtrs_clt_auth_established(struct ibtrs_clt_path *path, const struct rdma_conn_param *param,
+			       const char **why)
+{
+	*why = "the server's answer is too short for authentication";
+	if (param->private_data_len < sizeof(path->auth.rsp))
+		return -EKEYREJECTED;
+	memcpy(path->auth.rsp, param->private_data, sizeof(path->auth.rsp));
+	ibtrs_clt_deadline_step(path, IBTRS_CLT_HS_AUTH_STEP);
+	return 0;
+}
+
+static int auth_say(struct ibtrs_clt_path *path, struct ibtrs_iu *iu, u32 len)
+{
+	struct ib_sge sge = ibtrs_iu_sge(iu, path->dev);
+	struct ib_send_wr wr = {
+		.wr_cqe = &iu->cqe, .opcode = IB_WR_SEND, .sg_list = &sge, .num_sge = 1
+	};
+
+	sge.length = len;
+	ibtrs_iu_sync_dev(iu);
+	/* The answer can not overtake this: it is dealt with by the same work. */
+	ibtrs_clt_deadline_phase(path, IBTRS_CLT_HS_AUTH, ibtrs_clt_deadline_patience_ms(path));
+	return ibtrs_conn_send(&path->conns[0].c, &wr, &wr, 1, true);
+}
+
+static int auth_hello(struct ibtrs_clt_path *path, const char **why)
+{
+	struct ibtrs_clt_auth *auth = &path->auth;
+	u8 nonce[IBTRS_NONCE_LEN];
+	int err;
+
+	get_random_bytes(nonce, sizeof(nonce));
+	err = ibtrs_auth_clt_hello(&auth->a, auth->rsp, sizeof(auth->rsp), nonce, auth->out[0].buf,
+				   why);
+	return err ?: auth_say(path, &auth->out[0], sizeof(struct ibtrs_wire_auth_hello));
+}
+
+/* 1: let in. */
+static int auth_verdict(struct ibtrs_clt_path *path, int i)
+{
+	struct ibtrs_clt_auth *auth = &path->auth;
+	char text[IBTRS_WORDS_LEN];
+	int err;
+
+	err = ibtrs_auth_clt_verdict(&auth->a, auth->in[i].buf, auth->len[i], text);
+	if (!err)
+		return 1;
+	ibtrs_clt_path_refused(path, err, text);
+	return 0;
+}
+
+static int auth_challenge(struct ibtrs_clt_path *path, const char **why)
+{
+	struct ibtrs_clt_auth *auth = &path->auth;
+	int err;
+
+	/* A server that does not like the first message says so at once. */
+	if (ibtrs_auth_verdict_is(auth->in[0].buf, auth->len[0]))
+		return auth_verdict(path, 0);
+	err = ibtrs_auth_clt_challenge(&auth->a, &ibtrs_auth_kernel, auth->in[0].buf, auth->len[0],
+				       auth->out[1].buf, why);
+	if (err)
+		return err;
+	return auth_say(path, &auth->out[1], sizeof(struct ibtrs_wire_auth_proof));
+}
+
+int ibtrs_clt_auth_step(struct ibtrs_clt_path *path, const char **why)
+{
+	*why = "the message of authentication can not be posted";
+	switch (path->auth.a.state) {
+	case IBTRS_AUTH_NEW:
+		return auth_hello(path, why);
+	case IBTRS_AUTH_ASKED:
+		ibtrs_iu_sync_cpu(&path->auth.in[0]);
+		return auth_challenge(path, why);
+	case IBTRS_AUTH_PROVED:
+		ibtrs_iu_sync_cpu(&path->auth.in[1]);
+		return auth_verdict(path, 1);
+	default:
+		return 0;	/* it has failed already */
+	}
+}
+
+int ibtrs_clt_auth_sign(struct ibtrs_clt_path *path, struct ibtrs_wire_conn_req *wire)
+{
+	return ibtrs_auth_req_sign(&ibtrs_auth_kernel, path->auth.a.ks, wire);
+}
+
+bool ibtrs_clt_auth_good(const struct ibtrs_clt_path *path,
+			 const struct ibtrs_wire_conn_req *wire, const void *rsp)
+{
+	return ibtrs_auth_rsp_good(&ibtrs_auth_kernel, path->auth.a.ks, wire, rsp);
+}
+
+void ibtrs_clt_auth_free(struct ibtrs_clt_path *path)
+{
+	int i;
+
+	for (i = 0; i < IBTRS_CLT_AUTH_MSGS; i++) {
+		ibtrs_iu_free(&path->auth.in[i]);
+		ibtrs_iu_free(&path->auth.out[i]);
+	}
+}
+
+void ibtrs_clt_auth_forget(struct ibtrs_clt_path *path)
+{
+	ibtrs_auth_end(&path->auth.a, &ibtrs_auth_kernel);
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Keys that two hosts share (protocol.md 8.6): their size and what they may be called. The modules,
+ * the grammar of a mapping and the ibnbd command agree by this file.
+ *
+ * In the kernel a key is a logon key "ibnbd:NAME" of the keyring ".ibnbd"; the one that is to
+ * follow it is "ibnbd:NAME:next".
+ */
+#ifndef IBTRS_KEY_H
+#define IBTRS_KEY_H
+
+#include <ibtrs/pure.h>
+
+#define IBTRS_KEY_LEN		32
+#define IBTRS_KEY_NAME_LEN	64	/* with NUL */
+#define IBTRS_KEYS_PER_NAME	2	/* the present one and the next */
+#define IBTRS_KEYRING		".ibnbd"
+#define IBTRS_KEY_PREFIX	"ibnbd:"
+#define IBTRS_KEY_NEXT		":next"
+#define IBTRS_KEY_DESC_LEN	(IBTRS_KEY_NAME_LEN + sizeof(IBTRS_KEY_PREFIX IBTRS_KEY_NEXT))
+
+/**
+ * ibtrs_key_name_ok() - may a key be called so?
+ * @name: need not be terminated
+ * @len: its length
+ *
+ * 1 to 63 of A-Z a-z 0-9 _ -; a dot would be the name of another file, a colon of another key. Any
+ * context.
+ */
+static inline bool ibtrs_key_name_ok(const char *name, size_t len)
+{
+	size_t i;
+
+	if (!len || len >= IBTRS_KEY_NAME_LEN)
+		return false;
+	for (i = 0; i < len; i++) {
+		char c = name[i];
+
+		if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+		      c == '_' || c == '-'))
+			return false;
+	}
+	return true;
+}
+
+#endif

@@ -1,0 +1,393 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Authentication: who has the key (protocol.md 8.6).
+ *
+ * Owns: the order of the four messages on each side, the transcript that all MACs are about, and
+ * the MACs that CONN_REQ and CONN_RSP carry afterwards. Called by client/auth.c and server/auth.c.
+ *
+ * The server proves first: a client says nothing that was made with its key to who has not got it.
+ * Each MAC has a label, so that none can be given back as another one, and is about all that both
+ * have said so far. What a MAC is about has a fixed length, so no two transcripts are one string.
+ *
+ * A name may have two keys while it is being changed from one to the other. The server does not
+ * know which of them the client has, so it makes a MAC with both, and the client says which it
+ * used; for a key that is not there the caller gives random bytes, which nobody can have.
+ *
+ * Failure: -EKEYREJECTED and a reason; the attempt is over (state FAILED), there is no second one.
+ */
+#include <ibtrs/words.h>
+#include "ibtrs/logic/auth.h"
+#include "ibtrs/proto/auth.h"
+
+#define AUTH_LABEL_SERVER	"ibtrs auth 1 server"
+#define AUTH_LABEL_CLIENT	"ibtrs auth 1 client"
+#define AUTH_LABEL_SESSION	"ibtrs auth 1 session"
+#define AUTH_LABEL_REQ		"ibtrs auth 1 conn"
+#define AUTH_LABEL_RSP		"ibtrs auth 1 answer"
+#define AUTH_LABEL_MAX		20
+#define AUTH_REQ_FROM		2	/* the CM overwrites what is before it */
+
+static_assert(sizeof(AUTH_LABEL_SESSION) - 1 == AUTH_LABEL_MAX, "the longest label");
+static_assert(IBTRS_KEY_NAME_LEN == sizeof(((struct ibtrs_wire_auth_hello *)0)->name), "name");
+
+static int auth_mac(const struct ibtrs_auth_ops *ops, const u8 *key, const char *label,
+		    const struct ibtrs_auth_transcript *t, u8 *mac)
+{
+	u8 text[AUTH_LABEL_MAX + sizeof(*t)];
+	size_t n = strlen(label);
+
+	memcpy(text, label, n);
+	memcpy(text + n, t, sizeof(*t));
+	return ops->hmac(key, text, n + sizeof(*t), mac);
+}
+
+static int auth_fail(struct ibtrs_auth *a, const struct ibtrs_auth_ops *ops)
+{
+	ibtrs_auth_end(a, ops);
+	a->state = IBTRS_AUTH_FAILED;
+	return -EKEYREJECTED;
+}
+
+/* For a step that has no keys to forget. */
+static int auth_refuse(struct ibtrs_auth *a, const char **why, const char *text)
+{
+	*why = text;
+	a->state = IBTRS_AUTH_FAILED;
+	return -EKEYREJECTED;
+}
+
+/**
+ * ibtrs_auth_end() - forget all keys of an attempt
+ * @a: the attempt, in any state
+ * @ops: the caller's
+ */
+void ibtrs_auth_end(struct ibtrs_auth *a, const struct ibtrs_auth_ops *ops)
+{
+	ops->wipe(&a->keys, sizeof(a->keys));
+	ops->wipe(a->ks, sizeof(a->ks));
+}
+
+/* ---- the client --------------------------------------------------------- */
+
+/**
+ * ibtrs_auth_clt_init() - an attempt begins
+ * @a: to fill
+ * @req: what the client says in the CM REQ
+ * @name: of the key
+ * @keys: of that name, one at least
+ */
+void ibtrs_auth_clt_init(struct ibtrs_auth *a, const struct ibtrs_wire_auth_req *req,
+			 const char *name, const struct ibtrs_keys *keys)
+{
+	memset(a, 0, sizeof(*a));
+	memcpy(a->t.req, (const u8 *)req + AUTH_REQ_FROM, sizeof(a->t.req));
+	memcpy(a->t.name, name, strlen(name));
+	a->keys = *keys;
+}
+
+/**
+ * ibtrs_auth_clt_hello() - the server let the connection in: say who we are
+ * @a: state NEW
+ * @rsp: private data of the CM REP
+ * @len: its length
+ * @nonce: random bytes
+ * @out: result
+ * @why: reason of a refusal
+ *
+ * Return: 0 or -EKEYREJECTED.
+ */
+int ibtrs_auth_clt_hello(struct ibtrs_auth *a, const void *rsp, size_t len, const u8 *nonce,
+			 struct ibtrs_wire_auth_hello *out, const char **why)
+{
+	if (a->state != IBTRS_AUTH_NEW)
+		return auth_refuse(a, why, "the server answers where nothing was asked");
+	if (!ibtrs_auth_rsp_decode(rsp, len, why))
+		return auth_refuse(a, why, *why);
+	memcpy(a->t.rsp, rsp, sizeof(a->t.rsp));
+	memcpy(a->t.nonce_c, nonce, sizeof(a->t.nonce_c));
+	ibtrs_auth_hello_encode(out, (const char *)a->t.name, nonce);
+	a->state = IBTRS_AUTH_ASKED;
+	return 0;
+}
+
+/**
+ * ibtrs_auth_clt_challenge() - has the server the key? Then prove that we have it, too
+ * @a: state ASKED
+ * @ops: the caller's
+ * @buf: what came
+ * @len: its length
+ * @out: result
+ * @why: reason of a refusal
+ *
+ * Return: 0, -EKEYREJECTED, or an errno of the HMAC.
+ */
+int ibtrs_auth_clt_challenge(struct ibtrs_auth *a, const struct ibtrs_auth_ops *ops,
+			     const void *buf, size_t len, struct ibtrs_wire_auth_proof *out,
+			     const char **why)
+{
+	struct ibtrs_wire_auth_challenge w;
+	u8 mac[IBTRS_MAC_LEN];
+	u32 mine, which;
+	int err;
+
+	*why = "the server sends a challenge where none is due";
+	if (a->state != IBTRS_AUTH_ASKED || !ibtrs_auth_challenge_decode(buf, len, &w, why))
+		return auth_fail(a, ops);
+	memcpy(a->t.nonce_s, w.nonce, sizeof(a->t.nonce_s));
+	for (mine = 0; mine < a->keys.nr; mine++) {
+		err = auth_mac(ops, a->keys.key[mine], AUTH_LABEL_SERVER, &a->t, mac);
+		if (err)
+			goto no_mac;
+		for (which = 0; which < IBTRS_KEYS_PER_NAME; which++)
+			if (!ops->differ(mac, w.mac[which], sizeof(mac)))
+				goto prove;
+	}
+	*why = "the server does not prove that it has the key: it has none of that name loaded, or another one, or is not the server";
+	return auth_fail(a, ops);
+
+prove:
+	err = auth_mac(ops, a->keys.key[mine], AUTH_LABEL_CLIENT, &a->t, mac);
+	err = err ?: auth_mac(ops, a->keys.key[mine], AUTH_LABEL_SESSION, &a->t, a->ks);
+	if (err)
+		goto no_mac;
+	ibtrs_auth_proof_encode(out, which, mac);
+	ops->wipe(&a->keys, sizeof(a->keys));
+	a->state = IBTRS_AUTH_PROVED;
+	return 0;
+
+no_mac:
+	*why = "the kernel can not compute hmac(sha256)";
+	auth_fail(a, ops);
+	return err;
+}
+
+/**
+ * ibtrs_auth_clt_verdict() - does the server let us in?
+ * @a: the attempt
+ * @buf: what came
+ * @len: its length
+ * @text: result, %IBTRS_WORDS_LEN bytes: the server's words
+ *
+ * A server that has found its keys not to match ours says so here, too; the words are its own.
+ *
+ * Return: 0, or a negative errno.
+ */
+int ibtrs_auth_clt_verdict(struct ibtrs_auth *a, const void *buf, size_t len, char *text)
+{
+	int err = ibtrs_auth_verdict_decode(buf, len, text);
+
+	if (!err && a->state != IBTRS_AUTH_PROVED)
+		err = -EKEYREJECTED;
+	a->state = err ? IBTRS_AUTH_FAILED : IBTRS_AUTH_IN;
+	return err;
+}
+
+/* ---- the server --------------------------------------------------------- */
+
+/**
+ * ibtrs_auth_srv_init() - an attempt begins
+ * @a: to fill
+ * @req: AUTH_REQ, which ibtrs_auth_req_decode() has understood
+ * @rsp: what the server says in the CM REP
+ */
+void ibtrs_auth_srv_init(struct ibtrs_auth *a, const void *req,
+			 const struct ibtrs_wire_auth_rsp *rsp)
+{
+	memset(a, 0, sizeof(*a));
+	memcpy(a->t.req, (const u8 *)req + AUTH_REQ_FROM, sizeof(a->t.req));
+	memcpy(a->t.rsp, rsp, sizeof(a->t.rsp));
+}
+
+/**
+ * ibtrs_auth_srv_hello() - who is it?
+ * @a: state NEW; a->t.name is the name of the key then
+ * @buf: what came
+ * @len: its length
+ * @why: reason of a refusal
+ *
+ * Return: 0 or -EKEYREJECTED.
+ */
+int ibtrs_auth_srv_hello(struct ibtrs_auth *a, const void *buf, size_t len, const char **why)
+{
+	struct ibtrs_wire_auth_hello w;
+
+	if (a->state != IBTRS_AUTH_NEW)
+		return auth_refuse(a, why, "a second attempt on one connection");
+	if (!ibtrs_auth_hello_decode(buf, len, &w, why))
+		return auth_refuse(a, why, *why);
+	memcpy(a->t.name, w.name, sizeof(a->t.name));
+	memcpy(a->t.nonce_c, w.nonce, sizeof(a->t.nonce_c));
+	a->state = IBTRS_AUTH_ASKED;
+	return 0;
+}
+
+/**
+ * ibtrs_auth_srv_challenge() - prove that we have the key
+ * @a: state ASKED
+ * @ops: the caller's
+ * @keys: of the name; those that are not there are random, so that nobody sees which names there
+ *	are
+ * @nonce: random bytes
+ * @out: result
+ *
+ * Return: 0, or an errno of the HMAC.
+ */
+int ibtrs_auth_srv_challenge(struct ibtrs_auth *a, const struct ibtrs_auth_ops *ops,
+			     const struct ibtrs_keys *keys, const u8 *nonce,
+			     struct ibtrs_wire_auth_challenge *out)
+{
+	u8 mac[IBTRS_KEYS_PER_NAME][IBTRS_MAC_LEN];
+	int err = 0;
+	u32 i;
+
+	if (a->state != IBTRS_AUTH_ASKED)
+		return auth_fail(a, ops);
+	a->keys = *keys;
+	memcpy(a->t.nonce_s, nonce, sizeof(a->t.nonce_s));
+	for (i = 0; i < IBTRS_KEYS_PER_NAME && !err; i++)
+		err = auth_mac(ops, a->keys.key[i], AUTH_LABEL_SERVER, &a->t, mac[i]);
+	if (err) {
+		auth_fail(a, ops);
+		return err;
+	}
+	ibtrs_auth_challenge_encode(out, nonce, mac);
+	a->state = IBTRS_AUTH_PROVED;
+	return 0;
+}
+
+/**
+ * ibtrs_auth_srv_proof() - has the client the key?
+ * @a: state PROVED; a->ks is the session's key after 0
+ * @ops: the caller's
+ * @buf: what came
+ * @len: its length
+ * @why: reason of a refusal
+ *
+ * Return: 0, -EKEYREJECTED, or an errno of the HMAC.
+ */
+int ibtrs_auth_srv_proof(struct ibtrs_auth *a, const struct ibtrs_auth_ops *ops, const void *buf,
+			 size_t len, const char **why)
+{
+	struct ibtrs_wire_auth_proof w;
+	u8 mac[IBTRS_MAC_LEN];
+	u32 which;
+	int err;
+
+	*why = "a proof where none is due";
+	if (a->state != IBTRS_AUTH_PROVED || !ibtrs_auth_proof_decode(buf, len, &w, why))
+		return auth_fail(a, ops);
+	which = le16_to_cpu(w.which);
+	err = auth_mac(ops, a->keys.key[which], AUTH_LABEL_CLIENT, &a->t, mac);
+	if (!err && (ops->differ(mac, w.mac, sizeof(mac)) || which >= a->keys.nr)) {
+		*why = "the proof is wrong: the client has another key of that name, or none";
+		return auth_fail(a, ops);
+	}
+	err = err ?: auth_mac(ops, a->keys.key[which], AUTH_LABEL_SESSION, &a->t, a->ks);
+	if (err) {
+		*why = "the kernel can not compute hmac(sha256)";
+		auth_fail(a, ops);
+		return err;
+	}
+	ops->wipe(&a->keys, sizeof(a->keys));
+	a->state = IBTRS_AUTH_IN;
+	return 0;
+}
+
+/* ---- each connection ---------------------------------------------------- */
+
+static int auth_req_mac(const struct ibtrs_auth_ops *ops, const u8 *ks, const void *req, u8 *mac)
+{
+	const size_t n = offsetof(struct ibtrs_wire_conn_req, mac) - AUTH_REQ_FROM;
+	u8 text[AUTH_LABEL_MAX + offsetof(struct ibtrs_wire_conn_req, mac)];
+	const size_t l = sizeof(AUTH_LABEL_REQ) - 1;
+
+	memcpy(text, AUTH_LABEL_REQ, l);
+	memcpy(text + l, (const u8 *)req + AUTH_REQ_FROM, n);
+	return ops->hmac(ks, text, l + n, mac);
+}
+
+static int auth_rsp_mac(const struct ibtrs_auth_ops *ops, const u8 *ks, const void *req,
+			const void *rsp, u8 *mac)
+{
+	const size_t n = sizeof(struct ibtrs_wire_conn_req) - AUTH_REQ_FROM;
+	const size_t m = offsetof(struct ibtrs_wire_conn_rsp, mac);
+	u8 text[AUTH_LABEL_MAX + sizeof(struct ibtrs_wire_conn_req) +
+		offsetof(struct ibtrs_wire_conn_rsp, mac)];
+	const size_t l = sizeof(AUTH_LABEL_RSP) - 1;
+
+	memcpy(text, AUTH_LABEL_RSP, l);
+	memcpy(text + l, (const u8 *)req + AUTH_REQ_FROM, n);
+	memcpy(text + l + n, rsp, m);
+	return ops->hmac(ks, text, l + n + m, mac);
+}
+
+/**
+ * ibtrs_auth_req_sign() - put a proof into a CONN_REQ
+ * @ops: the caller's
+ * @ks: key of the session
+ * @req: complete but for the proof, AUTH among its extensions
+ *
+ * Return: 0, or an errno of the HMAC.
+ */
+int ibtrs_auth_req_sign(const struct ibtrs_auth_ops *ops, const u8 *ks,
+			struct ibtrs_wire_conn_req *req)
+{
+	u8 mac[IBTRS_MAC_LEN];
+	int err = auth_req_mac(ops, ks, req, mac);
+
+	if (!err)
+		memcpy(req->mac, mac, sizeof(req->mac));
+	return err;
+}
+
+/**
+ * ibtrs_auth_req_good() - is a CONN_REQ of who has proved that he has the key?
+ * @ops: the caller's
+ * @ks: key of the session
+ * @req: its bytes, which ibtrs_msg_conn_req_decode() has understood
+ */
+bool ibtrs_auth_req_good(const struct ibtrs_auth_ops *ops, const u8 *ks, const void *req)
+{
+	u8 mac[IBTRS_MAC_LEN];
+
+	return !auth_req_mac(ops, ks, req, mac) &&
+	       !ops->differ(mac, (const u8 *)req + offsetof(struct ibtrs_wire_conn_req, mac),
+			    IBTRS_REQ_MAC_LEN);
+}
+
+/**
+ * ibtrs_auth_rsp_sign() - put a proof into the answer to a CONN_REQ
+ * @ops: the caller's
+ * @ks: key of the session
+ * @req: bytes of the CONN_REQ
+ * @rsp: complete but for the proof
+ *
+ * Return: 0, or an errno of the HMAC.
+ */
+int ibtrs_auth_rsp_sign(const struct ibtrs_auth_ops *ops, const u8 *ks, const void *req,
+			struct ibtrs_wire_conn_rsp *rsp)
+{
+	u8 mac[IBTRS_MAC_LEN];
+	int err = auth_rsp_mac(ops, ks, req, rsp, mac);
+
+	if (!err)
+		memcpy(rsp->mac, mac, sizeof(rsp->mac));
+	return err;
+}
+
+/**
+ * ibtrs_auth_rsp_good() - is the answer to a CONN_REQ of the server that has the key?
+ * @ops: the caller's
+ * @ks: key of the session
+ * @req: bytes of the CONN_REQ
+ * @rsp: bytes of the answer, which ibtrs_msg_conn_rsp_decode() has understood
+ */
+bool ibtrs_auth_rsp_good(const struct ibtrs_auth_ops *ops, const u8 *ks, const void *req,
+			 const void *rsp)
+{
+	u8 mac[IBTRS_MAC_LEN];
+
+	return !auth_rsp_mac(ops, ks, req, rsp, mac) &&
+	       !ops->differ(mac, (const u8 *)rsp + offsetof(struct ibtrs_wire_conn_rsp, mac),
+			    IBTRS_RSP_MAC_LEN);
+}

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Authentication, seen by who lets connections in (protocol.md 8.6).
+ *
+ * knock.c has the exchange: a connection of its own, before the path has any. What it ends with is
+ * a grant: this path, in this incarnation, from this address, may be set up by who has the key of
+ * this session. The CONN_REQ of cid 0 must carry a proof made with it, and uses it up, however it
+ * is answered then: what somebody overheard is good for nothing. A wrong proof uses up nothing, or
+ * any stranger could keep a client out. The path keeps the key for its other connections.
+ *
+ * Called by: admit.c under ibtrs_srv.lock, knock.c. Locking: auth_lock, innermost.
+ *
+ * Failure: a refusal in words, counted in the parameter auth_failures. Nothing of the session or
+ * path that a CONN_REQ names has been looked at by then.
+ */
+#include <linux/module.h>
+#include <linux/slab.h>
+#include "ibtrs/core/key.h"
+#include "ibtrs/server/auth.h"
+#include "ibtrs/server/path.h"
+
+#define AUTH_GRANTS_MAX	256
+#define AUTH_GRANT_LIFE	(30 * HZ)
+
+struct auth_grant {
+	struct list_head entry;
+	unsigned long end;		/* jiffies */
+	struct ibtrs_auth_req req;
+	struct ibtrs_addr peer;
+	struct ibtrs_srv_proof proof;
+};
+
+static DEFINE_MUTEX(auth_lock);
+static LIST_HEAD(auth_grants);		/* the oldest first */
+static unsigned int auth_nr;
+
+static atomic_t auth_failures;
+
+static int failures_get(char *buf, const struct kernel_param *kp)
+{
+	return sysfs_emit(buf, "%u\n", atomic_read(&auth_failures));
+}
+
+static const struct kernel_param_ops failures_ops = { .get = failures_get };
+module_param_cb(auth_failures, &failures_ops, NULL, 0444);
+MODULE_PARM_DESC(auth_failures,
+		 "how often somebody who wanted to come in had no key, a wrong one, or a wrong proof");
+
+void ibtrs_srv_auth_failed(void)
+{
+	atomic_inc(&auth_failures);
+}
+
+enum ibtrs_srv_auth ibtrs_srv_auth_mode(void)
+{
+	const struct ibtrs_srv_ops *ops = ibtrs_srv.ops;
+
+	return ops->auth ? ops->auth() : IBTRS_SRV_AUTH_OFF;
+}
+
+static void auth_forget(struct auth_grant *g)
+{
+	list_del(&g->entry);
+	auth_nr--;
+	kfree_sensitive(g);
+}
+
+void ibtrs_srv_auth_forget_all(void)
+{
+	struct auth_grant *g, *next;
+
+	guard(mutex)(&auth_lock);
+	list_for_each_entry_safe(g, next, &auth_grants, entry)
+		auth_forget(g);
+}
+
+/* Those whose time is over, and @room more. */
+static void auth_make_room(unsigned int room)
+{
+	struct auth_grant *g, *next;
+
+	list_for_each_entry_safe(g, next, &auth_grants, entry) {
+		if (time_before(jiffies, g->end) && auth_nr + room <= AUTH_GRANTS_MAX)
+			return;
+		auth_forget(g);
+	}
+}
+
+int ibtrs_srv_auth_grant(const struct ibtrs_auth_req *req, const struct ibtrs_addr *peer,
+			 const struct ibtrs_srv_proof *proof)
+{
+	struct auth_grant *g = kzalloc(sizeof(*g), GFP_KERNEL);
+
+	if (!g)
+		return -ENOMEM;
+	g->req = *req;
+	g->peer = *peer;
+	g->proof = *proof;
+	g->end = jiffies + AUTH_GRANT_LIFE;
+	guard(mutex)(&auth_lock);
+	auth_make_room(1);
+	list_add_tail(&g->entry, &auth_grants);
+	auth_nr++;
+	return 0;
+}
+
+static bool auth_is_for(const struct auth_grant *g, const struct ibtrs_conn_req *req,
+			const struct ibtrs_addr *peer)
+{
+	return g->req.recon_cnt == req->recon_cnt && ibtrs_addr_equal(&g->peer, peer) &&
+	       !memcmp(g->req.path_uuid, req->path_uuid, sizeof(g->req.path_uuid)) &&
+	       !memcmp(g->req.session_uuid, req->session_uuid, sizeof(g->req.session_uuid));
+}
+
+static int auth_refuse(int err, const char **why, const char *text)
+{
+	ibtrs_srv_auth_failed();
+	*why = text;
+	return err;
+}
+
+int ibtrs_srv_auth_first(const struct ibtrs_conn_req *req, const void *wire,
+			 const struct ibtrs_addr *peer, struct ibtrs_srv_proof *proof,
+			 const char **why)
+{
+	struct auth_grant *g, *next;
+
+	memset(proof, 0, sizeof(*proof));
+	if (!(req->ext & IBTRS_EXT_AUTH)) {
+		if (ibtrs_srv_auth_mode() != IBTRS_SRV_AUTH_REQUIRED)
+			return 0;
+		return auth_refuse(-EACCES, why,
+				   "only who authenticates is let in here: map with auth=KEY");
+	}
+	guard(mutex)(&auth_lock);
+	auth_make_room(0);
+	list_for_each_entry_safe(g, next, &auth_grants, entry) {
+		if (!auth_is_for(g, req, peer) ||
+		    !ibtrs_auth_req_good(&ibtrs_auth_kernel, g->proof.ks, wire))
+			continue;
+		*proof = g->proof;
+		auth_forget(g);
+		return 0;
+	}
+	return auth_refuse(-EKEYREJECTED, why, "the first connection of the path has no good proof");
+}
+
+int ibtrs_srv_auth_next(const struct ibtrs_srv_path *path, const struct ibtrs_conn_req *req,
+			const void *wire, const char **why)
+{
+	/* The same answer for a path that there is not: nobody learns which there are. */
+	if (path && path->ext & req->ext & IBTRS_EXT_AUTH &&
+	    ibtrs_auth_req_good(&ibtrs_auth_kernel, path->proof.ks, wire))
+		return 0;
+	return auth_refuse(-EKEYREJECTED, why, "the connection has no good proof of its path");
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Who has proved what: the server's side of authentication, but for the exchange (knock.h). */
+#ifndef IBTRS_SERVER_AUTH_H
+#define IBTRS_SERVER_AUTH_H
+
+#include <ibtrs/key.h>
+#include "ibtrs/proto/auth.h"
+#include "ibtrs/proto/msg.h"
+#include "ibtrs/server/server.h"
+
+struct ibtrs_srv_path;
+struct ibtrs_srv_session;
+
+/**
+ * struct ibtrs_srv_proof - who a path belongs to
+ * @key: name of the key that was proved; empty: nobody has proved anything
+ * @ks: key of the session, which the proofs of its other connections are made with
+ */
+struct ibtrs_srv_proof {
+	char key[IBTRS_KEY_NAME_LEN];
+	u8 ks[IBTRS_KEY_LEN];
+};
+
+enum ibtrs_srv_auth ibtrs_srv_auth_mode(void);
+/* One more in auth_failures. Any context. */
+void ibtrs_srv_auth_failed(void);
+
+/**
+ * ibtrs_srv_auth_grant() - somebody has proved that he has a key
+ * @req: the path that he is about to set up
+ * @peer: where he comes from
+ * @proof: what cid 0 of that path is to be made with
+ *
+ * Good once, for half a minute. Sleeps. Return: 0 or -ENOMEM.
+ */
+int ibtrs_srv_auth_grant(const struct ibtrs_auth_req *req, const struct ibtrs_addr *peer,
+			 const struct ibtrs_srv_proof *proof);
+/**
+ * ibtrs_srv_auth_first() - may this CONN_REQ, of cid 0 or without AUTH, be looked at?
+ * @req: decoded
+ * @wire: its bytes
+ * @peer: where it comes from
+ * @proof: result; wipe it after use
+ * @why: words for a refusal
+ *
+ * Before anything is looked up. Sleeps.
+ *
+ * Return: 0; -EACCES: nobody is let in without a proof; -EKEYREJECTED: it has none, or a wrong one.
+ */
+int ibtrs_srv_auth_first(const struct ibtrs_conn_req *req, const void *wire,
+			 const struct ibtrs_addr *peer, struct ibtrs_srv_proof *proof,
+			 const char **why);
+/*
+ * The same for another connection, of @path (NULL: there is none), where one of the two has AUTH. 0
+ * or -EKEYREJECTED.
+ */
+int ibtrs_srv_auth_next(const struct ibtrs_srv_path *path, const struct ibtrs_conn_req *req,
+			const void *wire, const char **why);
+/* The server closes. */
+void ibtrs_srv_auth_forget_all(void);
+
+#endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* A connection that brings nothing but a proof. */
+#ifndef IBTRS_SERVER_KNOCK_H
+#define IBTRS_SERVER_KNOCK_H
+
+#include <rdma/rdma_cm.h>
+#include "ibtrs/proto/auth.h"
+
+struct ibtrs_addr;
+struct ibtrs_srv_knock;
+
+/**
+ * ibtrs_srv_knock() - somebody wants to prove that he has a key
+ * @id: his connection
+ * @req: what he said, decoded
+ * @wire: its bytes
+ * @peer: where he comes from
+ * @out: set when @id belongs to it, which can be so after an error, too: then reject, and call
+ *	ibtrs_srv_knock_end()
+ * @why: words for a refusal
+ *
+ * CM event. Return: 0; -EKEYREJECTED: nobody authenticates here; -ECONNRESET, -ENOSPC, -ENOMEM and
+ * what the device says.
+ */
+int ibtrs_srv_knock(struct rdma_cm_id *id, const struct ibtrs_auth_req *req, const void *wire,
+		    const struct ibtrs_addr *peer, struct ibtrs_srv_knock **out, const char **why);
+/* It ends, soon. Any context. */
+void ibtrs_srv_knock_end(struct ibtrs_srv_knock *k);
+/* Nobody listens any more: end all, and wait. */
+void ibtrs_srv_knock_end_all(void);
+
+#endif
