@@ -49,7 +49,7 @@ def grep(files, regex, message, code_only=True):
 # ---- include direction ---------------------------------------------------------------------------
 # who may include whom; a room is the longest prefix
 PURE = ["ibtrs/include/ibtrs/pure.h", "ibtrs/include/ibtrs/addr.h", "ibtrs/include/ibtrs/dir.h",
-        "ibtrs/include/ibtrs/words.h"]
+        "ibtrs/include/ibtrs/words.h", "ibtrs/include/ibtrs/key.h"]
 MAY = {
     "ibtrs/include": ["ibtrs/include"],
     "ibtrs/proto": ["ibtrs/proto"] + PURE,

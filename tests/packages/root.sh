@@ -17,8 +17,8 @@ cache=${IBNBD_CACHE:-$top/build/cache}
 export DEBIAN_FRONTEND=noninteractive LC_ALL=C.UTF-8
 unset TMPDIR		# a chroot does not have that directory
 first=systemd,systemd-sysv,udev,dbus,kmod,iproute2,ca-certificates,procps
-second=(linux-headers-amd64 dkms gcc make libsmartcols1 libmount1 libblkid1 rdma-core e2fsprogs
-	fdisk lvm2 mdadm cryptsetup-bin iputils-ping rpm python3-jsonschema)
+second=(linux-headers-amd64 dkms gcc make libsmartcols1 libmount1 libblkid1 libkeyutils1
+	rdma-core e2fsprogs fdisk lvm2 mdadm cryptsetup-bin iputils-ping rpm python3-jsonschema)
 declare -A more=([trixie]=systemd-cryptsetup)		# was in systemd until Debian 12
 
 die() { echo "root.sh: $*" >&2; exit 1; }

@@ -179,7 +179,7 @@ deb_depends() {	# the systems that install them have all of it already, and woul
 		return 1
 	}
 	depends=", $(dpkg-deb -f build/deb/ibnbd-tools_*.deb Depends),"
-	for p in libsmartcols1 libmount1 libblkid1 kmod udev; do
+	for p in libsmartcols1 libmount1 libblkid1 libkeyutils1 kmod udev; do
 		[[ $depends == *", $p"[\ ,]* ]] || {
 			echo "ibnbd-tools Depends$depends without $p"
 			return 1
@@ -249,6 +249,7 @@ gate() {
 }
 dkms_gates() {
 	local all=("CONFIG_BLOCK=y" "CONFIG_INFINIBAND=m" "CONFIG_INFINIBAND_ADDR_TRANS=y") k
+	all+=("CONFIG_KEYS=y")
 	for k in 5.10.0-28-amd64 6.1.0-56-amd64 6.12.48+deb13-amd64 5.14.0-503.el9.x86_64 \
 		7.3-rc4-amd64 6.18.44; do
 		expect "$(gate "$k" "${all[@]}")" wanted "$k" || return 1

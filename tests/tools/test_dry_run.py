@@ -2,6 +2,7 @@
 """--dry-run, wherever it stands:
 nothing is written to the driver, no file changes, and what would be written is told."""
 from kit import *
+from test_key import KEY, text
 from test_list import schema
 
 # Each command that changes something, with words that would change something in machine() below.
@@ -20,10 +21,11 @@ CHANGES = (
     ("maps save vol1",), ("maps save --all", 9), ("maps remove vol3",), ("maps start vol3",),
     ("maps start --missing",), ("maps stop vol1",),
     ("maps apply --prune",), ("maps release",), ("maps release --remember",), ("maps restore",),
+    ("key generate db-2",), ("key generate --next db-1",), ("key load",), ("key remove db-1",),
 )
 READS = ("list", "show vol1", "stat", "path list", "session list", "server list", "server exports",
          "server check", "maps check", "maps show", "metrics", "doctor", "dump", "monitor -T 1",
-         "help map")
+         "help map", "key list")
 
 
 def machine(w):
@@ -34,6 +36,8 @@ def machine(w):
     w.run("map", "vol/1", "store1", "10.0.1.7", "10.0.2.7", "--name", "vol1")
     w.run("map", "vol/2", "store1")
     w.run("map", "vol/4", "store1", "--name", "gone")
+    w.put("root/etc/ibnbd/keys/db-1", text(KEY)).chmod(0o600)
+    w.put("root/keyring/ibnbd:db-1")
     w.put("root/run/ibnbd/released", "55 100 vol!1@store1")
     w.put("sys/block/ibnbd1/ibnbd/state", "closed")
     w.put("sys/class/ibtrs-client/store1/paths/ip:10.0.0.1@ip:10.0.2.7/state", "disconnected")

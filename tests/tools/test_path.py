@@ -355,7 +355,7 @@ def doctor_kernel_left_out(w):
     for release in ("5.10.0-1-amd64", "7.3-rc4-amd64", "7.3.5"):
         w.put("root/proc/sys/kernel/osrelease", release)
         eq(("kernel", "error") in findings(w), False, release)
-    config = "# x\nCONFIG_BLOCK=y\nCONFIG_INFINIBAND=m\n"
+    config = "# x\nCONFIG_BLOCK=y\nCONFIG_KEYS=y\nCONFIG_INFINIBAND=m\n"
     w.put("root/boot/config-7.3.5", config + "# CONFIG_INFINIBAND_ADDR_TRANS is not set")
     has(findings(w)["kernel", "error"]["message"],
         "configured without CONFIG_INFINIBAND_ADDR_TRANS")

@@ -11,7 +11,7 @@ packages=(
 	# for the guests
 	util-linux mount fdisk procps udev e2fsprogs xfsprogs btrfs-progs dmsetup strace stress-ng
 	linux-headers-amd64 gcc make dpkg-dev libaio-dev liburing-dev zlib1g-dev	# to build
-	pkg-config libsmartcols-dev libmount-dev libblkid-dev
+	pkg-config libsmartcols-dev libmount-dev libblkid-dev libkeyutils-dev
 	python3 ca-certificates debian-archive-keyring
 )
 

@@ -51,7 +51,8 @@ X(prune, 0, "prune", NULL, "also unmap what was removed from the file") \
 X(remember, 0, "remember", NULL, "note what hold= was, for maps restore") \
 X(missing, 0, "missing", NULL, "those that should be mapped and are not") \
 X(session, 'S', "session", "SESSION", "of this session") \
-X(anonymize, 0, "anonymize", NULL, "replace addresses and names")
+X(anonymize, 0, "anonymize", NULL, "replace addresses and names") \
+X(next, 0, "next", NULL, "the key that is to follow the present one")
 
 enum cmd_option {
 #define CMD_OPTION_ENUM(id, ...) CMD_##id,
@@ -166,6 +167,10 @@ int cmd_server_disconnect_run(struct cmd_args *a);
 int cmd_server_check_run(struct cmd_args *a);
 int cmd_server_start_run(struct cmd_args *a);
 int cmd_server_stop_run(struct cmd_args *a);
+int cmd_key_generate_run(struct cmd_args *a);
+int cmd_key_list_run(struct cmd_args *a);
+int cmd_key_load_run(struct cmd_args *a);
+int cmd_key_remove_run(struct cmd_args *a);
 int cmd_maps_check_run(struct cmd_args *a);
 int cmd_maps_show_run(struct cmd_args *a);
 int cmd_maps_apply_run(struct cmd_args *a);

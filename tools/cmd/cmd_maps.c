@@ -137,6 +137,8 @@ static void maps_show_json(struct json *j, const struct maps *m, struct state *s
 			ibnbd_mapopt_word((enum ibnbd_mapopt_id)i, *(const int *)field, word,
 					  sizeof(word));
 			json_text(j, o[i].key, word);
+		} else if (o[i].kind == IBNBD_KIND_KEY) {
+			json_text(j, o[i].key, *(const char *)field ? field : NULL);
 		}
 	}
 	for (k = 0; k < MAPS_NR_OPTIONS; k++) {

@@ -45,6 +45,14 @@ static char *file_rights(const struct stat *st, const char *what, const char *pa
 	return say_fmt("%s can write to %s", others & S_IWOTH ? "everybody" : "its group", what);
 }
 
+static char *file_readers(const struct stat *st, const char *path, char **mend)
+{
+	if (!(st->st_mode & (S_IRWXG | S_IRWXO)))
+		return NULL;
+	*mend = say_fmt("chmod 600 %s; a key that others may have read is to be replaced", path);
+	return say_dup("others than root can read it");
+}
+
 /* Each directory and link that @path leads through, from behind the first @skip bytes on. */
 static char *file_chain(const char *path, size_t skip, unsigned int depth, char **mend)
 {
@@ -241,9 +249,11 @@ void file_read(const char *path, enum file_whose whose, bool named, struct file_
 		file_take(fd, &st, out);
 	}
 	close(fd);
-	if (out->state != FILE_THERE || whose != FILE_OURS || !S_ISREG(st.st_mode))
+	if (out->state != FILE_THERE || whose == FILE_HOSTS || !S_ISREG(st.st_mode))
 		return;
 	why = file_rights(&st, "it", path, &mend);
+	if (!why && whose == FILE_SECRET)
+		why = file_readers(&st, path, &mend);
 	if (!why)
 		why = file_distrust(path, &mend);
 	if (why)

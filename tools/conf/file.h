@@ -21,6 +21,7 @@ enum file_state {
 
 enum file_whose {
 	FILE_OURS,	/* says what root does: owner and rights are judged */
+	FILE_SECRET,	/* the same, and nobody else may read it: a key */
 	FILE_HOSTS,	/* other programs use it whatever its rights: fstab, crypttab */
 };
 

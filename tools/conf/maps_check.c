@@ -17,6 +17,7 @@ const enum ibnbd_mapopt_id maps_session_keys[MAPS_NR_SESSION_KEYS] = {
 	IBNBD_OPT_reconnect_max_ms,
 	IBNBD_OPT_max_reconnect_attempts,
 	IBNBD_OPT_policy,
+	IBNBD_OPT_auth,
 };
 
 /* For a message; costs a walk through the file. */
@@ -78,9 +79,12 @@ static void check_device(struct maps *m, struct maps_entry *e, const struct maps
 	free(where);
 }
 
-static int check_value(const struct ibnbd_map *map, const struct ibnbd_mapopt *o)
+static bool check_same(const struct ibnbd_map *a, const struct ibnbd_map *b,
+		       const struct ibnbd_mapopt *o)
 {
-	return *(const int *)((const char *)map + o->offset);
+	const char *x = (const char *)a + o->offset, *y = (const char *)b + o->offset;
+
+	return o->kind == IBNBD_KIND_KEY ? !strcmp(x, y) : *(const int *)x == *(const int *)y;
 }
 
 /* Both say it, and say the same. */
@@ -89,7 +93,7 @@ static void check_session_key(struct maps *m, struct maps_entry *e, const struct
 {
 	char *where;
 
-	if (check_value(&e->map, o) == check_value(&before->map, o))
+	if (check_same(&e->map, &before->map, o))
 		return;
 	where = check_where(m, before->line);
 	if (!ibnbd_map_given(&e->map, id) || !ibnbd_map_given(&before->map, id)) {

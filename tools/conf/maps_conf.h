@@ -176,7 +176,7 @@ void maps_refuse(struct maps *m, size_t file, char *msg, char *hint);
 void maps_drop(struct maps *m, size_t first);
 void maps_check(struct maps *m);
 /* What belongs to the session, not to the device. */
-#define MAPS_NR_SESSION_KEYS	8
+#define MAPS_NR_SESSION_KEYS	9
 extern const enum ibnbd_mapopt_id maps_session_keys[MAPS_NR_SESSION_KEYS];
 /* A usable entry, or NULL. */
 struct maps_entry *maps_find(struct maps *m, const char *name);

@@ -84,11 +84,16 @@ static bool plan_has_path(const struct maps_entry *e)
 	return e->map.nr_paths || e->nr_hosts;
 }
 
-static int *plan_key(struct ibnbd_map *map, enum ibnbd_mapopt_id id)
+static void *plan_key(struct ibnbd_map *map, enum ibnbd_mapopt_id id)
 {
 	size_t nr;
 
-	return (int *)((char *)map + ibnbd_mapopt_table(&nr)[id].offset);
+	return (char *)map + ibnbd_mapopt_table(&nr)[id].offset;
+}
+
+static size_t plan_key_size(enum ibnbd_mapopt_id id)
+{
+	return id == IBNBD_OPT_auth ? IBTRS_KEY_NAME_LEN : sizeof(int);
 }
 
 static void plan_take_paths(struct maps_entry *e, const struct maps_entry *from)
@@ -117,9 +122,10 @@ static bool plan_take_keys(struct maps_entry *e, const struct maps_entry *from, 
 		bool said = ibnbd_map_given(&e->map, id);
 
 		if (!ibnbd_map_given(&map, id) || !(said ? other : missing) ||
-		    (said && *plan_key(&e->map, id) == *plan_key(&map, id)))
+		    (said &&
+		     !memcmp(plan_key(&e->map, id), plan_key(&map, id), plan_key_size(id))))
 			continue;
-		*plan_key(&e->map, id) = *plan_key(&map, id);
+		memcpy(plan_key(&e->map, id), plan_key(&map, id), plan_key_size(id));
 		e->map.given |= 1u << id;
 		any = true;
 	}

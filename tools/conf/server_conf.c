@@ -42,7 +42,7 @@ static char *server_refused(enum server_key_id id, char **value)
 {
 	static const char *const copy[] = { "auto", "always", "never", NULL }, *const io[] = {
 		"auto", "blockio", "fileio", NULL
-	};
+	}, *const auth[] = { "off", "optional", "required", NULL };
 	static const char *const yes[] = { "yes", "on", "true", "1", "Y", "y", NULL },
 				 *const no[] = { "no", "off", "false", "0", "N", "n", NULL };
 	struct ibnbd_allow *allow;
@@ -62,6 +62,9 @@ static char *server_refused(enum server_key_id id, char **value)
 			text = say_fmt("at \"%s\": %s", v + (pos < strlen(v) ? pos : 0), why);
 		free(allow);
 		return text;
+	case SERVER_auth:
+		return server_one_of(v, auth) ? NULL :
+						say_dup("off, optional or required is expected");
 	case SERVER_port_nr:
 		return server_number(v, 1, 65535) ? NULL :
 						    say_dup("a number from 1 to 65535 is expected");
@@ -148,10 +151,12 @@ static void server_questions(struct server_conf *c)
 	if (!c->value[SERVER_dev_search_path] || !*c->value[SERVER_dev_search_path])
 		maps_warn(c->m, at, say_dup("there is no dev_search_path: nothing is exported"),
 			  NULL);
-	else if (!c->value[SERVER_allow] || !*c->value[SERVER_allow])
-		maps_warn(c->m, at,
-			  say_dup("there is no allow: whoever reaches the port may map, and write"),
-			  say_dup("allow = 10.0.0.0/24"));
+	else if ((!c->value[SERVER_allow] || !*c->value[SERVER_allow]) &&
+		 (!c->value[SERVER_auth] || strcmp(c->value[SERVER_auth], "required")))
+		maps_warn(
+			c->m, at,
+			say_dup("there is no allow, and no auth = required: whoever reaches the port may map, and write"),
+			say_dup("allow = 10.0.0.0/24, or keys: ibnbd-server.conf(5)"));
 }
 
 static void server_lines(struct server_conf *c, const char *path, const struct file_text *f)

@@ -18,6 +18,8 @@
 	  "directory whose devices, files and links are exported; %SESSNAME% as its last part: one for each session") \
 	X(allow, true, \
 	  "who may come: addresses with a prefix length, session:PATTERN; empty = everybody who reaches the port") \
+	X(auth, true, \
+	  "must clients prove that they have a key (ibnbd key): off: none can, optional, required") \
 	X(port_nr, false, "port to listen on") \
 	X(copy, true, "private pages for data in transfer: auto, always, never") \
 	X(io_mode, true, "what may be exported: auto, blockio, fileio") \

@@ -81,7 +81,9 @@ int live_map(struct ibnbd_map *map, struct state *s, const struct state_dev *d, 
 	}
 	if (!sess)
 		return 0;
+	/* What was proved is proved again. */
 	if (live_text(map, IBNBD_OPT_policy, sess->policy) ||
+	    live_text(map, IBNBD_OPT_auth, sess->auth && *sess->auth ? sess->auth : NULL) ||
 	    live_number(map, IBNBD_OPT_max_reconnect_attempts, sess->max_reconnect_attempts) ||
 	    live_number(map, IBNBD_OPT_dest_port, sess->dest_port) ||
 	    live_number(map, IBNBD_OPT_hb_interval_ms, sess->hb_interval_ms) ||

@@ -100,6 +100,7 @@ static void state_read_session(struct state_session *s, const char *side, const 
 	s->side = say_dup(side);
 	s->name = say_dup(name);
 	s->policy = state_policy(s->dir);
+	s->auth = sysfs_attr(s->dir, "auth");
 	s->max_reconnect_attempts = sysfs_attr_num(s->dir, "max_reconnect_attempts");
 	s->dest_port = sysfs_attr_num(s->dir, "dest_port");
 	s->hb_interval_ms = sysfs_attr_num(s->dir, "hb_interval_ms");
@@ -477,7 +478,7 @@ static void state_free_sessions(struct state_session *all, size_t nr)
 		     AT(state_path, src_addr), AT(state_path, dst_addr), AT(state_path, state),
 		     AT(state_path, state_detail), AT(state_path, hca_name));
 	FREE(all, struct state_session, nr, AT(state_session, dir), AT(state_session, side),
-	     AT(state_session, name), AT(state_session, policy),
+	     AT(state_session, name), AT(state_session, policy), AT(state_session, auth),
 	     AT(state_session, state), AT(state_session, path_states));
 }
 

@@ -32,6 +32,7 @@ struct state_session {
 	char *side;
 	char *name;
 	char *policy;
+	char *auth;		/* name of the key that was proved; empty: none */
 	char *state;		/* up, degraded, down */
 	int64_t max_reconnect_attempts;
 	int64_t dest_port;

@@ -62,6 +62,7 @@ static const struct table_column session_columns[] = {
 	S(nr_paths, "NPATHS", NUM, "paths"),
 	S(nr_devices, "DEVICES", NUM, "mapped devices"),
 	S(policy, "POLICY", TEXT, "which path takes a request"),
+	S(auth, "KEY", TEXT, "key that both sides have proved; empty: nothing was proved"),
 	S(max_reconnect_attempts, "MAXRECONNECT", NUM,
 	  "attempts until a path is given up, -1 = never"),
 	S(dest_port, "PORT", NUM, "port of the server"),

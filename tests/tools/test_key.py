@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""ibnbd key: what it writes, takes and refuses, and what the kernel holds afterwards."""
+import base64, subprocess, zlib
+from kit import *
+
+KEY, NEXT = bytes(range(32)), bytes(range(32, 64))
+
+
+def text(key, crc=0):
+    raw = key + (zlib.crc32(key) ^ crc).to_bytes(4, "little")
+    return "ibnbd-key:1:" + base64.b64encode(raw).decode()
+
+
+def put(w, name, line):
+    f = w.put(f"root/etc/ibnbd/keys/{name}", line)
+    f.parent.chmod(0o700)
+    f.chmod(0o600)
+    return f
+
+
+def ring(w):
+    d = w.root / "keyring"
+    return {f.name: f.read_bytes() for f in sorted(d.iterdir())} if d.exists() else None
+
+
+@test
+def generate(w):
+    """A key of random bytes with its checksum, which nobody else can read."""
+    r = w.run("key", "generate", "db-1")
+    f = w.root / "etc/ibnbd/keys/db-1"
+    has(r.out, "/etc/ibnbd/keys/db-1")
+    eq(f.stat().st_mode & 0o777, 0o600, "mode of the file")
+    eq(f.parent.stat().st_mode & 0o777, 0o700, "mode of the directory")
+    line = f.read_text()
+    has(line, "ibnbd-key:1:")
+    raw = base64.b64decode(line.strip().rsplit(":", 1)[1])
+    eq(len(raw), 36, "bytes of key and checksum")
+    eq(raw[32:], zlib.crc32(raw[:32]).to_bytes(4, "little"), "checksum")
+    r = w.run("key", "generate", "db-1", want=4)
+    has(r.err, "is there already", "--next")
+    w.run("key", "generate", "db-1", "--idempotent")
+    eq(f.read_text(), line, "the key that was there")
+    w.run("key", "generate", "db-1", "--next")
+    if (w.root / "etc/ibnbd/keys/db-1.next").read_text() == line:
+        raise Failed("two keys are the same")
+    for name in ("a.b", "a/b", "a:next", "", "x" * 64):
+        has(w.run("key", "generate", name, want=2).err, "cannot be called")
+
+
+@test
+def load(w):
+    (w.root / "keyring").mkdir()
+    w.run("key", "load")        # a host without keys
+    eq(ring(w), {}, "no key")
+    put(w, "db-1", text(KEY))
+    put(w, "db-1.next", text(NEXT))
+    put(w, "db-2", text(NEXT))
+    w.run("key", "load")
+    eq(ring(w), {"ibnbd:db-1": KEY, "ibnbd:db-1:next": NEXT, "ibnbd:db-2": NEXT},
+       "what the kernel has")
+    r = w.run("key", "list")
+    has(r.out, "KEY", "db-1", "yes, next")
+    eq(r.out.count("db-1"), 1, "lines of a name")
+    # the change of a key ends with a rename
+    (w.root / "etc/ibnbd/keys/db-1.next").rename(w.root / "etc/ibnbd/keys/db-1")
+    w.run("key", "load", "db-1")
+    eq(ring(w), {"ibnbd:db-1": NEXT, "ibnbd:db-2": NEXT}, "after the rename")
+    has(w.run("key", "load", "db-3", want=3).err, "there is no key db-3")
+    w.run("key", "remove", "db-1")
+    eq(ring(w), {"ibnbd:db-2": NEXT}, "after remove")
+    eq((w.root / "etc/ibnbd/keys/db-1").exists(), False, "its file")
+    w.run("key", "remove", "db-1", want=3)
+    w.run("key", "remove", "db-1", "--idempotent")
+
+
+@test
+def refused(w):
+    """A file that is no key, or that others can read, keeps no other key out."""
+    (w.root / "keyring").mkdir()
+    put(w, "good", text(KEY))
+    bad = put(w, "bad", text(KEY))
+    for line, why in ((text(KEY, 1), "the checksum of the key is wrong"),
+                      (text(KEY)[:-1], "another length"), (text(KEY) + "A", "another length"),
+                      ("ibnbd-key:2:" + "A" * 48, "does not begin with ibnbd-key:1:"),
+                      ("", "does not begin with"),
+                      (text(KEY).replace("A", "*", 1), "a character that is no base64")):
+        bad.write_text(line + "\n")
+        r = w.run("key", "load", want=1)
+        has(r.err, "/etc/ibnbd/keys/bad", why)
+        hasnt(r.err, text(KEY)[12:])
+        eq(ring(w), {"ibnbd:good": KEY}, line)
+    bad.write_text(text(KEY) + "\n")
+    others = "others than root can read it"
+    for mode, why in ((0o644, others), (0o640, others), (0o620, "its group can write to it")):
+        bad.chmod(mode)
+        has(w.run("key", "load", "bad", want=1).err, why, "chmod")
+        eq(ring(w), {"ibnbd:good": KEY}, oct(mode))
+    bad.chmod(0o600)
+    w.run("key", "load")
+    eq(ring(w), {"ibnbd:bad": KEY, "ibnbd:good": KEY}, "with the right mode")
+
+
+@test
+def without_driver(w):
+    put(w, "db-1", text(KEY))
+    has(w.run("key", "load", want=8).err, "there is no keyring .ibnbd", "modprobe ibtrs-core")
+    eq(ring(w), None, "keyring")
+
+
+@test
+def options(w):
+    """auth= goes to the driver, comes back from it, and server.conf knows it."""
+    w.client()
+    w.conf("vol1 vol/1 store1 path=10.0.1.7 auth=db-1\nvol2 vol/2 store1 auth=db-2\n")
+    has(w.run("maps", "check", want=2).err, "auth of session store1 is another one")
+    w.conf("vol1 vol/1 store1 path=10.0.1.7 auth=db-1\n")
+    w.run("maps", "check")
+    w.run("map", "vol1")
+    has(w.log(), "auth=db-1")
+    w.conf("dev_search_path = /srv\nauth = required\n", "server.conf")
+    hasnt(w.run("server", "check").err, "whoever reaches the port")
+    w.conf("dev_search_path = /srv\nauth = maybe\n", "server.conf")
+    has(w.run("server", "check", want=2).err, "off, optional or required is expected")
+
+
+@test
+def vectors(w):
+    """The golden vectors of the unit tests are what their generator computes."""
+    made = subprocess.run([str(TOP / "tests/unit/auth_vectors.py")], stdout=subprocess.PIPE,
+                          text=True, check=True).stdout
+    eq(made, (TOP / "tests/unit/auth_vectors.h").read_text(), "tests/unit/auth_vectors.h")

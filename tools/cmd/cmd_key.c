@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Keys: generate, list, load, remove.
+ *
+ * A name has one key, or two while it is being changed: NAME and NAME.next in /etc/ibnbd/keys, and
+ * the same two in the kernel. Load makes the kernel hold what the directory holds, so the change
+ * ends with a rename: mv NAME.next NAME, and load.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "tools/cmd/cmd.h"
+#include "tools/conf/key_file.h"
+#include "tools/host/keyring.h"
+#include "tools/host/mapping.h"
+#include "tools/host/sysfs.h"
+#include "tools/out/say.h"
+
+static int key_bad_name(const char *name)
+{
+	if (ibtrs_key_name_ok(name, strlen(name)))
+		return SAY_DONE;
+	return say_error(SAY_USAGE,
+			 "a key cannot be called \"%s\": 1 to 63 letters, digits, '_' and '-'", name);
+}
+
+/* ---- generate ---- */
+
+static int key_write(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600), err = 0;
+	size_t len = strlen(text);
+
+	if (fd < 0)
+		return errno;
+	if (write(fd, text, len) != (ssize_t)len || fsync(fd))
+		err = errno ? errno : EIO;
+	close(fd);
+	if (err)
+		unlink(path);
+	return err;
+}
+
+static int key_generate(const char *path)
+{
+	char text[KEY_TEXT_LEN], *dir = sysfs_root(KEY_FILE_DIR), *above = say_dup(dir);
+	u8 key[IBTRS_KEY_LEN];
+	int err = 0;
+
+	*strrchr(above, '/') = 0;
+	if ((mkdir(above, 0755) && errno != EEXIST) || (mkdir(dir, 0700) && errno != EEXIST))
+		err = errno;
+	free(above);
+	free(dir);
+	if (!err && getrandom(key, sizeof(key), 0) != sizeof(key))
+		err = EIO;
+	if (!err) {
+		key_text(key, text);
+		err = key_write(path, text);
+	}
+	explicit_bzero(key, sizeof(key));
+	explicit_bzero(text, sizeof(text));
+	return err;
+}
+
+int cmd_key_generate_run(struct cmd_args *a)
+{
+	bool next = ARG(a, next);
+	const char *name = a->words[0];
+	int rc = key_bad_name(name), err;
+	char *path;
+
+	if (rc)
+		return rc;
+	path = key_path(name, next);
+	if (sysfs_dry_run) {
+		printf("write %s\n", path);
+		free(path);
+		return SAY_DONE;
+	}
+	err = key_generate(path);
+	if (err == EEXIST && ARG(a, idempotent)) {
+		err = 0;
+	} else if (err == EEXIST) {
+		rc = say_error(SAY_ALREADY, "%s is there already", path);
+		say_mend(next ? "mv it to %s on all hosts that have it, then ibnbd key load" :
+				"ibnbd key generate --next %s makes the one that follows it", name);
+	} else if (err) {
+		say_error(0, "cannot write %s: %s", path, strerror(err));
+		rc = say_exit_of(err);
+	} else {
+		say_print("%s", path);
+	}
+	free(path);
+	return rc;
+}
+
+/* ---- load ---- */
+
+static int key_ring(struct cmd_args *a)
+{
+	char *const argv[] = { (char *)"modprobe", (char *)"-q", (char *)"ibtrs-core", NULL };
+
+	if (keyring_there() || sysfs_dry_run)
+		return SAY_DONE;
+	if (!ARG(a, no_modprobe) && !sysfs_redirected())
+		mapping_modprobe(argv);
+	if (keyring_there())
+		return SAY_DONE;
+	say_error(SAY_DRIVER, "there is no keyring " IBTRS_KEYRING ": the driver ibtrs-core is not loaded, or is an older one");
+	say_mend("modprobe ibtrs-core, as root");
+	return SAY_DRIVER;
+}
+
+/* SAY_NOTHING: there is no file of that name. */
+static int key_load_one(const char *name, bool next)
+{
+	u8 key[IBTRS_KEY_LEN];
+	int err = key_read(name, next, key);
+
+	if (err == ENOENT) {
+		keyring_remove(name, next);	/* it was renamed, or taken away */
+		return SAY_NOTHING;
+	}
+	if (err)
+		return SAY_FAILED;
+	err = keyring_add(name, next, key);
+	explicit_bzero(key, sizeof(key));
+	if (err)
+		say_error(0, "cannot load key %s%s: %s", name, next ? KEY_FILE_NEXT : "",
+			  strerror(err));
+	return say_exit_of(err);
+}
+
+/* The present one and the next. */
+static int key_load(const char *name)
+{
+	int first = key_load_one(name, false), next = key_load_one(name, true);
+
+	if (first == SAY_NOTHING && next == SAY_NOTHING) {
+		say_error(SAY_NOTHING, "there is no key %s in " KEY_FILE_DIR, name);
+		say_mend("ibnbd key generate %s, or copy it from the other host", name);
+		return SAY_NOTHING;
+	}
+	if (first && first != SAY_NOTHING)
+		return first;
+	return next == SAY_NOTHING ? SAY_DONE : next;
+}
+
+/* Names in the directory, each once, behind which there is a key or the next one. */
+static char **key_files(void)
+{
+	char *dir = sysfs_root(KEY_FILE_DIR), **names = sysfs_list(dir, NULL), *dot, *of;
+	size_t from, to = 0, i;
+
+	for (from = 0; names[from]; from++) {
+		of = names[from];
+		dot = strrchr(of, '.');
+		if (dot && !strcmp(dot, KEY_FILE_NEXT))
+			*dot = 0;
+		for (i = 0; i < to && strcmp(names[i], of); i++)
+			;
+		if (i == to && ibtrs_key_name_ok(of, strlen(of)))
+			names[to++] = of;
+		else
+			free(of);
+	}
+	names[to] = NULL;
+	free(dir);
+	return names;
+}
+
+int cmd_key_load_run(struct cmd_args *a)
+{
+	char **files = key_files();
+	int rc = SAY_DONE, r;
+	size_t i;
+
+	/* A host without keys needs no driver for them. */
+	if (!a->nr_words && !files[0]) {
+		sysfs_list_free(files);
+		return SAY_DONE;
+	}
+	rc = key_ring(a);
+	for (i = 0; !rc && i < a->nr_words; i++)
+		rc = key_bad_name(a->words[i]);
+	if (rc) {
+		sysfs_list_free(files);
+		return rc;
+	}
+	/* One that is bad keeps no other one out. */
+	for (i = 0; a->nr_words ? i < a->nr_words : files[i] != NULL; i++) {
+		r = key_load(a->nr_words ? a->words[i] : files[i]);
+		rc = rc ? rc : r;
+	}
+	sysfs_list_free(files);
+	return rc;
+}
+
+/* ---- remove ---- */
+
+static int key_remove_one(const char *name, bool next, bool *any)
+{
+	char *path = key_path(name, next);
+	int err = 0;
+
+	*any |= !keyring_remove(name, next);
+	if (sysfs_exists(path)) {
+		*any = true;
+		if (sysfs_dry_run)
+			printf("rm %s\n", path);
+		else if (unlink(path))
+			err = errno;
+	}
+	if (err)
+		say_error(0, "cannot remove %s: %s", path, strerror(err));
+	free(path);
+	return say_exit_of(err);
+}
+
+int cmd_key_remove_run(struct cmd_args *a)
+{
+	int rc = SAY_DONE, r;
+	size_t i;
+
+	for (i = 0; i < a->nr_words; i++) {
+		bool any = false;
+
+		r = key_bad_name(a->words[i]);
+		if (!r && !ARG(a, next))
+			r = key_remove_one(a->words[i], false, &any);
+		if (!r)
+			r = key_remove_one(a->words[i], true, &any);
+		if (!r && !any && !ARG(a, idempotent))
+			r = say_error(SAY_NOTHING, "there is no key %s%s", a->words[i],
+				      ARG(a, next) ? KEY_FILE_NEXT : "");
+		rc = rc ? rc : r;
+	}
+	return rc;
+}
+
+/* ---- list ---- */
+
+static void key_list_one(const char *name, bool heading)
+{
+	static const char *const words[2][2] = { { "-", "next" }, { "yes", "yes, next" } };
+	char *path[2] = { key_path(name, false), key_path(name, true) };
+
+	if (heading)
+		say_print("%-24s %-10s %s", "KEY", "FILE", "LOADED");
+	say_print("%-24s %-10s %s", name, words[sysfs_exists(path[0])][sysfs_exists(path[1])],
+		  words[keyring_has(name, false)][keyring_has(name, true)]);
+	free(path[0]);
+	free(path[1]);
+}
+
+int cmd_key_list_run(struct cmd_args *a)
+{
+	char **files = key_files(), **ring = keyring_names();
+	bool heading = !ARG(a, noheadings);
+	size_t i, k;
+
+	for (i = 0; files[i]; i++) {
+		key_list_one(files[i], heading);
+		heading = false;
+	}
+	for (k = 0; ring[k]; k++) {
+		for (i = 0; files[i] && strcmp(files[i], ring[k]); i++)
+			;
+		if (files[i] || (k && !strcmp(ring[k], ring[k - 1])))
+			continue;
+		key_list_one(ring[k], heading);
+		heading = false;
+	}
+	sysfs_list_free(files);
+	sysfs_list_free(ring);
+	return SAY_DONE;
+}

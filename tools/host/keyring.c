@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Keys in the kernel, by libkeyutils. */
+#include <errno.h>
+#include <fcntl.h>
+#include <keyutils.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "tools/host/keyring.h"
+#include "tools/host/sysfs.h"
+#include "tools/out/say.h"
+
+static char *keyring_desc(const char *name, bool next)
+{
+	return say_fmt(IBTRS_KEY_PREFIX "%s%s", name, next ? IBTRS_KEY_NEXT : "");
+}
+
+static char *keyring_file(const char *desc)
+{
+	char *dir = sysfs_root("/keyring"), *file = say_fmt("%s%s%s", dir, desc ? "/" : "", desc ? desc : "");
+
+	free(dir);
+	return file;
+}
+
+/* Ours for as long as we run: only who possesses it may replace a key, or find one, in it. */
+static key_serial_t keyring_serial(void)
+{
+	static key_serial_t ring;
+
+	if (ring <= 0) {
+		ring = find_key_by_type_and_desc("keyring", IBTRS_KEYRING, 0);
+		if (ring > 0)
+			keyctl_link(ring, KEY_SPEC_PROCESS_KEYRING);
+	}
+	return ring;
+}
+
+bool keyring_there(void)
+{
+	char *dir;
+	bool there;
+
+	if (!sysfs_redirected())
+		return keyring_serial() > 0;
+	dir = keyring_file(NULL);
+	there = sysfs_exists(dir);
+	free(dir);
+	return there;
+}
+
+/* Its number, or -1 and errno. */
+static long keyring_find(const char *desc)
+{
+	return keyctl_search(keyring_serial(), "logon", desc, 0);
+}
+
+bool keyring_has(const char *name, bool next)
+{
+	char *desc = keyring_desc(name, next), *file = keyring_file(desc);
+	bool has = sysfs_redirected() ? sysfs_exists(file) : keyring_find(desc) > 0;
+
+	free(file);
+	free(desc);
+	return has;
+}
+
+static int keyring_store(const char *desc, const u8 *key)
+{
+	char *file;
+	int fd, err = 0;
+
+	if (!sysfs_redirected())
+		return add_key("logon", desc, key, IBTRS_KEY_LEN, keyring_serial()) < 0 ? errno : 0;
+	file = keyring_file(desc);
+	fd = open(file, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	if (fd < 0 || write(fd, key, IBTRS_KEY_LEN) != IBTRS_KEY_LEN)
+		err = errno;
+	if (fd >= 0)
+		close(fd);
+	free(file);
+	return err;
+}
+
+int keyring_add(const char *name, bool next, const u8 *key)
+{
+	char *desc = keyring_desc(name, next);
+	int err = 0;
+
+	if (sysfs_dry_run)
+		printf("keyctl add logon %s (from its file) " IBTRS_KEYRING "\n", desc);
+	else
+		err = keyring_store(desc, key);
+	free(desc);
+	return err;
+}
+
+static int keyring_drop(const char *desc)
+{
+	char *file;
+	long key;
+	int err;
+
+	if (!sysfs_redirected()) {
+		key = keyring_find(desc);
+		if (key < 0)
+			return ENOKEY;
+		return keyctl_unlink((key_serial_t)key, keyring_serial()) < 0 ? errno : 0;
+	}
+	file = keyring_file(desc);
+	err = unlink(file) ? ENOKEY : 0;
+	free(file);
+	return err;
+}
+
+int keyring_remove(const char *name, bool next)
+{
+	char *desc = keyring_desc(name, next);
+	int err = 0;
+
+	if (!keyring_has(name, next))
+		err = ENOKEY;
+	else if (sysfs_dry_run)
+		printf("keyctl unlink logon %s " IBTRS_KEYRING "\n", desc);
+	else
+		err = keyring_drop(desc);
+	free(desc);
+	return err;
+}
+
+static int keyring_by_name(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* /proc/keys: the kernel lists there what the reader may see, one key a line. */
+static char **keyring_lines(void)
+{
+	FILE *f = fopen("/proc/keys", "re");
+	char **names = say_alloc(sizeof(*names)), *line = NULL, *at;
+	size_t nr = 0, size = 0;
+
+	while (f && getline(&line, &size, f) > 0) {
+		at = strstr(line, " logon ");
+		at = at ? strstr(at, " " IBTRS_KEY_PREFIX) : NULL;
+		if (!at)
+			continue;
+		at += sizeof(IBTRS_KEY_PREFIX);
+		at[strcspn(at, ": \n")] = 0;	/* the next one of a name, and the length */
+		if (!ibtrs_key_name_ok(at, strlen(at)))
+			continue;
+		names = say_grow(names, (nr + 2) * sizeof(*names));
+		names[nr++] = say_dup(at);
+		names[nr] = NULL;
+	}
+	free(line);
+	if (f)
+		fclose(f);
+	qsort(names, nr, sizeof(*names), keyring_by_name);
+	return names;
+}
+
+char **keyring_names(void)
+{
+	char *dir, **names;
+	size_t i;
+
+	if (!sysfs_redirected())
+		return keyring_lines();
+	dir = keyring_file(NULL);
+	names = sysfs_list(dir, NULL);
+	for (i = 0; names[i]; i++) {
+		char *desc = names[i];
+
+		names[i] = say_dup(desc + (strncmp(desc, IBTRS_KEY_PREFIX, 6) ? 0 : 6));
+		names[i][strcspn(names[i], ":")] = 0;
+		free(desc);
+	}
+	free(dir);
+	return names;
+}

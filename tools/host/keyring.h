@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The kernel's keyring .ibnbd, which belongs to ibtrs-core and lives as long as that. Nobody reads
+ * a key back from it. With IBNBD_ROOT it is a directory, keyring/, for the tests.
+ */
+#ifndef TOOLS_KEYRING_H
+#define TOOLS_KEYRING_H
+
+#include <stdbool.h>
+#include <ibtrs/key.h>
+
+/* Is it there? */
+bool keyring_there(void);
+bool keyring_has(const char *name, bool next);
+/* In the place of one of that name. 0 or errno. Honours --dry-run. */
+int keyring_add(const char *name, bool next, const u8 *key);
+/* 0, ENOKEY: it was not there. Honours --dry-run. */
+int keyring_remove(const char *name, bool next);
+/* Names that have a key, sorted; free with sysfs_list_free(). */
+char **keyring_names(void);
+
+#endif
