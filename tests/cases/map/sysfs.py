@@ -47,6 +47,7 @@ CLIENT = [
     ("class/ibtrs-client/s1/hb_misses", RO, "7"),
     ("class/ibtrs-client/s1/reconnect_delay_ms", RO, "50"),
     ("class/ibtrs-client/s1/reconnect_max_ms", RO, "2000"),
+    ("class/ibtrs-client/s1/auth", RO, ""),
     ("class/ibtrs-client/s1/paths/{path}/state", RO, "connected"),
     ("class/ibtrs-client/s1/paths/{path}/state_detail", RO, "up"),
     ("class/ibtrs-client/s1/paths/{path}/reconnect", RW, USAGE),
@@ -64,6 +65,7 @@ CLIENT = [
     ("class/ibtrs-client/s1/paths/{path}/stats/reset_all", RW, USAGE),
 ]
 SERVER = [
+    ("class/ibtrs-server/s1/auth", RO, ""),
     ("class/ibtrs-server/s1/paths/{path}/hca_name", RO, "rxe0"),
     ("class/ibtrs-server/s1/paths/{path}/hca_port", RO, "1"),
     ("class/ibtrs-server/s1/paths/{path}/src_addr", RO, ADDR % 1),

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""ibnbd-stranger says to a server that asks for a key what no client of ours would."""
+description = "without the key nobody gets in, whatever he says or repeats, and it costs nothing"
+deadline = 300
+import base64
+import zlib
+
+PARAMS = "/sys/module/ibnbd_stranger/parameters"
+AUTH = "/sys/module/ibnbd_server/parameters/auth"
+FAILURES = "/sys/module/ibtrs_server/parameters/auth_failures"
+KEY, OTHER, BAD = "10" * 32, "22" * 32, "11" * 32
+GOOD = f"name=db-1 secret={KEY}"
+PLAIN = "refused 13 only who authenticates is let in here: map with auth=KEY"
+FIRST = "cid 0: refused 129 the first connection of the path has no good proof"
+NEXT = "cid 1: refused 129 the connection has no good proof of its path"
+IN = "knock: verdict 0"
+NOT_IN = "knock: verdict 129 "
+WRONG = "verdict 129 the proof is wrong"
+NOT_IT = "knock: server has another key, "
+PROVED = "cid 0: accepted, and proved"
+# what is done, the words of the visit, and how each line of the answer begins
+VISITS = (
+    ("no exchange at all", "conn=plain", ["cid 0: " + PLAIN]),
+    ("not even cid 0", "next=plain", ["cid 1: " + PLAIN]),
+    ("cid 1 of no path", "next=good", [NEXT]),
+    ("no exchange, and a proof of zeros", "conn=good", [FIRST]),
+    ("a wrong key", f"name=db-1 secret={BAD} conn=good", [NOT_IT + WRONG, FIRST]),
+    ("no such name", f"name=db-2 secret={BAD} conn=good", [NOT_IT + WRONG, FIRST]),
+    ("another's key", f"name=other secret={KEY} conn=good", [NOT_IT + WRONG, FIRST]),
+    ("a bit of the proof", f"{GOOD} spoil=proof conn=good", ["knock: " + WRONG, FIRST]),
+    ("with the key that is not there", f"{GOOD} spoil=which conn=good", [NOT_IN, FIRST]),
+    ("no HELLO", f"{GOOD} spoil=hello", [NOT_IN + "the first message is no HELLO"]),
+    ("a replayed proof", f"{GOOD} replay=1 conn=good", ["knock: " + WRONG, FIRST]),
+    ("changed on the way", f"{GOOD} spoil=req conn=good", [NOT_IT + "verdict 129 ", FIRST]),
+    ("AUTH stripped", f"{GOOD} conn=plain", [IN, "cid 0: " + PLAIN]),
+    ("a wrong proof on cid 0", f"{GOOD} conn=bad", [IN, FIRST]),
+)
+
+
+def check(t, name, words, want):
+    got = t.client.sh(f"echo '{words}' > {PARAMS}/visit; cat {PARAMS}/said", timeout=60)
+    t.log(f"{name}: {got}")
+    got = got.splitlines()
+    t.eq(len(got), len(want), f"{name}: {got}")
+    for line, begin in zip(got, want):
+        t.ok(line.startswith(begin), f"{name}: {line!r} is not {begin!r}")
+
+
+def key_text(key):
+    raw = key + zlib.crc32(key).to_bytes(4, "little")
+    return "ibnbd-key:1:" + base64.b64encode(raw).decode()
+
+
+def keys(g):
+    """Two keys, of known bytes."""
+    g.sh("mkdir -p -m 700 /etc/ibnbd/keys")
+    for name, key in ("db-1", KEY), ("other", OTHER):
+        text = key_text(bytes.fromhex(key))
+        g.sh(f"umask 077; echo '{text}' > /etc/ibnbd/keys/{name}")
+    g.sh("ibnbd key load")
+
+
+def check_who_has_it(t, uuid):
+    """Gets in, is told that the server has it, too, and has to show it on each connection."""
+    s = t.server
+    check(t, "right, and a wrong proof on cid 1",
+          f"{GOOD} session=8 path=8 conn=good next=bad", [IN, PROVED, NEXT])
+    check(t, "what was overheard", "session=8 path=8 conn=again", [FIRST])
+    check(t, "right, and AUTH stripped from cid 1",
+          f"{GOOD} session=9 path=9 conn=good next=plain", [IN, PROVED, "cid 1: " + PLAIN])
+    check(t, "all of it", f"{GOOD} session=10 path=10 conn=good next=good",
+          [IN, PROVED, "cid 1: accepted, and proved"])
+    # a session belongs to its key: another one, or none, adds no path to it
+    check(t, "another key's session", f"name=other secret={OTHER} uuid={uuid} conn=good",
+          [IN, "cid 0: refused 129 the session belongs to another key"])
+    s.sh(f"echo optional > {AUTH}")
+    check(t, "nobody's session", f"uuid={uuid} conn=plain",
+          ["cid 0: refused 129 the session belongs to a client that authenticates"])
+    s.sh(f"echo required > {AUTH}")
+
+
+def run(t):
+    c, s = t.client, t.server
+    s.sh("ram_disks 1 64; serve auth=required handshake_timeout_s=5")
+    c.sh("modprobe ibnbd-client")
+    keys(s)
+    keys(c)
+    c.sh("modprobe ibnbd-stranger to=ip:10.0.0.2")
+    dev = c.sh("map ram0 auth=db-1", timeout=60)
+    free = int(s.sh("sleep 1; memory_kib"))
+    uuid = c.sh("cat /sys/class/ibtrs-client/s1/uuid").replace("-", "")
+    pulse = c.spawn(f"iopulse {dev} 30 500 rw")
+    for name, words, want in VISITS:
+        check(t, name, words, want)
+    t.eq(s.sh("ls /sys/class/ibtrs-server | grep -v ctl"), "s1", "sessions at the server")
+    t.below(free - int(s.sh("sleep 6; memory_kib")), 16 << 10,
+            "KiB that strangers cost; chunks would be 66 MiB each")
+    t.ok(int(s.sh(f"cat {FAILURES}")) >= len(VISITS), "failures are counted")
+    check_who_has_it(t, uuid)
+    # a flood of who never goes on keeps nobody out
+    c.sh("for i in $(seq 40); do knock 10.0.0.2 patch=2:ba1b0001 hold=20 > /dev/null & done; "
+         "sleep 2; echo 1 > $(ls -d /sys/class/ibtrs-client/s1/paths/*)/reconnect; "
+         "wait_for 20 paths_up s1 1; pkill knock || true; pkill -TERM iopulse", timeout=90)
+    t.eq(pulse.wait(30), 0, "who is in notices nothing: " + pulse.out())
+    c.sh(f"unmap {dev}; modprobe -r ibnbd-stranger")
