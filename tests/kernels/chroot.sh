@@ -120,6 +120,8 @@ headers() {
 	[ -n "$package" ] || not_there "$glob"
 	release=${package#linux-headers-}
 	if ! run "$suite" test -e "/lib/modules/$release/build/Makefile"; then
+		# what an earlier run began that was cut off
+		[ -z "$(run "$suite" dpkg --audit)" ] || run "$suite" dpkg --configure -a >&2
 		run "$suite" "${apt[@]}" install -y --no-install-recommends "$package" >&2 ||
 			die "$suite: cannot install $package"
 	fi
