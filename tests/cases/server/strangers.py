@@ -126,7 +126,8 @@ def check_refusals(t):
     t.wait(lambda: c.sh("knock 10.0.0.2 session=7 path=7 recon=3").startswith("accepted"), 15,
            "and then the new one comes in")
     # what was never said in the protocol is no reason to refuse
-    t.match(c.sh("knock 10.0.0.2 patch=45:ff4958ff"), "accepted", "unknown extensions")
+    t.match(c.sh("knock 10.0.0.2 patch=45:fb4958ff"), "accepted", "unknown extensions")
+    t.eq(c.sh("knock 10.0.0.2 patch=45:044958ff"), "refused 129", "AUTH, and no proof")
     first.kill()
 
 
