@@ -18,22 +18,26 @@ def run(t):
     write = f"dd if=/dev/zero of={dev} bs=4k count=300 oflag=direct status=none"
     took = lambda: float(c.sh(f"t0=$(uptime_s); {write}; since $t0", timeout=60))
     took()
+    # the machines share processors: a stranger's costs there are none of the server's
+    busy = d.spawn("while :; do :; done & while :; do :; done")
     before = min(took(), took())
+    busy.kill()
 
     t.log("--- strangers take all half-open paths")
     flood = d.spawn("knock 10.0.0.2 count=12 hold=200")
     t.wait(lambda: len(flood.out().splitlines()) == 12, 20, "twelve knocks")
     t.eq(flood.out().splitlines(), [OK] * 8 + [FULL] * 4, "the strangers' answers")
     storm = d.spawn("while :; do knock 10.0.0.2 count=50 > /dev/null || true; done")
-    t.below(min(took(), took()), 2 * before + 0.5,
-            "seconds for 300 writes while they go on knocking")
     c.sh(f"for p in {PATHS}; do echo 1 > $p/disconnect; done; {write} & "
          f"sleep 1; for p in {PATHS}; do echo 1 > $p/reconnect; done; wait", timeout=60)
-    storm.kill()
     t.eq(c.sh(f"cat {PATHS}/state"), "connected", "the path of who was in")
+    t.below(min(took(), took()), 2 * before + 0.5,
+            "seconds for 300 writes while they go on knocking")
+    storm.kill()
 
     t.log("--- and all the memory that is for them")
     flood.kill()
+    s.sh("sleep 6")     # what was said of the storm is over, and the log has room again
     s.sh(f"echo 1 > {PARAMS}/max_memory_half_open_mb; echo 64 > {PARAMS}/max_paths_half_open")
     flood = d.spawn("knock 10.0.0.2 count=12 hold=200")
     t.wait(lambda: len(flood.out().splitlines()) == 12, 20, "twelve knocks")
