@@ -75,6 +75,9 @@ def check_empty(t):
         t.eq(c.sh(f"dd if={dev} bs=4k count=1 iflag=direct status=none | wc -c"), "0",
              f"{name}: nothing to read")
         watch = c.spawn("exec udevadm monitor -k --property --subsystem-match=block")
+        # the monitor takes its time to listen: it hears an event of ours first
+        t.wait(lambda: (c.sh(f"echo change > /sys/block/{dev[5:]}/uevent"),
+                        "SYNTH_UUID" in watch.out())[1], 20, f"{name}: the monitor listens")
         s.sh(grow)
         t.wait(lambda: c.sh(f"blockdev --getsize64 {dev}") == str(16 << 20), 10,
                f"{name}: the size arrives")
