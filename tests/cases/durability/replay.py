@@ -35,6 +35,7 @@ def check_cut_off(t, put, got, attr, back):
         served = pool.submit(s.sh, SERVE)
         t.wait(lambda: attr(dev, "state_detail") == "replaying", 60, "it is sent again")
         served.result()
+    t.wait(lambda: int(attr(dev, "replays").split()[1]) > 0, 10, "some of it is there")
     s.kill()
     t.eq(attr(dev, "replays").split()[0], "0", "replays that came to their end")
     forget(s, *range(8, 20))
