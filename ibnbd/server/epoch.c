@@ -153,6 +153,9 @@ bool ibnbd_srv_epoch_look(struct ibnbd_srv_export *e, const struct ibnbd_srv_ope
 	if (e->cache_volatile || !epoch_is_volatile(open))
 		return false;
 	e->cache_volatile = true;
+	/* Nothing was written to a disk without a size, and who has it open hears of the size. */
+	if (!e->nsectors)
+		return false;
 	ibnbd_srv_epoch_lost(e, "its write cache was switched on");
 	return true;
 }
