@@ -138,16 +138,9 @@ int ibtrs_clt_auth_established(struct ibtrs_clt_path *path, const struct rdma_co
 
 static int auth_say(struct ibtrs_clt_path *path, struct ibtrs_iu *iu, u32 len)
 {
-	struct ib_sge sge = ibtrs_iu_sge(iu, path->dev);
-	struct ib_send_wr wr = {
-		.wr_cqe = &iu->cqe, .opcode = IB_WR_SEND, .sg_list = &sge, .num_sge = 1
-	};
-
-	sge.length = len;
-	ibtrs_iu_sync_dev(iu);
 	/* The answer can not overtake this: it is dealt with by the same work. */
 	ibtrs_clt_deadline_phase(path, IBTRS_CLT_HS_AUTH, ibtrs_clt_deadline_patience_ms(path));
-	return ibtrs_conn_send(&path->conns[0].c, &wr, &wr, 1, true);
+	return ibtrs_iu_send(iu, &path->conns[0].c, path->dev, len);
 }
 
 static int auth_hello(struct ibtrs_clt_path *path, const char **why)

@@ -81,7 +81,6 @@ static int hs_info(struct ibtrs_clt_path *path, const char **why)
 	struct ibtrs_clt_conn *service = &path->conns[0];
 	struct ib_device *ib = path->dev->ib;
 	struct ibtrs_clt_handshake *hs = &path->hs;
-	struct ib_send_wr wr = { .opcode = IB_WR_SEND, .num_sge = 1 };
 	size_t room = ibtrs_msg_info_rsp_size(path->limits.queue_depth);
 	struct ib_sge sge;
 	u32 cid;
@@ -97,7 +96,6 @@ static int hs_info(struct ibtrs_clt_path *path, const char **why)
 	if (err)
 		return err;
 	ibtrs_msg_info_req_encode(hs->req.buf, path->clt->name);
-	ibtrs_iu_sync_dev(&hs->req);
 
 	*why = "the handshake can not be posted";
 	sge = ibtrs_iu_sge(&hs->rsp, path->dev);
@@ -108,13 +106,10 @@ static int hs_info(struct ibtrs_clt_path *path, const char **why)
 	err = err ?: ibtrs_clt_trial_prepare(path);
 	if (err)
 		return err;
-	sge = ibtrs_iu_sge(&hs->req, path->dev);
-	wr.wr_cqe = &hs->req.cqe;
-	wr.sg_list = &sge;
 	/* The answer can not overtake this: it is dealt with by the same work. */
 	ibtrs_clt_deadline_phase(path, IBTRS_CLT_HS_INFO_EXCHANGE,
 				 ibtrs_clt_deadline_patience_ms(path));
-	return ibtrs_conn_send(&service->c, &wr, &wr, 1, true);
+	return ibtrs_iu_send(&hs->req, &service->c, path->dev, hs->req.size);
 }
 
 static int hs_rsp(struct ibtrs_clt_path *path, const char **why)

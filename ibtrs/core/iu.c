@@ -46,3 +46,15 @@ struct ib_sge ibtrs_iu_sge(const struct ibtrs_iu *iu, const struct ibtrs_dev *de
 				.length = iu->size,
 				.lkey = dev->pd->local_dma_lkey };
 }
+
+int ibtrs_iu_send(struct ibtrs_iu *iu, struct ibtrs_conn *c, const struct ibtrs_dev *dev, u32 len)
+{
+	struct ib_sge sge = ibtrs_iu_sge(iu, dev);
+	struct ib_send_wr wr = {
+		.wr_cqe = &iu->cqe, .opcode = IB_WR_SEND, .sg_list = &sge, .num_sge = 1
+	};
+
+	sge.length = len;
+	ibtrs_iu_sync_dev(iu);
+	return ibtrs_conn_send(c, &wr, &wr, 1, true);
+}

@@ -4,6 +4,7 @@
 #define IBTRS_CORE_IU_H
 
 #include <rdma/ib_verbs.h>
+#include "ibtrs/core/conn.h"
 #include "ibtrs/core/dev.h"
 
 struct ibtrs_iu {
@@ -21,5 +22,10 @@ void ibtrs_iu_free(struct ibtrs_iu *iu);	/* idempotent */
 void ibtrs_iu_sync_cpu(struct ibtrs_iu *iu);
 void ibtrs_iu_sync_dev(struct ibtrs_iu *iu);
 struct ib_sge ibtrs_iu_sge(const struct ibtrs_iu *iu, const struct ibtrs_dev *dev);
+/*
+ * The first @len bytes go out on @c as one signalled SEND, which takes a credit; the completion is
+ * the buffer's own. Any context. Return: as ibtrs_conn_send().
+ */
+int ibtrs_iu_send(struct ibtrs_iu *iu, struct ibtrs_conn *c, const struct ibtrs_dev *dev, u32 len);
 
 #endif

@@ -71,10 +71,6 @@ static int info_resources(struct ibtrs_srv_path *path, const char **why)
 
 static int info_answer(struct ibtrs_srv_path *path, const char **why)
 {
-	struct ib_sge sge = ibtrs_iu_sge(&path->info_rsp, path->dev);
-	struct ib_send_wr wr = {
-		.wr_cqe = &path->info_rsp.cqe, .opcode = IB_WR_SEND, .sg_list = &sge, .num_sge = 1
-	};
 	u32 cid;
 	int err;
 
@@ -91,7 +87,6 @@ static int info_answer(struct ibtrs_srv_path *path, const char **why)
 	err = ibtrs_srv_chunk_describe(path, path->info_rsp.buf);
 	if (err)
 		return err;
-	ibtrs_iu_sync_dev(&path->info_rsp);
 	*why = "it was closed meanwhile";
 	if (!ibtrs_srv_path_connected(path))
 		return -ECONNABORTED;
@@ -100,7 +95,7 @@ static int info_answer(struct ibtrs_srv_path *path, const char **why)
 	if (err)
 		return err;
 	*why = "INFO_RSP cannot be posted";
-	return ibtrs_conn_send(&path->conns[0].c, &wr, &wr, 1, true);
+	return ibtrs_iu_send(&path->info_rsp, &path->conns[0].c, path->dev, path->info_rsp.size);
 }
 
 /* *@named: it has taken the session's name. */
@@ -150,11 +145,6 @@ static void info_refused_done(struct ib_cq *cq, struct ib_wc *wc)
  */
 static bool info_say_refused(struct ibtrs_srv_path *path, int err, const char *why)
 {
-	struct ib_send_wr wr = { .wr_cqe = &path->info_rsp.cqe,
-				 .opcode = IB_WR_SEND,
-				 .num_sge = 1 };
-	struct ib_sge sge;
-
 	if (!(path->ext & IBTRS_EXT_WORDS) ||
 	    ibtrs_srv_path_state(path) != IBTRS_SRV_PATH_CONNECTING)
 		return false;
@@ -163,10 +153,7 @@ static bool info_say_refused(struct ibtrs_srv_path *path, int err, const char *w
 			  DMA_TO_DEVICE, info_refused_done))
 		return false;
 	ibtrs_msg_info_refused_encode(path->info_rsp.buf, err, why);
-	ibtrs_iu_sync_dev(&path->info_rsp);
-	sge = ibtrs_iu_sge(&path->info_rsp, path->dev);
-	wr.sg_list = &sge;
-	if (ibtrs_conn_send(&path->conns[0].c, &wr, &wr, 1, true))
+	if (ibtrs_iu_send(&path->info_rsp, &path->conns[0].c, path->dev, path->info_rsp.size))
 		return false;
 	ibtrs_srv_path_expect_end(path);
 	return true;

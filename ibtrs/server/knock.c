@@ -94,14 +94,7 @@ static void knock_log(struct ibtrs_srv_knock *k, const char *why)
 
 static void knock_say(struct ibtrs_srv_knock *k, struct ibtrs_iu *iu, u32 len)
 {
-	struct ib_sge sge = ibtrs_iu_sge(iu, k->dev);
-	struct ib_send_wr wr = {
-		.wr_cqe = &iu->cqe, .opcode = IB_WR_SEND, .sg_list = &sge, .num_sge = 1
-	};
-
-	sge.length = len;
-	ibtrs_iu_sync_dev(iu);
-	if (ibtrs_conn_send(&k->c, &wr, &wr, 1, true))
+	if (ibtrs_iu_send(iu, &k->c, k->dev, len))
 		ibtrs_srv_knock_end(k);
 }
 
