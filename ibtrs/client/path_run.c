@@ -315,6 +315,7 @@ struct ibtrs_clt_path *ibtrs_clt_path_create(struct ibtrs_clt *clt,
 	INIT_WORK(&path->drain, path_drain);
 	INIT_DELAYED_WORK(&path->timer, path_timer);
 	ibtrs_clt_handshake_init(path);
+	path->trial.slot = -1;	/* its first attempt may end before the trial is prepared */
 	ibtrs_hb_init(&path->hb, clt->wq, path_hb_fail);
 	path->hb.fault = IBTRS_FAULT_CLT_HEARTBEAT;
 	path->hb.session = clt->name;
