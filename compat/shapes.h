@@ -171,6 +171,8 @@
 #error "<linux/blk-integrity.h> is not what compat/bdev.h knows"
 #elif !HAVE_CONST_KTYPE
 #error "kobject_init() has a shape that compat/core.h does not know"
+#elif !HAVE_BIN_ATTR_CONST
+#error "bin_attribute.write has a shape that compat/core.h does not know"
 #elif !HAVE_TIMER_DELETE
 #error "timer_delete() has a shape that compat/core.h does not know"
 #elif !HAVE_TIMER_DELETE_SYNC
