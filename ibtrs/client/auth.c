@@ -17,9 +17,6 @@
 #include "ibtrs/client/deadline.h"
 #include "ibtrs/client/session.h"
 #include "ibtrs/core/key.h"
-#include "ibtrs/proto/auth.h"
-
-#define AUTH_MSG_MAX	256	/* a longer one breaks the connection */
 
 bool ibtrs_clt_auth_wanted(const struct ibtrs_clt_path *path)
 {
@@ -39,8 +36,8 @@ void ibtrs_clt_auth_begin(struct ibtrs_clt_path *path)
 struct ibtrs_conn_caps ibtrs_clt_auth_caps(void)
 {
 	return (struct ibtrs_conn_caps){
-		.send_wr	= IBTRS_CLT_AUTH_MSGS,
-		.recv_wr	= IBTRS_CLT_AUTH_MSGS,
+		.send_wr	= IBTRS_AUTH_MSGS,
+		.recv_wr	= IBTRS_AUTH_MSGS,
 		.send_sge	= 1,
 		.recv_sge	= 1,
 		/* not polled by softirqs: its CQ goes with its QP, without a grace period (L20) */
@@ -82,19 +79,15 @@ static void auth_sent(struct ib_cq *cq, struct ib_wc *wc)
 static int auth_buffers(struct ibtrs_clt_path *path, const char **why)
 {
 	struct ibtrs_clt_auth *auth = &path->auth;
-	struct ib_sge sge;
 	int i, err;
 
 	*why = "no memory for the connection";
-	for (i = 0; i < IBTRS_CLT_AUTH_MSGS; i++) {
-		err = ibtrs_iu_init(&auth->in[i], path->dev->ib, AUTH_MSG_MAX, DMA_FROM_DEVICE,
-				    auth_received);
-		err = err ?: ibtrs_iu_init(&auth->out[i], path->dev->ib, AUTH_MSG_MAX,
+	for (i = 0; i < IBTRS_AUTH_MSGS; i++) {
+		err = ibtrs_iu_init(&auth->in[i], path->dev->ib, IBTRS_AUTH_MSG_MAX,
+				    DMA_FROM_DEVICE, auth_received);
+		err = err ?: ibtrs_iu_init(&auth->out[i], path->dev->ib, IBTRS_AUTH_MSG_MAX,
 					   DMA_TO_DEVICE, auth_sent);
-		if (err)
-			return err;
-		sge = ibtrs_iu_sge(&auth->in[i], path->dev);
-		err = ibtrs_conn_post_recv(&path->conns[0].c, &auth->in[i].cqe, &sge);
+		err = err ?: ibtrs_iu_post_recv(&auth->in[i], &path->conns[0].c, path->dev);
 		if (err)
 			return err;
 	}
@@ -216,7 +209,7 @@ void ibtrs_clt_auth_free(struct ibtrs_clt_path *path)
 {
 	int i;
 
-	for (i = 0; i < IBTRS_CLT_AUTH_MSGS; i++) {
+	for (i = 0; i < IBTRS_AUTH_MSGS; i++) {
 		ibtrs_iu_free(&path->auth.in[i]);
 		ibtrs_iu_free(&path->auth.out[i]);
 	}

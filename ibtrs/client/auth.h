@@ -7,10 +7,9 @@
 #include "ibtrs/core/conn.h"
 #include "ibtrs/core/iu.h"
 #include "ibtrs/logic/auth.h"
+#include "ibtrs/proto/auth.h"
 
 struct ibtrs_clt_path;
-
-#define IBTRS_CLT_AUTH_MSGS	2	/* in each direction */
 
 /**
  * struct ibtrs_clt_auth - of one attempt to connect
@@ -23,9 +22,9 @@ struct ibtrs_clt_path;
 struct ibtrs_clt_auth {
 	struct ibtrs_auth a;
 	u8 rsp[sizeof(struct ibtrs_wire_auth_rsp)];
-	struct ibtrs_iu in[IBTRS_CLT_AUTH_MSGS];
-	struct ibtrs_iu out[IBTRS_CLT_AUTH_MSGS];
-	u32 len[IBTRS_CLT_AUTH_MSGS];
+	struct ibtrs_iu in[IBTRS_AUTH_MSGS];
+	struct ibtrs_iu out[IBTRS_AUTH_MSGS];
+	u32 len[IBTRS_AUTH_MSGS];
 	char why[96 + IBTRS_KEY_NAME_LEN];
 };
 

@@ -82,7 +82,6 @@ static int hs_info(struct ibtrs_clt_path *path, const char **why)
 	struct ib_device *ib = path->dev->ib;
 	struct ibtrs_clt_handshake *hs = &path->hs;
 	size_t room = ibtrs_msg_info_rsp_size(path->limits.queue_depth);
-	struct ib_sge sge;
 	u32 cid;
 	int err;
 
@@ -98,8 +97,7 @@ static int hs_info(struct ibtrs_clt_path *path, const char **why)
 	ibtrs_msg_info_req_encode(hs->req.buf, path->clt->name);
 
 	*why = "the handshake can not be posted";
-	sge = ibtrs_iu_sge(&hs->rsp, path->dev);
-	err = ibtrs_conn_post_recv(&service->c, &hs->rsp.cqe, &sge);
+	err = ibtrs_iu_post_recv(&hs->rsp, &service->c, path->dev);
 	for (cid = 0; cid < path->nr_conns && !err; cid++)
 		err = ibtrs_clt_rx_start(&path->conns[cid]);
 	err = err ?: ibtrs_clt_mr_post_bounce(path);

@@ -127,11 +127,8 @@ void ibtrs_clt_rx_recv_done(struct ib_cq *cq, struct ib_wc *wc)
 
 static void rx_buf_post(struct ibtrs_clt_rxbuf *b)
 {
-	struct ib_sge sge = ibtrs_iu_sge(&b->iu, b->conn->path->dev);
-	int err;
+	int err = ibtrs_iu_post_recv(&b->iu, &b->conn->c, b->conn->path->dev);
 
-	ibtrs_iu_sync_dev(&b->iu);
-	err = ibtrs_conn_post_recv(&b->conn->c, &b->iu.cqe, &sge);
 	if (unlikely(err))
 		ibtrs_clt_path_fail(b->conn->path, err, "receives can not be posted");
 }

@@ -40,16 +40,24 @@ void ibtrs_iu_sync_dev(struct ibtrs_iu *iu)
 	ib_dma_sync_single_for_device(iu->ib, iu->dma, iu->size, iu->dir);
 }
 
-struct ib_sge ibtrs_iu_sge(const struct ibtrs_iu *iu, const struct ibtrs_dev *dev)
+static struct ib_sge iu_sge(const struct ibtrs_iu *iu, const struct ibtrs_dev *dev)
 {
 	return (struct ib_sge){ .addr = iu->dma,
 				.length = iu->size,
 				.lkey = dev->pd->local_dma_lkey };
 }
 
+int ibtrs_iu_post_recv(struct ibtrs_iu *iu, struct ibtrs_conn *c, const struct ibtrs_dev *dev)
+{
+	struct ib_sge sge = iu_sge(iu, dev);
+
+	ibtrs_iu_sync_dev(iu);
+	return ibtrs_conn_post_recv(c, &iu->cqe, &sge);
+}
+
 int ibtrs_iu_send(struct ibtrs_iu *iu, struct ibtrs_conn *c, const struct ibtrs_dev *dev, u32 len)
 {
-	struct ib_sge sge = ibtrs_iu_sge(iu, dev);
+	struct ib_sge sge = iu_sge(iu, dev);
 	struct ib_send_wr wr = {
 		.wr_cqe = &iu->cqe, .opcode = IB_WR_SEND, .sg_list = &sge, .num_sge = 1
 	};

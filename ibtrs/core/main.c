@@ -120,7 +120,7 @@ EXPORT_SYMBOL_GPL(ibtrs_iu_init);
 EXPORT_SYMBOL_GPL(ibtrs_iu_free);
 EXPORT_SYMBOL_GPL(ibtrs_iu_sync_cpu);
 EXPORT_SYMBOL_GPL(ibtrs_iu_sync_dev);
-EXPORT_SYMBOL_GPL(ibtrs_iu_sge);
+EXPORT_SYMBOL_GPL(ibtrs_iu_post_recv);
 EXPORT_SYMBOL_GPL(ibtrs_iu_send);
 
 static int __init ibtrs_core_init(void)

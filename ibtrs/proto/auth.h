@@ -8,6 +8,9 @@
 
 #include "ibtrs/proto/wire.h"
 
+#define IBTRS_AUTH_MSGS		2	/* in each direction */
+#define IBTRS_AUTH_MSG_MAX	256	/* bytes; a longer one breaks the connection */
+
 struct ibtrs_auth_req {
 	u16 recon_cnt;
 	u8 ext;				/* WORDS, or 0 */

@@ -34,15 +34,11 @@ static void info_recv_done(struct ib_cq *cq, struct ib_wc *wc)
 /* INFO_REQ is one SEND into the one buffer of cid 0. */
 int ibtrs_srv_info_expect(struct ibtrs_srv_path *path)
 {
-	struct ib_sge sge;
 	int err;
 
 	err = ibtrs_iu_init(&path->info_req, path->dev->ib, sizeof(struct ibtrs_wire_info_req),
 			    DMA_FROM_DEVICE, info_recv_done);
-	if (err)
-		return err;
-	sge = ibtrs_iu_sge(&path->info_req, path->dev);
-	return ibtrs_conn_post_recv(&path->conns[0].c, &path->info_req.cqe, &sge);
+	return err ?: ibtrs_iu_post_recv(&path->info_req, &path->conns[0].c, path->dev);
 }
 
 static void info_send_done(struct ib_cq *cq, struct ib_wc *wc)

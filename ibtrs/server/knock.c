@@ -32,8 +32,6 @@
 #define KNOCKS_PER_PEER		16
 #define KNOCK_LIFE		(5 * HZ)
 #define KNOCK_REFUSED		HZ
-#define KNOCK_MSG_MAX		256	/* a longer one breaks the connection */
-#define KNOCK_MSGS		2	/* in each direction */
 
 enum knock_step {
 	KNOCK_HELLO,
@@ -52,8 +50,8 @@ struct ibtrs_srv_knock {
 	struct ibtrs_dev *dev;
 	struct ibtrs_addr peer;
 	struct ibtrs_auth_req req;
-	struct ibtrs_iu in[KNOCK_MSGS];
-	struct ibtrs_iu out[KNOCK_MSGS];
+	struct ibtrs_iu in[IBTRS_AUTH_MSGS];
+	struct ibtrs_iu out[IBTRS_AUTH_MSGS];
 
 	/* the work only */
 	enum knock_step step;
@@ -61,7 +59,7 @@ struct ibtrs_srv_knock {
 	bool known;			/* there is a key of that name */
 
 	/* completion context, before the bit of @arrived */
-	u32 len[KNOCK_MSGS];
+	u32 len[IBTRS_AUTH_MSGS];
 	unsigned long arrived;
 
 	struct delayed_work work;
@@ -231,7 +229,7 @@ static void knock_free(struct ibtrs_srv_knock *k)
 {
 	unsigned int i;
 
-	for (i = 0; i < KNOCK_MSGS; i++) {
+	for (i = 0; i < IBTRS_AUTH_MSGS; i++) {
 		ibtrs_iu_free(&k->in[i]);
 		ibtrs_iu_free(&k->out[i]);
 	}
@@ -313,10 +311,9 @@ static bool knock_make_room(const struct ibtrs_addr *peer)
 static int knock_build(struct ibtrs_srv_knock *k, struct rdma_cm_id *id, const char **why)
 {
 	const struct ibtrs_conn_caps caps = {
-		.send_wr = KNOCK_MSGS, .recv_wr = KNOCK_MSGS, .send_sge = 1, .recv_sge = 1,
+		.send_wr = IBTRS_AUTH_MSGS, .recv_wr = IBTRS_AUTH_MSGS, .send_sge = 1, .recv_sge = 1,
 		.poll = IB_POLL_WORKQUEUE,
 	};
-	struct ib_sge sge;
 	unsigned int i;
 	int err;
 
@@ -329,16 +326,13 @@ static int knock_build(struct ibtrs_srv_knock *k, struct rdma_cm_id *id, const c
 	}
 	*why = "the RDMA device has no room for the connection";
 	err = ibtrs_conn_create(&k->c, k->dev->pd, &caps);
-	for (i = 0; i < KNOCK_MSGS && !err; i++) {
+	for (i = 0; i < IBTRS_AUTH_MSGS && !err; i++) {
 		*why = "out of memory";
-		err = ibtrs_iu_init(&k->in[i], id->device, KNOCK_MSG_MAX, DMA_FROM_DEVICE,
+		err = ibtrs_iu_init(&k->in[i], id->device, IBTRS_AUTH_MSG_MAX, DMA_FROM_DEVICE,
 				    knock_received);
-		err = err ?: ibtrs_iu_init(&k->out[i], id->device, KNOCK_MSG_MAX, DMA_TO_DEVICE,
-					   knock_sent);
-		if (err)
-			break;
-		sge = ibtrs_iu_sge(&k->in[i], k->dev);
-		err = ibtrs_conn_post_recv(&k->c, &k->in[i].cqe, &sge);
+		err = err ?: ibtrs_iu_init(&k->out[i], id->device, IBTRS_AUTH_MSG_MAX,
+					   DMA_TO_DEVICE, knock_sent);
+		err = err ?: ibtrs_iu_post_recv(&k->in[i], &k->c, k->dev);
 	}
 	return err;
 }

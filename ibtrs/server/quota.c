@@ -78,7 +78,7 @@ static void quota_use_of(const struct ibtrs_addr *addr, struct ibtrs_quota_use *
 }
 
 /* Has somebody been let in from there who is here, or may come back? */
-static bool quota_known(const struct ibtrs_addr *addr)
+bool ibtrs_srv_quota_is_known(const struct ibtrs_addr *addr)
 {
 	struct ibtrs_srv_session *s;
 
@@ -117,7 +117,7 @@ static u32 quota_sessions(void)
 int ibtrs_srv_quota_path(const struct ibtrs_addr *addr, u64 bytes, bool fresh, const char **why)
 {
 	struct ibtrs_quota_use strangers, peer;
-	bool known = quota_known(addr);
+	bool known = ibtrs_srv_quota_is_known(addr);
 	struct ibtrs_quota_max max;
 	int err = 0;
 
@@ -149,11 +149,6 @@ int ibtrs_srv_quota_session(const struct ibtrs_srv_path *path, const char **why)
 	quota_max(&max);
 	quota_use_of(&path->addr.src, &peer);
 	return ibtrs_quota_session(&max, quota_sessions(), &peer, why);
-}
-
-bool ibtrs_srv_quota_is_known(const struct ibtrs_addr *addr)
-{
-	return quota_known(addr);
 }
 
 int ibtrs_srv_quota_let_in(struct ibtrs_srv_path *path, const char **why)

@@ -132,9 +132,7 @@ static void stranger_sent(struct ib_cq *cq, struct ib_wc *wc)
 
 static int stranger_expect(struct stranger_conn *s)
 {
-	struct ib_sge sge = ibtrs_iu_sge(&s->in, s->dev);
-
-	return ibtrs_conn_post_recv(&s->c, &s->in.cqe, &sge);
+	return ibtrs_iu_post_recv(&s->in, &s->c, s->dev);
 }
 
 /* 0: established. -ECONNREFUSED: rejected, the answer lies in s->priv. */
@@ -189,15 +187,8 @@ static int stranger_connect(struct stranger_conn *s, const void *priv, u8 len)
 
 static int stranger_send(struct stranger_conn *s, u32 len)
 {
-	struct ib_sge sge = ibtrs_iu_sge(&s->out, s->dev);
-	struct ib_send_wr wr = {
-		.wr_cqe = &s->out.cqe, .opcode = IB_WR_SEND, .sg_list = &sge, .num_sge = 1
-	};
-	int err;
+	int err = ibtrs_iu_send(&s->out, &s->c, s->dev, len);
 
-	sge.length = len;
-	ibtrs_iu_sync_dev(&s->out);
-	err = ibtrs_conn_send(&s->c, &wr, &wr, 1, true);
 	if (err)
 		return err;
 	if (!wait_for_completion_timeout(&s->came, msecs_to_jiffies(STRANGER_MS)))
