@@ -109,7 +109,8 @@ static void knock_refuse(struct ibtrs_srv_knock *k, int err, const char *why)
 			     why);
 	ibtrs_auth_verdict_encode(k->out[1].buf, err, why);
 	k->step = KNOCK_SAY;
-	queue_delayed_work(ibtrs_srv.quick_wq, &k->work, KNOCK_REFUSED);
+	/* A message that came meanwhile has posted it for now. */
+	mod_delayed_work(ibtrs_srv.quick_wq, &k->work, KNOCK_REFUSED);
 }
 
 static void knock_hello(struct ibtrs_srv_knock *k)
@@ -311,7 +312,8 @@ static bool knock_make_room(const struct ibtrs_addr *peer)
 static int knock_build(struct ibtrs_srv_knock *k, struct rdma_cm_id *id, const char **why)
 {
 	const struct ibtrs_conn_caps caps = {
-		.send_wr = IBTRS_AUTH_MSGS, .recv_wr = IBTRS_AUTH_MSGS, .send_sge = 1, .recv_sge = 1,
+		.send_wr = IBTRS_AUTH_MSGS, .recv_wr = IBTRS_AUTH_MSGS,
+		.send_sge = 1, .recv_sge = 1,
 		.poll = IB_POLL_WORKQUEUE,
 	};
 	unsigned int i;
