@@ -234,6 +234,30 @@ static int hs_fault(const struct ibtrs_addr_pair *addr, const char **why)
 	return ibtrs_fault_wait(IBTRS_FAULT_SRV_CM, "", name);
 }
 
+/*
+ * Before anything is done for who asks. @ext: what he offers, none for a stranger: one who sends
+ * nonsense (@err) learns nothing but that.
+ */
+static int hs_judge(const struct rdma_cm_id *id, const struct ibtrs_addr_pair *addr, int err,
+		    u8 *ext, const char **why)
+{
+	if (!hs_peer_allowed(id, &addr->src)) {
+		if (err) {
+			*ext = 0;
+			return err;
+		}
+		*why = "the client's address is not on the allow-list";
+		return -EACCES;
+	}
+	if (err)
+		return err;
+	if (!hs_addr_is_gid(id, &addr->src)) {
+		*why = "the client's address is not that of its GID";
+		return -EACCES;
+	}
+	return hs_fault(addr, why);
+}
+
 /* Somebody wants to prove who he is. Not 0: the connection manager destroys the id. */
 static int hs_knock(struct rdma_cm_id *id, const struct rdma_conn_param *param,
 		    const struct ibtrs_addr_pair *addr)
@@ -245,14 +269,7 @@ static int hs_knock(struct rdma_cm_id *id, const struct rdma_conn_param *param,
 
 	if (!ibtrs_auth_req_decode(param->private_data, param->private_data_len, &req, &why))
 		err = -ECONNRESET;
-	if (!hs_peer_allowed(id, &addr->src)) {
-		why = "the client's address is not on the allow-list";
-		err = -EACCES;
-	} else if (!hs_addr_is_gid(id, &addr->src)) {
-		why = "the client's address is not that of its GID";
-		err = -EACCES;
-	}
-	err = err ?: hs_fault(addr, &why);
+	err = hs_judge(id, addr, err, &req.ext, &why);
 	err = err ?: ibtrs_srv_knock(id, &req, param->private_data, &addr->src, &k, &why);
 	if (err)
 		hs_refuse(id, &addr->src, req.ext, err, why);
@@ -278,19 +295,7 @@ static int hs_connect(struct rdma_cm_id *id, const struct rdma_conn_param *param
 					READ_ONCE(ibtrs_srv_params.max_conns), &req, &why);
 	if (ibtrs_srv_plain())
 		req.ext = 0;
-	if (!hs_peer_allowed(id, &addr.src)) {
-		/* A stranger who sends nonsense learns nothing but that. */
-		if (err)
-			req.ext = 0;
-		else
-			why = "the client's address is not on the allow-list";
-		err = err ?: -EACCES;
-	}
-	if (!err && !hs_addr_is_gid(id, &addr.src)) {
-		why = "the client's address is not that of its GID";
-		err = -EACCES;
-	}
-	err = err ?: hs_fault(&addr, &why);
+	err = hs_judge(id, &addr, err, &req.ext, &why);
 	err = err ?: ibtrs_srv_admit(&req, param->private_data, &addr, &conn, &why);
 	if (err) {
 		hs_refuse(id, &addr.src, req.ext, err, why);
