@@ -14,6 +14,7 @@
  * Called at each OPEN, when a path joins a session, and when a policy is written. No locks, no
  * memory but the caller's.
  */
+#include <ibtrs/key.h>
 #include "ibnbd/logic/policy.h"
 
 #define POLICY_PATTERN_MAX	(IBNBD_NAME_LEN - 1)
@@ -123,29 +124,13 @@ static int policy_export(struct ibnbd_policy_rules *p, struct policy_line *l, u3
 	return 0;
 }
 
-static bool policy_key_ok(const char *s, size_t len)
-{
-	size_t i;
-
-	if (!len || len >= IBNBD_POLICY_KEY_LEN)
-		return false;
-	for (i = 0; i < len; i++) {
-		char c = s[i];
-
-		if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-		      c == '_' || c == '-'))
-			return false;
-	}
-	return true;
-}
-
 static int policy_key(struct ibnbd_policy_rules *p, struct policy_line *l, u32 *out,
 		      struct ibnbd_policy_fault *f)
 {
 	if (*out)
 		return policy_wrong(l, f, "a second key, and a peer has one",
 				    "write a line of its own for each key");
-	if (!policy_key_ok(l->word, l->len))
+	if (!ibtrs_key_name_ok(l->word, l->len))
 		return policy_wrong(l, f, "no key can have this name",
 				    "a name is 1 to 63 of A-Z a-z 0-9 _ -");
 	*out = policy_keep(p, l);

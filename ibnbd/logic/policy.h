@@ -17,7 +17,6 @@
 
 #define IBNBD_POLICY_TEXT	65536	/* bytes of a whole policy */
 #define IBNBD_POLICY_RULES	1024
-#define IBNBD_POLICY_KEY_LEN	64	/* name of a key, with NUL */
 
 /* Each allows what those above it do. */
 enum ibnbd_policy_may {

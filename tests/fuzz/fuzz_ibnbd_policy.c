@@ -41,7 +41,7 @@ static void check_rules(void)
 
 		MUST(r->export && r->export < p.used && r->key < p.used && r->session < p.used);
 		MUST(p.text[r->export] && strlen(p.text + r->export) < IBNBD_NAME_LEN);
-		MUST(!r->key || (p.text[r->key] && strlen(p.text + r->key) < IBNBD_POLICY_KEY_LEN));
+		MUST(!r->key || ibtrs_key_name_ok(p.text + r->key, strlen(p.text + r->key)));
 		MUST(!r->session || p.text[r->session]);
 		MUST(r->may <= IBNBD_POLICY_MIGRATION && r->may != IBNBD_POLICY_UNSAID);
 		MUST(!r->exclusive || r->may != IBNBD_POLICY_DENY);
