@@ -254,5 +254,7 @@ void ibtrs_clt_trial_free(struct ibtrs_clt_path *path)
 		ib_dereg_mr(trial->mr);
 	trial->mr = NULL;
 	trial->len = 0;
+	/* An answer that comes before the next one has begun ends no trial. */
+	atomic_set(&trial->left, 0);
 	ibtrs_iu_free(&trial->buf);
 }
