@@ -4,7 +4,7 @@
  * (main.c). The text of dev_search_path is kept here.
  *
  * Those that are writable may be set before init ran (modprobe) and while and after exit runs:
- * setting one takes no module reference, and only stores.
+ * setting one takes no module reference, and only stores; auth tells the transport, too.
  *
  * Locks: params_text_lock, held for moments only, since I/O needs the search path. The allow-list
  * is read in places that cannot sleep: RCU.
@@ -212,10 +212,25 @@ module_param_cb(io_mode, &choice_ops, (void *)&io_mode_choice, 0644);
 MODULE_PARM_DESC(io_mode,
 		 "what may be exported: auto (both), blockio (block devices), fileio (regular files)");
 
+/* What is not allowed any more is closed at once, as by a policy. */
+static int auth_set(const char *val, const struct kernel_param *kp)
+{
+	int err = choice_set(val, kp);
+
+	if (!err && ibnbd_srv_auth() == IBTRS_SRV_AUTH_REQUIRED)
+		ibtrs_srv_close_unproved();
+	return err;
+}
+
+static const struct kernel_param_ops auth_ops = {
+	.set = auth_set,
+	.get = choice_get,
+};
+
 static const struct params_choice auth_choice = { auth_names, &auth_mode };
-module_param_cb(auth, &choice_ops, (void *)&auth_choice, 0644);
+module_param_cb(auth, &auth_ops, (void *)&auth_choice, 0644);
 MODULE_PARM_DESC(auth,
-		 "must clients prove that they have a key: off (none can), optional, required; for new connections");
+		 "must clients prove that they have a key: off (none can), optional, required (closes the sessions of those who have not)");
 
 void ibnbd_srv_params_exit(void)
 {

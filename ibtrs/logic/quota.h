@@ -3,11 +3,12 @@
  * What a client may have of a server before and after it is let in. Pure: the caller counts, under
  * the lock of the sessions, and hands in the numbers.
  *
- * A *stranger* is an address from which nobody has been let in: it has sent CONN_REQs, and no
- * INFO_REQ that was good. All strangers share one small budget, of paths and of memory, and a
- * single one gets a quarter of that memory at most. Who has been let in from an address that is
- * still here, or was lost a moment ago, draws on no budget of the strangers: only on its own. So
- * however many strangers knock, who was in comes back in.
+ * A *client* is an address together with the key that was proved there, or without one. A
+ * *stranger* has proved no key, and nobody has been let in from its address: it has sent CONN_REQs,
+ * and no INFO_REQ that was good. All strangers share one small budget, of paths and of memory, and
+ * a single one gets a quarter of that memory at most. Who has a key, or has been let in from an
+ * address that is still here, or was lost a moment ago, draws on no budget of the strangers: only
+ * on its own. So however many strangers knock, who was in comes back in.
  */
 #ifndef IBTRS_LOGIC_QUOTA_H
 #define IBTRS_LOGIC_QUOTA_H

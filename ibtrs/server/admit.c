@@ -142,7 +142,8 @@ static int admit_find_path(const struct ibtrs_conn_req *req, const void *wire,
 		*why = "the first connection of a path must be cid 0";
 		return -ECONNRESET;
 	}
-	err = ibtrs_srv_quota_path(&addr->src, ibtrs_srv_path_conn_bytes(true), created, why);
+	err = ibtrs_srv_quota_path(&addr->src, proof->key, ibtrs_srv_path_conn_bytes(true), created,
+				   why);
 	if (err)
 		return err;
 	if (!s) {
@@ -164,12 +165,13 @@ int ibtrs_srv_admit(const struct ibtrs_conn_req *req, const void *wire,
 	struct ibtrs_srv_proof proof = {};
 	int err = 0;
 
+	mutex_lock(&ibtrs_srv.lock);
+	/* Under the lock: ibtrs_srv_close_unproved() misses nobody. */
 	if (!req->cid || !(req->ext & IBTRS_EXT_AUTH))
 		err = ibtrs_srv_auth_first(req, wire, &addr->src, &proof, why);
-	if (err)
-		return err;
-	mutex_lock(&ibtrs_srv.lock);
-	if (ibtrs_srv.accepting) {
+	if (err) {
+		/* refused */
+	} else if (ibtrs_srv.accepting) {
 		err = admit_find_path(req, wire, addr, &proof, &path, why);
 	} else {
 		*why = "the server is closing";

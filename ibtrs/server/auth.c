@@ -8,7 +8,7 @@
  * is answered then: what somebody overheard is good for nothing. A wrong proof uses up nothing, or
  * any stranger could keep a client out. The path keeps the key for its other connections.
  *
- * Called by: admit.c under ibtrs_srv.lock, knock.c. Locking: auth_lock, innermost.
+ * Called by: admit.c under ibtrs_srv.lock, knock.c, the user. Locking: auth_lock, innermost.
  *
  * Failure: a refusal in words, counted in the parameter auth_failures. Nothing of the session or
  * path that a CONN_REQ names has been looked at by then.
@@ -17,9 +17,10 @@
 #include <linux/slab.h>
 #include "ibtrs/core/key.h"
 #include "ibtrs/server/auth.h"
-#include "ibtrs/server/path.h"
+#include "ibtrs/server/session.h"
 
 #define AUTH_GRANTS_MAX	256
+#define AUTH_GRANTS_PER_KEY	128	/* who has one key keeps nobody out who has another */
 #define AUTH_GRANT_LIFE	(30 * HZ)
 
 struct auth_grant {
@@ -86,6 +87,22 @@ static void auth_make_room(unsigned int room)
 	}
 }
 
+/* Of one key, if it has its share. */
+static void auth_make_room_of(const char *key)
+{
+	struct auth_grant *g, *oldest = NULL;
+	unsigned int nr = 0;
+
+	list_for_each_entry(g, &auth_grants, entry) {
+		if (strcmp(g->proof.key, key))
+			continue;
+		oldest = oldest ?: g;
+		nr++;
+	}
+	if (nr >= AUTH_GRANTS_PER_KEY)
+		auth_forget(oldest);
+}
+
 int ibtrs_srv_auth_grant(const struct ibtrs_auth_req *req, const struct ibtrs_addr *peer,
 			 const struct ibtrs_srv_proof *proof)
 {
@@ -98,6 +115,7 @@ int ibtrs_srv_auth_grant(const struct ibtrs_auth_req *req, const struct ibtrs_ad
 	g->proof = *proof;
 	g->end = jiffies + AUTH_GRANT_LIFE;
 	guard(mutex)(&auth_lock);
+	auth_make_room_of(proof->key);
 	auth_make_room(1);
 	list_add_tail(&g->entry, &auth_grants);
 	auth_nr++;
@@ -154,3 +172,35 @@ int ibtrs_srv_auth_next(const struct ibtrs_srv_path *path, const struct ibtrs_co
 		return 0;
 	return auth_refuse(-EKEYREJECTED, why, "the connection has no good proof of its path");
 }
+
+/* True: it was open. */
+static bool auth_close(struct ibtrs_srv_session *s)
+{
+	struct ibtrs_srv_path *path;
+	bool open = false;
+
+	list_for_each_entry(path, &s->paths, entry) {
+		open |= ibtrs_srv_path_state(path) < IBTRS_SRV_PATH_CLOSING;
+		ibtrs_srv_path_close(path, "only who authenticates is let in here");
+	}
+	return open;
+}
+
+/**
+ * ibtrs_srv_close_unproved() - close the sessions of all who have not proved that they have a key
+ *
+ * For a user whose auth() says REQUIRED from now on: who connects later is refused. Says whom. Does
+ * not wait for the end of what they do. Process context, sleeps; with or without a server that is
+ * open.
+ */
+void ibtrs_srv_close_unproved(void)
+{
+	struct ibtrs_srv_session *s;
+
+	guard(mutex)(&ibtrs_srv.lock);
+	list_for_each_entry(s, &ibtrs_srv.sessions, entry)
+		if (!s->key[0] && auth_close(s))
+			pr_warn("session %s: closed: it has proved no key, which is required now\n",
+				ibtrs_srv_session_label(s));
+}
+EXPORT_SYMBOL_GPL(ibtrs_srv_close_unproved);

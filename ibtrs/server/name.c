@@ -83,7 +83,8 @@ bool ibtrs_srv_name_kept_for(const struct ibtrs_addr *addr)
 
 	lockdep_assert_held(&ibtrs_srv.lock);
 	list_for_each_entry(k, &names_kept, entry)
-		if ((jiffies - k->since) / HZ < keep && ibtrs_srv_name_peers_have(&k->peers, addr))
+		if (!k->key[0] && (jiffies - k->since) / HZ < keep &&
+		    ibtrs_srv_name_peers_have(&k->peers, addr))
 			return true;
 	return false;
 }

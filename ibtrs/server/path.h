@@ -95,7 +95,7 @@ struct ibtrs_srv_path {
 	atomic_t nr_accepted;		/* handshake.c: connections */
 
 	/* quota.c */
-	bool known;			/* set at creation: somebody was let in from there */
+	bool known;			/* set at creation: of no stranger */
 	u64 queue_bytes;		/* under ibtrs_srv.lock: of the connections that it has */
 	u64 charged;			/* INFO work: these, since it is let in; else 0 */
 

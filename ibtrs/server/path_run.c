@@ -211,7 +211,7 @@ struct ibtrs_srv_path *ibtrs_srv_path_alloc(struct ibtrs_srv_session *session,
 		kfree(path);
 		return NULL;
 	}
-	path->known = ibtrs_srv_quota_is_known(&addr->src);
+	path->known = ibtrs_srv_quota_is_known(&addr->src, proof->key);
 	path->queue_bytes = ibtrs_srv_path_conn_bytes(true);
 	path->state = IBTRS_SRV_PATH_CONNECTING;
 	path->session = session;

@@ -2,6 +2,9 @@
 /*
  * What clients have of this server: logic/quota judges, this file counts.
  *
+ * A client is an address, and the key that it has proved there: who has none can be on the same
+ * host, and takes nothing from who has.
+ *
  * There is no table of clients beside that of sessions: at each CONN_REQ and each INFO_REQ all
  * sessions and their paths are looked through, which are some hundreds at most, under the lock that
  * both take anyway. So no number can be wrong for long, and none has to be given back.
@@ -61,8 +64,9 @@ static void quota_add_path(struct ibtrs_quota_use *use, const struct ibtrs_srv_p
 	use->bytes += quota_path_bytes(path);
 }
 
-/* Of one address, paths of all sessions. */
-static void quota_use_of(const struct ibtrs_addr *addr, struct ibtrs_quota_use *use)
+/* Of one client, paths of all its sessions. */
+static void quota_use_of(const struct ibtrs_addr *addr, const char *key,
+			 struct ibtrs_quota_use *use)
 {
 	struct ibtrs_srv_session *s;
 	struct ibtrs_srv_path *path;
@@ -70,6 +74,8 @@ static void quota_use_of(const struct ibtrs_addr *addr, struct ibtrs_quota_use *
 	lockdep_assert_held(&ibtrs_srv.lock);
 	memset(use, 0, sizeof(*use));
 	list_for_each_entry(s, &ibtrs_srv.sessions, entry) {
+		if (strcmp(s->key, key))
+			continue;
 		use->sessions += s->name[0] && ibtrs_addr_equal(&s->peer, addr);
 		list_for_each_entry(path, &s->paths, entry)
 			if (ibtrs_addr_equal(&path->addr.src, addr))
@@ -77,14 +83,15 @@ static void quota_use_of(const struct ibtrs_addr *addr, struct ibtrs_quota_use *
 	}
 }
 
-/* Has somebody been let in from there who is here, or may come back? */
-bool ibtrs_srv_quota_is_known(const struct ibtrs_addr *addr)
+bool ibtrs_srv_quota_is_known(const struct ibtrs_addr *addr, const char *key)
 {
 	struct ibtrs_srv_session *s;
 
 	lockdep_assert_held(&ibtrs_srv.lock);
+	if (key[0])
+		return true;
 	list_for_each_entry(s, &ibtrs_srv.sessions, entry)
-		if (READ_ONCE(s->up) && ibtrs_srv_name_peers_have(&s->peers, addr))
+		if (READ_ONCE(s->up) && !s->key[0] && ibtrs_srv_name_peers_have(&s->peers, addr))
 			return true;
 	return ibtrs_srv_name_kept_for(addr);
 }
@@ -114,15 +121,16 @@ static u32 quota_sessions(void)
 	return n;
 }
 
-int ibtrs_srv_quota_path(const struct ibtrs_addr *addr, u64 bytes, bool fresh, const char **why)
+int ibtrs_srv_quota_path(const struct ibtrs_addr *addr, const char *key, u64 bytes, bool fresh,
+			 const char **why)
 {
 	struct ibtrs_quota_use strangers, peer;
-	bool known = ibtrs_srv_quota_is_known(addr);
+	bool known = ibtrs_srv_quota_is_known(addr, key);
 	struct ibtrs_quota_max max;
 	int err = 0;
 
 	quota_max(&max);
-	quota_use_of(addr, &peer);
+	quota_use_of(addr, key, &peer);
 	quota_use_of_strangers(&strangers);
 	if (fresh)
 		err = ibtrs_quota_session(&max, quota_sessions(), &peer, why);
@@ -136,7 +144,7 @@ int ibtrs_srv_quota_conn(const struct ibtrs_srv_path *path, u64 bytes, const cha
 	struct ibtrs_quota_max max;
 
 	quota_max(&max);
-	quota_use_of(&path->addr.src, &peer);
+	quota_use_of(&path->addr.src, path->proof.key, &peer);
 	quota_use_of_strangers(&strangers);
 	return ibtrs_quota_conn(&max, &strangers, &peer, path->known, bytes, why);
 }
@@ -147,7 +155,7 @@ int ibtrs_srv_quota_session(const struct ibtrs_srv_path *path, const char **why)
 	struct ibtrs_quota_max max;
 
 	quota_max(&max);
-	quota_use_of(&path->addr.src, &peer);
+	quota_use_of(&path->addr.src, path->proof.key, &peer);
 	return ibtrs_quota_session(&max, quota_sessions(), &peer, why);
 }
 
@@ -160,7 +168,7 @@ int ibtrs_srv_quota_let_in(struct ibtrs_srv_path *path, const char **why)
 
 	guard(mutex)(&ibtrs_srv.lock);
 	quota_max(&max);
-	quota_use_of(&path->addr.src, &peer);
+	quota_use_of(&path->addr.src, path->proof.key, &peer);
 	err = ibtrs_quota_let_in(&max, &peer, chunks + path->queue_bytes, why);
 	if (err)
 		return err;

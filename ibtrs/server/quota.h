@@ -6,10 +6,12 @@
 #include "ibtrs/server/session.h"
 
 /*
- * Under ibtrs_srv.lock: may @addr begin another path, whose first connection has queues of @bytes?
- * @fresh: its session would be a new one. 0, or -EBUSY, -ENOSPC, -ENOMEM and a reason.
+ * Under ibtrs_srv.lock: may who has proved @key (empty: nothing) at @addr begin another path, whose
+ * first connection has queues of @bytes? @fresh: its session would be a new one. 0, or -EBUSY,
+ * -ENOSPC, -ENOMEM and a reason.
  */
-int ibtrs_srv_quota_path(const struct ibtrs_addr *addr, u64 bytes, bool fresh, const char **why);
+int ibtrs_srv_quota_path(const struct ibtrs_addr *addr, const char *key, u64 bytes, bool fresh,
+			 const char **why);
 /* Under ibtrs_srv.lock: may @path have another connection of @bytes? 0, or -ENOMEM and a reason. */
 int ibtrs_srv_quota_conn(const struct ibtrs_srv_path *path, u64 bytes, const char **why);
 /* Under ibtrs_srv.lock: may the session of @path have a name? 0, or -ENOSPC and a reason. */
@@ -19,8 +21,11 @@ int ibtrs_srv_quota_session(const struct ibtrs_srv_path *path, const char **why)
  * to those who are in. 0, or -ENOMEM and a reason.
  */
 int ibtrs_srv_quota_let_in(struct ibtrs_srv_path *path, const char **why);
-/* Under ibtrs_srv.lock: has somebody been let in from there who is here, or may come back? */
-bool ibtrs_srv_quota_is_known(const struct ibtrs_addr *addr);
+/*
+ * Under ibtrs_srv.lock: no stranger: has proved a key; or somebody without one was let in from
+ * @addr, and is here, or may come back.
+ */
+bool ibtrs_srv_quota_is_known(const struct ibtrs_addr *addr, const char *key);
 /* Close work: its queues are gone. */
 void ibtrs_srv_quota_end(struct ibtrs_srv_path *path);
 

@@ -109,6 +109,8 @@ void ibtrs_srv_op_reply(struct ibtrs_srv_op *op, int err);
 void ibtrs_srv_session_event(struct ibtrs_srv_session *s, u32 kind, u32 id);
 /* Close all paths of a session (the client will come back if it wants). Does not wait. */
 void ibtrs_srv_session_close(struct ibtrs_srv_session *s);
+/* auth() says REQUIRED from now on: close the sessions that have proved no key. Sleeps. */
+void ibtrs_srv_close_unproved(void);
 bool ibtrs_srv_session_connected(struct ibtrs_srv_session *s);
 const char *ibtrs_srv_session_name(const struct ibtrs_srv_session *s);
 /*

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Who has a key, and who has none, on one machine: what the one does is not the other's loss."""
+description = ("a key is of use to root alone; who has none, on the same host, takes no place from "
+               "who has; rules go by keys; auth=required closes who has proved none")
+crowd = True
+deadline = 180
+
+AUTH = "/sys/module/ibnbd_server/parameters/auth"
+POLICY = "/sys/class/ibnbd-server/ctl/policy"
+RULES = "ram1 key:db-1 rw\\nram1 ro\\nram2 key:other rw\\nram2 deny\\nend\\n"
+OK, FULL = "accepted depth 512 flags 0", "refused 28"
+
+
+def keys(c, s):
+    c.sh("modprobe ibnbd-client; ibnbd key generate db-1; ibnbd key load")
+    text = c.sh("cat /etc/ibnbd/keys/db-1")
+    s.sh(f"mkdir -p -m 700 /etc/ibnbd/keys; umask 077; echo '{text}' > /etc/ibnbd/keys/db-1; "
+         "ibnbd key load")
+
+
+def run(t):
+    c, s = t.client, t.server
+    put = lambda dev: f"dd if=/dev/zero of={dev} bs=4k count=1 oflag=direct status=none"
+    s.sh("ram_disks 3 16; serve auth=required handshake_timeout_s=100 max_paths_half_open=4")
+    keys(c, s)
+
+    t.log("--- a user of the client's machine, with a verbs program of its own")
+    c.fails("lessen user cat /etc/ibnbd/keys/db-1", "ermission denied")
+    c.fails("lessen user ibnbd key load db-1", "no keyring .ibnbd")
+    t.eq(c.sh("lessen user ibnbd key list -n"), "", "the keys that it sees")
+    t.eq(c.sh("lessen user knock 10.0.0.2"), "refused 13", "what it is let do")
+    t.match(s.kernel_news(), "ip:10.0.0.1: connection refused: only who authenticates is let in",
+            "the server's log")
+
+    t.log("--- where strangers are let in, they hold all places that are for them")
+    s.sh(f"echo optional > {AUTH}")
+    flood = c.spawn("lessen user knock 10.0.0.2 count=6 hold=100")
+    t.wait(lambda: len(flood.out().splitlines()) == 6, 20, "six knocks")
+    t.eq(flood.out().splitlines(), [OK] * 4 + [FULL] * 2, "the strangers' answers")
+    c.fails("map ram0 sessname=plain", "max_paths_half_open allows", timeout=60)
+    dev = c.sh("map ram0 auth=db-1", timeout=60)
+    flood.kill()
+
+    t.log("--- rules by key")
+    s.sh(f"printf '{RULES}' > {POLICY}")
+    c.fails("map ram1 sessname=plain", "only read", timeout=60)
+    ro = c.sh("map ram1 sessname=plain access_mode=ro")
+    rw = c.sh("map ram1 auth=db-1")
+    c.sh(put(rw))
+    c.fails("map ram2 auth=db-1", "denies it to this client")
+
+    t.log("--- a key is required from now on")
+    s.kernel_news()
+    s.sh(f"echo required > {AUTH}")
+    t.match(s.kernel_news(), "session plain: closed: it has proved no key", "the server says whom")
+    t.wait(lambda: s.sh("ls /sys/class/ibtrs-server | grep -v ctl") == "s1", 20, "who is left")
+    c.sh("wait_for 20 grep -q 'only who authenticates is let in here' "
+         "/sys/class/ibtrs-client/plain/paths/*/state_detail", timeout=60)
+    c.sh(f"{put(rw)}; {put(dev)}; paths_up s1 1")
+    s.sh(f"echo optional > {AUTH}")
+    c.sh("wait_for 20 paths_up plain 1; "
+         f"dd if={ro} of=/dev/null bs=4k count=1 iflag=direct status=none", timeout=60)
+    c.sh(f"unmap {ro}; unmap {rw}; unmap {dev}")
