@@ -3,7 +3,7 @@
 #
 # matrix.sh [--accept] [--short] [NAME..]   build for the kernels of kernels.conf, all or those
 #                                           named
-# --short leaves out those that say long.
+# --short leaves out those that say long, and sparse.
 # matrix.sh --list WORD           names of those whose last column has that word, or of all, with
 #                                 suite and package
 #
@@ -96,7 +96,7 @@ build() {	# NAME SUITE GLOB WORD..: 0 good, 77 skipped, else failed; $why, $rele
 		clang)	words+=("CC=$here/clang.sh" objtool=/bin/true) ;;
 		newest)	newest=yes ;;
 		chroot)	alone=yes ;;
-		sparse)	sparse=yes ;;
+		sparse)	[ -n "$short" ] || sparse=yes ;;
 		strict)	strict=yes
 			words+=(TESTS=1 CONFIG_SECTION_MISMATCH_WARN_ONLY=
 				CONFIG_DEBUG_SECTION_MISMATCH=y) ;;

@@ -37,7 +37,6 @@ def scene(t, unsafe, scheduler, crowd=False):
 
 def run(t):
     scene(t, "", "none")
-    scene(t, "", "mq-deadline")
     scene(t, "", "mq-deadline", crowd=True)
     verdict = scene(t, "no_fence", "none")
     t.eq((verdict.lost, verdict.ghost, verdict.wrong), (0, 1, 0),

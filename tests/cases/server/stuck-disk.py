@@ -4,6 +4,7 @@ the server lets the paths come back at once, since their client has given those 
 their slots serve the neighbour.  Nobody writes to the disk before it has answered."""
 description = ("a disk that does not answer is forced away: "
                "the neighbours' I/O goes on, all slots serve again, the disk waits for its own")
+long = True
 links = 2
 disk = 64
 faults = True
