@@ -173,7 +173,7 @@ def plot(result, jobs, title, out):
         " ".join(map(str, row)) for row in
         [["job", *names], *([j, *(value(t, j) for t in names)] for j in jobs)]) + "\n")
     what = "net of the local disk, floor = 1" if base else "thousand instructions"
-    script = (f'set terminal pngcairo size 1400,600\nset output "{out}/result.png"\n'
+    script = (f'set terminal svg size 1400,600 background "white"\nset output "{out}/result.svg"\n'
               f'set title "Cost of an I/O, {title}" noenhanced\n'
               f'set ylabel "{what}"\nset style data histograms\nset style fill solid 0.8\n'
               'set yrange [0:*]\nset grid ytics\n'
@@ -182,7 +182,7 @@ def plot(result, jobs, title, out):
               'using i:xtic(1) title columnheader(i)\n')
     try:
         done = subprocess.run(["gnuplot", "-"], input=script, text=True, capture_output=True)
-        print(f"\n{out.relative_to(REPO)}/result.png" if not done.returncode
+        print(f"\n{out.relative_to(REPO)}/result.svg" if not done.returncode
               else f"\nno plot: {done.stderr[-300:]}")
     except FileNotFoundError:
         print("\nno plot: gnuplot is not installed")
