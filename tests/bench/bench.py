@@ -182,8 +182,12 @@ def plot(result, jobs, title, out):
               'using i:xtic(1) title columnheader(i)\n')
     try:
         done = subprocess.run(["gnuplot", "-"], input=script, text=True, capture_output=True)
-        print(f"\n{out.relative_to(REPO)}/result.svg" if not done.returncode
-              else f"\nno plot: {done.stderr[-300:]}")
+        if done.returncode:
+            print(f"\nno plot: {done.stderr[-300:]}")
+            return
+        svg = out / "result.svg"    # in the docs, too, where a line has no white space at its end
+        svg.write_text("".join(l.rstrip() + "\n" for l in svg.read_text().splitlines()))
+        print(f"\n{svg.relative_to(REPO)}")
     except FileNotFoundError:
         print("\nno plot: gnuplot is not installed")
 
