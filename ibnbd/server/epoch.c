@@ -38,7 +38,7 @@ static void epoch_store(const struct ibnbd_srv_export *e, struct ibnbd_epoch *re
 {
 	if (record)
 		*record = e->cache;
-	ibnbd_srv_writer_file_store_epoch(&e->identity, &e->cache);
+	ibnbd_srv_writer_file_store_epoch(&e->cache_id, &e->cache);
 }
 
 /* Where this life of the module remembers it. */
@@ -66,7 +66,7 @@ void ibnbd_srv_epoch_note(const struct ibnbd_srv_open *open, struct ibnbd_srv_ex
 		if (record)
 			e->cache = *record;
 		else
-			ibnbd_srv_writer_file_recall_epoch(&e->identity, &e->cache);
+			ibnbd_srv_writer_file_recall_epoch(&e->cache_id, &e->cache);
 		if (!ibnbd_epoch_begin(&e->cache, get_random_u64()))
 			pr_debug("%s: cache epoch %016llx\n", kobject_name(&e->kobj),
 				 e->cache.epoch);

@@ -138,7 +138,8 @@ static const_ktype struct kobj_type export_ktype = {
 };
 
 static struct ibnbd_srv_export *export_create(struct ibnbd_srv_open *open,
-					      const struct ibnbd_identity *id)
+					      const struct ibnbd_identity *id,
+					      const struct ibnbd_identity *cache_id)
 {
 	struct ibnbd_srv_export *e = kzalloc(sizeof(*e), GFP_KERNEL);
 	int err = -ENOMEM;
@@ -152,6 +153,7 @@ static struct ibnbd_srv_export *export_create(struct ibnbd_srv_open *open,
 	e->is_file = !open->bdev;
 	e->copy = ibnbd_srv_default_copy();
 	e->identity = *id;
+	e->cache_id = *cache_id;
 	e->nsectors = export_nsectors(open);
 	if (e->is_file) {
 		e->wq = alloc_workqueue("ibnbd-file", WQ_UNBOUND, 0);
@@ -273,7 +275,7 @@ static bool export_writer_is_away(const struct ibnbd_srv_export *e)
 
 /* Arbitration, and what goes with a place in the export. */
 static int export_attach(struct ibnbd_srv_open *open, const struct ibnbd_identity *id,
-			 const char **why)
+			 const struct ibnbd_identity *cache_id, const char **why)
 {
 	struct ibnbd_srv_export *e, *unused;
 	int err;
@@ -281,7 +283,7 @@ static int export_attach(struct ibnbd_srv_open *open, const struct ibnbd_identit
 	lockdep_assert_held(&export_lock);
 	e = export_find(open);
 	if (!e) {
-		e = export_create(open, id);
+		e = export_create(open, id, cache_id);
 		if (IS_ERR(e))
 			return PTR_ERR(e);
 	}
@@ -346,7 +348,7 @@ static void export_keep_writer(const struct ibnbd_srv_open *open)
  */
 int ibnbd_srv_export_open(struct ibnbd_srv_open *open, const char **why)
 {
-	struct ibnbd_identity id = {};
+	struct ibnbd_identity id = {}, cache_id;
 	int err;
 
 	err = export_open_backing(open, why);
@@ -356,8 +358,11 @@ int ibnbd_srv_export_open(struct ibnbd_srv_open *open, const char **why)
 		ibnbd_srv_identity_bdev(open->bdev, &id);
 	else
 		ibnbd_srv_identity_file(open->file, &id);
+	cache_id = id;
+	if (id.kind == IBNBD_ID_NONE)
+		ibnbd_srv_identity_instance(open->bdev, open->file, &cache_id);
 	mutex_lock(&export_lock);
-	err = export_attach(open, &id, why);
+	err = export_attach(open, &id, &cache_id, why);
 	mutex_unlock(&export_lock);
 	if (err) {
 		export_close_backing(open);

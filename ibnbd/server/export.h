@@ -49,6 +49,7 @@ enum {				/* spec F.3 */
  *	under @later_lock (any context), as is the writing of @later_full: what comes now waits
  *	behind them
  * @identity: F.4, found at the first open
+ * @cache_id: by which its cache epoch is found again: the same, or that of this boot
  * @cache: cache epoch, and whether all that was acknowledged is flushed; @cache_volatile: has it a
  *	cache that is lost with the power, ever since it was opened
  * @clean_epoch: the one of which the file may still say that it ended clean; 0: none
@@ -76,6 +77,7 @@ struct ibnbd_srv_export {
 	bool later_full;
 	struct work_struct later_work;
 	struct ibnbd_identity identity;
+	struct ibnbd_identity cache_id;
 	struct kobject kobj;
 	struct kobject *sessions;
 };

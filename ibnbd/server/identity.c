@@ -11,6 +11,11 @@
  *
  * The hash must be the same after a reboot and on every machine, so its keys are constants. It
  * separates disks; it keeps nothing secret.
+ *
+ * What has no name is still the same object as long as the machine runs: the kernel numbers the
+ * disks that come and go, and never gives a number twice (diskseq, from 5.15 on). By that, and the
+ * id of the boot, the cache epoch of a RAM disk or a loop device is found again after the module
+ * was loaded anew. What another boot has under that name is another disk.
  */
 #include <linux/fs.h>
 #include <linux/siphash.h>
@@ -149,4 +154,53 @@ void ibnbd_srv_identity_file(struct file *file, struct ibnbd_identity *id)
 		return;
 	export_uuid(name.uuid, &inode->i_sb->s_uuid);
 	identity_hash(id, IBNBD_ID_FILE, &name, sizeof(name));
+}
+
+/* "boot:id disk:number", as far as the kernel tells. */
+static bool identity_instance_disk(struct gendisk *disk, char *text)
+{
+	char name[DISK_NAME_LEN];
+	char path[96];
+	int n;
+
+	strscpy(name, disk->disk_name, sizeof(name));
+	strreplace(name, '/', '!');
+	scnprintf(path, sizeof(path), "/sys/block/%s/diskseq", name);
+	n = strlen(text);
+	n += scnprintf(text + n, IDENTITY_TEXT - n, " disk:");
+	return identity_read(path, text + n, IDENTITY_TEXT - n);
+}
+
+/**
+ * ibnbd_srv_identity_instance() - identity of what has none, for this boot alone
+ * @bdev: open; or NULL and
+ * @file: an open file
+ * @id: id and kind are set; kind NONE when the kernel has no such number
+ *
+ * May sleep; needs no lock.
+ */
+void ibnbd_srv_identity_instance(struct block_device *bdev, struct file *file,
+				 struct ibnbd_identity *id)
+{
+	char *text = kzalloc(IDENTITY_TEXT, GFP_KERNEL);
+	struct inode *inode = file ? file_inode(file) : NULL;
+	struct block_device *below = bdev ?: inode->i_sb->s_bdev;
+	bool known;
+	size_t n;
+
+	memset(id->id, 0, sizeof(id->id));
+	id->kind = IBNBD_ID_NONE;
+	known = text && identity_read("/proc/sys/kernel/random/boot_id", text, IDENTITY_TEXT / 2);
+	if (known && below)
+		known = identity_instance_disk(below->bd_disk, text);
+	if (known) {
+		n = strlen(text);
+		if (bdev)
+			scnprintf(text + n, IDENTITY_TEXT - n, "+%llu", (u64)get_start_sect(bdev));
+		else
+			scnprintf(text + n, IDENTITY_TEXT - n, " %u:%llu:%u", inode->i_sb->s_dev,
+				  (u64)inode->i_ino, inode->i_generation);
+		identity_hash(id, IBNBD_ID_INSTANCE, text, strlen(text));
+	}
+	kfree(text);
 }

@@ -87,9 +87,10 @@ static struct writer_record *writer_find(const struct writer_key *key,
  * A new record: as an earlier life of the server left it, or a new one. Of several writers anybody
  * is another.
  */
-static void writer_begin(struct writer_record *r, const struct ibnbd_identity *id)
+static void writer_begin(struct writer_record *r, const struct ibnbd_identity *id,
+			 const struct ibnbd_identity *cache_id)
 {
-	ibnbd_srv_writer_file_recall_epoch(id, &r->cache);
+	ibnbd_srv_writer_file_recall_epoch(cache_id, &r->cache);
 	if (ibnbd_srv_writer_file_recall(id, &r->gen, &r->writer)) {
 		if (uuid_is_null(&r->writer))
 			uuid_gen(&r->writer);
@@ -113,7 +114,8 @@ static struct writer_record *writer_victim(void)
 
 /* Of an object that had none, for a writer. */
 static struct writer_record *writer_make(const struct writer_key *key,
-					 const struct ibnbd_identity *id)
+					 const struct ibnbd_identity *id,
+					 const struct ibnbd_identity *cache_id)
 {
 	struct writer_record *r = writer_nr < WRITER_RECORDS ? NULL : writer_victim();
 
@@ -128,7 +130,7 @@ static struct writer_record *writer_make(const struct writer_key *key,
 	}
 	r->key = *key;
 	r->id = *id;
-	writer_begin(r, id);
+	writer_begin(r, id, cache_id);
 	return r;
 }
 
@@ -153,7 +155,7 @@ int ibnbd_srv_writer_note(const struct ibnbd_srv_open *open, const struct ibnbd_
 		*gen = writer_gen_for_reader(r, &e->identity);
 		return 0;
 	}
-	r = r ?: writer_make(&key, &e->identity);
+	r = r ?: writer_make(&key, &e->identity, &e->cache_id);
 	if (!r)
 		return -ENOMEM;
 	list_move(&r->link, &writer_records);

@@ -14,7 +14,8 @@
  * slot, in place; the file is closed between, so that its file system can be unmounted. A slot that
  * does not fit its checksum, and one that had to make place for another disk, leave a gap among the
  * writers: from then on a disk that is not in the table may have had one (writer.c draws the safe
- * conclusion). A disk that is not among the epochs gets a new one.
+ * conclusion). A disk that is not among the epochs gets a new one. Epochs are kept of disks without
+ * identity, too, for as long as the machine runs; theirs make place first.
  *
  * Locks: file_lock orders writers of the file, and is waited for, so that who comes back from
  * keep() knows its slot on disk; table_lock is short, inside it, and inside export.c's.
@@ -26,6 +27,7 @@
 #include <linux/mutex.h>
 #include <linux/siphash.h>
 #include <linux/slab.h>
+#include "ibnbd/server/identity.h"
 #include "ibnbd/server/writer_file.h"
 
 #define SLOTS		4096		/* of a table */
@@ -256,6 +258,19 @@ static struct slot *table_find(enum table t, const struct ibnbd_identity *id)
 	return NULL;
 }
 
+/* Who makes place when all are taken: what no other boot will ask for, else one after the other. */
+static struct slot *table_evict(enum table t)
+{
+	unsigned int i;
+
+	for (i = 0; i < SLOTS; i++) {
+		table_victim[t] = table_victim[t] % (SLOTS - 1) + 1;
+		if (table[t * SLOTS + table_victim[t]].kind == IBNBD_ID_INSTANCE)
+			break;
+	}
+	return &table[t * SLOTS + table_victim[t]];
+}
+
 static struct slot *table_place(enum table t, const struct ibnbd_identity *id)
 {
 	static const struct ibnbd_identity none;	/* as is the kind of a free slot */
@@ -266,8 +281,7 @@ static struct slot *table_place(enum table t, const struct ibnbd_identity *id)
 		return s;
 	if (t == WRITERS)
 		WRITE_ONCE(table_gap, true);
-	table_victim[t] = table_victim[t] % (SLOTS - 1) + 1;
-	return &table[t * SLOTS + table_victim[t]];
+	return table_evict(t);
 }
 
 static void table_store(enum table t, const struct ibnbd_identity *id, struct slot *new)

@@ -131,6 +131,26 @@ def run(t):
     gone()
     s.sh("unload $OUR_MODULES")
 
+    t.log("--- without an identity: the same as long as it is the same disk of one boot")
+    s.sh(f"modprobe ibnbd-testdisk; serve writer_file={FILE}")
+    dev = c.sh("map testdisk0 unflushed=fence")
+    e = epoch("testdisk0")
+    c.sh(put.format("S", dev))
+    s.sh(f"unload $OUR_MODULES; serve writer_file={FILE}")
+    back(dev)
+    is_kept(e, "the module is loaded anew under a client", "testdisk0")
+    t.eq((c.sh(f"dev_attr {dev} unflushed_bytes"), c.sh(f"dev_attr {dev} losses")), ("4096", "0"),
+         "its unflushed write costs it nothing")
+    c.sh(f"unmap {dev}")
+    gone()
+    s.sh("unload $OUR_MODULES; modprobe -r ibnbd-testdisk; modprobe ibnbd-testdisk; "
+         f"serve writer_file={FILE}")
+    dev = c.sh("map testdisk0 unflushed=ignore")
+    is_another(e, "another disk of that name", "testdisk0")
+    c.sh(f"unmap {dev}")
+    gone()
+    s.sh("unload $OUR_MODULES; modprobe -r ibnbd-testdisk")
+
     t.log("--- without a file, or without an identity")
     s.sh("serve; modprobe ibnbd-testdisk")
     dev = c.sh("map vda unflushed=ignore")

@@ -70,8 +70,7 @@ def run(t):
         s.sh(SERVE.format("/exp" if name == "disk" else "/dev"))
         t.wait(lambda: c.sh(f"dev_attr {dev} state") == "open" and s.sh(f"ls {CTL}"), 40,
                f"{what}: the client has it again")
-        if name == "disk":
-            t.eq(epoch(), before, f"{what}: the module was loaded anew, and its file is known")
+        t.eq(epoch(), before, f"{what}: the module was loaded anew, and the disk is known")
         c.sh(f"unmap {dev}")
         t.wait(lambda: not s.sh(f"ls {CTL}"), 30, "the server has let it go")
 
