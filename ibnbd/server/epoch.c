@@ -165,7 +165,12 @@ void ibnbd_srv_epoch_tell(struct ibnbd_srv_open *open, struct ibnbd_durability *
 {
 	struct ibnbd_srv_export *e = open->export;
 
-	WRITE_ONCE(open->epoch, e->cache.epoch);
+	/*
+	 * Once: an open that is lost meanwhile, and pinned by who asks, is judged by the old one. A
+	 * flush that is under way in it has covered nothing.
+	 */
+	if (!open->epoch)
+		WRITE_ONCE(open->epoch, e->cache.epoch);
 	d->cache_epoch = e->cache.epoch;
 	d->flags = e->cache_volatile ? IBNBD_DUR_F_VOLATILE : 0;
 }
