@@ -107,6 +107,9 @@ struct ibnbd_clt_dev {
 	/* requests that the server may still execute, in the mapping of grant */
 	bool gave_up;
 	bool no_writes;			/* L8, until the link has settled, or an administrator */
+	/* what a replay had under way in mapping resend_id may still be executed */
+	bool resend_left;
+	u32 resend_id;
 	bool hold_armed;
 	unsigned long held_since;	/* jiffies */
 	u64 resumed_ns;			/* ktime_get_ns() when I/O flowed again; 0: never held */

@@ -158,7 +158,13 @@ bool ibnbd_clt_dev_is_quiet(struct ibnbd_clt_dev *dev)
 {
 	lockdep_assert_held(&dev->lock);
 	dev_stop_wait(dev);
-	return !dev->disk || !ibnbd_clt_queue_posted(dev);
+	if (!dev->disk)
+		return true;
+	if (ibnbd_clt_queue_posted(dev))
+		return false;
+	/* A slot is free before the block layer hears of it: who is just telling is past that. */
+	synchronize_rcu();
+	return true;
 }
 
 /* ---- a step of the table ---- */

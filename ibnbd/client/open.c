@@ -15,7 +15,11 @@
  *
  * A device that has failed, and gave up requests which the server may still execute, is closed
  * there before it is opened again: the server then lets their slots serve others, and opens the
- * disk for writing only when the last of them has ended (L8).
+ * disk for writing only when the last of them has ended (L8). So is one whose replay was cut off:
+ * what was under way may still be executed, and would come over what is sent after it.
+ *
+ * When an answer tells of another cache epoch, what was acknowledged before it may just be on its
+ * way into the account. So it is judged only when nothing of the device is in flight.
  *
  * An administrator's remap takes a fenced device to whatever disk is there now. With users on it,
  * another disk is refused: their cached pages and the new disk's blocks would be one mixture.
@@ -41,6 +45,7 @@
 #define OPEN_CLOSE_MS		5000
 #define OPEN_GIVE_UP_MS		300	/* the path may not carry anything any more */
 #define OPEN_RETRY_HELD		(HZ / 2)
+#define OPEN_RETRY_SOON		(HZ / 20 ?: 1)
 #define OPEN_RETRY_FAILED	(2 * HZ)
 
 static void open_limits_in(const struct ibnbd_clt_dev *dev, u64 features,
@@ -165,6 +170,16 @@ static bool open_has_left(const struct ibnbd_clt_dev *dev, const struct ibnbd_cl
 	       g->features & IBNBD_FEAT_IDENTITY && !ibnbd_clt_grant_is_new(dev, g);
 }
 
+/* The mapping of @g may still execute what a replay had under way. dev->lock is held. */
+static bool open_has_resent(const struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g)
+{
+	lockdep_assert_held(&dev->lock);
+	if (!dev->resend_left)
+		return false;
+	return g->features & IBNBD_FEAT_IDENTITY ? g->rsp.device_id == dev->resend_id :
+						   !ibtrs_clt_settled(dev->sess->clt);
+}
+
 /* No usable answer; dev->lock is held. */
 static void open_judge_error(struct ibnbd_clt_dev *dev, int err, const char *why)
 {
@@ -196,19 +211,14 @@ static void open_judge_error(struct ibnbd_clt_dev *dev, int err, const char *why
 					     OPEN_RETRY_FAILED);
 }
 
-/* What may be lost is kept: it is sent again before anything else is. dev->lock is held. */
-static bool open_judge_kept(struct ibnbd_clt_dev *dev)
+/* Has all ended that the old server may have answered? dev->lock is held. */
+static bool open_judge_quiet(struct ibnbd_clt_dev *dev)
 {
-	static const char why[] = "the server may have lost what its disk had cached";
-
-	/* Nothing else may be under way: it would have no order with what is sent again. */
 	if (dev->state == IBNBD_DEV_OPEN)
-		ibnbd_clt_dev_lose(dev, why);
-	ibnbd_clt_dev_say(dev, "%s: it is sent again", why);
-	ibnbd_clt_dev_post(dev, IBNBD_DEV_EV_REPLAY, NULL);
+		ibnbd_clt_dev_lose(dev, "the server may have lost what its disk had cached");
 	if (ibnbd_clt_dev_is_quiet(dev))
 		return true;
-	ibnbd_clt_dev_ask_later(dev, OPEN_RETRY_HELD);
+	ibnbd_clt_dev_ask_later(dev, OPEN_RETRY_SOON);
 	return false;
 }
 
@@ -230,16 +240,20 @@ static void open_judge_loss(struct ibnbd_clt_dev *dev)
  */
 static bool open_judge(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g)
 {
-	bool held, lost = ibnbd_clt_unflushed_lost(dev, g);
-	bool kept = lost && ibnbd_clt_kept_whole(dev);
+	bool held, lost, kept;
 	enum ibnbd_remap verdict;
 	const char *why;
 
-	if (open_has_left(dev, g)) {
+	if (open_has_left(dev, g) || open_has_resent(dev, g)) {
 		/* The CLOSE has not arrived, or it was given up just now. */
 		ibnbd_clt_dev_ask_later(dev, OPEN_RETRY_HELD);
 		return false;
 	}
+	dev->resend_left = false;
+	if (ibnbd_clt_unflushed_other(dev, g) && !open_judge_quiet(dev))
+		return false;
+	lost = ibnbd_clt_unflushed_lost(dev, g);
+	kept = lost && ibnbd_clt_kept_whole(dev);
 	/*
 	 * Writes that flow are not held: the disk was ours all the time. What waits in the block
 	 * layer, in a page cache or in somebody's head is not seen here: who has the disk open for
@@ -257,7 +271,9 @@ static bool open_judge(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *
 	} else if (verdict == IBNBD_REMAP_RETRY) {
 		open_judge_error(dev, -ENOMEDIUM, why);
 	} else if (kept) {
-		return open_judge_kept(dev);
+		ibnbd_clt_dev_say(dev, "what the server may have lost is sent again");
+		return ibnbd_clt_dev_post(dev, IBNBD_DEV_EV_REPLAY, NULL) ||
+		       dev->state == IBNBD_DEV_REPLAYING;
 	} else if (lost) {
 		open_judge_loss(dev);
 	} else {
@@ -272,9 +288,12 @@ static bool open_judge(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *
  */
 static void open_resend(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g)
 {
-	int err = ibnbd_clt_replay(dev, g);
+	bool left;
+	int err = ibnbd_clt_replay(dev, g, &left);
 
 	guard(mutex)(&dev->lock);
+	dev->resend_left = left;
+	dev->resend_id = g->rsp.device_id;
 	if (dev->state != IBNBD_DEV_REPLAYING || g->gen != ibnbd_clt_link_gen(dev->sess))
 		return;
 	if (!err) {
@@ -367,10 +386,11 @@ void ibnbd_clt_open_again(struct ibnbd_clt_dev *dev, bool resized)
 		return;
 	err = open_ask(dev, &g, OPEN_MS, &why);
 	mutex_lock(&dev->lock);
-	left = !err && open_has_left(dev, &g);
+	left = !err && (open_has_left(dev, &g) || open_has_resent(dev, &g));
+	state = dev->state;
 	mutex_unlock(&dev->lock);
 	if (left) {
-		open_close(dev, IBNBD_DEV_FAILED, true, OPEN_CLOSE_MS);
+		open_close(dev, state, true, OPEN_CLOSE_MS);
 		err = open_ask(dev, &g, OPEN_MS, &why);
 	}
 	if (open_answered(dev, &g, resized, err, why))
@@ -455,8 +475,18 @@ static int open_remap_state(struct ibnbd_clt_dev *dev)
 	}
 }
 
+/* Has @g to be closed first, and in which state is the device? */
+static bool open_resent_state(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g,
+			      enum ibnbd_dev_state *state)
+{
+	guard(mutex)(&dev->lock);
+	*state = dev->state;
+	return open_has_resent(dev, g);
+}
+
 int ibnbd_clt_open_remap(struct ibnbd_clt_dev *dev)
 {
+	enum ibnbd_dev_state state;
 	struct ibnbd_clt_grant g;
 	const char *why;
 	int err;
@@ -467,6 +497,10 @@ int ibnbd_clt_open_remap(struct ibnbd_clt_dev *dev)
 	if (err)
 		goto unlock;
 	err = open_ask(dev, &g, OPEN_FIRST_MS, &why);
+	if (!err && open_resent_state(dev, &g, &state)) {
+		open_close(dev, state, true, OPEN_CLOSE_MS);
+		err = open_ask(dev, &g, OPEN_FIRST_MS, &why);
+	}
 	if (err) {
 		ibnbd_clt_refuse(err, "ibnbd%d: cannot open the disk again (%d): %s%s", dev->index,
 				 err, open_who(dev, why), open_word(err, why));
@@ -478,6 +512,7 @@ int ibnbd_clt_open_remap(struct ibnbd_clt_dev *dev)
 	err = err ?: open_remap_check(dev, &g);
 	if (!err) {
 		dev->no_writes = false;
+		dev->resend_left = false;
 		open_remap_loss(dev, &g);
 		err = ibnbd_clt_dev_post(dev, IBNBD_DEV_EV_REMAPPED, &g) ? 0 : -ENODEV;
 	}

@@ -7,14 +7,18 @@
  *
  * Both go through slots of the transport's own: those of the device may all be taken by requests
  * that wait. Such slots are few, so two flushes of a session are under way at a time, and a replay
- * sends one record after the other. That is its order, too: no two overlapping writes are ever
- * under way at once. Data is copied once more on the way, so that nothing that is under way still,
- * when a call has ended for want of time, lies in memory of the pool.
+ * takes no more than one when fewer than half are free. It sends in the order of the log; what
+ * overlaps something that is under way waits for that. Data is copied once more on the way, so that
+ * nothing that is under way still, when a call has ended for want of time, lies in memory of the
+ * pool.
  *
- * A flush of ours counts as any other does: numbered when it is sent, noted when it has succeeded.
+ * A flush of ours counts as any other does: numbered when it is sent, noted when it has succeeded;
+ * one that the device asked for by itself only while it still lives by the mapping that was asked.
+ * Later it may be replaying, and reads a log that must stand still.
  *
- * Failure: a replay that ends early changes nothing, and the next one starts over. A flush that
- * fails covers nothing; the pool may get full, which makes a gap.
+ * Failure: a replay that ends early changes nothing, and the next one starts over. But what it had
+ * under way may still be executed, over what is newer: open.c sees to that before the next one. A
+ * flush that fails covers nothing; the pool may get full, which makes a gap.
  */
 #include <linux/sched/mm.h>
 #include "ibnbd/client/replay.h"
@@ -25,24 +29,34 @@
 #define REPLAY_FLUSH_MS	30000		/* as a disk may take */
 #define REPLAY_FLUSHES	2		/* of ours, at a time, per session */
 #define REPLAY_AGAIN	(HZ / 20 ?: 1)
+#define REPLAY_WINDOW	8		/* calls under way */
 
 /* ---- flushes of our own ---- */
 
-static int replay_flush(struct ibnbd_clt_dev *dev, u32 device_id, u8 version, u32 link_gen)
+/* @op: for ibnbd_clt_unflushed_flushed(), if the flush succeeds */
+static int replay_flush(struct ibnbd_clt_dev *dev, struct ibnbd_clt_op *op, u32 device_id,
+			u8 version, u32 link_gen)
 {
 	struct ibnbd_io m = { .device_id = device_id, .op = IBNBD_OP_FLUSH };
-	struct ibnbd_clt_op op;
+	struct ibtrs_clt_call *call;
 	struct ibnbd_wire_io hdr;
 	u32 len;
-	int err;
 
 	len = ibnbd_msg_io_encode(&hdr, version, &m);
-	ibnbd_clt_unflushed_send_flush(dev, &op);
-	err = ibtrs_clt_call_io(dev->sess->clt, link_gen, IBTRS_READ, &hdr, len, NULL, 0,
-				REPLAY_FLUSH_MS);
-	if (!err)
-		ibnbd_clt_unflushed_flushed(dev, &op);
-	return err;
+	ibnbd_clt_unflushed_send_flush(dev, op);
+	call = ibtrs_clt_call_io_begin(dev->sess->clt, link_gen, IBTRS_READ, &hdr, len, NULL, 0,
+				       REPLAY_FLUSH_MS, false);
+	return IS_ERR(call) ? PTR_ERR(call) : ibtrs_clt_call_io_end(call);
+}
+
+/* A mapping of ours has one number, or one link, in all its life. */
+static void replay_flushed(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_op *op, u32 device_id,
+			   u32 link_gen)
+{
+	guard(mutex)(&dev->lock);
+	if (dev->state == IBNBD_DEV_OPEN && dev->device_id == device_id &&
+	    dev->link_gen == link_gen)
+		ibnbd_clt_unflushed_flushed(dev, op);
 }
 
 void ibnbd_clt_replay_flush_work(struct work_struct *work)
@@ -51,6 +65,7 @@ void ibnbd_clt_replay_flush_work(struct work_struct *work)
 		container_of(to_delayed_work(work), struct ibnbd_clt_dev, flush_work);
 	struct ibnbd_clt_pool *pool = dev->sess->pool;
 	unsigned int noio = memalloc_noio_save();
+	struct ibnbd_clt_op op;
 	u32 id, gen;
 	bool open;
 	u8 version;
@@ -63,10 +78,10 @@ void ibnbd_clt_replay_flush_work(struct work_struct *work)
 	mutex_unlock(&dev->lock);
 	if (!open || (ibnbd_kept_empty(&dev->kept) && !READ_ONCE(dev->kept.gap)))
 		goto out;
-	if (atomic_inc_return(&pool->flushes) <= REPLAY_FLUSHES)
-		replay_flush(dev, id, version, gen);
-	else
+	if (atomic_inc_return(&pool->flushes) > REPLAY_FLUSHES)
 		queue_delayed_work(ibnbd_clt_dev_wq, &dev->flush_work, REPLAY_AGAIN);
+	else if (!replay_flush(dev, &op, id, version, gen))
+		replay_flushed(dev, &op, id, gen);
 	atomic_dec(&pool->flushes);
 out:
 	memalloc_noio_restore(noio);
@@ -97,14 +112,89 @@ static u32 replay_most(const struct ibnbd_limits *lim, u32 op)
 	return min_t(u32, sectors, U32_MAX >> SECTOR_SHIFT) << SECTOR_SHIFT;
 }
 
-static int replay_send(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g,
-		     const struct ibnbd_kept_rec *rec, const void *data)
+/* Calls under way, the oldest first. */
+struct replay {
+	struct ibnbd_clt_dev *dev;
+	const struct ibnbd_clt_grant *g;
+	unsigned int nr;
+	struct replay_call {
+		struct ibtrs_clt_call *call;
+		u64 sector;
+		u32 bytes;
+	} calls[REPLAY_WINDOW];
+	bool left;			/* something may still be executed */
+};
+
+static int replay_wait_first(struct replay *r)
 {
-	u32 most = replay_most(&g->lim, rec->op), done, len;
-	bool write = rec->op == IBNBD_OP_WRITE;
+	struct replay_call first = r->calls[0];
+	int err = ibtrs_clt_call_io_end(first.call);
+
+	memmove(r->calls, r->calls + 1, --r->nr * sizeof(first));
+	if (err == -ETIMEDOUT || err == -EINTR || err == -ECONNRESET)
+		r->left = true;
+	if (!err)
+		WRITE_ONCE(r->dev->resent_bytes, r->dev->resent_bytes + first.bytes);
+	return err;
+}
+
+/* All of them, whatever becomes of one. @err: what has failed before. */
+static int replay_wait(struct replay *r, int err)
+{
+	int one;
+
+	while (r->nr) {
+		one = replay_wait_first(r);
+		err = err ?: one;
+	}
+	return err;
+}
+
+static bool replay_overlaps(const struct replay *r, u64 sector, u32 bytes)
+{
+	const struct replay_call *c;
+
+	for (c = r->calls; c < r->calls + r->nr; c++)
+		if (sector < c->sector + (c->bytes >> SECTOR_SHIFT) &&
+		    c->sector < sector + (bytes >> SECTOR_SHIFT))
+			return true;
+	return false;
+}
+
+static int replay_begin(struct replay *r, const struct ibnbd_io *m, const void *data, u32 data_len)
+{
+	struct ibtrs_clt_call *call;
 	struct ibnbd_wire_io hdr;
+	u32 len;
+	int err;
+
+	len = ibnbd_msg_io_encode(&hdr, r->g->version, m);
+	for (;;) {
+		if (READ_ONCE(r->dev->state) != IBNBD_DEV_REPLAYING)
+			return -ECONNRESET;
+		if (r->nr < REPLAY_WINDOW && !replay_overlaps(r, m->sector, m->bytes)) {
+			call = ibtrs_clt_call_io_begin(r->dev->sess->clt, r->g->link_gen,
+						       IBTRS_WRITE, &hdr, len, data, data_len,
+						       REPLAY_CALL_MS, r->nr);
+			if (!IS_ERR(call))
+				break;
+			if (PTR_ERR(call) != -EAGAIN)
+				return PTR_ERR(call);
+		}
+		err = replay_wait_first(r);
+		if (err)
+			return err;
+	}
+	r->calls[r->nr++] = (struct replay_call){ call, m->sector, m->bytes };
+	return 0;
+}
+
+static int replay_send(struct replay *r, const struct ibnbd_kept_rec *rec, const void *data)
+{
+	u32 most = replay_most(&r->g->lim, rec->op), done;
+	bool write = rec->op == IBNBD_OP_WRITE;
 	struct ibnbd_io m = {
-		.device_id	= g->rsp.device_id,
+		.device_id	= r->g->rsp.device_id,
 		.op		= rec->op & IBNBD_OP_MASK,
 		.flags		= rec->op & ~IBNBD_OP_MASK,
 	};
@@ -113,35 +203,30 @@ static int replay_send(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *
 	if (!most)
 		return m.op == IBNBD_OP_DISCARD ? 0 : -EPROTO;
 	for (done = 0; done < rec->bytes; done += m.bytes) {
-		if (READ_ONCE(dev->state) != IBNBD_DEV_REPLAYING)
-			return -ECONNRESET;
 		m.sector = rec->sector + (done >> SECTOR_SHIFT);
 		m.bytes = min(most, rec->bytes - done);
-		len = ibnbd_msg_io_encode(&hdr, g->version, &m);
-		err = ibtrs_clt_call_io(dev->sess->clt, g->link_gen, IBTRS_WRITE, &hdr, len,
-					data + done, write ? m.bytes : 0, REPLAY_CALL_MS);
+		err = replay_begin(r, &m, data + done, write ? m.bytes : 0);
 		if (err)
 			return err;
-		WRITE_ONCE(dev->resent_bytes, dev->resent_bytes + m.bytes);
 	}
 	return 0;
 }
 
 /* Nothing of the device is in flight and its gate is shut, so the log stands still. */
-static int replay_send_all(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g)
+static int replay_send_all(struct replay *r)
 {
-	struct ibnbd_clt_pool *pool = dev->sess->pool;
+	struct ibnbd_clt_pool *pool = r->dev->sess->pool;
 	struct ibnbd_kept_rec rec;
 	const void *data;
 	u32 seg, at;
 	int err;
 
-	for (seg = dev->kept.first; seg != IBNBD_KEPT_NONE; seg = pool->pool.segs[seg].next) {
+	for (seg = r->dev->kept.first; seg != IBNBD_KEPT_NONE; seg = pool->pool.segs[seg].next) {
 		for (at = 0; at < pool->pool.segs[seg].used;
 		     at += sizeof(rec) + ibnbd_kept_data(&rec)) {
 			memcpy(&rec, ibnbd_clt_kept_mem(pool, seg, at), sizeof(rec));
 			data = ibnbd_clt_kept_mem(pool, seg, at + sizeof(rec));
-			err = replay_send(dev, g, &rec, data);
+			err = replay_send(r, &rec, data);
 			if (err)
 				return err;
 		}
@@ -149,9 +234,17 @@ static int replay_send_all(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_gra
 	return 0;
 }
 
-int ibnbd_clt_replay(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g)
+int ibnbd_clt_replay(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g, bool *left)
 {
+	struct replay r = { .dev = dev, .g = g };
+	struct ibnbd_clt_op op;
+	int err;
+
 	lockdep_assert_held(&dev->open_lock);
-	return replay_send_all(dev, g) ?:
-	       replay_flush(dev, g->rsp.device_id, g->version, g->link_gen);
+	err = replay_wait(&r, replay_send_all(&r));
+	*left = r.left;
+	err = err ?: replay_flush(dev, &op, g->rsp.device_id, g->version, g->link_gen);
+	if (!err)
+		ibnbd_clt_unflushed_flushed(dev, &op);
+	return err;
 }

@@ -74,12 +74,22 @@ static struct ibnbd_unflushed_epoch unflushed_epoch(const struct ibnbd_clt_grant
 	};
 }
 
-bool ibnbd_clt_unflushed_lost(const struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g)
+static bool unflushed_lost_between(const struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g)
 {
 	struct ibnbd_unflushed_epoch old = unflushed_epoch(&dev->grant), new = unflushed_epoch(g);
 
 	lockdep_assert_held(&dev->lock);
-	return ibnbd_unflushed_any(&dev->unflushed) && ibnbd_unflushed_lost_between(&old, &new);
+	return ibnbd_unflushed_lost_between(&old, &new);
+}
+
+bool ibnbd_clt_unflushed_other(const struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g)
+{
+	return dev->account && unflushed_lost_between(dev, g);
+}
+
+bool ibnbd_clt_unflushed_lost(const struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g)
+{
+	return ibnbd_unflushed_any(&dev->unflushed) && unflushed_lost_between(dev, g);
 }
 
 void ibnbd_clt_unflushed_accept(struct ibnbd_clt_dev *dev)

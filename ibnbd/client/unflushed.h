@@ -69,6 +69,8 @@ u64 ibnbd_clt_unflushed_bytes(const struct ibnbd_clt_dev *dev);
 bool ibnbd_clt_unflushed_keeps(const struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g);
 /* Is the account kept with a server that answers @g? */
 bool ibnbd_clt_unflushed_counts(const struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g);
+/* Is an account kept, and does @g tell of another epoch than the one that it is of? */
+bool ibnbd_clt_unflushed_other(const struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g);
 /*
  * May what was acknowledged and not flushed be lost, now that the server answers @g? Nothing of the
  * device is in flight.

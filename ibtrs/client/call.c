@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * ibtrs_clt_call(): one synchronous message with a slot of ibtrs' own.
+ * ibtrs_clt_call(): one synchronous message with a slot of ibtrs' own. ibtrs_clt_call_io_begin()
+ * and _end() are its two halves, for who has several under way.
  *
  * The answer lands in the slot's bounce buffer; data that goes out lies behind the record. When the
  * caller leaves before it comes (timeout, signal), the record stays with the slot until the answer,
@@ -18,6 +19,7 @@ struct ibtrs_clt_call {
 	struct ibtrs_clt *clt;
 	struct completion done;
 	refcount_t ref;
+	unsigned long end;		/* jiffies */
 	int err;
 	/*
 	 * What goes out with it, until the last copy has been sent: a caller who has left may do
@@ -63,15 +65,15 @@ static int call_wait_slot(struct ibtrs_clt *clt, unsigned long end)
 	return left < 0 ? -EINTR : -ETIMEDOUT;
 }
 
-static int call_submit(struct ibtrs_clt *clt, struct ibtrs_clt_call *call, unsigned long end)
+static int call_submit(struct ibtrs_clt_call *call)
 {
 	int err;
 
 	for (;;) {
-		err = ibtrs_clt_submit(clt, &call->io);
+		err = ibtrs_clt_submit(call->clt, &call->io);
 		if (err != -EAGAIN)
 			return err;
-		if (!call_left(end))
+		if (!call_left(call->end))
 			return -ETIMEDOUT;
 		if (fatal_signal_pending(current))
 			return -EINTR;
@@ -109,44 +111,48 @@ static void call_fill(struct ibtrs_clt_call *call, struct ibtrs_clt_req *req,
 	}
 }
 
-static int call(struct ibtrs_clt *clt, const struct call_msg *m, void *reply, size_t reply_len,
-		unsigned int timeout_ms)
+/* @more: take a slot only if half of them are free. */
+static struct ibtrs_clt_call *call_begin(struct ibtrs_clt *clt, const struct call_msg *m,
+					 size_t reply_len, unsigned int timeout_ms, bool more)
 {
 	unsigned long end = jiffies + msecs_to_jiffies(timeout_ms);
 	struct ibtrs_clt_call *call;
-	struct ibtrs_clt_req *req;
-	long left;
 	int slot, err;
 
-	slot = call_wait_slot(clt, end);
+	slot = more ? ibtrs_clt_slot_half(&clt->slots) : call_wait_slot(clt, end);
 	if (slot < 0)
-		return slot;
+		return ERR_PTR(slot);
 	call = kzalloc(struct_size(call, data, m->data_len), GFP_NOIO);
 	if (!call) {
 		ibtrs_clt_slot_put(&clt->slots, slot);
-		return -ENOMEM;
+		return ERR_PTR(-ENOMEM);
 	}
 	call->clt = clt;
 	call->io.slot = slot;
+	call->end = end;
 	init_completion(&call->done);
 	refcount_set(&call->ref, 2);
-	req = &clt->slots.reqs[slot];
-	call_fill(call, req, m, reply_len);
+	call_fill(call, &clt->slots.reqs[slot], m, reply_len);
 
-	err = call_submit(clt, call, end);
-	if (err) {
-		call_put(call);		/* the share of call_done() */
-		goto out;
-	}
-	left = wait_for_completion_killable_timeout(&call->done, call_left(end) + 1);
-	if (left <= 0) {
+	err = call_submit(call);
+	if (!err)
+		return call;
+	call_put(call);		/* the share of call_done() */
+	call_put(call);
+	return ERR_PTR(err);
+}
+
+static int call_end(struct ibtrs_clt_call *call, void *reply, size_t reply_len)
+{
+	long left = wait_for_completion_killable_timeout(&call->done, call_left(call->end) + 1);
+	int err;
+
+	if (left > 0)
+		err = call->err;
+	else
 		err = left ? -EINTR : -ETIMEDOUT;
-		goto out;
-	}
-	err = call->err;
 	if (!err && reply_len)
-		memcpy(reply, req->bounce, reply_len);
-out:
+		memcpy(reply, call->clt->slots.reqs[call->io.slot].bounce, reply_len);
 	call_put(call);
 	return err;
 }
@@ -155,15 +161,18 @@ int ibtrs_clt_call(struct ibtrs_clt *clt, enum ibtrs_dir dir, const void *hdr, s
 		   void *reply, size_t reply_len, unsigned int timeout_ms)
 {
 	const struct call_msg m = { .dir = dir, .hdr = hdr, .hdr_len = hdr_len };
+	struct ibtrs_clt_call *call;
 
 	if (hdr_len > IBTRS_CLT_USR_HDR_MAX || reply_len > SZ_4K)
 		return -EMSGSIZE;
-	return call(clt, &m, reply, reply_len, timeout_ms);
+	call = call_begin(clt, &m, reply_len, timeout_ms, false);
+	return IS_ERR(call) ? PTR_ERR(call) : call_end(call, reply, reply_len);
 }
 EXPORT_SYMBOL_GPL(ibtrs_clt_call);
 
-int ibtrs_clt_call_io(struct ibtrs_clt *clt, u32 gen, enum ibtrs_dir dir, const void *hdr,
-		      size_t hdr_len, const void *data, size_t data_len, unsigned int timeout_ms)
+struct ibtrs_clt_call *ibtrs_clt_call_io_begin(struct ibtrs_clt *clt, u32 gen, enum ibtrs_dir dir,
+					       const void *hdr, size_t hdr_len, const void *data,
+					       size_t data_len, unsigned int timeout_ms, bool more)
 {
 	const struct call_msg m = {
 		.dir = dir, .gen = gen, .hdr = hdr, .hdr_len = hdr_len,
@@ -171,7 +180,13 @@ int ibtrs_clt_call_io(struct ibtrs_clt *clt, u32 gen, enum ibtrs_dir dir, const 
 	};
 
 	if (hdr_len > IBTRS_CLT_USR_HDR_MAX || data_len > IBTRS_CLT_CALL_DATA_MAX)
-		return -EMSGSIZE;
-	return call(clt, &m, NULL, 0, timeout_ms);
+		return ERR_PTR(-EMSGSIZE);
+	return call_begin(clt, &m, 0, timeout_ms, more);
 }
-EXPORT_SYMBOL_GPL(ibtrs_clt_call_io);
+EXPORT_SYMBOL_GPL(ibtrs_clt_call_io_begin);
+
+int ibtrs_clt_call_io_end(struct ibtrs_clt_call *call)
+{
+	return call_end(call, NULL, 0);
+}
+EXPORT_SYMBOL_GPL(ibtrs_clt_call_io_end);

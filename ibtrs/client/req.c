@@ -190,6 +190,9 @@ void ibtrs_clt_req_walk(struct ibtrs_clt_path *path)
 		ibtrs_clt_req_leave(req);
 		ibtrs_clt_dma_unmap(req, path);
 		if (i >= s->nr_user) {
+			/* One that is of a generation is a request of the user's. */
+			if (req->io->dir == IBTRS_WRITE && req->io->gen)
+				ibtrs_clt_link_path_loose(path);
 			ibtrs_clt_req_end(req, -ECONNRESET);
 			continue;
 		}

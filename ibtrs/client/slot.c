@@ -124,6 +124,11 @@ int ibtrs_clt_slot_spare(struct ibtrs_clt_slots *s)
 	return slot_take(s, 1);
 }
 
+int ibtrs_clt_slot_half(struct ibtrs_clt_slots *s)
+{
+	return slot_take(s, DIV_ROUND_UP(s->depth - s->nr_user, 2));
+}
+
 void ibtrs_clt_slot_put(struct ibtrs_clt_slots *s, u32 slot)
 {
 	unsigned long flags;

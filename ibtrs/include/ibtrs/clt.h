@@ -252,19 +252,32 @@ int ibtrs_clt_poll(struct ibtrs_clt *clt, unsigned int index);
 int ibtrs_clt_call(struct ibtrs_clt *clt, enum ibtrs_dir dir, const void *hdr, size_t hdr_len,
 		   void *reply, size_t reply_len, unsigned int timeout_ms);
 
-#define IBTRS_CLT_CALL_DATA_MAX	8192	/* of ibtrs_clt_call_io() */
+#define IBTRS_CLT_CALL_DATA_MAX	8192	/* of ibtrs_clt_call_io_begin() */
+
+struct ibtrs_clt_call;
 
 /**
- * ibtrs_clt_call_io() - the same for a request of the user that needs no answer but its status
+ * ibtrs_clt_call_io_begin() - the same for a request of the user that needs no answer but its
+ * status, and in two halves
  * @gen: of the link on which @hdr means what it says, see &struct ibtrs_clt_io; 0: any
  * @data: @data_len bytes that go with it, at most IBTRS_CLT_CALL_DATA_MAX; copied, so that the
  *	caller may leave before they are sent
+ * @timeout_ms: bound on both halves
+ * @more: the caller has others under way, and does not wait for a slot: -EAGAIN when less than half
+ *	of them are free
  *
  * For what a user has to send when his own slots are all taken by requests that wait for it.
- * Return: as ibtrs_clt_call(); -ENOTCONN on another link, too.
+ * Return: what ibtrs_clt_call_io_end() takes; an ERR_PTR as of ibtrs_clt_call(), -ENOTCONN on
+ * another link, too: then nothing was sent.
  */
-int ibtrs_clt_call_io(struct ibtrs_clt *clt, u32 gen, enum ibtrs_dir dir, const void *hdr,
-		      size_t hdr_len, const void *data, size_t data_len, unsigned int timeout_ms);
+struct ibtrs_clt_call *ibtrs_clt_call_io_begin(struct ibtrs_clt *clt, u32 gen, enum ibtrs_dir dir,
+					       const void *hdr, size_t hdr_len, const void *data,
+					       size_t data_len, unsigned int timeout_ms, bool more);
+/*
+ * Waits for the answer. As ibtrs_clt_call(); after -ETIMEDOUT, -EINTR and -ECONNRESET the server
+ * may still execute it.
+ */
+int ibtrs_clt_call_io_end(struct ibtrs_clt_call *call);
 
 /*
  * @io belongs to a slot that is in flight or parked at the moment of the call. For parked ones the

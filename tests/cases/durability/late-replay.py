@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The disk takes longer over the first write that is sent again than a call may take.  The replay
+is given up and starts over, and the disk is quick by then: the late copy of the older write must
+not end behind the newer one."""
+description = "a replay that starts over waits for what the one before has left under way"
+long = True
+deadline = 180
+
+P = "/sys/module/ibnbd_testdisk/parameters"
+CTL = "/sys/class/ibnbd-server/ctl/devices/testdisk0"
+LATE = 25       # a call has 10 s
+
+
+def run(t):
+    c, s = t.client, t.server
+    attr = lambda name: c.sh(f"dev_attr {dev} {name}")
+    put = lambda char: c.sh(f"head -c 4096 /dev/zero | tr '\\0' {char} | dd of={dev} bs=4k "
+                            "iflag=fullblock oflag=direct status=none")
+    got = lambda: s.sh("dd if=/dev/testdisk0 bs=4k count=1 iflag=direct status=none | "
+                       "tr '\\0' 0 | tr -s A-Z0")
+    s.sh("modprobe ibnbd-testdisk; serve")
+    dev = c.sh("map testdisk0 unflushed=replay hold=-1")
+    put("A")
+    put("B")
+    s.sh(f"echo {LATE * 1000} > {P}/delay_ms; echo 1 > {P}/power_cut; echo 1 > {CTL}/cache_lost")
+    begin = s.sh("uptime_s")
+    c.sh(f"dd if={dev} of=/dev/null bs=4k skip=1 count=1 iflag=direct status=none || true",
+         timeout=60)
+    t.wait(lambda: "not answered" in attr("reason"), 30, "the replay is given up")
+    s.sh(f"echo 0 > {P}/delay_ms")
+    t.wait(lambda: attr("replays").split()[0] == "1", LATE + 20, "it has come to its end")
+    s.sh(f"wait_for {LATE} eval '[ $(since {begin} | cut -d. -f1) -gt {LATE + 1} ]'", timeout=60)
+    t.eq(got(), "B", "the newer one")
+    t.eq((attr("state"), attr("losses")), ("open", "0"), "it goes on")
+    c.sh(f"unmap {dev}")
