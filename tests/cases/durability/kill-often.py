@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: GPL-2.0-only
+description = ("five times over: a server reboots in good order, is loaded anew, and loses its "
+               "power, under nine writers")
+disk = 64
+long = True
+deadline = 900
+ROUNDS = 5
+import losses, time
+
+
+def run(t):
+    loss, lost = losses.Loss(t, int(time.time())), 0
+    for _ in range(ROUNDS):
+        loss.begin()
+        loss.orderly("reboot in good order", loss.reboot)
+        loss.orderly("module reload", loss.reload)
+        lost += loss.loses_power()
+    t.ok(lost > 0, f"the disk forgets: with unflushed=ignore {lost} writes are lost")
