@@ -436,6 +436,55 @@ rules_links() {
 	expect $n 39 "links"
 }
 
+# What udev runs when it hears ENV of a loop device, which stands in for a SCSI disk.
+rules_cache_lost_run() {	# DIR DEV RULE
+	printf '%s\n' "$3" > "$1/rules/00-heard.rules"
+	# shellcheck disable=SC2016
+	unshare -m --propagation private bash -c '
+		mount -t tmpfs tmpfs /run && mkdir -p /run/udev &&
+			mount --bind "$1/rules" /usr/lib/udev/rules.d || exit 1
+		[ ! -d /etc/udev/rules.d ] || mount -t tmpfs tmpfs /etc/udev/rules.d
+		udevadm test --action=change "/sys/block/$2" 2>&1' bash "$1" "$2"
+}
+
+# A disk that was reset is told to cache-lost, which begins an epoch for what is exported of it, of
+# its partitions and of what is made of them, and for each file; and for nothing else
+rules_cache_lost() {
+	have udevadm unshare || return
+	[ "$(id -u)" = 0 ] || { echo "must be root, for a namespace"; return 77; }
+	local dev dir=$top/$logs/cache-lost exports name
+	local run="/usr/share/ibnbd/cache-lost /devices/"
+	dev=$(find /sys/block/ -name 'loop*' -o -name 'zram*' -o -name 'ram*' | head -n 1)
+	[ -n "$dev" ] || { echo "no loop device here"; return 77; }
+	dev=${dev##*/}
+	rm -rf "$dir"
+	mkdir -p "$dir/rules"
+	sed -e 's|SUBSYSTEM=="scsi"|SUBSYSTEM=="block"|' \
+		-e 's|TEST=="/sys/class/ibnbd-server"|TEST=="/sys/class/block"|' \
+		udev/61-ibnbd-server.rules > "$dir/rules/61-ibnbd-server.rules"
+	rules_cache_lost_run "$dir" "$dev" 'ENV{SDEV_UA}="POWER_ON_RESET_OCCURRED"' \
+		> "$dir/said" || return 1
+	grep -qE "$run.*/$dev'?\$" "$dir/said" || { cat "$dir/said"; return 1; }
+	rules_cache_lost_run "$dir" "$dev" 'ENV{SDEV_UA}="INQUIRY_DATA_HAS_CHANGED"' \
+		> "$dir/said" || return 1
+	! grep -F "$run" "$dir/said" || return 1
+
+	exports=$dir/sys/class/ibnbd-server/ctl/devices
+	mkdir -p "$dir/sys/devices/host/block/sda" "$dir/sys/class/block/sda/sda1" \
+		"$dir"/sys/class/block/{sda1,sda/sda1}/holders/dm-0 "$dir/sys/class/block/dm-0"
+	touch "$dir/sys/class/block/sda/sda1/partition"
+	for name in sda sda1 dm-0 dm-0#2 sdb file; do
+		mkdir -p "$exports/$name"
+		touch "$exports/$name/cache_lost"
+		[ "$name" = file ] || touch "$exports/$name/block_dev"
+	done
+	# shellcheck disable=SC2016
+	unshare -m --propagation private bash -c 'mount --bind "$1" /sys && exec sh "$2" "$3"' \
+		bash "$dir/sys" udev/cache-lost /devices/host || return 1
+	expect "$(cd "$exports" && grep -l 1 -- */cache_lost | sed 's|/.*||' | sort | xargs)" \
+		"dm-0 dm-0#2 file sda sda1" "exports that begin an epoch"
+}
+
 step "archive: what git knows, or what git says" archive
 step "a directory that make takes apart" place
 step "deb: twice the same bytes" deb_reproducible
@@ -453,6 +502,7 @@ step "vendor stack: a build against it" ofed_build
 step "manuals" manuals
 step "udev rules verify" rules_verify
 step "udev makes the links as they are named" rules_links
+step "udev tells the server of a disk that was reset" rules_cache_lost
 step "the command" no_root
 tests=$(sed -nE '$s/^([0-9]+) passed.*/\1/p' $logs/tools.log 2>/dev/null)
 echo "$((passed + ${tests:-0})) passed, $failed failed, $skipped skipped"
