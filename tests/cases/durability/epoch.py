@@ -84,6 +84,9 @@ def run(t):
     s.fails(f"echo 2 > {CTL}/vda/cache_lost", "nvalid")
     is_kept(e, "nonsense")
     s.sh(f"echo 1 > {CTL}/vda/cache_lost")
+    # a client that does nothing does not ask, and nobody has the disk open
+    c.sh(f"dd if={dev} of=/dev/null bs=4k count=1 iflag=direct status=none")
+    back(dev)
     e = is_another(e, "cache_lost")
     s.sh(f"unload $OUR_MODULES; serve writer_file={FILE}")
     back(dev)
