@@ -2,6 +2,7 @@
 """ibnbd key: what it writes, takes and refuses, and what the kernel holds afterwards."""
 import base64, subprocess, zlib
 from kit import *
+from test_list import schema
 
 KEY, NEXT = bytes(range(32)), bytes(range(32, 64))
 
@@ -129,3 +130,50 @@ def vectors(w):
     made = subprocess.run([str(TOP / "tests/unit/auth_vectors.py")], stdout=subprocess.PIPE,
                           text=True, check=True).stdout
     eq(made, (TOP / "tests/unit/auth_vectors.h").read_text(), "tests/unit/auth_vectors.h")
+
+
+@test
+def listed(w):
+    """What is in files and what is in the kernel, as JSON; a name with neither is none."""
+    (w.root / "keyring").mkdir()
+    eq(w.json("key", "list")["keys"], [])
+    put(w, "db-1", text(KEY))
+    put(w, "db-1.next", text(NEXT))
+    w.run("key", "load")
+    (w.root / "etc/ibnbd/keys/db-1.next").unlink()
+    w.put("root/keyring/ibnbd:old", "x" * 32)
+    said = w.json("key", "list")
+    schema(said)
+    eq(said["keys"],
+       [{"name": "db-1", "file": True, "next_file": False, "loaded": True, "next_loaded": True},
+        {"name": "old", "file": False, "next_file": False, "loaded": True, "next_loaded": False}])
+
+
+@test
+def the_doctor(w):
+    """A key that is missing, that others can read, or that nobody has loaded."""
+    w.client()
+    w.conf("vol1 vol/1 store1 path=10.0.1.7 auth=db-1\n")
+    keys = lambda: [f for f in w.json("doctor", want=None)["findings"] if f["check"] == "key"]
+    found, = keys()
+    has(found["message"], "vol1 needs the key db-1, which is not in /etc/ibnbd/keys")
+    eq(found["level"], "error")
+    has(found["mend"], "ibnbd key generate db-1")
+    file = put(w, "db-1", text(KEY))
+    eq(keys(), [], "no driver is loaded yet: the key waits for it")
+    (w.root / "keyring").mkdir()
+    found, = keys()
+    eq((found["level"], found["message"]), ("warning", "key db-1 is not loaded"))
+    w.run("key", "load")
+    eq(keys(), [])
+    file.chmod(0o644)
+    found, = keys()
+    eq(found["level"], "error")
+    has(found["message"], "/etc/ibnbd/keys/db-1: others than root can read it")
+    file.chmod(0o600)
+    w.conf("", "maps.conf")
+    w.conf("dev_search_path = /srv\nauth = required\n", "server.conf")
+    eq(keys(), [])
+    file.unlink()
+    found, = keys()
+    has(found["message"], "auth = required, and this host has no key")

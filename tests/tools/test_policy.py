@@ -191,3 +191,6 @@ def the_doctor_says_when_anybody_may_write(w):
     w.conf("* deny\n", "policy.conf")
     has(warns(), "is not that of")
     has(findings(w)["policy", "warning"]["mend"], "systemctl reload ibnbd-server")
+    w.put(f"sys/{PARAMS}/allow", "")
+    w.put(f"sys/{PARAMS}/auth", "required")
+    hasnt(warns(), "whoever reaches the port")

@@ -82,7 +82,7 @@ static const struct cmd commands[] = {
 	  cmd_key_generate_run, "make a key that two hosts share",
 	  "Writes /etc/ibnbd/keys/NAME, which only root can read; copy it to the other host by a way that you trust. "
 	  "--next: NAME.next, to follow it: both are valid until NAME.next is renamed to NAME." },
-	{ "key list", "", 0, 0, O(noheadings), 0, CMD_WORDS_NONE, cmd_key_list_run,
+	{ "key list", "", 0, 0, O(noheadings) | O(json), 0, CMD_WORDS_NONE, cmd_key_list_run,
 	  "which keys there are, and which the kernel has", NULL },
 	{ "key load", "[NAME]...", 0, ANY, O(no_modprobe), 0, CMD_WORDS_NONE, cmd_key_load_run,
 	  "give keys to the kernel",

@@ -276,6 +276,7 @@ int cmd_doctor_run(struct cmd_args *a)
 	doctor_modules(&d);
 	doctor_rdma(&d);
 	doctor_files(&d);
+	doctor_keys(&d);
 	doctor_servers(&d);
 	doctor_live(&d);
 	doctor_exports(&d);

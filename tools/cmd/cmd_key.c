@@ -19,6 +19,7 @@
 #include "tools/host/keyring.h"
 #include "tools/host/mapping.h"
 #include "tools/host/sysfs.h"
+#include "tools/out/json.h"
 #include "tools/out/say.h"
 
 static int key_bad_name(const char *name)
@@ -152,32 +153,9 @@ static int key_load(const char *name)
 	return next == SAY_NOTHING ? SAY_DONE : next;
 }
 
-/* Names in the directory, each once, behind which there is a key or the next one. */
-static char **key_files(void)
-{
-	char *dir = sysfs_root(KEY_FILE_DIR), **names = sysfs_list(dir, NULL), *dot, *of;
-	size_t from, to = 0, i;
-
-	for (from = 0; names[from]; from++) {
-		of = names[from];
-		dot = strrchr(of, '.');
-		if (dot && !strcmp(dot, KEY_FILE_NEXT))
-			*dot = 0;
-		for (i = 0; i < to && strcmp(names[i], of); i++)
-			;
-		if (i == to && ibtrs_key_name_ok(of, strlen(of)))
-			names[to++] = of;
-		else
-			free(of);
-	}
-	names[to] = NULL;
-	free(dir);
-	return names;
-}
-
 int cmd_key_load_run(struct cmd_args *a)
 {
-	char **files = key_files();
+	char **files = key_names();
 	int rc = SAY_DONE, r;
 	size_t i;
 
@@ -246,38 +224,92 @@ int cmd_key_remove_run(struct cmd_args *a)
 
 /* ---- list ---- */
 
-static void key_list_one(const char *name, bool heading)
+struct key_there {
+	bool file[2], loaded[2];	/* the present one, the next */
+};
+
+/* False: a name that nothing is behind, such as another user's key of that name. */
+static bool key_look_for(const char *name, struct key_there *k)
+{
+	char *path;
+	int next;
+
+	for (next = 0; next < 2; next++) {
+		path = key_path(name, next);
+		k->file[next] = sysfs_exists(path);
+		k->loaded[next] = keyring_has(name, next);
+		free(path);
+	}
+	return k->file[0] || k->file[1] || k->loaded[0] || k->loaded[1];
+}
+
+static void key_list_text(const char *name, const struct key_there *k, bool heading)
 {
 	static const char *const words[2][2] = { { "-", "next" }, { "yes", "yes, next" } };
-	char *path[2] = { key_path(name, false), key_path(name, true) };
 
 	if (heading)
 		say_print("%-24s %-10s %s", "KEY", "FILE", "LOADED");
-	say_print("%-24s %-10s %s", name, words[sysfs_exists(path[0])][sysfs_exists(path[1])],
-		  words[keyring_has(name, false)][keyring_has(name, true)]);
-	free(path[0]);
-	free(path[1]);
+	say_print("%-24s %-10s %s", name, words[k->file[0]][k->file[1]],
+		  words[k->loaded[0]][k->loaded[1]]);
+}
+
+static void key_list_json(struct json *j, const char *name, const struct key_there *k)
+{
+	json_object(j, NULL);
+	json_text(j, "name", name);
+	json_bool(j, "file", k->file[0]);
+	json_bool(j, "next_file", k->file[1]);
+	json_bool(j, "loaded", k->loaded[0]);
+	json_bool(j, "next_loaded", k->loaded[1]);
+	json_end(j);
+}
+
+/* Those of the directory, then those that only the kernel has. Allocated, as are the names. */
+static char **key_all_names(void)
+{
+	char **all = key_names(), **ring = keyring_names();
+	size_t nr, i, k;
+
+	for (nr = 0; all[nr]; nr++)
+		;
+	for (k = 0; ring[k]; k++) {
+		for (i = 0; i < nr && strcmp(all[i], ring[k]); i++)
+			;
+		if (i < nr)
+			continue;
+		all = say_grow(all, (nr + 2) * sizeof(*all));
+		all[nr++] = say_dup(ring[k]);
+		all[nr] = NULL;
+	}
+	sysfs_list_free(ring);
+	return all;
 }
 
 int cmd_key_list_run(struct cmd_args *a)
 {
-	char **files = key_files(), **ring = keyring_names();
-	bool heading = !ARG(a, noheadings);
-	size_t i, k;
+	bool heading = !ARG(a, noheadings), as_json = ARG(a, json);
+	char **names = key_all_names();
+	struct key_there k;
+	struct json j;
+	size_t i;
 
-	for (i = 0; files[i]; i++) {
-		key_list_one(files[i], heading);
-		heading = false;
+	if (as_json) {
+		json_document(&j, stdout, false);
+		json_array(&j, "keys");
 	}
-	for (k = 0; ring[k]; k++) {
-		for (i = 0; files[i] && strcmp(files[i], ring[k]); i++)
-			;
-		if (files[i] || (k && !strcmp(ring[k], ring[k - 1])))
+	for (i = 0; names[i]; i++) {
+		if (!key_look_for(names[i], &k))
 			continue;
-		key_list_one(ring[k], heading);
+		if (as_json)
+			key_list_json(&j, names[i], &k);
+		else
+			key_list_text(names[i], &k, heading);
 		heading = false;
 	}
-	sysfs_list_free(files);
-	sysfs_list_free(ring);
+	if (as_json) {
+		json_end(&j);
+		json_end(&j);
+	}
+	sysfs_list_free(names);
 	return SAY_DONE;
 }

@@ -195,11 +195,12 @@ static void policy_anybody(struct doctor *d, const struct policy_conf *now, cons
 	free(name);
 }
 
-static void doctor_policy(struct doctor *d, const char *search, const char *allow)
+static void doctor_policy(struct doctor *d, const char *search, const char *allow, bool proved)
 {
 	struct policy_conf *now = policy_conf_running(), *file = policy_conf_load(NULL);
 
-	policy_anybody(d, now, search, allow);
+	if (!proved)
+		policy_anybody(d, now, search, allow);
 	if (now && !file->m->nr_errors && !policy_conf_same(now, file))
 		doctor_find(
 			d, "policy", DOCTOR_WARNING,
@@ -217,7 +218,7 @@ static void doctor_policy(struct doctor *d, const char *search, const char *allo
 void doctor_exports(struct doctor *d)
 {
 	char *dir = sysfs_path("module/ibnbd_server/parameters"),
-	     *search = sysfs_attr(dir, "dev_search_path"), *claim = sysfs_attr(dir, "claim"), *allow;
+	     *search = sysfs_attr(dir, "dev_search_path"), *claim = sysfs_attr(dir, "claim"), *allow, *auth;
 	bool claims = claim && !strcmp(claim, "Y");
 	size_t i;
 
@@ -227,8 +228,10 @@ void doctor_exports(struct doctor *d)
 		exports_offers(d, search, claims);
 	if (search && d->s->server) {
 		allow = sysfs_attr(dir, "allow");
-		doctor_policy(d, search, allow);
+		auth = sysfs_attr(dir, "auth");
+		doctor_policy(d, search, allow, auth && !strcmp(auth, "required"));
 		free(allow);
+		free(auth);
 	}
 	free(claim);
 	free(search);

@@ -102,23 +102,23 @@ char *key_path(const char *name, bool next)
 	return path;
 }
 
-int key_read(const char *name, bool next, u8 *key)
+int key_look(const char *name, bool next, u8 *key, char **said, char **mend)
 {
 	char *path = key_path(name, next);
 	const char *why = NULL;
 	struct file_text f;
 	int err = 0;
 
+	*said = *mend = NULL;
 	file_read(path, FILE_SECRET, false, &f);
 	if (f.state == FILE_ABSENT) {
 		err = ENOENT;
 	} else if (f.state == FILE_REFUSED) {
-		say_error(0, "%s: %s", path, f.why);
-		if (f.mend)
-			say_mend("%s", f.mend);
+		*said = say_fmt("%s: %s", path, f.why);
+		*mend = f.mend ? say_dup(f.mend) : NULL;
 		err = EINVAL;
 	} else if ((why = key_parse(f.text, f.len, key))) {
-		say_error(0, "%s: %s", path, why);
+		*said = say_fmt("%s: %s", path, why);
 		err = EINVAL;
 	}
 	if (f.text)
@@ -126,4 +126,40 @@ int key_read(const char *name, bool next, u8 *key)
 	file_free(&f);
 	free(path);
 	return err;
+}
+
+int key_read(const char *name, bool next, u8 *key)
+{
+	char *said, *mend;
+	int err = key_look(name, next, key, &said, &mend);
+
+	if (said)
+		say_error(0, "%s", said);
+	if (mend)
+		say_mend("%s", mend);
+	free(said);
+	free(mend);
+	return err;
+}
+
+char **key_names(void)
+{
+	char *dir = sysfs_root(KEY_FILE_DIR), **names = sysfs_list(dir, NULL), *dot, *of;
+	size_t from, to = 0, i;
+
+	for (from = 0; names[from]; from++) {
+		of = names[from];
+		dot = strrchr(of, '.');
+		if (dot && !strcmp(dot, KEY_FILE_NEXT))
+			*dot = 0;
+		for (i = 0; i < to && strcmp(names[i], of); i++)
+			;
+		if (i == to && ibtrs_key_name_ok(of, strlen(of)))
+			names[to++] = of;
+		else
+			free(of);
+	}
+	names[to] = NULL;
+	free(dir);
+	return names;
 }

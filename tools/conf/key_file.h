@@ -23,5 +23,12 @@ char *key_path(const char *name, bool next);
  * Read it. 0; ENOENT: there is none; EINVAL: it is not used, and was said. @key is to be wiped.
  */
 int key_read(const char *name, bool next, u8 *key);
+/* The same, but what is wrong comes back in words: allocated, or NULL. */
+int key_look(const char *name, bool next, u8 *key, char **said, char **mend);
+/*
+ * Names in the directory, each once, behind which there is a key or the next one; free with
+ * sysfs_list_free().
+ */
+char **key_names(void);
 
 #endif

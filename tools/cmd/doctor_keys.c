@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* doctor: are the keys there that mappings and the server need, good, and loaded? */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "tools/cmd/doctor.h"
+#include "tools/conf/key_file.h"
+#include "tools/conf/server_conf.h"
+#include "tools/host/keyring.h"
+
+/* A file that is refused is as good as none. */
+static bool key_is_good(struct doctor *d, const char *name, bool next)
+{
+	char *said, *mend;
+	u8 key[IBTRS_KEY_LEN];
+	int err = key_look(name, next, key, &said, &mend);
+
+	explicit_bzero(key, sizeof(key));
+	if (said)
+		doctor_find(d, "key", DOCTOR_ERROR, said, mend);
+	return !err;
+}
+
+static size_t keys_files(struct doctor *d, bool ring)
+{
+	char **names = key_names();
+	size_t i, good = 0;
+	int next;
+
+	for (i = 0; names[i]; i++) {
+		for (next = 0; next < 2; next++) {
+			if (!key_is_good(d, names[i], next))
+				continue;
+			good++;
+			if (ring && !keyring_has(names[i], next))
+				doctor_find(d, "key", DOCTOR_WARNING,
+					    say_fmt("key %s%s is not loaded", names[i],
+						    next ? KEY_FILE_NEXT : ""),
+					    say_fmt("ibnbd key load %s", names[i]));
+		}
+	}
+	sysfs_list_free(names);
+	return good;
+}
+
+static bool key_has_file(const char *name)
+{
+	char *path[2] = { key_path(name, false), key_path(name, true) };
+	bool has = sysfs_exists(path[0]) || sysfs_exists(path[1]);
+
+	free(path[0]);
+	free(path[1]);
+	return has;
+}
+
+/* What lies in a file is looked at anyway. */
+static void keys_of_maps(struct doctor *d, bool ring)
+{
+	size_t i;
+
+	for (i = 0; i < d->m->nr; i++) {
+		const struct maps_entry *e = &d->m->entries[i];
+		const char *key = e->map.auth;
+
+		if (e->bad || !key[0] || key_has_file(key))
+			continue;
+		doctor_find(d, "key", ring && keyring_has(key, false) ? DOCTOR_WARNING : DOCTOR_ERROR,
+			    say_fmt("%s needs the key %s, which is not in " KEY_FILE_DIR, e->name,
+				    key),
+			    say_fmt("copy it from the server, or: ibnbd key generate %s", key));
+	}
+}
+
+static void keys_of_server(struct doctor *d, size_t good)
+{
+	struct server_conf *c = server_conf_load(NULL);
+	const char *auth = c->value[SERVER_auth];
+
+	if (auth && !strcmp(auth, "required") && !good)
+		doctor_find(d, "key", DOCTOR_ERROR,
+			    say_dup("server.conf says auth = required, and this host has no key: nobody is let in"),
+			    say_dup("ibnbd key generate NAME; copy it to the clients; ibnbd key load"));
+	server_conf_free(c);
+}
+
+void doctor_keys(struct doctor *d)
+{
+	bool ring = keyring_there();
+	size_t good = keys_files(d, ring);
+
+	keys_of_maps(d, ring);
+	keys_of_server(d, good);
+}
