@@ -88,6 +88,7 @@ static int mr_map_bounce(struct ibtrs_clt_path *path)
 		got = ib_map_mr_sg(m->bounce[i], sg, n, NULL, IBTRS_CLT_BOUNCE_SIZE);
 		if (got != n)
 			err = got < 0 ? got : -EINVAL;
+		ibtrs_mr_hide(m->bounce[i]);
 		ib_update_fast_reg_key(m->bounce[i], ib_inc_rkey(m->bounce[i]->rkey));
 	}
 	kfree(sg);
@@ -205,6 +206,7 @@ int ibtrs_clt_mr_map(struct ibtrs_clt_path *path, struct ibtrs_clt_req *req, str
 	n = ib_map_mr_sg(mr, req->io->sgl, req->nr_dma, NULL, SZ_4K);
 	if (n != req->nr_dma)
 		return n < 0 ? n : -EINVAL;
+	ibtrs_mr_hide(mr);
 	ib_update_fast_reg_key(mr, ib_inc_rkey(mr->rkey));
 	wr->mr = mr;
 	wr->key = mr->rkey;

@@ -88,6 +88,7 @@ static int trial_map(struct ibtrs_clt_trial *trial)
 	kfree(sg);
 	if (got != n)
 		return got < 0 ? got : -EINVAL;
+	ibtrs_mr_hide(trial->mr);
 	ib_update_fast_reg_key(trial->mr, ib_inc_rkey(trial->mr->rkey));
 	return 0;
 }

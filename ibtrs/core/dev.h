@@ -37,4 +37,16 @@ void ibtrs_dev_put(struct ibtrs_dev *dev);
 /* alloc_pages_exact() near the device; freed by free_pages_exact(). NULL: no memory. */
 void *ibtrs_dev_alloc_exact(const struct ibtrs_dev *dev, size_t size, gfp_t gfp);
 
+#define IBTRS_MR_ADDR	(1ULL << 32)
+
+/*
+ * The peer is to know @mr by an address that tells nothing of where its memory lies: of each MR the
+ * same, for keys tell them apart. An address of REG_MR is its user's to choose, as NFS over RDMA
+ * does, but for the place within a page. After ib_map_mr_sg(), before REG_MR. Any context.
+ */
+static inline void ibtrs_mr_hide(struct ib_mr *mr)
+{
+	mr->iova = IBTRS_MR_ADDR | (mr->iova & (mr->page_size - 1));
+}
+
 #endif

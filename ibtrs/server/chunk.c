@@ -381,6 +381,7 @@ static int chunk_make_mr(struct ibtrs_srv_path *path, struct scatterlist *sgl, u
 	n = ib_map_mr_sg(mr, sgl, per_mr, NULL, page);
 	if (n != per_mr)
 		return n < 0 ? n : -EINVAL;
+	ibtrs_mr_hide(mr);
 	ib_update_fast_reg_key(mr, ib_inc_rkey(mr->rkey));
 	return 0;
 }
