@@ -5,9 +5,10 @@
  * Called by: blk-mq (the ops table), ibtrs (done), dev.c (replay, abort, break, under the device's
  * lock).
  *
- * The tag is the slot (decision 4). Everything that a request needs exists before it comes: the
- * record, its scatterlist and the slot's header buffer are found by the tag. queue_rq takes no
- * lock, allocates nothing and writes to no cache line but its own record and header.
+ * The tag is the right to a slot (decision 4): who has a tag finds one, at home if it can be, and
+ * gives it back before the tag. Everything that a request needs exists before it comes: the record,
+ * its scatterlist and the slot's header buffer are found by the slot. queue_rq takes no lock,
+ * allocates nothing and writes to no cache line but its CPU's home, its own record and header.
  *
  * Locking: what queue_rq reads of a device (device_id, version, flags) changes only while the queue
  * is quiesced; the gate is read once. A record is owned by queue_rq until the submit, by ibtrs
@@ -17,8 +18,8 @@
  * Failure: only a request that was never posted is given back with BLK_STS_RESOURCE (L1). A posted
  * one ends by the server's answer or by ibnbd_clt_queue_abort(). When the server answers that it
  * does not know the device (it forgot it: forced close, restart between two requests), the request
- * *strays*: it keeps its tag and waits for the device to be opened again, three times at most, then
- * it ends.
+ * *strays*: it keeps its slot and waits for the device to be opened again, three times at most,
+ * then it ends.
  *
  * Polled queues: a request that says so is answered on a polled connection, by whoever waits for
  * it. Others get there too (the flush before a polled write, for which nobody looks; a polled one
@@ -41,9 +42,21 @@
 #define QUEUE_STRAYS_MAX	3
 #define QUEUE_WANT_S		10	/* who was refused asks again */
 
-static struct ibnbd_clt_op *queue_op(const struct ibnbd_clt_dev *dev, u32 tag)
+static struct ibnbd_clt_op *queue_op(const struct ibnbd_clt_dev *dev, u32 slot)
 {
-	return ibnbd_clt_op(dev->ops, dev->op_stride, tag);
+	return ibnbd_clt_op(dev->ops, dev->op_stride, slot);
+}
+
+/* Where a request keeps its record, from queue_rq on. */
+static struct ibnbd_clt_op **queue_op_of(struct request *rq)
+{
+	return blk_mq_rq_to_pdu(rq);
+}
+
+/* The slot goes before the tag, so there are never more tags than slots to be found. */
+static void queue_give_slot(struct ibnbd_clt_op *op)
+{
+	ibtrs_clt_slot_give(op->dev->clt, op->io.slot);
 }
 
 /* What the gate, other than open, does with a request; BLK_STS_OK: send it. */
@@ -111,33 +124,21 @@ static __always_inline u32 queue_flags(const struct request *rq, u32 known)
 	return flags & known;
 }
 
-/*
- * Anything but BLK_STS_OK: not posted; the request was started when blk_mq_request_started() says
- * so.
- */
-static __always_inline blk_status_t queue_send(struct request *rq, struct ibtrs_clt_plug *plug)
+/* Its record and the slot are this request's. Return: as queue_send(). */
+static __always_inline blk_status_t queue_submit(struct request *rq, struct ibnbd_clt_op *op,
+						 struct ibtrs_clt_plug *plug)
 {
 	struct blk_mq_hw_ctx *hctx = rq->mq_hctx;
 	struct ibnbd_clt_dev *dev = rq->q->queuedata;
-	struct ibnbd_clt_op *op = queue_op(dev, rq->tag);
-	u8 gate = READ_ONCE(dev->gate);
-	blk_status_t status;
 	struct ibnbd_io m;
 	int err;
 
-	if (unlikely(gate != IBNBD_CLT_GATE_OPEN)) {
-		status = queue_gate(dev, rq, gate);
-		if (status != BLK_STS_OK)
-			return status;
-	}
 	if (unlikely(!queue_translate(rq, &m, &op->io)))
 		return BLK_STS_NOTSUPP;
 	m.device_id = dev->device_id;
 	m.sector = blk_rq_pos(rq);
 	m.flags = queue_flags(rq, dev->io_flags);
 	m.prio = req_get_ioprio(rq);
-	op->dev = dev;
-	op->rq = rq;
 	op->start = (u32)jiffies;
 	op->status = BLK_STS_OK;
 	op->tries = 0;
@@ -161,6 +162,36 @@ static __always_inline blk_status_t queue_send(struct request *rq, struct ibtrs_
 		return BLK_STS_RESOURCE;
 	trace_ibnbd_clt_error(dev, op, err);
 	return BLK_STS_IOERR;
+}
+
+/*
+ * Anything but BLK_STS_OK: not posted; the request was started when blk_mq_request_started() says
+ * so.
+ */
+static __always_inline blk_status_t queue_send(struct request *rq, struct ibtrs_clt_plug *plug)
+{
+	struct ibnbd_clt_dev *dev = rq->q->queuedata;
+	u8 gate = READ_ONCE(dev->gate);
+	struct ibnbd_clt_op *op;
+	blk_status_t status;
+	int slot;
+
+	if (unlikely(gate != IBNBD_CLT_GATE_OPEN)) {
+		status = queue_gate(dev, rq, gate);
+		if (status != BLK_STS_OK)
+			return status;
+	}
+	slot = ibtrs_clt_slot_take(dev->clt);
+	if (unlikely(slot < 0))
+		return BLK_STS_RESOURCE;
+	op = queue_op(dev, slot);
+	op->dev = dev;
+	WRITE_ONCE(op->rq, rq);
+	*queue_op_of(rq) = op;
+	status = queue_submit(rq, op, plug);
+	if (unlikely(status != BLK_STS_OK))
+		queue_give_slot(op);
+	return status;
 }
 
 static blk_status_t queue_rq(struct blk_mq_hw_ctx *hctx, const struct blk_mq_queue_data *bd)
@@ -196,6 +227,16 @@ DEF_MQ_QUEUE_RQS(queue_rqs, list)
 	cx_rq_list_assign(list, &left);
 }
 
+/* The end of a request, where the block layer takes it back at once. */
+static void queue_finish(struct ibnbd_clt_op *op)
+{
+	struct request *rq = op->rq;
+	blk_status_t status = op->status;
+
+	queue_give_slot(op);
+	blk_mq_end_request(rq, status);
+}
+
 /* May the request wait for its device to be opened again? From then on it is the device's. */
 static noinline bool queue_stray(struct ibnbd_clt_op *op)
 {
@@ -228,7 +269,7 @@ static void queue_end(struct ibnbd_clt_op *op, int err)
 		 * interrupt on another CPU.
 		 */
 		if (!in_interrupt())
-			blk_mq_end_request(op->rq, op->status);
+			queue_finish(op);
 		else if (llist_add(&op->late, &op->dev->sess->late))
 			kblockd_schedule_work(&op->dev->sess->late_work);
 		return;
@@ -243,7 +284,7 @@ void ibnbd_clt_queue_late(struct work_struct *work)
 
 	/* Here and now: blk_mq_complete_request() could send it to the softirq of another CPU. */
 	llist_for_each_entry_safe(op, next, llist_del_all(&s->late), late)
-		blk_mq_end_request(op->rq, op->status);
+		queue_finish(op);
 }
 
 static void queue_done(struct ibtrs_clt_io *io, int err)
@@ -262,9 +303,7 @@ static void queue_done(struct ibtrs_clt_io *io, int err)
 
 static void queue_complete(struct request *rq)
 {
-	struct ibnbd_clt_dev *dev = rq->q->queuedata;
-
-	blk_mq_end_request(rq, queue_op(dev, rq->tag)->status);
+	queue_finish(*queue_op_of(rq));
 }
 
 /*
@@ -287,9 +326,12 @@ static bool queue_is_overdue(const struct ibnbd_clt_op *op)
 DEF_MQ_TIMEOUT(queue_timeout, rq)
 {
 	struct ibnbd_clt_dev *dev = rq->q->queuedata;
-	struct ibnbd_clt_op *op = queue_op(dev, rq->tag);
+	struct ibnbd_clt_op *op = *queue_op_of(rq);
 	u32 limit = READ_ONCE(dev->map.io_timeout);
 
+	/* It may just end, and another one have its slot already. */
+	if (READ_ONCE(op->rq) != rq)
+		return BLK_EH_RESET_TIMER;
 	if (limit && (u32)jiffies - READ_ONCE(op->start) >= limit * HZ)
 		ibnbd_clt_dev_tell(dev, IBNBD_CLT_NEWS_SLOW);
 	if (queue_is_overdue(op))
@@ -436,13 +478,13 @@ static bool queue_match_readdress(struct ibtrs_clt_io *io, void *arg)
 	return true;
 }
 
-/* The next stray of @dev from tag *@tag on, which is advanced behind it; NULL at the end. */
-static struct ibnbd_clt_op *queue_next_stray(struct ibnbd_clt_dev *dev, u32 *tag)
+/* The next stray of @dev from slot *@slot on, which is advanced behind it; NULL at the end. */
+static struct ibnbd_clt_op *queue_next_stray(struct ibnbd_clt_dev *dev, u32 *slot)
 {
 	struct ibnbd_clt_op *op;
 
-	while (*tag < dev->sess->nr_ops) {
-		op = queue_op(dev, (*tag)++);
+	while (*slot < dev->sess->nr_ops) {
+		op = queue_op(dev, (*slot)++);
 		/* Pairs with queue_stray(). */
 		if (smp_load_acquire(&op->stray) && op->dev == dev)
 			return op;
@@ -454,10 +496,10 @@ static unsigned int queue_resubmit(struct ibnbd_clt_dev *dev)
 {
 	struct ibnbd_clt_op *op;
 	unsigned int left = 0;
-	u32 tag = 0;
+	u32 slot = 0;
 	int err;
 
-	while ((op = queue_next_stray(dev, &tag))) {
+	while ((op = queue_next_stray(dev, &slot))) {
 		queue_readdress(op);
 		op->stray = 0;
 		err = ibtrs_clt_submit(dev->clt, &op->io);
@@ -482,10 +524,10 @@ unsigned int ibnbd_clt_queue_replay(struct ibnbd_clt_dev *dev)
 bool ibnbd_clt_queue_unknown(struct ibnbd_clt_dev *dev)
 {
 	struct ibnbd_clt_op *op;
-	u32 tag = 0;
+	u32 slot = 0;
 
 	lockdep_assert_held(&dev->lock);
-	while ((op = queue_next_stray(dev, &tag)))
+	while ((op = queue_next_stray(dev, &slot)))
 		if (le32_to_cpu(op->hdr->device_id) == dev->device_id)
 			return true;
 	return false;
@@ -495,9 +537,9 @@ bool ibnbd_clt_queue_unknown(struct ibnbd_clt_dev *dev)
 static void queue_end_strays(struct ibnbd_clt_dev *dev, u32 longer_than)
 {
 	struct ibnbd_clt_op *op;
-	u32 tag = 0;
+	u32 slot = 0;
 
-	while ((op = queue_next_stray(dev, &tag))) {
+	while ((op = queue_next_stray(dev, &slot))) {
 		if (longer_than && op->io.len <= longer_than)
 			continue;
 		op->stray = 0;
@@ -524,10 +566,10 @@ enum ibtrs_clt_left ibnbd_clt_queue_abort_larger(struct ibnbd_clt_dev *dev, u32 
 unsigned int ibnbd_clt_queue_busy(struct ibnbd_clt_dev *dev)
 {
 	unsigned int n = ibtrs_clt_count(dev->clt, queue_match, dev);
-	u32 tag = 0;
+	u32 slot = 0;
 
 	lockdep_assert_held(&dev->lock);
-	while (queue_next_stray(dev, &tag))
+	while (queue_next_stray(dev, &slot))
 		n++;
 	return n;
 }
@@ -541,10 +583,10 @@ unsigned int ibnbd_clt_queue_posted(struct ibnbd_clt_dev *dev)
 bool ibnbd_clt_queue_has_writes(struct ibnbd_clt_dev *dev)
 {
 	struct ibnbd_clt_op *op;
-	u32 tag = 0;
+	u32 slot = 0;
 
 	lockdep_assert_held(&dev->lock);
-	while ((op = queue_next_stray(dev, &tag)))
+	while ((op = queue_next_stray(dev, &slot)))
 		if (op->io.dir == IBTRS_WRITE)
 			return true;
 	return ibtrs_clt_count(dev->clt, queue_match_write, dev);

@@ -8,8 +8,8 @@
  * attempt to open it until the last of it is closed; who wants a name that is opening or closing
  * waits for it, killable.
  *
- * The tag set: one for the session, one tag = one slot, shared by all hardware queues and disks. A
- * private queue is its first user and stays to the end, so that the set is "shared" before the
+ * The tag set: one for the session, one tag = the right to one slot, shared by all hardware queues
+ * and disks. A private queue is its first user and stays to the end, so that the set is "shared" before the
  * first disk comes and after the last but one has gone: switching that freezes all other queues of
  * the set, which would hang behind held I/O (L2). STACKING: a CPU may go offline while requests are
  * held (L13).
@@ -53,6 +53,7 @@ static int session_alloc_set(struct ibnbd_clt_session *s)
 	set->nr_hw_queues = s->nr_irq + s->nr_poll;
 	set->nr_maps = s->nr_poll ? HCTX_MAX_TYPES : 1;
 	set->queue_depth = min_t(u32, s->attrs.nr_slots, BLK_MQ_MAX_DEPTH);
+	set->cmd_size = sizeof(struct ibnbd_clt_op *);
 	set->numa_node = s->attrs.numa_node;
 	set->timeout = SESSION_RQ_TIMEOUT;
 	set->flags = BLK_MQ_F_SHOULD_MERGE | BLK_MQ_F_TAG_HCTX_SHARED | BLK_MQ_F_STACKING |

@@ -23,8 +23,8 @@ enum ibnbd_clt_account {
 };
 
 /*
- * One per tag (decision 4: the tag is the slot). It belongs to queue_rq until the submit, then to
- * ibtrs until done(), then, if it strayed, to the holder of its device's lock. The scatterlist
+ * One per slot (decision 4). It belongs to queue_rq, once that has the slot, until the submit, then
+ * to ibtrs until done(), then, if it strayed, to the holder of its device's lock. The scatterlist
  * follows it in the array.
  */
 struct ibnbd_clt_op {
@@ -98,9 +98,9 @@ struct ibnbd_clt_session {
 	unsigned int users;
 };
 
-static inline struct ibnbd_clt_op *ibnbd_clt_op(void *ops, u32 stride, u32 tag)
+static inline struct ibnbd_clt_op *ibnbd_clt_op(void *ops, u32 stride, u32 slot)
 {
-	return ops + (size_t)stride * tag;
+	return ops + (size_t)stride * slot;
 }
 
 /**

@@ -43,9 +43,13 @@ struct ibtrs_clt_wrs {
 	struct ib_sge hdr;
 };
 
+/* One CPU's, mostly (slot.c): so no two share a cache line. */
 struct ibtrs_clt_req {
 	/* constant */
 	u32 slot;
+	/* the bit in *free that is set while the slot is nobody's; only of the user's */
+	u32 bit;
+	unsigned long *free;
 	void *hdr;
 	void *bounce;			/* IBTRS_CLT_BOUNCE_SIZE */
 	struct ib_sge *sge;
@@ -69,7 +73,7 @@ struct ibtrs_clt_req {
 	} early;
 	struct ib_cqe inv_cqe;
 	struct ibtrs_clt_wrs wrs;
-};
+} ____cacheline_aligned_in_smp;
 
 /* After the drain of @path: every request on it goes to another path, or is parked. Drain work. */
 void ibtrs_clt_req_walk(struct ibtrs_clt_path *path);

@@ -1,8 +1,29 @@
 // SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Slots: their memory, and which one a request gets (decision 4).
+ *
+ * A slot is some cache lines here, more of them on the server, and pages of data on both: it is
+ * cheap on the CPU that used it last. So each CPU has a home, a word or a few of free bits in a
+ * cache line of its own, takes from the bottom of that, and what it took goes back there, whoever
+ * gives it: the same few slots are used again and again. A CPU whose home is empty borrows, from
+ * the top of others' homes, in an order of its own: all slots are within its reach, it finds the
+ * same ones again, and their owners notice last.
+ *
+ * Called by: the user (take, give), on the way of each request; link.c (init); call.c and trial.c,
+ * which take ibtrs' own slots. Those are few, go under a lock, and nobody waits for one on the way
+ * of a request.
+ *
+ * Locking: none for the user's slots. A bit is cleared by who takes the slot, and set again by who
+ * gives it; each is one atomic instruction, and orders what the two do with the slot.
+ *
+ * Failure: a user who holds less than nr_user slots finds one. He may look into a home just before
+ * a slot comes back there, though, while the one he was to find elsewhere is taken by another: so
+ * he looks several times, and is then told to come again.
+ */
 #include <linux/mm.h>
 #include <linux/slab.h>
 #include "ibtrs/client/mr.h"
-#include "ibtrs/client/slot.h"
+#include "ibtrs/client/session.h"
 
 /*
  * Decision 4. A message keeps its slot until it is answered, and the OPEN of a disk that recovers
@@ -20,9 +41,31 @@ static void *slots_alloc_pages(const struct ibtrs_clt_slots *s, unsigned int ord
 	return page ? page_address(page) : NULL;
 }
 
+#define SLOT_ROUNDS	8	/* looks at all homes */
+
 static void *slots_alloc_array(const struct ibtrs_clt_slots *s, size_t n, size_t size)
 {
 	return kvzalloc_node(array_size(n, size), GFP_KERNEL, s->node);
+}
+
+static int slots_alloc_homes(struct ibtrs_clt_slots *s, u32 nr_user)
+{
+	struct ibtrs_homes *h = &s->homes;
+	u32 i;
+
+	ibtrs_homes_plan(h, nr_user, nr_cpu_ids);
+	s->home_words = round_up(BITS_TO_LONGS(h->per), SMP_CACHE_BYTES / sizeof(long));
+	s->free = slots_alloc_array(s, h->nr, s->home_words * sizeof(long));
+	if (!s->free)
+		return -ENOMEM;
+	for (i = 0; i < nr_user; i++) {
+		struct ibtrs_clt_req *req = &s->reqs[i];
+
+		req->free = s->free + i / h->per * s->home_words;
+		req->bit = i % h->per;
+		__set_bit(req->bit, req->free);
+	}
+	return 0;
 }
 
 static int slots_alloc_buffers(struct ibtrs_clt_slots *s, u32 depth)
@@ -58,6 +101,8 @@ static void slots_free(struct ibtrs_clt_slots *s, u32 depth)
 	kvfree(s->reqs);
 	kvfree(s->hdrs);
 	kvfree(s->sges);
+	kvfree(s->free);
+	s->free = NULL;
 	s->reqs = NULL;
 	s->hdrs = NULL;
 	s->sges = NULL;
@@ -77,13 +122,13 @@ int ibtrs_clt_slots_init(struct ibtrs_clt_slots *s, u32 depth, u32 max_segments,
 	s->reqs = slots_alloc_array(s, depth, sizeof(*s->reqs));
 	s->hdrs = slots_alloc_array(s, s->nr_hdrs, sizeof(*s->hdrs));
 	s->sges = slots_alloc_array(s, (size_t)depth * s->sges_per_slot, sizeof(*s->sges));
+	/* A depth of 1 leaves nothing for a user: the caller refuses it. */
 	if (s->reqs && s->hdrs && s->sges)
-		err = slots_alloc_buffers(s, depth);
+		err = slots_alloc_homes(s, depth - own) ?: slots_alloc_buffers(s, depth);
 	if (err) {
 		slots_free(s, depth);
 		return err;
 	}
-	/* A depth of 1 leaves nothing for a user: the caller refuses it. */
 	s->nr_user = depth - own;
 	s->own_free = GENMASK(own - 1, 0);
 	/*
@@ -99,7 +144,90 @@ void ibtrs_clt_slots_free(struct ibtrs_clt_slots *s)
 	slots_free(s, s->depth);
 }
 
-static int slot_take(struct ibtrs_clt_slots *s, unsigned int leave)
+/* ---- the user's --------------------------------------------------------- */
+
+/* From @from on upwards. */
+static int slot_take_low(struct ibtrs_clt_slots *s, u32 home, u32 from)
+{
+	unsigned long *free = s->free + home * s->home_words;
+	unsigned long mask = ~0ul << from % BITS_PER_LONG, left;
+	u32 per = s->homes.per, i, bit;
+
+	for (i = from / BITS_PER_LONG; i < BITS_TO_LONGS(per); i++, mask = ~0ul) {
+		while ((left = READ_ONCE(free[i]) & mask)) {
+			bit = __ffs(left);
+			if (likely(test_and_clear_bit(bit, &free[i])))
+				return home * per + i * BITS_PER_LONG + bit;
+		}
+	}
+	return -EAGAIN;
+}
+
+static int slot_take_high(struct ibtrs_clt_slots *s, u32 home)
+{
+	unsigned long *free = s->free + home * s->home_words, left;
+	u32 per = s->homes.per, i, bit;
+
+	for (i = BITS_TO_LONGS(per); i--;) {
+		while ((left = READ_ONCE(free[i]))) {
+			bit = __fls(left);
+			if (likely(test_and_clear_bit(bit, &free[i])))
+				return home * per + i * BITS_PER_LONG + bit;
+		}
+	}
+	return -EAGAIN;
+}
+
+static noinline int slot_find(struct ibtrs_clt_slots *s, u32 cpu)
+{
+	u32 home = ibtrs_homes_of(&s->homes, cpu), first = ibtrs_homes_first(&s->homes, cpu);
+	u32 round, i;
+	int slot;
+
+	slot = slot_take_low(s, home, first);
+	if (slot < 0 && first)
+		slot = slot_take_low(s, home, 0);
+	for (round = 0; round < SLOT_ROUNDS && slot < 0; round++) {
+		for (i = 0; i < s->homes.nr && slot < 0; i++) {
+			home = ibtrs_homes_next(&s->homes, home);
+			slot = slot_take_high(s, home);
+		}
+	}
+	return slot;
+}
+
+int ibtrs_clt_slot_take(struct ibtrs_clt *clt)
+{
+	struct ibtrs_clt_slots *s = &clt->slots;
+	u32 cpu = raw_smp_processor_id(), bit;
+	unsigned long *free, left;
+
+	/* Mostly: a home of its own, and something in the first word of it. */
+	if (likely(cpu < s->homes.nr)) {
+		free = s->free + cpu * s->home_words;
+		left = READ_ONCE(*free);
+		if (likely(left)) {
+			bit = __ffs(left);
+			if (likely(test_and_clear_bit(bit, free)))
+				return cpu * s->homes.per + bit;
+		}
+	}
+	return slot_find(s, cpu);
+}
+EXPORT_SYMBOL_GPL(ibtrs_clt_slot_take);
+
+void ibtrs_clt_slot_give(struct ibtrs_clt *clt, u32 slot)
+{
+	struct ibtrs_clt_req *req = &clt->slots.reqs[slot];
+
+	smp_mb__before_atomic();	/* with the one in test_and_clear_bit() */
+	set_bit(req->bit, req->free);
+}
+EXPORT_SYMBOL_GPL(ibtrs_clt_slot_give);
+
+/* ---- ibtrs' own --------------------------------------------------------- */
+
+static int slot_take_own(struct ibtrs_clt_slots *s, unsigned int leave)
 {
 	unsigned long flags;
 	int bit, slot = -EAGAIN;
@@ -116,17 +244,17 @@ static int slot_take(struct ibtrs_clt_slots *s, unsigned int leave)
 
 int ibtrs_clt_slot_get(struct ibtrs_clt_slots *s)
 {
-	return slot_take(s, 0);
+	return slot_take_own(s, 0);
 }
 
 int ibtrs_clt_slot_spare(struct ibtrs_clt_slots *s)
 {
-	return slot_take(s, 1);
+	return slot_take_own(s, 1);
 }
 
 int ibtrs_clt_slot_half(struct ibtrs_clt_slots *s)
 {
-	return slot_take(s, DIV_ROUND_UP(s->depth - s->nr_user, 2));
+	return slot_take_own(s, DIV_ROUND_UP(s->depth - s->nr_user, 2));
 }
 
 void ibtrs_clt_slot_put(struct ibtrs_clt_slots *s, u32 slot)

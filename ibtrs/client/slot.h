@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The slots of a session: one request record, one header buffer and one bounce buffer each, in
- * arrays indexed by the slot (laws L14, L1), and the small allocator of ibtrs' own slots behind the
- * user's.
+ * arrays indexed by the slot (laws L14, L1); the homes of the user's slots, and the small allocator
+ * of ibtrs' own behind them.
  */
 #ifndef IBTRS_CLIENT_SLOT_H
 #define IBTRS_CLIENT_SLOT_H
@@ -10,6 +10,7 @@
 #include <linux/wait.h>
 #include <ibtrs/clt.h>
 #include "ibtrs/client/req.h"
+#include "ibtrs/logic/homes.h"
 
 /*
  * One header buffer: user header, then the transport header right behind it. Eight of them to a
@@ -31,6 +32,10 @@ struct ibtrs_clt_slots {
 	u32 sges_per_slot;
 	/* all of them lie near the adapter of the session's first path */
 	int node;
+	/* of the user's slots: a bit for each, set while it is free; home_words for each home */
+	struct ibtrs_homes homes;
+	unsigned long *free;
+	u32 home_words;			/* whole cache lines */
 
 	spinlock_t lock;		/* own_free */
 	unsigned long own_free;		/* bit i: slot nr_user + i is free */

@@ -3,9 +3,9 @@
  * IBTRS client API: what a block driver, or any request/reply protocol, sees of the transport.
  *
  * A *session* is a connection to one server over one or more *paths*. The server grants queue_depth
- * *slots*; a slot is the right to one request. Slots 0 .. nr_slots-1 belong to the user (a block
- * driver uses its tag as the slot); the few behind them are ibtrs' own, for ibtrs_clt_call(). From
- * a successful ibtrs_clt_submit() until done() a slot, its io, its header buffer and the
+ * *slots*; a slot is the right to one request. Slots 0 .. nr_slots-1 belong to the user, who takes
+ * one for each request and gives it back; the few behind them are ibtrs' own, for ibtrs_clt_call().
+ * From a successful ibtrs_clt_submit() until done() a slot, its io, its header buffer and the
  * scatterlist belong to ibtrs: when a path dies, its requests move to another path with the same
  * slot, and when no path is left they are *parked*, not failed.
  *
@@ -187,6 +187,18 @@ void ibtrs_clt_news_fault(struct ibtrs_clt *clt);
  * request. Any context.
  */
 void ibtrs_clt_want(struct ibtrs_clt *clt, unsigned int seconds);
+
+/**
+ * ibtrs_clt_slot_take() - a slot for a request
+ *
+ * Preferably one that this CPU used last. Any context; takes no lock.
+ *
+ * Return: the slot, or -EAGAIN: all are taken. A user who holds less than nr_slots, and has given
+ * back before he counts it as not held, sees that hardly ever, and may try again soon.
+ */
+int ibtrs_clt_slot_take(struct ibtrs_clt *clt);
+/* It is nobody's again: not submitted, or done() has run. Any context. */
+void ibtrs_clt_slot_give(struct ibtrs_clt *clt, u32 slot);
 
 /*
  * The user header buffer of a slot: IBTRS_CLT_USR_HDR_MAX bytes, 8-byte aligned. Write it before
