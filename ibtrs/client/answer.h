@@ -46,6 +46,7 @@ static inline struct ibtrs_clt_path *ibtrs_clt_req_leave(struct ibtrs_clt_req *r
 {
 	struct ibtrs_clt_path *path = req->conn->path;
 
+	atomic_dec(&req->conn->inflight);
 	ibtrs_clt_stats_ended(&path->stats, req->cpu);
 	return path;
 }

@@ -16,10 +16,12 @@ struct ibtrs_clt_path;
 struct ibtrs_clt_rxbuf;
 
 /**
- * struct ibtrs_clt_conn - one connection of a path
+ * struct ibtrs_clt_conn - one connection of a path; no two share a cache line
  * @lock: dead, against a late CM event that would build on what teardown removes
  * @recv_due: receives consumed and not yet given back (CQ context of this connection only)
  * @inv_rkey: key that the peer invalidated last (same)
+ * @inflight: requests that were posted here, and have not ended or left. Counted by connection and
+ *	not by path, so that a CPU, which has one of its own, writes to no line of others
  * @seen: written by every completion, cleared by the check of probe.c
  * @alone: requests in a row that found nobody else here, see post_is_alone() in post.c. A hint, as
  *	is @last; by whoever sends
@@ -34,6 +36,7 @@ struct ibtrs_clt_conn {
 	struct ib_cqe send_cqe;
 	u32 recv_due;
 	u32 inv_rkey;
+	atomic_t inflight;
 	u32 alone;
 	const void *last;
 	bool seen;
@@ -50,7 +53,7 @@ struct ibtrs_clt_conn {
 	bool dead;
 	bool established;
 	struct ibtrs_wire_conn_req req;	/* what was said; its answer may have to prove something */
-};
+} ____cacheline_aligned_in_smp;
 
 /* Something was completed on @conn. CQ context. */
 static inline void ibtrs_clt_conn_seen(struct ibtrs_clt_conn *conn)

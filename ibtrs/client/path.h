@@ -138,6 +138,16 @@ static inline u64 ibtrs_clt_path_now_ms(void)
 	return ktime_to_ms(ktime_get());
 }
 
+/* Requests that are posted on it, of no exact moment: each CPU counts its own. Any context. */
+static inline u32 ibtrs_clt_path_inflight(const struct ibtrs_clt_path *path)
+{
+	u32 cid, n = 0;
+
+	for (cid = 0; cid < path->nr_conns; cid++)
+		n += atomic_read(&path->conns[cid].inflight);
+	return n;
+}
+
 static inline enum ibtrs_path_state ibtrs_clt_path_state(const struct ibtrs_clt_path *path)
 {
 	return READ_ONCE(path->state);

@@ -298,9 +298,7 @@ struct ibtrs_clt_path *ibtrs_clt_path_create(struct ibtrs_clt *clt,
 	err = ibtrs_clt_stats_init(&path->stats);
 	if (err)
 		goto free_conns;
-	err = ibtrs_clt_probe_init(path);
-	if (err)
-		goto free_stats;
+	ibtrs_clt_probe_init(path);
 	for (cid = 0; cid < path->nr_conns; cid++) {
 		mutex_init(&path->conns[cid].lock);
 		path->conns[cid].dead = true;
@@ -322,11 +320,9 @@ struct ibtrs_clt_path *ibtrs_clt_path_create(struct ibtrs_clt *clt,
 	path->hb.path = path->name;
 	err = ibtrs_clt_dirs_path_add(path);
 	if (err)
-		goto free_probe;
+		goto free_stats;
 	return path;
 
-free_probe:
-	ibtrs_clt_probe_free(path);
 free_stats:
 	ibtrs_clt_stats_free(&path->stats);
 free_conns:
@@ -351,7 +347,6 @@ void ibtrs_clt_path_destroy(struct ibtrs_clt_path *path)
 	synchronize_rcu();
 	cancel_delayed_work_sync(&path->timer);
 	cancel_work_sync(&path->work);
-	ibtrs_clt_probe_free(path);
 	ibtrs_clt_stats_free(&path->stats);
 	kvfree(path->conns);
 	kfree(path);

@@ -133,16 +133,20 @@ EXPORT_SYMBOL_GPL(ibtrs_clt_settled);
  */
 static bool pathset_is_taken(const struct ibtrs_clt_path *path)
 {
-	return unlikely(READ_ONCE(path->stats.wary)) && ibtrs_clt_stats_inflight(&path->stats);
+	return unlikely(READ_ONCE(path->stats.wary)) && ibtrs_clt_path_inflight(path);
 }
 
-static u64 pathset_load(const struct ibtrs_clt_path *path, u8 policy)
+/*
+ * In flight is what this CPU has in flight there: the sum over all CPUs would be a cache line that
+ * each request of each of them writes to. If each CPU divides its own, the whole is divided.
+ */
+static u64 pathset_load(const struct ibtrs_clt_path *path, u32 cid, u8 policy)
 {
 	u64 avoid = pathset_is_taken(path) ? PATHSET_AVOID : 0;
 
 	if (policy == IBTRS_MPATH_MIN_LATENCY)
 		return READ_ONCE(path->hb.latency_ns) | avoid;
-	return max_t(s64, 0, ibtrs_clt_stats_inflight(&path->stats)) | avoid;
+	return max(0, atomic_read(&path->conns[cid].inflight)) | avoid;
 }
 
 static int pathset_next(const struct ibtrs_clt_pathset *set, unsigned int cursor, u32 n,
@@ -160,14 +164,15 @@ static int pathset_next(const struct ibtrs_clt_pathset *set, unsigned int cursor
 }
 
 struct ibtrs_clt_path *ibtrs_clt_pathset_pick(struct ibtrs_clt *clt,
-					      const struct ibtrs_clt_pathset *set, u64 tried[2])
+					      const struct ibtrs_clt_pathset *set, u32 cid,
+					      u64 tried[2])
 {
 	/* Pairs with the shrinking in place. */
 	u32 n = min_t(u32, smp_load_acquire(&set->n), IBTRS_MAX_PATHS);
 	u8 policy = READ_ONCE(clt->policy);
 	u64 best_load = U64_MAX, load;
 	int best = -1;
-	u32 i;
+	u32 i, at;
 
 	if (likely(n == 1)) {
 		if (tried[0])
@@ -181,13 +186,14 @@ struct ibtrs_clt_path *ibtrs_clt_pathset_pick(struct ibtrs_clt *clt,
 			*cursor = best;
 		put_cpu_ptr(clt->cursor);
 	} else {
-		for (i = 0; i < n; i++) {
-			if (ibtrs_mpath_tried(tried, i))
+		/* Of equals each CPU has a first one of its own. */
+		for (i = 0, at = n ? cid % n : 0; i < n; i++, at = at + 1 < n ? at + 1 : 0) {
+			if (ibtrs_mpath_tried(tried, at))
 				continue;
-			load = pathset_load(READ_ONCE(set->path[i]), policy);
+			load = pathset_load(READ_ONCE(set->path[at]), cid, policy);
 			if (load < best_load) {
 				best_load = load;
-				best = i;
+				best = at;
 			}
 		}
 	}

@@ -29,8 +29,12 @@ void ibtrs_clt_pathset_free(struct ibtrs_clt *clt);
  */
 int ibtrs_clt_pathset_add(struct ibtrs_clt *clt, struct ibtrs_clt_path *path);
 int ibtrs_clt_pathset_del(struct ibtrs_clt *clt, struct ibtrs_clt_path *path);
-/* The path for the next request, NULL when every one was tried. RCU read side. */
+/*
+ * The path for the next request, which goes over its connection @cid; NULL when every one was
+ * tried. RCU read side.
+ */
 struct ibtrs_clt_path *ibtrs_clt_pathset_pick(struct ibtrs_clt *clt,
-					      const struct ibtrs_clt_pathset *set, u64 tried[2]);
+					      const struct ibtrs_clt_pathset *set, u32 cid,
+					      u64 tried[2]);
 
 #endif

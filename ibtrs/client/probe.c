@@ -20,7 +20,6 @@
  * comes before the drain ends or not at all. The check is stopped before the drain, so nothing is
  * posted behind it.
  */
-#include <linux/slab.h>
 #include "ibtrs/client/session.h"
 
 static void probe_post(struct ibtrs_clt_conn *conn)
@@ -37,14 +36,15 @@ static void probe_post(struct ibtrs_clt_conn *conn)
 		ibtrs_clt_path_fail(conn->path, err, "a send queue can not be probed");
 }
 
-static void probe_check(struct ibtrs_clt_conn *conn, u32 out)
+static void probe_check(struct ibtrs_clt_path *path, struct ibtrs_clt_conn *conn)
 {
-	struct ibtrs_clt_path *path = conn->path;
+	u32 out = max(0, atomic_read(&conn->inflight));
 	u32 patience = ibtrs_sqwatch_patience(path->clt->opts.hb_misses,
 					      (u64)out * path->limits.max_io_size);
 	bool seen = READ_ONCE(conn->seen);
 
-	WRITE_ONCE(conn->seen, false);
+	if (seen)
+		WRITE_ONCE(conn->seen, false);
 	switch (ibtrs_sqwatch_look(&conn->watch, out, seen, READ_ONCE(conn->probing), patience)) {
 	case IBTRS_SQWATCH_PROBE:
 		probe_post(conn);
@@ -57,31 +57,19 @@ static void probe_check(struct ibtrs_clt_conn *conn, u32 out)
 	}
 }
 
-static void probe_count(struct ibtrs_clt_path *path)
-{
-	struct ibtrs_clt_slots *s = &path->clt->slots;
-	struct ibtrs_clt_conn *conn;
-	u32 i;
-
-	memset(path->probe.out, 0, path->nr_conns * sizeof(*path->probe.out));
-	for (i = 0; i < s->depth; i++) {
-		conn = READ_ONCE(s->reqs[i].conn);
-		if (conn >= path->conns && conn < path->conns + path->nr_conns)
-			path->probe.out[conn - path->conns]++;
-	}
-}
-
 static void probe_work(struct work_struct *work)
 {
 	struct ibtrs_clt_path *path =
 		container_of(to_delayed_work(work), struct ibtrs_clt_path, probe.work);
+	bool wary = ibtrs_clt_path_marginal(path);
 	u32 cid;
 
-	WRITE_ONCE(path->stats.wary, ibtrs_clt_path_marginal(path));
-	probe_count(path);
+	/* Others read what is written here with each request. */
+	if (wary != READ_ONCE(path->stats.wary))
+		WRITE_ONCE(path->stats.wary, wary);
 	for (cid = 0; cid < path->nr_conns; cid++)
 		if (!path->conns[cid].polled)
-			probe_check(&path->conns[cid], path->probe.out[cid]);
+			probe_check(path, &path->conns[cid]);
 	queue_delayed_work(path->clt->wq, &path->probe.work,
 			   msecs_to_jiffies(path->clt->opts.hb_interval_ms));
 }
@@ -101,16 +89,9 @@ void ibtrs_clt_probe_done(struct ib_cq *cq, struct ib_wc *wc)
 	WRITE_ONCE(conn->probing, false);
 }
 
-int ibtrs_clt_probe_init(struct ibtrs_clt_path *path)
+void ibtrs_clt_probe_init(struct ibtrs_clt_path *path)
 {
 	INIT_DELAYED_WORK(&path->probe.work, probe_work);
-	path->probe.out = kvcalloc(path->nr_conns, sizeof(*path->probe.out), GFP_KERNEL);
-	return path->probe.out ? 0 : -ENOMEM;
-}
-
-void ibtrs_clt_probe_free(struct ibtrs_clt_path *path)
-{
-	kvfree(path->probe.out);
 }
 
 void ibtrs_clt_probe_start(struct ibtrs_clt_path *path)

@@ -8,19 +8,12 @@
 
 struct ibtrs_clt_path;
 
-/**
- * struct ibtrs_clt_probe - of a path
- * @work: the check, once per heartbeat interval while the path is up
- * @out: requests on each connection, as the check that runs counts them
- */
 struct ibtrs_clt_probe {
-	struct delayed_work work;
-	u32 *out;
+	struct delayed_work work;	/* the check, once per heartbeat interval while it is up */
 };
 
-/* once per path object; its connections are there */
-int ibtrs_clt_probe_init(struct ibtrs_clt_path *path);
-void ibtrs_clt_probe_free(struct ibtrs_clt_path *path);
+/* once per path object */
+void ibtrs_clt_probe_init(struct ibtrs_clt_path *path);
 void ibtrs_clt_probe_start(struct ibtrs_clt_path *path);	/* path work, the path is up */
 /* waits for a running check; idempotent. Drain work */
 void ibtrs_clt_probe_stop(struct ibtrs_clt_path *path);

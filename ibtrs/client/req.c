@@ -31,37 +31,36 @@ static int req_fault(struct ibtrs_clt_path *path, struct ibtrs_clt_conn *conn)
 	return f.action == IBTRS_FAULT_DROP ? 1 : f.err;
 }
 
-static struct ibtrs_clt_conn *req_conn(const struct ibtrs_clt_req *req, struct ibtrs_clt_path *path)
+/* Which connection of a path takes it: of any path the same one. */
+static u32 req_cid(const struct ibtrs_clt_req *req, const struct ibtrs_clt *clt)
 {
-	struct ibtrs_clt *clt = path->clt;
 	u32 cpu = req->cpu, poll = req->io->poll;
 
 	if (unlikely(req->slot >= clt->slots.nr_user))
-		return &path->conns[0];
+		return 0;
 	if (unlikely(poll && poll <= clt->opts.nr_poll_queues))
-		return &path->conns[clt->nr_irq_conns + poll];
-	return &path->conns[1 + (cpu < clt->nr_irq_conns ? cpu : cpu % clt->nr_irq_conns)];
+		return clt->nr_irq_conns + poll;
+	return 1 + (cpu < clt->nr_irq_conns ? cpu : cpu % clt->nr_irq_conns);
 }
 
 /*
- * Post a BUSY request on @path, which RCU keeps. 0: it is POSTED, or the path was told that it is
- * broken. Else nothing was posted, and it is still ours.
+ * Post a BUSY request on connection @cid of @path, which RCU keeps. 0: it is POSTED, or the path
+ * was told that it is broken. Else nothing was posted, and it is still ours.
  */
-static int req_post(struct ibtrs_clt_req *req, struct ibtrs_clt_path *path, u32 gen,
+static int req_post(struct ibtrs_clt_req *req, struct ibtrs_clt_path *path, u32 cid, u32 gen,
 		    struct ibtrs_clt_plug *plug)
 {
+	struct ibtrs_clt_conn *conn = &path->conns[cid];
 	struct ibtrs_clt_io *io = req->io;
-	struct ibtrs_clt_conn *conn;
 	int err;
 
 	err = ibtrs_clt_dma_map(req, path);
 	if (unlikely(err))
 		return err;
-	req->cpu = raw_smp_processor_id();
 	req->gen = gen;
 	req->token++;
-	conn = req_conn(req, path);
 	WRITE_ONCE(req->conn, conn);
+	atomic_inc(&conn->inflight);
 	ibtrs_clt_stats_posted(&path->stats, io->dir, io->len + io->usr_len);
 	trace_ibtrs_clt_req(conn, io);
 	ibtrs_clt_req_give(req, IBTRS_CLT_REQ_POSTING);
@@ -80,7 +79,7 @@ static int req_post(struct ibtrs_clt_req *req, struct ibtrs_clt_path *path, u32 
 		ibtrs_clt_path_fail(path, -EPROTO, "an answer came to a request that was not sent");
 		ibtrs_clt_req_give(req, IBTRS_CLT_REQ_BUSY);
 	}
-	ibtrs_clt_stats_ended(&path->stats, req->cpu);
+	ibtrs_clt_req_leave(req);
 	ibtrs_clt_dma_unmap(req, path);
 	WRITE_ONCE(req->conn, NULL);
 	return err;
@@ -97,12 +96,15 @@ static int req_send(struct ibtrs_clt *clt, struct ibtrs_clt_req *req, u32 gen,
 	struct ibtrs_clt_path *path;
 	int err = -ENOTCONN;
 	u64 tried[2] = {};
+	u32 cid;
 
+	req->cpu = raw_smp_processor_id();
+	cid = req_cid(req, clt);
 	rcu_read_lock();
 	set = rcu_dereference(clt->up);
 	if (likely(!gen || set->gen == gen)) {
-		while ((path = ibtrs_clt_pathset_pick(clt, set, tried))) {
-			err = req_post(req, path, set->gen, plug);
+		while ((path = ibtrs_clt_pathset_pick(clt, set, cid, tried))) {
+			err = req_post(req, path, cid, set->gen, plug);
 			if (likely(!err))
 				break;
 		}

@@ -5,7 +5,6 @@
 int ibtrs_clt_stats_init(struct ibtrs_clt_stats *s)
 {
 	spin_lock_init(&s->lock);
-	atomic_set(&s->inflight, 0);
 	s->reconnects_ok = -1;
 	s->reconnects_bad = 0;
 	s->pcpu = alloc_percpu(struct ibtrs_clt_pcpu);

@@ -32,9 +32,8 @@ struct ibtrs_clt_migr_base {
 /**
  * struct ibtrs_clt_stats - of a path
  * @pcpu: the counters
- * @inflight: posted and not ended; hot: read by each submission when there is a choice of paths
- * @wary: the path is marginal and gets one request at a time while others are up; here, as it is
- *	read with @inflight
+ * @wary: the path is marginal and gets one request at a time while others are up; read by each
+ *	submission when there is a choice of paths
  * @reconnects_ok: successful connects; starts at -1, so that the first one shows 0. Path work only
  * @reconnects_bad: failed ones. Path work only
  * @lock: the rest. A reset does not touch counters that others increment: it remembers what they
@@ -42,7 +41,6 @@ struct ibtrs_clt_migr_base {
  */
 struct ibtrs_clt_stats {
 	struct ibtrs_clt_pcpu __percpu *pcpu;
-	atomic_t inflight ____cacheline_aligned_in_smp;
 	bool wary;
 	int reconnects_ok ____cacheline_aligned_in_smp;
 	int reconnects_bad;
@@ -65,13 +63,11 @@ static inline void ibtrs_clt_stats_posted(struct ibtrs_clt_stats *s, enum ibtrs_
 {
 	this_cpu_inc(s->pcpu->cnt[dir]);
 	this_cpu_add(s->pcpu->bytes[dir], bytes);
-	atomic_inc(&s->inflight);
 }
 
 /* A request left the path: answered, or taken off. @cpu: where it was submitted. Any context. */
 static inline void ibtrs_clt_stats_ended(struct ibtrs_clt_stats *s, unsigned int cpu)
 {
-	atomic_dec(&s->inflight);
 	if (unlikely(cpu != raw_smp_processor_id())) {
 		this_cpu_inc(s->pcpu->migr_to);
 		atomic64_inc(&per_cpu_ptr(s->pcpu, cpu)->migr_from);
@@ -82,11 +78,6 @@ static inline void ibtrs_clt_stats_ended(struct ibtrs_clt_stats *s, unsigned int
 static inline void ibtrs_clt_stats_failover(struct ibtrs_clt_stats *s)
 {
 	this_cpu_inc(s->pcpu->failovers);
-}
-
-static inline u32 ibtrs_clt_stats_inflight(const struct ibtrs_clt_stats *s)
-{
-	return atomic_read(&s->inflight);
 }
 
 /* Requests posted since the path was made; of no exact moment. Any context. */

@@ -198,13 +198,13 @@ static const struct attribute_group path_group = {
 
 static ssize_t rdma_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
 {
-	struct ibtrs_clt_stats *s = &path_of(kobj)->stats;
+	struct ibtrs_clt_path *path = path_of(kobj);
 	struct ibtrs_clt_traffic t;
 
-	ibtrs_clt_stats_traffic(s, &t);
+	ibtrs_clt_stats_traffic(&path->stats, &t);
 	return sysfs_emit(buf, "%llu %llu %llu %llu %u %llu\n", t.cnt[IBTRS_READ],
 			  t.bytes[IBTRS_READ], t.cnt[IBTRS_WRITE], t.bytes[IBTRS_WRITE],
-			  ibtrs_clt_stats_inflight(s), t.failovers);
+			  ibtrs_clt_path_inflight(path), t.failovers);
 }
 
 static ssize_t reconnects_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)

@@ -36,7 +36,7 @@ void ibtrs_clt_want_look(struct ibtrs_clt *clt)
 	for (i = 0; i < n; i++) {
 		path = READ_ONCE(set->path[i]);
 		sum += ibtrs_clt_stats_posted_ever(&path->stats);
-		flows |= ibtrs_clt_stats_inflight(&path->stats) != 0;
+		flows |= ibtrs_clt_path_inflight(path) != 0;
 	}
 	rcu_read_unlock();
 	flows |= n && atomic64_xchg(&clt->want.seen, sum) != sum;
