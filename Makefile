@@ -27,7 +27,8 @@ include compat/place.mk
 .DEFAULT_GOAL := modules
 .PHONY: modules clean tools unit fuzz lint package check check-all dkms-source check-kernels \
 	check-boot check-memory check-packages check-faults check-suites check-laws soak churn \
-	check-debug check-kcsan check-interop check-long cases demo bench bench-quick vm-shell \
+	check-debug check-kcsan check-interop check-long cases demo bench bench-quick \
+	bench-lines bench-lines-quick vm-shell \
 	install modules_install tools-install dkms-install dkms-remove dist deb rpm help
 
 ## Build
@@ -59,8 +60,8 @@ check:				## all that must hold: unit fuzz lint package kernels boot cases bench
 
 check-all:			## that and all that takes longer: every kernel, faults, interop, the debug kernels, packages in clean systems .. (most of a day)
 	tests/setup.sh
-	tests/check.sh unit fuzz lint package kernels boot packages cases long bench-quick bench \
-		interop faults suites soak churn laws memory debug kcsan
+	tests/check.sh unit fuzz lint package kernels boot packages cases long bench-quick \
+		bench-lines-quick bench interop faults suites soak churn laws memory debug kcsan
 
 unit:				## pure code: tests/unit
 	$(MAKE) -C tests/unit check
@@ -141,6 +142,12 @@ bench: test-build			## instructions for each I/O; BENCH="-t ibnbdN rnbdN" picks
 
 bench-quick: test-build		## the gate: four jobs, not more than 2 % above tests/bench/reference.json
 	tests/bench/bench.py --quick
+
+bench-lines: test-build			## cache lines that eight CPUs take from each other; LINES="-t ibnbdN -r disks" picks
+	tests/bench/lines.py $(LINES)
+
+bench-lines-quick: test-build		## the gate: lines of our modules, not more than 15 % above tests/bench/lines.json
+	tests/bench/lines.py --gate
 
 ## Try
 demo:				## two virtual machines, a disk between them, a dead path

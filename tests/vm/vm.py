@@ -153,6 +153,7 @@ class Job:
 class VM:
     """One guest.  host: its number in addresses (10.0.LINK.host); nics: lists of QEMU arguments."""
     tries = 3       # boots until the agent answers; see ready()
+    host_qemu = False   # the host's QEMU, whatever the rig uses: plugins are made for it
 
     def __init__(self, name, boot, host, nics=(), smp=2, mem=1024, append="", icount=None,
                  logdir=None, disk=0):
@@ -209,7 +210,7 @@ class VM:
             acc, cpu, khz = "tcg,thread=multi,tb-size=512", "max", tsc_khz()
         tsc = f"tsc=reliable tsc_early_khz={khz} lpj={int(khz) * 1000 // b.hz}" if khz else ""
         # the host's for counting: docs/performance.md says what a newer one makes of the figures
-        qemu = ["qemu-system-x86_64"] if self.icount else image.qemu()
+        qemu = ["qemu-system-x86_64"] if self.icount or self.host_qemu else image.qemu()
         args = [*qemu, "-name", self.name, "-accel", acc, "-cpu", cpu, "-M", "q35",
                 "-smp", str(self.smp), "-m", str(self.mem), "-nodefaults", "-no-user-config",
                 "-display", "none", "-no-reboot", "-kernel", b.kernel, "-initrd", b.initrd,

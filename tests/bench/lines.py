@@ -1,0 +1,217 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""What many CPUs cost each other: cache lines that change hands per I/O, exactly counted.
+
+    tests/bench/lines.py                         ours, and what one would use instead
+    tests/bench/lines.py -t ibnbdN -r disks      some of it
+    tests/bench/lines.py --gate                  own lines against tests/bench/lines.json
+    tests/bench/lines.py --gate --accept         write that file anew
+
+One virtual CPU counts instructions exactly (bench.py) and hides contention.  This is a machine with
+eight, under a QEMU plugin (lines.c) that follows every cache line of its memory: client, server,
+soft-RoCE and fio together, 4 KiB random I/O, 16 of each job in flight.  Lines and I/Os are counted
+for some seconds while fio runs, so its start and end are not in the figures.
+
+Runs: disks     eight disks of one session, eight jobs, each on a CPU of its own
+      disk      one disk, the same jobs
+      loose     eight disks, and jobs that the scheduler moves about
+
+`own` is what the modules of the stack moved themselves.  `copies` are data: each 4 KiB is 64 lines,
+copied by a CPU here where an adapter would do it.  Kernel time, which an emulated machine has more
+of per I/O, is in `rest`, and differs from run to run; own does by a few percent.  `at home`: I/Os
+whose slot was last used on the CPU that uses it now, on the client and on the server.
+Results: a table, and bench/out/lines.json and lines-TARGET-RUN-DIRECTION.txt with the functions.
+"""
+import argparse, bisect, json, subprocess, sys, time
+from collections import Counter
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+import bench, image, launch, profile, vm      # noqa: E402
+
+CPUS, DISKS, DEPTH = 8, 8, 16
+WARM, SECONDS = 4, 10               # by the clock of the host, as far as the guest keeps it
+TARGETS = ["local", "ibnbdN", "ibnbdY", "rnbdN", "nvme"]
+RUNS = {    # disks of the jobs, pinned
+    "disks": (DISKS, True), "disk": (1, True), "loose": (DISKS, False),
+}
+OWN = ("ibtrs", "ibnbd", "rtrs", "rnbd", "nvme", "nvmet")
+COPIES = ("memcpy", "copy_user", "brd_do_bvec", "_copy_to_iter", "_copy_from_iter", "clear_page")
+# Where a request first touches what belongs to its slot.
+HOMES = {"client": ("ibtrs_clt_submit_plugged", "ibtrs_client"),
+         "server": ("op_decode", "ibtrs_server")}
+REFERENCE = bench.REPO / "tests/bench/lines.json"
+# looks that come by the clock: of these a busy host, which does fewer I/Os, has more per I/O
+SLACK, FLOOR = 1.15, 0.3
+
+
+class LinesVM(vm.VM):
+    """Follows lines into `lines` of its directory."""
+    plugin = None
+    host_qemu = True
+
+    def _command(self):
+        return [*super()._command(), "-plugin", f"file={self.plugin},out={self.dir}/lines"]
+
+
+def machine(boot, target):
+    """A bench machine with eight CPUs and disks, and the clock of its host."""
+    bench.DEVICES = DISKS
+    vm.counted = lambda b, **o: vm.machines(b, 1, **{"smp": CPUS, "mem": 3072, **o})[0]
+    return bench.Machine(boot, target)
+
+
+def fio(m, run, rw):
+    disks, pinned = RUNS[run]
+    common = (f"--direct=1 --ioengine=libaio --rw=rand{rw} --bs=4k --iodepth={DEPTH} --thread "
+              f"--size={bench.RAM_MIB // 2}m --norandommap --randrepeat=0 --randseed=7 "
+              "--clocksource=clock_gettime --disk_util=0 --group_reporting --output=/dev/null "
+              "--time_based --runtime=600")
+    jobs = [f"--name=j{i} --filename={m.devs[i % disks]}" + f" --cpus_allowed={i}" * pinned
+            for i in range(CPUS)]
+    return f"fio {common} {' '.join(jobs)}"
+
+
+class Count:
+    """What a run moved."""
+    def __init__(self, text, addrs, names):
+        self.moved, self.lines = Counter(), []
+        self.name = {}
+        for words in map(str.split, text.splitlines()):
+            at = int(words[-1 if words[0] == "L" else 1], 16)
+            name = (names[bisect.bisect_right(addrs, at) - 1] if at >> 63 else ("user", "user"))
+            if words[0] == "L":
+                self.lines.append((int(words[2]), int(words[1], 16), name))
+            else:       # what was translated twice has two records
+                self.moved[at] += int(words[2])
+                self.name[at] = name
+
+    def functions(self):
+        f = Counter()
+        for at, n in self.moved.items():
+            f[self.name[at]] += n
+        return f
+
+    def home(self, end, ios):
+        """Share of the I/Os whose slot was at home, by the line that was so least often."""
+        return 1 - max((n for at, n in self.moved.items() if self.name[at] == HOMES[end]),
+                       default=0) / ios
+
+
+def count(m, run, rw, seconds):
+    """The lines moved while fio ran, and the number of its I/Os."""
+    # KiB of all bios; not every disk keeps a count of its own. Each I/O has one at either end.
+    done = "awk '/^pgpg(in|out) / { n += $2 } END { print n }' /proc/vmstat"
+    kib = 4 if m.target == "local" else 8
+    # the first mark lets the plugin see who has which line, the second one begins to count
+    ios = m.sh(f"{fio(m, run, rw)} & mark start; sleep {WARM}; before=$({done}); mark start; "
+               f"sleep {seconds}; mark stop; echo $(($({done}) - before)); kill -INT $!; wait\n"
+               "cp /proc/kallsyms /h/kallsyms", 900).split()[-1]
+    return Count(Path(f"{m.vm.dir}/lines").read_text(),
+                 *profile.symbols(m.vm.get("kallsyms"))), int(ios) // kib
+
+
+def measure(m, run, rw, seconds):
+    """The result of a run, and what to print of it."""
+    c, ios = count(m, run, rw, seconds)
+    f = c.functions()
+    own = Counter({k: n for k, n in f.items() if k[1].startswith(OWN)})
+    r = {"all": sum(f.values()), "own": sum(own.values()),
+         "copies": sum(n for (name, _), n in f.items() if name.startswith(COPIES))}
+    r["rest"] = r["all"] - r["own"] - r["copies"]
+    r = {k: round(n / ios, 2) for k, n in r.items()}
+    if m.target.startswith("ibnbd"):
+        r |= {f"home {end}": round(c.home(end, ios), 3) for end in HOMES}
+    text = [f"{m.target} {run} {rw}: " + ", ".join(f"{k} {v}" for k, v in r.items())
+            + f"; {ios} I/Os"]
+    for title, rows, least in (("the stack's modules", own, 0.01), ("everything", f, 0.1)):
+        text += ["", f"lines that change hands per I/O, {title}"]
+        text += [f"{n / ios:8.2f}  {name} [{mod or 'kernel'}]" for (name, mod), n
+                 in rows.most_common() if n / ios >= least]
+    text += ["", "hottest lines: moves per I/O, physical address, last mover"]
+    text += [f"{n / ios:8.2f}  {at:x}  {name} [{mod or 'kernel'}]"
+             for n, at, (name, mod) in sorted(c.lines, reverse=True)[:40]]
+    return r, "\n".join(text) + "\n"
+
+
+def table(result):
+    columns = ["all", "own", "copies", "rest", *(f"home {end}" for end in HOMES)]
+    print("\n| | " + " | ".join(columns) + " |\n|---" + "|---" * len(columns) + "|")
+    for name, r in result.items():
+        print(f"| {name} | " + " | ".join(str(r.get(c, "-")) for c in columns) + " |")
+
+
+def gate(result, kver, accept):
+    """Own lines against those of the reference, which is of one kernel series."""
+    series = ".".join(kver.split(".")[:2])
+    known = json.loads(REFERENCE.read_text()) if REFERENCE.exists() else {}
+    if accept:
+        known[series] = {name: r["own"] for name, r in result.items()}
+        REFERENCE.write_text(json.dumps(known, indent=1) + "\n")
+        print(f"{REFERENCE.relative_to(bench.REPO)}: {series} written")
+    if series not in known:
+        print(f"FAIL no reference for {series}: run with --gate --accept")
+        return 0, 1
+    passed = failed = 0
+    for name, ref in known[series].items():
+        own = result.get(name, {}).get("own")
+        ok = own is not None and own <= max(ref * SLACK, ref + FLOOR)
+        passed, failed = passed + ok, failed + (not ok)
+        print(f"{'ok  ' if ok else 'FAIL'} {name}: {own} lines of ours per I/O, reference {ref}")
+    return passed, failed
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__,
+                                formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("-t", "--targets", nargs="+", choices=TARGETS)
+    p.add_argument("-r", "--runs", nargs="+", choices=list(RUNS))
+    p.add_argument("--gate", action="store_true", help="compare with the reference: ibnbdN, disks")
+    p.add_argument("--accept", action="store_true",
+                   help="with --gate: these are the reference from now on")
+    p.add_argument("--seconds", type=float, default=SECONDS, help="how long lines are counted")
+    p.add_argument("--kver", help="kernel version")
+    o = p.parse_args()
+    sys.stdout.reconfigure(line_buffering=True)
+    targets = o.targets or (["ibnbdN"] if o.gate else TARGETS)
+    runs = o.runs or (["disks"] if o.gate else list(RUNS))
+    kver = o.kver or image.default_kver()
+    if any(t.startswith("rnbd") for t in targets):
+        subprocess.run([bench.REPO / "tests/interop/build-peer.sh", kver], check=True)
+    here = bench.REPO / "tests/bench"
+    LinesVM.plugin = image.compiled(here / "lines.c", "-shared", "-fPIC")
+    mark = image.compiled(here / "mark.c", "-static")
+    vm.VM = LinesVM
+    out = bench.REPO / "bench/out"
+    out.mkdir(parents=True, exist_ok=True)
+    started, result, failed = time.monotonic(), {}, 0
+    with launch.alone():
+        boot = vm.Boot(kver, [here / "floor", *launch.module_dirs(kver)],
+                       [*launch.programs(), (mark, "bin/mark")])
+        try:
+            for target in targets:
+                try:
+                    m = machine(boot, target)
+                    try:
+                        for run, rw in ((run, rw) for run in runs for rw in ("read", "write")):
+                            r, text = measure(m, run, rw, o.seconds)
+                            result[f"{target} {run} {rw}"] = r
+                            (out / f"lines-{target}-{run}-{rw}.txt").write_text(text)
+                            print(text.splitlines()[0])
+                    finally:
+                        m.off()
+                except vm.VMError as e:
+                    failed += 1
+                    print(f"FAIL {target}: {e}")
+        finally:
+            boot.close()
+    (out / "lines.json").write_text(json.dumps({"kver": kver, "lines": result}, indent=1))
+    table(result)
+    passed, bad = gate(result, kver, o.accept) if o.gate else (len(result), 0)
+    print(f"{time.monotonic() - started:.0f} s")
+    print(f"{passed} passed, {bad + failed} failed")
+    return 1 if failed or bad or not result else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
