@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Proves from the logs and the scan of stamp.c that no write was lost, came back or went astray.
 
-    tests/stamp/check.py [--p1] SCAN LOG..  LOG is what `stamp run` got: LOG.0, LOG.1 .. are read
+    tests/stamp/check.py [--p1 [--told]] SCAN LOG..
+                                            LOG is what `stamp run` got: LOG.0, LOG.1 .. are read
 
 Writers are ordered by their number: what a higher one wrote is newer.  A block may hold the newest
 write that was acknowledged, or one issued after that which was not.  Anything else is
@@ -16,8 +17,10 @@ one that succeeded covers each write that was acknowledged before it was sent, b
 or by another of the same writer in an earlier millisecond.
     flushed    of what is lost or has come back, how much a flush had covered
 With --p1 only that, and what is wrong, is a fault: the promise P1. Without, each loss is: P2.
+With --told an error tells the writer that what no flush had covered by then may be lost, and the
+run went on: a later flush does not cover it.
 """
-import glob, re, sys
+import bisect, glob, re, sys
 from collections import defaultdict
 
 NOTHING = (0, 0)
@@ -25,7 +28,8 @@ NOTHING = (0, 0)
 
 class Logs:
     """What the writers say.  Keys of writes are (writer, sequence), which is their order."""
-    def __init__(self, prefixes):
+    def __init__(self, prefixes, told=False):
+        self.told = told
         # key: (block, count, ms) / (ms, took) / (errno, ms, took)
         self.issued, self.acked, self.failed = {}, {}, {}
         self.history = defaultdict(list)                        # block: keys, in the order of issue
@@ -34,15 +38,17 @@ class Logs:
         self.boots = defaultdict(set)
         self.flushes, self.flush_errors = [], []    # (sent, answered, took) / (errno, ms, took)
         self.covered = set()                        # keys that a flush of their own thread covers
-        self.flush_sent = defaultdict(int)          # writer: when its last successful one was sent
+        # writer: when its flushes that succeeded were sent, and when it heard of an error
+        self.flush_sent, self.errors = defaultdict(list), defaultdict(list)
         for prefix in prefixes:
             files = sorted(glob.glob(glob.escape(str(prefix)) + ".[0-9]*"))
             if not files:
                 raise ValueError(f"no log {prefix}.0")
             for name in files:
                 self.load(name)
-        for keys in self.history.values():
-            keys.sort()
+        for lists in self.history, self.flush_sent, self.errors:
+            for values in lists.values():
+                values.sort()
 
     def load(self, name):
         writer, waiting = None, []
@@ -71,24 +77,41 @@ class Logs:
                     waiting.append((writer, n[0]))
                 elif kind == "F":
                     self.flushes.append(tuple(n))
-                    self.flush_sent[writer] = max(self.flush_sent[writer], n[0])
+                    self.flush_sent[writer].append(n[0])
                     self.covered.update(waiting)
                     waiting = []
                 elif kind == "f":
                     self.flush_errors.append(tuple(n))
+                    waiting = self.error(writer, n[1], waiting)
                 elif kind == "E":
                     self.failed[writer, n[0]] = tuple(n[1:])
+                    waiting = self.error(writer, n[2], waiting)
                 elif kind == "R":
                     self.read.append((n[2], n[3], n[0],
                                       [(writer, s) if s else NOTHING for s in n[4:]]))
                 elif kind == "r":
                     self.read_errors.append(tuple(n))
+                    waiting = self.error(writer, n[1], waiting)
                 elif kind != "X":
                     raise ValueError(f"{name}: {line!r}")
 
+    def error(self, writer, ms, waiting):
+        """What a flush of this thread would still cover."""
+        self.errors[writer].append(ms)
+        return [] if self.told else waiting
+
     def is_covered(self, key):
-        return (key in self.covered
-                or key in self.acked and self.acked[key][0] < self.flush_sent[key[0]])
+        if key in self.covered:
+            return True
+        if key not in self.acked:
+            return False
+        acked, sent = self.acked[key][0], self.flush_sent[key[0]]
+        i = bisect.bisect_right(sent, acked)
+        if i == len(sent):
+            return False
+        errors = self.errors[key[0]]
+        j = bisect.bisect_left(errors, acked)
+        return not (self.told and j < len(errors) and errors[j] <= sent[i])
 
 
 class Verdict:
@@ -164,8 +187,8 @@ class Verdict:
         return bool(self.wrong or (self.flushed if p1 else self.lost or self.ghost))
 
 
-def check(scan, prefixes):
-    verdict = Verdict(Logs(prefixes))
+def check(scan, prefixes, told=False):
+    verdict = Verdict(Logs(prefixes, told))
     verdict.live()
     verdict.disk(scan)
     return verdict
@@ -175,11 +198,14 @@ def main():
     p1 = sys.argv[1:2] == ["--p1"]
     if p1:
         del sys.argv[1]
+    told = p1 and sys.argv[1:2] == ["--told"]
+    if told:
+        del sys.argv[1]
     if len(sys.argv) < 3:
         print(__doc__, file=sys.stderr)
         return 2
     prefixes = sorted({re.sub(r"\.\d+$", "", p) for p in sys.argv[2:]})
-    verdict = check(sys.argv[1], prefixes)
+    verdict = check(sys.argv[1], prefixes, told)
     for text in verdict.texts[:50]:
         print(text)
     print(verdict.line())

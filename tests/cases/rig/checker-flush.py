@@ -46,6 +46,17 @@ def run(t):
     late = FIRST[:-1] + ["F 120 121 1", "X"]
     verdict("a flush that came after the loss", OLD, "is 1 1 7 3", 95, "flushed 1", False, False,
             late)
+    told = ["I 2 0 1 110", "E 2 5 111 1", "F 120 121 1", "X"]
+    for what, first, words, want in (
+            ("lost, told, and flushed then", FIRST[:3] + told, ("--p1", "--told"), "flushed 0"),
+            ("the same, and nobody says so", FIRST[:3] + told, ("--p1",), "flushed 1"),
+            ("flushed, and lost", FIRST[:4] + told, ("--p1", "--told"), "flushed 1")):
+        (t.logdir / "log.0").write_text("".join(f"{line}\n" for line in first))
+        (t.logdir / "log.1").write_text("".join(f"{line.format(95)}\n" for line in OTHER))
+        (t.logdir / "scan").write_text(f"0 {NONE}\n1 is 1 1 7 3\n")
+        rc, out = check(*words)
+        t.match(out, want, what)
+        t.eq(rc, int(want != "flushed 0"), f"status, {what}")
     stamp = str(image.compiled(image.REPO / "tests/stamp/stamp.c", "-static", "-pthread"))
     disk = t.logdir / "disk"
     with open(disk, "wb") as f:
