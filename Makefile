@@ -107,8 +107,8 @@ check-interop:			## with the kernel's own rnbd as peer, of 5.10, 6.1, 6.12 and 7
 	tests/setup.sh
 	tests/interop/run.sh $(or $(SERIES),all) $(CASES)
 
-check-faults: test-build		## the cases that break things, and a table of what it cost
-	tests/vm/run.py --faults $(CASES)
+check-faults: test-build		## the cases that break things, and a table of what it cost; LOSSES= of power (1000)
+	IBNBD_LOSSES=$(LOSSES) IBNBD_SEED=$(SEED) tests/vm/run.py --faults $(CASES)
 
 MINUTES	?= 5
 soak: test-build		## faults at random for MINUTES=5; SEED= repeats a run

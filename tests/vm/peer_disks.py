@@ -15,6 +15,8 @@ TESTDISK = "modprobe ibnbd-testdisk cache=0; wait_for 5 test -b /dev/testdisk0"
 SET = "/sys/module/ibnbd_testdisk/parameters"
 AREA = dict(blocks=256, threads=4, think_us=3000)       # one that each writer comes back to
 WRITTEN = "dd if={} bs=1M count=1 iflag=direct status=none | tr -d '\\0' | wc -c"
+FORGETS = P.DISK + ("modprobe ibnbd-testdisk backing=/dev/vda size_mb=48; "
+                    "wait_for 5 test -b /dev/testdisk0; ")      # what was not flushed
 TAKE = 90       # seconds until a server must have found its client dead
 
 
@@ -32,7 +34,8 @@ def faults():
              "modprobe loop; truncate -s 16M /tmp/f; losetup /dev/loop0 /tmp/f", grow),
             ("F20", "another disk behind the name", neighbour, "mine",
              "ram_disks 2 64; ln -sfn ram0 /dev/mine", exchange),
-            ("F24", "another server at the same address", moved))
+            ("F24", "another server at the same address", moved),
+            ("F29", "server loses its power, its disk forgets", forgets))
 
 
 def run(t, peer):
@@ -190,6 +193,26 @@ def exchange(t, peer, dev):
     P.attempt(c, f"tr '\\0' x < /dev/zero | head -c 65536 | timeout 40 dd of={dev} bs=64k "
               "iflag=fullblock oflag=direct status=none", 50)
     return f"{s.sh(WRITTEN.format('/dev/ram1'))} bytes were written to it"
+
+
+def forgets(t, peer, broken, why, number, what):
+    c, s = t.client, t.server
+
+    def serve():
+        s.sh(FORGETS)
+        peer.serve(s, ("testdisk0",))
+
+    def heal():
+        s.boot()
+        serve()
+
+    s.sh(P.DISK + "dd if=/dev/zero of=/dev/vda bs=1M count=16 oflag=direct status=none")
+    serve()
+    w = work(t, peer, c, peer.map(c, ("testdisk0",))[0], flush=16, **AREA)
+    got = w.fault(number, what, lambda: (broken.append(True), s.kill()), heal, hold=5, recover=120,
+                  detect=60, settle=3, from_healed=True)
+    P.notes(got, got["note"], *why)
+    P.finish(t, w, disk="/dev/testdisk0", make=FORGETS)
 
 
 # ---- another server ------------------------------------------------------------------------------

@@ -232,8 +232,8 @@ def busy(c):
     return got.index(max(got))
 
 
-def finish(t, *works):
-    """Stop, take the clients away, scan the disk:
+def finish(t, *works, disk="/dev/vda", make=DISK):
+    """Stop, take the clients away, scan the disk, which `make` makes after a boot:
     what they still had under way may arrive, or not."""
     for w in works:
         if not w.guest.vm.alive:
@@ -252,14 +252,14 @@ def finish(t, *works):
             w.guest.kill()
     time.sleep(1)
     try:
-        F.prove(t, t.server, "/dev/vda", works, works[0].blocks, lenient=True)
+        F.prove(t, t.server, disk, works, works[0].blocks, lenient=True)
     except (case.Failed, vm.VMError) as e:
         t.log(f"the server cannot be asked: {e}")
         if t.server.vm.alive:
             t.server.kill()
         t.server.boot()
-        t.server.sh(DISK)
-        F.prove(t, t.server, "/dev/vda", works, works[0].blocks, lenient=True)
+        t.server.sh(make)
+        F.prove(t, t.server, disk, works, works[0].blocks, lenient=True)
 
 
 def news(t):
