@@ -27,7 +27,7 @@ include compat/place.mk
 .DEFAULT_GOAL := modules
 .PHONY: modules clean tools unit fuzz lint package check check-all dkms-source check-kernels \
 	check-boot check-memory check-packages check-faults check-suites check-laws soak churn \
-	check-debug check-kcsan check-interop check-long cases demo bench bench-quick \
+	hostile check-debug check-kcsan check-interop check-long cases demo bench bench-quick \
 	bench-lines bench-lines-quick vm-shell \
 	install modules_install tools-install dkms-install dkms-remove dist deb rpm help
 
@@ -61,7 +61,8 @@ check:				## all that must hold: unit fuzz lint package kernels boot cases bench
 check-all:			## that and all that takes longer: every kernel, faults, interop, the debug kernels, packages in clean systems .. (most of a day)
 	tests/setup.sh
 	tests/check.sh unit fuzz lint package kernels boot packages cases long bench-quick \
-		bench-lines-quick bench interop faults suites soak churn laws memory debug kcsan
+		bench-lines-quick bench interop faults suites soak churn laws memory debug hostile \
+		kcsan
 
 unit:				## pure code: tests/unit
 	$(MAKE) -C tests/unit check
@@ -130,6 +131,12 @@ check-debug:			## cases on a kernel with KASAN, lockdep, kmemleak ..; the first 
 	tests/vm/setup.sh
 	$(MAKE) tools
 	tests/vm/run.py --debug $(CASES)
+
+EXCHANGES ?= 100000
+hostile:			## a server that lies and a client without sense, 100000 messages each, on the debug kernel; EXCHANGES= and SEED= pick
+	tests/vm/setup.sh
+	IBNBD_EXCHANGES=$(EXCHANGES) IBNBD_SEED=$(SEED) \
+		tests/vm/run.py --debug trust/server-lies trust/wild-client
 
 check-kcsan:			## cases on a kernel that looks for data races; the first time builds it
 	tests/vm/setup.sh

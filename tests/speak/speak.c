@@ -9,9 +9,14 @@
  *								with what the server answers
  *	cat data						how many of the bytes that came, or
  *								were sent, are not 0
+ *	cat chunks						their highest address
  *	cat epoch						16 hex digits of the disk's cache
  *								epoch, and 1 if that is volatile;
  *								writing to it opens the disk again
+ *	echo "SEED COUNT" > wild				as many messages of which nobody knows
+ *								what they say: each is answered, or
+ *								the write fails
+ *	cat wild						how many, and how many were good
  *	echo "PREFIX COUNT MODE" > storm			opens PREFIX0, PREFIX1 .. in that
  *								mode and closes each
  *
@@ -27,6 +32,7 @@
 #include <linux/completion.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
+#include <linux/prandom.h>
 #include <linux/scatterlist.h>
 #include <linux/slab.h>
 #include "ibnbd/proto/msg.h"
@@ -103,10 +109,33 @@ static int speak_word(char *word, struct speak_words *w)
 	return i < 0 ? i : kstrtouint(value, 0, values[i]);
 }
 
+/* The header is in the slot. */
+static int speak_post(u32 slot, bool write, u32 hdr, u32 len)
+{
+	int err;
+
+	buf_len = len;
+	sg_init_one(&sg, buf, len ?: 1);
+	io = (struct ibtrs_clt_io) {
+		.slot		= slot,
+		.dir		= write ? IBTRS_WRITE : IBTRS_READ,
+		.usr_len	= hdr,
+		.len		= len,
+		.nents		= !!len,
+		.sgl		= &sg,
+		.done		= speak_done,
+	};
+	reinit_completion(&answered);
+	err = ibtrs_clt_submit(clt, &io);	/* the answer may be there before this returns */
+	if (err)
+		return err;
+	lost = !wait_for_completion_timeout(&answered, msecs_to_jiffies(SPEAK_MS));
+	return lost ? -ETIME : answer;
+}
+
 static int speak_send(const struct speak_words *w)
 {
 	struct ibnbd_wire_io *msg;
-	int err;
 
 	if (lost || w->len > SPEAK_LEN || w->hdr > sizeof(*msg) || w->slot >= clt->slots.nr_user)
 		return -E2BIG;
@@ -121,23 +150,7 @@ static int speak_send(const struct speak_words *w)
 	msg->rw = cpu_to_le32(w->rw);
 	msg->bytes = cpu_to_le32(w->bytes);
 	memset(buf, w->fill, SPEAK_LEN);
-	buf_len = w->len;
-	sg_init_one(&sg, buf, w->len ?: 1);
-	io = (struct ibtrs_clt_io) {
-		.slot		= w->slot,
-		.dir		= w->write ? IBTRS_WRITE : IBTRS_READ,
-		.usr_len	= w->hdr,
-		.len		= w->len,
-		.nents		= !!w->len,
-		.sgl		= &sg,
-		.done		= speak_done,
-	};
-	reinit_completion(&answered);
-	err = ibtrs_clt_submit(clt, &io);	/* the answer may be there before this returns */
-	if (err)
-		return err;
-	lost = !wait_for_completion_timeout(&answered, msecs_to_jiffies(SPEAK_MS));
-	return lost ? -ETIME : answer;
+	return speak_post(w->slot, w->write, w->hdr, w->len);
 }
 
 static int say_set(const char *val, const struct kernel_param *kp)
@@ -178,6 +191,25 @@ static int data_get(char *text, const struct kernel_param *kp)
 
 static const struct kernel_param_ops data_ops = { .get = data_get };
 module_param_cb(data, &data_ops, NULL, 0444);
+
+/* The highest address that the server has given to a chunk. */
+static int chunks_get(char *text, const struct kernel_param *kp)
+{
+	struct ibtrs_clt_path *path;
+	u64 most = 0;
+	u32 i;
+
+	if (!clt)
+		return -ENOTCONN;
+	guard(mutex)(&clt->lock);
+	list_for_each_entry(path, &clt->paths, entry)
+		for (i = 0; path->hs.chunks && i < path->limits.queue_depth; i++)
+			most = max(most, path->hs.chunks[i].addr);
+	return sysfs_emit(text, "%#llx\n", most);
+}
+
+static const struct kernel_param_ops chunks_ops = { .get = chunks_get };
+module_param_cb(chunks, &chunks_ops, NULL, 0444);
 
 static int speak_mode(const char *word, enum ibnbd_access *mode)
 {
@@ -242,6 +274,109 @@ static int epoch_set(const char *val, const struct kernel_param *kp)
 
 static const struct kernel_param_ops epoch_ops = { .get = epoch_get, .set = epoch_set };
 module_param_cb(epoch, &epoch_ops, NULL, 0644);
+
+/* ---- messages of which nobody knows what they say ------------------------ */
+
+static struct rnd_state wild_rnd;
+static unsigned int wild_sent, wild_good;
+
+static u32 wild_any(u32 below)
+{
+	return prandom_u32_state(&wild_rnd) % below;
+}
+
+/* OPEN of a name of any bytes, or of one that leads somewhere; returns the length of the header. */
+static u32 wild_open(struct ibnbd_wire_open *w)
+{
+	static const char *const names[] = { "ram0", "/ram0", "//ram1", "../ram0", ".", "ram0/",
+					     "a/../b", "mem", "null", "ram0%s%n", "" };
+	u32 n = wild_any(sizeof(w->name) + 1);
+
+	w->hdr.type = cpu_to_le16(IBNBD_MSG_OPEN);
+	w->access_mode = wild_any(4);
+	if (wild_any(2))
+		prandom_bytes_state(&wild_rnd, w->name, n);
+	else
+		strscpy((char *)w->name, names[wild_any(ARRAY_SIZE(names))], sizeof(w->name));
+	return sizeof(*w);
+}
+
+static u32 wild_io(struct ibnbd_wire_io *w, u32 len)
+{
+	w->hdr.type = cpu_to_le16(IBNBD_MSG_IO);
+	w->device_id = cpu_to_le32(wild_any(4) ? device_id : wild_any(16));
+	w->sector = cpu_to_le64(wild_any(4) ? wild_any(64) :
+					      (u64)prandom_u32_state(&wild_rnd) << wild_any(33));
+	w->rw = cpu_to_le32(wild_any(8) | wild_any(16) << 8);
+	w->bytes = cpu_to_le32(wild_any(4) ? len : prandom_u32_state(&wild_rnd));
+	return sizeof(*w);
+}
+
+static int wild_one(void)
+{
+	u32 slot = wild_any(min(clt->slots.nr_user, 8u)), hdr, len = wild_any(4) << 12, n;
+	u8 *msg = ibtrs_clt_hdr(clt, slot);
+	bool write = wild_any(2);
+
+	memset(msg, 0, IBTRS_CLT_USR_HDR_MAX);
+	switch (wild_any(8)) {
+	case 0:
+		((struct ibnbd_wire_hdr *)msg)->type = cpu_to_le16(wild_any(10));
+		hdr = 36;
+		break;
+	case 1:
+	case 2:
+		hdr = wild_open((void *)msg);
+		write = false;
+		len = 192;
+		break;
+	case 3:
+		((struct ibnbd_wire_hdr *)msg)->type = cpu_to_le16(IBNBD_MSG_CLOSE);
+		((struct ibnbd_wire_close *)msg)->device_id = cpu_to_le32(1 + wild_any(1000));
+		hdr = sizeof(struct ibnbd_wire_close);
+		break;
+	default:
+		hdr = wild_io((void *)msg, len);
+	}
+	for (n = wild_any(8) ? 0 : wild_any(6); n; n--)
+		msg[wild_any(hdr)] = wild_any(256);
+	if (!wild_any(8))
+		hdr = 4 + wild_any(IBTRS_CLT_USR_HDR_MAX - 3);
+	if (!wild_any(8))
+		len = wild_any(SPEAK_LEN);
+	return speak_post(slot, write, hdr, len);
+}
+
+static int wild_set(const char *val, const struct kernel_param *kp)
+{
+	unsigned int seed, n;
+	int err = 0;
+
+	if (!clt)
+		return -ENOTCONN;
+	if (sscanf(val, "%u %u", &seed, &n) != 2)
+		return -EINVAL;
+	guard(mutex)(&speak_lock);
+	prandom_seed_state(&wild_rnd, seed);
+	prandom_bytes_state(&wild_rnd, buf, SPEAK_LEN);
+	for (; n && !lost; n--) {
+		err = wild_one();
+		if (err == -ETIME)
+			return err;
+		wild_sent++;
+		wild_good += !err;
+		cond_resched();
+	}
+	return 0;
+}
+
+static int wild_get(char *text, const struct kernel_param *kp)
+{
+	return sysfs_emit(text, "%u %u\n", wild_sent, wild_good);
+}
+
+static const struct kernel_param_ops wild_ops = { .set = wild_set, .get = wild_get };
+module_param_cb(wild, &wild_ops, NULL, 0644);
 
 static int speak_close(u32 id)
 {

@@ -18,6 +18,8 @@ NOT_IN = "knock: verdict 129 "
 WRONG = "verdict 129 the proof is wrong"
 NOT_IT = "knock: server has another key, "
 PROVED = "cid 0: accepted, and proved"
+SAID_WHY = ("ip:10.0.0.1: (key .*: authentication failed: |"
+            "connection refused: (only who authenticates|the (first )?connection .*no good proof))")
 # what is done, the words of the visit, and how each line of the answer begins
 VISITS = (
     ("no exchange at all", "conn=plain", ["cid 0: " + PLAIN]),
@@ -91,7 +93,9 @@ def run(t):
     uuid = c.sh("cat /sys/class/ibtrs-client/s1/uuid").replace("-", "")
     pulse = c.spawn(f"iopulse {dev} 30 500 rw")
     for name, words, want in VISITS:
+        s.kernel_news()
         check(t, name, words, want)
+        t.match(s.kernel_news(), SAID_WHY, f"{name}: the server's log")
     t.eq(s.sh("ls /sys/class/ibtrs-server | grep -v ctl"), "s1", "sessions at the server")
     t.below(free - int(s.sh("sleep 6; memory_kib")), 16 << 10,
             "KiB that strangers cost; chunks would be 66 MiB each")

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""A client that was let in says what no driver would: names of every byte, operations, sizes and
+devices that there are not, messages of every length and type."""
+description = ("a client whose messages make no sense is answered each time, and "
+               "nobody else notices: disks that it may not write to stay as they are")
+crowd = True
+vms = 3
+import os
+
+WILD = "/sys/module/ibnbd_speak/parameters/wild"
+POLICY = "/sys/class/ibnbd-server/ctl/policy"
+ENOUGH = int(os.environ.get("IBNBD_EXCHANGES") or 1000)    # messages
+SEED = int(os.environ.get("IBNBD_SEED") or 24)
+deadline = 150 + ENOUGH // 5
+
+
+def wild(t, seed, enough):
+    t.client2.sh(f"echo '{seed} {enough}' > {WILD}", timeout=120 + ENOUGH // 10)
+    sent, good = map(int, t.client2.sh(f"cat {WILD}").split())
+    t.log(f"seed {seed}: {sent} messages, {good} of them good")
+    t.eq(sent, enough, "messages that were answered")
+    t.ok(enough // 100 < good < enough, f"{good} were good: neither all nor none")
+    t.eq(t.client2.sh("cat /sys/class/ibtrs-client/speak/paths/*/stats/reconnects"), "0 0",
+         "the path stays: what makes no sense is answered")
+
+
+def run(t):
+    c, s, d = t.client, t.server, t.client2
+    s.sh("ram_disks 3 16; serve max_maps=64; "
+         f"printf 'ram0 session:speak rw\\nram1 session:s1 rw\\n* ro\\nend\\n' > {POLICY}; "
+         "for i in 1 2; do dd if=/dev/urandom of=/dev/ram$i bs=1M count=4 status=none; done; "
+         "sync; sha256sum /dev/ram2 > /tmp/sum")
+    dev = c.sh("map ram1")
+    pulse = c.spawn(f"iopulse {dev} 4 2000 rw")
+    d.sh("modprobe ibnbd-speak to=ip:10.0.0.2 disk=ram0")
+    wild(t, SEED, ENOUGH)
+    d.sh("modprobe -r ibnbd-speak")
+    c.sh("pkill -TERM iopulse")
+    t.eq(pulse.wait(20), 0, "the other client's I/O: " + pulse.out())
+    s.sh("sha256sum -c /tmp/sum")
+    c.sh(f"unmap {dev}")
