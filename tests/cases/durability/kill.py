@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 description = ("a server is loaded anew, and loses its power, under nine writers: nothing that was "
                "promised is lost, with each unflushed= and each kind of export")
+long = True
 disk = 64
 deadline = 240
 import losses, time
