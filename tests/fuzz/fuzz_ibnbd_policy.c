@@ -6,6 +6,7 @@
  */
 #include <stdlib.h>
 
+#include <ibtrs/key.h>
 #include "ibnbd/logic/policy.h"
 
 #define MUST(x)	do { if (!(x)) abort(); } while (0)
