@@ -68,7 +68,9 @@ struct ibnbd_clt_dev *ibnbd_clt_dev_alloc(const struct ibnbd_map *m)
 	INIT_DELAYED_WORK(&dev->late_work, ibnbd_clt_recover_late_work);
 	INIT_DELAYED_WORK(&dev->sweep_work, ibnbd_clt_recover_sweep_work);
 	INIT_DELAYED_WORK(&dev->flush_work, ibnbd_clt_replay_flush_work);
-	INIT_WORK(&dev->uevent_work, ibnbd_clt_disk_uevent_work);
+	ratelimit_state_init(&dev->uevent_limit, IBNBD_CLT_UEVENT_SPAN, IBNBD_CLT_UEVENT_BURST);
+	ratelimit_set_flags(&dev->uevent_limit, RATELIMIT_MSG_ON_RELEASE);	/* not a word */
+	INIT_DELAYED_WORK(&dev->uevent_work, ibnbd_clt_disk_uevent_work);
 	INIT_WORK(&dev->remove_work, ibnbd_clt_remove_work);
 	init_completion(&dev->mapped);
 	ibnbd_clt_kept_init(dev);

@@ -12,6 +12,7 @@
 #include <linux/completion.h>
 #include <linux/list.h>
 #include <linux/mutex.h>
+#include <linux/ratelimit.h>
 #include <linux/workqueue.h>
 #include "ibnbd/client/session.h"
 #include "ibnbd/logic/dev_sm.h"
@@ -129,7 +130,8 @@ struct ibnbd_clt_dev {
 	struct delayed_work late_work;	/* L4 */
 	struct delayed_work sweep_work;	/* replay or end what is parked still, or again */
 	struct delayed_work flush_work;	/* of our own, when the pool is half full */
-	struct work_struct uevent_work;
+	struct delayed_work uevent_work;
+	struct ratelimit_state uevent_limit;
 	struct work_struct remove_work;
 	struct completion mapped;	/* map_device has finished with it, one way or the other */
 

@@ -169,7 +169,8 @@ void ibnbd_clt_disk_set_capacity(struct ibnbd_clt_dev *dev, u64 sectors)
 
 void ibnbd_clt_disk_uevent_work(struct work_struct *work)
 {
-	struct ibnbd_clt_dev *dev = container_of(work, struct ibnbd_clt_dev, uevent_work);
+	struct ibnbd_clt_dev *dev =
+		container_of(to_delayed_work(work), struct ibnbd_clt_dev, uevent_work);
 	char state[32], reason[sizeof("IBNBD_REASON=") + IBNBD_CLT_REASON_LEN],
 		*env[] = { state, reason, NULL };
 	unsigned int noio = memalloc_noio_save();
@@ -193,7 +194,9 @@ void ibnbd_clt_disk_uevent(struct ibnbd_clt_dev *dev, enum kobject_action action
 	dev->uevent = action;
 	dev->uevent_state = dev->state;
 	strscpy(dev->uevent_reason, dev->reason, sizeof(dev->uevent_reason));
-	queue_work(ibnbd_clt_remove_wq, &dev->uevent_work);
+	/* One that waits for its turn tells the newest state. */
+	queue_delayed_work(ibnbd_clt_remove_wq, &dev->uevent_work,
+			   __ratelimit(&dev->uevent_limit) ? 0 : IBNBD_CLT_UEVENT_EVERY);
 }
 
 DEF_BD_OPEN(disk_open, disk, mode)
@@ -288,7 +291,7 @@ void ibnbd_clt_disk_del(struct ibnbd_clt_dev *dev)
 	 * The removal says enough. To wait for one that has not begun would be to wait for a place
 	 * in our own queue.
 	 */
-	cancel_work_sync(&dev->uevent_work);
+	cancel_delayed_work_sync(&dev->uevent_work);
 	if (dev->added) {
 		blk_mark_disk_dead(disk);
 		del_gendisk(disk);

@@ -5,6 +5,14 @@
 
 #include "ibnbd/client/dev.h"
 
+/*
+ * A link that flaps does not make udev run all its rules each time: of offline and online so many
+ * come at once in a span, then one a second.
+ */
+#define IBNBD_CLT_UEVENT_SPAN	(10 * HZ)
+#define IBNBD_CLT_UEVENT_BURST	10
+#define IBNBD_CLT_UEVENT_EVERY	HZ
+
 /* The work of dev->uevent_work. */
 void ibnbd_clt_disk_uevent_work(struct work_struct *work);
 /* Under dev->lock: a disk by dev->grant, not shown yet. */
