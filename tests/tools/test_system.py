@@ -43,8 +43,8 @@ def units_verify(w):
         (units / "remote-fs.target.wants" / name).symlink_to(units / name)
     names = ["ibnbd-map@vol1.service", "ibnbd-map@my\\x2dvol.service", "ibnbd-maps.target",
              "ibnbd.service", "ibnbd-retry.service", "ibnbd-server.service",
-             "ibnbd-shutdown.service", "ibnbd-suspend.service", "srv-data.mount",
-             "remote-fs.target"]
+             "ibnbd-shutdown.service", "ibnbd-suspend.service", "ibnbd-keys.service",
+             "srv-data.mount", "remote-fs.target"]
     p = subprocess.run([analyze, "verify", "--man=no", *[str(units / n) for n in names]],
                        capture_output=True, text=True, timeout=DEADLINE,
                        env={**w.env, "SYSTEMD_UNIT_PATH":
@@ -55,6 +55,11 @@ def units_verify(w):
                 for l in (TOP / "systemd/ibnbd-map@.service").read_text().splitlines()
                 if re.match(r"[A-Z]\w+=", l))
     has(ours["DefaultDependencies"] + " " + ours["Before"], "no ", " ibnbd-maps.target ")
+    # Keys are there before anybody proves one, or asks for a proof.
+    has((TOP / "systemd/ibnbd-map@.service").read_text(), "After=ibnbd-keys.service",
+        "Wants=network-online.target modprobe@ibnbd_client.service ibnbd-keys.service ")
+    has((TOP / "systemd/ibnbd-server.service").read_text(), "Wants=ibnbd-keys.service",
+        " ibnbd-keys.service\n")
     has((TOP / "systemd/ibnbd-retry.service").read_text(), "After=ibnbd-maps.target", "ExecStart=-",
         "TimeoutStartSec=infinity")
     for f in (TOP / "systemd").iterdir():
