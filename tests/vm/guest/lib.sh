@@ -247,7 +247,7 @@ fio_verify() {
 
 # ---- for the runner ------------------------------------------------------------------------------
 
-OUR_MODULES="ibnbd_speak ibnbd_client ibnbd_server ibtrs_client ibtrs_server ibtrs_core"
+OUR_MODULES="ibnbd_speak ibnbd_lies ibnbd_client ibnbd_server ibtrs_client ibtrs_server ibtrs_core"
 PEER_MODULES="rnbd_client rnbd_server rtrs_client rtrs_server rtrs_core"
 TEST_MODULES="brd null_blk scsi_debug loop dm_delay dm_flakey dm_dust dm_log_writes"
 
@@ -290,7 +290,7 @@ unload() {
 	return $rc
 }
 
-# tidy: modules, then what the server had exported, then the network
+# tidy: modules, then what the server had exported, keys, then the network
 tidy() {
 	local d
 
@@ -298,6 +298,7 @@ tidy() {
 	unload $PEER_MODULES || true
 	tidy_io
 	late_release || unload $TEST_MODULES || true
+	rm -rf /etc/ibnbd/keys
 	for d in /sys/class/net/eth*; do
 		[ -e "$d" ] || continue
 		ip link set "${d##*/}" up
