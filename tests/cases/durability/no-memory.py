@@ -2,6 +2,7 @@
 """Each third allocation of the client fails while the disk loses its cache: what is sent again
 needs memory of its own, and gets it in the end."""
 description = "a replay that has no memory starts over until it comes through, and loses nothing"
+crowd = True
 deadline = 120
 needs = ["ibnbd-failnth"]
 

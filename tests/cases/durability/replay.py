@@ -3,6 +3,7 @@
 is taken out of it again."""
 description = ("unflushed=replay: no acknowledged write is lost by a power cut of the server, "
                "whatever its disk forgets")
+crowd = True
 disk = 64
 deadline = 480
 from concurrent.futures import ThreadPoolExecutor

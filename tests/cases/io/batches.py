@@ -6,6 +6,7 @@ and the same must hold for them.
 """
 description = ("requests submitted sixteen at a time: nothing is lost when some find no room, "
                "a path breaks between them, or the link goes")
+crowd = True
 faults = True
 deadline = 150
 

@@ -2,6 +2,7 @@
 """A path that never got as far as its trial gives back no slot of the session's: it took none.  It
 did once, and the next message that found all slots taken used one beyond the last."""
 description = "after a path that could not be added, messages still wait for a slot of the session"
+crowd = True
 deadline = 90
 
 OPEN_MS = 4000

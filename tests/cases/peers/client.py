@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 description = ("the kernel's client and our server, always_invalidate Y and N: "
                "I/O, flush, discard, zeroes, ro, wrong names")
+crowd = True
 deadline = 500
 import interop
 needs = interop.NEEDS

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 description = ("our client and the kernel's server, always_invalidate Y and N: "
                "I/O, flush, discard, zeroes, ro, wrong names")
+crowd = True
 deadline = 180
 import interop
 needs = interop.NEEDS

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Two hosts that share a key: what works, and what does not without it."""
 description = "both sides prove the key, on every path; it is changed without a break"
+crowd = True
 links = 2
 deadline = 300
 
