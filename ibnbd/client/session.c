@@ -9,10 +9,10 @@
  * waits for it, killable.
  *
  * The tag set: one for the session, one tag = the right to one slot, shared by all hardware queues
- * and disks. A private queue is its first user and stays to the end, so that the set is "shared" before the
- * first disk comes and after the last but one has gone: switching that freezes all other queues of
- * the set, which would hang behind held I/O (L2). STACKING: a CPU may go offline while requests are
- * held (L13).
+ * and disks. A private queue is its first user and stays to the end, so that the set is "shared"
+ * before the first disk comes and after the last but one has gone: switching that freezes all other
+ * queues of the set, which would hang behind held I/O (L2). STACKING: a CPU may go offline while
+ * requests are held (L13).
  *
  * Locking: the list, names, states and users are under ibnbd_clt_lock of names.c. All else here is
  * done by the one who opens or closes.

@@ -55,6 +55,12 @@ struct ibtrs_clt_conn {
 	struct ibtrs_wire_conn_req req;	/* what was said; its answer may have to prove something */
 } ____cacheline_aligned_in_smp;
 
+/* Requests that are posted on @conn, of no exact moment. Any context. */
+static inline u32 ibtrs_clt_conn_inflight(const struct ibtrs_clt_conn *conn)
+{
+	return max(0, atomic_read(&conn->inflight));
+}
+
 /* Something was completed on @conn. CQ context. */
 static inline void ibtrs_clt_conn_seen(struct ibtrs_clt_conn *conn)
 {

@@ -144,7 +144,7 @@ static inline u32 ibtrs_clt_path_inflight(const struct ibtrs_clt_path *path)
 	u32 cid, n = 0;
 
 	for (cid = 0; cid < path->nr_conns; cid++)
-		n += atomic_read(&path->conns[cid].inflight);
+		n += ibtrs_clt_conn_inflight(&path->conns[cid]);
 	return n;
 }
 

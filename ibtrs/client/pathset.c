@@ -146,7 +146,7 @@ static u64 pathset_load(const struct ibtrs_clt_path *path, u32 cid, u8 policy)
 
 	if (policy == IBTRS_MPATH_MIN_LATENCY)
 		return READ_ONCE(path->hb.latency_ns) | avoid;
-	return max(0, atomic_read(&path->conns[cid].inflight)) | avoid;
+	return ibtrs_clt_conn_inflight(&path->conns[cid]) | avoid;
 }
 
 static int pathset_next(const struct ibtrs_clt_pathset *set, unsigned int cursor, u32 n,

@@ -35,7 +35,7 @@ static bool post_is_alone(struct ibtrs_clt_conn *conn)
 {
 	u32 alone = READ_ONCE(conn->alone) + 1;
 
-	if (atomic_read(&conn->inflight) > 1 || READ_ONCE(conn->last) != current ||
+	if (ibtrs_clt_conn_inflight(conn) > 1 || READ_ONCE(conn->last) != current ||
 	    alone > POST_PROBES + POST_AT_ONCE) {
 		WRITE_ONCE(conn->last, current);
 		alone = 0;

@@ -38,7 +38,7 @@ static void probe_post(struct ibtrs_clt_conn *conn)
 
 static void probe_check(struct ibtrs_clt_path *path, struct ibtrs_clt_conn *conn)
 {
-	u32 out = max(0, atomic_read(&conn->inflight));
+	u32 out = ibtrs_clt_conn_inflight(conn);
 	u32 patience = ibtrs_sqwatch_patience(path->clt->opts.hb_misses,
 					      (u64)out * path->limits.max_io_size);
 	bool seen = READ_ONCE(conn->seen);

@@ -16,9 +16,9 @@
  * Locking: none for the user's slots. A bit is cleared by who takes the slot, and set again by who
  * gives it; each is one atomic instruction, and orders what the two do with the slot.
  *
- * Failure: a user who holds less than nr_user slots finds one. He may look into a home just before
- * a slot comes back there, though, while the one he was to find elsewhere is taken by another: so
- * he looks several times, and is then told to come again.
+ * Failure: while less than nr_user slots are taken a search finds one. It may look into a home just
+ * before a slot comes back there, though, while the slot that it was to find elsewhere is taken by
+ * another search: so it looks several times, and the request is then told to come again.
  */
 #include <linux/mm.h>
 #include <linux/slab.h>

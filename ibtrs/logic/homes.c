@@ -2,8 +2,8 @@
 #include "ibtrs/logic/homes.h"
 
 /*
- * With less than so many slots a home is shared. Who needs more than his home has looks at one home
- * after the other, so there are not many.
+ * With less than so many slots a home is shared. A CPU that needs more than its home has looks at
+ * one home after the other, so there are not many.
  */
 #define HOMES_SLOTS_MIN	8
 

@@ -235,7 +235,7 @@ static int hs_fault(const struct ibtrs_addr_pair *addr, const char **why)
 }
 
 /*
- * Before anything is done for who asks. @ext: what he offers, none for a stranger: one who sends
+ * Before anything is done for the client. @ext: what it offers, none for a stranger: one that sends
  * nonsense (@err) learns nothing but that.
  */
 static int hs_judge(const struct rdma_cm_id *id, const struct ibtrs_addr_pair *addr, int err,

@@ -13,9 +13,9 @@
  *	cat epoch						16 hex digits of the disk's cache
  *								epoch, and 1 if that is volatile;
  *								writing to it opens the disk again
- *	echo "SEED COUNT" > wild				as many messages of which nobody knows
- *								what they say: each is answered, or
- *								the write fails
+ *	echo "SEED COUNT" > wild				as many messages of which nobody
+ *								knows what they say: each is
+ *								answered, or the write fails
  *	cat wild						how many, and how many were good
  *	echo "PREFIX COUNT MODE" > storm			opens PREFIX0, PREFIX1 .. in that
  *								mode and closes each

@@ -64,7 +64,8 @@ static void keys_of_maps(struct doctor *d, bool ring)
 
 		if (e->bad || !key[0] || key_has_file(key))
 			continue;
-		doctor_find(d, "key", ring && keyring_has(key, false) ? DOCTOR_WARNING : DOCTOR_ERROR,
+		doctor_find(d, "key",
+			    ring && keyring_has(key, false) ? DOCTOR_WARNING : DOCTOR_ERROR,
 			    say_fmt("%s needs the key %s, which is not in " KEY_FILE_DIR, e->name,
 				    key),
 			    say_fmt("copy it from the server, or: ibnbd key generate %s", key));

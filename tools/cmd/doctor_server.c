@@ -218,7 +218,8 @@ static void doctor_policy(struct doctor *d, const char *search, const char *allo
 void doctor_exports(struct doctor *d)
 {
 	char *dir = sysfs_path("module/ibnbd_server/parameters"),
-	     *search = sysfs_attr(dir, "dev_search_path"), *claim = sysfs_attr(dir, "claim"), *allow, *auth;
+	     *search = sysfs_attr(dir, "dev_search_path"), *claim = sysfs_attr(dir, "claim"),
+	     *allow, *auth;
 	bool claims = claim && !strcmp(claim, "Y");
 	size_t i;
 

@@ -193,8 +193,8 @@ void ibtrs_clt_want(struct ibtrs_clt *clt, unsigned int seconds);
  *
  * Preferably one that this CPU used last. Any context; takes no lock.
  *
- * Return: the slot, or -EAGAIN: all are taken. A user who holds less than nr_slots, and has given
- * back before he counts it as not held, sees that hardly ever, and may try again soon.
+ * Return: the slot, or -EAGAIN: all are taken. A user that holds less than nr_slots, and gives a
+ * slot back before it counts it as not held, sees that hardly ever, and may try again soon.
  */
 int ibtrs_clt_slot_take(struct ibtrs_clt *clt);
 /* It is nobody's again: not submitted, or done() has run. Any context. */
