@@ -15,46 +15,24 @@
  *
  * CPUs of the guest run in threads of their own: what a line's record says may be overtaken between
  * a look at it and a change, which costs a count now and then.
- *
- * The plugin API is declared here, since QEMU's header is packaged nowhere; version 1 of it is what
- * QEMU 4.2 to 8.2 have.
  */
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
+#include "plugin.h"
 
-typedef uint64_t qemu_plugin_id_t;
 typedef uint32_t qemu_plugin_meminfo_t;
-struct qemu_info;
-struct qemu_plugin_tb;
-struct qemu_plugin_insn;
 struct qemu_plugin_hwaddr;
-enum { QEMU_PLUGIN_CB_NO_REGS };
 enum { QEMU_PLUGIN_MEM_RW = 3 };
-void qemu_plugin_register_vcpu_tb_trans_cb(qemu_plugin_id_t id,
-					   void (*cb)(qemu_plugin_id_t, struct qemu_plugin_tb *));
-void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn *insn,
-					    void (*cb)(unsigned int, void *),
-					    int flags, void *data);
 void qemu_plugin_register_vcpu_mem_cb(struct qemu_plugin_insn *insn,
 				      void (*cb)(unsigned int, qemu_plugin_meminfo_t, uint64_t,
 						 void *),
 				      int flags, int rw, void *data);
-size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *tb);
-struct qemu_plugin_insn *qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *tb, size_t idx);
 uint64_t qemu_plugin_insn_vaddr(const struct qemu_plugin_insn *insn);
-const void *qemu_plugin_insn_data(const struct qemu_plugin_insn *insn);
-size_t qemu_plugin_insn_size(const struct qemu_plugin_insn *insn);
 _Bool qemu_plugin_mem_is_store(qemu_plugin_meminfo_t info);
 struct qemu_plugin_hwaddr *qemu_plugin_get_hwaddr(qemu_plugin_meminfo_t info, uint64_t vaddr);
 _Bool qemu_plugin_hwaddr_is_io(const struct qemu_plugin_hwaddr *hwaddr);
 uint64_t qemu_plugin_hwaddr_phys_addr(const struct qemu_plugin_hwaddr *hwaddr);
-
-#define EXPORT __attribute__((visibility("default")))
-EXPORT int qemu_plugin_version = 1;
 
 #define LINE_SHIFT	6
 #define LINES		(1ul << 27)	/* of 8 GiB of guest memory */
@@ -136,17 +114,6 @@ static void accessed(unsigned int cpu, qemu_plugin_meminfo_t info, uint64_t vadd
 	__atomic_fetch_add(&s->moved, 1, __ATOMIC_RELAXED);
 	__atomic_fetch_add(&moves[line], 1, __ATOMIC_RELAXED);
 	__atomic_store_n(&last[line], s, __ATOMIC_RELAXED);
-}
-
-/* nopl 0x12345678(%rax): 0f 1f 80, then the displacement */
-static int is_mark(const struct qemu_plugin_insn *insn)
-{
-	static const uint8_t nop[] = { 0x0f, 0x1f, 0x80 }, tail[] = { 0x56, 0x34, 0x12 };
-	const uint8_t *d = qemu_plugin_insn_data(insn);
-
-	if (qemu_plugin_insn_size(insn) != 7 || memcmp(d, nop, 3) || memcmp(d + 4, tail, 3))
-		return 0;
-	return d[3] == 0x78 ? 1 : d[3] == 0x79 ? 2 : 0;
 }
 
 static void translated(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)

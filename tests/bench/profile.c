@@ -6,37 +6,15 @@
  * The marks are two no-operations that `mark` (mark.c) executes in the guest: nopl 0x12345678(%rax)
  * zeroes the counts, nopl 0x12345679(%rax) writes them to the file named by out=: "address
  * instructions times" per line. What ran in user space is one line with address 0.
- *
- * The plugin API is declared here, since QEMU's header is packaged nowhere; version 1 of it is what
- * QEMU 4.2 to 8.2 have.
  */
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
+#include "plugin.h"
 
-typedef uint64_t qemu_plugin_id_t;
-struct qemu_info;
-struct qemu_plugin_tb;
-struct qemu_plugin_insn;
 enum { QEMU_PLUGIN_INLINE_ADD_U64 };
-enum { QEMU_PLUGIN_CB_NO_REGS };
-void qemu_plugin_register_vcpu_tb_trans_cb(qemu_plugin_id_t id,
-					   void (*cb)(qemu_plugin_id_t, struct qemu_plugin_tb *));
 void qemu_plugin_register_vcpu_tb_exec_inline(struct qemu_plugin_tb *tb, int op, void *ptr,
 					      uint64_t imm);
-void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn *insn,
-					    void (*cb)(unsigned int, void *),
-					    int flags, void *data);
-size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *tb);
 uint64_t qemu_plugin_tb_vaddr(const struct qemu_plugin_tb *tb);
-struct qemu_plugin_insn *qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *tb, size_t idx);
-const void *qemu_plugin_insn_data(const struct qemu_plugin_insn *insn);
-size_t qemu_plugin_insn_size(const struct qemu_plugin_insn *insn);
-
-#define EXPORT __attribute__((visibility("default")))
-EXPORT int qemu_plugin_version = 1;
 
 struct block {
 	uint64_t addr, len, times;
@@ -70,17 +48,6 @@ static void mark_stop(unsigned int cpu, void *data)
 		if (b->times)
 			fprintf(f, "%lx %lu %lu\n", b->addr, b->len, b->times);
 	fclose(f);
-}
-
-/* nopl 0x12345678(%rax): 0f 1f 80, then the displacement */
-static int is_mark(const struct qemu_plugin_insn *insn)
-{
-	static const uint8_t nop[] = { 0x0f, 0x1f, 0x80 }, tail[] = { 0x56, 0x34, 0x12 };
-	const uint8_t *d = qemu_plugin_insn_data(insn);
-
-	if (qemu_plugin_insn_size(insn) != 7 || memcmp(d, nop, 3) || memcmp(d + 4, tail, 3))
-		return 0;
-	return d[3] == 0x78 ? 1 : d[3] == 0x79 ? 2 : 0;
 }
 
 static void translated(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)

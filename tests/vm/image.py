@@ -132,8 +132,8 @@ def write_whole(path, data):
 
 
 def compiled(source, *flags):
-    """A small C helper of ours, built once per source text."""
-    text = source.read_bytes()
+    """A small C helper of ours, built once per source text, headers beside it included."""
+    text = b"".join(p.read_bytes() for p in [source, *sorted(source.parent.glob("*.h"))])
     out = (CACHE / "bin"
            / f"{source.stem}-{hashlib.sha1(text + repr(flags).encode()).hexdigest()[:10]}")
     if not out.exists():
