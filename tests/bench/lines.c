@@ -15,7 +15,13 @@
  *
  * CPUs of the guest run in threads of their own: what a line's record says may be overtaken between
  * a look at it and a change, which costs a count now and then.
+ *
+ * The host has fewer CPUs than the guest, as a rule, and gives each thread some milliseconds at a
+ * time: a line that all CPUs of a real machine fight for would move once in a millisecond, and how
+ * often would be the host's choice. So a thread yields after turn= accesses (TURN by default), a few
+ * microseconds of a real CPU, and the guest's CPUs run side by side as nearly as threads can.
  */
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -36,7 +42,9 @@ uint64_t qemu_plugin_hwaddr_phys_addr(const struct qemu_plugin_hwaddr *hwaddr);
 
 #define LINE_SHIFT	6
 #define LINES		(1ul << 27)	/* of 8 GiB of guest memory */
-#define MODIFIED	0x8000		/* beside a bit for each of 15 CPUs that hold the line */
+#define MODIFIED	0x8000		/* beside a bit for each of CPUS that hold the line */
+#define CPUS		15
+#define TURN		300
 #define LINE_HOT	50		/* fewer moves are not worth a row */
 
 struct site {
@@ -49,6 +57,10 @@ static uint16_t *holders;		/* by line */
 static uint32_t *moves;			/* by line, between the marks */
 static struct site **last;		/* by line: who moved it */
 static int counting;
+static struct {				/* by CPU, on a line of its own */
+	unsigned int accesses;
+} __attribute__((aligned(64))) turns[CPUS];
+static unsigned int turn = TURN;
 static const char *out = "lines.out";
 
 static void mark_start(unsigned int cpu, void *data)
@@ -92,6 +104,10 @@ static void accessed(unsigned int cpu, qemu_plugin_meminfo_t info, uint64_t vadd
 
 	if (!__atomic_load_n(&counting, __ATOMIC_RELAXED))
 		return;
+	if (++turns[cpu].accesses >= turn) {
+		turns[cpu].accesses = 0;
+		sched_yield();
+	}
 	hw = qemu_plugin_get_hwaddr(info, vaddr);
 	if (!hw || qemu_plugin_hwaddr_is_io(hw))
 		return;
@@ -157,10 +173,12 @@ EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const struct qemu_info *info
 	for (i = 0; i < argc; i++)
 		if (!strncmp(argv[i], "out=", 4))
 			out = strdup(argv[i] + 4);
+		else if (!strncmp(argv[i], "turn=", 5))
+			turn = atoi(argv[i] + 5);
 	holders = array(sizeof(*holders));
 	moves = array(sizeof(*moves));
 	last = array(sizeof(struct site *));
-	if (!holders || !moves || !last)
+	if (!holders || !moves || !last || !turn)
 		return -1;
 	qemu_plugin_register_vcpu_tb_trans_cb(id, translated);
 	return 0;
