@@ -18,8 +18,8 @@
  *
  * The host has fewer CPUs than the guest, as a rule, and gives each thread some milliseconds at a
  * time: a line that all CPUs of a real machine fight for would move once in a millisecond, and how
- * often would be the host's choice. So a thread yields after turn= accesses (TURN by default), a few
- * microseconds of a real CPU, and the guest's CPUs run side by side as nearly as threads can.
+ * often would be the host's choice. So a thread yields after turn= accesses (TURN by default), some
+ * microseconds of a real CPU, and the CPUs of the guest run side by side as nearly as threads can.
  */
 #include <sched.h>
 #include <stdio.h>
