@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Calls between the files of a driver: who calls whom, and which files form a circle.
 
-    tests/lint/circles.py            circles that docs/design.md does not list;
-                                     last line N passed, N failed
+    tests/lint/circles.py            circles that docs/design.md does not list, and files without a
+                                     row in its tables of rooms
     tests/lint/circles.py --show     each file with what it calls, lowest first
 
 A room is FILE.c with FILE.h.  An edge goes from the room that calls a function to the room that
@@ -15,6 +15,10 @@ from pathlib import Path
 
 TOP = Path(__file__).resolve().parents[2]
 FOLDERS = ("ibtrs/core", "ibtrs/client", "ibtrs/server", "ibnbd/client", "ibnbd/server")
+PURE = ("ibtrs/proto", "ibtrs/logic", "ibnbd/logic")
+TOOLS = ("tools/cli", "tools/cmd", "tools/conf", "tools/host", "tools/out")
+# where the rooms of a driver are; those of the others say their folder in the head of the table
+SECTIONS = dict(zip(FOLDERS, ("5", "6.1", "7.1", "8.1", "9.1")))
 # * `ibtrs/client`: `a`, `b`: why
 LISTED = re.compile(r"^\* `(\S+)`: (`[^`]+`(?:, `[^`]+`)*): \S", re.M)
 
@@ -79,6 +83,30 @@ def listed():
     return {(m[1], frozenset(re.findall(r"`([^`]+)`", m[2]))) for m in LISTED.finditer(text)}
 
 
+def rooms(text, folder):
+    """The names in the first column of the folder's table."""
+    if folder in SECTIONS:
+        head = re.search(rf"^(#+) {re.escape(SECTIONS[folder])} .*$", text, re.M)
+        text = re.split(rf"^#{{1,{len(head[1])}}} ", text[head.end():], maxsplit=1, flags=re.M)[0]
+        found = re.search(r"^\| room \|.*\n\|[-|]+\n((?:\|.*\n)+)", text, re.M)
+    else:
+        found = re.search(rf"^\| `{folder}` \|.*\n\|[-|]+\n((?:\|.*\n)+)", text, re.M)
+    return re.findall(r"`(\w+)`", " ".join(re.findall(r"^\|([^|]*)\|", found[1], re.M))) \
+        if found else []
+
+
+def homeless():
+    """What files and tables of rooms say differently."""
+    text = (TOP / "docs/design.md").read_text()
+    for folder in FOLDERS + PURE + TOOLS:
+        files, rows = {f.stem for f in (TOP / folder).glob("*.c")
+                       if not f.name.endswith(".mod.c")}, rooms(text, folder)
+        for name in sorted(files - set(rows)):
+            yield f"{folder}/{name}.c has no row in docs/design.md's table of rooms"
+        for name in sorted(set(rows) - files) + sorted({r for r in rows if rows.count(r) > 1}):
+            yield f"docs/design.md: {folder} has no file {name}, or {name} has two rows"
+
+
 def main():
     if "--show" in sys.argv:
         for folder in FOLDERS:
@@ -91,7 +119,7 @@ def main():
                                    for r, n in sorted(calls[room].items()))
                     print(f"  {'o' if len(part) > 1 else ' '} {room:14} -> {to}")
         return 0
-    known, bad = listed(), []
+    known, bad = listed(), list(homeless())
     for folder in FOLDERS:
         found = {(folder, c) for c in circles(graph(folder))[0]}
         for _, c in sorted(found - known, key=str):
