@@ -55,8 +55,9 @@ kdir:
 ## Test
 check:				## all that must hold: unit fuzz lint package kernels boot cases bench-quick (as root; uses virtual machines)
 	tests/setup.sh
-	LIMIT=30 FUZZ=6 MATRIX=--short tests/check.sh unit fuzz lint package kernels boot cases \
-		bench-quick
+	$(MAKE) test-build
+	LIMIT=30 FUZZ=6 MATRIX=--short tests/check.sh \
+		"unit fuzz lint kernels boot | package bench-quick" cases
 
 check-all:			## that and all that takes longer: every kernel, faults, interop, the debug kernels, packages in clean systems .. (most of a day)
 	tests/setup.sh

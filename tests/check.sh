@@ -1,51 +1,88 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# check.sh STAGE...: run stages of make check or check-all, one after another, all of them even if
-# one fails. Each stage is a make target whose last "N passed, N failed[, N skipped]" is added to
-# the total. At the end: what each stage cost, the ten slowest cases and builds, and the cases that
-# passed only when run again (FLAKY); two of these in all stages together are a failure.
-# LIMIT=MINUTES: a warning if it took longer. A stage that ends badly, says no total, or passed
-# nothing counts as one failure. Logs: build/check.
+# check.sh STAGE... ["LANE | LANE" ...]: run stages of make check or check-all, one after another,
+# all of them even if one fails. A word that holds several stages in lanes, "a b | c d", runs the
+# lanes side by side: what keeps one CPU busy leaves the other to somebody else, and what asserts
+# seconds stands alone. Each stage is a make target whose last "N passed, N failed[, N skipped]" is
+# added to the total; the output of lanes is shown by stage, when it is over. At the end: what each
+# stage cost, the ten slowest cases and builds, and the cases that passed only when run again
+# (FLAKY); two of these in all stages together are a failure. LIMIT=MINUTES: a warning if it took
+# longer. A stage that ends badly, says no total, or passed nothing counts as one failure. Logs:
+# build/check.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 logs=build/check
+rm -rf $logs
 mkdir -p $logs
-passed=0 failed=0 skipped=0 table=""
 
-for stage in "$@"; do
-	target=$stage
+stage() {	# NAME TO: its row is NAME.row, its output NAME.log, and what goes on is shown in TO
+	local stage=$1 target=$1 log=$logs/$1.log begin=$SECONDS rc total p f s note=
 	case $stage in
 	kernels|boot|packages|interop|faults|suites|laws|memory|debug|kcsan|long)
 		target=check-$stage ;;
 	esac
-	log=$logs/$stage.log
-	echo "== $stage"
-	begin=$SECONDS
-	make --no-print-directory "$target" </dev/null 2>&1 | tee $log
+	make --no-print-directory "$target" < /dev/null 2>&1 | tee "$log" > "$2"
 	rc=${PIPESTATUS[0]}
-	total=$(grep -E '^[0-9]+ passed, [0-9]+ failed' $log | tail -n 1)
+	total=$(grep -E '^[0-9]+ passed, [0-9]+ failed' "$log" | tail -n 1)
 	read -r p f s \
 		< <(sed -E 's/^([0-9]+) passed, ([0-9]+) failed(, ([0-9]+) skipped)?.*/\1 \2 \4/' \
 		<<< "${total:-0 passed, 0 failed}")
 	s=${s:-0}
-	note=
 	if [ "$f" -eq 0 ] && { [ "$rc" -ne 0 ] || [ -z "$total" ] || [ "$p" -eq 0 ]; }; then
 		f=1
 		note="exit status $rc, ${total:-no total}: see $log"
 	fi
+	echo "$stage $p $f $s $((SECONDS - begin)) $note" > "$logs/$stage.row"
+}
+
+lane() {	# STAGE..: beside another lane, so the output waits for its stage to be over
+	local name
+	for name; do
+		stage "$name" /dev/null
+		( flock 9; echo "== $name"; cat "$logs/$name.log" ) 9> $logs/lock
+	done
+}
+
+lanes() {	# WORD: each in a group of its own, which an interrupt ends
+	local group lanes pids=()
+	IFS='|' read -ra lanes <<< "$1"
+	set -m
+	for group in "${lanes[@]}"; do
+		lane $group &	# words
+		pids+=($!)
+	done
+	set +m
+	trap 'kill -TERM "${pids[@]/#/-}" 2> /dev/null; exit 130' INT TERM HUP
+	wait "${pids[@]}"
+	trap - INT TERM HUP
+}
+
+names=()
+for word; do
+	names+=(${word//|/ })
+	case $word in
+	*\|*)	lanes "$word" ;;
+	*)	echo "== $word"; stage "$word" /dev/stdout ;;
+	esac
+done
+
+passed=0 failed=0 skipped=0 table=
+for name in "${names[@]}"; do
+	read -r _ p f s cost note < "$logs/$name.row" || {
+		p=0 f=1 s=0 cost=0 note="ended without a result: see $logs/$name.log"
+	}
 	passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
 	table+=$(printf '%-10s %5d passed %5d failed %5d skipped %6d s  %s' \
-		"$stage" "$p" "$f" "$s" $((SECONDS - begin)) "$note")$'\n'
+		"$name" "$p" "$f" "$s" "$cost" "$note")$'\n'
 done
 
 costs() {	# seconds and name of each case and build, the slowest first
 	awk '/^(ok|FAIL|FLAKY) / {
 		for (i = 3; i <= NF; i++)
 			if ($i ~ /^[0-9.]+s$/) { printf "%7.0f s  %s\n", $i, $2; next }
-	}' "${stages[@]/#/$logs/}" | sort -rn
+	}' $logs/*.log | sort -rn
 }
-stages=("${@/%/.log}")
-flaky=$(cat "${stages[@]/#/$logs/}" | grep '^FLAKY ')
+flaky=$(cat $logs/*.log | grep '^FLAKY ')
 if [ "$(grep -c . <<< "$flaky")" -gt 1 ]; then
 	failed=$((failed + 1))
 	echo "more than one flaky case:"
