@@ -157,6 +157,19 @@ static int admit_find_path(const struct ibtrs_conn_req *req, const void *wire,
 	return err;
 }
 
+/* On success its lock is held. */
+static int admit_take(struct ibtrs_srv_conn *conn, const char **why)
+{
+	mutex_lock(&conn->lock);
+	if (conn->dead) {
+		mutex_unlock(&conn->lock);
+		*why = "the path is being closed";
+		return -EBUSY;
+	}
+	conn->taken = true;
+	return 0;
+}
+
 int ibtrs_srv_admit(const struct ibtrs_conn_req *req, const void *wire,
 		    const struct ibtrs_addr_pair *addr, struct ibtrs_srv_conn **out,
 		    const char **why)
@@ -166,27 +179,18 @@ int ibtrs_srv_admit(const struct ibtrs_conn_req *req, const void *wire,
 	int err = 0;
 
 	mutex_lock(&ibtrs_srv.lock);
-	/* Under the lock: ibtrs_srv_close_unproved() misses nobody. */
-	if (!req->cid || !(req->ext & IBTRS_EXT_AUTH))
-		err = ibtrs_srv_auth_first(req, wire, &addr->src, &proof, why);
-	if (err) {
-		/* refused */
-	} else if (ibtrs_srv.accepting) {
-		err = admit_find_path(req, wire, addr, &proof, &path, why);
-	} else {
+	if (!ibtrs_srv.accepting) {
 		*why = "the server is closing";
 		err = -ECONNRESET;
 	}
+	/* Under the lock: ibtrs_srv_close_unproved() misses nobody. */
+	if (!err && (!req->cid || !(req->ext & IBTRS_EXT_AUTH)))
+		err = ibtrs_srv_auth_first(req, wire, &addr->src, &proof, why);
+	if (!err)
+		err = admit_find_path(req, wire, addr, &proof, &path, why);
 	if (!err) {
 		*out = &path->conns[req->cid];
-		mutex_lock(&(*out)->lock);
-		if ((*out)->dead) {
-			mutex_unlock(&(*out)->lock);
-			*why = "the path is being closed";
-			err = -EBUSY;
-		} else {
-			(*out)->taken = true;
-		}
+		err = admit_take(*out, why);
 	}
 	mutex_unlock(&ibtrs_srv.lock);
 	memzero_explicit(&proof, sizeof(proof));
