@@ -129,9 +129,9 @@ const char *ibtrs_clt_answer(struct ibtrs_clt_conn *conn, u32 slot, int err, boo
 	if (unlikely(slot >= s->depth))
 		return "answer for a slot that does not exist";
 	/*
-	 * Whoever is answered on its own connection is the latest of its slot. Somebody else counts
-	 * in this session's name, or the server counts wrong: the request stays ours, and the walk
-	 * takes it from here to another path, or keeps it.
+	 * A request that is answered on its own connection is the latest of its slot. So another
+	 * client counts in this session's name, or the server counts wrong: the request stays ours,
+	 * and the walk takes it from here to another path, or keeps it.
 	 */
 	if (unlikely(err == -ESTALE && path->limits.fence))
 		return "the server takes a current request for an old one";
@@ -142,8 +142,8 @@ const char *ibtrs_clt_answer(struct ibtrs_clt_conn *conn, u32 slot, int err, boo
 	conn->inv_rkey = 0;
 	if (unlikely(!ibtrs_clt_req_take(req, IBTRS_CLT_REQ_POSTED))) {
 		/*
-		 * Who posts it is still at it: he takes the answer with him. A server that guesses
-		 * gets no further than that.
+		 * It is still being posted, and the poster takes the answer along. A server that
+		 * guesses gets no further than that.
 		 */
 		if (atomic_read_acquire(&req->state) == IBTRS_CLT_REQ_POSTING) {
 			req->early.err = err;

@@ -14,7 +14,7 @@
 const char *ibtrs_clt_answer(struct ibtrs_clt_conn *conn, u32 slot, int err, bool inv,
 			     u32 byte_len);
 /*
- * Who posted @req on @conn, whatever came of it, gives it away: the answer may be there already.
+ * The poster of @req on @conn, whatever came of it, gives it away: the answer may be there already.
  * Any context.
  */
 void ibtrs_clt_answer_posted(struct ibtrs_clt_req *req, struct ibtrs_clt_conn *conn);

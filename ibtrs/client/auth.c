@@ -4,7 +4,7 @@
  * attempt, which goes when both sides have proved that they have the key. cm.c makes and unmakes
  * that connection, as it does the path's own, in the place of cid 0; handshake.c runs the steps.
  *
- * The server proves first. Who can not is told nothing that was made with our key.
+ * The server proves first. One that cannot is told nothing that was made with our key.
  *
  * The keys are looked up anew for each attempt, so a key that is loaded counts from the next one
  * on, and one that is removed breaks nothing that is up. Nothing is allocated that may wait for

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * ibtrs_clt_call(): one synchronous message with a slot of ibtrs' own. ibtrs_clt_call_io_begin()
- * and _end() are its two halves, for who has several under way.
+ * and _end() are its two halves, for a caller that has several under way.
  *
  * The answer lands in the slot's bounce buffer; data that goes out lies behind the record. When the
  * caller leaves before it comes (timeout, signal), the record stays with the slot until the answer,
@@ -22,8 +22,8 @@ struct ibtrs_clt_call {
 	unsigned long end;		/* jiffies */
 	int err;
 	/*
-	 * What goes out with it, until the last copy has been sent: a caller who has left may do
-	 * with his what he likes.
+	 * What goes out with it, until the last copy has been sent: a caller that has left may do
+	 * with its own buffer what it likes.
 	 */
 	u8 data[];
 };

@@ -268,7 +268,7 @@ static int cm_established(struct ibtrs_clt_conn *conn, const struct rdma_conn_pa
 	return 0;
 }
 
-/* Who says no more than that he does not understand does not know of authentication. */
+/* A server that refuses without a word of a reason does not know of authentication. */
 static bool cm_knows_no_auth(const struct ibtrs_clt_conn *conn, const struct ibtrs_conn_rsp *rsp,
 			     const char *text)
 {

@@ -26,7 +26,7 @@ struct rdma_cm_id;
  * struct ibtrs_clt_sysfs - of a session: clt->sysfs
  * @dev: /sys/class/ibtrs-client/<name>
  * @paths: its paths/
- * @removing: those who own a path which they are removing
+ * @removing: how many are removing a path that they own
  */
 struct ibtrs_clt_sysfs {
 	struct device *dev;
@@ -71,7 +71,7 @@ void ibtrs_clt_dirs_session_shut(struct ibtrs_clt *clt);
  */
 void ibtrs_clt_dirs_session_del(struct ibtrs_clt *clt);
 /*
- * Before a path is taken off the list of its session by somebody who removes it, and after he has.
+ * Before a path is taken off the list of its session in order to remove it, and after that is done.
  * The session may be gone with the latter.
  */
 void ibtrs_clt_dirs_removing(struct ibtrs_clt *clt);

@@ -82,7 +82,7 @@ void ibtrs_clt_link_path_loose(struct ibtrs_clt_path *path)
 
 	mutex_lock(&clt->lock);
 	path->loose = true;
-	/* Who removed it does not look back. */
+	/* The one that removed it does not look back. */
 	if (list_empty(&path->entry))
 		clt->loose = true;
 	mutex_unlock(&clt->lock);
@@ -93,7 +93,7 @@ void ibtrs_clt_link_retry(struct ibtrs_clt *clt, const struct ibtrs_clt_path *ex
 	struct ibtrs_clt_path *path;
 
 	lockdep_assert_held(&clt->lock);
-	/* Who closes walks the list without the lock. */
+	/* The closing of a session walks the list without the lock. */
 	if (clt->closing)
 		return;
 	list_for_each_entry(path, &clt->paths, entry)

@@ -19,8 +19,8 @@ void ibtrs_clt_link_path_down(struct ibtrs_clt_path *path);
 /* Drain of a path: a write leaves it that the server may still execute (law L8). */
 void ibtrs_clt_link_path_loose(struct ibtrs_clt_path *path);
 /*
- * Who waits for the next attempt makes it now, but for @except, which may be NULL. clt->lock is
- * held.
+ * Paths that wait for their next attempt make it now, but for @except, which may be NULL. clt->lock
+ * is held.
  */
 void ibtrs_clt_link_retry(struct ibtrs_clt *clt, const struct ibtrs_clt_path *except);
 /* The walk parked requests: tell the user if the link is up. */

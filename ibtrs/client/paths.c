@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The list of a session's paths: who comes, who goes.
+ * The list of a session's paths: how they come and go.
  *
  * Called by: session.c (open, close), sysfs (add_path, remove_path).
  *
@@ -8,8 +8,8 @@
  * left. Nobody can claim a path whose first attempt is still waited for. From its claim on nobody
  * revives a path.
  *
- * Failure: who is killed while a path closes leaves it to a work, and a closing session waits for
- * that.
+ * Failure: a task that is killed while its path closes leaves it to a work, and a closing session
+ * waits for that.
  */
 #include <linux/sched/mm.h>
 #include "ibtrs/client/path_run.h"
@@ -132,7 +132,7 @@ void ibtrs_clt_paths_remove(struct ibtrs_clt_path *path)
 	ibtrs_clt_dirs_removed(clt);
 }
 
-/* For who added it: the path, and its own reason, are about to go. @path NULL: no reason. */
+/* The writer of add_path reads it: path and reason are about to go. @path NULL: no reason. */
 static void paths_note_error(struct ibtrs_clt *clt, struct ibtrs_clt_path *path)
 {
 	char reason[IBTRS_CLT_REASON_LEN] = "";

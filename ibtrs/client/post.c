@@ -23,13 +23,13 @@
 #define POST_PLUGGED	15	/* work requests of one chain, see CONN_SIG_MIN */
 
 /*
- * Does who sends here wait for each answer before he sends again? A guess, and either answer is
- * correct: only the cost differs. Nothing else in flight is no proof: a request sent at once is
- * often answered before even somebody who fills a queue sends the next one, and he too seems to
- * wait then. So a run of requests is sent the other way, which lets a queue show, and only if none
- * of them had company the next ones go at once; then it is tried anew. The run is long because the
- * scheduler favours who slept: a ksoftirqd that had nothing to do lately goes before the submitter,
- * and hides a queue for hundreds of requests.
+ * Does the submitter on this connection wait for each answer before it sends again? A guess, and
+ * either answer is correct: only the cost differs. That nothing else is in flight is no proof: a
+ * request sent at once is often answered before the next one comes, even from a submitter that
+ * fills a queue. So a run of requests is sent the other way, which lets a queue show, and only if
+ * none of them had company the next ones go at once; then it is tried anew. The run is long because
+ * the scheduler favours tasks that slept: a ksoftirqd that had nothing to do lately goes before the
+ * submitter, and hides a queue for hundreds of requests.
  */
 static bool post_is_alone(struct ibtrs_clt_conn *conn)
 {

@@ -211,8 +211,8 @@ void ibtrs_clt_req_walk(struct ibtrs_clt_path *path)
 }
 
 /*
- * Is @req, right now, in flight or parked for somebody whom @match knows? One that is BUSY is on
- * its way from one to the other, or ends: who waits until nothing is left has to look again.
+ * Is @req, right now, in flight or parked, and does @match know it? One that is BUSY is on its way
+ * from one to the other, or ends: a caller that waits until nothing is left has to look again.
  */
 static bool req_matches(struct ibtrs_clt_req *req, ibtrs_clt_match_fn match, void *arg)
 {

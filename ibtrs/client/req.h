@@ -5,8 +5,8 @@
  * state says who owns the record, and changes by cmpxchg:
  *	IDLE	nobody; the user may submit
  *	BUSY	whoever made it BUSY: submit, completion, the walk after a drain, replay, abort
- *	POSTING	who posts it; with a plug, until the plug is pulled
- *	ANSWERED the same, who finds the answer in `early` when he has posted it
+ *	POSTING	the poster; with a plug, until the plug is pulled
+ *	ANSWERED the same, which finds the answer in `early` when it has posted it
  *	POSTED	the connection: a completion of this very connection, or the walk after its drain,
  *		may take it
  *	INVAL	as POSTED, answered already; waits for the local invalidation of its key

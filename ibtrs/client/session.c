@@ -83,7 +83,7 @@ int ibtrs_clt_poll(struct ibtrs_clt *clt, unsigned int index)
 	/* Pairs with the shrinking in place of pathset.c. */
 	for (i = 0; i < smp_load_acquire(&set->n); i++) {
 		conn = &READ_ONCE(set->path[i])->conns[1 + clt->nr_irq_conns + index];
-		/* Who finds another task at it need not wait: that one reaps for both. */
+		/* Another task is at it: it reaps for both, so there is nothing to wait for. */
 		if (test_and_set_bit_lock(0, &conn->polling))
 			continue;
 		n += ib_process_cq_direct(conn->c.cq, -1);
@@ -268,7 +268,7 @@ int ibtrs_clt_connect(struct ibtrs_clt *clt, const struct ibtrs_addr_pair *paths
 	guard(mutex)(&clt->lock);
 	if (!ibtrs_clt_is_up(clt))
 		return -ECONNRESET;
-	/* From here on the user hears of everything; what he missed is told by the return value. */
+	/* From here on the user hears of everything; the return value tells what it has missed. */
 	clt->opened = true;
 	return 0;
 }
@@ -282,7 +282,7 @@ void ibtrs_clt_why(struct ibtrs_clt *clt, char *buf, size_t size)
 	BUILD_BUG_ON(IBTRS_CLT_WHY_LEN < IBTRS_PATH_STR_MAX + IBTRS_CLT_REASON_LEN);
 	*buf = 0;
 	guard(mutex)(&clt->lock);
-	/* Who closes walks the list without the lock. */
+	/* The closing of a session walks the list without the lock. */
 	if (clt->closing)
 		return;
 	list_for_each_entry(path, &clt->paths, entry) {

@@ -13,8 +13,8 @@
  * which take ibtrs' own slots. Those are few, go under a lock, and nobody waits for one on the way
  * of a request.
  *
- * Locking: none for the user's slots. A bit is cleared by who takes the slot, and set again by who
- * gives it; each is one atomic instruction, and orders what the two do with the slot.
+ * Locking: none for the user's slots. Taking a slot clears its bit, giving it back sets the bit
+ * again; each is one atomic instruction, and orders what the two do with the slot.
  *
  * Failure: while less than nr_user slots are taken a search finds one. It may look into a home just
  * before a slot comes back there, though, while the slot that it was to find elsewhere is taken by

@@ -48,7 +48,7 @@ void ibtrs_clt_slots_free(struct ibtrs_clt_slots *s);
 int ibtrs_clt_slot_get(struct ibtrs_clt_slots *s);
 /* The same, but never the last one, which is for messages. */
 int ibtrs_clt_slot_spare(struct ibtrs_clt_slots *s);
-/* The same, but only while half of them are free: for who has one already. */
+/* The same, but only while half of them are free: for a caller that has one already. */
 int ibtrs_clt_slot_half(struct ibtrs_clt_slots *s);
 void ibtrs_clt_slot_put(struct ibtrs_clt_slots *s, u32 slot);
 

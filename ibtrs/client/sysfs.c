@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * /sys/class/ibtrs-client: what an administrator sees of sessions and paths, and where he orders.
+ * /sys/class/ibtrs-client: what an administrator sees of sessions and paths, and changes.
  *
  *	<session>/		add_path last_error max_reconnect_attempts mpath_policy uuid
  *				dest_port hb_interval_ms hb_misses reconnect_delay_ms
@@ -124,7 +124,7 @@ static ssize_t uuid_show(struct device *dev, struct device_attribute *attr, char
 
 	return sysfs_emit(buf, "%pUb\n", clt->uuid);
 }
-/* Who knows it can add a path to the session, and speak for it: root's alone. */
+/* Whoever knows it can add a path to the session, and speak for it: root's alone. */
 static struct device_attribute dev_attr_uuid = __ATTR_RO_MODE(uuid, 0400);
 
 /* As it was opened, and as it stays: a number that was not given is its default. */

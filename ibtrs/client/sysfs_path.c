@@ -108,8 +108,8 @@ static ssize_t remove_path_store(struct kobject *kobj, struct kobj_attribute *at
 	if (err)
 		return err;
 	/*
-	 * Before the claim: who closes the session waits for us as soon as a path is missing from
-	 * his list.
+	 * Before the claim: the closing of the session waits for us as soon as a path is missing
+	 * from its list.
 	 */
 	ibtrs_clt_dirs_removing(clt);
 	err = ibtrs_clt_paths_claim(path);

@@ -8,10 +8,10 @@
  * later.
  *
  * So while no path is up one of them has its turn; what the others say meanwhile can join a
- * session, not make one. Who is answered that there is none has proved that his way works, which
- * the holder, who may talk to a dark link, has not: the holder's patience ends soon, and who was
- * answered goes next. A holder keeps its turn until nothing of what it asked for is on its way any
- * more, or for TURN_LONGEST if its drain hangs.
+ * session, not make one. A path that is answered that there is none has proved that its way works,
+ * which the holder, perhaps on a dark link, has not: the holder's patience ends soon, and the path
+ * that was answered goes next. A holder keeps its turn until nothing of what it asked for is on its
+ * way any more, or for TURN_LONGEST if its drain hangs.
  *
  * Called by: cm.c, path.c. The holder's drain ends its turn, so it lives; the lock is innermost but
  * for that of its handshake.

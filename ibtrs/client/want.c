@@ -3,9 +3,8 @@
  * Does anybody wait for the link? (decision 11: tried once a second then, else every 8 s)
  *
  * Called by: path_run.c (before each wait, and while one for which nobody waits goes on), the user
- * and whoever sees a sign of life (want). Parked requests are seen here; what the user holds, or
- * refuses, he tells. Nobody takes a wish back: one that has become void costs an attempt per
- * second.
+ * and whoever sees a sign of life (want). Parked requests are seen here; the user tells what it
+ * holds or refuses. Nobody takes a wish back: one that has become void costs an attempt per second.
  */
 #include <linux/ktime.h>
 #include "ibtrs/client/session.h"

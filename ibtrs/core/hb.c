@@ -39,8 +39,8 @@ static int hb_send(struct ibtrs_hb *hb, enum ibtrs_imm_type type)
 }
 
 /*
- * An ack that takes longer than the interval must not be measured from a later message; and who
- * chooses by latency should know of it now.
+ * An ack that takes longer than the interval must not be measured from a later message; and the
+ * choice of a path by latency should know of it now.
  */
 static void hb_clock(struct ibtrs_hb *hb)
 {
@@ -49,7 +49,7 @@ static void hb_clock(struct ibtrs_hb *hb)
 
 	if (!smp_load_acquire(&hb->awaited)) {	/* the ack has read sent_at */
 		hb->sent_at = now;
-		/* With ibtrs_hb_ack(): who sees it awaited sees since when. */
+		/* With ibtrs_hb_ack(): a reader that sees it awaited sees since when. */
 		smp_store_release(&hb->awaited, true);
 		return;
 	}

@@ -15,7 +15,7 @@ extern const struct ibtrs_auth_ops ibtrs_auth_kernel;
  * @name: one that ibtrs_key_name_ok() likes
  * @keys: result; wipe it after use
  *
- * Looked up anew each time: who rotates a key tells nobody. Sleeps, allocates nothing.
+ * Looked up anew each time, since nothing tells of a key's rotation. Sleeps, allocates nothing.
  *
  * Return: 0, or -ENOKEY: @keys holds none, and random bytes in the places of those that are not
  * there.

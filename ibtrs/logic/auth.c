@@ -5,7 +5,7 @@
  * Owns: the order of the four messages on each side, the transcript that all MACs are about, and
  * the MACs that CONN_REQ and CONN_RSP carry afterwards. Called by client/auth.c and server/auth.c.
  *
- * The server proves first: a client says nothing that was made with its key to who has not got it.
+ * The server proves first: a client says nothing made with its key to a peer that has not got it.
  * Each MAC has a label, so that none can be given back as another one, and is about all that both
  * have said so far. What a MAC is about has a fixed length, so no two transcripts are one string.
  *
@@ -341,7 +341,7 @@ int ibtrs_auth_req_sign(const struct ibtrs_auth_ops *ops, const u8 *ks,
 }
 
 /**
- * ibtrs_auth_req_good() - is a CONN_REQ of who has proved that he has the key?
+ * ibtrs_auth_req_good() - is a CONN_REQ of a client that has proved the key?
  * @ops: the caller's
  * @ks: key of the session
  * @req: its bytes, which ibtrs_msg_conn_req_decode() has understood

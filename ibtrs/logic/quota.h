@@ -6,9 +6,9 @@
  * A *client* is an address together with the key that was proved there, or without one. A
  * *stranger* has proved no key, and nobody has been let in from its address: it has sent CONN_REQs,
  * and no INFO_REQ that was good. All strangers share one small budget, of paths and of memory, and
- * a single one gets a quarter of that memory at most. Who has a key, or has been let in from an
- * address that is still here, or was lost a moment ago, draws on no budget of the strangers: only
- * on its own. So however many strangers knock, who was in comes back in.
+ * a single one gets a quarter of that memory at most. A client that has a key, or has been let in
+ * from an address that is still here, or was lost a moment ago, draws on no budget of the
+ * strangers: only on its own. So however many strangers knock, a client that was in comes back in.
  */
 #ifndef IBTRS_LOGIC_QUOTA_H
 #define IBTRS_LOGIC_QUOTA_H

@@ -65,7 +65,7 @@ struct ibtrs_io_hdr {
 void ibtrs_msg_conn_req_encode(struct ibtrs_wire_conn_req *w, const struct ibtrs_conn_req *m);
 /*
  * E-1, E-2: length (>= 56), magic, major, cid < cid_num <= @max_cons. -ECONNRESET on refusal (A.5);
- * @m->ext is valid then, too, and 0 for who does not speak this protocol.
+ * @m->ext is valid then, too, and 0 for a peer that does not speak this protocol.
  */
 int ibtrs_msg_conn_req_decode(const void *buf, size_t len, u32 max_cons, struct ibtrs_conn_req *m,
 			      const char **why);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Who may write to our files in sysfs. Their mode says root; that is also who is root in a
- * container that has nothing else, to which sysfs was lent. What is written there maps disks,
- * breaks paths and takes mappings away, so it takes the capability that mount(2) takes.
+ * Who may write to our files in sysfs. Their mode says root; root of a container to which sysfs was
+ * lent passes that, too. What is written there maps disks, breaks paths and takes mappings away, so
+ * it takes the capability that mount(2) takes.
  */
 #ifndef IBTRS_ADMIN_H
 #define IBTRS_ADMIN_H

@@ -9,8 +9,8 @@
  * scatterlist belong to ibtrs: when a path dies, its requests move to another path with the same
  * slot, and when no path is left they are *parked*, not failed.
  *
- * Parked requests wait for the user: after LINK_UP he re-opens what the server may have forgotten,
- * then calls ibtrs_clt_replay(); or he gives them up with ibtrs_clt_abort(). A request that was
+ * Parked requests wait for the user: after LINK_UP it re-opens what the server may have forgotten,
+ * then calls ibtrs_clt_replay(); or it gives them up with ibtrs_clt_abort(). A request that was
  * posted once must never be submitted again by the user before done() ran.
  */
 #ifndef IBTRS_CLT_H
@@ -173,7 +173,7 @@ bool ibtrs_clt_is_up(struct ibtrs_clt *clt);
  */
 u32 ibtrs_clt_gen(struct ibtrs_clt *clt);
 /*
- * The user is about to act upon link news: where faults on demand are told to (client/news) he
+ * The user is about to act upon link news: where faults on demand are told to (client/news) it
  * comes late. May sleep.
  */
 void ibtrs_clt_news_fault(struct ibtrs_clt *clt);
@@ -278,7 +278,7 @@ struct ibtrs_clt_call;
  * @more: the caller has others under way, and does not wait for a slot: -EAGAIN when less than half
  *	of them are free
  *
- * For what a user has to send when his own slots are all taken by requests that wait for it.
+ * For what a user has to send when its own slots are all taken by requests that wait for it.
  * Return: what ibtrs_clt_call_io_end() takes; an ERR_PTR as of ibtrs_clt_call(), -ENOTCONN on
  * another link, too: then nothing was sent.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * IBTRS server API. The user registers once; nothing listens before ibtrs_srv_open(). For each
- * request he gets an *op*: a private copy of the user header and the data area of the slot's chunk.
+ * request it gets an *op*: a private copy of the user header and the data area of the slot's chunk.
  * Every op ends in exactly one ibtrs_srv_op_reply(), from any context, however late.
  */
 #ifndef IBTRS_SRV_H
@@ -24,7 +24,7 @@ struct ibtrs_srv_session;
  * @data: chunk memory, physically contiguous, page aligned, @data_len bytes. The client can still
  *	write to it (always_invalidate=N): read each byte at most once before trusting it.
  * @priv: @op_priv_size bytes of the user's own, 8-byte aligned, not cleared
- * @group: 0 when request() is called; what given_up() is asked about, if the user sets it before he
+ * @group: 0 when request() is called; what given_up() is asked about, if the user sets it before it
  *	answers
  */
 struct ibtrs_srv_op {
@@ -39,10 +39,10 @@ struct ibtrs_srv_op {
 	void *priv;
 };
 
-/* Who has to prove that he has a key (protocol.md 8.6)? */
+/* Which clients have to prove that they have a key (protocol.md 8.6). */
 enum ibtrs_srv_auth {
 	IBTRS_SRV_AUTH_OFF,		/* nobody can */
-	IBTRS_SRV_AUTH_OPTIONAL,	/* who wants to; in-kernel clients are let in */
+	IBTRS_SRV_AUTH_OPTIONAL,	/* those that want to; in-kernel clients are let in */
 	IBTRS_SRV_AUTH_REQUIRED,	/* everybody */
 };
 
@@ -54,7 +54,7 @@ enum ibtrs_srv_auth {
  * @auth: must clients prove that they have a key? Asked for each connection; NULL: nobody can. Must
  *	not sleep.
  * @name_allowed: may a session of this name come from this address? Asked before the name is looked
- *	up: who may not hears nothing of others. May be NULL. Must not sleep.
+ *	up: one that may not hears nothing of others. May be NULL. Must not sleep.
  * @session_up: first path of a session is ready. Return 0 and set @priv, or an errno to refuse.
  *	Process context, may sleep.
  * @peer_joins: may a path from this address join the session? Asked before the path is let in, and
@@ -72,7 +72,7 @@ enum ibtrs_srv_auth {
  * @given_up: will the client never ask again for anything of this op->group, nor repeat a request
  *	of it? Then such ops, however long they take, do not keep their path's next incarnation out.
  *	Process context, must not sleep.
- * @give_up: the client has had no path for long, and ops of this op->group are what keeps him out:
+ * @give_up: the client has had no path for long, and ops of this op->group are what keeps it out:
  *	close what they are for, so that given_up() says yes. Process context, must not sleep.
  */
 struct ibtrs_srv_ops {
