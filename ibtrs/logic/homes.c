@@ -20,8 +20,8 @@ static u32 homes_gcd(u32 a, u32 b)
 }
 
 /*
- * About the golden ratio: CPUs that are busy are often neighbours, so a borrower goes far first, and
- * each CPU somewhere else.
+ * About the golden ratio: CPUs that are busy are often neighbours, so a borrower looks far away
+ * first, and each CPU somewhere else.
  */
 static u32 homes_step(u32 nr)
 {
