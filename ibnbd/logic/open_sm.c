@@ -60,19 +60,3 @@ enum ibnbd_open_state ibnbd_open_sm_step(enum ibnbd_open_state s, enum ibnbd_ope
 	to = open_steps[s][ev];
 	return to ? (enum ibnbd_open_state)(to - 1) : s;
 }
-
-const char *ibnbd_open_sm_state_name(enum ibnbd_open_state s)
-{
-	static const char * const names[IBNBD_OPEN_STATES] = {
-		[IBNBD_OPEN_NONE]		= "none",
-		[IBNBD_OPEN_ASKED]		= "asked",
-		[IBNBD_OPEN_LINK]		= "open",
-		[IBNBD_OPEN_LINK_ASKED]		= "open, asked again",
-		[IBNBD_OPEN_UNIQUE]		= "open, unique",
-		[IBNBD_OPEN_UNIQUE_ASKED]	= "open, unique, asked again",
-		[IBNBD_OPEN_OWED]		= "close owed",
-		[IBNBD_OPEN_OWED_ASKED]		= "close owed, asked again",
-	};
-
-	return (unsigned int)s < IBNBD_OPEN_STATES ? names[s] : "unknown";
-}

@@ -63,6 +63,4 @@ static inline bool ibnbd_open_sm_in_doubt(enum ibnbd_open_state s)
 	return s == IBNBD_OPEN_ASKED || s == IBNBD_OPEN_OWED_ASKED;
 }
 
-const char *ibnbd_open_sm_state_name(enum ibnbd_open_state s);
-
 #endif

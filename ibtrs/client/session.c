@@ -39,12 +39,6 @@ void ibtrs_clt_news_fault(struct ibtrs_clt *clt)
 }
 EXPORT_SYMBOL_GPL(ibtrs_clt_news_fault);
 
-const char *ibtrs_clt_name(const struct ibtrs_clt *clt)
-{
-	return clt->name;
-}
-EXPORT_SYMBOL_GPL(ibtrs_clt_name);
-
 const char *ibtrs_clt_auth(const struct ibtrs_clt *clt)
 {
 	return clt->opts.auth;

@@ -78,15 +78,12 @@ EXPORT_SYMBOL_GPL(ibtrs_quota_conn);
 EXPORT_SYMBOL_GPL(ibtrs_quota_session);
 EXPORT_SYMBOL_GPL(ibtrs_quota_let_in);
 
-EXPORT_SYMBOL_GPL(ibtrs_mpath_min);
 EXPORT_SYMBOL_GPL(ibtrs_mpath_next);
 EXPORT_SYMBOL_GPL(ibtrs_mpath_parse);
-EXPORT_SYMBOL_GPL(ibtrs_mpath_name);
 EXPORT_SYMBOL_GPL(ibtrs_mpath_sysfs);
 
 EXPORT_SYMBOL_GPL(ibtrs_path_sm_step);
 EXPORT_SYMBOL_GPL(ibtrs_path_sm_state_name);
-EXPORT_SYMBOL_GPL(ibtrs_path_sm_event_name);
 
 EXPORT_SYMBOL_GPL(ibtrs_sqwatch_patience);
 EXPORT_SYMBOL_GPL(ibtrs_sqwatch_look);
@@ -107,7 +104,6 @@ EXPORT_SYMBOL_GPL(ibtrs_msg_info_rsp_decode);
 EXPORT_SYMBOL_GPL(ibtrs_msg_desc_decode);
 EXPORT_SYMBOL_GPL(ibtrs_msg_write_encode);
 EXPORT_SYMBOL_GPL(ibtrs_msg_read_encode);
-EXPORT_SYMBOL_GPL(ibtrs_msg_fits);
 EXPORT_SYMBOL_GPL(ibtrs_msg_io_decode);
 EXPORT_SYMBOL_GPL(ibtrs_msg_rkey_encode);
 EXPORT_SYMBOL_GPL(ibtrs_msg_rkey_decode);

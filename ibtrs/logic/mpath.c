@@ -4,28 +4,6 @@
 #define TRIED_BITS	128u	/* of the caller's mask */
 
 /**
- * ibtrs_mpath_min() - the least loaded path
- * @load: requests in flight, or latency, of each path
- * @n: number of paths
- * @tried: paths that are out of the question
- *
- * Return: an index, or -1.
- */
-int ibtrs_mpath_min(const u64 *load, unsigned int n, const u64 tried[2])
-{
-	unsigned int i;
-	int best = -1;
-
-	for (i = 0; i < n && i < TRIED_BITS; i++) {
-		if (ibtrs_mpath_tried(tried, i))
-			continue;
-		if (best < 0 || load[i] < load[best])
-			best = (int)i;
-	}
-	return best;
-}
-
-/**
  * ibtrs_mpath_next() - the path whose turn it is
  * @cursor: the path that was used last; may lie outside a set that shrank
  * @n: number of paths
@@ -94,12 +72,6 @@ int ibtrs_mpath_parse(const char *s, size_t len)
 			return (int)p;
 	}
 	return -EINVAL;
-}
-
-/* As a user writes it; never NULL. */
-const char *ibtrs_mpath_name(enum ibtrs_mpath_policy p)
-{
-	return (unsigned int)p < ARRAY_SIZE(policies) ? policies[p].name : "?";
 }
 
 /* As sysfs shows it; never NULL. */

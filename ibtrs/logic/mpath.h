@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Which path carries a request (spec A.21). Pure: the caller hands in the load of each path of its
- * immutable set; all paths in a set are up.
+ * Whose turn it is to carry a request (spec A.21), and the words of a policy. Which path has the
+ * least to do is seen where that is counted, client/pathset.c.
  */
 #ifndef IBTRS_LOGIC_MPATH_H
 #define IBTRS_LOGIC_MPATH_H
@@ -15,11 +15,9 @@ enum ibtrs_mpath_policy {
 };
 
 /*
- * Index of the smallest @load not in @tried (bit mask of 128 bits), first wins a tie; -1 if all
- * were tried.
+ * Round robin: the first index after @cursor (wrapping) that is not in @tried, a mask of 128 bits;
+ * -1 if all are.
  */
-int ibtrs_mpath_min(const u64 *load, unsigned int n, const u64 tried[2]);
-/* Round robin: the first index after @cursor (wrapping) that was not tried; -1 if all were. */
 int ibtrs_mpath_next(unsigned int cursor, unsigned int n, const u64 tried[2]);
 
 static inline bool ibtrs_mpath_tried(const u64 tried[2], unsigned int i)
@@ -37,8 +35,6 @@ static inline void ibtrs_mpath_mark(u64 tried[2], unsigned int i)
  * case-insensitive, trailing newline allowed. Return a policy or -EINVAL.
  */
 int ibtrs_mpath_parse(const char *s, size_t len);
-/* "round-robin" ... as in maps.conf */
-const char *ibtrs_mpath_name(enum ibtrs_mpath_policy p);
 /* "round-robin (RR: 0)" ... as in C.3 */
 const char *ibtrs_mpath_sysfs(enum ibtrs_mpath_policy p);
 

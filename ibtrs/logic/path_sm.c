@@ -81,23 +81,8 @@ static const char * const state_names[IBTRS_PATH_STATES] = {
 	[IBTRS_PATH_CLOSED]	= "closed",
 };
 
-static const char * const event_names[IBTRS_PATH_EVENTS] = {
-	[IBTRS_PATH_EV_CLOSE]	= "close",
-	[IBTRS_PATH_EV_FAIL]	= "fail",
-	[IBTRS_PATH_EV_DRAINED]	= "drained",
-	[IBTRS_PATH_EV_READY]	= "ready",
-	[IBTRS_PATH_EV_CONNECT]	= "connect",
-	[IBTRS_PATH_EV_GIVE_UP]	= "give-up",
-	[IBTRS_PATH_EV_RETRY]	= "retry",
-};
-
 /* Words for logs and sysfs; never NULL. */
 const char *ibtrs_path_sm_state_name(enum ibtrs_path_state s)
 {
 	return (unsigned int)s < IBTRS_PATH_STATES ? state_names[s] : "?";
-}
-
-const char *ibtrs_path_sm_event_name(enum ibtrs_path_event ev)
-{
-	return (unsigned int)ev < IBTRS_PATH_EVENTS ? event_names[ev] : "?";
 }

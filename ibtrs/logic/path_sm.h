@@ -52,6 +52,5 @@ struct ibtrs_path_step {
 
 struct ibtrs_path_step ibtrs_path_sm_step(enum ibtrs_path_state s, enum ibtrs_path_event ev);
 const char *ibtrs_path_sm_state_name(enum ibtrs_path_state s);
-const char *ibtrs_path_sm_event_name(enum ibtrs_path_event ev);
 
 #endif

@@ -391,29 +391,6 @@ size_t ibtrs_msg_read_encode(void *buf, bool fence, u16 usr_len, u64 token, bool
 	return size;
 }
 
-/**
- * ibtrs_msg_fits() - can a request be sent at all?
- * @l: numbers of the path (or the smallest of all paths)
- * @read: direction
- * @data_len: D
- * @usr_len: U
- *
- * What passes here passes ibtrs_msg_io_decode() at a server with the same numbers. A read is
- * charged for a descriptor whether it has one or not (M5).
- *
- * Return: 0 or -EMSGSIZE.
- */
-int ibtrs_msg_fits(const struct ibtrs_limits *l, bool read, u32 data_len, u32 usr_len)
-{
-	u64 hdr = io_hdr_size(read, l->fence) + (read ? sizeof(struct ibtrs_wire_desc) : 0);
-
-	if (usr_len < USR_MIN || usr_len > U16_MAX || data_len > l->max_io_size)
-		return -EMSGSIZE;
-	if (usr_len + hdr > l->max_hdr_size || usr_len + hdr + data_len > l->chunk_size)
-		return -EMSGSIZE;
-	return 0;
-}
-
 /*
  * What a read says beyond the common part; everything it finds is in @h before anything is refused.
  */

@@ -117,12 +117,6 @@ size_t ibtrs_msg_read_encode(void *buf, bool fence, u16 usr_len, u64 token, bool
 			     const struct ibtrs_desc *desc);
 
 /*
- * Does a request fit? D = @data_len, U = @usr_len (at least 4, E-15); A.12, A.13, M5. 0 or
- * -EMSGSIZE.
- */
-int ibtrs_msg_fits(const struct ibtrs_limits *l, bool read, u32 data_len, u32 usr_len);
-
-/*
  * ibtrs_msg_io_decode() - the transport header of a request, E-12, E-14..E-17
  * @buf: private copy of the chunk bytes that start at @off
  * @len: bytes in @buf: min(CHUNK - off, IBTRS_IO_HDR_MAX)

@@ -39,19 +39,6 @@ u64 ibtrs_srv_path_conn_bytes(bool service)
 	       recv_wr * (PATH_RECV_WR_SIZE + PATH_CQE_SIZE);
 }
 
-const char *ibtrs_srv_path_state_name(enum ibtrs_srv_path_state s)
-{
-	static const char * const names[] = {
-		[IBTRS_SRV_PATH_CONNECTING]	= "connecting",
-		[IBTRS_SRV_PATH_CONNECTED]	= "connected",
-		[IBTRS_SRV_PATH_CLOSING]	= "closing",
-		[IBTRS_SRV_PATH_LINGERING]	= "lingering",
-		[IBTRS_SRV_PATH_CLOSED]		= "closed",
-	};
-
-	return names[s];
-}
-
 bool ibtrs_srv_path_change(struct ibtrs_srv_path *path, enum ibtrs_srv_path_state from,
 			   enum ibtrs_srv_path_state to)
 {

@@ -144,7 +144,6 @@ u32 ibtrs_srv_path_send_wr(bool service);
 /* An estimate of what both queues of such a connection take. */
 u64 ibtrs_srv_path_conn_bytes(bool service);
 
-const char *ibtrs_srv_path_state_name(enum ibtrs_srv_path_state s);
 
 /*
  * cid 0 is accepted: the peer has handshake_timeout_s from now on to complete the path (M7),

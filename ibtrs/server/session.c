@@ -470,16 +470,6 @@ bool ibtrs_srv_session_connected(struct ibtrs_srv_session *s)
 EXPORT_SYMBOL_GPL(ibtrs_srv_session_connected);
 
 /**
- * ibtrs_srv_session_name() - what the client called it
- * @s: session
- */
-const char *ibtrs_srv_session_name(const struct ibtrs_srv_session *s)
-{
-	return s->name;
-}
-EXPORT_SYMBOL_GPL(ibtrs_srv_session_name);
-
-/**
  * ibtrs_srv_session_uuid() - which session it is: IBTRS_UUID_LEN bytes, the same over reconnects
  * @s: session
  */
@@ -488,13 +478,3 @@ const u8 *ibtrs_srv_session_uuid(const struct ibtrs_srv_session *s)
 	return s->uuid;
 }
 EXPORT_SYMBOL_GPL(ibtrs_srv_session_uuid);
-
-/**
- * ibtrs_srv_session_max_io() - the largest data_len of an op
- * @s: session
- */
-u32 ibtrs_srv_session_max_io(const struct ibtrs_srv_session *s)
-{
-	return ibtrs_srv_params.chunk_size - IBTRS_HDR_SIZE;
-}
-EXPORT_SYMBOL_GPL(ibtrs_srv_session_max_io);

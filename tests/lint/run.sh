@@ -25,6 +25,7 @@ no_kdir() { [ -z "$(env -u KDIR make -s -C ../.. --eval='said:;@printf %s "$$KDI
 step "make hands on no kernel directory of its own" no_kdir
 step "each patch that breaks a law applies" ./laws.sh
 step "rooms and circles of calls are those of docs/design.md" ./circles.py
+step "each function of drivers and command is called" ./unused.py
 step "documents and source say the same" ./claims.py
 step "checkpatch finds nothing" ./checkpatch.sh
 step "W=1 and sparse find nothing" ./sparse.sh

@@ -30,13 +30,12 @@ UNIT_TEST(the_whole_table)
 
 	for (s = 0; s < IBNBD_OPEN_STATES; s++) {
 		for (ev = 0; ev < IBNBD_OPEN_EVENTS; ev++) {
-			UNIT_ROW("%s, event %u", ibnbd_open_sm_state_name(s), ev);
+			UNIT_ROW("state %u, event %u", s, ev);
 			CHECK_EQ(ibnbd_open_sm_step(s, ev), to[s][ev]);
 		}
 	}
 	CHECK_EQ(ibnbd_open_sm_step(99, 0), 99);
 	CHECK_EQ(ibnbd_open_sm_step(0, 99), 0);
-	CHECK_STR(ibnbd_open_sm_state_name(99), "unknown");
 }
 
 /*
@@ -55,7 +54,7 @@ UNIT_TEST(nothing_stays_open)
 		for (n = 0; n < 40; n++) {
 			u32 dice = unit_random(&seed) % 8;
 
-			UNIT_ROW("walk %d.%d: %s", walk, n, ibnbd_open_sm_state_name(s));
+			UNIT_ROW("walk %d.%d: state %u", walk, n, s);
 			if (dice < 4) {		/* OPEN: done and answered, done, lost, refused */
 				s = ibnbd_open_sm_step(s, EV(ASK));
 				if (dice < 2 && !there)

@@ -3,34 +3,6 @@
 #include "ibtrs/logic/mpath.h"
 #include "unit.h"
 
-UNIT_TEST(mpath_min_table)
-{
-	static const struct {
-		const char *what;
-		u64 load[4];
-		unsigned int n;
-		u64 tried;
-		int want;
-	} rows[] = {
-		{ "no path", { 0 }, 0, 0, -1 },
-		{ "one path", { 9 }, 1, 0, 0 },
-		{ "one path, tried", { 9 }, 1, 1, -1 },
-		{ "smallest", { 3, 1, 2 }, 3, 0, 1 },
-		{ "tie: first in list", { 2, 1, 1 }, 3, 0, 1 },
-		{ "all equal", { 0, 0, 0, 0 }, 4, 0, 0 },
-		{ "smallest was tried", { 3, 1, 2 }, 3, 2, 2 },
-		{ "all tried", { 3, 1, 2 }, 3, 7, -1 },
-		{ "largest number is a load like any other", { ~0ull, ~0ull }, 2, 1, 1 },
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		u64 tried[2] = { rows[i].tried, 0 };
-
-		UNIT_ROW("%s", rows[i].what);
-		CHECK_EQ(ibtrs_mpath_min(rows[i].load, rows[i].n, tried), rows[i].want);
-	}
-}
-
 UNIT_TEST(mpath_next_table)
 {
 	static const struct {
@@ -62,42 +34,27 @@ UNIT_TEST(mpath_next_table)
 /* Marking each answer as tried visits every path once and then ends, for every size of set. */
 UNIT_TEST(mpath_visits_every_path_once)
 {
-	u64 load[128];
-
 	for (unsigned int n = 1; n <= 128; n++) {
-		for (int rr = 0; rr <= 1; rr++) {
-			u64 tried[2] = { 0, 0 };
-			unsigned int cursor = n / 3;
-			u64 last = 0;
-			int i;
+		u64 tried[2] = { 0, 0 };
+		unsigned int cursor = n / 3;
+		int i;
 
-			UNIT_ROW("%u paths, %s", n, rr ? "round-robin" : "min");
-			for (unsigned int k = 0; k < n; k++)
-				load[k] = k * 7919 % 31;
-			for (unsigned int k = 0; k < n; k++) {
-				i = rr ? ibtrs_mpath_next(cursor, n, tried) :
-				    ibtrs_mpath_min(load, n, tried);
-				if (!CHECK(i >= 0 && (unsigned int)i < n &&
-					   !ibtrs_mpath_tried(tried, i)))
-					return;
-				if (!rr) {
-					CHECK(load[i] >= last);
-					last = load[i];
-				}
-				ibtrs_mpath_mark(tried, i);
-				cursor = i;
-			}
-			CHECK_EQ(rr ? ibtrs_mpath_next(cursor, n, tried) :
-				 ibtrs_mpath_min(load, n, tried), -1);
+		UNIT_ROW("%u paths", n);
+		for (unsigned int k = 0; k < n; k++) {
+			i = ibtrs_mpath_next(cursor, n, tried);
+			if (!CHECK(i >= 0 && (unsigned int)i < n && !ibtrs_mpath_tried(tried, i)))
+				return;
+			ibtrs_mpath_mark(tried, i);
+			cursor = i;
 		}
+		CHECK_EQ(ibtrs_mpath_next(cursor, n, tried), -1);
 	}
 }
 
 UNIT_TEST(mpath_never_leaves_the_mask)
 {
-	u64 load[200] = { 0 }, tried[2] = { ~0ull, ~0ull };
+	u64 tried[2] = { ~0ull, ~0ull };
 
-	CHECK_EQ(ibtrs_mpath_min(load, 200, tried), -1);
 	CHECK_EQ(ibtrs_mpath_next(150, 200, tried), -1);
 	CHECK_EQ(ibtrs_mpath_next(127, 200, (u64[2]){ 0, 0 }), 0);
 }
@@ -139,10 +96,8 @@ UNIT_TEST(mpath_names_round_trip)
 					      "min-latency (ML: 2)" };
 
 	for (int p = 0; p <= 2; p++) {
-		CHECK_EQ(ibtrs_mpath_parse(ibtrs_mpath_name(p), strlen(ibtrs_mpath_name(p))), p);
 		CHECK_EQ(ibtrs_mpath_parse(ibtrs_mpath_sysfs(p), strlen(ibtrs_mpath_sysfs(p))), p);
 		CHECK_STR(ibtrs_mpath_sysfs(p), sysfs[p]);
 	}
-	CHECK_STR(ibtrs_mpath_name(3), "?");
 	CHECK_STR(ibtrs_mpath_sysfs(-1), "?");
 }

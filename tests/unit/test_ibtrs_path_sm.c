@@ -47,8 +47,7 @@ UNIT_TEST(path_sm_every_cell)
 				if (cells[i].from == s && cells[i].ev == ev)
 					want = (struct ibtrs_path_step){ cells[i].to,
 									 cells[i].actions, true };
-			UNIT_ROW("%s + %s", ibtrs_path_sm_state_name(s),
-				 ibtrs_path_sm_event_name(ev));
+			UNIT_ROW("%s + event %u", ibtrs_path_sm_state_name(s), ev);
 			CHECK_EQ(got.taken, want.taken);
 			CHECK_EQ(got.state, want.state);
 			CHECK_EQ(got.actions, want.actions);
@@ -63,13 +62,7 @@ UNIT_TEST(path_sm_names)
 		for (unsigned int o = 0; o < s; o++)
 			CHECK(strcmp(ibtrs_path_sm_state_name(s), ibtrs_path_sm_state_name(o)));
 	}
-	for (unsigned int e = 0; e < IBTRS_PATH_EVENTS; e++) {
-		CHECK(strlen(ibtrs_path_sm_event_name(e)) > 1);
-		for (unsigned int o = 0; o < e; o++)
-			CHECK(strcmp(ibtrs_path_sm_event_name(e), ibtrs_path_sm_event_name(o)));
-	}
 	CHECK_STR(ibtrs_path_sm_state_name(IBTRS_PATH_STATES), "?");
-	CHECK_STR(ibtrs_path_sm_event_name(IBTRS_PATH_EVENTS), "?");
 }
 
 UNIT_TEST(path_sm_out_of_range_means_nothing)
@@ -181,8 +174,8 @@ static bool walk(struct world w, unsigned int depth)
 		struct world n = w;
 
 		if (!step(&n, ev) || !walk(n, depth - 1)) {
-			fprintf(stderr, "  ... %s + %s\n", ibtrs_path_sm_state_name(w.state),
-				ibtrs_path_sm_event_name(ev));
+			fprintf(stderr, "  ... %s + event %u\n",
+				ibtrs_path_sm_state_name(w.state), ev);
 			return false;
 		}
 	}

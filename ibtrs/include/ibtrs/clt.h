@@ -165,7 +165,6 @@ void ibtrs_clt_close(struct ibtrs_clt *clt);
 void ibtrs_clt_query(struct ibtrs_clt *clt, struct ibtrs_clt_attrs *attrs);
 /* Name of the key that is proved; empty: none. */
 const char *ibtrs_clt_auth(const struct ibtrs_clt *clt);
-const char *ibtrs_clt_name(const struct ibtrs_clt *clt);
 bool ibtrs_clt_is_up(struct ibtrs_clt *clt);
 /*
  * Number of the link that is up, or was last: each time that the first path of all comes up it is

@@ -112,7 +112,6 @@ void ibtrs_srv_session_close(struct ibtrs_srv_session *s);
 /* auth() says REQUIRED from now on: close the sessions that have proved no key. Sleeps. */
 void ibtrs_srv_close_unproved(void);
 bool ibtrs_srv_session_connected(struct ibtrs_srv_session *s);
-const char *ibtrs_srv_session_name(const struct ibtrs_srv_session *s);
 /*
  * 16 bytes that the client chose when it opened the session: the same after a reconnect, others
  * after a reboot (spec A.1).
@@ -139,6 +138,5 @@ const char *ibtrs_srv_peer_key(const struct ibtrs_srv_session *s);
 void ibtrs_srv_peer_each(struct ibtrs_srv_session *s,
 			 void (*fn)(void *arg, const struct ibtrs_addr *peer), void *arg);
 /* Negotiated CHUNK - header: the largest data_len an op can have. */
-u32 ibtrs_srv_session_max_io(const struct ibtrs_srv_session *s);
 
 #endif
