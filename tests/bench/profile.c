@@ -11,9 +11,8 @@
 #include <stdlib.h>
 #include "plugin.h"
 
-enum { QEMU_PLUGIN_INLINE_ADD_U64 };
-void qemu_plugin_register_vcpu_tb_exec_inline(struct qemu_plugin_tb *tb, int op, void *ptr,
-					      uint64_t imm);
+void qemu_plugin_register_vcpu_tb_exec_cb(struct qemu_plugin_tb *tb,
+					  void (*cb)(unsigned int, void *), int flags, void *data);
 uint64_t qemu_plugin_tb_vaddr(const struct qemu_plugin_tb *tb);
 
 struct block {
@@ -22,14 +21,14 @@ struct block {
 };
 
 static struct block *blocks;
-static uint64_t user;
+static struct block user;	/* all of it: an instruction each time */
 static const char *out = "profile.out";
 
 static void mark_start(unsigned int cpu, void *data)
 {
 	struct block *b;
 
-	user = 0;
+	user.times = 0;
 	for (b = blocks; b; b = b->next)
 		b->times = 0;
 }
@@ -43,11 +42,21 @@ static void mark_stop(unsigned int cpu, void *data)
 		perror(out);
 		return;
 	}
-	fprintf(f, "0 1 %lu\n", user);
+	fprintf(f, "0 1 %lu\n", user.times);
 	for (b = blocks; b; b = b->next)
 		if (b->times)
 			fprintf(f, "%lx %lu %lu\n", b->addr, b->len, b->times);
 	fclose(f);
+}
+
+static void ran(unsigned int cpu, void *data)
+{
+	((struct block *)data)->times++;
+}
+
+static void ran_in_user_space(unsigned int cpu, void *data)
+{
+	user.times += (uintptr_t)data;
 }
 
 static void translated(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
@@ -66,7 +75,8 @@ static void translated(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 							       QEMU_PLUGIN_CB_NO_REGS, NULL);
 	}
 	if (!(addr >> 63)) {
-		qemu_plugin_register_vcpu_tb_exec_inline(tb, QEMU_PLUGIN_INLINE_ADD_U64, &user, n);
+		qemu_plugin_register_vcpu_tb_exec_cb(tb, ran_in_user_space, QEMU_PLUGIN_CB_NO_REGS,
+						     (void *)n);
 		return;
 	}
 	b = calloc(1, sizeof(*b));
@@ -76,7 +86,7 @@ static void translated(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 	b->len = n;
 	b->next = blocks;
 	blocks = b;
-	qemu_plugin_register_vcpu_tb_exec_inline(tb, QEMU_PLUGIN_INLINE_ADD_U64, &b->times, 1);
+	qemu_plugin_register_vcpu_tb_exec_cb(tb, ran, QEMU_PLUGIN_CB_NO_REGS, b);
 }
 
 EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const struct qemu_info *info,

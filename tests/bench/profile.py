@@ -3,6 +3,7 @@
 """Where the instructions of an I/O go: exact counts per function and per room.
 
     tests/bench/profile.py ibnbdN rr4k-qd1 [rw4k-16x2 ..]
+    tests/bench/profile.py --qemu rig ibnbdN rr4k-qd1   in the rig's QEMU instead of the host's
 
 The machine of bench.py, under a QEMU plugin that counts how often each block of instructions ran
 while fio did a fixed number of I/Os.  Functions are those of the guest's kallsyms; `user` is fio
@@ -43,10 +44,13 @@ ROOMS = [   # of functions in the kernel proper: first match wins
 
 class ProfiledVM(vm.VM):
     """Counts blocks into `counts` of its directory."""
-    plugin = None
+    plugin = cpu = None
 
     def _command(self):
-        return [*super()._command(), "-plugin", f"file={self.plugin},out={self.dir}/counts"]
+        args = super()._command()
+        if self.cpu:
+            args[args.index("-cpu") + 1] = self.cpu
+        return [*args, "-plugin", f"file={self.plugin},out={self.dir}/counts"]
 
 
 def symbols(text):
@@ -115,9 +119,13 @@ def main():
                                 formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("target", choices=bench.TARGETS)
     p.add_argument("job", nargs="+", choices=list(bench.JOBS))
+    p.add_argument("--qemu", choices=["host", "rig"], default="host")
+    p.add_argument("--cpu", help=f"instead of {vm.COUNTED_CPU}")
     o = p.parse_args()
     here = bench.REPO / "tests/bench"
-    ProfiledVM.plugin = image.compiled(here / "profile.c", "-shared", "-fPIC")
+    ProfiledVM.host_qemu, ProfiledVM.cpu = o.qemu == "host", o.cpu
+    api = "-DPLUGIN_API=1" if o.qemu == "host" else "-DPLUGIN_API=4"
+    ProfiledVM.plugin = image.compiled(here / "profile.c", "-shared", "-fPIC", api)
     mark = image.compiled(here / "mark.c", "-static")
     vm.VM = ProfiledVM
     out = bench.REPO / "bench/out"
@@ -131,7 +139,8 @@ def main():
             try:
                 for job in o.job:
                     text = profile(machine, job)
-                    (out / f"profile-{o.target}-{job}.txt").write_text(text)
+                    name = f"profile-{o.target}-{job}" + "-rig" * (o.qemu == "rig")
+                    (out / f"{name}.txt").write_text(text)
                     print(text)
             finally:
                 machine.off()

@@ -21,6 +21,9 @@ SLOW = float(os.environ.get("IBNBD_SLOW") or min(4, max(1, os.getloadavg()[0] / 
 CMDLINE = ("console=ttyS0 loglevel=5 panic=-1 net.ifnames=0 mitigations=off nowatchdog "
            "cryptomgr.notests random.trust_cpu=on no_timer_check")
 DEBUG_SLOW = 4      # how many times slower the debug kernel is
+# erms: the emulator counts each byte of a `rep movsb`. The family is what QEMU 7.2 says by itself;
+# one of 10.0 has the kernel copy without `rep` (docs/performance.md)
+COUNTED_CPU = "max,erms=off,fsrm=off,family=15,model=107,stepping=1"
 # a race panics, too, and the stock drivers beside ours have theirs
 DEBUG_CMDLINE = {"debug": "panic_on_warn=1", "kcsan": ""}
 
@@ -153,7 +156,7 @@ class Job:
 class VM:
     """One guest.  host: its number in addresses (10.0.LINK.host); nics: lists of QEMU arguments."""
     tries = 3       # boots until the agent answers; see ready()
-    host_qemu = False   # the host's QEMU, whatever the rig uses: plugins are made for it
+    host_qemu = None    # True: the host's QEMU, whatever the rig uses; None: for counting only
 
     def __init__(self, name, boot, host, nics=(), smp=2, mem=1024, append="", icount=None,
                  logdir=None, disk=0):
@@ -203,14 +206,14 @@ class VM:
     def _command(self):
         b = self.boot_
         if self.icount:         # time = instructions executed; one CPU only, more do not boot
-            acc, cpu, khz = "tcg,thread=single,tb-size=512", "max,erms=off,fsrm=off", 1000000
+            acc, cpu, khz = "tcg,thread=single,tb-size=512", COUNTED_CPU, 1000000
         elif b.accel == "kvm":
             acc, cpu, khz = "kvm", "host", None
         else:
             acc, cpu, khz = "tcg,thread=multi,tb-size=512", "max", tsc_khz()
         tsc = f"tsc=reliable tsc_early_khz={khz} lpj={int(khz) * 1000 // b.hz}" if khz else ""
-        # the host's for counting: docs/performance.md says what a newer one makes of the figures
-        qemu = ["qemu-system-x86_64"] if self.icount or self.host_qemu else image.qemu()
+        host = bool(self.icount) if self.host_qemu is None else self.host_qemu
+        qemu = ["qemu-system-x86_64"] if host else image.qemu()
         args = [*qemu, "-name", self.name, "-accel", acc, "-cpu", cpu, "-M", "q35",
                 "-smp", str(self.smp), "-m", str(self.mem), "-nodefaults", "-no-user-config",
                 "-display", "none", "-no-reboot", "-kernel", b.kernel, "-initrd", b.initrd,
