@@ -24,7 +24,7 @@ from pathlib import Path
 
 REPO = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPO / "tests/vm"))
-import image, launch, vm                    # noqa: E402
+import gnuplot, image, launch, vm           # noqa: E402
 
 JOBS = {    # name: fio's rw, bs, iodepth, jobs, devices
     "rr4k-qd1": ("randread", 4, 1, 1, 1), "rw4k-qd1": ("randwrite", 4, 1, 1, 1),
@@ -51,14 +51,14 @@ RAM_MIB, DEVICES = 32, 4
 
 class Machine:
     """A booted machine with one target set up."""
-    def __init__(self, boot, target, append=""):
+    def __init__(self, boot, target, append="", before=""):
         self.target = target
         self.vm = vm.counted(boot, append=append)
         try:
             self.vm.boot(120)
             self.vm.put("peers.sh", (REPO / "tests/bench/peers.sh").read_text())
             self.vm.put("devs", "")
-            self.sh(f"net_up 1; ram_disks {DEVICES} {RAM_MIB}; . /h/peers.sh; "
+            self.sh(f"{before}\nnet_up 1; ram_disks {DEVICES} {RAM_MIB}; . /h/peers.sh; "
                     f"setup_{target} {DEVICES} > /h/devs")
         except BaseException:
             self.vm.off()
@@ -164,32 +164,15 @@ def report(result, jobs, commit, kver):
 
 
 def plot(result, jobs, title, out):
-    """Bars, if gnuplot is there: net cost as a multiple of the floor's, or all in without one."""
+    """Net cost as a multiple of the floor's, or all in without one."""
     base = result.get("floor")
     names = [t for t in result if t not in ("local", "floor")] if base else list(result)
     value = ((lambda t, j: (net(result, t, j) or 0) / base[j]) if base
              else (lambda t, j: result[t][j]))
-    (out / "result.dat").write_text("\n".join(
-        " ".join(map(str, row)) for row in
-        [["job", *names], *([j, *(value(t, j) for t in names)] for j in jobs)]) + "\n")
-    what = "net of the local disk, floor = 1" if base else "thousand instructions"
-    script = (f'set terminal svg size 1400,600 background "white"\nset output "{out}/result.svg"\n'
-              f'set title "Cost of an I/O, {title}" noenhanced\n'
-              f'set ylabel "{what}"\nset style data histograms\nset style fill solid 0.8\n'
-              'set yrange [0:*]\nset grid ytics\n'
-              f'set xtics rotate by -30 noenhanced\nset key outside noenhanced\n'
-              f'plot for [i=2:{len(names) + 1}] "{out}/result.dat" '
-              'using i:xtic(1) title columnheader(i)\n')
-    try:
-        done = subprocess.run(["gnuplot", "-"], input=script, text=True, capture_output=True)
-        if done.returncode:
-            print(f"\nno plot: {done.stderr[-300:]}")
-            return
-        svg = out / "result.svg"    # in the docs, too, where a line has no white space at its end
-        svg.write_text("".join(l.rstrip() + "\n" for l in svg.read_text().splitlines()))
-        print(f"\n{svg.relative_to(REPO)}")
-    except FileNotFoundError:
-        print("\nno plot: gnuplot is not installed")
+    why = gnuplot.bars(out / "result.svg", f"Cost of an I/O, {title}",
+                       "net of the local disk, floor = 1" if base else "thousand instructions",
+                       names, [[j, *(value(t, j) for t in names)] for j in jobs])
+    print(f"\nno plot: {why}" if why else f"\n{(out / 'result.svg').relative_to(REPO)}")
 
 
 def gate(result, jobs, kver, accept):
