@@ -134,10 +134,11 @@ check-debug:			## cases on a kernel with KASAN, lockdep, kmemleak ..; the first 
 	tests/vm/run.py --debug $(CASES)
 
 EXCHANGES ?= 100000
-hostile:			## a server that lies and a client without sense, 100000 messages each, on the debug kernel; EXCHANGES= and SEED= pick
+hostile:			## a server that lies, and a client without sense or manners, 100000 messages each, on the debug kernel; EXCHANGES= and SEED= pick
 	tests/vm/setup.sh
 	IBNBD_EXCHANGES=$(EXCHANGES) IBNBD_SEED=$(SEED) \
-		tests/vm/run.py --debug trust/server-lies trust/wild-client
+		tests/vm/run.py --debug trust/server-lies trust/wild-client \
+		trust/wild-transport
 
 check-kcsan:			## cases on a kernel that looks for data races; the first time builds it
 	tests/vm/setup.sh

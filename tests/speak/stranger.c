@@ -14,59 +14,31 @@
  * spoil=	hello, which, proof: one bit of that message is another one; req: of what the server
  *		takes for AUTH_REQ
  * replay=1	the proof of the visit before
+ * claim=	an IPv4 address that it says is its own
  * conn= next=	CONN_REQ of cid 0, of cid 1: good; bad, with another proof; plain, without the
  *		extension; again, the bytes of the visit before
  *
  * What was connected stays so until the next visit. tests/cases/trust/auth-strangers says what must
- * come of it.
+ * come of it. wild.c goes on where this ends: with what is said on connections that were accepted.
  */
-#include <linux/completion.h>
 #include <linux/inet.h>
 #include <linux/module.h>
-#include <linux/mutex.h>
 #include <linux/slab.h>
-#include <net/net_namespace.h>
-#include <rdma/rdma_cm.h>
-#include <ibtrs/addr.h>
-#include "ibtrs/core/conn.h"
-#include "ibtrs/core/iu.h"
 #include "ibtrs/core/key.h"
-#include "ibtrs/logic/auth.h"
 #include "ibtrs/proto/auth.h"
 #include "ibtrs/proto/msg.h"
+#include "tests/speak/stranger.h"
 
-#define STRANGER_MS   8000
-#define STRANGER_ROOM 256
+char *stranger_to = "";
+module_param_named(to, stranger_to, charp, 0444);
 
-static char *to = "";
-module_param(to, charp, 0444);
-
-struct stranger_conn {
-	struct ibtrs_conn c;
-	struct ibtrs_dev *dev;
-	struct completion told;
-	enum rdma_cm_event_type event;
-	u8 priv[256];
-	size_t priv_len;
-	struct ibtrs_iu out, in;
-	struct completion came;
-	int len;
-};
-
-struct stranger_words {
-	char name[IBTRS_KEY_NAME_LEN], conn[8], next[8], spoil[8];
-	u8 secret[IBTRS_KEY_LEN], uuid[IBTRS_UUID_LEN];
-	unsigned int session, path, recon, replay;
-};
-
-static DEFINE_MUTEX(stranger_lock);
-static struct ibtrs_dev_pool devs;
+DEFINE_MUTEX(stranger_lock);
 static struct stranger_conn knock, conns[2];
 static struct ibtrs_wire_auth_proof last_proof;
 static struct ibtrs_wire_conn_req last_req[2];
 static char said[1024];
 
-static __printf(1, 2) void say(const char *fmt, ...)
+void stranger_say(const char *fmt, ...)
 {
 	size_t n = strlen(said);
 	va_list ap;
@@ -76,128 +48,7 @@ static __printf(1, 2) void say(const char *fmt, ...)
 	va_end(ap);
 }
 
-static int stranger_event(struct rdma_cm_id *id, struct rdma_cm_event *ev)
-{
-	struct stranger_conn *s = id->context;
-
-	if (ev->event == RDMA_CM_EVENT_DISCONNECTED || ev->event == RDMA_CM_EVENT_TIMEWAIT_EXIT) {
-		s->len = -ENOTCONN;
-		complete(&s->came);
-		return 0;
-	}
-	s->event = ev->event;
-	s->priv_len = min_t(size_t, ev->param.conn.private_data_len, sizeof(s->priv));
-	if (s->priv_len && ev->param.conn.private_data)
-		memcpy(s->priv, ev->param.conn.private_data, s->priv_len);
-	complete(&s->told);
-	return 0;
-}
-
-static int stranger_wait(struct stranger_conn *s, enum rdma_cm_event_type want)
-{
-	if (!wait_for_completion_timeout(&s->told, msecs_to_jiffies(STRANGER_MS)))
-		return -ETIME;
-	return s->event == want ? 0 : -EPROTO;
-}
-
-static void stranger_leave(struct stranger_conn *s)
-{
-	if (!s->c.id)
-		return;
-	if (s->c.qp) {
-		rdma_disconnect(s->c.id);
-		ib_drain_qp(s->c.qp);
-	}
-	ibtrs_conn_destroy(&s->c);
-	ibtrs_iu_free(&s->out);
-	ibtrs_iu_free(&s->in);
-	ibtrs_dev_put(s->dev);
-	rdma_destroy_id(s->c.id);
-	memset(s, 0, sizeof(*s));
-}
-
-static void stranger_received(struct ib_cq *cq, struct ib_wc *wc)
-{
-	struct stranger_conn *s = container_of(cq->cq_context, struct stranger_conn, c);
-
-	if (wc->status != IB_WC_SUCCESS)
-		return;
-	s->len = wc->byte_len;
-	complete(&s->came);
-}
-
-static void stranger_sent(struct ib_cq *cq, struct ib_wc *wc)
-{
-}
-
-static int stranger_expect(struct stranger_conn *s)
-{
-	return ibtrs_iu_post_recv(&s->in, &s->c, s->dev);
-}
-
-/* 0: established. -ECONNREFUSED: rejected, the answer lies in s->priv. */
-static int stranger_connect(struct stranger_conn *s, const void *priv, u8 len)
-{
-	const struct ibtrs_conn_caps caps = {
-		.send_wr = 8, .recv_wr = 8, .send_sge = 1, .recv_sge = 1, .poll = IB_POLL_WORKQUEUE
-	};
-	struct rdma_conn_param param = { .private_data = priv,
-					 .private_data_len = len,
-					 .retry_count = 6,
-					 .rnr_retry_count = 7 };
-	struct sockaddr_in dst = { .sin_family = AF_INET, .sin_port = htons(1234) };
-	struct rdma_cm_id *id;
-	int err;
-
-	if (strncmp(to, "ip:", 3))
-		return -EINVAL;
-	dst.sin_addr.s_addr = in_aton(to + 3);
-	init_completion(&s->told);
-	init_completion(&s->came);
-	id = rdma_create_id(&init_net, stranger_event, s, RDMA_PS_TCP, IB_QPT_RC);
-	if (IS_ERR(id))
-		return PTR_ERR(id);
-	s->c.id = id;
-	err = rdma_resolve_addr(id, NULL, (struct sockaddr *)&dst, STRANGER_MS);
-	err = err ?: stranger_wait(s, RDMA_CM_EVENT_ADDR_RESOLVED);
-	err = err ?: rdma_resolve_route(id, STRANGER_MS);
-	err = err ?: stranger_wait(s, RDMA_CM_EVENT_ROUTE_RESOLVED);
-	if (err)
-		return err;
-	s->dev = ibtrs_dev_get(&devs, id->device);
-	if (IS_ERR(s->dev)) {
-		err = PTR_ERR(s->dev);
-		s->dev = NULL;
-		return err;
-	}
-	err = ibtrs_conn_create(&s->c, s->dev->pd, &caps);
-	err = err
-		      ?: ibtrs_iu_init(&s->out, id->device, STRANGER_ROOM, DMA_TO_DEVICE,
-				       stranger_sent);
-	err = err
-		      ?: ibtrs_iu_init(&s->in, id->device, STRANGER_ROOM, DMA_FROM_DEVICE,
-				       stranger_received);
-	err = err ?: stranger_expect(s);
-	err = err ?: rdma_connect(id, &param);
-	if (err)
-		return err;
-	err = stranger_wait(s, RDMA_CM_EVENT_ESTABLISHED);
-	return err == -EPROTO && s->event == RDMA_CM_EVENT_REJECTED ? -ECONNREFUSED : err;
-}
-
-static int stranger_send(struct stranger_conn *s, u32 len)
-{
-	int err = ibtrs_iu_send(&s->out, &s->c, s->dev, len);
-
-	if (err)
-		return err;
-	if (!wait_for_completion_timeout(&s->came, msecs_to_jiffies(STRANGER_MS)))
-		return -ETIME;
-	ibtrs_iu_sync_cpu(&s->in);
-	return s->len < 0 ? s->len : 0;
-}
-
-static void stranger_say_refused(const struct stranger_conn *s, int err)
+void stranger_say_refused(const struct stranger_conn *s, int err)
 {
 	char text[IBTRS_WORDS_LEN];
 	struct ibtrs_conn_rsp rsp;
@@ -205,11 +56,11 @@ static void stranger_say_refused(const struct stranger_conn *s, int err)
 
 	if (err != -ECONNREFUSED ||
 	    ibtrs_msg_conn_rsp_decode(s->priv, s->priv_len, true, true, &rsp, &why)) {
-		say("no answer %d\n", err);
+		stranger_say("no answer %d\n", err);
 		return;
 	}
 	ibtrs_msg_conn_refused_words(s->priv, s->priv_len, text);
-	say("refused %d %s\n", -rsp.err, text);
+	stranger_say("refused %d %s\n", -rsp.err, text);
 }
 
 static void stranger_session(const struct stranger_words *w, u8 *uuid)
@@ -225,8 +76,7 @@ static void flip(void *msg, size_t off)
 	((u8 *)msg)[off] ^= 1;
 }
 
-/* The exchange. a->ks is what a stranger would go on with, right or wrong. */
-static void stranger_auth(const struct stranger_words *w, struct ibtrs_auth *a)
+void stranger_auth(const struct stranger_words *w, struct ibtrs_auth *a)
 {
 	struct ibtrs_auth_req req = { .recon_cnt = w->recon, .ext = IBTRS_EXT_WORDS };
 	struct ibtrs_keys keys = { .nr = 1 };
@@ -237,6 +87,7 @@ static void stranger_auth(const struct stranger_words *w, struct ibtrs_auth *a)
 	const char *why = "";
 	int err;
 
+	stranger_leave(&knock);
 	memset(req.path_uuid, w->path, sizeof(req.path_uuid));
 	stranger_session(w, req.session_uuid);
 	memcpy(keys.key[0], w->secret, IBTRS_KEY_LEN);
@@ -244,8 +95,8 @@ static void stranger_auth(const struct stranger_words *w, struct ibtrs_auth *a)
 	ibtrs_auth_clt_init(a, &wire, w->name, &keys);
 	if (!strcmp(w->spoil, "req"))
 		flip(&wire, 12); /* on the way, after it was sent */
-	say("knock: ");
-	err = stranger_connect(&knock, &wire, sizeof(wire));
+	stranger_say("knock: ");
+	err = stranger_connect(&knock, stranger_to, &wire, sizeof(wire));
 	if (err) {
 		stranger_say_refused(&knock, err);
 		return;
@@ -257,13 +108,13 @@ static void stranger_auth(const struct stranger_words *w, struct ibtrs_auth *a)
 	err = err ?: stranger_send(&knock, sizeof(struct ibtrs_wire_auth_hello));
 	if (!err && ibtrs_auth_verdict_is(knock.in.buf, knock.len)) {
 		err = ibtrs_auth_clt_verdict(a, knock.in.buf, knock.len, text);
-		say("verdict %d %s\n", -err, text);
+		stranger_say("verdict %d %s\n", -err, text);
 		return;
 	}
 	proof = knock.out.buf;
 	if (!err &&
 	    ibtrs_auth_clt_challenge(a, &ibtrs_auth_kernel, knock.in.buf, knock.len, proof, &why)) {
-		say("server has another key, ");
+		stranger_say("server has another key, ");
 		ibtrs_auth_proof_encode(proof, 0, nonce); /* he tries all the same */
 	}
 	if (w->replay)
@@ -276,12 +127,12 @@ static void stranger_auth(const struct stranger_words *w, struct ibtrs_auth *a)
 	err = err ?: stranger_expect(&knock);
 	err = err ?: stranger_send(&knock, sizeof(*proof));
 	if (err) {
-		say("no verdict %d\n", err);
+		stranger_say("no verdict %d\n", err);
 		return;
 	}
 	a->state = IBTRS_AUTH_PROVED;
 	err = ibtrs_auth_clt_verdict(a, knock.in.buf, knock.len, text);
-	say("verdict %d %s\n", -err, text);
+	stranger_say("verdict %d %s\n", -err, text);
 }
 
 static void stranger_conn(const struct stranger_words *w, const struct ibtrs_auth *a, u16 cid,
@@ -309,19 +160,20 @@ static void stranger_conn(const struct stranger_words *w, const struct ibtrs_aut
 	if (!strcmp(how, "again"))
 		wire = last_req[cid];
 	last_req[cid] = wire;
-	err = stranger_connect(&conns[cid], &wire, sizeof(wire));
-	say("cid %u: ", cid);
+	conns[cid].claim = w->claim;
+	err = stranger_connect(&conns[cid], stranger_to, &wire, sizeof(wire));
+	stranger_say("cid %u: ", cid);
 	if (err)
 		stranger_say_refused(&conns[cid], err);
 	else
-		say("accepted%s\n",
+		stranger_say("accepted%s\n",
 		    req.ext & IBTRS_EXT_AUTH && ibtrs_auth_rsp_good(&ibtrs_auth_kernel, a->ks,
 								    &wire, conns[cid].priv)
 			    ? ", and proved"
 			    : "");
 }
 
-static int stranger_word(const char *word, const char *value, struct stranger_words *w)
+int stranger_word(const char *word, const char *value, struct stranger_words *w)
 {
 	static const char *const numbers[] = { "session", "path", "recon", "replay" };
 	unsigned int *const values[] = { &w->session, &w->path, &w->recon, &w->replay };
@@ -333,7 +185,9 @@ static int stranger_word(const char *word, const char *value, struct stranger_wo
 		return hex2bin(w->secret, value, IBTRS_KEY_LEN);
 	if (!strcmp(word, "uuid"))
 		return hex2bin(w->uuid, value, sizeof(w->uuid));
-	if (!strcmp(word, "name"))
+	if (!strcmp(word, "claim"))
+		w->claim = in_aton(value);
+	else if (!strcmp(word, "name"))
 		strscpy(w->name, value, sizeof(w->name));
 	else if (!strcmp(word, "conn"))
 		strscpy(w->conn, value, sizeof(w->conn));
@@ -346,11 +200,13 @@ static int stranger_word(const char *word, const char *value, struct stranger_wo
 	return 0;
 }
 
-static void stranger_leave_all(void)
+void stranger_silence(void)
 {
+	lockdep_assert_held(&stranger_lock);
 	stranger_leave(&conns[1]);
 	stranger_leave(&conns[0]);
 	stranger_leave(&knock);
+	said[0] = 0;
 }
 
 static int visit_set(const char *val, const struct kernel_param *kp)
@@ -376,8 +232,8 @@ static int visit_set(const char *val, const struct kernel_param *kp)
 	}
 	mutex_lock(&stranger_lock);
 	if (!err) {
-		stranger_leave_all();
-		said[0] = 0;
+		wild_leave_all();
+		stranger_silence();
 		if (w.name[0])
 			stranger_auth(&w, a);
 		stranger_conn(&w, a, 0, w.conn);
@@ -403,16 +259,17 @@ module_param_cb(said, &said_ops, NULL, 0444);
 
 static int __init stranger_init(void)
 {
-	ibtrs_dev_pool_init(&devs);
 	return 0;
 }
 
 static void __exit stranger_exit(void)
 {
-	stranger_leave_all();
+	guard(mutex)(&stranger_lock);
+	wild_leave_all();
+	stranger_silence();
 }
 
 module_init(stranger_init);
 module_exit(stranger_exit);
-MODULE_DESCRIPTION("a client that proves what it is told to, for tests");
+MODULE_DESCRIPTION("a client that proves what it is told to, and says anything, for tests");
 MODULE_LICENSE("GPL");

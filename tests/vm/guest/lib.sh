@@ -247,7 +247,8 @@ fio_verify() {
 
 # ---- for the runner ------------------------------------------------------------------------------
 
-OUR_MODULES="ibnbd_speak ibnbd_lies ibnbd_client ibnbd_server ibtrs_client ibtrs_server ibtrs_core"
+OUR_MODULES="ibnbd_speak ibnbd_lies ibnbd_stranger"
+OUR_MODULES+=" ibnbd_client ibnbd_server ibtrs_client ibtrs_server ibtrs_core"
 PEER_MODULES="rnbd_client rnbd_server rtrs_client rtrs_server rtrs_core"
 TEST_MODULES="brd null_blk scsi_debug loop dm_delay dm_flakey dm_dust dm_log_writes"
 

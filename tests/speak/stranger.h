@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What the two halves of ibnbd-stranger share: stranger.c knocks, wild.c goes on from there. */
+#ifndef STRANGER_STRANGER_H
+#define STRANGER_STRANGER_H
+
+#include <linux/mutex.h>
+#include <ibtrs/key.h>
+#include "ibtrs/logic/auth.h"
+#include "tests/speak/peer.h"
+
+struct stranger_words {
+	char name[IBTRS_KEY_NAME_LEN], conn[8], next[8], spoil[8];
+	u8 secret[IBTRS_KEY_LEN], uuid[IBTRS_UUID_LEN];
+	unsigned int session, path, recon, replay;
+	__be32 claim;
+};
+
+extern struct mutex stranger_lock;	/* one visit at a time */
+extern char *stranger_to;
+
+__printf(1, 2) void stranger_say(const char *fmt, ...);
+void stranger_say_refused(const struct stranger_conn *s, int err);
+int stranger_word(const char *word, const char *value, struct stranger_words *w);
+/* The exchange. a->ks is what a stranger would go on with, right or wrong. */
+void stranger_auth(const struct stranger_words *w, struct ibtrs_auth *a);
+void stranger_silence(void);		/* forget what was said, leave what was connected */
+void wild_leave_all(void);
+
+#endif
