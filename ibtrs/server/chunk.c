@@ -7,11 +7,12 @@
  *
  * Memory. Each chunk is physically contiguous and zeroed when it is allocated, so that nobody ever
  * reads what another one left (E-17, E-47). When a path ends its chunks go to a shelf for a short
- * while and back to the same path of the same session at the same address, to nobody else: a
- * reconnect needs no new contiguous memory then. All bytes, in use or in the shelf, are charged
- * against one limit; a quarter of it may lie in the shelf. When it is hit, the shelf is emptied for
- * a client that was in before, never for a stranger; of a session that has ended properly nothing
- * stays there. A path that lingers gives back what no op uses. shelf_lock protects the shelf.
+ * while and back to the same path of the same session at the same address, with the same key or
+ * none, to nobody else: a reconnect needs no new contiguous memory then. All bytes, in use or in
+ * the shelf, are charged against one limit; a quarter of it may lie in the shelf. When it is hit,
+ * the shelf is emptied for a client that was in before, never for a stranger; of a session that has
+ * ended properly nothing stays there. A path that lingers gives back what no op uses. shelf_lock
+ * protects the shelf.
  *
  * Keys. Without always_invalidate as few MRs as the device allows, equal in size (M4): their "page"
  * is the largest power of two that divides the chunk, its DMA addresses and what the device can do.
@@ -144,7 +145,7 @@ static bool chunks_belong(const struct ibtrs_srv_chunks *c, const struct ibtrs_s
 {
 	return !memcmp(c->path_uuid, path->uuid, sizeof(path->uuid)) &&
 	       !memcmp(c->session_uuid, path->session->uuid, sizeof(c->session_uuid)) &&
-	       ibtrs_addr_equal(&c->peer, &path->addr.src);
+	       ibtrs_addr_equal(&c->peer, &path->addr.src) && !strcmp(c->key, path->session->key);
 }
 
 static void shelf_remove(struct ibtrs_srv_chunks *c)
@@ -217,14 +218,15 @@ void ibtrs_srv_chunk_empty_shelf(void)
 	shelf_tidy(0);
 }
 
-void ibtrs_srv_chunk_forget(const u8 *session_uuid)
+void ibtrs_srv_chunk_forget(const struct ibtrs_srv_session *s)
 {
 	struct ibtrs_srv_chunks *c, *next;
 	LIST_HEAD(gone);
 
 	spin_lock(&shelf_lock);
 	list_for_each_entry_safe(c, next, &shelf, entry) {
-		if (memcmp(c->session_uuid, session_uuid, sizeof(c->session_uuid)))
+		if (memcmp(c->session_uuid, s->uuid, sizeof(c->session_uuid)) ||
+		    strcmp(c->key, s->key))
 			continue;
 		shelf_remove(c);
 		list_add(&c->entry, &gone);
@@ -315,6 +317,7 @@ int ibtrs_srv_chunk_get(struct ibtrs_srv_path *path, const char **why)
 	memcpy(c->path_uuid, path->uuid, sizeof(c->path_uuid));
 	memcpy(c->session_uuid, path->session->uuid, sizeof(c->session_uuid));
 	c->peer = path->addr.src;
+	strscpy(c->key, path->session->key, sizeof(c->key));
 	path->chunks = c;
 	return 0;
 }

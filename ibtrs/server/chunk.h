@@ -14,7 +14,7 @@ struct ibtrs_srv_path;
  * struct ibtrs_srv_chunks - the chunks of one path
  * @entry: in the shelf, while no path uses them
  * @expires: jiffies; end of the time in the shelf
- * @peer: who alone gets them from the shelf, with the two uuids
+ * @peer: who alone gets them from the shelf, with the two uuids and @key (or none)
  * @nr: how many of @mem are there
  * @size: bytes of each
  * @borrowers: further paths that use them, which only a test asks for (debug.h); under the shelf's
@@ -28,6 +28,7 @@ struct ibtrs_srv_chunks {
 	struct ibtrs_addr peer;
 	u8 session_uuid[IBTRS_UUID_LEN];
 	u8 path_uuid[IBTRS_UUID_LEN];
+	char key[IBTRS_KEY_NAME_LEN];
 	u32 nr;
 	u32 size;
 	u32 borrowers;
@@ -89,7 +90,7 @@ static inline void ibtrs_srv_chunk_reg_wr(struct ib_reg_wr *wr, struct ib_mr *mr
 }
 
 /* A session has ended properly: nobody comes back for what is in the shelf of it. */
-void ibtrs_srv_chunk_forget(const u8 *session_uuid);
+void ibtrs_srv_chunk_forget(const struct ibtrs_srv_session *s);
 /*
  * Close work of a lingering path, whose device is released: chunks go that no op uses. The rest
  * goes with the last op.

@@ -373,7 +373,7 @@ static void session_end(struct ibtrs_srv_session *s)
 	if (lost)
 		ibtrs_srv_name_keep(s);
 	else
-		ibtrs_srv_chunk_forget(s->uuid);
+		ibtrs_srv_chunk_forget(s);
 	ibtrs_srv_session_drop(s);
 	mutex_unlock(&ibtrs_srv.lock);
 	wake_up_all(&ibtrs_srv.gone);
