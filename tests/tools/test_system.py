@@ -72,6 +72,32 @@ def units_verify(w):
     eq((p.returncode, ours), (0, []))
 
 
+# more than this of ten: systemd-analyze calls it that exposed
+EXPOSED = {"ibnbd-server": 5.5, "ibnbd-keys": 8.5, "ibnbd-map@": 8, "ibnbd-retry": 8.1,
+           "ibnbd-shutdown": 8.2, "ibnbd-suspend": 8.2}
+
+
+@test
+def units_have_few_rights(w):
+    """What each that does something says of itself, and what systemd makes of it.
+    ibnbd.service runs /bin/true."""
+    for name, most in EXPOSED.items():
+        text = (TOP / f"systemd/{name}.service").read_text()
+        has(text, "\nNoNewPrivileges=yes\n", "\nLockPersonality=yes\n",
+            "\nMemoryDenyWriteExecute=yes\n", "\nRestrictRealtime=yes\n",
+            "\nRestrictNamespaces=yes\n", "\nSystemCallArchitectures=native\n",
+            "\nProtectSystem=")
+        unit = w.put(f"{name}i.service" if name.endswith("@") else f"{name}.service", text)
+        p = subprocess.run([tool("systemd-analyze"), "security", "--offline=true", "--no-pager",
+                            str(unit)], capture_output=True, text=True, timeout=DEADLINE)
+        said = re.search(r"exposure level for .*: ([\d.]+) ", p.stdout)
+        if not said or float(said[1]) > most:
+            raise Failed(f"{name}: {p.stdout[-300:]}{p.stderr}")
+    # keys: of who may prove one, and of who asks for proofs
+    before = re.search(r"(?m)^Before=(.*)$", (TOP / "systemd/ibnbd-keys.service").read_text())[1]
+    has(before.split(), "ibnbd-maps.target", "ibnbd-server.service")
+
+
 def rules_text():
     """Our rules, each on one line."""
     return re.sub(r"\\\n\s*", "", (TOP / "udev/60-ibnbd.rules").read_text())
