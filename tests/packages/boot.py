@@ -25,13 +25,31 @@ def step(f):
     return f
 
 
+# what each unit must have in force, and how exposed it may be (systemd-analyze security)
+CONFINED = "NoNewPrivileges LockPersonality MemoryDenyWriteExecute RestrictRealtime"
+EXPOSED = {"ibnbd-server": 55, "ibnbd-keys": 85, "ibnbd-map@data": 80}
+
+
+def keys_come_first(t):
+    """They are loaded when the first unit that wants them starts; and what units may do."""
+    t.sh("a=$(systemctl show -P ExecMainExitTimestampMonotonic ibnbd-keys); [ $a -gt 0 ]\n"
+         "for u in ibnbd-server ibnbd-map@data; do systemctl is-active $u\n"
+         "    s=$(systemctl show -P ExecMainStartTimestampMonotonic $u); echo $u $a $s; "
+         "[ $s -gt $a ]; done\n"
+         "ibnbd key list; ibnbd key list | grep -E '^db-1 +yes'")
+    for unit, most in EXPOSED.items():
+        t.sh(f"for p in {CONFINED}; do echo $p; [ $(systemctl show -P $p {unit}) = yes ]; done; "
+             f"[ $(systemctl show -P ProtectSystem {unit}) = strict ]; "
+             f"systemd-analyze security --no-pager --threshold={most} {unit} | tail -n 1")
+
+
 FSTAB = "_netdev,nofail,x-systemd.device-timeout=infinity"
 
 
 @step
 def saved_mapping_comes_back(t):
     """apt install, ibnbd map --save, a line in fstab by UUID: after a reboot it is mounted again,
-    and the links are the same."""
+    the links are the same, and keys were loaded before the server and the maps."""
     t.server_up()
     t.client_up()
     if t.sh("ibnbd map vda1 s1 10.0.0.2 --name data --hold 600 --save", 60) != "/dev/ibnbd0":
@@ -45,6 +63,10 @@ def saved_mapping_comes_back(t):
     t.doctor("netdev", "error", "/data", f"UUID={UUID}", "add _netdev")
     t.sh(f"sed -i '$s/defaults/{FSTAB}/' /etc/fstab; systemctl daemon-reload; ibnbd maps check; "
          "mount /data; echo one > /data/file; sync")
+    # a server beside it, which exports nothing: who has the key may come
+    t.sh("ibnbd key generate db-1; mkdir -p /exports; "
+         "printf 'dev_search_path = /exports\\nauth = required\\n' > /etc/ibnbd/server.conf; "
+         "ibnbd server check; systemctl -q enable ibnbd-server")
     before = t.links()
     t.log(f"links: {before}")
     for want in (f"/dev/disk/by-uuid/{UUID}", "/dev/disk/by-label/data", "/dev/ibnbd/by-name/data",
@@ -58,6 +80,7 @@ def saved_mapping_comes_back(t):
     t.mounted("/data")
     if t.sh("cat /data/file") != "one" or t.links() != before:
         raise Failed(f"after the reboot: {t.links()}, before: {before}")
+    keys_come_first(t)
     t.sh("for u in ibnbd-map@data ibnbd-shutdown ibnbd-maps.target; "
          "do systemctl is-active $u; done; "
          "[ -z \"$(systemctl --failed -q --no-legend 'ibnbd*')\" ]; "

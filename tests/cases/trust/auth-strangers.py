@@ -20,7 +20,8 @@ WRONG = "verdict 129 the proof is wrong"
 NOT_IT = "knock: server has another key, "
 PROVED = "cid 0: accepted, and proved"
 SAID_WHY = ("ip:10.0.0.1: (key .*: authentication failed: |"
-            "connection refused: (only who authenticates|the (first )?connection .*no good proof))")
+            "connection refused: (only who authenticates|the (first )?connection .*no good proof))|"
+            "ip:10.0.0.9: connection refused: the client's address is not that of its GID")
 # what is done, the words of the visit, and how each line of the answer begins
 VISITS = (
     ("no exchange at all", "conn=plain", ["cid 0: " + PLAIN]),
@@ -37,6 +38,8 @@ VISITS = (
     ("changed on the way", f"{GOOD} spoil=req conn=good", [NOT_IT + "verdict 129 ", FIRST]),
     ("AUTH stripped", f"{GOOD} conn=plain", [IN, "cid 0: " + PLAIN]),
     ("a wrong proof on cid 0", f"{GOOD} conn=bad", [IN, FIRST]),
+    ("an address that is another's", "claim=10.0.0.9 conn=plain",
+     ["cid 0: refused 13 the client's address is not that of its GID"]),
 )
 
 
@@ -97,10 +100,12 @@ def run(t):
         s.kernel_news()
         check(t, name, words, want)
         t.match(s.kernel_news(), SAID_WHY, f"{name}: the server's log")
+    spent = c.sh(f"t0=$(uptime_s); echo 'name=db-1 secret={BAD}' > {PARAMS}/visit; since $t0")
+    t.ok(float(spent) >= 1, f"who guesses waits a second for each answer, not {spent} s")
     t.eq(s.sh("ls /sys/class/ibtrs-server | grep -v ctl"), "s1", "sessions at the server")
     t.below(free - int(s.sh("sleep 6; memory_kib")), 16 << 10,
             "KiB that strangers cost; chunks would be 66 MiB each")
-    t.ok(int(s.sh(f"cat {FAILURES}")) >= len(VISITS), "failures are counted")
+    t.ok(int(s.sh(f"cat {FAILURES}")) >= len(VISITS) - 1, "failures are counted")
     check_who_has_it(t, uuid)
     # a flood of who never goes on keeps nobody out
     c.sh("for i in $(seq 40); do knock 10.0.0.2 patch=2:ba1b0001 hold=20 > /dev/null & done; "
