@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What one client may have of a server at most: the table of docs/security.md, in small numbers."""
-description = ("one client's share of memory and of sessions ends in words that name the parameter, "
-               "and the next client has its own")
+description = ("one client's share of memory and of sessions ends in words that name the "
+               "parameter, and the next client has its own")
 crowd = True
 vms = 3
 deadline = 180
