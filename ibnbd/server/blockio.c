@@ -320,7 +320,7 @@ static void blockio_end_bio(struct bio *bio)
 	if (unlikely(full))
 		blockio_put_off(io, blockio_stops_others(io, err, io->msg.bytes));
 	else
-		ibnbd_srv_io_end(io, unlikely(err) ? blockio_refusal(io, err) : 0);
+		ibnbd_srv_io_answered(io, unlikely(err) ? blockio_refusal(io, err) : 0);
 }
 
 static void blockio_direct(struct ibnbd_srv_io *io, bool may_wait)
@@ -364,7 +364,7 @@ static void blockio_end_piece(struct bio *bio)
 	}
 	io->done += len;
 	if (err || io->done == io->msg.bytes)
-		ibnbd_srv_io_end(io, err);
+		ibnbd_srv_io_answered(io, err);
 	else
 		queue_work(ibnbd_srv_io_wq, &io->work);
 }

@@ -13,17 +13,25 @@
  * writer has left and a flush after his last request has succeeded; that flush is part of leaving,
  * so nobody else writes meanwhile.
  *
- * A cache that is lost under its clients (cache_lost, a disk whose write cache is switched on)
- * takes their opens away, as when a client was lost: the id answers no more I/O, its client asks
- * again, and hears of another epoch before anything of his can succeed. In-kernel clients are left
- * alone: they would not understand.
+ * A cache that is lost under its clients (cache_lost, a disk whose write cache is switched on, a
+ * flush that fails) takes their opens away, as when a client was lost: the id answers no more I/O,
+ * its client asks again, and hears of another epoch before anything of his can succeed. In-kernel
+ * clients are left alone: they would not understand.
  *
- * Lock: all but ibnbd_srv_epoch_flush() under the export lock. Failure: a doubt is a new epoch.
+ * A flush that fails is told once: a page cache takes for clean what it could not write, and a disk
+ * may do so. The next one succeeds, and its client may never have heard of the first, for its link
+ * was lost meanwhile, or because it was another client's. So it ends the epoch of a file and of a
+ * disk alike. It is seen where nobody may wait for the export lock: a mark says until then that no
+ * success of anybody who knows epochs is one.
+ *
+ * Lock: all but ibnbd_srv_epoch_flush() and ibnbd_srv_epoch_doubt() under the export lock. Failure:
+ * a doubt is a new epoch.
  */
 #include <linux/blkdev.h>
 #include <linux/random.h>
 #include "ibnbd/server/epoch.h"
 #include "ibnbd/server/open.h"
+#include "ibnbd/server/params.h"
 #include "ibnbd/server/session.h"
 #include "ibnbd/server/writer.h"
 #include "ibnbd/server/writer_file.h"
@@ -103,7 +111,7 @@ void ibnbd_srv_epoch_kept(struct ibnbd_srv_export *e, bool kept)
  */
 void ibnbd_srv_epoch_end(struct ibnbd_srv_export *e, bool flushed)
 {
-	ibnbd_epoch_end(&e->cache, flushed, get_random_u64());
+	ibnbd_epoch_end(&e->cache, flushed && !READ_ONCE(e->doubt), get_random_u64());
 	epoch_store(e, epoch_record(e));
 }
 
@@ -131,11 +139,26 @@ void ibnbd_srv_epoch_lost(struct ibnbd_srv_export *e, const char *why)
 	struct ibnbd_srv_open *open;
 
 	ibnbd_epoch_lost(&e->cache, get_random_u64());
-	pr_warn("%s: %s: cache epoch %016llx begins\n", kobject_name(&e->kobj), why,
-		e->cache.epoch);
+	/* All flushes of a disk may fail, and somebody may go on asking for them. */
+	pr_warn_ratelimited("%s: %s: cache epoch %016llx begins\n", kobject_name(&e->kobj), why,
+			    e->cache.epoch);
 	epoch_store(e, epoch_record(e));
 	list_for_each_entry(open, &e->opens, link)
 		epoch_ask_again(open);
+}
+
+/**
+ * ibnbd_srv_epoch_doubt() - a flush of it, or a write through its cache, has failed
+ * @e: an export that is open
+ *
+ * Before that is answered. Any context.
+ */
+void ibnbd_srv_epoch_doubt(struct ibnbd_srv_export *e)
+{
+	if (!READ_ONCE(e->cache_volatile) || xchg(&e->doubt, true))
+		return;
+	kobject_get(&e->kobj);
+	queue_work(ibnbd_srv_ctl_wq, &e->doubt_work);
 }
 
 /**
@@ -152,7 +175,7 @@ bool ibnbd_srv_epoch_look(struct ibnbd_srv_export *e, const struct ibnbd_srv_ope
 {
 	if (e->cache_volatile || !epoch_is_volatile(open))
 		return false;
-	e->cache_volatile = true;
+	WRITE_ONCE(e->cache_volatile, true);
 	/* Nothing was written to a disk without a size, and who has it open hears of the size. */
 	if (!e->nsectors)
 		return false;
@@ -183,5 +206,7 @@ void ibnbd_srv_epoch_tell(struct ibnbd_srv_open *open, struct ibnbd_durability *
  */
 int ibnbd_srv_epoch_flush(struct ibnbd_srv_open *open)
 {
-	return open->bdev ? blkdev_issue_flush(open->bdev) : vfs_fsync(open->file, 0);
+	if (open->bdev)
+		return blkdev_issue_flush(open->bdev);
+	return vfs_fsync(open->file, 1) ?: ibnbd_srv_epoch_wb_err(open);
 }

@@ -3,14 +3,25 @@
 #ifndef IBNBD_SERVER_EPOCH_H
 #define IBNBD_SERVER_EPOCH_H
 
+#include <linux/pagemap.h>
 #include "ibnbd/server/export.h"
 
 void ibnbd_srv_epoch_note(const struct ibnbd_srv_open *open, struct ibnbd_srv_export *e);
 void ibnbd_srv_epoch_kept(struct ibnbd_srv_export *e, bool kept);
 void ibnbd_srv_epoch_end(struct ibnbd_srv_export *e, bool flushed);
 void ibnbd_srv_epoch_lost(struct ibnbd_srv_export *e, const char *why);
+void ibnbd_srv_epoch_doubt(struct ibnbd_srv_export *e);
 bool ibnbd_srv_epoch_look(struct ibnbd_srv_export *e, const struct ibnbd_srv_open *open);
 void ibnbd_srv_epoch_tell(struct ibnbd_srv_open *open, struct ibnbd_durability *d);
 int ibnbd_srv_epoch_flush(struct ibnbd_srv_open *open);
+
+/*
+ * May the page cache have dropped what it could not write to a file? A fsync tells of that once;
+ * this is 0, or the error since the file was opened. Any context.
+ */
+static inline int ibnbd_srv_epoch_wb_err(const struct ibnbd_srv_open *open)
+{
+	return filemap_check_wb_err(open->file->f_mapping, open->wb_err);
+}
 
 #endif

@@ -137,6 +137,22 @@ static const_ktype struct kobj_type export_ktype = {
 	.default_groups	= ibnbd_srv_sysfs_export_groups,
 };
 
+/* A flush has failed. Whoever opens it from now on hears of the new epoch. */
+static void export_doubt_work(struct work_struct *work)
+{
+	struct ibnbd_srv_export *e = container_of(work, struct ibnbd_srv_export, doubt_work);
+
+	mutex_lock(&export_lock);
+	/* Without opens it has ended, and not clean. */
+	if (!list_empty(&e->opens))
+		ibnbd_srv_epoch_lost(e, "a flush has failed");
+	/* Pairs with io_is_of_old(). */
+	smp_store_release(&e->doubt, false);
+	mutex_unlock(&export_lock);
+	ibnbd_srv_writer_file_keep();
+	kobject_put(&e->kobj);
+}
+
 static struct ibnbd_srv_export *export_create(struct ibnbd_srv_open *open,
 					      const struct ibnbd_identity *id,
 					      const struct ibnbd_identity *cache_id)
@@ -149,6 +165,7 @@ static struct ibnbd_srv_export *export_create(struct ibnbd_srv_open *open,
 	ibnbd_srv_dirs_kobj_init(&e->kobj, &export_ktype);
 	INIT_LIST_HEAD(&e->opens);
 	ibnbd_srv_blockio_init_export(e);
+	INIT_WORK(&e->doubt_work, export_doubt_work);
 	e->key = export_key_ptr(open);
 	e->is_file = !open->bdev;
 	e->copy = ibnbd_srv_default_copy();

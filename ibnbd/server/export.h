@@ -52,6 +52,8 @@ enum {				/* spec F.3 */
  * @cache_id: by which its cache epoch is found again: the same, or that of this boot
  * @cache: cache epoch, and whether all that was acknowledged is flushed; @cache_volatile: has it a
  *	cache that is lost with the power, ever since it was opened
+ * @doubt: a flush has failed, and its clients have not been sent to ask for the new epoch yet: no
+ *	success is one for them; written by ibnbd_srv_epoch_doubt() and @doubt_work
  * @clean_epoch: the one of which the file may still say that it ended clean; 0: none
  * @no_punch: the file system said that it cannot punch holes
  * @kobj: ctl/devices/NAME; its release frees the export
@@ -69,6 +71,8 @@ struct ibnbd_srv_export {
 	u64 writer_gen;
 	struct ibnbd_epoch cache;
 	bool cache_volatile;
+	bool doubt;
+	struct work_struct doubt_work;
 	u64 clean_epoch;
 	struct workqueue_struct *wq;
 	spinlock_t later_lock;
@@ -111,6 +115,7 @@ struct ibnbd_srv_open {
 	bool verifies;			/* has a blk-integrity profile */
 	bool direct;			/* file opened with O_DIRECT */
 	u32 block;			/* file: logical block size */
+	errseq_t wb_err;		/* file: errors of write-back before this are none of it */
 	struct ibnbd_facts facts;
 	u64 epoch;			/* as its client was told */
 	struct ibnbd_srv_export *export;

@@ -24,6 +24,7 @@
 #include <linux/falloc.h>
 #include <linux/file.h>
 #include <linux/log2.h>
+#include <linux/pagemap.h>
 #include <linux/sched/mm.h>
 #include <linux/uio.h>
 #include "ibnbd/server/claim.h"
@@ -101,6 +102,7 @@ int ibnbd_srv_fileio_open(struct ibnbd_srv_open *open, const struct path *path, 
 		return PTR_ERR(file);
 	}
 	open->file = file;
+	open->wb_err = filemap_sample_wb_err(file->f_mapping);
 	err = fileio_check(open, why);
 	if (!err)
 		err = ibnbd_srv_claim_file_check(open, why);
@@ -171,12 +173,12 @@ static void fileio_end_piece(struct ibnbd_srv_io *io, long ret)
 		memcpy(io->op->data + io->done, io->bounce.buf, ret);
 	ibnbd_srv_bounce_put(&io->bounce);
 	if (ret <= 0) {
-		ibnbd_srv_io_end(io, ret ? ret : -EIO);
+		ibnbd_srv_io_answered(io, ret ? ret : -EIO);
 		return;
 	}
 	io->done += ret;
 	if (io->done == io->msg.bytes) {
-		ibnbd_srv_io_end(io, 0);
+		ibnbd_srv_io_answered(io, 0);
 		return;
 	}
 	INIT_WORK(&io->work, fileio_resume_work);
@@ -291,7 +293,7 @@ static void fileio_run(struct ibnbd_srv_io *io)
 	default:
 		err = -EOPNOTSUPP;
 	}
-	ibnbd_srv_io_end(io, err);
+	ibnbd_srv_io_answered(io, err);
 }
 
 /* On a server that maps its own disks, reclaim must not come back to us. */

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The end of an I/O, whichever way it went. */
+#include "ibnbd/server/epoch.h"
 #include "ibnbd/server/io.h"
 #include "ibnbd/server/session.h"
 #include "ibnbd/server/trace.h"
@@ -10,11 +11,16 @@ static bool io_is_promise(const struct ibnbd_io *m)
 	return m->op == IBNBD_OP_FLUSH || m->flags & (IBNBD_F_FUA | IBNBD_F_PREFLUSH);
 }
 
-/* Has its disk another epoch than its client knows? */
+/* Has its disk another epoch than its client knows, or will have it soon? */
 static bool io_is_of_old(const struct ibnbd_srv_open *open)
 {
-	return READ_ONCE(open->epoch) != READ_ONCE(open->export->cache.epoch) &&
-	       READ_ONCE(open->session->features) & IBNBD_FEAT_DURABILITY;
+	struct ibnbd_srv_export *e = open->export;
+
+	if (!(READ_ONCE(open->session->features) & IBNBD_FEAT_DURABILITY))
+		return false;
+	/* Pairs with export_doubt_work(): who does not see a doubt any more sees the epoch. */
+	return smp_load_acquire(&e->doubt) ||
+	       READ_ONCE(open->epoch) != READ_ONCE(e->cache.epoch);
 }
 
 /**
@@ -33,12 +39,32 @@ void ibnbd_srv_io_end(struct ibnbd_srv_io *io, int err)
 	if (unlikely(err == -ENOTCONN))
 		err = -EIO;
 	/*
-	 * A flush that was under way when the disk's cache was lost has covered nothing: its client
-	 * is to open the disk again, and hear of it.
+	 * A flush that was under way when the disk's cache was lost, or another one failed, has
+	 * covered nothing: its client is to open the disk again, and hear of it.
 	 */
 	if (!err && unlikely(io_is_promise(&io->msg) && io_is_of_old(io->open)))
 		err = -ENOTCONN;
 	trace_ibnbd_srv_io_end(io, err);
 	percpu_ref_put(&io->open->ref);
 	ibtrs_srv_op_reply(op, err);
+}
+
+/* Did write-back fail since it was opened? Another flush may have told that already. */
+static bool io_has_lost(const struct ibnbd_srv_open *open)
+{
+	return open->file && READ_ONCE(open->session->features) & IBNBD_FEAT_DURABILITY &&
+	       ibnbd_srv_epoch_wb_err(open);
+}
+
+/**
+ * ibnbd_srv_io_answered() - the disk or the file system has answered: ibnbd_srv_io_end(), behind a
+ * look at what a failure means for the disk's cache
+ * @io: gone afterwards
+ * @err: 0 or a negative errno. Any context.
+ */
+void ibnbd_srv_io_answered(struct ibnbd_srv_io *io, int err)
+{
+	if (unlikely(io_is_promise(&io->msg) && (err || io_has_lost(io->open))))
+		ibnbd_srv_epoch_doubt(io->open->export);
+	ibnbd_srv_io_end(io, err);
 }

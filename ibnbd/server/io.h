@@ -62,5 +62,6 @@ union ibnbd_srv_priv {
 };
 
 void ibnbd_srv_io_end(struct ibnbd_srv_io *io, int err);
+void ibnbd_srv_io_answered(struct ibnbd_srv_io *io, int err);
 
 #endif

@@ -6,17 +6,20 @@
  * secure erase), each of which can be switched off at load time. It counts each kind of request;
  * the counters are read in /sys/module/ibnbd_testdisk/parameters/counts as one line of name=number,
  * and reset by writing to it. `delay_ms` holds writes back and executes them at the END of the
- * delay, `open_ms` is what opening a disk takes, `fail` answers requests of one kind with an error:
- * all can be changed at any time. `bad` is a list of sectors, of any of the disks, that cannot be
- * read until they are written.
+ * delay, `open_ms` is what opening a disk takes, opens wait while `shut` is set, `fail` answers
+ * requests of one kind with an error, the next `fail_times` of them if that is not 0: all can be
+ * changed at any time. `bad` is a list of sectors, of any of the disks, that cannot be read until
+ * they are written.
  *
  * `power_cut=1` loses what a volatile cache would lose: writes since the last flush go back to what
  * they were. Each write keeps the old content in an undo list until a flush or FUA; cutting the
- * power walks it backwards.
+ * power walks it backwards. With `fail_loses` so does a flush that fails. `remember=0` spares that,
+ * and nothing is lost.
  *
  * `backing=/dev/vda` makes it forget as a real disk does: it begins with what that disk has, and
  * keeps everything in the machine's memory until a flush or FUA carries it there. When the machine
- * is killed, what was not flushed is gone. `flush_ms` is what a flush takes beside that.
+ * is killed, what was not flushed is gone. `flush_ms` is what a flush takes beside that; with
+ * `flush_stalls` writes wait for it.
  */
 #include <linux/bitmap.h>
 #include <linux/delay.h>
@@ -37,6 +40,8 @@ static bool cache = true, fua = true, discard = true, zeroes = true, erase = tru
 	stable, read_only;
 static char *backing = "";
 static unsigned int delay_ms, flush_ms, open_ms, fail_kind = TD_KINDS, fail_errno = EIO;
+static atomic_t fail_left;
+static bool fail_loses, shut, remember = true, flush_stalls;
 module_param(nr_disks, uint, 0444);
 module_param(size_mb, uint, 0444);
 module_param(lbs, uint, 0444);
@@ -52,7 +57,11 @@ module_param(backing, charp, 0444);
 module_param(delay_ms, uint, 0644);
 module_param(flush_ms, uint, 0644);
 module_param(open_ms, uint, 0644);
+module_param(shut, bool, 0644);
+module_param(remember, bool, 0444);
+module_param(flush_stalls, bool, 0644);
 module_param(fail_errno, uint, 0644);
+module_param(fail_loses, bool, 0644);
 
 static unsigned long bad[8];
 static unsigned int nr_bad;
@@ -104,6 +113,29 @@ static int fail_get(char *buf, const struct kernel_param *kp)
 static const struct kernel_param_ops fail_ops = { .get = fail_get, .set = fail_set };
 module_param_cb(fail, &fail_ops, NULL, 0644);
 
+static int fail_times_set(const char *val, const struct kernel_param *kp)
+{
+	unsigned int n;
+	int err = kstrtouint(val, 0, &n);
+
+	if (!err)
+		atomic_set(&fail_left, n);
+	return err;
+}
+
+static const struct kernel_param_ops fail_times_ops = { .set = fail_times_set };
+module_param_cb(fail_times, &fail_times_ops, NULL, 0200);
+
+/* Is it one of those that fail? The last of a number ends it. */
+static bool td_fails(int kind)
+{
+	if (READ_ONCE(fail_kind) != kind)
+		return false;
+	if (!atomic_dec_if_positive(&fail_left))
+		WRITE_ONCE(fail_kind, TD_KINDS);
+	return true;
+}
+
 struct td_undo {
 	struct list_head entry;
 	u64 pos;
@@ -118,6 +150,7 @@ struct td_disk {
 	unsigned long *dirty;		/* of each page: it is not there yet */
 	spinlock_t lock;		/* data against power cuts, undo */
 	struct list_head undo;
+	unsigned long flush_end;	/* jiffies */
 	struct gendisk *disk;
 	struct blk_mq_tag_set set;
 };
@@ -215,22 +248,25 @@ static void td_forget(struct td_disk *td)
 	}
 }
 
-static int power_cut_set(const char *val, const struct kernel_param *kp)
+static void td_lose(struct td_disk *td)
 {
 	struct td_undo *u, *tmp;
+
+	spin_lock_bh(&td->lock);
+	list_for_each_entry_safe(u, tmp, &td->undo, entry) {
+		memcpy(td->data + u->pos, u->old, u->len);
+		list_del(&u->entry);
+		kfree(u);
+	}
+	spin_unlock_bh(&td->lock);
+}
+
+static int power_cut_set(const char *val, const struct kernel_param *kp)
+{
 	unsigned int i;
 
-	for (i = 0; td_disks && i < nr_disks; i++) {
-		struct td_disk *td = &td_disks[i];
-
-		spin_lock_bh(&td->lock);
-		list_for_each_entry_safe(u, tmp, &td->undo, entry) {
-			memcpy(td->data + u->pos, u->old, u->len);
-			list_del(&u->entry);
-			kfree(u);
-		}
-		spin_unlock_bh(&td->lock);
-	}
+	for (i = 0; td_disks && i < nr_disks; i++)
+		td_lose(&td_disks[i]);
 	return 0;
 }
 
@@ -244,7 +280,7 @@ static bool td_remember(struct td_disk *td, u64 pos, u32 len)
 {
 	struct td_undo *u;
 
-	if (!cache || td->backing)
+	if (!cache || !remember || td->backing)
 		return true;
 	u = kmalloc(sizeof(*u) + len, GFP_ATOMIC | __GFP_NOWARN);
 	if (!u)
@@ -322,8 +358,10 @@ static blk_status_t td_execute(struct request *rq)
 	blk_status_t sts;
 
 	atomic64_inc(&td_counts[kind]);
-	if (kind == READ_ONCE(fail_kind) || kind == TD_ERRORS) {
+	if (td_fails(kind) || kind == TD_ERRORS) {
 		atomic64_inc(&td_counts[TD_ERRORS]);
+		if (kind == TD_FLUSH && READ_ONCE(fail_loses))
+			td_lose(td);
 		return errno_to_blk_status(-(int)fail_errno);
 	}
 	switch (kind) {
@@ -382,14 +420,19 @@ static blk_status_t td_queue_rq(struct blk_mq_hw_ctx *hctx, const struct blk_mq_
 {
 	struct request *rq = bd->rq;
 	struct td_cmd *cmd = blk_mq_rq_to_pdu(rq);
+	struct td_disk *td = rq->q->queuedata;
 	unsigned int ms = READ_ONCE(delay_ms);
 	blk_status_t sts;
 
 	blk_mq_start_request(rq);
-	if (req_op(rq) == REQ_OP_FLUSH)
+	if (req_op(rq) == REQ_OP_FLUSH) {
 		ms = READ_ONCE(flush_ms);
-	else if (!op_is_write(req_op(rq)))
+		WRITE_ONCE(td->flush_end, jiffies + msecs_to_jiffies(ms));
+	} else if (!op_is_write(req_op(rq))) {
 		ms = 0;
+	} else if (READ_ONCE(flush_stalls) && time_before(jiffies, READ_ONCE(td->flush_end))) {
+		ms += jiffies_to_msecs(READ_ONCE(td->flush_end) - jiffies);
+	}
 	if (ms || td_carries(rq)) {
 		INIT_DELAYED_WORK(&cmd->work, td_work);
 		queue_delayed_work(td_wq, &cmd->work, msecs_to_jiffies(ms));
@@ -411,6 +454,8 @@ DEF_BD_OPEN(td_open, disk, mode)
 
 	if (ms)
 		msleep(ms);
+	while (READ_ONCE(shut))
+		msleep(5);
 	return 0;
 }
 

@@ -33,6 +33,7 @@ def run(t):
     def again():
         c.sh(f"wait_for 10 eval 'echo 1 > {EPOCH}' 2> /dev/null")
 
+    t.allow("I/O error, dev testdisk")
     s.sh("modprobe ibnbd-testdisk nr_disks=2; truncate -s 1M /tmp/f; "
          "ln -sfn /tmp/f /dev/file; serve")
     speak(to="ip:10.0.0.2", disk="testdisk0", features=6)
@@ -54,6 +55,19 @@ def run(t):
     epoch = said()[0]
     for words in (WRITE, FLUSH):
         say(words)
+
+    t.log("--- a flush, or a write through the cache, fails once")
+    for kind, words in ("flush", FLUSH), ("write", FUA):
+        s.sh(f"echo {kind} > {P}/fail; echo 1 > {P}/fail_times")
+        say(words, "Input/output error")
+        s.sh("wait_for 10 eval '[ \"$(cat " + CTL + f"/testdisk0/cache_epoch)\" != {epoch} ]'")
+        for words in (WRITE, FUA, FLUSH):
+            say(words, GONE)
+        again()
+        t.ok(said()[0] != epoch, "the client has asked, and heard of another epoch")
+        epoch = said()[0]
+        for words in (WRITE, FUA, FLUSH):
+            say(words)
 
     t.log("--- while a flush is under way")
     s.sh(f"echo 5000 > {P}/flush_ms")
@@ -88,6 +102,8 @@ def run(t):
         speak(to="ip:10.0.0.2", disk="testdisk1", features=features)
         t.eq(said(), ["0" * 16, "0"], f"features {features}")
         s.sh(f"echo 1 > {CTL}/testdisk1/cache_lost")
+        s.sh(f"echo flush > {P}/fail; echo 1 > {P}/fail_times")
+        say(FLUSH, "Input/output error")
         for words in (WRITE, FUA, FLUSH):
             say(words)
         c.sh("modprobe -r ibnbd-speak")
