@@ -38,6 +38,8 @@ enum ibnbd_clt_news {
 	IBNBD_CLT_NEWS_OPEN,		/* re-OPEN when closed or failed */
 	IBNBD_CLT_NEWS_RESIZED,		/* re-OPEN although open */
 	IBNBD_CLT_NEWS_REVOKED,		/* the server closed the export */
+	/* a flush has failed, or one of our own has found no device; before STRAY */
+	IBNBD_CLT_NEWS_FLUSH,
 	IBNBD_CLT_NEWS_STRAY,		/* the server answered that it does not know the device */
 	IBNBD_CLT_NEWS_REPLAY,		/* requests are parked while the link is up */
 	IBNBD_CLT_NEWS_SLOW,		/* io_timeout= is over for some request */
@@ -76,6 +78,8 @@ struct ibnbd_clt_dev {
 	struct ibnbd_unflushed unflushed ____cacheline_aligned;
 	u64 __percpu *wrote;		/* bytes, while account; never less */
 	u64 flushed;			/* of these, covered by a flush; READ_ONCE */
+	/* what is not flushed may be lost: another epoch until that is dealt with; READ_ONCE */
+	bool flush_failed;
 
 	/* written for each write, while keep */
 	spinlock_t kept_lock ____cacheline_aligned;

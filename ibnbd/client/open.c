@@ -229,7 +229,10 @@ static void open_judge_loss(struct ibnbd_clt_dev *dev)
 
 	ibnbd_clt_dev_say(
 		dev,
-		"the server may have lost what its disk had cached, and no flush had covered the last %llu MiB that were written: remap_device takes that loss",
+		"%s, and no flush had covered the last %llu MiB that were written: remap_device takes that loss",
+		READ_ONCE(dev->flush_failed) ?
+			"a flush has failed on the server, which may have dropped what it could not write" :
+			"the server may have lost what its disk had cached",
 		mib);
 	ibnbd_clt_dev_post(dev, IBNBD_DEV_EV_FENCE, NULL);
 }
@@ -240,7 +243,7 @@ static void open_judge_loss(struct ibnbd_clt_dev *dev)
  */
 static bool open_judge(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g)
 {
-	bool held, lost, kept;
+	bool other, held, lost, kept;
 	enum ibnbd_remap verdict;
 	const char *why;
 
@@ -250,7 +253,8 @@ static bool open_judge(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *
 		return false;
 	}
 	dev->resend_left = false;
-	if (ibnbd_clt_unflushed_other(dev, g) && !open_judge_quiet(dev))
+	other = ibnbd_clt_unflushed_other(dev, g);
+	if (other && !open_judge_quiet(dev))
 		return false;
 	lost = ibnbd_clt_unflushed_lost(dev, g);
 	kept = lost && ibnbd_clt_kept_whole(dev);
@@ -277,6 +281,8 @@ static bool open_judge(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *
 	} else if (lost) {
 		open_judge_loss(dev);
 	} else {
+		if (other)
+			ibnbd_clt_unflushed_made_good(dev);
 		ibnbd_clt_dev_post(dev, IBNBD_DEV_EV_OPENED, g);
 	}
 	return false;
@@ -298,6 +304,7 @@ static void open_resend(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant 
 		return;
 	if (!err) {
 		WRITE_ONCE(dev->replays, dev->replays + 1);
+		ibnbd_clt_unflushed_made_good(dev);
 		ibnbd_clt_dev_post(dev, IBNBD_DEV_EV_OPENED, g);
 	} else if (err == -ETIMEDOUT) {
 		ibnbd_clt_dev_say(dev, "what the server may have lost was sent again, and not answered");

@@ -251,6 +251,19 @@ static noinline bool queue_stray(struct ibnbd_clt_op *op)
 	return true;
 }
 
+/*
+ * What no flush has covered may be lost. If all of it is kept, nobody above need hear of that: it
+ * is sent again, and the flush behind it, once. Else it is told, and the device judged. True: it is
+ * the device's.
+ */
+static noinline bool queue_flush_failed(struct ibnbd_clt_op *op)
+{
+	if (!ibnbd_clt_unflushed_failed(op))
+		return false;
+	ibnbd_clt_dev_tell(op->dev, IBNBD_CLT_NEWS_FLUSH);
+	return !op->tries && ibnbd_clt_kept_whole(op->dev) && queue_stray(op);
+}
+
 static void queue_end(struct ibnbd_clt_op *op, int err)
 {
 	if (unlikely(err)) {
@@ -298,6 +311,8 @@ static void queue_done(struct ibtrs_clt_io *io, int err)
 	}
 	if (likely(!err))
 		ibnbd_clt_unflushed_done(op);
+	else if (queue_flush_failed(op))
+		return;
 	queue_end(op, err);
 }
 

@@ -58,6 +58,22 @@ void ibnbd_clt_recover_late_work(struct work_struct *work)
 
 /* ---- news ---- */
 
+/*
+ * What a flush that has failed should have covered may be lost: the disk is opened again, and that
+ * is judged as after a loss of power (open.c).
+ */
+static void recover_flush(struct ibnbd_clt_dev *dev)
+{
+	guard(mutex)(&dev->lock);
+	if (!dev->disk || dev->state != IBNBD_DEV_OPEN)
+		return;
+	ibnbd_clt_dev_lose(dev, READ_ONCE(dev->flush_failed) ?
+					"a flush has failed on the server" :
+					"the server does not know the device any more");
+	ibnbd_clt_dev_arm_late(dev);
+	ibnbd_clt_dev_tell(dev, IBNBD_CLT_NEWS_OPEN);
+}
+
 static void recover_strays(struct ibnbd_clt_dev *dev)
 {
 	guard(mutex)(&dev->lock);
@@ -136,6 +152,8 @@ void ibnbd_clt_recover_work(struct work_struct *work)
 
 	if (news & BIT(IBNBD_CLT_NEWS_REVOKED))
 		recover_revoked(dev);
+	if (news & BIT(IBNBD_CLT_NEWS_FLUSH))
+		recover_flush(dev);
 	if (news & BIT(IBNBD_CLT_NEWS_STRAY))
 		recover_strays(dev);
 	if (news & BIT(IBNBD_CLT_NEWS_SLOW))

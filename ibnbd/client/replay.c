@@ -18,7 +18,9 @@
  *
  * Failure: a replay that ends early changes nothing, and the next one starts over. But what it had
  * under way may still be executed, over what is newer: open.c sees to that before the next one. A
- * flush that fails covers nothing; the pool may get full, which makes a gap.
+ * flush that is not answered covers nothing; the pool may get full, which makes a gap. One that the
+ * server's disk fails may have lost what it should have covered, and the next one would succeed:
+ * what is kept is sent again. One that fails behind a replay fences the device.
  */
 #include <linux/sched/mm.h>
 #include "ibnbd/client/replay.h"
@@ -35,28 +37,38 @@
 
 /* @op: for ibnbd_clt_unflushed_flushed(), if the flush succeeds */
 static int replay_flush(struct ibnbd_clt_dev *dev, struct ibnbd_clt_op *op, u32 device_id,
-			u8 version, u32 link_gen)
+			u8 version, u32 link_gen, bool *answered)
 {
 	struct ibnbd_io m = { .device_id = device_id, .op = IBNBD_OP_FLUSH };
 	struct ibtrs_clt_call *call;
 	struct ibnbd_wire_io hdr;
 	u32 len;
+	int err;
 
 	len = ibnbd_msg_io_encode(&hdr, version, &m);
+	op->dev = dev;
 	ibnbd_clt_unflushed_send_flush(dev, op);
 	call = ibtrs_clt_call_io_begin(dev->sess->clt, link_gen, IBTRS_READ, &hdr, len, NULL, 0,
 				       REPLAY_FLUSH_MS, false);
-	return IS_ERR(call) ? PTR_ERR(call) : ibtrs_clt_call_io_end(call);
+	*answered = !IS_ERR(call);
+	err = IS_ERR(call) ? PTR_ERR(call) : ibtrs_clt_call_io_end(call);
+	*answered &= err != -ETIMEDOUT && err != -EINTR && err != -ECONNRESET;
+	return err;
 }
 
 /* A mapping of ours has one number, or one link, in all its life. */
 static void replay_flushed(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_op *op, u32 device_id,
-			   u32 link_gen)
+			   u32 link_gen, int err)
 {
 	guard(mutex)(&dev->lock);
-	if (dev->state == IBNBD_DEV_OPEN && dev->device_id == device_id &&
-	    dev->link_gen == link_gen)
+	if (dev->state != IBNBD_DEV_OPEN || dev->device_id != device_id ||
+	    dev->link_gen != link_gen)
+		return;
+	if (!err && !READ_ONCE(dev->flush_failed))
 		ibnbd_clt_unflushed_flushed(dev, op);
+	/* Nobody above has asked for it, and would hear of it. */
+	if (err == -ENOTCONN || (err && ibnbd_clt_unflushed_failed(op)))
+		ibnbd_clt_dev_tell(dev, IBNBD_CLT_NEWS_FLUSH);
 }
 
 void ibnbd_clt_replay_flush_work(struct work_struct *work)
@@ -66,9 +78,10 @@ void ibnbd_clt_replay_flush_work(struct work_struct *work)
 	struct ibnbd_clt_pool *pool = dev->sess->pool;
 	unsigned int noio = memalloc_noio_save();
 	struct ibnbd_clt_op op;
+	bool open, answered;
 	u32 id, gen;
-	bool open;
 	u8 version;
+	int err;
 
 	mutex_lock(&dev->lock);
 	open = dev->state == IBNBD_DEV_OPEN && dev->keep;
@@ -78,10 +91,13 @@ void ibnbd_clt_replay_flush_work(struct work_struct *work)
 	mutex_unlock(&dev->lock);
 	if (!open || (ibnbd_kept_empty(&dev->kept) && !READ_ONCE(dev->kept.gap)))
 		goto out;
-	if (atomic_inc_return(&pool->flushes) > REPLAY_FLUSHES)
+	if (atomic_inc_return(&pool->flushes) > REPLAY_FLUSHES) {
 		queue_delayed_work(ibnbd_clt_dev_wq, &dev->flush_work, REPLAY_AGAIN);
-	else if (!replay_flush(dev, &op, id, version, gen))
-		replay_flushed(dev, &op, id, gen);
+	} else {
+		err = replay_flush(dev, &op, id, version, gen, &answered);
+		if (answered)
+			replay_flushed(dev, &op, id, gen, err);
+	}
 	atomic_dec(&pool->flushes);
 out:
 	memalloc_noio_restore(noio);
@@ -238,12 +254,14 @@ int ibnbd_clt_replay(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g,
 {
 	struct replay r = { .dev = dev, .g = g };
 	struct ibnbd_clt_op op;
+	bool answered;
 	int err;
 
 	lockdep_assert_held(&dev->open_lock);
 	err = replay_wait(&r, replay_send_all(&r));
 	*left = r.left;
-	err = err ?: replay_flush(dev, &op, g->rsp.device_id, g->version, g->link_gen);
+	err = err ?: replay_flush(dev, &op, g->rsp.device_id, g->version, g->link_gen,
+				  &answered);
 	if (!err)
 		ibnbd_clt_unflushed_flushed(dev, &op);
 	return err;

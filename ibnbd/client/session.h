@@ -18,7 +18,7 @@ struct ibnbd_clt_dev;
 enum ibnbd_clt_account {
 	IBNBD_CLT_ACCOUNT_NOTHING,
 	IBNBD_CLT_ACCOUNT_WRITE,
-	IBNBD_CLT_ACCOUNT_FUA,		/* only while writes are kept */
+	IBNBD_CLT_ACCOUNT_FUA,
 	IBNBD_CLT_ACCOUNT_FLUSH,
 };
 

@@ -40,6 +40,24 @@ void ibnbd_clt_unflushed_flushed(struct ibnbd_clt_dev *dev, const struct ibnbd_c
 		WRITE_ONCE(dev->flushed, op->wrote);
 }
 
+bool ibnbd_clt_unflushed_failed(const struct ibnbd_clt_op *op)
+{
+	struct ibnbd_clt_dev *dev = op->dev;
+
+	if (op->account != IBNBD_CLT_ACCOUNT_FLUSH && op->account != IBNBD_CLT_ACCOUNT_FUA)
+		return false;
+	if (!ibnbd_unflushed_any(&dev->unflushed))
+		return false;
+	WRITE_ONCE(dev->flush_failed, true);
+	return true;
+}
+
+void ibnbd_clt_unflushed_made_good(struct ibnbd_clt_dev *dev)
+{
+	lockdep_assert_held(&dev->lock);
+	WRITE_ONCE(dev->flush_failed, false);
+}
+
 u64 ibnbd_clt_unflushed_bytes(const struct ibnbd_clt_dev *dev)
 {
 	u64 flushed = READ_ONCE(dev->flushed), wrote = unflushed_wrote(dev);
@@ -79,7 +97,7 @@ static bool unflushed_lost_between(const struct ibnbd_clt_dev *dev, const struct
 	struct ibnbd_unflushed_epoch old = unflushed_epoch(&dev->grant), new = unflushed_epoch(g);
 
 	lockdep_assert_held(&dev->lock);
-	return ibnbd_unflushed_lost_between(&old, &new);
+	return READ_ONCE(dev->flush_failed) || ibnbd_unflushed_lost_between(&old, &new);
 }
 
 bool ibnbd_clt_unflushed_other(const struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g)
@@ -97,6 +115,7 @@ void ibnbd_clt_unflushed_accept(struct ibnbd_clt_dev *dev)
 	lockdep_assert_held(&dev->lock);
 	ibnbd_unflushed_forgive(&dev->unflushed);
 	ibnbd_clt_kept_forget(dev, false);
+	ibnbd_clt_unflushed_made_good(dev);
 	WRITE_ONCE(dev->flushed, unflushed_wrote(dev));
 	WRITE_ONCE(dev->losses, dev->losses + 1);
 }

@@ -34,7 +34,7 @@ static __always_inline void ibnbd_clt_unflushed_send(struct ibnbd_clt_dev *dev,
 		ibnbd_clt_unflushed_send_flush(dev, op);
 	else if (kind != IBNBD_OP_WRITE || !fua)
 		op->account = IBNBD_CLT_ACCOUNT_WRITE;
-	else if (dev->keep)
+	else
 		op->account = IBNBD_CLT_ACCOUNT_FUA;
 }
 
@@ -55,10 +55,23 @@ static __always_inline void ibnbd_clt_unflushed_done(const struct ibnbd_clt_op *
 	if (op->account == IBNBD_CLT_ACCOUNT_WRITE) {
 		ibnbd_unflushed_wrote(&dev->unflushed);
 		this_cpu_add(*dev->wrote, blk_rq_bytes(op->rq));
-	} else if (op->account == IBNBD_CLT_ACCOUNT_FLUSH) {
+	} else if (op->account == IBNBD_CLT_ACCOUNT_FLUSH && !READ_ONCE(dev->flush_failed)) {
+		/* Beside one that has failed it may have found nothing left to write. */
 		ibnbd_clt_unflushed_flushed(dev, op);
 	}
 }
+
+/**
+ * ibnbd_clt_unflushed_failed() - a request was answered with an error of the server's disk
+ * @op: of the request
+ *
+ * A flush that fails is told once: the server may have dropped what it could not write, and the
+ * next one would succeed. So, as long as anything is not flushed, it counts as another epoch. Any
+ * context.
+ *
+ * Return: true if that is so.
+ */
+bool ibnbd_clt_unflushed_failed(const struct ibnbd_clt_op *op);
 
 /* Bytes that were written, zeroed or discarded, and that no flush has covered. For people. */
 u64 ibnbd_clt_unflushed_bytes(const struct ibnbd_clt_dev *dev);
@@ -69,13 +82,15 @@ u64 ibnbd_clt_unflushed_bytes(const struct ibnbd_clt_dev *dev);
 bool ibnbd_clt_unflushed_keeps(const struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g);
 /* Is the account kept with a server that answers @g? */
 bool ibnbd_clt_unflushed_counts(const struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g);
-/* Is an account kept, and does @g tell of another epoch than the one that it is of? */
+/* Is an account kept, and does @g tell of another epoch than the one that it is of, or a flush? */
 bool ibnbd_clt_unflushed_other(const struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g);
 /*
  * May what was acknowledged and not flushed be lost, now that the server answers @g? Nothing of the
  * device is in flight.
  */
 bool ibnbd_clt_unflushed_lost(const struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g);
+/* It was judged, or sent again: what flushes had failed is made good. */
+void ibnbd_clt_unflushed_made_good(struct ibnbd_clt_dev *dev);
 /* An administrator takes that loss. */
 void ibnbd_clt_unflushed_accept(struct ibnbd_clt_dev *dev);
 

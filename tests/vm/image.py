@@ -32,7 +32,7 @@ ib_srp ib_srpt ib_iser ib_isert iscsi_target_mod target_core_iblock
 # timeout: busybox's runs its own modprobe, which says nothing when it is refused
 TOOLS = """
 bash ip ss tc rdma kmod mount umount losetup lsblk blkid findmnt blkdiscard blockdev wipefs sfdisk
-dmesg mkfs.ext4 e2fsck tune2fs mkfs.xfs xfs_repair xfs_io mkfs.btrfs btrfs dmsetup
+dmesg mkfs.ext4 e2fsck tune2fs chattr mkfs.xfs xfs_repair xfs_io mkfs.btrfs btrfs dmsetup
 strace ping nproc setsid flock timeout pkill pgrep
 ibv_devinfo ibv_devices ibv_rc_pingpong rping
 ib_write_bw ib_read_bw ib_send_bw ib_send_lat ib_write_lat
