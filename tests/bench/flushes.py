@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What the flushes cost that a client sends by itself, on a disk whose flush takes its time.
 
-    tests/bench/flushes.py [--pairs N] [--ms MS] [--jobs JOB..] [--out FILE]
+    tests/bench/flushes.py [--pairs N] [--ms MS] [--jobs JOB..] [--scale F] [--out FILE]
 
 One machine in which time is instructions executed, as in bench.py, so the figures are the same on
 any host.  Two disks of one session on ibnbd-testdisk, one with unflushed=ignore, one with
@@ -28,7 +28,8 @@ P = "/sys/module/ibnbd_testdisk/parameters"
 
 
 class Machine:
-    def __init__(self, boot, ms):
+    def __init__(self, boot, ms, scale):
+        self.scale = scale
         self.vm = vm.counted(boot)
         self.vm.boot(120)
         self.sh(f"net_up 1; modprobe ibnbd-testdisk nr_disks=2 size_mb={MIB} remember=0 "
@@ -50,8 +51,9 @@ class Machine:
         dev = self.devs[how]
         self.sh(f"sync {dev}; echo 0 > {P}/counts; "
                 f"fio --name=j --filename={dev} --direct=1 --ioengine=libaio --rw={rw} --bs={kib}k "
-                f"--iodepth={depth} --thread --size={MIB}m --time_based --runtime={seconds} "
-                "--clocksource=clock_gettime --norandommap --randrepeat=0 --randseed=7 "
+                f"--iodepth={depth} --thread --size={MIB}m "
+                f"--time_based --runtime={seconds * self.scale} --clocksource=clock_gettime "
+                "--norandommap --randrepeat=0 --randseed=7 "
                 "--output-format=json --output=/h/fio.json")
         flushes = dict(w.split("=") for w in self.sh(f"cat {P}/counts").split())["flush"]
         text = self.vm.get("fio.json")
@@ -81,6 +83,7 @@ def main():
     p.add_argument("--pairs", type=int, default=5)
     p.add_argument("--ms", type=int, default=5, help="what a flush takes")
     p.add_argument("--jobs", nargs="+", choices=JOBS, default=list(JOBS))
+    p.add_argument("--scale", type=float, default=1, help="how long a run is, of what it should be")
     p.add_argument("--kver", help="kernel version")
     p.add_argument("--out", help="the figures as JSON")
     o = p.parse_args()
@@ -88,7 +91,7 @@ def main():
     turn, started, result = launch.alone(), time.monotonic(), {}
     boot = launch.boot_image(o.kver or image.default_kver(), [])
     try:
-        machine = Machine(boot, o.ms)
+        machine = Machine(boot, o.ms, o.scale)
         try:
             for stalls in "N", "Y":
                 machine.sh(f"echo {stalls} > {P}/flush_stalls")
