@@ -24,6 +24,7 @@
  * open N	a read, in slot N, that opens ram0 read-only, and whose answer has nowhere to go
  * conn CID N	another CONN_REQ for the path, which has N connections in all as this one says
  * hear		says what the server answers to INFO_REQ
+ * poke		another session's path writes to a chunk of this one, by its key and address
  * wait, stay	says whether the server ends cid 0, within some seconds, within half of one
  *
  * Roaming draws from a seed: paths as above and connections whose CONN_REQ has any bytes, any
@@ -424,9 +425,8 @@ static int wild_open(struct wild_conn *c, u32 slot)
 	struct ib_rdma_wr wr = { .wr.opcode = IB_WR_RDMA_WRITE_WITH_IMM };
 	struct ib_sge sge;
 	u8 *m = wild_room(c, &sge);
-	int err;
+	int err = ibnbd_msg_open_encode((void *)m + data, &ram0);
 
-	err = ibnbd_msg_open_encode((void *)m + data, &ram0);
 	sge.length = off + ibtrs_msg_read_encode(m + off, p->limits.fence,
 						 sizeof(struct ibnbd_wire_open), ++p->token, false,
 						 &desc);
@@ -435,6 +435,29 @@ static int wild_open(struct wild_conn *c, u32 slot)
 	wr.remote_addr = p->map[slot].addr;
 	wr.rkey = p->map[slot].rkey;
 	return err ?: wild_post(c, &wr.wr, &sge);
+}
+
+static int wild_poke(const struct wild_path *victim, struct wild_path *p)
+{
+	struct ib_rdma_wr wr = { .wr.opcode = IB_WR_RDMA_WRITE,
+				 .remote_addr = victim->map[0].addr,
+				 .rkey = victim->map[0].rkey };
+	struct wild_conn *c;
+	struct ib_sge sge;
+	int err;
+
+	err = victim->let_in ? wild_half(p, 1) : -ENOTCONN;
+	c = wild_find(p, 0);
+	err = err ?: wild_info(c, sizeof(struct ibtrs_wire_info_req), false);
+	err = err ?: wild_let_in(c);
+	if (err)
+		return err;
+	wild_room(c, &sge);
+	sge.length = 64;
+	err = wild_post(c, &wr.wr, &sge);
+	if (!err)
+		stranger_say("%s\n", stranger_ended(&c->s, STRANGER_MS / 4) ? "ended" : "open");
+	return err;
 }
 
 /* What is no business of a client: reading, writing elsewhere, other's keys. */
@@ -595,6 +618,8 @@ static int wild_tell(const char *word, u32 a, u32 b, struct wild_path *p)
 		err = err ?: whole ? wild_info(c, sizeof(struct ibtrs_wire_info_req), false) : 0;
 		return err ?: whole ? wild_let_in(c) : 0;
 	}
+	if (!strcmp(word, "poke"))
+		return wild_poke(p, &paths[1]);
 	if (!strcmp(word, "conn")) {
 		wild_req(p, a, b, &wire);
 		wild_connect(p, a, &wire, sizeof(wire), &rej);
