@@ -189,7 +189,7 @@ int cx_add_disk(struct device *parent, struct gendisk *disk,
  * caller ends those that no longer fit.
  *
  * Return: 0; -EBUSY: somebody is changing an attribute, and may wait for what
- * is held, so we do not wait for him; or a negative errno when the block core
+ * is held, so we do not wait for it; or a negative errno when the block core
  * refuses the set. Nothing has changed then.
  */
 int cx_update_limits(struct gendisk *disk, const struct cx_limits *lim)
@@ -198,7 +198,7 @@ int cx_update_limits(struct gendisk *disk, const struct cx_limits *lim)
 	struct queue_limits l;
 
 	/*
-	 * queue_limits_start_update(), but it would wait: who writes a limit in sysfs has the lock
+	 * queue_limits_start_update(), but it would wait: a writer of a limit in sysfs has the lock
 	 * and freezes the queue.
 	 */
 	if (!mutex_trylock(&disk->queue->limits_lock))

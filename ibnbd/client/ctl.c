@@ -4,9 +4,9 @@
  *
  * A mapping in order: parse the line, claim its name (session and device), take a number, find or
  * open the session, OPEN on the server, add the disk, link it. The store returns when the disk is
- * there with all its attributes, so a returned write means a device. Who wants a name that is being
- * removed waits for the removal, killable (L5), and takes the number after that: the same again,
- * unless somebody has the old disk open still.
+ * there with all its attributes, so a returned write means a device. A writer that wants a name
+ * that is being removed waits for the removal, killable (L5), and takes the number after that: the
+ * same again, unless somebody has the old disk open still.
  *
  * Undoing a half made mapping is unmapping it: the same road, run by the same work, and the store
  * waits for its end, but not for ever. Each claimed device holds a reference to the module, dropped

@@ -162,7 +162,10 @@ bool ibnbd_clt_dev_is_quiet(struct ibnbd_clt_dev *dev)
 		return true;
 	if (ibnbd_clt_queue_posted(dev))
 		return false;
-	/* A slot is free before the block layer hears of it: who is just telling is past that. */
+	/*
+	 * A slot is free before the block layer hears of it: whatever is just telling it is past
+	 * that.
+	 */
 	synchronize_rcu();
 	return true;
 }
@@ -313,7 +316,7 @@ static bool dev_step(struct ibnbd_clt_dev *dev, enum ibnbd_dev_event ev,
 }
 
 /*
- * Who holds dev->lock must not wait for memory that is reclaimed by writing to this disk: its own
+ * A holder of dev->lock must not wait for memory that is reclaimed by writing to this disk: its own
  * recovery waits for the lock.
  */
 bool ibnbd_clt_dev_post(struct ibnbd_clt_dev *dev, enum ibnbd_dev_event ev,

@@ -119,7 +119,7 @@ int ibnbd_clt_disk_commit(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_gran
 			err = cx_update_limits(dev->disk, &new);
 			/*
 			 * Somebody is writing a limit in sysfs, and waits, with the queue frozen,
-			 * for what we hold: that must go on. Nothing new comes before he is
+			 * for what we hold: that must go on. Nothing new comes before it is
 			 * through, and soon after we try again.
 			 */
 			WRITE_ONCE(dev->limits_due, err == -EBUSY);
@@ -141,8 +141,8 @@ int ibnbd_clt_disk_commit(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_gran
 }
 
 /*
- * The block layer keeps a change from no size to itself: udev, and who waits for the disk, hear of
- * it from here.
+ * The block layer keeps a change from no size to itself: udev, and whatever waits for the disk,
+ * hear of it from here.
  */
 static void disk_appeared(struct gendisk *disk)
 {

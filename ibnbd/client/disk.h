@@ -33,8 +33,8 @@ int ibnbd_clt_disk_commit(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_gran
 void ibnbd_clt_disk_set_capacity(struct ibnbd_clt_dev *dev, u64 sectors);
 /*
  * KOBJ_ONLINE, KOBJ_OFFLINE, with IBNBD_STATE and IBNBD_REASON; nothing before the disk is shown.
- * dev->lock is held. A work sends it, and of several that are due the last: who sends uevents waits
- * for memory, and for others who do, and so, perhaps, for this disk.
+ * dev->lock is held. A work sends it, and of several that are due the last: a sender of uevents
+ * waits for memory, and for others that do, and so, perhaps, for this disk.
  */
 void ibnbd_clt_disk_uevent(struct ibnbd_clt_dev *dev, enum kobject_action action);
 

@@ -47,9 +47,9 @@ static void link_news(void *priv, enum ibtrs_clt_link_ev ev)
 }
 
 /*
- * Spec F.3. Events are hints: one that matches nobody is dropped. Who is just exchanging OPEN may
- * be meant, and not know his number yet, or have an answer that is older than the event: he asks
- * again.
+ * Spec F.3. Events are hints: one that matches nobody is dropped. A device that is just exchanging
+ * OPEN may be meant, and not know its number yet, or have an answer that is older than the event:
+ * it asks again.
  */
 static void link_event(void *priv, u32 kind, u32 id)
 {
@@ -119,7 +119,7 @@ static int link_close_unclosed(struct ibnbd_clt_session *s)
 
 	guard(mutex)(&s->unclosed_lock);
 	list_for_each_entry_safe(one, next, &s->unclosed, entry) {
-		/* A number that he does not know is closed; he waits for no disk. */
+		/* A number that the server does not know is closed; it waits for no disk. */
 		err = ibnbd_clt_msg_close(s->clt, one->id, true, LINK_CLOSE_MS);
 		if (ibnbd_clt_msg_unreached(err))
 			return err;

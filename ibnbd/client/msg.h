@@ -15,7 +15,7 @@ int ibnbd_clt_msg_sess_info(struct ibtrs_clt *clt, struct ibnbd_sess_info *out, 
 int ibnbd_clt_msg_open(struct ibtrs_clt *clt, const char *name, enum ibnbd_access access,
 		       u64 features, struct ibnbd_open_rsp *rsp, unsigned int timeout_ms,
 		       struct ibnbd_open_refused *said, const char **why);
-/* Is it the server who said no, or did we not reach him? */
+/* Did the server say no, or did we not reach it? */
 bool ibnbd_clt_msg_unreached(int err);
 int ibnbd_clt_msg_close(struct ibtrs_clt *clt, u32 device_id, bool nowait, unsigned int timeout_ms);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Names of devices: whose they are, and who waits for one. And the directory ctl/devices, which has
- * a link for each.
+ * Names of devices: whose they are, and what waits for one. And the directory ctl/devices, which
+ * has a link for each.
  *
  * Locking: ibnbd_clt_lock protects the list of devices and, in session.c, that of sessions. Waiting
  * goes by turns: each change of these lists ends a turn. A task that finds a name taken remembers

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Names of devices: whose they are, and who waits for one. */
+/* Names of devices: whose they are, and what waits for one. */
 #ifndef IBNBD_CLIENT_NAMES_H
 #define IBNBD_CLIENT_NAMES_H
 

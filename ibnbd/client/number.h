@@ -39,7 +39,7 @@ void ibnbd_clt_number_leave(struct ibnbd_clt_number *n);
 void ibnbd_clt_number_free(struct ibnbd_clt_number *n);
 
 /**
- * ibnbd_clt_number_settle() - wait until the number is free, and wake who waits for that
+ * ibnbd_clt_number_settle() - wait until the number is free, and wake whatever waits for that
  * @n: of a disk that was deleted
  *
  * Bounded: who has the disk open for a moment only (udev) gets a second to

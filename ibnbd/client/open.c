@@ -125,7 +125,7 @@ static const char *open_word(int err, const char *why)
 	return why ?: ibnbd_errword_open(err);
 }
 
-/* Who says so: empty unless @why are the server's own words. */
+/* The name of the speaker: empty unless @why are the server's own words. */
 static const char *open_who(const struct ibnbd_clt_dev *dev, const char *why)
 {
 	return why == dev->said.text ? "the server says: " : "";
@@ -321,7 +321,7 @@ static void open_resend(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant 
 	}
 }
 
-/* Is this link's server one of ours, who gives no number twice? */
+/* Is this link's server one of ours, which gives no number twice? */
 static bool open_ids_are_new(struct ibnbd_clt_dev *dev, u32 *gen)
 {
 	u64 features;
@@ -338,7 +338,7 @@ static void open_close(struct ibnbd_clt_dev *dev, enum ibnbd_dev_state only_in, 
 	u32 id, gen;
 
 	lockdep_assert_held(&dev->open_lock);
-	/* A number of an earlier link is for a server who gives none twice. */
+	/* A number of an earlier link is for a server that gives none twice. */
 	once = open_ids_are_new(dev, &gen);
 	mutex_lock(&dev->lock);
 	once = once && gen == ibnbd_clt_link_gen(dev->sess);
@@ -369,7 +369,7 @@ static bool open_answered(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_gran
 	if (!err)
 		return open_judge(dev, g);
 	open_judge_error(dev, err, why);
-	/* He who told us of a new size does not repeat it. */
+	/* A server that told us of a new size does not repeat it. */
 	if (resized && dev->state == IBNBD_DEV_OPEN && ibnbd_clt_msg_unreached(err)) {
 		set_bit(IBNBD_CLT_NEWS_RESIZED, &dev->news);
 		ibnbd_clt_dev_ask_later(dev, OPEN_RETRY_FAILED);

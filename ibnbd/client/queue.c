@@ -5,10 +5,11 @@
  * Called by: blk-mq (the ops table), ibtrs (done), dev.c (replay, abort, break, under the device's
  * lock).
  *
- * The tag is the right to a slot (decision 4): who has a tag finds one, at home if it can be, and
- * gives it back before the tag. Everything that a request needs exists before it comes: the record,
- * its scatterlist and the slot's header buffer are found by the slot. queue_rq takes no lock,
- * allocates nothing and writes to no cache line but its CPU's home, its own record and header.
+ * The tag is the right to a slot (decision 4): a request with a tag finds one, at home if it can
+ * be, and gives it back before the tag. Everything that a request needs exists before it comes: the
+ * record, its scatterlist and the slot's header buffer are found by the slot. queue_rq takes no
+ * lock, allocates nothing and writes to no cache line but its CPU's home, its own record and
+ * header.
  *
  * Locking: what queue_rq reads of a device (device_id, version, flags) changes only while the queue
  * is quiesced; the gate is read once. A record is owned by queue_rq until the submit, by ibtrs
@@ -40,7 +41,7 @@
 #include "ibnbd/proto/msg.h"
 
 #define QUEUE_STRAYS_MAX	3
-#define QUEUE_WANT_S		10	/* who was refused asks again */
+#define QUEUE_WANT_S		10	/* what was refused asks again */
 
 static struct ibnbd_clt_op *queue_op(const struct ibnbd_clt_dev *dev, u32 slot)
 {
@@ -278,7 +279,7 @@ static void queue_end(struct ibnbd_clt_op *op, int err)
 	}
 	if (unlikely(op->polled)) {
 		/*
-		 * A poller, or who has just sent it and found the answer: here and now, never by an
+		 * A poller, or the sender that found the answer at once: here and now, never by an
 		 * interrupt on another CPU.
 		 */
 		if (!in_interrupt())

@@ -5,8 +5,8 @@
  * Called by: ctl.c (get), dev.c (put). What the link brings on later is link.c's.
  *
  * A session lives as long as it has users (mappings). Its name is on the list from the first
- * attempt to open it until the last of it is closed; who wants a name that is opening or closing
- * waits for it, killable.
+ * attempt to open it until the last of it is closed; a mapping that wants a name that is opening or
+ * closing waits for it, killable.
  *
  * The tag set: one for the session, one tag = the right to one slot, shared by all hardware queues
  * and disks. A private queue is its first user and stays to the end, so that the set is "shared"
@@ -18,8 +18,8 @@
  * done by the one who opens or closes.
  *
  * Failure: a session that can not be opened leaves nothing behind, and its name is free again. That
- * may take as long as an RDMA device does to give back its work, so a work does it, and who wanted
- * the session waits for a while only.
+ * may take as long as an RDMA device does to give back its work, so a work does it, and whoever
+ * wanted the session waits for a while only.
  */
 #include <linux/delay.h>
 #include <linux/slab.h>

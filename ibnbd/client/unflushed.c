@@ -74,7 +74,7 @@ bool ibnbd_clt_unflushed_keeps(const struct ibnbd_clt_dev *dev, const struct ibn
 
 bool ibnbd_clt_unflushed_counts(const struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g)
 {
-	/* Who says write_cache=on knows of a cache that the server does not. */
+	/* A mapping that says write_cache=on knows of a cache that the server does not. */
 	bool is_volatile = g->rsp.durability.flags & IBNBD_DUR_F_VOLATILE ||
 			   dev->map.write_cache == IBNBD_CACHE_ON;
 

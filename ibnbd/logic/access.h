@@ -28,8 +28,9 @@ struct ibnbd_facts {
  * @mode: what is asked for
  *
  * ro: always, not counted. rw: only when nobody writes. migration: while fewer than two write, and
- * who writes has said migration too: else any stranger would write beside a mounted file system by
- * that word alone. Where the server's policy lets it migrate all the same, nobody counts as alone.
+ * the one that writes has said migration too: else any stranger would write beside a mounted file
+ * system by that word alone. Where the server's policy lets it migrate all the same, nobody counts
+ * as alone.
  *
  * Return: 0, -EPERM (somebody else writes) or -EINVAL (no such mode).
  */

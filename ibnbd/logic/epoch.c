@@ -34,7 +34,7 @@ bool ibnbd_epoch_begin(struct ibnbd_epoch *e, u64 fresh)
 
 /**
  * ibnbd_epoch_writer() - somebody may write from now on
- * @e: to be recorded before he is told that he may
+ * @e: to be recorded before it is told that it may
  */
 void ibnbd_epoch_writer(struct ibnbd_epoch *e)
 {
@@ -42,7 +42,7 @@ void ibnbd_epoch_writer(struct ibnbd_epoch *e)
 }
 
 /**
- * ibnbd_epoch_end() - the last writer has left, and all his requests have ended
+ * ibnbd_epoch_end() - the last writer has left, and all its requests have ended
  * @e: to be recorded
  * @flushed: a flush that came after them has succeeded. One that failed may have dropped what it
  *	could not write, and the next one would succeed.
@@ -58,7 +58,7 @@ void ibnbd_epoch_end(struct ibnbd_epoch *e, bool flushed, u64 fresh)
 
 /**
  * ibnbd_epoch_lost() - the disk is said to have lost its cache
- * @e: to be recorded; who writes goes on doing so
+ * @e: to be recorded; a writer goes on writing
  * @fresh: a random number
  */
 void ibnbd_epoch_lost(struct ibnbd_epoch *e, u64 fresh)

@@ -23,9 +23,9 @@ enum ibnbd_policy_may {
 	IBNBD_POLICY_DENY,
 	IBNBD_POLICY_RO,
 	IBNBD_POLICY_RW,
-	/* No rule says anything: as asked, migration beside one who migrates, too. */
+	/* No rule says anything: as asked, migration beside one that migrates, too. */
 	IBNBD_POLICY_UNSAID,
-	IBNBD_POLICY_MIGRATION,		/* and beside one who writes alone */
+	IBNBD_POLICY_MIGRATION,		/* and beside one that writes alone */
 };
 
 /* Words of the grammar; UNSAID has "default", which is none of them. */

@@ -71,7 +71,7 @@ void ibnbd_srv_blockio_close(struct ibnbd_srv_open *open)
 }
 
 /**
- * ibnbd_srv_blockio_open() - take hold of a block device (B.3 rule 3), and claim it for who writes
+ * ibnbd_srv_blockio_open() - take hold of a block device (B.3 rule 3), and claim it for a writer
  * (law L23)
  * @open: @access is set
  * @dev: its number, from the node found
@@ -138,7 +138,7 @@ bool ibnbd_srv_blockio_claim(struct ibnbd_srv_open *open)
 	return true;
 }
 
-/* Capacity in whole logical blocks; none as long as the disk is to be claimed for who asks. */
+/* Capacity in whole logical blocks; none as long as the disk is to be claimed for the asker. */
 u64 ibnbd_srv_blockio_nsectors(struct ibnbd_srv_open *open)
 {
 	u64 mask = (bdev_logical_block_size(open->bdev) >> SECTOR_SHIFT) - 1;
@@ -254,7 +254,8 @@ static bool blockio_has_data(const struct ibnbd_io *m)
 }
 
 /*
- * To the worker of the export, who waits. @full: and so shall all that come after it. Any context.
+ * To the worker of the export, which waits. @full: and so shall all that come after it. Any
+ * context.
  */
 static void blockio_put_off(struct ibnbd_srv_io *io, bool full)
 {

@@ -4,7 +4,7 @@
  * them (docs/design.md decision 9).
  *
  * Three sizes, each a mempool of one contiguous buffer, so that an I/O takes its memory in one
- * piece: nobody ever waits for memory while he holds some, and the reserve guarantees progress. In
+ * piece: nothing ever waits for memory while it holds some, and the reserve guarantees progress. In
  * a completion context one asks with GFP_NOWAIT and moves to a work item on failure; there GFP_NOIO
  * waits and cannot fail.
  */

@@ -11,7 +11,7 @@
  * disk and its partition exclude each other, even under one holder. The claim ends with the last of
  * those opens, and no state has to be kept for that.
  *
- * Files: the kernel knows no claim of a file, and who writes to it can not deny that to others. But
+ * Files: the kernel knows no claim of a file, and a writer of it cannot deny that to others. But
  * it counts writers: a file that anybody else has open for writing is refused. Our own opens are
  * listed from before they begin until after they end, so they are never taken for somebody else.
  *

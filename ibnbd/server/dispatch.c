@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The messages of a session that are not I/O, and who serves them.
+ * The messages of a session that are not I/O, and the works that serve them.
  *
  * SESS_INFO, OPEN and CLOSE wait in ctl_ops for one work item of the session, and are taken in the
  * order they came. The first and the last never wait for a disk. An OPEN may, for as long as it
@@ -113,8 +113,8 @@ void ibnbd_srv_dispatch_queue_open(struct ibnbd_srv_session *s, struct ibtrs_srv
  * @o: one of its openers
  * @name: valid until ibnbd_srv_dispatch_opened()
  *
- * Return: false when another one is at it. If true, who had the name before has published what he
- * opened.
+ * Return: false when another one is at it. If true, the one that had the name before has published
+ * what it opened.
  */
 bool ibnbd_srv_dispatch_opening(struct ibnbd_srv_session *s, struct ibnbd_srv_opener *o,
 				const char *name)
@@ -142,8 +142,8 @@ bool ibnbd_srv_dispatch_opening(struct ibnbd_srv_session *s, struct ibnbd_srv_op
  * @o: one of its openers
  * @open: pinned; NULL: it could not be opened
  *
- * A client who has asked again meanwhile does not hear the answer. Should he not come for it, it is
- * closed.
+ * A client that has asked again meanwhile does not hear the answer. Should it not come for it, it
+ * is closed.
  */
 void ibnbd_srv_dispatch_opened(struct ibnbd_srv_session *s, struct ibnbd_srv_opener *o,
 			       struct ibnbd_srv_open *open)

@@ -10,12 +10,12 @@
  * "Somebody writes" is on disk before the OPEN of a writer is answered. If the file can not be
  * written then, and may still say "clean", the epoch is drawn anew: after a loss of power the file
  * would hand out the old one, which is none of any client then. "Clean" is stored when the last
- * writer has left and a flush after his last request has succeeded; that flush is part of leaving,
+ * writer has left and a flush after its last request has succeeded; that flush is part of leaving,
  * so nobody else writes meanwhile.
  *
  * A cache that is lost under its clients (cache_lost, a disk whose write cache is switched on, a
  * flush that fails) takes their opens away, as when a client was lost: the id answers no more I/O,
- * its client asks again, and hears of another epoch before anything of his can succeed. In-kernel
+ * its client asks again, and hears of another epoch before anything of it can succeed. In-kernel
  * clients are left alone: they would not understand.
  *
  * A flush that fails is told once: a page cache takes for clean what it could not write, and a disk
@@ -106,8 +106,8 @@ void ibnbd_srv_epoch_kept(struct ibnbd_srv_export *e, bool kept)
 
 /**
  * ibnbd_srv_epoch_end() - the last writer leaves
- * @e: he is still in its list
- * @flushed: ibnbd_srv_epoch_flush() has succeeded after his last request
+ * @e: it is still in the export's list
+ * @flushed: ibnbd_srv_epoch_flush() has succeeded after its last request
  */
 void ibnbd_srv_epoch_end(struct ibnbd_srv_export *e, bool flushed)
 {
@@ -115,7 +115,7 @@ void ibnbd_srv_epoch_end(struct ibnbd_srv_export *e, bool flushed)
 	epoch_store(e, epoch_record(e));
 }
 
-/* Who would not ask again keeps what he has: he knows no epochs. */
+/* A client that would not ask again keeps what it has: it knows no epochs. */
 static void epoch_ask_again(struct ibnbd_srv_open *open)
 {
 	struct ibnbd_srv_session *s = open->session;
@@ -167,7 +167,8 @@ void ibnbd_srv_epoch_doubt(struct ibnbd_srv_export *e)
  * @open: of it
  *
  * Its clients keep no account then of what no flush has covered, so they have to open it anew. That
- * it has lost its cache is told to who opens it next: until then they keep one for nothing.
+ * it has lost its cache is told to the next one that opens it: until then they keep one for
+ * nothing.
  *
  * Return: true: a new epoch has begun.
  */
@@ -176,7 +177,7 @@ bool ibnbd_srv_epoch_look(struct ibnbd_srv_export *e, const struct ibnbd_srv_ope
 	if (e->cache_volatile || !epoch_is_volatile(open))
 		return false;
 	WRITE_ONCE(e->cache_volatile, true);
-	/* Nothing was written to a disk without a size, and who has it open hears of the size. */
+	/* Nothing was written to a disk without a size, and its clients hear of the size. */
 	if (!e->nsectors)
 		return false;
 	ibnbd_srv_epoch_lost(e, "its write cache was switched on");
@@ -189,8 +190,8 @@ void ibnbd_srv_epoch_tell(struct ibnbd_srv_open *open, struct ibnbd_durability *
 	struct ibnbd_srv_export *e = open->export;
 
 	/*
-	 * Once: an open that is lost meanwhile, and pinned by who asks, is judged by the old one. A
-	 * flush that is under way in it has covered nothing.
+	 * Once: an open that is lost meanwhile, and pinned by the asker, is judged by the old one.
+	 * A flush that is under way in it has covered nothing.
 	 */
 	if (!open->epoch)
 		WRITE_ONCE(open->epoch, e->cache.epoch);

@@ -190,8 +190,8 @@ out_put:
 }
 
 /*
- * Of two writers @gone leaves: who may write on? One who is away has not written since, and who
- * leaves properly was the last.
+ * Of two writers @gone leaves: which may write on? One that is away has not written since, and one
+ * that leaves properly was the last.
  */
 static const struct ibnbd_srv_open *export_last_of(const struct ibnbd_srv_open *gone,
 						   const struct ibnbd_srv_open *stays)
@@ -265,8 +265,8 @@ static bool export_still_writes(const struct ibnbd_srv_export *e)
 }
 
 /*
- * Does somebody write to it who has not agreed to a second writer? The policy may let one write
- * beside him all the same.
+ * Does a client write to it that has not agreed to a second writer? The policy may let one write
+ * beside it all the same.
  */
 static bool export_has_exclusive(const struct ibnbd_srv_export *e)
 {
@@ -278,7 +278,7 @@ static bool export_has_exclusive(const struct ibnbd_srv_export *e)
 	return false;
 }
 
-/* Or has a client been lost who writes to it, and may come back? */
+/* Or has a client been lost that writes to it, and may come back? */
 static bool export_writer_is_away(const struct ibnbd_srv_export *e)
 {
 	const struct ibnbd_srv_open *other;
@@ -430,7 +430,7 @@ static void export_tell_size(struct ibnbd_srv_open *open, u64 nsectors, bool kno
 		ibtrs_srv_session_event(open->session->ibtrs, IBNBD_SRV_EVENT_RESIZED, open->id);
 }
 
-/* Tell all but @asking, who reads it in the answer. */
+/* Tell all but @asking, which reads it in the answer. */
 static void export_new_size(struct ibnbd_srv_export *e, u64 nsectors,
 			    const struct ibnbd_srv_open *asking)
 {
@@ -568,8 +568,8 @@ int ibnbd_srv_export_resize(struct ibnbd_srv_export *e)
 }
 
 /*
- * The disk has lost its cache, says who should know. 0, -ERESTARTNOINTR, or another errno: a
- * restart of the server may forget it.
+ * The disk has lost its cache, says the administrator or udev. 0, -ERESTARTNOINTR, or another
+ * errno: a restart of the server may forget it.
  */
 int ibnbd_srv_export_cache_lost(struct ibnbd_srv_export *e)
 {

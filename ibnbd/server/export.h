@@ -98,7 +98,7 @@ enum ibnbd_srv_open_state {
  * struct ibnbd_srv_open - one mapping of one session
  * @ref: I/O in flight, plus one while it is live
  * @state, @given_up (CLOSE has come), @close_op (and waits), @lost (the client is gone), @unclaimed
- *	(when it was opened for a client who had lost patience by then, and has not asked again;
+ *	(when it was opened for a client that had lost patience by then, and has not asked again;
  *	else 0): under the session's lock
  * @drained: the last I/O has ended
  * @kobj: ctl/devices/NAME/sessions/SESSION, and the reference count of the memory
@@ -108,7 +108,7 @@ struct ibnbd_srv_open {
 	u32 id;
 	enum ibnbd_access access;
 	bool exclusive;			/* the policy keeps the disk from this host */
-	bool beside;			/* it lets this one migrate beside who writes alone */
+	bool beside;			/* it lets this one migrate beside one that writes alone */
 	struct block_device *bdev;	/* NULL: a file */
 	struct file *file;		/* NULL: a block device */
 	enum ibnbd_srv_copy copy;

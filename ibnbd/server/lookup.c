@@ -6,9 +6,9 @@
  *
  * Below an ordinary search path no symlink is followed on the way, and nothing leads out of it;
  * only the last component may be a symlink, since that is how an administrator exports a disk. It
- * must belong to root, so that who may merely create files there cannot export the server's disks;
- * then it may lead anywhere. If its text is relative, so must its directory. With the search paths
- * `/` and `/dev` the whole machine is exported anyway and symlinks are followed everywhere.
+ * must belong to root, so that a user who may merely create files there cannot export the server's
+ * disks; then it may lead anywhere. If its text is relative, so must its directory. With the search
+ * paths `/` and `/dev` the whole machine is exported anyway and symlinks are followed everywhere.
  *
  * Runs in a kernel worker, which on newer kernels has no root directory of its own: hence
  * scoped_with_init_fs().
@@ -63,7 +63,7 @@ static char *lookup_readlink(const struct path *path, const char **why)
 }
 
 /*
- * What a relative text means depends on where the link lies, and who may change that directory
+ * What a relative text means depends on where the link lies, and whoever may change that directory
  * could have moved it there.
  */
 static bool lookup_is_roots(const struct path *dir)

@@ -68,8 +68,8 @@ static const struct ibtrs_srv_ops main_ops = {
 };
 
 /*
- * Takes as long as the slowest disk: nobody who can not be killed waits for it, but for who unloads
- * us.
+ * Takes as long as the slowest disk: nothing that cannot be killed waits for it, but for whoever
+ * unloads us.
  */
 static void main_close(struct work_struct *work)
 {
@@ -127,7 +127,9 @@ static int search_path_set(const char *val, const struct kernel_param *kp)
 		pr_err("dev_search_path=%.*s: %s\n", (int)len, val, why);
 		return err;
 	}
-	/* The lock of all parameters is ours meanwhile: who reads one must not wait for a disk. */
+	/*
+	 * The lock of all parameters is ours meanwhile: a reader of one must not wait for a disk.
+	 */
 	if (!mutex_trylock(&main_lock)) {
 		pr_err("dev_search_path=%.*s: the server is still closing, a disk has not ended its requests\n",
 		       (int)len, val);

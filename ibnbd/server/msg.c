@@ -148,7 +148,7 @@ static struct ibnbd_srv_open *msg_open_get(struct ibnbd_srv_session *s, struct i
 	struct ibnbd_srv_open *open;
 	int err;
 
-	/* Before anything is looked up: who is denied a disk hears nothing of it. */
+	/* Before anything is looked up: a client that is denied a disk hears nothing of it. */
 	ibnbd_srv_policy_of(s->ibtrs, s->name, m->name, &v);
 	err = ibnbd_policy_open(&v, m->access, why);
 	if (err)

@@ -5,10 +5,10 @@
  * A write to sysfs brings a page at most, some programs write line by line, and nothing tells when
  * a writer closes the file: so a text says itself where it ends, by a last line "end". What is
  * written at offset 0 begins a text, further pieces follow without a gap from the open file that
- * began, and nothing of it counts before the end has come. Two writers never mix: who begins throws
- * away what another has begun, and that one's next piece is refused. A lone "end" is refused: it is
- * the last piece of somebody who opens the file anew for each, and would be a policy that allows
- * everything.
+ * began, and nothing of it counts before the end has come. Two writers never mix: the one that
+ * begins throws away what another has begun, and that one's next piece is refused. A lone "end" is
+ * refused: it is the last piece of somebody who opens the file anew for each, and would be a policy
+ * that allows everything.
  *
  * A text is a policy as a whole, or the write of its end fails, the log says line, column and mend,
  * and the policy before stays in force.

@@ -165,8 +165,9 @@ void ibnbd_srv_session_release_work(struct work_struct *work)
  * @id: as the client sent it
  * @op: answered when the last I/O has ended and the backing store is closed, or at once for an
  *	unknown id (B.3)
- * @nowait: answer at once in any case: who has given up a disk that does not answer must not miss
- *	one of his few slots for messages as well
+ * @nowait: answer at once in any case: a client that has given up a disk that does not answer must
+ * not miss
+ *	one of its few slots for messages as well
  */
 void ibnbd_srv_session_close(struct ibnbd_srv_session *s, u32 id, struct ibtrs_srv_op *op,
 			     bool nowait)
@@ -224,7 +225,7 @@ bool ibnbd_srv_session_given_up(void *priv, u32 group)
  * @priv: its session
  * @group: of the ops that have not ended
  *
- * The mapping is closed, as by force. When its client is back he asks for the disk anew, and gets
+ * The mapping is closed, as by force. When its client is back it asks for the disk anew, and gets
  * it once the old requests have ended.
  */
 void ibnbd_srv_session_give_up(void *priv, u32 group)
@@ -273,8 +274,8 @@ int ibnbd_srv_session_force_close(struct ibnbd_srv_open *open)
  * ibnbd_srv_session_judge() - close a mapping that the policy does not allow any more
  * @open: in its session's table, or not yet; pinned, or of an export whose lock is held
  *
- * The client is told, its I/O under way ends, and nobody waits. Who opens asks when the mapping is
- * in the table, who changes the policy when that is done: one of them finds it.
+ * The client is told, its I/O under way ends, and nobody waits. The opener asks when the mapping is
+ * in the table, a change of the policy when that is done: one of them finds it.
  *
  * Return: true: it may stay, as far as the policy goes.
  */
@@ -319,7 +320,7 @@ static struct ibnbd_srv_open *session_live(struct ibnbd_srv_session *s, u32 slot
  * @peer: the address
  * @why: of a refusal
  *
- * Not if what the session has open were not allowed to a client from there: who only knows the
+ * Not if what the session has open were not allowed to a client from there: one that only knows the
  * session's uuid would share it.
  *
  * Return: 0 or -EACCES.

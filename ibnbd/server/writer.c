@@ -7,10 +7,10 @@
  * identity of a disk that has one, since its number may be another's meanwhile. For longer than the
  * module, and for disks that can be found again, writer_file.c keeps them.
  *
- * Only who may write makes a record: however many names a reader opens, nobody is forgotten for it.
- * Of WRITER_RECORDS the longest unused is forgotten first, but never one whose object a writer has
- * open, for which more are made. Forgetting is safe: a new record starts at a new random number, so
- * the client is fenced at worst.
+ * Only an open that may write makes a record: however many names a reader opens, nobody is
+ * forgotten for it. Of WRITER_RECORDS the longest unused is forgotten first, but never one whose
+ * object a writer has open, for which more are made. Forgetting is safe: a new record starts at a
+ * new random number, so the client is fenced at worst.
  *
  * Lock: export.c's; it is the only caller.
  */

@@ -17,8 +17,8 @@
  * conclusion). A disk that is not among the epochs gets a new one. Epochs are kept of disks without
  * identity, too, for as long as the machine runs; theirs make place first.
  *
- * Locks: file_lock orders writers of the file, and is waited for, so that who comes back from
- * keep() knows its slot on disk; table_lock is short, inside it, and inside export.c's.
+ * Locks: file_lock orders writers of the file, and is waited for, so that a client that comes back
+ * from keep() knows its slot on disk; table_lock is short, inside it, and inside export.c's.
  */
 #include <linux/bitmap.h>
 #include <linux/file.h>
@@ -258,7 +258,10 @@ static struct slot *table_find(enum table t, const struct ibnbd_identity *id)
 	return NULL;
 }
 
-/* Who makes place when all are taken: what no other boot will ask for, else one after the other. */
+/*
+ * Which one makes place when all are taken: what no other boot will ask for, else one after the
+ * other.
+ */
 static struct slot *table_evict(enum table t)
 {
 	unsigned int i;

@@ -4,7 +4,7 @@
  *
  * Lifetime: what sysfs and the driver core may hold on to is memory of its own, never the session
  * or the path. After ibtrs_clt_dirs_path_del() / _session_del() no show or store runs any more and
- * the owner frees his object at once, whoever still has a file open. ibtrs_clt_dirs_exit() waits
+ * the owner frees its object at once, whoever still has a file open. ibtrs_clt_dirs_exit() waits
  * for the last of that memory.
  */
 #ifndef IBTRS_CLIENT_DIRS_H

@@ -4,9 +4,9 @@
  * handshake.c for each decoded CONN_REQ, which builds the connection then.
  *
  * A refusal is an errno of A.5, or -EBUSY for "the old one is still there" (L9), with words for the
- * log. It costs nobody else anything: only who knows both uuids and comes from the same address can
- * end a path by knocking. Where the session belongs to a key, only who has proved that key is
- * looked at, and for anybody else nothing changes.
+ * log. It costs nobody else anything: only a peer that knows both uuids and comes from the same
+ * address can end a path by knocking. Where the session belongs to a key, only one that has proved
+ * that key is looked at, and for anybody else nothing changes.
  *
  * Locking: all of it under ibtrs_srv.lock. What is let in comes back with its conn->lock held, so
  * that the path cannot be freed before it is built.
@@ -98,7 +98,7 @@ static int admit_new_path(struct ibtrs_srv_session *s, const struct ibtrs_conn_r
 	return 0;
 }
 
-/* May who sent this have to do with the session, or the path, that he names? */
+/* May the sender have to do with the session, or the path, that it names? */
 static int admit_owner(const struct ibtrs_srv_session *s, const struct ibtrs_srv_path *path,
 		       const struct ibtrs_conn_req *req, const void *wire,
 		       const struct ibtrs_srv_proof *proof, const char **why)

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Authentication, seen by who lets connections in (protocol.md 8.6).
+ * Authentication, as admission sees it (protocol.md 8.6).
  *
  * knock.c has the exchange: a connection of its own, before the path has any. What it ends with is
- * a grant: this path, in this incarnation, from this address, may be set up by who has the key of
- * this session. The CONN_REQ of cid 0 must carry a proof made with it, and uses it up, however it
- * is answered then: what somebody overheard is good for nothing. A wrong proof uses up nothing, or
- * any stranger could keep a client out. The path keeps the key for its other connections.
+ * a grant: this path, in this incarnation, from this address, may be set up by a client that has
+ * the key of this session. The CONN_REQ of cid 0 must carry a proof made with it, and uses it up,
+ * however it is answered then: what somebody overheard is good for nothing. A wrong proof uses up
+ * nothing, or any stranger could keep a client out. The path keeps the key for its other
+ * connections.
  *
  * Called by: admit.c under ibtrs_srv.lock, knock.c, the user. Locking: auth_lock, innermost.
  *
@@ -20,7 +21,7 @@
 #include "ibtrs/server/session.h"
 
 #define AUTH_GRANTS_MAX	256
-#define AUTH_GRANTS_PER_KEY	128	/* who has one key keeps nobody out who has another */
+#define AUTH_GRANTS_PER_KEY	128	/* one key keeps no other out */
 #define AUTH_GRANT_LIFE	(30 * HZ)
 
 struct auth_grant {
@@ -189,9 +190,9 @@ static bool auth_close(struct ibtrs_srv_session *s)
 /**
  * ibtrs_srv_close_unproved() - close the sessions of all who have not proved that they have a key
  *
- * For a user whose auth() says REQUIRED from now on: who connects later is refused. Says whom. Does
- * not wait for the end of what they do. Process context, sleeps; with or without a server that is
- * open.
+ * For a user whose auth() says REQUIRED from now on: a client that connects later is refused. Says
+ * whom. Does not wait for the end of what they do. Process context, sleeps; with or without a
+ * server that is open.
  */
 void ibtrs_srv_close_unproved(void)
 {

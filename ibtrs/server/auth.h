@@ -26,9 +26,9 @@ enum ibtrs_srv_auth ibtrs_srv_auth_mode(void);
 void ibtrs_srv_auth_failed(void);
 
 /**
- * ibtrs_srv_auth_grant() - somebody has proved that he has a key
- * @req: the path that he is about to set up
- * @peer: where he comes from
+ * ibtrs_srv_auth_grant() - a client has proved that it has a key
+ * @req: the path that it is about to set up
+ * @peer: where it comes from
  * @proof: what cid 0 of that path is to be made with
  *
  * Good once, for half a minute. Sleeps. Return: 0 or -ENOMEM.

@@ -14,7 +14,7 @@ struct ibtrs_srv_path;
  * struct ibtrs_srv_chunks - the chunks of one path
  * @entry: in the shelf, while no path uses them
  * @expires: jiffies; end of the time in the shelf
- * @peer: who alone gets them from the shelf, with the two uuids and @key (or none)
+ * @peer: the only one to get them from the shelf, with the two uuids and @key (or none)
  * @nr: how many of @mem are there
  * @size: bytes of each
  * @borrowers: further paths that use them, which only a test asks for (debug.h); under the shelf's
@@ -53,9 +53,9 @@ struct ibtrs_srv_mrs {
 /* Bytes of max_memory_mb. */
 u64 ibtrs_srv_chunk_limit(void);
 /*
- * Charge @bytes against max_memory_mb, for chunks and queues of those who are let in. False: there
- * is no room; the caller must refuse.
- * @known: one who was in comes back: what lies in the shelf for others may go for him. A stranger
+ * Charge @bytes against max_memory_mb, for chunks and queues of clients that are let in. False:
+ * there is no room; the caller must refuse.
+ * @known: one that was in comes back: what lies in the shelf for others may go for it. A stranger
  *	takes nothing from there.
  */
 bool ibtrs_srv_chunk_charge(u64 bytes, bool known);

@@ -258,7 +258,7 @@ static int hs_judge(const struct rdma_cm_id *id, const struct ibtrs_addr_pair *a
 	return hs_fault(addr, why);
 }
 
-/* Somebody wants to prove who he is. Not 0: the connection manager destroys the id. */
+/* A client wants to prove that it has a key. Not 0: the connection manager destroys the id. */
 static int hs_knock(struct rdma_cm_id *id, const struct rdma_conn_param *param,
 		    const struct ibtrs_addr_pair *addr)
 {

@@ -111,7 +111,7 @@ static int info_serve(struct ibtrs_srv_path *path, bool *named, const char **why
 	}
 	ibtrs_iu_sync_cpu(&path->info_req);
 	err = ibtrs_msg_info_req_decode(path->info_req.buf, path->info_len, &name, why);
-	/* Before anything is spent: who waits for a name asks often. */
+	/* Before anything is spent: a client that waits for a name asks often. */
 	err = err ?: ibtrs_srv_session_take_name(path, name, why);
 	*named = !err;
 	err = err ?: ibtrs_srv_quota_let_in(path, why);

@@ -6,9 +6,9 @@
  * What a stranger costs is one small queue pair and a kilobyte, for KNOCK_LIFE at most, and there
  * are never more than KNOCKS_MAX of them: the next one takes the place of the oldest, of the same
  * address if that has more than its share. Whoever has a key needs the place for milliseconds only,
- * so a flood of strangers does not keep him out. A refusal is said after a second: that is how
- * often somebody who guesses can try, on each of his places. Nothing here looks at sessions, paths
- * or names; what it ends with is a grant (auth.c).
+ * so a flood of strangers does not keep it out. A refusal is said after a second: that is how often
+ * one that guesses can try, on each of its places. Nothing here looks at sessions, paths or names;
+ * what it ends with is a grant (auth.c).
  *
  * The client sends two messages, and gets two; four buffers, posted or filled once. One work does
  * the steps, in order. The client leaves when it has read the verdict; should it not, the deadline
@@ -16,8 +16,8 @@
  *
  * Context: begun by a CM event; completions and CM events only post works. Ended by
  * ibtrs_srv_knock_end() from anywhere, taken apart by a work of its own. Locking: knocks_lock, for
- * the list. An id is not destroyed before its handler has returned, so who answers a request may
- * look at it until then.
+ * the list. An id is not destroyed before its handler has returned, so the one that answers a
+ * request may look at it until then.
  */
 #include <linux/module.h>
 #include <linux/slab.h>
@@ -123,7 +123,9 @@ static void knock_hello(struct ibtrs_srv_knock *k)
 	ibtrs_iu_sync_cpu(&k->in[0]);
 	err = ibtrs_auth_srv_hello(&k->auth, k->in[0].buf, k->len[0], &why);
 	if (!err) {
-		/* Who has no key gets a challenge that nobody can make anything of. */
+		/*
+		 * Without a key of that name the challenge is one that nobody can make anything of.
+		 */
 		k->known = !ibtrs_key_get((const char *)k->auth.t.name, &keys);
 		get_random_bytes(nonce, sizeof(nonce));
 		why = "the server can not compute hmac(sha256)";

@@ -10,11 +10,11 @@ struct ibtrs_addr;
 struct ibtrs_srv_knock;
 
 /**
- * ibtrs_srv_knock() - somebody wants to prove that he has a key
- * @id: his connection
- * @req: what he said, decoded
+ * ibtrs_srv_knock() - a client wants to prove that it has a key
+ * @id: its connection
+ * @req: what it said, decoded
  * @wire: its bytes
- * @peer: where he comes from
+ * @peer: where it comes from
  * @out: set when @id belongs to it, which can be so after an error, too: then reject, and call
  *	ibtrs_srv_knock_end()
  * @why: words for a refusal

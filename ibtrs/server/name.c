@@ -6,9 +6,9 @@
  * a name outlives its session by name_keep_s: longer than a client holds by default. Meanwhile it
  * goes to its session (by uuid) or to its host (by an address that the session came from: a client
  * that was booted anew), at once, and to nobody else. After that it is anybody's, and the earlier
- * owner is told who has it. Who is refused hears the address of the owner: two machines with one
- * name are found by that alone. An address is what a client says of itself, and a key is not: where
- * one was proved, only who proves it again is the same host.
+ * owner is told who has it. A client that is refused hears the address of the owner: two machines
+ * with one name are found by that alone. An address is what a client says of itself, and a key is
+ * not: where one was proved, only a client that proves it again is the same host.
  *
  * Called by: session.c. Locking: all under ibtrs_srv.lock. Failure: a name that cannot be noted for
  * want of memory is not kept.

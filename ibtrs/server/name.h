@@ -16,7 +16,7 @@ int ibtrs_srv_name_take(struct ibtrs_srv_path *path, const char *name, const cha
 void ibtrs_srv_name_keep(const struct ibtrs_srv_session *s);
 /* Is @addr one of these? */
 bool ibtrs_srv_name_peers_have(const struct ibtrs_srv_peers *peers, const struct ibtrs_addr *addr);
-/* Is a name kept for somebody who was lost, came from there, and has proved no key? */
+/* Is a name kept for a client that was lost, came from there, and has proved no key? */
 bool ibtrs_srv_name_kept_for(const struct ibtrs_addr *addr);
 /* The server closes: nobody's name is kept. */
 void ibtrs_srv_name_forget_all(void);

@@ -82,7 +82,7 @@ static struct ibtrs_srv_opx *op_leave_slot(struct ibtrs_srv_slot *s, bool *run)
 	return next;
 }
 
-/* The slot's lock is held. Who comes after @x in its slot, if anybody, and whether he runs. */
+/* The slot's lock is held. What comes after @x in its slot, if anything, and whether it runs. */
 static struct ibtrs_srv_opx *op_leave(struct ibtrs_srv_opx *x, bool *run)
 {
 	if (!x->admitted)
@@ -156,7 +156,7 @@ void ibtrs_srv_op_unpark(struct ibtrs_srv_path *path)
 
 /*
  * The next op at or behind *slot that the user has, and its group. Others that are busy are on
- * their way to or from him, and the path's state ends that.
+ * their way to or from it, and the path's state ends that.
  */
 static bool op_with_user(const struct ibtrs_srv_path *path, u32 *slot, u32 *group)
 {
@@ -350,7 +350,7 @@ static bool op_admit(struct ibtrs_srv_opx *x, struct ibtrs_srv_conn *conn, u32 o
 	x->op.group = 0;
 	/*
 	 * A path that is closed executes nothing more: it may linger, and then counts for nobody.
-	 * Who looks for that takes the lock.
+	 * A reader that looks for that takes the lock.
 	 */
 	if (unlikely(!ibtrs_srv_path_up(conn->path)))
 		*verdict = IBTRS_FENCE_STALE;

@@ -15,7 +15,8 @@
  * @op: what the user sees; session, data, priv are constant
  * @path: constant, as are @slot and @dma
  * @conn: the request came over; so does its reply
- * @busy: between the arrival of a request and its reply. Written under the slot's lock. Who set it
+ * @busy: between the arrival of a request and its reply. Written under the slot's lock. The one
+ * that set it
  *	owns all below
  * @admitted: the slot's fence says running; to be told when the op ends
  * @invalidating: what it waits for on conn->wait is to post the LOCAL_INV, not the reply
@@ -88,7 +89,7 @@ void ibtrs_srv_op_unpark(struct ibtrs_srv_path *path);
  * the first one. On a path that is stopped.
  */
 bool ibtrs_srv_op_only_given_up(const struct ibtrs_srv_path *path, u32 *slot);
-/* He is to give it up: he has no path to say so. */
+/* The client is to give it up: it has no path to say so. */
 void ibtrs_srv_op_give_up(const struct ibtrs_srv_path *path);
 /* So it is: their slots are free for the session's other paths, as if they had ended. */
 void ibtrs_srv_op_let_go(struct ibtrs_srv_path *path);

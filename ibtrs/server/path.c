@@ -51,8 +51,8 @@ bool ibtrs_srv_path_change(struct ibtrs_srv_path *path, enum ibtrs_srv_path_stat
 void ibtrs_srv_path_close(struct ibtrs_srv_path *path, const char *why)
 {
 	/*
-	 * Before the state: who finds all paths closing must not take a long time without a knock
-	 * for a long silence.
+	 * Before the state: a reader that finds all paths closing must not take a long time without
+	 * a knock for a long silence.
 	 */
 	if (ibtrs_srv_path_state(path) < IBTRS_SRV_PATH_CLOSING)
 		WRITE_ONCE(path->session->knocked, jiffies);

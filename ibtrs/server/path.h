@@ -49,7 +49,7 @@ struct ibtrs_srv_conn {
 	/* written by every completion of a send, cleared by the check */
 	bool sends_seen;
 	/*
-	 * a request is being handed to the user, who may wait for a disk: no completion is seen
+	 * a request is being handed to the user, which may wait for a disk: no completion is seen
 	 * meanwhile
 	 */
 	bool serving;

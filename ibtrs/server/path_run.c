@@ -8,7 +8,7 @@
  *
  * Who may post a send: whoever sees CONNECTED inside an RCU read section (replies, events), and the
  * works that the close work stops before the drain (INFO_REQ, heartbeat, timer). So after the state
- * has changed and a grace period has passed, the drain finds nobody who still posts.
+ * has changed and a grace period has passed, the drain finds nothing that still posts.
  *
  * Order of the end:
  *  1. no connection is set up any more (conn->dead), no reply is posted any more (grace period)
@@ -20,8 +20,8 @@
  *  6. a grace period for those who have just ended an op; then chunks and ops are free, and the
  *     session forgets the path
  * Until 6 the path counts (law L6), and its client hears -EBUSY. But a disk that never answers must
- * not cost the client his other disks: once the path is stopped and all that executes belongs to
- * what he has given up (or is made to, session.c), the path lingers. Its ops leave their slots, its
+ * not cost the client its other disks: once the path is stopped and all that executes belongs to
+ * what it has given up (or is made to, session.c), the path lingers. Its ops leave their slots, its
  * place is free for the next incarnation, the rest goes on. A device made of bios (LVM) can hold up
  * the drain already, in the completion of the request; what is behind that in the queue finds the
  * path closed and is not executed.

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Who the client of a session is: the key that it has, and the addresses that it comes from. */
+/*
+ * What is known of the client of a session: the key that it has, and the addresses that it comes
+ * from.
+ */
 #include <linux/export.h>
 #include <linux/rculist.h>
 #include "ibtrs/server/session.h"

@@ -2,8 +2,8 @@
 /*
  * What clients have of this server: logic/quota judges, this file counts.
  *
- * A client is an address, and the key that it has proved there: who has none can be on the same
- * host, and takes nothing from who has.
+ * A client is an address, and the key that it has proved there: a client without one can be on the
+ * same host, and takes nothing from one that has it.
  *
  * There is no table of clients beside that of sessions: at each CONN_REQ and each INFO_REQ all
  * sessions and their paths are looked through, which are some hundreds at most, under the lock that
@@ -34,7 +34,7 @@ static void quota_max(struct ibtrs_quota_max *max)
 	max->ending_per_peer = QUOTA_ENDING;
 	max->half_bytes = half ? half << 20 :
 				 ((u64)totalram_pages() << PAGE_SHIFT) / QUOTA_HALF_OPEN_PART;
-	/* Who has set a limit for all has counted what his clients need. */
+	/* An administrator who has set a limit for all has counted what the clients need. */
 	max->bytes_per_peer = peer			      ? peer << 20 :
 			      READ_ONCE(p->max_memory_mb) ? U64_MAX :
 							    all / 4 * 3;
@@ -173,7 +173,9 @@ int ibtrs_srv_quota_let_in(struct ibtrs_srv_path *path, const char **why)
 	if (err)
 		return err;
 	*why = "as much memory in use as max_memory_mb allows";
-	/* Who comes back finds his chunks in the shelf, and must not fail for the queues beside. */
+	/*
+	 * A client that comes back finds its chunks in the shelf, and must not fail for the queues.
+	 */
 	if (path->known)
 		ibtrs_srv_chunk_charge_known(path->queue_bytes);
 	else if (!ibtrs_srv_chunk_charge(path->queue_bytes, false))

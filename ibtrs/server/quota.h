@@ -6,9 +6,9 @@
 #include "ibtrs/server/session.h"
 
 /*
- * Under ibtrs_srv.lock: may who has proved @key (empty: nothing) at @addr begin another path, whose
- * first connection has queues of @bytes? @fresh: its session would be a new one. 0, or -EBUSY,
- * -ENOSPC, -ENOMEM and a reason.
+ * Under ibtrs_srv.lock: may a client that has proved @key (empty: nothing) at @addr begin another
+ * path, whose first connection has queues of @bytes? @fresh: its session would be a new one. 0, or
+ * -EBUSY, -ENOSPC, -ENOMEM and a reason.
  */
 int ibtrs_srv_quota_path(const struct ibtrs_addr *addr, const char *key, u64 bytes, bool fresh,
 			 const char **why);

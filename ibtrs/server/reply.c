@@ -13,8 +13,8 @@
  * and loses its path.
  *
  * Room (M6): core counts work requests, gives them back by interval, and this file then looks at
- * conn->wait: who adds himself looks for room afterwards, who gives room back looks for waiters
- * afterwards, with a full barrier between on both sides. Waiting ops are served in order.
+ * conn->wait: an op that is added looks for room afterwards, one that gives room back looks for
+ * waiters afterwards, with a full barrier between on both sides. Waiting ops are served in order.
  *
  * A send queue can die without a completion (soft-RoCE after a retransmitted REG_MR), and then the
  * client cannot tell it from a slow disk. So when replies were posted and no send has completed for
@@ -22,7 +22,7 @@
  * completes, or the path is closed.
  *
  * What a chain points to outlives it: data lie in the chunk, the 8 bytes of RKEY_RSP in
- * path->rkeys, both the client's until he sends the next request.
+ * path->rkeys, both the client's until it sends the next request.
  */
 #include "ibtrs/proto/imm.h"
 #include "ibtrs/server/reply.h"

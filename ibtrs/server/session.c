@@ -9,13 +9,13 @@
  * and never finds two of its kind.
  *
  * As long as a path is coming to its end somebody looks after the session once a second. A path
- * that only waits for disks that the client has given up lingers then. A client who has lost all
- * his paths can not say that he gives a disk up: he knocks, and is refused as long as it works for
- * him. After SESSION_AWAY the user takes the disks from him that the paths wait for (give_up); he
- * gets in, and has the others. And a client may be gone for good while one disk still works for
- * him: he keeps his other disks and his name for SESSION_LOST, then the user lets the disks go
+ * that only waits for disks that the client has given up lingers then. A client that has lost all
+ * its paths cannot say that it gives a disk up: it knocks, and is refused as long as the disk works
+ * for it. After SESSION_AWAY the user takes the disks from it that the paths wait for (give_up); it
+ * gets in, and has the others. And a client may be gone for good while one disk still works for it:
+ * it keeps its other disks and its name for SESSION_LOST, then the user lets the disks go
  * (session_lost), and the session its name (name.c keeps it for a while) when all that is left are
- * paths that linger. Should he come back after all he finds the session as it is then.
+ * paths that linger. Should it come back after all it finds the session as it is then.
  *
  * ibtrs_srv.lock protects the table, names and lists of paths; nothing that waits runs under it.
  * Readers in any context (events) walk the lists under RCU. up_lock serializes the INFO_REQs of one
@@ -163,7 +163,7 @@ void ibtrs_srv_session_named(struct ibtrs_srv_path *path, bool good)
 	struct ibtrs_srv_session *s = path->session;
 
 	guard(mutex)(&ibtrs_srv.lock);
-	/* Who is not through his work yet may still make it known to the user. */
+	/* A path whose work is not over yet may still make it known to the user. */
 	if (!--s->naming && !good && !s->up)
 		s->name[0] = 0;
 }
@@ -181,7 +181,7 @@ static int session_alloc_slots(struct ibtrs_srv_session *s, int node)
 		return -ENOMEM;
 	for (i = 0; i < nr; i++)
 		spin_lock_init(&slots[i].lock);
-	/* who looks at a path that never came up reads it any time */
+	/* the look at a path that never came up reads it any time */
 	smp_store_release(&s->slots, slots);
 	return 0;
 }
@@ -284,7 +284,10 @@ static bool session_only_lingers(struct ibtrs_srv_session *s)
 	return s->name[0] && session_all_paths(s, IBTRS_SRV_PATH_LINGERING);
 }
 
-/* Unless he is just coming back: his INFO_REQ, behind up_lock, then makes the directory again. */
+/*
+ * Unless the client is just coming back: its INFO_REQ, behind up_lock, then makes the directory
+ * again.
+ */
 static void session_give_up_name(struct ibtrs_srv_session *s)
 {
 	guard(mutex)(&ibtrs_srv.lock);

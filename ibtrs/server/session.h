@@ -77,7 +77,7 @@ static inline const char *ibtrs_srv_session_label(const struct ibtrs_srv_session
 /*
  * A path begins to end: look after the session once a second, until none does. Paths that wait only
  * for what the client has given up linger. When no path has been up for half a minute, what the
- * rest waits for is taken from him (give_up), so that he gets in. Is it he who is gone? When nobody
+ * rest waits for is taken from it (give_up), so that it gets in. Is the client gone? When nobody
  * has knocked for as long, the user hears of it (session_lost), and once nothing but lingering
  * paths is left another session may take the name. Any context.
  */
@@ -110,7 +110,7 @@ int ibtrs_srv_session_take_name(struct ibtrs_srv_path *path, const char *name, c
 /*
  * The INFO work of @path, which has taken the name, has ended. Should the session have come to
  * nothing (@good is false, no other path is at it, and the user does not know it), the name is
- * anybody's again: who was refused, and stays connected, keeps it from nobody.
+ * anybody's again: one that was refused, and stays connected, keeps it from nobody.
  */
 void ibtrs_srv_session_named(struct ibtrs_srv_path *path, bool good);
 /*

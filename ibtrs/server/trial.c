@@ -67,7 +67,7 @@ void ibtrs_srv_trial(struct ibtrs_srv_conn *conn, u32 imm)
 	const char *why = "a trial that was not negotiated";
 	struct ibtrs_desc desc;
 
-	/* Who sees it up in here posts before the drain begins. */
+	/* A trial that sees it up in here posts before the drain begins. */
 	rcu_read_lock();
 	if (ibtrs_srv_path_up(path)) {
 		if (path->ext & IBTRS_EXT_TRIAL)

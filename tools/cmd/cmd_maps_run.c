@@ -350,7 +350,7 @@ int cmd_maps_start_run(struct cmd_args *a)
 
 /*
  * udev may be reading a disk whose server is gone, and would have it open until hold= is over: its
- * I/O is let go by hold=0. Where anybody else has it open the I/O is his, and the kernel will
+ * I/O is let go by hold=0. Where anybody else has it open the I/O is theirs, and the kernel will
  * refuse; if it does for another reason hold= is what it was.
  */
 static int run_unmap(struct cmd_args *a, const struct state_dev *d, int wait)

@@ -6,8 +6,8 @@
  * who has told it to let go (claim = no). And a disk that is refused to a client for that reason is
  * in use by something, which is named here.
  *
- * And: may anybody write? Somebody without a key can choose his session's name, and who is not on a
- * list of addresses can not be told from another.
+ * And: may anybody write? A client without a key can choose its session's name, and one that is not
+ * on a list of addresses can not be told from another.
  */
 #include <stdlib.h>
 #include <string.h>

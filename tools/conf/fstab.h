@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * /etc/fstab and /etc/crypttab: who expects our disks, and does he know that they need the network?
+ * /etc/fstab and /etc/crypttab: which lines expect our disks, and do they know that those need the
+ * network?
  */
 #ifndef TOOLS_FSTAB_H
 #define TOOLS_FSTAB_H

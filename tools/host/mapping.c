@@ -237,7 +237,7 @@ static bool mapping_is_going(const struct state_dev *d)
 }
 
 /*
- * The driver's write returns when the disk is gone. Who is killed in it stops
+ * The driver's write returns when the disk is gone. A command that is killed in it stops
  * nothing, so a child writes, and @wait seconds later is killed. Return: 0,
  * an errno, or ETIMEDOUT: accepted, and not over yet.
  */
