@@ -15,6 +15,7 @@ A case is a file tests/cases/TOPIC/NAME.py:
     mem, smp = 1024, 2              # MiB and CPUs of each machine
     disk = 0                        # MiB of a disk /dev/vda of the server that outlives its
                                     # power cuts
+    door = False                    # True: port 22 of each machine is 127.0.0.1:vm.door of the host
     faults = False                  # True: its figures belong into the table of make check-faults
     long = False                    # True: not in make check; make check-long runs it,
                                     # check-faults if faults
@@ -33,7 +34,8 @@ from pathlib import Path
 import kmsg, vm
 
 DEFAULTS = dict(vms=2, links=1, fresh=False, deadline=120, needs=[], append="", mem=1024, smp=2,
-                allow=[], disk=0, faults=False, long=False, target="", crowd=False, programs=[])
+                allow=[], disk=0, door=False, faults=False, long=False, target="", crowd=False,
+                programs=[])
 
 BROAD = ("WARNING: BUG: Oops: Call Trace: Kernel panic ibtrs_client ibtrs_server ibnbd_client "
          "ibnbd_server")

@@ -33,9 +33,9 @@ class Machines:
 
     def boot(self):
         self.off()
-        n, links, append, mem, smp, disk = self.kind
+        n, links, append, mem, smp, disk, door = self.kind
         self.vms = vm.machines(self.boot_, n, links, disk=disk, append=append, mem=mem, smp=smp,
-                               logdir=self.logdir)
+                               door=door, logdir=self.logdir)
         seconds = launch.up(self.vms, links)
         self.before = [self.look(m) for m in self.vms]
         self.clean, self.used = True, False
@@ -164,7 +164,7 @@ class Runner:
 
     @staticmethod
     def kind(case):
-        return (case.vms, case.links, case.append, case.mem, case.smp, case.disk)
+        return (case.vms, case.links, case.append, case.mem, case.smp, case.disk, case.door)
 
     def has_module(self, name):
         name = name.replace("-", "_")

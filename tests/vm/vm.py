@@ -107,6 +107,12 @@ def workdir_of_this_process():
     return tempfile.mkdtemp(prefix=f"ibnbd-rig-{os.getpid()}.")
 
 
+def _free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
 class Boot:
     """What is booted: kernel, initramfs and how.  Made once per run, shared by its machines."""
     def __init__(self, kver=None, ko_dirs=(), programs=(), workdir=None):
@@ -159,13 +165,13 @@ class VM:
     host_qemu = None    # True: the host's QEMU, whatever the rig uses; None: for counting only
 
     def __init__(self, name, boot, host, nics=(), smp=2, mem=1024, append="", icount=None,
-                 logdir=None, disk=0):
+                 logdir=None, disk=0, door=False):
         self.name, self.boot_, self.host, self.nics = name, boot, host, list(nics)
         self.smp, self.mem, self.append, self.icount = smp, mem, append, icount
         if boot.debug:
             self.mem, self.append = 2 * mem, f"{DEBUG_CMDLINE[boot.debug]} {append}"
         self.dir = Path(tempfile.mkdtemp(prefix=f"{name}.", dir=boot.workdir))
-        self.disk = None
+        self.disk, self.door = None, door and _free_port()
         if disk:        # /dev/vda: it outlives the machine's power cuts
             self.disk = self.dir.with_name(self.dir.name + ".disk")
             with open(self.disk, "wb") as f:
@@ -235,6 +241,10 @@ class VM:
         if self.disk:
             args += ["-drive", f"file={self.disk},format=raw,if=none,id=vda,cache=unsafe",
                      "-device", "virtio-blk-pci,drive=vda,serial=rig-disk"]
+        if self.door:           # 127.0.0.1:door is port 22 of the guest; guest/lib.sh, net_door
+            args += ["-netdev", "user,id=door,restrict=on,ipv6=off,net=10.99.0.0/24,"
+                     f"hostfwd=tcp:127.0.0.1:{self.door}-10.99.0.15:22", "-device",
+                     f"virtio-net-pci,netdev=door,mac=52:54:00:ff:{self.host:02x}:00"]
         if self.icount:
             args += ["-icount", self.icount]
         return [str(a) for a in args]

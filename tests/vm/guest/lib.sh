@@ -44,6 +44,17 @@ net_gids() {
 	grep -q "ffff:0a00:0${1}0${HOST}" /sys/class/infiniband/rxe$1/ports/1/gids/* 2>/dev/null
 }
 
+# net_door: the way in from the host (case.py, door) is none of the links
+net_door() {
+	local d
+	for d in /sys/class/net/eth*; do
+		[[ -e $d && $(< "$d/address") = 52:54:00:ff:* ]] || continue
+		ip link set "${d##*/}" name door
+		ip addr add 10.99.0.15/24 dev door
+		ip link set door up
+	done
+}
+
 # net_up: every ethN; a machine alone gets dummyN instead (soft-RoCE cannot use lo), as many as $1
 # says
 net_up() {
@@ -51,6 +62,7 @@ net_up() {
 
 	modprobe -a rdma_rxe rdma_ucm ib_uverbs
 	echo 0 > /proc/sys/net/ipv6/conf/default/accept_dad
+	net_door
 	if [ -e /sys/class/net/eth0 ]; then
 		for d in /sys/class/net/eth*; do
 			d=${d##*/}
