@@ -45,7 +45,7 @@ uint64_t qemu_plugin_hwaddr_phys_addr(const struct qemu_plugin_hwaddr *hwaddr);
 #define MODIFIED	0x8000		/* beside a bit for each of CPUS that hold the line */
 #define CPUS		15
 #define TURN		300
-#define LINE_HOT	50		/* fewer moves are not worth a row */
+#define LINE_HOT	10		/* fewer moves are not worth a row */
 
 struct site {
 	uint64_t addr, moved;

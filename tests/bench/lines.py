@@ -4,6 +4,7 @@
 
     tests/bench/lines.py                         ours, and what one would use instead
     tests/bench/lines.py -t ibnbdN -r disks      some of it
+    tests/bench/lines.py --repeat 5              medians of five runs, each in new machines
     tests/bench/lines.py --gate                  own lines against tests/bench/lines.json
     tests/bench/lines.py --gate --accept         write that file anew
 
@@ -15,25 +16,30 @@ for some seconds while fio runs, so its start and end are not in the figures.
 Runs: disks     eight disks of one session, eight jobs, each on a CPU of its own
       disk      one disk, the same jobs
       loose     eight disks, and jobs that the scheduler moves about
+      two       like disks, but client and server are two machines, each with a plugin of its own;
+                a figure of each, so what goes between them is in neither
 
 `own` is what the modules of the stack moved themselves.  `copies` are data: each 4 KiB is 64 lines,
 copied by a CPU here where an adapter would do it.  Kernel time, which an emulated machine has more
 of per I/O, is in `rest`, and differs from run to run; own does by a few percent.  `at home`: I/Os
 whose slot was last used on the CPU that uses it now, on the client and on the server.
-Results: a table, and bench/out/lines.json and lines-TARGET-RUN-DIRECTION.txt with the functions.
+Results: a table, and in bench/out lines.json, lines.svg, lines-own.svg, and a file
+lines-TARGET-RUN-DIRECTION.txt with the functions and with the hottest lines, whose memory they are,
+and what moved them last (whose.py).
 """
-import argparse, bisect, json, subprocess, sys, time
+import argparse, bisect, json, statistics, subprocess, sys, time
 from collections import Counter
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-import bench, image, launch, profile, vm      # noqa: E402
+import bench, gnuplot, image, launch, pair, profile, vm, whose     # noqa: E402
 
 CPUS, DISKS, DEPTH = 8, 8, 16
+HOT = 30
 WARM, SECONDS = 4, 10               # by the clock of the host, as far as the guest keeps it
 TARGETS = ["local", "ibnbdN", "ibnbdY", "rnbdN", "nvme"]
 RUNS = {    # disks of the jobs, pinned
-    "disks": (DISKS, True), "disk": (1, True), "loose": (DISKS, False),
+    "disks": (DISKS, True), "disk": (1, True), "loose": (DISKS, False), "two": (DISKS, True),
 }
 OWN = ("ibtrs", "ibnbd", "rtrs", "rnbd", "nvme", "nvmet")
 COPIES = ("memcpy", "copy_user", "brd_do_bvec", "_copy_to_iter", "_copy_from_iter", "clear_page")
@@ -54,11 +60,18 @@ class LinesVM(vm.VM):
         return [*super()._command(), "-plugin", f"file={self.plugin},out={self.dir}/lines"]
 
 
-def machine(boot, target):
-    """A bench machine with eight CPUs and disks, and the clock of its host."""
+def machine(boot, target, two):
+    """A bench machine with eight CPUs and disks, and the clock of its host; or two of them."""
+    if two:
+        m = pair.Pair(boot, target, DISKS, CPUS, 2048, whose.TRACE)
+        for one in (m.vm, m.peer):
+            pair.run(one, whose.UNTRACE)
+        return m
     bench.DEVICES = DISKS
     vm.counted = lambda b, **o: vm.machines(b, 1, **{"smp": CPUS, "mem": 3072, **o})[0]
-    return bench.Machine(boot, target)
+    m = bench.Machine(boot, target, before=whose.TRACE)
+    m.sh(whose.UNTRACE)
+    return m
 
 
 def fio(m, run, rw):
@@ -92,46 +105,69 @@ class Count:
             f[self.name[at]] += n
         return f
 
+    def hottest(self):
+        """Of all, and of those that our modules moved last."""
+        rows = sorted(self.lines, key=lambda row: -row[0])
+        return rows[:HOT] + [row for row in rows[HOT:] if row[2][1].startswith(OWN)][:HOT]
+
     def home(self, end, ios):
         """Share of the I/Os whose slot was at home, by the line that was so least often."""
         return 1 - max((n for at, n in self.moved.items() if self.name[at] == HOMES[end]),
                        default=0) / ios
 
 
-def count(m, run, rw, seconds):
-    """The lines moved while fio ran, and the number of its I/Os."""
-    # KiB of all bios; not every disk keeps a count of its own. Each I/O has one at either end.
+def window(seconds):
+    """Script: count for that long; prints the KiB of all bios meanwhile."""
+    # not every disk keeps a count of its own
     done = "awk '/^pgpg(in|out) / { n += $2 } END { print n }' /proc/vmstat"
-    kib = 4 if m.target == "local" else 8
     # the first mark lets the plugin see who has which line, the second one begins to count
-    ios = m.sh(f"{fio(m, run, rw)} & mark start; sleep {WARM}; before=$({done}); mark start; "
-               f"sleep {seconds}; mark stop; echo $(($({done}) - before)); kill -INT $!; wait\n"
-               "cp /proc/kallsyms /h/kallsyms", 900).split()[-1]
-    return Count(Path(f"{m.vm.dir}/lines").read_text(),
-                 *profile.symbols(m.vm.get("kallsyms"))), int(ios) // kib
+    return (f"mark start; sleep {WARM}; before=$({done}); mark start; sleep {seconds}; mark stop; "
+            f"echo $(($({done}) - before)); cp /proc/kallsyms /h/kallsyms")
+
+
+def count(m, run, rw, seconds):
+    """{end: (lines moved while fio ran, number of its I/Os, text of each hot line)}"""
+    client = m.vm.spawn(f"{fio(m, run, rw)} & {window(seconds)}; kill -INT $!; wait")
+    ends = {"": (m.vm, client)}
+    if run == "two":
+        ends = {"client": (m.vm, client), "server": (m.peer, m.peer.spawn(window(seconds)))}
+    found = {}
+    for end, (one, job) in ends.items():
+        if job.wait(900):
+            raise vm.VMError(f"{m.target} {run} {rw}: {job.out()[-2000:]}")
+        # an I/O has a bio at either end; the local disk, and half of a pair, see one of them
+        kib = 4 if m.target == "local" or end else 8
+        text = one.get("kallsyms")
+        addrs, names = profile.symbols(text)
+        c = Count(Path(f"{one.dir}/lines").read_text(), addrs, names)
+        owners = whose.whose(one, [at for _, at, _ in c.hottest()], text,
+                             {name for name, mod in names if mod})
+        found[end] = c, int(job.out().split()[-1]) // kib, owners
+    return found
 
 
 def measure(m, run, rw, seconds):
-    """The result of a run, and what to print of it."""
-    c, ios = count(m, run, rw, seconds)
-    f = c.functions()
-    own = Counter({k: n for k, n in f.items() if k[1].startswith(OWN)})
-    r = {"all": sum(f.values()), "own": sum(own.values()),
-         "copies": sum(n for (name, _), n in f.items() if name.startswith(COPIES))}
-    r["rest"] = r["all"] - r["own"] - r["copies"]
-    r = {k: round(n / ios, 2) for k, n in r.items()}
-    if m.target.startswith("ibnbd"):
-        r |= {f"home {end}": round(c.home(end, ios), 3) for end in HOMES}
-    text = [f"{m.target} {run} {rw}: " + ", ".join(f"{k} {v}" for k, v in r.items())
-            + f"; {ios} I/Os"]
-    for title, rows, least in (("the stack's modules", own, 0.01), ("everything", f, 0.1)):
-        text += ["", f"lines that change hands per I/O, {title}"]
-        text += [f"{n / ios:8.2f}  {name} [{mod or 'kernel'}]" for (name, mod), n
-                 in rows.most_common() if n / ios >= least]
-    text += ["", "hottest lines: moves per I/O, physical address, last mover"]
-    text += [f"{n / ios:8.2f}  {at:x}  {name} [{mod or 'kernel'}]"
-             for n, at, (name, mod) in sorted(c.lines, reverse=True)[:40]]
-    return r, "\n".join(text) + "\n"
+    """(name, result, what to print of it) of each end of a run."""
+    for end, (c, ios, owners) in count(m, run, rw, seconds).items():
+        f = c.functions()
+        own = Counter({k: n for k, n in f.items() if k[1].startswith(OWN)})
+        r = {"all": sum(f.values()), "own": sum(own.values()),
+             "copies": sum(n for (name, _), n in f.items() if name.startswith(COPIES))}
+        r["rest"] = r["all"] - r["own"] - r["copies"]
+        r = {k: round(n / ios, 2) for k, n in r.items()}
+        if m.target.startswith("ibnbd"):
+            r |= {f"home {side}": round(c.home(side, ios), 3) for side in HOMES
+                  if end in ("", side)}
+        name = " ".join([m.target, run, *[end] * bool(end), rw])
+        text = [f"{name}: " + ", ".join(f"{k} {v}" for k, v in r.items()) + f"; {ios} I/Os"]
+        for title, rows, least in (("the stack's modules", own, 0.01), ("everything", f, 0.1)):
+            text += ["", f"lines that change hands per I/O, {title}"]
+            text += [f"{n / ios:8.2f}  {name} [{mod or 'kernel'}]" for (name, mod), n
+                     in rows.most_common() if n / ios >= least]
+        text += ["", "hottest lines: moves per I/O, whose memory, last mover"]
+        text += [f"{n / ios:8.3f}  {owners.get(at, hex(at))}  <- {fn} [{mod or 'kernel'}]"
+                 for n, at, (fn, mod) in c.hottest()]
+        yield name, r, "\n".join(text) + "\n"
 
 
 def table(result):
@@ -139,6 +175,24 @@ def table(result):
     print("\n| | " + " | ".join(columns) + " |\n|---" + "|---" * len(columns) + "|")
     for name, r in result.items():
         print(f"| {name} | " + " | ".join(str(r.get(c, "-")) for c in columns) + " |")
+
+
+def plot(result, out):
+    """All lines of each run, and own ones; a bar for each stack."""
+    stacks = list(dict.fromkeys(name.split(" ", 1)[0] for name in result))
+    runs = list(dict.fromkeys(name.split(" ", 1)[1] for name in result))
+    for what, svg in (("all", "lines.svg"), ("own", "lines-own.svg")):
+        rows = [[run.replace(" ", "-"),
+                 *(result.get(f"{stack} {run}", {}).get(what, 0) for stack in stacks)]
+                for run in runs]
+        title = f"Cache lines that change hands per I/O, {what}"
+        why = gnuplot.bars(out / svg, title, "lines", stacks, rows)
+        print(f"\nno plot: {why}" if why else f"\n{(out / svg).relative_to(bench.REPO)}")
+
+
+def medians(rows):
+    """Of each figure of a list of results, and how far apart the runs were."""
+    return {k: round(statistics.median(r[k] for r in rows), 3) for k in rows[0]}
 
 
 def gate(result, kver, accept):
@@ -170,6 +224,7 @@ def main():
     p.add_argument("--accept", action="store_true",
                    help="with --gate: these are the reference from now on")
     p.add_argument("--seconds", type=float, default=SECONDS, help="how long lines are counted")
+    p.add_argument("--repeat", type=int, default=1, help="runs, of which the medians count")
     p.add_argument("--kver", help="kernel version")
     o = p.parse_args()
     sys.stdout.reconfigure(line_buffering=True)
@@ -184,20 +239,24 @@ def main():
     vm.VM = LinesVM
     out = bench.REPO / "bench/out"
     out.mkdir(parents=True, exist_ok=True)
-    started, result, failed = time.monotonic(), {}, 0
+    started, every, failed = time.monotonic(), {}, 0
     with launch.alone():
-        boot = vm.Boot(kver, [here / "floor", *launch.module_dirs(kver)],
+        boot = vm.Boot(kver, [here / "floor", here / "whose", *launch.module_dirs(kver)],
                        [*launch.programs(), (mark, "bin/mark")])
         try:
-            for target in targets:
+            kinds = [(target, two) for target in targets for two in (False, True)
+                     if any((run == "two") == two for run in runs)
+                     and not (two and target == "local")]
+            for target, two in [kind for kind in kinds for _ in range(o.repeat)]:
                 try:
-                    m = machine(boot, target)
+                    m = machine(boot, target, two)
                     try:
-                        for run, rw in ((run, rw) for run in runs for rw in ("read", "write")):
-                            r, text = measure(m, run, rw, o.seconds)
-                            result[f"{target} {run} {rw}"] = r
-                            (out / f"lines-{target}-{run}-{rw}.txt").write_text(text)
-                            print(text.splitlines()[0])
+                        for run, rw in ((run, rw) for run in runs for rw in ("read", "write")
+                                        if (run == "two") == two):
+                            for name, r, text in measure(m, run, rw, o.seconds):
+                                every.setdefault(name, []).append(r)
+                                (out / f"lines-{name.replace(' ', '-')}.txt").write_text(text)
+                                print(text.splitlines()[0])
                     finally:
                         m.off()
                 except vm.VMError as e:
@@ -205,7 +264,10 @@ def main():
                     print(f"FAIL {target}: {e}")
         finally:
             boot.close()
-    (out / "lines.json").write_text(json.dumps({"kver": kver, "lines": result}, indent=1))
+    result = {name: medians(rows) for name, rows in every.items()}
+    (out / "lines.json").write_text(json.dumps({"kver": kver, "lines": result, "runs": every},
+                                               indent=1))
+    plot(result, out)
     table(result)
     passed, bad = gate(result, kver, o.accept) if o.gate else (len(result), 0)
     print(f"{time.monotonic() - started:.0f} s")
