@@ -11,12 +11,13 @@
  * not: where one was proved, only a client that proves it again is the same host.
  *
  * Called by: session.c. Locking: all under ibtrs_srv.lock. Failure: a name that cannot be noted for
- * want of memory is not kept.
+ * want of memory is not kept, nor are the oldest of a host that loses more than its share.
  */
 #include <linux/slab.h>
 #include "ibtrs/server/name.h"
 
 #define NAME_KEPT_MAX	256
+#define NAME_KEPT_SHARE	32	/* of one host: however much it loses, others keep theirs */
 
 struct name_kept {
 	struct list_head entry;
@@ -56,6 +57,21 @@ void ibtrs_srv_name_forget_all(void)
 		name_forget(k);
 }
 
+/* Its host's oldest goes if that has more than its share, else the oldest of all if there are more. */
+static void name_make_room(const struct name_kept *latest)
+{
+	struct name_kept *k, *next;
+	unsigned int nr = 0;
+
+	list_for_each_entry_safe(k, next, &names_kept, entry)
+		if (!strcmp(k->key, latest->key) &&
+		    ibtrs_srv_name_peers_have(&k->peers, &latest->peers.addr[0]) &&
+		    ++nr > NAME_KEPT_SHARE)
+			name_forget(k);
+	if (names_nr > NAME_KEPT_MAX)
+		name_forget(list_last_entry(&names_kept, struct name_kept, entry));
+}
+
 void ibtrs_srv_name_keep(const struct ibtrs_srv_session *s)
 {
 	struct name_kept *k;
@@ -72,8 +88,8 @@ void ibtrs_srv_name_keep(const struct ibtrs_srv_session *s)
 	memcpy(k->uuid, s->uuid, sizeof(k->uuid));
 	strscpy(k->name, s->name, sizeof(k->name));
 	list_add(&k->entry, &names_kept);
-	if (++names_nr > NAME_KEPT_MAX)
-		name_forget(list_last_entry(&names_kept, struct name_kept, entry));
+	names_nr++;
+	name_make_room(k);
 }
 
 bool ibtrs_srv_name_kept_for(const struct ibtrs_addr *addr)
