@@ -57,7 +57,7 @@ void ibtrs_srv_name_forget_all(void)
 		name_forget(k);
 }
 
-/* Its host's oldest goes if that has more than its share, else the oldest of all if there are more. */
+/* The oldest of the same host goes if that has more than its share, else the oldest of all. */
 static void name_make_room(const struct name_kept *latest)
 {
 	struct name_kept *k, *next;
