@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Two machines on which a case runs tests/hardware/run.sh over ssh: hardware/kit."""
+"""Two machines on which a case runs tests/hardware/run.sh over ssh: hardware/kit and ended."""
 import os, shutil, subprocess, tempfile
 from pathlib import Path
 import image, vm
