@@ -9,7 +9,8 @@ set -eu -o pipefail
 KVER=${1:?which kernel?}
 suite=${2:-$(suite_of "$KVER")}
 out=$REPO/build/modules/$KVER
-ours=(Kbuild Makefile compat ibtrs ibnbd tests/testdisk tests/bench/floor tests/failnth tests/speak)
+. "$REPO/tests/modules.sh"
+ours=("${modules_source[@]}")
 built=('*.o' '*.ko' '*.mod*' '.*.cmd' '.*.d' 'config.h*' 'modules.order' 'Module.symvers')
 
 mkdir -p "$out"

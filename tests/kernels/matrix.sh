@@ -21,8 +21,8 @@ cache=${IBNBD_CACHE:-$top/build/cache}
 logs=$top/build/kernels
 modules=(ibtrs/ibtrs-core ibtrs/ibtrs-client ibtrs/ibtrs-server ibnbd/ibnbd-client
 	ibnbd/ibnbd-server tests/kernels/wrappers/cx-wrappers)
-copied=(Kbuild Makefile compat ibtrs ibnbd tests/kernels/wrappers tests/kernels/strict
-	tests/testdisk tests/bench/floor tests/failnth tests/speak)
+. "$top/tests/modules.sh"
+copied=("${modules_source[@]}" tests/kernels/wrappers tests/kernels/strict)
 jobs=${JOBS:-$(nproc)}
 conf=${IBNBD_KERNELS:-$here/kernels.conf}	# another list: selftest.sh
 accept=

@@ -26,8 +26,8 @@ top=$CACHE/$variant-kernel
 tree=$top/linux
 jobs=${JOBS:-2}
 stamp=$top/built
-ours=(Kbuild Makefile compat ibtrs ibnbd tests/testdisk tests/bench/floor tests/failnth tests/speak
-	tests/planted)
+. "$REPO/tests/modules.sh"
+ours=("${modules_source[@]}" tests/planted)
 
 packages() {
 	local p missing=()
