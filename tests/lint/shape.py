@@ -250,6 +250,13 @@ def prose_is_narrow():
                 yield f"{f}:{n}: {len(line)} columns"
 
 
+def readme_is_short():
+    """README.md has at most 150 lines"""
+    n = text("README.md").count("\n")
+    if n > 150:
+        yield f"README.md:{n}: {n} lines"
+
+
 def cited_things_exist():
     """each file, law, decision, E- number, case and function that is cited exists"""
     design, proto = text("docs/design.md"), text("docs/protocol.md")
@@ -293,7 +300,8 @@ def cited_things_exist():
 
 RULES = [include_direction, pure_code_is_pure, no_version_checks, no_warn_no_bug, no_own_pr_fmt,
          one_word_of_intent, licence_lines, sizes, essays, ends_of_lines, only_the_project,
-         one_version, long_cases_run, code_is_narrow, prose_is_narrow, cited_things_exist]
+         one_version, long_cases_run, code_is_narrow, prose_is_narrow, readme_is_short,
+         cited_things_exist]
 
 
 def main(wanted):
