@@ -11,7 +11,7 @@ import os
 import zlib
 
 PARAMS = "/sys/module/ibnbd_stranger/parameters"
-ENOUGH = int(os.environ.get("IBNBD_EXCHANGES") or 1000)
+ENOUGH = int(os.environ.get("IBNBD_EXCHANGES") or 500)
 SEED = int(os.environ.get("IBNBD_SEED") or 24)
 deadline = 150 + ENOUGH // 5
 OTHER = "22" * 32
