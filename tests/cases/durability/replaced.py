@@ -5,6 +5,7 @@ description = ("a disk that is pulled and put back under a running server has an
                "what it lost is sent again, or told")
 crowd = True
 deadline = 120
+needs = ["sd_mod", "scsi_debug"]
 
 CTL = "/sys/class/ibnbd-server/ctl/devices"
 SETTINGS = "replay", "fence"
