@@ -58,6 +58,16 @@ void ibnbd_clt_recover_late_work(struct work_struct *work)
 
 /* ---- news ---- */
 
+#define RECOVER_STRAY	"the server does not know the device any more"
+
+static void recover_reopen(struct ibnbd_clt_dev *dev, const char *why)
+{
+	lockdep_assert_held(&dev->lock);
+	ibnbd_clt_dev_lose(dev, why);
+	ibnbd_clt_dev_arm_late(dev);
+	ibnbd_clt_dev_tell(dev, IBNBD_CLT_NEWS_OPEN);
+}
+
 /*
  * What a flush that has failed should have covered may be lost: the disk is opened again, and that
  * is judged as after a loss of power (open.c).
@@ -67,11 +77,8 @@ static void recover_flush(struct ibnbd_clt_dev *dev)
 	guard(mutex)(&dev->lock);
 	if (!dev->disk || dev->state != IBNBD_DEV_OPEN)
 		return;
-	ibnbd_clt_dev_lose(dev, READ_ONCE(dev->flush_failed) ?
-					"a flush has failed on the server" :
-					"the server does not know the device any more");
-	ibnbd_clt_dev_arm_late(dev);
-	ibnbd_clt_dev_tell(dev, IBNBD_CLT_NEWS_OPEN);
+	recover_reopen(dev, READ_ONCE(dev->flush_failed) ? "a flush has failed on the server" :
+							   RECOVER_STRAY);
 }
 
 static void recover_strays(struct ibnbd_clt_dev *dev)
@@ -82,9 +89,7 @@ static void recover_strays(struct ibnbd_clt_dev *dev)
 	if (dev->state == IBNBD_DEV_OPEN && !ibnbd_clt_queue_unknown(dev)) {
 		ibnbd_clt_dev_replay(dev);
 	} else if (dev->state == IBNBD_DEV_OPEN) {
-		ibnbd_clt_dev_lose(dev, "the server does not know the device any more");
-		ibnbd_clt_dev_arm_late(dev);
-		ibnbd_clt_dev_tell(dev, IBNBD_CLT_NEWS_OPEN);
+		recover_reopen(dev, RECOVER_STRAY);
 	} else if (!ibnbd_dev_sm_holds(dev->state)) {
 		ibnbd_clt_dev_abort(dev);
 	}

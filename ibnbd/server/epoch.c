@@ -32,7 +32,6 @@
 #include "ibnbd/server/epoch.h"
 #include "ibnbd/server/open.h"
 #include "ibnbd/server/params.h"
-#include "ibnbd/server/session.h"
 #include "ibnbd/server/writer.h"
 #include "ibnbd/server/writer_file.h"
 
@@ -120,7 +119,7 @@ static void epoch_ask_again(struct ibnbd_srv_open *open)
 {
 	struct ibnbd_srv_session *s = open->session;
 
-	if (!(READ_ONCE(s->features) & IBNBD_FEAT_DURABILITY)) {
+	if (!ibnbd_srv_epoch_is_known(s)) {
 		WRITE_ONCE(open->epoch, open->export->cache.epoch);
 		return;
 	}

@@ -5,6 +5,7 @@
 
 #include <linux/pagemap.h>
 #include "ibnbd/server/export.h"
+#include "ibnbd/server/session.h"
 
 void ibnbd_srv_epoch_note(const struct ibnbd_srv_open *open, struct ibnbd_srv_export *e);
 void ibnbd_srv_epoch_kept(struct ibnbd_srv_export *e, bool kept);
@@ -14,6 +15,12 @@ void ibnbd_srv_epoch_doubt(struct ibnbd_srv_export *e);
 bool ibnbd_srv_epoch_look(struct ibnbd_srv_export *e, const struct ibnbd_srv_open *open);
 void ibnbd_srv_epoch_tell(struct ibnbd_srv_open *open, struct ibnbd_durability *d);
 int ibnbd_srv_epoch_flush(struct ibnbd_srv_open *open);
+
+/* Does the client of a session know of epochs? Any context. */
+static inline bool ibnbd_srv_epoch_is_known(const struct ibnbd_srv_session *s)
+{
+	return READ_ONCE(s->features) & IBNBD_FEAT_DURABILITY;
+}
 
 /*
  * May the page cache have dropped what it could not write to a file? A fsync tells of that once;

@@ -2,7 +2,6 @@
 /* The end of an I/O, whichever way it went. */
 #include "ibnbd/server/epoch.h"
 #include "ibnbd/server/io.h"
-#include "ibnbd/server/session.h"
 #include "ibnbd/server/trace.h"
 
 /* Does a success say that something is safe? */
@@ -16,9 +15,9 @@ static bool io_is_of_old(const struct ibnbd_srv_open *open)
 {
 	struct ibnbd_srv_export *e = open->export;
 
-	if (!(READ_ONCE(open->session->features) & IBNBD_FEAT_DURABILITY))
+	if (!ibnbd_srv_epoch_is_known(open->session))
 		return false;
-	/* Pairs with export_doubt_work(): who does not see a doubt any more sees the epoch. */
+	/* Pairs with export_doubt_work(): without a doubt the new epoch is seen. */
 	return smp_load_acquire(&e->doubt) ||
 	       READ_ONCE(open->epoch) != READ_ONCE(e->cache.epoch);
 }
@@ -52,7 +51,7 @@ void ibnbd_srv_io_end(struct ibnbd_srv_io *io, int err)
 /* Did write-back fail since it was opened? Another flush may have told that already. */
 static bool io_has_lost(const struct ibnbd_srv_open *open)
 {
-	return open->file && READ_ONCE(open->session->features) & IBNBD_FEAT_DURABILITY &&
+	return open->file && ibnbd_srv_epoch_is_known(open->session) &&
 	       ibnbd_srv_epoch_wb_err(open);
 }
 

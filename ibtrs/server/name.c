@@ -57,6 +57,13 @@ void ibtrs_srv_name_forget_all(void)
 		name_forget(k);
 }
 
+/* The same host, as far as a server can tell: the essay above says why. */
+static bool name_same_host(const struct ibtrs_srv_peers *peers, const char *key,
+			   const struct ibtrs_addr *addr, const char *addr_key)
+{
+	return !strcmp(key, addr_key) && ibtrs_srv_name_peers_have(peers, addr);
+}
+
 /* The oldest of the same host goes if that has more than its share, else the oldest of all. */
 static void name_make_room(const struct name_kept *latest)
 {
@@ -64,8 +71,7 @@ static void name_make_room(const struct name_kept *latest)
 	unsigned int nr = 0;
 
 	list_for_each_entry_safe(k, next, &names_kept, entry)
-		if (!strcmp(k->key, latest->key) &&
-		    ibtrs_srv_name_peers_have(&k->peers, &latest->peers.addr[0]) &&
+		if (name_same_host(&k->peers, k->key, &latest->peers.addr[0], latest->key) &&
 		    ++nr > NAME_KEPT_SHARE)
 			name_forget(k);
 	if (names_nr > NAME_KEPT_MAX)
@@ -122,8 +128,7 @@ static int name_taken(struct ibtrs_srv_path *path, const struct ibtrs_srv_sessio
 	char addr[IBTRS_ADDR_STR_MAX];
 
 	/* No two hosts have one address: that session is of this client's life before. */
-	if (ibtrs_srv_name_peers_have(&other->peers, &path->addr.src) &&
-	    !strcmp(other->key, path->session->key)) {
+	if (name_same_host(&other->peers, other->key, &path->addr.src, path->session->key)) {
 		*why = "an earlier session of this host has this name, and has not ended yet";
 		return -EBUSY;
 	}
