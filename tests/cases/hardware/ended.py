@@ -15,6 +15,8 @@ needs = ["null_blk"]
 programs = [H.DROPBEAR]
 allow = [r"null_blk: .*", r"nvmet?: .*"]
 
+LINK = "ip addr show eth0 | grep 'inet.*global'; ip route; ip -6 route | sort"
+
 
 def links_lost(t, before):
     """A link goes and comes as it was.  No I/O: soft-RoCE does not survive that an interface is set
@@ -26,15 +28,15 @@ def links_lost(t, before):
             "door carries this ssh connection")
     c.fails(kit + "link_check 10.9.9.9", "no link has the address 10.9.9.9")
     c.sh("ip route add 10.77.0.0/16 via 10.0.0.2 dev eth0; ip route add fd77::/64 dev eth0")
-    there = c.sh("ip addr show eth0 | grep 'inet.*global'; ip route; ip -6 route | sort")
+    there = c.sh(LINK)
     t.eq(c.sh(kit + "link_check 10.0.0.1"), "eth0", "the link of an address")
     c.sh(kit + "begin; link_away eth0 1")
-    t.eq(c.sh("ip addr show eth0 | grep 'inet.*global'; ip route; ip -6 route | sort").split(),
+    t.eq(c.sh(LINK).split(),
          there.split(), "addresses and routes")
     # who is killed in between
     c.sh(kit + "link_away eth0 100 & sleep 2; kill -9 $!; ip link show eth0 | grep -q DOWN; "
          "restore")
-    t.eq(c.sh("ip addr show eth0 | grep 'inet.*global'; ip route; ip -6 route | sort").split(),
+    t.eq(c.sh(LINK).split(),
          there.split(), "addresses and routes, restored")
     c.sh("ip route del 10.77.0.0/16; ip -6 route del fd77::/64")
     H.same(t, before, "links were lost")
