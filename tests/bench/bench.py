@@ -66,11 +66,7 @@ class Machine:
         self.devs = self.vm.get("devs").split()
 
     def sh(self, script, timeout=600):
-        rc, out = self.vm.run(script, timeout)
-        if rc:
-            raise vm.VMError(f"{self.target}: exit status {rc}\n{out[-2000:]}\n"
-                             f"{self.vm.kernel_log()[-2000:]}")
-        return out
+        return self.vm.sh(script, timeout)
 
     def fio(self, job, seconds, out):
         rw, kib, depth, jobs, devices = JOBS[job]
@@ -198,6 +194,11 @@ def gate(result, jobs, kver, accept):
     return passed, failed
 
 
+def commit():
+    return subprocess.run(["git", "-C", REPO, "describe", "--always", "--dirty"],
+                          capture_output=True, text=True).stdout.strip()
+
+
 def main():
     p = argparse.ArgumentParser(description=__doc__,
                                 formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -238,9 +239,7 @@ def main():
     finally:
         boot.close()
         turn.close()
-    commit = subprocess.run(["git", "-C", REPO, "describe", "--always", "--dirty"],
-                            capture_output=True, text=True).stdout.strip()
-    report(result, jobs, commit, kver)
+    report(result, jobs, commit(), kver)
     passed, bad = gate(result, jobs, kver, o.accept) if o.quick else (len(result), 0)
     print(f"{time.monotonic() - started:.0f} s")
     print(f"{passed} passed, {bad + len(failed)} failed")

@@ -11,12 +11,11 @@ each of them, one after the other, in turns which comes first; the figure is the
 pairs' ratios, beside the medians of both.  Each is measured with a disk that writes while it
 flushes, and with one that does nothing else meanwhile.
 """
-import argparse, json, statistics, subprocess, sys, time
+import argparse, json, statistics, sys, time
 from pathlib import Path
 
-REPO = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(REPO / "tests/vm"))
-import image, launch, vm                    # noqa: E402
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+import bench, image, launch, vm             # noqa: E402
 
 JOBS = {    # fio's rw, KiB, iodepth, virtual seconds: long enough for several flushes
     "rw4k-qd1": ("randwrite", 4, 1, 3.0),
@@ -40,10 +39,7 @@ class Machine:
             self.sh(f"echo none > /sys/block/{dev[5:]}/queue/scheduler")
 
     def sh(self, script, timeout=900):
-        rc, out = self.vm.run(script, timeout)
-        if rc:
-            raise vm.VMError(f"exit status {rc}\n{out[-2000:]}\n{self.vm.kernel_log()[-2000:]}")
-        return out
+        return self.vm.sh(script, timeout)
 
     def run(self, how, job):
         """(writes a second, flushes that reached the disk)"""
@@ -104,9 +100,7 @@ def main():
     finally:
         boot.close()
         turn.close()
-    commit = subprocess.run(["git", "-C", REPO, "describe", "--always", "--dirty"],
-                            capture_output=True, text=True).stdout.strip()
-    print(f"Commit {commit}, a flush takes {o.ms} ms, {o.pairs} pairs.")
+    print(f"Commit {bench.commit()}, a flush takes {o.ms} ms, {o.pairs} pairs.")
     print("| job, the disk | ignore, writes/s | replay | flushes | a write takes |\n"
           "|---|---|---|---|---|")
     for name, r in result.items():

@@ -65,7 +65,7 @@ def machine(boot, target, two):
     if two:
         m = pair.Pair(boot, target, DISKS, CPUS, 2048, whose.TRACE)
         for one in (m.vm, m.peer):
-            pair.run(one, whose.UNTRACE)
+            one.sh(whose.UNTRACE, 300)
         return m
     bench.DEVICES = DISKS
     vm.counted = lambda b, **o: vm.machines(b, 1, **{"smp": CPUS, "mem": 3072, **o})[0]

@@ -16,11 +16,11 @@ class Pair:
             for m in (self.vm, self.peer):
                 case.bring_up(m, 1, [self.vm, self.peer])
                 m.put("peers.sh", (bench.REPO / "tests/bench/peers.sh").read_text())
-                run(m, f". /h/peers.sh; {before}")
+                m.sh(f". /h/peers.sh; {before}", 300)
             names = [f"ram{i}" for i in range(disks)]
-            run(self.peer, f"ram_disks {disks} {bench.RAM_MIB}; . /h/peers.sh; "
-                + self.serve([f"/dev/{n}" for n in names]))
-            self.devs = run(self.vm, ". /h/peers.sh; " + self.map(names)).split()
+            self.peer.sh(f"ram_disks {disks} {bench.RAM_MIB}; . /h/peers.sh; "
+                         + self.serve([f"/dev/{n}" for n in names]), 300)
+            self.devs = self.sh(". /h/peers.sh; " + self.map(names)).split()
         except BaseException:
             self.off()
             raise
@@ -40,16 +40,8 @@ class Pair:
         return f"FAMILY={self.family()}; for d in {' '.join(names)}; do disk $(map $d); done"
 
     def sh(self, script, timeout=600):
-        return run(self.vm, script, timeout)
+        return self.vm.sh(script, timeout)
 
     def off(self):
         self.vm.off()
         self.peer.off()
-
-
-def run(machine, script, timeout=300):
-    rc, out = machine.run(script, timeout)
-    if rc:
-        raise vm.VMError(f"{machine.name}: exit status {rc}\n{out[-2000:]}\n"
-                         f"{machine.kernel_log()[-2000:]}")
-    return out

@@ -59,10 +59,7 @@ def counted(boot, disks, links=1, append="", family="ibnbd", mem=1536):
 
 
 def sh(machine, script):
-    rc, out = machine.run(script, 300)
-    if rc:
-        raise vm.VMError(f"{out[-2000:]}\n{machine.kernel_log()[-2000:]}")
-    return out
+    return machine.sh(script, 300)
 
 
 def mapped(machine, n, words="", first=0, family="ibnbd"):

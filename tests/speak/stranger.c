@@ -173,7 +173,7 @@ static void stranger_conn(const struct stranger_words *w, const struct ibtrs_aut
 			    : "");
 }
 
-int stranger_word(const char *word, const char *value, struct stranger_words *w)
+static int stranger_word(const char *word, const char *value, struct stranger_words *w)
 {
 	static const char *const numbers[] = { "session", "path", "recon", "replay" };
 	unsigned int *const values[] = { &w->session, &w->path, &w->recon, &w->replay };
@@ -209,27 +209,33 @@ void stranger_silence(void)
 	said[0] = 0;
 }
 
-static int visit_set(const char *val, const struct kernel_param *kp)
+int stranger_words_read(const char *text, struct stranger_words *w)
 {
-	struct stranger_words w = { .session = 7, .path = 7, .recon = 1 };
-	char *text, *rest, *word, *value;
-	struct ibtrs_auth *a;
+	char *copy = kstrdup(text, GFP_KERNEL), *rest, *word, *value;
 	int err = 0;
 
-	text = kstrdup(val, GFP_KERNEL);
-	a = kzalloc(sizeof(*a), GFP_KERNEL);
-	if (!text || !a) {
-		kfree(text);
-		kfree(a);
+	if (!copy)
 		return -ENOMEM;
-	}
-	rest = strim(text);
+	rest = strim(copy);
 	while (!err && (word = strsep(&rest, " "))) {
 		value = strchr(word, '=');
 		if (value)
 			*value++ = '\0';
-		err = value ? stranger_word(word, value, &w) : -EINVAL;
+		err = value ? stranger_word(word, value, w) : -EINVAL;
 	}
+	kfree(copy);
+	return err;
+}
+
+static int visit_set(const char *val, const struct kernel_param *kp)
+{
+	struct stranger_words w = { .session = 7, .path = 7, .recon = 1 };
+	struct ibtrs_auth *a = kzalloc(sizeof(*a), GFP_KERNEL);
+	int err;
+
+	if (!a)
+		return -ENOMEM;
+	err = stranger_words_read(val, &w);
 	mutex_lock(&stranger_lock);
 	if (!err) {
 		wild_leave_all();
@@ -240,7 +246,6 @@ static int visit_set(const char *val, const struct kernel_param *kp)
 		stranger_conn(&w, a, 1, w.next);
 	}
 	mutex_unlock(&stranger_lock);
-	kfree(text);
 	kfree_sensitive(a);
 	return err;
 }

@@ -20,7 +20,8 @@ extern char *stranger_to;
 
 __printf(1, 2) void stranger_say(const char *fmt, ...);
 void stranger_say_refused(const struct stranger_conn *s, int err);
-int stranger_word(const char *word, const char *value, struct stranger_words *w);
+/* NAME=VALUE .. over what stands in @w. */
+int stranger_words_read(const char *text, struct stranger_words *w);
 /* The exchange. a->ks is what a stranger would go on with, right or wrong. */
 void stranger_auth(const struct stranger_words *w, struct ibtrs_auth *a);
 void stranger_silence(void);		/* forget what was said, leave what was connected */

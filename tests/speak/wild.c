@@ -3,12 +3,12 @@
  * ibnbd-stranger, second half: what is said on connections that a server has accepted, by somebody
  * who has no driver and no manners.
  *
- *	echo "name=other secret=HEX uuid=HEX" > whom	who it is: a key, or none (trust/auth-strangers);
- *							uuid= is that of somebody else's session
+ *	echo "name=other secret=HEX uuid=HEX" > whom	who it is: a key, or none; uuid= is that of
+ *							somebody else's session
  *	echo "half 2; imm 0 10000; wait" > tell		one step after the other
  *	cat said					what came of it
- *	echo "SEED COUNT" > roam			as many connections and messages of which nobody
- *							knows what they say
+ *	echo "SEED COUNT" > roam			as many connections and messages of any
+ *							kind
  *	cat roamed					how many, and of them: connections that were
  *							accepted, paths that were let in, answers to
  *							requests; reads of the server's memory that
@@ -335,6 +335,16 @@ static int wild_let_in(struct wild_conn *c)
 	return err;
 }
 
+/* A path, and INFO_REQ, which the server answers. */
+static int wild_whole(struct wild_path *p, u16 nr)
+{
+	int err = wild_half(p, nr);
+	struct wild_conn *c = wild_find(p, 0);
+
+	err = err ?: wild_info(c, sizeof(struct ibtrs_wire_info_req), false);
+	return err ?: wild_let_in(c);
+}
+
 /* ---- roaming ------------------------------------------------------------ */
 
 static void wild_any_conn(void)
@@ -446,12 +456,10 @@ static int wild_poke(const struct wild_path *victim, struct wild_path *p)
 	struct ib_sge sge;
 	int err;
 
-	err = victim->let_in ? wild_half(p, 1) : -ENOTCONN;
-	c = wild_find(p, 0);
-	err = err ?: wild_info(c, sizeof(struct ibtrs_wire_info_req), false);
-	err = err ?: wild_let_in(c);
+	err = victim->let_in ? wild_whole(p, 1) : -ENOTCONN;
 	if (err)
 		return err;
+	c = wild_find(p, 0);
 	wild_room(c, &sge);
 	sge.length = 64;
 	err = wild_post(c, &wr.wr, &sge);
@@ -606,18 +614,15 @@ module_param_cb(roamed, &roamed_ops, NULL, 0444);
 
 static int wild_tell(const char *word, u32 a, u32 b, struct wild_path *p)
 {
-	bool whole = !strcmp(word, "path");
 	struct ibtrs_wire_conn_req wire;
 	struct wild_conn *c;
 	struct ib_sge sge;
-	int err, rej;
+	int rej;
 
-	if (whole || !strcmp(word, "half")) {
-		err = wild_half(p, a);
-		c = wild_find(p, 0);
-		err = err ?: whole ? wild_info(c, sizeof(struct ibtrs_wire_info_req), false) : 0;
-		return err ?: whole ? wild_let_in(c) : 0;
-	}
+	if (!strcmp(word, "half"))
+		return wild_half(p, a);
+	if (!strcmp(word, "path"))
+		return wild_whole(p, a);
 	if (!strcmp(word, "poke"))
 		return wild_poke(p, &paths[1]);
 	if (!strcmp(word, "conn")) {
@@ -677,22 +682,9 @@ module_param_cb(tell, &tell_ops, NULL, 0200);
 
 static int whom_set(const char *val, const struct kernel_param *kp)
 {
-	char *text = kstrdup(val, GFP_KERNEL), *rest, *word, *value;
-	int err = 0;
-
-	if (!text)
-		return -ENOMEM;
 	guard(mutex)(&stranger_lock);
 	memset(&me, 0, sizeof(me));
-	rest = strim(text);
-	while (!err && (word = strsep(&rest, " "))) {
-		value = strchr(word, '=');
-		if (value)
-			*value++ = '\0';
-		err = value ? stranger_word(word, value, &me) : -EINVAL;
-	}
-	kfree(text);
-	return err;
+	return stranger_words_read(val, &me);
 }
 
 static const struct kernel_param_ops whom_ops = { .set = whom_set };

@@ -389,6 +389,14 @@ class VM:
         job = self.spawn(script)
         return job.wait(timeout), job.out()
 
+    def sh(self, script, timeout=60):
+        """The output; VMError if the script fails."""
+        rc, out = self.run(script, timeout)
+        if rc:
+            raise VMError(f"{self.name}: exit status {rc}\n{out[-2000:]}\n"
+                          f"{self.kernel_log()[-2000:]}")
+        return out
+
     def kernel_log(self, sync=True):
         """The kernel's log of this boot and those before,
         complete up to now if the guest still answers."""
