@@ -27,7 +27,7 @@ Results: a table, and in bench/out lines.json, lines.svg, lines-own.svg, and a f
 lines-TARGET-RUN-DIRECTION.txt with the functions and with the hottest lines, whose memory they are,
 and what moved them last (whose.py).
 """
-import argparse, bisect, json, statistics, subprocess, sys, time
+import argparse, bisect, itertools, json, statistics, subprocess, sys, time
 from collections import Counter
 from pathlib import Path
 
@@ -170,6 +170,23 @@ def measure(m, run, rw, seconds):
         yield name, r, "\n".join(text) + "\n"
 
 
+def series(targets, runs, repeat):
+    """(target, in two machines?) as often as each is to be booted."""
+    kinds = {run == "two" for run in runs}
+    return [(target, two) for target in targets for two in sorted(kinds)
+            if not (two and target == "local") for _ in range(repeat)]
+
+
+def one_machine(boot, target, two, runs, seconds):
+    """What measure() yields of each run, on one machine, or pair."""
+    m = machine(boot, target, two)
+    try:
+        for run, rw in itertools.product(runs, ("read", "write")):
+            yield from measure(m, run, rw, seconds)
+    finally:
+        m.off()
+
+
 def table(result):
     columns = ["all", "own", "copies", "rest", *(f"home {end}" for end in HOMES)]
     print("\n| | " + " | ".join(columns) + " |\n|---" + "|---" * len(columns) + "|")
@@ -244,21 +261,13 @@ def main():
         boot = vm.Boot(kver, [here / "floor", here / "whose", *launch.module_dirs(kver)],
                        [*launch.programs(), (mark, "bin/mark")])
         try:
-            kinds = [(target, two) for target in targets for two in (False, True)
-                     if any((run == "two") == two for run in runs)
-                     and not (two and target == "local")]
-            for target, two in [kind for kind in kinds for _ in range(o.repeat)]:
+            for target, two in series(targets, runs, o.repeat):
+                mine = [run for run in runs if (run == "two") == two]
                 try:
-                    m = machine(boot, target, two)
-                    try:
-                        for run, rw in ((run, rw) for run in runs for rw in ("read", "write")
-                                        if (run == "two") == two):
-                            for name, r, text in measure(m, run, rw, o.seconds):
-                                every.setdefault(name, []).append(r)
-                                (out / f"lines-{name.replace(' ', '-')}.txt").write_text(text)
-                                print(text.splitlines()[0])
-                    finally:
-                        m.off()
+                    for name, r, text in one_machine(boot, target, two, mine, o.seconds):
+                        every.setdefault(name, []).append(r)
+                        (out / f"lines-{name.replace(' ', '-')}.txt").write_text(text)
+                        print(text.splitlines()[0])
                 except vm.VMError as e:
                     failed += 1
                     print(f"FAIL {target}: {e}")
