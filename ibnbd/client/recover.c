@@ -86,13 +86,12 @@ static void recover_strays(struct ibnbd_clt_dev *dev)
 	guard(mutex)(&dev->lock);
 	if (!dev->disk)
 		return;
-	if (dev->state == IBNBD_DEV_OPEN && !ibnbd_clt_queue_unknown(dev)) {
+	if (dev->state == IBNBD_DEV_OPEN && !ibnbd_clt_queue_unknown(dev))
 		ibnbd_clt_dev_replay(dev);
-	} else if (dev->state == IBNBD_DEV_OPEN) {
+	else if (dev->state == IBNBD_DEV_OPEN)
 		recover_reopen(dev, RECOVER_STRAY);
-	} else if (!ibnbd_dev_sm_holds(dev->state)) {
+	else if (!ibnbd_dev_sm_holds(dev->state))
 		ibnbd_clt_dev_abort(dev);
-	}
 }
 
 /* What could not be replayed, or was parked after its device had failed. */
