@@ -136,6 +136,7 @@ check-debug:			## cases on a kernel with KASAN, lockdep, kmemleak ..; the first 
 EXCHANGES ?= 100000
 hostile:			## a server that lies, and a client without sense or manners, 100000 messages each, on the debug kernel; EXCHANGES= and SEED= pick
 	tests/vm/setup.sh
+	$(MAKE) tools
 	IBNBD_EXCHANGES=$(EXCHANGES) IBNBD_SEED=$(SEED) \
 		tests/vm/run.py --debug trust/server-lies trust/wild-client \
 		trust/wild-transport
