@@ -57,7 +57,7 @@ check:				## all that must hold: unit fuzz lint package kernels boot cases bench
 	tests/setup.sh
 	$(MAKE) test-build
 	LIMIT=30 FUZZ=6 MATRIX=--short tests/check.sh \
-		"unit fuzz lint kernels boot | package bench-quick" cases
+		"unit fuzz lint bench-quick | package boot" "cases | ~ kernels"
 
 check-all:			## that and all that takes longer: every kernel, faults, interop, the debug kernels, packages in clean systems .. (most of a day)
 	tests/setup.sh

@@ -2,13 +2,14 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # check.sh STAGE... ["LANE | LANE" ...]: run stages of make check or check-all, one after another,
 # all of them even if one fails. A word that holds several stages in lanes, "a b | c d", runs the
-# lanes side by side: what keeps one CPU busy leaves the other to somebody else, and what asserts
-# seconds stands alone. Each stage is a make target whose last "N passed, N failed[, N skipped]" is
-# added to the total; the output of lanes is shown by stage, when it is over. At the end: what each
-# stage cost, the ten slowest cases and builds, and the cases that passed only when run again
-# (FLAKY); two of these in all stages together are a failure. LIMIT=MINUTES: a warning if it took
-# longer. A stage that ends badly, says no total, or passed nothing counts as one failure. Logs:
-# build/check.
+# lanes side by side: what keeps one CPU busy leaves the other to somebody else. A lane that begins
+# with ~ gets only the time that nobody else wants, so it may stand beside what asserts seconds;
+# what has a deadline of its own does not belong into it. Each stage is a make target whose last
+# "N passed, N failed[, N skipped]" is added to the total; the output of lanes is shown by stage,
+# when it is over. At the end: what each stage cost, the ten slowest cases and builds, and the cases
+# that passed only when run again (FLAKY); two of these in all stages together are a failure.
+# LIMIT=MINUTES: a warning if it took longer. A stage that ends badly, says no total, or passed
+# nothing counts as one failure. Logs: build/check.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 logs=build/check
@@ -35,8 +36,12 @@ stage() {	# NAME TO: its row is NAME.row, its output NAME.log, and what goes on 
 	echo "$stage $p $f $s $((SECONDS - begin)) $note" > "$logs/$stage.row"
 }
 
-lane() {	# STAGE..: beside another lane, so the output waits for its stage to be over
+lane() {	# [~] STAGE..: beside another lane, so the output waits for its stage to be over
 	local name
+	if [ "$1" = "~" ]; then
+		shift
+		chrt --idle --pid 0 $BASHPID || return
+	fi
 	for name; do
 		stage "$name" /dev/null
 		( flock 9; echo "== $name"; cat "$logs/$name.log" ) 9> $logs/lock
@@ -59,7 +64,7 @@ lanes() {	# WORD: each in a group of its own, which an interrupt ends
 
 names=()
 for word; do
-	names+=(${word//|/ })
+	names+=(${word//[|~]/ })
 	case $word in
 	*\|*)	lanes "$word" ;;
 	*)	echo "== $word"; stage "$word" /dev/stdout ;;

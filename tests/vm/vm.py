@@ -46,15 +46,18 @@ _forker = ThreadPoolExecutor(1)
 _libc = ctypes.CDLL(None)
 
 
-def _die_with_parent():
+def _begin():
+    """In the child.  A group of its own, which an interrupt at the terminal does not reach; no
+    session of its own, since the host's scheduler shares its time by session (autogroup), and a
+    lane of idle priority (check.sh) would get half of it."""
+    os.setpgrp()
     _libc.prctl(1, signal.SIGKILL)
 
 
 def _popen(args, log):
     with open(log, "ab") as out:
         return _forker.submit(subprocess.Popen, args, stdin=subprocess.DEVNULL, stdout=out,
-                              stderr=out, preexec_fn=_die_with_parent,
-                              start_new_session=True).result()
+                              stderr=out, preexec_fn=_begin).result()
 
 
 def tsc_khz():
