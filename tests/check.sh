@@ -5,11 +5,11 @@
 # lanes side by side: what keeps one CPU busy leaves the other to somebody else. A lane that begins
 # with ~ gets only the time that nobody else wants, so it may stand beside what asserts seconds;
 # what has a deadline of its own does not belong into it. Each stage is a make target whose last
-# "N passed, N failed[, N skipped]" is added to the total; the output of lanes is shown by stage,
-# when it is over. At the end: what each stage cost, the ten slowest cases and builds, and the cases
-# that passed only when run again (FLAKY); two of these in all stages together are a failure.
-# LIMIT=MINUTES: a warning if it took longer. A stage that ends badly, says no total, or passed
-# nothing counts as one failure. Logs: build/check.
+# "N passed, N failed[, N skipped]" is added to the total; what the first lane says is shown as it
+# comes, what others say by stage, in between. At the end: what each stage cost, the ten slowest
+# cases and builds, and the cases that passed only when run again (FLAKY); two of these in all
+# stages together are a failure. LIMIT=MINUTES: a warning if it took longer. A stage that ends
+# badly, says no total, or passed nothing counts as one failure. Logs: build/check.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 logs=build/check
@@ -36,7 +36,7 @@ stage() {	# NAME TO: its row is NAME.row, its output NAME.log, and what goes on 
 	echo "$stage $p $f $s $((SECONDS - begin)) $note" > "$logs/$stage.row"
 }
 
-lane() {	# [~] STAGE..: beside another lane, so the output waits for its stage to be over
+lane() {	# [~] STAGE..: a lane whose output waits: for the stage's end, and for the one in sight
 	local name
 	if [ "$1" = "~" ]; then
 		shift
@@ -48,13 +48,21 @@ lane() {	# [~] STAGE..: beside another lane, so the output waits for its stage t
 	done
 }
 
+first_lane() {	# STAGE..: the lane in sight
+	local name
+	for name; do
+		( flock 9; echo "== $name"; stage "$name" /dev/stdout 9>&- ) 9> $logs/lock
+	done
+}
+
 lanes() {	# WORD: each in a group of its own, which an interrupt ends
-	local group lanes pids=()
+	local group lanes pids=() lane=first_lane
 	IFS='|' read -ra lanes <<< "$1"
 	set -m
 	for group in "${lanes[@]}"; do
-		lane $group &	# words
+		$lane $group &	# words
 		pids+=($!)
+		lane=lane
 	done
 	set +m
 	trap 'kill -TERM "${pids[@]/#/-}" 2> /dev/null; exit 130' INT TERM HUP
