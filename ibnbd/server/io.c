@@ -10,6 +10,12 @@ static bool io_is_promise(const struct ibnbd_io *m)
 	return m->op == IBNBD_OP_FLUSH || m->flags & (IBNBD_F_FUA | IBNBD_F_PREFLUSH);
 }
 
+/* Does a success say what the disk holds? A write that is answered only says that it came there. */
+static bool io_shows_disk(const struct ibnbd_io *m)
+{
+	return m->op == IBNBD_OP_READ || io_is_promise(m);
+}
+
 /* Has its disk another epoch than its client knows, or will have it soon? */
 static bool io_is_of_old(const struct ibnbd_srv_open *open)
 {
@@ -39,9 +45,10 @@ void ibnbd_srv_io_end(struct ibnbd_srv_io *io, int err)
 		err = -EIO;
 	/*
 	 * A flush that was under way when the disk's cache was lost, or another one failed, has
-	 * covered nothing: its client is to open the disk again, and hear of it.
+	 * covered nothing, and a read may have found what was there before a write that its client
+	 * has kept: the client is to open the disk again, hear of it, and ask once more.
 	 */
-	if (!err && unlikely(io_is_promise(&io->msg) && io_is_of_old(io->open)))
+	if (!err && io_shows_disk(&io->msg) && unlikely(io_is_of_old(io->open)))
 		err = -ENOTCONN;
 	trace_ibnbd_srv_io_end(io, err);
 	percpu_ref_put(&io->open->ref);

@@ -6,9 +6,9 @@
  * secure erase), each of which can be switched off at load time. It counts each kind of request;
  * the counters are read in /sys/module/ibnbd_testdisk/parameters/counts as one line of name=number,
  * and reset by writing to it. `delay_ms` holds writes back and executes them at the END of the
- * delay, `open_ms` is what opening a disk takes, opens wait while `shut` is set, `fail` answers
- * requests of one kind with an error, the next `fail_times` of them if that is not 0: all can be
- * changed at any time. `bad` is a list of sectors, of any of the disks, that cannot be read until
+ * delay, `read_ms` reads, `open_ms` is what opening a disk takes, opens wait while `shut` is set,
+ * `fail` answers requests of one kind with an error, the next `fail_times` of them if that is not 0:
+ * all can be changed at any time. `bad` is a list of sectors, of any of the disks, that cannot be read until
  * they are written.
  *
  * `power_cut=1` loses what a volatile cache would lose: writes since the last flush go back to what
@@ -39,7 +39,7 @@ static unsigned int nr_disks = 1, size_mb = 64, lbs = 512, pbs;
 static bool cache = true, fua = true, discard = true, zeroes = true, erase = true,
 	stable, read_only;
 static char *backing = "";
-static unsigned int delay_ms, flush_ms, open_ms, fail_kind = TD_KINDS, fail_errno = EIO;
+static unsigned int delay_ms, read_ms, flush_ms, open_ms, fail_kind = TD_KINDS, fail_errno = EIO;
 static atomic_t fail_left;
 static bool fail_loses, shut, remember = true, flush_stalls;
 module_param(nr_disks, uint, 0444);
@@ -55,6 +55,7 @@ module_param(stable, bool, 0444);
 module_param(read_only, bool, 0444);
 module_param(backing, charp, 0444);
 module_param(delay_ms, uint, 0644);
+module_param(read_ms, uint, 0644);
 module_param(flush_ms, uint, 0644);
 module_param(open_ms, uint, 0644);
 module_param(shut, bool, 0644);
@@ -429,7 +430,7 @@ static blk_status_t td_queue_rq(struct blk_mq_hw_ctx *hctx, const struct blk_mq_
 		ms = READ_ONCE(flush_ms);
 		WRITE_ONCE(td->flush_end, jiffies + msecs_to_jiffies(ms));
 	} else if (!op_is_write(req_op(rq))) {
-		ms = 0;
+		ms = READ_ONCE(read_ms);
 	} else if (READ_ONCE(flush_stalls) && time_before(jiffies, READ_ONCE(td->flush_end))) {
 		ms += jiffies_to_msecs(READ_ONCE(td->flush_end) - jiffies);
 	}

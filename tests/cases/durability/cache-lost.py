@@ -11,6 +11,7 @@ EPOCH = "/sys/module/ibnbd_speak/parameters/epoch"
 P = "/sys/module/ibnbd_testdisk/parameters"
 CTL = "/sys/class/ibnbd-server/ctl/devices"
 WRITE, FLUSH = "dir=w rw=0x1 bytes=4096 len=4096", "dir=r rw=0x702 bytes=0 len=0"
+READ = "dir=r rw=0x100 bytes=4096 len=4096"
 FUA = "dir=w rw=0x301 bytes=4096 len=4096"
 GONE = "Transport endpoint is not connected"
 
@@ -47,7 +48,7 @@ def run(t):
 
     t.log("--- somebody says that it was lost")
     s.sh(f"echo 1 > {CTL}/testdisk0/cache_lost")
-    for words in (WRITE, FUA, FLUSH):
+    for words in (READ, WRITE, FUA, FLUSH):
         say(words, GONE)
     t.eq(said()[0], epoch, "the client has not asked yet")
     again()
@@ -69,15 +70,18 @@ def run(t):
         for words in (WRITE, FUA, FLUSH):
             say(words)
 
-    t.log("--- while a flush is under way")
-    s.sh(f"echo 5000 > {P}/flush_ms")
-    say(WRITE)
-    job = c.spawn(f"echo '{FLUSH}' > {SAY}")
-    s.sh(f"sleep 1.5; echo 1 > {CTL}/testdisk0/cache_lost; echo 0 > {P}/flush_ms")
-    t.ok(job.wait(30) != 0, "it has covered nothing")
-    t.match(job.out(), GONE, "and its client is to ask")
-    again()
-    t.ok(said()[0] != epoch, "another epoch")
+    t.log("--- while a flush, or a read, is under way")
+    for slow, words, why in (("flush_ms", FLUSH, "it has covered nothing"),
+                             ("read_ms", READ, "it may have found what was there before")):
+        say(WRITE)
+        s.sh(f"echo 5000 > {P}/{slow}")
+        job = c.spawn(f"echo '{words}' > {SAY}")
+        s.sh(f"sleep 1.5; echo 1 > {CTL}/testdisk0/cache_lost; echo 0 > {P}/{slow}")
+        t.ok(job.wait(30) != 0, why)
+        t.match(job.out(), GONE, "and its client is to ask")
+        again()
+        t.ok(said()[0] != epoch, "another epoch")
+        epoch = said()[0]
     c.sh("modprobe -r ibnbd-speak")
 
     t.log("--- a write cache that is switched on")
