@@ -36,7 +36,7 @@ stage() {	# NAME TO: its row is NAME.row, its output NAME.log, and what goes on 
 	echo "$stage $p $f $s $((SECONDS - begin)) $note" > "$logs/$stage.row"
 }
 
-lane() {	# [~] STAGE..: a lane whose output waits: for the stage's end, and for the one in sight
+lane() {	# [~] STAGE..: its output waits for the end of the stage, and of the one in sight
 	local name
 	if [ "$1" = "~" ]; then
 		shift

@@ -28,7 +28,7 @@
 #include <linux/sched/mm.h>
 #include "ibnbd/client/dev_state.h"
 #include "ibnbd/client/disk.h"
-#include "ibnbd/client/queue.h"
+#include "ibnbd/client/inflight.h"
 #include "ibnbd/client/trace.h"
 #include "ibnbd/client/wq.h"
 
@@ -75,8 +75,8 @@ static void dev_left(struct ibnbd_clt_dev *dev, enum ibtrs_clt_left left)
 
 bool ibnbd_clt_dev_abort(struct ibnbd_clt_dev *dev)
 {
-	dev_left(dev, ibnbd_clt_queue_abort(dev));
-	return ibnbd_clt_queue_busy(dev);
+	dev_left(dev, ibnbd_clt_inflight_abort(dev));
+	return ibnbd_clt_inflight_busy(dev);
 }
 
 /*
@@ -97,7 +97,7 @@ static void dev_fail(struct ibnbd_clt_dev *dev)
 
 void ibnbd_clt_dev_replay(struct ibnbd_clt_dev *dev)
 {
-	if (dev->disk && ibnbd_clt_queue_replay(dev))
+	if (dev->disk && ibnbd_clt_inflight_replay(dev))
 		queue_delayed_work(ibnbd_clt_dev_wq, &dev->sweep_work, DEV_REPLAY_RETRY);
 }
 
@@ -145,8 +145,8 @@ static int dev_commit(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g
 	if (dev->no_writes && (anew || ibtrs_clt_settled(dev->sess->clt)))
 		dev_settle(dev);
 	if (dev->disk)
-		dev_left(dev,
-			 ibnbd_clt_queue_abort_larger(dev, g->lim.max_hw_sectors << SECTOR_SHIFT));
+		dev_left(dev, ibnbd_clt_inflight_abort_larger(
+				      dev, g->lim.max_hw_sectors << SECTOR_SHIFT));
 	if (dev->no_writes)
 		ibnbd_clt_dev_ask_later(dev, IBNBD_CLT_SETTLE);
 	if (dev->limits_due)
@@ -160,7 +160,7 @@ bool ibnbd_clt_dev_is_quiet(struct ibnbd_clt_dev *dev)
 	dev_stop_wait(dev);
 	if (!dev->disk)
 		return true;
-	if (ibnbd_clt_queue_posted(dev))
+	if (ibnbd_clt_inflight_posted(dev))
 		return false;
 	/*
 	 * A slot is free before the block layer hears of it: whatever is just telling it is past
@@ -198,7 +198,7 @@ static int dev_do_disarm(struct ibnbd_clt_dev *dev, enum ibnbd_dev_state old,
 static int dev_do_arm(struct ibnbd_clt_dev *dev, enum ibnbd_dev_state old,
 		      const struct ibnbd_clt_grant *g)
 {
-	dev->held_since = ibnbd_clt_queue_held_since(dev);
+	dev->held_since = ibnbd_clt_inflight_held_since(dev);
 	ibnbd_clt_dev_arm(dev);
 	return 0;
 }

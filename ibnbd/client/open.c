@@ -28,12 +28,12 @@
 #include <linux/math64.h>
 #include <linux/sizes.h>
 #include "ibnbd/client/dev_state.h"
+#include "ibnbd/client/inflight.h"
 #include "ibnbd/client/kept.h"
 #include "ibnbd/client/link.h"
 #include "ibnbd/client/msg.h"
 #include "ibnbd/client/number.h"
 #include "ibnbd/client/open.h"
-#include "ibnbd/client/queue.h"
 #include "ibnbd/client/refuse.h"
 #include "ibnbd/client/replay.h"
 #include "ibnbd/client/trace.h"
@@ -267,7 +267,7 @@ static bool open_judge(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *
 	held |= dev->state != IBNBD_DEV_OPEN && dev->disk &&
 	       ((dev->map.access_mode == IBNBD_ACCESS_RW &&
 		 ibnbd_clt_number_openers(dev->number) > 0) ||
-		ibnbd_clt_queue_has_writes(dev));
+		ibnbd_clt_inflight_has_writes(dev));
 	verdict = ibnbd_remap_compare(&dev->grant.rsp, &g->rsp, dev->map.access_mode, held, &why);
 	if (verdict == IBNBD_REMAP_FENCE) {
 		ibnbd_clt_dev_say(dev, "%s", why);

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The way of a request: queue_rq, done, and what can be done with requests under way.
+ * The way of a request: queue_rq, done. What can be done with those under way is in inflight.c.
  *
- * Called by: blk-mq (the ops table), ibtrs (done), dev.c (replay, abort, break, under the device's
- * lock).
+ * Called by: blk-mq (the ops table), ibtrs (done), inflight.c (the end of a request).
  *
  * The tag is the right to a slot (decision 4): a request with a tag finds one, at home if it can
  * be, and gives it back before the tag. Everything that a request needs exists before it comes: the
@@ -17,7 +16,7 @@
  * whoever holds the device's lock.
  *
  * Failure: only a request that was never posted is given back with BLK_STS_RESOURCE (L1). A posted
- * one ends by the server's answer or by ibnbd_clt_queue_abort(). When the server answers that it
+ * one ends by the server's answer or by ibnbd_clt_inflight_abort(). When the server answers that it
  * does not know the device (it forgot it: forced close, restart between two requests), the request
  * *strays*: it keeps its slot and waits for the device to be opened again, three times at most,
  * then it ends.
@@ -42,11 +41,6 @@
 
 #define QUEUE_STRAYS_MAX	3
 #define QUEUE_WANT_S		10	/* what was refused asks again */
-
-static struct ibnbd_clt_op *queue_op(const struct ibnbd_clt_dev *dev, u32 slot)
-{
-	return ibnbd_clt_op(dev->ops, dev->op_stride, slot);
-}
 
 /* Where a request keeps its record, from queue_rq on. */
 static struct ibnbd_clt_op **queue_op_of(struct request *rq)
@@ -185,7 +179,7 @@ static __always_inline blk_status_t queue_send(struct request *rq, struct ibtrs_
 	slot = ibtrs_clt_slot_take(dev->clt);
 	if (unlikely(slot < 0))
 		return BLK_STS_RESOURCE;
-	op = queue_op(dev, slot);
+	op = ibnbd_clt_op(dev->ops, dev->op_stride, slot);
 	op->dev = dev;
 	WRITE_ONCE(op->rq, rq);
 	*queue_op_of(rq) = op;
@@ -246,7 +240,7 @@ static noinline bool queue_stray(struct ibnbd_clt_op *op)
 	if (READ_ONCE(dev->gate) == IBNBD_CLT_GATE_FAIL || op->tries >= QUEUE_STRAYS_MAX)
 		return false;
 	op->tries++;
-	/* Pairs with queue_next_stray(): what is in the record is seen with it. */
+	/* Pairs with inflight_next_stray(): what is in the record is seen with it. */
 	smp_store_release(&op->stray, 1);
 	ibnbd_clt_dev_tell(dev, IBNBD_CLT_NEWS_STRAY);
 	return true;
@@ -265,7 +259,7 @@ static noinline bool queue_flush_failed(struct ibnbd_clt_op *op)
 	return !op->tries && ibnbd_clt_kept_whole(op->dev) && queue_stray(op);
 }
 
-static void queue_end(struct ibnbd_clt_op *op, int err)
+void ibnbd_clt_queue_end(struct ibnbd_clt_op *op, int err)
 {
 	if (unlikely(err)) {
 		trace_ibnbd_clt_error(op->dev, op, err);
@@ -314,7 +308,7 @@ static void queue_done(struct ibtrs_clt_io *io, int err)
 		ibnbd_clt_unflushed_done(op);
 	else if (queue_flush_failed(op))
 		return;
-	queue_end(op, err);
+	ibnbd_clt_queue_end(op, err);
 }
 
 static void queue_complete(struct request *rq)
@@ -327,7 +321,7 @@ static void queue_complete(struct request *rq)
  * bounds it as it bounds the time without any path. With hold=0 only the latter counts, else no
  * request could change its path.
  */
-static bool queue_is_overdue(const struct ibnbd_clt_op *op)
+bool ibnbd_clt_queue_is_overdue(const struct ibnbd_clt_op *op)
 {
 	int hold = READ_ONCE(op->dev->map.hold);
 
@@ -350,7 +344,7 @@ DEF_MQ_TIMEOUT(queue_timeout, rq)
 		return BLK_EH_RESET_TIMER;
 	if (limit && (u32)jiffies - READ_ONCE(op->start) >= limit * HZ)
 		ibnbd_clt_dev_tell(dev, IBNBD_CLT_NEWS_SLOW);
-	if (queue_is_overdue(op))
+	if (ibnbd_clt_queue_is_overdue(op))
 		ibnbd_clt_dev_tell(dev, IBNBD_CLT_NEWS_OVERDUE);
 	return BLK_EH_RESET_TIMER;
 }
@@ -414,262 +408,4 @@ void ibnbd_clt_queue_free_ops(struct ibnbd_clt_session *s)
 {
 	kvfree(s->ops);
 	s->ops = NULL;
-}
-
-static bool queue_match(struct ibtrs_clt_io *io, void *arg)
-{
-	return container_of(io, struct ibnbd_clt_op, io)->dev == arg;
-}
-
-static bool queue_match_for_good(struct ibtrs_clt_io *io, void *arg)
-{
-	if (!queue_match(io, arg))
-		return false;
-	WRITE_ONCE(io->stay, true);
-	return true;
-}
-
-static bool queue_match_write(struct ibtrs_clt_io *io, void *arg)
-{
-	return queue_match(io, arg) && io->dir == IBTRS_WRITE;
-}
-
-struct queue_match_larger {
-	struct ibnbd_clt_dev *dev;
-	u32 max_bytes;
-};
-
-static bool queue_match_larger(struct ibtrs_clt_io *io, void *arg)
-{
-	struct queue_match_larger *m = arg;
-
-	return queue_match(io, m->dev) && io->len > m->max_bytes;
-}
-
-struct queue_match_overdue {
-	struct ibnbd_clt_dev *dev;
-	unsigned int n;
-};
-
-struct queue_match_held {
-	struct ibnbd_clt_dev *dev;
-	u64 now_ns;
-	unsigned long waited;		/* jiffies */
-};
-
-struct queue_match_slow {
-	struct ibnbd_clt_dev *dev;
-	u32 ticks;
-};
-
-/* Each request breaks a path once per io_timeout, however often it moved. */
-static bool queue_match_slow(struct ibtrs_clt_io *io, void *arg)
-{
-	struct ibnbd_clt_op *op = container_of(io, struct ibnbd_clt_op, io);
-	struct queue_match_slow *m = arg;
-
-	if (!queue_match(io, m->dev) || (u32)jiffies - READ_ONCE(op->start) < m->ticks)
-		return false;
-	WRITE_ONCE(op->start, (u32)jiffies);
-	return true;
-}
-
-/*
- * The server may have given the device another id. The submitter no longer looks where we are about
- * to post.
- */
-static void queue_readdress(struct ibnbd_clt_op *op)
-{
-	op->io.poll = 0;
-	op->io.gen = op->dev->link_gen;
-	op->hdr->device_id = cpu_to_le32(op->dev->device_id);
-	WRITE_ONCE(op->start, (u32)jiffies);
-}
-
-static bool queue_match_readdress(struct ibtrs_clt_io *io, void *arg)
-{
-	if (!queue_match(io, arg))
-		return false;
-	queue_readdress(container_of(io, struct ibnbd_clt_op, io));
-	return true;
-}
-
-/* The next stray of @dev from slot *@slot on, which is advanced behind it; NULL at the end. */
-static struct ibnbd_clt_op *queue_next_stray(struct ibnbd_clt_dev *dev, u32 *slot)
-{
-	struct ibnbd_clt_op *op;
-
-	while (*slot < dev->sess->nr_ops) {
-		op = queue_op(dev, (*slot)++);
-		/* Pairs with queue_stray(). */
-		if (smp_load_acquire(&op->stray) && op->dev == dev)
-			return op;
-	}
-	return NULL;
-}
-
-static unsigned int queue_resubmit(struct ibnbd_clt_dev *dev)
-{
-	struct ibnbd_clt_op *op;
-	unsigned int left = 0;
-	u32 slot = 0;
-	int err;
-
-	while ((op = queue_next_stray(dev, &slot))) {
-		queue_readdress(op);
-		op->stray = 0;
-		err = ibtrs_clt_submit(dev->clt, &op->io);
-		if (!err)
-			continue;
-		if (err == -ENOTCONN || err == -EAGAIN) {
-			op->stray = 1;
-			left++;
-		} else {
-			queue_end(op, -EIO);
-		}
-	}
-	return left;
-}
-
-unsigned int ibnbd_clt_queue_replay(struct ibnbd_clt_dev *dev)
-{
-	lockdep_assert_held(&dev->lock);
-	return queue_resubmit(dev) + ibtrs_clt_replay(dev->clt, queue_match_readdress, dev);
-}
-
-bool ibnbd_clt_queue_unknown(struct ibnbd_clt_dev *dev)
-{
-	struct ibnbd_clt_op *op;
-	u32 slot = 0;
-
-	lockdep_assert_held(&dev->lock);
-	while ((op = queue_next_stray(dev, &slot)))
-		if (le32_to_cpu(op->hdr->device_id) == dev->device_id)
-			return true;
-	return false;
-}
-
-/* Strays were answered, so nothing of them can be executed any more. */
-static void queue_end_strays(struct ibnbd_clt_dev *dev, u32 longer_than)
-{
-	struct ibnbd_clt_op *op;
-	u32 slot = 0;
-
-	while ((op = queue_next_stray(dev, &slot))) {
-		if (longer_than && op->io.len <= longer_than)
-			continue;
-		op->stray = 0;
-		queue_end(op, -EIO);
-	}
-}
-
-enum ibtrs_clt_left ibnbd_clt_queue_abort(struct ibnbd_clt_dev *dev)
-{
-	lockdep_assert_held(&dev->lock);
-	queue_end_strays(dev, 0);
-	return ibtrs_clt_abort(dev->clt, queue_match, dev, -EIO);
-}
-
-enum ibtrs_clt_left ibnbd_clt_queue_abort_larger(struct ibnbd_clt_dev *dev, u32 max_bytes)
-{
-	struct queue_match_larger m = { .dev = dev, .max_bytes = max_bytes };
-
-	lockdep_assert_held(&dev->lock);
-	queue_end_strays(dev, max_bytes);
-	return ibtrs_clt_abort(dev->clt, queue_match_larger, &m, -EIO);
-}
-
-unsigned int ibnbd_clt_queue_busy(struct ibnbd_clt_dev *dev)
-{
-	unsigned int n = ibtrs_clt_count(dev->clt, queue_match, dev);
-	u32 slot = 0;
-
-	lockdep_assert_held(&dev->lock);
-	while (queue_next_stray(dev, &slot))
-		n++;
-	return n;
-}
-
-unsigned int ibnbd_clt_queue_posted(struct ibnbd_clt_dev *dev)
-{
-	lockdep_assert_held(&dev->lock);
-	return ibtrs_clt_posted(dev->clt, queue_match, dev);
-}
-
-bool ibnbd_clt_queue_has_writes(struct ibnbd_clt_dev *dev)
-{
-	struct ibnbd_clt_op *op;
-	u32 slot = 0;
-
-	lockdep_assert_held(&dev->lock);
-	while ((op = queue_next_stray(dev, &slot)))
-		if (op->io.dir == IBTRS_WRITE)
-			return true;
-	return ibtrs_clt_count(dev->clt, queue_match_write, dev);
-}
-
-static bool queue_match_overdue(struct ibtrs_clt_io *io, void *arg)
-{
-	struct queue_match_overdue *m = arg;
-
-	if (!queue_match(io, m->dev) ||
-	    !queue_is_overdue(container_of(io, struct ibnbd_clt_op, io)))
-		return false;
-	WRITE_ONCE(io->stay, true);
-	m->n++;
-	return true;
-}
-
-unsigned int ibnbd_clt_queue_break_overdue(struct ibnbd_clt_dev *dev, const char *why)
-{
-	struct queue_match_overdue m = { .dev = dev };
-
-	lockdep_assert_held(&dev->lock);
-	ibtrs_clt_break(dev->clt, queue_match_overdue, &m, why);
-	return m.n;
-}
-
-static bool queue_match_held(struct ibtrs_clt_io *io, void *arg)
-{
-	struct ibnbd_clt_op *op = container_of(io, struct ibnbd_clt_op, io);
-	struct queue_match_held *m = arg;
-	unsigned long held = jiffies - m->dev->held_since, waited;
-	u64 came;
-
-	if (!queue_match(io, m->dev))
-		return false;
-	if (READ_ONCE(io->losses)) {
-		waited = (u32)jiffies - READ_ONCE(io->lost_at);
-	} else {
-		/*
-		 * Zero where the block layer does not take the time. One that came after the last
-		 * resume has not been held at all.
-		 */
-		came = op->rq->start_time_ns;
-		if (!came || came >= m->dev->resumed_ns)
-			return false;
-		waited = nsecs_to_jiffies(m->now_ns - came);
-		waited = min(waited, held);
-	}
-	m->waited = max(m->waited, waited);
-	return true;
-}
-
-unsigned long ibnbd_clt_queue_held_since(struct ibnbd_clt_dev *dev)
-{
-	struct queue_match_held m = { .dev = dev, .now_ns = ktime_get_ns() };
-
-	lockdep_assert_held(&dev->lock);
-	ibtrs_clt_count(dev->clt, queue_match_held, &m);
-	return jiffies - m.waited;
-}
-
-void ibnbd_clt_queue_break(struct ibnbd_clt_dev *dev, unsigned int seconds, const char *why)
-{
-	struct queue_match_slow m = { .dev = dev, .ticks = seconds * HZ };
-
-	if (seconds)
-		ibtrs_clt_break(dev->clt, queue_match_slow, &m, why);
-	else
-		ibtrs_clt_break(dev->clt, queue_match_for_good, dev, why);
 }

@@ -10,10 +10,10 @@
 #include <linux/sched/mm.h>
 #include "ibnbd/client/dev_state.h"
 #include "ibnbd/client/disk.h"
+#include "ibnbd/client/inflight.h"
 #include "ibnbd/client/link.h"
 #include "ibnbd/client/number.h"
 #include "ibnbd/client/open.h"
-#include "ibnbd/client/queue.h"
 #include "ibnbd/client/recover.h"
 #include "ibnbd/client/refuse.h"
 #include "ibnbd/client/wq.h"
@@ -86,7 +86,7 @@ static void recover_strays(struct ibnbd_clt_dev *dev)
 	guard(mutex)(&dev->lock);
 	if (!dev->disk)
 		return;
-	if (dev->state == IBNBD_DEV_OPEN && !ibnbd_clt_queue_unknown(dev))
+	if (dev->state == IBNBD_DEV_OPEN && !ibnbd_clt_inflight_unknown(dev))
 		ibnbd_clt_dev_replay(dev);
 	else if (dev->state == IBNBD_DEV_OPEN)
 		recover_reopen(dev, RECOVER_STRAY);
@@ -126,7 +126,7 @@ static void recover_slow(struct ibnbd_clt_dev *dev)
 	unsigned int seconds = READ_ONCE(dev->map.io_timeout);
 
 	if (seconds)
-		ibnbd_clt_queue_break(dev, seconds, "a request was not answered within io_timeout");
+		ibnbd_clt_inflight_break(dev, seconds, "a request was not answered within io_timeout");
 }
 
 /*
@@ -138,7 +138,7 @@ static void recover_overdue(struct ibnbd_clt_dev *dev)
 {
 	guard(mutex)(&dev->lock);
 	if (dev->state != IBNBD_DEV_OPEN ||
-	    !ibnbd_clt_queue_break_overdue(dev,
+	    !ibnbd_clt_inflight_break_overdue(dev,
 					   "a request was lost again and again, for hold= seconds"))
 		return;
 	ibnbd_clt_dev_lose(dev, "the server was reached, but no path brought an answer");

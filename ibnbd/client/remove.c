@@ -14,12 +14,12 @@
 #include <linux/module.h>
 #include "ibnbd/client/dev_state.h"
 #include "ibnbd/client/disk.h"
+#include "ibnbd/client/inflight.h"
 #include "ibnbd/client/kept.h"
 #include "ibnbd/client/link.h"
 #include "ibnbd/client/names.h"
 #include "ibnbd/client/number.h"
 #include "ibnbd/client/open.h"
-#include "ibnbd/client/queue.h"
 #include "ibnbd/client/remove.h"
 
 #define REMOVE_DRAIN		(5 * HZ)	/* what in-flight requests get on a healthy path */
@@ -41,7 +41,7 @@ static void remove_drain(struct ibnbd_clt_dev *dev)
 			pr_warn("ibnbd%d: unmap: requests are not answered, breaking their paths\n",
 				dev->index);
 			ibnbd_clt_open_give_up(dev);
-			ibnbd_clt_queue_break(dev, 0,
+			ibnbd_clt_inflight_break(dev, 0,
 					      "a device with unanswered requests is unmapped");
 			end = jiffies + REMOVE_DRAIN_AGAIN;
 		}

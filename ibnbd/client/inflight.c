@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What can be done with the requests of a device that are under way: in flight, parked by ibtrs
+ * while there is no path, or strayed (queue.c).
+ *
+ * Called by: dev_state.c, recover.c, open.c, remove.c; each under the device's lock, which owns the
+ * strays.
+ *
+ * A request that may still be executed by a server is never ended here: ibtrs says what is left
+ * (L8). The matchers run under the locks of ibtrs, in its walk over the slots.
+ */
+#include <linux/jiffies.h>
+#include "ibnbd/client/inflight.h"
+#include "ibnbd/client/queue.h"
+
+static bool inflight_match(struct ibtrs_clt_io *io, void *arg)
+{
+	return container_of(io, struct ibnbd_clt_op, io)->dev == arg;
+}
+
+static bool inflight_match_for_good(struct ibtrs_clt_io *io, void *arg)
+{
+	if (!inflight_match(io, arg))
+		return false;
+	WRITE_ONCE(io->stay, true);
+	return true;
+}
+
+static bool inflight_match_write(struct ibtrs_clt_io *io, void *arg)
+{
+	return inflight_match(io, arg) && io->dir == IBTRS_WRITE;
+}
+
+struct inflight_match_larger {
+	struct ibnbd_clt_dev *dev;
+	u32 max_bytes;
+};
+
+static bool inflight_match_larger(struct ibtrs_clt_io *io, void *arg)
+{
+	struct inflight_match_larger *m = arg;
+
+	return inflight_match(io, m->dev) && io->len > m->max_bytes;
+}
+
+struct inflight_match_slow {
+	struct ibnbd_clt_dev *dev;
+	u32 ticks;
+};
+
+/* Each request breaks a path once per io_timeout, however often it moved. */
+static bool inflight_match_slow(struct ibtrs_clt_io *io, void *arg)
+{
+	struct ibnbd_clt_op *op = container_of(io, struct ibnbd_clt_op, io);
+	struct inflight_match_slow *m = arg;
+
+	if (!inflight_match(io, m->dev) || (u32)jiffies - READ_ONCE(op->start) < m->ticks)
+		return false;
+	WRITE_ONCE(op->start, (u32)jiffies);
+	return true;
+}
+
+/*
+ * The server may have given the device another id. The submitter no longer looks where we are about
+ * to post.
+ */
+static void inflight_readdress(struct ibnbd_clt_op *op)
+{
+	op->io.poll = 0;
+	op->io.gen = op->dev->link_gen;
+	op->hdr->device_id = cpu_to_le32(op->dev->device_id);
+	WRITE_ONCE(op->start, (u32)jiffies);
+}
+
+static bool inflight_match_readdress(struct ibtrs_clt_io *io, void *arg)
+{
+	if (!inflight_match(io, arg))
+		return false;
+	inflight_readdress(container_of(io, struct ibnbd_clt_op, io));
+	return true;
+}
+
+/* The next stray of @dev from slot *@slot on, which is advanced behind it; NULL at the end. */
+static struct ibnbd_clt_op *inflight_next_stray(struct ibnbd_clt_dev *dev, u32 *slot)
+{
+	struct ibnbd_clt_op *op;
+
+	while (*slot < dev->sess->nr_ops) {
+		op = ibnbd_clt_op(dev->ops, dev->op_stride, (*slot)++);
+		/* Pairs with queue_stray() of queue.c. */
+		if (smp_load_acquire(&op->stray) && op->dev == dev)
+			return op;
+	}
+	return NULL;
+}
+
+static unsigned int inflight_resubmit(struct ibnbd_clt_dev *dev)
+{
+	struct ibnbd_clt_op *op;
+	unsigned int left = 0;
+	u32 slot = 0;
+	int err;
+
+	while ((op = inflight_next_stray(dev, &slot))) {
+		inflight_readdress(op);
+		op->stray = 0;
+		err = ibtrs_clt_submit(dev->clt, &op->io);
+		if (!err)
+			continue;
+		if (err == -ENOTCONN || err == -EAGAIN) {
+			op->stray = 1;
+			left++;
+		} else {
+			ibnbd_clt_queue_end(op, -EIO);
+		}
+	}
+	return left;
+}
+
+unsigned int ibnbd_clt_inflight_replay(struct ibnbd_clt_dev *dev)
+{
+	lockdep_assert_held(&dev->lock);
+	return inflight_resubmit(dev) + ibtrs_clt_replay(dev->clt, inflight_match_readdress, dev);
+}
+
+bool ibnbd_clt_inflight_unknown(struct ibnbd_clt_dev *dev)
+{
+	struct ibnbd_clt_op *op;
+	u32 slot = 0;
+
+	lockdep_assert_held(&dev->lock);
+	while ((op = inflight_next_stray(dev, &slot)))
+		if (le32_to_cpu(op->hdr->device_id) == dev->device_id)
+			return true;
+	return false;
+}
+
+/* Strays were answered, so nothing of them can be executed any more. */
+static void inflight_end_strays(struct ibnbd_clt_dev *dev, u32 longer_than)
+{
+	struct ibnbd_clt_op *op;
+	u32 slot = 0;
+
+	while ((op = inflight_next_stray(dev, &slot))) {
+		if (longer_than && op->io.len <= longer_than)
+			continue;
+		op->stray = 0;
+		ibnbd_clt_queue_end(op, -EIO);
+	}
+}
+
+enum ibtrs_clt_left ibnbd_clt_inflight_abort(struct ibnbd_clt_dev *dev)
+{
+	lockdep_assert_held(&dev->lock);
+	inflight_end_strays(dev, 0);
+	return ibtrs_clt_abort(dev->clt, inflight_match, dev, -EIO);
+}
+
+enum ibtrs_clt_left ibnbd_clt_inflight_abort_larger(struct ibnbd_clt_dev *dev, u32 max_bytes)
+{
+	struct inflight_match_larger m = { .dev = dev, .max_bytes = max_bytes };
+
+	lockdep_assert_held(&dev->lock);
+	inflight_end_strays(dev, max_bytes);
+	return ibtrs_clt_abort(dev->clt, inflight_match_larger, &m, -EIO);
+}
+
+unsigned int ibnbd_clt_inflight_busy(struct ibnbd_clt_dev *dev)
+{
+	unsigned int n = ibtrs_clt_count(dev->clt, inflight_match, dev);
+	u32 slot = 0;
+
+	lockdep_assert_held(&dev->lock);
+	while (inflight_next_stray(dev, &slot))
+		n++;
+	return n;
+}
+
+unsigned int ibnbd_clt_inflight_posted(struct ibnbd_clt_dev *dev)
+{
+	lockdep_assert_held(&dev->lock);
+	return ibtrs_clt_posted(dev->clt, inflight_match, dev);
+}
+
+bool ibnbd_clt_inflight_has_writes(struct ibnbd_clt_dev *dev)
+{
+	struct ibnbd_clt_op *op;
+	u32 slot = 0;
+
+	lockdep_assert_held(&dev->lock);
+	while ((op = inflight_next_stray(dev, &slot)))
+		if (op->io.dir == IBTRS_WRITE)
+			return true;
+	return ibtrs_clt_count(dev->clt, inflight_match_write, dev);
+}
+
+struct inflight_match_overdue {
+	struct ibnbd_clt_dev *dev;
+	unsigned int n;
+};
+
+static bool inflight_match_overdue(struct ibtrs_clt_io *io, void *arg)
+{
+	struct inflight_match_overdue *m = arg;
+
+	if (!inflight_match(io, m->dev) ||
+	    !ibnbd_clt_queue_is_overdue(container_of(io, struct ibnbd_clt_op, io)))
+		return false;
+	WRITE_ONCE(io->stay, true);
+	m->n++;
+	return true;
+}
+
+unsigned int ibnbd_clt_inflight_break_overdue(struct ibnbd_clt_dev *dev, const char *why)
+{
+	struct inflight_match_overdue m = { .dev = dev };
+
+	lockdep_assert_held(&dev->lock);
+	ibtrs_clt_break(dev->clt, inflight_match_overdue, &m, why);
+	return m.n;
+}
+
+struct inflight_match_held {
+	struct ibnbd_clt_dev *dev;
+	u64 now_ns;
+	unsigned long waited;		/* jiffies */
+};
+
+static bool inflight_match_held(struct ibtrs_clt_io *io, void *arg)
+{
+	struct ibnbd_clt_op *op = container_of(io, struct ibnbd_clt_op, io);
+	struct inflight_match_held *m = arg;
+	unsigned long held = jiffies - m->dev->held_since, waited;
+	u64 came;
+
+	if (!inflight_match(io, m->dev))
+		return false;
+	if (READ_ONCE(io->losses)) {
+		waited = (u32)jiffies - READ_ONCE(io->lost_at);
+	} else {
+		/*
+		 * Zero where the block layer does not take the time. One that came after the last
+		 * resume has not been held at all.
+		 */
+		came = op->rq->start_time_ns;
+		if (!came || came >= m->dev->resumed_ns)
+			return false;
+		waited = nsecs_to_jiffies(m->now_ns - came);
+		waited = min(waited, held);
+	}
+	m->waited = max(m->waited, waited);
+	return true;
+}
+
+unsigned long ibnbd_clt_inflight_held_since(struct ibnbd_clt_dev *dev)
+{
+	struct inflight_match_held m = { .dev = dev, .now_ns = ktime_get_ns() };
+
+	lockdep_assert_held(&dev->lock);
+	ibtrs_clt_count(dev->clt, inflight_match_held, &m);
+	return jiffies - m.waited;
+}
+
+void ibnbd_clt_inflight_break(struct ibnbd_clt_dev *dev, unsigned int seconds, const char *why)
+{
+	struct inflight_match_slow m = { .dev = dev, .ticks = seconds * HZ };
+
+	if (seconds)
+		ibtrs_clt_break(dev->clt, inflight_match_slow, &m, why);
+	else
+		ibtrs_clt_break(dev->clt, inflight_match_for_good, dev, why);
+}
