@@ -6,8 +6,9 @@
  * Called by: dev_state.c, recover.c, open.c, remove.c; each under the device's lock, which owns the
  * strays.
  *
- * A request that may still be executed by a server is never ended here: ibtrs says what is left
- * (L8). The matchers run under the locks of ibtrs, in its walk over the slots.
+ * What is parked may still be executed by a server that has it: who ends it here is told so, and
+ * sees to it that nothing newer is overwritten (L8). The matchers run in the walk of ibtrs over all
+ * slots, beside requests that come and go.
  */
 #include <linux/jiffies.h>
 #include "ibnbd/client/inflight.h"

@@ -126,7 +126,8 @@ static void recover_slow(struct ibnbd_clt_dev *dev)
 	unsigned int seconds = READ_ONCE(dev->map.io_timeout);
 
 	if (seconds)
-		ibnbd_clt_inflight_break(dev, seconds, "a request was not answered within io_timeout");
+		ibnbd_clt_inflight_break(dev, seconds,
+					 "a request was not answered within io_timeout");
 }
 
 /*
