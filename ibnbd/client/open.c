@@ -8,27 +8,20 @@
  * only to judge the answer. An answer is void when the session's link is not the one any more on
  * which it was asked for: the new link brings its own OPEN.
  *
- * A re-OPEN is never believed blindly (decision 12): logic/limits says whether the answer describes
- * the disk that is mapped. The same disk: OPENED. Another disk, a smaller one, or a refusal that
- * waiting can not mend: FENCE, with the reason. No answer, or "not yet": asked again, every half
- * second while I/O is held, every two seconds after that.
+ * A re-OPEN is never believed blindly: judge.c says what its answer does to the device.
  *
  * A device that has failed, and gave up requests which the server may still execute, is closed
  * there before it is opened again: the server then lets their slots serve others, and opens the
  * disk for writing only when the last of them has ended (L8). So is one whose replay was cut off:
  * what was under way may still be executed, and would come over what is sent after it.
  *
- * When an answer tells of another cache epoch, what was acknowledged before it may just be on its
- * way into the account. So it is judged only when nothing of the device is in flight.
- *
  * An administrator's remap takes a fenced device to whatever disk is there now. With users on it,
  * another disk is refused: their cached pages and the new disk's blocks would be one mixture.
  */
-#include <linux/log2.h>
 #include <linux/math64.h>
 #include <linux/sizes.h>
 #include "ibnbd/client/dev_state.h"
-#include "ibnbd/client/inflight.h"
+#include "ibnbd/client/judge.h"
 #include "ibnbd/client/kept.h"
 #include "ibnbd/client/link.h"
 #include "ibnbd/client/msg.h"
@@ -38,15 +31,11 @@
 #include "ibnbd/client/replay.h"
 #include "ibnbd/client/trace.h"
 #include "ibnbd/client/unflushed.h"
-#include "ibnbd/logic/errword.h"
 
 #define OPEN_MS			5000
 #define OPEN_FIRST_MS		10000
 #define OPEN_CLOSE_MS		5000
 #define OPEN_GIVE_UP_MS		300	/* the path may not carry anything any more */
-#define OPEN_RETRY_HELD		(HZ / 2)
-#define OPEN_RETRY_SOON		(HZ / 20 ?: 1)
-#define OPEN_RETRY_FAILED	(2 * HZ)
 
 static void open_limits_in(const struct ibnbd_clt_dev *dev, u64 features,
 			   struct ibnbd_limits_in *in)
@@ -116,21 +105,6 @@ static int open_ask(struct ibnbd_clt_dev *dev, struct ibnbd_clt_grant *g, unsign
 	return err;
 }
 
-/*
- * Why not: @why if there is one, in the server's own words or ours, else what the errno says. Valid
- * as long as open_lock is held.
- */
-static const char *open_word(int err, const char *why)
-{
-	return why ?: ibnbd_errword_open(err);
-}
-
-/* The name of the speaker: empty unless @why are the server's own words. */
-static const char *open_who(const struct ibnbd_clt_dev *dev, const char *why)
-{
-	return why == dev->said.text ? "the server says: " : "";
-}
-
 int ibnbd_clt_open_first(struct ibnbd_clt_dev *dev)
 {
 	struct ibnbd_clt_grant g;
@@ -153,139 +127,11 @@ int ibnbd_clt_open_first(struct ibnbd_clt_dev *dev)
 	if (err)
 		return ibnbd_clt_refuse(err, "cannot open %s on session %s (%d): %s%s",
 					dev->map.device_path, dev->map.sessname, err,
-					open_who(dev, why), open_word(err, why));
+					ibnbd_clt_judge_who(dev, why),
+					ibnbd_clt_judge_word(err, why));
 	if (!ibnbd_clt_dev_post(dev, IBNBD_DEV_EV_OPENED, &g))
 		return -ENODEV;
 	return 0;
-}
-
-/*
- * What the device gave up is still executed, as far as we know, by the mapping that @g says is
- * there.
- */
-static bool open_has_left(const struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g)
-{
-	lockdep_assert_held(&dev->lock);
-	return dev->gave_up && dev->state == IBNBD_DEV_FAILED &&
-	       g->features & IBNBD_FEAT_IDENTITY && !ibnbd_clt_grant_is_new(dev, g);
-}
-
-/* The mapping of @g may still execute what a replay had under way. dev->lock is held. */
-static bool open_has_resent(const struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g)
-{
-	lockdep_assert_held(&dev->lock);
-	if (!dev->resend_left)
-		return false;
-	return g->features & IBNBD_FEAT_IDENTITY ? g->rsp.device_id == dev->resend_id :
-						   !ibtrs_clt_settled(dev->sess->clt);
-}
-
-/* No usable answer; dev->lock is held. */
-static void open_judge_error(struct ibnbd_clt_dev *dev, int err, const char *why)
-{
-	const char *refusal;
-
-	if (err == -EPROTO) {
-		ibnbd_clt_dev_say(dev, "the server's answer to OPEN makes no sense: %s",
-				  why ?: "protocol error");
-		ibnbd_clt_dev_post(dev, IBNBD_DEV_EV_FENCE, NULL);
-		return;
-	}
-	if (!ibnbd_clt_msg_unreached(err) &&
-	    ibnbd_remap_refused(err, &refusal) == IBNBD_REMAP_FENCE) {
-		ibnbd_clt_dev_say(dev, "%s%s%s%s", refusal, why ? ": " : "", open_who(dev, why),
-				  why ?: "");
-		ibnbd_clt_dev_post(dev, IBNBD_DEV_EV_FENCE, NULL);
-		return;
-	}
-	if (!ibnbd_dev_sm_holds(dev->state) && dev->state != IBNBD_DEV_FAILED && !dev->no_writes &&
-	    !dev->limits_due)
-		return;
-	if (ibnbd_dev_sm_holds(dev->state))
-		ibnbd_clt_dev_say(dev, "cannot open the disk again (%d): %s%s", err,
-				  open_who(dev, why), open_word(err, why));
-	if (dev->state == IBNBD_DEV_FAILED && dev->gave_up)
-		ibnbd_clt_dev_say(dev, "%s%s", open_who(dev, why), open_word(err, why));
-	ibnbd_clt_dev_ask_later(dev, ibnbd_dev_sm_holds(dev->state) || dev->gave_up ?
-					     OPEN_RETRY_HELD :
-					     OPEN_RETRY_FAILED);
-}
-
-/* Has all ended that the old server may have answered? dev->lock is held. */
-static bool open_judge_quiet(struct ibnbd_clt_dev *dev)
-{
-	if (dev->state == IBNBD_DEV_OPEN)
-		ibnbd_clt_dev_lose(dev, "the server may have lost what its disk had cached");
-	if (ibnbd_clt_dev_is_quiet(dev))
-		return true;
-	ibnbd_clt_dev_ask_later(dev, OPEN_RETRY_SOON);
-	return false;
-}
-
-/* No flush may succeed any more as if nothing had been. dev->lock is held. */
-static void open_judge_loss(struct ibnbd_clt_dev *dev)
-{
-	u64 mib = (ibnbd_clt_unflushed_bytes(dev) + SZ_1M - 1) >> ilog2(SZ_1M);
-
-	ibnbd_clt_dev_say(
-		dev,
-		"%s, and no flush had covered the last %llu MiB that were written: remap_device takes that loss",
-		READ_ONCE(dev->flush_failed) ?
-			"a flush has failed on the server, which may have dropped what it could not write" :
-			"the server may have lost what its disk had cached",
-		mib);
-	ibnbd_clt_dev_post(dev, IBNBD_DEV_EV_FENCE, NULL);
-}
-
-/*
- * The server answered: is it still our disk? dev->lock is held. True: what is kept has to be sent
- * again first.
- */
-static bool open_judge(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g)
-{
-	bool other, held, lost, kept;
-	enum ibnbd_remap verdict;
-	const char *why;
-
-	if (open_has_left(dev, g) || open_has_resent(dev, g)) {
-		/* The CLOSE has not arrived, or it was given up just now. */
-		ibnbd_clt_dev_ask_later(dev, OPEN_RETRY_HELD);
-		return false;
-	}
-	dev->resend_left = false;
-	other = ibnbd_clt_unflushed_other(dev, g);
-	if (other && !open_judge_quiet(dev))
-		return false;
-	lost = ibnbd_clt_unflushed_lost(dev, g);
-	kept = lost && ibnbd_clt_kept_whole(dev);
-	/*
-	 * Writes that flow are not held: the disk was ours all the time. What waits in the block
-	 * layer, in a page cache or in somebody's head is not seen here: who has the disk open for
-	 * himself (not in a migration) has writes.
-	 */
-	held = kept;
-	held |= dev->state != IBNBD_DEV_OPEN && dev->disk &&
-	       ((dev->map.access_mode == IBNBD_ACCESS_RW &&
-		 ibnbd_clt_number_openers(dev->number) > 0) ||
-		ibnbd_clt_inflight_has_writes(dev));
-	verdict = ibnbd_remap_compare(&dev->grant.rsp, &g->rsp, dev->map.access_mode, held, &why);
-	if (verdict == IBNBD_REMAP_FENCE) {
-		ibnbd_clt_dev_say(dev, "%s", why);
-		ibnbd_clt_dev_post(dev, IBNBD_DEV_EV_FENCE, NULL);
-	} else if (verdict == IBNBD_REMAP_RETRY) {
-		open_judge_error(dev, -ENOMEDIUM, why);
-	} else if (kept) {
-		ibnbd_clt_dev_say(dev, "what the server may have lost is sent again");
-		return ibnbd_clt_dev_post(dev, IBNBD_DEV_EV_REPLAY, NULL) ||
-		       dev->state == IBNBD_DEV_REPLAYING;
-	} else if (lost) {
-		open_judge_loss(dev);
-	} else {
-		if (other)
-			ibnbd_clt_unflushed_made_good(dev);
-		ibnbd_clt_dev_post(dev, IBNBD_DEV_EV_OPENED, g);
-	}
-	return false;
 }
 
 /*
@@ -309,9 +155,9 @@ static void open_resend(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant 
 	} else if (err == -ETIMEDOUT) {
 		ibnbd_clt_dev_say(dev, "what the server may have lost was sent again, and not answered");
 		ibnbd_clt_dev_post(dev, IBNBD_DEV_EV_OPEN_LATE, NULL);	/* L4 */
-		ibnbd_clt_dev_ask_later(dev, OPEN_RETRY_FAILED);
+		ibnbd_clt_dev_ask_later(dev, IBNBD_CLT_RETRY_FAILED);
 	} else if (ibnbd_clt_msg_unreached(err)) {
-		ibnbd_clt_dev_ask_later(dev, OPEN_RETRY_HELD);
+		ibnbd_clt_dev_ask_later(dev, IBNBD_CLT_RETRY_HELD);
 	} else {
 		ibnbd_clt_dev_say(
 			dev,
@@ -356,7 +202,7 @@ static void open_close(struct ibnbd_clt_dev *dev, enum ibnbd_dev_state only_in, 
 	open_remote(dev, IBNBD_OPEN_EV_CLOSED);
 }
 
-/* Goes by the answer. True as open_judge(). */
+/* Goes by the answer. True as ibnbd_clt_judge_answer(). */
 static bool open_answered(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g, bool resized,
 			  int err, const char *why)
 {
@@ -367,12 +213,12 @@ static bool open_answered(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_gran
 	if (dev->state == IBNBD_DEV_UNMAPPED)
 		return false;
 	if (!err)
-		return open_judge(dev, g);
-	open_judge_error(dev, err, why);
+		return ibnbd_clt_judge_answer(dev, g);
+	ibnbd_clt_judge_error(dev, err, why);
 	/* A server that told us of a new size does not repeat it. */
 	if (resized && dev->state == IBNBD_DEV_OPEN && ibnbd_clt_msg_unreached(err)) {
 		set_bit(IBNBD_CLT_NEWS_RESIZED, &dev->news);
-		ibnbd_clt_dev_ask_later(dev, OPEN_RETRY_FAILED);
+		ibnbd_clt_dev_ask_later(dev, IBNBD_CLT_RETRY_FAILED);
 	}
 	return false;
 }
@@ -393,7 +239,7 @@ void ibnbd_clt_open_again(struct ibnbd_clt_dev *dev, bool resized)
 		return;
 	err = open_ask(dev, &g, OPEN_MS, &why);
 	mutex_lock(&dev->lock);
-	left = !err && (open_has_left(dev, &g) || open_has_resent(dev, &g));
+	left = !err && (ibnbd_clt_judge_left(dev, &g));
 	state = dev->state;
 	mutex_unlock(&dev->lock);
 	if (left) {
@@ -488,7 +334,7 @@ static bool open_resent_state(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_
 {
 	guard(mutex)(&dev->lock);
 	*state = dev->state;
-	return open_has_resent(dev, g);
+	return ibnbd_clt_judge_resent(dev, g);
 }
 
 int ibnbd_clt_open_remap(struct ibnbd_clt_dev *dev)
@@ -510,7 +356,8 @@ int ibnbd_clt_open_remap(struct ibnbd_clt_dev *dev)
 	}
 	if (err) {
 		ibnbd_clt_refuse(err, "ibnbd%d: cannot open the disk again (%d): %s%s", dev->index,
-				 err, open_who(dev, why), open_word(err, why));
+				 err, ibnbd_clt_judge_who(dev, why),
+				 ibnbd_clt_judge_word(err, why));
 		goto close;
 	}
 	mutex_lock(&dev->lock);

@@ -37,7 +37,7 @@
 #include "ibnbd/client/queue.h"
 #include "ibnbd/client/trace.h"
 #include "ibnbd/client/unflushed.h"
-#include "ibnbd/proto/msg.h"
+#include "ibnbd/proto/msg_io.h"
 
 #define QUEUE_STRAYS_MAX	3
 #define QUEUE_WANT_S		10	/* what was refused asks again */

@@ -26,6 +26,7 @@
 #include "ibnbd/client/replay.h"
 #include "ibnbd/client/unflushed.h"
 #include "ibnbd/client/wq.h"
+#include "ibnbd/proto/msg_io.h"
 
 #define REPLAY_CALL_MS	10000		/* for each record: that is what L4 gives */
 #define REPLAY_FLUSH_MS	30000		/* as a disk may take */

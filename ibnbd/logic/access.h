@@ -7,7 +7,7 @@
 #ifndef IBNBD_LOGIC_ACCESS_H
 #define IBNBD_LOGIC_ACCESS_H
 
-#include "ibnbd/proto/msg.h"
+#include "ibnbd/proto/msg_io.h"
 
 /*
  * What an OPEN promised the client about the backing store; zero limits = the operation is not

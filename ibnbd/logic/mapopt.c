@@ -12,9 +12,9 @@
  * carries one. Nothing is allocated; the stack need is a few hundred bytes.
  */
 #include "ibnbd/logic/mapopt.h"
+#include "ibnbd/logic/nearest.h"
 
 #define MAPOPT_SHOWN	32	/* bytes of the user's text that a message repeats */
-#define MAPOPT_SUGGEST	32	/* longest word that is compared with the keys */
 
 static const struct ibnbd_mapopt mapopt_rows[] = {
 #define MAPOPT_ROW(_field, _key, _alias, _kind, _min, _max, _def, _flags, _words,	\
@@ -98,55 +98,21 @@ static const struct ibnbd_mapopt *mapopt_find(struct mapopt_span key)
 	return NULL;
 }
 
-/* Levenshtein; both no longer than MAPOPT_SUGGEST. */
-static unsigned int mapopt_distance(struct mapopt_span a, const char *b)
-{
-	u8 row[MAPOPT_SUGGEST + 1];
-	size_t i, j, n = strlen(b);
-
-	if (n > MAPOPT_SUGGEST)
-		return MAPOPT_SUGGEST;
-	for (j = 0; j <= n; j++)
-		row[j] = (u8)j;
-	for (i = 1; i <= a.len; i++) {
-		u8 diagonal = row[0];
-
-		row[0] = (u8)i;
-		for (j = 1; j <= n; j++) {
-			u8 best = diagonal + (mapopt_lower(a.s[i - 1]) != mapopt_lower(b[j - 1]));
-
-			diagonal = row[j];
-			if (row[j] + 1 < best)
-				best = row[j] + 1;
-			if (row[j - 1] + 1 < best)
-				best = row[j - 1] + 1;
-			row[j] = best;
-		}
-	}
-	return row[n];
-}
-
 /* The nearest key, or NULL when none is near: one slip in three letters. */
 static const char *mapopt_nearest(struct mapopt_span w)
 {
 	unsigned int best = w.len / 3 + 1, d;
-	const char *found = NULL;
+	const char *name, *found = NULL;
 	size_t i;
 
-	if (w.len < 2 || w.len > MAPOPT_SUGGEST)
+	if (w.len < 2)
 		return NULL;
-	for (i = 0; i < ARRAY_SIZE(mapopt_rows); i++) {
-		d = mapopt_distance(w, mapopt_rows[i].key);
+	for (i = 0; i < 2 * ARRAY_SIZE(mapopt_rows); i++) {
+		name = i % 2 ? mapopt_rows[i / 2].alias : mapopt_rows[i / 2].key;
+		d = name ? ibnbd_nearest_distance(w.s, w.len, name) : best;
 		if (d < best) {
 			best = d;
-			found = mapopt_rows[i].key;
-		}
-		if (!mapopt_rows[i].alias)
-			continue;
-		d = mapopt_distance(w, mapopt_rows[i].alias);
-		if (d < best) {
-			best = d;
-			found = mapopt_rows[i].alias;
+			found = name;
 		}
 	}
 	return found;

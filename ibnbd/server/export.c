@@ -2,10 +2,10 @@
 /*
  * Exports: the backing objects that somebody has open, and who has them.
  *
- * Each open holds a backing handle of its own (read-only or writable), found by lookup.c and opened
- * by blockio.c or fileio.c. All opens of one block device or one file, under whatever names, meet
- * in one export: it counts writers (B.3 rule 4), knows the identity, and is a directory in sysfs.
- * It exists while it has opens, so the object that is its key cannot go away.
+ * Each open holds a backing handle of its own (read-only or writable), see backing.c. All opens of
+ * one block device or one file, under whatever names, meet in one export: it counts writers (B.3
+ * rule 4, place.c), knows the identity, and is a directory in sysfs. It exists while it has opens,
+ * so the object that is its key cannot go away.
  *
  * The kernel tells nobody who has a disk open that its size changed, and files have no such news at
  * all. While there are exports a delayed work therefore compares their sizes with what the clients
@@ -22,14 +22,13 @@
 #include <linux/mutex.h>
 #include <linux/sched/signal.h>
 #include <ibtrs/admin.h>
+#include "ibnbd/server/backing.h"
 #include "ibnbd/server/blockio.h"
 #include "ibnbd/server/dirs.h"
 #include "ibnbd/server/epoch.h"
-#include "ibnbd/server/fileio.h"
-#include "ibnbd/server/identity.h"
-#include "ibnbd/server/lookup.h"
 #include "ibnbd/server/open.h"
 #include "ibnbd/server/params.h"
+#include "ibnbd/server/place.h"
 #include "ibnbd/server/session.h"
 #include "ibnbd/server/sysfs.h"
 #include "ibnbd/server/writer.h"
@@ -48,54 +47,6 @@ void ibnbd_srv_export_exit(void)
 {
 	cancel_delayed_work_sync(&export_look_work);
 	ibnbd_srv_writer_exit();
-}
-
-/* ---- backing store ------------------------------------------------------- */
-
-static int export_open_path(struct ibnbd_srv_open *open, const struct path *path, const char **why)
-{
-	struct inode *inode = d_backing_inode(path->dentry);
-	enum ibnbd_srv_io_mode mode = ibnbd_srv_io_mode();
-
-	if (S_ISBLK(inode->i_mode)) {
-		if (mode != IBNBD_SRV_IO_FILE)
-			return ibnbd_srv_blockio_open(open, inode->i_rdev, why);
-		*why = "only regular files are exported; see the parameter io_mode";
-	} else {
-		if (mode != IBNBD_SRV_IO_BLOCK)
-			return ibnbd_srv_fileio_open(open, path, why);
-		*why = "only block devices are exported; see the parameter io_mode";
-	}
-	return -EACCES;
-}
-
-static int export_open_backing(struct ibnbd_srv_open *open, const char **why)
-{
-	char *search __free(kfree) = ibnbd_srv_search_path();
-	struct path path;
-	int err;
-
-	if (!search)
-		return -ENOMEM;
-	err = ibnbd_srv_lookup(search, open->session->name, open->name, &path, why);
-	if (err)
-		return err;
-	err = export_open_path(open, &path, why);
-	path_put(&path);
-	return err;
-}
-
-static void export_close_backing(struct ibnbd_srv_open *open)
-{
-	if (open->bdev)
-		ibnbd_srv_blockio_close(open);
-	else
-		ibnbd_srv_fileio_close(open);
-}
-
-static u64 export_nsectors(struct ibnbd_srv_open *open)
-{
-	return open->bdev ? ibnbd_srv_blockio_nsectors(open) : ibnbd_srv_fileio_nsectors(open);
 }
 
 static void export_look_later(void)
@@ -171,7 +122,7 @@ static struct ibnbd_srv_export *export_create(struct ibnbd_srv_open *open,
 	e->copy = ibnbd_srv_default_copy();
 	e->identity = *id;
 	e->cache_id = *cache_id;
-	e->nsectors = export_nsectors(open);
+	e->nsectors = ibnbd_srv_backing_nsectors(open);
 	if (e->is_file) {
 		e->wq = alloc_workqueue("ibnbd-file", WQ_UNBOUND, 0);
 		if (!e->wq)
@@ -190,18 +141,6 @@ out_put:
 }
 
 /*
- * Of two writers @gone leaves: which may write on? One that is away has not written since, and one
- * that leaves properly was the last.
- */
-static const struct ibnbd_srv_open *export_last_of(const struct ibnbd_srv_open *gone,
-						   const struct ibnbd_srv_open *stays)
-{
-	bool away = !ibtrs_srv_session_connected(stays->session->ibtrs);
-
-	return away && ibtrs_srv_session_connected(gone->session->ibtrs) ? gone : stays;
-}
-
-/*
  * Is it the last writer? Nobody becomes one beside an open whose I/O has ended, so it stays that.
  */
 static bool export_is_last_writer(const struct ibnbd_srv_open *open)
@@ -217,7 +156,6 @@ static bool export_is_last_writer(const struct ibnbd_srv_open *open)
 static struct ibnbd_srv_export *export_detach(struct ibnbd_srv_open *open, bool flushed)
 {
 	struct ibnbd_srv_export *e = open->export;
-	const struct ibnbd_srv_open *other, *last = NULL;
 
 	lockdep_assert_held(&export_lock);
 	ibnbd_srv_dirs_del_open(open);
@@ -228,10 +166,7 @@ static struct ibnbd_srv_export *export_detach(struct ibnbd_srv_open *open, bool 
 		WRITE_ONCE(e->claims, e->claims - 1);
 	if (ibnbd_access_writes(open->access)) {
 		e->writers--;
-		list_for_each_entry(other, &e->opens, link)
-			if (ibnbd_access_writes(other->access))
-				last = export_last_of(open, other);
-		ibnbd_srv_writer_left(open, last);
+		ibnbd_srv_writer_left(open, ibnbd_srv_place_last(e, open));
 	}
 	if (!list_empty(&e->opens))
 		return NULL;
@@ -249,48 +184,7 @@ static void export_drop_unused(struct ibnbd_srv_export *e)
 	kobject_put(&e->kobj);
 }
 
-/*
- * Does the disk still work on writes of a mapping that its client has given up, or died with? They
- * may come after those of a new one.
- */
-static bool export_still_writes(const struct ibnbd_srv_export *e)
-{
-	const struct ibnbd_srv_open *other;
-
-	list_for_each_entry(other, &e->opens, link)
-		if (ibnbd_access_writes(other->access) &&
-		    READ_ONCE(other->state) == IBNBD_SRV_OPEN_CLOSING)
-			return true;
-	return false;
-}
-
-/*
- * Does a client write to it that has not agreed to a second writer? The policy may let one write
- * beside it all the same.
- */
-static bool export_has_exclusive(const struct ibnbd_srv_export *e)
-{
-	const struct ibnbd_srv_open *other;
-
-	list_for_each_entry(other, &e->opens, link)
-		if (other->access == IBNBD_ACCESS_RW)
-			return true;
-	return false;
-}
-
-/* Or has a client been lost that writes to it, and may come back? */
-static bool export_writer_is_away(const struct ibnbd_srv_export *e)
-{
-	const struct ibnbd_srv_open *other;
-
-	list_for_each_entry(other, &e->opens, link)
-		if (ibnbd_access_writes(other->access) &&
-		    !ibtrs_srv_session_connected(other->session->ibtrs))
-			return true;
-	return false;
-}
-
-/* Arbitration, and what goes with a place in the export. */
+/* A place in the export, and what goes with it. */
 static int export_attach(struct ibnbd_srv_open *open, const struct ibnbd_identity *id,
 			 const struct ibnbd_identity *cache_id, const char **why)
 {
@@ -304,17 +198,7 @@ static int export_attach(struct ibnbd_srv_open *open, const struct ibnbd_identit
 		if (IS_ERR(e))
 			return PTR_ERR(e);
 	}
-	if (ibnbd_access_writes(open->access) && export_still_writes(e)) {
-		*why = "an earlier mapping of it is not closed: the disk has not ended all its requests";
-		err = -EBUSY;
-	} else {
-		err = ibnbd_access_open(e->writers, !open->beside && export_has_exclusive(e),
-					open->access, why);
-		if (err == -EPERM && export_writer_is_away(e)) {
-			*why = "its writer is not connected, and has not been given up yet";
-			err = -EBUSY;
-		}
-	}
+	err = ibnbd_srv_place_ask(e, open, why);
 	if (!err)
 		err = ibnbd_srv_writer_note(open, e, &e->writer_gen);
 	if (err) {
@@ -365,24 +249,18 @@ static void export_keep_writer(const struct ibnbd_srv_open *open)
  */
 int ibnbd_srv_export_open(struct ibnbd_srv_open *open, const char **why)
 {
-	struct ibnbd_identity id = {}, cache_id;
+	struct ibnbd_identity id, cache_id;
 	int err;
 
-	err = export_open_backing(open, why);
+	err = ibnbd_srv_backing_open(open, why);
 	if (err)
 		return err;
-	if (open->bdev)
-		ibnbd_srv_identity_bdev(open->bdev, &id);
-	else
-		ibnbd_srv_identity_file(open->file, &id);
-	cache_id = id;
-	if (id.kind == IBNBD_ID_NONE)
-		ibnbd_srv_identity_instance(open->bdev, open->file, &cache_id);
+	ibnbd_srv_backing_identity(open, &id, &cache_id);
 	mutex_lock(&export_lock);
 	err = export_attach(open, &id, &cache_id, why);
 	mutex_unlock(&export_lock);
 	if (err) {
-		export_close_backing(open);
+		ibnbd_srv_backing_close(open);
 		return err;
 	}
 	export_keep_writer(open);
@@ -414,7 +292,7 @@ void ibnbd_srv_export_release(struct ibnbd_srv_open *open)
 	if (err)
 		pr_warn("%s: the flush behind its last writer has failed (%d): clients hear of a new cache epoch\n",
 			open->name, err);
-	export_close_backing(open);
+	ibnbd_srv_backing_close(open);
 	if (unused)
 		kobject_put(&unused->kobj);
 	if (ibnbd_access_writes(open->access))
@@ -456,7 +334,7 @@ static void export_claim(struct ibnbd_srv_open *open)
 		return;
 	if (open->holder)
 		WRITE_ONCE(open->export->claims, open->export->claims + 1);
-	export_tell_size(open, export_nsectors(open), false);
+	export_tell_size(open, ibnbd_srv_backing_nsectors(open), false);
 }
 
 /* A disk that was taken out has no size: its I/O says so, and it may be put back. */
@@ -473,7 +351,7 @@ static void export_look(struct work_struct *work)
 			export_claim(open);
 		}
 		open = list_first_entry_or_null(&e->opens, struct ibnbd_srv_open, link);
-		nsectors = open ? export_nsectors(open) : 0;
+		nsectors = open ? ibnbd_srv_backing_nsectors(open) : 0;
 		if (open)
 			ibnbd_srv_epoch_look(e, open);
 		if (nsectors)
@@ -507,15 +385,7 @@ void ibnbd_srv_export_describe(struct ibnbd_srv_open *open, struct ibnbd_open_rs
 {
 	struct ibnbd_srv_export *e = open->export;
 
-	memset(rsp, 0, sizeof(*rsp));
-	if (open->bdev)
-		ibnbd_srv_blockio_describe(open, rsp);
-	else
-		ibnbd_srv_fileio_describe(open, rsp);
-	if (!(READ_ONCE(open->session->features) & IBNBD_FEAT_ZEROES) &&
-	    !ibnbd_srv_zeroes_for_all())
-		rsp->max_write_zeroes_sectors = 0;
-
+	ibnbd_srv_backing_describe(open, rsp);
 	mutex_lock(&export_lock);
 	memcpy(rsp->identity.id, e->identity.id, sizeof(rsp->identity.id));
 	rsp->identity.kind = e->identity.kind;
@@ -562,7 +432,7 @@ int ibnbd_srv_export_resize(struct ibnbd_srv_export *e)
 		export_claim(open);
 	open = list_first_entry_or_null(&e->opens, struct ibnbd_srv_open, link);
 	if (open && !open->claim_due)
-		export_new_size(e, export_nsectors(open), NULL);
+		export_new_size(e, ibnbd_srv_backing_nsectors(open), NULL);
 	mutex_unlock(&export_lock);
 	return 0;
 }

@@ -11,7 +11,7 @@
 #include <linux/fs.h>
 #include <linux/workqueue.h>
 #include <ibtrs/srv.h>
-#include "ibnbd/proto/msg.h"
+#include "ibnbd/proto/msg_io.h"
 #include "ibnbd/server/bounce.h"
 
 struct ibnbd_srv_open;

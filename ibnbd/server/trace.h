@@ -6,7 +6,7 @@
 #define IBNBD_SERVER_TRACE_H
 
 #include <linux/tracepoint.h>
-#include "ibnbd/proto/msg.h"
+#include "ibnbd/proto/msg_io.h"
 
 #define show_ibnbd_srv_op(op) __print_symbolic(op,	\
 	{ IBNBD_OP_READ,		"read" },	\

@@ -3,15 +3,13 @@
  * Connection establishment of a path.
  *
  * Where a key is to be proved, a connection that does nothing else comes first, in the place of cid
- * 0 (auth.c).
- * cid 0 first: its answer brings the numbers that the others are built with; then all others at
- * once. Each connection goes through resolve address, resolve route, create QP, connect, driven by
- * CM events; the handshake's deadline bounds each phase. Every failure is one
- * ibtrs_clt_path_fail(); the drain work then tears down whatever was built.
+ * 0 (auth.c). Then cid 0: its answer brings the numbers that the others are built with; then all
+ * others at once. Each resolves address and route, makes a QP and connects, driven by CM events;
+ * the handshake's deadline bounds each phase. Every failure is one ibtrs_clt_path_fail(); the drain
+ * work then tears down whatever was built.
  *
  * conn->lock orders a late CM event against the teardown: an event that finds the connection dead
- * builds nothing. Teardown then destroys ids, which waits for a handler that still runs, so no
- * event can come after it.
+ * builds nothing. Teardown then destroys ids, which waits for a handler that still runs: the last.
  */
 #include <linux/delay.h>
 #include <linux/if_arp.h>

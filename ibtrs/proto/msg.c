@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Codec of the transport messages (spec A.4 .. A.14, F.1, F.2).
+ * Codec of the messages that make a path: CONN_REQ, CONN_RSP, INFO_REQ, INFO_RSP (spec A.4 .. A.9,
+ * F.1). Requests are msg_io.c's.
  *
- * Owns: every byte of IBTRS on the wire except the immediate. Called by client and server
- * handshakes, by the request path (encode) and by the server's receive path (decode); no state, no
- * locks, any context.
+ * Called by client and server handshakes; no state, no locks, any context.
  *
  * Everything that comes from a peer is copied into a local struct first: private data of the CM and
  * headers inside a chunk have no alignment, and a byte that is looked at twice must not change in
@@ -17,21 +16,14 @@
  */
 #include "ibtrs/proto/imm.h"
 #include "ibtrs/proto/msg.h"
+#include "ibtrs/proto/refuse.h"
 
 #define HDR_MIN		288u		/* OPEN 264, READ 8, descriptor 16 (E-34) */
 #define IO_MIN		4096u
-#define USR_MIN		4u		/* a type and its padding (E-15) */
 #define ERRNO_MAX	4095
 
 static const u8 req_ext_magic[2] = { 'I', 'X' };
 static const u8 rsp_ext_magic[4] = { 'I', 'B', 'T', 'X' };
-
-static int refuse(const char **why, const char *text, int err)
-{
-	if (why)
-		*why = text;
-	return err;
-}
 
 static bool version_ok(__le16 version)
 {
@@ -274,7 +266,7 @@ int ibtrs_msg_info_req_decode(const void *buf, size_t len, const char **name, co
 	return err;
 }
 
-static void desc_encode(struct ibtrs_wire_desc *w, const struct ibtrs_desc *d)
+void ibtrs_msg_desc_encode(struct ibtrs_wire_desc *w, const struct ibtrs_desc *d)
 {
 	w->addr = cpu_to_le64(d->addr);
 	w->rkey = cpu_to_le32(d->rkey);
@@ -298,7 +290,7 @@ void ibtrs_msg_info_rsp_encode(struct ibtrs_wire_info_rsp *w, const struct ibtrs
 	w->sg_cnt = cpu_to_le16(sg_cnt);
 	w->reserved = 0;
 	for (i = 0; i < sg_cnt; i++)
-		desc_encode(&w->desc[i], &desc[i]);
+		ibtrs_msg_desc_encode(&w->desc[i], &desc[i]);
 }
 
 /**
@@ -322,196 +314,5 @@ int ibtrs_msg_info_rsp_decode(const void *buf, size_t len, u16 *sg_cnt, const ch
 	if (len < ibtrs_msg_info_rsp_size(le16_to_cpu(w.sg_cnt)))
 		return refuse(why, "info response ends before its last descriptor", -EPROTO);
 	*sg_cnt = le16_to_cpu(w.sg_cnt);
-	return 0;
-}
-
-/* Length of the fixed part of a request header; descriptors follow it in a read. */
-static size_t io_hdr_size(bool read, bool fence)
-{
-	if (read)
-		return fence ? sizeof(struct ibtrs_wire_read_fenced) :
-			       sizeof(struct ibtrs_wire_read);
-	return fence ? sizeof(struct ibtrs_wire_write_fenced) : sizeof(struct ibtrs_wire_write);
-}
-
-/**
- * ibtrs_msg_write_encode() - transport header of a write
- * @buf: %IBTRS_IO_HDR_MAX bytes, any alignment
- * @fence: the path has FENCE
- * @usr_len: length of the user's header
- * @token: of this submission, counts only with @fence
- *
- * Return: bytes written.
- */
-size_t ibtrs_msg_write_encode(void *buf, bool fence, u16 usr_len, u64 token)
-{
-	struct ibtrs_wire_write_fenced w = {
-		.type		= cpu_to_le16(fence ? IBTRS_MSG_WRITE_FENCED : IBTRS_MSG_WRITE),
-		.usr_len	= cpu_to_le16(usr_len),
-		.token		= cpu_to_le64(token),
-	};
-	size_t size = io_hdr_size(false, fence);
-
-	/* The plain header is the beginning of the fenced one. */
-	memcpy(buf, &w, size);
-	return size;
-}
-
-/**
- * ibtrs_msg_read_encode() - transport header of a read
- * @buf: %IBTRS_IO_HDR_MAX bytes, any alignment
- * @fence: the path has FENCE
- * @usr_len: length of the user's header
- * @token: of this submission, counts only with @fence
- * @need_inval: the server shall invalidate @desc's key; means nothing without @desc
- * @desc: where the data goes, NULL for a read without data
- *
- * Return: bytes written.
- */
-size_t ibtrs_msg_read_encode(void *buf, bool fence, u16 usr_len, u64 token, bool need_inval,
-			     const struct ibtrs_desc *desc)
-{
-	struct ibtrs_wire_read_fenced w = {
-		.type		= cpu_to_le16(fence ? IBTRS_MSG_READ_FENCED : IBTRS_MSG_READ),
-		.usr_len	= cpu_to_le16(usr_len),
-		.flags		= cpu_to_le16(desc && need_inval ? IBTRS_READ_F_NEED_INVAL : 0),
-		.sg_cnt		= cpu_to_le16(desc ? 1 : 0),
-		.token		= cpu_to_le64(token),
-	};
-	size_t size = io_hdr_size(true, fence);
-
-	memcpy(buf, &w, size);
-	if (desc) {
-		struct ibtrs_wire_desc d;
-
-		desc_encode(&d, desc);
-		memcpy((u8 *)buf + size, &d, sizeof(d));
-		size += sizeof(d);
-	}
-	return size;
-}
-
-/*
- * What a read says beyond the common part; everything it finds is in @h before anything is refused.
- */
-static int io_decode_read(const u8 *buf, size_t len, const struct ibtrs_limits *l,
-			  struct ibtrs_io_hdr *h, const char **why)
-{
-	size_t size = io_hdr_size(true, l->fence);
-	struct ibtrs_wire_read_fenced w;
-	struct ibtrs_wire_desc d;
-
-	memcpy(&w, buf, size);
-	if (l->fence)
-		h->token = le64_to_cpu(w.token);
-	if (le16_to_cpu(w.sg_cnt) > 1)
-		return refuse(why, "read has more than one descriptor", -EINVAL);
-	if (!w.sg_cnt)
-		return h->data_len ?
-			       refuse(why, "read asks for data and has no descriptor", -EINVAL) :
-			       0;
-	if (len < size + sizeof(d))
-		return refuse(why, "descriptor of a read crosses the end of the chunk", -EPROTO);
-	memcpy(&d, buf + size, sizeof(d));
-	ibtrs_msg_desc_decode(&d, &h->desc);
-	h->has_desc = true;
-	h->need_inval = le16_to_cpu(w.flags) & IBTRS_READ_F_NEED_INVAL;
-	if (!h->desc.len || !h->data_len)
-		return refuse(why, "read has a descriptor and no data", -EINVAL);
-	if (h->desc.len < h->data_len)
-		return refuse(why, "descriptor of a read is shorter than its data", -EINVAL);
-	return 0;
-}
-
-/**
- * ibtrs_msg_io_decode() - transport header of a request
- * @buf: private copy of the chunk's bytes from @off on
- * @len: bytes in @buf
- * @off: from the immediate
- * @l: numbers of the path
- * @h: result; whole only if 0 is returned, see msg.h for -EINVAL
- * @why: reason of a refusal
- *
- * Return: 0, -EPROTO (close the path) or -EINVAL (reply with the error).
- */
-int ibtrs_msg_io_decode(const void *buf, size_t len, u32 off, const struct ibtrs_limits *l,
-			struct ibtrs_io_hdr *h, const char **why)
-{
-	struct ibtrs_wire_write_fenced w = { 0 };
-	bool fenced;
-	u16 type;
-	int err;
-
-	memset(h, 0, sizeof(*h));
-	if (off >= l->chunk_size)
-		return refuse(why, "request header starts beyond the chunk", -EPROTO);
-	if (len > l->chunk_size - off)
-		len = l->chunk_size - off;
-	if (len < sizeof(struct ibtrs_wire_write))
-		return refuse(why, "request header crosses the end of the chunk", -EPROTO);
-	memcpy(&w, buf, sizeof(struct ibtrs_wire_write));
-
-	type = le16_to_cpu(w.type);
-	h->read = type == IBTRS_MSG_READ || type == IBTRS_MSG_READ_FENCED;
-	fenced = type == IBTRS_MSG_WRITE_FENCED || type == IBTRS_MSG_READ_FENCED;
-	if (!h->read && type != IBTRS_MSG_WRITE && type != IBTRS_MSG_WRITE_FENCED)
-		return refuse(why, "request header has an unknown type", -EPROTO);
-	if (fenced != l->fence)
-		return refuse(why,
-			      fenced ? "fenced request on a path without FENCE" :
-				       "request without a token on a path with FENCE",
-			      -EPROTO);
-	if (len < io_hdr_size(h->read, l->fence))
-		return refuse(why, "request header crosses the end of the chunk", -EPROTO);
-
-	h->usr_len = le16_to_cpu(w.usr_len);
-	if (h->usr_len < USR_MIN)
-		return refuse(why, "user header is shorter than 4 bytes", -EPROTO);
-	if (h->usr_len > l->max_hdr_size || h->usr_len > off)
-		return refuse(why, "user header is longer than there is room for", -EPROTO);
-	h->data_len = off - h->usr_len;
-
-	if (h->read) {
-		err = io_decode_read(buf, len, l, h, why);
-		if (err)
-			return err;
-	} else if (l->fence) {
-		memcpy(&w, buf, sizeof(w));
-		h->token = le64_to_cpu(w.token);
-	}
-	if (h->data_len > l->max_io_size)
-		return refuse(why, "request has more data than the maximum I/O size", -EINVAL);
-	return 0;
-}
-
-void ibtrs_msg_rkey_encode(struct ibtrs_wire_rkey_rsp *w, u16 slot, u32 rkey)
-{
-	w->type = cpu_to_le16(IBTRS_MSG_RKEY_RSP);
-	w->buf_id = cpu_to_le16(slot);
-	w->rkey = cpu_to_le32(rkey);
-}
-
-/**
- * ibtrs_msg_rkey_decode() - the new key of a chunk
- * @buf: received payload
- * @len: bytes received
- * @slot: from the immediate of the same message
- * @rkey: the key
- * @why: reason of a refusal
- *
- * Return: 0 or -EPROTO.
- */
-int ibtrs_msg_rkey_decode(const void *buf, size_t len, u32 slot, u32 *rkey, const char **why)
-{
-	struct ibtrs_wire_rkey_rsp w;
-
-	if (len < sizeof(w))
-		return refuse(why, "key response is too short", -EPROTO);
-	memcpy(&w, buf, sizeof(w));
-	if (le16_to_cpu(w.type) != IBTRS_MSG_RKEY_RSP)
-		return refuse(why, "another message came in place of the key response", -EPROTO);
-	if (le16_to_cpu(w.buf_id) != slot)
-		return refuse(why, "key response names another slot than its immediate", -EPROTO);
-	*rkey = le32_to_cpu(w.rkey);
 	return 0;
 }

@@ -106,6 +106,7 @@ void ibtrs_msg_info_rsp_encode(struct ibtrs_wire_info_rsp *w, const struct ibtrs
 			       u16 sg_cnt);
 /* Length, type, length covers sg_cnt; the layout rules are logic/chunkmap's. */
 int ibtrs_msg_info_rsp_decode(const void *buf, size_t len, u16 *sg_cnt, const char **why);
+void ibtrs_msg_desc_encode(struct ibtrs_wire_desc *w, const struct ibtrs_desc *d);
 void ibtrs_msg_desc_decode(const struct ibtrs_wire_desc *w, struct ibtrs_desc *d);
 
 /*

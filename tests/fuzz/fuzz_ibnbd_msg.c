@@ -7,7 +7,7 @@
  */
 #include <stdlib.h>
 
-#include "ibnbd/proto/msg.h"
+#include "ibnbd/proto/msg_io.h"
 #include "ibnbd/logic/access.h"
 #include "ibnbd/logic/limits.h"
 

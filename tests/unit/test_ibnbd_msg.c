@@ -5,7 +5,7 @@
  * unit_exact(), so that reading one byte too many ends the run.
  */
 #include "unit.h"
-#include "ibnbd/proto/msg.h"
+#include "ibnbd/proto/msg_io.h"
 
 static const char *why;
 

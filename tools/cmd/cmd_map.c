@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* map, unmap, remap, resize: a device comes, goes, comes back, changes its size. */
+/* map, unmap, remap: a device comes, goes, comes back. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -464,60 +464,4 @@ static int map_remap_one(struct cmd_args *a, struct state *s, struct state_dev *
 int cmd_remap_run(struct cmd_args *a)
 {
 	return map_each(a, map_remap_one);
-}
-
-/* ---- resize ---- */
-
-int cmd_resize_run(struct cmd_args *a)
-{
-	char *why, *file, *text, *old, *new;
-	struct state *s = state_read();
-	struct state_dev *d = state_dev(s, a->words[0], &why);
-	int64_t bytes;
-	int rc, err;
-
-	if (!d) {
-		rc = say_error(SAY_NOTHING, "%s", why);
-		say_mend("ibnbd list");
-		free(why);
-		state_free(s);
-		return rc;
-	}
-	if (!maps_size(a->words[1], &bytes) || bytes % 512 || !bytes) {
-		state_free(s);
-		say_error(SAY_USAGE, "resize: \"%s\" is not a size", a->words[1]);
-		say_mend(
-			"bytes in steps of 512, or with K, M, G, T, P, E, or s for sectors: 10G, 20971520s");
-		return SAY_USAGE;
-	}
-	old = table_size(d->size, false);
-	new = table_size(bytes, false);
-	if (bytes < d->size && !ARG(a, force)) {
-		rc = say_error(SAY_USAGE,
-			       "resize: %s would shrink from %s to %s, and lose what is behind",
-			       d->path, old, new);
-		say_mend("--force");
-	} else {
-		file = say_fmt("%s/ibnbd/resize", d->dir);
-		text = say_fmt("%lld", (long long)(bytes / 512));
-		err = sysfs_write(file, text);
-		free(file);
-		free(text);
-		rc = say_exit_of(err);
-		if (err) {
-			why = err == ENOENT ? say_dup("it is not open") : mapping_reason(err);
-			say_error(0, "cannot resize %s: %s", d->path, why);
-			if (err == ENOENT)
-				say_mend("ibnbd remap %s", d->kname);
-			else if (err == EACCES && mapping_mend(err))
-				say_mend("%s", mapping_mend(err));
-			free(why);
-		} else if (say_level >= 0 && !sysfs_dry_run) {
-			printf("%s: %s -> %s\n", d->path, old, new);
-		}
-	}
-	free(old);
-	free(new);
-	state_free(s);
-	return rc;
 }

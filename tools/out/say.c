@@ -162,38 +162,6 @@ int say_join(int sum, int rc, bool first)
 	return SAY_PARTIAL;
 }
 
-static char say_fold(char c)
-{
-	if (c == '_')
-		return '-';
-	return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
-}
-
-unsigned int say_distance(const char *a, const char *b)
-{
-	size_t n = strlen(b), i, j;
-	unsigned int row[65], diagonal, best;
-
-	if (n > 64 || strlen(a) > 64)
-		return 64;
-	for (j = 0; j <= n; j++)
-		row[j] = (unsigned int)j;
-	for (i = 1; a[i - 1]; i++) {
-		diagonal = row[0];
-		row[0] = (unsigned int)i;
-		for (j = 1; j <= n; j++) {
-			best = diagonal + (say_fold(a[i - 1]) != say_fold(b[j - 1]));
-			diagonal = row[j];
-			if (row[j] + 1 < best)
-				best = row[j] + 1;
-			if (row[j - 1] + 1 < best)
-				best = row[j - 1] + 1;
-			row[j] = best;
-		}
-	}
-	return row[n];
-}
-
 bool say_near(const char *word, const char *found)
 {
 	size_t n = strlen(word);

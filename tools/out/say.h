@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <string.h>
+#include "ibnbd/logic/nearest.h"
 
 /* Exit codes; part of the interface, documented in ibnbd(8). */
 enum say_exit {
@@ -45,8 +47,11 @@ int say_exit_of(int err);
 /* The worse summary of two: any failure among successes is SAY_PARTIAL. */
 int say_join(int sum, int rc, bool first);
 
-/* Letters to change to make one of the other; case and '-' against '_' do not count. */
-unsigned int say_distance(const char *a, const char *b);
+static inline unsigned int say_distance(const char *a, const char *b)
+{
+	return ibnbd_nearest_distance(a, strlen(a), b);
+}
+
 /* Is @found near enough to @word to be worth a question? */
 bool say_near(const char *word, const char *found);
 /* Whichever is nearer to @word: @best (or NULL), or @other if it is near at all. */

@@ -28,6 +28,17 @@ struct table_set {
 	const char *usual;		/* default columns */
 };
 
+/* What column @c says of an object. */
+static inline const char *table_text(const struct table_column *c, const void *object)
+{
+	return *(char *const *)((const char *)object + c->offset);
+}
+
+static inline int64_t table_num(const struct table_column *c, const void *object)
+{
+	return *(const int64_t *)((const char *)object + c->offset);
+}
+
 extern const struct table_set table_devs, table_sessions, table_paths, table_exports, table_opens;
 
 /* All of a kind in one array, as the options say; JSON: the whole document. */

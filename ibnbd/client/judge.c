@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What an answer to a repeated OPEN, or its absence, does to a device.
+ *
+ * Called by: open.c, under the device's open_lock and lock.
+ *
+ * No answer is believed blindly (decision 12): logic/limits says whether it describes the disk that
+ * is mapped. The same disk: OPENED. Another disk, a smaller one, or a refusal that waiting can not
+ * mend: FENCE, with the reason. No answer, or "not yet": asked again, every half second while I/O
+ * is held, every two seconds after that.
+ *
+ * When an answer tells of another cache epoch, what was acknowledged before it may just be on its
+ * way into the account. So it is judged only when nothing of the device is in flight.
+ */
+#include <linux/log2.h>
+#include <linux/sizes.h>
+#include "ibnbd/client/dev_state.h"
+#include "ibnbd/client/inflight.h"
+#include "ibnbd/client/judge.h"
+#include "ibnbd/client/kept.h"
+#include "ibnbd/client/msg.h"
+#include "ibnbd/client/number.h"
+#include "ibnbd/client/unflushed.h"
+
+/*
+ * What the device gave up is still executed, as far as we know, by the mapping that @g says is
+ * there.
+ */
+static bool judge_has_left(const struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g)
+{
+	lockdep_assert_held(&dev->lock);
+	return dev->gave_up && dev->state == IBNBD_DEV_FAILED &&
+	       g->features & IBNBD_FEAT_IDENTITY && !ibnbd_clt_grant_is_new(dev, g);
+}
+
+bool ibnbd_clt_judge_resent(const struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g)
+{
+	lockdep_assert_held(&dev->lock);
+	if (!dev->resend_left)
+		return false;
+	return g->features & IBNBD_FEAT_IDENTITY ? g->rsp.device_id == dev->resend_id :
+						   !ibtrs_clt_settled(dev->sess->clt);
+}
+
+bool ibnbd_clt_judge_left(const struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g)
+{
+	return judge_has_left(dev, g) || ibnbd_clt_judge_resent(dev, g);
+}
+
+void ibnbd_clt_judge_error(struct ibnbd_clt_dev *dev, int err, const char *why)
+{
+	const char *refusal;
+
+	if (err == -EPROTO) {
+		ibnbd_clt_dev_say(dev, "the server's answer to OPEN makes no sense: %s",
+				  why ?: "protocol error");
+		ibnbd_clt_dev_post(dev, IBNBD_DEV_EV_FENCE, NULL);
+		return;
+	}
+	if (!ibnbd_clt_msg_unreached(err) &&
+	    ibnbd_remap_refused(err, &refusal) == IBNBD_REMAP_FENCE) {
+		ibnbd_clt_dev_say(dev, "%s%s%s%s", refusal, why ? ": " : "",
+				  ibnbd_clt_judge_who(dev, why), why ?: "");
+		ibnbd_clt_dev_post(dev, IBNBD_DEV_EV_FENCE, NULL);
+		return;
+	}
+	if (!ibnbd_dev_sm_holds(dev->state) && dev->state != IBNBD_DEV_FAILED && !dev->no_writes &&
+	    !dev->limits_due)
+		return;
+	if (ibnbd_dev_sm_holds(dev->state))
+		ibnbd_clt_dev_say(dev, "cannot open the disk again (%d): %s%s", err,
+				  ibnbd_clt_judge_who(dev, why), ibnbd_clt_judge_word(err, why));
+	if (dev->state == IBNBD_DEV_FAILED && dev->gave_up)
+		ibnbd_clt_dev_say(dev, "%s%s", ibnbd_clt_judge_who(dev, why),
+				  ibnbd_clt_judge_word(err, why));
+	ibnbd_clt_dev_ask_later(dev, ibnbd_dev_sm_holds(dev->state) || dev->gave_up ?
+					     IBNBD_CLT_RETRY_HELD : IBNBD_CLT_RETRY_FAILED);
+}
+
+/* Has all ended that the old server may have answered? dev->lock is held. */
+static bool judge_quiet(struct ibnbd_clt_dev *dev)
+{
+	if (dev->state == IBNBD_DEV_OPEN)
+		ibnbd_clt_dev_lose(dev, "the server may have lost what its disk had cached");
+	if (ibnbd_clt_dev_is_quiet(dev))
+		return true;
+	ibnbd_clt_dev_ask_later(dev, IBNBD_CLT_RETRY_SOON);
+	return false;
+}
+
+/* No flush may succeed any more as if nothing had been. dev->lock is held. */
+static void judge_loss(struct ibnbd_clt_dev *dev)
+{
+	u64 mib = (ibnbd_clt_unflushed_bytes(dev) + SZ_1M - 1) >> ilog2(SZ_1M);
+
+	ibnbd_clt_dev_say(
+		dev,
+		"%s, and no flush had covered the last %llu MiB that were written: remap_device takes that loss",
+		READ_ONCE(dev->flush_failed) ?
+			"a flush has failed on the server, which may have dropped what it could not write" :
+			"the server may have lost what its disk had cached",
+		mib);
+	ibnbd_clt_dev_post(dev, IBNBD_DEV_EV_FENCE, NULL);
+}
+
+bool ibnbd_clt_judge_answer(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g)
+{
+	bool other, held, lost, kept;
+	enum ibnbd_remap verdict;
+	const char *why;
+
+	if (ibnbd_clt_judge_left(dev, g)) {
+		/* The CLOSE has not arrived, or it was given up just now. */
+		ibnbd_clt_dev_ask_later(dev, IBNBD_CLT_RETRY_HELD);
+		return false;
+	}
+	dev->resend_left = false;
+	other = ibnbd_clt_unflushed_other(dev, g);
+	if (other && !judge_quiet(dev))
+		return false;
+	lost = ibnbd_clt_unflushed_lost(dev, g);
+	kept = lost && ibnbd_clt_kept_whole(dev);
+	/*
+	 * Writes that flow are not held: the disk was ours all the time. What waits in the block
+	 * layer, in a page cache or in somebody's head is not seen here: who has the disk open for
+	 * himself (not in a migration) has writes.
+	 */
+	held = kept;
+	held |= dev->state != IBNBD_DEV_OPEN && dev->disk &&
+	       ((dev->map.access_mode == IBNBD_ACCESS_RW &&
+		 ibnbd_clt_number_openers(dev->number) > 0) ||
+		ibnbd_clt_inflight_has_writes(dev));
+	verdict = ibnbd_remap_compare(&dev->grant.rsp, &g->rsp, dev->map.access_mode, held, &why);
+	if (verdict == IBNBD_REMAP_FENCE) {
+		ibnbd_clt_dev_say(dev, "%s", why);
+		ibnbd_clt_dev_post(dev, IBNBD_DEV_EV_FENCE, NULL);
+	} else if (verdict == IBNBD_REMAP_RETRY) {
+		ibnbd_clt_judge_error(dev, -ENOMEDIUM, why);
+	} else if (kept) {
+		ibnbd_clt_dev_say(dev, "what the server may have lost is sent again");
+		return ibnbd_clt_dev_post(dev, IBNBD_DEV_EV_REPLAY, NULL) ||
+		       dev->state == IBNBD_DEV_REPLAYING;
+	} else if (lost) {
+		judge_loss(dev);
+	} else {
+		if (other)
+			ibnbd_clt_unflushed_made_good(dev);
+		ibnbd_clt_dev_post(dev, IBNBD_DEV_EV_OPENED, g);
+	}
+	return false;
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What answers to OPEN mean for a device. Under dev->lock, where nothing else is said. */
+#ifndef IBNBD_CLIENT_JUDGE_H
+#define IBNBD_CLIENT_JUDGE_H
+
+#include "ibnbd/client/dev.h"
+#include "ibnbd/logic/errword.h"
+
+/* when the server is asked again */
+#define IBNBD_CLT_RETRY_HELD	(HZ / 2)
+#define IBNBD_CLT_RETRY_SOON	(HZ / 20 ?: 1)
+#define IBNBD_CLT_RETRY_FAILED	(2 * HZ)
+
+/* The mapping of @g may still execute what a replay had under way. */
+bool ibnbd_clt_judge_resent(const struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g);
+/* The same, or what the device gave up: it is closed before it is opened again. */
+bool ibnbd_clt_judge_left(const struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g);
+/* The server answered: is it still our disk? True: what is kept has to be sent again first. */
+bool ibnbd_clt_judge_answer(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g);
+/* No usable answer. */
+void ibnbd_clt_judge_error(struct ibnbd_clt_dev *dev, int err, const char *why);
+
+/*
+ * Why not: @why if there is one, in the server's own words or ours, else what the errno says. Valid
+ * as long as open_lock is held.
+ */
+static inline const char *ibnbd_clt_judge_word(int err, const char *why)
+{
+	return why ?: ibnbd_errword_open(err);
+}
+
+/* The name of the speaker: empty unless @why are the server's own words. */
+static inline const char *ibnbd_clt_judge_who(const struct ibnbd_clt_dev *dev, const char *why)
+{
+	return why == dev->said.text ? "the server says: " : "";
+}
+
+#endif

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Who may have a place in an export: B.3 rule 4, with what the server knows beyond it of those who
+ * have one.
+ *
+ * Called by: export.c, under its lock.
+ */
+#include "ibnbd/server/place.h"
+#include "ibnbd/server/session.h"
+
+/*
+ * Does the disk still work on writes of a mapping that its client has given up, or died with? They
+ * may come after those of a new one.
+ */
+static bool place_still_writes(const struct ibnbd_srv_export *e)
+{
+	const struct ibnbd_srv_open *other;
+
+	list_for_each_entry(other, &e->opens, link)
+		if (ibnbd_access_writes(other->access) &&
+		    READ_ONCE(other->state) == IBNBD_SRV_OPEN_CLOSING)
+			return true;
+	return false;
+}
+
+/*
+ * Does a client write to it that has not agreed to a second writer? The policy may let one write
+ * beside it all the same.
+ */
+static bool place_has_exclusive(const struct ibnbd_srv_export *e)
+{
+	const struct ibnbd_srv_open *other;
+
+	list_for_each_entry(other, &e->opens, link)
+		if (other->access == IBNBD_ACCESS_RW)
+			return true;
+	return false;
+}
+
+/* Or has a client been lost that writes to it, and may come back? */
+static bool place_writer_is_away(const struct ibnbd_srv_export *e)
+{
+	const struct ibnbd_srv_open *other;
+
+	list_for_each_entry(other, &e->opens, link)
+		if (ibnbd_access_writes(other->access) &&
+		    !ibtrs_srv_session_connected(other->session->ibtrs))
+			return true;
+	return false;
+}
+
+int ibnbd_srv_place_ask(const struct ibnbd_srv_export *e, const struct ibnbd_srv_open *open,
+			const char **why)
+{
+	int err;
+
+	if (ibnbd_access_writes(open->access) && place_still_writes(e)) {
+		*why = "an earlier mapping of it is not closed: the disk has not ended all its requests";
+		return -EBUSY;
+	}
+	err = ibnbd_access_open(e->writers, !open->beside && place_has_exclusive(e), open->access,
+				why);
+	if (err == -EPERM && place_writer_is_away(e)) {
+		*why = "its writer is not connected, and has not been given up yet";
+		return -EBUSY;
+	}
+	return err;
+}
+
+/*
+ * Of two writers @gone leaves: which may write on? One that is away has not written since, and one
+ * that leaves properly was the last.
+ */
+static const struct ibnbd_srv_open *place_last_of(const struct ibnbd_srv_open *gone,
+						   const struct ibnbd_srv_open *stays)
+{
+	bool away = !ibtrs_srv_session_connected(stays->session->ibtrs);
+
+	return away && ibtrs_srv_session_connected(gone->session->ibtrs) ? gone : stays;
+}
+
+const struct ibnbd_srv_open *ibnbd_srv_place_last(const struct ibnbd_srv_export *e,
+						  const struct ibnbd_srv_open *gone)
+{
+	const struct ibnbd_srv_open *other, *last = NULL;
+
+	list_for_each_entry(other, &e->opens, link)
+		if (ibnbd_access_writes(other->access))
+			last = place_last_of(gone, other);
+	return last;
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Who may have a place in an export, and who was the last to write. Under the export lock. */
+#ifndef IBNBD_SERVER_PLACE_H
+#define IBNBD_SERVER_PLACE_H
+
+#include "ibnbd/server/export.h"
+
+/*
+ * May @open, which has none yet, have a place in @e (B.3 rule 4)? 0; -EPERM: somebody else writes;
+ * -EBUSY: as long as it waits for one that is away, or for its own requests.
+ */
+int ibnbd_srv_place_ask(const struct ibnbd_srv_export *e, const struct ibnbd_srv_open *open,
+			const char **why);
+/* @gone, which wrote, has left: which of it and those who stay may write on? NULL: nobody stays. */
+const struct ibnbd_srv_open *ibnbd_srv_place_last(const struct ibnbd_srv_export *e,
+						  const struct ibnbd_srv_open *gone);
+
+#endif

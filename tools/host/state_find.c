@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Looks for an object of state.h by a word of the user's. */
+#include <stdlib.h>
+#include <string.h>
+#include "ibnbd/logic/linkname.h"
+#include "tools/out/escape.h"
+#include "tools/out/say.h"
+#include "tools/host/state.h"
+
+struct state_session *state_session(struct state *s, const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < s->nr_sessions; i++)
+		if (!strcmp(s->sessions[i].name, name))
+			return &s->sessions[i];
+	return NULL;
+}
+
+struct state_session *state_session_said(struct state *s, const char *word)
+{
+	struct state_session *found = state_session(s, word);
+	char *undone;
+
+	if (!found && strchr(word, '\\')) {
+		undone = escape_undo(word);
+		found = state_session(s, undone);
+		free(undone);
+	}
+	return found;
+}
+
+struct state_dev *state_dev_of(struct state *s, const char *session, const char *device_path)
+{
+	size_t i;
+
+	for (i = 0; i < s->nr_devs; i++) {
+		struct state_dev *d = &s->devs[i];
+
+		if (d->session && d->device_path && !strcmp(d->session, session) &&
+		    !strcmp(d->device_path, device_path))
+			return d;
+	}
+	return NULL;
+}
+
+char *state_dev_link(const char *session, const char *device_path)
+{
+	char link[IBNBD_LINKNAME_MAX];
+
+	ibnbd_linkname_dev(device_path, session, link, sizeof(link));
+	return say_dup(link);
+}
+
+/* DEVICE@SESSION. Both may hold an '@' too: each is tried. */
+static bool state_dev_at(const struct state_dev *d, const char *word)
+{
+	const char *at;
+
+	for (at = strchr(word, '@'); at && d->session && d->device_path; at = strchr(at + 1, '@'))
+		if (!strcmp(at + 1, d->session) && strlen(d->device_path) == (size_t)(at - word) &&
+		    !strncmp(word, d->device_path, (size_t)(at - word)))
+			return true;
+	return false;
+}
+
+static bool state_dev_is(const struct state_dev *d, const char *word)
+{
+	char *full = word[0] == '/' ? realpath(word, NULL) : NULL;
+	bool same = !strcmp(word, d->kname) || !strcmp(full ? full : word, d->path) ||
+		    (d->name && !strcmp(word, d->name)) || state_dev_at(d, word);
+
+	free(full);
+	return same;
+}
+
+static char *state_dev_unknown(struct state *s, const char *word)
+{
+	const char *near = NULL;
+	size_t i;
+
+	for (i = 0; i < s->nr_devs; i++) {
+		struct state_dev *d = &s->devs[i];
+
+		near = say_nearest(word, near, d->kname);
+		if (d->name)
+			near = say_nearest(word, near, d->name);
+		if (d->device_path)
+			near = say_nearest(word, near, d->device_path);
+	}
+	if (!s->nr_devs)
+		return say_fmt("%s: no such device, nothing is mapped", word);
+	return near ? say_fmt("%s: no such device, did you mean \"%s\"?", word, near) :
+		      say_fmt("%s: no such device", word);
+}
+
+/*
+ * The device that is called exactly so; the number of sessions that have a DEVICE of that name, if
+ * none is.
+ */
+static struct state_dev *state_dev_exact(struct state *s, const char *word, unsigned int *nr)
+{
+	struct state_dev *found = NULL;
+	size_t i;
+
+	*nr = 0;
+	for (i = 0; i < s->nr_devs; i++)
+		if (state_dev_is(&s->devs[i], word))
+			return &s->devs[i];
+	for (i = 0; i < s->nr_devs; i++) {
+		if (!s->devs[i].device_path || strcmp(word, s->devs[i].device_path))
+			continue;
+		found = &s->devs[i];
+		++*nr;
+	}
+	return *nr == 1 ? found : NULL;
+}
+
+/*
+ * Words are as they are, or as the outputs escape them; one that is both, of two disks, is a
+ * question.
+ */
+struct state_dev *state_dev(struct state *s, const char *word, char **why)
+{
+	char *undone = escape_undo(word);
+	unsigned int nr, nr_undone = 0;
+	struct state_dev *d = state_dev_exact(s, word, &nr), *u = NULL;
+
+	if (strcmp(undone, word))
+		u = state_dev_exact(s, undone, &nr_undone);
+	free(undone);
+	if (d && u && d != u) {
+		*why = say_fmt("%s: as it is this is %s, and as an escape %s: name one of these",
+			       word, d->path, u->path);
+		return NULL;
+	}
+	if (d || u)
+		return d ? d : u;
+	nr += nr_undone;
+	*why = nr ? say_fmt("%s: mapped from %u sessions, say DEVICE@SESSION", word, nr) :
+		    state_dev_unknown(s, word);
+	return NULL;
+}
