@@ -73,14 +73,19 @@ static bool disk_read_only(const struct ibnbd_clt_dev *dev, const struct ibnbd_c
 
 /*
  * What was written while nothing was kept is missing until a flush covers it; what was kept is of
- * no use when the account ends.
+ * no use when the account ends. Nor is it when somebody else has written since: sent again, it
+ * would come over what is newer. Then a loss is told (L26).
  */
 static void disk_set_account(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g)
 {
 	bool keep = ibnbd_clt_unflushed_keeps(dev, g) && dev->sess->pool;
+	bool account = ibnbd_clt_unflushed_counts(dev, g);
 
-	dev->account = ibnbd_clt_unflushed_counts(dev, g);
-	if (keep != dev->keep)
+	/* What was written until now, nobody has counted. */
+	if (account && !dev->account && dev->disk)
+		ibnbd_unflushed_wrote(&dev->unflushed);
+	WRITE_ONCE(dev->account, account);
+	if (keep != dev->keep || ibnbd_remap_other_writer(&dev->grant.rsp, &g->rsp))
 		ibnbd_clt_kept_forget(dev, keep && ibnbd_unflushed_any(&dev->unflushed));
 	dev->keep = keep;
 }
@@ -90,6 +95,7 @@ static void disk_set_hot(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant
 {
 	struct ibnbd_clt_session *s = dev->sess;
 
+	disk_set_account(dev, g);
 	dev->grant = *g;
 	dev->version = g->version;
 	dev->link_gen = g->link_gen;
@@ -98,7 +104,6 @@ static void disk_set_hot(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant
 		dev->io_flags &= ~(IBNBD_F_PREFLUSH | IBNBD_F_NOUNMAP);
 	dev->nr_irq = s->nr_irq;
 	dev->op_stride = s->op_stride;
-	disk_set_account(dev, g);
 	dev->ops = s->ops;
 	dev->clt = s->clt;
 	WRITE_ONCE(dev->device_id, g->rsp.device_id);

@@ -13,6 +13,7 @@
 #include <linux/jiffies.h>
 #include "ibnbd/client/inflight.h"
 #include "ibnbd/client/queue.h"
+#include "ibnbd/client/unflushed.h"
 
 static bool inflight_match(struct ibtrs_clt_io *io, void *arg)
 {
@@ -62,11 +63,15 @@ static bool inflight_match_slow(struct ibtrs_clt_io *io, void *arg)
 }
 
 /*
- * The server may have given the device another id. The submitter no longer looks where we are about
- * to post.
+ * The server may have given the device another id, and the account may have begun while the request
+ * waited. The submitter no longer looks where we are about to post.
  */
 static void inflight_readdress(struct ibnbd_clt_op *op)
 {
+	enum ibnbd_op kind = le32_to_cpu(op->hdr->rw) & IBNBD_OP_MASK;
+
+	if (op->account == IBNBD_CLT_ACCOUNT_NOTHING)
+		ibnbd_clt_unflushed_send(op->dev, op, kind, op->rq->cmd_flags & REQ_FUA);
 	op->io.poll = 0;
 	op->io.gen = op->dev->link_gen;
 	op->hdr->device_id = cpu_to_le32(op->dev->device_id);

@@ -17,6 +17,8 @@ bool ibnbd_clt_judge_resent(const struct ibnbd_clt_dev *dev, const struct ibnbd_
 bool ibnbd_clt_judge_left(const struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g);
 /* The server answered: is it still our disk? True: what is kept has to be sent again first. */
 bool ibnbd_clt_judge_answer(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g);
+/* The server may have lost writes, and all of them are kept and may be sent again. */
+bool ibnbd_clt_judge_resends(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g);
 /* No usable answer. */
 void ibnbd_clt_judge_error(struct ibnbd_clt_dev *dev, int err, const char *why);
 

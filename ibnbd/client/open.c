@@ -157,6 +157,9 @@ static void open_resend(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant 
 		ibnbd_clt_dev_post(dev, IBNBD_DEV_EV_OPEN_LATE, NULL);	/* L4 */
 		ibnbd_clt_dev_ask_later(dev, IBNBD_CLT_RETRY_FAILED);
 	} else if (ibnbd_clt_msg_unreached(err)) {
+		/* Held again: there hold= and L4 have their clocks. */
+		ibnbd_clt_dev_lose(dev, "what the server may have lost could not all be sent again");
+		ibnbd_clt_dev_arm_late(dev);
 		ibnbd_clt_dev_ask_later(dev, IBNBD_CLT_RETRY_HELD);
 	} else {
 		ibnbd_clt_dev_say(
@@ -302,12 +305,17 @@ static int open_remap_check(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_gr
 				why);
 }
 
-/* Before anything is written again: that is none of what is lost. dev->lock is held. */
+/*
+ * Before anything is written again: that is none of what is lost. Of a server that names no epoch
+ * nobody knows whether this is the disk that has been written to. dev->lock is held.
+ */
 static void open_remap_loss(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g)
 {
 	u64 kib = DIV_ROUND_UP_ULL(ibnbd_clt_unflushed_bytes(dev), SZ_1K);
 
-	if (!ibnbd_clt_unflushed_lost(dev, g))
+	if (!ibnbd_clt_unflushed_lost(dev, g) &&
+	    !(dev->state == IBNBD_DEV_FENCED && !g->rsp.has_durability &&
+	      ibnbd_unflushed_any(&dev->unflushed)))
 		return;
 	ibnbd_clt_unflushed_accept(dev);
 	pr_warn("ibnbd%d: remapped: %llu KiB that no flush had covered count as lost\n", dev->index,
@@ -326,6 +334,25 @@ static int open_remap_state(struct ibnbd_clt_dev *dev)
 	default:
 		return 0;
 	}
+}
+
+/* Does the device need nobody to give up anything: all that may be lost is kept? */
+static bool open_remap_resends(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g)
+{
+	guard(mutex)(&dev->lock);
+	return dev->state != IBNBD_DEV_FENCED && g->gen == ibnbd_clt_link_gen(dev->sess) &&
+	       ibnbd_clt_judge_resends(dev, g);
+}
+
+/* As it would do by itself some seconds later. */
+static int open_remap_resend(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g)
+{
+	if (open_answered(dev, g, false, 0, NULL))
+		open_resend(dev, g);
+	guard(mutex)(&dev->lock);
+	if (dev->state == IBNBD_DEV_OPEN)
+		return 0;
+	return ibnbd_clt_refuse(-EAGAIN, "ibnbd%d: %s", dev->index, dev->reason);
 }
 
 /* Has @g to be closed first, and in which state is the device? */
@@ -359,6 +386,10 @@ int ibnbd_clt_open_remap(struct ibnbd_clt_dev *dev)
 				 err, ibnbd_clt_judge_who(dev, why),
 				 ibnbd_clt_judge_word(err, why));
 		goto close;
+	}
+	if (open_remap_resends(dev, &g)) {
+		err = open_remap_resend(dev, &g);
+		goto unlock;
 	}
 	mutex_lock(&dev->lock);
 	if (g.gen != ibnbd_clt_link_gen(dev->sess))

@@ -62,7 +62,9 @@ u64 ibnbd_clt_unflushed_bytes(const struct ibnbd_clt_dev *dev)
 {
 	u64 flushed = READ_ONCE(dev->flushed), wrote = unflushed_wrote(dev);
 
-	return ibnbd_unflushed_any(&dev->unflushed) && wrote > flushed ? wrote - flushed : 0;
+	if (!READ_ONCE(dev->account) || !ibnbd_unflushed_any(&dev->unflushed))
+		return 0;
+	return wrote > flushed ? wrote - flushed : 0;
 }
 
 bool ibnbd_clt_unflushed_keeps(const struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g)
@@ -107,7 +109,7 @@ bool ibnbd_clt_unflushed_other(const struct ibnbd_clt_dev *dev, const struct ibn
 
 bool ibnbd_clt_unflushed_lost(const struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g)
 {
-	return ibnbd_unflushed_any(&dev->unflushed) && unflushed_lost_between(dev, g);
+	return ibnbd_unflushed_any(&dev->unflushed) && ibnbd_clt_unflushed_other(dev, g);
 }
 
 void ibnbd_clt_unflushed_accept(struct ibnbd_clt_dev *dev)

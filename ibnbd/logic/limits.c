@@ -151,6 +151,12 @@ static bool remap_foreign_writer(u64 old, u64 new)
 	return (u32)new;
 }
 
+bool ibnbd_remap_other_writer(const struct ibnbd_open_rsp *old, const struct ibnbd_open_rsp *new)
+{
+	return old->has_identity &&
+	       remap_foreign_writer(old->identity.writer_gen, new->identity.writer_gen);
+}
+
 static const char *remap_fence(const struct ibnbd_open_rsp *old, const struct ibnbd_open_rsp *new,
 			       enum ibnbd_access access, bool held_writes)
 {
@@ -172,8 +178,7 @@ static const char *remap_fence(const struct ibnbd_open_rsp *old, const struct ib
 	if (access != IBNBD_ACCESS_RO && new->identity.flags & IBNBD_ID_F_READ_ONLY &&
 	    !(old->identity.flags & IBNBD_ID_F_READ_ONLY))
 		return "the disk became read-only";
-	if (held_writes && old->has_identity &&
-	    remap_foreign_writer(old->identity.writer_gen, new->identity.writer_gen))
+	if (held_writes && ibnbd_remap_other_writer(old, new))
 		return "somebody else may have written meanwhile";
 	return NULL;
 }

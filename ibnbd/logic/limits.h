@@ -79,6 +79,8 @@ enum ibnbd_remap {
 enum ibnbd_remap ibnbd_remap_compare(const struct ibnbd_open_rsp *old,
 				     const struct ibnbd_open_rsp *new, enum ibnbd_access access,
 				     bool held_writes, const char **why);
+/* Has somebody else written between the two answers, or may have? */
+bool ibnbd_remap_other_writer(const struct ibnbd_open_rsp *old, const struct ibnbd_open_rsp *new);
 /*
  * The server refused the re-OPEN with @err: FENCE for what waiting cannot mend (-EPERM, -EACCES,
  * -EROFS: write permission lost), RETRY for the rest (-ENOENT right after the server booted ...).

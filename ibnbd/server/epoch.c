@@ -22,18 +22,39 @@
  * may do so. The next one succeeds, and its client may never have heard of the first, for its link
  * was lost meanwhile, or because it was another client's. So it ends the epoch of a file and of a
  * disk alike. It is seen where nobody may wait for the export lock: a mark says until then that no
- * success of anybody who knows epochs is one.
+ * success of anybody who knows epochs is one. Partitions share the cache of their disk, so all
+ * exports of one disk are marked at once; they are found under RCU.
  *
  * Lock: all but ibnbd_srv_epoch_flush() and ibnbd_srv_epoch_doubt() under the export lock. Failure:
  * a doubt is a new epoch.
  */
 #include <linux/blkdev.h>
 #include <linux/random.h>
+#include <linux/rculist.h>
 #include "ibnbd/server/epoch.h"
 #include "ibnbd/server/open.h"
 #include "ibnbd/server/params.h"
 #include "ibnbd/server/writer.h"
 #include "ibnbd/server/writer_file.h"
+
+static LIST_HEAD(epoch_exports);	/* changed under the export lock */
+
+/**
+ * ibnbd_srv_epoch_join() - an export is there
+ * @e: until ibnbd_srv_epoch_leave()
+ * @open: its first
+ */
+void ibnbd_srv_epoch_join(struct ibnbd_srv_export *e, const struct ibnbd_srv_open *open)
+{
+	e->disk = open->bdev ? open->bdev->bd_disk : NULL;
+	list_add_rcu(&e->epoch_link, &epoch_exports);
+}
+
+/* It has no opens any more. Its memory lives until RCU's readers are past it. */
+void ibnbd_srv_epoch_leave(struct ibnbd_srv_export *e)
+{
+	list_del_rcu(&e->epoch_link);
+}
 
 /* Of a file it is the page cache, and the disk below. */
 static bool epoch_is_volatile(const struct ibnbd_srv_open *open)
@@ -55,6 +76,30 @@ static struct ibnbd_epoch *epoch_record(struct ibnbd_srv_export *e)
 
 	open = list_first_entry_or_null(&e->opens, struct ibnbd_srv_open, link);
 	return open ? ibnbd_srv_writer_cache(open, e) : NULL;
+}
+
+/* A client that would not ask again keeps what it has: it knows no epochs. */
+static void epoch_ask_again(struct ibnbd_srv_open *open)
+{
+	struct ibnbd_srv_session *s = open->session;
+
+	if (!ibnbd_srv_epoch_is_known(s)) {
+		WRITE_ONCE(open->epoch, open->export->cache.epoch);
+		return;
+	}
+	spin_lock(&s->lock);
+	ibnbd_srv_open_lose(open, "its client has to hear that the disk's cache was lost");
+	spin_unlock(&s->lock);
+}
+
+/* Another epoch has begun: whoever has the disk open, readers too, hears of it. */
+static void epoch_begun(struct ibnbd_srv_export *e)
+{
+	struct ibnbd_srv_open *open;
+
+	epoch_store(e, epoch_record(e));
+	list_for_each_entry(open, &e->opens, link)
+		epoch_ask_again(open);
 }
 
 /**
@@ -99,51 +144,29 @@ void ibnbd_srv_epoch_kept(struct ibnbd_srv_export *e, bool kept)
 		e->clean_epoch = 0;
 	} else if (e->clean_epoch == e->cache.epoch) {
 		ibnbd_epoch_lost(&e->cache, get_random_u64());
-		epoch_store(e, epoch_record(e));
+		epoch_begun(e);
 	}
 }
 
-/**
- * ibnbd_srv_epoch_end() - the last writer leaves
- * @e: it is still in the export's list
- * @flushed: ibnbd_srv_epoch_flush() has succeeded after its last request
- */
-void ibnbd_srv_epoch_end(struct ibnbd_srv_export *e, bool flushed)
+static void epoch_doubt(struct ibnbd_srv_export *e)
 {
-	ibnbd_epoch_end(&e->cache, flushed && !READ_ONCE(e->doubt), get_random_u64());
-	epoch_store(e, epoch_record(e));
-}
-
-/* A client that would not ask again keeps what it has: it knows no epochs. */
-static void epoch_ask_again(struct ibnbd_srv_open *open)
-{
-	struct ibnbd_srv_session *s = open->session;
-
-	if (!ibnbd_srv_epoch_is_known(s)) {
-		WRITE_ONCE(open->epoch, open->export->cache.epoch);
+	if (!READ_ONCE(e->cache_volatile) || xchg(&e->doubt, true))
 		return;
-	}
-	spin_lock(&s->lock);
-	ibnbd_srv_open_lose(open, "its client has to hear that the disk's cache was lost");
-	spin_unlock(&s->lock);
+	/* Without a reference it has no opens any more: there is nobody to be told. */
+	if (kobject_get_unless_zero(&e->kobj))
+		queue_work(ibnbd_srv_ctl_wq, &e->doubt_work);
 }
 
-/**
- * ibnbd_srv_epoch_lost() - the disk's cache may have been lost while it is open
- * @e: its clients hear of it before anything else of theirs succeeds
- * @why: for the log
- */
-void ibnbd_srv_epoch_lost(struct ibnbd_srv_export *e, const char *why)
+/* The disk may have dropped what others had written to it, too. */
+static void epoch_doubt_neighbours(const struct ibnbd_srv_export *e)
 {
-	struct ibnbd_srv_open *open;
+	struct ibnbd_srv_export *other;
 
-	ibnbd_epoch_lost(&e->cache, get_random_u64());
-	/* All flushes of a disk may fail, and somebody may go on asking for them. */
-	pr_warn_ratelimited("%s: %s: cache epoch %016llx begins\n", kobject_name(&e->kobj), why,
-			    e->cache.epoch);
-	epoch_store(e, epoch_record(e));
-	list_for_each_entry(open, &e->opens, link)
-		epoch_ask_again(open);
+	rcu_read_lock();
+	list_for_each_entry_rcu(other, &epoch_exports, epoch_link)
+		if (other != e && e->disk && other->disk == e->disk)
+			epoch_doubt(other);
+	rcu_read_unlock();
 }
 
 /**
@@ -154,10 +177,40 @@ void ibnbd_srv_epoch_lost(struct ibnbd_srv_export *e, const char *why)
  */
 void ibnbd_srv_epoch_doubt(struct ibnbd_srv_export *e)
 {
-	if (!READ_ONCE(e->cache_volatile) || xchg(&e->doubt, true))
-		return;
-	kobject_get(&e->kobj);
-	queue_work(ibnbd_srv_ctl_wq, &e->doubt_work);
+	epoch_doubt(e);
+	epoch_doubt_neighbours(e);
+}
+
+/**
+ * ibnbd_srv_epoch_end() - the last writer leaves
+ * @e: it is still in the export's list
+ * @flushed: ibnbd_srv_epoch_flush() has succeeded after its last request
+ */
+void ibnbd_srv_epoch_end(struct ibnbd_srv_export *e, bool flushed)
+{
+	u64 old = e->cache.epoch;
+
+	if (!flushed)
+		epoch_doubt_neighbours(e);
+	ibnbd_epoch_end(&e->cache, flushed && !READ_ONCE(e->doubt), get_random_u64());
+	if (e->cache.epoch != old)
+		epoch_begun(e);
+	else
+		epoch_store(e, epoch_record(e));
+}
+
+/**
+ * ibnbd_srv_epoch_lost() - the disk's cache may have been lost while it is open
+ * @e: its clients hear of it before anything else of theirs succeeds
+ * @why: for the log
+ */
+void ibnbd_srv_epoch_lost(struct ibnbd_srv_export *e, const char *why)
+{
+	ibnbd_epoch_lost(&e->cache, get_random_u64());
+	/* All flushes of a disk may fail, and somebody may go on asking for them. */
+	pr_warn_ratelimited("%s: %s: cache epoch %016llx begins\n", kobject_name(&e->kobj), why,
+			    e->cache.epoch);
+	epoch_begun(e);
 }
 
 /**

@@ -11,6 +11,8 @@ void ibnbd_srv_epoch_note(const struct ibnbd_srv_open *open, struct ibnbd_srv_ex
 void ibnbd_srv_epoch_kept(struct ibnbd_srv_export *e, bool kept);
 void ibnbd_srv_epoch_end(struct ibnbd_srv_export *e, bool flushed);
 void ibnbd_srv_epoch_lost(struct ibnbd_srv_export *e, const char *why);
+void ibnbd_srv_epoch_join(struct ibnbd_srv_export *e, const struct ibnbd_srv_open *open);
+void ibnbd_srv_epoch_leave(struct ibnbd_srv_export *e);
 void ibnbd_srv_epoch_doubt(struct ibnbd_srv_export *e);
 bool ibnbd_srv_epoch_look(struct ibnbd_srv_export *e, const struct ibnbd_srv_open *open);
 void ibnbd_srv_epoch_tell(struct ibnbd_srv_open *open, struct ibnbd_durability *d);

@@ -78,7 +78,7 @@ static void export_kobj_release(struct kobject *kobj)
 
 	if (e->wq)
 		destroy_workqueue(e->wq);
-	kfree(e);
+	kfree_rcu(e, rcu);
 	ibnbd_srv_dirs_released();
 }
 
@@ -132,6 +132,7 @@ static struct ibnbd_srv_export *export_create(struct ibnbd_srv_open *open,
 	if (err)
 		goto out_put;
 	list_add(&e->link, &export_list);
+	ibnbd_srv_epoch_join(e, open);
 	export_look_later();
 	return e;
 
@@ -171,6 +172,7 @@ static struct ibnbd_srv_export *export_detach(struct ibnbd_srv_open *open, bool 
 	if (!list_empty(&e->opens))
 		return NULL;
 	list_del(&e->link);
+	ibnbd_srv_epoch_leave(e);
 	ibnbd_srv_dirs_del_export(e);
 	return e;
 }
@@ -180,6 +182,7 @@ static void export_drop_unused(struct ibnbd_srv_export *e)
 	if (!list_empty(&e->opens))
 		return;
 	list_del(&e->link);
+	ibnbd_srv_epoch_leave(e);
 	ibnbd_srv_dirs_del_export(e);
 	kobject_put(&e->kobj);
 }

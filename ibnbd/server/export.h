@@ -52,6 +52,7 @@ enum {				/* spec F.3 */
  * @cache_id: by which its cache epoch is found again: the same, or that of this boot
  * @cache: cache epoch, and whether all that was acknowledged is flushed; @cache_volatile: has it a
  *	cache that is lost with the power, ever since it was opened
+ * @disk: a block device: of which it is, or is a part; with @epoch_link epoch.c's, read under RCU
  * @doubt: a flush has failed, and its clients have not been sent to ask for the new epoch yet: no
  *	success is one for them; written by ibnbd_srv_epoch_doubt() and @doubt_work
  * @clean_epoch: the one of which the file may still say that it ended clean; 0: none
@@ -71,6 +72,8 @@ struct ibnbd_srv_export {
 	u64 writer_gen;
 	struct ibnbd_epoch cache;
 	bool cache_volatile;
+	const struct gendisk *disk;
+	struct list_head epoch_link;
 	bool doubt;
 	struct work_struct doubt_work;
 	u64 clean_epoch;
@@ -84,6 +87,7 @@ struct ibnbd_srv_export {
 	struct ibnbd_identity cache_id;
 	struct kobject kobj;
 	struct kobject *sessions;
+	struct rcu_head rcu;
 };
 
 enum ibnbd_srv_open_state {

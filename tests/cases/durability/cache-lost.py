@@ -70,6 +70,26 @@ def run(t):
         for words in (WRITE, FUA, FLUSH):
             say(words)
 
+    t.log("--- a flush fails that another client has sent to another partition of the disk")
+    c.sh("modprobe -r ibnbd-speak")
+    s.sh("printf 'start=2048,size=8192\\n,\\n' | sfdisk -q /dev/testdisk1; "
+         "wait_for 5 test -b /dev/testdisk1p2")
+    speak(to="ip:10.0.0.2", disk="testdisk1p2", features=6)
+    part = said()[0]
+    dev = c.sh("map testdisk1p1 unflushed=ignore")
+    flush = f"dd if=/dev/zero of={dev} bs=4k count=1 oflag=direct conv=fsync status=none"
+    c.sh(flush)
+    say(FLUSH)
+    s.sh(f"echo flush > {P}/fail; echo 1 > {P}/fail_times")
+    c.fails(flush, "Input/output error")
+    say(FLUSH, GONE)
+    again()
+    t.ok(said()[0] != part, "the client has asked, and heard of another epoch")
+    say(FLUSH)
+    c.sh(f"modprobe -r ibnbd-speak; unmap {dev}")
+    speak(to="ip:10.0.0.2", disk="testdisk0", features=6)
+    t.eq(said()[0], epoch, "another disk's is as it was")
+
     t.log("--- while a flush, or a read, is under way")
     for slow, words, why in (("flush_ms", FLUSH, "it has covered nothing"),
                              ("read_ms", READ, "it may have found what was there before")):

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The disk forgets what no flush has covered when it is told to, and the server says so: no machine
+has to be killed.  Between the client's writes and that moment somebody else has written."""
+description = ("what a client has kept is never sent again over what somebody else has written "
+               "since, and remap_device gives up nothing that is kept")
+crowd = True
+deadline = 180
+
+P = "/sys/module/ibnbd_testdisk/parameters"
+CTL = "/sys/class/ibnbd-server/ctl/devices"
+PATH = "/sys/class/ibtrs-client/s1/paths/*"
+
+
+def run(t):
+    c, s = t.client, t.server
+    attr = lambda dev, name: c.sh(f"dev_attr {dev} {name}")
+    put = lambda dev, char, how="oflag=direct": c.sh(
+        f"head -c 4096 /dev/zero | tr '\\0' {char} | dd of={dev} bs=4k iflag=fullblock {how} "
+        "status=none")
+    got = lambda: s.sh("dd if=/dev/testdisk0 bs=4k count=1 iflag=direct status=none | "
+                       "tr '\\0' 0 | tr -s A-Z0")
+    gone = lambda: t.wait(lambda: not s.sh(f"ls {CTL}"), 30, "the server has let it go")
+    down = lambda: c.sh(f"echo 1 > $(echo {PATH})/disconnect")
+    up = lambda: c.sh(f"echo 1 > $(echo {PATH})/reconnect || true")
+
+    def is_(dev, state, what):
+        t.wait(lambda: attr(dev, "state_detail") == state, 40, f"{what}: {state}")
+
+    def lose(dev):
+        """The disk forgets, and a read makes the client ask."""
+        s.sh(f"echo 1 > {P}/power_cut; echo 1 > {CTL}/testdisk0/cache_lost")
+        c.sh(f"dd if={dev} of=/dev/null bs=4k skip=1 count=1 iflag=direct status=none || true",
+             timeout=60)
+
+    def somebody_writes(char):
+        other = c.sh("map testdisk0 sessname=s2 unflushed=ignore")
+        put(other, char, "oflag=direct conv=fsync")
+        c.sh(f"unmap {other}")
+
+    t.allow("I/O error, dev ibnbd|Buffer I/O error on dev ibnbd")
+    s.sh("modprobe ibnbd-testdisk; mkdir -p /exp; ln -sfn /dev/testdisk0 /exp/testdisk0; "
+         "serve dev_search_path=/exp")
+
+    t.log("--- nobody has it open: it goes on, and what it had kept is of no use any more")
+    dev = c.sh("map testdisk0 unflushed=replay hold=-1")
+    put(dev, "A")
+    t.eq((attr(dev, "kept"), attr(dev, "unflushed_bytes")), ("whole", "4096"), "to begin with")
+    down()
+    gone()
+    somebody_writes("B")
+    up()
+    is_(dev, "open", "the same disk")
+    t.eq((attr(dev, "kept"), attr(dev, "unflushed_bytes")), ("gap", "4096"), "what it had kept")
+    lose(dev)
+    is_(dev, "fenced", "its write may be lost")
+    t.match(attr(dev, "reason"), "no flush had covered", "the reason")
+    t.eq(got(), "B", "nothing is put over what somebody else wrote")
+    c.sh(f"echo 1 > /sys/block/{dev[5:]}/ibnbd/remap_device")
+    t.eq(attr(dev, "losses"), "1", "told")
+
+    t.log("--- somebody has it open: fenced; and remapped, it is the same")
+    put(dev, "C")
+    user = c.spawn(f"exec 3< {dev}; wait_for 90 test -e /tmp/enough")
+    down()
+    gone()
+    somebody_writes("D")
+    up()
+    is_(dev, "fenced", "writes may be waiting above")
+    c.sh(f"touch /tmp/enough; echo 1 > /sys/block/{dev[5:]}/ibnbd/remap_device")
+    t.eq(user.wait(30), 0, f"its user: {user.out()}")
+    is_(dev, "open", "remapped")
+    lose(dev)
+    is_(dev, "fenced", "its write may be lost")
+    t.eq(got(), "D", "nothing is put over what somebody else wrote")
+    c.sh(f"rm /tmp/enough; unmap {dev}")
+    gone()
+
+    t.log("--- a reader stays when another epoch begins behind the last writer")
+    reader = c.sh("map testdisk0 access_mode=ro sessname=s3")
+    dev = c.sh("map testdisk0 unflushed=replay hold=1")
+    put(dev, "E", "oflag=direct conv=fsync")
+    before = s.sh(f"cat {CTL}/testdisk0/cache_epoch")
+    s.sh(f"echo flush > {P}/fail; echo 1 > {P}/fail_times")
+    put(dev, "F")
+    s.sh(f"rm /exp/testdisk0; echo 1 > {P}/fail_loses")
+    down()
+    is_(dev, "failed", "the link is gone, and hold= over")
+    t.wait(lambda: s.sh(f"cat {CTL}/testdisk0/cache_epoch || true") != before, 30,
+           "another epoch, or nobody who has it open")
+    s.sh("ln -sfn /dev/testdisk0 /exp/testdisk0")
+    t.eq(c.sh(f"dd if={reader} bs=4k count=1 iflag=direct status=none | tr -s A-Z", timeout=60),
+         "E", "what the reader reads")
+
+    t.log("--- remap_device of a device that has failed, and has kept what was lost")
+    s.sh("rm /exp/testdisk0")
+    up()
+    t.wait(lambda: "No such file" in attr(dev, "reason") or attr(dev, "reason"), 20, "it asks")
+    c.sh("sleep 1")
+    s.sh("ln -sfn /dev/testdisk0 /exp/testdisk0")
+    c.sh(f"echo 1 > /sys/block/{dev[5:]}/ibnbd/remap_device || [ $(dev_attr {dev} state) = open ]",
+         timeout=60)
+    is_(dev, "open", "remapped")
+    t.eq((got(), attr(dev, "losses"), attr(dev, "replays").split()[0]), ("F", "0", "1"),
+         "it is sent again, and nothing given up")
+    c.sh(f"unmap {dev}; unmap {reader}")
