@@ -16,13 +16,13 @@ logs=build/check
 rm -rf $logs
 mkdir -p $logs
 
-stage() {	# NAME TO: its row is NAME.row, its output NAME.log, and what goes on is shown in TO
+stage() {	# NAME: its row is NAME.row, its output NAME.log, and shown as it goes on
 	local stage=$1 target=$1 log=$logs/$1.log begin=$SECONDS rc total p f s note=
 	case $stage in
 	kernels|boot|packages|interop|faults|suites|laws|memory|debug|kcsan|long)
 		target=check-$stage ;;
 	esac
-	make --no-print-directory "$target" < /dev/null 2>&1 | tee "$log" > "$2"
+	make --no-print-directory "$target" < /dev/null 2>&1 | tee "$log"
 	rc=${PIPESTATUS[0]}
 	total=$(grep -E '^[0-9]+ passed, [0-9]+ failed' "$log" | tail -n 1)
 	read -r p f s \
@@ -36,33 +36,35 @@ stage() {	# NAME TO: its row is NAME.row, its output NAME.log, and what goes on 
 	echo "$stage $p $f $s $((SECONDS - begin)) $note" > "$logs/$stage.row"
 }
 
-lane() {	# [~] STAGE..: its output waits for the end of the stage, and of the one in sight
-	local name
+lane() {	# SIGHT [~] STAGE..: with SIGHT shown as it goes on, else when a stage is over
+	local sight=$1 name
+	shift
 	if [ "$1" = "~" ]; then
 		shift
 		chrt --idle --pid 0 $BASHPID || return
 	fi
 	for name; do
-		stage "$name" /dev/null
-		( flock 9; echo "== $name"; cat "$logs/$name.log" ) 9> $logs/lock
+		[ "$sight" ] || stage "$name" > /dev/null
+		(
+			flock 9
+			echo "== $name"
+			if [ "$sight" ]; then
+				stage "$name" 9>&-
+			else
+				cat "$logs/$name.log"
+			fi
+		) 9> $logs/lock
 	done
 }
 
-first_lane() {	# STAGE..: the lane in sight
-	local name
-	for name; do
-		( flock 9; echo "== $name"; stage "$name" /dev/stdout 9>&- ) 9> $logs/lock
-	done
-}
-
-lanes() {	# WORD: each in a group of its own, which an interrupt ends
-	local group lanes pids=() lane=first_lane
+lanes() {	# WORD: the first in sight; each in a group of its own, which an interrupt ends
+	local group lanes pids=() sight=sight
 	IFS='|' read -ra lanes <<< "$1"
 	set -m
 	for group in "${lanes[@]}"; do
-		$lane $group &	# words
+		lane "$sight" $group &	# words
 		pids+=($!)
-		lane=lane
+		sight=
 	done
 	set +m
 	trap 'kill -TERM "${pids[@]/#/-}" 2> /dev/null; exit 130' INT TERM HUP
@@ -73,10 +75,7 @@ lanes() {	# WORD: each in a group of its own, which an interrupt ends
 names=()
 for word; do
 	names+=(${word//[|~]/ })
-	case $word in
-	*\|*)	lanes "$word" ;;
-	*)	echo "== $word"; stage "$word" /dev/stdout ;;
-	esac
+	lanes "$word"
 done
 
 passed=0 failed=0 skipped=0 table=
