@@ -1,14 +1,27 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The disk takes longer over the first write that is sent again than a call may take.  The replay
 is given up and starts over, and the disk is quick by then: the late copy of the older write must
-not end behind the newer one."""
-description = "a replay that starts over waits for what the one before has left under way"
+not end behind the newer one.  And the path goes that carries it, while the other one is up."""
+description = ("a replay that starts over waits for what the one before has left under way, and "
+               "is bounded as all that is held")
+links = 2
 long = True
-deadline = 180
+deadline = 240
 
 P = "/sys/module/ibnbd_testdisk/parameters"
 CTL = "/sys/class/ibnbd-server/ctl/devices/testdisk0"
 LATE = 25       # a call has 10 s
+
+
+def path_goes(t, attr):
+    """Whichever of the two carries it; the server will have what was sent in its disk for long."""
+    c = t.client
+    for path in c.sh("cd /sys/class/ibtrs-client/s1/paths; ls -d *").split():
+        p = f"/sys/class/ibtrs-client/s1/paths/{path}"
+        c.sh(f"echo 1 > {p}/disconnect; sleep 2")
+        if attr("state_detail") != "replaying":
+            return
+        c.sh(f"echo 1 > {p}/reconnect || true; wait_for 20 grep -qx connected {p}/state")
 
 
 def run(t):
@@ -32,4 +45,16 @@ def run(t):
     s.sh(f"wait_for {LATE} eval '[ $(since {begin} | cut -d. -f1) -gt {LATE + 1} ]'", timeout=60)
     t.eq(got(), "B", "the newer one")
     t.eq((attr("state"), attr("losses")), ("open", "0"), "it goes on")
+
+    t.log("--- one of two paths goes meanwhile")
+    put("C")
+    s.sh(f"echo {LATE * 1000} > {P}/delay_ms; echo 1 > {P}/power_cut; echo 1 > {CTL}/cache_lost")
+    reader = c.spawn(f"dd if={dev} of=/dev/null bs=4k skip=1 count=1 iflag=direct status=none")
+    t.wait(lambda: attr("state_detail") == "replaying", 20, "it is sent again")
+    path_goes(t, attr)
+    t.wait(lambda: attr("state_detail") == "failed", 15, "no answer to OPEN for 10 s")
+    s.sh(f"echo 0 > {P}/delay_ms")
+    t.ok(reader.wait(30) != 0, "who waited for it hears of that")
+    t.wait(lambda: attr("state") == "open", LATE + 20, "the server has let it go")
+    t.eq((got(), attr("replays").split()[0]), ("C", "2"), "it was sent again")
     c.sh(f"unmap {dev}")
