@@ -117,7 +117,7 @@ static int search_path_set(const char *val, const struct kernel_param *kp)
 	bool was_open;
 	int err;
 
-	err = ibtrs_admin(kp->name);
+	err = ibtrs_admin_param(kp);
 	if (err)
 		return err;
 	if (len && val[len - 1] == '\n')

@@ -31,17 +31,17 @@ struct params_allow {
 static struct params_allow __rcu *params_allow;
 
 static bool write_zeroes;
-module_param(write_zeroes, bool, 0644);
+IBTRS_ADMIN_PARAM(write_zeroes, write_zeroes, bool, 0644);
 MODULE_PARM_DESC(write_zeroes,
 		 "announce write-zeroes to in-kernel clients too; for Linux 6.12 and newer, older ones take it for write-same (N)");
 
 static bool claim = true;
-module_param(claim, bool, 0644);
+IBTRS_ADMIN_PARAM(claim, claim, bool, 0644);
 MODULE_PARM_DESC(claim,
 		 "refuse to have a disk written to that this machine uses itself, and keep it from using one that a client writes to; for new mappings (Y)");
 
 static uint max_maps = 1024;
-module_param(max_maps, uint, 0644);
+IBTRS_ADMIN_PARAM(max_maps, max_maps, uint, 0644);
 MODULE_PARM_DESC(max_maps, "devices that one session may map, counts for new sessions (1024)");
 
 static int copy_mode = IBNBD_SRV_COPY_AUTO;
@@ -123,7 +123,7 @@ static int allow_set(const char *val, const struct kernel_param *kp)
 	const char *why = "";
 	int err;
 
-	err = ibtrs_admin(kp->name);
+	err = ibtrs_admin_param(kp);
 	if (err)
 		return err;
 	if (len && val[len - 1] == '\n')
@@ -178,7 +178,7 @@ static int choice_set(const char *val, const struct kernel_param *kp)
 	const struct params_choice *c = kp->arg;
 	int i, err;
 
-	err = ibtrs_admin(kp->name);
+	err = ibtrs_admin_param(kp);
 	if (err)
 		return err;
 	for (i = 0; c->names[i]; i++)

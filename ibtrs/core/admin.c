@@ -3,6 +3,7 @@
 #include <linux/capability.h>
 #include <linux/export.h>
 #include <linux/kobject.h>
+#include <linux/module.h>
 #include <linux/printk.h>
 #include <linux/ratelimit.h>
 #include <ibtrs/admin.h>
@@ -15,6 +16,42 @@ int ibtrs_admin(const char *what)
 	return -EPERM;
 }
 EXPORT_SYMBOL_GPL(ibtrs_admin);
+
+int ibtrs_admin_param(const struct kernel_param *kp)
+{
+	/* Whoever loads the module could as well load another one. */
+	if (kp->mod && kp->mod->state == MODULE_STATE_COMING && capable(CAP_SYS_MODULE))
+		return 0;
+	return ibtrs_admin(kp->name);
+}
+EXPORT_SYMBOL_GPL(ibtrs_admin_param);
+
+static int admin_set_uint(const char *val, const struct kernel_param *kp)
+{
+	int err = ibtrs_admin_param(kp);
+
+	return err ?: param_set_uint(val, kp);
+}
+
+const struct kernel_param_ops ibtrs_admin_uint_ops = {
+	.set	= admin_set_uint,
+	.get	= param_get_uint,
+};
+EXPORT_SYMBOL_GPL(ibtrs_admin_uint_ops);
+
+static int admin_set_bool(const char *val, const struct kernel_param *kp)
+{
+	int err = ibtrs_admin_param(kp);
+
+	return err ?: param_set_bool(val, kp);
+}
+
+const struct kernel_param_ops ibtrs_admin_bool_ops = {
+	.flags	= KERNEL_PARAM_OPS_FL_NOARG,	/* a bare name says yes */
+	.set	= admin_set_bool,
+	.get	= param_get_bool,
+};
+EXPORT_SYMBOL_GPL(ibtrs_admin_bool_ops);
 
 static ssize_t admin_show(struct kobject *kobj, struct attribute *attr, char *buf)
 {

@@ -2,6 +2,7 @@
 /* Module parameters. */
 #include <linux/module.h>
 #include <linux/sizes.h>
+#include <ibtrs/admin.h>
 #include "ibtrs/proto/imm.h"
 #include "ibtrs/proto/wire.h"
 #include "ibtrs/server/server.h"
@@ -31,40 +32,40 @@ MODULE_PARM_DESC(max_chunk_size,
 module_param_named(always_invalidate, ibtrs_srv_params.always_invalidate, bool, 0444);
 MODULE_PARM_DESC(always_invalidate,
 		 "take the client's right to write to a chunk away while it is processed (default: N)");
-module_param_named(legacy_clients, ibtrs_srv_params.legacy_clients, bool, 0644);
+IBTRS_ADMIN_PARAM(legacy_clients, ibtrs_srv_params.legacy_clients, bool, 0644);
 MODULE_PARM_DESC(legacy_clients,
 		 "let clients of 2018-2019 in, which do not say that a connection is the first (default: N)");
-module_param_named(max_sessions, ibtrs_srv_params.max_sessions, uint, 0644);
+IBTRS_ADMIN_PARAM(max_sessions, ibtrs_srv_params.max_sessions, uint, 0644);
 MODULE_PARM_DESC(max_sessions, "sessions of all clients together (default: 256)");
-module_param_named(max_sessions_per_peer, ibtrs_srv_params.max_sessions_per_peer, uint, 0644);
+IBTRS_ADMIN_PARAM(max_sessions_per_peer, ibtrs_srv_params.max_sessions_per_peer, uint, 0644);
 MODULE_PARM_DESC(max_sessions_per_peer, "sessions that one client address may open (default: 64)");
-module_param_named(max_paths_half_open, ibtrs_srv_params.max_half_open, uint, 0644);
+IBTRS_ADMIN_PARAM(max_paths_half_open, ibtrs_srv_params.max_half_open, uint, 0644);
 MODULE_PARM_DESC(max_paths_half_open,
 		 "paths that may be in the handshake at a time (default: 256)");
-module_param_named(max_paths_half_open_per_peer, ibtrs_srv_params.max_half_open_per_peer, uint,
-		   0644);
+IBTRS_ADMIN_PARAM(max_paths_half_open_per_peer, ibtrs_srv_params.max_half_open_per_peer, uint,
+		  0644);
 MODULE_PARM_DESC(max_paths_half_open_per_peer, "the same for one client address (default: 64)");
-module_param_named(max_conns, ibtrs_srv_params.max_conns, uint, 0644);
+IBTRS_ADMIN_PARAM(max_conns, ibtrs_srv_params.max_conns, uint, 0644);
 MODULE_PARM_DESC(max_conns,
 		 "connections of a path, at most 4096; a client opens one per CPU and one more (default: 513)");
-module_param_named(max_memory_mb, ibtrs_srv_params.max_memory_mb, uint, 0644);
+IBTRS_ADMIN_PARAM(max_memory_mb, ibtrs_srv_params.max_memory_mb, uint, 0644);
 MODULE_PARM_DESC(max_memory_mb,
 		 "MiB for chunks and connection queues of all clients; 0 = half of the memory (default: 0)");
-module_param_named(max_memory_per_peer_mb, ibtrs_srv_params.max_memory_per_peer_mb, uint, 0644);
+IBTRS_ADMIN_PARAM(max_memory_per_peer_mb, ibtrs_srv_params.max_memory_per_peer_mb, uint, 0644);
 MODULE_PARM_DESC(max_memory_per_peer_mb,
 		 "MiB of these for one client address; 0 = three quarters of half of the memory, or all of max_memory_mb if that is set (default: 0)");
-module_param_named(max_memory_half_open_mb, ibtrs_srv_params.max_memory_half_open_mb, uint, 0644);
+IBTRS_ADMIN_PARAM(max_memory_half_open_mb, ibtrs_srv_params.max_memory_half_open_mb, uint, 0644);
 MODULE_PARM_DESC(max_memory_half_open_mb,
 		 "MiB for the queues of all paths in the handshake, whose clients are not let in yet; one address has a quarter of it; 0 = an eighth of the memory (default: 0)");
-module_param_named(handshake_timeout_s, ibtrs_srv_params.handshake_timeout_s, uint, 0644);
+IBTRS_ADMIN_PARAM(handshake_timeout_s, ibtrs_srv_params.handshake_timeout_s, uint, 0644);
 MODULE_PARM_DESC(handshake_timeout_s,
 		 "seconds after which a path that was never completed is closed (default: 30)");
-module_param_named(hb_interval_ms, ibtrs_srv_params.hb_interval_ms, uint, 0644);
+IBTRS_ADMIN_PARAM(hb_interval_ms, ibtrs_srv_params.hb_interval_ms, uint, 0644);
 MODULE_PARM_DESC(hb_interval_ms, "milliseconds between heartbeats (default: 1000)");
-module_param_named(hb_misses, ibtrs_srv_params.hb_misses, uint, 0644);
+IBTRS_ADMIN_PARAM(hb_misses, ibtrs_srv_params.hb_misses, uint, 0644);
 MODULE_PARM_DESC(hb_misses,
 		 "intervals in a row that a client may be silent, one more and it is given up (default: 5)");
-module_param_named(name_keep_s, ibtrs_srv_params.name_keep_s, uint, 0644);
+IBTRS_ADMIN_PARAM(name_keep_s, ibtrs_srv_params.name_keep_s, uint, 0644);
 MODULE_PARM_DESC(name_keep_s,
 		 "seconds for which the session name of a lost client goes to nobody else (default: 120)");
 

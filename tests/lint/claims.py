@@ -71,7 +71,8 @@ def parameters():
     said = set()
     for f in FILES:
         where = re.match(r"(ibtrs|ibnbd)/(client|server)/.*\.c$", f)
-        for name, rest in re.findall(r"^module_param(?:_named|_cb)?\(\s*(\w+),\s+([^;]*)\);",
+        for name, rest in re.findall(r"^(?:module_param(?:_named|_cb)?|IBTRS_ADMIN_PARAM)"
+                                     r"\(\s*(\w+),\s+([^;]*)\);",
                                      read(f), re.M) if where else ():
             at = f"{where[1]}-{where[2]}", name
             said.add(at)

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Who may write to our files in sysfs. Their mode says root; root of a container to which sysfs was
- * lent passes that, too. What is written there maps disks, breaks paths and takes mappings away, so
- * it takes the capability that mount(2) takes.
+ * Who may write to our files in sysfs, and set our module parameters there. Their mode says root;
+ * root of a container to which sysfs was lent passes that, too. What is written there maps disks,
+ * breaks paths and takes mappings away, so it takes the capability that mount(2) takes.
  */
 #ifndef IBTRS_ADMIN_H
 #define IBTRS_ADMIN_H
 
 #include <linux/device.h>
+#include <linux/moduleparam.h>
 #include <linux/sysfs.h>
 
 /**
@@ -17,6 +18,26 @@
  * Process context. Return: 0, or -EPERM and a line in the log.
  */
 int ibtrs_admin(const char *what);
+
+/**
+ * ibtrs_admin_param() - may the caller set this module parameter?
+ * @kp: the parameter
+ *
+ * The first thing that the set function of a writable parameter does. While the module is being
+ * loaded the answer is yes for whoever may load modules. Process context.
+ *
+ * Return: 0, or -EPERM and a line in the log.
+ */
+int ibtrs_admin_param(const struct kernel_param *kp);
+
+extern const struct kernel_param_ops ibtrs_admin_uint_ops;
+extern const struct kernel_param_ops ibtrs_admin_bool_ops;
+
+/* module_param_named() of a writable parameter; _type: uint, bool */
+#define IBTRS_ADMIN_PARAM(_name, _value, _type, _perm)					\
+	param_check_##_type(_name, &(_value));						\
+	module_param_cb(_name, &ibtrs_admin_##_type##_ops, &(_value), _perm);		\
+	__MODULE_PARM_TYPE(_name, #_type)
 
 /* kobj_sysfs_ops for directories whose files take what an administrator writes. */
 extern const struct sysfs_ops ibtrs_admin_sysfs_ops;

@@ -88,6 +88,7 @@ SERVER = [
     ("class/ibnbd-server/ctl/devices/ram0/sessions/s1/device_id", RO, N),
     ("class/ibnbd-server/ctl/devices/ram0/sessions/s1/force_close", RW, USAGE),
 ]
+MODULES = ("ibtrs_core", "ibtrs_client", "ibtrs_server", "ibnbd_client", "ibnbd_server")
 # Where nothing else may be, beside what the driver core puts there
 TREES = {"client": ("class/ibnbd-client/ctl", "block/ibnbd0/ibnbd", "class/ibtrs-client/s1"),
          "server": ("class/ibtrs-server/s1", "class/ibnbd-server/ctl")}
@@ -119,17 +120,45 @@ def check(t, g, table, trees, path):
 def check_admin(t, g, table, trees, path):
     """Root without CAP_SYS_ADMIN, as in a container that sysfs was lent to, writes to none."""
     before = sorted(set().union(*(files(g, tree) for tree in trees)))
-    asked = [f"/sys/{file.format(path=path)}" for file, mode, _ in table if mode == RW]
-    if g is t.server:
-        asked += [f"/sys/module/ibnbd_server/parameters/{p}"
-                  for p in ("dev_search_path", "allow", "copy", "io_mode")]
     words = "1 0 force normal auto /tmp ip:10.0.0.2 rr"
+    asked = [(f"/sys/{file.format(path=path)}", words) for file, mode, _ in table
+             if mode != LINK and int(mode, 8) & 0o222]
+    modules = " ".join(f"/sys/module/{m}/parameters" for m in MODULES)
+    params = g.sh(f"for d in {modules}; do [ ! -d $d ] || find $d -type f -perm /222; done")
+    want = writable(t) if g is t.server else []
+    t.eq(sorted(p.rsplit("/", 1)[1] for p in params.split()), want, "parameters to be written")
+    asked += [(file, "1 auto required") for file in params.split()]
     script = "".join(f"for w in {words}; do {{ echo $w > '{file}'; }} 2>&1 | "
-                     f"grep -q 'not permitted' || echo \"$w > {file}\"; done\n" for file in asked)
+                     f"grep -q 'not permitted' || echo \"$w > {file}\"; done\n"
+                     for file, words in asked)
     t.eq(g.sh(f"cat > /tmp/asked << 'EOF'\n{script}EOF\nlessen admin bash /tmp/asked",
-              timeout=60), "", "what was written")
+              timeout=90), "", "what was written")
     t.eq(sorted(set().union(*(files(g, tree) for tree in trees))), before,
          "what is there afterwards")
+
+
+def check_load(t, s):
+    """Who may load a module may say its parameters, with CAP_SYS_MODULE alone."""
+    s.sh("rmmod ibnbd_server ibtrs_server; lessen admin modprobe ibtrs-server name_keep_s=7 "
+         "legacy_clients; lessen admin modprobe ibnbd-server allow=session:s1 max_maps=9 claim=N "
+         "auth=optional dev_search_path=/exp")
+    at = "/sys/module/ib%s_server/parameters/%s"
+    for module, name, value in (("trs", "name_keep_s", "7"), ("trs", "legacy_clients", "Y"),
+                                ("nbd", "allow", "session:s1"), ("nbd", "max_maps", "9"),
+                                ("nbd", "claim", "N"), ("nbd", "auth", "optional"),
+                                ("nbd", "dev_search_path", "/exp")):
+        t.eq(s.sh(f"cat {at % (module, name)}"), value, f"{name}, said at load")
+    s.sh(f"echo 8 > {at % ('trs', 'name_keep_s')}; echo Y > {at % ('nbd', 'claim')}")
+    s.fails(f"echo many > {at % ('trs', 'name_keep_s')}", "Invalid argument")
+    t.eq(s.sh(f"cat {at % ('trs', 'name_keep_s')} {at % ('nbd', 'claim')}"), "8\nY",
+         "what root wrote later")
+
+
+def writable(t):
+    """The server's parameters with mode 0644, as docs/sysfs.md has them."""
+    text = (t.case.path.parents[3] / "docs/sysfs.md").read_text()
+    return sorted(n for names in re.findall(r"(?m)^\| ib\w+-server \| ([^|]+) \| [^|]+ \| 0644 \|",
+                                            text) for n in re.findall(r"\w+", names))
 
 
 def check_documented(t):
@@ -238,3 +267,4 @@ def run(t):
         s.fails(f"echo {bad} > {e}/{file}", "Invalid argument")
     check_names(t, c, s)
     c.sh(f"unmap {dev}")
+    check_load(t, s)
