@@ -67,11 +67,39 @@ def load(w):
     w.run("key", "load", "db-1")
     eq(ring(w), {"ibnbd:db-1": NEXT, "ibnbd:db-2": NEXT}, "after the rename")
     has(w.run("key", "load", "db-3", want=3).err, "there is no key db-3")
+    # and the revocation of one with rm
+    put(w, "db-3", text(KEY))
+    put(w, "db-3.next", text(NEXT))
+    put(w, "db-4", text(KEY))
+    w.run("key", "load")
+    for name in "db-3", "db-3.next", "db-4":
+        (w.root / "etc/ibnbd/keys" / name).unlink()
+    w.put("root/keyring/another", "x" * 32)
+    dry = w.run("key", "load", "--dry-run").out
+    has(dry, "keyctl unlink logon ibnbd:db-3 ", "keyctl unlink logon ibnbd:db-4 ")
+    eq(sorted(ring(w)), ["another", "ibnbd:db-1", "ibnbd:db-2", "ibnbd:db-3", "ibnbd:db-3:next",
+                         "ibnbd:db-4"], "after a dry run")
+    said = w.run("key", "load").out
+    eq(sorted(said.splitlines()),
+       [f"{name} has no file any more: dropped" for name in ("db-3", "db-3.next", "db-4")],
+       "what is said of them")
+    (w.root / "keyring/another").unlink()
+    eq(ring(w), {"ibnbd:db-1": NEXT, "ibnbd:db-2": NEXT}, "after rm and load")
+    eq(w.run("key", "load").out, "", "another load")
     w.run("key", "remove", "db-1")
     eq(ring(w), {"ibnbd:db-2": NEXT}, "after remove")
     eq((w.root / "etc/ibnbd/keys/db-1").exists(), False, "its file")
     w.run("key", "remove", "db-1", want=3)
     w.run("key", "remove", "db-1", "--idempotent")
+    # a directory that cannot be read is not an empty one
+    keys = w.root / "etc/ibnbd/keys"
+    keys.rename(w.root / "etc/ibnbd/kept")
+    keys.write_text("")
+    has(w.run("key", "load", want=1).err, "cannot read /etc/ibnbd/keys")
+    eq(ring(w), {"ibnbd:db-2": NEXT}, "what the kernel has")
+    keys.unlink()
+    has(w.run("key", "load").out, "db-2 has no file any more: dropped")
+    eq(ring(w), {}, "without the directory")
 
 
 @test
@@ -175,5 +203,11 @@ def the_doctor(w):
     w.conf("dev_search_path = /srv\nauth = required\n", "server.conf")
     eq(keys(), [])
     file.unlink()
+    loaded, found = keys()
+    eq(loaded["level"], "warning")
+    has(loaded["message"], "key db-1 is loaded and has no file")
+    has(loaded["mend"], "ibnbd key load")
+    has(found["message"], "auth = required, and this host has no key")
+    w.run("key", "load")
     found, = keys()
     has(found["message"], "auth = required, and this host has no key")

@@ -86,8 +86,8 @@ static const struct cmd commands[] = {
 	  "which keys there are, and which the kernel has", NULL },
 	{ "key load", "[NAME]...", 0, ANY, O(no_modprobe), 0, CMD_WORDS_NONE, cmd_key_load_run,
 	  "give keys to the kernel",
-	  "Without NAME all of /etc/ibnbd/keys; ibnbd-keys.service does it at boot. Nobody can read them back. A connection that is up is "
-	  "not touched, the next one is made with what is loaded then." },
+	  "Without NAME all of /etc/ibnbd/keys, and a key that has no file there any more is dropped; ibnbd-keys.service does it at boot. "
+	  "Nobody can read them back. A connection that is up is not touched, the next one is made with what is loaded then." },
 	{ "key remove", "NAME...", 1, ANY, O(next) | O(idempotent), 0, CMD_WORDS_NONE,
 	  cmd_key_remove_run, "take a key out of the kernel and delete its file",
 	  "Connections that are up stay, but cannot come back. --next: only the one that is to follow." },

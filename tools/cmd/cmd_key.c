@@ -3,8 +3,8 @@
  * Keys: generate, list, load, remove.
  *
  * A name has one key, or two while it is being changed: NAME and NAME.next in /etc/ibnbd/keys, and
- * the same two in the kernel. Load makes the kernel hold what the directory holds, so the change
- * ends with a rename: mv NAME.next NAME, and load.
+ * the same two in the kernel. Load makes the kernel hold what the directory holds: the change ends
+ * with a rename, mv NAME.next NAME, and load; and a key whose file is gone goes, too.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -28,6 +28,28 @@ static int key_bad_name(const char *name)
 		return SAY_DONE;
 	return say_error(SAY_USAGE,
 			 "a key cannot be called \"%s\": 1 to 63 letters, digits, '_' and '-'", name);
+}
+
+/* Those of the directory, then those that only the kernel has. Allocated, as are the names. */
+static char **key_all_names(void)
+{
+	char **all = key_names(), **ring = keyring_names();
+	size_t nr, i, k;
+
+	for (nr = 0; all[nr]; nr++)
+		;
+	for (k = 0; ring[k]; k++) {
+		for (i = 0; i < nr && strcmp(all[i], ring[k]); i++)
+			;
+		/* Another keyring may have keys of such names, which are not ours. */
+		if (i < nr || (!keyring_has(ring[k], false) && !keyring_has(ring[k], true)))
+			continue;
+		all = say_grow(all, (nr + 2) * sizeof(*all));
+		all[nr++] = say_dup(ring[k]);
+		all[nr] = NULL;
+	}
+	sysfs_list_free(ring);
+	return all;
 }
 
 /* ---- generate ---- */
@@ -125,7 +147,10 @@ static int key_load_one(const char *name, bool next)
 	int err = key_read(name, next, key);
 
 	if (err == ENOENT) {
-		keyring_remove(name, next);	/* it was renamed, or taken away */
+		/* It was renamed, or taken away. */
+		if (!keyring_remove(name, next) && !sysfs_dry_run)
+			say_print("%s%s has no file any more: dropped", name,
+				  next ? KEY_FILE_NEXT : "");
 		return SAY_NOTHING;
 	}
 	if (err)
@@ -138,45 +163,72 @@ static int key_load_one(const char *name, bool next)
 	return say_exit_of(err);
 }
 
-/* The present one and the next. */
+/* The present one and the next. SAY_NOTHING: neither has a file. */
 static int key_load(const char *name)
 {
 	int first = key_load_one(name, false), next = key_load_one(name, true);
 
-	if (first == SAY_NOTHING && next == SAY_NOTHING) {
-		say_error(SAY_NOTHING, "there is no key %s in " KEY_FILE_DIR, name);
-		say_mend("ibnbd key generate %s, or copy it from the other host", name);
-		return SAY_NOTHING;
-	}
 	if (first && first != SAY_NOTHING)
 		return first;
-	return next == SAY_NOTHING ? SAY_DONE : next;
+	return next == SAY_NOTHING ? first : next;
+}
+
+static int key_load_all(char **names)
+{
+	int rc = SAY_DONE, r;
+
+	/* One that is bad keeps no other one out. */
+	for (; *names; names++) {
+		r = key_load(*names);
+		rc = rc || r == SAY_NOTHING ? rc : r;
+	}
+	return rc;
+}
+
+static int key_load_words(struct cmd_args *a)
+{
+	int rc = SAY_DONE, r;
+	size_t i;
+
+	for (i = 0; !rc && i < a->nr_words; i++)
+		rc = key_bad_name(a->words[i]);
+	if (rc)
+		return rc;
+	for (i = 0; i < a->nr_words; i++) {
+		r = key_load(a->words[i]);
+		if (r == SAY_NOTHING) {
+			say_error(r, "there is no key %s in " KEY_FILE_DIR, a->words[i]);
+			say_mend("ibnbd key generate %s, or copy it from the other host",
+				 a->words[i]);
+		}
+		rc = rc ? rc : r;
+	}
+	return rc;
 }
 
 int cmd_key_load_run(struct cmd_args *a)
 {
-	char **files = key_names();
-	int rc = SAY_DONE, r;
-	size_t i;
+	char **names = NULL;
+	int rc, err;
 
-	/* A host without keys needs no driver for them. */
-	if (!a->nr_words && !files[0]) {
-		sysfs_list_free(files);
-		return SAY_DONE;
+	if (!a->nr_words) {
+		/* What cannot be seen is not gone. */
+		err = key_dir_check();
+		if (err) {
+			say_error(0, "cannot read " KEY_FILE_DIR ": %s", strerror(err));
+			return say_exit_of(err);
+		}
+		names = key_all_names();
+		/* A host without keys needs no driver for them. */
+		if (!names[0]) {
+			sysfs_list_free(names);
+			return SAY_DONE;
+		}
 	}
 	rc = key_ring(a);
-	for (i = 0; !rc && i < a->nr_words; i++)
-		rc = key_bad_name(a->words[i]);
-	if (rc) {
-		sysfs_list_free(files);
-		return rc;
-	}
-	/* One that is bad keeps no other one out. */
-	for (i = 0; a->nr_words ? i < a->nr_words : files[i] != NULL; i++) {
-		r = key_load(a->nr_words ? a->words[i] : files[i]);
-		rc = rc ? rc : r;
-	}
-	sysfs_list_free(files);
+	if (!rc)
+		rc = names ? key_load_all(names) : key_load_words(a);
+	sysfs_list_free(names);
 	return rc;
 }
 
@@ -228,8 +280,7 @@ struct key_there {
 	bool file[2], loaded[2];	/* the present one, the next */
 };
 
-/* False: a name that nothing is behind, such as another user's key of that name. */
-static bool key_look_for(const char *name, struct key_there *k)
+static void key_look_for(const char *name, struct key_there *k)
 {
 	char *path;
 	int next;
@@ -240,7 +291,6 @@ static bool key_look_for(const char *name, struct key_there *k)
 		k->loaded[next] = keyring_has(name, next);
 		free(path);
 	}
-	return k->file[0] || k->file[1] || k->loaded[0] || k->loaded[1];
 }
 
 static void key_list_text(const char *name, const struct key_there *k, bool heading)
@@ -264,27 +314,6 @@ static void key_list_json(struct json *j, const char *name, const struct key_the
 	json_end(j);
 }
 
-/* Those of the directory, then those that only the kernel has. Allocated, as are the names. */
-static char **key_all_names(void)
-{
-	char **all = key_names(), **ring = keyring_names();
-	size_t nr, i, k;
-
-	for (nr = 0; all[nr]; nr++)
-		;
-	for (k = 0; ring[k]; k++) {
-		for (i = 0; i < nr && strcmp(all[i], ring[k]); i++)
-			;
-		if (i < nr)
-			continue;
-		all = say_grow(all, (nr + 2) * sizeof(*all));
-		all[nr++] = say_dup(ring[k]);
-		all[nr] = NULL;
-	}
-	sysfs_list_free(ring);
-	return all;
-}
-
 int cmd_key_list_run(struct cmd_args *a)
 {
 	bool heading = !ARG(a, noheadings), as_json = ARG(a, json);
@@ -298,8 +327,7 @@ int cmd_key_list_run(struct cmd_args *a)
 		json_array(&j, "keys");
 	}
 	for (i = 0; names[i]; i++) {
-		if (!key_look_for(names[i], &k))
-			continue;
+		key_look_for(names[i], &k);
 		if (as_json)
 			key_list_json(&j, names[i], &k);
 		else

@@ -7,6 +7,8 @@
 #include "tools/conf/key_file.h"
 #include "tools/conf/server_conf.h"
 #include "tools/host/keyring.h"
+#include "tools/host/sysfs.h"
+#include "tools/out/say.h"
 
 /* A file that is refused is as good as none. */
 static bool key_is_good(struct doctor *d, const char *name, bool next)
@@ -53,6 +55,30 @@ static bool key_has_file(const char *name)
 	return has;
 }
 
+/* A key whose file was deleted counts as before until somebody says load or remove. */
+static void keys_without_file(struct doctor *d)
+{
+	char **names = keyring_names(), *path;
+	size_t i;
+	int next;
+
+	for (i = 0; names[i]; i++) {
+		/* They are sorted, and one that has a next one is there twice. */
+		if (i && !strcmp(names[i], names[i - 1]))
+			continue;
+		for (next = 0; next < 2; next++) {
+			path = key_path(names[i], next);
+			if (keyring_has(names[i], next) && !sysfs_exists(path))
+				doctor_find(d, "key", DOCTOR_WARNING,
+					    say_fmt("key %s%s is loaded and has no file: whoever has it is still let in",
+						    names[i], next ? KEY_FILE_NEXT : ""),
+					    say_dup("ibnbd key load drops keys without a file"));
+			free(path);
+		}
+	}
+	sysfs_list_free(names);
+}
+
 /* What lies in a file is looked at anyway. */
 static void keys_of_maps(struct doctor *d, bool ring)
 {
@@ -89,6 +115,8 @@ void doctor_keys(struct doctor *d)
 	bool ring = keyring_there();
 	size_t good = keys_files(d, ring);
 
+	if (ring)
+		keys_without_file(d);
 	keys_of_maps(d, ring);
 	keys_of_server(d, good);
 }

@@ -3,6 +3,7 @@
  * Keys as text, and reading them. file.c judges whose the file is and who can read it; here is what
  * it says. Errors name the file, and never what is in it.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -139,6 +140,18 @@ int key_read(const char *name, bool next, u8 *key)
 		say_mend("%s", mend);
 	free(said);
 	free(mend);
+	return err;
+}
+
+int key_dir_check(void)
+{
+	char *path = sysfs_root(KEY_FILE_DIR);
+	DIR *dir = opendir(path);
+	int err = dir || errno == ENOENT ? 0 : errno;
+
+	if (dir)
+		closedir(dir);
+	free(path);
 	return err;
 }
 

@@ -103,6 +103,10 @@ def check_removed(t, dev):
          "wait_for 20 grep -q 'the key db-1 is not loaded here' $p/state_detail", timeout=60)
     c.sh(f"dd if={dev} of=/dev/null bs=64k count=4 iflag=direct status=none")
     text = s.sh("cat /etc/ibnbd/keys/db-1")
+    c.sh(f"echo '{text}' > /etc/ibnbd/keys/gone; chmod 600 /etc/ibnbd/keys/gone; {LOAD}; "
+         "grep -q ibnbd:gone /proc/keys; rm /etc/ibnbd/keys/gone")
+    t.eq(c.sh(LOAD), "gone has no file any more: dropped", "load after rm")
+    t.eq(c.sh("ibnbd key list -n | grep -c gone || true"), "0", "gone in the list")
     c.sh(f"umask 077; echo '{text}' > /etc/ibnbd/keys/db-1; {LOAD}; wait_for 20 paths_up s1 2; "
          f"unmap {dev}", timeout=60)
 
