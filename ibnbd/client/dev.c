@@ -18,10 +18,35 @@
 #include "ibnbd/client/wq.h"
 #include "ibnbd/logic/linkname.h"
 
+/*
+ * However often a server says that the size is another one, it is asked once a second: each answer
+ * may bring a uevent, a line in the log and a look at the partitions.
+ */
+#define DEV_RESIZE_EVERY	HZ
+
 void ibnbd_clt_dev_tell(struct ibnbd_clt_dev *dev, enum ibnbd_clt_news news)
 {
 	set_bit(news, &dev->news);
 	mod_delayed_work(ibnbd_clt_dev_wq, &dev->work, 0);
+}
+
+void ibnbd_clt_dev_resized(struct ibnbd_clt_dev *dev)
+{
+	long left = READ_ONCE(dev->resize_next) - jiffies;
+
+	set_bit(IBNBD_CLT_NEWS_RESIZED, &dev->news);
+	if (left > 0)	/* work that is due sooner is not put off, nor hurried */
+		queue_delayed_work(ibnbd_clt_dev_wq, &dev->work, left);
+	else
+		mod_delayed_work(ibnbd_clt_dev_wq, &dev->work, 0);
+}
+
+bool ibnbd_clt_dev_takes_resized(struct ibnbd_clt_dev *dev)
+{
+	if (time_before(jiffies, dev->resize_next))
+		return false;
+	WRITE_ONCE(dev->resize_next, jiffies + DEV_RESIZE_EVERY);
+	return true;
 }
 
 /* Sooner, when the work runs for another reason. */
@@ -68,6 +93,7 @@ struct ibnbd_clt_dev *ibnbd_clt_dev_alloc(const struct ibnbd_map *m)
 	INIT_DELAYED_WORK(&dev->late_work, ibnbd_clt_recover_late_work);
 	INIT_DELAYED_WORK(&dev->sweep_work, ibnbd_clt_recover_sweep_work);
 	INIT_DELAYED_WORK(&dev->flush_work, ibnbd_clt_replay_flush_work);
+	dev->resize_next = jiffies;
 	ratelimit_state_init(&dev->uevent_limit, IBNBD_CLT_UEVENT_SPAN, IBNBD_CLT_UEVENT_BURST);
 	ratelimit_set_flags(&dev->uevent_limit, RATELIMIT_MSG_ON_RELEASE);	/* not a word */
 	INIT_DELAYED_WORK(&dev->uevent_work, ibnbd_clt_disk_uevent_work);

@@ -129,6 +129,7 @@ struct ibnbd_clt_dev {
 	char uevent_reason[IBNBD_CLT_REASON_LEN];
 
 	unsigned long news;		/* atomic bits */
+	unsigned long resize_next;	/* jiffies; RESIZED is not asked about before; READ_ONCE */
 	struct delayed_work work;	/* does what news says */
 	struct delayed_work hold_work;	/* hold= is over */
 	struct delayed_work late_work;	/* L4 */
@@ -148,6 +149,11 @@ struct ibnbd_clt_dev *ibnbd_clt_dev_alloc(const struct ibnbd_map *m);
 void ibnbd_clt_dev_free(struct ibnbd_clt_dev *dev);
 /* Any context. */
 void ibnbd_clt_dev_tell(struct ibnbd_clt_dev *dev, enum ibnbd_clt_news news);
+
+/* RESIZED came: tells it at once, or when its time has come. Any context. */
+void ibnbd_clt_dev_resized(struct ibnbd_clt_dev *dev);
+/* True: RESIZED is asked about now, and the next one not soon. The device's work. */
+bool ibnbd_clt_dev_takes_resized(struct ibnbd_clt_dev *dev);
 
 /* Why its state is what it is. Under dev->lock. */
 __printf(2, 3) void ibnbd_clt_dev_say(struct ibnbd_clt_dev *dev, const char *fmt, ...);

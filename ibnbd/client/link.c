@@ -67,13 +67,15 @@ static void link_event(void *priv, u32 kind, u32 id)
 	spin_lock_irqsave(&s->ev_lock, flags);
 	list_for_each_entry(dev, &s->devs, sess_entry) {
 		bool asking = mutex_is_locked(&dev->open_lock);
+		bool meant;
 
 		smp_rmb();	/* what was written under the lock */
-		if (ibnbd_open_sm_is_open(READ_ONCE(dev->remote)) &&
-		    (READ_ONCE(dev->remote_id) & IBNBD_EVENT_ID_MASK) == id)
+		meant = ibnbd_open_sm_is_open(READ_ONCE(dev->remote)) &&
+			(READ_ONCE(dev->remote_id) & IBNBD_EVENT_ID_MASK) == id;
+		if (meant && news != IBNBD_CLT_NEWS_RESIZED)
 			ibnbd_clt_dev_tell(dev, news);
-		if (asking)
-			ibnbd_clt_dev_tell(dev, IBNBD_CLT_NEWS_RESIZED);
+		if (asking || (meant && news == IBNBD_CLT_NEWS_RESIZED))
+			ibnbd_clt_dev_resized(dev);
 	}
 	spin_unlock_irqrestore(&s->ev_lock, flags);
 }

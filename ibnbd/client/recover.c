@@ -155,6 +155,11 @@ void ibnbd_clt_recover_work(struct work_struct *work)
 	unsigned int noio = memalloc_noio_save();
 	unsigned long news = xchg(&dev->news, 0);
 
+	/* Too soon: it is kept for later. */
+	if (news & BIT(IBNBD_CLT_NEWS_RESIZED) && !ibnbd_clt_dev_takes_resized(dev)) {
+		news &= ~BIT(IBNBD_CLT_NEWS_RESIZED);
+		ibnbd_clt_dev_resized(dev);
+	}
 	if (news & BIT(IBNBD_CLT_NEWS_REVOKED))
 		recover_revoked(dev);
 	if (news & BIT(IBNBD_CLT_NEWS_FLUSH))

@@ -7,6 +7,11 @@
  *	modprobe ibnbd-lies odds=0		all is true
  *	echo 1 > early				but trials: none is answered, and the next time
  *						the path has the answers in the place of INFO_RSP
+ *	modprobe ibnbd-lies odds=0 steady=1	one disk of 1 MiB, with the same limits each time
+ *	echo 8 > grow				but the next 8 answers to OPEN say 4 KiB more each;
+ *						until then each request brings events RESIZED
+ *	echo 512 > lacking			but the last 512 bytes of each read do not come
+ *	echo 8193 > depth			but so many slots are granted
  *	cat said				connections, messages, lies: how often
  *	cat shown				the highest address at which a client wants data
  *
@@ -37,13 +42,14 @@
 #include "ibtrs/proto/trial.h"
 
 #define DEPTH	 16
-#define IO_SIZE	 SZ_8K
+#define IO_SIZE	 SZ_16K		/* more than a bounce buffer takes: there are reads of both kinds */
 #define HDR_SIZE SZ_4K
 #define CHUNK	 (IO_SIZE + HDR_SIZE)
 #define NR_IN	 32
 #define NR_OUT	 16
 #define ROOM	 SZ_16K
 #define IN_ROOM	 512
+#define STEADY_ID 1
 
 static unsigned int seed = 1;
 module_param(seed, uint, 0444);
@@ -51,6 +57,14 @@ static unsigned int odds = 6;
 module_param(odds, uint, 0444);
 static bool early;
 module_param(early, bool, 0644);
+static bool steady;
+module_param(steady, bool, 0444);
+static unsigned int grow;
+module_param(grow, uint, 0644);
+static unsigned int lacking;
+module_param(lacking, uint, 0644);
+static unsigned int depth = DEPTH;
+module_param(depth, uint, 0644);
 static char *secret = "";
 module_param(secret, charp, 0444);
 
@@ -78,6 +92,7 @@ static LIST_HEAD(lies_conns);
 static struct rnd_state rnd;
 static struct ibtrs_keys keys;
 static bool owed;			/* early: trials were not answered */
+static u64 sectors = SZ_1M >> SECTOR_SHIFT;	/* steady */
 static unsigned int nr_conns, nr_msgs, nr_lies;
 static u64 shown;
 
@@ -291,13 +306,30 @@ static bool lies_same_path(const struct lies_conn *a, const struct lies_conn *b)
 
 /* ---- requests ----------------------------------------------------------- */
 
-static u32 lies_block_answer(const void *usr, u32 usr_len, u32 len, void *out)
+static struct ibnbd_open_rsp lies_steady_disk(void)
 {
-	const struct ibnbd_sess_info info = { .version = 2, .features = any(16) };
-	struct ibnbd_open_rsp open = {
+	if (grow) {
+		grow--;
+		sectors += SZ_4K >> SECTOR_SHIFT;
+	}
+	return (struct ibnbd_open_rsp){
+		.device_id = STEADY_ID,
+		.nsectors = sectors,
+		.max_hw_sectors = IO_SIZE >> SECTOR_SHIFT,
+		.physical_block_size = 4096,
+		.logical_block_size = 512,
+		.max_segments = IO_SIZE / SZ_4K,
+		.has_identity = true,
+		.identity = { .kind = IBNBD_ID_FILE, .id = { 1 } },
+	};
+}
+
+static struct ibnbd_open_rsp lies_any_disk(void)
+{
+	return (struct ibnbd_open_rsp){
 		.device_id = any(4),
 		.nsectors = any(2) ? 2048 : prandom_u32_state(&rnd),
-		.max_hw_sectors = 16,
+		.max_hw_sectors = IO_SIZE >> SECTOR_SHIFT,
 		.max_write_zeroes_sectors = any(3) * 8,
 		.max_discard_sectors = any(3) * 8,
 		.discard_granularity = 4096,
@@ -311,6 +343,14 @@ static u32 lies_block_answer(const void *usr, u32 usr_len, u32 len, void *out)
 		.has_durability = true,
 		.durability = { .cache_epoch = any(3), .flags = any(2) },
 	};
+}
+
+static u32 lies_block_answer(const void *usr, u32 usr_len, u32 len, void *out)
+{
+	const struct ibnbd_sess_info info = {
+		.version = 2, .features = steady ? IBNBD_FEAT_IDENTITY : any(16)
+	};
+	struct ibnbd_open_rsp open;
 	const char *why;
 
 	switch (ibnbd_msg_type(usr, usr_len, &why)) {
@@ -318,6 +358,7 @@ static u32 lies_block_answer(const void *usr, u32 usr_len, u32 len, void *out)
 		ibnbd_msg_sess_info_encode(out, IBNBD_MSG_SESS_INFO_RSP, &info);
 		break;
 	case IBNBD_MSG_OPEN:
+		open = steady ? lies_steady_disk() : lies_any_disk();
 		if (chance(2))
 			ibnbd_msg_open_refused_encode(out, -(int)any(600), "\x1b[2J%s%n");
 		else
@@ -325,6 +366,7 @@ static u32 lies_block_answer(const void *usr, u32 usr_len, u32 len, void *out)
 		break;
 	default:
 		prandom_bytes_state(&rnd, out, min_t(u32, len, 64));
+		return len - min(len, lacking);
 	}
 	return len;
 }
@@ -343,9 +385,13 @@ static void lies_request(struct lies_conn *l, u32 imm)
 	const char *why;
 	void *chunk = NULL;
 
-	list_for_each_entry(service, &lies_conns, entry)
-		if (service->mem && lies_same_path(service, l))
-			chunk = service->mem + (size_t)slot * CHUNK;
+	list_for_each_entry(service, &lies_conns, entry) {
+		if (!service->mem || !lies_same_path(service, l))
+			continue;
+		chunk = service->mem + (size_t)slot * CHUNK;
+		for (n = 0; grow && n < 8; n++)
+			lies_imm(service, ibtrs_imm_event(IBTRS_EVENT_RESIZED, STEADY_ID));
+	}
 	if (!chunk || slot >= DEPTH || off >= CHUNK ||
 	    ibtrs_msg_io_decode(chunk + off, CHUNK - off, off, &limits, &h, &why))
 		return;
@@ -518,7 +564,9 @@ static int lies_build(struct lies_conn *l)
 
 static int lies_accept(struct lies_conn *l, const void *req)
 {
-	struct ibtrs_conn_rsp rsp = { .queue_depth = DEPTH, .max_io_size = IO_SIZE,
+	/* More slots are to fit an immediate beside their chunks. */
+	u32 io_size = depth > DEPTH ? SZ_4K : IO_SIZE;
+	struct ibtrs_conn_rsp rsp = { .queue_depth = depth, .max_io_size = io_size,
 				      .max_hdr_size = HDR_SIZE, .new_rkey = chance(4) };
 	u8 priv[sizeof(struct ibtrs_wire_conn_refused)] = {};
 	struct rdma_conn_param param = { .private_data = priv, .rnr_retry_count = 7 };
@@ -529,7 +577,7 @@ static int lies_accept(struct lies_conn *l, const void *req)
 		ibtrs_auth_srv_init(&l->auth, req, (void *)priv);
 	} else {
 		/* mostly the same on all connections of a path */
-		l->req.ext &= IBTRS_EXT_OFFERED & ~(l->req.path_uuid[0] & 3);
+		l->req.ext &= IBTRS_EXT_OFFERED & ~(steady ? 0 : l->req.path_uuid[0] & 3);
 		if (chance(8))
 			l->req.ext &= any(256);
 		rsp.ext = l->req.ext;

@@ -2,14 +2,16 @@
 """ibnbd-lies is a server of which every sixth message is spoiled, of another size, too early, or
 asked for by nobody: answers to CONN_REQ, proofs, chunks, answers to requests, keys, events."""
 description = ("whatever a server says, a client goes on: its sessions end when they are told to, "
-               "and the next one, with a server that does not lie, works")
+               "and the next one, with a server that does not lie, works; sizes, slots and data are "
+               "believed within bounds")
 crowd = True
-import os
+import os, re
 
 SAID = "/sys/module/ibnbd_lies/parameters/said"
 ENOUGH = int(os.environ.get("IBNBD_EXCHANGES") or 1000)    # messages
+GROWS = 7
 SEED = int(os.environ.get("IBNBD_SEED") or 24)
-deadline = 150 + ENOUGH // 5
+deadline = 180 + ENOUGH // 5
 MAPS = """
 lie() {
     local n=0 d key
@@ -56,11 +58,41 @@ def early(t):
     s.sh("modprobe -r ibnbd-lies")
 
 
+def bounds(t):
+    """A disk that grows without end, reads without all their data, slots without number."""
+    c, s = t.client, t.server
+    at = "/sys/module/ibnbd_lies/parameters"
+    s.sh("modprobe ibnbd-lies odds=0 steady=1")
+    dev = c.sh("map steady sessname=steady", timeout=60)
+    read = f"dd if={dev} of=/dev/null bs=%s count=1 iflag=direct status=none"
+    before = len(c.kernel_news())
+    s.sh(f"echo {GROWS} > {at}/grow")
+    c.sh(f"{read % '4k'}; wait_for 60 eval "
+         f"'[ $(blockdev --getsize64 {dev}) = {(1 << 20) + GROWS * 4096} ]'", timeout=90)
+    times = [float(at) for at in re.findall(r"\[ *([\d.]+)\] .*detected capacity change",
+                                            c.kernel_news()[before:])]
+    t.eq(len(times), GROWS, "how often its size changed: the last is not lost")
+    t.ok(times[-1] - times[0] > GROWS - 3, f"once a second at most, it was at {times}")
+
+    for lacking in 512, 1 << 20:
+        s.sh(f"echo {lacking} > {at}/lacking")
+        for size in "4k", "16k":
+            c.fails(read % size, "Input/output error")
+    s.sh(f"echo 0 > {at}/lacking")
+    c.sh(f"{read % '4k'}; {read % '16k'}; unmap {dev}")
+
+    s.sh(f"echo 8193 > {at}/depth")
+    c.fails("map deep sessname=deep", "", timeout=60)
+    t.match(c.sh("cat $(ctl)/last_error"), "more than 8192 slots", "the reason")
+    s.sh("modprobe -r ibnbd-lies")
+
+
 def run(t):
     c, s = t.client, t.server
     t.allow(r"I/O error, dev ibnbd|Buffer I/O error on dev ibnbd")
     c.sh("modprobe ibnbd-client; ibnbd key generate db-1; ibnbd key load")
     early(t)
+    bounds(t)
     lies(t, SEED, ENOUGH, 60 + ENOUGH // 6)
     s.sh("ram_disks 1 16; serve")
     c.sh("dev=$(map ram0); dd if=/dev/zero of=$dev bs=64k count=4 oflag=direct status=none; "
