@@ -41,8 +41,11 @@ void *ibtrs_dev_alloc_exact(const struct ibtrs_dev *dev, size_t size, gfp_t gfp)
 
 /*
  * The peer is to know @mr by an address that tells nothing of where its memory lies: of each MR the
- * same, for keys tell them apart. An address of REG_MR is its user's to choose, as NFS over RDMA
- * does, but for the place within a page. After ib_map_mr_sg(), before REG_MR. Any context.
+ * same, for keys tell them apart. After ib_map_mr_sg(), before REG_MR. Any context.
+ *
+ * No device is probed for it: an address of REG_MR is its user's to choose, but for the place
+ * within a page, and NFS over RDMA does so with each device. One that went by another address would
+ * refuse the first transfer of a path, so that nothing could be mapped.
  */
 static inline void ibtrs_mr_hide(struct ib_mr *mr)
 {
