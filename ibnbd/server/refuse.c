@@ -3,7 +3,10 @@
 #include <linux/ratelimit.h>
 #include <linux/spinlock.h>
 #include <linux/sysfs.h>
+#include <ibtrs/words.h>
 #include "ibnbd/server/refuse.h"
+
+#define REFUSE_NAME_LEN	320	/* of odd bytes some */
 
 static DEFINE_SPINLOCK(refuse_lock);
 static char refuse_text[768];
@@ -11,16 +14,19 @@ static char refuse_text[768];
 /**
  * ibnbd_srv_refuse() - log and remember what a client did not get
  * @session: of the client
- * @object: what it asked for
+ * @object: what it asked for, in its own words
  * @err: negative errno, which the client is told
  * @why: cause, and the mend if there is one
  */
 void ibnbd_srv_refuse(const char *session, const char *object, int err, const char *why)
 {
-	pr_warn_ratelimited("session %s: %s refused: %s (%d)\n", session, object, why, err);
+	char name[REFUSE_NAME_LEN];
+
+	ibtrs_words_escape(name, sizeof(name), object);
+	pr_warn_ratelimited("session %s: %s refused: %s (%d)\n", session, name, why, err);
 	spin_lock(&refuse_lock);
 	scnprintf(refuse_text, sizeof(refuse_text), "session %s: %s refused: %s (%d)", session,
-		  object, why, err);
+		  name, why, err);
 	spin_unlock(&refuse_lock);
 }
 

@@ -14,6 +14,7 @@
  * cannot be worked with; bits and bytes that are reserved are ignored, except CONN_RSP.flags, where
  * an unknown bit would mean a mode of operation that this code does not know.
  */
+#include <ibtrs/words.h>
 #include "ibtrs/proto/imm.h"
 #include "ibtrs/proto/msg.h"
 #include "ibtrs/proto/refuse.h"
@@ -198,25 +199,27 @@ int ibtrs_msg_conn_rsp_decode(const void *buf, size_t len, bool reject, bool cid
  * @len: its length
  * @why: reason of a refusal
  *
- * The name becomes a directory in sysfs on both sides and a path component on the server.
+ * The name becomes a directory in sysfs on both sides and a path component on the server, and
+ * stands in the log as it is.
  *
  * Return: 0 or -EINVAL.
  */
 int ibtrs_msg_name_check(const char *name, size_t len, const char **why)
 {
-	size_t i;
+	size_t i, n;
 
 	if (!len)
 		return refuse(why, "session name is empty", -EINVAL);
 	if (len > IBTRS_NAME_LEN - 1)
 		return refuse(why, "session name is longer than 254 bytes", -EINVAL);
-	for (i = 0; i < len; i++) {
-		unsigned char c = (unsigned char)name[i];
-
-		if (c == '/' || c == '.')
+	for (i = 0; i < len; i += n) {
+		n = ibtrs_words_char((const unsigned char *)name + i, len - i);
+		if (name[i] == '/' || name[i] == '.')
 			return refuse(why, "session name contains '/' or '.'", -EINVAL);
-		if (c < ' ' || c == 0x7f)
-			return refuse(why, "session name contains a control character", -EINVAL);
+		if (!n)
+			return refuse(why,
+				      "session name contains a control or direction character, or is no UTF-8",
+				      -EINVAL);
 	}
 	return 0;
 }

@@ -315,6 +315,13 @@ UNIT_TEST(name_table)
 		{ "/", "'/'" }, { "..", "'.'" }, { "a.b", "'.'" },
 		{ "a\nb", "control" }, { "\x1f", "control" },
 		{ "a\x7f", "control" }, { "tab\t", "control" },
+		{ "\xe7\xa3\x81\xe7\x9b\x98", NULL }, { "\xf0\x9f\x92\xbe", NULL }, { "\xc2\xa0", NULL },
+		{ "c1\xc2\x9b" "31m", "control" }, { "c1\x9b" "31m", "UTF-8" },
+		{ "rlo\xe2\x80\xaegpj", "direction" }, { "\xe2\x81\xa6x", "direction" },
+		{ "\xd8\x9cx", "direction" }, { "latin\xe4", "UTF-8" }, { "cut\xe7\xa3", "UTF-8" },
+		{ "\xc0\xaf", "UTF-8" }, { "\xe0\x80\xaf", "UTF-8" }, { "\xed\xa0\x80", "UTF-8" },
+		{ "\xf4\x90\x80\x80", "UTF-8" }, { "\xff", "UTF-8" }, { "\x80", "UTF-8" },
+		{ "\xc3.", "UTF-8" },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {

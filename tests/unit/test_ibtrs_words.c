@@ -33,6 +33,34 @@ UNIT_TEST(words_copy)
 	CHECK_STR(text, "");
 }
 
+UNIT_TEST(words_escape)
+{
+	static const struct {
+		const char *name, *said;
+	} rows[] = {
+		{ "", "" }, { "vol/1", "vol/1" }, { "a\\x9b", "a\\x9b" },
+		{ "d\xc3\xa4t\xc3\x9c", "d\xc3\xa4t\xc3\x9c" },
+		{ "\xf0\x9f\x92\xbe", "\xf0\x9f\x92\xbe" },
+		{ "\xc2\x9b" "31m", "\\xc2\\x9b31m" }, { "\x9b" "1", "\\x9b1" },
+		{ "x\xe2\x80\xaegpj", "x\\xe2\\x80\\xaegpj" }, { "lat\xe4n", "lat\\xe4n" },
+		{ "\x1b[2J\n", "\\x1b[2J\\x0a" }, { "cut\xe7\xa3", "cut\\xe7\\xa3" },
+	};
+	char text[8];
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		char all[64];
+
+		UNIT_ROW("row %zu", i);
+		CHECK_STR(ibtrs_words_escape(all, sizeof(all), rows[i].name), rows[i].said);
+	}
+	UNIT_ROW("what does not fit is cut, between characters");
+	CHECK_STR(ibtrs_words_escape(text, sizeof(text), "0123456789"), "0123456");
+	CHECK_STR(ibtrs_words_escape(text, sizeof(text), "012\x80" "456"), "012\\x80");
+	CHECK_STR(ibtrs_words_escape(text, sizeof(text), "0123\x80" "4"), "0123");
+	CHECK_STR(ibtrs_words_escape(text, sizeof(text), "012345\xc3\xa4"), "012345");
+	CHECK_STR(ibtrs_words_escape(text, 1, "abc"), "");
+}
+
 UNIT_TEST(conn_refused)
 {
 	struct ibtrs_wire_conn_refused w;

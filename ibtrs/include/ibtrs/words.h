@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Words that one host sends to another: why something was refused.
+ * Words that one host sends to another: why something was refused, and names that a peer chooses.
  *
- * The receiver trusts nothing in them: they end up in logs, in sysfs and on terminals. So they are
- * printable ASCII and nothing else, have an end, and are never a format. Both directions go through
- * the one function here.
+ * The receiver trusts nothing in them: they end up in logs, in sysfs and on terminals. Reasons are
+ * printable ASCII and nothing else, have an end, and are never a format; both directions go through
+ * ibtrs_words_copy(). Names are UTF-8 that is only shown: a session's is refused if it is not, and
+ * that of a disk, which may be any bytes on the server, is escaped when it is refused.
  */
 #ifndef IBTRS_WORDS_H
 #define IBTRS_WORDS_H
@@ -32,6 +33,75 @@ static inline size_t ibtrs_words_copy(char *dst, size_t size, const void *src, s
 		dst[n] = from[n] < 0x20 || from[n] > 0x7e ? '?' : (char)from[n];
 	memset(dst + n, 0, size - n);
 	return n;
+}
+
+/* Does it do something to a terminal, or turn the direction of what stands beside it? */
+static inline bool ibtrs_words_acts(u32 c)
+{
+	return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x61c || c == 0x200e || c == 0x200f ||
+	       (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);
+}
+
+/**
+ * ibtrs_words_char() - the character at the beginning of a name that a peer has chosen
+ * @s: UTF-8, or not
+ * @len: bytes that may be read, at least 1
+ *
+ * Return: its length; 0: it is no UTF-8, or does more than to be shown.
+ */
+static inline size_t ibtrs_words_char(const unsigned char *s, size_t len)
+{
+	static const u32 least[] = { 0, 0, 0x80, 0x800, 0x10000 };
+	size_t n = s[0] < 0x80 ? 1 : s[0] < 0xc0 ? 0 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 4, i;
+	u32 c = n == 1 ? s[0] : s[0] & (0x7f >> n);
+
+	if (!n || s[0] > 0xf4 || n > len)
+		return 0;
+	for (i = 1; i < n; i++) {
+		if ((s[i] & 0xc0) != 0x80)
+			return 0;
+		c = c << 6 | (s[i] & 0x3f);
+	}
+	if (c < least[n] || c > 0x10ffff || (c >= 0xd800 && c < 0xe000) || ibtrs_words_acts(c))
+		return 0;
+	return n;
+}
+
+/**
+ * ibtrs_words_escape() - a name that a peer has chosen, for the log
+ * @dst: to fill; what does not fit is cut
+ * @size: its size, at least 1
+ * @src: the name
+ *
+ * A byte that is of no character (ibtrs_words_char()) becomes \xNN. Any context.
+ *
+ * Return: @dst.
+ */
+static inline const char *ibtrs_words_escape(char *dst, size_t size, const char *src)
+{
+	static const char digits[] = "0123456789abcdef";
+	const unsigned char *s = (const unsigned char *)src;
+	size_t len = strlen(src), to = 0, n;
+
+	while (len) {
+		n = ibtrs_words_char(s, len);
+		if ((n ?: 4) >= size - to)
+			break;
+		if (n) {
+			memcpy(dst + to, s, n);
+			to += n;
+		} else {
+			n = 1;
+			dst[to++] = '\\';
+			dst[to++] = 'x';
+			dst[to++] = digits[*s >> 4];
+			dst[to++] = digits[*s & 15];
+		}
+		s += n;
+		len -= n;
+	}
+	dst[to] = 0;
+	return dst;
 }
 
 #endif
