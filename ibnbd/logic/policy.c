@@ -16,6 +16,7 @@
  */
 #include <ibtrs/key.h>
 #include "ibnbd/logic/policy.h"
+#include "ibnbd/logic/unseen.h"
 
 #define POLICY_PATTERN_MAX	(IBNBD_NAME_LEN - 1)
 
@@ -246,19 +247,54 @@ void ibnbd_policy_init(struct ibnbd_policy_rules *p)
 	p->used = 1;
 }
 
-/* The bytes of a line, without a carriage return at its end. */
+/*
+ * The character at the beginning of the present word, of which @left bytes are there. Returns its
+ * bytes; *@why: it cannot stand there.
+ */
+static size_t policy_char(const char *s, size_t left, bool comment, const char **why,
+			  const char **mend)
+{
+	const char *name;
+	size_t n;
+	u32 code;
+
+	*mend = "delete it";
+	if (policy_is_control(*s) && *s != '\t') {
+		*why = *s ? "a control character" : "a NUL byte";
+		return 1;
+	}
+	n = (comment ? ibnbd_unseen_line : ibnbd_unseen)(s, left, &code, &name);
+	if (n) {
+		*why = "a character that is not seen";
+		*mend = "blanks and tabs separate words; in a pattern ? stands for one byte of such a character, * for all of it";
+		return n;
+	}
+	n = ibnbd_utf8(s, left);
+	if (!n && !comment) {
+		*why = "a byte that is not UTF-8";
+		*mend = "write the file as UTF-8; in a pattern ? stands for one byte";
+	}
+	return n ? n : 1;
+}
+
+/*
+ * The bytes of a line, without a carriage return at its end. A character that nobody sees makes a
+ * rule one about another name: `db1` and a zero-width space, say, deny nothing. So there is none.
+ */
 static int policy_bytes(struct policy_line *l, struct ibnbd_policy_fault *f)
 {
+	const char *why = NULL, *mend;
+	bool comment = false;
 	size_t i;
 
 	if (l->end > l->at && l->s[l->end - 1] == '\r')
 		l->end--;
-	for (i = l->at; i < l->end; i++) {
-		if (!policy_is_control(l->s[i]) || l->s[i] == '\t')
-			continue;
+	for (i = l->at; i < l->end; i += l->len) {
+		comment |= l->s[i] == '#' && (i == l->at || policy_is_blank(l->s[i - 1]));
 		l->word = l->s + i;
-		l->len = 1;
-		return policy_wrong(l, f, "a control character, or a NUL", "delete it");
+		l->len = policy_char(l->word, l->end - i, comment, &why, &mend);
+		if (why)
+			return policy_wrong(l, f, why, mend);
 	}
 	return 0;
 }

@@ -31,6 +31,7 @@ def a_nul_hides_nothing(w):
         has(server(w, *args, want=2).err, f"{f}:2:1: error: 3 NUL bytes", "not written to its end")
     eq((w.sys / "module/ibnbd_server/parameters/allow").read_text(), "\n", "nothing was changed")
     has(w.run("doctor", want=2).out, "mistakes in server.conf")
+    hasnt(server(w, "check", want=2).err, "there is no allow")
     for text in (SERVER + "# \0", SERVER + "\0" * 4096, "\0" + SERVER,
                  SERVER.replace("\n", "\0", 1)):
         conf(w, text, "server.conf")
@@ -52,8 +53,12 @@ def what_is_no_configuration_says_so_in_few_words(w):
         r = w.run("maps", "check", want=2)
         eq(0 < r.err.count("error: ") <= 101, True, r.err.count("error: "))
     has(r.err, "and more mistakes in this file, which are not told")
-    conf(w, LINE.encode("utf-16"))
-    has(w.run("maps", "check", want=2).err, "maps.conf: error: it is UTF-16", "iconv")
+    for code in ("utf-16", "utf-16-be", "utf-32", "utf-32-be"):
+        conf(w, ("\ufeff" * code.endswith("-be") + LINE).encode(code))
+        r = w.run("maps", "check", want=2)
+        what = code[:6].upper()
+        has(r.err, f"maps.conf: error: it is {what}, and", f"iconv -f {what} -t UTF-8")
+        eq(r.err.count("error: "), 1, r.err)
 
 
 @test
@@ -94,6 +99,53 @@ def a_byte_order_mark_costs_nothing(w):
 
 
 @test
+def ends_of_lines_of_an_old_system(w):
+    """One line with a carriage return at its end is none."""
+    for name, args in (("maps.conf", ("maps", "check")), ("server.conf", ("server", "check"))):
+        text = LINE if name == "maps.conf" else SERVER
+        f = conf(w, "# a comment\r" + text.replace("\n", "\r"), name)
+        r = w.run(*args, want=2)
+        eq(r.err.count("error: "), 1, r.err)
+        has(r.err, f"{f}: error: its lines end with a carriage return alone",
+            f"tr '\\r' '\\n' < {f} > NEW")
+        conf(w, "# a comment\r" + text, name)
+        has(w.run(*args, want=2).err, f"{f}:1:12: error: a carriage return that is not at the end")
+        conf(w, "# a comment\u2028" + text, name)
+        has(w.run(*args, want=2).err, f"{f}:1:12: error: a character that is not seen")
+        f.unlink()
+    conf(w, LINE.replace("\n", "\r"))
+    has(w.run("maps", "check").out, "1 mapping, 0 errors")
+    for name in ("fstab", "crypttab"):
+        f = w.root / "etc" / name
+        f.write_bytes(b"# one\r/dev/ibnbd/by-name/vol1 /a ext4 defaults 0 2\r")
+        has(w.run("maps", "check", want=2).err, f"{f}: error: its lines end with a carriage return")
+        f.write_bytes(b"x /a ext4\ry /b ext4\nz /c ext4\n")
+        has(w.run("maps", "check").err, f"{f}:1:10: warning: a carriage return that is not at")
+        f.unlink()
+
+
+@test
+def a_line_of_server_conf_is_not_continued(w):
+    """Behind the backslash stood what closes the door."""
+    w.server()
+    for end in ("\\", " \\", " \\ \t", "\\\r"):
+        for text, line in ((f"writer_file = /var/lib/w{end}\nauth = required\n", 1),
+                           (f"{SERVER}# comment{end}\nallow = 10.0.0.0/24{end}\n", 4),
+                           (f"{SERVER}{end}\nauth = required", 3),
+                           (f"{SERVER}auth = required{end}", 3)):
+            f = conf(w, text, "server.conf")
+            for args in (("check",), ("start",)):
+                has(server(w, *args, want=2).err, f"{f}:{line}:",
+                    "error: a backslash at the end continues no line here", "in one line")
+    eq((w.sys / "module/ibnbd_server/parameters/allow").read_text(), "\n", "nothing was changed")
+    conf(w, SERVER + "# a comment \\\nauth = required\n", "server.conf")
+    hasnt(server(w, "check").err, "error")
+    w.put("sys/module/ibnbd_server/parameters/auth", "off")
+    server(w, "start")
+    eq((w.sys / "module/ibnbd_server/parameters/auth").read_text(), "required\n")
+
+
+@test
 def other_line_ends_in_fstab_and_crypttab(w):
     conf(w, LINE)
     (w.root / "etc/crypttab").write_bytes(b"\xef\xbb\xbf"
@@ -117,7 +169,8 @@ def bytes_in_fstab_and_crypttab(w):
                                        "UUID=1\u00a0/c xfs defaults 0 0\n".encode())
     r = w.run("maps", "check", want=2)
     has(r.err, "crypttab:2:3: error: a NUL byte", "fstab:2:7: error: a NUL byte",
-        "fstab:3:7: warning: a character that is not seen: no-break space, U+00A0")
+        "fstab:3:7: warning: a character that is not seen: no-break space, U+00A0",
+        "2 | cr?ypt /dev/ibnbd/by-name/vol1", "2 | /dev/x? /b ext4")
     eq(sorted(re.findall(r"(\S+) \(.*\) has no _netdev", r.err)), ["/a", "other"])
     has(w.run("doctor", want=2).out, "mistakes in fstab")
 
@@ -129,12 +182,17 @@ def quotes_in_fstab_and_crypttab(w):
                                       "UUID='0123-ABCD' /b xfs defaults 0 0\n"
                                       "\"UUID=0123-abcd\" /c xfs defaults 0 0\n"
                                       "UUID=\"0123-abcd\" /d xfs _netdev 0 0\n"
-                                      "UUID=\"9\" /e xfs defaults 0 0\n")
+                                      "UUID=\"9\" /e xfs defaults 0 0\n"
+                                      "UUID=\"0123-abcd' /i xfs defaults 0 0\n"
+                                      "LABEL='x /j xfs defaults 0 0\n"
+                                      "//dev//ibnbd//by-name/./vol1 /k xfs defaults 0 0\n"
+                                      "//server/share /l cifs defaults 0 0\n")
     (w.root / "etc/crypttab").write_text("f UUID=\"0123-abcd\" none luks\n"
                                          "g UUID='0123-abcd' - luks\n"
                                          "h 'UUID=0123-abcd' - luks,_netdev\n")
     r = w.run("maps", "check")
-    eq(sorted(re.findall(r"(\S+) \(.*\) has no _netdev", r.err)), ["/a", "/b", "/c", "f", "g"])
+    eq(sorted(re.findall(r"(\S+) \(.*\) has no _netdev", r.err)), ["/a", "/b", "/c", "/k", "f", "g"])
+    eq(sorted(re.findall(r"(\S+): the quote in", r.err)), ["/i", "/j"])
     eq(sorted(re.findall(r"(\S+): the quotes around", r.err)), ["/c", "h"])
 
 
@@ -243,6 +301,10 @@ def it_belongs_to_somebody_else(w):
         f.symlink_to(w.dir / "real")
         os.lchown(f, SOMEBODY, -1)
         refused(w, f, f"belongs to user {SOMEBODY}, not to root", name == "server.conf")
+        check = name.split(".")[0], "check"
+        has(w.run(*check, want=2).err, f"chown -h root {f}")
+        subprocess.run(["chown", "-h", "root", f], check=True)
+        hasnt(w.run(*check).err, "belongs to user")
         f.unlink()
 
 

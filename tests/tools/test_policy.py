@@ -39,6 +39,60 @@ def mistakes_of_a_policy(w):
     has(w.run("server", "check", "--policy-file", long, want=2).err, "at most 65536 bytes")
 
 
+UNSEEN = ((0xa0, "no-break space"), (0xad, "soft hyphen"), (0x200b, "zero-width space"),
+          (0x200f, "direction mark"), (0x2060, "word joiner"), (0x3000, "ideographic space"),
+          (0x85, "control character"), (0xfeff, "byte order mark"))
+
+
+@test
+def a_character_that_nobody_sees_voids_no_rule(w):
+    """Each by its name and place, wherever it stands; nothing is put in force."""
+    w.server()
+    w.conf(SERVER, "server.conf")
+    for code, name in UNSEEN:
+        for text, line, column in (("db1{} deny\n* rw\n", 1, 4), ("* rw\n\n{}db1 deny\n", 3, 1),
+                                   ("db1{}addr:10.0.0.1 deny\n* rw\n", 1, 4),
+                                   ("db1 session:a{} deny\n* rw\n", 1, 14),
+                                   ("db1 deny{}\n* rw\n", 1, 9), ("* rw\n{}# db1 deny\n", 2, 1)):
+            w.conf(text.format(chr(code)), "policy.conf")
+            for verb in ("check", "start"):
+                has(w.run("server", verb, want=2).err, f"policy.conf:{line}:{column}: error: "
+                    f"a character that is not seen: {name}, U+{code:04X}", "separate words")
+            eq((w.log(), in_force(w)), ([], "\n"))
+    # in a comment they void nothing, but for what looks like the end of a line
+    w.conf("* rw # voil\u00e0\u00a0!\n", "policy.conf")
+    has(w.run("server", "check").out, "0 errors")
+    for end in ("\u2028", "\u0085"):
+        w.conf(f"* rw # all{end}db1 deny\n", "policy.conf")
+        has(w.run("server", "check", want=2).err, "policy.conf:1:11: error: a character that is")
+    (w.root / "etc/ibnbd/policy.conf").write_bytes(b"db1\xa0deny\n* rw\n")
+    has(w.run("server", "check", want=2).err, "policy.conf:1:4: error: byte 0xa0 is not UTF-8")
+
+
+@test
+def other_systems_write_a_policy(w):
+    """The whole file has one mistake, which says what it is."""
+    w.server()
+    w.conf(SERVER, "server.conf")
+    f = w.conf("", "policy.conf")
+    for data, words in ((RULES.encode("utf-16"), "it is UTF-16"),
+                        (RULES.encode("utf-32"), "it is UTF-32"),
+                        (RULES.replace("\n", "\r").encode(), "carriage return alone")):
+        f.write_bytes(data)
+        r = w.run("server", "check", want=2)
+        eq(r.err.count("error: "), 1, r.err)
+        has(r.err, f"{f}: error: ", words, "> NEW")
+        w.run("server", "start", want=2)
+    for data, words in ((b"a\0 rw\0\n* deny\n", "1:2: error: 2 NUL bytes"),
+                        (b"a\x07 rw\n* deny\n", "1:2: error: control character 0x07"),
+                        (b"a rw\rb deny\n* deny\n", "1:5: error: a carriage return that is not")):
+        f.write_bytes(data)
+        r = w.run("server", "check", want=2)
+        eq(r.err.count("error: "), 1, r.err)
+        has(r.err, words)
+    eq((w.log(), in_force(w)), ([], "\n"))
+
+
 @test
 def a_policy_is_in_force_before_anything_is_open(w):
     w.conf(SERVER.replace("exports", "new"), "server.conf")

@@ -67,6 +67,17 @@ UNIT_TEST(mistakes_have_a_place)
 		{ "db1\x01 rw", -EINVAL, 1, 4, 1, "control", "delete" },
 		{ "db1 rw\r\r\n", -EINVAL, 1, 7, 1, "control", "delete" },
 		{ "DB1 RW", -EINVAL, 1, 5, 2, "neither", "" },
+		/* what nobody sees makes another name of it */
+		{ "db1\xe2\x80\x8b deny", -EINVAL, 1, 4, 3, "not seen", "separate words" },
+		{ "* ro\ndb1\xc2\xa0rw", -EINVAL, 2, 4, 2, "not seen", "* for all" },
+		{ "db1 deny\xc2\xa0", -EINVAL, 1, 9, 2, "not seen", "" },
+		{ "db1\xe3\x80\x80""addr:10.0.0.1 deny", -EINVAL, 1, 4, 3, "not seen", "" },
+		{ "db1 session:a\xe2\x81\xa0 deny", -EINVAL, 1, 14, 3, "not seen", "" },
+		{ "\xe2\x80\x8b# db1 rw", -EINVAL, 1, 1, 3, "not seen", "" },
+		{ "\xef\xbb\xbf\xef\xbb\xbf* rw", -EINVAL, 1, 4, 3, "not seen", "" },
+		{ "* ro # or\xe2\x80\xa8""db1 deny", -EINVAL, 1, 10, 3, "not seen", "" },
+		{ "db1\xa0 deny", -EINVAL, 1, 4, 1, "not UTF-8", "?" },
+		{ "db\xe2\x80", -EINVAL, 1, 3, 1, "not UTF-8", "?" },
 	};
 	size_t i;
 
@@ -125,6 +136,10 @@ UNIT_TEST(what_is_no_rule)
 	CHECK_EQ(p.rule[1].line, 2);
 	CHECK(p.rule[0].exclusive && !p.rule[1].exclusive);
 	CHECK_EQ(decide("db#2", NULL, "s", "10.0.0.1").may, IBNBD_POLICY_RO);
+	/* a comment is no word, and who wants to can match any name */
+	CHECK_EQ(parse("#\xc2\xa0or \xe4\nd\xc3\xa4\xe6\x97\xa5 ro # voil\xc3\xa0\xc2\xa0!\na??b rw\n"), 0);
+	CHECK_EQ(p.nr, 2);
+	CHECK_EQ(decide("a\xc2\xa0""b", NULL, "s", "10.0.0.1").may, IBNBD_POLICY_RW);
 }
 
 UNIT_TEST(all_mistakes_in_one_pass)

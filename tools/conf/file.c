@@ -33,7 +33,8 @@ static char *file_rights(const struct stat *st, const char *what, const char *pa
 	mode_t others = st->st_mode & (S_IWGRP | S_IWOTH);
 
 	if (st->st_uid && st->st_uid != geteuid()) {
-		*mend = say_fmt("chown root %s", path);
+		/* without -h it would change what the link leads to */
+		*mend = say_fmt("chown %sroot %s", S_ISLNK(st->st_mode) ? "-h " : "", path);
 		return say_fmt("%s belongs to user %u, not to root", what,
 			       (unsigned int)st->st_uid);
 	}

@@ -103,6 +103,37 @@ static char *fstab_unquoted(const char *source)
 	return say_fmt("%.*s%.*s", (int)(v - source), source, (int)len - 2, v + 1);
 }
 
+/* A tag whose quote is closed by nothing, or by another one. */
+static bool fstab_half_quoted(const char *source)
+{
+	const char *v = strchr(source, '=');
+	size_t len;
+
+	if (*source == '/' || !v++ || (*v != '"' && *v != '\''))
+		return false;
+	len = strlen(v);
+	return len < 2 || v[len - 1] != *v;
+}
+
+/* A path without doubled slashes and `.`, which mount and systemd pass over. In place. */
+static void fstab_plain_path(char *path)
+{
+	char *to = path;
+	const char *s = path;
+
+	if (*path != '/')
+		return;
+	while (*s) {
+		if (s[0] == '/' && s[1] == '/')
+			s++;
+		else if (s[0] == '/' && s[1] == '.' && (s[2] == '/' || !s[2]))
+			s += 2;
+		else
+			*to++ = *s++;
+	}
+	*to = 0;
+}
+
 /*
  * All of it in quotes, which then are part of the name: nobody finds such a disk. Unquoted and
  * allocated, or NULL.
@@ -161,6 +192,13 @@ static void fstab_line(const struct maps *m, struct maps *said, size_t file,
 	const char *path = said->files[file].path;
 	char *inner = fstab_wholly_quoted(source), *plain = fstab_unquoted(inner ? inner : source);
 
+	fstab_plain_path(plain);
+	if (fstab_half_quoted(source))
+		maps_warn(
+			said, (struct maps_at){ file, SIZE_MAX, 0 },
+			say_fmt("%s: the quote in %s is not closed by the same, and nothing has such a name",
+				target, source),
+			say_dup("TAG=\"value\", or without quotes"));
 	if (fstab_ours(m, plain)) {
 		fstab_add(uses, nr, path, plain, target, options);
 		if (inner)
@@ -176,16 +214,18 @@ static void fstab_line(const struct maps *m, struct maps *said, size_t file,
 
 static void fstab_unseen(struct maps *said, size_t file, size_t off, size_t len)
 {
-	const char *text = said->files[file].text, *name;
-	uint32_t code;
+	const char *text = said->files[file].text;
+	char *msg;
 	size_t i, n;
 
 	for (i = off; i < off + len; i++) {
-		n = maps_unseen(text + i, off + len - i, &code, &name);
-		if (!n)
+		msg = text[i] == '\r' && i + 1 < off + len ? maps_control(text[i]) :
+							     maps_unseen(text + i, off + len - i, &n);
+		if (!msg)
 			continue;
-		maps_warn(said, (struct maps_at){ file, i, n },
-			  say_fmt("a character that is not seen: %s, U+%04X", name, code),
+		if (text[i] == '\r')
+			n = 1;
+		maps_warn(said, (struct maps_at){ file, i, n }, msg,
 			  say_dup("blanks and tabs separate words; this is read as a part of one"));
 		return;
 	}
@@ -193,7 +233,7 @@ static void fstab_unseen(struct maps *said, size_t file, size_t off, size_t len)
 
 /*
  * One more file of @said, as the host's own programs read it: lines of text. What is odd about it
- * is said; a line with a NUL becomes an empty one. Returns its index, SIZE_MAX = there is none.
+ * is said. Returns its index, SIZE_MAX = there is none.
  */
 static size_t fstab_file(struct maps *said, const char *name)
 {
@@ -214,9 +254,7 @@ static size_t fstab_file(struct maps *said, const char *name)
 		t = &said->files[file];
 		nl = memchr(t->text + off, '\n', t->len - off);
 		len = nl ? (size_t)(nl - t->text) - off : t->len - off;
-		if (maps_nul(said, file, off, len))
-			memset(t->text + off, ' ', len);
-		else if (t->text[off] != '#')
+		if (!maps_nul(said, file, off, len) && t->text[off] != '#')
 			fstab_unseen(said, file, off, len);
 	}
 	file_free(&f);
@@ -224,19 +262,39 @@ static size_t fstab_file(struct maps *said, const char *name)
 	return file;
 }
 
+/* Its lines, but an empty one for each that has a NUL. NULL = there is none. Allocated. */
+static char *fstab_lines(const struct maps *said, size_t file, size_t *len)
+{
+	const struct maps_file *f = file == SIZE_MAX ? NULL : &said->files[file];
+	char *text, *line, *nl, *end;
+
+	*len = f ? f->len - f->begin : 0;
+	if (!*len)
+		return NULL;
+	text = say_alloc(*len + 1);
+	memcpy(text, f->text + f->begin, *len);
+	end = text + *len;
+	for (line = text; line < end; line = nl + 1) {
+		nl = memchr(line, '\n', (size_t)(end - line));
+		nl = nl ? nl : end;
+		if (memchr(line, 0, (size_t)(nl - line)))
+			memset(line, ' ', (size_t)(nl - line));
+	}
+	return text;
+}
+
 static void fstab_mounts(const struct maps *m, struct maps *said, struct fstab_use **uses,
 			 size_t *nr)
 {
-	size_t file = fstab_file(said, "/etc/fstab");
+	size_t file = fstab_file(said, "/etc/fstab"), len;
+	char *lines = fstab_lines(said, file, &len);
 	struct libmnt_table *table = mnt_new_table();
 	struct libmnt_iter *iter = mnt_new_iter(MNT_ITER_FORWARD);
-	struct maps_file *f = file == SIZE_MAX ? NULL : &said->files[file];
-	FILE *text = f && f->len > f->begin ? fmemopen(f->text + f->begin, f->len - f->begin, "r") :
-					      NULL;
+	FILE *text = lines ? fmemopen(lines, len, "r") : NULL;
 	struct libmnt_fs *fs;
 
 	if (table && text)
-		mnt_table_parse_stream(table, text, f->path);
+		mnt_table_parse_stream(table, text, said->files[file].path);
 	while (table && text && iter && !mnt_table_next_fs(table, iter, &fs)) {
 		const char *source = mnt_fs_get_source(fs), *target = mnt_fs_get_target(fs), *tag,
 			   *value;
@@ -251,6 +309,7 @@ static void fstab_mounts(const struct maps *m, struct maps *said, struct fstab_u
 	}
 	if (text)
 		fclose(text);
+	free(lines);
 	mnt_free_iter(iter);
 	mnt_unref_table(table);
 }
@@ -258,17 +317,12 @@ static void fstab_mounts(const struct maps *m, struct maps *said, struct fstab_u
 static void fstab_crypt(const struct maps *m, struct maps *said, struct fstab_use **uses,
 			size_t *nr)
 {
-	size_t file = fstab_file(said, "/etc/crypttab"), off, len;
-	const char *nl;
+	size_t file = fstab_file(said, "/etc/crypttab"), len;
+	char *lines = fstab_lines(said, file, &len), *line, *rest = lines;
 
-	for (off = file == SIZE_MAX ? 0 : said->files[file].begin;
-	     file != SIZE_MAX && off < said->files[file].len; off += len + 1) {
-		const struct maps_file *f = &said->files[file];
-		char *line, *save = NULL, *name, *source, *options;
+	while ((line = strsep(&rest, "\n"))) {
+		char *save = NULL, *name, *source, *options;
 
-		nl = memchr(f->text + off, '\n', f->len - off);
-		len = nl ? (size_t)(nl - f->text) - off : f->len - off;
-		line = say_fmt("%.*s", (int)len, f->text + off);
 		name = strtok_r(line, " \t\r", &save);
 		source = name ? strtok_r(NULL, " \t\r", &save) : NULL;
 		if (source && *name != '#') {
@@ -276,8 +330,8 @@ static void fstab_crypt(const struct maps *m, struct maps *said, struct fstab_us
 			options = strtok_r(NULL, " \t\r", &save);
 			fstab_line(m, said, file, uses, nr, source, name, options);
 		}
-		free(line);
 	}
+	free(lines);
 }
 
 struct fstab_use *fstab_uses(const struct maps *m, struct maps *said)

@@ -10,6 +10,7 @@
  * are words kept until the file has ended and then given to those of its entries that do not say it
  * themselves. What can only be seen with all files read is maps_check.c's.
  */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -69,24 +70,39 @@ static void conf_entry(struct maps *m, struct maps_entry *e, const struct maps_t
 		maps_take_option(m, e, &t[i], false);
 }
 
+#define CONF_MACHINE_ID	"/etc/machine-id"
+
+/* At least 32 hexadecimal digits, not all of them 0: not "uninitialized", and no empty file. */
+static bool conf_machine_ok(const char *id)
+{
+	return strlen(id) >= 32 && !id[strspn(id, "0123456789abcdefABCDEF-")] &&
+	       id[strspn(id, "0-")];
+}
+
 /*
  * Hosts may have one name, localhost above all, but each has a machine id. That is nobody else's
- * business (machine-id(5)): 32 bits of its hash (FNV-1a) go into the name. "" where there is none,
- * as early in the boot.
+ * business (machine-id(5)): 32 bits of its hash (FNV-1a) go into the name. Returns why there is
+ * none, allocated, and then @out is "".
  */
-static void conf_machine(char *out, size_t size)
+static char *conf_machine(char *out, size_t size)
 {
-	char *path = sysfs_root("/etc/machine-id"), *id = sysfs_text(path);
+	char *path = sysfs_root(CONF_MACHINE_ID), *id = sysfs_text(path), *why = NULL;
 	uint64_t hash = 0xcbf29ce484222325;
 	const char *p;
 
 	*out = 0;
-	for (p = id ? id : ""; *p; p++)
+	if (!id)
+		why = say_fmt("%s: %s", path,
+			      errno == EILSEQ ? "it is no text, but has NUL bytes" : strerror(errno));
+	else if (!conf_machine_ok(id))
+		why = say_fmt("%s: it is no id of a machine, of 32 hexadecimal digits", path);
+	for (p = why ? "" : id; *p; p++)
 		hash = (hash ^ (unsigned char)*p) * 0x100000001b3;
-	if (id && strlen(id) >= 32)
+	if (!why)
 		snprintf(out, size, "-%08x", (unsigned int)(hash ^ hash >> 32));
 	free(id);
 	free(path);
+	return why;
 }
 
 static void conf_session_name(const char *host, const char *machine, const char *server, char *out,
@@ -111,9 +127,9 @@ static bool conf_session_is_live(const char *name)
 	return live;
 }
 
-void maps_make_session(const char *server, char *out, size_t size)
+char *maps_make_session(const char *server, char *out, size_t size)
 {
-	char host[65] = "", machine[16];
+	char host[65] = "", machine[16], *why;
 	const char *p;
 
 	gethostname(host, sizeof(host) - 1);
@@ -122,24 +138,28 @@ void maps_make_session(const char *server, char *out, size_t size)
 				   server;
 	if (!strncmp(p, "ip:", 3))
 		p += 3;
-	conf_machine(machine, sizeof(machine));
+	why = conf_machine(machine, sizeof(machine));
 	conf_session_name(host, machine, p, out, size);
 	if (conf_session_is_live(out))
-		return;
+		goto live;
 	conf_session_name(host, "", p, out, size);
 	if (conf_session_is_live(out))
-		return;
+		goto live;
 	host[strcspn(host, "./")] = 0;
 	conf_session_name(host, "", p, out, size);
 	if (conf_session_is_live(out))
-		return;
+		goto live;
 	gethostname(host, sizeof(host) - 1);
 	conf_session_name(host, machine, p, out, size);
+	return why;
+live:
+	free(why);
+	return NULL;
 }
 
 static void conf_session(struct maps *m, struct maps_entry *e)
 {
-	char dst[IBTRS_PATH_STR_MAX];
+	char dst[IBTRS_PATH_STR_MAX], *why;
 
 	if (!e->made_session || e->bad)
 		return;
@@ -153,7 +173,14 @@ static void conf_session(struct maps *m, struct maps_entry *e)
 			 NULL);
 		return;
 	}
-	maps_make_session(dst, e->map.sessname, sizeof(e->map.sessname));
+	why = maps_make_session(dst, e->map.sessname, sizeof(e->map.sessname));
+	if (why) {
+		maps_bad(m, e, e->session_at,
+			 say_fmt("\"-\" makes no session that is this host's alone: %s", why),
+			 say_dup(MAPS_MACHINE_MEND));
+		free(why);
+		return;
+	}
 	e->map.given |= 1u << IBNBD_OPT_sessname;
 }
 
@@ -195,15 +222,42 @@ static void conf_free_entry(struct maps_entry *e)
 	free(e->own);
 }
 
+/* By its byte order mark; 0: it may be UTF-8. That of UTF-16 is the beginning of UTF-32's. */
+static int conf_utf_bits(const struct maps_file *f)
+{
+	if (f->len >= 4 &&
+	    (!memcmp(f->text, "\xff\xfe\0\0", 4) || !memcmp(f->text, "\0\0\xfe\xff", 4)))
+		return 32;
+	return f->len >= 2 && (!memcmp(f->text, "\xff\xfe", 2) || !memcmp(f->text, "\xfe\xff", 2)) ?
+		       16 :
+		       0;
+}
+
+/* Are there carriage returns between lines, and no newline at all? */
+static bool conf_old_ends(const struct maps_file *f)
+{
+	const char *cr = memchr(f->text, '\r', f->len);
+
+	return cr && cr < f->text + f->len - 1 && !memchr(f->text, '\n', f->len);
+}
+
 /* What is odd about all of it. Returns where its first line begins. */
 static size_t conf_text(struct maps *m, size_t file)
 {
 	const struct maps_file *f = &m->files[file];
 	const char *cr = f->len ? memmem(f->text, f->len, "\r\n", 2) : NULL;
+	int bits = conf_utf_bits(f);
 
-	if (f->len >= 2 && (!memcmp(f->text, "\xff\xfe", 2) || !memcmp(f->text, "\xfe\xff", 2))) {
-		maps_refuse(m, file, say_dup("it is UTF-16, and UTF-8 is read"),
-			    say_fmt("iconv -f UTF-16 -t UTF-8 %s > NEW", f->path));
+	if (bits) {
+		maps_refuse(m, file, say_fmt("it is UTF-%d, and UTF-8 is read", bits),
+			    say_fmt("iconv -f UTF-%d -t UTF-8 %s > NEW", bits, f->path));
+		return f->len;
+	}
+	if (conf_old_ends(f)) {
+		maps_refuse(
+			m, file,
+			say_dup("its lines end with a carriage return alone, as on old systems; all of it is one line"),
+			say_fmt("tr '\\r' '\\n' < %s > NEW", f->path));
 		return f->len;
 	}
 	if (cr)

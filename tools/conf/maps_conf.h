@@ -122,6 +122,7 @@ enum maps_level { MAPS_WARNING, MAPS_ERROR };
  * struct maps_file - one file, or a directory in whose place something else stands
  * @text: @len bytes, then a NUL that does not count
  * @begin: of its first line, behind a byte order mark
+ * @uncontinued: a backslash at the end of a line is one, and joins nothing to it
  * @refused: nothing of it is used
  * @told: mistakes that were kept, for each level
  */
@@ -129,7 +130,7 @@ struct maps_file {
 	char *path;
 	char *text;
 	size_t len, begin;
-	bool refused;
+	bool refused, uncontinued;
 	unsigned int told[MAPS_ERROR + 1];
 };
 
@@ -188,9 +189,10 @@ int64_t maps_start_timeout(const struct maps_entry *e);
 char *maps_line(const struct maps_entry *e);
 /*
  * Fill in the session of "-": HOST-MACHINE@SERVER, or the name that an earlier version gave it, as
- * long as it lives.
+ * long as it lives. NULL, or why there is none that no other host has, allocated.
  */
-void maps_make_session(const char *server, char *out, size_t size);
+char *maps_make_session(const char *server, char *out, size_t size);
+#define MAPS_MACHINE_MEND	"systemd-machine-id-setup gives it an id; or write a name in place of -"
 
 /* Mistakes. */
 void maps_error(struct maps *m, struct maps_at at, char *msg, char *hint);	/* takes both */
@@ -211,10 +213,12 @@ void maps_words_free(struct maps_words *w);
 /* NULs among these bytes: said, as one mistake. */
 bool maps_nul(struct maps *m, size_t file, size_t off, size_t len);
 /*
- * A character at @s that nobody sees, or takes for a blank: its bytes (0 = it is none), and its
- * name.
+ * A character at @s that nobody sees, or takes for a blank (ibnbd/logic/unseen.h): in words, and
+ * its bytes. NULL = it is none. Allocated.
  */
-size_t maps_unseen(const char *s, size_t left, uint32_t *code, const char **name);
+char *maps_unseen(const char *s, size_t left, size_t *n);
+/* A control character in words. Allocated. */
+char *maps_control(char c);
 
 /*
  * maps_option.c: one word after the first three; a word that is the value of @key. Both note

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include "ibnbd/logic/unseen.h"
 #include "tools/conf/file.h"
 #include "tools/conf/maps_conf.h"
 #include "tools/out/say.h"
@@ -123,9 +124,9 @@ int64_t maps_start_timeout(const struct maps_entry *e)
 static bool file_unseen(const char *s)
 {
 	const char *name;
-	uint32_t code;
+	u32 code;
 
-	while (*s && !maps_unseen(s, strlen(s), &code, &name))
+	while (*s && !ibnbd_unseen(s, strlen(s), &code, &name))
 		s++;
 	return *s;
 }

@@ -2,6 +2,7 @@
 /* Bytes of maps.conf to words with their places. Any bytes may come. */
 #include <stdlib.h>
 #include <string.h>
+#include "ibnbd/logic/unseen.h"
 #include "tools/conf/maps_conf.h"
 #include "tools/out/say.h"
 
@@ -14,77 +15,20 @@ void maps_words_free(struct maps_words *w)
 	free(w->t);
 }
 
-/* Bytes of the UTF-8 character at @s, 0 = none. */
-static size_t lex_utf8(const unsigned char *s, size_t left)
+char *maps_unseen(const char *s, size_t left, size_t *n)
 {
-	size_t n, i;
+	const char *name;
+	uint32_t code;
 
-	if (s[0] < 0x80)
-		return 1;
-	n = s[0] >= 0xc2 && s[0] < 0xe0 ? 2 :
-	    (s[0] & 0xf0) == 0xe0	? 3 :
-	    s[0] >= 0xf0 && s[0] < 0xf5 ? 4 :
-					  0;
-	if (n > left)
-		return 0;
-	for (i = 1; i < n; i++)
-		if ((s[i] & 0xc0) != 0x80)
-			return 0;
-	return n;
+	*n = ibnbd_unseen(s, left, &code, &name);
+	return *n ? say_fmt("a character that is not seen: %s, U+%04X", name, code) : NULL;
 }
 
-/* Characters that look like a blank and separate nothing, or look like nothing at all. */
-static const struct {
-	uint32_t first, last;
-	const char *name;
-} lex_unseen[] = {
-	{ 0x80, 0x9f, "control character" },
-	{ 0xa0, 0xa0, "no-break space" },
-	{ 0xad, 0xad, "soft hyphen" },
-	{ 0x61c, 0x61c, "direction mark" },
-	{ 0x115f, 0x1160, "Hangul filler" },
-	{ 0x1680, 0x1680, "Ogham space" },
-	{ 0x180e, 0x180e, "vowel separator" },
-	{ 0x2000, 0x200a, "space of a fixed width" },
-	{ 0x200b, 0x200b, "zero-width space" },
-	{ 0x200c, 0x200d, "zero-width joiner" },
-	{ 0x200e, 0x200f, "direction mark" },
-	{ 0x2028, 0x2029, "line separator" },
-	{ 0x202a, 0x202e, "direction mark" },
-	{ 0x202f, 0x202f, "narrow no-break space" },
-	{ 0x205f, 0x205f, "mathematical space" },
-	{ 0x2060, 0x2060, "word joiner" },
-	{ 0x2061, 0x2064, "invisible operator" },
-	{ 0x2066, 0x206f, "direction mark" },
-	{ 0x2800, 0x2800, "empty Braille cell" },
-	{ 0x3000, 0x3000, "ideographic space" },
-	{ 0x3164, 0x3164, "Hangul filler" },
-	{ 0xfe00, 0xfe0f, "variation selector" },
-	{ 0xfeff, 0xfeff, "byte order mark" },
-	{ 0xffa0, 0xffa0, "Hangul filler" },
-	{ 0xfff9, 0xfffb, "annotation mark" },
-	{ 0xe0000, 0xe007f, "tag character" },
-};
-
-size_t maps_unseen(const char *s, size_t left, uint32_t *code, const char **name)
+char *maps_control(char c)
 {
-	const unsigned char *u = (const unsigned char *)s;
-	size_t n = left ? lex_utf8(u, left) : 0, i;
-	uint32_t c;
-
-	if (n < 2)
-		return 0;
-	c = u[0] & (0xffu >> (n + 1));
-	for (i = 1; i < n; i++)
-		c = c << 6 | (u[i] & 0x3f);
-	for (i = 0; i < ARRAY_SIZE(lex_unseen); i++) {
-		if (c < lex_unseen[i].first || c > lex_unseen[i].last)
-			continue;
-		*code = c;
-		*name = lex_unseen[i].name;
-		return n;
-	}
-	return 0;
+	if (c == '\r')
+		return say_dup("a carriage return that is not at the end of its line");
+	return say_fmt("control character 0x%02x", (unsigned char)c);
 }
 
 static size_t lex_eol(const struct maps_file *f, size_t off)
@@ -97,7 +41,7 @@ static size_t lex_eol(const struct maps_file *f, size_t off)
 /* A backslash before the end of the line, a carriage return in between allowed. */
 static size_t lex_continued(const struct maps_file *f, size_t off)
 {
-	if (f->text[off] != '\\')
+	if (f->uncontinued || f->text[off] != '\\')
 		return 0;
 	off++;
 	if (off < f->len && f->text[off] == '\r')
@@ -153,29 +97,50 @@ static void lex_wrong_byte(struct lex *l, size_t off, size_t len, char *msg, cha
  */
 static size_t lex_char(struct lex *l, size_t off, size_t eol, bool quoted, bool *copy)
 {
-	const char *s = l->m->files[l->file].text + off, *name;
+	const char *s = l->m->files[l->file].text + off;
 	unsigned char c = (unsigned char)*s;
-	uint32_t code;
-	size_t n = 1;
+	size_t n = 1, unseen;
+	char *msg;
 
 	*copy = false;
 	if (!c)
 		return 1;	/* maps_nul() has said so */
 	if (c < 0x20 || c == 0x7f) {
-		lex_wrong_byte(l, off, 1, say_fmt("control character 0x%02x", c), NULL);
+		lex_wrong_byte(l, off, 1, maps_control(*s), NULL);
 		return 1;
 	}
-	n = lex_utf8((const unsigned char *)s, eol - off);
+	n = ibnbd_utf8(s, eol - off);
 	if (!n) {
 		lex_wrong_byte(l, off, 1, say_fmt("byte 0x%02x is not UTF-8", c), NULL);
 		return 1;
 	}
 	*copy = true;
-	if (!quoted && maps_unseen(s, eol - off, &code, &name))
+	msg = quoted ? NULL : maps_unseen(s, eol - off, &unseen);
+	if (msg)
 		lex_wrong_byte(
-			l, off, n, say_fmt("a character that is not seen: %s, U+%04X", name, code),
+			l, off, n, msg,
 			say_dup("blanks and tabs separate words; a word that needs this character stands in \"quotes\""));
 	return n;
+}
+
+/*
+ * What ends a line for whoever sees it stands in no comment: what follows would be swallowed with
+ * it.
+ */
+static void lex_comment(struct lex *l, size_t off, size_t end)
+{
+	const char *text = l->m->files[l->file].text, *name;
+	size_t n, len;
+	u32 code;
+
+	l->w->comment = (struct maps_at){ l->file, off, end - off };
+	for (; off < end; off++) {
+		len = ibnbd_unseen_line(text + off, end - off, &code, &name);
+		if (len || text[off] == '\r')
+			lex_wrong_byte(l, off, len ? len : 1,
+				       len ? maps_unseen(text + off, len, &n) : maps_control('\r'),
+				       say_dup("the comment goes on behind it; begin a new line"));
+	}
 }
 
 /* One word from @off on. Returns its end, at most @eol. */
@@ -240,7 +205,7 @@ size_t maps_lex(struct maps *m, size_t file, size_t off, struct maps_words *w)
 			continue;
 		}
 		if (f->text[off] == '#') {
-			w->comment = (struct maps_at){ file, off, end - off };
+			lex_comment(&l, off, end);
 			break;
 		}
 		next = lex_continued(f, off);

@@ -19,11 +19,24 @@ static void policy_mistake(struct policy_conf *c, const struct ibnbd_policy_faul
 {
 	const char *text = c->m->files[0].text;
 	struct maps_at at = { 0, f->line ? f->at : SIZE_MAX, f->len };
-	char *msg;
+	const char *nl = memchr(text + f->at, '\n', c->m->files[0].len - f->at);
+	char *msg = NULL, byte = f->line && f->len == 1 ? text[f->at] : ' ';
+	size_t n;
 
-	msg = f->line && f->len ?
-		      say_fmt("\"%.*s\": %s", (int)f->len, text + f->at, f->why) :
-		      say_dup(f->why);
+	if (f->line && f->len)
+		msg = maps_unseen(text + f->at, f->len, &n);
+	if (!byte) {
+		maps_nul(c->m, 0, f->at, nl ? (size_t)(nl - text) - f->at : c->m->files[0].len - f->at);
+		return;
+	}
+	if (!msg && ((unsigned char)byte < ' ' || byte == 0x7f))
+		msg = maps_control(byte);
+	if (!msg && (unsigned char)byte >= 0x80)
+		msg = say_fmt("byte 0x%02x is not UTF-8", (unsigned char)byte);
+	if (!msg)
+		msg = f->line && f->len ?
+			      say_fmt("\"%.*s\": %s", (int)f->len, text + f->at, f->why) :
+			      say_dup(f->why);
 	maps_error(c->m, at, msg, say_dup(f->mend));
 }
 
@@ -34,6 +47,8 @@ static void policy_lines(struct policy_conf *c)
 	int rc;
 
 	ibnbd_policy_init(c->rules);
+	if (file->refused)	/* no text that we read */
+		return;
 	while ((rc = ibnbd_policy_next(c->rules, file->text, file->len, &f)))
 		if (rc < 0)
 			policy_mistake(c, &f);

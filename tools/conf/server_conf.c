@@ -99,13 +99,33 @@ static char *server_near(const char *key)
 		      say_dup("ibnbd-server.conf(5) lists what there is");
 }
 
+/*
+ * Does it end as a line that is to be continued? In maps.conf it would be; here the next line, say
+ * `auth = required`, must not become a part of a value. A blank behind the backslash is not seen.
+ */
+static bool server_continued(const struct maps_token *last)
+{
+	size_t len = strlen(last->text);
+
+	return last->plain && len && last->text[len - 1] == '\\';
+}
+
 /* A line may be `key = value`, `key=value`, and the value of several words. */
 static void server_line(struct server_conf *c, const struct maps_token *t, size_t nr)
 {
-	char *all = say_dup(""), *eq, *key, *value, *why;
+	char *all, *eq, *key, *value, *why;
 	size_t i;
 	int id;
 
+	if (server_continued(&t[nr - 1])) {
+		struct maps_at at = t[nr - 1].at;
+
+		maps_error(c->m, (struct maps_at){ at.file, at.off + at.len - 1, 1 },
+			   say_dup("a backslash at the end continues no line here"),
+			   say_dup("write the whole value in one line; a line has up to 4096 bytes"));
+		return;
+	}
+	all = say_dup("");
 	for (i = 0; i < nr; i++) {
 		char *longer = say_fmt("%s%s%s", all, i ? " " : "", t[i].text);
 
@@ -164,6 +184,7 @@ static void server_lines(struct server_conf *c, const char *path, const struct f
 	size_t off, file = maps_add_file(c->m, path, f->text ? f->text : "", f->len);
 	struct maps_words w;
 
+	c->m->files[file].uncontinued = true;
 	for (off = c->m->files[file].begin; off < c->m->files[file].len;) {
 		off = maps_lex(c->m, file, off, &w);
 		if (w.nr && !w.bad)
@@ -191,7 +212,8 @@ struct server_conf *server_conf_load(const char *file)
 		free(c->value[i]);
 		c->value[i] = NULL;
 	}
-	if (f.state == FILE_THERE && !c->m->nr_refused)
+	/* The line of allow may be the one that has the mistake. */
+	if (f.state == FILE_THERE && !c->m->nr_errors)
 		server_questions(c);
 	file_free(&f);
 	free(path);

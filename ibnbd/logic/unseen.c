@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "ibnbd/logic/unseen.h"
+
+#define UNSEEN_NEXT_LINE	0x85
+#define UNSEEN_LINE_SEPARATOR	0x2028
+#define UNSEEN_PARAGRAPH	0x2029
+
+static const struct {
+	u32 first, last;
+	const char *name;
+} unseen[] = {
+	{ 0x80, 0x9f, "control character" },
+	{ 0xa0, 0xa0, "no-break space" },
+	{ 0xad, 0xad, "soft hyphen" },
+	{ 0x34f, 0x34f, "grapheme joiner" },
+	{ 0x61c, 0x61c, "direction mark" },
+	{ 0x115f, 0x1160, "Hangul filler" },
+	{ 0x1680, 0x1680, "Ogham space" },
+	{ 0x17b4, 0x17b5, "inherent vowel" },
+	{ 0x180b, 0x180d, "variation selector" },
+	{ 0x180e, 0x180e, "vowel separator" },
+	{ 0x180f, 0x180f, "variation selector" },
+	{ 0x2000, 0x200a, "space of a fixed width" },
+	{ 0x200b, 0x200b, "zero-width space" },
+	{ 0x200c, 0x200d, "zero-width joiner" },
+	{ 0x200e, 0x200f, "direction mark" },
+	{ 0x2028, 0x2029, "line separator" },
+	{ 0x202a, 0x202e, "direction mark" },
+	{ 0x202f, 0x202f, "narrow no-break space" },
+	{ 0x205f, 0x205f, "mathematical space" },
+	{ 0x2060, 0x2060, "word joiner" },
+	{ 0x2061, 0x2065, "invisible operator" },
+	{ 0x2066, 0x206f, "direction mark" },
+	{ 0x2800, 0x2800, "empty Braille cell" },
+	{ 0x3000, 0x3000, "ideographic space" },
+	{ 0x3164, 0x3164, "Hangul filler" },
+	{ 0xfe00, 0xfe0f, "variation selector" },
+	{ 0xfeff, 0xfeff, "byte order mark" },
+	{ 0xffa0, 0xffa0, "Hangul filler" },
+	{ 0xfff0, 0xfffb, "annotation mark" },
+	{ 0x1bca0, 0x1bca3, "shorthand control" },
+	{ 0x1d173, 0x1d17a, "musical control" },
+	{ 0xe0000, 0xe0fff, "tag character" },
+};
+
+size_t ibnbd_utf8(const char *s, size_t left)
+{
+	const unsigned char *u = (const unsigned char *)s;
+	size_t n, i;
+
+	if (!left)
+		return 0;
+	if (u[0] < 0x80)
+		return 1;
+	n = u[0] >= 0xc2 && u[0] < 0xe0 ? 2 :
+	    (u[0] & 0xf0) == 0xe0	? 3 :
+	    u[0] >= 0xf0 && u[0] < 0xf5 ? 4 :
+					  0;
+	if (n > left)
+		return 0;
+	for (i = 1; i < n; i++)
+		if ((u[i] & 0xc0) != 0x80)
+			return 0;
+	return n;
+}
+
+size_t ibnbd_unseen(const char *s, size_t left, u32 *code, const char **name)
+{
+	const unsigned char *u = (const unsigned char *)s;
+	size_t n = ibnbd_utf8(s, left), i;
+	u32 c;
+
+	if (n < 2)
+		return 0;
+	c = u[0] & (0xffu >> (n + 1));
+	for (i = 1; i < n; i++)
+		c = c << 6 | (u[i] & 0x3f);
+	for (i = 0; i < ARRAY_SIZE(unseen); i++) {
+		if (c < unseen[i].first || c > unseen[i].last)
+			continue;
+		*code = c;
+		*name = unseen[i].name;
+		return n;
+	}
+	return 0;
+}
+
+size_t ibnbd_unseen_line(const char *s, size_t left, u32 *code, const char **name)
+{
+	size_t n = ibnbd_unseen(s, left, code, name);
+
+	return n && (*code == UNSEEN_NEXT_LINE || *code == UNSEEN_LINE_SEPARATOR ||
+		     *code == UNSEEN_PARAGRAPH) ?
+		       n :
+		       0;
+}

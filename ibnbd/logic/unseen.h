@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Characters that nobody sees in a text that people write. One that stands in a word makes it
+ * another word, and the line still looks right.
+ */
+#ifndef IBNBD_LOGIC_UNSEEN_H
+#define IBNBD_LOGIC_UNSEEN_H
+
+#include <ibtrs/pure.h>
+
+/* Bytes of the UTF-8 character at @s, of which @left are there; 0 = it is none. */
+size_t ibnbd_utf8(const char *s, size_t left);
+
+/**
+ * ibnbd_unseen() - is the character at @s one that looks like a blank and separates nothing, or
+ * that looks like nothing at all?
+ * @code: its code point
+ * @name: what it is called, a constant string
+ *
+ * ASCII is none of these. Return: its bytes; 0: no.
+ */
+size_t ibnbd_unseen(const char *s, size_t left, u32 *code, const char **name);
+
+/* The same, but for what may stand in a comment: one that ends a line for those who see it. */
+size_t ibnbd_unseen_line(const char *s, size_t left, u32 *code, const char **name);
+
+#endif
