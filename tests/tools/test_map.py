@@ -49,7 +49,6 @@ def map_made_session_is_of_this_machine(w):
     host = socket.gethostname().replace(".", "-")
     ids = ("0123456789abcdef0123456789abcdef", "0123456789abcdef0123456789abcdee")
     names = []
-    eq(made(), f"{host}@10-0-1-7")
     for text in ids:
         w.put("root/etc/machine-id", text)
         names.append(made())
@@ -57,12 +56,39 @@ def map_made_session_is_of_this_machine(w):
            names[-1])
         hasnt(names[-1], text[:8], text[-8:])   # the id itself is nobody's business
     eq(names[0] != names[1], True, "another machine")
-    w.put("root/etc/machine-id", "uninitialized")
-    eq(made(), f"{host}@10-0-1-7")
-    w.put("root/etc/machine-id", ids[0])
     old = socket.gethostname().split(".")[0] + "@10-0-1-7"
     w.put(f"sys/class/ibtrs-client/{old}/uuid", "")
     eq(made(), old)
+
+
+@test
+def a_machine_without_an_id_makes_no_session(w):
+    """Another one of its name would make the same."""
+    w.client()
+    f = w.root / "etc/machine-id"
+    f.unlink()
+    w.conf("vol1 vol/1 - path=10.0.1.7\nvol2 vol/2 s path=10.0.1.7\n")
+
+    def refused(words):
+        for args in (("map", "d", "-", "10.0.1.7"), ("map", "d", "-", "store.example", "-n"),
+                     ("maps", "check")):
+            has(w.run(*args, want=None).err, "\"-\" makes no session that is this host's alone: ",
+                f"{f}: {words}", "systemd-machine-id-setup")
+        w.run("maps", "start", "vol1", want=3)
+        eq(w.log(), [])
+
+    refused("No such file or directory")
+    for data in (b"", b"\n", b"uninitialized\n", b"0" * 32 + b"\n", b"x" * 32, b"0123\n"):
+        f.write_bytes(data)
+        refused("it is no id of a machine")
+    f.write_bytes(b"\0" * 32)
+    refused("it is no text, but has NUL bytes")
+    f.unlink()
+    f.mkdir()
+    refused("Is a directory")
+    has(w.run("maps", "check", want=2).out, "1 mapping, 1 error")
+    w.put(f"sys/class/ibtrs-client/{socket.gethostname().replace('.', '-')}@10-0-1-7/uuid", "")
+    has(w.run("maps", "check").out, "2 mappings, 0 errors")     # it has it already
 
 
 @test

@@ -88,7 +88,7 @@ static int map_entry(struct cmd_args *a, struct maps **m, struct maps_entry **fo
 
 static int map_session(struct cmd_args *a)
 {
-	char dst[IBTRS_PATH_STR_MAX];
+	char dst[IBTRS_PATH_STR_MAX], *why;
 
 	if (ibnbd_map_given(&a->map, IBNBD_OPT_sessname))
 		return SAY_DONE;
@@ -98,7 +98,13 @@ static int map_session(struct cmd_args *a)
 		snprintf(dst, sizeof(dst), "%s", a->host[0]);
 	else
 		return SAY_DONE;
-	maps_make_session(dst, a->map.sessname, sizeof(a->map.sessname));
+	why = maps_make_session(dst, a->map.sessname, sizeof(a->map.sessname));
+	if (why) {
+		say_error(SAY_USAGE, "map: \"-\" makes no session that is this host's alone: %s", why);
+		say_mend(MAPS_MACHINE_MEND);
+		free(why);
+		return SAY_USAGE;
+	}
 	a->map.given |= 1u << IBNBD_OPT_sessname;
 	return SAY_DONE;
 }
