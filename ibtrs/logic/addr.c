@@ -164,7 +164,7 @@ static int ip_parse(const char *s, size_t len, struct ibtrs_addr *out, const cha
 			return refuse(why, "malformed IPv6 address", -EINVAL);
 		if (len && s[0] >= '0' && s[0] <= '9')
 			return refuse(why, "malformed IPv4 address", -EINVAL);
-		return refuse(why, "not an address (names of hosts are not resolved)", -EINVAL);
+		return refuse(why, "not an address, and the driver resolves no names of hosts", -EINVAL);
 	}
 	if (pct) {
 		size_t n = len - (size_t)(pct + 1 - s);

@@ -450,6 +450,35 @@ def names_that_are_resolved(w):
     w.client()
     has(w.run("map", "d", "s", "store_1.invalid.", "--no-modprobe", want=7).err,
         "the host store_1.invalid. cannot be resolved")
+    dots, two = "something between its dots", "two of them: SOURCE,DESTINATION"
+    scope, one_word = "behind a link-local address only", "words of their own"
+    for text, words in ((".", dots), ("..", dots), ("...", dots), ("store1..", dots),
+                        ("store%eth0", scope), ("store1%", scope), ("10.0.1.7%eth0", scope),
+                        ("store,", "empty destination address"), (",store", "empty source address"),
+                        ("a,b,c", two), ("a@b@c", two), ("10.0.0.1,10.0.0.2,10.0.0.3", two),
+                        ("a,b@c", two), ("10.0.1.7,path=10.0.2.7", one_word),
+                        ("store1,path=store2", one_word), ("[store1]", "only an IPv6 address"),
+                        ("ip:store1", "a name of a host stands alone"), ("a,b!c", "is made of"),
+                        ("1.2.3", "malformed IPv4"), ("store1,1.2.3.400", "malformed IPv4"),
+                        ("store1,fe80::g", "malformed IPv6 address"),
+                        ("10.0.0.1,fd00::1", "of different kinds")):
+        conf(w, f"vol1 vol/1 s path={text}\n")
+        for args in (("map", "d", "s", f"path={text}"), ("map", "d", "s", text),
+                     ("maps", "check"), ("path", "add", "s", text)):
+            if args[0] == "path" and not (w.sys / "class/ibtrs-client/s").exists():
+                continue
+            r = w.run(*args, want=2)
+            has(r.err, words)
+            hasnt(r.err, "resolve")
+        many = two is words or one_word is words
+        eq("several paths are several path=" in w.run("maps", "check", want=2).err, many)
+    for text, names in (("store1,10.0.1.7", 'the name "store1"'),
+                        ("10.0.1.7@store2", 'the name "store2"'),
+                        ("store1@store2", 'the names "store1" and "store2"')):
+        conf(w, f"vol1 vol/1 s path={text}\n")
+        r = w.run("maps", "check")
+        has(r.err, f"warning: {names} must be resolved", "this host has no such address",
+            "two paths are path=")
     has(w.run("map", "d", "s", "path=store!1", want=2).err, "letters, digits, '-', '_' and '.'")
     has(w.run("map", "d", "s", "fe80::1", want=2).err, "needs its interface, as in fe80::1%eth2")
     has(w.run("map", "d", "s", "path=fe80::1", want=2).err, "needs its interface")

@@ -377,7 +377,7 @@ UNIT_TEST(refuses)
 		  "path: \"nfs:1.0.0.1,ip:1.0.0.1\": unknown kind of "
 		  "address: 'ip:' or 'gid:' expected" },
 		{ REQ "path=store1", -EINVAL, N + 5, 6,
-		  "path: \"store1\": not an address (names of hosts are not resolved)" },
+		  "path: \"store1\": not an address, and the driver resolves no names of hosts" },
 		{ REQ "path=ip:0.0.0.0", -EINVAL, N + 5, 10,
 		  "path: \"ip:0.0.0.0\": destination is the unspecified address" },
 		{ REQ "path=ip:1.0.0.1,gid:fe80::1", -EINVAL, N + 5, 22,

@@ -199,13 +199,16 @@ static char *option_words_hint(const char *key, const char *value)
 	return near ? say_fmt("did you mean \"%s\"?", near) : NULL;
 }
 
-static size_t option_commas(const char *s)
+/* Is it more than SOURCE,DESTINATION? */
+static bool option_many(const char *s)
 {
 	size_t n = 0;
 
+	if (strstr(s, "path="))
+		return true;
 	for (; *s; s++)
-		n += *s == ',';
-	return n;
+		n += *s == ',' || *s == '@';
+	return n > 1;
 }
 
 static void option_path(struct maps *m, struct maps_entry *e, const struct option_word *w)
@@ -213,6 +216,7 @@ static void option_path(struct maps *m, struct maps_entry *e, const struct optio
 	struct ibtrs_addr_pair pair;
 	struct ibnbd_mapopt_err err;
 	const char *why;
+	char *names;
 	bool bad;
 	size_t i;
 
@@ -234,10 +238,11 @@ static void option_path(struct maps *m, struct maps_entry *e, const struct optio
 		}
 		e->host_at[e->nr_hosts] = w->t->at;
 		e->host[e->nr_hosts++] = say_dup(w->value);
+		names = host_names(w->value);
 		maps_warn(m, option_value_at(w, 0, 0),
-			  say_fmt("the name \"%s\" must be resolved when the machine boots",
-				  w->value),
+			  say_fmt("%s must be resolved when the machine boots", names),
 			  say_dup("an address does not depend on a name service"));
+		free(names);
 		return;
 	}
 	if (e->nr_hosts && e->nr_hosts + e->map.nr_paths >= IBNBD_MAP_PATHS) {
@@ -250,7 +255,7 @@ static void option_path(struct maps *m, struct maps_entry *e, const struct optio
 			m, e, option_value_at(w, 0, 0),
 			say_fmt("path: \"%.64s\": %s", w->value,
 				host_wrong(w->value, strlen(w->value), why)),
-			say_dup(option_commas(w->value) > 1 ?
+			say_dup(option_many(w->value) ?
 					"path=[SOURCE,]DESTINATION is one path; several paths are several path=" :
 					"path=[SOURCE,]DESTINATION, addresses as 10.0.1.7, ip:[fe80::1%eth2], gid:fe80:...:b2c3"));
 		return;

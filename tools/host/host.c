@@ -49,11 +49,9 @@ static int host_lookup(const char *s, size_t len, enum ibtrs_addr_kind want, str
 
 int host_resolve(const char *text, struct ibtrs_addr_pair *pair, char **why)
 {
-	size_t cut = strcspn(text, ",");
+	size_t cut = host_cut(text);
 	const char *dst = text;
 
-	if (!text[cut])
-		cut = strcspn(text, "@");
 	memset(pair, 0, sizeof(*pair));
 	if (text[cut]) {
 		dst = text + cut + 1;
@@ -126,7 +124,7 @@ static char *host_two_paths(const char *src, const char *dst)
 
 static void host_check_named(struct maps *m, struct maps_at at, const char *text)
 {
-	size_t cut = strcspn(text, ",");
+	size_t cut = host_cut(text);
 	struct ibtrs_addr src;
 	const char *reason;
 	char *left;

@@ -13,7 +13,16 @@
 /* Is `[src(, or @)]dst` not of addresses alone, but a name, or names and addresses? */
 bool host_is_name(const char *s, size_t len);
 
-/* Why such a text is neither: @why of the address parser, or what a name must not be. */
+/* Where SOURCE ends in SOURCE,DESTINATION or SOURCE@DESTINATION; the length when there is one. */
+size_t host_cut(const char *s);
+
+/* Which names stand in such a text, in words. Allocated. */
+char *host_names(const char *s);
+
+/*
+ * Why such a text is neither: what is wrong with one of the two, or @why of the address parser when
+ * it is that they stand together. The parser is the driver's, which knows no names.
+ */
 const char *host_wrong(const char *s, size_t len, const char *why);
 
 struct maps;

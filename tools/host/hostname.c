@@ -1,6 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <string.h>
 #include "tools/host/host.h"
+#include "tools/out/say.h"
+
+size_t host_cut(const char *s)
+{
+	size_t cut = strcspn(s, ",");
+
+	return s[cut] ? cut : strcspn(s, "@");
+}
 
 static bool host_letter(char c)
 {
@@ -23,7 +31,7 @@ static const char *host_name_wrong(const char *s, size_t len)
 	if (len && s[len - 1] == '.')
 		len--;
 	if (!len)
-		return "empty";
+		return "a name of a host has something between its dots";
 	if (len > HOST_NAME_MAX_LEN)
 		return "a name of a host has at most 253 bytes";
 	for (i = 0; i < len; i++) {
@@ -44,6 +52,8 @@ static const char *host_name_wrong(const char *s, size_t len)
 			return "a part of a name of a host has at most 63 bytes";
 		letter |= !digit;
 	}
+	if (!label)
+		return "a name of a host has something between its dots";
 	return letter ? NULL : "malformed IPv4 address";
 }
 
@@ -52,20 +62,58 @@ static bool host_name(const char *s, size_t len)
 	return !host_name_wrong(s, len);
 }
 
+/* One of the two of a path. NULL = an address, or a name. */
+static const char *host_part_wrong(const char *s, size_t len)
+{
+	struct ibtrs_addr addr;
+	const char *why;
+
+	if (host_name(s, len) || !ibtrs_addr_parse(s, len, &addr, &why))
+		return NULL;
+	if (len > 5 && !memcmp(s, "path=", 5))
+		return "path= stands in the middle of a word: several paths are words of their own";
+	if (len > 3 && !memcmp(s, "ip:", 3) && host_name(s + 3, len - 3))
+		return "behind ip: stands an address; a name of a host stands alone";
+	if (memchr(s, ':', len))
+		return why;
+	if (*s == '[')
+		return "only an IPv6 address stands in brackets";
+	if (memchr(s, '%', len))
+		return "an interface stands behind a link-local address only, as in fe80::1%eth2";
+	return host_name_wrong(s, len);
+}
+
 const char *host_wrong(const char *s, size_t len, const char *why)
 {
-	size_t i;
+	const char *part_why = NULL;
+	size_t i, from = 0, nr = 0;
 
-	/*
-	 * An address that went wrong has said what is wrong; a name has no colon, and what is all
-	 * digits is no name.
-	 */
-	for (i = 0; i < len && s[i] != ',' && s[i] != '@'; i++)
-		if (s[i] == ':' || s[i] == '%' || s[i] == '[')
-			return why;
-	if (i < len || strspn(s, "0123456789.") == len)
-		return why;
-	return host_name_wrong(s, len) ? host_name_wrong(s, len) : why;
+	for (i = 0; i <= len; i++) {
+		if (i < len && s[i] != ',' && s[i] != '@')
+			continue;
+		if (i == from)
+			return !nr ? "empty source address" : "empty destination address";
+		part_why = part_why ? part_why : host_part_wrong(s + from, i - from);
+		from = i + 1;
+		nr++;
+	}
+	if (nr > 2)
+		return "a path is an address, or two of them: SOURCE,DESTINATION";
+	/* Each by itself is right, so what is wrong is that they stand together. */
+	return part_why ? part_why : why;
+}
+
+char *host_names(const char *s)
+{
+	size_t cut = host_cut(s);
+	struct ibtrs_addr addr;
+	const char *why, *dst = s[cut] ? s + cut + 1 : s;
+
+	if (!s[cut] || ibtrs_addr_parse(s, cut, &addr, &why) == 0)
+		return say_fmt("the name \"%s\"", dst);
+	if (!ibtrs_addr_parse(dst, strlen(dst), &addr, &why))
+		return say_fmt("the name \"%.*s\"", (int)cut, s);
+	return say_fmt("the names \"%.*s\" and \"%s\"", (int)cut, s, dst);
 }
 
 bool host_is_name(const char *s, size_t len)
