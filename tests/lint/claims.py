@@ -4,7 +4,7 @@
 
 The source is right (dkms.conf, the modules' parameters, constants); README, docs and packages are
 compared with it, and the keys of a mapping by tests/unit/test_ibnbd_mapopt.c.  A number in a
-sentence of README is looked for by that sentence.  Last line: N passed, N failed.
+sentence of README is looked for by that sentence, and so is what SENTENCES has.  Last line: N passed, N failed.
 """
 import os, re, subprocess, sys
 from pathlib import Path
@@ -52,6 +52,8 @@ def kernels():
                 named += 1
                 if (a, b) != (oldest, newest) and b != "5.14":
                     yield f"{f}: kernels {a} to {b}; dkms.conf has {oldest} to {newest}"
+        for m in re.findall(rf"[^.|]*\bfrom {re.escape(oldest)} on\b", text):
+            yield f"{f}: names no newest kernel, dkms.conf has {newest}:{m}"
     if named < 3:
         yield f"{named} documents say which kernels are supported"
     rows = re.findall(r"^(\d+\.\d+)-\S+ .*newest", read("tests/kernels/kernels.conf"), re.M)
@@ -112,6 +114,32 @@ def limits():
             yield f'README.md: "{said[0]}"; the source has {number}'
 
 
+# What is said of one thing in several places: where it begins, and what must stand in its sentence.
+SENTENCES = (
+    ("hold= bounds I/O that path after path loses, too: docs/sysfs.md",
+     r"\bh[eo]ld\b[^.;|]{0,60}?(?:without a path|no path is up)(?=([^.;|]*))", r"^, or "),
+    ("the session that \"-\" makes: ibnbd-maps.conf(5)",
+     r"(?:\\\"-\\\"|\*-\*) (?:as SESSION )?makes one(?=([^.]*))", r"(?=.*full name)(?=.*machine)"
+     r"(?=.*address)"))
+
+
+def sentences():
+    """What several documents say of one thing."""
+    for what, begin, must in SENTENCES:
+        found = 0
+        for f in PROSE:
+            if re.match(r"ib(trs|nbd)/.*\.c$", f):      # says what it does, not what an option means
+                continue
+            # strings of C that stand one behind the other are one
+            text = re.sub(r"\s+", " ", re.sub(r"\"\s*\n\s*\"", "", read(f)))
+            for m in re.finditer(begin, text):
+                found += 1
+                if not re.search(must, m[1]):
+                    yield f"{f}: {m[0]}{m[1][:80]}: another word for {what}"
+        if found < 2:
+            yield f"{found} documents say: {what}"
+
+
 def troubleshooting():
     """docs/troubleshooting.md has a heading for each check of `ibnbd doctor`
     that can find something."""
@@ -129,7 +157,7 @@ def troubleshooting():
 
 
 failed = passed = 0
-for check in (fabrics, kernels, parameters, limits, troubleshooting):
+for check in (fabrics, kernels, parameters, limits, sentences, troubleshooting):
     bad = list(check())
     for b in bad:
         print(b)

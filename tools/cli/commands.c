@@ -15,10 +15,10 @@ static const struct cmd commands[] = {
 	  CMD_MAPOPTS, CMD_WORDS_NONE, cmd_map_run, "map a device of a server",
 	  "DEVICE is what the server calls it, SESSION a name for the connection, PATH an "
 	  "address of the server, [SOURCE,]DESTINATION. A session that exists needs no PATH. "
-	  "\"-\" as SESSION makes one of this host's name and the server's. A single word that "
-	  "maps.conf knows is mapped as it says there. However it is mapped: where maps.conf "
-	  "has uuid= or size= for it, another disk is unmapped again. Prints the name of the "
-	  "device." },
+	  "\"-\" as SESSION makes one of this host's full name, a part of its machine id, and the "
+	  "server's address. A single word that maps.conf knows is mapped as it says there. "
+	  "However it is mapped: where maps.conf has uuid= or size= for it, another disk is "
+	  "unmapped again. Prints the name of the device." },
 	{ "unmap", "DEVICE...", 1, ANY,
 	  O(force) | O(all) | O(idempotent) | O(forget) | O(no_reload) | O(timeout) | O(file),
 	  CMD_INSTEAD, CMD_WORDS_DEVICE, cmd_unmap_run, "unmap a device",
