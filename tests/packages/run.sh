@@ -94,60 +94,7 @@ archive() {
 	rm -rf "$w"
 }
 
-place() {	# directories that make takes apart: one line says so, whichever Makefile is called
-	local w=$top/$logs/place c d t said
-	one() {	# WORDS MAKE-ARGUMENTS..
-		! said=$(make --no-print-directory "${@:2}" 2>&1) || {
-			echo "make ${*:2} did not fail: $said"
-			return 1
-		}
-		[ "$(wc -l <<< "$said")" = 1 ] && [[ $said == *"$1"* ]] || {
-			echo "make ${*:2}: $said"
-			return 1
-		}
-	}
-	rm -rf "$w"
-	for c in 'a b' ' a' a:b a,b 'a#b' 'a$b' "a'b" a%b a=b =ab 'a!b' a{b a}b 'a[b' a]b \
-		-a+b~c@d^ä.e_1; do
-		d=$w/$c
-		mkdir -p "$d/tests"
-		tar -cf - Makefile compat/place.mk tools/Makefile tests/unit/Makefile \
-			tests/fuzz/Makefile ibtrs/include/ibtrs/version.h |
-			tar -C "$d" -xf - || return 1
-		if [[ $c = -* ]]; then
-			ln -s "$d" "$w/l i n k"		# what counts is where it leads
-			make --no-print-directory -C "$w/l i n k" -n modules KDIR=/k || return 1
-			one '"/k b"' -C "$d" modules KDIR="/k b" || return 1
-			one '"/d b"' -C "$d" install DESTDIR="/d b" || return 1
-			one '"/d b"' -C "$d/tools" install DESTDIR="/d b" || return 1
-			continue
-		fi
-		t=${c//[a-z]/}
-		for t in "cannot be built in \"$d\"" "directory ${t/ /a blank} means"; do
-			one "$t" -C "$d" modules || return 1
-			one "$t" -C "$d" deb || return 1
-			one "$t" -C "$d" dkms-install || return 1
-		done
-		for t in tools tests/unit tests/fuzz; do
-			one "cannot be built in \"$d/$t\"" -C "$d/$t" || return 1
-		done
-		make --no-print-directory -C "$d" help | grep -q dkms-install || return 1
-	done
-	rm -rf "$w"
-}
-# what make is not known to take apart is built in: the probe, objects, and a module of several
-place_builds() {
-	local d=$top/$logs/place-builds/-a+b~c@d^ä.e_1 kdir
-	kdir=$(make -s --no-print-directory help 2>/dev/null | sed -n 's/^kernel headers: //p')
-	[ -e "$kdir/Module.symvers" ] || { echo "no kernel headers here"; return 77; }
-	rm -rf "${d%/*}"
-	make --no-print-directory dkms-source DESTDIR="${d%/*}/src" PREFIX= || return 1
-	mv "${d%/*}"/src/src/ibnbd-* "$d" || return 1
-	sed -i 's|^obj-m += ibtrs/ ibnbd/|obj-m += ibtrs/|' "$d/Kbuild"
-	sed -i 's/^obj-m := .*/obj-m := ibtrs-core.o/' "$d/ibtrs/Kbuild"
-	make --no-print-directory -C "$d" KDIR="$kdir" modules || return 1
-	[ -s "$d/ibtrs/ibtrs-core.ko" ]
-}
+. tests/packages/place.sh
 
 # ---- Debian ----
 deb_reproducible() {
@@ -505,6 +452,7 @@ rules_cache_lost() {
 step "archive: what git knows, or what git says" archive
 step "a directory that make takes apart" place
 step "a directory with odd letters: a build" place_builds
+step "flags of the compiler" place_flags
 step "deb: twice the same bytes" deb_reproducible
 step "deb: lintian finds no error and no warning" deb_lintian
 step "deb: no script stops, restarts or unmaps" deb_nothing_stops
