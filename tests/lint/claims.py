@@ -4,7 +4,8 @@
 
 The source is right (dkms.conf, the modules' parameters, constants); README, docs and packages are
 compared with it, and the keys of a mapping by tests/unit/test_ibnbd_mapopt.c.  A number in a
-sentence of README is looked for by that sentence, and so is what SENTENCES has.  Last line: N passed, N failed.
+sentence of README is looked for by that sentence, and so is what SENTENCES has.  What the walks of
+docs/design.md and the tasks of CONTRIBUTING.md name has to be there.  Last line: N passed, N failed.
 """
 import os, re, subprocess, sys
 from pathlib import Path
@@ -156,8 +157,47 @@ def troubleshooting():
         yield f"only {len(checks)} checks of doctor"
 
 
+DEFINED = r"^[a-z_][\w \t*]*?[ \t*]{}\((?:[^();{{}}]|\([^()]*\))*\)\s*\{{"
+
+
+def cited(text):
+    """(files, functions, files that do not exist) in the backticks of a text."""
+    files, functions, missing = [], [], []
+    for word in re.findall(r"`([^`\n]+)`", text):
+        if re.fullmatch(r"\w+\(\)", word):
+            functions.append(word[:-2])
+        elif re.fullmatch(r"[a-z_0-9./@-]+\.(?:c|h|py|json|rules|service)", word):
+            found = [f for f in FILES if f == word or f.endswith("/" + word)]
+            files += found
+            missing += [] if found else [word]
+    return files, functions, missing
+
+
+def walks():
+    """The walks of docs/design.md name files and functions that exist, in the step where they are,
+    and have at most seven files to open; so do the tasks of CONTRIBUTING.md, in any file."""
+    section = re.search(r"^## 10 .*?(?=^## 11 )", read("docs/design.md"), re.M | re.S)[0]
+    contributing = read("CONTRIBUTING.md")
+    steps = [("docs/design.md", s) for s in re.split(r"^(?=\d+\. |### )", section, flags=re.M)]
+    for f, step in steps + [("CONTRIBUTING.md", contributing)]:
+        files, functions, missing = cited(step)
+        if f == "CONTRIBUTING.md":
+            files = [g for g in FILES if g.endswith((".c", ".h"))]
+        for name in missing:
+            yield f"{f}: there is no file {name}"
+        for name in functions:
+            if not any(re.search(DEFINED.format(name), read(g), re.M) for g in files):
+                yield f"{f}: {name}() is in no file that its step names: {step.split(chr(10))[0]}"
+    opened = re.findall(r"^Open (.*?)\.(?= [A-Z]|\n)", section, re.M | re.S)
+    for names in opened:
+        if len(cited(names)[0]) > 7:
+            yield f"docs/design.md: a walk with {len(cited(names)[0])} files to open"
+    if len(opened) != 2 or len(steps) < 20:
+        yield "docs/design.md, section 10: two walks with files to open were expected"
+
+
 failed = passed = 0
-for check in (fabrics, kernels, parameters, limits, sentences, troubleshooting):
+for check in (fabrics, kernels, parameters, limits, sentences, troubleshooting, walks):
     bad = list(check())
     for b in bad:
         print(b)
