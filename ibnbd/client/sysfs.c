@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The directory ibnbd/ of each disk (spec C.1, and ours: hold, io_timeout, reason, identity,
- * features, name, state_detail, write_zeroes, write_cache).
+ * features, name, state_detail and the options of the mapping, as mapped).
  *
  * The files are there before device_add_disk() returns and go with the disk, so a store may come in
  * any state: each one finds out under the device's lock. The removal waits for them, so
@@ -266,6 +266,12 @@ static ssize_t unflushed_show(struct device *d, struct device_attribute *attr, c
 }
 static DEVICE_ATTR_RO(unflushed);
 
+static ssize_t retain_mb_show(struct device *d, struct device_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "%d\n", sysfs_dev(d)->map.retain_mb);
+}
+static DEVICE_ATTR_RO(retain_mb);
+
 /* Written, zeroed or discarded, and covered by no flush; 0 where no account is kept of that. */
 static ssize_t unflushed_bytes_show(struct device *d, struct device_attribute *attr, char *buf)
 {
@@ -373,6 +379,7 @@ static struct attribute *sysfs_attrs[] = {
 	&dev_attr_write_zeroes.attr,
 	&dev_attr_write_cache.attr,
 	&dev_attr_unflushed.attr,
+	&dev_attr_retain_mb.attr,
 	&dev_attr_unflushed_bytes.attr,
 	&dev_attr_kept.attr,
 	&dev_attr_replays.attr,

@@ -157,6 +157,13 @@ def troubleshooting():
         yield f"only {len(checks)} checks of doctor"
 
 
+def schema():
+    """tools/share/schema.json has what host/state_fields.h and logic/mapopt.h say."""
+    p = subprocess.run(["tools/share/schema.py", "--check"], stderr=subprocess.PIPE, text=True)
+    if p.returncode:
+        yield p.stderr.strip()
+
+
 DEFINED = r"^[a-z_][\w \t*]*?[ \t*]{}\((?:[^();{{}}]|\([^()]*\))*\)\s*\{{"
 
 
@@ -197,7 +204,7 @@ def walks():
 
 
 failed = passed = 0
-for check in (fabrics, kernels, parameters, limits, sentences, troubleshooting, walks):
+for check in (fabrics, kernels, parameters, limits, sentences, troubleshooting, schema, walks):
     bad = list(check())
     for b in bad:
         print(b)

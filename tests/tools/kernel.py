@@ -4,13 +4,25 @@
 of sysfs would do below IBNBD_SYSFS, and exits with the errno.  Behaves as docs/sysfs.md says;
 a device called E-NAME is refused with that errno, each one while there is a file refuse with its
 name."""
-import errno, os, shutil, sys, time
+import errno, os, re, shutil, sys, time
 from pathlib import Path
 
 SYS = Path(os.environ["IBNBD_SYSFS"])
 CTL = SYS / "class/ibnbd-client/ctl"
-SESSION = {"hb_interval_ms": 1000, "hb_misses": 3, "reconnect_delay_ms": 100,
-           "reconnect_max_ms": 1000}
+SYSFS = (Path(__file__).resolve().parents[2] / "docs/sysfs.md").read_text()
+
+
+def options(heading):
+    """{option of a mapping: default} of those that have a file below a heading of docs/sysfs.md."""
+    rows = {key: default.strip() for key, default in re.findall(
+        r"^\| (\w+)(?: \*\*\+\*\*)? \|[^|]*\|[^|]*\|([^|]*)\|",
+        part("### The mapping grammar"), re.M)}
+    files = re.findall(r"\w+", " ".join(re.findall(r"^\| ([^|]+) \|", part(heading), re.M)))
+    return {key: rows[key] for key in files if key in rows}
+
+
+def part(heading):
+    return re.split(r"\n##", SYSFS.split(f"\n{heading}")[1])[0]
 
 
 def put(path, **files):
@@ -49,10 +61,10 @@ def add_session(name, m):
     policy = {
         "round-robin": "round-robin (RR: 0)", "min-latency": "min-latency (ML: 2)",
     }.get(m.get("policy"), "min-inflight (MI: 1)")
-    put(SYS / f"class/ibtrs-client/{name}", add_path="",
-        max_reconnect_attempts=m.get("max_reconnect_attempts", -1), mpath_policy=policy,
-        uuid="3bd1c0de-0000-4000-8000-000000000001", dest_port=int(m.get("dest_port", 0)) or 1234,
-        **{key: m.get(key, default) for key, default in SESSION.items()})
+    put(SYS / f"class/ibtrs-client/{name}", add_path="", mpath_policy=policy,
+        uuid="3bd1c0de-0000-4000-8000-000000000001",
+        **{key: m.get(key, default)
+           for key, default in options("## Transport client").items()})
     for p in m["paths"]:
         add_path(name, p)
 
@@ -64,13 +76,9 @@ def add_dev(index, m):
         ibnbd__unmap_device="", ibnbd__remap_device="", ibnbd__resize="",
         ibnbd__state="open", ibnbd__state_detail="open", ibnbd__reason="",
         ibnbd__session=m["sessname"], ibnbd__mapping_path=m["device_path"],
-        ibnbd__access_mode=m.get("access_mode", "rw"),
-        ibnbd__nr_poll_queues=m.get("nr_poll_queues", 0),
-        ibnbd__hold=m.get("hold", 100), ibnbd__io_timeout=m.get("io_timeout", 0),
-        ibnbd__write_zeroes=m.get("write_zeroes", "auto"),
-        ibnbd__write_cache=m.get("write_cache", "auto"), ibnbd__name=m.get("name", ""),
-        ibnbd__unflushed=m.get("unflushed", "auto"), ibnbd__unflushed_bytes=5 << 20,
-        ibnbd__losses=1, ibnbd__kept="no",
+        ibnbd__unflushed_bytes=5 << 20, ibnbd__losses=1, ibnbd__kept="no",
+        **{f"ibnbd__{key}": m.get(key, default)
+           for key, default in options("### /sys/block/ibnbdN").items()},
         ibnbd__identity="uuid 00112233445566778899aabbccddeeff",
         ibnbd__features="zeroes identity words")
     link = CTL / "devices" / linkname(m)

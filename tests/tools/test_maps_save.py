@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """maps.conf is changed: map --save, maps save, maps remove, unmap --forget."""
-import os, struct, subprocess
+import os, re, struct, subprocess
 from kit import *
 from test_maps import GOOD
 
@@ -109,6 +109,34 @@ def save_without_an_old_line(w):
     eq(saved.read_text().splitlines()[1:],
        [f"vol1 vol/1 store1 path=ip:10.0.0.1,ip:10.0.1.7 {OTHER[0]} {OTHER[1]}",
         "vol2 vol/2 store2 path=ip:10.0.0.1,ip:10.0.2.7"])
+
+
+def another(default, value):
+    """A value of an option that is not its default, by the table of docs/sysfs.md."""
+    numbers = re.match(r"(-?\d+)\.\.(\d+)", value)
+    if numbers and default:
+        return str(int(default) + 1 if int(default) < int(numbers[2]) else int(default) - 1)
+    words = [w.split(" ")[0] for w in value.split(", ")]
+    return [w for w in words if w != default][0] if len(words) > 1 else "some-name"
+
+
+@test
+def save_reads_back_each_option(w):
+    """Of a mapping whose options are all set nothing is lost; the old io_mode and input_mode mean
+    nothing."""
+    w.client()
+    text = (TOP / "docs/sysfs.md").read_text().split("### The mapping grammar")[1].split("\n#")[0]
+    rows = re.findall(r"^\| (\w+)(?: \*\*\+\*\*)? \|[^|]*\| ([^|]+) \| ?([^|]*?) ?\|", text, re.M)
+    given = {key: another(default, value) for key, value, default in rows
+             if key not in ("key", "sessname", "path", "device_path", "name", "io_mode",
+                            "input_mode")}
+    eq(len(given) > 15, True, given)
+    w.run("map", "vol/1", "store1", "10.0.1.7", *(f"{k}={v}" for k, v in given.items()),
+          "--name", "vol1")
+    w.run("maps", "save", "vol1")
+    line = (w.root / "etc/ibnbd/maps.conf.d/50-saved.conf").read_text().splitlines()[-1].split()
+    for key, value in given.items():
+        has(line, f"{key}={value}")
 
 
 @test

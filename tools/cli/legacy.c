@@ -188,9 +188,12 @@ static const char *legacy_column(bool server, const struct table_set *set, const
 	if (len == 2 && (!strncmp(word, "tx", 2) || !strncmp(word, "rx", 2)))
 		return (*word == 't') == server ? "read_bytes" : "write_bytes";
 	*theirs = false;
-	for (i = 0; i < set->nr; i++)
-		if (strlen(set->columns[i].key) == len && !strncmp(set->columns[i].key, word, len))
-			return set->columns[i].key;
+	for (i = 0; i < set->type->nr; i++) {
+		const char *key = set->type->fields[i].key;
+
+		if (strlen(key) == len && !strncmp(key, word, len))
+			return key;
+	}
 	return NULL;
 }
 

@@ -244,13 +244,13 @@ static void show_fields(const struct table_set *set, const void *object, const c
 {
 	size_t i;
 
-	for (i = 0; i < set->nr; i++) {
-		const struct table_column *c = &set->columns[i];
+	for (i = 0; i < set->type->nr; i++) {
+		const struct state_field *c = &set->type->fields[i];
 		const void *field = (const char *)object + c->offset;
 		int64_t n;
 		char *text;
 
-		if (c->kind == TABLE_TEXT) {
+		if (c->kind == STATE_TEXT) {
 			if (*(char *const *)field)
 				say_print("%s%-24s %s", indent, c->key, *(char *const *)field);
 			continue;
@@ -258,9 +258,9 @@ static void show_fields(const struct table_set *set, const void *object, const c
 		n = *(const int64_t *)field;
 		if (n == SYSFS_UNKNOWN)
 			continue;
-		text = c->kind == TABLE_BYTES ? table_size(n, bytes) :
-		       c->kind == TABLE_NS    ? table_time(n) :
-		       c->kind == TABLE_FLAG  ? say_dup(n ? "yes" : "no") :
+		text = c->kind == STATE_BYTES ? table_size(n, bytes) :
+		       c->kind == STATE_NS    ? table_time(n) :
+		       c->kind == STATE_FLAG  ? say_dup(n ? "yes" : "no") :
 						say_fmt("%lld", (long long)n);
 		say_print("%s%-24s %s", indent, c->key, text);
 		free(text);

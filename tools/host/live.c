@@ -63,33 +63,41 @@ void live_paths(struct ibnbd_map *map, const struct state_session *s)
 					 s->paths[i].name);
 }
 
+/* What @object shows of the options of its mapping. */
+static int live_fields(struct ibnbd_map *map, const struct state_type *type, const void *object)
+{
+	size_t i;
+	int rc = 0;
+
+	for (i = 0; !rc && i < type->nr; i++) {
+		const struct state_field *f = &type->fields[i];
+
+		if (f->option == IBNBD_OPT_none)
+			continue;
+		rc = f->kind == STATE_TEXT ? live_text(map, f->option, state_text(f, object)) :
+					     live_number(map, f->option, state_num(f, object));
+	}
+	return rc;
+}
+
+/* Each option is read back by a row of state_fields.h, by live_paths(), or means nothing. */
+#define LIVE_BIT(field, heading, kind, file, option, help) | 1u << IBNBD_OPT_##option
+static_assert(((0 STATE_DEV(LIVE_BIT) STATE_SESSION(LIVE_BIT) | 1u << IBNBD_OPT_path |
+		1u << IBNBD_OPT_io_mode | 1u << IBNBD_OPT_input_mode) &
+	       ((1u << IBNBD_MAPOPT_COUNT) - 1)) == (1u << IBNBD_MAPOPT_COUNT) - 1,
+	      "a mapping option has no row in state_fields.h: maps save would drop it");
+
 int live_map(struct ibnbd_map *map, struct state *s, const struct state_dev *d, char **why)
 {
 	struct state_session *sess = d->session ? state_session(s, d->session) : NULL;
 
-	if (!d->session || !d->device_path || live_text(map, IBNBD_OPT_sessname, d->session) ||
-	    live_text(map, IBNBD_OPT_device_path, d->device_path) ||
-	    live_text(map, IBNBD_OPT_access_mode, d->access_mode) ||
-	    live_text(map, IBNBD_OPT_name, d->name) || live_number(map, IBNBD_OPT_hold, d->hold) ||
-	    live_number(map, IBNBD_OPT_io_timeout, d->io_timeout) ||
-	    live_number(map, IBNBD_OPT_nr_poll_queues, d->nr_poll_queues) ||
-	    live_text(map, IBNBD_OPT_write_zeroes, d->write_zeroes) ||
-	    live_text(map, IBNBD_OPT_write_cache, d->write_cache) ||
-	    live_text(map, IBNBD_OPT_unflushed, d->unflushed)) {
+	if (!d->session || !d->device_path || live_fields(map, &state_type_dev, d)) {
 		*why = say_dup("the driver does not say how it is mapped");
 		return -EINVAL;
 	}
 	if (!sess)
 		return 0;
-	/* What was proved is proved again. */
-	if (live_text(map, IBNBD_OPT_policy, sess->policy) ||
-	    live_text(map, IBNBD_OPT_auth, sess->auth && *sess->auth ? sess->auth : NULL) ||
-	    live_number(map, IBNBD_OPT_max_reconnect_attempts, sess->max_reconnect_attempts) ||
-	    live_number(map, IBNBD_OPT_dest_port, sess->dest_port) ||
-	    live_number(map, IBNBD_OPT_hb_interval_ms, sess->hb_interval_ms) ||
-	    live_number(map, IBNBD_OPT_hb_misses, sess->hb_misses) ||
-	    live_number(map, IBNBD_OPT_reconnect_delay_ms, sess->reconnect_delay_ms) ||
-	    live_number(map, IBNBD_OPT_reconnect_max_ms, sess->reconnect_max_ms)) {
+	if (live_fields(map, &state_type_session, sess)) {
 		*why = say_fmt("the driver does not say how session %s is set up", d->session);
 		return -EINVAL;
 	}

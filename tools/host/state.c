@@ -13,6 +13,65 @@
 #include "tools/out/say.h"
 #include "tools/host/state.h"
 
+/* ---- the tables of state_fields.h ---- */
+
+#define STATE_ROW(type, field, heading, kind, file, option, help) \
+	{ #field, heading, STATE_##kind, offsetof(struct type, field), file, IBNBD_OPT_##option, \
+	  help },
+#define STATE_TYPE(name, table, row)							\
+static const struct state_field name##_fields[] = { table(row) };			\
+const struct state_type state_type_##name = {						\
+	.fields	= name##_fields,							\
+	.nr	= sizeof(name##_fields) / sizeof(name##_fields[0]),			\
+	.size	= sizeof(struct state_##name),						\
+}
+
+#define DEV_ROW(...)		STATE_ROW(state_dev, __VA_ARGS__)
+#define SESSION_ROW(...)	STATE_ROW(state_session, __VA_ARGS__)
+#define PATH_ROW(...)		STATE_ROW(state_path, __VA_ARGS__)
+#define EXPORT_ROW(...)		STATE_ROW(state_export, __VA_ARGS__)
+#define OPEN_ROW(...)		STATE_ROW(state_open, __VA_ARGS__)
+
+STATE_TYPE(dev, STATE_DEV, DEV_ROW);
+STATE_TYPE(session, STATE_SESSION, SESSION_ROW);
+STATE_TYPE(path, STATE_PATH, PATH_ROW);
+STATE_TYPE(export, STATE_EXPORT, EXPORT_ROW);
+STATE_TYPE(open, STATE_OPEN, OPEN_ROW);
+
+/* Fields that have a file; the others are left as they are. */
+static void state_fill(const struct state_type *type, void *object)
+{
+	const char *dir = *(char **)object;
+	size_t i;
+
+	for (i = 0; i < type->nr; i++) {
+		const struct state_field *f = &type->fields[i];
+		void *member = (char *)object + f->offset;
+
+		if (f->file && f->kind == STATE_TEXT)
+			*(char **)member = sysfs_attr(dir, f->file);
+		else if (f->file)
+			*(int64_t *)member = sysfs_attr_num(dir, f->file);
+	}
+}
+
+static void state_free_objects(const struct state_type *type, void *objects, size_t nr)
+{
+	size_t i, j;
+
+	for (i = 0; i < nr; i++) {
+		char *object = (char *)objects + i * type->size;
+
+		free(*(char **)object);
+		for (j = 0; j < type->nr; j++)
+			if (type->fields[j].kind == STATE_TEXT)
+				free(state_text(&type->fields[j], object));
+	}
+	free(objects);
+}
+
+/* ---- reading ---- */
+
 /* Numbers separated by blanks; what is not there stays unknown. */
 static void state_numbers(const char *dir, const char *attr, int64_t **out, size_t nr)
 {
@@ -43,15 +102,6 @@ static void state_add(int64_t *sum, int64_t n)
 		*sum = (*sum == SYSFS_UNKNOWN ? 0 : *sum) + n;
 }
 
-static char *state_policy(const char *dir)
-{
-	char *text = sysfs_attr(dir, "mpath_policy"), *blank = text ? strchr(text, ' ') : NULL;
-
-	if (blank)
-		*blank = 0;	/* "min-inflight (MI: 1)" */
-	return text;
-}
-
 /* "STATE marginal ..": the second word, for a reason may hold any. */
 static bool state_marginal(const char *detail)
 {
@@ -74,15 +124,11 @@ static void state_read_path(struct state_path *p, const char *side, const char *
 	p->side = say_dup(side);
 	p->name = say_dup(name);
 	p->session = say_dup(session);
-	p->src_addr = sysfs_attr(p->dir, "src_addr");
-	p->dst_addr = sysfs_attr(p->dir, "dst_addr");
+	state_fill(&state_type_path, p);
 	/* The server shows no states: a path that is listed is connected. */
-	p->state = client ? sysfs_attr(p->dir, "state") : say_dup("connected");
-	p->state_detail = client ? sysfs_attr(p->dir, "state_detail") : NULL;
+	if (!client && !p->state)
+		p->state = say_dup("connected");
 	p->marginal = state_marginal(p->state_detail);
-	p->hca_name = sysfs_attr(p->dir, "hca_name");
-	p->hca_port = sysfs_attr_num(p->dir, "hca_port");
-	p->latency = client ? sysfs_attr_num(p->dir, "cur_latency") : SYSFS_UNKNOWN;
 	state_numbers(p->dir, "stats/rdma", clt, client ? 6 : 4);
 	if (!client)
 		p->inflight = p->failovers = SYSFS_UNKNOWN;
@@ -92,21 +138,17 @@ static void state_read_path(struct state_path *p, const char *side, const char *
 static void state_read_session(struct state_session *s, const char *side, const char *class,
 			       const char *name)
 {
-	char *paths;
+	char *paths, *blank;
 	char **names;
 	size_t nr, i;
 
 	s->dir = sysfs_path("class/%s/%s", class, name);
 	s->side = say_dup(side);
 	s->name = say_dup(name);
-	s->policy = state_policy(s->dir);
-	s->auth = sysfs_attr(s->dir, "auth");
-	s->max_reconnect_attempts = sysfs_attr_num(s->dir, "max_reconnect_attempts");
-	s->dest_port = sysfs_attr_num(s->dir, "dest_port");
-	s->hb_interval_ms = sysfs_attr_num(s->dir, "hb_interval_ms");
-	s->hb_misses = sysfs_attr_num(s->dir, "hb_misses");
-	s->reconnect_delay_ms = sysfs_attr_num(s->dir, "reconnect_delay_ms");
-	s->reconnect_max_ms = sysfs_attr_num(s->dir, "reconnect_max_ms");
+	state_fill(&state_type_session, s);
+	blank = s->policy ? strchr(s->policy, ' ') : NULL;
+	if (blank)
+		*blank = 0;	/* "min-inflight (MI: 1)" */
 	paths = say_fmt("%s/paths", s->dir);
 	names = sysfs_list(paths, &nr);
 	s->paths = say_alloc((nr + 1) * sizeof(*s->paths));
@@ -163,45 +205,23 @@ static void state_read_dev(struct state_dev *d, const char *kname)
 			    NULL,
 			    NULL,
 			    &d->flushes };
-	char *own, *link;
+	char *link;
 
 	d->dir = sysfs_path("block/%s", kname);
 	d->kname = say_dup(kname);
 	d->path = say_fmt("/dev/%s", kname);
-	d->devno = sysfs_attr(d->dir, "dev");
-	d->size = sysfs_attr_num(d->dir, "size");
+	state_fill(&state_type_dev, d);
 	if (d->size != SYSFS_UNKNOWN)
 		d->size *= 512;
-	d->read_only = sysfs_attr_num(d->dir, "ro");
 	state_numbers(d->dir, "stat", stat, sizeof(stat) / sizeof(stat[0]));
 	if (d->read_bytes != SYSFS_UNKNOWN)
 		d->read_bytes *= 512;
 	if (d->write_bytes != SYSFS_UNKNOWN)
 		d->write_bytes *= 512;
-	own = say_fmt("%s/ibnbd", d->dir);
-	d->name = sysfs_attr(own, "name");
 	link = d->name ? links_by_name(d->name) : NULL;
 	if (link)
 		d->link = say_fmt("/dev/ibnbd/by-name/%s", link);
 	free(link);
-	d->session = sysfs_attr(own, "session");
-	d->device_path = sysfs_attr(own, "mapping_path");
-	d->state = sysfs_attr(own, "state");
-	d->state_detail = sysfs_attr(own, "state_detail");
-	d->reason = sysfs_attr(own, "reason");
-	d->access_mode = sysfs_attr(own, "access_mode");
-	d->identity = sysfs_attr(own, "identity");
-	d->features = sysfs_attr(own, "features");
-	d->write_zeroes = sysfs_attr(own, "write_zeroes");
-	d->write_cache = sysfs_attr(own, "write_cache");
-	d->unflushed = sysfs_attr(own, "unflushed");
-	d->kept = sysfs_attr(own, "kept");
-	d->unflushed_bytes = sysfs_attr_num(own, "unflushed_bytes");
-	d->losses = sysfs_attr_num(own, "losses");
-	d->nr_poll_queues = sysfs_attr_num(own, "nr_poll_queues");
-	d->hold = sysfs_attr_num(own, "hold");
-	d->io_timeout = sysfs_attr_num(own, "io_timeout");
-	free(own);
 }
 
 static void state_read_devs(struct state *s)
@@ -245,10 +265,7 @@ static void state_read_export(struct state_export *e, const char *ctl, const cha
 	e->block_dev = sysfs_link(link);
 	free(link);
 	e->kind = say_dup(e->block_dev ? "block" : "file");
-	e->identity = sysfs_attr(e->dir, "identity");
-	e->copy = sysfs_attr(e->dir, "copy");
-	e->claimed = sysfs_attr_num(e->dir, "claimed");
-	e->size = sysfs_attr_num(e->dir, "size");
+	state_fill(&state_type_export, e);
 	if (e->size != SYSFS_UNKNOWN)
 		e->size *= 512;
 	sessions = say_fmt("%s/sessions", e->dir);
@@ -261,10 +278,7 @@ static void state_read_export(struct state_export *e, const char *ctl, const cha
 		o->dir = say_fmt("%s/%s", sessions, names[i]);
 		o->export = say_dup(name);
 		o->session = say_dup(names[i]);
-		o->mapping_path = sysfs_attr(o->dir, "mapping_path");
-		o->access_mode = sysfs_attr(o->dir, "access_mode");
-		o->read_only = sysfs_attr_num(o->dir, "read_only");
-		o->device_id = sysfs_attr_num(o->dir, "device_id");
+		state_fill(&state_type_open, o);
 		o->claimed = o->read_only == 1 && e->claimed != SYSFS_UNKNOWN ? 0 : e->claimed;
 	}
 	sysfs_list_free(names);
@@ -314,35 +328,13 @@ struct state *state_read(void)
 
 /* ---- freeing ---- */
 
-static void state_free_texts(void *object, size_t size, const size_t *offsets, size_t nr,
-			     size_t count)
-{
-	size_t i, j;
-
-	for (i = 0; i < count; i++)
-		for (j = 0; j < nr; j++)
-			free(*(char **)((char *)object + i * size + offsets[j]));
-}
-
-#define FREE(objects, type, count, ...) do {							\
-	static const size_t at[] = { __VA_ARGS__ };						\
-	state_free_texts(objects, sizeof(type), at, sizeof(at) / sizeof(at[0]), count);		\
-	free(objects);										\
-} while (0)
-#define AT(type, field) offsetof(struct type, field)
-
 static void state_free_sessions(struct state_session *all, size_t nr)
 {
 	size_t i;
 
 	for (i = 0; i < nr; i++)
-		FREE(all[i].paths, struct state_path, (size_t)all[i].nr_paths, AT(state_path, dir),
-		     AT(state_path, side), AT(state_path, name), AT(state_path, session),
-		     AT(state_path, src_addr), AT(state_path, dst_addr), AT(state_path, state),
-		     AT(state_path, state_detail), AT(state_path, hca_name));
-	FREE(all, struct state_session, nr, AT(state_session, dir), AT(state_session, side),
-	     AT(state_session, name), AT(state_session, policy), AT(state_session, auth),
-	     AT(state_session, state), AT(state_session, path_states));
+		state_free_objects(&state_type_path, all[i].paths, (size_t)all[i].nr_paths);
+	state_free_objects(&state_type_session, all, nr);
 }
 
 void state_free(struct state *s)
@@ -354,17 +346,9 @@ void state_free(struct state *s)
 	state_free_sessions(s->sessions, s->nr_sessions);
 	state_free_sessions(s->srv_sessions, s->nr_srv_sessions);
 	for (i = 0; i < s->nr_exports; i++)
-		FREE(s->exports[i].opens, struct state_open, (size_t)s->exports[i].nr_opens,
-		     AT(state_open, dir), AT(state_open, export), AT(state_open, session),
-		     AT(state_open, mapping_path), AT(state_open, access_mode));
-	FREE(s->exports, struct state_export, s->nr_exports, AT(state_export, dir),
-	     AT(state_export, name), AT(state_export, block_dev), AT(state_export, kind),
-	     AT(state_export, identity), AT(state_export, copy));
-	FREE(s->devs, struct state_dev, s->nr_devs, AT(state_dev, dir), AT(state_dev, kname),
-	     AT(state_dev, path), AT(state_dev, name), AT(state_dev, link), AT(state_dev, session),
-	     AT(state_dev, device_path), AT(state_dev, state), AT(state_dev, state_detail),
-	     AT(state_dev, reason), AT(state_dev, access_mode), AT(state_dev, identity),
-	     AT(state_dev, features), AT(state_dev, write_zeroes), AT(state_dev, write_cache),
-	     AT(state_dev, unflushed), AT(state_dev, kept), AT(state_dev, devno));
+		state_free_objects(&state_type_open, s->exports[i].opens,
+				   (size_t)s->exports[i].nr_opens);
+	state_free_objects(&state_type_export, s->exports, s->nr_exports);
+	state_free_objects(&state_type_dev, s->devs, s->nr_devs);
 	free(s);
 }

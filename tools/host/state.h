@@ -1,87 +1,88 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * All that the drivers show, read once. Text is NULL and a number SYSFS_UNKNOWN where the driver
- * does not say. The objects are read one after another: what disappears meanwhile has holes.
+ * All that the drivers show, read once: the rows of state_fields.h as structs. Text is NULL and a
+ * number SYSFS_UNKNOWN where the driver does not say. The objects are read one after another: what
+ * disappears meanwhile has holes.
  */
 #ifndef TOOLS_STATE_H
 #define TOOLS_STATE_H
 
+#include "ibnbd/logic/mapopt.h"
+#include "tools/host/state_fields.h"
 #include "tools/host/sysfs.h"
 
 #define STATE_CLIENT	"class/ibnbd-client/ctl"
 #define STATE_SERVER	"class/ibnbd-server/ctl"
 
+enum state_kind { STATE_TEXT, STATE_NUM, STATE_BYTES, STATE_NS, STATE_FLAG };
+
+/* A row of state_fields.h. */
+struct state_field {
+	const char *key;
+	const char *heading;
+	enum state_kind kind;
+	size_t offset;			/* of the member */
+	const char *file;		/* NULL: none of its own */
+	enum ibnbd_mapopt_id option;	/* IBNBD_OPT_none: none */
+	const char *help;
+};
+
+#define IBNBD_OPT_none	IBNBD_MAPOPT_COUNT
+
+struct state_type {
+	const struct state_field *fields;
+	size_t nr;
+	size_t size;			/* of an object, which begins with its dir */
+};
+
+extern const struct state_type state_type_dev, state_type_session, state_type_path,
+	state_type_export, state_type_open;
+
+/* What field @f of an object says. */
+static inline char *state_text(const struct state_field *f, const void *object)
+{
+	return *(char *const *)((const char *)object + f->offset);
+}
+
+static inline int64_t state_num(const struct state_field *f, const void *object)
+{
+	return *(const int64_t *)((const char *)object + f->offset);
+}
+
+#define STATE_TYPE_TEXT		char *
+#define STATE_TYPE_NUM		int64_t
+#define STATE_TYPE_BYTES	int64_t
+#define STATE_TYPE_NS		int64_t
+#define STATE_TYPE_FLAG		int64_t
+#define STATE_MEMBER(field, heading, kind, ...) STATE_TYPE_##kind field;
+
 struct state_path {
-	char *dir;		/* in sysfs */
-	char *side;		/* "client" or "server" */
-	char *name;		/* src@dst */
-	char *session;
-	char *src_addr, *dst_addr;
-	char *state, *state_detail;
+	char *dir;			/* in sysfs */
+	STATE_PATH(STATE_MEMBER)
 	/* it has failed so often lately that it is used less than the others */
 	bool marginal;
-	char *hca_name;
-	int64_t hca_port;
-	int64_t latency;	/* ns */
-	int64_t reads, read_bytes, writes, write_bytes, inflight, failovers;
-	int64_t reconnects, reconnects_failed;
 };
 
 struct state_session {
 	char *dir;
-	char *side;
-	char *name;
-	char *policy;
-	char *auth;		/* name of the key that was proved; empty: none */
-	char *state;		/* up, degraded, down */
-	int64_t max_reconnect_attempts;
-	int64_t dest_port;
-	int64_t hb_interval_ms, hb_misses, reconnect_delay_ms, reconnect_max_ms;
-	int64_t nr_paths, nr_up, nr_devices;
-	int64_t read_bytes, write_bytes, inflight, reconnects;
-	char *path_states;	/* a letter for each path: U up, _ not */
+	STATE_SESSION(STATE_MEMBER)
 	struct state_path *paths;
 };
 
 struct state_dev {
-	char *dir;		/* /sys/block/ibnbdN */
-	char *kname;
-	char *path;		/* /dev/ibnbdN */
-	char *name;
-	char *link;		/* /dev/ibnbd/by-name/NAME */
-	char *session;
-	char *device_path;
-	char *state, *state_detail, *reason;
-	char *access_mode;
-	char *identity, *features;
-	char *write_zeroes, *write_cache, *unflushed, *kept;
-	char *devno;		/* major:minor */
-	int64_t size;		/* bytes */
-	int64_t read_only;
-	int64_t nr_poll_queues, hold, io_timeout, unflushed_bytes, losses;
-	int64_t paths, paths_up;
-	int64_t reads, read_bytes, read_ms, writes, write_bytes, write_ms, inflight, busy_ms,
-		discards, flushes;
+	char *dir;
+	STATE_DEV(STATE_MEMBER)
+	int64_t read_ms, write_ms, busy_ms;
 };
 
 struct state_open {
 	char *dir;
-	char *export;
-	char *session;		/* name of the directory: SESSION, or SESSION#2 */
-	char *mapping_path;
-	char *access_mode;
-	int64_t read_only, device_id;
-	int64_t claimed;	/* the export is, and this is one of those it is claimed for */
+	STATE_OPEN(STATE_MEMBER)
 };
 
 struct state_export {
 	char *dir;
-	char *name;
-	char *block_dev;	/* kernel name, or NULL for a file */
-	char *kind;		/* "block" or "file" */
-	char *identity, *copy;
-	int64_t size;		/* bytes */
-	int64_t nr_opens, claimed;
+	STATE_EXPORT(STATE_MEMBER)
 	struct state_open *opens;
 };
 

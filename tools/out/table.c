@@ -16,11 +16,11 @@
 
 struct table_view {
 	const struct table_set *set;
-	const struct table_column *column[TABLE_MAX_COLUMNS];
+	const struct state_field *column[TABLE_MAX_COLUMNS];
 	size_t nr;
-	const struct table_column *sort;
+	const struct state_field *sort;
 	bool descending;
-	const struct table_column *filter;
+	const struct state_field *filter;
 	const char *filter_text;
 	bool filter_not;
 	bool bytes;
@@ -57,25 +57,25 @@ char *table_time(int64_t ns)
 }
 
 /* @none: what stands for unknown */
-static char *table_cell(const struct table_column *c, const void *object, bool bytes,
+static char *table_cell(const struct state_field *c, const void *object, bool bytes,
 			const char *none)
 {
 	const char *text;
 	int64_t n;
 
-	if (c->kind == TABLE_TEXT) {
-		text = table_text(c, object);
+	if (c->kind == STATE_TEXT) {
+		text = state_text(c, object);
 		return say_dup(text ? text : none);
 	}
-	n = table_num(c, object);
+	n = state_num(c, object);
 	if (n == SYSFS_UNKNOWN)
 		return say_dup(none);
 	switch (c->kind) {
-	case TABLE_BYTES:
+	case STATE_BYTES:
 		return table_size(n, bytes);
-	case TABLE_NS:
+	case STATE_NS:
 		return bytes ? say_fmt("%lld", (long long)n) : table_time(n);
-	case TABLE_FLAG:
+	case STATE_FLAG:
 		return say_dup(n ? "yes" : "no");
 	default:
 		return say_fmt("%lld", (long long)n);
@@ -84,13 +84,13 @@ static char *table_cell(const struct table_column *c, const void *object, bool b
 
 /* ---- which columns ---- */
 
-static bool table_is(const struct table_column *c, const char *word, size_t len)
+static bool table_is(const struct state_field *c, const char *word, size_t len)
 {
 	return (strlen(c->key) == len && !strncasecmp(c->key, word, len)) ||
 	       (strlen(c->heading) == len && !strncasecmp(c->heading, word, len));
 }
 
-static const struct table_column *table_find(const struct table_set *set, const char *word,
+static const struct state_field *table_find(const struct table_set *set, const char *word,
 					     size_t len)
 {
 	const char *near = NULL;
@@ -98,16 +98,16 @@ static const struct table_column *table_find(const struct table_set *set, const 
 	size_t i;
 
 	/* A key is meant before a heading is: "path" of a device is its node. */
-	for (i = 0; i < set->nr; i++)
-		if (strlen(set->columns[i].key) == len &&
-		    !strncasecmp(set->columns[i].key, word, len))
-			return &set->columns[i];
-	for (i = 0; i < set->nr; i++)
-		if (table_is(&set->columns[i], word, len))
-			return &set->columns[i];
+	for (i = 0; i < set->type->nr; i++)
+		if (strlen(set->type->fields[i].key) == len &&
+		    !strncasecmp(set->type->fields[i].key, word, len))
+			return &set->type->fields[i];
+	for (i = 0; i < set->type->nr; i++)
+		if (table_is(&set->type->fields[i], word, len))
+			return &set->type->fields[i];
 	text = say_fmt("%.*s", (int)len, word);
-	for (i = 0; i < set->nr; i++)
-		near = say_nearest(text, near, set->columns[i].key);
+	for (i = 0; i < set->type->nr; i++)
+		near = say_nearest(text, near, set->type->fields[i].key);
 	if (near)
 		say_error(SAY_USAGE, "no column \"%s\", did you mean \"%s\"?", text, near);
 	else
@@ -118,7 +118,7 @@ static const struct table_column *table_find(const struct table_set *set, const 
 	return NULL;
 }
 
-static void table_drop(struct table_view *v, const struct table_column *c)
+static void table_drop(struct table_view *v, const struct state_field *c)
 {
 	size_t i, n = 0;
 
@@ -130,7 +130,7 @@ static void table_drop(struct table_view *v, const struct table_column *c)
 
 static int table_columns(struct table_view *v, const char *list)
 {
-	const struct table_column *c;
+	const struct state_field *c;
 	size_t len, i;
 
 	for (; *list; list += len + (list[len] == ',')) {
@@ -140,8 +140,8 @@ static int table_columns(struct table_view *v, const char *list)
 			list++;
 		len = strcspn(list, ",");
 		if (len == 3 && !strncasecmp(list, "all", 3) && how != '^') {
-			for (v->nr = 0, i = 0; i < v->set->nr; i++)
-				v->column[v->nr++] = &v->set->columns[i];
+			for (v->nr = 0, i = 0; i < v->set->type->nr; i++)
+				v->column[v->nr++] = &v->set->type->fields[i];
 			continue;
 		}
 		c = table_find(v->set, list, len);
@@ -192,9 +192,9 @@ int table_check(const struct table_set *set, const struct cmd_args *a)
 	size_t i;
 
 	if (ARG(a, list_columns)) {
-		for (i = 0; i < set->nr; i++)
-			printf("%-24s %-14s %s\n", set->columns[i].key, set->columns[i].heading,
-			       set->columns[i].help);
+		for (i = 0; i < set->type->nr; i++)
+			printf("%-24s %-14s %s\n", set->type->fields[i].key, set->type->fields[i].heading,
+			       set->type->fields[i].help);
 		return SAY_DONE;
 	}
 	return table_view(&v, set, a) ? SAY_USAGE : -1;
@@ -210,12 +210,12 @@ static int table_compare(const void *a, const void *b)
 	const void *x = *(const void *const *)a, *y = *(const void *const *)b;
 	int r;
 
-	if (v->sort->kind == TABLE_TEXT) {
-		const char *s = table_text(v->sort, x), *t = table_text(v->sort, y);
+	if (v->sort->kind == STATE_TEXT) {
+		const char *s = state_text(v->sort, x), *t = state_text(v->sort, y);
 
 		r = strverscmp(s ? s : "", t ? t : "");
 	} else {
-		int64_t m = table_num(v->sort, x), n = table_num(v->sort, y);
+		int64_t m = state_num(v->sort, x), n = state_num(v->sort, y);
 
 		r = (m > n) - (m < n);
 	}
@@ -244,7 +244,7 @@ static const void **table_rows(const struct table_view *v, const void *objects, 
 	size_t i, n = 0;
 
 	for (i = 0; i < nr; i++) {
-		const void *object = (const char *)objects + i * v->set->size;
+		const void *object = (const char *)objects + i * v->set->type->size;
 
 		if (table_keep(v, object))
 			rows[n++] = object;
@@ -258,7 +258,7 @@ static const void **table_rows(const struct table_view *v, const void *objects, 
 
 /* ---- drawing ---- */
 
-static const char *table_colour(const struct table_column *c, const char *cell)
+static const char *table_colour(const struct state_field *c, const char *cell)
 {
 	if (strcmp(c->key, "state") && strcmp(c->key, "state_detail") &&
 	    strcmp(c->key, "path_states"))
@@ -299,8 +299,8 @@ static int table_draw(const struct table_view *v, const void **rows, size_t nr,
 	scols_table_enable_colors(tb, say_coloured(stdout));
 	for (i = 0; i < v->nr; i++)
 		scols_table_new_column(tb, v->column[i]->heading, 0,
-				       v->column[i]->kind == TABLE_TEXT ||
-						       v->column[i]->kind == TABLE_FLAG ?
+				       v->column[i]->kind == STATE_TEXT ||
+						       v->column[i]->kind == STATE_FLAG ?
 					       0 :
 					       SCOLS_FL_RIGHT);
 	for (i = 0; i < nr; i++) {
@@ -392,7 +392,7 @@ static void table_csv(const struct table_view *v, const void **rows, size_t nr, 
 			char *cell = table_cell(v->column[j], rows[i], v->bytes, "");
 
 			/* A number may begin with '-'. */
-			if (v->column[j]->kind == TABLE_TEXT)
+			if (v->column[j]->kind == STATE_TEXT)
 				cell = table_escaped(ESCAPE_CSV, cell);
 			table_csv_cell(cell);
 			putchar(j + 1 < v->nr ? ',' : '\n');

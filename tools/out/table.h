@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Objects of host/state.h as text: a set of columns for each kind, printed as table, pairs, CSV or
- * JSON. One row here is a column, a JSON key and a word for -o, --sort and --filter at once.
+ * JSON. A row of host/state_fields.h is a column, a JSON key and a word for -o, --sort and --filter
+ * at once.
  */
 #ifndef TOOLS_TABLE_H
 #define TOOLS_TABLE_H
@@ -10,34 +11,11 @@
 #include "tools/out/json.h"
 #include "tools/host/state.h"
 
-enum table_kind { TABLE_TEXT, TABLE_NUM, TABLE_BYTES, TABLE_NS, TABLE_FLAG };
-
-struct table_column {
-	const char *key;
-	const char *heading;
-	enum table_kind kind;
-	size_t offset;
-	const char *help;
-};
-
 struct table_set {
 	const char *what;		/* key of the array in JSON */
-	const struct table_column *columns;
-	size_t nr;
-	size_t size;			/* of an object */
+	const struct state_type *type;
 	const char *usual;		/* default columns */
 };
-
-/* What column @c says of an object. */
-static inline const char *table_text(const struct table_column *c, const void *object)
-{
-	return *(char *const *)((const char *)object + c->offset);
-}
-
-static inline int64_t table_num(const struct table_column *c, const void *object)
-{
-	return *(const int64_t *)((const char *)object + c->offset);
-}
 
 extern const struct table_set table_devs, table_sessions, table_paths, table_exports, table_opens;
 

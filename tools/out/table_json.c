@@ -9,16 +9,16 @@ void table_json_fields(struct json *j, const struct table_set *set, const void *
 {
 	size_t i;
 
-	for (i = 0; i < set->nr; i++) {
-		const struct table_column *c = &set->columns[i];
+	for (i = 0; i < set->type->nr; i++) {
+		const struct state_field *c = &set->type->fields[i];
 		int64_t n;
 
-		if (c->kind == TABLE_TEXT) {
-			json_text(j, c->key, table_text(c, object));
+		if (c->kind == STATE_TEXT) {
+			json_text(j, c->key, state_text(c, object));
 			continue;
 		}
-		n = table_num(c, object);
-		if (c->kind == TABLE_FLAG && n != SYSFS_UNKNOWN)
+		n = state_num(c, object);
+		if (c->kind == STATE_FLAG && n != SYSFS_UNKNOWN)
 			json_bool(j, c->key, n);
 		else
 			json_num(j, c->key, n);
@@ -32,7 +32,7 @@ void table_json_array(struct json *j, const struct table_set *set, const void *o
 	json_array(j, set == &table_devs ? "devices" : set->what);
 	for (i = 0; i < nr; i++) {
 		json_object(j, NULL);
-		table_json_fields(j, set, (const char *)objects + i * set->size);
+		table_json_fields(j, set, (const char *)objects + i * set->type->size);
 		json_end(j);
 	}
 	json_end(j);

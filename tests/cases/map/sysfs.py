@@ -33,6 +33,7 @@ CLIENT = [
     ("block/ibnbd0/ibnbd/write_zeroes", RO, "auto"),
     ("block/ibnbd0/ibnbd/write_cache", RO, "on"),
     ("block/ibnbd0/ibnbd/unflushed", RO, "fence"),
+    ("block/ibnbd0/ibnbd/retain_mb", RO, "64"),
     ("block/ibnbd0/ibnbd/unflushed_bytes", RO, "0"),
     ("block/ibnbd0/ibnbd/kept", RO, "no"),
     ("block/ibnbd0/ibnbd/replays", RO, "0 0"),
@@ -93,6 +94,17 @@ MODULES = ("ibtrs_core", "ibtrs_client", "ibtrs_server", "ibnbd_client", "ibnbd_
 TREES = {"client": ("class/ibnbd-client/ctl", "block/ibnbd0/ibnbd", "class/ibtrs-client/s1"),
          "server": ("class/ibtrs-server/s1", "class/ibnbd-server/ctl")}
 CORE = re.compile(r"/(power|uevent|subsystem|device)(/|$)")
+
+
+def as_mapped(text):
+    """The files of options that docs/sysfs.md has and the table above has not."""
+    part = text.split("\n### /sys/block/ibnbdN")[1].split("\n#")[0]
+    known = {file for file, _, _ in CLIENT}
+    row = r"(?m)^\| ([^|]+) \| 0(\d+) \| [^|]*, as (?:mapped|in the grammar) \|"
+    for names, mode in re.findall(row, part):
+        for name in re.findall(r"\w+", names):
+            if f"block/ibnbd0/ibnbd/{name}" not in known:
+                yield f"block/ibnbd0/ibnbd/{name}", mode, r"\S*"
 
 
 def files(g, tree):
@@ -156,13 +168,17 @@ def check_load(t, s):
 
 def writable(t):
     """The server's parameters with mode 0644, as docs/sysfs.md has them."""
-    text = (t.case.path.parents[3] / "docs/sysfs.md").read_text()
+    text = document(t)
     return sorted(n for names in re.findall(r"(?m)^\| ib\w+-server \| ([^|]+) \| [^|]+ \| 0644 \|",
                                             text) for n in re.findall(r"\w+", names))
 
 
+def document(t):
+    return (t.case.path.parents[3] / "docs/sysfs.md").read_text()
+
+
 def check_documented(t):
-    text = (t.case.path.parents[3] / "docs/sysfs.md").read_text()
+    text = document(t)
     documented = set(re.findall(r"[\w/]+", " ".join(re.findall(r"(?m)^\| ([^|]+)\|", text))))
     names = {n for word in documented for n in (word, word.split("/")[-1])}
     for file, _, _ in CLIENT + SERVER:
@@ -173,7 +189,7 @@ def check_documented(t):
 
 def check_parameters(t, g, module):
     """The parameters and modes in the table of docs/sysfs.md are those of the module."""
-    text = (t.case.path.parents[3] / "docs/sysfs.md").read_text()
+    text = document(t)
     want = {}
     for names, mode in re.findall(rf"(?m)^\| {module} \| ([^|]+) \| [^|]+ \| 0(\d+) \|", text):
         want.update({n: mode for n in re.findall(r"\w+", names)})
@@ -229,9 +245,10 @@ def run(t):
     t.eq(dev, "/dev/ibnbd0")
     c.sh(f"dd if={dev} of=/dev/null bs=4k count=8 iflag=direct status=none")
     path = "ip:10.0.0.1@ip:10.0.0.2"
-    check(t, c, CLIENT, TREES["client"], path)
+    client = CLIENT + list(as_mapped(document(t)))
+    check(t, c, client, TREES["client"], path)
     check(t, s, SERVER, TREES["server"], path)
-    check_admin(t, c, CLIENT, TREES["client"], path)
+    check_admin(t, c, client, TREES["client"], path)
     check_admin(t, s, SERVER, TREES["server"], path)
     check_documented(t)
     check_parameters(t, c, "ibtrs-client")
