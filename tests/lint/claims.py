@@ -203,8 +203,21 @@ def walks():
         yield "docs/design.md, section 10: two walks with files to open were expected"
 
 
+def maintainers():
+    """The packages name one maintainer, and SECURITY.md no mailbox that there is not."""
+    mail = r"[\w.+-]+@[\w-]+\.[\w.-]*\w"
+    named = {m for f in ("debian/control", "debian/changelog", "rpm/ibnbd.spec")
+             for m in re.findall(rf"<({mail})>", read(f))}
+    if len(named) != 1:
+        yield f"the packages name {sorted(named)} as maintainers"
+    for m in re.findall(mail, read("SECURITY.md")):
+        if m.endswith(".example") or m not in named:
+            yield f"SECURITY.md: {m} reaches nobody, or not the maintainer of the packages"
+
+
 failed = passed = 0
-for check in (fabrics, kernels, parameters, limits, sentences, troubleshooting, schema, walks):
+for check in (fabrics, kernels, parameters, limits, sentences, troubleshooting, schema, walks,
+              maintainers):
     bad = list(check())
     for b in bad:
         print(b)
