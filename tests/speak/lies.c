@@ -8,8 +8,8 @@
  *	echo 1 > early				but trials: none is answered, and the next time
  *						the path has the answers in the place of INFO_RSP
  *	modprobe ibnbd-lies odds=0 steady=1	one disk of 1 MiB, with the same limits each time
- *	echo 8 > grow				but the next 8 answers to OPEN say 4 KiB more each;
- *						until then each request brings events RESIZED
+ *	echo 8 > grow				but 8 answers to OPEN say 4 KiB more each, and
+ *						each request before brings RESIZED
  *	echo 512 > lacking			but the last 512 bytes of each read do not come
  *	echo 8193 > depth			but so many slots are granted
  *	cat said				connections, messages, lies: how often
@@ -59,11 +59,9 @@ static bool early;
 module_param(early, bool, 0644);
 static bool steady;
 module_param(steady, bool, 0444);
-static unsigned int grow;
+static unsigned int grow, lacking, depth = DEPTH;
 module_param(grow, uint, 0644);
-static unsigned int lacking;
 module_param(lacking, uint, 0644);
-static unsigned int depth = DEPTH;
 module_param(depth, uint, 0644);
 static char *secret = "";
 module_param(secret, charp, 0444);
@@ -92,7 +90,7 @@ static LIST_HEAD(lies_conns);
 static struct rnd_state rnd;
 static struct ibtrs_keys keys;
 static bool owed;			/* early: trials were not answered */
-static u64 sectors = SZ_1M >> SECTOR_SHIFT;	/* steady */
+static u64 sectors = 2048;		/* steady */
 static unsigned int nr_conns, nr_msgs, nr_lies;
 static u64 shown;
 
@@ -308,10 +306,8 @@ static bool lies_same_path(const struct lies_conn *a, const struct lies_conn *b)
 
 static struct ibnbd_open_rsp lies_steady_disk(void)
 {
-	if (grow) {
-		grow--;
-		sectors += SZ_4K >> SECTOR_SHIFT;
-	}
+	sectors += grow ? SZ_4K >> SECTOR_SHIFT : 0;
+	grow -= !!grow;
 	return (struct ibnbd_open_rsp){
 		.device_id = STEADY_ID,
 		.nsectors = sectors,
@@ -347,9 +343,8 @@ static struct ibnbd_open_rsp lies_any_disk(void)
 
 static u32 lies_block_answer(const void *usr, u32 usr_len, u32 len, void *out)
 {
-	const struct ibnbd_sess_info info = {
-		.version = 2, .features = steady ? IBNBD_FEAT_IDENTITY : any(16)
-	};
+	const u64 features = steady ? IBNBD_FEAT_IDENTITY : any(16);
+	const struct ibnbd_sess_info info = { .version = 2, .features = features };
 	struct ibnbd_open_rsp open;
 	const char *why;
 
@@ -565,8 +560,8 @@ static int lies_build(struct lies_conn *l)
 static int lies_accept(struct lies_conn *l, const void *req)
 {
 	/* More slots are to fit an immediate beside their chunks. */
-	u32 io_size = depth > DEPTH ? SZ_4K : IO_SIZE;
-	struct ibtrs_conn_rsp rsp = { .queue_depth = depth, .max_io_size = io_size,
+	struct ibtrs_conn_rsp rsp = { .queue_depth = depth,
+				      .max_io_size = depth > DEPTH ? SZ_4K : IO_SIZE,
 				      .max_hdr_size = HDR_SIZE, .new_rkey = chance(4) };
 	u8 priv[sizeof(struct ibtrs_wire_conn_refused)] = {};
 	struct rdma_conn_param param = { .private_data = priv, .rnr_retry_count = 7 };

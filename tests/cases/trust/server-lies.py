@@ -2,8 +2,8 @@
 """ibnbd-lies is a server of which every sixth message is spoiled, of another size, too early, or
 asked for by nobody: answers to CONN_REQ, proofs, chunks, answers to requests, keys, events."""
 description = ("whatever a server says, a client goes on: its sessions end when they are told to, "
-               "and the next one, with a server that does not lie, works; sizes, slots and data are "
-               "believed within bounds")
+               "and the next one, with a server that does not lie, works; sizes, slots and data "
+               "are believed within bounds")
 crowd = True
 import os, re
 
