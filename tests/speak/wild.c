@@ -615,9 +615,10 @@ module_param_cb(roamed, &roamed_ops, NULL, 0444);
 static int wild_tell(const char *word, u32 a, u32 b, struct wild_path *p)
 {
 	struct ibtrs_wire_conn_req wire;
+	struct wild_path *to;
 	struct wild_conn *c;
 	struct ib_sge sge;
-	int rej;
+	int rej, err;
 
 	if (!strcmp(word, "half"))
 		return wild_half(p, a);
@@ -625,10 +626,15 @@ static int wild_tell(const char *word, u32 a, u32 b, struct wild_path *p)
 		return wild_whole(p, a);
 	if (!strcmp(word, "poke"))
 		return wild_poke(p, &paths[1]);
-	if (!strcmp(word, "conn")) {
-		wild_req(p, a, b, &wire);
-		wild_connect(p, a, &wire, sizeof(wire), &rej);
-		return 0;
+	if (!strcmp(word, "conn") || !strcmp(word, "cross")) {
+		/* cross: a connection of path 1 with a good proof of path 0 */
+		to = word[1] == 'r' ? &paths[1] : p;
+		err = to == p ? 0 : wild_first(to, b);
+		wild_req(to, a, b, &wire);
+		if (to != p)
+			ibtrs_auth_req_sign(&ibtrs_auth_kernel, p->auth.ks, &wire);
+		wild_connect(to, a, &wire, sizeof(wire), &rej);
+		return err;
 	}
 	c = wild_find(p, strcmp(word, "info") && strcmp(word, "open") ? a : 0);
 	if (!c)
