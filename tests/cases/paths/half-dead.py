@@ -2,16 +2,16 @@
 """The network lets packets below 2000 bytes through, and drops all larger ones: handshakes and
 heartbeats pass, requests do not.  L12: a read of more than 8 KiB does not survive a
 retransmission on soft-RoCE whatever the driver does, so the load is 64 KiB writes when they are
-lost, and reads when answers are."""
+lost, and reads when answers are.  Nothing limits its rate: what a stall costs must be missing."""
 description = ("a path that connects and then swallows requests: "
                "it is tried before it is used, rests longer each time, and is called marginal")
 long = True
 links = 2
-deadline = 170
+deadline = 320
 import time
 
 MARGINAL = "marginal"
-IOPS = 40           # far less than a busy host can do, so that what is missing is the path's fault
+STALL = 1.5
 
 
 def run(t):
@@ -37,31 +37,39 @@ def run(t):
     dev = c.sh("map ram0")
     t.eq([detail(i) for i in (0, 1)], ["up", "up"], "states")
 
-    def rate(seconds=5):        # on the guest's clock
-        look = f"echo $(uptime_s) $(awk '{{ print $1 + $5 }}' /sys/block/{dev[5:]}/stat)"
-        t0, n0, t1, n1 = (float(w) for w in c.sh(f"{look}; sleep {seconds}; {look}", 60).split())
-        return (n1 - n0) / (t1 - t0)
+    def reconnects():
+        return int(c.sh(f"cut -d' ' -f2 {path.format(1)}/stats/reconnects"))
 
-    for m, rw, what in ((c, "randwrite", "requests"), (s, "randread", "answers")):
+    def flow(seconds):
+        """Requests per second, and the longest time without one that ended; on the guest's clock,
+        and with nothing started but sleep."""
+        out = c.sh(f"end=$(($(cut -d. -f1 /proc/uptime) + {seconds}))\n"
+                   "while read -r now _ < /proc/uptime; [ ${now%.*} -le $end ]; do\n"
+                   f"    read -r r _ _ _ w _ < /sys/block/{dev[5:]}/stat; echo $now $((r + w))\n"
+                   "    sleep 0.1\ndone", seconds + 60)
+        seen = [(float(now), int(n)) for now, n in (line.split() for line in out.split("\n"))]
+        changed = [seen[0][0]] + [b[0] for a, b in zip(seen, seen[1:]) if a[1] != b[1]]
+        (t0, n0), (t1, n1) = seen[0], seen[-1]
+        return ((n1 - n0) / (t1 - t0),
+                max(b - a for a, b in zip(changed, changed[1:] + [t1])))
+
+    def round(m, rw, what):
+        """Is the path cheap, ten seconds after it died?"""
         load = c.spawn(f"fio --name=l --filename={dev} --rw={rw} --bs=64k --iodepth=4 --direct=1 "
-                       f"--ioengine=libaio --rate_iops={IOPS} --time_based --runtime=60 --size=32m")
-        t.wait(lambda: rate(1) > 10, 20, "I/O flows")
-        healthy = min(rate(), IOPS)       # it may still catch up with what it missed before
+                       "--ioengine=libaio --time_based --runtime=300 --size=32m")
+        t.wait(lambda: flow(2)[0] > 10, 20, "I/O flows")
+        before = flow(10)
         drop(m, 1)
         time.sleep(10)
-        after, words = rate(8), detail(1)
-        t.log(f"{what} of full size are lost: "
-              f"{healthy:.0f} IOPS before, {after:.0f} after 10 s; {words}")
-        t.ok(after >= .85 * healthy,
-             f"{what}: {after:.0f} IOPS after 10 s, {healthy:.0f} while all was well")
+        seen = reconnects()
+        after, words = flow(20), detail(1)
         t.match(words, MARGINAL, "state_detail of the half-dead path")
         t.match(words, "MTU", "and why")
         t.eq(detail(0), "up", "state_detail of the other one")
-        if m is c:
-            seen = int(c.sh(f"cut -d' ' -f2 {path.format(1)}/stats/reconnects"))
-            time.sleep(6)
-            more = int(c.sh(f"cut -d' ' -f2 {path.format(1)}/stats/reconnects")) - seen
-            t.ok(more <= 1, f"it rests between its attempts: {more} in 6 s")
+        more = reconnects() - seen
+        t.ok(more <= 2, f"it rests between its attempts: {more} in 20 s")
+        c.sh(f"echo 1 > {path.format(1)}/disconnect")
+        alone = flow(10)
         load.kill()
         heal(m, 1)
         # a person need not wait for the end of the rest
@@ -71,6 +79,19 @@ def run(t):
         c.sh(f"echo 1 > {path.format(1)}/remove_path; "
              "echo ip:10.0.1.1@ip:10.0.1.2 > /sys/class/ibtrs-client/s1/add_path")
         t.eq(detail(1), "up", "a new path")
+        t.log(f"{what} of full size are lost: " + "; ".join(
+            f"{when} {n:.0f} IOPS, at most {s:.1f} s without one" for when, (n, s) in (
+                ("before", before), ("after 10 s", after), ("without that path", alone))) +
+            f"; {words}")
+        # a request that the path swallowed is missed after a heartbeat at the earliest
+        return (after[0] >= .85 * min(before[0], alone[0]) and
+                after[1] <= max(before[1], alone[1]) + STALL)
+
+    # What else the host does comes and goes, and moves the rates by half; what a path costs comes
+    # again.
+    for m, rw, what in ((c, "randwrite", "requests"), (s, "randread", "answers")):
+        t.ok(round(m, rw, what) or round(m, rw, what),
+             f"{what} of full size are lost: a half-dead path costs 15 % or more, or stalls")
 
     # the last path is used all the same, by whatever comes through
     c.sh(f"echo 1 > {path.format(1)}/disconnect")
