@@ -84,9 +84,8 @@ def late_news(t):
     """udev hears of the removal when the next disk is there: by name it must not be that one."""
     c = t.client
     if c.rc("type udevadm > /dev/null")[0]:
-        t.log("no udevadm in the machines")
         c.sh("unmap ibnbd0")
-        return
+        return "no udevadm in the machines: nobody has heard late"
     c.sh("""
         mkdir -p /run/udev/rules.d
         echo 'ACTION=="remove", KERNEL=="ibnbd*", RUN+="/bin/touch /tmp/removed-%k"' \\
@@ -106,8 +105,7 @@ def command(t):
     """`ibnbd unmap` says what the store says, and --wait is what it waits at most."""
     c, s = t.client, t.server
     if c.rc("type ibnbd > /dev/null")[0]:
-        t.log("no ibnbd command in the machines")
-        return
+        return "no ibnbd command in the machines: make tools"
     t.eq(c.sh("map ram0"), "/dev/ibnbd0", "a disk for the command")
     c.sh("ibnbd unmap ibnbd0; [ ! -e /sys/block/ibnbd0 ]")
     s.sh(f"echo 4500 > {P}/delay_ms")
@@ -132,5 +130,6 @@ def run(t):
     held(t, "the device mapper has it open", lambda: mapper(t),
          lambda _: c.sh("dmsetup remove keeper"))
     ends(t)
-    late_news(t)
-    command(t)
+    skipped = [why for why in (late_news(t), command(t)) if why]
+    if skipped:         # the rest has passed, and that is not all of it
+        t.skip("; ".join(skipped))
