@@ -13,15 +13,18 @@ date=$(sed -n 's/^ -- .*>  //p' debian/changelog | head -n 1)
 
 die() { echo "dist.sh: $*" >&2; exit 1; }
 
-# Does git know these files? Also as a part of a larger checkout. "No" is said by git alone, or by a
-# directory without .git.
+# Does git know these files? Also as a part of a larger checkout. "No" is said by git alone, or by
+# directories without .git all the way up.
 known_to_git() {
-	local said
+	local said dir=$PWD
 	if ! command -v git > /dev/null; then
-		[ ! -e .git ] ||
-			die "$PWD is a checkout, and git, which knows what belongs to it," \
-				"is missing: install git"
-		return 1
+		for (( ; ; )); do
+			[ ! -e "$dir/.git" ] ||
+				die "$PWD is in the checkout ${dir:-/}, and git, which knows what" \
+					"belongs to it, is missing: install git, or build elsewhere"
+			[ -n "$dir" ] || return 1
+			dir=${dir%/*}
+		done
 	fi
 	# of a hook, for example: they name another checkout
 	# shellcheck disable=SC2046 # words

@@ -56,8 +56,12 @@ archive() {
 	touch "$src/ibtrs/core/x.o" "$src/compat/config.h"
 	export GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_SYSTEM=/dev/null GIT_CEILING_DIRECTORIES=$w
 	same "$src" env || return 1
+	for t in bash realpath dirname sed head mkdir rm cat grep find sort tar gzip mv; do
+		ln -s "$(command -v $t)" "$w/bin/$t"
+	done
 	git -C "$w/outer" init -q
 	same "$src" env || return 1
+	refused "in the checkout $w/outer, and git" "$src" env PATH="$w/bin" || return 1
 	refused "dubious ownership" "$src" env GIT_TEST_ASSUME_DIFFERENT_OWNER=1 || return 1
 
 	# a checkout, with a file that does not belong to it
@@ -70,9 +74,6 @@ archive() {
 	same "$src" env GIT_DIR="$w/nowhere" GIT_INDEX_FILE="$w/none" || return 1
 	refused "dubious ownership" "$src" env GIT_TEST_ASSUME_DIFFERENT_OWNER=1 || return 1
 	refused "safe.directory" "$w/link" env GIT_TEST_ASSUME_DIFFERENT_OWNER=1 || return 1
-	for t in bash realpath dirname sed head mkdir rm cat grep find sort tar gzip mv; do
-		ln -s "$(command -v $t)" "$w/bin/$t"
-	done
 	refused "install git" "$src" env PATH="$w/bin" || return 1
 
 	# what was packed before stays where it is

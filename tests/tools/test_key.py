@@ -173,8 +173,36 @@ def listed(w):
     said = w.json("key", "list")
     schema(said)
     eq(said["keys"],
-       [{"name": "db-1", "file": True, "next_file": False, "loaded": True, "next_loaded": True},
-        {"name": "old", "file": False, "next_file": False, "loaded": True, "next_loaded": False}])
+       [{"name": "db-1", "file": True, "next_file": False, "loaded": True, "next_loaded": True,
+         "file_error": None, "next_file_error": None},
+        {"name": "old", "file": False, "next_file": False, "loaded": True, "next_loaded": False,
+         "file_error": None, "next_file_error": None}])
+
+
+@test
+def listed_as_the_doctor_sees_it(w):
+    """A file that is no key is none."""
+    (w.root / "keyring").mkdir()
+    for name, make, words in (("dir", lambda f: f.mkdir(), "it is a directory"),
+                              ("fifo", os.mkfifo, "it is a FIFO"),
+                              ("empty", lambda f: f.touch(0o600), "it is no key"),
+                              ("nul", lambda f: put(w, f.name, text(KEY)[:20] + "\0"), "length"),
+                              ("open", lambda f: put(w, f.name, text(KEY)).chmod(0o644),
+                               "others than root can read it")):
+        f = put(w, "x", "").with_name(name)
+        f.with_name("x").unlink()
+        make(f)
+        r = w.run("key", "list", "--noheadings")
+        eq(r.out.split(), [name, "bad", "-"])
+        has(r.err, f"{f}: ", words)
+        key, = w.json("key", "list")["keys"]
+        schema({"schema": "ibnbd/1", "keys": [key]})
+        has(key["file_error"], words)
+        has(w.run("doctor", want=None).out, words)
+        f.rmdir() if f.is_dir() else f.unlink()
+    put(w, "db-1", text(KEY))
+    put(w, "db-1.next", "nonsense")
+    has(w.run("key", "list").out, "yes, bad next")
 
 
 @test

@@ -7,7 +7,8 @@ from kit import *
 UMLAUT = "d\u00e4t\u00e4"
 C1, RLO, ZWSP = "\u009b31m", "\u202e", "\u200b"
 ODD = [UMLAUT, "d\u00f6t\u00f6", f"a{C1}", f"x{RLO}gpj", f"a{ZWSP}b", "=cmd|x", "@sum", "+1", "-",
-       "\u78c1\u76d8", "a\\xe4", "a\\b", 'q"$`', "dev-disk-by\\x2duuid", "vol/1", "vol:1"]
+       "\u78c1\u76d8", "a\\xe4", "a\\b", 'q"$`', "dev-disk-by\\x2duuid", "vol/1", "vol:1",
+       *(f"{c}1" for c in "\uff1d\uff0b\uff0d\uff20"), "\u0301x"]
 RAW = [b"a\xe4b", b"\xff\xfe", b"\xc3\xa4\xc3", b"\xed\xa0\x80", b"\xf4\x90\x80\x80"]
 
 
@@ -54,6 +55,10 @@ def a_table_shows_what_can_be_shown(w):
     table = shown(w, "list", "-o", "kname,device_path,size").splitlines()
     has(table[1], UMLAUT)
     has("\n".join(table), "\u78c1\u76d8", "x\\xe2\\x80\\xae", "\\xe4")
+    # a mark alone would go onto what stands before it
+    w.run("map", "\u0301x", "s1")
+    has(shown(w, "list", "-H", "-o", "device_path"), "\\xcc\\x81x")
+    w.run("unmap", "\u0301x")
     # a wide character takes two columns
     eq([len(l) + (len(l) - len(l.encode("ascii", "ignore"))) * ("\u78c1" in l) for l in table],
        [len(table[0])] * 6, "\n".join(table))
@@ -72,7 +77,7 @@ def what_scripts_read_is_the_name(w):
         eq([hex_undone(g) for g in got], want, form)
     eq(every_form(w)["raw"][0], UMLAUT)
     for cell in every_form(w)["csv"]:
-        if cell[0] in "=+-@\t\r":
+        if cell[0] in "=+-@\t\r\uff1d\uff0b\uff0d\uff20":
             raise Failed(f"a formula: {cell}")
     utf8 = every_form(w)
     w.env["LC_ALL"] = "C"

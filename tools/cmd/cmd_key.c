@@ -278,29 +278,39 @@ int cmd_key_remove_run(struct cmd_args *a)
 
 struct key_there {
 	bool file[2], loaded[2];	/* the present one, the next */
+	char *wrong[2];			/* why the file is not used; NULL: it is */
 };
 
 static void key_look_for(const char *name, struct key_there *k)
 {
-	char *path;
+	u8 key[IBTRS_KEY_LEN];
+	char *mend;
 	int next;
 
 	for (next = 0; next < 2; next++) {
-		path = key_path(name, next);
-		k->file[next] = sysfs_exists(path);
+		k->file[next] = key_look(name, next, key, &k->wrong[next], &mend) != ENOENT;
 		k->loaded[next] = keyring_has(name, next);
-		free(path);
+		free(mend);
 	}
+	explicit_bzero(key, sizeof(key));
 }
 
 static void key_list_text(const char *name, const struct key_there *k, bool heading)
 {
 	static const char *const words[2][2] = { { "-", "next" }, { "yes", "yes, next" } };
+	char *file = say_fmt("%s%s%s", k->wrong[0] ? "bad" : k->file[0] ? "yes" : "",
+			     k->file[0] && k->file[1] ? ", " : "",
+			     k->wrong[1] ? "bad next" : k->file[1] ? "next" : "");
+	int next;
 
 	if (heading)
-		say_print("%-24s %-10s %s", "KEY", "FILE", "LOADED");
-	say_print("%-24s %-10s %s", name, words[k->file[0]][k->file[1]],
+		say_print("%-24s %-14s %s", "KEY", "FILE", "LOADED");
+	say_print("%-24s %-14s %s", name, *file ? file : "-",
 		  words[k->loaded[0]][k->loaded[1]]);
+	free(file);
+	for (next = 0; next < 2; next++)
+		if (k->wrong[next])
+			say_warn("%s", k->wrong[next]);
 }
 
 static void key_list_json(struct json *j, const char *name, const struct key_there *k)
@@ -309,6 +319,8 @@ static void key_list_json(struct json *j, const char *name, const struct key_the
 	json_text(j, "name", name);
 	json_bool(j, "file", k->file[0]);
 	json_bool(j, "next_file", k->file[1]);
+	json_text(j, "file_error", k->wrong[0]);
+	json_text(j, "next_file_error", k->wrong[1]);
 	json_bool(j, "loaded", k->loaded[0]);
 	json_bool(j, "next_loaded", k->loaded[1]);
 	json_end(j);
@@ -333,6 +345,8 @@ int cmd_key_list_run(struct cmd_args *a)
 		else
 			key_list_text(names[i], &k, heading);
 		heading = false;
+		free(k.wrong[0]);
+		free(k.wrong[1]);
 	}
 	if (as_json) {
 		json_end(&j);

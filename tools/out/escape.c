@@ -165,7 +165,8 @@ static bool escape_keeps(enum escape how, const char *s, size_t n, unsigned int 
 	/* Alone it would read as the mark of an empty cell. */
 	if (how == ESCAPE_WORD && first && *s == '-' && !s[1])
 		return false;
-	return n == 1 || !r->locale || (escape_locale_utf8 && wcwidth((wchar_t)code) >= 0);
+	/* A mark at the beginning would be shown on what stands before the text. */
+	return n == 1 || !r->locale || (escape_locale_utf8 && wcwidth((wchar_t)code) >= first);
 }
 
 char *escape_text(enum escape how, const char *text)
