@@ -6,7 +6,8 @@
 
 # what is in the name of this directory besides what is known to work, each once
 place-odd := $(shell printf %s "$$(pwd -P)" | LC_ALL=C tr -d 'a-zA-Z0-9/._+@~^\200-\377-' | \
-	LC_ALL=C tr '\t\n' '  ' | LC_ALL=C tr '\001-\037\177' '[\001*]' | fold -w 1 | LC_ALL=C sort -u | \
+	LC_ALL=C tr '\t\n' '  ' | LC_ALL=C tr '\001-\037\177' '[\001*]' | \
+	fold -w 1 | LC_ALL=C sort -u | \
 	sed 's/^ $$/a blank/; s/^[[:cntrl:]]$$/a control character/' | paste -s -d ' ' -)
 # help and dist need no make below them
 ifneq ($(filter-out help dist,$(or $(MAKECMDGOALS),all)),)

@@ -40,7 +40,8 @@ quiet_cmd_probe = PROBE   $@
 	LC_ALL=C awk -f $(word 2,$^) $< $@.log >$@.tmp 2>/dev/null || { \
 		said=$$(grep -v probes.c $@.log | grep -m 1 'error: '); \
 		echo "compat: cannot probe the kernel in $(objtree) with $(probe-cc):" \
-			"$${said:-the sanity probes came out wrong}.$(probe-whose) Log: $@.log" >&2; \
+			"$${said:-the sanity probes came out wrong}.$(probe-whose)" \
+			"Log: $@.log" >&2; \
 		rm -f $@ $@.tmp; exit 1; }; \
 	LC_ALL=C $(probe-cc) -E -P -include $@.tmp $(word 3,$^) 2>&1 >/dev/null | \
 		sed -n 's/.*error: .*"\(.*\)".*/compat: \1; see docs\/kernels.md and compat\/config.h.log/p' | \

@@ -266,7 +266,7 @@ static size_t policy_char(const char *s, size_t left, bool comment, const char *
 	n = (comment ? ibnbd_unseen_line : ibnbd_unseen)(s, left, &code, &name);
 	if (n) {
 		*why = "a character that is not seen";
-		*mend = "blanks and tabs separate words; in a pattern ? stands for one byte of such a character, * for all of it";
+		*mend = "blanks and tabs separate words; in a pattern ? stands for a byte of it, * for all";
 		return n;
 	}
 	n = ibnbd_utf8(s, left);

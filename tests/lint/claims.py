@@ -5,7 +5,8 @@
 The source is right (dkms.conf, the modules' parameters, constants); README, docs and packages are
 compared with it, and the keys of a mapping by tests/unit/test_ibnbd_mapopt.c.  A number in a
 sentence of README is looked for by that sentence, and so is what SENTENCES has.  What the walks of
-docs/design.md and the tasks of CONTRIBUTING.md name has to be there.  Last line: N passed, N failed.
+docs/design.md and the tasks of CONTRIBUTING.md name has to be there.  Last line: N passed, N
+failed.
 """
 import os, re, subprocess, sys
 from pathlib import Path
@@ -129,7 +130,7 @@ def sentences():
     for what, begin, must in SENTENCES:
         found = 0
         for f in PROSE:
-            if re.match(r"ib(trs|nbd)/.*\.c$", f):      # says what it does, not what an option means
+            if re.match(r"ib(trs|nbd)/.*\.c$", f):  # what the code does, not what an option means
                 continue
             # strings of C that stand one behind the other are one
             text = re.sub(r"\s+", " ", re.sub(r"\"\s*\n\s*\"", "", read(f)))

@@ -191,7 +191,8 @@ def quotes_in_fstab_and_crypttab(w):
                                          "g UUID='0123-abcd' - luks\n"
                                          "h 'UUID=0123-abcd' - luks,_netdev\n")
     r = w.run("maps", "check")
-    eq(sorted(re.findall(r"(\S+) \(.*\) has no _netdev", r.err)), ["/a", "/b", "/c", "/k", "f", "g"])
+    eq(sorted(re.findall(r"(\S+) \(.*\) has no _netdev", r.err)),
+       ["/a", "/b", "/c", "/k", "f", "g"])
     eq(sorted(re.findall(r"(\S+): the quote in", r.err)), ["/i", "/j"])
     eq(sorted(re.findall(r"(\S+): the quotes around", r.err)), ["/c", "h"])
 

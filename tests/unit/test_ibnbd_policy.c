@@ -137,7 +137,8 @@ UNIT_TEST(what_is_no_rule)
 	CHECK(p.rule[0].exclusive && !p.rule[1].exclusive);
 	CHECK_EQ(decide("db#2", NULL, "s", "10.0.0.1").may, IBNBD_POLICY_RO);
 	/* a comment is no word, and who wants to can match any name */
-	CHECK_EQ(parse("#\xc2\xa0or \xe4\nd\xc3\xa4\xe6\x97\xa5 ro # voil\xc3\xa0\xc2\xa0!\na??b rw\n"), 0);
+	CHECK_EQ(parse("#\xc2\xa0or \xe4\nd\xc3\xa4\xe6\x97\xa5 ro # voil\xc3\xa0\xc2\xa0!\n"
+		       "a??b rw\n"), 0);
 	CHECK_EQ(p.nr, 2);
 	CHECK_EQ(decide("a\xc2\xa0""b", NULL, "s", "10.0.0.1").may, IBNBD_POLICY_RW);
 }

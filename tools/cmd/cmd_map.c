@@ -100,7 +100,8 @@ static int map_session(struct cmd_args *a)
 		return SAY_DONE;
 	why = maps_make_session(dst, a->map.sessname, sizeof(a->map.sessname));
 	if (why) {
-		say_error(SAY_USAGE, "map: \"-\" makes no session that is this host's alone: %s", why);
+		say_error(SAY_USAGE, "map: \"-\" makes no session that is this host's alone: %s",
+			  why);
 		say_mend(MAPS_MACHINE_MEND);
 		free(why);
 		return SAY_USAGE;

@@ -219,12 +219,13 @@ static void fstab_unseen(struct maps *said, size_t file, size_t off, size_t len)
 	size_t i, n;
 
 	for (i = off; i < off + len; i++) {
-		msg = text[i] == '\r' && i + 1 < off + len ? maps_control(text[i]) :
-							     maps_unseen(text + i, off + len - i, &n);
+		msg = maps_unseen(text + i, off + len - i, &n);
+		if (text[i] == '\r' && i + 1 < off + len) {
+			msg = maps_control(text[i]);
+			n = 1;
+		}
 		if (!msg)
 			continue;
-		if (text[i] == '\r')
-			n = 1;
 		maps_warn(said, (struct maps_at){ file, i, n }, msg,
 			  say_dup("blanks and tabs separate words; this is read as a part of one"));
 		return;

@@ -92,8 +92,8 @@ static char *conf_machine(char *out, size_t size)
 
 	*out = 0;
 	if (!id)
-		why = say_fmt("%s: %s", path,
-			      errno == EILSEQ ? "it is no text, but has NUL bytes" : strerror(errno));
+		why = say_fmt("%s: %s", path, errno == EILSEQ ? "it is no text, but has NUL bytes" :
+								strerror(errno));
 	else if (!conf_machine_ok(id))
 		why = say_fmt("%s: it is no id of a machine, of 32 hexadecimal digits", path);
 	for (p = why ? "" : id; *p; p++)

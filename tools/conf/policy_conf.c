@@ -15,29 +15,36 @@
 #include "tools/host/sysfs.h"
 #include "tools/out/say.h"
 
+/* The words of the module name no character; these do. NULL = it is no mistake of a character. */
+static char *policy_character(const char *at, size_t len)
+{
+	unsigned char c = (unsigned char)*at;
+	size_t n;
+	char *msg = maps_unseen(at, len, &n);
+
+	if (msg || len != 1 || (c >= 0x20 && c < 0x7f))
+		return msg;
+	return c < 0x80 ? maps_control(*at) : say_fmt("byte 0x%02x is not UTF-8", c);
+}
+
 static void policy_mistake(struct policy_conf *c, const struct ibnbd_policy_fault *f)
 {
-	const char *text = c->m->files[0].text;
-	struct maps_at at = { 0, f->line ? f->at : SIZE_MAX, f->len };
-	const char *nl = memchr(text + f->at, '\n', c->m->files[0].len - f->at);
-	char *msg = NULL, byte = f->line && f->len == 1 ? text[f->at] : ' ';
-	size_t n;
+	const struct maps_file *file = &c->m->files[0];
+	const char *at = file->text + f->at, *nl;
+	char *msg;
 
-	if (f->line && f->len)
-		msg = maps_unseen(text + f->at, f->len, &n);
-	if (!byte) {
-		maps_nul(c->m, 0, f->at, nl ? (size_t)(nl - text) - f->at : c->m->files[0].len - f->at);
+	if (!f->line) {
+		maps_error(c->m, (struct maps_at){ 0, SIZE_MAX, 0 }, say_dup(f->why),
+			   say_dup(f->mend));
 		return;
 	}
-	if (!msg && ((unsigned char)byte < ' ' || byte == 0x7f))
-		msg = maps_control(byte);
-	if (!msg && (unsigned char)byte >= 0x80)
-		msg = say_fmt("byte 0x%02x is not UTF-8", (unsigned char)byte);
+	nl = memchr(at, '\n', file->len - f->at);
+	if (maps_nul(c->m, 0, f->at, nl ? (size_t)(nl - at) : file->len - f->at))
+		return;
+	msg = f->len ? policy_character(at, f->len) : NULL;
 	if (!msg)
-		msg = f->line && f->len ?
-			      say_fmt("\"%.*s\": %s", (int)f->len, text + f->at, f->why) :
-			      say_dup(f->why);
-	maps_error(c->m, at, msg, say_dup(f->mend));
+		msg = f->len ? say_fmt("\"%.*s\": %s", (int)f->len, at, f->why) : say_dup(f->why);
+	maps_error(c->m, (struct maps_at){ 0, f->at, f->len }, msg, say_dup(f->mend));
 }
 
 static void policy_lines(struct policy_conf *c)
