@@ -2,8 +2,8 @@
 /*
  * The disk of a device: /dev/ibnbdN and its limits. Its number, and who has it open: number.c.
  *
- * Called by: ctl.c (alloc, add), dev.c (commit, capacity, claim, del), the block layer (open,
- * release).
+ * Called by: ctl.c (alloc, add), dev_state.c (commit), recover.c (capacity), remove.c (del), the
+ * block layer (open, release).
  *
  * Numbers come from the extended range (major 259, "blkext"): LVM accepts it as it is, and there is
  * no limit on partitions (decision 15). The attributes are passed to device_add_disk(), so that the

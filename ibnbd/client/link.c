@@ -2,8 +2,8 @@
 /*
  * The road that link news takes from the transport to the devices of a session.
  *
- * Called by: ibtrs (link_news, link_event), session.c (init, ask, listen, unlisten), dev.c and
- * open.c (join, leave, get, gen, up).
+ * Called by: ibtrs (link_news, link_event), session.c (init, ask, listen, unlisten), open.c
+ * (join, get, gen, up), remove.c (leave), recover.c and sysfs.c (up).
  *
  * ibtrs calls link_news() under its own lock, so that only notes what happened, and one ordered
  * work does it: DOWN lets every device hold its I/O, all at once; UP asks SESS_INFO again, since

@@ -3,7 +3,7 @@
  * What the client sends by itself: a flush when the pool of kept writes is half full, and all that
  * is kept when the server may have lost it.
  *
- * Called by: kept.c (by a work, when the pool is low), open.c (replay).
+ * Called by: open.c (replay); and by a work, which kept.c queues when the pool is low.
  *
  * Both go through slots of the transport's own: those of the device may all be taken by requests
  * that wait. Such slots are few, so two flushes of a session are under way at a time, and a replay

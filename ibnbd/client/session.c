@@ -2,7 +2,7 @@
 /*
  * Sessions of the block client: one transport session and one tag set for all its disks.
  *
- * Called by: ctl.c (get), dev.c (put). What the link brings on later is link.c's.
+ * Called by: ctl.c (get), remove.c (put). What the link brings on later is link.c's.
  *
  * A session lives as long as it has users (mappings). Its name is on the list from the first
  * attempt to open it until the last of it is closed; a mapping that wants a name that is opening or

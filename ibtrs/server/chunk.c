@@ -2,8 +2,8 @@
 /*
  * Chunks: the memory that clients write requests to. What a device makes of it is chunk_keys.c's.
  *
- * Called by handshake.c's INFO work (get) and by path.c's close work (put); works of one path never
- * overlap. Nothing is allocated before INFO_REQ.
+ * Called by: info.c (get) and path_run.c (put, trim), whose works never overlap for one path;
+ * quota.c (the account of memory), session.c, main.c. Nothing is allocated before INFO_REQ.
  *
  * Each chunk is physically contiguous and zeroed when it is allocated, so that nobody ever
  * reads what another one left (E-17, E-47). When a path ends its chunks go to a shelf for a short

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Calls between the files of a driver: who calls whom, and which files form a circle.
 
-    tests/lint/circles.py            circles that docs/design.md does not list, and files without a
-                                     row in its tables of rooms
+    tests/lint/circles.py            circles that docs/design.md does not list, calls up its tables
+                                     of rooms, files without a row there, and essays that say
+                                     "Called by: FILE.c" of a file which calls nothing
     tests/lint/circles.py --show     each file with what it calls, lowest first
 
 A room is FILE.c with FILE.h.  An edge goes from the room that calls a function to the room that
@@ -95,6 +96,29 @@ def rooms(text, folder):
         if found else []
 
 
+def upward(folder, calls, known):
+    """Calls from a room to one that stands before it in the table, other than in a listed circle.
+    Rooms of one row are read from left to right."""
+    order = rooms((TOP / "docs/design.md").read_text(), folder)
+    for caller in order:
+        for callee in sorted(set(calls.get(caller, ())) & set(order)):
+            if order.index(callee) < order.index(caller) and \
+                    not any(f == folder and {caller, callee} <= c for f, c in known):
+                yield (f"docs/design.md: {folder}: {caller} calls {callee}, whose row stands above "
+                       f"({' '.join(sorted(calls[caller][callee]))})")
+
+
+def mistaken(folder, calls):
+    """Files of this folder that an essay names as callers, and that call nothing of its room."""
+    for f in sorted((TOP / folder).glob("*.c")):
+        essay = re.match(r"(?://[^\n]*\n)?/\*(.*?)\*/", f.read_text(), re.S)
+        text = re.sub(r"\n \*[ \t]?", " ", essay[1]) if essay else ""
+        said = re.search(r"\bCalled by:? (.*?)(?:\.(?= |$)|;)", re.sub(r"\([^)]*\)", "", text))
+        for caller in re.findall(r"(?<![\w/])(\w+)\.c\b", said[1]) if said else ():
+            if caller in calls and f.stem not in calls[caller]:
+                yield f"{folder}/{f.name}: not called by {caller}.c, as its essay says"
+
+
 def homeless():
     """What files and tables of rooms say differently."""
     text = (TOP / "docs/design.md").read_text()
@@ -121,7 +145,9 @@ def main():
         return 0
     known, bad = listed(), list(homeless())
     for folder in FOLDERS:
-        found = {(folder, c) for c in circles(graph(folder))[0]}
+        calls = graph(folder)
+        bad += [*upward(folder, calls, known), *mistaken(folder, calls)]
+        found = {(folder, c) for c in circles(calls)[0]}
         for _, c in sorted(found - known, key=str):
             bad.append(f"{folder}: {', '.join(sorted(c))} call each other in a circle "
                        "(circles.py --show names the calls)")

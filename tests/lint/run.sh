@@ -24,7 +24,7 @@ step() {	# NAME COMMAND..
 no_kdir() { [ -z "$(env -u KDIR make -s -C ../.. --eval='said:;@printf %s "$$KDIR"' said)" ]; }
 step "make hands on no kernel directory of its own" no_kdir
 step "each patch that breaks a law applies" ./laws.sh
-step "rooms and circles of calls are those of docs/design.md" ./circles.py
+step "calls go down the tables of rooms of docs/design.md, without other circles" ./circles.py
 step "each function of drivers and command is called" ./unused.py
 step "documents and source say the same" ./claims.py
 step "checkpatch finds nothing" ./checkpatch.sh
