@@ -3,8 +3,8 @@
  * What can be done with the requests of a device that are under way: in flight, parked by ibtrs
  * while there is no path, or strayed (queue.c).
  *
- * Called by: dev_state.c, recover.c, judge.c, remove.c; each under the device's lock, which owns the
- * strays.
+ * Called by: dev_state.c, recover.c, judge.c, remove.c; each under the device's lock, which owns
+ * the strays.
  *
  * What is parked may still be executed by a server that has it: who ends it here is told so, and
  * sees to it that nothing newer is overwritten (L8). The matchers run in the walk of ibtrs over all

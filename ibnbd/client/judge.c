@@ -133,8 +133,8 @@ bool ibnbd_clt_judge_answer(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_gr
 	kept = lost && ibnbd_clt_kept_whole(dev);
 	/*
 	 * Writes that flow are not held: the disk was ours all the time. What waits in the block
-	 * layer, in a page cache or in somebody's head is not seen here: who has the disk open for
-	 * himself (not in a migration) has writes.
+	 * layer, in a page cache or in somebody's head is not seen here: whoever has the disk open
+	 * alone (not in a migration) has writes.
 	 */
 	held = kept;
 	held |= dev->state != IBNBD_DEV_OPEN && dev->disk &&

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * THE grammar of a mapping (docs/design.md section 5, spec C.2). One table, IBNBD_MAPOPTS below,
+ * THE grammar of a mapping (docs/sysfs.md, spec C.2). One table, IBNBD_MAPOPTS below,
  * says key, kind, range, default and help; from it come the parser of `map_device` and of maps.conf
  * lines, `ibnbd map --key value`, the canonical line, `ibnbd help map`, the shell completion and
  * the option section of the manuals.

@@ -24,9 +24,8 @@
 #include "ibtrs/proto/imm.h"
 
 #define CM_RESOLVE_MS	1500
-/* 4.096 us * 2^17 = 0.54 s, times CM_RETRIES: a dead peer is found in 4 s */
-#define CM_ACK_TIMEOUT	17
-#define CM_RETRIES	6	/* 7 would mean "for ever" on soft-RoCE */
+/* times IBTRS_CONN_ACK_TIMEOUT: a dead peer is found in 4 s. 7 would be "for ever" on soft-RoCE */
+#define CM_RETRIES	6
 #define CM_SEND_SGE	32
 #define CM_SERVICE_WR	128
 
@@ -383,7 +382,7 @@ static int cm_resolve(struct ibtrs_clt_conn *conn)
 		return PTR_ERR(id);
 	conn->c.id = id;
 	err = rdma_set_reuseaddr(id, 1);
-	err = err ?: rdma_set_ack_timeout(id, CM_ACK_TIMEOUT);
+	err = err ?: rdma_set_ack_timeout(id, IBTRS_CONN_ACK_TIMEOUT);
 	return err   ?:
 		       rdma_resolve_addr(id, has_src ? (struct sockaddr *)&src : NULL,
 					 (struct sockaddr *)&dst, CM_RESOLVE_MS);

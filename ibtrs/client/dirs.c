@@ -20,15 +20,14 @@
  * Locking: names_lock for names; path->sysfs.lock for what a route told.
  */
 #include <linux/kobject.h>
-#include <linux/netdevice.h>
 #include <linux/sched/mm.h>
 #include <linux/wait_bit.h>
-#include <rdma/ib.h>
 #include <rdma/rdma_cm.h>
 #include <ibtrs/admin.h>
 #include "ibtrs/client/dirs.h"
 #include "ibtrs/client/session.h"
 #include "ibtrs/client/sysfs.h"
+#include "ibtrs/core/sockaddr.h"
 
 static DEFINE_MUTEX(names_lock);
 static atomic_t path_dirs;
@@ -182,36 +181,6 @@ void ibtrs_clt_dirs_path_del(struct ibtrs_clt_path *path)
 	kobject_put(&dir->kobj);
 }
 
-static void addr_from_sockaddr(struct ibtrs_addr *a, const struct sockaddr_storage *ss,
-			       const struct rdma_dev_addr *where)
-{
-	const struct sockaddr_in6 *in6 = (const void *)ss;
-	struct net_device *dev;
-
-	memset(a, 0, sizeof(*a));
-	switch (ss->ss_family) {
-	case AF_INET:
-		a->kind = IBTRS_ADDR_IP4;
-		memcpy(a->raw, &((const struct sockaddr_in *)ss)->sin_addr, 4);
-		break;
-	case AF_INET6:
-		a->kind = IBTRS_ADDR_IP6;
-		memcpy(a->raw, &in6->sin6_addr, sizeof(a->raw));
-		if (!in6->sin6_scope_id)
-			break;
-		dev = dev_get_by_index(where->net, in6->sin6_scope_id);
-		if (dev) {
-			strscpy(a->scope, dev->name, sizeof(a->scope));
-			dev_put(dev);
-		}
-		break;
-	case AF_IB:
-		a->kind = IBTRS_ADDR_GID;
-		memcpy(a->raw, &((const struct sockaddr_ib *)ss)->sib_addr, sizeof(a->raw));
-		break;
-	}
-}
-
 static void path_rename(struct ibtrs_clt_path *path, const struct ibtrs_addr *src)
 {
 	struct ibtrs_addr_pair addr = { .src = *src, .dst = path->addr.dst };
@@ -245,7 +214,7 @@ void ibtrs_clt_dirs_path_route(struct ibtrs_clt_path *path, const struct rdma_cm
 	struct ibtrs_clt_path_sysfs *s = &path->sysfs;
 	struct ibtrs_addr src;
 
-	addr_from_sockaddr(&src, &id->route.addr.src_addr, &id->route.addr.dev_addr);
+	ibtrs_sockaddr_read(&src, &id->route.addr.src_addr, id->route.addr.dev_addr.net);
 	spin_lock(&s->lock);
 	s->src = src;
 	strscpy(s->hca, dev_name(&id->device->dev), sizeof(s->hca));

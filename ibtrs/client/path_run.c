@@ -245,7 +245,7 @@ static void path_step(struct ibtrs_clt_path *path, enum ibtrs_path_event ev)
 			path_attempt_ended(path, true);
 		ibtrs_clt_turn_up(path);
 	}
-	if (path->state == IBTRS_PATH_CLOSED) {
+	if (step.actions & IBTRS_PATH_DO_CLOSED) {
 		WRITE_ONCE(path->nr_closed, path->nr_closed + 1);
 		WRITE_ONCE(path->first_done, true);
 	}

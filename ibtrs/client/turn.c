@@ -13,8 +13,8 @@
  * that was answered goes next. A holder keeps its turn until nothing of what it asked for is on its
  * way any more, or for TURN_LONGEST if its drain hangs.
  *
- * Called by: cm.c, path_run.c. The holder's drain ends its turn, so it lives; the lock is innermost but
- * for that of its handshake.
+ * Called by: cm.c, path_run.c. The holder's drain ends its turn, so it lives; the lock is innermost
+ * but for that of its handshake.
  */
 #include "ibtrs/client/deadline.h"
 #include "ibtrs/client/session.h"

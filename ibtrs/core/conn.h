@@ -12,6 +12,8 @@
 #include <rdma/rdma_cm.h>
 #include "ibtrs/core/fault.h"
 
+#define IBTRS_CONN_ACK_TIMEOUT	17	/* 4.096 us * 2^17 = 0.54 s */
+
 /**
  * struct ibtrs_conn - set before the connection is published, but for the counters
  * @id: CM id; owned by whoever created it

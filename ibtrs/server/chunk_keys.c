@@ -2,8 +2,8 @@
 /*
  * The keys of chunks: how a device, and through it the client, gets at the memory of chunk.c.
  *
- * Called by: info.c and chunk.c (map, register, describe), path_run.c (unmap); the works of one path
- * never overlap.
+ * Called by: info.c and chunk.c (map, register, describe), path_run.c (unmap); the works of one
+ * path never overlap.
  *
  * Without always_invalidate there are as few MRs as the device allows, equal in size (M4): their
  * "page" is the largest power of two that divides the chunk, its DMA addresses and what the device

@@ -16,6 +16,7 @@
 #include <rdma/ib_cm.h>
 #include <rdma/ib_sa.h>
 #include "ibtrs/core/key.h"
+#include "ibtrs/core/sockaddr.h"
 #include "ibtrs/server/admit.h"
 #include "ibtrs/server/debug.h"
 #include "ibtrs/server/handshake.h"
@@ -24,42 +25,18 @@
 #include "ibtrs/server/rx.h"
 #include "ibtrs/server/session.h"
 
-#define HS_ACK_TIMEOUT	17	/* 4.096 us * 2^17 = 0.54 s */
-
 /* ---- addresses ---------------------------------------------------------- */
 
+/* The listener for IPv6 takes IPv4, too. */
 static void hs_addr(struct ibtrs_addr *a, const struct sockaddr_storage *ss)
 {
-	const struct sockaddr_in6 *in6 = (const void *)ss;
-	struct net_device *dev;
-
-	memset(a, 0, sizeof(*a));
-	switch (ss->ss_family) {
-	case AF_INET:
-		a->kind = IBTRS_ADDR_IP4;
-		memcpy(a->raw, &((const struct sockaddr_in *)ss)->sin_addr, 4);
-		break;
-	case AF_INET6:
-		if (ipv6_addr_v4mapped(&in6->sin6_addr)) {
-			a->kind = IBTRS_ADDR_IP4;
-			memcpy(a->raw, &in6->sin6_addr.s6_addr[12], 4);
-			break;
-		}
-		a->kind = IBTRS_ADDR_IP6;
-		memcpy(a->raw, &in6->sin6_addr, sizeof(a->raw));
-		if (!in6->sin6_scope_id)
-			break;
-		dev = dev_get_by_index(&init_net, in6->sin6_scope_id);
-		if (dev) {
-			strscpy(a->scope, dev->name, sizeof(a->scope));
-			dev_put(dev);
-		}
-		break;
-	case AF_IB:
-		a->kind = IBTRS_ADDR_GID;
-		memcpy(a->raw, &((const struct sockaddr_ib *)ss)->sib_addr, sizeof(a->raw));
-		break;
-	}
+	ibtrs_sockaddr_read(a, ss, &init_net);
+	if (a->kind != IBTRS_ADDR_IP6 || !ipv6_addr_v4mapped((const struct in6_addr *)a->raw))
+		return;
+	a->kind = IBTRS_ADDR_IP4;
+	memmove(a->raw, a->raw + 12, 4);
+	memset(a->raw + 4, 0, sizeof(a->raw) - 4);
+	a->scope[0] = 0;
 }
 
 /*
@@ -171,7 +148,7 @@ static int hs_reply_accept(struct ibtrs_srv_conn *conn, const void *req)
 		if (err)
 			return err;
 	}
-	rdma_set_ack_timeout(conn->c.id, HS_ACK_TIMEOUT);
+	rdma_set_ack_timeout(conn->c.id, IBTRS_CONN_ACK_TIMEOUT);
 	rdma_set_min_rnr_timer(conn->c.id, IB_RNR_TIMER_000_64);
 	return rdma_accept(conn->c.id, &param);
 }

@@ -6,7 +6,7 @@
  * is refused, never used up to there. What stands in its place (a directory, a FIFO, a link that
  * leads nowhere) is told apart from nothing. Whoever can write to a file of ours, to a directory on
  * the way to it, or to a link in between decides what root does; so all of these must be root's
- * alone. Somebody who is not root may look at files of his own, too.
+ * alone. Somebody who is not root may look at own files, too.
  */
 #include <errno.h>
 #include <fcntl.h>

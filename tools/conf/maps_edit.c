@@ -114,7 +114,7 @@ static int edit_replace(const char *path, const char *text, size_t len)
 
 /*
  * What a link stands for is replaced, not the link: it may lead to where the administrator keeps
- * all his files.
+ * all such files.
  */
 static int edit_write(const char *path, const char *text, size_t len)
 {

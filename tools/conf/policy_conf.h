@@ -41,7 +41,7 @@ char *policy_conf_who(const struct ibnbd_policy_rules *p, const struct ibnbd_pol
 bool policy_conf_for_all(const struct ibnbd_policy_rule *r);
 /*
  * May somebody of whom nothing is known write to @name? Whoever has no key can choose the name of
- * his session.
+ * its session.
  */
 bool policy_conf_anybody_writes(const struct ibnbd_policy_rules *p, const char *name);
 
