@@ -121,7 +121,7 @@ bool ibnbd_clt_judge_answer(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_gr
 	const char *why;
 
 	if (ibnbd_clt_judge_left(dev, g)) {
-		/* The CLOSE has not arrived, or it was given up just now. */
+		/* Our CLOSE was lost, or requests were given up only after it: ask again. */
 		ibnbd_clt_dev_ask_later(dev, IBNBD_CLT_RETRY_HELD);
 		return false;
 	}

@@ -23,8 +23,8 @@ bool ibnbd_clt_judge_resends(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_g
 void ibnbd_clt_judge_error(struct ibnbd_clt_dev *dev, int err, const char *why);
 
 /*
- * Why not: @why if there is one, in the server's own words or ours, else what the errno says. Valid
- * as long as open_lock is held.
+ * Why an OPEN failed: @why if there is one, in the server's words or ours; else what @err means.
+ * Valid as long as open_lock is held.
  */
 static inline const char *ibnbd_clt_judge_word(int err, const char *why)
 {

@@ -54,7 +54,7 @@ static void queue_give_slot(struct ibnbd_clt_op *op)
 	ibtrs_clt_slot_give(op->dev->clt, op->io.slot);
 }
 
-/* What the gate, other than open, does with a request; BLK_STS_OK: send it. */
+/* A gate that is not open meets a request. BLK_STS_OK: the request may be sent all the same. */
 static noinline blk_status_t queue_gate(const struct ibnbd_clt_dev *dev, const struct request *rq,
 					enum ibnbd_clt_gate gate)
 {
@@ -160,8 +160,8 @@ static __always_inline blk_status_t queue_submit(struct request *rq, struct ibnb
 }
 
 /*
- * Anything but BLK_STS_OK: not posted; the request was started when blk_mq_request_started() says
- * so.
+ * BLK_STS_OK: ibtrs has the request. Any other status: it was not posted, and still is the block
+ * layer's; blk_mq_request_started() tells whether it was started.
  */
 static __always_inline blk_status_t queue_send(struct request *rq, struct ibtrs_clt_plug *plug)
 {

@@ -151,8 +151,8 @@ static bool export_is_last_writer(const struct ibnbd_srv_open *open)
 }
 
 /*
- * @flushed: what it wrote. Returns the export if this was its last open: put it when the lock is
- * free.
+ * @flushed: the disk holds all that this open wrote. Returns the export if this was its last open:
+ * put it when the lock is free.
  */
 static struct ibnbd_srv_export *export_detach(struct ibnbd_srv_open *open, bool flushed)
 {

@@ -141,8 +141,8 @@ static int file_write(const unsigned long *dirty)
 }
 
 /*
- * What one of them says. One of zeroes, or a short one, is new: it was never written to the end.
- * @gap: a slot is lost.
+ * Looks at one of the tables that were read from the file. A table of zeroes was never written to
+ * the end, so it counts as new and gets its header. @gap: set if the record of a slot is damaged.
  */
 static int table_check_one(enum table t, bool *gap)
 {

@@ -3,7 +3,7 @@
 
 /* a link that moves less than 4 MiB in an interval is as good as dead */
 #define SQWATCH_FLOOR_SHIFT	22
-/* intervals; so a queue that only seems full is found too */
+/* no more intervals than that for bytes: a queue that only seems full must be found too */
 #define SQWATCH_FLOOR_MAX	30
 
 /**

@@ -131,7 +131,7 @@ static const char *legacy_flag(const char *word)
 	return NULL;
 }
 
-/* Is the next word its value? A key of the mapping grammar always has one. */
+/* Is the word behind option @word that option's value? Mapping options always have a value. */
 static bool legacy_takes_value(const char *word)
 {
 	size_t len = strlen(word);

@@ -9,12 +9,13 @@
 #include <stdbool.h>
 #include <ibtrs/key.h>
 
-/* Is it there? */
+/* Is there such a keyring? No: ibtrs-core is not loaded. */
 bool keyring_there(void);
+/* Does it have a key of this name? @next: the key that is to follow the one in use. */
 bool keyring_has(const char *name, bool next);
-/* In the place of one of that name. 0 or errno. Honours --dry-run. */
+/* Loads a key; one of the same name is replaced. 0 or errno. Honours --dry-run. */
 int keyring_add(const char *name, bool next, const u8 *key);
-/* 0, ENOKEY: it was not there. Honours --dry-run. */
+/* Takes a key away. 0, or ENOKEY: there was none. Honours --dry-run. */
 int keyring_remove(const char *name, bool next);
 /* Names that have a key, sorted; free with sysfs_list_free(). */
 char **keyring_names(void);
