@@ -25,7 +25,7 @@ SHIPPED	:= Kbuild Makefile dkms.conf COPYING compat ibtrs ibnbd
 include compat/place.mk
 
 .DEFAULT_GOAL := modules
-.PHONY: modules clean tools unit fuzz lint package check check-all dkms-source check-kernels \
+.PHONY: modules clean tools unit fuzz lint package check check-all check-tools dkms-source check-kernels \
 	check-boot check-memory check-packages check-faults check-suites check-laws soak churn \
 	hostile check-debug check-kcsan check-interop check-long cases demo bench bench-quick \
 	bench-lines bench-lines-quick vm-shell \
@@ -53,7 +53,7 @@ kdir:
 			"or set KDIR=" >&2; exit 1; }
 
 ## Test
-check:				## all that must hold: unit fuzz lint package kernels boot cases bench-quick (as root; uses virtual machines)
+check:				## all that must hold: unit fuzz lint package kernels boot cases bench-quick (as root; uses virtual machines; 30 minutes on two CPUs)
 	tests/setup.sh
 	$(MAKE) test-build
 	LIMIT=30 FUZZ=6 MATRIX=--short tests/check.sh \
@@ -65,8 +65,11 @@ check-all:			## that and all that takes longer: every kernel, faults, interop, t
 		bench-lines-quick bench interop faults suites soak churn laws memory debug hostile \
 		kcsan
 
-unit:				## pure code: tests/unit
+unit:				## pure code: tests/unit; with lint a minute when warm
 	$(MAKE) -C tests/unit check
+
+check-tools:			## the command against a faked driver, 5 minutes; ONLY=save picks by name: 10 s. UPDATE=1: writes tests/tools/golden
+	$(MAKE) -C tools check ONLY=$(ONLY) UPDATE=$(UPDATE)
 
 # bash counts in a variable of that name, so check.sh hands on another
 SECONDS	?= $(or $(FUZZ),30)
@@ -102,7 +105,7 @@ check-memory: test-build		## let each allocation fail once: tests/cases/memory/n
 cases: test-build		## tests in virtual machines; CASES="paths/ map/admin" picks some
 	tests/vm/run.py -j2 --again $(CASES)
 
-check-long: test-build		## the cases that make check leaves out: rare, long, or covered by others
+check-long: test-build		## the cases that make check leaves out: rare, long, or covered by others (hours)
 	tests/vm/run.py -j2 --again --long
 
 check-interop:			## with the kernel's own rnbd as peer, of 5.10, 6.1, 6.12 and 7.2; SERIES=6.12 picks

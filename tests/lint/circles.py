@@ -125,7 +125,9 @@ def homeless():
     for folder in FOLDERS + PURE + TOOLS:
         files, rows = {f.stem for f in (TOP / folder).glob("*.c")
                        if not f.name.endswith(".mod.c")}, rooms(text, folder)
-        for name in sorted(files - set(rows)):
+        # a command is said in its own table, tools/cli/commands.h
+        for name in sorted(n for n in files - set(rows)
+                           if folder != "tools/cmd" or not n.startswith("cmd_")):
             yield f"{folder}/{name}.c has no row in docs/design.md's table of rooms"
         for name in sorted(set(rows) - files) + sorted({r for r in rows if rows.count(r) > 1}):
             yield f"docs/design.md: {folder} has no file {name}, or {name} has two rows"

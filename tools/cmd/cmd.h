@@ -142,47 +142,10 @@ int cmd_legacy(int *argc, const char ***argv);
 
 /* cli/help.c */
 int cmd_help(const struct cmd *c);
-int cmd_help_run(struct cmd_args *a);
-int cmd_complete_run(struct cmd_args *a);
-int cmd_synopsis_run(struct cmd_args *a);
 
-/* The commands. */
-int cmd_map_run(struct cmd_args *a);
-int cmd_unmap_run(struct cmd_args *a);
-int cmd_remap_run(struct cmd_args *a);
-int cmd_resize_run(struct cmd_args *a);
-int cmd_list_run(struct cmd_args *a);
-int cmd_show_run(struct cmd_args *a);
-int cmd_stat_run(struct cmd_args *a);
-int cmd_path_list_run(struct cmd_args *a);
-int cmd_path_add_run(struct cmd_args *a);
-int cmd_path_order_run(struct cmd_args *a);	/* remove, disconnect, reconnect */
-int cmd_path_policy_run(struct cmd_args *a);
-int cmd_session_list_run(struct cmd_args *a);
-int cmd_session_reconnect_run(struct cmd_args *a);
-int cmd_server_list_run(struct cmd_args *a);
-int cmd_server_exports_run(struct cmd_args *a);
-int cmd_server_close_run(struct cmd_args *a);
-int cmd_server_disconnect_run(struct cmd_args *a);
-int cmd_server_check_run(struct cmd_args *a);
-int cmd_server_start_run(struct cmd_args *a);
-int cmd_server_stop_run(struct cmd_args *a);
-int cmd_key_generate_run(struct cmd_args *a);
-int cmd_key_list_run(struct cmd_args *a);
-int cmd_key_load_run(struct cmd_args *a);
-int cmd_key_remove_run(struct cmd_args *a);
-int cmd_maps_check_run(struct cmd_args *a);
-int cmd_maps_show_run(struct cmd_args *a);
-int cmd_maps_apply_run(struct cmd_args *a);
-int cmd_maps_save_run(struct cmd_args *a);
-int cmd_maps_remove_run(struct cmd_args *a);
-int cmd_maps_start_run(struct cmd_args *a);
-int cmd_maps_stop_run(struct cmd_args *a);
-int cmd_maps_release_run(struct cmd_args *a);
-int cmd_maps_restore_run(struct cmd_args *a);
-int cmd_monitor_run(struct cmd_args *a);
-int cmd_metrics_run(struct cmd_args *a);
-int cmd_doctor_run(struct cmd_args *a);
-int cmd_dump_run(struct cmd_args *a);
+/* The commands: int cmd_NAME_run(struct cmd_args *a). */
+#define COMMAND(name, words, min, max, options, flags, what, run, ...) int run(struct cmd_args *a);
+#include "tools/cli/commands.h"
+#undef COMMAND
 
 #endif

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The table of commands: everything the command line, the help, the manual and the completion know.
+ * Sorted as help shows it. Included where rows are wanted, with a COMMAND() that makes them.
+ *
+ * COMMAND(name, words, min, max, options, flags, what, run, help, more): see struct cmd of cmd.h.
+ */
+COMMAND("map", "DEVICE SESSION [PATH]...", 0, ANY,
+	O(json) | O(idempotent) | O(save) | O(save_only) | O(no_reload) | O(no_modprobe) |
+		  O(file),
+	CMD_MAPOPTS, CMD_WORDS_NONE, cmd_map_run, "map a device of a server",
+	"DEVICE is what the server calls it, SESSION a name for the connection, PATH an "
+	"address of the server, [SOURCE,]DESTINATION. A session that exists needs no PATH. "
+	"\"-\" as SESSION makes one of this host's full name, a part of its machine id, and the "
+	"server's address. A single word that maps.conf knows is mapped as it says there. "
+	"However it is mapped: where maps.conf has uuid= or size= for it, another disk is "
+	"unmapped again. Prints the name of the device.")
+COMMAND("unmap", "DEVICE...", 1, ANY,
+	O(force) | O(all) | O(idempotent) | O(forget) | O(no_reload) | O(timeout) | O(file),
+	CMD_INSTEAD, CMD_WORDS_DEVICE, cmd_unmap_run, "unmap a device",
+	"Waits until it is gone, 30 seconds at most. Refuses a device that is in use and says "
+	"who uses it. --all leaves out the device of the root file system and of swap.")
+COMMAND("remap", "DEVICE...", 1, ANY, O(all) | O(session) | O(force) | O(file), CMD_INSTEAD,
+	CMD_WORDS_DEVICE, cmd_remap_run, "open a closed device again on the server",
+	"The only way back for a fenced device, besides unmapping. --session: all devices of "
+	"it that are closed. --force: unmap it and map it again as it was, over the paths "
+	"that its session has; what an older driver does not tell (port, heartbeat, delays, "
+	"write_*) comes from its line in maps.conf, or is the default.")
+COMMAND("resize", "DEVICE SIZE", 2, 2, O(force), 0, CMD_WORDS_DEVICE, cmd_resize_run,
+	"change the size of a device here",
+	"SIZE in bytes, or with K, M, G, T, P, E (1024), or with s for sectors of 512 bytes. Making it smaller needs --force.")
+COMMAND("list", "[DEVICE]...", 0, ANY, CMD_TABLE | O(tree) | O(session), 0, CMD_WORDS_DEVICE,
+	cmd_list_run, "list mapped devices", NULL)
+COMMAND("show", "NAME...", 1, ANY, O(json) | O(bytes), 0, CMD_WORDS_ANY, cmd_show_run,
+	"everything about a device, session, path or export", NULL)
+COMMAND("stat", "[SESSION]...", 0, ANY,
+	O(json) | O(bytes) | O(interval) | O(count) | O(noheadings), 0, CMD_WORDS_SESSION,
+	cmd_stat_run, "traffic of devices and paths",
+	"Without -i: sums since the beginning. With -i: rates for each interval.")
+COMMAND("path list", "[SESSION]...", 0, ANY, CMD_TABLE, 0, CMD_WORDS_SESSION, cmd_path_list_run,
+	"list paths, of both sides", NULL)
+COMMAND("path add", "SESSION PATH...", 2, ANY, O(idempotent), 0, CMD_WORDS_SESSION,
+	cmd_path_add_run, "add a path to a session", "Returns when it is connected.")
+COMMAND("path remove", "SESSION PATH...", 1, ANY, O(force) | O(idempotent), 0, CMD_WORDS_PATH,
+	cmd_path_order_run, "take a path out of a session",
+	"PATH: source@destination, one of both addresses, or RDMA-DEVICE:PORT. The last path that works needs --force.")
+COMMAND("path disconnect", "SESSION PATH...", 1, ANY, O(force) | O(idempotent), 0, CMD_WORDS_PATH,
+	cmd_path_order_run, "close a path and leave it closed",
+	"The last path that works needs --force.")
+COMMAND("path reconnect", "SESSION PATH...", 1, ANY, O(all) | O(idempotent), CMD_INSTEAD,
+	CMD_WORDS_PATH, cmd_path_order_run, "connect a path now",
+	"--all: each path of the session, or of all sessions, that is not connected.")
+COMMAND("path policy", "SESSION [POLICY]", 1, 2, 0, 0, CMD_WORDS_SESSION, cmd_path_policy_run,
+	"say or set which path takes a request",
+	"POLICY: round-robin, min-inflight or min-latency.")
+COMMAND("session list", "[SESSION]...", 0, ANY, CMD_TABLE, 0, CMD_WORDS_SESSION,
+	cmd_session_list_run, "list sessions, of both sides", NULL)
+COMMAND("session reconnect", "SESSION...", 1, ANY, O(all), CMD_INSTEAD, CMD_WORDS_SESSION,
+	cmd_session_reconnect_run, "connect all paths that are down", NULL)
+COMMAND("server list", "", 0, 0, CMD_TABLE, 0, CMD_WORDS_NONE, cmd_server_list_run,
+	"who has mapped what from this host", NULL)
+COMMAND("server exports", "", 0, 0, CMD_TABLE, 0, CMD_WORDS_NONE, cmd_server_exports_run,
+	"what is open, what could be mapped, and by whom",
+	"Below each name the rules of policy.conf that may decide about it, as the driver has them (for root); the first that matches does.")
+COMMAND("server close", "EXPORT [SESSION]", 1, 2, O(force) | O(all) | O(idempotent), 0,
+	CMD_WORDS_EXPORT, cmd_server_close_run, "take a mapping away from a client",
+	"Its I/O fails from now on. --all: of every session. Asks for --force, since the client may be in the middle of something.")
+COMMAND("server disconnect", "SESSION [PATH]...", 1, ANY, 0, 0, CMD_WORDS_NONE,
+	cmd_server_disconnect_run, "close paths of a client", "The client will come back.")
+COMMAND("server check", "", 0, 0, O(file) | O(policy_file), 0, CMD_WORDS_NONE,
+	cmd_server_check_run, "look for mistakes in server.conf and policy.conf", NULL)
+COMMAND("server start", "", 0, 0, O(file) | O(policy_file) | O(no_modprobe), 0, CMD_WORDS_NONE,
+	cmd_server_start_run, "export what server.conf says, to whom policy.conf allows it",
+	"Run again, it takes up what has changed: what policy.conf does not allow any more is taken away from its clients.")
+COMMAND("server stop", "", 0, 0, O(force), 0, CMD_WORDS_NONE, cmd_server_stop_run,
+	"stop exporting", "Refuses while something is mapped, unless --force.")
+COMMAND("key generate", "NAME", 1, 1, O(next) | O(idempotent), 0, CMD_WORDS_NONE,
+	cmd_key_generate_run, "make a key that two hosts share",
+	"Writes /etc/ibnbd/keys/NAME, which only root can read; copy it to the other host by a way that you trust. "
+	"--next: NAME.next, to follow it: both are valid until NAME.next is renamed to NAME.")
+COMMAND("key list", "", 0, 0, O(noheadings) | O(json), 0, CMD_WORDS_NONE, cmd_key_list_run,
+	"which keys there are, and which the kernel has", NULL)
+COMMAND("key load", "[NAME]...", 0, ANY, O(no_modprobe), 0, CMD_WORDS_NONE, cmd_key_load_run,
+	"give keys to the kernel",
+	"Without NAME all of /etc/ibnbd/keys, and a key that has no file there any more is dropped; ibnbd-keys.service does it at boot. "
+	"Nobody can read them back. A connection that is up is not touched, the next one is made with what is loaded then.")
+COMMAND("key remove", "NAME...", 1, ANY, O(next) | O(idempotent), 0, CMD_WORDS_NONE,
+	cmd_key_remove_run, "take a key out of the kernel and delete its file",
+	"Connections that are up stay, but cannot come back. --next: only the one that is to follow.")
+COMMAND("maps check", "", 0, 0, O(file) | O(json), 0, CMD_WORDS_NONE, cmd_maps_check_run,
+	"look for mistakes in maps.conf", NULL)
+COMMAND("maps show", "[NAME]...", 0, ANY, O(file) | O(json) | O(as_commands), 0, CMD_WORDS_MAP,
+	cmd_maps_show_run, "what maps.conf says, defaults filled in", NULL)
+COMMAND("maps apply", "", 0, 0, O(file) | O(prune) | O(force) | O(no_modprobe), 0, CMD_WORDS_NONE,
+	cmd_maps_apply_run, "make it as maps.conf says",
+	"Maps what is missing, adds paths, changes what can be changed in place. Unmaps nothing, but with --prune.")
+COMMAND("maps save", "[NAME|DEVICE]...", 1, ANY, O(file) | O(all) | O(no_reload), CMD_INSTEAD,
+	CMD_WORDS_DEVICE, cmd_maps_save_run, "write what is mapped to maps.conf.d", NULL)
+COMMAND("maps remove", "NAME...", 1, ANY, O(file) | O(no_reload) | O(idempotent), 0,
+	CMD_WORDS_MAP, cmd_maps_remove_run, "take lines out of maps.conf", NULL)
+COMMAND("maps start", "NAME...", 1, ANY, O(file) | O(missing) | O(timeout) | O(no_modprobe),
+	CMD_INSTEAD, CMD_WORDS_MAP, cmd_maps_start_run,
+	"map as maps.conf says, trying until it works", NULL)
+COMMAND("maps stop", "NAME...", 1, ANY, O(file) | O(timeout) | O(force), 0, CMD_WORDS_MAP,
+	cmd_maps_stop_run, "unmap what maps.conf names", NULL)
+COMMAND("maps release", "", 0, 0, O(remember), 0, CMD_WORDS_NONE, cmd_maps_release_run,
+	"shorten hold= of every device, for a shutdown or a suspend",
+	"To 10 seconds, to 5 where no path works; ibnbd-shutdown.service does it before the "
+	"file systems are unmounted, ibnbd-suspend.service before the machine sleeps. The "
+	"device of the root file system and of swap is left alone.")
+COMMAND("maps restore", "", 0, 0, 0, 0, CMD_WORDS_NONE, cmd_maps_restore_run,
+	"undo maps release --remember",
+	"What was changed since, and what was unmapped, is left alone.")
+COMMAND("monitor", "", 0, 0, O(json) | O(count) | O(timeout), 0, CMD_WORDS_NONE, cmd_monitor_run,
+	"tell what happens to devices and paths", NULL)
+COMMAND("metrics", "", 0, 0, O(file), 0, CMD_WORDS_NONE, cmd_metrics_run,
+	"numbers for Prometheus", NULL)
+COMMAND("doctor", "", 0, 0, O(json) | O(file), 0, CMD_WORDS_NONE, cmd_doctor_run,
+	"look for what is wrong and name the mend",
+	"Exits with 0: all well, 1: warnings, 2: something does not work.")
+COMMAND("dump", "", 0, 0, O(anonymize) | O(file) | O(json), 0, CMD_WORDS_NONE, cmd_dump_run,
+	"everything, as JSON, for a bug report", NULL)
+COMMAND("help", "[COMMAND]...", 0, ANY, 0, 0, CMD_WORDS_COMMAND, cmd_help_run,
+	"this, or what a command does", NULL)
+COMMAND("complete", "SHELL|WORDS [WORD]", 1, 2, 0, CMD_HIDDEN, CMD_WORDS_NONE, cmd_complete_run,
+	"completion for bash, zsh or fish; or the words of a kind", NULL)
+COMMAND("synopsis", "[maps|server]", 0, 1, 0, CMD_HIDDEN, CMD_WORDS_NONE, cmd_synopsis_run,
+	"the manual's list of commands and options", NULL)
