@@ -25,8 +25,8 @@ SHIPPED	:= Kbuild Makefile dkms.conf COPYING compat ibtrs ibnbd
 include compat/place.mk
 
 .DEFAULT_GOAL := modules
-.PHONY: modules clean tools unit fuzz lint package check check-all check-tools dkms-source check-kernels \
-	check-boot check-memory check-packages check-faults check-suites check-laws soak churn \
+.PHONY: modules clean tools unit fuzz lint package check check-all check-tools dkms-source \
+	check-kernels check-boot check-memory check-packages check-faults check-suites check-laws soak churn \
 	hostile check-debug check-kcsan check-interop check-long cases demo bench bench-quick \
 	bench-lines bench-lines-quick vm-shell \
 	install modules_install tools-install dkms-install dkms-remove dist deb rpm help
