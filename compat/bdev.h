@@ -122,9 +122,6 @@ static inline void cx_bdev_close(cx_bdev_t b, blk_mode_t mode, void *holder)
 #if !HAVE_BDEV_NR_SECTORS	/* 5.16 */
 #define bdev_nr_sectors(b)	((sector_t)(i_size_read((b)->bd_inode) >> SECTOR_SHIFT))
 #endif
-#if !HAVE_BDEV_NR_BYTES		/* 5.16 */
-#define bdev_nr_bytes(b)	((loff_t)bdev_nr_sectors(b) << SECTOR_SHIFT)
-#endif
 #if !HAVE_BDEV_MAX_DISCARD	/* 5.19 */
 static inline unsigned int bdev_max_discard_sectors(struct block_device *b)
 {
@@ -143,12 +140,6 @@ static inline unsigned int bdev_discard_granularity(struct block_device *b)
 static inline unsigned int bdev_max_secure_erase_sectors(struct block_device *b)
 {
 	return blk_queue_secure_erase(bdev_get_queue(b)) ? bdev_max_discard_sectors(b) : 0;
-}
-#endif
-#if !HAVE_BDEV_WZEROES_UNMAP	/* 6.17; 0 = not known to unmap */
-static inline unsigned int bdev_write_zeroes_unmap_sectors(struct block_device *b)
-{
-	return 0;
 }
 #endif
 #if !HAVE_BDEV_WRITE_CACHE	/* 5.19 */
@@ -199,30 +190,6 @@ typedef unsigned int blk_opf_t;
 #ifndef REQ_POLLED		/* 5.16 */
 #define REQ_POLLED		REQ_HIPRI
 #endif
-#if !HAVE_BIO_MAX_SEGS		/* 5.12 */
-#define BIO_MAX_VECS		BIO_MAX_PAGES
-static inline unsigned int bio_max_segs(unsigned int n)
-{
-	return min_t(unsigned int, n, BIO_MAX_VECS);
-}
-#endif
-
-static inline struct bio *cx_bio_alloc(struct block_device *bdev, unsigned short nr_vecs,
-				       blk_opf_t opf, gfp_t gfp, struct bio_set *bs)
-{
-#if HAVE_BIO_ALLOC_BDEV		/* 5.18 */
-	return bs ? bio_alloc_bioset(bdev, nr_vecs, opf, gfp, bs) :
-		    bio_alloc(bdev, nr_vecs, opf, gfp);
-#else
-	struct bio *bio = bs ? bio_alloc_bioset(gfp, nr_vecs, bs) : bio_alloc(gfp, nr_vecs);
-
-	if (bio) {
-		bio_set_dev(bio, bdev);
-		bio->bi_opf = opf;
-	}
-	return bio;
-#endif
-}
 
 static inline void cx_bio_init(struct bio *bio, struct block_device *bdev, struct bio_vec *vecs,
 			       unsigned short nr_vecs, blk_opf_t opf)

@@ -8,33 +8,25 @@
  * things that are macros wherever they exist need no probe, only #ifndef.
  *
  * SAME NAME AS IN THE NEWEST KERNEL (just use it; older kernels get it here)
- *   timers     timer_delete[_sync] timer_shutdown_sync timer_container_of
- *              hrtimer_setup secs_to_jiffies
- *   workqueue  WQ_PERCPU (pass it or WQ_UNBOUND, always) system_percpu_wq
- *              system_dfl_wq
- *   memory     kzalloc_obj(*p, gfp) kfree_rcu_mightsleep __counted_by
+ *   time       secs_to_jiffies
+ *   workqueue  system_percpu_wq (alloc_workqueue: always WQ_UNBOUND)
+ *   memory     kzalloc_obj(*p, gfp)
  *              guard() scoped_guard() __free(): mutex, spinlock[_irq[save]],
  *              rcu; __free(kfree)
- *   strings    sysfs_emit[_at] str_yes_no str_enabled_disabled; strscpy() with
- *              all 3 arguments
- *   random     get_random_u32_below get_random_u32_inclusive
+ *   strings    sysfs_emit[_at]; strscpy() with all 3 arguments
  *   files      kiocb_start_write kiocb_end_write ITER_SOURCE ITER_DEST
  *              vfs_path_lookup scoped_with_init_fs() (around every lookup or
  *              open of a name outside a user's own system call)
- *   bio        blk_opf_t REQ_POLLED BIO_MAX_VECS bio_max_segs
- *              bio_add_virt_nofail
- *   bdev       bdev_nr_sectors bdev_nr_bytes bdev_max_discard_sectors
+ *   bio        blk_opf_t REQ_POLLED bio_add_virt_nofail
+ *   bdev       bdev_nr_sectors bdev_max_discard_sectors
  *              bdev_discard_granularity bdev_max_secure_erase_sectors
  *              bdev_write_cache bdev_fua bdev_rot bdev_stable_writes
- *              bdev_write_zeroes_unmap_sectors blkdev_issue_flush(bdev)
- *              bdev_kobj
+ *              blkdev_issue_flush(bdev) bdev_kobj
  *   blk-mq     BLK_MQ_F_SHOULD_MERGE BLK_MQ_F_NO_SCHED_BY_DEFAULT (set both)
  *              blk_rq_map_sg(rq, sgl) blk_mark_disk_dead
  *              set_capacity_and_notify blk_mode_t BLK_OPEN_{READ,WRITE}
  *              blk_mq_quiesce_tagset blk_mq_unquiesce_tagset
- *              memflags = blk_mq_freeze_queue(q), blk_mq_unfreeze_queue(q, m)
- *              BLK_STS_OFFLINE BLK_STS_RESV_CONFLICT
- *   rdma       attrs.kernel_cap_flags & IBK_* rdma_set_min_rnr_timer
+ *   rdma       rdma_set_min_rnr_timer
  *              (device attributes are int or u32: use min_t(u32, ...))
  *
  * WRAPPERS (the shape changed; the newest shape stands behind cx_*)
@@ -50,15 +42,12 @@
  *   void cx_free_queue(q)                   skipped by quiesce_tagset
  *   bool cx_set_unused(set)                 has the last queue left it?
  *   void cx_wait_quiesce_done(set, q)       after blk_mq_quiesce_queue_nowait
- *   struct gendisk *cx_rq_disk(rq)          (rq->q->queuedata is better)
  *   DEF_MQ_TIMEOUT(fn, rq) { }              a function for blk_mq_ops.timeout
  *   DEF_MQ_MAP_QUEUES(fn, set) { ... MQ_MAP_QUEUES_END }
  *   DEF_MQ_POLL(fn, hctx) { }               .poll
- *   DEF_MQ_BUSY_ITER(fn, rq, data) { return true; }   blk_mq_tagset_busy_iter
  *   DEF_MQ_QUEUE_RQS(fn, list) { }  with cx_rq_list_t l = CX_RQ_LIST_INIT and
- *                                   cx_rq_list_pop/add_tail/empty/assign
+ *                                   cx_rq_list_pop/add_tail/assign
  *   in the ops table: MQ_QUEUE_RQS(fn)      ".queue_rqs = fn," or nothing
- *   cx_node_t                               last argument of .init_request
  *   DEF_BD_OPEN(fn, disk, mode) DEF_BD_RELEASE(fn, disk) DEF_BD_GETGEO(fn, disk, geo)
  *   in the operations of a disk: BD_FREE_DISK(fn)  and fn for cx_add_disk, too
  *  block and file, server (bdev.h)
@@ -70,7 +59,6 @@
  *   void cx_fput(file)                      fput that is over on return when
  *                                           called from a kernel thread
  *   const char *cx_part_uuid(bdev)              NULL: not a partition, or no uuid
- *   struct bio *cx_bio_alloc(bdev, nr_vecs, opf, gfp, bio_set or NULL)
  *   void cx_bio_init(bio, bdev, vecs, nr_vecs, opf)   an embedded bio
  *   DEF_KI_COMPLETE(fn, iocb, ret) { }      kiocb.ki_complete
  *   ssize_t cx_read_iter(iocb, iter)  ssize_t cx_write_iter(iocb, iter)

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Language, memory, timers, work queues, driver model, trace. See compat.h. */
+/* Language, memory, time, work queues, driver model, trace. See compat.h. */
 #ifndef IBNBD_COMPAT_CORE_H
 #define IBNBD_COMPAT_CORE_H
 
 #include <linux/module.h>
 #include <linux/device.h>
-#include <linux/hrtimer.h>
 #include <linux/jiffies.h>
 #include <linux/mutex.h>
 #include <linux/random.h>
@@ -17,9 +16,6 @@
 #include <linux/sysfs.h>
 #include <linux/timer.h>
 #include <linux/workqueue.h>
-#if HAVE_H_STRING_CHOICES
-#include <linux/string_choices.h>
-#endif
 #if HAVE_H_UNALIGNED
 #include <linux/unaligned.h>
 #else
@@ -47,73 +43,19 @@ DEFINE_LOCK_GUARD_0(rcu, rcu_read_lock(), rcu_read_unlock())
 DEFINE_FREE(kfree, void *, kfree(_T))
 #endif
 
-/* ---- timers ------------------------------------------------------------- */
-#ifndef timer_container_of	/* 6.16 renamed from_timer() */
-#define timer_container_of	from_timer
-#endif
-#if !HAVE_TIMER_DELETE		/* 6.2 */
-#define timer_delete		del_timer
-#endif
-#if !HAVE_TIMER_DELETE_SYNC	/* 6.2, many backports */
-#define timer_delete_sync	del_timer_sync
-#endif
-#if !HAVE_TIMER_SHUTDOWN_SYNC	/* 6.2 */
-#define timer_shutdown_sync	del_timer_sync
-#endif
-#if !HAVE_HRTIMER_SETUP		/* 6.13 */
-static inline void hrtimer_setup(struct hrtimer *t, enum hrtimer_restart (*fn)(struct hrtimer *),
-				 clockid_t clock, enum hrtimer_mode mode)
-{
-	hrtimer_init(t, clock, mode);
-	t->function = fn;
-}
-#endif
+/* ---- time --------------------------------------------------------------- */
 #ifndef secs_to_jiffies		/* 6.13 */
 #define secs_to_jiffies(s)	((unsigned long)(s) * HZ)
 #endif
 
 /* ---- work queues -------------------------------------------------------- */
-#if !HAVE_WQ_PERCPU		/* 6.17: say which, or be warned at run time */
-#define WQ_PERCPU		0
-#endif
 #if !HAVE_SYSTEM_PERCPU_WQ
 #define system_percpu_wq	system_wq
 #endif
-#if !HAVE_SYSTEM_DFL_WQ
-#define system_dfl_wq		system_unbound_wq
-#endif
 
-/* ---- memory, strings, random -------------------------------------------- */
+/* ---- memory ------------------------------------------------------------- */
 #ifndef kzalloc_obj		/* 7.0, 6.12.y */
 #define kzalloc_obj(v, gfp)	((typeof(v) *)kzalloc(sizeof(v), gfp))
-#define kzalloc_objs(v, n, gfp)	((typeof(v) *)kcalloc(n, sizeof(v), gfp))
-#endif
-#ifndef kfree_rcu_mightsleep	/* 6.3, 5.10.y */
-#define kfree_rcu_mightsleep(p)	do { synchronize_rcu(); kfree(p); } while (0)
-#endif
-#ifndef __counted_by		/* 6.6, 6.1.y */
-#define __counted_by(m)
-#endif
-#if !HAVE_STR_YES_NO
-static inline const char *str_yes_no(bool v)
-{
-	return v ? "yes" : "no";
-}
-#endif
-#if !HAVE_STR_ENABLED_DISABLED
-static inline const char *str_enabled_disabled(bool v)
-{
-	return v ? "enabled" : "disabled";
-}
-#endif
-#if !HAVE_RANDOM_BELOW		/* 6.2, 6.1.y */
-#define get_random_u32_below(n)	prandom_u32_max(n)
-#endif
-#if !HAVE_RANDOM_INCLUSIVE	/* 6.2 */
-static inline u32 get_random_u32_inclusive(u32 floor, u32 ceil)
-{
-	return floor + get_random_u32_below(ceil - floor + 1);
-}
 #endif
 
 /* ---- driver model ------------------------------------------------------- */

@@ -108,62 +108,25 @@ static inline void cx_wait_quiesce_done(struct blk_mq_tag_set *set, struct reque
 #endif
 }
 
-#if !HAVE_MQ_FREEZE_MEMFLAGS	/* 6.14 */
-static inline unsigned int cx_freeze_queue(struct request_queue *q)
-{
-	blk_mq_freeze_queue(q);
-	return 0;
-}
-
-static inline void cx_unfreeze_queue(struct request_queue *q, unsigned int memflags)
-{
-	blk_mq_unfreeze_queue(q);
-}
-#define blk_mq_freeze_queue(q)			cx_freeze_queue(q)
-#define blk_mq_unfreeze_queue(q, memflags)	cx_unfreeze_queue(q, memflags)
-#endif
-
-/* ---- tag set flags, status codes ----------------------------------------- */
+/* ---- tag set flags -------------------------------------------------------- */
 #if !HAVE_MQ_F_SHOULD_MERGE	/* always on since 6.14; before, must be set */
 #define BLK_MQ_F_SHOULD_MERGE	0
 #endif
 #if !HAVE_MQ_F_NO_SCHED_BY_DEFAULT	/* 5.14 */
 #define BLK_MQ_F_NO_SCHED_BY_DEFAULT BLK_MQ_F_NO_SCHED
 #endif
-#ifndef BLK_STS_OFFLINE		/* 5.18 */
-#define BLK_STS_OFFLINE		BLK_STS_IOERR
-#endif
-#ifndef BLK_STS_RESV_CONFLICT	/* 6.4 */
-#define BLK_STS_RESV_CONFLICT	BLK_STS_NEXUS
-#endif
 
 /* ---- requests ------------------------------------------------------------ */
 #if !HAVE_RQ_MAP_SG_2ARG	/* 6.15 */
 #define blk_rq_map_sg(rq, sgl)	blk_rq_map_sg((rq)->q, rq, sgl)
 #endif
-#if HAVE_QUEUE_DISK		/* 5.15 */
-#define cx_rq_disk(rq)		((rq)->q->disk)
-#else
-#define cx_rq_disk(rq)		((rq)->rq_disk)
-#endif
 
 /* ---- functions of blk_mq_ops --------------------------------------------- */
-#if HAVE_INIT_REQUEST_INT_NODE	/* 7.1 */
-typedef int cx_node_t;
-#else
-typedef unsigned int cx_node_t;
-#endif
 #if HAVE_MQ_TIMEOUT_1ARG	/* 6.1 */
 #define DEF_MQ_TIMEOUT(fn, rq)	static enum blk_eh_timer_return fn(struct request *rq)
 #else
 #define DEF_MQ_TIMEOUT(fn, rq)	\
 	static enum blk_eh_timer_return fn(struct request *rq, bool __always_unused cx_reserved)
-#endif
-#if HAVE_MQ_TAG_ITER_2ARG	/* 6.0 */
-#define DEF_MQ_BUSY_ITER(fn, rq, data)	static bool fn(struct request *rq, void *data)
-#else
-#define DEF_MQ_BUSY_ITER(fn, rq, data)	\
-	static bool fn(struct request *rq, void *data, bool __always_unused cx_reserved)
 #endif
 #if HAVE_MQ_MAP_QUEUES_VOID	/* 6.1 */
 #define DEF_MQ_MAP_QUEUES(fn, set) static void fn(struct blk_mq_tag_set *set)
@@ -184,7 +147,6 @@ typedef unsigned int cx_node_t;
 typedef struct rq_list cx_rq_list_t;
 #define CX_RQ_LIST_INIT			{}
 #define cx_rq_list_pop(l)		rq_list_pop(l)
-#define cx_rq_list_empty(l)		rq_list_empty(l)
 #define cx_rq_list_add_tail(l, rq)	rq_list_add_tail(l, rq)
 #define cx_rq_list_assign(l, from)	(*(l) = *(from))
 #define MQ_QUEUE_RQS(fn)		.queue_rqs = fn,
@@ -221,7 +183,6 @@ static inline void cx_rq_list_add_tail(cx_rq_list_t *l, struct request *rq)
 	CX_RQ_NEXT(rq) = NULL;
 	*l = rq;
 }
-#define cx_rq_list_empty(l)		(!*(l))
 #define cx_rq_list_assign(l, from)	(*(l) = *(from))
 #endif
 

@@ -42,12 +42,7 @@
 #include <linux/spinlock.h>
 #include <linux/sysfs.h>
 #include <linux/timer.h>
-#include <linux/hrtimer.h>
 #include <linux/workqueue.h>
-#include <linux/random.h>
-#if __has_include(<linux/string_choices.h>)
-#include <linux/string_choices.h>
-#endif
 #include <rdma/ib_verbs.h>
 #include <rdma/rdma_cm.h>
 #include <rdma/rw.h>
@@ -104,11 +99,6 @@ PROBE(BDOPS_GETGEO_DISK) {	/* 6.18: getgeo(disk, geo) */
 PROBE(BDOPS_FREE_DISK) {	/* 5.18 */
 	struct block_device_operations o; void (*f)(struct gendisk *) = o.free_disk; (void)f;
 }
-PROBE(INIT_REQUEST_INT_NODE) {	/* 7.1 */
-	struct blk_mq_ops o;
-	int (*f)(struct blk_mq_tag_set *, struct request *, unsigned int, int) = o.init_request;
-	(void)f;
-}
 PROBE(MQ_TIMEOUT_1ARG) {	/* 6.1 */
 	struct blk_mq_ops o;
 	enum blk_eh_timer_return (*f)(struct request *) = o.timeout; (void)f;
@@ -121,13 +111,7 @@ PROBE(MQ_POLL_BATCH) {		/* 5.16 */
 	struct blk_mq_ops o;
 	int (*f)(struct blk_mq_hw_ctx *, struct io_comp_batch *) = o.poll; (void)f;
 }
-PROBE(MQ_TAG_ITER_2ARG) {	/* 6.3 */
-	busy_tag_iter_fn *f = NULL; bool (*g)(struct request *, void *) = f; (void)g;
-}
 PROBE(MQ_QUIESCE_TAGSET) { blk_mq_quiesce_tagset((struct blk_mq_tag_set *)NULL); }	/* 6.2 */
-PROBE(MQ_FREEZE_MEMFLAGS) {	/* 6.14 */
-	unsigned int f = blk_mq_freeze_queue((struct request_queue *)NULL); (void)f;
-}
 PROBE(RQ_MAP_SG_2ARG) {		/* 6.16 */
 	int n = blk_rq_map_sg((struct request *)NULL, (struct scatterlist *)NULL); (void)n;
 }
@@ -188,18 +172,11 @@ PROBE(STATX_DIOALIGN) {		/* 6.1 */
 	struct kstat s; u32 x = s.dio_offset_align | s.dio_mem_align | STATX_DIOALIGN; (void)x;
 }
 PROBE(FMODE_CAN_ODIRECT) { fmode_t m = FMODE_CAN_ODIRECT; (void)m; }	/* 6.0 */
-PROBE(BIO_ALLOC_BDEV) {		/* 5.18 */
-	struct bio *b = bio_alloc((struct block_device *)NULL, 1, REQ_OP_READ, GFP_KERNEL); (void)b;
-}
 PROBE(BIO_INIT_BDEV) { struct bio b; bio_init(&b, NULL, NULL, 0, REQ_OP_READ); }	/* 5.18 */
 PROBE(BLK_OPF_T) { blk_opf_t x = 0; (void)x; }	/* 6.0 */
 PROBE(BIO_ADD_VIRT_NOFAIL) { bio_add_virt_nofail(NULL, NULL, 0); }	/* 6.16, 6.12.y */
-PROBE(BIO_MAX_SEGS) { unsigned short n = bio_max_segs(1); (void)n; }	/* 5.12 */
 PROBE(BDEV_NR_SECTORS) {	/* 5.16 */
 	sector_t s = bdev_nr_sectors((struct block_device *)NULL); (void)s;
-}
-PROBE(BDEV_NR_BYTES) {		/* 5.16 */
-	loff_t s = bdev_nr_bytes((struct block_device *)NULL); (void)s;
 }
 PROBE(BDEV_MAX_DISCARD) {	/* 5.19 */
 	unsigned int s = bdev_max_discard_sectors((struct block_device *)NULL); (void)s;
@@ -224,9 +201,6 @@ PROBE(BDEV_STABLE_WRITES) {	/* 5.19 */
 PROBE(BDEV_NOWAIT) { bool b = bdev_nowait((struct block_device *)NULL); (void)b; }	/* 6.1 */
 PROBE(BD_META_INFO) {		/* 5.11 */
 	struct partition_meta_info *i = ((struct block_device *)NULL)->bd_meta_info; (void)i;
-}
-PROBE(BDEV_WZEROES_UNMAP) {	/* 6.17 */
-	unsigned int s = bdev_write_zeroes_unmap_sectors((struct block_device *)NULL); (void)s;
 }
 PROBE(ISSUE_FLUSH_1ARG) {	/* 5.12 */
 	int r = blkdev_issue_flush((struct block_device *)NULL); (void)r;
@@ -261,32 +235,13 @@ PROBE(RDMA_ACK_TIMEOUT) { int r = rdma_set_ack_timeout(NULL, 0); (void)r; }	/* 5
 PROBE(IB_CQ_POOL) {		/* 5.9 */
 	struct ib_cq *c = ib_cq_pool_get(NULL, 0, 0, IB_POLL_SOFTIRQ); (void)c;
 }
-PROBE(IB_KERNEL_CAP) {		/* 6.0 */
-	int x = ((struct ib_device *)NULL)->attrs.kernel_cap_flags & IBK_SG_GAPS_REG; (void)x;
-}
 PROBE(POST_SEND_CONST) {	/* 4.19 */
 	const struct ib_send_wr **bad;
 	int r = ib_post_send(NULL, (const struct ib_send_wr *)NULL, bad); (void)r;
 }
 
 /* ---- misc --------------------------------------------------------------- */
-PROBE(TIMER_DELETE_SYNC) {	/* 6.2 */
-	int r = timer_delete_sync((struct timer_list *)NULL); (void)r;
-}
-PROBE(TIMER_DELETE) { int r = timer_delete((struct timer_list *)NULL); (void)r; }	/* 6.2 */
-PROBE(TIMER_SHUTDOWN_SYNC) {	/* 6.2 */
-	int r = timer_shutdown_sync((struct timer_list *)NULL); (void)r;
-}
-PROBE(HRTIMER_SETUP) { hrtimer_setup(NULL, NULL, 0, 0); }	/* 6.13 */
-PROBE(WQ_PERCPU) { int x = WQ_PERCPU; (void)x; }	/* 6.17 */
 PROBE(SYSTEM_PERCPU_WQ) { struct workqueue_struct *w = system_percpu_wq; (void)w; }	/* 6.17 */
-PROBE(SYSTEM_DFL_WQ) { struct workqueue_struct *w = system_dfl_wq; (void)w; }	/* 6.17 */
-PROBE(RANDOM_BELOW) { u32 x = get_random_u32_below(3); (void)x; }	/* 6.2, 6.1.y */
-PROBE(RANDOM_INCLUSIVE) { u32 x = get_random_u32_inclusive(1, 3); (void)x; }	/* 6.2 */
-PROBE(STR_YES_NO) { const char *s = str_yes_no(true); (void)s; }	/* 5.18 or later */
-PROBE(STR_ENABLED_DISABLED) {	/* 5.18 or later */
-	const char *s = str_enabled_disabled(true); (void)s;
-}
 PROBE(GUARD_MUTEX) { guard(mutex)((struct mutex *)NULL); }	/* 6.5, 5.10.y */
 PROBE(GUARD_SPINLOCK) { guard(spinlock_irqsave)((spinlock_t *)NULL); }
 PROBE(GUARD_RCU) { guard(rcu)(); }
@@ -310,11 +265,6 @@ PROBE(H_GENHD) {	/* until 5.17 */
 }
 PROBE(H_BLK_INTEGRITY) {	/* 5.16 */
 #if !__has_include(<linux/blk-integrity.h>)
-#error
-#endif
-}
-PROBE(H_STRING_CHOICES) {	/* 6.3 */
-#if !__has_include(<linux/string_choices.h>)
 #error
 #endif
 }

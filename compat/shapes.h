@@ -58,14 +58,10 @@
 #error "blk_mq_ops.poll has a shape that compat/mq.h does not know"
 #elif !HAVE_MQ_QUEUE_RQS
 #error "blk_mq_ops.queue_rqs has a shape that compat/mq.h does not know"
-#elif !HAVE_MQ_TAG_ITER_2ARG
-#error "blk_mq_tagset_busy_iter() has a shape that compat/mq.h does not know"
 #elif !HAVE_MQ_WAIT_QUIESCE_SET && !HAVE_MQ_WAIT_QUIESCE_Q
 #error "blk_mq_wait_quiesce_done() has a shape that compat/mq.h does not know"
 #elif !HAVE_QUEUE_DISK
 #error "request_queue.disk is not what compat/mq.h knows"
-#elif !HAVE_BIO_ALLOC_BDEV
-#error "bio_alloc_bioset() has a shape that compat/bdev.h does not know"
 #elif !HAVE_BIO_INIT_BDEV
 #error "bio_init() has a shape that compat/bdev.h does not know"
 #elif !HAVE_KI_COMPLETE_2ARG
@@ -84,8 +80,6 @@
 #if HAVE_RQ_MAP_SG_2ARG
 #if !HAVE_BLK_FEATURES
 #error "queue_limits.features is not what compat/blk.c knows"
-#elif !HAVE_MQ_FREEZE_MEMFLAGS
-#error "blk_mq_freeze_queue() has a shape that compat/mq.h does not know"
 #elif !HAVE_MQ_QUEUE_RQS_LIST
 #error "struct rq_list is not what compat/mq.h knows"
 #elif !HAVE_ASSIGN_STR_1ARG
@@ -103,8 +97,6 @@
 #error "blk_rq_map_sg() has a shape that compat/mq.h does not know"
 #elif !HAVE_BDOPS_GETGEO_DISK
 #error "block_device_operations.getgeo has a shape that compat/mq.h does not know"
-#elif !HAVE_INIT_REQUEST_INT_NODE
-#error "blk_mq_ops.init_request is not what compat/mq.h knows"
 #elif !HAVE_MQ_QUIESCE_TAGSET
 #error "blk_mq_quiesce_tagset() has a shape that compat/mq.h does not know"
 #elif !HAVE_MQ_WAIT_QUIESCE_SET
@@ -141,20 +133,14 @@
 #error "blk_opf_t is not what compat/bdev.h knows"
 #elif !HAVE_BIO_ADD_VIRT_NOFAIL
 #error "bio_add_virt_nofail() has a shape that compat/bdev.h does not know"
-#elif !HAVE_BIO_MAX_SEGS
-#error "bio_max_segs() has a shape that compat/bdev.h does not know"
 #elif !HAVE_BDEV_NR_SECTORS
 #error "bdev_nr_sectors() has a shape that compat/bdev.h does not know"
-#elif !HAVE_BDEV_NR_BYTES
-#error "bdev_nr_bytes() has a shape that compat/bdev.h does not know"
 #elif !HAVE_BDEV_MAX_DISCARD
 #error "bdev_max_discard_sectors() has a shape that compat/bdev.h does not know"
 #elif !HAVE_BDEV_MAX_SECURE_ERASE
 #error "bdev_max_secure_erase_sectors() has a shape that compat/bdev.h does not know"
 #elif !HAVE_BDEV_DISCARD_GRANULARITY
 #error "bdev_discard_granularity() has a shape that compat/bdev.h does not know"
-#elif !HAVE_BDEV_WZEROES_UNMAP
-#error "bdev_write_zeroes_unmap_sectors() has a shape that compat/bdev.h does not know"
 #elif !HAVE_BDEV_WRITE_CACHE
 #error "bdev_write_cache() has a shape that compat/bdev.h does not know"
 #elif !HAVE_BDEV_FUA
@@ -173,24 +159,8 @@
 #error "kobject_init() has a shape that compat/core.h does not know"
 #elif !HAVE_BIN_ATTR_CONST
 #error "bin_attribute.write has a shape that compat/core.h does not know"
-#elif !HAVE_TIMER_DELETE
-#error "timer_delete() has a shape that compat/core.h does not know"
-#elif !HAVE_TIMER_DELETE_SYNC
-#error "timer_delete_sync() has a shape that compat/core.h does not know"
-#elif !HAVE_TIMER_SHUTDOWN_SYNC
-#error "timer_shutdown_sync() has a shape that compat/core.h does not know"
-#elif !HAVE_HRTIMER_SETUP
-#error "hrtimer_setup() has a shape that compat/core.h does not know"
-#elif !HAVE_WQ_PERCPU
-#error "WQ_PERCPU is not what compat/core.h knows"
 #elif !HAVE_SYSTEM_PERCPU_WQ
 #error "system_percpu_wq is not what compat/core.h knows"
-#elif !HAVE_SYSTEM_DFL_WQ
-#error "system_dfl_wq is not what compat/core.h knows"
-#elif !HAVE_RANDOM_BELOW
-#error "get_random_u32_below() has a shape that compat/core.h does not know"
-#elif !HAVE_RANDOM_INCLUSIVE
-#error "get_random_u32_inclusive() has a shape that compat/core.h does not know"
 #elif !HAVE_GUARD_MUTEX
 #error "guard(mutex) is not what compat/core.h knows"
 #elif !HAVE_GUARD_SPINLOCK
@@ -201,8 +171,6 @@
 #error "__free(kfree) is not what compat/core.h knows"
 #elif !HAVE_H_UNALIGNED
 #error "<linux/unaligned.h> is not what compat/core.h knows"
-#elif !HAVE_IB_KERNEL_CAP
-#error "ib_device_attr.kernel_cap_flags is not what compat/rdma.h knows"
 #elif !HAVE_RDMA_MIN_RNR
 #error "rdma_set_min_rnr_timer() has a shape that compat/rdma.h does not know"
 #endif

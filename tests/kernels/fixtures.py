@@ -82,8 +82,6 @@ NEWEST = "7.3-trixie-backports.h"
 # answers of the newest kernel that may turn to "no" unnoticed, and why
 HARMLESS = {
     "USERSPACE_INIT_FS": "asked for shapes.h alone",
-    "STR_YES_NO": "our own is as good", "STR_ENABLED_DISABLED": "our own is as good",
-    "H_STRING_CHOICES": "what is in it has probes of its own",
 }
 
 
@@ -144,7 +142,7 @@ def main():
     if not failed:
         print(f"ok    {len(fixtures)} sets of answers each select one body of {len(names)} shims; "
               f"{changed} changes of a newer kernel are noticed")
-    return 1 if failed or not fixtures or changed < 70 or len(names) < 20 else 0
+    return 1 if failed or not fixtures or changed < 60 or len(names) < 20 else 0
 
 
 sys.exit(main())

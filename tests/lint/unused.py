@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""Functions of the drivers and the command that nobody calls, or only a test: they go, with it.
+"""Functions of the drivers and the command that nobody calls, or only a test: they go, with it;
+and shims of compat/ that only tests/kernels/wrappers uses.
 
 A function counts as used when its name stands anywhere but in its definition, its declarations and
 its EXPORT_SYMBOL, or when a macro puts it together (NAME_show and NAME_store of an attribute).
@@ -19,6 +20,28 @@ MAIN = {"main"}
 
 def code(path):
     return re.sub(r"/\*.*?\*/|//[^\n]*", "", path.read_text(), flags=re.S)
+
+
+def shims():
+    """Names that compat's headers define, and neither a driver, nor a module for tests, nor another
+    shim uses."""
+    headers = {f: code(TOP / f) for f in ("compat/core.h", "compat/bdev.h", "compat/mq.h",
+                                          "compat/rdma.h")}
+    within = "\n".join((*headers.values(), code(TOP / "compat/blk.c")))
+    users = subprocess.run(["git", "-C", TOP, "ls-files", "ibtrs/*.[ch]", "ibnbd/*.[ch]",
+                            "tests/*.[ch]", ":!tests/kernels/wrappers"], check=True,
+                           capture_output=True, text=True).stdout.split()
+    used = set(re.findall(r"\b\w+\b", "\n".join(code(TOP / f) for f in users)))
+    for f, text in headers.items():
+        for name in sorted({next(filter(None, m)) for m in re.findall(
+                rf"^\s*#define (\w+)|^static inline [^\n(]*?(\w+)\(|^typedef [^\n]*?(\w+);", text,
+                re.M)}):
+            # its heads, and what it asks whether it is there
+            own = (rf"#(?:define|ifndef|ifdef|undef) {name}\b|^static inline [^\n(]*?\b{name}\("
+                   rf"|^typedef [^\n]*?\b{name};")
+            if name not in used and not name.endswith("_H") and \
+                    not re.search(rf"\b{name}\b", re.sub(own, "", within, flags=re.M)):
+                yield f"{f}: {name} is used by no driver"
 
 
 def main():
@@ -43,6 +66,9 @@ def main():
                 continue
             print(f"{f}: {name}() is called by nobody")
             bad += 1
+    for b in shims():
+        print(b)
+        bad += 1
     return 1 if bad or not heads else 0
 
 

@@ -24,11 +24,6 @@ DEF_MQ_POLL(w_poll, hctx)
 	return hctx->queue_num;
 }
 
-DEF_MQ_BUSY_ITER(w_busy_iter, rq, data)
-{
-	return rq != data;
-}
-
 DEF_MQ_QUEUE_RQS(w_queue_rqs, list)
 {
 	cx_rq_list_t later = CX_RQ_LIST_INIT;
@@ -36,25 +31,14 @@ DEF_MQ_QUEUE_RQS(w_queue_rqs, list)
 
 	while ((rq = cx_rq_list_pop(list)))
 		cx_rq_list_add_tail(&later, rq);
-	if (!cx_rq_list_empty(&later))
-		cx_rq_list_assign(list, &later);
-}
-
-static int w_init_request(struct blk_mq_tag_set *s, struct request *rq, unsigned int hctx,
-			  cx_node_t node)
-{
-	return 0;
+	cx_rq_list_assign(list, &later);
 }
 
 static blk_status_t w_queue_rq(struct blk_mq_hw_ctx *hctx, const struct blk_mq_queue_data *bd)
 {
 	struct scatterlist sg[4];
 
-	if (blk_rq_map_sg(bd->rq, sg) > 3 || !cx_rq_disk(bd->rq))
-		return errno_to_blk_status(-EIO);
-	if (blk_status_to_errno(BLK_STS_RESV_CONFLICT))
-		return BLK_STS_OFFLINE;
-	return BLK_STS_OK;
+	return blk_rq_map_sg(bd->rq, sg) > 3 ? BLK_STS_IOERR : BLK_STS_OK;
 }
 
 static const struct blk_mq_ops w_mq_ops = {
@@ -63,7 +47,6 @@ static const struct blk_mq_ops w_mq_ops = {
 	.timeout	= w_timeout,
 	.map_queues	= w_map_queues,
 	.poll		= w_poll,
-	.init_request	= w_init_request,
 };
 
 DEF_BD_OPEN(w_open, disk, mode)
@@ -96,7 +79,6 @@ static int client(void)
 {
 	struct gendisk *disk = cx_alloc_disk(&set, &limits, NULL);
 	struct request_queue *q;
-	unsigned int memflags;
 
 	if (IS_ERR(disk))
 		return PTR_ERR(disk);
@@ -114,10 +96,7 @@ static int client(void)
 	blk_mq_unquiesce_tagset(&set);
 	blk_mq_quiesce_queue_nowait(q);
 	cx_wait_quiesce_done(&set, q);
-	memflags = blk_mq_freeze_queue(q);
-	blk_mq_unfreeze_queue(q, memflags);
 	cx_free_queue(q);
-	blk_mq_tagset_busy_iter(&set, w_busy_iter, NULL);
 	return 0;
 }
 
@@ -152,43 +131,26 @@ static void server_bdev(void)
 	struct block_device *bdev = cx_bdev(b);
 	struct bio bio;
 
-	pr_info("%llu %llu %u %u %u %u\n", (u64)bdev_nr_sectors(bdev), (u64)bdev_nr_bytes(bdev),
-		bdev_max_discard_sectors(bdev), bdev_discard_granularity(bdev),
-		bdev_max_secure_erase_sectors(bdev), bdev_write_zeroes_unmap_sectors(bdev));
+	pr_info("%llu %u %u %u\n", (u64)bdev_nr_sectors(bdev), bdev_max_discard_sectors(bdev),
+		bdev_discard_granularity(bdev), bdev_max_secure_erase_sectors(bdev));
 	pr_info("%d %d %d %d %d %s\n", bdev_write_cache(bdev), bdev_fua(bdev), bdev_rot(bdev),
 		bdev_stable_writes(bdev), bdev_nowait(bdev), cx_part_uuid(bdev));
 	if (bdev_get_integrity(bdev))
 		blkdev_issue_flush(bdev);
 	cx_bio_init(&bio, bdev, NULL, 0, REQ_OP_WRITE | REQ_POLLED);
 	bio_add_virt_nofail(&bio, &limits, sizeof(limits));
-	bio_put(cx_bio_alloc(bdev, bio_max_segs(BIO_MAX_VECS), REQ_OP_READ, GFP_KERNEL, NULL));
-	bio_put(cx_bio_alloc(bdev, 1, REQ_OP_READ, GFP_KERNEL, &fs_bio_set));
 	cx_bdev_close(b, BLK_OPEN_READ | BLK_OPEN_WRITE, &limits);
 }
 
 static const_ktype struct kobj_type w_ktype;
 static struct kobject w_kobj;
-static struct timer_list w_timer;
-static struct hrtimer w_hrtimer;
-
-static void w_timer_fn(struct timer_list *t)
-{
-	timer_delete(t);
-}
-
-static enum hrtimer_restart w_hrtimer_fn(struct hrtimer *t)
-{
-	return HRTIMER_NORESTART;
-}
 
 static int guards(void)
 {
 	struct cx_limits *l __free(kfree) = kzalloc_obj(*l, GFP_KERNEL);
-	struct cx_limits *more = kzalloc_obj(*more, GFP_KERNEL);
 
 	if (!l)
 		return -ENOMEM;
-	kfree_rcu_mightsleep(more);
 	scoped_guard(mutex, &lock) {
 		if (l->fua)
 			return -EIO;
@@ -204,23 +166,15 @@ static int guards(void)
 
 static int __init wrappers_init(void)
 {
-	struct ib_device *ib = NULL;
 	int ret = client() + guards();
 
 	server_file();
 	server_bdev();
-	timer_setup(&w_timer, w_timer_fn, 0);
-	timer_delete_sync(&w_timer);
-	timer_shutdown_sync(&w_timer);
-	hrtimer_setup(&w_hrtimer, w_hrtimer_fn, CLOCK_MONOTONIC, HRTIMER_MODE_REL);
 	kobject_init(&w_kobj, &w_ktype);
 	queue_work(system_percpu_wq, NULL);
-	queue_work(system_dfl_wq, NULL);
-	if (get_random_u32_below(4) + get_random_u32_inclusive(1, 4) > 3)
-		pr_info("%s %s\n", str_yes_no(true), str_enabled_disabled(false));
-	if (ib->attrs.kernel_cap_flags & (IBK_SG_GAPS_REG | IBK_LOCAL_DMA_LKEY))
-		ret = rdma_set_min_rnr_timer(NULL, 1);
-	if (!alloc_workqueue("x", WQ_PERCPU | WQ_MEM_RECLAIM, secs_to_jiffies(1)))
+	if (rdma_set_min_rnr_timer(NULL, 1))
+		ret = 1;
+	if (!alloc_workqueue("x", WQ_UNBOUND | WQ_MEM_RECLAIM, secs_to_jiffies(1)))
 		return ret;
 	return PTR_ERR_OR_ZERO(class_create("x"));
 }
