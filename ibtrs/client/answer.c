@@ -8,6 +8,7 @@
 #include "ibtrs/client/answer.h"
 #include "ibtrs/client/dma.h"
 #include "ibtrs/client/trace.h"
+#include "ibtrs/logic/fence.h"
 
 static void answer_copy_bounce(struct ibtrs_clt_req *req)
 {
@@ -40,7 +41,10 @@ void ibtrs_clt_answer_finish(struct ibtrs_clt_req *req, int err)
 	}
 	ibtrs_clt_dma_unmap(req, path);
 	trace_ibtrs_clt_answer(path, req->slot, err);
-	ibtrs_clt_req_end(req, err);
+	if (unlikely(ibtrs_fence_is_behind(err) && path->limits.fence))
+		ibtrs_clt_req_again(req, path, err);
+	else
+		ibtrs_clt_req_end(req, err);
 }
 
 static void answer_inval_done(struct ib_cq *cq, struct ib_wc *wc)
@@ -129,9 +133,9 @@ const char *ibtrs_clt_answer(struct ibtrs_clt_conn *conn, u32 slot, int err, boo
 	if (unlikely(slot >= s->depth))
 		return "answer for a slot that does not exist";
 	/*
-	 * A request that is answered on its own connection is the latest of its slot. So another
-	 * client counts in this session's name, or the server counts wrong: the request stays ours,
-	 * and the walk takes it from here to another path, or keeps it.
+	 * A request that is answered on its own connection is the latest of its slot, and one that
+	 * is not executed for its token is answered otherwise (ibtrs_fence_behind()). The request
+	 * stays ours, and the walk takes it from here to another path, or keeps it.
 	 */
 	if (unlikely(err == -ESTALE && path->limits.fence))
 		return "the server takes a current request for an old one";

@@ -116,6 +116,7 @@ static int hs_rsp(struct ibtrs_clt_path *path, const char **why)
 	const struct ibtrs_wire_info_rsp *rsp = hs->rsp.buf;
 	char text[IBTRS_WORDS_LEN];
 	u16 sg_cnt;
+	u32 life;
 	int err;
 
 	ibtrs_iu_sync_cpu(&hs->rsp);
@@ -124,10 +125,11 @@ static int hs_rsp(struct ibtrs_clt_path *path, const char **why)
 		ibtrs_clt_path_refused(path, err, text);
 		return 0;
 	}
-	err = ibtrs_msg_info_rsp_decode(hs->rsp.buf, hs->rsp_len, &sg_cnt, why);
+	err = ibtrs_msg_info_rsp_decode(hs->rsp.buf, hs->rsp_len, &sg_cnt, &life, why);
 	err = err ?: ibtrs_chunkmap_build(rsp->desc, sg_cnt, &path->limits, hs->chunks, why);
 	if (err)
 		return err;
+	path->life = path->limits.fence ? life : 0;
 	*why = "the trial of the connection can not be posted";
 	err = ibtrs_clt_trial_start(path);
 	if (err > 0)

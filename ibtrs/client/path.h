@@ -84,6 +84,7 @@ struct ibtrs_clt_path {
 	struct ibtrs_limits limits;
 	unsigned int off_bits;
 	bool new_rkey;
+	u32 life;			/* of the session at the server (F.2) */
 	u32 ext;
 	bool may_create;		/* A.6 */
 	/* the first word could not make the session: another path has its turn */

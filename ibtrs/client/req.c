@@ -2,7 +2,8 @@
 /*
  * Requests: submit, fail over, park.
  *
- * Called by: the user (submit, replay, abort, count, break), the drain work of a path (walk). No
+ * Called by: the user (submit, replay, abort, count, break), the drain work of a path (walk),
+ * answer.c (again). No
  * lock is taken on the way of a request; the record's `state` says who owns it (see req.h) and RCU
  * keeps the connection while something is being posted on it.
  *
@@ -12,6 +13,7 @@
  * half way the path is broken, and its drain brings the request to another path or parks it; a
  * request that was ever posted is never given back (law L1).
  */
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include "ibtrs/client/answer.h"
 #include "ibtrs/client/dma.h"
@@ -19,6 +21,13 @@
 #include "ibtrs/client/post.h"
 #include "ibtrs/client/session.h"
 #include "ibtrs/client/trace.h"
+#include "ibtrs/logic/fence.h"
+
+/*
+ * Far more answers than it takes to catch up with somebody who has stopped
+ * (ibtrs_fence_catch_up()).
+ */
+#define REQ_BEHIND_MAX	64
 
 /* 0: post it. 1: say that it was posted. Else what posting it is to return. */
 static int req_fault(struct ibtrs_clt_path *path, struct ibtrs_clt_conn *conn)
@@ -58,6 +67,14 @@ static int req_post(struct ibtrs_clt_req *req, struct ibtrs_clt_path *path, u32 
 	if (unlikely(err))
 		return err;
 	req->gen = gen;
+	/*
+	 * The server has made the session anew, so all that was sent before has come to its end.
+	 * It counts from 0, and would take a number of before for nobody's.
+	 */
+	if (unlikely(req->life != path->life)) {
+		req->life = path->life;
+		req->token = 0;
+	}
 	req->token++;
 	WRITE_ONCE(req->conn, conn);
 	atomic_inc(&conn->inflight);
@@ -208,6 +225,53 @@ void ibtrs_clt_req_walk(struct ibtrs_clt_path *path)
 	}
 	if (nr_parked)
 		ibtrs_clt_link_parked(clt);
+}
+
+/*
+ * As if it had been lost, but that it certainly has not been executed: the user sends its own again
+ * when it hears of them. A server that says so for ever costs a path now and then, and then hold=
+ * counts.
+ */
+void ibtrs_clt_req_again(struct ibtrs_clt_req *req, struct ibtrs_clt_path *path, int err)
+{
+	struct ibtrs_clt *clt = path->clt;
+
+	pr_warn_ratelimited("ibtrs %s: %s: slot %u: somebody else counts in this session's name\n",
+			    clt->name, path->name, req->slot);
+	req->token = ibtrs_fence_catch_up(req->token, err);
+	if (!(++req->behind % REQ_BEHIND_MAX)) {
+		req_note_loss(req->io);
+		ibtrs_clt_path_fail(path, -EPROTO,
+				    "the server takes each request of a slot for an old one");
+	}
+	req->io->poll = 0;
+	WRITE_ONCE(req->conn, NULL);
+	atomic_inc(&clt->nr_parked);
+	ibtrs_clt_req_give(req, IBTRS_CLT_REQ_PARKED);
+	queue_work(clt->wq, &clt->again);
+}
+
+/* Of ibtrs' own slots nothing else is ever parked. */
+void ibtrs_clt_req_again_work(struct work_struct *work)
+{
+	struct ibtrs_clt *clt = container_of(work, struct ibtrs_clt, again);
+	struct ibtrs_clt_slots *s = &clt->slots;
+	unsigned int noio = memalloc_noio_save();
+	u32 i;
+
+	for (i = s->nr_user; i < s->depth; i++) {
+		struct ibtrs_clt_req *req = &s->reqs[i];
+
+		if (!ibtrs_clt_req_take(req, IBTRS_CLT_REQ_PARKED))
+			continue;
+		atomic_dec(&clt->nr_parked);
+		if (req_send(clt, req, req->io->gen, NULL)) {
+			WRITE_ONCE(req->conn, NULL);
+			ibtrs_clt_req_end(req, -ECONNRESET);
+		}
+	}
+	ibtrs_clt_link_parked(clt);
+	memalloc_noio_restore(noio);
 }
 
 /*

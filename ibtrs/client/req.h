@@ -16,6 +16,7 @@
 #define IBTRS_CLIENT_REQ_H
 
 #include <linux/atomic.h>
+#include <linux/workqueue.h>
 #include <rdma/ib_verbs.h>
 #include <ibtrs/clt.h>
 
@@ -60,11 +61,13 @@ struct ibtrs_clt_req {
 	struct ibtrs_clt_io *io;
 	struct ibtrs_clt_conn *conn;	/* posted on */
 	u64 token;			/* of the last submission of this slot (F.2) */
+	u32 life;			/* of the session, in which it counts */
 	u32 gen;			/* session generation it was posted in */
 	int err;			/* of the answer, while INVAL */
 	int nr_dma;			/* mapped entries of io->sgl, 0 = not mapped */
 	bool mr;			/* the slot's MR is registered */
 	bool bounced;
+	u8 behind;			/* times that it was not executed for its token */
 	struct {
 		int err;
 		u32 byte_len;
@@ -77,5 +80,11 @@ struct ibtrs_clt_req {
 
 /* After the drain of @path: every request on it goes to another path, or is parked. Drain work. */
 void ibtrs_clt_req_walk(struct ibtrs_clt_path *path);
+/*
+ * A BUSY request was answered on @path that it is not executed, for somebody else has counted
+ * further (@err says how far): it is sent again. Any context.
+ */
+void ibtrs_clt_req_again(struct ibtrs_clt_req *req, struct ibtrs_clt_path *path, int err);
+void ibtrs_clt_req_again_work(struct work_struct *work);
 
 #endif

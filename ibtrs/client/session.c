@@ -118,6 +118,7 @@ static struct ibtrs_clt *session_alloc(const char *name, const struct ibtrs_clt_
 	clt->nr_irq_conns = session_nr_conns();
 	mutex_init(&clt->lock);
 	INIT_WORK(&clt->want.work, ibtrs_clt_link_retry_work);
+	INIT_WORK(&clt->again, ibtrs_clt_req_again_work);
 	ibtrs_clt_turn_init(&clt->turn);
 	INIT_LIST_HEAD(&clt->paths);
 	spin_lock_init(&clt->slots.lock);
@@ -179,6 +180,8 @@ static void session_close(struct ibtrs_clt *clt)
 		ibtrs_clt_paths_destroy(path);
 	}
 	ibtrs_clt_dirs_session_del(clt);
+	/* It ends what it finds of ibtrs' own: there is no path any more. */
+	flush_work(&clt->again);
 	ibtrs_clt_abort(clt, session_match_all, NULL, -ECONNABORTED);
 	session_free(clt);
 }

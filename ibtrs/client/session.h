@@ -50,6 +50,7 @@ struct ibtrs_clt {
 	u32 max_hdr_size;
 	int max_reconnects;		/* READ_ONCE outside */
 
+	struct work_struct again;	/* req.c */
 	struct ibtrs_clt_want want;
 	struct ibtrs_clt_turn turn;
 	struct ibtrs_clt_sysfs sysfs;

@@ -72,6 +72,8 @@ EXPORT_SYMBOL_GPL(ibtrs_chunkmap_mr_count);
 
 EXPORT_SYMBOL_GPL(ibtrs_fence_arrive);
 EXPORT_SYMBOL_GPL(ibtrs_fence_end);
+EXPORT_SYMBOL_GPL(ibtrs_fence_behind);
+EXPORT_SYMBOL_GPL(ibtrs_fence_catch_up);
 
 EXPORT_SYMBOL_GPL(ibtrs_quota_path);
 EXPORT_SYMBOL_GPL(ibtrs_quota_conn);

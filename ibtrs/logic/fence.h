@@ -12,19 +12,21 @@ enum ibtrs_fence_verdict {
 	IBTRS_FENCE_RUN,	/* nobody executes this slot: go */
 	/* an earlier execution is still running: wait for it; a request parked before is dropped */
 	IBTRS_FENCE_PARK,
-	IBTRS_FENCE_STALE,	/* token is not newer: reply -ESTALE, execute nothing */
+	IBTRS_FENCE_STALE,	/* token is not newer: say how far behind, execute nothing */
 	/* no client counts so far: execute nothing, remember nothing, close the path */
 	IBTRS_FENCE_FAR,
 };
 
 /*
- * The next token is at most that much ahead of the last one: a client counts by one, and of the
- * numbers in between each was a submission that was lost. Without a bound one request with the
- * largest number there is would make all others of its slot stale for ever.
+ * The next token is at most that much ahead of the last one, which is 0 in a session's new life: a
+ * client counts by one, and of the numbers in between each was a submission that was lost. Without
+ * a bound one request with the largest number there is would make all others of its slot stale for
+ * ever. With this one whoever counts in another's name needs 2^40 requests of one slot for that,
+ * one after the other.
  */
-#define IBTRS_FENCE_AHEAD	(1ull << 32)
-/* The first one that a server sees may have been counted for years. */
-#define IBTRS_FENCE_FIRST	(1ull << 56)
+#define IBTRS_FENCE_AHEAD	(1ull << 24)
+/* -that less bits(last - token) is what a stale request is answered: no errno has these numbers. */
+#define IBTRS_FENCE_BEHIND	384
 
 struct ibtrs_fence_slot {
 	u64 last;		/* newest token seen; stays 0 for peers without FENCE */
@@ -39,5 +41,15 @@ enum ibtrs_fence_verdict ibtrs_fence_arrive(struct ibtrs_fence_slot *s, bool fen
  * parked request is dropped.
  */
 bool ibtrs_fence_end(struct ibtrs_fence_slot *s, bool fence, bool parked, u64 token, bool path_up);
+/* The answer to a request that is not executed for its token. */
+int ibtrs_fence_behind(const struct ibtrs_fence_slot *s, bool fence, u64 token);
+/* The client: its slot's counter after an answer, which may be that one. */
+u64 ibtrs_fence_catch_up(u64 token, int err);
+
+/* Is @err the answer to a request that was not executed for its token? */
+static inline bool ibtrs_fence_is_behind(int err)
+{
+	return err <= -IBTRS_FENCE_BEHIND && err >= -IBTRS_FENCE_BEHIND - 64;
+}
 
 #endif

@@ -285,13 +285,13 @@ void ibtrs_msg_desc_decode(const struct ibtrs_wire_desc *w, struct ibtrs_desc *d
 
 /* @w has room for ibtrs_msg_info_rsp_size(@sg_cnt) bytes, all of which are written. */
 void ibtrs_msg_info_rsp_encode(struct ibtrs_wire_info_rsp *w, const struct ibtrs_desc *desc,
-			       u16 sg_cnt)
+			       u16 sg_cnt, u32 life)
 {
 	u16 i;
 
 	w->type = cpu_to_le16(IBTRS_MSG_INFO_RSP);
 	w->sg_cnt = cpu_to_le16(sg_cnt);
-	w->reserved = 0;
+	w->life = cpu_to_le32(life);
 	for (i = 0; i < sg_cnt; i++)
 		ibtrs_msg_desc_encode(&w->desc[i], &desc[i]);
 }
@@ -301,11 +301,13 @@ void ibtrs_msg_info_rsp_encode(struct ibtrs_wire_info_rsp *w, const struct ibtrs
  * @buf: received message
  * @len: bytes received
  * @sg_cnt: descriptors that follow the 8-byte head, all of them within @len
+ * @life: of the session, for a path with FENCE; else anything
  * @why: reason of a refusal
  *
  * Return: 0 or -EPROTO.
  */
-int ibtrs_msg_info_rsp_decode(const void *buf, size_t len, u16 *sg_cnt, const char **why)
+int ibtrs_msg_info_rsp_decode(const void *buf, size_t len, u16 *sg_cnt, u32 *life,
+			      const char **why)
 {
 	struct ibtrs_wire_info_rsp w;
 
@@ -317,5 +319,6 @@ int ibtrs_msg_info_rsp_decode(const void *buf, size_t len, u16 *sg_cnt, const ch
 	if (len < ibtrs_msg_info_rsp_size(le16_to_cpu(w.sg_cnt)))
 		return refuse(why, "info response ends before its last descriptor", -EPROTO);
 	*sg_cnt = le16_to_cpu(w.sg_cnt);
+	*life = le32_to_cpu(w.life);
 	return 0;
 }

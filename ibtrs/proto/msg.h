@@ -103,9 +103,10 @@ static inline size_t ibtrs_msg_info_rsp_size(u32 sg_cnt)
 	return sizeof(struct ibtrs_wire_info_rsp) + (size_t)sg_cnt * sizeof(struct ibtrs_wire_desc);
 }
 void ibtrs_msg_info_rsp_encode(struct ibtrs_wire_info_rsp *w, const struct ibtrs_desc *desc,
-			       u16 sg_cnt);
+			       u16 sg_cnt, u32 life);
 /* Length, type, length covers sg_cnt; the layout rules are logic/chunkmap's. */
-int ibtrs_msg_info_rsp_decode(const void *buf, size_t len, u16 *sg_cnt, const char **why);
+int ibtrs_msg_info_rsp_decode(const void *buf, size_t len, u16 *sg_cnt, u32 *life,
+			      const char **why);
 void ibtrs_msg_desc_encode(struct ibtrs_wire_desc *w, const struct ibtrs_desc *d);
 void ibtrs_msg_desc_decode(const struct ibtrs_wire_desc *w, struct ibtrs_desc *d);
 

@@ -122,7 +122,7 @@ struct ibtrs_wire_desc {
 struct ibtrs_wire_info_rsp {		/* A.9, followed by sg_cnt descriptors */
 	__le16	type;
 	__le16	sg_cnt;
-	__le32	reserved;
+	__le32	life;			/* F.2; else 0 */
 	struct ibtrs_wire_desc desc[];
 };
 

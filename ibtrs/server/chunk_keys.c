@@ -227,7 +227,7 @@ int ibtrs_srv_chunk_describe(const struct ibtrs_srv_path *path, struct ibtrs_wir
 		desc[i].rkey = path->mrs.mr[i]->rkey;
 		desc[i].len = per_mr * path->chunks->size;
 	}
-	ibtrs_msg_info_rsp_encode(rsp, desc, nr);
+	ibtrs_msg_info_rsp_encode(rsp, desc, nr, path->limits.fence ? path->session->life : 0);
 	kvfree(desc);
 	return 0;
 }

@@ -9,10 +9,10 @@
  * the end of requests of that slot, so it is one atomic instruction.
  *
  * Verdicts: run it now; park it until the earlier execution of its slot, on another path, has
- * ended; answer -ESTALE; close the path that says a number which no client has come to. One request
- * can be parked per slot; a newer one takes its place, and the one before is answered -ESTALE. A
- * parked request runs from a work item, since the end of the earlier one may be an interrupt, and
- * only if its path is still connected (law L7).
+ * ended; answer how far it is behind; close the path that says a number which no client has come
+ * to. One request can be parked per slot; a newer one takes its place, and the one before is
+ * answered as one that is behind. A parked request runs from a work item, since the end of the
+ * earlier one may be an interrupt, and only if its path is still connected (law L7).
  *
  * An op ends in ibtrs_srv_op_release(), called by reply.c right before the reply is posted, or
  * without one when the path is closing: there is no third way. An op of a peer that broke the
@@ -79,6 +79,8 @@ static struct ibtrs_srv_opx *op_leave_slot(struct ibtrs_srv_slot *s, bool *run)
 			       next && ibtrs_srv_path_up(next->path));
 	if (*run)
 		next->admitted = true;
+	else if (next)
+		next->err = ibtrs_fence_behind(&s->fence, next->path->limits.fence, next->token);
 	return next;
 }
 
@@ -91,13 +93,13 @@ static struct ibtrs_srv_opx *op_leave(struct ibtrs_srv_opx *x, bool *run)
 	return op_leave_slot(ibtrs_srv_op_slot(x), run);
 }
 
+/* One that does not run has its answer in @next->err. */
 static noinline void op_next(struct ibtrs_srv_opx *next, bool run)
 {
 	if (run) {
 		queue_work(ibtrs_srv.op_wq, &next->work);
 		return;
 	}
-	next->err = -ESTALE;
 	ibtrs_srv_reply(next);
 }
 
@@ -331,8 +333,8 @@ static void op_fill(struct ibtrs_srv_opx *x, struct ibtrs_srv_conn *conn, u32 of
 }
 
 /*
- * Takes the slot, unless its op is busy. On PARK the op is filled, and others may already look at
- * it; @old made room for it.
+ * Takes the slot, unless its op is busy. On PARK and STALE the op is filled, and with PARK others
+ * may already look at it; @old made room for it, and has its answer.
  */
 static bool op_admit(struct ibtrs_srv_opx *x, struct ibtrs_srv_conn *conn, u32 off,
 		     const struct ibtrs_io_hdr *h, enum ibtrs_fence_verdict *verdict,
@@ -362,7 +364,13 @@ static bool op_admit(struct ibtrs_srv_opx *x, struct ibtrs_srv_conn *conn, u32 o
 	} else if (*verdict == IBTRS_FENCE_PARK) {
 		op_fill(x, conn, off, h);
 		*old = s->parked;
+		if (*old)
+			(*old)->err = ibtrs_fence_behind(&s->fence, (*old)->path->limits.fence,
+							 (*old)->token);
 		s->parked = x;
+	} else if (*verdict == IBTRS_FENCE_STALE) {
+		op_fill(x, conn, off, h);
+		x->err = ibtrs_fence_behind(&s->fence, conn->path->limits.fence, h->token);
 	}
 	spin_unlock_irq(&s->lock);
 	return true;
@@ -458,13 +466,12 @@ static void op_decode(struct ibtrs_srv_opx *x, struct ibtrs_srv_conn *conn, u32 
 		op_far(x);
 		return;
 	}
-	op_fill(x, conn, off, &h);
-	if (likely(verdict == IBTRS_FENCE_RUN)) {
-		op_run(x);
+	if (unlikely(verdict == IBTRS_FENCE_STALE)) {
+		ibtrs_srv_reply(x);
 		return;
 	}
-	x->err = -ESTALE;
-	ibtrs_srv_reply(x);
+	op_fill(x, conn, off, &h);
+	op_run(x);
 }
 
 void ibtrs_srv_op_begin(struct ibtrs_srv_conn *conn, u32 slot, u32 off)

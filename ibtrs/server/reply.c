@@ -459,10 +459,10 @@ void ibtrs_srv_op_reply(struct ibtrs_srv_op *op, int err)
 	struct ibtrs_srv_opx *x = container_of(op, struct ibtrs_srv_opx, op);
 
 	/*
-	 * A file of a network file system can say so too; on the wire it means that the request is
-	 * not the latest of its slot, and costs the path.
+	 * A file of a network file system can say so too; on the wire it would cost the path. What
+	 * means that the request was not executed is nobody else's to say.
 	 */
-	x->err = unlikely(err == -ESTALE) ? -EIO : err;
+	x->err = unlikely(err == -ESTALE || ibtrs_fence_is_behind(err)) ? -EIO : err;
 	if (static_branch_unlikely(&ibtrs_fault_key) && reply_fault(x))
 		return;
 	ibtrs_srv_reply(x);

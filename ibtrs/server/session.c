@@ -22,6 +22,7 @@
  * session, which wait for the user's session_up.
  */
 #include <linux/mm.h>
+#include <linux/random.h>
 #include <linux/rculist.h>
 #include <linux/slab.h>
 #include "ibtrs/proto/imm.h"
@@ -64,6 +65,7 @@ struct ibtrs_srv_session *ibtrs_srv_session_create(const u8 *uuid, const struct 
 	s->left = jiffies;
 	s->peer = *peer;
 	strscpy(s->key, key, sizeof(s->key));
+	s->life = get_random_u32() ?: 1;
 	ibtrs_dev_pool_init(&s->devs);
 	INIT_LIST_HEAD(&s->paths);
 	mutex_init(&s->up_lock);

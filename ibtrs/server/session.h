@@ -41,6 +41,7 @@ struct ibtrs_srv_session {
 	struct ibtrs_addr peer;		/* of the first path */
 	/* whose it is: name of the key that all its paths have proved; empty: anybody's */
 	char key[IBTRS_KEY_NAME_LEN];
+	u32 life;			/* random: tokens are counted from 1 in each (F.2) */
 	struct ibtrs_dev_pool devs;
 
 	/* under ibtrs_srv.lock */

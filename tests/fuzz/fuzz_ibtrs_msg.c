@@ -90,7 +90,8 @@ static void info_rsp(const u8 *buf, size_t len)
 	struct ibtrs_wire_info_rsp *w;
 	const char *why = NULL;
 	u16 sg_cnt = 0;
-	int err = ibtrs_msg_info_rsp_decode(buf, len, &sg_cnt, &why);
+	u32 life = 0;
+	int err = ibtrs_msg_info_rsp_decode(buf, len, &sg_cnt, &life, &why);
 
 	REQUIRE(err == 0 || err == -EPROTO);
 	REQUIRE(!err == !why);
@@ -103,8 +104,8 @@ static void info_rsp(const u8 *buf, size_t len)
 	for (u16 i = 0; i < sg_cnt; i++)
 		ibtrs_msg_desc_decode(&w->desc[i], &d[i]);
 	w = malloc(ibtrs_msg_info_rsp_size(sg_cnt));
-	ibtrs_msg_info_rsp_encode(w, d, sg_cnt);
-	REQUIRE(!memcmp(w, buf, 4) && !memcmp(w->desc, buf + 8, sg_cnt * 16));
+	ibtrs_msg_info_rsp_encode(w, d, sg_cnt, life);
+	REQUIRE(!memcmp(w, buf, 8 + sg_cnt * 16));
 	free(w);
 }
 

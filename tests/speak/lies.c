@@ -456,7 +456,7 @@ static void lies_info(struct lies_conn *l)
 		desc[i] = (struct ibtrs_desc){ .addr = l->mr->iova + (u64)i * CHUNK,
 					       .rkey = l->mr->rkey,
 					       .len = DEPTH / nr * CHUNK };
-	ibtrs_msg_info_rsp_encode(iu->buf, desc, nr);
+	ibtrs_msg_info_rsp_encode(iu->buf, desc, nr, 1);
 	n = ibtrs_msg_info_rsp_size(nr);
 	if (chance(4)) {
 		ibtrs_msg_info_refused_encode(iu->buf, -(int)any(5000), "\x1b[2J%s%n");

@@ -140,8 +140,11 @@ static int speak_send(const struct speak_words *w)
 	if (lost || w->len > SPEAK_LEN || w->hdr > sizeof(*msg) || w->slot >= clt->slots.nr_user)
 		return -E2BIG;
 	/* Its sender counts it up once more. */
-	if (w->token)
+	if (w->token) {
 		clt->slots.reqs[w->slot].token = w->token - 1;
+		clt->slots.reqs[w->slot].life =
+			list_first_entry(&clt->paths, struct ibtrs_clt_path, entry)->life;
+	}
 	msg = ibtrs_clt_hdr(clt, w->slot);
 	memset(msg, 0, sizeof(*msg));
 	msg->hdr.type = cpu_to_le16(w->type);

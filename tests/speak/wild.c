@@ -313,6 +313,7 @@ static int wild_let_in(struct wild_conn *c)
 	char text[IBTRS_WORDS_LEN];
 	const char *why;
 	u16 sg_cnt;
+	u32 life;
 	int err;
 
 	if (!wait_for_completion_timeout(&c->s.came, msecs_to_jiffies(STRANGER_MS)))
@@ -325,7 +326,7 @@ static int wild_let_in(struct wild_conn *c)
 		return -ECONNREFUSED;
 	}
 	err = p->limits.queue_depth > STRANGER_SLOTS ? -E2BIG : 0;
-	err = err ?: ibtrs_msg_info_rsp_decode(rsp, c->s.len, &sg_cnt, &why);
+	err = err ?: ibtrs_msg_info_rsp_decode(rsp, c->s.len, &sg_cnt, &life, &why);
 	err = err ?: ibtrs_chunkmap_build(rsp->desc, sg_cnt, &p->limits, p->map, &why);
 	if (!err) {
 		p->let_in = true;

@@ -3,6 +3,8 @@
 #include "ibtrs/logic/fence.h"
 #include "unit.h"
 
+#define AHEAD IBTRS_FENCE_AHEAD
+
 UNIT_TEST(fence_arrive_table)
 {
 	static const struct {
@@ -26,12 +28,12 @@ UNIT_TEST(fence_arrive_table)
 		{ "nothing follows the largest",
 		  ~0ull, false, true, 0, IBTRS_FENCE_STALE, ~0ull, false },
 		{ "as far ahead as may be",
-		  7, false, true, 7 + (1ull << 32), IBTRS_FENCE_RUN, 7 + (1ull << 32), true },
-		{ "too far ahead", 7, false, true, 8 + (1ull << 32), IBTRS_FENCE_FAR, 7, false },
+		  7, false, true, 7 + AHEAD, IBTRS_FENCE_RUN, 7 + AHEAD, true },
+		{ "too far ahead", 7, false, true, 8 + AHEAD, IBTRS_FENCE_FAR, 7, false },
 		{ "too far ahead while one runs", 7, true, true, ~0ull, IBTRS_FENCE_FAR, 7, true },
-		{ "first one of a client that has counted for years",
-		  0, false, true, 1ull << 50, IBTRS_FENCE_RUN, 1ull << 50, true },
-		{ "first one of nobody", 0, false, true, ~0ull, IBTRS_FENCE_FAR, 0, false },
+		{ "first one, as far ahead as may be",
+		  0, false, true, AHEAD, IBTRS_FENCE_RUN, AHEAD, true },
+		{ "first one, too far ahead", 0, false, true, 1 + AHEAD, IBTRS_FENCE_FAR, 0, false },
 		{ "no tokens, idle", 0, false, false, 0, IBTRS_FENCE_RUN, 0, true },
 		{ "no tokens, busy", 0, true, false, 0, IBTRS_FENCE_PARK, 0, true },
 		{ "no tokens: the number is not looked at",
@@ -131,4 +133,67 @@ UNIT_TEST(fence_never_runs_backwards)
 {
 	deliver((struct ibtrs_fence_slot){ 0 }, 0, 0, 0, 12);
 	CHECK(orders > 1000);
+}
+
+UNIT_TEST(fence_behind_table)
+{
+	static const struct {
+		u64 last, token;
+		bool fence;
+		int err;
+		u64 next;	/* what the client's next request carries */
+	} rows[] = {
+		{ 9, 9, false, -ESTALE, 10 },
+		{ 9, 10, true, -384, 10 + AHEAD },	/* newest, and its path is gone */
+		{ 9, 9, true, -384, 9 + AHEAD },
+		{ 9, 8, true, -384, 8 + AHEAD },
+		{ 9, 7, true, -385, 8 + AHEAD },
+		{ 9, 6, true, -386, 8 + AHEAD },
+		{ 9, 5, true, -386, 7 + AHEAD },
+		{ 9, 4, true, -387, 8 + AHEAD },
+		{ 1ull << 40, 1, true, -384 - 40, 1 + (1ull << 39) + AHEAD },
+		{ ~0ull, 1, true, -384 - 64, 1 + (1ull << 63) + AHEAD },
+		{ ~0ull, ~0ull, true, -384, 0 },	/* nothing is left, and nothing wraps into it */
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct ibtrs_fence_slot s = { rows[i].last, false };
+		int err = ibtrs_fence_behind(&s, rows[i].fence, rows[i].token);
+
+		UNIT_ROW("%llu of %llu", (unsigned long long)rows[i].token,
+			 (unsigned long long)rows[i].last);
+		CHECK_EQ(err, rows[i].err);
+		CHECK_EQ(ibtrs_fence_is_behind(err), rows[i].fence);
+		CHECK_EQ(ibtrs_fence_catch_up(rows[i].token, err) + 1, rows[i].next);
+	}
+	/* Any other answer changes nothing. */
+	for (int err = 0; err >= -511; err--)
+		if (err > -384 || err < -384 - 64)
+			CHECK(!ibtrs_fence_is_behind(err) && ibtrs_fence_catch_up(5, err) == 5);
+}
+
+/* Whatever somebody else has counted to, the owner of a slot gets by, in a few answers. */
+UNIT_TEST(fence_owner_catches_up)
+{
+	for (unsigned int bit = 0; bit < 63; bit++) {
+		for (int more = -1; more <= 1; more++) {
+			struct ibtrs_fence_slot s = { (1ull << bit) + (u64)more, false };
+			enum ibtrs_fence_verdict v;
+			u64 token = 0, before;
+			int tries = 0;
+
+			UNIT_ROW("2^%u%+d", bit, more);
+			for (;;) {
+				v = ibtrs_fence_arrive(&s, true, ++token);
+				if (v != IBTRS_FENCE_STALE || ++tries > 64)
+					break;
+				before = token;
+				token = ibtrs_fence_catch_up(token,
+							     ibtrs_fence_behind(&s, true, token));
+				CHECK(token >= before);
+			}
+			CHECK_EQ(v, IBTRS_FENCE_RUN);
+			CHECK(tries <= 41);
+		}
+	}
 }

@@ -404,7 +404,7 @@ UNIT_TEST(info_rsp)
 	static const struct ibtrs_desc d[2] = { { 0x1122334455667788, 0xaabbccdd, 0x20000 },
 						{ 0x10, 1, 2 } };
 	static const u8 golden[40] = {
-		1, 0, 2, 0, 0, 0, 0, 0,
+		1, 0, 2, 0, 0x78, 0x56, 0x34, 0x12,
 		0x88, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x11, 0xdd, 0xcc, 0xbb, 0xaa, 0, 0, 2, 0,
 		0x10, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0,
 	};
@@ -414,6 +414,7 @@ UNIT_TEST(info_rsp)
 		struct patch p[2];
 		const char *why;
 		u16 sg_cnt;
+		u32 life;
 	} rows[] = {
 		{ "golden", 40, { { 0 } }, NULL, 2 },
 		{ "longer than it says", 48, { { 0 } }, NULL, 2 },
@@ -424,7 +425,7 @@ UNIT_TEST(info_rsp)
 		{ "nothing", 0, { { 0 } }, "too short" },
 		{ "type 0", 40, { { 0, 2, 0 } }, "another message" },
 		{ "65535 descriptors", 40, { { 2, 2, 65535 } }, "last descriptor" },
-		{ "reserved bytes are ignored", 40, { { 4, 4, ~0ull } }, NULL, 2 },
+		{ "another life", 40, { { 4, 4, 9 } }, NULL, 2, 9 },
 	};
 	struct ibtrs_wire_info_rsp *w = malloc(ibtrs_msg_info_rsp_size(2));
 	struct ibtrs_desc back;
@@ -433,7 +434,7 @@ UNIT_TEST(info_rsp)
 	CHECK_EQ(ibtrs_msg_info_rsp_size(2), 40);
 	CHECK_EQ(ibtrs_msg_info_rsp_size(65535), 8 + 16 * 65535);
 	memset(w, 0xff, 40);
-	ibtrs_msg_info_rsp_encode(w, d, 2);
+	ibtrs_msg_info_rsp_encode(w, d, 2, 0x12345678);
 	CHECK_MEM(w, golden, 40);
 	for (int i = 0; i < 2; i++) {
 		ibtrs_msg_desc_decode(&w->desc[i], &back);
@@ -445,12 +446,14 @@ UNIT_TEST(info_rsp)
 		u8 *buf = patched(golden, 40, rows[i].len, rows[i].p, 2);
 		const char *why = NULL;
 		u16 sg_cnt = 77;
+		u32 life = 77;
 
 		UNIT_ROW("%s", rows[i].what);
-		CHECK_EQ(ibtrs_msg_info_rsp_decode(buf, rows[i].len, &sg_cnt, &why),
+		CHECK_EQ(ibtrs_msg_info_rsp_decode(buf, rows[i].len, &sg_cnt, &life, &why),
 			 rows[i].why ? -EPROTO : 0);
 		reason_ok(why, rows[i].why);
 		CHECK_EQ(sg_cnt, rows[i].why ? 77 : rows[i].sg_cnt);
+		CHECK_EQ(life, rows[i].why ? 77 : rows[i].life ?: 0x12345678);
 		free(buf);
 	}
 }

@@ -4,7 +4,8 @@ A session's uuid lets its holder add a path to it.  He can then say what he like
 may cost paths, never somebody else's I/O.  And nobody but root comes by it on the client's host.
 """
 description = ("who has stolen a session's uuid cannot make its I/O fail: numbers far ahead cost "
-               "his own path; ESTALE costs a path, no I/O; the uuid is root's")
+               "his own path, those that are taken are caught up with; ESTALE costs a path, no I/O; "
+               "the uuid is root's")
 crowd = True
 vms = 3
 links = 2
@@ -12,6 +13,7 @@ deadline = 180
 
 SAY = "/sys/module/ibnbd_speak/parameters/say"
 FAR = 0xffffffffffffffff
+AHEAD = 1 << 24     # of the slot's last number: as far as a server takes it
 FAULT = "/sys/kernel/debug/ibtrs/server/request"
 
 
@@ -34,10 +36,19 @@ def run(t):
         d.rc(f"echo 'dir=w slot={slot} token={FAR} len=4096' > {SAY}", timeout=60)
         d.rc("wait_for 10 grep -q '^connected' /sys/class/ibtrs-client/s1/paths/*/state")
     t.match(s.kernel_news(), "a request's number is far ahead of its slot's", ended)
+
+    t.log("--- he counts in the owner's name, in slots in use and not yet in use")
+    d.sh(f"modprobe -r ibnbd-speak; modprobe ibnbd-speak to=ip:10.0.0.2 name=s1 uuid={uuid}")
+    for n in range(1, 7):
+        d.sh(f"for i in $(seq 0 15); do echo dir=w slot=$i token={n * AHEAD} len=4096 > {SAY} "
+             "2>/dev/null || true; done", timeout=60)
     d.sh("modprobe -r ibnbd-speak")
     c.sh("for i in 1 2 3 4; do "
          f"dd if=/dev/zero of={dev} bs=4k count=64 oflag=direct status=none; done; "
+         "for i in $(seq 24); do "
+         f"dd if={dev} of=/dev/null bs=4k count=64 iflag=direct status=none & done; wait; "
          "pkill -TERM iopulse")
+    t.match(c.kernel_news(), "somebody else counts in this session's name", "the client's log")
     t.eq(pulse.wait(20), 0, "the owner's I/O: " + pulse.out())
     t.eq(c.sh("cat /sys/class/ibtrs-client/s1/paths/*/stats/reconnects"), "0 0\n0 0", "his paths")
 
