@@ -142,8 +142,8 @@ static int admit_find_path(const struct ibtrs_conn_req *req, const void *wire,
 		*why = "the first connection of a path must be cid 0";
 		return -ECONNRESET;
 	}
-	err = ibtrs_srv_quota_path(&addr->src, proof->key, ibtrs_srv_path_conn_bytes(true), created,
-				   why);
+	err = ibtrs_srv_quota_path(&addr->src, proof->key,
+				   ibtrs_srv_path_first_bytes(req->cid_num), created, why);
 	if (err)
 		return err;
 	if (!s) {

@@ -39,6 +39,13 @@ u64 ibtrs_srv_path_conn_bytes(bool service)
 	       recv_wr * (PATH_RECV_WR_SIZE + PATH_CQE_SIZE);
 }
 
+u64 ibtrs_srv_path_first_bytes(u32 nr_conns)
+{
+	return ibtrs_srv_path_conn_bytes(true) + sizeof(struct ibtrs_srv_path) +
+	       (u64)nr_conns * sizeof(struct ibtrs_srv_conn) +
+	       (u64)num_possible_cpus() * sizeof(struct ibtrs_srv_traffic);
+}
+
 bool ibtrs_srv_path_change(struct ibtrs_srv_path *path, enum ibtrs_srv_path_state from,
 			   enum ibtrs_srv_path_state to)
 {

@@ -143,6 +143,8 @@ static inline bool ibtrs_srv_path_up(const struct ibtrs_srv_path *path)
 u32 ibtrs_srv_path_send_wr(bool service);
 /* An estimate of what both queues of such a connection take. */
 u64 ibtrs_srv_path_conn_bytes(bool service);
+/* The same of cid 0, with what the path itself is made of before it is let in. */
+u64 ibtrs_srv_path_first_bytes(u32 nr_conns);
 
 
 /*

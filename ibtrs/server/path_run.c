@@ -212,7 +212,7 @@ struct ibtrs_srv_path *ibtrs_srv_path_alloc(struct ibtrs_srv_session *session,
 		return NULL;
 	}
 	path->known = ibtrs_srv_quota_is_known(&addr->src, proof->key);
-	path->queue_bytes = ibtrs_srv_path_conn_bytes(true);
+	path->queue_bytes = ibtrs_srv_path_first_bytes(req->cid_num);
 	path->state = IBTRS_SRV_PATH_CONNECTING;
 	path->session = session;
 	path->nr_conns = req->cid_num;
