@@ -10,6 +10,9 @@
 #include "ibtrs/client/trace.h"
 #include "ibtrs/logic/fence.h"
 
+/* Far more than it takes to catch up with somebody who has stopped (ibtrs_fence_catch_up()). */
+#define ANSWER_BEHIND_MAX	64
+
 static void answer_copy_bounce(struct ibtrs_clt_req *req)
 {
 	struct ibtrs_clt_io *io = req->io;
@@ -30,6 +33,30 @@ static void answer_copy_bounce(struct ibtrs_clt_req *req)
 #endif
 }
 
+/*
+ * Somebody else has counted further, and @err says how far. Parked, as if it had been lost, but
+ * that it certainly has not been executed. A server that says so for ever costs a path now and
+ * then, and then hold= counts.
+ */
+static noinline void answer_again(struct ibtrs_clt_req *req, struct ibtrs_clt_path *path, int err)
+{
+	struct ibtrs_clt *clt = path->clt;
+
+	pr_warn_ratelimited("ibtrs %s: %s: slot %u: somebody else counts in this session's name\n",
+			    clt->name, path->name, req->slot);
+	req->token = ibtrs_fence_catch_up(req->token, err);
+	if (!(++req->behind % ANSWER_BEHIND_MAX)) {
+		ibtrs_clt_req_note_loss(req->io);
+		ibtrs_clt_path_fail(path, -EPROTO,
+				    "the server takes each request of a slot for an old one");
+	}
+	req->io->poll = 0;
+	WRITE_ONCE(req->conn, NULL);
+	atomic_inc(&clt->nr_parked);
+	ibtrs_clt_req_give(req, IBTRS_CLT_REQ_PARKED);
+	queue_work(clt->wq, &clt->again);
+}
+
 void ibtrs_clt_answer_finish(struct ibtrs_clt_req *req, int err)
 {
 	struct ibtrs_clt_path *path = ibtrs_clt_req_leave(req);
@@ -42,7 +69,7 @@ void ibtrs_clt_answer_finish(struct ibtrs_clt_req *req, int err)
 	ibtrs_clt_dma_unmap(req, path);
 	trace_ibtrs_clt_answer(path, req->slot, err);
 	if (unlikely(ibtrs_fence_is_behind(err) && path->limits.fence))
-		ibtrs_clt_req_again(req, path, err);
+		answer_again(req, path, err);
 	else
 		ibtrs_clt_req_end(req, err);
 }

@@ -41,6 +41,15 @@ static inline void ibtrs_clt_req_end(struct ibtrs_clt_req *req, int err)
 	io->done(io, err);
 }
 
+/* It had to leave a path. */
+static inline void ibtrs_clt_req_note_loss(struct ibtrs_clt_io *io)
+{
+	if (!io->losses)
+		WRITE_ONCE(io->lost_at, (u32)jiffies);
+	if (io->losses < U8_MAX)
+		WRITE_ONCE(io->losses, io->losses + 1);
+}
+
 /* A BUSY request leaves its path. */
 static inline struct ibtrs_clt_path *ibtrs_clt_req_leave(struct ibtrs_clt_req *req)
 {

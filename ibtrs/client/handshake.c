@@ -130,6 +130,7 @@ static int hs_rsp(struct ibtrs_clt_path *path, const char **why)
 	if (err)
 		return err;
 	path->life = path->limits.fence ? life : 0;
+	WRITE_ONCE(path->clt->life, path->life);
 	*why = "the trial of the connection can not be posted";
 	err = ibtrs_clt_trial_start(path);
 	if (err > 0)

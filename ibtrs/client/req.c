@@ -2,8 +2,7 @@
 /*
  * Requests: submit, fail over, park.
  *
- * Called by: the user (submit, replay, abort, count, break), the drain work of a path (walk),
- * answer.c (again). No
+ * Called by: the user (submit, replay, abort, count, break), the drain work of a path (walk). No
  * lock is taken on the way of a request; the record's `state` says who owns it (see req.h) and RCU
  * keeps the connection while something is being posted on it.
  *
@@ -21,13 +20,6 @@
 #include "ibtrs/client/post.h"
 #include "ibtrs/client/session.h"
 #include "ibtrs/client/trace.h"
-#include "ibtrs/logic/fence.h"
-
-/*
- * Far more answers than it takes to catch up with somebody who has stopped
- * (ibtrs_fence_catch_up()).
- */
-#define REQ_BEHIND_MAX	64
 
 /* 0: post it. 1: say that it was posted. Else what posting it is to return. */
 static int req_fault(struct ibtrs_clt_path *path, struct ibtrs_clt_conn *conn)
@@ -69,9 +61,10 @@ static int req_post(struct ibtrs_clt_req *req, struct ibtrs_clt_path *path, u32 
 	req->gen = gen;
 	/*
 	 * The server has made the session anew, so all that was sent before has come to its end.
-	 * It counts from 0, and would take a number of before for nobody's.
+	 * It counts from 0, and would take a number of before for nobody's. A path of an earlier
+	 * life is dead, and just does not know it yet.
 	 */
-	if (unlikely(req->life != path->life)) {
+	if (unlikely(req->life != path->life && path->life == READ_ONCE(path->clt->life))) {
 		req->life = path->life;
 		req->token = 0;
 	}
@@ -176,14 +169,6 @@ static bool req_move_or_park(struct ibtrs_clt *clt, struct ibtrs_clt_req *req, u
 	return true;
 }
 
-static void req_note_loss(struct ibtrs_clt_io *io)
-{
-	if (!io->losses)
-		WRITE_ONCE(io->lost_at, (u32)jiffies);
-	if (io->losses < U8_MAX)
-		WRITE_ONCE(io->losses, io->losses + 1);
-}
-
 void ibtrs_clt_req_walk(struct ibtrs_clt_path *path)
 {
 	struct ibtrs_clt *clt = path->clt;
@@ -216,7 +201,7 @@ void ibtrs_clt_req_walk(struct ibtrs_clt_path *path)
 			continue;
 		}
 		ibtrs_clt_stats_failover(&path->stats);
-		req_note_loss(req->io);
+		ibtrs_clt_req_note_loss(req->io);
 		if (req->io->dir == IBTRS_WRITE)
 			ibtrs_clt_link_path_loose(path);
 		parked = req_move_or_park(clt, req, req->gen);
@@ -228,30 +213,9 @@ void ibtrs_clt_req_walk(struct ibtrs_clt_path *path)
 }
 
 /*
- * As if it had been lost, but that it certainly has not been executed: the user sends its own again
- * when it hears of them. A server that says so for ever costs a path now and then, and then hold=
- * counts.
+ * The user sends its own again when it hears of them. Of ibtrs' own slots nothing else is ever
+ * parked.
  */
-void ibtrs_clt_req_again(struct ibtrs_clt_req *req, struct ibtrs_clt_path *path, int err)
-{
-	struct ibtrs_clt *clt = path->clt;
-
-	pr_warn_ratelimited("ibtrs %s: %s: slot %u: somebody else counts in this session's name\n",
-			    clt->name, path->name, req->slot);
-	req->token = ibtrs_fence_catch_up(req->token, err);
-	if (!(++req->behind % REQ_BEHIND_MAX)) {
-		req_note_loss(req->io);
-		ibtrs_clt_path_fail(path, -EPROTO,
-				    "the server takes each request of a slot for an old one");
-	}
-	req->io->poll = 0;
-	WRITE_ONCE(req->conn, NULL);
-	atomic_inc(&clt->nr_parked);
-	ibtrs_clt_req_give(req, IBTRS_CLT_REQ_PARKED);
-	queue_work(clt->wq, &clt->again);
-}
-
-/* Of ibtrs' own slots nothing else is ever parked. */
 void ibtrs_clt_req_again_work(struct work_struct *work)
 {
 	struct ibtrs_clt *clt = container_of(work, struct ibtrs_clt, again);

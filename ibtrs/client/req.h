@@ -80,11 +80,7 @@ struct ibtrs_clt_req {
 
 /* After the drain of @path: every request on it goes to another path, or is parked. Drain work. */
 void ibtrs_clt_req_walk(struct ibtrs_clt_path *path);
-/*
- * A BUSY request was answered on @path that it is not executed, for somebody else has counted
- * further (@err says how far): it is sent again. Any context.
- */
-void ibtrs_clt_req_again(struct ibtrs_clt_req *req, struct ibtrs_clt_path *path, int err);
+/* Requests that were not executed for their tokens are sent again. */
 void ibtrs_clt_req_again_work(struct work_struct *work);
 
 #endif

@@ -51,6 +51,7 @@ struct ibtrs_clt {
 	int max_reconnects;		/* READ_ONCE outside */
 
 	struct work_struct again;	/* req.c */
+	u32 life;			/* READ_ONCE; the latest at the server (F.2) */
 	struct ibtrs_clt_want want;
 	struct ibtrs_clt_turn turn;
 	struct ibtrs_clt_sysfs sysfs;

@@ -153,7 +153,8 @@ UNIT_TEST(fence_behind_table)
 		{ 9, 4, true, -387, 8 + AHEAD },
 		{ 1ull << 40, 1, true, -384 - 40, 1 + (1ull << 39) + AHEAD },
 		{ ~0ull, 1, true, -384 - 64, 1 + (1ull << 63) + AHEAD },
-		{ ~0ull, ~0ull, true, -384, 0 },	/* nothing is left, and nothing wraps into it */
+		/* nothing is left, and nothing wraps into it */
+		{ ~0ull, ~0ull, true, -384, 0 },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {

@@ -4,8 +4,8 @@ A session's uuid lets its holder add a path to it.  He can then say what he like
 may cost paths, never somebody else's I/O.  And nobody but root comes by it on the client's host.
 """
 description = ("who has stolen a session's uuid cannot make its I/O fail: numbers far ahead cost "
-               "his own path, those that are taken are caught up with; ESTALE costs a path, no I/O; "
-               "the uuid is root's")
+               "his own path, those that are taken are caught up with; ESTALE costs a path, no "
+               "I/O; the uuid is root's")
 crowd = True
 vms = 3
 links = 2
