@@ -402,12 +402,18 @@ bool ibnbd_allow_item_match(const struct ibnbd_allow_item *it, const struct ibtr
 	       allow_in_prefix(it->addr, raw, it->prefix);
 }
 
-static bool allow_match_addr(const struct ibnbd_allow *a, const struct ibtrs_addr *client)
+bool ibnbd_allow_item_match_origin(const struct ibnbd_allow_item *it,
+				   const struct ibtrs_origin *from)
+{
+	return ibnbd_allow_item_match(it, &from->addr) || ibnbd_allow_item_match(it, &from->gid);
+}
+
+static bool allow_match_addr(const struct ibnbd_allow *a, const struct ibtrs_origin *from)
 {
 	unsigned int i;
 
 	for (i = 0; i < a->nr; i++)
-		if (ibnbd_allow_item_match(&a->item[i], client))
+		if (ibnbd_allow_item_match_origin(&a->item[i], from))
 			return true;
 	return false;
 }
@@ -423,10 +429,10 @@ static bool allow_match_session(const struct ibnbd_allow *a, const char *sessnam
 	return false;
 }
 
-bool ibnbd_allow_match(const struct ibnbd_allow *a, const struct ibtrs_addr *client,
+bool ibnbd_allow_match(const struct ibnbd_allow *a, const struct ibtrs_origin *from,
 		       const char *sessname)
 {
-	if (a->has_addr && !allow_match_addr(a, client))
+	if (a->has_addr && !allow_match_addr(a, from))
 		return false;
 	return !a->has_session || allow_match_session(a, sessname);
 }

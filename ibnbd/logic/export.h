@@ -98,7 +98,10 @@ int ibnbd_allow_item_parse(const char *s, size_t len, struct ibnbd_allow_item *i
 			   const char **why);
 /* @client may be an IPv4 address mapped into IPv6; it counts as IPv4. */
 bool ibnbd_allow_item_match(const struct ibnbd_allow_item *it, const struct ibtrs_addr *client);
-bool ibnbd_allow_match(const struct ibnbd_allow *a, const struct ibtrs_addr *client,
+/* The same for either of what a client has: an address of InfiniBand alone is a claim. */
+bool ibnbd_allow_item_match_origin(const struct ibnbd_allow_item *it,
+				   const struct ibtrs_origin *from);
+bool ibnbd_allow_match(const struct ibnbd_allow *a, const struct ibtrs_origin *from,
 		       const char *sessname);
 /* '*' any bytes, '?' one byte, everything else itself. */
 bool ibnbd_glob_match(const char *glob, const char *s);

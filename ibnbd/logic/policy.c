@@ -403,7 +403,8 @@ static bool policy_is_for(const struct ibnbd_policy_rules *p, const struct ibnbd
 		return false;
 	if (r->session && !ibnbd_glob_match(p->text + r->session, who->session))
 		return false;
-	return r->addr.kind == IBTRS_ADDR_NONE || ibnbd_allow_item_match(&r->addr, who->addr);
+	return r->addr.kind == IBTRS_ADDR_NONE ||
+	       ibnbd_allow_item_match_origin(&r->addr, who->from);
 }
 
 void ibnbd_policy_decide(const struct ibnbd_policy_rules *p, const struct ibnbd_policy_who *who,

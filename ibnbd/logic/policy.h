@@ -106,12 +106,12 @@ int ibnbd_policy_parse(struct ibnbd_policy_rules *p, const char *s, size_t len,
  * struct ibnbd_policy_who - a peer
  * @key: name of the key with which it proved itself; NULL: it did not
  * @session: name of its session
- * @addr: where it comes from
+ * @from: where it comes from: a rule for its address decides, and one for its GID
  */
 struct ibnbd_policy_who {
 	const char *key;
 	const char *session;
-	const struct ibtrs_addr *addr;
+	const struct ibtrs_origin *from;
 };
 
 /**

@@ -90,30 +90,28 @@ char *ibnbd_srv_search_path(void)
 	return kstrdup(params_search_path, GFP_KERNEL);
 }
 
-/* Before a session is known: can any session of this address be welcome? */
-bool ibnbd_srv_peer_allowed(const struct ibtrs_addr *peer)
+/* Before a session is known (@name is NULL): can any of this client be welcome? */
+static bool allow_ask(const struct ibtrs_origin *from, const char *name)
 {
 	struct params_allow *a;
 	bool ok;
 
 	rcu_read_lock();
 	a = rcu_dereference(params_allow);
-	ok = !a || ibnbd_allow_match(&a->peers, peer, "");
+	ok = !a || ibnbd_allow_match(name ? &a->all : &a->peers, from, name ?: "");
 	rcu_read_unlock();
 	return ok;
 }
 
-/* May this session come? */
-bool ibnbd_srv_session_allowed(const struct ibtrs_addr *peer, const char *name)
+bool ibnbd_srv_peer_allowed(const struct ibtrs_origin *from)
 {
-	struct params_allow *a;
-	bool ok;
+	return allow_ask(from, NULL);
+}
 
-	rcu_read_lock();
-	a = rcu_dereference(params_allow);
-	ok = !a || ibnbd_allow_match(&a->all, peer, name);
-	rcu_read_unlock();
-	return ok;
+/* May this session come? */
+bool ibnbd_srv_session_allowed(const struct ibtrs_origin *from, const char *name)
+{
+	return allow_ask(from, name);
 }
 
 static int allow_set(const char *val, const struct kernel_param *kp)

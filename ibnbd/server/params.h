@@ -16,14 +16,14 @@ extern struct workqueue_struct *ibnbd_srv_open_wq;
 extern struct workqueue_struct *ibnbd_srv_io_wq;
 
 char *ibnbd_srv_search_path(void);
-bool ibnbd_srv_session_allowed(const struct ibtrs_addr *peer, const char *name);
+bool ibnbd_srv_session_allowed(const struct ibtrs_origin *from, const char *name);
 enum ibnbd_srv_copy ibnbd_srv_default_copy(void);
 enum ibnbd_srv_io_mode ibnbd_srv_io_mode(void);
 bool ibnbd_srv_zeroes_for_all(void);
 bool ibnbd_srv_claims(void);
 u32 ibnbd_srv_max_maps(void);
 enum ibtrs_srv_auth ibnbd_srv_auth(void);
-bool ibnbd_srv_peer_allowed(const struct ibtrs_addr *peer);
+bool ibnbd_srv_peer_allowed(const struct ibtrs_origin *from);
 bool ibnbd_srv_search_path_is_set(void);
 void ibnbd_srv_search_path_set(const char *path, size_t len);
 int ibnbd_srv_search_path_show(char *page);

@@ -19,12 +19,12 @@ struct policy_question {
 	bool answered;
 };
 
-static void policy_ask(void *arg, const struct ibtrs_addr *peer)
+static void policy_ask(void *arg, const struct ibtrs_origin *from)
 {
 	struct policy_question *q = arg;
 	struct ibnbd_policy_verdict v;
 
-	q->who.addr = peer;
+	q->who.from = from;
 	ibnbd_policy_decide(q->rules, &q->who, q->name, &v);
 	if (q->answered)
 		ibnbd_policy_lesser(q->v, &v);
@@ -34,7 +34,7 @@ static void policy_ask(void *arg, const struct ibtrs_addr *peer)
 }
 
 static void policy_answer(struct ibtrs_srv_session *ibtrs, const char *session,
-			  const struct ibtrs_addr *peer, const char *name,
+			  const struct ibtrs_origin *from, const char *name,
 			  struct ibnbd_policy_verdict *v)
 {
 	struct policy_question q = {
@@ -49,8 +49,8 @@ static void policy_answer(struct ibtrs_srv_session *ibtrs, const char *session,
 	p = rcu_dereference(ibnbd_srv_policy);
 	if (p) {
 		q.rules = &p->rules;
-		if (peer)
-			policy_ask(&q, peer);
+		if (from)
+			policy_ask(&q, from);
 		else
 			ibtrs_srv_peer_each(ibtrs, policy_ask, &q);
 	}
@@ -76,15 +76,15 @@ void ibnbd_srv_policy_of(struct ibtrs_srv_session *ibtrs, const char *session, c
  * ibnbd_srv_policy_from() - what may a client do with an export, from one address?
  * @ibtrs: its transport session
  * @session: its name
- * @peer: the address
+ * @from: the address, and the GID
  * @name: of the export, as OPEN has it
  * @v: the answer
  *
  * Any context.
  */
 void ibnbd_srv_policy_from(struct ibtrs_srv_session *ibtrs, const char *session,
-			   const struct ibtrs_addr *peer, const char *name,
+			   const struct ibtrs_origin *from, const char *name,
 			   struct ibnbd_policy_verdict *v)
 {
-	policy_answer(ibtrs, session, peer, name, v);
+	policy_answer(ibtrs, session, from, name, v);
 }

@@ -20,7 +20,7 @@ extern struct ibnbd_srv_policy __rcu *ibnbd_srv_policy;
 void ibnbd_srv_policy_of(struct ibtrs_srv_session *ibtrs, const char *session, const char *name,
 			 struct ibnbd_policy_verdict *v);
 void ibnbd_srv_policy_from(struct ibtrs_srv_session *ibtrs, const char *session,
-			   const struct ibtrs_addr *peer, const char *name,
+			   const struct ibtrs_origin *from, const char *name,
 			   struct ibnbd_policy_verdict *v);
 
 #endif

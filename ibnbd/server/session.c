@@ -317,7 +317,7 @@ static struct ibnbd_srv_open *session_live(struct ibnbd_srv_session *s, u32 slot
 /**
  * ibnbd_srv_session_peer_joins() - may a path from this address join? (struct ibtrs_srv_ops)
  * @priv: the session
- * @peer: the address
+ * @from: the address, and the GID
  * @why: of a refusal
  *
  * Not if what the session has open were not allowed to a client from there: one that only knows the
@@ -325,7 +325,7 @@ static struct ibnbd_srv_open *session_live(struct ibnbd_srv_session *s, u32 slot
  *
  * Return: 0 or -EACCES.
  */
-int ibnbd_srv_session_peer_joins(void *priv, const struct ibtrs_addr *peer, const char **why)
+int ibnbd_srv_session_peer_joins(void *priv, const struct ibtrs_origin *from, const char **why)
 {
 	struct ibnbd_srv_session *s = priv;
 	struct ibnbd_policy_verdict v;
@@ -338,7 +338,7 @@ int ibnbd_srv_session_peer_joins(void *priv, const struct ibtrs_addr *peer, cons
 		open = session_live(s, slot);
 		if (!open)
 			continue;
-		ibnbd_srv_policy_from(s->ibtrs, s->name, peer, open->name, &v);
+		ibnbd_srv_policy_from(s->ibtrs, s->name, from, open->name, &v);
 		err = ibnbd_policy_open(&v, open->access, &ignored);
 		percpu_ref_put(&open->ref);
 	}
@@ -351,16 +351,16 @@ int ibnbd_srv_session_peer_joins(void *priv, const struct ibtrs_addr *peer, cons
 
 /**
  * ibnbd_srv_session_name_allowed() - may a client call its session that? (struct ibtrs_srv_ops)
- * @peer: address of its first path
+ * @from: address and GID of its first path
  * @name: valid (E-8)
  */
-bool ibnbd_srv_session_name_allowed(const struct ibtrs_addr *peer, const char *name)
+bool ibnbd_srv_session_name_allowed(const struct ibtrs_origin *from, const char *name)
 {
 	char addr[IBTRS_ADDR_STR_MAX];
 
-	if (ibnbd_srv_session_allowed(peer, name))
+	if (ibnbd_srv_session_allowed(from, name))
 		return true;
-	ibtrs_addr_format(peer, addr, sizeof(addr));
+	ibtrs_addr_format(&from->addr, addr, sizeof(addr));
 	ibnbd_srv_refuse(name, addr, -EACCES,
 			 "not on the allow-list; add it to the parameter allow");
 	return false;

@@ -46,7 +46,7 @@ struct ibnbd_srv_session {
 
 int ibnbd_srv_session_up(struct ibtrs_srv_session *ibtrs, const char *name,
 			 const struct ibtrs_addr *peer, void **priv);
-bool ibnbd_srv_session_name_allowed(const struct ibtrs_addr *peer, const char *name);
+bool ibnbd_srv_session_name_allowed(const struct ibtrs_origin *from, const char *name);
 void ibnbd_srv_session_lost(void *priv);
 bool ibnbd_srv_session_down(struct ibtrs_srv_session *ibtrs, void *priv);
 void ibnbd_srv_session_free(struct kref *kref);
@@ -59,7 +59,7 @@ bool ibnbd_srv_session_given_up(void *priv, u32 group);
 void ibnbd_srv_session_give_up(void *priv, u32 group);
 int ibnbd_srv_session_force_close(struct ibnbd_srv_open *open);
 bool ibnbd_srv_session_judge(struct ibnbd_srv_open *open);
-int ibnbd_srv_session_peer_joins(void *priv, const struct ibtrs_addr *peer, const char **why);
+int ibnbd_srv_session_peer_joins(void *priv, const struct ibtrs_origin *from, const char **why);
 /* What runs when the last I/O of an open has ended. */
 void ibnbd_srv_session_release_work(struct work_struct *work);
 

@@ -58,19 +58,26 @@ static bool hs_addr_is_gid(const struct rdma_cm_id *id, const struct ibtrs_addr 
 	return gid.kind == claimed->kind && !memcmp(gid.raw, claimed->raw, sizeof(gid.raw));
 }
 
-/* With InfiniBand the list may name GIDs, of paths that are given as addresses too. */
+/* With InfiniBand lists may name GIDs, of paths that are given as addresses too. */
+static void hs_origin(struct ibtrs_origin *from, const struct rdma_cm_id *id,
+		      const struct ibtrs_addr *claimed)
+{
+	const struct sa_path_rec *rec = id->route.path_rec;
+
+	*from = (struct ibtrs_origin){ .addr = *claimed };
+	if (!rec || rec->rec_type != SA_PATH_REC_TYPE_IB)
+		return;
+	from->gid.kind = IBTRS_ADDR_GID;
+	memcpy(from->gid.raw, rec->dgid.raw, sizeof(from->gid.raw));
+}
+
 static bool hs_peer_allowed(const struct rdma_cm_id *id, const struct ibtrs_addr *claimed)
 {
 	const struct ibtrs_srv_ops *ops = ibtrs_srv.ops;
-	const struct sa_path_rec *rec = id->route.path_rec;
-	struct ibtrs_addr gid = { .kind = IBTRS_ADDR_GID };
+	struct ibtrs_origin from;
 
-	if (!ops->peer_allowed || ops->peer_allowed(claimed))
-		return true;
-	if (!rec || rec->rec_type != SA_PATH_REC_TYPE_IB)
-		return false;
-	memcpy(gid.raw, rec->dgid.raw, sizeof(gid.raw));
-	return ops->peer_allowed(&gid);
+	hs_origin(&from, id, claimed);
+	return !ops->peer_allowed || ops->peer_allowed(&from);
 }
 
 /* ---- acceptance: under conn->lock --------------------------------------- */
@@ -278,6 +285,8 @@ static int hs_connect(struct rdma_cm_id *id, const struct rdma_conn_param *param
 		hs_refuse(id, &addr.src, req.ext, err, why);
 		return err;
 	}
+	if (!req.cid)
+		hs_origin(&conn->path->from, id, &addr.src);
 	err = hs_accept(conn, id, param->private_data, &why);
 	if (err) {
 		hs_refuse(id, &addr.src, req.ext, err, why);

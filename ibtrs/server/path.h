@@ -83,6 +83,7 @@ struct ibtrs_srv_path {
 
 	/* set at creation */
 	struct ibtrs_addr_pair addr;	/* src = the client */
+	struct ibtrs_origin from;	/* its GID comes with cid 0 */
 	char name[IBTRS_PATH_STR_MAX];
 	u8 uuid[IBTRS_UUID_LEN];
 	u16 recon_cnt;

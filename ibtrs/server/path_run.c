@@ -219,6 +219,7 @@ struct ibtrs_srv_path *ibtrs_srv_path_alloc(struct ibtrs_srv_session *session,
 	path->recon_cnt = req->recon_cnt;
 	path->first_conn = req->first_conn;
 	path->addr = *addr;
+	path->from.addr = addr->src;
 	path->proof = *proof;
 	ibtrs_addr_pair_format(addr, path->name, sizeof(path->name));
 	memcpy(path->uuid, req->path_uuid, sizeof(path->uuid));

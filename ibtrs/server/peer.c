@@ -15,7 +15,7 @@ EXPORT_SYMBOL_GPL(ibtrs_srv_peer_key);
 
 /* Paths that are half open do not count: anybody can begin one. */
 void ibtrs_srv_peer_each(struct ibtrs_srv_session *s,
-			 void (*fn)(void *arg, const struct ibtrs_addr *peer), void *arg)
+			 void (*fn)(void *arg, const struct ibtrs_origin *from), void *arg)
 {
 	struct ibtrs_srv_path *path;
 	bool any = false;
@@ -24,11 +24,11 @@ void ibtrs_srv_peer_each(struct ibtrs_srv_session *s,
 	list_for_each_entry_rcu(path, &s->paths, entry) {
 		if (!ibtrs_srv_path_up(path))
 			continue;
-		fn(arg, &path->addr.src);
+		fn(arg, &path->from);
 		any = true;
 	}
 	rcu_read_unlock();
 	if (!any)
-		fn(arg, &s->peer);
+		fn(arg, &s->from);
 }
 EXPORT_SYMBOL_GPL(ibtrs_srv_peer_each);

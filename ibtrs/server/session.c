@@ -150,7 +150,7 @@ int ibtrs_srv_session_take_name(struct ibtrs_srv_path *path, const char *name, c
 		*why = "the session has another name on its other paths";
 		return -EINVAL;
 	}
-	if (ops->name_allowed && !ops->name_allowed(&path->addr.src, name)) {
+	if (ops->name_allowed && !ops->name_allowed(&path->from, name)) {
 		*why = "the session's name is not on the allow-list; add it to the parameter allow";
 		return -EACCES;
 	}
@@ -201,6 +201,7 @@ static int session_first_up(struct ibtrs_srv_session *s, const struct ibtrs_srv_
 	err = ibtrs_srv_sysfs_session_add(s);
 	if (err)
 		return err;
+	s->from = path->from;
 	*why = "the block server has no memory for it";
 	err = ibtrs_srv.ops->session_up(s, s->name, &path->addr.src, &s->priv);
 	if (err)
@@ -232,7 +233,7 @@ int ibtrs_srv_session_admit_peer(struct ibtrs_srv_path *path, const char **why)
 	guard(mutex)(&s->up_lock);
 	if (!s->up || !ops->peer_joins)
 		return 0;
-	return ops->peer_joins(s->priv, &path->addr.src, why);
+	return ops->peer_joins(s->priv, &path->from, why);
 }
 
 /* One without paths is just ending: the answer is no. */

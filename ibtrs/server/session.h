@@ -61,6 +61,7 @@ struct ibtrs_srv_session {
 
 	struct mutex up_lock;		/* up, sysfs_dev */
 	bool up;			/* the user knows it */
+	struct ibtrs_origin from;	/* of the path that made it known; constant then */
 
 	/* sysfs.c */
 	struct device *sysfs_dev;

@@ -61,7 +61,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	char *copy = malloc(size + 1), *part[3];
 	size_t at = 0, pos = 0, i;
 	const char *why = NULL;
-	struct ibtrs_addr a;
+	struct ibtrs_origin a = { 0 };
 
 	MUST(copy);
 	if (size)
@@ -79,7 +79,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		int rc = ibnbd_allow_parse(copy + at, size - at, &allow, &pos, &why);
 
 		MUST(!rc || (why && pos < size - at && (rc == -EINVAL || rc == -E2BIG)));
-		if (!rc && !ibtrs_addr_parse(part[2], strlen(part[2]), &a, &why))
+		if (!rc && !ibtrs_addr_parse(part[2], strlen(part[2]), &a.addr, &why))
 			MUST(ibnbd_allow_match(&allow, &a, part[1]) || allow.nr);
 	}
 	free(copy);

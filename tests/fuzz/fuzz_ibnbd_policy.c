@@ -79,7 +79,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct ibnbd_policy_who who = {};
 	const char *why = NULL;
 	int rc, first = 0, next;
-	struct ibtrs_addr a;
+	struct ibtrs_origin a = { 0 };
 	size_t at = 0, i;
 
 	MUST(copy);
@@ -106,10 +106,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	p = again;
 	check_rules();
 	if (strlen(part[0]) < IBNBD_NAME_LEN &&
-	    !ibtrs_addr_parse(part[3], strlen(part[3]), &a, &why)) {
+	    !ibtrs_addr_parse(part[3], strlen(part[3]), &a.addr, &why)) {
 		who.session = part[1];
 		who.key = *part[2] ? part[2] : NULL;
-		who.addr = &a;
+		who.from = &a;
 		check_answer(&who, part[0]);
 	}
 	free(copy);

@@ -269,13 +269,40 @@ UNIT_TEST(allow_matches)
 	for (i = 0; i < ARRAY_SIZE(rows); i++) {
 		size_t len = strlen(rows[i].list);
 		char *copy = unit_exact(rows[i].list, len);
-		struct ibtrs_addr a;
+		struct ibtrs_origin from = { 0 };
 
 		UNIT_ROW("%s | %s | %s", rows[i].list, rows[i].client, rows[i].sess);
-		CHECK_EQ(ibtrs_addr_parse(rows[i].client, strlen(rows[i].client), &a, &why), 0);
+		CHECK_EQ(ibtrs_addr_parse(rows[i].client, strlen(rows[i].client), &from.addr, &why),
+			 0);
 		CHECK_EQ(ibnbd_allow_parse(copy, len, &allow, &pos, &why), 0);
-		CHECK_EQ(ibnbd_allow_match(&allow, &a, rows[i].sess), rows[i].want);
+		CHECK_EQ(ibnbd_allow_match(&allow, &from, rows[i].sess), rows[i].want);
 		free(copy);
+	}
+}
+
+/* InfiniBand: a path by IP has a GID too, and is asked for both, with its name and before. */
+UNIT_TEST(allow_matches_address_or_gid)
+{
+	static const struct { const char *list, *sess; bool want; } rows[] = {
+		{ "gid:fe80::7", "any", true },
+		{ "gid:fe80::7", "", true },
+		{ "gid:fe80::/10,session:a", "a", true },
+		{ "gid:fe80::/10,session:a", "b", false },
+		{ "10.0.0.7", "any", true },
+		{ "gid:fe80::8", "any", false },
+		{ "gid:fe80::8,10.0.0.8", "any", false },
+		{ "fe80::7", "any", false },
+	};
+	struct ibtrs_origin from;
+	size_t i, pos;
+
+	CHECK_EQ(ibtrs_addr_parse("ip:10.0.0.7", 11, &from.addr, &why), 0);
+	CHECK_EQ(ibtrs_addr_parse("gid:fe80::7", 11, &from.gid, &why), 0);
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		UNIT_ROW("%s | %s", rows[i].list, rows[i].sess);
+		CHECK_EQ(ibnbd_allow_parse(rows[i].list, strlen(rows[i].list), &allow, &pos, &why),
+			 0);
+		CHECK_EQ(ibnbd_allow_match(&allow, &from, rows[i].sess), rows[i].want);
 	}
 }
 

@@ -28,8 +28,8 @@ static struct ibtrs_addr addr(const char *text)
 static struct ibnbd_policy_verdict decide(const char *name, const char *key, const char *session,
 					  const char *from)
 {
-	struct ibtrs_addr a = addr(from);
-	struct ibnbd_policy_who who = { .key = key, .session = session, .addr = &a };
+	struct ibtrs_origin o = { .addr = addr(from) };
+	struct ibnbd_policy_who who = { .key = key, .session = session, .from = &o };
 	struct ibnbd_policy_verdict v;
 
 	ibnbd_policy_decide(&p, &who, name, &v);
@@ -246,4 +246,25 @@ UNIT_TEST(several_addresses)
 	ibnbd_policy_lesser(&v, &b);
 	CHECK_EQ(v.line, 1);
 	CHECK(v.exclusive);
+}
+
+/* InfiniBand: a path by IP has a GID too, and a rule for either decides about it. */
+UNIT_TEST(address_or_gid)
+{
+	static const char text[] = "db1 gid:fe80::7 rw\ndb2 addr:10.0.0.7 ro\ndb3 gid:fe80::8 rw\n"
+				   "* deny\n";
+	struct ibtrs_origin o = { .addr = addr("ip:10.0.0.7"), .gid = addr("gid:fe80::7") };
+	struct ibnbd_policy_who who = { .session = "s", .from = &o };
+	static const enum ibnbd_policy_may want[] = { IBNBD_POLICY_RW, IBNBD_POLICY_RO,
+						      IBNBD_POLICY_DENY };
+	struct ibnbd_policy_verdict v;
+	struct ibnbd_policy_fault f;
+
+	CHECK_EQ(ibnbd_policy_parse(&p, text, strlen(text), &f), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(want); i++) {
+		const char name[] = { 'd', 'b', (char)('1' + i), 0 };
+
+		ibnbd_policy_decide(&p, &who, name, &v);
+		CHECK_EQ(v.may, want[i]);
+	}
 }

@@ -40,6 +40,16 @@ struct ibtrs_addr_pair {
 };
 
 /**
+ * struct ibtrs_origin - where a client comes from, to whoever judges that
+ * @addr: what it says; with RoCE v2 what the fabric has checked
+ * @gid: of its connection, with InfiniBand; else of kind NONE
+ */
+struct ibtrs_origin {
+	struct ibtrs_addr addr;
+	struct ibtrs_addr gid;
+};
+
+/**
  * ibtrs_addr_parse() - read one address
  * @s: text, not NUL terminated
  * @len: its length

@@ -49,8 +49,8 @@ enum ibtrs_srv_auth {
 /**
  * struct ibtrs_srv_ops - the user of the server
  * @op_priv_size: bytes at op->priv
- * @peer_allowed: may this address connect at all? Called before any memory is spent. May be NULL.
- *	Must not sleep.
+ * @peer_allowed: may anybody connect from there at all? Called before any memory is spent. May be
+ *	NULL. Must not sleep.
  * @auth: must clients prove that they have a key? Asked for each connection; NULL: nobody can. Must
  *	not sleep.
  * @name_allowed: may a session of this name come from this address? Asked before the name is looked
@@ -77,12 +77,12 @@ enum ibtrs_srv_auth {
  */
 struct ibtrs_srv_ops {
 	size_t op_priv_size;
-	bool (*peer_allowed)(const struct ibtrs_addr *peer);
+	bool (*peer_allowed)(const struct ibtrs_origin *from);
 	enum ibtrs_srv_auth (*auth)(void);
-	bool (*name_allowed)(const struct ibtrs_addr *peer, const char *name);
+	bool (*name_allowed)(const struct ibtrs_origin *from, const char *name);
 	int (*session_up)(struct ibtrs_srv_session *s, const char *name,
 			  const struct ibtrs_addr *peer, void **priv);
-	int (*peer_joins)(void *priv, const struct ibtrs_addr *peer, const char **why);
+	int (*peer_joins)(void *priv, const struct ibtrs_origin *from, const char **why);
 	void (*session_lost)(void *priv);
 	bool (*session_down)(struct ibtrs_srv_session *s, void *priv);
 	void (*request)(void *priv, struct ibtrs_srv_op *op);
@@ -136,7 +136,7 @@ const char *ibtrs_srv_peer_key(const struct ibtrs_srv_session *s);
  * Any context.
  */
 void ibtrs_srv_peer_each(struct ibtrs_srv_session *s,
-			 void (*fn)(void *arg, const struct ibtrs_addr *peer), void *arg);
+			 void (*fn)(void *arg, const struct ibtrs_origin *from), void *arg);
 /* Negotiated CHUNK - header: the largest data_len an op can have. */
 
 #endif
