@@ -79,6 +79,7 @@ EXPORT_SYMBOL_GPL(ibtrs_quota_path);
 EXPORT_SYMBOL_GPL(ibtrs_quota_conn);
 EXPORT_SYMBOL_GPL(ibtrs_quota_session);
 EXPORT_SYMBOL_GPL(ibtrs_quota_let_in);
+EXPORT_SYMBOL_GPL(ibtrs_quota_is_modest);
 
 EXPORT_SYMBOL_GPL(ibtrs_mpath_next);
 EXPORT_SYMBOL_GPL(ibtrs_mpath_parse);

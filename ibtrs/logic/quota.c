@@ -25,17 +25,18 @@ static bool quota_fits(u64 have, u64 more, u64 limit)
 	return more <= limit && have <= limit - more;
 }
 
-int ibtrs_quota_conn(const struct ibtrs_quota_max *max, const struct ibtrs_quota_use *strangers,
+int ibtrs_quota_conn(const struct ibtrs_quota_max *max, const struct ibtrs_quota_use *alike,
 		     const struct ibtrs_quota_use *peer, bool known, u64 bytes, const char **why)
 {
-	*why = "as much memory in use for half-open paths as max_memory_half_open_mb allows";
-	if (known)
-		return quota_fits(peer->half_bytes, bytes, max->half_bytes) ? 0 : -ENOMEM;
-	if (!quota_fits(strangers->half_bytes, bytes, max->half_bytes))
+	u64 all = known ? 2 * max->half_bytes : max->half_bytes;
+
+	*why = known ? "as much memory in use for half-open paths of clients that were in as twice max_memory_half_open_mb" :
+		       "as much memory in use for half-open paths as max_memory_half_open_mb allows";
+	if (!quota_fits(alike->half_bytes, bytes, all))
 		return -ENOMEM;
-	*why = "as much memory in use for half-open paths of this client as a quarter of max_memory_half_open_mb";
-	return quota_fits(peer->half_bytes, bytes, max->half_bytes / IBTRS_QUOTA_SHARE) ? 0 :
-											-ENOMEM;
+	*why = known ? "as much memory in use for half-open paths of this client as half of max_memory_half_open_mb" :
+		       "as much memory in use for half-open paths of this client as a quarter of max_memory_half_open_mb";
+	return quota_fits(peer->half_bytes, bytes, all / IBTRS_QUOTA_SHARE) ? 0 : -ENOMEM;
 }
 
 int ibtrs_quota_session(const struct ibtrs_quota_max *max, u32 sessions,
@@ -57,4 +58,10 @@ int ibtrs_quota_let_in(const struct ibtrs_quota_max *max, const struct ibtrs_quo
 {
 	*why = "as much memory in use of this client as max_memory_per_peer_mb allows";
 	return quota_fits(peer->bytes, bytes, max->bytes_per_peer) ? 0 : -ENOMEM;
+}
+
+bool ibtrs_quota_is_modest(const struct ibtrs_quota_max *max, const struct ibtrs_quota_use *peer,
+			   u64 bytes)
+{
+	return quota_fits(peer->bytes, bytes, max->bytes / IBTRS_QUOTA_SHARE);
 }

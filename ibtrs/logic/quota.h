@@ -8,7 +8,8 @@
  * and no INFO_REQ that was good. All strangers share one small budget, of paths and of memory, and
  * a single one gets a quarter of that memory at most. A client that has a key, or has been let in
  * from an address that is still here, or was lost a moment ago, draws on no budget of the
- * strangers: only on its own. So however many strangers knock, a client that was in comes back in.
+ * strangers, but on one of those who are known. So however many strangers knock, a client that was
+ * in comes back in.
  */
 #ifndef IBTRS_LOGIC_QUOTA_H
 #define IBTRS_LOGIC_QUOTA_H
@@ -37,11 +38,12 @@ struct ibtrs_quota_max {
 	u32 sessions;		/* of all */
 	u32 sessions_per_peer;
 	u32 ending_per_peer;
-	u64 half_bytes;		/* of all strangers; of one who is known, all of it */
+	u64 half_bytes;		/* of all strangers; of all who are known twice as much */
+	u64 bytes;		/* of all that have been let in */
 	u64 bytes_per_peer;
 };
 
-/* One stranger gets that part of the memory of all. */
+/* One client gets that part of what all of its kind may have. */
 #define IBTRS_QUOTA_SHARE	4
 
 /**
@@ -57,11 +59,12 @@ int ibtrs_quota_path(const struct ibtrs_quota_max *max, const struct ibtrs_quota
 		     const struct ibtrs_quota_use *peer, bool known, const char **why);
 /**
  * ibtrs_quota_conn() - may a path in the handshake have another connection?
+ * @alike: all strangers, or all who are @known
  * @bytes: of its queues
  *
  * Return: 0 or -ENOMEM.
  */
-int ibtrs_quota_conn(const struct ibtrs_quota_max *max, const struct ibtrs_quota_use *strangers,
+int ibtrs_quota_conn(const struct ibtrs_quota_max *max, const struct ibtrs_quota_use *alike,
 		     const struct ibtrs_quota_use *peer, bool known, u64 bytes, const char **why);
 /**
  * ibtrs_quota_session() - may another session be let in?
@@ -79,5 +82,13 @@ int ibtrs_quota_session(const struct ibtrs_quota_max *max, u32 sessions,
  */
 int ibtrs_quota_let_in(const struct ibtrs_quota_max *max, const struct ibtrs_quota_use *peer,
 		       u64 bytes, const char **why);
+/**
+ * ibtrs_quota_is_modest() - may what is kept for other clients that were lost go for this one?
+ * @bytes: that it asks for
+ *
+ * Return: whether it has a quarter of all then, or less.
+ */
+bool ibtrs_quota_is_modest(const struct ibtrs_quota_max *max, const struct ibtrs_quota_use *peer,
+			   u64 bytes);
 
 #endif

@@ -10,9 +10,10 @@
  * while and back to the same path of the same session at the same address, with the same key or
  * none, to nobody else: a reconnect needs no new contiguous memory then. All bytes, in use or in
  * the shelf, are charged against one limit; a quarter of it may lie in the shelf. When it is hit,
- * the shelf is emptied for a client that was in before, never for a stranger; of a session that has
- * ended properly nothing stays there. A path that lingers gives back what no op uses. shelf_lock
- * protects the shelf.
+ * the oldest in the shelf go for a client that was in before, never for a stranger: first its own,
+ * and those of others only if it does not have more than its share; of a session that has ended
+ * properly nothing stays there. A path that lingers gives back what no op uses. shelf_lock protects
+ * the shelf.
  */
 #include <linux/gfp.h>
 #include <linux/mm.h>
@@ -28,6 +29,7 @@ static DEFINE_SPINLOCK(shelf_lock);
 static LIST_HEAD(shelf);
 static u64 shelf_bytes;
 
+static void shelf_make_room(u64 bytes, const struct ibtrs_srv_path *path);
 static void chunk_expire(struct work_struct *work);
 static DECLARE_DELAYED_WORK(shelf_work, chunk_expire);
 
@@ -48,13 +50,13 @@ static bool chunk_try_charge(u64 bytes)
 	return false;
 }
 
-bool ibtrs_srv_chunk_charge(u64 bytes, bool known)
+bool ibtrs_srv_chunk_charge(u64 bytes, const struct ibtrs_srv_path *path)
 {
 	if (chunk_try_charge(bytes))
 		return true;
-	if (!known)
+	if (!path || !path->known)
 		return false;
-	ibtrs_srv_chunk_empty_shelf();
+	shelf_make_room(bytes, path);
 	return chunk_try_charge(bytes);
 }
 
@@ -140,6 +142,45 @@ static void shelf_remove(struct ibtrs_srv_chunks *c)
 {
 	list_del(&c->entry);
 	shelf_bytes -= chunks_bytes(c);
+}
+
+/* May they go for chunks of @path? */
+static bool shelf_is_free_for(const struct ibtrs_srv_chunks *c, const struct ibtrs_srv_path *path,
+			      bool own)
+{
+	bool mine = ibtrs_addr_equal(&c->peer, &path->addr.src) && !strcmp(c->key, path->proof.key);
+
+	return own ? mine : !mine && path->modest;
+}
+
+/* No more than is missing goes, and nothing if that would not do. */
+static void shelf_make_room(u64 bytes, const struct ibtrs_srv_path *path)
+{
+	s64 missing, free = 0;
+	struct ibtrs_srv_chunks *c, *next;
+	LIST_HEAD(gone);
+	int own;
+
+	spin_lock(&shelf_lock);
+	missing = atomic64_read(&chunk_charged) + bytes - ibtrs_srv_chunk_limit();
+	list_for_each_entry(c, &shelf, entry)
+		if (shelf_is_free_for(c, path, true) || shelf_is_free_for(c, path, false))
+			free += chunks_bytes(c);
+	for (own = 1; own >= 0 && free >= missing; own--) {
+		list_for_each_entry_safe(c, next, &shelf, entry) {
+			if (missing <= 0)
+				break;
+			if (!shelf_is_free_for(c, path, own))
+				continue;
+			shelf_remove(c);
+			list_add_tail(&c->entry, &gone);
+			missing -= chunks_bytes(c);
+			free -= chunks_bytes(c);
+		}
+	}
+	spin_unlock(&shelf_lock);
+	list_for_each_entry_safe(c, next, &gone, entry)
+		chunks_release(c, chunks_bytes(c));
 }
 
 static struct ibtrs_srv_chunks *shelf_take(const struct ibtrs_srv_path *path)
@@ -294,7 +335,7 @@ int ibtrs_srv_chunk_get(struct ibtrs_srv_path *path, const char **why)
 	if (path->chunks)
 		return 0;
 	*why = "as much memory in use as max_memory_mb allows";
-	if (!ibtrs_srv_chunk_charge((u64)nr * size, path->known))
+	if (!ibtrs_srv_chunk_charge((u64)nr * size, path))
 		return -ENOMEM;
 	*why = "not enough contiguous memory for the chunks: make max_chunk_size or sess_queue_depth smaller";
 	c = chunks_alloc(path->dev, nr, size);

@@ -55,10 +55,10 @@ u64 ibtrs_srv_chunk_limit(void);
 /*
  * Charge @bytes against max_memory_mb, for chunks and queues of clients that are let in. False:
  * there is no room; the caller must refuse.
- * @known: one that was in comes back: what lies in the shelf for others may go for it. A stranger
- *	takes nothing from there.
+ * @path: for whose chunks something may go that lies in the shelf: of its own client, if that is
+ *	known, and of others, if it has little itself. May be NULL.
  */
-bool ibtrs_srv_chunk_charge(u64 bytes, bool known);
+bool ibtrs_srv_chunk_charge(u64 bytes, const struct ibtrs_srv_path *path);
 /* The same, room or not. */
 void ibtrs_srv_chunk_charge_known(u64 bytes);
 void ibtrs_srv_chunk_uncharge(u64 bytes);

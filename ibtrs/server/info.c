@@ -54,6 +54,7 @@ static int info_resources(struct ibtrs_srv_path *path, const char **why)
 	int err;
 
 	err = ibtrs_srv_chunk_get(path, why);
+	ibtrs_srv_quota_kept(path);
 	err = err ?: ibtrs_srv_chunk_map(path, why);
 	if (err)
 		return err;

@@ -99,6 +99,8 @@ struct ibtrs_srv_path {
 	bool known;			/* set at creation: of no stranger */
 	u64 queue_bytes;		/* under ibtrs_srv.lock: of the connections that it has */
 	u64 charged;			/* INFO work: these, since it is let in; else 0 */
+	bool promised;			/* INFO work: its chunks count, and are not there yet */
+	bool modest;			/* INFO work: its client has little memory so far */
 
 	/* info.c */
 	struct ibtrs_iu info_req;

@@ -35,6 +35,7 @@ static void quota_max(struct ibtrs_quota_max *max)
 	max->half_bytes = half ? half << 20 :
 				 ((u64)totalram_pages() << PAGE_SHIFT) / QUOTA_HALF_OPEN_PART;
 	/* An administrator who has set a limit for all has counted what the clients need. */
+	max->bytes = all;
 	max->bytes_per_peer = peer			      ? peer << 20 :
 			      READ_ONCE(p->max_memory_mb) ? U64_MAX :
 							    all / 4 * 3;
@@ -43,8 +44,10 @@ static void quota_max(struct ibtrs_quota_max *max)
 static u64 quota_path_bytes(const struct ibtrs_srv_path *path)
 {
 	u64 chunks = (u64)path->limits.queue_depth * path->limits.chunk_size;
+	/* pairs with ibtrs_srv_quota_kept(): one of the two is seen */
+	bool promised = smp_load_acquire(&path->promised);
 
-	return READ_ONCE(path->charged) + (READ_ONCE(path->chunks) ? chunks : 0);
+	return READ_ONCE(path->charged) + (promised || READ_ONCE(path->chunks) ? chunks : 0);
 }
 
 static void quota_add_path(struct ibtrs_quota_use *use, const struct ibtrs_srv_path *path)
@@ -96,8 +99,8 @@ bool ibtrs_srv_quota_is_known(const struct ibtrs_addr *addr, const char *key)
 	return ibtrs_srv_name_kept_for(addr);
 }
 
-/* Paths in the handshake of sessions that nobody has been let into, together. */
-static void quota_use_of_strangers(struct ibtrs_quota_use *use)
+/* All paths of strangers together, or all of those who are @known. */
+static void quota_use_of_all(bool known, struct ibtrs_quota_use *use)
 {
 	struct ibtrs_srv_session *s;
 	struct ibtrs_srv_path *path;
@@ -106,7 +109,7 @@ static void quota_use_of_strangers(struct ibtrs_quota_use *use)
 	memset(use, 0, sizeof(*use));
 	list_for_each_entry(s, &ibtrs_srv.sessions, entry)
 		list_for_each_entry(path, &s->paths, entry)
-			if (!path->known)
+			if (path->known == known)
 				quota_add_path(use, path);
 }
 
@@ -124,29 +127,29 @@ static u32 quota_sessions(void)
 int ibtrs_srv_quota_path(const struct ibtrs_addr *addr, const char *key, u64 bytes, bool fresh,
 			 const char **why)
 {
-	struct ibtrs_quota_use strangers, peer;
+	struct ibtrs_quota_use alike, peer;
 	bool known = ibtrs_srv_quota_is_known(addr, key);
 	struct ibtrs_quota_max max;
 	int err = 0;
 
 	quota_max(&max);
 	quota_use_of(addr, key, &peer);
-	quota_use_of_strangers(&strangers);
+	quota_use_of_all(known, &alike);
 	if (fresh)
 		err = ibtrs_quota_session(&max, quota_sessions(), &peer, why);
-	err = err ?: ibtrs_quota_path(&max, &strangers, &peer, known, why);
-	return err ?: ibtrs_quota_conn(&max, &strangers, &peer, known, bytes, why);
+	err = err ?: ibtrs_quota_path(&max, &alike, &peer, known, why);
+	return err ?: ibtrs_quota_conn(&max, &alike, &peer, known, bytes, why);
 }
 
 int ibtrs_srv_quota_conn(const struct ibtrs_srv_path *path, u64 bytes, const char **why)
 {
-	struct ibtrs_quota_use strangers, peer;
+	struct ibtrs_quota_use alike, peer;
 	struct ibtrs_quota_max max;
 
 	quota_max(&max);
 	quota_use_of(&path->addr.src, path->proof.key, &peer);
-	quota_use_of_strangers(&strangers);
-	return ibtrs_quota_conn(&max, &strangers, &peer, path->known, bytes, why);
+	quota_use_of_all(path->known, &alike);
+	return ibtrs_quota_conn(&max, &alike, &peer, path->known, bytes, why);
 }
 
 int ibtrs_srv_quota_session(const struct ibtrs_srv_path *path, const char **why)
@@ -178,10 +181,18 @@ int ibtrs_srv_quota_let_in(struct ibtrs_srv_path *path, const char **why)
 	 */
 	if (path->known)
 		ibtrs_srv_chunk_charge_known(path->queue_bytes);
-	else if (!ibtrs_srv_chunk_charge(path->queue_bytes, false))
+	else if (!ibtrs_srv_chunk_charge(path->queue_bytes, NULL))
 		return -ENOMEM;
 	WRITE_ONCE(path->charged, path->queue_bytes);
+	/* It takes a while to get them, in which others of this client are judged. */
+	WRITE_ONCE(path->promised, true);
+	path->modest = ibtrs_quota_is_modest(&max, &peer, chunks + path->queue_bytes);
 	return 0;
+}
+
+void ibtrs_srv_quota_kept(struct ibtrs_srv_path *path)
+{
+	smp_store_release(&path->promised, false);
 }
 
 void ibtrs_srv_quota_end(struct ibtrs_srv_path *path)

@@ -21,6 +21,8 @@ int ibtrs_srv_quota_session(const struct ibtrs_srv_path *path, const char **why)
  * to those who are in. 0, or -ENOMEM and a reason.
  */
 int ibtrs_srv_quota_let_in(struct ibtrs_srv_path *path, const char **why);
+/* INFO work: the path has the chunks that it was promised, or will not get them. */
+void ibtrs_srv_quota_kept(struct ibtrs_srv_path *path);
 /*
  * Under ibtrs_srv.lock: no stranger: has proved a key; or somebody without one was let in from
  * @addr, and is here, or may come back.

@@ -7,7 +7,8 @@
 
 static const struct ibtrs_quota_max max = {
 	.half_open = 8, .half_open_per_peer = 4, .sessions = 10, .sessions_per_peer = 3,
-	.ending_per_peer = 5, .half_bytes = 16 * MB, .bytes_per_peer = 100 * MB,
+	.ending_per_peer = 5, .half_bytes = 16 * MB, .bytes = 400 * MB,
+	.bytes_per_peer = 100 * MB,
 };
 static const char *why;
 
@@ -47,7 +48,7 @@ UNIT_TEST(a_connection)
 {
 	static const struct {
 		const char *what;
-		u64 strangers, mine, bytes;
+		u64 alike, mine, bytes;
 		bool known;
 		int rc;
 	} rows[] = {
@@ -57,15 +58,17 @@ UNIT_TEST(a_connection)
 		{ "the last there is", 15 * MB, 0, MB, false, 0 },
 		{ "strangers have taken all", 16 * MB, 0, 1, false, -ENOMEM },
 		{ "more than they may", 17 * MB, 0, 1, false, -ENOMEM },
-		{ "who was in has his own", 16 * MB, 0, MB, true, 0 },
-		{ "as much as there is", 16 * MB, 15 * MB, MB, true, 0 },
-		{ "and no more", 0, 15 * MB, MB + 1, true, -ENOMEM },
+		{ "those who were in have their own", 16 * MB, 0, MB, true, 0 },
+		{ "a quarter of that", 7 * MB, 7 * MB, MB, true, 0 },
+		{ "and no more", 7 * MB, 7 * MB, MB + 1, true, -ENOMEM },
+		{ "the last there is of them", 31 * MB, 0, MB, true, 0 },
+		{ "they have taken all", 31 * MB, 0, MB + 1, true, -ENOMEM },
 		{ "a number that wraps", 0, 0, ~0ull, false, -ENOMEM },
 		{ "and one for him", 0, MB, ~0ull, true, -ENOMEM },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		struct ibtrs_quota_use all = { .half_bytes = rows[i].strangers };
+		struct ibtrs_quota_use all = { .half_bytes = rows[i].alike };
 		struct ibtrs_quota_use mine = { .half_bytes = rows[i].mine };
 
 		UNIT_ROW("%s", rows[i].what);
@@ -87,4 +90,16 @@ UNIT_TEST(a_session_and_its_memory)
 	mine.sessions = 3;
 	CHECK_EQ(ibtrs_quota_session(&max, 3, &mine, &why), -ENOSPC);
 	CHECK(strstr(why, "max_sessions_per_peer"));
+}
+
+/* What is kept for clients that were lost goes for one that has little, whatever it may have. */
+UNIT_TEST(what_is_kept_for_others)
+{
+	struct ibtrs_quota_use mine = { .bytes = 60 * MB };
+
+	CHECK(ibtrs_quota_is_modest(&max, &mine, 40 * MB));
+	CHECK(!ibtrs_quota_is_modest(&max, &mine, 40 * MB + 1));
+	CHECK(!ibtrs_quota_is_modest(&max, &mine, ~0ull));
+	mine.bytes = 0;
+	CHECK(ibtrs_quota_is_modest(&max, &mine, 66 * MB));
 }

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What one client may have of a server at most: the table of docs/security.md, in small numbers."""
 description = ("one client's share of memory and of sessions ends in words that name the "
-               "parameter, and the next client has its own")
+               "parameter, also when it asks twice at once, and the next client has its own; what "
+               "is kept for one that was lost does not go to another that has much")
 crowd = True
 vms = 3
 deadline = 180
+needs = ["ibnbd-slowfn"]
 
 PARAMS = "/sys/module/ibtrs_server/parameters"
+SLOW = "/sys/module/ibnbd_slowfn/parameters"
 
 
 def run(t):
@@ -22,3 +25,24 @@ def run(t):
     d.sh("unmap $(map ram0 access_mode=ro sessname=m2)", timeout=60)
     s.sh(f"echo 64 > {PARAMS}/max_sessions_per_peer")
     c.sh("; ".join(f"unmap {dev}" for dev in devs))
+
+    t.log("--- two at once, of which one fits")
+    s.sh(f"modprobe ibnbd-slowfn func=ibtrs_srv_chunk_get; echo 700 > {SLOW}/ms; "
+         f"echo 5 > {PARAMS}/max_memory_per_peer_mb")
+    out = c.sh("for i in 3 4; do { map ram0 access_mode=ro sessname=m$i 2>&1 || echo refused; } & "
+               "done; wait", timeout=60)
+    s.sh(f"echo 0 > {SLOW}/ms; modprobe -r ibnbd-slowfn; echo 0 > {PARAMS}/max_memory_per_peer_mb")
+    t.eq(out.count("refused"), 1, "refused: " + out)
+    t.match(out, "max_memory_per_peer_mb", "the reason")
+    c.sh("for d in /dev/ibnbd[0-9]*; do unmap $d; done")
+
+    t.log("--- a client that was lost, and another that wants all there is")
+    s.sh(f"echo 14 > {PARAMS}/max_memory_mb")
+    dev = c.sh("map ram0 access_mode=ro sessname=lost")
+    d.sh("for i in 0 1 2; do map ram0 access_mode=ro sessname=g$i; done", timeout=60)
+    path = "$(echo /sys/class/ibtrs-client/lost/paths/*)"
+    c.sh(f"echo 1 > {path}/disconnect")
+    d.fails("map ram0 access_mode=ro sessname=g3", "max_memory_mb", timeout=60)
+    c.sh(f"echo 1 > {path}/reconnect; dd if={dev} of=/dev/null bs=64k count=8 iflag=direct "
+         f"status=none; unmap {dev}", timeout=60)
+    d.sh("for d in /dev/ibnbd[0-9]*; do unmap $d; done")
