@@ -26,9 +26,9 @@ include compat/place.mk
 
 .DEFAULT_GOAL := modules
 .PHONY: modules clean tools unit fuzz lint package check check-all check-tools dkms-source \
-	check-kernels check-boot check-memory check-packages check-faults check-suites check-laws soak churn \
-	hostile check-debug check-kcsan check-interop check-long cases demo bench bench-quick \
-	bench-lines bench-lines-quick vm-shell \
+	check-kernels check-boot check-memory check-packages check-faults check-suites \
+	check-laws soak churn hostile check-debug check-kcsan check-interop check-long cases demo \
+	bench bench-quick bench-lines bench-lines-quick vm-shell \
 	install modules_install tools-install dkms-install dkms-remove dist deb rpm help
 
 ## Build
