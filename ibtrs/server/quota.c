@@ -192,6 +192,7 @@ int ibtrs_srv_quota_let_in(struct ibtrs_srv_path *path, const char **why)
 
 void ibtrs_srv_quota_kept(struct ibtrs_srv_path *path)
 {
+	/* pairs with quota_path_bytes(): who sees this sees the chunks */
 	smp_store_release(&path->promised, false);
 }
 
