@@ -59,5 +59,6 @@ def run(t):
     t.match(c.kernel_news(), "the server takes a current request for an old one",
             "the client's log")
     s.sh(f"echo off > {FAULT}")
-    c.sh(f"paths_up s1 2; dd if={dev} of=/dev/null bs=64k count=8 iflag=direct status=none; "
+    c.sh("wait_for 20 paths_up s1 2; "
+         f"dd if={dev} of=/dev/null bs=64k count=8 iflag=direct status=none; "
          f"unmap {dev}")
