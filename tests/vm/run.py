@@ -37,15 +37,19 @@ class Machines:
         self.vms = vm.machines(self.boot_, n, links, disk=disk, append=append, mem=mem, smp=smp,
                                door=door, logdir=self.logdir)
         seconds = launch.up(self.vms, links)
-        self.before = [self.look(m) for m in self.vms]
+        self.before = self.look()
         self.clean, self.used = True, False
         return seconds
 
-    def look(self, m):
-        state, memory = m.run("state", 20), m.run("memory_kib", 20)
-        if state[0] or memory[0]:
-            raise vm.VMError(f"{m.name}: cannot tell its state:\n{state[1]}{memory[1]}")
-        return state[1], int(memory[1])
+    def look(self):
+        """What each machine is like: [(state, KiB of memory)]."""
+        looks = []
+        for m, job in [(m, m.spawn("state && memory_kib")) for m in self.vms]:
+            if job.wait(40):
+                raise vm.VMError(f"{m.name}: cannot tell its state:\n{job.out()}")
+            *state, memory = job.out().splitlines()
+            looks.append(("\n".join(state), int(memory)))
+        return looks
 
     def tidy(self, t):
         """Bring them back to what they were.  False: boot them anew.
@@ -63,8 +67,7 @@ class Machines:
         self.together(t, "tidy", self.vms)
         if self.boot_.debug:
             self.together(t, "leaks", self.vms)
-        for m, (state, memory) in zip(self.vms, self.before):
-            now, left = self.look(m)
+        for m, (state, memory), (now, left) in zip(self.vms, self.before, self.look()):
             if now != state:
                 t.log(f"{m.name} is not as it was.\n--- before ---\n{state}\n--- now ---\n{now}")
                 return False

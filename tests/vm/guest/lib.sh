@@ -262,7 +262,8 @@ fio_verify() {
 OUR_MODULES="ibnbd_speak ibnbd_lies ibnbd_stranger"
 OUR_MODULES+=" ibnbd_client ibnbd_server ibtrs_client ibtrs_server ibtrs_core"
 PEER_MODULES="rnbd_client rnbd_server rtrs_client rtrs_server rtrs_core"
-TEST_MODULES="brd null_blk scsi_debug loop dm_delay dm_flakey dm_dust dm_log_writes"
+TEST_MODULES="ibnbd_testdisk ibnbd_failnth ibnbd_slowfn brd null_blk scsi_debug loop"
+TEST_MODULES+=" dm_delay dm_flakey dm_dust dm_log_writes"
 
 # tidy_io: end what uses disks. Clients run it first, for it takes the mapped ones away.
 tidy_io() {
@@ -311,6 +312,10 @@ tidy() {
 	unload $PEER_MODULES || true
 	tidy_io
 	late_release || unload $TEST_MODULES || true
+	if [ -b /dev/vda ]; then	# of peers.DISK: empty for the next, and unseen
+		blkdiscard -z /dev/vda
+		late_release || unload virtio_blk || true
+	fi
 	rm -rf /etc/ibnbd/keys
 	for d in /sys/class/net/eth*; do
 		[ -e "$d" ] || continue
