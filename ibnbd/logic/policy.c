@@ -15,6 +15,7 @@
  * memory but the caller's.
  */
 #include <ibtrs/key.h>
+#include <ibtrs/words.h>
 #include "ibnbd/logic/policy.h"
 #include "ibnbd/logic/unseen.h"
 
@@ -269,7 +270,7 @@ static size_t policy_char(const char *s, size_t left, bool comment, const char *
 		*mend = "blanks and tabs separate words; in a pattern ? stands for a byte of it, * for all";
 		return n;
 	}
-	n = ibnbd_utf8(s, left);
+	n = ibtrs_utf8(s, left, &code);
 	if (!n && !comment) {
 		*why = "a byte that is not UTF-8";
 		*mend = "write the file as UTF-8; in a pattern ? stands for one byte";

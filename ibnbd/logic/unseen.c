@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
+#include <ibtrs/words.h>
 #include "ibnbd/logic/unseen.h"
 
 #define UNSEEN_NEXT_LINE	0x85
@@ -43,42 +44,13 @@ static const struct {
 	{ 0xe0000, 0xe0fff, "tag character" },
 };
 
-size_t ibnbd_utf8(const char *s, size_t left)
-{
-	const unsigned char *u = (const unsigned char *)s;
-	size_t n, i;
-
-	if (!left)
-		return 0;
-	if (u[0] < 0x80)
-		return 1;
-	n = u[0] >= 0xc2 && u[0] < 0xe0 ? 2 :
-	    (u[0] & 0xf0) == 0xe0	? 3 :
-	    u[0] >= 0xf0 && u[0] < 0xf5 ? 4 :
-					  0;
-	if (n > left)
-		return 0;
-	for (i = 1; i < n; i++)
-		if ((u[i] & 0xc0) != 0x80)
-			return 0;
-	return n;
-}
-
 size_t ibnbd_unseen(const char *s, size_t left, u32 *code, const char **name)
 {
-	const unsigned char *u = (const unsigned char *)s;
-	size_t n = ibnbd_utf8(s, left), i;
-	u32 c;
+	size_t n = left ? ibtrs_utf8(s, left, code) : 0, i;
 
-	if (n < 2)
-		return 0;
-	c = u[0] & (0xffu >> (n + 1));
-	for (i = 1; i < n; i++)
-		c = c << 6 | (u[i] & 0x3f);
-	for (i = 0; i < ARRAY_SIZE(unseen); i++) {
-		if (c < unseen[i].first || c > unseen[i].last)
+	for (i = 0; n > 1 && i < ARRAY_SIZE(unseen); i++) {
+		if (*code < unseen[i].first || *code > unseen[i].last)
 			continue;
-		*code = c;
 		*name = unseen[i].name;
 		return n;
 	}

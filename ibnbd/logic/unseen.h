@@ -8,12 +8,10 @@
 
 #include <ibtrs/pure.h>
 
-/* Bytes of the UTF-8 character at @s, of which @left are there; 0 = it is none. */
-size_t ibnbd_utf8(const char *s, size_t left);
-
 /**
  * ibnbd_unseen() - is the character at @s one that looks like a blank and separates nothing, or
  * that looks like nothing at all?
+ * @left: bytes that are there
  * @code: its code point
  * @name: what it is called, a constant string
  *

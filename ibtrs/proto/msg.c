@@ -213,7 +213,7 @@ int ibtrs_msg_name_check(const char *name, size_t len, const char **why)
 	if (len > IBTRS_NAME_LEN - 1)
 		return refuse(why, "session name is longer than 254 bytes", -EINVAL);
 	for (i = 0; i < len; i += n) {
-		n = ibtrs_words_char((const unsigned char *)name + i, len - i);
+		n = ibtrs_words_char(name + i, len - i);
 		if (name[i] == '/' || name[i] == '.')
 			return refuse(why, "session name contains '/' or '.'", -EINVAL);
 		if (!n)

@@ -78,6 +78,7 @@ UNIT_TEST(mistakes_have_a_place)
 		{ "* ro # or\xe2\x80\xa8""db1 deny", -EINVAL, 1, 10, 3, "not seen", "" },
 		{ "db1\xa0 deny", -EINVAL, 1, 4, 1, "not UTF-8", "?" },
 		{ "db\xe2\x80", -EINVAL, 1, 3, 1, "not UTF-8", "?" },
+		{ "db\xf0\x82\x80\x8b deny", -EINVAL, 1, 3, 1, "not UTF-8", "?" },
 	};
 	size_t i;
 

@@ -3,6 +3,8 @@
  * Refusals of the transport: golden bytes with and without WORDS, and what a
  * hostile server may send (E-51).
  */
+#include <locale.h>
+#include <wchar.h>
 #include <ibtrs/words.h>
 #include "ibtrs/proto/msg.h"
 #include "unit.h"
@@ -31,6 +33,34 @@ UNIT_TEST(words_copy)
 	CHECK_STR(text, "????? ~");
 	CHECK_EQ(ibtrs_words_copy(text, 1, "abc", 3), 0);
 	CHECK_STR(text, "");
+}
+
+/* libc decodes as well, and knows nothing of ours; it goes on behind the last code point. */
+UNIT_TEST(utf8)
+{
+	static const unsigned char tails[] = { 0, 0x7f, 0x80, 0x9f, 0xa0, 0xbf, 0xc0, 0xff };
+	unsigned char s[4];
+	unsigned int i, left, bad = 0;
+
+	CHECK(setlocale(LC_CTYPE, "C.UTF-8"));
+	for (i = 0; i < 0x10000 * 64; i++) {
+		s[0] = (unsigned char)(i >> 14);
+		s[1] = (unsigned char)(i >> 6);
+		s[2] = tails[i >> 3 & 7];
+		s[3] = tails[i & 7];
+		for (left = 1; left <= 4; left++) {
+			mbstate_t state = { 0 };
+			wchar_t wide = 0;
+			size_t want = mbrtowc(&wide, (const char *)s, left, &state), n;
+			u32 code = 0;
+
+			want = want == 0 ? 1 : want > 4 || wide > 0x10ffff ? 0 : want;
+			wide = want ? wide : 0;
+			n = ibtrs_utf8(s, left, &code);
+			bad += n != want || code != (u32)wide;
+		}
+	}
+	CHECK_EQ(bad, 0);
 }
 
 UNIT_TEST(words_escape)

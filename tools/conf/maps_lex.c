@@ -2,6 +2,7 @@
 /* Bytes of maps.conf to words with their places. Any bytes may come. */
 #include <stdlib.h>
 #include <string.h>
+#include <ibtrs/words.h>
 #include "ibnbd/logic/unseen.h"
 #include "tools/conf/maps_conf.h"
 #include "tools/out/say.h"
@@ -101,6 +102,7 @@ static size_t lex_char(struct lex *l, size_t off, size_t eol, bool quoted, bool 
 	unsigned char c = (unsigned char)*s;
 	size_t n = 1, unseen;
 	char *msg;
+	u32 code;
 
 	*copy = false;
 	if (!c)
@@ -109,7 +111,7 @@ static size_t lex_char(struct lex *l, size_t off, size_t eol, bool quoted, bool 
 		lex_wrong_byte(l, off, 1, maps_control(*s), NULL);
 		return 1;
 	}
-	n = ibnbd_utf8(s, eol - off);
+	n = ibtrs_utf8(s, eol - off, &code);
 	if (!n) {
 		lex_wrong_byte(l, off, 1, say_fmt("byte 0x%02x is not UTF-8", c), NULL);
 		return 1;

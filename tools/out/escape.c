@@ -18,6 +18,7 @@
 #include <string.h>
 #include <stdlib.h>
 #include <wchar.h>
+#include <ibtrs/words.h>
 #include "tools/out/escape.h"
 #include "tools/out/say.h"
 
@@ -49,22 +50,7 @@ void escape_locale(void)
 
 size_t escape_utf8(const char *text, unsigned int *code)
 {
-	static const unsigned char bits[5] = { 0, 0x7f, 0x1f, 0x0f, 0x07 };
-	const unsigned char *s = (const unsigned char *)text;
-	size_t n = s[0] < 0x80 ? 1 : s[0] < 0xc2 ? 0 : s[0] < 0xe0 ? 2 :
-		   s[0] < 0xf0 ? 3 : s[0] < 0xf5 ? 4 : 0;
-	size_t i;
-
-	*code = s[0] & bits[n];
-	for (i = 1; i < n; i++) {
-		if ((s[i] & 0xc0) != 0x80)
-			return 0;
-		*code = *code << 6 | (s[i] & 0x3f);
-	}
-	if ((n == 3 && *code < 0x800) || (n == 4 && *code < 0x10000) || *code > 0x10ffff ||
-	    (*code >= 0xd800 && *code < 0xe000))
-		return 0;
-	return n;
+	return ibtrs_utf8(text, 4, code);	/* no more than that, and nothing behind a NUL */
 }
 
 /*

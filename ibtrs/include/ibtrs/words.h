@@ -35,6 +35,36 @@ static inline size_t ibtrs_words_copy(char *dst, size_t size, const void *src, s
 	return n;
 }
 
+/**
+ * ibtrs_utf8() - the UTF-8 character at the beginning of a text
+ * @s: the text
+ * @len: bytes that may be read, at least 1
+ * @code: to fill: the code point, if there is one
+ *
+ * A NUL is a character of one byte, and is the last byte read. Any context.
+ *
+ * Return: its bytes; 0: it is no UTF-8, which has one form for each code point and no surrogates.
+ */
+static inline size_t ibtrs_utf8(const void *s, size_t len, u32 *code)
+{
+	static const u32 least[] = { 0, 0, 0x80, 0x800, 0x10000 };
+	const u8 *u = s;
+	size_t n = u[0] < 0x80 ? 1 : u[0] < 0xc0 ? 0 : u[0] < 0xe0 ? 2 : u[0] < 0xf0 ? 3 : 4, i;
+	u32 c = n == 1 ? u[0] : u[0] & (0x7f >> n);
+
+	if (!n || u[0] > 0xf4 || n > len)
+		return 0;
+	for (i = 1; i < n; i++) {
+		if ((u[i] & 0xc0) != 0x80)
+			return 0;
+		c = c << 6 | (u[i] & 0x3f);
+	}
+	if (c < least[n] || c > 0x10ffff || (c >= 0xd800 && c < 0xe000))
+		return 0;
+	*code = c;
+	return n;
+}
+
 /* Does it do something to a terminal, or turn the direction of what stands beside it? */
 static inline bool ibtrs_words_acts(u32 c)
 {
@@ -49,22 +79,12 @@ static inline bool ibtrs_words_acts(u32 c)
  *
  * Return: its length; 0: it is no UTF-8, or does more than to be shown.
  */
-static inline size_t ibtrs_words_char(const unsigned char *s, size_t len)
+static inline size_t ibtrs_words_char(const char *s, size_t len)
 {
-	static const u32 least[] = { 0, 0, 0x80, 0x800, 0x10000 };
-	size_t n = s[0] < 0x80 ? 1 : s[0] < 0xc0 ? 0 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 4, i;
-	u32 c = n == 1 ? s[0] : s[0] & (0x7f >> n);
+	u32 code;
+	size_t n = ibtrs_utf8(s, len, &code);
 
-	if (!n || s[0] > 0xf4 || n > len)
-		return 0;
-	for (i = 1; i < n; i++) {
-		if ((s[i] & 0xc0) != 0x80)
-			return 0;
-		c = c << 6 | (s[i] & 0x3f);
-	}
-	if (c < least[n] || c > 0x10ffff || (c >= 0xd800 && c < 0xe000) || ibtrs_words_acts(c))
-		return 0;
-	return n;
+	return n && !ibtrs_words_acts(code) ? n : 0;
 }
 
 /**
@@ -80,25 +100,22 @@ static inline size_t ibtrs_words_char(const unsigned char *s, size_t len)
 static inline const char *ibtrs_words_escape(char *dst, size_t size, const char *src)
 {
 	static const char digits[] = "0123456789abcdef";
-	const unsigned char *s = (const unsigned char *)src;
 	size_t len = strlen(src), to = 0, n;
 
-	while (len) {
-		n = ibtrs_words_char(s, len);
+	for (; len; src += n, len -= n) {
+		n = ibtrs_words_char(src, len);
 		if ((n ?: 4) >= size - to)
 			break;
 		if (n) {
-			memcpy(dst + to, s, n);
+			memcpy(dst + to, src, n);
 			to += n;
 		} else {
 			n = 1;
 			dst[to++] = '\\';
 			dst[to++] = 'x';
-			dst[to++] = digits[*s >> 4];
-			dst[to++] = digits[*s & 15];
+			dst[to++] = digits[(u8)*src >> 4];
+			dst[to++] = digits[*src & 15];
 		}
-		s += n;
-		len -= n;
 	}
 	dst[to] = 0;
 	return dst;
