@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 description = ("what administrators do to a mapped disk: "
                "grow it on either side, take it away here and there, bring it back, learn why")
+crowd = True
 deadline = 240
 import re
 

@@ -4,6 +4,7 @@ request or brings a path back must not wait for that (law L22). A probe looks at
 on behalf of our modules (tests/failnth), long before there is a lack of memory; memory/swap
 shows that it goes well in one."""
 description = "requests, lost paths and their return allocate nothing that could wait for I/O"
+crowd = True
 links = 2
 deadline = 180
 needs = ["ibnbd-failnth"]

@@ -4,6 +4,7 @@ goes for good, and the server lets go of the session with it: the path may make 
 anew, as one that was up before may."""
 description = ("a path that never was up takes over when all others have gone, "
                "and the server has forgotten the session")
+crowd = True
 links = 2
 deadline = 150
 

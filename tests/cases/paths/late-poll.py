@@ -5,6 +5,7 @@ queue that is gone when its owner asked only whether the handler was done.  Seen
 077, whose sessions come and go."""
 description = ("a connection ends while a CPU is slow to arm its completion queue again: "
                "the queue is there as long as that takes")
+crowd = True
 deadline = 180
 needs = ["ibnbd-slowfn"]
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 description = "the kernel's own rnbd maps a disk through the rig: what fails here is not ours"
+crowd = True
 vms = 2
 links = 2
 needs = ["rnbd-client", "rnbd-server"]

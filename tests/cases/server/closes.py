@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 description = "a server that is closed while a disk hangs keeps nobody waiting but who unloads it"
+crowd = True
 deadline = 120
 import time
 import vm

@@ -5,6 +5,7 @@ good part of the slots, and no other disk may have to wait for them when it come
 before they are given up, law L4.)"""
 description = ("a disk that can not be opened again gives up its I/O after 10 s "
                "and leaves its neighbours alone; it opens when it can")
+crowd = True
 faults = True
 deadline = 150
 import time

@@ -3,6 +3,7 @@
 path comes to its end, which he can draw out."""
 description = ("a session that was refused keeps its name from nobody; a path that is never "
                "completed has one deadline, however many connections it makes")
+crowd = True
 vms = 3
 deadline = 180
 
