@@ -68,7 +68,7 @@ check-all:			## that and all that takes longer: every kernel, faults, interop, t
 unit:				## pure code: tests/unit; with lint a minute when warm
 	$(MAKE) -C tests/unit check
 
-check-tools:			## the command against a faked driver, 5 minutes; ONLY=save picks by name: 10 s. UPDATE=1: writes tests/tools/golden
+check-tools:			## the command against a faked driver, 2 minutes; ONLY=save picks by name: 10 s. UPDATE=1: writes tests/tools/golden
 	$(MAKE) -C tools check ONLY=$(ONLY) UPDATE=$(UPDATE)
 
 # bash counts in a variable of that name, so check.sh hands on another

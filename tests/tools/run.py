@@ -8,11 +8,14 @@
 Last line: N passed, N failed.  A test is a function of test_*.py with @test;
 it gets a fresh World (kit.py)."""
 import argparse, importlib, sys, traceback
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 sys.dont_write_bytecode = True
 import kit
+
+AT_ONCE = 4     # half of the time is pauses of the command under test
 
 p = argparse.ArgumentParser()
 p.add_argument("--build", required=True, type=Path)
@@ -20,21 +23,27 @@ p.add_argument("--update", action="store_true")
 p.add_argument("only", nargs="?", default="")
 a = p.parse_args()
 kit.World.build, kit.World.update = a.build.resolve(), a.update
-passed = failed = 0
 for f in sorted(kit.HERE.glob("test_*.py")):
     importlib.import_module(f.stem)
-for t in kit.TESTS:
-    name = f"{t.__module__[5:]}: {t.__name__}"
-    if a.only not in name:
-        continue
+
+
+def run(t):
+    """True: passed."""
     w = kit.World()
     try:
         t(w)
-        passed += 1
+        return True
     except Exception as e:
-        failed += 1
-        print(f"FAIL  {name}\n{e if isinstance(e, kit.Failed) else traceback.format_exc()}")
+        print(f"FAIL  {t.__module__[5:]}: {t.__name__}\n"
+              f"{e if isinstance(e, kit.Failed) else traceback.format_exc()}", flush=True)
+        return False
     finally:
         w.close()
+
+
+chosen = [t for t in kit.TESTS if a.only in f"{t.__module__[5:]}: {t.__name__}"]
+with ThreadPoolExecutor(AT_ONCE) as pool:
+    passed = sum(pool.map(run, chosen))
+failed = len(chosen) - passed
 print(f"{passed} passed, {failed} failed")
 sys.exit(bool(failed or not passed))
