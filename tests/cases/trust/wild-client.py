@@ -31,7 +31,7 @@ def run(t):
          "for i in 1 2; do dd if=/dev/urandom of=/dev/ram$i bs=1M count=4 status=none; done; "
          "sync; sha256sum /dev/ram2 > /tmp/sum")
     dev = c.sh("map ram1")
-    pulse = c.spawn(f"iopulse {dev} 4 2000 rw")
+    pulse = c.spawn(f"iopulse {dev} 4 2000 rw 20000")
     d.sh("modprobe ibnbd-speak to=ip:10.0.0.2 disk=ram0")
     wild(t, SEED, ENOUGH)
     d.sh("modprobe -r ibnbd-speak")

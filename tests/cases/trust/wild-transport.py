@@ -11,9 +11,9 @@ import os
 import zlib
 
 PARAMS = "/sys/module/ibnbd_stranger/parameters"
-ENOUGH = int(os.environ.get("IBNBD_EXCHANGES") or 500)
+ENOUGH = int(os.environ.get("IBNBD_EXCHANGES") or 10000) // 20     # each is a path of its own
 SEED = int(os.environ.get("IBNBD_SEED") or 24)
-deadline = 150 + ENOUGH // 5
+deadline = 150 + ENOUGH
 OTHER = "22" * 32
 SMALL = "sess_queue_depth=24 handshake_timeout_s=3"
 RECONNECTS = "cat /sys/class/ibtrs-client/s1/paths/*/stats/reconnects"
@@ -56,7 +56,7 @@ def tell(t, words, end, log):
 
 def roam(t, seed, enough):
     d = t.client2
-    d.sh(f"echo '{seed} {enough}' > {PARAMS}/roam", timeout=60 + enough // 10)
+    d.sh(f"echo '{seed} {enough}' > {PARAMS}/roam", timeout=60 + enough // 2)
     done, accepted, let_in, answers, fetched = map(int, d.sh(f"cat {PARAMS}/roamed").split())
     t.log(f"seed {seed}: {done} exchanges, {accepted} connections accepted, {let_in} paths let in, "
           f"{answers} answers")
@@ -104,7 +104,7 @@ def run(t):
     dev = c.sh("map ram0 auth=db-1")
     uuid = c.sh("cat /sys/class/ibtrs-client/s1/uuid").replace("-", "")
     free = int(s.sh("memory_kib"))
-    pulse = c.spawn(f"iopulse {dev} 4 2000 rw")
+    pulse = c.spawn(f"iopulse {dev} 4 2000 rw 20000")
     d.sh("modprobe ibnbd-stranger to=ip:10.0.0.2; "
          f"echo 'name=other secret={OTHER} uuid={uuid}' > {PARAMS}/whom")
     for words, end, log in TOLD:
