@@ -434,6 +434,27 @@ def apply(w):
 
 
 @test
+def apply_tells_what_is_only_had_anew(w):
+    """Each option but those that are changed in place."""
+    w.client()
+    w.conf("vol1 vol/1 s path=10.0.1.7\n")
+    w.run("maps", "apply")
+    n = len(w.log())
+    text = "retain_mb=7 unflushed=fence write_cache=on write_zeroes=off hb_misses=9 access_mode=ro"
+    w.conf(f"vol1 vol/1 s path=10.0.1.7 {text}\n")
+    r = w.run("maps", "apply")
+    for word in text.split():
+        has(r.err, f"vol1 is mapped with {word.split('=')[0]}=", f", maps.conf says {word}\n")
+    has(r.err, "ibnbd unmap vol1 and what else is mapped over session s, then ibnbd maps apply")
+    eq(len(w.log()), n, "nothing is written")
+    w.conf("vol1 vol/1 s path=10.0.1.7 unflushed=fence\n")
+    has(w.run("maps", "apply").err, "unflushed=auto, maps.conf says unflushed=fence",
+        "ibnbd unmap vol1, then")
+    w.conf("vol1 vol/1 s path=10.0.1.7\n")
+    eq(w.run("maps", "apply").err, "", "what is not said is as it was mapped")
+
+
+@test
 def apply_adds_paths_to_hosts(w):
     w.client()
     w.conf("vol1 vol/1 s path=10.0.1.7\n")

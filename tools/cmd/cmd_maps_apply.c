@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "tools/cmd/cmd.h"
+#include "tools/host/live.h"
 #include "tools/host/mapping.h"
 #include "tools/cmd/maps_run.h"
 
@@ -83,6 +84,54 @@ static int apply_add_paths(const struct maps_entry *e, const struct state_sessio
 	return rc;
 }
 
+/* What apply_adjust() changes in place, what says which disk it is, and old words. */
+#define APPLY_BIT(field) (1u << IBNBD_OPT_##field)
+#define APPLY_DONE \
+	(APPLY_BIT(sessname) | APPLY_BIT(device_path) | APPLY_BIT(path) | APPLY_BIT(hold) | \
+	 APPLY_BIT(io_timeout) | APPLY_BIT(policy) | APPLY_BIT(max_reconnect_attempts) | \
+	 APPLY_BIT(io_mode) | APPLY_BIT(input_mode))
+
+/* Of the session, so a line that does not give it asks for nothing. */
+static bool apply_shared(enum ibnbd_mapopt_id id)
+{
+	size_t i;
+
+	for (i = 0; i < MAPS_NR_SESSION_KEYS; i++)
+		if (maps_session_keys[i] == id)
+			return true;
+	return id == IBNBD_OPT_retain_mb;
+}
+
+/* What differs and can only be had by mapping anew: said, one line for each option. */
+static void apply_told(struct state *s, const struct maps_entry *e, const struct state_dev *d)
+{
+	struct ibnbd_map want = e->map, now = e->map;
+	char is[IBNBD_NAME_LEN + 32], says[sizeof(is)], *why = NULL;
+	bool told = false, shared = false;
+	enum ibnbd_mapopt_id id;
+
+	if (live_map(&now, s, d, &why)) {
+		free(why);
+		return;
+	}
+	for (id = 0; id < IBNBD_MAPOPT_COUNT; id++) {
+		if ((APPLY_DONE & 1u << id) ||
+		    (apply_shared(id) && !ibnbd_map_given(&e->map, id)))
+			continue;
+		now.given = want.given = 1u << id;
+		if (ibnbd_mapopt_format(&now, is, sizeof(is)) < 0 ||
+		    ibnbd_mapopt_format(&want, says, sizeof(says)) < 0 || !strcmp(is, says))
+			continue;
+		say_warn("%s is mapped with %s, maps.conf says %s", e->name, is, says);
+		told = true;
+		shared |= apply_shared(id);
+	}
+	if (told)
+		say_mend(shared ? "ibnbd unmap %s and what else is mapped over session %s, then ibnbd maps apply" :
+				  "ibnbd unmap %s, then ibnbd maps apply",
+			 e->name, e->map.sessname);
+}
+
 static int apply_adjust(struct state *s, const struct maps_entry *e, const struct state_dev *d)
 {
 	struct state_session *sess = state_session(s, e->map.sessname);
@@ -94,11 +143,7 @@ static int apply_adjust(struct state *s, const struct maps_entry *e, const struc
 	r = apply_set_num(own, "io_timeout", e->map.io_timeout, d->io_timeout, e->name);
 	rc = r ? r : rc;
 	free(own);
-	ibnbd_mapopt_word(IBNBD_OPT_access_mode, e->map.access_mode, word, sizeof(word));
-	if (d->access_mode && strcmp(word, d->access_mode)) {
-		say_warn("%s is mapped %s, maps.conf says %s", e->name, d->access_mode, word);
-		say_mend("ibnbd unmap %s, then ibnbd maps apply", e->name);
-	}
+	apply_told(s, e, d);
 	if (!sess)
 		return rc;
 	if (ibnbd_map_given(&e->map, IBNBD_OPT_policy)) {
