@@ -298,6 +298,9 @@ def every_command_has_help(w):
             r = w.run(*m[1].split(), "--help")
             has(r.out, f"ibnbd {m[1]}", "Options:", "--dry-run")
             eq(r.out, w.run("help", *m[1].split()).out)
+            words = re.findall(r"^ +(?:-\w, )?--([a-z-]+)|^  ([a-z_]+)=", r.out, re.M)
+            words = [(a or b).replace("_", "-") for a, b in words]
+            eq(sorted(set(words)), sorted(words), f"an option of {m[1]} has two meanings")
     has(w.run("--version").out, "ibnbd ")
     has(w.run("--help").out, "COMMAND")
     has(w.run("help", "path").out, "path add", "path policy")
