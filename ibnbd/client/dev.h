@@ -113,7 +113,7 @@ struct ibnbd_clt_dev {
 	bool gave_up;
 	bool no_writes;			/* L8, until the link has settled, or an administrator */
 	/* what a replay had under way in mapping resend_id may still be executed */
-	bool resend_left;
+	bool resend_at_large;
 	u32 resend_id;
 	bool hold_armed;
 	unsigned long held_since;	/* jiffies */

@@ -67,15 +67,15 @@ static void dev_start(struct ibnbd_clt_dev *dev)
 }
 
 /* Requests were given up that the server may still execute. */
-static void dev_left(struct ibnbd_clt_dev *dev, enum ibtrs_clt_left left)
+static void dev_gave_up(struct ibnbd_clt_dev *dev, enum ibtrs_clt_at_large at_large)
 {
-	dev->gave_up |= left != IBTRS_LEFT_NOTHING;
-	dev->no_writes |= left == IBTRS_LEFT_WRITES;
+	dev->gave_up |= at_large != IBTRS_AT_LARGE_NOTHING;
+	dev->no_writes |= at_large == IBTRS_AT_LARGE_WRITES;
 }
 
 bool ibnbd_clt_dev_abort(struct ibnbd_clt_dev *dev)
 {
-	dev_left(dev, ibnbd_clt_inflight_abort(dev));
+	dev_gave_up(dev, ibnbd_clt_inflight_abort(dev));
 	return ibnbd_clt_inflight_busy(dev);
 }
 
@@ -145,7 +145,7 @@ static int dev_commit(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g
 	if (dev->no_writes && (anew || ibtrs_clt_settled(dev->sess->clt)))
 		dev_settle(dev);
 	if (dev->disk)
-		dev_left(dev, ibnbd_clt_inflight_abort_larger(
+		dev_gave_up(dev, ibnbd_clt_inflight_abort_larger(
 				      dev, g->lim.max_hw_sectors << SECTOR_SHIFT));
 	if (dev->no_writes)
 		ibnbd_clt_dev_ask_later(dev, IBNBD_CLT_SETTLE);
@@ -336,7 +336,7 @@ void ibnbd_clt_dev_added(struct ibnbd_clt_dev *dev)
 {
 	guard(mutex)(&dev->lock);
 	dev->added = true;
-	if (dev->state == IBNBD_DEV_CLOSED)
+	if (dev->state == IBNBD_DEV_HELD)
 		ibnbd_clt_dev_arm(dev);
 }
 
@@ -367,7 +367,7 @@ void ibnbd_clt_dev_link_down(struct ibnbd_clt_dev *dev)
 void ibnbd_clt_dev_link_up(struct ibnbd_clt_dev *dev)
 {
 	guard(mutex)(&dev->lock);
-	if (dev->state != IBNBD_DEV_CLOSED && dev->state != IBNBD_DEV_FAILED)
+	if (dev->state != IBNBD_DEV_HELD && dev->state != IBNBD_DEV_FAILED)
 		return;
 	ibnbd_clt_dev_say(dev, "waiting for the server to open the disk again");
 	ibnbd_clt_dev_arm_late(dev);

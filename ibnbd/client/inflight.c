@@ -155,14 +155,14 @@ static void inflight_end_strays(struct ibnbd_clt_dev *dev, u32 longer_than)
 	}
 }
 
-enum ibtrs_clt_left ibnbd_clt_inflight_abort(struct ibnbd_clt_dev *dev)
+enum ibtrs_clt_at_large ibnbd_clt_inflight_abort(struct ibnbd_clt_dev *dev)
 {
 	lockdep_assert_held(&dev->lock);
 	inflight_end_strays(dev, 0);
 	return ibtrs_clt_abort(dev->clt, inflight_match, dev, -EIO);
 }
 
-enum ibtrs_clt_left ibnbd_clt_inflight_abort_larger(struct ibnbd_clt_dev *dev, u32 max_bytes)
+enum ibtrs_clt_at_large ibnbd_clt_inflight_abort_larger(struct ibnbd_clt_dev *dev, u32 max_bytes)
 {
 	struct inflight_match_larger m = { .dev = dev, .max_bytes = max_bytes };
 

@@ -18,9 +18,9 @@ unsigned int ibnbd_clt_inflight_replay(struct ibnbd_clt_dev *dev);
  */
 bool ibnbd_clt_inflight_unknown(struct ibnbd_clt_dev *dev);
 /* End what is parked or strayed. Return true if a write among it may still be executed (L8). */
-enum ibtrs_clt_left ibnbd_clt_inflight_abort(struct ibnbd_clt_dev *dev);
+enum ibtrs_clt_at_large ibnbd_clt_inflight_abort(struct ibnbd_clt_dev *dev);
 /* End what is parked or strayed and larger than @max_bytes. Return as above. */
-enum ibtrs_clt_left ibnbd_clt_inflight_abort_larger(struct ibnbd_clt_dev *dev, u32 max_bytes);
+enum ibtrs_clt_at_large ibnbd_clt_inflight_abort_larger(struct ibnbd_clt_dev *dev, u32 max_bytes);
 /* In flight, parked or strayed. */
 unsigned int ibnbd_clt_inflight_busy(struct ibnbd_clt_dev *dev);
 /* In flight alone. */

@@ -36,13 +36,13 @@ static bool judge_has_left(const struct ibnbd_clt_dev *dev, const struct ibnbd_c
 bool ibnbd_clt_judge_resent(const struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g)
 {
 	lockdep_assert_held(&dev->lock);
-	if (!dev->resend_left)
+	if (!dev->resend_at_large)
 		return false;
 	return g->features & IBNBD_FEAT_IDENTITY ? g->rsp.device_id == dev->resend_id :
 						   !ibtrs_clt_settled(dev->sess->clt);
 }
 
-bool ibnbd_clt_judge_left(const struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g)
+bool ibnbd_clt_judge_at_large(const struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g)
 {
 	return judge_has_left(dev, g) || ibnbd_clt_judge_resent(dev, g);
 }
@@ -120,12 +120,12 @@ bool ibnbd_clt_judge_answer(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_gr
 	enum ibnbd_remap verdict;
 	const char *why;
 
-	if (ibnbd_clt_judge_left(dev, g)) {
+	if (ibnbd_clt_judge_at_large(dev, g)) {
 		/* Our CLOSE was lost, or requests were given up only after it: ask again. */
 		ibnbd_clt_dev_ask_later(dev, IBNBD_CLT_RETRY_HELD);
 		return false;
 	}
-	dev->resend_left = false;
+	dev->resend_at_large = false;
 	other = ibnbd_clt_unflushed_other(dev, g);
 	if (other && !judge_quiet(dev))
 		return false;

@@ -14,7 +14,7 @@
 /* The mapping of @g may still execute what a replay had under way. */
 bool ibnbd_clt_judge_resent(const struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g);
 /* The same, or what the device gave up: it is closed before it is opened again. */
-bool ibnbd_clt_judge_left(const struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g);
+bool ibnbd_clt_judge_at_large(const struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g);
 /* The server answered: is it still our disk? True: what is kept has to be sent again first. */
 bool ibnbd_clt_judge_answer(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g);
 /* The server may have lost writes, and all of them are kept and may be sent again. */

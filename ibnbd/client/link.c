@@ -159,7 +159,7 @@ int ibnbd_clt_link_ask(struct ibnbd_clt_session *s, u32 gen, const char **why)
 	err = ibnbd_clt_msg_sess_info(s->clt, &info, why);
 	if (err)
 		return err;
-	/* Before known_gen: nothing is opened until then. */
+	/* This comes before known_gen is set: no device sends OPEN until then. */
 	if (info.features & IBNBD_FEAT_IDENTITY) {
 		*why = "cannot close what was removed meanwhile";
 		err = link_close_unclosed(s);

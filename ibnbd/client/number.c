@@ -38,7 +38,7 @@ struct ibnbd_clt_number {
 	int index;
 	bool taken;			/* READ_ONCE */
 	atomic_t openers;		/* negative: nobody may open it any more */
-	struct completion left;		/* the disk is deleted */
+	struct completion deleted;	/* of the disk */
 	struct completion settled;
 	spinlock_t lock;		/* dev */
 	struct ibnbd_clt_dev *dev;	/* NULL: removed */
@@ -65,7 +65,7 @@ int ibnbd_clt_number_take(struct ibnbd_clt_dev *dev)
 	n->dev = dev;
 	refcount_set(&n->ref, 1);
 	spin_lock_init(&n->lock);
-	init_completion(&n->left);
+	init_completion(&n->deleted);
 	init_completion(&n->settled);
 	atomic_inc(&number_count);
 	dev->number = n;
@@ -126,7 +126,7 @@ void ibnbd_clt_number_leave(struct ibnbd_clt_number *n)
 	spin_lock(&n->lock);
 	n->dev = NULL;
 	spin_unlock(&n->lock);
-	complete_all(&n->left);
+	complete_all(&n->deleted);
 }
 
 void ibnbd_clt_number_free(struct ibnbd_clt_number *n)
@@ -146,9 +146,9 @@ void ibnbd_clt_number_settle(struct ibnbd_clt_number *n)
 	complete_all(&n->settled);
 }
 
-int ibnbd_clt_number_wait_left(struct ibnbd_clt_number *n)
+int ibnbd_clt_number_wait_deleted(struct ibnbd_clt_number *n)
 {
-	return wait_for_completion_killable(&n->left) ? -EINTR : 0;
+	return wait_for_completion_killable(&n->deleted) ? -EINTR : 0;
 }
 
 int ibnbd_clt_number_wait_settled(struct ibnbd_clt_number *n)

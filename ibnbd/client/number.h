@@ -50,7 +50,7 @@ void ibnbd_clt_number_settle(struct ibnbd_clt_number *n);
  * Wait, killable, for ibnbd_clt_number_leave(), and for ibnbd_clt_number_settle(). Return: 0 or
  * -EINTR.
  */
-int ibnbd_clt_number_wait_left(struct ibnbd_clt_number *n);
+int ibnbd_clt_number_wait_deleted(struct ibnbd_clt_number *n);
 int ibnbd_clt_number_wait_settled(struct ibnbd_clt_number *n);
 
 #endif

@@ -140,11 +140,11 @@ int ibnbd_clt_open_first(struct ibnbd_clt_dev *dev)
  */
 static void open_resend(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g)
 {
-	bool left;
-	int err = ibnbd_clt_replay(dev, g, &left);
+	bool at_large;
+	int err = ibnbd_clt_replay(dev, g, &at_large);
 
 	guard(mutex)(&dev->lock);
-	dev->resend_left = left;
+	dev->resend_at_large = at_large;
 	dev->resend_id = g->rsp.device_id;
 	if (dev->state != IBNBD_DEV_REPLAYING || g->gen != ibnbd_clt_link_gen(dev->sess))
 		return;
@@ -231,7 +231,7 @@ void ibnbd_clt_open_again(struct ibnbd_clt_dev *dev, bool resized)
 	enum ibnbd_dev_state state;
 	struct ibnbd_clt_grant g;
 	const char *why;
-	bool left;
+	bool at_large;
 	int err;
 
 	guard(mutex)(&dev->open_lock);
@@ -242,10 +242,10 @@ void ibnbd_clt_open_again(struct ibnbd_clt_dev *dev, bool resized)
 		return;
 	err = open_ask(dev, &g, OPEN_MS, &why);
 	mutex_lock(&dev->lock);
-	left = !err && (ibnbd_clt_judge_left(dev, &g));
+	at_large = !err && (ibnbd_clt_judge_at_large(dev, &g));
 	state = dev->state;
 	mutex_unlock(&dev->lock);
-	if (left) {
+	if (at_large) {
 		open_close(dev, state, true, OPEN_CLOSE_MS);
 		err = open_ask(dev, &g, OPEN_MS, &why);
 	}
@@ -397,7 +397,7 @@ int ibnbd_clt_open_remap(struct ibnbd_clt_dev *dev)
 	err = err ?: open_remap_check(dev, &g);
 	if (!err) {
 		dev->no_writes = false;
-		dev->resend_left = false;
+		dev->resend_at_large = false;
 		open_remap_loss(dev, &g);
 		err = ibnbd_clt_dev_post(dev, IBNBD_DEV_EV_REMAPPED, &g) ? 0 : -ENODEV;
 	}

@@ -7,8 +7,8 @@
  * The tag is the right to a slot (decision 4): a request with a tag finds one, at home if it can
  * be, and gives it back before the tag. Everything that a request needs exists before it comes: the
  * record, its scatterlist and the slot's header buffer are found by the slot. queue_rq takes no
- * lock, allocates nothing and writes to no cache line but its CPU's home, its own record and
- * header.
+ * lock and allocates nothing. It writes to its CPU's home, its own record and header; ibtrs counts
+ * it on its connection, and a flush is noted in the account of the device.
  *
  * Locking: what queue_rq reads of a device (device_id, version, flags) changes only while the queue
  * is quiesced; the gate is read once. A record is owned by queue_rq until the submit, by ibtrs

@@ -29,7 +29,7 @@ void ibnbd_clt_recover_hold_work(struct work_struct *work)
 
 	mutex_lock(&dev->lock);
 	end = dev->held_since + secs_to_jiffies(max(ibnbd_clt_dev_hold_seconds(dev), 0));
-	if (dev->hold_armed && dev->state == IBNBD_DEV_CLOSED && time_after_eq(jiffies, end)) {
+	if (dev->hold_armed && dev->state == IBNBD_DEV_HELD && time_after_eq(jiffies, end)) {
 		ibnbd_clt_dev_say(dev, "the server was out of reach for hold=%d seconds",
 				  ibnbd_clt_dev_hold_seconds(dev));
 		ibnbd_clt_dev_post(dev, IBNBD_DEV_EV_HOLD_EXPIRED, NULL);
@@ -46,7 +46,7 @@ void ibnbd_clt_recover_late_work(struct work_struct *work)
 	char why[IBNBD_CLT_REASON_LEN];
 
 	mutex_lock(&dev->lock);
-	if (dev->state == IBNBD_DEV_CLOSED && ibnbd_clt_link_up(dev->sess) &&
+	if (dev->state == IBNBD_DEV_HELD && ibnbd_clt_link_up(dev->sess) &&
 	    time_after_eq(jiffies, dev->late_end)) {
 		strscpy(why, dev->reason, sizeof(why));
 		ibnbd_clt_dev_say(dev, "%s, for %d seconds", why, IBNBD_CLT_LATE_S);
@@ -216,7 +216,7 @@ void ibnbd_clt_recover_set_hold(struct ibnbd_clt_dev *dev, int seconds)
 {
 	guard(mutex)(&dev->lock);
 	WRITE_ONCE(dev->map.hold, seconds);
-	if (dev->state == IBNBD_DEV_CLOSED)
+	if (dev->state == IBNBD_DEV_HELD)
 		ibnbd_clt_dev_arm(dev);
 }
 

@@ -19,8 +19,8 @@ void ibnbd_clt_recover_show(struct ibnbd_clt_dev *dev);
  * @force: although it is in use
  *
  * Ends what is held, lets new I/O fail and queues the removal, which sends CLOSE, deletes the disk
- * and frees @dev; does not wait for it (L5): ibnbd_clt_number_wait_left() does. Return: 0, -EBUSY
- * (in use), -EALREADY.
+ * and frees @dev; does not wait for it (L5): ibnbd_clt_number_wait_deleted() does. Return: 0,
+ * -EBUSY (in use), -EALREADY.
  */
 int ibnbd_clt_recover_unmap(struct ibnbd_clt_dev *dev, bool force);
 /* resize: local, -ENOENT unless open, -EINVAL. */

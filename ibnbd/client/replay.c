@@ -139,7 +139,7 @@ struct replay {
 		u64 sector;
 		u32 bytes;
 	} calls[REPLAY_WINDOW];
-	bool left;			/* something may still be executed */
+	bool at_large;			/* something may still be executed */
 };
 
 static int replay_wait_first(struct replay *r)
@@ -149,7 +149,7 @@ static int replay_wait_first(struct replay *r)
 
 	memmove(r->calls, r->calls + 1, --r->nr * sizeof(first));
 	if (err == -ETIMEDOUT || err == -EINTR || err == -ECONNRESET)
-		r->left = true;
+		r->at_large = true;
 	if (!err)
 		WRITE_ONCE(r->dev->resent_bytes, r->dev->resent_bytes + first.bytes);
 	return err;
@@ -251,7 +251,7 @@ static int replay_send_all(struct replay *r)
 	return 0;
 }
 
-int ibnbd_clt_replay(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g, bool *left)
+int ibnbd_clt_replay(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g, bool *at_large)
 {
 	struct replay r = { .dev = dev, .g = g };
 	struct ibnbd_clt_op op;
@@ -260,7 +260,7 @@ int ibnbd_clt_replay(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g,
 
 	lockdep_assert_held(&dev->open_lock);
 	err = replay_wait(&r, replay_send_all(&r));
-	*left = r.left;
+	*at_large = r.at_large;
 	err = err ?: replay_flush(dev, &op, g->rsp.device_id, g->version, g->link_gen,
 				  &answered);
 	if (!err)

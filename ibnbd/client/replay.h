@@ -19,6 +19,6 @@ void ibnbd_clt_replay_flush_work(struct work_struct *work);
  * Return: 0: all is flushed, and forgotten. What ibtrs_clt_call_io_end() says otherwise; -EPROTO:
  * the disk of now can not take it.
  */
-int ibnbd_clt_replay(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g, bool *left);
+int ibnbd_clt_replay(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g, bool *at_large);
 
 #endif

@@ -4,9 +4,9 @@
  * features, name, state_detail and the options of the mapping, as mapped).
  *
  * The files are there before device_add_disk() returns and go with the disk, so a store may come in
- * any state: each one finds out under the device's lock. The removal waits for them, so
- * unmap_device steps out of its file before it waits for the removal (L5). The device outlives its
- * files.
+ * any state: each one but that of io_timeout finds out under the device's lock. The removal waits
+ * for them, so unmap_device steps out of its file before it waits for the removal (L5). The device
+ * outlives its files.
  *
  * Refusals are told in the log and in ctl/last_error, in words. Writable files answer reads with a
  * usage line, but for hold and io_timeout, which show their value.
@@ -73,7 +73,7 @@ static int sysfs_wait_unmapped(struct device *d, const struct attribute *attr,
 
 	if (!kn)
 		return 0;
-	err = ibnbd_clt_number_wait_left(n);
+	err = ibnbd_clt_number_wait_deleted(n);
 	sysfs_unbreak_active_protection(kn);
 	return err ?: ibnbd_clt_number_wait_settled(n);
 }

@@ -29,8 +29,8 @@ struct ibnbd_facts {
  *
  * ro: always, not counted. rw: only when nobody writes. migration: while fewer than two write, and
  * the one that writes has said migration too: else any stranger would write beside a mounted file
- * system by that word alone. Where the server's policy lets it migrate all the same, nobody counts
- * as alone.
+ * system by that word alone. The caller passes false for @alone where the server's policy permits
+ * the migration all the same.
  *
  * Return: 0, -EPERM (somebody else writes) or -EINVAL (no such mode).
  */

@@ -17,11 +17,11 @@ static const struct ibnbd_dev_step dev_steps[IBNBD_DEV_STATES][IBNBD_DEV_EVENTS]
 	[IBNBD_DEV_OPEN] = {
 		[IBNBD_DEV_EV_OPENED]		= STEP(OPEN, DO(STOP) | DO(COMMIT) | DO(RESUME)),
 		[IBNBD_DEV_EV_REMAPPED]		= STEP(OPEN, DO(STOP) | DO(COMMIT) | DO(RESUME)),
-		[IBNBD_DEV_EV_LINK_DOWN]	= STEP(CLOSED, DO(STOP) | DO(ARM) | DO(OFFLINE)),
+		[IBNBD_DEV_EV_LINK_DOWN]	= STEP(HELD, DO(STOP) | DO(ARM) | DO(OFFLINE)),
 		[IBNBD_DEV_EV_FENCE]		= STEP(FENCED, DO(STOP) | DEV_FENCE),
 		[IBNBD_DEV_EV_UNMAP]		= STEP(UNMAPPED, DEV_END),
 	},
-	[IBNBD_DEV_CLOSED] = {
+	[IBNBD_DEV_HELD] = {
 		[IBNBD_DEV_EV_OPENED]		= STEP(OPEN, DO(DISARM) | DEV_REOPEN),
 		[IBNBD_DEV_EV_REMAPPED]		= STEP(OPEN, DO(DISARM) | DEV_REOPEN),
 		[IBNBD_DEV_EV_HOLD_EXPIRED]	= STEP(FAILED, DO(FAIL)),
@@ -33,7 +33,7 @@ static const struct ibnbd_dev_step dev_steps[IBNBD_DEV_STATES][IBNBD_DEV_EVENTS]
 	[IBNBD_DEV_REPLAYING] = {
 		[IBNBD_DEV_EV_OPENED]		= STEP(OPEN, DEV_REOPEN),
 		[IBNBD_DEV_EV_REMAPPED]		= STEP(OPEN, DEV_REOPEN),
-		[IBNBD_DEV_EV_LINK_DOWN]	= STEP(CLOSED, DO(ARM)),
+		[IBNBD_DEV_EV_LINK_DOWN]	= STEP(HELD, DO(ARM)),
 		[IBNBD_DEV_EV_OPEN_LATE]	= STEP(FAILED, DO(FAIL)),
 		[IBNBD_DEV_EV_FENCE]		= STEP(FENCED, DEV_FENCE),
 		[IBNBD_DEV_EV_UNMAP]		= STEP(UNMAPPED, DEV_END),
@@ -68,7 +68,7 @@ const char *ibnbd_dev_sm_word(enum ibnbd_dev_state s)
 		return "init";
 	case IBNBD_DEV_OPEN:
 		return "open";
-	case IBNBD_DEV_CLOSED:
+	case IBNBD_DEV_HELD:
 	case IBNBD_DEV_REPLAYING:
 	case IBNBD_DEV_FAILED:
 	case IBNBD_DEV_FENCED:
@@ -85,7 +85,7 @@ const char *ibnbd_dev_sm_state_name(enum ibnbd_dev_state s)
 	static const char * const names[IBNBD_DEV_STATES] = {
 		[IBNBD_DEV_INIT]	= "init",
 		[IBNBD_DEV_OPEN]	= "open",
-		[IBNBD_DEV_CLOSED]	= "held",
+		[IBNBD_DEV_HELD]	= "held",
 		[IBNBD_DEV_REPLAYING]	= "replaying",
 		[IBNBD_DEV_FAILED]	= "failed",
 		[IBNBD_DEV_FENCED]	= "fenced",

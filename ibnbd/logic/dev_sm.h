@@ -18,7 +18,7 @@
 enum ibnbd_dev_state {
 	IBNBD_DEV_INIT,		/* no disk yet */
 	IBNBD_DEV_OPEN,		/* I/O flows */
-	IBNBD_DEV_CLOSED,	/* link down or re-OPEN pending; I/O is held */
+	IBNBD_DEV_HELD,		/* link down or re-OPEN pending; I/O is held */
 	/*
 	 * the server may have lost writes: they are sent again, and flushed; I/O is held
 	 */
@@ -35,7 +35,7 @@ enum ibnbd_dev_state {
 };
 
 enum ibnbd_dev_event {
-	/* in order of precedence when several are pending */
+	/* one after the other, under the device's lock: none is pending */
 	IBNBD_DEV_EV_UNMAP,		/* unmap (normal or force), failed mapping, module exit */
 	IBNBD_DEV_EV_FENCE,		/* ibnbd_remap_compare() said so */
 	IBNBD_DEV_EV_LINK_DOWN,		/* the session's last path went away */
@@ -93,7 +93,7 @@ static inline bool ibnbd_dev_sm_submits(enum ibnbd_dev_state s)
 
 static inline bool ibnbd_dev_sm_holds(enum ibnbd_dev_state s)
 {
-	return s == IBNBD_DEV_CLOSED || s == IBNBD_DEV_REPLAYING;
+	return s == IBNBD_DEV_HELD || s == IBNBD_DEV_REPLAYING;
 }
 
 #endif

@@ -26,9 +26,9 @@
 #include "ibnbd/server/claim.h"
 #include "ibnbd/server/params.h"
 
-/* Logical blocks travel in 16 bits (B.6). */
+/* The wire has 16 bits for the size of a logical block (B.6). */
 #define BLOCKIO_MAX_BLOCK	32768u
-/* A request's size travels in 32 bits of bytes. */
+/* The wire has 32 bits for the size of a request in bytes. */
 #define BLOCKIO_MAX_RANGE	(U32_MAX >> SECTOR_SHIFT)
 
 static int blockio_refuse(int err, const char **why, const char *reason)

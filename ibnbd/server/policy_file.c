@@ -183,7 +183,7 @@ const struct bin_attribute ibnbd_srv_policy_file = {
 	.write = policy_file_write,
 };
 
-/* ctl/policy is gone, and so are all sessions. */
+/* Call it when ctl/policy and all sessions are gone. */
 void ibnbd_srv_policy_file_exit(void)
 {
 	guard(mutex)(&policy_file_lock);

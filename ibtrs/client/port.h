@@ -8,15 +8,15 @@ struct rdma_cm_id;
 int ibtrs_clt_port_init(void);
 void ibtrs_clt_port_exit(void);
 /*
- * From here on the path fails when the port that @id is bound to goes down. Its device is held; CM
- * handler of cid 0.
+ * From here on the path fails when the port that @id is bound to goes down. Call it from the CM
+ * handler of cid 0, with a reference to the device.
  */
 void ibtrs_clt_port_watch(struct ibtrs_clt_path *path, const struct rdma_cm_id *id);
 /* Drain: the QPs of @path may be destroyed when this returns, after 1.5 s at most. */
 void ibtrs_clt_port_settle(struct ibtrs_clt_path *path);
 /*
- * The opposite of watch; nothing to do when it never came so far. Before the device is let go; no
- * event comes after it returned.
+ * Ends the watch, if there is one. Call it before ibtrs_dev_put(); no event comes after it has
+ * returned.
  */
 void ibtrs_clt_port_unwatch(struct ibtrs_clt_path *path);
 

@@ -45,8 +45,9 @@ static u32 req_cid(const struct ibtrs_clt_req *req, const struct ibtrs_clt *clt)
 }
 
 /*
- * Post a BUSY request on connection @cid of @path, which RCU keeps. 0: it is POSTED, or the path
- * was told that it is broken. Else nothing was posted, and it is still ours.
+ * Post a BUSY request on connection @cid of @path, which RCU keeps. 0: it is POSTED, or POSTING
+ * until @plug is flushed, or the path was told that it is broken. Else nothing was posted, and it
+ * is still ours.
  */
 static int req_post(struct ibtrs_clt_req *req, struct ibtrs_clt_path *path, u32 cid, u32 gen,
 		    struct ibtrs_clt_plug *plug)
@@ -265,7 +266,7 @@ static bool req_matches(struct ibtrs_clt_req *req, ibtrs_clt_match_fn match, voi
 unsigned int ibtrs_clt_replay(struct ibtrs_clt *clt, ibtrs_clt_match_fn match, void *arg)
 {
 	struct ibtrs_clt_slots *s = &clt->slots;
-	unsigned int left = 0;
+	unsigned int parked = 0;
 	u32 i;
 
 	for (i = 0; i < s->nr_user; i++) {
@@ -277,16 +278,16 @@ unsigned int ibtrs_clt_replay(struct ibtrs_clt *clt, ibtrs_clt_match_fn match, v
 		if (!ibtrs_clt_req_take(req, IBTRS_CLT_REQ_PARKED))
 			continue;
 		atomic_dec(&clt->nr_parked);
-		left += req_move_or_park(clt, req, req->io->gen);
+		parked += req_move_or_park(clt, req, req->io->gen);
 	}
-	return left;
+	return parked;
 }
 EXPORT_SYMBOL_GPL(ibtrs_clt_replay);
 
-enum ibtrs_clt_left ibtrs_clt_abort(struct ibtrs_clt *clt, ibtrs_clt_match_fn match, void *arg,
-				    int err)
+enum ibtrs_clt_at_large ibtrs_clt_abort(struct ibtrs_clt *clt, ibtrs_clt_match_fn match, void *arg,
+					int err)
 {
-	enum ibtrs_clt_left left = IBTRS_LEFT_NOTHING;
+	enum ibtrs_clt_at_large at_large = IBTRS_AT_LARGE_NOTHING;
 	struct ibtrs_clt_slots *s = &clt->slots;
 	u32 i;
 
@@ -300,11 +301,14 @@ enum ibtrs_clt_left ibtrs_clt_abort(struct ibtrs_clt *clt, ibtrs_clt_match_fn ma
 			continue;
 		atomic_dec(&clt->nr_parked);
 		/* max() refuses an enum beside its constants, which are int, on 6.6 to 6.10. */
-		left = max_t(enum ibtrs_clt_left, left,
-			     req->io->dir == IBTRS_WRITE ? IBTRS_LEFT_WRITES : IBTRS_LEFT_READS);
+		at_large = max_t(enum ibtrs_clt_at_large, at_large,
+				 req->io->dir == IBTRS_WRITE ? IBTRS_AT_LARGE_WRITES :
+							       IBTRS_AT_LARGE_READS);
 		ibtrs_clt_req_end(req, err);
 	}
-	return left == IBTRS_LEFT_WRITES && ibtrs_clt_settled(clt) ? IBTRS_LEFT_NOTHING : left;
+	if (at_large == IBTRS_AT_LARGE_WRITES && ibtrs_clt_settled(clt))
+		return IBTRS_AT_LARGE_NOTHING;
+	return at_large;
 }
 EXPORT_SYMBOL_GPL(ibtrs_clt_abort);
 

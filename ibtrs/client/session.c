@@ -168,7 +168,7 @@ static void session_close(struct ibtrs_clt *clt)
 	clt->closing = true;
 	clt->opened = false;
 	list_for_each_entry(path, &clt->paths, entry) {
-		/* Nobody revives it between its end and the moment at which we see that. */
+		/* From here on path_work() ignores CONNECT: the path stays closed. */
 		WRITE_ONCE(path->dying, true);
 		ibtrs_clt_path_post(path, IBTRS_PATH_EV_CLOSE, -ECONNABORTED, "session closed");
 	}

@@ -8,7 +8,10 @@
 #include <linux/spinlock.h>
 #include <ibtrs/dir.h>
 
-/* What one CPU counted. Only ever grows; this_cpu_*(), as completions interrupt submissions. */
+/*
+ * Counters of one CPU, which only grow. They are changed by this_cpu_*(), because completions
+ * interrupt submissions.
+ */
 struct ibtrs_clt_pcpu {
 	u64 cnt[2];		/* by enum ibtrs_dir */
 	u64 bytes[2];

@@ -62,7 +62,7 @@ static void trial_sent(struct ib_cq *cq, struct ib_wc *wc)
 
 	if (wc->status == IB_WC_SUCCESS) {
 		ibtrs_conn_credit(cq->cq_context, 1);
-		if (!trial_echoes(path) && atomic_dec_return(&path->trial.left) == 0)
+		if (!trial_echoes(path) && atomic_dec_return(&path->trial.missing) == 0)
 			ibtrs_clt_deadline_step(path, IBTRS_CLT_HS_TRIED);
 	} else if (wc->status != IB_WC_WR_FLUSH_ERR) {
 		ibtrs_clt_path_fail(path, ibtrs_conn_wc_err(wc), ib_wc_status_msg(wc->status));
@@ -193,7 +193,7 @@ int ibtrs_clt_trial_start(struct ibtrs_clt_path *path)
 		ibtrs_trial_encode(trial->buf.buf + TRIAL_MSG, &desc);
 		ibtrs_iu_sync_dev(&trial->buf);
 	}
-	atomic_set(&trial->left, conns);
+	atomic_set(&trial->missing, conns);
 	ibtrs_clt_deadline_phase(
 		path, IBTRS_CLT_HS_TRIAL,
 		TRIAL_MS +
@@ -207,7 +207,7 @@ void ibtrs_clt_trial_answered(struct ibtrs_clt_conn *conn)
 {
 	struct ibtrs_clt_path *path = conn->path;
 
-	if (trial_echoes(path) && atomic_dec_return(&path->trial.left) == 0)
+	if (trial_echoes(path) && atomic_dec_return(&path->trial.missing) == 0)
 		ibtrs_clt_deadline_step(path, IBTRS_CLT_HS_TRIED);
 }
 
@@ -256,6 +256,6 @@ void ibtrs_clt_trial_free(struct ibtrs_clt_path *path)
 	trial->mr = NULL;
 	trial->len = 0;
 	/* An answer that comes before the next one has begun ends no trial. */
-	atomic_set(&trial->left, 0);
+	atomic_set(&trial->missing, 0);
 	ibtrs_iu_free(&trial->buf);
 }

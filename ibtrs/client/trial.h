@@ -15,7 +15,7 @@ struct ibtrs_clt_path;
  * @mr: the page as often as the data need it, for the server to write to
  * @len: bytes of data; 0: nothing was prepared
  * @slot: of ibtrs' own, in whose chunk the data are written; negative: none
- * @left: connections that have not shown yet that they carry it
+ * @missing: connections that have not shown yet that they carry it
  * @failed: the last trial of this path was in vain. Handshake and path work; others READ_ONCE()
  */
 struct ibtrs_clt_trial {
@@ -23,7 +23,7 @@ struct ibtrs_clt_trial {
 	struct ib_mr *mr;
 	u32 len;
 	int slot;
-	atomic_t left;
+	atomic_t missing;
 	bool failed;
 };
 

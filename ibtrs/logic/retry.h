@@ -19,7 +19,7 @@
 #define IBTRS_RETRY_MARGINAL	4u	/* marks */
 /* a path that stays up is not marginal any more after IBTRS_RETRY_DOUBT_MS */
 #define IBTRS_RETRY_MAX_MARKS	8u
-/* up for so long, nothing is held against a path any more */
+/* up for so long, nothing counts against a path any more */
 #define IBTRS_RETRY_DOUBT_MS	50000u
 /* of a path that has just become marginal; doubles with each mark */
 #define IBTRS_RETRY_REST_MS	10000u

@@ -88,7 +88,7 @@ void ibtrs_srv_name_keep(const struct ibtrs_srv_session *s)
 	k = kzalloc(sizeof(*k), GFP_KERNEL);
 	if (!k)
 		return;
-	k->since = READ_ONCE(s->left);
+	k->since = READ_ONCE(s->down_at);
 	k->peers = s->peers;
 	strscpy(k->key, s->key, sizeof(k->key));
 	memcpy(k->uuid, s->uuid, sizeof(k->uuid));

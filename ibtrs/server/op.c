@@ -5,8 +5,8 @@
  * rx.c brings a slot and an offset in range; what lies in the chunk is copied once into private
  * memory, decoded, and never looked at again (E-18). Then the slot's lock decides, once per
  * request: is the op of this path and slot idle (E-13), and may the session's slot execute it
- * (fence, F.2)? The lock belongs to one slot of one session and nobody holds it but the arrival and
- * the end of requests of that slot, so it is one atomic instruction.
+ * (fence, F.2)? The lock belongs to one slot of one session. Only what begins, ends or lets go a
+ * request of that slot takes it, so it is one atomic instruction as a rule.
  *
  * Verdicts: run it now; park it until the earlier execution of its slot, on another path, has
  * ended; answer how far it is behind; close the path that says a number which no client has come
@@ -16,8 +16,8 @@
  *
  * An op ends in ibtrs_srv_op_release(), called by reply.c right before the reply is posted, or
  * without one when the path is closing: there is no third way. An op of a peer that broke the
- * protocol is released or closes its path too; path.c waits until none is busy. Only its slot an op
- * can leave earlier: when its path is closed and the client has given up what it is for
+ * protocol is released or closes its path too; path_run.c waits until none is busy. Only its slot
+ * an op can leave earlier: when its path is closed and the client has given up what it is for
  * (ibtrs_srv_op_let_go()).
  */
 #include <linux/slab.h>

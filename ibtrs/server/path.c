@@ -64,7 +64,7 @@ void ibtrs_srv_path_close(struct ibtrs_srv_path *path, const char *why)
 	if (ibtrs_srv_path_state(path) < IBTRS_SRV_PATH_CLOSING)
 		WRITE_ONCE(path->session->knocked, jiffies);
 	if (ibtrs_srv_path_up(path))
-		WRITE_ONCE(path->session->left, jiffies);
+		WRITE_ONCE(path->session->down_at, jiffies);
 	if (!ibtrs_srv_path_change(path, IBTRS_SRV_PATH_CONNECTED, IBTRS_SRV_PATH_CLOSING) &&
 	    !ibtrs_srv_path_change(path, IBTRS_SRV_PATH_CONNECTING, IBTRS_SRV_PATH_CLOSING))
 		return;

@@ -42,9 +42,9 @@ static noinline void rx_give_back(struct ibtrs_srv_conn *conn)
 }
 
 /*
- * Does a request come alone, or do others wait behind it? What one look at the CQ brought lies in
- * cq->wc, so anything but its first entry has company, unless that was the completion of a send. A
- * request that is alone looks like the first of several; those before it decide.
+ * Does a request come alone, or do others wait behind it? One poll of the CQ fills cq->wc, so a
+ * request in any entry but the first came with others, unless the first was the completion of a
+ * send. The first entry tells nothing: it may be the only one. So the polls before it decide.
  */
 static void rx_count(struct ibtrs_srv_conn *conn, const struct ib_cq *cq, const struct ib_wc *wc)
 {

@@ -62,7 +62,7 @@ struct ibtrs_srv_session *ibtrs_srv_session_create(const u8 *uuid, const struct 
 	}
 	memcpy(s->uuid, uuid, sizeof(s->uuid));
 	s->knocked = jiffies;
-	s->left = jiffies;
+	s->down_at = jiffies;
 	s->peer = *peer;
 	strscpy(s->key, key, sizeof(s->key));
 	s->life = get_random_u32() ?: 1;
@@ -270,7 +270,7 @@ static void session_give_up_ops(struct ibtrs_srv_session *s)
 	struct ibtrs_srv_path *path;
 
 	guard(mutex)(&ibtrs_srv.lock);
-	if (!session_silent(s, &s->left, SESSION_AWAY))
+	if (!session_silent(s, &s->down_at, SESSION_AWAY))
 		return;
 	/*
 	 * The ops of a path go when it has left that state, which it does under the lock; who

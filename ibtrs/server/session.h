@@ -55,7 +55,7 @@ struct ibtrs_srv_session {
 	u32 naming;			/* INFO works that have taken the name, and not ended */
 	/* jiffies: its client was heard of, or its last path began to close */
 	unsigned long knocked;
-	unsigned long left;		/* jiffies: its last path that was up began to close */
+	unsigned long down_at;		/* jiffies: its last path that was up began to close */
 
 	struct delayed_work look;	/* while a path is coming to its end */
 

@@ -197,7 +197,10 @@ static const char *legacy_column(bool server, const struct table_set *set, const
 	return NULL;
 }
 
-/* `sessname,devname`, `+identity,-state`: into the -o in @out. False: it is no list of columns. */
+/*
+ * Translates rnbd's list of columns, `sessname,devname` or `+identity,-state`, to the argument of
+ * -o, and appends it to @out. False: @word is no list of columns.
+ */
 static bool legacy_columns(const char *word, bool server, const struct table_set *set, bool bare,
 			   char *out, size_t size)
 {

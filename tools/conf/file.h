@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* bytes; a longer file is refused, its beginning means something else */
+/* Bytes. A longer file is refused, never cut: its beginning alone may mean something else. */
 #define FILE_MAX	(16u << 20)
 
 enum file_state {

@@ -31,7 +31,7 @@ struct maps_plan {
 void maps_plan_init(struct maps_plan *p);
 void maps_plan_free(struct maps_plan *p);
 
-/* The line of that name: the one that is used, else the last. NULL = none. */
+/* The valid line of that name, else the last of its faulty ones. NULL: there is none. */
 struct maps_entry *maps_plan_find(struct maps *m, const char *name);
 /*
  * @e in the place of @old (NULL: at the end of @file). Options that @e cannot say are @old's, whose

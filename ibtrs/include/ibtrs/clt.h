@@ -304,10 +304,10 @@ typedef bool (*ibtrs_clt_match_fn)(struct ibtrs_clt_io *io, void *arg);
  */
 unsigned int ibtrs_clt_replay(struct ibtrs_clt *clt, ibtrs_clt_match_fn match, void *arg);
 
-enum ibtrs_clt_left {
-	IBTRS_LEFT_NOTHING,
-	IBTRS_LEFT_READS,
-	IBTRS_LEFT_WRITES,
+enum ibtrs_clt_at_large {
+	IBTRS_AT_LARGE_NOTHING,
+	IBTRS_AT_LARGE_READS,
+	IBTRS_AT_LARGE_WRITES,
 };
 
 /**
@@ -320,7 +320,7 @@ enum ibtrs_clt_left {
  * ibtrs_clt_settled() says yes, or the server has said that all has ended. With any it is well to
  * tell the server that they are given up: as long as it executes one, its slot serves nobody.
  */
-enum ibtrs_clt_left ibtrs_clt_abort(struct ibtrs_clt *clt, ibtrs_clt_match_fn match, void *arg,
+enum ibtrs_clt_at_large ibtrs_clt_abort(struct ibtrs_clt *clt, ibtrs_clt_match_fn match, void *arg,
 				    int err);
 
 /**
