@@ -3,7 +3,16 @@
  * The table of commands: everything the command line, the help, the manual and the completion know.
  * Sorted as help shows it. Included where rows are wanted, with a COMMAND() that makes them.
  *
- * COMMAND(name, words, min, max, options, flags, what, run, help, more): see struct cmd of cmd.h.
+ * COMMAND(name, words, min, max, options, flags, what, run, help, more):
+ *	name	one or two words
+ *	words	synopsis of what follows; min to max of them, or ANY number
+ *	options	O(x) for each of its own, with x of CMD_OPTIONS; CMD_TABLE: those of a table
+ *	flags	CMD_MAPOPTS: it takes the mapping grammar; CMD_INSTEAD: --all, --session or
+ *		--missing may stand in place of the words
+ *	what	CMD_WORDS_x: of what kind the words are, for the completion
+ *	run	int run(struct cmd_args *a), whose result is the exit status
+ *	help	one line
+ *	more	a paragraph, or NULL
  */
 COMMAND("map", "DEVICE SESSION [PATH]...", 0, ANY,
 	O(json) | O(idempotent) | O(save) | O(save_only) | O(no_reload) | O(no_modprobe) |
