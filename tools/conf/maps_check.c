@@ -79,21 +79,13 @@ static void check_device(struct maps *m, struct maps_entry *e, const struct maps
 	free(where);
 }
 
-static bool check_same(const struct ibnbd_map *a, const struct ibnbd_map *b,
-		       const struct ibnbd_mapopt *o)
-{
-	const char *x = (const char *)a + o->offset, *y = (const char *)b + o->offset;
-
-	return o->kind == IBNBD_KIND_KEY ? !strcmp(x, y) : *(const int *)x == *(const int *)y;
-}
-
 /* Both say it, and say the same. */
 static void check_session_key(struct maps *m, struct maps_entry *e, const struct maps_entry *before,
 			      const struct ibnbd_mapopt *o, enum ibnbd_mapopt_id id)
 {
 	char *where;
 
-	if (check_same(&e->map, &before->map, o))
+	if (maps_same_value(&e->map, &before->map, id))
 		return;
 	where = check_where(m, before->line);
 	if (!ibnbd_map_given(&e->map, id) || !ibnbd_map_given(&before->map, id)) {

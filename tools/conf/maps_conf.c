@@ -186,18 +186,11 @@ static void conf_session(struct maps *m, struct maps_entry *e)
 
 static void conf_defaults(struct maps_entry *e, const struct maps_entry *d)
 {
-	const struct ibnbd_mapopt *o;
-	size_t nr, i;
-	int j;
+	int i, j;
 
-	o = ibnbd_mapopt_table(&nr);
-	for (i = 0; i < nr; i++) {
-		if (!ibnbd_map_given(&d->map, i) || ibnbd_map_given(&e->map, i))
-			continue;
-		*(int *)((char *)&e->map + o[i].offset) =
-			*(const int *)((const char *)&d->map + o[i].offset);
-		e->map.given |= 1u << i;
-	}
+	for (i = 0; i < IBNBD_MAPOPT_COUNT; i++)
+		if (ibnbd_map_given(&d->map, i) && !ibnbd_map_given(&e->map, i))
+			maps_take_value(&e->map, &d->map, i);
 	for (j = 0; j < MAPS_NR_OPTIONS; j++) {
 		if (!maps_given(d, j) || maps_given(e, j) ||
 		    (j == MAPS_wait && maps_given(e, MAPS_nowait)) ||

@@ -234,6 +234,10 @@ void maps_bad(struct maps *m, struct maps_entry *e, struct maps_at at, char *msg
 /* maps_value.c */
 bool maps_span(const char *s, int64_t *seconds);
 bool maps_size(const char *s, int64_t *bytes);
+/* Of an option that is a number, a word or a key: is it the same in both; @to becomes @from's. */
+bool maps_same_value(const struct ibnbd_map *a, const struct ibnbd_map *b,
+		     enum ibnbd_mapopt_id id);
+void maps_take_value(struct ibnbd_map *to, const struct ibnbd_map *from, enum ibnbd_mapopt_id id);
 /* A name as part of a unit's, as systemd-escape does. Allocated. */
 char *maps_unit_escape(const char *name);
 

@@ -84,18 +84,6 @@ static bool plan_has_path(const struct maps_entry *e)
 	return e->map.nr_paths || e->nr_hosts;
 }
 
-static void *plan_key(struct ibnbd_map *map, enum ibnbd_mapopt_id id)
-{
-	size_t nr;
-
-	return (char *)map + ibnbd_mapopt_table(&nr)[id].offset;
-}
-
-static size_t plan_key_size(enum ibnbd_mapopt_id id)
-{
-	return id == IBNBD_OPT_auth ? IBTRS_KEY_NAME_LEN : sizeof(int);
-}
-
 static void plan_take_paths(struct maps_entry *e, const struct maps_entry *from)
 {
 	memcpy(e->map.path, from->map.path, sizeof(e->map.path));
@@ -113,7 +101,6 @@ static void plan_take_paths(struct maps_entry *e, const struct maps_entry *from)
 static bool plan_take_keys(struct maps_entry *e, const struct maps_entry *from, bool missing,
 			   bool other)
 {
-	struct ibnbd_map map = from->map;
 	bool any = false;
 	size_t i;
 
@@ -121,12 +108,10 @@ static bool plan_take_keys(struct maps_entry *e, const struct maps_entry *from, 
 		enum ibnbd_mapopt_id id = maps_session_keys[i];
 		bool said = ibnbd_map_given(&e->map, id);
 
-		if (!ibnbd_map_given(&map, id) || !(said ? other : missing) ||
-		    (said &&
-		     !memcmp(plan_key(&e->map, id), plan_key(&map, id), plan_key_size(id))))
+		if (!ibnbd_map_given(&from->map, id) || !(said ? other : missing) ||
+		    (said && maps_same_value(&e->map, &from->map, id)))
 			continue;
-		memcpy(plan_key(&e->map, id), plan_key(&map, id), plan_key_size(id));
-		e->map.given |= 1u << id;
+		maps_take_value(&e->map, &from->map, id);
 		any = true;
 	}
 	return any;

@@ -63,6 +63,32 @@ bool maps_size(const char *s, int64_t *bytes)
 	return !*rest && !__builtin_mul_overflow(*bytes, factor, bytes);
 }
 
+static size_t value_of(enum ibnbd_mapopt_id id, size_t *offset)
+{
+	size_t nr;
+	const struct ibnbd_mapopt *o = &ibnbd_mapopt_table(&nr)[id];
+
+	*offset = o->offset;
+	return o->kind == IBNBD_KIND_KEY ? IBTRS_KEY_NAME_LEN : sizeof(int);
+}
+
+bool maps_same_value(const struct ibnbd_map *a, const struct ibnbd_map *b,
+		     enum ibnbd_mapopt_id id)
+{
+	size_t offset, size = value_of(id, &offset);
+	const char *x = (const char *)a + offset, *y = (const char *)b + offset;
+
+	return size == sizeof(int) ? !memcmp(x, y, size) : !strcmp(x, y);
+}
+
+void maps_take_value(struct ibnbd_map *to, const struct ibnbd_map *from, enum ibnbd_mapopt_id id)
+{
+	size_t offset, size = value_of(id, &offset);
+
+	memcpy((char *)to + offset, (const char *)from + offset, size);
+	to->given |= 1u << id;
+}
+
 /* What is not a letter, digit, ':', '_' or '.' becomes \xNN. */
 char *maps_unit_escape(const char *name)
 {
