@@ -134,7 +134,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	switch (what) {
 	case EDIT_ADD:
 	case EDIT_ADD_BESIDE:
-		possible = !maps_plan_find(m, "fuzz.new") && m->nr < MAPS_MAX && what == EDIT_ADD;
+		possible = !maps_plan_find(m, "fuzz.new") && m->nr < MAPS_MAX &&
+			   what == EDIT_ADD && !m->files[m->nr_files - 1].no_defaults;
 		if (maps_plan_find(m, "fuzz.new"))
 			break;
 		maps_plan_save(&p, m, &e, NULL, m->nr_files - 1);

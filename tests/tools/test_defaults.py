@@ -13,3 +13,61 @@ def defaults_of_each_kind(w):
     name = "k" * 63
     w.conf(f"[defaults] hold=5 policy=rr auth={name} nofail\n{LINE}")
     eq(w.run("maps", "show").out, f"{SHOWN} hold=5 policy=round-robin auth={name} nofail\n")
+
+
+# What was meant as [defaults] ro, and is not.
+MISTAKEN = ("[defaults] ro \u200b", "[Defaults] ro", "[defaults]ro", "[ defaults ] ro",
+            "[defaults] hold=5\n[defaults] ro", "[defaults] ro=1", "[defaults] ro hold=3O",
+            "[defaults] ro ro", "[defaults] ro rw", '[defaults] ro "hold=5', "[defaults ro",
+            "defaults] ro", "{defaults} ro", "defaults ro", "defaults ro nofail", "DEFAULTS: ro",
+            "\u2060[defaults] ro", "\u200b[defaults] ro", "[def\u200baults] ro", "[default] ro",
+            "[defaults] ro path=10.0.0.1", "[defaults] ro \0", "[defaults] ro " + "x" * 4096,
+            "# x\r[defaults] ro", "# x\u2028[defaults] ro", "v2 vol/2 s1 \\\n[defaults] ro",
+            "[defaults] \\\nv2 vol/2 s1 ro", "[vol2] ro")
+
+
+@test
+def a_mistake_in_defaults_leaves_out_its_lines(w):
+    """They would be mapped without what it says: here, to write. Other files count."""
+    w.conf(f"v8 vol/8 s8 {PATHS}\n", "maps.conf.d/10-other.conf")
+    for text in MISTAKEN:
+        for whole in (f"{text}\n{LINE}v9 vol/9 s1\n", f"{LINE}v9 vol/9 s1\n{text}\n"):
+            w.conf(whole)
+            r = w.run("maps", "show", want=None)
+            eq([line.split()[0] for line in r.out.splitlines()], ["v8"], repr(whole))
+            line = whole.count("\n", 0, whole.rindex(text)) + 1 + ("\n[" in text)
+            has(w.run("maps", "check", want=2).err,
+                f"v1 is left out: line {line} would give options to it, and has a mistake",
+                f"v9 is left out: line {line} would", "mend that line, then: ibnbd maps check")
+
+
+@test
+def other_lines_leave_defaults_alone(w):
+    """Lines that are no header cost themselves only; a mapping may have that name."""
+    for text in ("# [defaults] ro", "v2 vol/2 s1 polcy=rr", 'v2 "[defaults]" s1',
+                 "defaults vol/2 s1", "default vol/2 s1 polcy=rr", "v2", "# x\ry"):
+        w.conf(f"{text}\n{LINE}[defaults] hold=5\n")
+        has(w.run("maps", "show").out, f"{SHOWN} hold=5\n")
+
+
+@test
+def defaults_behind_too_many_lines_count(w):
+    """The 4097th line is one too many; [defaults] behind it is read all the same."""
+    lines = "".join(f"v{i} vol/{i} s{i}\n" for i in range(4097))
+    w.conf(LINE.replace("v1 vol/1", "a b") + lines + "[defaults] ro\n")
+    r = w.run("maps", "show", "a", want=None)
+    has(r.out, "access_mode=ro")
+    eq(w.run("maps", "check", want=2).err.count("more than 4096 mappings"), 1)
+
+
+@test
+def nothing_is_saved_below_a_mistake_in_defaults(w):
+    """What the line would mean is not known."""
+    f = w.conf("[Defaults] ro\n" + LINE)
+    for args in (("vol/1", "s1", "10.0.0.9", "--name", "v1"), ("vol/2", "s2", "10.0.0.9", "--name",
+                                                              "v2", "--file", f)):
+        has(w.run("map", *args, "--save-only", want=2).err, "maps.conf is not changed: ",
+            ":1 would give options to the line of v", "and has a mistake")
+        eq(f.read_text(), "[Defaults] ro\n" + LINE)
+    w.run("maps", "remove", "v1")
+    eq(f.read_text(), "[Defaults] ro\n")

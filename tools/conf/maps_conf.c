@@ -8,11 +8,14 @@
  * Each line stands for itself: its words become an entry, its mistakes are noted with their places,
  * and one mistake makes the entry bad but lets the rest of its words be looked at too. `[defaults]`
  * are words kept until the file has ended and then given to those of its entries that do not say it
- * themselves. What can only be seen with all files read is maps_check.c's.
+ * themselves. A mistake in them, or in what may have been meant as them, makes all entries of the
+ * file bad: one that lacks its `ro` would be written to. What can only be seen with all files read
+ * is maps_check.c's.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 #include "tools/conf/maps_conf.h"
 #include "tools/out/say.h"
@@ -202,6 +205,84 @@ static void conf_defaults(struct maps_entry *e, const struct maps_entry *d)
 	}
 }
 
+#define CONF_DEFAULTS		"[defaults]"
+#define CONF_DEFAULTS_NEAR	2	/* letters that are wrong */
+
+/* Is it, but for case, brackets and typing errors, the word of CONF_DEFAULTS? */
+static bool conf_like_defaults(const char *s)
+{
+	char word[16] = "";
+	size_t n = 0;
+
+	for (; *s && n < sizeof(word) - 1; s++)
+		if ((*s | 0x20) >= 'a' && (*s | 0x20) <= 'z')
+			word[n++] = (char)(*s | 0x20);
+	return say_distance(word, "defaults") <= CONF_DEFAULTS_NEAR;
+}
+
+static bool conf_is_name(const char *s)
+{
+	for (; *s; s++)
+		if (!strchr("._-", *s) && !(*s >= '0' && *s <= '9') &&
+		    !((*s | 0x20) >= 'a' && (*s | 0x20) <= 'z'))
+			return false;
+	return true;
+}
+
+/* A line that is no entry, and may have been meant for all of them. */
+static bool conf_header(const struct maps_words *w)
+{
+	const char *s = w->t[0].text;
+	size_t len = strlen(s), i;
+	bool entry = w->nr > 2;
+
+	if (*s == '[' || (len && s[len - 1] == ']'))
+		return true;
+	for (i = 1; i < 3 && entry; i++)
+		entry = !strchr(w->t[i].text, '=') && !maps_is_option(w->t[i].text);
+	return conf_like_defaults(s) && !(entry && conf_is_name(s));
+}
+
+/*
+ * What should have given options to all entries of the file, and can not: @at is its place. In a
+ * line that cannot be read it may stand anywhere, in one that is continued by mistake between other
+ * words.
+ */
+static bool conf_no_defaults(const struct maps *m, const struct maps_words *w, struct maps_at line,
+			     struct maps_at *at)
+{
+	static const char begin[] = "[default";
+	const char *text = m->files[line.file].text;
+	size_t i, n = sizeof(begin) - 1;
+
+	*at = line;
+	if (w->nr && conf_header(w))
+		return true;
+	for (i = 0; w->bad && i + n <= line.len; i++)
+		if (!strncasecmp(text + line.off + i, begin, n))
+			return true;
+	for (i = 1; i < w->nr; i++) {
+		*at = w->t[i].at;
+		if (w->t[i].plain && !strcmp(w->t[i].text, CONF_DEFAULTS))
+			return true;
+	}
+	return false;
+}
+
+static void conf_left_out(struct maps *m, struct maps_entry *e)
+{
+	const struct maps_file *f = &m->files[e->line.file];
+	size_t line, col;
+
+	if (e->bad || !f->no_defaults)
+		return;
+	maps_place(m, f->defaults_at, &line, &col);
+	maps_bad(m, e, e->name_at,
+		 say_fmt("%s is left out: line %zu would give options to it, and has a mistake",
+			 e->name, line),
+		 say_dup("mend that line, then: ibnbd maps check"));
+}
+
 static void conf_free_entry(struct maps_entry *e)
 {
 	size_t i;
@@ -293,7 +374,8 @@ void maps_parse(struct maps *m, const char *path, const char *text, size_t len)
 	size_t file = maps_add_file(m, path, text, len), off, next, first = m->nr, i;
 	struct maps_entry defaults = { 0 };
 	struct maps_words w;
-	bool have = false;
+	struct maps_at at;
+	bool have = false, full = false, mistaken;
 
 	ibnbd_mapopt_init(&defaults.map);
 	for (off = m->files[file].begin; off < len; off = next) {
@@ -303,32 +385,42 @@ void maps_parse(struct maps *m, const char *path, const char *text, size_t len)
 		e.line.len = next - off;
 		e.comment = w.comment;
 		ibnbd_mapopt_init(&e.map);
+		mistaken = conf_no_defaults(m, &w, e.line, &at);
 		if (!w.nr || w.bad) {
 			;
-		} else if (!strcmp(w.t[0].text, "[defaults]")) {
+		} else if (!strcmp(w.t[0].text, CONF_DEFAULTS)) {
 			if (have)
 				maps_error(m, w.t[0].at,
-					   say_dup("[defaults] stands in this file twice"), NULL);
+					   say_dup(CONF_DEFAULTS " stands in this file twice"),
+					   say_dup("one line of it says everything"));
 			for (i = 1; i < w.nr && !have; i++)
 				maps_take_option(m, &defaults, &w.t[i], true);
+			mistaken = have || defaults.bad;
 			have = true;
 		} else if (w.t[0].text[0] == '[') {
 			maps_error(m, w.t[0].at, say_fmt("\"%s\" is no section", w.t[0].text),
-				   say_dup("the only one is [defaults]"));
+				   say_dup("the only one is " CONF_DEFAULTS));
 		} else if (m->nr == MAPS_MAX) {
-			maps_error(m, w.t[0].at, say_fmt("more than %d mappings", MAPS_MAX), NULL);
-			next = len;
+			if (!full)
+				maps_error(m, w.t[0].at, say_fmt("more than %d mappings", MAPS_MAX),
+					   NULL);
+			full = true;
 		} else {
 			conf_entry(m, &e, w.t, w.nr);
 			conf_add(m, &e);
 		}
 		maps_words_free(&w);
+		if (mistaken && !m->files[file].no_defaults) {
+			m->files[file].no_defaults = true;
+			m->files[file].defaults_at = at;
+		}
 	}
 	for (i = first; i < m->nr; i++) {
 		struct ibnbd_mapopt_err err;
 		struct maps_entry *e = &m->entries[i];
 
 		conf_defaults(e, &defaults);
+		conf_left_out(m, e);
 		conf_session(m, e);
 		if (!e->bad && ibnbd_mapopt_finish(&e->map, &err))
 			maps_bad(m, e, e->name_at, say_dup(err.msg), NULL);

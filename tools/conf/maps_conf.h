@@ -12,7 +12,7 @@
  *
  * A mistake costs its line, nothing else: all mistakes are collected with their place, the good
  * lines are used. So a boot does not stop over a typo, and `maps check` shows everything in one
- * pass.
+ * pass. One in [defaults] costs all lines of its file.
  */
 #ifndef TOOLS_MAPS_CONF_H
 #define TOOLS_MAPS_CONF_H
@@ -124,13 +124,15 @@ enum maps_level { MAPS_WARNING, MAPS_ERROR };
  * @begin: of its first line, behind a byte order mark
  * @uncontinued: a backslash at the end of a line is one, and joins nothing to it
  * @refused: nothing of it is used
+ * @no_defaults: its [defaults] has a mistake, at @defaults_at, and all its entries are bad
  * @told: mistakes that were kept, for each level
  */
 struct maps_file {
 	char *path;
 	char *text;
 	size_t len, begin;
-	bool refused, uncontinued;
+	bool refused, uncontinued, no_defaults;
+	struct maps_at defaults_at;
 	unsigned int told[MAPS_ERROR + 1];
 };
 
@@ -228,6 +230,8 @@ void maps_take_option(struct maps *m, struct maps_entry *e, const struct maps_to
 		      bool defaults);
 void maps_take_word(struct maps *m, struct maps_entry *e, const char *key,
 		    const struct maps_token *t);
+/* Is it an option that needs no value? */
+bool maps_is_option(const char *word);
 /* A mistake of this entry. */
 void maps_bad(struct maps *m, struct maps_entry *e, struct maps_at at, char *msg, char *hint);
 

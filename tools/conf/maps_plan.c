@@ -369,8 +369,14 @@ static bool plan_changes(const struct maps_plan *p, const char *name)
 char *maps_plan_lost(const struct maps_plan *p, struct maps *m, struct maps *after)
 {
 	const struct maps_change *asked = p->changes;
-	size_t i;
+	const struct maps_file *f = &m->files[asked->at.file];
+	size_t i, line, col;
 
+	if (asked->line && f->no_defaults) {
+		maps_place(m, f->defaults_at, &line, &col);
+		return say_fmt("%s:%zu would give options to the line of %s, and has a mistake",
+			       f->path, line, asked->name);
+	}
 	for (i = 0; i < m->nr; i++) {
 		const struct maps_entry *e = &m->entries[i], *now;
 		char *was, *is;
