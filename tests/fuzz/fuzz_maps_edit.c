@@ -2,8 +2,9 @@
 /*
  * The laws of an edit of maps.conf: parse, edit, parse, compare. Any bytes may stand in the files,
  * a line is put in, replaced or taken out, and every mapping that was good before, and is not the
- * one that was meant, is good behind it and the same. Where nothing but the line itself changes,
- * the edit is possible, too: it is not enough to refuse all of them.
+ * one that was meant, is good behind it and the same; a line that was put in means what it was to
+ * mean, whatever [defaults] say. Where nothing but the line itself changes, the edit is possible,
+ * too: it is not enough to refuse all of them.
  *
  * The input: one byte for what is done, one for whom it is done to, then the text; 0xfe in it
  * begins a second file, of maps.conf.d.
@@ -74,6 +75,24 @@ static void compare(struct maps *m, struct maps *after, const struct maps_plan *
 		free(was);
 		free(is);
 	}
+}
+
+/* Numbers and words of the device; what is the session's may be said by its other lines. */
+static void meant(struct maps *after, const struct maps_entry *e)
+{
+	struct maps_entry *now = maps_find(after, e->name);
+	const struct ibnbd_mapopt *o;
+	size_t nr, i, j;
+
+	o = ibnbd_mapopt_table(&nr);
+	for (i = 0; now && i < nr; i++) {
+		for (j = 0; j < MAPS_NR_SESSION_KEYS && maps_session_keys[j] != i;)
+			j++;
+		if (j == MAPS_NR_SESSION_KEYS &&
+		    (o[i].kind == IBNBD_KIND_INT || o[i].kind == IBNBD_KIND_WORD))
+			MUST(maps_same_value(&now->map, &e->map, i));
+	}
+	MUST(!now || maps_given(now, MAPS_noauto) == maps_given(e, MAPS_noauto));
 }
 
 static bool line_fits(const struct maps_entry *e)
@@ -165,9 +184,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (p.nr) {
 		after = maps_plan_after(&p, m);
 		lost = maps_plan_lost(&p, m, after);
-		MUST(!possible || !lost);
+		MUST(!possible || !lost || (p.unsaid && what == EDIT_ADD));
 		if (!lost)
 			compare(m, after, &p, e.name);
+		if (!lost && what != EDIT_REMOVE)
+			meant(after, &e);
 		free(lost);
 		maps_free(after);
 	}

@@ -179,6 +179,25 @@ static int map_now(struct cmd_args *a, struct ibnbd_map *map, char *const *host,
 	return rc;
 }
 
+/*
+ * What was not asked for is what the session has. It is not given: only where the file would make
+ * something else of it the line says so.
+ */
+static void map_save_session(struct ibnbd_map *map, const struct state_session *sess)
+{
+	struct ibnbd_map live = { 0 };
+	uint32_t given = map->given;
+	size_t i;
+
+	ibnbd_mapopt_init(&live);
+	if (live_session(&live, sess))
+		return;
+	for (i = 0; i < MAPS_NR_SESSION_KEYS; i++)
+		if (!(given & 1u << maps_session_keys[i]))
+			maps_take_value(map, &live, maps_session_keys[i]);
+	map->given = given;
+}
+
 /* "A session that exists needs no PATH": a line whose session no other line opens does. */
 static void map_save_paths(struct cmd_args *a, struct maps_entry *e)
 {
@@ -195,6 +214,8 @@ static void map_save_paths(struct cmd_args *a, struct maps_entry *e)
 			  m->entries[i].map.nr_paths + m->entries[i].nr_hosts;
 	if (!opened && sess)
 		live_paths(&e->map, sess);
+	if (sess)
+		map_save_session(&e->map, sess);
 	state_free(s);
 	maps_free(m);
 }

@@ -9,6 +9,8 @@
  * Lines of one session lean on each other: one of them has the path=, and what they say of the
  * session must be the same. So a line that goes hands what belongs to its session to the next one,
  * and a line that says something new of its session says it in all of them.
+ *
+ * A line leans on [defaults] of its file, too: what they would change of it is said in the line.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +22,7 @@ void maps_plan_init(struct maps_plan *p)
 	*p = (struct maps_plan){ .made = SIZE_MAX };
 }
 
-void maps_plan_free(struct maps_plan *p)
+static void plan_empty(struct maps_plan *p)
 {
 	size_t i;
 
@@ -29,6 +31,14 @@ void maps_plan_free(struct maps_plan *p)
 		free(p->changes[i].name);
 	}
 	free(p->changes);
+	p->changes = NULL;
+	p->nr = 0;
+}
+
+void maps_plan_free(struct maps_plan *p)
+{
+	plan_empty(p);
+	free(p->unsaid);
 }
 
 /* Takes @line. */
@@ -182,8 +192,8 @@ static void plan_keep(struct maps_entry *e, const struct maps_entry *old)
 	e->nr_own = old->nr_own;
 }
 
-void maps_plan_save(struct maps_plan *p, const struct maps *m, struct maps_entry *e,
-		    const struct maps_entry *old, size_t file)
+static void plan_save(struct maps_plan *p, const struct maps *m, struct maps_entry *e,
+		      const struct maps_entry *old, size_t file)
 {
 	bool same_session = old && !strcmp(e->map.sessname, old->map.sessname);
 	char *was, *will;
@@ -208,6 +218,79 @@ void maps_plan_save(struct maps_plan *p, const struct maps *m, struct maps_entry
 		plan_hand_over(p, m, old);
 	if (same_session)
 		plan_agree(p, m, e, old);
+}
+
+/* Does it belong to the session, and one of the other lines says something else than @e? */
+static bool plan_sessions(const struct maps *m, const struct maps_entry *e,
+			  const struct maps_entry *old, enum ibnbd_mapopt_id id)
+{
+	bool any = false;
+	size_t i;
+
+	for (i = 0; i < MAPS_NR_SESSION_KEYS; i++)
+		any |= maps_session_keys[i] == id;
+	for (i = 0; any && i < m->nr; i++)
+		if (plan_other(&m->entries[i], old, e->map.sessname) &&
+		    !maps_same_value(&m->entries[i].map, &e->map, id))
+			return true;
+	return false;
+}
+
+/*
+ * What of @e the line leaves unsaid, and the file makes something else of: the bits of its options.
+ * What the session's other lines say of it is theirs.
+ */
+static uint32_t plan_unsaid(const struct maps *m, const struct maps_entry *e,
+			    const struct maps_entry *old, const struct maps_entry *now)
+{
+	const struct ibnbd_mapopt *o;
+	uint32_t unsaid = 0;
+	size_t nr, i;
+
+	o = ibnbd_mapopt_table(&nr);
+	for (i = 0; i < nr; i++)
+		if ((o[i].kind == IBNBD_KIND_INT || o[i].kind == IBNBD_KIND_WORD ||
+		     o[i].kind == IBNBD_KIND_KEY) &&
+		    !maps_same_value(&e->map, &now->map, i) && !plan_sessions(m, e, old, i))
+			unsaid |= 1u << i;
+	return unsaid;
+}
+
+/* Options that are given, or not there: the opposite cannot be said. */
+static char *plan_unsayable(const struct maps *after, const struct maps_entry *e,
+			    const struct maps_entry *now, uint32_t unsaid)
+{
+	const char *path = after->files[now->line.file].path;
+
+	if (unsaid & 1u << IBNBD_OPT_auth && !*e->map.auth)
+		return say_fmt("%s: [defaults] says auth=%s, which the line of %s cannot take back",
+			       path, now->map.auth, e->name);
+	if (maps_given(now, MAPS_noauto) && !maps_given(e, MAPS_noauto))
+		return say_fmt("%s: [defaults] says noauto: %s would not be mapped at boot", path,
+			       e->name);
+	return NULL;
+}
+
+void maps_plan_save(struct maps_plan *p, const struct maps *m, struct maps_entry *e,
+		    const struct maps_entry *old, size_t file)
+{
+	struct maps_entry *now;
+	struct maps *after;
+	uint32_t unsaid;
+
+	plan_save(p, m, e, old, file);
+	if (!p->nr)
+		return;
+	after = maps_plan_after(p, m);
+	now = maps_plan_find(after, e->name);
+	unsaid = now ? plan_unsaid(m, e, old, now) : 0;
+	p->unsaid = now ? plan_unsayable(after, e, now, unsaid) : NULL;
+	if (unsaid && !p->unsaid) {
+		e->map.given |= unsaid;
+		plan_empty(p);
+		plan_save(p, m, e, old, file);
+	}
+	maps_free(after);
 }
 
 void maps_plan_remove(struct maps_plan *p, const struct maps *m, const struct maps_entry *e)
@@ -377,6 +460,8 @@ char *maps_plan_lost(const struct maps_plan *p, struct maps *m, struct maps *aft
 		return say_fmt("%s:%zu would give options to the line of %s, and has a mistake",
 			       f->path, line, asked->name);
 	}
+	if (p->unsaid)
+		return say_dup(p->unsaid);
 	for (i = 0; i < m->nr; i++) {
 		const struct maps_entry *e = &m->entries[i], *now;
 		char *was, *is;

@@ -87,6 +87,11 @@ static_assert(((0 STATE_DEV(LIVE_BIT) STATE_SESSION(LIVE_BIT) | 1u << IBNBD_OPT_
 	       ((1u << IBNBD_MAPOPT_COUNT) - 1)) == (1u << IBNBD_MAPOPT_COUNT) - 1,
 	      "a mapping option has no row in state_fields.h: maps save would drop it");
 
+int live_session(struct ibnbd_map *map, const struct state_session *s)
+{
+	return live_fields(map, &state_type_session, s);
+}
+
 int live_map(struct ibnbd_map *map, struct state *s, const struct state_dev *d, char **why)
 {
 	struct state_session *sess = d->session ? state_session(s, d->session) : NULL;
@@ -97,7 +102,7 @@ int live_map(struct ibnbd_map *map, struct state *s, const struct state_dev *d, 
 	}
 	if (!sess)
 		return 0;
-	if (live_fields(map, &state_type_session, sess)) {
+	if (live_session(map, sess)) {
 		*why = say_fmt("the driver does not say how session %s is set up", d->session);
 		return -EINVAL;
 	}

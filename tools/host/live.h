@@ -12,6 +12,8 @@
  * there is room for six. 0, or @why, allocated.
  */
 int live_map(struct ibnbd_map *map, struct state *s, const struct state_dev *d, char **why);
+/* What it tells of the session, all given. 0, or an error. */
+int live_session(struct ibnbd_map *map, const struct state_session *s);
 /* Its paths alone, in place of those of @map. */
 void live_paths(struct ibnbd_map *map, const struct state_session *s);
 
