@@ -126,16 +126,32 @@ static void check_session(struct maps *m, struct maps_entry *e, const struct map
 	}
 }
 
+/* Is @dir a directory above @link, or the same? */
+static bool check_above(const char *dir, const char *link)
+{
+	size_t len = strlen(dir);
+
+	return !strncmp(dir, link, len) && (!link[len] || link[len] == '/');
+}
+
+/* The same link, or one that would have to be a directory for the other. */
 static void check_link(struct maps *m, struct maps_entry *e, const struct maps_entry *before)
 {
+	const char *mine = e->text[MAPS_link], *other = before->text[MAPS_link];
 	char *where;
 
 	if (before->bad || e->bad || !maps_given(e, MAPS_link) || !maps_given(before, MAPS_link) ||
-	    strcmp(e->text[MAPS_link], before->text[MAPS_link]))
+	    (!check_above(mine, other) && !check_above(other, mine)))
 		return;
 	where = check_where(m, before->line);
-	maps_error(m, e->name_at, say_fmt("the link %s is taken by %s", e->text[MAPS_link], where),
-		   NULL);
+	if (!strcmp(mine, other))
+		maps_error(m, e->name_at, say_fmt("the link %s is taken by %s", mine, where),
+			   say_dup("link=ANOTHER-NAME"));
+	else
+		maps_error(m, e->name_at,
+			   say_fmt("the link %s cannot be beside the link %s of %s: one would be a directory",
+				   mine, other, where),
+			   say_dup("link=ANOTHER-NAME in one of them"));
 	free(where);
 	e->bad = true;
 }

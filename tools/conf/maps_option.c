@@ -73,6 +73,19 @@ static bool option_unit(const char *v)
 	return false;
 }
 
+/* Does a part of the link end as udev's links of partitions do, -partN? */
+static bool option_partition(const char *v)
+{
+	const char *p;
+
+	for (p = strstr(v, "-part"); p; p = strstr(p, "-part")) {
+		p += 5;
+		if (*p >= '0' && *p <= '9' && strchr("/", p[strspn(p, "0123456789")]))
+			return true;
+	}
+	return false;
+}
+
 static bool option_value_ok(const struct maps_option *o, const char *v, int64_t *n)
 {
 	const char *p;
@@ -86,7 +99,7 @@ static bool option_value_ok(const struct maps_option *o, const char *v, int64_t 
 		return maps_size(v, n) && strspn(v, "0123456789") == strlen(v) && *n <= 1 << 20;
 	case MAPS_LINK:
 		if (*v == '/' || strstr(v, "//") || !strncmp(v, "by-", 3) || !*v ||
-		    v[strlen(v) - 1] == '/' || strlen(v) > 200)
+		    v[strlen(v) - 1] == '/' || strlen(v) > 200 || option_partition(v))
 			return false;
 		for (p = v; *p; p++)
 			if (!strchr("/._-+:@=", *p) && !(*p >= '0' && *p <= '9') &&
@@ -119,7 +132,7 @@ static const char *option_value_help(const struct maps_option *o)
 	case MAPS_NUMBER:
 		return "a number of KiB is expected, at most 1048576";
 	case MAPS_LINK:
-		return "a name below /dev/ibnbd is expected, of letters, digits and ./_-+:@=; no part begins with '.', the first not with by-";
+		return "a name below /dev/ibnbd is expected, of letters, digits and ./_-+:@=; no part begins with '.', the first not with by-, none ends with -part1 and the like, which are partitions";
 	case MAPS_UNIT:
 		return "the whole name of a unit is expected: foo.service";
 	default:

@@ -37,8 +37,8 @@ void maps_plan_free(struct maps_plan *p);
 struct maps_entry *maps_plan_find(struct maps *m, const char *name);
 /*
  * @e in the place of @old (NULL: at the end of @file). Options that @e cannot say are @old's, whose
- * texts they stay; so are the paths when @e has none. Values of @e that [defaults] of the file would
- * change are said: they are given then. A change that changes nothing makes an empty plan.
+ * texts they stay; so are the paths when @e has none. Values of @e that [defaults] of the file
+ * would change are said: they are given then. A change that changes nothing makes an empty plan.
  */
 void maps_plan_save(struct maps_plan *p, const struct maps *m, struct maps_entry *e,
 		    const struct maps_entry *old, size_t file);
