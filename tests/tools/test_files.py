@@ -462,6 +462,11 @@ def names_that_are_resolved(w):
                         ("ip:store1", "a name of a host stands alone"), ("a,b!c", "is made of"),
                         ("1.2.3", "malformed IPv4"), ("store1,1.2.3.400", "malformed IPv4"),
                         ("store1,fe80::g", "malformed IPv6 address"),
+                        *((text, "dest_port= gives it") for text in
+                          ("10.0.0.1:1234", "store1:1234", "10.0.0.1,10.0.0.2:1", "[fd00::1]:12",
+                           "ip:10.0.0.1:1234", "ip:[fd00::1]:12", "fe80::1%eth2:12")),
+                        *((text, "malformed IPv4") for text in
+                          ("0x0a000001", "0XA", "10.0.0.0x1", "0x0a.0x0.0x0.0x1.", "h,0xff")),
                         ("10.0.0.1,fd00::1", "of different kinds")):
         conf(w, f"vol1 vol/1 s path={text}\n")
         for args in (("map", "d", "s", f"path={text}"), ("map", "d", "s", text),

@@ -18,10 +18,22 @@ static bool host_letter(char c)
 #define HOST_NAME_MAX_LEN	253
 #define HOST_LABEL_MAX_LEN	63
 
+/* Is the last label, which ends at @end, hexadecimal: 0x and digits? */
+static bool host_hex(const char *s, const char *end)
+{
+	const char *p = end;
+
+	while (p > s && ((p[-1] >= '0' && p[-1] <= '9') ||
+			 ((p[-1] | 0x20) >= 'a' && (p[-1] | 0x20) <= 'f')))
+		p--;
+	return p < end && p - s >= 2 && (p[-1] | 0x20) == 'x' && p[-2] == '0' &&
+	       (p - s == 2 || p[-3] == '.');
+}
+
 /*
  * What getaddrinfo(3) looks up: RFC 1123, '_' that RFC 1123 forbids and people use, and the dot at
  * the end that stands for the root. The last label is not a number: 10.0.0.300 is a mistake, not a
- * name. NULL = a name, or why not.
+ * name, and 0x0a000001 would be 10.0.0.1. NULL = a name, or why not.
  */
 static const char *host_name_wrong(const char *s, size_t len)
 {
@@ -54,12 +66,30 @@ static const char *host_name_wrong(const char *s, size_t len)
 	}
 	if (!label)
 		return "a name of a host has something between its dots";
-	return letter ? NULL : "malformed IPv4 address";
+	return letter && !host_hex(s, s + len) ? NULL : "malformed IPv4 address";
 }
 
 static bool host_name(const char *s, size_t len)
 {
 	return !host_name_wrong(s, len);
+}
+
+/* Does a port stand behind an address, or a name? */
+static bool host_port(const char *s, size_t len)
+{
+	const char *colon = memrchr(s, ':', len);
+	struct ibtrs_addr addr;
+	const char *why;
+	size_t head = colon ? (size_t)(colon - s) : 0;
+
+	if (!head || head + 1 == len || len - head > sizeof(":65535") - 1)
+		return false;
+	while (--len > head)
+		if (s[len] < '0' || s[len] > '9')
+			return false;
+	if (head > 3 && !memcmp(s, "ip:", 3) && host_name(s + 3, head - 3))
+		return true;
+	return host_name(s, head) || !ibtrs_addr_parse(s, head, &addr, &why);
 }
 
 /* One of the two of a path. NULL = an address, or a name. */
@@ -74,6 +104,8 @@ static const char *host_part_wrong(const char *s, size_t len)
 		return "path= stands in the middle of a word: several paths are words of their own";
 	if (len > 3 && !memcmp(s, "ip:", 3) && host_name(s + 3, len - 3))
 		return "behind ip: stands an address; a name of a host stands alone";
+	if (host_port(s, len))
+		return "a port is no part of an address: dest_port= gives it, once for the session";
 	if (memchr(s, ':', len))
 		return why;
 	if (*s == '[')
