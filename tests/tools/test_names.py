@@ -212,3 +212,22 @@ def a_name_that_looks_like_a_partition(w):
     has(w.run("ibnbd0", program="ibnbd-udev").out, "IBNBD_NAME=vol1\\x2dpart1\n")
     eq(w.json("list")["devices"][0]["link"], "/dev/ibnbd/by-name/vol1\\x2dpart1")
     w.run("unmap", "vol1-part1")
+
+
+@test
+def maps_show_hides_nothing(w):
+    """What nobody sees is escaped, in quotes: it is not read back as something else. Others stay,
+    whatever the locale."""
+    w.client()
+    f = w.conf(f'v1 vol/1 s1 path=10.0.0.1 "x-a={ZWSP}" x-b={UMLAUT} "x-c=a\\\\xe4 b"\n'
+               f'v2 "d{UMLAUT}{RLO}" s1 x-d=\ufffe\n')
+    for locale in ("C", "C.UTF-8"):
+        out = shown(w, "maps", "show", env={"LC_ALL": locale})
+        has(out, '"x-a=\\xe2\\x80\\x8b"', f" x-b={UMLAUT}",  f'\nv2 "d{UMLAUT}\\xe2\\x80\\xae" s1',
+            '"x-d=\\xef\\xbf\\xbe"\n', '"x-c=a\\\\xe4 b"')
+    has(shown(w, "maps", "remove", "-n", "v1"), "without: v1", '"x-a=\\xe2\\x80\\x8b"')
+    w.conf(shown(w, "maps", "show"))
+    has(w.run("maps", "check", want=2).out, "0 mappings, 9 errors")
+    f.unlink()
+    has(shown(w, "map", f"d{RLO}", "s1", "10.0.0.1", "--name", "v3", "--save-only", "-n"),
+        '"d\\xe2\\x80\\xae"')

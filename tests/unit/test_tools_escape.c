@@ -91,6 +91,25 @@ UNIT_TEST(utf8)
 	CHECK(!escape_means("a\\x2db", "a-b"));
 }
 
+UNIT_TEST(what_is_unseen)
+{
+	static const struct { const char *text, *want; } rows[] = {
+		{ "\"a\\\\xe4\"\tb\n", "\"a\\\\xe4\"\tb\n" },
+		{ UMLAUT " " HAN, UMLAUT " " HAN },
+		{ "a\344" C1 "\r", "a\\xe4\\xc2\\x9b\\x0d" },
+		{ RLO ZWSP, "\\xe2\\x80\\xae\\xe2\\x80\\x8b" },
+	};
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		char *shown = escape_unseen(rows[i].text);
+
+		UNIT_ROW("row %zu", i);
+		CHECK_STR(shown, rows[i].want);
+		free(shown);
+	}
+}
+
 /* ---- any text ---- */
 
 static char random_byte(uint64_t *seed, bool line)

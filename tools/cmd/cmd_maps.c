@@ -8,6 +8,7 @@
 #include "tools/out/json.h"
 #include "tools/host/live.h"
 #include "tools/conf/maps_edit.h"
+#include "tools/out/escape.h"
 #include "tools/host/state.h"
 
 /* ---- check ---- */
@@ -169,7 +170,7 @@ int cmd_maps_show_run(struct cmd_args *a)
 	}
 	for (i = 0; i < m->nr; i++) {
 		const struct maps_entry *e = &m->entries[i];
-		char *line;
+		char *line, *shown;
 
 		if (!maps_wanted(a, e))
 			continue;
@@ -179,7 +180,9 @@ int cmd_maps_show_run(struct cmd_args *a)
 			maps_show_command(e);
 		} else {
 			line = maps_line(e);
-			puts(line);
+			shown = escape_unseen(line);
+			puts(shown);
+			free(shown);
 			free(line);
 		}
 	}

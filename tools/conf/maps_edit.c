@@ -17,6 +17,7 @@
 #include <unistd.h>
 #include "tools/conf/maps_edit.h"
 #include "tools/conf/maps_plan.h"
+#include "tools/out/escape.h"
 #include "tools/out/say.h"
 #include "tools/host/sysfs.h"
 
@@ -254,13 +255,14 @@ static void edit_tell(const struct maps *m, const struct maps_plan *p)
 	for (i = 0; i < p->nr; i++) {
 		const struct maps_change *c = &p->changes[i];
 		const struct maps_file *f = &m->files[c->at.file];
-		const char *old = f->text + c->at.off;
+		char *old = say_fmt("%.*s", (int)c->at.len, f->text + c->at.off);
+		char *shown = escape_unseen(c->line ? c->line : old);
+		size_t len = strlen(shown);
 
-		if (c->line)
-			fprintf(told, "%s: %s\n", f->path, c->line);
-		else
-			fprintf(told, "%s: without: %.*s%s", f->path, (int)c->at.len, old,
-				c->at.len && old[c->at.len - 1] == '\n' ? "" : "\n");
+		fprintf(told, "%s: %s%s%s", f->path, c->line ? "" : "without: ", shown,
+			len && shown[len - 1] == '\n' ? "" : "\n");
+		free(shown);
+		free(old);
 	}
 }
 

@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include "ibnbd/logic/unseen.h"
 #include "tools/conf/file.h"
 #include "tools/conf/maps_conf.h"
 #include "tools/out/say.h"
 #include "tools/host/sysfs.h"
+#include "tools/out/escape.h"
 
 /* @named: it must be there. */
 static void file_take(struct maps *m, const char *path, bool named)
@@ -121,14 +121,14 @@ int64_t maps_start_timeout(const struct maps_entry *e)
 	return maps_given(e, MAPS_start_timeout) ? e->number[MAPS_start_timeout] : MAPS_FOREVER;
 }
 
+/* One that is shown escaped is quoted: no word stands for it then, and reading it says so. */
 static bool file_unseen(const char *s)
 {
-	const char *name;
-	u32 code;
+	char *shown = escape_unseen(s);
+	bool unseen = strcmp(shown, s);
 
-	while (*s && !ibnbd_unseen(s, strlen(s), &code, &name))
-		s++;
-	return *s;
+	free(shown);
+	return unseen;
 }
 
 /* A word as the lexer reads it back. */

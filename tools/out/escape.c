@@ -176,6 +176,27 @@ char *escape_text(enum escape how, const char *text)
 	return out;
 }
 
+char *escape_unseen(const char *text)
+{
+	char *out = say_alloc(4 * strlen(text) + 1), *p = out;
+	unsigned int code;
+	size_t n;
+
+	for (; *text; text += n) {
+		n = escape_utf8(text, &code);
+		if (n && (code == '\n' || code == '\t' || !escape_hidden(code))) {
+			memcpy(p, text, n);
+			p += n;
+			continue;
+		}
+		n = n ? n : 1;
+		for (code = 0; code < n; code++)
+			p += sprintf(p, "\\x%02x", (unsigned char)text[code]);
+	}
+	*p = 0;
+	return out;
+}
+
 int escape_columns(const char *text)
 {
 	unsigned int code;

@@ -24,6 +24,12 @@ void escape_locale(void);
 
 /* @text escaped for @how. Allocated. */
 char *escape_text(enum escape how, const char *text);
+/*
+ * A text of several words whose backslashes have a meaning of their own, such as a line of a file:
+ * only what is hidden, or no UTF-8, is escaped, and blanks stay. escape_undo() is not for it.
+ * Allocated.
+ */
+char *escape_unseen(const char *text);
 /* The text that any of these escapes stands for; what is no escape stays. Allocated. */
 char *escape_undo(const char *text);
 /* Does the user's @word, as it is or escaped, mean @name? */
