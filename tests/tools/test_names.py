@@ -206,6 +206,28 @@ def links_that_stay(w):
 
 
 @test
+def one_disk_has_a_name(w):
+    """The line of a disk that was mapped without its name gives it no link of another's."""
+    w.client()
+    w.conf("v1 vol/1 s1 path=10.0.0.2\n")
+    name = lambda n: re.findall("IBNBD_NAME=(.*)", w.run(f"ibnbd{n}", program="ibnbd-udev").out)
+    w.run("map", "vol/1", "s1", "10.0.0.2")
+    eq(name(0), ["v1"])
+    r = w.run("map", "vol/2", "s1", "--name", "v1", want=2)
+    has(r.err, "its name v1 is that of vol/1 of session s1", "--save")
+    eq(len(w.json("list")["devices"]), 1, "after the refusal")
+    # a driver that was asked by somebody else, and a line that goes to another disk
+    w.run("map", "vol/2", "s1", "--name", "v1", "--save")
+    w.conf("v1 vol/1 s1 path=10.0.0.2\n")
+    eq((name(0), name(1)), ([], ["v1"]))
+    w.run("map", "vol/2", "s1", "--name", "v1", "--idempotent")
+    w.run("unmap", "vol/2")
+    eq(name(0), ["v1"])
+    w.run("unmap", "vol/1")
+    w.run("map", "vol/1", "s1", "10.0.0.2", "--name", "v1")
+
+
+@test
 def a_name_that_looks_like_a_partition(w):
     w.client()
     w.run("map", "d", "s1", "10.0.0.2", "--name", "vol1-part1")

@@ -149,9 +149,23 @@ static int map_failed(const struct ibnbd_map *map, int rc, int err, char *why)
 	return rc;
 }
 
+/* Its link would be that of two disks. --save gives the name of the line to this one. */
+static int map_name(struct cmd_args *a, const struct ibnbd_map *map, struct maps *m)
+{
+	const struct maps_entry *e = *map->name ? maps_find(m, map->name) : NULL;
+
+	if (!e || ARG(a, save) || (!strcmp(e->map.sessname, map->sessname) &&
+				   !strcmp(e->map.device_path, map->device_path)))
+		return SAY_DONE;
+	say_error(SAY_USAGE, "%s of session %s: its name %s is that of %s of session %s in maps.conf",
+		  map->device_path, map->sessname, map->name, e->map.device_path, e->map.sessname);
+	say_mend("another --name, or --save, which replaces the line of %s", map->name);
+	return SAY_USAGE;
+}
+
 /* @e: the line of maps.conf for this device of this session, or NULL. */
 static int map_now(struct cmd_args *a, struct ibnbd_map *map, char *const *host, size_t nr_hosts,
-		   const struct maps_entry *e)
+		   struct maps *m, const struct maps_entry *e)
 {
 	struct state *s = state_read();
 	struct state_dev *d = state_dev_of(s, map->sessname, map->device_path);
@@ -167,11 +181,14 @@ static int map_now(struct cmd_args *a, struct ibnbd_map *map, char *const *host,
 		map_print(a, kname);
 		rc = SAY_DONE;
 	} else {
-		rc = mapping_map(map, host, nr_hosts, &kname, &err, &why);
-		if (rc)
-			map_failed(map, rc, err, why);
-		else if (kname && e)
-			rc = maps_run_verify(e);
+		rc = map_name(a, map, m);
+		if (!rc) {
+			rc = mapping_map(map, host, nr_hosts, &kname, &err, &why);
+			if (rc)
+				map_failed(map, rc, err, why);
+			else if (kname && e)
+				rc = maps_run_verify(e);
+		}
 		if (!rc)
 			map_print(a, kname);
 	}
@@ -272,8 +289,8 @@ int cmd_map_run(struct cmd_args *a)
 		}
 		rc = mapping_driver(!ARG(a, no_modprobe));
 		if (!rc)
-			rc = e ? map_now(a, &e->map, e->host, e->nr_hosts, e) :
-				 map_now(a, &a->map, (char *const *)a->host, a->nr_hosts, line);
+			rc = e ? map_now(a, &e->map, e->host, e->nr_hosts, m, e) :
+				 map_now(a, &a->map, (char *const *)a->host, a->nr_hosts, m, line);
 	}
 	a->map = asked;	/* hosts stay names in the file */
 	if (!rc && save && !e)

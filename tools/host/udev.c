@@ -4,7 +4,8 @@
  * sysfs and maps.conf, never waits, always succeeds: a disk without them is better than none.
  *
  *	IBNBD_NAME=		below /dev/ibnbd/by-name: the driver's name, or the one that
- *				maps.conf has for this device of this session
+ *				maps.conf has for this device of this session, while no
+ *				disk has that one from the driver
  *	IBNBD_SESSION= IBNBD_DEVICE_LINK=	below /dev/ibnbd/by-session
  *	IBNBD_PATH=		below /dev/disk/by-path
  *	IBNBD_ID=		hash of the identity, for /dev/disk/by-id
@@ -45,12 +46,31 @@ static void udev_print_session(const char *session, const char *device)
 	udev_print_link("IBNBD_PATH", links_by_path(session, device));
 }
 
+/* Two disks with one link: whatever is mounted by it could be either. */
+static bool udev_taken(const char *name)
+{
+	char *block = sysfs_path("block"), **names = sysfs_list(block, NULL);
+	bool taken = false;
+	size_t i;
+
+	for (i = 0; names[i] && !taken; i++) {
+		char *own = say_fmt("%s/%s/ibnbd", block, names[i]), *has = sysfs_attr(own, "name");
+
+		taken = has && !strcmp(has, name);
+		free(has);
+		free(own);
+	}
+	sysfs_list_free(names);
+	free(block);
+	return taken;
+}
+
 static void udev_conf(const char *session, const char *device, bool named)
 {
 	struct maps *m = maps_load(NULL);
 	struct maps_entry *e = maps_find_device(m, session, device);
 
-	if (e && !named)
+	if (e && !named && !udev_taken(e->name))
 		udev_print_link("IBNBD_NAME", links_by_name(e->name));
 	if (e) {
 		udev_print("IBNBD_LINK", e->text[MAPS_link]);
