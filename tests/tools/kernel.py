@@ -159,7 +159,7 @@ def policy(p, text):
 def main(path, text):
     p = Path(path)
     text = text.strip()
-    with open(SYS / "log", "a") as log:
+    with open(SYS / "log", "a", errors="surrogateescape") as log:
         log.write(f"{p.relative_to(SYS)} {text}\n")
     with open(SYS / "times", "a") as times:
         times.write(f"{time.monotonic()}\n")

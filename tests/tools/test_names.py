@@ -116,6 +116,47 @@ def a_word_with_two_meanings_is_a_question(w):
 
 
 @test
+def what_is_taken_away_has_one_meaning(w):
+    """Of an export and of a session too: the word is both of them, or one in another order."""
+    raw, both = os.fsdecode(b"a\xe4"), ("a\\xe4", os.fsdecode(b"a\xe4"))
+    exports, srv, clt = (w.sys / "class" / d for d in (
+        "ibnbd-server/ctl/devices", "ibtrs-server", "ibtrs-client"))
+    w.server()
+    w.client()
+    for i, name in enumerate(both):
+        for at in (exports / name / "sessions/clt1", exports / "sdb/sessions" / name):
+            shutil.copytree(exports / "sdb/sessions/clt1", at)
+        shutil.copytree(srv / "clt1", srv / name)
+        w.run("map", f"d{i}", f"t{i}", "10.0.0.2")
+        (clt / f"t{i}").rename(clt / name)
+        (w.sys / f"block/ibnbd{i}/ibnbd/session").write_bytes(os.fsencode(name) + b"\n")
+    (w.sys / "log").unlink()
+    word = both[0]
+    for args in (("server", "close", word, "--all", "--force"), ("server", "disconnect", word),
+                 ("server", "close", "sdb", word, "--force"), ("session", "reconnect", word),
+                 ("path", "add", word, "10.0.0.3"),
+                 ("remap", "--force", "--session", word)):
+        has(w.run(*args, want=3).err, "as it is, another one as an escape")
+    eq(w.log(), [])
+    for word, gone in (("a\\x5cxe4", both[0]), (raw, raw)):
+        w.run("server", "close", word, "clt1", "--force")
+        w.run("server", "close", "sdb", word, "--force")
+        w.run("server", "disconnect", word)
+        eq([(d / gone / x).exists() for d, x in ((exports, "sessions/clt1"), (srv, "paths/ip:10.0."
+            "0.1@ip:10.0.0.2"), (exports / "sdb/sessions", ""))], [False] * 3, word)
+
+
+@test
+def the_session_of_remap_may_be_an_escape(w):
+    w.client()
+    w.run("map", "d", UMLAUT, "10.0.0.2")
+    (w.sys / "block/ibnbd0/ibnbd/state").write_text("failed\n")
+    w.run("remap", "--session", "d\\xc3\\xa4t\\xc3\\xa4")
+    has(w.log()[-1], "ibnbd0/ibnbd/remap_device")
+    w.run("remap", "--session", "d\\xc3\\xa4t", want=3)
+
+
+@test
 def sessions_and_messages(w):
     w.client()
     w.run("map", "d", UMLAUT, "10.0.0.2")

@@ -316,6 +316,7 @@ static int map_each(struct cmd_args *a,
 		    int (*one)(struct cmd_args *, struct state *, struct state_dev *))
 {
 	struct state *s = state_read();
+	const struct state_dev *of;
 	int sum = SAY_DONE, rc;
 	bool first = true;
 	size_t i;
@@ -330,17 +331,22 @@ static int map_each(struct cmd_args *a,
 			       say_error(SAY_NOTHING, "%s: nothing is mapped",
 					 ARG(a, session) ? VALUE(a, session) : a->words[0]);
 	}
+	of = ARG(a, session) ? state_meant(s->devs, s->nr_devs, sizeof(*of), state_is_of_session,
+					   VALUE(a, session), &why) : NULL;
 	for (i = 0; map_many(a) && i < s->nr_devs; i++) {
 		struct state_dev *d = &s->devs[i];
 
-		if (ARG(a, session) && (!d->session || strcmp(d->session, VALUE(a, session))))
+		if (ARG(a, session) && (!of || !state_is_of_session(d, of->session)))
 			continue;
 		sum = say_join(sum, one(a, s, d), first);
 		first = false;
 	}
 	if (ARG(a, session) && first) {
-		sum = say_error(SAY_NOTHING, "session %s has no device here", VALUE(a, session));
+		sum = why ? say_error(SAY_NOTHING, "%s", why) :
+			    say_error(SAY_NOTHING, "session %s has no device here",
+				      VALUE(a, session));
 		say_mend("ibnbd session list");
+		free(why);
 	}
 	for (i = 0; !map_many(a) && i < a->nr_words; i++) {
 		struct state_dev *d = state_dev(s, a->words[i], &why);

@@ -8,20 +8,37 @@
 #include "tools/host/mapping.h"
 #include "tools/host/state.h"
 
+/* The one to change. NULL: none, or a question; path_no_session() says which. */
+static struct state_session *path_session(struct state *s, const char *word)
+{
+	char *why;
+	struct state_session *sess = state_meant(s->sessions, s->nr_sessions, sizeof(*sess),
+						 state_is_session, word, &why);
+
+	free(why);
+	return sess;
+}
+
 static int path_no_session(struct state *s, const char *name)
 {
 	const char *near = NULL;
+	char *why;
 	size_t i;
 
+	state_meant(s->sessions, s->nr_sessions, sizeof(*s->sessions), state_is_session, name,
+		    &why);
 	for (i = 0; i < s->nr_sessions; i++)
 		near = say_nearest(name, near, s->sessions[i].name);
-	if (near)
+	if (why)
+		say_error(SAY_NOTHING, "%s", why);
+	else if (near)
 		say_error(SAY_NOTHING, "%s: no such session, did you mean \"%s\"?", name, near);
 	else
 		say_error(SAY_NOTHING, "%s: no such session%s", name,
 			  s->nr_sessions ? "" : ", there is none at all");
 	say_mend(s->nr_sessions ? "ibnbd session list" :
 				  "ibnbd map DEVICE SESSION ADDRESS makes one");
+	free(why);
 	return SAY_NOTHING;
 }
 
@@ -77,7 +94,7 @@ static int path_add_one(struct cmd_args *a, const struct state_session *sess, co
 int cmd_path_add_run(struct cmd_args *a)
 {
 	struct state *s = state_read();
-	struct state_session *sess = state_session_said(s, a->words[0]);
+	struct state_session *sess = path_session(s, a->words[0]);
 	int sum = SAY_DONE;
 	size_t i;
 
@@ -209,7 +226,7 @@ int cmd_path_order_run(struct cmd_args *a)
 {
 	struct path_order o = path_order(a->cmd);
 	struct state *s = state_read();
-	struct state_session *sess = a->nr_words ? state_session_said(s, a->words[0]) : NULL;
+	struct state_session *sess = a->nr_words ? path_session(s, a->words[0]) : NULL;
 	int sum = SAY_DONE;
 	size_t i, j;
 	bool first = true;
@@ -258,7 +275,7 @@ int cmd_session_reconnect_run(struct cmd_args *a)
 
 	for (i = 0; i < (ARG(a, all) ? s->nr_sessions : a->nr_words); i++) {
 		struct state_session *sess = ARG(a, all) ? &s->sessions[i] :
-							   state_session_said(s, a->words[i]);
+							   path_session(s, a->words[i]);
 
 		if (!sess) {
 			sum = say_join(sum, path_no_session(s, a->words[i]), first);
@@ -282,7 +299,7 @@ int cmd_session_reconnect_run(struct cmd_args *a)
 int cmd_path_policy_run(struct cmd_args *a)
 {
 	struct state *s = state_read();
-	struct state_session *sess = state_session_said(s, a->words[0]);
+	struct state_session *sess = path_session(s, a->words[0]);
 	struct ibnbd_mapopt_err err;
 	struct ibnbd_map map;
 	char word[32], *file;

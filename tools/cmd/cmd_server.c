@@ -135,20 +135,24 @@ int cmd_server_close_run(struct cmd_args *a)
 	const char *name = a->words[0], *session = a->nr_words > 1 ? a->words[1] : NULL,
 		   *near = NULL;
 	struct state *s = state_read();
-	struct state_export *e = NULL;
+	struct state_export *e;
+	struct state_open *of = NULL;
 	int sum = server_loaded(s), err;
 	bool first = true;
+	char *why;
 	size_t i;
 
-	for (i = 0; i < s->nr_exports; i++) {
-		if (escape_means(name, s->exports[i].name) ||
-		    (s->exports[i].block_dev && !strncmp(name, "/dev/", 5) &&
-		     !strcmp(s->exports[i].block_dev, name + 5)))
-			e = &s->exports[i];
-		else
-			near = say_nearest(name, near, s->exports[i].name);
-	}
-	if (!sum && !e) {
+	e = state_meant(s->exports, s->nr_exports, sizeof(*e), state_is_export, name, &why);
+	if (e && session)
+		of = state_meant(e->opens, (size_t)e->nr_opens, sizeof(*of), state_is_open, session,
+				 &why);
+	for (i = 0; !e && i < s->nr_exports; i++)
+		near = say_nearest(name, near, s->exports[i].name);
+	if (!sum && why) {
+		sum = say_error(SAY_NOTHING, "%s", why);
+		say_mend("ibnbd server list");
+		first = false;
+	} else if (!sum && !e) {
 		sum = ARG(a, idempotent) ?
 			      SAY_DONE :
 			      say_error(SAY_NOTHING, "nobody has an export %s open%s%s%s", name,
@@ -170,7 +174,7 @@ int cmd_server_close_run(struct cmd_args *a)
 	for (i = 0; !sum && e && i < (size_t)e->nr_opens; i++) {
 		char *file;
 
-		if (session && !escape_means(session, e->opens[i].session))
+		if (session && of != &e->opens[i])
 			continue;
 		file = say_fmt("%s/force_close", e->opens[i].dir);
 		err = sysfs_write(file, "1");
@@ -186,6 +190,7 @@ int cmd_server_close_run(struct cmd_args *a)
 			      SAY_DONE :
 			      say_error(SAY_NOTHING, "session %s does not have %s open",
 					session ? session : "?", name);
+	free(why);
 	state_free(s);
 	return sum;
 }
@@ -193,16 +198,17 @@ int cmd_server_close_run(struct cmd_args *a)
 int cmd_server_disconnect_run(struct cmd_args *a)
 {
 	struct state *s = state_read();
-	struct state_session *sess = NULL;
+	struct state_session *sess;
 	int sum = server_loaded(s), err;
 	bool first = true;
 	size_t i, j;
+	char *why;
 
-	for (i = 0; i < s->nr_srv_sessions; i++)
-		if (escape_means(a->words[0], s->srv_sessions[i].name))
-			sess = &s->srv_sessions[i];
+	sess = state_meant(s->srv_sessions, s->nr_srv_sessions, sizeof(*sess), state_is_session,
+			   a->words[0], &why);
 	if (!sum && !sess) {
-		sum = say_error(SAY_NOTHING, "%s: no client has such a session", a->words[0]);
+		sum = why ? say_error(SAY_NOTHING, "%s", why) :
+			    say_error(SAY_NOTHING, "%s: no client has such a session", a->words[0]);
 		say_mend("ibnbd session list");
 	}
 	for (i = 0; !sum && sess && i < (size_t)sess->nr_paths; i++) {
@@ -224,6 +230,7 @@ int cmd_server_disconnect_run(struct cmd_args *a)
 	}
 	if (!sum && sess && first)
 		sum = say_error(SAY_NOTHING, "session %s has no such path", sess->name);
+	free(why);
 	state_free(s);
 	return sum;
 }

@@ -99,7 +99,18 @@ struct state *state_read(void);
 void state_free(struct state *s);
 
 struct state_session *state_session(struct state *s, const char *name);
-/* @word of a user: the name, or as the outputs escape it. */
+/*
+ * The one of @nr objects at @all that @word of a user means: as it is, or as the outputs escape it.
+ * NULL with @why: it is both, of two objects; the caller asks. NULL without: none.
+ */
+typedef bool (*state_is)(const void *one, const char *word);
+void *state_meant(const void *all, size_t nr, size_t size, state_is is, const char *word,
+		  char **why);
+bool state_is_session(const void *session, const char *word);
+bool state_is_of_session(const void *dev, const char *word);
+bool state_is_export(const void *export, const char *word);
+bool state_is_open(const void *open, const char *word);
+/* For what only looks: the same, and of two the one that is called so as it is. */
 struct state_session *state_session_said(struct state *s, const char *word);
 /*
  * ibnbdN, /dev/ibnbdN, a name, a link, DEVICE@SESSION, or DEVICE when it is the only one; as it is,

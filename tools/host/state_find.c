@@ -17,6 +17,54 @@ struct state_session *state_session(struct state *s, const char *name)
 	return NULL;
 }
 
+void *state_meant(const void *all, size_t nr, size_t size, state_is is, const char *word,
+		  char **why)
+{
+	char *undone = escape_undo(word);
+	const char *o, *end = (const char *)all + nr * size, *plain = NULL, *escape = NULL;
+
+	*why = NULL;
+	for (o = all; o < end; o += size) {
+		if (!plain && is(o, word))
+			plain = o;
+		if (!escape && is(o, undone))
+			escape = o;
+	}
+	if (plain && escape && plain != escape)
+		*why = say_fmt(
+			"%s: one is called so as it is, another one as an escape: write the backslash of the first one as \\x5c, the second one without escapes",
+			word);
+	free(undone);
+	if (*why)
+		return NULL;
+	return (void *)(plain ? plain : escape);
+}
+
+bool state_is_session(const void *session, const char *word)
+{
+	return !strcmp(((const struct state_session *)session)->name, word);
+}
+
+bool state_is_of_session(const void *dev, const char *word)
+{
+	const struct state_dev *d = dev;
+
+	return d->session && !strcmp(d->session, word);
+}
+
+bool state_is_export(const void *export, const char *word)
+{
+	const struct state_export *e = export;
+
+	return !strcmp(e->name, word) ||
+	       (e->block_dev && !strncmp(word, "/dev/", 5) && !strcmp(e->block_dev, word + 5));
+}
+
+bool state_is_open(const void *open, const char *word)
+{
+	return !strcmp(((const struct state_open *)open)->session, word);
+}
+
 struct state_session *state_session_said(struct state *s, const char *word)
 {
 	struct state_session *found = state_session(s, word);
