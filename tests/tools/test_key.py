@@ -94,10 +94,22 @@ def load(w):
     # a directory that cannot be read is not an empty one
     keys = w.root / "etc/ibnbd/keys"
     keys.rename(w.root / "etc/ibnbd/kept")
-    keys.write_text("")
-    has(w.run("key", "load", want=1).err, "cannot read /etc/ibnbd/keys")
-    eq(ring(w), {"ibnbd:db-2": NEXT}, "what the kernel has")
-    keys.unlink()
+    nowhere = lambda p: p.symlink_to("nowhere")
+    for put_there in (nowhere, lambda p: p.write_text("")):
+        put_there(keys)
+        for args in ((), ("db-2",)):
+            has(w.run("key", "load", *args, want=1).err, "cannot read /etc/ibnbd/keys: ",
+                "the loaded keys stay")
+            eq(ring(w), {"ibnbd:db-2": NEXT}, "what the kernel has")
+        has(w.run("doctor", want=None).out, "cannot read /etc/ibnbd/keys: ")
+        keys.unlink()
+    etc = keys.parent
+    etc.rename(w.root / "etc/kept")
+    nowhere(etc)
+    has(w.run("key", "load", want=1).err, "etc/ibnbd leads nowhere")
+    eq(ring(w), {"ibnbd:db-2": NEXT}, "without the directory of it all")
+    etc.unlink()
+    (w.root / "etc/kept").rename(etc)
     has(w.run("key", "load").out, "db-2 has no file any more: dropped")
     eq(ring(w), {}, "without the directory")
 

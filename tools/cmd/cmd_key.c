@@ -208,16 +208,18 @@ static int key_load_words(struct cmd_args *a)
 
 int cmd_key_load_run(struct cmd_args *a)
 {
-	char **names = NULL;
+	char **names = NULL, *why;
 	int rc, err;
 
+	/* What cannot be seen is not gone. */
+	err = key_dir_check(&why);
+	if (err) {
+		say_error(0, "cannot read " KEY_FILE_DIR ": %s; the loaded keys stay", why);
+		say_mend("make it a directory that belongs to root alone, then ibnbd key load");
+		free(why);
+		return say_exit_of(err);
+	}
 	if (!a->nr_words) {
-		/* What cannot be seen is not gone. */
-		err = key_dir_check();
-		if (err) {
-			say_error(0, "cannot read " KEY_FILE_DIR ": %s", strerror(err));
-			return say_exit_of(err);
-		}
 		names = key_all_names();
 		/* A host without keys needs no driver for them. */
 		if (!names[0]) {

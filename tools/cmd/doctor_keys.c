@@ -27,8 +27,14 @@ static size_t keys_files(struct doctor *d, bool ring)
 {
 	char **names = key_names();
 	size_t i, good = 0;
+	char *why;
 	int next;
 
+	if (key_dir_check(&why))
+		doctor_find(d, "key", DOCTOR_ERROR,
+			    say_fmt("cannot read " KEY_FILE_DIR ": %s", why),
+			    say_dup("make it a directory that belongs to root alone"));
+	free(why);
 	for (i = 0; names[i]; i++) {
 		for (next = 0; next < 2; next++) {
 			if (!key_is_good(d, names[i], next))

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include "tools/conf/file.h"
 #include "tools/conf/key_file.h"
 #include "tools/host/sysfs.h"
@@ -143,16 +144,37 @@ int key_read(const char *name, bool next, u8 *key)
 	return err;
 }
 
-int key_dir_check(void)
+/* It is not there. Is that because it, or a directory on the way to it, is a link to nothing? */
+static char *key_dir_dangling(const char *path)
+{
+	char *part = say_dup(path), *slash, *why = NULL;
+	struct stat st;
+
+	while (!why && *part && lstat(part, &st)) {
+		slash = strrchr(part, '/');
+		*(slash ? slash : part) = 0;
+	}
+	if (*part && S_ISLNK(st.st_mode) && stat(part, &st))
+		why = say_fmt("the link %s leads nowhere", part);
+	free(part);
+	return why;
+}
+
+int key_dir_check(char **why)
 {
 	char *path = sysfs_root(KEY_FILE_DIR);
 	DIR *dir = opendir(path);
-	int err = dir || errno == ENOENT ? 0 : errno;
+	int err = dir ? 0 : errno;
 
+	*why = NULL;
 	if (dir)
 		closedir(dir);
+	if (err == ENOENT)
+		*why = key_dir_dangling(path);
+	else if (err)
+		*why = say_dup(strerror(err));
 	free(path);
-	return err;
+	return *why ? err : 0;
 }
 
 char **key_names(void)

@@ -25,8 +25,8 @@ char *key_path(const char *name, bool next);
 int key_read(const char *name, bool next, u8 *key);
 /* The same, but what is wrong comes back in words: allocated, or NULL. */
 int key_look(const char *name, bool next, u8 *key, char **said, char **mend);
-/* Can the directory be read, or is there none? 0 or errno. */
-int key_dir_check(void);
+/* Can the directory be read, or is there none? 0, or errno and @why, which is allocated. */
+int key_dir_check(char **why);
 /*
  * Names in the directory, each once, behind which there is a key or the next one; free with
  * sysfs_list_free().
