@@ -101,8 +101,9 @@ def server_conf(w):
     eq(w.log()[-1], f"{params}/dev_search_path ")
     out = ""
     for text in ("dev_search_path = srv\n", "dev_search_path=/srv/../x\n", "allow = 10.0.0.0/99\n",
-                 "alow = x\n", "port_nr = 0\n", "copy = some\n", "max_maps\n",
-                 "writer_file = w\n", "copy = auto\ncopy = auto\n", "write_zeroes = maybe\n",
+                 "alow = x\n", "port_nr = 0\n", "port_nr = 01234\n", "max_maps = 0100\n",
+                 "max_maps = 00\n", "copy = some\n",
+                 "max_maps\n", "writer_file = w\n", "copy = auto\ncopy = auto\n", "write_zeroes = maybe\n",
                  "", "dev_search_path = /srv\n"):
         conf.write_text(text)
         r = w.run("server", "check", want=None)

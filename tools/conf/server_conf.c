@@ -21,12 +21,15 @@ const struct server_key server_keys[SERVER_NR_KEYS] = {
 #undef SERVER_KEY_ROW
 };
 
-static bool server_number(const char *s, int64_t min, int64_t max)
+/* The text goes to the module, where a 0 in front makes it octal. NULL = fine, or why not. */
+static char *server_number(const char *s, int64_t min, int64_t max, const char *expected)
 {
+	bool digits = *s && strspn(s, "0123456789") == strlen(s);
 	int64_t n;
 
-	return *s && strspn(s, "0123456789") == strlen(s) && maps_size(s, &n) && n >= min &&
-	       n <= max;
+	if (digits && *s == '0' && s[1])
+		return say_fmt("%s; without a 0 in front, which would make it octal", expected);
+	return digits && maps_size(s, &n) && n >= min && n <= max ? NULL : say_dup(expected);
 }
 
 static bool server_one_of(const char *s, const char *const *words)
@@ -66,11 +69,9 @@ static char *server_refused(enum server_key_id id, char **value)
 		return server_one_of(v, auth) ? NULL :
 						say_dup("off, optional or required is expected");
 	case SERVER_port_nr:
-		return server_number(v, 1, 65535) ? NULL :
-						    say_dup("a number from 1 to 65535 is expected");
+		return server_number(v, 1, 65535, "a number from 1 to 65535 is expected");
 	case SERVER_max_maps:
-		return server_number(v, 1, 1 << 20) ? NULL :
-						      say_dup("a number from 1 on is expected");
+		return server_number(v, 1, 1 << 20, "a number from 1 to 1048576 is expected");
 	case SERVER_copy:
 		return server_one_of(v, copy) ? NULL : say_dup("auto, always or never is expected");
 	case SERVER_writer_file:
