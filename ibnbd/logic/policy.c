@@ -106,7 +106,7 @@ static u32 policy_keep(struct ibnbd_policy_rules *p, const struct policy_line *l
 static int policy_export(struct ibnbd_policy_rules *p, struct policy_line *l, u32 *out,
 			 struct ibnbd_policy_fault *f)
 {
-	size_t i;
+	size_t i, n;
 
 	while (l->len > 1 && l->word[0] == '/') {
 		l->word++;
@@ -115,10 +115,19 @@ static int policy_export(struct ibnbd_policy_rules *p, struct policy_line *l, u3
 	if (policy_word_is(l, "/"))
 		return policy_wrong(l, f, "a slash alone is the name of no export",
 				    "write * for all exports");
-	for (i = 0; i + 1 < l->len; i++)
-		if (l->word[i] == '/' && l->word[i + 1] == '/')
+	for (i = 0; i < l->len; i += n + 1) {
+		for (n = 0; i + n < l->len && l->word[i + n] != '/'; n++)
+			;
+		if (!n)
 			return policy_wrong(l, f, "no name of an export has two slashes in a row",
 					    "write one");
+		if (l->word[i] == '.' && (n == 1 || (n == 2 && l->word[i + 1] == '.')))
+			return policy_wrong(l, f, "no name of an export has . or .. between slashes",
+					    "write the name as a client maps it, from dev_search_path on");
+	}
+	if (l->len && l->word[l->len - 1] == '/')
+		return policy_wrong(l, f, "no name of an export ends with a slash",
+				    "leave it out, or write /* for all that is below");
 	if (l->len > POLICY_PATTERN_MAX)
 		return policy_wrong(l, f, "the pattern is longer than any name of an export",
 				    "use * for a part of it");

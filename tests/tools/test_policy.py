@@ -39,6 +39,25 @@ def mistakes_of_a_policy(w):
     has(w.run("server", "check", "--policy-file", long, want=2).err, "at most 65536 bytes")
 
 
+@test
+def a_rule_that_can_match_nothing(w):
+    """Refused where no name can be so, a question where one might."""
+    w.server()
+    w.conf("dev_search_path = /srv/db/%SESSNAME%\n", "server.conf")
+    for name in ("./db1", "db1/", "../db1", "db1/."):
+        w.conf(f"{name} deny\n* rw\n", "policy.conf")
+        for verb in ("check", "start"):
+            has(w.run("server", verb, want=2).err, f"policy.conf:1:1: error: \"{name}\": no name")
+    for name, words in (("/srv/db/db1", "this is about /srv/db/srv/db/db1: names count from"),
+                        ("srv/db/x", "if that is not meant: x"), ("'db1'", "quotation mark"),
+                        ('"db1"', "quotation mark"), ("db1 session:'a*'", "quotation mark")):
+        w.conf(f"{name} deny\n* rw\n", "policy.conf")
+        has(w.run("server", "check").err, "policy.conf:1:1: warning: ", words)
+    for name in ("/db1", "srv/dba", "srv/db", "...", "a'b"):
+        w.conf(f"{name} deny\n* rw\n", "policy.conf")
+        hasnt(w.run("server", "check").err, "policy.conf:1:")
+
+
 UNSEEN = ((0xa0, "no-break space"), (0xad, "soft hyphen"), (0x200b, "zero-width space"),
           (0x200f, "direction mark"), (0x2060, "word joiner"), (0x3000, "ideographic space"),
           (0x85, "control character"), (0xfeff, "byte order mark"))

@@ -64,6 +64,14 @@ UNIT_TEST(mistakes_have_a_place)
 		{ "db1 addr:10.0.0.1 gid:fe80::2 rw", -EINVAL, 1, 19, 11, "second address", "line of its own" },
 		{ "/ rw", -EINVAL, 1, 1, 1, "slash alone", "*" },
 		{ "a//b rw", -EINVAL, 1, 1, 4, "two slashes", "one" },
+		/* what ibnbd_export_resolve() refuses matches nothing */
+		{ "./db1 deny", -EINVAL, 1, 1, 5, "between slashes", "dev_search_path" },
+		{ " /../db1 deny", -EINVAL, 1, 3, 6, "between slashes", "" },
+		{ "db*/./x deny", -EINVAL, 1, 1, 7, "between slashes", "" },
+		{ "db1/. deny", -EINVAL, 1, 1, 5, "between slashes", "" },
+		{ ".. deny", -EINVAL, 1, 1, 2, "between slashes", "" },
+		{ "db1/ deny", -EINVAL, 1, 1, 4, "ends with a slash", "/*" },
+		{ "*/ deny", -EINVAL, 1, 1, 2, "ends with a slash", "" },
 		{ "db1\x01 rw", -EINVAL, 1, 4, 1, "control", "delete" },
 		{ "db1 rw\r\r\n", -EINVAL, 1, 7, 1, "control", "delete" },
 		{ "DB1 RW", -EINVAL, 1, 5, 2, "neither", "" },
@@ -90,6 +98,24 @@ UNIT_TEST(mistakes_have_a_place)
 		CHECK_EQ(f.len, rows[i].len);
 		CHECK(f.why && strstr(f.why, rows[i].why));
 		CHECK(f.mend && strstr(f.mend, rows[i].mend));
+	}
+}
+
+/* Dots that are no component of their own, and a slash in front. */
+UNIT_TEST(what_can_match)
+{
+	static const char *const rows[][2] = {
+		{ "/db1", "db1" }, { "...", "..." }, { ".db/..a", ".db/..a" }, { ".?", ".x" },
+		{ "*..", "x.." }, { "*.", "x/y." }, { "srv/db1", "srv/db1" }, { "?/*", "a/b/c" },
+	};
+	char text[32];
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		UNIT_ROW("%s", rows[i][0]);
+		snprintf(text, sizeof(text), "%s deny", rows[i][0]);
+		CHECK_EQ(parse(text), 0);
+		CHECK(ibnbd_policy_about(&p, &p.rule[0], rows[i][1]));
 	}
 }
 

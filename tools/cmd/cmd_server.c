@@ -245,10 +245,19 @@ static void server_diags(const struct maps *m)
 		maps_print_diag(m, &m->diags[i], stderr);
 }
 
+static struct policy_conf *server_policy_load(struct cmd_args *a, const struct server_conf *c)
+{
+	struct policy_conf *p = policy_conf_load(VALUE(a, policy_file));
+
+	if (c->value[SERVER_dev_search_path])
+		policy_conf_below(p, c->value[SERVER_dev_search_path]);
+	return p;
+}
+
 int cmd_server_check_run(struct cmd_args *a)
 {
 	struct server_conf *c = server_conf_load(VALUE(a, file));
-	struct policy_conf *p = policy_conf_load(VALUE(a, policy_file));
+	struct policy_conf *p = server_policy_load(a, c);
 	size_t errors = c->m->nr_errors + p->m->nr_errors;
 	int rc = errors ? SAY_USAGE : SAY_DONE;
 
@@ -424,7 +433,7 @@ static int server_apply(struct cmd_args *a, const struct server_conf *c,
 int cmd_server_start_run(struct cmd_args *a)
 {
 	struct server_conf *c = server_conf_load(VALUE(a, file));
-	struct policy_conf *p = policy_conf_load(VALUE(a, policy_file));
+	struct policy_conf *p = server_policy_load(a, c);
 	char *dir = sysfs_path(SERVER_PARAMETERS);
 	int rc;
 

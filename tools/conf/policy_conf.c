@@ -100,6 +100,11 @@ static const struct ibnbd_policy_rule *policy_hidden_by(const struct ibnbd_polic
 	return NULL;
 }
 
+static bool policy_quoted(const char *s)
+{
+	return *s == '"' || *s == '\'';
+}
+
 /* What a careful reader would ask about it. */
 static void policy_questions(struct policy_conf *c)
 {
@@ -116,12 +121,42 @@ static void policy_questions(struct policy_conf *c)
 				  say_fmt("this rule decides nothing: line %u does before it",
 					  b->line),
 				  say_dup("the first rule that matches decides"));
+		if (policy_quoted(p->text + p->rule[i].export) ||
+		    policy_quoted(p->text + p->rule[i].session))
+			maps_warn(c->m, policy_at(c, &p->rule[i]),
+				  say_dup("the quotation mark is a part of the name here"),
+				  say_dup("leave it out; for a blank in a name write ?"));
 		closed |= policy_conf_for_all(&p->rule[i]) && policy_is_star(p, &p->rule[i]);
 	}
 	if (p->nr && !closed)
 		maps_warn(c->m, whole,
 			  say_dup("what no rule matches is allowed, to whoever is let in"),
 			  say_dup("end it with: * deny"));
+}
+
+void policy_conf_below(struct policy_conf *c, const char *search)
+{
+	const struct ibnbd_policy_rules *p = c->rules;
+	char *root = say_dup(search + strspn(search, "/")), *token = strstr(root, "%SESSNAME%");
+	size_t len;
+	u32 i;
+
+	if (token)
+		*token = 0;
+	len = strlen(root);
+	while (len && root[len - 1] == '/')
+		len--;
+	for (i = 0; len && i < p->nr && !c->m->nr_errors; i++) {
+		const char *name = p->text + p->rule[i].export;
+
+		if (!strncmp(name, root, len) && name[len] == '/')
+			maps_warn(c->m, policy_at(c, &p->rule[i]),
+				  say_fmt("this is about /%.*s/%s: names count from dev_search_path on",
+					  (int)len, root, name),
+				  say_fmt("if that is not meant: %s", name + len + 1));
+	}
+	free(root);
+	maps_sort(c->m);
 }
 
 static struct policy_conf *policy_new(const char *path, const char *text, size_t len)

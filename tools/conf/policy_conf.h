@@ -29,6 +29,8 @@ struct policy_conf *policy_conf_load(const char *file);
 /* What the module has in force; NULL with errno: not loaded, older, or the caller is not root. */
 struct policy_conf *policy_conf_running(void);
 void policy_conf_free(struct policy_conf *c);
+/* Ask about names that begin with @search, the server's dev_search_path: they count from there. */
+void policy_conf_below(struct policy_conf *c, const char *search);
 
 /* Its text as the module wants it, with a last line "end". Allocated. */
 char *policy_conf_text(const struct policy_conf *c);
