@@ -7,6 +7,9 @@
 # A kernel that is none of those we know stops here, with the one line of
 # shapes.h that says why, and not with the errors that would follow from it.
 #
+# When there is no such error, what is no word about a source file may say why: a shell's, that there
+# is no compiler.
+#
 # Redone when the probes, the kernel's configuration, the compiler or its flags
 # change (if_changed). -DIBNBD_COMPAT_H empties the forced-in compat.h.
 #
@@ -38,7 +41,8 @@ quiet_cmd_probe = PROBE   $@
 	LC_ALL=C $(probe-cc) $(filter-out $(probe-odd),$(c_flags)) $(probe-flags) \
 		-DIBNBD_COMPAT_H -fsyntax-only $< >/dev/null 2>$@.log || :; \
 	LC_ALL=C awk -f $(word 2,$^) $< $@.log >$@.tmp 2>/dev/null || { \
-		said=$$(grep -v probes.c $@.log | grep -m 1 'error: '); \
+		said=$$(grep -v probes.c $@.log | grep -m 1 'error: ' || \
+			grep -v '\.[ch]:' $@.log | tail -n 1) || :; \
 		echo "compat: cannot probe the kernel in $(objtree) with $(probe-cc):" \
 			"$${said:-the sanity probes came out wrong}.$(probe-whose)" \
 			"Log: $@.log" >&2; \

@@ -94,5 +94,11 @@ place_flags() {
 			return 1
 		}
 	done
+	# a compiler that is not there, or answers nothing: make's "Error 1" is not all that is said
+	for flags in CC=nosuch-12 CC="nosuch-12 gcc" KCFLAGS=-M KCFLAGS=-E "KCFLAGS=-wrapper echo"; do
+		! probe "$flags" || { echo "$flags is no mistake"; return 1; }
+		[ "$(grep -c '^compat: cannot probe .*: .*nosuch-12.*not found\|^compat: cannot probe .*: the sanity probes .*KCFLAGS' \
+			<<< "$said")" = 1 ] || { echo "$flags: $said"; return 1; }
+	done
 	rm -rf "$d"
 }
