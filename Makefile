@@ -12,6 +12,9 @@ KDIR	?= $(or $(wildcard /lib/modules/$(shell uname -r)/build),$(shell \
 	   ls -d /lib/modules/*/build 2>/dev/null | sort -V | tail -n 1))
 endif
 
+# they leave files out of archives, change their bytes, lead to another directory
+unexport TAR_OPTIONS GZIP CDPATH
+
 DESTDIR	?=
 PREFIX	?= /usr
 VERSION	:= $(shell sed -n 's/^.define IBNBD_VERSION "\(.*\)"/\1/p' ibtrs/include/ibtrs/version.h)

@@ -3,6 +3,7 @@
 # deb.sh [OUT]: source and binary packages into OUT (build/deb), built in a copy of the tree below
 # it. BUILD="-b" (default -F) as for dpkg-buildpackage.
 set -eu -o pipefail
+unset TAR_OPTIONS GZIP CDPATH
 cd "$(dirname "$0")/../.."
 out=$(realpath -m "${1:-build/deb}")
 version=$(sed -n 's/^.define IBNBD_VERSION "\(.*\)"/\1/p' ibtrs/include/ibtrs/version.h)

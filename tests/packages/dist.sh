@@ -6,6 +6,7 @@
 # git does not answer, there is no archive, since it would have whatever lies around. In what was
 # unpacked from an archive it has all but build/ and what a build leaves behind.
 set -eu -o pipefail
+unset TAR_OPTIONS GZIP CDPATH	# they leave files out, change bytes, lead to another tree
 out=$(realpath -m "$1")
 cd -P "$(dirname "$0")/../.."
 version=$(sed -n 's/^.define IBNBD_VERSION "\(.*\)"/\1/p' ibtrs/include/ibtrs/version.h)

@@ -3,6 +3,7 @@
 # rpm.sh [OUT [RELEASE]]: source and binary RPMs into OUT (build/rpm), with rpmbuild, also on
 # Debian.
 set -eu -o pipefail
+unset TAR_OPTIONS GZIP CDPATH
 cd "$(dirname "$0")/../.."
 out=$(realpath -m "${1:-build/rpm}")
 release=${2:-}

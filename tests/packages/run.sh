@@ -71,6 +71,10 @@ archive() {
 	same "$src" env || return 1
 	ln -s "$src" "$w/link"
 	same "$w/link" env || return 1
+	mkdir -p "$w/other/tests/packages"
+	for t in TAR_OPTIONS='--exclude=*.c' GZIP=--rsyncable CDPATH="$w/other"; do
+		same "$src" env "$t" || { echo "$t"; return 1; }
+	done
 	same "$src" env GIT_DIR="$w/nowhere" GIT_INDEX_FILE="$w/none" || return 1
 	refused "dubious ownership" "$src" env GIT_TEST_ASSUME_DIFFERENT_OWNER=1 || return 1
 	refused "safe.directory" "$w/link" env GIT_TEST_ASSUME_DIFFERENT_OWNER=1 || return 1
