@@ -67,6 +67,18 @@ place_builds() {
 	[ -s "$d/ibtrs/ibtrs-core.ko" ]
 }
 
+# flags of whoever packages come to the command's own, and take nothing from them
+place_tools() {
+	local o=$top/$logs/place-tools flag
+	have pkg-config || return
+	for flag in CPPFLAGS=-DX CFLAGS=-O0 LDFLAGS=-Wl,-O1; do
+		rm -rf "$o"
+		make --no-print-directory -C tools O="$o" V=1 "$flag" "$o/ibnbd-udev" > "$o.log" || return 1
+		grep -q -e " ${flag#*=} " "$o.log" || { echo "$flag does not come to it"; return 1; }
+	done
+	rm -rf "$o"
+}
+
 # KCFLAGS reach the modules, and change no answer of the probes; a wrong one is named in one line
 place_flags() {
 	local d=$top/$logs/place-flags kdir said flags

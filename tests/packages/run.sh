@@ -458,6 +458,7 @@ step "archive: what git knows, or what git says" archive
 step "a directory that make takes apart" place
 step "a directory with odd letters: a build" place_builds
 step "flags of the compiler" place_flags
+step "flags of the command" place_tools
 step "deb: twice the same bytes" deb_reproducible
 step "deb: lintian finds no error and no warning" deb_lintian
 step "deb: no script stops, restarts or unmaps" deb_nothing_stops
