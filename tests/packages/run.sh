@@ -155,6 +155,17 @@ deb_depends() {	# the systems that install them have all of it already, and woul
 		}
 	done
 }
+readme_depends() {	# what builds the command as a package builds it from a checkout
+	local p words
+	words=" $(sed -n '/^sudo apt install /,/^```/p' README.md | tr '\n' ' ') "
+	for p in $(sed -n '/^Build-Depends/,/^Standards/s/.* \(lib[a-z]*-dev\|pkg-config\),\?$/\1/p' debian/control); do
+		[[ " $(eval echo "${words%%sudo make*}") " == *" $p "* ]] || {
+			echo "README.md, apt install: no $p"
+			return 1
+		}
+	done
+	[[ $words == *"tools-install && sudo systemctl enable ibnbd-maps.target "* ]]
+}
 deb_dkms_source() {	# whole, and it builds nothing of ours but the modules
 	have dpkg-deb || return
 	local dir=$logs/dkms
@@ -463,6 +474,7 @@ step "deb: twice the same bytes" deb_reproducible
 step "deb: lintian finds no error and no warning" deb_lintian
 step "deb: no script stops, restarts or unmaps" deb_nothing_stops
 step "deb: depends on what it needs" deb_depends
+step "README: what a checkout needs" readme_depends
 step "deb: the source of the modules is whole" deb_dkms_source
 step "rpm: builds" rpm_builds
 step "rpm: rpmlint finds nothing" rpm_lint
