@@ -90,14 +90,17 @@ def fstab_without_netdev(w):
     (w.root / "etc/fstab").write_text("/dev/ibnbd/by-name/vol1 /srv ext4 defaults 0 2\n"
                                       "/dev/ibnbd/by-name/vol2 /b ext4 _netdev,nofail 0 2\n"
                                       "UUID=0123-4567 /data xfs nofail 0 0\n"
+                                      "/dev/disk/by-uuid/0123-4567 /again xfs nofail 0 0\n"
+                                      "/dev/disk/by-uuid/0123-4568 /b xfs nofail 0 0\n"
                                       "UUID=9999 / ext4 defaults 0 1\n")
     (w.root / "etc/crypttab").write_text("# x\ncrypt /dev/ibnbd/by-name/scratch none luks\n"
                                          "other /dev/sda none luks\n")
     r = w.run("maps", "check")
     has(r.err, "/srv (/dev/ibnbd/by-name/vol1) has no _netdev",
-        "/data (UUID=0123-4567) has no _netdev", "crypt (/dev/ibnbd/by-name/scratch)")
+        "/data (UUID=0123-4567) has no _netdev", "/again (/dev/disk/",
+        "crypt (/dev/ibnbd/by-name/scratch)")
     hasnt(r.err, "/b (", "other")
-    eq(w.run("doctor", want=None).out.count("has no _netdev"), 3)
+    eq(w.run("doctor", want=None).out.count("has no _netdev"), 4)
 
 
 @test

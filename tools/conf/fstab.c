@@ -147,6 +147,8 @@ static char *fstab_wholly_quoted(const char *source)
 	return say_fmt("%.*s", (int)len - 2, source + 1);
 }
 
+#define FSTAB_UUIDS	"/dev/disk/by-uuid/"
+
 static bool fstab_ours(const struct maps *m, const char *source)
 {
 	char *path, *kname;
@@ -159,7 +161,9 @@ static bool fstab_ours(const struct maps *m, const char *source)
 	for (i = 0; i < m->nr; i++) {
 		const char *uuid = m->entries[i].text[MAPS_uuid];
 
-		if (uuid && !strncmp(source, "UUID=", 5) && !strcasecmp(source + 5, uuid))
+		if (uuid && ((!strncmp(source, "UUID=", 5) && !strcasecmp(source + 5, uuid)) ||
+			     (!strncmp(source, FSTAB_UUIDS, strlen(FSTAB_UUIDS)) &&
+			      !strcasecmp(source + strlen(FSTAB_UUIDS), uuid))))
 			return true;
 	}
 	path = fstab_path(source);
