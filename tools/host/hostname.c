@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What stands in path=: an address, a name of a host, or two of them; and what is wrong with a text
+ * that is neither. Nothing is resolved here.
+ */
 #include <string.h>
 #include "tools/host/host.h"
 #include "tools/out/say.h"
