@@ -7,8 +7,8 @@
 # A kernel that is none of those we know stops here, with the one line of
 # shapes.h that says why, and not with the errors that would follow from it.
 #
-# When there is no such error, what is no word about a source file may say why: a shell's, that there
-# is no compiler.
+# When there is no error, a word that is about no source file may say why: a
+# shell's, that there is no compiler.
 #
 # Redone when the probes, the kernel's configuration, the compiler or its flags
 # change (if_changed). -DIBNBD_COMPAT_H empties the forced-in compat.h.

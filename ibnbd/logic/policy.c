@@ -127,7 +127,7 @@ static int policy_export(struct ibnbd_policy_rules *p, struct policy_line *l, u3
 	}
 	if (l->len && l->word[l->len - 1] == '/')
 		return policy_wrong(l, f, "no name of an export ends with a slash",
-				    "leave it out, or write /* for all that is below");
+				    "leave it out, or write * behind it for all that is below");
 	if (l->len > POLICY_PATTERN_MAX)
 		return policy_wrong(l, f, "the pattern is longer than any name of an export",
 				    "use * for a part of it");

@@ -73,8 +73,12 @@ place_tools() {
 	have pkg-config || return
 	for flag in CPPFLAGS=-DX CFLAGS=-O0 LDFLAGS=-Wl,-O1; do
 		rm -rf "$o"
-		make --no-print-directory -C tools O="$o" V=1 "$flag" "$o/ibnbd-udev" > "$o.log" || return 1
-		grep -q -e " ${flag#*=} " "$o.log" || { echo "$flag does not come to it"; return 1; }
+		make --no-print-directory -C tools O="$o" V=1 "$flag" "$o/ibnbd-udev" \
+			> "$o.log" || return 1
+		grep -q -e " ${flag#*=} " "$o.log" || {
+			echo "$flag does not come to it"
+			return 1
+		}
 	done
 	rm -rf "$o"
 }
@@ -108,9 +112,10 @@ place_flags() {
 		}
 	done
 	# a compiler that is not there, or answers nothing: make's "Error 1" is not all that is said
-	for flags in CC=nosuch-12 CC="nosuch-12 gcc" KCFLAGS=-M KCFLAGS=-E "KCFLAGS=-wrapper echo"; do
+	for flags in CC=nosuch-12 CC="nosuch-12 gcc" KCFLAGS=-M KCFLAGS=-E \
+		"KCFLAGS=-wrapper echo"; do
 		! probe "$flags" || { echo "$flags is no mistake"; return 1; }
-		[ "$(grep -c '^compat: cannot probe .*: .*nosuch-12.*not found\|^compat: cannot probe .*: the sanity probes .*KCFLAGS' \
+		[ "$(grep -cE '^compat: cannot probe .*: (.*nosuch-12.*not found|.*KCFLAGS)' \
 			<<< "$said")" = 1 ] || { echo "$flags: $said"; return 1; }
 	done
 	rm -rf "$d"

@@ -158,7 +158,8 @@ deb_depends() {	# the systems that install them have all of it already, and woul
 readme_depends() {	# what builds the command as a package builds it from a checkout
 	local p words
 	words=" $(sed -n '/^sudo apt install /,/^```/p' README.md | tr '\n' ' ') "
-	for p in $(sed -n '/^Build-Depends/,/^Standards/s/.* \(lib[a-z]*-dev\|pkg-config\),\?$/\1/p' debian/control); do
+	for p in $(sed -n '/^Build-Depends/,/^Standards/p' debian/control |
+		grep -oE ' (lib[a-z]*-dev|pkg-config)\>'); do
 		[[ " $(eval echo "${words%%sudo make*}") " == *" $p "* ]] || {
 			echo "README.md, apt install: no $p"
 			return 1

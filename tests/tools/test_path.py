@@ -100,10 +100,10 @@ def server_conf(w):
     w.run("server", "stop", "--force")
     eq(w.log()[-1], f"{params}/dev_search_path ")
     out = ""
-    for text in ("dev_search_path = srv\n", "dev_search_path=/srv/../x\n", "allow = 10.0.0.0/99\n",
-                 "alow = x\n", "port_nr = 0\n", "port_nr = 01234\n", "max_maps = 0100\n",
-                 "max_maps = 00\n", "copy = some\n",
-                 "max_maps\n", "writer_file = w\n", "copy = auto\ncopy = auto\n", "write_zeroes = maybe\n",
+    for text in ("dev_search_path = srv\n", "dev_search_path=/srv/../x\n",
+                 "allow = 10.0.0.0/99\n", "alow = x\n", "port_nr = 0\n", "port_nr = 01234\n",
+                 "max_maps = 0100\n", "max_maps = 00\n", "copy = some\n", "max_maps\n",
+                 "writer_file = w\n", "copy = auto\ncopy = auto\n", "write_zeroes = maybe\n",
                  "", "dev_search_path = /srv\n"):
         conf.write_text(text)
         r = w.run("server", "check", want=None)

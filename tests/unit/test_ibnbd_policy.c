@@ -70,7 +70,7 @@ UNIT_TEST(mistakes_have_a_place)
 		{ "db*/./x deny", -EINVAL, 1, 1, 7, "between slashes", "" },
 		{ "db1/. deny", -EINVAL, 1, 1, 5, "between slashes", "" },
 		{ ".. deny", -EINVAL, 1, 1, 2, "between slashes", "" },
-		{ "db1/ deny", -EINVAL, 1, 1, 4, "ends with a slash", "/*" },
+		{ "db1/ deny", -EINVAL, 1, 1, 4, "ends with a slash", "* behind it" },
 		{ "*/ deny", -EINVAL, 1, 1, 2, "ends with a slash", "" },
 		{ "db1\x01 rw", -EINVAL, 1, 4, 1, "control", "delete" },
 		{ "db1 rw\r\r\n", -EINVAL, 1, 7, 1, "control", "delete" },
