@@ -215,7 +215,9 @@ int cmd_key_load_run(struct cmd_args *a)
 	err = key_dir_check(&why);
 	if (err) {
 		say_error(0, "cannot read " KEY_FILE_DIR ": %s; the loaded keys stay", why);
-		say_mend("make it a directory that belongs to root alone, then ibnbd key load");
+		say_mend(err == EACCES && geteuid() ?
+				 "sudo ibnbd key load" :
+				 "make it a directory that belongs to root alone, then ibnbd key load");
 		free(why);
 		return say_exit_of(err);
 	}
