@@ -53,8 +53,10 @@ lane() {	# SIGHT [~] STAGE..: with SIGHT shown as it goes on, else when a stage 
 			else
 				cat "$logs/$name.log"
 			fi
-		) 9> $logs/lock
+		) 9> $logs/lock &
+		[ -z "$sight" ] || wait $!	# other lanes go on before it is shown
 	done
+	wait
 }
 
 lanes() {	# WORD: the first in sight; each in a group of its own, which an interrupt ends

@@ -2,6 +2,7 @@
 description = "the rig itself: two machines speak RDMA, links fall and rise, clocks are right"
 vms = 2
 links = 2
+long = True     # every other case shows most of it
 
 
 def run(t):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 description = ("an idle session costs its chunks and little more; "
                "who has not said its name costs no chunks, is capped, and is forgotten")
+crowd = True
 deadline = 300
 
 # Slots and bytes of a chunk, and connections of a path with 2 CPUs
