@@ -21,8 +21,8 @@ lie() {
     while [ ! -e /tmp/stop ]; do
         key=
         [ $((n++ % 8)) -gt 0 ] || key=auth=db-1
-        d=$(map d$n sessname=lie$1 hold=1 $key) || continue
-        # a request that is never answered waits for its path, or for unmap force
+        d=$(map d$n sessname=lie$1 hold=1 io_timeout=3 $key) || continue
+        # what is never answered waits for io_timeout=, or for unmap force
         (dd if=$d of=/dev/null bs=16k count=REQUESTS iflag=direct
             dd if=/dev/zero of=$d bs=4k count=REQUESTS oflag=direct) &
         sleep PATIENCE &
