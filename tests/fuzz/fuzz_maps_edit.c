@@ -82,13 +82,11 @@ static void meant(struct maps *after, const struct maps_entry *e)
 {
 	struct maps_entry *now = maps_find(after, e->name);
 	const struct ibnbd_mapopt *o;
-	size_t nr, i, j;
+	size_t nr, i;
 
 	o = ibnbd_mapopt_table(&nr);
 	for (i = 0; now && i < nr; i++) {
-		for (j = 0; j < MAPS_NR_SESSION_KEYS && maps_session_keys[j] != i;)
-			j++;
-		if (j == MAPS_NR_SESSION_KEYS &&
+		if (!maps_is_session_key(i) &&
 		    (o[i].kind == IBNBD_KIND_INT || o[i].kind == IBNBD_KIND_WORD))
 			MUST(maps_same_value(&now->map, &e->map, i));
 	}

@@ -94,12 +94,7 @@ static int apply_add_paths(const struct maps_entry *e, const struct state_sessio
 /* Of the session, so a line that does not give it asks for nothing. */
 static bool apply_shared(enum ibnbd_mapopt_id id)
 {
-	size_t i;
-
-	for (i = 0; i < MAPS_NR_SESSION_KEYS; i++)
-		if (maps_session_keys[i] == id)
-			return true;
-	return id == IBNBD_OPT_retain_mb;
+	return maps_is_session_key(id) || id == IBNBD_OPT_retain_mb;
 }
 
 /* What differs and can only be had by mapping anew: said, one line for each option. */

@@ -20,6 +20,16 @@ const enum ibnbd_mapopt_id maps_session_keys[MAPS_NR_SESSION_KEYS] = {
 	IBNBD_OPT_auth,
 };
 
+bool maps_is_session_key(enum ibnbd_mapopt_id id)
+{
+	size_t i;
+
+	for (i = 0; i < MAPS_NR_SESSION_KEYS; i++)
+		if (maps_session_keys[i] == id)
+			return true;
+	return false;
+}
+
 /* For a message; costs a walk through the file. */
 static char *check_where(const struct maps *m, struct maps_at at)
 {

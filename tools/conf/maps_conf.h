@@ -181,6 +181,7 @@ void maps_check(struct maps *m);
 /* What belongs to the session, not to the device. */
 #define MAPS_NR_SESSION_KEYS	9
 extern const enum ibnbd_mapopt_id maps_session_keys[MAPS_NR_SESSION_KEYS];
+bool maps_is_session_key(enum ibnbd_mapopt_id id);
 /* A usable entry, or NULL. */
 struct maps_entry *maps_find(struct maps *m, const char *name);
 struct maps_entry *maps_find_device(struct maps *m, const char *session, const char *device_path);

@@ -224,12 +224,9 @@ static void plan_save(struct maps_plan *p, const struct maps *m, struct maps_ent
 static bool plan_sessions(const struct maps *m, const struct maps_entry *e,
 			  const struct maps_entry *old, enum ibnbd_mapopt_id id)
 {
-	bool any = false;
 	size_t i;
 
-	for (i = 0; i < MAPS_NR_SESSION_KEYS; i++)
-		any |= maps_session_keys[i] == id;
-	for (i = 0; any && i < m->nr; i++)
+	for (i = 0; maps_is_session_key(id) && i < m->nr; i++)
 		if (plan_other(&m->entries[i], old, e->map.sessname) &&
 		    !maps_same_value(&m->entries[i].map, &e->map, id))
 			return true;
