@@ -13,6 +13,7 @@
 set -u
 cd "$(dirname "$0")/.." || exit 1
 logs=build/check
+TIMEFORMAT='%0U %0S'	# of user and system
 rm -rf $logs
 mkdir -p $logs
 
@@ -22,8 +23,12 @@ stage() {	# NAME: its row is NAME.row, its output NAME.log, and shown as it goes
 	kernels|boot|packages|interop|faults|suites|laws|memory|debug|kcsan|long)
 		target=check-$stage ;;
 	esac
-	make --no-print-directory "$target" < /dev/null 2>&1 | tee "$log"
-	rc=${PIPESTATUS[0]}
+	{
+		time {
+			make --no-print-directory "$target" < /dev/null 2>&1 | tee "$log" >&3
+			rc=${PIPESTATUS[0]}
+		}
+	} 3>&1 2> "$logs/$stage.cpu"
 	total=$(grep -E '^[0-9]+ passed, [0-9]+ failed' "$log" | tail -n 1)
 	read -r p f s \
 		< <(sed -E 's/^([0-9]+) passed, ([0-9]+) failed(, ([0-9]+) skipped)?.*/\1 \2 \4/' \
@@ -33,7 +38,8 @@ stage() {	# NAME: its row is NAME.row, its output NAME.log, and shown as it goes
 		f=1
 		note="exit status $rc, ${total:-no total}: see $log"
 	fi
-	echo "$stage $p $f $s $((SECONDS - begin)) $note" > "$logs/$stage.row"
+	echo "$stage $p $f $s $((SECONDS - begin)) $(cat "$logs/$stage.cpu") $note" \
+		> "$logs/$stage.row"
 }
 
 lane() {	# SIGHT [~] STAGE..: with SIGHT shown as it goes on, else when a stage is over
@@ -82,12 +88,12 @@ done
 
 passed=0 failed=0 skipped=0 table=
 for name in "${names[@]}"; do
-	read -r _ p f s cost note < "$logs/$name.row" || {
-		p=0 f=1 s=0 cost=0 note="ended without a result: see $logs/$name.log"
+	read -r _ p f s cost user system note < "$logs/$name.row" || {
+		p=0 f=1 s=0 cost=0 user=0 system=0 note="ended without a result: see $logs/$name.log"
 	}
 	passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
-	table+=$(printf '%-10s %5d passed %5d failed %5d skipped %6d s  %s' \
-		"$name" "$p" "$f" "$s" "$cost" "$note")$'\n'
+	table+=$(printf '%-10s %5d passed %5d failed %5d skipped %6d s  %6d s of CPUs  %s' \
+		"$name" "$p" "$f" "$s" "$cost" $((user + system)) "$note")$'\n'
 done
 
 costs() {	# seconds and name of each case and build, the slowest first
