@@ -92,7 +92,7 @@ for name in "${names[@]}"; do
 		p=0 f=1 s=0 cost=0 user=0 system=0 note="ended without a result: see $logs/$name.log"
 	}
 	passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
-	table+=$(printf '%-10s %5d passed %5d failed %5d skipped %6d s  %6d s of CPUs  %s' \
+	table+=$(printf '%-10s %5d passed %4d failed %4d skipped %5d s %5d s of CPUs  %s' \
 		"$name" "$p" "$f" "$s" "$cost" $((user + system)) "$note")$'\n'
 done
 
@@ -111,7 +111,7 @@ fi
 echo "the slowest:"
 costs | head -n 10
 
-printf '\n%s%-10s %49d s\n' "$table" together $SECONDS
+printf '\n%s%-10s %46d s\n' "$table" together $SECONDS
 [ -z "${LIMIT:-}" ] || [ $SECONDS -le $((LIMIT * 60)) ] ||
 	echo "warning: this should take less than $LIMIT minutes"
 printf '%d passed, %d failed, %d skipped\n' $passed $failed $skipped

@@ -27,8 +27,8 @@ boot() {	# NAME SUITE GLOB: 0 good, 77 skipped, else failed; $why, $release
 	local name=$1 suite=$2 glob=$3 log=$logs/$1.log rc more=()
 	[[ $newest != *" $name "* ]] || more+=(io/block-layer)
 	have_kernel "$suite" "$glob" "$log" || return $?
-	"$top/tests/interop/build-ours.sh" "$release" "$suite" >> "$log" 2>&1 || {
-		why=$(tail -n 1 "$log")
+	"$here/matrix.sh" --keep "$name" >> "$log" 2>&1 || {
+		why=$(grep -m 1 ^FAIL "$log")
 		return 1
 	}
 	# what was just built, before what may lie in the tree for the same kernel

@@ -1,9 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# matrix.sh [--accept] [--short] [NAME..]   build for the kernels of kernels.conf, all or those
-#                                           named
-# --short leaves out those that say long, and sparse.
+# matrix.sh [--accept] [--short] [--keep] [NAME..]   build for the kernels of kernels.conf, all or
+#                                                    those named
+# --short leaves out sparse, those that say long, and those that say short: boot.sh --short builds
+# them. --keep: with TESTS=1, without sparse, and what was built stays in build/modules/RELEASE,
+# where run.py --kver RELEASE finds it.
 # matrix.sh --list WORD           names of those whose last column has that word, or of all, with
 #                                 suite and package
 #
@@ -27,8 +29,10 @@ jobs=${JOBS:-$(nproc)}
 conf=${IBNBD_KERNELS:-$here/kernels.conf}	# another list: selftest.sh
 accept=
 short=
+keep=
 [ "${1:-}" != --accept ] || { accept=yes; shift; }
 [ "${1:-}" != --short ] || { short=yes; shift; }
+[ "${1:-}" != --keep ] || { keep=yes; shift; }
 if [ "${1:-}" = --list ]; then
 	exec awk -v w="${2:?which word?}" '!/^#/ {
 		for (i = 4; i <= NF; i++)
@@ -96,7 +100,7 @@ build() {	# NAME SUITE GLOB WORD..: 0 good, 77 skipped, else failed; $why, $rele
 		clang)	words+=("CC=$here/clang.sh" objtool=/bin/true) ;;
 		newest)	newest=yes ;;
 		chroot)	alone=yes ;;
-		sparse)	[ -n "$short" ] || sparse=yes ;;
+		sparse)	[ -n "$short$keep" ] || sparse=yes ;;
 		strict)	strict=yes
 			words+=(TESTS=1 CONFIG_SECTION_MISMATCH_WARN_ONLY=
 				CONFIG_DEBUG_SECTION_MISMATCH=y) ;;
@@ -108,6 +112,7 @@ build() {	# NAME SUITE GLOB WORD..: 0 good, 77 skipped, else failed; $why, $rele
 		esac
 	done
 	expected=$top/compat/expected/$answers.h
+	[ -z "$keep" ] || words+=(TESTS=1)
 	words+=("KCFLAGS=$flags")
 	: > "$log" > "$setup"
 	[ -n "$alone" ] || [ "$suite" != "$(. /etc/os-release && echo "$VERSION_CODENAME")" ] ||
@@ -164,6 +169,11 @@ build() {	# NAME SUITE GLOB WORD..: 0 good, 77 skipped, else failed; $why, $rele
 	else
 		why=${why:-the probes left no compat/config.h}
 	fi
+	if [ -z "$why" ] && [ -n "$keep" ]; then
+		mkdir -p "$top/build/modules"
+		rm -rf "$top/build/modules/$release"
+		mv "$root$dir" "$top/build/modules/$release"
+	fi
 	rm -rf "$root$dir"
 	if [ -z "$why" ] && [ -n "$newest" ]; then
 		"$here/unknown.sh" "$suite" "$release" >> "$log" 2>&1 9>&- ||
@@ -178,7 +188,7 @@ row() { printf '%-4s  %-27s %-26s %5s  %s\n' "$@"; }
 while read -r name suite glob words; do
 	case $name in ''|'#'*) continue ;; esac
 	[ $# -eq 0 ] || [[ " $* " == *" $name "* ]] || continue
-	[ -z "$short" ] || [[ " $words " != *" long "* ]] || continue
+	[ -z "$short" ] || [[ " $words " != *" long "* && " $words " != *" short "* ]] || continue
 	begin=$SECONDS
 	# shellcheck disable=SC2086 # words
 	build "$name" "$suite" "$glob" $words < /dev/null
