@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """A server that stops, or loses its power, under writers that flush: with each setting of
-unflushed=, on each kind of export, all at once.  For the cases durability/kill and kill-often.
+unflushed=, on each kind of export, all at once.  For the case durability/kill.
 
 The disk is ibnbd-testdisk over the server's virtual disk: what no flush has carried there goes with
 its machine.  It has five partitions: three are exported as they are, the others have a file system

@@ -6,7 +6,6 @@ description = ("the cache epoch of a disk is kept over a restart in good order, 
                "and is another one when its cache may be lost")
 links = 1
 disk = 64
-long = True
 deadline = 300
 
 FILE = "/h/writers"

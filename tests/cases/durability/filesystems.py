@@ -5,7 +5,6 @@ notices nothing; with fence it ends like one whose disk has lost its power, and 
 description = ("ext4 and XFS that sync all the time on a disk that loses its cache: fsck finds "
                "nothing, and each file that was synced is there")
 deadline = 600
-long = True
 P = "/sys/module/ibnbd_testdisk/parameters"
 CTL = "/sys/class/ibnbd-server/ctl/devices/testdisk0"
 LOSE = (f"echo 1000 > {P}/open_ms; echo 1 > {CTL}/cache_lost; echo 1 > {P}/power_cut; "

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Memory is compared with that of as many disks that keep nothing."""
-description = ("two hundred disks of one session that keep what no flush has covered cost no more "
+description = ("a thousand disks of one session that keep what no flush has covered cost no more "
                "than the pool, and lose nothing")
-deadline = 400
+deadline = 900
 long = True
 mem = 1536
 
-N, POOL, SLACK = 200, 16, 4             # MiB
+N, POOL, SLACK = 1000, 16, 4             # MiB
 P = "/sys/module/ibnbd_testdisk/parameters"
 CTL = "/sys/class/ibnbd-server/ctl/devices"
 MAP = """
