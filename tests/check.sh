@@ -89,7 +89,8 @@ done
 passed=0 failed=0 skipped=0 table=
 for name in "${names[@]}"; do
 	read -r _ p f s cost user system note < "$logs/$name.row" || {
-		p=0 f=1 s=0 cost=0 user=0 system=0 note="ended without a result: see $logs/$name.log"
+		p=0 f=1 s=0 cost=0 user=0 system=0
+		note="ended without a result: see $logs/$name.log"
 	}
 	passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
 	table+=$(printf '%-10s %5d passed %4d failed %4d skipped %5d s %5d s of CPUs  %s' \

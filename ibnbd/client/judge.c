@@ -26,7 +26,7 @@
  * What the device gave up is still executed, as far as we know, by the mapping that @g says is
  * there.
  */
-static bool judge_has_left(const struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g)
+static bool judge_given_up(const struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g)
 {
 	lockdep_assert_held(&dev->lock);
 	return dev->gave_up && dev->state == IBNBD_DEV_FAILED &&
@@ -44,7 +44,7 @@ bool ibnbd_clt_judge_resent(const struct ibnbd_clt_dev *dev, const struct ibnbd_
 
 bool ibnbd_clt_judge_at_large(const struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g)
 {
-	return judge_has_left(dev, g) || ibnbd_clt_judge_resent(dev, g);
+	return judge_given_up(dev, g) || ibnbd_clt_judge_resent(dev, g);
 }
 
 void ibnbd_clt_judge_error(struct ibnbd_clt_dev *dev, int err, const char *why)

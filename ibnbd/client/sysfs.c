@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The directory ibnbd/ of each disk (spec C.1, and ours: hold, io_timeout, reason, identity,
- * features, name, state_detail and the options of the mapping, as mapped).
+ * features, name, state_detail, unflushed_bytes, kept, replays, losses and the options of the
+ * mapping, as mapped).
  *
  * The files are there before device_add_disk() returns and go with the disk, so a store may come in
- * any state: each one but that of io_timeout finds out under the device's lock. The removal waits
+ * any state: each one but that of io_timeout checks it under the device's lock. The removal waits
  * for them, so unmap_device steps out of its file before it waits for the removal (L5). The device
  * outlives its files.
  *

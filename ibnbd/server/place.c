@@ -9,8 +9,8 @@
 #include "ibnbd/server/session.h"
 
 /*
- * Does the disk still work on writes of a mapping that its client has given up, or died with? They
- * may come after those of a new one.
+ * Are writes of a mapping that was closed, or lost with its client, still under way to the disk?
+ * They could overwrite those of a new mapping.
  */
 static bool place_still_writes(const struct ibnbd_srv_export *e)
 {

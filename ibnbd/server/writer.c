@@ -3,16 +3,16 @@
  * Who wrote last to each backing object: the writer generation.
  *
  * It must outlive the export: a client that lost its link holds writes while another opens, writes
- * and closes. Generations therefore live in records of their own until the module goes, by the
- * identity of a disk that has one, since its number may be another's meanwhile. For longer than the
- * module, and for disks that can be found again, writer_file.c keeps them.
+ * and closes. Generations therefore live in records of their own until the module is unloaded. The
+ * key of a record is the disk's identity, if it has one, because its device number may be reused.
+ * For longer than the module, and for disks that can be found again, writer_file.c keeps them.
  *
- * Only an open that may write makes a record: however many names a reader opens, nobody is
- * forgotten for it. Of WRITER_RECORDS the longest unused is forgotten first, but never one whose
- * object a writer has open, for which more are made. Forgetting is safe: a new record starts at a
- * new random number, so the client is fenced at worst.
+ * Only an open that may write makes a record: however many names a reader opens, no record is
+ * dropped for it. When there are WRITER_RECORDS, the least recently used one is dropped, but none
+ * whose object a writer has open; then there are more than WRITER_RECORDS. Dropping one is safe: a
+ * new record starts at a new random number, so the client is fenced at worst.
  *
- * Lock: export.c's; it is the only caller.
+ * Lock: export.c's. Callers: export.c and epoch.c.
  */
 #include <linux/list.h>
 #include <linux/random.h>

@@ -66,8 +66,8 @@ int ibtrs_clt_dirs_session_add(struct ibtrs_clt *clt);
  */
 void ibtrs_clt_dirs_session_shut(struct ibtrs_clt *clt);
 /*
- * Waits for those who are removing a path. After all other paths are gone, before the work queues
- * are. Idempotent.
+ * Waits for stores to remove_path that still run. Called when all other paths have been removed,
+ * and before the work queues are destroyed. It may be called twice.
  */
 void ibtrs_clt_dirs_session_del(struct ibtrs_clt *clt);
 /*

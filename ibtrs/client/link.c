@@ -111,7 +111,8 @@ void ibtrs_clt_link_path_down(struct ibtrs_clt_path *path)
 	if (!n && clt->opened)
 		clt->ops->link(clt->priv, IBTRS_CLT_LINK_DOWN);
 	/*
-	 * The others may have been refused because of this one (cm_may_create), and are wanted now.
+	 * The server may have refused the others while this path seemed to be up (cm_may_create):
+	 * they are tried now.
 	 */
 	if (!n)
 		ibtrs_clt_link_retry(clt, path);

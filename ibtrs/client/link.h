@@ -9,8 +9,8 @@ struct ibtrs_clt;
 struct ibtrs_clt_path;
 
 /*
- * A path learned what its server grants: allocates the slots for the first one, checks the others
- * against it. 0, or an errno and a reason.
+ * The server has granted limits to a path. The first path of the session allocates the slots; those
+ * of the others must match. 0, or an errno with the reason in *@why.
  */
 int ibtrs_clt_link_limits(struct ibtrs_clt *clt, struct ibtrs_clt_path *path, const char **why);
 /* Path work: the path is ready / not ready any more. */

@@ -3,10 +3,10 @@
  * What the host's own ports tell.
  *
  * Down: a path whose port lost its link fails at once, instead of after some heartbeats (decision
- * 11): its requests are on another path while the cable still falls. The kernel tells carrier
- * changes of all ports but the first a second late, so the first news lets us look at all, and once
- * more for what falls with it. Up: paths that wait for their next attempt make it now, and go on
- * often for a while: the other end may need a moment longer.
+ * 11), and its requests move at once. The kernel reports the carrier of all ports but the first up
+ * to a second late. So the first report makes us look at all ports, and again 100 ms later for
+ * those that go down together with it. Up: paths that wait for their next attempt make it now, and
+ * go on often for a while: the other end may need a moment longer.
  */
 #include <linux/delay.h>
 #include <linux/netdevice.h>

@@ -6,15 +6,14 @@
  *
  * So once per heartbeat interval each connection with requests out, on which nothing was completed
  * since the last look, is asked for a sign of life: a signalled zero-byte RDMA write, which the
- * peer's software never sees. It completes, and the disk is slow; or it does not, for as many
- * intervals as heartbeats may be missed and the time that the data in flight need at least, and the
- * path is failed. Its drain then moves the requests. One probe is out at a time; a send queue too
- * full for one is silent like any other.
+ * peer's software never sees. If it completes, the disk is slow. If it does not within hb_misses
+ * intervals, and the time that the data in flight need, the path fails; its drain then moves the
+ * requests. One probe is out at a time. A send queue that is too full for one counts as silent.
  *
  * Polled connections are left out: their completions are seen when somebody polls, and nobody has
  * to.
  *
- * As it comes by regularly, it also sees when a path is not marginal any more.
+ * The same work finds out when a path is not marginal any more.
  *
  * The check alone touches `watch`; `probing` is set by it and cleared by the completion, which
  * comes before the drain ends or not at all. The check is stopped before the drain, so nothing is

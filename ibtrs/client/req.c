@@ -46,7 +46,7 @@ static u32 req_cid(const struct ibtrs_clt_req *req, const struct ibtrs_clt *clt)
 
 /*
  * Post a BUSY request on connection @cid of @path, which RCU keeps. 0: it is POSTED, or POSTING
- * until @plug is flushed, or the path was told that it is broken. Else nothing was posted, and it
+ * until @plug is pulled, or the path was told that it is broken. Else nothing was posted, and it
  * is still ours.
  */
 static int req_post(struct ibtrs_clt_req *req, struct ibtrs_clt_path *path, u32 cid, u32 gen,
@@ -61,9 +61,9 @@ static int req_post(struct ibtrs_clt_req *req, struct ibtrs_clt_path *path, u32 
 		return err;
 	req->gen = gen;
 	/*
-	 * The server has made the session anew, so all that was sent before has come to its end.
-	 * It counts from 0, and would take a number of before for nobody's. A path of an earlier
-	 * life is dead, and just does not know it yet.
+	 * The server has made a new session: all that was sent to the old one has ended. It counts
+	 * tokens from 0, and would refuse one that goes on from the old count as too high. A path
+	 * of the old session is dead even if nobody has noticed yet, so its life does not count.
 	 */
 	if (unlikely(req->life != path->life && path->life == READ_ONCE(path->clt->life))) {
 		req->life = path->life;

@@ -48,7 +48,7 @@ static struct ibtrs_fault rx_fault(const struct ibtrs_clt_path *path, u32 imm)
 	return ibtrs_fault_spin(IBTRS_FAULT_CLT_COMPLETION, path->clt->name, path->name);
 }
 
-/* @rkey: non-zero when the answer brought a new key for the slot's chunk. */
+/* @payload: the eight bytes that bring a new key for the slot's chunk, or NULL. */
 static const char *rx_imm(struct ibtrs_clt_conn *conn, struct ib_wc *wc, const void *payload)
 {
 	struct ibtrs_clt_path *path = conn->path;

@@ -5,7 +5,7 @@
 #define DO(what)	IBTRS_PATH_DO_##what
 
 /*
- * What the columns guarantee, whatever order the world speaks in:
+ * What the columns guarantee, in whatever order events arrive:
  *
  * - a teardown runs exactly in BREAKING and CLOSING, is started once on the way in, and only
  *   DRAINED leads out;
@@ -15,8 +15,8 @@
  * - from every state CLOSE and DRAINED lead to CLOSED.
  *
  * RETRY is apart from CONNECT because the timer may fire, and a port may come up, in the moment
- * when CLOSE is already pending: CLOSE goes first, and the RETRY that follows must not wake the
- * dead.
+ * when CLOSE is already pending: CLOSE goes first, and the RETRY that follows must not start a
+ * closed path again.
  */
 static const struct ibtrs_path_step path_sm[IBTRS_PATH_STATES][IBTRS_PATH_EVENTS] = {
 	[IBTRS_PATH_IDLE] = {

@@ -39,8 +39,8 @@
 #define PATH_WATCHDOG	(10 * HZ)
 
 /*
- * The first time the handshake has just ended, one way or the other; then once per heartbeat
- * interval.
+ * Runs first at the end of the handshake, or at its deadline: a path that is not up then is closed.
+ * Then once per heartbeat interval.
  */
 static void path_timer(struct work_struct *work)
 {

@@ -23,8 +23,8 @@ tar -C "$top" -cf - --exclude='*.o' --exclude='*.ko' --exclude='*.mod*' --exclud
 [ -e "$well" ] || find "$copy" -name '*.o' -delete
 rm -f "$well"
 
-make -C "$kdir" M="$copy" -k -j"$(nproc)" W=1 WERROR=1 KCFLAGS=-g0 C=1 CHECK=sparse CF=-D__CHECK_ENDIAN__ \
-	modules > "$log" 2>&1
+make -C "$kdir" M="$copy" -k -j"$(nproc)" W=1 WERROR=1 KCFLAGS=-g0 \
+	C=1 CHECK=sparse CF=-D__CHECK_ENDIAN__ modules > "$log" 2>&1
 rc=$?
 found=$(grep -E ': (warning|error|fatal error): |: \*\*\* No rule to make' "$log" |
 	grep -E "^$copy/|\*\*\*" | sed "s|$copy/||g" | sort -u)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The one table of commands and options. From it come the parser of the command line, `ibnbd help`,
- * the synopsis of the manual and the completion of three shells.
+ * The table of options, and what a command is given. With the table of commands (cli/commands.h) it
+ * makes the parser of the command line, `ibnbd help`, the synopsis of the manual and the completion
+ * of three shells.
  */
 #ifndef TOOLS_CMD_H
 #define TOOLS_CMD_H

@@ -281,7 +281,8 @@ int cmd_map_run(struct cmd_args *a)
 	asked = a->map;
 	if (!ARG(a, save_only)) {
 		/*
-		 * Its links are the same whoever maps it, and so is the disk that they stand for.
+		 * A line of maps.conf for this device counts for a map by hand, too: its name is
+		 * the link, its uuid= and size= say which disk is expected.
 		 */
 		if (!e) {
 			m = maps_load(VALUE(a, file));

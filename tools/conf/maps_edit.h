@@ -11,7 +11,7 @@
 #include "tools/conf/maps_conf.h"
 
 /*
- * Put the entry into @file, or with NULL where its name stands already, or else into
+ * Write the entry to @file. If @file is NULL: to the file that has its name already, else to
  * maps.conf.d/50-saved.conf.
  */
 int maps_edit_save(const struct maps_entry *e, const char *file, bool reload);

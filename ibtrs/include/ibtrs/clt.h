@@ -60,8 +60,8 @@ struct ibtrs_clt_opts {
 };
 
 /*
- * What the server granted; constant while the session lives, except max_io_size, which may shrink
- * with a new path (spec A.10).
+ * What the server granted (spec A.10); constant while the session lives: a path that is granted
+ * less is refused.
  */
 struct ibtrs_clt_attrs {
 	u32 queue_depth;
@@ -235,8 +235,8 @@ struct ibtrs_clt_plug {
 void ibtrs_clt_plug(struct ibtrs_clt_plug *plug);
 void ibtrs_clt_unplug(struct ibtrs_clt_plug *plug);
 /*
- * ibtrs_clt_submit(), but into @plug. After 0 the request belongs to ibtrs all the same, posted or
- * not yet. @plug NULL: ibtrs_clt_submit().
+ * Like ibtrs_clt_submit(), but collects the request in @plug. If it returns 0, ibtrs owns the
+ * request, even if it is not posted yet. @plug NULL: ibtrs_clt_submit().
  */
 int ibtrs_clt_submit_plugged(struct ibtrs_clt *clt, struct ibtrs_clt_io *io,
 			     struct ibtrs_clt_plug *plug);
