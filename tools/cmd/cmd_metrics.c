@@ -94,6 +94,12 @@ static void metrics_devs(const struct state *s)
 	metrics_dev_one(s, "ibnbd_device_unflushed_bytes", "gauge",
 			"Bytes written that no flush has covered",
 			offsetof(struct state_dev, unflushed_bytes));
+	metrics_dev_one(s, "ibnbd_device_replays_total", "counter",
+			"Times that what was kept was sent again",
+			offsetof(struct state_dev, replays));
+	metrics_dev_one(s, "ibnbd_device_replayed_bytes_total", "counter",
+			"Bytes that were sent again",
+			offsetof(struct state_dev, replayed_bytes));
 	metrics_dev_one(s, "ibnbd_device_losses_total", "counter",
 			"Times that an administrator took the loss of such bytes",
 			offsetof(struct state_dev, losses));

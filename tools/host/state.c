@@ -205,6 +205,7 @@ static void state_read_dev(struct state_dev *d, const char *kname)
 			    NULL,
 			    NULL,
 			    &d->flushes };
+	int64_t *replays[] = { &d->replays, &d->replayed_bytes };
 	char *link;
 
 	d->dir = sysfs_path("block/%s", kname);
@@ -213,11 +214,12 @@ static void state_read_dev(struct state_dev *d, const char *kname)
 	state_fill(&state_type_dev, d);
 	if (d->size != SYSFS_UNKNOWN)
 		d->size *= 512;
-	state_numbers(d->dir, "stat", stat, sizeof(stat) / sizeof(stat[0]));
+	state_numbers(d->dir, "stat", stat, ARRAY_SIZE(stat));
 	if (d->read_bytes != SYSFS_UNKNOWN)
 		d->read_bytes *= 512;
 	if (d->write_bytes != SYSFS_UNKNOWN)
 		d->write_bytes *= 512;
+	state_numbers(d->dir, "ibnbd/replays", replays, ARRAY_SIZE(replays));
 	link = d->name ? links_by_name(d->name) : NULL;
 	if (link)
 		d->link = say_fmt("/dev/ibnbd/by-name/%s", link);

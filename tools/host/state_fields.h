@@ -69,6 +69,10 @@ X(unflushed_bytes, "ATRISK", BYTES, "ibnbd/unflushed_bytes", none, \
 	"written, and not covered by a flush") \
 X(kept, "KEPT", TEXT, "ibnbd/kept", none, \
 	"all of that is kept, to be sent again: no, whole, gap") \
+X(replays, "REPLAYS", NUM, NULL, none, \
+	"times that what was kept was sent again") \
+X(replayed_bytes, "REPLAYED", BYTES, NULL, none, \
+	"bytes that were sent again") \
 X(losses, "LOSSES", NUM, "ibnbd/losses", none, \
 	"times that remap took the loss of such bytes") \
 X(reads, "READS", NUM, NULL, none, \
