@@ -19,6 +19,7 @@ KINDS = ("blockio", "direct", "buffered")
 BLOCKS = 512            # that each writer comes back to
 FLUSH = 24              # after so many operations
 MOUNTS = (("direct", 5, "-o commit=300"), ("buffered", 6, "-o data=journal,commit=300"))
+MOUNTED = " ".join(f"/mnt/{kind}" for kind, _, _ in MOUNTS)
 PARTS = "\n".join(f",{mib}M" for mib in (4, 4, 4)) + "\n,,E\n,16M\n,\n"
 P = "/sys/module/ibnbd_testdisk/parameters"
 REASON = "no flush had covered the last [1-9][0-9]* MiB"
@@ -42,7 +43,7 @@ class Loss:
         s.sh("modprobe virtio_blk; wait_for 5 test -b /dev/vda; "
              f"echo '{PARTS}' | sfdisk -q /dev/vda; " + DISK + "".join(
                  f"mkfs.ext4 -q -F /dev/testdisk0p{part}; " for _, part, _ in MOUNTS), 90)
-        s.sh(UP + "for f in /mnt/*/; do for i in " + " ".join(SETTINGS) + "; do "
+        s.sh(UP + f"for f in {MOUNTED}; do for i in " + " ".join(SETTINGS) + "; do "
              f"dd if=/dev/zero of=$f/$i bs=4k count={BLOCKS} conv=fsync status=none; done; done; "
              "sync; echo 3000000 > /proc/sys/vm/dirty_writeback_centisecs; " + SERVE, 60)
         self.devs, self.logs = {}, defaultdict(list)
@@ -100,7 +101,7 @@ class Loss:
 
     def reboot(self):
         """In good order: what systemd does, then the power."""
-        self.s.sh("unload $OUR_MODULES; umount /mnt/*; modprobe -r ibnbd-testdisk", 60)
+        self.s.sh(f"unload $OUR_MODULES; umount {MOUNTED}; modprobe -r ibnbd-testdisk", 60)
         self.power_cut()
 
     # ---- the verdict -------------------------------------------------------------------------
