@@ -189,7 +189,8 @@ def stat_rates(w):
     busy_world(w)
     out = w.run("stat", "-i", "0.1", "-c", "2").out
     eq(out.count("device "), 2)
-    has(out, "rB/s", "read")
+    has(out, "rB/s", "read", "unflushed\n", " 5M\n")
+    eq(json.loads(w.run("stat", "--json").out)["devices"][0]["unflushed_bytes"], 5 << 20)
     lines = w.run("stat", "-i", "0.1", "-c", "3", "--json").out.splitlines()
     eq(len(lines), 3)
     eq([p["reads"] for p in json.loads(lines[1])["paths"]], [0, 0, 0])

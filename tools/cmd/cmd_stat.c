@@ -125,6 +125,16 @@ static void stat_count(int64_t n)
 		printf(" %8lld", (long long)n);
 }
 
+/* What no flush has covered now, in a report of an interval, too. */
+static void stat_unflushed(const struct state_dev *d, bool bytes)
+{
+	char *text = d->unflushed_bytes == SYSFS_UNKNOWN ? say_dup("-") :
+							   table_size(d->unflushed_bytes, bytes);
+
+	printf(" %9s", text);
+	free(text);
+}
+
 static void stat_text(const struct cmd_args *a, const struct state *s, struct state *old,
 		      double seconds)
 {
@@ -134,8 +144,8 @@ static void stat_text(const struct cmd_args *a, const struct state *s, struct st
 	size_t i, j;
 
 	if (head && s->nr_devs)
-		printf("%-34s %10s %10s %10s %10s %8s %8s %8s\n", "device", rd, rb, wr, wb, "r_ms",
-		       "w_ms", "inflight");
+		printf("%-34s %10s %10s %10s %10s %8s %8s %8s %9s\n", "device", rd, rb, wr, wb,
+		       "r_ms", "w_ms", "inflight", "unflushed");
 	for (i = 0; i < s->nr_devs; i++) {
 		const struct state_dev *d = &s->devs[i];
 		struct stat_line l = stat_dev(d, stat_dev_before(old, d));
@@ -148,6 +158,7 @@ static void stat_text(const struct cmd_args *a, const struct state *s, struct st
 			stat_latency(l.read_ms, l.reads);
 			stat_latency(l.write_ms, l.writes);
 			stat_count(d->inflight);
+			stat_unflushed(d, ARG(a, bytes));
 			putchar('\n');
 		}
 		free(name);
@@ -206,6 +217,7 @@ static void stat_json(const struct cmd_args *a, const struct state *s, struct st
 		json_num(&j, "read_ms", l.read_ms);
 		json_num(&j, "write_ms", l.write_ms);
 		json_num(&j, "inflight", d->inflight);
+		json_num(&j, "unflushed_bytes", d->unflushed_bytes);
 		json_end(&j);
 	}
 	json_end(&j);
