@@ -26,11 +26,12 @@ def run(t):
     def is_(dev, state, what):
         t.wait(lambda: attr(dev, "state_detail") == state, 40, f"{what}: {state}")
 
-    def lose(dev):
+    def lose(*devs):
         """The disk forgets, and a read makes the client ask."""
         s.sh(f"echo 1 > {P}/power_cut; echo 1 > {CTL}/testdisk0/cache_lost")
-        c.sh(f"dd if={dev} of=/dev/null bs=4k skip=1 count=1 iflag=direct status=none || true",
-             timeout=60)
+        for dev in devs:
+            c.sh(f"dd if={dev} of=/dev/null bs=4k skip=1 count=1 iflag=direct status=none || true",
+                 timeout=60)
 
     def somebody_writes(char):
         other = c.sh("map testdisk0 sessname=s2 unflushed=ignore")
@@ -103,3 +104,18 @@ def run(t):
     t.eq((got(), attr(dev, "losses"), attr(dev, "replays").split()[0]), ("F", "0", "1"),
          "it is sent again, and nothing given up")
     c.sh(f"unmap {dev}; unmap {reader}")
+
+    t.log("--- a migration: both write, and the older write is not put over the newer one")
+    old = c.sh("map testdisk0 access_mode=migration unflushed=replay hold=-1")
+    put(old, "G")
+    new = c.sh("map testdisk0 access_mode=migration sessname=s2 unflushed=replay hold=-1")
+    put(new, "H")
+    lose(old, new)
+    for dev in old, new:
+        t.wait(lambda: attr(dev, "state_detail") in ("open", "fenced"), 40, f"{dev}: it knows")
+    found = {dev: (attr(dev, "state_detail"), attr(dev, "reason")) for dev in (old, new)}
+    t.log(f"on the disk {got()}; {found}")
+    t.eq(found[old][0], "fenced", "the old one has lost a write, and another one has written")
+    t.ok(got() != "G", "the older write")
+    t.ok(got() == "H" or found[new][0] == "fenced", "the newer write is there, or its loss is told")
+    c.sh(f"unmap {old}; unmap {new}")
