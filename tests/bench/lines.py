@@ -17,7 +17,8 @@ Runs: disks     eight disks of one session, eight jobs, each on a CPU of its own
       disk      one disk, the same jobs
       loose     eight disks, and jobs that the scheduler moves about
       two       like disks, but client and server are two machines, each with a plugin of its own;
-                a figure of each, so what goes between them is in neither
+                a figure of each, so what goes between them is in neither. Each connection is
+                handled on its CPU, as adapters do it (steer.c)
 
 `own` is what the modules of the stack moved themselves.  `copies` are data: each 4 KiB is 64 lines,
 copied by a CPU here where an adapter would do it.  Kernel time, which an emulated machine has more
@@ -143,6 +144,8 @@ def count(m, run, rw, seconds):
         owners = whose.whose(one, [at for _, at, _ in c.hottest()], text,
                              {name for name, mod in names if mod})
         found[end] = c, int(job.out().split()[-1]) // kib, owners
+    if run == "two":
+        m.check()
     return found
 
 
@@ -252,14 +255,15 @@ def main():
         subprocess.run([bench.REPO / "tests/interop/build-peer.sh", kver], check=True)
     here = bench.REPO / "tests/bench"
     LinesVM.plugin = image.compiled(here / "lines.c", "-shared", "-fPIC")
-    mark = image.compiled(here / "mark.c", "-static")
+    tools = [(image.compiled(here / f"{name}.c", "-static"), f"bin/{name}")
+             for name in ("mark", "steer")]
     vm.VM = LinesVM
     out = bench.REPO / "bench/out"
     out.mkdir(parents=True, exist_ok=True)
     started, every, failed = time.monotonic(), {}, 0
     with launch.alone():
         boot = vm.Boot(kver, [here / "floor", here / "whose", *launch.module_dirs(kver)],
-                       [*launch.programs(), (mark, "bin/mark")])
+                       [*launch.programs(), *tools])
         try:
             for target, two in series(targets, runs, o.repeat):
                 mine = [run for run in runs if (run == "two") == two]

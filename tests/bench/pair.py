@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Two machines with one target between them, for lines.py: like bench.Machine, but the client and
 the server have a machine each, so only what really goes between them does."""
+import re
 import bench, case, vm                      # noqa: E402
 
 SERVER = "10.0.0.2"
@@ -21,6 +22,7 @@ class Pair:
             self.peer.sh(f"ram_disks {disks} {bench.RAM_MIB}; . /h/peers.sh; "
                          + self.serve([f"/dev/{n}" for n in names]), 300)
             self.devs = self.sh(". /h/peers.sh; " + self.map(names)).split()
+            self.steer(smp)
         except BaseException:
             self.off()
             raise
@@ -37,7 +39,39 @@ class Pair:
         if self.target == "nvme":
             return (f"nvme_connect {SERVER}; for ((i = 1; i <= {len(names)}; i++)); "
                     "do disk /dev/nvme0n$i; done")
-        return f"FAMILY={self.family()}; for d in {' '.join(names)}; do disk $(map $d); done"
+        # under a plugin a machine is too slow for heartbeats of a second
+        hb = " hb_interval_ms=10000" * self.target.startswith("ibnbd")
+        return f"FAMILY={self.family()}; for d in {' '.join(names)}; do disk $(map $d{hb}); done"
+
+    def steer(self, cpus):
+        """Each connection is handled by the CPU whose requests it carries, as with an adapter,
+        which has a completion queue for each CPU: that one is found by what a read there sends."""
+        def sent():
+            return {qp["lqpn"]: int(qp["sq-psn"]) for qp in self.queue_pairs(self.vm)}
+
+        order = []
+        for cpu in range(cpus):
+            before = sent()
+            self.sh(f"fio --name=x --filename={self.devs[0]} --cpus_allowed={cpu} --thread "
+                    "--direct=1 --rw=read --bs=4k --number_ios=64 --size=256k > /dev/null")
+            after = sent()
+            order.append(max(before, key=lambda qp: (after[qp] - before[qp]) & 0xffffff))
+        if len(set(order)) != cpus:
+            raise vm.VMError(f"{self.target}: CPUs have the queue pairs {order}")
+        theirs = {qp["rqpn"]: qp["lqpn"] for qp in self.queue_pairs(self.peer)}
+        self.steered = set(order)
+        for m, qps in (self.vm, order), (self.peer, [theirs[qp] for qp in order]):
+            m.spawn(f"exec steer eth0 {' '.join(qps)} > /h/steer")
+            m.sh("wait_for 20 grep -q steers /h/steer", 60)
+
+    def queue_pairs(self, m):
+        return [dict(zip(words[::2], words[1::2])) for words in map(
+            str.split, re.findall("lqpn.*type RC.*", m.sh("rdma resource show qp", 60)))]
+
+    def check(self):
+        """A path that was made anew has queue pairs that nobody steers."""
+        if not self.steered <= {qp["lqpn"] for qp in self.queue_pairs(self.vm)}:
+            raise vm.VMError(f"{self.target}: its connections were made anew")
 
     def sh(self, script, timeout=600):
         return self.vm.sh(script, timeout)
