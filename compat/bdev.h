@@ -29,8 +29,9 @@ int vfs_path_lookup(struct dentry *dentry, struct vfsmount *mnt, const char *nam
 #endif
 
 /*
- * The last fput of a kernel thread is handed to a work item; so that a closed
- * export is closed when its owner reads "closed", wait for that item.
+ * The kernel hands the last fput() of a kernel thread to a work item. Wait for
+ * that item, so that the file is really closed when the owner of the export
+ * reads "closed".
  */
 static inline void cx_fput(struct file *file)
 {
@@ -41,9 +42,10 @@ static inline void cx_fput(struct file *file)
 
 /* ---- opening a block device by number ------------------------------------ */
 /*
- * A holder claims the disk: nobody else can claim it meanwhile, and nobody at
- * all a partition of it, or the disk that it is a partition of. All opens with
- * one holder share the claim. NULL claims nothing.
+ * A holder claims the block device. As long as the claim lasts, no other holder
+ * can claim it, and no holder at all can claim a partition of it or, if it is a
+ * partition, its whole disk. All opens with the same holder share the claim. A
+ * holder of NULL claims nothing.
  */
 #if !HAVE_BLK_MODE_T		/* 6.5 */
 typedef fmode_t blk_mode_t;
@@ -245,10 +247,11 @@ static inline ssize_t cx_read_iter(struct kiocb *iocb, struct iov_iter *iter)
 }
 
 /*
- * vfs_iocb_iter_write() takes the freeze protection itself on some kernels and
- * leaves it to the caller on others, which no header shows. Going to the file
- * directly, as loop and nvmet do, keeps one owner for it: taken here, dropped
- * here unless the write was queued; then cx_write_done() drops it.
+ * On some kernels vfs_iocb_iter_write() takes the freeze protection itself, on
+ * others the caller must take it, and no header shows which. So this calls
+ * write_iter of the file directly, as loop and nvmet do. It takes the
+ * protection, and drops it unless the write was queued; then cx_write_done()
+ * must drop it.
  */
 static inline ssize_t cx_write_iter(struct kiocb *iocb, struct iov_iter *iter)
 {
@@ -266,11 +269,11 @@ static inline void cx_write_done(struct kiocb *iocb)
 	kiocb_end_write(iocb);
 }
 
-/* what offset, length and memory of a direct transfer must be a multiple of */
+/* offset, length and memory of a direct transfer must be multiples of this; 0: no direct I/O */
 static inline unsigned int cx_dio_align(struct file *file)
 {
 	struct block_device *bdev = file_inode(file)->i_sb->s_bdev;
-#if HAVE_STATX_DIOALIGN		/* 6.1; file systems that do not say fall through */
+#if HAVE_STATX_DIOALIGN		/* 6.1; file systems that do not report it fall through */
 	struct kstat st;
 
 	if (!vfs_getattr(&file->f_path, &st, STATX_DIOALIGN, AT_STATX_SYNC_AS_STAT) &&

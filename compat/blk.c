@@ -19,7 +19,7 @@ static void limits_fill(struct queue_limits *l, const struct cx_limits *c)
 	l->max_discard_segments = max(c->max_discard_segments, 1U);
 	l->max_secure_erase_sectors = c->max_secure_erase_sectors;
 	l->max_write_zeroes_sectors = c->max_write_zeroes_sectors;
-#if HAVE_LIMITS_HW_WZEROES_UNMAP	/* 6.17: all of them or none */
+#if HAVE_LIMITS_HW_WZEROES_UNMAP	/* 6.17: all write zeroes may unmap, or none */
 	l->max_hw_wzeroes_unmap_sectors =
 		c->max_hw_wzeroes_unmap_sectors ? c->max_write_zeroes_sectors : 0;
 #endif
@@ -134,10 +134,11 @@ struct gendisk *cx_alloc_disk(struct blk_mq_tag_set *set, const struct cx_limits
 }
 
 #if !HAVE_BDOPS_FREE_DISK
-static void (*disk_freed)(struct gendisk *disk);	/* of the one driver that there is */
+static void (*disk_freed)(struct gendisk *disk);	/* only one driver sets it */
 
 /*
- * The driver core asks the device itself first, and the block core leaves that to whoever wants it.
+ * The driver core calls the release of the device itself, if it has one, instead of the release of
+ * its type or class. The block core leaves that of the device unset, so it is free for us.
  */
 static void disk_release(struct device *d)
 {
@@ -150,14 +151,14 @@ static void disk_release(struct device *d)
 #endif
 
 /**
- * cx_add_disk() - show the disk to the world, with its attributes
+ * cx_add_disk() - make the disk visible, with its attributes
  * @parent: parent device or NULL
  * @disk: from cx_alloc_disk()
  * @groups: attribute groups, there before the first uevent
- * @free_disk: what the disk's operations have in BD_FREE_DISK(): called when
- *	the last reference to the disk is gone, unless adding it failed; or NULL
+ * @free_disk: the function in BD_FREE_DISK() of the disk's operations, or NULL;
+ *	called when the last reference is dropped, unless adding the disk failed
  *
- * Return: 0, or a negative errno; then cx_free_disk(), without del_gendisk().
+ * Return: 0, or a negative errno: then call cx_free_disk(), not del_gendisk().
  */
 int cx_add_disk(struct device *parent, struct gendisk *disk,
 		const struct attribute_group **groups,
@@ -185,12 +186,13 @@ int cx_add_disk(struct device *parent, struct gendisk *disk,
  * @disk: a disk whose queue is quiesced
  * @lim: all limits, not only those that changed
  *
- * Does not freeze the queue, so held requests do not hold up the change: the
- * caller ends those that no longer fit.
+ * Does not freeze the queue, so held requests do not delay the change. The
+ * caller must end requests that do not fit the new limits.
  *
- * Return: 0; -EBUSY: somebody is changing an attribute, and may wait for what
- * is held, so we do not wait for it; or a negative errno when the block core
- * refuses the set. Nothing has changed then.
+ * Return: 0; -EBUSY if somebody is changing an attribute of the queue (that
+ * writer may wait for held requests, so we do not wait for the writer); or
+ * another negative errno if the block core refuses the limits. After an error
+ * nothing has changed.
  */
 int cx_update_limits(struct gendisk *disk, const struct cx_limits *lim)
 {
@@ -198,8 +200,8 @@ int cx_update_limits(struct gendisk *disk, const struct cx_limits *lim)
 	struct queue_limits l;
 
 	/*
-	 * queue_limits_start_update(), but it would wait: a writer of a limit in sysfs has the lock
-	 * and freezes the queue.
+	 * Not queue_limits_start_update(), because it waits for the lock: a sysfs write of a limit
+	 * holds the lock while it freezes the queue.
 	 */
 	if (!mutex_trylock(&disk->queue->limits_lock))
 		return -EBUSY;
@@ -212,8 +214,8 @@ int cx_update_limits(struct gendisk *disk, const struct cx_limits *lim)
 
 	limits_set(q, lim);
 	/*
-	 * max_sectors_kb, which an administrator may have made smaller; newer kernels keep it by
-	 * themselves
+	 * Keep max_sectors_kb if an administrator has made it smaller. Newer kernels keep it
+	 * themselves.
 	 */
 	if (max < hw && max < q->limits.max_sectors)
 		q->limits.max_sectors = max;
@@ -222,14 +224,16 @@ int cx_update_limits(struct gendisk *disk, const struct cx_limits *lim)
 }
 
 /**
- * cx_disable_op() - a disk does not do after all what its limits had promised
+ * cx_disable_op() - the limits offered this kind of op, but it was refused
  * @rq: the request that was refused
  *
- * Ends the promise, so that the block layer asks no more, and writes zeroes or
- * says EOPNOTSUPP by itself; cx_update_limits() renews it. For completions: any
- * context. Requests that were made before still come.
+ * Sets the limit for this kind of op to 0. The block layer then sends no new
+ * ones: it writes zeroes by itself, or returns EOPNOTSUPP. Requests that were
+ * made before may still come. cx_update_limits() sets the limit again.
  *
- * Return: it was a promise that can be taken back.
+ * Context: any; made for completions.
+ *
+ * Return: true if this kind of op can be disabled.
  */
 bool cx_disable_op(struct request *rq)
 {
@@ -266,7 +270,7 @@ bool cx_disable_op(struct request *rq)
  */
 void cx_free_disk(struct gendisk *disk)
 {
-#if HAVE_BLK_CLEANUP_DISK	/* 5.14 .. 5.18 */
+#if HAVE_BLK_CLEANUP_DISK	/* 5.14 .. 5.19 */
 	blk_cleanup_disk(disk);
 #elif HAVE_ALLOC_DISK || HAVE_ALLOC_DISK_LIMITS
 	put_disk(disk);
@@ -302,7 +306,7 @@ struct request_queue *cx_alloc_queue(struct blk_mq_tag_set *set, void *data)
 #if HAVE_QUEUE_FLAG_SKIP_QUIESCE	/* 6.2 .. 6.10 */
 	blk_queue_flag_set(QUEUE_FLAG_SKIP_TAGSET_QUIESCE, q);
 #elif !HAVE_QUEUE_DISK
-	blk_queue_flag_set(QUEUE_FLAG_SCSI_PASSTHROUGH, q);	/* marks it for us */
+	blk_queue_flag_set(QUEUE_FLAG_SCSI_PASSTHROUGH, q);	/* see queue_has_disk() */
 #endif
 	return q;
 }
@@ -325,9 +329,10 @@ void cx_free_queue(struct request_queue *q)
  * cx_set_unused() - has the last queue left a tag set?
  * @set: tag set to which nobody adds a queue any more
  *
- * The queue of a disk that could not be added leaves with the last reference to the disk, and a
- * reader of /proc/partitions may hold one: the set must live until then. Does not wait for the
- * lock, so whoever holds it has nobody to wake, and is done with it, when we get it.
+ * The queue of a disk that could not be added leaves the set when the last reference to the disk is
+ * dropped, and a reader of /proc/partitions may hold one. The set must live until then. This only
+ * tries the lock. So the task that releases the lock has no waiter to wake, and does not touch the
+ * lock any more when we get it.
  */
 bool cx_set_unused(struct blk_mq_tag_set *set)
 {
@@ -350,7 +355,7 @@ static bool queue_has_disk(struct request_queue *q)
 #endif
 }
 
-/* one grace period for all queues, not one for each */
+/* waits for one grace period for all queues, not for one per queue */
 void blk_mq_quiesce_tagset(struct blk_mq_tag_set *set)
 {
 	struct request_queue *q, *any = NULL;

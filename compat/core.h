@@ -69,7 +69,7 @@ DEFINE_FREE(kfree, void *, kfree(_T))
 #else
 #define const_bin_attr
 #endif
-#ifdef class_create		/* 6.4 made it a function and took the owner away */
+#ifdef class_create		/* until 6.3 a macro that also takes the owner */
 static inline struct class *compat_class_create(const char *name)
 {
 	return class_create(THIS_MODULE, name);

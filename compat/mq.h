@@ -24,7 +24,7 @@
  * @max_discard_segments: 0 or 1 = one range in each discard
  * @max_secure_erase_sectors: 0 = no secure erase
  * @max_write_zeroes_sectors: 0 = no write zeroes
- * @max_hw_wzeroes_unmap_sectors: 0 = a write of zeroes keeps its blocks
+ * @max_hw_wzeroes_unmap_sectors: 0 = a write of zeroes keeps its blocks allocated
  * @virt_boundary_mask:	0 = gaps are fine
  * @dma_alignment:	mask, 0 = the kernel's default
  * @write_cache:	a volatile cache, flushes wanted
@@ -73,8 +73,8 @@ bool set_capacity_and_notify(struct gendisk *disk, sector_t sectors);
 #endif
 
 /*
- * Whoever opens the disk next has its partition table read. A kernel before 5.17 leaves that to
- * partprobe.
+ * The next open of the disk reads its partition table. A kernel before 5.17 does not: there
+ * partprobe must do it.
  */
 static inline void cx_need_part_scan(struct gendisk *disk)
 {
@@ -93,9 +93,9 @@ void blk_mq_unquiesce_tagset(struct blk_mq_tag_set *set);
 #endif
 
 /**
- * cx_wait_quiesce_done() - no queue_rq runs any more on queues quiesced _nowait
- * @set: their tag set
- * @q: any one of them
+ * cx_wait_quiesce_done() - wait until no queue_rq runs on queues quiesced _nowait
+ * @set: the tag set of these queues
+ * @q: any of these queues
  */
 static inline void cx_wait_quiesce_done(struct blk_mq_tag_set *set, struct request_queue *q)
 {
@@ -104,12 +104,12 @@ static inline void cx_wait_quiesce_done(struct blk_mq_tag_set *set, struct reque
 #elif HAVE_MQ_WAIT_QUIESCE_Q	/* 5.16 */
 	blk_mq_wait_quiesce_done(q);
 #else
-	blk_mq_quiesce_queue(q);	/* counts nothing on these kernels, and waits */
+	blk_mq_quiesce_queue(q);	/* keeps no count on these kernels: it only waits */
 #endif
 }
 
 /* ---- tag set flags -------------------------------------------------------- */
-#if !HAVE_MQ_F_SHOULD_MERGE	/* always on since 6.14; before, must be set */
+#if !HAVE_MQ_F_SHOULD_MERGE	/* always on since 6.14; must be set before */
 #define BLK_MQ_F_SHOULD_MERGE	0
 #endif
 #if !HAVE_MQ_F_NO_SCHED_BY_DEFAULT	/* 5.14 */
@@ -212,7 +212,7 @@ static inline void cx_rq_list_add_tail(cx_rq_list_t *l, struct request *rq)
 	}									\
 	static int fn##_disk(struct gendisk *disk, struct hd_geometry *geo)
 #endif
-#if HAVE_BDOPS_FREE_DISK	/* 5.18; before, cx_add_disk() sees to it */
+#if HAVE_BDOPS_FREE_DISK	/* 5.18; before, cx_add_disk() sets fn up */
 #define BD_FREE_DISK(fn)		.free_disk = fn,
 #else
 #define BD_FREE_DISK(fn)

@@ -9,14 +9,14 @@
  *	no error                     ->  #define HAVE_<name> 1
  *	error anywhere else          ->  the environment is broken: stop, show it
  *
- * A missing function is reported at its first call only; the awk script knows
- * and marks every PROBE that calls it.
+ * The compiler reports a missing function at its first call only, so probes.awk
+ * marks every PROBE that calls this function.
  *
- * Rules: one question per PROBE; each is asked by some shim or in shapes.h
- * (fixtures.py checks); a PROBE is true on the NEWEST kernel wherever
+ * Rules: one question per PROBE; some shim or shapes.h uses each answer
+ * (fixtures.py checks it); a PROBE is true on the NEWEST kernel wherever
  * possible; no top-level declarations between PROBEs; headers that may be
  * missing are guarded by __has_include; things that are macros on the kernels
- * that have them need no PROBE (use #ifdef in compat.h).
+ * that have them need no PROBE (use #ifdef in the shims).
  */
 #include <linux/module.h>
 #include <linux/kernel.h>
@@ -55,7 +55,7 @@
 
 #define PROBE(name) static void __maybe_unused probe_##name(void)
 
-/* to expand a macro and throw the result away: asks for its number of arguments */
+/* expands a macro and drops the result: tests how many arguments the macro takes */
 #define STR_(x...) #x
 #define STR(x...) STR_(x)
 
@@ -253,7 +253,7 @@ PROBE(ASSIGN_STR_1ARG) {	/* 6.10 */
 	const char *s = STR(__assign_str(x)); (void)s;
 }
 PROBE(SCOPED_WITH_INIT_FS) { scoped_with_init_fs() ; }	/* 7.3 */
-PROBE(USERSPACE_INIT_FS) {	/* 7.3: what the one before has to do with */
+PROBE(USERSPACE_INIT_FS) {	/* 7.3: it came with SCOPED_WITH_INIT_FS */
 	struct fs_struct *f = userspace_init_fs; (void)f;
 }
 

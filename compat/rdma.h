@@ -6,7 +6,7 @@
 #include <rdma/ib_verbs.h>
 #include <rdma/rdma_cm.h>
 
-#if !HAVE_RDMA_MIN_RNR		/* 5.15: the default of 5.10 is what we would set least often */
+#if !HAVE_RDMA_MIN_RNR		/* 5.15; older kernels keep their default timer */
 static inline int rdma_set_min_rnr_timer(struct rdma_cm_id *id, u8 min_rnr_timer)
 {
 	return 0;

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Kernels that we do not know. Where a shim has a body for each shape that a thing ever had, "none
- * of the newer ones" means the oldest. That is wrong on a kernel that is newer than the newest
- * shape, and would end in errors which name everything but the cause, or in none. So here the build
- * stops with one line, if an answer says "old" although another one, younger than the change, says
- * "new".
+ * Stops the build on a kernel that the shims do not know. A shim has one body for each shape that
+ * an interface ever had, and uses the oldest body if no probe of a newer shape says yes. That is
+ * wrong on a kernel that is newer than the newest known shape: the errors that follow do not name
+ * the cause, or there are none. So the build stops here with one line if one probe says "old",
+ * although another probe of something younger than the change says "new".
  *
- * Vendors bring parts of younger kernels back, the block layer most of all: what vouches for a
- * change belongs to the same part, or is younger than all that we know. fixtures.py tries each
- * answer of the newest kernel the other way round. probe.mk asks, and adds where to read on.
+ * Vendors backport parts of newer kernels, most of all the block layer. So the probe that says
+ * "new" must belong to the same part of the kernel as the change, or be younger than all vendor
+ * kernels that we know. fixtures.py inverts each answer of the newest kernel. probe.mk reads this
+ * file, and adds to its line where to read more.
  */
 #ifndef IBNBD_COMPAT_SHAPES_H
 #define IBNBD_COMPAT_SHAPES_H
 
-/* ---- what all have ------------------------------------------------------- */
+/* ---- what all kernels have ----------------------------------------------- */
 #if !HAVE_MQ_F_TAG_HCTX_SHARED
 #error "BLK_MQ_F_TAG_HCTX_SHARED is not what we know: the kernel is older than 5.10, or has changed it"
 #elif !HAVE_MQ_F_STACKING
@@ -87,7 +88,7 @@
 #endif
 #endif
 
-/* ---- 7.3: all that the newest has; either of these came with it ---------- */
+/* ---- 7.3: all that the newest kernel has; either of these came with 7.3 -- */
 #if HAVE_SCOPED_WITH_INIT_FS || HAVE_USERSPACE_INIT_FS
 #if !HAVE_SCOPED_WITH_INIT_FS
 #error "scoped_with_init_fs() has a shape that compat/bdev.h does not know"

@@ -5,12 +5,12 @@
  * A mapping in order: parse the line, claim its name (session and device), take a number, find or
  * open the session, OPEN on the server, add the disk, link it. The store returns when the disk is
  * there with all its attributes, so a returned write means a device. A writer that wants a name
- * that is being removed waits for the removal, killable (L5), and takes the number after that: the
- * same again, unless somebody has the old disk open still.
+ * whose device is being removed waits for the removal, killable (L5), and takes a number after
+ * that: the old number again, unless somebody still has the old disk open.
  *
- * Undoing a half made mapping is unmapping it: the same road, run by the same work, and the store
- * waits for its end, but not for ever. Each claimed device holds a reference to the module, dropped
- * by its removal, so that the module can not be unloaded under a disk.
+ * A mapping that fails half way is undone by unmapping it, with the same work. The store waits for
+ * the end of that work, but for a limited time only. Each claimed device holds a reference to the
+ * module, which its removal drops, so that the module can not be unloaded under a disk.
  */
 #include <linux/device.h>
 #include <linux/kobject.h>
@@ -56,7 +56,7 @@ static int ctl_add_disk(struct ibnbd_clt_dev *dev)
 	return 0;
 }
 
-/* From the claim on, a failure is undone by the removal. */
+/* The removal undoes a mapping that fails in here. */
 static int ctl_map_claimed(struct ibnbd_clt_dev *dev)
 {
 	struct ibnbd_clt_session *s;

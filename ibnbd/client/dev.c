@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A mapped device, as an object: its memory, its news, its reason. Its state: dev_state.c; its
- * works: recover.c.
+ * A mapped device as an object: its memory, its news, its reason. dev_state.c has its state,
+ * recover.c its works.
  *
- * News that need a message, or come from where nothing may sleep, are bits in dev->news; one work
- * per device does them.
+ * News that requires a message, or that comes from a context which may not sleep, is a bit in
+ * dev->news; one work per device acts on it.
  */
 #include <linux/slab.h>
 #include "ibnbd/client/dev.h"
@@ -19,8 +19,8 @@
 #include "ibnbd/logic/linkname.h"
 
 /*
- * However often a server says that the size is another one, it is asked once a second: each answer
- * may bring a uevent, a line in the log and a look at the partitions.
+ * However often a server reports a new size, it is asked once a second at most: each answer may
+ * cause a uevent, a line in the log and a scan for partitions.
  */
 #define DEV_RESIZE_EVERY	HZ
 
@@ -35,7 +35,7 @@ void ibnbd_clt_dev_resized(struct ibnbd_clt_dev *dev)
 	long left = READ_ONCE(dev->resize_next) - jiffies;
 
 	set_bit(IBNBD_CLT_NEWS_RESIZED, &dev->news);
-	if (left > 0)	/* work that is due sooner is not put off, nor hurried */
+	if (left > 0)	/* a work that is already queued keeps its time */
 		queue_delayed_work(ibnbd_clt_dev_wq, &dev->work, left);
 	else
 		mod_delayed_work(ibnbd_clt_dev_wq, &dev->work, 0);
@@ -49,7 +49,7 @@ bool ibnbd_clt_dev_takes_resized(struct ibnbd_clt_dev *dev)
 	return true;
 }
 
-/* Sooner, when the work runs for another reason. */
+/* OPEN is sent sooner if the work runs sooner for another reason. */
 void ibnbd_clt_dev_ask_later(struct ibnbd_clt_dev *dev, unsigned long delay)
 {
 	set_bit(IBNBD_CLT_NEWS_OPEN, &dev->news);
@@ -95,7 +95,7 @@ struct ibnbd_clt_dev *ibnbd_clt_dev_alloc(const struct ibnbd_map *m)
 	INIT_DELAYED_WORK(&dev->flush_work, ibnbd_clt_replay_flush_work);
 	dev->resize_next = jiffies;
 	ratelimit_state_init(&dev->uevent_limit, IBNBD_CLT_UEVENT_SPAN, IBNBD_CLT_UEVENT_BURST);
-	ratelimit_set_flags(&dev->uevent_limit, RATELIMIT_MSG_ON_RELEASE);	/* not a word */
+	ratelimit_set_flags(&dev->uevent_limit, RATELIMIT_MSG_ON_RELEASE);	/* no messages */
 	INIT_DELAYED_WORK(&dev->uevent_work, ibnbd_clt_disk_uevent_work);
 	INIT_WORK(&dev->remove_work, ibnbd_clt_remove_work);
 	init_completion(&dev->mapped);

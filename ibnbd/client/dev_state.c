@@ -9,20 +9,20 @@
  * from the state. The queue is quiesced while I/O is held, and while device id and limits change.
  *
  *	link down	held; after hold= seconds failed: what is parked ends, new I/O ends at once.
- *			What was held before, and has not been completed in between, has been held
- *			all the time
+ *			A request that was held before and has not been completed since counts as
+ *			held all the time
  *	link up		re-OPEN; limits and identity are compared; the same disk: device id into the
  *			parked requests, replay. Another disk, or a server that says no for good:
- *			fenced. No answer for 10 s while the session is up: failed (L4), and asked
- *			again.
+ *			fenced. No answer for 10 s while the session is up: failed (L4), and OPEN is
+ *			sent again.
  *	unmap		ends what is held, then the removal work (remove.c)
  *
- * L8: when a write was given up that the server may still execute, the device takes no writes until
- * it can not (asked with each OPEN, every half second), or an administrator remaps it. Our server
- * can be told: see open.c.
+ * L8: after a write was given up that the server may still execute, the device takes no writes
+ * until the server can not execute it any more (checked with each OPEN, every half second), or
+ * until an administrator remaps the device. A server of ours can be told by CLOSE: see open.c.
  *
- * Locking: open_lock > lock; session->lock > lock. Under dev->lock memory is allocated NOIO: it may
- * be reclaimed by writing to this very disk.
+ * Locking: open_lock is taken before lock, and session->lock before lock. Under dev->lock memory is
+ * allocated NOIO, because memory may be reclaimed by writing to this very disk.
  */
 #include <linux/log2.h>
 #include <linux/sched/mm.h>
@@ -80,9 +80,9 @@ bool ibnbd_clt_dev_abort(struct ibnbd_clt_dev *dev)
 }
 
 /*
- * The gate is shut: wait for those who passed it before, end what is parked, and let the queue run
- * into the gate. What is still in flight on a path that dies gets parked later: sweep until nothing
- * is left.
+ * The gate is shut: waits for the callers that passed it before, ends what is parked, and starts
+ * the queue again, so that new requests fail at the gate. A request in flight on a path that dies
+ * is parked later: sweep until nothing is left.
  */
 static void dev_fail(struct ibnbd_clt_dev *dev)
 {
@@ -117,7 +117,7 @@ void ibnbd_clt_dev_arm(struct ibnbd_clt_dev *dev)
 				 time_after(end, jiffies) ? end - jiffies : 0);
 	else
 		cancel_delayed_work(&dev->hold_work);
-	/* What is held waits in the block layer, where the transport does not see it. */
+	/* The transport does not see requests that are held in the block layer. */
 	ibtrs_clt_want(dev->sess->clt, dev->hold_armed ? ibnbd_clt_dev_hold_seconds(dev) : INT_MAX);
 }
 
@@ -129,7 +129,8 @@ static void dev_settle(struct ibnbd_clt_dev *dev)
 }
 
 /*
- * Take over the server's answer, in the middle of a step. What does not fit it any more ends (L2).
+ * Takes over the server's answer, in the middle of a step. Requests that do not fit it any more end
+ * with an error (L2).
  */
 static int dev_commit(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g)
 {
@@ -163,8 +164,8 @@ bool ibnbd_clt_dev_is_quiet(struct ibnbd_clt_dev *dev)
 	if (ibnbd_clt_inflight_posted(dev))
 		return false;
 	/*
-	 * A slot is free before the block layer hears of it: whatever is just telling it is past
-	 * that.
+	 * A request stops counting as posted before the block layer hears of it. After a grace
+	 * period, the completions that were running have finished.
 	 */
 	synchronize_rcu();
 	return true;
@@ -261,7 +262,7 @@ static const dev_action dev_actions[] = {
 	[const_ilog2(IBNBD_DEV_DO_REMOVE)]	= dev_do_remove,
 };
 
-/* In the order of their bits, up to the first that fails. */
+/* Runs the actions in the order of their bits, up to the first that fails. */
 static int dev_do(struct ibnbd_clt_dev *dev, unsigned long actions, enum ibnbd_dev_state old,
 		  const struct ibnbd_clt_grant *g)
 {
@@ -316,8 +317,8 @@ static bool dev_step(struct ibnbd_clt_dev *dev, enum ibnbd_dev_event ev,
 }
 
 /*
- * A holder of dev->lock must not wait for memory that is reclaimed by writing to this disk: its own
- * recovery waits for the lock.
+ * A holder of dev->lock must not wait for memory that is reclaimed by writing to this disk, because
+ * the recovery of this disk needs the lock.
  */
 bool ibnbd_clt_dev_post(struct ibnbd_clt_dev *dev, enum ibnbd_dev_event ev,
 			const struct ibnbd_clt_grant *g)
@@ -331,7 +332,7 @@ bool ibnbd_clt_dev_post(struct ibnbd_clt_dev *dev, enum ibnbd_dev_event ev,
 	return taken;
 }
 
-/* The disk is shown. The link may have gone down meanwhile: from here on hold= counts. */
+/* The disk is shown. hold= counts from here on, also if the link went down before. */
 void ibnbd_clt_dev_added(struct ibnbd_clt_dev *dev)
 {
 	guard(mutex)(&dev->lock);

@@ -6,13 +6,13 @@
 #include "ibnbd/client/dev.h"
 
 #define IBNBD_CLT_LATE_S	10		/* L4 */
-/* what is parked, or in flight on a path that dies */
+/* time to the next sweep of what is parked, or in flight on a path that dies */
 #define IBNBD_CLT_SWEEP		(HZ / 10 ?: 1)
 #define IBNBD_CLT_SETTLE	(HZ / 2)	/* L8 */
 
 /*
- * End what is parked; a write that the server may still execute bars all others (L8). Return:
- * something is still in flight.
+ * Ends what is parked or strayed. If the server may still execute a write of these, the device
+ * takes no writes (L8). Return: true if something is still in flight.
  */
 bool ibnbd_clt_dev_abort(struct ibnbd_clt_dev *dev);
 
@@ -20,14 +20,14 @@ bool ibnbd_clt_dev_abort(struct ibnbd_clt_dev *dev);
  * ibnbd_clt_dev_post() - the one writer of dev->state
  * @g: with OPENED and REMAPPED, else NULL
  *
- * Why it happened is said before, by ibnbd_clt_dev_say(). Return: false when the event means
- * nothing in this state, or the block layer refused what @g says: the device is fenced then.
+ * The caller sets the reason before, by ibnbd_clt_dev_say(). Return: false if the event means
+ * nothing in this state, or if the block layer refused the limits of @g; the device is then fenced.
  */
 bool ibnbd_clt_dev_post(struct ibnbd_clt_dev *dev, enum ibnbd_dev_event ev,
 			const struct ibnbd_clt_grant *g);
 
 /*
- * The gate is shut: is nothing of it in flight? What is parked stands still. Under dev->lock.
+ * Is nothing of @dev in flight? The gate is shut, so what is parked stays parked. Under dev->lock.
  */
 bool ibnbd_clt_dev_is_quiet(struct ibnbd_clt_dev *dev);
 
@@ -35,16 +35,16 @@ bool ibnbd_clt_dev_is_quiet(struct ibnbd_clt_dev *dev);
 void ibnbd_clt_dev_replay(struct ibnbd_clt_dev *dev);
 /* L15: nothing is held before add_disk() has read the partition table. */
 int ibnbd_clt_dev_hold_seconds(const struct ibnbd_clt_dev *dev);
-/* I/O is held: hold= ends it, from now on as it is now. */
+/* I/O is held: starts the timer that ends it, with the value that hold= has now. */
 void ibnbd_clt_dev_arm(struct ibnbd_clt_dev *dev);
-/* L4 */
+/* Starts the timer of L4. */
 void ibnbd_clt_dev_arm_late(struct ibnbd_clt_dev *dev);
-/* I/O waits from now on. With hold=0 the timer expires at once. */
+/* I/O is held from now on. With hold=0 the timer expires at once. */
 void ibnbd_clt_dev_lose(struct ibnbd_clt_dev *dev, const char *why);
 
-/* Takes dev->lock: the disk is shown. */
+/* The disk is shown. Takes dev->lock. */
 void ibnbd_clt_dev_added(struct ibnbd_clt_dev *dev);
-/* Take dev->lock: from the session's work, under its lock. */
+/* Called in the session's work, under the session's lock. They take dev->lock. */
 void ibnbd_clt_dev_link_down(struct ibnbd_clt_dev *dev);
 void ibnbd_clt_dev_link_up(struct ibnbd_clt_dev *dev);
 

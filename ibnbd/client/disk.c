@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The disk of a device: /dev/ibnbdN and its limits. Its number, and who has it open: number.c.
+ * The disk of a device: /dev/ibnbdN and its limits. number.c has its number and its openers.
  *
- * Called by: ctl.c (alloc, add), dev_state.c (commit), recover.c (capacity), remove.c (del), the
- * block layer (open, release).
+ * Called by: ctl.c (alloc, add), dev_state.c (commit, uevent), recover.c (capacity, uevent),
+ * remove.c (del), the block layer (open, release).
  *
  * Numbers come from the extended range (major 259, "blkext"): LVM accepts it as it is, and there is
  * no limit on partitions (decision 15). The attributes are passed to device_add_disk(), so that the
  * first uevent finds them.
  *
- * Opening it is refused to nobody but for its end: a disk that is read-only opens for writing, too,
- * and refuses the write, as sd and nvme do.
+ * An open is refused only when the disk is being removed. A disk that is read-only can be opened
+ * for writing, too, and refuses the write, as sd and nvme do.
  *
  * Locking: dev->disk and the limits change under dev->lock.
  *
- * Limits are changed without freezing the queue, on a quiesced one (L2), and only when they differ:
- * whoever writes to queue/... in sysfs while I/O is held freezes the queue with the limits locked,
- * and waits there until the I/O has ended.
+ * Limits are changed on a quiesced queue without freezing it (L2), and only when they differ. A
+ * task that writes to queue/... in sysfs while I/O is held freezes the queue with the limits
+ * locked, and waits there until the I/O has ended.
  */
 #include <linux/blkdev.h>
 #include <linux/hdreg.h>
@@ -72,16 +72,16 @@ static bool disk_read_only(const struct ibnbd_clt_dev *dev, const struct ibnbd_c
 }
 
 /*
- * What was written while nothing was kept is missing until a flush covers it; what was kept is of
- * no use when the account ends. Nor is it when somebody else has written since: sent again, it
- * would come over what is newer. Then a loss is told (L26).
+ * When keeping begins, earlier writes are missing from the log: the device has a gap until a flush
+ * covers them. When keeping ends, the log is of no use. The log is also dropped when somebody else
+ * has written, because a replay would overwrite newer data; a loss is then reported instead (L26).
  */
 static void disk_set_account(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g)
 {
 	bool keep = ibnbd_clt_unflushed_keeps(dev, g) && dev->sess->pool;
 	bool account = ibnbd_clt_unflushed_counts(dev, g);
 
-	/* What was written until now, nobody has counted. */
+	/* Nobody has counted the writes up to now: the account assumes that there are some. */
 	if (account && !dev->account && dev->disk)
 		ibnbd_unflushed_wrote(&dev->unflushed);
 	WRITE_ONCE(dev->account, account);
@@ -90,7 +90,7 @@ static void disk_set_account(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_g
 	dev->keep = keep;
 }
 
-/* What queue_rq reads: nobody is in there. */
+/* Sets what queue_rq reads. Nobody is in queue_rq. */
 static void disk_set_hot(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g)
 {
 	struct ibnbd_clt_session *s = dev->sess;
@@ -123,9 +123,9 @@ int ibnbd_clt_disk_commit(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_gran
 			WRITE_ONCE(dev->refused, false);
 			err = cx_update_limits(dev->disk, &new);
 			/*
-			 * Somebody is writing a limit in sysfs, and waits, with the queue frozen,
-			 * for what we hold: that must go on. Nothing new comes before it is
-			 * through, and soon after we try again.
+			 * A task is writing a limit in sysfs and waits, with the queue frozen, for
+			 * requests that we hold: these must be sent now. No new request comes
+			 * before that task is done, and soon after we try again to set the limits.
 			 */
 			WRITE_ONCE(dev->limits_due, err == -EBUSY);
 			if (err && err != -EBUSY)
@@ -135,8 +135,8 @@ int ibnbd_clt_disk_commit(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_gran
 	disk_set_hot(dev, g);
 	if (dev->disk) {
 		/*
-		 * What an administrator has set by BLKROSET stays, which older kernels do not tell
-		 * from ours.
+		 * Only on a change: what an administrator has set by BLKROSET stays. Older kernels
+		 * can not tell it from our setting.
 		 */
 		if (was_ro != disk_read_only(dev, g))
 			set_disk_ro(dev->disk, disk_read_only(dev, g));
@@ -146,8 +146,8 @@ int ibnbd_clt_disk_commit(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_gran
 }
 
 /*
- * The block layer keeps a change from no size to itself: udev, and whatever waits for the disk,
- * hear of it from here.
+ * The block layer sends no uevent when a size of 0 changes: this function tells udev and whoever
+ * waits for the disk.
  */
 static void disk_appeared(struct gendisk *disk)
 {
@@ -199,7 +199,7 @@ void ibnbd_clt_disk_uevent(struct ibnbd_clt_dev *dev, enum kobject_action action
 	dev->uevent = action;
 	dev->uevent_state = dev->state;
 	strscpy(dev->uevent_reason, dev->reason, sizeof(dev->uevent_reason));
-	/* One that waits for its turn tells the newest state. */
+	/* A uevent that already waits for its turn will report the newest state. */
 	queue_delayed_work(ibnbd_clt_remove_wq, &dev->uevent_work,
 			   __ratelimit(&dev->uevent_limit) ? 0 : IBNBD_CLT_UEVENT_EVERY);
 }
@@ -215,8 +215,8 @@ DEF_BD_RELEASE(disk_release, disk)
 }
 
 /*
- * The last reference to a disk that was added is gone: its name can not be meant for anybody else's
- * any more.
+ * The last reference to a disk that was added is dropped. The number is freed: nobody can take
+ * another disk of this name for the old one any more.
  */
 static void disk_free(struct gendisk *disk)
 {
@@ -227,8 +227,8 @@ static void disk_free(struct gendisk *disk)
 }
 
 /*
- * A disk without heads has the geometry that nvme gives, for those who align partitions by it. The
- * block layer fills in the start.
+ * The disk has no heads. It reports the geometry that nvme reports, for tools that align partitions
+ * by it. The block layer fills in the start.
  */
 DEF_BD_GETGEO(disk_getgeo, disk, geo)
 {
@@ -274,7 +274,7 @@ int ibnbd_clt_disk_add(struct ibnbd_clt_dev *dev)
 {
 	int err;
 
-	/* The disk's, which keeps the number taken until disk_free(). */
+	/* The reference of the disk, which keeps the number taken until disk_free(). */
 	ibnbd_clt_number_get(dev->number);
 	err = cx_add_disk(NULL, dev->disk, ibnbd_clt_sysfs_groups, disk_free);
 	if (err) {
@@ -293,8 +293,8 @@ void ibnbd_clt_disk_del(struct ibnbd_clt_dev *dev)
 		return;
 	}
 	/*
-	 * The removal says enough. To wait for one that has not begun would be to wait for a place
-	 * in our own queue.
+	 * A uevent that is due is cancelled: the removal sends its own. To wait until a queued
+	 * uevent is sent would be to wait for a place in the work queue that runs this removal.
 	 */
 	cancel_delayed_work_sync(&dev->uevent_work);
 	if (dev->added) {

@@ -6,8 +6,8 @@
 #include "ibnbd/client/dev.h"
 
 /*
- * A link that flaps does not make udev run all its rules each time: of offline and online so many
- * come at once in a span, then one a second.
+ * When a link flaps, udev must not run all its rules each time: at most BURST uevents (offline and
+ * online) are sent at once within SPAN, then one per EVERY.
  */
 #define IBNBD_CLT_UEVENT_SPAN	(10 * HZ)
 #define IBNBD_CLT_UEVENT_BURST	10
@@ -15,26 +15,27 @@
 
 /* The work of dev->uevent_work. */
 void ibnbd_clt_disk_uevent_work(struct work_struct *work);
-/* Under dev->lock: a disk by dev->grant, not shown yet. */
+/* Under dev->lock: allocates the disk with the limits of dev->grant; it is not shown yet. */
 int ibnbd_clt_disk_alloc(struct ibnbd_clt_dev *dev);
-/* Show it; reads the partition table, so without dev->lock. */
+/* Shows the disk. This reads the partition table, so it is called without dev->lock. */
 int ibnbd_clt_disk_add(struct ibnbd_clt_dev *dev);
 /*
- * Removal only: all requests have ended. The number is given back when nobody has the disk any
- * more.
+ * For the removal only: all requests have ended. The number is freed when nobody has the disk open
+ * any more.
  */
 void ibnbd_clt_disk_del(struct ibnbd_clt_dev *dev);
 
 /*
- * Under dev->lock, queue quiesced: the disk shall live by @g. 0 or the block layer's refusal;
- * nothing has changed then.
+ * Under dev->lock, queue quiesced: the disk uses @g from now on. 0, or the error of the block
+ * layer; nothing has changed then.
  */
 int ibnbd_clt_disk_commit(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g);
 void ibnbd_clt_disk_set_capacity(struct ibnbd_clt_dev *dev, u64 sectors);
 /*
- * KOBJ_ONLINE, KOBJ_OFFLINE, with IBNBD_STATE and IBNBD_REASON; nothing before the disk is shown.
- * dev->lock is held. A work sends it, and of several that are due the last: a sender of uevents
- * waits for memory, and for others that do, and so, perhaps, for this disk.
+ * Queues KOBJ_ONLINE or KOBJ_OFFLINE, with IBNBD_STATE and IBNBD_REASON; does nothing before the
+ * disk is shown. dev->lock is held. A work sends the uevent, and only the last if several are due:
+ * a sender of uevents waits for memory, and for other senders that wait for memory, and so perhaps
+ * for this disk.
  */
 void ibnbd_clt_disk_uevent(struct ibnbd_clt_dev *dev, enum kobject_action action);
 

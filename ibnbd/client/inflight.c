@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What can be done with the requests of a device that are under way: in flight, parked by ibtrs
- * while there is no path, or strayed (queue.c).
+ * Operations on the requests of a device that are under way: in flight, parked by ibtrs while there
+ * is no path, or strayed (queue.c).
  *
  * Called by: dev_state.c, recover.c, judge.c, remove.c; each under the device's lock, which owns
  * the strays.
  *
- * What is parked may still be executed by a server that has it: who ends it here is told so, and
- * sees to it that nothing newer is overwritten (L8). The matchers run in the walk of ibtrs over all
- * slots, beside requests that come and go.
+ * The server may still execute a parked request that it has received. A function that ends such a
+ * request returns this, and its caller makes sure that the request can not overwrite newer data
+ * (L8). ibtrs calls the match functions while it walks all slots; other requests start and end at
+ * the same time.
  */
 #include <linux/jiffies.h>
 #include "ibnbd/client/inflight.h"
@@ -64,7 +65,7 @@ static bool inflight_match_slow(struct ibtrs_clt_io *io, void *arg)
 
 /*
  * The server may have given the device another id, and the account may have begun while the request
- * waited. The submitter no longer looks where we are about to post.
+ * waited. The submitter does not poll any more, so the request is not polled.
  */
 static void inflight_readdress(struct ibnbd_clt_op *op)
 {
@@ -86,7 +87,10 @@ static bool inflight_match_readdress(struct ibtrs_clt_io *io, void *arg)
 	return true;
 }
 
-/* The next stray of @dev from slot *@slot on, which is advanced behind it; NULL at the end. */
+/*
+ * The next stray of @dev from slot *@slot on; *@slot is set to the slot after it. NULL: none is
+ * left.
+ */
 static struct ibnbd_clt_op *inflight_next_stray(struct ibnbd_clt_dev *dev, u32 *slot)
 {
 	struct ibnbd_clt_op *op;
@@ -141,7 +145,7 @@ bool ibnbd_clt_inflight_unknown(struct ibnbd_clt_dev *dev)
 	return false;
 }
 
-/* Strays were answered, so nothing of them can be executed any more. */
+/* Strays were answered, so the server can not execute them any more. */
 static void inflight_end_strays(struct ibnbd_clt_dev *dev, u32 longer_than)
 {
 	struct ibnbd_clt_op *op;
@@ -245,8 +249,8 @@ static bool inflight_match_held(struct ibtrs_clt_io *io, void *arg)
 		waited = (u32)jiffies - READ_ONCE(io->lost_at);
 	} else {
 		/*
-		 * Zero where the block layer does not take the time. One that came after the last
-		 * resume has not been held at all.
+		 * start_time_ns is 0 if the block layer does not record it. A request that came
+		 * after the last resume has not been held at all.
 		 */
 		came = op->rq->start_time_ns;
 		if (!came || came >= m->dev->resumed_ns)

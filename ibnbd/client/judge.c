@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What an answer to a repeated OPEN, or its absence, does to a device.
+ * Decides what an answer to a repeated OPEN, or a missing answer, does to a device.
  *
  * Called by: open.c, under the device's open_lock and lock.
  *
- * No answer is believed blindly (decision 12): logic/limits says whether it describes the disk that
- * is mapped. The same disk: OPENED. Another disk, a smaller one, or a refusal that waiting can not
- * mend: FENCE, with the reason. No answer, or "not yet": asked again, every half second while I/O
+ * Every answer is checked (decision 12): logic/limits says whether the answer describes the disk
+ * that is mapped. The same disk: OPENED. Another disk, a smaller one, or a refusal that waiting can
+ * not fix: FENCE, with the reason. No answer, or "not yet": ask again, every half second while I/O
  * is held, every two seconds after that.
  *
- * When an answer tells of another cache epoch, what was acknowledged before it may just be on its
- * way into the account. So it is judged only when nothing of the device is in flight.
+ * When an answer names another cache epoch, a write that was acknowledged in the old epoch may not
+ * be in the account yet. So the loss is judged only when nothing of the device is in flight.
  */
 #include <linux/log2.h>
 #include <linux/sizes.h>
@@ -23,8 +23,8 @@
 #include "ibnbd/client/unflushed.h"
 
 /*
- * What the device gave up is still executed, as far as we know, by the mapping that @g says is
- * there.
+ * As far as we know, the mapping of @g on the server may still execute requests that the device
+ * gave up.
  */
 static bool judge_given_up(const struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g)
 {
@@ -77,7 +77,7 @@ void ibnbd_clt_judge_error(struct ibnbd_clt_dev *dev, int err, const char *why)
 					     IBNBD_CLT_RETRY_HELD : IBNBD_CLT_RETRY_FAILED);
 }
 
-/* Has all ended that the old server may have answered? dev->lock is held. */
+/* Have all requests ended that the old server may have answered? dev->lock is held. */
 static bool judge_quiet(struct ibnbd_clt_dev *dev)
 {
 	if (dev->state == IBNBD_DEV_OPEN)
@@ -88,7 +88,7 @@ static bool judge_quiet(struct ibnbd_clt_dev *dev)
 	return false;
 }
 
-/* No flush may succeed any more as if nothing had been. dev->lock is held. */
+/* Fences the device, so that no later flush succeeds as if nothing was lost. dev->lock is held. */
 static void judge_loss(struct ibnbd_clt_dev *dev)
 {
 	u64 mib = (ibnbd_clt_unflushed_bytes(dev) + SZ_1M - 1) >> ilog2(SZ_1M);
@@ -121,7 +121,7 @@ bool ibnbd_clt_judge_answer(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_gr
 	const char *why;
 
 	if (ibnbd_clt_judge_at_large(dev, g)) {
-		/* Our CLOSE was lost, or requests were given up only after it: ask again. */
+		/* Our CLOSE was lost, or requests were given up only after our CLOSE: ask again. */
 		ibnbd_clt_dev_ask_later(dev, IBNBD_CLT_RETRY_HELD);
 		return false;
 	}
@@ -132,9 +132,10 @@ bool ibnbd_clt_judge_answer(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_gr
 	lost = ibnbd_clt_unflushed_lost(dev, g);
 	kept = lost && ibnbd_clt_kept_whole(dev);
 	/*
-	 * Writes that flow are not held: the disk was ours all the time. What waits in the block
-	 * layer, in a page cache or in somebody's head is not seen here: whoever has the disk open
-	 * alone (not in a migration) has writes.
+	 * While the device is open, no writes are held: the disk was ours all the time. Writes that
+	 * wait in the block layer, in the page cache or in an application can not be seen here. So
+	 * a writable device that somebody has open counts as having writes, but not one of mode
+	 * migration.
 	 */
 	held = kept;
 	held |= dev->state != IBNBD_DEV_OPEN && dev->disk &&

@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The driver of logic/kept: the memory and the copies.
+ * The driver of logic/kept: it has the memory and copies the data.
  *
- * Called by: unflushed.c (add, flushed, forget), disk.c (forget), open.c (pool, whole), remove.c
- * (end), session.c (pool_free).
+ * Called by: unflushed.c (add, flushed, forget), disk.c (forget), open.c (pool_get), queue.c and
+ * judge.c (whole), dev.c (init), remove.c (end), session.c (pool_free).
  *
- * The pool of a session is one piece of memory, taken when the first device is mapped that needs
- * it, before any of its requests (L22). A device takes segments as it writes and gives them back
- * when a flush has covered them, so a thousand disks of one session cost no more than the pool.
- * When more than half of it is in use each device that keeps something is told to flush (replay.c).
+ * The pool of a session is one piece of memory. It is allocated when the first device that needs it
+ * is mapped, before that device has any request (L22). A device takes segments as it writes and
+ * gives them back when a flush has covered them, so a thousand disks of one session cost no more
+ * than the pool. When more than half of the pool is in use, each device that keeps something, or
+ * has a gap, is told to flush (replay.c).
  *
- * Locking: kept_lock of a device for its log, copies included: whoever reads the log or drops it
- * sees whole records. pool->lock within that, only to move a segment. Both are taken in softirqs.
+ * Locking: kept_lock of a device protects its log and is held during the copies, so that whoever
+ * takes it sees whole records. pool->lock is taken inside kept_lock, only to move segments. Both
+ * are taken in softirqs.
  *
- * Failure: a pool that is full, or that there was no memory for, makes a gap. A device with a gap
- * is fenced where another one replays. Nothing that fails here fails a request.
+ * Failure: a pool that is full makes a gap; without memory for a pool nothing is kept. In both
+ * cases a loss fences the device, which would replay otherwise. No failure here fails a request.
  */
 #include <linux/sizes.h>
 #include <linux/slab.h>
@@ -55,7 +57,9 @@ int ibnbd_clt_kept_pool_get(struct ibnbd_clt_session *s, unsigned int mib)
 		ibnbd_kept_pool_init(&pool->pool, segs, nr);
 		INIT_WORK(&pool->low_work, kept_low_work);
 		pool->sess = s;
-		/* Memory is not waited for under that lock, which a link that comes back needs. */
+		/*
+		 * The memory was allocated without this lock, which a link that comes back needs.
+		 */
 		mutex_lock(&s->lock);
 		err = s->pool ? -EEXIST : 0;
 		if (!err)
@@ -98,7 +102,7 @@ void ibnbd_clt_kept_end(struct ibnbd_clt_dev *dev)
 	ibnbd_clt_kept_forget(dev, false);
 }
 
-/* False: the pool is full, and the log is gone. */
+/* False: the pool is full, and the log was dropped. */
 static bool kept_grow(struct ibnbd_clt_dev *dev, struct ibnbd_clt_pool *pool, unsigned long needs)
 {
 	bool low, grown;
@@ -129,7 +133,7 @@ void ibnbd_clt_kept_add(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_op *op
 	rec.op = le32_to_cpu(op->hdr->rw) & (IBNBD_OP_MASK | IBNBD_F_NOUNMAP);
 	spin_lock_bh(&dev->kept_lock);
 	needs = ibnbd_unflushed_needs(&dev->unflushed);
-	/* It is safe by itself, but may lie over something that is sent again. */
+	/* A FUA write is safe by itself, but must be kept if a replay could overwrite it. */
 	if (fua && ibnbd_kept_empty(&dev->kept))
 		goto unlock;
 	for (;;) {

@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The road that link news takes from the transport to the devices of a session.
+ * How link news gets from the transport to the devices of a session.
  *
- * Called by: ibtrs (link_news, link_event), session.c (init, ask, listen, unlisten), open.c
- * (join, get, gen, up), remove.c (leave), recover.c and sysfs.c (up).
+ * Called by: ibtrs (link_news, link_event), session.c (init, ask, listen, unlisten,
+ * forget_unclosed), open.c (join, settle, get, gen, up), remove.c (leave, unclosed), recover.c and
+ * sysfs.c (up).
  *
- * ibtrs calls link_news() under its own lock, so that only notes what happened, and one ordered
- * work does it: DOWN lets every device hold its I/O, all at once; UP asks SESS_INFO again, since
- * the server may be a new one, and then lets every device open itself again, in parallel, each in
- * its own work. `gen` counts the link events: an answer that was asked for on an earlier link is
- * void.
+ * ibtrs calls link_news() under its own lock, so link_news() only notes what happened, and one
+ * ordered work acts on it. DOWN: every device holds its I/O. UP: SESS_INFO is sent again, since the
+ * server may be a new one; then every device opens itself again, in parallel, each in its own work.
+ * `gen` counts the link events: an answer to what was asked on an earlier link is void.
  *
- * Locking: ev_lock (any context) for what the callbacks write, lock for the devices and the
- * negotiated features; it is taken before the devices' locks. No message is sent under it. The work
- * may run while memory is reclaimed through our disks, so it allocates NOIO.
+ * Locking: ev_lock (any context) protects what the callbacks write; s->lock protects the list of
+ * devices and the negotiated features. s->lock is taken before the devices' locks, and no message
+ * is sent under it. The work may run while memory is reclaimed through our disks, so it allocates
+ * NOIO.
  *
  * Failure: SESS_INFO that is not answered is asked again every second while the link is up; devices
  * whose I/O waits meanwhile give up by their own timers (hold=, L4).
@@ -47,9 +48,9 @@ static void link_news(void *priv, enum ibtrs_clt_link_ev ev)
 }
 
 /*
- * Spec F.3. Events are hints: one that matches nobody is dropped. A device that is just exchanging
- * OPEN may be meant, and not know its number yet, or have an answer that is older than the event:
- * it asks again.
+ * Spec F.3. Events are hints: an event that matches no device is dropped. A device that is
+ * exchanging OPEN may be meant although it does not know its id yet, or its answer may be older
+ * than the event: such a device asks again.
  */
 static void link_event(void *priv, u32 kind, u32 id)
 {
@@ -121,7 +122,10 @@ static int link_close_unclosed(struct ibnbd_clt_session *s)
 
 	guard(mutex)(&s->unclosed_lock);
 	list_for_each_entry_safe(one, next, &s->unclosed, entry) {
-		/* A number that the server does not know is closed; it waits for no disk. */
+		/*
+		 * An id that the server does not know counts as closed; this CLOSE does not wait
+		 * for the disk.
+		 */
 		err = ibnbd_clt_msg_close(s->clt, one->id, true, LINK_CLOSE_MS);
 		if (ibnbd_clt_msg_unreached(err))
 			return err;
@@ -166,7 +170,7 @@ int ibnbd_clt_link_ask(struct ibnbd_clt_session *s, u32 gen, const char **why)
 		if (err)
 			return err;
 	} else {
-		ibnbd_clt_link_forget_unclosed(s);	/* another server, and other numbers */
+		ibnbd_clt_link_forget_unclosed(s);	/* another server: other ids */
 	}
 	guard(mutex)(&s->lock);
 	s->version = info.version;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The road that link news takes from the transport to the devices of a session. */
+/* How link news gets from the transport to the devices of a session. */
 #ifndef IBNBD_CLIENT_LINK_H
 #define IBNBD_CLIENT_LINK_H
 
@@ -12,21 +12,21 @@ void ibnbd_clt_link_init(struct ibnbd_clt_session *s);
 /* SESS_INFO. @gen: the link on which we ask. */
 int ibnbd_clt_link_ask(struct ibnbd_clt_session *s, u32 gen, const char **why);
 /*
- * A removed device of ours is still open on the server, as far as we know: close it before anything
- * else is opened.
+ * The server may still have @dev open, which is being removed: notes its id. CLOSE is sent for that
+ * id before anything else is opened.
  */
 void ibnbd_clt_link_unclosed(struct ibnbd_clt_session *s, struct ibnbd_clt_dev *dev);
-/* Do so now. 0, or what kept us from reaching the server. */
+/* Sends these CLOSEs now. 0, or the error that kept us from reaching the server. */
 int ibnbd_clt_link_settle(struct ibnbd_clt_session *s);
 void ibnbd_clt_link_forget_unclosed(struct ibnbd_clt_session *s);
 /*
- * From here on news are acted upon, those that came while the session was being set up too; and not
- * any more.
+ * listen: link news is acted upon from here on, including news that came while the session was
+ * being set up. unlisten: news is not acted upon any more.
  */
 void ibnbd_clt_link_listen(struct ibnbd_clt_session *s);
 void ibnbd_clt_link_unlisten(struct ibnbd_clt_session *s);
 
-/* The device hears of link events from here on, and not any more. */
+/* join: the device hears of link events from here on. leave: it does not any more. */
 void ibnbd_clt_link_join(struct ibnbd_clt_session *s, struct ibnbd_clt_dev *dev);
 void ibnbd_clt_link_leave(struct ibnbd_clt_session *s, struct ibnbd_clt_dev *dev);
 

@@ -19,8 +19,8 @@ static int __init ibnbd_clt_init(void)
 }
 
 /*
- * Each mapped device holds a reference to the module, so none is left here; but removals, which
- * drop it as the disk goes, may still be under way.
+ * Each mapped device holds a reference to the module, so no device is mapped here. But a removal
+ * drops the reference before it deletes the disk, so removals may still be running.
  */
 static void __exit ibnbd_clt_exit(void)
 {

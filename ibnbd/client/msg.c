@@ -15,7 +15,7 @@ int ibnbd_clt_msg_sess_info(struct ibtrs_clt *clt, struct ibnbd_sess_info *out, 
 {
 	const struct ibnbd_sess_info offer = {
 		.version	= IBNBD_PROTO_MAJOR,
-		/* it keeps no account of what no flush has covered */
+		/* all that this client knows */
 		.features	= IBNBD_FEAT_KNOWN,
 	};
 	struct ibnbd_wire_sess_info req, rsp;

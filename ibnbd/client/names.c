@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Names of devices: whose they are, and what waits for one. And the directory ctl/devices, which
- * has a link for each.
+ * Names of devices: which device has a name, and how a task waits for a name. Also the directory
+ * ctl/devices, which has a link for each device.
  *
  * Locking: ibnbd_clt_lock protects the list of devices and, in session.c, that of sessions. Waiting
  * goes by turns: each change of these lists ends a turn. A task that finds a name taken remembers
@@ -149,7 +149,7 @@ void ibnbd_clt_names_unlink(struct ibnbd_clt_dev *dev)
 	sysfs_remove_link(names_dir, dev->link);
 }
 
-/* Make the directory in that of @ctl. */
+/* Creates the directory "devices" in that of @ctl. */
 int ibnbd_clt_names_init(struct kobject *ctl)
 {
 	names_dir = kobject_create_and_add("devices", ctl);

@@ -12,7 +12,7 @@ struct ibnbd_clt_number;
 void ibnbd_clt_number_exit(void);
 
 /**
- * ibnbd_clt_number_take() - the lowest number that is free, for a device
+ * ibnbd_clt_number_take() - give a device the lowest free number
  * @dev: gets dev->number and dev->index
  *
  * Return: 0 or a negative errno.
@@ -23,27 +23,29 @@ int ibnbd_clt_number_take(struct ibnbd_clt_dev *dev);
 struct ibnbd_clt_number *ibnbd_clt_number_get(struct ibnbd_clt_number *n);
 void ibnbd_clt_number_put(struct ibnbd_clt_number *n);
 
-/* The device, while it has not been removed: attributes of its disk may ask. */
+/* The device. For the attributes of its disk: they are deleted before the device is. */
 struct ibnbd_clt_dev *ibnbd_clt_number_dev(const struct ibnbd_clt_number *n);
 
-/* One opener more: 0, or -ENXIO for a disk that is being removed. */
+/* Adds an opener: 0, or -ENXIO for a disk that is being removed. */
 int ibnbd_clt_number_open(struct ibnbd_clt_number *n);
 void ibnbd_clt_number_close(struct ibnbd_clt_number *n);
 int ibnbd_clt_number_openers(const struct ibnbd_clt_number *n);
-/* Nobody has it open, and from now on nobody can. False: somebody has. */
+/*
+ * True: nobody has the disk open, and from now on nobody can open it. False: somebody has it open.
+ */
 bool ibnbd_clt_number_claim(struct ibnbd_clt_number *n);
 
-/* The removal only: the disk is deleted, and nobody opens it any more. */
+/* For the removal only: the disk is deleted, and nobody can open it any more. */
 void ibnbd_clt_number_leave(struct ibnbd_clt_number *n);
-/* The disk was released, or there was none: another may have the number. */
+/* Frees the number: the disk was released, or there was none. */
 void ibnbd_clt_number_free(struct ibnbd_clt_number *n);
 
 /**
  * ibnbd_clt_number_settle() - wait until the number is free, and wake whatever waits for that
  * @n: of a disk that was deleted
  *
- * Bounded: who has the disk open for a moment only (udev) gets a second to
- * close it. The number of a disk that stays open stays taken.
+ * Bounded: an opener that has the disk open for a moment only (udev) gets a
+ * second to close it. The number of a disk that stays open stays taken.
  */
 void ibnbd_clt_number_settle(struct ibnbd_clt_number *n);
 /*

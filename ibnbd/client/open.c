@@ -2,21 +2,23 @@
 /*
  * OPEN, re-OPEN and CLOSE of a device.
  *
- * Called by: ctl.c (first), recover.c (again, close), its removal (close), sysfs.c (remap).
+ * Called by: ctl.c (first), recover.c (again, close), remove.c (close, give_up), sysfs.c (remap).
  *
- * Each exchange runs under the device's open_lock, so there is one at a time, and takes dev->lock
- * only to judge the answer. An answer is void when the session's link is not the one any more on
- * which it was asked for: the new link brings its own OPEN.
+ * Each exchange with the server runs under the device's open_lock, so there is one at a time. It
+ * takes dev->lock only to judge the answer. An answer is void if the session's link has changed
+ * since the question was sent: each new link sends its own OPEN.
  *
- * A re-OPEN is never believed blindly: judge.c says what its answer does to the device.
+ * The answer to a re-OPEN is always checked: judge.c decides what it does to the device.
  *
- * A device that has failed, and gave up requests which the server may still execute, is closed
- * there before it is opened again: the server then lets their slots serve others, and opens the
- * disk for writing only when the last of them has ended (L8). So is one whose replay was cut off:
- * what was under way may still be executed, and would come over what is sent after it.
+ * Before a failed device is opened again, CLOSE is sent if it gave up requests which the server may
+ * still execute. The server then frees their slots for others, and opens the disk for writing only
+ * when the last of these requests has ended (L8). CLOSE is also sent if a replay of the device was
+ * cut off: the server may still execute what the replay had under way, and this would overwrite
+ * what is sent later.
  *
- * An administrator's remap takes a fenced device to whatever disk is there now. With users on it,
- * another disk is refused: their cached pages and the new disk's blocks would be one mixture.
+ * When an administrator remaps a fenced device, the device uses whatever disk is there now. If the
+ * device has users, another disk is refused: the users' cached pages of the old disk would be mixed
+ * with the blocks of the new disk.
  */
 #include <linux/math64.h>
 #include <linux/sizes.h>
@@ -35,7 +37,7 @@
 #define OPEN_MS			5000
 #define OPEN_FIRST_MS		10000
 #define OPEN_CLOSE_MS		5000
-#define OPEN_GIVE_UP_MS		300	/* the path may not carry anything any more */
+#define OPEN_GIVE_UP_MS		300	/* the path may be dead */
 
 static void open_limits_in(const struct ibnbd_clt_dev *dev, u64 features,
 			   struct ibnbd_limits_in *in)
@@ -52,7 +54,7 @@ static void open_limits_in(const struct ibnbd_clt_dev *dev, u64 features,
 	};
 }
 
-/* The server has it open now, whatever we make of the answer: CLOSE will be due. */
+/* The server has the disk open now, so a CLOSE will be due, even if we refuse the answer. */
 static void open_note(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g)
 {
 	guard(mutex)(&dev->lock);
@@ -71,7 +73,7 @@ static void open_remote(struct ibnbd_clt_dev *dev, enum ibnbd_open_event ev)
 	ibnbd_clt_dev_remote(dev, ev);
 }
 
-/* Ask the server, and work out what its answer means for the queue. */
+/* Sends OPEN and computes the queue limits from the answer. */
 static int open_ask(struct ibnbd_clt_dev *dev, struct ibnbd_clt_grant *g, unsigned int timeout_ms,
 		    const char **why)
 {
@@ -83,8 +85,8 @@ static int open_ask(struct ibnbd_clt_dev *dev, struct ibnbd_clt_grant *g, unsign
 	if (!ibnbd_clt_link_get(dev->sess, &g->gen, &g->version, &g->features))
 		return -ENOTCONN;
 	/*
-	 * Should it be a later one already, g->gen will not be the link's any more when the answer
-	 * is judged.
+	 * If link_gen belongs to a later link than g->gen already, the answer is void: g->gen is
+	 * then not the session's link any more when the answer is judged.
 	 */
 	g->link_gen = ibtrs_clt_gen(dev->sess->clt);
 	open_remote(dev, IBNBD_OPEN_EV_ASK);
@@ -114,7 +116,10 @@ int ibnbd_clt_open_first(struct ibnbd_clt_dev *dev)
 	ibnbd_clt_link_join(dev->sess, dev);
 	guard(mutex)(&dev->open_lock);
 	why = NULL;
-	/* What this session had there before is closed first, above all when it was this disk. */
+	/*
+	 * First close what removed devices of this session left open, above all if it was this
+	 * disk.
+	 */
 	err = ibnbd_clt_link_settle(dev->sess) ?: open_ask(dev, &g, OPEN_FIRST_MS, &why);
 	if (!err && ibnbd_clt_unflushed_keeps(dev, &g) &&
 	    ibnbd_clt_kept_pool_get(dev->sess, dev->map.retain_mb))
@@ -135,8 +140,9 @@ int ibnbd_clt_open_first(struct ibnbd_clt_dev *dev)
 }
 
 /*
- * Send again what the server may have lost. Should the link go meanwhile the next one starts over:
- * the disk still lives by the old grant. So it does after a call that was not answered.
+ * Sends again what the server may have lost. If the link goes down during the replay, the next link
+ * starts it again: the device still uses the old grant. The replay also starts again after a call
+ * that was not answered.
  */
 static void open_resend(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g)
 {
@@ -157,7 +163,7 @@ static void open_resend(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant 
 		ibnbd_clt_dev_post(dev, IBNBD_DEV_EV_OPEN_LATE, NULL);	/* L4 */
 		ibnbd_clt_dev_ask_later(dev, IBNBD_CLT_RETRY_FAILED);
 	} else if (ibnbd_clt_msg_unreached(err)) {
-		/* Held again: there hold= and L4 have their clocks. */
+		/* The device is held again: hold= and L4 limit the time in this state. */
 		ibnbd_clt_dev_lose(dev, "what the server may have lost could not all be sent again");
 		ibnbd_clt_dev_arm_late(dev);
 		ibnbd_clt_dev_ask_later(dev, IBNBD_CLT_RETRY_HELD);
@@ -170,7 +176,7 @@ static void open_resend(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant 
 	}
 }
 
-/* Is this link's server one of ours, which gives no number twice? */
+/* Is the server of this link one of ours, which never gives an id twice? */
 static bool open_ids_are_new(struct ibnbd_clt_dev *dev, u32 *gen)
 {
 	u64 features;
@@ -187,13 +193,13 @@ static void open_close(struct ibnbd_clt_dev *dev, enum ibnbd_dev_state only_in, 
 	u32 id, gen;
 
 	lockdep_assert_held(&dev->open_lock);
-	/* A number of an earlier link is for a server that gives none twice. */
+	/* The id of an earlier link may be sent only to a server that never gives an id twice. */
 	once = open_ids_are_new(dev, &gen);
 	mutex_lock(&dev->lock);
 	once = once && gen == ibnbd_clt_link_gen(dev->sess);
 	due = ibnbd_open_sm_can_close(dev->remote, once) && dev->state == only_in &&
 	      ibnbd_clt_link_up(dev->sess);
-	/* One that is repeated has had its time for the disk. */
+	/* A repeated CLOSE does not wait for the disk, which has had its time. */
 	nowait |= !ibnbd_open_sm_is_open(dev->remote);
 	if (due)
 		ibnbd_clt_dev_remote(dev, IBNBD_OPEN_EV_CLOSE);
@@ -205,12 +211,12 @@ static void open_close(struct ibnbd_clt_dev *dev, enum ibnbd_dev_state only_in, 
 	open_remote(dev, IBNBD_OPEN_EV_CLOSED);
 }
 
-/* Goes by the answer. True as ibnbd_clt_judge_answer(). */
+/* Acts on the answer to OPEN. Return: as ibnbd_clt_judge_answer(). */
 static bool open_answered(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g, bool resized,
 			  int err, const char *why)
 {
 	guard(mutex)(&dev->lock);
-	/* A new link brings its own OPEN; without one there is nobody to ask. */
+	/* A new link sends its own OPEN; without a link there is no server to ask. */
 	if (g->gen != ibnbd_clt_link_gen(dev->sess) || !ibnbd_clt_link_up(dev->sess))
 		return false;
 	if (dev->state == IBNBD_DEV_UNMAPPED)
@@ -218,7 +224,7 @@ static bool open_answered(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_gran
 	if (!err)
 		return ibnbd_clt_judge_answer(dev, g);
 	ibnbd_clt_judge_error(dev, err, why);
-	/* A server that told us of a new size does not repeat it. */
+	/* The server does not repeat its news of a new size, so ask again later. */
 	if (resized && dev->state == IBNBD_DEV_OPEN && ibnbd_clt_msg_unreached(err)) {
 		set_bit(IBNBD_CLT_NEWS_RESIZED, &dev->news);
 		ibnbd_clt_dev_ask_later(dev, IBNBD_CLT_RETRY_FAILED);
@@ -254,8 +260,8 @@ void ibnbd_clt_open_again(struct ibnbd_clt_dev *dev, bool resized)
 }
 
 /*
- * An OPEN without an answer may have been done all the same. Asked again the server says as what,
- * for it gives one mapping to each name.
+ * The server may have done an OPEN that was not answered. Ask again: the server gives one mapping
+ * to each name, so its answer tells the id of that mapping.
  */
 static void open_find_out(struct ibnbd_clt_dev *dev)
 {
@@ -282,17 +288,22 @@ void ibnbd_clt_open_give_up(struct ibnbd_clt_dev *dev)
 {
 	u32 gen;
 
-	/* Another server may take a CLOSE amid requests amiss, and gains nothing by it. */
+	/*
+	 * A server that is not ours may handle a CLOSE amid requests wrongly, and gains nothing by
+	 * it.
+	 */
 	if (!open_ids_are_new(dev, &gen))
 		return;
-	/* An OPEN that is out may take longer than we have. */
+	/* The holder waits for the server's answer, maybe for longer than we can wait. */
 	if (!mutex_trylock(&dev->open_lock))
 		return;
 	open_close(dev, IBNBD_DEV_UNMAPPED, true, OPEN_GIVE_UP_MS);
 	mutex_unlock(&dev->open_lock);
 }
 
-/* Remapping to another disk under the feet of its users would mix two disks in one page cache. */
+/*
+ * Refuses another disk while the device has users: one page cache would hold pages of both disks.
+ */
 static int open_remap_check(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g)
 {
 	const char *why;
@@ -306,8 +317,9 @@ static int open_remap_check(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_gr
 }
 
 /*
- * Before anything is written again: that is none of what is lost. Of a server that names no epoch
- * nobody knows whether this is the disk that has been written to. dev->lock is held.
+ * Accepts the loss before anything is written again, because new writes are not part of the loss.
+ * If the server names no epoch, nobody knows whether this is the disk that has been written to.
+ * dev->lock is held.
  */
 static void open_remap_loss(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g)
 {
@@ -336,7 +348,7 @@ static int open_remap_state(struct ibnbd_clt_dev *dev)
 	}
 }
 
-/* Does the device need nobody to give up anything: all that may be lost is kept? */
+/* Can the device recover without accepting a loss: is all that may be lost kept? */
 static bool open_remap_resends(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g)
 {
 	guard(mutex)(&dev->lock);
@@ -344,7 +356,7 @@ static bool open_remap_resends(struct ibnbd_clt_dev *dev, const struct ibnbd_clt
 	       ibnbd_clt_judge_resends(dev, g);
 }
 
-/* As it would do by itself some seconds later. */
+/* Do now what the device would do by itself some seconds later. */
 static int open_remap_resend(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g)
 {
 	if (open_answered(dev, g, false, 0, NULL))
@@ -355,7 +367,7 @@ static int open_remap_resend(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_g
 	return ibnbd_clt_refuse(-EAGAIN, "ibnbd%d: %s", dev->index, dev->reason);
 }
 
-/* Has @g to be closed first, and in which state is the device? */
+/* Must the mapping of @g be closed first? *@state: the state of the device. */
 static bool open_resent_state(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g,
 			      enum ibnbd_dev_state *state)
 {
@@ -403,7 +415,10 @@ int ibnbd_clt_open_remap(struct ibnbd_clt_dev *dev)
 	}
 	mutex_unlock(&dev->lock);
 close:
-	/* Refused: the server must not keep a disk open, perhaps for writing, that nobody uses. */
+	/*
+	 * The remap was refused: the server must not keep a disk open that nobody uses, perhaps for
+	 * writing.
+	 */
 	if (err)
 		open_close(dev, IBNBD_DEV_FENCED, false, OPEN_CLOSE_MS);
 unlock:

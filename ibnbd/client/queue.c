@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The way of a request: queue_rq, done. What can be done with those under way is in inflight.c.
+ * The path of a request: queue_rq and done. inflight.c acts on the requests under way.
  *
  * Called by: blk-mq (the ops table), ibtrs (done), inflight.c (the end of a request).
  *
- * The tag is the right to a slot (decision 4): a request with a tag finds one, at home if it can
- * be, and gives it back before the tag. Everything that a request needs exists before it comes: the
- * record, its scatterlist and the slot's header buffer are found by the slot. queue_rq takes no
- * lock and allocates nothing. It writes to its CPU's home, its own record and header; ibtrs counts
- * it on its connection, and a flush is noted in the account of the device.
+ * The tag is the right to a slot (decision 4): a request that has a tag finds a slot, in its CPU's
+ * home if possible, and gives the slot back before the tag. Everything that a request needs is
+ * allocated before the request comes: the slot's number gives the record, its scatterlist and the
+ * slot's header buffer. queue_rq takes no lock and allocates nothing. queue_rq writes to its CPU's
+ * home, and to the request's record and header; ibtrs counts the request on its connection, and a
+ * flush is noted in the account of the device.
  *
  * Locking: what queue_rq reads of a device (device_id, version, flags) changes only while the queue
  * is quiesced; the gate is read once. A record is owned by queue_rq until the submit, by ibtrs
@@ -16,21 +17,21 @@
  * whoever holds the device's lock.
  *
  * Failure: only a request that was never posted is given back with BLK_STS_RESOURCE (L1). A posted
- * one ends by the server's answer or by ibnbd_clt_inflight_abort(). When the server answers that it
- * does not know the device (it forgot it: forced close, restart between two requests), the request
- * *strays*: it keeps its slot and waits for the device to be opened again, three times at most,
- * then it ends.
+ * request ends by the server's answer or by ibnbd_clt_inflight_abort(). When the server answers
+ * that it does not know the device (after a forced close, or a restart between two requests), the
+ * request *strays*: it keeps its slot and waits until the device is opened again. A request strays
+ * three times at most, then it ends.
  *
- * Polled queues: a request that says so is answered on a polled connection, by whoever waits for
- * it. Others get there too (the flush before a polled write, for which nobody looks; a polled one
- * that left its path) and are answered by interrupt; but the block layer takes anything of a polled
- * queue back in process context only, so a work completes those.
+ * Polled queues: a request with REQ_POLLED is answered on a polled connection, by the task that
+ * polls for it. Other requests of a polled queue (the flush before a polled write, for which nobody
+ * polls; a polled request that left its path) are answered by interrupt. But the block layer takes
+ * back any request of a polled queue only in process context, so a work completes them.
  *
- * Data goes out of the page cache's own pages. When a page changes while a write of it is under
- * way, a repetition of the request may carry newer bytes than the first copy did; the page is dirty
- * again then and will be written again, so nothing is lost, and the link's checksum covers each
- * packet as it is sent. So stable pages are demanded only where the server says that its backing
- * store checks or copies what it was given twice (identity flag STABLE_PAGES).
+ * Data is sent directly from the pages of the page cache. When a page changes while it is being
+ * written, a repetition of the request may carry newer bytes than the first copy. The page is then
+ * dirty again and will be written again, so nothing is lost; and the link's checksum covers each
+ * packet as it is sent. So stable pages are required only where the server says that its backing
+ * store checks the data or copies it twice (identity flag STABLE_PAGES).
  */
 #include <linux/jiffies.h>
 #include <linux/mm.h>
@@ -40,21 +41,21 @@
 #include "ibnbd/proto/msg_io.h"
 
 #define QUEUE_STRAYS_MAX	3
-#define QUEUE_WANT_S		10	/* what was refused asks again */
+#define QUEUE_WANT_S		10	/* how long refused I/O is likely to be retried */
 
-/* Where a request keeps its record, from queue_rq on. */
+/* Where a request stores the pointer to its record, from queue_rq on. */
 static struct ibnbd_clt_op **queue_op_of(struct request *rq)
 {
 	return blk_mq_rq_to_pdu(rq);
 }
 
-/* The slot goes before the tag, so there are never more tags than slots to be found. */
+/* The slot is freed before the tag, so there are never more tags in use than slots. */
 static void queue_give_slot(struct ibnbd_clt_op *op)
 {
 	ibtrs_clt_slot_give(op->dev->clt, op->io.slot);
 }
 
-/* A gate that is not open meets a request. BLK_STS_OK: the request may be sent all the same. */
+/* The gate is not open. Return: BLK_STS_OK if the request may be sent nevertheless. */
 static noinline blk_status_t queue_gate(const struct ibnbd_clt_dev *dev, const struct request *rq,
 					enum ibnbd_clt_gate gate)
 {
@@ -71,7 +72,7 @@ static noinline blk_status_t queue_gate(const struct ibnbd_clt_dev *dev, const s
 	}
 }
 
-/* Operation, size and direction. False: nothing that we announced. */
+/* Sets operation, size and direction. False: an operation that we did not announce. */
 static __always_inline bool queue_translate(struct request *rq, struct ibnbd_io *m,
 					    struct ibtrs_clt_io *io)
 {
@@ -103,7 +104,7 @@ static __always_inline bool queue_translate(struct request *rq, struct ibnbd_io 
 	return true;
 }
 
-/* FUA stands in for PREFLUSH towards servers that do not know the latter (B.4). */
+/* For servers that do not know PREFLUSH, FUA is sent in its place (B.4). */
 static __always_inline u32 queue_flags(const struct request *rq, u32 known)
 {
 	u32 cf = (__force u32)rq->cmd_flags, flags = 0;
@@ -119,7 +120,7 @@ static __always_inline u32 queue_flags(const struct request *rq, u32 known)
 	return flags & known;
 }
 
-/* Its record and the slot are this request's. Return: as queue_send(). */
+/* The request has its record and its slot. Return: as queue_send(). */
 static __always_inline blk_status_t queue_submit(struct request *rq, struct ibnbd_clt_op *op,
 						 struct ibtrs_clt_plug *plug)
 {
@@ -152,7 +153,7 @@ static __always_inline blk_status_t queue_submit(struct request *rq, struct ibnb
 	err = ibtrs_clt_submit_plugged(dev->clt, &op->io, plug);
 	if (likely(!err))
 		return BLK_STS_OK;
-	/* The link is going, its news on the way; or the send queue is full. */
+	/* The link is going down and its news is on the way; or the send queue is full. */
 	if (err == -ENOTCONN || err == -EAGAIN)
 		return BLK_STS_RESOURCE;
 	trace_ibnbd_clt_error(dev, op, err);
@@ -160,8 +161,8 @@ static __always_inline blk_status_t queue_submit(struct request *rq, struct ibnb
 }
 
 /*
- * BLK_STS_OK: ibtrs has the request. Any other status: it was not posted, and still is the block
- * layer's; blk_mq_request_started() tells whether it was started.
+ * BLK_STS_OK: ibtrs owns the request. Any other status: the request was not posted and the block
+ * layer still owns it; blk_mq_request_started() tells whether it was started.
  */
 static __always_inline blk_status_t queue_send(struct request *rq, struct ibtrs_clt_plug *plug)
 {
@@ -195,9 +196,9 @@ static blk_status_t queue_rq(struct blk_mq_hw_ctx *hctx, const struct blk_mq_que
 }
 
 /*
- * A plug's worth of requests, for one doorbell. Kernels before 6.7 do not call it, because our tags
- * are shared. What can not be sent is left on the list for queue_rq, or, once it was started,
- * requeued: it was never posted (L1).
+ * Sends a list of plugged requests with one doorbell. Kernels before 6.7 do not call this function,
+ * because our tags are shared. A request that can not be sent stays on the list for queue_rq. If it
+ * was started already, it is requeued (it was never posted, L1), or ended if the error is final.
  */
 DEF_MQ_QUEUE_RQS(queue_rqs, list)
 {
@@ -222,7 +223,7 @@ DEF_MQ_QUEUE_RQS(queue_rqs, list)
 	cx_rq_list_assign(list, &left);
 }
 
-/* The end of a request, where the block layer takes it back at once. */
+/* Ends a request in a context where the block layer takes it back at once. */
 static void queue_finish(struct ibnbd_clt_op *op)
 {
 	struct request *rq = op->rq;
@@ -232,7 +233,9 @@ static void queue_finish(struct ibnbd_clt_op *op)
 	blk_mq_end_request(rq, status);
 }
 
-/* May the request wait for its device to be opened again? From then on it is the device's. */
+/*
+ * May the request wait until its device is opened again? If true, the device owns it from then on.
+ */
 static noinline bool queue_stray(struct ibnbd_clt_op *op)
 {
 	struct ibnbd_clt_dev *dev = op->dev;
@@ -240,16 +243,20 @@ static noinline bool queue_stray(struct ibnbd_clt_op *op)
 	if (READ_ONCE(dev->gate) == IBNBD_CLT_GATE_FAIL || op->tries >= QUEUE_STRAYS_MAX)
 		return false;
 	op->tries++;
-	/* Pairs with inflight_next_stray(): what is in the record is seen with it. */
+	/*
+	 * Pairs with inflight_next_stray(): whoever sees stray also sees the contents of the
+	 * record.
+	 */
 	smp_store_release(&op->stray, 1);
 	ibnbd_clt_dev_tell(dev, IBNBD_CLT_NEWS_STRAY);
 	return true;
 }
 
 /*
- * What no flush has covered may be lost. If all of it is kept, nobody above need hear of that: it
- * is sent again, and the flush behind it, once. Else it is told, and the device judged. True: it is
- * the device's.
+ * A flush or a FUA write failed: writes that no flush has covered may be lost. If all of them are
+ * kept, the block layer does not hear of the failure: the writes are sent again, and then this
+ * request, once. Otherwise the block layer gets the error. In both cases the device is opened again
+ * and the loss is judged. True: the device owns the request.
  */
 static noinline bool queue_flush_failed(struct ibnbd_clt_op *op)
 {
@@ -265,16 +272,16 @@ void ibnbd_clt_queue_end(struct ibnbd_clt_op *op, int err)
 		trace_ibnbd_clt_error(op->dev, op, err);
 		op->status = errno_to_blk_status(err);
 		/*
-		 * It would be the answer to every other one: until the disk is opened again the
-		 * block layer asks for none.
+		 * The server would refuse every other request of this kind, too: the block layer
+		 * sends none until the disk is opened again.
 		 */
 		if (err == -EOPNOTSUPP && cx_disable_op(op->rq))
 			WRITE_ONCE(op->dev->refused, true);
 	}
 	if (unlikely(op->polled)) {
 		/*
-		 * A poller, or the sender that found the answer at once: here and now, never by an
-		 * interrupt on another CPU.
+		 * Called by a poller, or by the sender that found the answer at once: complete the
+		 * request here, never by an interrupt on another CPU.
 		 */
 		if (!in_interrupt())
 			queue_finish(op);
@@ -290,7 +297,9 @@ void ibnbd_clt_queue_late(struct work_struct *work)
 	struct ibnbd_clt_session *s = container_of(work, struct ibnbd_clt_session, late_work);
 	struct ibnbd_clt_op *op, *next;
 
-	/* Here and now: blk_mq_complete_request() could send it to the softirq of another CPU. */
+	/*
+	 * Not blk_mq_complete_request(): it could send the request to the softirq of another CPU.
+	 */
 	llist_for_each_entry_safe(op, next, llist_del_all(&s->late), late)
 		queue_finish(op);
 }
@@ -317,9 +326,9 @@ static void queue_complete(struct request *rq)
 }
 
 /*
- * One path after the other has lost the request: that is not a disk which takes its time, and hold=
- * bounds it as it bounds the time without any path. With hold=0 only the latter counts, else no
- * request could change its path.
+ * Several paths, one after the other, lost the request. A slow disk does not explain this, so hold=
+ * limits the time, as it limits the time without any path. With hold=0 only the time without a path
+ * is limited; otherwise no request could change its path.
  */
 bool ibnbd_clt_queue_is_overdue(const struct ibnbd_clt_op *op)
 {
@@ -330,8 +339,9 @@ bool ibnbd_clt_queue_is_overdue(const struct ibnbd_clt_op *op)
 }
 
 /*
- * A slow disk is no fault, and a request is never taken from its path alone: the timer only runs on
- * (L1), or, where the administrator set io_timeout=, has the path broken under the request (L19).
+ * A slow disk is no fault, and a single request is never taken from its path: the timer is only
+ * restarted (L1). If the administrator set io_timeout=, the path that carries the request is broken
+ * (L19).
  */
 DEF_MQ_TIMEOUT(queue_timeout, rq)
 {
@@ -339,7 +349,7 @@ DEF_MQ_TIMEOUT(queue_timeout, rq)
 	struct ibnbd_clt_op *op = *queue_op_of(rq);
 	u32 limit = READ_ONCE(dev->map.io_timeout);
 
-	/* It may just end, and another one have its slot already. */
+	/* The request may be ending now, and another request may already have its slot. */
 	if (READ_ONCE(op->rq) != rq)
 		return BLK_EH_RESET_TIMER;
 	if (limit && (u32)jiffies - READ_ONCE(op->start) >= limit * HZ)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The way of a request. */
+/* The path of a request from the block layer to ibtrs and back. */
 #ifndef IBNBD_CLIENT_QUEUE_H
 #define IBNBD_CLIENT_QUEUE_H
 
@@ -13,9 +13,9 @@ void ibnbd_clt_queue_free_ops(struct ibnbd_clt_session *s);
 /* Work: completes what is on @s->late. */
 void ibnbd_clt_queue_late(struct work_struct *work);
 
-/* The end of a request that the server has answered, or cannot execute any more. */
+/* Ends a request that the server has answered, or that the server can not execute any more. */
 void ibnbd_clt_queue_end(struct ibnbd_clt_op *op, int err);
-/* Has it lost one path after the other for hold= seconds? */
+/* Has the request lost several paths, one after the other, for hold= seconds? */
 bool ibnbd_clt_queue_is_overdue(const struct ibnbd_clt_op *op);
 
 #endif

@@ -5,7 +5,7 @@
  * Called by: the device's works (news, timers), ctl.c (show, unmap), sysfs.c (unmap, resize, hold).
  *
  * Messages are never exchanged under dev->lock (see open.c), so that the timers and `unmap force`
- * are not behind a slow server. Works allocate NOIO.
+ * never wait for a slow server. Works allocate NOIO.
  */
 #include <linux/sched/mm.h>
 #include "ibnbd/client/dev_state.h"
@@ -69,8 +69,8 @@ static void recover_reopen(struct ibnbd_clt_dev *dev, const char *why)
 }
 
 /*
- * What a flush that has failed should have covered may be lost: the disk is opened again, and that
- * is judged as after a loss of power (open.c).
+ * The writes that a failed flush should have covered may be lost. The disk is opened again, and the
+ * loss is judged as after a loss of power (judge.c).
  */
 static void recover_flush(struct ibnbd_clt_dev *dev)
 {
@@ -94,7 +94,7 @@ static void recover_strays(struct ibnbd_clt_dev *dev)
 		ibnbd_clt_dev_abort(dev);
 }
 
-/* What could not be replayed, or was parked after its device had failed. */
+/* Handles requests that could not be replayed, or were parked after their device had failed. */
 void ibnbd_clt_recover_sweep_work(struct work_struct *work)
 {
 	struct ibnbd_clt_dev *dev =
@@ -131,9 +131,9 @@ static void recover_slow(struct ibnbd_clt_dev *dev)
 }
 
 /*
- * Path after path took the request and lost it, and the session was never without one. The same
- * happens as when hold= is over without a path; the server is there, so the device is soon opened
- * again, which sees to what may still be executed (L8).
+ * Several paths, one after the other, took the request and lost it, while the session always had a
+ * path. The device fails, as it does when hold= is over without a path. The server is reachable, so
+ * the device is soon opened again; the re-OPEN also deals with what may still be executed (L8).
  */
 static void recover_overdue(struct ibnbd_clt_dev *dev)
 {
@@ -155,7 +155,7 @@ void ibnbd_clt_recover_work(struct work_struct *work)
 	unsigned int noio = memalloc_noio_save();
 	unsigned long news = xchg(&dev->news, 0);
 
-	/* Too soon: it is kept for later. */
+	/* Too soon after the last one: RESIZED is handled later. */
 	if (news & BIT(IBNBD_CLT_NEWS_RESIZED) && !ibnbd_clt_dev_takes_resized(dev)) {
 		news &= ~BIT(IBNBD_CLT_NEWS_RESIZED);
 		ibnbd_clt_dev_resized(dev);
@@ -203,7 +203,7 @@ int ibnbd_clt_recover_resize(struct ibnbd_clt_dev *dev, u64 sectors)
 			-EINVAL,
 			"ibnbd%d: resize: not a number of whole logical blocks of %u bytes",
 			dev->index, dev->grant.lim.logical_block_size);
-	/* From now on it may hold data: it does not become just any disk any more. */
+	/* From now on the disk may hold data, so another disk must not take its place. */
 	if (!dev->grant.rsp.nsectors)
 		dev->grant.rsp.nsectors = sectors;
 	noio = memalloc_noio_save();

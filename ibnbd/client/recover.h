@@ -11,19 +11,19 @@ void ibnbd_clt_recover_hold_work(struct work_struct *work);
 void ibnbd_clt_recover_late_work(struct work_struct *work);
 void ibnbd_clt_recover_sweep_work(struct work_struct *work);
 
-/* The disk is there, with its link: hold= counts from here on (L15). */
+/* The mapping is complete: logs it, and sends the uevent ONLINE if the device is open. */
 void ibnbd_clt_recover_show(struct ibnbd_clt_dev *dev);
 
 /**
- * ibnbd_clt_recover_unmap() - the beginning of the end
- * @force: although it is in use
+ * ibnbd_clt_recover_unmap() - start the removal of a device
+ * @force: even if it is in use
  *
  * Ends what is held, lets new I/O fail and queues the removal, which sends CLOSE, deletes the disk
- * and frees @dev; does not wait for it (L5): ibnbd_clt_number_wait_deleted() does. Return: 0,
- * -EBUSY (in use), -EALREADY.
+ * and frees @dev. Does not wait for the removal (L5): ibnbd_clt_number_wait_deleted() does. Return:
+ * 0, -EBUSY (in use), -EALREADY.
  */
 int ibnbd_clt_recover_unmap(struct ibnbd_clt_dev *dev, bool force);
-/* resize: local, -ENOENT unless open, -EINVAL. */
+/* Sets the size on this host only. 0, -ENOENT unless open and shown, -EINVAL. */
 int ibnbd_clt_recover_resize(struct ibnbd_clt_dev *dev, u64 sectors);
 void ibnbd_clt_recover_set_hold(struct ibnbd_clt_dev *dev, int seconds);
 

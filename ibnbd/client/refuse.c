@@ -21,7 +21,7 @@ int ibnbd_clt_refuse(int err, const char *fmt, ...)
 	return err;
 }
 
-/* Another command begins. */
+/* A new command begins: the last refusal is cleared. */
 void ibnbd_clt_refuse_forget(void)
 {
 	guard(mutex)(&refuse_lock);

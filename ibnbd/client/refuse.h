@@ -7,7 +7,7 @@
  */
 __printf(2, 3) int ibnbd_clt_refuse(int err, const char *fmt, ...);
 void ibnbd_clt_refuse_forget(void);
-/* Into a page; the length. */
+/* Writes the last refusal to @page. Return: its length. */
 int ibnbd_clt_refuse_show(char *page);
 
 #endif

@@ -2,13 +2,13 @@
 /*
  * The end of a mapped device: drain, CLOSE, delete the disk, free.
  *
- * Started once, by the step to "unmapped" in dev_state.c. It is the only one that frees a device,
- * and it runs after map_device has finished with it. Whoever unmaps may wait until disk and number
- * are gone, outside of the attributes, which go with the disk (L5). It waits for nothing that a
- * dead server could withhold: what is parked ends at once, what is in flight gets its time, then
- * its path is broken under it (L3). A CLOSE goes before that: the server then lets the path come
- * back although the disk has not answered. Without a link the session keeps the number, and closes
- * it before it opens anything on the next one.
+ * The work is queued once, by the step to "unmapped" in dev_state.c. Only this work frees a device
+ * that has got its number, and only after map_device has finished with it. A task that unmaps may
+ * wait until disk and number are gone; it waits outside of the attributes, which are deleted with
+ * the disk (L5). The work waits for nothing that a dead server could withhold: parked requests end
+ * at once; requests in flight get some time, then their paths are broken (L3). A CLOSE is sent
+ * before that, so that the server lets a path come back although the disk has not answered. Without
+ * a link the session keeps the id, and sends the CLOSE on the next link before it opens anything.
  */
 #include <linux/delay.h>
 #include <linux/module.h>
@@ -61,11 +61,17 @@ void ibnbd_clt_remove_work(struct work_struct *work)
 		ibnbd_clt_names_unlink(dev);
 	if (s)
 		ibnbd_clt_open_close(dev, IBNBD_DEV_UNMAPPED);
-	/* Whoever sees the disk gone may unload us: module exit waits for the rest. */
+	/*
+	 * A task that sees the disk gone may unload the module: module exit waits for the rest of
+	 * the work.
+	 */
 	module_put(THIS_MODULE);
 	ibnbd_clt_disk_del(dev);
 	ibnbd_clt_number_settle(dev->number);
-	/* No request, no attribute and, from here on, no session tells it anything. */
+	/*
+	 * No request, no attribute and, after the next call, no session queues a work of the
+	 * device.
+	 */
 	if (s)
 		ibnbd_clt_link_leave(s, dev);
 	cancel_delayed_work_sync(&dev->work);

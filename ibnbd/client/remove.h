@@ -6,8 +6,8 @@
 struct work_struct;
 
 /*
- * The work of dev->remove_work: drains, sends CLOSE, deletes the disk, leaves the session and frees
- * the device.
+ * The work of dev->remove_work: drains, sends CLOSE, deletes the disk, takes the device off its
+ * session and frees it.
  */
 void ibnbd_clt_remove_work(struct work_struct *work);
 

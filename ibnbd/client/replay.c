@@ -1,26 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What the client sends by itself: a flush when the pool of kept writes is half full, and all that
- * is kept when the server may have lost it.
+ * Requests that the client sends by itself: a flush when the pool of kept writes is more than half
+ * used, and all kept writes when the server may have lost them.
  *
- * Called by: open.c (replay); and by a work, which kept.c queues when the pool is low.
+ * Called by: open.c (replay); a work (flush), which kept.c queues when the pool is low.
  *
- * Both go through slots of the transport's own: those of the device may all be taken by requests
- * that wait. Such slots are few, so two flushes of a session are under way at a time, and a replay
- * takes no more than one when fewer than half are free. It sends in the order of the log; what
- * overlaps something that is under way waits for that. Data is copied once more on the way, so that
- * nothing that is under way still, when a call has ended for want of time, lies in memory of the
- * pool.
+ * Both use the transport's own slots, because requests that wait may hold all slots of the device.
+ * The transport has few such slots, so a session has at most two flushes of its own under way, and
+ * a replay uses only one slot when fewer than half are free. The replay sends in the order of the
+ * log; a record that overlaps one under way waits for it. The transport copies the data once more:
+ * when a call times out, its data may still be under way and must not lie in the pool's memory.
  *
- * A flush of ours counts as any other does: numbered when it is sent, noted when it has succeeded;
- * one that the device asked for by itself only while it still lives by the mapping that was asked.
- * Later it may be replaying, and reads a log that must stand still.
+ * A flush of our own counts as any other flush: it is numbered when it is sent and noted when it
+ * has succeeded. A flush that was sent because the pool was low is noted only if the device still
+ * uses the mapping that the flush was sent to. Later the device may be replaying, and the replay
+ * reads the log, which must not change.
  *
- * Failure: a replay that ends early changes nothing, and the next one starts over. But what it had
- * under way may still be executed, over what is newer: open.c sees to that before the next one. A
- * flush that is not answered covers nothing; the pool may get full, which makes a gap. One that the
- * server's disk fails may have lost what it should have covered, and the next one would succeed:
- * what is kept is sent again. One that fails behind a replay fences the device.
+ * Failure: a replay that ends early changes nothing, and the next replay starts from the beginning.
+ * But the server may still execute what the first replay had under way, and overwrite newer data:
+ * open.c prevents this before the next replay. A flush that is not answered covers nothing; the
+ * pool may get full, which makes a gap. If the server's disk fails a flush, the writes that it
+ * should have covered may be lost, and the next flush would succeed: so the kept writes are sent
+ * again. If the flush behind a replay fails, the device is fenced.
  */
 #include <linux/sched/mm.h>
 #include "ibnbd/client/replay.h"
@@ -28,9 +29,9 @@
 #include "ibnbd/client/wq.h"
 #include "ibnbd/proto/msg_io.h"
 
-#define REPLAY_CALL_MS	10000		/* for each record: that is what L4 gives */
-#define REPLAY_FLUSH_MS	30000		/* as a disk may take */
-#define REPLAY_FLUSHES	2		/* of ours, at a time, per session */
+#define REPLAY_CALL_MS	10000		/* for each call: the time of L4 */
+#define REPLAY_FLUSH_MS	30000		/* a disk may take that long */
+#define REPLAY_FLUSHES	2		/* our own, under way at a time, per session */
 #define REPLAY_AGAIN	(HZ / 20 ?: 1)
 #define REPLAY_WINDOW	8		/* calls under way */
 
@@ -57,7 +58,7 @@ static int replay_flush(struct ibnbd_clt_dev *dev, struct ibnbd_clt_op *op, u32 
 	return err;
 }
 
-/* A mapping of ours has one number, or one link, in all its life. */
+/* Our mapping keeps its id and link as long as it lives, so both together identify it. */
 static void replay_flushed(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_op *op, u32 device_id,
 			   u32 link_gen, int err)
 {
@@ -67,7 +68,7 @@ static void replay_flushed(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_op 
 		return;
 	if (!err && !READ_ONCE(dev->flush_failed))
 		ibnbd_clt_unflushed_flushed(dev, op);
-	/* Nobody above has asked for it, and would hear of it. */
+	/* The block layer did not send this flush, so the error can not be reported there. */
 	if (err == -ENOTCONN || (err && ibnbd_clt_unflushed_failed(op)))
 		ibnbd_clt_dev_tell(dev, IBNBD_CLT_NEWS_FLUSH);
 }
@@ -108,7 +109,7 @@ out:
 
 static_assert(IBTRS_CLT_CALL_DATA_MAX % IBNBD_KEPT_BLOCK_MAX == 0);
 
-/* The most that one request of @op may carry or name; 0: none at all. */
+/* The most bytes that one request of @op may carry or name; 0: @op is not supported. */
 static u32 replay_most(const struct ibnbd_limits *lim, u32 op)
 {
 	u32 sectors;
@@ -139,7 +140,7 @@ struct replay {
 		u64 sector;
 		u32 bytes;
 	} calls[REPLAY_WINDOW];
-	bool at_large;			/* something may still be executed */
+	bool at_large;			/* the server may still execute a call */
 };
 
 static int replay_wait_first(struct replay *r)
@@ -155,7 +156,7 @@ static int replay_wait_first(struct replay *r)
 	return err;
 }
 
-/* All of them, whatever becomes of one. @err: what has failed before. */
+/* Waits for all calls, even if one fails. @err: an earlier error, which is returned first. */
 static int replay_wait(struct replay *r, int err)
 {
 	int one;

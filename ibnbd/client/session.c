@@ -2,24 +2,24 @@
 /*
  * Sessions of the block client: one transport session and one tag set for all its disks.
  *
- * Called by: ctl.c (get), remove.c (put). What the link brings on later is link.c's.
+ * Called by: ctl.c (get), remove.c (put). link.c handles the link events that come later.
  *
  * A session lives as long as it has users (mappings). Its name is on the list from the first
- * attempt to open it until the last of it is closed; a mapping that wants a name that is opening or
- * closing waits for it, killable.
+ * attempt to open it until it is closed completely. A mapping that needs a session which is being
+ * opened or closed waits for that, killable.
  *
  * The tag set: one for the session, one tag = the right to one slot, shared by all hardware queues
- * and disks. A private queue is its first user and stays to the end, so that the set is "shared"
- * before the first disk comes and after the last but one has gone: switching that freezes all other
- * queues of the set, which would hang behind held I/O (L2). STACKING: a CPU may go offline while
- * requests are held (L13).
+ * and disks. A private queue is the first user of the set and stays until the end, so that the set
+ * is "shared" already when the first disk is added, and still when only one disk is left. A switch
+ * to or from "shared" freezes all other queues of the set, and would hang behind held I/O (L2).
+ * STACKING: a CPU may go offline while requests are held (L13).
  *
- * Locking: the list, names, states and users are under ibnbd_clt_lock of names.c. All else here is
- * done by the one who opens or closes.
+ * Locking: the list, names, states and users are under ibnbd_clt_lock of names.c. Only the task
+ * that opens or closes a session changes the rest.
  *
- * Failure: a session that can not be opened leaves nothing behind, and its name is free again. That
- * may take as long as an RDMA device does to give back its work, so a work does it, and whoever
- * wanted the session waits for a while only.
+ * Failure: a session that can not be opened leaves nothing behind, and its name is free again. The
+ * cleanup may take as long as an RDMA device takes to return its work requests. So a work cleans
+ * up, and the task that wanted the session waits for a limited time only.
  */
 #include <linux/delay.h>
 #include <linux/slab.h>
@@ -64,7 +64,7 @@ static int session_alloc_set(struct ibnbd_clt_session *s)
 	err = blk_mq_alloc_tag_set(set);
 	if (err)
 		goto free_ops;
-	/* The block layer may have cut it down (kdump). */
+	/* The block layer may have reduced nr_hw_queues (kdump). */
 	s->nr_irq = set->nr_hw_queues - (set->nr_maps > HCTX_TYPE_POLL ? s->nr_poll : 0);
 	queue = cx_alloc_queue(set, NULL);
 	if (IS_ERR(queue)) {
@@ -134,7 +134,7 @@ static int session_connect(struct ibnbd_clt_session *s, const struct ibnbd_map *
 	return 0;
 }
 
-/* What is there after an error is session_stop()'s. */
+/* After an error, session_stop() frees what was allocated. */
 static int session_start(struct ibnbd_clt_session *s, const struct ibnbd_map *m)
 {
 	const char *why = NULL;
@@ -196,7 +196,7 @@ static int session_fits(const struct ibnbd_clt_session *s, const struct ibnbd_ma
 		return ibnbd_clt_refuse(
 			-EINVAL, "session %s has polled queues and is taken by its one mapping",
 			s->name);
-	/* Whoever says with which key expects that the server has proved it. */
+	/* A mapping that names a key expects that the server has proved this key. */
 	if (ibnbd_map_given(m, IBNBD_OPT_auth) && strcmp(ibtrs_clt_auth(s->clt), m->auth))
 		return ibnbd_clt_refuse(
 			-EINVAL, "session %s exists, and authenticates with %s%s: auth=%s needs another session",
@@ -247,7 +247,7 @@ static bool session_is_closing(const char *name)
 	return s && s->state == IBNBD_CLT_SESSION_CLOSING;
 }
 
-/* An existing one, a new one to be started (*@fresh), or an ERR_PTR; -EAGAIN: wait for *@turn. */
+/* An existing session, a new one to start (*@fresh), or an ERR_PTR; -EAGAIN: wait for *@turn. */
 static struct ibnbd_clt_session *session_claim(const struct ibnbd_map *m, bool *fresh,
 					       unsigned int *turn)
 {

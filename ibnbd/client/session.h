@@ -14,7 +14,7 @@
 
 struct ibnbd_clt_dev;
 
-/* What a request that succeeds means for what no flush has covered. */
+/* What a successful request means for the account of writes that no flush has covered. */
 enum ibnbd_clt_account {
 	IBNBD_CLT_ACCOUNT_NOTHING,
 	IBNBD_CLT_ACCOUNT_WRITE,
@@ -23,9 +23,9 @@ enum ibnbd_clt_account {
 };
 
 /*
- * One per slot (decision 4). It belongs to queue_rq, once that has the slot, until the submit, then
- * to ibtrs until done(), then, if it strayed, to the holder of its device's lock. The scatterlist
- * follows it in the array.
+ * One record per slot (decision 4). queue_rq owns the record from when it has the slot until the
+ * submit; then ibtrs owns it until done(); then, if the request strayed, the holder of the device's
+ * lock. The scatterlist follows the record in the array.
  */
 struct ibnbd_clt_op {
 	struct ibtrs_clt_io io;
@@ -40,7 +40,7 @@ struct ibnbd_clt_op {
 	bool polled;
 	u8 account;			/* enum ibnbd_clt_account */
 	unsigned long flush;		/* ACCOUNT_FLUSH: its number */
-	u64 wrote;			/* and what had been written when it was sent */
+	u64 wrote;			/* and the bytes written when it was sent */
 	struct llist_node late;		/* session's late */
 };
 
@@ -50,7 +50,7 @@ enum ibnbd_clt_session_state {
 	IBNBD_CLT_SESSION_CLOSING,
 };
 
-/* What a removed device could not close on the server. */
+/* A mapping on the server that a removed device could not close. */
 struct ibnbd_clt_unclosed {
 	struct list_head entry;
 	u32 id;
@@ -70,21 +70,23 @@ struct ibnbd_clt_session {
 	u32 nr_poll;			/* and that poll */
 	struct workqueue_struct *wq;
 	struct delayed_work link_work;
-	struct work_struct stop_work;	/* of one that could not be opened */
+	struct work_struct stop_work;	/* stops a session that could not be opened */
 
 	struct llist_head late;		/* ops of polled queues that an interrupt answered */
 	struct work_struct late_work;	/* completes them */
 
-	spinlock_t ev_lock;		/* the next four, and writing to devs */
+	spinlock_t ev_lock;		/* protects the next four, and changes of devs */
 	unsigned long news;
 	/* counts link events: answers of an earlier link are void */
 	u32 gen;
 	bool up;
 	bool listening;			/* link_work may be queued */
 
-	struct mutex lock;		/* the rest */
+	struct mutex lock;		/* protects the rest */
 	struct list_head devs;
-	/* struct ibnbd_clt_unclosed; under unclosed_lock, which is outside of all others */
+	/*
+	 * struct ibnbd_clt_unclosed; under unclosed_lock, which is taken inside a dev's open_lock
+	 */
 	struct list_head unclosed;
 	struct mutex unclosed_lock;
 	struct ibnbd_clt_pool *pool;	/* kept.c's; set once, before a device needs it */
@@ -107,11 +109,11 @@ static inline struct ibnbd_clt_op *ibnbd_clt_op(void *ops, u32 stride, u32 slot)
  * ibnbd_clt_session_get() - find or open the session of a mapping
  * @m: the mapping: name, paths, session options
  *
- * Waits, killable, for an opening or a closing of the same name. Return: the session, with one user
- * more, or an ERR_PTR; the refusal was said.
+ * Waits, killable, while a session of the same name is being opened or closed. Return: the session,
+ * with one more user, or an ERR_PTR; a refusal was logged.
  */
 struct ibnbd_clt_session *ibnbd_clt_session_get(const struct ibnbd_map *m);
-/* One user less; the last one closes the session, and waits for that. */
+/* Drops a user; the last one closes the session and waits until it is closed. */
 void ibnbd_clt_session_put(struct ibnbd_clt_session *s);
 
 #endif

@@ -4,13 +4,13 @@
  * features, name, state_detail, unflushed_bytes, kept, replays, losses and the options of the
  * mapping, as mapped).
  *
- * The files are there before device_add_disk() returns and go with the disk, so a store may come in
- * any state: each one but that of io_timeout checks it under the device's lock. The removal waits
- * for them, so unmap_device steps out of its file before it waits for the removal (L5). The device
- * outlives its files.
+ * The files exist from before device_add_disk() returns until the disk is deleted, so a store may
+ * come in any state: each store but that of io_timeout checks the state under the device's lock.
+ * The removal waits for running stores, so unmap_device steps out of its file before it waits for
+ * the removal (L5). The device outlives its files.
  *
- * Refusals are told in the log and in ctl/last_error, in words. Writable files answer reads with a
- * usage line, but for hold and io_timeout, which show their value.
+ * Refusals are written to the log and to ctl/last_error, in words. A read of a writable file shows
+ * a usage line, but hold and io_timeout show their value.
  */
 #include <linux/blkdev.h>
 #include <linux/device.h>
@@ -35,10 +35,10 @@ static struct ibnbd_clt_dev *sysfs_dev(struct device *d)
 static const_ktype struct kobj_type sysfs_stand_in;
 
 /*
- * sysfs_break_active_protection() looks for a file in the directory of a kobject. Ours lies in that
- * of a group, which has none, so one on the stack stands in for it: it is looked at during the call
- * alone. sysfs_unbreak_active_protection() drops a reference to the kobject that the directory
- * belongs to.
+ * sysfs_break_active_protection() looks for a file in the directory of a kobject. Our file is in
+ * the directory of a group, which has no kobject, so a kobject on the stack stands in for it; it is
+ * used during the call only. sysfs_unbreak_active_protection() drops a reference to the kobject
+ * that the directory belongs to.
  */
 static struct kernfs_node *sysfs_step_out(struct device *d, const struct attribute *attr)
 {
@@ -63,8 +63,8 @@ static ssize_t unmap_device_show(struct device *d, struct device_attribute *attr
 }
 
 /*
- * From the step out on the device may be freed at any time; the disk not before the step in, so its
- * number is waited for behind that.
+ * After the step out of the file the device may be freed at any time. The disk is not freed before
+ * the step back in, so the wait for its number comes after that.
  */
 static int sysfs_wait_unmapped(struct device *d, const struct attribute *attr,
 			       struct ibnbd_clt_number *n)
@@ -94,7 +94,10 @@ static ssize_t unmap_device_store(struct device *d, struct device_attribute *att
 	else
 		return ibnbd_clt_refuse(-EINVAL, "ibnbd%d: unmap_device takes normal or force",
 					index);
-	/* The removal drops the device's, and nobody waits for a store that has stepped out. */
+	/*
+	 * The removal drops the device's reference to the module, and nobody waits for a store that
+	 * has stepped out: it needs its own.
+	 */
 	if (!try_module_get(THIS_MODULE))
 		return ibnbd_clt_refuse(-EALREADY, "ibnbd%d is being unmapped already", index);
 	n = ibnbd_clt_number_get(dev->number);
@@ -207,8 +210,7 @@ static ssize_t reason_show(struct device *d, struct device_attribute *attr, char
 
 	guard(mutex)(&dev->lock);
 	/*
-	 * What keeps the paths from coming up may be another thing by now than what brought them
-	 * down.
+	 * The reason why the paths stay down may differ by now from the reason why they went down.
 	 */
 	if (dev->reason[0] && !ibnbd_clt_link_up(dev->sess))
 		ibtrs_clt_why(dev->sess->clt, why, sizeof(why));
@@ -248,7 +250,7 @@ static ssize_t access_mode_show(struct device *d, struct device_attribute *attr,
 }
 static DEVICE_ATTR_RO(access_mode);
 
-/* What was asked for; features tells what came of it. */
+/* What the mapping asked for; features tells what the server agreed to. */
 static ssize_t write_zeroes_show(struct device *d, struct device_attribute *attr, char *buf)
 {
 	return sysfs_word(IBNBD_OPT_write_zeroes, sysfs_dev(d)->map.write_zeroes, buf);
@@ -273,14 +275,14 @@ static ssize_t retain_mb_show(struct device *d, struct device_attribute *attr, c
 }
 static DEVICE_ATTR_RO(retain_mb);
 
-/* Written, zeroed or discarded, and covered by no flush; 0 where no account is kept of that. */
+/* Bytes written, zeroed or discarded that no flush has covered; 0 if no account is kept of them. */
 static ssize_t unflushed_bytes_show(struct device *d, struct device_attribute *attr, char *buf)
 {
 	return sysfs_emit(buf, "%llu\n", ibnbd_clt_unflushed_bytes(sysfs_dev(d)));
 }
 static DEVICE_ATTR_RO(unflushed_bytes);
 
-/* Is all that no flush has covered kept, so that it can be sent again? */
+/* Are all writes kept that no flush has covered, so that they can be sent again? */
 static ssize_t kept_show(struct device *d, struct device_attribute *attr, char *buf)
 {
 	const struct ibnbd_clt_dev *dev = sysfs_dev(d);
@@ -290,7 +292,7 @@ static ssize_t kept_show(struct device *d, struct device_attribute *attr, char *
 }
 static DEVICE_ATTR_RO(kept);
 
-/* How often what was kept was sent again, and how many bytes. */
+/* How often the kept writes were sent again, and how many bytes. */
 static ssize_t replays_show(struct device *d, struct device_attribute *attr, char *buf)
 {
 	const struct ibnbd_clt_dev *dev = sysfs_dev(d);
@@ -299,7 +301,7 @@ static ssize_t replays_show(struct device *d, struct device_attribute *attr, cha
 }
 static DEVICE_ATTR_RO(replays);
 
-/* How often remap_device took the loss of unflushed writes. */
+/* How often remap_device accepted the loss of unflushed writes. */
 static ssize_t losses_show(struct device *d, struct device_attribute *attr, char *buf)
 {
 	return sysfs_emit(buf, "%u\n", READ_ONCE(sysfs_dev(d)->losses));

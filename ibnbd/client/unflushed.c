@@ -35,7 +35,7 @@ void ibnbd_clt_unflushed_flushed(struct ibnbd_clt_dev *dev, const struct ibnbd_c
 	ibnbd_unflushed_done(&dev->unflushed, op->flush);
 	if (dev->keep)
 		ibnbd_clt_kept_flushed(dev, op->flush);
-	/* For people: two flushes that end at once may leave the smaller number. */
+	/* For display only: two flushes that end at once may leave the smaller number. */
 	if (op->wrote > READ_ONCE(dev->flushed))
 		WRITE_ONCE(dev->flushed, op->wrote);
 }
@@ -76,7 +76,9 @@ bool ibnbd_clt_unflushed_keeps(const struct ibnbd_clt_dev *dev, const struct ibn
 
 bool ibnbd_clt_unflushed_counts(const struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g)
 {
-	/* A mapping that says write_cache=on knows of a cache that the server does not. */
+	/*
+	 * With write_cache=on the administrator knows of a cache that the server does not report.
+	 */
 	bool is_volatile = g->rsp.durability.flags & IBNBD_DUR_F_VOLATILE ||
 			   dev->map.write_cache == IBNBD_CACHE_ON;
 

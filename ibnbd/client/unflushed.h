@@ -7,21 +7,25 @@
 #include "ibnbd/client/kept.h"
 #include "ibnbd/proto/msg.h"
 
-/* Memory of the account, before anybody knows @dev. 0 or -ENOMEM. */
+/* Allocates the account, before @dev is on any list. Return: 0 or -ENOMEM. */
 int ibnbd_clt_unflushed_alloc(struct ibnbd_clt_dev *dev);
 void ibnbd_clt_unflushed_free(struct ibnbd_clt_dev *dev);
 
-/* A flush is about to be sent, or was answered without an error. Where requests run. */
+/*
+ * send: a flush is about to be sent. flushed: it was answered without an error. Softirq or process
+ * context.
+ */
 void ibnbd_clt_unflushed_send_flush(struct ibnbd_clt_dev *dev, struct ibnbd_clt_op *op);
 void ibnbd_clt_unflushed_flushed(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_op *op);
 
 /**
  * ibnbd_clt_unflushed_send() - note what a request means for the account
- * @op: of the request, which is about to be submitted for the first time
+ * @op: of the request, which is about to be submitted
  * @kind: what it does
- * @fua: with FUA
+ * @fua: it has FUA
  *
- * In queue_rq; nothing is written but @op, and for a flush the account.
+ * Called in queue_rq, and in inflight.c when a request that the account has not noted is posted
+ * again. Writes only @op, and for a flush the account.
  */
 static __always_inline void ibnbd_clt_unflushed_send(struct ibnbd_clt_dev *dev,
 						     struct ibnbd_clt_op *op, enum ibnbd_op kind,
@@ -41,8 +45,9 @@ static __always_inline void ibnbd_clt_unflushed_send(struct ibnbd_clt_dev *dev,
 /**
  * ibnbd_clt_unflushed_done() - a request was answered without an error
  *
- * Before anybody hears of it: whoever flushes afterwards relies on it. A write touches one line
- * that all CPUs share and that changes once per flush, and a counter of its own CPU. Any context.
+ * Must run before the block layer hears of the request: a flush that is sent afterwards relies on
+ * the account. Unless data is kept, a write touches only one cache line that all CPUs share and
+ * that changes once per flush, and a counter of its own CPU. Softirq or process context.
  */
 static __always_inline void ibnbd_clt_unflushed_done(const struct ibnbd_clt_op *op)
 {
@@ -56,7 +61,10 @@ static __always_inline void ibnbd_clt_unflushed_done(const struct ibnbd_clt_op *
 		ibnbd_unflushed_wrote(&dev->unflushed);
 		this_cpu_add(*dev->wrote, blk_rq_bytes(op->rq));
 	} else if (op->account == IBNBD_CLT_ACCOUNT_FLUSH && !READ_ONCE(dev->flush_failed)) {
-		/* Beside one that has failed it may have found nothing left to write. */
+		/*
+		 * A flush beside a failed one proves nothing: it may have found nothing left to
+		 * write.
+		 */
 		ibnbd_clt_unflushed_flushed(dev, op);
 	}
 }
@@ -65,15 +73,15 @@ static __always_inline void ibnbd_clt_unflushed_done(const struct ibnbd_clt_op *
  * ibnbd_clt_unflushed_failed() - a request was answered with an error of the server's disk
  * @op: of the request
  *
- * A flush that fails is told once: the server may have dropped what it could not write, and the
- * next one would succeed. So, as long as anything is not flushed, it counts as another epoch. Any
- * context.
+ * The server's disk reports a failed flush only once: the disk may have dropped what it could not
+ * write, and the next flush would succeed. So a failed flush counts as another epoch, if anything
+ * is not flushed. Any context.
  *
- * Return: true if that is so.
+ * Return: true if the failure counts as another epoch.
  */
 bool ibnbd_clt_unflushed_failed(const struct ibnbd_clt_op *op);
 
-/* Bytes that were written, zeroed or discarded, and that no flush has covered. For people. */
+/* Bytes that were written, zeroed or discarded, and that no flush has covered. For display only. */
 u64 ibnbd_clt_unflushed_bytes(const struct ibnbd_clt_dev *dev);
 
 /* The rest: under dev->lock. */
@@ -82,16 +90,16 @@ u64 ibnbd_clt_unflushed_bytes(const struct ibnbd_clt_dev *dev);
 bool ibnbd_clt_unflushed_keeps(const struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g);
 /* Is the account kept with a server that answers @g? */
 bool ibnbd_clt_unflushed_counts(const struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g);
-/* Is an account kept, and does @g tell of another epoch than the one that it is of, or a flush? */
+/* Is the account kept, and does @g name another epoch than dev->grant, or did a flush fail? */
 bool ibnbd_clt_unflushed_other(const struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g);
 /*
  * May what was acknowledged and not flushed be lost, now that the server answers @g? Nothing of the
  * device is in flight.
  */
 bool ibnbd_clt_unflushed_lost(const struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g);
-/* It was judged, or sent again: what flushes had failed is made good. */
+/* The loss was judged, or the writes were sent again: failed flushes do not count any more. */
 void ibnbd_clt_unflushed_made_good(struct ibnbd_clt_dev *dev);
-/* An administrator takes that loss. */
+/* An administrator accepts the loss. */
 void ibnbd_clt_unflushed_accept(struct ibnbd_clt_dev *dev);
 
 #endif

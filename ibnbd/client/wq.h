@@ -4,9 +4,9 @@
 
 struct workqueue_struct;
 
-/* News and timers of devices: memory may wait for them. */
+/* News and timers of devices: memory reclaim may wait for these works. */
 extern struct workqueue_struct *ibnbd_clt_dev_wq;
-/* Removals, and what else may wait for an RDMA device or for memory. */
+/* Removals, and other works that may wait for an RDMA device or for memory. */
 extern struct workqueue_struct *ibnbd_clt_remove_wq;
 
 int ibnbd_clt_wq_init(void);

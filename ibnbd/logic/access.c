@@ -40,7 +40,7 @@ int ibnbd_access_reopen(enum ibnbd_access granted, enum ibnbd_access wanted, con
 	return 0;
 }
 
-/* A request that carries no data is bounded by what OPEN announced for its operation. */
+/* The range of an operation without data must not exceed the limit that OPEN announced for it. */
 static int access_ranged_op(u32 max_sectors, bool supported, u32 bytes, const char **why)
 {
 	if (!supported || !max_sectors) {
@@ -59,7 +59,7 @@ static int access_range(const struct ibnbd_facts *f, const struct ibnbd_io *io, 
 	u32 block_sectors = f->logical_block_size >> IBNBD_SECTOR_SHIFT;
 	u32 sectors = io->bytes >> IBNBD_SECTOR_SHIFT;
 
-	/* A power of two, so that no 64-bit division is needed. */
+	/* The block size is a power of two: the check uses masks and needs no 64-bit division. */
 	if (io->sector & (block_sectors - 1) || io->bytes & (f->logical_block_size - 1)) {
 		*why = "not aligned to the logical block size";
 		return -EINVAL;
@@ -87,7 +87,7 @@ int ibnbd_access_io(const struct ibnbd_facts *f, enum ibnbd_access granted,
 		err = access_ranged_op(f->max_discard_sectors, true, io->bytes, why);
 		break;
 	case IBNBD_OP_SECURE_ERASE:
-		/* Clients take the discard limit for this one (B.1, offset 42). */
+		/* Clients use the discard limit for SECURE_ERASE, too (B.1, offset 42). */
 		err = access_ranged_op(f->max_discard_sectors, f->secure_erase, io->bytes, why);
 		break;
 	case IBNBD_OP_WRITE_ZEROES:

@@ -23,14 +23,15 @@ struct ibnbd_facts {
 
 /**
  * ibnbd_access_open() - may a session open an export in this mode?
- * @writers: W, the writable openers the export has now, over all sessions
- * @alone: one of them asked for mode rw, so for the disk alone
- * @mode: what is asked for
+ * @writers: W, the number of writable opens that the export has now, over all sessions
+ * @alone: one of the writers asked for mode rw, so it wants to be the only writer
+ * @mode: the mode that the session asks for
  *
- * ro: always, not counted. rw: only when nobody writes. migration: while fewer than two write, and
- * the one that writes has said migration too: else any stranger would write beside a mounted file
- * system by that word alone. The caller passes false for @alone where the server's policy permits
- * the migration all the same.
+ * ro is always allowed and does not count in W. rw is allowed only when there is no writer.
+ * migration is allowed while there are fewer than two writers, and only if the present writer asked
+ * for migration, too: otherwise any client could write to a mounted file system just by asking for
+ * migration. Where the server's policy permits migration beside an rw writer, the caller passes
+ * false for @alone.
  *
  * Return: 0, -EPERM (somebody else writes) or -EINVAL (no such mode).
  */
@@ -45,8 +46,9 @@ static inline bool ibnbd_access_writes(enum ibnbd_access mode)
 /**
  * ibnbd_access_reopen() - a session repeats OPEN for a name it already holds (B.3 rule 1, E-30)
  *
- * More than was granted is refused: writing on a ro grant, or the exclusive rw on a migration
- * grant. Less or equal is answered with the existing grant, which stays what it was.
+ * A mode that allows more than the grant is refused: writing on a ro grant, or the exclusive rw on
+ * a migration grant. A mode that allows the same or less is answered with the existing grant, which
+ * does not change.
  *
  * Return: 0 or -EPERM.
  */
@@ -55,13 +57,13 @@ int ibnbd_access_reopen(enum ibnbd_access granted, enum ibnbd_access wanted, con
 /**
  * ibnbd_access_io() - may this decoded request run?
  * @f: facts of the export
- * @granted: mode of the mapping it came for
+ * @granted: mode of the mapping that the request belongs to
  * @io: decoded by ibnbd_msg_io_decode(), so op, direction, D and size already agree
  *
- * Return: 0; -EROFS: write-class op on a read-only mapping (E-26; the client's block layer shows an
- * I/O error either way, and the word says more than -EPERM in a log); -EOPNOTSUPP: op not supported
- * by the backing store; -EINVAL: not aligned to the logical block, or larger than the limit OPEN
- * announced; -EIO: beyond the end (as the block layer itself answers).
+ * Return: 0; -EROFS: write-class op on a read-only mapping (E-26; the client's block layer reports
+ * an I/O error for -EROFS and -EPERM alike, but -EROFS tells more in a log); -EOPNOTSUPP: op not
+ * supported by the backing store; -EINVAL: not aligned to the logical block, or larger than the
+ * limit OPEN announced; -EIO: beyond the end (as the block layer itself answers).
  */
 int ibnbd_access_io(const struct ibnbd_facts *f, enum ibnbd_access granted,
 		    const struct ibnbd_io *io, const char **why);

@@ -4,7 +4,7 @@
 #define STEP(next, acts)	{ .state = IBNBD_DEV_##next, .actions = (acts), .taken = true }
 #define DO(x)			IBNBD_DEV_DO_##x
 
-/* What makes a device usable again: from a quiesced queue, limits first. */
+/* Actions that make a device usable again. The queue is already quiesced; limits are set first. */
 #define DEV_REOPEN	(DO(COMMIT) | DO(RESUME) | DO(ONLINE))
 #define DEV_FENCE	(DO(FAIL) | DO(OFFLINE) | DO(CLOSE))
 #define DEV_END		(DO(FAIL) | DO(REMOVE))

@@ -4,11 +4,12 @@
  * (state, event) -> (state, actions). An event without an entry is ignored by rule. Whoever holds
  * the device's mutex is the only writer.
  *
- * CLOSED and FAILED differ in one thing only: what happens to I/O while the link is away (held, or
- * ended at once). hold=0 is no special case: the caller posts HOLD_EXPIRED right behind LINK_DOWN.
+ * HELD and FAILED differ in what happens to I/O while the link is away: HELD keeps it waiting,
+ * FAILED ends it with an error at once. hold=0 is no special case: the caller posts HOLD_EXPIRED
+ * right after LINK_DOWN.
  *
- * An OPENED event must belong to the link that is up now: the caller drops answers of an earlier
- * one (it compares the session's link generation before posting).
+ * An OPENED event must belong to the link that is up now. The caller compares the session's link
+ * generation before it posts the event, and drops answers of an earlier link.
  */
 #ifndef IBNBD_LOGIC_DEV_SM_H
 #define IBNBD_LOGIC_DEV_SM_H
@@ -20,7 +21,7 @@ enum ibnbd_dev_state {
 	IBNBD_DEV_OPEN,		/* I/O flows */
 	IBNBD_DEV_HELD,		/* link down or re-OPEN pending; I/O is held */
 	/*
-	 * the server may have lost writes: they are sent again, and flushed; I/O is held
+	 * the server may have lost writes: the client sends them again and flushes; I/O is held
 	 */
 	IBNBD_DEV_REPLAYING,
 	/* the hold time is over; I/O ends with an error until the server answers again */
@@ -35,49 +36,52 @@ enum ibnbd_dev_state {
 };
 
 enum ibnbd_dev_event {
-	/* one after the other, under the device's lock: none is pending */
+	/* events run one after the other under the device's lock; none is ever pending */
 	IBNBD_DEV_EV_UNMAP,		/* unmap (normal or force), failed mapping, module exit */
-	IBNBD_DEV_EV_FENCE,		/* ibnbd_remap_compare() said so */
+	IBNBD_DEV_EV_FENCE,		/* ibnbd_remap_compare() or another check said so */
 	IBNBD_DEV_EV_LINK_DOWN,		/* the session's last path went away */
 	IBNBD_DEV_EV_HOLD_EXPIRED,	/* hold timer */
 	/* session up, but the device could not be re-opened for 10 s (L4) */
 	IBNBD_DEV_EV_OPEN_LATE,
-	/* OPEN answered, by a server that may have lost writes which are kept */
+	/* OPEN was answered by a server that may have lost writes; the client has kept them */
 	IBNBD_DEV_EV_REPLAY,
-	/* OPEN answered and accepted: first, re-OPEN, or the answer to RESIZED */
+	/* an answer to OPEN was accepted: to the first OPEN, a re-OPEN, or the one after RESIZED */
 	IBNBD_DEV_EV_OPENED,
-	/* the same, asked for by an administrator: the only way out of FENCED */
+	/* as OPENED, but an administrator asked for it: the only way out of FENCED */
 	IBNBD_DEV_EV_REMAPPED,
 	IBNBD_DEV_EVENTS
 };
 
 enum {	/* actions, executed in the order of their bits */
-	/* quiesce: queue_rq is not entered any more (L16: once) */
+	/* quiesce the queue: queue_rq is not entered any more (L16: once) */
 	IBNBD_DEV_DO_STOP	= 0x001,
-	/* take over capacity and limits, before anything is replayed (L2) */
+	/* apply capacity and limits of the answer, before anything is replayed (L2) */
 	IBNBD_DEV_DO_COMMIT	= 0x002,
-	/* these come before the next state is entered; if one fails, it is not */
+	/* STOP and COMMIT run before the next state is entered; if either fails, the state stays */
 	IBNBD_DEV_DO_BEFORE	= 0x003,
 	IBNBD_DEV_DO_DISARM	= 0x004,	/* cancel the hold timer */
 	IBNBD_DEV_DO_ARM	= 0x008,	/* start the hold timer */
-	/* end what is held (L8), then let queue_rq fail new I/O: unquiesce */
+	/* end the held requests (L8), then unquiesce, so that queue_rq fails new I/O */
 	IBNBD_DEV_DO_FAIL	= 0x010,
-	IBNBD_DEV_DO_RESUME	= 0x020,	/* replay what is parked, unquiesce */
+	IBNBD_DEV_DO_RESUME	= 0x020,	/* submit the parked requests again, unquiesce */
 	IBNBD_DEV_DO_OFFLINE	= 0x040,	/* uevent OFFLINE */
 	IBNBD_DEV_DO_ONLINE	= 0x080,	/* uevent ONLINE */
 	IBNBD_DEV_DO_CLOSE	= 0x100,	/* send CLOSE to the server */
-	/* queue the removal of the disk (L5), which sends a CLOSE of its own after the drain */
+	/* queue the removal of the disk (L5); after the drain the removal sends its own CLOSE */
 	IBNBD_DEV_DO_REMOVE	= 0x200,
 };
 
 struct ibnbd_dev_step {
-	enum ibnbd_dev_state state;	/* the next one */
+	enum ibnbd_dev_state state;	/* the next state */
 	unsigned int actions;
 	bool taken;			/* false: the event means nothing in this state */
 };
 
 struct ibnbd_dev_step ibnbd_dev_sm_step(enum ibnbd_dev_state s, enum ibnbd_dev_event ev);
-/* The word in `state`: init, open, closed, unmapped (spec C.1; tools know no others). */
+/*
+ * The word that the file `state` shows: init, open, closed, unmapped (spec C.1; tools know no other
+ * word).
+ */
 const char *ibnbd_dev_sm_word(enum ibnbd_dev_state s);
 /*
  * The exact name, for logs and `state_detail`: init, open, held, replaying, failed, fenced,
@@ -85,7 +89,7 @@ const char *ibnbd_dev_sm_word(enum ibnbd_dev_state s);
  */
 const char *ibnbd_dev_sm_state_name(enum ibnbd_dev_state s);
 const char *ibnbd_dev_sm_event_name(enum ibnbd_dev_event ev);
-/* Does queue_rq submit (OPEN), wait (CLOSED, REPLAYING), or fail (all others)? */
+/* Does queue_rq submit (OPEN), hold (HELD, REPLAYING), or fail (all other states)? */
 static inline bool ibnbd_dev_sm_submits(enum ibnbd_dev_state s)
 {
 	return s == IBNBD_DEV_OPEN;

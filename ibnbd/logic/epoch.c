@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * When acknowledged writes that no flush has covered may be lost, the cache epoch of their disk
- * changes, and by that its clients know. A doubt is a change: that costs a replay, the other
- * mistake costs data.
+ * changes. The new epoch tells the clients. In doubt the epoch changes: a needless change costs a
+ * replay, a missing change costs data.
  *
- * A server that stops in good order ends each disk clean. So a record that is not clean tells of a
- * loss of power, a crash, or a file that could not be written; none of them says what became of the
- * cache, and neither does the id of the boot, nor that the kernel still has the same disk.
+ * A server that stops in good order records each disk as clean. So a record that is not clean means
+ * a power loss, a crash, or a record file that could not be written. None of these tells whether
+ * the disk has lost its cache. An unchanged boot id, or a kernel that still has the same disk, does
+ * not tell it either.
  */
 #include "ibnbd/logic/epoch.h"
 
@@ -17,11 +18,12 @@ static void epoch_anew(struct ibnbd_epoch *e, u64 fresh)
 }
 
 /**
- * ibnbd_epoch_begin() - the disk is opened, and nobody had it open
- * @e: what is recorded of it, by whichever life of the server; comes to what is true now
+ * ibnbd_epoch_begin() - the disk is opened, and it was not open before
+ * @e: the record of the disk, from this or an earlier run of the server; updated to what is true
+ *	now
  * @fresh: a random number
  *
- * Return: true: the epoch is the recorded one.
+ * Return: true: the recorded epoch stays valid.
  */
 bool ibnbd_epoch_begin(struct ibnbd_epoch *e, u64 fresh)
 {
@@ -33,8 +35,8 @@ bool ibnbd_epoch_begin(struct ibnbd_epoch *e, u64 fresh)
 }
 
 /**
- * ibnbd_epoch_writer() - somebody may write from now on
- * @e: to be recorded before it is told that it may
+ * ibnbd_epoch_writer() - a client may write from now on
+ * @e: the caller must record it before it tells the client that it may write
  */
 void ibnbd_epoch_writer(struct ibnbd_epoch *e)
 {
@@ -44,8 +46,9 @@ void ibnbd_epoch_writer(struct ibnbd_epoch *e)
 /**
  * ibnbd_epoch_end() - the last writer has left, and all its requests have ended
  * @e: to be recorded
- * @flushed: a flush that came after them has succeeded. One that failed may have dropped what it
- *	could not write, and the next one would succeed.
+ * @flushed: a flush that was sent after these requests has succeeded. A failed flush does not
+ *	count, even if a later one succeeds: the disk may have dropped the data that it could not
+ *	write.
  * @fresh: a random number
  */
 void ibnbd_epoch_end(struct ibnbd_epoch *e, bool flushed, u64 fresh)
@@ -57,8 +60,8 @@ void ibnbd_epoch_end(struct ibnbd_epoch *e, bool flushed, u64 fresh)
 }
 
 /**
- * ibnbd_epoch_lost() - the disk is said to have lost its cache
- * @e: to be recorded; a writer goes on writing
+ * ibnbd_epoch_lost() - the disk may have lost its cache while it is open
+ * @e: to be recorded; @e->clean does not change, since a writer may continue to write
  * @fresh: a random number
  */
 void ibnbd_epoch_lost(struct ibnbd_epoch *e, u64 fresh)

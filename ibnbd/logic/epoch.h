@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The cache epoch of a disk (protocol.md, "What a flush covers"): kept or drawn anew? Pure.
+ * The cache epoch of a disk (protocol.md, "What a flush covers"): does it stay, or is a new one
+ * drawn? Pure.
  */
 #ifndef IBNBD_LOGIC_EPOCH_H
 #define IBNBD_LOGIC_EPOCH_H
@@ -9,8 +10,8 @@
 
 /**
  * struct ibnbd_epoch - what is known of a disk's cache
- * @epoch: as clients are told; 0: nothing is known
- * @clean: everything that was ever acknowledged is covered by a flush, and nobody writes
+ * @epoch: the number that clients are told; 0: nothing is known
+ * @clean: a flush has covered all acknowledged writes, and no client may write
  */
 struct ibnbd_epoch {
 	u64 epoch;

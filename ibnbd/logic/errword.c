@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * An errno of the other host in words, for a refusal that came without any: from an in-kernel
- * server, from one of ours without WORDS, or from the connection manager. Pure.
+ * An errno of the other host in words, for a refusal that came without words: from an in-kernel
+ * server, from one of our servers when WORDS was not negotiated, or from the connection manager.
+ * Pure.
  */
 #include "ibnbd/logic/errword.h"
 
-/* What means the same whatever was asked for; NULL: nothing that a user could be told. */
+/* Errors that mean the same for every request; NULL: no words that would help a user. */
 static const char *errword_any(int err)
 {
 	switch (err) {

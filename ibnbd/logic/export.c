@@ -2,13 +2,13 @@
 /*
  * Names of exports and the allow-list, as text.
  *
- * A client sends a name; the administrator gave a search path. This file makes of the two a root, a
- * directory below it and a last component, and refuses every name that could mean something outside
- * the root. It never touches a file system: whether the thing exists, and what symlinks say, is
- * found out by server/export.c, which walks exactly the strings that come from here.
+ * The client sends a name; the administrator sets a search path. This file combines the two into a
+ * root, a directory below the root and a last component, and refuses every name that could lead
+ * outside the root. It never touches a file system. server/export.c walks exactly the strings that
+ * this file returns; it finds out whether the file exists and resolves symlinks.
  *
- * Called at each OPEN and when a parameter or server.conf is read. No locks, no memory but the
- * caller's; a refusal leaves @buf undefined and says the reason.
+ * Called at each OPEN and when a parameter or server.conf is read. Takes no locks and uses only the
+ * caller's memory. After a refusal @buf is undefined and @why is set.
  */
 #include "ibnbd/logic/export.h"
 
@@ -25,7 +25,7 @@ static bool export_is_control(char c)
 	return (unsigned char)c < 0x20 || c == 0x7f;
 }
 
-/* One component at @s, which is not a '/': its length. */
+/* Length of the component at @s, which does not begin with '/'. */
 static size_t export_component(const char *s, size_t len)
 {
 	size_t n = 0;
@@ -170,7 +170,7 @@ static int export_root(struct export_out *o, const char *search, const char *ses
 	return 0;
 }
 
-/* @last: where the last component begins in the buffer. */
+/* @last: offset of the last component in the buffer. */
 static int export_name(struct export_out *o, const char *name, size_t *last, const char **why)
 {
 	size_t len = strlen(name), start = o->n, i, n;
@@ -219,7 +219,7 @@ int ibnbd_export_resolve(const char *search, const char *sessname, const char *n
 	if (err)
 		return err;
 	root_len = o.n;
-	o.n++;		/* its NUL stays */
+	o.n++;		/* keep the NUL of the root */
 	if (o.n == o.size)
 		return export_refuse(-EINVAL, why, "the path is too long");
 	err = export_name(&o, name, &last, why);
@@ -270,7 +270,7 @@ static unsigned int allow_bits(enum ibtrs_addr_kind kind)
 	return kind == IBTRS_ADDR_IP4 ? 32 : 128;
 }
 
-/* ::ffff:a.b.c.d, as a listener on IPv6-any sees IPv4 clients. */
+/* ::ffff:a.b.c.d: a listener on IPv6-any sees the addresses of IPv4 clients in this form. */
 static bool allow_is_mapped(enum ibtrs_addr_kind kind, const u8 *raw)
 {
 	static const u8 prefix[12] = { [10] = 0xff, [11] = 0xff };

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What a client's name means on this server, as far as text can say it (docs/design.md decision 13,
- * spec B.3 rule 2, E-8, E-29), and who may come (E-50). Pure string logic; the walk through the
- * file system is server/export.c's.
+ * Which path a client's name means on this server, as far as the text alone decides it
+ * (docs/design.md decision 13, spec B.3 rule 2, E-8, E-29), and which clients are allowed (E-50).
+ * Pure string logic; server/export.c walks through the file system.
  *
  * The name is always relative to the search path: leading and doubled '/' are dropped, nothing else
- * is. With search path `/` the name `/dev/ram0` is /dev/ram0; with search path `/dev` the name
- * `ram0` is /dev/ram0 and `/dev/ram0` is /dev/dev/ram0, which does not exist. The server does not
- * guess, as the in-kernel one does not.
+ * is changed. With search path `/` the name `/dev/ram0` is /dev/ram0; with search path `/dev` the
+ * name `ram0` is /dev/ram0 and `/dev/ram0` is /dev/dev/ram0, which does not exist. The server does
+ * not guess; neither does the in-kernel server.
  */
 #ifndef IBNBD_LOGIC_EXPORT_H
 #define IBNBD_LOGIC_EXPORT_H
@@ -20,11 +20,12 @@
 
 /**
  * struct ibnbd_export_path - where to look
- * @root: the directory beneath which everything happens; %SESSNAME% is expanded. Looked up with
- *	symlinks: it is the administrator's
- * @dir: directory part of the name below @root, "" = @root itself. Looked up beneath @root, without
+ * @root: directory that contains all exports; %SESSNAME% is expanded. Its symlinks are followed,
+ *	since the administrator chose it
+ * @dir: directory part of the name below @root, "" = @root itself. Looked up below @root, without
  *	symlinks unless @follow
- * @last: last component, never empty. Its symlink is followed: it is the administrator's
+ * @last: last component, never empty. If it is a symlink, the link is followed: the administrator
+ *	made it
  * @follow: the search path is `/` or `/dev`: symlinks are followed anywhere
  */
 struct ibnbd_export_path {
@@ -37,7 +38,7 @@ struct ibnbd_export_path {
 /**
  * ibnbd_export_resolve() - name of a client -> path to look up
  * @search: search path, accepted by ibnbd_export_search_check()
- * @sessname: session name; checked here too, since it becomes a path component
+ * @sessname: session name; checked here, too, since it may become a path component
  * @name: what OPEN asked for
  * @buf: keeps the three strings; IBNBD_EXPORT_PATH_MAX bytes
  * @out: pointers into @buf
@@ -58,7 +59,7 @@ int ibnbd_export_resolve(const char *search, const char *sessname, const char *n
  */
 int ibnbd_export_search_check(const char *search, size_t len, const char **why);
 
-/* Is the search path `/` or `/dev` (however many slashes)? */
+/* Is the search path `/` or `/dev`, with any number of slashes? */
 bool ibnbd_export_follows(const char *search);
 
 #define IBNBD_ALLOW_ITEMS	64
@@ -73,7 +74,7 @@ struct ibnbd_allow_item {
 
 /**
  * struct ibnbd_allow - a parsed allow-list, about 4 KB
- * @nr: items; 0 = everybody may come
+ * @nr: items; 0 = every client is allowed
  *
  * allow= is a list separated by ',' or blanks: `10.0.0.0/24`, `ip:fd00::/64`, `gid:fe80::1`,
  * `session:db*` ('*' any bytes, '?' one). If there are address items the client must match one; if
@@ -88,8 +89,8 @@ struct ibnbd_allow {
 };
 
 /*
- * Parse once. 0, -EINVAL (reason and @pos of the bad item), -E2BIG (too many items or too much
- * text).
+ * Parse a list once. Returns 0, -EINVAL (@why and @pos of the bad item) or -E2BIG (too many items
+ * or too much text).
  */
 int ibnbd_allow_parse(const char *s, size_t len, struct ibnbd_allow *a, size_t *pos,
 		      const char **why);
@@ -98,7 +99,10 @@ int ibnbd_allow_item_parse(const char *s, size_t len, struct ibnbd_allow_item *i
 			   const char **why);
 /* @client may be an IPv4 address mapped into IPv6; it counts as IPv4. */
 bool ibnbd_allow_item_match(const struct ibnbd_allow_item *it, const struct ibtrs_addr *client);
-/* The same for either of what a client has: an address of InfiniBand alone is a claim. */
+/*
+ * The same for the two addresses of a client: its IP address or its GID must match. On InfiniBand
+ * the IP address alone is only what the client claims.
+ */
 bool ibnbd_allow_item_match_origin(const struct ibnbd_allow_item *it,
 				   const struct ibtrs_origin *from);
 bool ibnbd_allow_match(const struct ibnbd_allow *a, const struct ibtrs_origin *from,

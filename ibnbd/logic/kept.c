@@ -32,7 +32,10 @@ bool ibnbd_kept_grow(struct ibnbd_kept_pool *p, struct ibnbd_kept *k)
 	p->nr_free--;
 	seg->next = IBNBD_KEPT_NONE;
 	seg->used = 0;
-	/* A FUA write may be its first, and needs no flush: it goes with what was before it. */
+	/*
+	 * The first record of the segment may be a FUA write, which needs no flush of its own: the
+	 * segment is then freed with the records before it.
+	 */
 	seg->needs = ibnbd_kept_empty(k) ? 0 : p->segs[k->last].needs;
 	if (ibnbd_kept_empty(k))
 		k->first = i;
@@ -58,7 +61,7 @@ bool ibnbd_kept_place(struct ibnbd_kept_pool *p, struct ibnbd_kept *k, u32 data,
 	at->seg = k->last;
 	at->offset = seg->used;
 	at->bytes = data < room ? data : room - room % block;
-	/* Headers lie on multiples of eight. */
+	/* Headers start at multiples of eight bytes. */
 	seg->used += sizeof(struct ibnbd_kept_rec) + at->bytes;
 	if (seg->used == sizeof(struct ibnbd_kept_rec) + at->bytes ||
 	    ibnbd_unflushed_after(needs, seg->needs))

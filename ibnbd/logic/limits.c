@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What an OPEN_RSP means for the disk: the limits its queue gets (spec B.5, hazards M9 and M10 of
- * B.6), and whether the disk that a server offers after a reconnect is still the one that was
- * mapped (architecture decision 12, spec F.4). Pure: numbers in, numbers and a reason out.
+ * What an OPEN_RSP means for the disk: the limits of its queue (spec B.5, hazards M9 and M10 of
+ * B.6), and whether the disk that the server offers after a reconnect is still the mapped disk
+ * (architecture decision 12, spec F.4). Pure: numbers in, numbers and a reason out.
  */
 #include "ibnbd/logic/limits.h"
 
-/* A request's size travels in 32 bits of bytes. */
+/* The size of a request is sent as a 32-bit number of bytes. */
 #define LIMITS_MAX_RANGE	(U32_MAX >> IBNBD_SECTOR_SHIFT)
 
 /*
- * The kernel reads ahead twice the optimum: a server must not say how much memory of ours a file
- * that is read costs. Large arrays have a few MiB.
+ * The kernel reads ahead twice io_opt. Without this limit the server would decide how much memory
+ * of the client a reader of a file uses. Large arrays announce a few MiB.
  */
 #define LIMITS_MAX_IO_OPT	(16u << 20)
 
@@ -35,14 +35,14 @@ static void limits_discard(const struct ibnbd_open_rsp *rsp, u32 block_sectors,
 		return;
 	out->discard_granularity = rsp->discard_granularity ? rsp->discard_granularity :
 							      rsp->logical_block_size;
-	/* A misaligned partition says -1 here. */
+	/* A misaligned partition reports -1 here. */
 	if (rsp->discard_alignment != U32_MAX)
 		out->discard_alignment = rsp->discard_alignment % out->discard_granularity;
 	if (rsp->secure_discard)
 		out->max_secure_erase_sectors = out->max_discard_sectors;
 }
 
-/* Hazard M10: towards a server that negotiated nothing, offset 20 may be a write-same limit. */
+/* Hazard M10: from a server that negotiated nothing, offset 20 may be a write-same limit. */
 static bool limits_may_zero(const struct ibnbd_limits_in *in)
 {
 	switch (in->write_zeroes) {
@@ -56,9 +56,9 @@ static bool limits_may_zero(const struct ibnbd_limits_in *in)
 }
 
 /*
- * Hazard M9: without the WRITEBACK bit an old server may still have a volatile cache, so flushes
- * are sent unless the server is one of ours (it accepted a feature) or the administrator vouches
- * for it. FUA is only used where the server speaks of a cache at all.
+ * Hazard M9: an old server without the WRITEBACK bit may still have a volatile cache. So flushes
+ * are sent unless the server is one of ours (it accepted a feature) or the administrator says that
+ * no flush is needed. FUA is used only where the server announces a cache.
  */
 static void limits_cache(const struct ibnbd_open_rsp *rsp, const struct ibnbd_limits_in *in,
 			 struct ibnbd_limits *out)
@@ -103,7 +103,7 @@ int ibnbd_limits_build(const struct ibnbd_open_rsp *rsp, const struct ibnbd_limi
 	out->max_hw_sectors = limits_round_down(in->max_io_bytes, block) >> IBNBD_SECTOR_SHIFT;
 	out->max_segments = in->max_segments;
 	/*
-	 * No size at all is one that is yet to come: the disk is shown empty and grows (RESIZED).
+	 * Size 0: the disk gets its size later. It is shown empty, and grows (RESIZED).
 	 */
 	if (!out->nsectors && rsp->nsectors) {
 		*why = "the device is smaller than one logical block";
@@ -140,9 +140,10 @@ static const char *remap_identity(const struct ibnbd_open_rsp *old,
 }
 
 /*
- * The high half of the generation is drawn when the server begins to watch the disk, the low half
- * counts writers that came after another one. In a new life of the server nobody came before us if
- * it is 0: a restart alone is no reason to throw away what we hold.
+ * The server draws the high half of the generation at random when it begins to watch the disk. The
+ * low half counts a writer that follows another writer. When the high half has changed (the server
+ * restarted), a low half of 0 means that no other client wrote before us. So a restart alone is no
+ * reason to drop the held writes.
  */
 static bool remap_foreign_writer(u64 old, u64 new)
 {
@@ -163,8 +164,8 @@ static const char *remap_fence(const struct ibnbd_open_rsp *old, const struct ib
 	const char *why;
 
 	/*
-	 * Nothing was ever read from a disk of no size, nor written to it: whatever it becomes is
-	 * the disk that was mapped.
+	 * Nothing was ever read from a disk without a size, nor written to it. So whatever disk it
+	 * becomes is accepted as the mapped disk.
 	 */
 	if (!old->nsectors)
 		return NULL;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * From the server's OPEN_RSP to the limits of the client's queue (spec B.5, hazards M9 and M10),
- * and the question asked at every re-OPEN: is this still the same disk (docs/design.md decision 12,
- * spec F.4)? Pure: it neither knows struct queue_limits nor request_queue.
+ * and the check at every re-OPEN: is this still the same disk (docs/design.md decision 12, spec
+ * F.4)? Pure: it knows neither struct queue_limits nor request_queue.
  */
 #ifndef IBNBD_LOGIC_LIMITS_H
 #define IBNBD_LOGIC_LIMITS_H
@@ -40,7 +40,7 @@ struct ibnbd_limits {
 	bool fua;
 	bool rotational;
 	bool stable_pages;
-	/* what the server said of itself and was not believed, in words; NULL: nothing */
+	/* in words: what the server announced and the client did not believe; NULL: nothing */
 	const char *capped;
 };
 
@@ -48,8 +48,8 @@ struct ibnbd_limits {
  * ibnbd_limits_build() - limits of the queue
  * @rsp: decoded by ibnbd_msg_open_rsp_decode()
  *
- * Return: 0, or -EPROTO with a reason when nothing sensible comes out (the session's I/O size is
- * below one logical block, a capacity that is not zero below one).
+ * Return: 0, or -EPROTO with a reason when there are no usable limits (the session's I/O size is
+ * below one logical block, or the capacity is below one logical block and not zero).
  */
 int ibnbd_limits_build(const struct ibnbd_open_rsp *rsp, const struct ibnbd_limits_in *in,
 		       struct ibnbd_limits *out, const char **why);
@@ -57,33 +57,33 @@ int ibnbd_limits_build(const struct ibnbd_open_rsp *rsp, const struct ibnbd_limi
 enum ibnbd_remap {
 	IBNBD_REMAP_OK,		/* the same disk, the same size */
 	IBNBD_REMAP_GREW,	/* the same disk, larger */
-	IBNBD_REMAP_FENCE,	/* not to be trusted any more: the reason says why */
-	IBNBD_REMAP_RETRY,	/* no verdict: ask again later */
+	IBNBD_REMAP_FENCE,	/* the disk must not be used any more: @why says why */
+	IBNBD_REMAP_RETRY,	/* undecided: ask again later */
 };
 
 /**
  * ibnbd_remap_compare() - does the server's new answer still describe the disk that is mapped?
- * @old: the answer the device lives by now
+ * @old: the answer that the device uses now
  * @new: the answer to the re-OPEN
  * @access: mode of the mapping
- * @held_writes: the device holds writes that were not answered, or may have some to come that were
- *	meant for the disk as it was
+ * @held_writes: the device holds unanswered writes, or may still get writes that were meant for the
+ *	disk as it was
  * @why: a reason for FENCE and for RETRY
  *
- * A disk without any size yet becomes whatever is there when it gets one. One that has lost its
- * size (no medium, not set up since the server booted) is asked for again. Fences: identity
- * vanished or is another one; smaller; other logical block size; mapped writable and the backing
- * device became read-only; another writer since then (writer generation) while writes are held. An
- * identity that appears where there was none is no evidence and passes.
+ * A disk that had no size accepts any disk when it gets a size. RETRY: the disk has lost its size
+ * (no medium, not set up since the server booted). FENCE: the identity has vanished or changed; the
+ * disk is smaller; the logical block size has changed; it is mapped writable and the backing device
+ * became read-only; another client has written since (writer generation) while writes are held. An
+ * identity that appears where there was none proves nothing and is accepted.
  */
 enum ibnbd_remap ibnbd_remap_compare(const struct ibnbd_open_rsp *old,
 				     const struct ibnbd_open_rsp *new, enum ibnbd_access access,
 				     bool held_writes, const char **why);
-/* Has somebody else written between the two answers, or may have? */
+/* Has another client written between the two answers, or may it have? */
 bool ibnbd_remap_other_writer(const struct ibnbd_open_rsp *old, const struct ibnbd_open_rsp *new);
 /*
- * The server refused the re-OPEN with @err: FENCE for what waiting cannot mend (-EPERM, -EACCES,
- * -EROFS: write permission lost), RETRY for the rest (-ENOENT right after the server booted ...).
+ * The server refused the re-OPEN with @err: FENCE if waiting cannot help (-EPERM, -EACCES, -EROFS:
+ * write permission lost), RETRY for all other errors (-ENOENT right after the server booted ...).
  */
 enum ibnbd_remap ibnbd_remap_refused(int err, const char **why);
 

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Names of the entries below ctl/devices, which cannot hold a '/'. Each is a one-to-one
- * image of what it stands for, so that two mappings never want the same entry.
- * docs/sysfs.md describes them.
+ * Names of the entries below ctl/devices, which cannot hold a '/'. Different names always give
+ * different entries, so two mappings never want the same entry. docs/sysfs.md describes them.
  *
- * '/' is written as '!', as in-kernel rnbd does. A '!' of the name itself becomes \x21, and
- * what separates the name from what follows is escaped in it: '@' (a session) as \x40 on
- * the client, '#' (a number) as \x23 on the server. A backslash becomes \x5c in front of an
- * 'x', where it could be read as one of these. Every other name stays as it is.
+ * '/' is written as '!', as in-kernel rnbd does. A '!' in the name becomes \x21. The character that
+ * separates the name from the rest of the entry is escaped in the name: '@' (a session follows) as
+ * \x40 on the client, '#' (a number follows) as \x23 on the server. A backslash before an 'x'
+ * becomes \x5c, because it could be read as the start of an escape. All other characters stay as
+ * they are.
  */
 #ifndef IBNBD_LOGIC_LINKNAME_H
 #define IBNBD_LOGIC_LINKNAME_H
 
 #include "ibnbd/proto/wire.h"
 
-/* Longest name there can be: four bytes for each of a device path, '@', session. */
+/* Longest possible entry: four bytes for each byte of a device path, '@', session. */
 #define IBNBD_LINKNAME_MAX	(5 * IBNBD_NAME_LEN)
 
 /**

@@ -3,13 +3,13 @@
  * Parser of the mapping grammar. The header describes the language; this file only walks the table.
  * The printer is mapopt_format.c.
  *
- * The client module runs it on every write to map_device, the `ibnbd` command on every argument and
- * every line of maps.conf, before the kernel is touched. Input is text of an administrator or of a
- * script that went wrong: any byte, no terminator.
+ * The client module runs it on every write to map_device. The `ibnbd` command runs it on every
+ * argument and every line of maps.conf, before it touches the kernel. The input comes from an
+ * administrator or a faulty script: any byte, no terminator.
  *
- * A refusal fills the caller's struct ibnbd_mapopt_err once, at the first thing that is wrong, and
- * leaves the map undefined. Control characters are refused before anything else, so no message ever
- * carries one. Nothing is allocated; the stack need is a few hundred bytes.
+ * A refusal fills the caller's struct ibnbd_mapopt_err once, for the first mistake, and leaves the
+ * map undefined. Control characters are refused before anything else, so no message contains one.
+ * Nothing is allocated; the stack need is a few hundred bytes.
  */
 #include "ibnbd/logic/mapopt.h"
 #include "ibnbd/logic/nearest.h"
@@ -55,7 +55,7 @@ __printf(5, 6) static int mapopt_refuse(struct ibnbd_mapopt_err *err, int rc, si
 	return rc;
 }
 
-/* For "%.*s". */
+/* Length to show with "%.*s". */
 static int mapopt_shown(size_t len)
 {
 	return len < MAPOPT_SHOWN ? (int)len : MAPOPT_SHOWN;
@@ -98,7 +98,7 @@ static const struct ibnbd_mapopt *mapopt_find(struct mapopt_span key)
 	return NULL;
 }
 
-/* The nearest key, or NULL when none is near: one slip in three letters. */
+/* The most similar key, or NULL if none is similar: one wrong letter in three is accepted. */
 static const char *mapopt_nearest(struct mapopt_span w)
 {
 	unsigned int best = w.len / 3 + 1, d;
@@ -130,7 +130,7 @@ static int mapopt_unknown(struct mapopt_span key, size_t pos, struct ibnbd_mapop
 			     mapopt_shown(key.len), key.s);
 }
 
-/* The length of the name at @s within a word list; synonyms are separated by ':', words by '|'. */
+/* Length of the first name at @s in a word list; words are separated by '|', synonyms by ':'. */
 static size_t mapopt_word_len(const char *s)
 {
 	size_t n = 0;
@@ -172,7 +172,7 @@ int ibnbd_mapopt_word(enum ibnbd_mapopt_id id, int value, char *buf, size_t size
 	return scnprintf(buf, size, "%.*s", (int)mapopt_word_len(words), words);
 }
 
-/* The words as people read them: "a, b or c", synonyms left out. */
+/* Prints the words for a message: "a, b or c", without synonyms. */
 static int mapopt_words_text(const char *words, char *buf, size_t size)
 {
 	size_t n = 0;
@@ -201,7 +201,7 @@ static int mapopt_digit(char c)
 	return 99;
 }
 
-/* [+-]decimal or [+-]0xhex; a leading zero is neither: in some tools it means octal. */
+/* [+-]decimal or [+-]0xhex. A leading zero is refused: some tools read it as octal. */
 static bool mapopt_number(struct mapopt_span v, s64 *out)
 {
 	bool negative = v.len && v.s[0] == '-';
@@ -259,7 +259,7 @@ static int mapopt_set_word(const struct ibnbd_mapopt *o, int *field, struct mapo
 	return 0;
 }
 
-/* First byte of @v that is in @set, or v.len. */
+/* Index of the first byte of @v that is in @set, or v.len. */
 static size_t mapopt_find_any(struct mapopt_span v, const char *set)
 {
 	size_t i;
@@ -384,7 +384,7 @@ static int mapopt_bare(struct ibnbd_map *m, struct mapopt_span w, size_t pos,
 			     mapopt_shown(w.len), w.s);
 }
 
-/* One word, @pos is where it stands in the line. */
+/* Parses one word; @pos is its offset in the line. */
 static int mapopt_token(struct ibnbd_map *m, struct mapopt_span w, size_t pos,
 			struct ibnbd_mapopt_err *err)
 {
@@ -493,6 +493,6 @@ int ibnbd_mapopt_parse(const char *line, size_t len, struct ibnbd_map *m,
 	}
 	rc = ibnbd_mapopt_finish(m, err);
 	if (rc)
-		err->pos = all.len;	/* what is missing could stand there */
+		err->pos = all.len;	/* the missing key could stand at the end */
 	return rc;
 }

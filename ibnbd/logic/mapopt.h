@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * THE grammar of a mapping (docs/sysfs.md, spec C.2). One table, IBNBD_MAPOPTS below,
- * says key, kind, range, default and help; from it come the parser of `map_device` and of maps.conf
- * lines, `ibnbd map --key value`, the canonical line, `ibnbd help map`, the shell completion and
- * the option section of the manuals.
+ * THE grammar of a mapping (docs/sysfs.md, spec C.2). One table, IBNBD_MAPOPTS below, defines key,
+ * kind, range, default and help. The parser of `map_device` and of maps.conf lines, `ibnbd map
+ * --key value`, the canonical line, `ibnbd help map`, the shell completion and the option section
+ * of the manuals are all made from it.
  *
  * A line is blank-separated words `key=value` in any order; '-' and '_' are the same in a key; a
  * bare `ro`, `rw` or `migration` means access_mode. Empty words and trailing newlines are skipped.
  * Values hold no blanks and no control characters. Only `path` may be repeated.
  *
- * Laws (kept by the fuzzer): parse(format(x)) == x; an accepted line formats to an accepted line; a
- * refusal names position and reason.
+ * Laws (the fuzzer checks them): parse(format(x)) == x; an accepted line formats to an accepted
+ * line; a refusal names position and reason.
  *
- * struct ibnbd_map is about 1.2 KB: in the kernel, allocate it.
+ * struct ibnbd_map is about 1.2 KB: in the kernel, allocate it, do not put it on the stack.
  */
 #ifndef IBNBD_LOGIC_MAPOPT_H
 #define IBNBD_LOGIC_MAPOPT_H
@@ -34,7 +34,7 @@ enum ibnbd_policy {		/* the numbers of mpath_policy, spec A.21 */
 
 enum ibnbd_write_zeroes {	/* hazard M10 */
 	IBNBD_ZEROES_AUTO	= 0,	/* only towards servers that negotiated ZEROES */
-	/* the administrator knows the server: offset 20 means write-zeroes */
+	/* the administrator knows that at this server offset 20 means write-zeroes */
 	IBNBD_ZEROES_ON		= 1,
 	IBNBD_ZEROES_OFF	= 2,
 };
@@ -50,11 +50,11 @@ enum ibnbd_write_cache {	/* hazard M9 */
 enum ibnbd_unflushed_mode {	/* docs/durability.md */
 	/* REPLAY towards servers that tell when they may have lost their cache, else IGNORE */
 	IBNBD_UNFLUSHED_AUTO	= 0,
-	/* send again what may be lost; FENCE where that can not be */
+	/* send again what may be lost; FENCE where that is not possible */
 	IBNBD_UNFLUSHED_REPLAY	= 1,
-	/* I/O ends with errors until an administrator takes the loss */
+	/* I/O ends with errors until an administrator accepts the loss */
 	IBNBD_UNFLUSHED_FENCE	= 2,
-	IBNBD_UNFLUSHED_IGNORE	= 3,	/* go on, as the kernel's own drivers do */
+	IBNBD_UNFLUSHED_IGNORE	= 3,	/* continue, as the kernel's own drivers do */
 };
 
 enum ibnbd_mapopt_kind {
@@ -136,9 +136,10 @@ enum {				/* flags of an option */
  * struct ibnbd_map - a mapping as asked for
  * @given: bit 1 << IBNBD_OPT_x for each key that was set; all others hold their default
  *
- * The rest are the keys of the table. WORD keys hold the enum of the same name.
- * max_reconnect_attempts, hb_*, reconnect_*, policy, auth, dest_port and nr_poll_queues are the
- * session's, retain_mb is that of the first device which needs it, the others are the device's.
+ * The other fields are the keys of the table. WORD keys hold the enum of the same name.
+ * max_reconnect_attempts, hb_*, reconnect_*, policy, auth, dest_port and nr_poll_queues belong to
+ * the session. retain_mb sizes the session's pool: the first device that needs the pool decides.
+ * All other keys belong to the device.
  */
 struct ibnbd_map {
 	u32 given;
@@ -174,8 +175,8 @@ static inline bool ibnbd_map_given(const struct ibnbd_map *m, enum ibnbd_mapopt_
 
 /**
  * struct ibnbd_mapopt_err - why a line was refused
- * @pos: byte offset in the line (in the value for ibnbd_mapopt_set()) of what is wrong
- * @len: how many bytes are; 0 = something is missing there
+ * @pos: byte offset of the mistake in the line (in the value for ibnbd_mapopt_set())
+ * @len: length of the mistake in bytes; 0 = something is missing at @pos
  * @msg: the reason in words, always NUL-terminated, free of control characters
  */
 struct ibnbd_mapopt_err {
@@ -199,7 +200,7 @@ struct ibnbd_mapopt {
 
 const struct ibnbd_mapopt *ibnbd_mapopt_table(size_t *count);
 
-/* All defaults, nothing given. */
+/* Sets all keys to their defaults; no key counts as given. */
 void ibnbd_mapopt_init(struct ibnbd_map *m);
 
 /**
@@ -217,15 +218,15 @@ int ibnbd_mapopt_parse(const char *line, size_t len, struct ibnbd_map *m,
 		       struct ibnbd_mapopt_err *err);
 
 /*
- * One key, for `--key value`: the same rules and errors; @err->pos counts from the start of @value
- * (for an unknown key: of @key).
+ * Sets one key, for `--key value`. Rules and errors are the same; @err->pos counts from the start
+ * of @value (for an unknown key: of @key).
  */
 int ibnbd_mapopt_set(struct ibnbd_map *m, const char *key, const char *value,
 		     struct ibnbd_mapopt_err *err);
 
 /*
- * What can only be said when all keys are in: the required ones are there, the delays fit each
- * other. parse() ends with it.
+ * Checks what can be checked only when all keys are set: the required keys are given, and the
+ * delays fit each other. ibnbd_mapopt_parse() calls it at its end.
  */
 int ibnbd_mapopt_finish(const struct ibnbd_map *m, struct ibnbd_mapopt_err *err);
 
@@ -236,8 +237,8 @@ int ibnbd_mapopt_finish(const struct ibnbd_map *m, struct ibnbd_mapopt_err *err)
 int ibnbd_mapopt_format(const struct ibnbd_map *m, char *buf, size_t size);
 
 /*
- * The word of a WORD option for a value ("rw", "min-latency"), "?" when out of range. Return the
- * length written.
+ * Prints the word of a WORD option for a value ("rw", "min-latency"), "?" when out of range. Return
+ * the length written.
  */
 int ibnbd_mapopt_word(enum ibnbd_mapopt_id id, int value, char *buf, size_t size);
 

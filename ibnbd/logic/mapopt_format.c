@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The canonical line of a mapping: what maps.conf, `ibnbd map --save` and the log say. What it
- * prints, mapopt.c reads back.
+ * Prints the canonical line of a mapping, for maps.conf, `ibnbd map --save` and the log. mapopt.c
+ * can parse every line that it prints.
  */
 #include "ibnbd/logic/mapopt.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "ibnbd/logic/open_sm.h"
 
-/* An entry is one more than its state, so that no entry is 0. */
+/* An entry is the next state plus one, so that 0 means "no entry". */
 #define TO(state)	(IBNBD_OPEN_##state + 1)
 
 static const u8 open_steps[IBNBD_OPEN_STATES][IBNBD_OPEN_EVENTS] = {

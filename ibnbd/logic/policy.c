@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The policy as text, and what it says.
+ * The policy: parser of its text, and the decision of its rules.
  *
- * The parser reads one line at a time and leaves it to the caller whether a mistake is the end: the
- * module takes a policy without any, or none of it; the command goes on to find all of them in one
- * pass. Strings of a rule are copied into the policy's own text, each ended by a NUL, so nothing
- * points into the caller's.
+ * The parser reads one line at a time. The caller decides whether to continue after a mistake: the
+ * module refuses the whole policy at the first mistake, the command continues, to find all mistakes
+ * in one pass. Strings of a rule are copied into the policy's own text, each ended by a NUL, so
+ * nothing points into the caller's text.
  *
- * A name that a client asks for is compared without leading and doubled slashes, as
- * ibnbd_export_resolve() takes it, and so is a pattern: else `/db1` would go around a rule about
- * `db1`. What that function refuses (dots, a slash at the end) is refused whatever is decided here.
+ * The name that a client asks for is compared without leading and doubled slashes, as
+ * ibnbd_export_resolve() does it: otherwise a client could ask for `/db1` and evade a rule about
+ * `db1`. Patterns are treated alike. Names that ibnbd_export_resolve() refuses (dots, a slash at
+ * the end) stay refused, whatever the policy says.
  *
- * Called at each OPEN, when a path joins a session, and when a policy is written. No locks, no
- * memory but the caller's.
+ * Called at each OPEN, when a path joins a session, and when a policy is written. Takes no locks
+ * and uses only the caller's memory.
  */
 #include <ibtrs/key.h>
 #include <ibtrs/words.h>
@@ -29,7 +30,7 @@ const char *const ibnbd_policy_may_names[] = {
 
 /* ---- words of a line ----------------------------------------------------- */
 
-/* What is left of a line; its words are pieces of the text. */
+/* The rest of a line; @word points into the text. */
 struct policy_line {
 	const char *s;
 	size_t at;
@@ -48,7 +49,7 @@ static bool policy_is_control(char c)
 	return (unsigned char)c < 0x20 || c == 0x7f;
 }
 
-/* The next word, or none. A word that begins with '#' begins a comment. */
+/* Reads the next word; false: there is none. A '#' at the start of a word begins a comment. */
 static bool policy_word(struct policy_line *l)
 {
 	while (l->at < l->end && policy_is_blank(l->s[l->at]))
@@ -67,7 +68,7 @@ static bool policy_word_is(const struct policy_line *l, const char *name)
 	return l->len == strlen(name) && !memcmp(l->word, name, l->len);
 }
 
-/* Behind @prefix: true, and the word is what follows it. */
+/* If the word begins with @prefix: removes the prefix from it and returns true. */
 static bool policy_word_after(struct policy_line *l, const char *prefix)
 {
 	size_t n = strlen(prefix);
@@ -81,7 +82,7 @@ static bool policy_word_after(struct policy_line *l, const char *prefix)
 
 /* ---- one rule ------------------------------------------------------------ */
 
-/* The mistake is the present word. */
+/* Reports the present word as the mistake. */
 static int policy_wrong(const struct policy_line *l, struct ibnbd_policy_fault *f, const char *why,
 			const char *mend)
 {
@@ -92,7 +93,7 @@ static int policy_wrong(const struct policy_line *l, struct ibnbd_policy_fault *
 	return -EINVAL;
 }
 
-/* The present word as a string of the policy. There is room: each has one separator in the text. */
+/* Copies the present word into @p->text. It always fits: the NUL takes the place of a separator. */
 static u32 policy_keep(struct ibnbd_policy_rules *p, const struct policy_line *l)
 {
 	u32 at = p->used;
@@ -178,7 +179,7 @@ static int policy_addr(struct policy_line *l, bool gid, struct ibnbd_allow_item 
 	return 0;
 }
 
-/* One WHO. -ENOENT: the word is none. */
+/* Parses one WHO. -ENOENT: the word is no WHO. */
 static int policy_who(struct ibnbd_policy_rules *p, struct policy_line *l,
 		      struct ibnbd_policy_rule *r, struct ibnbd_policy_fault *f)
 {
@@ -208,7 +209,7 @@ static bool policy_may(const struct policy_line *l, u8 *out)
 	return false;
 }
 
-/* What follows the access. */
+/* Parses the words after the access. */
 static int policy_rest(struct policy_line *l, struct ibnbd_policy_rule *r,
 		       struct ibnbd_policy_fault *f)
 {
@@ -253,13 +254,13 @@ void ibnbd_policy_init(struct ibnbd_policy_rules *p)
 	p->nr = 0;
 	p->line = 0;
 	p->pos = 0;
-	p->text[0] = 0;		/* offset 0 is no string of a rule */
+	p->text[0] = 0;		/* offset 0 means "no string" */
 	p->used = 1;
 }
 
 /*
- * The character at the beginning of the present word, of which @left bytes are there. Returns its
- * bytes; *@why: it cannot stand there.
+ * Checks the character at @s; @left bytes of the line follow. Returns its length in bytes. Sets
+ * *@why and *@mend if the character is not allowed there.
  */
 static size_t policy_char(const char *s, size_t left, bool comment, const char **why,
 			  const char **mend)
@@ -288,8 +289,9 @@ static size_t policy_char(const char *s, size_t left, bool comment, const char *
 }
 
 /*
- * The bytes of a line, without a carriage return at its end. A character that nobody sees makes a
- * rule one about another name: `db1` and a zero-width space, say, deny nothing. So there is none.
+ * Checks the bytes of a line, and drops a carriage return at its end. Invisible characters are
+ * refused, because they silently change a name: a rule about `db1` followed by a zero-width space
+ * would deny nothing to `db1`.
  */
 static int policy_bytes(struct policy_line *l, struct ibnbd_policy_fault *f)
 {
@@ -380,7 +382,7 @@ int ibnbd_policy_parse(struct ibnbd_policy_rules *p, const char *s, size_t len,
 
 /* ---- what it says -------------------------------------------------------- */
 
-/* Without leading and doubled slashes. @buf: IBNBD_NAME_LEN. */
+/* Copies @name to @buf without leading and doubled slashes. @buf: IBNBD_NAME_LEN. */
 static const char *policy_name(const char *name, char *buf)
 {
 	size_t n = 0;

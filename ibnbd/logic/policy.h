@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Who may do what with which export: the rules of /etc/ibnbd/policy.conf. One grammar for the
- * module, for the ibnbd command and for the tests; the manual is ibnbd-policy.conf(5).
+ * Which client may do what with which export: the rules of /etc/ibnbd/policy.conf. The module, the
+ * ibnbd command and the tests share this grammar; the manual is ibnbd-policy.conf(5).
  *
  *	EXPORT-PATTERN  [WHO]...  ro|rw|migration|deny  [exclusive]	# comment
  *
- * WHO is key:NAME, addr:ADDRESS[/PREFIX], gid:GID[/PREFIX] or session:GLOB, each at most once, and
- * all that are given must match. The first rule that matches decides. Where none does, everything
- * is as without a policy.
+ * WHO is key:NAME, addr:ADDRESS[/PREFIX], gid:GID[/PREFIX] or session:GLOB, each at most once. All
+ * WHOs of a rule must match. The first rule that matches decides. If no rule matches, the export
+ * behaves as if there were no policy.
  */
 #ifndef IBNBD_LOGIC_POLICY_H
 #define IBNBD_LOGIC_POLICY_H
@@ -18,24 +18,24 @@
 #define IBNBD_POLICY_TEXT	65536	/* bytes of a whole policy */
 #define IBNBD_POLICY_RULES	1024
 
-/* Each allows what those above it do. */
+/* Each value allows what the values above it allow, and more. */
 enum ibnbd_policy_may {
 	IBNBD_POLICY_DENY,
 	IBNBD_POLICY_RO,
 	IBNBD_POLICY_RW,
-	/* No rule says anything: as asked, migration beside one that migrates, too. */
+	/* no rule matches: any mode is allowed, but no migration beside an rw writer */
 	IBNBD_POLICY_UNSAID,
-	IBNBD_POLICY_MIGRATION,		/* and beside one that writes alone */
+	IBNBD_POLICY_MIGRATION,		/* the same, and migration beside an rw writer, too */
 };
 
-/* Words of the grammar; UNSAID has "default", which is none of them. */
+/* Words of the grammar. UNSAID is shown as "default", which is no word of the grammar. */
 extern const char *const ibnbd_policy_may_names[];
 
 /**
- * struct ibnbd_policy_rule - a line that decides
- * @line: its number, from 1
- * @export, @key, @session: offsets in the policy's text; of @key and @session 0 = not asked for
- * @addr: kind IBTRS_ADDR_NONE = not asked for
+ * struct ibnbd_policy_rule - one rule
+ * @line: number of its line, from 1
+ * @export, @key, @session: offsets in the policy's text; @key and @session: 0 = the rule has none
+ * @addr: kind IBTRS_ADDR_NONE = the rule has none
  * @may: enum ibnbd_policy_may, never UNSAID
  */
 struct ibnbd_policy_rule {
@@ -51,7 +51,7 @@ struct ibnbd_policy_rule {
 /**
  * struct ibnbd_policy_rules - a parsed policy, about 120 KB
  * @nr: rules
- * @line, @pos: of the parser, which reads a line at a time
+ * @line, @pos: state of the parser, which reads one line at a time
  * @used: bytes of @text
  */
 struct ibnbd_policy_rules {
@@ -65,8 +65,8 @@ struct ibnbd_policy_rules {
 
 /**
  * struct ibnbd_policy_fault - a mistake
- * @line, @column: from 1; the column counts bytes. Line 0: of the whole text
- * @at, @len: the same as a piece of the text
+ * @line, @column: from 1; the column counts bytes. Line 0: the mistake is in the text as a whole
+ * @at, @len: the same place as offset and length in the text
  * @why, @mend: constant strings
  */
 struct ibnbd_policy_fault {
@@ -78,18 +78,18 @@ struct ibnbd_policy_fault {
 	const char *mend;
 };
 
-/* Before the first ibnbd_policy_next(). */
+/* Call it before the first ibnbd_policy_next(). */
 void ibnbd_policy_init(struct ibnbd_policy_rules *p);
 
 /**
  * ibnbd_policy_next() - read the next line
- * @p: takes the rule
+ * @p: the rule is added here
  * @s: the whole text, the same in each call
  * @len: its length
  * @f: the mistake
  *
- * Return: 1: go on; 0: the end; -EINVAL or -E2BIG: a mistake, and the next call goes on behind its
- * line. After -E2BIG of line 0 nothing more is read.
+ * Return: 1: continue; 0: the end; -EINVAL or -E2BIG: a mistake, and the next call continues after
+ * this line. After -E2BIG with line 0 nothing more is read.
  */
 int ibnbd_policy_next(struct ibnbd_policy_rules *p, const char *s, size_t len,
 		      struct ibnbd_policy_fault *f);
@@ -97,16 +97,16 @@ int ibnbd_policy_next(struct ibnbd_policy_rules *p, const char *s, size_t len,
 /**
  * ibnbd_policy_parse() - read a whole policy
  *
- * Return: 0, or the error of the first mistake, and then @p is not to be used.
+ * Return: 0, or the error of the first mistake; then @p must not be used.
  */
 int ibnbd_policy_parse(struct ibnbd_policy_rules *p, const char *s, size_t len,
 		       struct ibnbd_policy_fault *f);
 
 /**
  * struct ibnbd_policy_who - a peer
- * @key: name of the key with which it proved itself; NULL: it did not
+ * @key: name of the key that the peer has proved to have; NULL: it has proved none
  * @session: name of its session
- * @from: where it comes from: a rule for its address decides, and one for its GID
+ * @from: the peer's addresses: a rule matches if its address is the peer's address or its GID
  */
 struct ibnbd_policy_who {
 	const char *key;
@@ -116,8 +116,8 @@ struct ibnbd_policy_who {
 
 /**
  * struct ibnbd_policy_verdict - what a peer may do with an export
- * @line: of the rule that says so; 0: none does
- * @exclusive: the disk is to be kept from the server's own use
+ * @line: line of the rule that decided; 0: no rule matched
+ * @exclusive: the server itself must not use the disk
  */
 struct ibnbd_policy_verdict {
 	enum ibnbd_policy_may may;
@@ -125,7 +125,10 @@ struct ibnbd_policy_verdict {
 	bool exclusive;
 };
 
-/* May this rule decide about this export, for some peer? @name: as in ibnbd_policy_decide(). */
+/*
+ * Does the rule's pattern match this export, whoever the peer is? @name: as in
+ * ibnbd_policy_decide().
+ */
 bool ibnbd_policy_about(const struct ibnbd_policy_rules *p, const struct ibnbd_policy_rule *r,
 			const char *name);
 
@@ -140,15 +143,15 @@ void ibnbd_policy_decide(const struct ibnbd_policy_rules *p, const struct ibnbd_
 			 const char *name, struct ibnbd_policy_verdict *v);
 
 /*
- * A peer that comes from several addresses may do what it may from each of them: @v becomes the
- * lesser of the two. The disk is exclusive if either says so.
+ * A peer with several addresses may do only what every one of them allows: @v becomes the lesser of
+ * the two verdicts. The disk is exclusive if either verdict says so.
  */
 void ibnbd_policy_lesser(struct ibnbd_policy_verdict *v, const struct ibnbd_policy_verdict *other);
 
 /**
  * ibnbd_policy_open() - does a verdict allow an OPEN?
- * @mode: that is asked for, or was granted
- * @why: of a refusal, a constant string
+ * @mode: the mode that is asked for, or was granted
+ * @why: reason of a refusal, a constant string
  *
  * Return: 0 or -EACCES.
  */

@@ -6,7 +6,7 @@ bool ibnbd_unflushed_lost_between(const struct ibnbd_unflushed_epoch *old,
 {
 	if (old->told && new->told)
 		return old->epoch != new->epoch;
-	/* It was upgraded, or is another one: there is nothing to compare. */
+	/* The server was upgraded or replaced: the two answers cannot be compared. */
 	if (old->told != new->told)
 		return true;
 	return old->link != new->link;

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The account of what no flush has covered: is there a write that completed since the last
- * successful flush was sent? And what follows from it when the server may have lost its cache.
+ * The account of writes that no flush has covered: has a write completed since the last successful
+ * flush was sent? And what does this mean when the server may have lost its cache?
  *
- * Flushes are numbered in the order in which they are sent. A write that completes needs the next
- * one: what was executed before a flush was sent is covered by it. So two numbers are enough, the
- * one that the last write needs and the greatest that succeeded. A flush that fails, or is never
- * answered, leaves no trace; one that is answered late covers no more than what completed before it
- * was sent, however many overlap.
+ * Flushes are numbered in the order in which they are sent. A flush covers every write that was
+ * executed before the flush was sent, so a write that completes needs the next flush. Two numbers
+ * are therefore enough: the flush that the last write needs, and the greatest number that
+ * succeeded. A flush that fails or is never answered changes nothing. A flush that is answered late
+ * covers only the writes that completed before it was sent, however many flushes overlap.
  *
- * Callers: the client's queue, in any context and without a lock (wrote, sent, flushed), and who
- * judges the answer to a re-OPEN, when nothing is in flight. Each field only grows, by
- * compare-and-exchange: a writer that was held up never takes back what others have noted. A field
- * is written once per flush at most; for every other request the lines are only read.
+ * Callers: the client's queue, in any context and without a lock (wrote, send, done), and the code
+ * that judges the answer to a re-OPEN, when nothing is in flight. Each field only grows, by
+ * compare-and-exchange, so a delayed writer never undoes what others have noted. A field is written
+ * at most once per flush; all other requests only read the cache lines.
  *
- * Numbers are of the machine's word. On 32 bits one that wraps would need 2^31 flushes without a
- * write between.
+ * The numbers are machine words. On 32 bits a wrap would do harm only after 2^31 flushes without a
+ * write between them.
  */
 #ifndef IBNBD_LOGIC_UNFLUSHED_H
 #define IBNBD_LOGIC_UNFLUSHED_H
@@ -24,8 +24,8 @@
 
 struct ibnbd_unflushed {
 	unsigned long sent;	/* flushes that were sent */
-	unsigned long needs;	/* the last write is covered from this flush on */
-	unsigned long covered;	/* the last flush of those that succeeded */
+	unsigned long needs;	/* the first flush that covers the last write */
+	unsigned long covered;	/* the greatest number of a flush that succeeded */
 };
 
 static inline bool ibnbd_unflushed_after(unsigned long a, unsigned long b)
@@ -33,7 +33,7 @@ static inline bool ibnbd_unflushed_after(unsigned long a, unsigned long b)
 	return (long)(a - b) > 0;
 }
 
-/* *@field becomes @to, unless it is beyond that. */
+/* Sets *@field to @to, unless it is greater already. */
 static inline void ibnbd_unflushed_raise(unsigned long *field, unsigned long to)
 {
 	unsigned long old = READ_ONCE(*field), seen;
@@ -46,18 +46,18 @@ static inline void ibnbd_unflushed_raise(unsigned long *field, unsigned long to)
 	}
 }
 
-/* The flush from which on a write is covered that completes now. */
+/* The first flush that covers a write that completes now. */
 static inline unsigned long ibnbd_unflushed_needs(const struct ibnbd_unflushed *u)
 {
 	return READ_ONCE(u->sent) + 1;
 }
 
 /**
- * ibnbd_unflushed_wrote() - a write has completed that was no FUA
+ * ibnbd_unflushed_wrote() - a write without FUA has completed
  *
- * Before anybody hears of it. Any context. A data race by design: the number that is read may be
- * the one before a flush that is being sent just now, which then covers the write, since its answer
- * is here already.
+ * Call it before the completion is reported to anybody. Any context. There is a data race by
+ * design: @sent may be read just before it counts a flush that another CPU sends now. That flush
+ * covers the write, since the answer to the write has arrived already.
  */
 static inline void ibnbd_unflushed_wrote(struct ibnbd_unflushed *u)
 {
@@ -70,8 +70,8 @@ static inline void ibnbd_unflushed_wrote(struct ibnbd_unflushed *u)
 /**
  * ibnbd_unflushed_send() - a flush is about to be sent
  *
- * Before it is posted for the first time. One that is posted again keeps its number: what is
- * executed later covers no less. Any context. Return: its number.
+ * Call it before the flush is posted for the first time. A flush that is posted again keeps its
+ * number: when it is executed later, it covers no less. Any context. Return: its number.
  */
 static inline unsigned long ibnbd_unflushed_send(struct ibnbd_unflushed *u)
 {
@@ -95,8 +95,8 @@ static inline bool ibnbd_unflushed_any(const struct ibnbd_unflushed *u)
 }
 
 /*
- * Somebody takes the loss: nothing is owed any more, as after a flush that succeeded at once.
- * Nothing is in flight.
+ * The administrator accepts the loss: no write counts as unflushed any more, as after a flush that
+ * succeeded at once. Call it when nothing is in flight.
  */
 static inline void ibnbd_unflushed_forgive(struct ibnbd_unflushed *u)
 {
@@ -104,30 +104,30 @@ static inline void ibnbd_unflushed_forgive(struct ibnbd_unflushed *u)
 }
 
 /*
- * What a server says of its cache, with an answer to OPEN: one that speaks DURABILITY names the
- * epoch. With others the link stands for it: what a server knows of a client goes with the last
- * path, and nobody can tell why.
+ * What a server says about its cache with its answer to OPEN. A server that speaks DURABILITY sends
+ * the epoch. For other servers the link number takes its place: such a server forgets a client when
+ * the last path is lost, and the client cannot tell why the path was lost.
  */
 struct ibnbd_unflushed_epoch {
 	bool told;		/* DURABILITY was negotiated */
-	u64 epoch;		/* told: may change, and writes may be lost with that */
-	u32 link;		/* number of the link on which it was said */
+	u64 epoch;		/* if told: when it changes, writes may be lost */
+	u32 link;		/* number of the link on which the server said it */
 };
 
-/* Between the two, may writes have been lost that were acknowledged and not flushed? */
+/* Between the two answers, may acknowledged writes that were not flushed have been lost? */
 bool ibnbd_unflushed_lost_between(const struct ibnbd_unflushed_epoch *old,
 				  const struct ibnbd_unflushed_epoch *new);
 
 /**
  * ibnbd_unflushed_counts() - is the account kept at all?
- * @ignore: the mapping says so
- * @asked: the mapping says so of the contrary
+ * @ignore: the mapping asks for no account
+ * @asked: the mapping asks for one (replay or fence)
  * @told: the server speaks DURABILITY
- * @is_volatile: and says that its cache is lost with its power
- * @flushes: flushes are sent to it
+ * @is_volatile: the server's cache is lost with its power
+ * @flushes: flushes are sent to the server
  *
- * Of a server that says nothing of its cache nobody knows what it loses: there the administrator
- * has to ask for it.
+ * If the server says nothing about its cache, nobody knows what it may lose: then the administrator
+ * has to ask for the account.
  */
 bool ibnbd_unflushed_counts(bool ignore, bool asked, bool told, bool is_volatile, bool flushes);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Characters that nobody sees in a text that people write. One that stands in a word makes it
+ * Invisible characters in a text that people write. An invisible character inside a word makes it
  * another word, and the line still looks right.
  */
 #ifndef IBNBD_LOGIC_UNSEEN_H
@@ -9,17 +9,20 @@
 #include <ibtrs/pure.h>
 
 /**
- * ibnbd_unseen() - is the character at @s one that looks like a blank and separates nothing, or
- * that looks like nothing at all?
- * @left: bytes that are there
+ * ibnbd_unseen() - is the character at @s invisible: one that looks like a blank but separates no
+ * words, or one that shows nothing at all?
+ * @left: number of bytes at @s
  * @code: its code point
  * @name: what it is called, a constant string
  *
- * ASCII is none of these. Return: its bytes; 0: no.
+ * ASCII characters never count. Return: length of the character in bytes; 0: it is not invisible.
  */
 size_t ibnbd_unseen(const char *s, size_t left, u32 *code, const char **name);
 
-/* The same, but for what may stand in a comment: one that ends a line for those who see it. */
+/*
+ * The same, but only for characters that some programs show as the end of a line: the others may
+ * stand in a comment.
+ */
 size_t ibnbd_unseen_line(const char *s, size_t left, u32 *code, const char **name);
 
 #endif

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Codec of the block messages: bytes <-> host structs, with every check of spec section E that
- * needs nothing but the bytes, the transport direction and the size of the data area. Used by both
- * modules, the tests and the tools; header-only, so that none of them links the other's code.
+ * Codec of the block messages: bytes <-> host structs. It does every check of spec section E that
+ * needs only the bytes, the transport direction and the size of the data area. Both modules, the
+ * tests and the tools use it; it is header-only, so that none of them links the other's code.
  *
  * Server side decoders take the user header in private, 8-byte aligned memory (@usr, @len), the
  * transport direction (@read) and D (@data_len). They refuse with -EINVAL or -EOPNOTSUPP and a
  * reason; the caller replies with that error. Client side decoders take the reply and its length
- * and refuse with -EPROTO. Nothing is read past the length; whatever a peer sends, only error codes
- * come of it. Encoders write every byte of the message: what is not a field is zero (E-47).
+ * and refuse with -EPROTO. Decoders never read beyond the length; bad bytes from a peer cause an
+ * error code and nothing else. Encoders write every byte of the message: bytes that belong to no
+ * field are zero (E-47).
  */
 #ifndef IBNBD_PROTO_MSG_H
 #define IBNBD_PROTO_MSG_H
@@ -16,12 +17,15 @@
 #include <ibtrs/words.h>
 #include "ibnbd/proto/wire.h"
 
-#define IBNBD_ERRNO_MAX		511	/* as the immediate of the transport carries it */
+#define IBNBD_ERRNO_MAX		511	/* the largest that a transport immediate carries */
 
 /* SESS_INFO and its reply. */
 struct ibnbd_sess_info {
 	u8 version;			/* major; decoded: min(ours, peer's), at least 1 */
-	/* IBNBD_FEAT_*; decoded: known bits only, 0 without ext_magic, and what they need */
+	/*
+	 * IBNBD_FEAT_*; decoded: known bits only, without those whose base is missing; 0 without
+	 * ext_magic
+	 */
 	u64 features;
 };
 
@@ -30,9 +34,9 @@ struct ibnbd_open {
 	const char *name;		/* NUL-terminated; decoded: points into the message */
 	/* decoded: the answer has 96 bytes: IDENTITY was accepted and D has room */
 	bool identity;
-	/* decoded: or 128 bytes: DURABILITY was accepted, too, and D has room */
+	/* decoded: the answer has 128 bytes: DURABILITY was accepted, too, and D has room */
 	bool durability;
-	/* decoded: a refusal has words: WORDS was accepted and D has room */
+	/* decoded: a refusal may carry words: WORDS was accepted and D has room */
 	bool words;
 };
 
@@ -52,8 +56,8 @@ struct ibnbd_identity {
 
 struct ibnbd_durability {
 	/*
-	 * A random number; another one than before: writes that were acknowledged, and that no
-	 * flush has covered, may be lost.
+	 * A random number. When it has changed, acknowledged writes that no flush has covered may
+	 * be lost.
 	 */
 	u64 cache_epoch;
 	u32 flags;			/* IBNBD_DUR_F_* */
@@ -120,7 +124,7 @@ static inline int ibnbd_msg_type(const void *usr, size_t len, const char **why)
 	}
 }
 
-/* A feature without the one that it builds on is none. */
+/* Drops unknown features, and DURABILITY without IDENTITY, on which it is built. */
 static inline u64 ibnbd_msg_features(u64 features)
 {
 	features &= IBNBD_FEAT_KNOWN;
@@ -131,8 +135,8 @@ static inline u64 ibnbd_msg_features(u64 features)
 /* ---- SESS_INFO: the same 36 bytes both ways ---- */
 
 /*
- * @type: SESS_INFO or SESS_INFO_RSP. ext_magic is only sent along with features: offering none, we
- * look like any peer.
+ * @type: SESS_INFO or SESS_INFO_RSP. ext_magic is sent only together with features: when we offer
+ * none, we look like a peer without the extension.
  */
 static inline void ibnbd_msg_sess_info_encode(struct ibnbd_wire_sess_info *w,
 					      enum ibnbd_msg_type type,
@@ -161,8 +165,8 @@ static inline void ibnbd_msg_sess_info_fields(const void *buf, size_t len,
 }
 
 /*
- * Server: E-20 (5 bytes are enough for a version), E-21, version >= 1. Features come only with the
- * full 36 bytes. The type was looked at by ibnbd_msg_type().
+ * Server: E-20 (5 bytes are enough for a version), E-21, version >= 1. Features are read only from
+ * the full 36 bytes. ibnbd_msg_type() has checked the type.
  */
 static inline int ibnbd_msg_sess_info_decode(const void *usr, size_t len, bool read, u32 data_len,
 					     struct ibnbd_sess_info *m, const char **why)
@@ -177,7 +181,7 @@ static inline int ibnbd_msg_sess_info_decode(const void *usr, size_t len, bool r
 	return 0;
 }
 
-/* Client, E-43. @offered: what SESS_INFO carried; the server can accept nothing else. */
+/* Client, E-43. @offered: features that SESS_INFO carried; the server can accept no others. */
 static inline int ibnbd_msg_sess_info_rsp_decode(const void *buf, size_t len, u64 offered,
 						 struct ibnbd_sess_info *m, const char **why)
 {
@@ -196,7 +200,7 @@ static inline int ibnbd_msg_sess_info_rsp_decode(const void *buf, size_t len, u6
 
 /* ---- OPEN ---- */
 
-/* The caller has checked the name's length; a longer one is an error, never cut. */
+/* The caller has checked the name's length; a longer name is an error and is never cut. */
 static inline int ibnbd_msg_open_encode(struct ibnbd_wire_open *w, const struct ibnbd_open *m)
 {
 	size_t n = strlen(m->name);
@@ -220,7 +224,7 @@ static inline u32 ibnbd_msg_open_rsp_len(u64 features)
 						  sizeof(struct ibnbd_wire_open_rsp_id);
 }
 
-/* D to reserve for any answer to OPEN. */
+/* D that the client must reserve, so that every answer to OPEN fits. */
 static inline u32 ibnbd_msg_open_room(u64 features)
 {
 	static_assert(sizeof(struct ibnbd_wire_open_refused) >=
@@ -230,8 +234,8 @@ static inline u32 ibnbd_msg_open_room(u64 features)
 }
 
 /*
- * Server: E-20, E-21, E-30's range, E-29's string part (terminated, not empty, no control
- * characters). @m->words, and a name for the log, are valid after a refusal, too.
+ * Server: E-20, E-21, the range check of E-30, the string checks of E-29 (terminated, not empty, no
+ * control characters). After a refusal @m->words is valid, too, and @m->name is a text for the log.
  */
 static inline int ibnbd_msg_open_decode(const void *usr, size_t len, bool read, u32 data_len,
 					u64 features, struct ibnbd_open *m, const char **why)
@@ -268,8 +272,8 @@ static inline int ibnbd_msg_open_decode(const void *usr, size_t len, bool read, 
 /* ---- OPEN_REFUSED ---- */
 
 /*
- * @err: a negative errno. @text: in words; what is not printable ASCII becomes '?', what does not
- * fit is cut.
+ * @err: a negative errno. @text: the words; a byte that is not printable ASCII becomes '?', text
+ * that does not fit is cut.
  */
 static inline void ibnbd_msg_open_refused_encode(struct ibnbd_wire_open_refused *w, int err,
 						 const char *text)
@@ -284,11 +288,11 @@ static inline void ibnbd_msg_open_refused_encode(struct ibnbd_wire_open_refused 
  * ibnbd_msg_open_refused_decode() - client: is the answer to OPEN a refusal with words? (E-51)
  * @buf: answer
  * @len: its length
- * @m: result: the errno is a plausible one in any case, the text printable and terminated
+ * @m: result: the errno is always in the valid range, the text printable and terminated
  *
  * Called only when WORDS was negotiated.
  *
- * Return: true: it is, and @m is filled. False: go on with ibnbd_msg_open_rsp_decode().
+ * Return: true: it is such a refusal, and @m is filled. False: call ibnbd_msg_open_rsp_decode().
  */
 static inline bool ibnbd_msg_open_refused_decode(const void *buf, size_t len,
 						 struct ibnbd_open_refused *m)
@@ -327,8 +331,8 @@ static inline void ibnbd_msg_identity_decode(const struct ibnbd_wire_identity *w
 }
 
 /*
- * @room is all of it; the message is 56 bytes of that, 96 with @m->has_identity, and 128 with
- * @m->has_durability beside it. Return the length.
+ * @room is the buffer for the longest form. The message takes 56 bytes of it, 96 with
+ * @m->has_identity, and 128 with @m->has_durability, too. Return the length.
  */
 static inline u32 ibnbd_msg_open_rsp_encode(struct ibnbd_wire_open_rsp_dur *room,
 					    const struct ibnbd_open_rsp *m)
@@ -361,7 +365,7 @@ static inline u32 ibnbd_msg_open_rsp_encode(struct ibnbd_wire_open_rsp_dur *room
 	return sizeof(*room);
 }
 
-/* May a server export a device with that logical block size at all? It travels in 16 bits (B.6). */
+/* May a server export a device with this logical block size? The size is sent in 16 bits (B.6). */
 static inline bool ibnbd_msg_block_size_ok(u32 logical, u32 max)
 {
 	return logical >= IBNBD_SECTOR_SIZE && logical <= max && !(logical & (logical - 1));
@@ -393,8 +397,9 @@ static inline int ibnbd_msg_open_rsp_check(const struct ibnbd_open_rsp *m, u32 p
  * @features: negotiated; the reply has as many bytes as ibnbd_msg_open_rsp_len() says
  * @page_size: the largest logical block this host can work with
  *
- * A physical block size of 0 is 65536 cut to 16 bits (B.6) and counts as the logical one. Fields
- * that are informative, or that the features make meaningless, are left for logic/limits.
+ * A physical block size of 0 is 65536 cut to 16 bits (B.6); it is replaced by the logical block
+ * size. Fields that are only informative, or that the features make meaningless, are not checked
+ * here: logic/limits does it.
  */
 static inline int ibnbd_msg_open_rsp_decode(const void *buf, size_t len, u64 features,
 					    u32 page_size, struct ibnbd_open_rsp *m,
@@ -447,8 +452,8 @@ static inline void ibnbd_msg_close_encode(struct ibnbd_wire_close *w, u32 device
 }
 
 /*
- * Server, E-20. Direction and D do not matter: the answer has no data. Clients without IDENTITY may
- * leave anything in the flags.
+ * Server, E-20. Direction and D are not checked: the answer has no data. The flags are ignored
+ * without IDENTITY, because other clients may leave any value there.
  */
 static inline int ibnbd_msg_close_decode(const void *usr, size_t len, u64 features, u32 *device_id,
 					 bool *nowait, const char **why)

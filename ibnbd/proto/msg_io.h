@@ -16,21 +16,21 @@ struct ibnbd_io {
 	u16 prio;			/* decoded: never above best-effort (E-28) */
 };
 
-/* READ and FLUSH travel as transport reads, all else as writes (B.4). */
+/* READ and FLUSH are sent as transport reads, all other ops as writes (B.4). */
 static inline bool ibnbd_msg_op_reads(enum ibnbd_op op)
 {
 	return op == IBNBD_OP_READ || op == IBNBD_OP_FLUSH;
 }
 
-/* D, the size of the data area, of a request. */
+/* D of a request: the size of its data area. */
 static inline u32 ibnbd_msg_io_data_len(enum ibnbd_op op, u32 bytes)
 {
 	return op == IBNBD_OP_READ || op == IBNBD_OP_WRITE ? bytes : 0;
 }
 
 /*
- * Which flags mean something with this op. The block layer warns about a FUA or PREFLUSH on
- * anything but a write, so they must go.
+ * The flags that have a meaning with this op. All others are removed: the block layer warns about
+ * FUA or PREFLUSH on anything but a write.
  */
 static inline u32 ibnbd_msg_flags_of(enum ibnbd_op op)
 {
@@ -46,7 +46,7 @@ static inline u32 ibnbd_msg_flags_of(enum ibnbd_op op)
 }
 
 /*
- * ioprio: class in bits 15..13, level in 2..0 (the bits between are hints of newer kernels).
+ * ioprio: class in bits 15..13, level in 2..0 (newer kernels use the bits between for hints).
  * Realtime becomes best-effort of the same level, an unknown class becomes none (E-28).
  */
 static inline u16 ibnbd_msg_prio_cap(u16 prio)
@@ -60,8 +60,8 @@ static inline u16 ibnbd_msg_prio_cap(u16 prio)
 
 /*
  * @version: negotiated; 1 gives the 24-byte form. READ always carries SYNC; FUA and PREFLUSH imply
- *	SYNC, and PREFLUSH implies FUA for servers that know no PREFLUSH (B.4); a FLUSH is all
- *	three. Return U, the length of the message.
+ *	SYNC, and PREFLUSH implies FUA for servers that do not know PREFLUSH (B.4); a FLUSH carries
+ *	all three. Return U, the length of the message.
  */
 static inline u32 ibnbd_msg_io_encode(struct ibnbd_wire_io *w, u8 version, const struct ibnbd_io *m)
 {
@@ -85,7 +85,7 @@ static inline u32 ibnbd_msg_io_encode(struct ibnbd_wire_io *w, u8 version, const
 	return sizeof(*w);
 }
 
-/* E-22 and E-23: size, D and direction that belong to the op. */
+/* E-22 and E-23: size, D and direction must fit the op. */
 static inline int ibnbd_msg_io_shape(const struct ibnbd_io *m, bool read, u32 data_len,
 				     const char **why)
 {
@@ -107,11 +107,12 @@ static inline int ibnbd_msg_io_shape(const struct ibnbd_io *m, bool read, u32 da
  * ibnbd_msg_io_decode() - server: E-20, E-22, E-23, E-25, E-28
  * @read: direction of the transport request
  * @data_len: D
- * @version: negotiated by SESS_INFO; the priority counts from 2 on
+ * @version: negotiated by SESS_INFO; the priority is read from version 2 on
  *
- * What needs the device (E-24, E-26, E-27) is logic/access's.
+ * logic/access does the checks that need the device (E-24, E-26, E-27).
  *
- * Return: 0; -EOPNOTSUPP: unknown operation, WRITE_SAME of old clients; -EINVAL: the rest.
+ * Return: 0; -EOPNOTSUPP: unknown operation, or WRITE_SAME of an old client; -EINVAL: all other
+ * mistakes.
  */
 static inline int ibnbd_msg_io_decode(const void *usr, size_t len, bool read, u32 data_len,
 				      u8 version, struct ibnbd_io *m, const char **why)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The bytes of IBNBD on the wire: RNBD 2 (spec B.1, B.4) and our extension of the session start and
- * of OPEN_RSP (spec F.4). Everything little endian. Block messages travel as the user header of a
- * transport request; replies as the data of a read. Sizes and offsets are asserted here and nowhere
- * else. A u64 that stands on a multiple of four only is written as two words.
+ * of OPEN_RSP (spec F.4). All fields are little endian. Block messages are sent as the user header
+ * of a transport request, replies as the data of a read. Sizes and offsets are asserted in this
+ * file and nowhere else. A u64 that would add padding to its message is declared as two 32-bit
+ * words.
  */
 #ifndef IBNBD_PROTO_WIRE_H
 #define IBNBD_PROTO_WIRE_H
@@ -64,7 +65,7 @@ enum {				/* OPEN_RSP.cache_policy */
 enum {				/* SESS_INFO.features, F.4 */
 	IBNBD_FEAT_ZEROES	= 0x1,
 	IBNBD_FEAT_IDENTITY	= 0x2,
-	IBNBD_FEAT_DURABILITY	= 0x4,	/* nothing without IDENTITY */
+	IBNBD_FEAT_DURABILITY	= 0x4,	/* ignored without IDENTITY */
 	IBNBD_FEAT_WORDS	= 0x8,
 	IBNBD_FEAT_KNOWN	= IBNBD_FEAT_ZEROES | IBNBD_FEAT_IDENTITY | IBNBD_FEAT_DURABILITY |
 				  IBNBD_FEAT_WORDS,
@@ -78,7 +79,7 @@ enum ibnbd_id_kind {		/* identity.kind, F.4 */
 };
 
 enum {				/* identity.flags, F.4 */
-	IBNBD_ID_F_READ_ONLY	= 0x1,	/* the backing device is */
+	IBNBD_ID_F_READ_ONLY	= 0x1,	/* the backing device is read-only */
 	IBNBD_ID_F_ROTATIONAL	= 0x2,
 	IBNBD_ID_F_STABLE_PAGES	= 0x4,
 	IBNBD_ID_F_KNOWN	= 0x7,
@@ -117,7 +118,7 @@ struct ibnbd_wire_open_rsp {
 	__le32	device_id;
 	__le64	nsectors;
 	__le32	max_hw_sectors;
-	/* or a write-same limit of old servers: hazard M10 */
+	/* from an old server this may be a write-same limit: hazard M10 */
 	__le32	max_write_zeroes_sectors;
 	__le32	max_discard_sectors;
 	__le32	discard_granularity;
@@ -153,14 +154,14 @@ struct ibnbd_wire_durability {		/* F.4 */
 	u8	reserved[20];
 };
 
-struct ibnbd_wire_open_rsp_dur {	/* OPEN_RSP when DURABILITY was negotiated, too */
+struct ibnbd_wire_open_rsp_dur {	/* OPEN_RSP when IDENTITY and DURABILITY were negotiated */
 	struct ibnbd_wire_open_rsp_id base;
 	struct ibnbd_wire_durability dur;
 };
 
 #define IBNBD_WORDS_LEN		184	/* with NUL */
 
-struct ibnbd_wire_open_refused {	/* in place of OPEN_RSP, when WORDS was negotiated */
+struct ibnbd_wire_open_refused {	/* sent instead of OPEN_RSP, when WORDS was negotiated */
 	struct ibnbd_wire_hdr hdr;
 	__le32	err;			/* a positive errno */
 	u8	text[IBNBD_WORDS_LEN];	/* printable ASCII, ends with a NUL */

@@ -8,12 +8,12 @@
 /* Resolves the name of @open and opens what it means. 0, or an errno; @why as in export.h. */
 int ibnbd_srv_backing_open(struct ibnbd_srv_open *open, const char **why);
 void ibnbd_srv_backing_close(struct ibnbd_srv_open *open);
-/* As it is now. */
+/* The capacity as it is now. */
 u64 ibnbd_srv_backing_nsectors(struct ibnbd_srv_open *open);
-/* @id: which disk it is (F.4), or none; @cache_id: the same, or which one of this boot. */
+/* @id: the disk's identity (F.4), or kind NONE; @cache_id: the same, or else one for this boot. */
 void ibnbd_srv_backing_identity(const struct ibnbd_srv_open *open, struct ibnbd_identity *id,
 				struct ibnbd_identity *cache_id);
-/* What an answer to OPEN says of the disk; of its export it says nothing. */
+/* Fills in what an answer to OPEN says of the disk, but not what it says of the export. */
 void ibnbd_srv_backing_describe(struct ibnbd_srv_open *open, struct ibnbd_open_rsp *rsp);
 
 #endif

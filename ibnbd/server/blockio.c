@@ -3,22 +3,23 @@
  * Exports that are block devices: open, describe, and one bio for each request.
  *
  * The chunk is physically contiguous, so a request is one bio with one bio_vec, both inside the op:
- * nothing is allocated, and the block core splits what a device cannot take in one piece. It is
- * called in the completion context of the transport, submits right there and answers from the bio's
- * end, which may be an interrupt.
+ * nothing is allocated, and the block core splits a bio that a device cannot take in one piece. The
+ * bio is submitted in the completion context of the transport, and the request is answered from the
+ * bio's end, which may be an interrupt.
  *
- * That context belongs to all disks of the session, and to the end of its path: nobody may wait
- * there for a device that is full, or frozen. So a bio says NOWAIT, where the device can, and what
- * comes back for that reason is submitted again by a worker of the export, which waits: one for
- * each export, however many there are, and in their order; what comes meanwhile stands behind them.
- * Discards may be held up by the block layer whatever they say, and go there at once.
+ * All disks of the session share that completion context, and so does the teardown of its path:
+ * nothing may wait there for a device that is full, or frozen. So a bio is marked NOWAIT, if the
+ * device supports it. A bio that comes back for that reason is submitted again by a worker, which
+ * may wait. Each export has one worker, which submits the requests in their order; while the device
+ * is full, new requests queue up behind them. The block layer may hold up discards even with
+ * NOWAIT, so they are given to the worker at once.
  *
  * The client can still write to its chunk while the device works on it. A device that computes
  * checksums over the data (integrity profile) or needs it stable (parity RAID) therefore gets
- * private pages: copied before a write, after a read; in pieces of at most 128 KiB. Without memory
- * at hand, and from the second piece on, this goes on in a worker, where waiting is allowed.
+ * private pages: copied before a write, after a read; in pieces of at most 128 KiB. If no memory is
+ * free at once, and from the second piece on, the request continues in a worker, which may wait.
  *
- * What the device refuses is the client's error number; nothing is retried here.
+ * The error of a device is passed on to the client; no failed request is retried here.
  */
 #include <linux/bio.h>
 #include <linux/blkdev.h>
@@ -51,7 +52,7 @@ static int blockio_check(const struct ibnbd_srv_open *open, const char **why)
 	return 0;
 }
 
-/* As its @holder and @mode say. */
+/* Open the device with the holder and the mode of @open, and list the claim. */
 static int blockio_take(struct ibnbd_srv_open *open, dev_t dev)
 {
 	open->handle = cx_bdev_open(dev, open->mode, open->holder);
@@ -109,10 +110,11 @@ int ibnbd_srv_blockio_open(struct ibnbd_srv_open *open, dev_t dev, const char **
  * ibnbd_srv_blockio_claim() - claim a disk that had no size when it was opened
  * @open: of an export, whose lock is held
  *
- * Whoever gives such a disk its size (losetup) claims it for that moment, so it is not claimed
- * before. Until it is, it has no size for this client: the server may have taken it meanwhile.
+ * The program that gives such a disk its size (losetup) claims the disk while it does so. So the
+ * server does not claim it before it has a size. Until the claim is made, the client sees a disk
+ * without a size: this machine itself may have begun to use the disk.
  *
- * Return: true when it has been claimed just now.
+ * Return: true if this call has made the claim.
  */
 bool ibnbd_srv_blockio_claim(struct ibnbd_srv_open *open)
 {
@@ -138,7 +140,7 @@ bool ibnbd_srv_blockio_claim(struct ibnbd_srv_open *open)
 	return true;
 }
 
-/* Capacity in whole logical blocks; none as long as the disk is to be claimed for the asker. */
+/* Capacity in whole logical blocks; 0 as long as the disk still has to be claimed for @open. */
 u64 ibnbd_srv_blockio_nsectors(struct ibnbd_srv_open *open)
 {
 	u64 mask = (bdev_logical_block_size(open->bdev) >> SECTOR_SHIFT) - 1;
@@ -163,7 +165,7 @@ static u32 blockio_range(u32 sectors, u32 block)
 	return min(sectors, BLOCKIO_MAX_RANGE) & ~((block >> SECTOR_SHIFT) - 1);
 }
 
-/* Clients take one limit for discard and secure erase. */
+/* Clients use one limit for both discard and secure erase. */
 static void blockio_describe_discard(struct block_device *bdev, struct ibnbd_open_rsp *rsp)
 {
 	u32 block = rsp->logical_block_size;
@@ -207,9 +209,9 @@ void ibnbd_srv_blockio_describe(struct ibnbd_srv_open *open, struct ibnbd_open_r
 /* ---- requests ------------------------------------------------------------ */
 
 /*
- * Only devices with requests of their own. Some kernels' md counts NOWAIT bios that it refuses, or
- * takes a member that was full for a bad one, or for one that has written; and the device mapper
- * hands them on.
+ * Only request-based devices (blk-mq). On some kernels md counts NOWAIT bios that it refuses, or
+ * takes a member that was full for a failed one, or for one that has written the data; and the
+ * device mapper passes NOWAIT bios on to such devices.
  */
 static bool blockio_knows_nowait(struct block_device *bdev)
 {
@@ -217,8 +219,9 @@ static bool blockio_knows_nowait(struct block_device *bdev)
 }
 
 /*
- * Writes and flushes look like direct writes of a local process: others are throttled, NOWAIT or
- * not, and here that would stop everybody's I/O. Inline: on the way of each request.
+ * Writes and flushes carry the flags of direct writes of a local process. Other writes are
+ * throttled, with NOWAIT or without, and waiting here would stop the I/O of all disks. Inline,
+ * because every request passes here.
  */
 static __always_inline blk_opf_t blockio_opf(const struct ibnbd_srv_io *io, bool may_wait)
 {
@@ -254,8 +257,8 @@ static bool blockio_has_data(const struct ibnbd_io *m)
 }
 
 /*
- * To the worker of the export, which waits. @full: and so shall all that come after it. Any
- * context.
+ * Give @io to the worker of the export, which may wait. @full: all later requests have to queue up
+ * behind it. Any context.
  */
 static void blockio_put_off(struct ibnbd_srv_io *io, bool full)
 {
@@ -274,7 +277,7 @@ static void blockio_put_off(struct ibnbd_srv_io *io, bool full)
 	spin_unlock_irqrestore(&e->later_lock, flags);
 }
 
-/* The device would have waited; or it can not say so any more. */
+/* Did a NOWAIT bio fail because it would have waited, or because NOWAIT is no longer supported? */
 static bool blockio_is_full(const struct bio *bio)
 {
 	return bio->bi_opf & REQ_NOWAIT &&
@@ -282,8 +285,8 @@ static bool blockio_is_full(const struct bio *bio)
 }
 
 /*
- * Shall others wait behind it? What the block layer would split is refused even by a device that is
- * not full.
+ * Do later requests have to wait behind this one? Not if the block layer would have to split the
+ * bio: a NOWAIT bio of that size is refused even by a device that is not full.
  */
 static bool blockio_stops_others(const struct ibnbd_srv_io *io, int err, u32 bytes)
 {
@@ -292,8 +295,9 @@ static bool blockio_stops_others(const struct ibnbd_srv_io *io, int err, u32 byt
 }
 
 /*
- * sd learns by trying that a disk cannot do what it announced: the request fails with whatever the
- * disk says, and the limit is 0 from then on. The client shall know at once, and ask for no more.
+ * sd finds out only by trying that a disk does not support what it announced: the request fails
+ * with the error of the disk, and the limit is 0 from then on. -EOPNOTSUPP tells the client at
+ * once, so that it sends no more such requests.
  */
 static int blockio_refusal(const struct ibnbd_srv_io *io, int err)
 {
@@ -450,7 +454,7 @@ void ibnbd_srv_blockio_init_export(struct ibnbd_srv_export *e)
  * @io: @op and @open are set
  * @m: decoded, and allowed by logic/access
  *
- * Does not wait for the device, if that knows NOWAIT. Completion context.
+ * Does not wait for the device if the device supports NOWAIT. Completion context.
  */
 void ibnbd_srv_blockio_submit(struct ibnbd_srv_io *io, const struct ibnbd_io *m)
 {

@@ -3,10 +3,10 @@
  * Private pages: buffers that the client cannot write to while a device computes checksums over
  * them (docs/design.md decision 9).
  *
- * Three sizes, each a mempool of one contiguous buffer, so that an I/O takes its memory in one
- * piece: nothing ever waits for memory while it holds some, and the reserve guarantees progress. In
- * a completion context one asks with GFP_NOWAIT and moves to a work item on failure; there GFP_NOIO
- * waits and cannot fail.
+ * Three sizes, each a mempool whose elements are one contiguous buffer. So an I/O gets its memory
+ * in one piece: no I/O waits for memory while it holds some, and the reserve guarantees progress. A
+ * caller in a completion context asks with GFP_NOWAIT. If that fails, it continues in a work item
+ * and asks with GFP_NOIO, which waits and cannot fail.
  */
 #include <linux/gfp.h>
 #include <linux/mempool.h>
@@ -37,7 +37,7 @@ static void bounce_free_pages(void *buf, void *order)
 	free_pages((unsigned long)buf, (unsigned long)order);
 }
 
-/* Undo ibnbd_srv_bounce_init(); no buffer is out. */
+/* Undo ibnbd_srv_bounce_init(); no buffer is in use. */
 void ibnbd_srv_bounce_exit(void)
 {
 	int i;
@@ -81,7 +81,7 @@ bool ibnbd_srv_bounce_get(struct ibnbd_srv_bounce *b, u32 len, gfp_t gfp)
 	return b->buf;
 }
 
-/* Give it back, if there is one. Any context. */
+/* Free the buffer, if there is one. Any context. */
 void ibnbd_srv_bounce_put(struct ibnbd_srv_bounce *b)
 {
 	if (b->buf)

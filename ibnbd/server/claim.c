@@ -4,21 +4,22 @@
  * has the whole disk and the other a partition (law L23).
  *
  * Block devices: whatever uses a disk exclusively - a mount, swap, md, the device mapper, mkfs -
- * claims it in the block layer, under a holder of its own. So does each open that may write, from
- * before OPEN is answered until its last I/O has ended, and all of them under one holder. The block
- * layer then does the rest: opens of one disk share the claim, however many names the disk has
- * (which of them may write at the same time is export.c's to say); everybody else gets EBUSY; and a
- * disk and its partition exclude each other, even under one holder. The claim ends with the last of
- * those opens, and no state has to be kept for that.
+ * claims it in the block layer, under a holder of its own. Each open that may write does the same,
+ * from before OPEN is answered until its last I/O has ended. All these opens use one common holder.
+ * The block layer then does the rest: opens of one disk share the claim, under whatever names they
+ * were opened (place.c decides which of them may write at the same time); every other user gets
+ * EBUSY; and a disk and its partition exclude each other, even under one holder. The claim ends
+ * with the last of those opens, and no state has to be kept for that.
  *
- * Files: the kernel knows no claim of a file, and a writer of it cannot deny that to others. But
- * it counts writers: a file that anybody else has open for writing is refused. Our own opens are
- * listed from before they begin until after they end, so they are never taken for somebody else.
+ * Files: the kernel has no claims on files, and a writer of a file cannot keep other writers out.
+ * But the kernel counts the writers of a file: if any other program has the file open for writing,
+ * OPEN is refused. Our own opens are on a list from before the file is opened until after it is
+ * closed, so they are never counted as another program's.
  *
- * Readers claim nothing: they can destroy nothing. But where the policy says exclusive, each open
- * claims, whatever it may do and whatever the parameter claim says.
+ * Readers claim nothing, because they cannot destroy anything. But if the policy says exclusive,
+ * every open claims, in any access mode and whatever the parameter claim says.
  *
- * Lock: claim_lock, innermost, for the list. The block layer's calls sleep.
+ * Lock: claim_lock protects the list, and is an innermost lock. Calls into the block layer sleep.
  */
 #include <linux/blkdev.h>
 #include <linux/fs.h>
@@ -30,7 +31,7 @@
 static char claim_holder;		/* its address is the holder */
 
 static DEFINE_SPINLOCK(claim_lock);
-/* opens of files for writing or exclusively, and of claimed disks */
+/* opens of files (for writing, or exclusive), and opens of claimed disks */
 static LIST_HEAD(claim_opens);
 
 static bool claim_wanted(const struct ibnbd_srv_open *open)
@@ -39,10 +40,10 @@ static bool claim_wanted(const struct ibnbd_srv_open *open)
 }
 
 /**
- * ibnbd_srv_claim_holder() - under whom an open claims its disk
+ * ibnbd_srv_claim_holder() - the holder under which an open claims its disk
  * @open: access and exclusive are set
  *
- * Return: the holder, or NULL: it claims nothing.
+ * Return: the holder; NULL: the open claims nothing.
  */
 void *ibnbd_srv_claim_holder(const struct ibnbd_srv_open *open)
 {
@@ -78,7 +79,7 @@ static const char *claim_taken_by(struct block_device *bdev)
  * ibnbd_srv_claim_taken() - why a disk could not be claimed
  * @dev: its number; opening it has failed with -EBUSY
  *
- * Return: cause and mend. Sleeps.
+ * Return: a text, the cause and the remedy; empty if the disk cannot be opened. Sleeps.
  */
 const char *ibnbd_srv_claim_taken(dev_t dev)
 {
@@ -137,7 +138,7 @@ int ibnbd_srv_claim_file_check(struct ibnbd_srv_open *open, const char **why)
 	return -EBUSY;
 }
 
-/* A disk is claimed. */
+/* The disk of @open has been claimed: put the open on the list. */
 void ibnbd_srv_claim_disk(struct ibnbd_srv_open *open)
 {
 	spin_lock(&claim_lock);
@@ -145,7 +146,9 @@ void ibnbd_srv_claim_disk(struct ibnbd_srv_open *open)
 	spin_unlock(&claim_lock);
 }
 
-/* Its disk will be given back, its file is closed or was not opened. */
+/*
+ * Take @open off the list: its disk is about to be closed, or its file is closed or was not opened.
+ */
 void ibnbd_srv_claim_end(struct ibnbd_srv_open *open)
 {
 	spin_lock(&claim_lock);

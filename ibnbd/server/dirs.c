@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The directories of exports and opens below ctl/devices: their names, and how they come and go.
- * What lies in them is sysfs.c's.
+ * The directories of exports and opens below ctl/devices: their names, and how they are made and
+ * removed. The files in them are sysfs.c's.
  *
- * They come and go under the export lock of export.c. Removing one waits for the stores that run in
- * it, so a store may only try that lock (see there), and force_close waits for I/O alone. Files
- * held open by a user keep nothing of ours alive: after the removal sysfs answers them itself.
+ * Directories are made and removed under the export lock of export.c. Removing a directory waits
+ * for the store functions that run in it. So a store function may only try the export lock (see
+ * export.c), and force_close waits for I/O alone. Files that a user holds open keep no object of
+ * this module alive: after the removal sysfs answers them itself.
  *
  * Two opens of one session may mean the same export under two names, and a new disk may have the
  * name of one that was pulled but is still open here: a directory whose name is taken gets '#' and
@@ -19,7 +20,7 @@
 #include "ibnbd/server/dirs.h"
 #include "ibnbd/server/session.h"
 
-#define DIRS_NAME_MAX	200	/* of what can be looked up, some is for '#' and a number */
+#define DIRS_NAME_MAX	200	/* below NAME_MAX: '#' and a number may follow */
 
 static struct kobject *dirs_devices;
 
@@ -33,7 +34,10 @@ static bool dirs_export_taken(const struct list_head *others, const char *name)
 	return false;
 }
 
-/* A path that is too long keeps its end, behind a hash of all of it. */
+/*
+ * The path of a file as a name. If it is too long, a hash of the whole path and the end of the name
+ * remain.
+ */
 static char *dirs_file_name(struct file *file)
 {
 	char *buf __free(kfree) = kmalloc(PATH_MAX, GFP_KERNEL);
@@ -68,7 +72,7 @@ static char *dirs_bdev_name(struct block_device *bdev)
 	return name;
 }
 
-/* @name, or @name#N if that is taken. Takes @name; NULL without memory. */
+/* Returns @name, or @name#N if @name is taken; NULL without memory. Frees @name. */
 static char *dirs_free_name(char *name, bool (*taken)(const struct list_head *, const char *),
 			     const struct list_head *others)
 {
@@ -85,8 +89,8 @@ static char *dirs_free_name(char *name, bool (*taken)(const struct list_head *, 
 
 /**
  * ibnbd_srv_dirs_add_export() - make ctl/devices/NAME
- * @e: kobject initialised; on failure only to be put
- * @open: the first who has it open
+ * @e: kobject initialised; on failure the caller only puts it
+ * @open: its first open
  * @others: all exports that have a directory
  *
  * Under the export lock.
@@ -180,8 +184,8 @@ void ibnbd_srv_dirs_released(void)
 }
 
 /*
- * No session is left. The kernel may release a kobject later than we put it, and that runs our
- * code.
+ * Called when no session is left. The kernel may release a kobject later than we put it, and the
+ * release function is code of this module.
  */
 void ibnbd_srv_dirs_wait_released(void)
 {

@@ -3,17 +3,18 @@
  * The messages of a session that are not I/O, and the works that serve them.
  *
  * SESS_INFO, OPEN and CLOSE wait in ctl_ops for one work item of the session, and are taken in the
- * order they came. The first and the last never wait for a disk. An OPEN may, for as long as it
- * likes (error recovery, a file system whose own server is away), so that work hands it to one of
- * the session's openers: a disk that cannot be opened keeps neither the other messages nor the
- * other disks waiting, and a client occupies no more workers than that.
+ * order they came. Serving SESS_INFO or CLOSE never waits for a disk. Serving an OPEN may, for any
+ * time (error recovery, a file system whose own server is away). So the work item hands it to one
+ * of the session's openers: a disk that cannot be opened delays neither the other messages nor the
+ * other disks, and the OPENs of a client occupy IBNBD_SRV_OPENERS workers at most.
  *
- * Two OPENs of one name do not run at the same time: the client has lost patience with the first
- * one, or its path. The second is refused, and finds the mapping when it is there. The client may
- * forget an OPEN at any time (its op is of nobody's group), so it holds up the end of no path.
+ * Two OPENs of one name do not run at the same time. A client sends the second one when it has lost
+ * patience with the first one, or has lost the path of the first one. The second one is refused,
+ * and a later one finds the mapping once the first one has made it. The client may forget an OPEN
+ * at any time (its op has IBNBD_SRV_GROUP_NONE), so an OPEN does not delay the end of a path.
  *
- * References: a work that is queued has one of the session. An opener may look for more to do after
- * its last op was answered, and ibtrs has gone.
+ * References: each queued work holds one on the session, because an opener may look for more to do
+ * after its last op was answered and ibtrs has dropped the session.
  */
 #include "ibnbd/server/dispatch.h"
 #include "ibnbd/server/io.h"
@@ -26,7 +27,7 @@ static struct ibnbd_srv_ctl *dispatch_ctl(struct ibtrs_srv_op *op)
 	return &((union ibnbd_srv_priv *)op->priv)->ctl;
 }
 
-/* The first of @ops, taken off; NULL: none is left, and *busy is over. */
+/* Take the first op off @ops; NULL: none is left, and *busy is now false. */
 static struct ibtrs_srv_op *dispatch_next(struct ibnbd_srv_session *s, struct list_head *ops,
 					  bool *busy)
 {
@@ -113,8 +114,8 @@ void ibnbd_srv_dispatch_queue_open(struct ibnbd_srv_session *s, struct ibtrs_srv
  * @o: one of its openers
  * @name: valid until ibnbd_srv_dispatch_opened()
  *
- * Return: false when another one is at it. If true, the one that had the name before has published
- * what it opened.
+ * Return: false if another opener is opening this name. If true, an opener that opened this name
+ * before has published what it opened.
  */
 bool ibnbd_srv_dispatch_opening(struct ibnbd_srv_session *s, struct ibnbd_srv_opener *o,
 				const char *name)
@@ -136,14 +137,14 @@ bool ibnbd_srv_dispatch_opening(struct ibnbd_srv_session *s, struct ibnbd_srv_op
 }
 
 /**
- * ibnbd_srv_dispatch_opened() - it is in the table, or could not be opened; before the client hears
- * of it
+ * ibnbd_srv_dispatch_opened() - the open is in the table, or has failed; called before the client
+ * is answered
  * @s: session
  * @o: one of its openers
- * @open: pinned; NULL: it could not be opened
+ * @open: pinned; NULL: opening has failed
  *
- * A client that has asked again meanwhile does not hear the answer. Should it not come for it, it
- * is closed.
+ * A client that has sent another OPEN in the meantime does not take the answer to this one. If no
+ * later OPEN of the client finds the open, it is closed.
  */
 void ibnbd_srv_dispatch_opened(struct ibnbd_srv_session *s, struct ibnbd_srv_opener *o,
 			       struct ibnbd_srv_open *open)

@@ -7,7 +7,7 @@
 #include <ibtrs/srv.h>
 
 /*
- * as many messages as our client has slots for; one client must not take all workers that there are
+ * as many messages as our client has slots for; limited, so that one client cannot take all workers
  */
 #define IBNBD_SRV_OPENERS	32
 
@@ -16,8 +16,8 @@ struct ibnbd_srv_session;
 
 /**
  * struct ibnbd_srv_opener - serves OPENs of one session, one after the other
- * @busy: queued or running; @name: what it is opening, or NULL; @asked_again: the client has lost
- *	patience with that; under the session's lock
+ * @busy: queued or running; @name: what it is opening, or NULL; @asked_again: the client has sent
+ *	another OPEN of @name in the meantime; all under the session's lock
  */
 struct ibnbd_srv_opener {
 	struct ibnbd_srv_session *session;

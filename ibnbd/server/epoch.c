@@ -1,32 +1,36 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The cache epoch of an export: what its clients go by when they ask whether a flush still covers
- * what was acknowledged before it (protocol.md, "What a flush covers"; law L25).
+ * The cache epoch of an export: by it a client decides whether a flush still covers the writes that
+ * were acknowledged before that flush (protocol.md, "What a flush covers"; law L25).
  *
- * Kept or drawn anew is decided by logic/epoch, from the record. While somebody has the disk open
- * that is the export's. It outlives the export beside who wrote last: in writer.c for this life of
- * the module, in writer_file.c for the next.
+ * logic/epoch decides from the record whether the epoch is kept or a new one is drawn. While a
+ * client has the disk open, the record is in the export. Copies outlive the export, each next to
+ * the record of who wrote last: in writer.c until the module is unloaded, in writer_file.c across
+ * reloads.
  *
- * "Somebody writes" is on disk before the OPEN of a writer is answered. If the file can not be
- * written then, and may still say "clean", the epoch is drawn anew: after a loss of power the file
- * would hand out the old one, which is none of any client then. "Clean" is stored when the last
- * writer has left and a flush after its last request has succeeded; that flush is part of leaving,
- * so nobody else writes meanwhile.
+ * Before the OPEN of a writer is answered, the file records on disk that the epoch is not clean. If
+ * the file cannot be written then, and may still say "clean", a new epoch is drawn: after a power
+ * loss the server would hand out the old epoch from the file, and no client may have the old epoch
+ * by then. "Clean" is stored when the last writer has left and a flush after its last request has
+ * succeeded. The flush is part of leaving: the writer keeps its place until the flush has ended, so
+ * nobody else writes during the flush.
  *
- * A cache that is lost under its clients (cache_lost, a disk whose write cache is switched on, a
- * flush that fails) takes their opens away, as when a client was lost: the id answers no more I/O,
- * its client asks again, and hears of another epoch before anything of it can succeed. In-kernel
- * clients are left alone: they would not understand.
+ * If the cache of an open disk is lost (cache_lost, a write cache that is switched on, a flush that
+ * fails), the server closes the opens of the disk, as when a client is lost. I/O to the old device
+ * id is refused, the client sends OPEN again, and the answer tells it the new epoch. The opens of
+ * in-kernel clients are left alone, because these clients know no epochs.
  *
- * A flush that fails is told once: a page cache takes for clean what it could not write, and a disk
- * may do so. The next one succeeds, and its client may never have heard of the first, for its link
- * was lost meanwhile, or because it was another client's. So it ends the epoch of a file and of a
- * disk alike. It is seen where nobody may wait for the export lock: a mark says until then that no
- * success of anybody who knows epochs is one. Partitions share the cache of their disk, so all
- * exports of one disk are marked at once; they are found under RCU.
+ * A failed flush is reported only once: the page cache marks pages clean that it could not write,
+ * and a disk may do the same. The next flush succeeds, and its client may never have heard of the
+ * failure, because the client's link was lost in between, or because the failed flush was another
+ * client's. So a failed flush ends the epoch, of a file and of a disk alike. The failure is seen in
+ * a context that cannot wait for the export lock. So the export is marked (@doubt) at once, and a
+ * work draws the new epoch. Until then no read, flush or FUA write of a client that knows epochs
+ * succeeds (io.c). Partitions share the cache of their disk, so all exports of one disk are marked
+ * at once; they are found under RCU.
  *
- * Lock: all but ibnbd_srv_epoch_flush() and ibnbd_srv_epoch_doubt() under the export lock. Failure:
- * a doubt is a new epoch.
+ * Lock: all functions but ibnbd_srv_epoch_flush() and ibnbd_srv_epoch_doubt() are called under the
+ * export lock. Failure: in doubt, a new epoch is drawn.
  */
 #include <linux/blkdev.h>
 #include <linux/random.h>
@@ -40,9 +44,9 @@
 static LIST_HEAD(epoch_exports);	/* changed under the export lock */
 
 /**
- * ibnbd_srv_epoch_join() - an export is there
- * @e: until ibnbd_srv_epoch_leave()
- * @open: its first
+ * ibnbd_srv_epoch_join() - put a new export on the list of exports
+ * @e: stays on the list until ibnbd_srv_epoch_leave()
+ * @open: its first open
  */
 void ibnbd_srv_epoch_join(struct ibnbd_srv_export *e, const struct ibnbd_srv_open *open)
 {
@@ -50,13 +54,16 @@ void ibnbd_srv_epoch_join(struct ibnbd_srv_export *e, const struct ibnbd_srv_ope
 	list_add_rcu(&e->epoch_link, &epoch_exports);
 }
 
-/* It has no opens any more. Its memory lives until RCU's readers are past it. */
+/* The export has no opens any more. Its memory is freed after an RCU grace period. */
 void ibnbd_srv_epoch_leave(struct ibnbd_srv_export *e)
 {
 	list_del_rcu(&e->epoch_link);
 }
 
-/* Of a file it is the page cache, and the disk below. */
+/*
+ * May a power loss drop acknowledged writes? For a file always: it has the page cache, and the disk
+ * below.
+ */
 static bool epoch_is_volatile(const struct ibnbd_srv_open *open)
 {
 	return !open->bdev || bdev_write_cache(open->bdev);
@@ -69,7 +76,7 @@ static void epoch_store(const struct ibnbd_srv_export *e, struct ibnbd_epoch *re
 	ibnbd_srv_writer_file_store_epoch(&e->cache_id, &e->cache);
 }
 
-/* Where this life of the module remembers it. */
+/* The epoch record of this export in writer.c; NULL: there is none. */
 static struct ibnbd_epoch *epoch_record(struct ibnbd_srv_export *e)
 {
 	struct ibnbd_srv_open *open;
@@ -78,7 +85,10 @@ static struct ibnbd_epoch *epoch_record(struct ibnbd_srv_export *e)
 	return open ? ibnbd_srv_writer_cache(open, e) : NULL;
 }
 
-/* A client that would not ask again keeps what it has: it knows no epochs. */
+/*
+ * Close the open, so that its client asks again. A client that knows no epochs would not ask again:
+ * it keeps its open.
+ */
 static void epoch_ask_again(struct ibnbd_srv_open *open)
 {
 	struct ibnbd_srv_session *s = open->session;
@@ -92,7 +102,7 @@ static void epoch_ask_again(struct ibnbd_srv_open *open)
 	spin_unlock(&s->lock);
 }
 
-/* Another epoch has begun: whoever has the disk open, readers too, hears of it. */
+/* A new epoch has begun: the clients of all opens, readers included, have to ask for it. */
 static void epoch_begun(struct ibnbd_srv_export *e)
 {
 	struct ibnbd_srv_open *open;
@@ -105,10 +115,10 @@ static void epoch_begun(struct ibnbd_srv_export *e)
 /**
  * ibnbd_srv_epoch_note() - an open is about to be granted
  * @open: its access mode is set
- * @e: the export that it will join; its writer is noted (writer.c)
+ * @e: the export that the open will join; ibnbd_srv_writer_note() has been called
  *
- * One that writes may be answered when ibnbd_srv_writer_file_keep() and ibnbd_srv_epoch_kept() have
- * returned; one that reads leaves nothing behind.
+ * An open that writes may be answered only after ibnbd_srv_writer_file_keep() and
+ * ibnbd_srv_epoch_kept() have returned. An open that only reads stores nothing.
  */
 void ibnbd_srv_epoch_note(const struct ibnbd_srv_open *open, struct ibnbd_srv_export *e)
 {
@@ -134,8 +144,8 @@ void ibnbd_srv_epoch_note(const struct ibnbd_srv_open *open, struct ibnbd_srv_ex
 }
 
 /**
- * ibnbd_srv_epoch_kept() - the file was written, or could not be
- * @e: an open of it is about to be answered
+ * ibnbd_srv_epoch_kept() - the writer file was written, or the write failed
+ * @e: the export; one of its opens is about to be answered
  * @kept: what ibnbd_srv_epoch_note() stored is on disk
  */
 void ibnbd_srv_epoch_kept(struct ibnbd_srv_export *e, bool kept)
@@ -152,12 +162,12 @@ static void epoch_doubt(struct ibnbd_srv_export *e)
 {
 	if (!READ_ONCE(e->cache_volatile) || xchg(&e->doubt, true))
 		return;
-	/* Without a reference it has no opens any more: there is nobody to be told. */
+	/* If no reference is left, the export has no opens: no client has to be told. */
 	if (kobject_get_unless_zero(&e->kobj))
 		queue_work(ibnbd_srv_ctl_wq, &e->doubt_work);
 }
 
-/* The disk may have dropped what others had written to it, too. */
+/* The disk may also have dropped data that was written through other exports of it. */
 static void epoch_doubt_neighbours(const struct ibnbd_srv_export *e)
 {
 	struct ibnbd_srv_export *other;
@@ -170,10 +180,10 @@ static void epoch_doubt_neighbours(const struct ibnbd_srv_export *e)
 }
 
 /**
- * ibnbd_srv_epoch_doubt() - a flush of it, or a write through its cache, has failed
+ * ibnbd_srv_epoch_doubt() - a flush of it, or a write with FUA or PREFLUSH, has failed
  * @e: an export that is open
  *
- * Before that is answered. Any context.
+ * Called before the failed request is answered. Any context.
  */
 void ibnbd_srv_epoch_doubt(struct ibnbd_srv_export *e)
 {
@@ -183,8 +193,8 @@ void ibnbd_srv_epoch_doubt(struct ibnbd_srv_export *e)
 
 /**
  * ibnbd_srv_epoch_end() - the last writer leaves
- * @e: it is still in the export's list
- * @flushed: ibnbd_srv_epoch_flush() has succeeded after its last request
+ * @e: the export; the open of the writer is still in its list
+ * @flushed: ibnbd_srv_epoch_flush() has succeeded after the last request of the writer had ended
  */
 void ibnbd_srv_epoch_end(struct ibnbd_srv_export *e, bool flushed)
 {
@@ -201,13 +211,13 @@ void ibnbd_srv_epoch_end(struct ibnbd_srv_export *e, bool flushed)
 
 /**
  * ibnbd_srv_epoch_lost() - the disk's cache may have been lost while it is open
- * @e: its clients hear of it before anything else of theirs succeeds
+ * @e: the export; its clients have to open it again, and are told the new epoch then
  * @why: for the log
  */
 void ibnbd_srv_epoch_lost(struct ibnbd_srv_export *e, const char *why)
 {
 	ibnbd_epoch_lost(&e->cache, get_random_u64());
-	/* All flushes of a disk may fail, and somebody may go on asking for them. */
+	/* Rate-limited: every flush of a disk may fail, and a client may go on sending flushes. */
 	pr_warn_ratelimited("%s: %s: cache epoch %016llx begins\n", kobject_name(&e->kobj), why,
 			    e->cache.epoch);
 	epoch_begun(e);
@@ -216,11 +226,11 @@ void ibnbd_srv_epoch_lost(struct ibnbd_srv_export *e, const char *why)
 /**
  * ibnbd_srv_epoch_look() - has the disk got a write cache since it was opened?
  * @e: an export
- * @open: of it
+ * @open: one of its opens
  *
- * Its clients keep no account then of what no flush has covered, so they have to open it anew. That
- * it has lost its cache is told to the next one that opens it: until then they keep one for
- * nothing.
+ * Clients of a disk without a write cache do not track which writes a flush has covered, so they
+ * have to open the disk again. The reverse case, a write cache that was switched off, is not
+ * handled here: until all opens are closed, the clients go on tracking without need.
  *
  * Return: true: a new epoch has begun.
  */
@@ -229,21 +239,24 @@ bool ibnbd_srv_epoch_look(struct ibnbd_srv_export *e, const struct ibnbd_srv_ope
 	if (e->cache_volatile || !epoch_is_volatile(open))
 		return false;
 	WRITE_ONCE(e->cache_volatile, true);
-	/* Nothing was written to a disk without a size, and its clients hear of the size. */
+	/*
+	 * A disk without a size has not been written to, and its clients will be told of its size.
+	 */
 	if (!e->nsectors)
 		return false;
 	ibnbd_srv_epoch_lost(e, "its write cache was switched on");
 	return true;
 }
 
-/* What the answer to OPEN says. */
+/* Fill in the durability part of the answer to OPEN. */
 void ibnbd_srv_epoch_tell(struct ibnbd_srv_open *open, struct ibnbd_durability *d)
 {
 	struct ibnbd_srv_export *e = open->export;
 
 	/*
-	 * Once: an open that is lost meanwhile, and pinned by the asker, is judged by the old one.
-	 * A flush that is under way in it has covered nothing.
+	 * Set only once: a repeated OPEN may have pinned an open that a new epoch has closed. I/O
+	 * of that open must still be compared with the old epoch: a flush that is under way in it
+	 * has covered nothing.
 	 */
 	if (!open->epoch)
 		WRITE_ONCE(open->epoch, e->cache.epoch);
@@ -252,8 +265,8 @@ void ibnbd_srv_epoch_tell(struct ibnbd_srv_open *open, struct ibnbd_durability *
 }
 
 /**
- * ibnbd_srv_epoch_flush() - have on the medium what was acknowledged
- * @open: a writer whose last request has ended. Sleeps for as long as the disk wants.
+ * ibnbd_srv_epoch_flush() - bring all acknowledged writes to the medium
+ * @open: a writer whose last request has ended. Sleeps for as long as the disk takes.
  *
  * Return: 0 or a negative errno.
  */

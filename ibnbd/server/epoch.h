@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The cache epochs of exports: when writes that no flush has covered may be lost. */
+/* The cache epochs of exports: an epoch changes when writes that no flush covers may be lost. */
 #ifndef IBNBD_SERVER_EPOCH_H
 #define IBNBD_SERVER_EPOCH_H
 
@@ -25,8 +25,9 @@ static inline bool ibnbd_srv_epoch_is_known(const struct ibnbd_srv_session *s)
 }
 
 /*
- * May the page cache have dropped what it could not write to a file? A fsync tells of that once;
- * this is 0, or the error since the file was opened. Any context.
+ * Has write-back of the file failed since it was opened? The page cache may then have dropped data.
+ * fsync reports such an error only once; this function returns it every time. Returns 0 or the
+ * error. Any context.
  */
 static inline int ibnbd_srv_epoch_wb_err(const struct ibnbd_srv_open *open)
 {

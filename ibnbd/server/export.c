@@ -3,21 +3,22 @@
  * Exports: the backing objects that somebody has open, and who has them.
  *
  * Each open holds a backing handle of its own (read-only or writable), see backing.c. All opens of
- * one block device or one file, under whatever names, meet in one export: it counts writers (B.3
- * rule 4, place.c), knows the identity, and is a directory in sysfs. It exists while it has opens,
- * so the object that is its key cannot go away.
+ * one block device or one file, under whatever names, share one export. An export counts writers
+ * (B.3 rule 4, place.c), knows the identity, and has a directory in sysfs. It exists while it has
+ * opens, so the object that is its key cannot go away.
  *
- * The kernel tells nobody who has a disk open that its size changed, and files have no such news at
- * all. While there are exports a delayed work therefore compares their sizes with what the clients
- * know, EXPORT_LOOK_MS after the last time: two numbers in memory for each. It also closes what was
- * opened for nobody.
+ * The kernel does not tell the holder of an open disk that the size of the disk has changed, and
+ * there is no such event for files either. So while there are exports, a delayed work compares,
+ * every EXPORT_LOOK_MS, their sizes with what the clients know: two numbers in memory for each
+ * export. The work also claims disks that have got a size, notices write caches that were switched
+ * on, and closes opens that no client has come for.
  *
- * Lock: export_lock orders opening, closing and describing, sysfs directories included. Removing a
- * directory waits for whoever writes to its files, so those may only try the lock. I/O takes none
- * of this.
+ * Lock: export_lock serializes opening, closing and describing, and the making and removing of
+ * sysfs directories. Removing a directory waits for running writes to its files, so the store
+ * functions of these files may only try the lock. I/O does not take the lock.
  *
- * Failure: an open that fails leaves nothing behind; one that was attached is undone by
- * ibnbd_srv_export_release() alone.
+ * Failure: an open that fails leaves nothing behind. An open that was attached is undone only by
+ * ibnbd_srv_export_release().
  */
 #include <linux/mutex.h>
 #include <linux/sched/signal.h>
@@ -42,7 +43,7 @@ static LIST_HEAD(export_list);
 static void export_look(struct work_struct *work);
 static DECLARE_DELAYED_WORK(export_look_work, export_look);
 
-/* No session is left. */
+/* Called when no session is left. */
 void ibnbd_srv_export_exit(void)
 {
 	cancel_delayed_work_sync(&export_look_work);
@@ -88,13 +89,19 @@ static const_ktype struct kobj_type export_ktype = {
 	.default_groups	= ibnbd_srv_sysfs_export_groups,
 };
 
-/* A flush has failed. Whoever opens it from now on hears of the new epoch. */
+/*
+ * A flush has failed: begin a new epoch. Every client that opens the export from now on is told of
+ * it.
+ */
 static void export_doubt_work(struct work_struct *work)
 {
 	struct ibnbd_srv_export *e = container_of(work, struct ibnbd_srv_export, doubt_work);
 
 	mutex_lock(&export_lock);
-	/* Without opens it has ended, and not clean. */
+	/*
+	 * Without opens no client has to be told. A last writer that left while @doubt was set has
+	 * not left a clean epoch.
+	 */
 	if (!list_empty(&e->opens))
 		ibnbd_srv_epoch_lost(e, "a flush has failed");
 	/* Pairs with io_is_of_old(). */
@@ -142,7 +149,8 @@ out_put:
 }
 
 /*
- * Is it the last writer? Nobody becomes one beside an open whose I/O has ended, so it stays that.
+ * Is it the last writer? place.c refuses a new writer beside an open that is CLOSING, so a closing
+ * open stays the last writer.
  */
 static bool export_is_last_writer(const struct ibnbd_srv_open *open)
 {
@@ -151,8 +159,8 @@ static bool export_is_last_writer(const struct ibnbd_srv_open *open)
 }
 
 /*
- * @flushed: the disk holds all that this open wrote. Returns the export if this was its last open:
- * put it when the lock is free.
+ * @flushed: a flush has covered all that this open wrote. Returns the export if this was its last
+ * open: the caller puts it after it has released the lock.
  */
 static struct ibnbd_srv_export *export_detach(struct ibnbd_srv_open *open, bool flushed)
 {
@@ -187,7 +195,10 @@ static void export_drop_unused(struct ibnbd_srv_export *e)
 	kobject_put(&e->kobj);
 }
 
-/* A place in the export, and what goes with it. */
+/*
+ * Give @open a place in its export, which is made if there is none, with the records and the
+ * directory.
+ */
 static int export_attach(struct ibnbd_srv_open *open, const struct ibnbd_identity *id,
 			 const struct ibnbd_identity *cache_id, const char **why)
 {
@@ -226,8 +237,8 @@ static int export_attach(struct ibnbd_srv_open *open, const struct ibnbd_identit
 }
 
 /*
- * Before an OPEN is answered. A reader has changed nothing, and waits for no file system but its
- * own.
+ * Before an OPEN is answered: write to the file that there is a writer. A reader has changed no
+ * record, so it does not wait for the file system of that file.
  */
 static void export_keep_writer(const struct ibnbd_srv_open *open)
 {
@@ -242,12 +253,12 @@ static void export_keep_writer(const struct ibnbd_srv_open *open)
 }
 
 /**
- * ibnbd_srv_export_open() - resolve the name of an open, open what it means, ask for the place (B.3
- * rules 2 to 4)
+ * ibnbd_srv_export_open() - resolve the name of an open, open the object, take a place in its
+ * export (B.3 rules 2 to 4)
  * @open: new
- * @why: reason of a refusal, left alone when the errno says it all
+ * @why: reason of a refusal, not set if the errno says enough
  *
- * Sleeps as long as the disk wants. Return: 0, to be undone by ibnbd_srv_export_release(); or an
+ * Sleeps as long as the disk takes. Return: 0, to be undone by ibnbd_srv_export_release(); or an
  * errno.
  */
 int ibnbd_srv_export_open(struct ibnbd_srv_open *open, const char **why)
@@ -271,11 +282,12 @@ int ibnbd_srv_export_open(struct ibnbd_srv_open *open, const char **why)
 }
 
 /**
- * ibnbd_srv_export_release() - undo ibnbd_srv_export_open(), but for the memory
+ * ibnbd_srv_export_release() - undo ibnbd_srv_export_open(); does not free @open
  * @open: no I/O is in flight
  *
- * The last writer's part ends with a flush, while it still has its place. The place is given up
- * before the handle: whoever opens next finds a file that nobody writes to any more.
+ * If @open is the last writer, its disk is flushed while @open still has its place. The place is
+ * given up before the handle is closed. No I/O is left by then, so the next one to open finds an
+ * object that nobody writes to any more.
  */
 void ibnbd_srv_export_release(struct ibnbd_srv_open *open)
 {
@@ -311,7 +323,9 @@ static void export_tell_size(struct ibnbd_srv_open *open, u64 nsectors, bool kno
 		ibtrs_srv_session_event(open->session->ibtrs, IBNBD_SRV_EVENT_RESIZED, open->id);
 }
 
-/* Tell all but @asking, which reads it in the answer. */
+/*
+ * Tell the clients of all opens but @asking, whose client gets the size in the answer to its OPEN.
+ */
 static void export_new_size(struct ibnbd_srv_export *e, u64 nsectors,
 			    const struct ibnbd_srv_open *asking)
 {
@@ -328,8 +342,8 @@ static void export_new_size(struct ibnbd_srv_export *e, u64 nsectors,
 }
 
 /*
- * What had no size when it was opened is claimed as soon as it has one, and that is when its client
- * hears of it.
+ * A disk that had no size when it was opened is claimed as soon as it has a size. Only then is its
+ * client told the size.
  */
 static void export_claim(struct ibnbd_srv_open *open)
 {
@@ -340,7 +354,10 @@ static void export_claim(struct ibnbd_srv_open *open)
 	export_tell_size(open, ibnbd_srv_backing_nsectors(open), false);
 }
 
-/* A disk that was taken out has no size: its I/O says so, and it may be put back. */
+/*
+ * A disk that was taken out has size 0. The clients are not told: their I/O fails, and the disk may
+ * be put back.
+ */
 static void export_look(struct work_struct *work)
 {
 	struct ibnbd_srv_open *open;
@@ -364,7 +381,7 @@ static void export_look(struct work_struct *work)
 		export_look_later();
 }
 
-/* I/O is running by these. */
+/* Running I/O is checked against these facts, hence WRITE_ONCE(). */
 static void export_set_facts(struct ibnbd_srv_open *open, const struct ibnbd_open_rsp *rsp)
 {
 	struct ibnbd_facts *f = &open->facts;
@@ -377,12 +394,12 @@ static void export_set_facts(struct ibnbd_srv_open *open, const struct ibnbd_ope
 }
 
 /**
- * ibnbd_srv_export_describe() - the answer to OPEN, first or repeated, from the backing store as it
- * is now
+ * ibnbd_srv_export_describe() - fill in the answer to OPEN, first or repeated, from the backing
+ * store as it is now
  * @open: pinned by an I/O reference
- * @rsp: everything but device_id, which is the table's, has_identity and has_durability
+ * @rsp: all fields are set but device_id, has_identity and has_durability, which the caller sets
  *
- * From now on I/O is judged by what this answer says.
+ * From now on I/O of this open is checked against what this answer says.
  */
 void ibnbd_srv_export_describe(struct ibnbd_srv_open *open, struct ibnbd_open_rsp *rsp)
 {
@@ -400,17 +417,20 @@ void ibnbd_srv_export_describe(struct ibnbd_srv_open *open, struct ibnbd_open_rs
 	mutex_unlock(&export_lock);
 }
 
-/* From a sysfs file of the export: its directory may be waiting for us with the lock held. */
+/*
+ * Called from a sysfs file of the export: a task that removes the directory may hold the lock and
+ * wait for us, so the lock is only tried.
+ */
 static int export_trylock(void)
 {
 	return mutex_trylock(&export_lock) ? 0 : restart_syscall();
 }
 
 /**
- * ibnbd_srv_export_each_open() - go through all that is open
+ * ibnbd_srv_export_each_open() - call a function for every open
  * @fn: called under the export lock
  *
- * Sleeps; not from a file of an export's directory.
+ * Sleeps. Must not be called from a file in an export's directory.
  */
 void ibnbd_srv_export_each_open(void (*fn)(struct ibnbd_srv_open *open))
 {
@@ -441,8 +461,8 @@ int ibnbd_srv_export_resize(struct ibnbd_srv_export *e)
 }
 
 /*
- * The disk has lost its cache, says the administrator or udev. 0, -ERESTARTNOINTR, or another
- * errno: a restart of the server may forget it.
+ * The administrator or udev says that the disk has lost its cache. Returns 0, -ERESTARTNOINTR, or
+ * another errno: the new epoch is not in the file, and a restart of the server may forget it.
  */
 int ibnbd_srv_export_cache_lost(struct ibnbd_srv_export *e)
 {
@@ -455,7 +475,7 @@ int ibnbd_srv_export_cache_lost(struct ibnbd_srv_export *e)
 	return ibnbd_srv_writer_file_keep();
 }
 
-/* Private pages or not, for all who have it open. 0 or -ERESTARTNOINTR. */
+/* Set private pages or not, for all opens of the export. 0 or -ERESTARTNOINTR. */
 int ibnbd_srv_export_set_copy(struct ibnbd_srv_export *e, enum ibnbd_srv_copy copy)
 {
 	struct ibnbd_srv_open *open;

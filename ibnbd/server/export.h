@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * An export: a backing object, shared by all sessions. An open: one session's hold on it. Both are
- * export.c's and open.c's; everything of an export is under the export lock, of an open under its
- * session's, where no word of its own says otherwise. What I/O looks at is set before it can, or
- * read once. An open that is killed keeps its memory until its last I/O and its directory are gone.
+ * An export is a backing object, shared by all sessions. An open is one session's hold on an
+ * export. They are implemented in export.c and open.c. A field without a comment on locking is
+ * protected by the export lock if it is an export's, and by the session's lock if it is an open's.
+ * Fields that I/O reads are set before I/O can reach them, or may change one by one while it runs.
+ * The memory of a killed open is freed only after its last I/O has ended and its directory has been
+ * removed.
  */
 #ifndef IBNBD_SERVER_EXPORT_H
 #define IBNBD_SERVER_EXPORT_H
@@ -40,22 +42,24 @@ enum {				/* spec F.3 */
 
 /**
  * struct ibnbd_srv_export - a block device or a regular file that somebody has open
- * @link: export list, under the export lock, like everything without a word of its own
+ * @link: in the export list; under the export lock, like every field that names no other lock
  * @key: struct block_device or struct inode; alive because each open in @opens holds it
  * @writers: W of spec B.3 rule 4
- * @claims: how many of them claim the disk
+ * @claims: how many of @opens claim the disk
  * @wq: fileio only: one file system that hangs must not hold up the others
- * @later: blockio only: requests that have to wait for the device, in a worker; with @later_busy
- *	under @later_lock (any context), as is the writing of @later_full: what comes now waits
- *	behind them
+ * @later: blockio only: requests that wait for the device in a worker. @later and @later_busy are
+ *	under @later_lock (any context), and so are writes of @later_full, which says that new
+ *	requests have to queue up behind them
  * @identity: F.4, found at the first open
- * @cache_id: by which its cache epoch is found again: the same, or that of this boot
- * @cache: cache epoch, and whether all that was acknowledged is flushed; @cache_volatile: has it a
- *	cache that is lost with the power, ever since it was opened
- * @disk: a block device: of which it is, or is a part; with @epoch_link epoch.c's, read under RCU
- * @doubt: a flush has failed, and its clients have not been sent to ask for the new epoch yet: no
- *	success is one for them; written by ibnbd_srv_epoch_doubt() and @doubt_work
- * @clean_epoch: the one of which the file may still say that it ended clean; 0: none
+ * @cache_id: the key of its cache epoch: @identity, or, if that is NONE, an identity for this boot
+ * @cache: cache epoch, and whether a flush covers all acknowledged writes; @cache_volatile: the
+ *	disk has, or has had since the export was created, a cache that is lost with the power
+ * @disk: the disk that the block device is, or is a partition of; NULL for a file. It and
+ *	@epoch_link are epoch.c's, and are read under RCU
+ * @doubt: a flush has failed, and the new epoch has not begun yet: until then no read, flush or FUA
+ *	write of a client that knows epochs succeeds; written by @doubt_work and
+ *	ibnbd_srv_epoch_doubt()
+ * @clean_epoch: the epoch that the writer file may still record as clean; 0: none
  * @no_punch: the file system said that it cannot punch holes
  * @kobj: ctl/devices/NAME; its release frees the export
  */
@@ -101,9 +105,10 @@ enum ibnbd_srv_open_state {
 /**
  * struct ibnbd_srv_open - one mapping of one session
  * @ref: I/O in flight, plus one while it is live
- * @state, @given_up (CLOSE has come), @close_op (and waits), @lost (the client is gone), @unclaimed
- *	(when it was opened for a client that had lost patience by then, and has not asked again;
- *	else 0): under the session's lock
+ * @state, @given_up (CLOSE has come), @close_op (the CLOSE that waits for its answer), @lost
+ *	(closed without a CLOSE; the id becomes free when the open is released), @unclaimed (when it
+ *	was opened, if the client had sent OPEN again by then and has not come for it yet; else 0):
+ *	under the session's lock
  * @drained: the last I/O has ended
  * @kobj: ctl/devices/NAME/sessions/SESSION, and the reference count of the memory
  */
@@ -112,16 +117,16 @@ struct ibnbd_srv_open {
 	u32 id;
 	enum ibnbd_access access;
 	bool exclusive;			/* the policy keeps the disk from this host */
-	bool beside;			/* it lets this one migrate beside one that writes alone */
+	bool beside;			/* it lets this one migrate beside an open of mode rw */
 	struct block_device *bdev;	/* NULL: a file */
 	struct file *file;		/* NULL: a block device */
 	enum ibnbd_srv_copy copy;
 	bool verifies;			/* has a blk-integrity profile */
 	bool direct;			/* file opened with O_DIRECT */
 	u32 block;			/* file: logical block size */
-	errseq_t wb_err;		/* file: errors of write-back before this are none of it */
+	errseq_t wb_err;		/* file: write-back errors before this do not count */
 	struct ibnbd_facts facts;
-	u64 epoch;			/* as its client was told */
+	u64 epoch;			/* the cache epoch that its client was told */
 	struct ibnbd_srv_export *export;
 	struct percpu_ref ref;
 
@@ -129,10 +134,10 @@ struct ibnbd_srv_open {
 	struct ibnbd_srv_session *session;
 	cx_bdev_t handle;
 	blk_mode_t mode;
-	/* that claims the disk, or NULL; once attached, under the export lock */
+	/* under which the disk is claimed, or NULL; under the export lock once attached */
 	void *holder;
-	bool claim_due;			/* when it has a size; under the export lock, too */
-	/* claim.c's: of a file that is open for writing, or of a claimed disk */
+	bool claim_due;			/* claim once it has a size; under the export lock */
+	/* claim.c's list: a file that is open for writing (or exclusive), or a claimed disk */
 	struct list_head claim_link;
 	const struct inode *inode;
 	enum ibnbd_srv_open_state state;

@@ -7,15 +7,15 @@
  * the data in the disk's cache), so a write cache is announced, FLUSH is a fsync and FUA is
  * O_DSYNC.
  *
- * A file system sleeps, so each request starts from the export's own workqueue: one that hangs
- * holds up nobody else. Transfers are asynchronous: a worker is free again while the disk works;
- * the end may come in an interrupt and goes back to the worker for the next piece. Data passes
- * through private pages unless the export says copy=never: file systems compress, checksum and
- * mirror, and the client can still write to its chunk.
+ * A file system may sleep, so each request starts from the export's own workqueue: a file system
+ * that hangs delays no other export. Transfers are asynchronous: a worker is free again while the
+ * disk works. The completion may run in an interrupt, and queues the work again for the next piece.
+ * Data passes through private pages unless the export says copy=never: file systems compress,
+ * checksum and mirror, and the client can still write to its chunk.
  *
- * A file system still looks at the kiocb after it was queued, when the completion may have run
- * already. So a piece has two ends, the completion and the return of the submission, and only the
- * later one goes on with the op, which is gone with its reply.
+ * A file system may look at the kiocb after it has queued the I/O, when the completion may have run
+ * already. So a piece has two ends, the completion and the return of the submission. Only the later
+ * one continues with the op, whose memory is gone once it is answered.
  *
  * Freeze protection is taken by cx_write_iter() and dropped by cx_write_done() in the completion:
  * one without the other would leave the file system unfreezable.
@@ -58,8 +58,8 @@ static struct file *fileio_open_file(struct ibnbd_srv_open *open, const struct p
 		return file;
 	}
 	/*
-	 * What was refused for O_DIRECT alone counts as a writer until a work of the kernel's has
-	 * put it.
+	 * A file that was opened, and then rejected for O_DIRECT alone, counts as a writer until
+	 * the kernel's delayed fput has run.
 	 */
 	flush_delayed_fput();
 	open->direct = false;
@@ -77,7 +77,7 @@ static int fileio_check(struct ibnbd_srv_open *open, const char **why)
 	if (ibnbd_access_writes(open->access) && (IS_IMMUTABLE(inode) || IS_APPEND(inode)))
 		return fileio_refuse(-EACCES, why,
 				     "the file is immutable or append-only; see lsattr");
-	/* An empty one is a disk without a size, which may get one. */
+	/* An empty file is a disk without a size, which may get one later. */
 	if (i_size_read(inode) && !ibnbd_srv_fileio_nsectors(open))
 		return fileio_refuse(-EINVAL, why,
 				     "the file is smaller than one block; see truncate -s");
@@ -166,7 +166,7 @@ static void fileio_resume_work(struct work_struct *work)
 	memalloc_noio_restore(noio);
 }
 
-/* @ret: bytes of this piece, or an errno. Any context; nobody looks at the kiocb any more. */
+/* @ret: bytes of this piece, or an errno. Any context; nothing accesses the kiocb any more. */
 static void fileio_end_piece(struct ibnbd_srv_io *io, long ret)
 {
 	if (ret > 0 && io->bounce.buf && io->msg.op == IBNBD_OP_READ)
@@ -296,7 +296,7 @@ static void fileio_run(struct ibnbd_srv_io *io)
 	ibnbd_srv_io_answered(io, err);
 }
 
-/* On a server that maps its own disks, reclaim must not come back to us. */
+/* NOIO: on a server that maps its own disks, memory reclaim here must not wait for our own I/O. */
 static void fileio_work(struct work_struct *work)
 {
 	unsigned int noio = memalloc_noio_save();

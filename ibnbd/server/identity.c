@@ -6,16 +6,16 @@
  * A module sees the unique names of disks only where users see them: in sysfs, each driver in a
  * place of its own. The first place that has a name wins. A partition is known by its uuid in the
  * partition table, else by its disk and its first sector; a file by its file system's uuid, its
- * inode and the generation of that. What has no name (ram disks, loop devices) has kind NONE:
- * clients then compare sizes only.
+ * inode number and its inode generation. An object without a name (ram disks, loop devices) has
+ * kind NONE: clients then compare sizes only.
  *
  * The hash must be the same after a reboot and on every machine, so its keys are constants. It
  * separates disks; it keeps nothing secret.
  *
- * What has no name is still the same object as long as the machine runs: the kernel numbers the
- * disks that come and go, and never gives a number twice (diskseq, from 5.15 on). By that, and the
- * id of the boot, the cache epoch of a RAM disk or a loop device is found again after the module
- * was loaded anew. What another boot has under that name is another disk.
+ * An object without a name can still be recognized until the machine reboots: the kernel numbers
+ * the disks as they appear, and never uses a number twice (diskseq, from 5.15 on). By this number
+ * and the id of the boot, the cache epoch of a RAM disk or a loop device is found again after the
+ * module was reloaded. A disk with the same number in another boot is another disk.
  */
 #include <linux/fs.h>
 #include <linux/siphash.h>
@@ -156,7 +156,7 @@ void ibnbd_srv_identity_file(struct file *file, struct ibnbd_identity *id)
 	identity_hash(id, IBNBD_ID_FILE, &name, sizeof(name));
 }
 
-/* "boot:id disk:number", as far as the kernel tells. */
+/* Append " disk:NUMBER" to the id of the boot; false: the kernel does not tell the number. */
 static bool identity_instance_disk(struct gendisk *disk, char *text)
 {
 	char name[DISK_NAME_LEN];
@@ -172,7 +172,7 @@ static bool identity_instance_disk(struct gendisk *disk, char *text)
 }
 
 /**
- * ibnbd_srv_identity_instance() - identity of what has none, for this boot alone
+ * ibnbd_srv_identity_instance() - identity, for this boot only, of an object that has no other
  * @bdev: open; or NULL and
  * @file: an open file
  * @id: id and kind are set; kind NONE when the kernel has no such number

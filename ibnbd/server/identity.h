@@ -7,7 +7,10 @@
 struct block_device;
 struct file;
 
-/* Of what has no name that lasts: who it is in this boot of the machine. Clients never hear it. */
+/*
+ * The kind of an identity that is valid for this boot only, of an object without a lasting name.
+ * Clients are never told it.
+ */
 #define IBNBD_ID_INSTANCE	255
 
 void ibnbd_srv_identity_bdev(struct block_device *bdev, struct ibnbd_identity *id);

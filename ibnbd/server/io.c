@@ -4,26 +4,32 @@
 #include "ibnbd/server/io.h"
 #include "ibnbd/server/trace.h"
 
-/* Does a success say that something is safe? */
+/* Does a success of this request promise that data is on stable storage? */
 static bool io_is_promise(const struct ibnbd_io *m)
 {
 	return m->op == IBNBD_OP_FLUSH || m->flags & (IBNBD_F_FUA | IBNBD_F_PREFLUSH);
 }
 
-/* Does a success say what the disk holds? A write that is answered only says that it came there. */
+/*
+ * Does a success of this request tell what the disk holds? That of a plain write only says that the
+ * data has reached the disk.
+ */
 static bool io_shows_disk(const struct ibnbd_io *m)
 {
 	return m->op == IBNBD_OP_READ || io_is_promise(m);
 }
 
-/* Has its disk another epoch than its client knows, or will have it soon? */
+/*
+ * Does the disk have another epoch than the client of @open was told, or is a new one about to
+ * begin?
+ */
 static bool io_is_of_old(const struct ibnbd_srv_open *open)
 {
 	struct ibnbd_srv_export *e = open->export;
 
 	if (!ibnbd_srv_epoch_is_known(open->session))
 		return false;
-	/* Pairs with export_doubt_work(): without a doubt the new epoch is seen. */
+	/* Pairs with export_doubt_work(): if @doubt is false again, the new epoch is visible. */
 	return smp_load_acquire(&e->doubt) ||
 	       READ_ONCE(open->epoch) != READ_ONCE(e->cache.epoch);
 }
@@ -38,15 +44,16 @@ void ibnbd_srv_io_end(struct ibnbd_srv_io *io, int err)
 	struct ibtrs_srv_op *op = io->op;
 
 	/*
-	 * To the client that is a device which we do not know (spec B.6); here it is a disk whose
-	 * own server has gone.
+	 * To the client -ENOTCONN means a device that the server does not know (spec B.6). From a
+	 * disk it means that the disk's own server has gone.
 	 */
 	if (unlikely(err == -ENOTCONN))
 		err = -EIO;
 	/*
-	 * A flush that was under way when the disk's cache was lost, or another one failed, has
-	 * covered nothing, and a read may have found what was there before a write that its client
-	 * has kept: the client is to open the disk again, hear of it, and ask once more.
+	 * The disk's cache was lost, or a flush failed, while this request was under way. So a
+	 * flush has covered nothing, and a read may have found what was there before a write that
+	 * the client has kept. -ENOTCONN makes the client open the disk again, learn the new epoch,
+	 * and send the request again.
 	 */
 	if (!err && io_shows_disk(&io->msg) && unlikely(io_is_of_old(io->open)))
 		err = -ENOTCONN;
@@ -55,7 +62,7 @@ void ibnbd_srv_io_end(struct ibnbd_srv_io *io, int err)
 	ibtrs_srv_op_reply(op, err);
 }
 
-/* Did write-back fail since it was opened? Another flush may have told that already. */
+/* Has write-back failed since the file was opened? Another flush may have reported that already. */
 static bool io_has_lost(const struct ibnbd_srv_open *open)
 {
 	return open->file && ibnbd_srv_epoch_is_known(open->session) &&
@@ -63,8 +70,8 @@ static bool io_has_lost(const struct ibnbd_srv_open *open)
 }
 
 /**
- * ibnbd_srv_io_answered() - the disk or the file system has answered: ibnbd_srv_io_end(), behind a
- * look at what a failure means for the disk's cache
+ * ibnbd_srv_io_answered() - the disk or the file system has answered: check what a failure means
+ * for the disk's cache, then ibnbd_srv_io_end()
  * @io: gone afterwards
  * @err: 0 or a negative errno. Any context.
  */

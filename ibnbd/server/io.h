@@ -22,15 +22,15 @@ struct ibnbd_srv_open;
  * @open: pinned by its reference until then
  * @bio: of blockio; @iocb: of fileio
  * @vec: the one stretch of memory under transfer
- * @msg: what is asked
- * @done: bytes behind us, when an I/O needs more than one private buffer
+ * @msg: the decoded request
+ * @done: bytes already transferred, when an I/O needs more than one private buffer
  * @pieces: blockio: through private pages
  * @bounce: private pages under transfer
- * @ends: fileio: of a piece, its completion and the return of its submission; the later of the two
- *	goes on
+ * @ends: fileio: how many ends of a piece are still to come: its completion, and the return of its
+ *	submission; the later one continues
  * @ret: fileio: what the completion said
- * @work: the way to a context that may sleep; @link: on the list of the export's worker, before
- *	that
+ * @work: continues the I/O in a context that may sleep; @link: in the export's @later, before @work
+ *	is used
  */
 struct ibnbd_srv_io {
 	struct ibtrs_srv_op *op;

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * From the name that a client asks for to the object it means: the walk through the file system
- * (docs/design.md decision 13, E-29). Text is judged by logic/export.c before; what is opened
- * afterwards is the struct path found here, not the name again.
+ * (docs/design.md decision 13, E-29). logic/export.c has checked the text of the name before. The
+ * caller opens the struct path that is found here, and does not look up the name again.
  *
- * Below an ordinary search path no symlink is followed on the way, and nothing leads out of it;
- * only the last component may be a symlink, since that is how an administrator exports a disk. It
- * must belong to root, so that a user who may merely create files there cannot export the server's
- * disks; then it may lead anywhere. If its text is relative, so must its directory. With the search
- * paths `/` and `/dev` the whole machine is exported anyway and symlinks are followed everywhere.
+ * Below an ordinary search path no symlink is followed on the way, and the walk cannot leave the
+ * search path. Only the last component may be a symlink, since that is how an administrator exports
+ * a disk. The symlink must belong to root, so that a user who may merely create files there cannot
+ * export the server's disks. It may lead anywhere. If its text is relative, its directory must
+ * belong to root, too. With the search paths `/` and `/dev` the whole machine is exported anyway
+ * and symlinks are followed everywhere.
  *
  * Runs in a kernel worker, which on newer kernels has no root directory of its own: hence
  * scoped_with_init_fs().
@@ -38,7 +39,7 @@ static int lookup_joined(const struct ibnbd_export_path *p, const char *tail, st
 	return full ? kern_path(full, LOOKUP_FOLLOW, path) : -ENOMEM;
 }
 
-/* The text of a symlink. Links without one (/proc/PID/fd) are no business of an export. */
+/* The text of a symlink. Links without a text (/proc/PID/fd) are refused. */
 static char *lookup_readlink(const struct path *path, const char **why)
 {
 	struct inode *inode = d_inode(path->dentry);
@@ -63,8 +64,8 @@ static char *lookup_readlink(const struct path *path, const char **why)
 }
 
 /*
- * What a relative text means depends on where the link lies, and whoever may change that directory
- * could have moved it there.
+ * A relative symlink means different things in different directories, and a user who can change the
+ * directory could have moved the symlink there. So is @dir root's, and can only root change it?
  */
 static bool lookup_is_roots(const struct path *dir)
 {
@@ -154,7 +155,7 @@ static int lookup_check(const struct path *path, const char **why)
  * @session: session name, for %SESSNAME%
  * @name: what OPEN asked for
  * @path: a block device node or a regular file; path_put() it
- * @why: reason of a refusal, left alone when the errno says it all
+ * @why: reason of a refusal, not set if the errno says enough
  *
  * Return: 0 or a negative errno. May sleep for as long as the file system does.
  */

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * ibnbd-server: block devices and files for the clients of ibtrs. This file owns the coming and
- * going of the module and of the server.
+ * ibnbd-server: block devices and files for the clients of ibtrs. This file loads and unloads the
+ * module, and opens and closes the server.
  *
  * Nothing listens until dev_search_path says what may be exported (E-50): given at load, or written
- * later to /sys/module/ibnbd_server/parameters/dev_search_path; emptied, every session is closed.
- * All parameters can be set before init ran (modprobe) and, those that are writable, while and
- * after exit runs: setting one takes no module reference. So they only store while main_live is
- * false.
+ * later to /sys/module/ibnbd_server/parameters/dev_search_path; if it is set to empty, every
+ * session is closed. All parameters can be set before init ran (modprobe) and, those that are
+ * writable, while and after exit runs: setting one takes no module reference. So setting
+ * dev_search_path only stores it while main_live is false.
  *
- * Locks: main_lock orders opening and closing the server against each other and is held while
- * ibtrs_srv_close() waits for all ops, in a work: with a disk that hangs that takes for ever, and
- * only unloading waits so long. The ops need the search path, which therefore has a lock of its own
+ * Locks: main_lock serializes opening and closing the server. A work holds it while
+ * ibtrs_srv_close() waits for all ops. With a disk that hangs this takes for ever, and only
+ * unloading waits so long. An OPEN needs the search path, which therefore has a lock of its own
  * (params.c).
  */
 #include <linux/module.h>
@@ -37,10 +37,10 @@ MODULE_DESCRIPTION("IBNBD server: exports block devices and files over RDMA");
 MODULE_LICENSE("GPL");
 MODULE_VERSION(IBNBD_VERSION);
 
-#define MAIN_CLOSE_WAIT	(2 * HZ)	/* for what closes at once, nearly always */
+#define MAIN_CLOSE_WAIT	(2 * HZ)	/* nearly always enough for closing */
 
 struct workqueue_struct *ibnbd_srv_ctl_wq;
-/* of works that wait for a disk as long as it likes, and keep no other work waiting */
+/* for works that may wait for a disk for any time, and must not delay other works */
 struct workqueue_struct *ibnbd_srv_open_wq;
 struct workqueue_struct *ibnbd_srv_io_wq;
 
@@ -68,8 +68,8 @@ static const struct ibtrs_srv_ops main_ops = {
 };
 
 /*
- * Takes as long as the slowest disk: nothing that cannot be killed waits for it, but for whoever
- * unloads us.
+ * Closing takes as long as the slowest disk. Only the task that unloads the module waits for it
+ * without being killable.
  */
 static void main_close(struct work_struct *work)
 {
@@ -128,7 +128,8 @@ static int search_path_set(const char *val, const struct kernel_param *kp)
 		return err;
 	}
 	/*
-	 * The lock of all parameters is ours meanwhile: a reader of one must not wait for a disk.
+	 * The caller holds the lock of all parameters: a reader of any parameter must not wait for
+	 * a disk.
 	 */
 	if (!mutex_trylock(&main_lock)) {
 		pr_err("dev_search_path=%.*s: the server is still closing, a disk has not ended its requests\n",
@@ -224,7 +225,10 @@ out_allow:
 	return err;
 }
 
-/* The last reply ends in this module's code: the grace period lets it return. */
+/*
+ * The last reply may still be returning through code of this module: synchronize_rcu() waits for
+ * that.
+ */
 static void __exit ibnbd_srv_exit(void)
 {
 	main_stop();

@@ -4,8 +4,8 @@
  * gets exactly one reply.
  *
  * IO runs in the context that request() is called in, the completion context of the transport, and
- * never sleeps here: find the open, ask, hand over. SESS_INFO, OPEN and CLOSE go through the
- * session's own workers, since an OPEN may take long (dispatch.c).
+ * never sleeps here: find the open, check that the request is allowed, submit it. SESS_INFO, OPEN
+ * and CLOSE go through the session's own workers, since an OPEN may take long (dispatch.c).
  *
  * Replies are built in private memory and then copied to the chunk, which the client can write to;
  * what the client reserved beyond the reply is cleared, since all of it is sent. A refusal is an
@@ -68,7 +68,7 @@ static void msg_sess_info(struct ibnbd_srv_session *s, struct ibtrs_srv_op *op)
 
 /* ---- OPEN ---------------------------------------------------------------- */
 
-/* Cause and mend of an error that nobody put in words. */
+/* Cause and remedy of an errno for which nobody gave a reason. */
 static const char *msg_cause(int err)
 {
 	switch (err) {
@@ -127,7 +127,7 @@ static struct ibnbd_srv_open *msg_open_new(struct ibnbd_srv_session *s, const st
 	percpu_ref_get(&open->ref);	/* the caller's */
 	err = ibnbd_srv_session_publish(s, open);
 	if (!err) {
-		/* By the policy, and for the addresses, of now. */
+		/* Check again: the policy or the client's addresses may have changed. */
 		if (ibnbd_srv_session_judge(open))
 			return open;
 		percpu_ref_put(&open->ref);
@@ -148,7 +148,7 @@ static struct ibnbd_srv_open *msg_open_get(struct ibnbd_srv_session *s, struct i
 	struct ibnbd_srv_open *open;
 	int err;
 
-	/* Before anything is looked up: a client that is denied a disk hears nothing of it. */
+	/* Before the name is looked up: a client that is denied a disk learns nothing about it. */
 	ibnbd_srv_policy_of(s->ibtrs, s->name, m->name, &v);
 	err = ibnbd_policy_open(&v, m->access, why);
 	if (err)
@@ -164,9 +164,9 @@ static struct ibnbd_srv_open *msg_open_get(struct ibnbd_srv_session *s, struct i
 }
 
 /*
- * The one place where a refused OPEN gets its words: for the log, for ctl/last_error and for a
- * client that takes them. An errno stands in for a reason that nobody gave. To the transport an
- * answer with words is a success: only those carry data.
+ * The only place where a refused OPEN gets its text: for the log, for ctl/last_error and for a
+ * client that takes it. If nobody gave a reason, the text is chosen by the errno. To the transport
+ * an answer with a text is a success, because only a success carries data.
  */
 static void msg_open_refuse(struct ibnbd_srv_session *s, struct ibtrs_srv_op *op,
 			    const struct ibnbd_open *m, int err, const char *why)

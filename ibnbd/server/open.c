@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * An open, one session's hold on an export: how it is made, killed and freed. What follows when its
- * last I/O has ended is session.c's.
+ * An open, one session's hold on an export: how it is made, killed and freed. session.c does what
+ * follows when its last I/O has ended.
  *
- * NEW, then LIVE from publish (session.c); ibnbd_srv_open_kill() makes it CLOSING; the release work
- * RELEASED. The memory goes a grace period after the last reference to its kobject, since I/O looks
- * at opens under RCU.
+ * States: NEW, then LIVE from publish (session.c); ibnbd_srv_open_kill() makes it CLOSING, the
+ * release work makes it RELEASED. The memory is freed a grace period after the last reference to
+ * its kobject was put, since I/O looks at opens under RCU.
  */
 #include <linux/slab.h>
 #include <ibtrs/admin.h>
@@ -48,11 +48,11 @@ static void open_drained(struct percpu_ref *ref)
 }
 
 /**
- * ibnbd_srv_open_new() - what an open needs before anything can fail with it
+ * ibnbd_srv_open_new() - allocate and initialise an open
  * @s: session that asks
  * @name: as the client sent it
  * @access: mode that is asked for
- * @release: run in a work when no I/O is left, once the open was killed
+ * @release: work function, runs when the open was killed and no I/O is left
  *
  * Return: an open, to be freed by ibnbd_srv_open_put(); NULL without memory.
  */
@@ -80,10 +80,10 @@ struct ibnbd_srv_open *ibnbd_srv_open_new(struct ibnbd_srv_session *s, const cha
 }
 
 /**
- * ibnbd_srv_open_kill() - no new I/O; the release work runs when the last has ended
+ * ibnbd_srv_open_kill() - let no new I/O in; the release work runs when the last I/O has ended
  * @open: under its session's lock
  *
- * Return: false: somebody else was first.
+ * Return: false: the open was not live.
  */
 bool ibnbd_srv_open_kill(struct ibnbd_srv_open *open)
 {
@@ -95,7 +95,7 @@ bool ibnbd_srv_open_kill(struct ibnbd_srv_open *open)
 	return true;
 }
 
-/* The mapping is closed, and the client is not asked. NULL is fine. Under the session's lock. */
+/* Close a mapping without a CLOSE of its client. @open may be NULL. Under the session's lock. */
 void ibnbd_srv_open_lose(struct ibnbd_srv_open *open, const char *why)
 {
 	if (!open || !ibnbd_srv_open_kill(open))
@@ -105,11 +105,11 @@ void ibnbd_srv_open_lose(struct ibnbd_srv_open *open, const char *why)
 }
 
 /**
- * ibnbd_srv_open_unclaimed() - close what nobody has come for
+ * ibnbd_srv_open_unclaimed() - close an open that its client has not come for
  * @open: of an export, whose lock is held
  *
- * Its client lost patience with the OPEN, asked again and was told to wait. A client that still
- * wants it asks every two seconds, and would have it by now.
+ * The client lost patience with its OPEN, sent another one and was told to wait. A client that
+ * still wants the disk sends OPEN every two seconds, and would have got the open by now.
  */
 void ibnbd_srv_open_unclaimed(struct ibnbd_srv_open *open)
 {

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Parameters of the module, but for dev_search_path and port_nr, which open and close the server
+ * Parameters of the module, except dev_search_path and port_nr, which open and close the server
  * (main.c). The text of dev_search_path is kept here.
  *
- * Those that are writable may be set before init ran (modprobe) and while and after exit runs:
- * setting one takes no module reference, and only stores; auth tells the transport, too.
+ * A writable parameter may be set before init has run (modprobe), and while or after exit runs:
+ * setting it takes no module reference. So setting only stores the value; auth also tells the
+ * transport.
  *
- * Locks: params_text_lock, held for moments only, since I/O needs the search path. The allow-list
- * is read in places that cannot sleep: RCU.
+ * Locks: params_text_lock, held for moments only, since every OPEN needs the search path. The
+ * allow-list is read in places that cannot sleep: RCU.
  */
 #include <linux/moduleparam.h>
 #include <linux/mutex.h>
@@ -90,7 +91,7 @@ char *ibnbd_srv_search_path(void)
 	return kstrdup(params_search_path, GFP_KERNEL);
 }
 
-/* Before a session is known (@name is NULL): can any of this client be welcome? */
+/* @name NULL, before a session is known: may any session from this address be allowed? */
 static bool allow_ask(const struct ibtrs_origin *from, const char *name)
 {
 	struct params_allow *a;
@@ -108,7 +109,7 @@ bool ibnbd_srv_peer_allowed(const struct ibtrs_origin *from)
 	return allow_ask(from, NULL);
 }
 
-/* May this session come? */
+/* May a session of this name connect from this address? */
 bool ibnbd_srv_session_allowed(const struct ibtrs_origin *from, const char *name)
 {
 	return allow_ask(from, name);
@@ -210,7 +211,7 @@ module_param_cb(io_mode, &choice_ops, (void *)&io_mode_choice, 0644);
 MODULE_PARM_DESC(io_mode,
 		 "what may be exported: auto (both), blockio (block devices), fileio (regular files)");
 
-/* What is not allowed any more is closed at once, as by a policy. */
+/* Sessions that are not allowed any more are closed at once, as opens are by a policy. */
 static int auth_set(const char *val, const struct kernel_param *kp)
 {
 	int err = choice_set(val, kp);

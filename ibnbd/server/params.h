@@ -8,8 +8,8 @@
 #define IBNBD_SRV_MAX_MAPS	65536u
 
 /*
- * main.c's. Messages and closing: sleeps, never needed to free memory. I/O that waits for private
- * pages.
+ * Made by main.c. ctl: messages and closing, sleeps; open: OPENs, waits for disks; neither is
+ * needed to free memory. io: I/O that waits for private pages or for a device.
  */
 extern struct workqueue_struct *ibnbd_srv_ctl_wq;
 extern struct workqueue_struct *ibnbd_srv_open_wq;

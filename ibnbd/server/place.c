@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Who may have a place in an export: B.3 rule 4, with what the server knows beyond it of those who
- * have one.
+ * Who may have a place in an export: B.3 rule 4, and what the server knows besides about the opens
+ * that have one.
  *
  * Called by: export.c, under its lock.
  */
@@ -24,8 +24,8 @@ static bool place_still_writes(const struct ibnbd_srv_export *e)
 }
 
 /*
- * Does a client write to it that has not agreed to a second writer? The policy may let one write
- * beside it all the same.
+ * Does an open write to it whose client has not agreed to a second writer? The policy may still let
+ * another open migrate beside it.
  */
 static bool place_has_exclusive(const struct ibnbd_srv_export *e)
 {
@@ -37,7 +37,7 @@ static bool place_has_exclusive(const struct ibnbd_srv_export *e)
 	return false;
 }
 
-/* Or has a client been lost that writes to it, and may come back? */
+/* Does an open write to it whose client is not connected, and may come back? */
 static bool place_writer_is_away(const struct ibnbd_srv_export *e)
 {
 	const struct ibnbd_srv_open *other;
@@ -68,8 +68,9 @@ int ibnbd_srv_place_ask(const struct ibnbd_srv_export *e, const struct ibnbd_srv
 }
 
 /*
- * Of two writers @gone leaves: which may write on? One that is away has not written since, and one
- * that leaves properly was the last.
+ * Of two writers @gone leaves: which one counts as the last to write? If the other one is not
+ * connected and @gone is, @gone wrote last. In all other cases the other one may have written last,
+ * or may still write.
  */
 static const struct ibnbd_srv_open *place_last_of(const struct ibnbd_srv_open *gone,
 						   const struct ibnbd_srv_open *stays)

@@ -7,11 +7,15 @@
 
 /*
  * May @open, which has none yet, have a place in @e (B.3 rule 4)? 0; -EPERM: somebody else writes;
- * -EBUSY: as long as it waits for one that is away, or for its own requests.
+ * -EBUSY: the client has to wait: a writer is not connected, but may come back, or the requests of
+ * an earlier mapping have not ended.
  */
 int ibnbd_srv_place_ask(const struct ibnbd_srv_export *e, const struct ibnbd_srv_open *open,
 			const char **why);
-/* @gone, which wrote, has left: which of it and those who stay may write on? NULL: nobody stays. */
+/*
+ * The writer @gone has left: which one of @gone and the other writers counts as the last to write?
+ * NULL: no other writer is left.
+ */
 const struct ibnbd_srv_open *ibnbd_srv_place_last(const struct ibnbd_srv_export *e,
 						  const struct ibnbd_srv_open *gone);
 

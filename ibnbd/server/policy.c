@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The policy in force (logic/policy.h), and who a client is to it: the key that its session was let
- * in by, the session's name, and each address that it comes from. A client with several addresses
- * may do what it may from each of them: else a path from where less is allowed would share what was
- * given to the others.
+ * The policy in force (logic/policy.h), and by what it knows a client: the key with which its
+ * session was let in, the session's name, and each address that the client comes from. A client
+ * with several addresses may do only what is allowed from every one of them. Else a path from an
+ * address where less is allowed could use what was opened over the others.
  *
- * How a policy comes is policy_file.c's. Read under RCU, from any context.
+ * policy_file.c loads the policy. It is read under RCU, from any context.
  */
 #include "ibnbd/server/policy.h"
 

@@ -7,7 +7,7 @@
 #include <ibtrs/srv.h>
 #include "ibnbd/logic/policy.h"
 
-/* A policy with the text it was made of. */
+/* A policy, and the text that it was parsed from. */
 struct ibnbd_srv_policy {
 	struct ibnbd_policy_rules rules;
 	size_t len;

@@ -2,24 +2,24 @@
 /*
  * ctl/policy: the policy is written here whole, and read back as it was written.
  *
- * A write to sysfs brings a page at most, some programs write line by line, and nothing tells when
- * a writer closes the file: so a text says itself where it ends, by a last line "end". What is
- * written at offset 0 begins a text, further pieces follow without a gap from the open file that
- * began, and nothing of it counts before the end has come. Two writers never mix: the one that
- * begins throws away what another has begun, and that one's next piece is refused. A lone "end" is
- * refused: it is the last piece of somebody who opens the file anew for each, and would be a policy
- * that allows everything.
+ * A write to sysfs carries a page at most, some programs write line by line, and sysfs does not
+ * tell when a writer closes the file. So the text itself marks its end by a last line "end". A
+ * write at offset 0 begins a text. Further pieces follow without a gap, from the same open file,
+ * and nothing takes effect before the end has come. Two writers never mix: a writer that begins a
+ * text discards the text that another writer has begun, and the next piece of the other writer is
+ * refused. A lone "end" at offset 0 is refused: it is the last piece of a program that opens the
+ * file anew for each piece, and would be a policy that allows everything.
  *
- * A text is a policy as a whole, or the write of its end fails, the log says line, column and mend,
- * and the policy before stays in force.
+ * A text is accepted only as a whole. If it is not valid, the write of its end fails, the log says
+ * the line, the column and the remedy, and the policy before stays in force.
  *
- * A policy counts from the moment it is in force: what is opened is judged by it before (msg.c) and
- * after it is in its session's table, and all that is in a table is judged here once it is. What
- * the new policy does not allow is closed, and the log says what and whose. Its I/O under way ends;
- * nobody waits for that.
+ * No open escapes a new policy. msg.c checks an open against the policy in force before it is
+ * opened, and again when it is in its session's table. And when a new policy is in force, all opens
+ * are checked here. An open that the new policy does not allow is closed, and the log names it and
+ * its session. Its I/O under way ends normally; nobody waits for that.
  *
- * Lock: policy_file_lock for what is being written and for changes of the policy; above the export
- * lock.
+ * Lock: policy_file_lock protects the draft and changes of the policy. It is taken before the
+ * export lock.
  */
 #include <linux/fs.h>
 #include <linux/kobject.h>
@@ -35,9 +35,9 @@
 #define POLICY_FILE_MAX	(IBNBD_POLICY_TEXT + sizeof(POLICY_FILE_END))
 
 static DEFINE_MUTEX(policy_file_lock);
-static const struct file *policy_file_writer;	/* who has begun; never followed */
+static const struct file *policy_file_writer;	/* who has begun the draft; never dereferenced */
 static size_t policy_file_len;
-static char *policy_file_draft;			/* POLICY_FILE_MAX bytes; NULL: nobody has */
+static char *policy_file_draft;			/* POLICY_FILE_MAX bytes; NULL: no draft */
 
 static void policy_file_drop(void)
 {
@@ -67,7 +67,7 @@ static int policy_file_parse(struct ibnbd_srv_policy *p)
 	return err ? policy_file_wrong(&f, p->source, err) : 0;
 }
 
-/* From now on @p counts. NULL: everything is as without a policy. */
+/* Put @p in force. NULL: from now on there is no policy. */
 static void policy_file_change(struct ibnbd_srv_policy *p)
 {
 	struct ibnbd_srv_policy *old;

@@ -6,7 +6,7 @@
 #include <ibtrs/words.h>
 #include "ibnbd/server/refuse.h"
 
-#define REFUSE_NAME_LEN	320	/* of odd bytes some */
+#define REFUSE_NAME_LEN	320	/* a name fits if few of its bytes are escaped */
 
 static DEFINE_SPINLOCK(refuse_lock);
 static char refuse_text[768];
@@ -16,7 +16,7 @@ static char refuse_text[768];
  * @session: of the client
  * @object: what it asked for, in its own words
  * @err: negative errno, which the client is told
- * @why: cause, and the mend if there is one
+ * @why: cause, and the remedy if there is one
  */
 void ibnbd_srv_refuse(const char *session, const char *object, int err, const char *why)
 {
@@ -30,7 +30,7 @@ void ibnbd_srv_refuse(const char *session, const char *object, int err, const ch
 	spin_unlock(&refuse_lock);
 }
 
-/* The last one, into a page; its length. */
+/* Write the last refusal into @page. Returns its length. */
 int ibnbd_srv_last_error(char *page)
 {
 	int n;

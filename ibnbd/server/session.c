@@ -10,12 +10,13 @@
  * The life of an open: NEW, then LIVE from publish; a CLOSE, a force_close or the end of the
  * session kills the reference (CLOSING); when the last I/O has ended, release_work gives the
  * backing store back (RELEASED). The entry leaves the table, and the id becomes free, when the
- * client has asked for it or is gone; after a force_close it stays, so that late I/O gets -ENOTCONN
- * and not another device.
+ * client has sent CLOSE, when the open was lost (ibnbd_srv_open_lose()), or when the session ends.
+ * After a force_close the entry stays until then, so that late I/O gets -ENOTCONN and not another
+ * device.
  *
- * References: the table's on each open (its kobject) and each open's on the session (kref), beside
- * one of ibtrs (until session_down) and one of each queued work of dispatch.c. session_down
- * therefore waits for the table to run empty, but never flushes a work.
+ * References: the table holds one on each open (its kobject). Each open, ibtrs (until session_down)
+ * and each queued work of dispatch.c hold one on the session (kref). So session_down waits until
+ * the table is empty, but never flushes a work.
  */
 #include <linux/log2.h>
 #include "ibnbd/server/io.h"
@@ -51,8 +52,8 @@ static struct ibnbd_srv_open *session_entry(struct ibnbd_srv_session *s, u32 id)
  * @s: session
  * @name: as the client sent it
  *
- * Return: the open, which is claimed now, pinned by its I/O reference: percpu_ref_put() it; or
- * NULL.
+ * Return: the open, no longer unclaimed and pinned by an I/O reference, which the caller drops by
+ * percpu_ref_put(); or NULL.
  */
 struct ibnbd_srv_open *ibnbd_srv_session_find(struct ibnbd_srv_session *s, const char *name)
 {
@@ -74,8 +75,8 @@ struct ibnbd_srv_open *ibnbd_srv_session_find(struct ibnbd_srv_session *s, const
 }
 
 /*
- * Has this client as many maps as it may have? Its openers may all be adding one:
- * ibnbd_srv_session_publish() has the last word.
+ * Has this client as many maps as it may have? Several openers may be adding one at the same time,
+ * so ibnbd_srv_session_publish() checks again.
  */
 bool ibnbd_srv_session_full(struct ibnbd_srv_session *s)
 {
@@ -113,7 +114,7 @@ int ibnbd_srv_session_publish(struct ibnbd_srv_session *s, struct ibnbd_srv_open
 	return err;
 }
 
-/* The id is free again; the caller drops the table's reference when it has left the lock. */
+/* The id is free again; the caller drops the table's reference after it has released the lock. */
 static void session_unpublish(struct ibnbd_srv_session *s, struct ibnbd_srv_open *open)
 {
 	RCU_INIT_POINTER(s->table[open->id & s->mask], NULL);
@@ -149,7 +150,7 @@ void ibnbd_srv_session_release_work(struct work_struct *work)
 	complete_all(&open->drained);
 	ibnbd_srv_export_release(open);
 	trace_ibnbd_srv_close(s->name, open->name, open->id);
-	/* open and session are somebody else's, unless gone */
+	/* from here on another task may free @open and @s, unless @gone */
 	op = open_released(open, &gone);
 	if (!gone)
 		return;
@@ -165,9 +166,8 @@ void ibnbd_srv_session_release_work(struct work_struct *work)
  * @id: as the client sent it
  * @op: answered when the last I/O has ended and the backing store is closed, or at once for an
  *	unknown id (B.3)
- * @nowait: answer at once in any case: a client that has given up a disk that does not answer must
- * not miss
- *	one of its few slots for messages as well
+ * @nowait: answer at once in any case: a client that gives up a disk that hangs must not lose one
+ *	of its few message slots as well
  */
 void ibnbd_srv_session_close(struct ibnbd_srv_session *s, u32 id, struct ibtrs_srv_op *op,
 			     bool nowait)
@@ -203,9 +203,9 @@ void ibnbd_srv_session_close(struct ibnbd_srv_session *s, u32 id, struct ibtrs_s
  * @priv: its session
  * @group: of the ops
  *
- * Return: true when a CLOSE of the device has come, it was closed by force (no repetition reaches
- * the disk then, nor does a writer get in before all has ended), or nothing of that id is open any
- * more.
+ * Return: true if a CLOSE of the device has come, if it was closed by the server, or if no device
+ * with this id is open any more. After a close by the server no repeated request reaches the disk,
+ * and no writer is admitted before all requests have ended.
  */
 bool ibnbd_srv_session_given_up(void *priv, u32 group)
 {
@@ -221,12 +221,13 @@ bool ibnbd_srv_session_given_up(void *priv, u32 group)
 }
 
 /**
- * ibnbd_srv_session_give_up() - a disk keeps its client out (struct ibtrs_srv_ops)
+ * ibnbd_srv_session_give_up() - requests that a disk does not end keep their client out (struct
+ * ibtrs_srv_ops)
  * @priv: its session
  * @group: of the ops that have not ended
  *
- * The mapping is closed, as by force. When its client is back it asks for the disk anew, and gets
- * it once the old requests have ended.
+ * The mapping is closed, as by force. When the client is back, it sends OPEN again, and gets the
+ * disk once the old requests have ended.
  */
 void ibnbd_srv_session_give_up(void *priv, u32 group)
 {
@@ -253,9 +254,10 @@ static bool session_revoke(struct ibnbd_srv_session *s, struct ibnbd_srv_open *o
  * ibnbd_srv_session_force_close() - the administrator takes a mapping away
  * @open: pinned by the sysfs file that is being written
  *
- * Tells the client, lets its I/O end. Nothing happens when the mapping is just coming or going.
+ * Tells the client, and waits until its I/O has ended. Does nothing if the mapping is not published
+ * yet, or is being closed already.
  *
- * Return: 0, or -EINTR when a signal ended the wait; it is being closed all the same.
+ * Return: 0, or -EINTR if a signal ended the wait; the mapping is being closed in that case, too.
  */
 int ibnbd_srv_session_force_close(struct ibnbd_srv_open *open)
 {
@@ -272,12 +274,13 @@ int ibnbd_srv_session_force_close(struct ibnbd_srv_open *open)
 
 /**
  * ibnbd_srv_session_judge() - close a mapping that the policy does not allow any more
- * @open: in its session's table, or not yet; pinned, or of an export whose lock is held
+ * @open: in its session's table, or not yet; pinned, or the export lock is held
  *
- * The client is told, its I/O under way ends, and nobody waits. The opener asks when the mapping is
- * in the table, a change of the policy when that is done: one of them finds it.
+ * The client is told, I/O that is under way ends normally, and nobody waits for it. The opener
+ * calls this after it has put the mapping in the table; a change of the policy calls this for all
+ * opens after the new policy is in force. So at least one of these calls sees both.
  *
- * Return: true: it may stay, as far as the policy goes.
+ * Return: true: the policy allows the mapping.
  */
 bool ibnbd_srv_session_judge(struct ibnbd_srv_open *open)
 {
@@ -320,8 +323,8 @@ static struct ibnbd_srv_open *session_live(struct ibnbd_srv_session *s, u32 slot
  * @from: the address, and the GID
  * @why: of a refusal
  *
- * Not if what the session has open were not allowed to a client from there: one that only knows the
- * session's uuid would share it.
+ * Not if the policy denies a client at this address something that the session has open. Else a
+ * machine that only knows the session's uuid could use it.
  *
  * Return: 0 or -EACCES.
  */
@@ -350,7 +353,7 @@ int ibnbd_srv_session_peer_joins(void *priv, const struct ibtrs_origin *from, co
 /* ---- sessions ------------------------------------------------------------ */
 
 /**
- * ibnbd_srv_session_name_allowed() - may a client call its session that? (struct ibtrs_srv_ops)
+ * ibnbd_srv_session_name_allowed() - may a client use this session name? (struct ibtrs_srv_ops)
  * @from: address and GID of its first path
  * @name: valid (E-8)
  */
@@ -405,7 +408,7 @@ int ibnbd_srv_session_up(struct ibtrs_srv_session *ibtrs, const char *name,
 	return 0;
 }
 
-/* Is there something that the client did not close? */
+/* Does this slot hold an open that the client did not close? */
 static bool session_left_open(struct ibnbd_srv_session *s, u32 slot)
 {
 	struct ibnbd_srv_open *open = session_slot(s, slot);
@@ -417,8 +420,8 @@ static bool session_left_open(struct ibnbd_srv_session *s, u32 slot)
  * ibnbd_srv_session_lost() - a client has been away for long (struct ibtrs_srv_ops)
  * @priv: its session
  *
- * Every mapping is closed: those whose requests have ended leave their disks to others at once. Ids
- * are free when that is done, as if the client had asked.
+ * Every mapping is closed. A mapping whose requests have ended frees its disk for others at once.
+ * The id becomes free when its mapping is released, as if the client had sent CLOSE.
  */
 void ibnbd_srv_session_lost(void *priv)
 {
@@ -433,7 +436,9 @@ void ibnbd_srv_session_lost(void *priv)
 	}
 }
 
-/* Start closing one slot of the table; the open whose reference the caller has to drop, if any. */
+/*
+ * Start closing the open in one slot. Returns the open whose reference the caller drops, or NULL.
+ */
 static struct ibnbd_srv_open *session_sweep(struct ibnbd_srv_session *s, u32 slot)
 {
 	struct ibnbd_srv_open *open, *gone = NULL;
@@ -469,7 +474,7 @@ static bool session_is_empty(struct ibnbd_srv_session *s)
  *
  * No op is running. Waits for the backing stores to be closed.
  *
- * Return: true if the client had not closed it: it may come back.
+ * Return: true if the client had not closed all its opens: it may come back.
  */
 bool ibnbd_srv_session_down(struct ibtrs_srv_session *ibtrs, void *priv)
 {

@@ -33,7 +33,7 @@ struct ibnbd_srv_session {
 	u32 next_id;
 	u32 nr;				/* entries of the table */
 	bool down;
-	bool left_open;			/* its client went without closing what it had */
+	bool left_open;			/* the client left without closing its opens */
 	bool ctl_queued;
 	struct list_head ctl_ops;
 	struct work_struct ctl_work;
@@ -74,14 +74,15 @@ static inline void ibnbd_srv_session_put(struct ibnbd_srv_session *s)
 	kref_put(&s->kref, ibnbd_srv_session_free);
 }
 
-/* op->group of all that is for one device; 0 is none. */
+/* The op->group of all ops for one device; 0 means none. */
 static inline u32 ibnbd_srv_session_group(u32 id)
 {
 	return (id & IBNBD_EVENT_ID_MASK) + 1;
 }
 
 /*
- * Of an op that the client may forget: no device has it, so ibnbd_srv_session_given_up() says yes.
+ * The op->group of an op that the client may forget: no device has this group, so
+ * ibnbd_srv_session_given_up() returns true.
  */
 #define IBNBD_SRV_GROUP_NONE	(IBNBD_EVENT_ID_MASK + 2)
 

@@ -271,7 +271,7 @@ out_class:
 	return err;
 }
 
-/* No session is left, so no export. */
+/* Called when no session is left, so there is no export either. */
 void ibnbd_srv_sysfs_exit(void)
 {
 	sysfs_remove_bin_file(&sysfs_ctl->kobj, &ibnbd_srv_policy_file);

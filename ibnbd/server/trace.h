@@ -16,7 +16,7 @@
 	{ IBNBD_OP_SECURE_ERASE,	"secure-erase" }, \
 	{ IBNBD_OP_WRITE_ZEROES,	"write-zeroes" })
 
-/* @key tells the two ends of an I/O apart from those of others. */
+/* @key is the same at the start and at the end of an I/O, and another one for other I/O. */
 TRACE_EVENT(ibnbd_srv_io_start,
 	TP_PROTO(const void *key, const struct ibnbd_io *m),
 	TP_ARGS(key, m),

@@ -2,17 +2,19 @@
 /*
  * Who wrote last to each backing object: the writer generation.
  *
- * It must outlive the export: a client that lost its link holds writes while another opens, writes
- * and closes. Generations therefore live in records of their own until the module is unloaded. The
- * key of a record is the disk's identity, if it has one, because its device number may be reused.
- * For longer than the module, and for disks that can be found again, writer_file.c keeps them.
+ * The generation must outlive the export: while a client that lost its link holds writes, another
+ * client may open the disk, write and close it. So generations are kept in records of their own
+ * until the module is unloaded. The key of a record is the disk's identity, if it has one, because
+ * its device number may be reused. writer_file.c keeps the generations of disks with an identity
+ * beyond that.
  *
- * Only an open that may write makes a record: however many names a reader opens, no record is
- * dropped for it. When there are WRITER_RECORDS, the least recently used one is dropped, but none
- * whose object a writer has open; then there are more than WRITER_RECORDS. Dropping one is safe: a
- * new record starts at a new random number, so the client is fenced at worst.
+ * Only an open that may write makes a record, so a reader that opens many names pushes out no
+ * record. When there are WRITER_RECORDS records, a new one replaces the least recently used one
+ * whose object no writer has open. If writers have all the objects open, there will be more than
+ * WRITER_RECORDS. Dropping a record is safe: the next record of its object starts at a new random
+ * number, so at worst the client is fenced.
  *
- * Lock: export.c's. Callers: export.c and epoch.c.
+ * Lock: the export lock. Callers: export.c and epoch.c.
  */
 #include <linux/list.h>
 #include <linux/random.h>
@@ -32,18 +34,18 @@ struct writer_key {
 
 struct writer_record {
 	struct list_head link;	/* most recently used first */
-	/* of a disk without an identity; others may come back under other numbers */
+	/* compared only for a disk without an identity: others may come back under other numbers */
 	struct writer_key key;
 	struct ibnbd_identity id;
-	uuid_t writer;		/* session, or null */
+	uuid_t writer;		/* session that wrote last, or null */
 	u64 gen;
-	unsigned int opens;	/* of writers, now: it is not forgotten */
+	unsigned int opens;	/* writers that have it open; dropped only at 0 */
 	struct ibnbd_epoch cache;	/* epoch.c's */
 };
 
 static LIST_HEAD(writer_records);
 static unsigned int writer_nr;
-static bool writer_forgot;	/* a record was given to another object */
+static bool writer_forgot;	/* a record was dropped, or given to another object */
 
 static struct writer_key writer_key_of(const struct ibnbd_srv_open *open)
 {
@@ -84,8 +86,9 @@ static struct writer_record *writer_find(const struct writer_key *key,
 }
 
 /*
- * A new record: as an earlier life of the server left it, or a new one. Of several writers anybody
- * is another.
+ * Fill a new record: from the file, if it has an entry, else with a new generation. A null writer
+ * in the file stands for several writers: a random uuid then makes every session count as another
+ * writer.
  */
 static void writer_begin(struct writer_record *r, const struct ibnbd_identity *id,
 			 const struct ibnbd_identity *cache_id)
@@ -97,11 +100,14 @@ static void writer_begin(struct writer_record *r, const struct ibnbd_identity *i
 		return;
 	}
 	r->writer = uuid_null;
-	/* The first writer is nobody's successor, unless we may have known one before. */
+	/*
+	 * The low half counts the earlier writers: 0, or 1 if there may have been one whose record
+	 * is lost.
+	 */
 	r->gen = (u64)get_random_u32() << 32 | (writer_forgot || ibnbd_srv_writer_file_forgot());
 }
 
-/* The longest unused one that no writer has open; NULL: there is none. */
+/* The least recently used record whose object no writer has open; NULL: there is none. */
 static struct writer_record *writer_victim(void)
 {
 	struct writer_record *r;
@@ -112,7 +118,7 @@ static struct writer_record *writer_victim(void)
 	return NULL;
 }
 
-/* Of an object that had none, for a writer. */
+/* Make a record for a writer's object that has none. NULL without memory. */
 static struct writer_record *writer_make(const struct writer_key *key,
 					 const struct ibnbd_identity *id,
 					 const struct ibnbd_identity *cache_id)
@@ -134,7 +140,9 @@ static struct writer_record *writer_make(const struct writer_key *key,
 	return r;
 }
 
-/* A reader holds no writes, so what it hears needs no record: 0 where nobody is known to write. */
+/*
+ * What a reader is told. It holds no writes, so no record is made for it: 0 if no writer is known.
+ */
 static u64 writer_gen_for_reader(const struct writer_record *r, const struct ibnbd_identity *id)
 {
 	uuid_t writer;
@@ -191,7 +199,10 @@ void ibnbd_srv_writer_left(const struct ibnbd_srv_open *gone, const struct ibnbd
 		r->writer = last->session->uuid;
 		ibnbd_srv_writer_file_store(&gone->export->identity, r->gen, &r->writer);
 	}
-	/* More than there should be were made while writers had them open. */
+	/*
+	 * While writers had all objects open, more than WRITER_RECORDS may have been made: drop
+	 * one.
+	 */
 	r = writer_nr > WRITER_RECORDS ? writer_victim() : NULL;
 	if (!r)
 		return;

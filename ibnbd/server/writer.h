@@ -11,26 +11,28 @@
  * @gen: the object's writer generation, which this open has just raised if it writes and another
  *	session wrote last
  *
- * Process context, one call at a time. An open that writes may be answered when
- * ibnbd_srv_writer_file_keep() has returned, and ends in ibnbd_srv_writer_left(); one that reads
- * leaves nothing behind.
+ * Process context, one call at a time. An open that writes may be answered only after
+ * ibnbd_srv_writer_file_keep() has returned, and ibnbd_srv_writer_left() is called when it leaves.
+ * An open that only reads makes no record.
  *
  * Return: 0, -ENOMEM.
  */
 int ibnbd_srv_writer_note(const struct ibnbd_srv_open *open, const struct ibnbd_srv_export *e,
 			  u64 *gen);
 /*
- * What is recorded of its cache: there is something as long as a writer has it open. NULL: nothing.
- * Until the next call for another object.
+ * The cache epoch that is recorded for the object of @open; NULL: none is recorded. There is a
+ * record as long as a writer has the object open. The pointer is valid until the next call for
+ * another object.
  */
 struct ibnbd_epoch *ibnbd_srv_writer_cache(const struct ibnbd_srv_open *open,
 					   const struct ibnbd_srv_export *e);
 /*
- * A writer leaves. Of two (a migration) @last, one of them, may have written last; else it is NULL.
- * Should the other one's session come back with writes that it holds, it hears of another writer.
+ * A writer leaves. If it was one of two writers (a migration), @last is the one of them that may
+ * have written last, and is recorded as the last writer; else @last is NULL. If the other one's
+ * session comes back with writes that it holds, it is told of another writer.
  */
 void ibnbd_srv_writer_left(const struct ibnbd_srv_open *gone, const struct ibnbd_srv_open *last);
-/* Forget all; nothing is open. */
+/* Free all records; nothing is open any more. */
 void ibnbd_srv_writer_exit(void);
 
 #endif

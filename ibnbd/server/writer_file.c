@@ -1,24 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The file writer_file: who wrote last to each disk, and its cache epoch, for the next life of this
- * module.
+ * The file writer_file: it keeps who wrote last to each disk, and its cache epoch, for the next
+ * load of this module.
  *
  * A client may hold writes for as long as its administrator allows, over restarts of the server
- * too. Had another one written meanwhile, and the server forgotten it, those writes would be
- * replayed over newer data. So each change of a writer is on disk before its OPEN is answered. Only
- * disks with an identity can be found again; the rest is known by their numbers, which are others
- * after a restart.
+ * too. If another client wrote in that time, and the server had forgotten it, the held writes would
+ * be replayed over newer data. So each change of a writer is on disk before its OPEN is answered.
+ * Only disks with an identity can be found again. Other disks are known only by their device
+ * numbers, which change at a restart.
  *
- * The file is two tables of SLOTS of 64 bytes: writers, and behind them cache epochs, which old
- * files have not. The first slot of each says what it is. They are read once and written slot by
- * slot, in place; the file is closed between, so that its file system can be unmounted. A slot that
- * does not fit its checksum, and one that had to make place for another disk, leave a gap among the
- * writers: from then on a disk that is not in the table may have had one (writer.c draws the safe
- * conclusion). A disk that is not among the epochs gets a new one. Epochs are kept of disks without
- * identity, too, for as long as the machine runs; theirs make place first.
+ * The file is two tables of SLOTS slots of 64 bytes: the writers, and behind them the cache epochs,
+ * which old files do not have. The first slot of each table is a header that names the table. The
+ * tables are read once and written slot by slot, in place. The file is closed in between, so that
+ * its file system can be unmounted. A slot with a wrong checksum, or a slot that is reused for
+ * another disk, leaves a gap among the writers: from then on a disk that is not in the table may
+ * have had a writer (writer.c draws the safe conclusion). A disk that is not among the epochs gets
+ * a new epoch. The table of epochs also has disks without an identity, for as long as the machine
+ * runs; their slots are reused first.
  *
- * Locks: file_lock orders writers of the file, and is waited for, so that a client that comes back
- * from keep() knows its slot on disk; table_lock is short, inside it, and inside export.c's.
+ * Locks: file_lock serializes writing the file. ibnbd_srv_writer_file_keep() waits for it, so that
+ * a client's slot is on disk when the function returns 0. table_lock is held for moments only,
+ * inside file_lock and inside the export lock.
  */
 #include <linux/bitmap.h>
 #include <linux/file.h>
@@ -76,9 +78,9 @@ static DEFINE_MUTEX(table_lock);
 static struct slot *table;			/* NULL: no file is used */
 static DECLARE_BITMAP(table_dirty, ALL_SLOTS);
 static bool table_gap;				/* among the writers */
-static unsigned int table_victim[TABLES];	/* next slot to make place when all are taken */
+static unsigned int table_victim[TABLES];	/* the slot that was reused last */
 
-/* Finds what was torn or changed, not what was forged: the file is root's. */
+/* The checksum finds torn or damaged slots. It does not find forged ones: the file is root's. */
 static __le64 slot_sum(const struct slot *s)
 {
 	static const siphash_key_t key = { { 0x69626e62642d7772ULL, 1 } };
@@ -120,7 +122,7 @@ static int file_write_slot(struct file *f, unsigned int i)
 	return n == sizeof(s) ? 0 : -EIO;
 }
 
-/* The dirty slots, all or none of them clean afterwards. */
+/* Write the dirty slots. After an error all of them count as not written. */
 static int file_write(const unsigned long *dirty)
 {
 	struct file *f = file_open();
@@ -201,8 +203,8 @@ static int table_read(void)
 /**
  * ibnbd_srv_writer_file_load() - read the file, or begin one
  *
- * Process context, before the server listens. Without the parameter it does nothing, and so do the
- * others.
+ * Process context, before the server listens. Without the parameter this function and the others of
+ * this file do nothing.
  *
  * Return: 0 or a negative errno, with the reason in the log.
  */
@@ -228,7 +230,7 @@ int ibnbd_srv_writer_file_load(void)
 			       "cannot be used",
 		       err);
 		ibnbd_srv_writer_file_exit();
-		/* modprobe would speak of a missing symbol */
+		/* for -ENOENT modprobe would report a missing symbol */
 		err = err == -ENOENT ? -EIO : err;
 	}
 	bitmap_zero(table_dirty, ALL_SLOTS);
@@ -241,7 +243,7 @@ void ibnbd_srv_writer_file_exit(void)
 	table = NULL;
 }
 
-/* May there have been a writer to a disk that the table does not know? */
+/* May a disk that is not in the table have had a writer? */
 bool ibnbd_srv_writer_file_forgot(void)
 {
 	return READ_ONCE(table_gap);
@@ -259,8 +261,8 @@ static struct slot *table_find(enum table t, const struct ibnbd_identity *id)
 }
 
 /*
- * Which one makes place when all are taken: what no other boot will ask for, else one after the
- * other.
+ * Choose a slot to reuse when all are taken: one that no other boot will ask for, else the next in
+ * turn.
  */
 static struct slot *table_evict(enum table t)
 {
@@ -276,7 +278,7 @@ static struct slot *table_evict(enum table t)
 
 static struct slot *table_place(enum table t, const struct ibnbd_identity *id)
 {
-	static const struct ibnbd_identity none;	/* as is the kind of a free slot */
+	static const struct ibnbd_identity none;	/* kind NONE, as in a free slot */
 	struct slot *s = table_find(t, id) ?: table_find(t, &none);
 
 	static_assert(IBNBD_ID_NONE == 0);
@@ -303,12 +305,12 @@ static void table_store(enum table t, const struct ibnbd_identity *id, struct sl
 }
 
 /**
- * ibnbd_srv_writer_file_recall() - what an earlier life knew
+ * ibnbd_srv_writer_file_recall() - what the file says about a disk's writers
  * @id: the disk
  * @gen: its writer generation
  * @writer: session that wrote last; null: one of several
  *
- * Return: false: nothing.
+ * Return: false: the file has no entry of the disk.
  */
 bool ibnbd_srv_writer_file_recall(const struct ibnbd_identity *id, u64 *gen, uuid_t *writer)
 {
@@ -325,7 +327,7 @@ bool ibnbd_srv_writer_file_recall(const struct ibnbd_identity *id, u64 *gen, uui
 	return true;
 }
 
-/* Remember, in memory; ibnbd_srv_writer_file_keep() does the rest. */
+/* Store in memory; ibnbd_srv_writer_file_keep() writes it to the file. */
 void ibnbd_srv_writer_file_store(const struct ibnbd_identity *id, u64 gen, const uuid_t *writer)
 {
 	struct slot new = { .gen = cpu_to_le64(gen) };
@@ -336,7 +338,7 @@ void ibnbd_srv_writer_file_store(const struct ibnbd_identity *id, u64 gen, const
 	table_store(WRITERS, id, &new);
 }
 
-/* What an earlier life knew of a disk's cache; its epoch is 0: nothing. */
+/* What the file says about a disk's cache epoch; epoch 0: no entry. */
 void ibnbd_srv_writer_file_recall_epoch(const struct ibnbd_identity *id, struct ibnbd_epoch *e)
 {
 	struct slot *s;
@@ -363,13 +365,14 @@ void ibnbd_srv_writer_file_store_epoch(const struct ibnbd_identity *id, const st
 }
 
 /**
- * ibnbd_srv_writer_file_keep() - have on disk what was stored
+ * ibnbd_srv_writer_file_keep() - write to the file what was stored
  *
- * Sleeps for as long as the file system does; no lock of the exports is held. One that fails is
- * tried again with the next: until then a restart would forget, which is said, and is no reason to
- * take disks away from clients.
+ * Sleeps for as long as the file system takes; the caller holds no lock of the exports. If writing
+ * fails, the next call tries again. Until then a restart would forget the slots. This is logged,
+ * but it is no reason to take disks away from clients.
  *
- * Return: 0: all that was stored before the call is on disk, or none is to be kept.
+ * Return: 0: all that was stored before the call is on disk, or no file is used. Else a negative
+ * errno.
  */
 int ibnbd_srv_writer_file_keep(void)
 {

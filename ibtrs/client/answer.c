@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The end of a request that was answered: its read key is taken back, its pages, its slot.
+ * The end of a request that was answered: invalidate its read key, unmap its pages, end it.
  *
  * Called by: rx.c (answer), post.c and req.c (posted), the walk of req.c (finish). The record's
  * `state` says who owns it, see req.h.
@@ -10,7 +10,7 @@
 #include "ibtrs/client/trace.h"
 #include "ibtrs/logic/fence.h"
 
-/* Far more than it takes to catch up with somebody who has stopped (ibtrs_fence_catch_up()). */
+/* Far more than it takes to catch up with a client that has stopped (ibtrs_fence_catch_up()). */
 #define ANSWER_BEHIND_MAX	64
 
 static void answer_copy_bounce(struct ibtrs_clt_req *req)
@@ -34,9 +34,10 @@ static void answer_copy_bounce(struct ibtrs_clt_req *req)
 }
 
 /*
- * Somebody else has counted further, and @err says how far. Parked, as if it had been lost, but
- * that it certainly has not been executed. A server that says so for ever costs a path now and
- * then, and then hold= counts.
+ * Another client has used this session's name and a higher token, and @err says how much higher.
+ * The request is parked, like a lost one, but it has certainly not been executed. If the server
+ * answers so again and again, the path fails every ANSWER_BEHIND_MAX answers, and then hold=
+ * counts.
  */
 static noinline void answer_again(struct ibtrs_clt_req *req, struct ibtrs_clt_path *path, int err)
 {
@@ -80,7 +81,7 @@ static void answer_inval_done(struct ib_cq *cq, struct ib_wc *wc)
 	struct ibtrs_clt_conn *conn = req->conn;
 
 	if (unlikely(wc->status != IB_WC_SUCCESS)) {
-		/* The walk ends it when the QP is gone, and the key with it. */
+		/* The walk ends the request when the QP, and with it the key, is gone. */
 		if (wc->status != IB_WC_WR_FLUSH_ERR)
 			ibtrs_clt_path_fail(conn->path, -ECONNRESET,
 					    "a read key can not be invalidated");
@@ -93,9 +94,10 @@ static void answer_inval_done(struct ib_cq *cq, struct ib_wc *wc)
 }
 
 /*
- * Takes the read key back before the pages go back. The slot is not free before this has completed,
- * and completions come in order: nothing of this request is in the send queue any more then, for a
- * retransmission to repeat. soft-RoCE repeats REG_MR too, and with the key in use it would fail.
+ * Invalidate the read key before the pages are given back. The slot is not free before this work
+ * request has completed. Send completions come in order, so the send queue then holds nothing of
+ * this request that a retransmission could repeat. soft-RoCE repeats REG_MR, too, and that would
+ * fail while the key is in use.
  */
 static void answer_invalidate(struct ibtrs_clt_req *req, int err)
 {
@@ -115,15 +117,15 @@ static void answer_invalidate(struct ibtrs_clt_req *req, int err)
 }
 
 /*
- * A BUSY request and its answer. @inv: the server has taken the read key back. Inline: each request
- * comes by, nearly all from one caller.
+ * Handle the answer to a BUSY request. @inv: the server has invalidated the read key. Inline,
+ * because every request passes here, nearly all from one caller.
  */
 static __always_inline void answer_take(struct ibtrs_clt_req *req, struct ibtrs_clt_conn *conn,
 					int err, bool inv, u32 byte_len)
 {
 	struct ibtrs_clt_path *path = conn->path;
 
-	/* L17: our own server sends the data with the answer, unless it must bring a new key. */
+	/* L17: our server sends the data with the answer, unless it must bring a new key. */
 	if (unlikely((req->bounced || req->mr) && !err && path->limits.fence && !path->new_rkey &&
 		     byte_len != req->io->len))
 		err = -EIO;
@@ -143,8 +145,8 @@ void ibtrs_clt_answer_posted(struct ibtrs_clt_req *req, struct ibtrs_clt_conn *c
 		   IBTRS_CLT_REQ_POSTING))
 		return;
 	/*
-	 * A cmpxchg that failed orders nothing: with the one in ibtrs_clt_answer(), `early` is read
-	 * after its state.
+	 * A failed cmpxchg orders nothing. This barrier pairs with the cmpxchg to ANSWERED in
+	 * ibtrs_clt_answer(): `early` is read after the state.
 	 */
 	smp_rmb();
 	ibtrs_clt_req_give(req, IBTRS_CLT_REQ_BUSY);
@@ -160,9 +162,10 @@ const char *ibtrs_clt_answer(struct ibtrs_clt_conn *conn, u32 slot, int err, boo
 	if (unlikely(slot >= s->depth))
 		return "answer for a slot that does not exist";
 	/*
-	 * A request that is answered on its own connection is the latest of its slot, and one that
-	 * is not executed for its token is answered otherwise (ibtrs_fence_behind()). The request
-	 * stays ours, and the walk takes it from here to another path, or keeps it.
+	 * An answer that arrives on the connection of a request belongs to the latest submission of
+	 * the slot, so -ESTALE can not be right: a request that is not executed because of its
+	 * token gets a different answer (ibtrs_fence_behind()). The request keeps its state: the
+	 * walk then moves it to another path, or parks it.
 	 */
 	if (unlikely(err == -ESTALE && path->limits.fence))
 		return "the server takes a current request for an old one";
@@ -173,8 +176,9 @@ const char *ibtrs_clt_answer(struct ibtrs_clt_conn *conn, u32 slot, int err, boo
 	conn->inv_rkey = 0;
 	if (unlikely(!ibtrs_clt_req_take(req, IBTRS_CLT_REQ_POSTED))) {
 		/*
-		 * It is still being posted, and the poster takes the answer along. A server that
-		 * guesses gets no further than that.
+		 * The request is still being posted: leave the answer in `early`, where the poster
+		 * finds it. A server that answers a request before it was sent achieves nothing
+		 * else.
 		 */
 		if (atomic_read_acquire(&req->state) == IBTRS_CLT_REQ_POSTING) {
 			req->early.err = err;

@@ -7,18 +7,18 @@
 #include "ibtrs/client/session.h"
 
 /*
- * An answer for @slot arrived on @conn. @inv: it says that the key was invalidated remotely.
- * @byte_len: of the completion (L17). Return 0 or a reason to fail the path (E-38, E-39): static
- * text.
+ * An answer for @slot arrived on @conn. @inv: the answer says that the key was invalidated
+ * remotely. @byte_len: length of the completion (L17). Return: NULL, or a static text: the reason
+ * to fail the path (E-38, E-39).
  */
 const char *ibtrs_clt_answer(struct ibtrs_clt_conn *conn, u32 slot, int err, bool inv,
 			     u32 byte_len);
 /*
- * The poster of @req on @conn, whatever came of it, gives it away: the answer may be there already.
- * Any context.
+ * The poster of @req on @conn gives it away, whether posting succeeded or the path failed. The
+ * answer may have arrived already: then it is handled here. Any context.
  */
 void ibtrs_clt_answer_posted(struct ibtrs_clt_req *req, struct ibtrs_clt_conn *conn);
-/* A BUSY request was answered, and nothing of the peer can reach its pages any more. */
+/* A BUSY request was answered, and the peer can not reach its pages any more. */
 void ibtrs_clt_answer_finish(struct ibtrs_clt_req *req, int err);
 
 static inline bool ibtrs_clt_req_take(struct ibtrs_clt_req *req, enum ibtrs_clt_req_state from)
@@ -41,7 +41,7 @@ static inline void ibtrs_clt_req_end(struct ibtrs_clt_req *req, int err)
 	io->done(io, err);
 }
 
-/* It had to leave a path. */
+/* Note that a request had to leave a path. */
 static inline void ibtrs_clt_req_note_loss(struct ibtrs_clt_io *io)
 {
 	if (!io->losses)

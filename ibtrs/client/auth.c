@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Authentication of the client (protocol.md 8.6): what is said on the first connection of an
- * attempt, which goes when both sides have proved that they have the key. cm.c makes and unmakes
- * that connection, as it does the path's own, in the place of cid 0; handshake.c runs the steps.
+ * Authentication of the client (protocol.md 8.6): the exchange on the first connection of an
+ * attempt. That connection is destroyed when both sides have proved that they have the key. cm.c
+ * creates and destroys it in the place of cid 0, like the path's own connections; handshake.c runs
+ * the steps.
  *
- * The server proves first. One that cannot is told nothing that was made with our key.
+ * The server proves first. A server that cannot prove that it has the key receives nothing that was
+ * made with our key.
  *
- * The keys are looked up anew for each attempt, so a key that is loaded counts from the next one
- * on, and one that is removed breaks nothing that is up. Nothing is allocated that may wait for
- * I/O: handlers and works run NOIO (law L22).
+ * The keys are looked up anew for each attempt: a key that is loaded is used from the next attempt
+ * on, and removing a key breaks no path that is up. No allocation here may wait for I/O: handlers
+ * and works run NOIO (law L22).
  *
- * Failure: the attempt fails, in words that name the key; it is repeated as any other.
+ * Failure: the attempt fails, with a reason that names the key; it is repeated like any other
+ * attempt.
  */
 #include <linux/random.h>
 #include "ibtrs/client/auth.h"
@@ -40,7 +43,10 @@ struct ibtrs_conn_caps ibtrs_clt_auth_caps(void)
 		.recv_wr	= IBTRS_AUTH_MSGS,
 		.send_sge	= 1,
 		.recv_sge	= 1,
-		/* not polled by softirqs: its CQ goes with its QP, without a grace period (L20) */
+		/*
+		 * softirqs do not poll this CQ, so it is freed with its QP, without a grace period
+		 * (L20)
+		 */
 		.poll		= IB_POLL_WORKQUEUE,
 	};
 }
@@ -131,7 +137,7 @@ int ibtrs_clt_auth_established(struct ibtrs_clt_path *path, const struct rdma_co
 
 static int auth_say(struct ibtrs_clt_path *path, struct ibtrs_iu *iu, u32 len)
 {
-	/* The answer can not overtake this: it is dealt with by the same work. */
+	/* The same work handles the answer, so it runs only after this function has returned. */
 	ibtrs_clt_deadline_phase(path, IBTRS_CLT_HS_AUTH, ibtrs_clt_deadline_patience_ms(path));
 	return ibtrs_iu_send(iu, &path->conns[0].c, path->dev, len);
 }
@@ -148,7 +154,7 @@ static int auth_hello(struct ibtrs_clt_path *path, const char **why)
 	return err ?: auth_say(path, &auth->out[0], sizeof(struct ibtrs_wire_auth_hello));
 }
 
-/* 1: let in. */
+/* Return: 1: the server accepted the proof; 0: it refused, and the path was failed. */
 static int auth_verdict(struct ibtrs_clt_path *path, int i)
 {
 	struct ibtrs_clt_auth *auth = &path->auth;
@@ -167,7 +173,7 @@ static int auth_challenge(struct ibtrs_clt_path *path, const char **why)
 	struct ibtrs_clt_auth *auth = &path->auth;
 	int err;
 
-	/* A server that does not like the first message says so at once. */
+	/* A server that refuses the first message answers with a verdict at once. */
 	if (ibtrs_auth_verdict_is(auth->in[0].buf, auth->len[0]))
 		return auth_verdict(path, 0);
 	err = ibtrs_auth_clt_challenge(&auth->a, &ibtrs_auth_kernel, auth->in[0].buf, auth->len[0],

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Proving to the server that we have a key, and having it prove the same (protocol.md 8.6). */
+/* Proving to the server that we have a key, and checking its proof in return (protocol.md 8.6). */
 #ifndef IBTRS_CLIENT_AUTH_H
 #define IBTRS_CLIENT_AUTH_H
 
@@ -12,11 +12,11 @@
 struct ibtrs_clt_path;
 
 /**
- * struct ibtrs_clt_auth - of one attempt to connect
- * @a: handshake work, after ibtrs_clt_auth_prepare(); its ks also by CM events of the connections
- *	that follow
- * @rsp: private data of the answer, from a CM event before the step that it makes due
- * @len: of what arrived, likewise
+ * struct ibtrs_clt_auth - the authentication of one attempt to connect
+ * @a: used by handshake work, after ibtrs_clt_auth_prepare(); its ks also by CM events of the
+ *	connections that follow
+ * @rsp: private data of the answer; a CM event writes it, then queues the step that reads it
+ * @len: length of each message that arrived; the completion writes it, then queues the step
  * @why: words that name the key
  */
 struct ibtrs_clt_auth {
@@ -30,33 +30,37 @@ struct ibtrs_clt_auth {
 
 /* Does this session authenticate? Any context. */
 bool ibtrs_clt_auth_wanted(const struct ibtrs_clt_path *path);
-/* Is the first connection of this attempt still the one that brings the proof? */
+/* Must the first connection of this attempt still authenticate? */
 bool ibtrs_clt_auth_due(const struct ibtrs_clt_path *path);
 /* An attempt begins. Path work. */
 void ibtrs_clt_auth_begin(struct ibtrs_clt_path *path);
 
-/* How large the queues of such a connection are. */
+/* How large the queues of the authenticating connection are. */
 struct ibtrs_conn_caps ibtrs_clt_auth_caps(void);
-/* Its QP is there: keys, buffers, what to say in the CM REQ. CM event. 0, or an errno and @why. */
+/*
+ * The QP is created: get the keys, post buffers, fill in the CM REQ @wire. CM event. 0, or an errno
+ * and @why.
+ */
 int ibtrs_clt_auth_prepare(struct ibtrs_clt_path *path, struct ibtrs_wire_auth_req *wire,
 			   const char **why);
-/* The server let it in: a step is due. CM event. */
+/* The server accepted the connection: queue a step. CM event. */
 int ibtrs_clt_auth_established(struct ibtrs_clt_path *path, const struct rdma_conn_param *param,
 			       const char **why);
 /*
- * Handshake work. Return: 1: both sides have proved it, the path may be set up; 0: wait for the
- * next; an errno and @why. Refused by the server is 0, and the path fails.
+ * Handshake work. Return: 1: both sides have proved that they have the key, the path may be set up;
+ * 0: wait for the next step; an errno and @why. If the server refused, it returns 0, and the path
+ * fails.
  */
 int ibtrs_clt_auth_step(struct ibtrs_clt_path *path, const char **why);
 
-/* Put the proof into a CONN_REQ; is there one in the answer? CM events. */
+/* Put the proof into a CONN_REQ; check the proof in the answer. CM events. */
 int ibtrs_clt_auth_sign(struct ibtrs_clt_path *path, struct ibtrs_wire_conn_req *wire);
 bool ibtrs_clt_auth_good(const struct ibtrs_clt_path *path,
 			 const struct ibtrs_wire_conn_req *wire, const void *rsp);
 
-/* Nothing of the exchange can arrive any more: its buffers. Idempotent. */
+/* Free the buffers of the exchange, when no message of it can arrive any more. Idempotent. */
 void ibtrs_clt_auth_free(struct ibtrs_clt_path *path);
-/* All connections are there, or the attempt is over: its keys. Idempotent. */
+/* Wipe the keys, when all connections are established or the attempt has ended. Idempotent. */
 void ibtrs_clt_auth_forget(struct ibtrs_clt_path *path);
 
 #endif

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * ibtrs_clt_call(): one synchronous message with a slot of ibtrs' own. ibtrs_clt_call_io_begin()
- * and _end() are its two halves, for a caller that has several under way.
+ * ibtrs_clt_call(): one synchronous message in one of ibtrs' own slots. ibtrs_clt_call_io_begin()
+ * and _end() are its two halves, for a caller that has several messages in flight.
  *
- * The answer lands in the slot's bounce buffer; data that goes out lies behind the record. When the
- * caller leaves before it comes (timeout, signal), the record stays with the slot until the answer,
- * or the drain of its path, ends it: the last of the two owners frees it and gives the slot back.
+ * The answer arrives in the slot's bounce buffer; the data of a write lie at the end of the record.
+ * The caller may leave before the answer comes (timeout, signal). Then the record keeps the slot
+ * until the answer, or the drain of the path, ends the request. The last of the two owners, caller
+ * and request, frees the record and the slot.
  */
 #include <linux/scatterlist.h>
 #include <linux/slab.h>
@@ -22,8 +23,8 @@ struct ibtrs_clt_call {
 	unsigned long end;		/* jiffies */
 	int err;
 	/*
-	 * What goes out with it, until the last copy has been sent: a caller that has left may do
-	 * with its own buffer what it likes.
+	 * Copy of the data that are sent, kept until the request has ended: a caller that has left
+	 * may reuse its own buffer.
 	 */
 	u8 data[];
 };
@@ -45,7 +46,7 @@ static void call_done(struct ibtrs_clt_io *io, int err)
 	call_put(call);
 }
 
-/* Time left until @end, at least 1 so that a wait looks once; 0 when it is over. */
+/* Jiffies left until @end, or 0. Waiters add 1, so that each wait checks at least once. */
 static long call_left(unsigned long end)
 {
 	long left = end - jiffies;
@@ -81,7 +82,7 @@ static int call_submit(struct ibtrs_clt_call *call)
 	}
 }
 
-/* What goes out. */
+/* The message that is sent. */
 struct call_msg {
 	enum ibtrs_dir dir;
 	u32 gen;
@@ -111,7 +112,7 @@ static void call_fill(struct ibtrs_clt_call *call, struct ibtrs_clt_req *req,
 	}
 }
 
-/* @more: take a slot only if half of them are free. */
+/* @more: take a slot only if more than half of them are free, without waiting. */
 static struct ibtrs_clt_call *call_begin(struct ibtrs_clt *clt, const struct call_msg *m,
 					 size_t reply_len, unsigned int timeout_ms, bool more)
 {
@@ -137,7 +138,7 @@ static struct ibtrs_clt_call *call_begin(struct ibtrs_clt *clt, const struct cal
 	err = call_submit(call);
 	if (!err)
 		return call;
-	call_put(call);		/* the share of call_done() */
+	call_put(call);		/* the reference of call_done(), which will not run */
 	call_put(call);
 	return ERR_PTR(err);
 }

@@ -2,14 +2,14 @@
 /*
  * Connection establishment of a path.
  *
- * Where a key is to be proved, a connection that does nothing else comes first, in the place of cid
- * 0 (auth.c). Then cid 0: its answer brings the numbers that the others are built with; then all
- * others at once. Each resolves address and route, makes a QP and connects, driven by CM events;
- * the handshake's deadline bounds each phase. Every failure is one ibtrs_clt_path_fail(); the drain
- * work then tears down whatever was built.
+ * If the session authenticates, the first connection does only that, in the place of cid 0
+ * (auth.c). Then cid 0 connects: its answer brings the limits that the other connections need. Then
+ * all others connect at once. Each connection resolves address and route, makes a QP and connects,
+ * driven by CM events; the handshake's deadline bounds each phase. Every failure is one
+ * ibtrs_clt_path_fail(); the drain work then tears down whatever was built.
  *
  * conn->lock orders a late CM event against the teardown: an event that finds the connection dead
- * builds nothing. Teardown then destroys ids, which waits for a handler that still runs: the last.
+ * builds nothing. Teardown destroys the ids last, which waits for a handler that still runs.
  */
 #include <linux/delay.h>
 #include <linux/if_arp.h>
@@ -24,7 +24,7 @@
 #include "ibtrs/proto/imm.h"
 
 #define CM_RESOLVE_MS	1500
-/* times IBTRS_CONN_ACK_TIMEOUT: a dead peer is found in 4 s. 7 would be "for ever" on soft-RoCE */
+/* times IBTRS_CONN_ACK_TIMEOUT: a dead peer is found in 4 s. On soft-RoCE 7 means "for ever" */
 #define CM_RETRIES	6
 #define CM_SEND_SGE	32
 #define CM_SERVICE_WR	128
@@ -91,7 +91,7 @@ static struct ibtrs_conn_caps cm_caps(const struct ibtrs_clt_conn *conn)
 		caps.send_wr = CM_SERVICE_WR;
 		caps.send_sge = 2;
 	} else {
-		/* The request itself and its REG_MR or LOCAL_INV, for every slot at once. */
+		/* For every slot at once: the request, its REG_MR and its LOCAL_INV. */
 		caps.send_wr = 3 * conn->path->limits.queue_depth;
 		caps.send_sge = CM_SEND_SGE;
 		caps.vector = conn->c.cid - 1;
@@ -99,7 +99,7 @@ static struct ibtrs_conn_caps cm_caps(const struct ibtrs_clt_conn *conn)
 	return caps;
 }
 
-/* The device is known: bind the path to it with cid 0, hold the others to it. */
+/* The device is known: cid 0 binds the path to it, the other connections must use the same one. */
 static int cm_bind_device(struct ibtrs_clt_conn *conn)
 {
 	struct ibtrs_clt_path *path = conn->path;
@@ -124,12 +124,13 @@ static int cm_addr_resolved(struct ibtrs_clt_conn *conn)
 }
 
 /*
- * A path that could make a new session on a server that was restarted must not do so while another
- * path seems to be up: that one is of the old session, and requests with its device ids would go to
- * whatever devices the new one numbers so. The server refuses, until the other path is found dead
- * too; the session then comes up anew, and its user opens everything again. A path that never was
- * up could lead to quite another server: it may make a session where the user would notice that by
- * the identity of a disk.
+ * May this path make a session on the server? Not while another path seems to be up. If the server
+ * was restarted, that path belongs to the old session, and its requests carry device ids of the old
+ * session, which may mean other devices in a new one. So the server refuses this path, until the
+ * other path is found dead, too; then the session comes up anew, and its user opens everything
+ * again. A path that was never up could lead to a different server. Without may_create it may make
+ * a session only if the server knows our extensions: then the user detects a different server by a
+ * disk's identity.
  */
 static bool cm_may_create(struct ibtrs_clt_conn *conn)
 {
@@ -208,8 +209,8 @@ static int cm_route_resolved(struct ibtrs_clt_conn *conn)
 }
 
 /*
- * An answer that was late because its question was lost and repeated says little about the server:
- * so it at most doubles what is expected.
+ * An answer may be late only because the request was lost and repeated, which says little about the
+ * server. So one late answer at most doubles the time that is expected.
  */
 static void cm_note_time(struct ibtrs_clt_path *path)
 {
@@ -265,7 +266,7 @@ static int cm_established(struct ibtrs_clt_conn *conn, const struct rdma_conn_pa
 	return 0;
 }
 
-/* A server that refuses without a word of a reason does not know of authentication. */
+/* A server that refuses without giving a reason does not know authentication. */
 static bool cm_knows_no_auth(const struct ibtrs_clt_conn *conn, const struct ibtrs_conn_rsp *rsp,
 			     const char *text)
 {
@@ -332,7 +333,7 @@ static int cm_event(struct ibtrs_clt_conn *conn, struct rdma_cm_event *ev, const
 	}
 }
 
-/* True: the event is not to be looked at. */
+/* True: the event must be ignored. */
 static bool cm_fault(const struct ibtrs_clt_path *path, int *err, const char **why)
 {
 	struct ibtrs_fault f = ibtrs_fault_at(IBTRS_FAULT_CLT_CM, path->clt->name, path->name);
@@ -494,6 +495,6 @@ void ibtrs_clt_cm_release(struct ibtrs_clt_path *path)
 		WRITE_ONCE(conn->c.id, NULL);
 		rdma_destroy_id(id);
 	}
-	/* Until now the CM might have repeated what the path had asked for. */
+	/* Up to here the CM could still repeat what the path had sent. */
 	ibtrs_clt_turn_end(path);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Connection establishment of a path: resolve, route, QP, REQ, and the news that the CM brings
+ * Connection establishment of a path: resolve, route, QP, REQ, and the CM events that come
  * afterwards.
  */
 #ifndef IBTRS_CLIENT_CM_H
@@ -17,17 +17,18 @@ struct ibtrs_clt_rxbuf;
 
 /**
  * struct ibtrs_clt_conn - one connection of a path; no two share a cache line
- * @lock: dead, against a late CM event that would build on what teardown removes
- * @recv_due: receives consumed and not yet given back (CQ context of this connection only)
- * @inv_rkey: key that the peer invalidated last (same)
+ * @lock: protects @dead: a late CM event must not build what teardown has removed
+ * @recv_due: receives consumed and not yet posted again (CQ context of this connection only)
+ * @inv_rkey: key that the peer invalidated last (CQ context of this connection only)
  * @inflight: requests that were posted here, and have not ended or left. Counted by connection and
- *	not by path, so that a CPU, which has one of its own, writes to no line of others
+ *	not by path: a CPU that has a connection of its own then writes to no cache line of other
+ *	CPUs
  * @seen: written by every completion, cleared by the check of probe.c
- * @alone: requests in a row that found nobody else here, see post_is_alone() in post.c. A hint, as
- *	is @last; by whoever sends
- * @last: the task that sent the last request; compared, never followed
+ * @alone: number of requests in a row that found no other request here, see post_is_alone() in
+ *	post.c. A hint, like @last; written by whoever sends
+ * @last: the task that sent the last request; only compared, never dereferenced
  * @probing: a probe is out
- * @watch: the check's
+ * @watch: used by the check of probe.c only
  */
 struct ibtrs_clt_conn {
 	struct ibtrs_conn c;
@@ -46,16 +47,17 @@ struct ibtrs_clt_conn {
 	struct ibtrs_clt_rxbuf *rxbufs;	/* with NEW_RKEY only */
 	u32 nr_rxbufs;
 	bool polled;
-	/* bit 0: a task is in the CQ; messages are taken one after another, in order */
+	/* bit 0: a task polls the CQ; so messages are handled one after another, in order */
 	unsigned long polling;
 
 	struct mutex lock;
 	bool dead;
 	bool established;
-	struct ibtrs_wire_conn_req req;	/* what was said; its answer may have to prove something */
+	/* the request as sent; the proof in the answer is checked against it */
+	struct ibtrs_wire_conn_req req;
 } ____cacheline_aligned_in_smp;
 
-/* Requests that are posted on @conn, of no exact moment. Any context. */
+/* How many requests are posted on @conn; not exact. Any context. */
 static inline u32 ibtrs_clt_conn_inflight(const struct ibtrs_clt_conn *conn)
 {
 	return max(0, atomic_read(&conn->inflight));
@@ -69,25 +71,29 @@ static inline void ibtrs_clt_conn_seen(struct ibtrs_clt_conn *conn)
 }
 
 /*
- * Start one attempt: creates the id of cid 0 and resolves. Ends in handshake news or in FAIL. Path
+ * Start one attempt: creates the id of cid 0 and resolves. A handshake step or FAIL follows. Path
  * work.
  */
 int ibtrs_clt_cm_start(struct ibtrs_clt_path *path);
 /*
- * The first connection has brought the proof: it goes, with all that was bound to its device, and
- * cid 0 takes its place. Handshake work; waits for the drain.
+ * The authentication on the first connection has succeeded: destroy that connection, with
+ * everything that was bound to its device, and start cid 0 in its place. Handshake work; waits for
+ * the drain.
  */
 int ibtrs_clt_cm_restart(struct ibtrs_clt_path *path);
 /* The limits are known: connect cid 1 .. N-1, all at once. Handshake work. */
 int ibtrs_clt_cm_start_io(struct ibtrs_clt_path *path);
 /*
- * No late event can build anything any more, peers are told. Then: no completion can come. Drain
- * work.
+ * Mark all connections dead, so that a late event builds nothing any more, and tell the peers. Then
+ * drain: no completion comes after that. Drain work.
  */
 void ibtrs_clt_cm_disconnect(struct ibtrs_clt_path *path);
-/* QPs, CQs. Drain work, after the requests are off the path. */
+/* Destroy QPs and CQs. Drain work, after the requests have left the path. */
 void ibtrs_clt_cm_destroy(struct ibtrs_clt_path *path);
-/* The ids, which hold the RDMA device: when all else of the path that lies on it is gone. */
+/*
+ * Destroy the ids, which hold the RDMA device: call it when all other objects of the path on that
+ * device are gone.
+ */
 void ibtrs_clt_cm_release(struct ibtrs_clt_path *path);
 
 #endif

@@ -2,8 +2,8 @@
 /*
  * The steps of a handshake, and how long each wait for the server may take (decision 11).
  *
- * CM events, completions and other paths post here, in any context. What is due is done by
- * handshake.c, whose work and timer these are.
+ * CM events, completions and other paths call these functions, in any context. handshake.c owns the
+ * work and the timer and executes the steps.
  */
 #include "ibtrs/client/deadline.h"
 #include "ibtrs/client/session.h"

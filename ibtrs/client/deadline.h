@@ -5,19 +5,19 @@
 
 #include "ibtrs/client/handshake.h"
 
-/* We begin to wait for the server, which has @ms to answer. */
+/* A wait for the server begins; the server has @ms to answer. */
 void ibtrs_clt_deadline_phase(struct ibtrs_clt_path *path, enum ibtrs_clt_hs_phase phase,
 			      unsigned int ms);
 /*
- * A first word that is being waited for has @ms left at most. What the server has answered already
- * is on its way, and not disturbed.
+ * If the path waits for the answer on cid 0, at most @ms are left for it from now on. Nothing
+ * changes if the answer has arrived already, or in other phases.
  */
 void ibtrs_clt_deadline_hasten(struct ibtrs_clt_path *path, unsigned int ms);
-/* The answer is there: the wait ends, and the work goes on. Any context. */
+/* The answer has arrived: stop the timer and queue the work for @step. Any context. */
 void ibtrs_clt_deadline_step(struct ibtrs_clt_path *path, enum ibtrs_clt_hs_step step);
-/* What one phase of the handshake may take; grows with failed attempts. */
+/* How long one phase of the handshake may take; grows with failed attempts. */
 unsigned int ibtrs_clt_deadline_patience_ms(const struct ibtrs_clt_path *path);
-/* The same for the first word of the server. */
+/* The same for the server's answer on cid 0. */
 unsigned int ibtrs_clt_deadline_first_ms(const struct ibtrs_clt_path *path);
 
 #endif

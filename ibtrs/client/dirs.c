@@ -1,23 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The directories of sessions and paths below /sys/class/ibtrs-client: their names, and how they
- * come and go. What lies in them: sysfs.c, sysfs_path.c.
+ * The directories of sessions and paths below /sys/class/ibtrs-client: their names, creation and
+ * removal. Their contents: sysfs.c, sysfs_path.c.
  *
- * Called by sessions.c, session.c, paths.c and path_run.c when their objects come and go, and by
- * cm.c when a route is known.
+ * Called by sessions.c, session.c, paths.c and path_run.c when sessions and paths are created and
+ * removed, and by cm.c when a route is known.
  *
- * Lifetime. The driver core and sysfs may hold on to a device or a kobject for as long as they
- * like, so none is part of a session or a path: the session's device and paths/ belong to the
- * driver core, a path's directory is a small object with a pointer. Removing a directory waits for
- * show and store that run in it; after that the pointer is never followed again, and the owner
- * frees the object. Our directory objects are counted, and module exit waits for the last.
+ * Lifetime. The driver core and sysfs may hold references to a device or a kobject for any time. So
+ * neither is part of a session or a path: the session's device and paths/ are allocated by the
+ * driver core, and a path's directory is a small object with a pointer to the path. Removing a
+ * directory waits for running show and store functions. After that the pointer is never followed
+ * again, and the owner frees the path. The directory objects of paths are counted, and module exit
+ * waits until the last is freed.
  *
- * Names. A directory is always called src@dst. Without a given source that is the unspecified
- * address (ip:0.0.0.0@ip:10.0.0.2, a form that add_path reads back) until the first route is
- * resolved, then, once and for good, the source found. Names are unique; making and renaming is
- * serialized by names_lock, since a collision inside sysfs would be reported with a stack dump.
+ * Names. The name of a directory is always src@dst. A path without a given source gets the
+ * unspecified address (ip:0.0.0.0@ip:10.0.0.2, a form that add_path accepts) until the first route
+ * is resolved, and then the source address found, which stays for good. Names are unique. Creating
+ * and renaming are serialized by names_lock, since sysfs would report a collision with a stack
+ * dump.
  *
- * Locking: names_lock for names; path->sysfs.lock for what a route told.
+ * Locking: names_lock for names; path->sysfs.lock for what is known from a route.
  */
 #include <linux/kobject.h>
 #include <linux/sched/mm.h>
@@ -95,7 +97,7 @@ void ibtrs_clt_dirs_removed(struct ibtrs_clt *clt)
 {
 	atomic_t *removing = &clt->sysfs.removing;
 
-	/* The waker needs the address only. */
+	/* wake_up_var() uses only the address: the session may be freed already. */
 	if (atomic_dec_and_test(removing))
 		wake_up_var(removing);
 }
@@ -124,8 +126,8 @@ static bool path_name_taken(struct kobject *paths, const char *name)
 }
 
 /*
- * No I/O from allocations under names_lock: the name of a path that connects may be what the I/O
- * waits for.
+ * Allocations under names_lock must not start I/O: the I/O may wait for a path that connects and
+ * needs names_lock for its name.
  */
 int ibtrs_clt_dirs_path_add(struct ibtrs_clt_path *path)
 {
@@ -170,7 +172,7 @@ void ibtrs_clt_dirs_path_del(struct ibtrs_clt_path *path)
 {
 	struct ibtrs_clt_path_dir *dir;
 
-	/* A route may just be resolved. */
+	/* path_rename() may run at the same time. */
 	mutex_lock(&names_lock);
 	dir = path->sysfs.dir;
 	path->sysfs.dir = NULL;
@@ -205,9 +207,9 @@ static void path_rename(struct ibtrs_clt_path *path, const struct ibtrs_addr *sr
  * @path: connecting, on the list of its session
  * @id: of cid 0, its route just resolved
  *
- * What hca_name, hca_port and src_addr show stays after the connection is gone, until another route
- * is resolved. A path that was given no source gets the name of its directory here, once. CM
- * handler: never at the same time as itself.
+ * hca_name, hca_port and src_addr keep their values after the connection is gone, until another
+ * route is resolved. The directory of a path without a given source is renamed here, once. CM
+ * handler: never runs concurrently with itself.
  */
 void ibtrs_clt_dirs_path_route(struct ibtrs_clt_path *path, const struct rdma_cm_id *id)
 {

@@ -2,10 +2,10 @@
 /*
  * The directories below /sys/class/ibtrs-client (spec C.3).
  *
- * Lifetime: what sysfs and the driver core may hold on to is memory of its own, never the session
- * or the path. After ibtrs_clt_dirs_path_del() / _session_del() no show or store runs any more and
- * the owner frees its object at once, whoever still has a file open. ibtrs_clt_dirs_exit() waits
- * for the last of that memory.
+ * Lifetime: sysfs and the driver core may hold references to separately allocated memory only,
+ * never to the session or the path. After ibtrs_clt_dirs_path_del() / _session_del() no show or
+ * store runs any more and the owner frees its object at once, even if a file is still open.
+ * ibtrs_clt_dirs_exit() waits until the last directory object of a path is freed.
  */
 #ifndef IBTRS_CLIENT_DIRS_H
 #define IBTRS_CLIENT_DIRS_H
@@ -26,7 +26,7 @@ struct rdma_cm_id;
  * struct ibtrs_clt_sysfs - of a session: clt->sysfs
  * @dev: /sys/class/ibtrs-client/<name>
  * @paths: its paths/
- * @removing: how many are removing a path that they own
+ * @removing: number of tasks and works that are removing a path, or are about to claim one
  */
 struct ibtrs_clt_sysfs {
 	struct device *dev;
@@ -37,11 +37,11 @@ struct ibtrs_clt_sysfs {
 /**
  * struct ibtrs_clt_path_sysfs - of a path: path->sysfs
  * @dir: paths/<src@dst>/
- * @lock: src, hca. Process context
- * @src: where the path comes from: as given, and as resolved once it was
+ * @lock: protects src and hca. Process context
+ * @src: source address: as given, then as resolved
  * @hca: the RDMA device it uses, or used last; empty until the first route was resolved
  * @port: its port
- * @named: the directory bears the resolved source address, or the given one
+ * @named: the directory's name has the given or the resolved source address, and will not change
  */
 struct ibtrs_clt_path_sysfs {
 	struct ibtrs_clt_path_dir *dir;
@@ -56,13 +56,13 @@ int ibtrs_clt_dirs_init(void);		/* the class */
 void ibtrs_clt_dirs_exit(void);
 
 /*
- * The session's device with its attributes, and paths/. -EEXIST. On error nothing is left. Its
- * files may be used before this returns: no path may be added by them until clt->opened.
+ * Create the session's device with its attributes, and paths/. -EEXIST. On error nothing is left.
+ * The files may be used before this returns; add_path is refused until clt->opened is set.
  */
 int ibtrs_clt_dirs_session_add(struct ibtrs_clt *clt);
 /*
- * No add_path runs any more and none will. For close: after clt->closing is set and CLOSE is posted
- * to all paths, before they are removed.
+ * After it no add_path runs, and none can start. Called by close after clt->closing is set and
+ * CLOSE is posted to all paths, before they are removed.
  */
 void ibtrs_clt_dirs_session_shut(struct ibtrs_clt *clt);
 /*
@@ -71,15 +71,15 @@ void ibtrs_clt_dirs_session_shut(struct ibtrs_clt *clt);
  */
 void ibtrs_clt_dirs_session_del(struct ibtrs_clt *clt);
 /*
- * Before a path is taken off the list of its session in order to remove it, and after that is done.
- * The session may be gone with the latter.
+ * Call removing() before a path is taken off the list of its session in order to remove it, and
+ * removed() when that is done. The session may be freed once removed() is called.
  */
 void ibtrs_clt_dirs_removing(struct ibtrs_clt *clt);
 void ibtrs_clt_dirs_removed(struct ibtrs_clt *clt);
 
 /*
- * paths/<src@dst>/ with stats/: the last step of making a path, for the files work from now on.
- * -EEXIST.
+ * Create paths/<src@dst>/ with stats/. This is the last step of making a path, because its files
+ * can be used from now on. -EEXIST.
  */
 int ibtrs_clt_dirs_path_add(struct ibtrs_clt_path *path);
 /* Waits for running show and store. Idempotent. */

@@ -7,11 +7,11 @@ struct ibtrs_clt_path;
 struct ibtrs_clt_req;
 
 /*
- * Decides whether @req is bounced, else maps its pages for @path's device. 0, or -EAGAIN: nothing
- * is mapped.
+ * Decides whether @req uses its bounce buffer, else maps its pages for @path's device. 0, or
+ * -EAGAIN: nothing is mapped.
  */
 int ibtrs_clt_dma_map(struct ibtrs_clt_req *req, struct ibtrs_clt_path *path);
-/* The opposite; @req has no key any more that a peer could use. */
+/* The opposite. Call it when the peer has no valid key for the pages of @req any more. */
 void ibtrs_clt_dma_unmap(struct ibtrs_clt_req *req, struct ibtrs_clt_path *path);
 
 #endif

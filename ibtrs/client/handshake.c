@@ -2,10 +2,10 @@
 /*
  * The handshake of a path (spec A.9): what happens between "cid 0 is established" and READY.
  *
- * CM events and completions only say that a step is due; the work does it, because the steps
- * allocate and sleep. One timer bounds each wait for the server (decision 11): it ends when the
- * answer is there, not when we have dealt with it. All failures are ibtrs_clt_path_fail(). Nothing
- * here runs any more after ibtrs_clt_handshake_stop().
+ * CM events and completions only queue a step; the work executes it, because the steps allocate and
+ * sleep. One timer bounds each wait for the server (decision 11): it is stopped when the answer
+ * arrives, not when the answer has been handled. All failures are ibtrs_clt_path_fail(). Nothing
+ * here runs after ibtrs_clt_handshake_stop().
  */
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
@@ -46,7 +46,7 @@ static void hs_rsp_done(struct ib_cq *cq, struct ib_wc *wc)
 	}
 }
 
-/* Both have proved it: the connection has done its duty, and the path's own follow. */
+/* Both sides have proved it: close the authenticating connection and start cid 0. */
 static int hs_auth(struct ibtrs_clt_path *path, const char **why)
 {
 	int err = ibtrs_clt_auth_step(path, why);
@@ -104,7 +104,7 @@ static int hs_info(struct ibtrs_clt_path *path, const char **why)
 	err = err ?: ibtrs_clt_trial_prepare(path);
 	if (err)
 		return err;
-	/* The answer can not overtake this: it is dealt with by the same work. */
+	/* The same work handles the answer, so it runs only after this function has returned. */
 	ibtrs_clt_deadline_phase(path, IBTRS_CLT_HS_INFO_EXCHANGE,
 				 ibtrs_clt_deadline_patience_ms(path));
 	return ibtrs_iu_send(&hs->req, &service->c, path->dev, hs->req.size);

@@ -10,21 +10,22 @@
 struct ibtrs_clt_path;
 
 enum ibtrs_clt_hs_step {
-	IBTRS_CLT_HS_AUTH_STEP,	/* the next one of authentication */
+	IBTRS_CLT_HS_AUTH_STEP,	/* the next step of authentication */
 	IBTRS_CLT_HS_CID0,	/* cid 0 established: prepare, connect the others */
 	IBTRS_CLT_HS_INFO,	/* all established: send INFO_REQ */
-	IBTRS_CLT_HS_RSP,	/* INFO_RSP is here */
-	IBTRS_CLT_HS_TRIED,	/* all connections carry data of full size */
+	IBTRS_CLT_HS_RSP,	/* INFO_RSP has arrived */
+	IBTRS_CLT_HS_TRIED,	/* the trial has passed on all connections */
 };
 
 enum ibtrs_clt_hs_phase {
 	IBTRS_CLT_HS_RESOLVE,
-	IBTRS_CLT_HS_FIRST_WORD,	/* cid 0 asks: nothing says yet that the server is there */
-	IBTRS_CLT_HS_AUTH,		/* proofs, before there is any connection of the path */
+	IBTRS_CLT_HS_FIRST_WORD,	/* cid 0 connects: nothing has come from the server yet */
+	/* authentication, before any connection of the path exists */
+	IBTRS_CLT_HS_AUTH,
 	IBTRS_CLT_HS_CONNECT,		/* the other connections */
 	IBTRS_CLT_HS_INFO_EXCHANGE,
 	IBTRS_CLT_HS_TRIAL,
-	/* the trial was in vain: is anything left of the network? */
+	/* the trial got no answer in time: does a heartbeat get one? */
 	IBTRS_CLT_HS_DOUBT,
 };
 
@@ -40,7 +41,7 @@ struct ibtrs_clt_handshake {
 	struct ibtrs_iu rsp;
 	u32 rsp_len;
 	atomic_t established;
-	spinlock_t lock;		/* stopped, against a step that is being queued */
+	spinlock_t lock;		/* once stopped is set, no step is queued */
 	bool stopped;
 	unsigned long todo;
 	struct work_struct work;
@@ -49,11 +50,11 @@ struct ibtrs_clt_handshake {
 };
 
 void ibtrs_clt_handshake_init(struct ibtrs_clt_path *path);	/* once per path object */
-/* An attempt starts: steps and deadlines count again. Path work. */
+/* An attempt starts: steps and deadlines are accepted again. Path work. */
 void ibtrs_clt_handshake_begin(struct ibtrs_clt_path *path);
 /*
- * Neither work nor timer runs, or can be started, after it: so nothing is built or posted while the
- * path drains. Drain work.
+ * After it, neither the work nor the timer runs or can be started, so nothing is built or posted
+ * while the path drains. Drain work.
  */
 void ibtrs_clt_handshake_stop(struct ibtrs_clt_path *path);
 void ibtrs_clt_handshake_free(struct ibtrs_clt_path *path);

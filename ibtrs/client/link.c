@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What paths mean for their session: the published set, what the server granted, and the news for
- * the user.
+ * What the paths' changes mean for their session: the published set, what the server granted, and
+ * the link events for the user.
  *
  * clt->lock orders what happens to a session as a whole: its list of paths, the published set, and
- * the link events, which are delivered under it and so arrive in order. Path works take it for a
- * moment; nothing that waits for the network runs under it.
+ * the link events. Link events are delivered under this lock and so arrive in order. Path works
+ * take it for a short time; no code that waits for the network runs under it.
  */
 #include "ibtrs/client/link.h"
 #include "ibtrs/client/session.h"
 
 #define LINK_MAX_SEGMENTS	128
-#define LINK_MAX_DEPTH		8192	/* each slot costs us 10 KiB and more, for each session */
+/* each slot costs this host 10 KiB and more, in each session */
+#define LINK_MAX_DEPTH		8192
 
 int ibtrs_clt_link_limits(struct ibtrs_clt *clt, struct ibtrs_clt_path *path, const char **why)
 {
@@ -58,14 +59,14 @@ int ibtrs_clt_link_path_up(struct ibtrs_clt_path *path)
 	int n;
 
 	mutex_lock(&clt->lock);
-	/* The server let it in: nothing of its last incarnation is executed any more. */
+	/* The server accepted the path: nothing of its last incarnation is executed any more. */
 	path->loose = false;
 	n = ibtrs_clt_pathset_add(clt, path);
 	if (n == 1 && clt->opened) {
 		clt->ops->link(clt->priv, IBTRS_CLT_LINK_UP);
 		/*
-		 * The server can be reached again. Nothing is held any more, so the others would
-		 * take their time to notice.
+		 * The server can be reached again. The other paths would notice that late, because
+		 * no request is held any more: try them now.
 		 */
 		ibtrs_clt_want(clt, IBTRS_CLT_WANT_NEWS_S);
 		list_for_each_entry(other, &clt->paths, entry)
@@ -82,7 +83,7 @@ void ibtrs_clt_link_path_loose(struct ibtrs_clt_path *path)
 
 	mutex_lock(&clt->lock);
 	path->loose = true;
-	/* The one that removed it does not look back. */
+	/* The task that took the path off the list has read path->loose already. */
 	if (list_empty(&path->entry))
 		clt->loose = true;
 	mutex_unlock(&clt->lock);
@@ -93,7 +94,7 @@ void ibtrs_clt_link_retry(struct ibtrs_clt *clt, const struct ibtrs_clt_path *ex
 	struct ibtrs_clt_path *path;
 
 	lockdep_assert_held(&clt->lock);
-	/* The closing of a session walks the list without the lock. */
+	/* A closing session walks the list without the lock. */
 	if (clt->closing)
 		return;
 	list_for_each_entry(path, &clt->paths, entry)
@@ -111,8 +112,8 @@ void ibtrs_clt_link_path_down(struct ibtrs_clt_path *path)
 	if (!n && clt->opened)
 		clt->ops->link(clt->priv, IBTRS_CLT_LINK_DOWN);
 	/*
-	 * The server may have refused the others while this path seemed to be up (cm_may_create):
-	 * they are tried now.
+	 * The server may have refused the other paths while this path seemed to be up
+	 * (cm_may_create()): try them now.
 	 */
 	if (!n)
 		ibtrs_clt_link_retry(clt, path);

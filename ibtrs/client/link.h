@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What paths mean for their session. */
+/* What the paths' changes mean for their session. */
 #ifndef IBTRS_CLIENT_LINK_H
 #define IBTRS_CLIENT_LINK_H
 
@@ -9,23 +9,23 @@ struct ibtrs_clt;
 struct ibtrs_clt_path;
 
 /*
- * The server has granted limits to a path. The first path of the session allocates the slots; those
- * of the others must match. 0, or an errno with the reason in *@why.
+ * The server has granted limits to a path. The first path of the session allocates the slots; the
+ * limits of the other paths must match. 0, or an errno with the reason in *@why.
  */
 int ibtrs_clt_link_limits(struct ibtrs_clt *clt, struct ibtrs_clt_path *path, const char **why);
 /* Path work: the path is ready / not ready any more. */
 int ibtrs_clt_link_path_up(struct ibtrs_clt_path *path);
 void ibtrs_clt_link_path_down(struct ibtrs_clt_path *path);
-/* Drain of a path: a write leaves it that the server may still execute (law L8). */
+/* Drain of a path: a write leaves the path, and the server may still execute it (law L8). */
 void ibtrs_clt_link_path_loose(struct ibtrs_clt_path *path);
 /*
- * Paths that wait for their next attempt make it now, but for @except, which may be NULL. clt->lock
+ * Paths that wait for their next attempt start it now, except @except, which may be NULL. clt->lock
  * is held.
  */
 void ibtrs_clt_link_retry(struct ibtrs_clt *clt, const struct ibtrs_clt_path *except);
 /* The walk parked requests: tell the user if the link is up. */
 void ibtrs_clt_link_parked(struct ibtrs_clt *clt);
-/* The work of clt->want: somebody waits for the link. */
+/* The work of clt->want: I/O began to wait for the link. */
 void ibtrs_clt_link_retry_work(struct work_struct *work);
 
 #endif

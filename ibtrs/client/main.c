@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* ibtrs-client: brings the rooms up and takes them down. */
+/* ibtrs-client: sets up and tears down the parts of the module. */
 #include <linux/module.h>
 #include <ibtrs/version.h>
 #include "ibtrs/client/dirs.h"

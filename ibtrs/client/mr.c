@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What the server may write to.
+ * The memory that the server may write to.
  *
- * Small reads land in the slot's bounce buffer. All bounce buffers of a session are registered once
- * per path and stay so while its QPs live, so a small read costs one work request and nothing has
- * to be invalidated; the answer is copied out. Larger reads register the pages of the request in
- * the slot's MR (REG_MR chained before the request), and req.c invalidates the key when the answer
- * is there.
+ * The answer to a small read arrives in the slot's bounce buffer. All bounce buffers of a session
+ * are registered once per path and stay registered while the QPs of the path live. So a small read
+ * costs one work request and no invalidation; its data are copied out of the buffer. A larger read
+ * registers the pages of the request in the slot's MR (REG_MR chained before the request), and
+ * answer.c invalidates the key when the answer has arrived.
  *
- * Lives from the handshake to the drain. All keys belong to the PD of this path, so no other path's
- * QP can use them, and after the drain none of its own: that is why the walk may give back pages
- * whose key was not invalidated.
+ * The MRs live from the handshake to the drain. All keys belong to the PD of this path, so no other
+ * path's QP can use them, and after the drain none of its own QPs can. That is why the walk may
+ * give back pages whose key was not invalidated.
  */
 #include <linux/slab.h>
 #include "ibtrs/client/session.h"

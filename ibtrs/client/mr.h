@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Memory that the server may write to, per path: one standing registration of all bounce buffers,
- * and one MR for each slot for reads that are larger than a bounce buffer. Writes never register
- * anything: they are gathered (see req.c).
+ * Memory that the server may write to, per path: one permanent registration of all bounce buffers,
+ * and one MR for each slot, for reads that are larger than a bounce buffer. Writes never register
+ * memory: their pages are gathered (see post.c).
  */
 #ifndef IBTRS_CLIENT_MR_H
 #define IBTRS_CLIENT_MR_H
@@ -18,7 +18,7 @@ struct ibtrs_clt_req;
 
 /**
  * struct ibtrs_clt_mrs - set while the path connects
- * @bounce: standing MRs, @per_mr slots each
+ * @bounce: permanent MRs, each for the bounce buffers of @per_mr slots
  * @slot: one MR for each slot
  */
 struct ibtrs_clt_mrs {
@@ -47,8 +47,8 @@ void ibtrs_clt_mr_bounce_desc(struct ibtrs_clt_path *path, u32 slot, u32 len,
 			      struct ibtrs_desc *desc);
 void ibtrs_clt_mr_bounce_sync(struct ibtrs_clt_path *path, u32 slot, u32 len);
 /*
- * Map the request's mapped scatterlist into the slot's MR; fills the REG_MR work request and the
- * descriptor.
+ * Map the DMA-mapped scatterlist of the request into the slot's MR; fill in the REG_MR work request
+ * and the descriptor.
  */
 int ibtrs_clt_mr_map(struct ibtrs_clt_path *path, struct ibtrs_clt_req *req, struct ib_reg_wr *wr,
 		     struct ibtrs_desc *desc);

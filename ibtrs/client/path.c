@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A path, as an object: its events, its reason, and waiting for what becomes of it. What follows
- * from an event is done by path_run.c.
+ * A path as an object: its events, its reason, and the functions that wait for its state.
+ * path_run.c acts upon the events.
  */
 #include "ibtrs/client/deadline.h"
 #include "ibtrs/client/path.h"
 #include "ibtrs/client/session.h"
 
 #define PATH_RECONNECT_WAIT	(10 * HZ)
-/* what a first word gets that was on its way when another path came up */
+/* time that is left for the request on cid 0 of a running attempt when another path comes up */
 #define PATH_HURRY_MIN_MS	500
 #define PATH_HURRY_MAX_MS	1000
 
@@ -63,7 +63,7 @@ int ibtrs_clt_path_error(struct ibtrs_clt_path *path)
 	return err ?: -ECONNABORTED;
 }
 
-/* What a server means that says no more than a number (A.5). */
+/* Words for a refusal that consists of an errno only (A.5). */
 static const char *path_refusal_word(int err)
 {
 	switch (err) {
@@ -129,7 +129,7 @@ int ibtrs_clt_path_close(struct ibtrs_clt_path *path, bool killable)
 		wait_event(path->wait, ibtrs_clt_path_state(path) == IBTRS_PATH_CLOSED);
 		return 0;
 	}
-	/* It was closed, even if somebody else wants it back already. */
+	/* nr_closed: the path was closed, even if another task has reconnected it since then. */
 	if (wait_event_killable(path->wait, ibtrs_clt_path_state(path) == IBTRS_PATH_CLOSED ||
 						    READ_ONCE(path->nr_closed) != nr))
 		return -EINTR;
@@ -165,7 +165,9 @@ int ibtrs_clt_path_reconnect(struct ibtrs_clt_path *path)
 	case IBTRS_PATH_CLOSED:
 	case IBTRS_PATH_IDLE:
 		ibtrs_clt_path_kick(path);
-		/* An attempt may end where it began, before we look. */
+		/*
+		 * reconnects_bad: an attempt may have failed and be back in the same state by now.
+		 */
 		left = wait_event_killable_timeout(path->wait,
 						   ibtrs_clt_path_state(path) != s ||
 							   READ_ONCE(path->stats.reconnects_bad) !=
@@ -180,8 +182,8 @@ int ibtrs_clt_path_reconnect(struct ibtrs_clt_path *path)
 		return -EBUSY;
 	}
 	/*
-	 * One attempt is bounded by its phases; how often the server is still busy with the last
-	 * incarnation is not.
+	 * The phases bound one attempt. Nothing bounds how often the server answers that it is
+	 * still busy with the last incarnation, so this wait has a limit.
 	 */
 	left = wait_event_killable_timeout(path->wait, path_settled(path, bad),
 					   PATH_RECONNECT_WAIT);
@@ -194,8 +196,8 @@ void ibtrs_clt_path_hurry(struct ibtrs_clt_path *path, bool alive)
 {
 	WRITE_ONCE(path->hurry, true);
 	/*
-	 * An attempt that began in the dark may have lost a message, which the connection manager
-	 * repeats after 4 s.
+	 * An attempt that began while the link was down may have lost a message. The connection
+	 * manager repeats it only after 4 s.
 	 */
 	if (alive)
 		ibtrs_clt_deadline_hasten(

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * One path of a session: its state machine, and the shelf on which the other rooms keep what
- * belongs to this path. Each embedded struct is touched by its own file only.
+ * One path of a session: its state machine, and the structs in which the other rooms keep what
+ * belongs to this path. Each embedded struct is used by its own file only.
  */
 #ifndef IBTRS_CLIENT_PATH_H
 #define IBTRS_CLIENT_PATH_H
@@ -24,7 +24,7 @@
 
 struct ibtrs_clt;
 
-/* a server that is busy for ever does not hold up a first attempt */
+/* limit for the first attempt, even if the server says for ever that it is busy */
 #define IBTRS_CLT_FIRST_WAIT	(20 * HZ)
 #define IBTRS_CLT_REASON_LEN	(32 + IBTRS_WORDS_LEN)
 
@@ -37,34 +37,37 @@ struct ibtrs_clt_path {
 	u32 nr_conns;
 	struct ibtrs_clt_conn *conns;
 	/*
-	 * of its own: when its QPs are gone nobody can use its keys, not over another path either
+	 * this path's PD, used by no other path: when the QPs of this path are gone, nobody can use
+	 * its keys any more
 	 */
 	struct ibtrs_dev_pool devs;
 
 	/* under clt->lock */
 	struct list_head entry;		/* clt->paths; empty: claimed by its remover */
 	bool starting;			/* open or add_path waits for the first attempt */
-	bool loose;			/* writes left it when it broke, and it is not up again */
+	bool loose;			/* it broke with writes posted, and is not up again */
 
 	/* path work only; others may READ_ONCE() state */
 	enum ibtrs_path_state state;
 	struct ibtrs_retry retry;	/* written under reason_lock, too */
-	u32 retry_gen;			/* of the session, for which its marks count */
+	u32 retry_gen;			/* session generation in which the marks count */
 	unsigned long retry_at;		/* jiffies: end of the wait */
-	bool resting;			/* until then, if another path is up */
-	bool idle;			/* waits as long as one for which nobody waits */
+	bool resting;			/* no attempt before retry_at while another path is up */
+	bool idle;			/* the wait is the long one: no I/O needs the path */
 	bool first_done;		/* the first attempt has ended */
 	/*
-	 * another path, or a port, has just come up: an attempt that began before is soon repeated
+	 * another path, or a port, has just come up: if the attempt that began before fails, the
+	 * next one follows soon
 	 */
 	bool hurry;
-	int told_err;			/* the last failure that went to the log */
-	/* jiffies: it has, whatever the server says; 0 = it has not begun */
+	int told_err;			/* errno of the last failure that was logged */
+	/* jiffies: end of the first attempt, whatever the server says; 0 = it has not begun */
 	unsigned long first_end;
-	bool dying;			/* somebody removes it: nobody revives it */
+	bool dying;			/* it is being removed: it must not connect again */
 	u32 nr_closed;			/* times it became CLOSED */
 	/*
-	 * set by reconnect while it was up: the attempt that follows is not one of max_reconnects
+	 * set by reconnect while the path was up: the attempt that follows does not count for
+	 * max_reconnects
 	 */
 	bool by_hand;
 
@@ -76,10 +79,10 @@ struct ibtrs_clt_path {
 	struct work_struct work;
 	struct delayed_work timer;
 	struct work_struct drain;
-	struct work_struct remove;	/* paths.c: the task that added it was killed */
+	struct work_struct remove;	/* paths.c: the task that removed it was killed */
 	wait_queue_head_t wait;		/* state changed, or first_done */
 
-	/* one incarnation of the connection: set while connecting, gone after the drain */
+	/* one incarnation of the connection: set while connecting, cleared by the drain */
 	struct ibtrs_dev *dev;
 	struct ibtrs_limits limits;
 	unsigned int off_bits;
@@ -87,11 +90,11 @@ struct ibtrs_clt_path {
 	u32 life;			/* of the session at the server (F.2) */
 	u32 ext;
 	bool may_create;		/* A.6 */
-	/* the first word could not make the session: another path has its turn */
+	/* the request on cid 0 was not allowed to make the session: another path has the turn */
 	bool early;
 	u16 recon_cnt;
 	unsigned long connect_start;	/* jiffies */
-	/* what the server needed last time for cid 0; 0 = never connected */
+	/* how long the server took last time to answer on cid 0; 0 = never connected */
 	u32 connect_ms;
 
 	struct {
@@ -115,7 +118,7 @@ struct ibtrs_clt_path {
  * @err: negative errno, 0 = none
  * @why: reason in words, copied; may be NULL
  *
- * Any context. The only way in which a state ever changes.
+ * Any context. A state changes in no other way.
  */
 void ibtrs_clt_path_post(struct ibtrs_clt_path *path, enum ibtrs_path_event ev, int err,
 			 const char *why);
@@ -126,20 +129,23 @@ static inline void ibtrs_clt_path_fail(struct ibtrs_clt_path *path, int err, con
 }
 
 /*
- * The same for a refusal of the server: in its own words @text, a peer's text; without any in words
- * of ours.
+ * The same for a refusal by the server. @text: the server's own words, which come from a peer; if
+ * empty, our words for @err are used.
  */
 void ibtrs_clt_path_refused(struct ibtrs_clt_path *path, int err, const char *text);
 /* The last failure: errno, and words in @buf. Any context. */
 int ibtrs_clt_path_reason(struct ibtrs_clt_path *path, char *buf, size_t size);
 
-/* The clock of its marks. */
+/* The clock for the marks of a path. */
 static inline u64 ibtrs_clt_path_now_ms(void)
 {
 	return ktime_to_ms(ktime_get());
 }
 
-/* Requests that are posted on it, of no exact moment: each CPU counts its own. Any context. */
+/*
+ * How many requests are posted on the path; not exact, since each connection counts its own. Any
+ * context.
+ */
 static inline u32 ibtrs_clt_path_inflight(const struct ibtrs_clt_path *path)
 {
 	u32 cid, n = 0;
@@ -155,28 +161,32 @@ static inline enum ibtrs_path_state ibtrs_clt_path_state(const struct ibtrs_clt_
 }
 
 /*
- * Try to connect now; 0 when it came up, else why not. Killable, bounded (A.18, sysfs reconnect and
- * add_path).
+ * Try to connect now. Return: 0 when the path came up, else an errno. Killable, bounded (A.18,
+ * sysfs reconnect and add_path).
  */
 int ibtrs_clt_path_reconnect(struct ibtrs_clt_path *path);
 /*
- * Close and wait until nothing is left of the connection. Killable when @killable; -EINTR then, the
- * close goes on.
+ * Close the path and wait until nothing is left of the connection. @killable: the wait ends with
+ * -EINTR when the task is killed; the close continues.
  */
 int ibtrs_clt_path_close(struct ibtrs_clt_path *path, bool killable);
-/* Wait until the first attempt has ended, or should have; 0 up, else its errno, -EINTR. */
+/*
+ * Wait until the first attempt has ended, with a time limit. Return: 0: the path is up; its errno;
+ * -EINTR.
+ */
 int ibtrs_clt_path_wait_first(struct ibtrs_clt_path *path);
 int ibtrs_clt_path_error(struct ibtrs_clt_path *path);
 /*
- * Has it failed so often lately, or in its trial, that it is used less than the others? Any
- * context.
+ * Has the path failed so often lately, or in its trial, that it is used less than the other paths?
+ * Any context.
  */
 bool ibtrs_clt_path_marginal(struct ibtrs_clt_path *path);
-/* A link or a device came up: do not wait for the timer. */
+/* Connect now: do not wait for the timer. A closed path connects, too. */
 void ibtrs_clt_path_kick(struct ibtrs_clt_path *path);
 /*
- * A port came up, any port, or another path when none was: the next attempt is not put off. @alive:
- * the server was seen, so an attempt that began in the dark is given up soon.
+ * A port came up (any port), or the first path of the session came up: the next attempt starts
+ * without delay. @alive: the server can be reached, so an attempt that began before that is given
+ * up soon.
  */
 void ibtrs_clt_path_hurry(struct ibtrs_clt_path *path, bool alive);
 

@@ -2,16 +2,17 @@
 /*
  * The works of a path.
  *
- * Everybody posts events (path.c), one work item per path consumes them through the table of
- * logic/path_sm.h and runs the actions: it is the only writer of `state`. What may take long, the
- * drain, runs in a work of its own and posts DRAINED (law L10). Connect and reconnect are the same
+ * Any code posts events (path.c). One work item per path looks them up in the table of
+ * logic/path_sm.h and runs the actions; it is the only writer of `state`. The drain may take long,
+ * so it runs in a work of its own and posts DRAINED (law L10). Connect and reconnect are the same
  * function, and so are all teardowns.
  *
  * These works allocate NOIO, as do those of cm.c and handshake.c: memory may be reclaimed by
  * writing to the very disk that waits for this path.
  *
- * A path object is made and destroyed, closed, by paths.c. The memory of connections (conns) lives
- * as long as the object; QPs, keys and buffers live from DO_CONNECT to the end of the drain.
+ * paths.c creates a path object and destroys it when it is closed. The memory of connections
+ * (conns) lives as long as the object; QPs, keys and buffers live from DO_CONNECT to the end of the
+ * drain.
  */
 #include <linux/random.h>
 #include <linux/sched/mm.h>
@@ -25,12 +26,15 @@
 #include "ibtrs/client/session.h"
 #include "ibtrs/client/trace.h"
 
-/* so often a path that nobody waits for looks whether that is still so */
+/* period in which an idle path checks whether I/O needs it now */
 #define PATH_LOOK		HZ
 
 /* ---- when to try again: logic/retry.c ---- */
 
-/* Marks compare a path with its siblings. What befell all of them says nothing. */
+/*
+ * Marks compare a path with the other paths of the session. When all paths were lost, the marks say
+ * nothing: forgive them.
+ */
 static void path_refresh_marks(struct ibtrs_clt_path *path)
 {
 	u32 gen = ibtrs_clt_gen(path->clt);
@@ -108,7 +112,7 @@ static void path_arm(struct ibtrs_clt_path *path)
 			 READ_ONCE(path->idle) ? min_t(unsigned long, wait, PATH_LOOK) : wait);
 }
 
-/* Nothing but a person makes a path earlier that rests while another one is up. */
+/* Only an administrator ends the rest of a path early while another path is up. */
 static bool path_rests(const struct ibtrs_clt_path *path)
 {
 	return READ_ONCE(path->resting) && time_before(jiffies, READ_ONCE(path->retry_at)) &&
@@ -176,7 +180,7 @@ static void path_connect(struct ibtrs_clt_path *path)
 					    "the address can not be resolved");
 }
 
-/* Attempts go on for as long as the other end is away: each new reason is told once. */
+/* Attempts go on as long as the server can not be reached: log each new reason once. */
 static bool path_worth_a_word(struct ibtrs_clt_path *path, enum ibtrs_path_state old)
 {
 	int err = path->err, told = path->told_err;
@@ -269,7 +273,7 @@ static void path_work(struct work_struct *work)
 		if (ev == IBTRS_PATH_EV_RETRY && path_rests(path))
 			continue;
 		path_step(path, ev);
-		ev = -1;	/* precedence starts over */
+		ev = -1;	/* look again from the first event in the order of precedence */
 	}
 	memalloc_noio_restore(noio);
 }
@@ -313,7 +317,7 @@ struct ibtrs_clt_path *ibtrs_clt_path_create(struct ibtrs_clt *clt,
 	INIT_WORK(&path->drain, path_drain);
 	INIT_DELAYED_WORK(&path->timer, path_timer);
 	ibtrs_clt_handshake_init(path);
-	path->trial.slot = -1;	/* its first attempt may end before the trial is prepared */
+	path->trial.slot = -1;	/* the first attempt may end before the trial is prepared */
 	ibtrs_hb_init(&path->hb, clt->wq, path_hb_fail);
 	path->hb.fault = IBTRS_FAULT_CLT_HEARTBEAT;
 	path->hb.session = clt->name;
@@ -335,15 +339,15 @@ free_path:
 void ibtrs_clt_path_destroy(struct ibtrs_clt_path *path)
 {
 	/*
-	 * A reconnect that was asked for before its file went may still be pending, and would come
-	 * after the CLOSE.
+	 * Remove the sysfs files first. A reconnect that was requested before may still be pending,
+	 * and would otherwise be handled after the CLOSE.
 	 */
 	ibtrs_clt_dirs_path_del(path);
 	WRITE_ONCE(path->dying, true);
 	flush_work(&path->work);
 	ibtrs_clt_path_close(path, false);
-	flush_work(&path->drain);	/* goes on for a moment after DRAINED */
-	/* ibtrs_clt_break() may still look at a connection that a request was on */
+	flush_work(&path->drain);	/* it still runs for a moment after it posted DRAINED */
+	/* ibtrs_clt_break() may still use a pointer to a connection of this path */
 	synchronize_rcu();
 	cancel_delayed_work_sync(&path->timer);
 	cancel_work_sync(&path->work);

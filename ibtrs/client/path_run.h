@@ -5,12 +5,12 @@
 
 #include "ibtrs/client/path.h"
 
-/* A new path on the list of @clt, state idle. ERR_PTR. */
+/* A new path of @clt, idle, with its sysfs files; the caller puts it on the list. ERR_PTR. */
 struct ibtrs_clt_path *ibtrs_clt_path_create(struct ibtrs_clt *clt,
 					     const struct ibtrs_addr_pair *addr);
 /*
- * Takes a closed path off the list, removes its sysfs files, which waits for those who are in them,
- * and frees it.
+ * Removes the sysfs files of a path that is off the list, which waits for running show and store,
+ * waits until the path is closed, and frees it.
  */
 void ibtrs_clt_path_destroy(struct ibtrs_clt_path *path);
 

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The list of a session's paths: how they come and go.
+ * The list of a session's paths: adding and removing paths.
  *
  * Called by: session.c (open, close), sysfs (add_path, remove_path).
  *
- * Who removes a path: whoever claims it, under clt->lock; a closing session takes all that are
- * left. Nobody can claim a path whose first attempt is still waited for. From its claim on nobody
- * revives a path.
+ * Who removes a path: whoever claims it, under clt->lock. A closing session takes all paths that
+ * are left. A path can not be claimed while open or add_path waits for its first attempt. A claimed
+ * path never connects again.
  *
- * Failure: a task that is killed while its path closes leaves it to a work, and a closing session
- * waits for that.
+ * Failure: if a task is killed while its path closes, a work removes the path, and a closing
+ * session waits for that work.
  */
 #include <linux/sched/mm.h>
 #include "ibtrs/client/path_run.h"
@@ -36,7 +36,7 @@ struct ibtrs_clt_path *ibtrs_clt_paths_start(struct ibtrs_clt *clt,
 	unsigned int noio;
 
 	mutex_lock(&clt->lock);
-	/* A path that breaks needs this lock, and I/O may wait for it. */
+	/* A path that breaks takes this lock, and I/O may wait for that path. */
 	noio = memalloc_noio_save();
 	if (clt->closing)
 		path = ERR_PTR(-ENODEV);
@@ -71,8 +71,8 @@ static void paths_take_off(struct ibtrs_clt_path *path)
 }
 
 /*
- * The first attempt has ended: @path may be removed now, and may be gone when this returns. False:
- * it is to be removed, by the caller.
+ * The first attempt has ended, so @path may be claimed now. Return: true: the path stays, or a
+ * closing session removes it; it may be freed when this returns. False: the caller must remove it.
  */
 static bool paths_started(struct ibtrs_clt_path *path, bool keep)
 {
@@ -80,7 +80,7 @@ static bool paths_started(struct ibtrs_clt_path *path, bool keep)
 
 	mutex_lock(&clt->lock);
 	path->starting = false;
-	/* A session that closes meanwhile takes the path with it. */
+	/* A closing session removes the path itself. */
 	keep = keep || clt->closing;
 	if (!keep)
 		paths_take_off(path);
@@ -132,7 +132,7 @@ void ibtrs_clt_paths_remove(struct ibtrs_clt_path *path)
 	ibtrs_clt_dirs_removed(clt);
 }
 
-/* The writer of add_path reads it: path and reason are about to go. @path NULL: no reason. */
+/* Keep the reason for the writer of add_path: the path will be freed. @path NULL: no reason. */
 static void paths_note_error(struct ibtrs_clt *clt, struct ibtrs_clt_path *path)
 {
 	char reason[IBTRS_CLT_REASON_LEN] = "";

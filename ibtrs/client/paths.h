@@ -9,31 +9,32 @@ struct ibtrs_clt;
 struct ibtrs_clt_path;
 
 int ibtrs_clt_paths_init(void);
-void ibtrs_clt_paths_exit(void);	/* no session is left */
+void ibtrs_clt_paths_exit(void);	/* call it when no session is left */
 
 /*
- * A path on the list, not connected, that nobody can remove while it is starting. @opening: by open
- * itself; else the session must be open. ERR_PTR: -ENODEV, -EBUSY, -EEXIST, -ENOSPC, -ENOMEM.
+ * Create a path and put it on the list, not connected. Nobody can remove it while it is starting.
+ * @opening: called by open itself; else the session must be open already. ERR_PTR: -ENODEV, -EBUSY,
+ * -EEXIST, -ENOSPC, -ENOMEM.
  */
 struct ibtrs_clt_path *ibtrs_clt_paths_start(struct ibtrs_clt *clt,
 					     const struct ibtrs_addr_pair *addr, bool opening);
-/* add_path of sysfs: as above, and connect errors. Waits for the first attempt, killable. */
+/* add_path of sysfs. Errors as above, or of connecting. Waits for the first attempt, killable. */
 int ibtrs_clt_paths_add(struct ibtrs_clt *clt, const struct ibtrs_addr_pair *addr);
 /*
- * Who removes a path? 0: the caller, alone; it is off clt->paths. -ENODEV: somebody else does, or
- * the session is closing and takes all that are left. -EBUSY: open or add_path still waits for its
- * first attempt.
+ * Claim a path in order to remove it. 0: the caller removes it, alone; it is off clt->paths.
+ * -ENODEV: another task removes it, or the session is closing and removes all that are left.
+ * -EBUSY: open or add_path still waits for its first attempt.
  */
 int ibtrs_clt_paths_claim(struct ibtrs_clt_path *path);
 /*
- * Closes and destroys a claimed path, and says removed() then (dirs.h). Waits for that, unless it
- * is killed: a work does the rest. remove_path of sysfs: the caller has stepped out of the
- * attribute that it was called through.
+ * Closes and destroys a claimed path, then calls ibtrs_clt_dirs_removed(). Waits for all that,
+ * unless the task is killed: then a work does the rest. remove_path of sysfs must have left the
+ * attribute that it was called through (sysfs_break_active_protection()).
  */
 void ibtrs_clt_paths_remove(struct ibtrs_clt_path *path);
 /*
- * The same for a path of a closing session, which is off the list: waits in any case, and says
- * nothing.
+ * The same for a path of a closing session, which is off the list: waits even if the task is
+ * killed, and does not call ibtrs_clt_dirs_removed().
  */
 void ibtrs_clt_paths_destroy(struct ibtrs_clt_path *path);
 

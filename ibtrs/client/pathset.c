@@ -4,9 +4,9 @@
  *
  * Readers (submit) see one immutable array and choose from it; writers (path works, under
  * clt->lock) publish a new one. Removal can not fail: with no memory for a smaller array the old
- * one is shrunk in place, which readers tolerate because entries only ever move towards the front
- * and `n` is written last; a reader that still sees the old `n` may pick a path twice or one that
- * is going, and the caller waits a grace period after every removal before it drains.
+ * one is shrunk in place. Readers tolerate that, because entries only move towards the front and
+ * `n` is written last. A reader that still sees the old `n` may pick a path twice, or a path that
+ * is being removed. The caller waits a grace period after every removal before it drains the path.
  */
 #include <linux/slab.h>
 #include "ibtrs/client/session.h"
@@ -77,7 +77,7 @@ int ibtrs_clt_pathset_del(struct ibtrs_clt *clt, struct ibtrs_clt_path *path)
 	if (!set) {
 		for (; i + 1 < old->n; i++)
 			WRITE_ONCE(old->path[i], old->path[i + 1]);
-		/* Readers that see the new n see the moved entries. */
+		/* A reader that sees the new n also sees the moved entries. */
 		smp_store_release(&old->n, old->n - 1);
 		return old->n;
 	}
@@ -125,11 +125,12 @@ bool ibtrs_clt_settled(struct ibtrs_clt *clt)
 }
 EXPORT_SYMBOL_GPL(ibtrs_clt_settled);
 
-#define PATHSET_AVOID	BIT_ULL(63)	/* more than any load: the last choice, but one */
+/* more than any load: chosen only if no other path is left */
+#define PATHSET_AVOID	BIT_ULL(63)
 
 /*
- * A marginal path gets a request, and the next one when that is answered: if it swallows one, the
- * others go on.
+ * A marginal path gets one request, and the next one only when that is answered: if the path loses
+ * a request, the other requests are not affected.
  */
 static bool pathset_is_taken(const struct ibtrs_clt_path *path)
 {
@@ -137,8 +138,9 @@ static bool pathset_is_taken(const struct ibtrs_clt_path *path)
 }
 
 /*
- * In flight is what this CPU has in flight there: the sum over all CPUs would be a cache line that
- * each request of each of them writes to. If each CPU divides its own, the whole is divided.
+ * With min-inflight the load is what is in flight on connection @cid only. A sum over all
+ * connections would need a cache line that every request of every CPU writes to. If each CPU
+ * divides its own requests evenly, the total is divided evenly, too.
  */
 static u64 pathset_load(const struct ibtrs_clt_path *path, u32 cid, u8 policy)
 {
@@ -186,7 +188,7 @@ struct ibtrs_clt_path *ibtrs_clt_pathset_pick(struct ibtrs_clt *clt,
 			*cursor = best;
 		put_cpu_ptr(clt->cursor);
 	} else {
-		/* Of equals each CPU has a first one of its own. */
+		/* Among paths of equal load, each connection number prefers a different path. */
 		for (i = 0, at = n ? cid % n : 0; i < n; i++, at = at + 1 < n ? at + 1 : 0) {
 			if (ibtrs_mpath_tried(tried, at))
 				continue;

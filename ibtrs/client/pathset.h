@@ -11,7 +11,7 @@ struct ibtrs_clt_path;
 
 /**
  * struct ibtrs_clt_pathset
- * @gen: session generation: grows whenever the session comes up from having had no path; the server
+ * @gen: session generation; it grows whenever the first path comes up after none was up. The server
  *	may then be a new one
  */
 struct ibtrs_clt_pathset {
@@ -30,7 +30,7 @@ void ibtrs_clt_pathset_free(struct ibtrs_clt *clt);
 int ibtrs_clt_pathset_add(struct ibtrs_clt *clt, struct ibtrs_clt_path *path);
 int ibtrs_clt_pathset_del(struct ibtrs_clt *clt, struct ibtrs_clt_path *path);
 /*
- * The path for the next request, which goes over its connection @cid; NULL when every one was
+ * The path for the next request, which will use its connection @cid; NULL when all paths were
  * tried. RCU read side.
  */
 struct ibtrs_clt_path *ibtrs_clt_pathset_pick(struct ibtrs_clt *clt,

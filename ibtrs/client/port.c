@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What the host's own ports tell.
+ * Link events of the host's own ports.
  *
- * Down: a path whose port lost its link fails at once, instead of after some heartbeats (decision
- * 11), and its requests move at once. The kernel reports the carrier of all ports but the first up
- * to a second late. So the first report makes us look at all ports, and again 100 ms later for
- * those that go down together with it. Up: paths that wait for their next attempt make it now, and
- * go on often for a while: the other end may need a moment longer.
+ * Down: a path whose port lost its link fails at once, instead of after some missed heartbeats
+ * (decision 11), and its requests move at once. The kernel reports the first port that loses its
+ * carrier at once, but other ports up to a second late. So the first report makes us look at all
+ * ports, and again 100 ms later for ports that go down together with the first. Up: paths that wait
+ * for their next attempt start it now, and retry often for a while, because the other end may need
+ * a moment longer.
  */
 #include <linux/delay.h>
 #include <linux/netdevice.h>
@@ -40,8 +41,8 @@ void ibtrs_clt_port_watch(struct ibtrs_clt_path *path, const struct rdma_cm_id *
 {
 	path->port.num = id->port_num;
 	/*
-	 * Elsewhere than on RoCE the interface only lends its address: connections outlive its
-	 * carrier.
+	 * On other fabrics than RoCE the interface only provides the address: connections outlive
+	 * the loss of its carrier.
 	 */
 	path->port.ifindex = rdma_protocol_roce(id->device, id->port_num) ?
 				     id->route.addr.dev_addr.bound_dev_if :
@@ -86,9 +87,10 @@ static bool port_has_untold_news(const struct net_device *dev)
 }
 
 /*
- * Packets that wait at a port without carrier hold the QPs of soft-RoCE, and are dropped when the
- * kernel tells of the carrier. Before 6.0 a QP that they outlive is cleaned up in freed memory;
- * later ones wait for them, so this costs nothing there. Nor are requests held up: they have left.
+ * Packets queued at a port without carrier hold references to the QPs of soft-RoCE. They are
+ * dropped when the kernel reports the loss of carrier. Before 6.0 a QP that is destroyed before
+ * such packets is cleaned up in freed memory. Later kernels wait for the packets when they destroy
+ * the QP, so waiting here costs nothing there. No request waits for this: all have left the path.
  */
 void ibtrs_clt_port_settle(struct ibtrs_clt_path *path)
 {
@@ -97,7 +99,7 @@ void ibtrs_clt_port_settle(struct ibtrs_clt_path *path)
 	for (ms = 0; ms < PORT_SETTLE_MS && port_ask(path, port_has_untold_news);
 	     ms += PORT_SETTLE_STEP_MS)
 		msleep(PORT_SETTLE_STEP_MS);
-	/* They go when it lets go of its lock, just after. */
+	/* The kernel frees the packets when it releases its lock, just after the report. */
 	if (ms || port_ask(path, port_is_dark))
 		msleep(PORT_SETTLE_STEP_MS);
 }
@@ -154,7 +156,7 @@ static int port_ib_add(struct ib_device *ib)
 
 static void port_ib_remove(struct ib_device *ib, void *data)
 {
-	/* The CM tells each connection; the drain of its path lets the device go. */
+	/* The CM sends each connection an event; the drain of its path releases the device. */
 }
 
 static struct ib_client port_ib_client = {

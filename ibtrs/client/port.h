@@ -8,7 +8,7 @@ struct rdma_cm_id;
 int ibtrs_clt_port_init(void);
 void ibtrs_clt_port_exit(void);
 /*
- * From here on the path fails when the port that @id is bound to goes down. Call it from the CM
+ * After this call the path fails when the port that @id is bound to goes down. Call it from the CM
  * handler of cid 0, with a reference to the device.
  */
 void ibtrs_clt_port_watch(struct ibtrs_clt_path *path, const struct rdma_cm_id *id);

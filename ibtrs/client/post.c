@@ -6,11 +6,12 @@
  * context that may submit I/O, and never sleeps.
  *
  * A write gathers its pages and the header: one RDMA_WRITE_WITH_IMM, preceded by plain RDMA_WRITEs
- * when the device can not gather that many pages in one work request. Nothing is registered. A read
- * of up to 8 KiB is answered into the slot's bounce buffer, a larger one into the request's pages
- * through the slot's MR, whose key answer.c takes back: that is a work request which never leaves
- * the host, while asking the server for it would keep the answer from travelling with the data, and
- * make three messages of one.
+ * when the device can not gather that many pages in one work request. A write registers no memory.
+ * The answer to a read of up to 8 KiB arrives in the slot's bounce buffer; the answer to a larger
+ * read arrives in the request's pages, through the slot's MR. answer.c then invalidates the key of
+ * that MR with a work request that never leaves the host. If the server were asked to invalidate
+ * the key, the answer could not travel with the data: three messages would be needed instead of
+ * one.
  */
 #include "ibtrs/client/answer.h"
 #include "ibtrs/client/post.h"
@@ -20,16 +21,18 @@
 #define POST_STACK_SGE	9	/* eight pages and the header */
 #define POST_PROBES	512	/* see post_is_alone() */
 #define POST_AT_ONCE	8192
-#define POST_PLUGGED	15	/* work requests of one chain, see CONN_SIG_MIN */
+#define POST_PLUGGED	15	/* longest chain of work requests, below CONN_SIG_MIN */
 
 /*
- * Does the submitter on this connection wait for each answer before it sends again? A guess, and
- * either answer is correct: only the cost differs. That nothing else is in flight is no proof: a
- * request sent at once is often answered before the next one comes, even from a submitter that
- * fills a queue. So a run of requests is sent the other way, which lets a queue show, and only if
- * none of them had company the next ones go at once; then it is tried anew. The run is long because
- * the scheduler favours tasks that slept: a ksoftirqd that had nothing to do lately goes before the
- * submitter, and hides a queue for hundreds of requests.
+ * Does the submitter on this connection wait for each answer before it sends the next request? The
+ * result is a guess. Either result is correct, only the cost differs. An empty connection proves
+ * nothing: a request that is sent with ibtrs_conn_send_now() is often answered before the next one
+ * comes, even if the submitter fills a queue. So POST_PROBES requests in a row are sent with
+ * ibtrs_conn_send(), which lets a queue build up. Only if each of them was alone in flight and came
+ * from the same task, the next POST_AT_ONCE requests are sent with ibtrs_conn_send_now(); then the
+ * probing starts again. POST_PROBES is large because the scheduler favours tasks that slept: a
+ * ksoftirqd that had little to do lately runs before the submitter, and then no queue is visible
+ * for hundreds of requests.
  */
 static bool post_is_alone(struct ibtrs_clt_conn *conn)
 {
@@ -44,7 +47,7 @@ static bool post_is_alone(struct ibtrs_clt_conn *conn)
 	return alone > POST_PROBES;
 }
 
-/* Something lies in the plug. If it can not be posted, the drain of its path moves it. */
+/* Post the requests in the plug. If that fails, the drain of the path moves them. */
 static void post_plugged(struct ibtrs_clt_plug *plug)
 {
 	struct ib_send_wr *wr = plug->first, *next;
@@ -56,7 +59,10 @@ static void post_plugged(struct ibtrs_clt_plug *plug)
 	plug->nr = 0;
 	if (unlikely(err))
 		ibtrs_clt_path_fail(conn->path, err, "requests can not be posted");
-	/* Each request, and with it its part of the chain, is ours up to here. */
+	/*
+	 * ibtrs_clt_answer_posted() gives the request and its work requests away: read `next`
+	 * first.
+	 */
 	for (; wr; wr = next) {
 		next = wr->next;
 		if (wr->opcode == IB_WR_RDMA_WRITE_WITH_IMM)
@@ -114,7 +120,7 @@ static void post_rdma_wr(struct ib_rdma_wr *wr, struct ib_sge *sge, u32 nr, u64 
 	wr->rkey = rkey;
 }
 
-/* The pages as SGEs, then the header. Returns how many. */
+/* Fill in the SGEs: the pages, then the header. Returns the number of SGEs. */
 static u32 post_fill_sge(struct ibtrs_clt_req *req, struct ib_sge *sge, u64 hdr_dma, u32 hdr_len,
 			 u32 lkey)
 {
@@ -149,7 +155,10 @@ static int post_write(struct ibtrs_clt_req *req, struct ibtrs_clt_path *path,
 	n = post_fill_sge(req, sge, post_hdr_dma(req, path, hdr_len), hdr_len,
 			  path->dev->pd->local_dma_lkey);
 	more = (n - 1) / conn->c.max_send_sge;
-	/* All or nothing: a queue that is full in the middle would cost the path. */
+	/*
+	 * Reserve room for all work requests first: if the queue became full after some of them,
+	 * the path would have to fail.
+	 */
 	if (unlikely(more && !ibtrs_conn_reserve(&conn->c, more + 1)))
 		return -EAGAIN;
 	for (;;) {
@@ -206,7 +215,10 @@ static int post_read(struct ibtrs_clt_req *req, struct ibtrs_clt_path *path,
 	if (!registers)
 		return post_send(conn, &w->rdma.wr, &w->rdma.wr, 1, plug);
 
-	/* The invalidation comes with the answer, from where nobody can wait for room. */
+	/*
+	 * Reserve room for the LOCAL_INV now: it is posted when the answer arrives, where no code
+	 * can wait for room.
+	 */
 	if (unlikely(!ibtrs_conn_reserve(&conn->c, 1)))
 		return -EAGAIN;
 	req->mr = true;

@@ -9,9 +9,9 @@ struct ibtrs_clt_plug;
 struct ibtrs_clt_req;
 
 /*
- * Posts a mapped request with its token on @conn, or lays it by in @plug (may be NULL). 0; 1:
+ * Posts a mapped request with its token on @conn, or puts it in @plug (may be NULL). Return: 0; 1:
  * posted although there is a plug; -EAGAIN: no room, and nothing was posted; else something may
- * have been posted, and the path is to fail.
+ * have been posted, and the caller must fail the path.
  */
 int ibtrs_clt_post(struct ibtrs_clt_req *req, struct ibtrs_clt_path *path,
 		   struct ibtrs_clt_conn *conn, struct ibtrs_clt_plug *plug);

@@ -1,23 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Decision 16: a send queue can die without a completion (soft-RoCE after a retransmitted REG_MR),
- * and the heartbeat, which goes over the service connection, does not see it. To the client that
- * looks like a slow disk, for ever.
+ * and the heartbeat does not detect it, because it uses the service connection. To the client a
+ * dead queue looks like a slow disk, for ever.
  *
- * So once per heartbeat interval each connection with requests out, on which nothing was completed
- * since the last look, is asked for a sign of life: a signalled zero-byte RDMA write, which the
- * peer's software never sees. If it completes, the disk is slow. If it does not within hb_misses
- * intervals, and the time that the data in flight need, the path fails; its drain then moves the
- * requests. One probe is out at a time. A send queue that is too full for one counts as silent.
+ * So once per heartbeat interval each connection with requests in flight, on which nothing was
+ * completed since the last check, gets a probe: a signalled zero-byte RDMA write, which the peer's
+ * software never sees. If the probe completes, the disk is slow. If it does not complete within
+ * hb_misses intervals plus the time that the data in flight need, the path fails; its drain then
+ * moves the requests. At most one probe per connection is in flight. A send queue that has no room
+ * for a probe counts as silent.
  *
- * Polled connections are left out: their completions are seen when somebody polls, and nobody has
- * to.
+ * Polled connections are not probed: their completions are seen only when a task polls, and no task
+ * has to.
  *
- * The same work finds out when a path is not marginal any more.
+ * The same work detects that a path has become marginal, or is not marginal any more.
  *
- * The check alone touches `watch`; `probing` is set by it and cleared by the completion, which
- * comes before the drain ends or not at all. The check is stopped before the drain, so nothing is
- * posted behind it.
+ * Only the check uses `watch`. The check sets `probing`, and the completion of the probe clears it;
+ * that completion comes before the drain ends or not at all. The check is stopped before the drain,
+ * so no probe is posted after the drain has begun.
  */
 #include "ibtrs/client/session.h"
 
@@ -63,7 +64,7 @@ static void probe_work(struct work_struct *work)
 	bool wary = ibtrs_clt_path_marginal(path);
 	u32 cid;
 
-	/* Others read what is written here with each request. */
+	/* Write only a change: requests read `wary`, and a write takes the line from their CPUs. */
 	if (wary != READ_ONCE(path->stats.wary))
 		WRITE_ONCE(path->stats.wary, wary);
 	for (cid = 0; cid < path->nr_conns; cid++)

@@ -2,14 +2,14 @@
 /*
  * Requests: submit, fail over, park.
  *
- * Called by: the user (submit, replay, abort, count, break), the drain work of a path (walk). No
- * lock is taken on the way of a request; the record's `state` says who owns it (see req.h) and RCU
- * keeps the connection while something is being posted on it.
+ * Called by: the user (submit, replay, abort, count, break), the drain work of a path (walk).
+ * Submitting and completing a request take no lock: the record's `state` says who owns it (see
+ * req.h), and RCU keeps the connection while a request is being posted on it.
  *
- * post.c makes work requests of a request, answer.c ends it.
+ * post.c turns a request into work requests, answer.c ends a request.
  *
- * Failure: what could not be posted at all is given back to the caller. After a post that failed
- * half way the path is broken, and its drain brings the request to another path or parks it; a
+ * Failure: a request of which nothing was posted is given back to the caller. If a post fails after
+ * a part was posted, the path fails, and its drain moves the request to another path or parks it. A
  * request that was ever posted is never given back (law L1).
  */
 #include <linux/sched/mm.h>
@@ -21,7 +21,10 @@
 #include "ibtrs/client/session.h"
 #include "ibtrs/client/trace.h"
 
-/* 0: post it. 1: say that it was posted. Else what posting it is to return. */
+/*
+ * Return: 0: post the request. 1: do not post it, but report it as posted. Else the error that
+ * posting it must return.
+ */
 static int req_fault(struct ibtrs_clt_path *path, struct ibtrs_clt_conn *conn)
 {
 	struct ibtrs_fault f =
@@ -32,7 +35,7 @@ static int req_fault(struct ibtrs_clt_path *path, struct ibtrs_clt_conn *conn)
 	return f.action == IBTRS_FAULT_DROP ? 1 : f.err;
 }
 
-/* Which connection of a path takes it: of any path the same one. */
+/* The connection (cid) for a request; the same one on every path. */
 static u32 req_cid(const struct ibtrs_clt_req *req, const struct ibtrs_clt *clt)
 {
 	u32 cpu = req->cpu, poll = req->io->poll;
@@ -45,9 +48,9 @@ static u32 req_cid(const struct ibtrs_clt_req *req, const struct ibtrs_clt *clt)
 }
 
 /*
- * Post a BUSY request on connection @cid of @path, which RCU keeps. 0: it is POSTED, or POSTING
- * until @plug is pulled, or the path was told that it is broken. Else nothing was posted, and it
- * is still ours.
+ * Post a BUSY request on connection @cid of @path, which RCU keeps. Return: 0: the request is
+ * POSTED, or POSTING until @plug is pulled, or the path was told to fail. Else nothing was posted,
+ * and the caller still owns the request.
  */
 static int req_post(struct ibtrs_clt_req *req, struct ibtrs_clt_path *path, u32 cid, u32 gen,
 		    struct ibtrs_clt_plug *plug)
@@ -61,9 +64,10 @@ static int req_post(struct ibtrs_clt_req *req, struct ibtrs_clt_path *path, u32 
 		return err;
 	req->gen = gen;
 	/*
-	 * The server has made a new session: all that was sent to the old one has ended. It counts
-	 * tokens from 0, and would refuse one that goes on from the old count as too high. A path
-	 * of the old session is dead even if nobody has noticed yet, so its life does not count.
+	 * The server has made a new session; everything that was sent to the old one has ended. The
+	 * new session counts tokens from 0, and would refuse a token that continues the old count
+	 * as too high. A path of the old session is dead even if that was not noticed yet, so the
+	 * life of a path counts only if it is the session's latest.
 	 */
 	if (unlikely(req->life != path->life && path->life == READ_ONCE(path->clt->life))) {
 		req->life = path->life;
@@ -80,7 +84,7 @@ static int req_post(struct ibtrs_clt_req *req, struct ibtrs_clt_path *path, u32 
 	if (likely(!err && plug))
 		return 0;
 	if (unlikely(err < 0 && err != -EAGAIN))
-		/* Something may be on its way: the drain will tell. */
+		/* A part may have been posted: the drain decides. */
 		ibtrs_clt_path_fail(path, err, "a request can not be posted");
 	if (likely(err != -EAGAIN)) {
 		ibtrs_clt_answer_posted(req, conn);
@@ -97,8 +101,8 @@ static int req_post(struct ibtrs_clt_req *req, struct ibtrs_clt_path *path, u32 
 }
 
 /*
- * Try the paths that are up. @gen: only in this session generation (0 = any). 0 posted, -ENOTCONN,
- * -EAGAIN, -EMSGSIZE.
+ * Try the paths that are up. @gen: only in this session generation (0 = any). Return: 0: posted;
+ * -ENOTCONN, -EAGAIN, -EMSGSIZE.
  */
 static int req_send(struct ibtrs_clt *clt, struct ibtrs_clt_req *req, u32 gen,
 		    struct ibtrs_clt_plug *plug)
@@ -156,8 +160,8 @@ int ibtrs_clt_submit(struct ibtrs_clt *clt, struct ibtrs_clt_io *io)
 EXPORT_SYMBOL_GPL(ibtrs_clt_submit);
 
 /*
- * A BUSY request that the server may know: to another path of the same generation, or to the
- * parking place.
+ * A BUSY request that the server may know: post it on another path of the generation @gen, or park
+ * it. Return: true if it was parked.
  */
 static bool req_move_or_park(struct ibtrs_clt *clt, struct ibtrs_clt_req *req, u32 gen)
 {
@@ -178,7 +182,7 @@ void ibtrs_clt_req_walk(struct ibtrs_clt_path *path)
 	u32 nr_parked = 0, depth, i;
 	bool parked;
 
-	/* Pairs with ibtrs_clt_slots_init(), which another path may be in. */
+	/* Pairs with ibtrs_clt_slots_init(), which may run for another path at the same time. */
 	depth = smp_load_acquire(&s->depth);
 	for (i = 0; i < depth; i++) {
 		struct ibtrs_clt_req *req = &s->reqs[i];
@@ -195,7 +199,7 @@ void ibtrs_clt_req_walk(struct ibtrs_clt_path *path)
 		ibtrs_clt_req_leave(req);
 		ibtrs_clt_dma_unmap(req, path);
 		if (i >= s->nr_user) {
-			/* One that is of a generation is a request of the user's. */
+			/* Only a request of the user has a generation (call.c). */
 			if (req->io->dir == IBTRS_WRITE && req->io->gen)
 				ibtrs_clt_link_path_loose(path);
 			ibtrs_clt_req_end(req, -ECONNRESET);
@@ -214,8 +218,8 @@ void ibtrs_clt_req_walk(struct ibtrs_clt_path *path)
 }
 
 /*
- * The user sends its own again when it hears of them. Of ibtrs' own slots nothing else is ever
- * parked.
+ * Sends again the requests in ibtrs' own slots that were not executed for their tokens; they are
+ * parked for no other reason. The user replays requests in its own slots when it hears of them.
  */
 void ibtrs_clt_req_again_work(struct work_struct *work)
 {
@@ -240,8 +244,8 @@ void ibtrs_clt_req_again_work(struct work_struct *work)
 }
 
 /*
- * Is @req, right now, in flight or parked, and does @match know it? One that is BUSY is on its way
- * from one to the other, or ends: a caller that waits until nothing is left has to look again.
+ * Is @req in flight or parked at this moment, and does @match accept it? A BUSY request is changing
+ * between the two, or ends: a caller that waits until no request is left has to look again.
  */
 static bool req_matches(struct ibtrs_clt_req *req, ibtrs_clt_match_fn match, void *arg)
 {
@@ -249,7 +253,7 @@ static bool req_matches(struct ibtrs_clt_req *req, ibtrs_clt_match_fn match, voi
 
 	switch (atomic_read_acquire(&req->state)) {
 	case IBTRS_CLT_REQ_BUSY:
-		/* none yet, if its slot is used for the first time */
+		/* NULL if the slot is used for the first time */
 		io = READ_ONCE(req->io);
 		return io && match(io, arg);
 	case IBTRS_CLT_REQ_POSTING:
@@ -300,7 +304,7 @@ enum ibtrs_clt_at_large ibtrs_clt_abort(struct ibtrs_clt *clt, ibtrs_clt_match_f
 		if (!ibtrs_clt_req_take(req, IBTRS_CLT_REQ_PARKED))
 			continue;
 		atomic_dec(&clt->nr_parked);
-		/* max() refuses an enum beside its constants, which are int, on 6.6 to 6.10. */
+		/* 6.6 to 6.10: max() refuses an enum and its constants, which are int. */
 		at_large = max_t(enum ibtrs_clt_at_large, at_large,
 				 req->io->dir == IBTRS_WRITE ? IBTRS_AT_LARGE_WRITES :
 							       IBTRS_AT_LARGE_READS);

@@ -4,12 +4,12 @@
  *
  * state says who owns the record, and changes by cmpxchg:
  *	IDLE	nobody; the user may submit
- *	BUSY	whoever made it BUSY: submit, completion, the walk after a drain, replay, abort
+ *	BUSY	whoever set BUSY: submit, completion, the walk after a drain, replay, abort
  *	POSTING	the poster; with a plug, until the plug is pulled
- *	ANSWERED the same, which finds the answer in `early` when it has posted it
+ *	ANSWERED the poster, which finds the answer in `early` after posting
  *	POSTED	the connection: a completion of this very connection, or the walk after its drain,
  *		may take it
- *	INVAL	as POSTED, answered already; waits for the local invalidation of its key
+ *	INVAL	as POSTED; the answer is there, the local invalidation of the key is not complete
  *	PARKED	the session: replay or abort may take it
  */
 #ifndef IBTRS_CLIENT_REQ_H
@@ -35,8 +35,8 @@ enum ibtrs_clt_req_state {
 };
 
 /*
- * What one message of a request is made of; of a plugged one it is in the record until the plug is
- * pulled.
+ * The parts of one message of a request. For a plugged request they are in the record until the
+ * plug is pulled.
  */
 struct ibtrs_clt_wrs {
 	struct ib_reg_wr reg;
@@ -44,11 +44,11 @@ struct ibtrs_clt_wrs {
 	struct ib_sge hdr;
 };
 
-/* One CPU's, mostly (slot.c): so no two share a cache line. */
+/* Mostly used by one CPU (slot.c), so no two records share a cache line. */
 struct ibtrs_clt_req {
 	/* constant */
 	u32 slot;
-	/* the bit in *free that is set while the slot is nobody's; only of the user's */
+	/* only for the user's slots: this bit in *free is set while the slot is free */
 	u32 bit;
 	unsigned long *free;
 	void *hdr;
@@ -57,22 +57,22 @@ struct ibtrs_clt_req {
 
 	/* owner */
 	atomic_t state;
-	u32 cpu;			/* that submitted */
+	u32 cpu;			/* CPU that submitted the request */
 	struct ibtrs_clt_io *io;
 	struct ibtrs_clt_conn *conn;	/* posted on */
 	u64 token;			/* of the last submission of this slot (F.2) */
-	u32 life;			/* of the session, in which it counts */
+	u32 life;			/* of the session in which the token counts */
 	u32 gen;			/* session generation it was posted in */
-	int err;			/* of the answer, while INVAL */
+	int err;			/* error of the answer, while INVAL */
 	int nr_dma;			/* mapped entries of io->sgl, 0 = not mapped */
 	bool mr;			/* the slot's MR is registered */
 	bool bounced;
-	u8 behind;			/* times that it was not executed for its token */
+	u8 behind;			/* how often it was not executed because of its token */
 	struct {
 		int err;
 		u32 byte_len;
 		bool inv;
-		/* while POSTING the answering connection's, then the poster's */
+		/* written by the answering connection while POSTING, then read by the poster */
 	} early;
 	struct ib_cqe inv_cqe;
 	struct ibtrs_clt_wrs wrs;
@@ -80,7 +80,7 @@ struct ibtrs_clt_req {
 
 /* After the drain of @path: every request on it goes to another path, or is parked. Drain work. */
 void ibtrs_clt_req_walk(struct ibtrs_clt_path *path);
-/* Requests that were not executed for their tokens are sent again. */
+/* Send again the requests in ibtrs' own slots that were not executed because of their tokens. */
 void ibtrs_clt_req_again_work(struct work_struct *work);
 
 #endif

@@ -2,12 +2,13 @@
 /*
  * What arrives on a client connection: answers, heartbeats, events (spec A.11, A.14-A.17, F.3).
  *
- * Runs in the completion context of one connection (softirq, or the one poller that is let in), so
- * recv_due and inv_rkey need no lock. Receives are given back in batches: RX_SLACK more are posted
- * than the contract of A.8 needs. With NEW_RKEY every receive has 8 bytes of its own and goes back
- * at once.
+ * Runs in the completion context of one connection (softirq, or the only poller that is let in), so
+ * recv_due and inv_rkey need no lock. Consumed receives are posted again in batches: RX_SLACK more
+ * are posted than A.8 requires. With NEW_RKEY every receive has 8 bytes of its own and is posted
+ * again at once.
  *
- * Anything that does not make sense breaks the path, with a reason, never more.
+ * An invalid message makes the path fail, with a reason, and does no other harm. An unknown
+ * immediate is ignored.
  */
 #include <linux/slab.h>
 #include "ibtrs/client/answer.h"
@@ -16,7 +17,7 @@
 #include "ibtrs/proto/imm.h"
 
 #define RX_SLACK	16
-#define RX_SERVICE	(128 + RX_SLACK)	/* own slots twice, heartbeats both ways, events */
+#define RX_SERVICE	(128 + RX_SLACK)	/* two per own slot, heartbeats both ways, events */
 
 struct ibtrs_clt_rxbuf {
 	struct ibtrs_iu iu;
@@ -48,7 +49,7 @@ static struct ibtrs_fault rx_fault(const struct ibtrs_clt_path *path, u32 imm)
 	return ibtrs_fault_spin(IBTRS_FAULT_CLT_COMPLETION, path->clt->name, path->name);
 }
 
-/* @payload: the eight bytes that bring a new key for the slot's chunk, or NULL. */
+/* @payload: eight bytes with a new key for the slot's chunk, or NULL. */
 static const char *rx_imm(struct ibtrs_clt_conn *conn, struct ib_wc *wc, const void *payload)
 {
 	struct ibtrs_clt_path *path = conn->path;

@@ -5,7 +5,7 @@
  * Called by the user. sessions.c has the list of all sessions, paths.c a session's list of paths,
  * and link.c what paths mean for it.
  *
- * A session that closes takes all its paths along. Nobody can add or claim one then, so the list is
+ * A closing session removes all its paths. No path can be added or claimed then, so the list is
  * walked without the lock.
  */
 #include <linux/moduleparam.h>
@@ -74,10 +74,10 @@ int ibtrs_clt_poll(struct ibtrs_clt *clt, unsigned int index)
 
 	rcu_read_lock();
 	set = rcu_dereference(clt->up);
-	/* Pairs with the shrinking in place of pathset.c. */
+	/* Pairs with the shrinking in place in pathset.c. */
 	for (i = 0; i < smp_load_acquire(&set->n); i++) {
 		conn = &READ_ONCE(set->path[i])->conns[1 + clt->nr_irq_conns + index];
-		/* Another task is at it: it reaps for both, so there is nothing to wait for. */
+		/* Another task polls this CQ, for both of us: there is nothing to wait for. */
 		if (test_and_set_bit_lock(0, &conn->polling))
 			continue;
 		n += ib_process_cq_direct(conn->c.cq, -1);
@@ -174,13 +174,13 @@ static void session_close(struct ibtrs_clt *clt)
 	}
 	mutex_unlock(&clt->lock);
 	ibtrs_clt_dirs_session_shut(clt);
-	/* The list is ours: nobody can add or claim any more. */
+	/* Only this task uses the list now: no path can be added or claimed any more. */
 	list_for_each_entry_safe(path, tmp, &clt->paths, entry) {
 		list_del_init(&path->entry);
 		ibtrs_clt_paths_destroy(path);
 	}
 	ibtrs_clt_dirs_session_del(clt);
-	/* It ends what it finds of ibtrs' own: there is no path any more. */
+	/* No path is left, so this work ends the requests that it finds in ibtrs' own slots. */
 	flush_work(&clt->again);
 	ibtrs_clt_abort(clt, session_match_all, NULL, -ECONNABORTED);
 	session_free(clt);
@@ -199,8 +199,8 @@ static int session_open_paths(struct ibtrs_clt *clt, const struct ibtrs_addr_pai
 			return PTR_ERR(path);
 	}
 	/*
-	 * Only the first one may create the session on the server (A.6), so it goes ahead. When it
-	 * can not, the next one takes its place.
+	 * Only the first path may create the session on the server (A.6), so it connects first. If
+	 * it fails, the next one takes its place.
 	 */
 	list_for_each_entry(path, &clt->paths, entry) {
 		if (!ibtrs_clt_is_up(clt)) {
@@ -265,7 +265,7 @@ int ibtrs_clt_connect(struct ibtrs_clt *clt, const struct ibtrs_addr_pair *paths
 	guard(mutex)(&clt->lock);
 	if (!ibtrs_clt_is_up(clt))
 		return -ECONNRESET;
-	/* From here on the user hears of everything; the return value tells what it has missed. */
+	/* From here on the user gets link events; the return value tells what it has missed. */
 	clt->opened = true;
 	return 0;
 }
@@ -279,7 +279,7 @@ void ibtrs_clt_why(struct ibtrs_clt *clt, char *buf, size_t size)
 	BUILD_BUG_ON(IBTRS_CLT_WHY_LEN < IBTRS_PATH_STR_MAX + IBTRS_CLT_REASON_LEN);
 	*buf = 0;
 	guard(mutex)(&clt->lock);
-	/* The closing of a session walks the list without the lock. */
+	/* A closing session walks the list without the lock. */
 	if (clt->closing)
 		return;
 	list_for_each_entry(path, &clt->paths, entry) {

@@ -41,7 +41,7 @@ struct ibtrs_clt {
 	struct list_head paths;
 	u32 nr_paths;
 	char last_error[IBTRS_CLT_WHY_LEN];	/* why the last add_path failed */
-	bool loose;			/* a path was removed that was loose */
+	bool loose;			/* a path was removed while it was loose */
 	u32 gen;
 	bool opened;
 	/* READ_ONCE; the server knows our extensions, or did when last seen */
@@ -51,7 +51,8 @@ struct ibtrs_clt {
 	int max_reconnects;		/* READ_ONCE outside */
 
 	struct work_struct again;	/* req.c */
-	u32 life;			/* READ_ONCE; the latest at the server (F.2) */
+	/* READ_ONCE; the latest life of the session at the server (F.2) */
+	u32 life;
 	struct ibtrs_clt_want want;
 	struct ibtrs_clt_turn turn;
 	struct ibtrs_clt_sysfs sysfs;

@@ -2,7 +2,7 @@
 /*
  * The list of all sessions. Names are unique.
  *
- * Locking: sessions_lock, outside of clt->lock.
+ * Locking: sessions_lock, taken before clt->lock.
  */
 #include "ibtrs/client/session.h"
 #include "ibtrs/client/sessions.h"

@@ -6,7 +6,7 @@
 struct ibtrs_clt;
 struct ibtrs_clt_path;
 
-/* On the list, with a directory in sysfs. 0, -EEXIST, or what sysfs says. */
+/* Put @clt on the list, with a directory in sysfs. 0, -EEXIST, or an errno from sysfs. */
 int ibtrs_clt_sessions_add(struct ibtrs_clt *clt);
 void ibtrs_clt_sessions_del(struct ibtrs_clt *clt);
 /* For device and port events: call @fn for every path of every session. */

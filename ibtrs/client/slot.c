@@ -2,23 +2,26 @@
 /*
  * Slots: their memory, and which one a request gets (decision 4).
  *
- * A slot is some cache lines here, more of them on the server, and pages of data on both: it is
- * cheap on the CPU that used it last. So each CPU has a home, a word or a few of free bits in a
- * cache line of its own, takes from the bottom of that, and what it took goes back there, whoever
- * gives it: the same few slots are used again and again. A CPU whose home is empty borrows, from
- * the top of others' homes, in an order of its own: all slots are within its reach, it finds the
- * same ones again, and their owners notice last.
+ * A slot consists of some cache lines on this host, some more on the server, and pages of data on
+ * both. Using a slot is cheap on the CPU that used it last. So each CPU has a home: one or a few
+ * words of free bits in cache lines of their own. A CPU takes the lowest free slot of its home. A
+ * slot always returns to the home that it belongs to, whichever CPU gives it back, so the same few
+ * slots are used again and again. A CPU whose home is empty borrows the highest free slot of
+ * another home. Each CPU searches the other homes in an order of its own: it reaches all slots, it
+ * tends to find the same ones again, and their own CPUs need those slots last.
  *
- * Called by: the user (take, give), on the way of each request; link.c (init); call.c and trial.c,
- * which take ibtrs' own slots. Those are few, go under a lock, and nobody waits for one on the way
- * of a request.
+ * Called by: the user (take, give), for each request; link.c (init); call.c and trial.c, which take
+ * ibtrs' own slots. These slots are few and are taken under a lock; no request in the user's slots
+ * waits for one of them.
  *
  * Locking: none for the user's slots. Taking a slot clears its bit, giving it back sets the bit
- * again; each is one atomic instruction, and orders what the two do with the slot.
+ * again. Each is one atomic instruction, which also orders what the old and the new owner do with
+ * the slot.
  *
- * Failure: while less than nr_user slots are taken a search finds one. It may look into a home just
- * before a slot comes back there, though, while the slot that it was to find elsewhere is taken by
- * another search: so it looks several times, and the request is then told to come again.
+ * Failure: while fewer than nr_user slots are taken, at least one is free, but a search can miss
+ * it: a slot may return to a home that the search has just left, while another search takes the
+ * slot that this search would have found next. So the search visits all homes several times. Then
+ * it returns -EAGAIN, and the caller has to try again later.
  */
 #include <linux/mm.h>
 #include <linux/slab.h>
@@ -27,12 +30,12 @@
 
 /*
  * Decision 4. A message keeps its slot until it is answered, and the OPEN of a disk that recovers
- * from an error may take long: so many disks of a session may do that before its other messages
- * wait for them.
+ * from an error may take long. This number of disks of a session may wait in OPEN at the same time
+ * before other messages of the session have to wait for a slot.
  */
 #define SLOT_OWN_MIN	4
 #define SLOT_OWN_MAX	32
-#define SLOT_OWN_SHARE	16	/* of the depth; below so many it is one slot */
+#define SLOT_OWN_SHARE	16	/* one slot in so many is ibtrs' own; a smaller depth leaves one */
 
 static void *slots_alloc_pages(const struct ibtrs_clt_slots *s, unsigned int order)
 {
@@ -41,7 +44,7 @@ static void *slots_alloc_pages(const struct ibtrs_clt_slots *s, unsigned int ord
 	return page ? page_address(page) : NULL;
 }
 
-#define SLOT_ROUNDS	8	/* looks at all homes */
+#define SLOT_ROUNDS	8	/* searches of all homes before -EAGAIN */
 
 static void *slots_alloc_array(const struct ibtrs_clt_slots *s, size_t n, size_t size)
 {
@@ -132,8 +135,8 @@ int ibtrs_clt_slots_init(struct ibtrs_clt_slots *s, u32 depth, u32 max_segments,
 	s->nr_user = depth - own;
 	s->own_free = GENMASK(own - 1, 0);
 	/*
-	 * Another path, whose attempt has failed, may just be walking: it sees no slot, or all of
-	 * them.
+	 * Another path, whose attempt has failed, may be in ibtrs_clt_req_walk() at the same time:
+	 * it sees either no slot, or all of them.
 	 */
 	smp_store_release(&s->depth, depth);
 	return 0;
@@ -146,7 +149,7 @@ void ibtrs_clt_slots_free(struct ibtrs_clt_slots *s)
 
 /* ---- the user's --------------------------------------------------------- */
 
-/* From @from on upwards. */
+/* Take the lowest free slot of @home, at bit @from or above. */
 static int slot_take_low(struct ibtrs_clt_slots *s, u32 home, u32 from)
 {
 	unsigned long *free = s->free + home * s->home_words;
@@ -202,7 +205,7 @@ int ibtrs_clt_slot_take(struct ibtrs_clt *clt)
 	u32 cpu = raw_smp_processor_id(), bit;
 	unsigned long *free, left;
 
-	/* Mostly: a home of its own, and something in the first word of it. */
+	/* The usual case: the home has the CPU's own number, and its first word has a free slot. */
 	if (likely(cpu < s->homes.nr)) {
 		free = s->free + cpu * s->home_words;
 		left = READ_ONCE(*free);
@@ -220,7 +223,7 @@ void ibtrs_clt_slot_give(struct ibtrs_clt *clt, u32 slot)
 {
 	struct ibtrs_clt_req *req = &clt->slots.reqs[slot];
 
-	smp_mb__before_atomic();	/* with the one in test_and_clear_bit() */
+	smp_mb__before_atomic();	/* pairs with the barrier in test_and_clear_bit() */
 	set_bit(req->bit, req->free);
 }
 EXPORT_SYMBOL_GPL(ibtrs_clt_slot_give);

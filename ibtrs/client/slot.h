@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The slots of a session: one request record, one header buffer and one bounce buffer each, in
- * arrays indexed by the slot (laws L14, L1); the homes of the user's slots, and the small allocator
- * of ibtrs' own behind them.
+ * arrays indexed by the slot (laws L14, L1). Also the homes of the user's slots, and the small
+ * allocator of ibtrs' own slots, which lie behind them.
  */
 #ifndef IBTRS_CLIENT_SLOT_H
 #define IBTRS_CLIENT_SLOT_H
@@ -30,12 +30,12 @@ struct ibtrs_clt_slots {
 	u32 nr_hdrs;			/* how many pages */
 	struct ib_sge *sges;		/* max_segments + 1 for each slot */
 	u32 sges_per_slot;
-	/* all of them lie near the adapter of the session's first path */
+	/* NUMA node of the first path's adapter; the slots' memory is allocated there */
 	int node;
-	/* of the user's slots: a bit for each, set while it is free; home_words for each home */
+	/* user's slots: one bit each, set while the slot is free; home_words longs per home */
 	struct ibtrs_homes homes;
 	unsigned long *free;
-	u32 home_words;			/* whole cache lines */
+	u32 home_words;			/* a multiple of a cache line */
 
 	spinlock_t lock;		/* own_free */
 	unsigned long own_free;		/* bit i: slot nr_user + i is free */
@@ -44,11 +44,11 @@ struct ibtrs_clt_slots {
 
 int ibtrs_clt_slots_init(struct ibtrs_clt_slots *s, u32 depth, u32 max_segments, int node);
 void ibtrs_clt_slots_free(struct ibtrs_clt_slots *s);
-/* One of ibtrs' own; -EAGAIN when none is free. Any context. */
+/* Take one of ibtrs' own slots; -EAGAIN when none is free. Any context. */
 int ibtrs_clt_slot_get(struct ibtrs_clt_slots *s);
-/* The same, but never the last one, which is for messages. */
+/* The same, but leaves the last free slot for messages. */
 int ibtrs_clt_slot_spare(struct ibtrs_clt_slots *s);
-/* The same, but only while half of them are free: for a caller that has one already. */
+/* The same, but only while more than half are free: for a caller that has a slot already. */
 int ibtrs_clt_slot_half(struct ibtrs_clt_slots *s);
 void ibtrs_clt_slot_put(struct ibtrs_clt_slots *s, u32 slot);
 

@@ -67,7 +67,7 @@ void ibtrs_clt_stats_traffic(struct ibtrs_clt_stats *s, struct ibtrs_clt_traffic
 	spin_unlock(&s->lock);
 }
 
-/* In flight stays as it is: those requests are still there. */
+/* The number in flight is not reset: those requests are still in flight. */
 void ibtrs_clt_stats_reset_traffic(struct ibtrs_clt_stats *s)
 {
 	spin_lock(&s->lock);
@@ -83,7 +83,7 @@ void ibtrs_clt_stats_reconnects(struct ibtrs_clt_stats *s, int *ok, int *bad)
 	spin_unlock(&s->lock);
 }
 
-/* Before the first connect -1 stays -1, for that connect is no reconnect. */
+/* Before the first connect the value stays -1, because the first connect is no reconnect. */
 void ibtrs_clt_stats_reset_reconnects(struct ibtrs_clt_stats *s)
 {
 	spin_lock(&s->lock);

@@ -9,15 +9,15 @@
 #include <ibtrs/dir.h>
 
 /*
- * Counters of one CPU, which only grow. They are changed by this_cpu_*(), because completions
- * interrupt submissions.
+ * Counters of one CPU, which only grow. They are changed by this_cpu_*(), because a completion may
+ * interrupt a submission.
  */
 struct ibtrs_clt_pcpu {
 	u64 cnt[2];		/* by enum ibtrs_dir */
 	u64 bytes[2];
 	u64 failovers;
 	u64 migr_to;		/* answered here, submitted elsewhere */
-	atomic64_t migr_from;	/* submitted here, answered elsewhere; counted from there */
+	atomic64_t migr_from;	/* submitted here, answered elsewhere; the answering CPU counts */
 };
 
 /* The traffic of a path: what stats/rdma shows. */
@@ -39,8 +39,8 @@ struct ibtrs_clt_migr_base {
  *	submission when there is a choice of paths
  * @reconnects_ok: successful connects; starts at -1, so that the first one shows 0. Path work only
  * @reconnects_bad: failed ones. Path work only
- * @lock: the rest. A reset does not touch counters that others increment: it remembers what they
- *	were. Process context
+ * @lock: protects the members below it. A reset does not touch counters that others increment: it
+ *	stores their values as a base. Process context
  */
 struct ibtrs_clt_stats {
 	struct ibtrs_clt_pcpu __percpu *pcpu;
@@ -59,8 +59,8 @@ int ibtrs_clt_stats_init(struct ibtrs_clt_stats *s);	/* on failure nothing is le
 void ibtrs_clt_stats_free(struct ibtrs_clt_stats *s);	/* idempotent */
 
 /*
- * A request of @bytes (user header included) is about to be posted: the answer may be fast. Any
- * context.
+ * Count a request of @bytes (user header included) before it is posted, since the answer may be
+ * fast. Any context.
  */
 static inline void ibtrs_clt_stats_posted(struct ibtrs_clt_stats *s, enum ibtrs_dir dir, u32 bytes)
 {
@@ -77,13 +77,13 @@ static inline void ibtrs_clt_stats_ended(struct ibtrs_clt_stats *s, unsigned int
 	}
 }
 
-/* A request that was posted here had to go elsewhere, or was parked. */
+/* A request that was posted on this path moved to another path, or was parked. */
 static inline void ibtrs_clt_stats_failover(struct ibtrs_clt_stats *s)
 {
 	this_cpu_inc(s->pcpu->failovers);
 }
 
-/* Requests posted since the path was made; of no exact moment. Any context. */
+/* Requests posted since the path was made; not exact. Any context. */
 u64 ibtrs_clt_stats_posted_ever(const struct ibtrs_clt_stats *s);
 
 /* What is shown: since the last reset. */

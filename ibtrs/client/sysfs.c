@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * /sys/class/ibtrs-client: what an administrator sees of sessions and paths, and changes.
+ * /sys/class/ibtrs-client: what an administrator can see and change of sessions and paths.
  *
  *	<session>/		add_path last_error max_reconnect_attempts mpath_policy uuid
  *				dest_port hb_interval_ms hb_misses reconnect_delay_ms
@@ -9,10 +9,10 @@
  *				hca_port src_addr dst_addr cur_latency
  *	    stats/		rdma reconnects cpu_migration_from cpu_migration_to reset_all
  *
- * The directories are dirs.c's. Everything here is started by a reader or a writer. Formats and
- * error numbers are an ABI: spec C.3, docs/sysfs.md.
+ * dirs.c creates the directories. All code here runs for a reader or a writer. Formats and error
+ * numbers are an ABI: spec C.3, docs/sysfs.md.
  *
- * Locking: everything is constant, READ_ONCE() or another room's.
+ * Locking: all data are constant, read by READ_ONCE(), or locked by the file that owns them.
  */
 #include <linux/device.h>
 #include <ibtrs/admin.h>
@@ -21,7 +21,7 @@
 #include "ibtrs/client/sysfs.h"
 #include "ibtrs/logic/mpath.h"
 
-#define SYSFS_SHOW_MAX	40	/* bytes of a refused text that the log repeats */
+#define SYSFS_SHOW_MAX	40	/* limit for a refused text in the log, in bytes */
 
 void ibtrs_clt_sysfs_refuse(const struct ibtrs_clt *clt, const struct ibtrs_clt_path *path,
 			    const char *attr, const char *buf, size_t count, const char *why)
@@ -124,10 +124,10 @@ static ssize_t uuid_show(struct device *dev, struct device_attribute *attr, char
 
 	return sysfs_emit(buf, "%pUb\n", clt->uuid);
 }
-/* Whoever knows it can add a path to the session, and speak for it: root's alone. */
+/* Whoever knows the uuid can add a path to the session, and act in its name: root only. */
 static struct device_attribute dev_attr_uuid = __ATTR_RO_MODE(uuid, 0400);
 
-/* As it was opened, and as it stays: a number that was not given is its default. */
+/* The value given when the session was opened, else the default. It never changes. */
 #define SESSION_NUMBER(name, member)								\
 static ssize_t name##_show(struct device *dev, struct device_attribute *attr, char *buf)	\
 {												\

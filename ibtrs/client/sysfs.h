@@ -14,7 +14,7 @@ extern const struct attribute_group *ibtrs_clt_sysfs_session_groups[];
 extern const struct device_attribute *const ibtrs_clt_sysfs_add_path;
 extern const struct attribute_group *ibtrs_clt_sysfs_path_groups[];
 
-/* One log line about a refused word. @path: NULL = an attribute of the session. */
+/* Log one line about a refused value. @path: NULL = an attribute of the session. */
 void ibtrs_clt_sysfs_refuse(const struct ibtrs_clt *clt, const struct ibtrs_clt_path *path,
 			    const char *attr, const char *buf, size_t count, const char *why);
 

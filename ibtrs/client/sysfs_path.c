@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * paths/<src@dst>/ in /sys/class/ibtrs-client: the attributes of a path and its stats/. The
- * directory itself, its name and its lifetime are sysfs.c's: while show or store runs the path is
- * there. Formats and error numbers are an ABI: spec C.3, docs/sysfs.md.
+ * paths/<src@dst>/ in /sys/class/ibtrs-client: the attributes of a path and its stats/. dirs.c owns
+ * the directory, its name and its lifetime: while show or store runs, the path exists. Formats and
+ * error numbers are an ABI: spec C.3, docs/sysfs.md.
  *
- * An attribute can not wait for its own end. So remove_path first closes the path (killable,
- * nothing is lost when it is killed), then claims it: exactly one of several writers and of session
- * close becomes its remover. From then on the path is pinned by the claim, the store steps out of
- * the attribute (sysfs_break_active_protection) and removes path and directory. session_del waits
- * for such stores.
+ * Removing an attribute waits for its running store, so a store can not simply remove its own
+ * directory. So remove_path first closes the path (killable; if it is killed, the path is only
+ * closed), then claims it: exactly one of several writers and the closing session removes it. The
+ * claim keeps the path from being freed. The store then leaves the attribute
+ * (sysfs_break_active_protection()) and removes path and directory. ibtrs_clt_dirs_session_del()
+ * waits for such stores.
  */
 #include <linux/kobject.h>
 #include "ibtrs/client/paths.h"
@@ -50,8 +51,8 @@ static ssize_t state_show(struct kobject *kobj, struct kobj_attribute *attr, cha
 static struct kobj_attribute path_state = __ATTR_RO(state);
 
 /*
- * State; "marginal" if it is; and when it is not up, or marginal: errno and words of what happened
- * last, if anything did.
+ * The state; "marginal" if the path is marginal; and if the path is marginal or not up: errno and
+ * reason of the last failure, if there was one.
  */
 static ssize_t state_detail_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
 {
@@ -67,7 +68,7 @@ static ssize_t state_detail_show(struct kobject *kobj, struct kobj_attribute *at
 }
 static struct kobj_attribute path_state_detail = __ATTR_RO(state_detail);
 
-/* The ABI knows one errno for all failures; the true one stands in state_detail and in the log. */
+/* The ABI has one errno for failed attempts; the true one is in state_detail and in the log. */
 static ssize_t reconnect_store(struct kobject *kobj, struct kobj_attribute *attr, const char *buf,
 			       size_t count)
 {
@@ -108,8 +109,8 @@ static ssize_t remove_path_store(struct kobject *kobj, struct kobj_attribute *at
 	if (err)
 		return err;
 	/*
-	 * Before the claim: the closing of the session waits for us as soon as a path is missing
-	 * from its list.
+	 * Call it before the claim: as soon as a path is missing from the list, a closing session
+	 * must wait for us.
 	 */
 	ibtrs_clt_dirs_removing(clt);
 	err = ibtrs_clt_paths_claim(path);
@@ -225,8 +226,8 @@ static ssize_t stats_show_cpus(struct ibtrs_clt_stats *s, char *buf,
 	for_each_possible_cpu(cpu) {
 		n = scnprintf(word, sizeof(word), "%s%llu", len ? " " : "", get(s, cpu));
 		/*
-		 * A page holds 200 numbers of any size, thousands of usual ones: better none than
-		 * half of one.
+		 * A page holds about 200 numbers of full length, and thousands of usual ones. Omit
+		 * a number rather than cut it.
 		 */
 		if (len + n + 2 > PAGE_SIZE)
 			break;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What a session did, for `trace-cmd record -e ibtrs_client`. */
+/* Trace events of a session, for `trace-cmd record -e ibtrs_client`. */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM ibtrs_client
 
@@ -29,7 +29,7 @@ TRACE_DEFINE_ENUM(IBTRS_WRITE);
 		{ IBTRS_PATH_CLOSING,	"closing" },	\
 		{ IBTRS_PATH_CLOSED,	"closed" })
 
-/* A path goes from one state to another. The reason is the last that was posted. Path work. */
+/* A path changes its state. The reason is the last one that was posted. Path work. */
 TRACE_EVENT(ibtrs_clt_path_state,
 	TP_PROTO(const struct ibtrs_clt_path *path, enum ibtrs_path_state old,
 		 enum ibtrs_path_state new),

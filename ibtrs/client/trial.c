@@ -2,26 +2,28 @@
 /*
  * The trial of a new connection (decision 11, protocol.md 8.4).
  *
- * A path can carry its handshake and all its heartbeats, and swallow every request: two ends with
- * different MTUs, a switch that drops large packets, one bad queue pair. So before a path carries
- * requests, each of its connections that interrupt carries as much data as the largest request.
+ * A path may carry its handshake and all its heartbeats, and still lose every request: the two ends
+ * have different MTUs, a switch drops large packets, or one queue pair is bad. So before a path
+ * carries requests, each of its interrupt driven connections carries as much data as the largest
+ * request.
  *
- * A server that negotiated TRIAL sends the data back: both directions are proved. Any other server
- * does not notice anything: the data go by a plain RDMA WRITE into a chunk, whose completion proves
- * the way there and nothing else. That chunk must be nobody's meanwhile, and the in-kernel server
- * shares chunks between paths, so it is that of a slot of ibtrs' own. If no such slot can be
- * spared, which is rare, and chunks are shared, the path does without a trial.
+ * A server that negotiated TRIAL sends the data back, which proves both directions. Any other
+ * server notices nothing: the data are written to a chunk by a plain RDMA WRITE, and its completion
+ * proves only the direction to the server. No request may use that chunk during the trial. The
+ * in-kernel server shares chunks between paths, so the trial uses the chunk of one of ibtrs' own
+ * slots. If no own slot can be spared, which is rare, and chunks are shared, the path does without
+ * a trial.
  *
- * When the time is over, a heartbeat shows whether anything comes through at all: only if it is
- * answered has the trial failed, else the network has.
+ * When the time of the trial is over, the client sends a heartbeat. Only if the server answers it
+ * has the trial failed; otherwise the network is down, and the attempt ends as a timeout.
  *
- * The data are one page of zeroes, again and again, and so is the place where they come back to.
+ * The data are one page of zeroes, repeated. The data that come back are written to one page, too.
  *
  * Called by: handshake.c, rx.c, the drain of the path.
  *
- * Failure: the path fails with -EMSGSIZE and a word about the MTU. The last path of a session that
- * is in use must be used all the same, since small requests may still come through: its next
- * attempt goes without a trial, and it says that it is marginal.
+ * Failure: the path fails with -EMSGSIZE and a word about the MTU. If no other path of an open
+ * session is up, the failed path is used nevertheless, since small requests may still come through:
+ * its next attempt goes without a trial, and the path is shown as marginal.
  */
 #include <linux/slab.h>
 #include "ibtrs/client/deadline.h"
@@ -48,7 +50,7 @@ static bool trial_echoes(const struct ibtrs_clt_path *path)
 	return path->ext & IBTRS_EXT_TRIAL;
 }
 
-/* Its last attempt failed for that reason, and it is needed: it goes up as it is. */
+/* The last attempt failed in the trial, and no path of the open session is up: skip the trial. */
 static bool trial_is_moot(struct ibtrs_clt_path *path)
 {
 	return READ_ONCE(path->trial.failed) && ibtrs_clt_path_error(path) == -EMSGSIZE &&
@@ -116,7 +118,7 @@ int ibtrs_clt_trial_prepare(struct ibtrs_clt_path *path)
 	return err ?: ibtrs_clt_mr_post(path, mr);
 }
 
-/* Where the data may be written: the chunk of a slot that nobody uses. NULL: nowhere. */
+/* Find a chunk that no request uses, for the data. NULL: there is none. */
 static const struct ibtrs_chunk *trial_chunk(struct ibtrs_clt_path *path)
 {
 	struct ibtrs_clt_trial *trial = &path->trial;
@@ -124,7 +126,7 @@ static const struct ibtrs_chunk *trial_chunk(struct ibtrs_clt_path *path)
 	trial->slot = ibtrs_clt_slot_spare(&path->clt->slots);
 	if (trial->slot >= 0)
 		return &path->hs.chunks[trial->slot];
-	/* Chunks of a path's own, and no request is on it yet. */
+	/* With FENCE the chunks belong to this path alone, and no request is on the path yet. */
 	return path->limits.fence ? &path->hs.chunks[0] : NULL;
 }
 
@@ -255,7 +257,7 @@ void ibtrs_clt_trial_free(struct ibtrs_clt_path *path)
 		ib_dereg_mr(trial->mr);
 	trial->mr = NULL;
 	trial->len = 0;
-	/* An answer that comes before the next one has begun ends no trial. */
+	/* An answer that arrives before the next trial starts must not end that trial. */
 	atomic_set(&trial->missing, 0);
 	ibtrs_iu_free(&trial->buf);
 }

@@ -10,13 +10,14 @@ struct ibtrs_clt_conn;
 struct ibtrs_clt_path;
 
 /**
- * struct ibtrs_clt_trial - one attempt's, but for @failed
- * @buf: the message, and a page that stands for all pages of the data
- * @mr: the page as often as the data need it, for the server to write to
+ * struct ibtrs_clt_trial - the trial of one attempt; only @failed outlives it
+ * @buf: the message, and one page that is used for all pages of the data
+ * @mr: maps that page as often as the data need it, for the server to write to
  * @len: bytes of data; 0: nothing was prepared
- * @slot: of ibtrs' own, in whose chunk the data are written; negative: none
- * @missing: connections that have not shown yet that they carry it
- * @failed: the last trial of this path was in vain. Handshake and path work; others READ_ONCE()
+ * @slot: one of ibtrs' own slots; the data are written to its chunk. Negative: none
+ * @missing: number of connections that have not passed the trial yet
+ * @failed: the last trial of this path failed. Written by handshake work and deadline's work;
+ *	others READ_ONCE()
  */
 struct ibtrs_clt_trial {
 	struct ibtrs_iu buf;
@@ -27,23 +28,27 @@ struct ibtrs_clt_trial {
 	bool failed;
 };
 
-/* Memory and keys; the registration goes out on cid 0, ahead of INFO_REQ. Handshake work. */
+/* Allocate memory and keys; post the registration on cid 0, before INFO_REQ. Handshake work. */
 int ibtrs_clt_trial_prepare(struct ibtrs_clt_path *path);
 /*
- * The chunks are known: post it on each connection that interrupts. 0: the step IBTRS_CLT_HS_TRIED
- * follows, or the deadline. 1: the path does without. Else an errno. Handshake work.
+ * The chunks are known: post the trial on each interrupt driven connection. 0: the step
+ * IBTRS_CLT_HS_TRIED follows, or the deadline. 1: the path does without a trial. Else an errno.
+ * Handshake work.
  */
 int ibtrs_clt_trial_start(struct ibtrs_clt_path *path);
 /* The server sent the data back on @conn. CQ context. */
 void ibtrs_clt_trial_answered(struct ibtrs_clt_conn *conn);
-/* All connections carry it. Handshake work. */
+/* All connections have passed the trial. Handshake work. */
 void ibtrs_clt_trial_passed(struct ibtrs_clt_path *path);
 /*
- * Its time is over: asks with a heartbeat whether small messages come through; IBTRS_CLT_HS_DOUBT
- * is the next phase. Deadline's work.
+ * The trial's time is over: send a heartbeat to see whether small messages come through; the next
+ * phase is IBTRS_CLT_HS_DOUBT. Deadline's work.
  */
 void ibtrs_clt_trial_late(struct ibtrs_clt_path *path);
-/* That time is over, too. True: they do, and the path has been failed. Deadline's work. */
+/*
+ * The time of IBTRS_CLT_HS_DOUBT is over, too. True: small messages come through, and the path has
+ * been failed. Deadline's work.
+ */
 bool ibtrs_clt_trial_in_vain(struct ibtrs_clt_path *path);
 /* After the drain. Idempotent. */
 void ibtrs_clt_trial_free(struct ibtrs_clt_path *path);

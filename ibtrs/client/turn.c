@@ -2,27 +2,30 @@
 /*
  * One path at a time asks the server to make the session (law L21).
  *
- * An in-kernel server looks for the session and makes a new one in two steps: two paths that come
- * back in the same moment may get one each, under one uuid, and their connections are dealt out to
- * either. The kernel of 5.10 does not survive that. Ours needs none of this, but which it is shows
- * later.
+ * An in-kernel server looks for the session and makes a new one in two steps. Two paths that come
+ * back at the same moment may each get a session of their own under one uuid, and the server then
+ * spreads the connections of both paths over both sessions. The kernel of 5.10 does not survive
+ * that. Our own server does not have this problem, but the client learns only later which kind of
+ * server it talks to.
  *
- * So while no path is up one of them has its turn; what the others say meanwhile can join a
- * session, not make one. A path that is answered that there is none has proved that its way works,
- * which the holder, perhaps on a dark link, has not: the holder's patience ends soon, and the path
- * that was answered goes next. A holder keeps its turn until nothing of what it asked for is on its
- * way any more, or for TURN_LONGEST if its drain hangs.
+ * So while no path is up, one path at a time holds the turn. What the other paths send during that
+ * time can join a session, but not make one. If the server answers such a path that there is no
+ * session, the path has proved that its link works. The holder has not proved that: its link may be
+ * dark. So the holder's deadline is shortened, and the path that was answered gets the next turn. A
+ * holder keeps its turn until nothing that it sent is on its way any more, or for TURN_LONGEST if
+ * its drain hangs.
  *
- * Called by: cm.c, path_run.c. The holder's drain ends its turn, so it lives; the lock is innermost
- * but for that of its handshake.
+ * Called by: cm.c, path_run.c. The drain of the holder ends its turn, so the holder cannot be freed
+ * while it has the turn. Locking: turn->lock is innermost, except for the lock of the holder's
+ * handshake.
  */
 #include "ibtrs/client/deadline.h"
 #include "ibtrs/client/session.h"
 
 #define TURN_LONGEST	(15 * HZ)
-/* its next attempt comes after a tenth of a second, and its drain may take a while */
+/* the next attempt of a path comes after 0.1 s, and its drain may take a while */
 #define TURN_NEXT	(2 * HZ)
-/* what a server may need to make a session: it allocates all chunks before it answers */
+/* time for a server to make a session: it allocates all chunks before it answers */
 #define TURN_MIN_MS	1500
 #define TURN_MAX_MS	2500		/* decision 11: a link that returned is used within 3 s */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Which path of a session without paths may make it at the server (spec A.6). */
+/* Which path of a session that has no path up may make the session at the server (spec A.6). */
 #ifndef IBTRS_CLIENT_TURN_H
 #define IBTRS_CLIENT_TURN_H
 
@@ -9,25 +9,27 @@ struct ibtrs_clt_path;
 
 struct ibtrs_clt_turn {
 	spinlock_t lock;
-	struct ibtrs_clt_path *holder;		/* it asks the server to make the session */
-	/* jiffies: from then on it keeps nobody from that */
+	/* this path may ask the server to make the session */
+	struct ibtrs_clt_path *holder;
+	/* jiffies: after that the holder blocks no other path */
 	unsigned long holder_end;
-	/* the server answers it; compared, never followed */
+	/* a path that the server has answered; only compared, never dereferenced */
 	const struct ibtrs_clt_path *next;
-	unsigned long next_end;			/* jiffies: until then it goes before others */
+	/* jiffies: until then only `next` may take the turn */
+	unsigned long next_end;
 };
 
 void ibtrs_clt_turn_init(struct ibtrs_clt_turn *turn);
-/* @path is about to say its first word: may that make the session? CM event of cid 0. */
+/* @path is about to connect cid 0: may that make the session? CM event of cid 0. */
 bool ibtrs_clt_turn_take(struct ibtrs_clt_path *path);
 /*
- * The server does not know the session. True: because another path has its turn, so @path is not
- * refused, but early. CM event of cid 0.
+ * The server answered that it does not know the session. Return true if that is because another
+ * path has the turn: then @path was not refused, but asked too early. CM event of cid 0.
  */
 bool ibtrs_clt_turn_early(struct ibtrs_clt_path *path);
-/* @path is up: there is nothing to make. Path work. */
+/* @path is up: the session exists, the turn ends. Path work. */
 void ibtrs_clt_turn_up(struct ibtrs_clt_path *path);
-/* Nothing of what @path has asked for is on its way any more. Drain. */
+/* Nothing that @path sent is on its way any more: its turn ends. Drain. */
 void ibtrs_clt_turn_end(struct ibtrs_clt_path *path);
 
 #endif

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Does anybody wait for the link? (decision 11: tried once a second then, else every 8 s)
+ * Does any I/O wait for the link? (decision 11: if so, one attempt per second, else every 8 s)
  *
- * Called by: path_run.c (before each wait, and while one for which nobody waits goes on), the user
- * and whoever sees a sign of life (want). Parked requests are seen here; the user tells what it
- * holds or refuses. Nobody takes a wish back: one that has become void costs an attempt per second.
+ * Called by: path_run.c (before each wait, and during the wait of an idle path), the user and any
+ * code that sees a sign of life (want). This file sees parked requests itself; the user reports
+ * requests that it holds or refuses. A wish is never withdrawn: a wish that has become void costs
+ * one attempt per second until it expires.
  */
 #include <linux/ktime.h>
 #include "ibtrs/client/session.h"
@@ -16,9 +17,9 @@ bool ibtrs_clt_wanted(struct ibtrs_clt *clt)
 }
 
 /*
- * A session in use wants all its paths: it would stand still if the one that carries its I/O went,
- * too. Traffic is seen by counters that differ from those of the last look; a path that came or
- * went looks like traffic, which costs an attempt.
+ * A session in use needs all its paths: if only one path is up and it breaks, too, all I/O stops.
+ * Traffic shows as counters that differ from those of the last look. A path that came or went looks
+ * like traffic, too, which costs one attempt.
  */
 void ibtrs_clt_want_look(struct ibtrs_clt *clt)
 {
@@ -30,7 +31,7 @@ void ibtrs_clt_want_look(struct ibtrs_clt *clt)
 
 	rcu_read_lock();
 	set = rcu_dereference(clt->up);
-	/* Pairs with the shrinking in place of pathset.c. */
+	/* Pairs with the shrinking in place in pathset.c. */
 	n = smp_load_acquire(&set->n);
 	for (i = 0; i < n; i++) {
 		path = READ_ONCE(set->path[i]);
@@ -57,7 +58,7 @@ void ibtrs_clt_want(struct ibtrs_clt *clt, unsigned int seconds)
 			return;
 		seen = cmpxchg(&clt->want.until, old, end);
 	} while (seen != old);
-	/* Until now the timers ran at the pace of a session that nobody uses. */
+	/* Up to now the timers ran at the slow pace of an unused session. */
 	if (old <= now)
 		queue_work(clt->wq, &clt->want.work);
 }

@@ -19,7 +19,7 @@ EXPORT_SYMBOL_GPL(ibtrs_admin);
 
 int ibtrs_admin_param(const struct kernel_param *kp)
 {
-	/* Whoever loads the module could as well load another one. */
+	/* A caller that may load this module may load any module: no further check. */
 	if (kp->mod && kp->mod->state == MODULE_STATE_COMING && capable(CAP_SYS_MODULE))
 		return 0;
 	return ibtrs_admin(kp->name);
@@ -47,7 +47,7 @@ static int admin_set_bool(const char *val, const struct kernel_param *kp)
 }
 
 const struct kernel_param_ops ibtrs_admin_bool_ops = {
-	.flags	= KERNEL_PARAM_OPS_FL_NOARG,	/* a bare name says yes */
+	.flags	= KERNEL_PARAM_OPS_FL_NOARG,	/* the bare name means yes */
 	.set	= admin_set_bool,
 	.get	= param_get_bool,
 };

@@ -2,10 +2,12 @@
 /*
  * A QP, its CQ and the account of its send queue.
  *
- * Work requests are unsignalled; a send queue entry is free again only when a later signalled
- * request completed. So credits are taken per work request and come back sig_every at a time, from
- * the request with which the count crossed a multiple of sig_every. Posters on several CPUs may
- * reach ib_post_send() in another order than they counted; the slack covers what that can borrow.
+ * Work requests are unsignalled. The send queue entry of a work request is free again only when a
+ * later signalled request has completed. So each work request takes one credit, and the completion
+ * of a signalled request returns sig_every credits. A request is signalled when the count of posted
+ * work requests crosses a multiple of sig_every with it. Posters on several CPUs may reach
+ * ib_post_send() in another order than they counted. Then credits return before their entries are
+ * free; the slack covers these entries.
  */
 #include <linux/log2.h>
 #include <linux/workqueue.h>
@@ -41,7 +43,10 @@ int ibtrs_conn_create(struct ibtrs_conn *c, struct ib_pd *pd, const struct ibtrs
 
 	if (recv_wr > lim || send_wr < CONN_SQ_MIN)
 		return -ENOSPC;
-	/* Unsignalled sends complete only with an error, and then each of them does. */
+	/*
+	 * Unsignalled sends complete only with an error. After an error all of them do, so the CQ
+	 * has room for all.
+	 */
 	c->cq_size = min_t(u32, send_wr + recv_wr, ib->attrs.max_cqe);
 	c->cq = ib_alloc_cq(ib, c, c->cq_size, caps->vector % max_t(int, 1, ib->num_comp_vectors),
 			    caps->poll);

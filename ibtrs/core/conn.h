@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * One connection: a QP with a CQ of its own, and the account of its send queue. Who may post:
- * anybody between create and drain, but the owner guarantees (RCU or an op reference) that nobody
- * posts after the drain began.
+ * One connection: a QP with a CQ of its own, and the account of its send queue. Anybody may post
+ * between create and drain, but the owner guarantees (RCU or an op reference) that nobody posts
+ * after the drain began.
  */
 #ifndef IBTRS_CORE_CONN_H
 #define IBTRS_CORE_CONN_H
@@ -15,13 +15,13 @@
 #define IBTRS_CONN_ACK_TIMEOUT	17	/* 4.096 us * 2^17 = 0.54 s */
 
 /**
- * struct ibtrs_conn - set before the connection is published, but for the counters
+ * struct ibtrs_conn - all but the counters and @stuck is set before the connection is published
  * @id: CM id; owned by whoever created it
  * @cid: 0 = service
  * @sq_free: work requests that may still be posted (E-45)
- * @stuck: posts are swallowed (fault.h)
- * @sq_posted: work requests posted so far; each time it crosses a multiple of @sig_every the
- *	request is signalled
+ * @stuck: posts succeed but nothing is sent (IBTRS_FAULT_STUCK)
+ * @sq_posted: work requests posted so far, without those sent with force; a request with which the
+ *	number crosses a multiple of @sig_every is signalled
  */
 struct ibtrs_conn {
 	struct rdma_cm_id *id;
@@ -50,46 +50,48 @@ struct ibtrs_conn_caps {
 /* Makes CQ and QP on conn->id. Sleeps. 0 or negative errno; nothing is left behind on failure. */
 int ibtrs_conn_create(struct ibtrs_conn *c, struct ib_pd *pd, const struct ibtrs_conn_caps *caps);
 /*
- * Moves the QP to error and waits until no completion can come any more: untimed, but every 10 s
- * the log names session and path (law L10).
- * @wq: for what it says; WQ_MEM_RECLAIM. @fault: the point that can make it late. No-op without a
- *	QP.
+ * Moves the QP to error and waits until no completion can come any more. There is no timeout, but
+ * every 10 s the log names session and path (law L10). No-op without a QP.
+ * @wq: runs the work that writes to the log; WQ_MEM_RECLAIM.
+ * @fault: the fault point that can delay the drain.
  */
 void ibtrs_conn_drain(struct ibtrs_conn *c, struct workqueue_struct *wq,
 		      enum ibtrs_fault_point fault, const char *session, const char *path);
 /* Frees the QP, after the drain; idempotent. */
 void ibtrs_conn_destroy_qp(struct ibtrs_conn *c);
 /*
- * Frees QP and CQ; idempotent. When softirqs poll the CQ, let a grace period pass after the QP is
- * gone (law L20).
+ * Frees QP and CQ; idempotent. If softirqs poll the CQ, the caller first calls
+ * ibtrs_conn_destroy_qp() and waits for a grace period (law L20).
  */
 void ibtrs_conn_destroy(struct ibtrs_conn *c);
 
 /*
  * ibtrs_conn_send() - post a chain, taking @nr credits (E-45)
  *
- * @force false: the chain is unsignalled, but each time the number of such work requests crosses a
- *	multiple of sig_every the LAST one is
- * signalled; its done() then calls ibtrs_conn_credit(c, c->sig_every). An unsignalled one reaches
- * done() only with an error. @force true: the last one is signalled whatever the count, and its own
- * done() calls ibtrs_conn_credit(c, nr). Return: 0, -EAGAIN (no credit, nothing posted), or the
- * error of ib_post_send() (the caller must fail the path).
+ * @force false: the last work request of the chain is signalled only if the count of work requests
+ *	posted this way crosses a multiple of sig_every with the chain. Its done() then calls
+ *	ibtrs_conn_credit(c, c->sig_every). An unsignalled one reaches done() only with an error.
+ * @force true: the last work request is signalled whatever the count, and its done() calls
+ *	ibtrs_conn_credit(c, nr).
+ *
+ * Return: 0, -EAGAIN (no credit, nothing posted), or the error of ib_post_send() (the caller must
+ * fail the path).
  */
 int ibtrs_conn_send(struct ibtrs_conn *c, struct ib_send_wr *first, struct ib_send_wr *last, int nr,
 		    bool force);
 
 /*
- * The same, not forced, for a message that is alone. soft-RoCE of many kernels sends from a
- * tasklet: raised in a task it waits for ksoftirqd, which is right where more will come, for all of
- * it is then sent at once, but costs a lone message two context switches. Here it runs before we
- * return.
+ * ibtrs_conn_send() with @force false, for a message that is alone. In many kernels soft-RoCE sends
+ * from a tasklet, and a tasklet that is raised in a task waits for ksoftirqd. That is good if more
+ * messages follow, because all are then sent at once, but it costs a lone message two context
+ * switches. Here the tasklet runs before the function returns.
  */
 int ibtrs_conn_send_now(struct ibtrs_conn *c, struct ib_send_wr *first, struct ib_send_wr *last,
 			int nr);
 
 /*
- * Takes credits for work requests that must find room later, whatever was posted until then. false:
- * there are not that many.
+ * Takes @nr credits in advance for work requests that must find room later, whatever is posted
+ * until then. Returns false if there are not so many credits.
  */
 bool ibtrs_conn_reserve(struct ibtrs_conn *c, int nr);
 /* ibtrs_conn_send() for credits that were taken before; never -EAGAIN. */
@@ -101,11 +103,11 @@ static inline void ibtrs_conn_credit(struct ibtrs_conn *c, int nr)
 	atomic_add(nr, &c->sq_free);
 }
 
-/* Zero-byte RDMA WRITE WITH IMM, unsignalled but by interval. */
+/* Posts a zero-byte RDMA WRITE WITH IMM, as ibtrs_conn_send() with @force false. */
 int ibtrs_conn_send_imm(struct ibtrs_conn *c, struct ib_cqe *cqe, u32 imm);
 /*
- * What a failed completion says: repeated in vain, there was silence; anything else broke the
- * connection at once.
+ * The errno for a failed completion: -ETIMEDOUT if the device ran out of retries (the peer was
+ * silent or not ready), -ECONNRESET for anything else, which broke the connection at once.
  */
 static inline int ibtrs_conn_wc_err(const struct ib_wc *wc)
 {

@@ -12,7 +12,7 @@ void ibtrs_dev_pool_init(struct ibtrs_dev_pool *pool)
 	INIT_LIST_HEAD(&pool->devs);
 }
 
-/* Where the adapter sits. A software device has no place of its own; its network interface may. */
+/* The NUMA node of the adapter. A software device has none; its network interface may have one. */
 static int dev_node(struct ib_device *ib)
 {
 	int node = ibdev_to_node(ib);

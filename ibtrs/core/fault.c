@@ -3,16 +3,16 @@
  * Faults on demand.
  *
  * Distributions build kernels without CONFIG_FAULT_INJECTION, so this is our own: one debugfs file
- * for each point where client and server can be made to fail. A file holds one rule, for all
- * sessions and paths or for those that it names; the point asks, the rule answers. What the answer
- * means is the business of the room that asked. Rules outlive paths: a reconnect can be made to
- * fail, too.
+ * for each point where client and server can be made to fail. A file holds one rule. The rule
+ * applies to all sessions and paths, or to those that it names. The code at the point asks for a
+ * fault, the rule answers, and the code that asked carries the fault out. Rules outlive paths, so a
+ * reconnect can be made to fail, too.
  *
- * The static key is on while any rule is armed; a rule that has done its `times` stays in its file,
- * spent, and is no longer asked. fault_lock (any context) protects the rules; fault_write_lock
- * orders those who write them with the switching of the key, which sleeps.
+ * The static key is on while any file holds a rule. A rule that has applied `times` times stays in
+ * its file, but does not apply any more. fault_lock (any context) protects the rules.
+ * fault_write_lock is held while a rule is changed and the key is switched, which sleeps.
  *
- * Failure: without debugfs there are no files. Nothing depends on it.
+ * Failure: without debugfs there are no files. Nothing depends on them.
  */
 #include <linux/debugfs.h>
 #include <linux/delay.h>
@@ -33,9 +33,9 @@
 
 struct fault_rule {
 	struct ibtrs_fault fault;
-	u32 every;			/* of those that match, this one each time */
-	u32 left;			/* how often still; U32_MAX = for ever */
-	char session[FAULT_NAME];	/* parts of their names; empty = all */
+	u32 every;			/* applies to every n-th event that matches */
+	u32 left;			/* how often it still applies; U32_MAX = for ever */
+	char session[FAULT_NAME];	/* session, path: a part of the name; empty = all */
 	char path[FAULT_NAME];
 	u32 seen;
 	u32 hits;
@@ -148,7 +148,7 @@ static int fault_name(char *to, const char *value)
 	return strscpy(to, value, FAULT_NAME) < 0 ? -EINVAL : 0;
 }
 
-/* One word, "key=value"; "error=5" and "delay=200" are action and number at once. */
+/* One word of a rule: "key=value". "error=5" and "delay=200" give an action and its number. */
 static int fault_word(struct fault_rule *r, u32 can, char *word)
 {
 	char *value = strchr(word, '=');

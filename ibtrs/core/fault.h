@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Faults on demand: /sys/kernel/debug/ibtrs/{client,server}/POINT, for tests and for drills
- * (docs/sysfs.md). As long as none is armed each point is a jump that is patched out.
+ * (docs/sysfs.md). While no rule is armed, each point costs only a patched-out jump.
  */
 #ifndef IBTRS_CORE_FAULT_H
 #define IBTRS_CORE_FAULT_H
@@ -19,7 +19,7 @@ enum ibtrs_fault_point {
 	/* the user of the transport is about to act upon news of the link */
 	IBTRS_FAULT_CLT_NEWS,
 	IBTRS_FAULT_SRV_REQUEST,	/* a request goes to the user of the transport */
-	IBTRS_FAULT_SRV_REPLY,		/* it was executed */
+	IBTRS_FAULT_SRV_REPLY,		/* a request was executed, its reply is to be sent */
 	IBTRS_FAULT_SRV_CM,
 	IBTRS_FAULT_SRV_HEARTBEAT,
 	IBTRS_FAULT_SRV_MR,
@@ -29,10 +29,10 @@ enum ibtrs_fault_point {
 
 enum ibtrs_fault_action {
 	IBTRS_FAULT_NONE,
-	IBTRS_FAULT_ERROR,		/* as if it had failed, with @err */
-	IBTRS_FAULT_DELAY,		/* it happens @ms later */
-	IBTRS_FAULT_DROP,		/* it does not happen, and nobody is told */
-	/* from now on its connection sends nothing, and completes nothing */
+	IBTRS_FAULT_ERROR,		/* the event fails with @err */
+	IBTRS_FAULT_DELAY,		/* the event happens @ms later */
+	IBTRS_FAULT_DROP,		/* the event does not happen, and nobody is told */
+	/* from now on the connection of the request sends nothing, and completes nothing */
 	IBTRS_FAULT_STUCK,
 };
 
@@ -48,7 +48,7 @@ struct ibtrs_fault {
 	u32 ms;
 };
 
-DECLARE_STATIC_KEY_FALSE(ibtrs_fault_key);	/* any point is armed */
+DECLARE_STATIC_KEY_FALSE(ibtrs_fault_key);	/* true while any point is armed */
 
 struct ibtrs_fault ibtrs_fault_look(enum ibtrs_fault_point p, const char *session,
 				    const char *path);
@@ -62,14 +62,14 @@ static inline struct ibtrs_fault ibtrs_fault_at(enum ibtrs_fault_point p, const 
 	return (struct ibtrs_fault){};
 }
 
-/* For places that may sleep and know how to fail: delays, then returns 0 or the errno. */
+/* For callers that may sleep and can fail: sleeps on DELAY, then returns 0 or the errno. */
 int ibtrs_fault_wait(enum ibtrs_fault_point p, const char *session, const char *path);
 struct ibtrs_fault ibtrs_fault_look_spin(enum ibtrs_fault_point p, const char *session,
 					 const char *path);
 
 /*
- * For places that may not sleep: DELAY spins, for 100 ms at most. Else the fault is the caller's to
- * do.
+ * For callers that may not sleep: spins on DELAY, for 100 ms at most. The caller carries out any
+ * other fault.
  */
 static inline struct ibtrs_fault ibtrs_fault_spin(enum ibtrs_fault_point p, const char *session,
 						  const char *path)

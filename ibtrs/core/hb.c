@@ -2,14 +2,15 @@
 /*
  * Heartbeat of one path, the same on both sides.
  *
- * A tick looks whether anything arrived since the last one. If so the count of misses starts over
- * and a new HB_MSG goes out; if not, it grows, and past the limit the path is reported dead, once.
- * An HB_MSG is sent only at count 0: the QP is reliable, a second one could not arrive where the
- * first did not. Arrivals are noted by the receive path in `seen`; the tick alone writes the rest,
- * but for the latency, which the ack sets.
+ * A tick looks whether anything arrived since the last tick. If so, the count of misses starts over
+ * and a new HB_MSG is sent. If not, the count grows, and past the limit the tick reports the path
+ * dead, once. An HB_MSG is sent only at count 0: the QP is reliable, so a second HB_MSG could not
+ * arrive where the first did not. The receive path sets `seen` on each arrival; ibtrs_hb_msg() also
+ * writes `last_ack` and `ack_due`, ibtrs_hb_ack() the latency and `awaited`. Only the tick writes
+ * `missed` and `sent_at`.
  *
- * A peer that floods HB_MSGs gets one answer per HB_ACK_GAP (E-33); the last one of a burst is
- * answered by the tick.
+ * A peer that floods HB_MSGs gets one answer per HB_ACK_GAP (E-33); the tick answers the last
+ * HB_MSG of a burst.
  */
 #include "ibtrs/core/hb.h"
 #include "ibtrs/proto/imm.h"
@@ -34,22 +35,26 @@ static int hb_send(struct ibtrs_hb *hb, enum ibtrs_imm_type type)
 	if (unlikely(fault.action))
 		return fault.err;
 	err = ibtrs_conn_send_imm(hb->conn, &hb->cqe, ibtrs_imm_hb(type));
-	/* A full send queue is no news: what fills it will complete or be found dead. */
+	/*
+	 * A full send queue is no error: the requests in it will complete, or the path will be
+	 * found dead.
+	 */
 	return err == -EAGAIN ? 0 : err;
 }
 
 /*
- * An ack that takes longer than the interval must not be measured from a later message; and the
- * choice of a path by latency should know of it now.
+ * Notes the time at which an HB_MSG is sent. If an older HB_MSG still waits for its ack, its time
+ * stays, because the latency must be measured from the older one. The time that it has waited then
+ * counts as latency at once, so that the choice of a path by latency knows of it.
  */
 static void hb_clock(struct ibtrs_hb *hb)
 {
 	ktime_t now = ktime_get();
 	u64 waits;
 
-	if (!smp_load_acquire(&hb->awaited)) {	/* the ack has read sent_at */
+	if (!smp_load_acquire(&hb->awaited)) {	/* ibtrs_hb_ack() has read sent_at */
 		hb->sent_at = now;
-		/* With ibtrs_hb_ack(): a reader that sees it awaited sees since when. */
+		/* Pairs with ibtrs_hb_ack(): if it sees awaited, it sees sent_at, too. */
 		smp_store_release(&hb->awaited, true);
 		return;
 	}
@@ -121,7 +126,10 @@ void ibtrs_hb_msg(struct ibtrs_hb *hb)
 {
 	int err;
 
-	/* The peer may be ahead of us in the handshake: the first tick answers. */
+	/*
+	 * Not running: the peer is ahead of us in the handshake. Then, and when the last answer is
+	 * too young, the next tick answers.
+	 */
 	if (!READ_ONCE(hb->running) || time_before(jiffies, READ_ONCE(hb->last_ack) + HB_ACK_GAP)) {
 		set_bit(0, &hb->ack_due);
 		return;
@@ -135,11 +143,11 @@ EXPORT_SYMBOL_GPL(ibtrs_hb_msg);
 
 void ibtrs_hb_ack(struct ibtrs_hb *hb)
 {
-	/* With hb_clock(). */
+	/* Pairs with hb_clock(). */
 	if (!READ_ONCE(hb->running) || !smp_load_acquire(&hb->awaited))
 		return;
 	WRITE_ONCE(hb->latency_ns, ktime_to_ns(ktime_sub(ktime_get(), hb->sent_at)));
-	/* With hb_clock(), which sets sent_at anew from here on. */
+	/* Pairs with hb_clock(), which sets sent_at anew from here on. */
 	smp_store_release(&hb->awaited, false);
 }
 EXPORT_SYMBOL_GPL(ibtrs_hb_ack);

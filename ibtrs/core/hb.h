@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Heartbeat of one path, either side (spec A.17, architecture decision 11). Each interval without
- * any sign of life counts a miss and sends one HB_MSG; more than `misses` in a row and fail() is
- * called, once. Every arrival on any connection of the path is a sign of life.
+ * any sign of life counts as a miss. After more than `misses` in a row, fail() is called, once. A
+ * tick sends an HB_MSG only if there was a sign of life since the last tick. Every arrival on any
+ * connection of the path is a sign of life.
  */
 #ifndef IBTRS_CORE_HB_H
 #define IBTRS_CORE_HB_H
@@ -18,7 +19,7 @@ struct ibtrs_hb {
 	struct ibtrs_conn *conn;	/* service connection */
 	struct ib_cqe cqe;
 	void (*fail)(struct ibtrs_hb *hb, int err, const char *why);
-	enum ibtrs_fault_point fault;	/* who may stop it, and the names for that */
+	enum ibtrs_fault_point fault;	/* fault point of its sends; session, path: names for it */
 	const char *session;
 	const char *path;
 	u32 interval_ms;
@@ -29,8 +30,8 @@ struct ibtrs_hb {
 	unsigned long ack_due;		/* bit 0: an ack waits for the tick (E-33) */
 	unsigned long last_ack;		/* jiffies */
 	ktime_t sent_at;		/* of the oldest HB_MSG that waits for its ack */
-	bool awaited;			/* one does: set by the tick, cleared by the ack */
-	/* of the last HB_MSG -> HB_ACK, or how long one waits already if that is more */
+	bool awaited;			/* an HB_MSG waits: set by the tick, cleared by the ack */
+	/* from the last HB_MSG to its HB_ACK; or how long one waits by now, if that is more */
 	u64 latency_ns;
 };
 

@@ -21,11 +21,11 @@ int ibtrs_iu_init(struct ibtrs_iu *iu, struct ib_device *ib, u32 size, enum dma_
 void ibtrs_iu_free(struct ibtrs_iu *iu);	/* idempotent */
 void ibtrs_iu_sync_cpu(struct ibtrs_iu *iu);
 void ibtrs_iu_sync_dev(struct ibtrs_iu *iu);
-/* The whole buffer waits for a message on @c. Any context. Return: as ibtrs_conn_post_recv(). */
+/* Posts the whole buffer as a receive on @c. Any context. Return: as ibtrs_conn_post_recv(). */
 int ibtrs_iu_post_recv(struct ibtrs_iu *iu, struct ibtrs_conn *c, const struct ibtrs_dev *dev);
 /*
- * The first @len bytes go out on @c as one signalled SEND, which takes a credit; the completion is
- * the buffer's own. Any context. Return: as ibtrs_conn_send().
+ * Sends the first @len bytes on @c as one signalled SEND, which takes one credit; its completion
+ * calls iu->cqe.done(). Any context. Return: as ibtrs_conn_send().
  */
 int ibtrs_iu_send(struct ibtrs_iu *iu, struct ibtrs_conn *c, const struct ibtrs_dev *dev, u32 len);
 

@@ -2,14 +2,14 @@
 /*
  * Keys of authentication.
  *
- * The keyring is this module's, so it lives as long as somebody can use it. Root adds keys to it by
- * its number (/proc/keys), and nobody reads them back: a logon key has no read. A lookup is made
- * with the rights of the possessor, whatever task happens to run the work.
+ * The keyring belongs to this module, so it lives as long as anybody can use it. Root adds keys to
+ * it by its number (/proc/keys). Nobody can read them back, because the key type logon has no read.
+ * A lookup is made with the rights of the keyring's possessor, whatever task runs the work.
  *
- * The hash is allocated once, when the module is loaded: what brings a path back must load no
- * module and allocate nothing (law L22). One user at a time, since the key is a property of the
- * transform; it takes microseconds, a few times per connection. A kernel without hmac(sha256) can
- * not authenticate, but does all else.
+ * The hash is allocated once, when the module is loaded, because the code that brings a path back
+ * must load no module and allocate nothing (law L22). Only one caller at a time may use it, since
+ * the key is a property of the transform. A use takes microseconds, and there are a few per
+ * connection. Without hmac(sha256) in the kernel nobody can authenticate, but all else works.
  */
 #include <crypto/hash.h>
 #include <crypto/utils.h>
@@ -26,7 +26,7 @@
 
 static struct key *key_ring;
 static struct crypto_shash *key_hash;
-static DEFINE_MUTEX(key_hash_lock);	/* the key of key_hash */
+static DEFINE_MUTEX(key_hash_lock);	/* protects the key that is set in key_hash */
 
 static int key_hmac(const u8 *key, const void *data, size_t len, u8 *mac)
 {
@@ -87,7 +87,7 @@ int ibtrs_key_get(const char *name, struct ibtrs_keys *keys)
 	keys->nr = 0;
 	for (i = 0; i < IBTRS_KEYS_PER_NAME; i++) {
 		scnprintf(desc, sizeof(desc), IBTRS_KEY_PREFIX "%s%s", name, suffix[i]);
-		/* The next one alone takes the first place: it is the present one then. */
+		/* If only the next key is there, it takes the first place, as the present key. */
 		keys->nr += !key_copy(desc, keys->key[keys->nr]);
 	}
 	return keys->nr ? 0 : -ENOKEY;

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Addresses of the kernel as addresses of <ibtrs/addr.h>, which are pure and know no sockaddr. */
+/*
+ * Converts a sockaddr of the kernel to an address of <ibtrs/addr.h>, which is pure and knows no
+ * sockaddr.
+ */
 #include <linux/in.h>
 #include <linux/in6.h>
 #include <linux/module.h>

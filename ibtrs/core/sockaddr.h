@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What the CM says of an end of a connection, as an address of <ibtrs/addr.h>. */
+/* Converts the address of one end of a connection, as the CM has it, to one of <ibtrs/addr.h>. */
 #ifndef IBTRS_CORE_SOCKADDR_H
 #define IBTRS_CORE_SOCKADDR_H
 

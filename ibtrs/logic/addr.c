@@ -13,11 +13,12 @@
  * zero groups (the first of equals) becomes `::`, IPv4-mapped in dotted form. A GID is read like
  * IPv6 and written in full.
  *
- * A scope is kept for link-local addresses, where it selects the interface; elsewhere it says
- * nothing and is dropped after it was checked, as the kernel's own parser does. Names of hosts are
- * refused: nothing here resolves anything.
+ * A scope is kept only for link-local addresses, where it selects the interface. For other
+ * addresses it has no meaning: it is checked and then dropped, as the kernel's own parser does.
+ * Host names are refused, since nothing here resolves names.
  *
- * Law (tests/fuzz): what parses formats to a text that parses to the same address.
+ * Law (tests/fuzz): if a text can be parsed, formatting the address gives a text that parses to the
+ * same address.
  */
 #include <ibtrs/addr.h>
 
@@ -67,8 +68,8 @@ static bool ip4_parse(const char *s, size_t len, u8 out[4])
 }
 
 /*
- * The whole of @s is an IPv6 address. Groups are collected from the left; @gap is where `::` stood,
- * and at the end what was collected after it moves to the right end.
+ * The whole of @s is an IPv6 address. Bytes are collected from the left. @gap is the number of
+ * bytes before `::`; at the end the bytes that follow the gap move to the right end of the address.
  */
 static bool ip6_parse(const char *s, size_t len, u8 out[16])
 {
@@ -127,8 +128,8 @@ static bool is_link_local(const u8 ip6[16])
 }
 
 /*
- * What may stand after '%': a name that the kernel would give to an interface, less what separates
- * addresses here, or its number.
+ * May @s follow '%'? Allowed are the number of an interface, and any interface name that the kernel
+ * accepts, without the characters that separate addresses here.
  */
 static bool scope_ok(const char *s, size_t len)
 {
@@ -233,7 +234,7 @@ static bool is_mapped(const u8 ip6[16])
 	return all_zero(ip6, 10) && ip6[10] == 0xff && ip6[11] == 0xff;
 }
 
-/* Can a connection be made to it at all? */
+/* Refuse addresses to which no connection can be made. */
 static int addr_check_dst(const struct ibtrs_addr *a, const char **why)
 {
 	const u8 *ip4 = a->kind == IBTRS_ADDR_IP4 ? a->raw : is_mapped(a->raw) ? a->raw + 12 : NULL;
@@ -253,7 +254,7 @@ static int addr_check_dst(const struct ibtrs_addr *a, const char **why)
 	return 0;
 }
 
-/* A link-local address is another one on each link. */
+/* A link-local address says nothing without its interface: each link has its own. */
 static bool lacks_interface(const struct ibtrs_addr *a)
 {
 	return a->kind == IBTRS_ADDR_IP6 && is_link_local(a->raw) && !a->scope[0];

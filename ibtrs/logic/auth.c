@@ -2,18 +2,19 @@
 /*
  * Authentication: who has the key (protocol.md 8.6).
  *
- * Owns: the order of the four messages on each side, the transcript that all MACs are about, and
- * the MACs that CONN_REQ and CONN_RSP carry afterwards. Called by client/auth.c and server/auth.c.
+ * Owns: the order of the four messages on each side, the transcript that their MACs cover, and the
+ * MACs that CONN_REQ and CONN_RSP carry afterwards. Called by client/auth.c and server/auth.c.
  *
- * The server proves first: a client says nothing made with its key to a peer that has not got it.
- * Each MAC has a label, so that none can be given back as another one, and is about all that both
- * have said so far. What a MAC is about has a fixed length, so no two transcripts are one string.
+ * The server proves first: the client sends nothing made with its key to a peer that has not proved
+ * that it has the key. Each MAC has its own label, so that a peer cannot send one MAC back as
+ * another, and covers everything that both sides have sent so far. All parts of a transcript have a
+ * fixed length, so two different transcripts never have the same bytes.
  *
- * A name may have two keys while it is being changed from one to the other. The server does not
- * know which of them the client has, so it makes a MAC with both, and the client says which it
- * used; for a key that is not there the caller gives random bytes, which nobody can have.
+ * A name may have two keys while its key is being replaced. The server does not know which of them
+ * the client has, so it makes a MAC with each, and the client says which key it used. If a name has
+ * fewer keys, the caller fills the missing ones with random bytes, which no client can have.
  *
- * Failure: -EKEYREJECTED and a reason; the attempt is over (state FAILED), there is no second one.
+ * Failure: -EKEYREJECTED and a reason. The attempt is then in state FAILED and stays there.
  */
 #include <ibtrs/words.h>
 #include "ibtrs/logic/auth.h"
@@ -25,7 +26,7 @@
 #define AUTH_LABEL_REQ		"ibtrs auth 1 conn"
 #define AUTH_LABEL_RSP		"ibtrs auth 1 answer"
 #define AUTH_LABEL_MAX		20
-#define AUTH_REQ_FROM		2	/* the CM overwrites what is before it */
+#define AUTH_REQ_FROM		2	/* the CM overwrites the bytes before this offset */
 
 static_assert(sizeof(AUTH_LABEL_SESSION) - 1 == AUTH_LABEL_MAX, "the longest label");
 static_assert(IBTRS_KEY_NAME_LEN == sizeof(((struct ibtrs_wire_auth_hello *)0)->name), "name");
@@ -48,7 +49,7 @@ static int auth_fail(struct ibtrs_auth *a, const struct ibtrs_auth_ops *ops)
 	return -EKEYREJECTED;
 }
 
-/* For a step that has no keys to forget. */
+/* Like auth_fail(), but any keys stay: ibtrs_auth_end() wipes them. */
 static int auth_refuse(struct ibtrs_auth *a, const char **why, const char *text)
 {
 	*why = text;
@@ -59,7 +60,7 @@ static int auth_refuse(struct ibtrs_auth *a, const char **why, const char *text)
 /**
  * ibtrs_auth_end() - forget all keys of an attempt
  * @a: the attempt, in any state
- * @ops: the caller's
+ * @ops: functions of the caller
  */
 void ibtrs_auth_end(struct ibtrs_auth *a, const struct ibtrs_auth_ops *ops)
 {
@@ -70,11 +71,11 @@ void ibtrs_auth_end(struct ibtrs_auth *a, const struct ibtrs_auth_ops *ops)
 /* ---- the client --------------------------------------------------------- */
 
 /**
- * ibtrs_auth_clt_init() - an attempt begins
+ * ibtrs_auth_clt_init() - begin an attempt
  * @a: to fill
  * @req: what the client says in the CM REQ
- * @name: of the key
- * @keys: of that name, one at least
+ * @name: name of the key
+ * @keys: keys of that name, at least one
  */
 void ibtrs_auth_clt_init(struct ibtrs_auth *a, const struct ibtrs_wire_auth_req *req,
 			 const char *name, const struct ibtrs_keys *keys)
@@ -86,7 +87,7 @@ void ibtrs_auth_clt_init(struct ibtrs_auth *a, const struct ibtrs_wire_auth_req 
 }
 
 /**
- * ibtrs_auth_clt_hello() - the server let the connection in: say who we are
+ * ibtrs_auth_clt_hello() - the server accepted the connection: make HELLO
  * @a: state NEW
  * @rsp: private data of the CM REP
  * @len: its length
@@ -111,10 +112,10 @@ int ibtrs_auth_clt_hello(struct ibtrs_auth *a, const void *rsp, size_t len, cons
 }
 
 /**
- * ibtrs_auth_clt_challenge() - has the server the key? Then prove that we have it, too
+ * ibtrs_auth_clt_challenge() - check the server's proof, then make ours
  * @a: state ASKED
- * @ops: the caller's
- * @buf: what came
+ * @ops: functions of the caller
+ * @buf: the message received
  * @len: its length
  * @out: result
  * @why: reason of a refusal
@@ -164,11 +165,12 @@ no_mac:
 /**
  * ibtrs_auth_clt_verdict() - does the server let us in?
  * @a: the attempt
- * @buf: what came
+ * @buf: the message received
  * @len: its length
  * @text: result, %IBTRS_WORDS_LEN bytes: the server's words
  *
- * A server that has found its keys not to match ours says so here, too; the words are its own.
+ * A server that has found that its keys do not match ours also sends this message, with its own
+ * words in @text.
  *
  * Return: 0, or a negative errno.
  */
@@ -185,9 +187,9 @@ int ibtrs_auth_clt_verdict(struct ibtrs_auth *a, const void *buf, size_t len, ch
 /* ---- the server --------------------------------------------------------- */
 
 /**
- * ibtrs_auth_srv_init() - an attempt begins
+ * ibtrs_auth_srv_init() - begin an attempt
  * @a: to fill
- * @req: AUTH_REQ, which ibtrs_auth_req_decode() has understood
+ * @req: AUTH_REQ, which ibtrs_auth_req_decode() has accepted
  * @rsp: what the server says in the CM REP
  */
 void ibtrs_auth_srv_init(struct ibtrs_auth *a, const void *req,
@@ -199,9 +201,9 @@ void ibtrs_auth_srv_init(struct ibtrs_auth *a, const void *req,
 }
 
 /**
- * ibtrs_auth_srv_hello() - who is it?
- * @a: state NEW; a->t.name is the name of the key then
- * @buf: what came
+ * ibtrs_auth_srv_hello() - which key does the client name?
+ * @a: state NEW; on success a->t.name is the name of the key
+ * @buf: the message received
  * @len: its length
  * @why: reason of a refusal
  *
@@ -224,9 +226,9 @@ int ibtrs_auth_srv_hello(struct ibtrs_auth *a, const void *buf, size_t len, cons
 /**
  * ibtrs_auth_srv_challenge() - prove that we have the key
  * @a: state ASKED
- * @ops: the caller's
- * @keys: of the name; those that are not there are random, so that nobody sees which names there
- *	are
+ * @ops: functions of the caller
+ * @keys: keys of the name; missing ones are random bytes, so that no client can find out which
+ *	names exist
  * @nonce: random bytes
  * @out: result
  *
@@ -256,10 +258,10 @@ int ibtrs_auth_srv_challenge(struct ibtrs_auth *a, const struct ibtrs_auth_ops *
 }
 
 /**
- * ibtrs_auth_srv_proof() - has the client the key?
- * @a: state PROVED; a->ks is the session's key after 0
- * @ops: the caller's
- * @buf: what came
+ * ibtrs_auth_srv_proof() - check the client's proof
+ * @a: state PROVED; on success a->ks is the session key
+ * @ops: functions of the caller
+ * @buf: the message received
  * @len: its length
  * @why: reason of a refusal
  *
@@ -323,9 +325,9 @@ static int auth_rsp_mac(const struct ibtrs_auth_ops *ops, const u8 *ks, const vo
 
 /**
  * ibtrs_auth_req_sign() - put a proof into a CONN_REQ
- * @ops: the caller's
+ * @ops: functions of the caller
  * @ks: key of the session
- * @req: complete but for the proof, AUTH among its extensions
+ * @req: complete except for the proof; AUTH is among its extensions
  *
  * Return: 0, or an errno of the HMAC.
  */
@@ -341,10 +343,10 @@ int ibtrs_auth_req_sign(const struct ibtrs_auth_ops *ops, const u8 *ks,
 }
 
 /**
- * ibtrs_auth_req_good() - is a CONN_REQ of a client that has proved the key?
- * @ops: the caller's
+ * ibtrs_auth_req_good() - is a CONN_REQ from a client that has proved the key?
+ * @ops: functions of the caller
  * @ks: key of the session
- * @req: its bytes, which ibtrs_msg_conn_req_decode() has understood
+ * @req: its bytes, which ibtrs_msg_conn_req_decode() has accepted
  */
 bool ibtrs_auth_req_good(const struct ibtrs_auth_ops *ops, const u8 *ks, const void *req)
 {
@@ -357,10 +359,10 @@ bool ibtrs_auth_req_good(const struct ibtrs_auth_ops *ops, const u8 *ks, const v
 
 /**
  * ibtrs_auth_rsp_sign() - put a proof into the answer to a CONN_REQ
- * @ops: the caller's
+ * @ops: functions of the caller
  * @ks: key of the session
  * @req: bytes of the CONN_REQ
- * @rsp: complete but for the proof
+ * @rsp: complete except for the proof
  *
  * Return: 0, or an errno of the HMAC.
  */
@@ -376,11 +378,11 @@ int ibtrs_auth_rsp_sign(const struct ibtrs_auth_ops *ops, const u8 *ks, const vo
 }
 
 /**
- * ibtrs_auth_rsp_good() - is the answer to a CONN_REQ of the server that has the key?
- * @ops: the caller's
+ * ibtrs_auth_rsp_good() - is the answer to a CONN_REQ from the server that has the key?
+ * @ops: functions of the caller
  * @ks: key of the session
  * @req: bytes of the CONN_REQ
- * @rsp: bytes of the answer, which ibtrs_msg_conn_rsp_decode() has understood
+ * @rsp: bytes of the answer, which ibtrs_msg_conn_rsp_decode() has accepted
  */
 bool ibtrs_auth_rsp_good(const struct ibtrs_auth_ops *ops, const u8 *ks, const void *req,
 			 const void *rsp)

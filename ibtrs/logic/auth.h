@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Authentication (protocol.md 8.6): both sides of the exchange, what it is about (the transcript),
- * and the proofs that each connection of a path carries afterwards. Pure: HMAC-SHA-256, comparing
- * in constant time and wiping are given by the caller, randomness is an argument.
+ * Authentication (protocol.md 8.6): both sides of the exchange, the transcript that its MACs cover,
+ * and the proofs that each connection of a path carries afterwards. Pure: the caller provides
+ * HMAC-SHA-256, the comparison in constant time and the wiping; random bytes are arguments.
  */
 #ifndef IBTRS_LOGIC_AUTH_H
 #define IBTRS_LOGIC_AUTH_H
@@ -11,10 +11,10 @@
 #include "ibtrs/proto/wire.h"
 
 /**
- * struct ibtrs_auth_ops - what pure code can not do
+ * struct ibtrs_auth_ops - what the caller does for this pure code
  * @hmac: HMAC-SHA-256 with a key of %IBTRS_KEY_LEN bytes; 0, or an errno
- * @differ: are @len bytes different? In a time that does not depend on where
- * @wipe: forget them, whatever the compiler thinks of it
+ * @differ: do @len bytes differ? The time it takes does not depend on where they differ
+ * @wipe: overwrite @len bytes in a way that the compiler cannot optimize away
  */
 struct ibtrs_auth_ops {
 	int (*hmac)(const u8 *key, const void *data, size_t len, u8 *mac);
@@ -24,11 +24,11 @@ struct ibtrs_auth_ops {
 
 /* The keys of one name: key[0] is the present one, key[1] the next. */
 struct ibtrs_keys {
-	u32 nr;				/* that are there, from key[0] */
+	u32 nr;				/* keys that exist, from key[0] on */
 	u8 key[IBTRS_KEYS_PER_NAME][IBTRS_KEY_LEN];
 };
 
-/* Nothing but bytes: this is what the MACs are about. */
+/* Only bytes, so without padding: the MACs are made over this struct. */
 struct ibtrs_auth_transcript {
 	u8 req[sizeof(struct ibtrs_wire_auth_req) - 2];	/* without what the CM overwrites */
 	u8 rsp[sizeof(struct ibtrs_wire_auth_rsp)];
@@ -40,7 +40,7 @@ static_assert(sizeof(struct ibtrs_auth_transcript) == 238, "transcript");
 
 enum ibtrs_auth_state {
 	IBTRS_AUTH_NEW,
-	IBTRS_AUTH_ASKED,	/* client: HELLO is made; server: it was good, keys are due */
+	IBTRS_AUTH_ASKED,	/* client: HELLO is made; server: HELLO was good, needs keys */
 	IBTRS_AUTH_PROVED,	/* client: PROOF is made; server: CHALLENGE is made */
 	IBTRS_AUTH_IN,		/* both have proved that they have the key */
 	IBTRS_AUTH_FAILED,
@@ -48,8 +48,8 @@ enum ibtrs_auth_state {
 
 /**
  * struct ibtrs_auth - one attempt, seen by one side
- * @keys: of the name; wiped when the attempt has ended
- * @ks: the session key, good in state IN (client: from PROVED on); ibtrs_auth_end() wipes it
+ * @keys: keys of the name; wiped when no step needs them any more
+ * @ks: the session key, valid in state IN (client: from PROVED on); ibtrs_auth_end() wipes it
  */
 struct ibtrs_auth {
 	enum ibtrs_auth_state state;
@@ -60,7 +60,7 @@ struct ibtrs_auth {
 
 void ibtrs_auth_end(struct ibtrs_auth *a, const struct ibtrs_auth_ops *ops);
 
-/* The client, in this order. */
+/* The client calls these in this order. */
 void ibtrs_auth_clt_init(struct ibtrs_auth *a, const struct ibtrs_wire_auth_req *req,
 			 const char *name, const struct ibtrs_keys *keys);
 int ibtrs_auth_clt_hello(struct ibtrs_auth *a, const void *rsp, size_t len, const u8 *nonce,
@@ -70,7 +70,7 @@ int ibtrs_auth_clt_challenge(struct ibtrs_auth *a, const struct ibtrs_auth_ops *
 			     const char **why);
 int ibtrs_auth_clt_verdict(struct ibtrs_auth *a, const void *buf, size_t len, char *text);
 
-/* The server, in this order. */
+/* The server calls these in this order. */
 void ibtrs_auth_srv_init(struct ibtrs_auth *a, const void *req,
 			 const struct ibtrs_wire_auth_rsp *rsp);
 int ibtrs_auth_srv_hello(struct ibtrs_auth *a, const void *buf, size_t len, const char **why);

@@ -9,7 +9,10 @@ static int refuse(const char **why, const char *text)
 	return -EPROTO;
 }
 
-/* Does slot | offset fit the immediate, and the index of a descriptor too (spec M3)? */
+/*
+ * Do a number below @n and an offset in a chunk fit the immediate together (spec M3)? @n is the
+ * number of slots, or of descriptors.
+ */
 static bool chunkmap_fits_imm(u32 n, u32 chunk_size)
 {
 	return ibtrs_bits(n) + ibtrs_bits(chunk_size) <= IBTRS_IMM_PAYLOAD_BITS;
@@ -68,7 +71,7 @@ int ibtrs_chunkmap_build(const struct ibtrs_wire_desc *desc, u32 sg_cnt,
  * @queue_depth: chunks
  * @chunks_per_mr_max: what one MR of the device can take
  *
- * All MRs have the same number of chunks, clients refuse anything else.
+ * All MRs have the same number of chunks, because clients refuse anything else.
  *
  * Return: number of MRs, 0 when not even one chunk fits an MR.
  */

@@ -20,8 +20,8 @@ struct ibtrs_chunk {
 int ibtrs_chunkmap_build(const struct ibtrs_wire_desc *desc, u32 sg_cnt,
 			 const struct ibtrs_limits *l, struct ibtrs_chunk *map, const char **why);
 /*
- * Server side: how many MRs of how many chunks each: the smallest count that divides @queue_depth
- * with at most @chunks_per_mr_max chunks per MR (M4).
+ * Server side: the number of MRs for @queue_depth chunks. It is the smallest number that divides
+ * @queue_depth and gives each MR at most @chunks_per_mr_max chunks (M4).
  */
 u32 ibtrs_chunkmap_mr_count(u32 queue_depth, u32 chunks_per_mr_max);
 

@@ -5,10 +5,10 @@
  * ibtrs_fence_arrive() - a request has arrived for a slot
  * @s: the slot, under the caller's lock
  * @fence: the request carries a token
- * @token: counts only with @fence
+ * @token: ignored without @fence
  *
- * Return: what to do with it; @s then holds the token, unless it is stale or too far ahead, and,
- * for %IBTRS_FENCE_RUN, runs.
+ * Return: what to do with the request. @s then holds the token, unless the token is stale or too
+ * far ahead. For %IBTRS_FENCE_RUN the slot is marked as running.
  */
 enum ibtrs_fence_verdict ibtrs_fence_arrive(struct ibtrs_fence_slot *s, bool fence, u64 token)
 {
@@ -33,9 +33,9 @@ enum ibtrs_fence_verdict ibtrs_fence_arrive(struct ibtrs_fence_slot *s, bool fen
  * @token: the parked request's
  * @path_up: the parked request's path can still carry its reply
  *
- * A parked request whose token is no longer the newest was overtaken: a later one replaced it in
- * the parking place, or was refused there because its own path went away. It must not run
- * (docs/design.md, law L7).
+ * A parked request whose token is no longer the newest was overtaken by a later request. That later
+ * request took the parking place, or was refused there because its own path went away. The
+ * overtaken request must not run (docs/design.md, law L7).
  *
  * Return: true if the parked request runs now.
  */
@@ -48,13 +48,15 @@ bool ibtrs_fence_end(struct ibtrs_fence_slot *s, bool fence, bool parked, u64 to
 /**
  * ibtrs_fence_behind() - what to answer a request that is not executed
  * @s: the slot, under the caller's lock
- * @fence: it carries a token
- * @token: counts only with @fence
+ * @fence: the request carries a token
+ * @token: ignored without @fence
  *
- * A client that counts by one is never behind, unless somebody else counts in its name. It has to
- * learn how far, else that would keep its slot from it (ibtrs_fence_catch_up()).
+ * A client that counts by one is never behind, unless somebody else sends requests in its name.
+ * Then the client must learn how far it is behind, or it could not use the slot any more
+ * (ibtrs_fence_catch_up()).
  *
- * Return: a negative number, of the errnos or below them.
+ * Return: -ESTALE without @fence, else a negative number that is no errno
+ * (ibtrs_fence_is_behind()).
  */
 int ibtrs_fence_behind(const struct ibtrs_fence_slot *s, bool fence, u64 token)
 {
@@ -68,12 +70,13 @@ int ibtrs_fence_behind(const struct ibtrs_fence_slot *s, bool fence, u64 token)
  * @token: of the request that was answered, the latest of its slot
  * @err: the answer
  *
- * A number that was too small by n, with 2^(b-1) < n <= 2^b, is raised by 2^(b-1) and by as much as
- * a server takes. So the next one is never too far ahead, and what it is still behind by halves
- * each time: the number of answers that it takes is not that of requests which somebody else has
- * sent. The counter only grows: what was overtaken stays so.
+ * If @token was behind by n, the answer gives b with 2^(b-1) < n <= 2^b. The counter is raised by
+ * 2^(b-1) plus the largest step that a server accepts. So the next token is never too far ahead,
+ * and each answer at least halves the distance that is left. The client therefore catches up after
+ * a few answers, however many requests somebody else has sent. The counter only grows, so a request
+ * that was overtaken stays overtaken.
  *
- * Return: the counter; the next submission has one more.
+ * Return: the counter; the token of the next submission is larger by one.
  */
 u64 ibtrs_fence_catch_up(u64 token, int err)
 {

@@ -2,8 +2,8 @@
 #include "ibtrs/logic/homes.h"
 
 /*
- * With less than so many slots a home is shared. A CPU that needs more than its home has looks at
- * one home after the other, so there are not many.
+ * CPUs share a home if a home of their own would have fewer slots than this. A CPU whose home is
+ * empty searches the other homes one after the other, so there must not be too many homes.
  */
 #define HOMES_SLOTS_MIN	8
 
@@ -20,8 +20,8 @@ static u32 homes_gcd(u32 a, u32 b)
 }
 
 /*
- * About the golden ratio: CPUs that are busy are often neighbours, so a borrower looks far away
- * first, and each CPU somewhere else.
+ * About @nr divided by the golden ratio (5/8). Busy CPUs are often neighbours, so a CPU that
+ * borrows a slot looks far away first, and each CPU looks somewhere else.
  */
 static u32 homes_step(u32 nr)
 {
@@ -34,12 +34,12 @@ static u32 homes_step(u32 nr)
 
 /**
  * ibtrs_homes_plan() - divide the slots among the CPUs
- * @h: set
- * @slots: how many, not 0
- * @cpus: how many may ask for one, not 0
+ * @h: to fill
+ * @slots: number of slots, not 0
+ * @cpus: number of CPUs that may take slots, not 0
  *
- * One home for each CPU if there are enough slots, else as many as have HOMES_SLOTS_MIN slots each.
- * None is empty.
+ * There is at most one home for each CPU. There are fewer homes if each would have fewer than
+ * HOMES_SLOTS_MIN slots. No home is empty.
  */
 void ibtrs_homes_plan(struct ibtrs_homes *h, u32 slots, u32 cpus)
 {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "ibtrs/logic/mpath.h"
 
-#define TRIED_BITS	128u	/* of the caller's mask */
+#define TRIED_BITS	128u	/* in the caller's mask */
 
 /**
  * ibtrs_mpath_next() - the path whose turn it is
  * @cursor: the path that was used last; may lie outside a set that shrank
  * @n: number of paths
- * @tried: paths that are out of the question
+ * @tried: mask of the paths that must not be chosen
  *
  * Return: an index, or -1.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Whose turn it is to carry a request (spec A.21), and the words of a policy. Which path has the
- * least to do is seen where that is counted, client/pathset.c.
+ * Which path is next in a round robin (spec A.21), and the names of the policies. The other
+ * policies are in client/pathset.c, next to the counters that they compare.
  */
 #ifndef IBTRS_LOGIC_MPATH_H
 #define IBTRS_LOGIC_MPATH_H

@@ -5,18 +5,18 @@
 #define DO(what)	IBTRS_PATH_DO_##what
 
 /*
- * What the columns guarantee, in whatever order events arrive:
+ * What the table guarantees, in whatever order events arrive:
  *
- * - a teardown runs exactly in BREAKING and CLOSING, is started once on the way in, and only
- *   DRAINED leads out;
- * - an attempt runs exactly in CONNECTING, so READY counts nowhere else;
- * - the timer is armed exactly in WAITING;
- * - the path is published exactly in UP: each UP is followed by one DOWN;
- * - from every state CLOSE and DRAINED lead to CLOSED.
+ * - a teardown runs in BREAKING and CLOSING and in no other state; it is started once on the way
+ *   in, and only DRAINED leads to a state without a teardown;
+ * - an attempt runs in CONNECTING and in no other state, so READY is ignored elsewhere;
+ * - the timer is armed in WAITING and in no other state;
+ * - the path is published in UP and in no other state: each UP is followed by one DOWN;
+ * - from every state CLOSE leads to CLOSED, after DRAINED if a teardown is needed.
  *
- * RETRY is apart from CONNECT because the timer may fire, and a port may come up, in the moment
- * when CLOSE is already pending: CLOSE goes first, and the RETRY that follows must not start a
- * closed path again.
+ * RETRY is not the same event as CONNECT, because the timer may fire, or a port may come up, while
+ * CLOSE is already pending. CLOSE is handled first, and the RETRY after it must not start the
+ * closed path again, as CONNECT would.
  */
 static const struct ibtrs_path_step path_sm[IBTRS_PATH_STATES][IBTRS_PATH_EVENTS] = {
 	[IBTRS_PATH_IDLE] = {
@@ -58,8 +58,8 @@ static const struct ibtrs_path_step path_sm[IBTRS_PATH_STATES][IBTRS_PATH_EVENTS
  * @s: state of the path
  * @ev: what happened
  *
- * Return: the next state and what has to be done now; an event without meaning in @s leaves the
- * state and asks for nothing.
+ * Return: the next state and the actions to do now. An event that has no entry in state @s keeps
+ * the state and has no actions.
  */
 struct ibtrs_path_step ibtrs_path_sm_step(enum ibtrs_path_state s, enum ibtrs_path_event ev)
 {

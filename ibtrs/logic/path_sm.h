@@ -10,7 +10,7 @@
 #include <ibtrs/pure.h>
 
 enum ibtrs_path_state {
-	IBTRS_PATH_IDLE,	/* never connected, or closed by hand and not yet reconnected */
+	IBTRS_PATH_IDLE,	/* never connected */
 	IBTRS_PATH_CONNECTING,
 	IBTRS_PATH_UP,
 	IBTRS_PATH_BREAKING,	/* teardown runs, will reconnect */
@@ -26,10 +26,10 @@ enum ibtrs_path_event {
 	IBTRS_PATH_EV_FAIL,	/* anything that makes the connection useless */
 	IBTRS_PATH_EV_DRAINED,	/* teardown finished */
 	IBTRS_PATH_EV_READY,	/* handshake finished */
-	/* somebody wants it: first connect, sysfs reconnect; revives a closed path */
+	/* first connect, or a reconnect in sysfs; also starts a closed path again */
 	IBTRS_PATH_EV_CONNECT,
 	IBTRS_PATH_EV_GIVE_UP,	/* attempts exhausted */
-	/* timer, link came up: ends a wait, means nothing to a path that was closed meanwhile */
+	/* the timer fired or a link came up: ends a wait; ignored in CLOSED */
 	IBTRS_PATH_EV_RETRY,
 	IBTRS_PATH_EVENTS
 };
@@ -41,13 +41,13 @@ enum {	/* actions, executed in the order of their bits */
 	IBTRS_PATH_DO_ARM	= 0x08,	/* start the reconnect timer */
 	IBTRS_PATH_DO_CONNECT	= 0x10,	/* start one attempt; READY or FAIL will be posted */
 	IBTRS_PATH_DO_UP	= 0x20,	/* publish, start heartbeats, tell the session */
-	IBTRS_PATH_DO_CLOSED	= 0x40,	/* whoever waits for the end is told */
+	IBTRS_PATH_DO_CLOSED	= 0x40,	/* wake those who wait for the end */
 };
 
 struct ibtrs_path_step {
 	enum ibtrs_path_state state;	/* the next one */
 	unsigned int actions;
-	bool taken;			/* false: the event means nothing in this state */
+	bool taken;			/* false: the event is ignored in this state */
 };
 
 struct ibtrs_path_step ibtrs_path_sm_step(enum ibtrs_path_state s, enum ibtrs_path_event ev);

@@ -20,9 +20,9 @@ u32 ibtrs_patience_ms(const struct ibtrs_patience *p)
 }
 
 /*
- * An attempt that began in the dark ends soon, so that the next one finds the link that came back.
- * Until the neighbour table notices a dark link, it looks like a server that has become slow, which
- * some attempts allow for.
+ * An attempt that began while the link was down must end soon, so that the next attempt can use the
+ * link when it is back. Until the neighbour table notices that the link is down, the link looks
+ * like a server that has become slow. So some attempts wait long enough for a slow server.
  */
 u32 ibtrs_patience_first_ms(const struct ibtrs_patience *p)
 {

@@ -19,7 +19,7 @@ int ibtrs_quota_path(const struct ibtrs_quota_max *max, const struct ibtrs_quota
 	return 0;
 }
 
-/* @have is never more than the limit by a lot, so nothing wraps. */
+/* Nothing wraps: @limit - @more is computed only if @more is not above @limit. */
 static bool quota_fits(u64 have, u64 more, u64 limit)
 {
 	return more <= limit && have <= limit - more;

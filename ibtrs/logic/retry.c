@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * When a path is tried again, and how much it is trusted (decision 11; the rules stand in retry.h).
+ * When a path is tried again, and how much it is trusted (decision 11; retry.h has the rules).
  *
- * Called by ibtrs/client/path_run.c, whose path work owns the record. Nothing here fails, and
- * nothing here knows a clock.
+ * Called by ibtrs/client/path_run.c, whose path work owns the record. Nothing here can fail, and
+ * the time is always an argument.
  */
 #include "ibtrs/logic/retry.h"
 
-/* What a loss, or an attempt that failed for this reason, says about the path. */
+/* How many marks a path gets for a loss, or for a failed attempt, with this errno. */
 static u32 retry_marks_for(int err)
 {
 	switch (err) {
 	case -ETIMEDOUT:
-		/* silence: heartbeats, a send queue, a message that was repeated in vain */
-	case -EMSGSIZE:		/* the probe of full size */
+		/* no answer: missed heartbeats, a stuck send queue, a message repeated in vain */
+	case -EMSGSIZE:		/* the probe of full size failed */
 		return 2;
-	case -ECONNABORTED:	/* somebody here wanted it */
+	case -ECONNABORTED:	/* this host ended it */
 		return 0;
 	default:
 		return 1;
@@ -29,8 +29,8 @@ static void retry_add(struct ibtrs_retry *r, u32 marks)
 }
 
 /*
- * Marks are few: subtracting is cheaper than a division of 64-bit numbers, which 32-bit kernels do
- * not have.
+ * There are few marks, so a loop that subtracts is cheaper than a division of 64-bit numbers, which
+ * 32-bit kernels do not have.
  */
 static u32 retry_marks(const struct ibtrs_retry *r, u64 now_ms)
 {
@@ -59,7 +59,7 @@ void ibtrs_retry_up(struct ibtrs_retry *r, u64 now_ms)
 }
 
 /**
- * ibtrs_retry_lost() - a path that was up is not any more
+ * ibtrs_retry_lost() - a path that was up is lost
  * @r: of the path
  * @err: why, a negative errno
  * @now_ms: milliseconds
@@ -76,8 +76,8 @@ void ibtrs_retry_lost(struct ibtrs_retry *r, int err, u64 now_ms)
  * @r: of the path
  * @err: why
  *
- * A server that cannot be reached says nothing about how the path behaves under load: only a failed
- * probe of full size is marked.
+ * If a server cannot be reached, this says nothing about how the path behaves under load. So only a
+ * failed probe of full size adds marks.
  *
  * Return: false if the server was still busy with the last incarnation (law L9), which is no
  * failure.
@@ -97,7 +97,8 @@ bool ibtrs_retry_failed(struct ibtrs_retry *r, int err)
  * ibtrs_retry_forgive() - the last path of the session is lost
  * @r: of any of its paths
  *
- * What befalls all paths is the fault of none, and marks only compare a path with the others.
+ * If all paths are lost, no single path is to blame. Marks only compare a path with the others, so
+ * the caller removes them from each path.
  */
 void ibtrs_retry_forgive(struct ibtrs_retry *r)
 {
@@ -110,11 +111,11 @@ bool ibtrs_retry_marginal(const struct ibtrs_retry *r, u64 now_ms)
 }
 
 /**
- * ibtrs_retry_first_again() - is the first connect to wait for another attempt?
+ * ibtrs_retry_first_again() - should the first connect wait for another attempt?
  * @r: of the path, which has just failed
  * @err: why
  *
- * -ECONNRESET is how an in-kernel server says that it still takes the previous attempt apart.
+ * -ECONNRESET means that an in-kernel server is still tearing down the previous attempt.
  */
 bool ibtrs_retry_first_again(const struct ibtrs_retry *r, int err)
 {
@@ -138,9 +139,9 @@ static u32 retry_rest_ms(u32 marks)
  * @ask: the circumstances
  * @rnd: 32 random bits
  *
- * Only what has just been found out makes a path rest, by a loss or by a probe: attempts that fail
- * in the dark follow each other as ever, so that the path is used soon after the light is back.
- * The last path never rests.
+ * A path rests only right after a loss or a failed probe of full size, since only these say
+ * something new about it. Attempts that fail while the link is down follow each other with the
+ * usual delays, so that the path is used soon after the link is back. The last path never rests.
  */
 struct ibtrs_retry_answer ibtrs_retry_next(const struct ibtrs_retry *r,
 					   const struct ibtrs_backoff *b,
@@ -151,8 +152,9 @@ struct ibtrs_retry_answer ibtrs_retry_next(const struct ibtrs_retry *r,
 	struct ibtrs_backoff rest = *b;
 
 	/*
-	 * Neither the tries of a first connect count, nor a server that still takes the last
-	 * incarnation apart (law L9).
+	 * The limit does not apply to the attempts of a first connect, nor while the server is
+	 * still tearing down the last incarnation (law L9), nor if an administrator reconnects the
+	 * path.
 	 */
 	if (ask->max >= 0 && r->attempt >= (u32)ask->max && ask->first_done && ask->err != -EBUSY &&
 	    !ask->by_hand) {
@@ -168,7 +170,7 @@ struct ibtrs_retry_answer ibtrs_retry_next(const struct ibtrs_retry *r,
 		answer.rest = true;
 		return answer;
 	}
-	/* An attempt that ran out of time has done its waiting. */
+	/* An attempt that timed out has waited long enough already. */
 	if (ask->hurry || (ask->err == -ETIMEDOUT && ask->wanted))
 		return answer;
 	answer.wait_ms = ibtrs_backoff_ms(b, r->attempt ? r->attempt - 1 : 0, ask->wanted, rnd);

@@ -3,13 +3,13 @@
 
 /* a link that moves less than 4 MiB in an interval is as good as dead */
 #define SQWATCH_FLOOR_SHIFT	22
-/* no more intervals than that for bytes: a queue that only seems full must be found too */
+/* at most so many intervals for @bytes, so that a dead queue that only seems full is found, too */
 #define SQWATCH_FLOOR_MAX	30
 
 /**
- * ibtrs_sqwatch_patience() - how many silent looks are no bad sign
+ * ibtrs_sqwatch_patience() - how many silent looks are tolerated
  * @misses: heartbeats that may be missed
- * @bytes: that may be on their way
+ * @bytes: bytes that may be in flight
  */
 u32 ibtrs_sqwatch_patience(u32 misses, u64 bytes)
 {
@@ -25,11 +25,11 @@ u32 ibtrs_sqwatch_patience(u32 misses, u64 bytes)
  * @w: what earlier looks saw
  * @out: something was posted that must complete
  * @seen: something completed since the last look, a probe included
- * @probing: a probe is out already
+ * @probing: a probe is posted and has not completed
  * @patience: silent looks before the queue counts as dead
  *
- * Return: what to do. A probe that could not be posted, the queue being full, is asked for again at
- * the next look.
+ * Return: what to do. If the queue is full and the caller cannot post the probe, the next look asks
+ * for it again.
  */
 enum ibtrs_sqwatch_verdict ibtrs_sqwatch_look(struct ibtrs_sqwatch *w, bool out, bool seen,
 					      bool probing, u32 patience)

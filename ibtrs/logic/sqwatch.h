@@ -14,18 +14,19 @@ enum ibtrs_sqwatch_verdict {
 	IBTRS_SQWATCH_DEAD,
 };
 
-/* @silent: looks in a row at something out and nothing completed */
+/* @silent: looks in a row at which something was posted and nothing had completed */
 struct ibtrs_sqwatch {
 	u32 silent;
 };
 
 /*
- * How many silent looks are no bad sign: missed heartbeats, and the time that @bytes need at least.
+ * How many silent looks are tolerated: the heartbeats that may be missed, and the intervals that
+ * @bytes need on a very slow link.
  */
 u32 ibtrs_sqwatch_patience(u32 misses, u64 bytes);
 /*
- * @out: something was posted that must complete. @seen: something did, since the last look.
- * @probing: a probe is out.
+ * @out: something was posted that must complete. @seen: something completed since the last look.
+ * @probing: a probe is posted and has not completed.
  */
 enum ibtrs_sqwatch_verdict ibtrs_sqwatch_look(struct ibtrs_sqwatch *w, bool out, bool seen,
 					      bool probing, u32 patience);

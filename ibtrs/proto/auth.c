@@ -2,8 +2,8 @@
 /*
  * Codec of the messages of authentication (protocol.md 8.6). Pure.
  *
- * A length other than the message's is a refusal: these messages are ours alone, and nothing pads
- * them but the connection manager, which pads the private data.
+ * A message of any other length is refused, because nothing pads these messages. The exception is
+ * the private data of the connection manager, which may be padded.
  */
 #include <ibtrs/key.h>
 #include <ibtrs/words.h>
@@ -19,7 +19,7 @@ static bool auth_no(const char **why, const char *text)
 	return false;
 }
 
-/* Copies a message of exactly that length and type. */
+/* Copies the message to @w. False if its length is not @size or its type is not @type. */
 static bool auth_take(void *w, size_t size, const void *buf, size_t len, u16 type)
 {
 	__le16 t;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The messages of a connection that brings a proof (protocol.md 8.6). Decoders return true, or a
- * reason; what they are about is logic/auth's.
+ * The messages of a connection on which client and server prove that they have a key (protocol.md
+ * 8.6). Decoders return true, or false and a reason. logic/auth decides what the messages mean.
  */
 #ifndef IBTRS_PROTO_AUTH_H
 #define IBTRS_PROTO_AUTH_H
@@ -18,20 +18,20 @@ struct ibtrs_auth_req {
 	u8 session_uuid[IBTRS_UUID_LEN];
 };
 
-/* Does a CM REQ bring AUTH_REQ? Else it is a CONN_REQ, or nothing. */
+/* Is the private data of a CM REQ an AUTH_REQ? If not, it is a CONN_REQ, or not ours. */
 bool ibtrs_auth_req_is(const void *buf, size_t len);
 void ibtrs_auth_req_encode(struct ibtrs_wire_auth_req *w, const struct ibtrs_auth_req *m);
-/* @m->ext counts after a refusal, too. */
+/* @m->ext is valid after a refusal, too. */
 bool ibtrs_auth_req_decode(const void *buf, size_t len, struct ibtrs_auth_req *m,
 			   const char **why);
 void ibtrs_auth_rsp_encode(struct ibtrs_wire_auth_rsp *w);
 bool ibtrs_auth_rsp_decode(const void *buf, size_t len, const char **why);
 
 void ibtrs_auth_hello_encode(struct ibtrs_wire_auth_hello *w, const char *name, const u8 *nonce);
-/* @w->name ends with a NUL and holds nothing but a name. */
+/* After true, @w->name is a valid name and ends with a NUL. */
 bool ibtrs_auth_hello_decode(const void *buf, size_t len, struct ibtrs_wire_auth_hello *w,
 			     const char **why);
-/* @macs: both, one behind the other. */
+/* @macs: the two MACs, one behind the other. */
 void ibtrs_auth_challenge_encode(struct ibtrs_wire_auth_challenge *w, const u8 *nonce,
 				 const void *macs);
 bool ibtrs_auth_challenge_decode(const void *buf, size_t len, struct ibtrs_wire_auth_challenge *w,
@@ -41,9 +41,12 @@ void ibtrs_auth_proof_encode(struct ibtrs_wire_auth_proof *w, u16 which, const u
 bool ibtrs_auth_proof_decode(const void *buf, size_t len, struct ibtrs_wire_auth_proof *w,
 			     const char **why);
 void ibtrs_auth_verdict_encode(struct ibtrs_wire_auth_verdict *w, int err, const char *text);
-/* Is it one? What it says, ibtrs_auth_verdict_decode() tells. */
+/* Is the message a verdict? ibtrs_auth_verdict_decode() returns what it says. */
 bool ibtrs_auth_verdict_is(const void *buf, size_t len);
-/* 0, or a negative errno and words, %IBTRS_WORDS_LEN bytes, printable and terminated. */
+/*
+ * Return: 0 or a negative errno. @text: result, the words of the server, %IBTRS_WORDS_LEN bytes,
+ * printable and terminated.
+ */
 int ibtrs_auth_verdict_decode(const void *buf, size_t len, char *text);
 
 #endif

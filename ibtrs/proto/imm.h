@@ -59,7 +59,9 @@ static inline u32 ibtrs_imm_req_off(u32 imm, unsigned int off_bits)
 	return imm & ((1u << off_bits) - 1);
 }
 
-/* @err: 0 or negative errno; what does not fit 9 bits, or would arrive as success, becomes -EIO. */
+/*
+ * @err: 0 or negative errno; a positive number, or one that needs more than 9 bits, becomes -EIO.
+ */
 static inline u32 ibtrs_imm_rsp(enum ibtrs_imm_type type, u32 slot, int err)
 {
 	u32 e = err > 0 ? EIO : 0u - (u32)err;

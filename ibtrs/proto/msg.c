@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Codec of the messages that make a path: CONN_REQ, CONN_RSP, INFO_REQ, INFO_RSP (spec A.4 .. A.9,
- * F.1). Requests are msg_io.c's.
+ * F.1). The codec of requests is in msg_io.c.
  *
  * Called by client and server handshakes; no state, no locks, any context.
  *
@@ -9,10 +9,10 @@
  * headers inside a chunk have no alignment, and a byte that is looked at twice must not change in
  * between. Length is checked before anything else.
  *
- * On refusal: a negative errno and a reason for the log; what the caller does with it (reject,
- * reply, close the path) stands at each declaration in msg.h. Numbers are refused only if they
- * cannot be worked with; bits and bytes that are reserved are ignored, except CONN_RSP.flags, where
- * an unknown bit would mean a mode of operation that this code does not know.
+ * On refusal a decoder returns a negative errno and a reason for the log. The declaration in msg.h
+ * says what the caller then does (reject, reply, close the path). Numbers are refused only if they
+ * cannot be worked with. Reserved bits and bytes are ignored, except in CONN_RSP.flags, where an
+ * unknown bit would mean a mode of operation that this code does not know.
  */
 #include <ibtrs/words.h>
 #include "ibtrs/proto/imm.h"
@@ -36,7 +36,7 @@ static bool version_ok(__le16 version)
  * @w: to fill
  * @m: what to say
  *
- * Without an extension to offer, every byte is that of RTRS 2.0.
+ * If @m offers no extension, every byte is as in RTRS 2.0.
  */
 void ibtrs_msg_conn_req_encode(struct ibtrs_wire_conn_req *w, const struct ibtrs_conn_req *m)
 {
@@ -57,7 +57,7 @@ void ibtrs_msg_conn_req_encode(struct ibtrs_wire_conn_req *w, const struct ibtrs
 }
 
 /**
- * ibtrs_msg_conn_req_decode() - a client knocks
+ * ibtrs_msg_conn_req_decode() - decode the connection request of a client
  * @buf: private data of a CM REQ
  * @len: its length; longer than the message when the transport pads it
  * @max_cons: connections that a path may have
@@ -101,7 +101,7 @@ int ibtrs_msg_conn_req_decode(const void *buf, size_t len, u32 max_cons, struct 
 /**
  * ibtrs_msg_conn_rsp_encode() - private data of a CM REP or REJ
  * @w: to fill
- * @m: what to say; with @m->err set nothing else is said
+ * @m: what to encode; if @m->err is set, only the error is encoded
  */
 void ibtrs_msg_conn_rsp_encode(struct ibtrs_wire_conn_rsp *w, const struct ibtrs_conn_rsp *m)
 {
@@ -125,7 +125,7 @@ void ibtrs_msg_conn_rsp_encode(struct ibtrs_wire_conn_rsp *w, const struct ibtrs
 	}
 }
 
-/* E-34, E-35, M3: can this client live with what the server offers? */
+/* E-34, E-35, M3: can this client work with the numbers that the server announces? */
 static int conn_rsp_check(const struct ibtrs_conn_rsp *m, u32 flags, const char **why)
 {
 	u32 chunk;
@@ -152,8 +152,8 @@ static int conn_rsp_check(const struct ibtrs_conn_rsp *m, u32 flags, const char 
  * ibtrs_msg_conn_rsp_decode() - the server's answer to one connection request
  * @buf: private data of a CM REP (or REJ)
  * @len: its length
- * @reject: it came with a REJ
- * @cid0: it answers the first connection of a path, whose numbers rule
+ * @reject: the answer came in a REJ
+ * @cid0: it answers cid 0, whose numbers are valid for the path and are checked
  * @m: result
  * @why: reason of a refusal
  *
@@ -194,13 +194,13 @@ int ibtrs_msg_conn_rsp_decode(const void *buf, size_t len, bool reject, bool cid
 }
 
 /**
- * ibtrs_msg_name_check() - may a session be called that?
+ * ibtrs_msg_name_check() - is this a valid name of a session?
  * @name: text, not NUL terminated
  * @len: its length
  * @why: reason of a refusal
  *
- * The name becomes a directory in sysfs on both sides and a path component on the server, and
- * stands in the log as it is.
+ * The name becomes a directory in sysfs on both sides and a path component on the server, and is
+ * written to the log as it is.
  *
  * Return: 0 or -EINVAL.
  */
@@ -239,7 +239,7 @@ void ibtrs_msg_info_req_encode(struct ibtrs_wire_info_req *w, const char *name)
 }
 
 /**
- * ibtrs_msg_info_req_decode() - the client says its name
+ * ibtrs_msg_info_req_decode() - decode the session name from the client
  * @buf: received message, the caller's own
  * @len: bytes received
  * @name: the name, inside @buf, NUL terminated
@@ -297,11 +297,11 @@ void ibtrs_msg_info_rsp_encode(struct ibtrs_wire_info_rsp *w, const struct ibtrs
 }
 
 /**
- * ibtrs_msg_info_rsp_decode() - the server shows its chunks
+ * ibtrs_msg_info_rsp_decode() - decode the list of chunks from the server
  * @buf: received message
  * @len: bytes received
  * @sg_cnt: descriptors that follow the 8-byte head, all of them within @len
- * @life: of the session, for a path with FENCE; else anything
+ * @life: life of the session; has a meaning only on a path with FENCE
  * @why: reason of a refusal
  *
  * Return: 0 or -EPROTO.

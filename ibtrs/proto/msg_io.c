@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Codec of requests and of the keys that go with their replies (spec A.10 .. A.14, F.2). How peers
- * are read, and what a refusal means, stands in msg.c.
+ * Codec of requests and of the keys that go with their replies (spec A.10 .. A.14, F.2). msg.c says
+ * how the bytes of a peer are read, and what a refusal means.
  *
  * Called by the client's request path (encode) and the server's receive path (decode); no state, no
  * locks, any context.
@@ -79,7 +79,8 @@ size_t ibtrs_msg_read_encode(void *buf, bool fence, u16 usr_len, u64 token, bool
 }
 
 /*
- * What a read says beyond the common part; everything it finds is in @h before anything is refused.
+ * Decodes what a read has beyond the common part. The token and the descriptor are in @h before a
+ * check of the descriptor refuses, so that the caller can reply.
  */
 static int io_decode_read(const u8 *buf, size_t len, const struct ibtrs_limits *l,
 			  struct ibtrs_io_hdr *h, const char **why)
@@ -116,7 +117,7 @@ static int io_decode_read(const u8 *buf, size_t len, const struct ibtrs_limits *
  * @len: bytes in @buf
  * @off: from the immediate
  * @l: numbers of the path
- * @h: result; whole only if 0 is returned, see msg.h for -EINVAL
+ * @h: result; complete only if 0 is returned, see msg.h for -EINVAL
  * @why: reason of a refusal
  *
  * Return: 0, -EPROTO (close the path) or -EINVAL (reply with the error).

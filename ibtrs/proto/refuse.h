@@ -2,7 +2,10 @@
 #ifndef IBTRS_PROTO_REFUSE_H
 #define IBTRS_PROTO_REFUSE_H
 
-/* The end of a decoder: the reason, for who asks for one, and the errno. */
+/*
+ * A decoder ends with this when it refuses: sets @why, if the caller wants a reason, and returns
+ * @err.
+ */
 static inline int refuse(const char **why, const char *text, int err)
 {
 	if (why)

@@ -2,8 +2,8 @@
 /*
  * Refusals with words (F.1, extension WORDS): in the CM REJ, and in place of INFO_RSP. Pure.
  *
- * The last byte of a text is its end, whatever a peer puts there: what is received can be sent as
- * it is.
+ * The last byte of a text is its terminator: decoders ignore what a peer put there. So a text that
+ * was received fits unchanged into a message of the same kind.
  */
 #include <ibtrs/words.h>
 #include "ibtrs/proto/msg.h"
@@ -19,7 +19,7 @@ static const u8 refused_ext_magic[4] = { 'I', 'B', 'T', 'X' };
  * @ext: what the client offered
  * @text: why, in words
  *
- * To a client that did not offer WORDS every byte is that of RTRS 2.0.
+ * For a client that did not offer WORDS, every byte is as in RTRS 2.0 and @text is not sent.
  *
  * Return: length of the message.
  */
@@ -44,7 +44,7 @@ size_t ibtrs_msg_conn_refused_encode(struct ibtrs_wire_conn_refused *w, int err,
  * @len: its length
  * @text: result, %IBTRS_WORDS_LEN bytes, printable and terminated
  *
- * Return: true if there are any.
+ * Return: true if the refusal has words.
  */
 bool ibtrs_msg_conn_refused_words(const void *buf, size_t len, char *text)
 {
@@ -75,13 +75,13 @@ void ibtrs_msg_info_refused_encode(struct ibtrs_wire_info_refused *w, int err, c
 }
 
 /**
- * ibtrs_msg_info_refused_decode() - is the answer to INFO_REQ a refusal (E-51)?
+ * ibtrs_msg_info_refused_decode() - decode a refusal in place of INFO_RSP (E-51)
  * @buf: answer, where WORDS was accepted
  * @len: its length
- * @err: result, a negative errno in any case
+ * @err: result, always a negative errno, if true is returned
  * @text: result, %IBTRS_WORDS_LEN bytes, printable and terminated
  *
- * Return: false: it is none, go on with ibtrs_msg_info_rsp_decode().
+ * Return: true: the answer is a refusal. false: it is not, go on with ibtrs_msg_info_rsp_decode().
  */
 bool ibtrs_msg_info_refused_decode(const void *buf, size_t len, int *err, char *text)
 {

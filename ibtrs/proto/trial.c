@@ -4,7 +4,7 @@
 /**
  * ibtrs_trial_encode() - the message that stands behind the data of a trial
  * @w: result
- * @desc: where the server is to write the data; as long as they are
+ * @desc: where the server shall write the data back; as long as the data
  */
 void ibtrs_trial_encode(struct ibtrs_wire_trial *w, const struct ibtrs_desc *desc)
 {

@@ -12,7 +12,7 @@
 #define IBTRS_MAGIC		0x1bbd
 #define IBTRS_PROTO_VER		0x0200
 #define IBTRS_PROTO_MAJOR	2
-#define IBTRS_SERVICE_QD	512	/* requests cid 0 is dimensioned for */
+#define IBTRS_SERVICE_QD	512	/* cid 0 is sized for this many requests */
 #define IBTRS_MIN_CHUNK		8192
 /* our own bound on the max_hdr_size that a peer may announce (E-34) */
 #define IBTRS_MAX_HDR		(1u << 20)
@@ -50,7 +50,7 @@ enum {
 enum {	/* CONN_REQ.ext_features, CONN_RSP.ext_features (F.1) */
 	IBTRS_EXT_FENCE		= 0x1,
 	IBTRS_EXT_EVENTS	= 0x2,
-	IBTRS_EXT_AUTH		= 0x4,	/* never without a proof: not among those that all offer */
+	IBTRS_EXT_AUTH		= 0x4,	/* only with a proof, so it is not in EXT_OFFERED */
 	IBTRS_EXT_TRIAL		= 0x8,
 	IBTRS_EXT_WORDS		= 0x10,
 	IBTRS_EXT_OFFERED	= IBTRS_EXT_FENCE | IBTRS_EXT_EVENTS | IBTRS_EXT_TRIAL |
@@ -133,8 +133,8 @@ struct ibtrs_wire_info_rsp {		/* A.9, followed by sg_cnt descriptors */
 #define IBTRS_MAC_LEN		32
 
 /*
- * Private data of the CM REQ of a connection that brings a proof. Nobody takes it for a CONN_REQ:
- * the magic number stands at the same place.
+ * Private data of the CM REQ of a connection that brings a proof. It can not be mistaken for a
+ * CONN_REQ: both have their magic number at the same offset, and the numbers differ.
  */
 struct ibtrs_wire_auth_req {		/* protocol.md 8.6 */
 	u8	cma_version;		/* as in CONN_REQ: never looked at */
@@ -152,7 +152,7 @@ struct ibtrs_wire_auth_req {		/* protocol.md 8.6 */
 	u8	reserved3[8];
 };
 
-struct ibtrs_wire_auth_rsp {		/* of the CM REP; a REJ is that of a CONN_REQ */
+struct ibtrs_wire_auth_rsp {		/* in the CM REP; a REJ is as for a CONN_REQ */
 	__le16	magic;
 	__le16	version;
 	u8	reserved[52];
@@ -174,7 +174,7 @@ struct ibtrs_wire_auth_challenge {	/* server to client */
 
 struct ibtrs_wire_auth_proof {		/* client to server */
 	__le16	type;
-	__le16	which;			/* of the challenge's two has the client's key */
+	__le16	which;			/* which of the two MACs fits the client's key */
 	__le32	reserved;
 	u8	mac[IBTRS_MAC_LEN];
 };

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Who may come in (spec A.4-A.6): caps, whose session, which path, is the place free. Called by
- * handshake.c for each decoded CONN_REQ, which builds the connection then.
+ * Who may come in (spec A.4-A.6): judges the caps, the owner of the session, the path, and whether
+ * the connection's place is free. handshake.c calls it for each decoded CONN_REQ, and then builds
+ * the connection.
  *
  * A refusal is an errno of A.5, or -EBUSY for "the old one is still there" (L9), with words for the
- * log. It costs nobody else anything: only a peer that knows both uuids and comes from the same
- * address can end a path by knocking. Where the session belongs to a key, only one that has proved
- * that key is looked at, and for anybody else nothing changes.
+ * log. A refused CONN_REQ harms nobody else: only a peer that knows both uuids and comes from the
+ * same address can end a path by it. If the session belongs to a key, a CONN_REQ without a proof of
+ * that key is refused before it changes anything.
  *
- * Locking: all of it under ibtrs_srv.lock. What is let in comes back with its conn->lock held, so
- * that the path cannot be freed before it is built.
+ * Locking: all of it under ibtrs_srv.lock. A connection that is let in is returned with its
+ * conn->lock held, so that the path cannot be freed before the connection is built.
  */
 #include <linux/slab.h>
 #include "ibtrs/server/admit.h"
@@ -19,7 +20,7 @@
 #include "ibtrs/server/quota.h"
 #include "ibtrs/server/session.h"
 
-/* A known path knocks again with cid 0. Always a refusal. */
+/* A CONN_REQ with cid 0 names a path that exists. Always a refusal. */
 static int admit_again(struct ibtrs_srv_path *path, const struct ibtrs_conn_req *req,
 		       const struct ibtrs_addr_pair *addr, const char **why)
 {
@@ -80,11 +81,11 @@ static int admit_new_path(struct ibtrs_srv_session *s, const struct ibtrs_conn_r
 	err = ibtrs_srv_session_may_add(s, addr, why);
 	if (err)
 		return err;
-	/* One that only joins a session, while that still has old paths, makes none. */
+	/* A path without first_conn joins a session and makes no second one: no warning. */
 	if (other && other->first_conn && req->first_conn && ibtrs_srv_plain() &&
 	    ibtrs_srv_path_state(other) == IBTRS_SRV_PATH_CONNECTING)
 		pr_warn("two paths ask to make one session: in-kernel servers may make two\n");
-	/* A path without tokens would get around the fences of the others. */
+	/* A path without tokens would bypass the fences of the other paths. */
 	if (other && other->ext != req->ext) {
 		*why = "another set of extensions than the session's other paths";
 		return -ECONNRESET;
@@ -98,7 +99,7 @@ static int admit_new_path(struct ibtrs_srv_session *s, const struct ibtrs_conn_r
 	return 0;
 }
 
-/* May the sender have to do with the session, or the path, that it names? */
+/* May the sender use the session, or the path, that its CONN_REQ names? */
 static int admit_owner(const struct ibtrs_srv_session *s, const struct ibtrs_srv_path *path,
 		       const struct ibtrs_conn_req *req, const void *wire,
 		       const struct ibtrs_srv_proof *proof, const char **why)
@@ -157,7 +158,7 @@ static int admit_find_path(const struct ibtrs_conn_req *req, const void *wire,
 	return err;
 }
 
-/* On success its lock is held. */
+/* On success conn->lock is held. */
 static int admit_take(struct ibtrs_srv_conn *conn, const char **why)
 {
 	mutex_lock(&conn->lock);
@@ -183,7 +184,7 @@ int ibtrs_srv_admit(const struct ibtrs_conn_req *req, const void *wire,
 		*why = "the server is closing";
 		err = -ECONNRESET;
 	}
-	/* Under the lock: ibtrs_srv_close_unproved() misses nobody. */
+	/* Checked under the lock, so that ibtrs_srv_close_unproved() misses no session. */
 	if (!err && (!req->cid || !(req->ext & IBTRS_EXT_AUTH)))
 		err = ibtrs_srv_auth_first(req, wire, &addr->src, &proof, why);
 	if (!err)

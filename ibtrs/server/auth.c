@@ -2,17 +2,17 @@
 /*
  * Authentication, as admission sees it (protocol.md 8.6).
  *
- * knock.c has the exchange: a connection of its own, before the path has any. What it ends with is
- * a grant: this path, in this incarnation, from this address, may be set up by a client that has
- * the key of this session. The CONN_REQ of cid 0 must carry a proof made with it, and uses it up,
- * however it is answered then: what somebody overheard is good for nothing. A wrong proof uses up
- * nothing, or any stranger could keep a client out. The path keeps the key for its other
- * connections.
+ * knock.c does the exchange, on a connection of its own, before the path has any. Its result is a
+ * grant: a client that has the session key of this exchange may set up this path, in this
+ * incarnation, from this address. The CONN_REQ of cid 0 must carry a proof made with the session
+ * key. A good proof uses up the grant, however the CONN_REQ is answered then: a proof that somebody
+ * has overheard is worth nothing. A wrong proof does not use up the grant, otherwise any stranger
+ * could keep a client out. The path keeps the session key for its other connections.
  *
  * Called by: admit.c under ibtrs_srv.lock, knock.c, the user. Locking: auth_lock, innermost.
  *
- * Failure: a refusal in words, counted in the parameter auth_failures. Nothing of the session or
- * path that a CONN_REQ names has been looked at by then.
+ * Failure: a refusal in words, counted in the parameter auth_failures. For cid 0 nothing of the
+ * session or path that the CONN_REQ names has been looked at by then.
  */
 #include <linux/module.h>
 #include <linux/slab.h>
@@ -21,7 +21,7 @@
 #include "ibtrs/server/session.h"
 
 #define AUTH_GRANTS_MAX	256
-#define AUTH_GRANTS_PER_KEY	128	/* one key keeps no other out */
+#define AUTH_GRANTS_PER_KEY	128	/* so that one key does not keep others out */
 #define AUTH_GRANT_LIFE	(30 * HZ)
 
 struct auth_grant {
@@ -76,7 +76,7 @@ void ibtrs_srv_auth_forget_all(void)
 		auth_forget(g);
 }
 
-/* Those whose time is over, and @room more. */
+/* Frees the grants whose time is over, and as many of the oldest as @room new ones need. */
 static void auth_make_room(unsigned int room)
 {
 	struct auth_grant *g, *next;
@@ -88,7 +88,7 @@ static void auth_make_room(unsigned int room)
 	}
 }
 
-/* Of one key, if it has its share. */
+/* Frees the oldest grant of @key, if that key has its full share. */
 static void auth_make_room_of(const char *key)
 {
 	struct auth_grant *g, *oldest = NULL;
@@ -167,14 +167,17 @@ int ibtrs_srv_auth_first(const struct ibtrs_conn_req *req, const void *wire,
 int ibtrs_srv_auth_next(const struct ibtrs_srv_path *path, const struct ibtrs_conn_req *req,
 			const void *wire, const char **why)
 {
-	/* The same answer for a path that there is not: nobody learns which there are. */
+	/*
+	 * A path that does not exist gets the same answer, so that the sender does not learn which
+	 * paths exist.
+	 */
 	if (path && path->ext & req->ext & IBTRS_EXT_AUTH &&
 	    ibtrs_auth_req_good(&ibtrs_auth_kernel, path->proof.ks, wire))
 		return 0;
 	return auth_refuse(-EKEYREJECTED, why, "the connection has no good proof of its path");
 }
 
-/* True: it was open. */
+/* True: the session had a path that was not closing yet. */
 static bool auth_close(struct ibtrs_srv_session *s)
 {
 	struct ibtrs_srv_path *path;
@@ -190,9 +193,9 @@ static bool auth_close(struct ibtrs_srv_session *s)
 /**
  * ibtrs_srv_close_unproved() - close the sessions of all who have not proved that they have a key
  *
- * For a user whose auth() says REQUIRED from now on: a client that connects later is refused. Says
- * whom. Does not wait for the end of what they do. Process context, sleeps; with or without a
- * server that is open.
+ * For a user whose auth() says REQUIRED from now on: clients without a key that connect later are
+ * refused. Logs which sessions are closed. Does not wait until their paths have ended. Process
+ * context, sleeps; may be called whether the server is open or not.
  */
 void ibtrs_srv_close_unproved(void)
 {

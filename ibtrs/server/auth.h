@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Who has proved what: the server's side of authentication, but for the exchange (knock.h). */
+/* Who has proved which key: the server's side of authentication, except the exchange (knock.h). */
 #ifndef IBTRS_SERVER_AUTH_H
 #define IBTRS_SERVER_AUTH_H
 
@@ -14,7 +14,7 @@ struct ibtrs_srv_session;
 /**
  * struct ibtrs_srv_proof - who a path belongs to
  * @key: name of the key that was proved; empty: nobody has proved anything
- * @ks: key of the session, which the proofs of its other connections are made with
+ * @ks: session key of the exchange; the path's other connections make their proofs with it
  */
 struct ibtrs_srv_proof {
 	char key[IBTRS_KEY_NAME_LEN];
@@ -22,16 +22,16 @@ struct ibtrs_srv_proof {
 };
 
 enum ibtrs_srv_auth ibtrs_srv_auth_mode(void);
-/* One more in auth_failures. Any context. */
+/* Adds one to auth_failures. Any context. */
 void ibtrs_srv_auth_failed(void);
 
 /**
  * ibtrs_srv_auth_grant() - a client has proved that it has a key
- * @req: the path that it is about to set up
+ * @req: the path that the client is about to set up
  * @peer: where it comes from
- * @proof: what cid 0 of that path is to be made with
+ * @proof: the key, and the session key that the proof of cid 0 must be made with
  *
- * Good once, for half a minute. Sleeps. Return: 0 or -ENOMEM.
+ * The grant is good once, for half a minute. Sleeps. Return: 0 or -ENOMEM.
  */
 int ibtrs_srv_auth_grant(const struct ibtrs_auth_req *req, const struct ibtrs_addr *peer,
 			 const struct ibtrs_srv_proof *proof);
@@ -43,7 +43,7 @@ int ibtrs_srv_auth_grant(const struct ibtrs_auth_req *req, const struct ibtrs_ad
  * @proof: result; wipe it after use
  * @why: words for a refusal
  *
- * Before anything is looked up. Sleeps.
+ * Called before its session or path is looked up. Sleeps.
  *
  * Return: 0; -EACCES: nobody is let in without a proof; -EKEYREJECTED: it has none, or a wrong one.
  */
@@ -51,12 +51,12 @@ int ibtrs_srv_auth_first(const struct ibtrs_conn_req *req, const void *wire,
 			 const struct ibtrs_addr *peer, struct ibtrs_srv_proof *proof,
 			 const char **why);
 /*
- * The same for another connection, of @path (NULL: there is none), where one of the two has AUTH. 0
- * or -EKEYREJECTED.
+ * The same for another connection, of @path (NULL: there is no such path), if the path or the
+ * CONN_REQ has AUTH. 0 or -EKEYREJECTED.
  */
 int ibtrs_srv_auth_next(const struct ibtrs_srv_path *path, const struct ibtrs_conn_req *req,
 			const void *wire, const char **why);
-/* The server closes. */
+/* The server closes: drops all grants. */
 void ibtrs_srv_auth_forget_all(void);
 
 #endif

@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Chunks: the memory that clients write requests to. What a device makes of it is chunk_keys.c's.
+ * Chunks: the memory that clients write requests to. chunk_keys.c makes DMA addresses and keys for
+ * it.
  *
  * Called by: info.c (get) and path_run.c (put, trim), whose works never overlap for one path;
  * quota.c (the account of memory), session.c, main.c. Nothing is allocated before INFO_REQ.
  *
- * Each chunk is physically contiguous and zeroed when it is allocated, so that nobody ever
- * reads what another one left (E-17, E-47). When a path ends its chunks go to a shelf for a short
- * while and back to the same path of the same session at the same address, with the same key or
- * none, to nobody else: a reconnect needs no new contiguous memory then. All bytes, in use or in
- * the shelf, are charged against one limit; a quarter of it may lie in the shelf. When it is hit,
- * the oldest in the shelf go for a client that was in before, never for a stranger: first its own,
- * and those of others only if it does not have more than its share; of a session that has ended
- * properly nothing stays there. A path that lingers gives back what no op uses. shelf_lock protects
- * the shelf.
+ * Each chunk is physically contiguous and zeroed when it is allocated, so that no client ever reads
+ * what another one left (E-17, E-47). When a path ends, its chunks lie in a shelf for a short
+ * while. Only the same path of the same session gets them from there, from the same address and
+ * with the same key or none: its reconnect needs no new contiguous memory. All bytes, in use or in
+ * the shelf, are charged against one limit; at most a quarter of the limit may lie in the shelf.
+ * When the limit is hit, the oldest chunks in the shelf are freed for a known client, never for a
+ * stranger: first the client's own; then those of others, but only if the client has no more than
+ * its share. A session that ends properly leaves no chunks in the shelf. A lingering path frees the
+ * chunks that no op uses. shelf_lock protects the shelf.
  */
 #include <linux/gfp.h>
 #include <linux/mm.h>
@@ -96,9 +97,10 @@ static u64 chunks_bytes(const struct ibtrs_srv_chunks *c)
 }
 
 /*
- * The page allocator gives powers of two, and a chunk is a little more than one: cut from one block
- * each, half of what is found and zeroed would go back. So a block is cut into as many chunks as it
- * holds, 31 of 132 KiB from 4 MiB; the pages of each are its own, and are freed by themselves.
+ * The page allocator gives powers of two, and a chunk is a little larger than one. With one block
+ * per chunk, almost half of the memory would be found and zeroed only to be freed again. So a block
+ * is cut into as many chunks as it holds, 31 of 132 KiB from 4 MiB. Each chunk has pages of its own
+ * and is freed alone.
  */
 static struct ibtrs_srv_chunks *chunks_alloc(const struct ibtrs_dev *dev, u32 nr, u32 size)
 {
@@ -144,7 +146,10 @@ static void shelf_remove(struct ibtrs_srv_chunks *c)
 	shelf_bytes -= chunks_bytes(c);
 }
 
-/* May they go for chunks of @path? */
+/*
+ * May @c be freed to make room for @path? @own: yes if @c is of the client of @path; else: yes if
+ * @c is of another client and @path is modest.
+ */
 static bool shelf_is_free_for(const struct ibtrs_srv_chunks *c, const struct ibtrs_srv_path *path,
 			      bool own)
 {
@@ -153,7 +158,7 @@ static bool shelf_is_free_for(const struct ibtrs_srv_chunks *c, const struct ibt
 	return own ? mine : !mine && path->modest;
 }
 
-/* No more than is missing goes, and nothing if that would not do. */
+/* Frees no more than is missing, and nothing if all that may be freed is not enough. */
 static void shelf_make_room(u64 bytes, const struct ibtrs_srv_path *path)
 {
 	s64 missing, free = 0;
@@ -270,7 +275,7 @@ void ibtrs_srv_chunk_trim(struct ibtrs_srv_path *path)
 	struct ibtrs_srv_chunks *c = path->chunks;
 	u32 slot, n = 0;
 
-	/* borrowers: for a test other paths use them, too */
+	/* borrowers: in a test other paths use the chunks, too */
 	if (!c || !path->ops || c->borrowers)
 		return;
 	for (slot = 0; slot < c->nr; slot++) {
@@ -290,7 +295,7 @@ void ibtrs_srv_chunk_stop(void)
 	ibtrs_srv_chunk_empty_shelf();
 }
 
-/* For a test: what another path of the session has. Never in earnest, see debug.h. */
+/* Only for a test (debug.h): the path uses the chunks of another path of the session. */
 static struct ibtrs_srv_chunks *chunks_borrow(const struct ibtrs_srv_path *path)
 {
 	struct ibtrs_srv_chunks *c = NULL;
@@ -310,7 +315,7 @@ static struct ibtrs_srv_chunks *chunks_borrow(const struct ibtrs_srv_path *path)
 	return c;
 }
 
-/* True if somebody else still uses them. */
+/* True: another path still uses the chunks. */
 static bool chunks_let_go(struct ibtrs_srv_path *path)
 {
 	bool used;

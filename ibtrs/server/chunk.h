@@ -14,11 +14,10 @@ struct ibtrs_srv_path;
  * struct ibtrs_srv_chunks - the chunks of one path
  * @entry: in the shelf, while no path uses them
  * @expires: jiffies; end of the time in the shelf
- * @peer: the only one to get them from the shelf, with the two uuids and @key (or none)
- * @nr: how many of @mem are there
+ * @peer: only this address gets them from the shelf, with the two uuids and @key (or none)
+ * @nr: number of entries in @mem
  * @size: bytes of each
- * @borrowers: further paths that use them, which only a test asks for (debug.h); under the shelf's
- *	lock
+ * @borrowers: number of other paths that use them, only in a test (debug.h); under shelf_lock
  * @trimmed: how many of @mem were freed before the others, and are NULL
  * @mem: each physically contiguous
  */
@@ -40,8 +39,8 @@ struct ibtrs_srv_chunks {
  * struct ibtrs_srv_mrs - how a device sees the chunks of a path
  * @mr: the MRs
  * @dma: address of each chunk
- * @nr: MRs; they have the same number of chunks each
- * @mapped: chunks that have a DMA address
+ * @nr: number of MRs; each has the same number of chunks
+ * @mapped: number of chunks that have a DMA address
  */
 struct ibtrs_srv_mrs {
 	struct ib_mr **mr;
@@ -55,21 +54,24 @@ u64 ibtrs_srv_chunk_limit(void);
 /*
  * Charge @bytes against max_memory_mb, for chunks and queues of clients that are let in. False:
  * there is no room; the caller must refuse.
- * @path: for whose chunks something may go that lies in the shelf: of its own client, if that is
- *	known, and of others, if it has little itself. May be NULL.
+ * @path: if its client is known, chunks in the shelf may be freed to make room: those of this
+ *	client, and, if it has little memory itself, those of others. NULL: nothing is freed.
  */
 bool ibtrs_srv_chunk_charge(u64 bytes, const struct ibtrs_srv_path *path);
-/* The same, room or not. */
+/* Charges @bytes even if there is no room. */
 void ibtrs_srv_chunk_charge_known(u64 bytes);
 void ibtrs_srv_chunk_uncharge(u64 bytes);
 
 /* Chunks for a path, from the shelf or new and zeroed. -ENOMEM and a reason. */
 int ibtrs_srv_chunk_get(struct ibtrs_srv_path *path, const char **why);
-/* Nobody uses them any more. @keep: the client may come back soon. Idempotent. */
+/*
+ * Nothing uses the chunks of @path any more. @keep: into the shelf, the client may come back soon;
+ * else free them. Idempotent.
+ */
 void ibtrs_srv_chunk_put(struct ibtrs_srv_path *path, bool keep);
 /* DMA addresses and MRs on the path's device. */
 int ibtrs_srv_chunk_map(struct ibtrs_srv_path *path, const char **why);
-/* idempotent; also what a failed map left */
+/* idempotent; also cleans up after a failed map */
 void ibtrs_srv_chunk_unmap(struct ibtrs_srv_path *path);
 /* Registers all MRs on the service connection. Sleeps, bounded. */
 int ibtrs_srv_chunk_register(struct ibtrs_srv_path *path, const char **why);
@@ -89,16 +91,18 @@ static inline void ibtrs_srv_chunk_reg_wr(struct ib_reg_wr *wr, struct ib_mr *mr
 	};
 }
 
-/* A session has ended properly: nobody comes back for what is in the shelf of it. */
+/*
+ * A session has ended properly: frees its chunks in the shelf, because no path comes back for them.
+ */
 void ibtrs_srv_chunk_forget(const struct ibtrs_srv_session *s);
 /*
- * Close work of a lingering path, whose device is released: chunks go that no op uses. The rest
- * goes with the last op.
+ * Close work of a lingering path, after its device is released: frees the chunks that no op uses.
+ * The others are freed when the last op has ended.
  */
 void ibtrs_srv_chunk_trim(struct ibtrs_srv_path *path);
-/* Free what nobody uses. */
+/* Frees all chunks in the shelf. */
 void ibtrs_srv_chunk_empty_shelf(void);
-/* The same, for good: no path is left. */
+/* The same for the last time: no path is left. */
 void ibtrs_srv_chunk_stop(void);
 
 #endif

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The keys of chunks: how a device, and through it the client, gets at the memory of chunk.c.
+ * The keys of chunks: how a device, and through it the client, accesses the memory of chunk.c.
  *
- * Called by: info.c and chunk.c (map, register, describe), path_run.c (unmap); the works of one
- * path never overlap.
+ * Called by: info.c (map, register, describe), path_run.c (unmap); the works of one path never
+ * overlap.
  *
- * Without always_invalidate there are as few MRs as the device allows, equal in size (M4): their
- * "page" is the largest power of two that divides the chunk, its DMA addresses and what the device
- * can do. With always_invalidate one MR per chunk, since its key goes with each request. MRs are
- * registered on the service connection, in batches that fit its send queue (L18), before INFO_RSP
- * is posted: a lost INFO_RSP then repeats no REG_MR.
+ * Without always_invalidate there are as few MRs as the device allows, equal in size (M4). Their
+ * "page" is the largest power of two that divides the chunk and its DMA addresses, and that the
+ * device supports. With always_invalidate there is one MR per chunk, because the key of a chunk
+ * changes with each request. MRs are registered on the service connection, in batches that fit its
+ * send queue (L18), before INFO_RSP is posted: so if INFO_RSP is lost and sent again, no REG_MR is
+ * repeated.
  */
 #include <linux/log2.h>
 #include <linux/mm.h>

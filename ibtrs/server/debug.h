@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Switches for tests: two take a protection away, to show what it is for.
- * /sys/kernel/debug/ibtrs-server/, for root alone; all are off.
+ * Switches for tests: two take a protection away, to show what it is for. They are in
+ * /sys/kernel/debug/ibtrs-server/, for root alone, and off by default.
  *
- *   no_fence	a repetition runs beside the earlier execution of its slot, and tokens count for
- *		nothing (laws L6, L7)
- *   shared_chunks paths that come up now use the chunks of the session's first path, as if memory
- *   belonged to the session (decision 8)
- *   plain	the server of clients that come from now on knows no extensions (spec F), and says
- *		in the log when an in-kernel one, which it is then like, might have made a session
- *		twice
+ *   no_fence	a repetition runs beside the earlier execution of its slot, and tokens are ignored
+ *		(laws L6, L7)
+ *   shared_chunks paths that come up from now on use the chunks of another path of the session, as
+ *		if memory belonged to the session (decision 8)
+ *   plain	for clients that connect from now on the server knows no extensions (spec F), like
+ *		the in-kernel server, and says in the log when the in-kernel server might have made
+ *		a session twice
  *
- * Disks can be destroyed by the first two, so the switches are there only in modules that are built
- * with TESTS=1.
+ * The first two can destroy disks, so the switches are there only in modules that are built with
+ * TESTS=1.
  */
 #ifndef IBTRS_SERVER_DEBUG_H
 #define IBTRS_SERVER_DEBUG_H

@@ -3,9 +3,9 @@
  * The handshake's first half (spec A.3-A.6, F.1): CONN_REQ after CONN_REQ until all connections of
  * a path are there. INFO_REQ follows, info.c.
  *
- * A CONN_REQ is decoded, then judged under ibtrs_srv.lock (admit.c), then its connection is built
- * under conn->lock alone (accept), which the admission has taken, so that the path cannot be freed
- * in between. A refusal is a REJECT with the errno of A.5.
+ * Each CONN_REQ is decoded, then judged under ibtrs_srv.lock (admit.c). Then its connection is
+ * built under conn->lock alone (hs_accept()). admit.c has taken conn->lock, so the path cannot be
+ * freed in between. A refusal is a REJECT with the errno of A.5.
  *
  * cid 0 comes first and makes the path; the others come in any order.
  */
@@ -27,7 +27,7 @@
 
 /* ---- addresses ---------------------------------------------------------- */
 
-/* The listener for IPv6 takes IPv4, too. */
+/* The listener for IPv6 accepts IPv4, too: turn such an address into an IPv4 one. */
 static void hs_addr(struct ibtrs_addr *a, const struct sockaddr_storage *ss)
 {
 	ibtrs_sockaddr_read(a, ss, &init_net);
@@ -40,9 +40,9 @@ static void hs_addr(struct ibtrs_addr *a, const struct sockaddr_storage *ss)
 }
 
 /*
- * The address stands in the private data of the REQ, and is what its sender likes; the GID is where
- * all packets of the connection go, and with RoCE v2 it is the address. InfiniBand has no such
- * rule: there an IP address is a claim.
+ * Is the client's address that of its GID? The address is in the private data of the REQ, where its
+ * sender can write any address. All packets of the connection are sent to the GID, and with RoCE v2
+ * the GID is the address. InfiniBand has no such rule: there an IP address cannot be checked.
  */
 static bool hs_addr_is_gid(const struct rdma_cm_id *id, const struct ibtrs_addr *claimed)
 {
@@ -54,11 +54,14 @@ static bool hs_addr_is_gid(const struct rdma_cm_id *id, const struct ibtrs_addr 
 		return true;
 	memcpy(&((struct sockaddr_in6 *)&ss)->sin6_addr, rec->dgid.raw, sizeof(rec->dgid.raw));
 	hs_addr(&gid, &ss);
-	/* no scope: it is a name of ours */
+	/* the scope is not compared: it is a name on this host */
 	return gid.kind == claimed->kind && !memcmp(gid.raw, claimed->raw, sizeof(gid.raw));
 }
 
-/* With InfiniBand lists may name GIDs, of paths that are given as addresses too. */
+/*
+ * With InfiniBand the allow-lists may name GIDs, even of paths that are set up by IP address: add
+ * the GID.
+ */
 static void hs_origin(struct ibtrs_origin *from, const struct rdma_cm_id *id,
 		      const struct ibtrs_addr *claimed)
 {
@@ -161,8 +164,8 @@ static int hs_reply_accept(struct ibtrs_srv_conn *conn, const void *req)
 }
 
 /*
- * From here on the id is the path's: whatever fails, the close work destroys it, after all that
- * needs its device.
+ * From here on the path owns the id: if anything fails, the close work destroys the id, after all
+ * that needs its device.
  */
 static int hs_accept(struct ibtrs_srv_conn *conn, struct rdma_cm_id *id, const void *req,
 		     const char **why)
@@ -177,7 +180,7 @@ static int hs_accept(struct ibtrs_srv_conn *conn, struct rdma_cm_id *id, const v
 	err = err ?: hs_build_conn(conn, why);
 	if (err)
 		return err;
-	/* One time for all of them: a client that makes the next one each time gets no more. */
+	/* One deadline for all connections of the path: a further connection does not extend it. */
 	if (!conn->c.cid)
 		ibtrs_srv_path_expect(path);
 	/* INFO_REQ may be there before rdma_accept() returns. */
@@ -186,7 +189,7 @@ static int hs_accept(struct ibtrs_srv_conn *conn, struct rdma_cm_id *id, const v
 	return hs_reply_accept(conn, req);
 }
 
-/* @ext: what the client offered, or 0 where it is none of the client's business why. */
+/* @ext: what the client offered, or 0 if the client must not be told why. */
 static void hs_refuse(struct rdma_cm_id *id, const struct ibtrs_addr *client, u8 ext, int err,
 		      const char *why)
 {
@@ -219,8 +222,9 @@ static int hs_fault(const struct ibtrs_addr_pair *addr, const char **why)
 }
 
 /*
- * Before anything is done for the client. @ext: what it offers, none for a stranger: one that sends
- * nonsense (@err) learns nothing but that.
+ * Checks a sender before anything is done for it. @err: of the decoding. @ext: what the sender
+ * offers; set to 0 for one that is not on the allow-list and sends nonsense, so that it learns no
+ * reason.
  */
 static int hs_judge(const struct rdma_cm_id *id, const struct ibtrs_addr_pair *addr, int err,
 		    u8 *ext, const char **why)

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The handshake's second half (spec A.7-A.9): INFO_REQ, which names the session, and what is spent
- * on a path that is let in.
+ * The handshake's second half (spec A.7-A.9): INFO_REQ, which names the session, and the memory
+ * that a path gets when it is let in.
  *
- * handshake.c posts the buffer for INFO_REQ before cid 0 is accepted. The work allocates what a
- * path costs (chunks, ops, keys): nothing of that is spent before. Whatever fails there ends the
- * path; the client sees a disconnect, or hears why in place of INFO_RSP (WORDS).
+ * handshake.c posts the buffer for INFO_REQ before cid 0 is accepted. The INFO work allocates what
+ * a path needs (chunks, ops, keys); none of it is allocated before. If anything fails there, the
+ * path ends: the client sees a disconnect, or is sent the reason in place of INFO_RSP (WORDS).
  */
 #include "ibtrs/server/info.h"
 #include "ibtrs/server/op.h"
@@ -24,7 +24,7 @@ static void info_recv_done(struct ib_cq *cq, struct ib_wc *wc)
 		return;
 	}
 	path->info_len = wc->byte_len;
-	/* The close work cancels it a grace period after the state has changed. */
+	/* The close work cancels info_work a grace period after the state has changed. */
 	rcu_read_lock();
 	if (ibtrs_srv_path_state(path) == IBTRS_SRV_PATH_CONNECTING)
 		queue_work(ibtrs_srv.info_wq, &path->info_work);
@@ -87,7 +87,10 @@ static int info_answer(struct ibtrs_srv_path *path, const char **why)
 	*why = "it was closed meanwhile";
 	if (!ibtrs_srv_path_connected(path))
 		return -ECONNABORTED;
-	/* What was given to the session meanwhile was not for this address. */
+	/*
+	 * Asked again: what the session was given since the first time was not checked for this
+	 * address.
+	 */
 	err = ibtrs_srv_session_admit_peer(path, why);
 	if (err)
 		return err;
@@ -95,7 +98,7 @@ static int info_answer(struct ibtrs_srv_path *path, const char **why)
 	return ibtrs_iu_send(&path->info_rsp, &path->conns[0].c, path->dev, path->info_rsp.size);
 }
 
-/* *@named: it has taken the session's name. */
+/* *@named: this work has taken the session's name. */
 static int info_serve(struct ibtrs_srv_path *path, bool *named, const char **why)
 {
 	const char *name;
@@ -112,7 +115,7 @@ static int info_serve(struct ibtrs_srv_path *path, bool *named, const char **why
 	}
 	ibtrs_iu_sync_cpu(&path->info_req);
 	err = ibtrs_msg_info_req_decode(path->info_req.buf, path->info_len, &name, why);
-	/* Before anything is spent: a client that waits for a name asks often. */
+	/* First, before anything is allocated: a client that waits for a name asks often. */
 	err = err ?: ibtrs_srv_session_take_name(path, name, why);
 	*named = !err;
 	err = err ?: ibtrs_srv_quota_let_in(path, why);
@@ -137,8 +140,9 @@ static void info_refused_done(struct ib_cq *cq, struct ib_wc *wc)
 }
 
 /*
- * Say why, in place of INFO_RSP. The client closes the path when it has read that: should we do so
- * first, the disconnect might overtake the words. False: it could not be said.
+ * Sends the reason in place of INFO_RSP. The client closes the path when it has read the reason. If
+ * the server closed the path first, the disconnect might overtake the reason. False: the reason
+ * could not be sent.
  */
 static bool info_say_refused(struct ibtrs_srv_path *path, int err, const char *why)
 {
@@ -156,7 +160,10 @@ static bool info_say_refused(struct ibtrs_srv_path *path, int err, const char *w
 	return true;
 }
 
-/* Whether it is up or refused: the log has it by its name, the client hears why. */
+/*
+ * The path is up or refused: log that while the session has its name, and tell a refused client
+ * why.
+ */
 static void info_end(struct ibtrs_srv_path *path, int err, const char *why)
 {
 	if (!err) {
@@ -165,7 +172,7 @@ static void info_end(struct ibtrs_srv_path *path, int err, const char *why)
 				    path->nr_conns, path->limits.fence ? ", fenced" : "");
 		return;
 	}
-	/* What failed did so because the connection ended, and the close work says why. */
+	/* The INFO work failed because the path was closed: the close work logs why. */
 	if (ibtrs_srv_path_state(path) == IBTRS_SRV_PATH_CLOSING)
 		return;
 	/* A client that waits for the end of its earlier session asks ten times a second. */

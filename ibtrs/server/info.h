@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* INFO_REQ: from a path that is connected to one that carries requests. */
+/* INFO_REQ: a path that has all its connections becomes one that carries requests. */
 #ifndef IBTRS_SERVER_INFO_H
 #define IBTRS_SERVER_INFO_H
 

@@ -3,21 +3,21 @@
  * Authentication: the exchange (protocol.md 8.6), on a connection of its own, before the path of
  * the client has any.
  *
- * What a stranger costs is one small queue pair and a kilobyte, for KNOCK_LIFE at most, and there
- * are never more than KNOCKS_MAX of them: the next one takes the place of the oldest, of the same
- * address if that has more than its share. Whoever has a key needs the place for milliseconds only,
- * so a flood of strangers does not keep it out. A refusal is said after a second: that is how often
- * one that guesses can try, on each of its places. Nothing here looks at sessions, paths or names;
- * what it ends with is a grant (auth.c).
+ * A stranger costs one small queue pair and a kilobyte, for KNOCK_LIFE at most. There are never
+ * more than KNOCKS_MAX strangers: the next one replaces the oldest, or the oldest of its own
+ * address if that address has KNOCKS_PER_PEER already. A client that has a key needs its place for
+ * milliseconds only, so a flood of strangers does not keep it out. A refusal is sent only after
+ * KNOCK_REFUSED: that limits how often a client that guesses keys can try on each of its places.
+ * This file does not look at sessions, paths or names. Its result is a grant (auth.c).
  *
- * The client sends two messages, and gets two; four buffers, posted or filled once. One work does
- * the steps, in order. The client leaves when it has read the verdict; should it not, the deadline
- * ends the connection.
+ * The client sends two messages and gets two. Each of the four has its own buffer, which is posted
+ * or filled once. One work does the steps, in order. The client disconnects when it has read the
+ * verdict; if it does not, the deadline ends the connection.
  *
- * Context: begun by a CM event; completions and CM events only post works. Ended by
- * ibtrs_srv_knock_end() from anywhere, taken apart by a work of its own. Locking: knocks_lock, for
- * the list. An id is not destroyed before its handler has returned, so the one that answers a
- * request may look at it until then.
+ * Context: a CM event begins a knock; completions and later CM events only queue works.
+ * ibtrs_srv_knock_end() ends it from any context; a work of its own takes it apart. Locking:
+ * knocks_lock, for the list. A CM id is not destroyed before its handler has returned, so the
+ * handler of the connection request may use the knock until it returns.
  */
 #include <linux/module.h>
 #include <linux/slab.h>
@@ -40,7 +40,7 @@ enum knock_step {
 	KNOCK_SAID,
 };
 
-/* One of them. */
+/* One connection on which a client authenticates. */
 struct ibtrs_srv_knock {
 	struct list_head entry;		/* knocks: under knocks_lock */
 	int ending;			/* it is being taken apart; changes once */
@@ -58,7 +58,7 @@ struct ibtrs_srv_knock {
 	struct ibtrs_auth auth;
 	bool known;			/* there is a key of that name */
 
-	/* completion context, before the bit of @arrived */
+	/* written in completion context, before the bit of @arrived is set */
 	u32 len[IBTRS_AUTH_MSGS];
 	unsigned long arrived;
 
@@ -69,7 +69,7 @@ struct ibtrs_srv_knock {
 
 static DEFINE_MUTEX(knocks_lock);
 static LIST_HEAD(knocks);		/* the oldest first */
-static unsigned int knocks_nr;		/* those that are being taken apart, too */
+static unsigned int knocks_nr;		/* includes those that are being taken apart */
 static DECLARE_WAIT_QUEUE_HEAD(knocks_gone);
 
 void ibtrs_srv_knock_end(struct ibtrs_srv_knock *k)
@@ -109,7 +109,7 @@ static void knock_refuse(struct ibtrs_srv_knock *k, int err, const char *why)
 			     why);
 	ibtrs_auth_verdict_encode(k->out[1].buf, err, why);
 	k->step = KNOCK_SAY;
-	/* A message that came meanwhile has posted it for now. */
+	/* A message that came in the meantime may have queued the work without a delay. */
 	mod_delayed_work(ibtrs_srv.quick_wq, &k->work, KNOCK_REFUSED);
 }
 
@@ -124,7 +124,8 @@ static void knock_hello(struct ibtrs_srv_knock *k)
 	err = ibtrs_auth_srv_hello(&k->auth, k->in[0].buf, k->len[0], &why);
 	if (!err) {
 		/*
-		 * Without a key of that name the challenge is one that nobody can make anything of.
+		 * If there is no key of that name, @keys is random: the client gets a challenge
+		 * that nobody can answer.
 		 */
 		k->known = !ibtrs_key_get((const char *)k->auth.t.name, &keys);
 		get_random_bytes(nonce, sizeof(nonce));
@@ -220,7 +221,7 @@ static void knock_sent(struct ib_cq *cq, struct ib_wc *wc)
 
 static int knock_event(struct rdma_cm_id *id, struct rdma_cm_event *ev)
 {
-	/* The client has left, was never there, or its device goes. */
+	/* The client has left, never completed the connection, or its device is removed. */
 	if (ev->event != RDMA_CM_EVENT_ESTABLISHED)
 		ibtrs_srv_knock_end(id->context);
 	return 0;
@@ -261,7 +262,7 @@ static void knock_end_work(struct work_struct *work)
 		ibtrs_conn_drain(&k->c, ibtrs_srv.quick_wq, IBTRS_FAULT_SRV_DRAIN,
 				 "(authentication)", "");
 	}
-	/* a completion may have posted it meanwhile */
+	/* a completion may have queued it again before the drain */
 	cancel_delayed_work_sync(&k->work);
 	if (k->auth.state == IBTRS_AUTH_PROVED)
 		knock_log(k, k->known ?
@@ -288,7 +289,10 @@ void ibtrs_srv_knock_end_all(void)
 
 /* ---- the beginning ------------------------------------------------------ */
 
-/* False: those that are being taken apart are too many. */
+/*
+ * Ends the oldest knock, of @peer or of all, if there are as many as may be. False: too many are
+ * still being taken apart.
+ */
 static bool knock_make_room(const struct ibtrs_addr *peer)
 {
 	struct ibtrs_srv_knock *k, *oldest = NULL, *oldest_of_peer = NULL;
@@ -376,7 +380,9 @@ int ibtrs_srv_knock(struct rdma_cm_id *id, const struct ibtrs_auth_req *req, con
 	INIT_DELAYED_WORK(&k->late, knock_late);
 	INIT_WORK(&k->end, knock_end_work);
 	*why = "too many who have not authenticated yet";
-	/* Until it is accepted, so that nobody takes apart what is being built. */
+	/*
+	 * Held until the connection is accepted: nobody may end a knock that is still being built.
+	 */
 	guard(mutex)(&knocks_lock);
 	if (!knock_make_room(peer)) {
 		kfree(k);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* A connection that brings nothing but a proof. */
+/* A connection that is used only for authentication. */
 #ifndef IBTRS_SERVER_KNOCK_H
 #define IBTRS_SERVER_KNOCK_H
 
@@ -15,8 +15,8 @@ struct ibtrs_srv_knock;
  * @req: what it said, decoded
  * @wire: its bytes
  * @peer: where it comes from
- * @out: set when @id belongs to it, which can be so after an error, too: then reject, and call
- *	ibtrs_srv_knock_end()
+ * @out: set when @id belongs to the new knock, which can be so after an error, too: the caller then
+ *	rejects @id and calls ibtrs_srv_knock_end()
  * @why: words for a refusal
  *
  * CM event. Return: 0; -EKEYREJECTED: nobody authenticates here; -ECONNRESET, -ENOSPC, -ENOMEM and
@@ -24,9 +24,9 @@ struct ibtrs_srv_knock;
  */
 int ibtrs_srv_knock(struct rdma_cm_id *id, const struct ibtrs_auth_req *req, const void *wire,
 		    const struct ibtrs_addr *peer, struct ibtrs_srv_knock **out, const char **why);
-/* It ends, soon. Any context. */
+/* Begins the end of @k; does not wait. Any context. */
 void ibtrs_srv_knock_end(struct ibtrs_srv_knock *k);
-/* Nobody listens any more: end all, and wait. */
+/* The listeners are gone: ends all knocks and waits for them. */
 void ibtrs_srv_knock_end_all(void);
 
 #endif

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The doors: IPv6-any, which takes IPv4 too, and AF_IB for paths given as GIDs (spec A.3).
+ * The listeners: IPv6-any, which accepts IPv4 too, and AF_IB for paths given as GIDs (spec A.3).
  *
- * Both are wildcards: the connection manager opens them on every RDMA device there is and on each
- * that comes, and closes them on one that goes. Of a device that goes each connection hears for
- * itself (DEVICE_REMOVAL); the end of its path gives back all that it had of the device before the
- * id, and the connection manager lets the device go with the last id. So no client of ib_core of
- * our own is needed.
+ * Both are wildcards: the connection manager listens on every RDMA device, also on one that is
+ * added later, and stops when a device is removed. Each connection on a removed device gets
+ * DEVICE_REMOVAL. The close work of its path first frees all that the path has of the device, then
+ * the CM ids. The connection manager lets the device go when the last id is destroyed. So this
+ * module needs no ib_client of its own.
  *
- * The AF_IB door may fail (M2): most machines have no use for it.
+ * The AF_IB listener may fail (M2): most machines do not need it.
  */
 #include <net/ipv6.h>
 #include <net/net_namespace.h>
@@ -50,7 +50,7 @@ static struct rdma_cm_id *listen_on_ip(u16 port)
 	struct rdma_cm_id *id;
 
 	id = listen_on((struct sockaddr *)&in6, RDMA_PS_TCP);
-	/* A kernel without IPv6. */
+	/* Perhaps a kernel without IPv6: try IPv4. */
 	if (IS_ERR(id) && PTR_ERR(id) != -EADDRINUSE)
 		id = listen_on((struct sockaddr *)&in, RDMA_PS_TCP);
 	return id;

@@ -5,7 +5,7 @@
 #include <linux/types.h>
 
 int ibtrs_srv_listen_start(u16 port);
-/* No connection request is being looked at any more when it returns. Idempotent. */
+/* When it returns, no connection request is being handled any more. Idempotent. */
 void ibtrs_srv_listen_stop(void);
 
 #endif

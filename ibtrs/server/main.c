@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * ibtrs-server: the order in which the rooms come up and go down. Nothing listens and no memory is
- * held for anybody until a user (ibnbd-server) calls ibtrs_srv_open().
+ * ibtrs-server: the order in which its parts are started and stopped. Nothing listens, and no
+ * memory is held for any client, until a user (ibnbd-server) calls ibtrs_srv_open().
  */
 #include <linux/module.h>
 #include <ibtrs/version.h>
@@ -78,7 +78,7 @@ static int __init ibtrs_srv_init(void)
 	INIT_LIST_HEAD(&ibtrs_srv.sessions);
 	init_waitqueue_head(&ibtrs_srv.gone);
 	ibtrs_dev_pool_init(&ibtrs_srv.devs);
-	/* a disk that hangs holds one for each path */
+	/* a disk that hangs blocks one work for each path */
 	ibtrs_srv.wq = alloc_workqueue("ibtrs-srv", WQ_UNBOUND | WQ_MEM_RECLAIM, WQ_MAX_ACTIVE);
 	if (!ibtrs_srv.wq)
 		return -ENOMEM;
@@ -90,7 +90,7 @@ static int __init ibtrs_srv_init(void)
 	ibtrs_srv.info_wq = alloc_workqueue("ibtrs-srv-info", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
 	if (!ibtrs_srv.info_wq)
 		goto free_quick;
-	/* a device may let each one wait */
+	/* a device may make each work wait */
 	ibtrs_srv.op_wq =
 		alloc_workqueue("ibtrs-srv-op", WQ_UNBOUND | WQ_MEM_RECLAIM, WQ_MAX_ACTIVE);
 	if (!ibtrs_srv.op_wq)

@@ -2,22 +2,23 @@
 /*
  * Names of sessions: each belongs to one session of this server (E-8).
  *
- * A client that was lost with something open may hold I/O, and comes back for it under its name. So
- * a name outlives its session by name_keep_s: longer than a client holds by default. Meanwhile it
- * goes to its session (by uuid) or to its host (by an address that the session came from: a client
- * that was booted anew), at once, and to nobody else. After that it is anybody's, and the earlier
- * owner is told who has it. A client that is refused hears the address of the owner: two machines
- * with one name are found by that alone. An address is what a client says of itself, and a key is
- * not: where one was proved, only a client that proves it again is the same host.
+ * A client that was lost while it had something open may hold I/O, and come back for it under its
+ * name. So a name is kept for name_keep_s after its client was lost, which is longer than a client
+ * holds by default. During that time only the same session (by uuid) or the same host (by an
+ * address that the session came from: the host has rebooted) gets the name, and gets it at once.
+ * After that time any client can take the name, and the earlier owner is then told who has it. A
+ * client that is refused is told the address of the owner: this alone is enough to find two
+ * machines with one name. A client can claim an address, but not a key: if a key was proved, only a
+ * client that proves it again counts as the same host.
  *
- * Called by: session.c. Locking: all under ibtrs_srv.lock. Failure: a name that cannot be noted for
- * want of memory is not kept, nor are the oldest of a host that loses more than its share.
+ * Called by: session.c. Locking: all under ibtrs_srv.lock. Failure: if there is no memory to note a
+ * name, it is not kept. If a host loses more names than its share, its oldest ones are not kept.
  */
 #include <linux/slab.h>
 #include "ibtrs/server/name.h"
 
 #define NAME_KEPT_MAX	256
-#define NAME_KEPT_SHARE	32	/* of one host: however much it loses, others keep theirs */
+#define NAME_KEPT_SHARE	32	/* per host, so that one host does not push out the others */
 
 struct name_kept {
 	struct list_head entry;
@@ -57,14 +58,17 @@ void ibtrs_srv_name_forget_all(void)
 		name_forget(k);
 }
 
-/* The same host, as far as a server can tell: the essay above says why. */
+/* Is it the same host, as far as a server can tell? The top of this file says how. */
 static bool name_same_host(const struct ibtrs_srv_peers *peers, const char *key,
 			   const struct ibtrs_addr *addr, const char *addr_key)
 {
 	return !strcmp(key, addr_key) && ibtrs_srv_name_peers_have(peers, addr);
 }
 
-/* The oldest of the same host goes if that has more than its share, else the oldest of all. */
+/*
+ * Frees the oldest names of the host of @latest if it has more than its share, then the oldest of
+ * all if there are still too many.
+ */
 static void name_make_room(const struct name_kept *latest)
 {
 	struct name_kept *k, *next;
@@ -121,13 +125,13 @@ static bool name_session_is_up(const struct ibtrs_srv_session *s)
 	return false;
 }
 
-/* A session has it. */
+/* The session @other has the name. */
 static int name_taken(struct ibtrs_srv_path *path, const struct ibtrs_srv_session *other,
 		      const char **why)
 {
 	char addr[IBTRS_ADDR_STR_MAX];
 
-	/* No two hosts have one address: that session is of this client's life before. */
+	/* No two hosts have the same address: @other is an earlier session of this client. */
 	if (name_same_host(&other->peers, other->key, &path->addr.src, path->session->key)) {
 		*why = "an earlier session of this host has this name, and has not ended yet";
 		return -EBUSY;
@@ -140,7 +144,7 @@ static int name_taken(struct ibtrs_srv_path *path, const struct ibtrs_srv_sessio
 	return -EEXIST;
 }
 
-/* It is kept for a session that was lost. */
+/* The name is kept for a session that was lost. */
 static int name_check_kept(struct ibtrs_srv_path *path, struct name_kept *k, const char **why)
 {
 	unsigned long age = (jiffies - k->since) / HZ,

@@ -2,23 +2,24 @@
 /*
  * Ops: from the arrival of a request to the moment when its slot is free again.
  *
- * rx.c brings a slot and an offset in range; what lies in the chunk is copied once into private
- * memory, decoded, and never looked at again (E-18). Then the slot's lock decides, once per
- * request: is the op of this path and slot idle (E-13), and may the session's slot execute it
- * (fence, F.2)? The lock belongs to one slot of one session. Only what begins, ends or lets go a
- * request of that slot takes it, so it is one atomic instruction as a rule.
+ * rx.c hands over a slot and an offset, both in range. The headers in the chunk are copied once
+ * into private memory, decoded there, and never read in the chunk again (E-18). Then this file
+ * decides under the slot's lock, once per request: is the op of this path and slot idle (E-13), and
+ * may the session's slot execute the request (fence, F.2)? Each slot of a session has its own lock.
+ * Only code that begins, ends or lets go a request of that slot takes it, so the lock usually costs
+ * one atomic instruction.
  *
- * Verdicts: run it now; park it until the earlier execution of its slot, on another path, has
- * ended; answer how far it is behind; close the path that says a number which no client has come
- * to. One request can be parked per slot; a newer one takes its place, and the one before is
- * answered as one that is behind. A parked request runs from a work item, since the end of the
- * earlier one may be an interrupt, and only if its path is still connected (law L7).
+ * Verdicts: RUN: execute the request now. PARK: wait until the earlier execution of the slot, on
+ * another path, has ended. STALE: answer how far the request's token is behind. FAR: close the
+ * path, because no client can have counted that far. A slot parks at most one request: a newer one
+ * replaces it, and the replaced one is answered as stale. A parked request runs from a work item,
+ * because the earlier op may end in an interrupt, and it runs only if its path is still connected
+ * (law L7).
  *
- * An op ends in ibtrs_srv_op_release(), called by reply.c right before the reply is posted, or
- * without one when the path is closing: there is no third way. An op of a peer that broke the
- * protocol is released or closes its path too; path_run.c waits until none is busy. Only its slot
- * an op can leave earlier: when its path is closed and the client has given up what it is for
- * (ibtrs_srv_op_let_go()).
+ * An op ends only in ibtrs_srv_op_release(): right before its reply is posted (reply.c), or without
+ * a reply when its path is closing. If the peer broke the protocol, the path is closed, and
+ * path_run.c waits until no op is busy. In one case an op leaves its slot before it ends: when its
+ * path is closing and the client has given up what the op is for (ibtrs_srv_op_let_go()).
  */
 #include <linux/slab.h>
 #include "ibtrs/server/debug.h"
@@ -68,7 +69,10 @@ void ibtrs_srv_op_free(struct ibtrs_srv_path *path)
 
 /* ---- the end ------------------------------------------------------------ */
 
-/* The slot stays running, or goes idle, or takes up what waited for it. */
+/*
+ * Ends the execution of the slot. Returns the op that was parked there, or NULL. *@run: that op
+ * runs now, and the slot stays running.
+ */
 static struct ibtrs_srv_opx *op_leave_slot(struct ibtrs_srv_slot *s, bool *run)
 {
 	struct ibtrs_srv_opx *next = s->parked;
@@ -84,7 +88,10 @@ static struct ibtrs_srv_opx *op_leave_slot(struct ibtrs_srv_slot *s, bool *run)
 	return next;
 }
 
-/* The slot's lock is held. What comes after @x in its slot, if anything, and whether it runs. */
+/*
+ * The slot's lock is held. @x leaves its slot. Returns the op that was parked there, or NULL;
+ * *@run: that op runs now.
+ */
 static struct ibtrs_srv_opx *op_leave(struct ibtrs_srv_opx *x, bool *run)
 {
 	if (!x->admitted)
@@ -93,7 +100,7 @@ static struct ibtrs_srv_opx *op_leave(struct ibtrs_srv_opx *x, bool *run)
 	return op_leave_slot(ibtrs_srv_op_slot(x), run);
 }
 
-/* One that does not run has its answer in @next->err. */
+/* Queues the work of @next, or answers it with @next->err. */
 static noinline void op_next(struct ibtrs_srv_opx *next, bool run)
 {
 	if (run) {
@@ -157,8 +164,8 @@ void ibtrs_srv_op_unpark(struct ibtrs_srv_path *path)
 }
 
 /*
- * The next op at or behind *slot that the user has, and its group. Others that are busy are on
- * their way to or from it, and the path's state ends that.
+ * Finds the next op, from slot *@slot on, that the user works on, and its group. Other busy ops are
+ * on their way to or from the user; they end because the path is closing.
  */
 static bool op_with_user(const struct ibtrs_srv_path *path, u32 *slot, u32 *group)
 {
@@ -267,7 +274,7 @@ static void op_request(struct ibtrs_srv_opx *x)
 	ibtrs_srv.ops->request(x->path->session->priv, &x->op);
 }
 
-/* True: it was answered, or comes later. */
+/* True: the request was answered, or runs later. */
 static noinline bool op_fault(struct ibtrs_srv_opx *x)
 {
 	struct ibtrs_fault f = ibtrs_fault_at(
@@ -293,7 +300,7 @@ static void op_run(struct ibtrs_srv_opx *x)
 	op_request(x);
 }
 
-/* Without an answer: its path is closed, or about to be. */
+/* Ends the op without an answer: its path is closing. */
 static void op_drop(struct ibtrs_srv_opx *x)
 {
 	rcu_read_lock();
@@ -312,7 +319,7 @@ static void op_parked_work(struct work_struct *work)
 	op_drop(x);
 }
 
-/* @x is ours: it is busy, and nobody else looks at it. */
+/* The caller owns @x: it is busy, and no other context uses it. */
 static void op_fill(struct ibtrs_srv_opx *x, struct ibtrs_srv_conn *conn, u32 off,
 		    const struct ibtrs_io_hdr *h)
 {
@@ -333,8 +340,9 @@ static void op_fill(struct ibtrs_srv_opx *x, struct ibtrs_srv_conn *conn, u32 of
 }
 
 /*
- * Takes the slot, unless its op is busy. On PARK and STALE the op is filled, and with PARK others
- * may already look at it; @old made room for it, and has its answer.
+ * Makes @x busy and asks the slot's fence. False: @x is still busy with an earlier request. On PARK
+ * and STALE @x is filled here; on PARK other contexts may already use it on return. *@old: the
+ * request that @x replaced as the parked one; its answer is in its err.
  */
 static bool op_admit(struct ibtrs_srv_opx *x, struct ibtrs_srv_conn *conn, u32 off,
 		     const struct ibtrs_io_hdr *h, enum ibtrs_fence_verdict *verdict,
@@ -351,8 +359,8 @@ static bool op_admit(struct ibtrs_srv_opx *x, struct ibtrs_srv_conn *conn, u32 o
 	x->busy = true;
 	x->op.group = 0;
 	/*
-	 * A path that is closed executes nothing more: it may linger, and then counts for nobody.
-	 * A reader that looks for that takes the lock.
+	 * A path that is closing executes nothing more: it may linger, and then its ops no longer
+	 * hold their slots. The code that lets it linger checks its ops under this lock too.
 	 */
 	if (unlikely(!ibtrs_srv_path_up(conn->path)))
 		*verdict = IBTRS_FENCE_STALE;
@@ -376,7 +384,10 @@ static bool op_admit(struct ibtrs_srv_opx *x, struct ibtrs_srv_conn *conn, u32 o
 	return true;
 }
 
-/* Without a look at the fence: the request is answered with an error and nothing is executed. */
+/*
+ * Makes @x busy without asking the fence: for a request that is refused, or whose chunk is
+ * invalidated first (op_admit() then asks the fence). False: @x is busy already.
+ */
 static bool op_take(struct ibtrs_srv_opx *x)
 {
 	struct ibtrs_srv_slot *s = ibtrs_srv_op_slot(x);
@@ -406,7 +417,8 @@ static noinline void op_refuse(struct ibtrs_srv_opx *x, struct ibtrs_srv_conn *c
 }
 
 /*
- * A header that cannot be understood: the path ends. With always_invalidate the op is busy already.
+ * The header cannot be understood: close the path. With always_invalidate the op is already busy,
+ * so end it.
  */
 static noinline void op_nonsense(struct ibtrs_srv_opx *x, struct ibtrs_srv_path *path,
 				 const char *why)
@@ -416,14 +428,17 @@ static noinline void op_nonsense(struct ibtrs_srv_opx *x, struct ibtrs_srv_path 
 		op_drop(x);
 }
 
-/* Nobody's own request: the slot, which all paths of the session share, is left as it was. */
+/*
+ * No client counts that far, so the request is not the client's own. The slot, which all paths of
+ * the session share, stays as it was.
+ */
 static noinline void op_far(struct ibtrs_srv_opx *x)
 {
 	ibtrs_srv_path_close(x->path, "a request's number is far ahead of its slot's");
 	op_drop(x);
 }
 
-/* The header and all that follows from it. */
+/* Decodes the header and acts on it. */
 static void op_decode(struct ibtrs_srv_opx *x, struct ibtrs_srv_conn *conn, u32 off)
 {
 	struct ibtrs_srv_path *path = conn->path;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Ops: one for each path and slot, made with the path, used again and again. */
+/* Ops: one for each path and slot, allocated with the path's chunks and reused for each request. */
 #ifndef IBTRS_SERVER_OP_H
 #define IBTRS_SERVER_OP_H
 
@@ -14,17 +14,16 @@
  * struct ibtrs_srv_opx - an op, and what only the transport sees of it
  * @op: what the user sees; session, data, priv are constant
  * @path: constant, as are @slot and @dma
- * @conn: the request came over; so does its reply
- * @busy: between the arrival of a request and its reply. Written under the slot's lock. The one
- * that set it
- *	owns all below
- * @admitted: the slot's fence says running; to be told when the op ends
- * @invalidating: what it waits for on conn->wait is to post the LOCAL_INV, not the reply
- * @err: of the reply
- * @off: from the immediate
+ * @conn: connection that the request came over and the reply is sent over
+ * @busy: true from the arrival of a request to its reply. Written under the slot's lock. The
+ *	context that set it owns all fields below
+ * @admitted: the slot's fence counts this op as running, and must be told when the op ends
+ * @invalidating: while on conn->wait: the LOCAL_INV is to be posted, not the reply
+ * @err: result that the reply carries
+ * @off: offset in the chunk, from the immediate
  * @token: of the request (F.2)
- * @desc: where a read's data go, if @has_desc
- * @wait: in conn->wait
+ * @desc: where the data of a read are written to, if @has_desc
+ * @wait: entry in conn->wait
  * @mr: of the chunk, with always_invalidate
  */
 struct ibtrs_srv_opx {
@@ -65,35 +64,44 @@ void ibtrs_srv_op_free(struct ibtrs_srv_path *path);	/* idempotent */
 
 /* A request arrived; the checks of the immediate are done. Completion context of @conn. */
 void ibtrs_srv_op_begin(struct ibtrs_srv_conn *conn, u32 slot, u32 off);
-/* With always_invalidate: its chunk is ours alone now. */
+/* With always_invalidate: the client can no longer write to the op's chunk. Decode the request. */
 void ibtrs_srv_op_invalidated(struct ibtrs_srv_opx *x);
 
 /*
- * The op is over as far as its slot is concerned: the client may use the slot again. Its content
- * stays until that happens. Any context.
+ * Ends the op for its slot: the client may use the slot again. The op's fields stay as they are
+ * until the client does so. Any context.
  */
 void ibtrs_srv_op_release(struct ibtrs_srv_opx *x);
 /*
- * Take it back after a release, since the reply could not be posted. False: the client did not wait
- * for the reply.
+ * Makes the op busy again after a release, because its reply could not be posted. False: the client
+ * has used the slot in between, without waiting for the reply.
  */
 bool ibtrs_srv_op_reclaim(struct ibtrs_srv_opx *x);
 
-/* Call @fn(@x) @ms from now, for a fault on demand. False: no memory. Any context. */
+/* Injected fault: calls @fn(@x) in @ms milliseconds. False: no memory. Any context. */
 bool ibtrs_srv_op_later(struct ibtrs_srv_opx *x, void (*fn)(struct ibtrs_srv_opx *x), u32 ms);
 
-/* Close work: those that wait for another execution of their slot will not run. */
+/* Close work: ends the parked ops of @path; they are not executed. */
 void ibtrs_srv_op_unpark(struct ibtrs_srv_path *path);
 /*
- * Does the user work on ops, and has the client given up what all of them are for? @slot: that of
- * the first one. On a path that is stopped.
+ * True: the user works on ops of @path, and the client has given up all of them. @slot: slot of the
+ * first such op. @path is stopped.
  */
 bool ibtrs_srv_op_only_given_up(const struct ibtrs_srv_path *path, u32 *slot);
-/* The client is to give it up: it has no path to say so. */
+/*
+ * The client has no path on which it could give up what the ops of @path are for: tell the user to
+ * do so (give_up()).
+ */
 void ibtrs_srv_op_give_up(const struct ibtrs_srv_path *path);
-/* So it is: their slots are free for the session's other paths, as if they had ended. */
+/*
+ * The ops of @path are given up: they leave their slots, as if they had ended, so that the
+ * session's other paths can use the slots.
+ */
 void ibtrs_srv_op_let_go(struct ibtrs_srv_path *path);
-/* Is an op at or behind *@from busy? Moves *@from to it. Those before it are idle for good. */
+/*
+ * True: an op of slot *@from or higher is busy; *@from becomes its slot. All ops before it are idle
+ * and stay idle.
+ */
 bool ibtrs_srv_op_any_busy(const struct ibtrs_srv_path *path, u32 *from);
 
 #endif

@@ -11,10 +11,10 @@
 
 /* the client posts its receives when it has seen INFO_RSP */
 #define PATH_HB_DELAY	msecs_to_jiffies(100)
-#define PATH_REFUSED	(2 * HZ)	/* until the client leaves that was told why */
+#define PATH_REFUSED	(2 * HZ)	/* time for a refused client to leave by itself */
 
 #define PATH_SERVICE_WR	256
-/* with core's slack just below 1024: a queue too small is but a queue for credit */
+/* with core's slack just below 1024: if the queue is too small, replies only wait for credit */
 #define PATH_IO_WR_MAX	991
 
 /* Estimates, from soft-RoCE. */
@@ -58,8 +58,9 @@ bool ibtrs_srv_path_change(struct ibtrs_srv_path *path, enum ibtrs_srv_path_stat
 void ibtrs_srv_path_close(struct ibtrs_srv_path *path, const char *why)
 {
 	/*
-	 * Before the state: a reader that finds all paths closing must not take a long time without
-	 * a knock for a long silence.
+	 * knocked and down_at are written before the state changes, because session_silent() reads
+	 * them once all paths are closing. A client whose paths are up sends no CONN_REQ: an old
+	 * knocked must not look like a long silence.
 	 */
 	if (ibtrs_srv_path_state(path) < IBTRS_SRV_PATH_CLOSING)
 		WRITE_ONCE(path->session->knocked, jiffies);
@@ -70,7 +71,7 @@ void ibtrs_srv_path_close(struct ibtrs_srv_path *path, const char *why)
 		return;
 	path->why = why;
 	ibtrs_srv_session_watch(path->session);
-	queue_work(ibtrs_srv.wq, &path->close_work);	/* path and session may go from here on */
+	queue_work(ibtrs_srv.wq, &path->close_work);	/* path and session may now be freed */
 }
 
 bool ibtrs_srv_path_connected(struct ibtrs_srv_path *path)

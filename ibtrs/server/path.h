@@ -2,7 +2,8 @@
 /*
  * One path of a session: one incarnation, from its first CONN_REQ to the end of its last op.
  *
- * path.c is its state, path_run.c its works; each group of fields names the file that it is for.
+ * path.c has the state of a path, path_run.c its works. Each group of fields below names the file
+ * that uses it.
  */
 #ifndef IBTRS_SERVER_PATH_H
 #define IBTRS_SERVER_PATH_H
@@ -28,7 +29,7 @@ enum ibtrs_srv_path_state {
 	IBTRS_SRV_PATH_CONNECTING,	/* from the first CONN_REQ */
 	IBTRS_SRV_PATH_CONNECTED,	/* INFO_REQ was good */
 	IBTRS_SRV_PATH_CLOSING,		/* the close work takes it apart; still counts (L6) */
-	IBTRS_SRV_PATH_LINGERING,	/* for ops that the client has given up; in nobody's way */
+	IBTRS_SRV_PATH_LINGERING,	/* waits for ops that the client gave up; blocks nobody */
 	IBTRS_SRV_PATH_CLOSED,
 };
 
@@ -38,23 +39,23 @@ struct ibtrs_srv_conn {
 	struct ibtrs_srv_path *path;
 	struct ib_cqe recv_cqe;
 	struct ib_cqe send_cqe;
-	u32 recv_due;			/* completion context only: receives not yet given back */
-	/* written there: requests in a row that came without company, see rx_count() */
+	u32 recv_due;			/* completion context only: receives to be posted again */
+	/* written in completion context: requests in a row that came alone, see rx_count() */
 	u32 alone;
-	/* completion context only: the look at the CQ began with a send's completion */
+	/* completion context only: the first entry of this CQ poll was a send completion */
 	bool after_send;
 
 	/* reply.c, to notice a dead send queue */
 	struct ib_cqe probe_cqe;
-	/* written by every completion of a send, cleared by the check */
+	/* set by every send completion, cleared by ibtrs_srv_reply_check() */
 	bool sends_seen;
 	/*
-	 * a request is being handed to the user, which may wait for a disk: no completion is seen
-	 * meanwhile
+	 * a request is being handed to the user, which may wait for a disk; until it returns, no
+	 * completion of this connection is handled
 	 */
 	bool serving;
-	u32 sq_size;			/* c.sq_free when nothing is out */
-	bool probing;			/* a probe is out */
+	u32 sq_size;			/* c.sq_free when nothing is posted */
+	bool probing;			/* a probe is posted and not complete */
 	struct ibtrs_sqwatch watch;
 	u32 probed_at;			/* c.sq_posted at the last probe */
 
@@ -68,7 +69,7 @@ struct ibtrs_srv_conn {
 
 struct ibtrs_srv_path {
 	/* hot, constant while connected */
-	/* enum ibtrs_srv_path_state; leaves by ibtrs_srv_path_close() */
+	/* enum ibtrs_srv_path_state; ibtrs_srv_path_close() begins the end */
 	int state;
 	bool new_rkey;
 	u8 ext;
@@ -83,11 +84,11 @@ struct ibtrs_srv_path {
 
 	/* set at creation */
 	struct ibtrs_addr_pair addr;	/* src = the client */
-	struct ibtrs_origin from;	/* its GID comes with cid 0 */
+	struct ibtrs_origin from;	/* its GID is set with cid 0 */
 	char name[IBTRS_PATH_STR_MAX];
 	u8 uuid[IBTRS_UUID_LEN];
 	u16 recon_cnt;
-	bool first_conn;		/* it may make the session */
+	bool first_conn;		/* its CONN_REQ may create the session */
 	struct ibtrs_srv_proof proof;	/* of cid 0 */
 	char hca[IB_DEVICE_NAME_MAX];	/* set with cid 0 */
 	u32 port;
@@ -96,10 +97,10 @@ struct ibtrs_srv_path {
 	atomic_t nr_accepted;		/* handshake.c: connections */
 
 	/* quota.c */
-	bool known;			/* set at creation: of no stranger */
-	u64 queue_bytes;		/* under ibtrs_srv.lock: of the connections that it has */
-	u64 charged;			/* INFO work: these, since it is let in; else 0 */
-	bool promised;			/* INFO work: its chunks count, and are not there yet */
+	bool known;			/* set at creation: its client is no stranger */
+	u64 queue_bytes;		/* under ibtrs_srv.lock: of its connections' queues */
+	u64 charged;			/* INFO work: queue_bytes once it is let in, else 0 */
+	bool promised;			/* INFO work: its chunks are counted, not allocated yet */
 	bool modest;			/* INFO work: its client has little memory so far */
 
 	/* info.c */
@@ -114,17 +115,20 @@ struct ibtrs_srv_path {
 	struct ibtrs_srv_mrs mrs;
 	struct ibtrs_iu rkeys;		/* payload of RKEY_RSP, 8 bytes per slot */
 	struct completion reg_done;
-	u32 reg_left;			/* completion context, or none is out */
+	u32 reg_left;			/* completion context; else only while no WR is posted */
 	int reg_err;
 	struct ib_cqe reg_cqe;
 
 	/* path.c posts them, path_run.c runs them */
-	/* half open too long; later: start the heartbeat, look after send queues */
+	/*
+	 * closes a path that is half open too long; later: starts the heartbeat, checks the send
+	 * queues
+	 */
 	struct delayed_work timer;
 	struct work_struct close_work;
 	bool stopped;			/* nothing new is set up, executed or answered */
-	const char *why;		/* it was closed */
-	char said[IBTRS_WORDS_LEN];	/* INFO work: a refusal that names somebody */
+	const char *why;		/* reason for the close, in words */
+	char said[IBTRS_WORDS_LEN];	/* INFO work: text of a refusal that names another client */
 	wait_queue_head_t idle;		/* woken by ops that end while the path is closing */
 
 	struct ibtrs_srv_path_dir *dir;	/* sysfs.c */
@@ -142,28 +146,29 @@ static inline bool ibtrs_srv_path_up(const struct ibtrs_srv_path *path)
 	return ibtrs_srv_path_state(path) == IBTRS_SRV_PATH_CONNECTED;
 }
 
-/* Work requests of the send queue of its service, or of another connection. */
+/* Number of send work requests of the service connection, or of another one. */
 u32 ibtrs_srv_path_send_wr(bool service);
-/* An estimate of what both queues of such a connection take. */
+/* Estimated bytes of both queues of such a connection. */
 u64 ibtrs_srv_path_conn_bytes(bool service);
-/* The same of cid 0, with what the path itself is made of before it is let in. */
+/* The same for cid 0, plus the path's own memory before it is let in. */
 u64 ibtrs_srv_path_first_bytes(u32 nr_conns);
 
 
 /*
- * cid 0 is accepted: the peer has handshake_timeout_s from now on to complete the path (M7),
- * however many connections it has. Under a conn lock, not dead.
+ * cid 0 is being accepted: from now on the peer has handshake_timeout_s to complete the path (M7),
+ * whatever the number of its connections. The caller holds the conn's lock; the conn is not dead.
  */
 void ibtrs_srv_path_expect(struct ibtrs_srv_path *path);
-/* INFO work: told why it is refused, the client leaves; soon it is made to */
+/* INFO work: the client was told why it is refused. Close the path soon if the client does not. */
 void ibtrs_srv_path_expect_end(struct ibtrs_srv_path *path);
-/* INFO_REQ is good. False: it was closed meanwhile. */
+/* INFO_REQ is good: the path is now up. False: the path was closed in the meantime. */
 bool ibtrs_srv_path_connected(struct ibtrs_srv_path *path);
 
 /**
  * ibtrs_srv_path_close() - begin the end of a path
  * @path: any state
- * @why: reason in words, valid as long as @path; of several callers the first one's counts
+ * @why: reason in words, valid as long as @path; if there are several callers, the first reason
+ *	counts
  *
  * Any context; does not wait.
  */
@@ -181,7 +186,7 @@ bool ibtrs_srv_path_change(struct ibtrs_srv_path *path, enum ibtrs_srv_path_stat
 /* A completion says @status. Closes the path, unless the request was only flushed. */
 void ibtrs_srv_path_broken(struct ibtrs_srv_path *path, enum ib_wc_status status);
 
-/* Is this a completion without success? The path is broken then. */
+/* True: the completion failed. ibtrs_srv_path_broken() has been called then. */
 static inline bool ibtrs_srv_path_failed(struct ibtrs_srv_path *path, const struct ib_wc *wc)
 {
 	if (likely(wc->status == IB_WC_SUCCESS))

@@ -1,30 +1,34 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The life of a path: connecting, connected, closing, now and then lingering, closed (spec A.19).
+ * The life of a path: connecting, connected, closing, sometimes lingering, closed (spec A.19).
  *
- * Made by handshake.c with the CONN_REQ of cid 0. Anybody ends it, from any context, with
- * ibtrs_srv_path_close(): that only changes the state and queues the close work, which alone takes
- * things apart and frees the path.
+ * admit.c makes a path for the CONN_REQ of cid 0. Any code may end it, from any context, with
+ * ibtrs_srv_path_close(), which only changes the state and queues the close work. Only the close
+ * work takes things apart and frees the path.
  *
- * Who may post a send: whoever sees CONNECTED inside an RCU read section (replies, events), and the
- * works that the close work stops before the drain (INFO_REQ, heartbeat, timer). So after the state
- * has changed and a grace period has passed, the drain finds nothing that still posts.
+ * Two kinds of code may post a send: code that sees CONNECTED inside an RCU read section (replies,
+ * events), and the works that the close work stops before the drain (INFO work, heartbeat, timer).
+ * So once the state has changed, a grace period has passed and these works are stopped, nothing
+ * posts during the drain.
  *
  * Order of the end:
  *  1. no connection is set up any more (conn->dead), no reply is posted any more (grace period)
- *  2. every QP goes to error and the peer is told; works stop; sysfs: the path is `stopped`
- *  3. QPs are drained: no completion, hence no arrival, any more; ops that wait for credit or for
- *     their slot are dropped
- *  4. QPs, MRs, PD, then the CM ids: the device may go, however long step 5 takes
- *  5. ops that the user still works on end, untimed (law L10); the watchdog says which path waits
- *  6. a grace period for those who have just ended an op; then chunks and ops are free, and the
- *     session forgets the path
- * Until 6 the path counts (law L6), and its client hears -EBUSY. But a disk that never answers must
- * not cost the client its other disks: once the path is stopped and all that executes belongs to
- * what it has given up (or is made to, session.c), the path lingers. Its ops leave their slots, its
- * place is free for the next incarnation, the rest goes on. A device made of bios (LVM) can hold up
- * the drain already, in the completion of the request; what is behind that in the queue finds the
- * path closed and is not executed.
+ *  2. every QP is set to error and the peer is told; works are stopped; the path's sysfs directory
+ *     is removed; then the path is `stopped`
+ *  3. QPs are drained: no completion comes any more, so no request arrives; ops that wait for
+ *     credit or for their slot are ended
+ *  4. QPs, MRs, PD, then the CM ids are freed: the device can be removed, however long step 5 takes
+ *  5. the close work waits, without a time limit, until the user has ended all its ops (law L10); a
+ *     watchdog logs which path waits
+ *  6. a grace period passes for code that has just ended an op; then chunks and ops are freed, and
+ *     the session forgets the path
+ * Until step 6 the path counts (law L6), and its client gets -EBUSY. But a disk that never answers
+ * must not cost the client its other disks. So once the path is stopped, and all its executing ops
+ * are for disks that the client has given up (or that were given up for it, session.c), the path
+ * lingers: its ops leave their slots, the client's next incarnation can take the path's place, and
+ * the steps above go on. A device made of bios (LVM) can already block the drain, inside the
+ * completion of its request; the requests behind it in the queue find the path closing and are not
+ * executed.
  */
 #include <linux/slab.h>
 #include "ibtrs/proto/imm.h"
@@ -39,8 +43,8 @@
 #define PATH_WATCHDOG	(10 * HZ)
 
 /*
- * Runs first at the end of the handshake, or at its deadline: a path that is not up then is closed.
- * Then once per heartbeat interval.
+ * First run: after the handshake, or at its deadline: a path that is not up then is closed. Later
+ * runs: once per heartbeat interval.
  */
 static void path_timer(struct work_struct *work)
 {
@@ -89,7 +93,7 @@ static void path_stop_posting(struct ibtrs_srv_path *path)
 	smp_store_release(&path->stopped, true);	/* read by session_linger() */
 }
 
-/* What waits for credit, or for the end of another execution. */
+/* Ends the ops that wait for credit, or for the end of another execution. */
 static void path_drop_waiting(struct ibtrs_srv_path *path)
 {
 	u32 cid;
@@ -110,7 +114,7 @@ static void path_drain(struct ibtrs_srv_path *path)
 	path_drop_waiting(path);
 }
 
-/* The device must stay until all else is gone, and the ids hold it. */
+/* The CM ids keep the device, so they are destroyed after all else. */
 static void path_release_device(struct ibtrs_srv_path *path)
 {
 	u32 cid;
@@ -138,7 +142,7 @@ static void path_wait_for_ops(struct ibtrs_srv_path *path)
 
 	while (!wait_event_timeout(path->idle, !ibtrs_srv_op_any_busy(path, &from),
 				   PATH_WATCHDOG)) {
-		/* It may have begun to while we waited. */
+		/* The path may have begun to linger during the wait. */
 		if (ibtrs_srv_path_state(path) == IBTRS_SRV_PATH_LINGERING)
 			ibtrs_srv_chunk_trim(path);
 		pr_warn("session %s: %s: closed since %u s, but the storage has not ended a request of slot %u: look at its disk\n",
@@ -148,10 +152,10 @@ static void path_wait_for_ops(struct ibtrs_srv_path *path)
 	synchronize_rcu();
 }
 
-/* One that lingered stays so to the end: it is in nobody's way. */
+/* A path that lingers keeps that state to the end: it blocks nobody. */
 static void path_closed(struct ibtrs_srv_path *path)
 {
-	guard(mutex)(&ibtrs_srv.lock);	/* nobody lets it linger any more */
+	guard(mutex)(&ibtrs_srv.lock);	/* session_linger() runs under it, too */
 	ibtrs_srv_path_change(path, IBTRS_SRV_PATH_CLOSING, IBTRS_SRV_PATH_CLOSED);
 }
 
@@ -170,7 +174,7 @@ static void path_close_work(struct work_struct *work)
 	ibtrs_srv_op_free(path);
 	ibtrs_srv_chunk_put(path, true);
 	ibtrs_srv_session_del_path(path);
-	synchronize_rcu();	/* events walk the list */
+	synchronize_rcu();	/* events walk the list of paths under RCU */
 	ibtrs_srv_path_free(path);
 }
 

@@ -14,7 +14,7 @@ struct ibtrs_srv_path *ibtrs_srv_path_alloc(struct ibtrs_srv_session *session,
 					    const struct ibtrs_conn_req *req,
 					    const struct ibtrs_addr_pair *addr,
 					    const struct ibtrs_srv_proof *proof);
-/* For one that never came on a list. */
+/* Frees a path that is not, or no longer, on a list. */
 void ibtrs_srv_path_free(struct ibtrs_srv_path *path);
 
 #endif

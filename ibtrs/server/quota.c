@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What clients have of this server: logic/quota judges, this file counts.
+ * How much of this server clients use: this file counts, logic/quota judges.
  *
- * A client is an address, and the key that it has proved there: a client without one can be on the
- * same host, and takes nothing from one that has it.
+ * A client is an address together with the key that it has proved there, if any. So a client
+ * without a key uses up nothing of the limits of a client with a key on the same host.
  *
- * There is no table of clients beside that of sessions: at each CONN_REQ and each INFO_REQ all
- * sessions and their paths are looked through, which are some hundreds at most, under the lock that
- * both take anyway. So no number can be wrong for long, and none has to be given back.
+ * There is no table of clients beside that of sessions. At each CONN_REQ and each INFO_REQ all
+ * sessions and their paths, some hundreds at most, are counted anew, under the lock that both
+ * requests take anyway. So no number stays wrong, and none has to be given back.
  *
  * Called by: admit.c (paths, connections), session.c (names), info.c (let in), path_run.c (end).
  * Locking: ibtrs_srv.lock for all that counts. Failure: a refusal, in words that name the
@@ -18,8 +18,8 @@
 #include "ibtrs/server/name.h"
 #include "ibtrs/server/quota.h"
 
-#define QUOTA_ENDING		256	/* each has a work that waits for it */
-#define QUOTA_HALF_OPEN_PART	8	/* of the memory, when the parameter is 0 */
+#define QUOTA_ENDING		256	/* each has a close work that waits */
+#define QUOTA_HALF_OPEN_PART	8	/* 1/8 of the memory, when the parameter is 0 */
 
 static void quota_max(struct ibtrs_quota_max *max)
 {
@@ -34,7 +34,10 @@ static void quota_max(struct ibtrs_quota_max *max)
 	max->ending_per_peer = QUOTA_ENDING;
 	max->half_bytes = half ? half << 20 :
 				 ((u64)totalram_pages() << PAGE_SHIFT) / QUOTA_HALF_OPEN_PART;
-	/* An administrator who has set a limit for all has counted what the clients need. */
+	/*
+	 * An administrator who has set max_memory_mb has counted what the clients need: no default
+	 * limit per client then.
+	 */
 	max->bytes = all;
 	max->bytes_per_peer = peer			      ? peer << 20 :
 			      READ_ONCE(p->max_memory_mb) ? U64_MAX :
@@ -44,7 +47,7 @@ static void quota_max(struct ibtrs_quota_max *max)
 static u64 quota_path_bytes(const struct ibtrs_srv_path *path)
 {
 	u64 chunks = (u64)path->limits.queue_depth * path->limits.chunk_size;
-	/* pairs with ibtrs_srv_quota_kept(): one of the two is seen */
+	/* pairs with ibtrs_srv_quota_kept(): promised or the chunks are seen, never neither */
 	bool promised = smp_load_acquire(&path->promised);
 
 	return READ_ONCE(path->charged) + (promised || READ_ONCE(path->chunks) ? chunks : 0);
@@ -67,7 +70,7 @@ static void quota_add_path(struct ibtrs_quota_use *use, const struct ibtrs_srv_p
 	use->bytes += quota_path_bytes(path);
 }
 
-/* Of one client, paths of all its sessions. */
+/* Counts what one client uses: its paths, in all sessions of the same key. */
 static void quota_use_of(const struct ibtrs_addr *addr, const char *key,
 			 struct ibtrs_quota_use *use)
 {
@@ -99,7 +102,7 @@ bool ibtrs_srv_quota_is_known(const struct ibtrs_addr *addr, const char *key)
 	return ibtrs_srv_name_kept_for(addr);
 }
 
-/* All paths of strangers together, or all of those who are @known. */
+/* Counts the paths of all strangers, or of all clients that are @known. */
 static void quota_use_of_all(bool known, struct ibtrs_quota_use *use)
 {
 	struct ibtrs_srv_session *s;
@@ -177,14 +180,18 @@ int ibtrs_srv_quota_let_in(struct ibtrs_srv_path *path, const char **why)
 		return err;
 	*why = "as much memory in use as max_memory_mb allows";
 	/*
-	 * A client that comes back finds its chunks in the shelf, and must not fail for the queues.
+	 * A client that comes back finds its chunks in the shelf: it must not be refused for its
+	 * queues.
 	 */
 	if (path->known)
 		ibtrs_srv_chunk_charge_known(path->queue_bytes);
 	else if (!ibtrs_srv_chunk_charge(path->queue_bytes, NULL))
 		return -ENOMEM;
 	WRITE_ONCE(path->charged, path->queue_bytes);
-	/* It takes a while to get them, in which others of this client are judged. */
+	/*
+	 * The chunks are not allocated yet. Other paths of this client, which are judged in the
+	 * meantime, must see them counted.
+	 */
 	WRITE_ONCE(path->promised, true);
 	path->modest = ibtrs_quota_is_modest(&max, &peer, chunks + path->queue_bytes);
 	return 0;
@@ -192,7 +199,7 @@ int ibtrs_srv_quota_let_in(struct ibtrs_srv_path *path, const char **why)
 
 void ibtrs_srv_quota_kept(struct ibtrs_srv_path *path)
 {
-	/* pairs with quota_path_bytes(): who sees this sees the chunks */
+	/* pairs with quota_path_bytes(): a reader that sees false sees the chunks */
 	smp_store_release(&path->promised, false);
 }
 

@@ -3,32 +3,34 @@
  * Replies: the chains of work requests of spec A.14, and the queue of ops that wait for room in the
  * send queue.
  *
- * Called from any context by whoever ends an op (ibtrs_srv_op_reply()), and by completions. Only an
- * op whose path is CONNECTED inside the RCU read section is posted; on any other path it just ends.
- * So the close work, a grace period after the change of state, drains a QP on which nobody posts.
+ * Called from any context by the code that ends an op (ibtrs_srv_op_reply()), and by completions. A
+ * reply is posted only if the path is CONNECTED inside the RCU read section; on any other path the
+ * op ends without a reply. So one grace period after the state has changed nobody posts on the QP,
+ * and the close work can drain it.
  *
- * Order: the op is released before its reply is posted, since the client may use the slot as soon
- * as it has the reply. If there is no room then, which the look at sq_free before makes rare, the
- * op is taken back and waits; a client that used the slot in between did not wait for its answer
- * and loses its path.
+ * Order: the op is released before its reply is posted, because the client may use the slot as soon
+ * as it has the reply. If the send queue has no room then (rare, because sq_free is checked first),
+ * the op is reclaimed and waits. A client that has used the slot in between did not wait for its
+ * answer, and its path is closed.
  *
- * Room (M6): core counts work requests, gives them back by interval, and this file then looks at
- * conn->wait: an op that is added looks for room afterwards, one that gives room back looks for
- * waiters afterwards, with a full barrier between on both sides. Waiting ops are served in order.
+ * Room (M6): core counts work requests and gives their room back in intervals; after that this file
+ * looks at conn->wait. Code that adds an op to conn->wait checks for room afterwards. Code that
+ * gives room back checks for waiting ops afterwards. Each side has a full barrier between its two
+ * steps, so no op waits while there is room. Waiting ops are served in order.
  *
- * A send queue can die without a completion (soft-RoCE after a retransmitted REG_MR), and then the
- * client cannot tell it from a slow disk. So when replies were posted and no send has completed for
- * an interval, a signalled zero-byte RDMA write is posted; the peer's software never sees it. It
- * completes, or the path is closed.
+ * A send queue can die without a completion (soft-RoCE after a retransmitted REG_MR), and the
+ * client cannot tell this from a slow disk. So if replies were posted and no send has completed for
+ * an interval, a signalled zero-byte RDMA write is posted, which the peer's software never sees. If
+ * it does not complete either, the path is closed.
  *
- * What a chain points to outlives it: data lie in the chunk, the 8 bytes of RKEY_RSP in
- * path->rkeys, both the client's until it sends the next request.
+ * What a chain points to stays unchanged until the client sends the next request of the slot: the
+ * data are in the chunk, and the 8 bytes of RKEY_RSP in path->rkeys.
  */
 #include "ibtrs/proto/imm.h"
 #include "ibtrs/server/reply.h"
 #include "ibtrs/server/trace.h"
 
-#define REPLY_PROBES	16	/* requests in a row without company before replies go at once */
+#define REPLY_PROBES	16	/* more lone requests in a row: replies are sent at once */
 
 /* ---- building ----------------------------------------------------------- */
 
@@ -47,7 +49,10 @@ static u32 reply_imm(const struct ibtrs_srv_opx *x)
 			     x->err);
 }
 
-/* The chunk is the device's again: it sends the data, and the next request lands there. */
+/*
+ * Gives the chunk back to the device: it sends the data from there, and receives the next request
+ * there.
+ */
 static void reply_give_chunk(const struct ibtrs_srv_opx *x)
 {
 	ib_dma_sync_single_for_device(x->path->dev->ib, x->dma, x->off, DMA_BIDIRECTIONAL);
@@ -81,7 +86,10 @@ static void reply_inv_wr(const struct ibtrs_srv_opx *x, struct ib_send_wr *wr)
 
 /* ---- posting ------------------------------------------------------------ */
 
-/* 0: gone, one way or the other. -EAGAIN: no room, the op is still ours. */
+/*
+ * Return: 0: the op has ended; if its reply could not be posted, its path is closing. -EAGAIN: no
+ * room, the caller still owns the op.
+ */
 static int reply_send(struct ibtrs_srv_opx *x, struct ib_send_wr *first, struct ib_send_wr *last,
 		      int nr)
 {
@@ -109,8 +117,8 @@ static int reply_send(struct ibtrs_srv_opx *x, struct ib_send_wr *first, struct 
 }
 
 /*
- * One message, two, or three. The immediate rides on the data when nothing has to come between them
- * (decision 7).
+ * Posts one message, two, or three. The data carry the immediate if no invalidation has to come
+ * between them (decision 7).
  */
 static int reply_plain(struct ibtrs_srv_opx *x)
 {
@@ -147,8 +155,8 @@ static int reply_plain(struct ibtrs_srv_opx *x)
 }
 
 /*
- * always_invalidate: the chunk gets a new key, and the client learns it from 8 bytes that carry the
- * immediate.
+ * always_invalidate: the chunk gets a new key. The message that carries the immediate tells it to
+ * the client in 8 bytes.
  */
 static int reply_rekey(struct ibtrs_srv_opx *x)
 {
@@ -244,7 +252,7 @@ static struct ibtrs_srv_opx *reply_pop(struct ibtrs_srv_conn *conn)
 
 static bool reply_has_room(const struct ibtrs_srv_conn *conn)
 {
-	smp_mb();	/* with the one in ibtrs_srv_reply_send_done() */
+	smp_mb();	/* pairs with the one in ibtrs_srv_reply_send_done() */
 	return atomic_read(&conn->c.sq_free) >= IBTRS_SRV_REPLY_WR;
 }
 
@@ -280,7 +288,7 @@ static noinline void reply_wait(struct ibtrs_srv_opx *x)
 		reply_flush(conn);
 }
 
-/* Under RCU, whose grace period the close work waits for. */
+/* Called under RCU: the close work waits for a grace period before it drains the QP. */
 static void reply_or_wait(struct ibtrs_srv_opx *x)
 {
 	if (unlikely(!ibtrs_srv_path_up(x->path)))
@@ -341,7 +349,9 @@ static void reply_probe(struct ibtrs_srv_conn *conn, u32 posted)
 		return;
 	}
 	WRITE_ONCE(conn->probing, false);
-	/* A full queue needs no probe: what fills it will complete, or not. */
+	/*
+	 * A full queue needs no probe: the work requests in it show whether the queue still moves.
+	 */
 	if (err != -EAGAIN)
 		ibtrs_srv_path_close(conn->path, "a send queue cannot be probed");
 }
@@ -355,8 +365,8 @@ void ibtrs_srv_reply_check(struct ibtrs_srv_conn *conn)
 	bool probing = READ_ONCE(conn->probing), seen = READ_ONCE(conn->sends_seen);
 
 	/*
-	 * Its completions wait behind a request that a disk has not taken yet: that says nothing
-	 * about the queue.
+	 * While a request is handed to the user, no completion of this connection is handled: that
+	 * none was seen says nothing about the send queue.
 	 */
 	seen |= READ_ONCE(conn->serving);
 	WRITE_ONCE(conn->sends_seen, false);
@@ -452,15 +462,16 @@ static noinline bool reply_fault(struct ibtrs_srv_opx *x)
  * @op: must not be touched afterwards
  * @err: 0 or negative errno; with 0 a read sends all of its data_len bytes
  *
- * Any context. When the path is gone the op just ends.
+ * Any context. If the path is closing, the op ends without a reply.
  */
 void ibtrs_srv_op_reply(struct ibtrs_srv_op *op, int err)
 {
 	struct ibtrs_srv_opx *x = container_of(op, struct ibtrs_srv_opx, op);
 
 	/*
-	 * A file of a network file system can say so too; on the wire it would cost the path. What
-	 * means that the request was not executed is nobody else's to say.
+	 * A file of a network file system can return -ESTALE, too. On the wire that errno, and
+	 * those of ibtrs_fence_is_behind(), mean that the request was not executed. Only the fence
+	 * may say so; from the user such an answer would cost the client its path.
 	 */
 	x->err = unlikely(err == -ESTALE || ibtrs_fence_is_behind(err)) ? -EIO : err;
 	if (static_branch_unlikely(&ibtrs_fault_key) && reply_fault(x))

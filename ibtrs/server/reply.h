@@ -8,19 +8,19 @@
 #define IBTRS_SRV_REPLY_WR	4	/* the longest chain */
 
 /*
- * Post the reply with x->err, now or when there is room; without a connection the op just ends. Any
- * context.
+ * Posts the reply with x->err, now or when there is room; if the path is not connected, the op ends
+ * without a reply. Any context.
  */
 void ibtrs_srv_reply(struct ibtrs_srv_opx *x);
 /* Post the LOCAL_INV of its chunk, now or when there is room. Completion context. */
 void ibtrs_srv_reply_invalidate(struct ibtrs_srv_opx *x);
-/* Room again: those who wait for it. Any context. */
+/* There is room again: posts what waits on @conn. Any context. */
 void ibtrs_srv_reply_kick(struct ibtrs_srv_conn *conn);
-/* Close work: those who wait for room on @conn end. */
+/* Close work: ends the ops that wait for room on @conn. */
 void ibtrs_srv_reply_drop(struct ibtrs_srv_conn *conn);
 /*
- * Does the send queue of @conn move? Once per heartbeat interval; a path whose send queue does not
- * move for hb_misses of them, and the time that its data need at least, is closed.
+ * Does the send queue of @conn move? Called once per heartbeat interval. If the queue does not move
+ * for hb_misses intervals, plus the least time that its data need, the path is closed.
  */
 void ibtrs_srv_reply_check(struct ibtrs_srv_conn *conn);
 void ibtrs_srv_reply_probe_done(struct ib_cq *cq, struct ib_wc *wc);

@@ -3,9 +3,9 @@
  * What arrives on a connection once INFO_REQ was seen: requests and heartbeats, all as immediates
  * (spec A.11); everything else closes the path (E-9).
  *
- * Runs in the completion work of one connection, so recv_due needs no lock. Receives are given back
- * before the request is processed, IBTRS_SRV_RX_BATCH at a time: that many more are posted than the
- * client may have requests out. Requests are processed right here.
+ * Runs in the completion work of one connection, so recv_due needs no lock. Receives are posted
+ * again before the request is processed, IBTRS_SRV_RX_BATCH at a time: so IBTRS_SRV_RX_BATCH more
+ * are posted than the client may have requests outstanding. Requests are processed right here.
  */
 #include "ibtrs/proto/imm.h"
 #include "ibtrs/server/reply.h"
@@ -19,8 +19,8 @@ u32 ibtrs_srv_rx_depth(const struct ibtrs_srv_conn *conn)
 				 IBTRS_SRV_RX_SERVICE;
 
 	/*
-	 * Less is not wrong, the client's requests wait then (RNR); 2 is for INFO_REQ and the
-	 * drain.
+	 * Fewer are not wrong: the client's requests then wait (RNR). 2 are left for INFO_REQ and
+	 * the drain.
 	 */
 	return min_t(u32, want, path->dev->ib->attrs.max_qp_wr - 2);
 }
@@ -42,9 +42,10 @@ static noinline void rx_give_back(struct ibtrs_srv_conn *conn)
 }
 
 /*
- * Does a request come alone, or do others wait behind it? One poll of the CQ fills cq->wc, so a
- * request in any entry but the first came with others, unless the first was the completion of a
- * send. The first entry tells nothing: it may be the only one. So the polls before it decide.
+ * Counts the requests in a row that came alone. One poll of the CQ fills cq->wc. A request in any
+ * entry but the first came with others (if a send completion is in the first entry, the second one
+ * counts as first). A request in the first entry may have come alone or not, so only several polls
+ * in a row tell.
  */
 static void rx_count(struct ibtrs_srv_conn *conn, const struct ib_cq *cq, const struct ib_wc *wc)
 {
@@ -119,7 +120,7 @@ void ibtrs_srv_rx_done(struct ib_cq *cq, struct ib_wc *wc)
 		rx_request(conn, imm);
 	else
 		rx_other(conn, imm);
-	/* Credit may have come back with a heartbeat's completion, which does not look here. */
+	/* A heartbeat's completion may have given credit back; it does not look at conn->wait. */
 	if (unlikely(!list_empty_careful(&conn->wait)))
 		ibtrs_srv_reply_kick(conn);
 }

@@ -5,7 +5,7 @@
 
 #include "ibtrs/server/path.h"
 
-#define IBTRS_SRV_RX_BATCH	16	/* receives are given back that many at a time */
+#define IBTRS_SRV_RX_BATCH	16	/* receives are posted again in batches of this size */
 #define IBTRS_SRV_RX_SERVICE	(128 + IBTRS_SRV_RX_BATCH)
 
 /* How many empty receives a connection wants. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What all rooms of the server share: the parameters, and the one server there is. */
+/* What all files of the server share: the parameters, and the one server there is. */
 #ifndef IBTRS_SERVER_SERVER_H
 #define IBTRS_SERVER_SERVER_H
 
@@ -35,21 +35,21 @@ struct ibtrs_srv_params {
 
 extern struct ibtrs_srv_params ibtrs_srv_params;
 
-/* What is fixed at load. 0, or -EINVAL and a line in the log. */
+/* Checks the parameters that are fixed at load. 0, or -EINVAL and a line in the log. */
 int ibtrs_srv_params_check(void);
 
 /**
  * struct ibtrs_srv - the server
- * @lock: sessions, their lists of paths, their names. Nothing that waits for the network or a
- *	device runs under it
+ * @lock: protects the sessions, their lists of paths and their names. Nothing that waits for the
+ *	network or a device runs under it
  * @sessions: written under @lock, read under RCU too
- * @ops: of the user, between ibtrs_srv_open() and the end of ibtrs_srv_close()
- * @accepting: under @lock: connection requests are looked at
- * @gone: woken when a session has gone
- * @devs: for connections that bring a proof: they are of no session
- * @wq: ends of paths: they wait for disks, and may be so many that nothing else gets a turn
- * @info_wq: INFO_REQs and looks after sessions, which may take long, but end
- * @op_wq: requests that waited for their slot: a device may let each of them wait again
+ * @ops: callbacks of the user, between ibtrs_srv_open() and the end of ibtrs_srv_close()
+ * @accepting: under @lock; false: all connection requests are refused
+ * @gone: woken when a session has been removed from @sessions
+ * @devs: for connections that only authenticate (knock.c): they belong to no session
+ * @wq: ends of paths: they wait for disks, and there may be so many that no other work would run
+ * @info_wq: INFO works and session looks, which may take long, but end
+ * @op_wq: requests that were parked: a device may make each of them wait again
  * @quick_wq: works that do not wait: timers, heartbeats
  */
 struct ibtrs_srv {

@@ -1,25 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Sessions: the table by uuid, names, the slots whose fences all paths share, and the news for the
- * user.
+ * Sessions: the table by uuid, the names, the slots whose fences all paths share, and the callbacks
+ * that tell the user about a session.
  *
- * A session comes with its first path and goes with its last one, and a path counts until its last
- * op has ended (law L6): so the fences outlive whatever still executes. session_down runs before
- * the session leaves the table; a client that comes back meanwhile hears -EBUSY and tries again,
- * and never finds two of its kind.
+ * A session is created with its first path and freed with its last one. A path counts until its
+ * last op has ended (law L6), so the fences exist as long as any op executes. session_down() runs
+ * before the session leaves the table: a client that comes back during session_down() gets -EBUSY
+ * and tries again, so it never has two sessions at a time.
  *
- * As long as a path is coming to its end somebody looks after the session once a second. A path
- * that only waits for disks that the client has given up lingers then. A client that has lost all
- * its paths cannot say that it gives a disk up: it knocks, and is refused as long as the disk works
- * for it. After SESSION_AWAY the user takes the disks from it that the paths wait for (give_up); it
- * gets in, and has the others. And a client may be gone for good while one disk still works for it:
- * it keeps its other disks and its name for SESSION_LOST, then the user lets the disks go
- * (session_lost), and the session its name (name.c keeps it for a while) when all that is left are
- * paths that linger. Should it come back after all it finds the session as it is then.
+ * While a path is closing or lingering, a work looks at the session once a second:
+ *  - A path that waits only for ops that the client has given up begins to linger.
+ *  - A client that has lost all its paths cannot give a disk up itself, and its CONN_REQs are
+ *    refused while the disk still works on its ops. After SESSION_AWAY the user gives up, for the
+ *    client, the disks that the closing paths wait for (give_up()). Then the client can connect
+ *    again, and it still has its other disks.
+ *  - A client may be gone for good while a disk still works on its ops. After SESSION_LOST the user
+ *    closes all that the client had open (session_lost()). Once only lingering paths are left, the
+ *    session also gives up its name (name.c keeps the name for a while). A client that comes back
+ *    later finds the session in this state.
  *
- * ibtrs_srv.lock protects the table, names and lists of paths; nothing that waits runs under it.
- * Readers in any context (events) walk the lists under RCU. up_lock serializes the INFO_REQs of one
- * session, which wait for the user's session_up.
+ * ibtrs_srv.lock protects the table, the names and the lists of paths; no code that waits runs
+ * under it. Readers in any context (events) walk the lists under RCU. up_lock serializes the INFO
+ * works of one session, which wait for the user's session_up().
  */
 #include <linux/mm.h>
 #include <linux/random.h>
@@ -32,9 +34,9 @@
 #include "ibtrs/server/session.h"
 #include "ibtrs/server/sysfs.h"
 
-/* what a disk may take for a request; the client's hold= should be more */
+/* how long a disk may take for a request; the client's hold= should be longer */
 #define SESSION_AWAY	(30 * HZ)
-#define SESSION_LOST	(30 * HZ)	/* a client that is alive knocks more often */
+#define SESSION_LOST	(30 * HZ)	/* a live client sends CONN_REQs more often */
 
 static void session_look_work(struct work_struct *work);
 
@@ -74,7 +76,7 @@ struct ibtrs_srv_session *ibtrs_srv_session_create(const u8 *uuid, const struct 
 	return s;
 }
 
-/* No path, not known to the user. */
+/* The session has no path, and the user does not know it (any more). */
 void ibtrs_srv_session_drop(struct ibtrs_srv_session *s)
 {
 	lockdep_assert_held(&ibtrs_srv.lock);
@@ -165,12 +167,14 @@ void ibtrs_srv_session_named(struct ibtrs_srv_path *path, bool good)
 	struct ibtrs_srv_session *s = path->session;
 
 	guard(mutex)(&ibtrs_srv.lock);
-	/* A path whose work is not over yet may still make it known to the user. */
+	/* Another path whose INFO work still runs may yet bring the session up. */
 	if (!--s->naming && !good && !s->up)
 		s->name[0] = 0;
 }
 
-/* Near the adapter of the first path; the others of a session are seldom elsewhere. */
+/*
+ * Allocated near the adapter of the first path; the session's other adapters are seldom elsewhere.
+ */
 static int session_alloc_slots(struct ibtrs_srv_session *s, int node)
 {
 	u32 i, nr = ibtrs_srv_params.queue_depth;
@@ -183,7 +187,7 @@ static int session_alloc_slots(struct ibtrs_srv_session *s, int node)
 		return -ENOMEM;
 	for (i = 0; i < nr; i++)
 		spin_lock_init(&slots[i].lock);
-	/* the look at a path that never came up reads it any time */
+	/* the session look may read s->slots at any time, even if the session never came up */
 	smp_store_release(&s->slots, slots);
 	return 0;
 }
@@ -219,7 +223,7 @@ int ibtrs_srv_session_bring_up(struct ibtrs_srv_path *path, const char **why)
 	mutex_lock(&s->up_lock);
 	if (!s->up)
 		err = session_first_up(s, path, why);
-	else if (!s->sysfs_dev)		/* it was lost */
+	else if (!s->sysfs_dev)		/* removed when the client was lost */
 		err = ibtrs_srv_sysfs_session_add(s);
 	mutex_unlock(&s->up_lock);
 	return err;
@@ -236,7 +240,7 @@ int ibtrs_srv_session_admit_peer(struct ibtrs_srv_path *path, const char **why)
 	return ops->peer_joins(s->priv, &path->from, why);
 }
 
-/* One without paths is just ending: the answer is no. */
+/* Are all paths in state @least or later? False if there is no path: the session is just ending. */
 static bool session_all_paths(struct ibtrs_srv_session *s, enum ibtrs_srv_path_state least)
 {
 	struct ibtrs_srv_path *path;
@@ -253,7 +257,7 @@ static bool session_silent(struct ibtrs_srv_session *s, const unsigned long *sin
 {
 	if (!session_all_paths(s, IBTRS_SRV_PATH_CLOSING))
 		return false;
-	/* pairs with the cmpxchg() to CLOSING, before which knocked and left were written */
+	/* pairs with the cmpxchg() to CLOSING: knocked and down_at were written before it */
 	smp_rmb();
 	return time_after(jiffies, READ_ONCE(*since) + time);
 }
@@ -264,7 +268,7 @@ static bool session_is_lost(struct ibtrs_srv_session *s)
 	return session_silent(s, &s->knocked, SESSION_LOST);
 }
 
-/* Under the lock nobody gets a new path, and none of those that there are comes back. */
+/* The lock is held: no path is added, and a path that is closing never comes up again. */
 static void session_give_up_ops(struct ibtrs_srv_session *s)
 {
 	struct ibtrs_srv_path *path;
@@ -273,8 +277,8 @@ static void session_give_up_ops(struct ibtrs_srv_session *s)
 	if (!session_silent(s, &s->down_at, SESSION_AWAY))
 		return;
 	/*
-	 * The ops of a path go when it has left that state, which it does under the lock; who
-	 * lingers has been given up.
+	 * The ops of a path are freed only after it has left CLOSING, and it leaves CLOSING under
+	 * the lock. The ops of a lingering path have been given up already.
 	 */
 	list_for_each_entry(path, &s->paths, entry)
 		if (ibtrs_srv_path_state(path) == IBTRS_SRV_PATH_CLOSING)
@@ -288,8 +292,8 @@ static bool session_only_lingers(struct ibtrs_srv_session *s)
 }
 
 /*
- * Unless the client is just coming back: its INFO_REQ, behind up_lock, then makes the directory
- * again.
+ * Gives the name up, unless the client is just coming back. In that case the INFO work of the new
+ * path waits for up_lock, and then makes the sysfs directory again.
  */
 static void session_give_up_name(struct ibtrs_srv_session *s)
 {
@@ -317,8 +321,8 @@ static void session_look_if_away(struct ibtrs_srv_session *s)
 }
 
 /*
- * If only disks that the client has given up keep a path from its end, the path is to be in
- * nobody's way.
+ * If a closing path waits only for ops that the client has given up, the path begins to linger:
+ * from then on it blocks no other path.
  */
 static void session_linger(struct ibtrs_srv_path *path)
 {
@@ -336,7 +340,7 @@ static void session_linger(struct ibtrs_srv_path *path)
 	ibtrs_srv_path_change(path, IBTRS_SRV_PATH_CLOSING, IBTRS_SRV_PATH_LINGERING);
 }
 
-/* True: a path is coming to its end. */
+/* True: a path is closing or lingering. */
 static bool session_look_at_paths(struct ibtrs_srv_session *s)
 {
 	struct ibtrs_srv_path *path;
@@ -366,7 +370,7 @@ void ibtrs_srv_session_look(struct ibtrs_srv_session *s)
 	mod_delayed_work(ibtrs_srv.info_wq, &s->look, 0);
 }
 
-/* Its last path has gone. */
+/* The last path of the session is gone. */
 static void session_end(struct ibtrs_srv_session *s)
 {
 	bool lost = false;
@@ -409,7 +413,7 @@ void ibtrs_srv_session_close_all(void)
 	rcu_read_unlock();
 	wait_event(ibtrs_srv.gone, list_empty(&ibtrs_srv.sessions));
 	flush_workqueue(ibtrs_srv.wq);
-	flush_workqueue(ibtrs_srv.op_wq);	/* the code of the user must not be left running */
+	flush_workqueue(ibtrs_srv.op_wq);	/* no code of the user may still run */
 }
 
 /**
@@ -435,8 +439,8 @@ EXPORT_SYMBOL_GPL(ibtrs_srv_session_close);
  * @kind: enum ibtrs_event_kind
  * @id: device id
  *
- * A hint: nobody knows whether it arrives. Nothing happens towards a client that does not know
- * events. Any context.
+ * An event is only a hint: it may be lost. A client that did not negotiate EVENTS gets nothing. Any
+ * context.
  */
 void ibtrs_srv_session_event(struct ibtrs_srv_session *s, u32 kind, u32 id)
 {
@@ -457,7 +461,7 @@ void ibtrs_srv_session_event(struct ibtrs_srv_session *s, u32 kind, u32 id)
 EXPORT_SYMBOL_GPL(ibtrs_srv_session_event);
 
 /**
- * ibtrs_srv_session_connected() - has it a path that is up?
+ * ibtrs_srv_session_connected() - does the session have a path that is up?
  * @s: session
  *
  * Any context.

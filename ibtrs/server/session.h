@@ -15,9 +15,9 @@ struct kobject;
 
 #define IBTRS_SRV_SESSION_LOOK	HZ
 
-/* One slot of the session, whatever path a request for it comes over. */
+/* One slot of the session; all paths of the session share it. */
 struct ibtrs_srv_slot {
-	/* all, and busy of the slot's op on each path; any context */
+	/* protects all fields, and busy of the slot's op on each path; any context */
 	spinlock_t lock;
 	struct ibtrs_fence_slot fence;
 	struct ibtrs_srv_opx *parked;
@@ -25,7 +25,7 @@ struct ibtrs_srv_slot {
 
 #define IBTRS_SRV_PEERS	8
 
-/* Where a session's paths came from; those beyond that many are not remembered. */
+/* The first IBTRS_SRV_PEERS different client addresses of a session's paths. */
 struct ibtrs_srv_peers {
 	u32 nr;
 	struct ibtrs_addr addr[IBTRS_SRV_PEERS];
@@ -39,9 +39,9 @@ struct ibtrs_srv_session {
 	/* set at creation */
 	u8 uuid[IBTRS_UUID_LEN];
 	struct ibtrs_addr peer;		/* of the first path */
-	/* whose it is: name of the key that all its paths have proved; empty: anybody's */
+	/* owner: name of the key that all its paths have proved; empty: no key was proved */
 	char key[IBTRS_KEY_NAME_LEN];
-	u32 life;			/* random: tokens are counted from 1 in each (F.2) */
+	u32 life;			/* random; in each life tokens start at 1 (F.2) */
 	struct ibtrs_dev_pool devs;
 
 	/* under ibtrs_srv.lock */
@@ -50,18 +50,18 @@ struct ibtrs_srv_session {
 	u32 nr_paths;			/* CLOSING ones count (L6) */
 	struct ibtrs_srv_peers peers;
 	bool dying;			/* the last path is gone */
-	/* empty until the first INFO_REQ, and again when its client is lost */
+	/* empty before a good INFO_REQ, and again when its client is lost */
 	char name[IBTRS_NAME_LEN];
-	u32 naming;			/* INFO works that have taken the name, and not ended */
-	/* jiffies: its client was heard of, or its last path began to close */
+	u32 naming;			/* running INFO works that took the name */
+	/* jiffies: last time that its client sent a CONN_REQ or that a path began to close */
 	unsigned long knocked;
-	unsigned long down_at;		/* jiffies: its last path that was up began to close */
+	unsigned long down_at;		/* jiffies: last time that a connected path was closed */
 
-	struct delayed_work look;	/* while a path is coming to its end */
+	struct delayed_work look;	/* runs while a path is closing or lingering */
 
-	struct mutex up_lock;		/* up, sysfs_dev */
-	bool up;			/* the user knows it */
-	struct ibtrs_origin from;	/* of the path that made it known; constant then */
+	struct mutex up_lock;		/* protects up, sysfs_dev */
+	bool up;			/* session_up() was good */
+	struct ibtrs_origin from;	/* of the path that brought it up; then constant */
 
 	/* sysfs.c */
 	struct device *sysfs_dev;
@@ -70,18 +70,19 @@ struct ibtrs_srv_session {
 	struct rcu_head rcu;
 };
 
-/* What to call it in the log. */
+/* Name of the session for the log. */
 static inline const char *ibtrs_srv_session_label(const struct ibtrs_srv_session *s)
 {
 	return s->name[0] ? s->name : "(no name yet)";
 }
 
 /*
- * A path begins to end: look after the session once a second, until none does. Paths that wait only
- * for what the client has given up linger. When no path has been up for half a minute, what the
- * rest waits for is taken from it (give_up), so that it gets in. Is the client gone? When nobody
- * has knocked for as long, the user hears of it (session_lost), and once nothing but lingering
- * paths is left another session may take the name. Any context.
+ * A path begins to close: look at the session once a second until no path is closing or lingering.
+ * A look makes a path linger if the path waits only for ops that the client has given up. If no
+ * path has been up for 30 seconds, give_up() makes the user give up what the closing paths wait
+ * for, so that the client can connect again. If all paths are closing and no CONN_REQ has come for
+ * 30 seconds, the user is told (session_lost()); once only lingering paths are left, the session
+ * gives up its name. Any context.
  */
 static inline void ibtrs_srv_session_watch(struct ibtrs_srv_session *s)
 {
@@ -97,37 +98,38 @@ void ibtrs_srv_session_drop(struct ibtrs_srv_session *s);
 struct ibtrs_srv_path *ibtrs_srv_session_find_path(struct ibtrs_srv_session *s,
 						   const u8 *path_uuid);
 /*
- * Room for one more path with this address? -EEXIST, -EBUSY (that one is closing), -ECONNRESET,
- * -ENOSPC and a reason.
+ * May a path with these addresses be added? 0, or a reason and -EEXIST (a path has them), -EBUSY
+ * (that path is closing), or -ECONNRESET (too many paths).
  */
 int ibtrs_srv_session_may_add(struct ibtrs_srv_session *s, const struct ibtrs_addr_pair *addr,
 			      const char **why);
 void ibtrs_srv_session_add_path(struct ibtrs_srv_session *s, struct ibtrs_srv_path *path);
 
 /*
- * INFO_REQ of @path says that the session is called @name. 0, or an errno and a reason, which may
- * lie in @path.
+ * The INFO_REQ of @path gives the session the name @name. 0, or an errno and a reason, whose text
+ * may be in @path.
  */
 int ibtrs_srv_session_take_name(struct ibtrs_srv_path *path, const char *name, const char **why);
 /*
- * The INFO work of @path, which has taken the name, has ended. Should the session have come to
- * nothing (@good is false, no other path is at it, and the user does not know it), the name is
- * anybody's again: one that was refused, and stays connected, keeps it from nobody.
+ * The INFO work of @path, which has taken the name, has ended. If it failed (@good is false), no
+ * other INFO work has taken the name, and the user does not know the session, the session gives up
+ * its name: a refused path may stay connected for a while, and must not keep the name from other
+ * clients.
  */
 void ibtrs_srv_session_named(struct ibtrs_srv_path *path, bool good);
 /*
- * It has its name and its first path all it needs: the user hears of it. 0, or an errno and a
- * reason. Sleeps.
+ * The session has its name, and its first path has all that it needs: tell the user (session_up()).
+ * Does nothing if the user knows the session already, but makes its sysfs directory again if that
+ * was removed. 0, or an errno and a reason. Sleeps.
  */
 int ibtrs_srv_session_bring_up(struct ibtrs_srv_path *path, const char **why);
-/*
- * May @path, which is not the first, join its session? For the user to say. 0, or an errno and a
- * reason.
- */
+/* Asks the user (peer_joins()) whether @path may join its session. 0, or an errno and a reason. */
 int ibtrs_srv_session_admit_peer(struct ibtrs_srv_path *path, const char **why);
-/* One look now. */
+/* Run the look work now. */
 void ibtrs_srv_session_look(struct ibtrs_srv_session *s);
-/* Close work: nothing is left of @path, take it off. With the last one the session ends. Sleeps. */
+/*
+ * Close work: removes @path, which nothing uses any more. The last path ends the session. Sleeps.
+ */
 void ibtrs_srv_session_del_path(struct ibtrs_srv_path *path);
 /* ibtrs_srv_close(): close all paths of all sessions and wait until the last session has gone. */
 void ibtrs_srv_session_close_all(void);

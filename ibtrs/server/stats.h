@@ -8,8 +8,8 @@
 #include <ibtrs/dir.h>
 
 /*
- * By enum ibtrs_dir. Bytes count what the client wrote, headers included (C.4), or what a read
- * asked for and its headers.
+ * Indexed by enum ibtrs_dir. Bytes count what the client wrote, headers included (C.4), or the data
+ * that a read asked for and its headers.
  */
 struct ibtrs_srv_traffic {
 	u64 cnt[2];
@@ -18,8 +18,8 @@ struct ibtrs_srv_traffic {
 
 /**
  * struct ibtrs_srv_stats - of a path
- * @pcpu: only ever grows
- * @lock: @base. Process context
+ * @pcpu: counters, never reset
+ * @lock: protects @base. Process context
  * @base: what the counters were at the last reset
  */
 struct ibtrs_srv_stats {

@@ -10,9 +10,9 @@
  *
  * Lifetime. A session's device and its paths/ belong to the driver core; a path's directory is a
  * small object with a pointer to the path. Removing a directory waits for show and store that run
- * in it; after that the pointer is never followed again, and the path may go, whoever has a file
- * open. Directory objects are counted, and module exit waits for the last. `disconnect` only begins
- * the end of its path, so it never waits for itself.
+ * in it. After that the pointer is never followed again, and the path may be freed, even if
+ * somebody still has a file open. Directory objects are counted, and module exit waits for the
+ * last. `disconnect` only begins the end of its path, so it never waits for itself.
  *
  * Names are unique before they come here: session names among sessions until their files are gone,
  * address pairs within a session.
@@ -156,7 +156,7 @@ static const struct attribute_group *path_groups[] = {
 	NULL,
 };
 
-/* Of the session's own memory: its directory goes before it does. */
+/* Reads the session's own memory: the directory is removed before the session is freed. */
 static ssize_t auth_show(struct device *dev, struct device_attribute *attr, char *buf)
 {
 	struct ibtrs_srv_session *s = dev_get_drvdata(dev);

@@ -2,9 +2,9 @@
 /*
  * /sys/class/ibtrs-server (spec C.4).
  *
- * Lifetime: what sysfs and the driver core may hold on to is memory of its own, never the session
- * or the path. After ibtrs_srv_sysfs_path_del() / _session_del() no show or store runs any more,
- * whoever still has a file open.
+ * Lifetime: sysfs and the driver core hold references only to memory of their own, never to the
+ * session or the path. After ibtrs_srv_sysfs_path_del() / _session_del() no show or store runs any
+ * more, even if somebody still has a file open.
  */
 #ifndef IBTRS_SERVER_SYSFS_H
 #define IBTRS_SERVER_SYSFS_H
@@ -13,7 +13,7 @@ struct ibtrs_srv_path;
 struct ibtrs_srv_session;
 
 int ibtrs_srv_sysfs_init(void);
-void ibtrs_srv_sysfs_exit(void);	/* waits for the last of that memory */
+void ibtrs_srv_sysfs_exit(void);	/* waits until the last directory is freed */
 
 int ibtrs_srv_sysfs_session_add(struct ibtrs_srv_session *s);
 void ibtrs_srv_sysfs_session_del(struct ibtrs_srv_session *s);	/* idempotent; its paths are gone */

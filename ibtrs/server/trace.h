@@ -23,7 +23,7 @@ TRACE_DEFINE_ENUM(IBTRS_SRV_PATH_CLOSED);
 		{ IBTRS_SRV_PATH_LINGERING,	"lingering" },	\
 		{ IBTRS_SRV_PATH_CLOSED,	"closed" })
 
-/* A path goes from one state to another. Any context. */
+/* A path changes its state. Any context. */
 TRACE_EVENT(ibtrs_srv_path_state,
 	TP_PROTO(const struct ibtrs_srv_path *path, int old, int new),
 	TP_ARGS(path, old, new),
@@ -41,7 +41,7 @@ TRACE_EVENT(ibtrs_srv_path_state,
 		  ibtrs_srv_trace_state(__entry->old), ibtrs_srv_trace_state(__entry->new))
 );
 
-/* A request goes to the user; len is bytes of data. Completion context or a work. */
+/* A request is handed to the user; len is bytes of data. Completion context or a work. */
 TRACE_EVENT(ibtrs_srv_request,
 	TP_PROTO(const struct ibtrs_srv_opx *x),
 	TP_ARGS(x),

@@ -3,12 +3,12 @@
  * Trials (protocol.md 8.4): a client asks whether packets of full size come through, before it
  * sends requests over a path.
  *
- * The data of a trial lie in a chunk of the path and are sent back as they are. Nobody else has
- * written them: the chunks belong to this path alone, and are zeroed before it gets them. No
- * request is made of a trial, so it waits for no disk, and for no other execution of its slot.
+ * The data of a trial lie in a chunk of the path and are sent back as they are. No other client has
+ * written them: the chunks belong to this path alone, and were zeroed when they were allocated. A
+ * trial does not become a request, so it waits for no disk, and for no other execution of its slot.
  *
- * A full send queue drops it: the client asks on a path that is idle, and takes silence for an
- * answer.
+ * If the send queue is full, the trial is not answered: the client asks on an idle path, and waits
+ * for the answer only for a limited time.
  */
 #include "ibtrs/proto/imm.h"
 #include "ibtrs/proto/trial.h"
@@ -67,7 +67,7 @@ void ibtrs_srv_trial(struct ibtrs_srv_conn *conn, u32 imm)
 	const char *why = "a trial that was not negotiated";
 	struct ibtrs_desc desc;
 
-	/* A trial that sees it up in here posts before the drain begins. */
+	/* A trial that sees the path up inside this RCU section posts before the drain begins. */
 	rcu_read_lock();
 	if (ibtrs_srv_path_up(path)) {
 		if (path->ext & IBTRS_EXT_TRIAL)

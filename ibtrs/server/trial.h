@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The server's half of a trial, the probe of full size of a new path. */
+/* The server's half of a trial: the probe of a new path with packets of full size. */
 #ifndef IBTRS_SERVER_TRIAL_H
 #define IBTRS_SERVER_TRIAL_H
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The command line: which command, which options, which words. Options may stand anywhere. What is
- * not understood is answered with what it might have been.
+ * The command line: finds the command, its options and its words. Options may stand anywhere. For a
+ * word that is not understood, the error suggests a similar word.
  *
- * A command is one or two words; each may be cut short as long as one command remains, and "dev",
- * "sess", "srv" are short for what one thinks. Commands of the mapping grammar take each key of its
- * table as --key value, --key=value and key=value.
+ * A command is one or two words. Each word may be abbreviated as long as only one command fits.
+ * legacy.c accepts the abbreviations of the rnbd tool ("dev", "sess", "srv"). Commands with the
+ * mapping grammar take each key of its table as --key value, --key=value and key=value.
  */
 #include <ctype.h>
 #include <stdlib.h>
@@ -25,7 +25,7 @@ static_assert(CMD_NR_OPTIONS <= 64, "struct cmd.options has 64 bits");
 
 /* ---- the command ---- */
 
-/* The word that stands at @nr (0, 1) in a name. */
+/* Copies word @nr (0 or 1) of a command's name. */
 static bool args_name_word(const char *name, size_t nr, char *out, size_t size)
 {
 	const char *blank = strchr(name, ' ');
@@ -40,8 +40,8 @@ static bool args_name_word(const char *name, size_t nr, char *out, size_t size)
 }
 
 /*
- * Do all commands that begin with @word (and, for the second word, @first) have the same word
- * there? Then that one is meant.
+ * Expands an abbreviated @word. @first: the first word of the command, if @word is the second.
+ * Returns the full word if all commands that fit have the same word there.
  */
 static const char *args_expand(const char *first, const char *word, char *out, size_t size)
 {
@@ -153,7 +153,7 @@ static const struct cmd *args_command(const char **words, size_t *nr)
 
 /* ---- options ---- */
 
-/* A word that begins with '-' and may be a value: a number. */
+/* Does the word begin with '-' but may be a value: a negative number? */
 static bool args_negative(const char *s)
 {
 	return s[0] == '-' && isdigit((unsigned char)s[1]);
@@ -179,7 +179,7 @@ static int args_by_letter(char c)
 	return -1;
 }
 
-/* Is it a key of the mapping grammar? '-' and '_' are the same, as there. */
+/* Is it a key of the mapping grammar? '-' and '_' are the same, as in that grammar. */
 static bool args_key(const char *s, size_t len)
 {
 	char *word = say_fmt("%.*s", (int)len, s);
@@ -206,7 +206,8 @@ static int args_map(struct cmd_args *a, const char *key, size_t len, const char 
 		struct ibtrs_addr_pair pair;
 
 		/*
-		 * Names of hosts come later: dry runs and mistakes elsewhere need no name service.
+		 * Names of hosts are resolved later: a dry run, or an error in another option, then
+		 * needs no name service.
 		 */
 		if (ibtrs_addr_pair_parse(value, strlen(value), &pair, &why) &&
 		    host_is_name(value, strlen(value))) {
@@ -282,7 +283,7 @@ static int args_take(struct cmd_args *a, int id, const char *value)
 	return SAY_DONE;
 }
 
-/* --name[=value]; *@i moves on when the value is the next word. */
+/* Parses --name[=value]; advances *@i if the value is the next word. */
 static int args_long(struct cmd_args *a, const char **argv, size_t *i, size_t nr)
 {
 	const char *name = argv[*i] + 2, *eq = strchr(name, '='), *value = eq ? eq + 1 : NULL;
@@ -338,8 +339,8 @@ static int args_short(struct cmd_args *a, const char **argv, size_t *i, size_t n
 /* ---- all ---- */
 
 /*
- * The words that name the command are those before anything that needs to know it: options with a
- * value may come first only as --x=y.
+ * Finds the command before the options are known. The first words that are no options name it. So
+ * an option with a value may stand before the command only as --x=y.
  */
 static const struct cmd *args_split(size_t nr, const char **argv, const char **rest,
 				    size_t *nr_rest)
@@ -381,7 +382,8 @@ static int args_words(struct cmd_args *a)
 		   ARG(a, session)	     ? CMD_session :
 		   ARG(a, missing)	     ? CMD_missing :
 					       0;
-	size_t beside = c->what == CMD_WORDS_PATH;	/* all paths of a session, that is */
+	/* Path commands take one word, the session, beside --all: then all its paths are meant. */
+	size_t beside = c->what == CMD_WORDS_PATH;
 
 	if (many && a->nr_words > beside) {
 		say_error(SAY_USAGE, "%s: --%s, or \"%s\"? Not both", c->name,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The table of commands: everything the command line, the help, the manual and the completion know.
- * Sorted as help shows it. Included where rows are wanted, with a COMMAND() that makes them.
+ * The table of commands: the source of the command line, the help, the manual and the completion.
+ * Rows are in the order in which help shows them. A file that needs the rows defines COMMAND() and
+ * includes this file.
  *
  * COMMAND(name, words, min, max, options, flags, what, run, help, more):
  *	name	one or two words

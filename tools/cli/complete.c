@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Completion of bash, zsh and fish. The scripts are made once, when the package is built; what
- * changes (devices, sessions) they ask `ibnbd complete KIND` for, which reads sysfs and the
- * configuration only, needs no rights and never waits.
+ * Completion for bash, zsh and fish. The scripts are generated once, when the package is built. For
+ * words that change (devices, sessions) the scripts call `ibnbd complete KIND`, which reads only
+ * sysfs and the configuration, needs no privileges and never waits.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +19,7 @@ static const char *const complete_kinds[] = {
 };
 
 /*
- * A shell puts a word on the command line as it is: one that it would have to quote is not offered.
+ * The shell inserts a completed word without quoting it. So words that need quotes are not offered.
  */
 static void complete_word(const char *text)
 {
@@ -119,7 +119,10 @@ static void complete_bash(void)
 	printf("EOT\n}\n\ncomplete -F _ibnbd ibnbd\n");
 }
 
-/* An apostrophe within '...' of a shell, and what zsh reads in a description. */
+/*
+ * Escapes apostrophes for a '...' string of the shell and, for zsh, the special characters of a
+ * description.
+ */
 static void complete_quoted(const char *text, bool zsh)
 {
 	for (; *text; text++) {
@@ -172,7 +175,7 @@ static void complete_zsh(void)
 	printf("EOT\n}\n\n_ibnbd \"$@\"\n");
 }
 
-/* Conditions of fish: what stands on the line already. */
+/* Prints the condition of fish: which command is on the line already. */
 static void complete_fish_when(const char *name)
 {
 	const char *blank = strchr(name, ' ');

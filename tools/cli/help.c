@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Text made of the tables: help, and the manual's lists of commands and options. */
+/* Prints the help from the tables of commands and options. */
 #include <stdlib.h>
 #include <string.h>
 #include "tools/cmd/cmd.h"

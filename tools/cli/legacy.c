@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The words of the rnbd tool: `ibnbd client device map vol/1 from store1 ip:10.0.0.7 ro`, `ibnbd
- * dev list sessname,devname json`, `ibnbd -s unmap ibnbd0`. Recognised by their first word (client,
- * server, a noun) and turned into ours before anything else looks at them.
+ * The commands of the rnbd tool: `ibnbd client device map vol/1 from store1 ip:10.0.0.7 ro`, `ibnbd
+ * dev list sessname,devname json`, `ibnbd -s unmap ibnbd0`. They are recognised by their first word
+ * (client, server, a noun) and translated to our commands before any other code sees them.
  *
- * A word of an option (json, force, all, ...) or of columns is taken for one only behind a noun or
- * context of that tool: in our own grammar it may be the name of a disk. A plain list takes json,
- * csv, noheaders and columns of that tool all the same: it can do no harm.
+ * An option word (json, force, all, ...) or a list of columns is translated only after a noun or a
+ * context of the rnbd tool: in our own grammar the same word may be the name of a disk. One
+ * exception: a plain `list` also accepts json, csv, noheaders and columns of that tool, because a
+ * list changes nothing.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -36,7 +37,7 @@ static enum legacy_object legacy_object(const char *word)
 	       legacy_is(word, path) ? LEGACY_PATH : LEGACY_NONE;
 }
 
-/* Verb of that tool to command of ours; NULL = there is none. */
+/* Translates a verb of the rnbd tool to our command; NULL = we have no such command. */
 static const char *legacy_command(bool server, enum legacy_object object, const char *verb)
 {
 	static const struct {
@@ -86,8 +87,8 @@ static const char *legacy_command(bool server, enum legacy_object object, const 
 }
 
 /*
- * @bare: `ibnbd list json`. A disk of that name is meant by `ibnbd list -- json`; of all others of
- * these words only behind a noun.
+ * @bare: the line could be one of our own, as `ibnbd list json`: only json, csv and noheaders are
+ * translated. A disk of the name json is listed by `ibnbd list -- json`.
  */
 static const char *legacy_option(const char *word, bool list, bool bare)
 {
@@ -121,7 +122,7 @@ static const char *legacy_option(const char *word, bool list, bool bare)
 	return NULL;
 }
 
-/* -s, -d, -c of that tool stand before the first word only; what they are here. */
+/* Translates -s and -d of the rnbd tool, which are allowed only before its first word. */
 static const char *legacy_flag(const char *word)
 {
 	if (!strcmp(word, "-s") || !strcmp(word, "--simulate"))
@@ -131,7 +132,7 @@ static const char *legacy_flag(const char *word)
 	return NULL;
 }
 
-/* Is the word behind option @word that option's value? Mapping options always have a value. */
+/* Does option @word take the next word as its value? Mapping options always do. */
 static bool legacy_takes_value(const char *word)
 {
 	size_t len = strlen(word);
@@ -157,8 +158,8 @@ static const struct table_set *legacy_set(bool server, enum legacy_object object
 }
 
 /*
- * That tool's name of a column to ours; of ours to itself; NULL = neither. @theirs: was it a name
- * of theirs alone?
+ * Translates the rnbd tool's name of a column to ours; our own names stay; NULL = neither. @theirs:
+ * the name exists only in the rnbd tool.
  */
 static const char *legacy_column(bool server, const struct table_set *set, const char *word,
 				 size_t len, bool *theirs)
@@ -184,7 +185,7 @@ static const char *legacy_column(bool server, const struct table_set *set, const
 		if (strlen(table[i].word) == len && !strncmp(table[i].word, word, len) &&
 		    (!table[i].set || table[i].set == set))
 			return table[i].ours;
-	/* sent and received, as the side sees it that was asked */
+	/* bytes sent and received, seen from the side (client or server) that was asked for */
 	if (len == 2 && (!strncmp(word, "tx", 2) || !strncmp(word, "rx", 2)))
 		return (*word == 't') == server ? "read_bytes" : "write_bytes";
 	*theirs = false;
@@ -198,8 +199,8 @@ static const char *legacy_column(bool server, const struct table_set *set, const
 }
 
 /*
- * Translates rnbd's list of columns, `sessname,devname` or `+identity,-state`, to the argument of
- * -o, and appends it to @out. False: @word is no list of columns.
+ * Translates the rnbd tool's list of columns, `sessname,devname` or `+identity,-state`, to the
+ * argument of -o and appends it to @out. False: @word is no list of columns.
  */
 static bool legacy_columns(const char *word, bool server, const struct table_set *set, bool bare,
 			   char *out, size_t size)
@@ -231,10 +232,10 @@ static bool legacy_columns(const char *word, bool server, const struct table_set
 /* ---- all ---- */
 
 /**
- * struct legacy - a command line of that tool
- * @bare: it could be a list of ours as well: only what cannot be the name of a disk is translated
- * @verb: where its verb stands
- * @ours: the command of ours
+ * struct legacy - a command line of the rnbd tool
+ * @bare: the line could be a list command of ours, too: fewer words are translated
+ * @verb: index of the verb
+ * @ours: our command
  */
 struct legacy {
 	bool server, context, bare, list;
@@ -264,8 +265,8 @@ static bool legacy_recognise(struct legacy *l, int nr, const char **in, int firs
 	l->verb = i;
 	l->list = !strcmp(in[i], "list");
 	/*
-	 * `path add` and `session list` are ours as well, `server list` too: those words need no
-	 * translation.
+	 * `path add`, `session list` and `server list` are our own commands, too. Then only the
+	 * words of a list are translated.
 	 */
 	same = !l->context &&
 	       (!noun || !strcmp(in[first], "path") || !strcmp(in[first], "session")) &&
@@ -279,7 +280,7 @@ static bool legacy_recognise(struct legacy *l, int nr, const char **in, int firs
 	return l->ours;
 }
 
-/* The words behind the verb. */
+/* Translates the words after the verb. */
 static int legacy_words(const struct legacy *l, int nr, const char **in, const char **out, int *n)
 {
 	bool literal = false,
@@ -328,7 +329,7 @@ int cmd_legacy(int *argc, const char ***argv)
 
 	out = say_alloc(((size_t)nr + 5) * sizeof(*out));
 	for (; i < nr && in[i][0] == '-'; i++) {
-		/* ours has none of these before its command */
+		/* our own grammar has none of these options before its command */
 		l.context |= legacy_flag(in[i]) != NULL;
 		out[n++] = legacy_flag(in[i]) ? legacy_flag(in[i]) : in[i];
 	}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What the manuals take from the tables, as scdoc reads it: commands and options, options of
- * maps.conf, keys of server.conf.
+ * Prints the parts of the manuals that come from the tables, in scdoc format: commands and options,
+ * options of maps.conf, keys of server.conf.
  */
 #include <string.h>
 #include "tools/cmd/cmd.h"
@@ -66,7 +66,7 @@ static void manual_options(void)
 	}
 }
 
-/* @fields: those of a line that are words of their own in maps.conf are left out. */
+/* @fields: false leaves out the keys that are words of their own in a line of maps.conf. */
 static void manual_grammar(bool fields)
 {
 	const struct ibnbd_mapopt *o;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The table of options, and what a command is given. With the table of commands (cli/commands.h) it
- * makes the parser of the command line, `ibnbd help`, the synopsis of the manual and the completion
- * of three shells.
+ * The table of options, and the struct that a command gets. This table and the table of commands
+ * (cli/commands.h) generate the parser of the command line, `ibnbd help`, the synopsis of the
+ * manual and the completion of three shells.
  */
 #ifndef TOOLS_CMD_H
 #define TOOLS_CMD_H
@@ -93,10 +93,10 @@ enum cmd_words {
 /**
  * struct cmd_args - a command line that was understood
  * @value: of each option; a flag that is set has ""
- * @count: how often it was given
- * @words: the rest
- * @map: options of the mapping grammar; @host: path= with names of hosts, resolved when it is
- *	mapped
+ * @count: how often each option was given
+ * @words: the words that are no options
+ * @map: options of the mapping grammar
+ * @host: values of path= with names of hosts, which are resolved when the device is mapped
  */
 struct cmd_args {
 	const struct cmd *cmd;
@@ -132,12 +132,12 @@ struct cmd {
 
 const struct cmd *cmd_table(size_t *nr);
 
-/* Find the command of the first words and read the rest. Returns SAY_DONE, or what to exit with. */
+/* Find the command of the first words and read the rest. Returns SAY_DONE, or the exit status. */
 int cmd_parse(int argc, const char **argv, struct cmd_args *a);
 void cmd_args_free(struct cmd_args *a);
 /*
- * Words of the rnbd tool in place of ours. *argv is replaced. Returns SAY_DONE, or what to exit
- * with.
+ * Replace words of the rnbd tool by ours: *argv gets a new array. Returns SAY_DONE, or the exit
+ * status.
  */
 int cmd_legacy(int *argc, const char ***argv);
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * doctor: looks at everything between a line in maps.conf and a disk that works, and says what to
- * do.
+ * doctor: checks everything between a line in maps.conf and a disk that works, and says what to do.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +20,10 @@ void doctor_find(struct doctor *d, const char *check, enum doctor_level level, c
 
 /* ---- files ---- */
 
-/* A file that is refused says why itself; of the others that there are mistakes. */
+/*
+ * One finding for each file that was refused, with the reason; then one finding for all other
+ * mistakes.
+ */
 static void doctor_mistakes(struct doctor *d, const char *check, const struct maps *m,
 			    const char *mend, bool count)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * dump: everything there is to know, one JSON document for a bug report. There are no secrets in
- * it; --anonymize puts other words in place of addresses and names, the same word each time, so
- * that what belongs together can still be seen.
+ * dump: all that is known, as one JSON document for a bug report. It holds no secrets. --anonymize
+ * replaces addresses and names. The same address or name always gets the same replacement, so the
+ * reader still sees what belongs together.
  */
 #include <stdlib.h>
 #include <string.h>

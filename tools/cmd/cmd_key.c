@@ -2,9 +2,10 @@
 /*
  * Keys: generate, list, load, remove.
  *
- * A name has one key, or two while it is being changed: NAME and NAME.next in /etc/ibnbd/keys, and
- * the same two in the kernel. Load makes the kernel hold what the directory holds: the change ends
- * with a rename, mv NAME.next NAME, and load; and a key whose file is gone goes, too.
+ * A name has one key, or two while the key is being changed: NAME and NAME.next in /etc/ibnbd/keys,
+ * and the same two in the kernel. `key load` makes the kernel hold what the directory holds: it
+ * also drops a loaded key whose file is gone. A change of a key ends with a rename, mv NAME.next
+ * NAME, and a `key load`.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -30,7 +31,7 @@ static int key_bad_name(const char *name)
 			 "a key cannot be called \"%s\": 1 to 63 letters, digits, '_' and '-'", name);
 }
 
-/* Those of the directory, then those that only the kernel has. Allocated, as are the names. */
+/* Names of the keys in the directory, then names that only the kernel has. All is allocated. */
 static char **key_all_names(void)
 {
 	char **all = key_names(), **ring = keyring_names();
@@ -41,7 +42,7 @@ static char **key_all_names(void)
 	for (k = 0; ring[k]; k++) {
 		for (i = 0; i < nr && strcmp(all[i], ring[k]); i++)
 			;
-		/* Another keyring may have keys of such names, which are not ours. */
+		/* A key of this name may be in another keyring. Then it is not ours. */
 		if (i < nr || (!keyring_has(ring[k], false) && !keyring_has(ring[k], true)))
 			continue;
 		all = say_grow(all, (nr + 2) * sizeof(*all));
@@ -147,7 +148,7 @@ static int key_load_one(const char *name, bool next)
 	int err = key_read(name, next, key);
 
 	if (err == ENOENT) {
-		/* It was renamed, or taken away. */
+		/* The file was renamed or deleted. */
 		if (!keyring_remove(name, next) && !sysfs_dry_run)
 			say_print("%s%s has no file any more: dropped", name,
 				  next ? KEY_FILE_NEXT : "");
@@ -163,7 +164,7 @@ static int key_load_one(const char *name, bool next)
 	return say_exit_of(err);
 }
 
-/* The present one and the next. SAY_NOTHING: neither has a file. */
+/* Load the present key and the next one. SAY_NOTHING: neither has a file. */
 static int key_load(const char *name)
 {
 	int first = key_load_one(name, false), next = key_load_one(name, true);
@@ -177,7 +178,7 @@ static int key_load_all(char **names)
 {
 	int rc = SAY_DONE, r;
 
-	/* One that is bad keeps no other one out. */
+	/* A bad key does not keep the other keys from being loaded. */
 	for (; *names; names++) {
 		r = key_load(*names);
 		rc = rc || r == SAY_NOTHING ? rc : r;
@@ -211,7 +212,7 @@ int cmd_key_load_run(struct cmd_args *a)
 	char **names = NULL, *why;
 	int rc, err;
 
-	/* What cannot be seen is not gone. */
+	/* If the directory cannot be read, its keys are unknown, not gone: drop none. */
 	err = key_dir_check(&why);
 	if (err) {
 		say_error(0, "cannot read " KEY_FILE_DIR ": %s; the loaded keys stay", why);

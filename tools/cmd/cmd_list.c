@@ -43,15 +43,15 @@ static int list_unknown(const struct cmd_args *a, struct state *s)
 	return rc;
 }
 
-/* @left: how many follow. */
+/* @left: how many branches follow. */
 static void list_branch(size_t left)
 {
 	fputs(left ? "├─ " : "└─ ", stdout);
 }
 
 /*
- * The devices are those of the session that are asked for; without any it is left out, if there are
- * words.
+ * Print a session, its paths, and those of its devices that were asked for. If words were given and
+ * none of its devices was asked for, the session is left out.
  */
 static void list_tree_session(const struct cmd_args *a, struct state *s,
 			      const struct state_session *sess)
@@ -291,7 +291,10 @@ static void show_export(const struct state_export *e, bool bytes)
 	}
 }
 
-/* What one word stands for: a bit for each object, found again in the second round. */
+/*
+ * The objects that the words name: a flag for each object of @s. show_find() sets the flags,
+ * show_text() and show_json() read them.
+ */
 struct show {
 	struct state *s;
 	bool *dev, *session, *srv_session, *export;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* map, unmap, remap: a device comes, goes, comes back. */
+/* map, unmap and remap of devices. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -68,7 +68,9 @@ static int map_words(struct cmd_args *a)
 	return rc;
 }
 
-/* A single word that maps.conf knows. */
+/*
+ * If the command has a single word and no mapping option, find the line of maps.conf that it names.
+ */
 static int map_entry(struct cmd_args *a, struct maps **m, struct maps_entry **found)
 {
 	if (a->nr_words != 1 || a->map.given || a->nr_hosts)
@@ -110,9 +112,7 @@ static int map_session(struct cmd_args *a)
 	return SAY_DONE;
 }
 
-/*
- * @kname: NULL = nothing was mapped, which is no error: a dry run, or a line that was saved only.
- */
+/* @kname: NULL = nothing was mapped, which is no error: a dry run, or a line was only saved. */
 static void map_print(const struct cmd_args *a, const char *kname)
 {
 	const struct state_dev *d = NULL;
@@ -149,7 +149,10 @@ static int map_failed(const struct ibnbd_map *map, int rc, int err, char *why)
 	return rc;
 }
 
-/* Its link would be that of two disks. --save gives the name of the line to this one. */
+/*
+ * Refuse a name that a line of maps.conf gives to another device: two disks would get the same
+ * link. With --save the new line replaces that line, so the name is free.
+ */
 static int map_name(struct cmd_args *a, const struct ibnbd_map *map, struct maps *m)
 {
 	const struct maps_entry *e = *map->name ? maps_find(m, map->name) : NULL;
@@ -197,8 +200,8 @@ static int map_now(struct cmd_args *a, struct ibnbd_map *map, char *const *host,
 }
 
 /*
- * What was not asked for is what the session has. It is not given: only where the file would make
- * something else of it the line says so.
+ * Session options that the command line leaves out get the values of the live session. They are not
+ * marked as given: the saved line holds them only where the file would change their value.
  */
 static void map_save_session(struct ibnbd_map *map, const struct state_session *sess)
 {
@@ -215,7 +218,10 @@ static void map_save_session(struct ibnbd_map *map, const struct state_session *
 	map->given = given;
 }
 
-/* "A session that exists needs no PATH": a line whose session no other line opens does. */
+/*
+ * Mapping over a session that exists needs no PATH. A saved line does, unless another line of
+ * maps.conf opens its session: it gets the paths of the live session.
+ */
 static void map_save_paths(struct cmd_args *a, struct maps_entry *e)
 {
 	struct maps *m = maps_load(VALUE(a, file));
@@ -281,8 +287,8 @@ int cmd_map_run(struct cmd_args *a)
 	asked = a->map;
 	if (!ARG(a, save_only)) {
 		/*
-		 * A line of maps.conf for this device counts for a map by hand, too: its name is
-		 * the link, its uuid= and size= say which disk is expected.
+		 * A line of maps.conf for this device counts also when it is mapped by hand: the
+		 * name of the line is the link, and its uuid= and size= say which disk is expected.
 		 */
 		if (!e) {
 			m = maps_load(VALUE(a, file));
@@ -311,7 +317,8 @@ static bool map_many(const struct cmd_args *a)
 }
 
 /*
- * Every device the words name, or all, or those of a session; one error for each that is unknown.
+ * Call @one for each device that the words name, or for all devices, or for those of a session.
+ * Each unknown word is an error of its own.
  */
 static int map_each(struct cmd_args *a,
 		    int (*one)(struct cmd_args *, struct state *, struct state_dev *))
@@ -404,9 +411,9 @@ int cmd_unmap_run(struct cmd_args *a)
 /* ---- unmap, and map as it was ---- */
 
 /*
- * All of it, before anything is unmapped: the last device takes its session along. What an older
- * driver does not tell (port, heartbeat, delays, write_*) comes from the line of maps.conf when
- * there is one.
+ * Collect the whole mapping before the device is unmapped, because a session closes with its last
+ * device. Options that an older driver does not show (port, heartbeat, delays, write_*) come from
+ * the line of maps.conf, if there is one.
  */
 static int again_asked(struct state *s, const struct state_dev *d, const struct maps_entry *e,
 		       struct ibnbd_map *map, char **why)
@@ -424,7 +431,7 @@ static int again_asked(struct state *s, const struct state_dev *d, const struct 
 	return *why && !rc ? SAY_FAILED : rc;
 }
 
-/* Paths beyond those that fit into the line. */
+/* Add the paths of the session that did not fit into the line for the driver. */
 static void again_other_paths(const struct ibnbd_map *map, const struct state_session *s)
 {
 	char *file = say_fmt("%s/add_path", s->dir);

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* maps check, show, save, remove: the file. What makes it so is cmd_maps_run.c's. */
+/*
+ * maps check, show, save, remove: the file. cmd_maps_run.c and cmd_maps_apply.c map what it says.
+ */
 #include <stdlib.h>
 #include <string.h>
 #include "tools/cmd/cmd.h"
@@ -204,8 +206,8 @@ int cmd_maps_show_run(struct cmd_args *a)
 /* ---- save ---- */
 
 /*
- * A default goes without saying, unless the line says it already: [defaults] may say something
- * else.
+ * Leave an option with its default value out of the line, unless the old line has it (@said):
+ * [defaults] may give the option another value.
  */
 static void maps_terse(struct ibnbd_map *map, uint32_t said)
 {
@@ -220,7 +222,10 @@ static void maps_terse(struct ibnbd_map *map, uint32_t said)
 			map->given &= ~(1u << i);
 }
 
-/* What the file says beyond what the driver shows stays; its texts stay the old entry's. */
+/*
+ * Options of the old line that the driver does not show are kept. Their texts are still owned by
+ * the old entry.
+ */
 static int maps_save_one(const struct cmd_args *a, struct maps *m, struct state *s,
 			 const struct state_dev *d)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * maps apply: what is missing is mapped, what can be changed in place is changed; nothing is
- * unmapped without --prune.
+ * maps apply: maps what is missing, and changes in place what can be changed. Without --prune
+ * nothing is unmapped.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -84,20 +84,23 @@ static int apply_add_paths(const struct maps_entry *e, const struct state_sessio
 	return rc;
 }
 
-/* What apply_adjust() changes in place, what says which disk it is, and old words. */
+/*
+ * Options that apply_told() skips: apply_adjust() changes them in place, or they say which disk it
+ * is, or they are obsolete.
+ */
 #define APPLY_BIT(field) (1u << IBNBD_OPT_##field)
 #define APPLY_DONE \
 	(APPLY_BIT(sessname) | APPLY_BIT(device_path) | APPLY_BIT(path) | APPLY_BIT(hold) | \
 	 APPLY_BIT(io_timeout) | APPLY_BIT(policy) | APPLY_BIT(max_reconnect_attempts) | \
 	 APPLY_BIT(io_mode) | APPLY_BIT(input_mode))
 
-/* Of the session, so a line that does not give it asks for nothing. */
+/* Is the option shared by a session? Then a line that does not give it accepts any value. */
 static bool apply_shared(enum ibnbd_mapopt_id id)
 {
 	return maps_is_session_key(id) || id == IBNBD_OPT_retain_mb;
 }
 
-/* What differs and can only be had by mapping anew: said, one line for each option. */
+/* Warn of each option whose value differs and can be changed only by mapping the device anew. */
 static void apply_told(struct state *s, const struct maps_entry *e, const struct state_dev *d)
 {
 	struct ibnbd_map want = e->map, now = e->map;
@@ -164,7 +167,9 @@ static int apply_prune(struct cmd_args *a, struct maps *m, struct state *s)
 	for (i = 0; i < s->nr_devs; i++) {
 		struct state_dev *d = &s->devs[i];
 
-		/* Whatever has no name was mapped by hand and is nobody's business here. */
+		/*
+		 * A device without a name was mapped by hand: maps.conf does not decide about it.
+		 */
 		if (!d->name || !d->session || !d->device_path ||
 		    maps_find_device(m, d->session, d->device_path))
 			continue;

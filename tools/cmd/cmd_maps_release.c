@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * maps release and restore: hold= of every device, shortened for a while.
+ * maps release and restore: shorten hold= of every device for a while.
  *
- * What waits for a server that is gone must not wait longer than a shutdown or a suspend may take:
- * an unmount, or the sync and the freezing of processes before the machine sleeps.
+ * I/O that waits for a dead server must not wait longer than a shutdown or a suspend may take. At
+ * shutdown an unmount waits for such I/O; at suspend the sync and the freezing of processes do.
  * ibnbd-shutdown.service releases before the file systems are unmounted. ibnbd-suspend.service
  * releases before sleep.target with --remember, and restores when the machine is awake again, or
  * could not sleep.
  *
- * What hold= was stands in RELEASE_FILE, a line for each device:
+ * With --remember the old hold= of each device is written to RELEASE_FILE, one line for each:
  *
  *	BEFORE SET DEVICE@SESSION
  *
- * The file is complete before the first hold= is changed, so that none is shortened for good. It
- * lies in /run, which goes with the mappings. restore leaves alone what is no longer SET: somebody
- * has changed it since.
+ * The file is complete before the first hold= is changed, so each shortened hold= can be restored.
+ * The file lies in /run: a reboot removes it together with the mappings. restore skips a device
+ * whose hold= is no longer SET: somebody has changed it since.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -33,8 +33,8 @@
 #define RELEASE_DOWN	5	/* and without */
 
 /*
- * The hold= that @d gets, or its own when that is short enough, or when the machine needs the
- * device to run.
+ * The hold= that @d gets: the limit. It is the present hold= when that is unknown or short enough,
+ * or when the machine needs the device to run.
  */
 static int64_t release_hold(const struct state_dev *d)
 {
@@ -71,8 +71,8 @@ static bool release_parse(const char *line, int64_t *before, int64_t *set, const
 /* ---- release ---- */
 
 /*
- * The lines of an earlier release whose devices still have what it set: they are remembered on.
- * Allocated.
+ * The lines of an earlier release whose devices still have the hold= that it set, and need no
+ * shorter one. These lines are kept in the new file. Allocated.
  */
 static char *release_still(struct state *s, const char *file)
 {
@@ -103,7 +103,7 @@ static char *release_still(struct state *s, const char *file)
 	return kept;
 }
 
-/* 0 or errno; the file is the old one or the whole new one. */
+/* 0 or errno. An error leaves the old file; otherwise the whole new file replaces it. */
 static int release_put(const char *file, const char *text)
 {
 	char *temp = say_fmt("%s.new", file), *dir = sysfs_root(RELEASE_DIR);

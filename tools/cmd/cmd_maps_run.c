@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * maps start and stop: make it as maps.conf says, one mapping at a time.
+ * maps start and stop: map and unmap what maps.conf names, one mapping at a time.
  *
- * start is what ibnbd-map@NAME.service runs. It tells systemd READY=1 when the device is there or,
- * unless the line says `wait`, after ten seconds without: then it goes on in the background with
- * its STATUS text, so that a boot never hangs on a dead server, and exits when it has mapped. The
- * unit stays active (RemainAfterExit) with or without the process, and everything is ordered behind
- * it.
+ * ibnbd-map@NAME.service runs `maps start`. start sends READY=1 to systemd when the device is
+ * there. If the line does not say `wait`, start sends READY=1 after ten seconds even without the
+ * device, so that a boot never hangs on a dead server. start then goes on trying in the background,
+ * with a STATUS text, and exits when it has mapped. The unit stays active (RemainAfterExit) with or
+ * without the process, and everything is ordered after the unit.
  *
- * It tries after 1, 2, 4 .. 60 seconds, each time a fifth more or less so that a rack that boots
- * does not call in one voice; tells the first failure, each doubling, and the success. What trying
- * again cannot mend (the server refuses) ends a `wait` start after three times.
+ * start tries again after 1, 2, 4 .. 60 seconds. Each pause is up to a fifth longer or shorter at
+ * random, so that the hosts of a rack do not all call at once. start reports the first failure,
+ * each doubling of the number of failures, and the success. If the server refuses, trying again
+ * does not help: a `wait` start ends after three refusals.
  *
- * The driver waits for the server where only what is fatal interrupts it: SIGTERM is not caught,
- * and READY comes from a thread, since no handler runs before write(2) returns.
+ * While the driver waits for the server, only a fatal signal interrupts it. So SIGTERM is not
+ * caught, and a thread sends READY: a signal handler would not run before write(2) returns.
  *
  * stop touches only what the file names.
  */
@@ -44,7 +45,7 @@ static void run_send(const char *text, size_t len)
 {
 	if (run_systemd_fd >= 0 && sendto(run_systemd_fd, text, len, MSG_NOSIGNAL,
 					  (struct sockaddr *)&run_systemd, run_systemd_len) < 0)
-		return;		/* nobody listens: not our trouble */
+		return;		/* nobody listens: no error of ours */
 }
 
 static void __attribute__((format(printf, 1, 2))) run_notify(const char *fmt, ...)
@@ -90,7 +91,7 @@ static void run_sleep(double seconds)
 		;
 }
 
-/* It may outlive the start that began it: said twice, READY is still READY. */
+/* The thread may run longer than the start that created it. A second READY=1 does no harm. */
 static void *run_ready(void *unused)
 {
 	(void)unused;
@@ -109,7 +110,7 @@ static void run_ready_later(void)
 		run_send("READY=1", 7);		/* no memory: too early is better than never */
 }
 
-/* The instance of a unit: %I turns '-' into '/', which no name has. */
+/* The name in the instance of a unit: systemd's %I turns '-' into '/', and no name has a '/'. */
 static char *run_name(const char *word)
 {
 	char *name = say_dup(word), *p;
@@ -127,7 +128,10 @@ struct state_dev *maps_run_mapped(struct state *s, const struct maps_entry *e)
 	return state_dev_of(s, e->map.sessname, e->map.device_path);
 }
 
-/* Somebody has mapped it meanwhile; or tries to, and then it is @rc as before. */
+/*
+ * The driver returned EEXIST. If somebody else has mapped the device, that is a success. If
+ * somebody is still mapping it, @rc stays.
+ */
 static int run_taken(const struct maps_entry *e, int rc)
 {
 	struct state *s = state_read();
@@ -163,8 +167,8 @@ int maps_run_verify(const struct maps_entry *e)
 
 enum run_hope {
 	RUN_LATER,	/* the server may come */
-	RUN_REFUSED,	/* somebody there must change something first */
-	RUN_NEVER,	/* it is another disk: nobody should touch it again */
+	RUN_REFUSED,	/* somebody must change something on the server first */
+	RUN_NEVER,	/* it is the wrong disk: do not try again */
 };
 
 /* Try once. */
@@ -251,8 +255,8 @@ static int run_until(struct maps_entry *e, int64_t timeout)
 }
 
 /*
- * nofail: the unit is content, whatever came of it; ibnbd-retry.service tries again when a device
- * arrives.
+ * With nofail the start of the unit succeeds even if the device could not be mapped.
+ * ibnbd-retry.service tries again when a device arrives.
  */
 static int run_content(const struct maps_entry *e, int rc)
 {
@@ -279,7 +283,7 @@ static int run_timeout(const struct cmd_args *a, const struct maps_entry *e, int
 	return say_error(SAY_USAGE, "--wait %s: a time is expected", VALUE(a, timeout));
 }
 
-/* @driver: what is there to say when it is not loaded, SAY_DONE = it is. */
+/* @driver: SAY_DONE if the driver is loaded, else the status to return. */
 static int run_start_named(struct cmd_args *a, struct maps *m, const char *word, int driver)
 {
 	char *name = run_name(word);
@@ -303,7 +307,7 @@ static int run_start_named(struct cmd_args *a, struct maps *m, const char *word,
 	return rc;
 }
 
-/* Is there anything to do? If not, the driver is not loaded for it. */
+/* Is there a line that should be mapped and is not? If there is none, the driver is not loaded. */
 static bool run_missing(const struct maps *m)
 {
 	struct state *s = state_read();
@@ -349,9 +353,10 @@ int cmd_maps_start_run(struct cmd_args *a)
 /* ---- stop ---- */
 
 /*
- * udev may be reading a disk whose server is gone, and would have it open until hold= is over: its
- * I/O is let go by hold=0. Where anybody else has it open the I/O is theirs, and the kernel will
- * refuse; if it does for another reason hold= is what it was.
+ * udev may be reading a disk whose server is gone, and then keeps it open until hold= is over.
+ * hold=0 makes that I/O fail at once. This is done only if udev alone has the disk open: the I/O of
+ * other users must not fail, and for them the kernel refuses the unmap. If the unmap still returns
+ * busy, the old hold= is written back.
  */
 static int run_unmap(struct cmd_args *a, const struct state_dev *d, int wait)
 {
@@ -372,9 +377,9 @@ static int run_unmap(struct cmd_args *a, const struct state_dev *d, int wait)
 }
 
 /*
- * The units stop behind the mounts. What is in use all the same stays, with its I/O: shutdown ends
- * it later. A device without its server and without a user does not hold up the shutdown: unmapping
- * ends what waits.
+ * systemd stops the units after the mounts. A device that is still in use then stays mapped, and
+ * its I/O goes on: shutdown ends it later. A device without a server and without a user does not
+ * delay the shutdown: the unmap ends the I/O that waits.
  */
 static int run_stop_one(struct cmd_args *a, struct state *s, const struct maps_entry *e, int wait)
 {

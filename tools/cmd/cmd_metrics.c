@@ -17,8 +17,9 @@ static void metrics_head(const char *name, const char *type, const char *help)
 }
 
 /*
- * A label's value is UTF-8, or the scraper refuses all of it: any other byte becomes \xNN, and so
- * does a newline. The backslash and the quote are escaped once more, as the format wants it.
+ * The value of a label must be UTF-8, else the scraper refuses the whole output. Any other byte is
+ * printed as \xNN, and so is a newline. Backslashes and quotes are then escaped once more, as the
+ * format requires.
  */
 static void metrics_label(const char *key, const char *value, bool last)
 {
@@ -60,7 +61,7 @@ static void metrics_path(const char *name, const struct state_path *p, const cha
 	printf("} %.15g\n", n);
 }
 
-/* @at of struct state_dev; what the driver does not tell is left out. */
+/* @at: offset in struct state_dev. A value that the driver does not show is left out. */
 static void metrics_dev_one(const struct state *s, const char *name, const char *type,
 			    const char *help, size_t at)
 {

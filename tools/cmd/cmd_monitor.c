@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * monitor: a line for each thing that happens. Disks tell by uevents (read from the kernel's
- * netlink group, so no udev is needed); sessions and paths send none, so they are looked at twice a
- * second. The same lines as JSON, one document each.
+ * monitor: prints a line for each event. Disks send uevents, which are read from the kernel's
+ * netlink group, so udev is not needed. Sessions and paths send none, so their state is read twice
+ * a second. With --json each line is a JSON document.
  */
 #include <errno.h>
 #include <linux/netlink.h>

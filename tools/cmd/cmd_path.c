@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* path add, remove, disconnect, reconnect, policy; session reconnect: orders to the transport. */
+/* path add, remove, disconnect, reconnect, policy; session reconnect: commands to the transport. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "tools/host/mapping.h"
 #include "tools/host/state.h"
 
-/* The one to change. NULL: none, or a question; path_no_session() says which. */
+/* The session that @word names. NULL: no session, or two of them; path_no_session() says which. */
 static struct state_session *path_session(struct state *s, const char *word)
 {
 	char *why;
@@ -73,7 +73,7 @@ static int path_add_one(struct cmd_args *a, const struct state_session *sess, co
 		err = 0;
 	if (!err)
 		return SAY_DONE;
-	/* The driver's words, or a server's: none when it did not come to an attempt. */
+	/* The message of the driver or of the server; there is none if no attempt was made. */
 	said = sysfs_attr(sess->dir, "last_error");
 	why = err == EEXIST || err == EACCES ? NULL : host_wrong_source(&pair);
 	say_error(0, "cannot add path %s to session %s: %s%s%s", text, sess->name,
@@ -197,7 +197,10 @@ static int path_do(struct cmd_args *a, struct state_session *sess, struct state_
 	return say_exit_of(err);
 }
 
-/* All of a session that match; one that was named must be there, and must be one. */
+/*
+ * Find the path of the session that @word names, and apply the order to it. Exactly one path must
+ * match.
+ */
 static int path_one_word(struct cmd_args *a, struct state_session *sess, const char *word,
 			 struct path_order o)
 {

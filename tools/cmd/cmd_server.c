@@ -50,7 +50,10 @@ int cmd_server_list_run(struct cmd_args *a)
 	return rc;
 }
 
-/* What the search path offers, for the eye: the server itself looks only when a client asks. */
+/*
+ * List for the user what the search path offers. The server itself looks there only when a client
+ * asks.
+ */
 static void server_offers(const char *search, const struct policy_conf *policy)
 {
 	char **names, *dir = say_dup(search), *token = strstr(dir, "/%SESSNAME%");
@@ -79,7 +82,7 @@ static void server_offers(const char *search, const struct policy_conf *policy)
 	free(dir);
 }
 
-/* Behind the table, for the eye. */
+/* Lines after the table, for the user. */
 static void server_exports_more(const char *search, const struct policy_conf *policy)
 {
 	if (search && strcmp(search, "/") && strcmp(search, "/dev"))
@@ -304,7 +307,10 @@ static int server_set(const struct server_conf *c, const char *dir, enum server_
 	const char *want = server_want(c, id);
 	int rc = SAY_DONE, err;
 
-	/* A driver that is older than a key does without it, unless the file asks for it. */
+	/*
+	 * A driver that is older than a key has no such parameter: skip it, unless server.conf sets
+	 * the key.
+	 */
 	if (strcmp(now ? now : "", want) && (c->value[id] || sysfs_exists(file))) {
 		err = sysfs_write(file, *want ? want : "\n");	/* writing nothing does nothing */
 		if (err)
@@ -318,9 +324,9 @@ static int server_set(const struct server_conf *c, const char *dir, enum server_
 }
 
 /*
- * The module is loaded with all it has to know; one that runs is told what may change, the search
- * path last. With a policy the search path is not a parameter of modprobe: the module would listen
- * before it has the policy.
+ * Load the module, with the keys of server.conf as its parameters. If there is a policy, the search
+ * path is set after it: as a parameter of modprobe it would let the module listen before the module
+ * has the policy.
  */
 static int server_modprobe(const struct server_conf *c, const struct policy_conf *p)
 {
@@ -363,8 +369,9 @@ static int server_modprobe(const struct server_conf *c, const struct policy_conf
 }
 
 /*
- * What a loaded module keeps, and the file would have otherwise. One that is older than a key does
- * without it. Allocated; NULL: it may.
+ * Does a loaded module keep a value that server.conf wants changed? Returns that value, allocated.
+ * NULL: the key needs no reload. A module that is older than a key has no such parameter, which is
+ * no reason to reload it.
  */
 static char *server_stays(const struct server_conf *c, const char *dir, enum server_key_id id)
 {
@@ -379,8 +386,9 @@ static char *server_stays(const struct server_conf *c, const char *dir, enum ser
 }
 
 /*
- * Then, when nobody is connected it is loaded anew, *@unloaded; else that is said, and the rest can
- * be set.
+ * If a loaded module keeps a value that it cannot change and no client is connected, unload the
+ * module and set *@unloaded: the caller loads it anew. If that is not possible report an error; the
+ * caller can still set the other keys.
  */
 static int server_fixed(struct cmd_args *a, const struct server_conf *c, const char *dir,
 			bool *unloaded)
@@ -410,8 +418,9 @@ static int server_fixed(struct cmd_args *a, const struct server_conf *c, const c
 }
 
 /*
- * Half of an access list is worse than none: nothing is opened behind an error but those of what
- * stays. The policy comes first.
+ * Half of an access list is worse than none. So the policy is put in force first, the search path,
+ * which opens the exports, is set last, and the first error ends this. Only an error of
+ * server_fixed() does not end it: the other keys are still set.
  */
 static int server_apply(struct cmd_args *a, const struct server_conf *c,
 			const struct policy_conf *p, const char *dir)

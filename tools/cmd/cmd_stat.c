@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * stat: traffic. Once: sums. With -i: a report for each interval, of what came since the last one;
- * the first is a sum since the beginning, as with iostat. Devices are those of the block layer,
- * paths those of the transport: their bytes differ by what failed and was sent again.
+ * stat: traffic. Without -i it prints sums. With -i it prints a report for each interval, of what
+ * was added since the last report; the first report is the sum since the beginning, as with iostat.
+ * Numbers of devices come from the block layer, numbers of paths from the transport: their bytes
+ * differ by what failed and was sent again.
  */
 #include <signal.h>
 #include <stdlib.h>
@@ -29,7 +30,10 @@ static bool stat_wanted(const struct cmd_args *a, const char *session)
 	return !a->nr_words;
 }
 
-/* What was added since, 0 when it went back (reset, or a new object of that name). */
+/*
+ * What was added since @before. If the counter went back (a reset, or a new object of that name),
+ * all of @now was added. 0 when @now is unknown.
+ */
 static int64_t stat_since(int64_t now, int64_t before)
 {
 	if (now == SYSFS_UNKNOWN)
@@ -125,7 +129,7 @@ static void stat_count(int64_t n)
 		printf(" %8lld", (long long)n);
 }
 
-/* What no flush has covered now, in a report of an interval, too. */
+/* Bytes that no flush has covered: the present value, also in the report of an interval. */
 static void stat_unflushed(const struct state_dev *d, bool bytes)
 {
 	char *text = d->unflushed_bytes == SYSFS_UNKNOWN ? say_dup("-") :

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Findings of `ibnbd doctor`: what was looked at, how it is, and the mend. */
+/* Findings of `ibnbd doctor`: what was checked, its state, and how to mend it. */
 #ifndef TOOLS_DOCTOR_H
 #define TOOLS_DOCTOR_H
 
@@ -19,12 +19,12 @@ struct doctor_finding {
 struct doctor {
 	struct state *s;
 	struct maps *m;
-	bool client;			/* this host is one, as far as can be seen */
+	bool client;			/* this host is a client, as far as can be seen */
 	struct doctor_finding *list;
 	size_t nr;
 };
 
-/* Takes @text and @mend. */
+/* Takes ownership of @text and @mend. */
 void doctor_find(struct doctor *d, const char *check, enum doctor_level level, char *text,
 		 char *mend);
 

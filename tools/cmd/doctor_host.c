@@ -62,7 +62,7 @@ static bool host_id_is(const char *text, const char *word)
 	return yes;
 }
 
-/* The package that has the headers of this kernel, as this distribution calls it. */
+/* The command that installs the headers of this kernel on this distribution. Allocated. */
 static char *host_headers(const char *release)
 {
 	char *path = sysfs_root("/etc/os-release"), *file = sysfs_text(path),
@@ -102,7 +102,7 @@ static bool host_built(const char *release)
 			free(rest);
 		}
 	}
-	/* Wherever else it was put, depmod knows. */
+	/* If the module is in another directory, the list of depmod has it. */
 	dep = say_fmt("/lib/modules/%s/modules.dep", release);
 	path = sysfs_root(dep);
 	text = sysfs_text(path);
@@ -124,8 +124,8 @@ static char *host_text(const char *fmt, const char *word)
 }
 
 /*
- * What DKMS calls this version: that of an RPM has its release behind it. Allocated, or NULL
- * without the source.
+ * The version of our source in DKMS, from the name of its directory: an RPM appends its release to
+ * the version. Allocated; NULL: the source is not installed.
  */
 static char *host_dkms_version(void)
 {
@@ -179,8 +179,8 @@ static char *host_config_lacks(const char *release, const char *words)
 }
 
 /*
- * A kernel that dkms.conf leaves out stays without modules, whatever DKMS is told. The bounds are
- * read where DKMS reads them.
+ * Does dkms.conf exclude this kernel? Then DKMS never builds modules for it. The limits are read
+ * from dkms.conf, where DKMS itself reads them.
  */
 static bool host_left_out(struct doctor *d, const char *release, const char *conf)
 {
@@ -222,7 +222,7 @@ static bool host_left_out(struct doctor *d, const char *release, const char *con
 	return d->nr != before;
 }
 
-/* Neither built nor loaded: why not? */
+/* The modules are neither built nor loaded: find out why. */
 static void host_not_built(struct doctor *d, const char *release)
 {
 	char *version = host_dkms_version(),
@@ -300,7 +300,7 @@ static void host_not_loaded(struct doctor *d, const char *release)
 	free(dkms);
 }
 
-/* A host that only exports needs the client's driver for nothing. */
+/* A host that only exports does not need the client's driver. */
 void doctor_modules(struct doctor *d)
 {
 	bool client = d->s->client || d->client || !d->s->server,
@@ -386,8 +386,8 @@ void doctor_rdma(struct doctor *d)
 /* ---- servers ---- */
 
 /*
- * 0: the machine answers (with whatever), else errno. RDMA has its own connections; a TCP one tells
- * whether anybody is there.
+ * Does a machine answer at this address? 0 = it does, even if it refuses the connection; else
+ * errno. RDMA has its own connections, so a TCP connection shows only that the machine is there.
  */
 static int host_answers(const struct ibtrs_addr *a, int port)
 {
@@ -413,7 +413,7 @@ static int host_answers(const struct ibtrs_addr *a, int port)
 	return err == ECONNREFUSED ? 0 : err;
 }
 
-/* What the driver found out itself when it last tried. */
+/* The error of the driver's last attempt. */
 static void host_last_error(struct doctor *d)
 {
 	char *last = mapping_last_error();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* doctor: are the keys there that mappings and the server need, good, and loaded? */
+/* doctor: do the keys that mappings and the server need exist, are they good, are they loaded? */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "tools/host/sysfs.h"
 #include "tools/out/say.h"
 
-/* A file that is refused is as good as none. */
+/* A refused file counts as no key. */
 static bool key_is_good(struct doctor *d, const char *name, bool next)
 {
 	char *said, *mend;
@@ -61,7 +61,7 @@ static bool key_has_file(const char *name)
 	return has;
 }
 
-/* A key whose file was deleted counts as before until somebody says load or remove. */
+/* A loaded key whose file was deleted stays valid until `ibnbd key load` or `remove` drops it. */
 static void keys_without_file(struct doctor *d)
 {
 	char **names = keyring_names(), *path;
@@ -69,7 +69,10 @@ static void keys_without_file(struct doctor *d)
 	int next;
 
 	for (i = 0; names[i]; i++) {
-		/* They are sorted, and one that has a next one is there twice. */
+		/*
+		 * The names are sorted. A name with two loaded keys, present and next, is there
+		 * twice.
+		 */
 		if (i && !strcmp(names[i], names[i - 1]))
 			continue;
 		for (next = 0; next < 2; next++) {
@@ -85,7 +88,7 @@ static void keys_without_file(struct doctor *d)
 	sysfs_list_free(names);
 }
 
-/* What lies in a file is looked at anyway. */
+/* A key that has a file is skipped: keys_files() checks it. */
 static void keys_of_maps(struct doctor *d, bool ring)
 {
 	size_t i;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * doctor: does this host itself use a disk that clients have, or may ask for?
+ * doctor: does this host itself use a disk that clients have open, or may ask for?
  *
- * The driver keeps the two apart (law L23), but for what it cannot see, and for an administrator
- * who has told it to let go (claim = no). And a disk that is refused to a client for that reason is
- * in use by something, which is named here.
+ * The driver prevents such shared use (law L23), except for uses that it cannot see, and except
+ * when the administrator has turned this off (claim = no). If the driver refuses a disk to a client
+ * for this reason, something on this host uses the disk: doctor names it.
  *
- * And: may anybody write? A client without a key can choose its session's name, and one that is not
- * on a list of addresses can not be told from another.
+ * doctor also asks: may anybody write? A client without a key can choose the name of its session,
+ * and a client that is not on a list of addresses cannot be told from another client.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +19,8 @@
 #include "tools/conf/server_conf.h"
 
 /*
- * "it is mounted on /a, dm-3 (vg0-data) is built on it". Allocated; frees the list. NULL: nobody.
+ * Join @users into one text, as "it is mounted on /a, dm-3 (vg0-data) is built on it". Frees the
+ * list. Allocated; NULL: nobody uses it.
  */
 static char *exports_users(char **users)
 {
@@ -44,7 +45,7 @@ static char *exports_used(const struct state_export *e)
 	return used;
 }
 
-/* What clients have. */
+/* Check an export that clients have open. */
 static void exports_mapped(struct doctor *d, const struct state_export *e)
 {
 	char *used = exports_used(e);
@@ -106,8 +107,8 @@ static void exports_offer(struct doctor *d, const char *name, const char *path, 
 }
 
 /*
- * One level below a directory for each session, if there is one. The whole machine is not looked
- * at: there anything is offered.
+ * Check all names in the search path. If it ends with %SESSNAME%, check the names in the directory
+ * of each session. The caller skips / and /dev: they offer every disk of the machine.
  */
 static void exports_offers(struct doctor *d, const char *search, bool claims)
 {
@@ -156,14 +157,17 @@ static bool policy_has_addresses(const char *allow)
 	return has;
 }
 
-/* The first name of the search path that anybody may write to; NULL: none that can be seen. */
+/* The first name of the search path that anybody may write to. NULL: no such name can be seen. */
 static char *policy_open_name(const struct ibnbd_policy_rules *p, const char *search)
 {
 	static const char token[] = "/%SESSNAME%";
 	char *top = sysfs_root(search), *cut = strstr(top, token), **names, *found = NULL;
 	size_t i;
 
-	/* Below a directory for each session, and where all of /dev is exported, only * says. */
+	/*
+	 * With a directory for each session, and with / or /dev, no names are listed: only rules
+	 * for * count.
+	 */
 	if (cut || !strcmp(search, "/") || !strcmp(search, "/dev")) {
 		free(top);
 		return policy_conf_anybody_writes(p, "\x7f") ? say_dup("whatever no line is about") :

@@ -8,8 +8,8 @@
 #include "tools/out/say.h"
 
 /*
- * A policy that is gone is not an empty one: somebody may be just about to write it anew. Who wants
- * none says so.
+ * A missing policy.conf is not an empty one: somebody may be about to write it anew. So the server
+ * keeps its policy. An administrator who wants no policy writes an empty file.
  */
 static int policy_gone(const struct policy_conf *now, const char *path)
 {
@@ -42,7 +42,7 @@ static int policy_write(const struct policy_conf *c, const char *path)
 	return say_exit_of(err);
 }
 
-/* The module does not show a policy. */
+/* The module does not show a policy. @why: the errno of reading it. */
 static int policy_unseen(const struct policy_conf *c, const char *path, int why)
 {
 	if (why == ENOENT && !c->rules->nr)

@@ -7,11 +7,14 @@
 #include "tools/out/json.h"
 
 /*
- * The module, which is loaded, takes this policy. Returns what to exit with; but for SAY_DONE
- * nothing must be opened.
+ * Put this policy in force in the module, which is loaded. Returns the exit status. Unless it is
+ * SAY_DONE, the caller must not open any export.
  */
 int server_policy_put(const struct policy_conf *c);
-/* What `server exports` is to show: the module's policy, else the file's; NULL: nobody can tell. */
+/*
+ * The policy that `server exports` shows: the module's, or the file's if no module shows one. NULL:
+ * it is not known.
+ */
 struct policy_conf *server_policy_shown(void);
 /* The rules that may decide about this name. */
 void server_policy_print(const struct policy_conf *c, const char *name);

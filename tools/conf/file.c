@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Files that people write, read in one way.
+ * Reads files that people write, all in the same way.
  *
- * A file is read whole: one that is too long, that changes meanwhile, or that fails in the middle
- * is refused, never used up to there. What stands in its place (a directory, a FIFO, a link that
- * leads nowhere) is told apart from nothing. Whoever can write to a file of ours, to a directory on
- * the way to it, or to a link in between decides what root does; so all of these must be root's
- * alone. Somebody who is not root may look at own files, too.
+ * A file is read whole. A file that is too long, that changes while it is read, or that fails in
+ * the middle is refused; the part that was read is never used. If something else stands in its
+ * place (a directory, a FIFO, a link that leads nowhere), it is refused too, and does not count as
+ * absent. Whoever can write to a file of ours, to a directory on the way to it, or to a link in
+ * between decides what root does. So all of these must belong to root, and nobody else may write to
+ * them. A user who is not root may also read files of his own.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -54,7 +55,10 @@ static char *file_readers(const struct stat *st, const char *path, char **mend)
 	return say_dup("others than root can read it");
 }
 
-/* Each directory and link that @path leads through, from behind the first @skip bytes on. */
+/*
+ * Judge each directory and link that @path leads through, but not those in its first @skip bytes.
+ * NULL = all are fine, else why not.
+ */
 static char *file_chain(const char *path, size_t skip, unsigned int depth, char **mend)
 {
 	char *part = say_dup(path), *slash, *why = NULL, *what, *next, to[PATH_MAX];
@@ -64,7 +68,7 @@ static char *file_chain(const char *path, size_t skip, unsigned int depth, char 
 	size_t i;
 
 	for (i = skip; !why && part[i]; i++) {
-		/* Where a component has ended, and "/" at the beginning. */
+		/* At the end of a component, and after the "/" at the beginning. */
 		slash = part[i] == '/' && i == 0			       ? part + 1 :
 			part[i] != '/' && (part[i + 1] == '/' || !part[i + 1]) ? part + i + 1 :
 										 NULL;
@@ -103,7 +107,9 @@ char *file_distrust(const char *path, char **mend)
 
 	*mend = NULL;
 	full = here ? say_fmt("%s/%s", here, path) : say_dup(path);
-	/* What leads to another root than / was chosen by whoever set IBNBD_ROOT. */
+	/*
+	 * The directories that lead to IBNBD_ROOT are not judged: whoever set it has chosen them.
+	 */
 	why = file_chain(full, skip && !strncmp(full, root, skip) ? skip : 0, 0, mend);
 	free(full);
 	free(here);
@@ -128,7 +134,7 @@ static void file_unreadable(struct file_text *out, int err)
 		    (err == EACCES || err == EPERM) && geteuid() ? "the same with sudo" : NULL);
 }
 
-/* NULL: bytes come from it, and an end. */
+/* NULL: the file can be read, and has an end. Else what it is instead. */
 static const char *file_kind(int fd, const struct stat *st, bool named)
 {
 	struct statfs fs;
@@ -139,7 +145,7 @@ static const char *file_kind(int fd, const struct stat *st, bool named)
 	case S_IFDIR:
 		return "it is a directory";
 	case S_IFIFO:
-		/* One without a name is the end of somebody's pipeline. */
+		/* A pipe without a name in a file system comes from the caller. */
 		return named && !fstatfs(fd, &fs) && fs.f_type == PIPEFS_MAGIC ? NULL :
 										 "it is a FIFO";
 	case S_IFCHR:
@@ -151,7 +157,7 @@ static const char *file_kind(int fd, const struct stat *st, bool named)
 	}
 }
 
-/* To the end, or to one byte more than is allowed. 0 or errno. */
+/* Read to the end, or until there is more than FILE_MAX. 0 or errno. */
 static int file_all(int fd, struct file_text *out)
 {
 	size_t size = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Reading a file that people write: all of it or nothing, with its length, and with the reason when
- * it is not to be used. server.conf, maps.conf, maps.conf.d, fstab and crypttab are read here and
- * nowhere else.
+ * Reads a file that people write: all of it or nothing, with its length, and with the reason if it
+ * must not be used. server.conf, policy.conf, maps.conf, maps.conf.d, keys, fstab and crypttab are
+ * read here and nowhere else.
  */
 #ifndef TOOLS_FILE_H
 #define TOOLS_FILE_H
@@ -20,7 +20,7 @@ enum file_state {
 };
 
 enum file_whose {
-	FILE_OURS,	/* says what root does: owner and rights are judged */
+	FILE_OURS,	/* decides what root does: owner and rights are judged */
 	FILE_SECRET,	/* the same, and nobody else may read it: a key */
 	FILE_HOSTS,	/* other programs use it whatever its rights: fstab, crypttab */
 };
@@ -28,9 +28,9 @@ enum file_whose {
 /**
  * struct file_text - what a file holds
  * @state: see above
- * @text: @len bytes, then a NUL that does not count; also of a file that is refused for its rights,
- *	so that its mistakes can be told; NULL when it could not be read
- * @why: FILE_REFUSED: the reason in words, behind the name of the file
+ * @text: @len bytes, then a NUL that does not count; a file that is refused for its rights has it
+ *	too, so that its mistakes can be told; NULL if the file could not be read
+ * @why: FILE_REFUSED: the reason in words, to follow the name of the file
  * @mend: what to do about it, or NULL
  */
 struct file_text {
@@ -43,7 +43,7 @@ struct file_text {
 
 /**
  * file_read() - read the whole of @path
- * @named: somebody named this very file: a pipe of the caller's (`--file /dev/stdin`) is good, too
+ * @named: the user named this very file, so a pipe (`--file /dev/stdin`) is accepted too
  *
  * Never waits for what a FIFO or a device might say. A link to /dev/null is an empty file. Free the
  * result with file_free().
@@ -52,8 +52,8 @@ void file_read(const char *path, enum file_whose whose, bool named, struct file_
 void file_free(struct file_text *f);
 
 /*
- * Who can put another directory or file in the place of @path, directory or file? NULL = root
- * alone, else in words; @mend is allocated.
+ * Who else can put another file or directory in the place of @path? NULL = only root and the
+ * caller; else in words, allocated, as is @mend.
  */
 char *file_distrust(const char *path, char **mend);
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Whose disk a line means: what stands there is followed to its device, a tag through udev's links,
- * and that through device mapper and md to the disks below. So a disk that is mapped is known by
- * whatever leads to it; one that is not, by names of ours and by uuid= of maps.conf.
+ * Which lines of fstab and crypttab use our disks. The source of a line is followed to its device:
+ * a tag through udev's links, and a device through device mapper and md to the disks below it. So a
+ * mapped disk is found by whatever leads to it. A disk that is not mapped is found only by our
+ * names and by uuid= of maps.conf.
  */
 #include <blkid.h>
 #include <libmount.h>
@@ -28,7 +29,7 @@ static bool fstab_has(const char *options, const char *word)
 	return false;
 }
 
-/* Where udev links what a tag names. Allocated; a path comes back as it is. */
+/* The path of udev's link for a tag. A path is returned as it is. Allocated. */
 static char *fstab_path(const char *source)
 {
 	static const char *const tags[][2] = {
@@ -49,7 +50,7 @@ static char *fstab_path(const char *source)
 	return *source == '/' ? say_dup(source) : NULL;
 }
 
-/* The kernel's name of the block device there, or NULL. Allocated. */
+/* The kernel's name of the block device at @path, allocated, or NULL. */
 static char *fstab_kname(const char *path)
 {
 	char *file = sysfs_root(path), *real = realpath(file, NULL), *link, *name = NULL;
@@ -78,7 +79,7 @@ static bool fstab_upon_ours(const char *kname, int depth)
 	for (i = 0; !ours && depth && names[i]; i++)
 		ours = fstab_upon_ours(names[i], depth - 1);
 	real = !ours && depth && sysfs_exists(part) ? realpath(dir, NULL) : NULL;
-	if (real) {		/* of md, say: its disk is the directory above */
+	if (real) {		/* a partition, of md for example: its disk is above */
 		*strrchr(real, '/') = 0;
 		ours = fstab_upon_ours(strrchr(real, '/') + 1, depth - 1);
 	}
@@ -91,7 +92,8 @@ static bool fstab_upon_ours(const char *kname, int depth)
 }
 
 /*
- * As mount and systemd read it: the value of a tag may stand in quotes of either kind. Allocated.
+ * The source without quotes, as mount and systemd read it: the value of a tag may stand in single
+ * or double quotes. Allocated.
  */
 static char *fstab_unquoted(const char *source)
 {
@@ -103,7 +105,7 @@ static char *fstab_unquoted(const char *source)
 	return say_fmt("%.*s%.*s", (int)(v - source), source, (int)len - 2, v + 1);
 }
 
-/* A tag whose quote is closed by nothing, or by another one. */
+/* Does the value of a tag begin with a quote that is not closed, or closed by the other kind? */
 static bool fstab_half_quoted(const char *source)
 {
 	const char *v = strchr(source, '=');
@@ -115,7 +117,7 @@ static bool fstab_half_quoted(const char *source)
 	return len < 2 || v[len - 1] != *v;
 }
 
-/* A path without doubled slashes and `.`, which mount and systemd pass over. In place. */
+/* Remove doubled slashes and `.` from a path, as mount and systemd ignore them. In place. */
 static void fstab_plain_path(char *path)
 {
 	char *to = path;
@@ -135,8 +137,8 @@ static void fstab_plain_path(char *path)
 }
 
 /*
- * All of it in quotes, which then are part of the name: nobody finds such a disk. Unquoted and
- * allocated, or NULL.
+ * If the whole source stands in quotes, the source without them, allocated; else NULL. The quotes
+ * are read as part of the name, and no disk has such a name.
  */
 static char *fstab_wholly_quoted(const char *source)
 {
@@ -188,7 +190,7 @@ static void fstab_add(struct fstab_use **uses, size_t *nr, const char *file, con
 	(*uses)[*nr] = (struct fstab_use){ 0 };
 }
 
-/* A use of one of our disks, perhaps. */
+/* Add the line to @uses if it uses one of our disks, and warn of wrong quotes. */
 static void fstab_line(const struct maps *m, struct maps *said, size_t file,
 		       struct fstab_use **uses, size_t *nr, const char *source, const char *target,
 		       const char *options)
@@ -237,8 +239,8 @@ static void fstab_unseen(struct maps *said, size_t file, size_t off, size_t len)
 }
 
 /*
- * One more file of @said, as the host's own programs read it: lines of text. What is odd about it
- * is said. Returns its index, SIZE_MAX = there is none.
+ * Add one more file to @said and warn of what is odd about its lines. The host's own programs read
+ * the file too: as lines of text. Returns its index, SIZE_MAX = there is no such file.
  */
 static size_t fstab_file(struct maps *said, const char *name)
 {
@@ -267,7 +269,7 @@ static size_t fstab_file(struct maps *said, const char *name)
 	return file;
 }
 
-/* Its lines, but an empty one for each that has a NUL. NULL = there is none. Allocated. */
+/* The lines of the file; a line that has a NUL becomes blank. NULL = there are none. Allocated. */
 static char *fstab_lines(const struct maps *said, size_t file, size_t *len)
 {
 	const struct maps_file *f = file == SIZE_MAX ? NULL : &said->files[file];

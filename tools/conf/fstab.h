@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * /etc/fstab and /etc/crypttab: which lines expect our disks, and do they know that those need the
+ * /etc/fstab and /etc/crypttab: which lines use our disks, and do they say that these need the
  * network?
  */
 #ifndef TOOLS_FSTAB_H
@@ -10,20 +10,20 @@
 
 struct fstab_use {
 	char *file;		/* /etc/fstab or /etc/crypttab */
-	char *source;		/* as it stands there */
+	char *source;		/* of the line, without quotes */
 	char *target;		/* mount point, or name of the mapping */
 	bool netdev;
 	bool nofail;
 };
 
 /*
- * Lines that lead to one of our devices, also through LVM, LUKS and md. NULL-terminated by file ==
- * NULL. The two files, and what is wrong with them, are added to @said; a line that cannot be read
- * is left out.
+ * Lines that lead to one of our devices, also through LVM, LUKS and md. The list ends with file ==
+ * NULL. The two files and their mistakes are added to @said. A line that cannot be read is left
+ * out.
  */
 struct fstab_use *fstab_uses(const struct maps *m, struct maps *said);
 void fstab_free(struct fstab_use *uses);
-/* Warn of those without _netdev. */
+/* Warn of such lines without _netdev. */
 void fstab_check(struct maps *m);
 
 #endif

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * systemd generator: a unit for each line of maps.conf. Runs before anything else does, and at each
- * daemon-reload: it reads files, writes files below its directory, and ends in milliseconds; no
- * network, no sysfs, no syslog.
+ * systemd generator: makes a unit for each line of maps.conf. It runs before anything else does,
+ * and at each daemon-reload. It reads files, writes files below its directory, and ends in
+ * milliseconds. It uses no network and no syslog; in sysfs it only looks whether the session of a
+ * "-" exists.
  *
  *	NORMAL/ibnbd-maps.target.wants/ibnbd-map@NAME.service		-> the template, unless
  *									noauto
  *	NORMAL/ibnbd-map@NAME.service.d/50-maps.conf			what the line says beyond
  *									the template
  *
- * A mistake costs its line, a file that is refused all of its lines; for that the exit status is 1,
- * which systemd logs. ibnbd=no on the kernel's command line costs all.
+ * A line with a mistake gets no unit. A file that is refused gets no unit for any of its lines. The
+ * exit status is then 1, which systemd logs; it is also 1 if a unit cannot be written. With
+ * ibnbd=no on the kernel's command line no unit is made.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -26,7 +28,7 @@
 #define GENERATOR_TOLD	20	/* mistakes */
 #define GENERATOR_TEMPLATE	"/usr/lib/systemd/system/ibnbd-map@.service"
 
-/* No journal yet: the kernel's log. */
+/* The journal does not run yet: write to the kernel's log. */
 static void generator_log(const char *fmt, const char *what)
 {
 	char *path = sysfs_root("/dev/kmsg");
@@ -78,7 +80,7 @@ static int generator_dropin(const char *dir, const char *unit, const struct maps
 		free(path);
 		return 1;
 	}
-	/* systemd wants UTF-8, and shows it to people. */
+	/* systemd wants UTF-8, and shows this text to people. */
 	device = escape_text(ESCAPE_TEXT, e->map.device_path);
 	session = escape_text(ESCAPE_TEXT, e->map.sessname);
 	fprintf(f,
@@ -93,7 +95,10 @@ static int generator_dropin(const char *dir, const char *unit, const struct maps
 	if (e->text[MAPS_after])
 		fprintf(f, "After=%s\n", e->text[MAPS_after]);
 	fprintf(f, "\n[Service]\n");
-	/* Whoever waits is ended by us, with a better message than systemd's. */
+	/*
+	 * `maps start` ends by itself at start-timeout, with a better message than systemd's, so
+	 * systemd waits longer.
+	 */
 	if (maps_given(e, MAPS_wait) && timeout != MAPS_FOREVER)
 		fprintf(f, "TimeoutStartSec=%lld\n", (long long)timeout + 60);
 	else if (maps_given(e, MAPS_wait))
@@ -104,7 +109,7 @@ static int generator_dropin(const char *dir, const char *unit, const struct maps
 	return rc != 0;
 }
 
-/* Percent signs are specifiers in a unit. */
+/* Can the names be written into a unit? '%' begins a specifier there. */
 static bool generator_plain(const struct maps_entry *e)
 {
 	return !strchr(e->map.device_path, '%') && !strchr(e->map.sessname, '%') &&
@@ -134,7 +139,7 @@ static int generator_entry(const char *dir, const char *wants, const struct maps
 	return rc;
 }
 
-/* The kernel takes few lines of ours at a time. */
+/* The kernel's log takes few lines from us at a time: write only the first mistakes. */
 static void generator_mistakes(const struct maps *m)
 {
 	size_t i, line, col, told = 0;

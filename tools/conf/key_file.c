@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Keys as text, and reading them. file.c judges whose the file is and who can read it; here is what
- * it says. Errors name the file, and never what is in it.
+ * Keys as text, and reading them. file.c judges who owns the file and who can read it; this file
+ * judges its content. Error messages name the file, and never show its content.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -144,7 +144,10 @@ int key_read(const char *name, bool next, u8 *key)
 	return err;
 }
 
-/* It is not there. Is that because it, or a directory on the way to it, is a link to nothing? */
+/*
+ * @path does not exist. Is the reason a link that leads nowhere, at @path or at a directory on the
+ * way to it? Allocated; NULL = no.
+ */
 static char *key_dir_dangling(const char *path)
 {
 	char *part = say_dup(path), *slash, *why = NULL;

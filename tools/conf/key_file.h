@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Keys as files: /etc/ibnbd/keys/NAME, and NAME.next for the one that is to follow. One line,
- * "ibnbd-key:1:" and base64 of the key and its CRC-32, so that a key that was copied by hand is
- * noticed before it is tried.
+ * Keys as files: /etc/ibnbd/keys/NAME, and NAME.next for the key that is to follow. A file has one
+ * line: "ibnbd-key:1:", then base64 of the key and its CRC-32. The CRC shows a mistake in a key
+ * that was copied by hand before the key is used.
  */
 #ifndef TOOLS_KEY_FILE_H
 #define TOOLS_KEY_FILE_H
@@ -13,23 +13,27 @@
 #define KEY_FILE_NEXT	".next"
 #define KEY_TEXT_LEN	62	/* with newline and NUL */
 
-/* The line, with its newline. */
+/* Write the line of @key to @text, with its newline. */
 void key_text(const u8 *key, char *text);
-/* What a file says. NULL: @key is good; or why not. */
+/* Read @key from the text of a file. NULL: @key is good; else why it is not. */
 const char *key_parse(const char *text, size_t len, u8 *key);
-/* Of the present key of @name, or of the next. Allocated. */
+/* The path of the file of @name's present key, or of its next one. Allocated. */
 char *key_path(const char *name, bool next);
 /*
- * Read it. 0; ENOENT: there is none; EINVAL: it is not used, and was said. @key is to be wiped.
+ * Read a key. 0; ENOENT: there is no file; EINVAL: the file is not used, and the reason was
+ * printed. The caller must wipe @key.
  */
 int key_read(const char *name, bool next, u8 *key);
-/* The same, but what is wrong comes back in words: allocated, or NULL. */
+/* The same, but the reason is returned in words: allocated, or NULL. */
 int key_look(const char *name, bool next, u8 *key, char **said, char **mend);
-/* Can the directory be read, or is there none? 0, or errno and @why, which is allocated. */
+/*
+ * Check that the directory can be read. No directory is fine. 0, or errno and @why, which is
+ * allocated.
+ */
 int key_dir_check(char **why);
 /*
- * Names in the directory, each once, behind which there is a key or the next one; free with
- * sysfs_list_free().
+ * Names of keys in the directory, each once, whether it has a present key, a next key, or both.
+ * Free with sysfs_list_free().
  */
 char **key_names(void);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Mistakes that show only between lines: the same name or device twice, sessions that are told two
- * things, sessions that nobody opens.
+ * Mistakes that show only between lines: the same name or device twice, lines that give one session
+ * different options, sessions that no line opens.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -30,7 +30,7 @@ bool maps_is_session_key(enum ibnbd_mapopt_id id)
 	return false;
 }
 
-/* For a message; costs a walk through the file. */
+/* FILE:LINE for a message. Slow: it counts the lines of the file up to @at. */
 static char *check_where(const struct maps *m, struct maps_at at)
 {
 	size_t line, col;
@@ -89,7 +89,7 @@ static void check_device(struct maps *m, struct maps_entry *e, const struct maps
 	free(where);
 }
 
-/* Both say it, and say the same. */
+/* Both lines must give the option, with the same value. */
 static void check_session_key(struct maps *m, struct maps_entry *e, const struct maps_entry *before,
 			      const struct ibnbd_mapopt *o, enum ibnbd_mapopt_id id)
 {
@@ -144,7 +144,7 @@ static bool check_above(const char *dir, const char *link)
 	return !strncmp(dir, link, len) && (!link[len] || link[len] == '/');
 }
 
-/* The same link, or one that would have to be a directory for the other. */
+/* Refuse the same link in two lines, and a link that would have to be a directory for the other. */
 static void check_link(struct maps *m, struct maps_entry *e, const struct maps_entry *before)
 {
 	const char *mine = e->text[MAPS_link], *other = before->text[MAPS_link];

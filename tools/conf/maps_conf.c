@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Lines of maps.conf to mappings.
+ * Turns lines of maps.conf into mappings.
  *
- * Called by the command, by the systemd generator and by udev's helper; those two run early and
- * have libc only. Nothing here touches the network or the driver.
+ * Called by the command, by the systemd generator and by udev's helper. The last two run early and
+ * have only libc. Nothing here touches the network or the driver.
  *
- * Each line stands for itself: its words become an entry, its mistakes are noted with their places,
- * and one mistake makes the entry bad but lets the rest of its words be looked at too. `[defaults]`
- * are words kept until the file has ended and then given to those of its entries that do not say it
- * themselves. A mistake in them, or in what may have been meant as them, makes all entries of the
- * file bad: one that lacks its `ro` would be written to. What can only be seen with all files read
- * is maps_check.c's.
+ * Each line is read by itself: its words become an entry, and its mistakes are noted with their
+ * places. One mistake makes the entry bad, but the other words of the line are still checked. The
+ * words of `[defaults]` are kept until the end of the file. Then each entry of this file that does
+ * not give such an option itself gets it. A mistake in `[defaults]`, or in a line that may have
+ * been meant as `[defaults]`, makes all entries of the file bad: without the `ro` of the defaults,
+ * a disk would be written to. Mistakes that show only after all files were read are found by
+ * maps_check.c.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -24,8 +25,8 @@
 /* ---- a line ---- */
 
 /*
- * Longest of the names that systemd makes of ours: units of ibnbd-map@.service(8), each at most 255
- * bytes and a file.
+ * What systemd adds to our name in the longest unit name that it makes, see ibnbd-map@.service(8).
+ * A unit name has at most 255 bytes, and is the name of a file.
  */
 #define CONF_UNIT_AROUND	(sizeof("blockdev@dev-ibnbd-by\\x2dname-" ".target") - 1)
 #define CONF_UNIT_MAX		255
@@ -75,7 +76,10 @@ static void conf_entry(struct maps *m, struct maps_entry *e, const struct maps_t
 
 #define CONF_MACHINE_ID	"/etc/machine-id"
 
-/* At least 32 hexadecimal digits, not all of them 0: not "uninitialized", and no empty file. */
+/*
+ * Is it at least 32 hexadecimal digits, and not all of them 0? An empty file and "uninitialized"
+ * are no id.
+ */
 static bool conf_machine_ok(const char *id)
 {
 	return strlen(id) >= 32 && !id[strspn(id, "0123456789abcdefABCDEF-")] &&
@@ -83,9 +87,9 @@ static bool conf_machine_ok(const char *id)
 }
 
 /*
- * Hosts may have one name, localhost above all, but each has a machine id. That is nobody else's
- * business (machine-id(5)): 32 bits of its hash (FNV-1a) go into the name. Returns why there is
- * none, allocated, and then @out is "".
+ * Several hosts may have the same name, above all localhost, but each has its own machine id. The
+ * id must stay secret (machine-id(5)), so only 32 bits of its hash (FNV-1a) go into the name.
+ * Returns why there is no id, allocated, and then @out is "".
  */
 static char *conf_machine(char *out, size_t size)
 {
@@ -118,8 +122,8 @@ static void conf_session_name(const char *host, const char *machine, const char 
 }
 
 /*
- * A session that was opened by an older version of this command, or before the machine id was
- * known, goes on under its name.
+ * Does a session of this name exist? A session that was opened by an older version of this command,
+ * or before the machine id was known, keeps its name.
  */
 static bool conf_session_is_live(const char *name)
 {
@@ -208,7 +212,7 @@ static void conf_defaults(struct maps_entry *e, const struct maps_entry *d)
 #define CONF_DEFAULTS		"[defaults]"
 #define CONF_DEFAULTS_NEAR	2	/* letters that are wrong */
 
-/* Is it, but for case, brackets and typing errors, the word of CONF_DEFAULTS? */
+/* Is @s the word of CONF_DEFAULTS, apart from case, brackets and typing errors? */
 static bool conf_like_defaults(const char *s)
 {
 	char word[16] = "";
@@ -229,7 +233,7 @@ static bool conf_is_name(const char *s)
 	return true;
 }
 
-/* A line that is no entry, and may have been meant for all of them. */
+/* Is the line no entry, and may it have been meant as [defaults]? */
 static bool conf_header(const struct maps_words *w)
 {
 	const char *s = w->t[0].text;
@@ -244,9 +248,9 @@ static bool conf_header(const struct maps_words *w)
 }
 
 /*
- * What should have given options to all entries of the file, and can not: @at is its place. In a
- * line that cannot be read it may stand anywhere, in one that is continued by mistake between other
- * words.
+ * Does the line hold what may have been meant as [defaults]? @at is the place. The caller handles a
+ * [defaults] line that can be read. In a line that cannot be read [defaults] may stand anywhere; in
+ * a line that is continued by mistake it stands between other words.
  */
 static bool conf_no_defaults(const struct maps *m, const struct maps_words *w, struct maps_at line,
 			     struct maps_at *at)
@@ -296,7 +300,10 @@ static void conf_free_entry(struct maps_entry *e)
 	free(e->own);
 }
 
-/* By its byte order mark; 0: it may be UTF-8. That of UTF-16 is the beginning of UTF-32's. */
+/*
+ * 16 or 32 by the byte order mark; 0: the file may be UTF-8. UTF-32 is checked first: its mark
+ * begins with that of UTF-16.
+ */
 static int conf_utf_bits(const struct maps_file *f)
 {
 	if (f->len >= 4 &&
@@ -315,7 +322,7 @@ static bool conf_old_ends(const struct maps_file *f)
 	return cr && cr < f->text + f->len - 1 && !memchr(f->text, '\n', f->len);
 }
 
-/* What is odd about all of it. Returns where its first line begins. */
+/* Check the file as a whole. Returns the offset of its first line. */
 static size_t conf_text(struct maps *m, size_t file)
 {
 	const struct maps_file *f = &m->files[file];

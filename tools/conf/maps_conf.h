@@ -10,9 +10,9 @@
  * which say how the mapping is started and presented. "..." quotes, a trailing backslash continues
  * a line.
  *
- * A mistake costs its line, nothing else: all mistakes are collected with their place, the good
- * lines are used. So a boot does not stop over a typo, and `maps check` shows everything in one
- * pass. One in [defaults] costs all lines of its file.
+ * A line with a mistake is not used, and the good lines are: so a boot does not fail because of a
+ * typo. All mistakes are collected with their places, so `maps check` shows them in one pass. If
+ * [defaults] has a mistake no line of its file is used.
  */
 #ifndef TOOLS_MAPS_CONF_H
 #define TOOLS_MAPS_CONF_H
@@ -76,14 +76,14 @@ struct maps_at {
 struct maps_token {
 	char *text;		/* without quotes */
 	struct maps_at at;
-	bool plain;		/* text is what stands in the file, byte for byte */
+	bool plain;		/* text is the same as in the file, byte for byte */
 };
 
 /* A logical line. */
 struct maps_words {
 	struct maps_token *t;
 	size_t nr;
-	bool bad;		/* it cannot be read, and that was said */
+	bool bad;		/* it cannot be read, and the mistake was noted */
 	struct maps_at comment;	/* from # on, without the end of the line; len 0 = there is none */
 };
 
@@ -92,11 +92,11 @@ struct maps_words {
  * @map: name, device_path, sessname and the keys of the grammar; paths with names of hosts are in
  *	@host
  * @given: bit for each option of MAPS_OPTIONS that was said
- * @text: value of those with a value
- * @number: and as a number: seconds, KiB, bytes
+ * @text: values of the options that have one
+ * @number: the values as numbers: seconds, KiB, bytes
  * @own: words beginning with x-, the administrator's; kept as they are
  * @line: from the first byte to the newline, with continued lines
- * @comment: behind its words
+ * @comment: after its words
  * @bad: has a mistake, or was overridden: not to be used
  */
 struct maps_entry {
@@ -111,7 +111,7 @@ struct maps_entry {
 	char **own;
 	size_t nr_own;
 	struct maps_at line, comment, name_at, device_at, session_at;
-	/* the last path; each of map.path; of @host */
+	/* of the last path=; of each of map.path; of each of @host */
 	struct maps_at path_at, addr_at[IBNBD_MAP_PATHS], host_at[IBNBD_MAP_PATHS];
 	bool bad, overridden;
 };
@@ -121,11 +121,11 @@ enum maps_level { MAPS_WARNING, MAPS_ERROR };
 /**
  * struct maps_file - one file, or a directory in whose place something else stands
  * @text: @len bytes, then a NUL that does not count
- * @begin: of its first line, behind a byte order mark
- * @uncontinued: a backslash at the end of a line is one, and joins nothing to it
+ * @begin: offset of its first line, after a byte order mark
+ * @uncontinued: a backslash at the end of a line does not continue the line
  * @refused: nothing of it is used
  * @no_defaults: its [defaults] has a mistake, at @defaults_at, and all its entries are bad
- * @told: mistakes that were kept, for each level
+ * @told: how many mistakes were kept, for each level
  */
 struct maps_file {
 	char *path;
@@ -160,25 +160,24 @@ static inline bool maps_given(const struct maps_entry *e, enum maps_option_id id
 }
 
 /*
- * @file alone, or with NULL all of /etc/ibnbd, where files that are not there are empty. Of a file
- *	that is refused no line is used, and
- * that is a mistake of the whole file. Never NULL.
+ * Read @file alone, or with NULL all files of /etc/ibnbd; there a missing file counts as empty. If
+ * a file is refused none of its lines is used, and that is a mistake of the whole file. Never NULL.
  */
 struct maps *maps_load(const char *file);
 void maps_free(struct maps *m);
-/* A text as one more file. Then maps_check() once, when all are in. */
+/* Parse a text as one more file. After the last one, call maps_check() once. */
 void maps_parse(struct maps *m, const char *path, const char *text, size_t len);
 /*
- * A text as one more file, whose lines are the caller's; what is odd about the whole of it is said.
- * Returns its index.
+ * Add a text as one more file, whose lines the caller reads. Mistakes of the file as a whole are
+ * noted. Returns its index.
  */
 size_t maps_add_file(struct maps *m, const char *path, const char *text, size_t len);
-/* Nothing of this file is used. Takes both texts. */
+/* Refuse the file: nothing of it is used. Takes ownership of both texts. */
 void maps_refuse(struct maps *m, size_t file, char *msg, char *hint);
-/* Nothing of these lines is used: entries from @first on. */
+/* Drop the entries from @first on. */
 void maps_drop(struct maps *m, size_t first);
 void maps_check(struct maps *m);
-/* What belongs to the session, not to the device. */
+/* The options that belong to the session, not to the device. */
 #define MAPS_NR_SESSION_KEYS	9
 extern const enum ibnbd_mapopt_id maps_session_keys[MAPS_NR_SESSION_KEYS];
 bool maps_is_session_key(enum ibnbd_mapopt_id id);
@@ -186,13 +185,14 @@ bool maps_is_session_key(enum ibnbd_mapopt_id id);
 struct maps_entry *maps_find(struct maps *m, const char *name);
 struct maps_entry *maps_find_device(struct maps *m, const char *session, const char *device_path);
 
-/* Seconds to go on trying, MAPS_FOREVER = no end. */
+/* For how many seconds the start goes on trying, MAPS_FOREVER = without end. */
 int64_t maps_start_timeout(const struct maps_entry *e);
 /* The entry as one line, without newline. Allocated. */
 char *maps_line(const struct maps_entry *e);
 /*
- * Fill in the session of "-": HOST-MACHINE@SERVER, or the name that an earlier version gave it, as
- * long as it lives. NULL, or why there is none that no other host has, allocated.
+ * Make the session name for "-": HOST-MACHINE@SERVER, or, while such a session exists, the name
+ * that an earlier version gave it. Returns NULL, or why no name is certain to be this host's alone,
+ * allocated.
  */
 char *maps_make_session(const char *server, char *out, size_t size);
 #define MAPS_MACHINE_MEND "systemd-machine-id-setup gives it an id; or write a name in place of -"
@@ -201,31 +201,32 @@ char *maps_make_session(const char *server, char *out, size_t size);
 void maps_error(struct maps *m, struct maps_at at, char *msg, char *hint);	/* takes both */
 void maps_warn(struct maps *m, struct maps_at at, char *msg, char *hint);
 void maps_print_diag(const struct maps *m, const struct maps_diag *d, FILE *f);
-/* Say of each file that is refused why. Returns whether there is one. */
+/* Print for each refused file why. Returns whether there is one. */
 bool maps_say_refused(const struct maps *m);
-/* In the order of the files. */
+/* Sort the mistakes by file and place. */
 void maps_sort(struct maps *m);
 /* Line and column, both from 1; the column counts characters. */
 void maps_place(const struct maps *m, struct maps_at at, size_t *line, size_t *col);
 
 /*
- * maps_lex.c: the next logical line from @off. Returns where it ends; the words are the caller's.
+ * maps_lex.c: read the next logical line, from @off. Returns where it ends. The caller frees the
+ * words.
  */
 size_t maps_lex(struct maps *m, size_t file, size_t off, struct maps_words *w);
 void maps_words_free(struct maps_words *w);
-/* NULs among these bytes: said, as one mistake. */
+/* Are there NULs among these bytes? They are noted as one mistake. */
 bool maps_nul(struct maps *m, size_t file, size_t off, size_t len);
 /*
- * A character at @s that nobody sees, or takes for a blank (ibnbd/logic/unseen.h): in words, and
- * its bytes. NULL = it is none. Allocated.
+ * Is there a character at @s that nobody sees, or that looks like a blank (ibnbd/logic/unseen.h)?
+ * Returns it in words, allocated, and its length in @n. NULL = it is none.
  */
 char *maps_unseen(const char *s, size_t left, size_t *n);
 /* A control character in words. Allocated. */
 char *maps_control(char c);
 
 /*
- * maps_option.c: one word after the first three; a word that is the value of @key. Both note
- * mistakes and make the entry bad.
+ * maps_option.c: read one word after the first three, or a word that is the value of @key. Both
+ * note mistakes and make the entry bad.
  */
 void maps_take_option(struct maps *m, struct maps_entry *e, const struct maps_token *t,
 		      bool defaults);
@@ -233,17 +234,20 @@ void maps_take_word(struct maps *m, struct maps_entry *e, const char *key,
 		    const struct maps_token *t);
 /* Is it an option that needs no value? */
 bool maps_is_option(const char *word);
-/* A mistake of this entry. */
+/* Note a mistake of this entry and make the entry bad. */
 void maps_bad(struct maps *m, struct maps_entry *e, struct maps_at at, char *msg, char *hint);
 
 /* maps_value.c */
 bool maps_span(const char *s, int64_t *seconds);
 bool maps_size(const char *s, int64_t *bytes);
-/* Of an option that is a number, a word or a key: is it the same in both; @to becomes @from's. */
+/*
+ * For an option that is a number, a word or a key: do both have the same value; give @to the value
+ * of @from.
+ */
 bool maps_same_value(const struct ibnbd_map *a, const struct ibnbd_map *b,
 		     enum ibnbd_mapopt_id id);
 void maps_take_value(struct ibnbd_map *to, const struct ibnbd_map *from, enum ibnbd_mapopt_id id);
-/* A name as part of a unit's, as systemd-escape does. Allocated. */
+/* A name as a part of a unit's name, as systemd-escape writes it. Allocated. */
 char *maps_unit_escape(const char *name);
 
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Mistakes: kept in order, printed as compilers do: file:line:col, the line, a caret below, and the
- * mend.
+ * Mistakes: kept in order, and printed as compilers print them: file:line:col, the line, a caret
+ * below it, and how to mend it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "tools/conf/maps_conf.h"
 #include "tools/out/say.h"
 
-#define DIAG_SHOWN	160	/* characters of the line, as many before the place as fit */
+#define DIAG_SHOWN	160	/* characters of the line, at most half of them before the place */
 
 static void diag_put(struct maps *m, enum maps_level level, struct maps_at at, char *msg,
 		     char *hint)
@@ -24,7 +24,7 @@ static void diag_add(struct maps *m, enum maps_level level, struct maps_at at, c
 {
 	struct maps_file *f = &m->files[at.file];
 
-	/* A file that is no configuration says nothing new after that. */
+	/* A file with this many mistakes is no configuration: more messages say nothing new. */
 	if (f->told[level] == MAPS_TOLD) {
 		m->nr_errors += level == MAPS_ERROR;
 		free(msg);
@@ -63,8 +63,8 @@ void maps_sort(struct maps *m)
 	size_t i, j;
 
 	/*
-	 * Nearly sorted, and few: moving each to its place keeps those of one place in order; those
-	 * of a whole file come behind its lines.
+	 * Insertion sort: the mistakes are few and nearly sorted, and mistakes of the same place
+	 * keep their order. Mistakes of a whole file come after those of its lines.
 	 */
 	for (i = 1; i < m->nr_diags; i++) {
 		struct maps_diag d = m->diags[i];
@@ -106,7 +106,7 @@ void maps_place(const struct maps *m, struct maps_at at, size_t *line, size_t *c
 		*col += diag_first_byte(f->text[i]);
 }
 
-/* A byte of the source as it can be shown; what cannot be is one column wide all the same. */
+/* Print a byte of the source. A byte that cannot be shown is printed as '?', one column wide. */
 static void diag_putc(char c, FILE *f)
 {
 	unsigned char u = (unsigned char)c;
@@ -134,8 +134,8 @@ static void diag_source(const struct maps *m, const struct maps_diag *d, FILE *o
 		end--;
 	fprintf(out, "%5zu | ", line);
 	/*
-	 * All ASCII is shown as it is; of other characters as many columns as bytes, so that the
-	 * caret fits without knowing their width.
+	 * ASCII is shown as it is. Other characters get one '?' for each byte, so the caret is at
+	 * the right place whatever their width is.
 	 */
 	for (i = start; i < end; i++)
 		diag_putc(f->text[i], out);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Putting a line into maps.conf or taking one out: the files are read again under the lock, so what
- * somebody else wrote in the meantime is not lost; maps_plan.c says what the texts become; what
- * would cost another mapping its line is not done. Nothing is changed while a file of the set is
- * not used: what it says is unknown.
+ * Puts a line into maps.conf or takes one out. The files are read again under the lock, so a change
+ * that somebody else wrote in the meantime is not lost. maps_plan.c computes the new texts. A
+ * change that would make another mapping lose its line is refused. Nothing is changed while a file
+ * of maps.conf is refused: its content is unknown then.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,7 +21,7 @@
 #include "tools/out/say.h"
 #include "tools/host/sysfs.h"
 
-/* Rights and labels that stat(2) does not show. */
+/* Rights and labels that stat(2) does not show, and that the new file gets too. */
 static const char *const edit_kept[] = { "security.selinux", "system.posix_acl_access" };
 
 static const char edit_head[] =
@@ -47,7 +47,7 @@ static int edit_failed(const char *path, const char *what)
 	return say_exit_of(err);
 }
 
-/* The new file is to have the rights of the old one. */
+/* Give the new file the rights of the old one. */
 static void edit_inherit(int fd, const char *path)
 {
 	char value[1024];
@@ -114,8 +114,8 @@ static int edit_replace(const char *path, const char *text, size_t len)
 }
 
 /*
- * What a link stands for is replaced, not the link: it may lead to where the administrator keeps
- * all such files.
+ * Replace the file that a link leads to, not the link: the administrator may keep all such files in
+ * another place.
  */
 static int edit_write(const char *path, const char *text, size_t len)
 {
@@ -148,7 +148,7 @@ static void edit_mkdirs(const char *path)
 	free(copy);
 }
 
-/* On the directory that holds the files; -1 when it cannot be had. */
+/* Lock the directory that holds the files. Returns its descriptor, -1 when it cannot be locked. */
 static int edit_lock(const char *file)
 {
 	char *path = file ? say_dup(file) : sysfs_root(MAPS_DIR "/" MAPS_MAIN), *dir;
@@ -187,7 +187,7 @@ static void edit_reload(bool reload)
 
 /* ---- changes ---- */
 
-/* A file that is named and not there yet is an empty one. */
+/* A named file that does not exist yet counts as empty. */
 static struct maps *edit_load(const char *file)
 {
 	struct stat st;
@@ -224,7 +224,7 @@ int maps_edit_check(const char *file, size_t before)
 	return rc;
 }
 
-/* The same device of the same session in two lines: neither could be told from the other. */
+/* Refuse two lines for the same device of the same session: they could not be told apart. */
 static int edit_twice(struct maps *m, const struct maps_entry *e)
 {
 	const struct maps_entry *other = maps_find_device(m, e->map.sessname, e->map.device_path);
@@ -246,7 +246,7 @@ static int edit_usable(const struct maps *m)
 	return SAY_USAGE;
 }
 
-/* What a dry run does not do. */
+/* Print what a dry run does not write. */
 static void edit_tell(const struct maps *m, const struct maps_plan *p)
 {
 	FILE *told = sysfs_dry_run_stderr ? stderr : stdout;
@@ -278,7 +278,10 @@ static int edit_file(const struct maps *m, const struct maps_plan *p, size_t fil
 	return rc;
 }
 
-/* All of the plan, or nothing of it: what others need first, what was asked for last. */
+/*
+ * Write all files of the plan, unless another mapping would lose its line. The file of the change
+ * that was asked for is written last, after the changes that other lines need.
+ */
 static int edit_do(struct maps *m, const struct maps_plan *p, bool reload)
 {
 	struct maps *after;
@@ -314,7 +317,7 @@ static int edit_do(struct maps *m, const struct maps_plan *p, bool reload)
 	return rc;
 }
 
-/* Where a line of a new name goes. */
+/* The file that gets a line of a new name. Returns its index. */
 static size_t edit_new_file(struct maps *m, struct maps_plan *p, const char *file)
 {
 	char *path = file ? say_dup(file) : sysfs_root(MAPS_DIR "/" MAPS_SAVED);

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The files of /etc/ibnbd together, and what is asked of them afterwards. */
+/*
+ * Reads the files of maps.conf in /etc/ibnbd, finds entries in them, and writes an entry as a line.
+ */
 #include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -11,7 +13,7 @@
 #include "tools/host/sysfs.h"
 #include "tools/out/escape.h"
 
-/* @named: it must be there. */
+/* @named: the file must exist. */
 static void file_take(struct maps *m, const char *path, bool named)
 {
 	size_t file = m->nr_files, first = m->nr;
@@ -40,7 +42,7 @@ static int file_is_conf(const struct dirent *d)
 	return d->d_name[0] != '.' && len > 5 && !strcmp(d->d_name + len - 5, ".conf");
 }
 
-/* By their bytes: the same in each locale, and early in the boot. */
+/* Sort by bytes: the order is the same in each locale, and early in the boot. */
 static int file_order(const struct dirent **a, const struct dirent **b)
 {
 	return strcmp((*a)->d_name, (*b)->d_name);
@@ -121,7 +123,10 @@ int64_t maps_start_timeout(const struct maps_entry *e)
 	return maps_given(e, MAPS_start_timeout) ? e->number[MAPS_start_timeout] : MAPS_FOREVER;
 }
 
-/* One that is shown escaped is quoted: no word stands for it then, and reading it says so. */
+/*
+ * Does @s hold a character that nobody sees? Then the word must be quoted: the lexer refuses such a
+ * character outside quotes.
+ */
 static bool file_unseen(const char *s)
 {
 	char *shown = escape_unseen(s);
@@ -131,7 +136,7 @@ static bool file_unseen(const char *s)
 	return unseen;
 }
 
-/* A word as the lexer reads it back. */
+/* Write a word so that the lexer reads it back. Allocated. */
 static char *file_quoted(const char *s)
 {
 	char *out = say_alloc(2 * strlen(s) + 3), *p = out;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Bytes of maps.conf to words with their places. Any bytes may come. */
+/* Splits maps.conf into words with their places. The input may be any bytes. */
 #include <stdlib.h>
 #include <string.h>
 #include <ibtrs/words.h>
@@ -39,7 +39,10 @@ static size_t lex_eol(const struct maps_file *f, size_t off)
 	return nl ? (size_t)(nl - f->text) : f->len;
 }
 
-/* A backslash before the end of the line, a carriage return in between allowed. */
+/*
+ * If a backslash stands before the end of the line (a carriage return may be between), the offset
+ * of the next line; else 0.
+ */
 static size_t lex_continued(const struct maps_file *f, size_t off)
 {
 	if (f->uncontinued || f->text[off] != '\\')
@@ -71,7 +74,7 @@ struct lex {
 	struct maps *m;
 	size_t file;
 	struct maps_words *w;
-	/* of a byte that cannot be; one such mistake in a line says enough */
+	/* a wrong byte was reported; one such mistake in a line is enough */
 	bool told;
 };
 
@@ -93,8 +96,8 @@ static void lex_wrong_byte(struct lex *l, size_t off, size_t len, char *msg, cha
 }
 
 /*
- * One character but blanks, quotes and backslashes. Returns its bytes; *@copy: it belongs to the
- * word.
+ * Read one character other than blanks, quotes and backslashes. Returns its length. *@copy: the
+ * character belongs to the word.
  */
 static size_t lex_char(struct lex *l, size_t off, size_t eol, bool quoted, bool *copy)
 {
@@ -126,8 +129,8 @@ static size_t lex_char(struct lex *l, size_t off, size_t eol, bool quoted, bool 
 }
 
 /*
- * What ends a line for whoever sees it stands in no comment: what follows would be swallowed with
- * it.
+ * A comment must not hold a character that looks like the end of a line: the reader would see a new
+ * line, but that line would be a part of the comment.
  */
 static void lex_comment(struct lex *l, size_t off, size_t end)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * One word of a line of maps.conf: an option of the mapping grammar, one of our own table, or a
- * field. What is wrong is noted with its place and, where one is near, what was perhaps meant; the
- * entry is bad then, and the caller goes on with its next word.
+ * Reads one word of a line of maps.conf: an option of the mapping grammar, one of our own table, or
+ * a field. A mistake is noted with its place and, if a known word is near, with that word as a
+ * suggestion. The entry is then bad, and the caller goes on with the next word.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +22,7 @@ static_assert(MAPS_NR_OPTIONS <= 32, "struct maps_entry.given has 32 bits");
 struct option_word {
 	const struct maps_token *t;
 	char *key;
-	const char *value;	/* in the token's text, NULL = there is no '=' */
+	const char *value;	/* part of the token's text, NULL = there is no '=' */
 };
 
 static struct maps_at option_value_at(const struct option_word *w, size_t pos, size_t len)
@@ -56,7 +56,10 @@ void maps_bad(struct maps *m, struct maps_entry *e, struct maps_at at, char *msg
 
 /* ---- options of our own ---- */
 
-/* systemd takes no name without its kind, and says that in the log only. */
+/*
+ * Does the name of a unit end with its kind? systemd ignores a name without it, and says so only in
+ * its log.
+ */
 static bool option_unit(const char *v)
 {
 	static const char *const kinds[] = {
@@ -73,7 +76,7 @@ static bool option_unit(const char *v)
 	return false;
 }
 
-/* Does a part of the link end as udev's links of partitions do, -partN? */
+/* Does a part of the link end like udev's links of partitions, with -partN? */
 static bool option_partition(const char *v)
 {
 	const char *p;
@@ -188,7 +191,10 @@ static void option_own(struct maps *m, struct maps_entry *e, const struct option
 
 /* ---- options of the grammar ---- */
 
-/* Nothing when the value is one of the words: then it was something else. */
+/*
+ * Suggest a word for a wrong @value. NULL also if @value is one of the words: then the mistake is
+ * another one.
+ */
 static char *option_words_hint(const char *key, const char *value)
 {
 	const struct ibnbd_mapopt *o;
@@ -304,7 +310,7 @@ static void option_grammar(struct maps *m, struct maps_entry *e, const struct op
 
 /* ---- any option ---- */
 
-/* For the administrator's own tools. */
+/* Keep a word for the administrator's own tools. */
 static void option_keep(struct maps_entry *e, const char *text)
 {
 	e->own = say_grow(e->own, (e->nr_own + 1) * sizeof(*e->own));
@@ -387,7 +393,7 @@ static char *option_unknown_hint(const char *key)
 			       j >= 0 && maps_options[j].value ? "=" : "");
 	if (!found->words)
 		return say_fmt("did you mean \"%s=\"?", name);
-	/* "a:b|c" -> "a, c": the synonyms only confuse here. */
+	/* "a:b|c" -> "a, c": the synonyms would only confuse. */
 	words = say_alloc(2 * strlen(found->words) + 1);
 	for (p = words, from = found->words; *from; from += *from == '|') {
 		p += sprintf(p, "%s%.*s", p > words ? ", " : "", (int)strcspn(from, ":|"), from);

@@ -2,15 +2,17 @@
 /*
  * Changes of maps.conf, as texts.
  *
- * The parser remembers where each line begins and ends in its file, so a change is: the bytes
- * before, the new line or nothing, the bytes after. Comments, order, spacing, line ends and lines
- * with mistakes stay as they are.
+ * The parser remembers where each line begins and ends in its file. So the new text is: the bytes
+ * before the line, the new line or nothing, the bytes after it. Comments, order, spacing, line ends
+ * and lines with mistakes stay as they are.
  *
- * Lines of one session lean on each other: one of them has the path=, and what they say of the
- * session must be the same. So a line that goes hands what belongs to its session to the next one,
- * and a line that says something new of its session says it in all of them.
+ * Lines of one session depend on each other: one of them has the path=, and all must give the same
+ * options of the session. So when the only line with a path= is removed, the next line of its
+ * session gets the path= and the options of the session that it lacks. When a line changes an
+ * option of its session, the other lines that give this option get the new value.
  *
- * A line leans on [defaults] of its file, too: what they would change of it is said in the line.
+ * A line also depends on [defaults] of its file: if they would change an option of the new line,
+ * the line gives that option itself.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -41,7 +43,7 @@ void maps_plan_free(struct maps_plan *p)
 	free(p->unsaid);
 }
 
-/* Takes @line. */
+/* Takes ownership of @line. */
 static void plan_add(struct maps_plan *p, struct maps_at at, char *line, const char *name)
 {
 	p->changes = say_grow(p->changes, (p->nr + 1) * sizeof(*p->changes));
@@ -53,7 +55,7 @@ struct maps_entry *maps_plan_find(struct maps *m, const char *name)
 	struct maps_entry *found = maps_find(m, name);
 	size_t i;
 
-	/* Lines with mistakes count: the new one is to take their place. */
+	/* Lines with mistakes count too: the new line replaces them. */
 	for (i = 0; !found && i < m->nr; i++)
 		if (!strcmp(m->entries[m->nr - 1 - i].name, name))
 			found = &m->entries[m->nr - 1 - i];
@@ -63,8 +65,8 @@ struct maps_entry *maps_plan_find(struct maps *m, const char *name)
 /* ---- lines ---- */
 
 /*
- * The comment behind a line that is replaced is the administrator's; on a line of its own where
- * both are too long for one.
+ * The new line of @e. If it replaces @old, it keeps the comment of that line: after the new line,
+ * or on a line of its own if both together are too long.
  */
 static char *plan_line(const struct maps *m, const struct maps_entry *e,
 		       const struct maps_entry *old)
@@ -105,8 +107,8 @@ static void plan_take_paths(struct maps_entry *e, const struct maps_entry *from)
 }
 
 /*
- * What @from says of its session, and @e does not (@missing), or says otherwise (@other). Returns
- * whether there was anything.
+ * Take options of the session from @from: those that @e does not give (@missing), or gives with
+ * another value (@other). Returns whether there was one.
  */
 static bool plan_take_keys(struct maps_entry *e, const struct maps_entry *from, bool missing,
 			   bool other)
@@ -127,14 +129,14 @@ static bool plan_take_keys(struct maps_entry *e, const struct maps_entry *from, 
 	return any;
 }
 
-/* A good line of @session other than @but. */
+/* Is @o a good line of @session, other than @but? */
 static bool plan_other(const struct maps_entry *o, const struct maps_entry *but,
 		       const char *session)
 {
 	return o != but && !o->bad && !strcmp(o->map.sessname, session);
 }
 
-/* Does a line but @but open the session? */
+/* Does a line other than @but open the session? */
 static bool plan_opened(const struct maps *m, const struct maps_entry *but, const char *session)
 {
 	size_t i;
@@ -145,7 +147,9 @@ static bool plan_opened(const struct maps *m, const struct maps_entry *but, cons
 	return false;
 }
 
-/* @old goes: the next line of its session opens it from now on. */
+/*
+ * @old is removed: if no other line opens its session, the next line of the session gets its paths.
+ */
 static void plan_hand_over(struct maps_plan *p, const struct maps *m, const struct maps_entry *old)
 {
 	struct maps_entry heir;
@@ -163,7 +167,10 @@ static void plan_hand_over(struct maps_plan *p, const struct maps *m, const stru
 	plan_add(p, heir.line, plan_line(m, &heir, &m->entries[i]), heir.name);
 }
 
-/* What @e says of its session anew is said by the others. */
+/*
+ * If @e gives an option of its session a new value, give it to the other lines that have this
+ * option.
+ */
 static void plan_agree(struct maps_plan *p, const struct maps *m, const struct maps_entry *e,
 		       const struct maps_entry *old)
 {
@@ -180,7 +187,7 @@ static void plan_agree(struct maps_plan *p, const struct maps *m, const struct m
 
 /* ---- orders ---- */
 
-/* On a command line these options cannot be said; then the old line's are meant. */
+/* A command line cannot give these options: if @e has none of them, take those of the old line. */
 static void plan_keep(struct maps_entry *e, const struct maps_entry *old)
 {
 	if (e->given || e->nr_own)
@@ -220,7 +227,7 @@ static void plan_save(struct maps_plan *p, const struct maps *m, struct maps_ent
 		plan_agree(p, m, e, old);
 }
 
-/* Does it belong to the session, and one of the other lines says something else than @e? */
+/* Is it an option of the session, and has one of the other lines another value of it than @e? */
 static bool plan_sessions(const struct maps *m, const struct maps_entry *e,
 			  const struct maps_entry *old, enum ibnbd_mapopt_id id)
 {
@@ -234,8 +241,9 @@ static bool plan_sessions(const struct maps *m, const struct maps_entry *e,
 }
 
 /*
- * What of @e the line leaves unsaid, and the file makes something else of: the bits of its options.
- * What the session's other lines say of it is theirs.
+ * The options that the line does not give, and that the file would change: @now has another value
+ * than @e. Returned as bits. Options of the session that another line gives differently are left to
+ * that line.
  */
 static uint32_t plan_unsaid(const struct maps *m, const struct maps_entry *e,
 			    const struct maps_entry *old, const struct maps_entry *now)
@@ -253,7 +261,10 @@ static uint32_t plan_unsaid(const struct maps *m, const struct maps_entry *e,
 	return unsaid;
 }
 
-/* Options that are given, or not there: the opposite cannot be said. */
+/*
+ * Options that a line can only set, not take back: why the line would mean something else.
+ * Allocated; NULL = it would not.
+ */
 static char *plan_unsayable(const struct maps *after, const struct maps_entry *e,
 			    const struct maps_entry *now, uint32_t unsaid)
 {
@@ -305,7 +316,9 @@ static void plan_put(char *text, size_t *n, const char *more, size_t len)
 	*n += len;
 }
 
-/* Does the last line of @f go on behind the end of the file, once it has an end? */
+/*
+ * Does the last line of @f end with a backslash, so that a line added after it would continue it?
+ */
 static bool plan_goes_on(const struct maps_file *f)
 {
 	size_t end = f->len;
@@ -317,7 +330,7 @@ static bool plan_goes_on(const struct maps_file *f)
 	return end > f->begin && f->text[end - 1] == '\\';
 }
 
-/* Lines end as the one that gives way did, or as those of the file do. */
+/* The line end for a changed line: that of the line that is replaced, else that of the file. */
 static const char *plan_eol(const struct maps_file *f, struct maps_at at)
 {
 	size_t end = at.off + at.len;
@@ -359,7 +372,7 @@ char *maps_plan_text(const struct maps_plan *p, const struct maps *m, size_t fil
 		at = c->at.off + c->at.len;
 		eol = plan_eol(f, c->at);
 		if (!c->at.len) {
-			/* behind a line that may have no end yet, or go on */
+			/* the last line may have no newline yet, or may be continued */
 			if (f->len > f->begin && f->text[f->len - 1] != '\n')
 				plan_put(text, &n, eol, strlen(eol));
 			if (plan_goes_on(f))
@@ -377,7 +390,7 @@ char *maps_plan_text(const struct maps_plan *p, const struct maps *m, size_t fil
 	return text;
 }
 
-/* Is @a read before @b? Both stand in one directory then. */
+/* Is @a read before @b? If so, both are in one directory. */
 static bool plan_before(const char *a, const char *b)
 {
 	size_t dir = (size_t)(strrchr(a, '/') ? strrchr(a, '/') - a : 0);
@@ -417,7 +430,7 @@ struct maps *maps_plan_after(const struct maps_plan *p, const struct maps *m)
 
 /* ---- is anything lost? ---- */
 
-/* The mistake that @name has now. */
+/* The mistake in the line of @name after the change. */
 static const char *plan_mistake(const struct maps *after, const char *name)
 {
 	const struct maps_entry *e = NULL;
@@ -464,7 +477,7 @@ char *maps_plan_lost(const struct maps_plan *p, struct maps *m, struct maps *aft
 		char *was, *is;
 		bool same;
 
-		/* What it was is what was asked for. */
+		/* The entry that was asked for may change. */
 		if (e->bad || !strcmp(e->name, asked->name))
 			continue;
 		now = maps_find(after, e->name);

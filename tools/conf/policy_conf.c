@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Reads policy.conf with the module's own parser, line by line, so that all mistakes are told in
- * one pass, in the form of those of maps.conf.
+ * Reads policy.conf with the module's own parser, line by line, so that all mistakes are found in
+ * one pass. They are reported in the same form as those of maps.conf.
  *
- * A file that is refused (rights, owner, not readable) contributes no rule, and a policy without
- * rules allows everything: so that is a mistake of the file, and whoever would put the policy in
- * force does nothing when there is one. The module then keeps what it has, or is not opened.
+ * A file that is refused (rights, owner, not readable) has no rule, and a policy without rules
+ * allows everything. So a refused file counts as a mistake, and with a mistake the caller does not
+ * put the policy in force. The module then keeps the policy that it has, or its exports are not
+ * opened.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -15,7 +16,9 @@
 #include "tools/host/sysfs.h"
 #include "tools/out/say.h"
 
-/* The words of the module name no character; these do. NULL = it is no mistake of a character. */
+/*
+ * Name the wrong character: the module's message does not. NULL = the mistake is not a character.
+ */
 static char *policy_character(const char *at, size_t len)
 {
 	unsigned char c = (unsigned char)*at;
@@ -54,7 +57,7 @@ static void policy_lines(struct policy_conf *c)
 	int rc;
 
 	ibnbd_policy_init(c->rules);
-	if (file->refused)	/* no text that we read */
+	if (file->refused)	/* not text that can be read */
 		return;
 	while ((rc = ibnbd_policy_next(c->rules, file->text, file->len, &f)))
 		if (rc < 0)
@@ -71,7 +74,7 @@ static bool policy_is_star(const struct ibnbd_policy_rules *p, const struct ibnb
 	return !p->text[r->export + strspn(p->text + r->export, "*")];
 }
 
-/* The beginning of a rule's line. */
+/* The place of a rule: the first word of its line. */
 static struct maps_at policy_at(const struct policy_conf *c, const struct ibnbd_policy_rule *r)
 {
 	const struct maps_file *f = &c->m->files[0];
@@ -88,7 +91,7 @@ static struct maps_at policy_at(const struct policy_conf *c, const struct ibnbd_
 	return (struct maps_at){ 0, off, strcspn(f->text + off, " \t\r\n") };
 }
 
-/* Of rules before this one, does one decide about all that it is about? */
+/* An earlier rule that already decides everything that rule @i is about, or NULL. */
 static const struct ibnbd_policy_rule *policy_hidden_by(const struct ibnbd_policy_rules *p, u32 i)
 {
 	const struct ibnbd_policy_rule *r = &p->rule[i], *b;
@@ -105,7 +108,7 @@ static bool policy_quoted(const char *s)
 	return *s == '"' || *s == '\'';
 }
 
-/* What a careful reader would ask about it. */
+/* Warn of rules that are valid and may not mean what their author wanted. */
 static void policy_questions(struct policy_conf *c)
 {
 	const struct ibnbd_policy_rules *p = c->rules;

@@ -14,9 +14,9 @@
 
 /**
  * struct policy_conf - a policy, of a file or of the module
- * @m: the text, as its first file, and its mistakes; of the module's there are none
- * @rules: those that are right; none of a file that is refused
- * @there: something is, whether or not it can be used
+ * @m: the text, as its first file, and its mistakes; the module's policy has none
+ * @rules: the rules without mistakes; none if the file is refused
+ * @there: the file exists, whether or not it can be used
  */
 struct policy_conf {
 	struct maps *m;
@@ -26,24 +26,33 @@ struct policy_conf {
 
 /* @file, or with NULL policy.conf. Never NULL. */
 struct policy_conf *policy_conf_load(const char *file);
-/* What the module has in force; NULL with errno: not loaded, older, or the caller is not root. */
+/*
+ * The policy that the module has in force. NULL with errno: the module is not loaded, or too old,
+ * or the caller is not root.
+ */
 struct policy_conf *policy_conf_running(void);
 void policy_conf_free(struct policy_conf *c);
-/* Ask about names that begin with @search, the server's dev_search_path: they count from there. */
+/*
+ * Warn of rules whose names begin with @search, the server's dev_search_path: names are relative to
+ * it.
+ */
 void policy_conf_below(struct policy_conf *c, const char *search);
 
 /* Its text as the module wants it, with a last line "end". Allocated. */
 char *policy_conf_text(const struct policy_conf *c);
-/* Do they say the same, byte for byte, but for the end? */
+/* Are both texts the same, byte for byte, apart from newlines at the end? */
 bool policy_conf_same(const struct policy_conf *a, const struct policy_conf *b);
 
-/* Whom a rule is for, as it could be written: "key:web1 addr:10.0.0.0/24"; "" = all. Allocated. */
+/*
+ * Whom a rule is for, in the grammar of the file: "key:web1 addr:10.0.0.0/24"; "" = everybody.
+ * Allocated.
+ */
 char *policy_conf_who(const struct ibnbd_policy_rules *p, const struct ibnbd_policy_rule *r);
-/* Is the rule for all, whoever they are? */
+/* Is the rule for everybody? */
 bool policy_conf_for_all(const struct ibnbd_policy_rule *r);
 /*
- * May somebody of whom nothing is known write to @name? Whoever has no key can choose the name of
- * its session.
+ * May an unknown client write to @name? A client without a key can choose the name of its session,
+ * so rules for a session do not stop it.
  */
 bool policy_conf_anybody_writes(const struct ibnbd_policy_rules *p, const char *name);
 

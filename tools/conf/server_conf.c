@@ -4,8 +4,8 @@
  * the header).
  *
  * The lexer and the reports (file:line:col, caret, suggestion) are those of maps.conf, so all
- * mistakes are found in one pass. A value is checked by the same pure code that the module uses
- * where there is any. The caller decides what a mistake means; the values of good lines are kept.
+ * mistakes are found in one pass. If the module has pure code to check a value, the same code
+ * checks it here. The caller decides what a mistake means; the values of good lines are kept.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +21,10 @@ const struct server_key server_keys[SERVER_NR_KEYS] = {
 #undef SERVER_KEY_ROW
 };
 
-/* The text goes to the module, where a 0 in front makes it octal. NULL = fine, or why not. */
+/*
+ * The module gets the text itself, and reads a number with a leading 0 as octal. NULL = fine, or
+ * why not.
+ */
 static char *server_number(const char *s, int64_t min, int64_t max, const char *expected)
 {
 	bool digits = *s && strspn(s, "0123456789") == strlen(s);
@@ -101,8 +104,9 @@ static char *server_near(const char *key)
 }
 
 /*
- * Does it end as a line that is to be continued? In maps.conf it would be; here the next line, say
- * `auth = required`, must not become a part of a value. A blank behind the backslash is not seen.
+ * Does the line end with a backslash, to be continued? maps.conf continues such a line. Here the
+ * next line, `auth = required` for example, must not become a part of a value. A backslash with a
+ * blank after it is not noticed.
  */
 static bool server_continued(const struct maps_token *last)
 {
@@ -111,7 +115,7 @@ static bool server_continued(const struct maps_token *last)
 	return last->plain && len && last->text[len - 1] == '\\';
 }
 
-/* A line may be `key = value`, `key=value`, and the value of several words. */
+/* A line may be `key = value` or `key=value`, and the value may have several words. */
 static void server_line(struct server_conf *c, const struct maps_token *t, size_t nr)
 {
 	char *all, *eq, *key, *value, *why;
@@ -164,7 +168,7 @@ static void server_line(struct server_conf *c, const struct maps_token *t, size_
 	free(all);
 }
 
-/* What a careful reader would ask about it. */
+/* Warn of a configuration that is valid and may not be what its author wanted. */
 static void server_questions(struct server_conf *c)
 {
 	struct maps_at at = { 0, SIZE_MAX, 0 };
@@ -213,7 +217,7 @@ struct server_conf *server_conf_load(const char *file)
 		free(c->value[i]);
 		c->value[i] = NULL;
 	}
-	/* The line of allow may be the one that has the mistake. */
+	/* With a mistake do not warn: it may be the line of allow that has it. */
 	if (f.state == FILE_THERE && !c->m->nr_errors)
 		server_questions(c);
 	file_free(&f);

@@ -12,7 +12,7 @@
 #define SERVER_STATE	"/var/lib/ibnbd"
 #define SERVER_WRITERS	SERVER_STATE "/writers"
 
-/* X(key, runtime, help): @runtime: can be changed while it runs */
+/* X(key, runtime, help): @runtime: can be changed while the module is loaded */
 #define SERVER_KEYS(X) \
 	X(dev_search_path, true, \
 	  "directory whose devices, files and links are exported; %SESSNAME% as its last part: one for each session") \
@@ -49,7 +49,7 @@ extern const struct server_key server_keys[SERVER_NR_KEYS];
 struct server_conf {
 	struct maps *m;		/* the file, and its mistakes */
 	char *value[SERVER_NR_KEYS];
-	bool there;		/* something is, whether or not it can be used */
+	bool there;		/* the file exists, whether or not it can be used */
 };
 
 struct server_conf *server_conf_load(const char *file);

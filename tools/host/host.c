@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What an address in path= means on this host: names become addresses, and a source is one of its
- * own.
+ * The addresses of path= on this host: names are resolved to addresses, and a source must be an
+ * address of this host.
  */
 #include <ifaddrs.h>
 #include <netdb.h>

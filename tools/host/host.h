@@ -10,36 +10,45 @@
 #include <stddef.h>
 #include <ibtrs/addr.h>
 
-/* Is `[src(, or @)]dst` not of addresses alone, but a name, or names and addresses? */
+/*
+ * Is `[src(, or @)]dst` a valid text with a name in it: a name, two names, or a name and an
+ * address?
+ */
 bool host_is_name(const char *s, size_t len);
 
-/* Where SOURCE ends in SOURCE,DESTINATION or SOURCE@DESTINATION; the length when there is one. */
+/*
+ * Where SOURCE ends in SOURCE,DESTINATION or SOURCE@DESTINATION; the length of @s without a SOURCE.
+ */
 size_t host_cut(const char *s);
 
-/* Which names stand in such a text, in words. Allocated. */
+/* The names in such a text, as words for a message. Allocated. */
 char *host_names(const char *s);
 
 /*
- * Why such a text is neither: what is wrong with one of the two, or @why of the address parser when
- * it is that they stand together. The parser is the driver's, which knows no names.
+ * Why such a text is wrong: what is wrong with one of its parts. If each part alone is right, the
+ * mistake is that they stand together, and @why is returned: the reason of the address parser. That
+ * parser is the driver's and knows no names.
  */
 const char *host_wrong(const char *s, size_t len, const char *why);
 
 struct maps;
 
-/* Is it an address of this host? GIDs and what is not known count as such. */
+/* Is it an address of this host? GIDs count as such, and so do addresses that cannot be checked. */
 bool host_is_local(const struct ibtrs_addr *a);
 /*
- * The source of this path is no address of this host: in words, allocated; NULL = it is, or there
- * is none.
+ * If the source of this path is no address of this host: a message that says so, allocated. NULL:
+ * it is one, or the path has no source.
  */
 char *host_wrong_source(const struct ibtrs_addr_pair *p);
-/* Warn of the lines whose source is none: `path=A,B` may have been meant as two paths. */
+/*
+ * Warn of lines whose source is no address of this host: `path=A,B` may have been meant as two
+ * paths.
+ */
 void host_check_sources(struct maps *m);
 
 /*
- * Resolve such a text. Returns 0, or -1 with @why allocated. Family of the source decides when
- * there is one.
+ * Resolve such a text. Returns 0, or -1 with @why allocated. If there is a source, the destination
+ * is resolved to its address family.
  */
 int host_resolve(const char *text, struct ibtrs_addr_pair *pair, char **why);
 

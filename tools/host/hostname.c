@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What stands in path=: an address, a name of a host, or two of them; and what is wrong with a text
- * that is neither. Nothing is resolved here.
+ * The text of path=: an address, a name of a host, or two of them; and what is wrong with any other
+ * text. Nothing is resolved here.
  */
 #include <string.h>
 #include "tools/host/host.h"
@@ -35,9 +35,10 @@ static bool host_hex(const char *s, const char *end)
 }
 
 /*
- * What getaddrinfo(3) looks up: RFC 1123, '_' that RFC 1123 forbids and people use, and the dot at
- * the end that stands for the root. The last label is not a number: 10.0.0.300 is a mistake, not a
- * name, and 0x0a000001 would be 10.0.0.1. NULL = a name, or why not.
+ * Names that getaddrinfo(3) looks up: RFC 1123, also with '_', which RFC 1123 forbids and people
+ * use, and with a dot at the end, which stands for the root. The last label must not be a number:
+ * 10.0.0.300 is a mistake, not a name, and 0x0a000001 would mean 10.0.0.1. Returns NULL for a name,
+ * else why it is none.
  */
 static const char *host_name_wrong(const char *s, size_t len)
 {
@@ -78,7 +79,7 @@ static bool host_name(const char *s, size_t len)
 	return !host_name_wrong(s, len);
 }
 
-/* Does a port stand behind an address, or a name? */
+/* Does @s end with a port, after an address or a name? */
 static bool host_port(const char *s, size_t len)
 {
 	const char *colon = memrchr(s, ':', len);
@@ -96,7 +97,7 @@ static bool host_port(const char *s, size_t len)
 	return host_name(s, head) || !ibtrs_addr_parse(s, head, &addr, &why);
 }
 
-/* One of the two of a path. NULL = an address, or a name. */
+/* What is wrong with one part of a path. NULL = it is an address or a name. */
 static const char *host_part_wrong(const char *s, size_t len)
 {
 	struct ibtrs_addr addr;
@@ -135,7 +136,7 @@ const char *host_wrong(const char *s, size_t len, const char *why)
 	}
 	if (nr > 2)
 		return "a path is an address, or two of them: SOURCE,DESTINATION";
-	/* Each by itself is right, so what is wrong is that they stand together. */
+	/* If each part alone is right, the mistake is that they stand together. */
 	return part_why ? part_why : why;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Keys in the kernel, by libkeyutils. */
+/* Keys in the kernel's keyring, through libkeyutils. */
 #include <errno.h>
 #include <fcntl.h>
 #include <keyutils.h>
@@ -24,7 +24,10 @@ static char *keyring_file(const char *desc)
 	return file;
 }
 
-/* Ours for as long as we run: only who possesses it may replace a key, or find one, in it. */
+/*
+ * The serial number of the keyring. The keyring is linked to this process until the process ends:
+ * only who possesses a keyring may find or replace a key in it.
+ */
 static key_serial_t keyring_serial(void)
 {
 	static key_serial_t ring;
@@ -50,7 +53,7 @@ bool keyring_there(void)
 	return there;
 }
 
-/* Its number, or -1 and errno. */
+/* The serial number of a key, or -1 and errno. */
 static long keyring_find(const char *desc)
 {
 	return keyctl_search(keyring_serial(), "logon", desc, 0);
@@ -134,7 +137,10 @@ static int keyring_by_name(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* /proc/keys: the kernel lists there what the reader may see, one key a line. */
+/*
+ * Names of our keys in /proc/keys: the kernel lists there the keys that the reader may see, one on
+ * a line.
+ */
 static char **keyring_lines(void)
 {
 	FILE *f = fopen("/proc/keys", "re");
@@ -147,7 +153,7 @@ static char **keyring_lines(void)
 		if (!at)
 			continue;
 		at += sizeof(IBTRS_KEY_PREFIX);
-		at[strcspn(at, ": \n")] = 0;	/* the next one of a name, and the length */
+		at[strcspn(at, ": \n")] = 0;	/* cut off ":next" and the length */
 		if (!ibtrs_key_name_ok(at, strlen(at)))
 			continue;
 		names = say_grow(names, (nr + 2) * sizeof(*names));

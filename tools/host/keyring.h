@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The kernel's keyring .ibnbd, which belongs to ibtrs-core and lives as long as that. Nobody reads
- * a key back from it. With IBNBD_ROOT it is a directory, keyring/, for the tests.
+ * The kernel's keyring .ibnbd. It belongs to ibtrs-core and exists as long as that is loaded. User
+ * space cannot read a key back from it. For the tests, IBNBD_ROOT makes it a directory, keyring/.
  */
 #ifndef TOOLS_KEYRING_H
 #define TOOLS_KEYRING_H
@@ -9,13 +9,13 @@
 #include <stdbool.h>
 #include <ibtrs/key.h>
 
-/* Is there such a keyring? No: ibtrs-core is not loaded. */
+/* Does the keyring exist? If not, ibtrs-core is not loaded. */
 bool keyring_there(void);
 /* Does it have a key of this name? @next: the key that is to follow the one in use. */
 bool keyring_has(const char *name, bool next);
 /* Loads a key; one of the same name is replaced. 0 or errno. Honours --dry-run. */
 int keyring_add(const char *name, bool next, const u8 *key);
-/* Takes a key away. 0, or ENOKEY: there was none. Honours --dry-run. */
+/* Removes a key. 0 or errno; ENOKEY: there was none. Honours --dry-run. */
 int keyring_remove(const char *name, bool next);
 /* Names that have a key, sorted; free with sysfs_list_free(). */
 char **keyring_names(void);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The kernel's log, /dev/kmsg: records of `priority,number,time,flags;text`, further lines of a
- * record begin with a blank. The kernel writes \xNN for controls, backslashes, and all that is not
- * ASCII.
+ * The kernel's log, /dev/kmsg. A record is `priority,number,time,flags;text`; further lines of a
+ * record begin with a blank. The kernel writes control characters, backslashes and all that is not
+ * ASCII as \xNN.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,7 +23,7 @@ static char *kmsg_read(void)
 	ssize_t n;
 
 	free(path);
-	/* EPIPE: a record was overwritten before we came to it. */
+	/* EPIPE: a record was overwritten before it was read. */
 	while (fd >= 0 && len < KMSG_MAX) {
 		n = read(fd, buf + len, size - len - 1);
 		if (n < 0 && errno == EPIPE)

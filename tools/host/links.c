@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Names of links, for udev's helper and for whoever shows them.
+ * Names of links, for udev's helper and for the commands that show them.
  *
- * What udev takes in a SYMLINK without putting '_' in its place stays: letters, digits,
- * #+-.:=@_ and valid UTF-8, as in the links of labels (every udev since 2008 does so, and
- * takes \xNN). Of UTF-8 all that shows nothing is escaped, and so is every other byte, as
- * \xNN. A backslash always is, so that reading \xNN back gives the name: that makes it
- * one-to-one. What has a meaning in a link is escaped where it is part of a name:
+ * Characters that udev accepts in a SYMLINK are kept: letters, digits, #+-.:=@_ and valid UTF-8,
+ * as in the links of labels. udev replaces all others by '_', but accepts \xNN (every udev since
+ * 2008). So every other byte is escaped as \xNN, and so is UTF-8 that shows nothing. A backslash is
+ * always escaped: reading \xNN back gives the name again, so the link is one-to-one. A character
+ * that has a meaning in a link is escaped where it is only a part of a name:
  *
- *	'/'	where it makes no directory: first, last, and behind another one; by-path writes ':'
- *	':'	in by-path, since that stands for '/'
- *	'-'	of the session in by-path, since the first one ends the session there; and
- *		of an ending -partN, since that is the link of partition N of another disk
- *	'.'	the first of "." and ".."
+ *	'/'	where it separates no directory: first, last, and after another '/'; in by-path each
+ *		'/' becomes ':'
+ *	':'	in by-path, because ':' stands for '/' there
+ *	'-'	in the session of by-path, because the first '-' ends the session there; and in
+ *		-partN at the end, because that would be the link of partition N of another disk
+ *	'.'	the first dot of a component "." or ".."
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,7 +28,10 @@
 
 enum links_kind { LINKS_NAME, LINKS_SESSION, LINKS_TREE, LINKS_FLAT, LINKS_FLAT_SESSION };
 
-/* Does @s read as a link of a partition ends, or, in a tree, a directory of that name? */
+/*
+ * Is @s the end "-partN" of a partition's link? In a tree, the end of a directory's name counts
+ * too.
+ */
 static bool links_partition(enum links_kind kind, const char *s)
 {
 	if (kind == LINKS_SESSION || strncmp(s, "-part", 5))
@@ -87,7 +91,10 @@ static char *links_image(enum links_kind kind, const char *text)
 	return out;
 }
 
-/* No component may be longer than a file system takes, behind what stands in front of it. */
+/*
+ * Free @link and return NULL if it is too long: each component must fit into a file name with
+ * "-partNNN" added, and the whole must fit into udev's buffers.
+ */
 static char *links_fit(char *link)
 {
 	const char *s, *slash;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Names of the links that udev makes. Each is a one-to-one image of what it names: two disks never
- * have the same link, and the name can be read from it. ibnbd(8), LINKS.
+ * Names of the links that udev makes. Each is a one-to-one image of the name that it stands for:
+ * two disks never have the same link, and the name can be read from the link. ibnbd(8), LINKS.
  */
 #ifndef TOOLS_LINKS_H
 #define TOOLS_LINKS_H

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A mapping read back from sysfs, key by key, for remap --force and maps save. A driver older than
- * this command does not show each key; what it leaves out stays as the caller had it.
+ * Reads a mapping back from sysfs, option by option, for remap --force and maps save. A driver
+ * older than this command may not show every option; an option that it does not show keeps the
+ * caller's value.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -46,7 +47,7 @@ static int live_path(struct ibnbd_map *map, const struct state_path *p)
 	for (i = 0; i < sizeof(src->raw) && !src->raw[i];)
 		i++;
 	if (i == sizeof(src->raw))
-		memset(src, 0, sizeof(*src));	/* it never had a route: any will do */
+		memset(src, 0, sizeof(*src));	/* never had a route: any source will do */
 	return 0;
 }
 
@@ -63,7 +64,7 @@ void live_paths(struct ibnbd_map *map, const struct state_session *s)
 					 s->paths[i].name);
 }
 
-/* What @object shows of the options of its mapping. */
+/* Copy what @object shows of the options of its mapping into @map. */
 static int live_fields(struct ibnbd_map *map, const struct state_type *type, const void *object)
 {
 	size_t i;
@@ -80,7 +81,7 @@ static int live_fields(struct ibnbd_map *map, const struct state_type *type, con
 	return rc;
 }
 
-/* Each option is read back by a row of state_fields.h, by live_paths(), or means nothing. */
+/* Each option is read back by a row of state_fields.h or by live_paths(), or it is obsolete. */
 #define LIVE_BIT(field, heading, kind, file, option, help) | 1u << IBNBD_OPT_##option
 static_assert(((0 STATE_DEV(LIVE_BIT) STATE_SESSION(LIVE_BIT) | 1u << IBNBD_OPT_path |
 		1u << IBNBD_OPT_io_mode | 1u << IBNBD_OPT_input_mode) &

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What is mapped now, as a line would ask for it: to be mapped again just so, or to be saved. */
+/* The present mapping as the options of a line, to map it again in the same way, or to save it. */
 #ifndef TOOLS_LIVE_H
 #define TOOLS_LIVE_H
 
@@ -7,14 +7,15 @@
 #include "tools/host/state.h"
 
 /*
- * Into @map, which holds what stays where the driver does not tell: ibnbd_mapopt_init(), or a line
- * of maps.conf. All that it tells is given then, defaults too; paths that are up come first, and
- * there is room for six. 0, or @why, allocated.
+ * Read the mapping of @d into @map. The caller fills @map before, with ibnbd_mapopt_init() or with
+ * a line of maps.conf; options that the driver does not show keep these values. Every option that
+ * the driver shows is marked as given, also if it is a default. Paths that are up come first; there
+ * is room for six. 0, or an error with @why, allocated.
  */
 int live_map(struct ibnbd_map *map, struct state *s, const struct state_dev *d, char **why);
-/* What it tells of the session, all given. 0, or an error. */
+/* Read the options of the session, all marked as given. 0, or an error. */
 int live_session(struct ibnbd_map *map, const struct state_session *s);
-/* Its paths alone, in place of those of @map. */
+/* Replace the paths of @map by those of the session. */
 void live_paths(struct ibnbd_map *map, const struct state_session *s);
 
 #endif

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * One device, from the words of a user to the driver and back. map, unmap and everything that works
- * through maps.conf come here.
+ * Maps and unmaps one device. map, unmap and everything that works through maps.conf come here.
  *
- * Mapping: host names become addresses, the one canonical line of logic/mapopt goes to map_device,
- * and the disk is found by its link in ctl/devices, never by guessing a number. A refusal is told
- * in the driver's own words (ctl/last_error) with what can be done about it. Unmapping: refused
- * while somebody uses the disk (who, is said), and waits until the kernel has let it go. Nothing
- * here changes a file.
+ * Mapping: host names become addresses, and the one canonical line of logic/mapopt is written to
+ * map_device. The disk is then found by its link in ctl/devices, never by guessing a number. If the
+ * driver refuses, the message has the driver's own words (ctl/last_error) and what can be done
+ * about it. Unmapping: it is refused while somebody uses the disk, and the message says who;
+ * otherwise it waits until the kernel has released the disk. Nothing here changes a file.
  */
 #include <errno.h>
 #include <signal.h>
@@ -76,7 +75,9 @@ char *mapping_last_error(void)
 	return text;
 }
 
-/* Did the driver not even hear it? What it says in last_error is older then. */
+/*
+ * Was the write refused before it reached the driver? Then last_error is about an earlier request.
+ */
 static bool mapping_not_root(int err)
 {
 	char *file = sysfs_path("%s/map_device", STATE_CLIENT);
@@ -237,9 +238,10 @@ static bool mapping_is_going(const struct state_dev *d)
 }
 
 /*
- * The driver's write returns when the disk is gone. A command that is killed in it stops
- * nothing, so a child writes, and @wait seconds later is killed. Return: 0,
- * an errno, or ETIMEDOUT: accepted, and not over yet.
+ * The driver's write returns when the disk is gone. Killing the process that writes does not stop
+ * the removal. So a child writes. The child is killed after @wait seconds, but not before the
+ * removal has begun. Return: 0, an errno, or ETIMEDOUT: the driver has accepted the removal, and it
+ * is not over yet.
  */
 static int mapping_order(const struct state_dev *d, const char *file, const char *word, int wait)
 {
@@ -263,7 +265,9 @@ static int mapping_order(const struct state_dev *d, const char *file, const char
 	return WIFEXITED(status) ? WEXITSTATUS(status) : EINTR;
 }
 
-/* The words of a removal that takes longer than the user waits. */
+/*
+ * Report a removal that takes longer than @wait seconds. With 0 nobody waits, and it is no error.
+ */
 static int mapping_still_there(const struct state_dev *d, int wait)
 {
 	if (!wait)
@@ -273,7 +277,7 @@ static int mapping_still_there(const struct state_dev *d, int wait)
 	return SAY_UNREACHABLE;
 }
 
-/* Somebody else unmaps it. */
+/* Somebody else unmaps the device: wait until it is gone. */
 static int mapping_wait_gone(const struct state_dev *d, int wait)
 {
 	char *own = say_fmt("%s/ibnbd", d->dir);
@@ -304,7 +308,10 @@ int mapping_unmap(const struct state_dev *d, bool force, int wait)
 	struct timespec step = { .tv_nsec = 100000000 };
 	int err, tries = MAPPING_RETRIES;
 
-	/* udev has each new or closed disk open for a moment; whoever is built upon it stays. */
+	/*
+	 * udev opens each new or just closed disk for a moment, so try again when busy; but not if
+	 * something is built upon the disk, which stays.
+	 */
 	while ((err = mapping_order(d, file, force ? "force" : "normal", wait)) == EBUSY &&
 	       tries-- > 0 && !mapping_built_upon(d))
 		nanosleep(&step, NULL);

@@ -18,41 +18,52 @@ int mapping_driver(bool load);
 
 /**
  * mapping_map() - ask the driver for a device
- * @map: finished; @host names of hosts are resolved into its paths
+ * @map: finished; gets the paths of @host
+ * @host: names of hosts, which are resolved
+ * @nr_hosts: how many
  * @kname: the disk, allocated; NULL in a dry run
  * @err: errno of the driver, 0 when it was not asked
- * @quiet: no error message, but @why, allocated
+ * @why: the reason of an error, allocated; no message is printed
  */
 int mapping_map(struct ibnbd_map *map, char *const *host, size_t nr_hosts, char **kname, int *err,
 		char **why);
-/* Names of hosts become paths. SAY_DONE, or @why allocated. */
+/*
+ * Resolve names of hosts and add them to the paths. SAY_DONE, or an exit status with @why
+ * allocated.
+ */
 int mapping_resolve(struct ibnbd_map *map, char *const *host, size_t nr_hosts, char **why);
 /* What to do about an errno of the driver; NULL = nothing is known. */
 const char *mapping_mend(int err);
-/* The same when the server has a session of that name of somebody else. */
+/* The same for a session name that somebody else's session has on the server. */
 extern const char mapping_mend_name[];
 
-/* Refuses when somebody uses it, unless @force. Waits up to @wait seconds until it is gone. */
+/*
+ * Unmap a device. Refuses if somebody uses it, unless @force. Waits up to @wait seconds until it is
+ * gone.
+ */
 int mapping_unmap(const struct state_dev *d, bool force, int wait);
 
 /*
- * Who uses it: mounts, swap, dm, md, loop, processes. NULL-terminated, allocated, empty = nobody.
+ * Who uses the device: mounts, swap, dm, md, loop, processes. NULL-terminated, allocated; empty =
+ * nobody.
  */
 char **mapping_users(const struct state_dev *d);
-/* The same for a disk of this host's own, but for processes. @dir: its directory in sysfs. */
+/*
+ * The same for a local disk of this host, without processes. @dir: directory of the disk in sysfs.
+ */
 char **mapping_disk_users(const char *dir);
 /* Loop devices and swap on a file. @entry: its name in the server's ctl/devices. */
 char **mapping_file_users(const char *entry);
-/* Any of them but processes? */
+/* Does anything other than a process use it? */
 bool mapping_built_upon(const struct state_dev *d);
-/* Has udev it open, which reads a disk that is new or has changed, and nobody else? */
+/* Does udev use the device, and nobody else? udev reads a disk that is new or has changed. */
 bool mapping_only_udev(const struct state_dev *d);
 /* Does the machine need it to run: /, /usr, swap, directly or below dm and md? */
 bool mapping_vital(const struct state_dev *d);
 
 /*
- * NULL when the disk has this UUID (file system, volume or partition table), or what it has.
- * Allocated.
+ * NULL if the disk has this UUID (of a file system, volume or partition table); else a text that
+ * says what the disk has. Allocated.
  */
 char *mapping_wrong_uuid(const struct state_dev *d, const char *want);
 
@@ -62,7 +73,10 @@ char *mapping_reason(int err);
 char *mapping_last_error(void);
 /* The last @nr messages of our modules in the kernel's log, indented. */
 void mapping_kmsg(FILE *f, size_t nr);
-/* Does a message hold both texts? The last such one, allocated, or NULL. @second may be NULL. */
+/*
+ * The last message of the kernel's log that holds both texts, allocated, or NULL. @second may be
+ * NULL.
+ */
 char *mapping_kmsg_find(const char *first, const char *second);
 
 #endif

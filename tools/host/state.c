@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The rooms of docs/sysfs.md turned into structs. Called by every command that lists, and by those
- * that look for an object of a given name. No lock keeps sysfs still while it is read: an object
- * that goes away in between leaves NULL and SYSFS_UNKNOWN, never an error.
+ * Reads the objects of docs/sysfs.md into structs. Called by every command that lists objects, and
+ * by those that look for an object by its name. No lock keeps sysfs unchanged while it is read: an
+ * object that disappears during the reading leaves NULL and SYSFS_UNKNOWN, never an error.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,7 +38,7 @@ STATE_TYPE(path, STATE_PATH, PATH_ROW);
 STATE_TYPE(export, STATE_EXPORT, EXPORT_ROW);
 STATE_TYPE(open, STATE_OPEN, OPEN_ROW);
 
-/* Fields that have a file; the others are left as they are. */
+/* Read the fields that have a file; leave the others unchanged. */
 static void state_fill(const struct state_type *type, void *object)
 {
 	const char *dir = *(char **)object;
@@ -72,7 +72,7 @@ static void state_free_objects(const struct state_type *type, void *objects, siz
 
 /* ---- reading ---- */
 
-/* Numbers separated by blanks; what is not there stays unknown. */
+/* Read numbers separated by blanks; numbers that are missing become SYSFS_UNKNOWN. */
 static void state_numbers(const char *dir, const char *attr, int64_t **out, size_t nr)
 {
 	char *text = sysfs_attr(dir, attr), *p = text, *end;
@@ -102,7 +102,10 @@ static void state_add(int64_t *sum, int64_t n)
 		*sum = (*sum == SYSFS_UNKNOWN ? 0 : *sum) + n;
 }
 
-/* "STATE marginal ..": the second word, for a reason may hold any. */
+/*
+ * Is the second word "marginal", as in "STATE marginal .."? Later words are a reason and may be any
+ * text.
+ */
 static bool state_marginal(const char *detail)
 {
 	static const char word[] = " marginal";

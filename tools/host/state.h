@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * All that the drivers show, read once: the rows of state_fields.h as structs. Text is NULL and a
- * number SYSFS_UNKNOWN where the driver does not say. The objects are read one after another: what
- * disappears meanwhile has holes.
+ * All that the drivers show, read once: the rows of state_fields.h as structs. Text is NULL, and a
+ * number is SYSFS_UNKNOWN, where the driver does not show it. The objects are read one after
+ * another, so an object that disappears during the reading is incomplete.
  */
 #ifndef TOOLS_STATE_H
 #define TOOLS_STATE_H
@@ -59,7 +59,7 @@ static inline int64_t state_num(const struct state_field *f, const void *object)
 struct state_path {
 	char *dir;			/* in sysfs */
 	STATE_PATH(STATE_MEMBER)
-	/* it has failed so often lately that it is used less than the others */
+	/* the path has failed so often lately that it is used less than the others */
 	bool marginal;
 };
 
@@ -100,8 +100,9 @@ void state_free(struct state *s);
 
 struct state_session *state_session(struct state *s, const char *name);
 /*
- * The one of @nr objects at @all that @word of a user means: as it is, or as the outputs escape it.
- * NULL with @why: it is both, of two objects; the caller asks. NULL without: none.
+ * The one of @nr objects at @all that the user's @word names: by its plain name, or by its name as
+ * the outputs escape it. NULL with @why: the word is the plain name of one object and the escaped
+ * name of another; the caller prints @why. NULL without @why: no object has that name.
  */
 typedef bool (*state_is)(const void *one, const char *word);
 void *state_meant(const void *all, size_t nr, size_t size, state_is is, const char *word,
@@ -110,11 +111,14 @@ bool state_is_session(const void *session, const char *word);
 bool state_is_of_session(const void *dev, const char *word);
 bool state_is_export(const void *export, const char *word);
 bool state_is_open(const void *open, const char *word);
-/* For what only looks: the same, and of two the one that is called so as it is. */
+/*
+ * The same for commands that change nothing: of two sessions it returns the one with this plain
+ * name.
+ */
 struct state_session *state_session_said(struct state *s, const char *word);
 /*
- * ibnbdN, /dev/ibnbdN, a name, a link, DEVICE@SESSION, or DEVICE when it is the only one; as it is,
- * or as the outputs escape it. @why tells what was wrong.
+ * Find a device by ibnbdN, /dev/ibnbdN, a name, a link, DEVICE@SESSION, or DEVICE if only one has
+ * it; plain, or as the outputs escape it. NULL: @why says what was wrong.
  */
 struct state_dev *state_dev(struct state *s, const char *word, char **why);
 struct state_dev *state_dev_of(struct state *s, const char *session, const char *device_path);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Looks for an object of state.h by a word of the user's. */
+/* Finds an object of state.h by a word that the user gave. */
 #include <stdlib.h>
 #include <string.h>
 #include "ibnbd/logic/linkname.h"
@@ -143,8 +143,8 @@ static char *state_dev_unknown(struct state *s, const char *word)
 }
 
 /*
- * The device that is called exactly so; the number of sessions that have a DEVICE of that name, if
- * none is.
+ * The device of exactly this name; without one, the only device whose DEVICE is @word. *@nr counts
+ * the devices with that DEVICE.
  */
 static struct state_dev *state_dev_exact(struct state *s, const char *word, unsigned int *nr)
 {
@@ -165,8 +165,8 @@ static struct state_dev *state_dev_exact(struct state *s, const char *word, unsi
 }
 
 /*
- * Words are as they are, or as the outputs escape them; one that is both, of two disks, is a
- * question.
+ * @word is a plain name, or a name as the outputs escape it. If it is both, of two disks, @why asks
+ * which one is meant.
  */
 struct state_dev *state_dev(struct state *s, const char *word, char **why)
 {

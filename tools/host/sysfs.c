@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The one door to /sys, and to the files of the host that are looked at besides.
+ * The only access to /sys, and to the other files of the host that are read.
  *
- * Reading: whole attributes, without the newline; what can not be read is NULL or SYSFS_UNKNOWN,
- * never a guess. Writing: one write(2) for an order, printed instead of done in a dry run; errors
- * come back as errno, the caller knows the words. With IBNBD_SYSFS and IBNBD_ROOT everything
- * happens below other roots, which is how a copied tree is read and how the tests have a kernel of
- * their own.
+ * Reading returns whole attributes, without the newline; what cannot be read is NULL or
+ * SYSFS_UNKNOWN, never a guess. An order is written to its file; in a dry run it is printed
+ * instead. Errors are returned as errno, and the caller words the message. IBNBD_SYSFS and
+ * IBNBD_ROOT put everything below other roots: so a copied tree can be read, and the tests have a
+ * kernel of their own.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -72,7 +72,7 @@ char *sysfs_text(const char *path)
 	ssize_t n = 0;
 	int fd, err;
 
-	/* whatever stands there, it is not waited for */
+	/* never wait, whatever kind of file it is */
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0)
 		return NULL;

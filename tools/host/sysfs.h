@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Reading and writing sysfs. IBNBD_SYSFS names another root than /sys, IBNBD_ROOT one for
- * everything else that is looked at (/etc, /proc, /lib): for a copied tree, and for the tests.
+ * Reading and writing sysfs. IBNBD_SYSFS is another root in place of /sys. IBNBD_ROOT is another
+ * root for everything else that is read (/etc, /proc, /lib). Both are for a copied tree, and for
+ * the tests.
  */
 #ifndef TOOLS_SYSFS_H
 #define TOOLS_SYSFS_H
@@ -24,14 +25,14 @@ bool sysfs_redirected(void);
 
 bool sysfs_exists(const char *path);
 /*
- * The text without the newline at its end, allocated; NULL with errno when it cannot be read. The
- * whole of it: one that is too long (EFBIG) or has a NUL in it (EILSEQ) is no text.
+ * The whole text without the newline at its end, allocated; NULL with errno if it cannot be read. A
+ * file that is too long (EFBIG) or has a NUL in it (EILSEQ) is no text.
  */
 char *sysfs_text(const char *path);
 /* The attribute @name of directory @dir: text ("" counts as none), or NULL. */
 char *sysfs_attr(const char *dir, const char *name);
 int64_t sysfs_attr_num(const char *dir, const char *name);
-/* Last component of where the link points to, allocated, or NULL. */
+/* Last component of the path that the link points to, allocated, or NULL. */
 char *sysfs_link(const char *path);
 
 /*
@@ -42,13 +43,13 @@ char **sysfs_list(const char *path, size_t *nr);
 void sysfs_list_free(char **names);
 
 /*
- * Write @text, as an order of the user: honours --dry-run, tells it with -v. Return 0 or errno
- * (positive), without a word.
+ * Write @text, as an order of the user. Honours --dry-run, and prints the order with -v. Returns 0
+ * or errno (positive), without an error message.
  */
 int sysfs_write(const char *path, const char *text);
 /*
- * One write(2), or as many as the file wants, for one brings a page at most; 0 or errno. The tests'
- * kernel stands in for this one, and the next.
+ * Write the whole text. One write(2) takes at most a page, so there are as many as it needs. 0 or
+ * errno. The tests link a replacement for this function and the next.
  */
 int sysfs_store(const char *path, const char *text);
 /* Is it a block device, and which? */

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * udev's helper: `ibnbd-udev KERNEL-NAME` prints properties of a disk for 60-ibnbd.rules. Reads
- * sysfs and maps.conf, never waits, always succeeds: a disk without them is better than none.
+ * udev's helper: `ibnbd-udev KERNEL-NAME` prints properties of a disk for 60-ibnbd.rules. It
+ * reads sysfs and maps.conf, never waits, and always succeeds: a disk without the properties is
+ * better than no disk.
  *
- *	IBNBD_NAME=		below /dev/ibnbd/by-name: the driver's name, or the one that
- *				maps.conf has for this device of this session, while no
- *				disk has that one from the driver
+ *	IBNBD_NAME=		below /dev/ibnbd/by-name: the name that the driver shows,
+ *				else the name in maps.conf for this device of this
+ *				session, unless the driver shows that name for a disk
  *	IBNBD_SESSION= IBNBD_DEVICE_LINK=	below /dev/ibnbd/by-session
  *	IBNBD_PATH=		below /dev/disk/by-path
  *	IBNBD_ID=		hash of the identity, for /dev/disk/by-id
@@ -25,7 +26,7 @@ static void udev_print(const char *key, const char *value)
 		printf("%s=%s\n", key, value);
 }
 
-/* Takes @value. */
+/* Frees @value. */
 static void udev_print_link(const char *key, char *value)
 {
 	udev_print(key, value);
@@ -46,7 +47,10 @@ static void udev_print_session(const char *session, const char *device)
 	udev_print_link("IBNBD_PATH", links_by_path(session, device));
 }
 
-/* Two disks with one link: whatever is mounted by it could be either. */
+/*
+ * Does a disk have @name from the driver? With one link for two disks, a mount by the link could
+ * get either of them.
+ */
 static bool udev_taken(const char *name)
 {
 	char *block = sysfs_path("block"), **names = sysfs_list(block, NULL);

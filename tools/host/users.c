@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Who uses a disk. Looks at the disk, its partitions, and whatever is built on them (device mapper,
- * md: the holders in sysfs; loop; a btrfs of several disks), and for each of these block devices at
- * mounts, swap, and the files that processes have open.
+ * Who uses a disk. Checked are the disk, its partitions, and all that is built on them (device
+ * mapper and md, which are holders in sysfs; loop; a btrfs of several disks). For each of these
+ * block devices, mounts, swap, and the files that processes have open are searched.
  *
- * Of a disk that clients have, processes do not count: programs read disks at any time. A partition
- * of it may be what the clients have: then the whole disk is looked at, but none of its other
- * parts.
+ * For a disk that clients have open, processes are not counted: programs read disks at any time.
+ * Such a disk may be a partition. Then the whole disk is checked too, but not its other partitions.
  */
 #include <libmount.h>
 #include <limits.h>
@@ -28,9 +27,9 @@ struct users_devs {
 struct users {
 	char **list;		/* NULL-terminated */
 	size_t nr;
-	struct users_devs devs;	/* the disk and all upon it */
-	struct users_devs mates;	/* what shares a btrfs with one of them */
-	size_t nr_udev;		/* of the list: udev's processes */
+	struct users_devs devs;	/* the disk and all that is built on it */
+	struct users_devs mates;	/* disks that share a btrfs with one of devs */
+	size_t nr_udev;		/* how many of the list are udev's processes */
 	bool vital;
 };
 
@@ -118,7 +117,7 @@ static void users_walk(struct users *u, const char *dir, int depth)
 	sysfs_list_free(names);
 }
 
-/* The disk that a partition is of, but for its other partitions. */
+/* For a partition, add the whole disk and its holders, but not its other partitions. */
 static void users_whole(struct users *u, const char *dir)
 {
 	char *part = say_fmt("%s/partition", dir), *whole = say_fmt("%s/..", dir);
@@ -131,7 +130,7 @@ static void users_whole(struct users *u, const char *dir)
 	free(whole);
 }
 
-/* A loop device has a file open like a process, and is nobody's holder. */
+/* A loop device opens its file as a process does, so it is not among the holders in sysfs. */
 static void users_loops(struct users *u)
 {
 	char *block = sysfs_path("block"), **names = sysfs_list(block, NULL);
@@ -153,8 +152,8 @@ static void users_loops(struct users *u)
 }
 
 /*
- * A mount names one disk of its btrfs; /sys/fs/btrfs, which knows those that are mounted, has all
- * of them.
+ * A mount of a btrfs names only one of its disks. /sys/fs/btrfs lists all disks of each btrfs that
+ * is mounted.
  */
 static void users_btrfs(struct users *u)
 {
@@ -189,8 +188,8 @@ static void users_btrfs(struct users *u)
 }
 
 /*
- * btrfs has a device number of its own: there the source tells. Only below /dev, where no stat()
- * waits for a server.
+ * A mount of a btrfs has a device number of its own, so its source is compared instead. Only a
+ * source below /dev is: there stat() never waits for a server.
  */
 static bool users_mounted(const struct users *u, struct libmnt_fs *fs)
 {
@@ -238,7 +237,7 @@ static void users_swap(struct users *u)
 	free(path);
 }
 
-/* Only what was opened below /dev is looked at, as with mounts. */
+/* Only files below /dev are checked, as with mounts. */
 static bool users_opened(const struct users *u, const char *fd)
 {
 	char to[PATH_MAX], *below = sysfs_root("/dev/");
@@ -336,7 +335,7 @@ char **mapping_disk_users(const char *dir)
 	return list;
 }
 
-/* Is it the file of this entry of the server's ctl/devices, "#2" or not? */
+/* Is @path the file of this entry in the server's ctl/devices, with or without "#2"? */
 static bool users_is_file(const char *path, const char *entry)
 {
 	size_t size = 4 * strlen(path) + 1, len = strcspn(entry, "#");

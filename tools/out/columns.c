@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The sets of objects that are printed, and the columns of each that are usual. What columns there
- * are is said in host/state_fields.h.
+ * The sets of objects that can be printed, with the default columns of each. host/state_fields.h
+ * defines all columns.
  */
 #include "tools/out/table.h"
 

@@ -2,15 +2,14 @@
 /*
  * One escape for each kind of output.
  *
- * Names of disks and sessions come from peers and from files: any byte but NUL, mostly
- * without controls. The escape of every kind is \xNN with two lower-case digits, and
- * escape_undo() undoes every kind. So that this is unambiguous, a backslash that would read
- * as the beginning of such an escape is itself escaped, as \x5c; all other backslashes stay
- * in texts for people. Only bytes that some kind escapes are undone (escape_undone()): a
- * name that systemd-escape made, with its \x2d, is neither changed on the way out nor
- * mistaken on the way in.
+ * Names of disks and sessions come from peers and from files: they may hold any byte but NUL. The
+ * escape of every kind is \xNN with two lower-case digits, and escape_undo() undoes every kind. To
+ * keep this unambiguous, a backslash that would read as the beginning of such an escape is itself
+ * escaped, as \x5c; all other backslashes stay in texts for people. escape_undo() undoes only bytes
+ * that some kind escapes (escape_undone()). So a name that systemd-escape made, with its \x2d, is
+ * changed neither when it is printed nor when it is read.
  *
- * Nothing here depends on the user's locale but ESCAPE_LINE.
+ * Only ESCAPE_LINE depends on the user's locale.
  */
 #include <langinfo.h>
 #include <locale.h>
@@ -25,9 +24,9 @@
 static bool escape_locale_utf8;
 
 struct escape_rule {
-	const char *ascii;	/* printable characters that are escaped besides */
-	bool utf8_only;		/* all that is UTF-8 stays, controls too */
-	bool locale;		/* what the locale cannot show is escaped */
+	const char *ascii;	/* printable characters that are escaped, too */
+	bool utf8_only;		/* all valid UTF-8 stays, controls too */
+	bool locale;		/* characters that the locale cannot show are escaped */
 };
 
 static const struct escape_rule escape_rules[ESCAPE_KINDS] = {
@@ -43,19 +42,20 @@ void escape_locale(void)
 {
 	setlocale(LC_CTYPE, "");
 	escape_locale_utf8 = !strcmp(nl_langinfo(CODESET), "UTF-8");
-	/* Letters keep the cases of C whatever the language: names of columns ignore case. */
+	/* Case conversion is that of C in every language: names of columns ignore case. */
 	if (!escape_locale_utf8 || !setlocale(LC_CTYPE, "C.UTF-8"))
 		setlocale(LC_CTYPE, escape_locale_utf8 ? "" : "C");
 }
 
 size_t escape_utf8(const char *text, unsigned int *code)
 {
-	return ibtrs_utf8(text, 4, code);	/* no more than that, and nothing behind a NUL */
+	/* a sequence has at most 4 bytes; nothing behind a NUL is read */
+	return ibtrs_utf8(text, 4, code);
 }
 
 /*
- * Unicode's Default_Ignorable_Code_Point, controls, blanks that are not ASCII's, separators
- * of lines, and what is no character at all.
+ * Unicode's Default_Ignorable_Code_Point, controls, blanks outside ASCII, line separators, and code
+ * points that are no characters.
  */
 bool escape_hidden(unsigned int code)
 {
@@ -75,7 +75,10 @@ bool escape_hidden(unsigned int code)
 	return (code & 0xfffe) == 0xfffe;
 }
 
-/* A spreadsheet takes a cell that begins so for a formula; the wide forms are the last four. */
+/*
+ * A spreadsheet reads a cell that begins with one of these as a formula; the last four are their
+ * wide forms.
+ */
 static bool escape_formula(unsigned int code)
 {
 	return code == '=' || code == '+' || code == '-' || code == '@' ||
@@ -92,7 +95,7 @@ static int escape_digit(char c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* The byte that the escape at @s stands for; 0: there is none. */
+/* The byte that the escape at @s stands for; 0: there is no escape at @s. */
 static unsigned char escape_undone(const char *s, bool first)
 {
 	int byte;
@@ -135,7 +138,7 @@ bool escape_means(const char *word, const char *name)
 
 /* ---- escaping ---- */
 
-/* @n: length of the sequence at @s, which is @code. */
+/* @n: length in bytes of the character at @s; @code: its code point. */
 static bool escape_keeps(enum escape how, const char *s, size_t n, unsigned int code, bool first)
 {
 	const struct escape_rule *r = &escape_rules[how];
@@ -148,10 +151,10 @@ static bool escape_keeps(enum escape how, const char *s, size_t n, unsigned int 
 		return false;
 	if (how == ESCAPE_CSV && first && escape_formula(code))
 		return false;
-	/* Alone it would read as the mark of an empty cell. */
+	/* A word "-" would be read as the mark of an empty cell. */
 	if (how == ESCAPE_WORD && first && *s == '-' && !s[1])
 		return false;
-	/* A mark at the beginning would be shown on what stands before the text. */
+	/* A combining mark at the start would be drawn onto the character before the text. */
 	return n == 1 || !r->locale || (escape_locale_utf8 && wcwidth((wchar_t)code) >= first);
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Names and texts of others on their way out. A byte that could do harm, or that is no UTF-8,
- * becomes \xNN; escape_undo() gives back what it was. ibnbd(8), OUTPUT, says the same to users.
+ * Escapes for names and texts that come from others and are printed. A byte that could do harm, or
+ * that is not UTF-8, becomes \xNN; escape_undo() restores the original. ibnbd(8), OUTPUT, describes
+ * the same for users.
  */
 #ifndef TOOLS_ESCAPE_H
 #define TOOLS_ESCAPE_H
@@ -12,27 +13,28 @@
 enum escape {
 	ESCAPE_LINE,	/* for people, on a terminal or in a log: what the locale can show stays */
 	ESCAPE_TEXT,	/* the same, whatever the locale: values in the metrics */
-	ESCAPE_JSON,	/* of a JSON string before its own escapes: only bytes that are no UTF-8 */
+	/* first step for a JSON string: only bytes that are not UTF-8; JSON's own escapes follow */
+	ESCAPE_JSON,
 	ESCAPE_WORD,	/* --raw: one word between blanks */
 	ESCAPE_SHELL,	/* --pairs: stands between "" in a shell */
-	ESCAPE_CSV,	/* TEXT that no spreadsheet takes for a formula */
+	ESCAPE_CSV,	/* like TEXT, and no spreadsheet reads it as a formula */
 	ESCAPE_KINDS
 };
 
-/* Looks at the user's locale. Before that, ESCAPE_LINE escapes all that is not ASCII. */
+/* Reads the user's locale. Before this call ESCAPE_LINE escapes everything that is not ASCII. */
 void escape_locale(void);
 
 /* @text escaped for @how. Allocated. */
 char *escape_text(enum escape how, const char *text);
 /*
- * A text of several words whose backslashes have a meaning of their own, such as a line of a file:
- * only what is hidden, or no UTF-8, is escaped, and blanks stay. escape_undo() is not for it.
- * Allocated.
+ * For a text of several words whose backslashes have their own meaning, such as a line of a file:
+ * escapes only invisible characters and bytes that are not UTF-8; blanks stay. escape_undo() cannot
+ * undo it. Allocated.
  */
 char *escape_unseen(const char *text);
-/* The text that any of these escapes stands for; what is no escape stays. Allocated. */
+/* Undoes the escapes of every kind; everything else in the text stays. Allocated. */
 char *escape_undo(const char *text);
-/* Does the user's @word, as it is or escaped, mean @name? */
+/* Is the user's @word the name @name, either as it is or escaped? */
 bool escape_means(const char *word, const char *name);
 
 /*
@@ -41,8 +43,8 @@ bool escape_means(const char *word, const char *name);
  */
 size_t escape_utf8(const char *s, unsigned int *code);
 /*
- * Does it show nothing, or change how its neighbours are shown: controls, direction marks,
- * zero-width characters and blanks that are not ASCII?
+ * Is the character invisible, or does it change how its neighbours are shown: controls, direction
+ * marks, zero-width characters and blanks outside ASCII?
  */
 bool escape_hidden(unsigned int code);
 /* Columns of a terminal that an ESCAPE_LINE text takes. */

@@ -8,8 +8,9 @@
 #define JSON_SCHEMA	"ibnbd/1"
 
 /*
- * A byte that is no UTF-8 becomes \xNN of the string itself (ESCAPE_JSON). What shows nothing or
- * changes the direction is written as \uNNNN: a document can be looked at on a terminal.
+ * A byte that is not UTF-8 becomes the text \xNN in the string (ESCAPE_JSON). Invisible characters
+ * and those that change the direction are written as \uNNNN, so that a document can be shown on a
+ * terminal.
  */
 static void json_string(FILE *f, const char *text)
 {

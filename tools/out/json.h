@@ -26,7 +26,7 @@ void json_num(struct json *j, const char *key, int64_t n);
 void json_real(struct json *j, const char *key, double n);
 void json_bool(struct json *j, const char *key, bool b);
 
-/* {"schema":"ibnbd/1", ... the caller's, then json_end(). */
+/* Begins {"schema":"ibnbd/1", ...; the caller adds its keys and calls json_end(). */
 void json_document(struct json *j, FILE *f, bool line);
 
 #endif

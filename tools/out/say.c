@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Every word that the command says to a person, and what it ends with.
+ * Every text that the command prints for a person, and its exit codes.
  *
- * Errors go to stderr and return the exit code, so that a caller can say `return say_error(...)`;
- * the line below names the mend. Colour is decided once per stream. The rest are the small things
- * that all other files need: suggestions for a word that was nearly right, and memory that is there
- * or ends the program.
+ * Errors are printed to stderr and return the exit code, so that a caller can write `return
+ * say_error(...)`. The line below the error says what to do (say_mend()). Colour is decided for
+ * each stream. The rest are small helpers for all other files: suggestions for mistyped words, and
+ * allocation that ends the program when there is no memory.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -29,8 +29,8 @@ bool say_coloured(FILE *f)
 }
 
 /*
- * Is stderr the journal's? A session that was started by a unit has inherited the variable, and
- * what its shell redirects is not.
+ * Is stderr connected to the journal? JOURNAL_STREAM alone does not tell: a shell inherits it from
+ * its unit, and may have redirected stderr elsewhere. So device and inode are compared.
  */
 static bool say_journal(void)
 {
@@ -42,7 +42,10 @@ static bool say_journal(void)
 	       !fstat(STDERR_FILENO, &st) && st.st_dev == dev && st.st_ino == ino;
 }
 
-/* Whatever names are in it, it is one line, and does nothing to a terminal. */
+/*
+ * Formats and escapes: the result is one line and cannot control the terminal, whatever names it
+ * contains.
+ */
 static char *say_escaped(const char *fmt, va_list ap)
 {
 	char *raw, *text;
@@ -56,7 +59,7 @@ static char *say_escaped(const char *fmt, va_list ap)
 	return text;
 }
 
-/* The journal reads the level from the prefix. */
+/* The journal reads the level from the prefix @level. */
 static void say_line(const char *level, const char *head, const char *colour, const char *fmt,
 		     va_list ap)
 {
@@ -218,7 +221,7 @@ char *say_fmt(const char *fmt, ...)
 	return s;
 }
 
-/* What a terminal must not see is written in octal, inside $''. */
+/* If the text has bytes that a terminal must not see, uses $'' and writes them in octal. */
 char *say_quoted(const char *text)
 {
 	char *out = say_alloc(4 * strlen(text) + 4), *p = out;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What the command says: errors that name object, cause and mend, exit codes, suggestions. */
+/*
+ * Messages of the command: errors that name the object, the cause and what to do; exit codes;
+ * suggestions.
+ */
 #ifndef TOOLS_SAY_H
 #define TOOLS_SAY_H
 
@@ -14,8 +17,8 @@ enum say_exit {
 	SAY_DONE	= 0,
 	SAY_FAILED	= 1,
 	SAY_USAGE	= 2,	/* or an error in a configuration file */
-	SAY_NOTHING	= 3,	/* nothing of that name */
-	SAY_ALREADY	= 4,	/* it is in that state */
+	SAY_NOTHING	= 3,	/* nothing has that name */
+	SAY_ALREADY	= 4,	/* it is in that state already */
 	SAY_BUSY	= 5,
 	SAY_PERMISSION	= 6,
 	SAY_UNREACHABLE	= 7,	/* or no answer in time */
@@ -28,7 +31,7 @@ enum say_colour { SAY_AUTO, SAY_ALWAYS, SAY_NEVER };
 extern int say_level;			/* -1 quiet, 0, 1, 2 verbose */
 extern enum say_colour say_colour;
 
-/* Colour on this stream? NO_COLOR and the kind of terminal count unless the user decided. */
+/* Use colour on this stream? NO_COLOR and the kind of terminal decide unless the user did. */
 bool say_coloured(FILE *f);
 
 /* To stderr: `ibnbd: ...`. Returns @code. */
@@ -39,12 +42,15 @@ void say_warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* To stderr, with -v only. */
 void say_more(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
-/* A line to stdout. As with those above: names in it are escaped (escape.h), a newline too. */
+/*
+ * Prints a line to stdout. As in the functions above, names in it are escaped (escape.h), a newline
+ * too.
+ */
 void say_print(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /* The exit code for an errno (positive) of the driver. */
 int say_exit_of(int err);
-/* The worse summary of two: any failure among successes is SAY_PARTIAL. */
+/* Adds result @rc to the summary @sum: the common result while all are equal, else SAY_PARTIAL. */
 int say_join(int sum, int rc, bool first);
 
 static inline unsigned int say_distance(const char *a, const char *b)
@@ -52,19 +58,20 @@ static inline unsigned int say_distance(const char *a, const char *b)
 	return ibnbd_nearest_distance(a, strlen(a), b);
 }
 
-/* Is @found near enough to @word to be worth a question? */
+/* Is @found similar enough to @word to be suggested? */
 bool say_near(const char *word, const char *found);
-/* Whichever is nearer to @word: @best (or NULL), or @other if it is near at all. */
+/* The one that is nearer to @word: @best (may be NULL), or @other if it is similar at all. */
 const char *say_nearest(const char *word, const char *best, const char *other);
 
-/* Memory that is there, or the end of the program. */
+/* These return memory, or end the program. */
 void *say_alloc(size_t size);
 void *say_grow(void *old, size_t size);
 char *say_dup(const char *s);
 char *say_fmt(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /*
- * As one word of a shell: in '' or, with odd bytes, $'', always; and only where needed. Allocated.
+ * The text as one word of a shell, in '' or, with bytes that a terminal must not see, in $''.
+ * say_quoted() always quotes, say_word() only where needed. Allocated.
  */
 char *say_quoted(const char *text);
 char *say_word(const char *text);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Prints sets of objects. -o picks columns, --sort orders, --filter drops rows; then libsmartcols
- * draws a table, or words, pairs, CSV or JSON are written. Each has its own escape for what names
- * may hold (escape.h). JSON has every field of the set whatever -o says: its readers pick for
- * themselves, and a document is always of the same shape.
+ * Prints sets of objects. -o picks columns, --sort orders rows, --filter drops rows. Then
+ * libsmartcols draws a table, or words, pairs, CSV or JSON are written. Each format has its own
+ * escape for names (escape.h). JSON always has every field of the set, whatever -o says: its
+ * readers pick fields themselves, and a document always has the same shape.
  */
 #include <libsmartcols.h>
 #include <stdlib.h>
@@ -56,7 +56,7 @@ char *table_time(int64_t ns)
 	return say_fmt("%.1fms", (double)ns / 1e6);
 }
 
-/* @none: what stands for unknown */
+/* @none: text for an unknown value */
 static char *table_cell(const struct state_field *c, const void *object, bool bytes,
 			const char *none)
 {
@@ -97,7 +97,7 @@ static const struct state_field *table_find(const struct table_set *set, const c
 	char *text;
 	size_t i;
 
-	/* A key is meant before a heading is: "path" of a device is its node. */
+	/* Keys are searched before headings: "path" of a device is its node. */
 	for (i = 0; i < set->type->nr; i++)
 		if (strlen(set->type->fields[i].key) == len &&
 		    !strncasecmp(set->type->fields[i].key, word, len))
@@ -275,7 +275,7 @@ static const char *table_colour(const struct state_field *c, const char *cell)
 	return "red";
 }
 
-/* Takes @cell. */
+/* Escapes @cell and frees it. */
 static char *table_escaped(enum escape how, char *cell)
 {
 	char *text = escape_text(how, cell);
@@ -361,7 +361,8 @@ static void table_pairs(const struct table_view *v, const void **rows, size_t nr
 }
 
 /*
- * RFC 4180. Some programs separate by semicolons, some drop blanks at an end: these are quoted too.
+ * RFC 4180. Cells with a semicolon or with a blank at either end are quoted, too: some programs use
+ * semicolons as separators, some drop such blanks.
  */
 static void table_csv_cell(const char *cell)
 {
@@ -391,7 +392,7 @@ static void table_csv(const struct table_view *v, const void **rows, size_t nr, 
 		for (j = 0; j < v->nr; j++) {
 			char *cell = table_cell(v->column[j], rows[i], v->bytes, "");
 
-			/* A number may begin with '-'. */
+			/* Numbers are not escaped: they may begin with '-'. */
 			if (v->column[j]->kind == STATE_TEXT)
 				cell = table_escaped(ESCAPE_CSV, cell);
 			table_csv_cell(cell);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Objects of host/state.h as text: a set of columns for each kind, printed as table, pairs, CSV or
- * JSON. A row of host/state_fields.h is a column, a JSON key and a word for -o, --sort and --filter
- * at once.
+ * Prints objects of host/state.h: a set of columns for each kind, as table, pairs, CSV or JSON. A
+ * row of host/state_fields.h defines a column, its JSON key, and its name for -o, --sort and
+ * --filter.
  */
 #ifndef TOOLS_TABLE_H
 #define TOOLS_TABLE_H
@@ -19,15 +19,17 @@ struct table_set {
 
 extern const struct table_set table_devs, table_sessions, table_paths, table_exports, table_opens;
 
-/* All of a kind in one array, as the options say; JSON: the whole document. */
+/* Prints all objects of a kind as the options say; with --json the whole document. */
 int table_print(const struct table_set *set, const void *objects, size_t nr,
 		const struct cmd_args *a);
-/* Does --list-columns, or finds mistakes in -o, --sort and --filter. -1: go on. */
+/*
+ * Executes --list-columns, or finds mistakes in -o, --sort and --filter. -1: the caller continues.
+ */
 int table_check(const struct table_set *set, const struct cmd_args *a);
 
 void table_json_fields(struct json *j, const struct table_set *set, const void *object);
 void table_json_array(struct json *j, const struct table_set *set, const void *objects, size_t nr);
-/* devices, sessions with paths, exports with opens: the keys of the document @s is about. */
+/* Sessions, each with its paths, under @key; and the exports of @s, each with its opens. */
 void table_json_sessions(struct json *j, const char *key, const struct state_session *all,
 			 size_t nr);
 void table_json_exports(struct json *j, const struct state *s);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Sets of objects as JSON: every field of the set, whatever -o says. Its readers pick for
- * themselves, and a document is always of the same shape.
+ * Sets of objects as JSON: every field of the set, whatever -o says. The readers pick fields
+ * themselves, and a document always has the same shape.
  */
 #include "tools/out/table.h"
 

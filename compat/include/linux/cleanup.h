@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Scope guards for kernels that have none (before 6.5 without the backport).
- * Found only when the kernel has no <linux/cleanup.h>: its own directories come
- * first on the include path. The few forms that core.h and the drivers use:
- * DEFINE_FREE, __free, no_free_ptr, return_ptr, DEFINE_GUARD,
+ * Used only if the kernel has no <linux/cleanup.h>: its own directories come
+ * first on the include path. Has only the forms that core.h and the drivers
+ * use: DEFINE_FREE, __free, no_free_ptr, return_ptr, DEFINE_GUARD,
  * DEFINE_LOCK_GUARD_0, DEFINE_LOCK_GUARD_1, guard, scoped_guard.
  */
 #ifndef IBNBD_COMPAT_CLEANUP_H
@@ -24,7 +24,7 @@
 #define no_free_ptr(p)		({ __auto_type cx_val = (p); (p) = NULL; cx_val; })
 #define return_ptr(p)		return no_free_ptr(p)
 
-/* a guard is a variable of struct cx_guard_NAME whose end of life unlocks */
+/* a guard is a variable of struct cx_guard_NAME that unlocks when its scope ends */
 #define DEFINE_GUARD(name, type, take, release)					\
 	struct cx_guard_##name { type lock; };					\
 	static __always_inline struct cx_guard_##name				\

@@ -40,9 +40,9 @@ struct ibtrs_addr_pair {
 };
 
 /**
- * struct ibtrs_origin - where a client comes from, to whoever judges that
- * @addr: what it says; with RoCE v2 what the fabric has checked
- * @gid: of its connection, with InfiniBand; else of kind NONE
+ * struct ibtrs_origin - where a client comes from, for the code that decides whether to let it in
+ * @addr: the address that the client claims; with RoCE v2 the fabric has checked it
+ * @gid: the GID of its connection, with InfiniBand; else of kind NONE
  */
 struct ibtrs_origin {
 	struct ibtrs_addr addr;
@@ -83,7 +83,7 @@ int ibtrs_addr_pair_parse(const char *s, size_t len, struct ibtrs_addr_pair *out
 int ibtrs_addr_format(const struct ibtrs_addr *a, char *buf, size_t size);
 /* `src@dst`, or `dst` when there is no source. */
 int ibtrs_addr_pair_format(const struct ibtrs_addr_pair *p, char *buf, size_t size);
-/* Exact-family compare, scope included. */
+/* Are kind, address and scope the same? No conversion between IPv4 and IPv6. */
 bool ibtrs_addr_equal(const struct ibtrs_addr *a, const struct ibtrs_addr *b);
 
 #endif

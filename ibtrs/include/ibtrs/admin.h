@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Who may write to our files in sysfs, and set our module parameters there. Their mode says root;
- * root of a container to which sysfs was lent passes that, too. What is written there maps disks,
- * breaks paths and takes mappings away, so it takes the capability that mount(2) takes.
+ * Who may write to our files in sysfs, and set our module parameters there. The mode of the files
+ * lets only root write, but root of a container that was given sysfs passes this check, too. A
+ * write there maps disks, breaks paths or removes mappings, so it requires CAP_SYS_ADMIN, as
+ * mount(2) does.
  */
 #ifndef IBTRS_ADMIN_H
 #define IBTRS_ADMIN_H
@@ -23,8 +24,8 @@ int ibtrs_admin(const char *what);
  * ibtrs_admin_param() - may the caller set this module parameter?
  * @kp: the parameter
  *
- * The first thing that the set function of a writable parameter does. While the module is being
- * loaded the answer is yes for whoever may load modules. Process context.
+ * The set function of a writable parameter calls it first. While the module is being loaded, the
+ * answer is yes for a caller that may load modules. Process context.
  *
  * Return: 0, or -EPERM and a line in the log.
  */
@@ -39,10 +40,10 @@ extern const struct kernel_param_ops ibtrs_admin_bool_ops;
 	module_param_cb(_name, &ibtrs_admin_##_type##_ops, &(_value), _perm);		\
 	__MODULE_PARM_TYPE(_name, #_type)
 
-/* kobj_sysfs_ops for directories whose files take what an administrator writes. */
+/* As kobj_sysfs_ops, for directories with files that only an administrator may write. */
 extern const struct sysfs_ops ibtrs_admin_sysfs_ops;
 
-/* DEVICE_ATTR_RW() of a file that takes what an administrator writes. */
+/* DEVICE_ATTR_RW() of a file that only an administrator may write. */
 #define IBTRS_ADMIN_ATTR_RW(_name)							\
 static ssize_t _name##_admin_store(struct device *d, struct device_attribute *attr,	\
 				   const char *buf, size_t count)			\

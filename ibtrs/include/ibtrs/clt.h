@@ -37,7 +37,8 @@ enum ibtrs_clt_link_ev {
  * @link: link went down or came back. Never called before ibtrs_clt_connect() returned 0. Process
  *	context, serialized per session; must not wait for requests of this session (queue work
  *	instead).
- * @event: the server told something (spec F.3): kind, device id. Softirq context. May be NULL.
+ * @event: the server sent an event (spec F.3): its kind and the device id. Softirq context. May be
+ *	NULL.
  */
 struct ibtrs_clt_ops {
 	void (*link)(void *priv, enum ibtrs_clt_link_ev ev);
@@ -49,13 +50,13 @@ struct ibtrs_clt_opts {
 	u16 port;		/* host order, 1234 */
 	u32 hb_interval_ms;	/* 1000 */
 	u32 hb_misses;		/* 3 */
-	/* attempts before a path is given up; -1 = for ever, 0 = do not reconnect: no default */
+	/* attempts before a path is given up; -1 = for ever; 0 = do not reconnect, not "default" */
 	int max_reconnects;
 	u32 reconnect_delay_ms;	/* 100; before the first attempt, doubling */
-	u32 reconnect_max_ms;	/* 1000; while I/O is held; eight times that when nothing waits */
+	u32 reconnect_max_ms;	/* 1000 while I/O is held; eight times as long when nothing waits */
 	u32 nr_poll_queues;	/* polled connections beside the interrupt driven ones */
 	u8 policy;		/* enum ibtrs_mpath_policy */
-	/* name of the key that both sides prove to have; empty: nobody proves anything */
+	/* name of the key that both sides prove to have; empty: no authentication */
 	char auth[IBTRS_KEY_NAME_LEN];
 };
 
@@ -67,7 +68,7 @@ struct ibtrs_clt_attrs {
 	u32 queue_depth;
 	u32 nr_slots;		/* slots 0 .. nr_slots-1 are the user's */
 	u32 max_io_size;	/* bytes of data per request */
-	u32 max_segments;	/* entries of a scatterlist, each page aligned but for the ends */
+	u32 max_segments;	/* entries of a scatterlist, page aligned except at both ends */
 	u32 nr_irq_conns;
 	u32 nr_poll_conns;
 	int numa_node;		/* of the adapter, or NUMA_NO_NODE */
@@ -76,26 +77,26 @@ struct ibtrs_clt_attrs {
 /**
  * struct ibtrs_clt_io - one request of the user
  * @slot: 0 .. nr_slots-1; one io per slot at a time
- * @gen: of the link (ibtrs_clt_gen()) on which the header means what it says, for what a server
- *	forgets with a session; 0: any. On another link it is not posted: submit says -ENOTCONN,
- *	replay leaves it parked.
- * @dir: see &enum ibtrs_dir; a request without data and without an answer but its status may be
- *	either (spec B.4 says which)
+ * @gen: number of the link (ibtrs_clt_gen()) on which the header is valid, if it names something
+ *	that the server forgets with a session; 0: valid on any link. On another link the request is
+ *	not posted: submit returns -ENOTCONN, replay leaves the request parked.
+ * @dir: see &enum ibtrs_dir; a request that carries no data and whose answer is only a status may
+ *	be either (spec B.4 says which)
  * @poll: 0: answered by interrupt; n: on polled connection n - 1, which ibtrs_clt_poll(n - 1)
  *	harvests. A request that leaves its path is answered by interrupt from then on.
- * @losses: how often it had to leave a path; the user clears it before submit
- * @lost_at: jiffies of the first time
- * @stay: may be set until done(): when its path dies the request is parked although another path is
- *	up
- * @usr_len: bytes of user header, written before by the user at ibtrs_clt_hdr()
+ * @losses: how often the request had to leave a path; the user sets it to 0 before submit
+ * @lost_at: jiffies when the request left a path for the first time
+ * @stay: the user may set it until done(): when the path of the request dies, the request is parked
+ *	even if another path is up
+ * @usr_len: bytes of user header, which the user wrote at ibtrs_clt_hdr() before submit
  * @nents: scatterlist entries; 0 when @len is 0
  * @len: bytes of data
  * @sgl: the data
  * @done: called exactly once after a successful submit; softirq or process context. @err: 0 or
- *	negative errno from the server, or what ibtrs_clt_abort() said.
+ *	negative errno from the server, or the error given to ibtrs_clt_abort().
  *
- * The memory must stay valid while the session lives (an array indexed by slot): match functions
- * may look at an io of an idle slot.
+ * The memory of an io must stay valid while the session lives (use an array indexed by slot): a
+ * match function may still look at the io of a slot that has become idle.
  */
 struct ibtrs_clt_io {
 	u32 slot;
@@ -130,7 +131,7 @@ struct ibtrs_clt *ibtrs_clt_create(const char *name, const struct ibtrs_clt_opts
 				   const struct ibtrs_clt_ops *ops, void *priv);
 
 /**
- * ibtrs_clt_connect() - connect it, once
+ * ibtrs_clt_connect() - connect a session, once
  * @paths: addresses, @nr of them
  *
  * Tries all paths at once and waits, killable and bounded, until each is up or has failed its first
@@ -143,13 +144,12 @@ struct ibtrs_clt *ibtrs_clt_create(const char *name, const struct ibtrs_clt_opts
 int ibtrs_clt_connect(struct ibtrs_clt *clt, const struct ibtrs_addr_pair *paths, unsigned int nr);
 
 /**
- * ibtrs_clt_why() - why is there no connection?
- * @buf: set to the path and what became of its last attempt, a server's refusal in the server's
- *	words; empty when there is nothing to say
+ * ibtrs_clt_why() - the reason why a path is not up
+ * @buf: result: the first path that is not up and has a reason, and the reason why its last attempt
+ *	failed; a refusal by the server is in the server's words; empty if there is no such path
  * @size: of @buf, %IBTRS_CLT_WHY_LEN is enough
  *
- * Of the first path that is not up. After a failed ibtrs_clt_connect(), or any time. Process
- * context.
+ * May be called after a failed ibtrs_clt_connect(), or at any other time. Process context.
  */
 void ibtrs_clt_why(struct ibtrs_clt *clt, char *buf, size_t size);
 
@@ -157,46 +157,47 @@ void ibtrs_clt_why(struct ibtrs_clt *clt, char *buf, size_t size);
  * ibtrs_clt_close() - end a session
  *
  * All requests must be done, except parked ones, which end with -ECONNABORTED. No callback runs
- * after it returned. Waits for the drain of all connections, for as long as an RDMA device takes:
- * an administrator's command leaves it to a work. Process context.
+ * after it returned. Waits until all connections are drained, however long the RDMA device takes;
+ * so a command of the administrator lets a work item call it. Process context.
  */
 void ibtrs_clt_close(struct ibtrs_clt *clt);
 
 void ibtrs_clt_query(struct ibtrs_clt *clt, struct ibtrs_clt_attrs *attrs);
-/* Name of the key that is proved; empty: none. */
+/* Name of the key that both sides prove to have; empty: no authentication. */
 const char *ibtrs_clt_auth(const struct ibtrs_clt *clt);
 bool ibtrs_clt_is_up(struct ibtrs_clt *clt);
 /*
- * Number of the link that is up, or was last: each time that the first path of all comes up it is
- * another one. Never 0 after that.
+ * Number of the link that is up, or was up last. It changes each time a path comes up while no
+ * other path is up. Never 0 once a path was up.
  */
 u32 ibtrs_clt_gen(struct ibtrs_clt *clt);
 /*
- * The user is about to act upon link news: where faults on demand are told to (client/news) it
- * comes late. May sleep.
+ * The user calls this just before it acts upon news of the link. The fault point client/news
+ * (core/fault.h), if armed, delays it here. May sleep.
  */
 void ibtrs_clt_news_fault(struct ibtrs_clt *clt);
 
 /**
  * ibtrs_clt_want() - I/O waits for the link, or was refused because it is down
- * @seconds: for how long this is so
+ * @seconds: for how many seconds from now this holds
  *
- * Paths are tried as often as while requests are parked (decision 11): the session does not know
- * what its user holds. Says so once per second at most, so that it may be called for each refused
- * request. Any context.
+ * The user calls this because the session does not know what its user holds. During @seconds the
+ * paths are tried as often as while requests are parked (decision 11). The call changes shared
+ * state once per second at most, so it may be called for each refused request. Any context.
  */
 void ibtrs_clt_want(struct ibtrs_clt *clt, unsigned int seconds);
 
 /**
  * ibtrs_clt_slot_take() - a slot for a request
  *
- * Preferably one that this CPU used last. Any context; takes no lock.
+ * Prefers a slot that this CPU used last. Any context; takes no lock.
  *
- * Return: the slot, or -EAGAIN: all are taken. A user that holds less than nr_slots, and gives a
- * slot back before it counts it as not held, sees that hardly ever, and may try again soon.
+ * Return: the slot, or -EAGAIN: all are taken. A user hardly ever sees -EAGAIN if it holds less
+ * than nr_slots slots and gives a slot back before it stops counting the slot as held; it may try
+ * again soon.
  */
 int ibtrs_clt_slot_take(struct ibtrs_clt *clt);
-/* It is nobody's again: not submitted, or done() has run. Any context. */
+/* The slot is free again: its request was never submitted, or done() has run. Any context. */
 void ibtrs_clt_slot_give(struct ibtrs_clt *clt, u32 slot);
 
 /*
@@ -217,8 +218,8 @@ void *ibtrs_clt_hdr(struct ibtrs_clt *clt, u32 slot);
 int ibtrs_clt_submit(struct ibtrs_clt *clt, struct ibtrs_clt_io *io);
 
 /*
- * Requests that wait to be posted together; on the stack of whoever submits them. Its contents are
- * ibtrs' own.
+ * Requests that wait to be posted together. The submitter keeps it on its stack; only ibtrs touches
+ * the fields.
  */
 struct ibtrs_clt_plug {
 	struct ibtrs_clt_conn *conn;
@@ -236,7 +237,7 @@ void ibtrs_clt_plug(struct ibtrs_clt_plug *plug);
 void ibtrs_clt_unplug(struct ibtrs_clt_plug *plug);
 /*
  * Like ibtrs_clt_submit(), but collects the request in @plug. If it returns 0, ibtrs owns the
- * request, even if it is not posted yet. @plug NULL: ibtrs_clt_submit().
+ * request, even if it is not posted yet. With @plug NULL it does the same as ibtrs_clt_submit().
  */
 int ibtrs_clt_submit_plugged(struct ibtrs_clt *clt, struct ibtrs_clt_io *io,
 			     struct ibtrs_clt_plug *plug);
@@ -255,8 +256,8 @@ int ibtrs_clt_poll(struct ibtrs_clt *clt, unsigned int index);
  * @reply_len: <= 4096
  * @timeout_ms: bound on everything, waiting for a slot included
  *
- * Killable. Never parked or repeated: when the path dies it ends with -ECONNRESET. After a timeout
- * the answer is ignored when it comes.
+ * Killable. Never parked or repeated: when the path dies it ends with -ECONNRESET. After a timeout,
+ * an answer that still comes is ignored.
  *
  * Return: 0, the errno of the server, -ENOTCONN, -ECONNRESET, -ETIMEDOUT, -EINTR, -EMSGSIZE.
  */
@@ -268,25 +269,27 @@ int ibtrs_clt_call(struct ibtrs_clt *clt, enum ibtrs_dir dir, const void *hdr, s
 struct ibtrs_clt_call;
 
 /**
- * ibtrs_clt_call_io_begin() - the same for a request of the user that needs no answer but its
- * status, and in two halves
- * @gen: of the link on which @hdr means what it says, see &struct ibtrs_clt_io; 0: any
- * @data: @data_len bytes that go with it, at most IBTRS_CLT_CALL_DATA_MAX; copied, so that the
- *	caller may leave before they are sent
+ * ibtrs_clt_call_io_begin() - ibtrs_clt_call() in two halves, for a request of the user whose
+ * answer is only a status
+ * @gen: number of the link on which @hdr is valid, see &struct ibtrs_clt_io; 0: valid on any
+ * @data: @data_len bytes that are sent with it, at most IBTRS_CLT_CALL_DATA_MAX. They are copied,
+ *	so the caller may leave before they are sent
  * @timeout_ms: bound on both halves
- * @more: the caller has others under way, and does not wait for a slot: -EAGAIN when less than half
- *	of them are free
+ * @more: the caller has other calls under way: do not wait for a slot, but return -EAGAIN when less
+ *	than half of the slots for calls are free
  *
- * For what a user has to send when its own slots are all taken by requests that wait for it.
- * Return: what ibtrs_clt_call_io_end() takes; an ERR_PTR as of ibtrs_clt_call(), -ENOTCONN on
- * another link, too: then nothing was sent.
+ * For a request that the user must send while all its own slots are taken by requests that wait for
+ * that request.
+ *
+ * Return: the argument of ibtrs_clt_call_io_end(); or an ERR_PTR, and nothing was sent: the errors
+ * of ibtrs_clt_call(), -ENOTCONN also when the link is not @gen.
  */
 struct ibtrs_clt_call *ibtrs_clt_call_io_begin(struct ibtrs_clt *clt, u32 gen, enum ibtrs_dir dir,
 					       const void *hdr, size_t hdr_len, const void *data,
 					       size_t data_len, unsigned int timeout_ms, bool more);
 /*
- * Waits for the answer. As ibtrs_clt_call(); after -ETIMEDOUT, -EINTR and -ECONNRESET the server
- * may still execute it.
+ * Waits for the answer. Returns what ibtrs_clt_call() returns. After -ETIMEDOUT, -EINTR and
+ * -ECONNRESET the server may still execute the request.
  */
 int ibtrs_clt_call_io_end(struct ibtrs_clt_call *call);
 
@@ -299,8 +302,9 @@ typedef bool (*ibtrs_clt_match_fn)(struct ibtrs_clt_io *io, void *arg);
 /**
  * ibtrs_clt_replay() - post the parked requests for which @match says yes
  *
- * Call it when the server knows again what they refer to. What can not be posted stays parked.
- * Process context. Return: number of requests that stay parked among the matching ones.
+ * Call it when the server knows again what the requests refer to. A request that can not be posted
+ * stays parked. Process context. Return: number of requests that stay parked among the matching
+ * ones.
  */
 unsigned int ibtrs_clt_replay(struct ibtrs_clt *clt, ibtrs_clt_match_fn match, void *arg);
 
@@ -311,36 +315,42 @@ enum ibtrs_clt_at_large {
 };
 
 /**
- * ibtrs_clt_abort() - end the parked requests for which @match says yes with @err
+ * ibtrs_clt_abort() - end with @err the parked requests for which @match says yes
  *
  * Law L8: a request that was posted may still be executed by the server. Process context; done()
  * runs before return.
  *
- * Return: what of it can be. With WRITES the caller must let the device write nothing until
- * ibtrs_clt_settled() says yes, or the server has said that all has ended. With any it is well to
- * tell the server that they are given up: as long as it executes one, its slot serves nobody.
+ * Return: the kind of ended requests that the server may still execute. After WRITES the caller
+ * must let the device write nothing until ibtrs_clt_settled() says yes, or the server has said that
+ * all of them have ended. After READS or WRITES the caller should tell the server that the requests
+ * are given up: while the server executes one, nobody can use the slot of that request.
  */
 enum ibtrs_clt_at_large ibtrs_clt_abort(struct ibtrs_clt *clt, ibtrs_clt_match_fn match, void *arg,
 				    int err);
 
 /**
- * ibtrs_clt_settled() - can no copy of a write that was given up be executed any more (law L8)?
+ * ibtrs_clt_settled() - is no copy of a given-up write executed any more (law L8)?
  *
- * A copy can be executed for as long as the server holds the path that it was sent on. So: each
- * path that writes had to leave is up again, which the server allows when the old incarnation has
- * ended (spec A.19). Process context.
+ * The server may execute a copy as long as it holds the path on which the copy was sent. So the
+ * answer is yes when each path that writes had to leave is up again: the server lets a path in
+ * again only when the old incarnation has ended (spec A.19). A path that is removed before that
+ * makes the answer no for ever. Process context.
  */
 bool ibtrs_clt_settled(struct ibtrs_clt *clt);
 
 /* How many requests for which @match says yes are in flight or parked. */
 unsigned int ibtrs_clt_count(struct ibtrs_clt *clt, ibtrs_clt_match_fn match, void *arg);
 
-/* Those of them that are in flight: nobody holds them, and they may be answered at any time. */
+/*
+ * How many of the requests that ibtrs_clt_count() counts are in flight, not parked: each may be
+ * answered at any time.
+ */
 unsigned int ibtrs_clt_posted(struct ibtrs_clt *clt, ibtrs_clt_match_fn match, void *arg);
 
 /*
- * Law L3, step 3: break every path that carries a matching request. Requests on it move to another
- * path, or are parked; @match may set io->stay so that those it means do not move.
+ * Law L3, step 3: break every path that carries a matching request. Requests on such a path move to
+ * another path, or are parked. @match may set io->stay of a matching request, so that it is parked
+ * and does not move.
  */
 void ibtrs_clt_break(struct ibtrs_clt *clt, ibtrs_clt_match_fn match, void *arg, const char *why);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Keys that two hosts share (protocol.md 8.6): their size and what they may be called. The modules,
- * the grammar of a mapping and the ibnbd command agree by this file.
+ * Keys that two hosts share (protocol.md 8.6): their size and their valid names. The modules, the
+ * parser of a mapping and the ibnbd command all use this file, so that they agree.
  *
- * In the kernel a key is a logon key "ibnbd:NAME" of the keyring ".ibnbd"; the one that is to
- * follow it is "ibnbd:NAME:next".
+ * In the kernel a key is a logon key "ibnbd:NAME" in the keyring ".ibnbd". The key that will
+ * replace it is "ibnbd:NAME:next".
  */
 #ifndef IBTRS_KEY_H
 #define IBTRS_KEY_H
@@ -20,12 +20,12 @@
 #define IBTRS_KEY_DESC_LEN	(IBTRS_KEY_NAME_LEN + sizeof(IBTRS_KEY_PREFIX IBTRS_KEY_NEXT))
 
 /**
- * ibtrs_key_name_ok() - may a key be called so?
+ * ibtrs_key_name_ok() - is this a valid name of a key?
  * @name: need not be terminated
  * @len: its length
  *
- * 1 to 63 of A-Z a-z 0-9 _ -; a dot would be the name of another file, a colon of another key. Any
- * context.
+ * Valid are 1 to 63 characters of A-Z a-z 0-9 _ -. With a dot the name could be that of another
+ * file, with a colon that of another key. Any context.
  */
 static inline bool ibtrs_key_name_ok(const char *name, size_t len)
 {

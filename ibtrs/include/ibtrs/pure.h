@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The world of pure code: the only header that proto/ and logic/ may take from
- * outside. In the kernel it is a handful of <linux/...> headers; in user space
- * (unit tests, fuzzers, the ibnbd command) it says the same words in libc's
- * terms. Pure code allocates nothing, locks nothing, reads no clock.
+ * The environment of pure code: proto/ and logic/ include system headers only through this file. In
+ * the kernel it includes a handful of <linux/...> headers; in user space (unit tests, fuzzers, the
+ * ibnbd command) it defines the same names on top of libc. Pure code allocates nothing, takes no
+ * lock and reads no clock.
  */
 #ifndef IBTRS_PURE_H
 #define IBTRS_PURE_H
@@ -72,7 +72,7 @@ typedef int64_t s64;
 #define __printf(f, a)	__attribute__((__format__(printf, f, a)))
 #endif
 
-/* The kernel's scnprintf(): what was really written, without the NUL. */
+/* As scnprintf() of the kernel: returns the number of bytes written, without the NUL. */
 __printf(3, 4)
 static inline int ibtrs_scnprintf(char *buf, size_t size, const char *fmt, ...)
 {

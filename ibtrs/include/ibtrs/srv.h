@@ -18,14 +18,14 @@ struct ibtrs_srv_session;
  * @session: where it came from
  * @dir: IBTRS_READ: fill @data with up to @data_len bytes, all of them are sent on success.
  *	IBTRS_WRITE: @data holds the client's bytes.
- * @service: came over the service connection (cid 0): it may be a message that takes long; never
- *	block in request()
+ * @service: the request came over the service connection (cid 0). It may be a message that takes
+ *	long, but request() must never block
  * @hdr: private copy of the user header, @hdr_len bytes, valid until the reply
  * @data: chunk memory, physically contiguous, page aligned, @data_len bytes. The client can still
  *	write to it (always_invalidate=N): read each byte at most once before trusting it.
  * @priv: @op_priv_size bytes of the user's own, 8-byte aligned, not cleared
- * @group: 0 when request() is called; what given_up() is asked about, if the user sets it before it
- *	answers
+ * @group: 0 when request() is called. The user may set it until the reply; ibtrs then passes it to
+ *	given_up() and give_up()
  */
 struct ibtrs_srv_op {
 	struct ibtrs_srv_session *session;
@@ -53,27 +53,29 @@ enum ibtrs_srv_auth {
  *	NULL. Must not sleep.
  * @auth: must clients prove that they have a key? Asked for each connection; NULL: nobody can. Must
  *	not sleep.
- * @name_allowed: may a session of this name come from this address? Asked before the name is looked
- *	up: one that may not hears nothing of others. May be NULL. Must not sleep.
+ * @name_allowed: may a session of this name come from this address? Called before the name is
+ *	looked up, so that a refused client learns nothing about other sessions. May be NULL. Must
+ *	not sleep.
  * @session_up: first path of a session is ready. Return 0 and set @priv, or an errno to refuse.
  *	Process context, may sleep.
- * @peer_joins: may a path from this address join the session? Asked before the path is let in, and
- *	once more when ibtrs_srv_peer_each() counts it, since something may have been given to the
- *	session in between. Return 0, or an errno and a reason. May be NULL. Process context, must
+ * @peer_joins: may a path from this address join the session? Called before the path is let in, and
+ *	again when ibtrs_srv_peer_each() includes the path, because the session may have been given
+ *	something in between. Return 0, or an errno and a reason. May be NULL. Process context, must
  *	not sleep.
- * @session_lost: the client has been away for long, but ops still run: give back what none of them
- *	needs, for others. May come more than once, and the client may come back all the same.
- *	Process context, must not sleep.
+ * @session_lost: the client has been away for long, but ops still run: release what none of these
+ *	ops needs, so that others can use it. May be called more than once; the client may still
+ *	come back. Process context, must not sleep.
  * @session_down: no path and no running op is left; the session is gone after it returns. Return
- *	true if the client had not ended what it did: it may come back for that, so its name is kept
- *	for a while. Process context, may sleep.
+ *	true if the client left something unfinished: it may come back to finish it, so its name is
+ *	kept for a while. Process context, may sleep.
  * @request: a request. Process context (workqueue); must not block on anything but memory and block
  *	layer back pressure. Ends in ibtrs_srv_op_reply(), now or later.
- * @given_up: will the client never ask again for anything of this op->group, nor repeat a request
- *	of it? Then such ops, however long they take, do not keep their path's next incarnation out.
- *	Process context, must not sleep.
- * @give_up: the client has had no path for long, and ops of this op->group are what keeps it out:
- *	close what they are for, so that given_up() says yes. Process context, must not sleep.
+ * @given_up: will the client send no more requests of this op->group, and repeat none? Then ops of
+ *	the group that still run, however long they take, do not keep the next incarnation of their
+ *	path out. Process context, must not sleep.
+ * @give_up: the client has had no path for long, and ops of this op->group keep the client out:
+ *	close what these ops belong to, so that given_up() says yes. Process context, must not
+ *	sleep.
  */
 struct ibtrs_srv_ops {
 	size_t op_priv_size;
@@ -105,7 +107,7 @@ void ibtrs_srv_close(void);
  */
 void ibtrs_srv_op_reply(struct ibtrs_srv_op *op, int err);
 
-/* Tell the client something (spec F.3), if it negotiated EVENTS and a path is up. Any context. */
+/* Send an event to the client (spec F.3), if it negotiated EVENTS and a path is up. Any context. */
 void ibtrs_srv_session_event(struct ibtrs_srv_session *s, u32 kind, u32 id);
 /* Close all paths of a session (the client will come back if it wants). Does not wait. */
 void ibtrs_srv_session_close(struct ibtrs_srv_session *s);
@@ -113,8 +115,8 @@ void ibtrs_srv_session_close(struct ibtrs_srv_session *s);
 void ibtrs_srv_close_unproved(void);
 bool ibtrs_srv_session_connected(struct ibtrs_srv_session *s);
 /*
- * 16 bytes that the client chose when it opened the session: the same after a reconnect, others
- * after a reboot (spec A.1).
+ * 16 bytes that the client chose when it opened the session: the same after a reconnect, different
+ * after a reboot of the client (spec A.1).
  */
 const u8 *ibtrs_srv_session_uuid(const struct ibtrs_srv_session *s);
 /**
@@ -137,6 +139,5 @@ const char *ibtrs_srv_peer_key(const struct ibtrs_srv_session *s);
  */
 void ibtrs_srv_peer_each(struct ibtrs_srv_session *s,
 			 void (*fn)(void *arg, const struct ibtrs_origin *from), void *arg);
-/* Negotiated CHUNK - header: the largest data_len an op can have. */
 
 #endif

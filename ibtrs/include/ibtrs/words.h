@@ -2,10 +2,11 @@
 /*
  * Words that one host sends to another: why something was refused, and names that a peer chooses.
  *
- * The receiver trusts nothing in them: they end up in logs, in sysfs and on terminals. Reasons are
- * printable ASCII and nothing else, have an end, and are never a format; both directions go through
- * ibtrs_words_copy(). Names are UTF-8 that is only shown: a session's is refused if it is not, and
- * that of a disk, which may be any bytes on the server, is escaped when it is refused.
+ * The receiver does not trust them, because they end up in logs, in sysfs and on terminals. A
+ * reason is printable ASCII, has an end, and is never used as a format; sender and receiver both
+ * pass it through ibtrs_words_copy(). A name is UTF-8 that does nothing but be shown
+ * (ibtrs_words_char()). A session's name that is anything else is refused. A disk's name may be any
+ * bytes on the server; if it is refused, log and sysfs show it escaped.
  */
 #ifndef IBTRS_WORDS_H
 #define IBTRS_WORDS_H
@@ -13,7 +14,7 @@
 #include <ibtrs/pure.h>
 
 /**
- * ibtrs_words_copy() - take over a text of a peer, or put one into a message
+ * ibtrs_words_copy() - copy a text from a peer, or into a message
  * @dst: to fill
  * @size: its size, at least 1
  * @src: the text; ends with a NUL or after @len bytes
@@ -39,11 +40,12 @@ static inline size_t ibtrs_words_copy(char *dst, size_t size, const void *src, s
  * ibtrs_utf8() - the UTF-8 character at the beginning of a text
  * @s: the text
  * @len: bytes that may be read, at least 1
- * @code: to fill: the code point, if there is one
+ * @code: result: the code point; not set if 0 is returned
  *
- * A NUL is a character of one byte, and is the last byte read. Any context.
+ * A NUL is a character of one byte; no byte behind a NUL is read. Any context.
  *
- * Return: its bytes; 0: it is no UTF-8, which has one form for each code point and no surrogates.
+ * Return: its length in bytes; 0: it is not valid UTF-8. Longer forms than needed and surrogates
+ * are not valid.
  */
 static inline size_t ibtrs_utf8(const void *s, size_t len, u32 *code)
 {
@@ -65,7 +67,7 @@ static inline size_t ibtrs_utf8(const void *s, size_t len, u32 *code)
 	return n;
 }
 
-/* Does it do something to a terminal, or turn the direction of what stands beside it? */
+/* Does the character control a terminal, or change the direction of the text beside it? */
 static inline bool ibtrs_words_acts(u32 c)
 {
 	return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x61c || c == 0x200e || c == 0x200f ||
@@ -77,7 +79,8 @@ static inline bool ibtrs_words_acts(u32 c)
  * @s: UTF-8, or not
  * @len: bytes that may be read, at least 1
  *
- * Return: its length; 0: it is no UTF-8, or does more than to be shown.
+ * Return: its length; 0: it is no UTF-8, or a character of ibtrs_words_acts(), which must not be
+ * shown.
  */
 static inline size_t ibtrs_words_char(const char *s, size_t len)
 {
@@ -93,7 +96,7 @@ static inline size_t ibtrs_words_char(const char *s, size_t len)
  * @size: its size, at least 1
  * @src: the name
  *
- * A byte that is of no character (ibtrs_words_char()) becomes \xNN. Any context.
+ * A byte at which ibtrs_words_char() finds no character becomes \xNN. Any context.
  *
  * Return: @dst.
  */
