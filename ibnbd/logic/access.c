@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
+#include <ibtrs/pure.h>
 #include "ibnbd/logic/access.h"
 
 #define ACCESS_MIGRATION_WRITERS	2
@@ -58,13 +59,14 @@ static int access_range(const struct ibnbd_facts *f, const struct ibnbd_io *io, 
 {
 	u32 block_sectors = f->logical_block_size >> IBNBD_SECTOR_SHIFT;
 	u32 sectors = io->bytes >> IBNBD_SECTOR_SHIFT;
+	u64 nsectors = READ_ONCE(f->nsectors);	/* a device may shrink at any time */
 
 	/* The block size is a power of two: the check uses masks and needs no 64-bit division. */
 	if (io->sector & (block_sectors - 1) || io->bytes & (f->logical_block_size - 1)) {
 		*why = "not aligned to the logical block size";
 		return -EINVAL;
 	}
-	if (io->sector > f->nsectors || sectors > f->nsectors - io->sector) {
+	if (io->sector > nsectors || sectors > nsectors - io->sector) {
 		*why = "beyond the end of the device";
 		return -EIO;
 	}
