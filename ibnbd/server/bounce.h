@@ -6,7 +6,7 @@
 #include <linux/types.h>
 
 /* The largest private buffer; a larger I/O passes through several, one after the other. */
-/* u32, as the lengths that it limits: min() of kernel 5.10 requires equal types */
+/* u32, as the lengths that it limits: min() requires equal types until kernel 6.6 */
 #define IBNBD_SRV_BOUNCE_MAX	((u32)SZ_128K)
 
 /* A private buffer: physically contiguous, page aligned, content undefined. */

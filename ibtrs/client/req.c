@@ -304,7 +304,7 @@ enum ibtrs_clt_at_large ibtrs_clt_abort(struct ibtrs_clt *clt, ibtrs_clt_match_f
 		if (!ibtrs_clt_req_take(req, IBTRS_CLT_REQ_PARKED))
 			continue;
 		atomic_dec(&clt->nr_parked);
-		/* 6.6 to 6.10: max() refuses an enum and its constants, which are int. */
+		/* An enum's constants are int: max() warns until 6.6, fails until 6.10. */
 		at_large = max_t(enum ibtrs_clt_at_large, at_large,
 				 req->io->dir == IBTRS_WRITE ? IBTRS_AT_LARGE_WRITES :
 							       IBTRS_AT_LARGE_READS);

@@ -40,7 +40,7 @@ class Pair:
             return (f"nvme_connect {SERVER}; for ((i = 1; i <= {len(names)}; i++)); "
                     "do disk /dev/nvme0n$i; done")
         # under a plugin a machine is too slow for heartbeats of a second
-        hb = " hb_interval_ms=10000" * self.target.startswith("ibnbd")
+        hb = " hb_interval_ms=10000" * (self.family() == "ibnbd")
         return f"FAMILY={self.family()}; for d in {' '.join(names)}; do disk $(map $d{hb}); done"
 
     def steer(self, cpus):

@@ -4,8 +4,8 @@
 # matrix.sh [--accept] [--short] [--keep] [NAME..]   build for the kernels of kernels.conf, all or
 #                                                    those named
 # --short leaves out sparse, those that say long, and those that say short: boot.sh --short builds
-# them. --keep: with TESTS=1, without sparse, and what was built stays in build/modules/RELEASE,
-# where run.py --kver RELEASE finds it.
+# them. --keep: with TESTS=1, without sparse and unknown.sh, and what was built stays in
+# build/modules/RELEASE, where run.py --kver RELEASE finds it.
 # matrix.sh --list WORD           names of those whose last column has that word, or of all, with
 #                                 suite and package
 #
@@ -175,7 +175,7 @@ build() {	# NAME SUITE GLOB WORD..: 0 good, 77 skipped, else failed; $why, $rele
 		mv "$root$dir" "$top/build/modules/$release"
 	fi
 	rm -rf "$root$dir"
-	if [ -z "$why" ] && [ -n "$newest" ]; then
+	if [ -z "$why$keep" ] && [ -n "$newest" ]; then
 		"$here/unknown.sh" "$suite" "$release" >> "$log" 2>&1 9>&- ||
 			why=$(grep -m 1 ^unknown.sh: "$log" || echo "unknown.sh failed")
 	fi

@@ -132,8 +132,7 @@ static void stat_count(int64_t n)
 /* Bytes that no flush has covered: the present value, also in the report of an interval. */
 static void stat_unflushed(const struct state_dev *d, bool bytes)
 {
-	char *text = d->unflushed_bytes == SYSFS_UNKNOWN ? say_dup("-") :
-							   table_size(d->unflushed_bytes, bytes);
+	char *text = table_size(d->unflushed_bytes, bytes);
 
 	printf(" %9s", text);
 	free(text);

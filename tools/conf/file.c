@@ -7,7 +7,7 @@
  * place (a directory, a FIFO, a link that leads nowhere), it is refused too, and does not count as
  * absent. Whoever can write to a file of ours, to a directory on the way to it, or to a link in
  * between decides what root does. So all of these must belong to root, and nobody else may write to
- * them. A user who is not root may also read files of his own.
+ * them. A command that does not run as root also accepts files of the user who runs it.
  */
 #include <errno.h>
 #include <fcntl.h>

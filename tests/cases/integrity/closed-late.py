@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """A disk is forced away while no path is up: nobody can tell the server, who still has it open, and
-may still be writing to it.  He is told before anything else is opened when a path is back, so that
-the disk is given to nobody before its last write has ended."""
+may still be writing to it.  The server is told before anything else is opened when a path is
+back, so that the disk is given to nobody before its last write has ended."""
 description = ("unmap force without a link: "
                "the CLOSE is made up for, and the late write never lands over a newer one")
 long = True

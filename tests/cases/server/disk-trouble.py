@@ -63,7 +63,7 @@ def run(t):
     trouble("F17", "disk needs 9 s for a write", slow, "no path was given up")
     t.wait(own.flows, 20, "I/O of the disk that is quick again")
     t.eq(len(own.read_logs().failed), errors, "writes that failed because the disk was slow")
-    # whoever wants his path broken for that says so (law L19): the other one then, and
+    # a mapping that wants its path broken for that says so (law L19): the other one then, and
     # I/O of the neighbour goes there
     c.sh(f"echo 3 > /sys/block/{far[5:]}/ibnbd/io_timeout")
     row = w.fault("F17", "the same, with io_timeout=3",

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The only path is lost while a disk hangs.  The server keeps the path as long as the disk works
 for it (law L6), and its client, who could give the disk up only over a path, would be kept out just
-as long, with all his other disks."""
+as long, with all its other disks."""
 description = ("a client whose only path is lost while a disk hangs is let in after half a minute: "
-               "his other disks go on, the one comes when it can")
+               "its other disks go on, the one comes when it can")
 links = 1
 disk = 64
 faults = True

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The fences of what a disk still works on outlive everything; the client's other
-disks, and his name, need not."""
+disks, and its name, need not."""
 description = ("a client dies while one of its disks hangs: "
                "its other disks, and its name, go to others all the same")
 vms = 3

@@ -3,7 +3,7 @@
 their client comes back.  The client's other disks do not wait for that: not when they are opened,
 and not when the path is lost once more (law L4 would fail them after 10 s)."""
 description = ("a dozen disks take 40 s to be opened when their client comes back: "
-               "his other disks are there at once, each time, and new ones too")
+               "its other disks are there at once, each time, and new ones too")
 long = True
 deadline = 240
 import time
