@@ -97,7 +97,7 @@ struct ibnbd_srv_export {
 enum ibnbd_srv_open_state {
 	IBNBD_SRV_OPEN_NEW,		/* not in its session's table yet */
 	IBNBD_SRV_OPEN_LIVE,
-	IBNBD_SRV_OPEN_CLOSING,		/* waits for its I/O */
+	IBNBD_SRV_OPEN_CLOSING,		/* waits for its I/O, or for its place to be released */
 	/* backing closed; the id stays taken until the client closes */
 	IBNBD_SRV_OPEN_RELEASED,
 };

@@ -3,9 +3,9 @@
  * An open, one session's hold on an export: how it is made, killed and freed. session.c does what
  * follows when its last I/O has ended.
  *
- * States: NEW, then LIVE from publish (session.c); ibnbd_srv_open_kill() makes it CLOSING, the
- * release work makes it RELEASED. The memory is freed a grace period after the last reference to
- * its kobject was put, since I/O looks at opens under RCU.
+ * States: NEW, then LIVE from publish (session.c), or CLOSING if the session's table is full;
+ * ibnbd_srv_open_kill() makes it CLOSING, the release work makes it RELEASED. The memory is freed a
+ * grace period after the last reference to its kobject was put, since I/O looks at opens under RCU.
  */
 #include <linux/slab.h>
 #include <ibtrs/admin.h>

@@ -94,7 +94,8 @@ bool ibnbd_srv_session_full(struct ibnbd_srv_session *s)
  * @s: session
  * @open: new, with its place in an export
  *
- * Return: 0; -EMFILE: the table is full. The caller still has its own I/O reference either way.
+ * Return: 0; -EMFILE: the table is full, and @open counts as closing. The caller still has its own
+ * I/O reference either way.
  */
 int ibnbd_srv_session_publish(struct ibnbd_srv_session *s, struct ibnbd_srv_open *open)
 {
@@ -109,6 +110,9 @@ int ibnbd_srv_session_publish(struct ibnbd_srv_session *s, struct ibnbd_srv_open
 		rcu_assign_pointer(s->table[open->id & s->mask], open);
 		s->nr++;
 		err = 0;
+	} else {
+		/* Until its place is released, the export admits no other writer (place.c). */
+		open->state = IBNBD_SRV_OPEN_CLOSING;
 	}
 	spin_unlock(&s->lock);
 	return err;

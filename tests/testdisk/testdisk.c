@@ -13,8 +13,8 @@
  *
  * `power_cut=1` loses what a volatile cache would lose: writes since the last flush go back to what
  * they were. Each write keeps the old content in an undo list until a flush or FUA; cutting the
- * power walks it backwards. With `fail_loses` so does a flush that fails. `remember=0` spares that,
- * and nothing is lost.
+ * power, or a flush that fails with `fail_loses`, walks it backwards. A flush covers what had been
+ * written when it began. `remember=0` spares that, and nothing is lost.
  *
  * `backing=/dev/vda` makes it forget as a real disk does: it begins with what that disk has, and
  * keeps everything in the machine's memory until a flush or FUA carries it there. When the machine
@@ -139,6 +139,7 @@ static bool td_fails(int kind)
 
 struct td_undo {
 	struct list_head entry;
+	u64 nr;				/* of the write */
 	u64 pos;
 	u32 len;
 	u8 old[];
@@ -151,12 +152,14 @@ struct td_disk {
 	unsigned long *dirty;		/* of each page: it is not there yet */
 	spinlock_t lock;		/* data against power cuts, undo */
 	struct list_head undo;
+	u64 wrote;			/* number of the last write */
 	unsigned long flush_end;	/* jiffies */
 	struct gendisk *disk;
 	struct blk_mq_tag_set set;
 };
 
 struct td_cmd {
+	u64 covers;			/* a flush: the last write before it */
 	struct delayed_work work;
 };
 
@@ -239,14 +242,19 @@ static void td_unback(struct td_disk *td)
 	bitmap_free(td->dirty);
 }
 
-static void td_forget(struct td_disk *td)
+/* The writes up to this one are safe. */
+static void td_forget(struct td_disk *td, u64 nr)
 {
 	struct td_undo *u, *tmp;
 
+	spin_lock_bh(&td->lock);
 	list_for_each_entry_safe(u, tmp, &td->undo, entry) {
+		if (u->nr > nr)
+			continue;
 		list_del(&u->entry);
 		kfree(u);
 	}
+	spin_unlock_bh(&td->lock);
 }
 
 static void td_lose(struct td_disk *td)
@@ -286,6 +294,7 @@ static bool td_remember(struct td_disk *td, u64 pos, u32 len)
 	u = kmalloc(sizeof(*u) + len, GFP_ATOMIC | __GFP_NOWARN);
 	if (!u)
 		return false;
+	u->nr = ++td->wrote;
 	u->pos = pos;
 	u->len = len;
 	memcpy(u->old, td->data + pos, len);
@@ -375,18 +384,14 @@ static blk_status_t td_execute(struct request *rq)
 			atomic64_inc(&td_counts[TD_FUA]);
 			if (td->backing)
 				return errno_to_blk_status(td_carry(td));
-			spin_lock_bh(&td->lock);
 			/* simple: FUA makes everything before it durable as well */
-			td_forget(td);
-			spin_unlock_bh(&td->lock);
+			td_forget(td, U64_MAX);
 		}
 		return sts;
 	case TD_FLUSH:
 		if (td->backing)
 			return errno_to_blk_status(td_carry(td));
-		spin_lock_bh(&td->lock);
-		td_forget(td);
-		spin_unlock_bh(&td->lock);
+		td_forget(td, ((struct td_cmd *)blk_mq_rq_to_pdu(rq))->covers);
 		return BLK_STS_OK;
 	case TD_ZEROES:
 		if (rq->cmd_flags & REQ_NOUNMAP)
@@ -428,6 +433,7 @@ static blk_status_t td_queue_rq(struct blk_mq_hw_ctx *hctx, const struct blk_mq_
 	blk_mq_start_request(rq);
 	if (req_op(rq) == REQ_OP_FLUSH) {
 		ms = READ_ONCE(flush_ms);
+		cmd->covers = READ_ONCE(td->wrote);
 		WRITE_ONCE(td->flush_end, jiffies + msecs_to_jiffies(ms));
 	} else if (!op_is_write(req_op(rq))) {
 		ms = READ_ONCE(read_ms);
@@ -527,7 +533,7 @@ static void td_del(struct td_disk *td)
 	del_gendisk(td->disk);
 	cx_free_disk(td->disk);
 	blk_mq_free_tag_set(&td->set);
-	td_forget(td);
+	td_forget(td, U64_MAX);
 	td_unback(td);
 	vfree(td->data);
 }

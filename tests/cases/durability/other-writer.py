@@ -7,6 +7,7 @@ crowd = True
 deadline = 180
 
 P = "/sys/module/ibnbd_testdisk/parameters"
+FLUSH_MS = 5000
 CTL = "/sys/class/ibnbd-server/ctl/devices"
 PATH = "/sys/class/ibtrs-client/s1/paths/*"
 
@@ -119,3 +120,24 @@ def run(t):
     t.ok(got() != "G", "the older write")
     t.ok(got() == "H" or found[new][0] == "fenced", "the newer write is there, or its loss is told")
     c.sh(f"unmap {old}; unmap {new}")
+
+    t.log("--- the flush behind a writer that got no place, and one who writes meanwhile")
+    limit = "/sys/module/ibnbd_server/parameters/max_maps"
+    at = lambda function: f"wait_for 20 grep -qs {function} /proc/[0-9]*/stack"
+    s.sh(f"ram_disks 1 16; ln -sfn /dev/ram0 /exp/ram0; echo 1 > {limit}; echo 1 > {P}/shut")
+    late = c.spawn("map testdisk0 access_mode=migration")
+    s.sh(at("td_open"))
+    full = c.sh("map ram0")
+    s.sh(f"echo {FLUSH_MS} > {P}/flush_ms; echo 0 > {P}/shut; {at('blkdev_issue_flush')}")
+    dev = c.sh("wait_for 30 eval 'map testdisk0 access_mode=migration sessname=s2 "
+               "unflushed=replay hold=-1 2> /dev/null'")
+    put(dev, "I")
+    c.sh(f"echo 1 > $(echo {PATH.replace('s1', 's2')})/disconnect")
+    s.sh(f"wait_for 30 test ! -e {CTL}/testdisk0; "
+         f"echo 0 > {P}/flush_ms; echo 1024 > {limit}; echo 1 > {P}/power_cut")
+    t.ok(late.wait(30) != 0, f"the session has all it may have: {late.out()}")
+    c.sh(f"echo 1 > $(echo {PATH.replace('s1', 's2')})/reconnect || true")
+    is_(dev, "open", "it is back")
+    c.sh(f"dd if=/dev/zero of={dev} bs=512 count=0 conv=fsync,notrunc status=none")
+    t.eq(got(), "I", "what the flush covers")
+    c.sh(f"unmap {dev}; unmap {full}")
