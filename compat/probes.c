@@ -112,7 +112,7 @@ PROBE(MQ_POLL_BATCH) {		/* 5.16 */
 	int (*f)(struct blk_mq_hw_ctx *, struct io_comp_batch *) = o.poll; (void)f;
 }
 PROBE(MQ_QUIESCE_TAGSET) { blk_mq_quiesce_tagset((struct blk_mq_tag_set *)NULL); }	/* 6.2 */
-PROBE(RQ_MAP_SG_2ARG) {		/* 6.16 */
+PROBE(RQ_MAP_SG_2ARG) {		/* 6.15 */
 	int n = blk_rq_map_sg((struct request *)NULL, (struct scatterlist *)NULL); (void)n;
 }
 PROBE(MQ_F_SHOULD_MERGE) { int x = BLK_MQ_F_SHOULD_MERGE; (void)x; }	/* until 6.13 */

@@ -135,7 +135,9 @@ int ibnbd_clt_open_first(struct ibnbd_clt_dev *dev)
 					ibnbd_clt_judge_who(dev, why),
 					ibnbd_clt_judge_word(err, why));
 	if (!ibnbd_clt_dev_post(dev, IBNBD_DEV_EV_OPENED, &g))
-		return -ENODEV;
+		return ibnbd_clt_refuse(-ENODEV, "cannot open %s on session %s (%d): %s",
+					dev->map.device_path, dev->map.sessname, -ENODEV,
+					dev->reason[0] ? dev->reason : "it was unmapped meanwhile");
 	return 0;
 }
 

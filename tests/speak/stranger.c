@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * ibnbd-stranger: who wants to get into a server that asks for a key, with one, without, or with
- * what he has overheard.
+ * ibnbd-stranger: a client that wants to get into a server that asks for a key: with a key, without
+ * one, or with what it has overheard.
  *
  *	modprobe ibnbd-stranger to=ip:10.0.0.2
  *	echo "name=db-1 secret=HEX conn=good next=good" > visit		one step after the other
@@ -115,7 +115,7 @@ void stranger_auth(const struct stranger_words *w, struct ibtrs_auth *a)
 	if (!err &&
 	    ibtrs_auth_clt_challenge(a, &ibtrs_auth_kernel, knock.in.buf, knock.len, proof, &why)) {
 		stranger_say("server has another key, ");
-		ibtrs_auth_proof_encode(proof, 0, nonce); /* he tries all the same */
+		ibtrs_auth_proof_encode(proof, 0, nonce); /* tries all the same */
 	}
 	if (w->replay)
 		*proof = last_proof;

@@ -213,7 +213,7 @@ void *ibtrs_clt_hdr(struct ibtrs_clt *clt, u32 slot);
  *
  * Return: 0: ibtrs owns @io until done(). Else nothing was posted and the caller still owns it:
  * -ENOTCONN (no path up), -EAGAIN (no room in the send queue, or out of memory: try again soon),
- * -EMSGSIZE, -EINVAL.
+ * -EMSGSIZE, -EINVAL, -EBUSY (the slot has a request already).
  */
 int ibtrs_clt_submit(struct ibtrs_clt *clt, struct ibtrs_clt_io *io);
 

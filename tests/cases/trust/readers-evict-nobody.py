@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """
-Who wrote last to a disk is known by a record, of which there are 4096.  A reader makes none,
-however many names he opens.
+The server keeps a record of who wrote last to a disk, 4096 of them at most.  A reader makes none,
+however many names it opens.
 """
 description = ("a stranger who opens thousands of files read-only makes the server forget no "
                "writer, and waits for no writers file")

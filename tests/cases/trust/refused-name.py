@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Who is refused after he has said a session's name must not keep that name from others while his
-path comes to its end, which he can draw out."""
+"""A client that is refused after it has said a session's name must not keep that name from others
+while its path comes to its end, which the client can draw out."""
 description = ("a session that was refused keeps its name from nobody; a path that is never "
                "completed has one deadline, however many connections it makes")
 crowd = True

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """
-A session's uuid lets its holder add a path to it.  He can then say what he likes of its slots: that
-may cost paths, never somebody else's I/O.  And nobody but root comes by it on the client's host.
+A session's uuid lets its holder add a path to it.  The holder can then send any number for a slot:
+that may cost paths, never somebody else's I/O.  On the client's host only root can read the uuid.
 """
-description = ("who has stolen a session's uuid cannot make its I/O fail: numbers far ahead cost "
-               "his own path, those that are taken are caught up with; ESTALE costs a path, no "
-               "I/O; the uuid is root's")
+description = ("a thief of a session's uuid cannot make its I/O fail: numbers far ahead cost the "
+               "thief's path, those that are taken are caught up with; ESTALE costs a path, "
+               "no I/O; only root reads the uuid")
 crowd = True
 vms = 3
 links = 2
@@ -31,13 +31,13 @@ def run(t):
     t.log("--- a stranger in the session says numbers far ahead, of every slot")
     pulse = c.spawn(f"iopulse {dev} 4 2000 rw")
     d.sh(f"modprobe ibnbd-speak to=ip:10.0.0.2 name=s1 uuid={uuid}")
-    ended = "his path is closed: numbers far ahead"
+    ended = "the thief's path is closed: numbers far ahead"
     for slot in range(8):
         d.rc(f"echo 'dir=w slot={slot} token={FAR} len=4096' > {SAY}", timeout=60)
         d.rc("wait_for 10 grep -q '^connected' /sys/class/ibtrs-client/s1/paths/*/state")
     t.match(s.kernel_news(), "a request's number is far ahead of its slot's", ended)
 
-    t.log("--- he counts in the owner's name, in slots in use and not yet in use")
+    t.log("--- the thief counts in the owner's name, in slots in use and not yet in use")
     d.sh(f"modprobe -r ibnbd-speak; modprobe ibnbd-speak to=ip:10.0.0.2 name=s1 uuid={uuid}")
     for n in range(1, 7):
         d.sh(f"for i in $(seq 0 15); do echo dir=w slot=$i token={n * AHEAD} len=4096 > {SAY} "
@@ -50,7 +50,7 @@ def run(t):
          "pkill -TERM iopulse")
     t.match(c.kernel_news(), "somebody else counts in this session's name", "the client's log")
     t.eq(pulse.wait(20), 0, "the owner's I/O: " + pulse.out())
-    t.eq(c.sh("cat /sys/class/ibtrs-client/s1/paths/*/stats/reconnects"), "0 0\n0 0", "his paths")
+    t.eq(c.sh("cat /sys/class/ibtrs-client/s1/paths/*/stats/reconnects"), "0 0\n0 0", "the owner's paths")
 
     t.log("--- a server that takes current requests for old ones")
     s.sh(f"echo 'error=116 times=3' > {FAULT}")

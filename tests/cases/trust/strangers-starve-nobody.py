@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Strangers who knock and go no further share a small budget. Who was let in before, and has lost
-his paths, draws on no budget of theirs."""
+"""Clients that begin a handshake and go no further share a small budget. A client that was let in
+before, and has lost its paths, draws on no budget of theirs."""
 description = ("while strangers hold all half-open paths that they may have, I/O goes on, and who "
                "was in comes back in at once")
 vms = 3

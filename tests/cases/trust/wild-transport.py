@@ -66,8 +66,8 @@ def roam(t, seed, enough):
 
 
 def shelf(t, uuid):
-    """The chunks of a path that was lost wait for it; they hold data, and go to no one who only
-    says that it is he.  Memory is for four paths, and three are others."""
+    """The chunks of a path that was lost wait for it; they hold data, and go to no client
+    that only claims its name.  Memory is for four paths, and three are others."""
     c, s, d = t.client, t.server, t.client2
     dead = "echo 'path 2; open 0; wait' > {0}/tell; cat {0}/said".format(PARAMS)
     again = "echo 'path 2' > {0}/tell || true; cat {0}/said".format(PARAMS)
@@ -78,7 +78,7 @@ def shelf(t, uuid):
     s.sh("wait_for 20 eval '! ls /sys/class/ibtrs-server | grep -q wild'", timeout=60)
     d.sh(f"echo 'uuid={uuid}' > {PARAMS}/whom")
     t.wait(lambda: "belongs to" not in d.sh(again, timeout=60), 20, "the end of its session")
-    for _ in range(2):      # nor does the shelf forget them for him
+    for _ in range(2):      # nor does the shelf forget them for the other client
         t.match(d.sh(again, timeout=60), "refused 12 as much memory in use",
                 "who has no key, with all its numbers")
     s.sh("echo 0 > /sys/module/ibtrs_server/parameters/max_memory_mb")
