@@ -56,11 +56,11 @@ kdir:
 			"or set KDIR=" >&2; exit 1; }
 
 ## Test
-check:				## all that must hold: unit fuzz lint package kernels boot cases bench-quick (as root; uses virtual machines; 30 minutes on two CPUs)
+check:				## all that must hold: unit fuzz lint package kernels boot cases bench-quick bench-lines-quick (as root; uses virtual machines; 30 minutes on two CPUs)
 	tests/setup.sh
 	$(MAKE) test-build
 	LIMIT=30 FUZZ=6 MATRIX=--short tests/check.sh \
-		"unit fuzz lint bench-quick | package boot" "cases | ~ kernels"
+		"unit fuzz lint bench-quick bench-lines-quick | package boot" "cases | ~ kernels"
 
 check-all:			## that and all that takes longer: every kernel, faults, interop, the debug kernels, packages in clean systems .. (most of a day)
 	tests/setup.sh
