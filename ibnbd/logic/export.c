@@ -25,6 +25,23 @@ static bool export_is_control(char c)
 	return (unsigned char)c < 0x20 || c == 0x7f;
 }
 
+bool ibnbd_export_same(const char *a, const char *b)
+{
+	bool slash = true;	/* as if there were one before the name */
+
+	for (;; a++, b++) {
+		while (slash && *a == '/')
+			a++;
+		while (slash && *b == '/')
+			b++;
+		if (*a != *b)
+			return false;
+		if (!*a)
+			return true;
+		slash = *a == '/';
+	}
+}
+
 /* Length of the component at @s, which does not begin with '/'. */
 static size_t export_component(const char *s, size_t len)
 {

@@ -59,6 +59,9 @@ int ibnbd_export_resolve(const char *search, const char *sessname, const char *n
  */
 int ibnbd_export_search_check(const char *search, size_t len, const char **why);
 
+/* Do two names of clients mean the same path? Leading and doubled slashes do not count. */
+bool ibnbd_export_same(const char *a, const char *b);
+
 /* Is the search path `/` or `/dev`, with any number of slashes? */
 bool ibnbd_export_follows(const char *search);
 

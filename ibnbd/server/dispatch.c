@@ -16,6 +16,7 @@
  * References: each queued work holds one on the session, because an opener may look for more to do
  * after its last op was answered and ibtrs has dropped the session.
  */
+#include "ibnbd/logic/export.h"
 #include "ibnbd/server/dispatch.h"
 #include "ibnbd/server/io.h"
 #include "ibnbd/server/params.h"
@@ -125,7 +126,7 @@ bool ibnbd_srv_dispatch_opening(struct ibnbd_srv_session *s, struct ibnbd_srv_op
 
 	spin_lock(&s->lock);
 	for (other = s->openers; other < s->openers + IBNBD_SRV_OPENERS; other++) {
-		if (!other->name || strcmp(other->name, name))
+		if (!other->name || !ibnbd_export_same(other->name, name))
 			continue;
 		other->asked_again = true;
 		free = false;

@@ -443,6 +443,13 @@ void ibnbd_srv_export_each_open(void (*fn)(struct ibnbd_srv_open *open))
 			fn(open);
 }
 
+/* Call @fn for one open under the export lock. Sleeps. Returns what @fn returns. */
+bool ibnbd_srv_export_call(struct ibnbd_srv_open *open, bool (*fn)(struct ibnbd_srv_open *open))
+{
+	guard(mutex)(&export_lock);
+	return fn(open);
+}
+
 /* Look at the size again and tell the clients. 0 or -ERESTARTNOINTR. */
 int ibnbd_srv_export_resize(struct ibnbd_srv_export *e)
 {

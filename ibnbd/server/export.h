@@ -158,6 +158,7 @@ extern const char *const ibnbd_srv_copy_names[];
 extern const char *const ibnbd_srv_io_mode_names[];
 
 void ibnbd_srv_export_exit(void);
+bool ibnbd_srv_export_call(struct ibnbd_srv_open *open, bool (*fn)(struct ibnbd_srv_open *open));
 int ibnbd_srv_export_open(struct ibnbd_srv_open *open, const char **why);
 void ibnbd_srv_export_release(struct ibnbd_srv_open *open);
 void ibnbd_srv_export_describe(struct ibnbd_srv_open *open, struct ibnbd_open_rsp *rsp);

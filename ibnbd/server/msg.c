@@ -97,11 +97,21 @@ static const char *msg_cause(int err)
 	}
 }
 
-static struct ibnbd_srv_open *msg_open_again(struct ibnbd_srv_open *open, enum ibnbd_access access,
+/*
+ * A name with other slashes is refused. With its id two devices of the client would share one
+ * mapping; with an id of its own one disk could be opened under any number of names.
+ */
+static struct ibnbd_srv_open *msg_open_again(struct ibnbd_srv_open *open, const struct ibnbd_open *m,
 					     const char **why)
 {
-	int err = ibnbd_access_reopen(open->access, access, why);
+	int err;
 
+	if (strcmp(open->name, m->name)) {
+		*why = "this session has it open under the same name with other slashes";
+		err = -EEXIST;
+	} else {
+		err = ibnbd_access_reopen(open->access, m->access, why);
+	}
 	if (!err)
 		return open;
 	percpu_ref_put(&open->ref);
@@ -128,7 +138,7 @@ static struct ibnbd_srv_open *msg_open_new(struct ibnbd_srv_session *s, const st
 	err = ibnbd_srv_session_publish(s, open);
 	if (!err) {
 		/* Check again: the policy or the client's addresses may have changed. */
-		if (ibnbd_srv_session_judge(open))
+		if (ibnbd_srv_export_call(open, ibnbd_srv_session_judge))
 			return open;
 		percpu_ref_put(&open->ref);
 		*why = "the server's policy has changed meanwhile, and does not allow it any more";
@@ -158,7 +168,7 @@ static struct ibnbd_srv_open *msg_open_get(struct ibnbd_srv_session *s, struct i
 		return ERR_PTR(-EBUSY);
 	}
 	open = ibnbd_srv_session_find(s, m->name);
-	open = open ? msg_open_again(open, m->access, why) : msg_open_new(s, m, &v, why);
+	open = open ? msg_open_again(open, m, why) : msg_open_new(s, m, &v, why);
 	ibnbd_srv_dispatch_opened(s, o, IS_ERR(open) ? NULL : open);
 	return open;
 }

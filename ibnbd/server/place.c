@@ -37,6 +37,11 @@ static bool place_has_exclusive(const struct ibnbd_srv_export *e)
 	return false;
 }
 
+bool ibnbd_srv_place_is_beside(const struct ibnbd_srv_open *open)
+{
+	return open->access == IBNBD_ACCESS_MIGRATION && place_has_exclusive(open->export);
+}
+
 /* Does an open write to it whose client is not connected, and may come back? */
 static bool place_writer_is_away(const struct ibnbd_srv_export *e)
 {

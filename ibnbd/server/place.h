@@ -12,6 +12,8 @@
  */
 int ibnbd_srv_place_ask(const struct ibnbd_srv_export *e, const struct ibnbd_srv_open *open,
 			const char **why);
+/* Does @open migrate beside an open of mode rw, whose client has not agreed to a second writer? */
+bool ibnbd_srv_place_is_beside(const struct ibnbd_srv_open *open);
 /*
  * The writer @gone has left: which one of @gone and the other writers counts as the last to write?
  * NULL: no other writer is left.

@@ -19,9 +19,11 @@
  * the table is empty, but never flushes a work.
  */
 #include <linux/log2.h>
+#include "ibnbd/logic/export.h"
 #include "ibnbd/server/io.h"
 #include "ibnbd/server/open.h"
 #include "ibnbd/server/params.h"
+#include "ibnbd/server/place.h"
 #include "ibnbd/server/policy.h"
 #include "ibnbd/server/refuse.h"
 #include "ibnbd/server/session.h"
@@ -64,7 +66,8 @@ struct ibnbd_srv_open *ibnbd_srv_session_find(struct ibnbd_srv_session *s, const
 	for (i = 0; i <= s->mask && !found; i++) {
 		struct ibnbd_srv_open *open = session_slot(s, i);
 
-		if (open && open->state == IBNBD_SRV_OPEN_LIVE && !strcmp(open->name, name) &&
+		if (open && open->state == IBNBD_SRV_OPEN_LIVE &&
+		    ibnbd_export_same(open->name, name) &&
 		    percpu_ref_tryget_live(&open->ref)) {
 			WRITE_ONCE(open->unclaimed, 0);
 			found = open;
@@ -278,11 +281,13 @@ int ibnbd_srv_session_force_close(struct ibnbd_srv_open *open)
 
 /**
  * ibnbd_srv_session_judge() - close a mapping that the policy does not allow any more
- * @open: in its session's table, or not yet; pinned, or the export lock is held
+ * @open: in its session's table, or not yet
  *
- * The client is told, I/O that is under way ends normally, and nobody waits for it. The opener
- * calls this after it has put the mapping in the table; a change of the policy calls this for all
- * opens after the new policy is in force. So at least one of these calls sees both.
+ * Under the export lock. A second writer that only the word migration let in is closed when that
+ * word is gone and the first writer is still there. The client is told, I/O that is under way ends
+ * normally, and nobody waits for it. The opener calls this after it has put the mapping in the
+ * table; a change of the policy calls this for all opens after the new policy is in force. So at
+ * least one of these calls sees both.
  *
  * Return: true: the policy allows the mapping.
  */
@@ -294,7 +299,8 @@ bool ibnbd_srv_session_judge(struct ibnbd_srv_open *open)
 	bool closed;
 
 	ibnbd_srv_policy_of(s->ibtrs, s->name, open->name, &v);
-	if (!ibnbd_policy_open(&v, open->access, &why))
+	if (!ibnbd_policy_open(&v, open->access, &why) &&
+	    (v.may == IBNBD_POLICY_MIGRATION || !ibnbd_srv_place_is_beside(open)))
 		return true;
 	spin_lock(&s->lock);
 	closed = ibnbd_srv_open_kill(open);
@@ -302,8 +308,12 @@ bool ibnbd_srv_session_judge(struct ibnbd_srv_open *open)
 	spin_unlock(&s->lock);
 	if (!closed)
 		return false;
-	pr_warn("session %s: %s is closed: line %u of the policy says %s\n", s->name, open->name,
-		v.line, ibnbd_policy_may_names[v.may]);
+	if (v.line)
+		pr_warn("session %s: %s is closed: line %u of the policy says %s\n", s->name,
+			open->name, v.line, ibnbd_policy_may_names[v.may]);
+	else
+		pr_warn("session %s: %s is closed: the policy does not say migration any more\n",
+			s->name, open->name);
 	ibtrs_srv_session_event(s->ibtrs, IBNBD_SRV_EVENT_REVOKED, open->id);
 	return false;
 }

@@ -109,7 +109,8 @@ void ibtrs_hb_start(struct ibtrs_hb *hb, struct ibtrs_conn *service, u32 interva
 	hb->last_ack = jiffies - HB_ACK_GAP;
 	hb->latency_ns = 0;
 	hb->awaited = false;
-	hb->running = true;
+	/* Pairs with ibtrs_hb_msg(): if it sees running, it sees conn, too. */
+	smp_store_release(&hb->running, true);
 	queue_delayed_work(hb->wq, &hb->work, 0);
 }
 EXPORT_SYMBOL_GPL(ibtrs_hb_start);
@@ -130,7 +131,8 @@ void ibtrs_hb_msg(struct ibtrs_hb *hb)
 	 * Not running: the peer is ahead of us in the handshake. Then, and when the last answer is
 	 * too young, the next tick answers.
 	 */
-	if (!READ_ONCE(hb->running) || time_before(jiffies, READ_ONCE(hb->last_ack) + HB_ACK_GAP)) {
+	if (!smp_load_acquire(&hb->running) ||
+	    time_before(jiffies, READ_ONCE(hb->last_ack) + HB_ACK_GAP)) {
 		set_bit(0, &hb->ack_due);
 		return;
 	}

@@ -75,7 +75,7 @@ static DECLARE_WAIT_QUEUE_HEAD(knocks_gone);
 void ibtrs_srv_knock_end(struct ibtrs_srv_knock *k)
 {
 	if (!xchg(&k->ending, 1))
-		queue_work(ibtrs_srv.wq, &k->end);
+		queue_work(ibtrs_srv.info_wq, &k->end);
 }
 
 /* ---- the steps ---------------------------------------------------------- */
@@ -284,7 +284,7 @@ void ibtrs_srv_knock_end_all(void)
 		ibtrs_srv_knock_end(k);
 	mutex_unlock(&knocks_lock);
 	wait_event(knocks_gone, !READ_ONCE(knocks_nr));
-	flush_workqueue(ibtrs_srv.wq);
+	flush_workqueue(ibtrs_srv.info_wq);
 }
 
 /* ---- the beginning ------------------------------------------------------ */

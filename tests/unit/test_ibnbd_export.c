@@ -116,6 +116,28 @@ UNIT_TEST(resolve)
 	}
 }
 
+UNIT_TEST(same_name)
+{
+	static const struct {
+		const char *a, *b;
+		bool same;
+	} rows[] = {
+		{ "db1", "db1", true },		{ "db1", "/db1", true },
+		{ "//db1", "/db1", true },	{ "a/b", "a//b", true },
+		{ "/a///b", "a/b", true },	{ "", "/", true },
+		{ "a/", "a//", true },		{ "a/", "a", false },
+		{ "ab", "a/b", false },		{ "a", "ab", false },
+		{ "a/b", "a/c", false },	{ "", "a", false },
+	};
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		UNIT_ROW("%s | %s", rows[i].a, rows[i].b);
+		CHECK_EQ(ibnbd_export_same(rows[i].a, rows[i].b), rows[i].same);
+		CHECK_EQ(ibnbd_export_same(rows[i].b, rows[i].a), rows[i].same);
+	}
+}
+
 UNIT_TEST(resolve_lengths)
 {
 	static char search[IBNBD_EXPORT_PATH_MAX + 8];

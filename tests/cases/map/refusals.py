@@ -42,6 +42,9 @@ def check_opens(t):
                 f"^cannot open {name} on session s1 \\(-[0-9]+\\): the server says: "
                 f"{re.escape(server)}$", f"{name}: on the client")
     a, b = c.sh("map disk access_mode=ro"), c.sh("map ro access_mode=ro")
+    for name in "/disk", "//disk":
+        c.fails(f"map {name} access_mode=ro", "File exists")
+        t.match(said(c), "open under the same name with other slashes", f"{name}: an alias")
     c.fails("map disk2 access_mode=ro", "Too many open files")
     t.match(said(c), "the server says: .*max_maps", "a full table")
     t.eq(c.sh(f"dev_attr {a} features"), "zeroes identity durability words")

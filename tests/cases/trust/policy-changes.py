@@ -44,6 +44,23 @@ def run(t):
     t.ok("ERR" not in reader.out(), "the reader goes on")
     t.ok("ERR" not in neighbour.out(), "and so does another disk of the writer's session")
 
+    t.log("--- a second writer that only the word migration let in goes with it")
+    take("ram1 session:s1 migration")
+    second = c.sh("map ram1 access_mode=migration")
+    c.sh(put(second))
+    take("ram1 session:s1 migration\nram0 ro")
+    c.sh(put(second))
+    s.kernel_news()
+    take("ram0 ro")
+    t.match(s.kernel_news(), "session s1: ram1 is closed: the policy does not say migration any "
+            "more", "the server says whose")
+    t.wait(lambda: c.sh(f"dev_attr {second} state_detail") == "fenced", 10, "its device is fenced")
+    c.fails("map ram1 access_mode=migration sessname=s3", "not permitted")
+    c.sh(f"unmap {second}")
+    t.ok("ERR" not in neighbour.out(), "the first writer goes on")
+    t.ok("ERR" not in reader.out(), "and so does the reader")
+    take("ram0 session:s2 ro\nram0 ro")
+
     t.log("--- a mistake changes nothing")
     s.kernel_news()
     before = now()
