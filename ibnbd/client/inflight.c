@@ -163,7 +163,7 @@ enum ibtrs_clt_at_large ibnbd_clt_inflight_abort(struct ibnbd_clt_dev *dev)
 {
 	lockdep_assert_held(&dev->lock);
 	inflight_end_strays(dev, 0);
-	return ibtrs_clt_abort(dev->clt, inflight_match, dev, -EIO);
+	return ibtrs_clt_abort(dev->clt, inflight_match, dev, -ECONNABORTED);
 }
 
 enum ibtrs_clt_at_large ibnbd_clt_inflight_abort_larger(struct ibnbd_clt_dev *dev, u32 max_bytes)
@@ -172,7 +172,7 @@ enum ibtrs_clt_at_large ibnbd_clt_inflight_abort_larger(struct ibnbd_clt_dev *de
 
 	lockdep_assert_held(&dev->lock);
 	inflight_end_strays(dev, max_bytes);
-	return ibtrs_clt_abort(dev->clt, inflight_match_larger, &m, -EIO);
+	return ibtrs_clt_abort(dev->clt, inflight_match_larger, &m, -ECONNABORTED);
 }
 
 unsigned int ibnbd_clt_inflight_busy(struct ibnbd_clt_dev *dev)

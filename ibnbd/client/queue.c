@@ -308,10 +308,11 @@ static void queue_done(struct ibtrs_clt_io *io, int err)
 {
 	struct ibnbd_clt_op *op = container_of(io, struct ibnbd_clt_op, io);
 
-	if (unlikely(err == -ENOTCONN)) {
-		if (queue_stray(op))
-			return;
-		err = -EIO;
+	/* No disk has answered: a flush of these has not failed, it has covered nothing. */
+	if (unlikely(err == -ENOTCONN || err == -ECONNABORTED)) {
+		if (err == -ECONNABORTED || !queue_stray(op))
+			ibnbd_clt_queue_end(op, -EIO);
+		return;
 	}
 	if (likely(!err))
 		ibnbd_clt_unflushed_done(op);

@@ -55,10 +55,12 @@ static __always_inline void ibnbd_clt_unflushed_done(const struct ibnbd_clt_op *
 
 	if (op->account == IBNBD_CLT_ACCOUNT_NOTHING)
 		return;
+	/* Before it is kept: if the log is dropped in between, the account knows of the gap. */
+	if (op->account == IBNBD_CLT_ACCOUNT_WRITE)
+		ibnbd_unflushed_wrote(&dev->unflushed);
 	if (dev->keep && op->account != IBNBD_CLT_ACCOUNT_FLUSH)
 		ibnbd_clt_kept_add(dev, op);
 	if (op->account == IBNBD_CLT_ACCOUNT_WRITE) {
-		ibnbd_unflushed_wrote(&dev->unflushed);
 		this_cpu_add(*dev->wrote, blk_rq_bytes(op->rq));
 	} else if (op->account == IBNBD_CLT_ACCOUNT_FLUSH && !READ_ONCE(dev->flush_failed)) {
 		/*

@@ -112,6 +112,22 @@ static void epoch_begun(struct ibnbd_srv_export *e)
 		epoch_ask_again(open);
 }
 
+/*
+ * Two disks with one identity (a cloned partition) share one record. With epochs of their own,
+ * "clean" of the one says nothing of the other: its clients compare the epoch, too.
+ */
+static bool epoch_is_shared(const struct ibnbd_srv_export *e)
+{
+	const struct ibnbd_srv_export *other;
+
+	list_for_each_entry(other, &epoch_exports, epoch_link)
+		if (other != e && e->cache_id.kind != IBNBD_ID_NONE &&
+		    other->cache_id.kind == e->cache_id.kind &&
+		    !memcmp(other->cache_id.id, e->cache_id.id, sizeof(e->cache_id.id)))
+			return true;
+	return false;
+}
+
 /**
  * ibnbd_srv_epoch_note() - an open is about to be granted
  * @open: its access mode is set
@@ -132,7 +148,10 @@ void ibnbd_srv_epoch_note(const struct ibnbd_srv_open *open, struct ibnbd_srv_ex
 		if (!ibnbd_epoch_begin(&e->cache, get_random_u64()))
 			pr_debug("%s: cache epoch %016llx\n", kobject_name(&e->kobj),
 				 e->cache.epoch);
+		if (epoch_is_shared(e))
+			ibnbd_epoch_lost(&e->cache, get_random_u64());
 		e->cache_volatile = epoch_is_volatile(open);
+		e->cache_seen = e->cache_volatile;
 	}
 	if (!ibnbd_access_writes(open->access))
 		return;
@@ -223,21 +242,38 @@ void ibnbd_srv_epoch_lost(struct ibnbd_srv_export *e, const char *why)
 	epoch_begun(e);
 }
 
+static void epoch_tell_again(struct ibnbd_srv_export *e)
+{
+	struct ibnbd_srv_open *open;
+
+	pr_info("%s: its write cache is on again\n", kobject_name(&e->kobj));
+	list_for_each_entry(open, &e->opens, link)
+		ibnbd_srv_open_tell(open);
+}
+
 /**
- * ibnbd_srv_epoch_look() - has the disk got a write cache since it was opened?
+ * ibnbd_srv_epoch_look() - was the disk's write cache switched on?
  * @e: an export
  * @open: one of its opens
  *
- * Clients of a disk without a write cache do not track which writes a flush has covered, so they
- * have to open the disk again. The reverse case, a write cache that was switched off, is not
- * handled here: until all opens are closed, the clients go on tracking without need.
+ * Clients of a disk without a write cache send no flushes. If the cache was switched off while the
+ * disk was open, they have gone on tracking which writes no flush has covered, so they only have to
+ * hear of the cache. If the disk had none when it was opened, they do not track, and a new epoch
+ * begins.
  *
  * Return: true: a new epoch has begun.
  */
 bool ibnbd_srv_epoch_look(struct ibnbd_srv_export *e, const struct ibnbd_srv_open *open)
 {
-	if (e->cache_volatile || !epoch_is_volatile(open))
+	bool seen = e->cache_seen;
+
+	e->cache_seen = epoch_is_volatile(open);
+	if (seen || !e->cache_seen)
 		return false;
+	if (e->cache_volatile) {
+		epoch_tell_again(e);
+		return false;
+	}
 	WRITE_ONCE(e->cache_volatile, true);
 	/*
 	 * A disk without a size has not been written to, and its clients will be told of its size.
@@ -248,8 +284,12 @@ bool ibnbd_srv_epoch_look(struct ibnbd_srv_export *e, const struct ibnbd_srv_ope
 	return true;
 }
 
-/* Fill in the durability part of the answer to OPEN. */
-void ibnbd_srv_epoch_tell(struct ibnbd_srv_open *open, struct ibnbd_durability *d)
+/*
+ * Fill in the durability part of the answer to OPEN. If the answer says that there is no write
+ * cache, its client sends no flushes until the cache is switched on again and
+ * ibnbd_srv_epoch_look() has noticed.
+ */
+void ibnbd_srv_epoch_tell(struct ibnbd_srv_open *open, struct ibnbd_open_rsp *rsp)
 {
 	struct ibnbd_srv_export *e = open->export;
 
@@ -260,8 +300,10 @@ void ibnbd_srv_epoch_tell(struct ibnbd_srv_open *open, struct ibnbd_durability *
 	 */
 	if (!open->epoch)
 		WRITE_ONCE(open->epoch, e->cache.epoch);
-	d->cache_epoch = e->cache.epoch;
-	d->flags = e->cache_volatile ? IBNBD_DUR_F_VOLATILE : 0;
+	rsp->durability.cache_epoch = e->cache.epoch;
+	rsp->durability.flags = e->cache_volatile ? IBNBD_DUR_F_VOLATILE : 0;
+	if (!rsp->writeback)
+		e->cache_seen = false;
 }
 
 /**

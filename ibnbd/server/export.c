@@ -159,6 +159,20 @@ static bool export_is_last_writer(const struct ibnbd_srv_open *open)
 }
 
 /*
+ * Of two writers one has left, and may have written last. The client of the other one hears of that
+ * when it repeats OPEN: while its disk is open, it only gives up what it has kept for a replay.
+ */
+static void export_writer_left(struct ibnbd_srv_export *e, const struct ibnbd_srv_open *gone)
+{
+	struct ibnbd_srv_open *open;
+
+	e->writer_gen = ibnbd_srv_writer_left(gone, ibnbd_srv_place_last(e, gone));
+	list_for_each_entry(open, &e->opens, link)
+		if (ibnbd_access_writes(open->access))
+			ibnbd_srv_open_tell(open);
+}
+
+/*
  * @flushed: a flush has covered all that this open wrote. Returns the export if this was its last
  * open: the caller puts it after it has released the lock.
  */
@@ -175,7 +189,7 @@ static struct ibnbd_srv_export *export_detach(struct ibnbd_srv_open *open, bool 
 		WRITE_ONCE(e->claims, e->claims - 1);
 	if (ibnbd_access_writes(open->access)) {
 		e->writers--;
-		ibnbd_srv_writer_left(open, ibnbd_srv_place_last(e, open));
+		export_writer_left(e, open);
 	}
 	if (!list_empty(&e->opens))
 		return NULL;
@@ -229,7 +243,7 @@ static int export_attach(struct ibnbd_srv_open *open, const struct ibnbd_identit
 	list_add_tail(&open->link, &e->opens);
 	err = ibnbd_srv_dirs_add_open(open);
 	if (err) {
-		unused = export_detach(open, false);
+		unused = export_detach(open, true);	/* it has not written */
 		if (unused)
 			kobject_put(&unused->kobj);
 	}
@@ -320,7 +334,7 @@ static void export_tell_size(struct ibnbd_srv_open *open, u64 nsectors, bool kno
 {
 	WRITE_ONCE(open->facts.nsectors, nsectors);
 	if (!knows)
-		ibtrs_srv_session_event(open->session->ibtrs, IBNBD_SRV_EVENT_RESIZED, open->id);
+		ibnbd_srv_open_tell(open);
 }
 
 /*
@@ -410,7 +424,7 @@ void ibnbd_srv_export_describe(struct ibnbd_srv_open *open, struct ibnbd_open_rs
 	memcpy(rsp->identity.id, e->identity.id, sizeof(rsp->identity.id));
 	rsp->identity.kind = e->identity.kind;
 	rsp->identity.writer_gen = e->writer_gen;
-	ibnbd_srv_epoch_tell(open, &rsp->durability);
+	ibnbd_srv_epoch_tell(open, rsp);
 	if (!open->claim_due)
 		export_new_size(e, rsp->nsectors, open);
 	export_set_facts(open, rsp);

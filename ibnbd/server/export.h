@@ -53,7 +53,8 @@ enum {				/* spec F.3 */
  * @identity: F.4, found at the first open
  * @cache_id: the key of its cache epoch: @identity, or, if that is NONE, an identity for this boot
  * @cache: cache epoch, and whether a flush covers all acknowledged writes; @cache_volatile: the
- *	disk has, or has had since the export was created, a cache that is lost with the power
+ *	disk has, or has had since the export was created, a cache that is lost with the power;
+ *	@cache_seen: it had one at the last look, and no client has been told otherwise since
  * @disk: the disk that the block device is, or is a partition of; NULL for a file. It and
  *	@epoch_link are epoch.c's, and are read under RCU
  * @doubt: a flush has failed, and the new epoch has not begun yet: until then no read, flush or FUA
@@ -76,6 +77,7 @@ struct ibnbd_srv_export {
 	u64 writer_gen;
 	struct ibnbd_epoch cache;
 	bool cache_volatile;
+	bool cache_seen;
 	const struct gendisk *disk;
 	struct list_head epoch_link;
 	bool doubt;

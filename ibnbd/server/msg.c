@@ -101,8 +101,8 @@ static const char *msg_cause(int err)
  * A name with other slashes is refused. With its id two devices of the client would share one
  * mapping; with an id of its own one disk could be opened under any number of names.
  */
-static struct ibnbd_srv_open *msg_open_again(struct ibnbd_srv_open *open, const struct ibnbd_open *m,
-					     const char **why)
+static struct ibnbd_srv_open *msg_open_again(struct ibnbd_srv_open *open,
+					     const struct ibnbd_open *m, const char **why)
 {
 	int err;
 

@@ -104,6 +104,12 @@ void ibnbd_srv_open_lose(struct ibnbd_srv_open *open, const char *why)
 	open->lost = true;
 }
 
+/* Something of the disk has changed: its client hears what when it repeats OPEN. Any context. */
+void ibnbd_srv_open_tell(struct ibnbd_srv_open *open)
+{
+	ibtrs_srv_session_event(open->session->ibtrs, IBNBD_SRV_EVENT_RESIZED, open->id);
+}
+
 /**
  * ibnbd_srv_open_unclaimed() - close an open that its client has not come for
  * @open: of an export, whose lock is held

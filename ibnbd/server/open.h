@@ -8,6 +8,7 @@ struct ibnbd_srv_open *ibnbd_srv_open_new(struct ibnbd_srv_session *s, const cha
 					  enum ibnbd_access access, work_func_t release);
 bool ibnbd_srv_open_kill(struct ibnbd_srv_open *open);
 void ibnbd_srv_open_lose(struct ibnbd_srv_open *open, const char *why);
+void ibnbd_srv_open_tell(struct ibnbd_srv_open *open);
 void ibnbd_srv_open_unclaimed(struct ibnbd_srv_open *open);
 
 #endif

@@ -153,6 +153,12 @@ static u64 writer_gen_for_reader(const struct writer_record *r, const struct ibn
 	return ibnbd_srv_writer_file_recall(id, &gen, &writer) ? gen : 0;
 }
 
+/* Somebody else has written. The low half never returns to 0. */
+static void writer_raise(struct writer_record *r)
+{
+	r->gen = (r->gen & ~(u64)U32_MAX) | max_t(u32, (u32)r->gen + 1, 1);
+}
+
 int ibnbd_srv_writer_note(const struct ibnbd_srv_open *open, const struct ibnbd_srv_export *e,
 			  u64 *gen)
 {
@@ -170,7 +176,7 @@ int ibnbd_srv_writer_note(const struct ibnbd_srv_open *open, const struct ibnbd_
 	r->opens++;
 	if (!uuid_equal(&r->writer, &open->session->uuid)) {
 		if (!uuid_is_null(&r->writer))
-			r->gen = (r->gen & ~(u64)U32_MAX) | max_t(u32, (u32)r->gen + 1, 1);
+			writer_raise(r);
 		r->writer = open->session->uuid;
 	}
 	ibnbd_srv_writer_file_store(&e->identity, r->gen, e->writers ? &uuid_null : &r->writer);
@@ -187,29 +193,33 @@ struct ibnbd_epoch *ibnbd_srv_writer_cache(const struct ibnbd_srv_open *open,
 	return r ? &r->cache : NULL;
 }
 
-void ibnbd_srv_writer_left(const struct ibnbd_srv_open *gone, const struct ibnbd_srv_open *last)
+u64 ibnbd_srv_writer_left(const struct ibnbd_srv_open *gone, const struct ibnbd_srv_open *last)
 {
 	struct writer_key key = writer_key_of(gone);
 	struct writer_record *r = writer_find(&key, &gone->export->identity);
+	u64 gen;
 
 	if (!r)
-		return;
+		return gone->export->writer_gen;
 	r->opens--;
 	if (last) {
+		writer_raise(r);
 		r->writer = last->session->uuid;
 		ibnbd_srv_writer_file_store(&gone->export->identity, r->gen, &r->writer);
 	}
+	gen = r->gen;
 	/*
 	 * While writers had all objects open, more than WRITER_RECORDS may have been made: drop
 	 * one.
 	 */
 	r = writer_nr > WRITER_RECORDS ? writer_victim() : NULL;
 	if (!r)
-		return;
+		return gen;
 	writer_forgot = true;
 	writer_nr--;
 	list_del(&r->link);
 	kfree(r);
+	return gen;
 }
 
 void ibnbd_srv_writer_exit(void)

@@ -28,10 +28,11 @@ struct ibnbd_epoch *ibnbd_srv_writer_cache(const struct ibnbd_srv_open *open,
 					   const struct ibnbd_srv_export *e);
 /*
  * A writer leaves. If it was one of two writers (a migration), @last is the one of them that may
- * have written last, and is recorded as the last writer; else @last is NULL. If the other one's
- * session comes back with writes that it holds, it is told of another writer.
+ * have written last, and is recorded as the last writer; else @last is NULL. What the one that
+ * stays keeps or holds may be older than what @gone has flushed, so the generation is raised.
+ * Returns the generation.
  */
-void ibnbd_srv_writer_left(const struct ibnbd_srv_open *gone, const struct ibnbd_srv_open *last);
+u64 ibnbd_srv_writer_left(const struct ibnbd_srv_open *gone, const struct ibnbd_srv_open *last);
 /* Free all records; nothing is open any more. */
 void ibnbd_srv_writer_exit(void);
 

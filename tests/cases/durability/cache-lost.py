@@ -118,6 +118,32 @@ def run(t):
     t.ok(said()[0] != epoch and said()[1] == "1", f"the client has heard: {said()}")
     c.sh("modprobe -r ibnbd-speak")
 
+    t.log("--- one that is switched off, and on again, while the disk is open")
+    s.sh("wait_for 10 eval '[ -z \"$(ls " + CTL + ")\" ]'")
+    reader = c.sh("map testdisk0 access_mode=ro sessname=s3")
+    s.sh("echo write through > /sys/block/testdisk0/queue/write_cache")
+    dev = c.sh("map testdisk0 unflushed=fence")
+    cache = lambda: c.sh(f"cat /sys/block/{dev[5:]}/queue/write_cache")
+    write = f"dd if=/dev/zero of={dev} bs=4k count=1 oflag=direct status=none"
+    t.eq(cache(), "write through", "switched off")
+    c.sh(write)
+    s.sh("echo write back > /sys/block/testdisk0/queue/write_cache")
+    t.wait(lambda: cache() == "write back", 10, "the client has heard, and sends flushes")
+    t.eq(c.sh(f"dev_attr {dev} state"), "open", "nothing is lost")
+    c.sh(f"{write} conv=fsync; unmap {dev}; unmap {reader}")
+
+    t.log("--- two disks with one identity")
+    for disk in "testdisk0", "testdisk1":
+        s.sh("printf 'label: gpt\nstart=2048, size=8192, "
+             "uuid=6e36b1a1-5d5b-4b6c-9b0e-1d1f3a0c0f01\n' | "
+             f"sfdisk -q --wipe always /dev/{disk}; wait_for 5 test -b /dev/{disk}p1")
+    c.sh("unmap $(map testdisk1p1)")
+    one, two = c.sh("map testdisk0p1 access_mode=ro"), c.sh("map testdisk1p1 sessname=s2")
+    first, second = (s.sh(f"cat {CTL}/{disk}/cache_epoch") for disk in ("testdisk0p1",
+                                                                        "testdisk1p1"))
+    t.ok(first != second, f"their epochs: {first}")
+    c.sh(f"unmap {one}; unmap {two}")
+
     t.log("--- a file always has a cache; who offers nothing hears nothing, and is left alone")
     speak(to="ip:10.0.0.2", disk="file", features=6)
     t.eq(said()[1], "1", "a file")

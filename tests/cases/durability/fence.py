@@ -44,6 +44,26 @@ def check_account_of_failures(t, attr, put):
     c.sh(f"unmap {dev}")
 
 
+def check_given_up(t, attr, put):
+    """A flush that the client gives up has covered nothing, and has not failed either."""
+    c, s = t.client, t.server
+    dev = c.sh("map testdisk0 unflushed=fence hold=1")
+    put(dev, 1)
+    s.sh(f"echo 5000 > {PARAMS}/flush_ms")
+    flush = c.spawn(FLUSH.format(dev))
+    c.sh("sleep 1")
+    c.link(0, False)
+    t.ok(flush.wait(60) != 0, "the flush is given up")
+    c.link(0, True)
+    s.sh(f"echo 0 > {PARAMS}/flush_ms")
+    t.wait(lambda: attr(dev, "state_detail") in ("open", "fenced"), 40, "the link is back")
+    t.eq((attr(dev, "state_detail"), attr(dev, "unflushed_bytes")), ("open", str(1 << 20)),
+         "it goes on, with what is not flushed")
+    put(dev, 1, 1, "oflag=direct conv=fsync")
+    t.eq(attr(dev, "unflushed_bytes"), "0", "a flush")
+    c.sh(f"unmap {dev}")
+
+
 def run(t):
     c, s = t.client, t.server
     attr = lambda dev, name: c.sh(f"dev_attr {dev} {name}")
@@ -130,3 +150,4 @@ def run(t):
 
     t.log("--- flushes that fail, or take their time")
     check_account_of_failures(t, attr, put)
+    check_given_up(t, attr, put)

@@ -121,6 +121,19 @@ def run(t):
     t.ok(got() == "H" or found[new][0] == "fenced", "the newer write is there, or its loss is told")
     c.sh(f"unmap {old}; unmap {new}")
 
+    t.log("--- a migration: the one who leaves has flushed over what the other one has kept")
+    old = c.sh("map testdisk0 access_mode=migration unflushed=ignore")
+    new = c.sh("map testdisk0 access_mode=migration sessname=s2 unflushed=replay hold=-1")
+    put(new, "J")
+    put(old, "K", "oflag=direct conv=fsync")
+    t.eq(attr(new, "kept"), "whole", "nobody has left")
+    c.sh(f"unmap {old}")
+    t.wait(lambda: attr(new, "kept") == "gap", 20, "the other one has heard of it")
+    lose(new)
+    is_(new, "fenced", "its write may be lost")
+    t.eq(got(), "K", "what the other one has flushed")
+    c.sh(f"unmap {new}")
+
     t.log("--- the flush behind a writer that got no place, and one who writes meanwhile")
     limit = "/sys/module/ibnbd_server/parameters/max_maps"
     at = lambda function: f"wait_for 20 grep -qs {function} /proc/[0-9]*/stack"

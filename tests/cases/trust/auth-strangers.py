@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """ibnbd-stranger says to a server that asks for a key what no client of ours would."""
-description = "a client without the key is refused, whatever it says or repeats, and it costs nothing"
+description = ("a client without the key is refused, whatever it says or repeats, "
+               "and it costs nothing")
 crowd = True
 deadline = 300
 import base64

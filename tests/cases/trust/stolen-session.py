@@ -50,7 +50,8 @@ def run(t):
          "pkill -TERM iopulse")
     t.match(c.kernel_news(), "somebody else counts in this session's name", "the client's log")
     t.eq(pulse.wait(20), 0, "the owner's I/O: " + pulse.out())
-    t.eq(c.sh("cat /sys/class/ibtrs-client/s1/paths/*/stats/reconnects"), "0 0\n0 0", "the owner's paths")
+    t.eq(c.sh("cat /sys/class/ibtrs-client/s1/paths/*/stats/reconnects"), "0 0\n0 0",
+         "the owner's paths")
 
     t.log("--- a server that takes current requests for old ones")
     s.sh(f"echo 'error=116 times=3' > {FAULT}")
