@@ -120,6 +120,7 @@ int ibtrs_clt_auth_prepare(struct ibtrs_clt_path *path, struct ibtrs_wire_auth_r
 	memcpy(req.session_uuid, path->clt->uuid, sizeof(req.session_uuid));
 	ibtrs_auth_req_encode(wire, &req);
 	ibtrs_auth_clt_init(&auth->a, wire, name, &keys);
+	ibtrs_conn_gids(path->conns[0].c.id, auth->a.t.client, auth->a.t.server);
 	memzero_explicit(&keys, sizeof(keys));
 	return auth_buffers(path, why);
 }

@@ -47,6 +47,19 @@ struct ibtrs_conn_caps {
 	enum ib_poll_context poll;
 };
 
+/*
+ * The GIDs of both ends of @id, once its route is known. Packets go to the peer's GID, whatever its
+ * address claims to be. Zeros on a fabric without GIDs.
+ */
+static inline void ibtrs_conn_gids(const struct rdma_cm_id *id, u8 *own, u8 *peer)
+{
+	const struct sa_path_rec *rec = id->route.path_rec;
+	static const union ib_gid none;
+
+	memcpy(own, rec ? rec->sgid.raw : none.raw, sizeof(none.raw));
+	memcpy(peer, rec ? rec->dgid.raw : none.raw, sizeof(none.raw));
+}
+
 /* Makes CQ and QP on conn->id. Sleeps. 0 or negative errno; nothing is left behind on failure. */
 int ibtrs_conn_create(struct ibtrs_conn *c, struct ib_pd *pd, const struct ibtrs_conn_caps *caps);
 /*

@@ -7,8 +7,10 @@
  *
  * The server proves first: the client sends nothing made with its key to a peer that has not proved
  * that it has the key. Each MAC has its own label, so that a peer cannot send one MAC back as
- * another, and covers everything that both sides have sent so far. All parts of a transcript have a
- * fixed length, so two different transcripts never have the same bytes.
+ * another, and covers everything that both sides have sent so far. It also covers the GIDs of both
+ * ends: a server that the client dials cannot pass the exchange on to another server, since that
+ * one sees another client. All parts of a transcript have a fixed length, so two different
+ * transcripts never have the same bytes.
  *
  * A name may have two keys while its key is being replaced. The server does not know which of them
  * the client has, so it makes a MAC with each, and the client says which key it used. If a name has

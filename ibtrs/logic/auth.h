@@ -7,6 +7,7 @@
 #ifndef IBTRS_LOGIC_AUTH_H
 #define IBTRS_LOGIC_AUTH_H
 
+#include <ibtrs/addr.h>
 #include <ibtrs/key.h>
 #include "ibtrs/proto/wire.h"
 
@@ -35,8 +36,11 @@ struct ibtrs_auth_transcript {
 	u8 name[IBTRS_KEY_NAME_LEN];
 	u8 nonce_c[IBTRS_NONCE_LEN];
 	u8 nonce_s[IBTRS_NONCE_LEN];
+	/* GIDs of the two ends, which both sides set behind their init; zeros where there are none */
+	u8 client[IBTRS_GID_LEN];
+	u8 server[IBTRS_GID_LEN];
 };
-static_assert(sizeof(struct ibtrs_auth_transcript) == 238, "transcript");
+static_assert(sizeof(struct ibtrs_auth_transcript) == 270, "transcript");
 
 enum ibtrs_auth_state {
 	IBTRS_AUTH_NEW,

@@ -356,6 +356,7 @@ static int knock_accept(struct ibtrs_srv_knock *k, const void *wire, const char 
 
 	ibtrs_auth_rsp_encode(&rsp);
 	ibtrs_auth_srv_init(&k->auth, wire, &rsp);
+	ibtrs_conn_gids(k->c.id, k->auth.t.server, k->auth.t.client);
 	queue_delayed_work(ibtrs_srv.quick_wq, &k->late, KNOCK_LIFE);
 	*why = "the connection manager cannot accept";
 	return rdma_accept(k->c.id, &param);

@@ -214,8 +214,7 @@ static void lies_write(struct lies_conn *l, struct ibtrs_iu *iu, const struct ib
 	struct ib_sge sge = { .addr = iu->dma, .length = len, .lkey = l->dev->pd->local_dma_lkey };
 	struct ib_rdma_wr wr = { .wr.opcode = IB_WR_RDMA_WRITE_WITH_IMM,
 				 .wr.ex.imm_data = cpu_to_be32(imm),
-				 .wr.sg_list = &sge,
-				 .wr.num_sge = !!len,
+				 .wr.sg_list = &sge, .wr.num_sge = !!len,
 				 .remote_addr = d->addr,
 				 .rkey = d->rkey };
 
@@ -570,6 +569,7 @@ static int lies_accept(struct lies_conn *l, const void *req)
 	if (l->is_knock) {
 		ibtrs_auth_rsp_encode((void *)priv);
 		ibtrs_auth_srv_init(&l->auth, req, (void *)priv);
+		ibtrs_conn_gids(l->c.id, l->auth.t.server, l->auth.t.client);
 	} else {
 		/* mostly the same on all connections of a path */
 		l->req.ext &= IBTRS_EXT_OFFERED & ~(steady ? 0 : l->req.path_uuid[0] & 3);

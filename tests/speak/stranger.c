@@ -12,7 +12,8 @@
  * session= path= recon=	numbers of who it says it is
  * uuid=	32 hex digits, in the place of session=
  * spoil=	hello, which, proof: one bit of that message is another one; req: of what the server
- *		takes for AUTH_REQ
+ *		takes for AUTH_REQ; from, to: the exchange is passed on from another client, or
+ *		was meant for another server
  * replay=1	the proof of the visit before
  * claim=	an IPv4 address that it says is its own
  * conn= next=	CONN_REQ of cid 0, of cid 1: good; bad, with another proof; plain, without the
@@ -101,6 +102,11 @@ void stranger_auth(const struct stranger_words *w, struct ibtrs_auth *a)
 		stranger_say_refused(&knock, err);
 		return;
 	}
+	ibtrs_conn_gids(knock.c.id, a->t.client, a->t.server);
+	if (!strcmp(w->spoil, "from"))
+		flip(a->t.client, sizeof(a->t.client) - 1);
+	if (!strcmp(w->spoil, "to"))
+		flip(a->t.server, sizeof(a->t.server) - 1);
 	get_random_bytes(nonce, sizeof(nonce));
 	err = ibtrs_auth_clt_hello(a, knock.priv, knock.priv_len, nonce, knock.out.buf, &why);
 	if (!strcmp(w->spoil, "hello"))

@@ -23,12 +23,13 @@ PATH, SESSION = run(0xa0, 16), run(0xc0, 16)
 NONCE_C, NONCE_S = run(0x01, 32), run(0x41, 32)
 NAME = b"db-1"
 RECON = 7
+CLIENT, SERVER = run(0xe0, 16), run(0x30, 16)
 
 auth_req = struct.pack("<HHHHHH16s16sBB2s8s", 0, 0x1bba, 0x0100, 0, 0, RECON, PATH, SESSION, 0,
                        0x10, b"IX", b"")
 auth_rsp = struct.pack("<HH52s", 0x1bba, 0x0100, b"")
 hello = struct.pack("<H6s64s32s", 20, b"", NAME, NONCE_C)
-t = auth_req[2:] + auth_rsp + NAME.ljust(64, b"\0") + NONCE_C + NONCE_S
+t = auth_req[2:] + auth_rsp + NAME.ljust(64, b"\0") + NONCE_C + NONCE_S + CLIENT + SERVER
 challenge = struct.pack("<H6s32s32s32s", 21, b"", NONCE_S, mac(KEY, b"ibtrs auth 1 server" + t),
                         mac(NEXT, b"ibtrs auth 1 server" + t))
 proof = struct.pack("<HHI32s", 22, 0, 0, mac(KEY, b"ibtrs auth 1 client" + t))
@@ -46,8 +47,8 @@ conn_rsp += mac(ks, b"ibtrs auth 1 answer" + conn_req[2:] + conn_rsp)[:16] + byt
 assert len(auth_req) == len(auth_rsp) == len(conn_req) == len(conn_rsp) == 56
 print("/* SPDX-License-Identifier: GPL-2.0-only */")
 print("/* Written by auth_vectors.py. */")
-for name in ("KEY", "NEXT", "NONCE_C", "NONCE_S", "auth_req", "auth_rsp", "hello",
-             "challenge", "proof", "proof_next", "verdict", "ks", "conn_req", "conn_rsp"):
+for name in ("KEY", "NEXT", "NONCE_C", "NONCE_S", "CLIENT", "SERVER", "auth_req", "auth_rsp",
+             "hello", "challenge", "proof", "proof_next", "verdict", "ks", "conn_req", "conn_rsp"):
     data = globals()[name]
     print(f"static const u8 golden_{name.lower()}[{len(data)}] = {{")
     for i in range(0, len(data), 12):

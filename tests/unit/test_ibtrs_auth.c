@@ -66,6 +66,10 @@ static void both_begin(struct both *b, const struct ibtrs_keys *c, const struct 
 	ibtrs_auth_rsp_encode(&b->rsp);
 	ibtrs_auth_clt_init(&b->c, &req, "db-1", c);
 	ibtrs_auth_srv_init(&b->s, &req, &b->rsp);
+	memcpy(b->c.t.client, golden_client, sizeof(golden_client));
+	memcpy(b->c.t.server, golden_server, sizeof(golden_server));
+	memcpy(b->s.t.client, golden_client, sizeof(golden_client));
+	memcpy(b->s.t.server, golden_server, sizeof(golden_server));
 	CHECK_EQ(ibtrs_auth_clt_hello(&b->c, &b->rsp, 56, golden_nonce_c, &b->hello, &why), 0);
 	CHECK_EQ(ibtrs_auth_srv_hello(&b->s, &b->hello, sizeof(b->hello), &why), 0);
 	CHECK_STR((char *)b->s.t.name, "db-1");
@@ -242,6 +246,21 @@ UNIT_TEST(nothing_else_passes)
 		both_begin(&b, &k, &k);
 		b.c.t.req[i / 8 - 2] ^= 1 << i % 8;
 		CHECK_EQ(both_challenge(&b), -EKEYREJECTED);
+	}
+	for (i = 0; i < 16 * 8; i++) {
+		UNIT_ROW("bit %u of the client that the server sees", i);
+		both_begin(&b, &k, &k);
+		b.c.t.client[i / 8] ^= 1 << i % 8;
+		CHECK_EQ(both_challenge(&b), -EKEYREJECTED);
+		UNIT_ROW("bit %u of the server that the client sees", i);
+		both_begin(&b, &k, &k);
+		b.c.t.server[i / 8] ^= 1 << i % 8;
+		CHECK_EQ(both_challenge(&b), -EKEYREJECTED);
+		UNIT_ROW("bit %u of the client, the server's proof apart", i);
+		both_begin(&b, &k, &k);
+		CHECK_EQ(both_challenge(&b), 0);
+		b.s.t.client[i / 8] ^= 1 << i % 8;
+		CHECK_EQ(both_proof(&b), -EKEYREJECTED);
 	}
 	UNIT_ROW("the proof of another exchange");
 	both_begin(&b, &k, &k);

@@ -8,6 +8,7 @@
 
 #include <ibtrs/pure.h>
 
+#define IBTRS_GID_LEN		16
 #define IBTRS_ADDR_SCOPE_MAX	16	/* an interface name, with NUL */
 #define IBTRS_ADDR_STR_MAX	64	/* longest text form, with NUL */
 #define IBTRS_PATH_STR_MAX	(2 * IBTRS_ADDR_STR_MAX)
@@ -29,7 +30,7 @@ enum ibtrs_addr_kind {
  */
 struct ibtrs_addr {
 	enum ibtrs_addr_kind kind;
-	u8 raw[16];
+	u8 raw[IBTRS_GID_LEN];
 	char scope[IBTRS_ADDR_SCOPE_MAX];
 };
 
