@@ -37,7 +37,7 @@ import bench, gnuplot, image, launch, pair, profile, vm, whose     # noqa: E402
 
 CPUS, DISKS, DEPTH = 8, 8, 16
 HOT = 30
-WARM, SECONDS = 4, 10               # by the clock of the host, as far as the guest keeps it
+WARM, SECONDS, GATE = 4, 10, 3      # by the clock of the host, as far as the guest keeps it
 TARGETS = ["local", "ibnbdN", "ibnbdY", "rnbdN", "nvme"]
 RUNS = {    # disks of the jobs, pinned
     "disks": (DISKS, True), "disk": (1, True), "loose": (DISKS, False), "two": (DISKS, True),
@@ -243,13 +243,14 @@ def main():
     p.add_argument("--gate", action="store_true", help="compare with the reference: ibnbdN, disks")
     p.add_argument("--accept", action="store_true",
                    help="with --gate: these are the reference from now on")
-    p.add_argument("--seconds", type=float, default=SECONDS, help="how long lines are counted")
+    p.add_argument("--seconds", type=float, help="how long lines are counted")
     p.add_argument("--repeat", type=int, default=1, help="runs, of which the medians count")
     p.add_argument("--kver", help="kernel version")
     o = p.parse_args()
     sys.stdout.reconfigure(line_buffering=True)
     targets = o.targets or (["ibnbdN"] if o.gate else TARGETS)
     runs = o.runs or (["disks"] if o.gate else list(RUNS))
+    seconds = o.seconds or (GATE if o.gate else SECONDS)
     kver = o.kver or image.default_kver()
     if any(t.startswith("rnbd") for t in targets):
         subprocess.run([bench.REPO / "tests/interop/build-peer.sh", kver], check=True)
@@ -268,7 +269,7 @@ def main():
             for target, two in series(targets, runs, o.repeat):
                 mine = [run for run in runs if (run == "two") == two]
                 try:
-                    for name, r, text in one_machine(boot, target, two, mine, o.seconds):
+                    for name, r, text in one_machine(boot, target, two, mine, seconds):
                         every.setdefault(name, []).append(r)
                         (out / f"lines-{name.replace(' ', '-')}.txt").write_text(text)
                         print(text.splitlines()[0])
