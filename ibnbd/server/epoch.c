@@ -260,28 +260,24 @@ static void epoch_tell_again(struct ibnbd_srv_export *e)
  * disk was open, they have gone on tracking which writes no flush has covered, so they only have to
  * hear of the cache. If the disk had none when it was opened, they do not track, and a new epoch
  * begins.
- *
- * Return: true: a new epoch has begun.
  */
-bool ibnbd_srv_epoch_look(struct ibnbd_srv_export *e, const struct ibnbd_srv_open *open)
+void ibnbd_srv_epoch_look(struct ibnbd_srv_export *e, const struct ibnbd_srv_open *open)
 {
 	bool seen = e->cache_seen;
 
 	e->cache_seen = epoch_is_volatile(open);
 	if (seen || !e->cache_seen)
-		return false;
+		return;
 	if (e->cache_volatile) {
 		epoch_tell_again(e);
-		return false;
+		return;
 	}
 	WRITE_ONCE(e->cache_volatile, true);
 	/*
 	 * A disk without a size has not been written to, and its clients will be told of its size.
 	 */
-	if (!e->nsectors)
-		return false;
-	ibnbd_srv_epoch_lost(e, "its write cache was switched on");
-	return true;
+	if (e->nsectors)
+		ibnbd_srv_epoch_lost(e, "its write cache was switched on");
 }
 
 /*

@@ -14,7 +14,7 @@ void ibnbd_srv_epoch_lost(struct ibnbd_srv_export *e, const char *why);
 void ibnbd_srv_epoch_join(struct ibnbd_srv_export *e, const struct ibnbd_srv_open *open);
 void ibnbd_srv_epoch_leave(struct ibnbd_srv_export *e);
 void ibnbd_srv_epoch_doubt(struct ibnbd_srv_export *e);
-bool ibnbd_srv_epoch_look(struct ibnbd_srv_export *e, const struct ibnbd_srv_open *open);
+void ibnbd_srv_epoch_look(struct ibnbd_srv_export *e, const struct ibnbd_srv_open *open);
 void ibnbd_srv_epoch_tell(struct ibnbd_srv_open *open, struct ibnbd_open_rsp *rsp);
 int ibnbd_srv_epoch_flush(struct ibnbd_srv_open *open);
 

@@ -193,6 +193,19 @@ struct ibnbd_epoch *ibnbd_srv_writer_cache(const struct ibnbd_srv_open *open,
 	return r ? &r->cache : NULL;
 }
 
+/* While writers had all objects open, more than WRITER_RECORDS may have been made: drop one. */
+static void writer_trim(void)
+{
+	struct writer_record *r = writer_nr > WRITER_RECORDS ? writer_victim() : NULL;
+
+	if (!r)
+		return;
+	writer_forgot = true;
+	writer_nr--;
+	list_del(&r->link);
+	kfree(r);
+}
+
 u64 ibnbd_srv_writer_left(const struct ibnbd_srv_open *gone, const struct ibnbd_srv_open *last)
 {
 	struct writer_key key = writer_key_of(gone);
@@ -208,17 +221,7 @@ u64 ibnbd_srv_writer_left(const struct ibnbd_srv_open *gone, const struct ibnbd_
 		ibnbd_srv_writer_file_store(&gone->export->identity, r->gen, &r->writer);
 	}
 	gen = r->gen;
-	/*
-	 * While writers had all objects open, more than WRITER_RECORDS may have been made: drop
-	 * one.
-	 */
-	r = writer_nr > WRITER_RECORDS ? writer_victim() : NULL;
-	if (!r)
-		return gen;
-	writer_forgot = true;
-	writer_nr--;
-	list_del(&r->link);
-	kfree(r);
+	writer_trim();
 	return gen;
 }
 

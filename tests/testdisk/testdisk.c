@@ -363,6 +363,7 @@ static bool td_is_bad(struct request *rq, bool write)
 static blk_status_t td_execute(struct request *rq)
 {
 	struct td_disk *td = rq->q->queuedata;
+	struct td_cmd *cmd = blk_mq_rq_to_pdu(rq);
 	u64 pos = (u64)blk_rq_pos(rq) << SECTOR_SHIFT;
 	int kind = td_kind(rq);
 	blk_status_t sts;
@@ -391,7 +392,7 @@ static blk_status_t td_execute(struct request *rq)
 	case TD_FLUSH:
 		if (td->backing)
 			return errno_to_blk_status(td_carry(td));
-		td_forget(td, ((struct td_cmd *)blk_mq_rq_to_pdu(rq))->covers);
+		td_forget(td, cmd->covers);
 		return BLK_STS_OK;
 	case TD_ZEROES:
 		if (rq->cmd_flags & REQ_NOUNMAP)

@@ -9,7 +9,7 @@ deadline = 180
 P = "/sys/module/ibnbd_testdisk/parameters"
 FLUSH_MS = 5000
 CTL = "/sys/class/ibnbd-server/ctl/devices"
-PATH = "/sys/class/ibtrs-client/s1/paths/*"
+PATH = "/sys/class/ibtrs-client/{}/paths/*"
 
 
 def run(t):
@@ -21,8 +21,8 @@ def run(t):
     got = lambda: s.sh("dd if=/dev/testdisk0 bs=4k count=1 iflag=direct status=none | "
                        "tr '\\0' 0 | tr -s A-Z0")
     gone = lambda: t.wait(lambda: not s.sh(f"ls {CTL}"), 30, "the server has let it go")
-    down = lambda: c.sh(f"echo 1 > $(echo {PATH})/disconnect")
-    up = lambda: c.sh(f"echo 1 > $(echo {PATH})/reconnect || true")
+    down = lambda sess="s1": c.sh(f"echo 1 > $(echo {PATH.format(sess)})/disconnect")
+    up = lambda sess="s1": c.sh(f"echo 1 > $(echo {PATH.format(sess)})/reconnect || true")
 
     def is_(dev, state, what):
         t.wait(lambda: attr(dev, "state_detail") == state, 40, f"{what}: {state}")
@@ -145,11 +145,11 @@ def run(t):
     dev = c.sh("wait_for 30 eval 'map testdisk0 access_mode=migration sessname=s2 "
                "unflushed=replay hold=-1 2> /dev/null'")
     put(dev, "I")
-    c.sh(f"echo 1 > $(echo {PATH.replace('s1', 's2')})/disconnect")
+    down("s2")
     s.sh(f"wait_for 30 test ! -e {CTL}/testdisk0; "
          f"echo 0 > {P}/flush_ms; echo 1024 > {limit}; echo 1 > {P}/power_cut")
     t.ok(late.wait(30) != 0, f"the session has all it may have: {late.out()}")
-    c.sh(f"echo 1 > $(echo {PATH.replace('s1', 's2')})/reconnect || true")
+    up("s2")
     is_(dev, "open", "it is back")
     c.sh(f"dd if=/dev/zero of={dev} bs=512 count=0 conv=fsync,notrunc status=none")
     t.eq(got(), "I", "what the flush covers")
