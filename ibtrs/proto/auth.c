@@ -9,8 +9,6 @@
 #include <ibtrs/words.h>
 #include "ibtrs/proto/auth.h"
 
-#define AUTH_ERRNO_MAX	4095
-
 static const u8 auth_ext_magic[2] = { 'I', 'X' };
 
 static bool auth_no(const char **why, const char *text)
@@ -176,5 +174,5 @@ int ibtrs_auth_verdict_decode(const void *buf, size_t len, char *text)
 		return -EKEYREJECTED;
 	ibtrs_words_copy(text, IBTRS_WORDS_LEN, w.text, sizeof(w.text) - 1);
 	n = le16_to_cpu(w.err);
-	return n <= AUTH_ERRNO_MAX ? -(int)n : -EKEYREJECTED;
+	return n <= IBTRS_ERRNO_MAX ? -(int)n : -EKEYREJECTED;
 }

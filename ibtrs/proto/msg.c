@@ -21,7 +21,6 @@
 
 #define HDR_MIN		288u		/* OPEN 264, READ 8, descriptor 16 (E-34) */
 #define IO_MIN		4096u
-#define ERRNO_MAX	4095
 
 static const u8 req_ext_magic[2] = { 'I', 'X' };
 static const u8 rsp_ext_magic[4] = { 'I', 'B', 'T', 'X' };
@@ -109,7 +108,7 @@ void ibtrs_msg_conn_rsp_encode(struct ibtrs_wire_conn_rsp *w, const struct ibtrs
 	w->magic = cpu_to_le16(IBTRS_MAGIC);
 	w->version = cpu_to_le16(IBTRS_PROTO_VER);
 	if (m->err) {
-		int err = m->err < 0 && m->err >= -ERRNO_MAX ? m->err : -ECONNRESET;
+		int err = m->err < 0 && m->err >= -IBTRS_ERRNO_MAX ? m->err : -ECONNRESET;
 
 		w->err = cpu_to_le16((u16)err);
 		return;
@@ -177,7 +176,7 @@ int ibtrs_msg_conn_rsp_decode(const void *buf, size_t len, bool reject, bool cid
 	memset(m, 0, sizeof(*m));
 	m->err = (s16)le16_to_cpu(w.err);
 	if (reject) {
-		if (m->err >= 0 || m->err < -ERRNO_MAX)
+		if (m->err >= 0 || m->err < -IBTRS_ERRNO_MAX)
 			m->err = -ECONNRESET;
 		return 0;
 	}

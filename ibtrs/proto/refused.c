@@ -8,8 +8,6 @@
 #include <ibtrs/words.h>
 #include "ibtrs/proto/msg.h"
 
-#define REFUSED_ERRNO_MAX	4095
-
 static const u8 refused_ext_magic[4] = { 'I', 'B', 'T', 'X' };
 
 /**
@@ -94,7 +92,7 @@ bool ibtrs_msg_info_refused_decode(const void *buf, size_t len, int *err, char *
 	if (le16_to_cpu(w.type) != IBTRS_MSG_INFO_REFUSED)
 		return false;
 	n = le16_to_cpu(w.err);
-	*err = n && n <= REFUSED_ERRNO_MAX ? -(int)n : -ECONNRESET;
+	*err = n && n <= IBTRS_ERRNO_MAX ? -(int)n : -ECONNRESET;
 	ibtrs_words_copy(text, IBTRS_WORDS_LEN, w.text, sizeof(w.text) - 1);
 	return true;
 }

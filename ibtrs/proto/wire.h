@@ -91,6 +91,12 @@ struct ibtrs_wire_conn_rsp {		/* A.5 + F.1 */
 	u8	reserved[12];
 };
 
+/*
+ * No peer says a larger errno. Those from 512 on are the kernel's own (ERESTARTSYS, EIOCBQUEUED ..):
+ * a system call that returned one would be restarted, or be a BUG.
+ */
+#define IBTRS_ERRNO_MAX		511
+
 #define IBTRS_REJ_WORDS_LEN	92	/* with NUL: what a CM REJ has room for */
 #define IBTRS_WORDS_LEN		184	/* with NUL */
 

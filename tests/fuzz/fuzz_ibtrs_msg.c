@@ -41,7 +41,7 @@ static void conn_rsp(const u8 *buf, size_t len, bool reject, bool cid0)
 	REQUIRE(!err == !why);
 	if (err)
 		return;
-	REQUIRE(reject ? m.err < 0 && m.err >= -4095 : m.err == 0);
+	REQUIRE(reject ? m.err < 0 && m.err >= -IBTRS_ERRNO_MAX : m.err == 0);
 	REQUIRE(!(m.ext & ~(u32)IBTRS_EXT_KNOWN));
 	if (cid0 && !reject) {
 		u64 chunk = (u64)m.max_io_size + m.max_hdr_size;
@@ -172,7 +172,7 @@ static void refused(const u8 *buf, size_t len)
 	if (!ibtrs_msg_info_refused_decode(buf, len, &err, text))
 		return;
 	words_hold(text);
-	REQUIRE(err < 0 && err >= -4095);
+	REQUIRE(err < 0 && err >= -IBTRS_ERRNO_MAX);
 	ibtrs_msg_info_refused_encode(&info, err, text);
 	REQUIRE(ibtrs_msg_info_refused_decode(&info, sizeof(info), &err_again, again) &&
 		err == err_again && !strcmp(text, again));

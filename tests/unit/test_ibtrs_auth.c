@@ -368,4 +368,8 @@ UNIT_TEST(codec_refuses)
 	CHECK_STR(text, "?o");
 	raw[3] = 0xff;
 	CHECK_EQ(ibtrs_auth_verdict_decode(raw, sizeof(v), text), -EKEYREJECTED);
+	memcpy(raw + 2, (const u8[]){ 0xff, 0x01 }, 2);
+	CHECK_EQ(ibtrs_auth_verdict_decode(raw, sizeof(v), text), -511);
+	memcpy(raw + 2, (const u8[]){ 0x00, 0x02 }, 2);	/* from here on they are the kernel's own */
+	CHECK_EQ(ibtrs_auth_verdict_decode(raw, sizeof(v), text), -EKEYREJECTED);
 }

@@ -138,7 +138,7 @@ UNIT_TEST(conn_rsp_bytes)
 	static const struct {
 		int err;
 		u16 want;
-	} errs[] = { { -104, 0xff98 }, { -6, 0xfffa }, { -4095, 0xf001 }, { -4096, 0xff98 },
+	} errs[] = { { -104, 0xff98 }, { -6, 0xfffa }, { -511, 0xfe01 }, { -512, 0xff98 },
 		     { 7, 0xff98 }, { -100000, 0xff98 } };
 	struct ibtrs_conn_rsp m = {
 		.queue_depth = 512, .max_io_size = 126976, .max_hdr_size = 4096,
@@ -278,8 +278,9 @@ UNIT_TEST(conn_rsp_reject_table)
 		{ "-ECONNRESET", 56, 0xff98, 0, -104 },
 		{ "-EBUSY", 56, 0xfff0, 0, -16 },
 		{ "padded", 148, 0xfffa, 0, -6 },
-		{ "largest errno", 56, 0xf001, 0, -4095 },
-		{ "beyond it", 56, 0xf000, 0, -ECONNRESET },
+		{ "largest errno", 56, 0xfe01, 0, -511 },
+		{ "ERESTARTSYS, the kernel's own", 56, 0xfe00, 0, -ECONNRESET },
+		{ "EIOCBQUEUED, a BUG in a write", 56, 0xfdef, 0, -ECONNRESET },
 		{ "-32768", 56, 0x8000, 0, -ECONNRESET },
 		{ "0 is no success in a reject", 56, 0, 0, -ECONNRESET },
 		{ "positive", 56, 111, 0, -ECONNRESET },
