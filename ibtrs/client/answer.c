@@ -117,11 +117,11 @@ static void answer_invalidate(struct ibtrs_clt_req *req, int err)
 }
 
 /*
- * Handle the answer to a BUSY request. @inv: the server has invalidated the read key. Inline,
- * because every request passes here, nearly all from one caller.
+ * Handle the answer to a BUSY request. Inline, because every request passes here, nearly all from
+ * one caller.
  */
 static __always_inline void answer_take(struct ibtrs_clt_req *req, struct ibtrs_clt_conn *conn,
-					int err, bool inv, u32 byte_len)
+					int err, u32 byte_len)
 {
 	struct ibtrs_clt_path *path = conn->path;
 
@@ -129,14 +129,10 @@ static __always_inline void answer_take(struct ibtrs_clt_req *req, struct ibtrs_
 	if (unlikely((req->bounced || req->mr) && !err && path->limits.fence && !path->new_rkey &&
 		     byte_len != req->io->len))
 		err = -EIO;
-	if (req->mr) {
-		if (!inv) {
-			answer_invalidate(req, err);
-			return;
-		}
-		ibtrs_conn_credit(&conn->c, 1);
-	}
-	ibtrs_clt_answer_finish(req, err);
+	if (req->mr)
+		answer_invalidate(req, err);
+	else
+		ibtrs_clt_answer_finish(req, err);
 }
 
 void ibtrs_clt_answer_posted(struct ibtrs_clt_req *req, struct ibtrs_clt_conn *conn)
@@ -150,10 +146,10 @@ void ibtrs_clt_answer_posted(struct ibtrs_clt_req *req, struct ibtrs_clt_conn *c
 	 */
 	smp_rmb();
 	ibtrs_clt_req_give(req, IBTRS_CLT_REQ_BUSY);
-	answer_take(req, conn, req->early.err, req->early.inv, req->early.byte_len);
+	answer_take(req, conn, req->early.err, req->early.byte_len);
 }
 
-const char *ibtrs_clt_answer(struct ibtrs_clt_conn *conn, u32 slot, int err, bool inv, u32 byte_len)
+const char *ibtrs_clt_answer(struct ibtrs_clt_conn *conn, u32 slot, int err, u32 byte_len)
 {
 	struct ibtrs_clt_path *path = conn->path;
 	struct ibtrs_clt_slots *s = &path->clt->slots;
@@ -172,8 +168,6 @@ const char *ibtrs_clt_answer(struct ibtrs_clt_conn *conn, u32 slot, int err, boo
 	req = &s->reqs[slot];
 	if (unlikely(READ_ONCE(req->conn) != conn))
 		return "answer for a slot that is not in flight on its connection";
-	inv = inv && conn->inv_rkey == path->mrs.slot[slot]->rkey;
-	conn->inv_rkey = 0;
 	if (unlikely(!ibtrs_clt_req_take(req, IBTRS_CLT_REQ_POSTED))) {
 		/*
 		 * The request is still being posted: leave the answer in `early`, where the poster
@@ -182,7 +176,6 @@ const char *ibtrs_clt_answer(struct ibtrs_clt_conn *conn, u32 slot, int err, boo
 		 */
 		if (atomic_read_acquire(&req->state) == IBTRS_CLT_REQ_POSTING) {
 			req->early.err = err;
-			req->early.inv = inv;
 			req->early.byte_len = byte_len;
 			if (atomic_cmpxchg(&req->state, IBTRS_CLT_REQ_POSTING,
 					   IBTRS_CLT_REQ_ANSWERED) == IBTRS_CLT_REQ_POSTING)
@@ -191,6 +184,6 @@ const char *ibtrs_clt_answer(struct ibtrs_clt_conn *conn, u32 slot, int err, boo
 		if (!ibtrs_clt_req_take(req, IBTRS_CLT_REQ_POSTED))
 			return "answer for a slot that is not in flight on its connection";
 	}
-	answer_take(req, conn, err, inv, byte_len);
+	answer_take(req, conn, err, byte_len);
 	return NULL;
 }

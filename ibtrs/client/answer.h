@@ -7,12 +7,10 @@
 #include "ibtrs/client/session.h"
 
 /*
- * An answer for @slot arrived on @conn. @inv: the answer says that the key was invalidated
- * remotely. @byte_len: length of the completion (L17). Return: NULL, or a static text: the reason
- * to fail the path (E-38, E-39).
+ * An answer for @slot arrived on @conn. @byte_len: length of the completion (L17). Return: NULL, or
+ * a static text: the reason to fail the path (E-38).
  */
-const char *ibtrs_clt_answer(struct ibtrs_clt_conn *conn, u32 slot, int err, bool inv,
-			     u32 byte_len);
+const char *ibtrs_clt_answer(struct ibtrs_clt_conn *conn, u32 slot, int err, u32 byte_len);
 /*
  * The poster of @req on @conn gives it away, whether posting succeeded or the path failed. The
  * answer may have arrived already: then it is handled here. Any context.

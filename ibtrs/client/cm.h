@@ -19,7 +19,6 @@ struct ibtrs_clt_rxbuf;
  * struct ibtrs_clt_conn - one connection of a path; no two share a cache line
  * @lock: protects @dead: a late CM event must not build what teardown has removed
  * @recv_due: receives consumed and not yet posted again (CQ context of this connection only)
- * @inv_rkey: key that the peer invalidated last (CQ context of this connection only)
  * @inflight: requests that were posted here, and have not ended or left. Counted by connection and
  *	not by path: a CPU that has a connection of its own then writes to no cache line of other
  *	CPUs
@@ -36,7 +35,6 @@ struct ibtrs_clt_conn {
 	struct ib_cqe recv_cqe;
 	struct ib_cqe send_cqe;
 	u32 recv_due;
-	u32 inv_rkey;
 	atomic_t inflight;
 	u32 alone;
 	const void *last;

@@ -71,7 +71,6 @@ struct ibtrs_clt_req {
 	struct {
 		int err;
 		u32 byte_len;
-		bool inv;
 		/* written by the answering connection while POSTING, then read by the poster */
 	} early;
 	struct ib_cqe inv_cqe;

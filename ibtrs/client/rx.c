@@ -3,9 +3,8 @@
  * What arrives on a client connection: answers, heartbeats, events (spec A.11, A.14-A.17, F.3).
  *
  * Runs in the completion context of one connection (softirq, or the only poller that is let in), so
- * recv_due and inv_rkey need no lock. Consumed receives are posted again in batches: RX_SLACK more
- * are posted than A.8 requires. With NEW_RKEY every receive has 8 bytes of its own and is posted
- * again at once.
+ * recv_due needs no lock. Consumed receives are posted again in batches: RX_SLACK more are posted
+ * than A.8 requires. With NEW_RKEY every receive has 8 bytes of its own and is posted again at once.
  *
  * An invalid message makes the path fail, with a reason, and does no other harm. An unknown
  * immediate is ignored.
@@ -44,7 +43,7 @@ static void rx_give_back(struct ibtrs_clt_conn *conn, u32 nr)
 
 static struct ibtrs_fault rx_fault(const struct ibtrs_clt_path *path, u32 imm)
 {
-	if (ibtrs_imm_type(imm) != IBTRS_IMM_IO_RSP && ibtrs_imm_type(imm) != IBTRS_IMM_IO_RSP_INV)
+	if (ibtrs_imm_type(imm) != IBTRS_IMM_IO_RSP)
 		return (struct ibtrs_fault){};
 	return ibtrs_fault_spin(IBTRS_FAULT_CLT_COMPLETION, path->clt->name, path->name);
 }
@@ -63,7 +62,6 @@ static const char *rx_imm(struct ibtrs_clt_conn *conn, struct ib_wc *wc, const v
 		return fault.err ? "a completion failed on demand" : NULL;
 	switch (ibtrs_imm_type(imm)) {
 	case IBTRS_IMM_IO_RSP:
-	case IBTRS_IMM_IO_RSP_INV:
 		if (payload) {
 			if (slot >= path->limits.queue_depth)
 				return "answer for a slot that does not exist";
@@ -71,8 +69,9 @@ static const char *rx_imm(struct ibtrs_clt_conn *conn, struct ib_wc *wc, const v
 				return why;
 			WRITE_ONCE(path->hs.chunks[slot].rkey, rkey);
 		}
-		return ibtrs_clt_answer(conn, slot, ibtrs_imm_rsp_err(imm),
-					ibtrs_imm_type(imm) == IBTRS_IMM_IO_RSP_INV, wc->byte_len);
+		return ibtrs_clt_answer(conn, slot, ibtrs_imm_rsp_err(imm), wc->byte_len);
+	case IBTRS_IMM_IO_RSP_INV:
+		return "the server says that it has invalidated a key: nobody has asked it to";
 	case IBTRS_IMM_HB_MSG:
 		if (!conn->c.cid)
 			ibtrs_hb_msg(&path->hb);
@@ -117,8 +116,6 @@ void ibtrs_clt_rx_recv_done(struct ib_cq *cq, struct ib_wc *wc)
 		return;
 	if (likely(wc->opcode == IB_WC_RECV_RDMA_WITH_IMM))
 		why = rx_imm(conn, wc, NULL);
-	else if (wc->wc_flags & IB_WC_WITH_INVALIDATE)
-		conn->inv_rkey = wc->ex.invalidate_rkey;
 	else
 		why = "unexpected message";
 	if (unlikely(why))
@@ -147,8 +144,6 @@ static void rx_buf_done(struct ib_cq *cq, struct ib_wc *wc)
 		why = ibtrs_imm_type(be32_to_cpu(wc->ex.imm_data)) >= IBTRS_IMM_HB_MSG ?
 			      rx_imm(conn, wc, NULL) :
 			      "answer without the new key of its chunk";
-	} else if (wc->wc_flags & IB_WC_WITH_INVALIDATE) {
-		conn->inv_rkey = wc->ex.invalidate_rkey;
 	} else if (wc->wc_flags & IB_WC_WITH_IMM) {
 		ibtrs_iu_sync_cpu(&b->iu);
 		why = rx_imm(conn, wc, b->iu.buf);
@@ -195,7 +190,6 @@ int ibtrs_clt_rx_start(struct ibtrs_clt_conn *conn)
 	u32 nr = ibtrs_clt_rx_depth(conn);
 
 	conn->recv_due = 0;
-	conn->inv_rkey = 0;
 	if (conn->path->new_rkey)
 		return rx_start_bufs(conn, nr);
 	return ibtrs_conn_post_empty(&conn->c, &conn->recv_cqe, nr);

@@ -11,9 +11,11 @@
  *	echo 8 > grow				but 8 answers to OPEN say 4 KiB more each, and
  *						each request before brings RESIZED
  *	echo 512 > lacking			but the last 512 bytes of each read do not come
+ *	echo 1 > inval				but each read above 8 KiB ends with its key
+ *						invalidated, as if that had been asked for
  *	echo 8193 > depth			but so many slots are granted
- *	cat said				connections, messages, lies: how often
- *	cat shown				the highest address at which a client wants data
+ *	cat said				connections, messages, lies: how often; and
+ *						the highest address at which a client wants data
  *
  * It listens where a server would, has a disk of each name, and keeps none. It shows DEPTH chunks,
  * and answers what it finds in them: with numbers, data, errors, keys and events of its own making.
@@ -55,8 +57,9 @@ static unsigned int seed = 1;
 module_param(seed, uint, 0444);
 static unsigned int odds = 6;
 module_param(odds, uint, 0444);
-static bool early;
+static bool early, inval;
 module_param(early, bool, 0644);
+module_param(inval, bool, 0644);
 static bool steady;
 module_param(steady, bool, 0444);
 static unsigned int grow, lacking, depth = DEPTH;
@@ -208,6 +211,13 @@ static void lies_imm(struct lies_conn *l, u32 imm)
 	lies_post(l, &wr.wr);
 }
 
+static void lies_invalidate(struct lies_conn *l, u32 rkey)
+{
+	struct ib_send_wr wr = { .opcode = IB_WR_SEND_WITH_INV, .ex.invalidate_rkey = rkey };
+
+	lies_post(l, &wr);
+}
+
 static void lies_write(struct lies_conn *l, struct ibtrs_iu *iu, const struct ibtrs_desc *d,
 		       u32 len, u32 imm)
 {
@@ -219,14 +229,13 @@ static void lies_write(struct lies_conn *l, struct ibtrs_iu *iu, const struct ib
 				 .rkey = d->rkey };
 
 	ibtrs_iu_sync_dev(iu);
+	if (inval && len > SZ_8K)
+		wr.wr.opcode = IB_WR_RDMA_WRITE;
 	lies_post(l, &wr.wr);
-}
-
-static void lies_invalidate(struct lies_conn *l, u32 rkey)
-{
-	struct ib_send_wr wr = { .opcode = IB_WR_SEND_WITH_INV, .ex.invalidate_rkey = rkey };
-
-	lies_post(l, &wr);
+	if (wr.wr.opcode == IB_WR_RDMA_WRITE) {
+		lies_invalidate(l, d->rkey);
+		lies_imm(l, ibtrs_imm_rsp(IBTRS_IMM_IO_RSP_INV, ibtrs_imm_rsp_slot(imm), 0));
+	}
 }
 
 /* What nobody has asked for. */
@@ -372,7 +381,6 @@ static void lies_request(struct lies_conn *l, u32 imm)
 	struct ibtrs_limits limits = { .queue_depth = DEPTH, .max_io_size = IO_SIZE,
 				       .max_hdr_size = HDR_SIZE, .chunk_size = CHUNK,
 				       .fence = l->req.ext & IBTRS_EXT_FENCE };
-	enum ibtrs_imm_type type = IBTRS_IMM_IO_RSP;
 	struct ibtrs_iu *iu = lies_out(l);
 	struct lies_conn *service;
 	struct ibtrs_io_hdr h = {};
@@ -394,7 +402,7 @@ static void lies_request(struct lies_conn *l, u32 imm)
 		lies_chatter(l, h.desc.rkey);
 	if (chance(8))
 		return;		/* it is never answered */
-	imm = ibtrs_imm_rsp(type, slot, chance(2) ? -(int)any(512) : 0);
+	imm = ibtrs_imm_rsp(IBTRS_IMM_IO_RSP, slot, chance(2) ? -(int)any(512) : 0);
 	if (!h.has_desc) {
 		lies_imm(l, imm);
 	} else {
@@ -641,20 +649,11 @@ static int lies_event(struct rdma_cm_id *id, struct rdma_cm_event *ev)
 static int said_get(char *text, const struct kernel_param *kp)
 {
 	guard(mutex)(&lies_lock);
-	return sysfs_emit(text, "%u %u %u\n", nr_conns, nr_msgs, nr_lies);
+	return sysfs_emit(text, "%u %u %u %#llx\n", nr_conns, nr_msgs, nr_lies, shown);
 }
 
 static const struct kernel_param_ops said_ops = { .get = said_get };
 module_param_cb(said, &said_ops, NULL, 0444);
-
-static int shown_get(char *text, const struct kernel_param *kp)
-{
-	guard(mutex)(&lies_lock);
-	return sysfs_emit(text, "%#llx\n", shown);
-}
-
-static const struct kernel_param_ops shown_ops = { .get = shown_get };
-module_param_cb(shown, &shown_ops, NULL, 0444);
 
 static int __init lies_init(void)
 {
