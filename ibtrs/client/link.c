@@ -9,29 +9,20 @@
  */
 #include "ibtrs/client/link.h"
 #include "ibtrs/client/session.h"
+#include "ibtrs/logic/grant.h"
 
 #define LINK_MAX_SEGMENTS	128
-/* each slot costs this host 10 KiB and more, in each session */
-#define LINK_MAX_DEPTH		8192
 
 int ibtrs_clt_link_limits(struct ibtrs_clt *clt, struct ibtrs_clt_path *path, const char **why)
 {
 	u32 pages_max = path->dev->ib->attrs.max_fast_reg_page_list_len;
 	struct ibtrs_limits *l = &path->limits;
-	int err = 0;
+	int err = ibtrs_grant_check(l, path->nr_conns, PAGE_SIZE, why);
 
+	if (err)
+		return err;
 	mutex_lock(&clt->lock);
 	if (!clt->slots.depth) {
-		*why = "the server grants a queue depth of 1: raise its sess_queue_depth";
-		if (l->queue_depth < 2) {
-			err = -EPROTO;
-			goto out;
-		}
-		*why = "the server grants more than 8192 slots, for each of which memory would be spent here: lower its sess_queue_depth";
-		if (l->queue_depth > LINK_MAX_DEPTH) {
-			err = -EPROTO;
-			goto out;
-		}
 		/* An unaligned I/O touches one page more than its length says. */
 		clt->max_segments =
 			min3(l->max_io_size / SZ_4K + 1, pages_max, (u32)LINK_MAX_SEGMENTS);
@@ -47,7 +38,6 @@ int ibtrs_clt_link_limits(struct ibtrs_clt *clt, struct ibtrs_clt_path *path, co
 		*why = "the server, or the RDMA device, takes smaller I/O on this path: unmap and map again";
 		err = -EPROTO;
 	}
-out:
 	mutex_unlock(&clt->lock);
 	return err;
 }

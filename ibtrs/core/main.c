@@ -12,6 +12,7 @@
 #include "ibtrs/logic/backoff.h"
 #include "ibtrs/logic/chunkmap.h"
 #include "ibtrs/logic/fence.h"
+#include "ibtrs/logic/grant.h"
 #include "ibtrs/logic/homes.h"
 #include "ibtrs/logic/mpath.h"
 #include "ibtrs/logic/path_sm.h"
@@ -55,6 +56,7 @@ EXPORT_SYMBOL_GPL(ibtrs_auth_verdict_is);
 EXPORT_SYMBOL_GPL(ibtrs_backoff_default);
 EXPORT_SYMBOL_GPL(ibtrs_backoff_ms);
 EXPORT_SYMBOL_GPL(ibtrs_homes_plan);
+EXPORT_SYMBOL_GPL(ibtrs_grant_check);
 
 EXPORT_SYMBOL_GPL(ibtrs_retry_up);
 EXPORT_SYMBOL_GPL(ibtrs_retry_lost);
