@@ -437,8 +437,10 @@ static void blockio_later_work(struct work_struct *work)
 	struct ibnbd_srv_export *e = container_of(work, struct ibnbd_srv_export, later_work);
 	struct ibnbd_srv_io *io;
 
-	while ((io = blockio_next_later(e)))
+	while ((io = blockio_next_later(e))) {
 		blockio_start(io, true);
+		cond_resched();		/* clients send more as fast as they are answered */
+	}
 	kobject_put(&e->kobj);
 }
 

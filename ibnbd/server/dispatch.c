@@ -50,8 +50,10 @@ void ibnbd_srv_dispatch_work(struct work_struct *work)
 	struct ibnbd_srv_session *s = container_of(work, struct ibnbd_srv_session, ctl_work);
 	struct ibtrs_srv_op *op;
 
-	while ((op = dispatch_next(s, &s->ctl_ops, &s->ctl_queued)))
+	while ((op = dispatch_next(s, &s->ctl_ops, &s->ctl_queued))) {
 		ibnbd_srv_msg_ctl(s, op);
+		cond_resched();		/* a client can send more as fast as they are answered */
+	}
 	ibnbd_srv_session_put(s);
 }
 
@@ -82,8 +84,10 @@ void ibnbd_srv_dispatch_opener_work(struct work_struct *work)
 	struct ibnbd_srv_session *s = o->session;
 	struct ibtrs_srv_op *op;
 
-	while ((op = dispatch_next(s, &s->open_ops, &o->busy)))
+	while ((op = dispatch_next(s, &s->open_ops, &o->busy))) {
 		ibnbd_srv_msg_open(s, op, o);
+		cond_resched();
+	}
 	ibnbd_srv_session_put(s);
 }
 

@@ -319,7 +319,7 @@ void ibnbd_srv_export_release(struct ibnbd_srv_open *open)
 	unused = export_detach(open, flushed);
 	mutex_unlock(&export_lock);
 	if (err)
-		pr_warn("%s: the flush behind its last writer has failed (%d): clients hear of a new cache epoch\n",
+		pr_warn_ratelimited("%s: the flush behind its last writer has failed (%d): clients hear of a new cache epoch\n",
 			open->name, err);
 	ibnbd_srv_backing_close(open);
 	if (unused)
@@ -425,8 +425,11 @@ void ibnbd_srv_export_describe(struct ibnbd_srv_open *open, struct ibnbd_open_rs
 	rsp->identity.kind = e->identity.kind;
 	rsp->identity.writer_gen = e->writer_gen;
 	ibnbd_srv_epoch_tell(open, rsp);
-	if (!open->claim_due)
+	if (!open->claim_due) {
+		/* Read again under the lock: another OPEN may have told a newer size meanwhile. */
+		rsp->nsectors = ibnbd_srv_backing_nsectors(open);
 		export_new_size(e, rsp->nsectors, open);
+	}
 	export_set_facts(open, rsp);
 	mutex_unlock(&export_lock);
 }

@@ -145,7 +145,7 @@ static void path_wait_for_ops(struct ibtrs_srv_path *path)
 		/* The path may have begun to linger during the wait. */
 		if (ibtrs_srv_path_state(path) == IBTRS_SRV_PATH_LINGERING)
 			ibtrs_srv_chunk_trim(path);
-		pr_warn("session %s: %s: closed since %u s, but the storage has not ended a request of slot %u: look at its disk\n",
+		pr_warn_ratelimited("session %s: %s: closed since %u s, but the storage has not ended a request of slot %u: look at its disk\n",
 			ibtrs_srv_session_label(path->session), path->name,
 			jiffies_to_msecs(jiffies - start) / 1000, from);
 	}
