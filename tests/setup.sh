@@ -10,6 +10,7 @@ packages=(
 	linux-headers-amd64
 	clang libclang-rt-dev llvm sparse					# fuzz, lint
 	debootstrap dkms							# other kernels
+	libfaketime								# bench-lines
 	# packages
 	debhelper dh-dkms lintian scdoc man-db rpm rpmlint python3-jsonschema zsh fish systemd udev
 )

@@ -39,9 +39,7 @@ class Pair:
         if self.target == "nvme":
             return (f"nvme_connect {SERVER}; for ((i = 1; i <= {len(names)}; i++)); "
                     "do disk /dev/nvme0n$i; done")
-        # under a plugin a machine is too slow for heartbeats of a second
-        hb = " hb_interval_ms=10000" * (self.family() == "ibnbd")
-        return f"FAMILY={self.family()}; for d in {' '.join(names)}; do disk $(map $d{hb}); done"
+        return f"FAMILY={self.family()}; for d in {' '.join(names)}; do disk $(map $d); done"
 
     def steer(self, cpus):
         """Each connection is handled by the CPU whose requests it carries, as with an adapter,
@@ -71,7 +69,9 @@ class Pair:
     def check(self):
         """A path that was made anew has queue pairs that nobody steers."""
         if not self.steered <= {qp["lqpn"] for qp in self.queue_pairs(self.vm)}:
-            raise vm.VMError(f"{self.target}: its connections were made anew")
+            said = "\n".join(f"{m.name}: {line}" for m in (self.vm, self.peer)
+                             for line in m.kernel_log().splitlines() if "whose" not in line)[-2000:]
+            raise vm.VMError(f"{self.target}: its connections were made anew\n{said}")
 
     def sh(self, script, timeout=600):
         return self.vm.sh(script, timeout)
