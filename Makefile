@@ -59,7 +59,7 @@ kdir:
 check:				## all that must hold: unit fuzz lint package kernels boot cases bench-quick bench-lines-quick (as root; uses virtual machines; 30 minutes on two CPUs)
 	tests/setup.sh
 	$(MAKE) test-build
-	LIMIT=30 FUZZ=6 MATRIX=--short tests/check.sh \
+	LIMIT=30 FUZZ=4 MATRIX=--short tests/check.sh \
 		"unit bench-lines-quick bench-quick fuzz lint | package boot" "cases | ~ kernels"
 
 check-all:			## that and all that takes longer: every kernel, faults, interop, the debug kernels, packages in clean systems .. (most of a day)
@@ -96,10 +96,14 @@ check-boot:			## boot each of those kernels in a virtual machine, with a short t
 	tests/kernels/boot.sh $(MATRIX)
 
 # what runs in the virtual machines: modules with what only tests switch on, and the command
+# without debug information, a third of the build, but for what reads it: members of a structure
+TEST_DEBUG = -g0
+bench-lines: TEST_DEBUG =
 .PHONY: test-build
 test-build:
 	tests/vm/setup.sh
-	$(MAKE) KVER=$$(bash -c '. tests/vm/env.sh; echo $$KVER') TESTS=1 modules tools
+	$(MAKE) KVER=$$(bash -c '. tests/vm/env.sh; echo $$KVER') TESTS=1 \
+		KCFLAGS="$(strip $(KCFLAGS) $(TEST_DEBUG))" modules tools
 
 check-memory: test-build		## let each allocation fail once: tests/cases/memory/no-memory, on the debug kernel too, which finds leaks; there long/cpus-clocks as well
 	tests/vm/run.py memory/no-memory
@@ -160,6 +164,7 @@ bench-quick: test-build		## the gate: four jobs, not more than 2 % above tests/b
 	tests/bench/bench.py --quick
 
 bench-lines: test-build			## cache lines that eight CPUs take from each other; LINES="-t ibnbdN -r disks" picks
+	tests/bench/setup.sh
 	tests/bench/lines.py $(LINES)
 
 bench-lines-quick: test-build		## the gate: lines of our modules, not more than 15 % above tests/bench/lines.json

@@ -100,7 +100,7 @@ done
 costs() {	# seconds and name of each case and build, the slowest first
 	awk '/^(ok|FAIL|FLAKY) / {
 		for (i = 3; i <= NF; i++)
-			if ($i ~ /^[0-9.]+s$/) { printf "%7.0f s  %s\n", $i, $2; next }
+			if ($i ~ /^[0-9.]+s,?$/) { printf "%7.0f s  %s\n", $i, $2; next }
 	}' $logs/*.log | sort -rn
 }
 flaky=$(cat $logs/*.log | grep '^FLAKY ')

