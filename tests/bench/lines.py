@@ -261,7 +261,7 @@ def main():
     p.add_argument("--gate", action="store_true", help="compare with the reference: ibnbdN, disks")
     p.add_argument("--accept", action="store_true",
                    help="with --gate: these are the reference from now on")
-    p.add_argument("--seconds", type=float, help="how long lines are counted, by the machine's clock")
+    p.add_argument("--seconds", type=float, help="how long lines are counted, by that clock")
     p.add_argument("--repeat", type=int, default=1, help="runs, of which the medians count")
     p.add_argument("--kver", help="kernel version")
     o = p.parse_args()
