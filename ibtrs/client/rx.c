@@ -4,7 +4,7 @@
  *
  * Runs in the completion context of one connection (softirq, or the only poller that is let in), so
  * recv_due needs no lock. Consumed receives are posted again in batches: RX_SLACK more are posted
- * than A.8 requires. With NEW_RKEY every receive has 8 bytes of its own and is posted again at once.
+ * than A.8 requires. With NEW_RKEY every receive has 8 bytes of its own and is posted at once.
  *
  * An invalid message makes the path fail, with a reason, and does no other harm. An unknown
  * immediate is ignored.

@@ -92,7 +92,7 @@ struct ibtrs_wire_conn_rsp {		/* A.5 + F.1 */
 };
 
 /*
- * No peer says a larger errno. Those from 512 on are the kernel's own (ERESTARTSYS, EIOCBQUEUED ..):
+ * No peer says a larger errno. Those from 512 on are the kernel's own (ERESTARTSYS, EIOCBQUEUED):
  * a system call that returned one would be restarted, or be a BUG.
  */
 #define IBTRS_ERRNO_MAX		511
