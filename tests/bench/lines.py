@@ -23,9 +23,9 @@ Runs: disks     eight disks of one session, eight jobs, each on a CPU of its own
                 handled on its CPU, as adapters do it (steer.c)
 
 `own` is what the modules of the stack moved themselves.  `copies` are data: each 4 KiB is 64 lines,
-copied by a CPU here where an adapter would do it.  `rest` is the kernel's, soft-RoCE and all, and
-differs from run to run; own does by a few percent.  `at home`: I/Os whose slot was last used on
-the CPU that uses it now, on the client and on the server.
+copied by a CPU here where an adapter would do it.  `roce` is soft-RoCE's, for each packet, which an
+adapter has not; it differs from run to run.  `at home`: I/Os whose slot was last used on the CPU
+that uses it now, on the client and on the server.
 Results: a table, and in bench/out lines.json, lines.svg, lines-own.svg, and a file
 lines-TARGET-RUN-DIRECTION.txt with the functions and with the hottest lines, whose memory they are,
 and what moved them last (whose.py).
@@ -47,6 +47,10 @@ RUNS = {    # disks of the jobs, pinned
 }
 OWN = ("ibtrs", "ibnbd", "rtrs", "rnbd", "nvme", "nvmet")
 COPIES = ("memcpy", "copy_user", "brd_do_bvec", "_copy_to_iter", "_copy_from_iter", "clear_page")
+# Soft-RoCE and what it does for each packet: counters, the GID and its lock, the id of an IP
+# packet. The drivers of an adapter call nothing of ib_core for a request.
+ROCE = ("rdma_rxe", "ib_core")
+ROCE_CALLS = ("_raw_read_lock_irqsave", "__ip_select_ident")
 # Where a request first touches what belongs to its slot.
 HOMES = {"client": ("ibtrs_clt_submit_plugged", "ibtrs_client"),
          "server": ("op_decode", "ibtrs_server")}
@@ -173,7 +177,8 @@ def measure(m, run, rw, seconds):
         own = Counter({k: n for k, n in f.items() if k[1].startswith(OWN)})
         r = {"all": sum(f.values()), "own": sum(own.values()),
              "copies": sum(n for (name, _), n in f.items() if name.startswith(COPIES))}
-        r["rest"] = r["all"] - r["own"] - r["copies"]
+        r["roce"] = sum(n for (name, mod), n in f.items() if mod in ROCE or name in ROCE_CALLS)
+        r["rest"] = r["all"] - r["own"] - r["copies"] - r["roce"]
         r = {k: round(n / ios, 2) for k, n in r.items()}
         if m.target.startswith("ibnbd"):
             r |= {f"home {side}": round(c.home(side, ios), 3) for side in HOMES
@@ -209,7 +214,7 @@ def one_machine(boot, target, two, runs, seconds):
 
 
 def table(result):
-    columns = ["all", "own", "copies", "rest", *(f"home {end}" for end in HOMES)]
+    columns = ["all", "own", "copies", "roce", "rest", *(f"home {end}" for end in HOMES)]
     print("\n| | " + " | ".join(columns) + " |\n|---" + "|---" * len(columns) + "|")
     for name, r in result.items():
         print(f"| {name} | " + " | ".join(str(r.get(c, "-")) for c in columns) + " |")
