@@ -400,7 +400,7 @@ class VM:
             self.count += 1
             job = self.jobs[self.count] = Job(self, self.count, script)
         self.put(f"job.{job.number}.out", "")
-        self.put(f"job.{job.number}.sh", f". /h/lib.sh\nset -eu -o pipefail\n{script}\n")
+        self.put(f"job.{job.number}.sh", f"set -eu -o pipefail\n{script}\n")
         self.tell(f"RUN {job.number}")
         return job
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# Helpers for jobs in a guest; every job starts with this file sourced and set -eu -o pipefail.
+# Helpers for jobs in a guest. The agent (init) has sourced this file, so every job has it, and
+# starts with set -eu -o pipefail.
 #
 # Addresses: machine h on link i is 10.0.i.h and fd00:i::h; client 1, server 2, client2 3.
 # FAMILY says whose modules the block helpers speak to: ibnbd (ours, the default) or rnbd (the
@@ -11,13 +12,17 @@ FAMILY=${FAMILY:-ibnbd}
 
 fail() { echo "FAIL: $*" >&2; exit 1; }
 
+# A tenth of a second, without a process: that is dear under emulation.
+[ -p /run/never ] || mkfifo /run/never
+nap() { read -rt 0.1 <> /run/never || :; }
+
 # wait_for SECONDS COMMAND..: until the command succeeds; fails when the time is up
 wait_for() {
 	local end=$((SECONDS + $1 * SLOW + 1))
 	shift
 	until "$@"; do
 		[ $SECONDS -lt $end ] || { echo "gave up waiting for: $*" >&2; return 1; }
-		sleep 0.1
+		nap
 	done
 }
 
