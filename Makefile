@@ -103,7 +103,7 @@ bench-lines: TEST_DEBUG =
 test-build:
 	tests/vm/setup.sh
 	$(MAKE) KVER=$$(bash -c '. tests/vm/env.sh; echo $$KVER') TESTS=1 \
-		KCFLAGS="$(strip $(KCFLAGS) $(TEST_DEBUG))" modules tools
+		KCFLAGS='$(strip $(KCFLAGS) $(TEST_DEBUG))' modules tools
 
 check-memory: test-build		## let each allocation fail once: tests/cases/memory/no-memory, on the debug kernel too, which finds leaks; there long/cpus-clocks as well
 	tests/vm/run.py memory/no-memory

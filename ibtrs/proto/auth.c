@@ -153,7 +153,7 @@ void ibtrs_auth_verdict_encode(struct ibtrs_wire_auth_verdict *w, int err, const
 {
 	memset(w, 0, sizeof(*w));
 	w->type = cpu_to_le16(IBTRS_MSG_AUTH_VERDICT);
-	w->err = cpu_to_le16((u16)-err);
+	w->err = cpu_to_le16(err ? (u16)-ibtrs_errno_said(err) : 0);
 	ibtrs_words_copy((char *)w->text, sizeof(w->text), text, strlen(text));
 }
 

@@ -108,9 +108,7 @@ void ibtrs_msg_conn_rsp_encode(struct ibtrs_wire_conn_rsp *w, const struct ibtrs
 	w->magic = cpu_to_le16(IBTRS_MAGIC);
 	w->version = cpu_to_le16(IBTRS_PROTO_VER);
 	if (m->err) {
-		int err = m->err < 0 && m->err >= -IBTRS_ERRNO_MAX ? m->err : -ECONNRESET;
-
-		w->err = cpu_to_le16((u16)err);
+		w->err = cpu_to_le16((u16)ibtrs_errno_said(m->err));
 		return;
 	}
 	w->queue_depth = cpu_to_le16(m->queue_depth);

@@ -68,7 +68,7 @@ void ibtrs_msg_info_refused_encode(struct ibtrs_wire_info_refused *w, int err, c
 {
 	memset(w, 0, sizeof(*w));
 	w->type = cpu_to_le16(IBTRS_MSG_INFO_REFUSED);
-	w->err = cpu_to_le16((u16)-err);
+	w->err = cpu_to_le16((u16)-ibtrs_errno_said(err));
 	ibtrs_words_copy((char *)w->text, sizeof(w->text), text, strlen(text));
 }
 

@@ -92,10 +92,16 @@ struct ibtrs_wire_conn_rsp {		/* A.5 + F.1 */
 };
 
 /*
- * No peer says a larger errno. Those from 512 on are the kernel's own (ERESTARTSYS, EIOCBQUEUED):
- * a system call that returned one would be restarted, or be a BUG.
+ * The largest errno that is said to a peer, or taken from one. Those from 512 on are the kernel's
+ * own (ERESTARTSYS, EIOCBQUEUED): a system call that returned one would be restarted, or be a BUG.
  */
 #define IBTRS_ERRNO_MAX		511
+
+/* What is said to a peer of an error: ECONNRESET if it is none, or the kernel's own. */
+static inline int ibtrs_errno_said(int err)
+{
+	return err < 0 && err >= -IBTRS_ERRNO_MAX ? err : -ECONNRESET;
+}
 
 #define IBTRS_REJ_WORDS_LEN	92	/* with NUL: what a CM REJ has room for */
 #define IBTRS_WORDS_LEN		184	/* with NUL */

@@ -72,6 +72,12 @@ class LinesVM(vm.VM):
     plugin = None
     host_qemu = True
 
+    def kill(self):
+        super().kill()
+        if self.process:        # a process that was killed leaves what the library shares
+            for left in "faketime_shm", "sem.faketime_sem":
+                Path(f"/dev/shm/{left}_{self.process.pid}").unlink(missing_ok=True)
+
     def _command(self):
         args = super()._command()
         # the counter of cycles is the host's and goes on as before: per second it has more of them
@@ -82,7 +88,7 @@ class LinesVM(vm.VM):
 
 
 def machine(boot, target, two):
-    """A bench machine with eight CPUs and disks, and the clock of its host; or two of them."""
+    """A bench machine with eight CPUs and disks, whose clock is slow; or two of them."""
     if two:
         m = pair.Pair(boot, target, DISKS, CPUS, 2048, whose.TRACE)
         for one in (m.vm, m.peer):
@@ -252,7 +258,9 @@ def gate(result, kver, accept):
     passed = failed = 0
     for name, ref in known[series].items():
         own = result.get(name, {}).get("own")
-        ok = own is not None and own <= max(ref * SLACK, ref + FLOOR)
+        # lines of soft-RoCE show that functions are found in their modules
+        ok = (own is not None and result[name]["roce"] > 1
+              and own <= max(ref * SLACK, ref + FLOOR))
         passed, failed = passed + ok, failed + (not ok)
         print(f"{'ok  ' if ok else 'FAIL'} {name}: {own} lines of ours per I/O, reference {ref}")
     return passed, failed

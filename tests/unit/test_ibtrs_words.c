@@ -161,6 +161,8 @@ UNIT_TEST(info_refused)
 	CHECK(ibtrs_msg_info_refused_decode(&w, sizeof(w), &err, text) && err == -ECONNRESET);
 	w.err = cpu_to_le16(0xffff);
 	CHECK(ibtrs_msg_info_refused_decode(&w, sizeof(w), &err, text) && err == -ECONNRESET);
+	ibtrs_msg_info_refused_encode(&w, -524, "the kernel's own");
+	CHECK(ibtrs_msg_info_refused_decode(&w, sizeof(w), &err, text) && err == -ECONNRESET);
 	w.err = cpu_to_le16(511);
 	CHECK(ibtrs_msg_info_refused_decode(&w, sizeof(w), &err, text) && err == -511);
 	w.err = cpu_to_le16(512);	/* from here on they are the kernel's own */

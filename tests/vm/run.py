@@ -115,7 +115,7 @@ class Result:
     def line(self):
         word = {"pass": "ok", "fail": "FAIL", "skip": "skip", "flaky": "FLAKY"}[self.status]
         why = f" ({self.details})" if self.status in ("skip", "flaky") else ""
-        cost = f", {self.cpus:.0f} s of CPUs" if self.cpus else ""
+        cost = f", {self.cpus:.0f} s of CPUs" if self.cpus > 0 else ""
         return f"{word} {self.name} {self.seconds:.1f}s{cost}{why}"
 
 

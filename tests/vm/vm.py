@@ -360,7 +360,8 @@ class VM:
         self.kill()
 
     def cpus(self):
-        """Seconds of CPUs that its emulator has used, those of earlier boots with them."""
+        """Seconds of CPUs that its emulator has used, those of earlier boots that kill() ended with
+        them."""
         return self.spent + self._spends()
 
     def _spends(self):

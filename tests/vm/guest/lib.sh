@@ -274,7 +274,7 @@ TEST_MODULES+=" dm_delay dm_flakey dm_dust dm_log_writes"
 tidy_io() {
 	local f d pid
 
-	for f in /run/job.*; do		# gone when the job is
+	for f in /run/job.*; do		# empty when the job is gone
 		read -r pid 2> /dev/null < "$f" || continue
 		[ "$pid" = $BASHPID ] || kill -KILL "-$pid" 2> /dev/null || true
 	done
