@@ -174,8 +174,7 @@ int ibtrs_msg_conn_rsp_decode(const void *buf, size_t len, bool reject, bool cid
 	memset(m, 0, sizeof(*m));
 	m->err = (s16)le16_to_cpu(w.err);
 	if (reject) {
-		if (m->err >= 0 || m->err < -IBTRS_ERRNO_MAX)
-			m->err = -ECONNRESET;
+		m->err = ibtrs_errno_said(m->err);
 		return 0;
 	}
 	if (m->err)

@@ -84,15 +84,13 @@ void ibtrs_msg_info_refused_encode(struct ibtrs_wire_info_refused *w, int err, c
 bool ibtrs_msg_info_refused_decode(const void *buf, size_t len, int *err, char *text)
 {
 	struct ibtrs_wire_info_refused w;
-	u16 n;
 
 	if (len < sizeof(w))
 		return false;
 	memcpy(&w, buf, sizeof(w));
 	if (le16_to_cpu(w.type) != IBTRS_MSG_INFO_REFUSED)
 		return false;
-	n = le16_to_cpu(w.err);
-	*err = n && n <= IBTRS_ERRNO_MAX ? -(int)n : -ECONNRESET;
+	*err = ibtrs_errno_said(-(int)le16_to_cpu(w.err));
 	ibtrs_words_copy(text, IBTRS_WORDS_LEN, w.text, sizeof(w.text) - 1);
 	return true;
 }

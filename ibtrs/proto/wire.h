@@ -97,7 +97,7 @@ struct ibtrs_wire_conn_rsp {		/* A.5 + F.1 */
  */
 #define IBTRS_ERRNO_MAX		511
 
-/* What is said to a peer of an error: ECONNRESET if it is none, or the kernel's own. */
+/* An error as a peer hears it, or is heard: ECONNRESET if it is none, or the kernel's own. */
 static inline int ibtrs_errno_said(int err)
 {
 	return err < 0 && err >= -IBTRS_ERRNO_MAX ? err : -ECONNRESET;
