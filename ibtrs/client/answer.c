@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The end of a request that was answered: invalidate its read key, unmap its pages, end it.
+ * The end of a request that was answered: wait until the adapter is done with its pages, unmap
+ * them, end it.
  *
  * Called by: rx.c (answer), post.c and req.c (posted), the walk of req.c (finish). The record's
  * `state` says who owns it, see req.h.
@@ -77,19 +78,14 @@ void ibtrs_clt_answer_finish(struct ibtrs_clt_req *req, int err)
 
 static void answer_inval_done(struct ib_cq *cq, struct ib_wc *wc)
 {
-	struct ibtrs_clt_req *req = container_of(wc->wr_cqe, struct ibtrs_clt_req, inv_cqe);
+	struct ibtrs_clt_req *req = container_of(wc->wr_cqe, struct ibtrs_clt_req, cqe);
 	struct ibtrs_clt_conn *conn = req->conn;
 
-	if (unlikely(wc->status != IB_WC_SUCCESS)) {
-		/* The walk ends the request when the QP, and with it the key, is gone. */
-		if (wc->status != IB_WC_WR_FLUSH_ERR)
-			ibtrs_clt_path_fail(conn->path, -ECONNRESET,
-					    "a read key can not be invalidated");
+	/* The walk ends the request when the QP, and with it the key, is gone. */
+	if (unlikely(ibtrs_clt_wc_failed(conn, wc)))
 		return;
-	}
-	ibtrs_clt_conn_seen(conn);
 	ibtrs_conn_credit(&conn->c, 1);
-	if (ibtrs_clt_req_take(req, IBTRS_CLT_REQ_INVAL))
+	if (ibtrs_clt_req_take(req, IBTRS_CLT_REQ_ANSWERED))
 		ibtrs_clt_answer_finish(req, req->err);
 }
 
@@ -103,17 +99,52 @@ static void answer_invalidate(struct ibtrs_clt_req *req, int err)
 {
 	struct ibtrs_clt_conn *conn = req->conn;
 	struct ib_send_wr wr = {
-		.wr_cqe			= &req->inv_cqe,
+		.wr_cqe			= &req->cqe,
 		.opcode			= IB_WR_LOCAL_INV,
 		.ex.invalidate_rkey	= conn->path->mrs.slot[req->slot]->rkey,
 	};
 
-	req->inv_cqe.done = answer_inval_done;
+	req->cqe.done = answer_inval_done;
 	req->err = err;
-	ibtrs_clt_req_give(req, IBTRS_CLT_REQ_INVAL);
+	ibtrs_clt_req_give(req, IBTRS_CLT_REQ_ANSWERED);
 	err = ibtrs_conn_send_reserved(&conn->c, &wr, &wr, 1, true);
 	if (unlikely(err))
 		ibtrs_clt_path_fail(conn->path, err, "a read key can not be invalidated");
+}
+
+/*
+ * With acked_writes the pages of a write are given back only when the adapter needs them no more.
+ * The answer does not prove that: until the server has acknowledged the packets of a write, the
+ * adapter may send them again, out of memory that has become somebody else's, and a server that
+ * withholds its acknowledgements would read it. So a write ends with the later of its answer and
+ * the completion of its last work request; a work request completes after those before it.
+ *
+ * Both happen on one CQ, mostly in the other order, but the answer that was early is handled by the
+ * poster. Whoever is second takes the request, and who is first does not touch it any more.
+ */
+void ibtrs_clt_answer_sent(struct ib_cq *cq, struct ib_wc *wc)
+{
+	struct ibtrs_clt_req *req = container_of(wc->wr_cqe, struct ibtrs_clt_req, cqe);
+	struct ibtrs_clt_conn *conn = req->conn;
+
+	if (unlikely(ibtrs_clt_wc_failed(conn, wc)))
+		return;
+	ibtrs_conn_credit(&conn->c, 1);
+	if (unlikely(atomic_dec_and_test(&req->awaits)) &&
+	    ibtrs_clt_req_take(req, IBTRS_CLT_REQ_ANSWERED))
+		ibtrs_clt_answer_finish(req, req->err);
+}
+
+static void answer_await_sent(struct ibtrs_clt_req *req, int err)
+{
+	if (likely(atomic_read_acquire(&req->awaits) == 1)) {
+		ibtrs_clt_answer_finish(req, err);
+		return;
+	}
+	req->err = err;
+	ibtrs_clt_req_give(req, IBTRS_CLT_REQ_ANSWERED);
+	if (atomic_dec_and_test(&req->awaits) && ibtrs_clt_req_take(req, IBTRS_CLT_REQ_ANSWERED))
+		ibtrs_clt_answer_finish(req, err);
 }
 
 /*
@@ -131,6 +162,8 @@ static __always_inline void answer_take(struct ibtrs_clt_req *req, struct ibtrs_
 		err = -EIO;
 	if (req->mr)
 		answer_invalidate(req, err);
+	else if (unlikely(path->clt->acked) && req->nr_dma)
+		answer_await_sent(req, err);
 	else
 		ibtrs_clt_answer_finish(req, err);
 }
@@ -141,7 +174,7 @@ void ibtrs_clt_answer_posted(struct ibtrs_clt_req *req, struct ibtrs_clt_conn *c
 		   IBTRS_CLT_REQ_POSTING))
 		return;
 	/*
-	 * A failed cmpxchg orders nothing. This barrier pairs with the cmpxchg to ANSWERED in
+	 * A failed cmpxchg orders nothing. This barrier pairs with the cmpxchg to EARLY in
 	 * ibtrs_clt_answer(): `early` is read after the state.
 	 */
 	smp_rmb();
@@ -178,7 +211,7 @@ const char *ibtrs_clt_answer(struct ibtrs_clt_conn *conn, u32 slot, int err, u32
 			req->early.err = err;
 			req->early.byte_len = byte_len;
 			if (atomic_cmpxchg(&req->state, IBTRS_CLT_REQ_POSTING,
-					   IBTRS_CLT_REQ_ANSWERED) == IBTRS_CLT_REQ_POSTING)
+					   IBTRS_CLT_REQ_EARLY) == IBTRS_CLT_REQ_POSTING)
 				return NULL;
 		}
 		if (!ibtrs_clt_req_take(req, IBTRS_CLT_REQ_POSTED))

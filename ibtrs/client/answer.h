@@ -18,6 +18,21 @@ const char *ibtrs_clt_answer(struct ibtrs_clt_conn *conn, u32 slot, int err, u32
 void ibtrs_clt_answer_posted(struct ibtrs_clt_req *req, struct ibtrs_clt_conn *conn);
 /* A BUSY request was answered, and the peer can not reach its pages any more. */
 void ibtrs_clt_answer_finish(struct ibtrs_clt_req *req, int err);
+/* The last work request of a write with pages has completed. CQ context. */
+void ibtrs_clt_answer_sent(struct ib_cq *cq, struct ib_wc *wc);
+
+/* Did a work request of @conn fail? Then the path does, too, unless it is being drained. */
+static inline bool ibtrs_clt_wc_failed(struct ibtrs_clt_conn *conn, const struct ib_wc *wc)
+{
+	if (likely(wc->status == IB_WC_SUCCESS)) {
+		ibtrs_clt_conn_seen(conn);
+		return false;
+	}
+	if (wc->status != IB_WC_WR_FLUSH_ERR)
+		ibtrs_clt_path_fail(conn->path, ibtrs_conn_wc_err(wc),
+				    ib_wc_status_msg(wc->status));
+	return true;
+}
 
 static inline bool ibtrs_clt_req_take(struct ibtrs_clt_req *req, enum ibtrs_clt_req_state from)
 {

@@ -7,6 +7,7 @@
  *
  * A write gathers its pages and the header: one RDMA_WRITE_WITH_IMM, preceded by plain RDMA_WRITEs
  * when the device can not gather that many pages in one work request. A write registers no memory.
+ * With acked_writes its last work request is signalled, and answer.c waits for that, too.
  * The answer to a read of up to 8 KiB arrives in the slot's bounce buffer; the answer to a larger
  * read arrives in the request's pages, through the slot's MR. answer.c then invalidates the key of
  * that MR with a work request that never leaves the host. If the server were asked to invalidate
@@ -55,8 +56,8 @@ static void post_plugged(struct ibtrs_clt_plug *plug)
 	int err;
 
 	WRITE_ONCE(conn->alone, 0);
-	err = ibtrs_conn_send_reserved(&conn->c, plug->first, plug->last, plug->nr, false);
-	plug->nr = 0;
+	err = ibtrs_conn_send_reserved(&conn->c, plug->first, plug->plain, plug->nr_plain, false);
+	*plug = (struct ibtrs_clt_plug){};
 	if (unlikely(err))
 		ibtrs_clt_path_fail(conn->path, err, "requests can not be posted");
 	/*
@@ -72,7 +73,7 @@ static void post_plugged(struct ibtrs_clt_plug *plug)
 }
 
 static int post_plug(struct ibtrs_clt_plug *plug, struct ibtrs_clt_conn *conn,
-		     struct ib_send_wr *first, struct ib_send_wr *last, int nr)
+		     struct ib_send_wr *first, struct ib_send_wr *last, int nr, bool signalled)
 {
 	if (plug->nr && (plug->conn != conn || plug->nr + nr > POST_PLUGGED))
 		post_plugged(plug);
@@ -85,18 +86,24 @@ static int post_plug(struct ibtrs_clt_plug *plug, struct ibtrs_clt_conn *conn,
 	plug->conn = conn;
 	plug->last = last;
 	plug->nr += nr;
+	if (signalled) {
+		last->send_flags |= IB_SEND_SIGNALED;
+	} else {
+		plug->plain = last;
+		plug->nr_plain += nr;
+	}
 	return 0;
 }
 
-/* The last, or only, message of a request. */
+/* The last, or only, message of a request. @signalled: its completion ends the request. */
 static int post_send(struct ibtrs_clt_conn *conn, struct ib_send_wr *first, struct ib_send_wr *last,
-		     int nr, struct ibtrs_clt_plug *plug)
+		     int nr, bool signalled, struct ibtrs_clt_plug *plug)
 {
 	if (plug)
-		return post_plug(plug, conn, first, last, nr);
+		return post_plug(plug, conn, first, last, nr, signalled);
 	if (post_is_alone(conn))
-		return ibtrs_conn_send_now(&conn->c, first, last, nr);
-	return ibtrs_conn_send(&conn->c, first, last, nr, false);
+		return ibtrs_conn_send_now(&conn->c, first, last, nr, signalled);
+	return ibtrs_conn_send(&conn->c, first, last, nr, signalled);
 }
 
 static u64 post_hdr_dma(struct ibtrs_clt_req *req, struct ibtrs_clt_path *path, u32 len)
@@ -148,6 +155,7 @@ static int post_write(struct ibtrs_clt_req *req, struct ibtrs_clt_path *path,
 	struct ibtrs_chunk *chunk = &path->hs.chunks[req->slot];
 	u32 hdr_len, n, more, take, done = 0, i;
 	struct ib_rdma_wr one, *wr = plug ? &req->wrs.rdma : &one;
+	bool signalled = unlikely(path->clt->acked) && req->nr_dma;
 	int err;
 
 	hdr_len = io->usr_len + ibtrs_msg_write_encode(req->hdr + io->usr_len, path->limits.fence,
@@ -177,9 +185,14 @@ static int post_write(struct ibtrs_clt_req *req, struct ibtrs_clt_path *path,
 	wr->wr.opcode = IB_WR_RDMA_WRITE_WITH_IMM;
 	wr->wr.ex.imm_data =
 		cpu_to_be32(ibtrs_imm_req(req->slot, io->len + io->usr_len, path->off_bits));
+	if (signalled) {
+		wr->wr.wr_cqe = &req->cqe;
+		req->cqe.done = ibtrs_clt_answer_sent;
+		atomic_set(&req->awaits, 2);
+	}
 	if (likely(!more))
-		return post_send(conn, &wr->wr, &wr->wr, 1, plug);
-	err = ibtrs_conn_send_reserved(&conn->c, &wr->wr, &wr->wr, 1, false);
+		return post_send(conn, &wr->wr, &wr->wr, 1, signalled, plug);
+	err = ibtrs_conn_send_reserved(&conn->c, &wr->wr, &wr->wr, 1, signalled);
 	return unlikely(err) ? -ECONNRESET : 1;
 }
 
@@ -213,7 +226,7 @@ static int post_read(struct ibtrs_clt_req *req, struct ibtrs_clt_path *path,
 	w->rdma.wr.ex.imm_data =
 		cpu_to_be32(ibtrs_imm_req(req->slot, io->len + io->usr_len, path->off_bits));
 	if (!registers)
-		return post_send(conn, &w->rdma.wr, &w->rdma.wr, 1, plug);
+		return post_send(conn, &w->rdma.wr, &w->rdma.wr, 1, false, plug);
 
 	/*
 	 * Reserve room for the LOCAL_INV now: it is posted when the answer arrives, where no code
@@ -224,7 +237,7 @@ static int post_read(struct ibtrs_clt_req *req, struct ibtrs_clt_path *path,
 	req->mr = true;
 	w->reg.wr.wr_cqe = &conn->send_cqe;
 	w->reg.wr.next = &w->rdma.wr;
-	err = post_send(conn, &w->reg.wr, &w->rdma.wr, 2, plug);
+	err = post_send(conn, &w->reg.wr, &w->rdma.wr, 2, false, plug);
 	if (unlikely(err == -EAGAIN))
 		ibtrs_conn_credit(&conn->c, 1);
 	return err;

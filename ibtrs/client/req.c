@@ -190,7 +190,7 @@ void ibtrs_clt_req_walk(struct ibtrs_clt_path *path)
 		conn = READ_ONCE(req->conn);
 		if (conn < path->conns || conn >= path->conns + path->nr_conns)
 			continue;
-		if (ibtrs_clt_req_take(req, IBTRS_CLT_REQ_INVAL)) {
+		if (ibtrs_clt_req_take(req, IBTRS_CLT_REQ_ANSWERED)) {
 			ibtrs_clt_answer_finish(req, req->err);
 			continue;
 		}
@@ -257,9 +257,9 @@ static bool req_matches(struct ibtrs_clt_req *req, ibtrs_clt_match_fn match, voi
 		io = READ_ONCE(req->io);
 		return io && match(io, arg);
 	case IBTRS_CLT_REQ_POSTING:
-	case IBTRS_CLT_REQ_ANSWERED:
+	case IBTRS_CLT_REQ_EARLY:
 	case IBTRS_CLT_REQ_POSTED:
-	case IBTRS_CLT_REQ_INVAL:
+	case IBTRS_CLT_REQ_ANSWERED:
 	case IBTRS_CLT_REQ_PARKED:
 		return match(req->io, arg);
 	default:

@@ -6,10 +6,11 @@
  *	IDLE	nobody; the user may submit
  *	BUSY	whoever set BUSY: submit, completion, the walk after a drain, replay, abort
  *	POSTING	the poster; with a plug, until the plug is pulled
- *	ANSWERED the poster, which finds the answer in `early` after posting
+ *	EARLY	the poster, which finds the answer in `early` after posting
  *	POSTED	the connection: a completion of this very connection, or the walk after its drain,
  *		may take it
- *	INVAL	as POSTED; the answer is there, the local invalidation of the key is not complete
+ *	ANSWERED as POSTED; the answer is there, but the adapter may still use the pages: the write
+ *		that sent them, or the local invalidation of the read key, is not complete
  *	PARKED	the session: replay or abort may take it
  */
 #ifndef IBTRS_CLIENT_REQ_H
@@ -28,9 +29,9 @@ enum ibtrs_clt_req_state {
 	IBTRS_CLT_REQ_IDLE,
 	IBTRS_CLT_REQ_BUSY,
 	IBTRS_CLT_REQ_POSTING,
-	IBTRS_CLT_REQ_ANSWERED,
+	IBTRS_CLT_REQ_EARLY,
 	IBTRS_CLT_REQ_POSTED,
-	IBTRS_CLT_REQ_INVAL,
+	IBTRS_CLT_REQ_ANSWERED,
 	IBTRS_CLT_REQ_PARKED,
 };
 
@@ -63,7 +64,7 @@ struct ibtrs_clt_req {
 	u64 token;			/* of the last submission of this slot (F.2) */
 	u32 life;			/* of the session in which the token counts */
 	u32 gen;			/* session generation it was posted in */
-	int err;			/* error of the answer, while INVAL */
+	int err;			/* error of the answer, while ANSWERED */
 	int nr_dma;			/* mapped entries of io->sgl, 0 = not mapped */
 	bool mr;			/* the slot's MR is registered */
 	bool bounced;
@@ -73,7 +74,9 @@ struct ibtrs_clt_req {
 		u32 byte_len;
 		/* written by the answering connection while POSTING, then read by the poster */
 	} early;
-	struct ib_cqe inv_cqe;
+	/* of a request that sends pages: the answer, and the completion of its last work request */
+	atomic_t awaits;
+	struct ib_cqe cqe;		/* of that work request, or of the LOCAL_INV */
 	struct ibtrs_clt_wrs wrs;
 } ____cacheline_aligned_in_smp;
 

@@ -95,24 +95,12 @@ static const char *rx_imm(struct ibtrs_clt_conn *conn, struct ib_wc *wc, const v
 	}
 }
 
-static bool rx_failed(struct ibtrs_clt_conn *conn, struct ib_wc *wc)
-{
-	if (likely(wc->status == IB_WC_SUCCESS)) {
-		ibtrs_clt_conn_seen(conn);
-		return false;
-	}
-	if (wc->status != IB_WC_WR_FLUSH_ERR)
-		ibtrs_clt_path_fail(conn->path, ibtrs_conn_wc_err(wc),
-				    ib_wc_status_msg(wc->status));
-	return true;
-}
-
 void ibtrs_clt_rx_recv_done(struct ib_cq *cq, struct ib_wc *wc)
 {
 	struct ibtrs_clt_conn *conn = container_of(wc->wr_cqe, struct ibtrs_clt_conn, recv_cqe);
 	const char *why = NULL;
 
-	if (rx_failed(conn, wc))
+	if (ibtrs_clt_wc_failed(conn, wc))
 		return;
 	if (likely(wc->opcode == IB_WC_RECV_RDMA_WITH_IMM))
 		why = rx_imm(conn, wc, NULL);
@@ -137,7 +125,7 @@ static void rx_buf_done(struct ib_cq *cq, struct ib_wc *wc)
 	struct ibtrs_clt_conn *conn = b->conn;
 	const char *why = NULL;
 
-	if (rx_failed(conn, wc))
+	if (ibtrs_clt_wc_failed(conn, wc))
 		return;
 	if (wc->opcode == IB_WC_RECV_RDMA_WITH_IMM) {
 		/* Heartbeats stay zero-byte writes in this mode; an answer may not (A.14). */
@@ -159,7 +147,7 @@ void ibtrs_clt_rx_send_done(struct ib_cq *cq, struct ib_wc *wc)
 {
 	struct ibtrs_clt_conn *conn = container_of(wc->wr_cqe, struct ibtrs_clt_conn, send_cqe);
 
-	if (!rx_failed(conn, wc))
+	if (!ibtrs_clt_wc_failed(conn, wc))
 		ibtrs_conn_credit(&conn->c, conn->c.sig_every);
 }
 

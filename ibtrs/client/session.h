@@ -17,6 +17,7 @@ struct ibtrs_clt {
 	/* hot, read only while the session is open */
 	struct ibtrs_clt_pathset __rcu *up;
 	u8 policy;			/* READ_ONCE; enum ibtrs_mpath_policy */
+	bool acked;			/* the pages of a write wait for the adapter (answer.c) */
 	struct ibtrs_clt_slots slots;
 	unsigned int __percpu *cursor;	/* round robin */
 	u32 max_io_size;

@@ -2,12 +2,13 @@
 /*
  * A QP, its CQ and the account of its send queue.
  *
- * Work requests are unsignalled. The send queue entry of a work request is free again only when a
- * later signalled request has completed. So each work request takes one credit, and the completion
- * of a signalled request returns sig_every credits. A request is signalled when the count of posted
- * work requests crosses a multiple of sig_every with it. Posters on several CPUs may reach
- * ib_post_send() in another order than they counted. Then credits return before their entries are
- * free; the slack covers these entries.
+ * Work requests are unsignalled, but for those whose completion somebody waits for: these return
+ * their own credits. The send queue entry of an unsignalled work request is free again only when a
+ * later signalled request has completed. So each of them takes one credit, too; when the count of
+ * those that were posted crosses a multiple of sig_every, the request that crosses it is signalled,
+ * and its completion returns sig_every credits. Posters on several CPUs may reach ib_post_send() in
+ * another order than they counted. Then credits return before their entries are free; the slack
+ * covers these entries.
  */
 #include <linux/log2.h>
 #include <linux/workqueue.h>
@@ -164,14 +165,14 @@ int ibtrs_conn_send(struct ibtrs_conn *c, struct ib_send_wr *first, struct ib_se
 EXPORT_SYMBOL_GPL(ibtrs_conn_send);
 
 int ibtrs_conn_send_now(struct ibtrs_conn *c, struct ib_send_wr *first, struct ib_send_wr *last,
-			int nr)
+			int nr, bool force)
 {
 	int err;
 
 	if (!in_task() || irqs_disabled())
-		return ibtrs_conn_send(c, first, last, nr, false);
+		return ibtrs_conn_send(c, first, last, nr, force);
 	local_bh_disable();
-	err = ibtrs_conn_send(c, first, last, nr, false);
+	err = ibtrs_conn_send(c, first, last, nr, force);
 	local_bh_enable();
 	return err;
 }

@@ -94,13 +94,13 @@ int ibtrs_conn_send(struct ibtrs_conn *c, struct ib_send_wr *first, struct ib_se
 		    bool force);
 
 /*
- * ibtrs_conn_send() with @force false, for a message that is alone. In many kernels soft-RoCE sends
- * from a tasklet, and a tasklet that is raised in a task waits for ksoftirqd. That is good if more
- * messages follow, because all are then sent at once, but it costs a lone message two context
- * switches. Here the tasklet runs before the function returns.
+ * ibtrs_conn_send() for a message that is alone. In many kernels soft-RoCE sends from a tasklet,
+ * and a tasklet that is raised in a task waits for ksoftirqd. That is good if more messages follow,
+ * because all are then sent at once, but it costs a lone message two context switches. Here the
+ * tasklet runs before the function returns.
  */
 int ibtrs_conn_send_now(struct ibtrs_conn *c, struct ib_send_wr *first, struct ib_send_wr *last,
-			int nr);
+			int nr, bool force);
 
 /*
  * Takes @nr credits in advance for work requests that must find room later, whatever is posted

@@ -102,7 +102,7 @@ static int reply_send(struct ibtrs_srv_opx *x, struct ib_send_wr *first, struct 
 	trace_ibtrs_srv_reply(x);
 	ibtrs_srv_op_release(x);
 	if (READ_ONCE(conn->alone) > REPLY_PROBES)
-		err = ibtrs_conn_send_now(&conn->c, first, last, nr);
+		err = ibtrs_conn_send_now(&conn->c, first, last, nr, false);
 	else
 		err = ibtrs_conn_send(&conn->c, first, last, nr, false);
 	if (likely(!err))

@@ -16,7 +16,7 @@ real one by far, so its clock is too: else most lines would be those of ticks an
 run out, and retries of the network, which answers late by that clock, would break connections.
 
 Runs: disks     eight disks of one session, eight jobs, each on a CPU of its own
-      disk      one disk, the same jobs
+      disk      one disk, the only one of its session, and the same jobs
       loose     eight disks, and jobs that the scheduler moves about
       two       like disks, but client and server are two machines, each with a plugin of its own;
                 a figure of each, so what goes between them is in neither. Each connection is
@@ -87,14 +87,14 @@ class LinesVM(vm.VM):
                 "-plugin", f"file={self.plugin},out={self.dir}/lines"]
 
 
-def machine(boot, target, two):
-    """A bench machine with eight CPUs and disks, whose clock is slow; or two of them."""
+def machine(boot, target, disks, two):
+    """A bench machine with eight CPUs and so many disks, whose clock is slow; or two of them."""
     if two:
-        m = pair.Pair(boot, target, DISKS, CPUS, 2048, whose.TRACE)
+        m = pair.Pair(boot, target, disks, CPUS, 2048, whose.TRACE)
         for one in (m.vm, m.peer):
             one.sh(whose.UNTRACE, 300)
         return m
-    bench.DEVICES = DISKS
+    bench.DEVICES = disks
     # below 2816 MiB memory has no hole, where the plugin's addresses would not be the guest's
     vm.counted = lambda b, **o: vm.machines(b, 1, **{"smp": CPUS, "mem": 2800, **o})[0]
     m = bench.Machine(boot, target, before=whose.TRACE)
@@ -202,15 +202,19 @@ def measure(m, run, rw, seconds):
 
 
 def series(targets, runs, repeat):
-    """(target, in two machines?) as often as each is to be booted."""
-    kinds = {run == "two" for run in runs}
-    return [(target, two) for target in targets for two in sorted(kinds)
+    """(target, disks mapped, in two machines?, runs) as often as each is to be booted.
+
+    What is mapped and not used would count for a while as if it were: the block layer lets each
+    disk of a session have its share of the slots."""
+    kinds = sorted({(RUNS[run][0], run == "two") for run in runs})
+    return [(target, disks, two, [r for r in runs if (RUNS[r][0], r == "two") == (disks, two)])
+            for target in targets for disks, two in kinds
             if not (two and target == "local") for _ in range(repeat)]
 
 
-def one_machine(boot, target, two, runs, seconds):
+def one_machine(boot, target, disks, two, runs, seconds):
     """What measure() yields of each run, on one machine, or pair."""
-    m = machine(boot, target, two)
+    m = machine(boot, target, disks, two)
     try:
         for run, rw in itertools.product(runs, ("read", "write")):
             yield from measure(m, run, rw, seconds)
@@ -297,10 +301,9 @@ def main():
                        [*launch.programs(), *tools])
         boot.accel = "tcg"      # what KVM runs no plugin sees
         try:
-            for target, two in series(targets, runs, o.repeat):
-                mine = [run for run in runs if (run == "two") == two]
+            for target, disks, two, mine in series(targets, runs, o.repeat):
                 try:
-                    for name, r, text in one_machine(boot, target, two, mine, seconds):
+                    for name, r, text in one_machine(boot, target, disks, two, mine, seconds):
                         every.setdefault(name, []).append(r)
                         (out / f"lines-{name.replace(' ', '-')}.txt").write_text(text)
                         print(text.splitlines()[0])
