@@ -10,7 +10,7 @@ def bars(svg, title, ylabel, names, rows):
     return _draw(svg, "1400,600", f'set title "{title}" noenhanced\n'
                  f'set ylabel "{ylabel}"\nset style data histograms\nset style fill solid 0.8\n'
                  'set yrange [0:*]\nset grid ytics\n'
-                 'set xtics rotate by -30 noenhanced\nset key outside noenhanced\n'
+                 'set xtics rotate by 20 right noenhanced\nset key outside noenhanced\n'
                  f'plot for [i=2:{len(names) + 1}] "{data}" '
                  'using i:xtic(1) title columnheader(i)\n')
 

@@ -224,7 +224,7 @@ int ibtrs_clt_submit(struct ibtrs_clt *clt, struct ibtrs_clt_io *io);
 struct ibtrs_clt_plug {
 	struct ibtrs_clt_conn *conn;
 	struct ib_send_wr *first, *last;
-	struct ib_send_wr *plain;	/* last one that is signalled only for its credits, or NULL */
+	struct ib_send_wr *plain;	/* the last one whose completion nobody waits for */
 	int nr, nr_plain;
 };
 
