@@ -64,7 +64,7 @@ check:				## all that must hold: unit fuzz lint package kernels boot cases bench
 
 check-all:			## that and all that takes longer: every kernel, faults, interop, the debug kernels, packages in clean systems .. (most of a day)
 	tests/setup.sh
-	tests/check.sh unit fuzz lint package kernels boot packages cases long bench-quick \
+	TWICE=1 tests/check.sh unit fuzz lint package kernels boot packages cases long bench-quick \
 		bench-lines-quick bench interop faults suites soak churn laws memory debug hostile \
 		kcsan
 

@@ -65,22 +65,10 @@ sparse() {
 		grep -E '^(compat|ibtrs|ibnbd)/' | head -n 1)}
 }
 
-# Each file of the drivers, those that only tests switch on among them, was compiled as strictly as
-# strict.mk says, and what is planted does not pass. With $suite, $root, $dir, $release, $log, $why
+# It was strict, and what is planted does not pass. With $suite, $root, $dir, $release, $log, $why
 # of build().
 strict() {
-	local f n=0
-	while read -r f; do
-		n=$((n + 1))
-		for m in tests/kernels/strict/strict.h \
-			tests/kernels/strict/include/linux/minmax.h; do
-			grep -qF "$dir/$m" "$root$dir/${f%/*}/.$(basename "$f" .c).o.cmd" \
-				2>> "$log" ||
-				why=${why:-"$f was compiled without $m"}
-		done
-	done < <(cd "$root$dir" &&
-		find compat ibtrs ibnbd -name '*.c' ! -name '*.mod.c' ! -path compat/probes.c)
-	[ $n -gt 50 ] || why=${why:-"no more than $n files are strict"}
+	why=$("$here/strict.sh" "$root$dir" 2>> "$log" | head -n 1)
 	[ -n "$why" ] || "$here/planted.sh" "$suite" "$release" >> "$log" 2>&1 9>&- ||
 		why=$(grep -m 1 ^planted.sh: "$log" || echo "planted.sh failed")
 }

@@ -1,9 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # run.sh [WORD]: what can be shown of the packages and the command without a virtual machine; only
-# the steps whose name contains WORD. Packages are built twice, looked into and linted; the gates of
-# dkms.conf and the choice of the RDMA stack are tried with made-up kernels; the command is tried by
-# tests/tools. Last line: N passed, N failed, N skipped. Logs: build/packages.
+# the steps whose name contains WORD. Packages are built, looked into and linted, and with TWICE=1,
+# as make check-all has it, built once more, to the same bytes; the gates of dkms.conf and the
+# choice of the RDMA stack are tried with made-up kernels; the command is tried by tests/tools. Last
+# line: N passed, N failed, N skipped. Logs: build/packages.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 top=$PWD
@@ -102,15 +103,19 @@ archive() {
 . tests/packages/place.sh
 
 # ---- Debian ----
+deb_builds() {
+	have dpkg-buildpackage dh || return
+	tests/packages/deb.sh build/deb || return 1
+	[ -s build/deb/ibnbd-dkms_*_all.deb ] && ls build/deb/ibnbd-tools_*.deb
+}
 deb_reproducible() {
 	have dpkg-buildpackage dh || return
-	tests/packages/deb.sh build/deb && tests/packages/deb.sh build/deb2 || return 1
+	tests/packages/deb.sh build/deb2 || return 1
 	local f
 	for f in build/deb/*.deb build/deb/*.tar.* build/deb/*.dsc; do
 		cmp "$f" "build/deb2/${f##*/}" || return 1
 	done
 	rm -rf build/deb2
-	[ -s build/deb/ibnbd-dkms_*_all.deb ] && ls build/deb/ibnbd-tools_*.deb
 }
 deb_lintian() {
 	have lintian || return
@@ -471,7 +476,8 @@ step "a directory that make takes apart" place
 step "a directory with odd letters: a build" place_builds
 step "flags of the compiler" place_flags
 step "flags of the command" place_tools
-step "deb: twice the same bytes" deb_reproducible
+step "deb: builds" deb_builds
+[ -z "${TWICE:-}" ] || step "deb: twice the same bytes" deb_reproducible
 step "deb: lintian finds no error and no warning" deb_lintian
 step "deb: no script stops, restarts or unmaps" deb_nothing_stops
 step "deb: depends on what it needs" deb_depends

@@ -3,7 +3,7 @@
  * Forced in behind compat.h by strict.mk: declares functions once more, as strictly as any release
  * does. typeof says the rest of the prototype, so that a kernel which has another one agrees.
  */
-#ifndef IBNBD_STRICT_H
+#if !defined(IBNBD_STRICT_H) && !defined(__CHECKER__)	/* sparse takes __typeof__(fn) for another */
 #define IBNBD_STRICT_H
 
 #include <linux/bio.h>

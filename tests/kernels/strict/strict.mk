@@ -14,7 +14,7 @@ strict-flags := -Wextra -Wformat=2 -Wformat-security -Wformat-overflow=2 -Wforma
 	-Wunused -Wunused-but-set-variable -Wunused-const-variable -Wdangling-pointer \
 	-Wcast-function-type -Wenum-conversion -Wenum-compare -Wenum-int-mismatch \
 	-Wmissing-prototypes -Wmissing-declarations -Wmissing-format-attribute \
-	-Wold-style-definition -Wold-style-declaration -Wempty-body -Waddress -Wpacked-not-aligned \
+	-Wold-style-definition -Wold-style-declaration -Wempty-body -Wpacked-not-aligned \
 	-Wvla -Wimplicit-fallthrough=5 -Wflex-array-member-not-at-end -fstrict-flex-arrays=3 \
 	-Wunterminated-string-initialization
 # distributions say 1024 (Ubuntu) to 2048

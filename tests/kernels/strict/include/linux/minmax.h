@@ -14,6 +14,8 @@
 
 #include_next <linux/minmax.h>
 
+#ifndef __CHECKER__	/* sparse knows neither _Static_assert nor __builtin_choose_expr of these */
+
 #undef min
 #undef max
 #undef min3
@@ -95,4 +97,5 @@
 	!strict_na ? strict_nb : !strict_nb ? strict_na :	\
 		STRICT_PICK("min_not_zero()", <, strict_na, strict_nb); })
 
+#endif /* __CHECKER__ */
 #endif
