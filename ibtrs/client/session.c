@@ -26,9 +26,9 @@ MODULE_PARM_DESC(max_conns,
 		 "upper bound on interrupt driven connections per path (0: one for each possible CPU)");
 
 static bool acked_writes;
-module_param(acked_writes, bool, 0644);
+module_param(acked_writes, bool, 0444);
 MODULE_PARM_DESC(acked_writes,
-		 "a write ends when the server's adapter has acknowledged it, too; for sessions made from then on");
+		 "a write ends when the server's adapter has acknowledged it, too");
 
 /* Interrupt driven connections per path. */
 static u32 session_nr_conns(void)
@@ -121,7 +121,7 @@ static struct ibtrs_clt *session_alloc(const char *name, const struct ibtrs_clt_
 	clt->ops = ops;
 	clt->priv = priv;
 	clt->nr_irq_conns = session_nr_conns();
-	clt->acked = READ_ONCE(acked_writes);
+	clt->acked = acked_writes;
 	mutex_init(&clt->lock);
 	INIT_WORK(&clt->want.work, ibtrs_clt_link_retry_work);
 	INIT_WORK(&clt->again, ibtrs_clt_req_again_work);
