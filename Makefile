@@ -60,7 +60,7 @@ check:				## all that must hold: unit fuzz lint package kernels boot cases bench
 	tests/setup.sh
 	$(MAKE) test-build
 	LIMIT=30 FUZZ=4 MATRIX=--short tests/check.sh \
-		"unit bench-lines-quick bench-quick fuzz lint | package boot" "cases | ~ kernels"
+		"unit bench-lines-quick bench-quick fuzz | package boot" "cases | ~ lint kernels"
 
 check-all:			## that and all that takes longer: every kernel, faults, interop, the debug kernels, packages in clean systems .. (most of a day)
 	tests/setup.sh
