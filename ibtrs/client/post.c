@@ -169,6 +169,10 @@ static int post_write(struct ibtrs_clt_req *req, struct ibtrs_clt_path *path,
 	 */
 	if (unlikely(more && !ibtrs_conn_reserve(&conn->c, more + 1)))
 		return -EAGAIN;
+	if (signalled) {
+		req->cqe.done = ibtrs_clt_answer_sent;
+		atomic_set(&req->awaits, 2);
+	}
 	for (;;) {
 		take = min_t(u32, n, conn->c.max_send_sge);
 		post_rdma_wr(wr, sge, take, chunk->addr + done, chunk->rkey, conn);
@@ -185,11 +189,8 @@ static int post_write(struct ibtrs_clt_req *req, struct ibtrs_clt_path *path,
 	wr->wr.opcode = IB_WR_RDMA_WRITE_WITH_IMM;
 	wr->wr.ex.imm_data =
 		cpu_to_be32(ibtrs_imm_req(req->slot, io->len + io->usr_len, path->off_bits));
-	if (signalled) {
+	if (signalled)
 		wr->wr.wr_cqe = &req->cqe;
-		req->cqe.done = ibtrs_clt_answer_sent;
-		atomic_set(&req->awaits, 2);
-	}
 	if (likely(!more))
 		return post_send(conn, &wr->wr, &wr->wr, 1, signalled, plug);
 	err = ibtrs_conn_send_reserved(&conn->c, &wr->wr, &wr->wr, 1, signalled);

@@ -180,7 +180,7 @@ void ibtrs_clt_req_walk(struct ibtrs_clt_path *path)
 	struct ibtrs_clt_slots *s = &clt->slots;
 	struct ibtrs_clt_conn *conn;
 	u32 nr_parked = 0, depth, i;
-	bool parked;
+	bool answered, parked;
 
 	/* Pairs with ibtrs_clt_slots_init(), which may run for another path at the same time. */
 	depth = smp_load_acquire(&s->depth);
@@ -190,10 +190,17 @@ void ibtrs_clt_req_walk(struct ibtrs_clt_path *path)
 		conn = READ_ONCE(req->conn);
 		if (conn < path->conns || conn >= path->conns + path->nr_conns)
 			continue;
-		if (ibtrs_clt_req_take(req, IBTRS_CLT_REQ_ANSWERED)) {
+		/*
+		 * As every completion does it, in a read section: who waits for a grace period
+		 * after no request is posted any more has waited for done(), too.
+		 */
+		rcu_read_lock();
+		answered = ibtrs_clt_req_take(req, IBTRS_CLT_REQ_ANSWERED);
+		if (answered)
 			ibtrs_clt_answer_finish(req, req->err);
+		rcu_read_unlock();
+		if (answered)
 			continue;
-		}
 		if (!ibtrs_clt_req_take(req, IBTRS_CLT_REQ_POSTED))
 			continue;
 		ibtrs_clt_req_leave(req);
