@@ -122,6 +122,12 @@ static void answer_invalidate(struct ibtrs_clt_req *req, int err)
  * Both happen on one CQ, mostly in the other order, but the answer that was early is handled by the
  * poster. Whoever is second takes the request, and who is first does not touch it any more.
  */
+static void answer_await_less(struct ibtrs_clt_req *req)
+{
+	if (atomic_dec_and_test(&req->awaits) && ibtrs_clt_req_take(req, IBTRS_CLT_REQ_ANSWERED))
+		ibtrs_clt_answer_finish(req, req->err);
+}
+
 void ibtrs_clt_answer_sent(struct ib_cq *cq, struct ib_wc *wc)
 {
 	struct ibtrs_clt_req *req = container_of(wc->wr_cqe, struct ibtrs_clt_req, cqe);
@@ -130,9 +136,7 @@ void ibtrs_clt_answer_sent(struct ib_cq *cq, struct ib_wc *wc)
 	if (unlikely(ibtrs_clt_wc_failed(conn, wc)))
 		return;
 	ibtrs_conn_credit(&conn->c, 1);
-	if (unlikely(atomic_dec_and_test(&req->awaits)) &&
-	    ibtrs_clt_req_take(req, IBTRS_CLT_REQ_ANSWERED))
-		ibtrs_clt_answer_finish(req, req->err);
+	answer_await_less(req);
 }
 
 static void answer_await_sent(struct ibtrs_clt_req *req, int err)
@@ -143,8 +147,7 @@ static void answer_await_sent(struct ibtrs_clt_req *req, int err)
 	}
 	req->err = err;
 	ibtrs_clt_req_give(req, IBTRS_CLT_REQ_ANSWERED);
-	if (atomic_dec_and_test(&req->awaits) && ibtrs_clt_req_take(req, IBTRS_CLT_REQ_ANSWERED))
-		ibtrs_clt_answer_finish(req, err);
+	answer_await_less(req);
 }
 
 /*

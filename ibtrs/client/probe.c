@@ -20,6 +20,7 @@
  * that completion comes before the drain ends or not at all. The check is stopped before the drain,
  * so no probe is posted after the drain has begun.
  */
+#include "ibtrs/client/answer.h"
 #include "ibtrs/client/session.h"
 
 static void probe_post(struct ibtrs_clt_conn *conn)
@@ -78,13 +79,8 @@ void ibtrs_clt_probe_done(struct ib_cq *cq, struct ib_wc *wc)
 {
 	struct ibtrs_clt_conn *conn = container_of(wc->wr_cqe, struct ibtrs_clt_conn, probe_cqe);
 
-	if (unlikely(wc->status != IB_WC_SUCCESS)) {
-		if (wc->status != IB_WC_WR_FLUSH_ERR)
-			ibtrs_clt_path_fail(conn->path, ibtrs_conn_wc_err(wc),
-					    ib_wc_status_msg(wc->status));
+	if (unlikely(ibtrs_clt_wc_failed(conn, wc)))
 		return;
-	}
-	ibtrs_clt_conn_seen(conn);
 	ibtrs_conn_credit(&conn->c, 1);
 	WRITE_ONCE(conn->probing, false);
 }

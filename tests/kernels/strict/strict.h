@@ -3,7 +3,8 @@
  * Forced in behind compat.h by strict.mk: declares functions once more, as strictly as any release
  * does. typeof says the rest of the prototype, so that a kernel which has another one agrees.
  */
-#if !defined(IBNBD_STRICT_H) && !defined(__CHECKER__)	/* sparse takes __typeof__(fn) for another */
+/* sparse takes __typeof__(fn) for another type */
+#if !defined(IBNBD_STRICT_H) && !defined(__CHECKER__)
 #define IBNBD_STRICT_H
 
 #include <linux/bio.h>
