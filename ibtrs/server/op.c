@@ -123,7 +123,7 @@ void ibtrs_srv_op_release(struct ibtrs_srv_opx *x)
 	x->busy = false;
 	spin_unlock_irqrestore(&s->lock, flags);
 	if (unlikely(!ibtrs_srv_path_up(path)))
-		wake_up(&path->idle);
+		ibtrs_srv_path_op_ended(path);
 	if (unlikely(next))
 		op_next(next, run);
 }

@@ -74,6 +74,13 @@ void ibtrs_srv_path_close(struct ibtrs_srv_path *path, const char *why)
 	queue_work(ibtrs_srv.wq, &path->close_work);	/* path and session may now be freed */
 }
 
+void ibtrs_srv_path_op_ended(struct ibtrs_srv_path *path)
+{
+	smp_mb();	/* the op's busy was cleared before; pairs with path_begin_waiting() */
+	if (READ_ONCE(path->waiting))
+		mod_delayed_work(ibtrs_srv.wq, &path->end_work, 0);
+}
+
 bool ibtrs_srv_path_connected(struct ibtrs_srv_path *path)
 {
 	if (!ibtrs_srv_path_change(path, IBTRS_SRV_PATH_CONNECTING, IBTRS_SRV_PATH_CONNECTED))

@@ -129,7 +129,12 @@ struct ibtrs_srv_path {
 	bool stopped;			/* nothing new is set up, executed or answered */
 	const char *why;		/* reason for the close, in words */
 	char said[IBTRS_WORDS_LEN];	/* INFO work: text of a refusal that names another client */
-	wait_queue_head_t idle;		/* woken by ops that end while the path is closing */
+	bool waiting;			/* only ops that have not ended hold it */
+	/* once it is waiting: runs when an op has ended, and for the watchdog; frees the path */
+	struct delayed_work end_work;
+	u32 busy_from;			/* end_work: all ops before this slot have ended */
+	unsigned long waits_since;	/* end_work: jiffies */
+	unsigned long told_at;		/* end_work: jiffies, last message of the watchdog */
 
 	struct ibtrs_srv_path_dir *dir;	/* sysfs.c */
 	struct ibtrs_hb hb ____cacheline_aligned_in_smp;
@@ -183,6 +188,8 @@ void ibtrs_srv_path_close(struct ibtrs_srv_path *path, const char *why);
  */
 bool ibtrs_srv_path_change(struct ibtrs_srv_path *path, enum ibtrs_srv_path_state from,
 			   enum ibtrs_srv_path_state to);
+/* RCU read section: an op of the path, which is not up, has ended. Any context. */
+void ibtrs_srv_path_op_ended(struct ibtrs_srv_path *path);
 /* A completion says @status. Closes the path, unless the request was only flushed. */
 void ibtrs_srv_path_broken(struct ibtrs_srv_path *path, enum ib_wc_status status);
 

@@ -3,8 +3,8 @@
  * The life of a path: connecting, connected, closing, sometimes lingering, closed (spec A.19).
  *
  * admit.c makes a path for the CONN_REQ of cid 0. Any code may end it, from any context, with
- * ibtrs_srv_path_close(), which only changes the state and queues the close work. Only the close
- * work takes things apart and frees the path.
+ * ibtrs_srv_path_close(), which only changes the state and queues the close work. Only that work,
+ * and the end work behind it, take things apart and free the path.
  *
  * Two kinds of code may post a send: code that sees CONNECTED inside an RCU read section (replies,
  * events), and the works that the close work stops before the drain (INFO work, heartbeat, timer).
@@ -18,8 +18,9 @@
  *  3. QPs are drained: no completion comes any more, so no request arrives; ops that wait for
  *     credit or for their slot are ended
  *  4. QPs, MRs, PD, then the CM ids are freed: the device can be removed, however long step 5 takes
- *  5. the close work waits, without a time limit, until the user has ended all its ops (law L10); a
- *     watchdog logs which path waits
+ *  5. the path waits, without a time limit, until the user has ended all its ops (law L10); no
+ *     worker does, since there may be many such paths: the end work runs when an op has ended, and
+ *     as a watchdog, which logs which path waits
  *  6. a grace period passes for code that has just ended an op; then chunks and ops are freed, and
  *     the session forgets the path
  * Until step 6 the path counts (law L6), and its client gets -EBUSY. But a disk that never answers
@@ -135,21 +136,24 @@ static void path_release_device(struct ibtrs_srv_path *path)
 	}
 }
 
-static void path_wait_for_ops(struct ibtrs_srv_path *path)
+static void path_begin_waiting(struct ibtrs_srv_path *path)
 {
-	unsigned long start = jiffies;
-	u32 from = 0;
+	path->waits_since = jiffies;
+	path->told_at = jiffies;
+	smp_store_mb(path->waiting, true);	/* pairs with ibtrs_srv_path_op_ended() */
+	queue_delayed_work(ibtrs_srv.wq, &path->end_work, 0);
+}
 
-	while (!wait_event_timeout(path->idle, !ibtrs_srv_op_any_busy(path, &from),
-				   PATH_WATCHDOG)) {
-		/* The path may have begun to linger during the wait. */
-		if (ibtrs_srv_path_state(path) == IBTRS_SRV_PATH_LINGERING)
-			ibtrs_srv_chunk_trim(path);
-		pr_warn_ratelimited("session %s: %s: closed since %u s, but the storage has not ended a request of slot %u: look at its disk\n",
-			ibtrs_srv_session_label(path->session), path->name,
-			jiffies_to_msecs(jiffies - start) / 1000, from);
-	}
-	synchronize_rcu();
+/* The op of slot @busy_from has not ended. */
+static void path_watchdog(struct ibtrs_srv_path *path)
+{
+	path->told_at = jiffies;
+	/* The path may have begun to linger meanwhile. */
+	if (ibtrs_srv_path_state(path) == IBTRS_SRV_PATH_LINGERING)
+		ibtrs_srv_chunk_trim(path);
+	pr_warn_ratelimited("session %s: %s: closed since %u s, but the storage has not ended a request of slot %u: look at its disk\n",
+		ibtrs_srv_session_label(path->session), path->name,
+		jiffies_to_msecs(jiffies - path->waits_since) / 1000, path->busy_from);
 }
 
 /* A path that lingers keeps that state to the end: it blocks nobody. */
@@ -169,7 +173,22 @@ static void path_close_work(struct work_struct *work)
 	path_drain(path);
 	path_release_device(path);
 	ibtrs_srv_session_look(path->session);
-	path_wait_for_ops(path);
+	path_begin_waiting(path);
+}
+
+static void path_end_work(struct work_struct *work)
+{
+	struct ibtrs_srv_path *path =
+		container_of(to_delayed_work(work), struct ibtrs_srv_path, end_work);
+
+	if (ibtrs_srv_op_any_busy(path, &path->busy_from)) {
+		if (time_after_eq(jiffies, path->told_at + PATH_WATCHDOG))
+			path_watchdog(path);
+		queue_delayed_work(ibtrs_srv.wq, &path->end_work, PATH_WATCHDOG);
+		return;
+	}
+	synchronize_rcu();		/* code that has just ended an op */
+	cancel_delayed_work(&path->end_work);	/* which that code has queued */
 	path_closed(path);
 	ibtrs_srv_op_free(path);
 	ibtrs_srv_chunk_put(path, true);
@@ -237,7 +256,7 @@ struct ibtrs_srv_path *ibtrs_srv_path_alloc(struct ibtrs_srv_session *session,
 	path->off_bits = ibtrs_imm_off_bits(p->queue_depth);
 	INIT_DELAYED_WORK(&path->timer, path_timer);
 	INIT_WORK(&path->close_work, path_close_work);
-	init_waitqueue_head(&path->idle);
+	INIT_DELAYED_WORK(&path->end_work, path_end_work);
 	ibtrs_hb_init(&path->hb, ibtrs_srv.quick_wq, path_hb_fail);
 	path->hb.fault = IBTRS_FAULT_SRV_HEARTBEAT;
 	path->hb.session = session->name;

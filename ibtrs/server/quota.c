@@ -18,7 +18,7 @@
 #include "ibtrs/server/name.h"
 #include "ibtrs/server/quota.h"
 
-#define QUOTA_ENDING		256	/* each has a close work that waits */
+#define QUOTA_ENDING		256	/* each has memory, and waits for a disk */
 #define QUOTA_HALF_OPEN_PART	8	/* 1/8 of the memory, when the parameter is 0 */
 
 static void quota_max(struct ibtrs_quota_max *max)

@@ -47,7 +47,8 @@ int ibtrs_srv_params_check(void);
  * @accepting: under @lock; false: all connection requests are refused
  * @gone: woken when a session has been removed from @sessions
  * @devs: for connections that only authenticate (knock.c): they belong to no session
- * @wq: ends of paths: they wait for disks, and there may be so many that no other work would run
+ * @wq: ends of paths: they may wait for a disk, and there may be so many that no other work would
+ *	run
  * @info_wq: INFO works, session looks and ends of knocks, which may take long, but end
  * @op_wq: requests that were parked: a device may make each of them wait again
  * @quick_wq: works that do not wait: timers, heartbeats

@@ -27,6 +27,8 @@ def run(t):
     t.ok(rc != 0 and "busy" in out, f"it can not be opened again before it has closed: {rc} {out}")
     t.below(time.monotonic() - t0, delay - 4, "seconds for all that")
     c.fails("map testdisk0 sessname=s2", "")
+    t.ok("path_close_work" not in s.sh("cat /proc/[0-9]*/stack 2> /dev/null || true"),
+         "no worker waits for the path's requests")
     s.sh(f"wait_for {int(delay) + 10} eval 'echo /dev > {P}/dev_search_path' 2> /dev/null",
          timeout=60)
     t.match(s.kernel_news(), "closed: dev_search_path is empty", "the server's log")
