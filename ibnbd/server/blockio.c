@@ -272,7 +272,7 @@ static void blockio_put_off(struct ibnbd_srv_io *io, bool full)
 	if (!e->later_busy) {
 		e->later_busy = true;
 		kobject_get(&e->kobj);
-		queue_work(ibnbd_srv_io_wq, &e->later_work);
+		queue_work(e->wq, &e->later_work);
 	}
 	spin_unlock_irqrestore(&e->later_lock, flags);
 }
@@ -371,7 +371,7 @@ static void blockio_end_piece(struct bio *bio)
 	if (err || io->done == io->msg.bytes)
 		ibnbd_srv_io_answered(io, err);
 	else
-		queue_work(ibnbd_srv_io_wq, &io->work);
+		queue_work(io->open->export->wq, &io->work);
 }
 
 static bool blockio_submit_piece(struct ibnbd_srv_io *io, bool may_wait)
@@ -411,7 +411,7 @@ static void blockio_start(struct ibnbd_srv_io *io, bool may_wait)
 	}
 	INIT_WORK(&io->work, blockio_work);
 	if (!blockio_submit_piece(io, may_wait))
-		queue_work(ibnbd_srv_io_wq, &io->work);
+		queue_work(io->open->export->wq, &io->work);
 }
 
 /* ---- what has to wait ---------------------------------------------------- */

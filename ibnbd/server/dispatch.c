@@ -19,7 +19,6 @@
 #include "ibnbd/logic/export.h"
 #include "ibnbd/server/dispatch.h"
 #include "ibnbd/server/io.h"
-#include "ibnbd/server/params.h"
 #include "ibnbd/server/msg.h"
 #include "ibnbd/server/session.h"
 
@@ -72,7 +71,7 @@ void ibnbd_srv_dispatch_queue(struct ibnbd_srv_session *s, struct ibtrs_srv_op *
 	if (!s->ctl_queued) {
 		s->ctl_queued = true;
 		ibnbd_srv_session_get(s);
-		queue_work(ibnbd_srv_ctl_wq, &s->ctl_work);
+		queue_work(s->wq, &s->ctl_work);
 	}
 	spin_unlock(&s->lock);
 }
@@ -107,7 +106,7 @@ void ibnbd_srv_dispatch_queue_open(struct ibnbd_srv_session *s, struct ibtrs_srv
 			continue;
 		o->busy = true;
 		ibnbd_srv_session_get(s);
-		queue_work(ibnbd_srv_open_wq, &o->work);
+		queue_work(s->wq, &o->work);
 		break;
 	}
 	spin_unlock(&s->lock);

@@ -73,14 +73,20 @@ static struct ibnbd_srv_export *export_find(const struct ibnbd_srv_open *open)
 	return NULL;
 }
 
-static void export_kobj_release(struct kobject *kobj)
+static void export_free_work(struct work_struct *work)
 {
-	struct ibnbd_srv_export *e = container_of(kobj, struct ibnbd_srv_export, kobj);
+	struct ibnbd_srv_export *e = container_of(work, struct ibnbd_srv_export, free_work);
 
 	if (e->wq)
 		destroy_workqueue(e->wq);
 	kfree_rcu(e, rcu);
 	ibnbd_srv_dirs_released();
+}
+
+/* The last reference may be put by a work of the export's own queue. */
+static void export_kobj_release(struct kobject *kobj)
+{
+	queue_work(ibnbd_srv_ctl_wq, &container_of(kobj, struct ibnbd_srv_export, kobj)->free_work);
 }
 
 static const_ktype struct kobj_type export_ktype = {
@@ -124,17 +130,16 @@ static struct ibnbd_srv_export *export_create(struct ibnbd_srv_open *open,
 	INIT_LIST_HEAD(&e->opens);
 	ibnbd_srv_blockio_init_export(e);
 	INIT_WORK(&e->doubt_work, export_doubt_work);
+	INIT_WORK(&e->free_work, export_free_work);
 	e->key = export_key_ptr(open);
 	e->is_file = !open->bdev;
 	e->copy = ibnbd_srv_default_copy();
 	e->identity = *id;
 	e->cache_id = *cache_id;
 	e->nsectors = ibnbd_srv_backing_nsectors(open);
-	if (e->is_file) {
-		e->wq = alloc_workqueue("ibnbd-file", WQ_UNBOUND, 0);
-		if (!e->wq)
-			goto out_put;
-	}
+	e->wq = alloc_workqueue("ibnbd-export", WQ_UNBOUND | (e->is_file ? 0 : WQ_MEM_RECLAIM), 0);
+	if (!e->wq)
+		goto out_put;
 	err = ibnbd_srv_dirs_add_export(e, open, &export_list);
 	if (err)
 		goto out_put;

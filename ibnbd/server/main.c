@@ -30,6 +30,7 @@
 #include "ibnbd/server/params.h"
 #include "ibnbd/server/session.h"
 #include "ibnbd/server/dirs.h"
+#include "ibnbd/server/judge.h"
 #include "ibnbd/server/sysfs.h"
 #include "ibnbd/server/writer_file.h"
 
@@ -40,9 +41,6 @@ MODULE_VERSION(IBNBD_VERSION);
 #define MAIN_CLOSE_WAIT	(2 * HZ)	/* nearly always enough for closing */
 
 struct workqueue_struct *ibnbd_srv_ctl_wq;
-/* for works that may wait for a disk for any time, and must not delay other works */
-struct workqueue_struct *ibnbd_srv_open_wq;
-struct workqueue_struct *ibnbd_srv_io_wq;
 
 static DEFINE_MUTEX(main_lock);
 static bool main_live;		/* under main_lock: between init and exit */
@@ -59,7 +57,7 @@ static const struct ibtrs_srv_ops main_ops = {
 	.auth		= ibnbd_srv_auth,
 	.name_allowed	= ibnbd_srv_session_name_allowed,
 	.session_up	= ibnbd_srv_session_up,
-	.peer_joins	= ibnbd_srv_session_peer_joins,
+	.peer_joins	= ibnbd_srv_judge_peer,
 	.session_lost	= ibnbd_srv_session_lost,
 	.session_down	= ibnbd_srv_session_down,
 	.request	= ibnbd_srv_msg_request,
@@ -168,13 +166,21 @@ static int __init main_start(void)
 	return main_follow_path(ibnbd_srv_search_path_is_set());
 }
 
-static void main_stop(void)
+static void main_stop_listening(void)
 {
 	guard(mutex)(&main_lock);
 	if (main_listening)
 		ibtrs_srv_close();
 	main_listening = false;
 	main_live = false;
+}
+
+/* Waits until every backing store is closed. */
+static void main_stop(void)
+{
+	main_stop_listening();
+	ibnbd_srv_dirs_wait_released();
+	ibnbd_srv_session_wait_freed();
 }
 
 static int __init ibnbd_srv_init(void)
@@ -191,15 +197,9 @@ static int __init ibnbd_srv_init(void)
 	ibnbd_srv_ctl_wq = alloc_workqueue("ibnbd-server-ctl", WQ_UNBOUND, 0);
 	if (!ibnbd_srv_ctl_wq)
 		goto out_bounce;
-	ibnbd_srv_open_wq = alloc_workqueue("ibnbd-server-open", WQ_UNBOUND, WQ_MAX_ACTIVE);
-	if (!ibnbd_srv_open_wq)
-		goto out_ctl_wq;
-	ibnbd_srv_io_wq = alloc_workqueue("ibnbd-server-io", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
-	if (!ibnbd_srv_io_wq)
-		goto out_open_wq;
 	err = ibnbd_srv_sysfs_init();
 	if (err)
-		goto out_io_wq;
+		goto out_ctl_wq;
 	err = main_start();
 	if (err)
 		goto out_stop;
@@ -210,10 +210,6 @@ static int __init ibnbd_srv_init(void)
 out_stop:
 	main_stop();
 	ibnbd_srv_sysfs_exit();
-out_io_wq:
-	destroy_workqueue(ibnbd_srv_io_wq);
-out_open_wq:
-	destroy_workqueue(ibnbd_srv_open_wq);
 out_ctl_wq:
 	destroy_workqueue(ibnbd_srv_ctl_wq);
 out_bounce:
@@ -232,10 +228,7 @@ out_allow:
 static void __exit ibnbd_srv_exit(void)
 {
 	main_stop();
-	ibnbd_srv_dirs_wait_released();
-	destroy_workqueue(ibnbd_srv_open_wq);
 	destroy_workqueue(ibnbd_srv_ctl_wq);
-	destroy_workqueue(ibnbd_srv_io_wq);
 	synchronize_rcu();
 	rcu_barrier();
 	ibnbd_srv_export_exit();

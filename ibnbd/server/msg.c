@@ -16,6 +16,7 @@
 #include <linux/ratelimit.h>
 #include "ibnbd/server/blockio.h"
 #include "ibnbd/server/fileio.h"
+#include "ibnbd/server/judge.h"
 #include "ibnbd/server/msg.h"
 #include "ibnbd/server/open.h"
 #include "ibnbd/server/policy.h"
@@ -138,7 +139,7 @@ static struct ibnbd_srv_open *msg_open_new(struct ibnbd_srv_session *s, const st
 	err = ibnbd_srv_session_publish(s, open);
 	if (!err) {
 		/* Check again: the policy or the client's addresses may have changed. */
-		if (ibnbd_srv_export_call(open, ibnbd_srv_session_judge))
+		if (ibnbd_srv_export_call(open, ibnbd_srv_judge_open))
 			return open;
 		percpu_ref_put(&open->ref);
 		*why = "the server's policy has changed meanwhile, and does not allow it any more";
@@ -159,7 +160,7 @@ static struct ibnbd_srv_open *msg_open_get(struct ibnbd_srv_session *s, struct i
 	int err;
 
 	/* Before the name is looked up: a client that is denied a disk learns nothing about it. */
-	ibnbd_srv_policy_of(s->ibtrs, s->name, m->name, &v);
+	ibnbd_srv_policy_of(s, m->name, &v);
 	err = ibnbd_policy_open(&v, m->access, why);
 	if (err)
 		return ERR_PTR(err);

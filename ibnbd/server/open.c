@@ -9,9 +9,9 @@
  */
 #include <linux/slab.h>
 #include <ibtrs/admin.h>
+#include "ibnbd/server/client.h"
 #include "ibnbd/server/dirs.h"
 #include "ibnbd/server/open.h"
-#include "ibnbd/server/params.h"
 #include "ibnbd/server/session.h"
 #include "ibnbd/server/sysfs.h"
 
@@ -44,7 +44,7 @@ static void open_drained(struct percpu_ref *ref)
 {
 	struct ibnbd_srv_open *open = container_of(ref, struct ibnbd_srv_open, ref);
 
-	queue_work(ibnbd_srv_ctl_wq, &open->release_work);
+	queue_work(open->session->wq, &open->release_work);
 }
 
 /**
@@ -107,7 +107,7 @@ void ibnbd_srv_open_lose(struct ibnbd_srv_open *open, const char *why)
 /* Something of the disk has changed: its client hears what when it repeats OPEN. Any context. */
 void ibnbd_srv_open_tell(struct ibnbd_srv_open *open)
 {
-	ibtrs_srv_session_event(open->session->ibtrs, IBNBD_SRV_EVENT_RESIZED, open->id);
+	ibnbd_srv_client_tell(open->session, IBNBD_SRV_EVENT_RESIZED, open->id);
 }
 
 /**

@@ -8,12 +8,10 @@
 #define IBNBD_SRV_MAX_MAPS	65536u
 
 /*
- * Made by main.c. ctl: messages and closing, sleeps; open: OPENs, waits for disks; neither is
- * needed to free memory. io: I/O that waits for private pages or for a device.
+ * Made by main.c: works that sleep, and wait for no disk. Those that do are in the queue of their
+ * session or export.
  */
 extern struct workqueue_struct *ibnbd_srv_ctl_wq;
-extern struct workqueue_struct *ibnbd_srv_open_wq;
-extern struct workqueue_struct *ibnbd_srv_io_wq;
 
 char *ibnbd_srv_search_path(void);
 bool ibnbd_srv_session_allowed(const struct ibtrs_origin *from, const char *name);

@@ -5,6 +5,7 @@
  *
  * Called by: export.c, under its lock.
  */
+#include "ibnbd/server/client.h"
 #include "ibnbd/server/place.h"
 #include "ibnbd/server/session.h"
 
@@ -49,7 +50,7 @@ static bool place_writer_is_away(const struct ibnbd_srv_export *e)
 
 	list_for_each_entry(other, &e->opens, link)
 		if (ibnbd_access_writes(other->access) &&
-		    !ibtrs_srv_session_connected(other->session->ibtrs))
+		    !ibnbd_srv_client_connected(other->session))
 			return true;
 	return false;
 }
@@ -80,9 +81,9 @@ int ibnbd_srv_place_ask(const struct ibnbd_srv_export *e, const struct ibnbd_srv
 static const struct ibnbd_srv_open *place_last_of(const struct ibnbd_srv_open *gone,
 						   const struct ibnbd_srv_open *stays)
 {
-	bool away = !ibtrs_srv_session_connected(stays->session->ibtrs);
+	bool away = !ibnbd_srv_client_connected(stays->session);
 
-	return away && ibtrs_srv_session_connected(gone->session->ibtrs) ? gone : stays;
+	return away && ibnbd_srv_client_connected(gone->session) ? gone : stays;
 }
 
 const struct ibnbd_srv_open *ibnbd_srv_place_last(const struct ibnbd_srv_export *e,

@@ -8,6 +8,7 @@
  * policy_file.c loads the policy. It is read under RCU, from any context.
  */
 #include "ibnbd/server/policy.h"
+#include "ibnbd/server/session.h"
 
 struct ibnbd_srv_policy __rcu *ibnbd_srv_policy;
 
@@ -33,22 +34,21 @@ static void policy_ask(void *arg, const struct ibtrs_origin *from)
 	q->answered = true;
 }
 
-static void policy_answer(struct ibtrs_srv_session *ibtrs, const char *session,
-			  const struct ibtrs_origin *from, const char *name,
-			  struct ibnbd_policy_verdict *v)
+/* A client that is gone gets the answer of no policy: all that it had open is being closed. */
+static void policy_answer(const struct ibnbd_srv_session *s, const struct ibtrs_origin *from,
+			  const char *name, struct ibnbd_policy_verdict *v)
 {
-	struct policy_question q = {
-		.who = { .key = ibtrs_srv_peer_key(ibtrs), .session = session },
-		.name = name,
-		.v = v,
-	};
+	struct policy_question q = { .who.session = s->name, .name = name, .v = v };
+	struct ibtrs_srv_session *ibtrs;
 	struct ibnbd_srv_policy *p;
 
 	*v = (struct ibnbd_policy_verdict){ .may = IBNBD_POLICY_UNSAID };
 	rcu_read_lock();
+	ibtrs = rcu_dereference(s->ibtrs);
 	p = rcu_dereference(ibnbd_srv_policy);
-	if (p) {
+	if (ibtrs && p) {
 		q.rules = &p->rules;
+		q.who.key = ibtrs_srv_peer_key(ibtrs);
 		if (from)
 			policy_ask(&q, from);
 		else
@@ -59,32 +59,29 @@ static void policy_answer(struct ibtrs_srv_session *ibtrs, const char *session,
 
 /**
  * ibnbd_srv_policy_of() - what may a client do with an export, from all addresses that it has?
- * @ibtrs: its transport session
- * @session: its name
+ * @s: its session
  * @name: of the export, as OPEN has it
  * @v: the answer
  *
  * Any context.
  */
-void ibnbd_srv_policy_of(struct ibtrs_srv_session *ibtrs, const char *session, const char *name,
+void ibnbd_srv_policy_of(const struct ibnbd_srv_session *s, const char *name,
 			 struct ibnbd_policy_verdict *v)
 {
-	policy_answer(ibtrs, session, NULL, name, v);
+	policy_answer(s, NULL, name, v);
 }
 
 /**
  * ibnbd_srv_policy_from() - what may a client do with an export, from one address?
- * @ibtrs: its transport session
- * @session: its name
+ * @s: its session
  * @from: the address, and the GID
  * @name: of the export, as OPEN has it
  * @v: the answer
  *
  * Any context.
  */
-void ibnbd_srv_policy_from(struct ibtrs_srv_session *ibtrs, const char *session,
-			   const struct ibtrs_origin *from, const char *name,
-			   struct ibnbd_policy_verdict *v)
+void ibnbd_srv_policy_from(const struct ibnbd_srv_session *s, const struct ibtrs_origin *from,
+			   const char *name, struct ibnbd_policy_verdict *v)
 {
-	policy_answer(ibtrs, session, from, name, v);
+	policy_answer(s, from, name, v);
 }

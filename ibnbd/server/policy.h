@@ -7,6 +7,8 @@
 #include <ibtrs/srv.h>
 #include "ibnbd/logic/policy.h"
 
+struct ibnbd_srv_session;
+
 /* A policy, and the text that it was parsed from. */
 struct ibnbd_srv_policy {
 	struct ibnbd_policy_rules rules;
@@ -17,10 +19,9 @@ struct ibnbd_srv_policy {
 /* To be read under RCU, or under the lock of policy_file.c; NULL: there is none. */
 extern struct ibnbd_srv_policy __rcu *ibnbd_srv_policy;
 
-void ibnbd_srv_policy_of(struct ibtrs_srv_session *ibtrs, const char *session, const char *name,
+void ibnbd_srv_policy_of(const struct ibnbd_srv_session *s, const char *name,
 			 struct ibnbd_policy_verdict *v);
-void ibnbd_srv_policy_from(struct ibtrs_srv_session *ibtrs, const char *session,
-			   const struct ibtrs_origin *from, const char *name,
-			   struct ibnbd_policy_verdict *v);
+void ibnbd_srv_policy_from(const struct ibnbd_srv_session *s, const struct ibtrs_origin *from,
+			   const char *name, struct ibnbd_policy_verdict *v);
 
 #endif

@@ -27,9 +27,9 @@
 #include <linux/mutex.h>
 #include <ibtrs/admin.h>
 #include "ibnbd/server/export.h"
+#include "ibnbd/server/judge.h"
 #include "ibnbd/server/policy.h"
 #include "ibnbd/server/policy_file.h"
-#include "ibnbd/server/session.h"
 
 #define POLICY_FILE_END	"\nend\n"
 #define POLICY_FILE_MAX	(IBNBD_POLICY_TEXT + sizeof(POLICY_FILE_END))
@@ -79,7 +79,7 @@ static void policy_file_change(struct ibnbd_srv_policy *p)
 
 static void policy_file_judge(struct ibnbd_srv_open *open)
 {
-	ibnbd_srv_session_judge(open);
+	ibnbd_srv_judge_open(open);
 }
 
 static bool policy_file_complete(void)

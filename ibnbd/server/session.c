@@ -15,23 +15,51 @@
  * device.
  *
  * References: the table holds one on each open (its kobject). Each open, ibtrs (until session_down)
- * and each queued work of dispatch.c hold one on the session (kref). So session_down waits until
- * the table is empty, but never flushes a work.
+ * and each queued work of dispatch.c hold one on the session (kref). So a session can outlive its
+ * client: session_down() waits until all opens are released, but a disk may take any time for that,
+ * and after SESSION_DOWN the client may come back for its other disks.
+ *
+ * Messages are served, and opens are released, in the session's own workqueue: what waits for a
+ * disk there holds up no other client.
  */
 #include <linux/log2.h>
 #include "ibnbd/logic/export.h"
+#include "ibnbd/server/client.h"
 #include "ibnbd/server/io.h"
 #include "ibnbd/server/open.h"
 #include "ibnbd/server/params.h"
 #include "ibnbd/server/place.h"
-#include "ibnbd/server/policy.h"
 #include "ibnbd/server/refuse.h"
 #include "ibnbd/server/session.h"
 #include "ibnbd/server/trace.h"
 
+/* As long as ibtrs waits for a request that keeps a client out. */
+#define SESSION_DOWN	(30 * HZ)
+
+static atomic_t session_nr;		/* not freed yet */
+
+static void session_free_work(struct work_struct *work)
+{
+	struct ibnbd_srv_session *s = container_of(work, struct ibnbd_srv_session, free_work);
+
+	destroy_workqueue(s->wq);
+	kvfree(s);
+	if (atomic_dec_and_test(&session_nr))
+		wake_up_var(&session_nr);
+}
+
+/* The last reference may be put by a work of the session itself. */
 void ibnbd_srv_session_free(struct kref *kref)
 {
-	kvfree(container_of(kref, struct ibnbd_srv_session, kref));
+	struct ibnbd_srv_session *s = container_of(kref, struct ibnbd_srv_session, kref);
+
+	queue_work(ibnbd_srv_ctl_wq, &s->free_work);
+}
+
+/* Called when ibtrs has no session, and no open is left. */
+void ibnbd_srv_session_wait_freed(void)
+{
+	wait_var_event(&session_nr, !atomic_read(&session_nr));
 }
 
 /* ---- the table ----------------------------------------------------------- */
@@ -75,6 +103,19 @@ struct ibnbd_srv_open *ibnbd_srv_session_find(struct ibnbd_srv_session *s, const
 	}
 	spin_unlock(&s->lock);
 	return found;
+}
+
+/* The live open in this slot of the table, pinned by its I/O reference; or NULL. */
+struct ibnbd_srv_open *ibnbd_srv_session_live(struct ibnbd_srv_session *s, u32 slot)
+{
+	struct ibnbd_srv_open *open;
+
+	spin_lock(&s->lock);
+	open = session_slot(s, slot);
+	if (open && (open->state != IBNBD_SRV_OPEN_LIVE || !percpu_ref_tryget_live(&open->ref)))
+		open = NULL;
+	spin_unlock(&s->lock);
+	return open;
 }
 
 /*
@@ -130,6 +171,11 @@ static void session_unpublish(struct ibnbd_srv_session *s, struct ibnbd_srv_open
 
 /* ---- opens: end of life -------------------------------------------------- */
 
+static bool session_is_down(struct ibnbd_srv_session *s)
+{
+	return !rcu_access_pointer(s->ibtrs);
+}
+
 /* Returns the CLOSE to be answered, if one waits. *gone: the entry left the table. */
 static struct ibtrs_srv_op *open_released(struct ibnbd_srv_open *open, bool *gone)
 {
@@ -140,7 +186,7 @@ static struct ibtrs_srv_op *open_released(struct ibnbd_srv_open *open, bool *gon
 	op = open->close_op;
 	open->close_op = NULL;
 	open->state = IBNBD_SRV_OPEN_RELEASED;
-	*gone = open->given_up || open->lost || s->down;
+	*gone = open->given_up || open->lost || session_is_down(s);
 	if (*gone)
 		session_unpublish(s, open);
 	spin_unlock(&s->lock);
@@ -273,95 +319,8 @@ int ibnbd_srv_session_force_close(struct ibnbd_srv_open *open)
 	if (!session_revoke(s, open))
 		return 0;
 	pr_info("session %s: %s closed by force\n", s->name, open->name);
-	ibtrs_srv_session_event(s->ibtrs, IBNBD_SRV_EVENT_REVOKED, open->id);
+	ibnbd_srv_client_tell(s, IBNBD_SRV_EVENT_REVOKED, open->id);
 	return wait_for_completion_killable(&open->drained) ? -EINTR : 0;
-}
-
-/* ---- the policy ---------------------------------------------------------- */
-
-/**
- * ibnbd_srv_session_judge() - close a mapping that the policy does not allow any more
- * @open: in its session's table, or not yet
- *
- * Under the export lock. A second writer that only the word migration let in is closed when that
- * word is gone and the first writer is still there. The client is told, I/O that is under way ends
- * normally, and nobody waits for it. The opener calls this after it has put the mapping in the
- * table; a change of the policy calls this for all opens after the new policy is in force. So at
- * least one of these calls sees both.
- *
- * Return: true: the policy allows the mapping.
- */
-bool ibnbd_srv_session_judge(struct ibnbd_srv_open *open)
-{
-	struct ibnbd_srv_session *s = open->session;
-	struct ibnbd_policy_verdict v;
-	const char *why;
-	bool closed;
-
-	ibnbd_srv_policy_of(s->ibtrs, s->name, open->name, &v);
-	if (!ibnbd_policy_open(&v, open->access, &why) &&
-	    (v.may == IBNBD_POLICY_MIGRATION || !ibnbd_srv_place_is_beside(open)))
-		return true;
-	spin_lock(&s->lock);
-	closed = ibnbd_srv_open_kill(open);
-	open->lost |= closed;
-	spin_unlock(&s->lock);
-	if (!closed)
-		return false;
-	if (v.line)
-		pr_warn("session %s: %s is closed: line %u of the policy says %s\n", s->name,
-			open->name, v.line, ibnbd_policy_may_names[v.may]);
-	else
-		pr_warn("session %s: %s is closed: the policy does not say migration any more\n",
-			s->name, open->name);
-	ibtrs_srv_session_event(s->ibtrs, IBNBD_SRV_EVENT_REVOKED, open->id);
-	return false;
-}
-
-/* The live open of this slot, pinned by its I/O reference; or NULL. */
-static struct ibnbd_srv_open *session_live(struct ibnbd_srv_session *s, u32 slot)
-{
-	struct ibnbd_srv_open *open;
-
-	spin_lock(&s->lock);
-	open = session_slot(s, slot);
-	if (open && (open->state != IBNBD_SRV_OPEN_LIVE || !percpu_ref_tryget_live(&open->ref)))
-		open = NULL;
-	spin_unlock(&s->lock);
-	return open;
-}
-
-/**
- * ibnbd_srv_session_peer_joins() - may a path from this address join? (struct ibtrs_srv_ops)
- * @priv: the session
- * @from: the address, and the GID
- * @why: of a refusal
- *
- * Not if the policy denies a client at this address something that the session has open. Else a
- * machine that only knows the session's uuid could use it.
- *
- * Return: 0 or -EACCES.
- */
-int ibnbd_srv_session_peer_joins(void *priv, const struct ibtrs_origin *from, const char **why)
-{
-	struct ibnbd_srv_session *s = priv;
-	struct ibnbd_policy_verdict v;
-	struct ibnbd_srv_open *open;
-	const char *ignored;
-	int err = 0;
-	u32 slot;
-
-	for (slot = 0; slot <= s->mask && !err; slot++) {
-		open = session_live(s, slot);
-		if (!open)
-			continue;
-		ibnbd_srv_policy_from(s->ibtrs, s->name, from, open->name, &v);
-		err = ibnbd_policy_open(&v, open->access, &ignored);
-		percpu_ref_put(&open->ref);
-	}
-	if (err)
-		*why = "the server's policy allows less from this address than the session has open; see policy.conf there";
-	return err;
 }
 
 /* ---- sessions ------------------------------------------------------------ */
@@ -402,7 +361,14 @@ int ibnbd_srv_session_up(struct ibtrs_srv_session *ibtrs, const char *name,
 	s = kvzalloc(struct_size(s, table, slots), GFP_KERNEL);
 	if (!s)
 		return -ENOMEM;
-	s->ibtrs = ibtrs;
+	/* the kernel cuts the names of workqueues */
+	s->wq = alloc_workqueue("ibnbd-srv-%.13s", WQ_UNBOUND, WQ_MAX_ACTIVE, name);
+	if (!s->wq) {
+		kvfree(s);
+		return -ENOMEM;
+	}
+	atomic_inc(&session_nr);
+	RCU_INIT_POINTER(s->ibtrs, ibtrs);
 	s->mask = slots - 1;
 	s->max_maps = max;
 	s->next_id = get_random_u32();
@@ -417,6 +383,7 @@ int ibnbd_srv_session_up(struct ibtrs_srv_session *ibtrs, const char *name,
 		o->session = s;
 		INIT_WORK(&o->work, ibnbd_srv_dispatch_opener_work);
 	}
+	INIT_WORK(&s->free_work, session_free_work);
 	init_waitqueue_head(&s->empty);
 	*priv = s;
 	return 0;
@@ -458,7 +425,6 @@ static struct ibnbd_srv_open *session_sweep(struct ibnbd_srv_session *s, u32 slo
 	struct ibnbd_srv_open *open, *gone = NULL;
 
 	spin_lock(&s->lock);
-	s->down = true;
 	s->left_open |= session_left_open(s, slot);
 	open = session_slot(s, slot);
 	if (open && open->state == IBNBD_SRV_OPEN_RELEASED) {
@@ -483,10 +449,10 @@ static bool session_is_empty(struct ibnbd_srv_session *s)
 
 /**
  * ibnbd_srv_session_down() - a client is gone (struct ibtrs_srv_ops): close what it had open
- * @ibtrs: its transport session
+ * @ibtrs: its transport session, which is freed a grace period after this has returned
  * @priv: the session
  *
- * No op is running. Waits for the backing stores to be closed.
+ * No op is running. Waits until the backing stores are closed, for SESSION_DOWN at most.
  *
  * Return: true if the client had not closed all its opens: it may come back.
  */
@@ -496,13 +462,16 @@ bool ibnbd_srv_session_down(struct ibtrs_srv_session *ibtrs, void *priv)
 	bool left_open;
 	u32 slot;
 
+	spin_lock(&s->lock);
+	RCU_INIT_POINTER(s->ibtrs, NULL);
+	spin_unlock(&s->lock);
 	for (slot = 0; slot <= s->mask; slot++) {
 		struct ibnbd_srv_open *open = session_sweep(s, slot);
 
 		if (open)
 			ibnbd_srv_open_put(open);
 	}
-	wait_event(s->empty, session_is_empty(s));
+	wait_event_timeout(s->empty, session_is_empty(s), SESSION_DOWN);
 	left_open = s->left_open;
 	ibnbd_srv_session_put(s);
 	return left_open;

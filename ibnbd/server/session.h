@@ -14,12 +14,15 @@
 
 /**
  * struct ibnbd_srv_session - a client
+ * @ibtrs: the client's; NULL: no path and no op is left, nothing new comes. Written under @lock,
+ *	readers RCU
+ * @wq: for its messages, and for the releases of its opens
  * @table: opens by the low bits of their id
- * @down: no path and no op is left; nothing new comes
  */
 struct ibnbd_srv_session {
 	/* set before publish */
-	struct ibtrs_srv_session *ibtrs;
+	struct ibtrs_srv_session __rcu *ibtrs;
+	struct workqueue_struct *wq;
 	uuid_t uuid;			/* the client's, the same over reconnects */
 	u32 mask;
 	u32 max_maps;
@@ -32,13 +35,13 @@ struct ibnbd_srv_session {
 	spinlock_t lock;		/* table, states of opens, ctl_*, open* */
 	u32 next_id;
 	u32 nr;				/* entries of the table */
-	bool down;
 	bool left_open;			/* the client left without closing its opens */
 	bool ctl_queued;
 	struct list_head ctl_ops;
 	struct work_struct ctl_work;
 	struct list_head open_ops;
 	struct ibnbd_srv_opener openers[IBNBD_SRV_OPENERS];
+	struct work_struct free_work;
 	wait_queue_head_t empty;
 	char name[IBNBD_NAME_LEN];
 	struct ibnbd_srv_open __rcu *table[];
@@ -50,7 +53,9 @@ bool ibnbd_srv_session_name_allowed(const struct ibtrs_origin *from, const char 
 void ibnbd_srv_session_lost(void *priv);
 bool ibnbd_srv_session_down(struct ibtrs_srv_session *ibtrs, void *priv);
 void ibnbd_srv_session_free(struct kref *kref);
+void ibnbd_srv_session_wait_freed(void);
 struct ibnbd_srv_open *ibnbd_srv_session_find(struct ibnbd_srv_session *s, const char *name);
+struct ibnbd_srv_open *ibnbd_srv_session_live(struct ibnbd_srv_session *s, u32 slot);
 bool ibnbd_srv_session_full(struct ibnbd_srv_session *s);
 int ibnbd_srv_session_publish(struct ibnbd_srv_session *s, struct ibnbd_srv_open *open);
 void ibnbd_srv_session_close(struct ibnbd_srv_session *s, u32 id, struct ibtrs_srv_op *op,
@@ -58,8 +63,6 @@ void ibnbd_srv_session_close(struct ibnbd_srv_session *s, u32 id, struct ibtrs_s
 bool ibnbd_srv_session_given_up(void *priv, u32 group);
 void ibnbd_srv_session_give_up(void *priv, u32 group);
 int ibnbd_srv_session_force_close(struct ibnbd_srv_open *open);
-bool ibnbd_srv_session_judge(struct ibnbd_srv_open *open);
-int ibnbd_srv_session_peer_joins(void *priv, const struct ibtrs_origin *from, const char **why);
 /* What runs when the last I/O of an open has ended. */
 void ibnbd_srv_session_release_work(struct work_struct *work);
 
@@ -68,7 +71,7 @@ static inline void ibnbd_srv_session_get(struct ibnbd_srv_session *s)
 	kref_get(&s->kref);
 }
 
-/* Process context: the memory may be vmalloc's. */
+/* Any context. */
 static inline void ibnbd_srv_session_put(struct ibnbd_srv_session *s)
 {
 	kref_put(&s->kref, ibnbd_srv_session_free);
