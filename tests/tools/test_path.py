@@ -79,6 +79,24 @@ def server_close(w):
 
 
 @test
+def two_sessions_of_one_name(w):
+    """Of two keys: the second one is clt1#2, there and below an export, and has a disk of its own;
+    what clt2 has open twice is clt2's."""
+    w.server()
+    opens, srv = (w.sys / "class" / d for d in (
+        "ibnbd-server/ctl/devices/sdb/sessions", "ibtrs-server"))
+    shutil.copytree(srv / "clt1", srv / "clt1#2")
+    shutil.copytree(opens / "clt1", opens / "clt1#2")
+    shutil.copytree(opens / "clt2", opens / "clt2#2")
+    eq({x["name"]: x["nr_devices"] for x in w.json("session", "list")["sessions"]},
+       {"clt1": 2, "clt1#2": 1, "clt2": 2})
+    w.run("server", "disconnect", "clt1#2")
+    w.run("server", "close", "sdb", "clt1#2", "--force")
+    eq(w.log(), ["class/ibtrs-server/clt1#2/paths/ip:10.0.0.1@ip:10.0.0.2/disconnect 1",
+                 "class/ibnbd-server/ctl/devices/sdb/sessions/clt1#2/force_close 1"])
+
+
+@test
 def server_without_the_driver(w):
     has(w.run("server", "close", "sdb", want=8).err, "not loaded",
         "systemctl enable --now ibnbd-server")

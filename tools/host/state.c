@@ -290,6 +290,27 @@ static void state_read_export(struct state_export *e, const char *ctl, const cha
 	free(sessions);
 }
 
+/*
+ * The client's session that the directory of an open is called after: of this very name, else of
+ * the name without `#2`, which a second open of one session has.
+ */
+static struct state_session *state_opener(struct state *s, const char *open)
+{
+	const char *number = strrchr(open, '#');
+	size_t len = number ? (size_t)(number - open) : strlen(open), k;
+	struct state_session *found = NULL;
+
+	for (k = 0; k < s->nr_srv_sessions; k++) {
+		struct state_session *sess = &s->srv_sessions[k];
+
+		if (!strcmp(sess->name, open))
+			return sess;
+		if (strlen(sess->name) == len && !strncmp(sess->name, open, len))
+			found = sess;
+	}
+	return found;
+}
+
 static void state_read_exports(struct state *s)
 {
 	char *ctl = sysfs_path(STATE_SERVER), *devices = say_fmt("%s/devices", ctl);
@@ -302,12 +323,10 @@ static void state_read_exports(struct state *s)
 
 		state_read_export(e, ctl, names[i]);
 		for (j = 0; j < (size_t)e->nr_opens; j++) {
-			size_t k, len = strcspn(e->opens[j].session, "#");
+			struct state_session *sess = state_opener(s, e->opens[j].session);
 
-			for (k = 0; k < s->nr_srv_sessions; k++)
-				if (strlen(s->srv_sessions[k].name) == len &&
-				    !strncmp(s->srv_sessions[k].name, e->opens[j].session, len))
-					s->srv_sessions[k].nr_devices++;
+			if (sess)
+				sess->nr_devices++;
 		}
 	}
 	sysfs_list_free(names);
