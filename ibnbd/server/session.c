@@ -373,7 +373,7 @@ int ibnbd_srv_session_up(struct ibtrs_srv_session *ibtrs, const char *name,
 	s->max_maps = max;
 	s->next_id = get_random_u32();
 	strscpy(s->name, name, sizeof(s->name));
-	import_uuid(&s->uuid, ibtrs_srv_session_uuid(ibtrs));
+	import_uuid(&s->uuid, ibtrs_srv_peer_identity(ibtrs));
 	kref_init(&s->kref);
 	spin_lock_init(&s->lock);
 	INIT_LIST_HEAD(&s->ctl_ops);

@@ -45,6 +45,7 @@ EXPORT_SYMBOL_GPL(ibtrs_auth_req_sign);
 EXPORT_SYMBOL_GPL(ibtrs_auth_req_good);
 EXPORT_SYMBOL_GPL(ibtrs_auth_rsp_sign);
 EXPORT_SYMBOL_GPL(ibtrs_auth_rsp_good);
+EXPORT_SYMBOL_GPL(ibtrs_auth_identity);
 EXPORT_SYMBOL_GPL(ibtrs_auth_req_is);
 EXPORT_SYMBOL_GPL(ibtrs_auth_req_encode);
 EXPORT_SYMBOL_GPL(ibtrs_auth_req_decode);

@@ -28,6 +28,8 @@
 #define AUTH_LABEL_REQ		"ibtrs auth 1 conn"
 #define AUTH_LABEL_RSP		"ibtrs auth 1 answer"
 #define AUTH_LABEL_MAX		20
+#define AUTH_LABEL_IDENTITY	"ibtrs identity"
+#define AUTH_IDENTITY_KEYED	0x80	/* in byte 6; no uuid of RFC 4122 has this bit */
 #define AUTH_REQ_FROM		2	/* the CM overwrites the bytes before this offset */
 
 static_assert(sizeof(AUTH_LABEL_SESSION) - 1 == AUTH_LABEL_MAX, "the longest label");
@@ -394,4 +396,43 @@ bool ibtrs_auth_rsp_good(const struct ibtrs_auth_ops *ops, const u8 *ks, const v
 	return !auth_rsp_mac(ops, ks, req, rsp, mac) &&
 	       !ops->differ(mac, (const u8 *)rsp + offsetof(struct ibtrs_wire_conn_rsp, mac),
 			    IBTRS_RSP_MAC_LEN);
+}
+
+/* ---- each session ------------------------------------------------------- */
+
+/**
+ * ibtrs_auth_identity() - which client is it?
+ * @ops: functions of the caller
+ * @uuid: of its session
+ * @key: name of the key that it has proved; empty: none
+ * @identity: result, %IBTRS_UUID_LEN bytes
+ *
+ * A client without a key is its uuid. With a key it is a hash of uuid and name of the key, so two
+ * clients with one uuid and different keys are not the same one. One bit says whether there is a
+ * key: a client without one may choose any uuid, but never gets the identity of one with a key.
+ *
+ * Return: 0, or an errno of the HMAC.
+ */
+int ibtrs_auth_identity(const struct ibtrs_auth_ops *ops, const u8 *uuid, const char *key,
+			u8 *identity)
+{
+	static const u8 none[IBTRS_KEY_LEN];
+	const size_t l = sizeof(AUTH_LABEL_IDENTITY) - 1;
+	u8 text[sizeof(AUTH_LABEL_IDENTITY) - 1 + IBTRS_UUID_LEN + IBTRS_KEY_NAME_LEN] = {};
+	u8 mac[IBTRS_MAC_LEN];
+	int err;
+
+	memcpy(identity, uuid, IBTRS_UUID_LEN);
+	identity[6] &= ~AUTH_IDENTITY_KEYED;
+	if (!key[0])
+		return 0;
+	memcpy(text, AUTH_LABEL_IDENTITY, l);
+	memcpy(text + l, uuid, IBTRS_UUID_LEN);
+	memcpy(text + l + IBTRS_UUID_LEN, key, strlen(key));
+	err = ops->hmac(none, text, sizeof(text), mac);
+	if (err)
+		return err;
+	memcpy(identity, mac, IBTRS_UUID_LEN);
+	identity[6] |= AUTH_IDENTITY_KEYED;
+	return 0;
 }

@@ -93,4 +93,8 @@ int ibtrs_auth_rsp_sign(const struct ibtrs_auth_ops *ops, const u8 *ks, const vo
 bool ibtrs_auth_rsp_good(const struct ibtrs_auth_ops *ops, const u8 *ks, const void *req,
 			 const void *rsp);
 
+/* Which client it is. Errors are those of ops->hmac. */
+int ibtrs_auth_identity(const struct ibtrs_auth_ops *ops, const u8 *uuid, const char *key,
+			u8 *identity);
+
 #endif

@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What is known of the client of a session: the key that it has, and the addresses that it comes
- * from.
+ * What is known of the client of a session: which client it is, the key that it has, and the
+ * addresses that it comes from.
  */
 #include <linux/export.h>
 #include <linux/rculist.h>
 #include "ibtrs/server/session.h"
+
+const u8 *ibtrs_srv_peer_identity(const struct ibtrs_srv_session *s)
+{
+	return s->identity;
+}
+EXPORT_SYMBOL_GPL(ibtrs_srv_peer_identity);
 
 const char *ibtrs_srv_peer_key(const struct ibtrs_srv_session *s)
 {

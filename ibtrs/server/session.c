@@ -27,6 +27,7 @@
 #include <linux/random.h>
 #include <linux/rculist.h>
 #include <linux/slab.h>
+#include "ibtrs/core/key.h"
 #include "ibtrs/proto/imm.h"
 #include "ibtrs/server/name.h"
 #include "ibtrs/server/op.h"
@@ -55,12 +56,19 @@ struct ibtrs_srv_session *ibtrs_srv_session_create(const u8 *uuid, const struct 
 						   const char *key, const char **why)
 {
 	struct ibtrs_srv_session *s;
+	int err;
 
 	lockdep_assert_held(&ibtrs_srv.lock);
 	s = kzalloc(sizeof(*s), GFP_KERNEL);
 	if (!s) {
 		*why = "out of memory";
 		return ERR_PTR(-ENOMEM);
+	}
+	err = ibtrs_auth_identity(&ibtrs_auth_kernel, uuid, key, s->identity);
+	if (err) {
+		*why = "the kernel can not compute hmac(sha256)";
+		kfree(s);
+		return ERR_PTR(err);
 	}
 	memcpy(s->uuid, uuid, sizeof(s->uuid));
 	s->knocked = jiffies;
@@ -478,13 +486,3 @@ bool ibtrs_srv_session_connected(struct ibtrs_srv_session *s)
 	return up;
 }
 EXPORT_SYMBOL_GPL(ibtrs_srv_session_connected);
-
-/**
- * ibtrs_srv_session_uuid() - which session it is: IBTRS_UUID_LEN bytes, the same over reconnects
- * @s: session
- */
-const u8 *ibtrs_srv_session_uuid(const struct ibtrs_srv_session *s)
-{
-	return s->uuid;
-}
-EXPORT_SYMBOL_GPL(ibtrs_srv_session_uuid);

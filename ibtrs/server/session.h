@@ -41,6 +41,7 @@ struct ibtrs_srv_session {
 	struct ibtrs_addr peer;		/* of the first path */
 	/* owner: name of the key that all its paths have proved; empty: no key was proved */
 	char key[IBTRS_KEY_NAME_LEN];
+	u8 identity[IBTRS_UUID_LEN];	/* made of uuid and key, for the user */
 	u32 life;			/* random; in each life tokens start at 1 (F.2) */
 	struct ibtrs_dev_pool devs;
 
@@ -91,7 +92,7 @@ static inline void ibtrs_srv_session_watch(struct ibtrs_srv_session *s)
 
 /* Under ibtrs_srv.lock: */
 struct ibtrs_srv_session *ibtrs_srv_session_find(const u8 *uuid);
-/* -ENOMEM and a reason. The caller adds a path or calls ibtrs_srv_session_drop(). */
+/* An errno and a reason. The caller adds a path or calls ibtrs_srv_session_drop(). */
 struct ibtrs_srv_session *ibtrs_srv_session_create(const u8 *uuid, const struct ibtrs_addr *peer,
 						   const char *key, const char **why);
 void ibtrs_srv_session_drop(struct ibtrs_srv_session *s);

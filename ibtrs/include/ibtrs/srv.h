@@ -114,11 +114,17 @@ void ibtrs_srv_session_close(struct ibtrs_srv_session *s);
 /* auth() says REQUIRED from now on: close the sessions that have proved no key. Sleeps. */
 void ibtrs_srv_close_unproved(void);
 bool ibtrs_srv_session_connected(struct ibtrs_srv_session *s);
-/*
- * 16 bytes that the client chose when it opened the session: the same after a reconnect, different
- * after a reboot of the client (spec A.1).
+/**
+ * ibtrs_srv_peer_identity() - which client has this session?
+ * @s: session that the user knows
+ *
+ * The same after a reconnect, different after a reboot of the client, which then chooses another
+ * uuid (spec A.1). If the client has proved a key, the identity is made of uuid and key: nobody
+ * without that key has it. If it has not, the identity is the uuid that it says. Any context.
+ *
+ * Return: IBTRS_UUID_LEN bytes, valid as long as the session.
  */
-const u8 *ibtrs_srv_session_uuid(const struct ibtrs_srv_session *s);
+const u8 *ibtrs_srv_peer_identity(const struct ibtrs_srv_session *s);
 /**
  * ibtrs_srv_peer_key() - with which key has the client of a session proved itself?
  * @s: session that the user knows
