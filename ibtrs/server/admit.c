@@ -6,8 +6,11 @@
  *
  * A refusal is an errno of A.5, or -EBUSY for "the old one is still there" (L9), with words for the
  * log. A refused CONN_REQ harms nobody else: only a peer that knows both uuids and comes from the
- * same address can end a path by it. If the session belongs to a key, a CONN_REQ without a proof of
- * that key is refused before it changes anything.
+ * same address can end a path by it.
+ *
+ * A session is found by its uuid and the key that was proved, or by its uuid alone among those
+ * without a key. A CONN_REQ with another key, or without one, finds no session of that key and
+ * changes nothing of it, but may create a session of its own with the same uuid.
  *
  * Locking: all of it under ibtrs_srv.lock. A connection that is let in is returned with its
  * conn->lock held, so that the path cannot be freed before the connection is built.
@@ -99,34 +102,59 @@ static int admit_new_path(struct ibtrs_srv_session *s, const struct ibtrs_conn_r
 	return 0;
 }
 
-/* May the sender use the session, or the path, that its CONN_REQ names? */
-static int admit_owner(const struct ibtrs_srv_session *s, const struct ibtrs_srv_path *path,
-		       const struct ibtrs_conn_req *req, const void *wire,
-		       const struct ibtrs_srv_proof *proof, const char **why)
+/*
+ * The path of a CONN_REQ with AUTH that is not the first one: it names no key, but its proof is
+ * made with the session key of its path. Sessions of several keys may have this session uuid, and
+ * each of them a path with this path uuid. NULL: the proof is of none of them.
+ */
+static struct ibtrs_srv_path *admit_proved_path(const struct ibtrs_conn_req *req, const void *wire)
 {
-	if (req->cid && (req->ext & IBTRS_EXT_AUTH || (path && path->ext & IBTRS_EXT_AUTH)))
-		return ibtrs_srv_auth_next(path, req, wire, why);
-	if (!s || !strcmp(s->key, proof->key))
+	struct ibtrs_srv_session *s;
+
+	list_for_each_entry(s, &ibtrs_srv.sessions, entry) {
+		struct ibtrs_srv_path *path;
+
+		if (!s->key[0] || memcmp(s->uuid, req->session_uuid, sizeof(s->uuid)))
+			continue;
+		path = ibtrs_srv_session_find_path(s, req->path_uuid);
+		if (path && ibtrs_srv_auth_next(path, wire))
+			return path;
+	}
+	return NULL;
+}
+
+/* The session and the path that a CONN_REQ names, NULL where there is none; or a refusal. */
+static int admit_find(const struct ibtrs_conn_req *req, const void *wire, const char *key,
+		      struct ibtrs_srv_session **s, struct ibtrs_srv_path **path, const char **why)
+{
+	if (req->cid && req->ext & IBTRS_EXT_AUTH) {
+		*path = admit_proved_path(req, wire);
+		if (!*path) {
+			/* The same whether it exists or not: the sender does not learn which do. */
+			ibtrs_srv_auth_failed();
+			*why = "the connection has no good proof of its path";
+			return -EKEYREJECTED;
+		}
+		*s = (*path)->session;
 		return 0;
-	ibtrs_srv_auth_failed();
-	*why = proof->key[0] ? "the session belongs to another key" :
-			       "the session belongs to a client that authenticates";
-	return -EKEYREJECTED;
+	}
+	*s = ibtrs_srv_session_find(req->session_uuid, key);
+	*path = *s ? ibtrs_srv_session_find_path(*s, req->path_uuid) : NULL;
+	return 0;
 }
 
 static int admit_find_path(const struct ibtrs_conn_req *req, const void *wire,
 			   const struct ibtrs_addr_pair *addr, const struct ibtrs_srv_proof *proof,
 			   struct ibtrs_srv_path **out, const char **why)
 {
-	struct ibtrs_srv_session *s = ibtrs_srv_session_find(req->session_uuid);
-	bool created = !s;
+	struct ibtrs_srv_session *s;
+	bool created;
 	int err;
 
-	if (s)
-		*out = ibtrs_srv_session_find_path(s, req->path_uuid);
-	err = admit_owner(s, *out, req, wire, proof, why);
+	err = admit_find(req, wire, proof->key, &s, out, why);
 	if (err)
 		return err;
+	created = !s;
 	if (s && s->dying) {
 		*why = "the session is just ending";
 		return -EBUSY;

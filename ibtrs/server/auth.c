@@ -164,17 +164,10 @@ int ibtrs_srv_auth_first(const struct ibtrs_conn_req *req, const void *wire,
 	return auth_refuse(-EKEYREJECTED, why, "the first connection of the path has no good proof");
 }
 
-int ibtrs_srv_auth_next(const struct ibtrs_srv_path *path, const struct ibtrs_conn_req *req,
-			const void *wire, const char **why)
+bool ibtrs_srv_auth_next(const struct ibtrs_srv_path *path, const void *wire)
 {
-	/*
-	 * A path that does not exist gets the same answer, so that the sender does not learn which
-	 * paths exist.
-	 */
-	if (path && path->ext & req->ext & IBTRS_EXT_AUTH &&
-	    ibtrs_auth_req_good(&ibtrs_auth_kernel, path->proof.ks, wire))
-		return 0;
-	return auth_refuse(-EKEYREJECTED, why, "the connection has no good proof of its path");
+	return path->ext & IBTRS_EXT_AUTH &&
+	       ibtrs_auth_req_good(&ibtrs_auth_kernel, path->proof.ks, wire);
 }
 
 /* True: the session had a path that was not closing yet. */

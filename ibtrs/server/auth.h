@@ -50,12 +50,8 @@ int ibtrs_srv_auth_grant(const struct ibtrs_auth_req *req, const struct ibtrs_ad
 int ibtrs_srv_auth_first(const struct ibtrs_conn_req *req, const void *wire,
 			 const struct ibtrs_addr *peer, struct ibtrs_srv_proof *proof,
 			 const char **why);
-/*
- * The same for another connection, of @path (NULL: there is no such path), if the path or the
- * CONN_REQ has AUTH. 0 or -EKEYREJECTED.
- */
-int ibtrs_srv_auth_next(const struct ibtrs_srv_path *path, const struct ibtrs_conn_req *req,
-			const void *wire, const char **why);
+/* Is this CONN_REQ, of another cid and with AUTH, from the client that has set up @path? */
+bool ibtrs_srv_auth_next(const struct ibtrs_srv_path *path, const void *wire);
 /* The server closes: drops all grants. */
 void ibtrs_srv_auth_forget_all(void);
 

@@ -168,8 +168,9 @@ static void info_end(struct ibtrs_srv_path *path, int err, const char *why)
 {
 	if (!err) {
 		pr_info_ratelimited("session %s: %s: path up on %s port %u, %u connections%s\n",
-				    path->session->name, path->name, path->hca, path->port,
-				    path->nr_conns, path->limits.fence ? ", fenced" : "");
+				    ibtrs_srv_session_label(path->session), path->name, path->hca,
+				    path->port, path->nr_conns,
+				    path->limits.fence ? ", fenced" : "");
 		return;
 	}
 	/* The INFO work failed because the path was closed: the close work logs why. */

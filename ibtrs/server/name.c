@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Names of sessions: each belongs to one session of this server (E-8).
+ * Names of sessions: each belongs to one session of this server among those of its key, or among
+ * those without a key (E-8). So nobody keeps a name from a client that has a key, except who has
+ * the same key. Two sessions with one name and different keys have different labels: the log and
+ * sysfs call the second one NAME#2.
  *
  * A client that was lost while it had something open may hold I/O, and come back for it under its
  * name. So a name is kept for name_keep_s after its client was lost, which is longer than a client
  * holds by default. During that time only the same session (by uuid) or the same host (by an
  * address that the session came from: the host has rebooted) gets the name, and gets it at once.
- * After that time any client can take the name, and the earlier owner is then told who has it. A
- * client that is refused is told the address of the owner: this alone is enough to find two
- * machines with one name. A client can claim an address, but not a key: if a key was proved, only a
- * client that proves it again counts as the same host.
+ * After that time any client of that key can take the name, and the earlier owner is then told who
+ * has it. A client that is refused is told the address of the owner: this alone is enough to find
+ * two machines with one name.
  *
  * Called by: session.c. Locking: all under ibtrs_srv.lock. Failure: if there is no memory to note a
  * name, it is not kept. If a host loses more names than its share, its oldest ones are not kept.
@@ -19,6 +21,7 @@
 
 #define NAME_KEPT_MAX	256
 #define NAME_KEPT_SHARE	32	/* per host, so that one host does not push out the others */
+#define NAME_NUMBER_LEN	12	/* '#', a number and NUL */
 
 struct name_kept {
 	struct list_head entry;
@@ -58,13 +61,6 @@ void ibtrs_srv_name_forget_all(void)
 		name_forget(k);
 }
 
-/* Is it the same host, as far as a server can tell? The top of this file says how. */
-static bool name_same_host(const struct ibtrs_srv_peers *peers, const char *key,
-			   const struct ibtrs_addr *addr, const char *addr_key)
-{
-	return !strcmp(key, addr_key) && ibtrs_srv_name_peers_have(peers, addr);
-}
-
 /*
  * Frees the oldest names of the host of @latest if it has more than its share, then the oldest of
  * all if there are still too many.
@@ -75,7 +71,8 @@ static void name_make_room(const struct name_kept *latest)
 	unsigned int nr = 0;
 
 	list_for_each_entry_safe(k, next, &names_kept, entry)
-		if (name_same_host(&k->peers, k->key, &latest->peers.addr[0], latest->key) &&
+		if (!strcmp(k->key, latest->key) &&
+		    ibtrs_srv_name_peers_have(&k->peers, &latest->peers.addr[0]) &&
 		    ++nr > NAME_KEPT_SHARE)
 			name_forget(k);
 	if (names_nr > NAME_KEPT_MAX)
@@ -125,14 +122,14 @@ static bool name_session_is_up(const struct ibtrs_srv_session *s)
 	return false;
 }
 
-/* The session @other has the name. */
+/* The session @other, of the same key, has the name. */
 static int name_taken(struct ibtrs_srv_path *path, const struct ibtrs_srv_session *other,
 		      const char **why)
 {
 	char addr[IBTRS_ADDR_STR_MAX];
 
 	/* No two hosts have the same address: @other is an earlier session of this client. */
-	if (name_same_host(&other->peers, other->key, &path->addr.src, path->session->key)) {
+	if (ibtrs_srv_name_peers_have(&other->peers, &path->addr.src)) {
 		*why = "an earlier session of this host has this name, and has not ended yet";
 		return -EBUSY;
 	}
@@ -144,16 +141,15 @@ static int name_taken(struct ibtrs_srv_path *path, const struct ibtrs_srv_sessio
 	return -EEXIST;
 }
 
-/* The name is kept for a session that was lost. */
+/* The name is kept for a session of the same key that was lost. */
 static int name_check_kept(struct ibtrs_srv_path *path, struct name_kept *k, const char **why)
 {
 	unsigned long age = (jiffies - k->since) / HZ,
 		      keep = READ_ONCE(ibtrs_srv_params.name_keep_s);
 	char addr[IBTRS_ADDR_STR_MAX];
 
-	if (age >= keep || (!strcmp(k->key, path->session->key) &&
-			    (!memcmp(k->uuid, path->session->uuid, sizeof(k->uuid)) ||
-			     ibtrs_srv_name_peers_have(&k->peers, &path->addr.src)))) {
+	if (age >= keep || !memcmp(k->uuid, path->session->uuid, sizeof(k->uuid)) ||
+	    ibtrs_srv_name_peers_have(&k->peers, &path->addr.src)) {
 		name_forget(k);
 		return 0;
 	}
@@ -166,6 +162,37 @@ static int name_check_kept(struct ibtrs_srv_path *path, struct name_kept *k, con
 	return -EEXIST;
 }
 
+static bool name_label_used(const char *label)
+{
+	struct ibtrs_srv_session *other;
+
+	list_for_each_entry(other, &ibtrs_srv.sessions, entry)
+		if (other->name[0] && !strcmp(other->label, label))
+			return true;
+	return false;
+}
+
+/*
+ * The label is the name, or NAME#N if another session is called so. The end of a long name is cut
+ * off between two characters, because a file name has 255 bytes at most.
+ */
+static void name_set(struct ibtrs_srv_session *s, const char *name)
+{
+	char label[IBTRS_NAME_LEN];
+	unsigned int n = 1;
+	int cut;
+
+	strscpy(label, name, sizeof(label));
+	while (name_label_used(label)) {
+		cut = strnlen(name, sizeof(label) - NAME_NUMBER_LEN);
+		while (((u8)name[cut] & 0xc0) == 0x80)
+			cut--;
+		scnprintf(label, sizeof(label), "%.*s#%u", cut, name, ++n);
+	}
+	strscpy(s->label, label, sizeof(s->label));
+	strscpy(s->name, name, sizeof(s->name));
+}
+
 int ibtrs_srv_name_take(struct ibtrs_srv_path *path, const char *name, const char **why)
 {
 	struct ibtrs_srv_session *s = path->session, *other;
@@ -174,15 +201,15 @@ int ibtrs_srv_name_take(struct ibtrs_srv_path *path, const char *name, const cha
 
 	lockdep_assert_held(&ibtrs_srv.lock);
 	list_for_each_entry(other, &ibtrs_srv.sessions, entry)
-		if (!strcmp(other->name, name))
+		if (!strcmp(other->name, name) && !strcmp(other->key, s->key))
 			return name_taken(path, other, why);
 	list_for_each_entry_safe(k, next, &names_kept, entry) {
-		if (strcmp(k->name, name))
+		if (strcmp(k->name, name) || strcmp(k->key, s->key))
 			continue;
 		err = name_check_kept(path, k, why);
 		if (err)
 			return err;
 	}
-	strscpy(s->name, name, sizeof(s->name));
+	name_set(s, name);
 	return 0;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Sessions: the table by uuid, the names, the slots whose fences all paths share, and the callbacks
- * that tell the user about a session.
+ * Sessions: the table by uuid and key, the names, the slots whose fences all paths share, and the
+ * callbacks that tell the user about a session.
  *
  * A session is created with its first path and freed with its last one. A path counts until its
  * last op has ended (law L6), so the fences exist as long as any op executes. session_down() runs
@@ -41,13 +41,13 @@
 
 static void session_look_work(struct work_struct *work);
 
-struct ibtrs_srv_session *ibtrs_srv_session_find(const u8 *uuid)
+struct ibtrs_srv_session *ibtrs_srv_session_find(const u8 *uuid, const char *key)
 {
 	struct ibtrs_srv_session *s;
 
 	lockdep_assert_held(&ibtrs_srv.lock);
 	list_for_each_entry(s, &ibtrs_srv.sessions, entry)
-		if (!memcmp(s->uuid, uuid, sizeof(s->uuid)))
+		if (!memcmp(s->uuid, uuid, sizeof(s->uuid)) && !strcmp(s->key, key))
 			return s;
 	return NULL;
 }
@@ -308,7 +308,8 @@ static void session_give_up_name(struct ibtrs_srv_session *s)
 	guard(mutex)(&ibtrs_srv.lock);
 	if (!session_all_paths(s, IBTRS_SRV_PATH_LINGERING))
 		return;
-	pr_warn("session %s: its client is gone, a disk has not ended its requests\n", s->name);
+	pr_warn("session %s: its client is gone, a disk has not ended its requests\n",
+		ibtrs_srv_session_label(s));
 	ibtrs_srv_name_keep(s);
 	s->name[0] = 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* A session: what one client's paths share, found by its uuid. */
+/* A session: what one client's paths share, found by its uuid and its key. */
 #ifndef IBTRS_SERVER_SESSION_H
 #define IBTRS_SERVER_SESSION_H
 
@@ -53,6 +53,7 @@ struct ibtrs_srv_session {
 	bool dying;			/* the last path is gone */
 	/* empty before a good INFO_REQ, and again when its client is lost */
 	char name[IBTRS_NAME_LEN];
+	char label[IBTRS_NAME_LEN];	/* name.c; valid while there is a name */
 	u32 naming;			/* running INFO works that took the name */
 	/* jiffies: last time that its client sent a CONN_REQ or that a path began to close */
 	unsigned long knocked;
@@ -71,10 +72,10 @@ struct ibtrs_srv_session {
 	struct rcu_head rcu;
 };
 
-/* Name of the session for the log. */
+/* What the log and sysfs call it: no other session is called so. */
 static inline const char *ibtrs_srv_session_label(const struct ibtrs_srv_session *s)
 {
-	return s->name[0] ? s->name : "(no name yet)";
+	return s->name[0] ? s->label : "(no name yet)";
 }
 
 /*
@@ -91,7 +92,8 @@ static inline void ibtrs_srv_session_watch(struct ibtrs_srv_session *s)
 }
 
 /* Under ibtrs_srv.lock: */
-struct ibtrs_srv_session *ibtrs_srv_session_find(const u8 *uuid);
+/* @key: empty for a session that has proved none */
+struct ibtrs_srv_session *ibtrs_srv_session_find(const u8 *uuid, const char *key);
 /* An errno and a reason. The caller adds a path or calls ibtrs_srv_session_drop(). */
 struct ibtrs_srv_session *ibtrs_srv_session_create(const u8 *uuid, const struct ibtrs_addr *peer,
 						   const char *key, const char **why);

@@ -14,8 +14,9 @@
  * somebody still has a file open. Directory objects are counted, and module exit waits for the
  * last. `disconnect` only begins the end of its path, so it never waits for itself.
  *
- * Names are unique before they come here: session names among sessions until their files are gone,
- * address pairs within a session.
+ * Names are unique before they come here: labels of sessions (name.c) until their files are gone,
+ * address pairs within a session. The label is the session's name; `#2` and so on follows where a
+ * session of another key has that name.
  */
 #include <linux/kobject.h>
 #include <linux/sysfs.h>
@@ -227,7 +228,7 @@ int ibtrs_srv_sysfs_session_add(struct ibtrs_srv_session *s)
 	struct device *dev;
 
 	dev = device_create_with_groups(sysfs_class, NULL, MKDEV(0, 0), s, session_groups, "%s",
-					s->name);
+					s->label);
 	if (IS_ERR(dev))
 		return PTR_ERR(dev);
 	s->sysfs_paths = kobject_create_and_add("paths", &dev->kobj);

@@ -21,8 +21,8 @@
  *								mode and closes each
  *
  * At load: name= is the session's name, uuid= (32 hex digits) the id that it pretends to have,
- * access= the mode of the disk (ro, rw, migration); without disk= nothing is opened. features= are
- * the bits that it offers in SESS_INFO, none by default.
+ * auth= the key that it proves, access= the mode of the disk (ro, rw, migration); without disk=
+ * nothing is opened. features= are the bits that it offers in SESS_INFO, none by default.
  *
  * A message is IO, of the disk, for its first sector, of 32 bytes, unless it says otherwise: type=
  * dev= sector= hdr=. len= is the length of the data beside it, fill= the byte that it consists of;
@@ -49,6 +49,8 @@ static char *name = "speak";
 module_param(name, charp, 0444);
 static char *uuid = "";
 module_param(uuid, charp, 0444);
+static char *auth = "";
+module_param(auth, charp, 0444);
 static char *access = "rw";
 module_param(access, charp, 0444);
 static unsigned int features;
@@ -418,9 +420,10 @@ static int speak_begin(void)
 
 	/*
 	 * In somebody else's session the numbers of its slots are not ours, and what we say is old.
+	 * With a key of our own the session is ours, too, whatever its uuid.
 	 */
 	err = speak_mode(access, &mode);
-	if (!err && !*uuid)
+	if (!err && (!*uuid || *auth))
 		err = speak_greet();
 	if (!err && *disk)
 		err = speak_open(disk, mode, &device_id);
@@ -431,7 +434,7 @@ static int speak_begin(void)
 
 static int __init speak_init(void)
 {
-	const struct ibtrs_clt_opts opts = { .max_reconnects = -1 };
+	struct ibtrs_clt_opts opts = { .max_reconnects = -1 };
 	struct ibtrs_addr_pair path;
 	const char *why;
 	int err;
@@ -442,6 +445,7 @@ static int __init speak_init(void)
 	buf = kzalloc(SPEAK_LEN, GFP_KERNEL);
 	if (!buf)
 		return -ENOMEM;
+	strscpy(opts.auth, auth, sizeof(opts.auth));
 	clt = ibtrs_clt_create(name, &opts, &speak_ops, NULL);
 	if (IS_ERR(clt)) {
 		err = PTR_ERR(clt);

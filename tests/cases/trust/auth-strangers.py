@@ -80,12 +80,15 @@ def check_who_has_it(t, uuid):
           f"{GOOD} session=9 path=9 conn=good next=plain", [IN, PROVED, "cid 1: " + PLAIN])
     check(t, "all of it", f"{GOOD} session=10 path=10 conn=good next=good",
           [IN, PROVED, "cid 1: accepted, and proved"])
-    # a session belongs to its key: another one, or none, adds no path to it
-    check(t, "another key's session", f"name=other secret={OTHER} uuid={uuid} conn=good",
-          [IN, "cid 0: refused 129 the session belongs to another key"])
+    # a session belongs to its key: another one, or none, with its uuid makes one of its own
+    other = f"name=other secret={OTHER} uuid={uuid} conn=good"
+    check(t, "another key's uuid", other + " next=good",
+          [IN, PROVED, "cid 1: accepted, and proved"])
+    check(t, "another key's uuid, and a wrong proof on cid 1", other + " next=bad",
+          [IN, PROVED, NEXT])
     s.sh(f"echo optional > {AUTH}")
-    check(t, "nobody's session", f"uuid={uuid} conn=plain",
-          ["cid 0: refused 129 the session belongs to a client that authenticates"])
+    check(t, "another's uuid without a key", f"uuid={uuid} conn=plain next=plain",
+          ["cid 0: accepted", "cid 1: accepted"])
     s.sh(f"echo required > {AUTH}")
 
 

@@ -2,19 +2,105 @@
 """
 A session's uuid lets its holder add a path to it.  The holder can then send any number for a slot:
 that may cost paths, never somebody else's I/O.  On the client's host only root can read the uuid.
+To the session of a client that has proved a key nobody adds a path without that key, and nobody
+keeps it from its name or its uuid.
 """
+import base64
 description = ("a thief of a session's uuid cannot make its I/O fail: numbers far ahead cost the "
                "thief's path, those that are taken are caught up with; ESTALE costs a path, "
-               "no I/O; only root reads the uuid")
+               "no I/O; only root reads the uuid; a session and its name belong to the key")
 crowd = True
 vms = 3
 links = 2
-deadline = 180
+deadline = 240
 
 SAY = "/sys/module/ibnbd_speak/parameters/say"
 FAR = 0xffffffffffffffff
 AHEAD = 1 << 24     # of the slot's last number: as far as a server takes it
 FAULT = "/sys/kernel/debug/ibtrs/server/request"
+AUTH = "/sys/module/ibnbd_server/parameters/auth"
+KEEP = "/sys/module/ibtrs_server/parameters/name_keep_s"
+OPEN = "/sys/class/ibnbd-server/ctl/devices/ram0/sessions/s1"
+VISIT = "/sys/module/ibnbd_stranger/parameters/visit"
+PATHS = "/sys/class/ibtrs-client/s1/paths/*"
+AWAY = f"for p in {PATHS}; do echo 1 > $p/disconnect; done"
+BACK = f"for p in {PATHS}; do echo 1 > $p/reconnect; done"
+
+
+def sessions(s):
+    return s.sh("ls /sys/class/ibtrs-server | grep -v ctl || true").split()
+
+
+def away(t):
+    t.client.sh(AWAY)
+    t.wait(lambda: not sessions(t.server), 20, "the owner's session has ended")
+
+
+def give_keys(t):
+    """The owner has one key, the thief another one, the server both. Returns their bytes in hex."""
+    found = []
+    t.server.sh("mkdir -p -m 700 /etc/ibnbd/keys")
+    for g, name in (t.client, "db-1"), (t.client2, "other"):
+        file = f"/etc/ibnbd/keys/{name}"
+        g.sh(f"modprobe ibnbd-client; ibnbd key generate {name}; ibnbd key load")
+        text = g.sh(f"cat {file}")
+        t.server.sh(f"umask 077; echo '{text}' > {file}")
+        found.append(base64.b64decode(text.split(":")[2])[:32].hex())
+    t.server.sh("ibnbd key load")
+    return found
+
+
+def check_same_path(t, keys):
+    """Two clients say the same session and the same path, and each connects its own."""
+    c, d = t.client, t.client2
+    visit = "name={} secret={} session=12 path=12 conn=good"
+    for g in c, d:
+        g.sh("modprobe ibnbd-stranger to=ip:10.0.0.2")
+    d.sh(f"echo '{visit.format('other', keys[1])}' > {VISIT}")
+    c.sh(f"echo '{visit.format('db-1', keys[0])} next=good' > {VISIT}")
+    t.match(c.sh("cat /sys/module/ibnbd_stranger/parameters/said"),
+            "verdict 0 \ncid 0: accepted, and proved\ncid 1: accepted, and proved",
+            "the second connection is of the path of the right one")
+    for g in c, d:
+        g.sh("modprobe -r ibnbd-stranger")
+
+
+def check_keys(t):
+    c, s, d = t.client, t.server, t.client2
+    s.sh(f"echo optional > {AUTH}")
+    keys = give_keys(t)
+    dev = c.sh("map ram0 auth=db-1", timeout=60)
+    uuid = c.sh("cat /sys/class/ibtrs-client/s1/uuid").replace("-", "")
+    put = f"dd if=/dev/zero of={dev} bs=4k count=8 oflag=direct status=none"
+    thief = f"modprobe ibnbd-speak to=ip:10.0.0.2 name=s1 uuid={uuid}"
+    for words, keep in ("auth=other", 0), ("", 120):
+        t.log(f"--- the owner is away, somebody takes its uuid and its name: {words or 'no key'}")
+        s.sh(f"echo {keep} > {KEEP}")
+        away(t)
+        d.sh(f"{thief} {words}")
+        c.sh(f"{BACK}; wait_for 20 paths_up s1 2; {put}", timeout=60)
+        t.eq(sessions(s), ["s1", "s1#2"], "sessions at the server")
+        t.eq(s.sh("head -v /sys/class/ibtrs-server/s1*/auth | grep db-1 -B1"),
+             "==> /sys/class/ibtrs-server/s1#2/auth <==\ndb-1", "whose they are")
+        # and again while both are there, sent away by the name that sysfs has for it
+        s.sh("ibnbd server disconnect s1#2")
+        c.sh(f"wait_for 20 paths_up s1 2; {put}", timeout=60)
+        t.match(s.kernel_news(), "session s1#2: .* disconnected by the administrator", "the log")
+        number = s.sh(f"cat {OPEN}/device_id")
+        d.fails(f"echo 'dev={number} bytes=4096 len=4096' > {SAY}", "not connected")
+        d.sh("modprobe -r ibnbd-speak")
+        t.wait(lambda: sessions(s) == ["s1#2"], 20, "the thief has gone")
+    check_same_path(t, keys)
+
+    t.log("--- what somebody with its uuid and another key has written is not the owner's")
+    away(t)
+    job = c.spawn(put)
+    c.sh("wait_for 10 pgrep -x dd; sleep 0.3")      # its write is held
+    d.sh(f"{thief} auth=other disk=ram0; modprobe -r ibnbd-speak")
+    c.sh(BACK)
+    t.wait(lambda: c.sh(f"dev_attr {dev} state_detail") == "fenced", 20, "fenced")
+    t.ok(job.wait(20) != 0, "the write that was held has failed")
+    c.sh(f"unmap {dev}")
 
 
 def run(t):
@@ -63,3 +149,4 @@ def run(t):
     c.sh("wait_for 20 paths_up s1 2; "
          f"dd if={dev} of=/dev/null bs=64k count=8 iflag=direct status=none; "
          f"unmap {dev}")
+    check_keys(t)
