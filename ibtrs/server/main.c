@@ -90,19 +90,12 @@ static int __init ibtrs_srv_init(void)
 	ibtrs_srv.info_wq = alloc_workqueue("ibtrs-srv-info", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
 	if (!ibtrs_srv.info_wq)
 		goto free_quick;
-	/* a device may make each work wait */
-	ibtrs_srv.op_wq =
-		alloc_workqueue("ibtrs-srv-op", WQ_UNBOUND | WQ_MEM_RECLAIM, WQ_MAX_ACTIVE);
-	if (!ibtrs_srv.op_wq)
-		goto free_info;
 	err = ibtrs_srv_sysfs_init();
 	if (err)
-		goto free_op;
+		goto free_info;
 	ibtrs_srv_debug_init();
 	return 0;
 
-free_op:
-	destroy_workqueue(ibtrs_srv.op_wq);
 free_info:
 	destroy_workqueue(ibtrs_srv.info_wq);
 free_quick:
@@ -116,7 +109,6 @@ static void __exit ibtrs_srv_exit(void)
 {
 	ibtrs_srv_debug_exit();
 	ibtrs_srv_sysfs_exit();
-	destroy_workqueue(ibtrs_srv.op_wq);
 	destroy_workqueue(ibtrs_srv.info_wq);
 	destroy_workqueue(ibtrs_srv.quick_wq);
 	destroy_workqueue(ibtrs_srv.wq);

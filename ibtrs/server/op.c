@@ -104,7 +104,7 @@ static struct ibtrs_srv_opx *op_leave(struct ibtrs_srv_opx *x, bool *run)
 static noinline void op_next(struct ibtrs_srv_opx *next, bool run)
 {
 	if (run) {
-		queue_work(ibtrs_srv.op_wq, &next->work);
+		queue_work(next->path->session->op_wq, &next->work);
 		return;
 	}
 	ibtrs_srv_reply(next);
@@ -150,7 +150,7 @@ void ibtrs_srv_op_unpark(struct ibtrs_srv_path *path)
 		struct ibtrs_srv_slot *s = ibtrs_srv_op_slot(x);
 		bool parked;
 
-		/* No slots: the session never came up. Pairs with session_alloc_slots(). */
+		/* No slots: the session never came up. Pairs with session_alloc(). */
 		if (!smp_load_acquire(&path->session->slots))
 			return;
 		spin_lock_irq(&s->lock);
@@ -171,7 +171,7 @@ static bool op_with_user(const struct ibtrs_srv_path *path, u32 *slot, u32 *grou
 {
 	u32 nr = path->ops ? path->limits.queue_depth : 0;
 
-	/* Pairs with session_alloc_slots(). */
+	/* Pairs with session_alloc(). */
 	if (!smp_load_acquire(&path->session->slots))
 		return false;
 	for (; *slot < nr; ++*slot) {
@@ -266,7 +266,7 @@ bool ibtrs_srv_op_later(struct ibtrs_srv_opx *x, void (*fn)(struct ibtrs_srv_opx
 	INIT_DELAYED_WORK(&later->work, op_later_work);
 	later->x = x;
 	later->fn = fn;
-	return queue_delayed_work(ibtrs_srv.op_wq, &later->work, msecs_to_jiffies(ms));
+	return queue_delayed_work(x->path->session->op_wq, &later->work, msecs_to_jiffies(ms));
 }
 
 static void op_request(struct ibtrs_srv_opx *x)

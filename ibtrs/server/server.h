@@ -50,7 +50,6 @@ int ibtrs_srv_params_check(void);
  * @wq: ends of paths: they may wait for a disk, and there may be so many that no other work would
  *	run
  * @info_wq: INFO works, session looks and ends of knocks, which may take long, but end
- * @op_wq: requests that were parked: a device may make each of them wait again
  * @quick_wq: works that do not wait: timers, heartbeats
  */
 struct ibtrs_srv {
@@ -62,7 +61,6 @@ struct ibtrs_srv {
 	struct ibtrs_dev_pool devs;
 	struct workqueue_struct *wq;
 	struct workqueue_struct *info_wq;
-	struct workqueue_struct *op_wq;
 	struct workqueue_struct *quick_wq;
 };
 

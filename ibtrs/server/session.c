@@ -183,16 +183,22 @@ void ibtrs_srv_session_named(struct ibtrs_srv_path *path, bool good)
 /*
  * Allocated near the adapter of the first path; the session's other adapters are seldom elsewhere.
  */
-static int session_alloc_slots(struct ibtrs_srv_session *s, int node)
+static int session_alloc(struct ibtrs_srv_session *s, int node)
 {
 	u32 i, nr = ibtrs_srv_params.queue_depth;
 	struct ibtrs_srv_slot *slots;
 
 	if (s->slots)
 		return 0;
-	slots = kvzalloc_node(array_size(nr, sizeof(*slots)), GFP_KERNEL, node);
-	if (!slots)
+	s->op_wq = alloc_workqueue("ibtrs-srv-op", WQ_UNBOUND | WQ_MEM_RECLAIM, WQ_MAX_ACTIVE);
+	if (!s->op_wq)
 		return -ENOMEM;
+	slots = kvzalloc_node(array_size(nr, sizeof(*slots)), GFP_KERNEL, node);
+	if (!slots) {
+		destroy_workqueue(s->op_wq);
+		s->op_wq = NULL;
+		return -ENOMEM;
+	}
 	for (i = 0; i < nr; i++)
 		spin_lock_init(&slots[i].lock);
 	/* the session look may read s->slots at any time, even if the session never came up */
@@ -206,7 +212,7 @@ static int session_first_up(struct ibtrs_srv_session *s, const struct ibtrs_srv_
 	int err;
 
 	*why = "out of memory";
-	err = session_alloc_slots(s, path->dev->node);
+	err = session_alloc(s, path->dev->node);
 	if (err)
 		return err;
 	*why = "its directory in sysfs cannot be made";
@@ -385,6 +391,8 @@ static void session_end(struct ibtrs_srv_session *s)
 	bool lost = false;
 
 	cancel_delayed_work_sync(&s->look);
+	if (s->op_wq)
+		destroy_workqueue(s->op_wq);	/* no code of the user may still run */
 	if (s->up)
 		lost = ibtrs_srv.ops->session_down(s, s->priv);
 	ibtrs_srv_sysfs_session_del(s);
@@ -422,7 +430,6 @@ void ibtrs_srv_session_close_all(void)
 	rcu_read_unlock();
 	wait_event(ibtrs_srv.gone, list_empty(&ibtrs_srv.sessions));
 	flush_workqueue(ibtrs_srv.wq);
-	flush_workqueue(ibtrs_srv.op_wq);	/* no code of the user may still run */
 }
 
 /**

@@ -35,6 +35,8 @@ struct ibtrs_srv_session {
 	/* hot, constant once the first path is connected */
 	struct ibtrs_srv_slot *slots;
 	void *priv;
+	/* made with the slots; for requests that were parked: a device may make each wait */
+	struct workqueue_struct *op_wq;
 
 	/* set at creation */
 	u8 uuid[IBTRS_UUID_LEN];

@@ -13,7 +13,7 @@ def run(t):
     c, s = t.client, t.server
     delay = DELAY * max(1, vm.SLOW / 2)
     s.sh("serve; modprobe ibnbd-testdisk cache=0")
-    dev = c.sh("map testdisk0 hold=60")
+    dev = c.sh(f"map testdisk0 hold={60 + 4 * int(delay)}")
     s.sh(f"echo {int(1000 * delay)} > /sys/module/ibnbd_testdisk/parameters/delay_ms")
     write = c.spawn(f"dd if=/dev/zero of={dev} bs=4k count=1 oflag=direct status=none")
     t.wait(lambda: c.sh(f"cat /sys/block/{dev[5:]}/inflight").split()[1] != "0", 10,
@@ -32,5 +32,5 @@ def run(t):
     s.sh(f"wait_for {int(delay) + 10} eval 'echo /dev > {P}/dev_search_path' 2> /dev/null",
          timeout=60)
     t.match(s.kernel_news(), "closed: dev_search_path is empty", "the server's log")
-    t.eq(write.wait(40), 0, "the write, held and repeated: " + write.out())
+    t.eq(write.wait(60), 0, "the write, held and repeated: " + write.out())
     c.sh(f"dd if={dev} of=/dev/null bs=4k count=1 iflag=direct status=none")
