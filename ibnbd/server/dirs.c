@@ -72,6 +72,16 @@ static char *dirs_bdev_name(struct block_device *bdev)
 	return name;
 }
 
+/* How much of @name is used if '#' and a number follow: no half character. */
+static int dirs_cut(const char *name)
+{
+	int len = strnlen(name, DIRS_NAME_MAX);
+
+	while (((u8)name[len] & 0xc0) == 0x80)
+		len--;
+	return len;
+}
+
 /* Returns @name, or @name#N if @name is taken; NULL without memory. Frees @name. */
 static char *dirs_free_name(char *name, bool (*taken)(const struct list_head *, const char *),
 			     const struct list_head *others)
@@ -81,7 +91,7 @@ static char *dirs_free_name(char *name, bool (*taken)(const struct list_head *, 
 
 	while (try && taken(others, try)) {
 		kfree(try);
-		try = kasprintf(GFP_KERNEL, "%s#%u", name, ++n);
+		try = kasprintf(GFP_KERNEL, "%.*s#%u", dirs_cut(name), name, ++n);
 	}
 	kfree(name);
 	return try;
@@ -143,7 +153,7 @@ static bool dirs_open_taken(const struct list_head *opens, const char *name)
  */
 int ibnbd_srv_dirs_add_open(struct ibnbd_srv_open *open)
 {
-	char *name __free(kfree) = dirs_free_name(kstrdup(open->session->name, GFP_KERNEL),
+	char *name __free(kfree) = dirs_free_name(kstrdup(open->session->label, GFP_KERNEL),
 						   dirs_open_taken, &open->export->opens);
 	int err;
 

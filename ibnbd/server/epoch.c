@@ -183,7 +183,7 @@ static void epoch_doubt(struct ibnbd_srv_export *e)
 		return;
 	/* If no reference is left, the export has no opens: no client has to be told. */
 	if (kobject_get_unless_zero(&e->kobj))
-		queue_work(ibnbd_srv_ctl_wq, &e->doubt_work);
+		queue_work(e->wq, &e->doubt_work);
 }
 
 /* The disk may also have dropped data that was written through other exports of it. */

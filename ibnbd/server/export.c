@@ -77,8 +77,7 @@ static void export_free_work(struct work_struct *work)
 {
 	struct ibnbd_srv_export *e = container_of(work, struct ibnbd_srv_export, free_work);
 
-	if (e->wq)
-		destroy_workqueue(e->wq);
+	destroy_workqueue(e->wq);
 	kfree_rcu(e, rcu);
 	ibnbd_srv_dirs_released();
 }
@@ -117,15 +116,19 @@ static void export_doubt_work(struct work_struct *work)
 	kobject_put(&e->kobj);
 }
 
+/* Takes *@wq, also if it fails. */
 static struct ibnbd_srv_export *export_create(struct ibnbd_srv_open *open,
 					      const struct ibnbd_identity *id,
-					      const struct ibnbd_identity *cache_id)
+					      const struct ibnbd_identity *cache_id,
+					      struct workqueue_struct **wq)
 {
 	struct ibnbd_srv_export *e = kzalloc(sizeof(*e), GFP_KERNEL);
-	int err = -ENOMEM;
+	int err;
 
 	if (!e)
 		return ERR_PTR(-ENOMEM);
+	e->wq = *wq;
+	*wq = NULL;
 	ibnbd_srv_dirs_kobj_init(&e->kobj, &export_ktype);
 	INIT_LIST_HEAD(&e->opens);
 	ibnbd_srv_blockio_init_export(e);
@@ -137,9 +140,6 @@ static struct ibnbd_srv_export *export_create(struct ibnbd_srv_open *open,
 	e->identity = *id;
 	e->cache_id = *cache_id;
 	e->nsectors = ibnbd_srv_backing_nsectors(open);
-	e->wq = alloc_workqueue("ibnbd-export", WQ_UNBOUND | (e->is_file ? 0 : WQ_MEM_RECLAIM), 0);
-	if (!e->wq)
-		goto out_put;
 	err = ibnbd_srv_dirs_add_export(e, open, &export_list);
 	if (err)
 		goto out_put;
@@ -216,10 +216,11 @@ static void export_drop_unused(struct ibnbd_srv_export *e)
 
 /*
  * Give @open a place in its export, which is made if there is none, with the records and the
- * directory.
+ * directory. An export that is made takes *@wq, which is NULL then.
  */
 static int export_attach(struct ibnbd_srv_open *open, const struct ibnbd_identity *id,
-			 const struct ibnbd_identity *cache_id, const char **why)
+			 const struct ibnbd_identity *cache_id, struct workqueue_struct **wq,
+			 const char **why)
 {
 	struct ibnbd_srv_export *e, *unused;
 	int err;
@@ -227,7 +228,7 @@ static int export_attach(struct ibnbd_srv_open *open, const struct ibnbd_identit
 	lockdep_assert_held(&export_lock);
 	e = export_find(open);
 	if (!e) {
-		e = export_create(open, id, cache_id);
+		e = export_create(open, id, cache_id, wq);
 		if (IS_ERR(e))
 			return PTR_ERR(e);
 	}
@@ -283,15 +284,23 @@ static void export_keep_writer(const struct ibnbd_srv_open *open)
 int ibnbd_srv_export_open(struct ibnbd_srv_open *open, const char **why)
 {
 	struct ibnbd_identity id, cache_id;
+	struct workqueue_struct *wq;
 	int err;
 
 	err = ibnbd_srv_backing_open(open, why);
 	if (err)
 		return err;
 	ibnbd_srv_backing_identity(open, &id, &cache_id);
-	mutex_lock(&export_lock);
-	err = export_attach(open, &id, &cache_id, why);
-	mutex_unlock(&export_lock);
+	/* Without the lock: it may wait for a CPU that goes offline, and that one for a disk. */
+	wq = alloc_workqueue("ibnbd-export", WQ_UNBOUND | (open->bdev ? WQ_MEM_RECLAIM : 0), 0);
+	err = wq ? 0 : -ENOMEM;
+	if (!err) {
+		mutex_lock(&export_lock);
+		err = export_attach(open, &id, &cache_id, &wq, why);
+		mutex_unlock(&export_lock);
+	}
+	if (wq)
+		destroy_workqueue(wq);
 	if (err) {
 		ibnbd_srv_backing_close(open);
 		return err;

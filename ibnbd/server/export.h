@@ -46,7 +46,8 @@ enum {				/* spec F.3 */
  * @key: struct block_device or struct inode; alive because each open in @opens holds it
  * @writers: W of spec B.3 rule 4
  * @claims: how many of @opens claim the disk
- * @wq: for I/O that may wait: a disk or file system that hangs must not hold up the others
+ * @wq: for I/O that may wait, and for what follows at the end of opens: a disk or file system that
+ *	hangs must not hold up the others
  * @later: blockio only: requests that wait for the device in a worker. @later and @later_busy are
  *	under @later_lock (any context), and so are writes of @later_full, which says that new
  *	requests have to queue up behind them

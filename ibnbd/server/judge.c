@@ -42,11 +42,11 @@ bool ibnbd_srv_judge_open(struct ibnbd_srv_open *open)
 	if (!closed)
 		return false;
 	if (v.line)
-		pr_warn("session %s: %s is closed: line %u of the policy says %s\n", s->name,
+		pr_warn("session %s: %s is closed: line %u of the policy says %s\n", s->label,
 			open->name, v.line, ibnbd_policy_may_names[v.may]);
 	else
 		pr_warn("session %s: %s is closed: the policy does not say migration any more\n",
-			s->name, open->name);
+			s->label, open->name);
 	ibnbd_srv_client_tell(s, IBNBD_SRV_EVENT_REVOKED, open->id);
 	return false;
 }

@@ -42,7 +42,7 @@ static void msg_reply(struct ibtrs_srv_op *op, const void *reply, u32 len)
 static void msg_refuse(struct ibnbd_srv_session *s, struct ibtrs_srv_op *op, int err,
 		       const char *why)
 {
-	pr_warn_ratelimited("session %s: bad message: %s (%d)\n", s->name, why, err);
+	pr_warn_ratelimited("session %s: bad message: %s (%d)\n", s->label, why, err);
 	ibtrs_srv_op_reply(op, err);
 }
 
@@ -186,8 +186,8 @@ static void msg_open_refuse(struct ibnbd_srv_session *s, struct ibtrs_srv_op *op
 
 	if (!*why)
 		why = msg_cause(err);
-	trace_ibnbd_srv_open(s->name, m->name, 0, err);
-	ibnbd_srv_refuse(s->name, m->name, err, why);
+	trace_ibnbd_srv_open(s->label, m->name, 0, err);
+	ibnbd_srv_refuse(s->label, m->name, err, why);
 	if (!m->words) {
 		ibtrs_srv_op_reply(op, err);
 		return;
@@ -229,7 +229,7 @@ void ibnbd_srv_msg_open(struct ibnbd_srv_session *s, struct ibtrs_srv_op *op,
 	rsp.has_identity = m.identity;
 	rsp.has_durability = m.durability;
 	len = ibnbd_msg_open_rsp_encode(&reply, &rsp);
-	trace_ibnbd_srv_open(s->name, m.name, open->id, 0);
+	trace_ibnbd_srv_open(s->label, m.name, open->id, 0);
 	percpu_ref_put(&open->ref);
 	msg_reply(op, &reply, len);
 }
@@ -285,8 +285,8 @@ void ibnbd_srv_msg_ctl(struct ibnbd_srv_session *s, struct ibtrs_srv_op *op)
 static noinline void msg_io_refuse(struct ibnbd_srv_session *s, struct ibtrs_srv_op *op,
 				   const struct ibnbd_io *m, int err, const char *why)
 {
-	pr_warn_ratelimited("session %s: device %u: I/O refused: %s (%d)\n", s->name, m->device_id,
-			    why, err);
+	pr_warn_ratelimited("session %s: device %u: I/O refused: %s (%d)\n", s->label,
+			    m->device_id, why, err);
 	ibtrs_srv_op_reply(op, err);
 }
 

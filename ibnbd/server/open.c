@@ -44,7 +44,7 @@ static void open_drained(struct percpu_ref *ref)
 {
 	struct ibnbd_srv_open *open = container_of(ref, struct ibnbd_srv_open, ref);
 
-	queue_work(open->session->wq, &open->release_work);
+	queue_work(open->export->wq, &open->release_work);
 }
 
 /**
@@ -100,7 +100,7 @@ void ibnbd_srv_open_lose(struct ibnbd_srv_open *open, const char *why)
 {
 	if (!open || !ibnbd_srv_open_kill(open))
 		return;
-	pr_warn_ratelimited("session %s: %s is closed: %s\n", open->session->name, open->name, why);
+	pr_warn_ratelimited("session %s: %s is closed: %s\n", open->session->label, open->name, why);
 	open->lost = true;
 }
 

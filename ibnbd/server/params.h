@@ -8,8 +8,8 @@
 #define IBNBD_SRV_MAX_MAPS	65536u
 
 /*
- * Made by main.c: works that sleep, and wait for no disk. Those that do are in the queue of their
- * session or export.
+ * Made by main.c: closes the server, and frees sessions and exports. What may wait for a disk is in
+ * the queue of its session or export.
  */
 extern struct workqueue_struct *ibnbd_srv_ctl_wq;
 

@@ -19,8 +19,8 @@
  * client: session_down() waits until all opens are released, but a disk may take any time for that,
  * and after SESSION_DOWN the client may come back for its other disks.
  *
- * Messages are served, and opens are released, in the session's own workqueue: what waits for a
- * disk there holds up no other client.
+ * Messages are served in the session's own workqueue, and opens are released in that of their
+ * export: what waits for a disk there holds up no other client, and no other disk.
  */
 #include <linux/log2.h>
 #include "ibnbd/logic/export.h"
@@ -202,7 +202,7 @@ void ibnbd_srv_session_release_work(struct work_struct *work)
 
 	complete_all(&open->drained);
 	ibnbd_srv_export_release(open);
-	trace_ibnbd_srv_close(s->name, open->name, open->id);
+	trace_ibnbd_srv_close(s->label, open->name, open->id);
 	/* from here on another task may free @open and @s, unless @gone */
 	op = open_released(open, &gone);
 	if (!gone)
@@ -318,7 +318,7 @@ int ibnbd_srv_session_force_close(struct ibnbd_srv_open *open)
 
 	if (!session_revoke(s, open))
 		return 0;
-	pr_info("session %s: %s closed by force\n", s->name, open->name);
+	pr_info("session %s: %s closed by force\n", s->label, open->name);
 	ibnbd_srv_client_tell(s, IBNBD_SRV_EVENT_REVOKED, open->id);
 	return wait_for_completion_killable(&open->drained) ? -EINTR : 0;
 }
@@ -373,6 +373,7 @@ int ibnbd_srv_session_up(struct ibtrs_srv_session *ibtrs, const char *name,
 	s->max_maps = max;
 	s->next_id = get_random_u32();
 	strscpy(s->name, name, sizeof(s->name));
+	strscpy(s->label, ibtrs_srv_peer_label(ibtrs), sizeof(s->label));
 	import_uuid(&s->uuid, ibtrs_srv_peer_identity(ibtrs));
 	kref_init(&s->kref);
 	spin_lock_init(&s->lock);

@@ -16,7 +16,9 @@
  * struct ibnbd_srv_session - a client
  * @ibtrs: the client's; NULL: no path and no op is left, nothing new comes. Written under @lock,
  *	readers RCU
- * @wq: for its messages, and for the releases of its opens
+ * @wq: for its messages
+ * @name: as the client says it; clients with different keys may have the same one
+ * @label: the name, or NAME#2 and so on: what the log and sysfs call it
  * @table: opens by the low bits of their id
  */
 struct ibnbd_srv_session {
@@ -44,6 +46,7 @@ struct ibnbd_srv_session {
 	struct work_struct free_work;
 	wait_queue_head_t empty;
 	char name[IBNBD_NAME_LEN];
+	char label[IBNBD_NAME_LEN];
 	struct ibnbd_srv_open __rcu *table[];
 };
 

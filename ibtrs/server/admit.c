@@ -130,7 +130,7 @@ static int admit_find(const struct ibtrs_conn_req *req, const void *wire, const 
 	if (req->cid && req->ext & IBTRS_EXT_AUTH) {
 		*path = admit_proved_path(req, wire);
 		if (!*path) {
-			/* The same whether it exists or not: the sender does not learn which do. */
+			/* The answer is the same whether the path exists or not. */
 			ibtrs_srv_auth_failed();
 			*why = "the connection has no good proof of its path";
 			return -EKEYREJECTED;

@@ -140,8 +140,11 @@ static void path_begin_waiting(struct ibtrs_srv_path *path)
 {
 	path->waits_since = jiffies;
 	path->told_at = jiffies;
+	/* An op that ends may queue the end work first, which then waits for this reader. */
+	rcu_read_lock();
 	smp_store_mb(path->waiting, true);	/* pairs with ibtrs_srv_path_op_ended() */
 	queue_delayed_work(ibtrs_srv.wq, &path->end_work, 0);
+	rcu_read_unlock();
 }
 
 /* The op of slot @busy_from has not ended. */
@@ -187,8 +190,8 @@ static void path_end_work(struct work_struct *work)
 		queue_delayed_work(ibtrs_srv.wq, &path->end_work, PATH_WATCHDOG);
 		return;
 	}
-	synchronize_rcu();		/* code that has just ended an op */
-	cancel_delayed_work(&path->end_work);	/* which that code has queued */
+	synchronize_rcu();		/* who has just ended an op, and the close work */
+	cancel_delayed_work(&path->end_work);	/* which they may have queued */
 	path_closed(path);
 	ibtrs_srv_op_free(path);
 	ibtrs_srv_chunk_put(path, true);

@@ -13,6 +13,12 @@ const u8 *ibtrs_srv_peer_identity(const struct ibtrs_srv_session *s)
 }
 EXPORT_SYMBOL_GPL(ibtrs_srv_peer_identity);
 
+const char *ibtrs_srv_peer_label(const struct ibtrs_srv_session *s)
+{
+	return ibtrs_srv_session_label(s);
+}
+EXPORT_SYMBOL_GPL(ibtrs_srv_peer_label);
+
 const char *ibtrs_srv_peer_key(const struct ibtrs_srv_session *s)
 {
 	return s->key[0] ? s->key : NULL;

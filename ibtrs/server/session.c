@@ -160,6 +160,10 @@ int ibtrs_srv_session_take_name(struct ibtrs_srv_path *path, const char *name, c
 		*why = "the session has another name on its other paths";
 		return -EINVAL;
 	}
+	if (s->user_name[0] && strcmp(s->user_name, name)) {
+		*why = "the session had another name before";
+		return -EINVAL;
+	}
 	if (ops->name_allowed && !ops->name_allowed(&path->from, name)) {
 		*why = "the session's name is not on the allow-list; add it to the parameter allow";
 		return -EACCES;
@@ -222,11 +226,13 @@ static int session_first_up(struct ibtrs_srv_session *s, const struct ibtrs_srv_
 	s->from = path->from;
 	*why = "the block server has no memory for it";
 	err = ibtrs_srv.ops->session_up(s, s->name, &path->addr.src, &s->priv);
-	if (err)
+	if (err) {
 		ibtrs_srv_sysfs_session_del(s);
-	else
-		s->up = true;
-	return err;
+		return err;
+	}
+	strscpy(s->user_name, s->name, sizeof(s->user_name));
+	s->up = true;
+	return 0;
 }
 
 int ibtrs_srv_session_bring_up(struct ibtrs_srv_path *path, const char **why)

@@ -65,6 +65,7 @@ struct ibtrs_srv_session {
 
 	struct mutex up_lock;		/* protects up, sysfs_dev */
 	bool up;			/* session_up() was good */
+	char user_name[IBTRS_NAME_LEN];	/* the name that the user was told then */
 	struct ibtrs_origin from;	/* of the path that brought it up; then constant */
 
 	/* sysfs.c */

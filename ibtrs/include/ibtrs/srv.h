@@ -126,6 +126,13 @@ bool ibtrs_srv_session_connected(struct ibtrs_srv_session *s);
  */
 const u8 *ibtrs_srv_peer_identity(const struct ibtrs_srv_session *s);
 /**
+ * ibtrs_srv_peer_label() - what do the log and sysfs call this session?
+ * @s: session, in session_up()
+ *
+ * Its name, or NAME#2 and so on where sessions of other keys have that name. Any context.
+ */
+const char *ibtrs_srv_peer_label(const struct ibtrs_srv_session *s);
+/**
  * ibtrs_srv_peer_key() - with which key has the client of a session proved itself?
  * @s: session that the user knows
  *

@@ -24,6 +24,7 @@ def run(t):
          "[ -e /dev/mapper/d ] || dmsetup mknodes; ln -sfn /dev/mapper/d /dev/volume")
     hung, full, near = c.sh("map testdisk0"), c.sh("map volume"), c.sh("map ram0")
     c.sh(f"dd if=/dev/zero of={near} bs=64k count=4 oflag=direct status=none")
+    uuid = c.sh("cat /sys/class/ibtrs-client/s1/uuid").replace("-", "")
     s.sh(f"echo {DELAY * 1000} > {P}/delay_ms")
     c.spawn(f"dd if=/dev/zero of={hung} bs=4k count=1 oflag=direct status=none")
     c.spawn(f"exec fio --name=f --filename={full} --rw=randwrite --bs=4k --size=4m --io_size=1m "
@@ -40,6 +41,9 @@ def run(t):
     t.log(f"free after {took:.1f} s")
     t.ok(time.monotonic() - t0 < DELAY - 10, "the disk still hangs")
     c2.sh("wait_for 10 eval 'map ram1 sessname=s1 > /dev/null 2>&1'", timeout=30)        # the name
+    # what is left of the session is known to the block server by its first name
+    c2.rc(f"modprobe ibnbd-speak to=ip:10.0.0.2 name=other uuid={uuid}")
+    t.match(s.kernel_news(), "path refused: the session had another name before", "the log")
     for disk in "testdisk0", "volume":
         c2.fails(f"map {disk} sessname=s2", "the disk has not ended all its requests|busy")
     c2.sh("dd if=/dev/zero of=/dev/$(dev_of ram0 s2) bs=64k count=4 oflag=direct status=none")
