@@ -16,6 +16,7 @@
 #include <linux/slab.h>
 #include <linux/stringhash.h>
 #include <linux/wait_bit.h>
+#include <ibtrs/words.h>
 #include "ibnbd/logic/linkname.h"
 #include "ibnbd/server/dirs.h"
 #include "ibnbd/server/session.h"
@@ -72,16 +73,6 @@ static char *dirs_bdev_name(struct block_device *bdev)
 	return name;
 }
 
-/* How much of @name is used if '#' and a number follow: no half character. */
-static int dirs_cut(const char *name)
-{
-	int len = strnlen(name, DIRS_NAME_MAX);
-
-	while (((u8)name[len] & 0xc0) == 0x80)
-		len--;
-	return len;
-}
-
 /* Returns @name, or @name#N if @name is taken; NULL without memory. Frees @name. */
 static char *dirs_free_name(char *name, bool (*taken)(const struct list_head *, const char *),
 			     const struct list_head *others)
@@ -91,7 +82,8 @@ static char *dirs_free_name(char *name, bool (*taken)(const struct list_head *, 
 
 	while (try && taken(others, try)) {
 		kfree(try);
-		try = kasprintf(GFP_KERNEL, "%.*s#%u", dirs_cut(name), name, ++n);
+		try = kasprintf(GFP_KERNEL, "%.*s#%u",
+				(int)ibtrs_words_cut(name, DIRS_NAME_MAX), name, ++n);
 	}
 	kfree(name);
 	return try;

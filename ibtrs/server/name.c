@@ -17,6 +17,7 @@
  * name, it is not kept. If a host loses more names than its share, its oldest ones are not kept.
  */
 #include <linux/slab.h>
+#include <ibtrs/words.h>
 #include "ibtrs/server/name.h"
 
 #define NAME_KEPT_MAX	256
@@ -179,16 +180,12 @@ static bool name_label_used(const char *label)
 static void name_set(struct ibtrs_srv_session *s, const char *name)
 {
 	char label[IBTRS_NAME_LEN];
+	int cut = ibtrs_words_cut(name, sizeof(label) - NAME_NUMBER_LEN);
 	unsigned int n = 1;
-	int cut;
 
 	strscpy(label, name, sizeof(label));
-	while (name_label_used(label)) {
-		cut = strnlen(name, sizeof(label) - NAME_NUMBER_LEN);
-		while (((u8)name[cut] & 0xc0) == 0x80)
-			cut--;
+	while (name_label_used(label))
 		scnprintf(label, sizeof(label), "%.*s#%u", cut, name, ++n);
-	}
 	strscpy(s->label, label, sizeof(s->label));
 	strscpy(s->name, name, sizeof(s->name));
 }

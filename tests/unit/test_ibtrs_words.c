@@ -173,3 +173,14 @@ UNIT_TEST(info_refused)
 	w.type = cpu_to_le16(IBTRS_MSG_INFO_RSP);
 	CHECK(!ibtrs_msg_info_refused_decode(&w, sizeof(w), &err, text));
 }
+
+UNIT_TEST(cut)
+{
+	static const char text[20] = "short", umlaut[20] = "a\xc3\xa4z";
+
+	CHECK_EQ(ibtrs_words_cut(text, sizeof(text)), 5);
+	CHECK_EQ(ibtrs_words_cut(text, 4), 4);
+	UNIT_ROW("no half character");
+	CHECK_EQ(ibtrs_words_cut(umlaut, 2), 1);
+	CHECK_EQ(ibtrs_words_cut(umlaut, 3), 3);
+}

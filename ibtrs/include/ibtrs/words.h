@@ -37,6 +37,22 @@ static inline size_t ibtrs_words_copy(char *dst, size_t size, const void *src, s
 }
 
 /**
+ * ibtrs_words_cut() - how much of a text is used if something follows behind it
+ * @s: UTF-8 that ends with NUL
+ * @max: how many bytes there may be
+ *
+ * Return: that many bytes or less, and no half character at the end.
+ */
+static inline size_t ibtrs_words_cut(const char *s, size_t max)
+{
+	size_t len = strnlen(s, max);
+
+	while (len && ((u8)s[len] & 0xc0) == 0x80)
+		len--;
+	return len;
+}
+
+/**
  * ibtrs_utf8() - the UTF-8 character at the beginning of a text
  * @s: the text
  * @len: bytes that may be read, at least 1
