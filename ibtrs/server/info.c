@@ -95,7 +95,10 @@ static int info_answer(struct ibtrs_srv_path *path, const char **why)
 	if (err)
 		return err;
 	*why = "INFO_RSP cannot be posted";
-	return ibtrs_iu_send(&path->info_rsp, &path->conns[0].c, path->dev, path->info_rsp.size);
+	err = ibtrs_iu_send(&path->info_rsp, &path->conns[0].c, path->dev, path->info_rsp.size);
+	if (!err)
+		ibtrs_srv_path_answered(path);
+	return err;
 }
 
 /* *@named: this work has taken the session's name. */

@@ -66,8 +66,9 @@ void ibtrs_srv_path_close(struct ibtrs_srv_path *path, const char *why)
 		WRITE_ONCE(path->session->knocked, jiffies);
 	if (ibtrs_srv_path_up(path))
 		WRITE_ONCE(path->session->down_at, jiffies);
-	if (!ibtrs_srv_path_change(path, IBTRS_SRV_PATH_CONNECTED, IBTRS_SRV_PATH_CLOSING) &&
-	    !ibtrs_srv_path_change(path, IBTRS_SRV_PATH_CONNECTING, IBTRS_SRV_PATH_CLOSING))
+	/* In the order of the states: a path that comes up in between is not missed. */
+	if (!ibtrs_srv_path_change(path, IBTRS_SRV_PATH_CONNECTING, IBTRS_SRV_PATH_CLOSING) &&
+	    !ibtrs_srv_path_change(path, IBTRS_SRV_PATH_CONNECTED, IBTRS_SRV_PATH_CLOSING))
 		return;
 	path->why = why;
 	ibtrs_srv_session_watch(path->session);
@@ -83,10 +84,13 @@ void ibtrs_srv_path_op_ended(struct ibtrs_srv_path *path)
 
 bool ibtrs_srv_path_connected(struct ibtrs_srv_path *path)
 {
-	if (!ibtrs_srv_path_change(path, IBTRS_SRV_PATH_CONNECTING, IBTRS_SRV_PATH_CONNECTED))
-		return false;
+	return ibtrs_srv_path_change(path, IBTRS_SRV_PATH_CONNECTING, IBTRS_SRV_PATH_CONNECTED);
+}
+
+void ibtrs_srv_path_answered(struct ibtrs_srv_path *path)
+{
+	WRITE_ONCE(path->answered, true);
 	mod_delayed_work(ibtrs_srv.quick_wq, &path->timer, PATH_HB_DELAY);
-	return true;
 }
 
 void ibtrs_srv_path_expect(struct ibtrs_srv_path *path)

@@ -107,6 +107,7 @@ struct ibtrs_srv_path {
 	struct ibtrs_iu info_req;
 	struct ibtrs_iu info_rsp;
 	unsigned long info_seen;	/* bit 0 */
+	bool answered;			/* INFO_RSP is sent, so the heartbeat may begin */
 	u32 info_len;
 	struct work_struct info_work;
 
@@ -168,6 +169,11 @@ void ibtrs_srv_path_expect(struct ibtrs_srv_path *path);
 void ibtrs_srv_path_expect_end(struct ibtrs_srv_path *path);
 /* INFO_REQ is good: the path is now up. False: the path was closed in the meantime. */
 bool ibtrs_srv_path_connected(struct ibtrs_srv_path *path);
+/*
+ * INFO work: INFO_RSP is posted, so the handshake is over and the heartbeat follows. Not earlier:
+ * the client's first receive on cid 0 is for INFO_RSP, and a heartbeat in it ends the path.
+ */
+void ibtrs_srv_path_answered(struct ibtrs_srv_path *path);
 
 /**
  * ibtrs_srv_path_close() - begin the end of a path

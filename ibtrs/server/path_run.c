@@ -44,8 +44,8 @@
 #define PATH_WATCHDOG	(10 * HZ)
 
 /*
- * First run: after the handshake, or at its deadline: a path that is not up then is closed. Later
- * runs: once per heartbeat interval.
+ * First run: after the handshake, or at its deadline: a path whose INFO_RSP is not sent then is
+ * closed. Later runs: once per heartbeat interval.
  */
 static void path_timer(struct work_struct *work)
 {
@@ -53,7 +53,7 @@ static void path_timer(struct work_struct *work)
 		container_of(to_delayed_work(work), struct ibtrs_srv_path, timer);
 	u32 interval_ms = max(READ_ONCE(ibtrs_srv_params.hb_interval_ms), 100u), cid;
 
-	if (!ibtrs_srv_path_up(path)) {
+	if (!READ_ONCE(path->answered)) {
 		ibtrs_srv_path_close(path, "the client did not complete the handshake in time");
 		return;
 	}
@@ -91,7 +91,7 @@ static void path_stop_posting(struct ibtrs_srv_path *path)
 	cancel_delayed_work_sync(&path->timer);
 	ibtrs_hb_stop(&path->hb);
 	ibtrs_srv_sysfs_path_del(path);
-	smp_store_release(&path->stopped, true);	/* read by session_linger() */
+	smp_store_release(&path->stopped, true);	/* read by session.c's looks */
 }
 
 /* Ends the ops that wait for credit, or for the end of another execution. */

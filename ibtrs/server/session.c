@@ -298,10 +298,12 @@ static void session_give_up_ops(struct ibtrs_srv_session *s)
 		return;
 	/*
 	 * The ops of a path are freed only after it has left CLOSING, and it leaves CLOSING under
-	 * the lock. The ops of a lingering path have been given up already.
+	 * the lock. The ops of a lingering path have been given up already. A path that is not
+	 * stopped yet may still be making its ops, in the INFO work: the next look finds it.
 	 */
 	list_for_each_entry(path, &s->paths, entry)
-		if (ibtrs_srv_path_state(path) == IBTRS_SRV_PATH_CLOSING)
+		if (smp_load_acquire(&path->stopped) &&	/* pairs with path_stop_posting() */
+		    ibtrs_srv_path_state(path) == IBTRS_SRV_PATH_CLOSING)
 			ibtrs_srv_op_give_up(path);
 }
 
