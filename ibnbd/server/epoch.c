@@ -95,6 +95,8 @@ static void epoch_ask_again(struct ibnbd_srv_open *open)
 
 	if (!ibnbd_srv_epoch_is_known(s)) {
 		WRITE_ONCE(open->epoch, open->export->cache.epoch);
+		/* Told or not: an old failure of write-back must not begin another epoch. */
+		ibnbd_srv_epoch_sample_wb_err(open);
 		return;
 	}
 	spin_lock(&s->lock);

@@ -24,14 +24,21 @@ static inline bool ibnbd_srv_epoch_is_known(const struct ibnbd_srv_session *s)
 	return READ_ONCE(s->features) & IBNBD_FEAT_DURABILITY;
 }
 
+/* From now on only later failures of write-back count for this open. */
+static inline void ibnbd_srv_epoch_sample_wb_err(struct ibnbd_srv_open *open)
+{
+	if (open->file)
+		WRITE_ONCE(open->wb_err, filemap_sample_wb_err(open->file->f_mapping));
+}
+
 /*
- * Has write-back of the file failed since it was opened? The page cache may then have dropped data.
- * fsync reports such an error only once; this function returns it every time. Returns 0 or the
- * error. Any context.
+ * Has write-back of the file failed since it was opened, or sampled? The page cache may then have
+ * dropped data. fsync reports such an error only once; this function returns it every time. Returns
+ * 0 or the error. Any context.
  */
 static inline int ibnbd_srv_epoch_wb_err(const struct ibnbd_srv_open *open)
 {
-	return filemap_check_wb_err(open->file->f_mapping, open->wb_err);
+	return filemap_check_wb_err(open->file->f_mapping, READ_ONCE(open->wb_err));
 }
 
 #endif
