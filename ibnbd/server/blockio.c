@@ -106,38 +106,51 @@ int ibnbd_srv_blockio_open(struct ibnbd_srv_open *open, dev_t dev, const char **
 	return err;
 }
 
+/* Has a disk that had no size when it was opened got one? Under the export lock. */
+bool ibnbd_srv_blockio_claim_is_due(const struct ibnbd_srv_open *open)
+{
+	return open->claim_due && bdev_nr_sectors(open->bdev);
+}
+
 /**
- * ibnbd_srv_blockio_claim() - claim a disk that had no size when it was opened
- * @open: of an export, whose lock is held
+ * ibnbd_srv_blockio_claim() - open a disk again, which had no size before, to claim it
+ * @open: pinned by an I/O reference
+ * @holder: of ibnbd_srv_claim_holder()
  *
  * The program that gives such a disk its size (losetup) claims the disk while it does so. So the
  * server does not claim it before it has a size. Until the claim is made, the client sees a disk
  * without a size: this machine itself may have begun to use the disk.
  *
- * Return: true if this call has made the claim.
+ * Sleeps as long as the disk takes. Return: a handle for ibnbd_srv_blockio_claimed(), or an errno.
  */
-bool ibnbd_srv_blockio_claim(struct ibnbd_srv_open *open)
+cx_bdev_t ibnbd_srv_blockio_claim(const struct ibnbd_srv_open *open, void *holder)
 {
-	void *holder = ibnbd_srv_claim_holder(open);
-	cx_bdev_t unclaimed = open->handle;
-	cx_bdev_t handle;
+	cx_bdev_t handle = cx_bdev_open(open->bdev->bd_dev, open->mode, holder);
 
-	if (!open->claim_due || !bdev_nr_sectors(open->bdev))
-		return false;
-	handle = cx_bdev_open(open->bdev->bd_dev, open->mode, holder);
-	if (IS_ERR(handle))
-		return false;
-	if (cx_bdev(handle) != open->bdev) {	/* its number is another disk's now */
-		cx_bdev_close(handle, open->mode, holder);
-		return false;
-	}
+	if (IS_ERR(handle) || cx_bdev(handle) == open->bdev)
+		return handle;
+	cx_bdev_close(handle, open->mode, holder);	/* its number is another disk's now */
+	return ERR_PTR(-ENXIO);
+}
+
+/**
+ * ibnbd_srv_blockio_claimed() - @open goes on with the handle that has the claim
+ * @open: of an export, whose lock is held
+ * @handle: of ibnbd_srv_blockio_claim()
+ * @holder: the same
+ *
+ * Return: the handle without a claim, for cx_bdev_close() without the lock.
+ */
+cx_bdev_t ibnbd_srv_blockio_claimed(struct ibnbd_srv_open *open, cx_bdev_t handle, void *holder)
+{
+	cx_bdev_t unclaimed = open->handle;
+
 	open->handle = handle;
 	open->holder = holder;
 	open->claim_due = false;
 	if (holder)
 		ibnbd_srv_claim_disk(open);
-	cx_bdev_close(unclaimed, open->mode, NULL);
-	return true;
+	return unclaimed;
 }
 
 /* Capacity in whole logical blocks; 0 as long as the disk still has to be claimed for @open. */

@@ -7,26 +7,19 @@
  * (B.3 rule 4, place.c), knows the identity, and has a directory in sysfs. It exists while it has
  * opens, so the object that is its key cannot go away.
  *
- * The kernel does not tell the holder of an open disk that the size of the disk has changed, and
- * there is no such event for files either. So while there are exports, a delayed work compares,
- * every EXPORT_LOOK_MS, their sizes with what the clients know: two numbers in memory for each
- * export. The work also claims disks that have got a size, notices write caches that were switched
- * on, and closes opens that no client has come for.
- *
- * Lock: export_lock serializes opening, closing and describing, and the making and removing of
- * sysfs directories. Removing a directory waits for running writes to its files, so the store
- * functions of these files may only try the lock. I/O does not take the lock.
+ * Lock: the export lock, see export_list.c. I/O does not take it, and no disk is opened, flushed or
+ * closed under it.
  *
  * Failure: an open that fails leaves nothing behind. An open that was attached is undone only by
  * ibnbd_srv_export_release().
  */
-#include <linux/mutex.h>
-#include <linux/sched/signal.h>
 #include <ibtrs/admin.h>
 #include "ibnbd/server/backing.h"
 #include "ibnbd/server/blockio.h"
 #include "ibnbd/server/dirs.h"
 #include "ibnbd/server/epoch.h"
+#include "ibnbd/server/export_list.h"
+#include "ibnbd/server/facts.h"
 #include "ibnbd/server/open.h"
 #include "ibnbd/server/params.h"
 #include "ibnbd/server/place.h"
@@ -34,26 +27,6 @@
 #include "ibnbd/server/sysfs.h"
 #include "ibnbd/server/writer.h"
 #include "ibnbd/server/writer_file.h"
-
-#define EXPORT_LOOK_MS	500
-
-static DEFINE_MUTEX(export_lock);
-static LIST_HEAD(export_list);
-
-static void export_look(struct work_struct *work);
-static DECLARE_DELAYED_WORK(export_look_work, export_look);
-
-/* Called when no session is left. */
-void ibnbd_srv_export_exit(void)
-{
-	cancel_delayed_work_sync(&export_look_work);
-	ibnbd_srv_writer_exit();
-}
-
-static void export_look_later(void)
-{
-	schedule_delayed_work(&export_look_work, msecs_to_jiffies(EXPORT_LOOK_MS));
-}
 
 /* ---- attach and release -------------------------------------------------- */
 
@@ -67,7 +40,7 @@ static struct ibnbd_srv_export *export_find(const struct ibnbd_srv_open *open)
 	const void *key = export_key_ptr(open);
 	struct ibnbd_srv_export *e;
 
-	list_for_each_entry(e, &export_list, link)
+	list_for_each_entry(e, &ibnbd_srv_export_list, link)
 		if (e->key == key)
 			return e;
 	return NULL;
@@ -102,7 +75,7 @@ static void export_doubt_work(struct work_struct *work)
 {
 	struct ibnbd_srv_export *e = container_of(work, struct ibnbd_srv_export, doubt_work);
 
-	mutex_lock(&export_lock);
+	mutex_lock(&ibnbd_srv_export_lock);
 	/*
 	 * Without opens no client has to be told. A last writer that left while @doubt was set has
 	 * not left a clean epoch.
@@ -111,7 +84,7 @@ static void export_doubt_work(struct work_struct *work)
 		ibnbd_srv_epoch_lost(e, "a flush has failed");
 	/* Pairs with io_is_of_old(). */
 	smp_store_release(&e->doubt, false);
-	mutex_unlock(&export_lock);
+	mutex_unlock(&ibnbd_srv_export_lock);
 	ibnbd_srv_writer_file_keep();
 	kobject_put(&e->kobj);
 }
@@ -140,12 +113,12 @@ static struct ibnbd_srv_export *export_create(struct ibnbd_srv_open *open,
 	e->identity = *id;
 	e->cache_id = *cache_id;
 	e->nsectors = ibnbd_srv_backing_nsectors(open);
-	err = ibnbd_srv_dirs_add_export(e, open, &export_list);
+	err = ibnbd_srv_dirs_add_export(e, open, &ibnbd_srv_export_list);
 	if (err)
 		goto out_put;
-	list_add(&e->link, &export_list);
+	list_add(&e->link, &ibnbd_srv_export_list);
 	ibnbd_srv_epoch_join(e, open);
-	export_look_later();
+	ibnbd_srv_facts_look_later();
 	return e;
 
 out_put:
@@ -159,7 +132,7 @@ out_put:
  */
 static bool export_is_last_writer(const struct ibnbd_srv_open *open)
 {
-	lockdep_assert_held(&export_lock);
+	lockdep_assert_held(&ibnbd_srv_export_lock);
 	return ibnbd_access_writes(open->access) && open->export->writers == 1;
 }
 
@@ -185,7 +158,7 @@ static struct ibnbd_srv_export *export_detach(struct ibnbd_srv_open *open, bool 
 {
 	struct ibnbd_srv_export *e = open->export;
 
-	lockdep_assert_held(&export_lock);
+	lockdep_assert_held(&ibnbd_srv_export_lock);
 	ibnbd_srv_dirs_del_open(open);
 	if (export_is_last_writer(open))
 		ibnbd_srv_epoch_end(e, flushed);
@@ -225,7 +198,7 @@ static int export_attach(struct ibnbd_srv_open *open, const struct ibnbd_identit
 	struct ibnbd_srv_export *e, *unused;
 	int err;
 
-	lockdep_assert_held(&export_lock);
+	lockdep_assert_held(&ibnbd_srv_export_lock);
 	e = export_find(open);
 	if (!e) {
 		e = export_create(open, id, cache_id, wq);
@@ -240,6 +213,7 @@ static int export_attach(struct ibnbd_srv_open *open, const struct ibnbd_identit
 		return err;
 	}
 	ibnbd_srv_epoch_note(open, e);
+	ibnbd_srv_facts_init_open(open);
 	open->export = e;
 	open->copy = e->copy;
 	if (ibnbd_access_writes(open->access))
@@ -257,6 +231,32 @@ static int export_attach(struct ibnbd_srv_open *open, const struct ibnbd_identit
 }
 
 /*
+ * The queue of a new export is made without the lock: that may wait for a CPU that goes offline,
+ * and so for a disk.
+ */
+static int export_take_place(struct ibnbd_srv_open *open, const struct ibnbd_identity *id,
+			     const struct ibnbd_identity *cache_id, const char **why)
+{
+	struct workqueue_struct *wq = NULL;
+	int err;
+
+	mutex_lock(&ibnbd_srv_export_lock);
+	if (!export_find(open)) {
+		mutex_unlock(&ibnbd_srv_export_lock);
+		wq = alloc_workqueue("ibnbd-export",
+				     WQ_UNBOUND | (open->bdev ? WQ_MEM_RECLAIM : 0), 0);
+		if (!wq)
+			return -ENOMEM;
+		mutex_lock(&ibnbd_srv_export_lock);
+	}
+	err = export_attach(open, id, cache_id, &wq, why);
+	mutex_unlock(&ibnbd_srv_export_lock);
+	if (wq)
+		destroy_workqueue(wq);
+	return err;
+}
+
+/*
  * Before an OPEN is answered: write to the file that there is a writer. A reader has changed no
  * record, so it does not wait for the file system of that file.
  */
@@ -267,9 +267,9 @@ static void export_keep_writer(const struct ibnbd_srv_open *open)
 	if (!ibnbd_access_writes(open->access))
 		return;
 	err = ibnbd_srv_writer_file_keep();
-	mutex_lock(&export_lock);
+	mutex_lock(&ibnbd_srv_export_lock);
 	ibnbd_srv_epoch_kept(open->export, !err);
-	mutex_unlock(&export_lock);
+	mutex_unlock(&ibnbd_srv_export_lock);
 }
 
 /**
@@ -284,23 +284,13 @@ static void export_keep_writer(const struct ibnbd_srv_open *open)
 int ibnbd_srv_export_open(struct ibnbd_srv_open *open, const char **why)
 {
 	struct ibnbd_identity id, cache_id;
-	struct workqueue_struct *wq;
 	int err;
 
 	err = ibnbd_srv_backing_open(open, why);
 	if (err)
 		return err;
 	ibnbd_srv_backing_identity(open, &id, &cache_id);
-	/* Without the lock: it may wait for a CPU that goes offline, and that one for a disk. */
-	wq = alloc_workqueue("ibnbd-export", WQ_UNBOUND | (open->bdev ? WQ_MEM_RECLAIM : 0), 0);
-	err = wq ? 0 : -ENOMEM;
-	if (!err) {
-		mutex_lock(&export_lock);
-		err = export_attach(open, &id, &cache_id, &wq, why);
-		mutex_unlock(&export_lock);
-	}
-	if (wq)
-		destroy_workqueue(wq);
+	err = export_take_place(open, &id, &cache_id, why);
 	if (err) {
 		ibnbd_srv_backing_close(open);
 		return err;
@@ -323,15 +313,15 @@ void ibnbd_srv_export_release(struct ibnbd_srv_open *open)
 	bool flushed = false;
 	int err = 0;
 
-	mutex_lock(&export_lock);
+	mutex_lock(&ibnbd_srv_export_lock);
 	if (export_is_last_writer(open)) {
-		mutex_unlock(&export_lock);
+		mutex_unlock(&ibnbd_srv_export_lock);
 		err = ibnbd_srv_epoch_flush(open);
 		flushed = !err;
-		mutex_lock(&export_lock);
+		mutex_lock(&ibnbd_srv_export_lock);
 	}
 	unused = export_detach(open, flushed);
-	mutex_unlock(&export_lock);
+	mutex_unlock(&ibnbd_srv_export_lock);
 	if (err)
 		pr_warn_ratelimited("%s: the flush behind its last writer has failed (%d): clients hear of a new cache epoch\n",
 			open->name, err);
@@ -342,161 +332,7 @@ void ibnbd_srv_export_release(struct ibnbd_srv_open *open)
 		ibnbd_srv_writer_file_keep();
 }
 
-/* ---- what the client hears ----------------------------------------------- */
-
-static void export_tell_size(struct ibnbd_srv_open *open, u64 nsectors, bool knows)
-{
-	WRITE_ONCE(open->facts.nsectors, nsectors);
-	if (!knows)
-		ibnbd_srv_open_tell(open);
-}
-
-/*
- * Tell the clients of all opens but @asking, whose client gets the size in the answer to its OPEN.
- */
-static void export_new_size(struct ibnbd_srv_export *e, u64 nsectors,
-			    const struct ibnbd_srv_open *asking)
-{
-	struct ibnbd_srv_open *open;
-
-	if (e->nsectors == nsectors)
-		return;
-	pr_info("%s: size changed from %llu to %llu sectors\n", kobject_name(&e->kobj),
-		e->nsectors, nsectors);
-	e->nsectors = nsectors;
-	list_for_each_entry(open, &e->opens, link)
-		if (!open->claim_due)
-			export_tell_size(open, nsectors, open == asking);
-}
-
-/*
- * A disk that had no size when it was opened is claimed as soon as it has a size. Only then is its
- * client told the size.
- */
-static void export_claim(struct ibnbd_srv_open *open)
-{
-	if (!ibnbd_srv_blockio_claim(open))
-		return;
-	if (open->holder)
-		WRITE_ONCE(open->export->claims, open->export->claims + 1);
-	export_tell_size(open, ibnbd_srv_backing_nsectors(open), false);
-}
-
-/*
- * A disk that was taken out has size 0. The clients are not told: their I/O fails, and the disk may
- * be put back.
- */
-static void export_look(struct work_struct *work)
-{
-	struct ibnbd_srv_open *open;
-	struct ibnbd_srv_export *e;
-	u64 nsectors;
-
-	guard(mutex)(&export_lock);
-	list_for_each_entry(e, &export_list, link) {
-		list_for_each_entry(open, &e->opens, link) {
-			ibnbd_srv_open_unclaimed(open);
-			export_claim(open);
-		}
-		open = list_first_entry_or_null(&e->opens, struct ibnbd_srv_open, link);
-		nsectors = open ? ibnbd_srv_backing_nsectors(open) : 0;
-		if (open)
-			ibnbd_srv_epoch_look(e, open);
-		if (nsectors)
-			export_new_size(e, nsectors, NULL);
-	}
-	if (!list_empty(&export_list))
-		export_look_later();
-}
-
-/* Running I/O is checked against these facts, hence WRITE_ONCE(). */
-static void export_set_facts(struct ibnbd_srv_open *open, const struct ibnbd_open_rsp *rsp)
-{
-	struct ibnbd_facts *f = &open->facts;
-
-	WRITE_ONCE(f->nsectors, rsp->nsectors);
-	WRITE_ONCE(f->logical_block_size, rsp->logical_block_size);
-	WRITE_ONCE(f->max_discard_sectors, rsp->max_discard_sectors);
-	WRITE_ONCE(f->max_write_zeroes_sectors, rsp->max_write_zeroes_sectors);
-	WRITE_ONCE(f->secure_erase, rsp->secure_discard);
-}
-
-/**
- * ibnbd_srv_export_describe() - fill in the answer to OPEN, first or repeated, from the backing
- * store as it is now
- * @open: pinned by an I/O reference
- * @rsp: all fields are set but device_id, has_identity and has_durability, which the caller sets
- *
- * From now on I/O of this open is checked against what this answer says.
- */
-void ibnbd_srv_export_describe(struct ibnbd_srv_open *open, struct ibnbd_open_rsp *rsp)
-{
-	struct ibnbd_srv_export *e = open->export;
-
-	ibnbd_srv_backing_describe(open, rsp);
-	mutex_lock(&export_lock);
-	memcpy(rsp->identity.id, e->identity.id, sizeof(rsp->identity.id));
-	rsp->identity.kind = e->identity.kind;
-	rsp->identity.writer_gen = e->writer_gen;
-	ibnbd_srv_epoch_tell(open, rsp);
-	if (!open->claim_due) {
-		/* Read again under the lock: another OPEN may have told a newer size meanwhile. */
-		rsp->nsectors = ibnbd_srv_backing_nsectors(open);
-		export_new_size(e, rsp->nsectors, open);
-	}
-	export_set_facts(open, rsp);
-	mutex_unlock(&export_lock);
-}
-
-/*
- * Called from a sysfs file of the export: a task that removes the directory may hold the lock and
- * wait for us, so the lock is only tried.
- */
-static int export_trylock(void)
-{
-	return mutex_trylock(&export_lock) ? 0 : restart_syscall();
-}
-
-/**
- * ibnbd_srv_export_each_open() - call a function for every open
- * @fn: called under the export lock
- *
- * Sleeps. Must not be called from a file in an export's directory.
- */
-void ibnbd_srv_export_each_open(void (*fn)(struct ibnbd_srv_open *open))
-{
-	struct ibnbd_srv_export *e;
-	struct ibnbd_srv_open *open;
-
-	guard(mutex)(&export_lock);
-	list_for_each_entry(e, &export_list, link)
-		list_for_each_entry(open, &e->opens, link)
-			fn(open);
-}
-
-/* Call @fn for one open under the export lock. Sleeps. Returns what @fn returns. */
-bool ibnbd_srv_export_call(struct ibnbd_srv_open *open, bool (*fn)(struct ibnbd_srv_open *open))
-{
-	guard(mutex)(&export_lock);
-	return fn(open);
-}
-
-/* Look at the size again and tell the clients. 0 or -ERESTARTNOINTR. */
-int ibnbd_srv_export_resize(struct ibnbd_srv_export *e)
-{
-	struct ibnbd_srv_open *open;
-	int err = export_trylock();
-
-	if (err)
-		return err;
-	list_for_each_entry(open, &e->opens, link)
-		export_claim(open);
-	open = list_first_entry_or_null(&e->opens, struct ibnbd_srv_open, link);
-	if (open && !open->claim_due)
-		export_new_size(e, ibnbd_srv_backing_nsectors(open), NULL);
-	mutex_unlock(&export_lock);
-	return 0;
-}
+/* ---- for an administrator ------------------------------------------------ */
 
 /*
  * The administrator or udev says that the disk has lost its cache. Returns 0, -ERESTARTNOINTR, or
@@ -504,12 +340,12 @@ int ibnbd_srv_export_resize(struct ibnbd_srv_export *e)
  */
 int ibnbd_srv_export_cache_lost(struct ibnbd_srv_export *e)
 {
-	int err = export_trylock();
+	int err = ibnbd_srv_export_trylock();
 
 	if (err)
 		return err;
 	ibnbd_srv_epoch_lost(e, "its cache was lost");
-	mutex_unlock(&export_lock);
+	mutex_unlock(&ibnbd_srv_export_lock);
 	return ibnbd_srv_writer_file_keep();
 }
 
@@ -517,13 +353,13 @@ int ibnbd_srv_export_cache_lost(struct ibnbd_srv_export *e)
 int ibnbd_srv_export_set_copy(struct ibnbd_srv_export *e, enum ibnbd_srv_copy copy)
 {
 	struct ibnbd_srv_open *open;
-	int err = export_trylock();
+	int err = ibnbd_srv_export_trylock();
 
 	if (err)
 		return err;
 	WRITE_ONCE(e->copy, copy);
 	list_for_each_entry(open, &e->opens, link)
 		WRITE_ONCE(open->copy, copy);
-	mutex_unlock(&export_lock);
+	mutex_unlock(&ibnbd_srv_export_lock);
 	return 0;
 }

@@ -141,6 +141,7 @@ struct ibnbd_srv_open {
 	/* under which the disk is claimed, or NULL; under the export lock once attached */
 	void *holder;
 	bool claim_due;			/* claim once it has a size; under the export lock */
+	struct work_struct claim_work;	/* does it, and has an I/O reference */
 	/* claim.c's list: a file that is open for writing (or exclusive), or a claimed disk */
 	struct list_head claim_link;
 	const struct inode *inode;
@@ -161,13 +162,8 @@ struct ibnbd_srv_open {
 extern const char *const ibnbd_srv_copy_names[];
 extern const char *const ibnbd_srv_io_mode_names[];
 
-void ibnbd_srv_export_exit(void);
-bool ibnbd_srv_export_call(struct ibnbd_srv_open *open, bool (*fn)(struct ibnbd_srv_open *open));
 int ibnbd_srv_export_open(struct ibnbd_srv_open *open, const char **why);
 void ibnbd_srv_export_release(struct ibnbd_srv_open *open);
-void ibnbd_srv_export_describe(struct ibnbd_srv_open *open, struct ibnbd_open_rsp *rsp);
-void ibnbd_srv_export_each_open(void (*fn)(struct ibnbd_srv_open *open));
-int ibnbd_srv_export_resize(struct ibnbd_srv_export *e);
 int ibnbd_srv_export_cache_lost(struct ibnbd_srv_export *e);
 int ibnbd_srv_export_set_copy(struct ibnbd_srv_export *e, enum ibnbd_srv_copy copy);
 

@@ -25,6 +25,7 @@
 #include <ibtrs/version.h>
 #include "ibnbd/logic/export.h"
 #include "ibnbd/server/bounce.h"
+#include "ibnbd/server/facts.h"
 #include "ibnbd/server/io.h"
 #include "ibnbd/server/msg.h"
 #include "ibnbd/server/params.h"
@@ -32,6 +33,7 @@
 #include "ibnbd/server/dirs.h"
 #include "ibnbd/server/judge.h"
 #include "ibnbd/server/sysfs.h"
+#include "ibnbd/server/writer.h"
 #include "ibnbd/server/writer_file.h"
 
 MODULE_DESCRIPTION("IBNBD server: exports block devices and files over RDMA");
@@ -231,7 +233,8 @@ static void __exit ibnbd_srv_exit(void)
 	destroy_workqueue(ibnbd_srv_ctl_wq);
 	synchronize_rcu();
 	rcu_barrier();
-	ibnbd_srv_export_exit();
+	ibnbd_srv_facts_exit();
+	ibnbd_srv_writer_exit();
 	ibnbd_srv_writer_file_exit();
 	ibnbd_srv_sysfs_exit();
 	ibnbd_srv_bounce_exit();

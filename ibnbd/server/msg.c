@@ -15,6 +15,8 @@
  */
 #include <linux/ratelimit.h>
 #include "ibnbd/server/blockio.h"
+#include "ibnbd/server/export_list.h"
+#include "ibnbd/server/facts.h"
 #include "ibnbd/server/fileio.h"
 #include "ibnbd/server/judge.h"
 #include "ibnbd/server/msg.h"
@@ -224,7 +226,7 @@ void ibnbd_srv_msg_open(struct ibnbd_srv_session *s, struct ibtrs_srv_op *op,
 		msg_open_refuse(s, op, &m, PTR_ERR(open), why);
 		return;
 	}
-	ibnbd_srv_export_describe(open, &rsp);
+	ibnbd_srv_facts_describe(open, &rsp);
 	rsp.device_id = open->id;
 	rsp.has_identity = m.identity;
 	rsp.has_durability = m.durability;

@@ -26,7 +26,7 @@
 #include <linux/mm.h>
 #include <linux/mutex.h>
 #include <ibtrs/admin.h>
-#include "ibnbd/server/export.h"
+#include "ibnbd/server/export_list.h"
 #include "ibnbd/server/judge.h"
 #include "ibnbd/server/policy.h"
 #include "ibnbd/server/policy_file.h"

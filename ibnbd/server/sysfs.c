@@ -20,6 +20,7 @@
  */
 #include <linux/device.h>
 #include "ibnbd/server/dirs.h"
+#include "ibnbd/server/facts.h"
 #include "ibnbd/server/policy_file.h"
 #include "ibnbd/server/refuse.h"
 #include "ibnbd/server/session.h"
@@ -103,7 +104,7 @@ static ssize_t resize_store(struct kobject *kobj, struct kobj_attribute *attr, c
 		pr_err("%s: resize: write 1 to look at the size again\n", kobject_name(kobj));
 		return -EINVAL;
 	}
-	err = ibnbd_srv_export_resize(sysfs_export(kobj));
+	err = ibnbd_srv_facts_resize(sysfs_export(kobj));
 	return err ? err : len;
 }
 
