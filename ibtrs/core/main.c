@@ -82,6 +82,8 @@ EXPORT_SYMBOL_GPL(ibtrs_quota_path);
 EXPORT_SYMBOL_GPL(ibtrs_quota_conn);
 EXPORT_SYMBOL_GPL(ibtrs_quota_session);
 EXPORT_SYMBOL_GPL(ibtrs_quota_let_in);
+EXPORT_SYMBOL_GPL(ibtrs_quota_let_in_without_key);
+EXPORT_SYMBOL_GPL(ibtrs_quota_session_without_key);
 EXPORT_SYMBOL_GPL(ibtrs_quota_is_modest);
 
 EXPORT_SYMBOL_GPL(ibtrs_mpath_next);

@@ -53,6 +53,27 @@ int ibtrs_quota_session(const struct ibtrs_quota_max *max, u32 sessions,
 	return 0;
 }
 
+/* What is for all, less the quarter that is for those who have proved a key. */
+static u64 quota_without_key(u64 all)
+{
+	return all - all / IBTRS_QUOTA_SHARE;
+}
+
+int ibtrs_quota_session_without_key(const struct ibtrs_quota_max *max,
+				    const struct ibtrs_quota_use *keyless, const char **why)
+{
+	*why = "as many sessions as max_sessions leaves to clients without a key";
+	return keyless->sessions < quota_without_key(max->sessions) ? 0 : -ENOSPC;
+}
+
+int ibtrs_quota_let_in_without_key(const struct ibtrs_quota_max *max,
+				   const struct ibtrs_quota_use *keyless, u64 bytes,
+				   const char **why)
+{
+	*why = "as much memory in use as max_memory_mb leaves to clients without a key";
+	return quota_fits(keyless->bytes, bytes, quota_without_key(max->bytes)) ? 0 : -ENOMEM;
+}
+
 int ibtrs_quota_let_in(const struct ibtrs_quota_max *max, const struct ibtrs_quota_use *peer,
 		       u64 bytes, const char **why)
 {

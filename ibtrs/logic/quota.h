@@ -82,6 +82,18 @@ int ibtrs_quota_session(const struct ibtrs_quota_max *max, u32 sessions,
 int ibtrs_quota_let_in(const struct ibtrs_quota_max *max, const struct ibtrs_quota_use *peer,
 		       u64 bytes, const char **why);
 /**
+ * ibtrs_quota_session_without_key() - the same, for a client that has proved no key where others do
+ * @keyless: what all clients without a key use; a quarter is kept from them
+ *
+ * Return: 0 or -ENOSPC.
+ */
+int ibtrs_quota_session_without_key(const struct ibtrs_quota_max *max,
+				    const struct ibtrs_quota_use *keyless, const char **why);
+/* As ibtrs_quota_let_in(), for such a client. 0 or -ENOMEM. */
+int ibtrs_quota_let_in_without_key(const struct ibtrs_quota_max *max,
+				   const struct ibtrs_quota_use *keyless, u64 bytes,
+				   const char **why);
+/**
  * ibtrs_quota_is_modest() - may memory kept for other, lost clients be freed for this one?
  * @bytes: what the client asks for
  *

@@ -15,6 +15,7 @@
  */
 #include <linux/mm.h>
 #include "ibtrs/logic/quota.h"
+#include "ibtrs/server/auth.h"
 #include "ibtrs/server/name.h"
 #include "ibtrs/server/quota.h"
 
@@ -102,6 +103,32 @@ bool ibtrs_srv_quota_is_known(const struct ibtrs_addr *addr, const char *key)
 	return ibtrs_srv_name_kept_for(addr);
 }
 
+/*
+ * A client may prove a key and this one has not: others of its kind, from however many addresses,
+ * must not take all from those who have.
+ */
+static bool quota_leaves_room(const char *key)
+{
+	return !key[0] && ibtrs_srv_auth_mode() == IBTRS_SRV_AUTH_OPTIONAL;
+}
+
+/* Counts what all clients without a key use. */
+static void quota_use_without_key(struct ibtrs_quota_use *use)
+{
+	struct ibtrs_srv_session *s;
+	struct ibtrs_srv_path *path;
+
+	lockdep_assert_held(&ibtrs_srv.lock);
+	memset(use, 0, sizeof(*use));
+	list_for_each_entry(s, &ibtrs_srv.sessions, entry) {
+		if (s->key[0])
+			continue;
+		use->sessions += !!s->name[0];
+		list_for_each_entry(path, &s->paths, entry)
+			quota_add_path(use, path);
+	}
+}
+
 /* Counts the paths of all strangers, or of all clients that are @known. */
 static void quota_use_of_all(bool known, struct ibtrs_quota_use *use)
 {
@@ -127,6 +154,18 @@ static u32 quota_sessions(void)
 	return n;
 }
 
+static int quota_session(const struct ibtrs_quota_max *max, const char *key,
+			 const struct ibtrs_quota_use *peer, const char **why)
+{
+	struct ibtrs_quota_use keyless;
+	int err = ibtrs_quota_session(max, quota_sessions(), peer, why);
+
+	if (err || !quota_leaves_room(key))
+		return err;
+	quota_use_without_key(&keyless);
+	return ibtrs_quota_session_without_key(max, &keyless, why);
+}
+
 int ibtrs_srv_quota_path(const struct ibtrs_addr *addr, const char *key, u64 bytes, bool fresh,
 			 const char **why)
 {
@@ -139,7 +178,7 @@ int ibtrs_srv_quota_path(const struct ibtrs_addr *addr, const char *key, u64 byt
 	quota_use_of(addr, key, &peer);
 	quota_use_of_all(known, &alike);
 	if (fresh)
-		err = ibtrs_quota_session(&max, quota_sessions(), &peer, why);
+		err = quota_session(&max, key, &peer, why);
 	err = err ?: ibtrs_quota_path(&max, &alike, &peer, known, why);
 	return err ?: ibtrs_quota_conn(&max, &alike, &peer, known, bytes, why);
 }
@@ -162,7 +201,19 @@ int ibtrs_srv_quota_session(const struct ibtrs_srv_path *path, const char **why)
 
 	quota_max(&max);
 	quota_use_of(&path->addr.src, path->proof.key, &peer);
-	return ibtrs_quota_session(&max, quota_sessions(), &peer, why);
+	return quota_session(&max, path->proof.key, &peer, why);
+}
+
+static int quota_let_in(const struct ibtrs_quota_max *max, const char *key,
+			const struct ibtrs_quota_use *peer, u64 bytes, const char **why)
+{
+	struct ibtrs_quota_use keyless;
+	int err = ibtrs_quota_let_in(max, peer, bytes, why);
+
+	if (err || !quota_leaves_room(key))
+		return err;
+	quota_use_without_key(&keyless);
+	return ibtrs_quota_let_in_without_key(max, &keyless, bytes, why);
 }
 
 int ibtrs_srv_quota_let_in(struct ibtrs_srv_path *path, const char **why)
@@ -175,7 +226,7 @@ int ibtrs_srv_quota_let_in(struct ibtrs_srv_path *path, const char **why)
 	guard(mutex)(&ibtrs_srv.lock);
 	quota_max(&max);
 	quota_use_of(&path->addr.src, path->proof.key, &peer);
-	err = ibtrs_quota_let_in(&max, &peer, chunks + path->queue_bytes, why);
+	err = quota_let_in(&max, path->proof.key, &peer, chunks + path->queue_bytes, why);
 	if (err)
 		return err;
 	*why = "as much memory in use as max_memory_mb allows";

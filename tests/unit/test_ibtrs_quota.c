@@ -92,6 +92,21 @@ UNIT_TEST(a_session_and_its_memory)
 	CHECK(strstr(why, "max_sessions_per_peer"));
 }
 
+/* A quarter is for those who have a key. */
+UNIT_TEST(who_has_no_key)
+{
+	struct ibtrs_quota_use keyless = { .sessions = 7, .bytes = 260 * MB };
+
+	CHECK_EQ(ibtrs_quota_session_without_key(&max, &keyless, &why), 0);
+	CHECK_EQ(ibtrs_quota_let_in_without_key(&max, &keyless, 40 * MB, &why), 0);
+	CHECK_EQ(ibtrs_quota_let_in_without_key(&max, &keyless, 40 * MB + 1, &why), -ENOMEM);
+	CHECK(strstr(why, "max_memory_mb leaves"));
+	CHECK_EQ(ibtrs_quota_let_in_without_key(&max, &keyless, ~0ull, &why), -ENOMEM);
+	keyless.sessions = 8;	/* of 10: a quarter is 2 */
+	CHECK_EQ(ibtrs_quota_session_without_key(&max, &keyless, &why), -ENOSPC);
+	CHECK(strstr(why, "max_sessions leaves"));
+}
+
 /* What is kept for clients that were lost goes for one that has little, whatever it may have. */
 UNIT_TEST(what_is_kept_for_others)
 {

@@ -42,7 +42,7 @@ struct ibtrs_addr_pair {
 
 /**
  * struct ibtrs_origin - where a client comes from, for the code that decides whether to let it in
- * @addr: the address that the client claims; with RoCE v2 the fabric has checked it
+ * @addr: the address that the client claims; with RoCE it is that of its GID
  * @gid: the GID of its connection, with InfiniBand; else of kind NONE
  */
 struct ibtrs_origin {
