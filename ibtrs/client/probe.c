@@ -11,8 +11,8 @@
  * moves the requests. At most one probe per connection is in flight. A send queue that has no room
  * for a probe counts as silent.
  *
- * Polled connections are not probed: their completions are seen only when a task polls, and no task
- * has to.
+ * The completions of a polled connection are seen only when a task polls, and no task has to: the
+ * check polls first.
  *
  * The same work detects that a path has become marginal, or is not marginal any more.
  *
@@ -22,6 +22,8 @@
  */
 #include "ibtrs/client/answer.h"
 #include "ibtrs/client/session.h"
+
+#define PROBE_POLL_BUDGET	256
 
 static void probe_post(struct ibtrs_clt_conn *conn)
 {
@@ -58,6 +60,17 @@ static void probe_check(struct ibtrs_clt_path *path, struct ibtrs_clt_conn *conn
 	}
 }
 
+/* As ibtrs_clt_poll(), for a connection at which no task may be looking. */
+static void probe_poll(struct ibtrs_clt_conn *conn)
+{
+	if (test_and_set_bit_lock(0, &conn->polling))
+		return;
+	rcu_read_lock();
+	ib_process_cq_direct(conn->c.cq, PROBE_POLL_BUDGET);
+	rcu_read_unlock();
+	clear_bit_unlock(0, &conn->polling);
+}
+
 static void probe_work(struct work_struct *work)
 {
 	struct ibtrs_clt_path *path =
@@ -68,9 +81,11 @@ static void probe_work(struct work_struct *work)
 	/* Write only a change: requests read `wary`, and a write takes the line from their CPUs. */
 	if (wary != READ_ONCE(path->stats.wary))
 		WRITE_ONCE(path->stats.wary, wary);
-	for (cid = 0; cid < path->nr_conns; cid++)
-		if (!path->conns[cid].polled)
-			probe_check(path, &path->conns[cid]);
+	for (cid = 0; cid < path->nr_conns; cid++) {
+		if (path->conns[cid].polled)
+			probe_poll(&path->conns[cid]);
+		probe_check(path, &path->conns[cid]);
+	}
 	queue_delayed_work(path->clt->wq, &path->probe.work,
 			   msecs_to_jiffies(path->clt->opts.hb_interval_ms));
 }

@@ -19,6 +19,7 @@
 
 #define SESSION_HB_MS		1000
 #define SESSION_HB_MISSES	3
+#define SESSION_POLL_BUDGET	256	/* the block layer polls again */
 
 static unsigned int max_conns;
 module_param(max_conns, uint, 0444);
@@ -85,7 +86,7 @@ int ibtrs_clt_poll(struct ibtrs_clt *clt, unsigned int index)
 		/* Another task polls this CQ, for both of us: there is nothing to wait for. */
 		if (test_and_set_bit_lock(0, &conn->polling))
 			continue;
-		n += ib_process_cq_direct(conn->c.cq, -1);
+		n += ib_process_cq_direct(conn->c.cq, SESSION_POLL_BUDGET);
 		clear_bit_unlock(0, &conn->polling);
 	}
 	rcu_read_unlock();

@@ -10,6 +10,7 @@
  * another order than they counted. Then credits return before their entries are free; the slack
  * covers these entries.
  */
+#include <linux/delay.h>
 #include <linux/log2.h>
 #include <linux/workqueue.h>
 #include "ibtrs/core/conn.h"
@@ -19,6 +20,7 @@
 #define CONN_SIG_MIN	16	/* more than the longest chain */
 #define CONN_SIG_MAX	64
 #define CONN_DRAIN_WARN	(10 * HZ)
+#define CONN_DRAIN_BATCH	64
 
 struct drain_watch {
 	struct delayed_work work;
@@ -85,6 +87,46 @@ static void drain_is_late(struct work_struct *work)
 	queue_delayed_work(w->wq, &w->work, CONN_DRAIN_WARN);
 }
 
+struct drain_marker {
+	struct ib_cqe cqe;
+	bool seen;
+};
+
+static void drain_marker_done(struct ib_cq *cq, struct ib_wc *wc)
+{
+	container_of(wc->wr_cqe, struct drain_marker, cqe)->seen = true;
+}
+
+/*
+ * ib_drain_qp() for a CQ that nobody else polls any more: that one sleeps a tenth of a second for
+ * each queue before it polls, and it polls outside a read section, on which those rely that wait
+ * for the end of all completions. False: no marker can be posted.
+ */
+static bool drain_polled(struct ibtrs_conn *c)
+{
+	struct drain_marker sent = { .cqe.done = drain_marker_done };
+	struct drain_marker received = { .cqe.done = drain_marker_done };
+	struct ib_rdma_wr last_send = { .wr.wr_cqe = &sent.cqe, .wr.opcode = IB_WR_RDMA_WRITE };
+	struct ib_recv_wr last_recv = { .wr_cqe = &received.cqe };
+	struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };
+	bool posted;
+	int n;
+
+	if (ib_modify_qp(c->qp, &attr, IB_QP_STATE))
+		return false;
+	sent.seen = ib_post_send(c->qp, &last_send.wr, NULL);
+	received.seen = ib_post_recv(c->qp, &last_recv, NULL);
+	posted = !sent.seen && !received.seen;
+	while (!sent.seen || !received.seen) {
+		rcu_read_lock();
+		n = ib_process_cq_direct(c->cq, CONN_DRAIN_BATCH);
+		rcu_read_unlock();
+		if (n < CONN_DRAIN_BATCH)
+			usleep_range(100, 500);
+	}
+	return posted;
+}
+
 void ibtrs_conn_drain(struct ibtrs_conn *c, struct workqueue_struct *wq,
 		      enum ibtrs_fault_point fault, const char *session, const char *path)
 {
@@ -95,7 +137,8 @@ void ibtrs_conn_drain(struct ibtrs_conn *c, struct workqueue_struct *wq,
 	INIT_DELAYED_WORK_ONSTACK(&w.work, drain_is_late);
 	queue_delayed_work(wq, &w.work, CONN_DRAIN_WARN);
 	ibtrs_fault_wait(fault, session, path);
-	ib_drain_qp(c->qp);
+	if (c->cq->poll_ctx != IB_POLL_DIRECT || !drain_polled(c))
+		ib_drain_qp(c->qp);
 	cancel_delayed_work_sync(&w.work);
 	destroy_delayed_work_on_stack(&w.work);
 }

@@ -69,6 +69,13 @@ def run(t):
     t.ok(got["poll"] >= 256, f"polled again: {got}")
     c.sh(f"unmap {dev}")
 
+    # A path that ends waits for no tick of a polled queue: each would take 0.2 s, in series
+    ends = {args: min(float(c.sh(f"{{ dev=$(map ram0 sessname=e hold=1 {args}); }} 2> /dev/null; "
+                                 "a=$EPOCHREALTIME; unmap $dev; "
+                                 "echo $a $EPOCHREALTIME | awk '{ print $2 - $1 }'"))
+                      for _ in range(3)) for args in ("", "nr_poll_queues=2")}
+    t.below(ends["nr_poll_queues=2"] - ends[""], 0.3, f"seconds that two queues add: {ends}")
+
     dev = c.sh("map ram0 nr_poll_queues=-1")
     t.eq(c.sh(f"dev_attr {dev} nr_poll_queues"), c.sh("nproc --all"), "-1: one for each CPU")
     c.sh(f"unmap {dev}")

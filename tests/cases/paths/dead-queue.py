@@ -4,19 +4,35 @@ go on over the service connection."""
 description = ("a send queue that died without a word is found by a probe; "
                "its requests go over a new connection; a slow disk breaks nothing")
 faults = True
-deadline = 150
+deadline = 200
 
 CLIENT, SERVER = "/sys/kernel/debug/ibtrs/client", "/sys/kernel/debug/ibtrs/server"
 RECONNECTS = "set -- $(cat /sys/class/ibtrs-client/s1/paths/*/stats/reconnects); echo $1"
+POLLED = ("fio --name=p --filename=%s --direct=1 --ioengine=io_uring --hipri=1 --iodepth=4 "
+          "--rw=randrw --bs=4k --size=8m --time_based --runtime=15 --verify=crc32c "
+          "--output=/tmp/out || { cat /tmp/out; false; }")
 
 
 def figures(out):
     return dict(word.split("=") for word in out.split() if "=" in word)
 
 
+def polled(t):
+    """Its completions are seen only by who polls, and that one waits for them for ever."""
+    c = t.client
+    dev = c.sh("map ram1 sessname=polled nr_poll_queues=2")
+    job = c.spawn(POLLED % dev)
+    c.sh(f"sleep 2; echo stuck times=1 > {CLIENT}/submit")
+    t.wait(lambda: int(c.sh(RECONNECTS.replace("s1", "polled"))) > 0, 20,
+           "the path of the polled queue was taken down and is up again")
+    t.eq(job.wait(60), 0, "polled fio through a dead queue: " + job.out()[-2000:])
+    t.match(c.sh(f"cat {CLIENT}/submit; echo off > {CLIENT}/submit"), "hits=1", "the fault was there")
+    c.sh(f"unmap {dev}")
+
+
 def run(t):
     c, s = t.client, t.server
-    s.sh("serve; ram_disks 1 32")
+    s.sh("serve; ram_disks 2 32")
     dev = c.sh("map ram0")
     for where, arm, why in ((c, f"{CLIENT}/submit", "a send queue is stuck"),
                             (s, f"{SERVER}/reply", "a send queue is stuck")):
@@ -35,6 +51,8 @@ def run(t):
         t.match(where.sh(f"cat {arm}"), "hits=1", "the fault was there")
         t.match(where.sh("dmesg"), why, "and was found for what it is")
         where.sh(f"echo off > {arm}")
+
+    polled(t)
 
     # a slow disk is none of this: 9 s for one request, and the path stays
     before = int(c.sh(RECONNECTS))
