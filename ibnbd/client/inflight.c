@@ -21,12 +21,23 @@ static bool inflight_match(struct ibtrs_clt_io *io, void *arg)
 	return container_of(io, struct ibnbd_clt_op, io)->dev == arg;
 }
 
+/*
+ * The request is not to be sent again when its path is lost. False: it was answered meanwhile, and
+ * its record is another device's, whose request has to move.
+ */
+static bool inflight_stay(struct ibtrs_clt_io *io, void *dev)
+{
+	WRITE_ONCE(io->stay, true);
+	smp_mb();	/* pairs with queue_submit(), which sets the device, then clears @stay */
+	if (inflight_match(io, dev))
+		return true;
+	WRITE_ONCE(io->stay, false);
+	return false;
+}
+
 static bool inflight_match_for_good(struct ibtrs_clt_io *io, void *arg)
 {
-	if (!inflight_match(io, arg))
-		return false;
-	WRITE_ONCE(io->stay, true);
-	return true;
+	return inflight_match(io, arg) && inflight_stay(io, arg);
 }
 
 static bool inflight_match_write(struct ibtrs_clt_io *io, void *arg)
@@ -65,7 +76,8 @@ static bool inflight_match_slow(struct ibtrs_clt_io *io, void *arg)
 
 /*
  * The server may have given the device another id, and the account may have begun while the request
- * waited. The submitter does not poll any more, so the request is not polled.
+ * waited. The submitter does not poll any more, so the request is not polled. One that stayed,
+ * because it had been due for too long on its path, is sent again: the device is open.
  */
 static void inflight_readdress(struct ibnbd_clt_op *op)
 {
@@ -74,6 +86,7 @@ static void inflight_readdress(struct ibnbd_clt_op *op)
 	if (op->account == IBNBD_CLT_ACCOUNT_NOTHING)
 		ibnbd_clt_unflushed_send(op->dev, op, kind, op->rq->cmd_flags & REQ_FUA);
 	op->io.poll = 0;
+	WRITE_ONCE(op->io.stay, false);
 	op->io.gen = op->dev->link_gen;
 	op->hdr->device_id = cpu_to_le32(op->dev->device_id);
 	WRITE_ONCE(op->start, (u32)jiffies);
@@ -214,9 +227,9 @@ static bool inflight_match_overdue(struct ibtrs_clt_io *io, void *arg)
 	struct inflight_match_overdue *m = arg;
 
 	if (!inflight_match(io, m->dev) ||
-	    !ibnbd_clt_queue_is_overdue(container_of(io, struct ibnbd_clt_op, io)))
+	    !ibnbd_clt_queue_is_overdue(container_of(io, struct ibnbd_clt_op, io)) ||
+	    !inflight_stay(io, m->dev))
 		return false;
-	WRITE_ONCE(io->stay, true);
 	m->n++;
 	return true;
 }

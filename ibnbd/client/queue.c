@@ -144,7 +144,7 @@ static __always_inline blk_status_t queue_submit(struct request *rq, struct ibnb
 		op->io.poll = hctx->queue_num - dev->nr_irq + 1;
 	ibnbd_clt_unflushed_send(dev, op, m.op, rq->cmd_flags & REQ_FUA);
 	op->io.gen = dev->link_gen;
-	op->io.stay = false;
+	smp_store_release(&op->io.stay, false);		/* pairs with inflight_stay() */
 	op->io.losses = 0;
 	op->io.usr_len = ibnbd_msg_io_encode(op->hdr, dev->version, &m);
 
