@@ -14,12 +14,14 @@
  *	echo 1 > inval				but each read above 8 KiB ends with its key
  *						invalidated, unasked; 2: that is only said
  *	echo 8193 > depth			but so many slots are granted
- *	cat said				connections, messages, lies: how often; and
- *						the highest address at which a client wants data
+ *	cat said				connections, messages, lies, connections that it
+ *						proved its key on: how often; and the highest
+ *						address at which a client wants data
  *
  * It listens where a server would, has a disk of each name, and keeps none. It shows DEPTH chunks,
  * and answers what it finds in them: with numbers, data, errors, keys and events of its own making.
- * With secret= (64 hex digits) it can prove a key of that value, whatever its name.
+ * With secret= (64 hex digits) it proves a key of that value, whatever its name, and goes on to lie
+ * behind that.
  *
  * Runs in completion works and CM events, one at a time by lies_lock, but for the taking apart of a
  * connection, which waits for both. What a client makes of it is said by
@@ -27,7 +29,6 @@
  */
 #include <linux/module.h>
 #include <linux/mutex.h>
-#include <linux/prandom.h>
 #include <linux/slab.h>
 #include <linux/workqueue.h>
 #include <net/net_namespace.h>
@@ -42,6 +43,7 @@
 #include "ibtrs/proto/imm.h"
 #include "ibtrs/proto/msg.h"
 #include "ibtrs/proto/trial.h"
+#include "tests/speak/chance.h"
 
 #define DEPTH	 16
 #define IO_SIZE	 SZ_16K		/* more than a bounce buffer takes: there are reads of both kinds */
@@ -52,10 +54,10 @@
 #define ROOM	 SZ_16K
 #define IN_ROOM	 512
 #define STEADY_ID 1
+#define NR_GRANTS 16
 
 static unsigned int seed = 1;
 module_param(seed, uint, 0444);
-static unsigned int odds = 6;
 module_param(odds, uint, 0444);
 static bool early;
 module_param(early, bool, 0644);
@@ -90,68 +92,15 @@ struct lies_conn {
 
 static DEFINE_MUTEX(lies_lock);		/* all below, and what is said on any connection */
 static LIST_HEAD(lies_conns);
-static struct rnd_state rnd;
 static struct ibtrs_keys keys;
 static bool owed;			/* early: trials were not answered */
 static u64 sectors = 2048;		/* steady */
-static unsigned int nr_conns, nr_msgs, nr_lies;
+static unsigned int nr_conns, nr_msgs, nr_proved;
 static u64 shown;
 
 static struct ibtrs_dev_pool devs;
 static struct workqueue_struct *lies_wq;
 static struct rdma_cm_id *listener;
-
-/* ---- chance ------------------------------------------------------------- */
-
-static u32 any(u32 below)
-{
-	return prandom_u32_state(&rnd) % below;
-}
-
-static bool chance(u32 of)
-{
-	bool yes = odds && !any(of * odds);
-
-	nr_lies += yes;
-	return yes;
-}
-
-/* A few bytes of it are others, or all. */
-static void spoil(void *buf, size_t len)
-{
-	static const u64 odd[] = { 0, 1, 0x7f, 0x7fff, 0x8000, 0x7fffffff, 0xffffffffffffffff };
-	u8 *b = buf;
-	u64 v;
-	u32 n, at;
-
-	if (!len || !chance(1))
-		return;
-	for (n = 1 + any(3); n; n--) {
-		at = any(len);
-		v = odd[any(ARRAY_SIZE(odd))];
-		switch (any(4)) {
-		case 0:
-			b[at] ^= 1u << any(8);
-			break;
-		case 1:
-			b[at] = any(256);
-			break;
-		case 2:
-			memcpy(b + at, &v, min_t(size_t, 1u << any(4), len - at));
-			break;
-		default:
-			if (!any(4))
-				prandom_bytes_state(&rnd, b, len);
-			else
-				b[any(min_t(size_t, len, 8))] = any(256);
-		}
-	}
-}
-
-static u32 spoil_len(u32 len, u32 room)
-{
-	return chance(2) ? any(room + 1) : len;
-}
 
 /* ---- saying ------------------------------------------------------------- */
 
@@ -282,6 +231,39 @@ static void lies_chatter(struct lies_conn *l, u32 rkey)
 
 /* ---- authentication ----------------------------------------------------- */
 
+/* The last who have proved the key. */
+static struct lies_grant {
+	u8 path_uuid[IBTRS_UUID_LEN];
+	u8 ks[IBTRS_KEY_LEN];
+} grants[NR_GRANTS];
+static unsigned int next_grant;
+
+static void lies_grant(const struct lies_conn *l)
+{
+	struct lies_grant *g = &grants[next_grant++ % NR_GRANTS];
+
+	memcpy(g->path_uuid, l->req.path_uuid, sizeof(g->path_uuid));
+	memcpy(g->ks, l->auth.ks, sizeof(g->ks));
+}
+
+/* A connection of a path that has proved the key, the last time: its answer has to prove it, too. */
+static void lies_prove(const struct lies_conn *l, const void *req, void *rsp)
+{
+	const struct lies_grant *g;
+	unsigned int i;
+
+	if (!(l->req.ext & IBTRS_EXT_AUTH) || chance(8))
+		return;
+	for (i = 1; i <= NR_GRANTS; i++) {
+		g = &grants[(next_grant - i) % NR_GRANTS];
+		if (memcmp(g->path_uuid, l->req.path_uuid, sizeof(g->path_uuid)))
+			continue;
+		ibtrs_auth_rsp_sign(&ibtrs_auth_kernel, g->ks, req, rsp);
+		nr_proved++;
+		return;
+	}
+}
+
 static void lies_knock(struct lies_conn *l, struct ibtrs_iu *in, u32 len)
 {
 	struct ibtrs_iu *iu = lies_out(l);
@@ -296,7 +278,8 @@ static void lies_knock(struct lies_conn *l, struct ibtrs_iu *in, u32 len)
 			return;
 		n = sizeof(struct ibtrs_wire_auth_challenge);
 	} else {
-		ibtrs_auth_srv_proof(&l->auth, &ibtrs_auth_kernel, in->buf, len, &why);
+		if (!ibtrs_auth_srv_proof(&l->auth, &ibtrs_auth_kernel, in->buf, len, &why))
+			lies_grant(l);
 		ibtrs_auth_verdict_encode(iu->buf, chance(2) ? -(int)any(5000) : 0, "\x1b[2J%s%n");
 		n = sizeof(struct ibtrs_wire_auth_verdict);
 	}
@@ -581,11 +564,12 @@ static int lies_accept(struct lies_conn *l, const void *req)
 		ibtrs_conn_gids(l->c.id, l->auth.t.server, l->auth.t.client);
 	} else {
 		/* mostly the same on all connections of a path */
-		l->req.ext &= IBTRS_EXT_OFFERED & ~(steady ? 0 : l->req.path_uuid[0] & 3);
+		l->req.ext &= IBTRS_EXT_KNOWN & ~(steady ? 0 : l->req.path_uuid[0] & 3);
 		if (chance(8))
 			l->req.ext &= any(256);
 		rsp.ext = l->req.ext;
 		ibtrs_msg_conn_rsp_encode((void *)priv, &rsp);
+		lies_prove(l, req, priv);
 	}
 	if (chance(4)) {
 		len = ibtrs_msg_conn_refused_encode((void *)priv, -(int)any(5000),
@@ -604,6 +588,7 @@ static int lies_event(struct rdma_cm_id *id, struct rdma_cm_event *ev);
 static int lies_connect(struct rdma_cm_id *id, const struct rdma_conn_param *param)
 {
 	struct lies_conn *l = kzalloc(sizeof(*l), GFP_KERNEL);
+	struct ibtrs_auth_req asks;
 	const char *why;
 
 	if (!l)
@@ -612,6 +597,8 @@ static int lies_connect(struct rdma_cm_id *id, const struct rdma_conn_param *par
 	if (!l->is_knock)
 		ibtrs_msg_conn_req_decode(param->private_data, param->private_data_len, 4096,
 					  &l->req, &why);
+	else if (ibtrs_auth_req_decode(param->private_data, param->private_data_len, &asks, &why))
+		memcpy(l->req.path_uuid, asks.path_uuid, sizeof(l->req.path_uuid));
 	INIT_WORK(&l->end, lies_end_work);
 	l->cqe.done = lies_sent;
 	l->dev = ibtrs_dev_get(&devs, id->device);
@@ -650,7 +637,8 @@ static int lies_event(struct rdma_cm_id *id, struct rdma_cm_event *ev)
 static int said_get(char *text, const struct kernel_param *kp)
 {
 	guard(mutex)(&lies_lock);
-	return sysfs_emit(text, "%u %u %u %#llx\n", nr_conns, nr_msgs, nr_lies, shown);
+	return sysfs_emit(text, "%u %u %u %u %#llx\n", nr_conns, nr_msgs, nr_lies, nr_proved,
+			  shown);
 }
 
 static const struct kernel_param_ops said_ops = { .get = said_get };

@@ -5,7 +5,7 @@ description = ("whatever a server says, a client goes on: its sessions end when 
                "and the next one, with a server that does not lie, works; sizes, slots and data "
                "are believed within bounds")
 crowd = True
-import os, re
+import base64, os, re
 
 SAID = "/sys/module/ibnbd_lies/parameters/said"
 ENOUGH = int(os.environ.get("IBNBD_EXCHANGES") or 1000)    # messages
@@ -20,7 +20,7 @@ lie() {
     local n=0 d key
     while [ ! -e /tmp/stop ]; do
         key=
-        [ $((n++ % 8)) -gt 0 ] || key=auth=db-1
+        [ $((n++ % 4)) -gt 0 ] || key=auth=db-1
         d=$(map d$n sessname=lie$1 hold=1 io_timeout=3 $key) || continue
         # what is never answered waits for io_timeout=, or for unmap force
         (dd if=$d of=/dev/null bs=16k count=REQUESTS iflag=direct
@@ -38,9 +38,15 @@ wait
 """
 
 
+def secret(c):
+    """What the client's key is, in hex: this server has it, too."""
+    text = c.sh("cat /etc/ibnbd/keys/db-1")
+    return base64.b64decode(text.rsplit(":", 1)[1])[:32].hex()
+
+
 def lies(t, seed, enough, odds, requests):
     c, s = t.client, t.server
-    s.sh(f"modprobe ibnbd-lies seed={seed} odds={odds}")
+    s.sh(f"modprobe ibnbd-lies seed={seed} odds={odds} secret={secret(c)}")
     job = c.spawn(MAPS.replace("PATIENCE", str(2 + requests // 60))
                   .replace("REQUESTS", str(requests)))
     t.wait(lambda: int(s.sh(f"cat {SAID}").split()[1]) >= enough, 60 + enough // 6,
@@ -48,9 +54,11 @@ def lies(t, seed, enough, odds, requests):
     c.sh("touch /tmp/stop")
     job.wait(60 + requests // 5)
     *numbers, shown = s.sh(f"cat {SAID}").split()
-    conns, messages, lied = map(int, numbers)
-    t.log(f"seed {seed}, odds {odds}: {conns} connections, {messages} messages, {lied} lies")
+    conns, messages, lied, proved = map(int, numbers)
+    t.log(f"seed {seed}, odds {odds}: {conns} connections, {proved} of them with a proof, "
+          f"{messages} messages, {lied} lies")
     t.ok(lied > messages // (3 * odds), f"{lied} lies were among {messages} messages")
+    t.ok(proved > 3, f"on {proved} connections it had proved the key before it lied")
     c.sh("wait_for 20 eval '[ -z \"$(ls /sys/class/ibtrs-client | grep -v ctl)\" ]'", timeout=60)
     t.below(int(shown, 16), 1 << 47, "the highest address that the client has shown")
     s.sh("modprobe -r ibnbd-lies")
@@ -115,6 +123,11 @@ def run(t):
     c.sh("modprobe ibnbd-client; ibnbd key generate db-1; ibnbd key load")
     early(t)
     bounds(t)
+    s.sh(f"modprobe ibnbd-lies odds=0 secret={secret(c)}")
+    dev = c.sh("map proved auth=db-1", timeout=60)
+    t.eq(c.sh("cat /sys/class/ibtrs-client/s1/auth"), "db-1", "what it has proved while it was true")
+    c.sh(f"unmap {dev} force")
+    s.sh("modprobe -r ibnbd-lies")
     for i, (enough, odds, requests) in enumerate(PHASES):
         lies(t, SEED + i, enough, odds, requests)
     s.sh("ram_disks 1 16; serve")
