@@ -3,9 +3,13 @@
  * A kernel for the tests of tools/: linked with --wrap, it hands each write to the program that
  * IBNBD_FAKE names, as PATH TEXT, and takes its exit status for the errno. Without IBNBD_FAKE the
  * file is written. The drivers wait killably: a signal that is caught has to wait, too. A device
- * node is a file with "MAJOR:MINOR" in it.
+ * node is a file with "MAJOR:MINOR" in it. What key N is, in hex, is in keys/N below IBNBD_ROOT; if
+ * there is a keys/N-revoked, it is revoked; and keys/linked, if that is there, gets a line for each
+ * keyring that the command links to itself.
  */
 #include <errno.h>
+#include <keyutils.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -18,6 +22,8 @@
 int __real_sysfs_store(const char *path, const char *text);
 int __wrap_sysfs_store(const char *path, const char *text);
 bool __wrap_sysfs_node(const char *path, dev_t *dev);
+int __wrap_keyctl_describe_alloc(key_serial_t key, char **is);
+long __wrap_keyctl_link(key_serial_t key, key_serial_t ring);
 
 int __wrap_sysfs_store(const char *path, const char *text)
 {
@@ -59,4 +65,55 @@ bool __wrap_sysfs_node(const char *path, dev_t *dev)
 	if (node)
 		*dev = makedev(major, minor);
 	return node;
+}
+
+static FILE *keys_open(const char *name, const char *mode)
+{
+	const char *root = getenv("IBNBD_ROOT");
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/keys/%s", root ? root : "/nowhere", name);
+	return fopen(path, mode);
+}
+
+int __wrap_keyctl_describe_alloc(key_serial_t key, char **is)
+{
+	char name[16];
+	size_t size = 0;
+	ssize_t len;
+	FILE *f;
+
+	snprintf(name, sizeof(name), "%x", (unsigned int)key);
+	f = keys_open(name, "r");
+	if (!f) {
+		errno = ENOKEY;
+		return -1;
+	}
+	*is = NULL;
+	len = getdelim(is, &size, 0, f);	/* newlines are a part of it */
+	fclose(f);
+	if (len < 0)
+		free(*is);
+	return (int)len;
+}
+
+long __wrap_keyctl_link(key_serial_t key, key_serial_t ring)
+{
+	char name[32];
+	FILE *f;
+
+	snprintf(name, sizeof(name), "%x-revoked", (unsigned int)key);
+	f = keys_open(name, "r");
+	if (f) {
+		fclose(f);
+		errno = EKEYREVOKED;
+		return -1;
+	}
+	f = keys_open("linked", "r+");
+	if (f) {
+		fseek(f, 0, SEEK_END);
+		fprintf(f, "%x\n", (unsigned int)key);
+		fclose(f);
+	}
+	return 0;
 }

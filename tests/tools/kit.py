@@ -90,6 +90,16 @@ class World:
                               ("stats/rdma", "1 2 3 4")):
                 self.put(f"{p}/{key}", text)
 
+    def keyring(self, before="", spoofs=()):
+        """ibtrs-core's keyring 2a. before: lines of /proc/keys that stand before it; spoofs: what
+        other keys are."""
+        self.put("root/proc/keys", before + "0000002a I------     1 perm 1f1f0000     0     0 "
+                 "keyring   .ibnbd: 1\n00000bad I--Q---     1 perm 3f010000  1000  1000 user")
+        (self.root / "keys").mkdir(exist_ok=True)
+        for key, what in (("2a", "keyring;0;0;1f1f0000;.ibnbd"), *spoofs):
+            (self.root / "keys" / key).write_text(what)
+        (self.root / "keyring").mkdir(exist_ok=True)
+
     def conf(self, text, name="maps.conf"):
         p = self.root / "etc/ibnbd" / name
         p.parent.mkdir(parents=True, exist_ok=True)

@@ -37,6 +37,7 @@ def machine(w):
     w.run("map", "vol/2", "store1")
     w.run("map", "vol/4", "store1", "--name", "gone")
     w.put("root/etc/ibnbd/keys/db-1", text(KEY)).chmod(0o600)
+    w.keyring()
     w.put("root/keyring/ibnbd:db-1")
     w.put("root/run/ibnbd/released", "55 100 vol!1@store1")
     w.put("sys/block/ibnbd1/ibnbd/state", "closed")

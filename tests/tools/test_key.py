@@ -50,7 +50,7 @@ def generate(w):
 
 @test
 def load(w):
-    (w.root / "keyring").mkdir()
+    w.keyring()
     w.run("key", "load")        # a host without keys
     eq(ring(w), {}, "no key")
     put(w, "db-1", text(KEY))
@@ -117,7 +117,7 @@ def load(w):
 @test
 def refused(w):
     """A file that is no key, or that others can read, keeps no other key out."""
-    (w.root / "keyring").mkdir()
+    w.keyring()
     put(w, "good", text(KEY))
     bad = put(w, "bad", text(KEY))
     for line, why in ((text(KEY, 1), "the checksum of the key is wrong"),
@@ -149,6 +149,48 @@ def without_driver(w):
 
 
 @test
+def keyring_of_a_user(w):
+    """/proc/keys has lines that a user made up, by a key with newlines in its name, and his own
+    keyrings: root takes none of them for the driver's."""
+    line = lambda key, name: (f"{key:08x} I------     1 perm 1f1f0000     0     0 keyring   "
+                              f"{name}: empty\n")
+    spoofs = (("1", "user;1000;1000;3f010000;x\n" + line(2, ".ibnbd")),
+              ("2", "keyring;1000;1000;3f030000;x;.ibnbd"),
+              ("3", "keyring;0;0;3f030000;x;.ibnbd"), ("4", "keyring;0;1000;3f030000;.ibnbd"),
+              ("5", "keyring;1000;0;3f030000;.ibnbd"), ("6", "user;0;0;3f010000;.ibnbd"),
+              ("7", "keyring;0;0;3f030000;.ibnbd2"),
+              # and that of a driver that was unloaded
+              ("9", "keyring;0;0;1f1f0000;.ibnbd"), ("9-revoked", ""), ("linked", ""))
+    before = (f"00000001 I--Q---     1 perm 3f010000  1000  1000 user      x\n{line(2, '.ibnbd')}"
+              + "".join(line(n, ".ibnbd") for n in (3, 4, 5, 6, 7, 8, 9, 0))
+              + "\n .ibnbd\n-2a .ibnbd\nfffffffffffffffffffff keyring .ibnbd: empty\n")
+    w.keyring(before, spoofs)
+    put(w, "db-1", text(KEY))
+    w.run("key", "load")
+    eq((w.root / "keys/linked").read_text(), "2a\n", "the keyring that is used")
+    eq(ring(w), {"ibnbd:db-1": KEY}, "keys")
+    (w.root / "keys/2a").unlink()
+    has(w.run("key", "load", want=8).err, "there is no keyring .ibnbd")
+    eq((w.root / "keys/linked").read_text(), "2a\n", "no other is")
+
+
+@test
+def kept_by_the_kernel(w):
+    """A key that cannot be taken out of the kernel is no key that is gone."""
+    w.keyring()
+    f = put(w, "db-1", text(KEY))
+    (w.root / "keyring/ibnbd:db-1").mkdir()
+    said = "cannot take key db-1 out of the kernel: Is a directory; it still counts"
+    has(w.run("key", "remove", "db-1", want=1).err, said)
+    eq(f.exists(), True, "its file")
+    f.unlink()
+    for args in ((), ("db-1",)):
+        r = w.run("key", "load", *args, want=1)
+        has(r.err, said)
+        hasnt(r.out + r.err, "dropped", "there is no key")
+
+
+@test
 def options(w):
     """auth= goes to the driver, comes back from it, and server.conf knows it."""
     w.client()
@@ -175,7 +217,7 @@ def vectors(w):
 @test
 def listed(w):
     """What is in files and what is in the kernel, as JSON; a name with neither is none."""
-    (w.root / "keyring").mkdir()
+    w.keyring()
     eq(w.json("key", "list")["keys"], [])
     put(w, "db-1", text(KEY))
     put(w, "db-1.next", text(NEXT))
@@ -194,7 +236,7 @@ def listed(w):
 @test
 def listed_as_the_doctor_sees_it(w):
     """A file that is no key is none."""
-    (w.root / "keyring").mkdir()
+    w.keyring()
     for name, make, words in (("dir", lambda f: f.mkdir(), "it is a directory"),
                               ("fifo", os.mkfifo, "it is a FIFO"),
                               ("empty", lambda f: f.touch(0o600), "it is no key"),
@@ -229,7 +271,7 @@ def the_doctor(w):
     has(found["mend"], "ibnbd key generate db-1")
     file = put(w, "db-1", text(KEY))
     eq(keys(), [], "no driver is loaded yet: the key waits for it")
-    (w.root / "keyring").mkdir()
+    w.keyring()
     found, = keys()
     eq((found["level"], found["message"]), ("warning", "key db-1 is not loaded"))
     w.run("key", "load")

@@ -141,18 +141,33 @@ static int key_ring(struct cmd_args *a)
 	return SAY_DRIVER;
 }
 
+/* Take a key out of the kernel. ENOKEY is no error: it was not there. *@gone: it was. */
+static int key_drop(const char *name, bool next, bool *gone)
+{
+	int err = keyring_remove(name, next);
+
+	*gone = !err;
+	if (!err || err == ENOKEY)
+		return SAY_DONE;
+	say_error(0, "cannot take key %s%s out of the kernel: %s; it still counts", name,
+		  next ? KEY_FILE_NEXT : "", strerror(err));
+	return say_exit_of(err);
+}
+
 /* SAY_NOTHING: there is no file of that name. */
 static int key_load_one(const char *name, bool next)
 {
 	u8 key[IBTRS_KEY_LEN];
-	int err = key_read(name, next, key);
+	int err = key_read(name, next, key), rc;
+	bool gone;
 
 	if (err == ENOENT) {
 		/* The file was renamed or deleted. */
-		if (!keyring_remove(name, next) && !sysfs_dry_run)
+		rc = key_drop(name, next, &gone);
+		if (gone && !sysfs_dry_run)
 			say_print("%s%s has no file any more: dropped", name,
 				  next ? KEY_FILE_NEXT : "");
-		return SAY_NOTHING;
+		return rc ? rc : SAY_NOTHING;
 	}
 	if (err)
 		return SAY_FAILED;
@@ -242,10 +257,12 @@ int cmd_key_load_run(struct cmd_args *a)
 static int key_remove_one(const char *name, bool next, bool *any)
 {
 	char *path = key_path(name, next);
-	int err = 0;
+	bool gone;
+	int err = 0, rc = key_drop(name, next, &gone);
 
-	*any |= !keyring_remove(name, next);
-	if (sysfs_exists(path)) {
+	*any |= gone;
+	/* A key that the kernel keeps keeps its file, too: the next `key remove` tries both. */
+	if (!rc && sysfs_exists(path)) {
 		*any = true;
 		if (sysfs_dry_run)
 			printf("rm %s\n", path);
@@ -255,7 +272,7 @@ static int key_remove_one(const char *name, bool next, bool *any)
 	if (err)
 		say_error(0, "cannot remove %s: %s", path, strerror(err));
 	free(path);
-	return say_exit_of(err);
+	return rc ? rc : say_exit_of(err);
 }
 
 int cmd_key_remove_run(struct cmd_args *a)

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <keyutils.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,45 +19,90 @@ static char *keyring_desc(const char *name, bool next)
 
 static char *keyring_file(const char *desc)
 {
-	char *dir = sysfs_root("/keyring"), *file = say_fmt("%s%s%s", dir, desc ? "/" : "", desc ? desc : "");
+	char *dir = sysfs_root("/keyring"),
+	     *file = say_fmt("%s%s%s", dir, desc ? "/" : "", desc ? desc : "");
 
 	free(dir);
 	return file;
 }
 
 /*
- * The serial number of the keyring. The keyring is linked to this process until the process ends:
- * only who possesses a keyring may find or replace a key in it.
+ * Is it the driver's keyring? The kernel's description is TYPE;UID;GID;PERMISSIONS;NAME. The name
+ * is whatever the key's maker wrote, also with ';' and newlines, so the fields count from the
+ * front. A name that begins with '.' is the kernel's alone to give to a keyring.
  */
+static bool keyring_is_ours(key_serial_t key)
+{
+	static const char ours[] = "keyring;0;0;";
+	char *is = NULL, *name;
+	bool yes;
+
+	if (keyctl_describe_alloc(key, &is) < 0)
+		return false;
+	name = strncmp(is, ours, strlen(ours)) ? NULL : strchr(is + strlen(ours), ';');
+	yes = name && !strcmp(name + 1, IBTRS_KEYRING);
+	free(is);
+	return yes;
+}
+
+/*
+ * Link the keyring to this process until the process ends: only who possesses a keyring may find or
+ * replace a key in it. false: it is revoked, that of a driver that was unloaded, and only still
+ * listed.
+ */
+static bool keyring_link(key_serial_t ring)
+{
+	return keyctl_link(ring, KEY_SPEC_PROCESS_KEYRING) >= 0 || errno != EKEYREVOKED;
+}
+
+/*
+ * Each line of /proc/keys begins with the serial number of a key, in hex. No more of it is
+ * believed: any user can make a key whose name has a newline in it, and a line of his own behind
+ * that. 0: there is no such keyring.
+ */
+static key_serial_t keyring_look(void)
+{
+	char *path = sysfs_root("/proc/keys"), *line = NULL, *end;
+	FILE *f = fopen(path, "re");
+	key_serial_t ring = 0;
+	unsigned long id;
+	size_t size = 0;
+
+	while (f && !ring && getline(&line, &size, f) > 0) {
+		id = strtoul(line, &end, 16);
+		if (*end == ' ' && id && id <= INT32_MAX && strstr(end, IBTRS_KEYRING) &&
+		    keyring_is_ours((key_serial_t)id) && keyring_link((key_serial_t)id))
+			ring = (key_serial_t)id;
+	}
+	free(line);
+	if (f)
+		fclose(f);
+	free(path);
+	return ring;
+}
+
+/* The serial number of the keyring; 0: there is none. */
 static key_serial_t keyring_serial(void)
 {
 	static key_serial_t ring;
 
-	if (ring <= 0) {
-		ring = find_key_by_type_and_desc("keyring", IBTRS_KEYRING, 0);
-		if (ring > 0)
-			keyctl_link(ring, KEY_SPEC_PROCESS_KEYRING);
-	}
+	if (!ring)
+		ring = keyring_look();
 	return ring;
 }
 
 bool keyring_there(void)
 {
-	char *dir;
-	bool there;
-
-	if (!sysfs_redirected())
-		return keyring_serial() > 0;
-	dir = keyring_file(NULL);
-	there = sysfs_exists(dir);
-	free(dir);
-	return there;
+	return keyring_serial() > 0;
 }
 
 /* The serial number of a key, or -1 and errno. */
 static long keyring_find(const char *desc)
 {
-	return keyctl_search(keyring_serial(), "logon", desc, 0);
+	if (keyring_there())
+		return keyctl_search(keyring_serial(), "logon", desc, 0);
+	errno = ENOKEY;
+	return -1;
 }
 
 bool keyring_has(const char *name, bool next)
@@ -74,6 +120,8 @@ static int keyring_store(const char *desc, const u8 *key)
 	char *file;
 	int fd, err = 0;
 
+	if (!keyring_there())
+		return ENOKEY;
 	if (!sysfs_redirected())
 		return add_key("logon", desc, key, IBTRS_KEY_LEN, keyring_serial()) < 0 ? errno : 0;
 	file = keyring_file(desc);
@@ -107,12 +155,10 @@ static int keyring_drop(const char *desc)
 
 	if (!sysfs_redirected()) {
 		key = keyring_find(desc);
-		if (key < 0)
-			return ENOKEY;
-		return keyctl_unlink((key_serial_t)key, keyring_serial()) < 0 ? errno : 0;
+		return key < 0 || keyctl_unlink((key_serial_t)key, keyring_serial()) < 0 ? errno : 0;
 	}
 	file = keyring_file(desc);
-	err = unlink(file) ? ENOKEY : 0;
+	err = !unlink(file) ? 0 : errno == ENOENT ? ENOKEY : errno;
 	free(file);
 	return err;
 }
@@ -122,12 +168,12 @@ int keyring_remove(const char *name, bool next)
 	char *desc = keyring_desc(name, next);
 	int err = 0;
 
-	if (!keyring_has(name, next))
-		err = ENOKEY;
-	else if (sysfs_dry_run)
-		printf("keyctl unlink logon %s " IBTRS_KEYRING "\n", desc);
-	else
+	if (!sysfs_dry_run)
 		err = keyring_drop(desc);
+	else if (!keyring_has(name, next))
+		err = ENOKEY;
+	else
+		printf("keyctl unlink logon %s " IBTRS_KEYRING "\n", desc);
 	free(desc);
 	return err;
 }
@@ -138,8 +184,9 @@ static int keyring_by_name(const void *a, const void *b)
 }
 
 /*
- * Names of our keys in /proc/keys: the kernel lists there the keys that the reader may see, one on
- * a line.
+ * Names that a key of ours may have, of /proc/keys: the kernel lists there the keys that the reader
+ * may see. Other keyrings' keys and lines that a user made up are among them: the caller asks
+ * keyring_has().
  */
 static char **keyring_lines(void)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The kernel's keyring .ibnbd. It belongs to ibtrs-core and exists as long as that is loaded. User
- * space cannot read a key back from it. For the tests, IBNBD_ROOT makes it a directory, keyring/.
+ * space cannot read a key back from it. For the tests, IBNBD_ROOT makes what it holds a directory,
+ * keyring/.
  */
 #ifndef TOOLS_KEYRING_H
 #define TOOLS_KEYRING_H
@@ -17,7 +18,10 @@ bool keyring_has(const char *name, bool next);
 int keyring_add(const char *name, bool next, const u8 *key);
 /* Removes a key. 0 or errno; ENOKEY: there was none. Honours --dry-run. */
 int keyring_remove(const char *name, bool next);
-/* Names that have a key, sorted; free with sysfs_list_free(). */
+/*
+ * Names that may have a key, sorted: ask keyring_has(), for a user can bring names into the list.
+ * Free with sysfs_list_free().
+ */
 char **keyring_names(void);
 
 #endif
