@@ -2,6 +2,7 @@
 """path, session, server, doctor, monitor."""
 import json, subprocess, time
 from kit import *
+from test_key import KEY, put as put_key, text as key_text
 
 
 def mapped(w):
@@ -150,8 +151,14 @@ def server_port_changes_when_nobody_is_connected(w):
     w.run("server", "stop", "--force")
     shutil.rmtree(w.sys / "class/ibtrs-server")
     shutil.rmtree(w.sys / "class/ibnbd-server/ctl/devices")
-    eq(w.run("server", "start", "-n").out,
+    # with the module ibtrs-core may go, and with that the keys: they are back before who needs them
+    put_key(w, "db-1", key_text(KEY))
+    put_key(w, "bad", "no key")
+    r = w.run("server", "start", "-n")
+    has(r.err, "/etc/ibnbd/keys/bad: it is no key")
+    eq(r.out,
        'modprobe -r ibnbd-server\n'
+       'keyctl add logon ibnbd:db-1 (from its file) .ibnbd\n'
        f'modprobe ibnbd-server {KEPT} port_nr="99" allow="10.0.0.1" dev_search_path="/srv/new"\n')
     has(w.run("server", "start", "--no-modprobe", want=1).err,
         "port_nr stays 1234: the driver cannot be unloaded", "modprobe -r ibnbd-server")
@@ -162,8 +169,10 @@ def server_port_changes_when_nobody_is_connected(w):
 
 @test
 def server_start_loads_the_module_with_everything(w):
+    put_key(w, "db-1", key_text(KEY))
     w.conf("dev_search_path = /srv\nallow = 10.0.0.1 10.0.0.2\nport_nr = 99\n", "server.conf")
     eq(w.run("server", "start", "-n").out,
+       'keyctl add logon ibnbd:db-1 (from its file) .ibnbd\n'
        f'modprobe ibnbd-server {KEPT} port_nr="99" allow="10.0.0.1 10.0.0.2" '
        'dev_search_path="/srv"\n')
     (w.root / "etc/ibnbd/server.conf").unlink()

@@ -59,6 +59,7 @@ def units_verify(w):
     has((TOP / "systemd/ibnbd-map@.service").read_text(), "After=ibnbd-keys.service",
         "Wants=network-online.target modprobe@ibnbd_client.service ibnbd-keys.service ")
     has((TOP / "systemd/ibnbd-server.service").read_text(), "Wants=ibnbd-keys.service",
+        "ExecStartPre=-/usr/sbin/ibnbd key load\nExecStart=",
         " ibnbd-keys.service\n")
     has((TOP / "systemd/ibnbd-retry.service").read_text(), "After=ibnbd-maps.target", "ExecStart=-",
         "TimeoutStartSec=infinity")

@@ -144,6 +144,12 @@ int cmd_legacy(int *argc, const char ***argv);
 /* cli/help.c */
 int cmd_help(const struct cmd *c);
 
+/*
+ * cmd_key.c: make the kernel hold the keys that /etc/ibnbd/keys holds, as `ibnbd key load` does.
+ * @modprobe: load ibtrs-core, which has the keyring, if there are keys. Returns the exit status.
+ */
+int cmd_key_load_all(bool modprobe);
+
 /* The commands: int cmd_NAME_run(struct cmd_args *a). */
 #define COMMAND(name, words, min, max, options, flags, what, run, ...) int run(struct cmd_args *a);
 #include "tools/cli/commands.h"

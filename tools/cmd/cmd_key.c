@@ -126,13 +126,13 @@ int cmd_key_generate_run(struct cmd_args *a)
 
 /* ---- load ---- */
 
-static int key_ring(struct cmd_args *a)
+static int key_ring(bool modprobe)
 {
 	char *const argv[] = { (char *)"modprobe", (char *)"-q", (char *)"ibtrs-core", NULL };
 
 	if (keyring_there() || sysfs_dry_run)
 		return SAY_DONE;
-	if (!ARG(a, no_modprobe) && !sysfs_redirected())
+	if (modprobe && !sysfs_redirected())
 		mapping_modprobe(argv);
 	if (keyring_there())
 		return SAY_DONE;
@@ -222,34 +222,49 @@ static int key_load_words(struct cmd_args *a)
 	return rc;
 }
 
-int cmd_key_load_run(struct cmd_args *a)
+/* If the directory cannot be read, its keys are unknown, not gone: drop none. */
+static int key_dir(void)
 {
-	char **names = NULL, *why;
-	int rc, err;
+	char *why;
+	int err = key_dir_check(&why);
 
-	/* If the directory cannot be read, its keys are unknown, not gone: drop none. */
-	err = key_dir_check(&why);
-	if (err) {
-		say_error(0, "cannot read " KEY_FILE_DIR ": %s; the loaded keys stay", why);
-		say_mend(err == EACCES && geteuid() ?
-				 "sudo ibnbd key load" :
-				 "make it a directory that belongs to root alone, then ibnbd key load");
-		free(why);
-		return say_exit_of(err);
-	}
-	if (!a->nr_words) {
-		names = key_all_names();
-		/* A host without keys needs no driver for them. */
-		if (!names[0]) {
-			sysfs_list_free(names);
-			return SAY_DONE;
-		}
-	}
-	rc = key_ring(a);
+	if (!err)
+		return SAY_DONE;
+	say_error(0, "cannot read " KEY_FILE_DIR ": %s; the loaded keys stay", why);
+	say_mend(err == EACCES && geteuid() ?
+			 "sudo ibnbd key load" :
+			 "make it a directory that belongs to root alone, then ibnbd key load");
+	free(why);
+	return say_exit_of(err);
+}
+
+int cmd_key_load_all(bool modprobe)
+{
+	int rc = key_dir();
+	char **names;
+
+	if (rc)
+		return rc;
+	names = key_all_names();
+	/* A host without keys needs no driver for them. */
+	if (names[0])
+		rc = key_ring(modprobe);
 	if (!rc)
-		rc = names ? key_load_all(names) : key_load_words(a);
+		rc = key_load_all(names);
 	sysfs_list_free(names);
 	return rc;
+}
+
+int cmd_key_load_run(struct cmd_args *a)
+{
+	int rc;
+
+	if (!a->nr_words)
+		return cmd_key_load_all(!ARG(a, no_modprobe));
+	rc = key_dir();
+	if (!rc)
+		rc = key_ring(!ARG(a, no_modprobe));
+	return rc ? rc : key_load_words(a);
 }
 
 /* ---- remove ---- */

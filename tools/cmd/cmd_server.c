@@ -324,7 +324,7 @@ static int server_set(const struct server_conf *c, const char *dir, enum server_
 }
 
 /*
- * Load the module, with the keys of server.conf as its parameters. If there is a policy, the search
+ * Load the module, with what server.conf says as its parameters. If there is a policy, the search
  * path is set after it: as a parameter of modprobe it would let the module listen before the module
  * has the policy.
  */
@@ -343,6 +343,12 @@ static int server_modprobe(const struct server_conf *c, const struct policy_conf
 			 " names another place, or with nothing behind it none");
 		return rc;
 	}
+	/*
+	 * Nobody who has a key may be refused for want of it, so keys go first. They are lost if
+	 * the module was unloaded before: ibtrs-core goes with its last user, and they with
+	 * ibtrs-core. A key that cannot be loaded says so, and keeps out nobody but its clients.
+	 */
+	cmd_key_load_all(true);
 	argv[n++] = say_dup("modprobe");
 	argv[n++] = say_dup("ibnbd-server");
 	if (writers)

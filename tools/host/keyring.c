@@ -155,7 +155,9 @@ static int keyring_drop(const char *desc)
 
 	if (!sysfs_redirected()) {
 		key = keyring_find(desc);
-		return key < 0 || keyctl_unlink((key_serial_t)key, keyring_serial()) < 0 ? errno : 0;
+		if (key < 0 || keyctl_unlink((key_serial_t)key, keyring_serial()) < 0)
+			return errno;
+		return 0;
 	}
 	file = keyring_file(desc);
 	err = !unlink(file) ? 0 : errno == ENOENT ? ENOKEY : errno;
