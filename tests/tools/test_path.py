@@ -138,6 +138,40 @@ def server_conf(w):
 
 
 @test
+def server_conf_narrows_first_and_loosens_last(w):
+    """No export is open between two of its steps to whom neither the old nor the new file lets in.
+    """
+    w.server()
+    params = "module/ibnbd_server/parameters"
+
+    def steps(before, after):
+        for key, value in ({"auth": "off", "allow": "", "claim": "Y"} | before).items():
+            w.put(f"sys/{params}/{key}", value)
+        w.put(f"sys/{params}/dev_search_path", "/srv/a")
+        w.conf("dev_search_path = /srv/b\n" + "".join(f"{k} = {v}\n" for k, v in after.items()),
+               "server.conf")
+        n = len(w.log())
+        w.run("server", "start")
+        return [l.split(" ")[0].rsplit("/")[-1] for l in w.log()[n:]]
+
+    last, search, net = "dev_search_path", ["dev_search_path"], "10.0.1.0/24"
+    eq(steps({"auth": "required"}, {"auth": "off"}), search + ["auth"])
+    eq(steps({"auth": "required"}, {"auth": "optional"}), search + ["auth"])
+    eq(steps({"auth": "off"}, {"auth": "required"}), ["auth", last])
+    eq(steps({"auth": "required"}, {"auth": "off", "allow": net}), ["allow", last, "auth"])
+    eq(steps({"allow": net}, {"auth": "required"}), ["auth", last, "allow"])
+    eq(steps({}, {"claim": "no"}), search + ["claim"])
+    for narrow, wide in ((net, ""), ("10.0.1.7", net), (net, "10.0.0.0/15"), (net, "0.0.0.0/0"),
+                         (net, f"{net} 10.0.2.1"), ("session:a", ""), (f"{net} session:a", net),
+                         ("gid:fe80::1", "gid:fe80::/10"), ("session:a", "session:b session:a")):
+        eq(steps({"allow": narrow}, {"allow": wide}), search + ["allow"], f"{narrow}, {wide}")
+        eq(steps({"allow": wide}, {"allow": narrow}), ["allow", last], f"{wide}, {narrow}")
+    for a, b in ((net, "10.0.2.0/24"), (net, "session:a"), ("10.0.1.128/25", "10.0.1.0/25"),
+                 ("10.0.1.7 10.0.1.8", "10.0.1.8 10.0.1.9"), ("::/0", "0.0.0.0/0")):
+        eq(steps({"allow": a}, {"allow": b}), ["allow", last], f"{a}, {b}")
+
+
+@test
 def server_port_changes_when_nobody_is_connected(w):
     """By a module that is loaded anew;
     with clients the rest is set all the same, and that is said."""

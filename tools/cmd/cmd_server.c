@@ -423,15 +423,27 @@ static int server_fixed(struct cmd_args *a, const struct server_conf *c, const c
 	return rc;
 }
 
+/* Would server.conf's value of this key let the running server do more than it does now? */
+static bool server_loosens(const struct server_conf *c, const char *dir, enum server_key_id id)
+{
+	char *now = sysfs_attr(dir, server_keys[id].key);
+	bool looser = server_conf_loosens(id, now ? now : "", server_want(c, id));
+
+	free(now);
+	return looser;
+}
+
 /*
- * Half of an access list is worse than none. So the policy is put in force first, the search path,
- * which opens the exports, is set last, and the first error ends this. Only an error of
- * server_fixed() does not end it: the other keys are still set.
+ * Half of an access list is worse than none, and so is a new one before the exports that it was
+ * written for, or an old one behind them. So the policy is put in force first, then what keeps more
+ * out than before, then the search path, which opens other exports, and what lets more in than
+ * before comes last. The first error ends this. Only an error of server_fixed() does not end it:
+ * the other keys are still set.
  */
 static int server_apply(struct cmd_args *a, const struct server_conf *c,
 			const struct policy_conf *p, const char *dir)
 {
-	bool unloaded;
+	bool unloaded, looser[SERVER_NR_KEYS];
 	int rc = server_policy_put(p), fixed, i;
 
 	if (rc)
@@ -439,8 +451,14 @@ static int server_apply(struct cmd_args *a, const struct server_conf *c,
 	fixed = server_fixed(a, c, dir, &unloaded);
 	if (unloaded)
 		return server_modprobe(c, p);
+	for (i = 0; i < SERVER_NR_KEYS; i++)
+		looser[i] = server_loosens(c, dir, (enum server_key_id)i);
+	/* The search path has the first row, and is set after all others that are not looser. */
 	for (i = SERVER_NR_KEYS - 1; i >= 0 && !rc; i--)
-		if (server_keys[i].runtime)
+		if (server_keys[i].runtime && !looser[i])
+			rc = server_set(c, dir, (enum server_key_id)i);
+	for (i = SERVER_NR_KEYS - 1; i >= 0 && !rc; i--)
+		if (server_keys[i].runtime && looser[i])
 			rc = server_set(c, dir, (enum server_key_id)i);
 	return rc ? rc : fixed;
 }

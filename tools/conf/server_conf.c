@@ -234,3 +234,78 @@ void server_conf_free(struct server_conf *c)
 	maps_free(c->m);
 	free(c);
 }
+
+/* ---- more or less than before ---- */
+
+/* Does item @b let in whatever item @a does? */
+static bool server_item_within(const struct ibnbd_allow *a, const struct ibnbd_allow_item *x,
+			       const struct ibnbd_allow *b, const struct ibnbd_allow_item *y)
+{
+	u8 whole = y->prefix / 8, mask = (u8)~(0xff >> y->prefix % 8);
+
+	if (x->kind != y->kind)
+		return false;
+	if (x->kind == IBTRS_ADDR_NONE)
+		return !strcmp(a->text + x->glob, b->text + y->glob);
+	return x->prefix >= y->prefix && !memcmp(x->addr, y->addr, whole) &&
+	       (!mask || !((x->addr[whole] ^ y->addr[whole]) & mask));
+}
+
+/* Does list @b let in everybody whom list @a does? In doubt not. */
+static bool server_allow_within(const struct ibnbd_allow *a, const struct ibnbd_allow *b)
+{
+	unsigned int i, k;
+
+	if ((b->has_addr && !a->has_addr) || (b->has_session && !a->has_session))
+		return false;
+	for (i = 0; i < a->nr; i++) {
+		bool session = a->item[i].kind == IBTRS_ADDR_NONE;
+
+		if (session ? !b->has_session : !b->has_addr)
+			continue;
+		for (k = 0; k < b->nr; k++)
+			if (server_item_within(a, &a->item[i], b, &b->item[k]))
+				break;
+		if (k == b->nr)
+			return false;
+	}
+	return true;
+}
+
+/* Does @want let in more people than @now, and all of those whom @now lets in? */
+static bool server_allow_loosens(const char *now, const char *want)
+{
+	struct ibnbd_allow *a = say_alloc(sizeof(*a)), *b = say_alloc(sizeof(*b));
+	const char *why = "";
+	bool looser;
+	size_t pos;
+
+	looser = !ibnbd_allow_parse(now, strlen(now), a, &pos, &why) &&
+		 !ibnbd_allow_parse(want, strlen(want), b, &pos, &why) &&
+		 server_allow_within(a, b) && !server_allow_within(b, a);
+	free(a);
+	free(b);
+	return looser;
+}
+
+/* off, optional, required */
+static int server_auth_rank(const char *auth)
+{
+	return !strcmp(auth, "required") ? 2 : !strcmp(auth, "optional");
+}
+
+bool server_conf_loosens(enum server_key_id id, const char *now, const char *want)
+{
+	switch (id) {
+	case SERVER_auth:
+		return server_auth_rank(want) < server_auth_rank(now);
+	case SERVER_allow:
+		return server_allow_loosens(now, want);
+	case SERVER_claim:
+		return strcmp(want, now) && !strcmp(want, "N");
+	case SERVER_io_mode:
+		return strcmp(want, now) && !strcmp(want, "auto");
+	default:
+		return false;
+	}
+}

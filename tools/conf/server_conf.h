@@ -55,4 +55,10 @@ struct server_conf {
 struct server_conf *server_conf_load(const char *file);
 void server_conf_free(struct server_conf *c);
 
+/*
+ * Does the value @want let in, or allow, something that @now does not? A list of allow that does so
+ * and also keeps out some whom the other lets in counts as one that keeps out.
+ */
+bool server_conf_loosens(enum server_key_id id, const char *now, const char *want);
+
 #endif
