@@ -132,6 +132,11 @@ def server_conf(w):
             w.run("server", "start", want=2)
             eq(len(w.log()), n)
     w.golden("server-conf.txt", out)
+    for allow in ("session:x*", "0.0.0.0/0", "10.0.0.1 session:a gid:::/0"):
+        conf.write_text(f"dev_search_path = /srv\nallow = {allow}\n")
+        has(w.run("server", "check").err, "allow keeps nobody out", "whoever reaches the port")
+        conf.write_text(f"dev_search_path = /srv\nallow = {allow}\nauth = required\n")
+        hasnt(w.run("server", "check").err, "whoever")
     conf.write_text("dev_search_path = /srv/exports\nport_nr = 4321\n")
     has(w.run("server", "start", want=1).err, "port_nr stays 1234: clients are connected",
         "systemctl restart ibnbd-server")

@@ -209,11 +209,15 @@ def a_policy_that_others_may_write(w):
 @test
 def exports_say_who_may(w):
     w.server()
-    for name in ("db1", "db2", "web"):
-        w.put(f"srv/{name}")
-    w.put(f"sys/{PARAMS}/dev_search_path", w.dir / "srv")
+    for name in ("db1", "db2", "web", "team/db3", "team/more/db4"):
+        w.put(f"root/srv/{name}")
+    (w.root / "srv/linked").symlink_to("team")      # no name leads through it
+    w.put(f"sys/{PARAMS}/dev_search_path", "/srv")
     w.put(f"sys/{CTL}", RULES.rstrip("\n"))
     out = w.run("server", "exports").out
+    # with a directory for each session, rules are about what is in it
+    w.put(f"sys/{PARAMS}/dev_search_path", "/srv/%SESSNAME%")
+    out += w.run("server", "exports").out
     w.golden("policy-exports.txt", out)
     doc = w.json("server", "exports")
     schema(doc, "exports", "policy")
@@ -249,10 +253,34 @@ def the_doctor_says_when_anybody_may_write(w):
     for text, name in (("db1 key:k rw\n* deny\n", ""), ("db1 session:secret rw\n* deny\n", "db1"),
                        ("db1 deny\n", "db2"), ("* ro\n", ""),
                        ("db1 session:x deny\ndb1 rw\n* deny\n", "db1"),
+                       ("db2 addr:0.0.0.0/0 rw\n* deny\n", "db2"),
+                       ("db2 gid:::/0 session:x rw\n* deny\n", "db2"),
+                       ("db? addr:0.0.0.0/0 deny\n", "db1"),
+                       ("db? addr:0.0.0.0/0 deny\ndb* deny\n", ""),
                        ("db* addr:10.0.0.0/8 rw\ndb* gid:fe80::1 rw\ndb? deny\n", "")):
         policy(text)
         eq(f"may map {name} and write" in warns() if name else not warns(), True,
            f"{text}: {warns()}")
+    policy("")
+    for allow in ("0.0.0.0/0", "10.0.0.0/8 ::/0", "0.0.0.0/0 session:s"):
+        w.put(f"sys/{PARAMS}/allow", allow)
+        has(warns(), "every export")
+    # a directory is no export, what is in it is
+    for name in ("team/vol1", "team/sub/vol2"):
+        w.put(f"root/srv/exports/{name}")
+    (w.root / "srv/exports/linked").symlink_to("team")
+    for text, name in (("db? deny\nteam deny\nteam/sub/* deny\n", "team/vol1"),
+                       ("db? deny\nteam/vol1 deny\n", "what is below team/sub"),
+                       ("db? deny\nteam/* deny\n", "")):
+        policy(text)
+        eq(f"may map {name} and write" in warns() if name else not warns(), True,
+           f"{text}: {warns()}")
+    w.put(f"sys/{PARAMS}/dev_search_path", "/srv/exports/%SESSNAME%")
+    policy("vol1 rw\n* deny\n")
+    (w.root / "srv/exports/linked").unlink()
+    has(warns(), "may map team/vol1 and write")
+    policy("* deny\n")
+    eq(warns(), "")
     policy("db1 deny\n")
     w.put(f"sys/{PARAMS}/dev_search_path", "/dev")
     has(warns(), "whatever no line is about")

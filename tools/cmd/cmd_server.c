@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "tools/cmd/cmd.h"
+#include "tools/cmd/server_offers.h"
 #include "tools/cmd/server_policy.h"
 #include "tools/out/escape.h"
 #include "tools/host/mapping.h"
@@ -50,45 +51,25 @@ int cmd_server_list_run(struct cmd_args *a)
 	return rc;
 }
 
-/*
- * List for the user what the search path offers. The server itself looks there only when a client
- * asks.
- */
-static void server_offers(const char *search, const struct policy_conf *policy)
+static bool server_offer_print(const struct server_offer *o, void *arg)
 {
-	char **names, *dir = say_dup(search), *token = strstr(dir, "/%SESSNAME%");
-	size_t i;
+	const struct policy_conf *policy = arg;
+	char *to = realpath(o->path, NULL);
+	bool link = to && strcmp(to, o->path);
 
-	if (token)
-		*token = 0;
-	names = sysfs_list(*dir ? dir : "/", NULL);
-	say_print("search path: %s", search);
-	for (i = 0; names[i]; i++) {
-		char *path = say_fmt("%s/%s", dir, names[i]), *to = realpath(path, NULL);
-		struct stat st;
-
-		if (!stat(path, &st) &&
-		    (S_ISBLK(st.st_mode) || S_ISREG(st.st_mode) || S_ISDIR(st.st_mode))) {
-			say_print("  %s%s%s%s", names[i], S_ISDIR(st.st_mode) ? "/" : "",
-				  to && strcmp(to, path) ? " -> " : "",
-				  to && strcmp(to, path) ? to : "");
-			if (policy && !S_ISDIR(st.st_mode))
-				server_policy_print(policy, names[i]);
-		}
-		free(path);
-		free(to);
-	}
-	sysfs_list_free(names);
-	free(dir);
+	say_print("  %s%s%s%s", o->shown, o->is_dir ? "/" : "", link ? " -> " : "", link ? to : "");
+	if (policy && !o->is_dir)
+		server_policy_print(policy, o->name);
+	free(to);
+	return false;
 }
 
 /* Lines after the table, for the user. */
 static void server_exports_more(const char *search, const struct policy_conf *policy)
 {
-	if (search && strcmp(search, "/") && strcmp(search, "/dev"))
-		server_offers(search, policy);
-	else
-		say_print("search path: %s", search ? search : "none, nothing can be mapped");
+	say_print("search path: %s", search ? search : "none, nothing can be mapped");
+	if (search)
+		server_offers(search, server_offer_print, (void *)policy);
 	if (!policy)
 		say_print("policy: not known; root can see it");
 	else if (!policy->rules->nr)

@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include "tools/cmd/doctor.h"
+#include "tools/cmd/server_offers.h"
 #include "tools/host/mapping.h"
 #include "tools/conf/policy_conf.h"
 #include "tools/conf/server_conf.h"
@@ -106,80 +107,54 @@ static void exports_offer(struct doctor *d, const char *name, const char *path, 
 	free(dir);
 }
 
-/*
- * Check all names in the search path. If it ends with %SESSNAME%, check the names in the directory
- * of each session. The caller skips / and /dev: they offer every disk of the machine.
- */
-static void exports_offers(struct doctor *d, const char *search, bool claims)
+struct exports_offers {
+	struct doctor *d;
+	bool claims;
+};
+
+static bool exports_offered(const struct server_offer *o, void *arg)
 {
-	static const char token[] = "/%SESSNAME%";
-	size_t len = strlen(search),
-	       cut = len >= strlen(token) && !strcmp(search + len - strlen(token), token) ?
-			     strlen(token) :
-			     0,
-	       i, j;
-	char *base = say_fmt("%.*s", (int)(len - cut), search), *top = sysfs_root(base),
-	     **names = sysfs_list(top, NULL);
+	const struct exports_offers *of = arg;
 
-	for (i = 0; names[i]; i++) {
-		char *path = say_fmt("%s/%s", top, names[i]),
-		     **below = cut ? sysfs_list(path, NULL) : NULL;
-
-		if (!cut)
-			exports_offer(d, names[i], path, claims);
-		for (j = 0; cut && below[j]; j++) {
-			char *deep = say_fmt("%s/%s", path, below[j]),
-			     *name = say_fmt("%s/%s", names[i], below[j]);
-
-			exports_offer(d, name, deep, claims);
-			free(name);
-			free(deep);
-		}
-		sysfs_list_free(below);
-		free(path);
-	}
-	sysfs_list_free(names);
-	free(top);
-	free(base);
+	if (!o->is_dir)
+		exports_offer(of->d, o->shown, o->path, of->claims);
+	return false;
 }
 
 /* ---- the policy ---- */
 
-static bool policy_has_addresses(const char *allow)
-{
-	struct ibnbd_allow *a = say_alloc(sizeof(*a));
-	const char *why = "";
-	bool has;
-	size_t pos;
+#define POLICY_OTHER	"\x7f"	/* no export has this name, and no rule but one with a * is about it */
 
-	has = allow && !ibnbd_allow_parse(allow, strlen(allow), a, &pos, &why) && a->has_addr;
-	free(a);
-	return has;
+struct policy_open {
+	const struct ibnbd_policy_rules *rules;
+	char *found;
+};
+
+static bool policy_open_offer(const struct server_offer *o, void *arg)
+{
+	struct policy_open *of = arg;
+	char *name;
+
+	if (!o->name || (o->is_dir && !o->beyond))
+		return false;
+	name = o->is_dir ? say_fmt("%s/" POLICY_OTHER, o->name) : say_dup(o->name);
+	if (policy_conf_anybody_writes(of->rules, name))
+		of->found = say_fmt(o->is_dir ? "what is below %s" : "%s", o->shown);
+	free(name);
+	return of->found;
 }
 
 /* The first name of the search path that anybody may write to. NULL: no such name can be seen. */
 static char *policy_open_name(const struct ibnbd_policy_rules *p, const char *search)
 {
-	static const char token[] = "/%SESSNAME%";
-	char *top = sysfs_root(search), *cut = strstr(top, token), **names, *found = NULL;
-	size_t i;
+	struct policy_open of = { .rules = p };
 
-	/*
-	 * With a directory for each session, and with / or /dev, no names are listed: only rules
-	 * for * count.
-	 */
-	if (cut || !strcmp(search, "/") || !strcmp(search, "/dev")) {
-		free(top);
-		return policy_conf_anybody_writes(p, "\x7f") ? say_dup("whatever no line is about") :
-							       NULL;
-	}
-	names = sysfs_list(top, NULL);
-	for (i = 0; names[i] && !found; i++)
-		if (policy_conf_anybody_writes(p, names[i]))
-			found = say_dup(names[i]);
-	sysfs_list_free(names);
-	free(top);
-	return found;
+	/* A session's directory may be made at any time, and / and /dev are not listed. */
+	if ((strstr(search, IBNBD_EXPORT_TOKEN) || ibnbd_export_follows(search)) &&
+	    policy_conf_anybody_writes(p, POLICY_OTHER))
+		return say_dup("whatever no line is about");
+	server_offers(search, policy_open_offer, &of);
+	return of.found;
 }
 
 static void policy_anybody(struct doctor *d, const struct policy_conf *now, const char *search,
@@ -187,13 +162,13 @@ static void policy_anybody(struct doctor *d, const struct policy_conf *now, cons
 {
 	char *name;
 
-	if (!now || policy_has_addresses(allow))
+	if (!now || server_allow_bars(allow))
 		return;
 	name = now->rules->nr ? policy_open_name(now->rules, search) : say_dup("every export");
 	if (name)
 		doctor_find(
 			d, "policy", DOCTOR_WARNING,
-			say_fmt("whoever reaches the port may map %s and write to it: allow has no addresses, and the policy %s",
+			say_fmt("whoever reaches the port may map %s and write to it: allow keeps out no address, and the policy %s",
 				name, now->rules->nr ? "does not deny it" : "no rules"),
 			say_dup("name addresses or keys in /etc/ibnbd/policy.conf, end it with: * deny; then: systemctl reload ibnbd-server"));
 	free(name);
@@ -224,13 +199,13 @@ void doctor_exports(struct doctor *d)
 	char *dir = sysfs_path("module/ibnbd_server/parameters"),
 	     *search = sysfs_attr(dir, "dev_search_path"), *claim = sysfs_attr(dir, "claim"),
 	     *allow, *auth;
-	bool claims = claim && !strcmp(claim, "Y");
+	struct exports_offers offers = { d, claim && !strcmp(claim, "Y") };
 	size_t i;
 
 	for (i = 0; i < d->s->nr_exports; i++)
 		exports_mapped(d, &d->s->exports[i]);
-	if (search && strcmp(search, "/") && strcmp(search, "/dev"))
-		exports_offers(d, search, claims);
+	if (search)
+		server_offers(search, exports_offered, &offers);
 	if (search && d->s->server) {
 		allow = sysfs_attr(dir, "allow");
 		auth = sysfs_attr(dir, "auth");

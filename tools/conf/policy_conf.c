@@ -281,7 +281,14 @@ bool policy_conf_anybody_writes(const struct ibnbd_policy_rules *p, const char *
 	for (i = 0; i < p->nr; i++) {
 		const struct ibnbd_policy_rule *r = &p->rule[i];
 
-		if (r->key || r->addr.kind != IBTRS_ADDR_NONE || !ibnbd_policy_about(p, r, name))
+		/*
+		 * Every address is in a prefix of 0, of one kind: it keeps nobody from what it
+		 * grants, as some client has that kind, and it denies nothing to other kinds.
+		 */
+		bool some = r->addr.kind != IBTRS_ADDR_NONE &&
+			    (r->addr.prefix || r->may < IBNBD_POLICY_RW);
+
+		if (r->key || some || !ibnbd_policy_about(p, r, name))
 			continue;
 		if (r->may >= IBNBD_POLICY_RW)
 			return true;

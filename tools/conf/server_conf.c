@@ -168,19 +168,38 @@ static void server_line(struct server_conf *c, const struct maps_token *t, size_
 	free(all);
 }
 
+bool server_allow_bars(const char *allow)
+{
+	struct ibnbd_allow *a = say_alloc(sizeof(*a));
+	const char *why = "";
+	unsigned int i;
+	bool bars;
+	size_t pos;
+
+	bars = allow && !ibnbd_allow_parse(allow, strlen(allow), a, &pos, &why) && a->has_addr;
+	for (i = 0; i < a->nr && bars; i++)
+		bars = a->item[i].kind == IBTRS_ADDR_NONE || a->item[i].prefix;
+	free(a);
+	return bars;
+}
+
 /* Warn of a configuration that is valid and may not be what its author wanted. */
 static void server_questions(struct server_conf *c)
 {
+	const char *search = c->value[SERVER_dev_search_path], *allow = c->value[SERVER_allow],
+		   *auth = c->value[SERVER_auth];
 	struct maps_at at = { 0, SIZE_MAX, 0 };
 
-	if (!c->value[SERVER_dev_search_path] || !*c->value[SERVER_dev_search_path])
+	if (!search || !*search)
 		maps_warn(c->m, at, say_dup("there is no dev_search_path: nothing is exported"),
 			  NULL);
-	else if ((!c->value[SERVER_allow] || !*c->value[SERVER_allow]) &&
-		 (!c->value[SERVER_auth] || strcmp(c->value[SERVER_auth], "required")))
+	else if (!server_allow_bars(allow) && (!auth || strcmp(auth, "required")))
 		maps_warn(
 			c->m, at,
-			say_dup("there is no allow, and no auth = required: whoever reaches the port may map, and write"),
+			say_fmt("%s, and no auth = required: whoever reaches the port may map, and write",
+				allow && *allow ?
+					"allow keeps nobody out, for a client chooses the name of its session, and /0 is every address" :
+					"there is no allow"),
 			say_dup("allow = 10.0.0.0/24, or keys: ibnbd-server.conf(5)"));
 }
 

@@ -56,6 +56,12 @@ struct server_conf *server_conf_load(const char *file);
 void server_conf_free(struct server_conf *c);
 
 /*
+ * Does a list of allow keep anybody out? A client chooses the name of its session itself, and with
+ * a prefix of 0 every address of its kind is on the list.
+ */
+bool server_allow_bars(const char *allow);
+
+/*
  * Does the value @want let in, or allow, something that @now does not? A list of allow that does so
  * and also keeps out some whom the other lets in counts as one that keeps out.
  */

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The server looks into its search path only when a client asks for a name. The commands that list
+ * names walk through it as the server would: a link may be the last part of a name, or the
+ * directory of a session, and no directory in between.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include "ibnbd/logic/export.h"
+#include "tools/cmd/server_offers.h"
+#include "tools/host/sysfs.h"
+#include "tools/out/say.h"
+
+struct offers_walk {
+	bool (*each)(const struct server_offer *o, void *arg);
+	void *arg;
+};
+
+static char *offers_below(const char *dir, const char *name)
+{
+	return dir ? say_fmt("%s/%s", dir, name) : say_dup(name);
+}
+
+/*
+ * @shown, @name: of the directory @dir; NULL: names begin below it. @deep: how many directories
+ * below this one are listed. @sessions: the names in it are sessions.
+ */
+static bool offers_dir(const struct offers_walk *w, const char *dir, const char *shown,
+		       const char *name, unsigned int deep, bool sessions)
+{
+	char **names = sysfs_list(dir, NULL);
+	bool done = false;
+	size_t i;
+
+	for (i = 0; names[i] && !done; i++) {
+		char *path = say_fmt("%s/%s", dir, names[i]), *as = offers_below(shown, names[i]),
+		     *of = sessions ? NULL : offers_below(name, names[i]);
+		struct server_offer o = { .shown = as, .name = of, .path = path };
+		struct stat st, link;
+		bool enter;
+
+		if (!stat(path, &st) && !lstat(path, &link) &&
+		    (S_ISDIR(st.st_mode) ||
+		     (!sessions && (S_ISBLK(st.st_mode) || S_ISREG(st.st_mode))))) {
+			o.is_dir = S_ISDIR(st.st_mode);
+			enter = o.is_dir && (sessions || !S_ISLNK(link.st_mode));
+			o.beyond = enter && !deep;
+			done = w->each(&o, w->arg);
+			if (!done && enter && deep)
+				done = offers_dir(w, path, as, of, deep - 1, false);
+		}
+		free(of);
+		free(as);
+		free(path);
+	}
+	sysfs_list_free(names);
+	return done;
+}
+
+bool server_offers(const char *search, bool (*each)(const struct server_offer *o, void *arg),
+		   void *arg)
+{
+	struct offers_walk w = { each, arg };
+	char *top = sysfs_root(search), *token = strstr(top, "/" IBNBD_EXPORT_TOKEN);
+	bool done = false;
+
+	if (token)
+		*token = 0;
+	if (token || !ibnbd_export_follows(search))
+		done = offers_dir(&w, *top ? top : "/", NULL, NULL, token ? 2 : 1, token != NULL);
+	free(top);
+	return done;
+}
