@@ -222,9 +222,25 @@ def metrics_are_prometheus_text(w):
 def dump_anonymous(w):
     busy_world(w)
     w.server()
-    has(w.run("dump").out, "store1", "10.0.1.7", "/srv/exports")
+    w.put("sys/module/ibnbd_server/parameters/writer_file", "/mnt/acme/writers")
+    w.put("sys/class/ibtrs-client/store1/auth", "acme-key")
+    w.put("sys/class/ibtrs-server/clt1/auth", "acme-key")
+    path = "sys/class/ibtrs-client/store1/paths/ip:10.0.0.1@ip:10.0.2.7/state_detail"
+    detail = "waiting marginal -13 the server says: ip:10.0.0.1 of acme may not\""
+    w.put(path, detail)
+    has(w.run("dump").out, "store1", "10.0.1.7", "/srv/exports", "acme-key", "/mnt/acme",
+        "acme may")
     out = w.run("dump", "--anonymize").out
-    hasnt(out, "store1", "store2", "10.0.", "vol/1", "/srv", "disk.img", "clt1")
+    hasnt(out, "store1", "store2", "10.0.", "vol/1", "/srv", "disk.img", "clt1", "acme", "says",
+          "/mnt")
+    doc = json.loads(out)
+    schema(doc)
+    has(out, '"state_detail": "waiting marginal -13 reason-')
+    keys = [s["auth"] for s in doc["sessions"] + doc["server_sessions"] if s["auth"]]
+    eq((len(keys), len(set(keys))), (2, 1), "one key has one word")
+    for plain in ("up", "waiting -110", "idle"):
+        w.put(path, plain)
+        has(w.run("dump", "--anonymize").out, f'"state_detail": "{plain}"')
     eq(out.count('"session": "session-'), 3 + 3 + 3 + 2)
 
 

@@ -31,18 +31,40 @@ static void dump_replace(char **field, const char *kind)
 	*field = say_fmt("%s-%zu", kind, i + 1);
 }
 
+/*
+ * The state_detail of a path is STATE [marginal] [-ERRNO WORDS]. The words may be the server's own,
+ * with names and addresses in them.
+ */
+static void dump_hide_words(char **detail)
+{
+	char *number = *detail ? strstr(*detail, " -") : NULL, *words, *text, *kept;
+
+	words = number ? strchr(number + 1, ' ') : NULL;
+	if (!words)
+		return;
+	kept = say_fmt("%.*s", (int)(words - *detail), *detail);
+	text = say_dup(words + 1);
+	dump_replace(&text, "reason");
+	free(*detail);
+	*detail = say_fmt("%s %s", kept, text);
+	free(text);
+	free(kept);
+}
+
 static void dump_hide_sessions(struct state_session *all, size_t nr)
 {
 	size_t i, j;
 
 	for (i = 0; i < nr; i++) {
 		dump_replace(&all[i].name, "session");
+		dump_replace(&all[i].auth, "key");
 		for (j = 0; j < (size_t)all[i].nr_paths; j++) {
 			struct state_path *p = &all[i].paths[j];
 
 			dump_replace(&p->session, "session");
 			dump_replace(&p->src_addr, "address");
 			dump_replace(&p->dst_addr, "address");
+			dump_hide_words(&p->state_detail);
 			free(p->name);
 			p->name = say_fmt("%s@%s", p->src_addr ? p->src_addr : "",
 					  p->dst_addr ? p->dst_addr : "");
@@ -79,6 +101,18 @@ static void dump_hide(struct state *s)
 	}
 }
 
+/* Does the administrator choose it, as a name, a path or an address? */
+static bool dump_is_chosen(const char *parameter)
+{
+	static const char *const chosen[] = { "allow", "dev_search_path", "writer_file" };
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(chosen); i++)
+		if (!strcmp(parameter, chosen[i]))
+			return true;
+	return false;
+}
+
 static void dump_parameters(struct json *j, const char *module, bool hide)
 {
 	char *dir = sysfs_path("module/%s/parameters", module);
@@ -88,8 +122,7 @@ static void dump_parameters(struct json *j, const char *module, bool hide)
 	json_object(j, module);
 	for (i = 0; names[i]; i++) {
 		value = sysfs_attr(dir, names[i]);
-		if (value && hide &&
-		    (!strcmp(names[i], "allow") || !strcmp(names[i], "dev_search_path")))
+		if (value && hide && dump_is_chosen(names[i]))
 			dump_replace(&value, "text");
 		json_text(j, names[i], value);
 		free(value);
