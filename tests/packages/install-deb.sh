@@ -45,6 +45,7 @@ echo "ok the log names the RDMA stack"
 [ "$(systemctl is-enabled ibnbd-server.service)" = disabled ] ||
 	die "ibnbd-server.service is enabled"
 ibnbd maps check > /dev/null && ibnbd list --json > /dev/null || die "the command"
+[ "$(stat -c '%a %U %G' /etc/ibnbd/keys)" = "700 root root" ] || die "/etc/ibnbd/keys"
 said=$(systemd-analyze verify --man=no /lib/systemd/system/ibnbd*.service \
 	/lib/systemd/system/ibnbd-maps.target 2>&1 | grep ibnbd) && die "units: $said" || :
 echo "ok units and the command"

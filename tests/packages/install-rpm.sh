@@ -25,6 +25,7 @@ whole "$version-1"
 [ "$(systemctl is-enabled ibnbd-server.service)" = disabled ] ||
 	die "ibnbd-server.service is enabled"
 ibnbd maps check > /dev/null || die "the command"
+[ "$(stat -c '%a %U %G' /etc/ibnbd/keys)" = "700 root root" ] || die "/etc/ibnbd/keys"
 echo "ok install"
 echo 'vol1 ram0 s1 path=10.0.0.2' >> /etc/ibnbd/maps.conf
 touch /marker

@@ -129,6 +129,11 @@ scripts() {	# the maintainer scripts of a package without comments
 	dpkg-deb -e build/deb/"$1"_*.deb $dir &&
 		grep -hv '^ *#' $dir/{pre,post}{inst,rm} 2>/dev/null
 }
+deb_keys() {	# root's alone, also after dh_fixperms
+	have dpkg-deb || return
+	dpkg-deb -c build/deb/ibnbd-tools_*.deb |
+		grep '^drwx------ root/root .* \./etc/ibnbd/keys/$'
+}
 deb_nothing_stops() {
 	have dpkg-deb || return
 	local all
@@ -204,6 +209,11 @@ rpm_lint() {
 	said=$(rpmlint -c rpm/rpmlint.toml build/rpm/*.rpm rpm/ibnbd.spec 2>&1)
 	echo "$said"
 	grep -q ' 0 errors, 0 warnings' <<< "$said"
+}
+rpm_keys() {
+	have rpm || return
+	rpm -qplv build/rpm/ibnbd-tools-*.x86_64.rpm |
+		grep '^drwx------ .* root  *root .* /etc/ibnbd/keys$'
 }
 rpm_same_source() {	# every file of the modules is in both packages
 	have rpm dpkg-deb || return
@@ -479,12 +489,14 @@ step "flags of the command" place_tools
 step "deb: builds" deb_builds
 [ -z "${TWICE:-}" ] || step "deb: twice the same bytes" deb_reproducible
 step "deb: lintian finds no error and no warning" deb_lintian
+step "deb: the directory of keys is root's alone" deb_keys
 step "deb: no script stops, restarts or unmaps" deb_nothing_stops
 step "deb: depends on what it needs" deb_depends
 step "README: what a checkout needs" readme_depends
 step "deb: the source of the modules is whole" deb_dkms_source
 step "rpm: builds" rpm_builds
 step "rpm: rpmlint finds nothing" rpm_lint
+step "rpm: the directory of keys is root's alone" rpm_keys
 step "rpm: the same source as the deb" rpm_same_source
 step "dkms.conf: gates" dkms_gates
 step "dkms.conf: dkms takes it" dkms_reads_it

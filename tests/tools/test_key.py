@@ -260,6 +260,23 @@ def listed_as_the_doctor_sees_it(w):
 
 
 @test
+def the_doctor_of_a_user(w):
+    """What a user cannot see is no key that is missing."""
+    w.client()
+    w.conf("vol1 vol/1 store1 path=10.0.1.7 auth=db-1\n")
+    put(w, "db-1", text(KEY))
+    if os.getuid():
+        (w.root / "etc/ibnbd/keys").chmod(0)
+    else:
+        w.dir.chmod(0o755)
+    said = w.json("doctor", want=None, user=None if os.getuid() else 12345)
+    found, = [f for f in said["findings"] if f["check"] == "key"]
+    (w.root / "etc/ibnbd/keys").chmod(0o700)
+    eq((found["level"], found["message"]),
+       ("ok", "keys are not looked at: /etc/ibnbd/keys is root's"))
+
+
+@test
 def the_doctor(w):
     """A key that is missing, that others can read, or that nobody has loaded."""
     w.client()

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "tools/cmd/doctor.h"
 #include "tools/conf/key_file.h"
 #include "tools/conf/server_conf.h"
@@ -119,11 +120,27 @@ static void keys_of_server(struct doctor *d, size_t good)
 	server_conf_free(c);
 }
 
+/* The directory has mode 0700: to a user it is no key that is missing, nor a mistake. */
+static bool keys_unseen(void)
+{
+	char *why;
+	bool unseen = key_dir_check(&why) == EACCES && geteuid();
+
+	free(why);
+	return unseen;
+}
+
 void doctor_keys(struct doctor *d)
 {
 	bool ring = keyring_there();
-	size_t good = keys_files(d, ring);
+	size_t good;
 
+	if (keys_unseen()) {
+		doctor_find(d, "key", DOCTOR_OK,
+			    say_dup("keys are not looked at: " KEY_FILE_DIR " is root's"), NULL);
+		return;
+	}
+	good = keys_files(d, ring);
 	if (ring)
 		keys_without_file(d);
 	keys_of_maps(d, ring);
