@@ -5,7 +5,8 @@
  * file is written. The drivers wait killably: a signal that is caught has to wait, too. A device
  * node is a file with "MAJOR:MINOR" in it. What key N is, in hex, is in keys/N below IBNBD_ROOT; if
  * there is a keys/N-revoked, it is revoked; and keys/linked, if that is there, gets a line for each
- * keyring that the command links to itself.
+ * keyring that the command links to itself, and keys/wiped one for each explicit_bzero(), with the
+ * number of bytes.
  */
 #include <errno.h>
 #include <keyutils.h>
@@ -24,6 +25,8 @@ int __wrap_sysfs_store(const char *path, const char *text);
 bool __wrap_sysfs_node(const char *path, dev_t *dev);
 int __wrap_keyctl_describe_alloc(key_serial_t key, char **is);
 long __wrap_keyctl_link(key_serial_t key, key_serial_t ring);
+void __real_explicit_bzero(void *at, size_t len);
+void __wrap_explicit_bzero(void *at, size_t len);
 
 int __wrap_sysfs_store(const char *path, const char *text)
 {
@@ -116,4 +119,16 @@ long __wrap_keyctl_link(key_serial_t key, key_serial_t ring)
 		fclose(f);
 	}
 	return 0;
+}
+
+void __wrap_explicit_bzero(void *at, size_t len)
+{
+	FILE *f = keys_open("wiped", "r+");
+
+	if (f) {
+		fseek(f, 0, SEEK_END);
+		fprintf(f, "%zu\n", len);
+		fclose(f);
+	}
+	__real_explicit_bzero(at, len);
 }

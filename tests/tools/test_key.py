@@ -142,6 +142,22 @@ def refused(w):
 
 
 @test
+def no_key_stays_in_memory(w):
+    """What was read is wiped, also of a file that is refused, and what was moved to make room."""
+    w.keyring()
+    f = put(w, "db-1", text(KEY))
+    wiped = w.root / "keys/wiped"
+    for more in (0, 40000, 17 << 20):
+        f.write_text(text(KEY) + "\n" * more)
+        wiped.write_text("")
+        w.run("key", "load", want=1 if more > 16 << 20 else 0)
+        sizes = [int(n) for n in wiped.read_text().split()]
+        eq(max(sizes) >= min(f.stat().st_size, 16 << 20), True, f"{more}: {sizes}")
+        # each buffer that became too small
+        eq([n for n in sizes if 12000 < n < 16384] != [], more > 0, f"{more}: {sizes}")
+
+
+@test
 def without_driver(w):
     put(w, "db-1", text(KEY))
     has(w.run("key", "load", want=8).err, "there is no keyring .ibnbd", "modprobe ibtrs-core")

@@ -157,19 +157,40 @@ static const char *file_kind(int fd, const struct stat *st, bool named)
 	}
 }
 
+/* Forget the text, which may be a key: also where the file was refused. */
+static void file_wipe(struct file_text *out)
+{
+	if (out->text)
+		explicit_bzero(out->text, out->len);
+	free(out->text);
+	out->text = NULL;
+	out->len = 0;
+}
+
+/* As realloc(3), which leaves what it moves behind. */
+static void file_grow(struct file_text *out, size_t size)
+{
+	char *longer = say_alloc(size);
+	size_t len = out->len;
+
+	if (len)
+		memcpy(longer, out->text, len);
+	file_wipe(out);
+	out->text = longer;
+	out->len = len;
+}
+
 /* Read to the end, or until there is more than FILE_MAX. 0 or errno. */
 static int file_all(int fd, struct file_text *out)
 {
 	size_t size = 0;
 	ssize_t n;
 
-	free(out->text);
-	out->text = NULL;
-	out->len = 0;
+	file_wipe(out);
 	do {
 		if (size - out->len < 4096) {
 			size = size ? 2 * size : 16384;
-			out->text = say_grow(out->text, size);
+			file_grow(out, size);
 		}
 		n = read(fd, out->text + out->len, size - out->len - 1);
 		if (n > 0)
@@ -211,11 +232,8 @@ static void file_take(int fd, struct stat *st, struct file_text *out)
 			    NULL);
 	else if (!tries)
 		file_refuse(out, say_dup("it changes while it is read"), "try again");
-	if (out->state == FILE_REFUSED) {
-		free(out->text);
-		out->text = NULL;
-		out->len = 0;
-	}
+	if (out->state == FILE_REFUSED)
+		file_wipe(out);
 }
 
 static void file_absent(const char *path, struct file_text *out, int err)
@@ -270,7 +288,7 @@ void file_read(const char *path, enum file_whose whose, bool named, struct file_
 
 void file_free(struct file_text *f)
 {
-	free(f->text);
+	file_wipe(f);
 	free(f->why);
 	free(f->mend);
 	memset(f, 0, sizeof(*f));

@@ -46,7 +46,7 @@ struct file_text {
  * @named: the user named this very file, so a pipe (`--file /dev/stdin`) is accepted too
  *
  * Never waits for what a FIFO or a device might say. A link to /dev/null is an empty file. Free the
- * result with file_free().
+ * result with file_free(), which wipes the text: it may be a key.
  */
 void file_read(const char *path, enum file_whose whose, bool named, struct file_text *out);
 void file_free(struct file_text *f);

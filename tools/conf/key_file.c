@@ -123,9 +123,7 @@ int key_look(const char *name, bool next, u8 *key, char **said, char **mend)
 		*said = say_fmt("%s: %s", path, why);
 		err = EINVAL;
 	}
-	if (f.text)
-		explicit_bzero(f.text, f.len);
-	file_free(&f);
+	file_free(&f);	/* wipes the text */
 	free(path);
 	return err;
 }
