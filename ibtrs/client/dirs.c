@@ -16,10 +16,12 @@
  * Names. The name of a directory is always src@dst. A path without a given source gets the
  * unspecified address (ip:0.0.0.0@ip:10.0.0.2, a form that add_path accepts) until the first route
  * is resolved, and then the source address found, which stays for good. Names are unique. Creating
- * and renaming are serialized by names_lock, since sysfs would report a collision with a stack
- * dump.
+ * and renaming are serialized, since sysfs would report a collision with a stack dump: for paths by
+ * names_lock, for sessions by the caller.
  *
- * Locking: names_lock for names; path->sysfs.lock for what is known from a route.
+ * Locking: names_lock for names of paths; path->sysfs.lock for what is known from a route. Nothing
+ * that sends a uevent runs under names_lock: a sender may wait for another sender that waits for
+ * I/O, and the I/O for a path that needs names_lock. The directories of paths send none.
  */
 #include <linux/kobject.h>
 #include <linux/sched/mm.h>
@@ -41,24 +43,20 @@ int ibtrs_clt_dirs_session_add(struct ibtrs_clt *clt)
 	struct ibtrs_clt_sysfs *s = &clt->sysfs;
 	struct device *dev;
 	unsigned int noio;
-	int err = 0;
 
 	atomic_set(&s->removing, 0);
-	mutex_lock(&names_lock);
-	noio = memalloc_noio_save();
 	dev = class_find_device_by_name(dirs_class, clt->name);
 	if (dev) {
 		put_device(dev);
-		err = -EEXIST;
-	} else {
-		dev = device_create_with_groups(dirs_class, NULL, MKDEV(0, 0), clt,
-						ibtrs_clt_sysfs_session_groups, "%s", clt->name);
-		err = PTR_ERR_OR_ZERO(dev);
+		return -EEXIST;
 	}
+	/* The caller's sessions_lock keeps port.c from looking at paths: do not wait for I/O. */
+	noio = memalloc_noio_save();
+	dev = device_create_with_groups(dirs_class, NULL, MKDEV(0, 0), clt,
+					ibtrs_clt_sysfs_session_groups, "%s", clt->name);
 	memalloc_noio_restore(noio);
-	mutex_unlock(&names_lock);
-	if (err)
-		return err;
+	if (IS_ERR(dev))
+		return PTR_ERR(dev);
 	s->paths = kobject_create_and_add("paths", &dev->kobj);
 	if (!s->paths) {
 		device_unregister(dev);

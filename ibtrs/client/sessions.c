@@ -2,7 +2,9 @@
 /*
  * The list of all sessions. Names are unique.
  *
- * Locking: sessions_lock, taken before clt->lock.
+ * Locking: sessions_lock, taken before clt->lock. A task that adds a session may wait with it until
+ * a uevent can be sent, which may depend on I/O. So no path needs it to come up: only port.c waits,
+ * and heartbeats find a dead path without port.c.
  */
 #include "ibtrs/client/session.h"
 #include "ibtrs/client/sessions.h"
