@@ -397,6 +397,39 @@ bool set_capacity_and_notify(struct gendisk *disk, sector_t sectors)
 }
 #endif
 
+void cx_set_capacity(struct gendisk *disk, sector_t sectors)
+{
+#ifdef GD_READ_ONLY
+	/* older kernels say so below */
+	pr_info("%s: detected capacity change from %llu to %llu\n", disk->disk_name,
+		(u64)get_capacity(disk), (u64)sectors);
+#endif
+	set_capacity(disk, sectors);
+	/*
+	 * Before 5.11 an open block device has a copy of the size, which this
+	 * renews. The size does not change here any more: no uevent.
+	 */
+	set_capacity_and_notify(disk, sectors);
+}
+
+void cx_set_ro(struct gendisk *disk, bool ro)
+{
+#ifdef GD_READ_ONLY	/* 5.12 */
+	assign_bit(GD_READ_ONLY, &disk->state, ro);
+#endif
+}
+
+void cx_tell_ro(struct gendisk *disk, bool ro)
+{
+#ifdef GD_READ_ONLY
+	char *env[] = { ro ? "DISK_RO=1" : "DISK_RO=0", NULL };
+
+	kobject_uevent_env(&disk_to_dev(disk)->kobj, KOBJ_CHANGE, env);
+#else
+	set_disk_ro(disk, ro);	/* sends the uevent, too */
+#endif
+}
+
 #if !HAVE_MARK_DISK_DEAD
 void blk_mark_disk_dead(struct gendisk *disk)
 {

@@ -37,6 +37,9 @@
  *   int  cx_add_disk(parent, disk, groups, free_disk)  5.10: checks that it came up
  *   int  cx_update_limits(disk, lim)        live, does not freeze (law L2)
  *   void cx_need_part_scan(disk)            the disk got its first size
+ *   void cx_set_capacity(disk, sectors)     set_capacity_and_notify, no uevent
+ *   void cx_set_ro(disk, ro)                set_disk_ro in halves: the flag,
+ *   void cx_tell_ro(disk, ro)               then the uevent
  *   void cx_free_disk(disk)                 after del_gendisk, or add failed
  *   bool cx_disable_op(rq)                  its kind is refused: send no more
  *   struct request_queue *cx_alloc_queue(set, data)  a queue without a disk,

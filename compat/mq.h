@@ -73,6 +73,16 @@ bool set_capacity_and_notify(struct gendisk *disk, sector_t sectors);
 #endif
 
 /*
+ * set_capacity_and_notify() and set_disk_ro() in halves, for callers that must
+ * not wait for the sender of another uevent: cx_set_* sends no uevent. The
+ * caller sends RESIZE=1 itself later, and calls cx_tell_ro(). A kernel before
+ * 5.12 sets the read-only flag only in cx_tell_ro().
+ */
+void cx_set_capacity(struct gendisk *disk, sector_t sectors);
+void cx_set_ro(struct gendisk *disk, bool ro);
+void cx_tell_ro(struct gendisk *disk, bool ro);
+
+/*
  * The next open of the disk reads its partition table. A kernel before 5.17 does not: there
  * partprobe must do it.
  */

@@ -48,6 +48,13 @@ enum ibnbd_clt_news {
 	IBNBD_CLT_NEWS_CLOSE,		/* tell the server that we are done */
 };
 
+/* Bits of ibnbd_clt_dev.uevent_due. */
+enum {
+	IBNBD_CLT_DUE_STATE	= 1,	/* offline or online */
+	IBNBD_CLT_DUE_RESIZE	= 2,	/* the disk has another size */
+	IBNBD_CLT_DUE_RO	= 4,	/* the disk became read-only, or writable */
+};
+
 /* An answer to OPEN, and what follows from it. */
 struct ibnbd_clt_grant {
 	struct ibnbd_open_rsp rsp;
@@ -128,7 +135,8 @@ struct ibnbd_clt_dev {
 	u64 resent_bytes;
 	unsigned int losses;		/* losses that an administrator accepted */
 	char reason[IBNBD_CLT_REASON_LEN];
-	/* what uevent_work sends: the action, with state and reason at the time of the event */
+	unsigned int uevent_due;	/* IBNBD_CLT_DUE_*: what uevent_work tells */
+	/* for DUE_STATE: the action, with state and reason at the time of the event */
 	enum kobject_action uevent;
 	enum ibnbd_dev_state uevent_state;
 	char uevent_reason[IBNBD_CLT_REASON_LEN];

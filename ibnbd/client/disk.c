@@ -12,7 +12,8 @@
  * An open is refused only when the disk is being removed. A disk that is read-only can be opened
  * for writing, too, and refuses the write, as sd and nvme do.
  *
- * Locking: dev->disk and the limits change under dev->lock.
+ * Locking: dev->disk, the limits, the size and the read-only flag change under dev->lock. Uevents
+ * are sent by a work, without the lock (see ibnbd_clt_disk_uevent()).
  *
  * Limits are changed on a quiesced queue without freezing it (L2), and only when they differ. A
  * task that writes to queue/... in sysfs while I/O is held freezes the queue with the limits
@@ -109,6 +110,13 @@ static void disk_set_hot(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant
 	WRITE_ONCE(dev->device_id, g->rsp.device_id);
 }
 
+/* @delay: for a work that is not queued yet; one that is queued also does what became due later. */
+static void disk_due(struct ibnbd_clt_dev *dev, unsigned int what, unsigned long delay)
+{
+	dev->uevent_due |= what;
+	queue_delayed_work(ibnbd_clt_remove_wq, &dev->uevent_work, delay);
+}
+
 int ibnbd_clt_disk_commit(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g)
 {
 	bool was_ro = disk_read_only(dev, &dev->grant);
@@ -138,25 +146,19 @@ int ibnbd_clt_disk_commit(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_gran
 		 * Only on a change: what an administrator has set by BLKROSET stays. Older kernels
 		 * can not tell it from our setting.
 		 */
-		if (was_ro != disk_read_only(dev, g))
-			set_disk_ro(dev->disk, disk_read_only(dev, g));
+		if (was_ro != disk_read_only(dev, g)) {
+			cx_set_ro(dev->disk, disk_read_only(dev, g));
+			disk_due(dev, IBNBD_CLT_DUE_RO, 0);
+		}
 		ibnbd_clt_disk_set_capacity(dev, g->lim.nsectors);
 	}
 	return 0;
 }
 
 /*
- * The block layer sends no uevent when a size of 0 changes: this function tells udev and whoever
- * waits for the disk.
+ * A new size is told as by set_capacity_and_notify(), and also when the size was 0: udev, and
+ * whoever waits for the disk, must hear of the first size.
  */
-static void disk_appeared(struct gendisk *disk)
-{
-	char *env[2] = { "RESIZE=1" };
-
-	cx_need_part_scan(disk);
-	kobject_uevent_env(&disk_to_dev(disk)->kobj, KOBJ_CHANGE, env);
-}
-
 void ibnbd_clt_disk_set_capacity(struct ibnbd_clt_dev *dev, u64 sectors)
 {
 	u64 old = get_capacity(dev->disk);
@@ -167,9 +169,11 @@ void ibnbd_clt_disk_set_capacity(struct ibnbd_clt_dev *dev, u64 sectors)
 		set_capacity(dev->disk, sectors);
 		return;
 	}
-	set_capacity_and_notify(dev->disk, sectors);
+	cx_set_capacity(dev->disk, sectors);
 	if (!old)
-		disk_appeared(dev->disk);
+		cx_need_part_scan(dev->disk);
+	if (sectors)
+		disk_due(dev, IBNBD_CLT_DUE_RESIZE, 0);
 }
 
 void ibnbd_clt_disk_uevent_work(struct work_struct *work)
@@ -177,17 +181,29 @@ void ibnbd_clt_disk_uevent_work(struct work_struct *work)
 	struct ibnbd_clt_dev *dev =
 		container_of(to_delayed_work(work), struct ibnbd_clt_dev, uevent_work);
 	char state[32], reason[sizeof("IBNBD_REASON=") + IBNBD_CLT_REASON_LEN],
-		*env[] = { state, reason, NULL };
-	unsigned int noio = memalloc_noio_save();
+		*env[] = { state, reason, NULL }, *resize[] = { "RESIZE=1", NULL };
+	unsigned int noio = memalloc_noio_save(), due;
+	struct kobject *kobj;
 	enum kobject_action action;
+	bool ro;
 
 	mutex_lock(&dev->lock);
+	kobj = &disk_to_dev(dev->disk)->kobj;
+	due = dev->uevent_due;
+	dev->uevent_due = 0;
+	ro = disk_read_only(dev, &dev->grant);
 	action = dev->uevent;
 	snprintf(state, sizeof(state), "IBNBD_STATE=%s",
 		 ibnbd_dev_sm_state_name(dev->uevent_state));
 	snprintf(reason, sizeof(reason), "IBNBD_REASON=%s", dev->uevent_reason);
 	mutex_unlock(&dev->lock);
-	kobject_uevent_env(&disk_to_dev(dev->disk)->kobj, action, env);
+	/* A change after the unlock queues this work again, so the newest flag is the last. */
+	if (due & IBNBD_CLT_DUE_RO)
+		cx_tell_ro(dev->disk, ro);
+	if (due & IBNBD_CLT_DUE_RESIZE)
+		kobject_uevent_env(kobj, KOBJ_CHANGE, resize);
+	if (due & IBNBD_CLT_DUE_STATE)
+		kobject_uevent_env(kobj, action, env);
 	memalloc_noio_restore(noio);
 }
 
@@ -200,8 +216,8 @@ void ibnbd_clt_disk_uevent(struct ibnbd_clt_dev *dev, enum kobject_action action
 	dev->uevent_state = dev->state;
 	strscpy(dev->uevent_reason, dev->reason, sizeof(dev->uevent_reason));
 	/* A uevent that already waits for its turn will report the newest state. */
-	queue_delayed_work(ibnbd_clt_remove_wq, &dev->uevent_work,
-			   __ratelimit(&dev->uevent_limit) ? 0 : IBNBD_CLT_UEVENT_EVERY);
+	disk_due(dev, IBNBD_CLT_DUE_STATE,
+		 __ratelimit(&dev->uevent_limit) ? 0 : IBNBD_CLT_UEVENT_EVERY);
 }
 
 DEF_BD_OPEN(disk_open, disk, mode)

@@ -89,6 +89,9 @@ static int client(void)
 	if (cx_add_disk(NULL, disk, NULL, w_free_disk) || cx_update_limits(disk, &limits))
 		cx_free_disk(disk);
 	set_capacity_and_notify(disk, 4);
+	cx_set_capacity(disk, 8);
+	cx_set_ro(disk, true);
+	cx_tell_ro(disk, true);
 	cx_disable_op(NULL);
 	blk_mark_disk_dead(disk);
 	q = cx_alloc_queue(&set, &limits);
