@@ -119,6 +119,7 @@ struct ibnbd_clt_dev {
 	/* what the server has open for it, as remote_id; READ_ONCE outside */
 	enum ibnbd_open_state remote;
 	u32 remote_id;
+	u32 remote_gen;			/* link on which remote_id was given, as ibtrs counts */
 	struct ibnbd_clt_unclosed *unclosed;	/* session gets it if a CLOSE is owed at the end */
 	/* requests were given up that the server may still execute, in the mapping of grant */
 	bool gave_up;

@@ -115,7 +115,8 @@ static void link_tell_all(struct ibnbd_clt_session *s, enum ibnbd_clt_news news)
 
 /* ---- what removed devices could not close ---- */
 
-static int link_close_unclosed(struct ibnbd_clt_session *s)
+/* @link_gen: the link whose server gives no id twice, as ibtrs counts. */
+static int link_close_unclosed(struct ibnbd_clt_session *s, u32 link_gen)
 {
 	struct ibnbd_clt_unclosed *one, *next;
 	int err;
@@ -126,7 +127,7 @@ static int link_close_unclosed(struct ibnbd_clt_session *s)
 		 * An id that the server does not know counts as closed; this CLOSE does not wait
 		 * for the disk.
 		 */
-		err = ibnbd_clt_msg_close(s->clt, one->id, true, LINK_CLOSE_MS);
+		err = ibnbd_clt_msg_close(s->clt, link_gen, one->id, true, LINK_CLOSE_MS);
 		if (ibnbd_clt_msg_unreached(err))
 			return err;
 		list_del(&one->entry);
@@ -148,15 +149,18 @@ void ibnbd_clt_link_forget_unclosed(struct ibnbd_clt_session *s)
 
 int ibnbd_clt_link_settle(struct ibnbd_clt_session *s)
 {
+	u32 gen, link_gen = ibtrs_clt_gen(s->clt);	/* before link_get(), as in open.c */
 	u64 features;
 	u8 version;
-	u32 gen;
 
-	return ibnbd_clt_link_get(s, &gen, &version, &features) ? link_close_unclosed(s) : 0;
+	if (!ibnbd_clt_link_get(s, &gen, &version, &features))
+		return 0;
+	return link_close_unclosed(s, link_gen);
 }
 
 int ibnbd_clt_link_ask(struct ibnbd_clt_session *s, u32 gen, const char **why)
 {
+	u32 link_gen = ibtrs_clt_gen(s->clt);
 	struct ibnbd_sess_info info;
 	int err;
 
@@ -166,7 +170,7 @@ int ibnbd_clt_link_ask(struct ibnbd_clt_session *s, u32 gen, const char **why)
 	/* This comes before known_gen is set: no device sends OPEN until then. */
 	if (info.features & IBNBD_FEAT_IDENTITY) {
 		*why = "cannot close what was removed meanwhile";
-		err = link_close_unclosed(s);
+		err = link_close_unclosed(s, link_gen);
 		if (err)
 			return err;
 	} else {

@@ -8,6 +8,12 @@
  * takes dev->lock only to judge the answer. An answer is void if the session's link has changed
  * since the question was sent: each new link sends its own OPEN.
  *
+ * A message may wait for a slot while the link changes. So OPEN and CLOSE are bound to the link for
+ * which they were meant (ibtrs_clt_gen()): on another link nothing is sent, as if no path was up.
+ * Otherwise an OPEN might come before SESS_INFO of the new link, and a CLOSE with an id of the old
+ * link might close another disk. A CLOSE that is not sent is repeated if the id is unique;
+ * otherwise the server has forgotten the disk with the link.
+ *
  * The answer to a re-OPEN is always checked: judge.c decides what it does to the device.
  *
  * Before a failed device is opened again, CLOSE is sent if it gave up requests which the server may
@@ -63,6 +69,7 @@ static void open_note(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g
 		return;
 	}
 	WRITE_ONCE(dev->remote_id, g->rsp.device_id);
+	dev->remote_gen = g->link_gen;
 	ibnbd_clt_dev_remote(dev, g->features & IBNBD_FEAT_IDENTITY ? IBNBD_OPEN_EV_UNIQUE :
 								      IBNBD_OPEN_EV_LINK);
 }
@@ -82,16 +89,17 @@ static int open_ask(struct ibnbd_clt_dev *dev, struct ibnbd_clt_grant *g, unsign
 
 	lockdep_assert_held(&dev->open_lock);
 	*why = "no path to the server is up";
-	if (!ibnbd_clt_link_get(dev->sess, &g->gen, &g->version, &g->features))
-		return -ENOTCONN;
 	/*
-	 * If link_gen belongs to a later link than g->gen already, the answer is void: g->gen is
-	 * then not the session's link any more when the answer is judged.
+	 * In this order link_gen is not later than g->gen: a link of which link_get() has not heard
+	 * was announced as down before, and link_get() says no. If it is earlier, OPEN is not sent.
 	 */
 	g->link_gen = ibtrs_clt_gen(dev->sess->clt);
+	if (!ibnbd_clt_link_get(dev->sess, &g->gen, &g->version, &g->features))
+		return -ENOTCONN;
 	open_remote(dev, IBNBD_OPEN_EV_ASK);
-	err = ibnbd_clt_msg_open(dev->sess->clt, dev->map.device_path, dev->map.access_mode,
-				 g->features, &g->rsp, timeout_ms, &dev->said, why);
+	err = ibnbd_clt_msg_open(dev->sess->clt, g->link_gen, dev->map.device_path,
+				 dev->map.access_mode, g->features, &g->rsp, timeout_ms, &dev->said,
+				 why);
 	if (err && err != -ETIMEDOUT && err != -EINTR && err != -ECONNRESET)
 		open_remote(dev, IBNBD_OPEN_EV_REFUSED);
 	if (!err) {
@@ -178,12 +186,16 @@ static void open_resend(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant 
 	}
 }
 
-/* Is the server of this link one of ours, which never gives an id twice? */
-static bool open_ids_are_new(struct ibnbd_clt_dev *dev, u32 *gen)
+/*
+ * Is the server of this link one of ours, which never gives an id twice? *@gen, *@link_gen: the
+ * link, as in struct ibnbd_clt_grant.
+ */
+static bool open_ids_are_new(struct ibnbd_clt_dev *dev, u32 *gen, u32 *link_gen)
 {
 	u64 features;
 	u8 version;
 
+	*link_gen = ibtrs_clt_gen(dev->sess->clt);	/* first: see open_ask() */
 	return ibnbd_clt_link_get(dev->sess, gen, &version, &features) &&
 	       features & IBNBD_FEAT_IDENTITY;
 }
@@ -191,24 +203,30 @@ static bool open_ids_are_new(struct ibnbd_clt_dev *dev, u32 *gen)
 static void open_close(struct ibnbd_clt_dev *dev, enum ibnbd_dev_state only_in, bool nowait,
 		       unsigned int timeout_ms)
 {
+	u32 id, gen, link_gen;
 	bool due, once;
-	u32 id, gen;
+	int err;
 
 	lockdep_assert_held(&dev->open_lock);
 	/* The id of an earlier link may be sent only to a server that never gives an id twice. */
-	once = open_ids_are_new(dev, &gen);
+	once = open_ids_are_new(dev, &gen, &link_gen);
 	mutex_lock(&dev->lock);
 	once = once && gen == ibnbd_clt_link_gen(dev->sess);
 	due = ibnbd_open_sm_can_close(dev->remote, once) && dev->state == only_in &&
 	      ibnbd_clt_link_up(dev->sess);
 	/* A repeated CLOSE does not wait for the disk, which has had its time. */
 	nowait |= !ibnbd_open_sm_is_open(dev->remote);
+	/* The device may not have heard yet that the link of its id went down. */
+	if (ibnbd_open_sm_is_open(dev->remote))
+		link_gen = dev->remote_gen;
 	if (due)
 		ibnbd_clt_dev_remote(dev, IBNBD_OPEN_EV_CLOSE);
 	id = dev->remote_id;
 	mutex_unlock(&dev->lock);
-	if (!due ||
-	    ibnbd_clt_msg_unreached(ibnbd_clt_msg_close(dev->sess->clt, id, nowait, timeout_ms)))
+	if (!due)
+		return;
+	err = ibnbd_clt_msg_close(dev->sess->clt, link_gen, id, nowait, timeout_ms);
+	if (ibnbd_clt_msg_unreached(err))
 		return;
 	open_remote(dev, IBNBD_OPEN_EV_CLOSED);
 }
@@ -288,13 +306,13 @@ void ibnbd_clt_open_close(struct ibnbd_clt_dev *dev, enum ibnbd_dev_state only_i
 
 void ibnbd_clt_open_give_up(struct ibnbd_clt_dev *dev)
 {
-	u32 gen;
+	u32 gen, link_gen;
 
 	/*
 	 * A server that is not ours may handle a CLOSE amid requests wrongly, and gains nothing by
 	 * it.
 	 */
-	if (!open_ids_are_new(dev, &gen))
+	if (!open_ids_are_new(dev, &gen, &link_gen))
 		return;
 	/* The holder waits for the server's answer, maybe for longer than we can wait. */
 	if (!mutex_trylock(&dev->open_lock))

@@ -85,6 +85,7 @@ static int call_submit(struct ibtrs_clt_call *call)
 /* The message that is sent. */
 struct call_msg {
 	enum ibtrs_dir dir;
+	bool message;
 	u32 gen;
 	const void *hdr;
 	size_t hdr_len;
@@ -97,6 +98,7 @@ static void call_fill(struct ibtrs_clt_call *call, struct ibtrs_clt_req *req,
 {
 	call->io.dir = m->dir;
 	call->io.gen = m->gen;
+	call->io.message = m->message;
 	call->io.usr_len = m->hdr_len;
 	call->io.done = call_done;
 	memcpy(req->hdr, m->hdr, m->hdr_len);
@@ -158,10 +160,12 @@ static int call_end(struct ibtrs_clt_call *call, void *reply, size_t reply_len)
 	return err;
 }
 
-int ibtrs_clt_call(struct ibtrs_clt *clt, enum ibtrs_dir dir, const void *hdr, size_t hdr_len,
-		   void *reply, size_t reply_len, unsigned int timeout_ms)
+int ibtrs_clt_call(struct ibtrs_clt *clt, u32 gen, enum ibtrs_dir dir, const void *hdr,
+		   size_t hdr_len, void *reply, size_t reply_len, unsigned int timeout_ms)
 {
-	const struct call_msg m = { .dir = dir, .hdr = hdr, .hdr_len = hdr_len };
+	const struct call_msg m = {
+		.dir = dir, .message = true, .gen = gen, .hdr = hdr, .hdr_len = hdr_len,
+	};
 	struct ibtrs_clt_call *call;
 
 	if (hdr_len > IBTRS_CLT_USR_HDR_MAX || reply_len > SZ_4K)

@@ -206,8 +206,7 @@ void ibtrs_clt_req_walk(struct ibtrs_clt_path *path)
 		ibtrs_clt_req_leave(req);
 		ibtrs_clt_dma_unmap(req, path);
 		if (i >= s->nr_user) {
-			/* Only a request of the user has a generation (call.c). */
-			if (req->io->dir == IBTRS_WRITE && req->io->gen)
+			if (req->io->dir == IBTRS_WRITE && !req->io->message)
 				ibtrs_clt_link_path_loose(path);
 			ibtrs_clt_req_end(req, -ECONNRESET);
 			continue;

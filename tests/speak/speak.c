@@ -237,7 +237,8 @@ static int speak_greet(void)
 	int err;
 
 	ibnbd_msg_sess_info_encode(&info, IBNBD_MSG_SESS_INFO, &offer);
-	err = ibtrs_clt_call(clt, IBTRS_READ, &info, sizeof(info), &told, sizeof(told), SPEAK_MS);
+	err = ibtrs_clt_call(clt, 0, IBTRS_READ, &info, sizeof(info), &told, sizeof(told),
+			     SPEAK_MS);
 	err = err ?: ibnbd_msg_sess_info_rsp_decode(&told, sizeof(told), features, &agreed, &why);
 	return err ?: agreed.features == features ? 0 : -EPROTO;
 }
@@ -252,7 +253,7 @@ static int speak_open(const char *what, enum ibnbd_access mode, u32 *id)
 	int err;
 
 	err = ibnbd_msg_open_encode(&req, &m);
-	err = err ?: ibtrs_clt_call(clt, IBTRS_READ, &req, sizeof(req), &rsp,
+	err = err ?: ibtrs_clt_call(clt, 0, IBTRS_READ, &req, sizeof(req), &rsp,
 				    ibnbd_msg_open_rsp_len(features), SPEAK_MS);
 	err = err ?: ibnbd_msg_open_rsp_decode(&rsp, ibnbd_msg_open_rsp_len(features), features,
 					       PAGE_SIZE, &opened, &why);
@@ -388,7 +389,7 @@ static int speak_close(u32 id)
 	struct ibnbd_wire_close req;
 
 	ibnbd_msg_close_encode(&req, id, false);
-	return ibtrs_clt_call(clt, IBTRS_WRITE, &req, sizeof(req), NULL, 0, SPEAK_MS);
+	return ibtrs_clt_call(clt, 0, IBTRS_WRITE, &req, sizeof(req), NULL, 0, SPEAK_MS);
 }
 
 static int storm_set(const char *val, const struct kernel_param *kp)

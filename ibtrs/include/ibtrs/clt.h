@@ -88,6 +88,7 @@ struct ibtrs_clt_attrs {
  * @lost_at: jiffies when the request left a path for the first time
  * @stay: the user may set it until done(): when the path of the request dies, the request is parked
  *	even if another path is up
+ * @message: for ibtrs_clt_call() alone: not a request of the user, changes no data
  * @usr_len: bytes of user header, which the user wrote at ibtrs_clt_hdr() before submit
  * @nents: scatterlist entries; 0 when @len is 0
  * @len: bytes of data
@@ -107,6 +108,7 @@ struct ibtrs_clt_io {
 	u16 poll;
 	u8 dir;
 	bool stay;
+	bool message;
 	u8 losses;
 	u32 lost_at;
 	struct scatterlist *sgl;
@@ -251,6 +253,7 @@ int ibtrs_clt_poll(struct ibtrs_clt *clt, unsigned int index);
 
 /**
  * ibtrs_clt_call() - one synchronous message on the service connection, with a slot of ibtrs' own
+ * @gen: number of the link for which the message is meant, see &struct ibtrs_clt_io; 0: for any
  * @dir: IBTRS_READ when an answer of @reply_len bytes is expected
  * @hdr: message, @hdr_len <= IBTRS_CLT_USR_HDR_MAX
  * @reply: zeroed first, then filled
@@ -260,10 +263,11 @@ int ibtrs_clt_poll(struct ibtrs_clt *clt, unsigned int index);
  * Killable. Never parked or repeated: when the path dies it ends with -ECONNRESET. After a timeout,
  * an answer that still comes is ignored.
  *
- * Return: 0, the errno of the server, -ENOTCONN, -ECONNRESET, -ETIMEDOUT, -EINTR, -EMSGSIZE.
+ * Return: 0, the errno of the server, -ENOTCONN (also when the link is not @gen), -ECONNRESET,
+ * -ETIMEDOUT, -EINTR, -EMSGSIZE.
  */
-int ibtrs_clt_call(struct ibtrs_clt *clt, enum ibtrs_dir dir, const void *hdr, size_t hdr_len,
-		   void *reply, size_t reply_len, unsigned int timeout_ms);
+int ibtrs_clt_call(struct ibtrs_clt *clt, u32 gen, enum ibtrs_dir dir, const void *hdr,
+		   size_t hdr_len, void *reply, size_t reply_len, unsigned int timeout_ms);
 
 #define IBTRS_CLT_CALL_DATA_MAX	8192	/* of ibtrs_clt_call_io_begin() */
 
@@ -283,7 +287,7 @@ struct ibtrs_clt_call;
  * that request.
  *
  * Return: the argument of ibtrs_clt_call_io_end(); or an ERR_PTR, and nothing was sent: the errors
- * of ibtrs_clt_call(), -ENOTCONN also when the link is not @gen.
+ * of ibtrs_clt_call().
  */
 struct ibtrs_clt_call *ibtrs_clt_call_io_begin(struct ibtrs_clt *clt, u32 gen, enum ibtrs_dir dir,
 					       const void *hdr, size_t hdr_len, const void *data,
