@@ -41,9 +41,9 @@ static void hs_addr(struct ibtrs_addr *a, const struct sockaddr_storage *ss)
 
 /*
  * Is the client's address that of its GID? The address is in the private data of the REQ, where its
- * sender can write any address. All packets of the connection are sent to the GID, and with RoCE, v1
- * and v2, the GID is made of the address. InfiniBand has no such rule: there an IP address cannot be
- * checked.
+ * sender can write any address. All packets of the connection are sent to the GID, and with RoCE,
+ * v1 and v2, the GID is made of the address. InfiniBand has no such rule: there an IP address
+ * cannot be checked.
  */
 static bool hs_addr_is_gid(const struct rdma_cm_id *id, const struct ibtrs_addr *claimed)
 {

@@ -246,7 +246,7 @@ static void lies_grant(const struct lies_conn *l)
 	memcpy(g->ks, l->auth.ks, sizeof(g->ks));
 }
 
-/* A connection of a path that has proved the key, the last time: its answer has to prove it, too. */
+/* A connection of a path that has proved the key: its answer has to prove it, too. */
 static void lies_prove(const struct lies_conn *l, const void *req, void *rsp)
 {
 	const struct lies_grant *g;

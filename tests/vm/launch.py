@@ -30,7 +30,7 @@ def module_dirs(kver):
 
 def programs(more=()):
     """(host path, guest path) of programs under test and of tests: the ibnbd command once it is
-    built, stamp, fileops, blockwords, lessen, and `more`."""
+    built, stamp, fileops, blockwords, lessen, fakering, and `more`."""
     files = [image.REPO / "build/tools/ibnbd", *map(Path, more)]
     if not files[0].is_file():
         print("the machines get no ibnbd command: make tools builds it", file=sys.stderr)
@@ -38,8 +38,9 @@ def programs(more=()):
     fileops = image.compiled(image.HERE / "guest/fileops.c", "-static")
     words = image.compiled(image.HERE / "guest/blockwords.c", "-static")
     lessen = image.compiled(image.HERE / "guest/lessen.c", "-static")
+    fakering = image.compiled(image.HERE / "guest/fakering.c", "-static")
     tests = [(stamp, "bin/stamp"), (fileops, "bin/fileops"), (words, "bin/blockwords"),
-             (lessen, "bin/lessen")]
+             (lessen, "bin/lessen"), (fakering, "bin/fakering")]
     return [(f, f"bin/{f.name}") for f in files if f.is_file()] + tests
 
 

@@ -26,7 +26,7 @@ def polled(t):
     t.wait(lambda: int(c.sh(RECONNECTS.replace("s1", "polled"))) > 0, 20,
            "the path of the polled queue was taken down and is up again")
     t.eq(job.wait(60), 0, "polled fio through a dead queue: " + job.out()[-2000:])
-    t.match(c.sh(f"cat {CLIENT}/submit; echo off > {CLIENT}/submit"), "hits=1", "the fault was there")
+    t.match(c.sh(f"cat {CLIENT}/submit; echo off > {CLIENT}/submit"), "hits=1", "the fault")
     c.sh(f"unmap {dev}")
 
 

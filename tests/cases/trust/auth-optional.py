@@ -32,6 +32,14 @@ def run(t):
     t.match(s.kernel_news(), "ip:10.0.0.1: connection refused: only who authenticates is let in",
             "the server's log")
 
+    t.log("--- and with keys that say in /proc/keys that its keyring is the driver's")
+    fake = c.spawn("lessen user fakering")
+    t.wait(lambda: "ready" in fake.out(), 20, "its keys")
+    c.sh("ibnbd key generate db-2; ibnbd key load; ibnbd key remove db-2")
+    c.sh("pkill -TERM fakering")
+    t.eq(fake.wait(20), 0, fake.out())
+    t.eq(fake.out().splitlines()[-1], "0 keys", "what came into its keyring")
+
     t.log("--- where strangers are let in, they hold all places that are for them")
     s.sh(f"echo optional > {AUTH}")
     flood = c.spawn("lessen user knock 10.0.0.2 count=6 hold=100")
@@ -61,3 +69,10 @@ def run(t):
     c.sh("wait_for 20 paths_up plain 1; "
          f"dd if={ro} of=/dev/null bs=4k count=1 iflag=direct status=none", timeout=60)
     c.sh(f"unmap {ro}; unmap {rw}; unmap {dev}")
+
+    t.log("--- of four sessions one is for who has a key")
+    s.sh("echo 4 > /sys/module/ibtrs_server/parameters/max_sessions")
+    devs = [c.sh(f"map ram1 sessname=p{i} access_mode=ro") for i in range(3)]
+    c.fails("map ram1 sessname=p3 access_mode=ro", "leaves to clients without a key", timeout=60)
+    devs.append(c.sh("map ram1 sessname=k auth=db-1"))
+    c.sh("; ".join(f"unmap {d}" for d in devs), timeout=60)

@@ -125,7 +125,7 @@ def run(t):
     bounds(t)
     s.sh(f"modprobe ibnbd-lies odds=0 secret={secret(c)}")
     dev = c.sh("map proved auth=db-1", timeout=60)
-    t.eq(c.sh("cat /sys/class/ibtrs-client/s1/auth"), "db-1", "what it has proved while it was true")
+    t.eq(c.sh("cat /sys/class/ibtrs-client/s1/auth"), "db-1", "what it has proved while true")
     c.sh(f"unmap {dev} force")
     s.sh("modprobe -r ibnbd-lies")
     for i, (enough, odds, requests) in enumerate(PHASES):
