@@ -62,21 +62,29 @@ static void facts_new_size(struct ibnbd_srv_export *e, u64 nsectors,
 }
 
 /* Without the lock: a disk may take as long as it likes to open. */
-static void facts_claim_work(struct work_struct *work)
+static void facts_make_claim(struct ibnbd_srv_open *open)
 {
-	struct ibnbd_srv_open *open = container_of(work, struct ibnbd_srv_open, claim_work);
 	void *holder = ibnbd_srv_claim_holder(open);
 	cx_bdev_t handle = ibnbd_srv_blockio_claim(open, holder), unclaimed;
 
-	if (!IS_ERR(handle)) {
-		mutex_lock(&ibnbd_srv_export_lock);
-		unclaimed = ibnbd_srv_blockio_claimed(open, handle, holder);
-		if (holder)
-			WRITE_ONCE(open->export->claims, open->export->claims + 1);
-		facts_tell_size(open, ibnbd_srv_backing_nsectors(open), false);
-		mutex_unlock(&ibnbd_srv_export_lock);
-		cx_bdev_close(unclaimed, open->mode, NULL);
-	}
+	if (IS_ERR(handle))
+		return;
+	mutex_lock(&ibnbd_srv_export_lock);
+	unclaimed = ibnbd_srv_blockio_claimed(open, handle, holder);
+	if (holder)
+		WRITE_ONCE(open->export->claims, open->export->claims + 1);
+	facts_tell_size(open, ibnbd_srv_backing_nsectors(open), false);
+	mutex_unlock(&ibnbd_srv_export_lock);
+	cx_bdev_close(unclaimed, open->mode, NULL);
+}
+
+static void facts_claim_work(struct work_struct *work)
+{
+	struct ibnbd_srv_open *open = container_of(work, struct ibnbd_srv_open, claim_work);
+
+	/* A look may have queued the work once more while it was making the claim. */
+	if (ibnbd_srv_blockio_claim_is_due(open))
+		facts_make_claim(open);
 	percpu_ref_put(&open->ref);
 }
 
