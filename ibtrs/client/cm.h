@@ -68,6 +68,23 @@ static inline void ibtrs_clt_conn_seen(struct ibtrs_clt_conn *conn)
 		WRITE_ONCE(conn->seen, true);
 }
 
+#define IBTRS_CLT_POLL_BUDGET	256	/* who wants more polls again */
+
+/*
+ * Handle what has completed on a polled @conn. Under RCU. Returns how many; 0 also if another task
+ * polls the CQ, for both: there is nothing to wait for.
+ */
+static inline int ibtrs_clt_conn_poll(struct ibtrs_clt_conn *conn)
+{
+	int n;
+
+	if (test_and_set_bit_lock(0, &conn->polling))
+		return 0;
+	n = ib_process_cq_direct(conn->c.cq, IBTRS_CLT_POLL_BUDGET);
+	clear_bit_unlock(0, &conn->polling);
+	return n;
+}
+
 /*
  * Start one attempt: creates the id of cid 0 and resolves. A handshake step or FAIL follows. Path
  * work.

@@ -23,8 +23,6 @@
 #include "ibtrs/client/answer.h"
 #include "ibtrs/client/session.h"
 
-#define PROBE_POLL_BUDGET	256
-
 static void probe_post(struct ibtrs_clt_conn *conn)
 {
 	struct ib_rdma_wr wr = { .wr.wr_cqe = &conn->probe_cqe, .wr.opcode = IB_WR_RDMA_WRITE };
@@ -60,17 +58,6 @@ static void probe_check(struct ibtrs_clt_path *path, struct ibtrs_clt_conn *conn
 	}
 }
 
-/* As ibtrs_clt_poll(), for a connection at which no task may be looking. */
-static void probe_poll(struct ibtrs_clt_conn *conn)
-{
-	if (test_and_set_bit_lock(0, &conn->polling))
-		return;
-	rcu_read_lock();
-	ib_process_cq_direct(conn->c.cq, PROBE_POLL_BUDGET);
-	rcu_read_unlock();
-	clear_bit_unlock(0, &conn->polling);
-}
-
 static void probe_work(struct work_struct *work)
 {
 	struct ibtrs_clt_path *path =
@@ -82,8 +69,11 @@ static void probe_work(struct work_struct *work)
 	if (wary != READ_ONCE(path->stats.wary))
 		WRITE_ONCE(path->stats.wary, wary);
 	for (cid = 0; cid < path->nr_conns; cid++) {
-		if (path->conns[cid].polled)
-			probe_poll(&path->conns[cid]);
+		if (path->conns[cid].polled) {
+			rcu_read_lock();
+			ibtrs_clt_conn_poll(&path->conns[cid]);
+			rcu_read_unlock();
+		}
 		probe_check(path, &path->conns[cid]);
 	}
 	queue_delayed_work(path->clt->wq, &path->probe.work,

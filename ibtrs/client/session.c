@@ -19,7 +19,6 @@
 
 #define SESSION_HB_MS		1000
 #define SESSION_HB_MISSES	3
-#define SESSION_POLL_BUDGET	256	/* the block layer polls again */
 
 static unsigned int max_conns;
 module_param(max_conns, uint, 0444);
@@ -83,11 +82,7 @@ int ibtrs_clt_poll(struct ibtrs_clt *clt, unsigned int index)
 	/* Pairs with the shrinking in place in pathset.c. */
 	for (i = 0; i < smp_load_acquire(&set->n); i++) {
 		conn = &READ_ONCE(set->path[i])->conns[1 + clt->nr_irq_conns + index];
-		/* Another task polls this CQ, for both of us: there is nothing to wait for. */
-		if (test_and_set_bit_lock(0, &conn->polling))
-			continue;
-		n += ib_process_cq_direct(conn->c.cq, SESSION_POLL_BUDGET);
-		clear_bit_unlock(0, &conn->polling);
+		n += ibtrs_clt_conn_poll(conn);
 	}
 	rcu_read_unlock();
 	return n;
