@@ -100,7 +100,8 @@ void ibnbd_srv_open_lose(struct ibnbd_srv_open *open, const char *why)
 {
 	if (!open || !ibnbd_srv_open_kill(open))
 		return;
-	pr_warn_ratelimited("session %s: %s is closed: %s\n", open->session->label, open->name, why);
+	pr_warn_ratelimited("session %s: %s is closed: %s\n", open->session->label, open->name,
+			    why);
 	open->lost = true;
 }
 

@@ -166,8 +166,8 @@ def without_driver(w):
 
 @test
 def keyring_of_a_user(w):
-    """/proc/keys has lines that a user made up, by a key with newlines in its name, and his own
-    keyrings: root takes none of them for the driver's."""
+    """/proc/keys has lines that a user made up, by a key with newlines in its name, and that
+    user's keyrings: root takes none of them for the driver's."""
     line = lambda key, name: (f"{key:08x} I------     1 perm 1f1f0000     0     0 keyring   "
                               f"{name}: empty\n")
     spoofs = (("1", "user;1000;1000;3f010000;x\n" + line(2, ".ibnbd")),

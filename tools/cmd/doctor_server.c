@@ -123,7 +123,8 @@ static bool exports_offered(const struct server_offer *o, void *arg)
 
 /* ---- the policy ---- */
 
-#define POLICY_OTHER	"\x7f"	/* no export has this name, and no rule but one with a * is about it */
+/* No export has this name, and no rule but one with a * is about it. */
+#define POLICY_OTHER	"\x7f"
 
 struct policy_open {
 	const struct ibnbd_policy_rules *rules;

@@ -57,7 +57,7 @@ static bool keyring_link(key_serial_t ring)
 
 /*
  * Each line of /proc/keys begins with the serial number of a key, in hex. No more of it is
- * believed: any user can make a key whose name has a newline in it, and a line of his own behind
+ * believed: any user can make a key whose name has a newline in it, and a made-up line behind
  * that. 0: there is no such keyring.
  */
 static key_serial_t keyring_look(void)

@@ -10,7 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define KEYS	60	/* one of them comes before the driver's in /proc/keys, with luck for none */
+#define KEYS	60	/* so many that one comes before the driver's in /proc/keys */
 
 static long add(const char *type, const char *name, const void *data, size_t len)
 {
@@ -35,8 +35,8 @@ int main(void)
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	for (int i = 0; i < KEYS; i++) {
 		snprintf(name, sizeof(name),
-			 "%d\n%08lx I------     1 perm 1f3f0000     0     0 keyring   .ibnbd: empty", i,
-			 ring);
+			 "%d\n%08lx I------     1 perm 1f3f0000     0     0 keyring   .ibnbd: empty",
+			 i, ring);
 		add("user", name, "x", 1);
 	}
 	puts("ready");
