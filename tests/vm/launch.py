@@ -30,7 +30,7 @@ def module_dirs(kver):
 
 def programs(more=()):
     """(host path, guest path) of programs under test and of tests: the ibnbd command once it is
-    built, stamp, fileops, blockwords, lessen, fakering, and `more`."""
+    built, stamp, fileops, blockwords, lessen, fakering, maploop, and `more`."""
     files = [image.REPO / "build/tools/ibnbd", *map(Path, more)]
     if not files[0].is_file():
         print("the machines get no ibnbd command: make tools builds it", file=sys.stderr)
@@ -39,8 +39,9 @@ def programs(more=()):
     words = image.compiled(image.HERE / "guest/blockwords.c", "-static")
     lessen = image.compiled(image.HERE / "guest/lessen.c", "-static")
     fakering = image.compiled(image.HERE / "guest/fakering.c", "-static")
+    maploop = image.compiled(image.HERE / "guest/maploop.c", "-static")
     tests = [(stamp, "bin/stamp"), (fileops, "bin/fileops"), (words, "bin/blockwords"),
-             (lessen, "bin/lessen"), (fakering, "bin/fakering")]
+             (lessen, "bin/lessen"), (fakering, "bin/fakering"), (maploop, "bin/maploop")]
     return [(f, f"bin/{f.name}") for f in files if f.is_file()] + tests
 
 

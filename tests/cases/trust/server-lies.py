@@ -15,27 +15,7 @@ deadline = 180 + ENOUGH // 5
 # messages, how many of them one lie is in, requests of a mapping: most lies end the
 # connection, so a disk that works is lied to where they are rare
 PHASES = (ENOUGH // 20 + 150, 6, 8), (ENOUGH // 3, 40, 60), (ENOUGH * 2 // 3, 200, 300)
-MAPS = """
-lie() {
-    local n=0 d key
-    while [ ! -e /tmp/stop ]; do
-        key=
-        [ $((n++ % 4)) -gt 0 ] || key=auth=db-1
-        d=$(map d$n sessname=lie$1 hold=1 io_timeout=3 $key) || continue
-        # what is never answered waits for io_timeout=, or for unmap force
-        (dd if=$d of=/dev/null bs=16k count=REQUESTS iflag=direct
-            dd if=/dev/zero of=$d bs=4k count=REQUESTS oflag=direct) &
-        sleep PATIENCE &
-        wait -n || true
-        unmap $d force
-        kill %% || true
-        wait
-    done
-}
-rm -f /tmp/stop
-for k in 1 2 3 4 5 6 7 8 9 10 11 12; do lie $k & done > /dev/null 2>&1
-wait
-"""
+WORDS = "hold=1 io_timeout=3"
 
 
 def secret(c):
@@ -47,10 +27,10 @@ def secret(c):
 def lies(t, seed, enough, odds, requests):
     c, s = t.client, t.server
     s.sh(f"modprobe ibnbd-lies seed={seed} odds={odds} secret={secret(c)}")
-    job = c.spawn(MAPS.replace("PATIENCE", str(2 + requests // 60))
-                  .replace("REQUESTS", str(requests)))
-    t.wait(lambda: int(s.sh(f"cat {SAID}").split()[1]) >= enough, 60 + enough // 6,
-           f"{enough} messages")
+    c.sh("rm -f /tmp/stop")
+    job = c.spawn(f'maploop 12 {requests} {2000 + 20 * requests} "$(paths) {WORDS}"')
+    s.sh(f"until read -r _ n _ < {SAID}; [ $n -ge {enough} ]; do sleep 1; done",
+         timeout=60 + enough // 6)
     c.sh("touch /tmp/stop")
     job.wait(60 + requests // 5)
     *numbers, shown = s.sh(f"cat {SAID}").split()
