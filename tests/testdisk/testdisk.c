@@ -8,7 +8,7 @@
  * and reset by writing to it. `delay_ms` holds writes back and executes them at the END of the
  * delay, `read_ms` reads, `open_ms` is what opening a disk takes, opens wait while `shut` is set,
  * `fail` answers requests of one kind with an error, the next `fail_times` of them if that is not
- * 0: all can be changed at any time. `bad` is a list of sectors, of any of the disks, that cannot
+ * 0, without `inserted` the disks have size 0: all can be changed at any time. `bad` is a list of sectors, of any of the disks, that cannot
  * be read until they are written.
  *
  * `power_cut=1` loses what a volatile cache would lose: writes since the last flush go back to what
@@ -41,7 +41,7 @@ static bool cache = true, fua = true, discard = true, zeroes = true, erase = tru
 static char *backing = "";
 static unsigned int delay_ms, read_ms, flush_ms, open_ms, fail_kind = TD_KINDS, fail_errno = EIO;
 static atomic_t fail_left;
-static bool fail_loses, shut, remember = true, flush_stalls;
+static bool fail_loses, shut, remember = true, flush_stalls, inserted = true;
 module_param(nr_disks, uint, 0444);
 module_param(size_mb, uint, 0444);
 module_param(lbs, uint, 0444);
@@ -469,6 +469,24 @@ DEF_BD_OPEN(td_open, disk, mode)
 
 static const struct block_device_operations td_fops = { .owner = THIS_MODULE, .open = td_open };
 
+static void td_set_size(struct td_disk *td)
+{
+	set_capacity(td->disk, inserted ? (sector_t)size_mb << (20 - SECTOR_SHIFT) : 0);
+}
+
+static int inserted_set(const char *val, const struct kernel_param *kp)
+{
+	int err = param_set_bool(val, kp);
+	unsigned int i;
+
+	for (i = 0; td_disks && i < nr_disks && !err; i++)
+		td_set_size(&td_disks[i]);
+	return err;
+}
+
+static const struct kernel_param_ops inserted_ops = { .set = inserted_set, .get = param_get_bool };
+module_param_cb(inserted, &inserted_ops, &inserted, 0644);
+
 static int td_add(struct td_disk *td, unsigned int index)
 {
 	struct cx_limits lim = {
@@ -512,7 +530,7 @@ static int td_add(struct td_disk *td, unsigned int index)
 	td->disk->fops = &td_fops;
 	td->disk->private_data = td;
 	snprintf(td->disk->disk_name, sizeof(td->disk->disk_name), "testdisk%u", index);
-	set_capacity(td->disk, (sector_t)size_mb << (20 - SECTOR_SHIFT));
+	td_set_size(td);
 	set_disk_ro(td->disk, read_only);
 	err = cx_add_disk(NULL, td->disk, NULL, NULL);
 	if (!err)

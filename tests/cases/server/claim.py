@@ -139,6 +139,15 @@ def run(t):
     t.eq(claimed("loop2"), "1", "and its claim")
     s.fails("mkfs.ext4 -q /dev/loop2", "in use by the system")
     c.sh(f"unmap {dev}")
+    # opening it for the claim takes longer than three looks at its size
+    s.sh("modprobe ibnbd-testdisk inserted=0")
+    dev = c.sh("map testdisk0")
+    s.sh("cd /sys/module/ibnbd_testdisk/parameters; echo 1500 > open_ms; echo 1 > inserted")
+    t.wait(lambda: c.sh(f"blockdev --getsize64 {dev}") == str(64 << 20), 10, "its size")
+    s.sh("sleep 3; echo 0 > /sys/module/ibnbd_testdisk/parameters/open_ms")
+    s.fails("mkfs.ext4 -q /dev/testdisk0", "in use by the system")
+    c.sh(f"unmap {dev}")
+    s.sh("modprobe -r ibnbd-testdisk")      # a second claim would hold it
 
     t.log("--- the administrator lets go")
     s.sh("mount /dev/ram0 /mnt; echo N > /sys/module/ibnbd_server/parameters/claim")
