@@ -115,8 +115,8 @@ static void loop(int session, int requests, int patience, const char *words)
 	int n;
 
 	for (n = 0; access(STOP, F_OK); n++) {
-		snprintf(line, sizeof(line), "sessname=lie%d device_path=d%d %s%s", session, n, words,
-			 n % 4 ? "" : " auth=db-1");
+		snprintf(line, sizeof(line), "sessname=lie%d device_path=d%d %s%s",
+			 session, n, words, n % 4 ? "" : " auth=db-1");
 		if (put(CTL "/map_device", line)) {
 			pause_ms(LOOK_MS);
 			continue;
