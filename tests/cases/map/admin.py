@@ -104,7 +104,7 @@ def check_other_disk(t, dev):
 def check_disconnect(t, dev):
     """The server drops the path: the client returns by itself, and nobody sees an error."""
     c, s = t.client, t.server
-    pulse = c.spawn(f"iopulse {dev} 1 500 r")
+    pulse = c.spawn(f"iopulse {dev} 1 500 r 5000")
     c.sh("sleep 1")
     s.sh("echo 1 > $(echo /sys/class/ibtrs-server/s1/paths/*/disconnect)")
     t.wait(lambda: c.sh("cut -d' ' -f1 /sys/class/ibtrs-client/s1/paths/*/stats/reconnects") == "1",

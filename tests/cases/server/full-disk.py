@@ -47,7 +47,7 @@ def run(t):
     for copy in "auto", "always":
         t.log(f"--- it works, copy={copy}")
         s.sh(f"echo {copy} > {COPY}")
-        pulse = c.spawn(f"iopulse {near} 2 500 rw")
+        pulse = c.spawn(f"iopulse {near} 2 500 rw 5000")
         job = fill(t, dev, DELAY)
         t.eq(job.wait(2 * DELAY + 30), 0, "fio: " + c.sh("cat /tmp/fio"))
         pulse_end(t, pulse, 3 * vm.SLOW)
@@ -55,7 +55,7 @@ def run(t):
 
     t.log("--- it is forced away")
     delay = DELAY * (4 if t.image.debug else 2)
-    pulse = c.spawn(f"iopulse {near} 2 500 rw")
+    pulse = c.spawn(f"iopulse {near} 2 500 rw 5000")
     job = fill(t, dev, delay)
     begin = time.monotonic()
     c.sh(f"unmap {dev} force", timeout=30)

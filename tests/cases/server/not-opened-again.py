@@ -28,7 +28,7 @@ def run(t):
     near = c.sh("wait_for 5 eval 'map ram1 > /tmp/dev 2>&1'; tail -1 /tmp/dev")
     near = c.sh(f"unmap {near}; map ram1")
     t.match(c.sh(f"dev_attr {dev} state_detail"), "^held", "the other one still holds its I/O")
-    pulse = c.spawn(f"iopulse {near} 2 500 rw")
+    pulse = c.spawn(f"iopulse {near} 2 500 rw 5000")
     t.wait(lambda: job.rc is not None, 40, "the held I/O has ended")
     t.ok(job.rc in (0, 1, 2, 3), f"fio's status {job.rc}: {job.out()}")
     took = time.monotonic() - t0

@@ -22,7 +22,7 @@ def run(t):
     *slow, near = [c.sh(f"map {d}") for d in (*(f"testdisk{i}" for i in range(SLOW)), "ram0")]
     state = lambda dev, what: c.sh(f"dev_attr {dev} {what}")
     s.sh(f"echo {OPEN * 1000} > {P}")
-    pulse = c.spawn(f"iopulse {near} 2 500 rw")
+    pulse = c.spawn(f"iopulse {near} 2 500 rw 5000")
 
     def blink(why):
         c.link(0, False)

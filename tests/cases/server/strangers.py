@@ -94,7 +94,7 @@ def check_memory_cap(t):
     c, s = t.client, t.server
     s.sh("unload ibnbd_server ibtrs_server; serve max_memory_mb=100")
     dev = c.sh("map ram0")
-    pulse = c.spawn(f"iopulse {dev} 2 1000 rw")
+    pulse = c.spawn(f"iopulse {dev} 2 1000 rw 5000")
     second = "map ram0 sessname=s2 access_mode=ro"
     c.fails(second, "", timeout=60)
     t.match(s.kernel_news(), "path refused: as much memory in use as max_memory_mb allows",

@@ -102,7 +102,7 @@ def run(t):
     dev = c.sh("map ram0 auth=db-1", timeout=60)
     free = int(s.sh("sleep 1; memory_kib"))
     uuid = c.sh("cat /sys/class/ibtrs-client/s1/uuid").replace("-", "")
-    pulse = c.spawn(f"iopulse {dev} 30 500 rw")
+    pulse = c.spawn(f"iopulse {dev} 4 500 rw 5000")
     for name, words, want in VISITS:
         s.kernel_news()
         check(t, name, words, want)

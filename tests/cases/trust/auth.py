@@ -64,7 +64,7 @@ def check_right(t):
     t.eq(c.sh("cat /sys/class/ibtrs-client/s1/auth"), "db-1", "the client's session")
     t.eq(s.sh("cat /sys/class/ibtrs-server/s1/auth"), "db-1", "whose it is, at the server")
     t.match(c.sh("ibnbd session list -o name,auth"), "s1 +db-1", "the command shows it")
-    pulse = c.spawn(f"iopulse {dev} 60 500 rw")
+    pulse = c.spawn(f"iopulse {dev} 4 500 rw 5000")
     for link in 0, 1:
         s.link(link, False)
         c.sh("wait_for 30 paths_up s1 1", timeout=60)
@@ -82,7 +82,7 @@ def check_rotation(t, dev):
     """Host after host; each path is made anew in between, and no I/O fails."""
     c, s = t.client, t.server
     failures = s.sh(f"cat {FAILURES}")
-    pulse = c.spawn(f"iopulse {dev} 60 500 rw")
+    pulse = c.spawn(f"iopulse {dev} 4 500 rw 5000")
     c.sh(f"ibnbd key generate --next db-1; {LOAD}; {AGAIN}", timeout=60)
     t.match(c.sh("ibnbd key list"), "db-1 +yes, next +yes, next", "both are loaded")
     give(t, "db-1.next", s)

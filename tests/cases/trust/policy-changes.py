@@ -19,9 +19,9 @@ def run(t):
     s.sh("serve; ram_disks 2 16")
     ro, rw = c.sh("map ram0 access_mode=ro"), d.sh("map ram0 sessname=s2")
     other = d.sh("map ram1 sessname=s2")
-    reader = c.spawn(f"iopulse {ro} 2 500 r")
-    writer = d.spawn(f"iopulse {rw} 2 500 rw")
-    neighbour = d.spawn(f"iopulse {other} 2 500 rw")
+    reader = c.spawn(f"iopulse {ro} 2 500 r 5000")
+    writer = d.spawn(f"iopulse {rw} 2 500 rw 5000")
+    neighbour = d.spawn(f"iopulse {other} 2 500 rw 5000")
     t.wait(lambda: all("done=" in job.out() for job in (reader, writer, neighbour)), 20,
            "all three work")
 

@@ -115,7 +115,7 @@ def run(t):
     t.ok(uuid not in told.replace("-", ""), "no command tells it")
 
     t.log("--- a stranger in the session says numbers far ahead, of every slot")
-    pulse = c.spawn(f"iopulse {dev} 4 2000 rw")
+    pulse = c.spawn(f"iopulse {dev} 4 2000 rw 20000")
     d.sh(f"modprobe ibnbd-speak to=ip:10.0.0.2 name=s1 uuid={uuid}")
     ended = "the thief's path is closed: numbers far ahead"
     for slot in range(8):
