@@ -368,6 +368,8 @@ void ibnbd_clt_dev_link_down(struct ibnbd_clt_dev *dev)
 void ibnbd_clt_dev_link_up(struct ibnbd_clt_dev *dev)
 {
 	guard(mutex)(&dev->lock);
+	if (dev->state == IBNBD_DEV_FENCED && ibnbd_open_sm_owes(dev->remote))
+		ibnbd_clt_dev_tell(dev, IBNBD_CLT_NEWS_CLOSE);
 	if (dev->state != IBNBD_DEV_HELD && dev->state != IBNBD_DEV_FAILED)
 		return;
 	ibnbd_clt_dev_say(dev, "waiting for the server to open the disk again");

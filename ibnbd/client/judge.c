@@ -80,8 +80,10 @@ void ibnbd_clt_judge_error(struct ibnbd_clt_dev *dev, int err, const char *why)
 /* Have all requests ended that the old server may have answered? dev->lock is held. */
 static bool judge_quiet(struct ibnbd_clt_dev *dev)
 {
-	if (dev->state == IBNBD_DEV_OPEN)
+	if (dev->state == IBNBD_DEV_OPEN) {
 		ibnbd_clt_dev_lose(dev, "the server may have lost what its disk had cached");
+		ibnbd_clt_dev_arm_late(dev);
+	}
 	if (ibnbd_clt_dev_is_quiet(dev))
 		return true;
 	ibnbd_clt_dev_ask_later(dev, IBNBD_CLT_RETRY_SOON);

@@ -322,15 +322,17 @@ void ibnbd_clt_open_give_up(struct ibnbd_clt_dev *dev)
 }
 
 /*
- * Refuses another disk while the device has users: one page cache would hold pages of both disks.
+ * Refuses another disk while the device has users: one page cache would hold pages of both disks. A
+ * disk without a size could become any disk.
  */
 static int open_remap_check(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g)
 {
+	enum ibnbd_remap verdict;
 	const char *why;
 
-	if (!ibnbd_clt_number_openers(dev->number) ||
-	    ibnbd_remap_compare(&dev->grant.rsp, &g->rsp, dev->map.access_mode, false, &why) !=
-		    IBNBD_REMAP_FENCE)
+	verdict = ibnbd_remap_compare(&dev->grant.rsp, &g->rsp, dev->map.access_mode, false, &why);
+	if (verdict == IBNBD_REMAP_OK || verdict == IBNBD_REMAP_GREW ||
+	    !ibnbd_clt_number_openers(dev->number))
 		return 0;
 	return ibnbd_clt_refuse(-EBUSY, "ibnbd%d: %s: close its users before remapping", dev->index,
 				why);
@@ -368,16 +370,20 @@ static int open_remap_state(struct ibnbd_clt_dev *dev)
 	}
 }
 
-/* Can the device recover without accepting a loss: is all that may be lost kept? */
-static bool open_remap_resends(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g)
+/*
+ * Is the answer for the device itself to judge? If it holds requests, these must not be written
+ * over what somebody else has written meanwhile. Or it can recover without accepting a loss: all
+ * that may be lost is kept.
+ */
+static bool open_remap_judges(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g)
 {
 	guard(mutex)(&dev->lock);
 	return dev->state != IBNBD_DEV_FENCED && g->gen == ibnbd_clt_link_gen(dev->sess) &&
-	       ibnbd_clt_judge_resends(dev, g);
+	       (ibnbd_dev_sm_holds(dev->state) || ibnbd_clt_judge_resends(dev, g));
 }
 
 /* Do now what the device would do by itself some seconds later. */
-static int open_remap_resend(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g)
+static int open_remap_judge(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g)
 {
 	if (open_answered(dev, g, false, 0, NULL))
 		open_resend(dev, g);
@@ -419,8 +425,8 @@ int ibnbd_clt_open_remap(struct ibnbd_clt_dev *dev)
 				 ibnbd_clt_judge_word(err, why));
 		goto close;
 	}
-	if (open_remap_resends(dev, &g)) {
-		err = open_remap_resend(dev, &g);
+	if (open_remap_judges(dev, &g)) {
+		err = open_remap_judge(dev, &g);
 		goto unlock;
 	}
 	mutex_lock(&dev->lock);
@@ -431,6 +437,7 @@ int ibnbd_clt_open_remap(struct ibnbd_clt_dev *dev)
 		dev->no_writes = false;
 		dev->resend_at_large = false;
 		open_remap_loss(dev, &g);
+		ibnbd_clt_unflushed_made_good(dev);
 		err = ibnbd_clt_dev_post(dev, IBNBD_DEV_EV_REMAPPED, &g) ? 0 : -ENODEV;
 	}
 	mutex_unlock(&dev->lock);

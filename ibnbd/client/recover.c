@@ -11,6 +11,7 @@
 #include "ibnbd/client/dev_state.h"
 #include "ibnbd/client/disk.h"
 #include "ibnbd/client/inflight.h"
+#include "ibnbd/client/judge.h"
 #include "ibnbd/client/link.h"
 #include "ibnbd/client/number.h"
 #include "ibnbd/client/open.h"
@@ -149,6 +150,18 @@ static void recover_overdue(struct ibnbd_clt_dev *dev)
 	ibnbd_clt_dev_ask_later(dev, IBNBD_CLT_SETTLE);
 }
 
+/* Until the server hears the CLOSE of a fenced device, it keeps the disk, maybe for writing. */
+static void recover_close(struct ibnbd_clt_dev *dev)
+{
+	ibnbd_clt_open_close(dev, IBNBD_DEV_FENCED);
+	guard(mutex)(&dev->lock);
+	if (dev->state != IBNBD_DEV_FENCED || !ibnbd_open_sm_owes(dev->remote) ||
+	    !ibnbd_clt_link_up(dev->sess))
+		return;
+	set_bit(IBNBD_CLT_NEWS_CLOSE, &dev->news);
+	ibnbd_clt_dev_ask_later(dev, IBNBD_CLT_RETRY_FAILED);
+}
+
 void ibnbd_clt_recover_work(struct work_struct *work)
 {
 	struct ibnbd_clt_dev *dev = container_of(to_delayed_work(work), struct ibnbd_clt_dev, work);
@@ -171,7 +184,7 @@ void ibnbd_clt_recover_work(struct work_struct *work)
 	if (news & BIT(IBNBD_CLT_NEWS_OVERDUE))
 		recover_overdue(dev);
 	if (news & BIT(IBNBD_CLT_NEWS_CLOSE))
-		ibnbd_clt_open_close(dev, IBNBD_DEV_FENCED);
+		recover_close(dev);
 	if (news & BIT(IBNBD_CLT_NEWS_REPLAY))
 		mod_delayed_work(ibnbd_clt_dev_wq, &dev->sweep_work, 0);
 	if (news & (BIT(IBNBD_CLT_NEWS_OPEN) | BIT(IBNBD_CLT_NEWS_RESIZED)))

@@ -94,6 +94,13 @@ def check_other_disk(t, dev):
     c.sh("sleep 1")
     c.fails(f"echo 1 > {file(dev, 'remap_device')}", "busy")
     t.match(c.sh("cat $(ctl)/last_error"), "close its users before remapping", "last_error")
+    # without a size it could become any disk
+    s.sh("truncate -s 4k /tmp/small; losetup /dev/loop2 /tmp/small; losetup -d /dev/loop2; "
+         "ln -sfn /dev/loop2 /exp/disk")
+    c.fails(f"echo 1 > {file(dev, 'remap_device')}", "busy")
+    t.match(c.sh("cat $(ctl)/last_error"), "no size.*: close its users before remapping",
+            "last_error")
+    s.sh("ln -sfn /dev/loop1 /exp/disk")
     user.kill()
     # by an administrator's word, with nobody on it, it is
     c.sh(f"wait_for 5 sh -c 'echo 1 > {file(dev, 'remap_device')}'; {READ.format(dev)}")
