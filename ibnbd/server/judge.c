@@ -6,11 +6,22 @@
  * Called by: policy_file.c and msg.c under the export lock, and by ibtrs.
  */
 #include "ibnbd/server/client.h"
+#include "ibnbd/server/export_list.h"
 #include "ibnbd/server/judge.h"
 #include "ibnbd/server/open.h"
 #include "ibnbd/server/place.h"
 #include "ibnbd/server/policy.h"
 #include "ibnbd/server/session.h"
+
+/* A second writer needs the word migration. */
+static bool judge_allows(const struct ibnbd_policy_verdict *v, const struct ibnbd_srv_open *open)
+{
+	const char *why;
+
+	lockdep_assert_held(&ibnbd_srv_export_lock);
+	return !ibnbd_policy_open(v, open->access, &why) &&
+	       (v->may == IBNBD_POLICY_MIGRATION || !ibnbd_srv_place_is_beside(open));
+}
 
 /**
  * ibnbd_srv_judge_open() - close a mapping that the policy does not allow any more
@@ -28,12 +39,10 @@ bool ibnbd_srv_judge_open(struct ibnbd_srv_open *open)
 {
 	struct ibnbd_srv_session *s = open->session;
 	struct ibnbd_policy_verdict v;
-	const char *why;
 	bool closed;
 
 	ibnbd_srv_policy_of(s, open->name, &v);
-	if (!ibnbd_policy_open(&v, open->access, &why) &&
-	    (v.may == IBNBD_POLICY_MIGRATION || !ibnbd_srv_place_is_beside(open)))
+	if (judge_allows(&v, open))
 		return true;
 	spin_lock(&s->lock);
 	closed = ibnbd_srv_open_kill(open);
@@ -67,19 +76,21 @@ int ibnbd_srv_judge_peer(void *priv, const struct ibtrs_origin *from, const char
 	struct ibnbd_srv_session *s = priv;
 	struct ibnbd_policy_verdict v;
 	struct ibnbd_srv_open *open;
-	const char *ignored;
-	int err = 0;
+	bool allowed = true;
 	u32 slot;
 
-	for (slot = 0; slot <= s->mask && !err; slot++) {
+	for (slot = 0; slot <= s->mask && allowed; slot++) {
 		open = ibnbd_srv_session_live(s, slot);
 		if (!open)
 			continue;
 		ibnbd_srv_policy_from(s, from, open->name, &v);
-		err = ibnbd_policy_open(&v, open->access, &ignored);
+		mutex_lock(&ibnbd_srv_export_lock);
+		allowed = judge_allows(&v, open);
+		mutex_unlock(&ibnbd_srv_export_lock);
 		percpu_ref_put(&open->ref);
 	}
-	if (err)
-		*why = "the server's policy allows less from this address than the session has open; see policy.conf there";
-	return err;
+	if (allowed)
+		return 0;
+	*why = "the server's policy allows less from this address than the session has open; see policy.conf there";
+	return -EACCES;
 }

@@ -7,9 +7,9 @@
  * Below an ordinary search path no symlink is followed on the way, and the walk cannot leave the
  * search path. Only the last component may be a symlink, since that is how an administrator exports
  * a disk. The symlink must belong to root, so that a user who may merely create files there cannot
- * export the server's disks. It may lead anywhere. If its text is relative, its directory must
- * belong to root, too. With the search paths `/` and `/dev` the whole machine is exported anyway
- * and symlinks are followed everywhere.
+ * export the server's disks. It may lead anywhere. If its text is relative, its directory and those
+ * above it, up to the search path, must belong to root, too. With the search paths `/` and `/dev`
+ * the whole machine is exported anyway and symlinks are followed everywhere.
  *
  * Runs in a kernel worker, which on newer kernels has no root directory of its own: hence
  * scoped_with_init_fs().
@@ -63,19 +63,43 @@ static char *lookup_readlink(const struct path *path, const char **why)
 	return copy ? copy : ERR_PTR(-ENOMEM);
 }
 
-/*
- * A relative symlink means different things in different directories, and a user who can change the
- * directory could have moved the symlink there. So is @dir root's, and can only root change it?
- */
-static bool lookup_is_roots(const struct path *dir)
+static bool lookup_is_roots(const struct dentry *dir)
 {
-	const struct inode *inode = d_inode(dir->dentry);
+	const struct inode *inode = d_inode(dir);
 
 	return uid_eq(inode->i_uid, GLOBAL_ROOT_UID) && !(inode->i_mode & 0022);
 }
 
-static int lookup_symlink(const struct ibnbd_export_path *p, const struct path *dir,
-			  struct path *path, const char **why)
+/*
+ * A relative symlink means different things in different directories. A user who can change its
+ * directory could have moved the symlink there, and one who can change a directory above could put
+ * another directory in the place of this one. So do all of them, from @dir up to @root, belong to
+ * root, and can only root change them?
+ */
+static bool lookup_way_is_roots(const struct path *root, const struct path *dir)
+{
+	struct path at = *dir;
+	struct dentry *parent;
+	bool ok;
+
+	path_get(&at);
+	while ((ok = lookup_is_roots(at.dentry)) && !path_equal(&at, root)) {
+		if (at.dentry == at.mnt->mnt_root) {
+			ok = follow_up(&at);
+			if (!ok)
+				break;
+			continue;
+		}
+		parent = dget_parent(at.dentry);
+		dput(at.dentry);
+		at.dentry = parent;
+	}
+	path_put(&at);
+	return ok;
+}
+
+static int lookup_symlink(const struct ibnbd_export_path *p, const struct path *root,
+			  const struct path *dir, struct path *path, const char **why)
 {
 	char *text = lookup_readlink(path, why);
 	int err;
@@ -83,7 +107,7 @@ static int lookup_symlink(const struct ibnbd_export_path *p, const struct path *
 	path_put(path);
 	if (IS_ERR(text))
 		return PTR_ERR(text);
-	if (text[0] != '/' && !lookup_is_roots(dir)) {
+	if (text[0] != '/' && !lookup_way_is_roots(root, dir)) {
 		kfree(text);
 		return lookup_refuse(
 			-EACCES, why,
@@ -123,13 +147,14 @@ static int lookup_beneath(const struct ibnbd_export_path *p, struct path *path, 
 	if (err)
 		return lookup_refuse(err, why, "the directory of dev_search_path does not exist");
 	err = lookup_dir(p, &root, &dir, why);
-	path_put(&root);
 	if (err)
-		return err;
+		goto put_root;
 	err = vfs_path_lookup(dir.dentry, dir.mnt, p->last, 0, path);
 	if (!err && d_is_symlink(path->dentry))
-		err = lookup_symlink(p, &dir, path, why);
+		err = lookup_symlink(p, &root, &dir, path, why);
 	path_put(&dir);
+put_root:
+	path_put(&root);
 	return err;
 }
 

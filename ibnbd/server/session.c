@@ -153,6 +153,7 @@ int ibnbd_srv_session_publish(struct ibnbd_srv_session *s, struct ibnbd_srv_open
 		open->state = IBNBD_SRV_OPEN_LIVE;
 		rcu_assign_pointer(s->table[open->id & s->mask], open);
 		s->nr++;
+		s->used = true;
 		err = 0;
 	} else {
 		/* Until its place is released, the export admits no other writer (place.c). */
@@ -455,12 +456,12 @@ static bool session_is_empty(struct ibnbd_srv_session *s)
  *
  * No op is running. Waits until the backing stores are closed, for SESSION_DOWN at most.
  *
- * Return: true if the client had not closed all its opens: it may come back.
+ * Return: what the client had open.
  */
-bool ibnbd_srv_session_down(struct ibtrs_srv_session *ibtrs, void *priv)
+enum ibtrs_srv_left ibnbd_srv_session_down(struct ibtrs_srv_session *ibtrs, void *priv)
 {
 	struct ibnbd_srv_session *s = priv;
-	bool left_open;
+	enum ibtrs_srv_left left;
 	u32 slot;
 
 	spin_lock(&s->lock);
@@ -473,7 +474,9 @@ bool ibnbd_srv_session_down(struct ibtrs_srv_session *ibtrs, void *priv)
 			ibnbd_srv_open_put(open);
 	}
 	wait_event_timeout(s->empty, session_is_empty(s), SESSION_DOWN);
-	left_open = s->left_open;
+	left = s->left_open ? IBTRS_SRV_LEFT_OPEN :
+	       s->used	    ? IBTRS_SRV_LEFT_CLOSED :
+			      IBTRS_SRV_LEFT_UNUSED;
 	ibnbd_srv_session_put(s);
-	return left_open;
+	return left;
 }

@@ -38,6 +38,7 @@ struct ibnbd_srv_session {
 	u32 next_id;
 	u32 nr;				/* entries of the table */
 	bool left_open;			/* the client left without closing its opens */
+	bool used;			/* it has opened something */
 	bool ctl_queued;
 	struct list_head ctl_ops;
 	struct work_struct ctl_work;
@@ -54,7 +55,7 @@ int ibnbd_srv_session_up(struct ibtrs_srv_session *ibtrs, const char *name,
 			 const struct ibtrs_addr *peer, void **priv);
 bool ibnbd_srv_session_name_allowed(const struct ibtrs_origin *from, const char *name);
 void ibnbd_srv_session_lost(void *priv);
-bool ibnbd_srv_session_down(struct ibtrs_srv_session *ibtrs, void *priv);
+enum ibtrs_srv_left ibnbd_srv_session_down(struct ibtrs_srv_session *ibtrs, void *priv);
 void ibnbd_srv_session_free(struct kref *kref);
 void ibnbd_srv_session_wait_freed(void);
 struct ibnbd_srv_open *ibnbd_srv_session_find(struct ibnbd_srv_session *s, const char *name);

@@ -51,7 +51,7 @@ static bool chunk_try_charge(u64 bytes)
 	return false;
 }
 
-bool ibtrs_srv_chunk_charge(u64 bytes, const struct ibtrs_srv_path *path)
+static bool chunk_charge(u64 bytes, const struct ibtrs_srv_path *path)
 {
 	if (chunk_try_charge(bytes))
 		return true;
@@ -61,12 +61,7 @@ bool ibtrs_srv_chunk_charge(u64 bytes, const struct ibtrs_srv_path *path)
 	return chunk_try_charge(bytes);
 }
 
-void ibtrs_srv_chunk_charge_known(u64 bytes)
-{
-	atomic64_add(bytes, &chunk_charged);
-}
-
-void ibtrs_srv_chunk_uncharge(u64 bytes)
+static void chunk_uncharge(u64 bytes)
 {
 	atomic64_sub(bytes, &chunk_charged);
 }
@@ -88,12 +83,12 @@ static void chunks_free(struct ibtrs_srv_chunks *c)
 static void chunks_release(struct ibtrs_srv_chunks *c, u64 bytes)
 {
 	chunks_free(c);
-	ibtrs_srv_chunk_uncharge(bytes);
+	chunk_uncharge(bytes);
 }
 
 static u64 chunks_bytes(const struct ibtrs_srv_chunks *c)
 {
-	return (u64)(c->nr - c->trimmed) * c->size;
+	return (u64)(c->nr - c->trimmed) * c->size + c->queues;
 }
 
 /*
@@ -188,20 +183,65 @@ static void shelf_make_room(u64 bytes, const struct ibtrs_srv_path *path)
 		chunks_release(c, chunks_bytes(c));
 }
 
+static struct ibtrs_srv_chunks *shelf_find(const struct ibtrs_srv_path *path)
+{
+	struct ibtrs_srv_chunks *c;
+
+	lockdep_assert_held(&shelf_lock);
+	list_for_each_entry(c, &shelf, entry)
+		if (chunks_belong(c, path))
+			return c;
+	return NULL;
+}
+
 static struct ibtrs_srv_chunks *shelf_take(const struct ibtrs_srv_path *path)
 {
-	struct ibtrs_srv_chunks *c, *found = NULL;
+	struct ibtrs_srv_chunks *c;
 
 	spin_lock(&shelf_lock);
-	list_for_each_entry(c, &shelf, entry) {
-		if (chunks_belong(c, path)) {
-			shelf_remove(c);
-			found = c;
-			break;
-		}
-	}
+	c = shelf_find(path);
+	if (c)
+		shelf_remove(c);
 	spin_unlock(&shelf_lock);
-	return found;
+	return c;
+}
+
+static u64 shelf_take_queues(const struct ibtrs_srv_path *path)
+{
+	struct ibtrs_srv_chunks *c;
+	u64 bytes;
+
+	spin_lock(&shelf_lock);
+	c = shelf_find(path);
+	bytes = c ? c->queues : 0;
+	if (c)
+		c->queues = 0;
+	shelf_bytes -= bytes;
+	spin_unlock(&shelf_lock);
+	return bytes;
+}
+
+bool ibtrs_srv_chunk_charge_queues(const struct ibtrs_srv_path *path)
+{
+	u64 had = shelf_take_queues(path);
+
+	if (had < path->queue_bytes &&
+	    !chunk_charge(path->queue_bytes - had, path->known ? path : NULL)) {
+		chunk_uncharge(had);
+		return false;
+	}
+	if (had > path->queue_bytes)
+		chunk_uncharge(had - path->queue_bytes);
+	return true;
+}
+
+void ibtrs_srv_chunk_reserve_queues(const struct ibtrs_srv_path *path)
+{
+	/* borrowers: in a test other paths use the chunks, too */
+	if (path->chunks && !path->chunks->trimmed && !path->chunks->borrowers)
+		path->chunks->queues = path->charged;
+	else
+		chunk_uncharge(path->charged);
 }
 
 /* The oldest one, if its time is over or the shelf holds more than @max. */
@@ -286,7 +326,8 @@ void ibtrs_srv_chunk_trim(struct ibtrs_srv_path *path)
 		n++;
 	}
 	c->trimmed += n;
-	ibtrs_srv_chunk_uncharge((u64)n * c->size);
+	chunk_uncharge((u64)n * c->size + c->queues);
+	c->queues = 0;		/* it never goes to the shelf */
 }
 
 void ibtrs_srv_chunk_stop(void)
@@ -337,15 +378,18 @@ int ibtrs_srv_chunk_get(struct ibtrs_srv_path *path, const char **why)
 	if (ibtrs_srv_shared_chunks())
 		path->chunks = chunks_borrow(path);
 	path->chunks = path->chunks ?: shelf_take(path);
-	if (path->chunks)
+	if (path->chunks) {
+		chunk_uncharge(path->chunks->queues);	/* 0, but in a test (debug.h) */
+		path->chunks->queues = 0;
 		return 0;
+	}
 	*why = "as much memory in use as max_memory_mb allows";
-	if (!ibtrs_srv_chunk_charge((u64)nr * size, path))
+	if (!chunk_charge((u64)nr * size, path))
 		return -ENOMEM;
 	*why = "not enough contiguous memory for the chunks: make max_chunk_size or sess_queue_depth smaller";
 	c = chunks_alloc(path->dev, nr, size);
 	if (!c) {
-		ibtrs_srv_chunk_uncharge((u64)nr * size);
+		chunk_uncharge((u64)nr * size);
 		return -ENOMEM;
 	}
 	memcpy(c->path_uuid, path->uuid, sizeof(c->path_uuid));

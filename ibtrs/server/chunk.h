@@ -19,6 +19,8 @@ struct ibtrs_srv_path;
  * @size: bytes of each
  * @borrowers: number of other paths that use them, only in a test (debug.h); under shelf_lock
  * @trimmed: how many of @mem were freed before the others, and are NULL
+ * @queues: bytes of the queues of the path that had them, still charged: it finds them again when
+ *	it comes back; under shelf_lock while in the shelf
  * @mem: each physically contiguous
  */
 struct ibtrs_srv_chunks {
@@ -32,6 +34,7 @@ struct ibtrs_srv_chunks {
 	u32 size;
 	u32 borrowers;
 	u32 trimmed;
+	u64 queues;
 	void *mem[];
 };
 
@@ -58,9 +61,13 @@ u64 ibtrs_srv_chunk_limit(void);
  *	client, and, if it has little memory itself, those of others. NULL: nothing is freed.
  */
 bool ibtrs_srv_chunk_charge(u64 bytes, const struct ibtrs_srv_path *path);
-/* Charges @bytes even if there is no room. */
-void ibtrs_srv_chunk_charge_known(u64 bytes);
-void ibtrs_srv_chunk_uncharge(u64 bytes);
+/*
+ * Charges the queues of @path as ibtrs_srv_chunk_charge() does, but for what lies in the shelf with
+ * its chunks: a client that comes back must not be refused for what it had.
+ */
+bool ibtrs_srv_chunk_charge_queues(const struct ibtrs_srv_path *path);
+/* The queues of @path are gone: they stay charged with its chunks, if it has any. */
+void ibtrs_srv_chunk_reserve_queues(const struct ibtrs_srv_path *path);
 
 /* Chunks for a path, from the shelf or new and zeroed. -ENOMEM and a reason. */
 int ibtrs_srv_chunk_get(struct ibtrs_srv_path *path, const char **why);

@@ -9,9 +9,11 @@
  * name. So a name is kept for name_keep_s after its client was lost, which is longer than a client
  * holds by default. During that time only the same session (by uuid) or the same host (by an
  * address that the session came from: the host has rebooted) gets the name, and gets it at once.
- * After that time any client of that key can take the name, and the earlier owner is then told who
- * has it. A client that is refused is told the address of the owner: this alone is enough to find
- * two machines with one name.
+ * The session then has the record until it ends: if it is not let in after all, or is lost again
+ * before it has opened anything, the name is kept for the rest of the time. After that time any
+ * client of that key can take the name, and the earlier owner is then told who has it. A client
+ * that is refused is told the address of the owner: this alone is enough to find two machines with
+ * one name.
  *
  * Called by: session.c. Locking: all under ibtrs_srv.lock. Failure: if there is no memory to note a
  * name, it is not kept. If a host loses more names than its share, its oldest ones are not kept.
@@ -24,7 +26,7 @@
 #define NAME_KEPT_SHARE	32	/* per host, so that one host does not push out the others */
 #define NAME_NUMBER_LEN	12	/* '#', a number and NUL */
 
-struct name_kept {
+struct ibtrs_srv_name_kept {
 	struct list_head entry;
 	unsigned long since;		/* jiffies */
 	u8 uuid[IBTRS_UUID_LEN];
@@ -46,7 +48,7 @@ bool ibtrs_srv_name_peers_have(const struct ibtrs_srv_peers *peers, const struct
 	return false;
 }
 
-static void name_forget(struct name_kept *k)
+static void name_forget(struct ibtrs_srv_name_kept *k)
 {
 	list_del(&k->entry);
 	kfree(k);
@@ -55,7 +57,7 @@ static void name_forget(struct name_kept *k)
 
 void ibtrs_srv_name_forget_all(void)
 {
-	struct name_kept *k, *next;
+	struct ibtrs_srv_name_kept *k, *next;
 
 	lockdep_assert_held(&ibtrs_srv.lock);
 	list_for_each_entry_safe(k, next, &names_kept, entry)
@@ -66,9 +68,9 @@ void ibtrs_srv_name_forget_all(void)
  * Frees the oldest names of the host of @latest if it has more than its share, then the oldest of
  * all if there are still too many.
  */
-static void name_make_room(const struct name_kept *latest)
+static void name_make_room(const struct ibtrs_srv_name_kept *latest)
 {
-	struct name_kept *k, *next;
+	struct ibtrs_srv_name_kept *k, *next;
 	unsigned int nr = 0;
 
 	list_for_each_entry_safe(k, next, &names_kept, entry)
@@ -77,12 +79,35 @@ static void name_make_room(const struct name_kept *latest)
 		    ++nr > NAME_KEPT_SHARE)
 			name_forget(k);
 	if (names_nr > NAME_KEPT_MAX)
-		name_forget(list_last_entry(&names_kept, struct name_kept, entry));
+		name_forget(list_last_entry(&names_kept, struct ibtrs_srv_name_kept, entry));
 }
 
-void ibtrs_srv_name_keep(const struct ibtrs_srv_session *s)
+static void name_add(struct ibtrs_srv_name_kept *k)
 {
-	struct name_kept *k;
+	list_add(&k->entry, &names_kept);
+	names_nr++;
+	name_make_room(k);
+}
+
+void ibtrs_srv_name_let_go(struct ibtrs_srv_session *s)
+{
+	lockdep_assert_held(&ibtrs_srv.lock);
+	kfree(s->kept);
+	s->kept = NULL;
+}
+
+void ibtrs_srv_name_give_back(struct ibtrs_srv_session *s)
+{
+	lockdep_assert_held(&ibtrs_srv.lock);
+	if (s->kept && ibtrs_srv.accepting) {
+		name_add(s->kept);
+		s->kept = NULL;
+	}
+}
+
+void ibtrs_srv_name_keep(struct ibtrs_srv_session *s)
+{
+	struct ibtrs_srv_name_kept *k;
 
 	lockdep_assert_held(&ibtrs_srv.lock);
 	if (!s->name[0] || !READ_ONCE(ibtrs_srv_params.name_keep_s) || !ibtrs_srv.accepting)
@@ -95,15 +120,14 @@ void ibtrs_srv_name_keep(const struct ibtrs_srv_session *s)
 	strscpy(k->key, s->key, sizeof(k->key));
 	memcpy(k->uuid, s->uuid, sizeof(k->uuid));
 	strscpy(k->name, s->name, sizeof(k->name));
-	list_add(&k->entry, &names_kept);
-	names_nr++;
-	name_make_room(k);
+	ibtrs_srv_name_let_go(s);
+	name_add(k);
 }
 
 bool ibtrs_srv_name_kept_for(const struct ibtrs_addr *addr)
 {
 	unsigned long keep = READ_ONCE(ibtrs_srv_params.name_keep_s);
-	struct name_kept *k;
+	struct ibtrs_srv_name_kept *k;
 
 	lockdep_assert_held(&ibtrs_srv.lock);
 	list_for_each_entry(k, &names_kept, entry)
@@ -143,15 +167,23 @@ static int name_taken(struct ibtrs_srv_path *path, const struct ibtrs_srv_sessio
 }
 
 /* The name is kept for a session of the same key that was lost. */
-static int name_check_kept(struct ibtrs_srv_path *path, struct name_kept *k, const char **why)
+static int name_check_kept(struct ibtrs_srv_path *path, struct ibtrs_srv_name_kept *k,
+			   const char **why)
 {
 	unsigned long age = (jiffies - k->since) / HZ,
 		      keep = READ_ONCE(ibtrs_srv_params.name_keep_s);
 	char addr[IBTRS_ADDR_STR_MAX];
 
-	if (age >= keep || !memcmp(k->uuid, path->session->uuid, sizeof(k->uuid)) ||
-	    ibtrs_srv_name_peers_have(&k->peers, &path->addr.src)) {
+	if (age >= keep) {
 		name_forget(k);
+		return 0;
+	}
+	if (!memcmp(k->uuid, path->session->uuid, sizeof(k->uuid)) ||
+	    ibtrs_srv_name_peers_have(&k->peers, &path->addr.src)) {
+		list_del(&k->entry);
+		names_nr--;
+		ibtrs_srv_name_let_go(path->session);
+		path->session->kept = k;
 		return 0;
 	}
 	ibtrs_addr_format(&k->peers.addr[0], addr, sizeof(addr));
@@ -193,7 +225,7 @@ static void name_set(struct ibtrs_srv_session *s, const char *name)
 int ibtrs_srv_name_take(struct ibtrs_srv_path *path, const char *name, const char **why)
 {
 	struct ibtrs_srv_session *s = path->session, *other;
-	struct name_kept *k, *next;
+	struct ibtrs_srv_name_kept *k, *next;
 	int err;
 
 	lockdep_assert_held(&ibtrs_srv.lock);

@@ -14,7 +14,11 @@
  */
 int ibtrs_srv_name_take(struct ibtrs_srv_path *path, const char *name, const char **why);
 /* Keeps the name of @s, which ends or gives its name up although its client may come back. */
-void ibtrs_srv_name_keep(const struct ibtrs_srv_session *s);
+void ibtrs_srv_name_keep(struct ibtrs_srv_session *s);
+/* @s has its name no more, and has not used it: if it was kept for @s, it is kept on. */
+void ibtrs_srv_name_give_back(struct ibtrs_srv_session *s);
+/* The name of @s is not kept any longer. */
+void ibtrs_srv_name_let_go(struct ibtrs_srv_session *s);
 /* Is @addr one of @peers? */
 bool ibtrs_srv_name_peers_have(const struct ibtrs_srv_peers *peers, const struct ibtrs_addr *addr);
 /* Is a name kept for a client that was lost, came from there, and has proved no key? */

@@ -56,11 +56,15 @@ static u64 quota_path_bytes(const struct ibtrs_srv_path *path)
 
 static void quota_add_path(struct ibtrs_quota_use *use, const struct ibtrs_srv_path *path)
 {
+	/*
+	 * The queues of a path that was never let in count until they are freed. The acquire pairs
+	 * with ibtrs_srv_quota_end().
+	 */
+	if (!smp_load_acquire(&path->charged))
+		use->half_bytes += READ_ONCE(path->queue_bytes);
 	switch (ibtrs_srv_path_state(path)) {
 	case IBTRS_SRV_PATH_CONNECTING:
 		use->half_open++;
-		if (!READ_ONCE(path->charged))
-			use->half_bytes += path->queue_bytes;
 		break;
 	case IBTRS_SRV_PATH_CONNECTED:
 		break;
@@ -229,14 +233,9 @@ int ibtrs_srv_quota_let_in(struct ibtrs_srv_path *path, const char **why)
 	err = quota_let_in(&max, path->proof.key, &peer, chunks + path->queue_bytes, why);
 	if (err)
 		return err;
+	path->modest = ibtrs_quota_is_modest(&max, &peer, chunks + path->queue_bytes);
 	*why = "as much memory in use as max_memory_mb allows";
-	/*
-	 * A client that comes back finds its chunks in the shelf: it must not be refused for its
-	 * queues.
-	 */
-	if (path->known)
-		ibtrs_srv_chunk_charge_known(path->queue_bytes);
-	else if (!ibtrs_srv_chunk_charge(path->queue_bytes, NULL))
+	if (!ibtrs_srv_chunk_charge_queues(path))
 		return -ENOMEM;
 	WRITE_ONCE(path->charged, path->queue_bytes);
 	/*
@@ -244,7 +243,6 @@ int ibtrs_srv_quota_let_in(struct ibtrs_srv_path *path, const char **why)
 	 * meantime, must see them counted.
 	 */
 	WRITE_ONCE(path->promised, true);
-	path->modest = ibtrs_quota_is_modest(&max, &peer, chunks + path->queue_bytes);
 	return 0;
 }
 
@@ -256,7 +254,7 @@ void ibtrs_srv_quota_kept(struct ibtrs_srv_path *path)
 
 void ibtrs_srv_quota_end(struct ibtrs_srv_path *path)
 {
-	ibtrs_srv_chunk_uncharge(path->charged);
-	WRITE_ONCE(path->charged, 0);
+	ibtrs_srv_chunk_reserve_queues(path);
 	WRITE_ONCE(path->queue_bytes, 0);
+	smp_store_release(&path->charged, 0);	/* pairs with quota_add_path() */
 }

@@ -268,6 +268,12 @@ static void reply_flush(struct ibtrs_srv_conn *conn)
 		}
 		if (reply_post(x) != -EAGAIN)
 			continue;
+		/* A client that has not waited for its answer has used the slot elsewhere. */
+		if (unlikely(x->conn != conn)) {
+			ibtrs_srv_path_close(conn->path, "a slot is used twice at a time");
+			ibtrs_srv_op_release(x);
+			continue;
+		}
 		spin_lock_irqsave(&conn->wait_lock, flags);
 		list_add(&x->wait, &conn->wait);
 		spin_unlock_irqrestore(&conn->wait_lock, flags);

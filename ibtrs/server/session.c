@@ -89,6 +89,7 @@ void ibtrs_srv_session_drop(struct ibtrs_srv_session *s)
 {
 	lockdep_assert_held(&ibtrs_srv.lock);
 	list_del_rcu(&s->entry);
+	ibtrs_srv_name_let_go(s);
 	kvfree(s->slots);
 	kfree_rcu(s, rcu);
 }
@@ -152,6 +153,11 @@ int ibtrs_srv_session_take_name(struct ibtrs_srv_path *path, const char *name, c
 	int err;
 
 	guard(mutex)(&ibtrs_srv.lock);
+	/* for each path: the allow-list may have got shorter since the session has its name */
+	if (ops->name_allowed && !ops->name_allowed(&path->from, name)) {
+		*why = "the session's name is not on the allow-list; add it to the parameter allow";
+		return -EACCES;
+	}
 	if (s->name[0]) {
 		if (!strcmp(s->name, name)) {
 			s->naming++;
@@ -163,10 +169,6 @@ int ibtrs_srv_session_take_name(struct ibtrs_srv_path *path, const char *name, c
 	if (s->user_name[0] && strcmp(s->user_name, name)) {
 		*why = "the session had another name before";
 		return -EINVAL;
-	}
-	if (ops->name_allowed && !ops->name_allowed(&path->from, name)) {
-		*why = "the session's name is not on the allow-list; add it to the parameter allow";
-		return -EACCES;
 	}
 	err = ibtrs_srv_quota_session(path, why);
 	err = err ?: ibtrs_srv_name_take(path, name, why);
@@ -180,8 +182,10 @@ void ibtrs_srv_session_named(struct ibtrs_srv_path *path, bool good)
 
 	guard(mutex)(&ibtrs_srv.lock);
 	/* Another path whose INFO work still runs may yet bring the session up. */
-	if (!--s->naming && !good && !s->up)
+	if (!--s->naming && !good && !s->up) {
 		s->name[0] = 0;
+		ibtrs_srv_name_give_back(s);
+	}
 }
 
 /*
@@ -396,19 +400,22 @@ void ibtrs_srv_session_look(struct ibtrs_srv_session *s)
 /* The last path of the session is gone. */
 static void session_end(struct ibtrs_srv_session *s)
 {
-	bool lost = false;
+	enum ibtrs_srv_left left = IBTRS_SRV_LEFT_UNUSED;
 
 	cancel_delayed_work_sync(&s->look);
 	if (s->op_wq)
 		destroy_workqueue(s->op_wq);	/* no code of the user may still run */
 	if (s->up)
-		lost = ibtrs_srv.ops->session_down(s, s->priv);
+		left = ibtrs_srv.ops->session_down(s, s->priv);
 	ibtrs_srv_sysfs_session_del(s);
 	mutex_lock(&ibtrs_srv.lock);
-	if (lost)
+	if (left == IBTRS_SRV_LEFT_OPEN)
 		ibtrs_srv_name_keep(s);
 	else
 		ibtrs_srv_chunk_forget(s);
+	/* It came back, and was lost again before it could open anything. */
+	if (left == IBTRS_SRV_LEFT_UNUSED)
+		ibtrs_srv_name_give_back(s);
 	ibtrs_srv_session_drop(s);
 	mutex_unlock(&ibtrs_srv.lock);
 	wake_up_all(&ibtrs_srv.gone);

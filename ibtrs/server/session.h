@@ -57,6 +57,7 @@ struct ibtrs_srv_session {
 	char name[IBTRS_NAME_LEN];
 	char label[IBTRS_NAME_LEN];	/* name.c; valid while there is a name */
 	u32 naming;			/* running INFO works that took the name */
+	struct ibtrs_srv_name_kept *kept;	/* the name was kept for it; or NULL */
 	/* jiffies: last time that its client sent a CONN_REQ or that a path began to close */
 	unsigned long knocked;
 	unsigned long down_at;		/* jiffies: last time that a connected path was closed */

@@ -47,6 +47,18 @@ enum ibtrs_srv_auth {
 };
 
 /**
+ * enum ibtrs_srv_left - how a client left its session
+ * @IBTRS_SRV_LEFT_CLOSED: it had closed all that it had opened
+ * @IBTRS_SRV_LEFT_OPEN: something was open
+ * @IBTRS_SRV_LEFT_UNUSED: it had never opened anything
+ */
+enum ibtrs_srv_left {
+	IBTRS_SRV_LEFT_CLOSED,
+	IBTRS_SRV_LEFT_OPEN,
+	IBTRS_SRV_LEFT_UNUSED,
+};
+
+/**
  * struct ibtrs_srv_ops - the user of the server
  * @op_priv_size: bytes at op->priv
  * @peer_allowed: may anybody connect from there at all? Called before any memory is spent. May be
@@ -61,13 +73,13 @@ enum ibtrs_srv_auth {
  * @peer_joins: may a path from this address join the session? Called before the path is let in, and
  *	again when ibtrs_srv_peer_each() includes the path, because the session may have been given
  *	something in between. Return 0, or an errno and a reason. May be NULL. Process context, must
- *	not sleep.
+ *	not wait for a disk.
  * @session_lost: the client has been away for long, but ops still run: release what none of these
  *	ops needs, so that others can use it. May be called more than once; the client may still
  *	come back. Process context, must not sleep.
- * @session_down: no path and no running op is left; the session is gone after it returns. Return
- *	true if the client left something unfinished: it may come back to finish it, so its name is
- *	kept for a while. Process context, may sleep.
+ * @session_down: no path and no running op is left; the session is gone after it returns. If the
+ *	client left something open, it may come back for it, so its name is kept for a while.
+ *	Process context, may sleep.
  * @request: a request. Process context (workqueue); must not block on anything but memory and block
  *	layer back pressure. Ends in ibtrs_srv_op_reply(), now or later.
  * @given_up: will the client send no more requests of this op->group, and repeat none? Then ops of
@@ -86,7 +98,7 @@ struct ibtrs_srv_ops {
 			  const struct ibtrs_addr *peer, void **priv);
 	int (*peer_joins)(void *priv, const struct ibtrs_origin *from, const char **why);
 	void (*session_lost)(void *priv);
-	bool (*session_down)(struct ibtrs_srv_session *s, void *priv);
+	enum ibtrs_srv_left (*session_down)(struct ibtrs_srv_session *s, void *priv);
 	void (*request)(void *priv, struct ibtrs_srv_op *op);
 	bool (*given_up)(void *priv, u32 group);
 	void (*give_up)(void *priv, u32 group);

@@ -69,10 +69,13 @@ def symlinks(t):
     s.sh("unload $OUR_MODULES; rm -rf /exp; mkdir -p /exp/tenant; chown 1000 /exp/tenant; "
          "ln -s ../dev/ram0 /exp/mine; ln -s ../../dev/ram0 /exp/tenant/moved; "
          "ln -s /dev/ram0 /exp/tenant/absolute; ln -s /dev/ram0 /exp/tenant/his; "
-         "chown -h 1000 /exp/tenant/his; serve dev_search_path=/exp")
-    for name in "mine", "tenant/absolute":
+         "chown -h 1000 /exp/tenant/his; mkdir -p /exp/tenant/roots /exp/roots; "
+         "ln -s ../../../dev/ram0 /exp/tenant/roots/below; ln -s ../../dev/ram0 /exp/roots/below; "
+         "serve dev_search_path=/exp")
+    for name in "mine", "tenant/absolute", "roots/below":
         c.sh(f"unmap $(map {name})")
-    for name, why in (("tenant/moved", "relative, in a directory that others than root can change"),
+    relative = "relative, in a directory that others than root can change"
+    for name, why in (("tenant/moved", relative), ("tenant/roots/below", relative),
                       ("tenant/his", "does not belong to root")):
         c.fails(f"map {name}", "Permission denied")
         t.match(s.sh("cat /sys/class/ibnbd-server/ctl/last_error"), why, f"why {name} is refused")

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What was decided when a session came up is decided again for each path that joins it, and a name
+is kept until its client has opened something again."""
+description = ("a further path is judged by the allow-list and the policy in force, and a session "
+               "that opens nothing does not use up a name that is kept")
+crowd = True
+vms = 3
+links = 2
+
+POLICY = "/sys/class/ibnbd-server/ctl/policy"
+ALLOW = "/sys/module/ibnbd_server/parameters/allow"
+FIRST, SECOND = (f"ip:10.0.{i}.1@ip:10.0.{i}.2" for i in (0, 1))
+SESSION = "/sys/class/ibtrs-client/s1"
+
+
+def refused(t, why):
+    t.client.fails(f"echo {SECOND} > {SESSION}/add_path", "Permission denied", timeout=60)
+    t.match(t.client.sh(f"cat {SESSION}/last_error"), why, "the reason")
+
+
+def joins(t):
+    t.client.sh(f"echo {SECOND} > {SESSION}/add_path; wait_for 10 paths_up s1 2; "
+                f"p={SESSION}/paths/{SECOND}; echo 1 > $p/remove_path", timeout=60)
+
+
+def run(t):
+    c, s, d = t.client, t.server, t.client2
+    s.sh("serve; ram_disks 2 16")
+    dev = c.sh(f"map ram0 path={FIRST}")
+
+    t.log("--- the allow-list")
+    s.sh(f"echo session:s2 > {ALLOW}")
+    refused(t, "the session's name is not on the allow-list")
+    s.sh(f"echo > {ALLOW}")
+    joins(t)
+    c.sh(f"unmap {dev}")
+
+    t.log("--- a second writer is let in by address")
+    s.sh(f"printf 'ram0 addr:10.0.0.1 migration\\nram0 session:s2 rw\\nend\\n' > {POLICY}")
+    other = d.sh("map ram0 sessname=s2")
+    dev = c.sh(f"map ram0 path={FIRST} access_mode=migration")
+    refused(t, "policy allows less from this address than the session has open")
+    d.sh(f"unmap {other}")
+    joins(t)                            # nobody else writes
+
+    t.log("--- a name that is kept")
+    uuid = c.sh(f"cat {SESSION}/uuid").replace("-", "")
+    for link in 0, 1:
+        c.link(link, False)
+    s.sh("wait_for 30 eval '[ ! -e /sys/class/ibtrs-server/s1 ]'", timeout=60)
+    kept = "the session name is kept for ip:10.0.0.1"
+    d.fails("map ram1", kept, timeout=60)
+    # it is back, and is lost before it opens its disk
+    d.sh(f"modprobe ibnbd-speak to=ip:10.0.0.2 name=s1 uuid={uuid}; modprobe -r ibnbd-speak; "
+         "sleep 1", timeout=60)
+    d.fails("map ram1", kept, timeout=60)
+    for link in 0, 1:
+        c.link(link, True)
+    t.wait(lambda: c.sh(f"dev_attr {dev} state") == "open", 30, "its client has it again")
+    c.sh(f"unmap {dev}")
+    d.sh("unmap $(map ram1)", timeout=60)
