@@ -90,6 +90,9 @@ static bool lookup_way_is_roots(const struct path *root, const struct path *dir)
 				break;
 			continue;
 		}
+		ok = !IS_ROOT(at.dentry);	/* it was moved out of its mount */
+		if (!ok)
+			break;
 		parent = dget_parent(at.dentry);
 		dput(at.dentry);
 		at.dentry = parent;

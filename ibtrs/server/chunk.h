@@ -55,15 +55,10 @@ struct ibtrs_srv_mrs {
 /* Bytes of max_memory_mb. */
 u64 ibtrs_srv_chunk_limit(void);
 /*
- * Charge @bytes against max_memory_mb, for chunks and queues of clients that are let in. False:
- * there is no room; the caller must refuse.
- * @path: if its client is known, chunks in the shelf may be freed to make room: those of this
- *	client, and, if it has little memory itself, those of others. NULL: nothing is freed.
- */
-bool ibtrs_srv_chunk_charge(u64 bytes, const struct ibtrs_srv_path *path);
-/*
- * Charges the queues of @path as ibtrs_srv_chunk_charge() does, but for what lies in the shelf with
- * its chunks: a client that comes back must not be refused for what it had.
+ * Charge the queues of @path, which is let in, against max_memory_mb. If the client is known,
+ * chunks in the shelf may be freed to make room. What lies in the shelf with the chunks of @path is
+ * charged already: a client that comes back must not be refused for what it had. False: there is no
+ * room; the caller must refuse.
  */
 bool ibtrs_srv_chunk_charge_queues(const struct ibtrs_srv_path *path);
 /* The queues of @path are gone: they stay charged with its chunks, if it has any. */

@@ -56,11 +56,11 @@ static u64 quota_path_bytes(const struct ibtrs_srv_path *path)
 
 static void quota_add_path(struct ibtrs_quota_use *use, const struct ibtrs_srv_path *path)
 {
-	/*
-	 * The queues of a path that was never let in count until they are freed. The acquire pairs
-	 * with ibtrs_srv_quota_end().
-	 */
-	if (!smp_load_acquire(&path->charged))
+	u64 charged = READ_ONCE(path->charged);
+
+	/* The queues of a path that was never let in count until they are freed. */
+	smp_rmb();	/* pairs with ibtrs_srv_quota_end() */
+	if (!charged)
 		use->half_bytes += READ_ONCE(path->queue_bytes);
 	switch (ibtrs_srv_path_state(path)) {
 	case IBTRS_SRV_PATH_CONNECTING:
@@ -256,5 +256,6 @@ void ibtrs_srv_quota_end(struct ibtrs_srv_path *path)
 {
 	ibtrs_srv_chunk_reserve_queues(path);
 	WRITE_ONCE(path->queue_bytes, 0);
-	smp_store_release(&path->charged, 0);	/* pairs with quota_add_path() */
+	smp_wmb();	/* pairs with quota_add_path() */
+	WRITE_ONCE(path->charged, 0);
 }
