@@ -46,3 +46,17 @@ def run(t):
     c.sh(f"echo 1 > {path}/reconnect; dd if={dev} of=/dev/null bs=64k count=8 iflag=direct "
          f"status=none; unmap {dev}", timeout=60)
     d.sh("for d in /dev/ibnbd[0-9]*; do unmap $d; done")
+
+    t.log("--- a client that comes back for more than it had")
+    tell = "/sys/module/ibnbd_stranger/parameters"
+    s.sh("unload $OUR_MODULES; serve sess_queue_depth=64 max_chunk_size=8192; "
+         f"echo 4 > {PARAMS}/max_memory_mb")
+    c.sh("modprobe ibnbd-stranger to=ip:10.0.0.2")
+    # each path has 512 KiB of chunks, 110 of queues for its first connection, and 80 for each other
+    d.sh("for i in 0 1 2 3; do map ram0 access_mode=ro sessname=g$i; done", timeout=60)
+    for words, want in (("path 2; open 0; wait", "let in"), ("path 10", "max_memory_mb"),
+                        ("path 2", "let in")):
+        said = c.sh(f"echo '{words}' > {tell}/tell || true; cat {tell}/said", timeout=60)
+        t.match(said, want, words)
+    c.sh("modprobe -r ibnbd-stranger")
+    d.sh("for d in /dev/ibnbd[0-9]*; do unmap $d; done")
