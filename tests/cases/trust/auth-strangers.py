@@ -5,6 +5,7 @@ description = ("a client without the key is refused, whatever it says or repeats
 crowd = True
 deadline = 300
 import base64
+import time
 import zlib
 
 PARAMS = "/sys/module/ibnbd_stranger/parameters"
@@ -48,7 +49,11 @@ VISITS = (
 
 
 def check(t, name, words, want):
-    got = t.client.sh(f"echo '{words}' > {PARAMS}/visit; cat {PARAMS}/said", timeout=60)
+    for _ in range(20):
+        got = t.client.sh(f"echo '{words}' > {PARAMS}/visit; cat {PARAMS}/said", timeout=60)
+        if "refused 16" not in got:
+            break
+        time.sleep(0.2)     # EBUSY: the server is still closing the path of the visit before
     t.log(f"{name}: {got}")
     got = got.splitlines()
     t.eq(len(got), len(want), f"{name}: {got}")
@@ -84,8 +89,7 @@ def check_who_has_it(t, uuid):
     other = f"name=other secret={OTHER} uuid={uuid} conn=good"
     check(t, "another key's uuid", other + " next=good",
           [IN, PROVED, "cid 1: accepted, and proved"])
-    # a path of its own: the server may still be closing the one before
-    check(t, "another key's uuid, and a wrong proof on cid 1", other + " path=11 next=bad",
+    check(t, "another key's uuid, and a wrong proof on cid 1", other + " next=bad",
           [IN, PROVED, NEXT])
     s.sh(f"echo optional > {AUTH}")
     check(t, "another's uuid without a key", f"uuid={uuid} conn=plain next=plain",

@@ -10,6 +10,7 @@ links = 2
 POLICY = "/sys/class/ibnbd-server/ctl/policy"
 ALLOW = "/sys/module/ibnbd_server/parameters/allow"
 FIRST, SECOND = (f"ip:10.0.{i}.1@ip:10.0.{i}.2" for i in (0, 1))
+THIRD = "ip:10.0.0.3@ip:10.0.0.2"          # alone: with two paths either may say why
 SESSION = "/sys/class/ibtrs-client/s1"
 
 
@@ -49,11 +50,11 @@ def run(t):
         c.link(link, False)
     s.sh("wait_for 30 eval '[ ! -e /sys/class/ibtrs-server/s1 ]'", timeout=60)
     kept = "the session name is kept for ip:10.0.0.1"
-    d.fails("map ram1", kept, timeout=60)
+    d.fails(f"map ram1 path={THIRD}", kept, timeout=60)
     # it is back, and is lost before it opens its disk
     d.sh(f"modprobe ibnbd-speak to=ip:10.0.0.2 name=s1 uuid={uuid}; modprobe -r ibnbd-speak; "
          "sleep 1", timeout=60)
-    d.fails("map ram1", kept, timeout=60)
+    d.fails(f"map ram1 path={THIRD}", kept, timeout=60)
     for link in 0, 1:
         c.link(link, True)
     t.wait(lambda: c.sh(f"dev_attr {dev} state") == "open", 30, "its client has it again")
