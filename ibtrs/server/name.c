@@ -48,11 +48,16 @@ bool ibtrs_srv_name_peers_have(const struct ibtrs_srv_peers *peers, const struct
 	return false;
 }
 
-static void name_forget(struct ibtrs_srv_name_kept *k)
+static void name_unlist(struct ibtrs_srv_name_kept *k)
 {
 	list_del(&k->entry);
-	kfree(k);
 	names_nr--;
+}
+
+static void name_forget(struct ibtrs_srv_name_kept *k)
+{
+	name_unlist(k);
+	kfree(k);
 }
 
 void ibtrs_srv_name_forget_all(void)
@@ -180,8 +185,7 @@ static int name_check_kept(struct ibtrs_srv_path *path, struct ibtrs_srv_name_ke
 	}
 	if (!memcmp(k->uuid, path->session->uuid, sizeof(k->uuid)) ||
 	    ibtrs_srv_name_peers_have(&k->peers, &path->addr.src)) {
-		list_del(&k->entry);
-		names_nr--;
+		name_unlist(k);
 		ibtrs_srv_name_let_go(path->session);
 		path->session->kept = k;
 		return 0;

@@ -5,9 +5,9 @@
  * rx.c hands over a slot and an offset, both in range. The headers in the chunk are copied once
  * into private memory, decoded there, and never read in the chunk again (E-18). Then this file
  * decides under the slot's lock, once per request: is the op of this path and slot idle (E-13), and
- * may the session's slot execute the request (fence, F.2)? Each slot of a session has its own lock.
- * Only code that begins, ends or lets go a request of that slot takes it, so the lock usually costs
- * one atomic instruction.
+ * may the session's slot execute the request (fence, protocol 8.2)? Each slot of a session has its
+ * own lock. Only code that begins, ends or lets go a request of that slot takes it, so the lock
+ * usually costs one atomic instruction.
  *
  * Verdicts: RUN: execute the request now. PARK: wait until the earlier execution of the slot, on
  * another path, has ended. STALE: answer how far the request's token is behind. FAR: close the
@@ -141,104 +141,19 @@ bool ibtrs_srv_op_reclaim(struct ibtrs_srv_opx *x)
 	return mine;
 }
 
-void ibtrs_srv_op_unpark(struct ibtrs_srv_path *path)
+void ibtrs_srv_op_let_go(struct ibtrs_srv_opx *x)
 {
-	u32 slot, nr = path->ops ? path->limits.queue_depth : 0;
+	struct ibtrs_srv_slot *s = ibtrs_srv_op_slot(x);
+	struct ibtrs_srv_opx *next;
+	bool run = false;
 
-	for (slot = 0; slot < nr; slot++) {
-		struct ibtrs_srv_opx *x = ibtrs_srv_op_at(path, slot);
-		struct ibtrs_srv_slot *s = ibtrs_srv_op_slot(x);
-		bool parked;
-
-		/* No slots: the session never came up. Pairs with session_alloc(). */
-		if (!smp_load_acquire(&path->session->slots))
-			return;
-		spin_lock_irq(&s->lock);
-		parked = s->parked == x;
-		if (parked)
-			s->parked = NULL;
-		spin_unlock_irq(&s->lock);
-		if (parked)
-			ibtrs_srv_op_release(x);
-	}
-}
-
-/*
- * Finds the next op, from slot *@slot on, that the user works on, and its group. Other busy ops are
- * on their way to or from the user; they end because the path is closing.
- */
-static bool op_with_user(const struct ibtrs_srv_path *path, u32 *slot, u32 *group)
-{
-	u32 nr = path->ops ? path->limits.queue_depth : 0;
-
-	/* Pairs with session_alloc(). */
-	if (!smp_load_acquire(&path->session->slots))
-		return false;
-	for (; *slot < nr; ++*slot) {
-		const struct ibtrs_srv_opx *x = ibtrs_srv_op_at(path, *slot);
-		struct ibtrs_srv_slot *s = ibtrs_srv_op_slot(x);
-		bool with_user;
-
-		spin_lock_irq(&s->lock);
-		with_user = x->busy && x->admitted;
-		*group = READ_ONCE(x->op.group);
-		spin_unlock_irq(&s->lock);
-		if (with_user)
-			return true;
-	}
-	return false;
-}
-
-bool ibtrs_srv_op_only_given_up(const struct ibtrs_srv_path *path, u32 *slot)
-{
-	bool any = false;
-	u32 i, group;
-
-	for (i = 0; op_with_user(path, &i, &group); i++) {
-		if (!group || !ibtrs_srv.ops->given_up(path->session->priv, group))
-			return false;
-		if (!any)
-			*slot = i;
-		any = true;
-	}
-	return any;
-}
-
-void ibtrs_srv_op_give_up(const struct ibtrs_srv_path *path)
-{
-	u32 slot, group;
-
-	for (slot = 0; op_with_user(path, &slot, &group); slot++)
-		if (group)
-			ibtrs_srv.ops->give_up(path->session->priv, group);
-}
-
-void ibtrs_srv_op_let_go(struct ibtrs_srv_path *path)
-{
-	u32 slot, nr = path->limits.queue_depth;
-
-	for (slot = 0; slot < nr; slot++) {
-		struct ibtrs_srv_opx *x = ibtrs_srv_op_at(path, slot), *next;
-		struct ibtrs_srv_slot *s = ibtrs_srv_op_slot(x);
-		bool run = false;
-
-		rcu_read_lock();
-		spin_lock_irq(&s->lock);
-		next = op_leave(x, &run);
-		spin_unlock_irq(&s->lock);
-		if (next)
-			op_next(next, run);
-		rcu_read_unlock();
-	}
-}
-
-bool ibtrs_srv_op_any_busy(const struct ibtrs_srv_path *path, u32 *from)
-{
-	u32 nr = path->ops ? path->limits.queue_depth : 0;
-
-	while (*from < nr && !READ_ONCE(ibtrs_srv_op_at(path, *from)->busy))
-		++*from;
-	return *from < nr;
+	rcu_read_lock();
+	spin_lock_irq(&s->lock);
+	next = op_leave(x, &run);
+	spin_unlock_irq(&s->lock);
+	if (next)
+		op_next(next, run);
+	rcu_read_unlock();
 }
 
 /* ---- the beginning ------------------------------------------------------ */

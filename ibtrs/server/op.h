@@ -21,7 +21,7 @@
  * @invalidating: while on conn->wait: the LOCAL_INV is to be posted, not the reply
  * @err: result that the reply carries
  * @off: offset in the chunk, from the immediate
- * @token: of the request (F.2)
+ * @token: of the request (protocol 8.2)
  * @desc: where the data of a read are written to, if @has_desc
  * @wait: entry in conn->wait
  * @mr: of the chunk, with always_invalidate
@@ -81,27 +81,10 @@ bool ibtrs_srv_op_reclaim(struct ibtrs_srv_opx *x);
 /* Injected fault: calls @fn(@x) in @ms milliseconds. False: no memory. Any context. */
 bool ibtrs_srv_op_later(struct ibtrs_srv_opx *x, void (*fn)(struct ibtrs_srv_opx *x), u32 ms);
 
-/* Close work: ends the parked ops of @path; they are not executed. */
-void ibtrs_srv_op_unpark(struct ibtrs_srv_path *path);
 /*
- * True: the user works on ops of @path, and the client has given up all of them. @slot: slot of the
- * first such op. @path is stopped.
+ * @x has been given up, and its path is closing: it leaves its slot, as if it had ended, so that
+ * the session's other paths can use the slot.
  */
-bool ibtrs_srv_op_only_given_up(const struct ibtrs_srv_path *path, u32 *slot);
-/*
- * The client has no path on which it could give up what the ops of @path are for: tell the user to
- * do so (give_up()).
- */
-void ibtrs_srv_op_give_up(const struct ibtrs_srv_path *path);
-/*
- * The ops of @path are given up: they leave their slots, as if they had ended, so that the
- * session's other paths can use the slots.
- */
-void ibtrs_srv_op_let_go(struct ibtrs_srv_path *path);
-/*
- * True: an op of slot *@from or higher is busy; *@from becomes its slot. All ops before it are idle
- * and stay idle.
- */
-bool ibtrs_srv_op_any_busy(const struct ibtrs_srv_path *path, u32 *from);
+void ibtrs_srv_op_let_go(struct ibtrs_srv_opx *x);
 
 #endif

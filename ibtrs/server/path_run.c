@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The life of a path: connecting, connected, closing, sometimes lingering, closed (spec A.19).
+ * The life of a path: connecting, connected, closing, sometimes lingering, closed (protocol 2.5).
  *
  * admit.c makes a path for the CONN_REQ of cid 0. Any code may end it, from any context, with
  * ibtrs_srv_path_close(), which only changes the state and queues the close work. Only that work,
@@ -34,6 +34,8 @@
 #include <linux/slab.h>
 #include "ibtrs/proto/imm.h"
 #include "ibtrs/server/info.h"
+#include "ibtrs/server/look.h"
+#include "ibtrs/server/path_ops.h"
 #include "ibtrs/server/path_run.h"
 #include "ibtrs/server/quota.h"
 #include "ibtrs/server/reply.h"
@@ -101,7 +103,7 @@ static void path_drop_waiting(struct ibtrs_srv_path *path)
 
 	for (cid = 0; cid < path->nr_conns; cid++)
 		ibtrs_srv_reply_drop(&path->conns[cid]);
-	ibtrs_srv_op_unpark(path);
+	ibtrs_srv_path_ops_unpark(path);
 }
 
 static void path_drain(struct ibtrs_srv_path *path)
@@ -175,7 +177,7 @@ static void path_close_work(struct work_struct *work)
 	path_stop_posting(path);
 	path_drain(path);
 	path_release_device(path);
-	ibtrs_srv_session_look(path->session);
+	ibtrs_srv_look_now(path->session);
 	path_begin_waiting(path);
 }
 
@@ -184,7 +186,7 @@ static void path_end_work(struct work_struct *work)
 	struct ibtrs_srv_path *path =
 		container_of(to_delayed_work(work), struct ibtrs_srv_path, end_work);
 
-	if (ibtrs_srv_op_any_busy(path, &path->busy_from)) {
+	if (ibtrs_srv_path_ops_any_busy(path, &path->busy_from)) {
 		if (time_after_eq(jiffies, path->told_at + PATH_WATCHDOG))
 			path_watchdog(path);
 		queue_delayed_work(ibtrs_srv.wq, &path->end_work, PATH_WATCHDOG);
@@ -196,7 +198,7 @@ static void path_end_work(struct work_struct *work)
 	ibtrs_srv_op_free(path);
 	ibtrs_srv_chunk_put(path, true);
 	ibtrs_srv_session_del_path(path);
-	synchronize_rcu();	/* events walk the list of paths under RCU */
+	synchronize_rcu();	/* who sends an event may still see the path in the list */
 	ibtrs_srv_path_free(path);
 }
 

@@ -8,17 +8,6 @@
  * before the session leaves the table: a client that comes back during session_down() gets -EBUSY
  * and tries again, so it never has two sessions at a time.
  *
- * While a path is closing or lingering, a work looks at the session once a second:
- *  - A path that waits only for ops that the client has given up begins to linger.
- *  - A client that has lost all its paths cannot give a disk up itself, and its CONN_REQs are
- *    refused while the disk still works on its ops. After SESSION_AWAY the user gives up, for the
- *    client, the disks that the closing paths wait for (give_up()). Then the client can connect
- *    again, and it still has its other disks.
- *  - A client may be gone for good while a disk still works on its ops. After SESSION_LOST the user
- *    closes all that the client had open (session_lost()). Once only lingering paths are left, the
- *    session also gives up its name (name.c keeps the name for a while). A client that comes back
- *    later finds the session in this state.
- *
  * ibtrs_srv.lock protects the table, the names and the lists of paths; no code that waits runs
  * under it. Readers in any context (events) walk the lists under RCU. up_lock serializes the INFO
  * works of one session, which wait for the user's session_up().
@@ -29,17 +18,11 @@
 #include <linux/slab.h>
 #include "ibtrs/core/key.h"
 #include "ibtrs/proto/imm.h"
+#include "ibtrs/server/look.h"
 #include "ibtrs/server/name.h"
-#include "ibtrs/server/op.h"
 #include "ibtrs/server/quota.h"
 #include "ibtrs/server/session.h"
 #include "ibtrs/server/sysfs.h"
-
-/* how long a disk may take for a request; the client's hold= should be longer */
-#define SESSION_AWAY	(30 * HZ)
-#define SESSION_LOST	(30 * HZ)	/* a live client sends CONN_REQs more often */
-
-static void session_look_work(struct work_struct *work);
 
 struct ibtrs_srv_session *ibtrs_srv_session_find(const u8 *uuid, const char *key)
 {
@@ -79,7 +62,7 @@ struct ibtrs_srv_session *ibtrs_srv_session_create(const u8 *uuid, const struct 
 	ibtrs_dev_pool_init(&s->devs);
 	INIT_LIST_HEAD(&s->paths);
 	mutex_init(&s->up_lock);
-	INIT_DELAYED_WORK(&s->look, session_look_work);
+	INIT_DELAYED_WORK(&s->look, ibtrs_srv_look_work);
 	list_add_tail_rcu(&s->entry, &ibtrs_srv.sessions);
 	return s;
 }
@@ -264,139 +247,6 @@ int ibtrs_srv_session_admit_peer(struct ibtrs_srv_path *path, const char **why)
 	return ops->peer_joins(s->priv, &path->from, why);
 }
 
-/* Are all paths in state @least or later? False if there is no path: the session is just ending. */
-static bool session_all_paths(struct ibtrs_srv_session *s, enum ibtrs_srv_path_state least)
-{
-	struct ibtrs_srv_path *path;
-
-	lockdep_assert_held(&ibtrs_srv.lock);
-	list_for_each_entry(path, &s->paths, entry)
-		if (ibtrs_srv_path_state(path) < least)
-			return false;
-	return !list_empty(&s->paths);
-}
-
-static bool session_silent(struct ibtrs_srv_session *s, const unsigned long *since,
-			   unsigned long time)
-{
-	if (!session_all_paths(s, IBTRS_SRV_PATH_CLOSING))
-		return false;
-	/* pairs with the cmpxchg() to CLOSING: knocked and down_at were written before it */
-	smp_rmb();
-	return time_after(jiffies, READ_ONCE(*since) + time);
-}
-
-static bool session_is_lost(struct ibtrs_srv_session *s)
-{
-	guard(mutex)(&ibtrs_srv.lock);
-	return session_silent(s, &s->knocked, SESSION_LOST);
-}
-
-/* The lock is held: no path is added, and a path that is closing never comes up again. */
-static void session_give_up_ops(struct ibtrs_srv_session *s)
-{
-	struct ibtrs_srv_path *path;
-
-	guard(mutex)(&ibtrs_srv.lock);
-	if (!session_silent(s, &s->down_at, SESSION_AWAY))
-		return;
-	/*
-	 * The ops of a path are freed only after it has left CLOSING, and it leaves CLOSING under
-	 * the lock. The ops of a lingering path have been given up already. A path that is not
-	 * stopped yet may still be making its ops, in the INFO work: the next look finds it.
-	 */
-	list_for_each_entry(path, &s->paths, entry)
-		if (smp_load_acquire(&path->stopped) &&	/* pairs with path_stop_posting() */
-		    ibtrs_srv_path_state(path) == IBTRS_SRV_PATH_CLOSING)
-			ibtrs_srv_op_give_up(path);
-}
-
-static bool session_only_lingers(struct ibtrs_srv_session *s)
-{
-	guard(mutex)(&ibtrs_srv.lock);
-	return s->name[0] && session_all_paths(s, IBTRS_SRV_PATH_LINGERING);
-}
-
-/*
- * Gives the name up, unless the client is just coming back. In that case the INFO work of the new
- * path waits for up_lock, and then makes the sysfs directory again.
- */
-static void session_give_up_name(struct ibtrs_srv_session *s)
-{
-	guard(mutex)(&ibtrs_srv.lock);
-	if (!session_all_paths(s, IBTRS_SRV_PATH_LINGERING))
-		return;
-	pr_warn("session %s: its client is gone, a disk has not ended its requests\n",
-		ibtrs_srv_session_label(s));
-	ibtrs_srv_name_keep(s);
-	s->name[0] = 0;
-}
-
-static void session_look_if_away(struct ibtrs_srv_session *s)
-{
-	guard(mutex)(&s->up_lock);
-	if (!s->up)
-		return;
-	session_give_up_ops(s);
-	if (!session_is_lost(s))
-		return;
-	ibtrs_srv.ops->session_lost(s->priv);
-	if (session_only_lingers(s)) {
-		ibtrs_srv_sysfs_session_del(s);
-		session_give_up_name(s);
-	}
-}
-
-/*
- * If a closing path waits only for ops that the client has given up, the path begins to linger:
- * from then on it blocks no other path.
- */
-static void session_linger(struct ibtrs_srv_path *path)
-{
-	u32 slot;
-
-	lockdep_assert_held(&ibtrs_srv.lock);
-	/* Pairs with path_stop_posting(). */
-	if (!smp_load_acquire(&path->stopped) ||
-	    ibtrs_srv_path_state(path) != IBTRS_SRV_PATH_CLOSING ||
-	    !ibtrs_srv_op_only_given_up(path, &slot))
-		return;
-	pr_warn("session %s: %s: the storage has not ended a request of slot %u, which the client has given up\n",
-		ibtrs_srv_session_label(path->session), path->name, slot);
-	ibtrs_srv_op_let_go(path);
-	ibtrs_srv_path_change(path, IBTRS_SRV_PATH_CLOSING, IBTRS_SRV_PATH_LINGERING);
-}
-
-/* True: a path is closing or lingering. */
-static bool session_look_at_paths(struct ibtrs_srv_session *s)
-{
-	struct ibtrs_srv_path *path;
-	bool ending = false;
-
-	guard(mutex)(&ibtrs_srv.lock);
-	list_for_each_entry(path, &s->paths, entry) {
-		session_linger(path);
-		ending |= ibtrs_srv_path_state(path) >= IBTRS_SRV_PATH_CLOSING;
-	}
-	return ending;
-}
-
-static void session_look_work(struct work_struct *work)
-{
-	struct ibtrs_srv_session *s =
-		container_of(to_delayed_work(work), struct ibtrs_srv_session, look);
-
-	if (!session_look_at_paths(s))
-		return;
-	session_look_if_away(s);
-	queue_delayed_work(ibtrs_srv.info_wq, &s->look, IBTRS_SRV_SESSION_LOOK);
-}
-
-void ibtrs_srv_session_look(struct ibtrs_srv_session *s)
-{
-	mod_delayed_work(ibtrs_srv.info_wq, &s->look, 0);
-}
-
 /* The last path of the session is gone. */
 static void session_end(struct ibtrs_srv_session *s)
 {
@@ -409,13 +259,16 @@ static void session_end(struct ibtrs_srv_session *s)
 		left = ibtrs_srv.ops->session_down(s, s->priv);
 	ibtrs_srv_sysfs_session_del(s);
 	mutex_lock(&ibtrs_srv.lock);
-	if (left == IBTRS_SRV_LEFT_OPEN)
+	switch (left) {
+	case IBTRS_SRV_LEFT_OPEN:
 		ibtrs_srv_name_keep(s);
-	else
-		ibtrs_srv_chunk_forget(s);
-	/* It came back, and was lost again before it could open anything. */
-	if (left == IBTRS_SRV_LEFT_UNUSED)
+		break;
+	case IBTRS_SRV_LEFT_UNUSED:	/* it may have come back, and been lost again */
 		ibtrs_srv_name_give_back(s);
+		fallthrough;
+	case IBTRS_SRV_LEFT_CLOSED:
+		ibtrs_srv_chunk_forget(s);
+	}
 	ibtrs_srv_session_drop(s);
 	mutex_unlock(&ibtrs_srv.lock);
 	wake_up_all(&ibtrs_srv.gone);
@@ -465,7 +318,7 @@ void ibtrs_srv_session_close(struct ibtrs_srv_session *s)
 EXPORT_SYMBOL_GPL(ibtrs_srv_session_close);
 
 /**
- * ibtrs_srv_session_event() - tell the client something (spec F.3)
+ * ibtrs_srv_session_event() - tell the client something (protocol 8.3)
  * @s: session
  * @kind: enum ibtrs_event_kind
  * @id: device id

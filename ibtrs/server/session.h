@@ -44,7 +44,7 @@ struct ibtrs_srv_session {
 	/* owner: name of the key that all its paths have proved; empty: no key was proved */
 	char key[IBTRS_KEY_NAME_LEN];
 	u8 identity[IBTRS_UUID_LEN];	/* made of uuid and key, for the user */
-	u32 life;			/* random; in each life tokens start at 1 (F.2) */
+	u32 life;			/* random; in each life tokens start at 1 (protocol 8.2) */
 	struct ibtrs_dev_pool devs;
 
 	/* under ibtrs_srv.lock */
@@ -132,8 +132,6 @@ void ibtrs_srv_session_named(struct ibtrs_srv_path *path, bool good);
 int ibtrs_srv_session_bring_up(struct ibtrs_srv_path *path, const char **why);
 /* Asks the user (peer_joins()) whether @path may join its session. 0, or an errno and a reason. */
 int ibtrs_srv_session_admit_peer(struct ibtrs_srv_path *path, const char **why);
-/* Run the look work now. */
-void ibtrs_srv_session_look(struct ibtrs_srv_session *s);
 /*
  * Close work: removes @path, which nothing uses any more. The last path ends the session. Sleeps.
  */

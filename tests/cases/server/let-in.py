@@ -14,7 +14,7 @@ import faults as F
 
 P = "/sys/module/ibnbd_testdisk/parameters"
 DELAY = 90      # the kernel reports who waits for 120 s
-AWAY = 30       # SESSION_AWAY of ibtrs/server/session.c
+AWAY = 30       # LOOK_AWAY of ibtrs/server/look.c
 
 
 def run(t):
