@@ -70,6 +70,21 @@ static bool lookup_is_roots(const struct dentry *dir)
 	return uid_eq(inode->i_uid, GLOBAL_ROOT_UID) && !(inode->i_mode & 0022);
 }
 
+/* Go to the directory above, over mounts. Returns false if there is none. */
+static bool lookup_up(struct path *at)
+{
+	struct dentry *parent;
+
+	if (at->dentry == at->mnt->mnt_root)
+		return follow_up(at);
+	if (IS_ROOT(at->dentry))
+		return false;		/* it was moved out of its mount */
+	parent = dget_parent(at->dentry);
+	dput(at->dentry);
+	at->dentry = parent;
+	return true;
+}
+
 /*
  * A relative symlink means different things in different directories. A user who can change its
  * directory could have moved the symlink there, and one who can change a directory above could put
@@ -79,24 +94,12 @@ static bool lookup_is_roots(const struct dentry *dir)
 static bool lookup_way_is_roots(const struct path *root, const struct path *dir)
 {
 	struct path at = *dir;
-	struct dentry *parent;
 	bool ok;
 
 	path_get(&at);
-	while ((ok = lookup_is_roots(at.dentry)) && !path_equal(&at, root)) {
-		if (at.dentry == at.mnt->mnt_root) {
-			ok = follow_up(&at);
-			if (!ok)
-				break;
-			continue;
-		}
-		ok = !IS_ROOT(at.dentry);	/* it was moved out of its mount */
-		if (!ok)
-			break;
-		parent = dget_parent(at.dentry);
-		dput(at.dentry);
-		at.dentry = parent;
-	}
+	ok = lookup_is_roots(at.dentry);
+	while (ok && !path_equal(&at, root))
+		ok = lookup_up(&at) && lookup_is_roots(at.dentry);
 	path_put(&at);
 	return ok;
 }
