@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * /sys/class/ibnbd-client/ctl: map_device, devices/, last_error (spec C.1, C.2).
+ * /sys/class/ibnbd-client/ctl: map_device, devices/, last_error (docs/sysfs.md).
  *
  * A mapping in order: parse the line, claim its name (session and device), take a number, find or
  * open the session, OPEN on the server, add the disk, link it. The store returns when the disk is

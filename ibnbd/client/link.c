@@ -48,7 +48,7 @@ static void link_news(void *priv, enum ibtrs_clt_link_ev ev)
 }
 
 /*
- * Spec F.3. Events are hints: an event that matches no device is dropped. A device that is
+ * Protocol 8.3. Events are hints: an event that matches no device is dropped. A device that is
  * exchanging OPEN may be meant although it does not know its id yet, or its answer may be older
  * than the event: such a device asks again.
  */
@@ -115,7 +115,7 @@ static void link_tell_all(struct ibnbd_clt_session *s, enum ibnbd_clt_news news)
 
 /* ---- what removed devices could not close ---- */
 
-/* @link_gen: the link whose server gives no id twice, as ibtrs counts. */
+/* @link_gen: number of the link (ibtrs_clt_gen()); on it the server gives no device id twice. */
 static int link_close_unclosed(struct ibnbd_clt_session *s, u32 link_gen)
 {
 	struct ibnbd_clt_unclosed *one, *next;

@@ -104,7 +104,7 @@ static __always_inline bool queue_translate(struct request *rq, struct ibnbd_io 
 	return true;
 }
 
-/* For servers that do not know PREFLUSH, FUA is sent in its place (B.4). */
+/* For servers that do not know PREFLUSH, FUA is sent in its place (protocol 10.1). */
 static __always_inline u32 queue_flags(const struct request *rq, u32 known)
 {
 	u32 cf = (__force u32)rq->cmd_flags, flags = 0;

@@ -185,7 +185,7 @@ static struct ibnbd_clt_session *session_find(const char *name)
 	return NULL;
 }
 
-/* Spec C.2: polled queues can not be added to a session. */
+/* docs/sysfs.md: polled queues can not be added to a session. */
 static int session_fits(const struct ibnbd_clt_session *s, const struct ibnbd_map *m)
 {
 	if (m->nr_poll_queues)

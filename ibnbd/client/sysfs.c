@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The directory ibnbd/ of each disk (spec C.1, and ours: hold, io_timeout, reason, identity,
- * features, name, state_detail, unflushed_bytes, kept, replays, losses and the options of the
- * mapping, as mapped).
+ * The directory ibnbd/ of each disk; docs/sysfs.md lists its files.
  *
  * The files exist from before device_add_disk() returns until the disk is deleted, so a store may
  * come in any state: each store but that of io_timeout checks the state under the device's lock.

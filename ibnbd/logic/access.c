@@ -89,7 +89,9 @@ int ibnbd_access_io(const struct ibnbd_facts *f, enum ibnbd_access granted,
 		err = access_ranged_op(f->max_discard_sectors, true, io->bytes, why);
 		break;
 	case IBNBD_OP_SECURE_ERASE:
-		/* Clients use the discard limit for SECURE_ERASE, too (B.1, offset 42). */
+		/*
+		 * Clients use the discard limit for SECURE_ERASE, too (protocol 10.1, offset 42).
+		 */
 		err = access_ranged_op(f->max_discard_sectors, f->secure_erase, io->bytes, why);
 		break;
 	case IBNBD_OP_WRITE_ZEROES:

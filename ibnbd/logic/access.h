@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * May this session open, may this request run? The server's rules of spec B.3 rule 4, E-22, E-24,
+ * May this session open, may this request run? The server's rules of protocol 10.4, E-22, E-24,
  * E-26, E-27, E-30. Pure: the caller holds the export's lock around open/close and hands in the
  * facts of its backing store.
  */
@@ -44,7 +44,7 @@ static inline bool ibnbd_access_writes(enum ibnbd_access mode)
 }
 
 /**
- * ibnbd_access_reopen() - a session repeats OPEN for a name it already holds (B.3 rule 1, E-30)
+ * ibnbd_access_reopen() - a session repeats OPEN for a name it already holds (protocol 10.4, E-30)
  *
  * A mode that allows more than the grant is refused: writing on a ro grant, or the exclusive rw on
  * a migration grant. A mode that allows the same or less is answered with the existing grant, which

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The client device's state table (docs/design.md decisions 10 and 12, laws L1-L5; spec B.5).
+ * The client device's state table (docs/design.md decisions 10 and 12, laws L1-L5; protocol 10.1).
  * (state, event) -> (state, actions). An event without an entry is ignored by rule. Whoever holds
  * the device's mutex is the only writer.
  *
@@ -79,8 +79,8 @@ struct ibnbd_dev_step {
 
 struct ibnbd_dev_step ibnbd_dev_sm_step(enum ibnbd_dev_state s, enum ibnbd_dev_event ev);
 /*
- * The word that the file `state` shows: init, open, closed, unmapped (spec C.1; tools know no other
- * word).
+ * The word that the file `state` shows: init, open, closed, unmapped (docs/sysfs.md; tools know no
+ * other word).
  */
 const char *ibnbd_dev_sm_word(enum ibnbd_dev_state s);
 /*

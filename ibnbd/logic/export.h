@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Which path a client's name means on this server, as far as the text alone decides it
- * (docs/design.md decision 13, spec B.3 rule 2, E-8, E-29), and which clients are allowed (E-50).
+ * (docs/design.md decision 13, protocol 10.4, E-8, E-29), and which clients are allowed (E-50).
  * Pure string logic; server/export.c walks through the file system.
  *
  * The name is always relative to the search path: leading and doubled '/' are dropped, nothing else

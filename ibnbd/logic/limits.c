@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What an OPEN_RSP means for the disk: the limits of its queue (spec B.5, hazards M9 and M10 of
- * B.6), and whether the disk that the server offers after a reconnect is still the mapped disk
- * (architecture decision 12, spec F.4). Pure: numbers in, numbers and a reason out.
+ * What an OPEN_RSP means for the disk: the limits of its queue (protocol 10.1, hazards M9 and M10
+ * of protocol 10.8), and whether the disk that the server offers after a reconnect is still the
+ * mapped disk (decision 12, protocol 10.5). Pure: numbers in, numbers and a reason out.
  */
 #include "ibnbd/logic/limits.h"
 

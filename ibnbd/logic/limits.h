@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * From the server's OPEN_RSP to the limits of the client's queue (spec B.5, hazards M9 and M10),
- * and the check at every re-OPEN: is this still the same disk (docs/design.md decision 12, spec
- * F.4)? Pure: it knows neither struct queue_limits nor request_queue.
+ * From the server's OPEN_RSP to the limits of the client's queue (protocol 10.1, hazards M9 and
+ * M10), and the check at every re-OPEN: is this still the same disk (docs/design.md decision 12,
+ * protocol 10.5)? Pure: it knows neither struct queue_limits nor request_queue.
  */
 #ifndef IBNBD_LOGIC_LIMITS_H
 #define IBNBD_LOGIC_LIMITS_H

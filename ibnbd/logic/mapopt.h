@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * THE grammar of a mapping (docs/sysfs.md, spec C.2). One table, IBNBD_MAPOPTS below, defines key,
+ * THE grammar of a mapping (docs/sysfs.md). One table, IBNBD_MAPOPTS below, defines key,
  * kind, range, default and help. The parser of `map_device` and of maps.conf lines, `ibnbd map
  * --key value`, the canonical line, `ibnbd help map`, the shell completion and the option section
  * of the manuals are all made from it.
@@ -26,7 +26,7 @@
 #define IBNBD_MAP_LINE_MAX	4096	/* longest line accepted; format() never needs more */
 #define IBNBD_MAP_FOREVER	(-1)	/* hold=, max_reconnect_attempts= */
 
-enum ibnbd_policy {		/* the numbers of mpath_policy, spec A.21 */
+enum ibnbd_policy {		/* the numbers of mpath_policy, docs/sysfs.md */
 	IBNBD_POLICY_ROUND_ROBIN	= 0,
 	IBNBD_POLICY_MIN_INFLIGHT	= 1,
 	IBNBD_POLICY_MIN_LATENCY	= 2,
@@ -211,8 +211,8 @@ void ibnbd_mapopt_init(struct ibnbd_map *m);
  *
  * Return: 0; -EINVAL: syntax, unknown or repeated key, bad value, missing sessname or device_path;
  * -ENOMEM: more than six paths; -EPROTONOSUPPORT: destination address with an unknown prefix (all
- * as spec C.2). A missing path= is not an error here: the caller knows whether the session exists
- * (-ENXIO if not).
+ * as docs/sysfs.md). A missing path= is not an error here: the caller knows whether the session
+ * exists (-ENXIO if not).
  */
 int ibnbd_mapopt_parse(const char *line, size_t len, struct ibnbd_map *m,
 		       struct ibnbd_mapopt_err *err);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the server has open for a device, as far as the client knows (spec B.5). For each OPEN that
- * the server did, or may have done, the client must send one CLOSE.
+ * What the server has open for a device, as far as the client knows (protocol 10.1). For each OPEN
+ * that the server did, or may have done, the client must send one CLOSE.
  *
  * (state, event) -> state. An event without an entry changes nothing. A number is the device id
  * that the server's answer to OPEN carries. One of our servers never gives the same number twice,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Codec of the block messages: bytes <-> host structs. It does every check of spec section E that
+ * Codec of the block messages: bytes <-> host structs. It does every check of protocol 11 that
  * needs only the bytes, the transport direction and the size of the data area. Both modules, the
  * tests and the tools use it; it is header-only, so that none of them links the other's code.
  *
@@ -71,7 +71,7 @@ struct ibnbd_open_rsp {
 	u32 max_discard_sectors;
 	u32 discard_granularity;
 	u32 discard_alignment;
-	u32 physical_block_size;	/* encoded: clamped to 32768 (B.6) */
+	u32 physical_block_size;	/* encoded: clamped to 32768 (protocol 10.1) */
 	u32 logical_block_size;
 	u16 max_segments;
 	u16 secure_discard;
@@ -365,7 +365,10 @@ static inline u32 ibnbd_msg_open_rsp_encode(struct ibnbd_wire_open_rsp_dur *room
 	return sizeof(*room);
 }
 
-/* May a server export a device with this logical block size? The size is sent in 16 bits (B.6). */
+/*
+ * May a server export a device with this logical block size? The size is sent in 16 bits (protocol
+ * 10.1).
+ */
 static inline bool ibnbd_msg_block_size_ok(u32 logical, u32 max)
 {
 	return logical >= IBNBD_SECTOR_SIZE && logical <= max && !(logical & (logical - 1));
@@ -397,9 +400,9 @@ static inline int ibnbd_msg_open_rsp_check(const struct ibnbd_open_rsp *m, u32 p
  * @features: negotiated; the reply has as many bytes as ibnbd_msg_open_rsp_len() says
  * @page_size: the largest logical block this host can work with
  *
- * A physical block size of 0 is 65536 cut to 16 bits (B.6); it is replaced by the logical block
- * size. Fields that are only informative, or that the features make meaningless, are not checked
- * here: logic/limits does it.
+ * A physical block size of 0 is 65536 cut to 16 bits (protocol 10.1); it is replaced by the logical
+ * block size. Fields that are only informative, or that the features make meaningless, are not
+ * checked here: logic/limits does it.
  */
 static inline int ibnbd_msg_open_rsp_decode(const void *buf, size_t len, u64 features,
 					    u32 page_size, struct ibnbd_open_rsp *m,

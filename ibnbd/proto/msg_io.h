@@ -16,7 +16,7 @@ struct ibnbd_io {
 	u16 prio;			/* decoded: never above best-effort (E-28) */
 };
 
-/* READ and FLUSH are sent as transport reads, all other ops as writes (B.4). */
+/* READ and FLUSH are sent as transport reads, all other ops as writes (protocol 10.1). */
 static inline bool ibnbd_msg_op_reads(enum ibnbd_op op)
 {
 	return op == IBNBD_OP_READ || op == IBNBD_OP_FLUSH;
@@ -60,8 +60,8 @@ static inline u16 ibnbd_msg_prio_cap(u16 prio)
 
 /*
  * @version: negotiated; 1 gives the 24-byte form. READ always carries SYNC; FUA and PREFLUSH imply
- *	SYNC, and PREFLUSH implies FUA for servers that do not know PREFLUSH (B.4); a FLUSH carries
- *	all three. Return U, the length of the message.
+ *	SYNC, and PREFLUSH implies FUA for servers that do not know PREFLUSH (protocol 10.1); a
+ *	FLUSH carries all three. Return U, the length of the message.
  */
 static inline u32 ibnbd_msg_io_encode(struct ibnbd_wire_io *w, u8 version, const struct ibnbd_io *m)
 {

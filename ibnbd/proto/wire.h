@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The bytes of IBNBD on the wire: RNBD 2 (spec B.1, B.4) and our extension of the session start and
- * of OPEN_RSP (spec F.4). All fields are little endian. Block messages are sent as the user header
- * of a transport request, replies as the data of a read. Sizes and offsets are asserted in this
- * file and nowhere else. A u64 that would add padding to its message is declared as two 32-bit
+ * The bytes of IBNBD on the wire: RNBD 2 (protocol 10.1) and our extension of the session start and
+ * of OPEN_RSP (protocol 10.1). All fields are little endian. Block messages are sent as the user
+ * header of a transport request, replies as the data of a read. Sizes and offsets are asserted in
+ * this file and nowhere else. A u64 that would add padding to its message is declared as two 32-bit
  * words.
  */
 #ifndef IBNBD_PROTO_WIRE_H
@@ -28,13 +28,13 @@ enum ibnbd_msg_type {
 	IBNBD_MSG_OPEN_REFUSED	= 6,	/* answers OPEN when WORDS was negotiated */
 };
 
-enum ibnbd_access {		/* OPEN.access_mode, B.3 rule 4 */
+enum ibnbd_access {		/* OPEN.access_mode, protocol 10.4 */
 	IBNBD_ACCESS_RO		= 0,
 	IBNBD_ACCESS_RW		= 1,
 	IBNBD_ACCESS_MIGRATION	= 2,
 };
 
-enum ibnbd_op {			/* IO.rw bits 7..0, B.4 */
+enum ibnbd_op {			/* IO.rw bits 7..0, protocol 10.1 */
 	IBNBD_OP_READ		= 0,
 	IBNBD_OP_WRITE		= 1,
 	IBNBD_OP_FLUSH		= 2,
@@ -45,7 +45,7 @@ enum ibnbd_op {			/* IO.rw bits 7..0, B.4 */
 
 #define IBNBD_OP_MASK		0xffu
 
-enum {				/* IO.rw bits 8.., B.4 */
+enum {				/* IO.rw bits 8.., protocol 10.1 */
 	IBNBD_F_SYNC		= 0x100,
 	IBNBD_F_FUA		= 0x200,
 	IBNBD_F_PREFLUSH	= 0x400,
@@ -53,7 +53,7 @@ enum {				/* IO.rw bits 8.., B.4 */
 	IBNBD_F_KNOWN		= IBNBD_F_SYNC | IBNBD_F_FUA | IBNBD_F_PREFLUSH | IBNBD_F_NOUNMAP,
 };
 
-enum {				/* CLOSE, F.4 */
+enum {				/* CLOSE, protocol 10.1 */
 	IBNBD_CLOSE_F_NOWAIT	= 0x1,	/* answer at once, not when the last I/O has ended */
 };
 
@@ -62,7 +62,7 @@ enum {				/* OPEN_RSP.cache_policy */
 	IBNBD_CACHE_WRITEBACK	= 0x2,
 };
 
-enum {				/* SESS_INFO.features, F.4 */
+enum {				/* SESS_INFO.features, protocol 10.1 */
 	IBNBD_FEAT_ZEROES	= 0x1,
 	IBNBD_FEAT_IDENTITY	= 0x2,
 	IBNBD_FEAT_DURABILITY	= 0x4,	/* ignored without IDENTITY */
@@ -71,21 +71,21 @@ enum {				/* SESS_INFO.features, F.4 */
 				  IBNBD_FEAT_WORDS,
 };
 
-enum ibnbd_id_kind {		/* identity.kind, F.4 */
+enum ibnbd_id_kind {		/* identity.kind, protocol 10.1 */
 	IBNBD_ID_NONE		= 0,
 	IBNBD_ID_HARDWARE	= 1,
 	IBNBD_ID_UUID		= 2,	/* of a dm, md or partition */
 	IBNBD_ID_FILE		= 3,
 };
 
-enum {				/* identity.flags, F.4 */
+enum {				/* identity.flags, protocol 10.1 */
 	IBNBD_ID_F_READ_ONLY	= 0x1,	/* the backing device is read-only */
 	IBNBD_ID_F_ROTATIONAL	= 0x2,
 	IBNBD_ID_F_STABLE_PAGES	= 0x4,
 	IBNBD_ID_F_KNOWN	= 0x7,
 };
 
-enum {				/* durability.flags, F.4 */
+enum {				/* durability.flags, protocol 10.1 */
 	IBNBD_DUR_F_VOLATILE	= 0x1,	/* what no flush has covered may be lost with the power */
 	IBNBD_DUR_F_KNOWN	= 0x1,
 };
@@ -95,7 +95,7 @@ struct ibnbd_wire_hdr {
 	__le16	pad;
 };
 
-struct ibnbd_wire_sess_info {		/* SESS_INFO and SESS_INFO_RSP, B.1 + F.4 */
+struct ibnbd_wire_sess_info {		/* SESS_INFO and SESS_INFO_RSP, protocol 10.1 */
 	struct ibnbd_wire_hdr hdr;
 	u8	version;
 	u8	reserved0[3];
@@ -108,7 +108,7 @@ struct ibnbd_wire_sess_info {		/* SESS_INFO and SESS_INFO_RSP, B.1 + F.4 */
 struct ibnbd_wire_open {
 	struct ibnbd_wire_hdr hdr;
 	u8	access_mode;
-	u8	io_mode;		/* send 1, never read (D.4) */
+	u8	io_mode;		/* send 1, never read (protocol 10.1) */
 	u8	name[IBNBD_NAME_LEN];
 	u8	reserved[3];
 };
@@ -132,7 +132,7 @@ struct ibnbd_wire_open_rsp {
 	u8	reserved[10];
 };
 
-struct ibnbd_wire_identity {		/* F.4 */
+struct ibnbd_wire_identity {		/* protocol 10.1 */
 	u8	id[IBNBD_ID_LEN];
 	u8	kind;
 	u8	flags;
@@ -148,7 +148,7 @@ struct ibnbd_wire_open_rsp_id {		/* OPEN_RSP when IDENTITY was negotiated */
 	struct ibnbd_wire_identity id;
 };
 
-struct ibnbd_wire_durability {		/* F.4 */
+struct ibnbd_wire_durability {		/* protocol 10.1 */
 	__le64	cache_epoch;
 	__le32	flags;
 	u8	reserved[20];
@@ -239,7 +239,7 @@ IBNBD_ASSERT_OFF(ibnbd_wire_io, bytes, 20);
 IBNBD_ASSERT_OFF(ibnbd_wire_io, prio, 24);
 static_assert(sizeof(struct ibnbd_wire_close) == 8, "CLOSE");
 
-/* An event of the transport carries the low 24 bits of a device id (spec F.3). */
+/* An event of the transport carries the low 24 bits of a device id (protocol 8.3). */
 #define IBNBD_EVENT_ID_MASK	0xffffffu
 
 #endif

@@ -10,7 +10,10 @@ int ibnbd_srv_backing_open(struct ibnbd_srv_open *open, const char **why);
 void ibnbd_srv_backing_close(struct ibnbd_srv_open *open);
 /* The capacity as it is now. */
 u64 ibnbd_srv_backing_nsectors(struct ibnbd_srv_open *open);
-/* @id: the disk's identity (F.4), or kind NONE; @cache_id: the same, or else one for this boot. */
+/*
+ * @id: the disk's identity (protocol 10.1), or kind NONE; @cache_id: the same, or else one for this
+ * boot.
+ */
 void ibnbd_srv_backing_identity(const struct ibnbd_srv_open *open, struct ibnbd_identity *id,
 				struct ibnbd_identity *cache_id);
 /* Fills in what an answer to OPEN says of the disk, but not what it says of the export. */

@@ -27,7 +27,7 @@
 #include "ibnbd/server/claim.h"
 #include "ibnbd/server/params.h"
 
-/* The wire has 16 bits for the size of a logical block (B.6). */
+/* The wire has 16 bits for the size of a logical block (protocol 10.1). */
 #define BLOCKIO_MAX_BLOCK	32768u
 /* The wire has 32 bits for the size of a request in bytes. */
 #define BLOCKIO_MAX_RANGE	(U32_MAX >> SECTOR_SHIFT)
@@ -72,7 +72,7 @@ void ibnbd_srv_blockio_close(struct ibnbd_srv_open *open)
 }
 
 /**
- * ibnbd_srv_blockio_open() - take hold of a block device (B.3 rule 3), and claim it for a writer
+ * ibnbd_srv_blockio_open() - take hold of a block device (protocol 10.2), and claim it for a writer
  * (law L23)
  * @open: @access is set
  * @dev: its number, from the node found

@@ -7,7 +7,7 @@
 #include "ibnbd/server/session.h"
 
 /**
- * ibnbd_srv_client_tell() - send the client an event (spec F.3)
+ * ibnbd_srv_client_tell() - send the client an event (protocol 8.3)
  * @s: session
  * @kind: IBNBD_SRV_EVENT_...
  * @id: of the open

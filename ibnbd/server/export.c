@@ -4,8 +4,8 @@
  *
  * Each open holds a backing handle of its own (read-only or writable), see backing.c. All opens of
  * one block device or one file, under whatever names, share one export. An export counts writers
- * (B.3 rule 4, place.c), knows the identity, and has a directory in sysfs. It exists while it has
- * opens, so the object that is its key cannot go away.
+ * (protocol 10.4, place.c), knows the identity, and has a directory in sysfs. It exists while it
+ * has opens, so the object that is its key cannot go away.
  *
  * Lock: the export lock, see export_list.c. I/O does not take it, and no disk is opened, flushed or
  * closed under it.
@@ -274,7 +274,7 @@ static void export_keep_writer(const struct ibnbd_srv_open *open)
 
 /**
  * ibnbd_srv_export_open() - resolve the name of an open, open the object, take a place in its
- * export (B.3 rules 2 to 4)
+ * export (protocol 10.2, 10.4)
  * @open: new
  * @why: reason of a refusal, not set if the errno says enough
  *

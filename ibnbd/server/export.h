@@ -35,7 +35,7 @@ enum ibnbd_srv_io_mode {
 	IBNBD_SRV_IO_FILE,	/* regular files only */
 };
 
-enum {				/* spec F.3 */
+enum {				/* protocol 8.3 */
 	IBNBD_SRV_EVENT_RESIZED	= 1,
 	IBNBD_SRV_EVENT_REVOKED	= 2,
 };
@@ -44,14 +44,14 @@ enum {				/* spec F.3 */
  * struct ibnbd_srv_export - a block device or a regular file that somebody has open
  * @link: in the export list; under the export lock, like every field that names no other lock
  * @key: struct block_device or struct inode; alive because each open in @opens holds it
- * @writers: W of spec B.3 rule 4
+ * @writers: W of protocol 10.4
  * @claims: how many of @opens claim the disk
  * @wq: for I/O that may wait, and for what follows at the end of opens: a disk or file system that
  *	hangs must not hold up the others
  * @later: blockio only: requests that wait for the device in a worker. @later and @later_busy are
  *	under @later_lock (any context), and so are writes of @later_full, which says that new
  *	requests have to queue up behind them
- * @identity: F.4, found at the first open
+ * @identity: protocol 10.5, found at the first open
  * @cache_id: the key of its cache epoch: @identity, or, if that is NONE, an identity for this boot
  * @cache: cache epoch, and whether a flush covers all acknowledged writes; @cache_volatile: the
  *	disk has, or has had since the export was created, a cache that is lost with the power;

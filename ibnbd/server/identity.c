@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Which disk is this (spec F.4)? A hash of the most stable name that a backing store has, never of
- * its path or its /dev name.
+ * Which disk is this (protocol 10.5)? A hash of the most stable name that a backing store has,
+ * never of its path or its /dev name.
  *
  * A module sees the unique names of disks only where users see them: in sysfs, each driver in a
  * place of its own. The first place that has a name wins. A partition is known by its uuid in the

@@ -44,8 +44,8 @@ void ibnbd_srv_io_end(struct ibnbd_srv_io *io, int err)
 	struct ibtrs_srv_op *op = io->op;
 
 	/*
-	 * To the client -ENOTCONN means a device that the server does not know (spec B.6). From a
-	 * disk it means that the disk's own server has gone.
+	 * To the client -ENOTCONN means a device that the server does not know (protocol 10.2).
+	 * From a disk it means that the disk's own server has gone.
 	 */
 	if (unlikely(err == -ENOTCONN))
 		err = -EIO;

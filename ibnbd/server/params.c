@@ -24,7 +24,7 @@ static char params_search_path[IBNBD_EXPORT_PATH_MAX];
 struct params_allow {
 	struct rcu_head rcu;
 	struct ibnbd_allow all;
-	struct ibnbd_allow peers;	/* the same, without what it says about sessions */
+	struct ibnbd_allow peers;	/* the addresses of @all, without its session: items */
 	char text[];
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Who may have a place in an export: B.3 rule 4, and what the server knows besides about the opens
- * that have one.
+ * Who may have a place in an export: protocol 10.4, and what the server knows besides about the
+ * opens that have one.
  *
  * Called by: export.c, under its lock.
  */

@@ -6,9 +6,9 @@
 #include "ibnbd/server/export.h"
 
 /*
- * May @open, which has none yet, have a place in @e (B.3 rule 4)? 0; -EPERM: somebody else writes;
- * -EBUSY: the client has to wait: a writer is not connected, but may come back, or the requests of
- * an earlier mapping have not ended.
+ * May @open, which has none yet, have a place in @e (protocol 10.4)? 0; -EPERM: somebody else
+ * writes; -EBUSY: the client has to wait: a writer is not connected, but may come back, or the
+ * requests of an earlier mapping have not ended.
  */
 int ibnbd_srv_place_ask(const struct ibnbd_srv_export *e, const struct ibnbd_srv_open *open,
 			const char **why);

@@ -78,7 +78,7 @@ static struct ibnbd_srv_open *session_entry(struct ibnbd_srv_session *s, u32 id)
 }
 
 /**
- * ibnbd_srv_session_find() - the live open of this very name (B.3 rule 1)
+ * ibnbd_srv_session_find() - the live open of this very name (protocol 10.4)
  * @s: session
  * @name: as the client sent it
  *
@@ -219,7 +219,7 @@ void ibnbd_srv_session_release_work(struct work_struct *work)
  * @s: session
  * @id: as the client sent it
  * @op: answered when the last I/O has ended and the backing store is closed, or at once for an
- *	unknown id (B.3)
+ *	unknown id (protocol 10.1)
  * @nowait: answer at once in any case: a client that gives up a disk that hangs must not lose one
  *	of its few message slots as well
  */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * /sys/class/ibnbd-server/ctl (spec C.5):
+ * /sys/class/ibnbd-server/ctl (docs/sysfs.md):
  *
  *	last_error				the last refusal: object, cause, mend
  *	policy					who may do what; policy_file.c's

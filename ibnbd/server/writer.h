@@ -5,7 +5,7 @@
 #include "ibnbd/server/export.h"
 
 /**
- * ibnbd_srv_writer_note() - an open is about to be granted (spec F.4)
+ * ibnbd_srv_writer_note() - an open is about to be granted (protocol 10.5)
  * @open: its backing object is open, its access mode and session are set
  * @e: the export that it will join
  * @gen: the object's writer generation, which this open has just raised if it writes and another

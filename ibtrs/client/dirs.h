@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The directories below /sys/class/ibtrs-client (spec C.3).
+ * The directories below /sys/class/ibtrs-client (docs/sysfs.md).
  *
  * Lifetime: sysfs and the driver core may hold references to separately allocated memory only,
  * never to the session or the path. After ibtrs_clt_dirs_path_del() / _session_del() no show or

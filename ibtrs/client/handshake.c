@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The handshake of a path (spec A.9): what happens between "cid 0 is established" and READY.
+ * The handshake of a path (protocol 2.4): what happens between "cid 0 is established" and READY.
  *
  * CM events and completions only queue a step; the work executes it, because the steps allocate and
  * sleep. One timer bounds each wait for the server (decision 11): it is stopped when the answer

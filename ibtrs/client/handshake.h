@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* From "cid 0 is established" to READY: limits, receives, keys, INFO exchange (spec A.9), trial. */
+/*
+ * From "cid 0 is established" to READY: limits, receives, keys, INFO exchange (protocol 2.4),
+ * trial.
+ */
 #ifndef IBTRS_CLIENT_HANDSHAKE_H
 #define IBTRS_CLIENT_HANDSHAKE_H
 

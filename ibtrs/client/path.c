@@ -63,7 +63,7 @@ int ibtrs_clt_path_error(struct ibtrs_clt_path *path)
 	return err ?: -ECONNABORTED;
 }
 
-/* Words for a refusal that consists of an errno only (A.5). */
+/* Words for a refusal that consists of an errno only (protocol 2.3). */
 static const char *path_refusal_word(int err)
 {
 	switch (err) {

@@ -87,9 +87,9 @@ struct ibtrs_clt_path {
 	struct ibtrs_limits limits;
 	unsigned int off_bits;
 	bool new_rkey;
-	u32 life;			/* of the session at the server (F.2) */
+	u32 life;			/* of the session at the server (protocol 8.2) */
 	u32 ext;
-	bool may_create;		/* A.6 */
+	bool may_create;		/* protocol 2.2 */
 	/* the request on cid 0 was not allowed to make the session: another path has the turn */
 	bool early;
 	u16 recon_cnt;
@@ -161,8 +161,8 @@ static inline enum ibtrs_path_state ibtrs_clt_path_state(const struct ibtrs_clt_
 }
 
 /*
- * Try to connect now. Return: 0 when the path came up, else an errno. Killable, bounded (A.18,
- * sysfs reconnect and add_path).
+ * Try to connect now. Return: 0 when the path came up, else an errno. Killable, bounded (decision
+ * 5, sysfs reconnect and add_path).
  */
 int ibtrs_clt_path_reconnect(struct ibtrs_clt_path *path);
 /*

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A request becomes work requests (spec A.10-A.13).
+ * A request becomes work requests (protocol 4.1-4.3).
  *
  * Called by req.c, with a request that it owns and a connection that RCU keeps; may run in any
  * context that may submit I/O, and never sleeps.

@@ -61,7 +61,7 @@ struct ibtrs_clt_req {
 	u32 cpu;			/* CPU that submitted the request */
 	struct ibtrs_clt_io *io;
 	struct ibtrs_clt_conn *conn;	/* posted on */
-	u64 token;			/* of the last submission of this slot (F.2) */
+	u64 token;			/* of the last submission of this slot (protocol 8.2) */
 	u32 life;			/* of the session in which the token counts */
 	u32 gen;			/* session generation it was posted in */
 	int err;			/* error of the answer, while ANSWERED */

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What arrives on a client connection: answers, heartbeats, events (spec A.11, A.14-A.17, F.3).
+ * What arrives on a client connection: answers, heartbeats, events (protocol 3, 5-7, 8.3).
  *
  * Runs in the completion context of one connection (softirq, or the only poller that is let in), so
  * recv_due needs no lock. Consumed receives are posted again in batches: RX_SLACK more are posted
- * than A.8 requires. With NEW_RKEY every receive has 8 bytes of its own and is posted at once.
+ * than protocol 7 requires. With NEW_RKEY every receive has 8 bytes of its own and is posted at
+ * once.
  *
  * An invalid message makes the path fail, with a reason, and does no other harm. An unknown
  * immediate is ignored.
@@ -128,7 +129,7 @@ static void rx_buf_done(struct ib_cq *cq, struct ib_wc *wc)
 	if (ibtrs_clt_wc_failed(conn, wc))
 		return;
 	if (wc->opcode == IB_WC_RECV_RDMA_WITH_IMM) {
-		/* Heartbeats stay zero-byte writes in this mode; an answer may not (A.14). */
+		/* Heartbeats stay zero-byte writes in this mode; an answer may not (protocol 5). */
 		why = ibtrs_imm_type(be32_to_cpu(wc->ex.imm_data)) >= IBTRS_IMM_HB_MSG ?
 			      rx_imm(conn, wc, NULL) :
 			      "answer without the new key of its chunk";

@@ -6,8 +6,8 @@
 #include "ibtrs/client/cm.h"
 
 /*
- * How many receives such a connection posts (A.8): for answers, and for the invalidations that come
- * before them.
+ * How many receives such a connection posts (protocol 7): for answers, and for the invalidations
+ * that come before them.
  */
 u32 ibtrs_clt_rx_depth(const struct ibtrs_clt_conn *conn);
 /* Post all receives of a connection; with NEW_RKEY allocates their buffers. */

@@ -201,8 +201,8 @@ static int session_open_paths(struct ibtrs_clt *clt, const struct ibtrs_addr_pai
 			return PTR_ERR(path);
 	}
 	/*
-	 * Only the first path may create the session on the server (A.6), so it connects first. If
-	 * it fails, the next one takes its place.
+	 * Only the first path may create the session on the server (protocol 2.2), so it connects
+	 * first. If it fails, the next one takes its place.
 	 */
 	list_for_each_entry(path, &clt->paths, entry) {
 		if (!ibtrs_clt_is_up(clt)) {

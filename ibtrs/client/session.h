@@ -52,7 +52,7 @@ struct ibtrs_clt {
 	int max_reconnects;		/* READ_ONCE outside */
 
 	struct work_struct again;	/* req.c */
-	/* READ_ONCE; the latest life of the session at the server (F.2) */
+	/* READ_ONCE; the latest life of the session at the server (protocol 8.2) */
 	u32 life;
 	struct ibtrs_clt_want want;
 	struct ibtrs_clt_turn turn;

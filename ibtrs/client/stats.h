@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Counters of one path (spec C.3). */
+/* Counters of one path (docs/sysfs.md). */
 #ifndef IBTRS_CLIENT_STATS_H
 #define IBTRS_CLIENT_STATS_H
 

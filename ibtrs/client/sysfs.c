@@ -10,7 +10,7 @@
  *	    stats/		rdma reconnects cpu_migration_from cpu_migration_to reset_all
  *
  * dirs.c creates the directories. All code here runs for a reader or a writer. Formats and error
- * numbers are an ABI: spec C.3, docs/sysfs.md.
+ * numbers are an ABI: docs/sysfs.md.
  *
  * Locking: all data are constant, read by READ_ONCE(), or locked by the file that owns them.
  */

@@ -2,7 +2,7 @@
 /*
  * paths/<src@dst>/ in /sys/class/ibtrs-client: the attributes of a path and its stats/. dirs.c owns
  * the directory, its name and its lifetime: while show or store runs, the path exists. Formats and
- * error numbers are an ABI: spec C.3, docs/sysfs.md.
+ * error numbers are an ABI: docs/sysfs.md.
  *
  * Removing an attribute waits for its running store, so a store can not simply remove its own
  * directory. So remove_path first closes the path (killable; if it is killed, the path is only

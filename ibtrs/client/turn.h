@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Which path of a session that has no path up may make the session at the server (spec A.6). */
+/* Which path of a session that has no path up may make the session at the server (protocol 2.2). */
 #ifndef IBTRS_CLIENT_TURN_H
 #define IBTRS_CLIENT_TURN_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Protection domains (architecture decision 9). The server has one per session and RDMA device, so
+ * Protection domains (decision 9). The server has one per session and RDMA device, so
  * that a key of one session gives no access to memory of another. The client has one per path, so
  * that a path whose QPs are gone leaves no key behind that another path could use.
  */

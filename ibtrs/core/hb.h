@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Heartbeat of one path, either side (spec A.17, architecture decision 11). Each interval without
+ * Heartbeat of one path, either side (protocol 7, decision 11). Each interval without
  * any sign of life counts as a miss. After more than `misses` in a row, fail() is called, once. A
  * tick sends an HB_MSG only if there was a sign of life since the last tick. Every arrival on any
  * connection of the path is a sign of life.

@@ -10,8 +10,8 @@ static int refuse(const char **why, const char *text)
 }
 
 /*
- * Do a number below @n and an offset in a chunk fit the immediate together (spec M3)? @n is the
- * number of slots, or of descriptors.
+ * Do a number below @n and an offset in a chunk fit the immediate together (protocol 2.3)? @n is
+ * the number of slots, or of descriptors.
  */
 static bool chunkmap_fits_imm(u32 n, u32 chunk_size)
 {

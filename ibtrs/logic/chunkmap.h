@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Slot -> (address, key) of the server's chunk, from the descriptors of INFO_RSP (spec A.9, E-36).
+ * Slot -> (address, key) of the server's chunk, from the descriptors of INFO_RSP (protocol 2.4,
+ * E-36).
  */
 #ifndef IBTRS_LOGIC_CHUNKMAP_H
 #define IBTRS_LOGIC_CHUNKMAP_H
@@ -21,7 +22,7 @@ int ibtrs_chunkmap_build(const struct ibtrs_wire_desc *desc, u32 sg_cnt,
 			 const struct ibtrs_limits *l, struct ibtrs_chunk *map, const char **why);
 /*
  * Server side: the number of MRs for @queue_depth chunks. It is the smallest number that divides
- * @queue_depth and gives each MR at most @chunks_per_mr_max chunks (M4).
+ * @queue_depth and gives each MR at most @chunks_per_mr_max chunks.
  */
 u32 ibtrs_chunkmap_mr_count(u32 queue_depth, u32 chunks_per_mr_max);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The server's decision about a request that arrives for a slot (spec F.2, laws L6, L7): execute,
- * park, or refuse as stale or too far ahead. Pure: the caller holds the slot's lock and keeps
- * struct ibtrs_fence_slot.
+ * The server's decision about a request that arrives for a slot (protocol 8.2, laws L6, L7):
+ * execute, park, or refuse as stale or too far ahead. Pure: the caller holds the slot's lock and
+ * keeps struct ibtrs_fence_slot.
  */
 #ifndef IBTRS_LOGIC_FENCE_H
 #define IBTRS_LOGIC_FENCE_H

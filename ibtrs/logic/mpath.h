@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Which path is next in a round robin (spec A.21), and the names of the policies. The other
+ * Which path is next in a round robin (docs/sysfs.md), and the names of the policies. The other
  * policies are in client/pathset.c, next to the counters that they compare.
  */
 #ifndef IBTRS_LOGIC_MPATH_H
@@ -31,11 +31,11 @@ static inline void ibtrs_mpath_mark(u64 tried[2], unsigned int i)
 }
 
 /*
- * What mpath_policy accepts (C.3): "0".."2", "rr" "mi" "ml" (exactly), or the full names,
+ * What mpath_policy accepts (docs/sysfs.md): "0".."2", "rr" "mi" "ml" (exactly), or the full names,
  * case-insensitive, trailing newline allowed. Return a policy or -EINVAL.
  */
 int ibtrs_mpath_parse(const char *s, size_t len);
-/* "round-robin (RR: 0)" ... as in C.3 */
+/* "round-robin (RR: 0)" ... as docs/sysfs.md says */
 const char *ibtrs_mpath_sysfs(enum ibtrs_mpath_policy p);
 
 #endif

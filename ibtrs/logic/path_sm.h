@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The client path's state table (docs/design.md decision 5, section 6; replaces spec A.18, which
- * mixes draining and waiting). (state, event) -> (state, actions). An event that has no entry is
+ * The client path's state table (docs/design.md decision 5, section 6.2).
+ * (state, event) -> (state, actions). An event that has no entry is
  * ignored by rule. One ordered work item per path is the only writer.
  */
 #ifndef IBTRS_LOGIC_PATH_SM_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The 32-bit RDMA immediate (spec A.11, F.3): bits 31..28 type, 27..0 payload. Values here are host
- * order; the one byte swap (the immediate is big endian on the wire) happens where a work request
- * is built or a completion is read.
+ * The 32-bit RDMA immediate (protocol 3, 8.3): bits 31..28 type, 27..0 payload. Values here are
+ * host order; the one byte swap (the immediate is big endian on the wire) happens where a work
+ * request is built or a completion is read.
  */
 #ifndef IBTRS_PROTO_IMM_H
 #define IBTRS_PROTO_IMM_H
@@ -15,7 +15,7 @@ enum ibtrs_imm_type {
 	IBTRS_IMM_IO_RSP_INV	= 2,	/* S->C: same, the read key was invalidated remotely */
 	IBTRS_IMM_HB_MSG	= 8,
 	IBTRS_IMM_HB_ACK	= 9,
-	IBTRS_IMM_EVENT		= 10,	/* S->C, cid 0: kind, device id (F.3) */
+	IBTRS_IMM_EVENT		= 10,	/* S->C, cid 0: kind, device id (protocol 8.3) */
 	IBTRS_IMM_TRIAL		= 11,	/* C->S: as IO_REQ; S->C: 0 (protocol.md 8.4) */
 };
 

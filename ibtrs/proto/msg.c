@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Codec of the messages that make a path: CONN_REQ, CONN_RSP, INFO_REQ, INFO_RSP (spec A.4 .. A.9,
- * F.1). The codec of requests is in msg_io.c.
+ * Codec of the messages that make a path: CONN_REQ, CONN_RSP, INFO_REQ, INFO_RSP (protocol 2.2 ..
+ * 2.4, protocol 8.1). The codec of requests is in msg_io.c.
  *
  * Called by client and server handshakes; no state, no locks, any context.
  *
@@ -122,7 +122,7 @@ void ibtrs_msg_conn_rsp_encode(struct ibtrs_wire_conn_rsp *w, const struct ibtrs
 	}
 }
 
-/* E-34, E-35, M3: can this client work with the numbers that the server announces? */
+/* E-34, E-35: can this client work with the numbers that the server announces? */
 static int conn_rsp_check(const struct ibtrs_conn_rsp *m, u32 flags, const char **why)
 {
 	u32 chunk;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Codec of the transport messages: bytes <-> host structs, with every check of spec section E that
+ * Codec of the transport messages: bytes <-> host structs, with every check of protocol 11 that
  * needs nothing but the bytes and the negotiated numbers. Decoders take (buf, len, ...), never read
  * past len, and on refusal return a negative errno and a reason. Encoders zero every reserved byte.
  */
@@ -64,7 +64,8 @@ struct ibtrs_io_hdr {
 
 void ibtrs_msg_conn_req_encode(struct ibtrs_wire_conn_req *w, const struct ibtrs_conn_req *m);
 /*
- * E-1, E-2: length (>= 56), magic, major, cid < cid_num <= @max_cons. -ECONNRESET on refusal (A.5);
+ * E-1, E-2: length (>= 56), magic, major, cid < cid_num <= @max_cons. -ECONNRESET on refusal
+ * (protocol 2.3);
  * @m->ext is valid then, too, and 0 for a peer that does not speak this protocol.
  */
 int ibtrs_msg_conn_req_decode(const void *buf, size_t len, u32 max_cons, struct ibtrs_conn_req *m,
@@ -73,9 +74,9 @@ int ibtrs_msg_conn_req_decode(const void *buf, size_t len, u32 max_cons, struct 
 void ibtrs_msg_conn_rsp_encode(struct ibtrs_wire_conn_rsp *w, const struct ibtrs_conn_rsp *m);
 /*
  * Decodes the server's answer, an accept (@reject false) or a reject. Of an accept it checks E-34,
- * E-35, M3, A.10. Of a reject it fills m->err, always negative, whatever the peer sent. Return 0,
- * -ECONNRESET (too short, magic, major, or an accept with an error) or -EPROTO (numbers that cannot
- * be worked with).
+ * E-35, protocol 2.3. Of a reject it fills m->err, always negative, whatever the peer sent. Return
+ * 0, -ECONNRESET (too short, magic, major, or an accept with an error) or -EPROTO (numbers that
+ * cannot be worked with).
  * @cid0: numbers and flags are checked only in the answer to cid 0. The caller compares new_rkey
  *	and ext of the other answers with it, and masks ext with what it offered.
  */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Codec of requests and of the keys that go with their replies (spec A.10 .. A.14, F.2). msg.c says
+ * Codec of requests and of the keys that go with their replies (protocol 4, 5, 8.2). msg.c says
  * how the bytes of a peer are read, and what a refusal means.
  *
  * Called by the client's request path (encode) and the server's receive path (decode); no state, no

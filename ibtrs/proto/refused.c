@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Refusals with words (F.1, extension WORDS): in the CM REJ, and in place of INFO_RSP. Pure.
+ * Refusals with words (protocol 8.5): in the CM REJ, and in place of INFO_RSP. Pure.
  *
  * The last byte of a text is its terminator: decoders ignore what a peer put there. So a text that
  * was received fits unchanged into a message of the same kind.
@@ -11,7 +11,7 @@
 static const u8 refused_ext_magic[4] = { 'I', 'B', 'T', 'X' };
 
 /**
- * ibtrs_msg_conn_refused_encode() - a refusal in the CM REJ (spec A.5, F.1)
+ * ibtrs_msg_conn_refused_encode() - a refusal in the CM REJ (protocol 2.3, 8.5)
  * @w: to fill
  * @err: negative errno
  * @ext: what the client offered

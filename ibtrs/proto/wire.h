@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The bytes of IBTRS on the wire: RTRS 2.0 (spec A.2, A.4, A.5, A.9, A.12, A.13, A.14) and our
- * extensions (spec F.1, F.2). Everything little endian except the immediate, which imm.h owns.
+ * The bytes of IBTRS on the wire: RTRS 2.0 (protocol 2-5) and our extensions (protocol 8).
+ * Everything is little endian except the immediate, which imm.h owns.
  * Sizes and offsets are asserted here and nowhere else.
  */
 #ifndef IBTRS_PROTO_WIRE_H
@@ -18,7 +18,7 @@
 #define IBTRS_MAX_HDR		(1u << 20)
 #define IBTRS_MAX_QD		65535
 #define IBTRS_MAX_CONS		4096
-/* max_hdr_size our server announces, whatever its page size (B.6) */
+/* max_hdr_size our server announces, whatever its page size (protocol 2.3) */
 #define IBTRS_HDR_SIZE		4096
 #define IBTRS_NAME_LEN		255	/* session name with NUL */
 #define IBTRS_UUID_LEN		16
@@ -47,7 +47,7 @@ enum {
 	IBTRS_REQ_F_FIRST_CONN	= 0x1,	/* CONN_REQ.first_conn */
 };
 
-enum {	/* CONN_REQ.ext_features, CONN_RSP.ext_features (F.1) */
+enum {	/* CONN_REQ.ext_features, CONN_RSP.ext_features (protocol 8.1) */
 	IBTRS_EXT_FENCE		= 0x1,
 	IBTRS_EXT_EVENTS	= 0x2,
 	IBTRS_EXT_AUTH		= 0x4,	/* only with a proof, so it is not in EXT_OFFERED */
@@ -61,7 +61,7 @@ enum {	/* CONN_REQ.ext_features, CONN_RSP.ext_features (F.1) */
 #define IBTRS_REQ_MAC_LEN	8
 #define IBTRS_RSP_MAC_LEN	16
 
-struct ibtrs_wire_conn_req {		/* A.4 + F.1 */
+struct ibtrs_wire_conn_req {		/* protocol 2.2 + 8.1 */
 	u8	cma_version;		/* 0, rdma_cm overwrites it for AF_IB */
 	u8	ip_version;		/* 0, ditto */
 	__le16	magic;
@@ -77,7 +77,7 @@ struct ibtrs_wire_conn_req {		/* A.4 + F.1 */
 	u8	mac[IBTRS_REQ_MAC_LEN];	/* 0 without AUTH */
 };
 
-struct ibtrs_wire_conn_rsp {		/* A.5 + F.1 */
+struct ibtrs_wire_conn_rsp {		/* protocol 2.3 + 8.1 */
 	__le16	magic;
 	__le16	version;
 	__le16	err;			/* 0, or a negative errno as 16-bit two's complement */
@@ -119,7 +119,7 @@ struct ibtrs_wire_info_refused {	/* in place of INFO_RSP, when WORDS was accepte
 	u8	text[IBTRS_WORDS_LEN];
 };
 
-struct ibtrs_wire_info_req {		/* A.9 */
+struct ibtrs_wire_info_req {		/* protocol 2.4 */
 	__le16	type;
 	u8	name[IBTRS_NAME_LEN];
 	u8	reserved[15];
@@ -131,10 +131,10 @@ struct ibtrs_wire_desc {
 	__le32	len;
 };
 
-struct ibtrs_wire_info_rsp {		/* A.9, followed by sg_cnt descriptors */
+struct ibtrs_wire_info_rsp {		/* protocol 2.4, followed by sg_cnt descriptors */
 	__le16	type;
 	__le16	sg_cnt;
-	__le32	life;			/* F.2; else 0 */
+	__le32	life;			/* protocol 8.2; else 0 */
 	struct ibtrs_wire_desc desc[];
 };
 
@@ -198,12 +198,12 @@ struct ibtrs_wire_auth_verdict {	/* server to client */
 	u8	text[IBTRS_WORDS_LEN];
 };
 
-struct ibtrs_wire_write {		/* A.12 */
+struct ibtrs_wire_write {		/* protocol 4.1 */
 	__le16	type;
 	__le16	usr_len;
 };
 
-struct ibtrs_wire_read {		/* A.13, followed by sg_cnt descriptors */
+struct ibtrs_wire_read {		/* protocol 4.2, followed by sg_cnt descriptors */
 	__le16	type;
 	__le16	usr_len;
 	__le16	flags;
@@ -211,14 +211,14 @@ struct ibtrs_wire_read {		/* A.13, followed by sg_cnt descriptors */
 	struct ibtrs_wire_desc desc[];
 };
 
-struct ibtrs_wire_write_fenced {	/* F.2 */
+struct ibtrs_wire_write_fenced {	/* protocol 8.2 */
 	__le16	type;
 	__le16	usr_len;
 	__le32	reserved;
 	__le64	token;
 };
 
-struct ibtrs_wire_read_fenced {		/* F.2 */
+struct ibtrs_wire_read_fenced {		/* protocol 8.2 */
 	__le16	type;
 	__le16	usr_len;
 	__le16	flags;
@@ -233,7 +233,7 @@ struct ibtrs_wire_trial {		/* protocol.md 8.4 */
 	struct ibtrs_wire_desc desc;
 };
 
-struct ibtrs_wire_rkey_rsp {		/* A.14 */
+struct ibtrs_wire_rkey_rsp {		/* protocol 5 */
 	__le16	type;
 	__le16	buf_id;
 	__le32	rkey;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Who may come in (spec A.4-A.6): judges the caps, the owner of the session, the path, and whether
- * the connection's place is free. handshake.c calls it for each decoded CONN_REQ, and then builds
- * the connection.
+ * Who may come in (protocol 2.2, 2.3): judges the caps, the owner of the session, the path, and
+ * whether the connection's place is free. handshake.c calls it for each decoded CONN_REQ, and then
+ * builds the connection.
  *
- * A refusal is an errno of A.5, or -EBUSY for "the old one is still there" (L9), with words for the
- * log. A refused CONN_REQ harms nobody else: only a peer that knows both uuids and comes from the
- * same address can end a path by it.
+ * A refusal is an errno of protocol 2.3, or -EBUSY for "the old one is still there" (L9), with
+ * words for the log. A refused CONN_REQ harms nobody else: only a peer that knows both uuids and
+ * comes from the same address can end a path by it.
  *
  * A session is found by its uuid and the key that was proved, or by its uuid alone among those
  * without a key. A CONN_REQ with another key, or without one, finds no session of that key and

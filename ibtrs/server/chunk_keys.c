@@ -5,12 +5,12 @@
  * Called by: info.c (map, register, describe), path_run.c (unmap); the works of one path never
  * overlap.
  *
- * Without always_invalidate there are as few MRs as the device allows, equal in size (M4). Their
- * "page" is the largest power of two that divides the chunk and its DMA addresses, and that the
- * device supports. With always_invalidate there is one MR per chunk, because the key of a chunk
- * changes with each request. MRs are registered on the service connection, in batches that fit its
- * send queue (L18), before INFO_RSP is posted: so if INFO_RSP is lost and sent again, no REG_MR is
- * repeated.
+ * Without always_invalidate there are as few MRs as the device allows, equal in size (protocol
+ * 2.4). Their "page" is the largest power of two that divides the chunk and its DMA addresses, and
+ * that the device supports. With always_invalidate there is one MR per chunk, because the key of a
+ * chunk changes with each request. MRs are registered on the service connection, in batches that
+ * fit its send queue (L18), before INFO_RSP is posted: so if INFO_RSP is lost and sent again, no
+ * REG_MR is repeated.
  */
 #include <linux/log2.h>
 #include <linux/mm.h>

@@ -7,9 +7,9 @@
  *		(laws L6, L7)
  *   shared_chunks paths that come up from now on use the chunks of another path of the session, as
  *		if memory belonged to the session (decision 8)
- *   plain	for clients that connect from now on the server knows no extensions (spec F), like
- *		the in-kernel server, and says in the log when the in-kernel server might have made
- *		a session twice
+ *   plain	for clients that connect from now on the server knows no extensions (protocol 8),
+ *		like the in-kernel server, and says in the log when the in-kernel server might have
+ *		made a session twice
  *
  * The first two can destroy disks, so the switches are there only in modules that are built with
  * TESTS=1.

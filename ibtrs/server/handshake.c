@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The handshake's first half (spec A.3-A.6, F.1): CONN_REQ after CONN_REQ until all connections of
- * a path are there. INFO_REQ follows, info.c.
+ * The handshake's first half (protocol 2.1-2.3, 8.1): CONN_REQ after CONN_REQ until all connections
+ * of a path are there. INFO_REQ follows, info.c.
  *
  * Each CONN_REQ is decoded, then judged under ibtrs_srv.lock (admit.c). Then its connection is
  * built under conn->lock alone (hs_accept()). admit.c has taken conn->lock, so the path cannot be
- * freed in between. A refusal is a REJECT with the errno of A.5.
+ * freed in between. A refusal is a REJECT with the errno of protocol 2.3.
  *
  * cid 0 comes first and makes the path; the others come in any order.
  */

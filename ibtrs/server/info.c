@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The handshake's second half (spec A.7-A.9): INFO_REQ, which names the session, and the memory
+ * The handshake's second half (protocol 2.2-2.4): INFO_REQ, which names the session, and the memory
  * that a path gets when it is let in.
  *
  * handshake.c posts the buffer for INFO_REQ before cid 0 is accepted. The INFO work allocates what

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The listeners: IPv6-any, which accepts IPv4 too, and AF_IB for paths given as GIDs (spec A.3).
+ * The listeners: IPv6-any, which accepts IPv4 too, and AF_IB for paths given as GIDs (protocol
+ * 2.1).
  *
  * Both are wildcards: the connection manager listens on every RDMA device, also on one that is
  * added later, and stops when a device is removed. Each connection on a removed device gets
@@ -8,7 +9,7 @@
  * the CM ids. The connection manager lets the device go when the last id is destroyed. So this
  * module needs no ib_client of its own.
  *
- * The AF_IB listener may fail (M2): most machines do not need it.
+ * The AF_IB listener may fail: most machines do not need it.
  */
 #include <net/ipv6.h>
 #include <net/net_namespace.h>

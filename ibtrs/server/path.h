@@ -161,7 +161,7 @@ u64 ibtrs_srv_path_first_bytes(u32 nr_conns);
 
 
 /*
- * cid 0 is being accepted: from now on the peer has handshake_timeout_s to complete the path (M7),
+ * cid 0 is being accepted: from now on the peer has handshake_timeout_s to complete the path (E-4),
  * whatever the number of its connections. The caller holds the conn's lock; the conn is not dead.
  */
 void ibtrs_srv_path_expect(struct ibtrs_srv_path *path);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Replies: the chains of work requests of spec A.14, and the queue of ops that wait for room in the
- * send queue.
+ * Replies: the chains of work requests of protocol 5, and the queue of ops that wait for room in
+ * the send queue.
  *
  * Called from any context by the code that ends an op (ibtrs_srv_op_reply()), and by completions. A
  * reply is posted only if the path is CONNECTED inside the RCU read section; on any other path the
@@ -13,7 +13,7 @@
  * the op is reclaimed and waits. A client that has used the slot in between did not wait for its
  * answer, and its path is closed.
  *
- * Room (M6): core counts work requests and gives their room back in intervals; after that this file
+ * Room: core counts work requests and gives their room back in intervals; after that this file
  * looks at conn->wait. Code that adds an op to conn->wait checks for room afterwards. Code that
  * gives room back checks for waiting ops afterwards. Each side has a full barrier between its two
  * steps, so no op waits while there is room. Waiting ops are served in order.
@@ -189,7 +189,7 @@ static int reply_rekey(struct ibtrs_srv_opx *x)
 		reply_inv_wr(x, &inv);
 		nr++;
 	}
-	/* An error invalidates first, a success registers first (A.14). */
+	/* An error invalidates first, a success registers first (protocol 5). */
 	if (x->need_inval && x->err) {
 		*link = &inv;
 		link = &inv.next;

@@ -12,7 +12,7 @@
  * without a reply. Any context.
  */
 void ibtrs_srv_reply(struct ibtrs_srv_opx *x);
-/* Post the LOCAL_INV of its chunk, now or when there is room. Completion context. */
+/* Post the LOCAL_INV of the chunk of @x, now or when there is room. Completion context. */
 void ibtrs_srv_reply_invalidate(struct ibtrs_srv_opx *x);
 /* There is room again: posts what waits on @conn. Any context. */
 void ibtrs_srv_reply_kick(struct ibtrs_srv_conn *conn);

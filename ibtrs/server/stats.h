@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Counters of one path (spec C.4). */
+/* Counters of one path (docs/sysfs.md). */
 #ifndef IBTRS_SERVER_STATS_H
 #define IBTRS_SERVER_STATS_H
 
@@ -8,8 +8,8 @@
 #include <ibtrs/dir.h>
 
 /*
- * Indexed by enum ibtrs_dir. Bytes count what the client wrote, headers included (C.4), or the data
- * that a read asked for and its headers.
+ * Indexed by enum ibtrs_dir. Bytes count what the client wrote, headers included (docs/sysfs.md),
+ * or the data that a read asked for and its headers.
  */
 struct ibtrs_srv_traffic {
 	u64 cnt[2];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * /sys/class/ibtrs-server (spec C.4).
+ * /sys/class/ibtrs-server (docs/sysfs.md).
  *
  * Lifetime: sysfs and the driver core hold references only to memory of their own, never to the
  * session or the path. After ibtrs_srv_sysfs_path_del() / _session_del() no show or store runs any

@@ -258,11 +258,12 @@ def readme_is_short():
 
 
 def cited_things_exist():
-    """each file, law, decision, E- number, case and function that is cited exists"""
+    """each file, law, decision, section, E- number, case and function that is cited exists"""
     design, proto = text("docs/design.md"), text("docs/protocol.md")
     laws = set(re.findall(r"^(?:\| |### Law )L(\d+)\b", design, re.M))
     decisions = set(re.findall(r"^(?:\| |### Decision )(\d+)\b", design, re.M))
-    table = proto[proto.index("## Where a peer's input is checked"):]
+    sections = set(re.findall(r"^###? (\d+(?:\.\d+)?)", proto, re.M))
+    table = proto[proto.index("Where a peer's input is checked"):]
     checks = set()
     for cell in re.findall(r"^\| ([\d, -]+) \|", table, re.M):
         for first, last in re.findall(r"(\d+)(?:-(\d+))?", cell):
@@ -286,6 +287,12 @@ def cited_things_exist():
             for name in re.findall(r"\b[Dd]ecision (\d+)\b", line):
                 if name not in decisions:
                     yield f"{at} decision {name}"
+            if source:
+                for names in re.findall(r"\b[Pp]rotocol (\d[\d., -]*(?: \+ [\d.]+)?)", line):
+                    for name in set(re.findall(r"\d+(?:\.\d+)?", names)) - sections:
+                        yield f"{at} section {name} in docs/protocol.md"
+                for name in re.findall(r"(?<![\w.])[A-F]\.\d+\b|\bspec\b", line):
+                    yield f"{f}:{n}: {name} is nothing that the repository has"
             for name in re.findall(r"\bE-(\d+)\b", line):
                 if int(name) not in checks:
                     yield f"{at} E-{name} in docs/protocol.md"

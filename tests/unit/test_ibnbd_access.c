@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Who may open (B.3 rule 4, E-30) and which request may run (E-22, E-24, E-26, E-27). */
+/* Who may open (protocol 10.4, E-30) and which request may run (E-22, E-24, E-26, E-27). */
 #include "unit.h"
 #include "ibnbd/logic/access.h"
 
@@ -87,7 +87,7 @@ static const struct ibnbd_facts huge = {
 
 UNIT_TEST(requests)
 {
-	enum { R, W, F, D, E, Z };	/* the wire's numbers, B.4 */
+	enum { R, W, F, D, E, Z };	/* the wire's numbers, protocol 10.1 */
 	static const struct {
 		const char *name;
 		const struct ibnbd_facts *f;

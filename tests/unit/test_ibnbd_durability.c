@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * OPEN_RSP with DURABILITY: golden bytes, what is refused, and how long an
- * answer is with each set of features (F.4).
+ * answer is with each set of features (protocol 10.1).
  */
 #include "unit.h"
 #include "ibnbd/proto/msg.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Queue limits from OPEN_RSP (B.5, M9, M10) and the question "is it still the
+ * Queue limits from OPEN_RSP (protocol 10.1, M9, M10) and the question "is it still the
  * same disk" (decision 12).
  */
 #include "unit.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The mapping grammar: what it accepts (all of spec C.2 and ours), the canonical line, and for
+ * The mapping grammar: what it accepts (docs/sysfs.md), the canonical line, and for
  * every kind of mistake the code, the place and the words of the refusal.
  */
 #include "unit.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The block messages but OPEN and CLOSE (test_ibnbd_msg_open.c), byte for byte against spec B.1,
- * B.4, F.4, and every refusal of E-20 .. E-30 and E-43 that the codec owns. Buffers come from
- * unit_exact(), so that reading one byte too many ends the run.
+ * The block messages but OPEN and CLOSE (test_ibnbd_msg_open.c), byte for byte against protocol
+ * 10.1, protocol 10.1, and every refusal of E-20 .. E-30 and E-43 that the codec owns. Buffers come
+ * from unit_exact(), so that reading one byte too many ends the run.
  */
 #include "unit.h"
 #include "ibnbd/proto/msg_io.h"
@@ -163,7 +163,7 @@ UNIT_TEST(message_type)
 
 /* ---- IO ---- */
 
-/* B.4, "typical values", in the current form. */
+/* What our client sends (protocol 10.1). */
 UNIT_TEST(io_rw_word)
 {
 	static const struct { const char *name; enum ibnbd_op op; u32 flags, want; } rows[] = {

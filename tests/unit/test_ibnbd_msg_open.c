@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * OPEN and CLOSE, byte for byte against spec B.1, B.4, F.4, and every refusal of theirs that the
+ * OPEN and CLOSE, byte for byte against protocol 10.1, and every refusal of theirs that the
  * codec owns. Buffers come from unit_exact(), so that reading one byte too many ends the run.
  */
 #include "unit.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Addresses and paths as text (spec A.3, C.2, C.3; RFC 4291 and 5952). */
+/* Addresses and paths as text (protocol 2.1, docs/sysfs.md; RFC 4291 and 5952). */
 #include <ibtrs/addr.h>
 #include "unit.h"
 

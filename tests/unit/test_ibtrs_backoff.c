@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Reconnect delays: the doubling, its two ceilings, the jitter (architecture decision 11). */
+/* Reconnect delays: the doubling, its two ceilings, the jitter (decision 11). */
 #include "ibtrs/logic/backoff.h"
 #include "unit.h"
 

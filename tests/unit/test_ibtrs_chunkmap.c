@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Slot -> chunk from INFO_RSP (spec A.9, E-36, M3), and the server's choice of MRs (M4). */
+/* Slot -> chunk from INFO_RSP (protocol 2.4, E-36), and the server's choice of MRs. */
 #include "ibtrs/logic/chunkmap.h"
 #include "unit.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The immediate (spec A.11, F.3), its vectors, and the bit counting it rests on. */
+/* The immediate (protocol 3, 8.3), its vectors, and the bit counting it rests on. */
 #include "ibtrs/proto/imm.h"
 #include "unit.h"
 
@@ -21,7 +21,7 @@ UNIT_TEST(bits_table)
 	}
 }
 
-/* The vectors of A.11: queue depth 512, so M = 19. */
+/* The vectors of protocol 3: queue depth 512, so M = 19. */
 UNIT_TEST(imm_vectors)
 {
 	unsigned int m = ibtrs_imm_off_bits(512);

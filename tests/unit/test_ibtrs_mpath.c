@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Which path carries a request (spec A.21), and the words of mpath_policy (C.3). */
+/* Which path carries a request (docs/sysfs.md), and the words of mpath_policy (docs/sysfs.md). */
 #include "ibtrs/logic/mpath.h"
 #include "unit.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The codec against spec A.4 .. A.14, B.7, E and F.1, F.2: golden bytes, round trips, and for each
- * check the last value it accepts and the first it refuses. Messages are decoded from buffers of
- * exactly their length, so that ASan sees a byte read too many.
+ * The codec against protocol 2 to 5, 8.1, 8.2 and E-1 to E-45: golden bytes, round trips, and for
+ * each check the last value it accepts and the first it refuses. Messages are decoded from buffers
+ * of exactly their length, so that ASan sees a byte read too many.
  */
 #include "ibtrs/proto/imm.h"
 #include "ibtrs/proto/msg.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The headers of requests and the new key of a chunk, against spec A.11 .. A.14, B.7, E-12 .. E-17,
- * E-37 and F.2. See test_ibtrs_msg.c for the messages of the handshake.
+ * The headers of requests and the new key of a chunk, against protocol 3 to 5, E-12 .. E-17,
+ * E-37 and protocol 8.2. See test_ibtrs_msg.c for the messages of the handshake.
  */
 #include "ibtrs/proto/imm.h"
 #include "ibtrs/proto/msg.h"
@@ -70,7 +70,7 @@ UNIT_TEST(io_header_bytes)
 	}
 }
 
-/* B.7: what is posted for each operation, and where. */
+/* Protocol 4 and 10.1: what is posted for each operation, and where. */
 UNIT_TEST(worked_sequences)
 {
 	static const struct {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Addresses as people write them: `ip:10.0.0.1`, `ip:fd00::1%eth0`, `gid:...`
- * (spec A.3, C.2). Pure: text <-> bytes, no resolving, no sockaddr.
+ * (protocol 2.1, docs/sysfs.md). Pure: text <-> bytes, no resolving, no sockaddr.
  */
 #ifndef IBTRS_ADDR_H
 #define IBTRS_ADDR_H
@@ -12,7 +12,7 @@
 #define IBTRS_ADDR_SCOPE_MAX	16	/* an interface name, with NUL */
 #define IBTRS_ADDR_STR_MAX	64	/* longest text form, with NUL */
 #define IBTRS_PATH_STR_MAX	(2 * IBTRS_ADDR_STR_MAX)
-#define IBTRS_MAX_PATHS		128	/* per session, spec A.2 */
+#define IBTRS_MAX_PATHS		128	/* per session, protocol 1 */
 #define IBTRS_DEFAULT_PORT	1234
 
 enum ibtrs_addr_kind {
@@ -61,13 +61,13 @@ struct ibtrs_origin {
  * notation, and the same without prefix where it is unambiguous (IPv4 and IPv6 literals; a bare
  * IPv6 is `ip:`). Host names are refused.
  *
- * Return: 0, -EINVAL (malformed) or -EPROTONOSUPPORT (unknown prefix), spec C.2.
+ * Return: 0, -EINVAL (malformed) or -EPROTONOSUPPORT (unknown prefix), docs/sysfs.md.
  */
 int ibtrs_addr_parse(const char *s, size_t len, struct ibtrs_addr *out, const char **why);
 
 /**
- * ibtrs_addr_pair_parse() - read `[src(@ or ,)]dst` (spec C.2): split at the first ',' else at the
- * first '@'
+ * ibtrs_addr_pair_parse() - read `[src(@ or ,)]dst` (docs/sysfs.md): split at the first ',' else at
+ * the first '@'
  *
  * Refuses: different families, an unspecified or multicast destination, a link-local IPv6 address
  * without its interface. A source equal to the destination is allowed (a host may map its own disk
@@ -78,8 +78,8 @@ int ibtrs_addr_parse(const char *s, size_t len, struct ibtrs_addr *out, const ch
 int ibtrs_addr_pair_parse(const char *s, size_t len, struct ibtrs_addr_pair *out, const char **why);
 
 /*
- * Text form as sysfs shows it (spec C.3): `ip:10.0.0.1`, `gid:` in full 8x4 hex. Returns the length
- * written.
+ * Text form as sysfs shows it (docs/sysfs.md): `ip:10.0.0.1`, `gid:` in full 8x4 hex. Returns the
+ * length written.
  */
 int ibtrs_addr_format(const struct ibtrs_addr *a, char *buf, size_t size);
 /* `src@dst`, or `dst` when there is no source. */

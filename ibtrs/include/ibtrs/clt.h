@@ -37,15 +37,15 @@ enum ibtrs_clt_link_ev {
  * @link: link went down or came back. Never called before ibtrs_clt_connect() returned 0. Process
  *	context, serialized per session; must not wait for requests of this session (queue work
  *	instead).
- * @event: the server sent an event (spec F.3): its kind and the device id. Softirq context. May be
- *	NULL.
+ * @event: the server sent an event (protocol 8.3): its kind and the device id. Softirq context. May
+ *	be NULL.
  */
 struct ibtrs_clt_ops {
 	void (*link)(void *priv, enum ibtrs_clt_link_ev ev);
 	void (*event)(void *priv, u32 kind, u32 id);
 };
 
-/* What the administrator may choose for a session; 0 = the default of architecture decision 11. */
+/* What the administrator may choose for a session; 0 = the default of decision 11. */
 struct ibtrs_clt_opts {
 	u16 port;		/* host order, 1234 */
 	u32 hb_interval_ms;	/* 1000 */
@@ -61,7 +61,7 @@ struct ibtrs_clt_opts {
 };
 
 /*
- * What the server granted (spec A.10); constant while the session lives: a path that is granted
+ * What the server granted (protocol 2.3); constant while the session lives: a path that is granted
  * less is refused.
  */
 struct ibtrs_clt_attrs {
@@ -81,7 +81,7 @@ struct ibtrs_clt_attrs {
  *	that the server forgets with a session; 0: valid on any link. On another link the request is
  *	not posted: submit returns -ENOTCONN, replay leaves the request parked.
  * @dir: see &enum ibtrs_dir; a request that carries no data and whose answer is only a status may
- *	be either (spec B.4 says which)
+ *	be either (protocol 10.1 says which)
  * @poll: 0: answered by interrupt; n: on polled connection n - 1, which ibtrs_clt_poll(n - 1)
  *	harvests. A request that leaves its path is answered by interrupt from then on.
  * @losses: how often the request had to leave a path; the user sets it to 0 before submit
@@ -141,7 +141,7 @@ struct ibtrs_clt *ibtrs_clt_create(const char *name, const struct ibtrs_clt_opts
  * ibtrs_clt_close() only. Process context.
  *
  * Return: 0, -EINVAL, -ETIMEDOUT, -ECONNREFUSED, -EHOSTUNREACH, -ENODEV, -EINTR (killed), or the
- * errno with which the server rejected (spec A.5).
+ * errno with which the server rejected (protocol 2.3).
  */
 int ibtrs_clt_connect(struct ibtrs_clt *clt, const struct ibtrs_addr_pair *paths, unsigned int nr);
 
@@ -338,7 +338,7 @@ enum ibtrs_clt_at_large ibtrs_clt_abort(struct ibtrs_clt *clt, ibtrs_clt_match_f
  *
  * The server may execute a copy as long as it holds the path on which the copy was sent. So the
  * answer is yes when each path that writes had to leave is up again: the server lets a path in
- * again only when the old incarnation has ended (spec A.19). A path that is removed before that
+ * again only when the old incarnation has ended (protocol 2.5). A path that is removed before that
  * makes the answer no for ever. Process context.
  */
 bool ibtrs_clt_settled(struct ibtrs_clt *clt);

@@ -89,7 +89,7 @@ static inline int ibtrs_scnprintf(char *buf, size_t size, const char *fmt, ...)
 
 #endif /* __KERNEL__ */
 
-/* Bits needed to represent 0 .. n-1 (spec, conventions): bits(1) = 0, bits(512) = 9. */
+/* Bits needed to represent 0 .. n-1 (protocol, conventions): bits(1) = 0, bits(512) = 9. */
 static inline unsigned int ibtrs_bits(u64 n)
 {
 	unsigned int b = 0;

@@ -119,7 +119,10 @@ void ibtrs_srv_close(void);
  */
 void ibtrs_srv_op_reply(struct ibtrs_srv_op *op, int err);
 
-/* Send an event to the client (spec F.3), if it negotiated EVENTS and a path is up. Any context. */
+/*
+ * Send an event to the client (protocol 8.3), if it negotiated EVENTS and a path is up. Any
+ * context.
+ */
 void ibtrs_srv_session_event(struct ibtrs_srv_session *s, u32 kind, u32 id);
 /* Close all paths of a session (the client will come back if it wants). Does not wait. */
 void ibtrs_srv_session_close(struct ibtrs_srv_session *s);
@@ -131,7 +134,7 @@ bool ibtrs_srv_session_connected(struct ibtrs_srv_session *s);
  * @s: session that the user knows
  *
  * The same after a reconnect, different after a reboot of the client, which then chooses another
- * uuid (spec A.1). If the client has proved a key, the identity is made of uuid and key: nobody
+ * uuid (protocol 1). If the client has proved a key, the identity is made of uuid and key: nobody
  * without that key has it. If it has not, the identity is the uuid that it says. Any context.
  *
  * Return: IBTRS_UUID_LEN bytes, valid as long as the session.

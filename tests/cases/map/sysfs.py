@@ -10,7 +10,7 @@ N, WORDS = r"\d+", r"\S.*"
 ADDR = r"ip:10\.0\.0\.%d"
 USAGE = r"Usage: echo .*"
 
-# Below /sys: file, mode, what it reads as. The file of spec C first, then ours.
+# Below /sys: file, mode, what it reads as. Files that in-kernel peers have first, then ours.
 CLIENT = [
     ("class/ibnbd-client/ctl/map_device", RW, USAGE),
     ("class/ibnbd-client/ctl/last_error", RO, r".*"),
@@ -206,7 +206,7 @@ def resets(t, g, base, files):
 
 def check_counts(t, dev, client, server):
     """After a reset: 8 reads of 4 KiB, 5 writes of 16 KiB; the header of 32 bytes
-    counts, too (spec C.3, C.4)."""
+    counts, too (docs/sysfs.md)."""
     want = f"8 {8 * (4096 + 32)} 5 {5 * (16384 + 32)}"
     t.client.sh(f"dd if={dev} of=/dev/null bs=4k count=8 iflag=direct status=none; "
                 f"dd if=/dev/zero of={dev} bs=16k count=5 oflag=direct status=none")
