@@ -61,7 +61,7 @@ static inline u32 ibtrs_clt_conn_inflight(const struct ibtrs_clt_conn *conn)
 	return max(0, atomic_read(&conn->inflight));
 }
 
-/* Something was completed on @conn. CQ context. */
+/* A work request of the send queue of @conn has completed. CQ context. */
 static inline void ibtrs_clt_conn_seen(struct ibtrs_clt_conn *conn)
 {
 	if (!READ_ONCE(conn->seen))

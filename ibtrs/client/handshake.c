@@ -140,6 +140,8 @@ static int hs_rsp(struct ibtrs_clt_path *path, const char **why)
 
 static void hs_tried(struct ibtrs_clt_path *path)
 {
+	/* It may just have found the trial late, and be about to doubt the connections. */
+	cancel_delayed_work_sync(&path->hs.deadline);
 	ibtrs_clt_trial_passed(path);
 	ibtrs_clt_path_post(path, IBTRS_PATH_EV_READY, 0, NULL);
 }

@@ -30,6 +30,23 @@ def polled(t):
     c.sh(f"unmap {dev}")
 
 
+def service(t, dev):
+    """The connection for messages; its peer's heartbeats go on arriving on it, and the other
+    connections are busy."""
+    c = t.client
+    before = int(c.sh(RECONNECTS))
+    c.sh(f"echo stuck times=1 > {CLIENT}/submit")
+    second = c.spawn("map ram1")
+    t.wait(lambda: "hits=1" in c.sh(f"cat {CLIENT}/submit"), 10, "a message is stuck")
+    pulse = c.spawn(f"iopulse {dev} 4 500 rw 20000")
+    t.wait(lambda: int(c.sh(RECONNECTS)) > before, 15, "the path was taken down and is up again")
+    c.sh("pkill -TERM iopulse")
+    t.eq(pulse.wait(20), 0, "iopulse: " + pulse.out())
+    mapped = second.wait(30) == 0
+    t.log(f"map while its message was stuck: {second.out()}")
+    c.sh(f"unmap {second.out().strip() if mapped else '$(map ram1)'}; echo off > {CLIENT}/submit")
+
+
 def run(t):
     c, s = t.client, t.server
     s.sh("serve; ram_disks 2 32")
@@ -52,6 +69,7 @@ def run(t):
         t.match(where.sh("dmesg"), why, "and was found for what it is")
         where.sh(f"echo off > {arm}")
 
+    service(t, dev)
     polled(t)
 
     # a slow disk is none of this: 9 s for one request, and the path stays
