@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Protection domains (decision 9). The server has one per session and RDMA device, so
- * that a key of one session gives no access to memory of another. The client has one per path, so
- * that a path whose QPs are gone leaves no key behind that another path could use.
+ * Protection domains (decision 9). Server and client have one per path. So a key of one path gives
+ * no access to memory over another: not to another session's, not to the same session's by a path
+ * that has not been let in, and not by a path to one whose QPs are gone.
  */
 #ifndef IBTRS_CORE_DEV_H
 #define IBTRS_CORE_DEV_H
@@ -12,7 +12,7 @@
 #include <linux/refcount.h>
 #include <rdma/ib_verbs.h>
 
-/* The server has one in each session, the client in each path. */
+/* Each path has one; the server has one more for connections that only authenticate. */
 struct ibtrs_dev_pool {
 	struct mutex lock;
 	struct list_head devs;

@@ -78,7 +78,7 @@ struct ibtrs_srv_path {
 	struct ibtrs_srv_session *session;
 	void *ops;			/* struct ibtrs_srv_opx, one per slot, op_stride apart */
 	size_t op_stride;
-	struct ibtrs_dev *dev;
+	struct ibtrs_dev *dev;		/* of @devs */
 	struct ibtrs_srv_conn *conns;
 	u32 nr_conns;
 
@@ -88,6 +88,7 @@ struct ibtrs_srv_path {
 	char name[IBTRS_PATH_STR_MAX];
 	u8 uuid[IBTRS_UUID_LEN];
 	u16 recon_cnt;
+	struct ibtrs_dev_pool devs;
 	bool first_conn;		/* its CONN_REQ may create the session */
 	struct ibtrs_srv_proof proof;	/* of cid 0 */
 	char hca[IB_DEVICE_NAME_MAX];	/* set with cid 0 */
@@ -101,6 +102,7 @@ struct ibtrs_srv_path {
 	u64 queue_bytes;		/* under ibtrs_srv.lock: of its connections' queues */
 	u64 charged;			/* INFO work: queue_bytes once it is let in, else 0 */
 	bool promised;			/* INFO work: its chunks are counted, not allocated yet */
+	u64 chunk_bytes;		/* of its chunks; a path that lingers gives some back */
 	bool modest;			/* INFO work: its client has little memory so far */
 
 	/* info.c */

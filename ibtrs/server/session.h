@@ -45,7 +45,6 @@ struct ibtrs_srv_session {
 	char key[IBTRS_KEY_NAME_LEN];
 	u8 identity[IBTRS_UUID_LEN];	/* made of uuid and key, for the user */
 	u32 life;			/* random; in each life tokens start at 1 (protocol 8.2) */
-	struct ibtrs_dev_pool devs;
 
 	/* under ibtrs_srv.lock */
 	struct list_head entry;		/* readers RCU */

@@ -32,6 +32,8 @@
 
 char *stranger_to = "";
 module_param_named(to, stranger_to, charp, 0444);
+char *stranger_near = "";
+module_param_named(near, stranger_near, charp, 0444);	/* another address of the server */
 
 DEFINE_MUTEX(stranger_lock);
 static struct stranger_conn knock, conns[2];

@@ -16,7 +16,7 @@ struct stranger_words {
 };
 
 extern struct mutex stranger_lock;	/* one visit at a time */
-extern char *stranger_to;
+extern char *stranger_to, *stranger_near;
 
 __printf(1, 2) void stranger_say(const char *fmt, ...);
 void stranger_say_refused(const struct stranger_conn *s, int err);

@@ -24,7 +24,8 @@
  * open N	a read, in slot N, that opens ram0 read-only, and whose answer has nowhere to go
  * conn CID N	another CONN_REQ for the path, which has N connections in all as this one says
  * hear		says what the server answers to INFO_REQ
- * poke		another session's path writes to a chunk of this one, by its key and address
+ * poke, poke 1	another session's path writes to a chunk of this one, by its key and address; a
+ *		path of this session that is not let in, and comes to the address `near`
  * wait, stay	says whether the server ends cid 0, within some seconds, within half of one
  *
  * Roaming draws from a seed: paths as above and connections whose CONN_REQ has any bytes, any
@@ -54,7 +55,7 @@
 
 struct wild_path {
 	u16 recon;
-	bool let_in;
+	bool let_in, near;	/* near: it is of session 0, over another address */
 	u64 token;
 	struct ibtrs_auth auth;
 	struct ibtrs_limits limits;
@@ -110,12 +111,18 @@ static void wild_leave(struct wild_conn *c)
 	c->path = NULL;
 }
 
-void wild_leave_all(void)
+static void wild_leave_path(const struct wild_path *p)	/* NULL: all */
 {
 	unsigned int i;
 
 	for (i = 0; i < WILD_CONNS; i++)
-		wild_leave(&conns[i]);
+		if (!p || conns[i].path == p)
+			wild_leave(&conns[i]);
+}
+
+void wild_leave_all(void)
+{
+	wild_leave_path(NULL);
 }
 
 static struct wild_conn *wild_find(const struct wild_path *p, u16 cid)
@@ -159,7 +166,7 @@ static void wild_req(struct wild_path *p, u16 cid, u16 nr, struct ibtrs_wire_con
 		.ext		= me.name[0] ? IBTRS_EXT_KNOWN : IBTRS_EXT_OFFERED,
 	};
 
-	memset(req.session_uuid, WILD_SESSION + wild_nr(p), sizeof(req.session_uuid));
+	memset(req.session_uuid, WILD_SESSION + (p->near ? 0 : wild_nr(p)), IBTRS_UUID_LEN);
 	memset(req.path_uuid, WILD_PATH + wild_nr(p), sizeof(req.path_uuid));
 	ibtrs_msg_conn_req_encode(wire, &req);
 	if (me.name[0])
@@ -174,7 +181,7 @@ static int wild_connect(struct wild_path *p, u16 cid, const void *req, u8 len, i
 	const char *why;
 	int err;
 
-	err = stranger_connect(&c->s, stranger_to, req, len);
+	err = stranger_connect(&c->s, p->near ? stranger_near : stranger_to, req, len);
 	*err_of_rej = 0;
 	if (err) {
 		if (err == -ECONNREFUSED &&
@@ -214,15 +221,6 @@ static int wild_first(struct wild_path *p, u16 nr)
 		msleep(50);
 	}
 	return err;
-}
-
-static void wild_leave_path(const struct wild_path *p)
-{
-	unsigned int i;
-
-	for (i = 0; i < WILD_CONNS; i++)
-		if (conns[i].path == p)
-			wild_leave(&conns[i]);
 }
 
 static int wild_half(struct wild_path *p, u16 nr)
@@ -448,7 +446,7 @@ static int wild_open(struct wild_conn *c, u32 slot)
 	return err ?: wild_post(c, &wr.wr, &sge);
 }
 
-static int wild_poke(const struct wild_path *victim, struct wild_path *p)
+static int wild_poke(const struct wild_path *victim, struct wild_path *p, bool near)
 {
 	struct ib_rdma_wr wr = { .wr.opcode = IB_WR_RDMA_WRITE,
 				 .remote_addr = victim->map[0].addr,
@@ -457,7 +455,9 @@ static int wild_poke(const struct wild_path *victim, struct wild_path *p)
 	struct ib_sge sge;
 	int err;
 
-	err = victim->let_in ? wild_whole(p, 1) : -ENOTCONN;
+	p->near = near;
+	err = !victim->let_in ? -ENOTCONN : near ? wild_half(p, 1) : wild_whole(p, 1);
+	p->near = false;
 	if (err)
 		return err;
 	c = wild_find(p, 0);
@@ -626,7 +626,7 @@ static int wild_tell(const char *word, u32 a, u32 b, struct wild_path *p)
 	if (!strcmp(word, "path"))
 		return wild_whole(p, a);
 	if (!strcmp(word, "poke"))
-		return wild_poke(p, &paths[1]);
+		return wild_poke(p, &paths[1], a);
 	if (!strcmp(word, "conn") || !strcmp(word, "cross")) {
 		/* cross: a connection of path 1 with a good proof of path 0 */
 		to = word[1] == 'r' ? &paths[1] : p;
