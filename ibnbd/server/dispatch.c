@@ -146,15 +146,17 @@ bool ibnbd_srv_dispatch_opening(struct ibnbd_srv_session *s, struct ibnbd_srv_op
  * @s: session
  * @o: one of its openers
  * @open: pinned; NULL: opening has failed
+ * @answerable: the client can still be answered
  *
- * A client that has sent another OPEN in the meantime does not take the answer to this one. If no
- * later OPEN of the client finds the open, it is closed.
+ * A client that has sent another OPEN in the meantime does not take the answer to this one, and one
+ * that has lost the path does not hear it. If no later OPEN of the client finds the open, it is
+ * closed.
  */
 void ibnbd_srv_dispatch_opened(struct ibnbd_srv_session *s, struct ibnbd_srv_opener *o,
-			       struct ibnbd_srv_open *open)
+			       struct ibnbd_srv_open *open, bool answerable)
 {
 	spin_lock(&s->lock);
-	if (open && o->asked_again)
+	if (open && (o->asked_again || !answerable))
 		WRITE_ONCE(open->unclaimed, jiffies ?: 1);
 	o->asked_again = false;
 	o->name = NULL;

@@ -35,6 +35,6 @@ void ibnbd_srv_dispatch_queue_open(struct ibnbd_srv_session *s, struct ibtrs_srv
 bool ibnbd_srv_dispatch_opening(struct ibnbd_srv_session *s, struct ibnbd_srv_opener *o,
 				const char *name);
 void ibnbd_srv_dispatch_opened(struct ibnbd_srv_session *s, struct ibnbd_srv_opener *o,
-			       struct ibnbd_srv_open *open);
+			       struct ibnbd_srv_open *open, bool answerable);
 
 #endif

@@ -155,6 +155,7 @@ put:
 
 /* Pinned by an I/O reference. */
 static struct ibnbd_srv_open *msg_open_get(struct ibnbd_srv_session *s, struct ibnbd_srv_opener *o,
+					   const struct ibtrs_srv_op *op,
 					   const struct ibnbd_open *m, const char **why)
 {
 	struct ibnbd_policy_verdict v;
@@ -172,7 +173,8 @@ static struct ibnbd_srv_open *msg_open_get(struct ibnbd_srv_session *s, struct i
 	}
 	open = ibnbd_srv_session_find(s, m->name);
 	open = open ? msg_open_again(open, m, why) : msg_open_new(s, m, &v, why);
-	ibnbd_srv_dispatch_opened(s, o, IS_ERR(open) ? NULL : open);
+	ibnbd_srv_dispatch_opened(s, o, IS_ERR(open) ? NULL : open,
+				  ibtrs_srv_op_answerable(op));
 	return open;
 }
 
@@ -221,7 +223,7 @@ void ibnbd_srv_msg_open(struct ibnbd_srv_session *s, struct ibtrs_srv_op *op,
 		msg_open_refuse(s, op, &m, err, why);
 		return;
 	}
-	open = msg_open_get(s, o, &m, &why);
+	open = msg_open_get(s, o, op, &m, &why);
 	if (IS_ERR(open)) {
 		msg_open_refuse(s, op, &m, PTR_ERR(open), why);
 		return;

@@ -485,3 +485,9 @@ void ibtrs_srv_op_reply(struct ibtrs_srv_op *op, int err)
 	ibtrs_srv_reply(x);
 }
 EXPORT_SYMBOL_GPL(ibtrs_srv_op_reply);
+
+bool ibtrs_srv_op_answerable(const struct ibtrs_srv_op *op)
+{
+	return ibtrs_srv_path_up(container_of(op, struct ibtrs_srv_opx, op)->path);
+}
+EXPORT_SYMBOL_GPL(ibtrs_srv_op_answerable);

@@ -118,6 +118,8 @@ void ibtrs_srv_close(void);
  * @err: 0 or negative errno. Any context, softirq included.
  */
 void ibtrs_srv_op_reply(struct ibtrs_srv_op *op, int err);
+/* Is the path that @op came over up? If it is not, the reply goes nowhere. Any context. */
+bool ibtrs_srv_op_answerable(const struct ibtrs_srv_op *op);
 
 /*
  * Send an event to the client (protocol 8.3), if it negotiated EVENTS and a path is up. Any
