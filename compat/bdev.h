@@ -29,15 +29,17 @@ int vfs_path_lookup(struct dentry *dentry, struct vfsmount *mnt, const char *nam
 #endif
 
 /*
- * The kernel hands the last fput() of a kernel thread to a work item. Wait for
- * that item, so that the file is really closed when the owner of the export
- * reads "closed".
+ * The kernel hands the last fput() of a kernel thread to a work item. So close
+ * the file here: it is really closed when the owner of the export reads
+ * "closed". (To run that work item would close files of others too, each of
+ * which may hang.)
  */
 static inline void cx_fput(struct file *file)
 {
-	fput(file);
 	if (current->flags & PF_KTHREAD)
-		flush_delayed_fput();
+		__fput_sync(file);
+	else
+		fput(file);
 }
 
 /* ---- opening a block device by number ------------------------------------ */
@@ -69,12 +71,10 @@ static inline struct block_device *cx_bdev(cx_bdev_t b)
 static inline void cx_bdev_close(cx_bdev_t b, blk_mode_t mode, void *holder)
 {
 #if HAVE_BDEV_FPUT
+	get_file(b);		/* the last reference is for cx_fput() */
 	bdev_fput(b);
-	if (current->flags & PF_KTHREAD)
-		flush_delayed_fput();
-#else
-	cx_fput(b);
 #endif
+	cx_fput(b);
 }
 #elif HAVE_BDEV_HANDLE		/* 6.7, 6.8 */
 typedef struct bdev_handle *cx_bdev_t;
