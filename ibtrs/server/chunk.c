@@ -323,13 +323,15 @@ void ibtrs_srv_chunk_trim(struct ibtrs_srv_path *path)
 	if (!c || !path->ops || c->borrowers)
 		return;
 	for (slot = 0; slot < c->nr; slot++) {
-		if (!c->mem[slot] || READ_ONCE(ibtrs_srv_op_at(path, slot)->busy))
+		/* pairs with ibtrs_srv_op_release(): the user does not touch the chunk any more */
+		if (!c->mem[slot] || smp_load_acquire(&ibtrs_srv_op_at(path, slot)->busy))
 			continue;
 		free_pages_exact(c->mem[slot], c->size);
 		c->mem[slot] = NULL;
 		n++;
 	}
 	c->trimmed += n;
+	WRITE_ONCE(path->chunk_bytes, path->chunk_bytes - (u64)n * c->size);
 	chunk_uncharge((u64)n * c->size + c->queues);
 	c->queues = 0;		/* it never goes to the shelf */
 }
@@ -370,6 +372,7 @@ static bool chunks_let_go(struct ibtrs_srv_path *path)
 	if (used)
 		path->chunks->borrowers--;
 	path->chunks = NULL;
+	WRITE_ONCE(path->chunk_bytes, 0);
 	spin_unlock(&shelf_lock);
 	return used;
 }

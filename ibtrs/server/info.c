@@ -112,7 +112,8 @@ static int info_serve(struct ibtrs_srv_path *path, bool *named, const char **why
 		*why = "INFO_REQ in the wrong state";
 		return -EPROTO;
 	}
-	if (atomic_read(&path->nr_accepted) != path->nr_conns) {
+	/* pairs with the release of handshake.c: rx_start() sees all QPs */
+	if (atomic_read_acquire(&path->nr_accepted) != path->nr_conns) {
 		*why = "INFO_REQ before all connections of the path are there";
 		return -EPROTO;
 	}
@@ -121,6 +122,7 @@ static int info_serve(struct ibtrs_srv_path *path, bool *named, const char **why
 	/* First, before anything is allocated: a client that waits for a name asks often. */
 	err = err ?: ibtrs_srv_session_take_name(path, name, why);
 	*named = !err;
+	err = err ?: ibtrs_srv_session_admit_peer(path, why);
 	err = err ?: ibtrs_srv_quota_let_in(path, why);
 	err = err ?: info_resources(path, why);
 	err = err ?: ibtrs_srv_session_bring_up(path, why);

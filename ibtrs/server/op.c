@@ -120,7 +120,7 @@ void ibtrs_srv_op_release(struct ibtrs_srv_opx *x)
 
 	spin_lock_irqsave(&s->lock, flags);
 	next = op_leave(x, &run);
-	x->busy = false;
+	smp_store_release(&x->busy, false);	/* pairs with ibtrs_srv_chunk_trim() */
 	spin_unlock_irqrestore(&s->lock, flags);
 	if (unlikely(!ibtrs_srv_path_up(path)))
 		ibtrs_srv_path_op_ended(path);

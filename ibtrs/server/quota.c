@@ -51,7 +51,7 @@ static u64 quota_path_bytes(const struct ibtrs_srv_path *path)
 	/* pairs with ibtrs_srv_quota_kept(): promised or the chunks are seen, never neither */
 	bool promised = smp_load_acquire(&path->promised);
 
-	return READ_ONCE(path->charged) + (promised || READ_ONCE(path->chunks) ? chunks : 0);
+	return READ_ONCE(path->charged) + (promised ? chunks : READ_ONCE(path->chunk_bytes));
 }
 
 static void quota_add_path(struct ibtrs_quota_use *use, const struct ibtrs_srv_path *path)
@@ -204,7 +204,8 @@ int ibtrs_srv_quota_session(const struct ibtrs_srv_path *path, const char **why)
 	struct ibtrs_quota_max max;
 
 	quota_max(&max);
-	quota_use_of(&path->addr.src, path->proof.key, &peer);
+	/* A session counts for the address that made it, whichever of its paths names it. */
+	quota_use_of(&path->session->peer, path->proof.key, &peer);
 	return quota_session(&max, path->proof.key, &peer, why);
 }
 
@@ -248,6 +249,9 @@ int ibtrs_srv_quota_let_in(struct ibtrs_srv_path *path, const char **why)
 
 void ibtrs_srv_quota_kept(struct ibtrs_srv_path *path)
 {
+	if (path->chunks)
+		WRITE_ONCE(path->chunk_bytes,
+			   (u64)path->limits.queue_depth * path->limits.chunk_size);
 	/* pairs with quota_path_bytes(): a reader that sees false sees the chunks */
 	smp_store_release(&path->promised, false);
 }

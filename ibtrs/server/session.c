@@ -59,7 +59,6 @@ struct ibtrs_srv_session *ibtrs_srv_session_create(const u8 *uuid, const struct 
 	s->peer = *peer;
 	strscpy(s->key, key, sizeof(s->key));
 	s->life = get_random_u32() ?: 1;
-	ibtrs_dev_pool_init(&s->devs);
 	INIT_LIST_HEAD(&s->paths);
 	mutex_init(&s->up_lock);
 	INIT_DELAYED_WORK(&s->look, ibtrs_srv_look_work);
@@ -258,17 +257,13 @@ static void session_end(struct ibtrs_srv_session *s)
 	if (s->up)
 		left = ibtrs_srv.ops->session_down(s, s->priv);
 	ibtrs_srv_sysfs_session_del(s);
+	if (left != IBTRS_SRV_LEFT_OPEN)
+		ibtrs_srv_chunk_forget(s);	/* without the lock: it takes a while */
 	mutex_lock(&ibtrs_srv.lock);
-	switch (left) {
-	case IBTRS_SRV_LEFT_OPEN:
+	if (left == IBTRS_SRV_LEFT_OPEN)
 		ibtrs_srv_name_keep(s);
-		break;
-	case IBTRS_SRV_LEFT_UNUSED:	/* it may have come back, and been lost again */
-		ibtrs_srv_name_give_back(s);
-		fallthrough;
-	case IBTRS_SRV_LEFT_CLOSED:
-		ibtrs_srv_chunk_forget(s);
-	}
+	else if (left == IBTRS_SRV_LEFT_UNUSED)
+		ibtrs_srv_name_give_back(s);	/* it came back, and was lost again */
 	ibtrs_srv_session_drop(s);
 	mutex_unlock(&ibtrs_srv.lock);
 	wake_up_all(&ibtrs_srv.gone);
@@ -335,7 +330,9 @@ void ibtrs_srv_session_event(struct ibtrs_srv_session *s, u32 kind, u32 id)
 	list_for_each_entry_rcu(path, &s->paths, entry) {
 		struct ibtrs_srv_conn *service = &path->conns[0];
 
-		if (!ibtrs_srv_path_up(path) || !(path->ext & IBTRS_EXT_EVENTS))
+		/* Before INFO_RSP the client has posted a receive for INFO_RSP only. */
+		if (!ibtrs_srv_path_up(path) || !READ_ONCE(path->answered) ||
+		    !(path->ext & IBTRS_EXT_EVENTS))
 			continue;
 		if (!ibtrs_conn_send_imm(&service->c, &service->send_cqe, imm))
 			break;

@@ -223,12 +223,40 @@ void ibtrs_srv_sysfs_path_del(struct ibtrs_srv_path *path)
 	kobject_put(&dir->kobj);
 }
 
+static void sysfs_dev_release(struct device *dev)
+{
+	kfree(dev);
+}
+
+/*
+ * udev hears nothing of sessions: a client could connect and go as fast as it can, and each time
+ * udevd would have work.
+ */
+static struct device *sysfs_dev_add(struct ibtrs_srv_session *s)
+{
+	struct device *dev = kzalloc(sizeof(*dev), GFP_KERNEL);
+	int err;
+
+	if (!dev)
+		return ERR_PTR(-ENOMEM);
+	device_initialize(dev);
+	dev->class = sysfs_class;
+	dev->groups = session_groups;
+	dev->release = sysfs_dev_release;
+	dev_set_drvdata(dev, s);
+	dev_set_uevent_suppress(dev, true);
+	err = dev_set_name(dev, "%s", s->label);
+	err = err ?: device_add(dev);
+	if (!err)
+		return dev;
+	put_device(dev);
+	return ERR_PTR(err);
+}
+
 int ibtrs_srv_sysfs_session_add(struct ibtrs_srv_session *s)
 {
-	struct device *dev;
+	struct device *dev = sysfs_dev_add(s);
 
-	dev = device_create_with_groups(sysfs_class, NULL, MKDEV(0, 0), s, session_groups, "%s",
-					s->label);
 	if (IS_ERR(dev))
 		return PTR_ERR(dev);
 	s->sysfs_paths = kobject_create_and_add("paths", &dev->kobj);

@@ -8,6 +8,7 @@ vms = 3
 links = 2
 
 POLICY = "/sys/class/ibnbd-server/ctl/policy"
+PEER_MB = "/sys/module/ibtrs_server/parameters/max_memory_per_peer_mb"
 ALLOW = "/sys/module/ibnbd_server/parameters/allow"
 FIRST, SECOND = (f"ip:10.0.{i}.1@ip:10.0.{i}.2" for i in (0, 1))
 THIRD = "ip:10.0.0.3@ip:10.0.0.2"          # alone: with two paths either may say why
@@ -29,6 +30,12 @@ def run(t):
     s.sh("serve; ram_disks 2 16")
     dev = c.sh(f"map ram0 path={FIRST}")
 
+    t.log("--- nor does udev hear of it")
+    heard = s.sh("cat /sys/kernel/uevent_seqnum")
+    joins(t)
+    c.sh("unmap $(map ram1 sessname=s2)", timeout=60)
+    t.eq(s.sh("cat /sys/kernel/uevent_seqnum"), heard, "uevents of paths and sessions")
+
     t.log("--- the allow-list")
     s.sh(f"echo session:s2 > {ALLOW}")
     refused(t, "the session's name is not on the allow-list")
@@ -40,7 +47,10 @@ def run(t):
     s.sh(f"printf 'ram0 addr:10.0.0.1 migration\\nram0 session:s2 rw\\nend\\n' > {POLICY}")
     other = d.sh("map ram0 sessname=s2")
     dev = c.sh(f"map ram0 path={FIRST} access_mode=migration")
+    # and before it gets memory: there is none for its chunks of 66 MiB
+    s.sh(f"echo 100 > {PEER_MB}")
     refused(t, "policy allows less from this address than the session has open")
+    s.sh(f"echo 0 > {PEER_MB}")
     d.sh(f"unmap {other}")
     joins(t)                            # nobody else writes
 
