@@ -229,12 +229,13 @@ static void server_diags(const struct maps *m)
 		maps_print_diag(m, &m->diags[i], stderr);
 }
 
-static struct policy_conf *server_policy_load(struct cmd_args *a, const struct server_conf *c)
+static struct policy_conf *server_policy_load(struct cmd_args *a, struct server_conf *c)
 {
 	struct policy_conf *p = policy_conf_load(VALUE(a, policy_file));
 
 	if (c->value[SERVER_dev_search_path])
 		policy_conf_below(p, c->value[SERVER_dev_search_path]);
+	server_policy_warn(c, p);
 	return p;
 }
 

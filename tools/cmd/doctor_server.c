@@ -15,6 +15,7 @@
 #include <sys/sysmacros.h>
 #include "tools/cmd/doctor.h"
 #include "tools/cmd/server_offers.h"
+#include "tools/cmd/server_policy.h"
 #include "tools/host/mapping.h"
 #include "tools/conf/policy_conf.h"
 #include "tools/conf/server_conf.h"
@@ -123,41 +124,6 @@ static bool exports_offered(const struct server_offer *o, void *arg)
 
 /* ---- the policy ---- */
 
-/* No export has this name, and no rule but one with a * is about it. */
-#define POLICY_OTHER	"\x7f"
-
-struct policy_open {
-	const struct ibnbd_policy_rules *rules;
-	char *found;
-};
-
-static bool policy_open_offer(const struct server_offer *o, void *arg)
-{
-	struct policy_open *of = arg;
-	char *name;
-
-	if (!o->name || (o->is_dir && !o->beyond))
-		return false;
-	name = o->is_dir ? say_fmt("%s/" POLICY_OTHER, o->name) : say_dup(o->name);
-	if (policy_conf_anybody_writes(of->rules, name))
-		of->found = say_fmt(o->is_dir ? "what is below %s" : "%s", o->shown);
-	free(name);
-	return of->found;
-}
-
-/* The first name of the search path that anybody may write to. NULL: no such name can be seen. */
-static char *policy_open_name(const struct ibnbd_policy_rules *p, const char *search)
-{
-	struct policy_open of = { .rules = p };
-
-	/* A session's directory may be made at any time, and / and /dev are not listed. */
-	if ((strstr(search, IBNBD_EXPORT_TOKEN) || ibnbd_export_follows(search)) &&
-	    policy_conf_anybody_writes(p, POLICY_OTHER))
-		return say_dup("whatever no line is about");
-	server_offers(search, policy_open_offer, &of);
-	return of.found;
-}
-
 static void policy_anybody(struct doctor *d, const struct policy_conf *now, const char *search,
 			   const char *allow)
 {
@@ -165,7 +131,7 @@ static void policy_anybody(struct doctor *d, const struct policy_conf *now, cons
 
 	if (!now || server_allow_bars(allow))
 		return;
-	name = now->rules->nr ? policy_open_name(now->rules, search) : say_dup("every export");
+	name = server_policy_open_name(now->rules, search);
 	if (name)
 		doctor_find(
 			d, "policy", DOCTOR_WARNING,

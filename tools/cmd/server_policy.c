@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "tools/cmd/server_offers.h"
 #include "tools/cmd/server_policy.h"
 #include "tools/host/sysfs.h"
 #include "tools/out/say.h"
@@ -134,4 +135,65 @@ void server_policy_json(struct json *j, const struct policy_conf *c)
 		free(who);
 	}
 	json_end(j);
+}
+
+/* ---- what anybody may write to ---- */
+
+/* No export has this name, and no rule but one with a * is about it. */
+#define POLICY_OTHER	"\x7f"
+
+struct policy_open {
+	const struct ibnbd_policy_rules *rules;
+	char *found;
+};
+
+static bool policy_open_offer(const struct server_offer *o, void *arg)
+{
+	struct policy_open *of = arg;
+	char *name;
+
+	if (!o->name || (o->is_dir && !o->beyond))
+		return false;
+	name = o->is_dir ? say_fmt("%s/" POLICY_OTHER, o->name) : say_dup(o->name);
+	if (policy_conf_anybody_writes(of->rules, name))
+		of->found = say_fmt(o->is_dir ? "what is below %s" : "%s", o->shown);
+	free(name);
+	return of->found;
+}
+
+char *server_policy_open_name(const struct ibnbd_policy_rules *p, const char *search)
+{
+	struct policy_open of = { .rules = p };
+
+	if (!p->nr)
+		return say_dup("every export");
+	/* A session's directory may be made at any time, and / and /dev are not listed. */
+	if ((strstr(search, IBNBD_EXPORT_TOKEN) || ibnbd_export_follows(search)) &&
+	    policy_conf_anybody_writes(p, POLICY_OTHER))
+		return say_dup("whatever no line is about");
+	server_offers(search, policy_open_offer, &of);
+	return of.found;
+}
+
+void server_policy_warn(struct server_conf *c, const struct policy_conf *p)
+{
+	const char *search = c->value[SERVER_dev_search_path], *allow = c->value[SERVER_allow],
+		   *auth = c->value[SERVER_auth];
+	struct maps_at at = { 0, SIZE_MAX, 0 };
+	char *name;
+
+	if (!search || !*search || p->m->nr_errors || server_allow_bars(allow) ||
+	    (auth && !strcmp(auth, "required")))
+		return;
+	name = server_policy_open_name(p->rules, search);
+	if (name)
+		maps_warn(
+			c->m, at,
+			say_fmt("%s, there is no auth = required, and the policy %s: whoever reaches the port may map %s, and write to it",
+				allow && *allow ?
+					"allow keeps nobody out, for a client chooses the name of its session, and /0 is every address" :
+					"there is no allow",
+				p->rules->nr ? "does not deny it" : "has no rules", name),
+			say_dup("allow = 10.0.0.0/24, a policy that ends with: * deny, or keys: ibnbd-server.conf(5)"));
+	free(name);
 }

@@ -4,6 +4,7 @@
 #define TOOLS_SERVER_POLICY_H
 
 #include "tools/conf/policy_conf.h"
+#include "tools/conf/server_conf.h"
 #include "tools/out/json.h"
 
 /*
@@ -16,6 +17,13 @@ int server_policy_put(const struct policy_conf *c);
  * it is not known.
  */
 struct policy_conf *server_policy_shown(void);
+/*
+ * The first name below @search, a dev_search_path, that an unknown client may write to; with no
+ * rules all names. NULL: no such name can be seen. Allocated.
+ */
+char *server_policy_open_name(const struct ibnbd_policy_rules *p, const char *search);
+/* Warn in @c if whoever reaches the port may write to something, by server.conf and this policy. */
+void server_policy_warn(struct server_conf *c, const struct policy_conf *p);
 /* The rules that may decide about this name. */
 void server_policy_print(const struct policy_conf *c, const char *name);
 void server_policy_json(struct json *j, const struct policy_conf *c);

@@ -186,21 +186,12 @@ bool server_allow_bars(const char *allow)
 /* Warn of a configuration that is valid and may not be what its author wanted. */
 static void server_questions(struct server_conf *c)
 {
-	const char *search = c->value[SERVER_dev_search_path], *allow = c->value[SERVER_allow],
-		   *auth = c->value[SERVER_auth];
+	const char *search = c->value[SERVER_dev_search_path];
 	struct maps_at at = { 0, SIZE_MAX, 0 };
 
 	if (!search || !*search)
 		maps_warn(c->m, at, say_dup("there is no dev_search_path: nothing is exported"),
 			  NULL);
-	else if (!server_allow_bars(allow) && (!auth || strcmp(auth, "required")))
-		maps_warn(
-			c->m, at,
-			say_fmt("%s, and no auth = required: whoever reaches the port may map, and write",
-				allow && *allow ?
-					"allow keeps nobody out, for a client chooses the name of its session, and /0 is every address" :
-					"there is no allow"),
-			say_dup("allow = 10.0.0.0/24, or keys: ibnbd-server.conf(5)"));
 }
 
 static void server_lines(struct server_conf *c, const char *path, const struct file_text *f)
