@@ -182,7 +182,8 @@ void server_policy_warn(struct server_conf *c, const struct policy_conf *p)
 	struct maps_at at = { 0, SIZE_MAX, 0 };
 	char *name;
 
-	if (!search || !*search || p->m->nr_errors || server_allow_bars(allow) ||
+	/* With a mistake do not warn: it may be the line of allow that has it. */
+	if (!search || !*search || c->m->nr_errors || p->m->nr_errors || server_allow_bars(allow) ||
 	    (auth && !strcmp(auth, "required")))
 		return;
 	name = server_policy_open_name(p->rules, search);
