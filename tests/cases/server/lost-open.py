@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""A disk takes long to be opened, and its client loses the path meanwhile, gives the mapping up, and
-comes back: it never hears that the disk is open, and has nothing to close."""
-description = ("a disk that was opened for a client which had lost its path, and did not ask again, "
-               "goes to another client")
+"""A disk takes long to be opened, and its client loses the path meanwhile, gives the mapping up,
+and comes back: it never hears that the disk is open, and has nothing to close."""
+description = ("a disk that was opened for a client which had lost its path, and did not ask "
+               "again, goes to another client")
 crowd = True
 deadline = 150
 import time
