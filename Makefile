@@ -144,7 +144,7 @@ check-debug:			## cases on a kernel with KASAN, lockdep, kmemleak ..; the first 
 	tests/vm/run.py --debug $(CASES)
 
 EXCHANGES ?= 100000
-hostile:			## a server that lies, and a client without sense or manners, 100000 messages each and 5000 paths, on the debug kernel (two hours); EXCHANGES= and SEED= pick
+hostile:			## a server that lies, and a client without sense, 100000 messages each, and one without manners, 5000, on the debug kernel (two hours); EXCHANGES= and SEED= pick
 	tests/vm/setup.sh
 	$(MAKE) tools
 	IBNBD_EXCHANGES=$(EXCHANGES) IBNBD_SEED=$(SEED) \

@@ -228,6 +228,11 @@ def vectors(w):
     made = subprocess.run([str(TOP / "tests/unit/auth_vectors.py")], stdout=subprocess.PIPE,
                           text=True, check=True).stdout
     eq(made, (TOP / "tests/unit/auth_vectors.h").read_text(), "tests/unit/auth_vectors.h")
+    byte = {name: bytes.fromhex(re.sub(r"[\s,]|0x", "", text)) for name, text in
+            re.findall(r"golden_(\w+)\[\d+\] = \{([^}]*)\}", made)}
+    has((TOP / "docs/protocol.md").read_text(), *(f"| {part.hex()} |" for part in (
+        byte["challenge"][40:72], byte["challenge"][72:], byte["proof"][8:], byte["ks"],
+        byte["conn_req"][48:], byte["conn_rsp"][28:44])))
 
 
 @test

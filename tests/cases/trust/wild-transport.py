@@ -12,7 +12,7 @@ import time
 import zlib
 
 PARAMS = "/sys/module/ibnbd_stranger/parameters"
-ENOUGH = int(os.environ.get("IBNBD_EXCHANGES") or 10000) // 20     # each is a path of its own
+ENOUGH = int(os.environ.get("IBNBD_EXCHANGES") or 10000) // 20     # connections and messages
 SEED = int(os.environ.get("IBNBD_SEED") or 24)
 deadline = 150 + ENOUGH
 OTHER = "22" * 32
