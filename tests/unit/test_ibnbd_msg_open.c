@@ -110,6 +110,27 @@ UNIT_TEST(open_decode)
 	free(buf);
 }
 
+/* Each byte at each place of a name of three; 0 ends it. */
+UNIT_TEST(open_every_byte_of_a_name)
+{
+	struct ibnbd_wire_open w = { .access_mode = IBNBD_ACCESS_RO };
+	unsigned int at, byte;
+	struct ibnbd_open m;
+	bool good;
+
+	for (at = 0; at < 3; at++) {
+		for (byte = 0; byte < 256; byte++) {
+			UNIT_ROW("byte 0x%02x at %u", byte, at);
+			memcpy(w.name, "abc", 3);
+			w.name[at] = (u8)byte;
+			good = byte ? byte >= 0x20 && byte != 0x7f : at > 0;
+			CHECK_EQ(ibnbd_msg_open_decode(&w, sizeof(w), true, 56, 0, &m, &why),
+				 good ? 0 : -EINVAL);
+			CHECK(!good || strlen(m.name) == (byte ? 3 : at));
+		}
+	}
+}
+
 UNIT_TEST(open_every_access_byte)
 {
 	struct ibnbd_wire_open w = { .name = "a" };

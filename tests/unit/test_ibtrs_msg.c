@@ -303,6 +303,25 @@ UNIT_TEST(conn_rsp_reject_table)
 
 /* ---- INFO ---- */
 
+/* Each byte at each place of a name of three: none of ASCII's controls, no '/', no '.', no UTF-8. */
+UNIT_TEST(name_every_byte)
+{
+	unsigned int at, byte;
+	const char *why;
+	char name[3];
+
+	for (at = 0; at < 3; at++) {
+		for (byte = 0; byte < 256; byte++) {
+			UNIT_ROW("byte 0x%02x at %u", byte, at);
+			memcpy(name, "abc", 3);
+			name[at] = (char)byte;
+			CHECK_EQ(ibtrs_msg_name_check(name, 3, &why),
+				 byte < 0x20 || byte >= 0x7f || byte == '/' || byte == '.' ?
+					 -EINVAL : 0);
+		}
+	}
+}
+
 UNIT_TEST(name_table)
 {
 	char longest[256];
