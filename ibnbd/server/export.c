@@ -89,6 +89,15 @@ static void export_doubt_work(struct work_struct *work)
 	kobject_put(&e->kobj);
 }
 
+/* cache_lost has begun a new epoch. */
+static void export_keep_work(struct work_struct *work)
+{
+	struct ibnbd_srv_export *e = container_of(work, struct ibnbd_srv_export, keep_work);
+
+	ibnbd_srv_writer_file_keep();
+	kobject_put(&e->kobj);
+}
+
 /* Takes *@wq, also if it fails. */
 static struct ibnbd_srv_export *export_create(struct ibnbd_srv_open *open,
 					      const struct ibnbd_identity *id,
@@ -106,6 +115,7 @@ static struct ibnbd_srv_export *export_create(struct ibnbd_srv_open *open,
 	INIT_LIST_HEAD(&e->opens);
 	ibnbd_srv_blockio_init_export(e);
 	INIT_WORK(&e->doubt_work, export_doubt_work);
+	INIT_WORK(&e->keep_work, export_keep_work);
 	INIT_WORK(&e->free_work, export_free_work);
 	e->key = export_key_ptr(open);
 	e->is_file = !open->bdev;
@@ -335,8 +345,11 @@ void ibnbd_srv_export_release(struct ibnbd_srv_open *open)
 /* ---- for an administrator ------------------------------------------------ */
 
 /*
- * The administrator or udev says that the disk has lost its cache. Returns 0, -ERESTARTNOINTR, or
- * another errno: the new epoch is not in the file, and a restart of the server may forget it.
+ * The administrator or udev says that the disk has lost its cache. Returns 0 or -ERESTARTNOINTR.
+ *
+ * A work writes the new epoch to the file: the last close waits for this store under the lock that
+ * each client needs, so the store must not wait for a file system. If the server dies before that,
+ * the file still says of a disk that is written to that it has not ended clean.
  */
 int ibnbd_srv_export_cache_lost(struct ibnbd_srv_export *e)
 {
@@ -345,8 +358,11 @@ int ibnbd_srv_export_cache_lost(struct ibnbd_srv_export *e)
 	if (err)
 		return err;
 	ibnbd_srv_epoch_lost(e, "its cache was lost");
+	kobject_get(&e->kobj);
+	if (!queue_work(e->wq, &e->keep_work))
+		kobject_put(&e->kobj);
 	mutex_unlock(&ibnbd_srv_export_lock);
-	return ibnbd_srv_writer_file_keep();
+	return 0;
 }
 
 /* Set private pages or not, for all opens of the export. 0 or -ERESTARTNOINTR. */
