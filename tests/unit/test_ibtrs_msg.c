@@ -303,7 +303,7 @@ UNIT_TEST(conn_rsp_reject_table)
 
 /* ---- INFO ---- */
 
-/* Each byte at each place of a name of three: none of ASCII's controls, no '/', no '.', no UTF-8. */
+/* Each byte at each place of a name of three: no control, no '/', no '.', no byte beyond ASCII. */
 UNIT_TEST(name_every_byte)
 {
 	unsigned int at, byte;
