@@ -14,9 +14,10 @@
  * tables are read once and written slot by slot, in place. The file is closed in between, so that
  * its file system can be unmounted. A slot with a wrong checksum, or a slot that is reused for
  * another disk, leaves a gap among the writers: from then on a disk that is not in the table may
- * have had a writer (writer.c draws the safe conclusion). A disk that is not among the epochs gets
- * a new epoch. The table of epochs also has disks without an identity, for as long as the machine
- * runs; their slots are reused first.
+ * have had a writer (writer.c draws the safe conclusion). The file remembers that: a damaged slot
+ * stays marked as lost, and slots are reused only when all are taken. A disk that is not among the
+ * epochs gets a new epoch. The table of epochs also has disks without an identity, for as long as
+ * the machine runs; their slots are reused first.
  *
  * Locks: file_lock serializes writing the file. ibnbd_srv_writer_file_keep() waits for it, so that
  * a client's slot is on disk when the function returns 0. table_lock is held for moments only,
@@ -41,6 +42,8 @@ enum table {
 };
 
 #define ALL_SLOTS	(TABLES * SLOTS)
+
+#define SLOT_LOST	255		/* a kind that no disk has: the record was damaged */
 
 static const char *const table_header_text[TABLES] = {
 	"ibnbd-server: who wrote last, 1\n",
@@ -142,12 +145,23 @@ static int file_write(const unsigned long *dirty)
 	return err;
 }
 
+/* An epoch that is not found begins anew, but a writer that is not found must not count as none. */
+static void slot_lose(enum table t, struct slot *s)
+{
+	memset(s, 0, sizeof(*s));
+	if (t == EPOCHS)
+		return;
+	s->kind = SLOT_LOST;
+	s->sum = slot_sum(s);
+}
+
 /*
  * Looks at one of the tables that were read from the file. A table of zeroes was never written to
- * the end, so it counts as new and gets its header. @gap: set if the record of a slot is damaged.
+ * the end, so it counts as new and gets its header. @damaged: set if the record of a slot is.
  */
-static int table_check_one(enum table t, bool *gap)
+static int table_check_one(enum table t, bool *damaged)
 {
+	bool gap = false, full = true;
 	unsigned int i = t * SLOTS;
 	struct slot header;
 
@@ -159,26 +173,32 @@ static int table_check_one(enum table t, bool *gap)
 		return -EINVAL;
 	}
 	for (i++; i < (t + 1) * SLOTS; i++) {
-		if (!memchr_inv(&table[i], 0, sizeof(*table)) ||
-		    table[i].sum == slot_sum(&table[i]))
+		if (!memchr_inv(&table[i], 0, sizeof(*table))) {
+			full = false;
 			continue;
-		*gap = true;
-		memset(&table[i], 0, sizeof(*table));
-		__set_bit(i, table_dirty);
+		}
+		if (table[i].sum != slot_sum(&table[i])) {
+			*damaged = true;
+			slot_lose(t, &table[i]);
+			__set_bit(i, table_dirty);
+		}
+		gap |= table[i].kind == SLOT_LOST;
 	}
+	if (t == WRITERS)
+		table_gap = gap || full;
 	return 0;
 }
 
 static int table_check(void)
 {
-	bool epochs_gap = false;
+	bool damaged = false;
 	int err;
 
-	err = table_check_one(WRITERS, &table_gap);
-	err = err ?: table_check_one(EPOCHS, &epochs_gap);
+	err = table_check_one(WRITERS, &damaged);
+	err = err ?: table_check_one(EPOCHS, &damaged);
 	if (err)
 		return err;
-	if (table_gap || epochs_gap)
+	if (damaged)
 		pr_warn("%s is damaged: clients that hold writes while they come back may be fenced\n",
 			writer_file);
 	return 0;

@@ -114,7 +114,7 @@ def run(t):
     gone()
     s.sh(f"unload $OUR_MODULES; [ $(stat -c %s {FILE}) -ge {2 * SLOT} ]; "
          f"printf x | dd of={FILE} bs=1 seek={SLOT + 40} conv=notrunc status=none; dmesg -C; "
-         f"{serve}; dmesg | grep 'is damaged'")
+         f"{serve}; dmesg | grep 'is damaged'; unload $OUR_MODULES; {serve}")
     fenced("a", a, job, "damaged")
     t.eq(first(), "D", "what was written before")
     c.sh(f"unmap {a} force")
