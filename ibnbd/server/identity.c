@@ -5,9 +5,10 @@
  *
  * A module sees the unique names of disks only where users see them: in sysfs, each driver in a
  * place of its own. The first place that has a name wins. A partition is known by its uuid in the
- * partition table, else by its disk and its first sector; a file by its file system's uuid, its
- * inode number and its inode generation. An object without a name (ram disks, loop devices) has
- * kind NONE: clients then compare sizes only.
+ * partition table, together with its disk, since a clone of the disk has the same table; else by
+ * its disk and its first sector. A file is known by its file system's uuid, its inode number and
+ * its inode generation, on btrfs by its subvolume, too: a snapshot has the same numbers. An object
+ * without a name (ram disks, loop devices) has kind NONE: clients then compare sizes only.
  *
  * The hash must be the same after a reboot and on every machine, so its keys are constants. It
  * separates disks; it keeps nothing secret.
@@ -18,7 +19,9 @@
  * module was reloaded. A disk with the same number in another boot is another disk.
  */
 #include <linux/fs.h>
+#include <linux/magic.h>
 #include <linux/siphash.h>
+#include <linux/statfs.h>
 #include <linux/string.h>
 #include <linux/uuid.h>
 #include "ibnbd/server/identity.h"
@@ -76,7 +79,7 @@ static bool identity_read(const char *path, char *buf, size_t size)
 }
 
 /* "place:name" of a whole disk. */
-static bool identity_disk(struct gendisk *disk, char *text, u8 *kind)
+static bool identity_disk(struct gendisk *disk, char *text, size_t size, u8 *kind)
 {
 	char name[DISK_NAME_LEN];
 	char path[96];
@@ -85,9 +88,9 @@ static bool identity_disk(struct gendisk *disk, char *text, u8 *kind)
 	strscpy(name, disk->disk_name, sizeof(name));
 	strreplace(name, '/', '!');
 	for (i = 0; i < ARRAY_SIZE(identity_place); i++) {
-		n = scnprintf(text, IDENTITY_TEXT, "%s:", identity_place[i].attr);
+		n = scnprintf(text, size, "%s:", identity_place[i].attr);
 		scnprintf(path, sizeof(path), "/sys/block/%s/%s", name, identity_place[i].attr);
-		if (identity_read(path, text + n, IDENTITY_TEXT - n)) {
+		if (identity_read(path, text + n, size - n)) {
 			*kind = identity_place[i].kind;
 			return true;
 		}
@@ -100,14 +103,17 @@ static bool identity_bdev_text(struct block_device *bdev, char *text, u8 *kind)
 {
 	bool part = bdev->bd_dev != disk_devt(bdev->bd_disk);
 	const char *uuid = part ? cx_part_uuid(bdev) : NULL;
-	size_t n;
+	size_t n = 0;
 
-	if (uuid && *uuid) {
+	/* A DOS partition table without a signature: its partitions are called so on every disk. */
+	if (uuid && *uuid && strncmp(uuid, "00000000-", 9)) {
+		n = scnprintf(text, IDENTITY_TEXT, "partuuid:%s ", uuid);
+		if (!identity_disk(bdev->bd_disk, text + n, IDENTITY_TEXT - n, kind))
+			text[n] = 0;
 		*kind = IBNBD_ID_UUID;
-		scnprintf(text, IDENTITY_TEXT, "partuuid:%s", uuid);
 		return true;
 	}
-	if (!identity_disk(bdev->bd_disk, text, kind))
+	if (!identity_disk(bdev->bd_disk, text, IDENTITY_TEXT, kind))
 		return false;
 	if (part) {
 		n = strlen(text);
@@ -143,17 +149,25 @@ void ibnbd_srv_identity_file(struct file *file, struct ibnbd_identity *id)
 		u8 uuid[UUID_SIZE];
 		__le64 ino;
 		__le64 generation;
+		__le32 volume[2];		/* btrfs only */
 	} name = {
 		.ino = cpu_to_le64(inode->i_ino),
 		.generation = cpu_to_le64(inode->i_generation),
 	};
+	size_t len = offsetof(typeof(name), volume);
+	struct kstatfs st;
 
 	memset(id->id, 0, sizeof(id->id));
 	id->kind = IBNBD_ID_NONE;
 	if (uuid_is_null(&inode->i_sb->s_uuid))
 		return;
 	export_uuid(name.uuid, &inode->i_sb->s_uuid);
-	identity_hash(id, IBNBD_ID_FILE, &name, sizeof(name));
+	if (inode->i_sb->s_magic == BTRFS_SUPER_MAGIC && !vfs_statfs(&file->f_path, &st)) {
+		name.volume[0] = cpu_to_le32(st.f_fsid.val[0]);
+		name.volume[1] = cpu_to_le32(st.f_fsid.val[1]);
+		len = sizeof(name);
+	}
+	identity_hash(id, IBNBD_ID_FILE, &name, len);
 }
 
 /* Append " disk:NUMBER" to the id of the boot; false: the kernel does not tell the number. */
