@@ -146,7 +146,7 @@ bool ibnbd_srv_dispatch_opening(struct ibnbd_srv_session *s, struct ibnbd_srv_op
  * @s: session
  * @o: one of its openers
  * @open: pinned; NULL: opening has failed
- * @answerable: the client can still be answered
+ * @answerable: the client can be answered, or knows the open already
  *
  * A client that has sent another OPEN in the meantime does not take the answer to this one, and one
  * that has lost the path does not hear it. If no later OPEN of the client finds the open, it is

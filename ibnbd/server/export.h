@@ -112,8 +112,8 @@ enum ibnbd_srv_open_state {
  * @ref: I/O in flight, plus one while it is live
  * @state, @given_up (CLOSE has come), @close_op (the CLOSE that waits for its answer), @lost
  *	(closed without a CLOSE; the id becomes free when the open is released), @unclaimed (when it
- *	was opened, if the client had sent OPEN again by then and has not come for it yet; else 0):
- *	under the session's lock
+ *	was opened, if the client had sent OPEN again or lost the path by then, and has not come for
+ *	it yet; else 0): under the session's lock
  * @drained: the last I/O has ended
  * @kobj: ctl/devices/NAME/sessions/SESSION, and the reference count of the memory
  */

@@ -54,14 +54,15 @@ static struct file *fileio_open_file(struct ibnbd_srv_open *open, const struct p
 			return file;
 		}
 		cx_fput(file);
-	} else if (PTR_ERR(file) != -EINVAL) {
+	} else if (PTR_ERR(file) == -EINVAL) {
+		/*
+		 * A file that was opened, and then rejected for O_DIRECT alone, counts as a writer
+		 * until the kernel's delayed fput has run.
+		 */
+		flush_delayed_fput();
+	} else {
 		return file;
 	}
-	/*
-	 * A file that was opened, and then rejected for O_DIRECT alone, counts as a writer until
-	 * the kernel's delayed fput has run.
-	 */
-	flush_delayed_fput();
 	open->direct = false;
 	open->block = SECTOR_SIZE;
 	return dentry_open(path, flags, current_cred());

@@ -158,8 +158,8 @@ static struct ibnbd_srv_open *msg_open_get(struct ibnbd_srv_session *s, struct i
 					   const struct ibtrs_srv_op *op,
 					   const struct ibnbd_open *m, const char **why)
 {
+	struct ibnbd_srv_open *open, *found;
 	struct ibnbd_policy_verdict v;
-	struct ibnbd_srv_open *open;
 	int err;
 
 	/* Before the name is looked up: a client that is denied a disk learns nothing about it. */
@@ -171,10 +171,11 @@ static struct ibnbd_srv_open *msg_open_get(struct ibnbd_srv_session *s, struct i
 		*why = "it is being opened already, and that has not ended";
 		return ERR_PTR(-EBUSY);
 	}
-	open = ibnbd_srv_session_find(s, m->name);
-	open = open ? msg_open_again(open, m, why) : msg_open_new(s, m, &v, why);
+	found = ibnbd_srv_session_find(s, m->name);
+	open = found ? msg_open_again(found, m, why) : msg_open_new(s, m, &v, why);
+	/* A client that has it open knows its number. */
 	ibnbd_srv_dispatch_opened(s, o, IS_ERR(open) ? NULL : open,
-				  ibtrs_srv_op_answerable(op));
+				  found || ibtrs_srv_op_answerable(op));
 	return open;
 }
 

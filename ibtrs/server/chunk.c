@@ -331,7 +331,9 @@ void ibtrs_srv_chunk_trim(struct ibtrs_srv_path *path)
 		n++;
 	}
 	c->trimmed += n;
-	WRITE_ONCE(path->chunk_bytes, path->chunk_bytes - (u64)n * c->size);
+	/* Its ops stay, and are small beside the chunks, but not beside what is left of them. */
+	WRITE_ONCE(path->chunk_bytes,
+		   (u64)(c->nr - c->trimmed) * c->size + (u64)c->nr * path->op_stride);
 	chunk_uncharge((u64)n * c->size + c->queues);
 	c->queues = 0;		/* it never goes to the shelf */
 }
