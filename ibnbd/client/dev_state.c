@@ -65,9 +65,9 @@ static void dev_start(struct ibnbd_clt_dev *dev)
 	dev->stopped = false;
 	blk_mq_unquiesce_queue(dev->disk->queue);
 	/*
-	 * Up to Linux 6.12 a sender that has seen the queue quiesced puts its request on a list and
-	 * leaves it to the unquiescing to run that list, which it may just have done. The sender
-	 * does both in one read section.
+	 * Law L29: up to Linux 6.12 a sender that has seen the queue quiesced puts its request on
+	 * a list and leaves it to the unquiescing to run that list, which it may just have done.
+	 * The sender does both in one read section.
 	 */
 	synchronize_rcu();
 	blk_mq_run_hw_queues(dev->disk->queue, true);

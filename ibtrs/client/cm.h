@@ -22,7 +22,7 @@ struct ibtrs_clt_rxbuf;
  * @inflight: requests that were posted here, and have not ended or left. Counted by connection and
  *	not by path: a CPU that has a connection of its own then writes to no cache line of other
  *	CPUs
- * @seen: written by every completion, cleared by the check of probe.c
+ * @seen: written by every completion of the send queue, cleared by the check of probe.c
  * @alone: number of requests in a row that found no other request here, see post_is_alone() in
  *	post.c. A hint, like @last; written by whoever sends
  * @last: the task that sent the last request; only compared, never dereferenced

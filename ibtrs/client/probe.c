@@ -4,12 +4,12 @@
  * and the heartbeat does not detect it, because it uses the service connection. To the client a
  * dead queue looks like a slow disk, for ever.
  *
- * So once per heartbeat interval each connection with requests in flight, on which nothing was
- * completed since the last check, gets a probe: a signalled zero-byte RDMA write, which the peer's
- * software never sees. If the probe completes, the disk is slow. If it does not complete within
- * hb_misses intervals plus the time that the data in flight need, the path fails; its drain then
- * moves the requests. At most one probe per connection is in flight. A send queue that has no room
- * for a probe counts as silent.
+ * So once per heartbeat interval each connection with requests in flight, whose send queue has
+ * completed nothing since the last check, gets a probe: a signalled zero-byte RDMA write, which the
+ * peer's software never sees. If the probe completes, the disk is slow. If it does not complete
+ * within hb_misses intervals plus the time that the data in flight need, the path fails; its drain
+ * then moves the requests. At most one probe per connection is in flight. A send queue that has no
+ * room for a probe counts as silent.
  *
  * The completions of a polled connection are seen only when a task polls, and no task has to: the
  * check polls first.

@@ -38,7 +38,7 @@ static bool look_all_paths(struct ibtrs_srv_session *s, enum ibtrs_srv_path_stat
 }
 
 static bool look_silent(struct ibtrs_srv_session *s, const unsigned long *since,
-			   unsigned long time)
+			unsigned long time)
 {
 	if (!look_all_paths(s, IBTRS_SRV_PATH_CLOSING))
 		return false;

@@ -58,7 +58,7 @@ bool ibtrs_srv_path_change(struct ibtrs_srv_path *path, enum ibtrs_srv_path_stat
 void ibtrs_srv_path_close(struct ibtrs_srv_path *path, const char *why)
 {
 	/*
-	 * knocked and down_at are written before the state changes, because session_silent() reads
+	 * knocked and down_at are written before the state changes, because look.c reads
 	 * them once all paths are closing. A client whose paths are up sends no CONN_REQ: an old
 	 * knocked must not look like a long silence.
 	 */

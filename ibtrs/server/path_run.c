@@ -25,7 +25,7 @@
  *     the session forgets the path
  * Until step 6 the path counts (law L6), and its client gets -EBUSY. But a disk that never answers
  * must not cost the client its other disks. So once the path is stopped, and all its executing ops
- * are for disks that the client has given up (or that were given up for it, session.c), the path
+ * are for disks that the client has given up (or that were given up for it, look.c), the path
  * lingers: its ops leave their slots, the client's next incarnation can take the path's place, and
  * the steps above go on. A device made of bios (LVM) can already block the drain, inside the
  * completion of its request; the requests behind it in the queue find the path closing and are not
@@ -93,7 +93,7 @@ static void path_stop_posting(struct ibtrs_srv_path *path)
 	cancel_delayed_work_sync(&path->timer);
 	ibtrs_hb_stop(&path->hb);
 	ibtrs_srv_sysfs_path_del(path);
-	smp_store_release(&path->stopped, true);	/* read by session.c's looks */
+	smp_store_release(&path->stopped, true);	/* read by look.c */
 }
 
 /* Ends the ops that wait for credit, or for the end of another execution. */
@@ -164,7 +164,7 @@ static void path_watchdog(struct ibtrs_srv_path *path)
 /* A path that lingers keeps that state to the end: it blocks nobody. */
 static void path_closed(struct ibtrs_srv_path *path)
 {
-	guard(mutex)(&ibtrs_srv.lock);	/* session_linger() runs under it, too */
+	guard(mutex)(&ibtrs_srv.lock);	/* look.c makes a path linger under it, too */
 	ibtrs_srv_path_change(path, IBTRS_SRV_PATH_CLOSING, IBTRS_SRV_PATH_CLOSED);
 }
 
@@ -198,7 +198,7 @@ static void path_end_work(struct work_struct *work)
 	ibtrs_srv_op_free(path);
 	ibtrs_srv_chunk_put(path, true);
 	ibtrs_srv_session_del_path(path);
-	synchronize_rcu();	/* who sends an event may still see the path in the list */
+	synchronize_rcu();	/* code that sends an event may still see the path in the list */
 	ibtrs_srv_path_free(path);
 }
 

@@ -330,7 +330,7 @@ void ibtrs_srv_session_event(struct ibtrs_srv_session *s, u32 kind, u32 id)
 	list_for_each_entry_rcu(path, &s->paths, entry) {
 		struct ibtrs_srv_conn *service = &path->conns[0];
 
-		/* Before INFO_RSP the client has posted a receive for INFO_RSP only. */
+		/* Before INFO_RSP it would take the receive that is for INFO_RSP. */
 		if (!ibtrs_srv_path_up(path) || !READ_ONCE(path->answered) ||
 		    !(path->ext & IBTRS_EXT_EVENTS))
 			continue;

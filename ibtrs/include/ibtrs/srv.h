@@ -70,10 +70,10 @@ enum ibtrs_srv_left {
  *	not sleep.
  * @session_up: first path of a session is ready. Return 0 and set @priv, or an errno to refuse.
  *	Process context, may sleep.
- * @peer_joins: may a path from this address join the session? Called before the path is let in, and
- *	again when ibtrs_srv_peer_each() includes the path, because the session may have been given
- *	something in between. Return 0, or an errno and a reason. May be NULL. Process context, must
- *	not wait for a disk.
+ * @peer_joins: may a path from this address join the session? Called before memory is spent on the
+ *	path, before the path is let in, and again when ibtrs_srv_peer_each() includes the path,
+ *	because the session may have been given something in between. Return 0, or an errno and a
+ *	reason. May be NULL. Process context, must not wait for a disk.
  * @session_lost: the client has been away for long, but ops still run: release what none of these
  *	ops needs, so that others can use it. May be called more than once; the client may still
  *	come back. Process context, must not sleep.
