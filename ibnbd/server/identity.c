@@ -109,7 +109,7 @@ static bool identity_bdev_text(struct block_device *bdev, char *text, u8 *kind)
 	if (uuid && *uuid && strncmp(uuid, "00000000-", 9)) {
 		n = scnprintf(text, IDENTITY_TEXT, "partuuid:%s ", uuid);
 		if (!identity_disk(bdev->bd_disk, text + n, IDENTITY_TEXT - n, kind))
-			text[n] = 0;
+			text[n - 1] = 0;
 		*kind = IBNBD_ID_UUID;
 		return true;
 	}

@@ -102,9 +102,11 @@ static void writer_begin(struct writer_record *r, const struct ibnbd_identity *i
 	r->writer = uuid_null;
 	/*
 	 * The low half counts the earlier writers: 0, or 1 if there may have been one whose record
-	 * is lost.
+	 * is lost. The file has no records of disks without an identity.
 	 */
-	r->gen = (u64)get_random_u32() << 32 | (writer_forgot || ibnbd_srv_writer_file_forgot());
+	r->gen = (u64)get_random_u32() << 32 |
+		 (writer_forgot ||
+		  (id->kind != IBNBD_ID_NONE && ibnbd_srv_writer_file_forgot()));
 }
 
 /* The least recently used record whose object no writer has open; NULL: there is none. */
