@@ -160,6 +160,7 @@ static struct ibnbd_srv_open *msg_open_get(struct ibnbd_srv_session *s, struct i
 {
 	struct ibnbd_srv_open *open, *found;
 	struct ibnbd_policy_verdict v;
+	bool unclaimed = true;
 	int err;
 
 	/* Before the name is looked up: a client that is denied a disk learns nothing about it. */
@@ -171,11 +172,11 @@ static struct ibnbd_srv_open *msg_open_get(struct ibnbd_srv_session *s, struct i
 		*why = "it is being opened already, and that has not ended";
 		return ERR_PTR(-EBUSY);
 	}
-	found = ibnbd_srv_session_find(s, m->name);
+	found = ibnbd_srv_session_find(s, m->name, &unclaimed);
 	open = found ? msg_open_again(found, m, why) : msg_open_new(s, m, &v, why);
-	/* A client that has it open knows its number. */
+	/* A client that was told of it once knows its number. */
 	ibnbd_srv_dispatch_opened(s, o, IS_ERR(open) ? NULL : open,
-				  found || ibtrs_srv_op_answerable(op));
+				  !unclaimed || ibtrs_srv_op_answerable(op));
 	return open;
 }
 

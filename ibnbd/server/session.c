@@ -81,11 +81,13 @@ static struct ibnbd_srv_open *session_entry(struct ibnbd_srv_session *s, u32 id)
  * ibnbd_srv_session_find() - the live open of this very name (protocol 10.4)
  * @s: session
  * @name: as the client sent it
+ * @unclaimed: set: nobody had come for it so far
  *
  * Return: the open, no longer unclaimed and pinned by an I/O reference, which the caller drops by
  * percpu_ref_put(); or NULL.
  */
-struct ibnbd_srv_open *ibnbd_srv_session_find(struct ibnbd_srv_session *s, const char *name)
+struct ibnbd_srv_open *ibnbd_srv_session_find(struct ibnbd_srv_session *s, const char *name,
+					      bool *unclaimed)
 {
 	struct ibnbd_srv_open *found = NULL;
 	u32 i;
@@ -97,6 +99,7 @@ struct ibnbd_srv_open *ibnbd_srv_session_find(struct ibnbd_srv_session *s, const
 		if (open && open->state == IBNBD_SRV_OPEN_LIVE &&
 		    ibnbd_export_same(open->name, name) &&
 		    percpu_ref_tryget_live(&open->ref)) {
+			*unclaimed = open->unclaimed;
 			WRITE_ONCE(open->unclaimed, 0);
 			found = open;
 		}

@@ -58,7 +58,8 @@ void ibnbd_srv_session_lost(void *priv);
 enum ibtrs_srv_left ibnbd_srv_session_down(struct ibtrs_srv_session *ibtrs, void *priv);
 void ibnbd_srv_session_free(struct kref *kref);
 void ibnbd_srv_session_wait_freed(void);
-struct ibnbd_srv_open *ibnbd_srv_session_find(struct ibnbd_srv_session *s, const char *name);
+struct ibnbd_srv_open *ibnbd_srv_session_find(struct ibnbd_srv_session *s, const char *name,
+					      bool *unclaimed);
 struct ibnbd_srv_open *ibnbd_srv_session_live(struct ibnbd_srv_session *s, u32 slot);
 bool ibnbd_srv_session_full(struct ibnbd_srv_session *s);
 int ibnbd_srv_session_publish(struct ibnbd_srv_session *s, struct ibnbd_srv_open *open);
