@@ -221,10 +221,11 @@ int cmd_server_disconnect_run(struct cmd_args *a)
 
 /* ---- check, start, stop ---- */
 
-/* From number @i on. */
-static void server_diags(const struct maps *m, size_t i)
+static void server_diags(const struct maps *m)
 {
-	for (; i < m->nr_diags; i++)
+	size_t i;
+
+	for (i = 0; i < m->nr_diags; i++)
 		maps_print_diag(m, &m->diags[i], stderr);
 }
 
@@ -244,12 +245,12 @@ int cmd_server_check_run(struct cmd_args *a)
 	size_t errors = c->m->nr_errors + p->m->nr_errors;
 	int rc = errors ? SAY_USAGE : SAY_DONE;
 
-	server_policy_warn(c, p);
+	server_policy_warn(c, p, true);
 	if (!c->there)
 		rc = say_error(SAY_NOTHING, "%s is not there: nothing is exported",
 			       c->m->files[0].path);
-	server_diags(c->m, 0);
-	server_diags(p->m, 0);
+	server_diags(c->m);
+	server_diags(p->m);
 	if ((c->there || p->there) && say_level >= 0)
 		printf("%zu error%s\n", errors, errors == 1 ? "" : "s");
 	policy_conf_free(p);
@@ -449,11 +450,11 @@ int cmd_server_start_run(struct cmd_args *a)
 	struct server_conf *c = server_conf_load(VALUE(a, file));
 	struct policy_conf *p = server_policy_load(a, c);
 	char *dir = sysfs_path(SERVER_PARAMETERS);
-	size_t told = c->m->nr_diags;
 	int rc;
 
-	server_diags(c->m, 0);
-	server_diags(p->m, 0);
+	server_policy_warn(c, p, false);
+	server_diags(c->m);
+	server_diags(p->m);
 	if (!c->there)
 		rc = say_error(SAY_NOTHING, "%s is not there", c->m->files[0].path);
 	else if (c->m->nr_errors)
@@ -468,9 +469,6 @@ int cmd_server_start_run(struct cmd_args *a)
 		rc = say_error(SAY_DRIVER, "the driver ibnbd-server is not loaded");
 	else
 		rc = server_modprobe(c, p);
-	/* Last: it looks at what is exported, and a file system may hang. */
-	server_policy_warn(c, p);
-	server_diags(c->m, told);
 	free(dir);
 	policy_conf_free(p);
 	server_conf_free(c);

@@ -175,7 +175,7 @@ char *server_policy_open_name(const struct ibnbd_policy_rules *p, const char *se
 	return of.found;
 }
 
-void server_policy_warn(struct server_conf *c, const struct policy_conf *p)
+void server_policy_warn(struct server_conf *c, const struct policy_conf *p, bool look)
 {
 	const char *search = c->value[SERVER_dev_search_path], *allow = c->value[SERVER_allow],
 		   *auth = c->value[SERVER_auth];
@@ -184,7 +184,7 @@ void server_policy_warn(struct server_conf *c, const struct policy_conf *p)
 
 	/* With a mistake do not warn: it may be the line of allow that has it. */
 	if (!search || !*search || c->m->nr_errors || p->m->nr_errors || server_allow_bars(allow) ||
-	    (auth && !strcmp(auth, "required")))
+	    (auth && !strcmp(auth, "required")) || (p->rules->nr && !look))
 		return;
 	name = server_policy_open_name(p->rules, search);
 	if (name)

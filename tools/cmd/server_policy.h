@@ -22,8 +22,12 @@ struct policy_conf *server_policy_shown(void);
  * rules all names. NULL: no such name can be seen. Allocated.
  */
 char *server_policy_open_name(const struct ibnbd_policy_rules *p, const char *search);
-/* Warn in @c if whoever reaches the port may write to something, by server.conf and this policy. */
-void server_policy_warn(struct server_conf *c, const struct policy_conf *p);
+/*
+ * Warn in @c if whoever reaches the port may write to something, by server.conf and this policy.
+ * @look: at what is exported, which may hang with its file system; if not, only a policy without
+ * rules is warned of.
+ */
+void server_policy_warn(struct server_conf *c, const struct policy_conf *p, bool look);
 /* The rules that may decide about this name. */
 void server_policy_print(const struct policy_conf *c, const char *name);
 void server_policy_json(struct json *j, const struct policy_conf *c);
