@@ -159,21 +159,12 @@ bool stranger_ended(struct stranger_conn *s, unsigned int ms)
 
 static int stranger_resolve(struct stranger_conn *s, const char *to)
 {
-	struct sockaddr_storage dst = {};
-	struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)&dst;
-	struct sockaddr_in *in = (struct sockaddr_in *)&dst;
+	struct sockaddr_storage dst;
 	int err;
 
-	if (strncmp(to, "ip:", 3))
+	if (strncmp(to, "ip:", 3) ||
+	    inet_pton_with_scope(&init_net, AF_UNSPEC, to + 3, "1234", &dst))
 		return -EINVAL;
-	if (in6_pton(to + 3, -1, in6->sin6_addr.s6_addr, -1, NULL)) {
-		in6->sin6_family = AF_INET6;
-		in6->sin6_port = htons(1234);
-	} else {
-		in->sin_family = AF_INET;
-		in->sin_port = htons(1234);
-		in->sin_addr.s_addr = in_aton(to + 3);
-	}
 	err = rdma_resolve_addr(s->c.id, NULL, (struct sockaddr *)&dst, STRANGER_MS);
 	err = err ?: stranger_wait(s, RDMA_CM_EVENT_ADDR_RESOLVED);
 	err = err ?: rdma_resolve_route(s->c.id, STRANGER_MS);
