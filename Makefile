@@ -144,12 +144,12 @@ check-debug:			## cases on a kernel with KASAN, lockdep, kmemleak ..; the first 
 	tests/vm/run.py --debug $(CASES)
 
 EXCHANGES ?= 100000
-hostile:			## a server that lies, and a client without sense, 100000 messages each, and one without manners, 5000, on the debug kernel (two hours); EXCHANGES= and SEED= pick
+hostile:			## a server that lies, and a client without sense, 100000 messages each, one without manners, 5000, and guesses at keys, 16000, on the debug kernel (two hours); EXCHANGES= and SEED= pick
 	tests/vm/setup.sh
 	$(MAKE) tools
 	IBNBD_EXCHANGES=$(EXCHANGES) IBNBD_SEED=$(SEED) \
 		tests/vm/run.py --debug trust/server-lies trust/wild-client \
-		trust/wild-transport
+		trust/wild-transport trust/guesses
 
 check-kcsan:			## cases on a kernel that looks for data races; the first time builds it
 	tests/vm/setup.sh

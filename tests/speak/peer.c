@@ -11,6 +11,21 @@ static struct ibtrs_dev_pool devs = {
 	.devs = LIST_HEAD_INIT(devs.devs),
 };
 
+struct rnd_state stranger_rnd;
+
+void stranger_spoil(u8 *buf, u32 len)
+{
+	static const u8 odd[] = { 0, 1, 0x7f, 0x80, 0xff };
+	u32 n;
+
+	if (len && !any(16)) {
+		prandom_bytes_state(&stranger_rnd, buf, len);
+		return;
+	}
+	for (n = 1 + any(3); len && n; n--)
+		buf[any(len)] = any(2) ? any(256) : odd[any(ARRAY_SIZE(odd))];
+}
+
 static void stranger_gone(struct stranger_conn *s)
 {
 	WRITE_ONCE(s->gone, true);
@@ -134,10 +149,22 @@ static void stranger_said(struct ib_cq *cq, struct ib_wc *wc)
 	wake_up(&s->room);
 }
 
-int stranger_post(struct stranger_conn *s, struct ib_send_wr *wr)
+u8 *stranger_room(struct stranger_conn *s, struct ib_sge *sge)
+{
+	u32 at = s->next_room++ % STRANGER_OUT * STRANGER_ROOM;
+
+	*sge = (struct ib_sge){ .addr = s->out.dma + at, .lkey = s->dev->pd->local_dma_lkey };
+	memset(s->out.buf + at, 0, STRANGER_ROOM);
+	return s->out.buf + at;
+}
+
+int stranger_post(struct stranger_conn *s, struct ib_send_wr *wr, struct ib_sge *sge)
 {
 	int err;
 
+	wr->sg_list = sge;
+	wr->num_sge = sge && sge->length;
+	ibtrs_iu_sync_dev(&s->out);
 	wait_event_timeout(s->room, READ_ONCE(s->gone) ||
 				    atomic_read(&s->outstanding) < STRANGER_OUT,
 			   msecs_to_jiffies(STRANGER_MS));
@@ -150,6 +177,24 @@ int stranger_post(struct stranger_conn *s, struct ib_send_wr *wr)
 	if (err)
 		atomic_dec(&s->outstanding);
 	return err;
+}
+
+int stranger_post_send(struct stranger_conn *s, struct ib_sge *sge, u32 len, bool with_imm)
+{
+	struct ib_send_wr wr = { .opcode = with_imm ? IB_WR_SEND_WITH_IMM : IB_WR_SEND };
+
+	if (with_imm)
+		wr.ex.imm_data = cpu_to_be32(prandom_u32_state(&stranger_rnd));
+	sge->length = len;
+	return stranger_post(s, &wr, sge);
+}
+
+int stranger_post_imm(struct stranger_conn *s, u32 imm)
+{
+	struct ib_rdma_wr wr = { .wr.opcode = IB_WR_RDMA_WRITE_WITH_IMM,
+				 .wr.ex.imm_data = cpu_to_be32(imm) };
+
+	return stranger_post(s, &wr.wr, NULL);
 }
 
 bool stranger_ended(struct stranger_conn *s, unsigned int ms)

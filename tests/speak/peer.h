@@ -7,6 +7,7 @@
 #define STRANGER_PEER_H
 
 #include <linux/completion.h>
+#include <linux/prandom.h>
 #include <linux/wait.h>
 #include <rdma/rdma_cm.h>
 #include "ibtrs/core/conn.h"
@@ -34,11 +35,22 @@ struct stranger_conn {
 	struct ib_cqe said, heard;
 	struct wait_queue_head room;
 	atomic_t outstanding;
+	u32 next_room;
 	bool gone;
 	u32 *rkey;		/* of its path: the newest that it was told for a slot, or 0 */
 	u32 answers;			/* immediates that came */
 	u32 fetched;			/* reads and atomics that the server's memory answered */
 };
+
+extern struct rnd_state stranger_rnd;	/* under stranger_lock, like all that is left to chance */
+
+static inline u32 any(u32 below)
+{
+	return prandom_u32_state(&stranger_rnd) % below;
+}
+
+/* A few bytes of it are others, or all. */
+void stranger_spoil(u8 *buf, u32 len);
 
 /* 0: established. -ECONNREFUSED: rejected, the answer lies in s->priv. */
 int stranger_connect(struct stranger_conn *s, const char *to, const void *priv, u8 len);
@@ -47,8 +59,14 @@ int stranger_send(struct stranger_conn *s, u32 len);
 int stranger_expect(struct stranger_conn *s);
 /* Receives for any number of answers. */
 int stranger_listen(struct stranger_conn *s);
-/* Waits for room, not for the end of it. */
-int stranger_post(struct stranger_conn *s, struct ib_send_wr *wr);
+/*
+ * What follows waits for room, not for the end of it. A room is zeroed, for one message of
+ * STRANGER_ROOM bytes at most.
+ */
+u8 *stranger_room(struct stranger_conn *s, struct ib_sge *sge);
+int stranger_post(struct stranger_conn *s, struct ib_send_wr *wr, struct ib_sge *sge);
+int stranger_post_send(struct stranger_conn *s, struct ib_sge *sge, u32 len, bool with_imm);
+int stranger_post_imm(struct stranger_conn *s, u32 imm);
 /* True: the server has ended the connection, or does so before @ms have passed. */
 bool stranger_ended(struct stranger_conn *s, unsigned int ms);
 void stranger_leave(struct stranger_conn *s);

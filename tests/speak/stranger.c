@@ -15,6 +15,7 @@
  *		takes for AUTH_REQ; from, to: the exchange is passed on from another client, or
  *		was meant for another server
  * replay=1	the proof of the visit before
+ * pause=	seconds between the exchange and CONN_REQ
  * claim=	an IPv4 address that it says is its own
  * conn= next=	CONN_REQ of cid 0, of cid 1: good; bad, with another proof; plain, without the
  *		extension; again, the bytes of the visit before
@@ -22,6 +23,7 @@
  * What was connected stays so until the next visit. tests/cases/trust/auth-strangers says what must
  * come of it. wild.c goes on where this ends: with what is said on connections that were accepted.
  */
+#include <linux/delay.h>
 #include <linux/inet.h>
 #include <linux/module.h>
 #include <linux/slab.h>
@@ -183,8 +185,8 @@ static void stranger_conn(const struct stranger_words *w, const struct ibtrs_aut
 
 static int stranger_word(const char *word, const char *value, struct stranger_words *w)
 {
-	static const char *const numbers[] = { "session", "path", "recon", "replay" };
-	unsigned int *const values[] = { &w->session, &w->path, &w->recon, &w->replay };
+	static const char *const numbers[] = { "session", "path", "recon", "replay", "pause" };
+	unsigned int *const values[] = { &w->session, &w->path, &w->recon, &w->replay, &w->pause };
 	int i = match_string(numbers, ARRAY_SIZE(numbers), word);
 
 	if (i >= 0)
@@ -250,6 +252,7 @@ static int visit_set(const char *val, const struct kernel_param *kp)
 		stranger_silence();
 		if (w.name[0])
 			stranger_auth(&w, a);
+		ssleep(w.pause);
 		stranger_conn(&w, a, 0, w.conn);
 		stranger_conn(&w, a, 1, w.next);
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What the two halves of ibnbd-stranger share: stranger.c knocks, wild.c goes on from there. */
+/* What the parts of ibnbd-stranger share: stranger.c knocks, guess.c too, wild.c goes on. */
 #ifndef STRANGER_STRANGER_H
 #define STRANGER_STRANGER_H
 
@@ -11,12 +11,13 @@
 struct stranger_words {
 	char name[IBTRS_KEY_NAME_LEN], conn[8], next[8], spoil[8];
 	u8 secret[IBTRS_KEY_LEN], uuid[IBTRS_UUID_LEN];
-	unsigned int session, path, recon, replay;
+	unsigned int session, path, recon, replay, pause;
 	__be32 claim;
 };
 
 extern struct mutex stranger_lock;	/* one visit at a time */
 extern char *stranger_to, *stranger_near;
+extern struct stranger_words me;	/* `whom` */
 
 __printf(1, 2) void stranger_say(const char *fmt, ...);
 void stranger_say_refused(const struct stranger_conn *s, int err);

@@ -16,6 +16,7 @@
  *
  * Steps of tell:
  *
+ * on N		what follows is of path N, of three; each has a session of its own
  * half N	a new path of N connections, without INFO_REQ
  * path N	the same, and INFO_REQ; says whether it was let in
  * info LEN	an INFO_REQ of that many bytes, on cid 0
@@ -23,6 +24,7 @@
  * send CID HEX	a message of so many zeros
  * open N	a read, in slot N, that opens ram0 read-only, and whose answer has nowhere to go
  * conn CID N	another CONN_REQ for the path, which has N connections in all as this one says
+ * nap N		seconds in which nothing is said
  * hear		says what the server answers to INFO_REQ
  * poke, poke 1	another session's path writes to a chunk of this one, by its key and address; a
  *		path of this session that is not let in, and comes to the address `near`
@@ -36,8 +38,8 @@
  *
  * Locking: stranger_lock. tests/cases/trust/wild-transport says what must come of it.
  */
+#include <linux/delay.h>
 #include <linux/module.h>
-#include <linux/prandom.h>
 #include <linux/slab.h>
 #include "ibnbd/proto/msg.h"
 #include "ibtrs/core/key.h"
@@ -67,38 +69,17 @@ struct wild_conn {
 	struct stranger_conn s;
 	struct wild_path *path;
 	u16 cid;
-	u32 next;		/* of its rooms */
 };
 
-static struct stranger_words me;
+struct stranger_words me;
 static struct wild_path paths[WILD_PATHS];
 static struct wild_conn conns[WILD_CONNS];
-static struct rnd_state rnd;
 static bool roaming;
 static unsigned int nr_done, nr_accepted, nr_let_in, nr_answers, nr_fetched;
 
 static u8 wild_nr(const struct wild_path *p)
 {
 	return p - paths;
-}
-
-static u32 any(u32 below)
-{
-	return prandom_u32_state(&rnd) % below;
-}
-
-/* A few bytes of it are others, or all. */
-static void wild_spoil(u8 *buf, u32 len)
-{
-	static const u8 odd[] = { 0, 1, 0x7f, 0x80, 0xff };
-	u32 n;
-
-	if (len && !any(16)) {
-		prandom_bytes_state(&rnd, buf, len);
-		return;
-	}
-	for (n = 1 + any(3); len && n; n--)
-		buf[any(len)] = any(2) ? any(256) : odd[any(ARRAY_SIZE(odd))];
 }
 
 /* ---- connections -------------------------------------------------------- */
@@ -255,52 +236,17 @@ static int wild_half(struct wild_path *p, u16 nr)
 
 /* ---- messages ----------------------------------------------------------- */
 
-static u8 *wild_room(struct wild_conn *c, struct ib_sge *sge)
-{
-	u32 at = c->next++ % STRANGER_OUT * STRANGER_ROOM;
-
-	*sge = (struct ib_sge){ .addr = c->s.out.dma + at, .lkey = c->s.dev->pd->local_dma_lkey };
-	memset(c->s.out.buf + at, 0, STRANGER_ROOM);
-	return c->s.out.buf + at;
-}
-
-static int wild_post(struct wild_conn *c, struct ib_send_wr *wr, struct ib_sge *sge)
-{
-	wr->sg_list = sge;
-	wr->num_sge = sge && sge->length;
-	ibtrs_iu_sync_dev(&c->s.out);
-	return stranger_post(&c->s, wr);
-}
-
-static int wild_imm(struct wild_conn *c, u32 imm)
-{
-	struct ib_rdma_wr wr = { .wr.opcode = IB_WR_RDMA_WRITE_WITH_IMM,
-				 .wr.ex.imm_data = cpu_to_be32(imm) };
-
-	return wild_post(c, &wr.wr, NULL);
-}
-
-static int wild_send(struct wild_conn *c, struct ib_sge *sge, u32 len, bool with_imm)
-{
-	struct ib_send_wr wr = { .opcode = with_imm ? IB_WR_SEND_WITH_IMM : IB_WR_SEND };
-
-	if (with_imm)
-		wr.ex.imm_data = cpu_to_be32(prandom_u32_state(&rnd));
-	sge->length = len;
-	return wild_post(c, &wr, sge);
-}
-
 static int wild_info(struct wild_conn *c, u32 len, bool spoilt)
 {
 	char name[] = "wild0";
 	struct ib_sge sge;
-	u8 *m = wild_room(c, &sge);
+	u8 *m = stranger_room(&c->s, &sge);
 
 	name[4] += wild_nr(c->path) + (me.name[0] ? 0 : 5);	/* two clients */
 	ibtrs_msg_info_req_encode((void *)m, name);
 	if (spoilt)
-		wild_spoil(m, sizeof(struct ibtrs_wire_info_req));
-	return wild_send(c, &sge, len, false);
+		stranger_spoil(m, sizeof(struct ibtrs_wire_info_req));
+	return stranger_post_send(&c->s, &sge, len, false);
 }
 
 /* What the server says to INFO_REQ. */
@@ -366,7 +312,7 @@ static void wild_any_conn(void)
 		memset(wire.session_uuid, WILD_SESSION + wild_nr(other), sizeof(wire.session_uuid));
 		break;
 	case 3:
-		wild_spoil((u8 *)&wire, sizeof(wire));
+		stranger_spoil((u8 *)&wire, sizeof(wire));
 		break;
 	case 4:
 		len = any(sizeof(wire) + 1);
@@ -398,15 +344,15 @@ static int wild_request(struct wild_conn *c, u32 slot, bool spoilt)
 	struct wild_path *p = c->path;
 	u32 data = any(3) * 512, usr = 4 + any(64), off = data + usr, len;
 	unsigned int bits = ibtrs_imm_off_bits(p->limits.queue_depth);
-	struct ibtrs_desc desc = { .addr = any(2) ? 0 : prandom_u32_state(&rnd),
-				   .rkey = prandom_u32_state(&rnd),
-				   .len = any(4) ? data : prandom_u32_state(&rnd) };
+	struct ibtrs_desc desc = { .addr = any(2) ? 0 : prandom_u32_state(&stranger_rnd),
+				   .rkey = prandom_u32_state(&stranger_rnd),
+				   .len = any(4) ? data : prandom_u32_state(&stranger_rnd) };
 	u64 token = ++p->token + (any(48) ? 0 : WILD_FAR);
 	struct ib_rdma_wr wr = { .wr.opcode = IB_WR_RDMA_WRITE_WITH_IMM };
 	struct ib_sge sge;
-	u8 *m = wild_room(c, &sge);
+	u8 *m = stranger_room(&c->s, &sge);
 
-	prandom_bytes_state(&rnd, m, off);
+	prandom_bytes_state(&stranger_rnd, m, off);
 	*(__le16 *)(m + data) = cpu_to_le16(any(10));
 	if (any(spoilt ? 3 : 12))
 		len = ibtrs_msg_write_encode(m + off, p->limits.fence, usr, token);
@@ -414,14 +360,14 @@ static int wild_request(struct wild_conn *c, u32 slot, bool spoilt)
 		len = ibtrs_msg_read_encode(m + off, p->limits.fence, usr, token, any(2),
 					    any(4) ? &desc : NULL);
 	if (spoilt)
-		wild_spoil(m + off, len);
+		stranger_spoil(m + off, len);
 	slot %= p->limits.queue_depth;
 	wr.wr.ex.imm_data =
 		cpu_to_be32(ibtrs_imm_req(slot, spoilt && !any(4) ? any(1u << bits) : off, bits));
 	wr.remote_addr = p->map[slot].addr;
 	wr.rkey = p->rkey[slot] ?: p->map[slot].rkey;
 	sge.length = off + len;
-	return wild_post(c, &wr.wr, &sge);
+	return stranger_post(&c->s, &wr.wr, &sge);
 }
 
 static int wild_open(struct wild_conn *c, u32 slot)
@@ -433,7 +379,7 @@ static int wild_open(struct wild_conn *c, u32 slot)
 	struct ibtrs_desc desc = { .rkey = 1, .len = data };
 	struct ib_rdma_wr wr = { .wr.opcode = IB_WR_RDMA_WRITE_WITH_IMM };
 	struct ib_sge sge;
-	u8 *m = wild_room(c, &sge);
+	u8 *m = stranger_room(&c->s, &sge);
 	int err = ibnbd_msg_open_encode((void *)m + data, &ram0);
 
 	sge.length = off + ibtrs_msg_read_encode(m + off, p->limits.fence,
@@ -443,7 +389,7 @@ static int wild_open(struct wild_conn *c, u32 slot)
 		cpu_to_be32(ibtrs_imm_req(slot, off, ibtrs_imm_off_bits(p->limits.queue_depth)));
 	wr.remote_addr = p->map[slot].addr;
 	wr.rkey = p->map[slot].rkey;
-	return err ?: wild_post(c, &wr.wr, &sge);
+	return err ?: stranger_post(&c->s, &wr.wr, &sge);
 }
 
 static int wild_poke(const struct wild_path *victim, struct wild_path *p, bool near)
@@ -461,9 +407,9 @@ static int wild_poke(const struct wild_path *victim, struct wild_path *p, bool n
 	if (err)
 		return err;
 	c = wild_find(p, 0);
-	wild_room(c, &sge);
+	stranger_room(&c->s, &sge);
 	sge.length = 64;
-	err = wild_post(c, &wr.wr, &sge);
+	err = stranger_post(&c->s, &wr.wr, &sge);
 	if (!err)
 		stranger_say("%s\n", stranger_ended(&c->s, STRANGER_MS / 4) ? "ended" : "open");
 	return err;
@@ -477,22 +423,22 @@ static int wild_memory(struct wild_conn *c)
 	struct ib_atomic_wr wr = { .wr.opcode = IB_WR_RDMA_WRITE };
 	struct ib_rdma_wr rdma = { .wr.opcode = any(2) ? IB_WR_RDMA_READ : IB_WR_RDMA_WRITE };
 	u64 addr = p->map[slot].addr + (any(2) ? 0 : (u64)any(64) * p->limits.chunk_size - 8);
-	u32 rkey = any(4) ? p->map[slot].rkey : prandom_u32_state(&rnd);
+	u32 rkey = any(4) ? p->map[slot].rkey : prandom_u32_state(&stranger_rnd);
 	struct ib_sge sge;
 
-	wild_room(c, &sge);
+	stranger_room(&c->s, &sge);
 	if (!any(3)) {
 		wr.wr.opcode = IB_WR_ATOMIC_FETCH_AND_ADD;
 		wr.remote_addr = addr & ~7ull;
 		wr.rkey = rkey;
 		wr.compare_add = 1;
 		sge.length = 8;
-		return wild_post(c, &wr.wr, &sge);
+		return stranger_post(&c->s, &wr.wr, &sge);
 	}
 	rdma.remote_addr = addr;
 	rdma.rkey = rkey;
 	sge.length = 16 + any(1024);
-	return wild_post(c, &rdma.wr, &sge);
+	return stranger_post(&c->s, &rdma.wr, &sge);
 }
 
 static int wild_invalidate(struct wild_conn *c)
@@ -500,8 +446,8 @@ static int wild_invalidate(struct wild_conn *c)
 	struct ib_send_wr wr = { .opcode = IB_WR_SEND_WITH_INV };
 	u32 slot = any(STRANGER_SLOTS);
 
-	wr.ex.invalidate_rkey = any(4) ? c->path->map[slot].rkey : prandom_u32_state(&rnd);
-	return wild_post(c, &wr, NULL);
+	wr.ex.invalidate_rkey = any(4) ? c->path->map[slot].rkey : prandom_u32_state(&stranger_rnd);
+	return stranger_post(&c->s, &wr, NULL);
 }
 
 /* What a driver says: with such the path lives a while. */
@@ -511,10 +457,11 @@ static void wild_nearly_good(struct wild_conn *c)
 
 	switch (any(8)) {
 	case 0:
-		wild_imm(c, ibtrs_imm_hb(any(2) ? IBTRS_IMM_HB_MSG : IBTRS_IMM_HB_ACK));
+		stranger_post_imm(&c->s,
+				  ibtrs_imm_hb(any(2) ? IBTRS_IMM_HB_MSG : IBTRS_IMM_HB_ACK));
 		break;
 	case 1:
-		wild_imm(c, (12 + any(4)) << IBTRS_IMM_PAYLOAD_BITS | any(1 << 20));
+		stranger_post_imm(&c->s, (12 + any(4)) << IBTRS_IMM_PAYLOAD_BITS | any(1 << 20));
 		break;
 	case 2:
 		for (n = any(4); n && c->path->let_in; n--, nr_done++)
@@ -532,14 +479,15 @@ static void wild_nonsense(struct wild_conn *c)
 
 	switch (any(8)) {
 	case 0:
-		wild_imm(c, prandom_u32_state(&rnd));
+		stranger_post_imm(&c->s, prandom_u32_state(&stranger_rnd));
 		break;
 	case 1:
-		wild_imm(c, any(16) << IBTRS_IMM_PAYLOAD_BITS | any(1 << 20));
+		stranger_post_imm(&c->s, any(16) << IBTRS_IMM_PAYLOAD_BITS | any(1 << 20));
 		break;
 	case 2:
-		prandom_bytes_state(&rnd, wild_room(c, &sge), STRANGER_ROOM);
-		wild_send(c, &sge, any(STRANGER_ROOM), any(2));
+		prandom_bytes_state(&stranger_rnd, stranger_room(&c->s, &sge),
+				    STRANGER_ROOM);
+		stranger_post_send(&c->s, &sge, any(STRANGER_ROOM), any(2));
 		break;
 	case 3:
 		wild_info(c, any(2) ? sizeof(struct ibtrs_wire_info_req) : any(512), any(2));
@@ -584,7 +532,7 @@ static int roam_set(const char *val, const struct kernel_param *kp)
 	if (sscanf(val, "%u %u", &seed, &n) != 2)
 		return -EINVAL;
 	guard(mutex)(&stranger_lock);
-	prandom_seed_state(&rnd, seed);
+	prandom_seed_state(&stranger_rnd, seed);
 	roaming = true;
 	nr_done = nr_accepted = nr_let_in = nr_answers = nr_fetched = 0;
 	while (nr_done < n && !signal_pending(current)) {
@@ -613,7 +561,7 @@ module_param_cb(roamed, &roamed_ops, NULL, 0444);
 
 /* ---- step by step ------------------------------------------------------- */
 
-static int wild_tell(const char *word, u32 a, u32 b, struct wild_path *p)
+static int wild_step(const char *word, u32 a, u32 b, struct wild_path *p)
 {
 	struct ibtrs_wire_conn_req wire;
 	struct wild_path *to;
@@ -621,6 +569,10 @@ static int wild_tell(const char *word, u32 a, u32 b, struct wild_path *p)
 	struct ib_sge sge;
 	int rej, err;
 
+	if (!strcmp(word, "nap")) {
+		ssleep(a);
+		return 0;
+	}
 	if (!strcmp(word, "half"))
 		return wild_half(p, a);
 	if (!strcmp(word, "path"))
@@ -643,12 +595,12 @@ static int wild_tell(const char *word, u32 a, u32 b, struct wild_path *p)
 	if (!strcmp(word, "info"))
 		return wild_info(c, a, false);
 	if (!strcmp(word, "imm"))
-		return wild_imm(c, b);
+		return stranger_post_imm(&c->s, b);
 	if (!strcmp(word, "open"))
 		return wild_open(c, a);
 	if (!strcmp(word, "send")) {
-		wild_room(c, &sge);
-		return wild_send(c, &sge, b, false);
+		stranger_room(&c->s, &sge);
+		return stranger_post_send(&c->s, &sge, b, false);
 	}
 	if (!strcmp(word, "hear")) {
 		wild_let_in(c);
@@ -664,13 +616,14 @@ static int wild_tell(const char *word, u32 a, u32 b, struct wild_path *p)
 static int tell_set(const char *val, const struct kernel_param *kp)
 {
 	char *text = kstrdup(val, GFP_KERNEL), *rest, *step, word[8];
+	struct wild_path *p = &paths[0];
 	int err = 0;
 	u32 a, b;
 
 	if (!text)
 		return -ENOMEM;
 	guard(mutex)(&stranger_lock);
-	prandom_seed_state(&rnd, 1);
+	prandom_seed_state(&stranger_rnd, 1);
 	wild_leave_all();
 	stranger_silence();
 	rest = strim(text);
@@ -678,7 +631,10 @@ static int tell_set(const char *val, const struct kernel_param *kp)
 		a = b = 0;
 		if (sscanf(step, " %7s %u %x", word, &a, &b) < 1)
 			err = -EINVAL;
-		err = err ?: wild_tell(word, a, b, &paths[0]);
+		if (!err && !strcmp(word, "on") && a < WILD_PATHS)
+			p = &paths[a];
+		else
+			err = err ?: wild_step(word, a, b, p);
 	}
 	kfree(text);
 	return err;

@@ -4,6 +4,7 @@ description = ("a key is of use to root alone; who has none, on the same host, t
                "who has; rules go by keys; auth=required closes who has proved none")
 crowd = True
 deadline = 180
+import keys
 
 AUTH = "/sys/module/ibnbd_server/parameters/auth"
 POLICY = "/sys/class/ibnbd-server/ctl/policy"
@@ -11,18 +12,11 @@ RULES = "ram1 key:db-1 rw\\nram1 ro\\nram2 key:other rw\\nram2 deny\\nend\\n"
 OK, FULL = "accepted depth 512 flags 0", "refused 28"
 
 
-def keys(c, s):
-    c.sh("modprobe ibnbd-client; ibnbd key generate db-1; ibnbd key load")
-    text = c.sh("cat /etc/ibnbd/keys/db-1")
-    s.sh(f"mkdir -p -m 700 /etc/ibnbd/keys; umask 077; echo '{text}' > /etc/ibnbd/keys/db-1; "
-         "ibnbd key load")
-
-
 def run(t):
     c, s = t.client, t.server
     put = lambda dev: f"dd if=/dev/zero of={dev} bs=4k count=1 oflag=direct status=none"
     s.sh("ram_disks 3 16; serve auth=required handshake_timeout_s=100 max_paths_half_open=4")
-    keys(c, s)
+    keys.share("db-1", c, s)
 
     t.log("--- a user of the client's machine, with a verbs program of its own")
     c.fails("lessen user cat /etc/ibnbd/keys/db-1", "ermission denied")

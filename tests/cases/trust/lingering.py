@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """A path that waits for a disk which never answers lingers: its client comes back beside it, and
-could do so again and again.  It keeps the chunk that the disk's request uses, of 66 MiB."""
+could do so again and again.  It keeps the chunk that the disk's request uses, of 66 MiB.  A key is
+no excuse."""
 description = ("a path that waits for nothing but a disk's request gives back all its chunks but "
                "that one, while it waits")
 long = True
 disk = 64
 deadline = 240
 import time
+import keys
 
 P = "/sys/module/ibnbd_testdisk/parameters"
 CHUNKS = 66 << 10       # KiB of a path
@@ -15,9 +17,11 @@ CHUNKS = 66 << 10       # KiB of a path
 def run(t):
     c, s = t.client, t.server
     delay = 120 if t.image.debug else 60
-    s.sh("modprobe ibnbd-testdisk nr_disks=1 cache=0; ram_disks 1 16; serve")
-    near = c.sh("map ram0")
-    dev = c.sh("map testdisk0")
+    s.sh("modprobe ibnbd-testdisk nr_disks=1 cache=0; ram_disks 1 16; "
+         "serve auth=required")
+    keys.share("db-1", c, s)
+    near = c.sh("map ram0 auth=db-1")
+    dev = c.sh("map testdisk0 auth=db-1")
     free = int(s.sh("memory_kib"))
     s.sh(f"echo {delay * 1000} > {P}/delay_ms")
     begin = time.monotonic()

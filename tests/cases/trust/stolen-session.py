@@ -6,6 +6,7 @@ To the session of a client that has proved a key nobody adds a path without that
 keeps it from its name or its uuid.
 """
 import base64
+import keys
 description = ("a thief of a session's uuid cannot make its I/O fail: numbers far ahead cost the "
                "thief's path, those that are taken are caught up with; ESTALE costs a path, "
                "no I/O; only root reads the uuid; a session and its name belong to the key")
@@ -39,25 +40,21 @@ def away(t):
 def give_keys(t):
     """The owner has one key, the thief another one, the server both. Returns their bytes in hex."""
     found = []
-    t.server.sh("mkdir -p -m 700 /etc/ibnbd/keys")
     for g, name in (t.client, "db-1"), (t.client2, "other"):
-        file = f"/etc/ibnbd/keys/{name}"
-        g.sh(f"modprobe ibnbd-client; ibnbd key generate {name}; ibnbd key load")
-        text = g.sh(f"cat {file}")
-        t.server.sh(f"umask 077; echo '{text}' > {file}")
+        g.sh("modprobe ibnbd-client")       # the keys stay when another module goes
+        text = keys.share(name, g, t.server)
         found.append(base64.b64decode(text.split(":")[2])[:32].hex())
-    t.server.sh("ibnbd key load")
     return found
 
 
-def check_same_path(t, keys):
+def check_same_path(t, secrets):
     """Two clients say the same session and the same path, and each connects its own."""
     c, d = t.client, t.client2
     visit = "name={} secret={} session=12 path=12 conn=good"
     for g in c, d:
         g.sh("modprobe ibnbd-stranger to=ip:10.0.0.2")
-    d.sh(f"echo '{visit.format('other', keys[1])}' > {VISIT}")
-    c.sh(f"echo '{visit.format('db-1', keys[0])} next=good' > {VISIT}")
+    d.sh(f"echo '{visit.format('other', secrets[1])}' > {VISIT}")
+    c.sh(f"echo '{visit.format('db-1', secrets[0])} next=good' > {VISIT}")
     t.match(c.sh("cat /sys/module/ibnbd_stranger/parameters/said"),
             "verdict 0 \ncid 0: accepted, and proved\ncid 1: accepted, and proved",
             "the second connection is of the path of the right one")
@@ -68,7 +65,7 @@ def check_same_path(t, keys):
 def check_keys(t):
     c, s, d = t.client, t.server, t.client2
     s.sh(f"echo optional > {AUTH}")
-    keys = give_keys(t)
+    secrets = give_keys(t)
     dev = c.sh("map ram0 auth=db-1", timeout=60)
     uuid = c.sh("cat /sys/class/ibtrs-client/s1/uuid").replace("-", "")
     put = f"dd if=/dev/zero of={dev} bs=4k count=8 oflag=direct status=none"
@@ -90,7 +87,7 @@ def check_keys(t):
         d.fails(f"echo 'dev={number} bytes=4096 len=4096' > {SAY}", "not connected")
         d.sh("modprobe -r ibnbd-speak")
         t.wait(lambda: sessions(s) == ["s1#2"], 20, "the thief has gone")
-    check_same_path(t, keys)
+    check_same_path(t, secrets)
 
     t.log("--- what somebody with its uuid and another key has written is not the owner's")
     away(t)

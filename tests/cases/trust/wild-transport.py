@@ -6,10 +6,9 @@ description = ("whatever a client that is let in says on its connections, the se
                "or refuses in words, shows no memory, keeps nothing, and another one goes on")
 crowd = True
 vms = 3
-import base64
 import os
 import time
-import zlib
+import keys
 
 PARAMS = "/sys/module/ibnbd_stranger/parameters"
 ENOUGH = int(os.environ.get("IBNBD_EXCHANGES") or 10000) // 20     # connections and messages
@@ -39,11 +38,6 @@ TOLD = (
     ("half 3; conn 1 4", "cid 1: refused 104 another client address, number of", "of extensions"),
     ("half 1; conn 1 1", "cid 1: refused 104 connection id is not below", "not below"),
 )
-
-
-def key(hexed):
-    raw = bytes.fromhex(hexed)
-    return "ibnbd-key:1:" + base64.b64encode(raw + zlib.crc32(raw).to_bytes(4, "little")).decode()
 
 
 def tell(t, words, end, log):
@@ -94,13 +88,9 @@ def alone(t, free):
 
 def run(t):
     c, s, d = t.client, t.server, t.client2
-    s.sh("ram_disks 2 16; serve auth=required "
-         f"{SMALL}; "
-         "mkdir -p -m 700 /etc/ibnbd/keys; umask 077; "
-         f"echo '{key(OTHER)}' > /etc/ibnbd/keys/other")
-    c.sh("modprobe ibnbd-client; ibnbd key generate db-1; ibnbd key load")
-    s.sh(f"umask 077; echo '{c.sh('cat /etc/ibnbd/keys/db-1')}' > /etc/ibnbd/keys/db-1; "
-         "ibnbd key load")
+    s.sh(f"ram_disks 2 16; serve auth=required {SMALL}")
+    keys.give(s, other=keys.text(OTHER))
+    keys.share("db-1", c, s)
     dev = c.sh("map ram0 auth=db-1")
     uuid = c.sh("cat /sys/class/ibtrs-client/s1/uuid").replace("-", "")
     free = int(s.sh("memory_kib"))
