@@ -41,6 +41,7 @@ EXPORT_SYMBOL_GPL(ibtrs_auth_srv_init);
 EXPORT_SYMBOL_GPL(ibtrs_auth_srv_hello);
 EXPORT_SYMBOL_GPL(ibtrs_auth_srv_challenge);
 EXPORT_SYMBOL_GPL(ibtrs_auth_srv_proof);
+EXPORT_SYMBOL_GPL(ibtrs_auth_has_mark);
 EXPORT_SYMBOL_GPL(ibtrs_auth_req_sign);
 EXPORT_SYMBOL_GPL(ibtrs_auth_req_good);
 EXPORT_SYMBOL_GPL(ibtrs_auth_rsp_sign);

@@ -27,6 +27,7 @@
 #define AUTH_LABEL_SESSION	"ibtrs auth 1 session"
 #define AUTH_LABEL_REQ		"ibtrs auth 1 conn"
 #define AUTH_LABEL_RSP		"ibtrs auth 1 answer"
+#define AUTH_LABEL_MARK		"ibtrs auth 1 mark"
 #define AUTH_LABEL_MAX		20
 #define AUTH_LABEL_IDENTITY	"ibtrs identity"
 #define AUTH_IDENTITY_KEYED	0x80	/* in byte 6; no uuid of RFC 4122 has this bit */
@@ -44,6 +45,12 @@ static int auth_mac(const struct ibtrs_auth_ops *ops, const u8 *key, const char 
 	memcpy(text, label, n);
 	memcpy(text + n, t, sizeof(*t));
 	return ops->hmac(key, text, n + sizeof(*t), mac);
+}
+
+/* What the server remembers of a key that was proved: it does not keep the key itself. */
+static int auth_mark(const struct ibtrs_auth_ops *ops, const u8 *key, u8 *mark)
+{
+	return ops->hmac(key, AUTH_LABEL_MARK, sizeof(AUTH_LABEL_MARK) - 1, mark);
 }
 
 static int auth_fail(struct ibtrs_auth *a, const struct ibtrs_auth_ops *ops)
@@ -269,6 +276,8 @@ int ibtrs_auth_srv_challenge(struct ibtrs_auth *a, const struct ibtrs_auth_ops *
  * @len: its length
  * @why: reason of a refusal
  *
+ * On success a->mark is that of the key.
+ *
  * Return: 0, -EKEYREJECTED, or an errno of the HMAC.
  */
 int ibtrs_auth_srv_proof(struct ibtrs_auth *a, const struct ibtrs_auth_ops *ops, const void *buf,
@@ -289,6 +298,7 @@ int ibtrs_auth_srv_proof(struct ibtrs_auth *a, const struct ibtrs_auth_ops *ops,
 		return auth_fail(a, ops);
 	}
 	err = err ?: auth_mac(ops, a->keys.key[which], AUTH_LABEL_SESSION, &a->t, a->ks);
+	err = err ?: auth_mark(ops, a->keys.key[which], a->mark);
 	if (err) {
 		*why = "the kernel can not compute hmac(sha256)";
 		auth_fail(a, ops);
@@ -297,6 +307,26 @@ int ibtrs_auth_srv_proof(struct ibtrs_auth *a, const struct ibtrs_auth_ops *ops,
 	ops->wipe(&a->keys, sizeof(a->keys));
 	a->state = IBTRS_AUTH_IN;
 	return 0;
+}
+
+/**
+ * ibtrs_auth_has_mark() - is the key that was proved still one of its name?
+ * @ops: functions of the caller
+ * @keys: keys that the name has now
+ * @mark: of the key that was proved
+ *
+ * A key that was removed, or replaced, is worth nothing from then on, also if its proof is older.
+ */
+bool ibtrs_auth_has_mark(const struct ibtrs_auth_ops *ops, const struct ibtrs_keys *keys,
+			 const u8 *mark)
+{
+	u8 mac[IBTRS_MAC_LEN];
+	u32 i;
+
+	for (i = 0; i < keys->nr; i++)
+		if (!auth_mark(ops, keys->key[i], mac) && !ops->differ(mac, mark, sizeof(mac)))
+			return true;
+	return false;
 }
 
 /* ---- each connection ---------------------------------------------------- */

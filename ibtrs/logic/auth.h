@@ -54,12 +54,14 @@ enum ibtrs_auth_state {
  * struct ibtrs_auth - one attempt, seen by one side
  * @keys: keys of the name; wiped when no step needs them any more
  * @ks: the session key, valid in state IN (client: from PROVED on); ibtrs_auth_end() wipes it
+ * @mark: server, state IN: of the key that the client has proved, see ibtrs_auth_has_mark()
  */
 struct ibtrs_auth {
 	enum ibtrs_auth_state state;
 	struct ibtrs_auth_transcript t;
 	struct ibtrs_keys keys;
 	u8 ks[IBTRS_KEY_LEN];
+	u8 mark[IBTRS_MAC_LEN];
 };
 
 void ibtrs_auth_end(struct ibtrs_auth *a, const struct ibtrs_auth_ops *ops);
@@ -83,6 +85,9 @@ int ibtrs_auth_srv_challenge(struct ibtrs_auth *a, const struct ibtrs_auth_ops *
 			     struct ibtrs_wire_auth_challenge *out);
 int ibtrs_auth_srv_proof(struct ibtrs_auth *a, const struct ibtrs_auth_ops *ops, const void *buf,
 			 size_t len, const char **why);
+
+bool ibtrs_auth_has_mark(const struct ibtrs_auth_ops *ops, const struct ibtrs_keys *keys,
+			 const u8 *mark);
 
 /* Each connection of the path. Errors are those of ops->hmac. */
 int ibtrs_auth_req_sign(const struct ibtrs_auth_ops *ops, const u8 *ks,

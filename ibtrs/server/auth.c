@@ -7,7 +7,8 @@
  * incarnation, from this address. The CONN_REQ of cid 0 must carry a proof made with the session
  * key. A good proof uses up the grant, however the CONN_REQ is answered then: a proof that somebody
  * has overheard is worth nothing. A wrong proof does not use up the grant, otherwise any stranger
- * could keep a client out. The path keeps the session key for its other connections.
+ * could keep a client out. The path keeps the session key for its other connections. The key of the
+ * grant has to be loaded still: then, and when the path is let in.
  *
  * Called by: admit.c under ibtrs_srv.lock, knock.c, the user. Locking: auth_lock, innermost.
  *
@@ -138,6 +139,20 @@ static int auth_refuse(int err, const char **why, const char *text)
 	return err;
 }
 
+int ibtrs_srv_auth_still(const struct ibtrs_srv_proof *proof, const char **why)
+{
+	struct ibtrs_keys keys;
+	bool there;
+
+	if (!proof->key[0])
+		return 0;
+	there = !ibtrs_key_get(proof->key, &keys) &&
+		ibtrs_auth_has_mark(&ibtrs_auth_kernel, &keys, proof->mark);
+	memzero_explicit(&keys, sizeof(keys));
+	return there ? 0 : auth_refuse(-EKEYREJECTED, why,
+				       "the key that was proved is not loaded here any more");
+}
+
 int ibtrs_srv_auth_first(const struct ibtrs_conn_req *req, const void *wire,
 			 const struct ibtrs_addr *peer, struct ibtrs_srv_proof *proof,
 			 const char **why)
@@ -159,7 +174,7 @@ int ibtrs_srv_auth_first(const struct ibtrs_conn_req *req, const void *wire,
 			continue;
 		*proof = g->proof;
 		auth_forget(g);
-		return 0;
+		return ibtrs_srv_auth_still(proof, why);
 	}
 	return auth_refuse(-EKEYREJECTED, why, "the first connection of the path has no good proof");
 }

@@ -15,10 +15,12 @@ struct ibtrs_srv_session;
  * struct ibtrs_srv_proof - who a path belongs to
  * @key: name of the key that was proved; empty: nobody has proved anything
  * @ks: session key of the exchange; the path's other connections make their proofs with it
+ * @mark: of the key, see ibtrs_auth_has_mark()
  */
 struct ibtrs_srv_proof {
 	char key[IBTRS_KEY_NAME_LEN];
 	u8 ks[IBTRS_KEY_LEN];
+	u8 mark[IBTRS_MAC_LEN];
 };
 
 enum ibtrs_srv_auth ibtrs_srv_auth_mode(void);
@@ -50,6 +52,16 @@ int ibtrs_srv_auth_grant(const struct ibtrs_auth_req *req, const struct ibtrs_ad
 int ibtrs_srv_auth_first(const struct ibtrs_conn_req *req, const void *wire,
 			 const struct ibtrs_addr *peer, struct ibtrs_srv_proof *proof,
 			 const char **why);
+/**
+ * ibtrs_srv_auth_still() - does a proof still count?
+ * @proof: of a path that is about to be let in
+ * @why: words for a refusal
+ *
+ * Nothing reports that a key was removed or replaced, so its name is looked up again. Sleeps.
+ *
+ * Return: 0: nothing was proved, or the key is loaded; -EKEYREJECTED.
+ */
+int ibtrs_srv_auth_still(const struct ibtrs_srv_proof *proof, const char **why);
 /* Is this CONN_REQ, of another cid and with AUTH, from the client that has set up @path? */
 bool ibtrs_srv_auth_next(const struct ibtrs_srv_path *path, const void *wire);
 /* The server closes: drops all grants. */

@@ -7,6 +7,7 @@
  * a path needs (chunks, ops, keys); none of it is allocated before. If anything fails there, the
  * path ends: the client sees a disconnect, or is sent the reason in place of INFO_RSP (WORDS).
  */
+#include "ibtrs/server/auth.h"
 #include "ibtrs/server/info.h"
 #include "ibtrs/server/op.h"
 #include "ibtrs/server/quota.h"
@@ -131,6 +132,11 @@ static int info_serve(struct ibtrs_srv_path *path, bool *named, const char **why
 		return err;
 	*why = "its directory in sysfs cannot be made";
 	err = ibtrs_srv_sysfs_path_add(path);
+	/*
+	 * Behind that: whoever removes a key, and then closes its paths, has seen this one, or the
+	 * key is missed here.
+	 */
+	err = err ?: ibtrs_srv_auth_still(&path->proof, why);
 	return err ?: info_answer(path, why);
 }
 

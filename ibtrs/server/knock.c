@@ -153,6 +153,7 @@ static void knock_proof(struct ibtrs_srv_knock *k)
 	if (!err) {
 		memcpy(proof.key, k->auth.t.name, sizeof(proof.key));
 		memcpy(proof.ks, k->auth.ks, sizeof(proof.ks));
+		memcpy(proof.mark, k->auth.mark, sizeof(proof.mark));
 		why = "out of memory";
 		err = ibtrs_srv_auth_grant(&k->req, &k->peer, &proof);
 		memzero_explicit(&proof, sizeof(proof));

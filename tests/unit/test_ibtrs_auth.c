@@ -374,6 +374,28 @@ UNIT_TEST(codec_refuses)
 	CHECK_EQ(ibtrs_auth_verdict_decode(raw, sizeof(v), text), -EKEYREJECTED);
 }
 
+UNIT_TEST(mark)
+{
+	struct ibtrs_keys c = keys_of(golden_key, NULL), s = keys_of(golden_next, golden_key);
+	struct both b;
+
+	both_begin(&b, &c, &s);
+	CHECK_EQ(both_challenge(&b), 0);
+	CHECK_EQ(both_proof(&b), 0);
+	UNIT_ROW("the key that was proved, in either place");
+	CHECK(ibtrs_auth_has_mark(&ops, &s, b.s.mark));
+	CHECK(ibtrs_auth_has_mark(&ops, &c, b.s.mark));
+	UNIT_ROW("replaced, removed, or where there is no hash");
+	s.nr = 1;
+	CHECK(!ibtrs_auth_has_mark(&ops, &s, b.s.mark));
+	c.nr = 0;
+	CHECK(!ibtrs_auth_has_mark(&ops, &c, b.s.mark));
+	c.nr = 1;
+	hmac_broken = true;
+	CHECK(!ibtrs_auth_has_mark(&ops, &c, b.s.mark));
+	hmac_broken = false;
+}
+
 UNIT_TEST(identity)
 {
 	/* The server keeps it in a file, so it must stay as it is. Computed by Python's hmac. */

@@ -4,9 +4,8 @@ description = ("a client without the key is refused, whatever it says or repeats
                "and it costs nothing")
 crowd = True
 deadline = 300
-import base64
 import time
-import zlib
+import keys
 
 PARAMS = "/sys/module/ibnbd_stranger/parameters"
 AUTH = "/sys/module/ibnbd_server/parameters/auth"
@@ -20,6 +19,7 @@ IN = "knock: verdict 0"
 NOT_IN = "knock: verdict 129 "
 WRONG = "verdict 129 the proof is wrong"
 NOT_IT = "knock: server has another key, "
+GONE = "the key that was proved is not loaded here any more"
 PROVED = "cid 0: accepted, and proved"
 SAID_WHY = ("ip:10.0.0.1: (key .*: authentication failed: |"
             "connection refused: (only who authenticates|the (first )?connection .*no good proof))|"
@@ -61,20 +61,6 @@ def check(t, name, words, want):
         t.ok(line.startswith(begin), f"{name}: {line!r} is not {begin!r}")
 
 
-def key_text(key):
-    raw = key + zlib.crc32(key).to_bytes(4, "little")
-    return "ibnbd-key:1:" + base64.b64encode(raw).decode()
-
-
-def keys(g):
-    """Two keys, of known bytes."""
-    g.sh("mkdir -p -m 700 /etc/ibnbd/keys")
-    for name, key in ("db-1", KEY), ("other", OTHER):
-        text = key_text(bytes.fromhex(key))
-        g.sh(f"umask 077; echo '{text}' > /etc/ibnbd/keys/{name}")
-    g.sh("ibnbd key load")
-
-
 def check_who_has_it(t, uuid):
     """Gets in, is told that the server has it, too, and has to show it on each connection."""
     s = t.server
@@ -97,12 +83,33 @@ def check_who_has_it(t, uuid):
     s.sh(f"echo required > {AUTH}")
 
 
+def check_key_gone(t):
+    """Proved, and then the server's key of that name is another one, or none."""
+    c, s = t.client, t.server
+    half = 6 if t.image.debug else 3    # of the pause, in seconds
+    s.sh("echo 30 > /sys/module/ibtrs_server/parameters/handshake_timeout_s")
+    ways = ("removed", lambda: s.sh("ibnbd key remove db-1")), \
+           ("replaced", lambda: keys.give(s, db_1=keys.text(BAD)))
+    for how, do in ways:
+        for words, said in (
+                (f"echo '{GOOD} session=11 path=11 pause={2 * half} conn=good' > {PARAMS}/visit",
+                 "cid 0: refused 129 " + GONE),
+                (f"echo '{GOOD}' > {PARAMS}/whom; "
+                 f"echo 'half 1; nap {2 * half}; info 272; hear' > {PARAMS}/tell",
+                 "refused 129 " + GONE)):
+            job = c.spawn(f"{words}; cat {PARAMS}/said")
+            time.sleep(half)
+            do()
+            job.wait(60)
+            t.match(job.out(), said, f"{how}: {words}")
+            keys.give(s, db_1=keys.text(KEY))
+
+
 def run(t):
     c, s = t.client, t.server
     s.sh("ram_disks 1 64; serve auth=required handshake_timeout_s=5")
-    c.sh("modprobe ibnbd-client")
-    keys(s)
-    keys(c)
+    for g in s, c:
+        keys.give(g, db_1=keys.text(KEY), other=keys.text(OTHER))
     c.sh("modprobe ibnbd-stranger to=ip:10.0.0.2")
     dev = c.sh("map ram0 auth=db-1", timeout=60)
     free = int(s.sh("sleep 1; memory_kib"))
@@ -119,6 +126,7 @@ def run(t):
             "KiB that strangers cost; chunks would be 66 MiB each")
     t.ok(int(s.sh(f"cat {FAILURES}")) >= len(VISITS) - 1, "failures are counted")
     check_who_has_it(t, uuid)
+    check_key_gone(t)
     # a flood of who never goes on keeps nobody out
     c.sh("for i in $(seq 40); do knock 10.0.0.2 patch=2:ba1b0001 hold=20 > /dev/null & done; "
          "sleep 2; echo 1 > $(ls -d /sys/class/ibtrs-client/s1/paths/*)/reconnect; "
