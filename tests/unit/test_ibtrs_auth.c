@@ -419,5 +419,12 @@ UNIT_TEST(identity)
 	UNIT_ROW("who chooses an identity as its uuid does not get it");
 	CHECK_EQ(ibtrs_auth_identity(&ops, one, "", plain), 0);
 	CHECK(memcmp(plain, one, 16));
+	UNIT_ROW("nobody is nobody");
+	memset(uuid, 0, 16);
+	CHECK_EQ(ibtrs_auth_identity(&ops, uuid, "", plain), 0);
+	CHECK(memcmp(plain, zeros, 16));
+	uuid[6] = 0x80;
+	CHECK_EQ(ibtrs_auth_identity(&ops, uuid, "", plain), 0);
+	CHECK(memcmp(plain, zeros, 16));
 	hmac_broken = false;
 }
