@@ -168,7 +168,7 @@ static int policy_addr(struct policy_line *l, bool gid, struct ibnbd_allow_item 
 	const char *why = "";
 
 	if (out->kind != IBTRS_ADDR_NONE)
-		return policy_wrong(l, f, "a second address, and one peer has both at no time",
+		return policy_wrong(l, f, "a second address, and a line has one",
 				    "write a line of its own for each address");
 	if (ibnbd_allow_item_parse(l->word, l->len, out, &why))
 		return policy_wrong(l, f, why,
@@ -341,6 +341,17 @@ static int policy_too_long(struct ibnbd_policy_fault *f)
 	return -E2BIG;
 }
 
+/* Counts characters, as editors do: the bytes that begin one. */
+static u32 policy_column(const char *line, size_t at)
+{
+	u32 column = 1;
+	size_t i;
+
+	for (i = 0; i < at; i++)
+		column += (line[i] & 0xc0) != 0x80;
+	return column;
+}
+
 int ibnbd_policy_next(struct ibnbd_policy_rules *p, const char *s, size_t len,
 		      struct ibnbd_policy_fault *f)
 {
@@ -364,7 +375,7 @@ int ibnbd_policy_next(struct ibnbd_policy_rules *p, const char *s, size_t len,
 	if (!err)
 		return 1;
 	f->line = p->line;
-	f->column = (u32)(f->at - start) + 1;
+	f->column = policy_column(s + start, f->at - start);
 	return err;
 }
 

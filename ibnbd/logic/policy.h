@@ -65,7 +65,8 @@ struct ibnbd_policy_rules {
 
 /**
  * struct ibnbd_policy_fault - a mistake
- * @line, @column: from 1; the column counts bytes. Line 0: the mistake is in the text as a whole
+ * @line, @column: from 1; the column counts characters. Line 0: the mistake is in the text as a
+ *	whole
  * @at, @len: the same place as offset and length in the text
  * @why, @mend: constant strings
  */

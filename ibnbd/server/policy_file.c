@@ -7,8 +7,9 @@
  * write at offset 0 begins a text. Further pieces follow without a gap, from the same open file,
  * and nothing takes effect before the end has come. Two writers never mix: a writer that begins a
  * text discards the text that another writer has begun, and the next piece of the other writer is
- * refused. A lone "end" at offset 0 is refused: it is the last piece of a program that opens the
- * file anew for each piece, and would be a policy that allows everything.
+ * refused. So is what follows a piece that was refused. A lone "end" at offset 0 is refused: it is
+ * the last piece of a program that opens the file anew for each piece, and would be a policy that
+ * allows everything.
  *
  * A text is accepted only as a whole. If it is not valid, the write of its end fails, the log says
  * the line, the column and the remedy, and the policy before stays in force.
@@ -37,6 +38,7 @@
 static DEFINE_MUTEX(policy_file_lock);
 static const struct file *policy_file_writer;	/* who has begun the draft; never dereferenced */
 static size_t policy_file_len;
+static bool policy_file_broken;			/* a piece of it was refused */
 static char *policy_file_draft;			/* POLICY_FILE_MAX bytes; NULL: no draft */
 
 static void policy_file_drop(void)
@@ -44,6 +46,7 @@ static void policy_file_drop(void)
 	kvfree(policy_file_draft);
 	policy_file_draft = NULL;
 	policy_file_writer = NULL;
+	policy_file_broken = false;
 	policy_file_len = 0;
 }
 
@@ -61,9 +64,13 @@ static int policy_file_wrong(const struct ibnbd_policy_fault *f, const char *tex
 static int policy_file_parse(struct ibnbd_srv_policy *p)
 {
 	struct ibnbd_policy_fault f;
+	size_t len = p->len;
 	int err;
 
-	err = ibnbd_policy_parse(&p->rules, p->source, p->len, &f);
+	/* its end has no part in how long a text may be: the command leaves it out, too */
+	while (len && p->source[len - 1] == '\n')
+		len--;
+	err = ibnbd_policy_parse(&p->rules, p->source, len, &f);
 	return err ? policy_file_wrong(&f, p->source, err) : 0;
 }
 
@@ -138,6 +145,9 @@ static int policy_file_add(const struct file *writer, const char *piece, loff_t 
 					  -EINVAL);
 	if (len > POLICY_FILE_MAX - policy_file_len)
 		return policy_file_refuse("it is longer than 65536 bytes", -E2BIG);
+	if (policy_file_broken)
+		return policy_file_refuse("a piece before this one was refused: write all of it again",
+					  -EINVAL);
 	memcpy(policy_file_draft + policy_file_len, piece, len);
 	policy_file_len += len;
 	return 0;
@@ -155,8 +165,11 @@ static ssize_t policy_file_write(struct file *file, struct kobject *kobj,
 	if (!pos)
 		err = policy_file_begin(file);
 	err = err ?: policy_file_add(file, buf, pos, len);
-	if (err)
+	if (err) {
+		/* its "end" may follow, as if nothing were missing */
+		policy_file_broken |= file == policy_file_writer;
 		return err;
+	}
 	if (policy_file_complete()) {
 		err = policy_file_take();
 		policy_file_drop();

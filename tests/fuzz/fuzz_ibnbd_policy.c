@@ -26,7 +26,7 @@ static void check_fault(const struct ibnbd_policy_fault *f, const char *s, size_
 	}
 	MUST(f->at <= len && f->len <= len - f->at);
 	for (i = 0; i < f->at; i++) {
-		column = s[i] == '\n' ? 1 : column + 1;
+		column = s[i] == '\n' ? 1 : column + ((s[i] & 0xc0) != 0x80);
 		line += s[i] == '\n';
 	}
 	MUST(f->line == line && f->column == column);

@@ -50,16 +50,28 @@ static void policy_mistake(struct policy_conf *c, const struct ibnbd_policy_faul
 	maps_error(c->m, (struct maps_at){ 0, f->at, f->len }, msg, say_dup(f->mend));
 }
 
+/* Without the ends of its last lines. */
+static size_t policy_text_len(const struct policy_conf *c)
+{
+	const struct maps_file *f = &c->m->files[0];
+	size_t len = f->len;
+
+	while (len && f->text[len - 1] == '\n')
+		len--;
+	return len;
+}
+
 static void policy_lines(struct policy_conf *c)
 {
 	const struct maps_file *file = &c->m->files[0];
+	size_t len = policy_text_len(c);	/* as the module counts */
 	struct ibnbd_policy_fault f;
 	int rc;
 
 	ibnbd_policy_init(c->rules);
 	if (file->refused)	/* not text that can be read */
 		return;
-	while ((rc = ibnbd_policy_next(c->rules, file->text, file->len, &f)))
+	while ((rc = ibnbd_policy_next(c->rules, file->text, len, &f)))
 		if (rc < 0)
 			policy_mistake(c, &f);
 }
@@ -221,16 +233,6 @@ void policy_conf_free(struct policy_conf *c)
 }
 
 /* ---- its text ---- */
-
-static size_t policy_text_len(const struct policy_conf *c)
-{
-	const struct maps_file *f = &c->m->files[0];
-	size_t len = f->len;
-
-	while (len && f->text[len - 1] == '\n')
-		len--;
-	return len;
-}
 
 char *policy_conf_text(const struct policy_conf *c)
 {

@@ -79,6 +79,11 @@ def run(t):
     s.fails(f"head -c 70000 /dev/zero | tr '\\0' '#' > /tmp/long; cat /tmp/long > {POLICY}",
             "too long|too big|Argument list")
     t.eq(now(), before, "the policy before stays")
+    # cut where a line ends, it would be a policy of its own, without what stands behind
+    s.fails("{ head -c 65528 /dev/zero | tr '\\0' '#'; printf '\\n* rw\\n\\n\\nram1 deny\\n'; } > "
+            f"/tmp/cut; {{ cat /tmp/cut || true; echo end; }} > {POLICY}", "Invalid argument")
+    t.match(s.kernel_news(), "a piece before this one was refused", "the server says why")
+    t.eq(now(), before, "the policy before stays")
     t.ok("ERR" not in reader.out(), "nobody is closed for it")
 
     t.log("--- more than a page, and two who write at a time")
