@@ -37,6 +37,10 @@ def mistakes_of_a_policy(w):
     w.golden("policy-conf.txt", out)
     long = w.put("long.conf", "# a line\n" * 8000)
     has(w.run("server", "check", "--policy-file", long, want=2).err, "at most 65536 bytes")
+    for n, want in (65536, 0), (65537, 2):      # the end of the last line does not count
+        for end in "", "\n":
+            long.write_text("* deny\n" + "#" * (n - 7) + end)
+            w.run("server", "check", "--policy-file", long, want=want)
 
 
 @test
@@ -118,7 +122,7 @@ def a_policy_is_in_force_before_anything_is_open(w):
     conf = w.conf(RULES, "policy.conf")
     eq(w.neutral(w.run("server", "start", "-n").out),
        f"modprobe ibnbd-server {KEPT}\n"
-       f"{{ cat ROOT/etc/ibnbd/policy.conf; echo end; }} > SYS/{CTL}\n"
+       f"{{ cat ROOT/etc/ibnbd/policy.conf && echo && echo end; }} > SYS/{CTL}\n"
        f"echo '/srv/new' > 'SYS/{PARAMS}/dev_search_path'\n")
     conf.write_text("# no rule\n")
     eq(w.run("server", "start", "-n").out,
@@ -218,6 +222,9 @@ def exports_say_who_may(w):
     # with a directory for each session, rules are about what is in it
     w.put(f"sys/{PARAMS}/dev_search_path", "/srv/%SESSNAME%")
     out += w.run("server", "exports").out
+    w.put(f"sys/{PARAMS}/dev_search_path", "/dev")
+    out += w.run("server", "exports").out
+    w.put(f"sys/{PARAMS}/dev_search_path", "/srv/%SESSNAME%")
     w.golden("policy-exports.txt", out)
     doc = w.json("server", "exports")
     schema(doc, "exports", "policy")
@@ -246,21 +253,24 @@ def the_doctor_says_when_anybody_may_write(w):
         w.conf(text, "policy.conf")
         w.put(f"sys/{CTL}", text.rstrip("\n"))
 
+    def told(*rows):
+        for text, name in rows:
+            policy(text)
+            eq(f"may map {name} and write" in warns() if name else not warns(), True,
+               f"{text}: {warns()}")
+
     policy("")
     has(warns(), "whoever reaches the port may map every export and write to it")
     w.put(f"sys/{PARAMS}/allow", "session:s*")
     has(warns(), "every export")
-    for text, name in (("db1 key:k rw\n* deny\n", ""), ("db1 session:secret rw\n* deny\n", "db1"),
-                       ("db1 deny\n", "db2"), ("* ro\n", ""),
-                       ("db1 session:x deny\ndb1 rw\n* deny\n", "db1"),
-                       ("db2 addr:0.0.0.0/0 rw\n* deny\n", "db2"),
-                       ("db2 gid:::/0 session:x rw\n* deny\n", "db2"),
-                       ("db? addr:0.0.0.0/0 deny\n", "db1"),
-                       ("db? addr:0.0.0.0/0 deny\ndb* deny\n", ""),
-                       ("db* addr:10.0.0.0/8 rw\ndb* gid:fe80::1 rw\ndb? deny\n", "")):
-        policy(text)
-        eq(f"may map {name} and write" in warns() if name else not warns(), True,
-           f"{text}: {warns()}")
+    told(("db1 key:k rw\n* deny\n", ""), ("db1 session:secret rw\n* deny\n", "db1"),
+         ("db1 deny\n", "db2"), ("* ro\n", ""),
+         ("db1 session:x deny\ndb1 rw\n* deny\n", "db1"),
+         ("db2 addr:0.0.0.0/0 rw\n* deny\n", "db2"),
+         ("db2 gid:::/0 session:x rw\n* deny\n", "db2"),
+         ("db? addr:0.0.0.0/0 deny\n", "db1"),
+         ("db? addr:0.0.0.0/0 deny\ndb* deny\n", ""),
+         ("db* addr:10.0.0.0/8 rw\ndb* gid:fe80::1 rw\ndb? deny\n", ""))
     policy("")
     for allow in ("0.0.0.0/0", "10.0.0.0/8 ::/0", "0.0.0.0/0 session:s"):
         w.put(f"sys/{PARAMS}/allow", allow)
@@ -269,23 +279,35 @@ def the_doctor_says_when_anybody_may_write(w):
     for name in ("team/vol1", "team/sub/vol2"):
         w.put(f"root/srv/exports/{name}")
     (w.root / "srv/exports/linked").symlink_to("team")
-    for text, name in (("db? deny\nteam deny\nteam/sub/* deny\n", "team/vol1"),
-                       ("db? deny\nteam/vol1 deny\n", "what is below team/sub"),
-                       ("db? deny\nteam/* deny\n", "")):
-        policy(text)
-        eq(f"may map {name} and write" in warns() if name else not warns(), True,
-           f"{text}: {warns()}")
+    told(("db? deny\nteam deny\nteam/sub/* deny\n", "team/vol1"),
+         ("db? deny\nteam/vol1 deny\n", "what is below team/sub"),
+         ("db? deny\nteam/* deny\n", ""))
     w.put(f"sys/{PARAMS}/dev_search_path", "/srv/exports/%SESSNAME%")
-    policy("vol1 rw\n* deny\n")
     (w.root / "srv/exports/linked").unlink()
-    has(warns(), "may map team/vol1 and write")
+    policy("vol1 rw\n* deny\n")
+    has(warns(), "may map a name like vol1 and write")
+    policy("vol1 key:k rw\nvol1 session:s deny\nvol1 rw\n* deny\n")
+    has(warns(), "a name like vol1")
     policy("* deny\n")
     eq(warns(), "")
     policy("db1 deny\n")
     w.put(f"sys/{PARAMS}/dev_search_path", "/dev")
     has(warns(), "whatever no line is about")
-    policy("db1 rw\n* deny\n")
-    eq(warns(), "")
+    told(("db1 rw\n* deny\n", "a name like db1"),
+         ("db? deny\nsd* rw\n* deny\n", "a name like sd*"),
+         ("sd* key:a rw\n* deny\n", ""), ("sd* ro\n* deny\n", ""),
+         ("sd* deny\nsd* rw\n* deny\n", ""),
+         ("a? deny\na* rw\n* deny\n", "a name like a*"),
+         ("a????????? deny\na* rw\n* deny\n", "a name like a*"),
+         ("a" * 246 + "*b rw\n* deny\n", "a name like " + "a" * 246 + "*b"),
+         ("? deny\n", "whatever no line is about"))
+    w.put(f"sys/{PARAMS}/dev_search_path", "/srv/new/%SESSNAME%")
+    policy("disk rw\n* deny\n")
+    has(warns(), "may map a name like disk")
+    w.put(f"sys/{PARAMS}/dev_search_path", "/srv/hidden")
+    w.put("root/srv/hidden/.img")
+    policy(".img rw\n* deny\n")
+    has(warns(), "may map .img and write")
     w.put(f"sys/{PARAMS}/allow", "10.0.0.0/8")
     policy("")
     eq(warns(), "", "allow has addresses")

@@ -76,6 +76,8 @@ static void server_exports_more(const char *search, const struct policy_conf *po
 		say_print("policy: none, whoever is let in may map and write all of it");
 	else
 		say_print("policy: %u rules of %s", policy->rules->nr, policy->m->files[0].path);
+	if (search && policy)
+		server_policy_print_unlisted(policy, search);
 }
 
 int cmd_server_exports_run(struct cmd_args *a)

@@ -9,6 +9,7 @@
  * doctor also asks: may anybody write? A client without a key can choose the name of its session,
  * and a client that is not on a list of addresses cannot be told from another client.
  */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -143,8 +144,12 @@ static void policy_anybody(struct doctor *d, const struct policy_conf *now, cons
 
 static void doctor_policy(struct doctor *d, const char *search, const char *allow, bool proved)
 {
-	struct policy_conf *now = policy_conf_running(), *file = policy_conf_load(NULL);
+	struct policy_conf *now = policy_conf_running(), *file;
 
+	if (!now && errno == EACCES)
+		doctor_find(d, "policy", DOCTOR_OK,
+			    say_dup("the policy is not looked at: it is root's"), NULL);
+	file = policy_conf_load(NULL);
 	if (!proved)
 		policy_anybody(d, now, search, allow);
 	if (now && !file->m->nr_errors && !policy_conf_same(now, file))

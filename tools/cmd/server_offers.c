@@ -29,7 +29,7 @@ static char *offers_below(const char *dir, const char *name)
 static bool offers_dir(const struct offers_walk *w, const char *dir, const char *shown,
 		       const char *name, unsigned int deep, bool sessions)
 {
-	char **names = sysfs_list(dir, NULL);
+	char **names = sysfs_list_all(dir);	/* a name may begin with a dot */
 	bool done = false;
 	size_t i;
 

@@ -21,15 +21,18 @@ static int policy_gone(const struct policy_conf *now, const char *path)
 	return SAY_FAILED;
 }
 
+/* A last line without its end, an empty file and one that cannot be read whole are covered. */
+#define POLICY_BY_HAND	"{ cat %s && echo && echo end; } > %s"
+
 static int policy_write(const struct policy_conf *c, const char *path)
 {
 	char *ctl = sysfs_path(POLICY_CTL), *text = policy_conf_text(c), *from = say_word(path);
 	int err = 0;
 
 	if (sysfs_dry_run) {
-		printf("{ cat %s; echo end; } > %s\n", from, ctl);
+		printf(POLICY_BY_HAND "\n", from, ctl);
 	} else {
-		say_more("{ cat %s; echo end; } > %s", from, ctl);
+		say_more(POLICY_BY_HAND, from, ctl);
 		err = sysfs_store(ctl, text);
 	}
 	if (err) {
@@ -88,6 +91,36 @@ struct policy_conf *server_policy_shown(void)
 	return NULL;
 }
 
+/* ---- what it says ---- */
+
+/* No export has this name, and only a pattern with a *, or with a ? for each byte, fits it. */
+#define POLICY_OTHER	"\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f"
+
+/* A name that a pattern is about, and no other one by chance: its * are @fill, if that fits. */
+static char *policy_instance(const char *pattern, const char *fill)
+{
+	char *name = say_alloc(strlen(pattern) * (strlen(fill) + 1) + 1), *p = name;
+	size_t len = strlen(pattern), i, stars = 0;
+
+	for (i = 0; i < len; i++)
+		stars += pattern[i] == '*';
+	if (len + stars * strlen(fill) >= IBNBD_NAME_LEN)
+		fill = "";
+	for (; *pattern; pattern++) {
+		if (*pattern == '*')
+			p = stpcpy(p, fill);
+		else
+			*p++ = *pattern == '?' ? POLICY_OTHER[0] : *pattern;
+	}
+	return name;
+}
+
+/* A session's directory may be made at any time, and / and /dev are not listed. */
+static bool policy_search_unlisted(const char *search)
+{
+	return strstr(search, IBNBD_EXPORT_TOKEN) || ibnbd_export_follows(search);
+}
+
 void server_policy_print(const struct policy_conf *c, const char *name)
 {
 	const struct ibnbd_policy_rules *p = c->rules;
@@ -108,6 +141,36 @@ void server_policy_print(const struct policy_conf *c, const char *name)
 	}
 	if (!all && p->nr)
 		say_print("    %-9s %s (no line)", "as asked", "everybody else");
+}
+
+/* Is an earlier rule about the same pattern? */
+static bool policy_is_repeated(const struct ibnbd_policy_rules *p, u32 i)
+{
+	const char *pattern = p->text + p->rule[i].export;
+	u32 b;
+
+	for (b = 0; b < i; b++)
+		if (!strcmp(p->text + p->rule[b].export, pattern))
+			return true;
+	return false;
+}
+
+void server_policy_print_unlisted(const struct policy_conf *c, const char *search)
+{
+	const struct ibnbd_policy_rules *p = c->rules;
+	char *name;
+	u32 i;
+
+	if (!policy_search_unlisted(search))
+		return;
+	for (i = 0; i < p->nr; i++) {
+		if (policy_is_repeated(p, i))
+			continue;
+		name = policy_instance(p->text + p->rule[i].export, POLICY_OTHER);
+		say_print("  a name like %s", p->text + p->rule[i].export);
+		server_policy_print(c, name);
+		free(name);
+	}
 }
 
 void server_policy_json(struct json *j, const struct policy_conf *c)
@@ -139,9 +202,6 @@ void server_policy_json(struct json *j, const struct policy_conf *c)
 
 /* ---- what anybody may write to ---- */
 
-/* No export has this name, and no rule but one with a * is about it. */
-#define POLICY_OTHER	"\x7f"
-
 struct policy_open {
 	const struct ibnbd_policy_rules *rules;
 	char *found;
@@ -161,17 +221,44 @@ static bool policy_open_offer(const struct server_offer *o, void *arg)
 	return of->found;
 }
 
+/* Names of two lengths: a pattern with as many ? as the one has bytes may be about that alone. */
+static bool policy_open_pattern(const struct ibnbd_policy_rules *p, const char *pattern)
+{
+	char *one = policy_instance(pattern, POLICY_OTHER),
+	     *other = policy_instance(pattern, POLICY_OTHER "\x7f");
+	bool open = policy_conf_anybody_writes(p, one) || policy_conf_anybody_writes(p, other);
+
+	free(one);
+	free(other);
+	return open;
+}
+
+/* Of names that cannot be listed: which may anybody write to? */
+static char *policy_open_unlisted(const struct ibnbd_policy_rules *p)
+{
+	char *found = NULL;
+	u32 i;
+
+	if (policy_conf_anybody_writes(p, POLICY_OTHER))
+		return say_dup("whatever no line is about");
+	for (i = 0; i < p->nr && !found; i++) {
+		if (p->rule[i].may >= IBNBD_POLICY_RW &&
+		    policy_open_pattern(p, p->text + p->rule[i].export))
+			found = say_fmt("a name like %s", p->text + p->rule[i].export);
+	}
+	return found;
+}
+
 char *server_policy_open_name(const struct ibnbd_policy_rules *p, const char *search)
 {
 	struct policy_open of = { .rules = p };
 
 	if (!p->nr)
 		return say_dup("every export");
-	/* A session's directory may be made at any time, and / and /dev are not listed. */
-	if ((strstr(search, IBNBD_EXPORT_TOKEN) || ibnbd_export_follows(search)) &&
-	    policy_conf_anybody_writes(p, POLICY_OTHER))
-		return say_dup("whatever no line is about");
-	server_offers(search, policy_open_offer, &of);
+	if (policy_search_unlisted(search))
+		of.found = policy_open_unlisted(p);
+	if (!of.found)
+		server_offers(search, policy_open_offer, &of);
 	return of.found;
 }
 

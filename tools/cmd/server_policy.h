@@ -30,6 +30,8 @@ char *server_policy_open_name(const struct ibnbd_policy_rules *p, const char *se
 void server_policy_warn(struct server_conf *c, const struct policy_conf *p, bool look);
 /* The rules that may decide about this name. */
 void server_policy_print(const struct policy_conf *c, const char *name);
+/* The same for a name of each pattern, if names below @search cannot be listed, or not all. */
+void server_policy_print_unlisted(const struct policy_conf *c, const char *search);
 void server_policy_json(struct json *j, const struct policy_conf *c);
 
 #endif

@@ -143,10 +143,15 @@ static int sysfs_not_hidden(const struct dirent *d)
 	return d->d_name[0] != '.';
 }
 
-char **sysfs_list(const char *path, size_t *nr)
+static int sysfs_not_dots(const struct dirent *d)
+{
+	return strcmp(d->d_name, ".") && strcmp(d->d_name, "..");
+}
+
+static char **list_those(const char *path, size_t *nr, int (*which)(const struct dirent *d))
 {
 	struct dirent **entries = NULL;
-	int n = scandir(path, &entries, sysfs_not_hidden, versionsort), i;
+	int n = scandir(path, &entries, which, versionsort), i;
 	char **names;
 
 	if (n < 0)
@@ -160,6 +165,16 @@ char **sysfs_list(const char *path, size_t *nr)
 	if (nr)
 		*nr = (size_t)n;
 	return names;
+}
+
+char **sysfs_list(const char *path, size_t *nr)
+{
+	return list_those(path, nr, sysfs_not_hidden);
+}
+
+char **sysfs_list_all(const char *path)
+{
+	return list_those(path, NULL, sysfs_not_dots);
 }
 
 void sysfs_list_free(char **names)
