@@ -100,7 +100,7 @@ static int open_ask(struct ibnbd_clt_dev *dev, struct ibnbd_clt_grant *g, unsign
 	err = ibnbd_clt_msg_open(dev->sess->clt, g->link_gen, dev->map.device_path,
 				 dev->map.access_mode, g->features, &g->rsp, timeout_ms, &dev->said,
 				 why);
-	if (err && err != -ETIMEDOUT && err != -EINTR && err != -ECONNRESET)
+	if (err && !ibtrs_clt_call_unanswered(err))
 		open_remote(dev, IBNBD_OPEN_EV_REFUSED);
 	if (!err) {
 		open_note(dev, g);

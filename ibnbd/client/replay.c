@@ -54,7 +54,7 @@ static int replay_flush(struct ibnbd_clt_dev *dev, struct ibnbd_clt_op *op, u32 
 				       REPLAY_FLUSH_MS, false);
 	*answered = !IS_ERR(call);
 	err = IS_ERR(call) ? PTR_ERR(call) : ibtrs_clt_call_io_end(call);
-	*answered &= err != -ETIMEDOUT && err != -EINTR && err != -ECONNRESET;
+	*answered &= !ibtrs_clt_call_unanswered(err);
 	return err;
 }
 
@@ -149,7 +149,7 @@ static int replay_wait_first(struct replay *r)
 	int err = ibtrs_clt_call_io_end(first.call);
 
 	memmove(r->calls, r->calls + 1, --r->nr * sizeof(first));
-	if (err == -ETIMEDOUT || err == -EINTR || err == -ECONNRESET)
+	if (ibtrs_clt_call_unanswered(err))
 		r->at_large = true;
 	if (!err)
 		WRITE_ONCE(r->dev->resent_bytes, r->dev->resent_bytes + first.bytes);

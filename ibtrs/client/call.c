@@ -41,6 +41,9 @@ static void call_done(struct ibtrs_clt_io *io, int err)
 {
 	struct ibtrs_clt_call *call = container_of(io, struct ibtrs_clt_call, io);
 
+	/* A server may answer with the number that says here that there was no answer. */
+	if (!io->message && !io->losses && ibtrs_clt_call_unanswered(err))
+		err = -EIO;
 	call->err = err;
 	complete(&call->done);
 	call_put(call);

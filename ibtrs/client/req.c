@@ -208,6 +208,7 @@ void ibtrs_clt_req_walk(struct ibtrs_clt_path *path)
 		if (i >= s->nr_user) {
 			if (req->io->dir == IBTRS_WRITE && !req->io->message)
 				ibtrs_clt_link_path_loose(path);
+			ibtrs_clt_req_note_loss(req->io);
 			ibtrs_clt_req_end(req, -ECONNRESET);
 			continue;
 		}
@@ -242,6 +243,7 @@ void ibtrs_clt_req_again_work(struct work_struct *work)
 		atomic_dec(&clt->nr_parked);
 		if (req_send(clt, req, req->io->gen, NULL)) {
 			WRITE_ONCE(req->conn, NULL);
+			ibtrs_clt_req_note_loss(req->io);
 			ibtrs_clt_req_end(req, -ECONNRESET);
 		}
 	}

@@ -293,10 +293,15 @@ struct ibtrs_clt_call *ibtrs_clt_call_io_begin(struct ibtrs_clt *clt, u32 gen, e
 					       const void *hdr, size_t hdr_len, const void *data,
 					       size_t data_len, unsigned int timeout_ms, bool more);
 /*
- * Waits for the answer. Returns what ibtrs_clt_call() returns. After -ETIMEDOUT, -EINTR and
- * -ECONNRESET the server may still execute the request.
+ * Waits for the answer. Returns what ibtrs_clt_call() returns. If that is unanswered, the server
+ * may still execute the request. An answer with such a number is -EIO here; ibtrs_clt_call() leaves
+ * it as it is, so a message that is unanswered may have been answered so.
  */
 int ibtrs_clt_call_io_end(struct ibtrs_clt_call *call);
+static inline bool ibtrs_clt_call_unanswered(int err)
+{
+	return err == -ETIMEDOUT || err == -EINTR || err == -ECONNRESET;
+}
 
 /*
  * @io belongs to a slot that is in flight or parked at the moment of the call. For parked ones the
