@@ -401,8 +401,8 @@ void cx_set_capacity(struct gendisk *disk, sector_t sectors)
 {
 #ifdef GD_READ_ONLY
 	/* older kernels say so below */
-	pr_info("%s: detected capacity change from %llu to %llu\n", disk->disk_name,
-		(u64)get_capacity(disk), (u64)sectors);
+	pr_info_ratelimited("%s: detected capacity change from %llu to %llu\n", disk->disk_name,
+			    (u64)get_capacity(disk), (u64)sectors);
 #endif
 	set_capacity(disk, sectors);
 	/*

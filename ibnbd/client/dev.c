@@ -32,10 +32,10 @@ void ibnbd_clt_dev_tell(struct ibnbd_clt_dev *dev, enum ibnbd_clt_news news)
 
 void ibnbd_clt_dev_resized(struct ibnbd_clt_dev *dev)
 {
-	long left = READ_ONCE(dev->resize_next) - jiffies;
+	unsigned long left = ibnbd_clt_dev_left(READ_ONCE(dev->resize_next), DEV_RESIZE_EVERY);
 
 	set_bit(IBNBD_CLT_NEWS_RESIZED, &dev->news);
-	if (left > 0)	/* a work that is already queued keeps its time */
+	if (left)	/* a work that is already queued keeps its time */
 		queue_delayed_work(ibnbd_clt_dev_wq, &dev->work, left);
 	else
 		mod_delayed_work(ibnbd_clt_dev_wq, &dev->work, 0);
@@ -43,7 +43,7 @@ void ibnbd_clt_dev_resized(struct ibnbd_clt_dev *dev)
 
 bool ibnbd_clt_dev_takes_resized(struct ibnbd_clt_dev *dev)
 {
-	if (time_before(jiffies, dev->resize_next))
+	if (ibnbd_clt_dev_left(dev->resize_next, DEV_RESIZE_EVERY))
 		return false;
 	WRITE_ONCE(dev->resize_next, jiffies + DEV_RESIZE_EVERY);
 	return true;
@@ -96,6 +96,7 @@ struct ibnbd_clt_dev *ibnbd_clt_dev_alloc(const struct ibnbd_map *m)
 	dev->resize_next = jiffies;
 	ratelimit_state_init(&dev->uevent_limit, IBNBD_CLT_UEVENT_SPAN, IBNBD_CLT_UEVENT_BURST);
 	ratelimit_set_flags(&dev->uevent_limit, RATELIMIT_MSG_ON_RELEASE);	/* no messages */
+	dev->resize_tell = jiffies;
 	INIT_DELAYED_WORK(&dev->uevent_work, ibnbd_clt_disk_uevent_work);
 	INIT_WORK(&dev->remove_work, ibnbd_clt_remove_work);
 	init_completion(&dev->mapped);

@@ -151,6 +151,7 @@ struct ibnbd_clt_dev {
 	struct delayed_work flush_work;	/* a flush of our own, when the pool is low */
 	struct delayed_work uevent_work;
 	struct ratelimit_state uevent_limit;
+	unsigned long resize_tell;	/* jiffies; no new size is told before it */
 	struct work_struct remove_work;
 	struct completion mapped;	/* map_device has finished, with or without success */
 
@@ -163,6 +164,14 @@ struct ibnbd_clt_dev *ibnbd_clt_dev_alloc(const struct ibnbd_map *m);
 void ibnbd_clt_dev_free(struct ibnbd_clt_dev *dev);
 /* Any context. */
 void ibnbd_clt_dev_tell(struct ibnbd_clt_dev *dev, enum ibnbd_clt_news news);
+
+/* Jiffies until @at, which was at most @most away; 0: it is past, however long ago. */
+static inline unsigned long ibnbd_clt_dev_left(unsigned long at, unsigned long most)
+{
+	unsigned long left = at - jiffies;
+
+	return left <= most ? left : 0;
+}
 
 /* RESIZED came: runs dev->work now, or at resize_next if that is later. Any context. */
 void ibnbd_clt_dev_resized(struct ibnbd_clt_dev *dev);

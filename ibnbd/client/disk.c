@@ -110,11 +110,20 @@ static void disk_set_hot(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant
 	WRITE_ONCE(dev->device_id, g->rsp.device_id);
 }
 
-/* @delay: for a work that is not queued yet; one that is queued also does what became due later. */
+/* How long a new size is not told yet: a server may change it as often as it likes. */
+static unsigned long disk_resize_wait(const struct ibnbd_clt_dev *dev)
+{
+	return ibnbd_clt_dev_left(dev->resize_tell, IBNBD_CLT_UEVENT_EVERY);
+}
+
+/* The work does what is due when it runs, also a state that was to wait for longer. */
 static void disk_due(struct ibnbd_clt_dev *dev, unsigned int what, unsigned long delay)
 {
 	dev->uevent_due |= what;
-	queue_delayed_work(ibnbd_clt_remove_wq, &dev->uevent_work, delay);
+	if (delay)
+		queue_delayed_work(ibnbd_clt_remove_wq, &dev->uevent_work, delay);
+	else
+		mod_delayed_work(ibnbd_clt_remove_wq, &dev->uevent_work, 0);
 }
 
 int ibnbd_clt_disk_commit(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g)
@@ -173,7 +182,7 @@ void ibnbd_clt_disk_set_capacity(struct ibnbd_clt_dev *dev, u64 sectors)
 	if (!old)
 		cx_need_part_scan(dev->disk);
 	if (sectors)
-		disk_due(dev, IBNBD_CLT_DUE_RESIZE, 0);
+		disk_due(dev, IBNBD_CLT_DUE_RESIZE, disk_resize_wait(dev));
 }
 
 void ibnbd_clt_disk_uevent_work(struct work_struct *work)
@@ -190,7 +199,13 @@ void ibnbd_clt_disk_uevent_work(struct work_struct *work)
 	mutex_lock(&dev->lock);
 	kobj = &disk_to_dev(dev->disk)->kobj;
 	due = dev->uevent_due;
-	dev->uevent_due = 0;
+	if (due & IBNBD_CLT_DUE_RESIZE && disk_resize_wait(dev)) {
+		due &= ~IBNBD_CLT_DUE_RESIZE;
+		queue_delayed_work(ibnbd_clt_remove_wq, &dev->uevent_work, disk_resize_wait(dev));
+	}
+	if (due & IBNBD_CLT_DUE_RESIZE)
+		dev->resize_tell = jiffies + IBNBD_CLT_UEVENT_EVERY;
+	dev->uevent_due &= ~due;
 	ro = disk_read_only(dev, &dev->grant);
 	action = dev->uevent;
 	snprintf(state, sizeof(state), "IBNBD_STATE=%s",

@@ -13,6 +13,9 @@
  *	echo 512 > lacking			but the last 512 bytes of each read do not come
  *	echo 1 > inval				but each read above 8 KiB ends with its key
  *						invalidated, unasked; 2: that is only said
+ *	echo 20 > wrong				but the next 20 requests of the operation
+ *						wrong_op (255: all) fail with wrong_errno,
+ *						and until then each OPEN says 4 KiB more
  *	echo 8193 > depth			but so many slots are granted
  *	cat said				connections, messages, lies, connections that it
  *						proved its key on: how often; and the highest
@@ -43,17 +46,15 @@
 #include "ibtrs/proto/imm.h"
 #include "ibtrs/proto/msg.h"
 #include "ibtrs/proto/trial.h"
-#include "tests/speak/chance.h"
+#include "tests/speak/lies_disk.h"
 
 #define DEPTH	 16
-#define IO_SIZE	 SZ_16K		/* more than a bounce buffer takes: there are reads of both kinds */
 #define HDR_SIZE SZ_4K
 #define CHUNK	 (IO_SIZE + HDR_SIZE)
 #define NR_IN	 32
 #define NR_OUT	 16
 #define ROOM	 SZ_16K
 #define IN_ROOM	 512
-#define STEADY_ID 1
 #define NR_GRANTS 16
 
 static unsigned int seed = 1;
@@ -61,12 +62,8 @@ module_param(seed, uint, 0444);
 module_param(odds, uint, 0444);
 static bool early;
 module_param(early, bool, 0644);
-static bool steady;
-module_param(steady, bool, 0444);
-static unsigned int grow, inval, lacking, depth = DEPTH;
-module_param(grow, uint, 0644);
+static unsigned int inval, depth = DEPTH;
 module_param(inval, uint, 0644);
-module_param(lacking, uint, 0644);
 module_param(depth, uint, 0644);
 static char *secret = "";
 module_param(secret, charp, 0444);
@@ -94,7 +91,6 @@ static DEFINE_MUTEX(lies_lock);		/* all below, and what is said on any connectio
 static LIST_HEAD(lies_conns);
 static struct ibtrs_keys keys;
 static bool owed;			/* early: trials were not answered */
-static u64 sectors = 2048;		/* steady */
 static unsigned int nr_conns, nr_msgs, nr_proved;
 static u64 shown;
 
@@ -296,68 +292,6 @@ static bool lies_same_path(const struct lies_conn *a, const struct lies_conn *b)
 
 /* ---- requests ----------------------------------------------------------- */
 
-static struct ibnbd_open_rsp lies_steady_disk(void)
-{
-	sectors += grow ? SZ_4K >> SECTOR_SHIFT : 0;
-	grow -= !!grow;
-	return (struct ibnbd_open_rsp){
-		.device_id = STEADY_ID,
-		.nsectors = sectors,
-		.max_hw_sectors = IO_SIZE >> SECTOR_SHIFT,
-		.physical_block_size = 4096,
-		.logical_block_size = 512,
-		.max_segments = IO_SIZE / SZ_4K,
-		.has_identity = true,
-		.identity = { .kind = IBNBD_ID_FILE, .id = { 1 } },
-	};
-}
-
-static struct ibnbd_open_rsp lies_any_disk(void)
-{
-	return (struct ibnbd_open_rsp){
-		.device_id = any(4),
-		.nsectors = any(2) ? 2048 : prandom_u32_state(&rnd),
-		.max_hw_sectors = IO_SIZE >> SECTOR_SHIFT,
-		.max_write_zeroes_sectors = any(3) * 8,
-		.max_discard_sectors = any(3) * 8,
-		.discard_granularity = 4096,
-		.physical_block_size = 4096,
-		.logical_block_size = 512,
-		.max_segments = 2,
-		.fua = any(2),
-		.writeback = any(2),
-		.has_identity = true,
-		.identity = { .kind = any(4), .flags = any(8), .io_opt = any(3) << any(32) },
-		.has_durability = true,
-		.durability = { .cache_epoch = any(3), .flags = any(2) },
-	};
-}
-
-static u32 lies_block_answer(const void *usr, u32 usr_len, u32 len, void *out)
-{
-	const u64 features = steady ? IBNBD_FEAT_IDENTITY : any(16);
-	const struct ibnbd_sess_info info = { .version = 2, .features = features };
-	struct ibnbd_open_rsp open;
-	const char *why;
-
-	switch (ibnbd_msg_type(usr, usr_len, &why)) {
-	case IBNBD_MSG_SESS_INFO:
-		ibnbd_msg_sess_info_encode(out, IBNBD_MSG_SESS_INFO_RSP, &info);
-		break;
-	case IBNBD_MSG_OPEN:
-		open = steady ? lies_steady_disk() : lies_any_disk();
-		if (chance(2))
-			ibnbd_msg_open_refused_encode(out, -(int)any(600), "\x1b[2J%s%n");
-		else
-			ibnbd_msg_open_rsp_encode(out, &open);
-		break;
-	default:
-		prandom_bytes_state(&rnd, out, min_t(u32, len, 64));
-		return len - min(len, lacking);
-	}
-	return len;
-}
-
 static void lies_request(struct lies_conn *l, u32 imm)
 {
 	unsigned int bits = ibtrs_imm_off_bits(DEPTH);
@@ -387,7 +321,10 @@ static void lies_request(struct lies_conn *l, u32 imm)
 	if (chance(8))
 		return;		/* it is never answered */
 	imm = ibtrs_imm_rsp(IBTRS_IMM_IO_RSP, slot, chance(2) ? -(int)any(512) : 0);
-	if (!h.has_desc) {
+	if (lies_wrong(chunk + off - h.usr_len, h.usr_len)) {
+		imm = ibtrs_imm_rsp(IBTRS_IMM_IO_RSP, slot, -(int)wrong_errno);
+		lies_imm(l, imm);
+	} else if (!h.has_desc) {
 		lies_imm(l, imm);
 	} else {
 		n = lies_block_answer(chunk + off - h.usr_len, h.usr_len, h.data_len, iu->buf);
@@ -460,7 +397,7 @@ static void lies_info(struct lies_conn *l)
 				lies_imm(io, (u32)IBTRS_IMM_TRIAL << IBTRS_IMM_PAYLOAD_BITS);
 		return;
 	}
-	lies_send(l, iu, spoil_len(n, n), 0);
+	lies_send(l, iu, spoil_len(n, ROOM), 0);
 }
 
 static void lies_said_to(struct lies_conn *l, struct ibtrs_iu *iu, const struct ib_wc *wc)

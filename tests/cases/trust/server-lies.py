@@ -9,7 +9,7 @@ import base64, os, re
 
 SAID = "/sys/module/ibnbd_lies/parameters/said"
 ENOUGH = int(os.environ.get("IBNBD_EXCHANGES") or 1000)    # messages
-GROWS = 7
+GROWS, STRAYS = 7, 240
 SEED = int(os.environ.get("IBNBD_SEED") or 24)
 deadline = 180 + ENOUGH // 5
 # messages, how many of them one lie is in, requests of a mapping: most lies end the
@@ -74,6 +74,18 @@ def bounds(t):
     t.eq(len(times), GROWS, "how often its size changed: the last is not lost")
     t.ok(times[-1] - times[0] > GROWS - 3, f"once a second at most, it was at {times}")
 
+    # a request that is answered so three times fails, and the disk is opened again each time
+    s.sh(f"echo {STRAYS} > {at}/wrong")
+    events, seconds = map(float, c.sh(
+        f"n=$(cat /sys/kernel/uevent_seqnum); t0=$(uptime_s); "
+        f"for i in $(seq {STRAYS // 3}); do {read % '4k'} 2> /dev/null || true; done; since $t0; "
+        "echo $(($(cat /sys/kernel/uevent_seqnum) - n))", timeout=90).split()[::-1])
+    t.eq(s.sh(f"cat {at}/wrong"), "0", "requests that are still to be answered so")
+    t.ok(int(c.sh(f"blockdev --getsize64 {dev}")) >= (1 << 20) + (GROWS + STRAYS // 2) * 4096,
+         "it was opened again as often, and has grown")
+    t.ok(events < 3 * seconds + 12 or seconds > STRAYS // 4,
+         f"{events} uevents of {STRAYS} new sizes in {seconds} s")
+
     for lacking in 512, 1 << 20:
         s.sh(f"echo {lacking} > {at}/lacking")
         for size in "4k", "16k":
@@ -90,6 +102,13 @@ def bounds(t):
                f"no key is taken for invalidated because the server says so: {words}")
         s.sh(f"echo 0 > {at}/inval")
         t.eq(job.wait(30), 0, "the read, sent again: " + job.out())
+    c.sh(f"unmap {dev}")
+
+    # ETIMEDOUT that a server says is an answer: what that flush should have covered is sent again
+    dev = c.sh("map kept sessname=kept unflushed=replay retain_mb=1", timeout=60)
+    s.sh(f"echo 2 > {at}/wrong_op; echo 110 > {at}/wrong_errno; echo 1 > {at}/wrong")
+    c.sh(f"dd if=/dev/zero of={dev} bs=16k count=36 oflag=direct status=none")
+    t.wait(lambda: c.sh(f"dev_attr {dev} replays").split()[0] == "1", 30, "the way back")
     c.sh(f"unmap {dev}")
 
     s.sh(f"echo 8193 > {at}/depth")
