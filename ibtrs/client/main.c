@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* ibtrs-client: sets up and tears down the parts of the module. */
 #include <linux/module.h>
+#include <linux/rcupdate.h>
 #include <ibtrs/version.h>
 #include "ibtrs/client/dirs.h"
 #include "ibtrs/client/paths.h"
@@ -34,6 +35,8 @@ static void __exit ibtrs_clt_exit(void)
 	ibtrs_clt_dirs_exit();
 	ibtrs_clt_paths_exit();
 	rcu_barrier();
+	/* a store of remove_path, which runs outside of its attribute, may be here still */
+	synchronize_rcu_tasks();
 }
 
 module_init(ibtrs_clt_init);

@@ -120,6 +120,7 @@ static ssize_t remove_path_store(struct kobject *kobj, struct kobj_attribute *at
 	}
 	kn = sysfs_break_active_protection(kobj, &attr->attr);
 	ibtrs_clt_paths_remove(path);
+	/* Nothing holds the module any more; its exit waits for tasks like this one. */
 	if (kn)
 		sysfs_unbreak_active_protection(kn);
 	return count;
