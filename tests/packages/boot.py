@@ -43,6 +43,25 @@ def keys_come_first(t):
              f"systemd-analyze security --no-pager --threshold={most} {unit} | tail -n 1")
 
 
+def key_on_both(t):
+    """A disk that is mapped with the key, at the next boot, too; then the drivers are loaded anew,
+    which forgets the keys, and it comes back."""
+    text = t.sh("cat /etc/ibnbd/keys/db-1")
+    t.sh(f"mkdir -p -m 700 /etc/ibnbd/keys; umask 077; echo '{text}' > /etc/ibnbd/keys/db-1; "
+         "ibnbd key load; echo optional > /sys/module/ibnbd_server/parameters/auth",
+         machine=t.server)
+    t.sh("ibnbd key load; ibnbd map vda2 s3 10.0.0.2 --name keyed --auth db-1 --hold 600 --save",
+         60)
+    t.sh("systemctl daemon-reload; systemctl start ibnbd-keys; umount /data; "
+         "systemctl stop ibnbd-maps.target ibnbd-map@data ibnbd-map@keyed; "
+         "ibnbd unmap --all; modprobe -r ibnbd_client ibtrs_core; "
+         "[ ! -e /sys/module/ibtrs_core ] || { lsmod | grep ib; false; }",
+         120)
+    t.sh("systemctl start ibnbd-maps.target; "
+         "for i in $(seq 30); do [ -b /dev/ibnbd/by-name/keyed ] && break; sleep 1; done; "
+         "[ -b /dev/ibnbd/by-name/keyed ]; mountpoint -q /data || mount /data", 120)
+
+
 FSTAB = "_netdev,nofail,x-systemd.device-timeout=infinity"
 
 
@@ -67,6 +86,7 @@ def saved_mapping_comes_back(t):
     t.sh("ibnbd key generate db-1; mkdir -p /exports; "
          "printf 'dev_search_path = /exports\\nauth = required\\n' > /etc/ibnbd/server.conf; "
          "ibnbd server check; systemctl -q enable ibnbd-server")
+    key_on_both(t)
     before = t.links()
     t.log(f"links: {before}")
     for want in (f"/dev/disk/by-uuid/{UUID}", "/dev/disk/by-label/data", "/dev/ibnbd/by-name/data",
@@ -81,6 +101,8 @@ def saved_mapping_comes_back(t):
     if t.sh("cat /data/file") != "one" or t.links() != before:
         raise Failed(f"after the reboot: {t.links()}, before: {before}")
     keys_come_first(t)
+    t.sh("[ $(cat /sys/class/ibtrs-client/s3/auth) = db-1 ]; ibnbd unmap keyed; "
+         "sed -i '/^keyed /d' /etc/ibnbd/maps.conf.d/50-saved.conf; systemctl daemon-reload")
     t.sh("for u in ibnbd-map@data ibnbd-shutdown ibnbd-maps.target; "
          "do systemctl is-active $u; done; "
          "[ -z \"$(systemctl --failed -q --no-legend 'ibnbd*')\" ]; "
