@@ -21,11 +21,17 @@ setup_local() { local i; for ((i = 0; i < $1; i++)); do echo "/dev/ram$i"; done;
 setup_nbd() {
 	local i n=$1
 	FAMILY=$2
-	serve "always_invalidate=$3"
+	serve "always_invalidate=$3" ${AUTH:+auth=required}
 	shift 3
 	for ((i = 0; i < n; i++)); do disk "$(map "ram$i" "$@")"; done
 }
-setup_ibnbdN() { setup_nbd "$1" ibnbd N; }
+# a proof of a key costs nothing later on: the reference is older than keys
+setup_ibnbdN() {
+	modprobe ibtrs-core
+	ibnbd key generate bench > /dev/null
+	ibnbd key load > /dev/null
+	AUTH=1 setup_nbd "$1" ibnbd N auth=bench
+}
 setup_ibnbdY() { setup_nbd "$1" ibnbd Y; }
 # what becomes of writes that no flush has covered; a RAM disk has no cache to lose, so we say that
 # it has
