@@ -3,10 +3,11 @@
 # root.sh base SUITE            a clean Debian of that suite with systemd, headers and DKMS, made
 #                               once by debootstrap in ${IBNBD_CACHE:-build/cache}/root-SUITE, a
 #                               second kernel's headers (not installed) in /later; prints its path
-# root.sh run SUITE SCRIPT      run SCRIPT as root in a copy of it that is thrown away (an overlay
-#                               in memory). The packages of build/deb, build/rpm and build/rpm2 are
-#                               in /packages there, the source of this tree in /source, the
-#                               autopkgtests in /tests.
+# root.sh run SUITE SCRIPT      run SCRIPT as root, with the words of ARGS=, in a copy of it that is
+#                               thrown away (an overlay in memory). The packages of build/deb,
+#                               build/rpm and build/rpm2 are in /packages there, the source of this
+#                               tree in /source, the autopkgtests in /tests, and the directory
+#                               OUT=, if there is one, is /out.
 # root.sh image SUITE OUT.img   a disk with such a Debian, our packages installed (DKMS builds the
 #                               modules), the modules of the stock kernel that it has headers of,
 #                               and tests/packages/machine in it: what boot.py boots. OUT.kernel has
@@ -101,7 +102,8 @@ run)
 	lower=$(base "$2")
 	script=$(realpath "$3")
 	export -f later_packages
-	top=$top lower=$lower script=$script exec unshare --mount bash -c '
+	out=${OUT:+$(realpath "$OUT")}
+	top=$top lower=$lower script=$script out=$out exec unshare --mount bash -c '
 		set -eu
 		mount -t tmpfs -o size=4g tmpfs /mnt
 		mkdir /mnt/{upper,work,root}
@@ -111,7 +113,12 @@ run)
 		shopt -s nullglob
 		cp "$top"/build/deb/*.deb "$top"/build/rpm/*.rpm "$top"/build/rpm2/*.rpm \
 			/mnt/root/packages/
-		later_packages /mnt/root/packages
+		[ ! -e /mnt/root/packages/ibnbd-dkms_*.deb ] ||
+			later_packages /mnt/root/packages
+		if [ -n "$out" ]; then
+			mkdir /mnt/root/out
+			mount --bind "$out" /mnt/root/out
+		fi
 		cp -a "$top/debian/tests" /mnt/root/tests
 		mkdir /mnt/root/source
 		"$top/tests/packages/dist.sh" /mnt/source.tar.gz
@@ -119,7 +126,7 @@ run)
 		cp "$script" /mnt/root/script
 		mount -t proc proc /mnt/root/proc
 		mount --rbind /dev /mnt/root/dev
-		exec chroot /mnt/root bash /script' 9>&- ;;
+		exec chroot /mnt/root bash /script ${ARGS:-}' 9>&- ;;
 image)
 	lower=$(base "$2")
 	out=$(realpath -m "$3")
