@@ -32,7 +32,8 @@ include compat/place.mk
 	check-kernels check-boot check-memory check-packages check-faults check-suites \
 	check-laws soak churn hostile check-debug check-kcsan check-interop check-long cases demo \
 	bench bench-quick bench-lines bench-lines-quick vm-shell \
-	install modules_install tools-install dkms-install dkms-remove dist deb rpm help
+	install modules_install tools-install dkms-install dkms-remove dist deb rpm repo \
+	release help
 
 ## Build
 modules: | kdir			## the five modules (default)
@@ -58,9 +59,11 @@ kdir:
 ## Test
 check:				## all that must hold: unit fuzz lint package kernels boot cases bench-quick bench-lines-quick (as root; uses virtual machines; 30 minutes on two CPUs)
 	tests/setup.sh
+	mkdir -p build && tests/packages/release.sh --tree > build/checking 2>/dev/null || :
 	$(MAKE) test-build
 	LIMIT=30 FUZZ=4 MATRIX=--short tests/check.sh \
 		"unit bench-lines-quick bench-quick fuzz | package boot" "cases | ~ lint kernels"
+	mv build/checking build/checked
 
 check-all:			## that and all that takes longer: every kernel, faults, interop, the debug kernels, packages in clean systems .. (most of a day)
 	tests/setup.sh
@@ -217,6 +220,12 @@ deb:				## Debian packages in build/deb
 
 rpm:				## RPM packages in build/rpm
 	tests/packages/rpm.sh
+
+repo:				## signed apt and dnf repositories in build/repo; KEY= signs, URL= is where they will be (as root)
+	tests/packages/repo.sh
+
+release:			## VERSION=1.0.0: a commit, a tag, an archive with sums in build/release; KEY= signs
+	tests/packages/release.sh $(VERSION)
 
 package:			## packages, the command's output, completions, units and rules: no virtual machines
 	tests/packages/run.sh

@@ -102,6 +102,47 @@ archive() {
 
 . tests/packages/place.sh
 
+# a clone is released: what must be refused is, and what is made has one version everywhere
+release() {
+	have git dpkg-parsechangelog rpmspec || return
+	local w=$top/$logs/release said
+	export GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_SYSTEM=/dev/null GIT_AUTHOR_NAME=x \
+		GIT_AUTHOR_EMAIL=x@y.example GIT_COMMITTER_NAME=x GIT_COMMITTER_EMAIL=x@y.example
+	refused() {	# WORDS VERSION
+		! said=$(cd "$w" && tests/packages/release.sh "$2" 2>&1) ||
+			{ echo "released in spite of: $1"; return 1; }
+		[[ $said == "release.sh: "*"$1"* ]] || { echo "got '$said', want '$1'"; return 1; }
+		[ -z "$(git -C "$w" status --porcelain --untracked-files=no | grep -v README)" ]
+	}
+	rm -rf "$w"
+	git clone -q "$top" "$w" || return 1
+	cp tests/packages/release.sh "$w/tests/packages/"
+	git -C "$w" commit -qam "the script under test" 2> /dev/null
+	refused "has not passed make check" 9.0.0 || return 1
+	mkdir -p "$w/build"
+	(cd "$w" && tests/packages/release.sh --tree > build/checked) || return 1
+	refused "three numbers" 9.0 || return 1
+	refused "not later than" 0.0.1 || return 1
+	echo >> "$w/README.md"
+	refused "commit them first" 9.0.0 || return 1
+	git -C "$w" checkout -q README.md
+	(cd "$w" && DATE="2030-01-02 03:04:05 UTC" tests/packages/release.sh 9.0.0) || return 1
+	refused "not later than" 9.0.0 || return 1
+	expect "$(git -C "$w" describe --exact-match)" v9.0.0 tag || return 1
+	(cd "$w/build/release/9.0.0" && sha256sum -c --strict SHA256SUMS) || return 1
+	expect "$(tar -xOf "$w"/build/release/9.0.0/ibnbd-9.0.0.tar.gz \
+		ibnbd-9.0.0/ibtrs/include/ibtrs/version.h | grep -c '"9.0.0"')" 1 archive ||
+		return 1
+	said=$(dpkg-parsechangelog -l "$w/debian/changelog" -S Version)
+	expect "$said" 9.0.0-1 debian || return 1
+	said=$(rpmspec -q --srpm --qf '%{VERSION}' "$w/rpm/ibnbd.spec" 2> /dev/null)
+	expect "$said" 9.0.0 rpm || return 1
+	expect "$(sed -n 's/^PACKAGE_VERSION=//p' "$w/dkms.conf")" '"9.0.0"' dkms.conf || return 1
+	expect "$(sed -n 's/^## //p' "$w/CHANGELOG.md" | head -n 1)" "9.0.0 (2030-01-02)" \
+		CHANGELOG.md || return 1
+	rm -rf "$w"
+}
+
 # ---- Debian ----
 deb_builds() {
 	have dpkg-buildpackage dh || return
@@ -486,6 +527,7 @@ step "a directory that make takes apart" place
 step "a directory with odd letters: a build" place_builds
 step "flags of the compiler" place_flags
 step "flags of the command" place_tools
+step "release: what is refused, one version everywhere" release
 step "deb: builds" deb_builds
 [ -z "${TWICE:-}" ] || step "deb: twice the same bytes" deb_reproducible
 step "deb: lintian finds no error and no warning" deb_lintian

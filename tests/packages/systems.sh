@@ -1,10 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # systems.sh [WORD]: make check-packages, or the parts of it whose name contains WORD: debian12,
-# debian13, rpm, dkms12, dkms13, boot12, boot13. Install, upgrade and remove the packages in clean
-# systems, with real DKMS builds: .deb in Debian 12 and 13, .rpm in a scratch root; DKMS without
-# packages; then boot such systems (boot.py). As root; the systems are kept in build/cache, copies
-# of them are thrown away. Last line: N passed, N failed, N skipped.
+# debian13, rpm, repo12, repo13, dkms12, dkms13, boot12, boot13. Install, upgrade and remove the
+# packages in clean systems, with real DKMS builds: .deb in Debian 12 and 13, .rpm in a scratch
+# root; from a repository of repo.sh; DKMS without packages. Then boot such systems (boot.py). As
+# root; the systems are kept in build/cache, copies of them are thrown away. Last line: N passed, N
+# failed, N skipped.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 only=${1:-}
@@ -16,7 +17,8 @@ mkdir -p $logs
 system() {	# NAME SUITE SCRIPT
 	[[ $1 == *"$only"* ]] || return 0
 	local log=$logs/$1.log n rc begin=$SECONDS
-	timeout 3600 tests/packages/root.sh run "$2" "tests/packages/$3" < /dev/null > "$log" 2>&1
+	OUT=build/repo timeout 3600 tests/packages/root.sh run "$2" "tests/packages/$3" \
+		< /dev/null > "$log" 2>&1
 	rc=$?
 	sed -n "s/^ok /ok    $1: /p" "$log"
 	n=$(grep -c '^ok ' "$log")
@@ -48,12 +50,13 @@ made() {	# LOG COMMAND..
 	shift
 	"$@" > "$log" 2>&1 || { tail -n 20 "$log"; echo "0 passed, 1 failed, 0 skipped"; exit 1; }
 }
-made deb.log tests/packages/deb.sh
-made rpm.log tests/packages/rpm.sh
+made repo.log env URL=file:///out tests/packages/repo.sh
 made rpm2.log tests/packages/rpm.sh build/rpm2 2
 system debian12 bookworm install-deb.sh
 system debian13 trixie install-deb.sh
 system rpm bookworm install-rpm.sh
+system repo12 bookworm install-repo.sh
+system repo13 trixie install-repo.sh
 system dkms12 bookworm install-dkms.sh
 system dkms13 trixie install-dkms.sh
 boots boot12 bookworm
