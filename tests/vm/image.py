@@ -22,7 +22,8 @@ virtio_pci virtio_net virtio_blk virtio_console virtio_rng 9p 9pnet_virtio
 rdma_rxe siw rdma_cm rdma_ucm ib_uverbs ib_umad
 dummy veth bridge sch_netem sch_tbf sch_prio cls_u32 nf_tables nft_compat
 sd_mod sg brd null_blk loop scsi_debug
-dm-mod dm-delay dm-flakey dm-dust dm-log-writes dm-zero dm-snapshot dm-multipath dm-crypt raid1
+dm-mod dm-delay dm-flakey dm-dust dm-log-writes dm-zero dm-snapshot dm-thin-pool dm-multipath
+dm-crypt raid1
 ext4 xfs btrfs vfat overlay configfs
 crc32_generic crc32c_generic crc32c-intel crc32-pclmul xxhash_generic
 nvme-rdma nvmet-rdma nvme-tcp nvmet-tcp
