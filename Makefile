@@ -133,9 +133,10 @@ CYCLES	?= 2000
 churn: test-build		## administrators' commands at random, 2000 cycles of map/churn, up to two hours; CYCLES= and SEED= pick
 	IBNBD_CHURN_CYCLES=$(CYCLES) IBNBD_SEED=$(SEED) tests/vm/run.py map/churn
 
-check-suites: test-build		## blktests and xfstests, with a local disk as control: SUITES=DIR:DIR names built copies; TESTS= and FS= pick
+check-suites: test-build		## blktests and xfstests, with a local disk as control: SUITES=DIR:DIR names checkouts; TESTS= and FS= pick; EACH= seconds, HOURS= in all
 	tests/setup.sh
-	SUITES="$(SUITES)" TESTS="$(TESTS)" FS="$(FS)" tests/suites/check.sh
+	SUITES="$(SUITES)" TESTS="$(TESTS)" FS="$(FS)" EACH="$(EACH)" HOURS="$(HOURS)" \
+	tests/suites/check.sh
 
 check-laws:			## break each law of docs/design.md in turn: a test must notice
 	tests/vm/setup.sh

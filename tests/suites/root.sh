@@ -30,6 +30,7 @@ mirror=$(apt-get indextargets --format '$(LABEL) $(REPO_URI)' 'Created-By: Packa
 	awk '$1 == "Debian" { print $2; exit }')
 [ -n "$mirror" ] || die "apt knows no Debian mirror; run apt-get update first"
 root=$CACHE/suites-root.new log=$CACHE/suites-root.log
+trap 'rm -rf --one-file-system "$root"' EXIT
 rm -rf --one-file-system "$root" "$out.key"
 debootstrap --variant=minbase "$suite" "$root" "$mirror" > "$log" 2>&1 9>&- ||
 	die "debootstrap: $(tail -n 3 "$log")"
@@ -51,6 +52,5 @@ done
 rm -rf "$root"/{usr/share/{doc,man,locale},var/lib/apt/lists,var/cache/apt,usr/sbin/policy-rc.d}
 mkdir -p "$root/suite" "$root/mnt/test" "$root/mnt/scratch" "$root/h"
 mkfs.ext4 -q -d "$root" -L suites "$out" 3g
-rm -rf --one-file-system "$root"
 echo "$key" > "$out.key"
 echo "$out"
