@@ -33,7 +33,8 @@ def mistakes_of_a_policy(w):
             has(w.run("server", "start", want=2).err,
                 "policy.conf has mistakes; nothing was changed")
             eq((w.log(), in_force(w)), ([], "\n"))
-            has(findings(w)["policy.conf", "error"]["mend"], "ibnbd server check")
+            has(findings(w)["policy.conf", "error"]["mend"],
+                "ibnbd server check" if text else "# no rules")
     w.golden("policy-conf.txt", out)
     long = w.put("long.conf", "# a line\n" * 8000)
     has(w.run("server", "check", "--policy-file", long, want=2).err, "at most 65536 bytes")
@@ -139,9 +140,9 @@ def a_policy_is_in_force_before_anything_is_open(w):
     conf.write_text("* deny\n")
     w.run("server", "start")
     eq(in_force(w), "* deny\n")
-    conf.write_text("")
+    conf.write_text("# no rule\n")
     w.run("server", "start")
-    eq(in_force(w), "\n", "no rule")
+    eq(in_force(w), "# no rule\n", "no rule")
 
 
 @test
@@ -167,18 +168,67 @@ def a_policy_that_the_server_does_not_take(w):
 
 @test
 def a_policy_that_is_gone(w):
-    """It is not an empty one."""
+    """It does not mean that everything is allowed, nor does what a power failure leaves of it: the
+    server keeps what it has, and does not start. Unless server.conf says so."""
     w.server()
-    w.conf(SERVER.replace("exports", "new"), "server.conf")
+    f = w.root / "etc/ibnbd/policy.conf"
+    f.unlink()
     w.put(f"sys/{CTL}", "* deny")
-    has(w.run("server", "start", want=1).err,
-        "policy.conf is not there, and the server has a policy, which stays",
-        "an empty policy.conf")
-    eq((in_force(w), w.log()), ("* deny\n", []))
+    new = SERVER.replace("exports", "new")
+    for conf in (new, new + "auth = required\n", new + "policy = required\n"):
+        w.conf(conf, "server.conf")
+        for text in None, "", "\n \n":
+            if text is not None:
+                f.write_text(text)
+            what = "it is not there" if text is None else "it is empty"
+            for verb in ("check", "start"):
+                has(w.run("server", verb, want=2).err, f"{f}: error: {what}, and a policy without",
+                    "wants a rule" if "policy" in conf else "echo '# no rules' >")
+            has(findings(w)["policy.conf", "error"]["message"], f"{what}, and a policy without")
+        f.unlink()
     has(findings(w)["policy", "warning"]["message"], "there is a policy in force, and no ")
-    w.conf("", "policy.conf")
+    f.write_text("# none\n")
+    has(w.run("server", "start", want=2).err, "it has no rule, and a policy without")
+    eq((in_force(w), w.log()), ("* deny\n", []))
+    w.conf(new + "policy = optional\n", "server.conf")
+    f.unlink()
+    has(w.run("server", "start", want=1).err,
+        "policy.conf is not there, and the server has a policy, which stays", "# no rules")
+    eq((in_force(w), w.log()), ("* deny\n", []))
+    f.write_text("")
     w.run("server", "start")
     eq(in_force(w), "\n")
+    w.conf(new, "server.conf")
+    f.write_text("# no rules\n")
+    w.run("server", "start")
+    # the module is loaded anew, as at boot
+    shutil.rmtree(w.sys / "class")
+    shutil.rmtree(w.sys / "module")
+    f.unlink()
+    r = w.run("server", "start", "-n", want=2)
+    hasnt(r.out, "modprobe")
+    has(r.err, "nothing was changed")
+    w.conf(new + "policy = optional\n", "server.conf")
+    eq(w.run("server", "start", "-n").out,
+       f'modprobe ibnbd-server {KEPT} dev_search_path="/srv/new"\n')
+    w.conf("# policy.conf is for later\n", "server.conf")
+    eq(w.run("server", "start", "-n").out, f"modprobe ibnbd-server {KEPT}\n")
+
+
+@test
+def keys_without_a_policy(w):
+    """Whoever has one of them may write to everything: said, unless it is meant."""
+    w.server()
+    w.put(f"sys/{PARAMS}/auth", "off")
+    auth = SERVER + "auth = required\n"
+    for conf, policy, said in ((auth, "# none\n", True), (auth, "* deny\n", False),
+                               (auth + "policy = optional\n", "", False)):
+        w.conf(conf, "server.conf")
+        w.conf(policy, "policy.conf")
+        for verb in ("check", "start"):
+            eq("any of the keys may map every export" in w.run("server", verb).err, said)
+    w.conf(auth + "policy = yes\n", "server.conf")
+    has(w.run("server", "check", want=2).err, "policy: optional or required is expected")
 
 
 @test
@@ -186,7 +236,7 @@ def a_policy_that_others_may_write(w):
     """It allows nothing, and is not taken for one without rules."""
     w.server()
     w.conf(SERVER.replace("exports", "new"), "server.conf")
-    conf = w.conf("", "policy.conf")
+    conf = w.conf("# none\n", "policy.conf")
     w.put(f"sys/{CTL}", "db1 deny")
     for mode, words in ((0o666, "everybody can write to it"), (0o660, "its group can write to it")):
         conf.chmod(mode)

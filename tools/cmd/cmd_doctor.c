@@ -8,8 +8,7 @@
 #include "tools/conf/fstab.h"
 #include "tools/out/json.h"
 #include "tools/host/mapping.h"
-#include "tools/conf/policy_conf.h"
-#include "tools/conf/server_conf.h"
+#include "tools/cmd/server_policy.h"
 
 void doctor_find(struct doctor *d, const char *check, enum doctor_level level, char *text,
 		 char *mend)
@@ -107,6 +106,7 @@ void doctor_files(struct doctor *d)
 			    NULL);
 	doctor_fstab(d);
 	doctor_enabled(d);
+	server_policy_needed(c, p);
 	if (c->m->nr_errors)
 		doctor_mistakes(d, "server.conf", c->m, "ibnbd server check", false);
 	else if (c->value[SERVER_dev_search_path] && *c->value[SERVER_dev_search_path] &&

@@ -237,6 +237,7 @@ static struct policy_conf *server_policy_load(struct cmd_args *a, const struct s
 
 	if (c->value[SERVER_dev_search_path])
 		policy_conf_below(p, c->value[SERVER_dev_search_path]);
+	server_policy_needed(c, p);
 	return p;
 }
 
@@ -273,7 +274,7 @@ static int server_exec(char *const argv[])
 
 static const char *server_want(const struct server_conf *c, enum server_key_id id)
 {
-	static const char *const unset[SERVER_NR_KEYS] = {
+	static const char *const unset[SERVER_NR_PARAMETERS] = {
 		[SERVER_dev_search_path] = "", [SERVER_allow] = "",
 		[SERVER_port_nr] = "1234",     [SERVER_copy] = "auto",
 		[SERVER_io_mode] = "auto",     [SERVER_claim] = "Y",
@@ -315,7 +316,7 @@ static int server_set(const struct server_conf *c, const char *dir, enum server_
 static int server_modprobe(const struct server_conf *c, const struct policy_conf *p)
 {
 	const char *writers = c->value[SERVER_writer_file] ? NULL : SERVER_WRITERS;
-	char *argv[SERVER_NR_KEYS + 4], *dir;
+	char *argv[SERVER_NR_PARAMETERS + 4], *dir;
 	bool late = p->rules->nr;
 	int rc = SAY_DONE, i, n = 0;
 
@@ -337,7 +338,7 @@ static int server_modprobe(const struct server_conf *c, const struct policy_conf
 	argv[n++] = say_dup("ibnbd-server");
 	if (writers)
 		argv[n++] = say_fmt("writer_file=\"%s\"", writers);
-	for (i = SERVER_NR_KEYS - 1; i >= 0; i--)
+	for (i = SERVER_NR_PARAMETERS - 1; i >= 0; i--)
 		if (c->value[i] && *c->value[i] && !(late && i == SERVER_dev_search_path))
 			argv[n++] = say_fmt("%s=\"%s\"", server_keys[i].key, c->value[i]);
 	argv[n] = NULL;
@@ -388,7 +389,7 @@ static int server_fixed(struct cmd_args *a, const struct server_conf *c, const c
 	char *stays = NULL;
 	int rc = SAY_DONE, i;
 
-	for (i = 0; i < SERVER_NR_KEYS && !stays; i++)
+	for (i = 0; i < SERVER_NR_PARAMETERS && !stays; i++)
 		stays = server_stays(c, dir, (enum server_key_id)i);
 	*unloaded = stays && !s->nr_srv_sessions && !ARG(a, no_modprobe) &&
 		    (!sysfs_redirected() || sysfs_dry_run) && !server_exec(argv);
@@ -427,7 +428,7 @@ static bool server_loosens(const struct server_conf *c, const char *dir, enum se
 static int server_apply(struct cmd_args *a, const struct server_conf *c,
 			const struct policy_conf *p, const char *dir)
 {
-	bool unloaded, looser[SERVER_NR_KEYS];
+	bool unloaded, looser[SERVER_NR_PARAMETERS];
 	int rc = server_policy_put(p), fixed, i;
 
 	if (rc)
@@ -435,13 +436,13 @@ static int server_apply(struct cmd_args *a, const struct server_conf *c,
 	fixed = server_fixed(a, c, dir, &unloaded);
 	if (unloaded)
 		return server_modprobe(c, p);
-	for (i = 0; i < SERVER_NR_KEYS; i++)
+	for (i = 0; i < SERVER_NR_PARAMETERS; i++)
 		looser[i] = server_loosens(c, dir, (enum server_key_id)i);
 	/* The search path has the first row, and is set after all others that are not looser. */
-	for (i = SERVER_NR_KEYS - 1; i >= 0 && !rc; i--)
+	for (i = SERVER_NR_PARAMETERS - 1; i >= 0 && !rc; i--)
 		if (server_keys[i].runtime && !looser[i])
 			rc = server_set(c, dir, (enum server_key_id)i);
-	for (i = SERVER_NR_KEYS - 1; i >= 0 && !rc; i--)
+	for (i = SERVER_NR_PARAMETERS - 1; i >= 0 && !rc; i--)
 		if (server_keys[i].runtime && looser[i])
 			rc = server_set(c, dir, (enum server_key_id)i);
 	return rc ? rc : fixed;

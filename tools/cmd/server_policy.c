@@ -8,16 +8,36 @@
 #include "tools/host/sysfs.h"
 #include "tools/out/say.h"
 
+#define POLICY_NONE	"if everything shall be allowed, say so: echo '# no rules' > " POLICY_CONF
+
+/* A file that is lost, or that a power failure left empty, does not mean that all is allowed. */
+void server_policy_needed(const struct server_conf *c, struct policy_conf *p)
+{
+	const char *search = c->value[SERVER_dev_search_path], *key = c->value[SERVER_policy], *why;
+	const struct maps_file *f = &p->m->files[0];
+
+	if (!search || !*search || p->m->nr_errors || p->rules->nr ||
+	    (key && !strcmp(key, "optional")))
+		return;
+	why = !p->there					      ? "it is not there" :
+	      f->len == strspn(f->text, " \t\r\n")		      ? "it is empty" :
+	      key						      ? "it has no rule" : NULL;
+	if (why)
+		maps_refuse(p->m, 0, say_fmt("%s, and a policy without a rule allows everything", why),
+			    say_dup(key ? "policy = required in " SERVER_CONF " wants a rule" :
+					  POLICY_NONE));
+}
+
 /*
- * A missing policy.conf is not an empty one: somebody may be about to write it anew. So the server
- * keeps its policy. An administrator who wants no policy writes an empty file.
+ * policy = optional, and the file is gone: somebody may be about to write it anew. So the server
+ * keeps the policy that it has.
  */
 static int policy_gone(const struct policy_conf *now, const char *path)
 {
 	if (!now || !now->rules->nr)
 		return SAY_DONE;
 	say_error(SAY_FAILED, "%s is not there, and the server has a policy, which stays; nothing was changed", path);
-	say_mend("an empty policy.conf means that everything is allowed");
+	say_mend(POLICY_NONE);
 	return SAY_FAILED;
 }
 
@@ -270,8 +290,17 @@ void server_policy_warn(struct server_conf *c, const struct policy_conf *p, bool
 	char *name;
 
 	/* With a mistake do not warn: it may be the line of allow that has it. */
-	if (!search || !*search || c->m->nr_errors || p->m->nr_errors || server_allow_bars(allow) ||
-	    (auth && !strcmp(auth, "required")) || (p->rules->nr && !look))
+	if (!search || !*search || c->m->nr_errors || p->m->nr_errors)
+		return;
+	if (auth && !strcmp(auth, "required")) {
+		if (!p->rules->nr && !c->value[SERVER_policy])
+			maps_warn(
+				c->m, at,
+				say_dup("the policy has no rules: a client with any of the keys may map every export, and write to it"),
+				say_dup("a line of policy.conf for each key, and * deny as the last; or here, if that is meant: policy = optional"));
+		return;
+	}
+	if (server_allow_bars(allow) || (p->rules->nr && !look))
 		return;
 	name = server_policy_open_name(p->rules, search);
 	if (name)

@@ -49,6 +49,7 @@ static char *server_refused(enum server_key_id id, char **value)
 	static const char *const copy[] = { "auto", "always", "never", NULL }, *const io[] = {
 		"auto", "blockio", "fileio", NULL
 	}, *const auth[] = { "off", "optional", "required", NULL };
+	const char *const *const policy = auth + 1;
 	static const char *const yes[] = { "yes", "on", "true", "1", "Y", "y", NULL },
 				 *const no[] = { "no", "off", "false", "0", "N", "n", NULL };
 	struct ibnbd_allow *allow;
@@ -71,6 +72,9 @@ static char *server_refused(enum server_key_id id, char **value)
 	case SERVER_auth:
 		return server_one_of(v, auth) ? NULL :
 						say_dup("off, optional or required is expected");
+	case SERVER_policy:
+		return server_one_of(v, policy) ? NULL :
+						  say_dup("optional or required is expected");
 	case SERVER_port_nr:
 		return server_number(v, 1, 65535, "a number from 1 to 65535 is expected");
 	case SERVER_max_maps:

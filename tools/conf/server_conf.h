@@ -12,7 +12,10 @@
 #define SERVER_STATE	"/var/lib/ibnbd"
 #define SERVER_WRITERS	SERVER_STATE "/writers"
 
-/* X(key, runtime, help): @runtime: can be changed while the module is loaded */
+/*
+ * X(key, runtime, help): @runtime: can be changed while the module is loaded. Those before policy are
+ * parameters of the module.
+ */
 #define SERVER_KEYS(X) \
 	X(dev_search_path, true, \
 	  "directory whose devices, files and links are exported; %SESSNAME% as its last part: one for each session") \
@@ -29,13 +32,16 @@
 	  "announce write-zeroes to clients that did not negotiate it: yes or no") \
 	X(max_maps, true, "devices that one session may map") \
 	X(writer_file, false, \
-	  "file that keeps who wrote last to each disk; without a path a restart forgets it")
+	  "file that keeps who wrote last to each disk; without a path a restart forgets it") \
+	X(policy, true, \
+	  "may the server start without a rule in policy.conf? Without this key a file that is missing or empty is a mistake, and one with a comment alone is not; required: one without a rule is, too; optional: none of them is")
 
 enum server_key_id {
 #define SERVER_KEY_ENUM(key, ...) SERVER_##key,
 	SERVER_KEYS(SERVER_KEY_ENUM)
 #undef SERVER_KEY_ENUM
-	SERVER_NR_KEYS
+	SERVER_NR_KEYS,
+	SERVER_NR_PARAMETERS = SERVER_policy
 };
 
 struct server_key {
