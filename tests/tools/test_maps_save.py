@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """maps.conf is changed: map --save, maps save, maps remove, unmap --forget."""
-import os, re, struct, subprocess
+import fcntl, os, re, struct, subprocess
 from kit import *
 from test_maps import GOOD
 
@@ -51,7 +51,8 @@ def save_changes_one_line(w):
     w.run("maps", "save", "vol5")
     has(f.read_text(), ' nofail uuid=01020304 x-a=b "x-c=d e" x-f\n')
     eq(f.stat().st_mode & 0o777, 0o640)
-    eq([p.name for p in f.parent.iterdir()], ["maps.conf"], "no temporary file is left")
+    eq(sorted(p.name for p in f.parent.iterdir()), ["maps.conf", "policy.conf"],
+       "no temporary file is left")
 
 
 @test
@@ -318,3 +319,31 @@ def edits_at_the_same_time_lose_nothing(w):
     eq(sorted(l.split()[0] for l in text.splitlines() if l[0] == "n"),
        sorted(f"n{i}" for i in range(12)))
     eq(text.count("# Mappings saved"), 1)
+
+
+@test
+def a_lock_that_stays(w):
+    """Not for ever, and with the name of who has it; only root can open what is locked."""
+    w.client()
+    f = w.conf(GOOD)
+    add = ("maps", "remove", "vol1")
+    dirs = [os.open(d, os.O_RDONLY) for d in (f.parent, w.root)]    # as any user can
+    for d in dirs:
+        fcntl.flock(d, fcntl.LOCK_EX)
+    w.run(*add)
+    lock = w.root / "run/ibnbd/maps.lock"
+    eq(lock.stat().st_mode & 0o777, 0o600)
+    f.write_text(GOOD)
+    hold = ("import fcntl, sys; f = open(sys.argv[1], 'r+'); fcntl.lockf(f, fcntl.LOCK_EX); "
+            "print(1, flush=True); sys.stdin.read()")
+    p = subprocess.Popen([sys.executable, "-c", hold, lock], stdin=subprocess.PIPE,
+                         stdout=subprocess.PIPE)
+    p.stdout.readline()
+    has(w.run(*add, want=5).err, f"{lock}: process {p.pid} (", "import fcntl",
+        "has held the lock for 10 s; nothing was saved", f"if it hangs: kill {p.pid}")
+    eq(f.read_text(), GOOD)
+    p.communicate()
+    w.run(*add)
+    hasnt(f.read_text(), "vol1")
+    for d in dirs:
+        os.close(d)

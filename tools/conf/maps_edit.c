@@ -14,12 +14,16 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <sys/xattr.h>
+#include <time.h>
 #include <unistd.h>
 #include "tools/conf/maps_edit.h"
 #include "tools/conf/maps_plan.h"
 #include "tools/out/escape.h"
 #include "tools/out/say.h"
 #include "tools/host/sysfs.h"
+
+#define EDIT_LOCK	"/run/ibnbd/maps.lock"
+#define EDIT_PATIENCE	10	/* seconds for somebody else's change */
 
 /* Rights and labels that stat(2) does not show, and that the new file gets too. */
 static const char *const edit_kept[] = { "security.selinux", "system.posix_acl_access" };
@@ -148,24 +152,107 @@ static void edit_mkdirs(const char *path)
 	free(copy);
 }
 
-/* Lock the directory that holds the files. Returns its descriptor, -1 when it cannot be locked. */
-static int edit_lock(const char *file)
+/*
+ * Who may open a file can lock it, so what is locked is a file that root alone may open. A user who
+ * changes a file of her own, with --file, cannot: she locks its directory.
+ */
+static int edit_lock_open(const char *file, char **path, bool *own)
 {
-	char *path = file ? say_dup(file) : sysfs_root(MAPS_DIR "/" MAPS_MAIN), *dir;
+	char *real = file ? realpath(file, NULL) : NULL, *in;
 	int fd;
 
-	edit_mkdirs(path);
-	dir = edit_dir(path);
-	fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0 || flock(fd, LOCK_EX)) {
-		edit_failed(dir, "cannot be locked");
-		if (fd >= 0)
-			close(fd);
-		fd = -1;
+	*path = sysfs_root(EDIT_LOCK);
+	edit_mkdirs(*path);
+	fd = open(*path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	*own = fd < 0 && file && geteuid();
+	if (*own) {
+		in = edit_dir(real ? real : file);
+		free(*path);
+		*path = in;
+		fd = open(in, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	}
+	free(real);
+	return fd;
+}
+
+static bool edit_lock_try(int fd, bool own)
+{
+	struct flock lock = { .l_type = F_WRLCK };
+
+	return own ? !flock(fd, LOCK_EX | LOCK_NB) : !fcntl(fd, F_SETLK, &lock);
+}
+
+/* "process 12 (ibnbd maps save --all)", as far as it can be known. Allocated. */
+static char *edit_lock_holder(int fd, pid_t *pid)
+{
+	struct flock lock = { .l_type = F_WRLCK };
+	char *path, text[128];
+	ssize_t n = 0, i;
+
+	*pid = !fcntl(fd, F_GETLK, &lock) && lock.l_type != F_UNLCK ? lock.l_pid : 0;
+	if (*pid <= 0)		/* 0: one of another PID namespace */
+		return say_dup("a process that cannot be seen from here");
+	path = say_fmt("/proc/%d/cmdline", *pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	free(path);
+	if (fd >= 0) {
+		n = read(fd, text, sizeof(text));
+		close(fd);
+	}
+	while (n > 0 && !text[n - 1])
+		n--;
+	for (i = 0; i < n; i++)
+		if (!text[i])
+			text[i] = ' ';
+	return n > 0 ? say_fmt("process %d (%.*s)", *pid, (int)n, text) :
+		       say_fmt("process %d", *pid);
+}
+
+static int edit_lock_held(int fd, const char *path)
+{
+	pid_t pid;
+	char *who = edit_lock_holder(fd, &pid);
+
+	say_error(SAY_BUSY, "%s: %s has held the lock for %u s; nothing was saved", path, who,
+		  EDIT_PATIENCE);
+	if (pid > 0)
+		say_mend("try again when it has ended; if it hangs: kill %d", pid);
+	else
+		say_mend("try again when it has ended: fuser -v %s", path);
+	free(who);
+	return SAY_BUSY;
+}
+
+/* Sets *@fd, which holds the lock until it is closed; -1 in a dry run. Returns the exit status. */
+static int edit_lock(const char *file, int *fd)
+{
+	char *maps = file ? say_dup(file) : sysfs_root(MAPS_DIR "/" MAPS_MAIN), *path;
+	const struct timespec pause = { .tv_nsec = 50 * 1000 * 1000 };
+	unsigned int tries = EDIT_PATIENCE * 20;
+	int rc = SAY_DONE;
+	bool own, got;
+
+	*fd = -1;
+	if (sysfs_dry_run) {
+		free(maps);
+		return SAY_DONE;
+	}
+	edit_mkdirs(maps);
+	free(maps);
+	*fd = edit_lock_open(file, &path, &own);
+	for (got = *fd >= 0 && edit_lock_try(*fd, own);
+	     !got && *fd >= 0 && (errno == EAGAIN || errno == EACCES) && tries; tries--) {
+		nanosleep(&pause, NULL);
+		got = edit_lock_try(*fd, own);
+	}
+	if (!got)
+		rc = tries ? edit_failed(path, "cannot be locked") : edit_lock_held(*fd, path);
+	if (!got && *fd >= 0) {
+		close(*fd);
+		*fd = -1;
 	}
 	free(path);
-	free(dir);
-	return fd;
+	return rc;
 }
 
 static void edit_reload(bool reload)
@@ -340,9 +427,9 @@ int maps_edit_save(const struct maps_entry *new_entry, const char *file, bool re
 	char *line;
 	int lock, rc;
 
-	lock = sysfs_dry_run ? -1 : edit_lock(file);
-	if (lock < 0 && !sysfs_dry_run)
-		return SAY_PERMISSION;
+	rc = edit_lock(file, &lock);
+	if (rc)
+		return rc;
 	maps_plan_init(&plan);
 	m = edit_load(file);
 	old = maps_plan_find(m, e.name);
@@ -374,9 +461,9 @@ static int edit_remove(const char *name, const char *session, const char *device
 	int lock, rc;
 	size_t i;
 
-	lock = sysfs_dry_run ? -1 : edit_lock(file);
-	if (lock < 0 && !sysfs_dry_run)
-		return SAY_PERMISSION;
+	rc = edit_lock(file, &lock);
+	if (rc)
+		return rc;
 	maps_plan_init(&plan);
 	m = maps_load(file);
 	e = name ? maps_plan_find(m, name) : maps_find_device(m, session, device_path);

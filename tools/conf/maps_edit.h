@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Changes maps.conf: only the lines that are meant; everything else stays the same, byte for byte.
- * A file is replaced whole (temporary file, fsync, rename) under a lock of its directory. Owner,
+ * A file is replaced whole (temporary file, fsync, rename) under a lock. Owner,
  * mode, ACL and security label stay. Making the same change again changes nothing. A change that
  * would make another mapping lose its line is refused.
  */
