@@ -68,7 +68,7 @@ class World:
     def server(self):
         ctl = "sys/class/ibnbd-server/ctl/devices"
         self.put("sys/class/ibnbd-server/ctl/last_error")
-        self.put("sys/class/ibnbd-server/ctl/policy")
+        self.put("sys/class/ibnbd-server/ctl/policy", "# no rules")
         for key, text in (("dev_search_path", "/srv/exports"), ("allow", ""), ("port_nr", "1234"),
                           ("copy", "auto"), ("io_mode", "auto"), ("claim", "Y"),
                           ("write_zeroes", "N"), ("max_maps", "1024"), ("writer_file", "")):

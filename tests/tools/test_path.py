@@ -273,9 +273,77 @@ def host(w, built=True, headers=True):
 def doctor_all_well(w):
     host(w)
     mapped(w)
+    w.put(SECOND + "/hca_name", "rxe1")
     r = w.run("doctor")
     hasnt(r.out, "error", "warning")
     has(r.out, "driver ibnbd-client", "all 2 paths work", "rxe0 port 1 is active")
+
+
+SECOND = "sys/class/ibtrs-client/store1/paths/ip:10.0.0.1@ip:10.0.2.7"
+
+
+@test
+def paths_that_share_a_port(w):
+    """Two paths that one failure takes away: said when they are made, and from then on."""
+    host(w)
+    for eth in "eth0", "eth1":
+        w.put(f"sys/class/infiniband/rxe{eth[-1]}/parent", eth)
+    addresses = "eth0 10.0.0.1\neth1 10.0.0.11\neth2 10.0.0.21\neth0 10.0.3.1\neth1 10.0.1.1"
+    w.put("root/ifaddrs", addresses)
+    w.client()
+    none = "when that port fails, the session has no path"
+    # one network, two ports; eth2 has no RDMA
+    one = "s path=10.0.0.2 path=10.0.0.12"
+    ports = "all 2 paths leave this host by eth0: " + none
+    name_it = "name the source of each path: 10.0.0.1,10.0.0.2 10.0.0.11,10.0.0.12"
+    for line, said in ((one, (ports, name_it)),
+                       ("s path=10.0.0.1,10.0.0.2 path=10.0.0.1,10.0.0.12", (ports, name_it)),
+                       ("s path=10.0.0.1,10.0.0.2 path=10.0.0.11,10.0.0.12", ()),
+                       ("s path=10.0.0.2 path=10.0.1.2", ()),
+                       ("s path=10.0.0.2 path=10.0.3.2",     # aliases of one port
+                        (ports, "an address of another port of this host")),
+                       ("s path=10.0.0.1,10.0.0.2 path=10.0.1.1,10.0.0.2",
+                        ("all 2 paths lead to ip:10.0.0.2: " + none, "another port of the server")),
+                       ("s path=10.0.0.2 path=172.16.0.1", ()),      # it has a router
+                       ("s path=10.0.0.2 path=10.0.0.12 path=10.0.1.2", ())):
+        w.conf(f"v ram0 {line}\n")
+        r = w.run("maps", "check")
+        eq("warning" in r.err, bool(said), r)
+        has(r.err, *said)
+    r = w.run("map", "ram0", "s", "10.0.0.2", "10.0.0.12")
+    has(r.err, f"session s: {ports}", name_it)
+    found = findings(w)["path", "warning"]
+    has(found["message"], "all 2 paths of session s leave this host by rxe0 port 1: " + none)
+    has(found["mend"], "ibnbd path add s 10.0.0.11,ip:10.0.0.12; "
+        "ibnbd path remove s ip:10.0.0.1@ip:10.0.0.12")
+    eq(("path", "ok") in findings(w), False)
+    has(w.run("path", "add", "s", "10.0.0.1,10.0.0.22").err, "all 3 paths of session s leave")
+    w.put("sys/class/ibtrs-client/s/paths/ip:10.0.0.1@ip:10.0.0.22/hca_name", "rxe1")
+    eq(("path", "warning") in findings(w), False, "the third is enough")
+    # a bond is two ports; two ports and one address are one
+    mapped(w)
+    has(findings(w)["path", "warning"]["message"], "session store1 leave this host by rxe0")
+    w.put("sys/class/infiniband/rxe0/ports/1/gid_attrs/ndevs/0", "bond0")
+    (w.sys / "class/net/bond0/bonding").mkdir(parents=True)
+    eq(("path", "warning") in findings(w), False)
+    w.put("root/ifaddrs", "bond0 10.0.0.1")
+    w.conf(f"v ram0 {one}\n")
+    hasnt(w.run("maps", "check").err, "warning")
+    w.put(SECOND + "/hca_port", "2")
+    eq(("path", "warning") in findings(w), False)
+    w.put(SECOND + "/dst_addr", "ip:10.0.1.7")
+    found = findings(w)["path", "warning"]
+    has(found["message"], "all 2 paths of session store1 lead to ip:10.0.1.7: " + none)
+    has(found["mend"], "ibnbd path add store1 ADDRESS-OF-ANOTHER-PORT")
+    # the server sees its own ports
+    w.server()
+    eq(("path", "warning") in findings(w) and
+       "arrive" in findings(w)["path", "warning"]["message"], False)
+    (w.sys / "class/infiniband/rxe0/ports/1/gid_attrs/ndevs/0").unlink()
+    shutil.copytree(w.sys / "class/ibtrs-server/clt1/paths/ip:10.0.0.1@ip:10.0.0.2",
+                    w.sys / "class/ibtrs-server/clt1/paths/ip:10.0.0.1@ip:10.0.0.3")
+    has(findings(w)["path", "warning"]["message"],
+        "all 2 paths of the client's session clt1 arrive at rxe0 port 1: " + none)
 
 
 @test
@@ -490,7 +558,8 @@ def doctor_server(w):
 def doctor_what_runs(w):
     host(w)
     mapped(w)
-    p = w.sys / "class/ibtrs-client/store1/paths/ip:10.0.0.1@ip:10.0.2.7"
+    w.put(SECOND + "/hca_name", "rxe1")
+    p = w.dir / SECOND
     (p / "state").write_text("disconnected\n")
     (p / "state_detail").write_text("waiting -111 connection refused\n")
     (w.sys / "block/ibnbd0/ibnbd/state_detail").write_text("fenced\n")

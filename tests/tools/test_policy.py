@@ -32,7 +32,7 @@ def mistakes_of_a_policy(w):
         if r.rc:
             has(w.run("server", "start", want=2).err,
                 "policy.conf has mistakes; nothing was changed")
-            eq((w.log(), in_force(w)), ([], "\n"))
+            eq((w.log(), in_force(w)), ([], "# no rules\n"))
             has(findings(w)["policy.conf", "error"]["mend"],
                 "ibnbd server check" if text else "# no rules")
     w.golden("policy-conf.txt", out)
@@ -82,7 +82,7 @@ def a_character_that_nobody_sees_voids_no_rule(w):
             for verb in ("check", "start"):
                 has(w.run("server", verb, want=2).err, f"policy.conf:{line}:{column}: error: "
                     f"a character that is not seen: {name}, U+{code:04X}", "separate words")
-            eq((w.log(), in_force(w)), ([], "\n"))
+            eq((w.log(), in_force(w)), ([], "# no rules\n"))
     # in a comment they void nothing, but for what looks like the end of a line
     w.conf("* rw # voil\u00e0\u00a0!\n", "policy.conf")
     has(w.run("server", "check").out, "0 errors")
@@ -114,7 +114,7 @@ def other_systems_write_a_policy(w):
         r = w.run("server", "check", want=2)
         eq(r.err.count("error: "), 1, r.err)
         has(r.err, words)
-    eq((w.log(), in_force(w)), ([], "\n"))
+    eq((w.log(), in_force(w)), ([], "# no rules\n"))
 
 
 @test

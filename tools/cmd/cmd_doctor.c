@@ -7,6 +7,7 @@
 #include "tools/cmd/doctor.h"
 #include "tools/conf/fstab.h"
 #include "tools/out/json.h"
+#include "tools/host/live.h"
 #include "tools/host/mapping.h"
 #include "tools/cmd/server_policy.h"
 
@@ -182,6 +183,16 @@ static char *doctor_path_mend(const char *session, const char *detail)
 		       session);
 }
 
+/* Do all paths of the session go through one port? */
+static bool doctor_shared(struct doctor *d, const struct state_session *s, bool server)
+{
+	char *mend, *why = live_shared(s, server, &mend);
+
+	if (why)
+		doctor_find(d, "path", DOCTOR_WARNING, why, mend);
+	return why;
+}
+
 void doctor_live(struct doctor *d)
 {
 	size_t i, j;
@@ -189,7 +200,7 @@ void doctor_live(struct doctor *d)
 	doctor_devs(d);
 	for (i = 0; i < d->s->nr_sessions; i++) {
 		const struct state_session *s = &d->s->sessions[i];
-		bool marginal = false;
+		bool marginal = false, shared = doctor_shared(d, s, false);
 
 		for (j = 0; j < (size_t)s->nr_paths; j++) {
 			const struct state_path *p = &s->paths[j];
@@ -218,12 +229,14 @@ void doctor_live(struct doctor *d)
 				say_fmt("session %s has one path: when it fails, nothing takes over",
 					s->name),
 				say_fmt("ibnbd path add %s ADDRESS", s->name));
-		else if (s->nr_up == s->nr_paths && !marginal)
+		else if (s->nr_up == s->nr_paths && !marginal && !shared)
 			doctor_find(d, "path", DOCTOR_OK,
 				    say_fmt("session %s: all %lld paths work", s->name,
 					    (long long)s->nr_paths),
 				    NULL);
 	}
+	for (i = 0; i < d->s->nr_srv_sessions; i++)
+		doctor_shared(d, &d->s->srv_sessions[i], true);
 }
 
 /* ---- report ---- */

@@ -191,6 +191,8 @@ static int map_now(struct cmd_args *a, struct ibnbd_map *map, char *const *host,
 				map_failed(map, rc, err, why);
 			else if (kname && e)
 				rc = maps_run_verify(e);
+			if (!rc)
+				maps_run_shared(map);
 		}
 		if (!rc)
 			map_print(a, kname);

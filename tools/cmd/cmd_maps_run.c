@@ -28,6 +28,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "tools/cmd/cmd.h"
+#include "tools/host/host.h"
 #include "tools/host/mapping.h"
 #include "tools/cmd/maps_run.h"
 
@@ -171,6 +172,18 @@ enum run_hope {
 	RUN_NEVER,	/* it is the wrong disk: do not try again */
 };
 
+void maps_run_shared(const struct ibnbd_map *map)
+{
+	char *mend, *why = host_shared(map->path, map->nr_paths, &mend);
+
+	if (why) {
+		say_warn("session %s: %s", map->sessname, why);
+		say_mend("%s", mend);
+	}
+	free(why);
+	free(mend);
+}
+
 /* Try once. */
 static int run_try(struct maps_entry *e, char **why, enum run_hope *hope)
 {
@@ -186,6 +199,8 @@ static int run_try(struct maps_entry *e, char **why, enum run_hope *hope)
 	if (there)
 		return SAY_DONE;
 	rc = mapping_map(&map, e->host, e->nr_hosts, &kname, &err, why);
+	if (!rc)
+		maps_run_shared(&map);
 	if (!rc && kname) {
 		rc = maps_run_verify(e);
 		if (rc) {

@@ -5,6 +5,7 @@
 #include <string.h>
 #include "tools/cmd/cmd.h"
 #include "tools/host/host.h"
+#include "tools/host/live.h"
 #include "tools/host/mapping.h"
 #include "tools/host/state.h"
 
@@ -91,6 +92,21 @@ static int path_add_one(struct cmd_args *a, const struct state_session *sess, co
 	return say_exit_of(err);
 }
 
+static void path_shared(const char *session)
+{
+	struct state *s = state_read();
+	struct state_session *sess = state_session(s, session);
+	char *mend = NULL, *why = sess ? live_shared(sess, false, &mend) : NULL;
+
+	if (why) {
+		say_warn("%s", why);
+		say_mend("%s", mend);
+	}
+	free(why);
+	free(mend);
+	state_free(s);
+}
+
 int cmd_path_add_run(struct cmd_args *a)
 {
 	struct state *s = state_read();
@@ -102,6 +118,8 @@ int cmd_path_add_run(struct cmd_args *a)
 		sum = path_no_session(s, a->words[0]);
 	for (i = 1; sess && i < a->nr_words; i++)
 		sum = say_join(sum, path_add_one(a, sess, a->words[i]), i == 1);
+	if (sess && !sum && !sysfs_dry_run)
+		path_shared(sess->name);
 	state_free(s);
 	return sum;
 }

@@ -4,11 +4,14 @@
  * address of this host.
  */
 #include <ifaddrs.h>
+#include <net/if.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "tools/host/host.h"
+#include "tools/host/sysfs.h"
 #include "tools/conf/maps_conf.h"
 #include "tools/out/say.h"
 
@@ -136,9 +139,208 @@ static void host_check_named(struct maps *m, struct maps_at at, const char *text
 	free(left);
 }
 
+/* ---- paths that share a port ---- */
+
+static const void *host_raw(const struct sockaddr *sa)
+{
+	return sa->sa_family == AF_INET ? (const void *)&((const struct sockaddr_in *)sa)->sin_addr :
+					  &((const struct sockaddr_in6 *)sa)->sin6_addr;
+}
+
+/* Is @a in the network of this address, so that no router is between them? */
+static bool host_beside(const struct ifaddrs *i, const struct ibtrs_addr *a)
+{
+	int family = a->kind == IBTRS_ADDR_IP4 ? AF_INET : a->kind == IBTRS_ADDR_IP6 ? AF_INET6 : 0;
+	const unsigned char *mine, *mask;
+	size_t k, len = family == AF_INET ? 4 : 16;
+
+	if (!family || !i->ifa_addr || !i->ifa_netmask || i->ifa_addr->sa_family != family ||
+	    !(i->ifa_flags & IFF_UP) || i->ifa_flags & IFF_LOOPBACK ||
+	    (a->scope[0] && strcmp(a->scope, i->ifa_name)))
+		return false;
+	mine = host_raw(i->ifa_addr);
+	mask = host_raw(i->ifa_netmask);
+	for (k = 0; k < len; k++)
+		if ((mine[k] ^ a->raw[k]) & mask[k])
+			return false;
+	return true;
+}
+
+/* The address from which the kernel's table of routes would send to @dst. */
+static bool host_route(const struct ibtrs_addr *dst, struct sockaddr_storage *src)
+{
+	struct sockaddr_in6 six = { .sin6_family = AF_INET6, .sin6_port = htons(9) };
+	struct sockaddr_in four = { .sin_family = AF_INET, .sin_port = htons(9) };
+	bool v4 = dst->kind == IBTRS_ADDR_IP4;
+	socklen_t len = sizeof(*src);
+	bool found;
+	int fd;
+
+	memcpy(v4 ? (void *)&four.sin_addr : (void *)&six.sin6_addr, dst->raw, v4 ? 4 : 16);
+	fd = socket(v4 ? AF_INET : AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	found = fd >= 0 &&
+		!connect(fd, v4 ? (void *)&four : (void *)&six, v4 ? sizeof(four) : sizeof(six)) &&
+		!getsockname(fd, (struct sockaddr *)src, &len);
+	if (fd >= 0)
+		close(fd);
+	return found;
+}
+
+/* The address of this host that the path leaves by; NULL: it goes through a router, or none is. */
+static const struct ifaddrs *host_leaves_by(const struct ifaddrs *list,
+					    const struct ibtrs_addr_pair *p)
+{
+	const struct ifaddrs *i, *first = NULL;
+	struct sockaddr_storage src;
+	bool routed;
+
+	if (p->src.kind != IBTRS_ADDR_NONE) {
+		for (i = list; i && !host_same(i->ifa_addr, &p->src);)
+			i = i->ifa_next;
+		return i;
+	}
+	routed = p->dst.kind != IBTRS_ADDR_GID && host_route(&p->dst, &src);
+	for (i = list; i; i = i->ifa_next) {
+		if (!host_beside(i, &p->dst))
+			continue;
+		if (!first)
+			first = i;
+		if (routed && src.ss_family == i->ifa_addr->sa_family &&
+		    !memcmp(host_raw((struct sockaddr *)&src), host_raw(i->ifa_addr),
+			    src.ss_family == AF_INET ? 4 : 16))
+			return i;
+	}
+	return first;
+}
+
+bool host_is_bond(const char *interface)
+{
+	char *dir = sysfs_path("class/net/%s/bonding", interface);
+	bool bond = sysfs_exists(dir);
+
+	free(dir);
+	return bond;
+}
+
+static bool host_has_rdma(const char *interface)
+{
+	char *class = sysfs_path("class/infiniband"), **devs = sysfs_list(class, NULL), *dir, *parent;
+	bool found;
+	size_t i;
+
+	dir = sysfs_path("class/net/%s/device/infiniband", interface);
+	found = sysfs_exists(dir);
+	free(dir);
+	for (i = 0; devs[i] && !found; i++) {
+		dir = say_fmt("%s/%s", class, devs[i]);
+		parent = sysfs_attr(dir, "parent");	/* of a soft one */
+		if (!parent)
+			parent = sysfs_attr(dir, "ports/1/gid_attrs/ndevs/0");
+		found = parent && !strcmp(parent, interface);
+		free(parent);
+		free(dir);
+	}
+	sysfs_list_free(devs);
+	free(class);
+	return found;
+}
+
+static char *host_text(const struct sockaddr *sa)
+{
+	char text[NI_MAXHOST] = "?";
+
+	getnameinfo(sa, sa->sa_family == AF_INET ? sizeof(struct sockaddr_in) :
+						   sizeof(struct sockaddr_in6),
+		    text, sizeof(text), NULL, 0, NI_NUMERICHOST);
+	return say_dup(text);
+}
+
+static char *host_other_of(const struct ifaddrs *list, const struct ibtrs_addr *dst,
+			   const char *interface)
+{
+	const struct ifaddrs *i;
+
+	for (i = list; i; i = i->ifa_next)
+		if (host_beside(i, dst) && strcmp(i->ifa_name, interface) &&
+		    host_has_rdma(i->ifa_name))
+			return host_text(i->ifa_addr);
+	return NULL;
+}
+
+char *host_other_source(const struct ibtrs_addr_pair *p)
+{
+	const struct ifaddrs *by;
+	struct ifaddrs *list;
+	char *other = NULL;
+
+	if (getifaddrs(&list))
+		return NULL;
+	by = host_leaves_by(list, p);
+	if (by)
+		other = host_other_of(list, &p->dst, by->ifa_name);
+	freeifaddrs(list);
+	return other;
+}
+
+/* How the paths can be written so that not all of them leave by @by. */
+static char *host_two_ports(const struct ifaddrs *list, const struct ibtrs_addr_pair *path,
+			    size_t nr, const struct ifaddrs *by)
+{
+	char *all = say_dup(""), *longer, *src, dst[IBTRS_ADDR_STR_MAX];
+	bool found = false;
+	size_t i;
+
+	for (i = 0; i < nr; i++) {
+		src = i ? host_other_of(list, &path[i].dst, by->ifa_name) : NULL;
+		found |= src != NULL;
+		if (!src)
+			src = host_text(by->ifa_addr);
+		ibtrs_addr_format(&path[i].dst, dst, sizeof(dst));
+		longer = say_fmt("%s%s%s,%s", all, i ? " " : "", src,
+				 dst + (strncmp(dst, "ip:", 3) ? 0 : 3));
+		free(src);
+		free(all);
+		all = longer;
+	}
+	longer = found ? say_fmt("name the source of each path: %s", all) :
+			 say_dup("SOURCE,DESTINATION, where SOURCE is an address of another port of this host");
+	free(all);
+	return longer;
+}
+
+char *host_shared(const struct ibtrs_addr_pair *path, size_t nr, char **mend)
+{
+	const struct ifaddrs *by, *other;
+	struct ifaddrs *list = NULL;
+	char dst[IBTRS_ADDR_STR_MAX], *why = NULL;
+	bool same = nr > 1;
+	size_t i;
+
+	*mend = NULL;
+	if (nr < 2 || getifaddrs(&list))
+		return NULL;
+	by = host_leaves_by(list, &path[0]);
+	for (i = 1; i < nr; i++) {
+		same &= ibtrs_addr_equal(&path[i].dst, &path[0].dst);
+		other = by ? host_leaves_by(list, &path[i]) : NULL;
+		if (!other || strcmp(other->ifa_name, by->ifa_name))
+			by = NULL;
+	}
+	if (by && !host_is_bond(by->ifa_name)) {
+		why = say_fmt("all %zu paths leave this host by %s: " HOST_SHARED, nr, by->ifa_name);
+		*mend = host_two_ports(list, path, nr, by);
+	} else if (same) {
+		ibtrs_addr_format(&path[0].dst, dst, sizeof(dst));
+		why = say_fmt("all %zu paths lead to %s: " HOST_SHARED, nr, dst);
+		*mend = say_dup("a path to an address of another port of the server");
+	}
+	freeifaddrs(list);
+	return why;
+}
+
 static void host_check_entry(struct maps *m, const struct maps_entry *e)
 {
-	char src[IBTRS_ADDR_STR_MAX], dst[IBTRS_ADDR_STR_MAX], *why;
+	char src[IBTRS_ADDR_STR_MAX], dst[IBTRS_ADDR_STR_MAX], *why, *mend;
 	size_t i;
 
 	for (i = 0; i < e->map.nr_paths; i++) {
@@ -153,6 +355,9 @@ static void host_check_entry(struct maps *m, const struct maps_entry *e)
 	}
 	for (i = 0; i < e->nr_hosts; i++)
 		host_check_named(m, e->host_at[i], e->host[i]);
+	why = e->nr_hosts ? NULL : host_shared(e->map.path, e->map.nr_paths, &mend);
+	if (why)
+		maps_warn(m, e->path_at, why, mend);
 }
 
 void host_check_sources(struct maps *m)

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "tools/host/host.h"
 #include "tools/host/live.h"
 #include "tools/out/say.h"
 
@@ -62,6 +63,78 @@ void live_paths(struct ibnbd_map *map, const struct state_session *s)
 			if ((s->path_states[i] == 'U') == !pass && live_path(map, &s->paths[i]))
 				say_warn("session %s: path %s is left out", s->name,
 					 s->paths[i].name);
+}
+
+static bool live_is_bond(const struct state_path *p)
+{
+	char *dir = sysfs_path("class/infiniband/%s/ports/%lld/gid_attrs/ndevs", p->hca_name,
+			       (long long)p->hca_port),
+	     *interface = sysfs_attr(dir, "0");
+	bool bond = interface && host_is_bond(interface);
+
+	free(interface);
+	free(dir);
+	return bond;
+}
+
+/* What to type so that another path than the first takes another port. */
+static char *live_other_port(const struct state_session *s)
+{
+	struct ibtrs_addr_pair pair = { 0 };
+	const char *reason;
+	char *mend = NULL, *src;
+	size_t i;
+
+	for (i = (size_t)s->nr_paths - 1; i && !mend; i--) {
+		const struct state_path *p = &s->paths[i];
+
+		if (!p->src_addr || !p->dst_addr ||
+		    ibtrs_addr_parse(p->src_addr, strlen(p->src_addr), &pair.src, &reason) ||
+		    ibtrs_addr_parse(p->dst_addr, strlen(p->dst_addr), &pair.dst, &reason))
+			continue;
+		src = host_other_source(&pair);
+		if (src)
+			mend = say_fmt("ibnbd path add %s %s,%s; ibnbd path remove %s %s", s->name, src,
+				       p->dst_addr, s->name, p->name);
+		free(src);
+	}
+	return mend ? mend :
+		      say_fmt("ibnbd path add %s SOURCE,DESTINATION, from an address of another port of this host",
+			      s->name);
+}
+
+char *live_shared(const struct state_session *s, bool server, char **mend)
+{
+	const struct state_path *first = NULL, *p;
+	size_t i, nr = 0;
+	bool port = true, dst = !server;
+
+	for (i = 0; i < (size_t)s->nr_paths; i++) {
+		p = &s->paths[i];
+		if (!p->hca_name || p->hca_port == SYSFS_UNKNOWN || !p->dst_addr)
+			continue;	/* it never had a device */
+		nr++;
+		if (!first)
+			first = p;
+		port &= !strcmp(p->hca_name, first->hca_name) && p->hca_port == first->hca_port;
+		dst &= !strcmp(p->dst_addr, first->dst_addr);
+	}
+	if (nr < 2)
+		return NULL;
+	if (port && !live_is_bond(first)) {
+		*mend = server ? say_dup("on the client: a path to an address of another port of this host") :
+				 live_other_port(s);
+		return say_fmt(server ? "all %zu paths of the client's session %s arrive at %s port %lld: "
+					HOST_SHARED :
+					"all %zu paths of session %s leave this host by %s port %lld: "
+					HOST_SHARED,
+			       nr, s->name, first->hca_name, (long long)first->hca_port);
+	}
+	if (!dst)
+		return NULL;
+	*mend = say_fmt("ibnbd path add %s ADDRESS-OF-ANOTHER-PORT-OF-THE-SERVER", s->name);
+	return say_fmt("all %zu paths of session %s lead to %s: " HOST_SHARED, nr, s->name,
+		       first->dst_addr);
 }
 
 /* Copy what @object shows of the options of its mapping into @map. */

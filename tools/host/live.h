@@ -15,6 +15,11 @@
 int live_map(struct ibnbd_map *map, struct state *s, const struct state_dev *d, char **why);
 /* Read the options of the session, all marked as given. 0, or an error. */
 int live_session(struct ibnbd_map *map, const struct state_session *s);
+/*
+ * As host_shared(), of paths that are connected. @server: they are a client's, and arrive here.
+ * host_shared() does not know which of several ports a path has taken.
+ */
+char *live_shared(const struct state_session *s, bool server, char **mend);
 /* Replace the paths of @map by those of the session. */
 void live_paths(struct ibnbd_map *map, const struct state_session *s);
 
