@@ -104,6 +104,54 @@ def fstab_without_netdev(w):
 
 
 @test
+def fstab_of_what_is_mounted_on_our_disk(w):
+    """It needs the network as well: whatever lies on a mount of ours, and what lies on that."""
+    w.conf(GOOD)
+    (w.root / "srv/link").parent.mkdir(parents=True)
+    (w.root / "opt").mkdir()
+    (w.root / "opt/link").symlink_to(w.root / "srv")
+    for line, named in (("/srv/data /bind none bind 0 0", "/bind"),
+                        ("overlay /o overlay lowerdir=/usr:/srv/low,upperdir=/u,workdir=/w", "/o"),
+                        ("overlay /o overlay lowerdir=/a,upperdir=/srv/up,workdir=/w 0 0", "/o"),
+                        ("overlay /o overlay lowerdir=/a,upperdir=/b,workdir=/srv/w 0 0", "/o"),
+                        ("overlay /o overlay lowerdir+=/a,lowerdir+=/srv/b 0 0", "/o"),
+                        ("/srv/swap none swap sw 0 0", "none"),
+                        ("/srv/disk.img /img ext4 loop,ro 0 0", "/img"),
+                        ("/opt/link/disk.img /img ext4 loop 0 0", "/img"),
+                        ("/srv//./x\\040y.img /img ext4 loop 0 0", "/img"),
+                        ("/a:/srv/b /pool fuse.mergerfs defaults 0 0", "/pool"),
+                        ("bindfs#/srv/b /b fuse defaults 0 0", "/b"),
+                        ("tmpfs /srv/tmp tmpfs defaults 0 0", "/srv/tmp"),
+                        ("/dev/sda3 /x xfs logdev=/dev/ibnbd/by-name/vol2 0 0", "/x"),
+                        ("/dev/sda3 /x ext4 x-systemd.requires-mounts-for=/srv/x 0 0", "/x"),
+                        ("/dev/mapper/image /x ext4 defaults 0 0", "/x"),
+                        ("/dev/mapper/keyed /x ext4 defaults 0 0", "/x"),
+                        ("/srvs/data /bind none bind 0 0", None),
+                        ("/home /srv2 none bind 0 0", None), ("/srv/a /b none bind,_netdev", None),
+                        ("/dev/sda3 / ext4 defaults 0 0", None), ("proc /proc proc", None)):
+        (w.root / "etc/fstab").write_text(f"{line}\n"
+                                          "/dev/ibnbd/by-name/vol1 /srv ext4 _netdev 0 2\n")
+        (w.root / "etc/crypttab").write_text("image /srv/luks.img none luks,_netdev\n"
+                                             "keyed /dev/sdb /srv/key luks,_netdev\n"
+                                             "plain /dev/sdb /root/key:UUID=1 luks\n")
+        r = w.run("maps", "check")
+        eq(re.findall(r"(\S+) \(.*\) needs .* has no _netdev", r.err), [named] if named else [],
+           line)
+        eq("has no _netdev" in w.run("doctor", want=None).out, bool(named), line)
+    # chains, in whatever order they stand
+    (w.root / "etc/fstab").write_text("/merged/disk.img /img ext4 loop 0 0\n"
+                                      "overlay /merged overlay lowerdir=/twice,upperdir=/u 0 0\n"
+                                      "/once/b /twice none bind 0 0\n"
+                                      "/srv/a /once none bind 0 0\n"
+                                      "/img/swap none swap defaults 0 0\n"
+                                      "/dev/ibnbd/by-name/vol1 /srv/ ext4 _netdev 0 2\n")
+    (w.root / "etc/crypttab").unlink()
+    eq(re.findall(r"(\S+) \(.*\) needs (\S+) and has no _netdev", w.run("maps", "check").err),
+       [("/once", "/srv/"), ("/twice", "/once"), ("/merged", "/twice"), ("/img", "/merged"),
+        ("none", "/img")])
+
+
+@test
 def fstab_by_tags_and_through_layers(w):
     """The usual line names our disk by UUID, LABEL, a logical volume:
     a disk that is mapped is known by all of them."""

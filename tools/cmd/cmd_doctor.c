@@ -59,8 +59,9 @@ static void doctor_fstab(struct doctor *d)
 		if (!u->netdev)
 			doctor_find(
 				d, "netdev", DOCTOR_ERROR,
-				say_fmt("%s: %s on %s has no _netdev: systemd would order it before the network",
-					u->file, u->target, u->source),
+				say_fmt("%s: %s on %s%s%s has no _netdev: systemd would order it before the network",
+					u->file, u->target, u->source, u->via ? ", which needs " : "",
+					u->via ? u->via : ""),
 				say_fmt("add _netdev to its options in %s", u->file));
 		else
 			doctor_find(d, "netdev", DOCTOR_OK,

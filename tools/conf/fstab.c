@@ -3,7 +3,8 @@
  * Which lines of fstab and crypttab use our disks. The source of a line is followed to its device:
  * a tag through udev's links, and a device through device mapper and md to the disks below it. So a
  * mapped disk is found by whatever leads to it. A disk that is not mapped is found only by our
- * names and by uuid= of maps.conf.
+ * names and by uuid= of maps.conf. Then the lines that need what those mount are found, and those
+ * that need these: a bind mount, an overlay, a swap file, an image, a key, a mount point below.
  */
 #include <blkid.h>
 #include <libmount.h>
@@ -190,10 +191,183 @@ static void fstab_add(struct fstab_use **uses, size_t *nr, const char *file, con
 	(*uses)[*nr] = (struct fstab_use){ 0 };
 }
 
-/* Add the line to @uses if it uses one of our disks, and warn of wrong quotes. */
+/* ---- what is on what is on a disk ---- */
+
+/* A line that uses none of our disks by itself, and the paths that it needs. */
+struct fstab_row {
+	size_t file;
+	char *source, *target, *options;
+	char *key;		/* of crypttab */
+};
+
+struct fstab_rows {
+	struct fstab_row *row;
+	size_t nr;
+};
+
+/* Options whose value is a path, or several with a colon between them. */
+static const char *const fstab_paths[] = {
+	"lowerdir=", "lowerdir+=", "upperdir=", "workdir=", "datadir+=", "x-systemd.requires-mounts-for=",
+	"x-systemd.wants-mounts-for=", "logdev=", "rtdev=", "journal_path=", "device=", "header=",
+	"br:", "dirs=", "loop=",
+};
+
+/* Is @path the mount point @at, or below it? The root file system is there before all else. */
+static bool fstab_below(const char *path, const char *at)
+{
+	size_t len = strlen(at);
+
+	while (len && at[len - 1] == '/')
+		len--;
+	return len && *at == '/' && !strncmp(path, at, len) && (!path[len] || path[len] == '/');
+}
+
+/* The path without links, as far as it exists now: what lies on a mount may not. Allocated. */
+static char *fstab_real(const char *path)
+{
+	char *root = sysfs_root(""), *file = say_fmt("%s%s", root, path), *real, *whole = NULL;
+	size_t len = strlen(file), skip = strlen(root);
+
+	while (!whole && len > skip) {
+		file[len] = 0;
+		real = realpath(file, NULL);
+		if (real && !strncmp(real, root, skip))
+			whole = say_fmt("%s%s", real + skip, path + (len - skip));
+		free(real);
+		while (--len > skip && path[len - skip] != '/')
+			;
+	}
+	free(file);
+	free(root);
+	return whole ? whole : say_dup(path);
+}
+
+/* The use whose mount point, or mapping, this path needs. NULL: none. */
+static const struct fstab_use *fstab_on(const struct fstab_use *uses, const char *path)
+{
+	const struct fstab_use *u, *found = NULL;
+	char *real = fstab_real(path);
+
+	for (u = uses; u->file && !found; u++) {
+		char *at = strchr(u->target, '/') ? say_dup(u->target) :
+						    say_fmt("/dev/mapper/%s", u->target);
+
+		if (fstab_below(path, at) || fstab_below(real, at))
+			found = u;
+		free(at);
+	}
+	free(real);
+	return found;
+}
+
+/*
+ * What one of the paths in @text, with colons between them, needs: a mount of ours, or one of our
+ * disks itself, with *@disk. A key of crypttab is PATH:DEVICE.
+ */
+static const struct fstab_use *fstab_list(const struct maps *m, const struct fstab_use *uses,
+					  const char *text, char **disk)
+{
+	char *list = say_dup(text), *path, *save = NULL, *hash;
+	const struct fstab_use *on = NULL;
+
+	for (path = strtok_r(list, ":", &save); path && !on && !*disk;
+	     path = strtok_r(NULL, ":", &save)) {
+		hash = strchr(path, '#');	/* bindfs#/a */
+		if (*path != '/' && hash)
+			path = hash + 1;
+		fstab_plain_path(path);
+		if (fstab_ours(m, path))
+			*disk = say_dup(path);
+		else if (*path == '/')
+			on = fstab_on(uses, path);
+	}
+	free(list);
+	return on;
+}
+
+static const struct fstab_use *fstab_needs(const struct maps *m, const struct fstab_use *uses,
+					   const struct fstab_row *r, char **disk)
+{
+	const struct fstab_use *on = fstab_list(m, uses, r->source, disk);
+	char *options = say_dup(r->options), *word, *rest = options, *parent;
+	size_t i;
+
+	if (!on && !*disk && r->key)
+		on = fstab_list(m, uses, r->key, disk);
+	while (!on && !*disk && (word = strsep(&rest, ",")))
+		for (i = 0; i < ARRAY_SIZE(fstab_paths) && !on && !*disk; i++)
+			if (!strncmp(word, fstab_paths[i], strlen(fstab_paths[i])))
+				on = fstab_list(m, uses, word + strlen(fstab_paths[i]), disk);
+	parent = strrchr(r->target, '/') > r->target ? say_dup(r->target) : NULL;
+	if (!on && !*disk && parent) {
+		*strrchr(parent, '/') = 0;
+		on = fstab_on(uses, parent);
+	}
+	free(parent);
+	free(options);
+	return on;
+}
+
+/* Add what needs the mounts in @uses, then what needs that, until there is no more. */
+static void fstab_follow(const struct maps *m, const struct maps *said, struct fstab_rows *rows,
+			 struct fstab_use **uses, size_t *nr)
+{
+	const struct fstab_use *on;
+	char *disk, *via;
+	bool more;
+	size_t i;
+
+	do {
+		more = false;
+		for (i = 0; i < rows->nr; i++) {
+			struct fstab_row *r = &rows->row[i];
+
+			if (!r->source)
+				continue;
+			disk = NULL;
+			on = fstab_needs(m, *uses, r, &disk);
+			if (!on && !disk)
+				continue;
+			via = disk ? disk : say_dup(on->target);
+			fstab_add(uses, nr, said->files[r->file].path, r->source, r->target,
+				  r->options);
+			(*uses)[*nr - 1].via = via;
+			free(r->source);
+			r->source = NULL;
+			more = true;
+		}
+	} while (more);
+}
+
+static void fstab_rows_add(struct fstab_rows *rows, size_t file, const char *source,
+			   const char *target, const char *options, const char *key)
+{
+	rows->row = say_grow(rows->row, (rows->nr + 1) * sizeof(*rows->row));
+	rows->row[rows->nr++] = (struct fstab_row){
+		.file = file, .source = say_dup(source), .target = say_dup(target),
+		.options = say_dup(options ? options : ""), .key = key ? say_dup(key) : NULL,
+	};
+}
+
+static void fstab_rows_free(struct fstab_rows *rows)
+{
+	size_t i;
+
+	for (i = 0; i < rows->nr; i++) {
+		free(rows->row[i].source);
+		free(rows->row[i].target);
+		free(rows->row[i].options);
+		free(rows->row[i].key);
+	}
+	free(rows->row);
+}
+
+/* ---- the lines ---- */
+
+/* Add the line to @uses if it uses one of our disks, else to @rows; and warn of wrong quotes. */
 static void fstab_line(const struct maps *m, struct maps *said, size_t file,
-		       struct fstab_use **uses, size_t *nr, const char *source, const char *target,
-		       const char *options)
+		       struct fstab_use **uses, size_t *nr, struct fstab_rows *rows,
+		       const char *source, const char *target, const char *options, const char *key)
 {
 	const char *path = said->files[file].path;
 	char *inner = fstab_wholly_quoted(source), *plain = fstab_unquoted(inner ? inner : source);
@@ -213,6 +387,8 @@ static void fstab_line(const struct maps *m, struct maps *said, size_t file,
 				say_fmt("%s: the quotes around %s are read as part of it, and nothing has such a name",
 					target, source),
 				say_fmt("without quotes: %s", plain));
+	} else {
+		fstab_rows_add(rows, file, plain, target, options, key);
 	}
 	free(plain);
 	free(inner);
@@ -291,7 +467,7 @@ static char *fstab_lines(const struct maps *said, size_t file, size_t *len)
 }
 
 static void fstab_mounts(const struct maps *m, struct maps *said, struct fstab_use **uses,
-			 size_t *nr)
+			 size_t *nr, struct fstab_rows *rows)
 {
 	size_t file = fstab_file(said, "/etc/fstab"), len;
 	char *lines = fstab_lines(said, file, &len);
@@ -310,8 +486,8 @@ static void fstab_mounts(const struct maps *m, struct maps *said, struct fstab_u
 		if (!source && !mnt_fs_get_tag(fs, &tag, &value))
 			source = full = say_fmt("%s=%s", tag, value);
 		if (source)
-			fstab_line(m, said, file, uses, nr, source, target ? target : "none",
-				   mnt_fs_get_options(fs));
+			fstab_line(m, said, file, uses, nr, rows, source,
+				   target ? target : "none", mnt_fs_get_options(fs), NULL);
 		free(full);
 	}
 	if (text)
@@ -322,20 +498,20 @@ static void fstab_mounts(const struct maps *m, struct maps *said, struct fstab_u
 }
 
 static void fstab_crypt(const struct maps *m, struct maps *said, struct fstab_use **uses,
-			size_t *nr)
+			size_t *nr, struct fstab_rows *rows)
 {
 	size_t file = fstab_file(said, "/etc/crypttab"), len;
 	char *lines = fstab_lines(said, file, &len), *line, *rest = lines;
 
 	while ((line = strsep(&rest, "\n"))) {
-		char *save = NULL, *name, *source, *options;
+		char *save = NULL, *name, *source, *options, *key;
 
 		name = strtok_r(line, " \t\r", &save);
 		source = name ? strtok_r(NULL, " \t\r", &save) : NULL;
 		if (source && *name != '#') {
-			strtok_r(NULL, " \t\r", &save);
+			key = strtok_r(NULL, " \t\r", &save);
 			options = strtok_r(NULL, " \t\r", &save);
-			fstab_line(m, said, file, uses, nr, source, name, options);
+			fstab_line(m, said, file, uses, nr, rows, source, name, options, key);
 		}
 	}
 	free(lines);
@@ -344,10 +520,13 @@ static void fstab_crypt(const struct maps *m, struct maps *said, struct fstab_us
 struct fstab_use *fstab_uses(const struct maps *m, struct maps *said)
 {
 	struct fstab_use *uses = say_alloc(sizeof(*uses));
+	struct fstab_rows rows = { 0 };
 	size_t nr = 0;
 
-	fstab_mounts(m, said, &uses, &nr);
-	fstab_crypt(m, said, &uses, &nr);
+	fstab_mounts(m, said, &uses, &nr, &rows);
+	fstab_crypt(m, said, &uses, &nr, &rows);
+	fstab_follow(m, said, &rows, &uses, &nr);
+	fstab_rows_free(&rows);
 	return uses;
 }
 
@@ -359,6 +538,7 @@ void fstab_free(struct fstab_use *uses)
 		free(u->file);
 		free(u->source);
 		free(u->target);
+		free(u->via);
 	}
 	free(uses);
 }
@@ -376,8 +556,9 @@ void fstab_check(struct maps *m)
 			at.file++;
 		maps_warn(
 			m, at,
-			say_fmt("%s (%s) has no _netdev: the boot would wait for a disk that needs the network first",
-				u->target, u->source),
+			say_fmt("%s (%s)%s%s%s has no _netdev: the boot would wait for a disk that needs the network first",
+				u->target, u->source, u->via ? " needs " : "",
+				u->via ? u->via : "", u->via ? " and" : ""),
 			say_dup("add _netdev to its options"));
 	}
 	fstab_free(uses);

@@ -12,12 +12,14 @@ struct fstab_use {
 	char *file;		/* /etc/fstab or /etc/crypttab */
 	char *source;		/* of the line, without quotes */
 	char *target;		/* mount point, or name of the mapping */
+	char *via;		/* not on our disk, but on what that line mounts; or NULL */
 	bool netdev;
 	bool nofail;
 };
 
 /*
- * Lines that lead to one of our devices, also through LVM, LUKS and md. The list ends with file ==
+ * Lines that lead to one of our devices, also through LVM, LUKS and md, and lines that need what
+ * those mount. The list ends with file ==
  * NULL. The two files and their mistakes are added to @said. A line that cannot be read is left
  * out.
  */
