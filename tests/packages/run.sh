@@ -143,6 +143,40 @@ release() {
 	rm -rf "$w"
 }
 
+# ---- from the source ----
+local_install() {	# below /usr/local: what is installed names what is installed, and is found
+	local o=$top/$logs/local/o dest=$top/$logs/local/dest p said n=0
+	rm -rf "$dest"
+	make -s -C tools O="$o" CFLAGS=-O0 install DESTDIR="$dest" PREFIX=/usr || return 1
+	rm -rf "$dest"
+	make -s tools-install O="$o" CFLAGS=-O0 DESTDIR="$dest" PREFIX=/usr/local/ || return 1
+	for p in sbin/ibnbd lib/systemd/system/ibnbd-map@.service share/ibnbd/cache-lost \
+		lib/systemd/system-generators/ibnbd-generator lib/udev/ibnbd-udev; do
+		[ -e "$dest/usr/local/$p" ] || { echo "no /usr/local/$p"; return 1; }
+	done
+	[ -e "$dest/etc/udev/rules.d/60-ibnbd.rules" ] && [ ! -e "$dest/usr/lib" ] || return 1
+	while read -r p; do
+		n=$((n + 1))
+		p=${p%.}
+		[[ $p == /usr/@(share/doc|src)/* ]] || [ -e "$dest$p" ] || {
+			echo "$p, which is not installed, is named by:"
+			grep -rlaF "$p" "$dest"
+			return 1
+		}
+	done < <(grep -rhaoP '(?<![A-Za-z])/(usr|lib)/[\w@./\\&-]*ibnbd[\w@./\\&-]*' "$dest" |
+		sed 's/\\&//g; s/\\.*//' | sort -u)
+	[ $n -ge 6 ] || { echo "only $n paths"; return 1; }
+	grep -q '"/usr/local/lib/udev/ibnbd-udev %k"' "$dest/etc/udev/rules.d/60-ibnbd.rules" ||
+		return 1
+	! said=$(make -s tools-install O="$o" DESTDIR="$dest" PREFIX=/opt/x 2>&1) &&
+		[[ $said == *"PREFIX=/opt/x: systemd and udev find nothing there"* ]] || {
+		echo "PREFIX=/opt/x: $said"
+		return 1
+	}
+	make -n -s tools-install O="$o" DESTDIR="$dest" PREFIX=/opt/x UNITDIR=/etc/systemd/system \
+		GENDIR=/etc/systemd/system-generators RULESDIR=/etc/udev/rules.d > /dev/null
+}
+
 # ---- Debian ----
 deb_builds() {
 	have dpkg-buildpackage dh || return
@@ -332,7 +366,7 @@ stack() {	# VARIABLES..: the line of compat/ofed.mk, without a kernel
 }
 ofed_choice() {
 	local o=$top/$logs/ofa d
-	rm -rf "$o"
+	rm -rf "$o" "$dest"
 	fake() {
 		mkdir -p "$1/include/rdma" "$1/include/linux"
 		touch "$1/Module.symvers" "$1/include/rdma/ib_verbs.h" \
@@ -528,6 +562,7 @@ step "a directory with odd letters: a build" place_builds
 step "flags of the compiler" place_flags
 step "flags of the command" place_tools
 step "release: what is refused, one version everywhere" release
+step "installed below /usr/local" local_install
 step "deb: builds" deb_builds
 [ -z "${TWICE:-}" ] || step "deb: twice the same bytes" deb_reproducible
 step "deb: lintian finds no error and no warning" deb_lintian

@@ -26,7 +26,9 @@
 #include "tools/host/sysfs.h"
 
 #define GENERATOR_TOLD	20	/* mistakes */
+#ifndef GENERATOR_TEMPLATE	/* tools/Makefile knows better */
 #define GENERATOR_TEMPLATE	"/usr/lib/systemd/system/ibnbd-map@.service"
+#endif
 
 /* The journal does not run yet: write to the kernel's log. */
 static void generator_log(const char *fmt, const char *what)
