@@ -447,6 +447,53 @@ def doctor_no_headers(w):
 
 
 @test
+def doctor_names_the_package_of_the_headers(w):
+    """As the distribution calls it for this flavour of its kernel."""
+    host(w, built=False, headers=False)
+    el, suse, deb = 'ID="rhel"\nID_LIKE="fedora"', 'ID="sles"\nID_LIKE="suse"', "ID=debian"
+    for ids, release, mend in (
+            (el, "5.14.0-503.el9.x86_64", "dnf install kernel-devel-5.14.0-503.el9.x86_64"),
+            (el, "5.14.0-503.el9.aarch64+64k",
+             "dnf install kernel-64k-devel-5.14.0-503.el9.aarch64"),
+            (el, "5.14.0-503.el9.x86_64+rt", "dnf install kernel-rt-devel-5.14.0-503.el9.x86_64"),
+            (el, "6.12.0-55.el10.aarch64+rt-64k",
+             "dnf install kernel-rt-64k-devel-6.12.0-55.el10.aarch64"),
+            (el, "5.14.0-284.11.1.rt14.296.el9_2.x86_64",
+             "dnf install kernel-rt-devel-5.14.0-284.11.1.rt14.296.el9_2.x86_64"),
+            (el, "5.14.0-503.el9.x86_64+debug",
+             "dnf install kernel-debug-devel-5.14.0-503.el9.x86_64"),
+            ('ID="ol"\nID_LIKE="fedora"', "5.15.0-200.131.27.el9uek.x86_64",
+             "dnf install kernel-uek-devel-5.15.0-200.131.27.el9uek.x86_64"),
+            (suse, "6.4.0-150600.23.25-default", "zypper install kernel-default-devel"),
+            (suse, "6.4.0-150600.8.17-azure", "zypper install kernel-azure-devel"),
+            (suse, "6.4.0-150600.23.25-64kb", "zypper install kernel-64kb-devel"),
+            (suse, "6.4.0-150600.10.17-rt", "zypper install kernel-rt-devel"),
+            (deb, "6.12.48+deb13-rt-amd64", "apt install linux-headers-6.12.48+deb13-rt-amd64"),
+            (deb, "6.8.12-4-pve", "apt install proxmox-headers-6.8.12-4-pve"),
+            ("ID=x", "6.1.0", "install the headers of kernel 6.1.0")):
+        w.put("root/etc/os-release", f"NAME=x\n{ids}")
+        w.put("root/proc/sys/kernel/osrelease", release)
+        eq(findings(w)["headers", "error"]["mend"], mend)
+
+
+@test
+def doctor_of_a_kernel_that_was_updated(w):
+    """The archive has no headers of what runs any more; what runs may be gone as well."""
+    host(w, built=False, headers=False)
+    w.put("root/lib/modules/6.1.0-9-amd64/modules.dep")
+    w.put("root/lib/modules/6.1.0-8-amd64/modules.dep")
+    w.put("root/lib/modules/6.1.0-12-amd64/extra")      # no kernel
+    eq(findings(w)["headers", "error"]["mend"], "apt install linux-headers-6.1.0-9-amd64")
+    w.put("root/lib/modules/6.1.0-10-amd64/modules.dep")
+    eq(findings(w)["headers", "error"]["mend"], "apt install linux-headers-6.1.0-9-amd64; "
+       "if that is not to be had any more, reboot into the new one, 6.1.0-10-amd64")
+    shutil.rmtree(w.root / "lib/modules/6.1.0-9-amd64")
+    found = findings(w)["headers", "error"]
+    has(found["message"], "6.1.0-9-amd64 runs, and an update has removed its files")
+    eq(found["mend"], "reboot into the new one, 6.1.0-10-amd64")
+
+
+@test
 def doctor_not_built(w):
     host(w, built=False)
     has(findings(w)["built", "error"]["mend"], "install the package ibnbd-dkms")
@@ -517,6 +564,60 @@ def doctor_rdma_stack(w):
     w.put("root/dev/kmsg", "4,100,1,-;ibtrs_core: disagrees about version of symbol "
           "ib_dealloc_pd_user")
     has(findings(w)["rdma-stack", "error"]["mend"], "dkms build --force")
+    for line, message, mend in (
+            ("ibnbd_client: disagrees about version of symbol module_layout",
+             "built for another kernel than the one that runs: ibnbd_client: ", "dkms build"),
+            ("ibtrs_core: version magic '6.1.0-8 SMP ' should be '6.1.0-9 SMP '",
+             "built for another kernel than the one that runs: ibtrs_core: ", "dkms build"),
+            ("ibnbd_client: disagrees about version of symbol ibtrs_clt_open",
+             "another ibtrs_core than the one that is loaded", "modprobe -r ")):
+        w.put("root/dev/kmsg", f"4,100,1,-;{line}")
+        f = findings(w)
+        has(f["built", "error"]["message"], message, line)
+        has(f["built", "error"]["mend"], mend)
+        eq(("rdma-stack", "error") in f, False)
+    w.put("root/dev/kmsg", "4,100,1,-;libfoo: disagrees about version of symbol module_layout")
+    eq(("built", "error") in findings(w), False)
+
+
+@test
+def doctor_signed_modules_only(w):
+    """Not only Secure Boot wants signatures: who wants them, and what can be done."""
+    host(w)
+    rejected = "Loading of unsigned module is rejected"
+    locked = "Lockdown: modprobe: unsigned module loading is restricted; see man kernel_lockdown.7"
+    enforce = "sys/module/module/parameters/sig_enforce"
+    lockdown = "sys/kernel/security/lockdown"
+    w.put(enforce, "N")
+    w.put(lockdown, "[none] integrity confidentiality")
+    eq(findings(w)["loaded", "warning"]["mend"], "modprobe ibnbd-client")
+    for files, cmdline, line, words, mend in (
+            ({enforce: "Y"}, "ro module.sig_enforce=1", rejected, "module.sig_enforce",
+             "take module.sig_enforce off the kernel's command line"),
+            ({enforce: "Y"}, "ro", "Loading of module with unavailable key is rejected",
+             "module.sig_enforce", "a kernel without CONFIG_MODULE_SIG_FORCE"),
+            ({lockdown: "none [integrity] confidentiality"}, "ro lockdown=integrity", locked,
+             "lockdown=integrity", "take lockdown= off"),
+            ({lockdown: "none integrity [confidentiality]"}, "ro", locked,
+             "lockdown=confidentiality", "sign the modules")):
+        w.put(enforce, "N")
+        w.put(lockdown, "[none] integrity confidentiality")
+        w.put("root/proc/cmdline", cmdline)
+        for name, text in files.items():
+            w.put(name, text)
+        w.put("root/dev/kmsg", "")
+        has(findings(w)["signature", "warning"]["message"], words)
+        w.put("root/dev/kmsg", f"5,100,1,-;{line}")
+        f = findings(w)
+        has(f["signature", "error"]["message"], words, line)
+        has(f["signature", "error"]["mend"], mend)
+        eq(f["loaded", "warning"]["mend"], "that first, then: modprobe ibnbd-client")
+    w.put(lockdown, "[none] integrity confidentiality")
+    w.put("root/dev/kmsg", "")
+    w.put("root/proc/sys/kernel/modules_disabled", "1")
+    f = findings(w)["loaded", "warning"]
+    has(f["message"], "kernel.modules_disabled")
+    has(f["mend"], "reboot, and load it before")
 
 
 @test

@@ -43,6 +43,16 @@ static bool host_has(const char *fmt, const char *release, const char *rest)
 	return yes;
 }
 
+static char *host_text(const char *fmt, const char *word)
+{
+	char *below = say_fmt("%s%s", fmt, word), *path = sysfs_root(below),
+	     *text = sysfs_text(path);
+
+	free(below);
+	free(path);
+	return text;
+}
+
 static bool host_id_is(const char *text, const char *word)
 {
 	const char *id = strstr(text, "\nID="), *like = strstr(text, "\nID_LIKE=");
@@ -62,24 +72,81 @@ static bool host_id_is(const char *text, const char *word)
 	return yes;
 }
 
-/* The command that installs the headers of this kernel on this distribution. Allocated. */
-static char *host_headers(const char *release)
+/*
+ * The package with the headers of an RPM distribution: the flavour of the kernel is in its release,
+ * and in the name of the package. Allocated.
+ */
+static char *host_rpm_headers(const char *release)
 {
-	char *path = sysfs_root("/etc/os-release"), *file = sysfs_text(path),
-	     *text = say_fmt("\n%s", file ? file : ""), *mend;
+	size_t plus = strcspn(release, "+");
+	const char *flavour = release[plus] ? release + plus + 1 : "";
+
+	if (strstr(release, "uek."))
+		return say_fmt("dnf install kernel-uek%s-devel-%.*s", flavour, (int)plus, release);
+	if (strstr(release, ".elrepo."))
+		return say_fmt("dnf --enablerepo=elrepo-kernel install kernel-ml-devel-%s, or kernel-lt-devel-%s",
+			       release, release);
+	if (!*flavour && strstr(release, ".rt"))
+		flavour = "rt";
+	return say_fmt("dnf install kernel-%s%sdevel-%.*s", flavour, *flavour ? "-" : "", (int)plus,
+		       release);
+}
+
+/* The command that installs the headers of this kernel on this distribution. Allocated. */
+static char *host_install(const char *release)
+{
+	char *file = host_text("/etc/os-release", ""), *text = say_fmt("\n%s", file ? file : ""),
+	     *mend;
+	const char *last = strrchr(release, '-');
 
 	if (host_id_is(text, "debian") || host_id_is(text, "ubuntu"))
-		mend = say_fmt("apt install linux-headers-%s", release);
+		mend = say_fmt("apt install %s-headers-%s",
+			       last && !strcmp(last, "-pve") ? "proxmox" : "linux", release);
 	else if (host_id_is(text, "suse"))
-		mend = say_fmt("zypper install kernel-default-devel");
+		mend = say_fmt("zypper install kernel-%s-devel", last ? last + 1 : "default");
 	else if (host_id_is(text, "fedora") || host_id_is(text, "rhel"))
-		mend = say_fmt("dnf install kernel-devel-%s", release);
+		mend = host_rpm_headers(release);
 	else
 		mend = say_fmt("install the headers of kernel %s", release);
 	free(text);
 	free(file);
-	free(path);
 	return mend;
+}
+
+/* The newest kernel of this host, if that is newer than the running one. Allocated, or NULL. */
+static char *host_newer(const char *release)
+{
+	char *dir = sysfs_root("/lib/modules"), **names = sysfs_list(dir, NULL), *newest = NULL;
+	size_t i;
+
+	for (i = 0; names[i]; i++) {
+		if (strverscmp(names[i], newest ? newest : release) <= 0 ||
+		    !host_has("/lib/modules/", names[i], "/modules.dep"))
+			continue;
+		free(newest);
+		newest = say_dup(names[i]);
+	}
+	sysfs_list_free(names);
+	free(dir);
+	return newest;
+}
+
+/* DKMS cannot build: after an update the archive may not have the headers of what still runs. */
+static void host_no_headers(struct doctor *d, const char *release)
+{
+	char *newer = host_newer(release), *install = host_install(release);
+	bool gone = newer && !host_has("/lib/modules/", release, "/modules.dep");
+
+	doctor_find(d, "headers", DOCTOR_ERROR,
+		    say_fmt(gone ? "kernel %s runs, and an update has removed its files: there is nothing to build the modules with" :
+				   "no headers of kernel %s, so DKMS cannot build the modules",
+			    release),
+		    gone  ? say_fmt("reboot into the new one, %s", newer) :
+		    newer ? say_fmt("%s; if that is not to be had any more, reboot into the new one, %s",
+				    install, newer) :
+			    say_dup(install));
+	free(install);
+	free(newer);
 }
 
 static bool host_built(const char *release)
@@ -111,16 +178,6 @@ static bool host_built(const char *release)
 	free(path);
 	free(dep);
 	return yes;
-}
-
-static char *host_text(const char *fmt, const char *word)
-{
-	char *below = say_fmt("%s%s", fmt, word), *path = sysfs_root(below),
-	     *text = sysfs_text(path);
-
-	free(below);
-	free(path);
-	return text;
 }
 
 /*
@@ -233,10 +290,7 @@ static void host_not_built(struct doctor *d, const char *release)
 	if (conf && host_left_out(d, release, conf))
 		;
 	else if (!host_has("/lib/modules/", release, "/build"))
-		doctor_find(d, "headers", DOCTOR_ERROR,
-			    say_fmt("no headers of kernel %s, so DKMS cannot build the modules",
-				    release),
-			    host_headers(release));
+		host_no_headers(d, release);
 	else if (!conf)
 		doctor_find(
 			d, "built", DOCTOR_ERROR,
@@ -266,38 +320,125 @@ static bool host_secure_boot(void)
 	return n >= 5 && buf[4] == 1;	/* four bytes of attributes come first */
 }
 
+/* The last line of the kernel's log about a module of ours that has @words in it. */
+static char *host_kmsg(const char *words)
+{
+	char *core = mapping_kmsg_find("ibtrs", words), *disk;
+
+	disk = core ? NULL : mapping_kmsg_find("ibnbd", words);
+	return core ? core : disk;
+}
+
+/* The symbol at the end of such a line begins with one of these. */
+static bool host_symbol_is(const char *line, const char *a, const char *b)
+{
+	const char *symbol = strstr(line, "of symbol ");
+
+	symbol = symbol ? symbol + strlen("of symbol ") : "";
+	return !strncmp(symbol, a, strlen(a)) || !strncmp(symbol, b, strlen(b));
+}
+
+/* The modules fit something else than what runs. */
+static bool host_misfit(struct doctor *d, const char *release)
+{
+	char *line = host_kmsg("disagrees about version of symbol"), *dkms = host_dkms_version();
+	const char *version = dkms ? dkms : IBNBD_VERSION;
+	bool ours = line && host_symbol_is(line, "ibtrs_", "ibnbd_"),
+	     rdma = line && host_symbol_is(line, "ib_", "rdma_");
+
+	if (!line)
+		line = host_kmsg("version magic");
+	if (line)
+		doctor_find(
+			d, rdma ? "rdma-stack" : "built", DOCTOR_ERROR,
+			say_fmt("the modules were built for another %s: %s",
+				rdma ? "RDMA stack than the one that runs" :
+				ours ? "ibtrs_core than the one that is loaded" :
+				       "kernel than the one that runs",
+				line),
+			ours ? say_dup("modprobe -r ibnbd_client ibnbd_server ibtrs_core; modprobe ibnbd-client") :
+			       say_fmt("dkms build --force ibnbd/%s -k %s && dkms install --force ibnbd/%s -k %s",
+				       version, release, version, release));
+	free(dkms);
+	if (!line)
+		return false;
+	free(line);
+	return true;
+}
+
+/* What the kernel wants of a module, and who wants it so: a text for "the kernel ...". Or NULL. */
+static const char *host_signed_only(const char **mend)
+{
+	char *dir = sysfs_path("module/module/parameters"), *enforce = sysfs_attr(dir, "sig_enforce"),
+	     *cmdline = host_text("/proc/cmdline", ""), *lockdown;
+	const char *why = NULL;
+
+	free(dir);
+	dir = sysfs_path("kernel/security");
+	lockdown = sysfs_attr(dir, "lockdown");
+	if (enforce && !strcmp(enforce, "Y")) {
+		why = "takes only modules that are signed with a key it has (module.sig_enforce)";
+		*mend = cmdline && strstr(cmdline, "module.sig_enforce") ?
+				"take module.sig_enforce off the kernel's command line and reboot, or sign the modules with a key that the kernel has (on EFI: mokutil --import /var/lib/dkms/mok.pub, reboot)" :
+				"sign the modules with a key that the kernel has (on EFI: mokutil --import /var/lib/dkms/mok.pub, reboot), or boot a kernel without CONFIG_MODULE_SIG_FORCE";
+	} else if (lockdown && !strstr(lockdown, "[none]")) {
+		why = strstr(lockdown, "[integrity]") ?
+			      "is locked down (lockdown=integrity) and takes signed modules only" :
+			      "is locked down (lockdown=confidentiality) and takes signed modules only";
+		*mend = cmdline && strstr(cmdline, "lockdown=") ?
+				"take lockdown= off the kernel's command line and reboot, or sign the modules with a key that the kernel has (on EFI: mokutil --import /var/lib/dkms/mok.pub, reboot)" :
+				"sign the modules with a key that the kernel has (on EFI: mokutil --import /var/lib/dkms/mok.pub, reboot); nothing ends a lockdown but a reboot into a kernel without it";
+	}
+	free(dir);
+	free(enforce);
+	free(lockdown);
+	free(cmdline);
+	return why;
+}
+
+/* Did the kernel refuse a module, as far as its log says? Its own line, allocated. */
+static char *host_refusal(void)
+{
+	char *line = mapping_kmsg_find("oading of ", "is rejected");
+
+	if (!line)
+		line = mapping_kmsg_find("ockdown: ", "unsigned module loading");
+	if (!line)
+		line = mapping_kmsg_find("ibnbd", "Key was rejected");
+	return line;
+}
+
 static void host_not_loaded(struct doctor *d, const char *release)
 {
-	char *key = mapping_kmsg_find("unavailable key", NULL),
-	     *symbol = mapping_kmsg_find("disagrees about version of symbol", "ib");
-	char *dkms = host_dkms_version();
-	const char *version = dkms ? dkms : IBNBD_VERSION;
+	char *line = host_refusal(), *off = host_text("/proc/sys/kernel/modules_disabled", "");
+	const char *mend = NULL, *why = host_signed_only(&mend);
+	bool never = off && !strcmp(off, "1");
 
-	if (!key)
-		key = mapping_kmsg_find("ibnbd", "Key was rejected");
-	if (host_secure_boot() && key)
+	if (host_secure_boot() && line)
 		doctor_find(
 			d, "secure-boot", DOCTOR_ERROR,
-			say_fmt("Secure Boot is on and the kernel refuses our modules: %s", key),
+			say_fmt("Secure Boot is on and the kernel refuses our modules: %s", line),
 			say_dup("mokutil --import /var/lib/dkms/mok.pub, reboot, choose \"Enroll MOK\""));
-	else if (symbol)
-		doctor_find(
-			d, "rdma-stack", DOCTOR_ERROR,
-			say_fmt("the modules were built for another RDMA stack than the one that runs: %s",
-				symbol),
-			say_fmt("dkms build --force ibnbd/%s -k %s && dkms install --force ibnbd/%s -k %s",
-				version, release, version, release));
+	else if (host_misfit(d, release))
+		;
 	else if (host_secure_boot())
 		doctor_find(
 			d, "secure-boot", DOCTOR_WARNING,
 			say_dup("Secure Boot is on: modules without an enrolled key are refused"),
 			say_dup("mokutil --test-key /var/lib/dkms/mok.pub; if it is not enrolled: mokutil --import /var/lib/dkms/mok.pub"));
+	else if (why || line)
+		doctor_find(d, "signature", line ? DOCTOR_ERROR : DOCTOR_WARNING,
+			    say_fmt("the kernel %s%s%s", why ? why : "has refused a module",
+				    line ? ": " : "", line ? line : ""),
+			    say_dup(why ? mend : "sign the modules with a key that the kernel has"));
 	doctor_find(d, "loaded", d->client ? DOCTOR_ERROR : DOCTOR_WARNING,
-		    say_dup("the driver ibnbd-client is not loaded"),
-		    say_dup("modprobe ibnbd-client"));
-	free(key);
-	free(symbol);
-	free(dkms);
+		    say_fmt("the driver ibnbd-client is not loaded%s",
+			    never ? ", and the kernel takes no more modules (kernel.modules_disabled)" :
+				    ""),
+		    never ? say_dup("reboot, and load it before kernel.modules_disabled is set: /etc/modules-load.d") :
+			    say_fmt("%smodprobe ibnbd-client", line || why ? "that first, then: " : ""));
+	free(line);
+	free(off);
 }
 
 /* A host that only exports does not need the client's driver. */
