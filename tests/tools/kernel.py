@@ -66,7 +66,8 @@ def add_session(name, m):
         **{key: m.get(key, default)
            for key, default in options("## Transport client").items()})
     for p in m["paths"]:
-        add_path(name, p)
+        if not p.endswith(".99"):
+            add_path(name, p)
 
 
 def add_dev(index, m):
@@ -117,6 +118,8 @@ def map_device(text):
     if not (SYS / f"class/ibtrs-client/{session}").exists():
         if not m["paths"]:
             refuse(errno.ENXIO, f"there is no session {session} and no path")
+        if all(p.endswith(".99") for p in m["paths"]):
+            refuse(errno.ETIMEDOUT, f"session {session}: no answer")
         add_session(session, m)
     index = 0
     while (SYS / f"block/ibnbd{index}").exists():

@@ -8,6 +8,7 @@
 #include <string.h>
 #include "tools/cmd/cmd.h"
 #include "tools/host/live.h"
+#include "tools/host/host.h"
 #include "tools/host/mapping.h"
 #include "tools/cmd/maps_run.h"
 
@@ -45,41 +46,70 @@ static int apply_set_num(const char *dir, const char *attr, int64_t want, int64_
 	return rc;
 }
 
+static bool apply_has_path(const struct state_session *sess, const struct ibtrs_addr_pair *p)
+{
+	char src[IBTRS_ADDR_STR_MAX], dst[IBTRS_ADDR_STR_MAX];
+	bool there = false;
+	size_t j;
+
+	ibtrs_addr_format(&p->dst, dst, sizeof(dst));
+	ibtrs_addr_format(&p->src, src, sizeof(src));
+	for (j = 0; j < (size_t)sess->nr_paths; j++)
+		there |= sess->paths[j].dst_addr && !strcmp(sess->paths[j].dst_addr, dst) &&
+			 (p->src.kind == IBTRS_ADDR_NONE ||
+			  (sess->paths[j].src_addr && !strcmp(sess->paths[j].src_addr, src)));
+	return there;
+}
+
+/* Add one of these paths, the first that can be, unless the session has one of them. */
+static int apply_add_path(const struct state_session *sess, const struct ibtrs_addr_pair *p,
+			  size_t nr)
+{
+	char text[IBTRS_PATH_STR_MAX], *file = say_fmt("%s/add_path", sess->dir);
+	int err = 0;
+	size_t i;
+
+	for (i = 0; i < nr && !apply_has_path(sess, &p[i]);)
+		i++;
+	if (i < nr) {
+		free(file);
+		return SAY_DONE;
+	}
+	for (i = 0; i < nr && (!i || say_exit_of(err) == SAY_UNREACHABLE); i++) {
+		ibtrs_addr_pair_format(&p[i], text, sizeof(text));
+		err = sysfs_write(file, text);
+	}
+	free(file);
+	if (err && err != EEXIST) {
+		say_error(0, "session %s: cannot add path %s: %s", sess->name, text, strerror(err));
+		return say_exit_of(err);
+	}
+	if (!sysfs_dry_run && say_level >= 0)
+		say_print("session %s: path %s added", sess->name, text);
+	return SAY_DONE;
+}
+
 static int apply_add_paths(const struct maps_entry *e, const struct state_session *sess)
 {
-	char text[IBTRS_PATH_STR_MAX], src[IBTRS_ADDR_STR_MAX], dst[IBTRS_ADDR_STR_MAX], *file,
-		*why = NULL;
-	struct ibnbd_map map = e->map;
-	int err, rc = mapping_resolve(&map, e->host, e->nr_hosts, &why);
-	size_t i, j;
+	struct ibtrs_addr_pair *pairs;
+	int rc = SAY_DONE, one;
+	char *why;
+	size_t i, nr;
 
-	if (rc)
-		say_error(rc, "session %s: %s", sess->name, why);
-	free(why);
-	for (i = 0; i < map.nr_paths; i++) {
-		const struct ibtrs_addr_pair *p = &map.path[i];
-		bool there = false;
-
-		ibtrs_addr_format(&p->dst, dst, sizeof(dst));
-		ibtrs_addr_format(&p->src, src, sizeof(src));
-		for (j = 0; j < (size_t)sess->nr_paths; j++)
-			there |= sess->paths[j].dst_addr && !strcmp(sess->paths[j].dst_addr, dst) &&
-				 (p->src.kind == IBTRS_ADDR_NONE ||
-				  (sess->paths[j].src_addr &&
-				   !strcmp(sess->paths[j].src_addr, src)));
-		if (there)
-			continue;
-		ibtrs_addr_pair_format(p, text, sizeof(text));
-		file = say_fmt("%s/add_path", sess->dir);
-		err = sysfs_write(file, text);
-		free(file);
-		if (err && err != EEXIST) {
-			say_error(0, "session %s: cannot add path %s: %s", sess->name, text,
-				  strerror(err));
-			rc = say_exit_of(err);
-		} else if (!sysfs_dry_run && say_level >= 0) {
-			say_print("session %s: path %s added", sess->name, text);
+	for (i = 0; i < e->map.nr_paths; i++) {
+		one = apply_add_path(sess, &e->map.path[i], 1);
+		rc = one ? one : rc;
+	}
+	for (i = 0; i < e->nr_hosts; i++) {
+		one = host_resolve(e->host[i], &pairs, &nr, &why) ? SAY_UNREACHABLE : SAY_DONE;
+		if (one) {
+			say_error(one, "session %s: %s", sess->name, why);
+			free(why);
+		} else {
+			one = apply_add_path(sess, pairs, nr);
+			free(pairs);
 		}
+		rc = one ? one : rc;
 	}
 	return rc;
 }

@@ -47,12 +47,13 @@ static int path_no_session(struct state *s, const char *name)
 
 static int path_add_one(struct cmd_args *a, const struct state_session *sess, const char *word)
 {
-	struct ibtrs_addr_pair pair;
+	struct ibtrs_addr_pair one, *pairs = &one, *named = NULL;
 	char text[IBTRS_PATH_STR_MAX], *file, *why, *said;
 	const char *reason = "not an address";
-	int err;
+	size_t nr = 1, i;
+	int err = 0, rc;
 
-	if (ibtrs_addr_pair_parse(word, strlen(word), &pair, &reason)) {
+	if (ibtrs_addr_pair_parse(word, strlen(word), &one, &reason)) {
 		if (!host_is_name(word, strlen(word))) {
 			say_error(SAY_USAGE, "path add: \"%s\": %s", word,
 				  host_wrong(word, strlen(word), reason));
@@ -60,23 +61,29 @@ static int path_add_one(struct cmd_args *a, const struct state_session *sess, co
 				"[SOURCE,]DESTINATION, addresses as 10.0.1.7, ip:[fe80::1%%eth2], gid:fe80:...:b2c3");
 			return SAY_USAGE;
 		}
-		if (host_resolve(word, &pair, &why)) {
+		if (host_resolve(word, &named, &nr, &why)) {
 			say_error(SAY_UNREACHABLE, "path add: %s", why);
 			free(why);
 			return SAY_UNREACHABLE;
 		}
+		pairs = named;
 	}
-	ibtrs_addr_pair_format(&pair, text, sizeof(text));
 	file = say_fmt("%s/add_path", sess->dir);
-	err = sysfs_write(file, text);
+	for (i = 0; i < nr && (!i || say_exit_of(err) == SAY_UNREACHABLE); i++) {
+		ibtrs_addr_pair_format(&pairs[i], text, sizeof(text));
+		err = sysfs_write(file, text);
+	}
 	free(file);
+	one = pairs[i - 1];
+	free(named);
 	if (err == EEXIST && ARG(a, idempotent))
 		err = 0;
 	if (!err)
 		return SAY_DONE;
 	/* The message of the driver or of the server; there is none if no attempt was made. */
 	said = sysfs_attr(sess->dir, "last_error");
-	why = err == EEXIST || err == EACCES ? NULL : host_wrong_source(&pair);
+	why = err == EEXIST || err == EACCES ? NULL : host_wrong_source(&one);
+	rc = say_exit_of(err);
 	say_error(0, "cannot add path %s to session %s: %s%s%s", text, sess->name,
 		  said		? said :
 		  err == EEXIST ? "it is there already" :
@@ -85,11 +92,11 @@ static int path_add_one(struct cmd_args *a, const struct state_session *sess, co
 		  why ? "; " : "", why ? why : "");
 	free(said);
 	free(why);
-	if (say_exit_of(err) == SAY_UNREACHABLE)
+	if (rc == SAY_UNREACHABLE)
 		say_mend("%s", mapping_mend(err));
 	if (say_level > 1)
 		mapping_kmsg(stderr, 10);
-	return say_exit_of(err);
+	return rc;
 }
 
 static void path_shared(const char *session)

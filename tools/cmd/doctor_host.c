@@ -581,15 +581,22 @@ static void host_last_error(struct doctor *d)
 	free(last);
 }
 
-static void host_server(struct doctor *d, const struct maps_entry *e, const struct ibtrs_addr *a)
+/* A name may have several addresses; it is enough if one of them answers. */
+static void host_server(struct doctor *d, const struct maps_entry *e,
+			const struct ibtrs_addr_pair *p, size_t nr)
 {
 	char text[IBTRS_ADDR_STR_MAX];
-	int err;
+	int err = 0;
+	size_t i;
 
-	if (a->kind != IBTRS_ADDR_IP4 && (a->kind != IBTRS_ADDR_IP6 || a->scope[0]))
-		return;
-	err = host_answers(a, e->map.dest_port);
-	ibtrs_addr_format(a, text, sizeof(text));
+	for (i = 0; i < nr && (!i || err); i++) {
+		const struct ibtrs_addr *a = &p[i].dst;
+
+		if (a->kind != IBTRS_ADDR_IP4 && (a->kind != IBTRS_ADDR_IP6 || a->scope[0]))
+			return;
+		err = host_answers(a, e->map.dest_port);
+		ibtrs_addr_format(a, text, sizeof(text));
+	}
 	if (err)
 		doctor_find(d, "server", DOCTOR_ERROR,
 			    say_fmt("%s: the server %s does not answer: %s", e->name, text,
@@ -603,11 +610,13 @@ static void host_server(struct doctor *d, const struct maps_entry *e, const stru
 
 static void host_named_server(struct doctor *d, const struct maps_entry *e, const char *host)
 {
-	struct ibtrs_addr_pair pair;
+	struct ibtrs_addr_pair *pairs;
+	size_t nr;
 	char *why;
 
-	if (!host_resolve(host, &pair, &why)) {
-		host_server(d, e, &pair.dst);
+	if (!host_resolve(host, &pairs, &nr, &why)) {
+		host_server(d, e, pairs, nr);
+		free(pairs);
 		return;
 	}
 	doctor_find(d, "server", DOCTOR_ERROR, say_fmt("%s: %s", e->name, why),
@@ -633,7 +642,7 @@ void doctor_servers(struct doctor *d)
 					d, "source", DOCTOR_ERROR, say_fmt("%s: %s", e->name, why),
 					say_dup("is its interface up? path=SOURCE,DESTINATION is one path, two paths are two path="));
 			free(why);
-			host_server(d, e, &e->map.path[j].dst);
+			host_server(d, e, &e->map.path[j], 1);
 		}
 		for (j = 0; j < e->nr_hosts; j++)
 			host_named_server(d, e, e->host[j]);

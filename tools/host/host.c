@@ -15,17 +15,30 @@
 #include "tools/conf/maps_conf.h"
 #include "tools/out/say.h"
 
-static int host_lookup(const char *s, size_t len, enum ibtrs_addr_kind want, struct ibtrs_addr *out,
-		       char **why)
+static const void *host_raw(const struct sockaddr *sa)
+{
+	return sa->sa_family == AF_INET ? (const void *)&((const struct sockaddr_in *)sa)->sin_addr :
+					  &((const struct sockaddr_in6 *)sa)->sin6_addr;
+}
+
+/* All addresses of @s, of one kind if @want is not NONE, in the order to try them. Allocated. */
+static int host_lookup(const char *s, size_t len, enum ibtrs_addr_kind want,
+		       struct ibtrs_addr **out, size_t *nr, char **why)
 {
 	struct addrinfo hints = { .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM },
-			*list = NULL;
+			*list = NULL, *i;
+	struct ibtrs_addr one;
 	const char *reason;
 	char *name;
 	int rc;
 
-	if (!ibtrs_addr_parse(s, len, out, &reason))
+	*out = NULL;
+	*nr = 0;
+	if (!ibtrs_addr_parse(s, len, &one, &reason)) {
+		*out = say_alloc(sizeof(**out));
+		(*out)[(*nr)++] = one;
 		return 0;
+	}
 	if (want == IBTRS_ADDR_IP4)
 		hints.ai_family = AF_INET;
 	else if (want == IBTRS_ADDR_IP6)
@@ -38,36 +51,45 @@ static int host_lookup(const char *s, size_t len, enum ibtrs_addr_kind want, str
 		return -1;
 	}
 	free(name);
-	memset(out, 0, sizeof(*out));
-	if (list->ai_family == AF_INET) {
-		out->kind = IBTRS_ADDR_IP4;
-		memcpy(out->raw, &((struct sockaddr_in *)list->ai_addr)->sin_addr, 4);
-	} else {
-		out->kind = IBTRS_ADDR_IP6;
-		memcpy(out->raw, &((struct sockaddr_in6 *)list->ai_addr)->sin6_addr, 16);
+	for (i = list; i; i = i->ai_next) {
+		*out = say_grow(*out, (*nr + 1) * sizeof(**out));
+		one = (struct ibtrs_addr){ .kind = i->ai_family == AF_INET ? IBTRS_ADDR_IP4 :
+									     IBTRS_ADDR_IP6 };
+		memcpy(one.raw, host_raw(i->ai_addr), i->ai_family == AF_INET ? 4 : 16);
+		(*out)[(*nr)++] = one;
 	}
 	freeaddrinfo(list);
 	return 0;
 }
 
-int host_resolve(const char *text, struct ibtrs_addr_pair *pair, char **why)
+int host_resolve(const char *text, struct ibtrs_addr_pair **pairs, size_t *nr, char **why)
 {
-	size_t cut = host_cut(text);
-	const char *dst = text;
+	struct ibtrs_addr *src = NULL, *dst = NULL;
+	size_t cut = host_cut(text), nr_src = 0, nr_dst = 0, i;
+	const char *to = text[cut] ? text + cut + 1 : text;
+	int rc = 0;
 
-	memset(pair, 0, sizeof(*pair));
-	if (text[cut]) {
-		dst = text + cut + 1;
-		if (host_lookup(text, cut, IBTRS_ADDR_NONE, &pair->src, why))
-			return -1;
-	}
-	if (host_lookup(dst, strlen(dst), pair->src.kind, &pair->dst, why))
-		return -1;
-	if (pair->src.kind != IBTRS_ADDR_NONE && pair->src.kind != pair->dst.kind) {
+	*pairs = NULL;
+	*nr = 0;
+	if (text[cut])
+		rc = host_lookup(text, cut, IBTRS_ADDR_NONE, &src, &nr_src, why);
+	if (!rc)
+		rc = host_lookup(to, strlen(to), src ? src->kind : IBTRS_ADDR_NONE, &dst, &nr_dst,
+				 why);
+	if (!rc && src && src->kind != dst->kind) {
 		*why = say_fmt("%s: source and destination are of different families", text);
-		return -1;
+		rc = -1;
 	}
-	return 0;
+	if (!rc)
+		*pairs = say_alloc(nr_dst * sizeof(**pairs));
+	for (i = 0; !rc && i < nr_dst; i++) {
+		if (src)
+			(*pairs)[i].src = *src;
+		(*pairs)[(*nr)++].dst = dst[i];
+	}
+	free(src);
+	free(dst);
+	return rc;
 }
 
 /* ---- sources ---- */
@@ -140,12 +162,6 @@ static void host_check_named(struct maps *m, struct maps_at at, const char *text
 }
 
 /* ---- paths that share a port ---- */
-
-static const void *host_raw(const struct sockaddr *sa)
-{
-	return sa->sa_family == AF_INET ? (const void *)&((const struct sockaddr_in *)sa)->sin_addr :
-					  &((const struct sockaddr_in6 *)sa)->sin6_addr;
-}
 
 /* Is @a in the network of this address, so that no router is between them? */
 static bool host_beside(const struct ifaddrs *i, const struct ibtrs_addr *a)

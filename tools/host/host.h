@@ -57,9 +57,10 @@ bool host_is_bond(const char *interface);
 void host_check_sources(struct maps *m);
 
 /*
- * Resolve such a text. Returns 0, or -1 with @why allocated. If there is a source, the destination
- * is resolved to its address family.
+ * Resolve such a text to its paths, of which one is wanted: a name may have several addresses, and
+ * they are to be tried in this order. Returns 0 with *@pairs allocated, or -1 with @why allocated.
+ * If there is a source, the destination is resolved to its address family.
  */
-int host_resolve(const char *text, struct ibtrs_addr_pair *pair, char **why);
+int host_resolve(const char *text, struct ibtrs_addr_pair **pairs, size_t *nr, char **why);
 
 #endif

@@ -134,22 +134,60 @@ const char *mapping_mend(int err)
 
 /* ---- map ---- */
 
-int mapping_resolve(struct ibnbd_map *map, char *const *host, size_t nr_hosts, char **why)
+struct mapping_host {
+	struct ibtrs_addr_pair *pair;
+	size_t nr;
+};
+
+/* The addresses of each host, and in @turns how many the one with the most has. */
+static int mapping_hosts(const struct ibnbd_map *map, char *const *host, size_t nr_hosts,
+			 struct mapping_host *of, size_t *turns, char **why)
 {
-	struct ibtrs_addr_pair pair;
 	size_t i;
 
+	*turns = 1;
 	for (i = 0; i < nr_hosts; i++) {
-		if (host_resolve(host[i], &pair, why))
+		if (host_resolve(host[i], &of[i].pair, &of[i].nr, why))
 			return SAY_UNREACHABLE;
-		if (map->nr_paths == IBNBD_MAP_PATHS) {
+		if (map->nr_paths + i == IBNBD_MAP_PATHS) {
 			*why = say_fmt("more than %d paths", IBNBD_MAP_PATHS);
 			return SAY_USAGE;
 		}
-		map->path[map->nr_paths++] = pair;
-		map->given |= 1u << IBNBD_OPT_path;
+		if (of[i].nr > *turns)
+			*turns = of[i].nr;
 	}
 	return SAY_DONE;
+}
+
+static void mapping_take(struct ibnbd_map *map, const struct mapping_host *of, size_t nr_hosts,
+			 size_t turn)
+{
+	size_t i;
+
+	for (i = 0; i < nr_hosts; i++) {
+		map->path[map->nr_paths++] = of[i].pair[turn % of[i].nr];
+		map->given |= 1u << IBNBD_OPT_path;
+	}
+}
+
+static void mapping_hosts_free(struct mapping_host *of)
+{
+	size_t i;
+
+	for (i = 0; i < IBNBD_MAP_PATHS; i++)
+		free(of[i].pair);
+}
+
+int mapping_resolve(struct ibnbd_map *map, char *const *host, size_t nr_hosts, char **why)
+{
+	struct mapping_host of[IBNBD_MAP_PATHS] = { 0 };
+	size_t turns;
+	int rc = mapping_hosts(map, host, nr_hosts, of, &turns, why);
+
+	if (!rc)
+		mapping_take(map, of, nr_hosts, 0);
+	mapping_hosts_free(of);
+	return rc;
 }
 
 static char *mapping_disk(const struct ibnbd_map *map)
@@ -179,19 +217,11 @@ static char *mapping_why(const struct ibnbd_map *map, int err)
 	return both;
 }
 
-int mapping_map(struct ibnbd_map *map, char *const *host, size_t nr_hosts, char **kname, int *err,
-		char **why)
+static int mapping_ask(struct ibnbd_map *map, char **kname, int *err, char **why)
 {
 	char line[IBNBD_MAP_LINE_MAX + 1], *file, *session;
 	bool known;
-	int rc;
 
-	*kname = NULL;
-	*why = NULL;
-	*err = 0;
-	rc = mapping_resolve(map, host, nr_hosts, why);
-	if (rc)
-		return rc;
 	session = sysfs_path("class/ibtrs-client/%s", map->sessname);
 	known = sysfs_exists(session);
 	free(session);
@@ -221,6 +251,31 @@ int mapping_map(struct ibnbd_map *map, char *const *host, size_t nr_hosts, char 
 		return SAY_FAILED;
 	}
 	return SAY_DONE;
+}
+
+int mapping_map(struct ibnbd_map *map, char *const *host, size_t nr_hosts, char **kname, int *err,
+		char **why)
+{
+	struct mapping_host of[IBNBD_MAP_PATHS] = { 0 };
+	const struct ibnbd_map asked = *map;
+	size_t turns, turn;
+	int rc;
+
+	*kname = NULL;
+	*why = NULL;
+	*err = 0;
+	rc = mapping_hosts(map, host, nr_hosts, of, &turns, why);
+	for (turn = 0; turn < turns && (!turn ? !rc : rc == SAY_UNREACHABLE); turn++) {
+		if (turn)
+			say_more("%s; the next address is tried", *why);
+		free(*why);
+		*why = NULL;
+		*map = asked;
+		mapping_take(map, of, nr_hosts, turn);
+		rc = mapping_ask(map, kname, err, why);
+	}
+	mapping_hosts_free(of);
+	return rc;
 }
 
 /* ---- unmap ---- */

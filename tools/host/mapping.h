@@ -19,7 +19,8 @@ int mapping_driver(bool load);
 /**
  * mapping_map() - ask the driver for a device
  * @map: finished; gets the paths of @host
- * @host: names of hosts, which are resolved
+ * @host: names of hosts, which are resolved; while no server answers the next address of each
+ *	is tried
  * @nr_hosts: how many
  * @kname: the disk, allocated; NULL in a dry run
  * @err: errno of the driver, 0 when it was not asked
@@ -28,7 +29,7 @@ int mapping_driver(bool load);
 int mapping_map(struct ibnbd_map *map, char *const *host, size_t nr_hosts, char **kname, int *err,
 		char **why);
 /*
- * Resolve names of hosts and add them to the paths. SAY_DONE, or an exit status with @why
+ * Resolve names of hosts and add the first address of each to the paths. SAY_DONE, or an exit status with @why
  * allocated.
  */
 int mapping_resolve(struct ibnbd_map *map, char *const *host, size_t nr_hosts, char **why);
