@@ -214,7 +214,7 @@ dkms-remove:			## the opposite
 	rm -rf /usr/src/$(DIST)
 
 dist:				## build/ibnbd-VERSION.tar.gz
-	tests/packages/dist.sh build/$(DIST).tar.gz
+	bash tests/packages/dist.sh build/$(DIST).tar.gz
 
 deb:				## Debian packages in build/deb
 	tests/packages/deb.sh

@@ -177,6 +177,22 @@ local_install() {	# below /usr/local: what is installed names what is installed,
 		GENDIR=/etc/systemd/system-generators RULESDIR=/etc/udev/rules.d > /dev/null
 }
 
+no_exec() {	# the tree lies where nothing can be run
+	have unshare || return
+	[ "$(id -u)" = 0 ] || { echo "must be root, for a namespace"; return 77; }
+	local dir
+	dir=$(mktemp -d)
+	bash tests/packages/dist.sh "$top/$logs/noexec.tar.gz" || return 1
+	# shellcheck disable=SC2016
+	unshare -m --propagation private bash -ec '
+		mount -t tmpfs -o noexec tmpfs "$1" && tar -C "$1" -xzf "$2" && cd "$1"/ibnbd-*
+		! tests/packages/dist.sh /dev/null 2> /dev/null
+		make dist && make tools CFLAGS=-O0
+		cd build/tools && [ -s completion/ibnbd.zsh ] && [ -s man/ibnbd.8 ] && ! ./ibnbd help' \
+		bash "$dir" "$top/$logs/noexec.tar.gz" || return 1
+	rmdir "$dir"
+}
+
 # ---- Debian ----
 deb_builds() {
 	have dpkg-buildpackage dh || return
@@ -562,6 +578,7 @@ step "a directory with odd letters: a build" place_builds
 step "flags of the compiler" place_flags
 step "flags of the command" place_tools
 step "release: what is refused, one version everywhere" release
+step "a file system without exec" no_exec
 step "installed below /usr/local" local_install
 step "deb: builds" deb_builds
 [ -z "${TWICE:-}" ] || step "deb: twice the same bytes" deb_reproducible

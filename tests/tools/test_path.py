@@ -75,6 +75,16 @@ def server_close(w):
     has(w.run("server", "close", "sdc", "--force", want=3).err, 'did you mean "sdb"')
     w.run("server", "close", "/dev/sdb", "--all", "--force")
     eq([o["export"] for o in w.json("server", "list")["opens"]], ["!srv!disk.img"])
+    w.put("root/srv/disk.img")
+    (w.root / "link").symlink_to(w.root / "srv")
+    has(w.run("server", "close", "/srv/disk2.img", "--force", want=3).err, "nobody has an export")
+    opens = w.sys / "class/ibnbd-server/ctl/devices/!srv!disk.img/sessions"
+    for word in ("/srv/disk.img", "/link/disk.img", "!srv!disk.img"):
+        shutil.copytree(opens / "clt1", w.dir / "kept")
+        w.run("server", "close", word, "--force")
+        eq((w.log()[-1], list(opens.iterdir())),
+           ("class/ibnbd-server/ctl/devices/!srv!disk.img/sessions/clt1/force_close 1", []))
+        (w.dir / "kept").rename(opens / "clt1")
     w.run("server", "disconnect", "clt2")
     has(w.run("server", "disconnect", "clt9", want=3).err, "no client")
 

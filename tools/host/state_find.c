@@ -52,12 +52,31 @@ bool state_is_of_session(const void *dev, const char *word)
 	return d->session && !strcmp(d->session, word);
 }
 
+/* Is this its path? The directory of a file is called after that. */
+static bool state_export_at(const struct state_export *e, const char *path)
+{
+	char name[IBNBD_LINKNAME_MAX];
+
+	if (e->block_dev)
+		return !strncmp(path, "/dev/", 5) && !strcmp(e->block_dev, path + 5);
+	ibnbd_linkname(path, '#', name, sizeof(name));
+	return *path == '/' && !strcmp(e->name, name);
+}
+
 bool state_is_export(const void *export, const char *word)
 {
 	const struct state_export *e = export;
+	char *root = sysfs_root(""), *file = say_fmt("%s%s", root, word),
+	     *real = *word == '/' ? realpath(file, NULL) : NULL;
+	size_t skip = strlen(root);
+	bool is;
 
-	return !strcmp(e->name, word) ||
-	       (e->block_dev && !strncmp(word, "/dev/", 5) && !strcmp(e->block_dev, word + 5));
+	is = !strcmp(e->name, word) || state_export_at(e, word) ||
+	     (real && !strncmp(real, root, skip) && state_export_at(e, real + skip));
+	free(real);
+	free(file);
+	free(root);
+	return is;
 }
 
 bool state_is_open(const void *open, const char *word)
