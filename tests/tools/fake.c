@@ -6,7 +6,7 @@
  * node is a file with "MAJOR:MINOR" in it. What key N is, in hex, is in keys/N below IBNBD_ROOT; if
  * there is a keys/N-revoked, it is revoked; and keys/linked, if that is there, gets a line for each
  * keyring that the command links to itself, and keys/wiped one for each explicit_bzero(), with the
- * number of bytes. The lines of ifaddrs below IBNBD_ROOT, INTERFACE ADDRESS (of a /24), are this
+ * number of bytes, and a "!" if the process could leave a core. The lines of ifaddrs below IBNBD_ROOT, INTERFACE ADDRESS (of a /24), are this
  * host's addresses if it is there; those of hosts, NAME ADDRESS, what names resolve to.
  */
 #include <arpa/inet.h>
@@ -192,7 +192,7 @@ void __wrap_explicit_bzero(void *at, size_t len)
 
 	if (f) {
 		fseek(f, 0, SEEK_END);
-		fprintf(f, "%zu\n", len);
+		fprintf(f, "%zu%s\n", len, prctl(PR_GET_DUMPABLE) ? "!" : "");
 		fclose(f);
 	}
 	__real_explicit_bzero(at, len);

@@ -143,7 +143,8 @@ def refused(w):
 
 @test
 def no_key_stays_in_memory(w):
-    """What was read is wiped, also of a file that is refused, and what was moved to make room."""
+    """What was read is wiped, also of a file that is refused, and what was moved to make room; and
+    what has a key leaves no core."""
     w.keyring()
     f = put(w, "db-1", text(KEY))
     wiped = w.root / "keys/wiped"
@@ -151,10 +152,16 @@ def no_key_stays_in_memory(w):
         f.write_text(text(KEY) + "\n" * more)
         wiped.write_text("")
         w.run("key", "load", want=1 if more > 16 << 20 else 0)
+        hasnt(wiped.read_text(), "!")
         sizes = [int(n) for n in wiped.read_text().split()]
         eq(max(sizes) >= min(f.stat().st_size, 16 << 20), True, f"{more}: {sizes}")
         # each buffer that became too small
         eq([n for n in sizes if 12000 < n < 16384] != [], more > 0, f"{more}: {sizes}")
+    wiped.write_text("")
+    w.run("key", "generate", "db-2")
+    w.run("key", "list")
+    eq(len(wiped.read_text().split()) > 4, True)
+    hasnt(wiped.read_text(), "!")
 
 
 @test
@@ -176,18 +183,18 @@ def keyring_of_a_user(w):
               ("5", "keyring;1000;0;3f030000;.ibnbd"), ("6", "user;0;0;3f010000;.ibnbd"),
               ("7", "keyring;0;0;3f030000;.ibnbd2"),
               # and that of a driver that was unloaded
-              ("9", "keyring;0;0;1f1f0000;.ibnbd"), ("9-revoked", ""), ("linked", ""))
+              ("9", "keyring;0;0;1f1f0000;.ibnbd"), ("9-revoked", ""), ("taken", ""))
     before = (f"00000001 I--Q---     1 perm 3f010000  1000  1000 user      x\n{line(2, '.ibnbd')}"
               + "".join(line(n, ".ibnbd") for n in (3, 4, 5, 6, 7, 8, 9, 0))
               + "\n .ibnbd\n-2a .ibnbd\nfffffffffffffffffffff keyring .ibnbd: empty\n")
     w.keyring(before, spoofs)
     put(w, "db-1", text(KEY))
     w.run("key", "load")
-    eq((w.root / "keys/linked").read_text(), "2a\n", "the keyring that is used")
+    eq((w.root / "keys/taken").read_text(), "2a\n", "the keyring that is used")
     eq(ring(w), {"ibnbd:db-1": KEY}, "keys")
     (w.root / "keys/2a").unlink()
     has(w.run("key", "load", want=8).err, "there is no keyring .ibnbd")
-    eq((w.root / "keys/linked").read_text(), "2a\n", "no other is")
+    eq((w.root / "keys/taken").read_text(), "2a\n", "no other is")
 
 
 @test

@@ -76,6 +76,7 @@ static int key_generate(const char *path)
 	u8 key[IBTRS_KEY_LEN];
 	int err = 0;
 
+	key_guard();
 	*strrchr(above, '/') = 0;
 	if ((mkdir(above, 0755) && errno != EEXIST) || (mkdir(dir, 0700) && errno != EEXIST))
 		err = errno;

@@ -170,12 +170,17 @@ static void generator_mistakes(const struct maps *m)
 
 int main(int argc, char **argv)
 {
-	const char *dir = argc > 1 ? argv[1] : "/tmp";
+	const char *dir = argc > 1 && *argv[1] ? argv[1] : NULL;
 	struct maps *m;
 	char *wants;
 	size_t i;
 	int rc;
 
+	if (!dir) {
+		say_error(SAY_USAGE, "the generator is run by systemd, with the directory for its units");
+		say_mend("%s DIRECTORY writes them there, to be looked at", argc ? argv[0] : "");
+		return SAY_USAGE;
+	}
 	if (generator_off())
 		return 0;
 	m = maps_load(NULL);

@@ -7,6 +7,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include "tools/conf/file.h"
 #include "tools/conf/key_file.h"
@@ -104,6 +106,15 @@ char *key_path(const char *name, bool next)
 	return path;
 }
 
+void key_guard(void)
+{
+	const struct rlimit none = { 0 };
+
+	/* core_pattern may name a program, which is run whatever the limit is */
+	prctl(PR_SET_DUMPABLE, 0);
+	setrlimit(RLIMIT_CORE, &none);
+}
+
 int key_look(const char *name, bool next, u8 *key, char **said, char **mend)
 {
 	char *path = key_path(name, next);
@@ -111,6 +122,7 @@ int key_look(const char *name, bool next, u8 *key, char **said, char **mend)
 	struct file_text f;
 	int err = 0;
 
+	key_guard();
 	*said = *mend = NULL;
 	file_read(path, FILE_SECRET, false, &f);
 	if (f.state == FILE_ABSENT) {

@@ -13,6 +13,11 @@
 #define KEY_FILE_NEXT	".next"
 #define KEY_TEXT_LEN	62	/* with newline and NUL */
 
+/*
+ * Call this before a key comes into the memory of this process: from then on it leaves no core
+ * behind, and nobody else can trace it. Whoever has a key wipes it when it is done.
+ */
+void key_guard(void);
 /* Write the line of @key to @text, with its newline. */
 void key_text(const u8 *key, char *text);
 /* Read @key from the text of a file. NULL: @key is good; else why it is not. */
