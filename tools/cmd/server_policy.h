@@ -13,8 +13,8 @@
  */
 int server_policy_put(const struct policy_conf *c);
 /*
- * A policy without rules allows everything, so it must be meant. If something is exported by @c, and
- * @p is missing, empty or, with policy = required, without a rule, that is a mistake of @p.
+ * A policy without rules allows everything, so it must be meant. If @c exports something, and @p is
+ * missing, empty or, with policy = required, without a rule, that is a mistake of @p.
  */
 void server_policy_needed(const struct server_conf *c, struct policy_conf *p);
 /*

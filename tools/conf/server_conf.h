@@ -13,8 +13,8 @@
 #define SERVER_WRITERS	SERVER_STATE "/writers"
 
 /*
- * X(key, runtime, help): @runtime: can be changed while the module is loaded. Those before policy are
- * parameters of the module.
+ * X(key, runtime, help): @runtime: can be changed while the module is loaded. Those before policy
+ * are parameters of the module.
  */
 #define SERVER_KEYS(X) \
 	X(dev_search_path, true, \

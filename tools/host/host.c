@@ -17,8 +17,9 @@
 
 static const void *host_raw(const struct sockaddr *sa)
 {
-	return sa->sa_family == AF_INET ? (const void *)&((const struct sockaddr_in *)sa)->sin_addr :
-					  &((const struct sockaddr_in6 *)sa)->sin6_addr;
+	const void *four = &((const struct sockaddr_in *)sa)->sin_addr;
+
+	return sa->sa_family == AF_INET ? four : &((const struct sockaddr_in6 *)sa)->sin6_addr;
 }
 
 /* All addresses of @s, of one kind if @want is not NONE, in the order to try them. Allocated. */

@@ -47,7 +47,7 @@ char *host_wrong_source(const struct ibtrs_addr_pair *p);
  */
 #define HOST_SHARED	"when that port fails, the session has no path"
 char *host_shared(const struct ibtrs_addr_pair *path, size_t nr, char **mend);
-/* An address of another port with RDMA from which @p->dst can be reached, too. NULL or allocated. */
+/* An address of another RDMA port from which @p->dst can be reached, too. Allocated, or NULL. */
 char *host_other_source(const struct ibtrs_addr_pair *p);
 bool host_is_bond(const char *interface);
 /*

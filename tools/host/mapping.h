@@ -29,8 +29,8 @@ int mapping_driver(bool load);
 int mapping_map(struct ibnbd_map *map, char *const *host, size_t nr_hosts, char **kname, int *err,
 		char **why);
 /*
- * Resolve names of hosts and add the first address of each to the paths. SAY_DONE, or an exit status with @why
- * allocated.
+ * Resolve names of hosts and add the first address of each to the paths. SAY_DONE, or an exit
+ * status with @why allocated.
  */
 int mapping_resolve(struct ibnbd_map *map, char *const *host, size_t nr_hosts, char **why);
 /* What to do about an errno of the driver; NULL = nothing is known. */
