@@ -3,8 +3,10 @@
  * Keys of authentication.
  *
  * The keyring belongs to this module, so it lives as long as anybody can use it. Root adds keys to
- * it by its number (/proc/keys). Nobody can read them back, because the key type logon has no read.
- * A lookup is made with the rights of the keyring's possessor, whatever task runs the work.
+ * it by its number (/proc/keys), which takes CAP_SYS_ADMIN, as our files do. Nobody can read them
+ * back, because the key type logon has no read. Nobody may link the keyring, and so possess it: who
+ * does could change the keys in it, or their permissions. A lookup is made with the rights of the
+ * keyring's possessor, whatever task runs the work.
  *
  * The hash is allocated once, when the module is loaded, because the code that brings a path back
  * must load no module and allocate nothing (law L22). Only one caller at a time may use it, since
@@ -19,7 +21,9 @@
 #include <linux/module.h>
 #include <linux/mutex.h>
 #include <linux/random.h>
+#include <linux/slab.h>
 #include <linux/string.h>
+#include <ibtrs/admin.h>
 #include "ibtrs/core/key.h"
 
 #define KEY_HASH	"hmac(sha256)"
@@ -94,14 +98,27 @@ int ibtrs_key_get(const char *name, struct ibtrs_keys *keys)
 }
 EXPORT_SYMBOL_GPL(ibtrs_key_get);
 
+static int key_may_add(struct key *ring, const struct key_type *type,
+		       const union key_payload *payload, struct key *restriction)
+{
+	return ibtrs_admin(IBTRS_KEYRING);
+}
+
 int ibtrs_key_init(void)
 {
+	struct key_restriction *restriction = kzalloc(sizeof(*restriction), GFP_KERNEL);
+
+	if (!restriction)
+		return -ENOMEM;
+	restriction->check = key_may_add;
 	key_ring = keyring_alloc(IBTRS_KEYRING, GLOBAL_ROOT_UID, GLOBAL_ROOT_GID, current_cred(),
 				 (KEY_POS_ALL & ~KEY_POS_SETATTR) |
-					 (KEY_USR_ALL & ~KEY_USR_SETATTR),
-				 KEY_ALLOC_NOT_IN_QUOTA, NULL, NULL);
-	if (IS_ERR(key_ring))
+					 (KEY_USR_ALL & ~(KEY_USR_SETATTR | KEY_USR_LINK)),
+				 KEY_ALLOC_NOT_IN_QUOTA, restriction, NULL);
+	if (IS_ERR(key_ring)) {
+		kfree(restriction);
 		return PTR_ERR(key_ring);
+	}
 	key_hash = crypto_alloc_shash(KEY_HASH, 0, 0);
 	if (IS_ERR(key_hash)) {
 		pr_warn("this kernel has no " KEY_HASH " (%ld): nobody can authenticate\n",
@@ -116,6 +133,10 @@ void ibtrs_key_exit(void)
 	if (key_hash)
 		crypto_free_shash(key_hash);
 	key_revoke(key_ring);
+	/* Who has looked the keyring up before finds it without a check that is in this module. */
+	down_write(&key_ring->sem);
+	key_ring->restrict_link->check = NULL;
+	up_write(&key_ring->sem);
 	key_put(key_ring);
 }
 

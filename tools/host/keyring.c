@@ -45,14 +45,10 @@ static bool keyring_is_ours(key_serial_t key)
 	return yes;
 }
 
-/*
- * Link the keyring to this process until the process ends: only who possesses a keyring may find or
- * replace a key in it. false: it is revoked, that of a driver that was unloaded, and only still
- * listed.
- */
-static bool keyring_link(key_serial_t ring)
+/* false: it is revoked, that of a driver that was unloaded, and only still listed. */
+static bool keyring_lives(key_serial_t ring)
 {
-	return keyctl_link(ring, KEY_SPEC_PROCESS_KEYRING) >= 0 || errno != EKEYREVOKED;
+	return keyctl_read(ring, NULL, 0) >= 0 || errno != EKEYREVOKED;
 }
 
 /*
@@ -71,7 +67,7 @@ static key_serial_t keyring_look(void)
 	while (f && !ring && getline(&line, &size, f) > 0) {
 		id = strtoul(line, &end, 16);
 		if (*end == ' ' && id && id <= INT32_MAX && strstr(end, IBTRS_KEYRING) &&
-		    keyring_is_ours((key_serial_t)id) && keyring_link((key_serial_t)id))
+		    keyring_is_ours((key_serial_t)id) && keyring_lives((key_serial_t)id))
 			ring = (key_serial_t)id;
 	}
 	free(line);
@@ -96,13 +92,55 @@ bool keyring_there(void)
 	return keyring_serial() > 0;
 }
 
-/* The serial number of a key, or -1 and errno. */
+static bool keyring_is_key(key_serial_t key, const char *desc)
+{
+	static const char type[] = "logon;";
+	char *is = NULL, *name;
+	int i;
+
+	if (keyctl_describe_alloc(key, &is) < 0)
+		return false;
+	name = strncmp(is, type, strlen(type)) ? NULL : is;
+	for (i = 0; i < 4 && name; i++) {
+		name = strchr(name, ';');
+		name += !!name;
+	}
+	i = name && !strcmp(name, desc);
+	free(is);
+	return i;
+}
+
+/*
+ * The serial number of a key, or -1 and errno. The driver lets nobody possess its keyring, or find
+ * keys in it by name, so the list is read.
+ */
 static long keyring_find(const char *desc)
 {
-	if (keyring_there())
-		return keyctl_search(keyring_serial(), "logon", desc, 0);
-	errno = ENOKEY;
-	return -1;
+	void *list = NULL;
+	long len = keyring_there() ? keyctl_read_alloc(keyring_serial(), &list) : 0, i, key = -1;
+
+	for (i = 0; i < len / (long)sizeof(key_serial_t) && key < 0; i++)
+		if (keyring_is_key(((key_serial_t *)list)[i], desc))
+			key = ((key_serial_t *)list)[i];
+	if (len >= 0)
+		free(list);
+	if (key < 0)
+		errno = ENOKEY;
+	return key;
+}
+
+/*
+ * A new key, which replaces one of that name in the keyring: nobody may change one that is there.
+ * 0 or errno.
+ */
+static int keyring_put(const char *desc, const u8 *key)
+{
+	key_serial_t fresh = add_key("logon", desc, key, IBTRS_KEY_LEN, KEY_SPEC_PROCESS_KEYRING);
+
+	if (fresh < 0 || keyctl_link(fresh, keyring_serial()) < 0)
+		return errno;
+	keyctl_unlink(fresh, KEY_SPEC_PROCESS_KEYRING);
+	return 0;
 }
 
 bool keyring_has(const char *name, bool next)
@@ -123,7 +161,7 @@ static int keyring_store(const char *desc, const u8 *key)
 	if (!keyring_there())
 		return ENOKEY;
 	if (!sysfs_redirected())
-		return add_key("logon", desc, key, IBTRS_KEY_LEN, keyring_serial()) < 0 ? errno : 0;
+		return keyring_put(desc, key);
 	file = keyring_file(desc);
 	fd = open(file, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 	if (fd < 0 || write(fd, key, IBTRS_KEY_LEN) != IBTRS_KEY_LEN)
