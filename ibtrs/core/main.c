@@ -86,6 +86,9 @@ EXPORT_SYMBOL_GPL(ibtrs_quota_let_in);
 EXPORT_SYMBOL_GPL(ibtrs_quota_let_in_without_key);
 EXPORT_SYMBOL_GPL(ibtrs_quota_session_without_key);
 EXPORT_SYMBOL_GPL(ibtrs_quota_is_modest);
+EXPORT_SYMBOL_GPL(ibtrs_quota_key_conn);
+EXPORT_SYMBOL_GPL(ibtrs_quota_key_let_in);
+EXPORT_SYMBOL_GPL(ibtrs_quota_key_session);
 
 EXPORT_SYMBOL_GPL(ibtrs_mpath_next);
 EXPORT_SYMBOL_GPL(ibtrs_mpath_parse);

@@ -53,8 +53,8 @@ int ibtrs_quota_session(const struct ibtrs_quota_max *max, u32 sessions,
 	return 0;
 }
 
-/* What is for all, less the quarter that is for those who have proved a key. */
-static u64 quota_without_key(u64 all)
+/* What is for all, less a quarter: for those who have proved a key, or have another one. */
+static u64 quota_but_share(u64 all)
 {
 	return all - all / IBTRS_QUOTA_SHARE;
 }
@@ -63,7 +63,7 @@ int ibtrs_quota_session_without_key(const struct ibtrs_quota_max *max,
 				    const struct ibtrs_quota_use *keyless, const char **why)
 {
 	*why = "as many sessions as max_sessions leaves to clients without a key";
-	return keyless->sessions < quota_without_key(max->sessions) ? 0 : -ENOSPC;
+	return keyless->sessions < quota_but_share(max->sessions) ? 0 : -ENOSPC;
 }
 
 int ibtrs_quota_let_in_without_key(const struct ibtrs_quota_max *max,
@@ -71,7 +71,35 @@ int ibtrs_quota_let_in_without_key(const struct ibtrs_quota_max *max,
 				   const char **why)
 {
 	*why = "as much memory in use as max_memory_mb leaves to clients without a key";
-	return quota_fits(keyless->bytes, bytes, quota_without_key(max->bytes)) ? 0 : -ENOMEM;
+	return quota_fits(keyless->bytes, bytes, quota_but_share(max->bytes)) ? 0 : -ENOMEM;
+}
+
+int ibtrs_quota_key_conn(const struct ibtrs_quota_max *max, const struct ibtrs_quota_use *key,
+			 u64 bytes, const char **why)
+{
+	*why = "as much memory in use for half-open paths of this key as max_memory_half_open_mb";
+	return quota_fits(key->half_bytes, bytes, max->half_bytes) ? 0 : -ENOMEM;
+}
+
+int ibtrs_quota_key_session(const struct ibtrs_quota_max *max, const struct ibtrs_quota_use *key,
+			    const char **why)
+{
+	u64 all = max->sessions_per_key ?: quota_but_share(max->sessions);
+
+	*why = "as many sessions of this key as max_sessions_per_key allows";
+	return key->sessions < all ? 0 : -ENOSPC;
+}
+
+int ibtrs_quota_key_let_in(const struct ibtrs_quota_max *max, const struct ibtrs_quota_use *key,
+			   u64 bytes, const char **why)
+{
+	u64 all = max->bytes_per_key;
+
+	/* Without limits per client the administrator has counted what all of them need. */
+	if (!all)
+		all = max->bytes_per_peer < max->bytes ? quota_but_share(max->bytes) : max->bytes;
+	*why = "as much memory in use of this key as max_memory_per_key_mb allows";
+	return quota_fits(key->bytes, bytes, all) ? 0 : -ENOMEM;
 }
 
 int ibtrs_quota_let_in(const struct ibtrs_quota_max *max, const struct ibtrs_quota_use *peer,

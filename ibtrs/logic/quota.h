@@ -36,10 +36,12 @@ struct ibtrs_quota_max {
 	u32 half_open_per_peer;
 	u32 sessions;		/* of all clients together */
 	u32 sessions_per_peer;
+	u32 sessions_per_key;	/* 0: all but a share */
 	u32 ending_per_peer;
 	u64 half_bytes;		/* of all strangers; all known clients get twice as much */
 	u64 bytes;		/* of all that have been let in */
 	u64 bytes_per_peer;
+	u64 bytes_per_key;
 };
 
 /* One client gets at most 1/4 of what all clients of its kind may have. */
@@ -93,6 +95,21 @@ int ibtrs_quota_session_without_key(const struct ibtrs_quota_max *max,
 int ibtrs_quota_let_in_without_key(const struct ibtrs_quota_max *max,
 				   const struct ibtrs_quota_use *keyless, u64 bytes,
 				   const char **why);
+/**
+ * ibtrs_quota_key_conn() - ibtrs_quota_conn() for a key, whichever addresses use it
+ * @key: what all clients with the key use
+ *
+ * A client that has a key takes as many addresses as it likes: it gets no more by that than a key
+ * has. Return: 0 or -ENOMEM.
+ */
+int ibtrs_quota_key_conn(const struct ibtrs_quota_max *max, const struct ibtrs_quota_use *key,
+			 u64 bytes, const char **why);
+/* As ibtrs_quota_session(), for a key. 0 or -ENOSPC. */
+int ibtrs_quota_key_session(const struct ibtrs_quota_max *max, const struct ibtrs_quota_use *key,
+			    const char **why);
+/* As ibtrs_quota_let_in(), for a key. 0 or -ENOMEM. */
+int ibtrs_quota_key_let_in(const struct ibtrs_quota_max *max, const struct ibtrs_quota_use *key,
+			   u64 bytes, const char **why);
 /**
  * ibtrs_quota_is_modest() - may memory kept for other, lost clients be freed for this one?
  * @bytes: what the client asks for

@@ -39,6 +39,9 @@ IBTRS_ADMIN_PARAM(max_sessions, ibtrs_srv_params.max_sessions, uint, 0644);
 MODULE_PARM_DESC(max_sessions, "sessions of all clients together (default: 256)");
 IBTRS_ADMIN_PARAM(max_sessions_per_peer, ibtrs_srv_params.max_sessions_per_peer, uint, 0644);
 MODULE_PARM_DESC(max_sessions_per_peer, "sessions that one client address may open (default: 64)");
+IBTRS_ADMIN_PARAM(max_sessions_per_key, ibtrs_srv_params.max_sessions_per_key, uint, 0644);
+MODULE_PARM_DESC(max_sessions_per_key,
+		 "sessions of one key, from however many addresses; 0 = three quarters of max_sessions (default: 0)");
 IBTRS_ADMIN_PARAM(max_paths_half_open, ibtrs_srv_params.max_half_open, uint, 0644);
 MODULE_PARM_DESC(max_paths_half_open,
 		 "paths that may be in the handshake at a time (default: 256)");
@@ -54,6 +57,9 @@ MODULE_PARM_DESC(max_memory_mb,
 IBTRS_ADMIN_PARAM(max_memory_per_peer_mb, ibtrs_srv_params.max_memory_per_peer_mb, uint, 0644);
 MODULE_PARM_DESC(max_memory_per_peer_mb,
 		 "MiB of these for one client address; 0 = three quarters of half of the memory, or all of max_memory_mb if that is set (default: 0)");
+IBTRS_ADMIN_PARAM(max_memory_per_key_mb, ibtrs_srv_params.max_memory_per_key_mb, uint, 0644);
+MODULE_PARM_DESC(max_memory_per_key_mb,
+		 "MiB of these for one key, from however many addresses; 0 = three quarters of all where one address has a limit, else no limit (default: 0)");
 IBTRS_ADMIN_PARAM(max_memory_half_open_mb, ibtrs_srv_params.max_memory_half_open_mb, uint, 0644);
 MODULE_PARM_DESC(max_memory_half_open_mb,
 		 "MiB for the queues of all paths in the handshake, whose clients are not let in yet; one address has a quarter of it; 0 = an eighth of the memory (default: 0)");

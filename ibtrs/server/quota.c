@@ -3,7 +3,8 @@
  * How much of this server clients use: this file counts, logic/quota judges.
  *
  * A client is an address together with the key that it has proved there, if any. So a client
- * without a key uses up nothing of the limits of a client with a key on the same host.
+ * without a key uses up nothing of the limits of a client with a key on the same host. A key has
+ * limits of its own: who has it may come from any number of addresses.
  *
  * There is no table of clients beside that of sessions. At each CONN_REQ and each INFO_REQ all
  * sessions and their paths, some hundreds at most, are counted anew, under the lock that both
@@ -32,6 +33,7 @@ static void quota_max(struct ibtrs_quota_max *max)
 	max->half_open_per_peer = READ_ONCE(p->max_half_open_per_peer);
 	max->sessions = READ_ONCE(p->max_sessions);
 	max->sessions_per_peer = READ_ONCE(p->max_sessions_per_peer);
+	max->sessions_per_key = READ_ONCE(p->max_sessions_per_key);
 	max->ending_per_peer = QUOTA_ENDING;
 	max->half_bytes = half ? half << 20 :
 				 ((u64)totalram_pages() << PAGE_SHIFT) / QUOTA_HALF_OPEN_PART;
@@ -43,6 +45,7 @@ static void quota_max(struct ibtrs_quota_max *max)
 	max->bytes_per_peer = peer			      ? peer << 20 :
 			      READ_ONCE(p->max_memory_mb) ? U64_MAX :
 							    all / 4 * 3;
+	max->bytes_per_key = (u64)READ_ONCE(p->max_memory_per_key_mb) << 20;
 }
 
 static u64 quota_path_bytes(const struct ibtrs_srv_path *path)
@@ -75,7 +78,10 @@ static void quota_add_path(struct ibtrs_quota_use *use, const struct ibtrs_srv_p
 	use->bytes += quota_path_bytes(path);
 }
 
-/* Counts what one client uses: its paths, in all sessions of the same key. */
+/*
+ * Counts what one client uses: its paths, in all sessions of the same key. @addr NULL: what all who
+ * have that key use, or all who have none.
+ */
 static void quota_use_of(const struct ibtrs_addr *addr, const char *key,
 			 struct ibtrs_quota_use *use)
 {
@@ -87,9 +93,9 @@ static void quota_use_of(const struct ibtrs_addr *addr, const char *key,
 	list_for_each_entry(s, &ibtrs_srv.sessions, entry) {
 		if (strcmp(s->key, key))
 			continue;
-		use->sessions += s->name[0] && ibtrs_addr_equal(&s->peer, addr);
+		use->sessions += s->name[0] && (!addr || ibtrs_addr_equal(&s->peer, addr));
 		list_for_each_entry(path, &s->paths, entry)
-			if (ibtrs_addr_equal(&path->addr.src, addr))
+			if (!addr || ibtrs_addr_equal(&path->addr.src, addr))
 				quota_add_path(use, path);
 	}
 }
@@ -111,26 +117,9 @@ bool ibtrs_srv_quota_is_known(const struct ibtrs_addr *addr, const char *key)
  * A client may prove a key and this one has not: others of its kind, from however many addresses,
  * must not take all from those who have.
  */
-static bool quota_leaves_room(const char *key)
+static bool quota_leaves_room(void)
 {
-	return !key[0] && ibtrs_srv_auth_mode() == IBTRS_SRV_AUTH_OPTIONAL;
-}
-
-/* Counts what all clients without a key use. */
-static void quota_use_without_key(struct ibtrs_quota_use *use)
-{
-	struct ibtrs_srv_session *s;
-	struct ibtrs_srv_path *path;
-
-	lockdep_assert_held(&ibtrs_srv.lock);
-	memset(use, 0, sizeof(*use));
-	list_for_each_entry(s, &ibtrs_srv.sessions, entry) {
-		if (s->key[0])
-			continue;
-		use->sessions += !!s->name[0];
-		list_for_each_entry(path, &s->paths, entry)
-			quota_add_path(use, path);
-	}
+	return ibtrs_srv_auth_mode() == IBTRS_SRV_AUTH_OPTIONAL;
 }
 
 /* Counts the paths of all strangers, or of all clients that are @known. */
@@ -161,13 +150,27 @@ static u32 quota_sessions(void)
 static int quota_session(const struct ibtrs_quota_max *max, const char *key,
 			 const struct ibtrs_quota_use *peer, const char **why)
 {
-	struct ibtrs_quota_use keyless;
 	int err = ibtrs_quota_session(max, quota_sessions(), peer, why);
+	struct ibtrs_quota_use alike;
 
-	if (err || !quota_leaves_room(key))
+	if (err || (!key[0] && !quota_leaves_room()))
 		return err;
-	quota_use_without_key(&keyless);
-	return ibtrs_quota_session_without_key(max, &keyless, why);
+	quota_use_of(NULL, key, &alike);
+	return key[0] ? ibtrs_quota_key_session(max, &alike, why) :
+			ibtrs_quota_session_without_key(max, &alike, why);
+}
+
+static int quota_conn(const struct ibtrs_quota_max *max, const char *key,
+		      const struct ibtrs_quota_use *alike, const struct ibtrs_quota_use *peer,
+		      bool known, u64 bytes, const char **why)
+{
+	int err = ibtrs_quota_conn(max, alike, peer, known, bytes, why);
+	struct ibtrs_quota_use of_key;
+
+	if (err || !key[0])
+		return err;
+	quota_use_of(NULL, key, &of_key);
+	return ibtrs_quota_key_conn(max, &of_key, bytes, why);
 }
 
 int ibtrs_srv_quota_path(const struct ibtrs_addr *addr, const char *key, u64 bytes, bool fresh,
@@ -184,7 +187,7 @@ int ibtrs_srv_quota_path(const struct ibtrs_addr *addr, const char *key, u64 byt
 	if (fresh)
 		err = quota_session(&max, key, &peer, why);
 	err = err ?: ibtrs_quota_path(&max, &alike, &peer, known, why);
-	return err ?: ibtrs_quota_conn(&max, &alike, &peer, known, bytes, why);
+	return err ?: quota_conn(&max, key, &alike, &peer, known, bytes, why);
 }
 
 int ibtrs_srv_quota_conn(const struct ibtrs_srv_path *path, u64 bytes, const char **why)
@@ -195,7 +198,7 @@ int ibtrs_srv_quota_conn(const struct ibtrs_srv_path *path, u64 bytes, const cha
 	quota_max(&max);
 	quota_use_of(&path->addr.src, path->proof.key, &peer);
 	quota_use_of_all(path->known, &alike);
-	return ibtrs_quota_conn(&max, &alike, &peer, path->known, bytes, why);
+	return quota_conn(&max, path->proof.key, &alike, &peer, path->known, bytes, why);
 }
 
 int ibtrs_srv_quota_session(const struct ibtrs_srv_path *path, const char **why)
@@ -212,13 +215,14 @@ int ibtrs_srv_quota_session(const struct ibtrs_srv_path *path, const char **why)
 static int quota_let_in(const struct ibtrs_quota_max *max, const char *key,
 			const struct ibtrs_quota_use *peer, u64 bytes, const char **why)
 {
-	struct ibtrs_quota_use keyless;
 	int err = ibtrs_quota_let_in(max, peer, bytes, why);
+	struct ibtrs_quota_use alike;
 
-	if (err || !quota_leaves_room(key))
+	if (err || (!key[0] && !quota_leaves_room()))
 		return err;
-	quota_use_without_key(&keyless);
-	return ibtrs_quota_let_in_without_key(max, &keyless, bytes, why);
+	quota_use_of(NULL, key, &alike);
+	return key[0] ? ibtrs_quota_key_let_in(max, &alike, bytes, why) :
+			ibtrs_quota_let_in_without_key(max, &alike, bytes, why);
 }
 
 int ibtrs_srv_quota_let_in(struct ibtrs_srv_path *path, const char **why)

@@ -21,11 +21,13 @@ struct ibtrs_srv_params {
 	bool legacy_clients;
 	unsigned int max_sessions;
 	unsigned int max_sessions_per_peer;
+	unsigned int max_sessions_per_key;
 	unsigned int max_half_open;
 	unsigned int max_half_open_per_peer;
 	unsigned int max_conns;
 	unsigned int max_memory_mb;
 	unsigned int max_memory_per_peer_mb;
+	unsigned int max_memory_per_key_mb;
 	unsigned int max_memory_half_open_mb;
 	unsigned int handshake_timeout_s;
 	unsigned int hb_interval_ms;

@@ -107,6 +107,35 @@ UNIT_TEST(who_has_no_key)
 	CHECK(strstr(why, "max_sessions leaves"));
 }
 
+/* One host with one key takes no more by having many addresses. */
+UNIT_TEST(who_has_a_key)
+{
+	struct ibtrs_quota_use key = { .sessions = 7, .bytes = 260 * MB, .half_bytes = 15 * MB };
+	struct ibtrs_quota_max m = max;
+
+	CHECK_EQ(ibtrs_quota_key_conn(&m, &key, MB, &why), 0);
+	CHECK_EQ(ibtrs_quota_key_conn(&m, &key, MB + 1, &why), -ENOMEM);
+	CHECK_EQ(ibtrs_quota_key_conn(&m, &key, ~0ull, &why), -ENOMEM);
+	CHECK_EQ(ibtrs_quota_key_session(&m, &key, &why), 0);
+	CHECK_EQ(ibtrs_quota_key_let_in(&m, &key, 40 * MB, &why), 0);
+	CHECK_EQ(ibtrs_quota_key_let_in(&m, &key, 40 * MB + 1, &why), -ENOMEM);
+	CHECK_EQ(ibtrs_quota_key_let_in(&m, &key, ~0ull, &why), -ENOMEM);
+	CHECK(strstr(why, "max_memory_per_key_mb"));
+	m.bytes_per_peer = U64_MAX;	/* max_memory_mb was set: no limit per client */
+	CHECK_EQ(ibtrs_quota_key_let_in(&m, &key, 140 * MB, &why), 0);
+	CHECK_EQ(ibtrs_quota_key_let_in(&m, &key, 140 * MB + 1, &why), -ENOMEM);
+	m.bytes_per_key = 270 * MB;
+	CHECK_EQ(ibtrs_quota_key_let_in(&m, &key, 10 * MB, &why), 0);
+	CHECK_EQ(ibtrs_quota_key_let_in(&m, &key, 10 * MB + 1, &why), -ENOMEM);
+	key.sessions = 8;		/* of 10: a quarter is 2 */
+	CHECK_EQ(ibtrs_quota_key_session(&m, &key, &why), -ENOSPC);
+	CHECK(strstr(why, "max_sessions_per_key"));
+	m.sessions_per_key = 9;
+	CHECK_EQ(ibtrs_quota_key_session(&m, &key, &why), 0);
+	key.sessions = 9;
+	CHECK_EQ(ibtrs_quota_key_session(&m, &key, &why), -ENOSPC);
+}
+
 /* What is kept for clients that were lost goes for one that has little, whatever it may have. */
 UNIT_TEST(what_is_kept_for_others)
 {
