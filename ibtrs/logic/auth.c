@@ -439,8 +439,10 @@ bool ibtrs_auth_rsp_good(const struct ibtrs_auth_ops *ops, const u8 *ks, const v
  *
  * A client without a key is its uuid. With a key it is a hash of uuid and name of the key, so two
  * clients with one uuid and different keys are not the same one. One bit says whether there is a
- * key: a client without one may choose any uuid, but never gets the identity of one with a key.
- * Nobody is the uuid of zeros, which stands for "nobody" where the last writer is kept.
+ * key: a client without one may choose any uuid, but never gets the identity of one with a key. If
+ * it chooses a uuid with that bit, it is a hash of it, too: not the client whose uuid is the same
+ * but for the bit. Nobody is the uuid of zeros, which stands for "nobody" where the last writer is
+ * kept.
  *
  * Return: 0, or an errno of the HMAC.
  */
@@ -454,8 +456,7 @@ int ibtrs_auth_identity(const struct ibtrs_auth_ops *ops, const u8 *uuid, const 
 	int err;
 
 	memcpy(identity, uuid, IBTRS_UUID_LEN);
-	identity[6] &= ~AUTH_IDENTITY_KEYED;
-	if (!key[0]) {
+	if (!key[0] && !(uuid[6] & AUTH_IDENTITY_KEYED)) {
 		if (!memcmp(identity, none, IBTRS_UUID_LEN))
 			identity[IBTRS_UUID_LEN - 1] = 1;
 		return 0;
@@ -467,6 +468,8 @@ int ibtrs_auth_identity(const struct ibtrs_auth_ops *ops, const u8 *uuid, const 
 	if (err)
 		return err;
 	memcpy(identity, mac, IBTRS_UUID_LEN);
-	identity[6] |= AUTH_IDENTITY_KEYED;
+	identity[6] &= ~AUTH_IDENTITY_KEYED;
+	if (key[0])
+		identity[6] |= AUTH_IDENTITY_KEYED;
 	return 0;
 }

@@ -36,7 +36,7 @@ struct ibtrs_auth_transcript {
 	u8 name[IBTRS_KEY_NAME_LEN];
 	u8 nonce_c[IBTRS_NONCE_LEN];
 	u8 nonce_s[IBTRS_NONCE_LEN];
-	/* GIDs of both ends, which each side sets behind its init; zeros where there are none */
+	/* GIDs of both ends, which each side sets behind its init */
 	u8 client[IBTRS_GID_LEN];
 	u8 server[IBTRS_GID_LEN];
 };

@@ -416,9 +416,23 @@ UNIT_TEST(identity)
 	CHECK_EQ(ibtrs_auth_identity(&ops, uuid, "", plain), 0);
 	CHECK_MEM(plain, uuid, 16);
 	CHECK_EQ(ibtrs_auth_identity(&ops, uuid, "db-1", plain), -ENOMEM);
+	hmac_broken = false;
 	UNIT_ROW("who chooses an identity as its uuid does not get it");
 	CHECK_EQ(ibtrs_auth_identity(&ops, one, "", plain), 0);
 	CHECK(memcmp(plain, one, 16));
+	UNIT_ROW("nor that of a uuid which differs in one bit, whichever it is");
+	for (i = 0; i < 128; i++) {
+		CHECK_EQ(ibtrs_auth_identity(&ops, uuid, "", plain), 0);
+		memcpy(one, uuid, 16);
+		one[i / 8] ^= 1 << i % 8;
+		CHECK_EQ(ibtrs_auth_identity(&ops, one, "", other), 0);
+		CHECK(memcmp(plain, other, 16));
+		CHECK(!(other[6] & 0x80));
+	}
+	hmac_broken = true;
+	one[6] |= 0x80;
+	CHECK_EQ(ibtrs_auth_identity(&ops, one, "", plain), -ENOMEM);
+	hmac_broken = false;
 	UNIT_ROW("nobody is nobody");
 	memset(uuid, 0, 16);
 	CHECK_EQ(ibtrs_auth_identity(&ops, uuid, "", plain), 0);
@@ -426,5 +440,4 @@ UNIT_TEST(identity)
 	uuid[6] = 0x80;
 	CHECK_EQ(ibtrs_auth_identity(&ops, uuid, "", plain), 0);
 	CHECK(memcmp(plain, zeros, 16));
-	hmac_broken = false;
 }
