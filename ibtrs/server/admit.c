@@ -117,7 +117,8 @@ static struct ibtrs_srv_path *admit_proved_path(const struct ibtrs_conn_req *req
 		if (!s->key[0] || memcmp(s->uuid, req->session_uuid, sizeof(s->uuid)))
 			continue;
 		path = ibtrs_srv_session_find_path(s, req->path_uuid);
-		if (path && ibtrs_srv_auth_next(path, wire))
+		/* A path that is complete has no Ks any more. */
+		if (path && !test_bit(0, &path->info_seen) && ibtrs_srv_auth_next(path, wire))
 			return path;
 	}
 	return NULL;

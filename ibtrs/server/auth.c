@@ -14,8 +14,14 @@
  *
  * Failure: a refusal in words, counted in the parameter auth_failures. For cid 0 nothing of the
  * session or path that the CONN_REQ names has been looked at by then.
+ *
+ * It also counts for each key, and says who may write a line to the log about who came in and who
+ * did not: so many from each peer, so that the lines of one do not hide those of others.
  */
+#include <linux/jhash.h>
 #include <linux/module.h>
+#include <linux/once.h>
+#include <linux/ratelimit.h>
 #include <linux/slab.h>
 #include "ibtrs/core/key.h"
 #include "ibtrs/server/auth.h"
@@ -24,6 +30,8 @@
 #define AUTH_GRANTS_MAX	256
 #define AUTH_GRANTS_PER_KEY	128	/* so that one key does not keep others out */
 #define AUTH_GRANT_LIFE	(30 * HZ)
+#define AUTH_KEYS_MAX	128	/* keys that are counted */
+#define AUTH_PEERS	32	/* peers whose lines are limited apart; others share by chance */
 
 struct auth_grant {
 	struct list_head entry;
@@ -52,6 +60,62 @@ MODULE_PARM_DESC(auth_failures,
 void ibtrs_srv_auth_failed(void)
 {
 	atomic_inc(&auth_failures);
+}
+
+/* Under auth_lock. Only names of keys that were loaded come here: no stranger makes entries. */
+static struct {
+	char name[IBTRS_KEY_NAME_LEN];
+	u32 let_in;
+	u32 refused;
+} auth_keys[AUTH_KEYS_MAX];
+
+void ibtrs_srv_auth_count(const char *key, bool let_in)
+{
+	u32 i;
+
+	guard(mutex)(&auth_lock);
+	for (i = 0; i < AUTH_KEYS_MAX && auth_keys[i].name[0] && strcmp(auth_keys[i].name, key);
+	     i++)
+		;
+	if (i == AUTH_KEYS_MAX || !key[0])
+		return;
+	strscpy(auth_keys[i].name, key, sizeof(auth_keys[i].name));
+	if (let_in)
+		auth_keys[i].let_in++;
+	else
+		auth_keys[i].refused++;
+}
+
+static int keys_get(char *buf, const struct kernel_param *kp)
+{
+	int at = 0;
+	u32 i;
+
+	guard(mutex)(&auth_lock);
+	for (i = 0; i < AUTH_KEYS_MAX && auth_keys[i].name[0]; i++) {
+		if (at + IBTRS_KEY_NAME_LEN + 24 > PAGE_SIZE)
+			break;
+		at += sysfs_emit_at(buf, at, "%s %u %u\n", auth_keys[i].name, auth_keys[i].let_in,
+				    auth_keys[i].refused);
+	}
+	return at;
+}
+
+static const struct kernel_param_ops keys_ops = { .get = keys_get };
+module_param_cb(auth_keys, &keys_ops, NULL, 0444);
+MODULE_PARM_DESC(auth_keys, "of each key: its name, paths let in by it, attempts refused");
+
+bool ibtrs_srv_auth_may_log(enum ibtrs_srv_line line, const struct ibtrs_addr *peer)
+{
+	static struct ratelimit_state limit[IBTRS_SRV_LINES][AUTH_PEERS] = {
+		[0 ... IBTRS_SRV_LINES - 1][0 ... AUTH_PEERS - 1] =
+			RATELIMIT_STATE_INIT(limit, DEFAULT_RATELIMIT_INTERVAL,
+					     DEFAULT_RATELIMIT_BURST),
+	};
+	static u32 seed;
+
+	get_random_once(&seed, sizeof(seed));
+	return __ratelimit(&limit[line][jhash(peer->raw, sizeof(peer->raw), seed) % AUTH_PEERS]);
 }
 
 enum ibtrs_srv_auth ibtrs_srv_auth_mode(void)

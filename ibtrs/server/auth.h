@@ -26,6 +26,19 @@ struct ibtrs_srv_proof {
 enum ibtrs_srv_auth ibtrs_srv_auth_mode(void);
 /* Adds one to auth_failures. Any context. */
 void ibtrs_srv_auth_failed(void);
+/* Counts what became of who has @key, or says that it has; empty: nobody. Sleeps. */
+void ibtrs_srv_auth_count(const char *key, bool let_in);
+
+/* Kinds of lines, each with limits of its own. */
+enum ibtrs_srv_line {
+	IBTRS_SRV_LINE_REFUSED,		/* a connection was */
+	IBTRS_SRV_LINE_AUTH,		/* authentication failed */
+	IBTRS_SRV_LINE_PATH,		/* a path is up, or was refused by its name */
+	IBTRS_SRV_LINES
+};
+
+/* May the log have another line about @peer? */
+bool ibtrs_srv_auth_may_log(enum ibtrs_srv_line line, const struct ibtrs_addr *peer);
 
 /**
  * ibtrs_srv_auth_grant() - a client has proved that it has a key

@@ -118,6 +118,9 @@ static int info_serve(struct ibtrs_srv_path *path, bool *named, const char **why
 		*why = "INFO_REQ before all connections of the path are there";
 		return -EPROTO;
 	}
+	/* All connections are there, so none will be proved with it (admit.c). */
+	scoped_guard(mutex, &ibtrs_srv.lock)
+		memzero_explicit(path->proof.ks, sizeof(path->proof.ks));
 	ibtrs_iu_sync_cpu(&path->info_req);
 	err = ibtrs_msg_info_req_decode(path->info_req.buf, path->info_len, &name, why);
 	/* First, before anything is allocated: a client that waits for a name asks often. */
@@ -171,26 +174,38 @@ static bool info_say_refused(struct ibtrs_srv_path *path, int err, const char *w
 	return true;
 }
 
+/* One line for each that comes in, or does not: by which key, if it has one. */
+static void info_log(const struct ibtrs_srv_path *path, int err, const char *why)
+{
+	const char *label = ibtrs_srv_session_label(path->session), *key = path->proof.key;
+
+	ibtrs_srv_auth_count(key, !err);
+	if (!ibtrs_srv_auth_may_log(IBTRS_SRV_LINE_PATH, &path->addr.src))
+		return;
+	if (!err)
+		pr_info("session %s: %s: path up on %s port %u, %u connections%s, let in %s%s\n",
+			label, path->name, path->hca, path->port, path->nr_conns,
+			path->limits.fence ? ", fenced" : "", key[0] ? "by key " : "without a key",
+			key);
+	else
+		pr_warn("session %s: %s: path refused%s%s: %s (%d)\n", label, path->name,
+			key[0] ? ", key " : "", key, why, err);
+}
+
 /*
  * The path is up or refused: log that while the session has its name, and tell a refused client
  * why.
  */
 static void info_end(struct ibtrs_srv_path *path, int err, const char *why)
 {
-	if (!err) {
-		pr_info_ratelimited("session %s: %s: path up on %s port %u, %u connections%s\n",
-				    ibtrs_srv_session_label(path->session), path->name, path->hca,
-				    path->port, path->nr_conns,
-				    path->limits.fence ? ", fenced" : "");
-		return;
-	}
 	/* The INFO work failed because the path was closed: the close work logs why. */
-	if (ibtrs_srv_path_state(path) == IBTRS_SRV_PATH_CLOSING)
+	if (err && ibtrs_srv_path_state(path) == IBTRS_SRV_PATH_CLOSING)
 		return;
 	/* A client that waits for the end of its earlier session asks ten times a second. */
 	if (err != -EBUSY)
-		pr_warn_ratelimited("session %s: %s: path refused: %s (%d)\n",
-				    ibtrs_srv_session_label(path->session), path->name, why, err);
+		info_log(path, err, why);
+	if (!err)
+		return;
 	if (!info_say_refused(path, err, why))
 		ibtrs_srv_path_close(path, why);
 }

@@ -201,6 +201,9 @@ def stat_rates(w):
 @test
 def metrics_are_prometheus_text(w):
     busy_world(w)
+    params = "sys/module/ibtrs_server/parameters/"
+    w.put(params + "auth_keys", "db-1 3 0\ndb-2 0 7\n")
+    w.put(params + "auth_failures", "12\n")
     seen = set()
     for line in w.run("metrics").out.splitlines():
         if line.startswith("#"):
@@ -215,7 +218,9 @@ def metrics_are_prometheus_text(w):
         'ibnbd_device_state{device="ibnbd1",name="",session="store1",export="vol/2",'
         'state="held"} 1',
         'ibnbd_path_up{session="store1",path="ip:10.0.0.1@ip:10.0.2.7",hca="rxe0"} 0',
-        'export="we\\"ird,\\\\dev"')
+        'export="we\\"ird,\\\\dev"',
+        'ibnbd_server_key_let_in_total{key="db-1"} 3', 'ibnbd_server_key_let_in_total{key="db-2"} 0',
+        'ibnbd_server_key_refused_total{key="db-2"} 7', 'ibnbd_server_auth_failures_total 12')
 
 
 @test

@@ -175,6 +175,43 @@ static void metrics_paths(const struct state *s)
 			 "Round trip of the last heartbeat", AT(latency), 1e-9);
 }
 
+/* Lines of "NAME LET_IN REFUSED". */
+static void metrics_keys(const char *text, const char *name, const char *help, bool refused)
+{
+	char key[IBTRS_KEY_NAME_LEN];
+	unsigned int n[2];
+	int len;
+
+	metrics_head(name, "counter", help);
+	for (; text && sscanf(text, "%63s %u %u\n%n", key, &n[0], &n[1], &len) == 3; text += len) {
+		printf("%s{", name);
+		metrics_label("key", key, true);
+		printf("} %u\n", n[refused]);
+	}
+}
+
+static void metrics_server(const struct state *s)
+{
+	char *module = sysfs_path("module/ibtrs_server/parameters"),
+	     *path = sysfs_path("module/ibtrs_server/parameters/auth_keys"), *keys = sysfs_text(path),
+	     *failures = sysfs_attr(module, "auth_failures");
+
+	metrics_head("ibnbd_exports_open", "gauge", "Exports that clients have open on this host");
+	printf("ibnbd_exports_open %zu\n", s->nr_exports);
+	metrics_keys(keys, "ibnbd_server_key_let_in_total", "Paths let in by the key", false);
+	metrics_keys(keys, "ibnbd_server_key_refused_total",
+		     "Attempts refused that had the key, or said so", true);
+	if (failures) {
+		metrics_head("ibnbd_server_auth_failures_total", "counter",
+			     "Times that somebody had no key, a wrong one, or a wrong proof");
+		printf("ibnbd_server_auth_failures_total %s\n", failures);
+	}
+	free(failures);
+	free(path);
+	free(keys);
+	free(module);
+}
+
 int cmd_metrics_run(struct cmd_args *a)
 {
 	char *module = sysfs_path("module/ibnbd_client"), *version = sysfs_attr(module, "version");
@@ -198,8 +235,7 @@ int cmd_metrics_run(struct cmd_args *a)
 	printf("ibnbd_maps_configured %zu\n", configured);
 	metrics_head("ibnbd_maps_active", "gauge", "Lines of maps.conf whose device is mapped");
 	printf("ibnbd_maps_active %zu\n", active);
-	metrics_head("ibnbd_exports_open", "gauge", "Exports that clients have open on this host");
-	printf("ibnbd_exports_open %zu\n", s->nr_exports);
+	metrics_server(s);
 	state_free(s);
 	maps_free(m);
 	free(version);
