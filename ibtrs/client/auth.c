@@ -109,6 +109,9 @@ int ibtrs_clt_auth_prepare(struct ibtrs_clt_path *path, struct ibtrs_wire_auth_r
 	struct ibtrs_keys keys;
 	int err;
 
+	*why = "the RDMA device has no GIDs, to which a proof would be bound: map without auth=, or over another device";
+	if (!ibtrs_conn_has_gids(path->conns[0].c.id))
+		return -EOPNOTSUPP;
 	err = ibtrs_key_get(name, &keys);
 	if (err) {
 		scnprintf(auth->why, sizeof(auth->why),

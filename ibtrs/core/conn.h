@@ -48,16 +48,27 @@ struct ibtrs_conn_caps {
 };
 
 /*
- * The GIDs of both ends of @id, once its route is known. Packets go to the peer's GID, whatever its
- * address claims to be. Zeros on a fabric without GIDs.
+ * Have both ends of @id, whose route is known, a GID? Not with iWARP: there is nothing there to
+ * which an exchange of proofs could be bound.
+ */
+static inline bool ibtrs_conn_has_gids(const struct rdma_cm_id *id)
+{
+	const struct sa_path_rec *rec = id->route.path_rec;
+
+	return rec && memchr_inv(rec->sgid.raw, 0, sizeof(rec->sgid.raw)) &&
+	       memchr_inv(rec->dgid.raw, 0, sizeof(rec->dgid.raw));
+}
+
+/*
+ * The GIDs of both ends of @id, which has some. Packets go to the peer's GID, whatever its address
+ * claims to be.
  */
 static inline void ibtrs_conn_gids(const struct rdma_cm_id *id, u8 *own, u8 *peer)
 {
 	const struct sa_path_rec *rec = id->route.path_rec;
-	static const union ib_gid none;
 
-	memcpy(own, rec ? rec->sgid.raw : none.raw, sizeof(none.raw));
-	memcpy(peer, rec ? rec->dgid.raw : none.raw, sizeof(none.raw));
+	memcpy(own, rec->sgid.raw, sizeof(rec->sgid.raw));
+	memcpy(peer, rec->dgid.raw, sizeof(rec->dgid.raw));
 }
 
 /* Makes CQ and QP on conn->id. Sleeps. 0 or negative errno; nothing is left behind on failure. */
