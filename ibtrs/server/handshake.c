@@ -18,12 +18,15 @@
 #include "ibtrs/core/key.h"
 #include "ibtrs/core/sockaddr.h"
 #include "ibtrs/server/admit.h"
+#include "ibtrs/server/auth.h"
 #include "ibtrs/server/debug.h"
 #include "ibtrs/server/handshake.h"
 #include "ibtrs/server/info.h"
 #include "ibtrs/server/knock.h"
 #include "ibtrs/server/rx.h"
 #include "ibtrs/server/session.h"
+
+#define HS_REFUSED_MAX	256
 
 /* ---- addresses ---------------------------------------------------------- */
 
@@ -205,10 +208,58 @@ static void hs_refuse(struct rdma_cm_id *id, const struct ibtrs_addr *client, u8
 	 */
 	if (err == -EBUSY || err == -ENXIO)
 		pr_debug_ratelimited("%s: connection refused: %s (%d)\n", text, why, err);
-	else
-		pr_warn_ratelimited("%s: connection refused: %s (%d)\n", text, why, err);
+	else if (ibtrs_srv_auth_may_log(IBTRS_SRV_LINE_REFUSED, client))
+		pr_warn("%s: connection refused: %s (%d)\n", text, why, err);
 	rdma_reject(id, &wire, ibtrs_msg_conn_refused_encode(&wire, err, ext, why),
 		    IB_CM_REJ_CONSUMER_DEFINED);
+}
+
+/* ---- refusal ------------------------------------------------------------ */
+
+static DEFINE_SPINLOCK(hs_refused_lock);
+static struct rdma_cm_id *hs_refused;	/* chained by their contexts */
+static unsigned int hs_refused_nr;
+
+static void hs_refused_work(struct work_struct *work)
+{
+	struct rdma_cm_id *id;
+
+	do {
+		scoped_guard(spinlock, &hs_refused_lock) {
+			id = hs_refused;
+			if (id) {
+				hs_refused = id->context;
+				hs_refused_nr--;
+			}
+		}
+		if (id)
+			rdma_destroy_id(id);
+	} while (id);
+}
+static DECLARE_WORK(hs_refused_destroy, hs_refused_work);
+
+static int hs_refused_event(struct rdma_cm_id *id, struct rdma_cm_event *ev)
+{
+	return 0;
+}
+
+/*
+ * @id was refused. Its destruction waits until the answer has been sent, and in the handler all
+ * other requests would wait for that: in a flood, those who are let in as well. So a work destroys
+ * it. Return: 0, or @err: there are too many, and the connection manager destroys @id.
+ */
+static int hs_dismiss(struct rdma_cm_id *id, int err)
+{
+	scoped_guard(spinlock, &hs_refused_lock) {
+		if (hs_refused_nr >= HS_REFUSED_MAX)
+			return err;
+		id->event_handler = hs_refused_event;
+		id->context = hs_refused;
+		hs_refused = id;
+		hs_refused_nr++;
+	}
+	queue_work(ibtrs_srv.info_wq, &hs_refused_destroy);
+	return 0;
 }
 
 /* The session has no name yet. */
@@ -248,7 +299,7 @@ static int hs_judge(const struct rdma_cm_id *id, const struct ibtrs_addr_pair *a
 	return hs_fault(addr, why);
 }
 
-/* A client wants to prove that it has a key. Not 0: the connection manager destroys the id. */
+/* A client wants to prove that it has a key. Not 0: it was refused, and nobody has the id. */
 static int hs_knock(struct rdma_cm_id *id, const struct rdma_conn_param *param,
 		    const struct ibtrs_addr_pair *addr)
 {
@@ -268,7 +319,7 @@ static int hs_knock(struct rdma_cm_id *id, const struct rdma_conn_param *param,
 	return k ? 0 : err;
 }
 
-/* Not 0: the connection manager destroys the id. */
+/* Not 0: it was refused, and nobody has the id. */
 static int hs_connect(struct rdma_cm_id *id, const struct rdma_conn_param *param)
 {
 	struct ibtrs_srv_conn *conn;
@@ -306,9 +357,12 @@ int ibtrs_srv_handshake_event(struct rdma_cm_id *id, struct rdma_cm_event *ev)
 {
 	struct ibtrs_srv_conn *conn = id->context;
 	struct ibtrs_fault fault;
+	int err;
 
-	if (ev->event == RDMA_CM_EVENT_CONNECT_REQUEST)
-		return hs_connect(id, &ev->param.conn);
+	if (ev->event == RDMA_CM_EVENT_CONNECT_REQUEST) {
+		err = hs_connect(id, &ev->param.conn);
+		return err ? hs_dismiss(id, err) : 0;
+	}
 	if (!conn)
 		return 0;	/* a listener */
 	fault = ibtrs_fault_at(IBTRS_FAULT_SRV_CM, conn->path->session->name, conn->path->name);

@@ -3,12 +3,20 @@
  * Authentication: the exchange (protocol.md 8.6), on a connection of its own, before the path of
  * the client has any.
  *
- * A stranger costs one small queue pair and a kilobyte, for KNOCK_LIFE at most. There are never
- * more than KNOCKS_MAX strangers: the next one replaces the oldest, or the oldest of its own
- * address if that address has KNOCKS_PER_PEER already. A client that has a key needs its place for
- * milliseconds only, so a flood of strangers does not keep it out. A refusal is sent only after
- * KNOCK_REFUSED: that limits how often a client that guesses keys can try on each of its places.
- * This file does not look at sessions, paths or names. Its result is a grant (auth.c).
+ * Each knock has a place, before anything is built for it. A place is taken for KNOCK_SECOND at
+ * least, even if its connection ends sooner, and while its connection is taken apart; only a client
+ * that has proved its key gives it back at once. So the number of places is also the number of
+ * queue pairs that are built in a second, whatever is sent. Who finds no place is refused, which
+ * costs nothing but the answer. A knock that has had its second makes room for the next one.
+ *
+ * There are three kinds of places (enum ibtrs_srv_caller), so that nobody who is new here keeps out
+ * a client that was let in before. An AUTH_REQ that names a session of a key draws on the places of
+ * that session: its uuid is root's to see, also on a host whose users flood this server. Nobody
+ * takes more than KNOCKS_PER_PEER of a kind, nor more than are left free for the others.
+ *
+ * A stranger costs one small queue pair and a kilobyte, for KNOCK_LIFE at most. A refusal is sent
+ * only after KNOCK_SECOND: that limits how often a client that guesses keys can try on each of its
+ * places. Of sessions this file knows only the kind of a caller. Its result is a grant (auth.c).
  *
  * The client sends two messages and gets two. Each of the four has its own buffer, which is posted
  * or filled once. One work does the steps, in order. The client disconnects when it has read the
@@ -16,8 +24,8 @@
  *
  * Context: a CM event begins a knock; completions and later CM events only queue works.
  * ibtrs_srv_knock_end() ends it from any context; a work of its own takes it apart. Locking:
- * knocks_lock, for the list. A CM id is not destroyed before its handler has returned, so the
- * handler of the connection request may use the knock until it returns.
+ * knocks_lock, for the list; built, which the work waits for. A CM id is not destroyed before its
+ * handler has returned, so the handler of the connection request may use the knock until it returns.
  */
 #include <linux/module.h>
 #include <linux/slab.h>
@@ -27,11 +35,12 @@
 #include "ibtrs/core/key.h"
 #include "ibtrs/server/auth.h"
 #include "ibtrs/server/knock.h"
+#include "ibtrs/server/name.h"
 
-#define KNOCKS_MAX		64
+#define KNOCKS_MAX		64	/* of each kind */
 #define KNOCKS_PER_PEER		16
 #define KNOCK_LIFE		(5 * HZ)
-#define KNOCK_REFUSED		HZ
+#define KNOCK_SECOND		HZ
 
 enum knock_step {
 	KNOCK_HELLO,
@@ -44,8 +53,12 @@ enum knock_step {
 struct ibtrs_srv_knock {
 	struct list_head entry;		/* knocks: under knocks_lock */
 	int ending;			/* it is being taken apart; changes once */
+	bool gone;			/* under knocks_lock: only its place is left */
+	struct mutex built;		/* held while it is being built */
 
 	/* set before it is accepted */
+	unsigned long since;		/* jiffies */
+	enum ibtrs_srv_caller kind;
 	struct ibtrs_conn c;
 	struct ibtrs_dev *dev;
 	struct ibtrs_addr peer;
@@ -69,7 +82,7 @@ struct ibtrs_srv_knock {
 
 static DEFINE_MUTEX(knocks_lock);
 static LIST_HEAD(knocks);		/* the oldest first */
-static unsigned int knocks_nr;		/* includes those that are being taken apart */
+static unsigned int knocks_nr;		/* includes those of which only the place is left */
 static DECLARE_WAIT_QUEUE_HEAD(knocks_gone);
 
 void ibtrs_srv_knock_end(struct ibtrs_srv_knock *k)
@@ -85,9 +98,13 @@ static void knock_log(struct ibtrs_srv_knock *k, const char *why)
 	char addr[IBTRS_ADDR_STR_MAX];
 
 	ibtrs_srv_auth_failed();
+	if (k->known)
+		ibtrs_srv_auth_count((const char *)k->auth.t.name, false);
+	if (!ibtrs_srv_auth_may_log(IBTRS_SRV_LINE_AUTH, &k->peer))
+		return;
 	ibtrs_addr_format(&k->peer, addr, sizeof(addr));
-	pr_warn_ratelimited("%s: key %s: authentication failed: %s\n", addr,
-			    k->auth.t.name[0] ? (char *)k->auth.t.name : "(none)", why);
+	pr_warn("%s: key %s: authentication failed: %s\n", addr,
+		k->auth.t.name[0] ? (char *)k->auth.t.name : "(none)", why);
 }
 
 static void knock_say(struct ibtrs_srv_knock *k, struct ibtrs_iu *iu, u32 len)
@@ -110,7 +127,7 @@ static void knock_refuse(struct ibtrs_srv_knock *k, int err, const char *why)
 	ibtrs_auth_verdict_encode(k->out[1].buf, err, why);
 	k->step = KNOCK_SAY;
 	/* A message that came in the meantime may have queued the work without a delay. */
-	mod_delayed_work(ibtrs_srv.quick_wq, &k->work, KNOCK_REFUSED);
+	mod_delayed_work(ibtrs_srv.quick_wq, &k->work, KNOCK_SECOND);
 }
 
 static void knock_hello(struct ibtrs_srv_knock *k)
@@ -184,11 +201,6 @@ static void knock_work(struct work_struct *work)
 		knock_proof(k);
 }
 
-static void knock_late(struct work_struct *work)
-{
-	ibtrs_srv_knock_end(container_of(to_delayed_work(work), struct ibtrs_srv_knock, late));
-}
-
 /* ---- completions and events: they post ---------------------------------- */
 
 static void knock_received(struct ib_cq *cq, struct ib_wc *wc)
@@ -230,32 +242,50 @@ static int knock_event(struct rdma_cm_id *id, struct rdma_cm_event *ev)
 
 /* ---- the end ------------------------------------------------------------ */
 
-static void knock_free(struct ibtrs_srv_knock *k)
-{
-	unsigned int i;
-
-	for (i = 0; i < IBTRS_AUTH_MSGS; i++) {
-		ibtrs_iu_free(&k->in[i]);
-		ibtrs_iu_free(&k->out[i]);
-	}
-	ibtrs_dev_put(k->dev);
-	if (k->c.id)
-		rdma_destroy_id(k->c.id);
-	kfree_sensitive(k);
-}
-
 static void knock_forget(struct ibtrs_srv_knock *k)
 {
-	guard(mutex)(&knocks_lock);
+	lockdep_assert_held(&knocks_lock);
 	list_del(&k->entry);
+	kfree_sensitive(k);
 	knocks_nr--;
 	wake_up_all(&knocks_gone);
+}
+
+/* Nothing of @k is left but its place, which is taken until its second is over. */
+static void knock_keep_place(struct ibtrs_srv_knock *k)
+{
+	unsigned long end = k->since + KNOCK_SECOND, now = jiffies;
+
+	guard(mutex)(&knocks_lock);
+	if (k->auth.state == IBTRS_AUTH_IN || !ibtrs_srv.accepting || !time_before(now, end)) {
+		knock_forget(k);
+		return;
+	}
+	k->gone = true;
+	queue_delayed_work(ibtrs_srv.info_wq, &k->late, end - now);
+}
+
+static void knock_late(struct work_struct *work)
+{
+	struct ibtrs_srv_knock *k =
+		container_of(to_delayed_work(work), struct ibtrs_srv_knock, late);
+
+	scoped_guard(mutex, &knocks_lock) {
+		if (k->gone) {
+			knock_forget(k);
+			return;
+		}
+	}
+	ibtrs_srv_knock_end(k);
 }
 
 static void knock_end_work(struct work_struct *work)
 {
 	struct ibtrs_srv_knock *k = container_of(work, struct ibtrs_srv_knock, end);
+	unsigned int i;
 
+	mutex_lock(&k->built);
+	mutex_unlock(&k->built);
 	cancel_delayed_work_sync(&k->late);
 	cancel_delayed_work_sync(&k->work);
 	if (k->c.qp) {
@@ -271,18 +301,27 @@ static void knock_end_work(struct work_struct *work)
 				     "there is no key of that name here: `ibnbd key load`");
 	ibtrs_conn_destroy(&k->c);
 	ibtrs_auth_end(&k->auth, &ibtrs_auth_kernel);
-	knock_forget(k);
-	knock_free(k);
+	for (i = 0; i < IBTRS_AUTH_MSGS; i++) {
+		ibtrs_iu_free(&k->in[i]);
+		ibtrs_iu_free(&k->out[i]);
+	}
+	ibtrs_dev_put(k->dev);
+	if (k->c.id)
+		rdma_destroy_id(k->c.id);
+	knock_keep_place(k);
 	/* ibtrs_srv_knock_end_all() flushes this queue: the module stays until here */
 }
 
 void ibtrs_srv_knock_end_all(void)
 {
-	struct ibtrs_srv_knock *k;
+	struct ibtrs_srv_knock *k, *next;
 
 	mutex_lock(&knocks_lock);
-	list_for_each_entry(k, &knocks, entry)
-		ibtrs_srv_knock_end(k);
+	list_for_each_entry_safe(k, next, &knocks, entry)
+		if (!k->gone)
+			ibtrs_srv_knock_end(k);
+		else if (cancel_delayed_work(&k->late))
+			knock_forget(k);
 	mutex_unlock(&knocks_lock);
 	wait_event(knocks_gone, !READ_ONCE(knocks_nr));
 	flush_workqueue(ibtrs_srv.info_wq);
@@ -290,30 +329,50 @@ void ibtrs_srv_knock_end_all(void)
 
 /* ---- the beginning ------------------------------------------------------ */
 
-/*
- * Ends the oldest knock, of @peer or of all, if there are as many as may be. False: too many are
- * still being taken apart.
- */
-static bool knock_make_room(const struct ibtrs_addr *peer)
+static bool knock_is_alike(const struct ibtrs_srv_knock *k, const struct ibtrs_auth_req *req,
+			   const struct ibtrs_addr *peer)
 {
-	struct ibtrs_srv_knock *k, *oldest = NULL, *oldest_of_peer = NULL;
-	unsigned int of_peer = 0, nr = 0;
+	return k->kind == IBTRS_SRV_CALLER_BACK ?
+		       !memcmp(k->req.session_uuid, req->session_uuid, sizeof(req->session_uuid)) :
+		       ibtrs_addr_equal(&k->peer, peer);
+}
+
+/* Ends @k, which has had its second, for the next one. */
+static bool knock_gives_way(struct ibtrs_srv_knock *k)
+{
+	if (!k || time_before(jiffies, k->since + KNOCK_SECOND))
+		return false;
+	ibtrs_srv_knock_end(k);
+	return true;
+}
+
+/* Is there a place? Ends the knock that makes room for the next one, if that takes one. */
+static bool knock_make_room(enum ibtrs_srv_caller kind, const struct ibtrs_auth_req *req,
+			    const struct ibtrs_addr *peer)
+{
+	struct ibtrs_srv_knock *k, *oldest = NULL, *oldest_alike = NULL;
+	unsigned int nr = 0, alike = 0;
 
 	list_for_each_entry(k, &knocks, entry) {
-		if (READ_ONCE(k->ending))
+		bool ends = READ_ONCE(k->ending);
+
+		if (k->kind != kind)
 			continue;
 		nr++;
-		oldest = oldest ?: k;
-		if (!ibtrs_addr_equal(&k->peer, peer))
+		if (!oldest && !ends)
+			oldest = k;
+		if (!knock_is_alike(k, req, peer))
 			continue;
-		of_peer++;
-		oldest_of_peer = oldest_of_peer ?: k;
+		alike++;
+		if (!oldest_alike && !ends)
+			oldest_alike = k;
 	}
-	if (of_peer >= KNOCKS_PER_PEER)
-		ibtrs_srv_knock_end(oldest_of_peer);
-	else if (nr >= KNOCKS_MAX)
-		ibtrs_srv_knock_end(oldest);
-	return knocks_nr < 2 * KNOCKS_MAX;
+	/* Those that have made room count until they are taken apart. */
+	if (nr >= 2 * KNOCKS_MAX || alike >= 2 * KNOCKS_PER_PEER)
+		return false;
+	if (nr >= KNOCKS_MAX && alike < KNOCKS_PER_PEER)
+		return knock_gives_way(oldest);
+	return alike < min(KNOCKS_PER_PEER, KNOCKS_MAX - nr) || knock_gives_way(oldest_alike);
 }
 
 static int knock_build(struct ibtrs_srv_knock *k, struct rdma_cm_id *id, const char **why)
@@ -358,7 +417,6 @@ static int knock_accept(struct ibtrs_srv_knock *k, const void *wire, const char 
 	ibtrs_auth_rsp_encode(&rsp);
 	ibtrs_auth_srv_init(&k->auth, wire, &rsp);
 	ibtrs_conn_gids(k->c.id, k->auth.t.server, k->auth.t.client);
-	queue_delayed_work(ibtrs_srv.quick_wq, &k->late, KNOCK_LIFE);
 	*why = "the connection manager cannot accept";
 	return rdma_accept(k->c.id, &param);
 }
@@ -366,36 +424,45 @@ static int knock_accept(struct ibtrs_srv_knock *k, const void *wire, const char 
 int ibtrs_srv_knock(struct rdma_cm_id *id, const struct ibtrs_auth_req *req, const void *wire,
 		    const struct ibtrs_addr *peer, struct ibtrs_srv_knock **out, const char **why)
 {
+	enum ibtrs_srv_caller kind;
 	struct ibtrs_srv_knock *k;
 	int err;
 
 	*why = "nobody authenticates here (auth=off): map without auth=";
 	if (ibtrs_srv_auth_mode() == IBTRS_SRV_AUTH_OFF)
 		return -EKEYREJECTED;
-	*why = "out of memory";
-	k = kzalloc(sizeof(*k), GFP_KERNEL);
-	if (!k)
-		return -ENOMEM;
-	k->req = *req;
-	k->peer = *peer;
-	INIT_DELAYED_WORK(&k->work, knock_work);
-	INIT_DELAYED_WORK(&k->late, knock_late);
-	INIT_WORK(&k->end, knock_end_work);
-	*why = "too many who have not authenticated yet";
-	/*
-	 * Held until the connection is accepted: nobody may end a knock that is still being built.
-	 */
-	guard(mutex)(&knocks_lock);
-	if (!knock_make_room(peer)) {
-		kfree(k);
-		return -ENOSPC;
+	*why = "the RDMA device has no GIDs, to which a proof would be bound";
+	if (!ibtrs_conn_has_gids(id))
+		return -EOPNOTSUPP;
+	kind = ibtrs_srv_name_caller(req->session_uuid, peer);
+	scoped_guard(mutex, &knocks_lock) {
+		*why = "too many who have not authenticated yet";
+		if (!knock_make_room(kind, req, peer))
+			return -ENOSPC;
+		*why = "out of memory";
+		k = kzalloc(sizeof(*k), GFP_KERNEL);
+		if (!k)
+			return -ENOMEM;
+		k->kind = kind;
+		k->req = *req;
+		k->peer = *peer;
+		k->since = jiffies;
+		INIT_DELAYED_WORK(&k->work, knock_work);
+		INIT_DELAYED_WORK(&k->late, knock_late);
+		INIT_WORK(&k->end, knock_end_work);
+		mutex_init(&k->built);
+		mutex_lock(&k->built);
+		list_add_tail(&k->entry, &knocks);
+		knocks_nr++;
 	}
 	k->c.id = id;
 	id->context = k;
 	id->event_handler = knock_event;
-	list_add_tail(&k->entry, &knocks);
-	knocks_nr++;
 	*out = k;
+	/* before the receives: what they bring may end the knock */
+	queue_delayed_work(ibtrs_srv.quick_wq, &k->late, KNOCK_LIFE);
 	err = knock_build(k, id, why);
-	return err ?: knock_accept(k, wire, why);
+	err = err ?: knock_accept(k, wire, why);
+	mutex_unlock(&k->built);
+	return err;
 }

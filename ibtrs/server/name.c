@@ -15,7 +15,7 @@
  * that is refused is told the address of the owner: this alone is enough to find two machines with
  * one name.
  *
- * Called by: session.c. Locking: all under ibtrs_srv.lock. Failure: if there is no memory to note a
+ * Called by: session.c, knock.c. Locking: all under ibtrs_srv.lock. Failure: if there is no memory to note a
  * name, it is not kept. If a host loses more names than its share, its oldest ones are not kept.
  */
 #include <linux/slab.h>
@@ -24,6 +24,7 @@
 
 #define NAME_KEPT_MAX	256
 #define NAME_KEPT_SHARE	32	/* per host, so that one host does not push out the others */
+#define NAME_KEPT_KEY	192	/* per key, or without one, from however many addresses */
 #define NAME_NUMBER_LEN	12	/* '#', a number and NUL */
 
 struct ibtrs_srv_name_kept {
@@ -70,19 +71,23 @@ void ibtrs_srv_name_forget_all(void)
 }
 
 /*
- * Frees the oldest names of the host of @latest if it has more than its share, then the oldest of
- * all if there are still too many.
+ * Frees the oldest names of the host of @latest, or of its key, if that has more than its share,
+ * then the oldest of all if there are still too many.
  */
 static void name_make_room(const struct ibtrs_srv_name_kept *latest)
 {
 	struct ibtrs_srv_name_kept *k, *next;
-	unsigned int nr = 0;
+	unsigned int nr = 0, of_key = 0;
 
-	list_for_each_entry_safe(k, next, &names_kept, entry)
-		if (!strcmp(k->key, latest->key) &&
-		    ibtrs_srv_name_peers_have(&k->peers, &latest->peers.addr[0]) &&
-		    ++nr > NAME_KEPT_SHARE)
+	list_for_each_entry_safe(k, next, &names_kept, entry) {
+		if (strcmp(k->key, latest->key))
+			continue;
+		nr += ibtrs_srv_name_peers_have(&k->peers, &latest->peers.addr[0]);
+		if (++of_key > NAME_KEPT_KEY ||
+		    (nr > NAME_KEPT_SHARE &&
+		     ibtrs_srv_name_peers_have(&k->peers, &latest->peers.addr[0])))
 			name_forget(k);
+	}
 	if (names_nr > NAME_KEPT_MAX)
 		name_forget(list_last_entry(&names_kept, struct ibtrs_srv_name_kept, entry));
 }
@@ -140,6 +145,33 @@ bool ibtrs_srv_name_kept_for(const struct ibtrs_addr *addr)
 		    ibtrs_srv_name_peers_have(&k->peers, addr))
 			return true;
 	return false;
+}
+
+enum ibtrs_srv_caller ibtrs_srv_name_caller(const u8 *uuid, const struct ibtrs_addr *addr)
+{
+	unsigned long keep = READ_ONCE(ibtrs_srv_params.name_keep_s);
+	enum ibtrs_srv_caller caller = IBTRS_SRV_CALLER_STRANGER;
+	struct ibtrs_srv_name_kept *k;
+	struct ibtrs_srv_session *s;
+
+	guard(mutex)(&ibtrs_srv.lock);
+	list_for_each_entry(s, &ibtrs_srv.sessions, entry) {
+		if (!s->key[0])
+			continue;
+		if (!memcmp(s->uuid, uuid, sizeof(s->uuid)))
+			return IBTRS_SRV_CALLER_BACK;
+		if (ibtrs_srv_name_peers_have(&s->peers, addr))
+			caller = IBTRS_SRV_CALLER_HOST;
+	}
+	list_for_each_entry(k, &names_kept, entry) {
+		if (!k->key[0] || (jiffies - k->since) / HZ >= keep)
+			continue;
+		if (!memcmp(k->uuid, uuid, sizeof(k->uuid)))
+			return IBTRS_SRV_CALLER_BACK;
+		if (ibtrs_srv_name_peers_have(&k->peers, addr))
+			caller = IBTRS_SRV_CALLER_HOST;
+	}
+	return caller;
 }
 
 static bool name_session_is_up(const struct ibtrs_srv_session *s)
