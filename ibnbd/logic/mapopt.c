@@ -13,6 +13,7 @@
  */
 #include "ibnbd/logic/mapopt.h"
 #include "ibnbd/logic/nearest.h"
+#include "ibnbd/logic/unseen.h"
 
 #define MAPOPT_SHOWN	32	/* bytes of the user's text that a message repeats */
 
@@ -276,7 +277,9 @@ static int mapopt_set_text(const struct ibnbd_mapopt *o, char *field, struct map
 	size_t max = o->kind == IBNBD_KIND_NAME ? IBNBD_MAP_NAME_LEN - 1 :
 		     o->kind == IBNBD_KIND_KEY	? IBTRS_KEY_NAME_LEN - 1 :
 						  IBNBD_NAME_LEN - 1;
-	size_t i;
+	const char *unseen;
+	size_t i, n;
+	u32 code;
 
 	if (v.len > max)
 		return mapopt_refuse(err, -EINVAL, pos, v.len,
@@ -287,6 +290,13 @@ static int mapopt_set_text(const struct ibnbd_mapopt *o, char *field, struct map
 		if (i < v.len)
 			return mapopt_refuse(err, -EINVAL, pos + i, 1, "%s must not contain '%c'",
 					     o->key, v.s[i]);
+		for (i = 0; i < v.len; i++) {
+			n = ibnbd_unseen(v.s + i, v.len - i, &code, &unseen);
+			if (n)
+				return mapopt_refuse(err, -EINVAL, pos + i, n,
+						     "%s must not contain a character that nobody sees: %s, U+%04X",
+						     o->key, unseen, code);
+		}
 	}
 	if (o->kind == IBNBD_KIND_NAME) {
 		for (i = 0; i < v.len; i++) {

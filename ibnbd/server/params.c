@@ -115,10 +115,21 @@ bool ibnbd_srv_session_allowed(const struct ibtrs_origin *from, const char *name
 	return allow_ask(from, name);
 }
 
+static void allow_replace(struct params_allow *new)
+{
+	struct params_allow *old;
+
+	guard(mutex)(&params_text_lock);
+	old = rcu_replace_pointer(params_allow, new, lockdep_is_held(&params_text_lock));
+	if (old)
+		kfree_rcu(old, rcu);
+}
+
+/* Paths that are not allowed any more are closed at once, as opens are by a policy. */
 static int allow_set(const char *val, const struct kernel_param *kp)
 {
 	size_t len = strlen(val), pos = 0;
-	struct params_allow *new, *old;
+	struct params_allow *new;
 	const char *why = "";
 	int err;
 
@@ -143,10 +154,8 @@ static int allow_set(const char *val, const struct kernel_param *kp)
 		kfree(new);
 		new = NULL;
 	}
-	guard(mutex)(&params_text_lock);
-	old = rcu_replace_pointer(params_allow, new, lockdep_is_held(&params_text_lock));
-	if (old)
-		kfree_rcu(old, rcu);
+	allow_replace(new);
+	ibtrs_srv_close_not_allowed();
 	return 0;
 }
 
@@ -165,7 +174,7 @@ static const struct kernel_param_ops allow_ops = {
 };
 module_param_cb(allow, &allow_ops, NULL, 0644);
 MODULE_PARM_DESC(allow,
-		 "who may connect: addresses with /prefix and session:GLOB, separated by commas; counts for new connections; empty: everybody");
+		 "who may connect: addresses with /prefix and session:GLOB, separated by commas; closes the paths of all others; empty: everybody");
 
 struct params_choice {
 	const char *const *names;

@@ -24,6 +24,7 @@
  */
 #include <linux/log2.h>
 #include "ibnbd/logic/export.h"
+#include "ibnbd/logic/unseen.h"
 #include "ibnbd/server/client.h"
 #include "ibnbd/server/io.h"
 #include "ibnbd/server/open.h"
@@ -333,16 +334,26 @@ int ibnbd_srv_session_force_close(struct ibnbd_srv_open *open)
  * ibnbd_srv_session_name_allowed() - may a client use this session name? (struct ibtrs_srv_ops)
  * @from: address and GID of its first path
  * @name: valid (E-8)
+ * @why: of a refusal
  */
-bool ibnbd_srv_session_name_allowed(const struct ibtrs_origin *from, const char *name)
+bool ibnbd_srv_session_name_allowed(const struct ibtrs_origin *from, const char *name,
+				    const char **why)
 {
 	char addr[IBTRS_ADDR_STR_MAX];
+	size_t i, len = strlen(name);
+	const char *unseen;
+	u32 code;
 
-	if (ibnbd_srv_session_allowed(from, name))
-		return true;
+	*why = "the session's name is not on the allow-list; add it to the parameter allow";
+	if (ibnbd_srv_session_allowed(from, name)) {
+		*why = "the session's name has a character that nobody sees";
+		for (i = 0; i < len && !ibnbd_unseen(name + i, len - i, &code, &unseen); i++)
+			;
+		if (i == len)
+			return true;
+	}
 	ibtrs_addr_format(&from->addr, addr, sizeof(addr));
-	ibnbd_srv_refuse(name, addr, -EACCES,
-			 "not on the allow-list; add it to the parameter allow");
+	ibnbd_srv_refuse(name, addr, -EACCES, *why);
 	return false;
 }
 

@@ -53,7 +53,8 @@ struct ibnbd_srv_session {
 
 int ibnbd_srv_session_up(struct ibtrs_srv_session *ibtrs, const char *name,
 			 const struct ibtrs_addr *peer, void **priv);
-bool ibnbd_srv_session_name_allowed(const struct ibtrs_origin *from, const char *name);
+bool ibnbd_srv_session_name_allowed(const struct ibtrs_origin *from, const char *name,
+				    const char **why);
 void ibnbd_srv_session_lost(void *priv);
 enum ibtrs_srv_left ibnbd_srv_session_down(struct ibtrs_srv_session *ibtrs, void *priv);
 void ibnbd_srv_session_free(struct kref *kref);

@@ -136,10 +136,8 @@ int ibtrs_srv_session_take_name(struct ibtrs_srv_path *path, const char *name, c
 
 	guard(mutex)(&ibtrs_srv.lock);
 	/* for each path: the allow-list may have got shorter since the session has its name */
-	if (ops->name_allowed && !ops->name_allowed(&path->from, name)) {
-		*why = "the session's name is not on the allow-list; add it to the parameter allow";
+	if (ops->name_allowed && !ops->name_allowed(&path->from, name, why))
 		return -EACCES;
-	}
 	if (s->name[0]) {
 		if (!strcmp(s->name, name)) {
 			s->naming++;
@@ -311,6 +309,41 @@ void ibtrs_srv_session_close(struct ibtrs_srv_session *s)
 	rcu_read_unlock();
 }
 EXPORT_SYMBOL_GPL(ibtrs_srv_session_close);
+
+static void session_close_not_allowed(struct ibtrs_srv_session *s)
+{
+	struct ibtrs_srv_path *path;
+	const char *why;
+
+	list_for_each_entry(path, &s->paths, entry) {
+		/* One that has not named the session yet is judged when it does. */
+		if (ibtrs_srv_path_state(path) >= IBTRS_SRV_PATH_CLOSING ||
+		    !test_bit(0, &path->info_seen) ||
+		    ibtrs_srv.ops->name_allowed(&path->from, s->name, &why))
+			continue;
+		pr_warn("session %s: %s: closed: the parameter allow does not allow it any more\n",
+			ibtrs_srv_session_label(s), path->name);
+		ibtrs_srv_path_close(path, "it is not on the allow-list any more");
+	}
+}
+
+/**
+ * ibtrs_srv_close_not_allowed() - close the paths that name_allowed() refuses by now
+ *
+ * For a user that allows less from now on: paths that connect later are refused. Logs which paths
+ * are closed. Does not wait until they have ended. Process context, sleeps; may be called whether
+ * the server is open or not.
+ */
+void ibtrs_srv_close_not_allowed(void)
+{
+	struct ibtrs_srv_session *s;
+
+	guard(mutex)(&ibtrs_srv.lock);
+	list_for_each_entry(s, &ibtrs_srv.sessions, entry)
+		if (s->name[0] && ibtrs_srv.ops->name_allowed)
+			session_close_not_allowed(s);
+}
+EXPORT_SYMBOL_GPL(ibtrs_srv_close_not_allowed);
 
 /**
  * ibtrs_srv_session_event() - tell the client something (protocol 8.3)

@@ -66,8 +66,8 @@ enum ibtrs_srv_left {
  * @auth: must clients prove that they have a key? Asked for each connection; NULL: nobody can. Must
  *	not sleep.
  * @name_allowed: may a session of this name come from this address? Called before the name is
- *	looked up, so that a refused client learns nothing about other sessions. May be NULL. Must
- *	not sleep.
+ *	looked up, so that a refused client learns nothing about other sessions. False: @why says
+ *	why not. May be NULL. Must not sleep.
  * @session_up: first path of a session is ready. Return 0 and set @priv, or an errno to refuse.
  *	Process context, may sleep.
  * @peer_joins: may a path from this address join the session? Called before memory is spent on the
@@ -93,7 +93,7 @@ struct ibtrs_srv_ops {
 	size_t op_priv_size;
 	bool (*peer_allowed)(const struct ibtrs_origin *from);
 	enum ibtrs_srv_auth (*auth)(void);
-	bool (*name_allowed)(const struct ibtrs_origin *from, const char *name);
+	bool (*name_allowed)(const struct ibtrs_origin *from, const char *name, const char **why);
 	int (*session_up)(struct ibtrs_srv_session *s, const char *name,
 			  const struct ibtrs_addr *peer, void **priv);
 	int (*peer_joins)(void *priv, const struct ibtrs_origin *from, const char **why);
@@ -130,6 +130,7 @@ void ibtrs_srv_session_event(struct ibtrs_srv_session *s, u32 kind, u32 id);
 void ibtrs_srv_session_close(struct ibtrs_srv_session *s);
 /* auth() says REQUIRED from now on: close the sessions that have proved no key. Sleeps. */
 void ibtrs_srv_close_unproved(void);
+void ibtrs_srv_close_not_allowed(void);
 bool ibtrs_srv_session_connected(struct ibtrs_srv_session *s);
 /**
  * ibtrs_srv_peer_identity() - which client has this session?
