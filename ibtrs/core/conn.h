@@ -48,8 +48,8 @@ struct ibtrs_conn_caps {
 };
 
 /*
- * Have both ends of @id, whose route is known, a GID? Not with iWARP: there is nothing there to
- * which an exchange of proofs could be bound.
+ * Have both ends of @id, whose route is known, a GID? If not, there is nothing to which an exchange
+ * of proofs could be bound.
  */
 static inline bool ibtrs_conn_has_gids(const struct rdma_cm_id *id)
 {

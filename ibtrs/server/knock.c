@@ -25,7 +25,7 @@
  * Context: a CM event begins a knock; completions and later CM events only queue works.
  * ibtrs_srv_knock_end() ends it from any context; a work of its own takes it apart. Locking:
  * knocks_lock, for the list; built, which the work waits for. A CM id is not destroyed before its
- * handler has returned, so the handler of the connection request may use the knock until it returns.
+ * handler has returned, so the handler of the connection request may use the knock until then.
  */
 #include <linux/module.h>
 #include <linux/slab.h>

@@ -15,8 +15,9 @@
  * that is refused is told the address of the owner: this alone is enough to find two machines with
  * one name.
  *
- * Called by: session.c, knock.c. Locking: all under ibtrs_srv.lock. Failure: if there is no memory to note a
- * name, it is not kept. If a host loses more names than its share, its oldest ones are not kept.
+ * Called by: session.c, knock.c. Locking: all under ibtrs_srv.lock. Failure: if there is no memory
+ * to note a name, it is not kept. If a host, or a key, loses more names than its share, its oldest
+ * ones are not kept.
  */
 #include <linux/slab.h>
 #include <ibtrs/words.h>

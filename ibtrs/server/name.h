@@ -6,8 +6,8 @@
 #include "ibtrs/server/session.h"
 
 enum ibtrs_srv_caller {
-	IBTRS_SRV_CALLER_BACK,		/* names a session of a key, which is here or may come back */
-	IBTRS_SRV_CALLER_HOST,		/* comes from an address that such a session has */
+	IBTRS_SRV_CALLER_BACK,	/* names a session of a key, which is here or may come back */
+	IBTRS_SRV_CALLER_HOST,	/* comes from an address that such a session has */
 	IBTRS_SRV_CALLER_STRANGER,
 };
 
@@ -30,8 +30,8 @@ bool ibtrs_srv_name_peers_have(const struct ibtrs_srv_peers *peers, const struct
 /* Is a name kept for a client that was lost, came from there, and has proved no key? */
 bool ibtrs_srv_name_kept_for(const struct ibtrs_addr *addr);
 /*
- * Takes ibtrs_srv.lock: who asks to prove a key, naming the session @uuid, from @addr? Nothing of it
- * is proved yet.
+ * Takes ibtrs_srv.lock: who asks to prove a key, names the session @uuid, and comes from @addr?
+ * Nothing of it is proved yet.
  */
 enum ibtrs_srv_caller ibtrs_srv_name_caller(const u8 *uuid, const struct ibtrs_addr *addr);
 /* The server closes: no name is kept any longer. */
