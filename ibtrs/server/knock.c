@@ -372,7 +372,8 @@ static bool knock_make_room(enum ibtrs_srv_caller kind, const struct ibtrs_auth_
 		return false;
 	if (nr >= KNOCKS_MAX && alike < KNOCKS_PER_PEER)
 		return knock_gives_way(oldest);
-	return alike < min(KNOCKS_PER_PEER, KNOCKS_MAX - nr) || knock_gives_way(oldest_alike);
+	return alike < min_t(unsigned int, KNOCKS_PER_PEER, KNOCKS_MAX - nr) ||
+	       knock_gives_way(oldest_alike);
 }
 
 static int knock_build(struct ibtrs_srv_knock *k, struct rdma_cm_id *id, const char **why)

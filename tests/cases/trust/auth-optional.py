@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Who has a key, and who has none, on one machine: what the one does is not the other's loss."""
-description = ("a key is of use to root alone; who has none, on the same host, takes no place from "
-               "who has; rules go by keys; auth=required closes who has proved none")
+description = ("a key is of use to root alone, and only CAP_SYS_ADMIN adds one; who has none, on "
+               "the same host, takes no place from who has; rules go by keys; auth=required closes "
+               "who has proved none; a key has limits, whatever addresses it comes from")
 crowd = True
 deadline = 180
 import keys
@@ -33,6 +34,12 @@ def run(t):
     c.sh("pkill -TERM fakering")
     t.eq(fake.wait(20), 0, fake.out())
     t.eq(fake.out().splitlines()[-1], "0 keys", "what came into its keyring")
+
+    t.log("--- root of a container, without CAP_SYS_ADMIN")
+    t.eq(c.sh("lessen admin fakering grab"), "nothing, with 1 keys", "ways into the keyring")
+    c.fails("lessen admin ibnbd key load", "not permitted")
+    t.match(c.kernel_news(), "[.]ibnbd: refused: writing there takes CAP_SYS_ADMIN", "the log")
+    c.sh("ibnbd key load")      # over a key that is there
 
     t.log("--- where strangers are let in, they hold all places that are for them")
     s.sh(f"echo optional > {AUTH}")
@@ -70,3 +77,21 @@ def run(t):
     c.fails("map ram1 sessname=p3 access_mode=ro", "leaves to clients without a key", timeout=60)
     devs.append(c.sh("map ram1 sessname=k auth=db-1"))
     c.sh("; ".join(f"unmap {d}" for d in devs), timeout=60)
+
+    t.log("--- and of those one is for another key, also if a host has four addresses")
+    key = lambda name, src: (f"map ram1 sessname=a{src} access_mode=ro auth={name} "
+                             f"path=ip:10.0.0.{src}@ip:10.0.0.2")
+    keys.share("db-3", c, s)
+    c.sh("for i in 11 12 13; do ip addr add 10.0.0.$i/24 dev eth0; done; for i in b c d; do "
+         "wait_for 10 grep -q ffff:0a00:000$i /sys/class/infiniband/rxe0/ports/1/gids/*; done")
+    devs = [c.sh(key("db-1", src), timeout=60) for src in (1, 11, 12)]
+    c.fails(key("db-1", 13), "max_sessions_per_key", timeout=60)
+    devs.append(c.sh(key("db-3", 13), timeout=60))
+    c.sh("; ".join(f"unmap {d}" for d in devs), timeout=60)
+    s.sh("echo 1 > /sys/module/ibtrs_server/parameters/max_sessions_per_key")
+    devs = [c.sh(key("db-1", 1), timeout=60)]
+    c.fails(key("db-1", 11), "max_sessions_per_key", timeout=60)
+    c.sh("; ".join(f"unmap {d}" for d in devs), timeout=60)
+    s.sh("echo 0 > /sys/module/ibtrs_server/parameters/max_sessions_per_key; "
+         "echo 66 > /sys/module/ibtrs_server/parameters/max_memory_per_key_mb")
+    c.fails(key("db-1", 1), "max_memory_per_key_mb", timeout=60)
