@@ -177,6 +177,8 @@ static int key_load_one(const char *name, bool next)
 	if (err)
 		say_error(0, "cannot load key %s%s: %s", name, next ? KEY_FILE_NEXT : "",
 			  strerror(err));
+	if (err == EPERM)
+		say_mend("as root of the host: adding a key takes CAP_SYS_ADMIN");
 	return say_exit_of(err);
 }
 
