@@ -140,16 +140,18 @@ static const char *remap_identity(const struct ibnbd_open_rsp *old,
 }
 
 /*
- * The server draws the high half of the generation at random when it begins to watch the disk. The
- * low half counts a writer that follows another writer. When the high half has changed (the server
- * restarted), a low half of 0 means that no other client wrote before us. So a restart alone is no
- * reason to drop the held writes.
+ * The server draws a generation at random when it begins to watch the disk, and its low half counts
+ * a writer that follows another writer. When the high half has changed, the server does not
+ * remember the disk. Only a low half of 0 is then a promise that no other client wrote before us.
  */
+static bool remap_remembers(u64 old, u64 new)
+{
+	return old >> 32 == new >> 32;
+}
+
 static bool remap_foreign_writer(u64 old, u64 new)
 {
-	if (old >> 32 == new >> 32)
-		return old != new;
-	return (u32)new;
+	return remap_remembers(old, new) ? old != new : (u32)new;
 }
 
 bool ibnbd_remap_other_writer(const struct ibnbd_open_rsp *old, const struct ibnbd_open_rsp *new)
@@ -179,9 +181,11 @@ static const char *remap_fence(const struct ibnbd_open_rsp *old, const struct ib
 	if (access != IBNBD_ACCESS_RO && new->identity.flags & IBNBD_ID_F_READ_ONLY &&
 	    !(old->identity.flags & IBNBD_ID_F_READ_ONLY))
 		return "the disk became read-only";
-	if (held_writes && ibnbd_remap_other_writer(old, new))
-		return "somebody else may have written meanwhile";
-	return NULL;
+	if (!held_writes || !ibnbd_remap_other_writer(old, new))
+		return NULL;
+	return remap_remembers(old->identity.writer_gen, new->identity.writer_gen) ?
+		       "somebody else may have written meanwhile" :
+		       "the server does not remember whether somebody else wrote meanwhile (its writer_file= is for that): remap_device takes the disk as it is";
 }
 
 enum ibnbd_remap ibnbd_remap_compare(const struct ibnbd_open_rsp *old,

@@ -73,8 +73,9 @@ enum ibnbd_remap {
  * A disk that had no size accepts any disk when it gets a size. RETRY: the disk has lost its size
  * (no medium, not set up since the server booted). FENCE: the identity has vanished or changed; the
  * disk is smaller; the logical block size has changed; it is mapped writable and the backing device
- * became read-only; another client has written since (writer generation) while writes are held. An
- * identity that appears where there was none proves nothing and is accepted.
+ * became read-only; another client has written since, or the server does not remember whether one
+ * has (writer generation), while writes are held. An identity that appears where there was none
+ * proves nothing and is accepted.
  */
 enum ibnbd_remap ibnbd_remap_compare(const struct ibnbd_open_rsp *old,
 				     const struct ibnbd_open_rsp *new, enum ibnbd_access access,

@@ -93,6 +93,11 @@ static int main_follow_path(bool open)
 	if (open == main_listening || !main_live)
 		return 0;
 	if (open) {
+		/* Another server may have had the disks, and that file, since we last listened. */
+		err = ibnbd_srv_writer_file_load();
+		if (err)
+			return err;
+		ibnbd_srv_writer_forget();
 		err = ibtrs_srv_open(&main_ops, port_nr);
 		if (err) {
 			pr_err("cannot listen on port %u: %s (%d)\n", port_nr,
@@ -163,9 +168,13 @@ MODULE_PARM_DESC(dev_search_path,
 
 static int __init main_start(void)
 {
+	bool open = ibnbd_srv_search_path_is_set();
+
 	guard(mutex)(&main_lock);
 	main_live = true;
-	return main_follow_path(ibnbd_srv_search_path_is_set());
+	if (!open && ibnbd_srv_writer_file_is_given())
+		return ibnbd_srv_writer_file_load();
+	return main_follow_path(open);
 }
 
 static void main_stop_listening(void)
@@ -189,12 +198,9 @@ static int __init ibnbd_srv_init(void)
 {
 	int err;
 
-	err = ibnbd_srv_writer_file_load();
-	if (err)
-		goto out_allow;
 	err = ibnbd_srv_bounce_init();
 	if (err)
-		goto out_writer_file;
+		goto out_params;
 	err = -ENOMEM;
 	ibnbd_srv_ctl_wq = alloc_workqueue("ibnbd-server-ctl", WQ_UNBOUND, 0);
 	if (!ibnbd_srv_ctl_wq)
@@ -211,14 +217,13 @@ static int __init ibnbd_srv_init(void)
 
 out_stop:
 	main_stop();
+	ibnbd_srv_writer_file_exit();
 	ibnbd_srv_sysfs_exit();
 out_ctl_wq:
 	destroy_workqueue(ibnbd_srv_ctl_wq);
 out_bounce:
 	ibnbd_srv_bounce_exit();
-out_writer_file:
-	ibnbd_srv_writer_file_exit();
-out_allow:
+out_params:
 	ibnbd_srv_params_exit();
 	return err;
 }

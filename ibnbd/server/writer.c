@@ -3,86 +3,109 @@
  * Who wrote last to each backing object: the writer generation.
  *
  * The generation must outlive the export: while a client that lost its link holds writes, another
- * client may open the disk, write and close it. So generations are kept in records of their own
- * until the module is unloaded. The key of a record is the disk's identity, if it has one, because
- * its device number may be reused. writer_file.c keeps the generations of disks with an identity
- * beyond that.
+ * client may open the disk, write and close it. So generations are kept in records of their own.
+ * writer_file.c keeps them beyond the life of the module. The key of a record is the disk's
+ * identity, because its device number may be reused. A disk without an identity is found by its
+ * number all the same: generations begin at random, so the record of another disk at worst fences
+ * a client.
+ *
+ * What this server does not remember it cannot vouch for (law L30): a record begins at a generation
+ * that tells every client that had the disk open before that somebody else may have written since.
+ * With writer_file=none it begins at one that promises nothing and fences nobody.
  *
  * Only an open that may write makes a record, so a reader that opens many names pushes out no
- * record. When there are WRITER_RECORDS records, a new one replaces the least recently used one
- * whose object no writer has open. If writers have all the objects open, there will be more than
- * WRITER_RECORDS. Dropping a record is safe: the next record of its object starts at a new random
- * number, so at worst the client is fenced.
+ * record. When there are WRITER_RECORDS records, a new one replaces the one that no writer has had
+ * open for the longest time. If writers have all the objects open, there will be more than
+ * WRITER_RECORDS.
  *
- * Lock: the export lock. Callers: export.c and epoch.c.
+ * Lock: the export lock. Callers: export.c, epoch.c and main.c.
  */
+#include <linux/hashtable.h>
+#include <linux/jhash.h>
 #include <linux/list.h>
 #include <linux/random.h>
 #include <linux/slab.h>
 #include <linux/uuid.h>
+#include "ibnbd/server/export_list.h"
 #include "ibnbd/server/session.h"
 #include "ibnbd/server/writer.h"
 #include "ibnbd/server/writer_file.h"
 
 #define WRITER_RECORDS	4096
 
-struct writer_key {
-	dev_t dev;
-	u64 ino;		/* 0: the block device itself */
-	u32 generation;
-};
-
 struct writer_record {
-	struct list_head link;	/* most recently used first */
-	/* compared only for a disk without an identity: others may come back under other numbers */
-	struct writer_key key;
+	struct hlist_node hash;
+	struct list_head idle;	/* in writer_idle while no writer has the object open */
 	struct ibnbd_identity id;
 	uuid_t writer;		/* session that wrote last, or null */
 	u64 gen;
-	unsigned int opens;	/* writers that have it open; dropped only at 0 */
+	unsigned int opens;	/* writers that have it open */
 	struct ibnbd_epoch cache;	/* epoch.c's */
 };
 
-static LIST_HEAD(writer_records);
+static DEFINE_HASHTABLE(writer_records, 11);
+static LIST_HEAD(writer_idle);	/* the one that was left last is first */
 static unsigned int writer_nr;
 static bool writer_forgot;	/* a record was dropped, or given to another object */
 
-static struct writer_key writer_key_of(const struct ibnbd_srv_open *open)
+/* The key of a record, in kind and id. */
+static void writer_id(const struct ibnbd_srv_open *open, const struct ibnbd_srv_export *e,
+		      struct ibnbd_identity *id)
 {
-	struct writer_key key = {};
-	struct inode *inode;
+	struct inode *inode = open->bdev ? NULL : file_inode(open->file);
+	struct {
+		__le64 ino;		/* 0: the block device itself */
+		__le32 generation;
+		__le32 dev;
+	} number = {
+		.ino = cpu_to_le64(inode ? inode->i_ino : 0),
+		.generation = cpu_to_le32(inode ? inode->i_generation : 0),
+		.dev = cpu_to_le32(inode ? inode->i_sb->s_dev : open->bdev->bd_dev),
+	};
 
-	if (open->bdev) {
-		key.dev = open->bdev->bd_dev;
-		return key;
-	}
-	inode = file_inode(open->file);
-	key.dev = inode->i_sb->s_dev;
-	key.ino = inode->i_ino;
-	key.generation = inode->i_generation;
-	return key;
-}
-
-static bool writer_is_of(const struct writer_record *r, const struct writer_key *key,
-			 const struct ibnbd_identity *id)
-{
-	if (id->kind != r->id.kind)
-		return false;
+	static_assert(sizeof(number) == sizeof(id->id));
+	*id = e->identity;
 	if (id->kind != IBNBD_ID_NONE)
-		return !memcmp(id->id, r->id.id, sizeof(id->id));
-	return r->key.dev == key->dev && r->key.ino == key->ino &&
-	       r->key.generation == key->generation;
+		return;
+	id->kind = IBNBD_ID_NUMBER;
+	memcpy(id->id, &number, sizeof(number));
 }
 
-static struct writer_record *writer_find(const struct writer_key *key,
-					 const struct ibnbd_identity *id)
+static u32 writer_hash(const struct ibnbd_identity *id)
+{
+	return jhash(id->id, sizeof(id->id), id->kind);
+}
+
+static struct writer_record *writer_find(const struct ibnbd_identity *id)
 {
 	struct writer_record *r;
 
-	list_for_each_entry(r, &writer_records, link)
-		if (writer_is_of(r, key, id))
+	hash_for_each_possible(writer_records, r, hash, writer_hash(id))
+		if (r->id.kind == id->kind && !memcmp(r->id.id, id->id, sizeof(id->id)))
 			return r;
 	return NULL;
+}
+
+static struct writer_record *writer_find_of(const struct ibnbd_srv_open *open,
+					    const struct ibnbd_srv_export *e)
+{
+	struct ibnbd_identity id;
+
+	writer_id(open, e, &id);
+	return writer_find(&id);
+}
+
+/*
+ * A generation that nobody was ever told. To clients its low half counts the earlier writers: they
+ * take 0 for the promise that there was none.
+ */
+static u64 writer_new_gen(void)
+{
+	u64 high = (u64)get_random_u32() << 32;
+
+	if (ibnbd_srv_writer_file_is_none())
+		return high | writer_forgot;
+	return high | (get_random_u32() ?: 1);
 }
 
 /*
@@ -90,56 +113,52 @@ static struct writer_record *writer_find(const struct writer_key *key,
  * in the file stands for several writers: a random uuid then makes every session count as another
  * writer.
  */
-static void writer_begin(struct writer_record *r, const struct ibnbd_identity *id,
-			 const struct ibnbd_identity *cache_id)
+static void writer_begin(struct writer_record *r, const struct ibnbd_identity *cache_id)
 {
 	ibnbd_srv_writer_file_recall_epoch(cache_id, &r->cache);
-	if (ibnbd_srv_writer_file_recall(id, &r->gen, &r->writer)) {
-		if (uuid_is_null(&r->writer))
-			uuid_gen(&r->writer);
-		return;
+	if (!ibnbd_srv_writer_file_recall(&r->id, &r->gen, &r->writer)) {
+		r->gen = writer_new_gen();
+		r->writer = uuid_null;
+	} else if (uuid_is_null(&r->writer)) {
+		uuid_gen(&r->writer);
 	}
-	r->writer = uuid_null;
-	/*
-	 * The low half counts the earlier writers: 0, or 1 if there may have been one whose record
-	 * is lost. The file has no records of disks without an identity.
-	 */
-	r->gen = (u64)get_random_u32() << 32 |
-		 (writer_forgot ||
-		  (id->kind != IBNBD_ID_NONE && ibnbd_srv_writer_file_forgot()));
 }
 
-/* The least recently used record whose object no writer has open; NULL: there is none. */
+/* The record that no writer has had open for the longest time; NULL: there is none. */
 static struct writer_record *writer_victim(void)
 {
-	struct writer_record *r;
-
-	list_for_each_entry_reverse(r, &writer_records, link)
-		if (!r->opens)
-			return r;
-	return NULL;
+	return list_empty(&writer_idle) ? NULL :
+					  list_last_entry(&writer_idle, struct writer_record, idle);
 }
 
 /* Make a record for a writer's object that has none. NULL without memory. */
-static struct writer_record *writer_make(const struct writer_key *key,
-					 const struct ibnbd_identity *id,
+static struct writer_record *writer_make(const struct ibnbd_identity *id,
 					 const struct ibnbd_identity *cache_id)
 {
 	struct writer_record *r = writer_nr < WRITER_RECORDS ? NULL : writer_victim();
 
 	if (r) {
 		writer_forgot = true;
+		hash_del(&r->hash);
 	} else {
 		r = kzalloc(sizeof(*r), GFP_KERNEL);
 		if (!r)
 			return NULL;
 		writer_nr++;
-		list_add(&r->link, &writer_records);
+		INIT_LIST_HEAD(&r->idle);
 	}
-	r->key = *key;
 	r->id = *id;
-	writer_begin(r, id, cache_id);
+	hash_add(writer_records, &r->hash, writer_hash(id));
+	writer_begin(r, cache_id);
 	return r;
+}
+
+static void writer_drop(struct writer_record *r)
+{
+	writer_nr--;
+	hash_del(&r->hash);
+	list_del(&r->idle);
+	kfree(r);
 }
 
 /*
@@ -164,24 +183,26 @@ static void writer_raise(struct writer_record *r)
 int ibnbd_srv_writer_note(const struct ibnbd_srv_open *open, const struct ibnbd_srv_export *e,
 			  u64 *gen)
 {
-	struct writer_key key = writer_key_of(open);
-	struct writer_record *r = writer_find(&key, &e->identity);
+	struct writer_record *r;
+	struct ibnbd_identity id;
 
+	writer_id(open, e, &id);
+	r = writer_find(&id);
 	if (!ibnbd_access_writes(open->access)) {
-		*gen = writer_gen_for_reader(r, &e->identity);
+		*gen = writer_gen_for_reader(r, &id);
 		return 0;
 	}
-	r = r ?: writer_make(&key, &e->identity, &e->cache_id);
+	r = r ?: writer_make(&id, &e->cache_id);
 	if (!r)
 		return -ENOMEM;
-	list_move(&r->link, &writer_records);
+	list_del_init(&r->idle);
 	r->opens++;
 	if (!uuid_equal(&r->writer, &open->session->uuid)) {
 		if (!uuid_is_null(&r->writer))
 			writer_raise(r);
 		r->writer = open->session->uuid;
 	}
-	ibnbd_srv_writer_file_store(&e->identity, r->gen, e->writers ? &uuid_null : &r->writer);
+	ibnbd_srv_writer_file_store(&id, r->gen, e->writers ? &uuid_null : &r->writer);
 	*gen = r->gen;
 	return 0;
 }
@@ -189,8 +210,7 @@ int ibnbd_srv_writer_note(const struct ibnbd_srv_open *open, const struct ibnbd_
 struct ibnbd_epoch *ibnbd_srv_writer_cache(const struct ibnbd_srv_open *open,
 					   const struct ibnbd_srv_export *e)
 {
-	struct writer_key key = writer_key_of(open);
-	struct writer_record *r = writer_find(&key, &e->identity);
+	struct writer_record *r = writer_find_of(open, e);
 
 	return r ? &r->cache : NULL;
 }
@@ -203,34 +223,51 @@ static void writer_trim(void)
 	if (!r)
 		return;
 	writer_forgot = true;
-	writer_nr--;
-	list_del(&r->link);
-	kfree(r);
+	writer_drop(r);
 }
 
 u64 ibnbd_srv_writer_left(const struct ibnbd_srv_open *gone, const struct ibnbd_srv_open *last)
 {
-	struct writer_key key = writer_key_of(gone);
-	struct writer_record *r = writer_find(&key, &gone->export->identity);
+	struct writer_record *r = writer_find_of(gone, gone->export);
 	u64 gen;
 
 	if (!r)
 		return gone->export->writer_gen;
-	r->opens--;
+	if (!--r->opens)
+		list_add(&r->idle, &writer_idle);
 	if (last) {
 		writer_raise(r);
 		r->writer = last->session->uuid;
-		ibnbd_srv_writer_file_store(&gone->export->identity, r->gen, &r->writer);
+		ibnbd_srv_writer_file_store(&r->id, r->gen, &r->writer);
 	}
 	gen = r->gen;
 	writer_trim();
 	return gen;
 }
 
-void ibnbd_srv_writer_exit(void)
+void ibnbd_srv_writer_forget(void)
 {
 	struct writer_record *r, *next;
+	int i;
 
-	list_for_each_entry_safe(r, next, &writer_records, link)
+	guard(mutex)(&ibnbd_srv_export_lock);
+	if (ibnbd_srv_writer_file_is_none())
+		return;
+	list_for_each_entry_safe(r, next, &writer_idle, idle)
+		writer_drop(r);
+	/* A disk that hangs: its last open is still being released. */
+	hash_for_each(writer_records, i, r, hash) {
+		r->gen = writer_new_gen();
+		r->writer = uuid_null;
+	}
+}
+
+void ibnbd_srv_writer_exit(void)
+{
+	struct writer_record *r;
+	struct hlist_node *next;
+	int i;
+
+	hash_for_each_safe(writer_records, i, next, r, hash)
 		kfree(r);
 }

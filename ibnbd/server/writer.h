@@ -33,6 +33,11 @@ struct ibnbd_epoch *ibnbd_srv_writer_cache(const struct ibnbd_srv_open *open,
  * Returns the generation.
  */
 u64 ibnbd_srv_writer_left(const struct ibnbd_srv_open *gone, const struct ibnbd_srv_open *last);
+/*
+ * The server is about to listen. Another server may have had its disks meanwhile, so only what the
+ * file says counts. Takes the export lock.
+ */
+void ibnbd_srv_writer_forget(void);
 /* Free all records; nothing is open any more. */
 void ibnbd_srv_writer_exit(void);
 

@@ -1,31 +1,34 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The file writer_file: it keeps who wrote last to each disk, and its cache epoch, for the next
- * load of this module.
+ * life of this module, or for another server that has the disks and this file after it.
  *
  * A client may hold writes for as long as its administrator allows, over restarts of the server
  * too. If another client wrote in that time, and the server had forgotten it, the held writes would
- * be replayed over newer data. So each change of a writer is on disk before its OPEN is answered.
- * Only disks with an identity can be found again. Other disks are known only by their device
- * numbers, which change at a restart.
+ * be replayed over newer data. So each change of a writer is on disk before its OPEN is answered,
+ * and no OPEN is answered by a promise that another process would have to keep.
  *
  * The file is two tables of SLOTS slots of 64 bytes: the writers, and behind them the cache epochs,
  * which old files do not have. The first slot of each table is a header that names the table. The
- * tables are read once and written slot by slot, in place. The file is closed in between, so that
- * its file system can be unmounted. A slot with a wrong checksum, or a slot that is reused for
- * another disk, leaves a gap among the writers: from then on a disk that is not in the table may
- * have had a writer (writer.c draws the safe conclusion). The file remembers that: a damaged slot
- * stays marked as lost, and slots are reused only when all are taken. A disk that is not among the
- * epochs gets a new epoch. The table of epochs also has disks without an identity, for as long as
- * the machine runs; their slots are reused first.
+ * tables are read when the server begins to listen, and written slot by slot, in place. All blocks
+ * of the file are written when it is made, so a slot that changes costs a write and a flush, and
+ * the file system no transaction. OPENs that come at once share them. The file is closed in
+ * between, so that its file system can be unmounted. A slot with a wrong checksum is free. A disk
+ * that is not in the table counts as one that anybody may have written to (writer.c), and gets a
+ * new epoch. The table of epochs also has disks without an identity, for as long as the machine
+ * runs; their slots are reused first.
  *
- * Locks: file_lock serializes writing the file. ibnbd_srv_writer_file_keep() waits for it, so that
- * a client's slot is on disk when the function returns 0. table_lock is held for moments only,
- * inside file_lock and inside the export lock.
+ * If the default file cannot be used, the server says so and remembers in memory only. A file that
+ * was named, and cannot be used, is an error.
+ *
+ * Locks: file_lock serializes reading and writing the file. ibnbd_srv_writer_file_keep() waits for
+ * it, so that a client's slot is on disk when the function returns 0. table_lock is held for
+ * moments only, inside file_lock and inside the export lock.
  */
 #include <linux/bitmap.h>
 #include <linux/file.h>
 #include <linux/fs.h>
+#include <linux/jhash.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
 #include <linux/siphash.h>
@@ -34,6 +37,7 @@
 #include "ibnbd/server/writer_file.h"
 
 #define SLOTS		4096		/* of a table */
+#define BUCKETS		2048		/* of a table */
 
 enum table {
 	WRITERS,
@@ -42,8 +46,6 @@ enum table {
 };
 
 #define ALL_SLOTS	(TABLES * SLOTS)
-
-#define SLOT_LOST	255		/* a kind that no disk has: the record was damaged */
 
 static const char *const table_header_text[TABLES] = {
 	"ibnbd-server: who wrote last, 1\n",
@@ -71,17 +73,40 @@ struct slot {
 
 static_assert(sizeof(struct slot) == 64);
 
-static char *writer_file = "";
+/*
+ * A copy of the file. Each slot is in one list: that of the free slots of its table, or that of its
+ * bucket. Lists are of numbers of slots; they end with 0, which is a header.
+ */
+struct copy {
+	struct slot slot[ALL_SLOTS];
+	u16 next[ALL_SLOTS];
+	u16 bucket[TABLES][BUCKETS];
+	u16 free[TABLES];
+	unsigned int victim[TABLES];	/* the slot that was reused last */
+	DECLARE_BITMAP(dirty, ALL_SLOTS);
+};
+
+static const char default_file[] = "/var/lib/ibnbd/writers";
+static char *writer_file = (char *)default_file;
 module_param(writer_file, charp, 0444);
 MODULE_PARM_DESC(writer_file,
-		 "file that keeps who wrote last to each disk, so that a restart does not forget it; an absolute path; empty: forget");
+		 "file that keeps who wrote last to each disk, so that a restart does not forget it; an absolute path; empty: remember while loaded; none: each disk has one client only (/var/lib/ibnbd/writers)");
 
 static DEFINE_MUTEX(file_lock);
 static DEFINE_MUTEX(table_lock);
-static struct slot *table;			/* NULL: no file is used */
-static DECLARE_BITMAP(table_dirty, ALL_SLOTS);
-static bool table_gap;				/* among the writers */
-static unsigned int table_victim[TABLES];	/* the slot that was reused last */
+static struct copy *copy;	/* NULL: no file is used. Changed under both locks */
+
+/* Did an administrator name the file? */
+bool ibnbd_srv_writer_file_is_given(void)
+{
+	return writer_file != default_file && *writer_file;
+}
+
+/* Did an administrator say that no client may be fenced for what this server does not remember? */
+bool ibnbd_srv_writer_file_is_none(void)
+{
+	return !strcmp(writer_file, "none");
+}
 
 /* The checksum finds torn or damaged slots. It does not find forged ones: the file is root's. */
 static __le64 slot_sum(const struct slot *s)
@@ -97,6 +122,36 @@ static void table_header(enum table t, struct slot *s)
 	strscpy((char *)s, table_header_text[t], sizeof(*s));
 }
 
+/* The list that a slot of this kind and id belongs to. */
+static u16 *table_list(struct copy *c, enum table t, u8 kind, const u8 *id)
+{
+	if (kind == IBNBD_ID_NONE)
+		return &c->free[t];
+	return &c->bucket[t][jhash(id, IBNBD_ID_LEN, kind) % BUCKETS];
+}
+
+static u16 *table_list_of(struct copy *c, unsigned int i)
+{
+	return table_list(c, i / SLOTS, c->slot[i].kind, c->slot[i].id);
+}
+
+static void table_link(struct copy *c, unsigned int i)
+{
+	u16 *list = table_list_of(c, i);
+
+	c->next[i] = *list;
+	*list = i;
+}
+
+static void table_unlink(struct copy *c, unsigned int i)
+{
+	u16 *at = table_list_of(c, i);
+
+	while (*at != i)
+		at = &c->next[*at];
+	*at = c->next[i];
+}
+
 static struct file *file_open(void)
 {
 	struct file *f = ERR_PTR(-ENOENT);
@@ -110,22 +165,26 @@ static struct file *file_open(void)
 	return f;
 }
 
-static int file_write_slot(struct file *f, unsigned int i)
+static int file_put(struct file *f, const void *data, size_t len, loff_t pos)
 {
-	loff_t pos = (loff_t)i * sizeof(struct slot);
-	struct slot s;
-	ssize_t n;
+	ssize_t n = kernel_write(f, data, len, &pos);
 
-	mutex_lock(&table_lock);
-	s = table[i];
-	mutex_unlock(&table_lock);
-	n = kernel_write(f, &s, sizeof(s), &pos);
 	if (n < 0)
 		return n;
-	return n == sizeof(s) ? 0 : -EIO;
+	return n == len ? 0 : -EIO;
 }
 
-/* Write the dirty slots. After an error all of them count as not written. */
+static int file_put_slot(struct file *f, unsigned int i)
+{
+	struct slot s;
+
+	mutex_lock(&table_lock);
+	s = copy->slot[i];
+	mutex_unlock(&table_lock);
+	return file_put(f, &s, sizeof(s), (loff_t)i * sizeof(s));
+}
+
+/* Write these slots. After an error all of them count as not written. */
 static int file_write(const unsigned long *dirty)
 {
 	struct file *f = file_open();
@@ -135,148 +194,167 @@ static int file_write(const unsigned long *dirty)
 	if (IS_ERR(f))
 		return PTR_ERR(f);
 	for_each_set_bit(i, dirty, ALL_SLOTS) {
-		err = file_write_slot(f, i);
+		err = file_put_slot(f, i);
 		if (err)
 			break;
 	}
-	if (!err)
-		err = vfs_fsync(f, 0);
+	err = err ?: vfs_fsync(f, 1);
 	cx_fput(f);
 	return err;
 }
 
-/* An epoch that is not found begins anew, but a writer that is not found must not count as none. */
-static void slot_lose(enum table t, struct slot *s)
-{
-	memset(s, 0, sizeof(*s));
-	if (t == EPOCHS)
-		return;
-	s->kind = SLOT_LOST;
-	s->sum = slot_sum(s);
-}
-
 /*
  * Looks at one of the tables that were read from the file. A table of zeroes was never written to
- * the end, so it counts as new and gets its header. @damaged: set if the record of a slot is.
+ * the end, so it counts as new and gets its header. @changed: set if the file has to be written;
+ * @damaged: set if the record of a slot is.
  */
-static int table_check_one(enum table t, bool *damaged)
+static int table_check(struct copy *c, enum table t, bool *changed, bool *damaged)
 {
-	bool gap = false, full = true;
-	unsigned int i = t * SLOTS;
-	struct slot header;
+	unsigned int i = (t + 1) * SLOTS;
+	struct slot header, *s;
 
-	table_header(t, &header);
-	if (!memchr_inv(&table[i], 0, sizeof(*table))) {
-		table[i] = header;
-		__set_bit(i, table_dirty);
-	} else if (memcmp(&table[i], &header, sizeof(header))) {
-		return -EINVAL;
-	}
-	for (i++; i < (t + 1) * SLOTS; i++) {
-		if (!memchr_inv(&table[i], 0, sizeof(*table))) {
-			full = false;
-			continue;
-		}
-		if (table[i].sum != slot_sum(&table[i])) {
+	while (--i > t * SLOTS) {
+		s = &c->slot[i];
+		if (memchr_inv(s, 0, sizeof(*s)) && s->sum != slot_sum(s)) {
 			*damaged = true;
-			slot_lose(t, &table[i]);
-			__set_bit(i, table_dirty);
+			*changed = true;
+			memset(s, 0, sizeof(*s));
 		}
-		gap |= table[i].kind == SLOT_LOST;
+		table_link(c, i);
 	}
-	if (t == WRITERS)
-		table_gap = gap || full;
+	s = &c->slot[i];
+	table_header(t, &header);
+	if (!memcmp(s, &header, sizeof(header)))
+		return 0;
+	if (memchr_inv(s, 0, sizeof(*s)))
+		return -EINVAL;
+	*s = header;
+	*changed = true;
 	return 0;
 }
 
-static int table_check(void)
+static int file_read(struct file *f, struct copy *c)
 {
-	bool damaged = false;
-	int err;
-
-	err = table_check_one(WRITERS, &damaged);
-	err = err ?: table_check_one(EPOCHS, &damaged);
-	if (err)
-		return err;
-	if (damaged)
-		pr_warn("%s is damaged: clients that hold writes while they come back may be fenced\n",
-			writer_file);
-	return 0;
-}
-
-static int table_read(void)
-{
-	struct file *f = file_open();
+	bool changed, damaged = false;
 	loff_t pos = 0;
 	ssize_t n;
+	int err;
 
-	if (IS_ERR(f))
-		return PTR_ERR(f);
 	do {
-		n = kernel_read(f, (char *)table + pos, ALL_SLOTS * sizeof(*table) - pos,
-				&pos);
+		n = kernel_read(f, (char *)c->slot + pos, sizeof(c->slot) - pos, &pos);
 	} while (n > 0);
-	cx_fput(f);
-	return n;
+	if (n < 0)
+		return n;
+	changed = pos < sizeof(c->slot);
+	err = table_check(c, WRITERS, &changed, &damaged);
+	err = err ?: table_check(c, EPOCHS, &changed, &damaged);
+	if (!err && changed)
+		err = file_put(f, c->slot, sizeof(c->slot), 0) ?: vfs_fsync(f, 0);
+	if (!err && damaged)
+		pr_warn("%s is damaged: clients that hold writes while they come back may be fenced\n",
+			writer_file);
+	return err;
+}
+
+/* A copy of the file as it is now, or of a new one. */
+static struct copy *file_load(void)
+{
+	struct copy *c;
+	struct file *f;
+	int err;
+
+	if (*writer_file != '/')
+		return ERR_PTR(-EINVAL);
+	c = kvzalloc(sizeof(*c), GFP_KERNEL);
+	if (!c)
+		return ERR_PTR(-ENOMEM);
+	f = file_open();
+	err = PTR_ERR_OR_ZERO(f);
+	if (!err) {
+		err = file_read(f, c);
+		cx_fput(f);
+	}
+	if (!err)
+		return c;
+	kvfree(c);
+	return ERR_PTR(err);
+}
+
+static void file_use(struct copy *c)
+{
+	struct copy *old;
+
+	mutex_lock(&table_lock);
+	old = copy;
+	copy = c;
+	mutex_unlock(&table_lock);
+	kvfree(old);
+}
+
+/* Why the file cannot be used, for the log. */
+static const char *file_why(int err)
+{
+	switch (err) {
+	case -EINVAL:
+		return "not an absolute path to a file that this module has written";
+	case -ENOENT:
+		return "its directory does not exist";
+	default:
+		return "cannot be used";
+	}
 }
 
 /**
  * ibnbd_srv_writer_file_load() - read the file, or begin one
  *
- * Process context, before the server listens. Without the parameter this function and the others of
- * this file do nothing.
+ * Process context, before the server listens. If no file is to be used this function and the others
+ * of this file do nothing.
  *
  * Return: 0 or a negative errno, with the reason in the log.
  */
 int ibnbd_srv_writer_file_load(void)
 {
-	int err;
+	struct copy *c;
+	int err = 0;
 
-	if (!*writer_file)
+	guard(mutex)(&file_lock);
+	if (!*writer_file || ibnbd_srv_writer_file_is_none())
 		return 0;
-	table = kvcalloc(ALL_SLOTS, sizeof(*table), GFP_KERNEL);
-	if (!table)
-		return -ENOMEM;
-	err = *writer_file == '/' ? table_read() : -EINVAL;
-	if (!err)
-		err = table_check();
-	if (!err && !bitmap_empty(table_dirty, ALL_SLOTS))
-		err = file_write(table_dirty);
-	if (err) {
-		pr_err("writer_file=%s: %s (%d); mend it, name another file, or leave it empty and forget at each restart who wrote\n",
-		       writer_file,
-		       err == -EINVAL ?
-			       "not an absolute path to a file that this module has written" :
-			       "cannot be used",
-		       err);
-		ibnbd_srv_writer_file_exit();
-		/* for -ENOENT modprobe would report a missing symbol */
-		err = err == -ENOENT ? -EIO : err;
+	/* What could not be written must not be forgotten for what the file says. */
+	if (copy)
+		err = file_write(copy->dirty);
+	c = err ? ERR_PTR(err) : file_load();
+	if (!IS_ERR(c)) {
+		file_use(c);
+		return 0;
 	}
-	bitmap_zero(table_dirty, ALL_SLOTS);
-	return err;
+	err = PTR_ERR(c);
+	if (writer_file != default_file) {
+		pr_err("writer_file=%s: %s (%d); repair it, name another file, or say none if each disk has one client only\n",
+		       writer_file, file_why(err), err);
+		/* for -ENOENT modprobe would report a missing symbol */
+		return err == -ENOENT ? -EIO : err;
+	}
+	pr_warn("%s: %s (%d): after a restart of this server, clients that hold writes are fenced; make it usable and load the module again, or name a place with writer_file=\n",
+		default_file, file_why(err), err);
+	writer_file = "";
+	file_use(NULL);
+	return 0;
 }
 
 void ibnbd_srv_writer_file_exit(void)
 {
-	kvfree(table);
-	table = NULL;
+	kvfree(copy);
 }
 
-/* May a disk that is not in the table have had a writer? */
-bool ibnbd_srv_writer_file_forgot(void)
-{
-	return READ_ONCE(table_gap);
-}
-
-static struct slot *table_find(enum table t, const struct ibnbd_identity *id)
+static struct slot *table_find(enum table t, u8 kind, const u8 *id)
 {
 	unsigned int i;
 
 	lockdep_assert_held(&table_lock);
-	for (i = t * SLOTS + 1; i < (t + 1) * SLOTS; i++)
-		if (table[i].kind == id->kind && !memcmp(table[i].id, id->id, sizeof(id->id)))
-			return &table[i];
+	for (i = *table_list(copy, t, kind, id); i; i = copy->next[i])
+		if (copy->slot[i].kind == kind && !memcmp(copy->slot[i].id, id, IBNBD_ID_LEN))
+			return &copy->slot[i];
 	return NULL;
 }
 
@@ -284,49 +362,58 @@ static struct slot *table_find(enum table t, const struct ibnbd_identity *id)
  * Choose a slot to reuse when all are taken: one that no other boot will ask for, else the next in
  * turn.
  */
-static struct slot *table_evict(enum table t)
+static unsigned int table_evict(enum table t)
 {
 	unsigned int i;
 
 	for (i = 0; i < SLOTS; i++) {
-		table_victim[t] = table_victim[t] % (SLOTS - 1) + 1;
-		if (table[t * SLOTS + table_victim[t]].kind == IBNBD_ID_INSTANCE)
+		copy->victim[t] = copy->victim[t] % (SLOTS - 1) + 1;
+		if (copy->slot[t * SLOTS + copy->victim[t]].kind == IBNBD_ID_INSTANCE)
 			break;
 	}
-	return &table[t * SLOTS + table_victim[t]];
-}
-
-static struct slot *table_place(enum table t, const struct ibnbd_identity *id)
-{
-	static const struct ibnbd_identity none;	/* kind NONE, as in a free slot */
-	struct slot *s = table_find(t, id) ?: table_find(t, &none);
-
-	static_assert(IBNBD_ID_NONE == 0);
-	if (s)
-		return s;
-	if (t == WRITERS)
-		WRITE_ONCE(table_gap, true);
-	return table_evict(t);
+	return t * SLOTS + copy->victim[t];
 }
 
 static void table_store(enum table t, const struct ibnbd_identity *id, struct slot *new)
 {
 	struct slot *s;
+	unsigned int i;
 
+	if (id->kind == IBNBD_ID_NONE)
+		return;
 	new->kind = id->kind;
 	memcpy(new->id, id->id, sizeof(new->id));
 	new->sum = slot_sum(new);
 	guard(mutex)(&table_lock);
-	s = table_place(t, id);
-	if (!memcmp(s, new, sizeof(*new)))
+	if (!copy)
 		return;
-	*s = *new;
-	__set_bit(s - table, table_dirty);
+	s = table_find(t, new->kind, new->id);
+	if (s && !memcmp(s, new, sizeof(*new)))
+		return;
+	i = s ? s - copy->slot : copy->free[t] ?: table_evict(t);
+	table_unlink(copy, i);
+	copy->slot[i] = *new;
+	table_link(copy, i);
+	__set_bit(i, copy->dirty);
+}
+
+/* Copies the slot of @id; false: it has none. */
+static bool table_recall(enum table t, const struct ibnbd_identity *id, struct slot *s)
+{
+	const struct slot *found;
+
+	guard(mutex)(&table_lock);
+	if (!copy || id->kind == IBNBD_ID_NONE)
+		return false;
+	found = table_find(t, id->kind, id->id);
+	if (found)
+		*s = *found;
+	return found;
 }
 
 /**
  * ibnbd_srv_writer_file_recall() - what the file says about a disk's writers
- * @id: the disk
+ * @id: the disk; of kind IBNBD_ID_NUMBER for one that has no identity
  * @gen: its writer generation
  * @writer: session that wrote last; null: one of several
  *
@@ -334,16 +421,12 @@ static void table_store(enum table t, const struct ibnbd_identity *id, struct sl
  */
 bool ibnbd_srv_writer_file_recall(const struct ibnbd_identity *id, u64 *gen, uuid_t *writer)
 {
-	struct slot *s;
+	struct slot s;
 
-	if (!table || id->kind == IBNBD_ID_NONE)
+	if (!table_recall(WRITERS, id, &s))
 		return false;
-	guard(mutex)(&table_lock);
-	s = table_find(WRITERS, id);
-	if (!s)
-		return false;
-	*gen = le64_to_cpu(s->gen);
-	import_uuid(writer, s->writer);
+	*gen = le64_to_cpu(s.gen);
+	import_uuid(writer, s.writer);
 	return true;
 }
 
@@ -352,8 +435,6 @@ void ibnbd_srv_writer_file_store(const struct ibnbd_identity *id, u64 gen, const
 {
 	struct slot new = { .gen = cpu_to_le64(gen) };
 
-	if (!table || id->kind == IBNBD_ID_NONE)
-		return;
 	export_uuid(new.writer, writer);
 	table_store(WRITERS, id, &new);
 }
@@ -361,17 +442,13 @@ void ibnbd_srv_writer_file_store(const struct ibnbd_identity *id, u64 gen, const
 /* What the file says about a disk's cache epoch; epoch 0: no entry. */
 void ibnbd_srv_writer_file_recall_epoch(const struct ibnbd_identity *id, struct ibnbd_epoch *e)
 {
-	struct slot *s;
+	struct slot s;
 
 	memset(e, 0, sizeof(*e));
-	if (!table || id->kind == IBNBD_ID_NONE)
+	if (!table_recall(EPOCHS, id, &s))
 		return;
-	guard(mutex)(&table_lock);
-	s = table_find(EPOCHS, id);
-	if (!s)
-		return;
-	e->epoch = le64_to_cpu(s->epoch);
-	e->clean = s->clean;
+	e->epoch = le64_to_cpu(s.epoch);
+	e->clean = s.clean;
 }
 
 /* As ibnbd_srv_writer_file_store(). */
@@ -379,8 +456,6 @@ void ibnbd_srv_writer_file_store_epoch(const struct ibnbd_identity *id, const st
 {
 	struct slot new = { .clean = e->clean, .epoch = cpu_to_le64(e->epoch) };
 
-	if (!table || id->kind == IBNBD_ID_NONE)
-		return;
 	table_store(EPOCHS, id, &new);
 }
 
@@ -399,12 +474,12 @@ int ibnbd_srv_writer_file_keep(void)
 	static DECLARE_BITMAP(writing, ALL_SLOTS);
 	int err;
 
-	if (!table)
-		return 0;
 	guard(mutex)(&file_lock);
+	if (!copy)
+		return 0;
 	mutex_lock(&table_lock);
-	bitmap_copy(writing, table_dirty, ALL_SLOTS);
-	bitmap_zero(table_dirty, ALL_SLOTS);
+	bitmap_copy(writing, copy->dirty, ALL_SLOTS);
+	bitmap_zero(copy->dirty, ALL_SLOTS);
 	mutex_unlock(&table_lock);
 	if (bitmap_empty(writing, ALL_SLOTS))
 		return 0;
@@ -412,7 +487,7 @@ int ibnbd_srv_writer_file_keep(void)
 	if (!err)
 		return 0;
 	mutex_lock(&table_lock);
-	bitmap_or(table_dirty, table_dirty, writing, ALL_SLOTS);
+	bitmap_or(copy->dirty, copy->dirty, writing, ALL_SLOTS);
 	mutex_unlock(&table_lock);
 	pr_err_ratelimited(
 		"cannot write %s (%d): after a restart this server would not know who wrote last, and a client could replay old writes\n",

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Who wrote last to each disk that has an identity, and its cache epoch, kept in a file across
- * restarts of the server.
+ * Who wrote last to each disk, and its cache epoch, kept in a file across restarts of the server.
  */
 #ifndef IBNBD_SERVER_WRITER_FILE_H
 #define IBNBD_SERVER_WRITER_FILE_H
@@ -10,6 +9,13 @@
 #include "ibnbd/logic/epoch.h"
 #include "ibnbd/proto/msg.h"
 
+/*
+ * The kind in the table of writers of a disk without an identity: it is known by its device number.
+ */
+#define IBNBD_ID_NUMBER		254
+
+bool ibnbd_srv_writer_file_is_given(void);
+bool ibnbd_srv_writer_file_is_none(void);
 int ibnbd_srv_writer_file_load(void);
 void ibnbd_srv_writer_file_exit(void);
 bool ibnbd_srv_writer_file_recall(const struct ibnbd_identity *id, u64 *gen, uuid_t *writer);
@@ -18,6 +24,5 @@ void ibnbd_srv_writer_file_recall_epoch(const struct ibnbd_identity *id, struct 
 void ibnbd_srv_writer_file_store_epoch(const struct ibnbd_identity *id,
 				       const struct ibnbd_epoch *e);
 int ibnbd_srv_writer_file_keep(void);
-bool ibnbd_srv_writer_file_forgot(void);
 
 #endif

@@ -289,6 +289,9 @@ static struct ibnbd_open_rsp answer(const struct disk *d)
 	return r;
 }
 
+#define FORGETS	"the server does not remember whether somebody else wrote meanwhile " \
+	"(its writer_file= is for that): remap_device takes the disk as it is"
+
 UNIT_TEST(remap)
 {
 	enum { OK, GREW, FENCE, RETRY };	/* as enum ibnbd_remap */
@@ -354,12 +357,15 @@ UNIT_TEST(remap)
 		{ "generation and growth", { 100, 512, 1, 1, 5, 0, 9 },
 		  { 108, 512, 1, 1, 5, 0, 10 }, RW, true, FENCE,
 		  "somebody else may have written meanwhile" },
-		{ "server restarted, nobody else wrote", { 100, 512, 1, 1, 5, 0, 9 },
+		{ "server promises nothing, nobody came first", { 100, 512, 1, 1, 5, 0, 9 },
 		  { 100, 512, 1, 1, 5, 0, 7ull << 32 }, RW, true, OK, NULL },
-		{ "server restarted, somebody came first",
+		{ "server forgot",
 		  { 100, 512, 1, 1, 5, 0, 9 }, { 100, 512, 1, 1, 5, 0, 7ull << 32 | 1 }, RW, true,
-		  FENCE, "somebody else may have written meanwhile" },
-		{ "server restarted, nothing held", { 100, 512, 1, 1, 5, 0, 9 },
+		  FENCE, FORGETS },
+		{ "server forgot, and counts as before",
+		  { 100, 512, 1, 1, 5, 0, 9 }, { 100, 512, 1, 1, 5, 0, 7ull << 32 | 9 }, RW, true,
+		  FENCE, FORGETS },
+		{ "server forgot, nothing held", { 100, 512, 1, 1, 5, 0, 9 },
 		  { 100, 512, 1, 1, 5, 0, 7ull << 32 | 1 }, RW, false, OK, NULL },
 		{ "still no size", { 0, 512, 1, 0, 0, 0, 9 },
 		  { 0, 512, 1, 0, 0, 0, 9 }, RW, true, OK, NULL },

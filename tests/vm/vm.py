@@ -196,9 +196,12 @@ class VM:
         if self.boots:
             self.past_kernel, self.past_console = (self.kernel_log(sync=False) + "\n",
                                                    self.console_log() + "\n")
+        state = {f.name: f.read_bytes() for f in (self.dir / "h/state").glob("*")}
         shutil.rmtree(self.dir, ignore_errors=True)
         self.share = self.dir / "h"
-        self.share.mkdir(parents=True)
+        (self.share / "state").mkdir(parents=True)
+        for name, data in state.items():
+            self.put(f"state/{name}", data)
         for f in (image.HERE / "guest").iterdir():
             if f.name in ("lib.sh", "shellrc"):
                 shutil.copy(f, self.share)

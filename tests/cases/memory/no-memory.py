@@ -67,7 +67,7 @@ def run(t):
         return lambda: c.sh(script, 60)
 
     def serve():
-        s.sh("serve sess_queue_depth=4 max_chunk_size=8192")
+        s.sh("serve sess_queue_depth=4 max_chunk_size=8192 writer_file=/run/writers")
 
     serve()
     s.sh("ram_disks 2 4")

@@ -321,7 +321,7 @@ tidy() {
 		blkdiscard -z /dev/vda
 		late_release || unload virtio_blk || true
 	fi
-	rm -rf /etc/ibnbd/keys
+	rm -rf /etc/ibnbd/keys /var/lib/ibnbd/*
 	for d in /sys/class/net/eth*; do
 		[ -e "$d" ] || continue
 		ip link set "${d##*/}" up
