@@ -234,14 +234,23 @@ def server_keeps_who_wrote_where_it_is_told(w):
     eq(w.run("server", "start", "-n").out,
        'modprobe ibnbd-server writer_file="/srv/state/w" dev_search_path="/srv"\n')
     conf.write_text("dev_search_path = /srv\nwriter_file =\n")
-    eq(w.run("server", "start", "-n").out, 'modprobe ibnbd-server dev_search_path="/srv"\n')
+    eq(w.run("server", "start", "-n").out,
+       'modprobe ibnbd-server writer_file="" dev_search_path="/srv"\n')
+    has(w.run("server", "check").err, "each restart fences clients that hold writes")
+    conf.write_text("dev_search_path = /srv\nwriter_file = none\n")
+    eq(w.run("server", "start", "-n").out,
+       'modprobe ibnbd-server writer_file="none" dev_search_path="/srv"\n')
     # one that runs does as it was told when it was loaded
     w.server()
     conf.write_text("dev_search_path = /srv/exports\n")
     w.run("server", "start")
     conf.write_text("dev_search_path = /srv/exports\nwriter_file = /srv/state/w\n")
-    has(w.run("server", "start", want=1).err, "writer_file stays unset: clients are connected",
+    has(w.run("server", "start", want=1).err, "writer_file stays /var/lib/ibnbd/writers: ",
         "systemctl restart ibnbd-server")
+    forgets = "no file that keeps who wrote last"
+    hasnt(w.run("doctor", want=None).out, forgets)
+    w.put("sys/module/ibnbd_server/parameters/writer_file")
+    has(w.run("doctor", want=None).out, forgets)
     for key in ("writer_file", "claim"):
         (w.sys / f"module/ibnbd_server/parameters/{key}").unlink()
     w.run("server", "start")    # a driver that is older than the keys

@@ -325,7 +325,7 @@ static int server_modprobe(const struct server_conf *c, const struct policy_conf
 			       "cannot make %s, where the server keeps who wrote last: %s",
 			       SERVER_STATE, strerror(errno));
 		say_mend("writer_file = in " SERVER_CONF
-			 " names another place, or with nothing behind it none");
+			 " names another place, or none if each disk has one client only");
 		return rc;
 	}
 	/*
@@ -339,7 +339,8 @@ static int server_modprobe(const struct server_conf *c, const struct policy_conf
 	if (writers)
 		argv[n++] = say_fmt("writer_file=\"%s\"", writers);
 	for (i = SERVER_NR_PARAMETERS - 1; i >= 0; i--)
-		if (c->value[i] && *c->value[i] && !(late && i == SERVER_dev_search_path))
+		if (c->value[i] && (*c->value[i] || i == SERVER_writer_file) &&
+		    !(late && i == SERVER_dev_search_path))
 			argv[n++] = say_fmt("%s=\"%s\"", server_keys[i].key, c->value[i]);
 	argv[n] = NULL;
 	if (server_exec(argv)) {

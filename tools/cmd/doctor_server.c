@@ -142,6 +142,16 @@ static void policy_anybody(struct doctor *d, const struct policy_conf *now, cons
 	free(name);
 }
 
+/* @file: NULL: the parameter is empty, or the driver is older and has none. */
+static void doctor_writers(struct doctor *d, const char *file)
+{
+	if (!file)
+		doctor_find(
+			d, "writers", DOCTOR_WARNING,
+			say_dup("the server has no file that keeps who wrote last: its restart fences clients that hold writes"),
+			say_dup("writer_file in " SERVER_CONF ", /var/lib/ibnbd/writers if it is not there; then: systemctl restart ibnbd-server; dmesg says why a file cannot be used"));
+}
+
 static void doctor_policy(struct doctor *d, const char *search, const char *allow, bool proved)
 {
 	struct policy_conf *now = policy_conf_running(), *file;
@@ -170,7 +180,7 @@ void doctor_exports(struct doctor *d)
 {
 	char *dir = sysfs_path("module/ibnbd_server/parameters"),
 	     *search = sysfs_attr(dir, "dev_search_path"), *claim = sysfs_attr(dir, "claim"),
-	     *allow, *auth;
+	     *writers = sysfs_attr(dir, "writer_file"), *allow, *auth;
 	struct exports_offers offers = { d, claim && !strcmp(claim, "Y") };
 	size_t i;
 
@@ -179,12 +189,14 @@ void doctor_exports(struct doctor *d)
 	if (search)
 		server_offers(search, exports_offered, &offers);
 	if (search && d->s->server) {
+		doctor_writers(d, writers);
 		allow = sysfs_attr(dir, "allow");
 		auth = sysfs_attr(dir, "auth");
 		doctor_policy(d, search, allow, auth && !strcmp(auth, "required"));
 		free(allow);
 		free(auth);
 	}
+	free(writers);
 	free(claim);
 	free(search);
 	free(dir);

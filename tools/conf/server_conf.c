@@ -82,8 +82,9 @@ static char *server_refused(enum server_key_id id, char **value)
 	case SERVER_copy:
 		return server_one_of(v, copy) ? NULL : say_dup("auto, always or never is expected");
 	case SERVER_writer_file:
-		return !*v || *v == '/' ? NULL :
-					  say_dup("an absolute path is expected, or nothing");
+		return !*v || *v == '/' || !strcmp(v, "none") ?
+			       NULL :
+			       say_dup("an absolute path is expected, or none");
 	case SERVER_io_mode:
 		return server_one_of(v, io) ? NULL : say_dup("auto, blockio or fileio is expected");
 	default:
@@ -191,11 +192,16 @@ bool server_allow_bars(const char *allow)
 static void server_questions(struct server_conf *c)
 {
 	const char *search = c->value[SERVER_dev_search_path];
+	const char *writers = c->value[SERVER_writer_file];
 	struct maps_at at = { 0, SIZE_MAX, 0 };
 
 	if (!search || !*search)
 		maps_warn(c->m, at, say_dup("there is no dev_search_path: nothing is exported"),
 			  NULL);
+	if (writers && !*writers)
+		maps_warn(c->m, at,
+			  say_dup("writer_file is empty: each restart fences clients that hold writes"),
+			  say_dup("leave the line out, or say none if each disk has one client only"));
 }
 
 static void server_lines(struct server_conf *c, const char *path, const struct file_text *f)

@@ -32,7 +32,7 @@
 	  "announce write-zeroes to clients that did not negotiate it: yes or no") \
 	X(max_maps, true, "devices that one session may map") \
 	X(writer_file, false, \
-	  "file that keeps who wrote last to each disk; without a path a restart forgets it") \
+	  "file that keeps who wrote last to each disk; none: each disk has one client only") \
 	X(policy, true, \
 	  "may the server start without a rule in policy.conf? Without this key a file that is missing or empty is a mistake, and one with a comment alone is not; required: one without a rule is, too; optional: none of them is")
 
