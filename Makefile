@@ -189,6 +189,7 @@ install: modules_install tools-install	## modules and tools, without DKMS
 modules_install: | kdir
 	$(KMAKE) KERNELRELEASE=$(UTS_RELEASE) INSTALL_MOD_DIR=updates \
 		$(if $(DESTDIR),INSTALL_MOD_PATH=$(DESTDIR)) modules_install
+	install -d $(DESTDIR)/var/lib/ibnbd
 
 tools-install:
 	$(MAKE) -C tools install DESTDIR=$(DESTDIR) PREFIX=$(PREFIX)
@@ -204,6 +205,7 @@ dkms-source:
 dkms-install:			## hand the modules to DKMS, for this and every later kernel
 	! dkms status -m ibnbd -v $(VERSION) | grep -q . || dkms remove -m ibnbd -v $(VERSION) --all
 	rm -rf /usr/src/$(DIST)
+	install -d /var/lib/ibnbd
 	$(MAKE) --no-print-directory dkms-source DESTDIR= PREFIX=/usr
 	dkms add -m ibnbd -v $(VERSION)
 	dkms build -m ibnbd -v $(VERSION) $(if $(KVER),-k $(KVER))
