@@ -90,7 +90,6 @@ struct ibnbd_clt_dev *ibnbd_clt_dev_alloc(const struct ibnbd_map *m)
 	mutex_init(&dev->lock);
 	INIT_DELAYED_WORK(&dev->work, ibnbd_clt_recover_work);
 	INIT_DELAYED_WORK(&dev->hold_work, ibnbd_clt_recover_hold_work);
-	INIT_DELAYED_WORK(&dev->late_work, ibnbd_clt_recover_late_work);
 	INIT_DELAYED_WORK(&dev->sweep_work, ibnbd_clt_recover_sweep_work);
 	INIT_DELAYED_WORK(&dev->flush_work, ibnbd_clt_replay_flush_work);
 	dev->resize_next = jiffies;

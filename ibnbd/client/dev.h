@@ -131,7 +131,7 @@ struct ibnbd_clt_dev {
 	bool hold_armed;
 	unsigned long held_since;	/* jiffies */
 	u64 resumed_ns;			/* ktime_get_ns() when I/O flowed again; 0: never held */
-	unsigned long late_end;
+	int refusal;			/* why the disk is not open yet: told in the log once */
 	unsigned int replays;		/* successful ones; READ_ONCE, also for the next two */
 	u64 resent_bytes;
 	unsigned int losses;		/* losses that an administrator accepted */
@@ -146,7 +146,6 @@ struct ibnbd_clt_dev {
 	unsigned long resize_next;	/* jiffies; no re-OPEN for RESIZED before it; READ_ONCE */
 	struct delayed_work work;	/* does what news says */
 	struct delayed_work hold_work;	/* hold= is over */
-	struct delayed_work late_work;	/* L4 */
 	struct delayed_work sweep_work;	/* replay or end what is still parked, or parked again */
 	struct delayed_work flush_work;	/* a flush of our own, when the pool is low */
 	struct delayed_work uevent_work;

@@ -13,8 +13,8 @@
  *			held all the time
  *	link up		re-OPEN; limits and identity are compared; the same disk: device id into the
  *			parked requests, replay. Another disk, or a server that says no for good:
- *			fenced. No answer for 10 s while the session is up: failed (L4), and OPEN is
- *			sent again.
+ *			fenced. No answer, or "not yet": still held, hold= goes on, and OPEN is sent
+ *			again (L4).
  *	unmap		ends what is held, then the removal work (remove.c)
  *
  * L8: after a write was given up that the server may still execute, the device takes no writes
@@ -32,7 +32,6 @@
 #include "ibnbd/client/trace.h"
 #include "ibnbd/client/wq.h"
 
-#define DEV_LATE		(IBNBD_CLT_LATE_S * HZ)	/* L4 */
 #define DEV_REPLAY_RETRY	(HZ / 50 ?: 1)
 #define DEV_LIMITS		(HZ / 5)	/* somebody is changing limits in sysfs */
 
@@ -187,6 +186,8 @@ static int dev_do_stop(struct ibnbd_clt_dev *dev, enum ibnbd_dev_state old,
 		       const struct ibnbd_clt_grant *g)
 {
 	dev_stop(dev);
+	if (old == IBNBD_DEV_FAILED)
+		dev->held_since = jiffies;	/* nothing has waited so far */
 	return 0;
 }
 
@@ -206,7 +207,9 @@ static int dev_do_disarm(struct ibnbd_clt_dev *dev, enum ibnbd_dev_state old,
 static int dev_do_arm(struct ibnbd_clt_dev *dev, enum ibnbd_dev_state old,
 		      const struct ibnbd_clt_grant *g)
 {
-	dev->held_since = ibnbd_clt_inflight_held_since(dev);
+	/* A replay has answered nobody: what waited before it has waited since then. */
+	if (old == IBNBD_DEV_OPEN)
+		dev->held_since = ibnbd_clt_inflight_held_since(dev);
 	ibnbd_clt_dev_arm(dev);
 	return 0;
 }
@@ -290,12 +293,14 @@ static void dev_enter(struct ibnbd_clt_dev *dev, enum ibnbd_dev_state state)
 
 	WRITE_ONCE(dev->state, state);
 	WRITE_ONCE(dev->gate, dev_gate(dev));
-	if (state == IBNBD_DEV_OPEN)
+	if (state == IBNBD_DEV_OPEN) {
+		dev->refusal = 0;
 		ibnbd_clt_dev_say(
 			dev, "%s",
 			dev->no_writes ?
 				"no writes yet: one was given up that the server may still execute" :
 				"");
+	}
 	if (state != old && old != IBNBD_DEV_INIT)
 		pr_info_ratelimited("ibnbd%d: %s of %s: %s -> %s%s%s\n", dev->index,
 				    dev->map.device_path, dev->map.sessname,
@@ -350,12 +355,6 @@ void ibnbd_clt_dev_added(struct ibnbd_clt_dev *dev)
 
 /* ---- link news ---- */
 
-void ibnbd_clt_dev_arm_late(struct ibnbd_clt_dev *dev)
-{
-	dev->late_end = jiffies + DEV_LATE;
-	mod_delayed_work(ibnbd_clt_dev_wq, &dev->late_work, DEV_LATE);
-}
-
 void ibnbd_clt_dev_lose(struct ibnbd_clt_dev *dev, const char *why)
 {
 	ibnbd_clt_dev_remote(dev, IBNBD_OPEN_EV_LOST);
@@ -368,7 +367,6 @@ void ibnbd_clt_dev_lose(struct ibnbd_clt_dev *dev, const char *why)
 void ibnbd_clt_dev_link_down(struct ibnbd_clt_dev *dev)
 {
 	guard(mutex)(&dev->lock);
-	cancel_delayed_work(&dev->late_work);
 	ibnbd_clt_dev_lose(dev, "no path to the server is up");
 }
 
@@ -380,5 +378,4 @@ void ibnbd_clt_dev_link_up(struct ibnbd_clt_dev *dev)
 	if (dev->state != IBNBD_DEV_HELD && dev->state != IBNBD_DEV_FAILED)
 		return;
 	ibnbd_clt_dev_say(dev, "waiting for the server to open the disk again");
-	ibnbd_clt_dev_arm_late(dev);
 }

@@ -5,7 +5,6 @@
 
 #include "ibnbd/client/dev.h"
 
-#define IBNBD_CLT_LATE_S	10		/* L4 */
 /* time to the next sweep of what is parked, or in flight on a path that dies */
 #define IBNBD_CLT_SWEEP		(HZ / 10 ?: 1)
 #define IBNBD_CLT_SETTLE	(HZ / 2)	/* L8 */
@@ -37,8 +36,6 @@ void ibnbd_clt_dev_replay(struct ibnbd_clt_dev *dev);
 int ibnbd_clt_dev_hold_seconds(const struct ibnbd_clt_dev *dev);
 /* I/O is held: starts the timer that ends it, with the value that hold= has now. */
 void ibnbd_clt_dev_arm(struct ibnbd_clt_dev *dev);
-/* Starts the timer of L4. */
-void ibnbd_clt_dev_arm_late(struct ibnbd_clt_dev *dev);
 /* I/O is held from now on. With hold=0 the timer expires at once. */
 void ibnbd_clt_dev_lose(struct ibnbd_clt_dev *dev, const char *why);
 

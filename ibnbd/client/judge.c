@@ -5,9 +5,9 @@
  * Called by: open.c, under the device's open_lock and lock.
  *
  * Every answer is checked (decision 12): logic/limits says whether the answer describes the disk
- * that is mapped. The same disk: OPENED. Another disk, a smaller one, or a refusal that waiting can
- * not fix: FENCE, with the reason. No answer, or "not yet": ask again, every half second while I/O
- * is held, every two seconds after that.
+ * that is mapped. The same disk: OPENED. Another disk, a smaller one, or a refusal that is final:
+ * FENCE, with the reason. No answer, or "not yet", which is any other refusal: ask again, every half
+ * second while I/O is held, which hold= limits and nothing else, and every two seconds after that.
  *
  * When an answer names another cache epoch, a write that was acknowledged in the old epoch may not
  * be in the account yet. So the loss is judged only when nothing of the device is in flight.
@@ -47,9 +47,22 @@ bool ibnbd_clt_judge_at_large(const struct ibnbd_clt_dev *dev, const struct ibnb
 	return judge_given_up(dev, g) || ibnbd_clt_judge_resent(dev, g);
 }
 
+/* A disk that is late is told in the log, each reason once. */
+static void judge_told(struct ibnbd_clt_dev *dev, int err)
+{
+	if (dev->refusal == err)
+		return;
+	dev->refusal = err;
+	pr_info_ratelimited("ibnbd%d: %s of %s: %s, I/O %s, hold=%d\n", dev->index,
+			    dev->map.device_path, dev->map.sessname, dev->reason,
+			    ibnbd_dev_sm_holds(dev->state) ? "waits" : "fails",
+			    ibnbd_clt_dev_hold_seconds(dev));
+}
+
 void ibnbd_clt_judge_error(struct ibnbd_clt_dev *dev, int err, const char *why)
 {
-	const char *refusal;
+	const char *refusal, *who = ibnbd_clt_judge_who(dev, why);
+	enum ibnbd_remap verdict = ibnbd_remap_refused(err, &refusal);
 
 	if (err == -EPROTO) {
 		ibnbd_clt_dev_say(dev, "the server's answer to OPEN makes no sense: %s",
@@ -57,22 +70,19 @@ void ibnbd_clt_judge_error(struct ibnbd_clt_dev *dev, int err, const char *why)
 		ibnbd_clt_dev_post(dev, IBNBD_DEV_EV_FENCE, NULL);
 		return;
 	}
-	if (!ibnbd_clt_msg_unreached(err) &&
-	    ibnbd_remap_refused(err, &refusal) == IBNBD_REMAP_FENCE) {
-		ibnbd_clt_dev_say(dev, "%s%s%s%s", refusal, why ? ": " : "",
-				  ibnbd_clt_judge_who(dev, why), why ?: "");
+	if (verdict == IBNBD_REMAP_FENCE) {
+		ibnbd_clt_dev_say(dev, "%s%s%s%s", refusal, why ? ": " : "", who, why ?: "");
 		ibnbd_clt_dev_post(dev, IBNBD_DEV_EV_FENCE, NULL);
 		return;
 	}
 	if (!ibnbd_dev_sm_holds(dev->state) && dev->state != IBNBD_DEV_FAILED && !dev->no_writes &&
 	    !dev->limits_due)
 		return;
-	if (ibnbd_dev_sm_holds(dev->state))
-		ibnbd_clt_dev_say(dev, "cannot open the disk again (%d): %s%s", err,
-				  ibnbd_clt_judge_who(dev, why), ibnbd_clt_judge_word(err, why));
-	if (dev->state == IBNBD_DEV_FAILED && dev->gave_up)
-		ibnbd_clt_dev_say(dev, "%s%s", ibnbd_clt_judge_who(dev, why),
+	if (dev->state != IBNBD_DEV_OPEN) {
+		ibnbd_clt_dev_say(dev, "%s (%d): %s%s", refusal, err, who,
 				  ibnbd_clt_judge_word(err, why));
+		judge_told(dev, err);
+	}
 	ibnbd_clt_dev_ask_later(dev, ibnbd_dev_sm_holds(dev->state) || dev->gave_up ?
 					     IBNBD_CLT_RETRY_HELD : IBNBD_CLT_RETRY_FAILED);
 }
@@ -80,10 +90,8 @@ void ibnbd_clt_judge_error(struct ibnbd_clt_dev *dev, int err, const char *why)
 /* Have all requests ended that the old server may have answered? dev->lock is held. */
 static bool judge_quiet(struct ibnbd_clt_dev *dev)
 {
-	if (dev->state == IBNBD_DEV_OPEN) {
+	if (dev->state == IBNBD_DEV_OPEN)
 		ibnbd_clt_dev_lose(dev, "the server may have lost what its disk had cached");
-		ibnbd_clt_dev_arm_late(dev);
-	}
 	if (ibnbd_clt_dev_is_quiet(dev))
 		return true;
 	ibnbd_clt_dev_ask_later(dev, IBNBD_CLT_RETRY_SOON);

@@ -17,7 +17,7 @@
  * NOIO.
  *
  * Failure: SESS_INFO that is not answered is asked again every second while the link is up; devices
- * whose I/O waits meanwhile give up by their own timers (hold=, L4).
+ * whose I/O waits meanwhile give up by their own timers (hold=).
  */
 #include <linux/sched/mm.h>
 #include <linux/slab.h>

@@ -168,14 +168,11 @@ static void open_resend(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant 
 		WRITE_ONCE(dev->replays, dev->replays + 1);
 		ibnbd_clt_unflushed_made_good(dev);
 		ibnbd_clt_dev_post(dev, IBNBD_DEV_EV_OPENED, g);
-	} else if (err == -ETIMEDOUT) {
-		ibnbd_clt_dev_say(dev, "what the server may have lost was sent again, and not answered");
-		ibnbd_clt_dev_post(dev, IBNBD_DEV_EV_OPEN_LATE, NULL);	/* L4 */
-		ibnbd_clt_dev_ask_later(dev, IBNBD_CLT_RETRY_FAILED);
 	} else if (ibnbd_clt_msg_unreached(err)) {
-		/* The device is held again: hold= and L4 limit the time in this state. */
-		ibnbd_clt_dev_lose(dev, "what the server may have lost could not all be sent again");
-		ibnbd_clt_dev_arm_late(dev);
+		/* The device is held again: hold= limits the time in this state. */
+		ibnbd_clt_dev_lose(dev, err == -ETIMEDOUT ?
+				   "what the server may have lost was sent again, and not answered" :
+				   "what the server may have lost could not all be sent again");
 		ibnbd_clt_dev_ask_later(dev, IBNBD_CLT_RETRY_HELD);
 	} else {
 		ibnbd_clt_dev_say(

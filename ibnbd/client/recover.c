@@ -26,32 +26,16 @@ void ibnbd_clt_recover_hold_work(struct work_struct *work)
 	struct ibnbd_clt_dev *dev =
 		container_of(to_delayed_work(work), struct ibnbd_clt_dev, hold_work);
 	unsigned int noio = memalloc_noio_save();
+	char why[IBNBD_CLT_REASON_LEN];
 	unsigned long end;
 
 	mutex_lock(&dev->lock);
 	end = dev->held_since + secs_to_jiffies(max(ibnbd_clt_dev_hold_seconds(dev), 0));
 	if (dev->hold_armed && dev->state == IBNBD_DEV_HELD && time_after_eq(jiffies, end)) {
-		ibnbd_clt_dev_say(dev, "the server was out of reach for hold=%d seconds",
-				  ibnbd_clt_dev_hold_seconds(dev));
-		ibnbd_clt_dev_post(dev, IBNBD_DEV_EV_HOLD_EXPIRED, NULL);
-	}
-	mutex_unlock(&dev->lock);
-	memalloc_noio_restore(noio);
-}
-
-void ibnbd_clt_recover_late_work(struct work_struct *work)
-{
-	struct ibnbd_clt_dev *dev =
-		container_of(to_delayed_work(work), struct ibnbd_clt_dev, late_work);
-	unsigned int noio = memalloc_noio_save();
-	char why[IBNBD_CLT_REASON_LEN];
-
-	mutex_lock(&dev->lock);
-	if (dev->state == IBNBD_DEV_HELD && ibnbd_clt_link_up(dev->sess) &&
-	    time_after_eq(jiffies, dev->late_end)) {
 		strscpy(why, dev->reason, sizeof(why));
-		ibnbd_clt_dev_say(dev, "%s, for %d seconds", why, IBNBD_CLT_LATE_S);
-		ibnbd_clt_dev_post(dev, IBNBD_DEV_EV_OPEN_LATE, NULL);
+		ibnbd_clt_dev_say(dev, "hold=%d is over: %s", ibnbd_clt_dev_hold_seconds(dev),
+				  why);
+		ibnbd_clt_dev_post(dev, IBNBD_DEV_EV_HOLD_EXPIRED, NULL);
 	}
 	mutex_unlock(&dev->lock);
 	memalloc_noio_restore(noio);
@@ -65,7 +49,6 @@ static void recover_reopen(struct ibnbd_clt_dev *dev, const char *why)
 {
 	lockdep_assert_held(&dev->lock);
 	ibnbd_clt_dev_lose(dev, why);
-	ibnbd_clt_dev_arm_late(dev);
 	ibnbd_clt_dev_tell(dev, IBNBD_CLT_NEWS_OPEN);
 }
 

@@ -8,7 +8,6 @@
 /* dev.c gives them to INIT_DELAYED_WORK(). */
 void ibnbd_clt_recover_work(struct work_struct *work);
 void ibnbd_clt_recover_hold_work(struct work_struct *work);
-void ibnbd_clt_recover_late_work(struct work_struct *work);
 void ibnbd_clt_recover_sweep_work(struct work_struct *work);
 
 /* The mapping is complete: logs it, and sends the uevent ONLINE if the device is open. */

@@ -76,7 +76,6 @@ void ibnbd_clt_remove_work(struct work_struct *work)
 		ibnbd_clt_link_leave(s, dev);
 	cancel_delayed_work_sync(&dev->work);
 	cancel_delayed_work_sync(&dev->hold_work);
-	cancel_delayed_work_sync(&dev->late_work);
 	cancel_delayed_work_sync(&dev->sweep_work);
 	ibnbd_clt_kept_end(dev);
 	if (s && ibnbd_open_sm_owes(dev->remote))

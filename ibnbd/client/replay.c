@@ -29,7 +29,7 @@
 #include "ibnbd/client/wq.h"
 #include "ibnbd/proto/msg_io.h"
 
-#define REPLAY_CALL_MS	10000		/* for each call: the time of L4 */
+#define REPLAY_CALL_MS	10000		/* for each call; then the replay starts over */
 #define REPLAY_FLUSH_MS	30000		/* a disk may take that long */
 #define REPLAY_FLUSHES	2		/* our own, under way at a time, per session */
 #define REPLAY_AGAIN	(HZ / 20 ?: 1)

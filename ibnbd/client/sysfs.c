@@ -205,6 +205,7 @@ static ssize_t reason_show(struct device *d, struct device_attribute *attr, char
 {
 	struct ibnbd_clt_dev *dev = sysfs_dev(d);
 	char why[IBTRS_CLT_WHY_LEN] = "";
+	int n;
 
 	guard(mutex)(&dev->lock);
 	/*
@@ -212,7 +213,11 @@ static ssize_t reason_show(struct device *d, struct device_attribute *attr, char
 	 */
 	if (dev->reason[0] && !ibnbd_clt_link_up(dev->sess))
 		ibtrs_clt_why(dev->sess->clt, why, sizeof(why));
-	return sysfs_emit(buf, "%s%s%s\n", dev->reason, why[0] ? ": " : "", why);
+	n = sysfs_emit(buf, "%s%s%s", dev->reason, why[0] ? ": " : "", why);
+	if (ibnbd_dev_sm_holds(dev->state))
+		n += sysfs_emit_at(buf, n, "; I/O waits, for %lu s so far, hold=%d",
+				   (jiffies - dev->held_since) / HZ, dev->map.hold);
+	return n + sysfs_emit_at(buf, n, "\n");
 }
 static DEVICE_ATTR_RO(reason);
 

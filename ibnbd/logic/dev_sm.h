@@ -39,10 +39,9 @@ enum ibnbd_dev_event {
 	/* events run one after the other under the device's lock; none is ever pending */
 	IBNBD_DEV_EV_UNMAP,		/* unmap (normal or force), failed mapping, module exit */
 	IBNBD_DEV_EV_FENCE,		/* ibnbd_remap_compare() or another check said so */
-	IBNBD_DEV_EV_LINK_DOWN,		/* the session's last path went away */
+	/* the session's last path went away, or a replay was not answered */
+	IBNBD_DEV_EV_LINK_DOWN,
 	IBNBD_DEV_EV_HOLD_EXPIRED,	/* hold timer */
-	/* session up, but the device could not be re-opened for 10 s (L4) */
-	IBNBD_DEV_EV_OPEN_LATE,
 	/* OPEN was answered by a server that may have lost writes; the client has kept them */
 	IBNBD_DEV_EV_REPLAY,
 	/* an answer to OPEN was accepted: to the first OPEN, a re-OPEN, or the one after RESIZED */

@@ -211,8 +211,33 @@ enum ibnbd_remap ibnbd_remap_refused(int err, const char **why)
 	case -EROFS:
 		*why = "the server no longer lets us write";
 		return IBNBD_REMAP_FENCE;
+	case -ENOENT:
+	case -ENOTDIR:
+	case -ENXIO:
+	case -ENODEV:
+	case -ENOTBLK:
+	case -EISDIR:
+	case -ESTALE:
+		*why = "the server does not have the disk yet";
+		break;
+	case -ENOMEDIUM:
+	case -EMEDIUMTYPE:
+		*why = "the server's disk is not ready yet";
+		break;
+	case -EBUSY:
+	case -ETXTBSY:
+	case -EEXIST:
+		*why = "the server's disk is still in use";
+		break;
+	case -ETIMEDOUT:
+	case -ECONNRESET:
+	case -ENOTCONN:
+	case -EINTR:
+		*why = "the server has not opened the disk yet";
+		break;
 	default:
-		*why = "the server could not open the disk";
-		return IBNBD_REMAP_RETRY;
+		*why = "the server cannot open the disk yet";
+		break;
 	}
+	return IBNBD_REMAP_RETRY;
 }

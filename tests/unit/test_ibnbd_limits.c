@@ -400,22 +400,43 @@ UNIT_TEST(remap)
 	}
 }
 
+/* Three refusals are final. Whatever else a server of any kind says, the disk may be late. */
 UNIT_TEST(remap_refused)
 {
-	static const struct { int err; enum ibnbd_remap want; } rows[] = {
-		{ -EPERM, IBNBD_REMAP_FENCE },
-		{ -EACCES, IBNBD_REMAP_FENCE }, { -EROFS, IBNBD_REMAP_FENCE },
-		{ -ENOENT, IBNBD_REMAP_RETRY },
-		{ -ENXIO, IBNBD_REMAP_RETRY }, { -EIO, IBNBD_REMAP_RETRY },
-		{ -ECONNRESET, IBNBD_REMAP_RETRY },
-		{ -ENOMEM, IBNBD_REMAP_RETRY }, { -EINVAL, IBNBD_REMAP_RETRY },
+	static const struct { int err; const char *why; } rows[] = {
+		{ EPERM, "another client has opened the disk for writing" },
+		{ EACCES, "the server no longer lets us write" },
+		{ EROFS, "the server no longer lets us write" },
+		{ ENOENT, "the server does not have the disk yet" },
+		{ ENOTDIR, "the server does not have the disk yet" },
+		{ ENXIO, "the server does not have the disk yet" },
+		{ ENODEV, "the server does not have the disk yet" },
+		{ ENOTBLK, "the server does not have the disk yet" },
+		{ EISDIR, "the server does not have the disk yet" },
+		{ ESTALE, "the server does not have the disk yet" },
+		{ ENOMEDIUM, "the server's disk is not ready yet" },
+		{ EMEDIUMTYPE, "the server's disk is not ready yet" },
+		{ EBUSY, "the server's disk is still in use" },
+		{ ETXTBSY, "the server's disk is still in use" },
+		{ EEXIST, "the server's disk is still in use" },
+		{ ETIMEDOUT, "the server has not opened the disk yet" },
+		{ ECONNRESET, "the server has not opened the disk yet" },
+		{ ENOTCONN, "the server has not opened the disk yet" },
+		{ EINTR, "the server has not opened the disk yet" },
 	};
 	size_t i;
+	int err;
 
-	for (i = 0; i < ARRAY_SIZE(rows); i++) {
-		UNIT_ROW("errno %d", -rows[i].err);
+	for (err = 1; err < 4096; err++) {
+		bool final = err == EPERM || err == EACCES || err == EROFS;
+
+		UNIT_ROW("errno %d", err);
 		why = NULL;
-		CHECK_EQ(ibnbd_remap_refused(rows[i].err, &why), rows[i].want);
-		CHECK(why);
+		CHECK_EQ(ibnbd_remap_refused(-err, &why),
+			 final ? IBNBD_REMAP_FENCE : IBNBD_REMAP_RETRY);
+		for (i = 0; i < ARRAY_SIZE(rows) && rows[i].err != err; i++)
+			;
+		CHECK_STR(why, i < ARRAY_SIZE(rows) ? rows[i].why :
+						      "the server cannot open the disk yet");
 	}
 }
