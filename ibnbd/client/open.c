@@ -22,10 +22,11 @@
  * cut off: the server may still execute what the replay had under way, and this would overwrite
  * what is sent later.
  *
- * When an administrator remaps a fenced device, the device uses whatever disk is there now. If the
- * device has users, another disk is refused: the users' cached pages of the old disk would be mixed
- * with the blocks of the new disk.
+ * When an administrator remaps a fenced device, the device uses whatever disk is there now. While
+ * the device has users this is refused: their cached pages would be mixed with the blocks of a disk
+ * that others wrote, that has lost writes, or that is another one.
  */
+#include <linux/delay.h>
 #include <linux/math64.h>
 #include <linux/sizes.h>
 #include "ibnbd/client/dev_state.h"
@@ -44,6 +45,8 @@
 #define OPEN_FIRST_MS		10000
 #define OPEN_CLOSE_MS		5000
 #define OPEN_GIVE_UP_MS		300	/* the path may be dead */
+#define REMAP_CLOSE_POLL_MS	50
+#define REMAP_CLOSE_POLLS	20
 
 static void open_limits_in(const struct ibnbd_clt_dev *dev, u64 features,
 			   struct ibnbd_limits_in *in)
@@ -318,21 +321,52 @@ void ibnbd_clt_open_give_up(struct ibnbd_clt_dev *dev)
 	mutex_unlock(&dev->open_lock);
 }
 
+static int open_remap_used(const struct ibnbd_clt_dev *dev, const char *why)
+{
+	return ibnbd_clt_refuse(
+		-EBUSY, "ibnbd%d is in use: unmount it, or take it out of its array, before remapping: %s",
+		dev->index, why);
+}
+
 /*
- * Refuses another disk while the device has users: one page cache would hold pages of both disks. A
- * disk without a size could become any disk.
+ * A fenced device is not remapped under users, whatever the reason. What they know of the disk (the
+ * page cache, md's bitmap, a mounted file system) would be mixed with blocks that are others now.
+ * udev has each disk open for a moment, also when it is fenced.
+ */
+static int open_remap_fenced(struct ibnbd_clt_dev *dev)
+{
+	unsigned int polls = REMAP_CLOSE_POLLS;
+
+	while (READ_ONCE(dev->state) == IBNBD_DEV_FENCED &&
+	       ibnbd_clt_number_openers(dev->number) && polls--)
+		msleep(REMAP_CLOSE_POLL_MS);
+	guard(mutex)(&dev->lock);
+	if (dev->state != IBNBD_DEV_FENCED || !ibnbd_clt_number_openers(dev->number))
+		return 0;
+	return open_remap_used(dev, dev->reason);
+}
+
+/*
+ * The same for a device that is not fenced yet, but would be if it judged the answer itself. A disk
+ * without a size could become any disk. dev->lock is held.
  */
 static int open_remap_check(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g)
 {
+	bool open = dev->state == IBNBD_DEV_OPEN;
 	enum ibnbd_remap verdict;
 	const char *why;
 
-	verdict = ibnbd_remap_compare(&dev->grant.rsp, &g->rsp, dev->map.access_mode, false, &why);
-	if (verdict == IBNBD_REMAP_OK || verdict == IBNBD_REMAP_GREW ||
-	    !ibnbd_clt_number_openers(dev->number))
+	if (!ibnbd_clt_number_openers(dev->number))
 		return 0;
-	return ibnbd_clt_refuse(-EBUSY, "ibnbd%d: %s: close its users before remapping", dev->index,
-				why);
+	if (dev->state == IBNBD_DEV_FENCED)
+		return open_remap_used(dev, dev->reason);
+	verdict = ibnbd_remap_compare(&dev->grant.rsp, &g->rsp, dev->map.access_mode,
+				      !open && dev->map.access_mode == IBNBD_ACCESS_RW, &why);
+	if (verdict != IBNBD_REMAP_OK && verdict != IBNBD_REMAP_GREW)
+		return open_remap_used(dev, why);
+	if (!open && ibnbd_clt_unflushed_lost(dev, g))
+		return open_remap_used(dev, "the server may have lost what no flush had covered");
+	return 0;
 }
 
 /*
@@ -408,7 +442,7 @@ int ibnbd_clt_open_remap(struct ibnbd_clt_dev *dev)
 
 	if (mutex_lock_killable(&dev->open_lock))
 		return -EINTR;
-	err = open_remap_state(dev);
+	err = open_remap_state(dev) ?: open_remap_fenced(dev);
 	if (err)
 		goto unlock;
 	err = open_ask(dev, &g, OPEN_FIRST_MS, &why);

@@ -81,10 +81,11 @@ struct thread {
 
 enum mutant { HONEST, DROP, REPLAY, SWAP };
 
-static int fd;
+static _Thread_local int fd;
+static const char *disk;
 static uint32_t writer, boot_id;
 static unsigned int threads = 4, max_blocks = 2, flush_every, think_us, reads = 30, seed = 1;
-static unsigned int ms_limit;
+static unsigned int ms_limit, closes;
 static unsigned long blocks = 1024, only = -1ul;
 static enum mutant mutant;
 static atomic_bool stop, lied;
@@ -204,6 +205,19 @@ static void open_log(struct thread *t, const char *path)
 
 /* ---- I/O ---------------------------------------------------------------- */
 
+static int open_disk(const char *path, int flags)
+{
+	int f = open(path, flags | O_DIRECT | O_CLOEXEC);
+
+	if (f < 0 && errno == EINVAL)		/* a file system without direct I/O */
+		f = open(path, flags | O_CLOEXEC);
+	if (f < 0) {
+		perror(path);
+		exit(2);
+	}
+	return f;
+}
+
 static ssize_t honest_write(struct thread *t, unsigned long block, unsigned int count)
 {
 	return pwrite(fd, t->buf, (size_t)count * BLOCK, (off_t)block * BLOCK);
@@ -248,6 +262,17 @@ static void lie_after_read(unsigned long block)
 		lie_at(block, older[block], block);
 }
 
+/* closes=1: nobody has the disk open for a moment, which an administrator may need. */
+static void failed(void)
+{
+	errs++;
+	if (closes)
+		close(fd);
+	usleep(closes ? 100000 : 20000);
+	if (closes)
+		fd = open_disk(disk, O_RDWR);
+}
+
 static void do_write(struct thread *t, unsigned long block, unsigned int count)
 {
 	uint64_t number = ++seq, t0;
@@ -265,9 +290,8 @@ static void do_write(struct thread *t, unsigned long block, unsigned int count)
 	got = mutant ? lying_write(t, block, count, number) : honest_write(t, block, count);
 	err = got < 0 ? errno : EIO;
 	if (got != (ssize_t)count * BLOCK) {
-		errs++;
 		note(t, "E %lu %d %lu %lu\n", number, err, now_ms(), now_ms() - t0);
-		usleep(20000);
+		failed();
 		return;
 	}
 	done++;
@@ -287,8 +311,8 @@ static void do_flush(struct thread *t)
 	if (fdatasync(fd)) {
 		int err = errno;
 
-		errs++;
 		note(t, "f %d %lu %lu\n", err, now_ms(), now_ms() - t0);
+		failed();
 		return;
 	}
 	note(t, "F %lu %lu %lu\n", t0, now_ms(), now_ms() - t0);
@@ -336,9 +360,8 @@ static void do_read(struct thread *t, unsigned long block, unsigned int count)
 	got = pread(fd, t->buf, (size_t)count * BLOCK, (off_t)block * BLOCK);
 	err = got < 0 ? errno : EIO;
 	if (got != (ssize_t)count * BLOCK) {
-		errs++;
 		note(t, "r %d %lu %lu\n", err, now_ms(), now_ms() - t0);
-		usleep(20000);
+		failed();
 		return;
 	}
 	done++;
@@ -375,6 +398,7 @@ static void *work(void *arg)
 		own = (extents - t->nr + threads - 1) / threads, first;
 	unsigned int count, since_flush = 0;
 
+	fd = open_disk(disk, O_RDWR);
 	while (!stop) {
 		if (next_random(&t->rnd) & 1)
 			t->extent = next_random(&t->rnd) % own * threads + t->nr;
@@ -419,19 +443,6 @@ static uint32_t this_boot(void)
 	return crc32c(line, strlen(line));
 }
 
-static int open_disk(const char *path, int flags)
-{
-	int f = open(path, flags | O_DIRECT | O_CLOEXEC);
-
-	if (f < 0 && errno == EINVAL)		/* a file system without direct I/O */
-		f = open(path, flags | O_CLOEXEC);
-	if (f < 0) {
-		perror(path);
-		exit(2);
-	}
-	return f;
-}
-
 static void *pages(size_t count)
 {
 	void *p;
@@ -458,6 +469,7 @@ static int option(const char *word)
 		{ "think_us", &think_us }, { "reads", &reads },
 		{ "seed", &seed }, { "flush", &flush_every },
 		{ "writer", &writer }, { "ms", &ms_limit },
+		{ "closes", &closes },
 	};
 	static const char * const mutants[] = { "none", "drop", "replay", "swap" };
 	const char *value = strchr(word, '=');
@@ -490,7 +502,7 @@ static int cmd_run(int argc, char **argv)
 		return fprintf(stderr,
 			       "stamp: at least %d blocks for each thread, max=1..%d, writer=1..\n",
 			       EXTENT, EXTENT), 2;
-	fd = open_disk(argv[0], O_RDWR);
+	disk = argv[0];
 	boot_id = this_boot();
 	tables(blocks);
 	t = calloc(threads, sizeof(*t));

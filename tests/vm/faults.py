@@ -130,7 +130,7 @@ class Work:
     """The checker's writers on one device of one guest."""
     def __init__(self, t, guest, dev, writer=1, stack="ibnbd", session="s1", threads=4,
                  think_us=6000, max=2, blocks=2048, reads=30, flush=0, seed=None, states=None,
-                 paths=None, lenient=False):
+                 paths=None, lenient=False, closes=False):
         self.t, self.guest, self.dev, self.writer, self.stack, self.blocks = (
             t, guest, dev, writer, stack, blocks)
         self.rows, self.name, self.logs = [], f"stamp{writer}", []
@@ -144,7 +144,8 @@ class Work:
         self.watch = Watch(guest, f"watch{writer}", states or STATES.format(session=session))
         self.job = guest.spawn(f"exec stamp run {dev} /h/{self.name} writer={writer} "
                                f"threads={threads} max={max} blocks={blocks} think_us={think_us} "
-                               f"reads={reads} flush={flush} seed={self.seed}")
+                               f"reads={reads} flush={flush} seed={self.seed} "
+                               f"closes={int(closes)}")
         t.wait(lambda: self.flows(0.3), 15, "the first I/O")
         t.wait(lambda: self.watch.state, 10, "the watcher")
         self.paths = paths or sorted(self.watch.state)

@@ -65,7 +65,8 @@ def one_round(t, devs, losses, rnd, rows):
     works = {}
     for i, (dev, how) in enumerate(zip(devs, ("replay", "fence"))):
         c.sh(f"blkdiscard -z -l {AREA['blocks'] * 4096} /dev/{dev}; sync /dev/{dev}")
-        works[how] = F.Work(t, c, f"/dev/{dev}", writer=2 + i, seed=rnd.randrange(1 << 30), **AREA)
+        works[how] = F.Work(t, c, f"/dev/{dev}", writer=2 + i, seed=rnd.randrange(1 << 30),
+                            closes=True, **AREA)
     for _ in range(losses):
         s.sh(LOSE)
         state = c.sh(COMES_BACK.format(*devs, *state, f"{rnd.random():.3f}"),

@@ -23,7 +23,6 @@ def run(t):
     put(*good)
     dev = c.sh("map mine name=mine")
     c.spawn("exec ibnbd monitor > /h/monitor")
-    user = c.spawn(f"exec sleep 1000 < {dev}")
     write = f"dd if=/dev/zero of={dev} bs=4k count=1 oflag=direct status=none"
     c.sh(write)
 
@@ -33,6 +32,7 @@ def run(t):
                                 ("read-only", (*good, "--readonly"),
                                  "the server no longer lets us write|the disk became read-only")):
         t.log(f"--- {what}")
+        user = c.spawn(f"exec sleep 1000 < {dev}")
         c.link(0, False)
         t.wait(lambda: c.sh(f"dev_attr {dev} state") == "closed", 15, "the device waits")
         t.wait(lambda: not s.sh("ls /sys/class/ibnbd-server/ctl/devices"), 30,
@@ -47,12 +47,15 @@ def run(t):
         c.fails(write, "rror")
         rc, out = c.rc(f"ibnbd remap {dev}")
         t.ok(rc, f"{what}: remap without force is refused while somebody has it open: {out}")
-        t.match(out, reason + "|the device is read-only", f"{what}: and says why")
+        t.match(out, f"take it out of its array, before remapping: ({reason})",
+                f"{what}: and says why")
         put(*good)
+        rc, out = c.rc(f"ibnbd remap {dev}")
+        t.ok(rc, f"{what}: nor may it be the right one: {out}")
+        user.kill()
         c.sh(f"ibnbd remap {dev}; {write}", timeout=30)
         t.eq(c.sh(f"dev_attr {dev} state_detail"), "open", f"{what}: the right disk again")
     # whoever means the other disk says so, with nobody on it
-    user.kill()
     c.link(0, False)
     t.wait(lambda: c.sh(f"dev_attr {dev} state") == "closed", 15, "the device waits")
     t.wait(lambda: not s.sh("ls /sys/class/ibnbd-server/ctl/devices"), 30,

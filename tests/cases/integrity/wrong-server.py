@@ -29,7 +29,7 @@ def run(t):
     s.sh(EXPORT.format("T-right"))
     c2.sh(EXPORT.format("T-wrong"))
     dev = c.sh("map mine")
-    w = F.Work(t, c, dev)
+    w = F.Work(t, c, dev, closes=True)      # a fenced device is remapped without users only
 
     def strike():
         move(s, c2)

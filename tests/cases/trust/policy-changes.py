@@ -37,10 +37,10 @@ def run(t):
     t.wait(lambda: s.sh(f"ls {OPENS}").split() == ["s1"], 10, "the writer's mapping is gone")
     t.wait(lambda: "ERR" in writer.out(), 10, "the writer notices")
     t.wait(lambda: d.sh(f"dev_attr {rw} state_detail") == "fenced", 10, "its device is fenced")
+    writer.kill()
     d.fails(f"echo 1 > /sys/block/{rw[5:]}/ibnbd/remap_device", "")
     t.match(d.sh("cat /sys/class/ibnbd-client/ctl/last_error"),
             "the server says: the server's policy lets this client only read", "remap")
-    writer.kill()
     t.ok("ERR" not in reader.out(), "the reader goes on")
     t.ok("ERR" not in neighbour.out(), "and so does another disk of the writer's session")
 
