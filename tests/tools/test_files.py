@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Files that people write: bytes that no text has, rights, and what stands in the place of a file.
 One reader has them all."""
-import os, stat, subprocess
+import os, stat, subprocess, time
 from kit import *
 
 LINE = "vol1 vol/1 store1 path=10.0.1.7 path=10.0.2.7\n"
@@ -495,3 +495,33 @@ def names_that_are_resolved(w):
     conf(w, "vol1 vol/1 s3 path=192.0.2.7,192.0.2.8\n")
     has(w.run("doctor", want=2).out, "vol1: the path leaves this host by ip:192.0.2.7",
         "two paths are two path=")
+
+
+@test
+def the_server_waits_for_what_is_late(w):
+    """As its unit does: a link that leads nowhere yet gets its time, and is named."""
+    w.server()
+    search = w.sys / "module/ibnbd_server/parameters/dev_search_path"
+    search.write_text("\n")
+    exports, disk = w.root / "etc/ibnbd/exports", w.dir / "vg-db"
+    (exports / "sub").mkdir(parents=True)
+    (exports / "sub/db").symlink_to(disk)
+    (exports / "there").symlink_to(w.dir)
+    conf(w, "dev_search_path = /etc/ibnbd/exports\n", "server.conf")
+    args = str(w.build / "ibnbd-faked"), "server", "start", "--no-modprobe", "--wait", "30"
+    p = subprocess.Popen(args, env=w.env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                         text=True)
+    time.sleep(1)
+    eq((p.poll(), search.read_text()), (None, "\n"), "nobody is let in meanwhile")
+    disk.write_text("")
+    out, _ = p.communicate(timeout=DEADLINE)
+    eq((p.returncode, search.read_text().strip()), (0, "/etc/ibnbd/exports"))
+    has(out, f"waiting for what the exports lead to: sub/db ({disk})")
+    hasnt(out, "not there yet")
+    # who exports already does not wait, and nobody waits unasked
+    disk.unlink()
+    server(w, "start", "--wait", "30")
+    search.write_text("\n")
+    has(server(w, "start").err, f"not there yet: sub/db ({disk}); clients that have it mapped")
+    eq(search.read_text().strip(), "/etc/ibnbd/exports", "the others are exported")
+    server(w, "start", "--wait", "soon", want=2)

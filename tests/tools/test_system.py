@@ -58,7 +58,10 @@ def units_verify(w):
     # Keys are there before anybody proves one, or asks for a proof.
     has((TOP / "systemd/ibnbd-map@.service").read_text(), "After=ibnbd-keys.service",
         "Wants=network-online.target modprobe@ibnbd_client.service ibnbd-keys.service ")
+    # What is exported is there first: LVM, md, ZFS as units, anything else gets its time.
     has((TOP / "systemd/ibnbd-server.service").read_text(), "Wants=ibnbd-keys.service",
+        " lvm2-monitor.service ", " mdmonitor.service", " zfs-volumes.target ",
+        "ExecStart=/usr/sbin/ibnbd server start --wait 30\n",
         "ExecStartPre=-/usr/sbin/ibnbd key load\nExecStart=",
         " ibnbd-keys.service\n")
     has((TOP / "systemd/ibnbd-retry.service").read_text(), "After=ibnbd-maps.target", "ExecStart=-",

@@ -79,9 +79,10 @@ COMMAND("server disconnect", "SESSION [PATH]...", 1, ANY, 0, 0, CMD_WORDS_NONE,
 	cmd_server_disconnect_run, "close paths of a client", "The client will come back.")
 COMMAND("server check", "", 0, 0, O(file) | O(policy_file), 0, CMD_WORDS_NONE,
 	cmd_server_check_run, "look for mistakes in server.conf and policy.conf", NULL)
-COMMAND("server start", "", 0, 0, O(file) | O(policy_file) | O(no_modprobe), 0, CMD_WORDS_NONE,
+COMMAND("server start", "", 0, 0, O(file) | O(policy_file) | O(no_modprobe) | O(timeout), 0,
+	CMD_WORDS_NONE,
 	cmd_server_start_run, "export what server.conf says, to whom policy.conf allows it",
-	"Run again, it takes up what has changed: what policy.conf does not allow any more is taken away from its clients.")
+	"Run again, it takes up what has changed: what policy.conf does not allow any more is taken away from its clients. --wait: if nothing is exported so far, links of the search path that lead nowhere yet get that time first; not at all by default.")
 COMMAND("server stop", "", 0, 0, O(force), 0, CMD_WORDS_NONE, cmd_server_stop_run,
 	"stop exporting", "Refuses while something is mapped, unless --force.")
 COMMAND("key generate", "NAME", 1, 1, O(next) | O(idempotent), 0, CMD_WORDS_NONE,

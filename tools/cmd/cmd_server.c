@@ -449,17 +449,61 @@ static int server_apply(struct cmd_args *a, const struct server_conf *c,
 	return rc ? rc : fixed;
 }
 
+#define SERVER_POLLS	5	/* a second */
+
+/*
+ * Before anybody can ask for it: gives what the exports lead to (LVM, md, ZFS, a mount) time to
+ * appear. What is not there in the end is exported when it is; its clients wait for their hold=.
+ */
+static void server_wait(const struct server_conf *c, const char *dir, int64_t seconds)
+{
+	const char *search = server_want(c, SERVER_dev_search_path);
+	char *now = sysfs_attr(dir, "dev_search_path"), *late = NULL;
+	int64_t polls = seconds == MAPS_FOREVER ? INT64_MAX : seconds * SERVER_POLLS, n;
+
+	for (n = 0; !(now && *now) && *search && n <= polls; n++) {
+		free(late);
+		late = server_offers_late(search);
+		if (!late)
+			break;
+		if (!n && polls)
+			say_warn("waiting for what the exports lead to: %s", late);
+		if (n < polls)
+			usleep(1000000 / SERVER_POLLS);
+	}
+	if (late)
+		say_warn("not there yet: %s; clients that have it mapped wait as long as their hold= says",
+			 late);
+	free(late);
+	free(now);
+}
+
+static int server_start(struct cmd_args *a, const struct server_conf *c,
+			const struct policy_conf *p, const char *dir, int64_t wait)
+{
+	server_wait(c, dir, sysfs_dry_run ? 0 : wait);
+	if (sysfs_exists(dir))
+		return server_apply(a, c, p, dir);
+	if (ARG(a, no_modprobe) || (sysfs_redirected() && !sysfs_dry_run))
+		return say_error(SAY_DRIVER, "the driver ibnbd-server is not loaded");
+	return server_modprobe(c, p);
+}
+
 int cmd_server_start_run(struct cmd_args *a)
 {
 	struct server_conf *c = server_conf_load(VALUE(a, file));
 	struct policy_conf *p = server_policy_load(a, c);
 	char *dir = sysfs_path(SERVER_PARAMETERS);
+	int64_t wait = 0;
 	int rc;
 
 	server_policy_warn(c, p, false);
 	server_diags(c->m);
 	server_diags(p->m);
-	if (!c->there)
+	if (VALUE(a, timeout) && !maps_span(VALUE(a, timeout), &wait))
+		rc = say_error(SAY_USAGE, "server start: --wait %s: a time is expected",
+			       VALUE(a, timeout));
+	else if (!c->there)
 		rc = say_error(SAY_NOTHING, "%s is not there", c->m->files[0].path);
 	else if (c->m->nr_errors)
 		rc = say_error(SAY_USAGE, "%s has mistakes; nothing was changed",
@@ -467,12 +511,8 @@ int cmd_server_start_run(struct cmd_args *a)
 	else if (p->m->nr_errors)
 		rc = say_error(SAY_USAGE, "%s has mistakes; nothing was changed",
 			       p->m->files[0].path);
-	else if (sysfs_exists(dir))
-		rc = server_apply(a, c, p, dir);
-	else if (ARG(a, no_modprobe) || (sysfs_redirected() && !sysfs_dry_run))
-		rc = say_error(SAY_DRIVER, "the driver ibnbd-server is not loaded");
 	else
-		rc = server_modprobe(c, p);
+		rc = server_start(a, c, p, dir, wait);
 	free(dir);
 	policy_conf_free(p);
 	server_conf_free(c);

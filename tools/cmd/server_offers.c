@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 #include "ibnbd/logic/export.h"
 #include "tools/cmd/server_offers.h"
 #include "tools/host/sysfs.h"
@@ -15,7 +16,20 @@
 struct offers_walk {
 	bool (*each)(const struct server_offer *o, void *arg);
 	void *arg;
+	char **late;		/* instead of @each: takes the first link that leads nowhere */
 };
+
+static bool offers_late(const struct offers_walk *w, const char *path, const char *shown)
+{
+	char to[4096];
+	ssize_t n = w->late ? readlink(path, to, sizeof(to) - 1) : -1;
+
+	if (n < 0)
+		return false;
+	to[n] = 0;
+	*w->late = say_fmt("%s (%s)", shown, to);
+	return true;
+}
 
 static char *offers_below(const char *dir, const char *name)
 {
@@ -40,13 +54,15 @@ static bool offers_dir(const struct offers_walk *w, const char *dir, const char 
 		struct stat st, link;
 		bool enter;
 
-		if (!stat(path, &st) && !lstat(path, &link) &&
+		if (stat(path, &st))
+			done = offers_late(w, path, as);
+		else if (!lstat(path, &link) &&
 		    (S_ISDIR(st.st_mode) ||
 		     (!sessions && (S_ISBLK(st.st_mode) || S_ISREG(st.st_mode))))) {
 			o.is_dir = S_ISDIR(st.st_mode);
 			enter = o.is_dir && (sessions || !S_ISLNK(link.st_mode));
 			o.beyond = enter && !deep;
-			done = w->each(&o, w->arg);
+			done = w->each && w->each(&o, w->arg);
 			if (!done && enter && deep)
 				done = offers_dir(w, path, as, of, deep - 1, false);
 		}
@@ -58,17 +74,32 @@ static bool offers_dir(const struct offers_walk *w, const char *dir, const char 
 	return done;
 }
 
-bool server_offers(const char *search, bool (*each)(const struct server_offer *o, void *arg),
-		   void *arg)
+static bool offers_walk(const struct offers_walk *w, const char *search)
 {
-	struct offers_walk w = { each, arg };
 	char *top = sysfs_root(search), *token = strstr(top, "/" IBNBD_EXPORT_TOKEN);
 	bool done = false;
 
 	if (token)
 		*token = 0;
 	if (token || !ibnbd_export_follows(search))
-		done = offers_dir(&w, *top ? top : "/", NULL, NULL, token ? 2 : 1, token != NULL);
+		done = offers_dir(w, *top ? top : "/", NULL, NULL, token ? 2 : 1, token != NULL);
 	free(top);
 	return done;
+}
+
+bool server_offers(const char *search, bool (*each)(const struct server_offer *o, void *arg),
+		   void *arg)
+{
+	struct offers_walk w = { .each = each, .arg = arg };
+
+	return offers_walk(&w, search);
+}
+
+char *server_offers_late(const char *search)
+{
+	char *late = NULL;
+	struct offers_walk w = { .late = &late };
+
+	offers_walk(&w, search);
+	return late;
 }

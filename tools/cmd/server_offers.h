@@ -28,5 +28,10 @@ struct server_offer {
  */
 bool server_offers(const char *search, bool (*each)(const struct server_offer *o, void *arg),
 		   void *arg);
+/*
+ * The first of these names that is a symbolic link to what is not there, with where it leads. NULL:
+ * there is none. Allocated.
+ */
+char *server_offers_late(const char *search);
 
 #endif
