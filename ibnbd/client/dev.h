@@ -53,6 +53,7 @@ enum {
 	IBNBD_CLT_DUE_STATE	= 1,	/* offline or online */
 	IBNBD_CLT_DUE_RESIZE	= 2,	/* the disk has another size */
 	IBNBD_CLT_DUE_RO	= 4,	/* the disk became read-only, or writable */
+	IBNBD_CLT_DUE_WRITER	= 8,	/* another client has written */
 };
 
 /* An answer to OPEN, and what follows from it. */
@@ -135,6 +136,8 @@ struct ibnbd_clt_dev {
 	unsigned int replays;		/* successful ones; READ_ONCE, also for the next two */
 	u64 resent_bytes;
 	unsigned int losses;		/* losses that an administrator accepted */
+	unsigned int other_writers;	/* answers to OPEN that showed one; READ_ONCE */
+	u64 other_gen;			/* the writer generation that was counted last */
 	char reason[IBNBD_CLT_REASON_LEN];
 	unsigned int uevent_due;	/* IBNBD_CLT_DUE_*: what uevent_work tells */
 	/* for DUE_STATE: the action, with state and reason at the time of the event */

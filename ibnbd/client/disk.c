@@ -189,8 +189,9 @@ void ibnbd_clt_disk_uevent_work(struct work_struct *work)
 {
 	struct ibnbd_clt_dev *dev =
 		container_of(to_delayed_work(work), struct ibnbd_clt_dev, uevent_work);
-	char state[32], reason[sizeof("IBNBD_REASON=") + IBNBD_CLT_REASON_LEN],
-		*env[] = { state, reason, NULL }, *resize[] = { "RESIZE=1", NULL };
+	char state[32], writers[32], reason[sizeof("IBNBD_REASON=") + IBNBD_CLT_REASON_LEN],
+		*env[] = { state, reason, NULL }, *resize[] = { "RESIZE=1", NULL },
+		*writer[] = { writers, NULL };
 	unsigned int noio = memalloc_noio_save(), due;
 	struct kobject *kobj;
 	enum kobject_action action;
@@ -211,12 +212,16 @@ void ibnbd_clt_disk_uevent_work(struct work_struct *work)
 	snprintf(state, sizeof(state), "IBNBD_STATE=%s",
 		 ibnbd_dev_sm_state_name(dev->uevent_state));
 	snprintf(reason, sizeof(reason), "IBNBD_REASON=%s", dev->uevent_reason);
+	snprintf(writers, sizeof(writers), "IBNBD_OTHER_WRITERS=%u", dev->other_writers);
 	mutex_unlock(&dev->lock);
 	/* A change after the unlock queues this work again, so the newest flag is the last. */
 	if (due & IBNBD_CLT_DUE_RO)
 		cx_tell_ro(dev->disk, ro);
 	if (due & IBNBD_CLT_DUE_RESIZE)
 		kobject_uevent_env(kobj, KOBJ_CHANGE, resize);
+	/* Before ONLINE: who takes the disk back by that shall know. */
+	if (due & IBNBD_CLT_DUE_WRITER)
+		kobject_uevent_env(kobj, KOBJ_CHANGE, writer);
 	if (due & IBNBD_CLT_DUE_STATE)
 		kobject_uevent_env(kobj, action, env);
 	memalloc_noio_restore(noio);
@@ -233,6 +238,19 @@ void ibnbd_clt_disk_uevent(struct ibnbd_clt_dev *dev, enum kobject_action action
 	/* A uevent that already waits for its turn will report the newest state. */
 	disk_due(dev, IBNBD_CLT_DUE_STATE,
 		 __ratelimit(&dev->uevent_limit) ? 0 : IBNBD_CLT_UEVENT_EVERY);
+}
+
+void ibnbd_clt_disk_other_writer(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g)
+{
+	u64 gen = g->rsp.identity.writer_gen;
+
+	lockdep_assert_held(&dev->lock);
+	if (!ibnbd_remap_other_writer(&dev->grant.rsp, &g->rsp) || dev->other_gen == gen)
+		return;
+	dev->other_gen = gen;
+	WRITE_ONCE(dev->other_writers, dev->other_writers + 1);
+	if (dev->added)
+		disk_due(dev, IBNBD_CLT_DUE_WRITER, 0);
 }
 
 DEF_BD_OPEN(disk_open, disk, mode)

@@ -39,5 +39,11 @@ void ibnbd_clt_disk_set_capacity(struct ibnbd_clt_dev *dev, u64 sectors);
  * for this disk. For the same reason that work tells of a new size or read-only flag.
  */
 void ibnbd_clt_disk_uevent(struct ibnbd_clt_dev *dev, enum kobject_action action);
+/*
+ * Under dev->lock: the server has answered OPEN with @g. If another client has written since the
+ * answer that the disk uses, and this was not counted yet: counts it, and tells it in the same way,
+ * by KOBJ_CHANGE with IBNBD_OTHER_WRITERS.
+ */
+void ibnbd_clt_disk_other_writer(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g);
 
 #endif

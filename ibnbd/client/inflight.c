@@ -284,6 +284,46 @@ unsigned long ibnbd_clt_inflight_held_since(struct ibnbd_clt_dev *dev)
 	return jiffies - m.waited;
 }
 
+struct inflight_match_oldest {
+	struct ibnbd_clt_dev *dev;
+	u64 now_ns;
+	u64 age_ns;
+};
+
+static void inflight_age(struct inflight_match_oldest *m, const struct ibnbd_clt_op *op)
+{
+	u64 came = READ_ONCE(op->rq)->start_time_ns;
+
+	/* Without the block layer's records: since it was sent last. */
+	if (!came)
+		came = m->now_ns - jiffies_to_nsecs((u32)jiffies - READ_ONCE(op->start));
+	if (came < m->now_ns)
+		m->age_ns = max(m->age_ns, m->now_ns - came);
+}
+
+static bool inflight_match_oldest(struct ibtrs_clt_io *io, void *arg)
+{
+	struct inflight_match_oldest *m = arg;
+
+	if (!inflight_match(io, m->dev))
+		return false;
+	inflight_age(m, container_of(io, struct ibnbd_clt_op, io));
+	return true;
+}
+
+u64 ibnbd_clt_inflight_oldest_ms(struct ibnbd_clt_dev *dev)
+{
+	struct inflight_match_oldest m = { .dev = dev, .now_ns = ktime_get_ns() };
+	struct ibnbd_clt_op *op;
+	u32 slot = 0;
+
+	lockdep_assert_held(&dev->lock);
+	ibtrs_clt_count(dev->clt, inflight_match_oldest, &m);
+	while ((op = inflight_next_stray(dev, &slot)))
+		inflight_age(&m, op);
+	return div_u64(m.age_ns, NSEC_PER_MSEC);
+}
+
 void ibnbd_clt_inflight_break(struct ibnbd_clt_dev *dev, unsigned int seconds, const char *why)
 {
 	struct inflight_match_slow m = { .dev = dev, .ticks = seconds * HZ };

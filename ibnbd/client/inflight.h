@@ -32,6 +32,8 @@ bool ibnbd_clt_inflight_has_writes(struct ibnbd_clt_dev *dev);
  * since it came while I/O was held. The current time if no request is held.
  */
 unsigned long ibnbd_clt_inflight_held_since(struct ibnbd_clt_dev *dev);
+/* Milliseconds since the oldest request came that is not answered; 0: there is none. */
+u64 ibnbd_clt_inflight_oldest_ms(struct ibnbd_clt_dev *dev);
 /*
  * Breaks the paths that carry overdue requests (ibnbd_clt_queue_is_overdue()); these requests get
  * parked. Return: how many.

@@ -15,6 +15,7 @@
 #include <linux/log2.h>
 #include <linux/sizes.h>
 #include "ibnbd/client/dev_state.h"
+#include "ibnbd/client/disk.h"
 #include "ibnbd/client/inflight.h"
 #include "ibnbd/client/judge.h"
 #include "ibnbd/client/kept.h"
@@ -130,6 +131,7 @@ bool ibnbd_clt_judge_answer(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_gr
 	enum ibnbd_remap verdict;
 	const char *why;
 
+	ibnbd_clt_disk_other_writer(dev, g);
 	if (ibnbd_clt_judge_at_large(dev, g)) {
 		/* Our CLOSE was lost, or requests were given up only after our CLOSE: ask again. */
 		ibnbd_clt_dev_ask_later(dev, IBNBD_CLT_RETRY_HELD);

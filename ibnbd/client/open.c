@@ -30,6 +30,7 @@
 #include <linux/math64.h>
 #include <linux/sizes.h>
 #include "ibnbd/client/dev_state.h"
+#include "ibnbd/client/disk.h"
 #include "ibnbd/client/judge.h"
 #include "ibnbd/client/kept.h"
 #include "ibnbd/client/link.h"
@@ -463,6 +464,8 @@ int ibnbd_clt_open_remap(struct ibnbd_clt_dev *dev)
 	mutex_lock(&dev->lock);
 	if (g.gen != ibnbd_clt_link_gen(dev->sess))
 		err = -ECONNRESET;
+	else
+		ibnbd_clt_disk_other_writer(dev, &g);
 	err = err ?: open_remap_check(dev, &g);
 	if (!err) {
 		dev->no_writes = false;

@@ -15,6 +15,7 @@
 #include <linux/kernfs.h>
 #include <linux/module.h>
 #include <ibtrs/admin.h>
+#include "ibnbd/client/inflight.h"
 #include "ibnbd/client/link.h"
 #include "ibnbd/client/number.h"
 #include "ibnbd/client/open.h"
@@ -311,6 +312,23 @@ static ssize_t losses_show(struct device *d, struct device_attribute *attr, char
 }
 static DEVICE_ATTR_RO(losses);
 
+/* How often an answer to OPEN showed that another client had written since the one before. */
+static ssize_t other_writers_show(struct device *d, struct device_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "%u\n", READ_ONCE(sysfs_dev(d)->other_writers));
+}
+static DEVICE_ATTR_RO(other_writers);
+
+/* The age of the oldest request that the server has not answered; 0: all are answered. */
+static ssize_t oldest_ms_show(struct device *d, struct device_attribute *attr, char *buf)
+{
+	struct ibnbd_clt_dev *dev = sysfs_dev(d);
+
+	guard(mutex)(&dev->lock);
+	return sysfs_emit(buf, "%llu\n", ibnbd_clt_inflight_oldest_ms(dev));
+}
+static DEVICE_ATTR_RO(oldest_ms);
+
 static ssize_t nr_poll_queues_show(struct device *d, struct device_attribute *attr, char *buf)
 {
 	return sysfs_emit(buf, "%u\n", sysfs_dev(d)->sess->nr_poll);
@@ -390,6 +408,8 @@ static struct attribute *sysfs_attrs[] = {
 	&dev_attr_kept.attr,
 	&dev_attr_replays.attr,
 	&dev_attr_losses.attr,
+	&dev_attr_other_writers.attr,
+	&dev_attr_oldest_ms.attr,
 	NULL,
 };
 

@@ -86,7 +86,7 @@ X(access_mode, "access_mode", "access", WORD, 0, 0, IBNBD_ACCESS_RW, 0, "ro|rw|m
 X(nr_poll_queues, "nr_poll_queues", "poll_queues", INT, -1, 4094, 0, 0, NULL, "N", \
 	"queues that poll; -1 = one per CPU; needs a session of its own") \
 X(hold, "hold", "hold_seconds", INT, -1, 2147483, 100, 0, NULL, "SECONDS", \
-	"hold I/O so long while no path is up, the server cannot open the disk yet, or path after path loses it, then fail it; 0 = at once, -1 = never") \
+	"hold I/O so long while no path is up, or path after path loses it, or the server cannot open the disk yet, then fail it; 0 = at once, -1 = never") \
 X(io_timeout, "io_timeout", "timeout", INT, 0, 2147483, 0, 0, NULL, "SECONDS", \
 	"break the path under a request that is not answered for so long; 0 = never") \
 X(hb_interval_ms, "hb_interval_ms", "hb_interval", INT, 100, 60000, 1000, 0, NULL, "MS", \

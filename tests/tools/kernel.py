@@ -78,6 +78,7 @@ def add_dev(index, m):
         ibnbd__state="open", ibnbd__state_detail="open", ibnbd__reason="",
         ibnbd__session=m["sessname"], ibnbd__mapping_path=m["device_path"],
         ibnbd__unflushed_bytes=5 << 20, ibnbd__losses=1, ibnbd__replays="3 8192", ibnbd__kept="no",
+        ibnbd__other_writers=2, ibnbd__oldest_ms=40,
         **{f"ibnbd__{key}": m.get(key, default)
            for key, default in options("### /sys/block/ibnbdN").items()},
         ibnbd__identity="uuid 00112233445566778899aabbccddeeff",

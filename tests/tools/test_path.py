@@ -563,6 +563,26 @@ def doctor_what_runs(w):
 
 
 @test
+def a_disk_of_the_server_that_hangs(w):
+    host(w)
+    mapped(w)
+    oldest = w.sys / "block/ibnbd0/ibnbd/oldest_ms"
+    oldest.write_text("9999\n")
+    hasnt(w.run("list").out, "oldest request")
+    oldest.write_text("31500\n")
+    for args in (), ("-o", "kname,detail"), ("--tree",):
+        has(w.run("list", *args).out, "open, oldest request 31 s")
+    # what scripts read stays as it was
+    for args in ("-r",), ("-P",), ("--csv",), ("-f", "state=open", "-H", "-r", "-o", "state"):
+        hasnt(w.run("list", *args).out, "oldest request")
+    eq(w.json("list")["devices"][0]["oldest_ms"], 31500)
+    has(findings(w)["slow", "warning"]["message"], "its oldest request has waited for 31 s")
+    has(w.run("metrics").out, 'ibnbd_device_oldest_request_seconds{device="ibnbd0"', "} 31.5\n")
+    (w.sys / "block/ibnbd0/ibnbd/state_detail").write_text("held\n")
+    eq(("slow", "warning") in findings(w), False, "held is told already")
+
+
+@test
 def doctor_netdev(w):
     host(w)
     mapped(w)

@@ -11,6 +11,8 @@
 #include "tools/host/mapping.h"
 #include "tools/cmd/server_policy.h"
 
+#define DOCTOR_SLOW_MS	30000
+
 void doctor_find(struct doctor *d, const char *check, enum doctor_level level, char *text,
 		 char *mend)
 {
@@ -145,6 +147,14 @@ static void doctor_devs(struct doctor *d)
 						"look at the server's disk, then: ibnbd remap %s" :
 						"ibnbd path list; ibnbd session reconnect --all; ibnbd remap %s",
 					v->kname));
+		if (open && v->oldest_ms >= DOCTOR_SLOW_MS)
+			doctor_find(
+				d, "slow", DOCTOR_WARNING,
+				say_fmt("%s (%s of session %s): its oldest request has waited for %lld s",
+					v->path, v->device_path ? v->device_path : "?",
+					v->session ? v->session : "?",
+					(long long)v->oldest_ms / 1000),
+				say_dup("look at the server's disk (its log, iostat -x); io_timeout= breaks a path that does not answer"));
 		if (v->devno && strncmp(v->devno, "259:", 4))
 			doctor_find(d, "lvm", DOCTOR_WARNING,
 				    say_fmt("%s has block major %.*s, which LVM may not accept",

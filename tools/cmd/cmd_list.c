@@ -83,14 +83,13 @@ static void list_tree_session(const struct cmd_args *a, struct state *s,
 	}
 	for (i = 0; i < nr; i++) {
 		const struct state_dev *d = devs[i];
-		char *size = table_size(d->size, ARG(a, bytes));
+		char *size = table_size(d->size, ARG(a, bytes)),
+		     *state = table_state(d, d->state_detail ? d->state_detail : d->state);
 
 		list_branch(--left);
 		say_print("%s %s %s %s%s%s", d->path, d->device_path ? d->device_path : "?", size,
-			  d->state_detail ? d->state_detail :
-			  d->state	  ? d->state :
-					    "?",
-			  d->name ? " " : "", d->name ? d->name : "");
+			  state, d->name ? " " : "", d->name ? d->name : "");
+		free(state);
 		free(size);
 	}
 	free(devs);

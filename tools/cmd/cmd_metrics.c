@@ -63,7 +63,7 @@ static void metrics_path(const char *name, const struct state_path *p, const cha
 
 /* @at: offset in struct state_dev. A value that the driver does not show is left out. */
 static void metrics_dev_one(const struct state *s, const char *name, const char *type,
-			    const char *help, size_t at)
+			    const char *help, size_t at, double factor)
 {
 	size_t i;
 
@@ -72,7 +72,7 @@ static void metrics_dev_one(const struct state *s, const char *name, const char 
 		int64_t n = *(const int64_t *)((const char *)&s->devs[i] + at);
 
 		if (n != SYSFS_UNKNOWN)
-			metrics_dev(name, &s->devs[i], NULL, NULL, (double)n);
+			metrics_dev(name, &s->devs[i], NULL, NULL, (double)n * factor);
 	}
 }
 
@@ -91,19 +91,25 @@ static void metrics_devs(const struct state *s)
 					    !strncmp(s->devs[i].state_detail, states[j],
 						     strlen(states[j])));
 	metrics_dev_one(s, "ibnbd_device_size_bytes", "gauge", "Size of the device",
-			offsetof(struct state_dev, size));
+			offsetof(struct state_dev, size), 1);
 	metrics_dev_one(s, "ibnbd_device_unflushed_bytes", "gauge",
 			"Bytes written that no flush has covered",
-			offsetof(struct state_dev, unflushed_bytes));
+			offsetof(struct state_dev, unflushed_bytes), 1);
 	metrics_dev_one(s, "ibnbd_device_replays_total", "counter",
 			"Times that what was kept was sent again",
-			offsetof(struct state_dev, replays));
+			offsetof(struct state_dev, replays), 1);
 	metrics_dev_one(s, "ibnbd_device_replayed_bytes_total", "counter",
 			"Bytes that were sent again",
-			offsetof(struct state_dev, replayed_bytes));
+			offsetof(struct state_dev, replayed_bytes), 1);
 	metrics_dev_one(s, "ibnbd_device_losses_total", "counter",
 			"Times that an administrator took the loss of such bytes",
-			offsetof(struct state_dev, losses));
+			offsetof(struct state_dev, losses), 1);
+	metrics_dev_one(s, "ibnbd_device_other_writers_total", "counter",
+			"Times that another client had written when the device was opened again",
+			offsetof(struct state_dev, other_writers), 1);
+	metrics_dev_one(s, "ibnbd_device_oldest_request_seconds", "gauge",
+			"Time that the oldest request has waited for its answer",
+			offsetof(struct state_dev, oldest_ms), 1e-3);
 }
 
 static void metrics_path_pair(const struct state *s, const char *name, const char *help,

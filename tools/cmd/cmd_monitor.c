@@ -79,11 +79,14 @@ static const char *monitor_env(const char *buf, size_t n, const char *key)
 static char *monitor_detail(const char *buf, size_t n)
 {
 	const char *state = monitor_env(buf, n, "IBNBD_STATE"),
-		   *reason = monitor_env(buf, n, "IBNBD_REASON");
+		   *reason = monitor_env(buf, n, "IBNBD_REASON"),
+		   *writers = monitor_env(buf, n, "IBNBD_OTHER_WRITERS");
 
 	if (state)
 		return say_fmt("%s%s%s", state, reason && *reason ? ": " : "",
 			       reason ? reason : "");
+	if (writers)
+		return say_fmt("another client has written (other_writers %s)", writers);
 	return monitor_env(buf, n, "RESIZE") ? say_fmt("resized") : NULL;
 }
 

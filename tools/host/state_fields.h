@@ -50,7 +50,7 @@ X(paths, "PATHS", NUM, NULL, none, \
 X(nr_poll_queues, "POLLQ", NUM, "ibnbd/nr_poll_queues", nr_poll_queues, \
 	"queues that poll") \
 X(hold, "HOLD", NUM, "ibnbd/hold", hold, \
-	"seconds that I/O is held while no path is up, or path after path loses it, -1 = for ever") \
+	"seconds that I/O is held while no path is up, or path after path loses it, or the server cannot open the disk yet, -1 = for ever") \
 X(io_timeout, "IOTIMEOUT", NUM, "ibnbd/io_timeout", io_timeout, \
 	"seconds until a request that is not answered breaks its path") \
 X(identity, "IDENTITY", TEXT, "ibnbd/identity", none, \
@@ -75,6 +75,10 @@ X(replayed_bytes, "REPLAYED", BYTES, NULL, none, \
 	"bytes that were sent again") \
 X(losses, "LOSSES", NUM, "ibnbd/losses", none, \
 	"times that remap took the loss of such bytes") \
+X(other_writers, "OTHERS", NUM, "ibnbd/other_writers", none, \
+	"times that another client had written when the server opened it again") \
+X(oldest_ms, "OLDEST", NUM, "ibnbd/oldest_ms", none, \
+	"milliseconds that the oldest request has waited for its answer") \
 X(reads, "READS", NUM, NULL, none, \
 	"reads done") \
 X(read_bytes, "READ", BYTES, NULL, none, \

@@ -13,6 +13,7 @@
 #include "tools/out/table.h"
 
 #define TABLE_MAX_COLUMNS	64
+#define TABLE_SLOW_MS		10000
 
 struct table_view {
 	const struct table_set *set;
@@ -54,6 +55,13 @@ char *table_time(int64_t ns)
 	if (ns < 10000000)
 		return say_fmt("%.1fus", (double)ns / 1e3);
 	return say_fmt("%.1fms", (double)ns / 1e6);
+}
+
+char *table_state(const struct state_dev *d, const char *state)
+{
+	if (!state || strcmp(state, "open") || d->oldest_ms < TABLE_SLOW_MS)
+		return say_dup(state ? state : "?");
+	return say_fmt("%s, oldest request %lld s", state, (long long)d->oldest_ms / 1000);
 }
 
 /* @none: text for an unknown value */
@@ -268,11 +276,21 @@ static const char *table_colour(const struct state_field *c, const char *cell)
 		return NULL;
 	if (!strcmp(cell, "held") || !strcmp(cell, "degraded") ||
 	    !strncmp(cell, "connecting", 10) || !strncmp(cell, "up marginal", 11) ||
+	    !strncmp(cell, "open, ", 6) ||
 	    !strcmp(cell, "init"))
 		return "yellow";
 	if (!strcmp(c->key, "path_states") && !strchr(cell, '_'))
 		return NULL;
 	return "red";
+}
+
+/* A cell of a table for people. */
+static char *table_told(const struct table_view *v, const struct state_field *c, const void *object)
+{
+	if (v->set == &table_devs &&
+	    (!strcmp(c->key, "state") || !strcmp(c->key, "state_detail")) && state_text(c, object))
+		return table_state(object, state_text(c, object));
+	return table_cell(c, object, v->bytes, "-");
 }
 
 /* Escapes @cell and frees it. */
@@ -307,8 +325,8 @@ static int table_draw(const struct table_view *v, const void **rows, size_t nr,
 		struct libscols_line *line = scols_table_new_line(tb, NULL);
 
 		for (j = 0; line && j < v->nr; j++) {
-			char *cell = table_escaped(ESCAPE_LINE, table_cell(v->column[j], rows[i],
-									   v->bytes, "-"));
+			char *cell = table_escaped(ESCAPE_LINE,
+						   table_told(v, v->column[j], rows[i]));
 			const char *colour = table_colour(v->column[j], cell);
 
 			if (colour && scols_line_get_cell(line, j))

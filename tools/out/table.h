@@ -37,5 +37,10 @@ void table_json_exports(struct json *j, const struct state *s);
 /* 10737418240 -> "10G". Allocated. */
 char *table_size(int64_t n, bool bytes);
 char *table_time(int64_t ns);
+/*
+ * For people: @state of a device, or "?", and how long its oldest request has waited, if that is
+ * unusual. Allocated.
+ */
+char *table_state(const struct state_dev *d, const char *state);
 
 #endif

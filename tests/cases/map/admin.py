@@ -92,14 +92,15 @@ def check_other_disk(t, dev):
     t.wait(lambda: c.sh(f"cat {file(dev, 'state_detail')}") == "fenced", 5, "the client knows")
     user = c.spawn(f"exec 5< {dev}; sleep 100")
     c.sh("sleep 1")
-    c.fails(f"echo 1 > {file(dev, 'remap_device')}", "busy")
-    t.match(c.sh("cat $(ctl)/last_error"), "close its users before remapping", "last_error")
-    # without a size it could become any disk
-    s.sh("truncate -s 4k /tmp/small; losetup /dev/loop2 /tmp/small; losetup -d /dev/loop2; "
-         "ln -sfn /dev/loop2 /exp/disk")
-    c.fails(f"echo 1 > {file(dev, 'remap_device')}", "busy")
-    t.match(c.sh("cat $(ctl)/last_error"), "no size.*: close its users before remapping",
-            "last_error")
+    refused = lambda why: (
+        c.fails(f"echo 1 > {file(dev, 'remap_device')}", "busy"),
+        t.match(c.sh("cat $(ctl)/last_error"), "is in use: unmount it, or take it out of its "
+                f"array, before remapping: {why}", "last_error"))
+    refused("the server closed the export")
+    # nor is the right one, while anybody has it open
+    s.sh("ln -sfn /dev/loop0 /exp/disk")
+    refused("the server closed the export")
+    t.eq(s.sh("ls /sys/class/ibnbd-server/ctl/devices"), "", "the server was not asked")
     s.sh("ln -sfn /dev/loop1 /exp/disk")
     user.kill()
     # by an administrator's word, with nobody on it, it is
@@ -135,7 +136,9 @@ def check_unmap(t, dev):
     s.sh("modprobe ibnbd-testdisk delay_ms=12000; ln -sfn /dev/testdisk0 /exp/disk")
     dev = c.sh("map disk")
     writer = c.spawn(f"dd if=/dev/zero of={dev} bs=4k count=1 oflag=direct status=none")
-    c.sh("sleep 1")
+    # it is open, and does not answer: how long it has been so is told
+    t.wait(lambda: int(c.sh(f"cat {file(dev, 'oldest_ms')}")) >= 2000, 10, "the oldest request")
+    t.eq(c.sh(f"cat {file(dev, 'state')}"), "open", "state meanwhile")
     took = float(c.sh(f"a=$(uptime_s); unmap {dev} force; since $a"))
     t.below(took, 12, "seconds of unmap force under hanging I/O")
     t.ok(writer.wait(10) != 0, "the hanging write ended with an error")

@@ -38,6 +38,8 @@ CLIENT = [
     ("block/ibnbd0/ibnbd/kept", RO, "no"),
     ("block/ibnbd0/ibnbd/replays", RO, "0 0"),
     ("block/ibnbd0/ibnbd/losses", RO, "0"),
+    ("block/ibnbd0/ibnbd/other_writers", RO, "0"),
+    ("block/ibnbd0/ibnbd/oldest_ms", RO, "0"),
     ("class/ibtrs-client/s1/add_path", RW, USAGE),
     ("class/ibtrs-client/s1/last_error", RO, ""),
     ("class/ibtrs-client/s1/max_reconnect_attempts", RW, "-1"),
