@@ -181,6 +181,7 @@ static int map_now(struct cmd_args *a, struct ibnbd_map *map, char *const *host,
 			       map->device_path, map->sessname, kname);
 		say_mend("--idempotent makes that a success");
 	} else if (kname) {
+		settle_made(kname, 0);
 		map_print(a, kname);
 		rc = SAY_DONE;
 	} else {
@@ -499,6 +500,7 @@ static int map_again(struct cmd_args *a, struct state *s, struct state_dev *d)
 
 static int map_remap_one(struct cmd_args *a, struct state *s, struct state_dev *d)
 {
+	struct settle *udev;
 	char *file, *said;
 	int err;
 
@@ -507,7 +509,9 @@ static int map_remap_one(struct cmd_args *a, struct state *s, struct state_dev *
 	if (ARG(a, force))
 		return map_again(a, s, d);
 	file = say_fmt("%s/ibnbd/remap_device", d->dir);
+	udev = settle_look(d->kname);
 	err = sysfs_write(file, "1");
+	settle_changed(udev, !err);
 	free(file);
 	if (!err)
 		return SAY_DONE;

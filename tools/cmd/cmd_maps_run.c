@@ -2,8 +2,8 @@
 /*
  * maps start and stop: map and unmap what maps.conf names, one mapping at a time.
  *
- * ibnbd-map@NAME.service runs `maps start`. start sends READY=1 to systemd when the device is
- * there. If the line does not say `wait`, start sends READY=1 after ten seconds even without the
+ * ibnbd-map@NAME.service runs `maps start`. start sends READY=1 to systemd when the device and
+ * its links are there. If the line does not say `wait`, start sends READY=1 after ten seconds even without the
  * device, so that a boot never hangs on a dead server. start then goes on trying in the background,
  * with a STATUS text, and exits when it has mapped. The unit stays active (RemainAfterExit) with or
  * without the process, and everything is ordered after the unit.
@@ -189,10 +189,12 @@ static int run_try(struct maps_entry *e, char **why, enum run_hope *hope)
 {
 	struct ibnbd_map map = e->map;
 	struct state *s = state_read();
-	bool there = maps_run_mapped(s, e);
+	struct state_dev *there = maps_run_mapped(s, e);
 	char *kname = NULL;
 	int rc, err;
 
+	if (there)
+		settle_made(there->kname, 0);
 	state_free(s);
 	*why = NULL;
 	*hope = RUN_LATER;

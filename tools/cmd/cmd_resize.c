@@ -12,6 +12,7 @@ int cmd_resize_run(struct cmd_args *a)
 	char *why, *file, *text, *old, *new;
 	struct state *s = state_read();
 	struct state_dev *d = state_dev(s, a->words[0], &why);
+	struct settle *udev;
 	int64_t bytes;
 	int rc, err;
 
@@ -39,7 +40,9 @@ int cmd_resize_run(struct cmd_args *a)
 	} else {
 		file = say_fmt("%s/ibnbd/resize", d->dir);
 		text = say_fmt("%lld", (long long)(bytes / 512));
+		udev = settle_look(d->kname);
 		err = sysfs_write(file, text);
+		settle_changed(udev, !err && bytes != d->size);
 		free(file);
 		free(text);
 		rc = say_exit_of(err);

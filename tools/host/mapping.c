@@ -6,7 +6,8 @@
  * map_device. The disk is then found by its link in ctl/devices, never by guessing a number. If the
  * driver refuses, the message has the driver's own words (ctl/last_error) and what can be done
  * about it. Unmapping: it is refused while somebody uses the disk, and the message says who;
- * otherwise it waits until the kernel has released the disk. Nothing here changes a file.
+ * otherwise it waits until the kernel has released the disk. Where udev runs, both wait for the links
+ * (settle.c). Nothing here changes a file.
  */
 #include <errno.h>
 #include <signal.h>
@@ -220,6 +221,7 @@ static char *mapping_why(const struct ibnbd_map *map, int err)
 static int mapping_ask(struct ibnbd_map *map, char **kname, int *err, char **why)
 {
 	char line[IBNBD_MAP_LINE_MAX + 1], *file, *session;
+	int64_t begin = settle_now();
 	bool known;
 
 	session = sysfs_path("class/ibtrs-client/%s", map->sessname);
@@ -250,6 +252,7 @@ static int mapping_ask(struct ibnbd_map *map, char **kname, int *err, char **why
 		*why = say_dup("the driver took it, but the device is not there any more");
 		return SAY_FAILED;
 	}
+	settle_made(*kname, begin);
 	return SAY_DONE;
 }
 
@@ -357,7 +360,7 @@ static void mapping_tell_users(const struct state_dev *d)
 	sysfs_list_free(users);
 }
 
-int mapping_unmap(const struct state_dev *d, bool force, int wait)
+static int mapping_take_away(const struct state_dev *d, bool force, int wait)
 {
 	char *file = say_fmt("%s/ibnbd/unmap_device", d->dir), *said;
 	struct timespec step = { .tv_nsec = 100000000 };
@@ -389,4 +392,13 @@ int mapping_unmap(const struct state_dev *d, bool force, int wait)
 		say_mend("%s", mapping_mend(err));
 	free(said);
 	return say_exit_of(err);
+}
+
+int mapping_unmap(const struct state_dev *d, bool force, int wait)
+{
+	struct settle *udev = settle_look(d->kname);
+	int rc = mapping_take_away(d, force, wait);
+
+	settle_gone(udev, !rc && wait);
+	return rc;
 }

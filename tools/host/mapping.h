@@ -40,7 +40,7 @@ extern const char mapping_mend_name[];
 
 /*
  * Unmap a device. Refuses if somebody uses it, unless @force. Waits up to @wait seconds until it is
- * gone.
+ * gone, and then for udev.
  */
 int mapping_unmap(const struct state_dev *d, bool force, int wait);
 
@@ -61,6 +61,19 @@ bool mapping_built_upon(const struct state_dev *d);
 bool mapping_only_udev(const struct state_dev *d);
 /* Does the machine need it to run: /, /usr, swap, directly or below dm and md? */
 bool mapping_vital(const struct state_dev *d);
+
+/*
+ * settle.c: wait until udev has done its part, at most ten seconds, with a warning then. settle_look()
+ * before, one of the others behind: a disk of this name has come since then (0: at any time), it has
+ * changed, or it is gone. The last two free @s, and wait only if @wait.
+ */
+struct settle;
+
+int64_t settle_now(void);
+struct settle *settle_look(const char *kname);
+void settle_made(const char *kname, int64_t since);
+void settle_changed(struct settle *s, bool wait);
+void settle_gone(struct settle *s, bool wait);
 
 /*
  * NULL if the disk has this UUID (of a file system, volume or partition table); else a text that

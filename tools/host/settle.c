@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Waits for udev, so that the links of a disk are there when the command returns that mapped it,
+ * and are gone when the command returns that unmapped it.
+ *
+ * udev keeps a record of each block device that it has handled, /run/udev/data/bMAJOR:MINOR, with
+ * the links (S:) and the time of its first event (I:, µs of the monotonic clock). It writes the
+ * record anew at each event, behind the links, and deletes it before them. So the files say when
+ * udev has done its part for this disk and its partitions, whatever it does for others meanwhile.
+ * A host or container without udev has no /run/udev/control, and nobody waits.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include "tools/host/mapping.h"
+#include "tools/out/say.h"
+
+#define SETTLE_WAIT	10	/* seconds */
+#define SETTLE_STEP	10	/* ms */
+
+/* A disk or partition, and its record as it was. */
+struct settle_dev {
+	char *kname;
+	char *record;
+	char *text;		/* NULL: there was none */
+	struct stat st;
+};
+
+struct settle {
+	struct settle_dev *list;
+	size_t nr;
+};
+
+static bool settle_udev(void)
+{
+	char *control = sysfs_root("/run/udev/control");
+	bool runs = !sysfs_dry_run && sysfs_exists(control);
+
+	free(control);
+	return runs;
+}
+
+/* @dir: of the device in sysfs. Without a record of it @text is NULL. */
+static void settle_add(struct settle *s, const char *dir, const char *kname)
+{
+	char *dev = sysfs_attr(dir, "dev"), *below = say_fmt("/run/udev/data/b%s", dev ? dev : "");
+	struct settle_dev *d;
+
+	if (dev) {
+		s->list = say_grow(s->list, (s->nr + 1) * sizeof(*s->list));
+		d = &s->list[s->nr++];
+		d->kname = say_dup(kname);
+		d->record = sysfs_root(below);
+		d->text = stat(d->record, &d->st) ? NULL : sysfs_text(d->record);
+	}
+	free(below);
+	free(dev);
+}
+
+struct settle *settle_look(const char *kname)
+{
+	struct settle *s = say_alloc(sizeof(*s));
+	char *dir = sysfs_path("block/%s", kname), **names;
+	size_t i;
+
+	*s = (struct settle){ 0 };
+	names = settle_udev() ? sysfs_list(dir, NULL) : NULL;
+	if (names)
+		settle_add(s, dir, kname);
+	for (i = 0; names && names[i]; i++) {
+		char *part = say_fmt("%s/%s/partition", dir, names[i]);
+
+		if (sysfs_exists(part)) {
+			part[strlen(part) - strlen("/partition")] = 0;
+			settle_add(s, part, names[i]);
+		}
+		free(part);
+	}
+	sysfs_list_free(names);
+	free(dir);
+	return s;
+}
+
+static void settle_free(struct settle *s)
+{
+	size_t i;
+
+	for (i = 0; i < s->nr; i++) {
+		free(s->list[i].kname);
+		free(s->list[i].record);
+		free(s->list[i].text);
+	}
+	free(s->list);
+	free(s);
+}
+
+/* The next line of a record that begins with @key; *@at is where to look from. Allocated. */
+static char *settle_line(const char **at, char key)
+{
+	const char *line = *at;
+	size_t n;
+
+	for (; *line; line += n + !!line[n]) {
+		n = strcspn(line, "\n");
+		if (line[0] != key || line[1] != ':')
+			continue;
+		*at = line + n;
+		return say_fmt("%.*s", (int)n - 2, line + 2);
+	}
+	return NULL;
+}
+
+/* When udev handled the first event of the device; 0: the record does not say it. */
+static int64_t settle_first(const char *text)
+{
+	char *word = settle_line(&text, 'I');
+	int64_t us = word ? strtoll(word, NULL, 10) : 0;
+
+	free(word);
+	return us;
+}
+
+/* Which device the link of a record leads to; NULL: none. Allocated. */
+static char *settle_leads(const char *link)
+{
+	char *below = say_fmt("/dev/%s", link), *path = sysfs_root(below);
+	char *kname = sysfs_link(path);
+
+	free(path);
+	free(below);
+	return kname;
+}
+
+/*
+ * Are all links there? A container may see the host's records without its /dev: the links are
+ * looked for where the node is.
+ */
+static bool settle_linked(const struct settle_dev *d)
+{
+	char *node = say_fmt("/dev/%s", d->kname), *path = sysfs_root(node), *link, *to;
+	const char *at = d->text;
+	bool all = true;
+
+	while (sysfs_exists(path) && all && (link = settle_line(&at, 'S'))) {
+		to = settle_leads(link);
+		all = to;
+		free(to);
+		free(link);
+	}
+	free(path);
+	free(node);
+	return all;
+}
+
+static bool settle_made_now(const char *kname, int64_t since)
+{
+	struct settle *s = settle_look(kname);
+	bool made = true;
+	size_t i;
+
+	for (i = 0; i < s->nr && made; i++) {
+		const struct settle_dev *d = &s->list[i];
+		int64_t first = d->text ? settle_first(d->text) : 0;
+
+		made = d->text && (!first || first >= since) && settle_linked(d);
+	}
+	settle_free(s);
+	return made;
+}
+
+static bool settle_changed_now(const struct settle *s)
+{
+	struct stat st;
+
+	return !s->nr || stat(s->list[0].record, &st) || st.st_ino != s->list[0].st.st_ino ||
+	       st.st_ctim.tv_sec != s->list[0].st.st_ctim.tv_sec ||
+	       st.st_ctim.tv_nsec != s->list[0].st.st_ctim.tv_nsec;
+}
+
+/* A record of another time is that of the next disk with this number. */
+static bool settle_gone_now(const struct settle_dev *d)
+{
+	char *now = d->text ? sysfs_text(d->record) : NULL, *link, *to;
+	bool gone = !now || settle_first(now) != settle_first(d->text);
+	const char *at = d->text;
+
+	while (d->text && !now && gone && (link = settle_line(&at, 'S'))) {
+		to = settle_leads(link);
+		gone = !to || strcmp(to, d->kname);
+		free(to);
+		free(link);
+	}
+	free(now);
+	return gone;
+}
+
+/* Call this between two looks, with @tries at 0 before the first. Is there time for another? */
+static bool settle_again(int *tries)
+{
+	const struct timespec step = { .tv_nsec = SETTLE_STEP * 1000000 };
+
+	if ((*tries)++ == SETTLE_WAIT * 1000 / SETTLE_STEP)
+		return false;
+	nanosleep(&step, NULL);
+	return true;
+}
+
+static void settle_late(const char *kname, const char *what)
+{
+	say_warn("/dev/%s: udev has not %s after %d seconds", kname, what, SETTLE_WAIT);
+	say_mend("udevadm settle waits for it");
+}
+
+int64_t settle_now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * (int64_t)1000000 + t.tv_nsec / 1000;
+}
+
+void settle_made(const char *kname, int64_t since)
+{
+	int tries = 0;
+	bool made;
+
+	while (!(made = settle_made_now(kname, since)) && settle_again(&tries))
+		;
+	if (!made)
+		settle_late(kname, "made its links");
+}
+
+void settle_changed(struct settle *s, bool wait)
+{
+	int tries = 0;
+	bool changed = !wait;
+
+	while (!changed && !(changed = settle_changed_now(s)) && settle_again(&tries))
+		;
+	if (!changed)
+		settle_late(s->list[0].kname, "heard of it");
+	settle_free(s);
+}
+
+void settle_gone(struct settle *s, bool wait)
+{
+	int tries = 0;
+	size_t i;
+
+	for (i = 0; wait && i < s->nr;) {
+		if (settle_gone_now(&s->list[i]))
+			i++;
+		else if (!settle_again(&tries))
+			break;
+	}
+	if (wait && i < s->nr)
+		settle_late(s->list[i].kname, "removed its links");
+	settle_free(s);
+}
