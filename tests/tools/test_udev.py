@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Done is said when udev is done: its links are there, or gone."""
 import os
+import subprocess
 import threading
 import time
 from kit import *
@@ -141,3 +142,69 @@ def nobody_waits_where_no_udev_is(w):
     r, s = took(w, "map", "d", "s", "10.0.0.2")
     w.run("unmap", "ibnbd0")
     eq((r.err, s < 9), ("", True), f"{s} s")
+
+
+# ---- the helper ----
+
+ID = {"MAJOR": "259", "MINOR": "0"}
+
+
+def helper(w, *args, **how):
+    return w.run(*args, program="ibnbd-udev", env=ID, **how)
+
+
+@test
+def what_nobody_owns_goes(w):
+    """Links to the node of this number, and udev's notes of them, when udev has no record of it."""
+    links, dev = w.root / "run/udev/links", w.root / "dev"
+
+    def lost():
+        for link, to in (("ibnbd/by-name/old", "ibnbd0"), ("ibnbd/by-name/other", "ibnbd1"),
+                         ("ibnbd/by-session/s/a/b", "ibnbd0"), ("disk/by-uuid/1", "ibnbd0"),
+                         ("x\\x20y/mine", "ibnbd0"), ("x/unknown", "ibnbd0")):
+            (dev / link).parent.mkdir(parents=True, exist_ok=True)
+            if not (dev / link).is_symlink():
+                (dev / link).symlink_to("../" * link.count("/") + to)
+            if link == "x/unknown":
+                continue
+            noted = links / link.replace("\\", "\\x5c").replace("/", "\\x2f")
+            noted.mkdir(parents=True, exist_ok=True)
+            (noted / "b259:0").touch()
+            (noted / "b259:1").touch()
+    left = lambda: (sorted(str(p.relative_to(dev)) for p in dev.rglob("*") if p.is_symlink()),
+                    {p.name for p in links.glob("*/*")})
+    gone = (["ibnbd/by-name/other", "x/unknown"], {"b259:1"})
+
+    lost()
+    helper(w, "ibnbd0")
+    eq(left(), gone)
+    lost()
+    helper(w, "--forget", "ibnbd0")
+    eq(left(), gone)
+    lost()
+    w.put("root/run/udev/data/b259:0", "S:ibnbd/by-name/old")
+    before = left()
+    helper(w, "ibnbd0")
+    eq(left(), before, "udev has a record")
+    (w.root / "run/udev/data/b259:0").unlink()
+    w.run("ibnbd0", program="ibnbd-udev")
+    eq(left(), before, "it is not udev that asks")
+
+
+@test
+def a_probe_ends(w):
+    """A third of udev's time, whoever has said what that is."""
+    (w.root / "dev/ibnbd0").write_bytes(bytes(4 << 20))
+    eq(helper(w, "--probe", "ibnbd0").out, "", "nothing is on it")
+    subprocess.run(["/sbin/mkfs.ext4", "-q", "-F", w.root / "dev/ibnbd0"], check=True)
+    has(helper(w, "--probe", "ibnbd0").out, "ID_FS_TYPE=ext4\n", "ID_FS_UUID_ENC=")
+    w.put("root/sbin/blkid", "#!/bin/sh\nexec sleep 60").chmod(0o755)     # the disk hangs
+    for name, text, least, most in (
+            ("etc/udev/udev.conf", "# event_timeout=180\nevent_timeout=\"3\"", 1, 4.5),
+            ("proc/cmdline", "quiet udev.event-timeout=6s rw", 2, 4.5),
+            (f"proc/{os.getpid()}/cmdline", "udevd\0--daemon\0--event-timeout=6", 2, 4.5),
+            ("run/udev/udev.conf", "event_timeout=180", 5, 10)):
+        f = w.put("root/" + name, text)
+        r, s = took(w, "--probe", "ibnbd0", program="ibnbd-udev", env=ID, want=1)
+        eq((r.out, least <= s < most), ("", True), f"{name}: {s} s")
+        f.unlink()

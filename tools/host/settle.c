@@ -153,6 +153,25 @@ static bool settle_linked(const struct settle_dev *d)
 	return all;
 }
 
+/*
+ * The record is written before udev watches the node, and who writes to the node between the two,
+ * as mkfs does, would not be noticed. A rule may forbid the watch: then udev has to be idle.
+ */
+static bool settle_watched(const struct settle_dev *d)
+{
+	char *below = say_fmt("/run/udev/watch%s", strrchr(d->record, '/'));
+	char *watch = sysfs_root(below), *queue = sysfs_root("/run/udev/queue"), *mark;
+	bool watched;
+
+	mark = sysfs_link(watch);
+	watched = mark || !sysfs_exists(queue);
+	free(mark);
+	free(queue);
+	free(watch);
+	free(below);
+	return watched;
+}
+
 static bool settle_made_now(const char *kname, int64_t since)
 {
 	struct settle *s = settle_look(kname);
@@ -163,7 +182,8 @@ static bool settle_made_now(const char *kname, int64_t since)
 		const struct settle_dev *d = &s->list[i];
 		int64_t first = d->text ? settle_first(d->text) : 0;
 
-		made = d->text && (!first || first >= since) && settle_linked(d);
+		made = d->text && (!first || first >= since) && settle_linked(d) &&
+		       settle_watched(d);
 	}
 	settle_free(s);
 	return made;
@@ -173,9 +193,12 @@ static bool settle_changed_now(const struct settle *s)
 {
 	struct stat st;
 
-	return !s->nr || stat(s->list[0].record, &st) || st.st_ino != s->list[0].st.st_ino ||
-	       st.st_ctim.tv_sec != s->list[0].st.st_ctim.tv_sec ||
-	       st.st_ctim.tv_nsec != s->list[0].st.st_ctim.tv_nsec;
+	if (!s->nr || stat(s->list[0].record, &st))
+		return true;
+	return (st.st_ino != s->list[0].st.st_ino ||
+		st.st_ctim.tv_sec != s->list[0].st.st_ctim.tv_sec ||
+		st.st_ctim.tv_nsec != s->list[0].st.st_ctim.tv_nsec) &&
+	       settle_watched(&s->list[0]);
 }
 
 /* A record of another time is that of the next disk with this number. */
@@ -195,23 +218,6 @@ static bool settle_gone_now(const struct settle_dev *d)
 	return gone;
 }
 
-/* Call this between two looks, with @tries at 0 before the first. Is there time for another? */
-static bool settle_again(int *tries)
-{
-	const struct timespec step = { .tv_nsec = SETTLE_STEP * 1000000 };
-
-	if ((*tries)++ == SETTLE_WAIT * 1000 / SETTLE_STEP)
-		return false;
-	nanosleep(&step, NULL);
-	return true;
-}
-
-static void settle_late(const char *kname, const char *what)
-{
-	say_warn("/dev/%s: udev has not %s after %d seconds", kname, what, SETTLE_WAIT);
-	say_mend("udevadm settle waits for it");
-}
-
 int64_t settle_now(void)
 {
 	struct timespec t;
@@ -220,12 +226,29 @@ int64_t settle_now(void)
 	return t.tv_sec * (int64_t)1000000 + t.tv_nsec / 1000;
 }
 
+/* Call this between two looks, with 0 in @end before the first. Is there time for another? */
+static bool settle_again(int64_t *end)
+{
+	const struct timespec step = { .tv_nsec = SETTLE_STEP * 1000000 };
+
+	if (!*end)
+		*end = settle_now() + SETTLE_WAIT * 1000000;
+	nanosleep(&step, NULL);
+	return settle_now() < *end;
+}
+
+static void settle_late(const char *kname, const char *what)
+{
+	say_warn("/dev/%s: udev has not %s after %d seconds", kname, what, SETTLE_WAIT);
+	say_mend("udevadm settle waits for it");
+}
+
 void settle_made(const char *kname, int64_t since)
 {
-	int tries = 0;
+	int64_t end = 0;
 	bool made;
 
-	while (!(made = settle_made_now(kname, since)) && settle_again(&tries))
+	while (!(made = settle_made_now(kname, since)) && settle_again(&end))
 		;
 	if (!made)
 		settle_late(kname, "made its links");
@@ -233,10 +256,10 @@ void settle_made(const char *kname, int64_t since)
 
 void settle_changed(struct settle *s, bool wait)
 {
-	int tries = 0;
+	int64_t end = 0;
 	bool changed = !wait;
 
-	while (!changed && !(changed = settle_changed_now(s)) && settle_again(&tries))
+	while (!changed && !(changed = settle_changed_now(s)) && settle_again(&end))
 		;
 	if (!changed)
 		settle_late(s->list[0].kname, "heard of it");
@@ -245,13 +268,13 @@ void settle_changed(struct settle *s, bool wait)
 
 void settle_gone(struct settle *s, bool wait)
 {
-	int tries = 0;
+	int64_t end = 0;
 	size_t i;
 
 	for (i = 0; wait && i < s->nr;) {
 		if (settle_gone_now(&s->list[i]))
 			i++;
-		else if (!settle_again(&tries))
+		else if (!settle_again(&end))
 			break;
 	}
 	if (wait && i < s->nr)

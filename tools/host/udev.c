@@ -1,8 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * udev's helper: `ibnbd-udev KERNEL-NAME` prints properties of a disk for 60-ibnbd.rules. It
- * reads sysfs and maps.conf, never waits, and always succeeds: a disk without the properties is
- * better than no disk.
+ * udev's helper for 60-ibnbd.rules. None of its calls waits for a disk: udev kills whoever takes too
+ * long, drops its record of the disk, and forgets which links lead there.
+ *
+ * `ibnbd-udev --probe KERNEL-NAME` has blkid read a disk or partition, for a limited time, and
+ * prints what it finds. It fails if the disk does not answer in time.
+ *
+ * `ibnbd-udev --forget KERNEL-NAME` removes the links that lead to this node, and what udev notes of
+ * them: they are those of a disk that had the name and the number before, or of this one, and then
+ * udev makes them again at the end of the event.
+ *
+ * `ibnbd-udev KERNEL-NAME` does that, too, when udev has no record of the device. Then it prints
+ * properties of a disk. It reads sysfs and maps.conf, and always succeeds: a disk without the
+ * properties is better than no disk.
  *
  *	IBNBD_NAME=		below /dev/ibnbd/by-name: the name that the driver shows,
  *				else the name in maps.conf for this device of this
@@ -12,13 +22,227 @@
  *	IBNBD_ID=		hash of the identity, for /dev/disk/by-id
  *	IBNBD_LINK= IBNBD_SCHEDULER= IBNBD_READAHEAD=	as maps.conf says
  */
+#include <fcntl.h>
+#include <ftw.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
 #include "tools/host/links.h"
 #include "tools/conf/maps_conf.h"
 #include "tools/out/say.h"
 #include "tools/host/sysfs.h"
+
+#define UDEV_TIME	180	/* seconds that udev gives to an event, unless it is told otherwise */
+#define UDEV_FIRST	5	/* at most for the first probe: links wait for it */
+#define UDEV_LATER	20	/* and for the one after it */
+
+/* ---- links that nobody owns ---- */
+
+static const char *udev_kname;
+
+/* Remove the link if it leads to our node. */
+static void udev_unlink(const char *link)
+{
+	char *to = sysfs_link(link), *dir;
+
+	if (to && !strcmp(to, udev_kname) && !unlink(link)) {
+		dir = say_fmt("%.*s", (int)(strrchr(link, '/') - link), link);
+		rmdir(dir);	/* if it is empty now, as udev does */
+		free(dir);
+	}
+	free(to);
+}
+
+static int udev_visit(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+	if (type == FTW_SL)
+		udev_unlink(path);
+	return 0;
+}
+
+/* udev writes '/' as \x2f, and a backslash as \x5c, in the directory of a link. */
+static void udev_unlink_noted(const char *name)
+{
+	char *link = say_fmt("/dev/%s", name), *p, *path;
+
+	for (p = link; (p = strchr(p, '\\')); p++)
+		if (!strncmp(p, "\\x2f", 4) || !strncmp(p, "\\x5c", 4)) {
+			*p = p[2] == '2' ? '/' : '\\';
+			memmove(p + 1, p + 4, strlen(p + 4) + 1);
+		}
+	path = sysfs_root(link);
+	udev_unlink(path);
+	free(path);
+	free(link);
+}
+
+/* @id: the device as udev's files call it */
+static void udev_forget(const char *id)
+{
+	static const char *const trees[] = { "/dev/ibnbd", "/dev/disk" };
+	char *links = sysfs_root("/run/udev/links"), **names = sysfs_list_all(links);
+	size_t i;
+
+	for (i = 0; names[i]; i++) {
+		char *dir = say_fmt("%s/%s", links, names[i]), *noted = say_fmt("%s/%s", dir, id);
+
+		if (!unlink(noted)) {
+			rmdir(dir);
+			udev_unlink_noted(names[i]);
+		}
+		free(noted);
+		free(dir);
+	}
+	for (i = 0; i < sizeof(trees) / sizeof(*trees); i++) {
+		char *tree = sysfs_root(trees[i]);
+
+		nftw(tree, udev_visit, 16, FTW_PHYS);
+		free(tree);
+	}
+	sysfs_list_free(names);
+	free(links);
+}
+
+/* The device of the event, as udev's files call it. Allocated; NULL: udev has not called us. */
+static char *udev_id(void)
+{
+	const char *major = getenv("MAJOR"), *minor = getenv("MINOR");
+
+	return major && minor ? say_fmt("b%s:%s", major, minor) : NULL;
+}
+
+static bool udev_recorded(const char *id)
+{
+	char *below = say_fmt("/run/udev/data/%s", id), *record = sysfs_root(below);
+	bool there = sysfs_exists(record);
+
+	free(record);
+	free(below);
+	return there;
+}
+
+/* ---- the probe ---- */
+
+static int64_t udev_now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* The shorter of @seconds and the time of udev that the file has, which may have NULs in it. */
+static int64_t udev_shorter(const char *path, int64_t seconds)
+{
+	static const char key[] = "event_timeout";
+	char text[8192], *full = sysfs_root(path), *at, *word;
+	int fd = open(full, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1), i;
+	int64_t is;
+
+	for (i = 0; i < n; i++)
+		if (!text[i] || text[i] == '-')
+			text[i] = text[i] ? '_' : ' ';
+	text[n > 0 ? n : 0] = 0;
+	for (at = text; (at = strstr(at, key));) {
+		at += sizeof(key);	/* and = or a blank */
+		if (at > text + n)
+			break;
+		at += strspn(at, "\"'");
+		word = say_fmt("%.*s", (int)strcspn(at, " \t\n\"'#"), at);
+		if (maps_span(word, &is) && is > 0 && is < seconds)
+			seconds = is;
+		free(word);
+	}
+	if (fd >= 0)
+		close(fd);
+	free(full);
+	return seconds;
+}
+
+/* For how many seconds udev waits for us: our parent is its worker. */
+static int64_t udev_patience(void)
+{
+	int64_t seconds = udev_shorter("/proc/cmdline", UDEV_TIME);
+	int pid = getppid(), parent;
+
+	seconds = udev_shorter("/usr/lib/udev/udev.conf", seconds);
+	seconds = udev_shorter("/etc/udev/udev.conf", seconds);
+	seconds = udev_shorter("/run/udev/udev.conf", seconds);
+	for (; pid > 1; pid = parent) {
+		char *path = say_fmt("/proc/%d/cmdline", pid), *stat = say_fmt("/proc/%d", pid),
+		     *text = sysfs_attr(stat, "stat"), *end = text ? strrchr(text, ')') : NULL;
+
+		seconds = udev_shorter(path, seconds);
+		if (!end || sscanf(end, ") %*c %d", &parent) != 1)
+			parent = 0;
+		free(text);
+		free(stat);
+		free(path);
+	}
+	return seconds;
+}
+
+static void udev_blkid(const char *node, int out)
+{
+	char *const argv[] = { (char *)"blkid", (char *)"-p",	(char *)"-o",
+			       (char *)"udev",	(char *)node,	NULL };
+	int null = open("/dev/null", O_RDWR);
+
+	/* (udev waits until its ends of our output are closed) */
+	if (null < 0 || dup2(null, 0) < 0 || dup2(out, 1) < 0 || dup2(null, 2) < 0)
+		_exit(127);
+	execv(sysfs_root("/sbin/blkid"), argv);
+	execvp("blkid", argv);
+	_exit(127);
+}
+
+/*
+ * The process that reads a disk which hangs cannot be killed, or only when its read has ended: so
+ * nobody waits for it. Its exit status is 0, 2: it has found nothing, or 8: contradictions.
+ */
+static int udev_probe(const char *kname)
+{
+	int64_t patience = udev_patience() / 3, most = getenv("IBNBD_LATE") ? UDEV_LATER : UDEV_FIRST,
+		end = udev_now() + 1000 * (patience < most ? patience ? patience : 1 : most), left;
+	char *below = say_fmt("/dev/%s", kname), *node = sysfs_root(below), text[16384];
+	int fd[2], status = 0;
+	size_t len = 0;
+	ssize_t n = 1;
+	pid_t pid, got = 0;
+
+	pid = pipe2(fd, O_CLOEXEC) ? -1 : fork();
+	if (!pid)
+		udev_blkid(node, fd[1]);
+	free(node);
+	free(below);
+	close(fd[1]);
+	while (pid > 0 && (left = end - udev_now()) > 0 && !got) {
+		struct pollfd ready = { .fd = fd[0], .events = POLLIN };
+
+		if (n <= 0) {
+			got = waitpid(pid, &status, WNOHANG);
+			if (!got)
+				poll(NULL, 0, 1);
+		} else if (poll(&ready, 1, (int)left) == 1) {
+			n = read(fd[0], text + len, sizeof(text) - len);
+			len += n > 0 ? (size_t)n : 0;
+		}
+	}
+	if (pid > 0 && got != pid)
+		kill(pid, SIGKILL);
+	if (pid < 0 || got != pid || !WIFEXITED(status) ||
+	    (WEXITSTATUS(status) && WEXITSTATUS(status) != 2 && WEXITSTATUS(status) != 8))
+		return 1;
+	return fwrite(text, 1, len, stdout) != len;
+}
+
+/* ---- names ---- */
 
 static void udev_print(const char *key, const char *value)
 {
@@ -84,13 +308,11 @@ static void udev_conf(const char *session, const char *device, bool named)
 	maps_free(m);
 }
 
-int main(int argc, char **argv)
+static void udev_names(const char *kname)
 {
 	char *own, *session, *device, *name, *identity, *hash;
 
-	if (argc < 2 || strchr(argv[1], '/'))
-		return 0;
-	own = sysfs_path("block/%s/ibnbd", argv[1]);
+	own = sysfs_path("block/%s/ibnbd", kname);
 	session = sysfs_attr(own, "session");
 	device = sysfs_attr(own, "mapping_path");
 	name = sysfs_attr(own, "name");
@@ -110,5 +332,23 @@ int main(int argc, char **argv)
 	free(device);
 	free(name);
 	free(identity);
+}
+
+int main(int argc, char **argv)
+{
+	bool probe = argc > 2 && !strcmp(argv[1], "--probe"),
+	     forget = argc > 2 && !strcmp(argv[1], "--forget");
+	char *id = udev_id();
+
+	udev_kname = argc < 2 ? "/" : argv[probe || forget ? 2 : 1];
+	if (!strchr(udev_kname, '/')) {
+		if (probe)
+			return udev_probe(udev_kname);
+		if (id && (forget || !udev_recorded(id)))
+			udev_forget(id);
+		if (!forget)
+			udev_names(udev_kname);
+	}
+	free(id);
 	return 0;
 }
