@@ -124,6 +124,7 @@ static ssize_t remap_device_store(struct device *d, struct device_attribute *att
 {
 	struct ibnbd_clt_dev *dev = sysfs_dev(d);
 
+	ibnbd_clt_refuse_forget();
 	if (!sysfs_streq(buf, "1"))
 		return ibnbd_clt_refuse(-EINVAL, "ibnbd%d: remap_device takes 1", dev->index);
 	return ibnbd_clt_open_remap(dev) ?: count;
@@ -142,6 +143,7 @@ static ssize_t resize_store(struct device *d, struct device_attribute *attr, con
 	u64 sectors;
 	int err;
 
+	ibnbd_clt_refuse_forget();
 	err = kstrtou64(buf, 0, &sectors);
 	if (err)
 		return ibnbd_clt_refuse(err, "ibnbd%d: resize takes a number of 512-byte sectors",

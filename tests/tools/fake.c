@@ -33,12 +33,30 @@ int __wrap_getaddrinfo(const char *name, const char *service, const struct addri
 int __real_getifaddrs(struct ifaddrs **list);
 int __wrap_getifaddrs(struct ifaddrs **list);
 int __real_sysfs_store(const char *path, const char *text);
+int __wrap_sysfs_barred(const char *path);
 int __wrap_sysfs_store(const char *path, const char *text);
 bool __wrap_sysfs_node(const char *path, dev_t *dev);
 int __wrap_keyctl_describe_alloc(key_serial_t key, char **is);
 long __wrap_keyctl_link(key_serial_t key, key_serial_t ring);
 void __real_explicit_bzero(void *at, size_t len);
 void __wrap_explicit_bzero(void *at, size_t len);
+
+/* All files have the errno of the file "barred" in sysfs, if it is there. */
+int __wrap_sysfs_barred(const char *path)
+{
+	const char *sys = getenv("IBNBD_SYSFS");
+	char barred[PATH_MAX];
+	int err = 0;
+	FILE *f;
+
+	snprintf(barred, sizeof(barred), "%s/barred", sys ? sys : "/nowhere");
+	f = fopen(barred, "r");
+	if (f && fscanf(f, "%d", &err) != 1)
+		err = EIO;
+	if (f)
+		fclose(f);
+	return err ? err : access(path, W_OK) ? errno : 0;
+}
 
 int __wrap_sysfs_store(const char *path, const char *text)
 {
@@ -49,8 +67,9 @@ int __wrap_sysfs_store(const char *path, const char *text)
 
 	if (!program)
 		return __real_sysfs_store(path, text);
-	if (access(path, W_OK) && errno == EACCES)
-		return EACCES;
+	status = __wrap_sysfs_barred(path);
+	if (status && status != ENOENT)
+		return status;
 	sigfillset(&caught);
 	sigdelset(&caught, SIGTERM);
 	sigdelset(&caught, SIGINT);

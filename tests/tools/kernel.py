@@ -169,15 +169,20 @@ def main(path, text):
         times.write(f"{time.monotonic()}\n")
     if not p.exists():
         sys.exit(errno.ENOENT)
+    if (SYS / "incapable").exists():
+        sys.exit(errno.EPERM)       # of ibtrs_admin(), which says nothing in last_error
     if p.name == "map_device":
         map_device(text)
     elif p.name == "unmap_device":
         unmap(p.parents[1], text)
     elif p.name == "remap_device":
+        (CTL / "last_error").write_text("\n")
         state = p.parent / "state"
         if state.read_text().strip() == "open":
             sys.exit(errno.EALREADY)
         put(p.parent, state="open", state_detail="open", reason="")
+    elif p.name == "resize" and (p.parent / "state").read_text() != "open\n":
+        refuse(errno.ENOENT)
     elif p.name == "resize" and int(text) % 8:
         refuse(errno.EINVAL, f"{p.parents[1].name}: resize: "
                "not a number of whole logical blocks of 4096 bytes")

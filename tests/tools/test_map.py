@@ -401,3 +401,41 @@ def resize(w):
     has(w.run("resize", "vol1", "8388609s", want=2).err,
         "cannot resize /dev/ibnbd0: ibnbd0: resize: not a number of whole logical blocks")
     w.run("resize", "vol1", "1G", "--force")
+
+
+@test
+def an_old_refusal_explains_nothing(w):
+    """The driver's last words are of another disk; this write has never come to it."""
+    w.client()
+    w.run(*ONE)
+    (session,) = w.sys.glob("class/ibtrs-client/*")
+    orders = (["map", "d2", "store1"], ["map", "d2", "s2", "10.0.0.2"], ["unmap", "vol1"],
+              ["resize", "vol1", "2G"], ["path", "add", "store1", "10.0.0.9"],
+              ["path", "policy", "store1", "rr"],
+              ["path", "disconnect", "--force", "store1", "10.0.1.7"])
+
+    def said(*words):
+        for f in w.sys / "class/ibnbd-client/ctl/last_error", session / "last_error":
+            f.write_text("cannot open other on session other (-13): exclusive to client2\n")
+        for o in orders:
+            r = w.run(*o, want=None)
+            has(r.err, *words)
+            hasnt(r.err, "other", "server", "another client")
+            eq(r.rc in (1, 6), True, f"{r}")
+
+    for err, words in (("30", ("/sys is mounted read-only here", "on the host")),
+                       ("13", ("keeps this process from writing", "on the host"))):
+        w.put("sys/barred", err)
+        said(*words)
+    (w.sys / "barred").unlink()
+    w.put("sys/incapable")
+    w.put("root/proc/self/status", "Name: x\nCapEff:\t00000000a80425fb\nCapBnd: 1")
+    said("CAP_SYS_ADMIN", "on the host")
+    w.put("root/proc/self/status", "Name: x\nCapEff:\t000001ffffffffff")
+    w.put("root/proc/self/uid_map", "         0     100000      65536")
+    said("CAP_SYS_ADMIN", "on the host")
+    (w.sys / "incapable").unlink()
+    (w.sys / "block/ibnbd0/ibnbd/state").write_text("closed\n")
+    has(w.run("resize", "vol1", "2G", want=None).err, "it is not open", "ibnbd remap")
+    (w.sys / "block/ibnbd0/ibnbd/resize").unlink()
+    hasnt(w.run("resize", "vol1", "2G", want=None).err, "other")

@@ -137,9 +137,11 @@ static void map_print(const struct cmd_args *a, const char *kname)
 
 static int map_failed(const struct ibnbd_map *map, int rc, int err, char *why)
 {
+	char *file = sysfs_path("%s/map_device", STATE_CLIENT);
 	const char *mend = strstr(why, "the session name is") ? mapping_mend_name :
-								mapping_mend(err);
+								mapping_mend(file, err);
 
+	free(file);
 	say_error(rc, "cannot map %s of session %s: %s", map->device_path, map->sessname, why);
 	if (mend && !strstr(why, mend))
 		say_mend("%s", mend);
@@ -512,17 +514,18 @@ static int map_remap_one(struct cmd_args *a, struct state *s, struct state_dev *
 	udev = settle_look(d->kname);
 	err = sysfs_write(file, "1");
 	settle_changed(udev, !err);
-	free(file);
-	if (!err)
-		return SAY_DONE;
-	if (err == EALREADY)
-		return map_many(a) ? SAY_DONE : say_error(SAY_ALREADY, "%s is open", d->path);
-	said = mapping_reason(err);
+	if (!err || err == EALREADY) {
+		free(file);
+		return !err || map_many(a) ? SAY_DONE :
+					     say_error(SAY_ALREADY, "%s is open", d->path);
+	}
+	said = mapping_reason(file, err);
 	say_error(0, "cannot remap %s (%s of session %s): %s", d->path,
 		  d->device_path ? d->device_path : "?", d->session ? d->session : "?", said);
-	if (mapping_mend(err) && err != EEXIST)
-		say_mend("%s", mapping_mend(err));
+	if (mapping_mend(file, err) && err != EEXIST)
+		say_mend("%s", mapping_mend(file, err));
 	free(said);
+	free(file);
 	return say_exit_of(err);
 }
 

@@ -254,7 +254,7 @@ static int run_until(struct maps_entry *e, int64_t timeout)
 			say_error(rc, "%s: cannot map %s of session %s: %s", e->name,
 				  e->map.device_path, e->map.sessname, why ? why : "?");
 			if (tries == 1 && rc == SAY_UNREACHABLE)
-				mend = mapping_mend(ETIMEDOUT);
+				mend = mapping_mend(NULL, ETIMEDOUT);
 			if (mend)
 				say_mend("%s", mend);
 		}

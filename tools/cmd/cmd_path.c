@@ -50,6 +50,7 @@ static int path_add_one(struct cmd_args *a, const struct state_session *sess, co
 	struct ibtrs_addr_pair one, *pairs = &one, *named = NULL;
 	char text[IBTRS_PATH_STR_MAX], *file, *why, *said;
 	const char *reason = "not an address";
+	const struct mapping_bar *barred;
 	size_t nr = 1, i;
 	int err = 0, rc;
 
@@ -73,6 +74,7 @@ static int path_add_one(struct cmd_args *a, const struct state_session *sess, co
 		ibtrs_addr_pair_format(&pairs[i], text, sizeof(text));
 		err = sysfs_write(file, text);
 	}
+	barred = err ? mapping_barred(file, err) : NULL;
 	free(file);
 	one = pairs[i - 1];
 	free(named);
@@ -81,19 +83,20 @@ static int path_add_one(struct cmd_args *a, const struct state_session *sess, co
 	if (!err)
 		return SAY_DONE;
 	/* The message of the driver or of the server; there is none if no attempt was made. */
-	said = sysfs_attr(sess->dir, "last_error");
-	why = err == EEXIST || err == EACCES ? NULL : host_wrong_source(&one);
+	said = barred ? say_dup(barred->why) : sysfs_attr(sess->dir, "last_error");
+	why = barred || err == EEXIST || err == EACCES ? NULL : host_wrong_source(&one);
 	rc = say_exit_of(err);
 	say_error(0, "cannot add path %s to session %s: %s%s%s", text, sess->name,
 		  said		? said :
 		  err == EEXIST ? "it is there already" :
-		  err == EACCES ? "only root may do that" :
 				  strerror(err),
 		  why ? "; " : "", why ? why : "");
 	free(said);
 	free(why);
-	if (rc == SAY_UNREACHABLE)
-		say_mend("%s", mapping_mend(err));
+	if (barred)
+		say_mend("%s", barred->mend);
+	else if (rc == SAY_UNREACHABLE)
+		say_mend("%s", mapping_mend(NULL, err));
 	if (say_level > 1)
 		mapping_kmsg(stderr, 10);
 	return rc;
@@ -183,6 +186,7 @@ static struct path_order path_order(const struct cmd *c)
 static int path_do(struct cmd_args *a, struct state_session *sess, struct state_path *p,
 		   struct path_order o)
 {
+	const struct mapping_bar *barred;
 	char *file, *detail;
 	int err;
 
@@ -202,6 +206,7 @@ static int path_do(struct cmd_args *a, struct state_session *sess, struct state_
 	}
 	file = say_fmt("%s/%s", p->dir, o.file);
 	err = sysfs_write(file, "1");
+	barred = err ? mapping_barred(file, err) : NULL;
 	free(file);
 	if (!err) {
 		if (o.takes_away && path_up(p))
@@ -210,12 +215,12 @@ static int path_do(struct cmd_args *a, struct state_session *sess, struct state_
 	}
 	detail = sysfs_attr(p->dir, "state_detail");
 	say_error(0, "cannot %s path %s of session %s: %s%s%s", o.verb, p->name, sess->name,
-		  err == EACCES ? "only root may do that" :
+		  barred	? barred->why :
 		  err == EBUSY	? "it is being connected or closed" :
 				  strerror(err),
 		  detail ? ", it is " : "", detail ? detail : "");
-	if (err == ENOTCONN)
-		say_mend("ibnbd doctor");
+	if (barred || err == ENOTCONN)
+		say_mend("%s", barred ? barred->mend : "ibnbd doctor");
 	if (say_level > 1)
 		mapping_kmsg(stderr, 10);
 	free(detail);
@@ -328,6 +333,7 @@ int cmd_path_policy_run(struct cmd_args *a)
 {
 	struct state *s = state_read();
 	struct state_session *sess = path_session(s, a->words[0]);
+	const struct mapping_bar *barred;
 	struct ibnbd_mapopt_err err;
 	struct ibnbd_map map;
 	char word[32], *file;
@@ -345,10 +351,13 @@ int cmd_path_policy_run(struct cmd_args *a)
 			ibnbd_mapopt_word(IBNBD_OPT_policy, map.policy, word, sizeof(word));
 			file = say_fmt("%s/mpath_policy", sess->dir);
 			e = sysfs_write(file, word);
+			barred = e ? mapping_barred(file, e) : NULL;
 			free(file);
 			if (e)
 				say_error(0, "cannot set the policy of session %s: %s", sess->name,
-					  e == EACCES ? "only root may do that" : strerror(e));
+					  barred ? barred->why : strerror(e));
+			if (barred)
+				say_mend("%s", barred->mend);
 			rc = say_exit_of(e);
 		}
 	}

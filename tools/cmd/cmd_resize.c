@@ -43,20 +43,23 @@ int cmd_resize_run(struct cmd_args *a)
 		udev = settle_look(d->kname);
 		err = sysfs_write(file, text);
 		settle_changed(udev, !err && bytes != d->size);
-		free(file);
 		free(text);
 		rc = say_exit_of(err);
 		if (err) {
-			why = err == ENOENT ? say_dup("it is not open") : mapping_reason(err);
+			bool barred = mapping_barred(file, err);
+
+			why = err == ENOENT && !barred ? say_dup("it is not open") :
+							 mapping_reason(file, err);
 			say_error(0, "cannot resize %s: %s", d->path, why);
-			if (err == ENOENT)
+			if (barred)
+				say_mend("%s", mapping_mend(file, err));
+			else if (err == ENOENT)
 				say_mend("ibnbd remap %s", d->kname);
-			else if (err == EACCES && mapping_mend(err))
-				say_mend("%s", mapping_mend(err));
 			free(why);
 		} else if (say_level >= 0 && !sysfs_dry_run) {
 			printf("%s: %s -> %s\n", d->path, old, new);
 		}
+		free(file);
 	}
 	free(old);
 	free(new);

@@ -10,6 +10,7 @@
  * (settle.c). Nothing here changes a file.
  */
 #include <errno.h>
+#include <linux/capability.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -77,31 +78,64 @@ char *mapping_last_error(void)
 }
 
 /*
- * Was the write refused before it reached the driver? Then last_error is about an earlier request.
+ * Does the driver take orders of this process? They need CAP_SYS_ADMIN of the first user namespace,
+ * which root of a container may lack.
  */
-static bool mapping_not_root(int err)
+static bool mapping_capable(void)
 {
-	char *file = sysfs_path("%s/map_device", STATE_CLIENT);
-	bool denied = err == EACCES && geteuid() && access(file, W_OK);
+	char *proc = sysfs_root("/proc/self"), *status = sysfs_attr(proc, "status"),
+	     *ids = sysfs_attr(proc, "uid_map"), *caps = status ? strstr(status, "CapEff:") : NULL;
+	unsigned long long has;
+	unsigned int first, to, nr;
+	bool capable = true;
 
-	free(file);
-	return denied;
+	if (caps && sscanf(caps, "CapEff: %llx", &has) == 1)
+		capable = has >> CAP_SYS_ADMIN & 1;
+	if (ids && sscanf(ids, "%u %u %u", &first, &to, &nr) == 3)
+		capable &= !to && nr == UINT32_MAX;
+	free(ids);
+	free(status);
+	free(proc);
+	return capable;
 }
 
-char *mapping_reason(int err)
+const struct mapping_bar *mapping_barred(const char *file, int err)
 {
-	char *said = mapping_not_root(err) ? say_dup("only root may do that") :
-					     mapping_last_error();
+	static const struct mapping_bar
+		read_only = { "/sys is mounted read-only here",
+			      "in a container: run it on the host, or make the container privileged" },
+		user = { "only root may do that", "the same with sudo" },
+		guarded = { "SELinux, AppArmor or a container keeps this process from writing to /sys",
+			    "run it on the host, or make the container privileged" },
+		lacks = { "the driver wants CAP_SYS_ADMIN of the host, which this process lacks",
+			  "in a container: run it on the host, or make the container privileged" },
+		gone = { "the driver does not have it any more", "ibnbd list" };
+
+	if (err == EPERM)
+		return mapping_capable() ? NULL : &lacks;
+	if (sysfs_barred(file) != err)
+		return NULL;
+	if (err == EACCES)
+		return geteuid() ? &user : &guarded;
+	return err == EROFS ? &read_only : err == ENOENT || err == ENODEV ? &gone : NULL;
+}
+
+char *mapping_reason(const char *file, int err)
+{
+	const struct mapping_bar *bar = mapping_barred(file, err);
+	char *said = bar ? say_dup(bar->why) : mapping_last_error();
 
 	return said ? said : say_dup(strerror(err));
 }
 
 const char mapping_mend_name[] = "another session name here, or unmap on the host that has it";
 
-const char *mapping_mend(int err)
+const char *mapping_mend(const char *file, int err)
 {
-	if (mapping_not_root(err))
-		return "the same with sudo";
+	const struct mapping_bar *bar = file ? mapping_barred(file, err) : NULL;
+
+	if (bar)
+		return bar->mend;
 	switch (err) {
 	case EEXIST:
 		return "ibnbd list";
@@ -203,12 +237,12 @@ static char *mapping_disk(const struct ibnbd_map *map)
 }
 
 /* The driver does not know that `path=A,B` may have been meant as two paths. */
-static char *mapping_why(const struct ibnbd_map *map, int err)
+static char *mapping_why(const struct ibnbd_map *map, const char *file, int err)
 {
-	char *said = mapping_reason(err), *source = NULL, *both;
+	char *said = mapping_reason(file, err), *source = NULL, *both;
 	size_t i;
 
-	for (i = 0; i < map->nr_paths && !source && !mapping_not_root(err); i++)
+	for (i = 0; i < map->nr_paths && !source && !mapping_barred(file, err); i++)
 		source = host_wrong_source(&map->path[i]);
 	if (!source)
 		return said;
@@ -240,11 +274,11 @@ static int mapping_ask(struct ibnbd_map *map, char **kname, int *err, char **why
 	}
 	file = sysfs_path("%s/map_device", STATE_CLIENT);
 	*err = sysfs_write(file, line);
+	if (*err)
+		*why = mapping_why(map, file, *err);
 	free(file);
-	if (*err) {
-		*why = mapping_why(map, *err);
+	if (*err)
 		return say_exit_of(*err);
-	}
 	if (sysfs_dry_run)
 		return SAY_DONE;
 	*kname = mapping_disk(map);
@@ -373,24 +407,25 @@ static int mapping_take_away(const struct state_dev *d, bool force, int wait)
 	while ((err = mapping_order(d, file, force ? "force" : "normal", wait)) == EBUSY &&
 	       tries-- > 0 && !mapping_built_upon(d))
 		nanosleep(&step, NULL);
-	free(file);
-	if (!err)
-		return SAY_DONE;
-	if (err == EALREADY || err == ENOENT || err == ENODEV)
-		return mapping_wait_gone(d, wait);
-	if (err == ETIMEDOUT)
-		return mapping_still_there(d, wait);
+	if (!err || err == EALREADY || err == ENOENT || err == ENODEV || err == ETIMEDOUT) {
+		free(file);
+		return !err		 ? SAY_DONE :
+		       err == ETIMEDOUT	 ? mapping_still_there(d, wait) :
+					   mapping_wait_gone(d, wait);
+	}
 	if (err == EBUSY) {
 		say_error(SAY_BUSY, "cannot unmap %s%s%s: it is in use", d->path,
 			  d->name ? " " : "", d->name ? d->name : "");
 		mapping_tell_users(d);
+		free(file);
 		return SAY_BUSY;
 	}
-	said = mapping_reason(err);
+	said = mapping_reason(file, err);
 	say_error(0, "cannot unmap %s: %s", d->path, said);
-	if (mapping_not_root(err))
-		say_mend("%s", mapping_mend(err));
+	if (mapping_barred(file, err))
+		say_mend("%s", mapping_mend(file, err));
 	free(said);
+	free(file);
 	return say_exit_of(err);
 }
 

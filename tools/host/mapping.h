@@ -33,8 +33,11 @@ int mapping_map(struct ibnbd_map *map, char *const *host, size_t nr_hosts, char 
  * status with @why allocated.
  */
 int mapping_resolve(struct ibnbd_map *map, char *const *host, size_t nr_hosts, char **why);
-/* What to do about an errno of the driver; NULL = nothing is known. */
-const char *mapping_mend(int err);
+/*
+ * What to do about an errno of a write to @file of the driver, NULL: of any; NULL = nothing is
+ * known.
+ */
+const char *mapping_mend(const char *file, int err);
 /* The same for a session name that somebody else's session has on the server. */
 extern const char mapping_mend_name[];
 
@@ -81,8 +84,17 @@ void settle_gone(struct settle *s, bool wait);
  */
 char *mapping_wrong_uuid(const struct state_dev *d, const char *want);
 
-/* Why the driver refused with this errno, in its own words if it has any. Allocated. */
-char *mapping_reason(int err);
+/*
+ * Why a write to @file cannot have reached the driver, if it failed with @err; NULL: it can. What
+ * the driver said last is about an earlier write then.
+ */
+struct mapping_bar {
+	const char *why, *mend;
+};
+
+const struct mapping_bar *mapping_barred(const char *file, int err);
+/* Why the driver refused a write to @file, in its own words if it has any. Allocated. */
+char *mapping_reason(const char *file, int err);
 /* What the driver said of the last refusal, allocated, or NULL. */
 char *mapping_last_error(void);
 /* The last @nr messages of our modules in the kernel's log, indented. */

@@ -32,6 +32,16 @@ int sysfs_store(const char *path, const char *text)
 	return err;
 }
 
+int sysfs_barred(const char *path)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return errno;
+	close(fd);
+	return 0;
+}
+
 bool sysfs_node(const char *path, dev_t *dev)
 {
 	struct stat st;

@@ -50,9 +50,11 @@ void sysfs_list_free(char **names);
 int sysfs_write(const char *path, const char *text);
 /*
  * Write the whole text. One write(2) takes at most a page, so there are as many as it needs. 0 or
- * errno. The tests link a replacement for this function and the next.
+ * errno. The tests link a replacement for this function and the next two.
  */
 int sysfs_store(const char *path, const char *text);
+/* The errno with which the file cannot be opened for writing; 0: it can. */
+int sysfs_barred(const char *path);
 /* Is it a block device, and which? */
 bool sysfs_node(const char *path, dev_t *dev);
 
