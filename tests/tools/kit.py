@@ -109,15 +109,23 @@ class World:
         p.chmod(0o644)
         return p
 
-    def process(self, pid, comm, disk, group="user.slice/session-1.scope"):
+    def process(self, pid, comm, disk, group="user.slice/session-1.scope", node="dev/"):
         """A process that has the disk open; its node is there from now on."""
-        node = self.put(f"root/dev/{disk}", (self.sys / f"block/{disk}/dev").read_text().strip())
+        node += disk if node[-1] == "/" else ""
+        node = self.put(f"root/{node}", (self.sys / f"block/{disk}/dev").read_text().strip())
         self.put(f"root/proc/{pid}/comm", comm)
         self.put(f"root/proc/{pid}/cgroup", f"0::/{group}")
         fd = self.root / f"proc/{pid}/fd"
         fd.mkdir()
         (fd / "0").symlink_to(self.put("root/dev/null"))
         (fd / "5").symlink_to(node)
+
+    def namespace(self, pid, number, mounts=""):
+        """The mount namespace of a process."""
+        self.put(f"root/proc/{pid}/mountinfo", mounts)
+        ns = self.root / f"proc/{pid}/ns"
+        ns.mkdir()
+        (ns / "mnt").symlink_to(f"mnt:[{number}]")
 
     # ---- running ----
     def run(self, *args, want=0, program="ibnbd-faked", env=None, stdin=None, user=None):

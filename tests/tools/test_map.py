@@ -2,6 +2,7 @@
 """map, unmap, remap, resize: what is written to the driver, what is said, how it exits."""
 import os
 import re
+import shutil
 import socket
 from kit import *
 
@@ -439,3 +440,75 @@ def an_old_refusal_explains_nothing(w):
     has(w.run("resize", "vol1", "2G", want=None).err, "it is not open", "ibnbd remap")
     (w.sys / "block/ibnbd0/ibnbd/resize").unlink()
     hasnt(w.run("resize", "vol1", "2G", want=None).err, "other")
+
+
+@test
+def who_uses_it_in_a_container(w):
+    w.client()
+    w.run(*ONE)
+    w.put("sys/block/ibnbd0/busy")
+    w.namespace("self", 1, "1 0 8:1 / / rw - ext4 /dev/sda1 rw")
+    for pid in range(90, 100):          # a service with copies of the mounts here, and its kind
+        w.namespace(pid, 2, "1 0 8:1 / / rw - ext4 /dev/sda1 rw")
+    users = lambda: [l.strip().removeprefix("try: ")
+                     for l in w.run("unmap", "vol1", want=5).err.splitlines()[1:]]
+    has(users()[0], "fuser -v /dev/ibnbd0")
+
+    # a namespace that has no process
+    own = w.root / "proc/self/mountinfo"
+    before = own.read_text()
+    own.write_text(before + "2 1 0:4 mnt:[2] /run/a.mnt rw - nsfs nsfs rw\n"
+                   "3 1 0:4 mnt:[7] /run/snapd/ns/b.mnt rw - nsfs nsfs rw\n"
+                   "4 1 0:4 net:[8] /run/netns/c rw - nsfs nsfs rw\n")
+    eq(len(users()), 1)
+    has(users()[0], "nsenter --mount=/run/snapd/ns/b.mnt")
+    own.write_text(before)
+
+    # mounted there alone; by a name here, and there, and by many
+    mount = "2 1 259:0 / /data rw - ext4 /dev/ibnbd0 rw"
+    w.put("root/proc/1234/comm", "postgres")
+    w.namespace(1234, 3, mount)
+    w.namespace(1235, 3, mount)
+    eq(users(), ["it is mounted on /data in the mount namespace of process 1234 (postgres)"])
+    w.conf("vol1 vol/1 store1 path=10.0.1.7\n")
+    has(w.run("maps", "stop", "vol1", want=5).err, "stays mapped", "process 1234 (postgres)")
+    for n in range(40):
+        w.namespace(2000 + n, 100 + n, mount)
+    eq(len(users()), 8)
+    has(users()[-1], "in more mount namespaces")
+    own.write_text(mount.replace("/data", "/srv") + "\n")
+    eq(users(), ["it is mounted on /srv"])
+    own.write_text(mount.replace("/data", "/") + "\n")
+    has(w.run("maps", "stop", "vol1").err, "the system runs on it")
+    own.write_text(before)
+    for n in (1234, 1235, *range(2000, 2040)):
+        shutil.rmtree(w.root / f"proc/{n}")
+    w.namespace(1234, 3, mount.replace("/data", "/"))
+    has(w.run("maps", "stop", "vol1", want=5).err, "mounted on / in the mount namespace of process")
+    shutil.rmtree(w.root / "proc/1234")
+
+    # a node elsewhere, in a namespace of its own and here; a loop device on it
+    csi = "var/lib/kubelet/plugins/kubernetes.io/csi/volumeDevices/pv/dev/1"
+    w.process(4321, "qemu", "ibnbd0", node=csi)
+    has(users()[0], f"process 4321 (qemu) has it open as /{csi}")
+    w.namespace(4321, 5)
+    has(users()[0], f"process 4321 (qemu) has it open as /{csi} in another mount namespace")
+    shutil.rmtree(w.root / "proc/4321")
+    w.process(4322, "mysqld", "ibnbd0")
+    w.namespace(4322, 6)
+    has(users()[0], "process 4322 (mysqld) has it open as /dev/ibnbd0 in another mount namespace")
+    shutil.rmtree(w.root / "proc/4322")
+    w.put("sys/block/loop3/loop/backing_file", f"/{csi}")
+    w.put("sys/block/loop3/dev", "7:3")
+    own.write_text("2 1 7:3 / /mnt rw - ext4 /dev/loop3 rw\n")
+    eq(users(), ["loop3 is built on it", "it is mounted on /mnt"])
+    shutil.rmtree(w.sys / "block/loop3")
+
+    # what may wait for a server is not looked at; a local mount below it is
+    w.process(4323, "tar", "ibnbd0", node="net/local/disk")
+    net = "2 1 0:50 / /net rw - {} server:/x rw\n"
+    for kind in ("nfs4", "cifs", "fuse.sshfs", "ceph"):
+        own.write_text(net.format(kind))
+        has(users()[0], "fuser -v")
+    own.write_text(net.format("nfs4") + "3 2 8:2 / /net/local rw - ext4 /dev/sda2 rw\n")
+    has(users()[0], "process 4323 (tar) has it open as /net/local/disk")

@@ -2,7 +2,12 @@
 /*
  * Who uses a disk. Checked are the disk, its partitions, and all that is built on them (device
  * mapper and md, which are holders in sysfs; loop; a btrfs of several disks). For each of these
- * block devices, mounts, swap, and the files that processes have open are searched.
+ * block devices, mounts, swap, and the files that processes have open are searched. Containers and
+ * services have mount namespaces of their own, with other mounts, and with nodes of our device
+ * elsewhere than in /dev: the mounts of each namespace count, and a file by its device number.
+ *
+ * stat() of a file may wait for a server, so those on network file systems and FUSE are left out.
+ * The search ends after some seconds, and says so.
  *
  * For a disk that clients have open, processes are not counted: programs read disks at any time.
  * Such a disk may be a partition. Then the whole disk is checked too, but not its other partitions.
@@ -18,6 +23,27 @@
 #include "tools/out/say.h"
 
 #define USERS_DEPTH	8
+#define USERS_TIME	5	/* seconds */
+#define USERS_MOUNTS	8	/* of other namespaces that are told */
+
+/* A place where a mount begins, below which another kind of file system may begin. */
+struct users_place {
+	char *target;
+	bool waits;		/* stat() may wait there */
+};
+
+/* A mount namespace, and those of its mounts that lie on or below one that may wait. */
+struct users_ns {
+	unsigned long ino;
+	struct users_place *places;
+	size_t nr;
+};
+
+/* A mount namespace that a bind mount keeps; it may have no process. */
+struct users_kept {
+	unsigned long ino;
+	char *target;
+};
 
 struct users_devs {
 	dev_t *list;
@@ -29,6 +55,12 @@ struct users {
 	size_t nr;
 	struct users_devs devs;	/* the disk and all that is built on it */
 	struct users_devs mates;	/* disks that share a btrfs with one of devs */
+	struct users_ns *ns;	/* the first is ours */
+	size_t nr_ns;
+	struct users_kept *kept;
+	size_t nr_kept;
+	unsigned int nr_mounts;	/* of other namespaces; USERS_MOUNTS: enough, or ours has one */
+	int64_t end;		/* of the search, in µs of settle_now() */
 	size_t nr_udev;		/* how many of the list are udev's processes */
 	bool vital;
 };
@@ -130,27 +162,6 @@ static void users_whole(struct users *u, const char *dir)
 	free(whole);
 }
 
-/* A loop device opens its file as a process does, so it is not among the holders in sysfs. */
-static void users_loops(struct users *u)
-{
-	char *block = sysfs_path("block"), **names = sysfs_list(block, NULL);
-	size_t i;
-
-	for (i = 0; names[i]; i++) {
-		char *dir = say_fmt("%s/%s", block, names[i]),
-		     *file = sysfs_attr(dir, "loop/backing_file");
-
-		if (file && !strncmp(file, "/dev/", 5) && users_has_node(&u->devs, file)) {
-			users_add(u, say_fmt("%s is built on it", names[i]));
-			users_walk(u, dir, 1);
-		}
-		free(dir);
-		free(file);
-	}
-	sysfs_list_free(names);
-	free(block);
-}
-
 /*
  * A mount of a btrfs names only one of its disks. /sys/fs/btrfs lists all disks of each btrfs that
  * is mounted.
@@ -201,24 +212,217 @@ static bool users_mounted(const struct users *u, struct libmnt_fs *fs)
 	return found;
 }
 
-static void users_mounts(struct users *u)
+/* Does @path lie below @target? */
+static bool users_below(const char *path, const char *target)
 {
-	char *path = sysfs_root("/proc/self/mountinfo");
+	size_t n = strlen(target);
+
+	while (n && target[n - 1] == '/')
+		n--;
+	return !strncmp(path, target, n) && (!path[n] || path[n] == '/');
+}
+
+/* May stat() of @path wait? The innermost mount counts. */
+static bool users_waits(const struct users_ns *ns, const char *path)
+{
+	size_t i, len = 0;
+	bool waits = false;
+
+	for (i = 0; i < ns->nr; i++)
+		if (strlen(ns->places[i].target) >= len &&
+		    users_below(path, ns->places[i].target)) {
+			len = strlen(ns->places[i].target);
+			waits = ns->places[i].waits;
+		}
+	return waits;
+}
+
+static bool users_is_remote(struct libmnt_fs *fs)
+{
+	static const char *const types[] = { "fuse", "ceph", "lustre", "autofs", "virtiofs" };
+	const char *type = mnt_fs_get_fstype(fs);
+	size_t i;
+
+	for (i = 0; type && i < sizeof(types) / sizeof(*types); i++)
+		if (!strncmp(type, types[i], strlen(types[i])))
+			return true;
+	return mnt_fs_is_netfs(fs);
+}
+
+static void users_place(struct users_ns *ns, struct libmnt_fs *fs)
+{
+	const char *target = mnt_fs_get_target(fs);
+	bool waits = users_is_remote(fs);
+
+	/* (a mount stands behind the one that it lies on) */
+	if (!waits && !users_waits(ns, target))
+		return;
+	ns->places = say_grow(ns->places, (ns->nr + 1) * sizeof(*ns->places));
+	ns->places[ns->nr++] = (struct users_place){ say_dup(target), waits };
+}
+
+static void users_keep(struct users *u, struct libmnt_fs *fs)
+{
+	const char *type = mnt_fs_get_fstype(fs), *root = mnt_fs_get_root(fs);
+	unsigned long ino;
+
+	if (!type || strcmp(type, "nsfs") || !root || sscanf(root, "mnt:[%lu]", &ino) != 1)
+		return;
+	u->kept = say_grow(u->kept, (u->nr_kept + 1) * sizeof(*u->kept));
+	u->kept[u->nr_kept++] = (struct users_kept){ ino, say_dup(mnt_fs_get_target(fs)) };
+}
+
+/* The mount namespace of the process with this directory in /proc; 0: it has ended. */
+static unsigned long users_ns_ino(const char *dir)
+{
+	char *path = say_fmt("%s/ns/mnt", dir), *to = sysfs_link(path);
+	unsigned long ino = 0;
+
+	if (!to || sscanf(to, "mnt:[%lu]", &ino) != 1)
+		ino = 0;
+	free(to);
+	free(path);
+	return ino;
+}
+
+static struct libmnt_table *users_table(const char *dir)
+{
+	char *path = say_fmt("%s/mountinfo", dir);
 	struct libmnt_table *table = mnt_new_table_from_file(path);
+
+	free(path);
+	return table;
+}
+
+/* The namespace of this table is one more that has been seen. */
+static struct users_ns *users_new_ns(struct users *u, struct libmnt_table *table, unsigned long ino)
+{
+	struct libmnt_iter *iter = mnt_new_iter(MNT_ITER_FORWARD);
+	struct libmnt_fs *fs;
+	struct users_ns *ns;
+
+	u->ns = say_grow(u->ns, (u->nr_ns + 1) * sizeof(*u->ns));
+	ns = &u->ns[u->nr_ns++];
+	*ns = (struct users_ns){ .ino = ino };
+	while (table && iter && !mnt_table_next_fs(table, iter, &fs))
+		if (mnt_fs_get_target(fs)) {
+			users_place(ns, fs);
+			users_keep(u, fs);
+		}
+	mnt_free_iter(iter);
+	return ns;
+}
+
+/*
+ * The mounts of our devices. @who: whose namespace it is, NULL = ours. Most namespaces have copies
+ * of the mounts of ours, which go with them, so others are looked at when ours has none.
+ */
+static void users_mounts(struct users *u, struct libmnt_table *table, const char *who)
+{
 	struct libmnt_iter *iter = mnt_new_iter(MNT_ITER_FORWARD);
 	struct libmnt_fs *fs;
 
 	while (table && iter && !mnt_table_next_fs(table, iter, &fs)) {
 		const char *target = mnt_fs_get_target(fs);
 
-		if (!target || !users_mounted(u, fs))
+		if (!target || !users_mounted(u, fs) || (who && u->nr_mounts >= USERS_MOUNTS))
 			continue;
-		users_add(u, say_fmt("it is mounted on %s", target));
-		u->vital |= !strcmp(target, "/") || !strcmp(target, "/usr");
+		if (who && ++u->nr_mounts == USERS_MOUNTS)
+			users_add(u, say_dup("it is mounted in more mount namespaces: lsns -t mnt"));
+		else if (who)
+			users_add(u, say_fmt("it is mounted on %s in the mount namespace of %s",
+					     target, who));
+		else
+			users_add(u, say_fmt("it is mounted on %s", target));
+		u->vital |= !who && (!strcmp(target, "/") || !strcmp(target, "/usr"));
+		u->nr_mounts = who ? u->nr_mounts : USERS_MOUNTS;
 	}
 	mnt_free_iter(iter);
+}
+
+static char *users_who(const char *dir, const char *pid)
+{
+	char *comm = sysfs_attr(dir, "comm"), *who = say_fmt("process %s (%s)", pid,
+							     comm ? comm : "?");
+
+	free(comm);
+	return who;
+}
+
+static struct users_ns *users_ns(struct users *u, const char *dir, const char *pid)
+{
+	unsigned long ino = users_ns_ino(dir);
+	struct libmnt_table *table;
+	struct users_ns *ns;
+	char *who;
+	size_t i;
+
+	for (i = 0; i < u->nr_ns; i++)
+		if (!ino || u->ns[i].ino == ino)
+			return &u->ns[i];
+	table = users_table(dir);
+	who = users_who(dir, pid);
+	ns = users_new_ns(u, table, ino);
+	users_mounts(u, table, who);
+	free(who);
 	mnt_unref_table(table);
-	free(path);
+	return ns;
+}
+
+/* Is time left? The first call that finds none notes it. */
+static bool users_in_time(struct users *u)
+{
+	if (!u->end)
+		return false;
+	if (settle_now() < u->end)
+		return true;
+	u->end = 0;
+	users_add(u, say_fmt("not all processes could be looked at in %d seconds", USERS_TIME));
+	return false;
+}
+
+/* Call @one for each process while there is time. */
+static void users_each_process(struct users *u, void (*one)(struct users *u, const char *dir,
+							     const char *pid))
+{
+	char *proc = sysfs_root("/proc"), **names = sysfs_list(proc, NULL);
+	size_t i;
+
+	for (i = 0; names[i]; i++) {
+		char *dir = say_fmt("%s/%s", proc, names[i]);
+
+		if (!names[i][strspn(names[i], "0123456789")] && users_in_time(u))
+			one(u, dir, names[i]);
+		free(dir);
+	}
+	sysfs_list_free(names);
+	free(proc);
+}
+
+static void users_look_at_ns(struct users *u, const char *dir, const char *pid)
+{
+	users_ns(u, dir, pid);
+}
+
+/* A loop device opens its file as a process does, so it is not among the holders in sysfs. */
+static void users_loops(struct users *u)
+{
+	char *block = sysfs_path("block"), **names = sysfs_list(block, NULL);
+	size_t i;
+
+	for (i = 0; names[i]; i++) {
+		char *dir = say_fmt("%s/%s", block, names[i]),
+		     *file = sysfs_attr(dir, "loop/backing_file");
+
+		if (file && !users_waits(&u->ns[0], file) && users_has_node(&u->devs, file)) {
+			users_add(u, say_fmt("%s is built on it", names[i]));
+			users_walk(u, dir, 1);
+		}
+		free(dir);
+		free(file);
+	}
+	sysfs_list_free(names);
+	free(block);
 }
 
 static void users_swap(struct users *u)
@@ -237,74 +441,107 @@ static void users_swap(struct users *u)
 	free(path);
 }
 
-/* Only files below /dev are checked, as with mounts. */
-static bool users_opened(const struct users *u, const char *fd)
+/* @path: where the file lies in its namespace, if it is one of our devices. */
+static bool users_opened(const struct users *u, const struct users_ns *ns, const char *fd,
+			 char path[PATH_MAX])
 {
-	char to[PATH_MAX], *below = sysfs_root("/dev/");
+	char to[PATH_MAX], *root = sysfs_root("");
 	ssize_t n = readlink(fd, to, sizeof(to) - 1);
+	size_t below = strlen(root);
 	bool found;
 	dev_t dev;
 
 	to[n > 0 ? n : 0] = 0;
-	found = !strncmp(to, below, strlen(below)) && sysfs_node(fd, &dev) &&
+	below = strncmp(to, root, below) ? 0 : below;
+	found = to[below] == '/' && !users_waits(ns, to + below) && sysfs_node(fd, &dev) &&
 		users_has(&u->devs, dev);
-	free(below);
+	strcpy(path, to + below);
+	free(root);
 	return found;
 }
 
 static void users_process(struct users *u, const char *dir, const char *pid)
 {
-	char *fds = say_fmt("%s/fd", dir), **names = sysfs_list(fds, NULL), *comm, *group;
-	bool found = false;
+	char *fds = say_fmt("%s/fd", dir), **names = sysfs_list(fds, NULL), *who, *group;
+	const struct users_ns *ns = users_ns(u, dir, pid);
+	char path[PATH_MAX];
+	bool found = false, here = ns == &u->ns[0];
 	size_t i;
 
-	for (i = 0; names[i] && !found; i++) {
+	for (i = 0; names[i] && !found && users_in_time(u); i++) {
 		char *fd = say_fmt("%s/%s", fds, names[i]);
 
-		found = users_opened(u, fd);
+		found = users_opened(u, ns, fd, path);
 		free(fd);
 	}
 	if (found) {
-		comm = sysfs_attr(dir, "comm");
+		who = users_who(dir, pid);
 		group = sysfs_attr(dir, "cgroup");
-		users_add(u, say_fmt("process %s (%s) has it open", pid, comm ? comm : "?"));
+		if (here && users_below(path, "/dev"))
+			users_add(u, say_fmt("%s has it open", who));
+		else
+			users_add(u, say_fmt("%s has it open as %s%s", who, path,
+					     here ? "" : " in another mount namespace"));
 		u->nr_udev += group && strstr(group, "/systemd-udevd.service");
-		free(comm);
+		free(who);
 		free(group);
 	}
 	sysfs_list_free(names);
 	free(fds);
 }
 
-static void users_processes(struct users *u)
+/* Nobody was found: a mount namespace without a process may have it. */
+static void users_tell_kept(struct users *u)
 {
-	char *proc = sysfs_root("/proc"), **names = sysfs_list(proc, NULL);
-	size_t i;
+	size_t i, j;
 
-	for (i = 0; names[i]; i++) {
-		char *dir = say_fmt("%s/%s", proc, names[i]);
-
-		if (!names[i][strspn(names[i], "0123456789")])
-			users_process(u, dir, names[i]);
-		free(dir);
+	for (i = 0; i < u->nr_kept; i++) {
+		for (j = 0; j < u->nr_ns && u->ns[j].ino != u->kept[i].ino; j++)
+			;
+		if (j == u->nr_ns)
+			users_add(u, say_fmt("it may be mounted in the mount namespace that %s keeps, which has no process: nsenter --mount=%s findmnt",
+					     u->kept[i].target, u->kept[i].target));
 	}
-	sysfs_list_free(names);
-	free(proc);
 }
 
 static void users_find(struct users *u, const char *dir)
 {
-	*u = (struct users){ .list = say_alloc(sizeof(char *)) };
+	char *self = sysfs_root("/proc/self");
+	struct libmnt_table *table = users_table(self);
+
+	*u = (struct users){ .list = say_alloc(sizeof(char *)),
+			     .end = settle_now() + USERS_TIME * 1000000 };
+	users_new_ns(u, table, users_ns_ino(self));
 	users_walk(u, dir, 0);
 	users_whole(u, dir);
 	users_loops(u);
 	users_btrfs(u);
-	users_mounts(u);
+	users_mounts(u, table, NULL);
 	users_swap(u);
+	mnt_unref_table(table);
+	free(self);
+}
+
+static void users_find_everywhere(struct users *u, const char *dir)
+{
+	users_find(u, dir);
+	if (!u->nr)
+		users_each_process(u, users_look_at_ns);
 }
 
 static void users_free(struct users *u)
 {
+	size_t i, j;
+
+	for (i = 0; i < u->nr_ns; i++) {
+		for (j = 0; j < u->ns[i].nr; j++)
+			free(u->ns[i].places[j].target);
+		free(u->ns[i].places);
+	}
+	for (i = 0; i < u->nr_kept; i++)
+		free(u->kept[i].target);
+	free(u->kept);
+	free(u->ns);
 	sysfs_list_free(u->list);
 	free(u->devs.list);
 	free(u->mates.list);
@@ -316,7 +553,9 @@ char **mapping_users(const struct state_dev *d)
 	char **list;
 
 	users_find(&u, d->dir);
-	users_processes(&u);
+	users_each_process(&u, users_process);
+	if (!u.nr)
+		users_tell_kept(&u);
 	list = u.list;
 	u.list = NULL;
 	users_free(&u);
@@ -328,7 +567,7 @@ char **mapping_disk_users(const char *dir)
 	struct users u;
 	char **list;
 
-	users_find(&u, dir);
+	users_find_everywhere(&u, dir);
 	list = u.list;
 	u.list = NULL;
 	users_free(&u);
@@ -379,7 +618,7 @@ bool mapping_built_upon(const struct state_dev *d)
 {
 	struct users u;
 
-	users_find(&u, d->dir);
+	users_find_everywhere(&u, d->dir);
 	users_free(&u);
 	return u.nr;
 }
@@ -389,7 +628,7 @@ bool mapping_only_udev(const struct state_dev *d)
 	struct users u;
 
 	users_find(&u, d->dir);
-	users_processes(&u);
+	users_each_process(&u, users_process);
 	users_free(&u);
 	return u.nr && u.nr == u.nr_udev;
 }

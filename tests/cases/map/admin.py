@@ -81,7 +81,10 @@ def check_force_close(t, dev):
     c.sh(f"echo 1 > {file(dev, 'remap_device')}; {READ.format(dev)}")
     t.eq(c.sh(f"cat {file(dev, 'state')}"), "open", "state after remap_device")
     t.eq(c.sh(f"cat {file(dev, 'reason')}"), "", "reason")
+    c.fails(f"echo 2 > {file(dev, 'remap_device')}", "Invalid argument")
+    t.match(c.sh("cat $(ctl)/last_error"), "remap_device takes 1", "last_error")
     c.fails(f"echo 1 > {file(dev, 'remap_device')}", "already in progress")
+    t.eq(c.sh("cat $(ctl)/last_error"), "", "an earlier refusal explains no later error")
 
 
 def check_other_disk(t, dev):
