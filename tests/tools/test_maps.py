@@ -576,3 +576,47 @@ def udev_helper(w):
     has(w.run("ibnbd0", program="ibnbd-udev").out,
         "IBNBD_DEVICE_LINK=\\x2f../x/\\x2f\\x24\\x28id\\x29/\\x2e\n")
     eq(w.run("ibnbd9", program="ibnbd-udev").out, "")
+
+
+@test
+def a_host_of_another_name_has_its_disks(w):
+    """"-" is named after the host and its id, which change under it: DHCP, cloud-init, initramfs."""
+    w.client()
+    conf = lambda text="": w.conf(text or "vol1 vol/1 - path=10.0.0.2\nvol2 vol/2 - path=10.0.0.2\n")
+    session = lambda n: (w.sys / f"block/ibnbd{n}/ibnbd/session").read_text().strip()
+    mapped = lambda: sorted(p.name for p in (w.sys / "block").iterdir())
+
+    def before(*names):
+        """Mapped when the host was called otherwise."""
+        conf("#\n")
+        for name in names:
+            w.run("map", "vol/1", name, "10.0.0.2", "--name", "vol1")
+        conf()
+
+    for name in ("db1-dhcp-example-01234567@10-0-0-2", "localhost-fedcba98@10-0-0-2"):
+        before(name)
+        for words in (["start", "vol1"], ["start", "--missing", "-q"], ["apply"],
+                      ["apply", "--prune"]):
+            w.run("maps", *words)
+        eq((mapped(), session(0), session(1)), (["ibnbd0", "ibnbd1"], name, name), "one session")
+        has(w.run("map", "vol/1", "-", "10.0.0.2", want=4).err, "mapped already, as /dev/ibnbd0")
+        hasnt(w.run("ibnbd0", program="ibnbd-udev").out, "IBNBD_LINK")
+        eq([m["mapped_as"] for m in w.json("maps", "show")["maps"]], ["/dev/ibnbd0", "/dev/ibnbd1"])
+        w.run("maps", "stop", "vol1", "vol2")
+        eq(mapped(), [], "stopped")
+
+    # mapped twice, as by a command that did not know: the line is that of its device
+    before("a-01234567@10-0-0-2", "b-01234567@10-0-0-2")
+    w.run("unmap", "ibnbd0")
+    w.run("map", "other", "a-01234567@10-0-0-2", "10.0.0.2")
+    w.run("maps", "stop", "vol1")
+    eq((mapped(), session(0)), (["ibnbd0"], "a-01234567@10-0-0-2"))
+    w.run("unmap", "ibnbd0")
+
+    # what is not this line's: of another server, or named by somebody
+    for name in ("a-01234567@10-0-0-3", "a-0123456@10-0-0-2", "-01234567@10-0-0-2", "mine@10-0-0-2",
+                 "a-0123456g@10-0-0-2", "a-01234567@10-0-0-2x"):
+        w.run("map", "vol/1", name, "10.0.0.2")
+        w.run("maps", "stop", "vol1")
+        eq(mapped(), ["ibnbd0"], name)
+        w.run("unmap", "ibnbd0")

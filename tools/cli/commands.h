@@ -22,7 +22,8 @@ COMMAND("map", "DEVICE SESSION [PATH]...", 0, ANY,
 	"DEVICE is what the server calls it, SESSION a name for the connection, PATH an "
 	"address of the server, [SOURCE,]DESTINATION. A session that exists needs no PATH. "
 	"\"-\" as SESSION makes one of this host's full name, a part of its machine id, and the "
-	"server's address. A single word that maps.conf knows is mapped as it says there. "
+	"server's address, or stands for the session that was made so before the host got "
+	"another name. A single word that maps.conf knows is mapped as it says there. "
 	"However it is mapped: where maps.conf has uuid= or size= for it, another disk is "
 	"unmapped again. Prints the name of the device.")
 COMMAND("unmap", "DEVICE...", 1, ANY,

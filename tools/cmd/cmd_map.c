@@ -100,7 +100,7 @@ static int map_session(struct cmd_args *a)
 		snprintf(dst, sizeof(dst), "%s", a->host[0]);
 	else
 		return SAY_DONE;
-	why = maps_make_session(dst, a->map.sessname, sizeof(a->map.sessname));
+	why = maps_make_session(dst, a->map.device_path, a->map.sessname, sizeof(a->map.sessname));
 	if (why) {
 		say_error(SAY_USAGE, "map: \"-\" makes no session that is this host's alone: %s",
 			  why);

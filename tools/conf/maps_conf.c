@@ -18,6 +18,7 @@
 #include <string.h>
 #include <strings.h>
 #include <unistd.h>
+#include "ibnbd/logic/linkname.h"
 #include "tools/conf/maps_conf.h"
 #include "tools/out/say.h"
 #include "tools/host/sysfs.h"
@@ -122,22 +123,65 @@ static void conf_session_name(const char *host, const char *machine, const char 
 }
 
 /*
- * Does a session of this name exist? A session that was opened by an older version of this command,
- * or before the machine id was known, keeps its name.
+ * Is @name made for @server by a host of any name and id: HOST-MACHINE@SERVER? Both may change while
+ * a session lives: by DHCP, cloud-init, or between initramfs and system. The sessions that are
+ * looked at are this host's.
  */
-static bool conf_session_is_live(const char *name)
+static bool conf_is_made(const char *name, const char *server)
 {
-	char *dir = sysfs_path("class/ibtrs-client/%s", name);
-	bool live = sysfs_exists(dir);
+	const char *at = strrchr(name, '@');
+	size_t i, hex = 0;
 
-	free(dir);
-	return live;
+	if (!at || strcmp(at + 1, server) || at - name < 10)
+		return false;
+	for (i = 1; i <= 8; i++)
+		hex += strchr("0123456789abcdef", at[-(int)i]) != NULL;
+	return hex == 8 && at[-9] == '-';
 }
 
-char *maps_make_session(const char *server, char *out, size_t size)
+static bool conf_has_device(const char *session, const char *device_path)
 {
-	char host[65] = "", machine[16], *why;
-	const char *p;
+	char link[IBNBD_LINKNAME_MAX], *path, *kname;
+	bool has;
+
+	ibnbd_linkname_dev(device_path, session, link, sizeof(link));
+	path = sysfs_path("class/ibnbd-client/ctl/devices/%s", link);
+	kname = sysfs_link(path);
+	has = kname;
+	free(kname);
+	free(path);
+	return has;
+}
+
+/*
+ * The session that @best stands for: one that has the device, rather than one of a name that comes
+ * first in @names, rather than another one that was made for the server. Earlier versions of this
+ * command made other names. NULL: none is there.
+ */
+static const char *conf_live(char *const *sessions, char names[][IBNBD_NAME_LEN], size_t nr,
+			     const char *server, const char *device_path)
+{
+	const char *best = NULL;
+	size_t i, j, rank, least = SIZE_MAX;
+
+	for (i = 0; sessions[i]; i++) {
+		for (j = 0; j < nr && strcmp(sessions[i], names[j]); j++)
+			;
+		if (j == nr && !conf_is_made(sessions[i], server))
+			continue;
+		rank = conf_has_device(sessions[i], device_path) ? j : j + nr + 1;
+		if (rank < least) {
+			least = rank;
+			best = sessions[i];
+		}
+	}
+	return best;
+}
+
+char *maps_make_session(const char *server, const char *device_path, char *out, size_t size)
+{
+	char host[65] = "", machine[16], names[3][IBNBD_NAME_LEN], *dir, **sessions, *why;
+	const char *p, *live;
 
 	gethostname(host, sizeof(host) - 1);
 	p = strrchr(server, '@') ? strrchr(server, '@') + 1 :
@@ -146,22 +190,23 @@ char *maps_make_session(const char *server, char *out, size_t size)
 	if (!strncmp(p, "ip:", 3))
 		p += 3;
 	why = conf_machine(machine, sizeof(machine));
-	conf_session_name(host, machine, p, out, size);
-	if (conf_session_is_live(out))
-		goto live;
-	conf_session_name(host, "", p, out, size);
-	if (conf_session_is_live(out))
-		goto live;
+	conf_session_name(host, machine, p, names[0], sizeof(names[0]));
+	conf_session_name(host, "", p, names[1], sizeof(names[1]));
+	snprintf(out, size, "%s", names[0]);
 	host[strcspn(host, "./")] = 0;
-	conf_session_name(host, "", p, out, size);
-	if (conf_session_is_live(out))
-		goto live;
-	gethostname(host, sizeof(host) - 1);
-	conf_session_name(host, machine, p, out, size);
+	conf_session_name(host, "", p, names[2], sizeof(names[2]));
+
+	dir = sysfs_path("class/ibtrs-client");
+	sessions = sysfs_list(dir, NULL);
+	live = conf_live(sessions, names, 3, strrchr(names[1], '@') + 1, device_path);
+	if (live) {
+		snprintf(out, size, "%s", live);
+		free(why);
+		why = NULL;
+	}
+	sysfs_list_free(sessions);
+	free(dir);
 	return why;
-live:
-	free(why);
-	return NULL;
 }
 
 static void conf_session(struct maps *m, struct maps_entry *e)
@@ -180,7 +225,7 @@ static void conf_session(struct maps *m, struct maps_entry *e)
 			 NULL);
 		return;
 	}
-	why = maps_make_session(dst, e->map.sessname, sizeof(e->map.sessname));
+	why = maps_make_session(dst, e->map.device_path, e->map.sessname, sizeof(e->map.sessname));
 	if (why) {
 		maps_bad(m, e, e->session_at,
 			 say_fmt("\"-\" makes no session that is this host's alone: %s", why),

@@ -190,11 +190,12 @@ int64_t maps_start_timeout(const struct maps_entry *e);
 /* The entry as one line, without newline. Allocated. */
 char *maps_line(const struct maps_entry *e);
 /*
- * Make the session name for "-": HOST-MACHINE@SERVER, or, while such a session exists, the name
- * that an earlier version gave it. Returns NULL, or why no name is certain to be this host's alone,
+ * Make the session name for "-": HOST-MACHINE@SERVER. While a session lives that was made for this
+ * server, by an earlier version or when the host had another name or id, it is that one, and first
+ * the one that has the device. Returns NULL, or why no name is certain to be this host's alone,
  * allocated.
  */
-char *maps_make_session(const char *server, char *out, size_t size);
+char *maps_make_session(const char *server, const char *device_path, char *out, size_t size);
 #define MAPS_MACHINE_MEND "systemd-machine-id-setup gives it an id; or write a name in place of -"
 
 /* Mistakes. */
