@@ -84,6 +84,16 @@ static void open_remote(struct ibnbd_clt_dev *dev, enum ibnbd_open_event ev)
 	ibnbd_clt_dev_remote(dev, ev);
 }
 
+/*
+ * The block size of a disk in use does not change. An administrator who remaps a fenced device that
+ * nobody uses takes the server's disk as it is.
+ */
+static void open_keep_block(struct ibnbd_clt_dev *dev, struct ibnbd_open_rsp *rsp)
+{
+	if (READ_ONCE(dev->state) != IBNBD_DEV_FENCED || ibnbd_clt_number_openers(dev->number))
+		ibnbd_limits_keep_block(&dev->grant.rsp, rsp);
+}
+
 /* Sends OPEN and computes the queue limits from the answer. */
 static int open_ask(struct ibnbd_clt_dev *dev, struct ibnbd_clt_grant *g, unsigned int timeout_ms,
 		    const char **why)
@@ -108,6 +118,7 @@ static int open_ask(struct ibnbd_clt_dev *dev, struct ibnbd_clt_grant *g, unsign
 		open_remote(dev, IBNBD_OPEN_EV_REFUSED);
 	if (!err) {
 		open_note(dev, g);
+		open_keep_block(dev, &g->rsp);
 		open_limits_in(dev, g->features, &in);
 		err = ibnbd_limits_build(&g->rsp, &in, &g->lim, why);
 		if (!err && g->lim.capped)

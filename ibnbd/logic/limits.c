@@ -122,6 +122,20 @@ int ibnbd_limits_build(const struct ibnbd_open_rsp *rsp, const struct ibnbd_limi
 	return 0;
 }
 
+void ibnbd_limits_keep_block(const struct ibnbd_open_rsp *old, struct ibnbd_open_rsp *new)
+{
+	u32 block = old->logical_block_size;
+
+	if (!old->nsectors || new->logical_block_size >= block)
+		return;
+	new->logical_block_size = block;
+	new->nsectors &= ~(u64)((block >> IBNBD_SECTOR_SHIFT) - 1);
+	if (new->physical_block_size < block)
+		new->physical_block_size = block;
+	if (new->discard_granularity && new->discard_granularity < block)
+		new->discard_granularity = block;
+}
+
 static const char *remap_identity(const struct ibnbd_open_rsp *old,
 				  const struct ibnbd_open_rsp *new)
 {

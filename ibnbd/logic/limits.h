@@ -54,6 +54,14 @@ struct ibnbd_limits {
 int ibnbd_limits_build(const struct ibnbd_open_rsp *rsp, const struct ibnbd_limits_in *in,
 		       struct ibnbd_limits *out, const char **why);
 
+/**
+ * ibnbd_limits_keep_block() - a mapped disk keeps its logical block size when that of the server's
+ * disk has become smaller: its users count in blocks, and the server takes what is a multiple
+ * @old: the answer that the device uses now; all zeroes: none
+ * @new: the answer to the re-OPEN, changed accordingly
+ */
+void ibnbd_limits_keep_block(const struct ibnbd_open_rsp *old, struct ibnbd_open_rsp *new);
+
 enum ibnbd_remap {
 	IBNBD_REMAP_OK,		/* the same disk, the same size */
 	IBNBD_REMAP_GREW,	/* the same disk, larger */
@@ -72,7 +80,7 @@ enum ibnbd_remap {
  *
  * A disk that had no size accepts any disk when it gets a size. RETRY: the disk has lost its size
  * (no medium, not set up since the server booted). FENCE: the identity has vanished or changed; the
- * disk is smaller; the logical block size has changed; it is mapped writable and the backing device
+ * disk is smaller; the logical block size has grown; it is mapped writable and the backing device
  * became read-only; another client has written since, or the server does not remember whether one
  * has (writer generation), while writes are held. An identity that appears where there was none
  * proves nothing and is accepted.

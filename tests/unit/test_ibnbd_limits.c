@@ -103,6 +103,45 @@ UNIT_TEST(sizes_that_are_not_believed)
 	}
 }
 
+/* A disk in use counts on in the blocks it was mapped with. */
+UNIT_TEST(block_size_is_kept)
+{
+	static const struct {
+		const char *name;
+		u64 old_size;
+		u32 old, new, granularity;
+		u64 size, want_size;
+		u32 want, want_physical, want_granularity;
+	} rows[] = {
+		{ "the same", 1000, 512, 512, 512, 1003, 1003, 512, 512, 512 },
+		{ "larger blocks", 1000, 512, 4096, 4096, 1000, 1000, 4096, 4096, 4096 },
+		{ "smaller blocks", 1000, 4096, 512, 512, 1003, 1000, 4096, 4096, 4096 },
+		{ "no discard", 1000, 4096, 512, 0, 1000, 1000, 4096, 4096, 0 },
+		{ "a large hole", 1000, 4096, 512, 65536, 1000, 1000, 4096, 4096, 65536 },
+		{ "grew", 1000, 2048, 1024, 1024, 1010, 1008, 2048, 2048, 2048 },
+		{ "had no size", 0, 4096, 512, 512, 1003, 1003, 512, 512, 512 },
+		{ "not mapped yet", 0, 0, 512, 512, 1003, 1003, 512, 512, 512 },
+	};
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct ibnbd_open_rsp old = rsp_of(rows[i].old, rows[i].old, rows[i].old_size);
+		struct ibnbd_open_rsp r = rsp_of(rows[i].new, rows[i].new, rows[i].size);
+		enum ibnbd_remap verdict;
+
+		UNIT_ROW("%s", rows[i].name);
+		r.discard_granularity = rows[i].granularity;
+		ibnbd_limits_keep_block(&old, &r);
+		CHECK_EQ(r.nsectors, rows[i].want_size);
+		CHECK_EQ(r.logical_block_size, rows[i].want);
+		CHECK_EQ(r.physical_block_size, rows[i].want_physical);
+		CHECK_EQ(r.discard_granularity, rows[i].want_granularity);
+		verdict = ibnbd_remap_compare(&old, &r, IBNBD_ACCESS_RW, false, &why);
+		CHECK_EQ(verdict == IBNBD_REMAP_FENCE,
+			 rows[i].old_size && rows[i].new > rows[i].old);
+	}
+}
+
 UNIT_TEST(no_segments)
 {
 	struct ibnbd_open_rsp r = rsp_of(512, 512, 1000);
