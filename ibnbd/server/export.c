@@ -114,6 +114,7 @@ static struct ibnbd_srv_export *export_create(struct ibnbd_srv_open *open,
 	ibnbd_srv_dirs_kobj_init(&e->kobj, &export_ktype);
 	INIT_LIST_HEAD(&e->opens);
 	ibnbd_srv_blockio_init_export(e);
+	init_rwsem(&e->mixed);
 	INIT_WORK(&e->doubt_work, export_doubt_work);
 	INIT_WORK(&e->keep_work, export_keep_work);
 	INIT_WORK(&e->free_work, export_free_work);

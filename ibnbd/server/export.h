@@ -14,6 +14,7 @@
 #include <linux/completion.h>
 #include <linux/kobject.h>
 #include <linux/percpu-refcount.h>
+#include <linux/rwsem.h>
 #include <linux/spinlock.h>
 #include <linux/workqueue.h>
 #include <ibtrs/srv.h>
@@ -51,6 +52,7 @@ enum {				/* protocol 8.3 */
  * @later: blockio only: requests that wait for the device in a worker. @later and @later_busy are
  *	under @later_lock (any context), and so are writes of @later_full, which says that new
  *	requests have to queue up behind them
+ * @mixed: fileio only: direct writes share it, a buffered write has it alone
  * @identity: protocol 10.5, found at the first open
  * @cache_id: the key of its cache epoch: @identity, or, if that is NONE, an identity for this boot
  * @cache: cache epoch, and whether a flush covers all acknowledged writes; @cache_volatile: the
@@ -92,6 +94,7 @@ struct ibnbd_srv_export {
 	bool later_busy;
 	bool later_full;
 	struct work_struct later_work;
+	struct rw_semaphore mixed;
 	struct ibnbd_identity identity;
 	struct ibnbd_identity cache_id;
 	struct kobject kobj;
@@ -127,7 +130,7 @@ struct ibnbd_srv_open {
 	struct file *file;		/* NULL: a block device */
 	enum ibnbd_srv_copy copy;
 	bool verifies;			/* has a blk-integrity profile */
-	bool direct;			/* file opened with O_DIRECT */
+	u32 align;			/* file: of direct I/O; 0: it cannot do any */
 	u32 block;			/* file: logical block size */
 	errseq_t wb_err;		/* file: write-back errors before this do not count */
 	struct ibnbd_facts facts;

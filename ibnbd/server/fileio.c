@@ -2,7 +2,15 @@
 /*
  * Exports that are regular files: open, describe, and kiocbs (law L11).
  *
- * Direct I/O where the file system can, in blocks of its alignment; else through the page cache.
+ * The block size is the exporter's choice (the parameter file_block), not that of the disk on which
+ * the file lies: partition tables count in blocks, and a file may move to another disk. A transfer
+ * that fits the alignment of the file system is direct. Any other one, and one that the file system
+ * refuses to do directly (-EINVAL), goes through the page cache. The kernel keeps the two coherent,
+ * but for one case: while a direct write is under way, a buffered one of a neighbour block in the
+ * same page must not begin. The page would hold what the disk held before the direct write, and
+ * could not be dropped behind it, as it is dirty. So a buffered write waits for the direct ones of
+ * its file, and keeps others from beginning (@mixed of the export).
+ *
  * Either way what was written is only safe after a fsync (an extent may still be in the journal,
  * the data in the disk's cache), so a write cache is announced, FLUSH is a fsync and FUA is
  * O_DSYNC.
@@ -29,6 +37,7 @@
 #include <linux/uio.h>
 #include "ibnbd/server/claim.h"
 #include "ibnbd/server/fileio.h"
+#include "ibnbd/server/params.h"
 
 #define FILEIO_MAX_RANGE	(U32_MAX >> SECTOR_SHIFT)
 #define FILEIO_MAX_PHYSICAL	32768u
@@ -39,7 +48,7 @@ static int fileio_refuse(int err, const char **why, const char *reason)
 	return err;
 }
 
-/* Direct if the file system lets us and its blocks are sane, else buffered. */
+/* Direct if the file system lets us and its alignment is sane, else buffered. */
 static struct file *fileio_open_file(struct ibnbd_srv_open *open, const struct path *path)
 {
 	int flags = O_LARGEFILE | (ibnbd_access_writes(open->access) ? O_RDWR : O_RDONLY);
@@ -49,8 +58,7 @@ static struct file *fileio_open_file(struct ibnbd_srv_open *open, const struct p
 		u32 align = cx_dio_align(file);
 
 		if (align && align <= PAGE_SIZE && is_power_of_2(align)) {
-			open->direct = true;
-			open->block = max_t(u32, align, SECTOR_SIZE);
+			open->align = max_t(u32, align, SECTOR_SIZE);
 			return file;
 		}
 		cx_fput(file);
@@ -63,8 +71,7 @@ static struct file *fileio_open_file(struct ibnbd_srv_open *open, const struct p
 	} else {
 		return file;
 	}
-	open->direct = false;
-	open->block = SECTOR_SIZE;
+	open->align = 0;
 	return dentry_open(path, flags, current_cred());
 }
 
@@ -96,6 +103,7 @@ int ibnbd_srv_fileio_open(struct ibnbd_srv_open *open, const struct path *path, 
 	struct file *file;
 	int err;
 
+	open->block = ibnbd_srv_file_block();
 	ibnbd_srv_claim_file_begin(open, d_backing_inode(path->dentry));
 	file = fileio_open_file(open, path);
 	if (IS_ERR(file)) {
@@ -132,9 +140,9 @@ void ibnbd_srv_fileio_describe(struct ibnbd_srv_open *open, struct ibnbd_open_rs
 {
 	struct inode *inode = file_inode(open->file);
 	struct super_block *sb = inode->i_sb;
-	u32 block = open->block, physical = block;
+	u32 block = open->block, physical = max(block, open->align);
 
-	if (sb->s_blocksize > block && is_power_of_2(sb->s_blocksize))
+	if (sb->s_blocksize > physical && is_power_of_2(sb->s_blocksize))
 		physical = min_t(u32, sb->s_blocksize, FILEIO_MAX_PHYSICAL);
 	rsp->nsectors = ibnbd_srv_fileio_nsectors(open);
 	rsp->logical_block_size = block;
@@ -167,12 +175,25 @@ static void fileio_resume_work(struct work_struct *work)
 	memalloc_noio_restore(noio);
 }
 
+static void fileio_continue(struct ibnbd_srv_io *io)
+{
+	INIT_WORK(&io->work, fileio_resume_work);
+	queue_work(io->open->export->wq, &io->work);
+}
+
 /* @ret: bytes of this piece, or an errno. Any context; nothing accesses the kiocb any more. */
 static void fileio_end_piece(struct ibnbd_srv_io *io, long ret)
 {
 	if (ret > 0 && io->bounce.buf && io->msg.op == IBNBD_OP_READ)
 		memcpy(io->op->data + io->done, io->bounce.buf, ret);
 	ibnbd_srv_bounce_put(&io->bounce);
+	if (io->direct && io->msg.op == IBNBD_OP_WRITE)
+		up_read_non_owner(&io->open->export->mixed);
+	if (ret == -EINVAL && io->direct) {
+		io->buffered = true;
+		fileio_continue(io);
+		return;
+	}
 	if (ret <= 0) {
 		ibnbd_srv_io_answered(io, ret ? ret : -EIO);
 		return;
@@ -182,8 +203,7 @@ static void fileio_end_piece(struct ibnbd_srv_io *io, long ret)
 		ibnbd_srv_io_answered(io, 0);
 		return;
 	}
-	INIT_WORK(&io->work, fileio_resume_work);
-	queue_work(io->open->export->wq, &io->work);
+	fileio_continue(io);
 }
 
 DEF_KI_COMPLETE(fileio_complete, iocb, ret)
@@ -211,6 +231,26 @@ static void *fileio_piece(struct ibnbd_srv_io *io, u32 *len)
 	return io->bounce.buf;
 }
 
+static bool fileio_fits(const struct ibnbd_srv_open *open, u64 pos, u32 len)
+{
+	return open->align && !((pos | len) & (open->align - 1));
+}
+
+static ssize_t fileio_write(struct ibnbd_srv_io *io, struct iov_iter *iter)
+{
+	struct rw_semaphore *mixed = &io->open->export->mixed;
+	ssize_t ret;
+
+	if (io->direct) {
+		down_read_non_owner(mixed);
+		return cx_write_iter(&io->iocb, iter);
+	}
+	down_write(mixed);
+	ret = cx_write_iter(&io->iocb, iter);
+	up_write(mixed);
+	return ret;
+}
+
 static void fileio_transfer(struct ibnbd_srv_io *io)
 {
 	bool write = io->msg.op == IBNBD_OP_WRITE;
@@ -234,12 +274,15 @@ static void fileio_transfer(struct ibnbd_srv_io *io)
 	io->iocb.ki_pos = ((loff_t)io->msg.sector << SECTOR_SHIFT) + io->done;
 	io->iocb.ki_complete = fileio_complete;
 	io->iocb.ki_ioprio = io->msg.prio;
+	io->direct = !io->buffered && fileio_fits(io->open, io->iocb.ki_pos, len);
+	if (!io->direct)
+		io->iocb.ki_flags &= ~IOCB_DIRECT;
 	if (write)
 		io->iocb.ki_flags |= IOCB_WRITE;
 	if (io->msg.flags & IBNBD_F_FUA)
 		io->iocb.ki_flags |= IOCB_DSYNC;
 	atomic_set(&io->ends, 2);
-	ret = write ? cx_write_iter(&io->iocb, &iter) : cx_read_iter(&io->iocb, &iter);
+	ret = write ? fileio_write(io, &iter) : cx_read_iter(&io->iocb, &iter);
 	if (ret != -EIOCBQUEUED)
 		fileio_end_piece(io, ret);
 	else if (atomic_dec_and_test(&io->ends))
@@ -315,6 +358,7 @@ void ibnbd_srv_fileio_submit(struct ibnbd_srv_io *io, const struct ibnbd_io *m)
 {
 	io->msg = *m;
 	io->done = 0;
+	io->buffered = false;
 	io->bounce.buf = NULL;
 	INIT_WORK(&io->work, fileio_work);
 	queue_work(io->open->export->wq, &io->work);

@@ -25,6 +25,7 @@ struct ibnbd_srv_open;
  * @msg: the decoded request
  * @done: bytes already transferred, when an I/O needs more than one private buffer
  * @pieces: blockio: through private pages
+ * @direct: fileio: the piece under transfer bypasses the page cache; @buffered: no other piece may
  * @bounce: private pages under transfer
  * @ends: fileio: how many ends of a piece are still to come: its completion, and the return of its
  *	submission; the later one continues
@@ -43,6 +44,8 @@ struct ibnbd_srv_io {
 	struct ibnbd_io msg;
 	u32 done;
 	bool pieces;
+	bool direct;
+	bool buffered;
 	struct ibnbd_srv_bounce bounce;
 	atomic_t ends;
 	long ret;

@@ -47,11 +47,13 @@ MODULE_PARM_DESC(max_maps, "devices that one session may map, counts for new ses
 
 static int copy_mode = IBNBD_SRV_COPY_AUTO;
 static int io_mode = IBNBD_SRV_IO_AUTO;
+static int file_block;			/* 512 << file_block bytes */
 static int auth_mode = IBTRS_SRV_AUTH_OFF;
 
 const char *const ibnbd_srv_copy_names[] = { "auto", "always", "never", NULL };
 const char *const ibnbd_srv_io_mode_names[] = { "auto", "blockio", "fileio", NULL };
 
+static const char *const file_block_names[] = { "512", "1024", "2048", "4096", NULL };
 static const char *const auth_names[] = { "off", "optional", "required", NULL };
 
 enum ibtrs_srv_auth ibnbd_srv_auth(void)
@@ -67,6 +69,11 @@ enum ibnbd_srv_copy ibnbd_srv_default_copy(void)
 enum ibnbd_srv_io_mode ibnbd_srv_io_mode(void)
 {
 	return READ_ONCE(io_mode);
+}
+
+u32 ibnbd_srv_file_block(void)
+{
+	return SECTOR_SIZE << READ_ONCE(file_block);
 }
 
 bool ibnbd_srv_zeroes_for_all(void)
@@ -178,6 +185,7 @@ MODULE_PARM_DESC(allow,
 
 struct params_choice {
 	const char *const *names;
+	const char *words;		/* the names, for the log */
 	int *value;
 };
 
@@ -194,7 +202,7 @@ static int choice_set(const char *val, const struct kernel_param *kp)
 			WRITE_ONCE(*c->value, i);
 			return 0;
 		}
-	pr_err("%s: must be one of %s, %s, %s\n", kp->name, c->names[0], c->names[1], c->names[2]);
+	pr_err("%s: must be one of %s\n", kp->name, c->words);
 	return -EINVAL;
 }
 
@@ -210,15 +218,26 @@ static const struct kernel_param_ops choice_ops = {
 	.get = choice_get,
 };
 
-static const struct params_choice copy_choice = { ibnbd_srv_copy_names, &copy_mode };
+static const struct params_choice copy_choice = {
+	ibnbd_srv_copy_names, "auto, always, never", &copy_mode,
+};
 module_param_cb(copy, &choice_ops, (void *)&copy_choice, 0644);
 MODULE_PARM_DESC(copy,
 		 "private pages for data in transfer: auto (devices that need stable data, files), always, never; for new exports");
 
-static const struct params_choice io_mode_choice = { ibnbd_srv_io_mode_names, &io_mode };
+static const struct params_choice io_mode_choice = {
+	ibnbd_srv_io_mode_names, "auto, blockio, fileio", &io_mode,
+};
 module_param_cb(io_mode, &choice_ops, (void *)&io_mode_choice, 0644);
 MODULE_PARM_DESC(io_mode,
 		 "what may be exported: auto (both), blockio (block devices), fileio (regular files)");
+
+static const struct params_choice file_block_choice = {
+	file_block_names, "512, 1024, 2048, 4096", &file_block,
+};
+module_param_cb(file_block, &choice_ops, (void *)&file_block_choice, 0644);
+MODULE_PARM_DESC(file_block,
+		 "logical block size of exported files, 512 to 4096; for new mappings (512)");
 
 /* Sessions that are not allowed any more are closed at once, as opens are by a policy. */
 static int auth_set(const char *val, const struct kernel_param *kp)
@@ -235,7 +254,9 @@ static const struct kernel_param_ops auth_ops = {
 	.get = choice_get,
 };
 
-static const struct params_choice auth_choice = { auth_names, &auth_mode };
+static const struct params_choice auth_choice = {
+	auth_names, "off, optional, required", &auth_mode,
+};
 module_param_cb(auth, &auth_ops, (void *)&auth_choice, 0644);
 MODULE_PARM_DESC(auth,
 		 "must clients prove that they have a key: off (none can), optional, required (closes the sessions of those who have not)");

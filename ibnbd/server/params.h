@@ -17,6 +17,7 @@ char *ibnbd_srv_search_path(void);
 bool ibnbd_srv_session_allowed(const struct ibtrs_origin *from, const char *name);
 enum ibnbd_srv_copy ibnbd_srv_default_copy(void);
 enum ibnbd_srv_io_mode ibnbd_srv_io_mode(void);
+u32 ibnbd_srv_file_block(void);
 bool ibnbd_srv_zeroes_for_all(void);
 bool ibnbd_srv_claims(void);
 u32 ibnbd_srv_max_maps(void);

@@ -71,7 +71,7 @@ class World:
         self.put("sys/class/ibnbd-server/ctl/policy", "# no rules")
         for key, text in (("dev_search_path", "/srv/exports"), ("allow", ""), ("port_nr", "1234"),
                           ("copy", "auto"), ("io_mode", "auto"), ("claim", "Y"),
-                          ("write_zeroes", "N"), ("max_maps", "1024"),
+                          ("file_block", "512"), ("write_zeroes", "N"), ("max_maps", "1024"),
                           ("writer_file", "/var/lib/ibnbd/writers")):
             self.put(f"sys/module/ibnbd_server/parameters/{key}", text)
         for export, session in (("sdb", "clt1"), ("sdb", "clt2"), ("!srv!disk.img", "clt1")):

@@ -279,7 +279,7 @@ static const char *server_want(const struct server_conf *c, enum server_key_id i
 		[SERVER_port_nr] = "1234",     [SERVER_copy] = "auto",
 		[SERVER_io_mode] = "auto",     [SERVER_claim] = "Y",
 		[SERVER_write_zeroes] = "N",   [SERVER_max_maps] = "1024",
-		[SERVER_auth] = "off",
+		[SERVER_auth] = "off",	       [SERVER_file_block] = "512",
 	};
 
 	return c->value[id] ? c->value[id] : unset[id];

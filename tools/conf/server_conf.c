@@ -48,7 +48,8 @@ static char *server_refused(enum server_key_id id, char **value)
 {
 	static const char *const copy[] = { "auto", "always", "never", NULL }, *const io[] = {
 		"auto", "blockio", "fileio", NULL
-	}, *const auth[] = { "off", "optional", "required", NULL };
+	}, *const auth[] = { "off", "optional", "required", NULL },
+			 *const block[] = { "512", "1024", "2048", "4096", NULL };
 	const char *const *const policy = auth + 1;
 	static const char *const yes[] = { "yes", "on", "true", "1", "Y", "y", NULL },
 				 *const no[] = { "no", "off", "false", "0", "N", "n", NULL };
@@ -87,6 +88,9 @@ static char *server_refused(enum server_key_id id, char **value)
 			       say_dup("an absolute path is expected, or none");
 	case SERVER_io_mode:
 		return server_one_of(v, io) ? NULL : say_dup("auto, blockio or fileio is expected");
+	case SERVER_file_block:
+		return server_one_of(v, block) ? NULL :
+						 say_dup("512, 1024, 2048 or 4096 is expected");
 	default:
 		on = server_one_of(v, yes);
 		if (!on && !server_one_of(v, no))

@@ -26,6 +26,7 @@
 	X(port_nr, false, "port to listen on") \
 	X(copy, true, "private pages for data in transfer: auto, always, never") \
 	X(io_mode, true, "what may be exported: auto, blockio, fileio") \
+	X(file_block, true, "logical block size of exported files: 512, 1024, 2048 or 4096") \
 	X(claim, true, \
 	  "refuse to have a disk written to that this host uses itself, and keep the host from one that a client writes to: yes or no") \
 	X(write_zeroes, true, \
