@@ -14,17 +14,21 @@
  * Files: the kernel has no claims on files, and a writer of a file cannot keep other writers out.
  * But the kernel counts the writers of a file: if any other program has the file open for writing,
  * OPEN is refused. Our own opens are on a list from before the file is opened until after it is
- * closed, so they are never counted as another program's.
+ * closed. While one is being opened or closed, nobody knows whether the kernel counts it: an open
+ * whose check depends on that waits until it is settled, so that it neither counts as another
+ * program's nor hides one.
  *
  * Readers claim nothing, because they cannot destroy anything. But if the policy says exclusive,
  * every open claims, in any access mode and whatever the parameter claim says.
  *
- * Lock: claim_lock protects the list, and is an innermost lock. Calls into the block layer sleep.
+ * Lock: claim_lock protects the list and file_settled, and is an innermost lock. Calls into the
+ * block layer sleep.
  */
 #include <linux/blkdev.h>
 #include <linux/fs.h>
 #include <linux/list.h>
 #include <linux/spinlock.h>
+#include <linux/wait.h>
 #include "ibnbd/server/claim.h"
 #include "ibnbd/server/params.h"
 
@@ -33,6 +37,8 @@ static char claim_holder;		/* its address is the holder */
 static DEFINE_SPINLOCK(claim_lock);
 /* opens of files (for writing, or exclusive), and opens of claimed disks */
 static LIST_HEAD(claim_opens);
+/* for an open of a file that is settled */
+static DECLARE_WAIT_QUEUE_HEAD(claim_wait);
 
 static bool claim_wanted(const struct ibnbd_srv_open *open)
 {
@@ -94,7 +100,7 @@ const char *ibnbd_srv_claim_taken(dev_t dev)
 }
 
 /**
- * ibnbd_srv_claim_file_begin() - a file is going to be opened
+ * ibnbd_srv_claim_file_begin() - a file is going to be opened, or to be closed
  * @open: access is set
  * @inode: of the file
  */
@@ -104,21 +110,37 @@ void ibnbd_srv_claim_file_begin(struct ibnbd_srv_open *open, const struct inode 
 		return;
 	spin_lock(&claim_lock);
 	open->inode = inode;
-	list_add(&open->claim_link, &claim_opens);
+	open->file_settled = false;
+	if (list_empty(&open->claim_link))
+		list_add(&open->claim_link, &claim_opens);
 	spin_unlock(&claim_lock);
 }
 
-/* How many writers of this file are ours? */
-static int claim_file_ours(const struct inode *inode)
+static void claim_file_settle(struct ibnbd_srv_open *open)
 {
+	spin_lock(&claim_lock);
+	open->file_settled = true;
+	spin_unlock(&claim_lock);
+	wake_up_all(&claim_wait);
+}
+
+/* False: that depends on opens of ours that are not settled. *@foreign: does anybody else write? */
+static bool claim_file_decide(const struct inode *inode, bool *foreign)
+{
+	int sure = 0, perhaps = 0, writers;
 	struct ibnbd_srv_open *open;
-	int nr = 0;
 
 	spin_lock(&claim_lock);
-	list_for_each_entry(open, &claim_opens, claim_link)
-		nr += open->inode == inode && ibnbd_access_writes(open->access);
+	list_for_each_entry(open, &claim_opens, claim_link) {
+		if (open->inode != inode || !ibnbd_access_writes(open->access))
+			continue;
+		sure += open->file_settled;
+		perhaps += !open->file_settled;
+	}
+	writers = atomic_read(&inode->i_writecount);
 	spin_unlock(&claim_lock);
-	return nr;
+	*foreign = writers > sure;
+	return writers <= sure || writers > sure + perhaps;
 }
 
 /**
@@ -126,13 +148,17 @@ static int claim_file_ours(const struct inode *inode)
  * @open: its file is open
  * @why: reason of a refusal
  *
- * Return: 0, -EBUSY.
+ * May wait for other opens of the file. Return: 0, -EBUSY.
  */
 int ibnbd_srv_claim_file_check(struct ibnbd_srv_open *open, const char **why)
 {
+	bool foreign;
+
+	claim_file_settle(open);
 	if (!claim_wanted(open))
 		return 0;
-	if (atomic_read(&open->inode->i_writecount) <= claim_file_ours(open->inode))
+	wait_event_idle(claim_wait, claim_file_decide(open->inode, &foreign));
+	if (!foreign)
 		return 0;
 	*why = "a loop device or a program of the server has the file open for writing; see losetup -j, fuser";
 	return -EBUSY;
@@ -154,4 +180,5 @@ void ibnbd_srv_claim_end(struct ibnbd_srv_open *open)
 	spin_lock(&claim_lock);
 	list_del_init(&open->claim_link);
 	spin_unlock(&claim_lock);
+	wake_up_all(&claim_wait);
 }

@@ -149,6 +149,7 @@ struct ibnbd_srv_open {
 	/* claim.c's list: a file that is open for writing (or exclusive), or a claimed disk */
 	struct list_head claim_link;
 	const struct inode *inode;
+	bool file_settled;		/* open, not being opened or closed */
 	enum ibnbd_srv_open_state state;
 	bool has_kobj;
 	bool given_up;

@@ -122,6 +122,7 @@ int ibnbd_srv_fileio_open(struct ibnbd_srv_open *open, const struct path *path, 
 
 void ibnbd_srv_fileio_close(struct ibnbd_srv_open *open)
 {
+	ibnbd_srv_claim_file_begin(open, file_inode(open->file));
 	cx_fput(open->file);
 	ibnbd_srv_claim_end(open);
 	open->file = NULL;
@@ -241,6 +242,8 @@ static ssize_t fileio_write(struct ibnbd_srv_io *io, struct iov_iter *iter)
 	struct rw_semaphore *mixed = &io->open->export->mixed;
 	ssize_t ret;
 
+	if (!io->open->align)
+		return cx_write_iter(&io->iocb, iter);	/* no write of the file is direct */
 	if (io->direct) {
 		down_read_non_owner(mixed);
 		return cx_write_iter(&io->iocb, iter);

@@ -4,6 +4,7 @@ other way round.  ram0 is a disk, loop0 one with two partitions, dm-0 one with t
 description = ("two masters on one disk: what a client writes to the server does not use, "
                "and what the server uses no client writes to (law L23)")
 crowd = True
+needs = ["ibnbd-slowfn"]
 deadline = 180
 
 EXPORTS = "/sys/class/ibnbd-server/ctl/devices"
@@ -173,3 +174,23 @@ def run(t):
     c.sh(f"for i in 1 2 3; do unmap {first}; unmap {second}; map image access_mode=migration; "
          "map image access_mode=migration sessname=s2; done")
     t.eq(claimed("!tmp!image"), "0", "a file is not claimed")
+    c.sh("for d in $(dev_of image s1) $(dev_of image s2); do unmap /dev/$d; done")
+
+    t.log("--- an open that is under way hides nobody, and is nobody else")
+    s.sh("ln -sfn /tmp/image /tmp/same; modprobe ibnbd-slowfn func=dentry_open")
+    ms = "/sys/module/ibnbd_slowfn/parameters"
+    for foreign in (True, False):
+        if foreign:
+            writer = s.spawn("exec sleep 1000 >> /tmp/image")
+        s.sh(f"echo 3000 > {ms}/ms")
+        hits = int(s.sh(f"cat {ms}/hits"))
+        slow = c.spawn("map same access_mode=migration sessname=s2")
+        t.wait(lambda: int(s.sh(f"cat {ms}/hits")) > hits, 10, "the open is under way")
+        s.sh(f"echo 0 > {ms}/ms")
+        rc, out = c.rc("map image access_mode=migration")
+        t.eq(rc != 0, foreign, f"with a writer of the server's own: {foreign}: {out}")
+        t.eq(slow.wait(20) != 0, foreign, "and the one that was under way")
+        if foreign:
+            t.match(refused(), "a program of the server has the file open", "the reason")
+            writer.kill()
+    s.sh("modprobe -r ibnbd-slowfn")
