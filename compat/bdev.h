@@ -42,6 +42,16 @@ static inline void cx_fput(struct file *file)
 		fput(file);
 }
 
+/* ---- disks --------------------------------------------------------------- */
+static inline u64 cx_diskseq(const struct gendisk *disk)
+{
+#if HAVE_DISKSEQ		/* 5.15 */
+	return disk->diskseq;
+#else
+	return 0;
+#endif
+}
+
 /* ---- opening a block device by number ------------------------------------ */
 /*
  * A holder claims the block device. As long as the claim lasts, no other holder

@@ -62,6 +62,7 @@
  *                                           those of the open; synchronous
  *   void cx_fput(file)                      fput; in a kernel thread the file is
  *                                           closed on return
+ *   u64 cx_diskseq(disk)                    0: the kernel does not number disks
  *   const char *cx_part_uuid(bdev)              NULL: not a partition, or no uuid
  *   void cx_bio_init(bio, bdev, vecs, nr_vecs, opf)   an embedded bio
  *   DEF_KI_COMPLETE(fn, iocb, ret) { }      kiocb.ki_complete

@@ -171,6 +171,7 @@ PROBE(KIOCB_START_WRITE) { kiocb_start_write(NULL); kiocb_end_write(NULL); }	/* 
 PROBE(STATX_DIOALIGN) {		/* 6.1 */
 	struct kstat s; u32 x = s.dio_offset_align | s.dio_mem_align | STATX_DIOALIGN; (void)x;
 }
+PROBE(DISKSEQ) { u64 x = ((struct gendisk *)NULL)->diskseq; (void)x; }	/* 5.15 */
 PROBE(FMODE_CAN_ODIRECT) { fmode_t m = FMODE_CAN_ODIRECT; (void)m; }	/* 6.0 */
 PROBE(BIO_INIT_BDEV) { struct bio b; bio_init(&b, NULL, NULL, 0, REQ_OP_READ); }	/* 5.18 */
 PROBE(BLK_OPF_T) { blk_opf_t x = 0; (void)x; }	/* 6.0 */

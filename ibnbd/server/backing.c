@@ -58,17 +58,34 @@ u64 ibnbd_srv_backing_nsectors(struct ibnbd_srv_open *open)
 	return open->bdev ? ibnbd_srv_blockio_nsectors(open) : ibnbd_srv_fileio_nsectors(open);
 }
 
-void ibnbd_srv_backing_identity(const struct ibnbd_srv_open *open, struct ibnbd_identity *id,
-				struct ibnbd_identity *cache_id)
+/* May it pass, so that the client had better ask again than take the disk for another one? */
+static bool backing_is_passing(int err)
 {
+	return err == -ENOMEM || err == -EINTR || err == -EAGAIN || err == -EBUSY;
+}
+
+int ibnbd_srv_backing_identity(struct ibnbd_srv_open *open, struct ibnbd_identity *id,
+			       struct ibnbd_identity *cache_id, const char **why)
+{
+	int err = 0;
+
 	*id = (struct ibnbd_identity){};
 	if (open->bdev)
-		ibnbd_srv_identity_bdev(open->bdev, id);
+		err = ibnbd_srv_identity_bdev(open->bdev, id);
 	else
 		ibnbd_srv_identity_file(open->file, id);
+	open->id_unknown = err;
 	*cache_id = *id;
-	if (id->kind == IBNBD_ID_NONE)
-		ibnbd_srv_identity_instance(open->bdev, open->file, cache_id);
+	if (id->kind == IBNBD_ID_NONE && !backing_is_passing(err))
+		err = ibnbd_srv_identity_instance(open->bdev, open->file, cache_id);
+	if (backing_is_passing(err)) {
+		*why = "the server cannot tell at the moment which disk this is; its log says why";
+		return err;
+	}
+	if (open->id_unknown)
+		pr_warn_ratelimited("%s: exported without an identity: it cannot be read (%d)\n",
+				    open->name, open->id_unknown);
+	return 0;
 }
 
 void ibnbd_srv_backing_describe(struct ibnbd_srv_open *open, struct ibnbd_open_rsp *rsp)

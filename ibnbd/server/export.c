@@ -123,6 +123,7 @@ static struct ibnbd_srv_export *export_create(struct ibnbd_srv_open *open,
 	e->copy = ibnbd_srv_default_copy();
 	e->identity = *id;
 	e->cache_id = *cache_id;
+	e->id_unknown = open->id_unknown;
 	e->nsectors = ibnbd_srv_backing_nsectors(open);
 	err = ibnbd_srv_dirs_add_export(e, open, &ibnbd_srv_export_list);
 	if (err)
@@ -300,8 +301,8 @@ int ibnbd_srv_export_open(struct ibnbd_srv_open *open, const char **why)
 	err = ibnbd_srv_backing_open(open, why);
 	if (err)
 		return err;
-	ibnbd_srv_backing_identity(open, &id, &cache_id);
-	err = export_take_place(open, &id, &cache_id, why);
+	err = ibnbd_srv_backing_identity(open, &id, &cache_id, why);
+	err = err ?: export_take_place(open, &id, &cache_id, why);
 	if (err) {
 		ibnbd_srv_backing_close(open);
 		return err;

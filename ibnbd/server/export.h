@@ -54,6 +54,7 @@ enum {				/* protocol 8.3 */
  *	requests have to queue up behind them
  * @mixed: fileio only: direct writes share it, a buffered write has it alone
  * @identity: protocol 10.5, found at the first open
+ * @id_unknown: the errno with which reading it has failed, so that it is NONE; or 0
  * @cache_id: the key of its cache epoch: @identity, or, if that is NONE, an identity for this boot
  * @cache: cache epoch, and whether a flush covers all acknowledged writes; @cache_volatile: the
  *	disk has, or has had since the export was created, a cache that is lost with the power;
@@ -97,6 +98,7 @@ struct ibnbd_srv_export {
 	struct rw_semaphore mixed;
 	struct ibnbd_identity identity;
 	struct ibnbd_identity cache_id;
+	int id_unknown;
 	struct kobject kobj;
 	struct kobject *sessions;
 	struct rcu_head rcu;
@@ -158,6 +160,7 @@ struct ibnbd_srv_open {
 	struct ibtrs_srv_op *close_op;
 	struct list_head link;		/* export->opens, under the export lock */
 	struct completion drained;
+	int id_unknown;			/* as the export's */
 	struct work_struct release_work;
 	struct kobject kobj;
 	struct rcu_head rcu;

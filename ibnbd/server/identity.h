@@ -13,9 +13,9 @@ struct file;
  */
 #define IBNBD_ID_INSTANCE	255
 
-void ibnbd_srv_identity_bdev(struct block_device *bdev, struct ibnbd_identity *id);
+int ibnbd_srv_identity_bdev(struct block_device *bdev, struct ibnbd_identity *id);
 void ibnbd_srv_identity_file(struct file *file, struct ibnbd_identity *id);
-void ibnbd_srv_identity_instance(struct block_device *bdev, struct file *file,
-				 struct ibnbd_identity *id);
+int ibnbd_srv_identity_instance(struct block_device *bdev, struct file *file,
+				struct ibnbd_identity *id);
 
 #endif

@@ -64,7 +64,10 @@ static ssize_t identity_show(struct kobject *kobj, struct kobj_attribute *attr, 
 		[IBNBD_ID_FILE]		= "file",
 	};
 	const struct ibnbd_identity *id = &sysfs_export(kobj)->identity;
+	int unknown = sysfs_export(kobj)->id_unknown;
 
+	if (unknown)
+		return sysfs_emit(buf, "none (cannot be read: %d)\n", unknown);
 	if (id->kind == IBNBD_ID_NONE)
 		return sysfs_emit(buf, "none\n");
 	return sysfs_emit(buf, "%s:%*phN\n", kinds[id->kind], IBNBD_ID_LEN, id->id);

@@ -371,6 +371,14 @@ def doctor_of_a_disk_with_two_masters(w):
     eq(f["level"], "warning")
     has(f["message"], "session clt2 reads sdb, which this host uses: it is mounted on /srv/data")
     mounts.write_text("")
+    # nobody knows which disk it is
+    identity = "sys/class/ibnbd-server/ctl/devices/sdb/identity"
+    w.put(identity, "none (cannot be read: -13)")
+    f, = export()
+    eq(f["level"], "warning")
+    has(f["message"], "sdb is exported without an identity: none (cannot be read: -13)")
+    has(f["mend"], "mount sysfs at /sys", "dmesg")
+    w.put(identity, "none")
     # what nobody has mapped yet: a partition of a disk that is used as a whole
     server_disk(w, "sdc", 32, "sdc1")
     d = w.root / "srv/exports"

@@ -71,6 +71,11 @@ static void exports_mapped(struct doctor *d, const struct state_export *e)
 			say_fmt("session %s reads %s, which this host uses: %s", o->session,
 				e->name, used),
 			say_dup("a client that mounts what another host writes to sees it broken; give it a snapshot"));
+	if (e->identity && strstr(e->identity, "cannot be read"))
+		doctor_find(
+			d, "export", DOCTOR_WARNING,
+			say_fmt("%s is exported without an identity: %s", e->name, e->identity),
+			say_dup("clients cannot tell it from another disk: mount sysfs at /sys and proc at /proc, let the kernel read them, and: ibnbd server close it; dmesg names the file"));
 	free(used);
 }
 

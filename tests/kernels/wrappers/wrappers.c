@@ -138,6 +138,7 @@ static void server_bdev(void)
 		bdev_discard_granularity(bdev), bdev_max_secure_erase_sectors(bdev));
 	pr_info("%d %d %d %d %d %s\n", bdev_write_cache(bdev), bdev_fua(bdev), bdev_rot(bdev),
 		bdev_stable_writes(bdev), bdev_nowait(bdev), cx_part_uuid(bdev));
+	pr_info("%llu\n", cx_diskseq(bdev->bd_disk));
 	if (bdev_get_integrity(bdev))
 		blkdev_issue_flush(bdev);
 	cx_bio_init(&bio, bdev, NULL, 0, REQ_OP_WRITE | REQ_POLLED);
