@@ -103,7 +103,7 @@ static int session_connect(struct ibnbd_clt_session *s, const struct ibnbd_map *
 		.hb_interval_ms	= m->hb_interval_ms,
 		.hb_misses	= m->hb_misses,
 		.max_reconnects	= m->max_reconnect_attempts,
-		.nr_poll_queues	= m->nr_poll_queues < 0 ? num_possible_cpus() : m->nr_poll_queues,
+		.nr_poll_queues	= m->nr_poll_queues < 0 ? num_online_cpus() : m->nr_poll_queues,
 		.policy		= m->policy,
 		.reconnect_delay_ms = m->reconnect_delay_ms,
 		.reconnect_max_ms = m->reconnect_max_ms,

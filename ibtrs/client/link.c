@@ -30,7 +30,7 @@ int ibtrs_clt_link_limits(struct ibtrs_clt *clt, struct ibtrs_clt_path *path, co
 		clt->max_hdr_size = l->max_hdr_size;
 		*why = "no memory for the slots";
 		err = ibtrs_clt_slots_init(&clt->slots, l->queue_depth, clt->max_segments,
-					   path->dev->node);
+					   path->dev->node, clt->nr_cpus);
 	} else if (l->queue_depth != clt->slots.depth) {
 		*why = "the server changed its queue depth: unmap and map again";
 		err = -EPROTO;

@@ -38,7 +38,7 @@ static int req_fault(struct ibtrs_clt_path *path, struct ibtrs_clt_conn *conn)
 /* The connection (cid) for a request; the same one on every path. */
 static u32 req_cid(const struct ibtrs_clt_req *req, const struct ibtrs_clt *clt)
 {
-	u32 cpu = req->cpu, poll = req->io->poll;
+	u32 cpu = ibtrs_clt_cpu(clt, req->cpu), poll = req->io->poll;
 
 	if (unlikely(req->slot >= clt->slots.nr_user))
 		return 0;

@@ -23,17 +23,48 @@
 static unsigned int max_conns;
 module_param(max_conns, uint, 0444);
 MODULE_PARM_DESC(max_conns,
-		 "upper bound on interrupt driven connections per path (0: one for each possible CPU)");
+		 "upper bound on interrupt driven connections per path (0: one for each CPU that is online when the session is opened)");
 
 static bool acked_writes;
 module_param(acked_writes, bool, 0444);
 MODULE_PARM_DESC(acked_writes,
 		 "a write ends when the server's adapter has acknowledged it, too");
 
-/* Interrupt driven connections per path. */
-static u32 session_nr_conns(void)
+/*
+ * Number the CPUs that are online. What there is one of for each CPU is sized by them; CPUs that
+ * come online later share it with the others. No table is needed where the numbers are the CPUs'
+ * own.
+ */
+static int session_number_cpus(struct ibtrs_clt *clt)
 {
-	u32 n = max_conns ? min(max_conns, nr_cpu_ids) : nr_cpu_ids;
+	u16 *number = kcalloc(nr_cpu_ids, sizeof(*number), GFP_KERNEL);
+	u32 cpu, n = 0, later = 0;
+	bool own = true;
+
+	if (!number)
+		return -ENOMEM;
+	for_each_possible_cpu(cpu) {
+		number[cpu] = U16_MAX;
+		if (!cpu_online(cpu))
+			continue;
+		own &= cpu == n;
+		number[cpu] = n++;
+	}
+	clt->nr_cpus = n ?: 1;
+	for_each_possible_cpu(cpu)
+		if (number[cpu] == U16_MAX)
+			number[cpu] = later++ % clt->nr_cpus;
+	if (own)
+		kfree(number);
+	else
+		clt->cpu_number = number;
+	return 0;
+}
+
+/* Interrupt driven connections per path. */
+static u32 session_nr_conns(const struct ibtrs_clt *clt)
+{
+	u32 n = max_conns ? min(max_conns, clt->nr_cpus) : clt->nr_cpus;
 
 	return min_t(u32, n, IBTRS_MAX_CONS / 2);
 }
@@ -116,7 +147,6 @@ static struct ibtrs_clt *session_alloc(const char *name, const struct ibtrs_clt_
 	clt->policy = opts ? opts->policy : IBTRS_MPATH_MIN_INFLIGHT;
 	clt->ops = ops;
 	clt->priv = priv;
-	clt->nr_irq_conns = session_nr_conns();
 	clt->acked = acked_writes;
 	mutex_init(&clt->lock);
 	INIT_WORK(&clt->want.work, ibtrs_clt_link_retry_work);
@@ -125,9 +155,13 @@ static struct ibtrs_clt *session_alloc(const char *name, const struct ibtrs_clt_
 	INIT_LIST_HEAD(&clt->paths);
 	spin_lock_init(&clt->slots.lock);
 	init_waitqueue_head(&clt->slots.wait);
-	err = ibtrs_clt_pathset_init(clt);
+	err = session_number_cpus(clt);
 	if (err)
 		goto free_clt;
+	clt->nr_irq_conns = session_nr_conns(clt);
+	err = ibtrs_clt_pathset_init(clt);
+	if (err)
+		goto free_numbers;
 	err = -ENOMEM;
 	clt->wq = alloc_workqueue("ibtrs-clt-%s", WQ_UNBOUND | WQ_MEM_RECLAIM, 0, name);
 	if (!clt->wq)
@@ -141,6 +175,8 @@ free_wq:
 	destroy_workqueue(clt->wq);
 free_set:
 	ibtrs_clt_pathset_free(clt);
+free_numbers:
+	kfree(clt->cpu_number);
 free_clt:
 	kfree(clt);
 	return ERR_PTR(err);
@@ -153,6 +189,7 @@ static void session_free(struct ibtrs_clt *clt)
 	destroy_workqueue(clt->wq);
 	ibtrs_clt_pathset_free(clt);
 	ibtrs_clt_slots_free(&clt->slots);
+	kfree(clt->cpu_number);
 	kfree(clt);
 }
 

@@ -23,6 +23,8 @@ struct ibtrs_clt {
 	u32 max_io_size;
 	u32 max_segments;
 	u32 nr_irq_conns;
+	u32 nr_cpus;			/* online when the session was created */
+	u16 *cpu_number;		/* NULL: their numbers are 0 to nr_cpus - 1 */
 	atomic_t nr_parked;
 
 	/* set before publish */
@@ -59,5 +61,10 @@ struct ibtrs_clt {
 	struct ibtrs_clt_sysfs sysfs;
 };
 
+/* The number of a CPU among those of the session; it may be any without a table. */
+static inline u32 ibtrs_clt_cpu(const struct ibtrs_clt *clt, u32 cpu)
+{
+	return unlikely(clt->cpu_number) ? clt->cpu_number[cpu] : cpu;
+}
 
 #endif

@@ -51,12 +51,12 @@ static void *slots_alloc_array(const struct ibtrs_clt_slots *s, size_t n, size_t
 	return kvzalloc_node(array_size(n, size), GFP_KERNEL, s->node);
 }
 
-static int slots_alloc_homes(struct ibtrs_clt_slots *s, u32 nr_user)
+static int slots_alloc_homes(struct ibtrs_clt_slots *s, u32 nr_user, u32 cpus)
 {
 	struct ibtrs_homes *h = &s->homes;
 	u32 i;
 
-	ibtrs_homes_plan(h, nr_user, nr_cpu_ids);
+	ibtrs_homes_plan(h, nr_user, cpus);
 	s->home_words = round_up(BITS_TO_LONGS(h->per), SMP_CACHE_BYTES / sizeof(long));
 	s->free = slots_alloc_array(s, h->nr, s->home_words * sizeof(long));
 	if (!s->free)
@@ -112,7 +112,7 @@ static void slots_free(struct ibtrs_clt_slots *s, u32 depth)
 	s->depth = 0;
 }
 
-int ibtrs_clt_slots_init(struct ibtrs_clt_slots *s, u32 depth, u32 max_segments, int node)
+int ibtrs_clt_slots_init(struct ibtrs_clt_slots *s, u32 depth, u32 max_segments, int node, u32 cpus)
 {
 	u32 own = depth < SLOT_OWN_SHARE ?
 			  1 :
@@ -127,7 +127,7 @@ int ibtrs_clt_slots_init(struct ibtrs_clt_slots *s, u32 depth, u32 max_segments,
 	s->sges = slots_alloc_array(s, (size_t)depth * s->sges_per_slot, sizeof(*s->sges));
 	/* A depth of 1 leaves nothing for a user: the caller refuses it. */
 	if (s->reqs && s->hdrs && s->sges)
-		err = slots_alloc_homes(s, depth - own) ?: slots_alloc_buffers(s, depth);
+		err = slots_alloc_homes(s, depth - own, cpus) ?: slots_alloc_buffers(s, depth);
 	if (err) {
 		slots_free(s, depth);
 		return err;
@@ -202,7 +202,7 @@ static noinline int slot_find(struct ibtrs_clt_slots *s, u32 cpu)
 int ibtrs_clt_slot_take(struct ibtrs_clt *clt)
 {
 	struct ibtrs_clt_slots *s = &clt->slots;
-	u32 cpu = raw_smp_processor_id(), bit;
+	u32 cpu = ibtrs_clt_cpu(clt, raw_smp_processor_id()), bit;
 	unsigned long *free, left;
 
 	/* The usual case: the home has the CPU's own number, and its first word has a free slot. */

@@ -42,7 +42,8 @@ struct ibtrs_clt_slots {
 	wait_queue_head_t wait;
 };
 
-int ibtrs_clt_slots_init(struct ibtrs_clt_slots *s, u32 depth, u32 max_segments, int node);
+int ibtrs_clt_slots_init(struct ibtrs_clt_slots *s, u32 depth, u32 max_segments, int node,
+			 u32 cpus);
 void ibtrs_clt_slots_free(struct ibtrs_clt_slots *s);
 /* Take one of ibtrs' own slots; -EAGAIN when none is free. Any context. */
 int ibtrs_clt_slot_get(struct ibtrs_clt_slots *s);
