@@ -175,7 +175,7 @@ static u8 cm_offer(const struct ibtrs_clt_path *path)
 	return IBTRS_EXT_OFFERED | (ibtrs_clt_auth_wanted(path) ? IBTRS_EXT_AUTH : 0);
 }
 
-static int cm_route_resolved(struct ibtrs_clt_conn *conn)
+static int cm_route_resolved(struct ibtrs_clt_conn *conn, const char **why)
 {
 	struct ibtrs_clt_path *path = conn->path;
 	struct ibtrs_conn_caps caps = cm_caps(conn);
@@ -189,9 +189,11 @@ static int cm_route_resolved(struct ibtrs_clt_conn *conn)
 
 	if (!conn->c.cid)
 		ibtrs_clt_dirs_path_route(path, conn->c.id);
+	*why = "the RDMA device of this host has no queue pair for so many requests, or no memory for it: lower sess_queue_depth of the server";
 	err = ibtrs_conn_create(&conn->c, path->dev->pd, &caps);
 	if (err)
 		return err;
+	*why = "connection can not be set up";
 	req.first_conn = cm_may_create(conn);
 	memcpy(req.path_uuid, path->uuid, sizeof(req.path_uuid));
 	memcpy(req.session_uuid, path->clt->uuid, sizeof(req.session_uuid));
@@ -307,8 +309,9 @@ static int cm_event(struct ibtrs_clt_conn *conn, struct rdma_cm_event *ev, const
 		return cm_addr_resolved(conn);
 	case RDMA_CM_EVENT_ROUTE_RESOLVED:
 		*why = "connection can not be set up";
-		return !conn->c.cid && ibtrs_clt_auth_due(conn->path) ? cm_knock(conn, why) :
-									cm_route_resolved(conn);
+		if (!conn->c.cid && ibtrs_clt_auth_due(conn->path))
+			return cm_knock(conn, why);
+		return cm_route_resolved(conn, why);
 	case RDMA_CM_EVENT_ESTABLISHED:
 		*why = "refused answer of the server";
 		if (!conn->c.cid && ibtrs_clt_auth_due(conn->path))

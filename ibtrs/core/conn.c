@@ -30,6 +30,33 @@ struct drain_watch {
 	unsigned long start;
 };
 
+static int conn_create_qp(struct rdma_cm_id *id, struct ib_pd *pd, struct ib_qp_init_attr *attr)
+{
+	return ibtrs_fault_sq_fits(&attr->cap) ? rdma_create_qp(id, pd, attr) : -ENOMEM;
+}
+
+/*
+ * A device has limits that depend on each other: mlx5 counts max_qp_wr in units of 64 bytes, of
+ * which a work request takes as many as its segments need. Which send queue it can make, it says
+ * only by failing. So ask for half as much, down to what a connection needs: a smaller queue makes
+ * requests wait for credits, or take another path, and costs nothing else.
+ */
+static int conn_create_largest(struct ibtrs_conn *c, struct ib_pd *pd, struct ib_qp_init_attr *attr,
+			       u32 *send_wr)
+{
+	const struct ib_qp_cap want = attr->cap;
+	int err;
+
+	for (;;) {
+		attr->cap = want;
+		attr->cap.max_send_wr = *send_wr;
+		err = conn_create_qp(c->id, pd, attr);
+		if ((err != -ENOMEM && err != -EINVAL) || *send_wr == CONN_SQ_MIN)
+			return err;
+		*send_wr = max_t(u32, *send_wr / 2, CONN_SQ_MIN);
+	}
+}
+
 int ibtrs_conn_create(struct ibtrs_conn *c, struct ib_pd *pd, const struct ibtrs_conn_caps *caps)
 {
 	struct ib_device *ib = pd->device;
@@ -60,9 +87,8 @@ int ibtrs_conn_create(struct ibtrs_conn *c, struct ib_pd *pd, const struct ibtrs
 	}
 	attr.send_cq = c->cq;
 	attr.recv_cq = c->cq;
-	attr.cap.max_send_wr = send_wr;
 	attr.cap.max_recv_wr = recv_wr;
-	err = rdma_create_qp(c->id, pd, &attr);
+	err = conn_create_largest(c, pd, &attr, &send_wr);
 	if (err) {
 		ib_free_cq(c->cq);
 		c->cq = NULL;

@@ -16,11 +16,13 @@
  */
 #include <linux/debugfs.h>
 #include <linux/delay.h>
+#include <linux/log2.h>
 #include <linux/mutex.h>
 #include <linux/seq_file.h>
 #include <linux/slab.h>
 #include <linux/spinlock.h>
 #include <linux/uaccess.h>
+#include <rdma/ib_verbs.h>
 #include "ibtrs/core/fault.h"
 
 #define FAULT_NAME	128
@@ -130,6 +132,17 @@ struct ibtrs_fault ibtrs_fault_look_spin(enum ibtrs_fault_point p, const char *s
 	return f;
 }
 EXPORT_SYMBOL_GPL(ibtrs_fault_look_spin);
+
+#ifdef IBTRS_TESTS
+static u32 fault_sq_units;
+
+bool ibtrs_fault_sq_fits(const struct ib_qp_cap *cap)
+{
+	u32 wr = ALIGN(32 + 16 * cap->max_send_sge, 64);
+
+	return !fault_sq_units || roundup_pow_of_two(cap->max_send_wr * wr) / 64 <= fault_sq_units;
+}
+#endif
 
 /* ---- files -------------------------------------------------------------- */
 
@@ -301,6 +314,9 @@ void ibtrs_fault_init(void)
 		debugfs_create_file(fault_points[p].file, 0600,
 				    p < IBTRS_FAULT_SRV_REQUEST ? client : server, (void *)p,
 				    &fault_fops);
+#ifdef IBTRS_TESTS
+	debugfs_create_u32("sq_units", 0600, fault_dir, &fault_sq_units);
+#endif
 }
 
 void ibtrs_fault_exit(void)

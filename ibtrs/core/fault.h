@@ -9,6 +9,8 @@
 #include <linux/jump_label.h>
 #include <linux/types.h>
 
+struct ib_qp_cap;
+
 enum ibtrs_fault_point {
 	IBTRS_FAULT_CLT_SUBMIT,		/* a request is about to be posted */
 	IBTRS_FAULT_CLT_COMPLETION,	/* an answer has arrived */
@@ -78,6 +80,16 @@ static inline struct ibtrs_fault ibtrs_fault_spin(enum ibtrs_fault_point p, cons
 		return ibtrs_fault_look_spin(p, session, path);
 	return (struct ibtrs_fault){};
 }
+
+#ifdef IBTRS_TESTS
+/* Would mlx5 make this send queue, if it had as many units as debugfs says (0: any number)? */
+bool ibtrs_fault_sq_fits(const struct ib_qp_cap *cap);
+#else
+static inline bool ibtrs_fault_sq_fits(const struct ib_qp_cap *cap)
+{
+	return true;
+}
+#endif
 
 void ibtrs_fault_init(void);		/* without debugfs there are no files, and so no faults */
 void ibtrs_fault_exit(void);

@@ -128,7 +128,7 @@ static int hs_build_conn(struct ibtrs_srv_conn *conn, const char **why)
 	struct ibtrs_srv_path *path = conn->path;
 	int err;
 
-	*why = "the RDMA device has no room for the connection";
+	*why = "the RDMA device has no room for the connection: lower the server's sess_queue_depth";
 	err = ibtrs_conn_create(&conn->c, path->dev->pd, &caps);
 	if (err)
 		return err;
