@@ -295,20 +295,6 @@ static const struct block_device_operations disk_ops = {
 	BD_FREE_DISK(disk_free)
 };
 
-/*
- * Law L4: from its first request on, the session's private queue is a user of the tags, so no other
- * queue may have more than half of them. The block layer takes a queue for idle when its timer
- * finds no request; a request that is never started starts no timer. This is repeated for each
- * disk, because the set forgets its users when its last disk goes.
- */
-static void disk_share_tags(struct ibnbd_clt_session *s)
-{
-	struct request *rq = blk_mq_alloc_request(s->queue, REQ_OP_DRV_IN, BLK_MQ_REQ_NOWAIT);
-
-	if (!IS_ERR(rq))
-		blk_mq_free_request(rq);
-}
-
 int ibnbd_clt_disk_alloc(struct ibnbd_clt_dev *dev)
 {
 	const struct ibnbd_clt_grant *g = &dev->grant;
@@ -325,7 +311,6 @@ int ibnbd_clt_disk_alloc(struct ibnbd_clt_dev *dev)
 	memalloc_noio_restore(noio);
 	if (IS_ERR(disk))
 		return PTR_ERR(disk);
-	disk_share_tags(dev->sess);
 	disk->fops = &disk_ops;
 	disk->private_data = dev->number;
 	snprintf(disk->disk_name, sizeof(disk->disk_name), "ibnbd%d", dev->index);
