@@ -580,18 +580,18 @@ def udev_helper(w):
 
 @test
 def a_host_of_another_name_has_its_disks(w):
-    """"-" is named after the host and its id, which change under it: DHCP, cloud-init, initramfs."""
+    """Its "-" is named after it and its id; both change: DHCP, cloud-init, initramfs."""
     w.client()
-    conf = lambda text="": w.conf(text or "vol1 vol/1 - path=10.0.0.2\nvol2 vol/2 - path=10.0.0.2\n")
+    lines = "vol1 vol/1 - path=10.0.0.2\nvol2 vol/2 - path=10.0.0.2\n"
     session = lambda n: (w.sys / f"block/ibnbd{n}/ibnbd/session").read_text().strip()
     mapped = lambda: sorted(p.name for p in (w.sys / "block").iterdir())
 
     def before(*names):
         """Mapped when the host was called otherwise."""
-        conf("#\n")
+        w.conf("#\n")
         for name in names:
             w.run("map", "vol/1", name, "10.0.0.2", "--name", "vol1")
-        conf()
+        w.conf(lines)
 
     for name in ("db1-dhcp-example-01234567@10-0-0-2", "localhost-fedcba98@10-0-0-2"):
         before(name)

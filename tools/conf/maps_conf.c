@@ -123,9 +123,9 @@ static void conf_session_name(const char *host, const char *machine, const char 
 }
 
 /*
- * Is @name made for @server by a host of any name and id: HOST-MACHINE@SERVER? Both may change while
- * a session lives: by DHCP, cloud-init, or between initramfs and system. The sessions that are
- * looked at are this host's.
+ * Is @name made for @server by a host of any name and id: HOST-MACHINE@SERVER? Both may change
+ * while a session lives: by DHCP, cloud-init, or between initramfs and system. The sessions that
+ * are looked at are this host's.
  */
 static bool conf_is_made(const char *name, const char *server)
 {

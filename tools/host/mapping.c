@@ -6,7 +6,7 @@
  * map_device. The disk is then found by its link in ctl/devices, never by guessing a number. If the
  * driver refuses, the message has the driver's own words (ctl/last_error) and what can be done
  * about it. Unmapping: it is refused while somebody uses the disk, and the message says who;
- * otherwise it waits until the kernel has released the disk. Where udev runs, both wait for the links
+ * otherwise it waits until the kernel has released the disk. Where udev runs, both wait for it
  * (settle.c). Nothing here changes a file.
  */
 #include <errno.h>

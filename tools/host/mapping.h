@@ -66,9 +66,9 @@ bool mapping_only_udev(const struct state_dev *d);
 bool mapping_vital(const struct state_dev *d);
 
 /*
- * settle.c: wait until udev has done its part, at most ten seconds, with a warning then. settle_look()
- * before, one of the others behind: a disk of this name has come since then (0: at any time), it has
- * changed, or it is gone. The last two free @s, and wait only if @wait.
+ * settle.c: wait until udev has done its part, at most ten seconds, with a warning then. Call
+ * settle_look() before, and one of the others behind: a disk of this name has come since then (0:
+ * at any time), it has changed, or it is gone. The last two free @s, and wait only if @wait.
  */
 struct settle;
 

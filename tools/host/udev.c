@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * udev's helper for 60-ibnbd.rules. None of its calls waits for a disk: udev kills whoever takes too
- * long, drops its record of the disk, and forgets which links lead there.
+ * udev's helper for 60-ibnbd.rules. None of its calls waits for a disk: udev kills whoever takes
+ * too long, drops its record of the disk, and forgets which links lead there.
  *
  * `ibnbd-udev --probe KERNEL-NAME` has blkid read a disk or partition, for a limited time, and
  * prints what it finds. It fails if the disk does not answer in time.
  *
- * `ibnbd-udev --forget KERNEL-NAME` removes the links that lead to this node, and what udev notes of
- * them: they are those of a disk that had the name and the number before, or of this one, and then
- * udev makes them again at the end of the event.
+ * `ibnbd-udev --forget KERNEL-NAME` removes the links that lead to this node, and what udev notes
+ * of them: they are those of a disk that had the name and the number before, or of this one, and
+ * then udev makes them again at the end of the event.
  *
  * `ibnbd-udev KERNEL-NAME` does that, too, when udev has no record of the device. Then it prints
  * properties of a disk. It reads sysfs and maps.conf, and always succeeds: a disk without the

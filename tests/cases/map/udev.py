@@ -2,8 +2,8 @@
 """A name leads to its disk, or nowhere, whatever udev is busy with: a disk that hangs under its
 probe, a record that it has dropped, a number that is given again."""
 import image
-description = ("the links are there when the command returns, stay while the disk hangs, and go with "
-               "it, also when udev has dropped its record")
+description = ("the links are there when the command returns, stay while the disk hangs, and go "
+               "with it, also when udev has dropped its record")
 deadline = 150
 programs = [image.REPO / "build/tools/ibnbd-udev"]
 
