@@ -2,11 +2,11 @@
 /*
  * maps start and stop: map and unmap what maps.conf names, one mapping at a time.
  *
- * ibnbd-map@NAME.service runs `maps start`. start sends READY=1 to systemd when the device and
- * its links are there. If the line does not say `wait`, start sends READY=1 after ten seconds even without the
- * device, so that a boot never hangs on a dead server. start then goes on trying in the background,
- * with a STATUS text, and exits when it has mapped. The unit stays active (RemainAfterExit) with or
- * without the process, and everything is ordered after the unit.
+ * ibnbd-map@NAME.service runs `maps start`. start sends READY=1 to systemd when the device and its
+ * links are there. If the line does not say `wait`, start sends READY=1 after ten seconds even
+ * without the device, so that a boot never hangs on a dead server. start then goes on trying in the
+ * background, with a STATUS text, and exits when it has mapped. The unit stays active
+ * (RemainAfterExit) with or without the process, and everything is ordered after the unit.
  *
  * start tries again after 1, 2, 4 .. 60 seconds. Each pause is up to a fifth longer or shorter at
  * random, so that the hosts of a rack do not all call at once. start reports the first failure,
