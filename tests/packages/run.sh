@@ -524,6 +524,54 @@ rules_links() {
 	expect $n 39 "links"
 }
 
+# A disk that hangs under the probe keeps what udev knew of it, and is probed once more; and when
+# udev has lost its record, the helper hears of the removal.
+rules_hang() {
+	have udevadm unshare || return
+	[ "$(id -u)" = 0 ] || { echo "must be root, for a namespace"; return 77; }
+	local dev dir=$top/$logs/udev-hang
+	dev=$(find /sys/block/ -name 'loop*' -o -name 'zram*' -o -name 'ram*' | head -n 1)
+	[ -n "$dev" ] || { echo "no loop device here"; return 77; }
+	dev=${dev##*/}
+	rm -rf "$dir"
+	mkdir -p "$dir/rules"
+	printf '%s\n' '#!/bin/sh' 'echo "$1 late=$IBNBD_LATE" >> /run/calls' 'case $1 in' \
+		"--probe) printf 'ID_FS_USAGE=filesystem\nID_FS_TYPE=btrfs\nID_FS_UUID_ENC=1-2\n'" \
+		'	[ ! -e /run/hangs ] ;;' \
+		"$dev) printf 'IBNBD_NAME=a\nIBNBD_PATH=b\n' ;;" esac > "$dir/helper"
+	chmod 755 "$dir/helper"
+	sed -e "s|\"ibnbd-udev |\"$dir/helper |" -e 's|ATTRS{ibnbd/state}=="open"|ACTION=="?*"|' \
+		-e "s|KERNEL!=\"ibnbd.*\", GOTO|KERNEL!=\"$dev\", GOTO|" \
+		udev/60-ibnbd.rules > "$dir/rules/60-ibnbd.rules"
+	# shellcheck disable=SC2016
+	unshare -m --propagation private bash -c '
+		mount -t tmpfs tmpfs /run && mkdir -p /run/udev /run/dev &&
+			mount --bind "$1/rules" /usr/lib/udev/rules.d || exit 1
+		[ ! -d /etc/udev/rules.d ] || mount -t tmpfs tmpfs /etc/udev/rules.d
+		cp -a "/dev/$2" /dev/null /run/dev/ && mount --bind /run/dev /dev || exit 1
+		record=/run/udev/data/b$(cat "/sys/block/$2/dev")
+		event() {	# ACTION: what the helper was asked, how often anew, and links
+			local links="s/^S:\(.*by-[npu][au].*\)/\1/p"
+			: > /run/calls
+			udevadm test --action="$1" "/sys/block/$2" > /run/said 2>&1
+			echo "$1: $(tr "\n" " " < /run/calls)$(grep -c "^run:.*uevent" /run/said)" \
+				$(sed -n "$links" "$record" 2> /dev/null | sort)
+		}
+		event add "$2"; touch /run/hangs; event change "$2"; event change "$2"
+		grep -E "ID_FS_TYPE" "$record"
+		rm /run/hangs; event change "$2"; event remove "$2"
+		event add "$2" > /dev/null; rm "$record"; event remove "$2"' \
+		bash "$dir" "$dev" > "$dir/said" || return 1
+	local links="disk/by-path/b disk/by-uuid/1-2 ibnbd/by-name/a"
+	expect "$(cat "$dir/said")" "add: $dev late= --probe late= 0 $links
+change: $dev late= --probe late= 1 $links
+change: $dev late= --probe late=1 0 $links
+E:ID_FS_TYPE_HELD=btrfs
+change: $dev late= --probe late=1 0 $links
+remove: 0
+remove: --forget late= 0"
+}
+
 # What udev runs when it hears ENV of a loop device, which stands in for a SCSI disk.
 rules_cache_lost_run() {	# DIR DEV RULE
 	printf '%s\n' "$3" > "$1/rules/00-heard.rules"
@@ -600,6 +648,7 @@ step "vendor stack: a build against it" ofed_build
 step "manuals" manuals
 step "udev rules verify" rules_verify
 step "udev makes the links as they are named" rules_links
+step "udev keeps the links of a disk that hangs" rules_hang
 step "udev tells the server of a disk that was reset" rules_cache_lost
 step "the command" no_root
 tests=$(sed -nE '$s/^([0-9]+) passed.*/\1/p' $logs/tools.log 2>/dev/null)
