@@ -25,7 +25,6 @@
 #include <fcntl.h>
 #include <ftw.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -92,7 +91,7 @@ static void udev_forget(const char *id)
 		char *dir = say_fmt("%s/%s", links, names[i]), *noted = say_fmt("%s/%s", dir, id);
 
 		if (!unlink(noted)) {
-			rmdir(dir);
+			rmdir(dir);	/* (newer udevs keep a lock in there) */
 			udev_unlink_noted(names[i]);
 		}
 		free(noted);
@@ -203,8 +202,9 @@ static void udev_blkid(const char *node, int out)
 }
 
 /*
- * The process that reads a disk which hangs cannot be killed, or only when its read has ended: so
- * nobody waits for it. Its exit status is 0, 2: it has found nothing, or 8: contradictions.
+ * blkid's exit status is 0, 2: it has found nothing, or 8: contradictions. One that has no answer
+ * in time is neither waited for nor killed: udev's worker has the disk open, too, and the last one
+ * to close it waits for the read. So that is blkid, which ends with its read.
  */
 static int udev_probe(const char *kname)
 {
@@ -234,8 +234,6 @@ static int udev_probe(const char *kname)
 			len += n > 0 ? (size_t)n : 0;
 		}
 	}
-	if (pid > 0 && got != pid)
-		kill(pid, SIGKILL);
 	if (pid < 0 || got != pid || !WIFEXITED(status) ||
 	    (WEXITSTATUS(status) && WEXITSTATUS(status) != 2 && WEXITSTATUS(status) != 8))
 		return 1;
