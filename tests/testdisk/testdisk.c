@@ -20,6 +20,8 @@
  * keeps everything in the machine's memory until a flush or FUA carries it there. When the machine
  * is killed, what was not flushed is gone. `flush_ms` is what a flush takes beside that; with
  * `flush_stalls` writes wait for it.
+ *
+ * `serial` gives the disks an identity, as a virtio disk has one.
  */
 #include <linux/bitmap.h>
 #include <linux/delay.h>
@@ -38,7 +40,7 @@ static const char * const td_names[TD_KINDS] = {
 static unsigned int nr_disks = 1, size_mb = 64, lbs = 512, pbs;
 static bool cache = true, fua = true, discard = true, zeroes = true, erase = true,
 	stable, read_only;
-static char *backing = "";
+static char *backing = "", *serial = "";
 static unsigned int delay_ms, read_ms, flush_ms, open_ms, fail_kind = TD_KINDS, fail_errno = EIO;
 static atomic_t fail_left;
 static bool fail_loses, shut, remember = true, flush_stalls, inserted = true;
@@ -54,6 +56,7 @@ module_param(erase, bool, 0444);
 module_param(stable, bool, 0444);
 module_param(read_only, bool, 0444);
 module_param(backing, charp, 0444);
+module_param(serial, charp, 0444);
 module_param(delay_ms, uint, 0644);
 module_param(read_ms, uint, 0644);
 module_param(flush_ms, uint, 0644);
@@ -487,6 +490,15 @@ static int inserted_set(const char *val, const struct kernel_param *kp)
 static const struct kernel_param_ops inserted_ops = { .set = inserted_set, .get = param_get_bool };
 module_param_cb(inserted, &inserted_ops, &inserted, 0644);
 
+static ssize_t serial_show(struct device *dev, struct device_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "%s-%s\n", serial, dev_to_disk(dev)->disk_name);
+}
+
+static DEVICE_ATTR_RO(serial);
+static struct attribute *td_attrs[] = { &dev_attr_serial.attr, NULL };
+ATTRIBUTE_GROUPS(td);
+
 static int td_add(struct td_disk *td, unsigned int index)
 {
 	struct cx_limits lim = {
@@ -532,7 +544,7 @@ static int td_add(struct td_disk *td, unsigned int index)
 	snprintf(td->disk->disk_name, sizeof(td->disk->disk_name), "testdisk%u", index);
 	td_set_size(td);
 	set_disk_ro(td->disk, read_only);
-	err = cx_add_disk(NULL, td->disk, NULL, NULL);
+	err = cx_add_disk(NULL, td->disk, *serial ? td_groups : NULL, NULL);
 	if (!err)
 		return 0;
 	cx_free_disk(td->disk);
