@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The links of a client go dark, first one and then both, as when its switch restarts.  When they
+come back the second one does so late."""
+description = ("a client that sees neither server of its mirror waits for them without an error; "
+               "while one is there the other leg is dropped, and it is taken back by the bitmap")
+vms = 3
+links = 2
+deadline = 120
+import faults as F, mirrors as M
+programs = M.PROGRAMS
+DARK = M.DROP + 5
+STATE = "/sys/class/ibtrs-client/{}/paths/*/state"
+
+
+def run(t):
+    c, servers = t.client, (t.server, t.client2)
+    M.machines(t)
+    for s in servers:
+        M.serve(s)
+    m = M.Mirror(t, servers, chunk="1M")
+    w = F.Work(t, c, "/dev/md0", states=" ".join(map(STATE.format, "ab")))
+    written = lambda: int(c.sh(f"awk '{{ print $7 }}' /sys/block/{m.b.name}/stat")) >> 11
+    before = written()
+
+    row = w.fault("M2", "one link of a mirror's client: carrier down", lambda: c.link(1, False),
+                  lambda: (m.dropped(m.b, 12), c.link(1, True)), hold=M.DROP, down=[1])
+    w.limit(row, Nerr=0, Tstall=M.DROP + 4)
+    t.ok(m.healed(), "the rule takes the leg back")
+    t.below(written() - before, M.SIZE - 4, "MiB written to a leg that came back")
+
+    def heal():
+        t.eq(["in_sync" in m.state(leg) for leg in m.legs], [True, True], "both legs in the dark")
+        c.link(0, True)
+        m.dropped(m.b, 20)
+        c.link(1, True)
+    row = w.fault("M3", "both links of a mirror's client: carrier down",
+                  lambda: (c.link(0, False), c.link(1, False)), heal, hold=DARK, down=[0, 1])
+    w.limit(row, Nerr=0, Tstall=DARK + M.DROP + 10)
+    t.ok(m.healed(), "the rule takes the late leg back")
+    t.eq([m.attr(leg, "hold") for leg in m.legs], ["-1", "-1"], "hold= afterwards")
+    t.eq(c.rc("cat /sys/block/md0/md/dev-*/bad_blocks")[1], "", "bad blocks")
+    w.stop()
+    t.eq(m.compare("both dark"), "", "the halves")
+    c.sh("mdadm --stop /dev/md0")
+    for s in servers:
+        s.sh("modprobe loop")
+        loop = s.sh(f"losetup -f --show -o {m.offset} /dev/testdisk0")
+        F.prove(t, s, loop, [w], w.blocks)
+        s.sh(f"losetup -d {loop}")
+        w.rows = []
+    M.leave(t)
