@@ -37,7 +37,7 @@ int __wrap_sysfs_barred(const char *path);
 int __wrap_sysfs_store(const char *path, const char *text);
 bool __wrap_sysfs_node(const char *path, dev_t *dev);
 int __wrap_keyctl_describe_alloc(key_serial_t key, char **is);
-long __wrap_keyctl_link(key_serial_t key, key_serial_t ring);
+long __wrap_keyctl_read(key_serial_t key, char *buf, size_t len);
 void __real_explicit_bzero(void *at, size_t len);
 void __wrap_explicit_bzero(void *at, size_t len);
 
@@ -184,7 +184,7 @@ int __wrap_keyctl_describe_alloc(key_serial_t key, char **is)
 	return (int)len;
 }
 
-long __wrap_keyctl_link(key_serial_t key, key_serial_t ring)
+long __wrap_keyctl_read(key_serial_t key, char *buf, size_t len)
 {
 	char name[32];
 	FILE *f;
@@ -196,7 +196,7 @@ long __wrap_keyctl_link(key_serial_t key, key_serial_t ring)
 		errno = EKEYREVOKED;
 		return -1;
 	}
-	f = keys_open("linked", "r+");
+	f = keys_open("taken", "r+");
 	if (f) {
 		fseek(f, 0, SEEK_END);
 		fprintf(f, "%x\n", (unsigned int)key);
