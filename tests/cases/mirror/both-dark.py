@@ -5,6 +5,7 @@ description = ("a client that sees neither server of its mirror waits for them w
                "while one is there the other leg is dropped, and it is taken back by the bitmap")
 vms = 3
 links = 2
+long = True
 deadline = 120
 import faults as F, mirrors as M
 programs = M.PROGRAMS

@@ -24,7 +24,7 @@ LATE = (("rm -f /dev/mine",
 
 def run(t):
     c, s = t.client, t.server
-    s.sh(f"serve sess_queue_depth={DEPTH}; ram_disks 4 16; "
+    s.sh(f"serve sess_queue_depth={DEPTH}; ram_disks 4 16; modprobe loop max_loop=1; "
          "ln -sfn /dev/ram0 /dev/mine; ln -sfn /dev/ram2 /dev/other")
     dev, other = c.sh("map mine hold=-1"), c.sh(f"map other hold={HOLD}")
     near = c.sh("map ram1")

@@ -4,6 +4,7 @@ from another host, on the client's own, and on the server's."""
 description = ("a flood of those who prove nothing keeps no client with a key out, and holds up "
                "no I/O of one that is in")
 vms = 3
+long = True
 deadline = 300
 import keys
 import vm
