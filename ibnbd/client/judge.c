@@ -6,8 +6,8 @@
  *
  * Every answer is checked (decision 12): logic/limits says whether the answer describes the disk
  * that is mapped. The same disk: OPENED. Another disk, a smaller one, or a refusal that is final:
- * FENCE, with the reason. No answer, or "not yet", which is any other refusal: ask again, every half
- * second while I/O is held, which hold= limits and nothing else, and every two seconds after that.
+ * FENCE, with the reason. No answer, or "not yet", which is any other refusal: ask again, every
+ * half second while I/O is held, which hold= alone limits, and every two seconds after that.
  *
  * When an answer names another cache epoch, a write that was acknowledged in the old epoch may not
  * be in the account yet. So the loss is judged only when nothing of the device is in flight.
