@@ -63,6 +63,8 @@
 #error "blk_mq_wait_quiesce_done() has a shape that compat/mq.h does not know"
 #elif !HAVE_QUEUE_DISK
 #error "request_queue.disk is not what compat/mq.h knows"
+#elif !HAVE_DISKSEQ
+#error "gendisk.diskseq is not what compat/bdev.h knows"
 #elif !HAVE_BIO_INIT_BDEV
 #error "bio_init() has a shape that compat/bdev.h does not know"
 #elif !HAVE_KI_COMPLETE_2ARG

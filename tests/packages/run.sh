@@ -383,7 +383,7 @@ stack() {	# VARIABLES..: the line of compat/ofed.mk, without a kernel
 }
 ofed_choice() {
 	local o=$top/$logs/ofa d
-	rm -rf "$o" "$dest"
+	rm -rf "$o"
 	fake() {
 		mkdir -p "$1/include/rdma" "$1/include/linux"
 		touch "$1/Module.symvers" "$1/include/rdma/ib_verbs.h" \

@@ -37,8 +37,11 @@ class Udevd:
         found = {}
         for d in sorted((*self.w.sys.glob("block/ibnbd*"), *self.w.sys.glob("block/*/ibnbd*p*"))):
             try:
-                found[d.name] = ((d / "dev").read_text().strip(), tuple(
-                    (d / f).read_text() for f in ("size", "ibnbd/state") if (d / f).exists()))
+                number = (d / "dev").read_text().strip()
+                if number:          # the fake kernel has not written it yet
+                    found[d.name] = (number, tuple(
+                        (d / f).read_text() for f in ("size", "ibnbd/state")
+                        if (d / f).exists()))
             except OSError:
                 pass
         return found
