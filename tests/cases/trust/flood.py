@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""A user without rights asks hundreds of times a second to prove a key, and proves none. It does so
-from another host, on the client's own, and on the server's."""
+"""A user without rights asks 128 times a second to prove a key, and proves none. It does so from
+another host, on the client's own, and on the server's. Its address has places for 16 a second, and
+an emulated CPU does nothing else if it has to answer many more."""
 description = ("a flood of those who prove nothing keeps no client with a key out, and holds up "
                "no I/O of one that is in")
 vms = 3
@@ -16,7 +17,7 @@ PARAMS = "/sys/module/ibtrs_server/parameters"
 def back(c):
     """Seconds until a path that was taken away is up again."""
     c.sh(f"echo 1 > {PATH}/disconnect; nap")
-    return float(c.sh(f"t0=$(uptime_s); echo 1 > {PATH}/reconnect || true; "
+    return float(c.sh(f"t0=$(uptime_s); echo 1 > {PATH}/reconnect 2> /dev/null || true; "
                       "wait_for 60 paths_up s1 1; since $t0", timeout=90))
 
 
@@ -30,14 +31,13 @@ def run(t):
     for what, host in (("another host", d), ("the client's host", c), ("the server's host", s)):
         t.log(f"--- from {what}")
         pulse = c.spawn(f"iopulse {other} 1 1000 rw 20000")
-        floods = [host.spawn("lessen user knock 10.0.0.2 auth=1 flood=64") for _ in range(2)]
+        flood = host.spawn("lessen user knock 10.0.0.2 auth=1 flood=64")
         c.sh("sleep 2")
         took = [back(c) for _ in range(2)]
         host.sh("pkill -TERM knock", timeout=60)
         c.sh("pkill -TERM iopulse")
-        for f in floods:
-            t.eq(f.wait(60), 0, f.out())
-            t.log(f.out().strip())
+        t.eq(flood.wait(60), 0, flood.out())
+        t.log(flood.out().strip())
         t.eq(pulse.wait(60), 0, pulse.out())
         longest = int(pulse.out().split("longest_ms=")[-1].split()[0])
         t.log(f"the path was back after {took} s; the longest I/O took {longest} ms")

@@ -13,7 +13,7 @@
  *   len=N          bytes of private data (56)
  *   patch=OFF:HEX  other bytes at that offset; may be repeated
  *   auth=1         AUTH_REQ in place of CONN_REQ
- *   flood=N        N attempts at once, again and again until SIGTERM, each with uuids of its own
+ *   flood=N        N attempts at once, each half second until SIGTERM, each with uuids of its own
  *   src=ADDR port=N hold=SECONDS
  *
  * Speaks to the kernel's rdma_ucm directly. Prints "accepted depth D flags F" or "refused ERRNO"
@@ -36,7 +36,7 @@ enum { ADDR_RESOLVED, ADDR_ERROR, ROUTE_RESOLVED, ROUTE_ERROR, CONNECT_REQUEST, 
 
 #define REQ_LEN		56
 #define MS		5000
-#define ROUND_MS	500	/* of a flood: after that the next N attempts begin */
+#define ROUND_MS	500	/* of a flood: then the next N attempts begin */
 
 static int fd;
 static uint8_t req[128];
@@ -262,6 +262,8 @@ static void flood(const char *dst, const char *src, int port, unsigned int count
 			accepted++;
 			ready(ev.id);
 		}
+		for (; !stop && ms() < end;)
+			poll(NULL, 0, 20);
 		for (i = 0; i < count; i++) {
 			struct rdma_ucm_destroy_id destroy = { .id = ids[i] };
 			struct rdma_ucm_destroy_id_resp left;
