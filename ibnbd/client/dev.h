@@ -95,6 +95,7 @@ struct ibnbd_clt_dev {
 
 	/* written for each write, while keep */
 	spinlock_t kept_lock ____cacheline_aligned;
+	rwlock_t kept_copying;		/* inside kept_lock; see kept.c */
 	struct ibnbd_kept kept;		/* under kept_lock; gap and ibnbd_kept_empty(): READ_ONCE */
 
 	/* set before publish */

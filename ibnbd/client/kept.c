@@ -11,9 +11,10 @@
  * than the pool. When more than half of the pool is in use, each device that keeps something, or
  * has a gap, is told to flush (replay.c).
  *
- * Locking: kept_lock of a device protects its log and is held during the copies, so that whoever
- * takes it sees whole records. pool->lock is taken inside kept_lock, only to move segments. Both
- * are taken in softirqs.
+ * Locking: kept_lock of a device protects its log. A write reserves its place under kept_lock and
+ * copies its data under kept_copying, as a reader, so that CPUs copy side by side; segments are
+ * freed under both, as a writer of kept_copying. pool->lock is taken inside them, only to move
+ * segments. All are taken in softirqs. A replay takes none: nothing of the device is in flight.
  *
  * Failure: a pool that is full makes a gap; without memory for a pool nothing is kept. In both
  * cases a loss fences the device, which would replay otherwise. No failure here fails a request.
@@ -93,6 +94,7 @@ void ibnbd_clt_kept_pool_free(struct ibnbd_clt_session *s)
 void ibnbd_clt_kept_init(struct ibnbd_clt_dev *dev)
 {
 	spin_lock_init(&dev->kept_lock);
+	rwlock_init(&dev->kept_copying);
 	ibnbd_kept_init(&dev->kept);
 }
 
@@ -102,6 +104,19 @@ void ibnbd_clt_kept_end(struct ibnbd_clt_dev *dev)
 	ibnbd_clt_kept_forget(dev, false);
 }
 
+/* Under kept_lock: no data is being copied, and segments may be freed. */
+static void kept_lock_copies(struct ibnbd_clt_dev *dev)
+{
+	write_lock(&dev->kept_copying);
+	spin_lock(&dev->sess->pool->lock);
+}
+
+static void kept_unlock_copies(struct ibnbd_clt_dev *dev)
+{
+	spin_unlock(&dev->sess->pool->lock);
+	write_unlock(&dev->kept_copying);
+}
+
 /* False: the pool is full, and the log was dropped. */
 static bool kept_grow(struct ibnbd_clt_dev *dev, struct ibnbd_clt_pool *pool, unsigned long needs)
 {
@@ -109,13 +124,31 @@ static bool kept_grow(struct ibnbd_clt_dev *dev, struct ibnbd_clt_pool *pool, un
 
 	spin_lock(&pool->lock);
 	grown = ibnbd_kept_grow(&pool->pool, &dev->kept);
-	if (!grown)
-		ibnbd_kept_overflow(&pool->pool, &dev->kept, needs);
 	low = ibnbd_kept_pool_low(&pool->pool);
 	spin_unlock(&pool->lock);
+	if (!grown) {
+		kept_lock_copies(dev);
+		ibnbd_kept_overflow(&pool->pool, &dev->kept, needs);
+		kept_unlock_copies(dev);
+	}
 	if (low || !grown)
 		queue_work(ibnbd_clt_dev_wq, &pool->low_work);
 	return grown;
+}
+
+/* Copies the data of @op into the records that were reserved for it, the first of them at @at. */
+static void kept_copy(struct ibnbd_clt_pool *pool, const struct ibnbd_clt_op *op,
+		      struct ibnbd_kept_at at)
+{
+	struct ibnbd_kept_rec *rec;
+	u32 done;
+
+	for (done = 0; done < op->io.len; done += rec->bytes) {
+		if (done)	/* the rest begins the next segment */
+			at = (struct ibnbd_kept_at){ .seg = pool->pool.segs[at.seg].next };
+		rec = ibnbd_clt_kept_mem(pool, at.seg, at.offset);
+		sg_pcopy_to_buffer(op->io.sgl, op->io.nents, rec + 1, rec->bytes, done);
+	}
 }
 
 void ibnbd_clt_kept_add(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_op *op)
@@ -123,10 +156,10 @@ void ibnbd_clt_kept_add(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_op *op
 	bool fua = op->account == IBNBD_CLT_ACCOUNT_FUA;
 	struct ibnbd_clt_pool *pool = dev->sess->pool;
 	u32 block = dev->grant.lim.logical_block_size;
-	u32 left = op->io.len, skip = 0;
+	struct ibnbd_kept_at at, first = {};
 	unsigned long needs, safe;
 	struct ibnbd_kept_rec rec;
-	struct ibnbd_kept_at at;
+	u32 left = op->io.len;
 
 	rec.sector = le64_to_cpu(op->hdr->sector);
 	rec.bytes = le32_to_cpu(op->hdr->bytes);
@@ -143,18 +176,21 @@ void ibnbd_clt_kept_add(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_op *op
 				goto unlock;
 			continue;
 		}
+		if (left == op->io.len)
+			first = at;
 		if (left)
 			rec.bytes = at.bytes;
 		memcpy(ibnbd_clt_kept_mem(pool, at.seg, at.offset), &rec, sizeof(rec));
-		sg_pcopy_to_buffer(op->io.sgl, op->io.nents,
-				   ibnbd_clt_kept_mem(pool, at.seg, at.offset + sizeof(rec)),
-				   at.bytes, skip);
 		rec.sector += at.bytes >> SECTOR_SHIFT;
-		skip += at.bytes;
 		left -= at.bytes;
 		if (!left)
 			break;
 	}
+	read_lock(&dev->kept_copying);
+	spin_unlock(&dev->kept_lock);
+	kept_copy(pool, op, first);
+	read_unlock_bh(&dev->kept_copying);
+	return;
 unlock:
 	spin_unlock_bh(&dev->kept_lock);
 }
@@ -164,9 +200,9 @@ void ibnbd_clt_kept_flushed(struct ibnbd_clt_dev *dev, unsigned long number)
 	struct ibnbd_clt_pool *pool = dev->sess->pool;
 
 	spin_lock_bh(&dev->kept_lock);
-	spin_lock(&pool->lock);
+	kept_lock_copies(dev);
 	ibnbd_kept_flushed(&pool->pool, &dev->kept, number);
-	spin_unlock(&pool->lock);
+	kept_unlock_copies(dev);
 	spin_unlock_bh(&dev->kept_lock);
 }
 
@@ -177,13 +213,13 @@ void ibnbd_clt_kept_forget(struct ibnbd_clt_dev *dev, bool gap)
 	if (!pool)
 		return;
 	spin_lock_bh(&dev->kept_lock);
-	spin_lock(&pool->lock);
+	kept_lock_copies(dev);
 	ibnbd_kept_drop(&pool->pool, &dev->kept);
 	dev->kept.gap = false;
 	if (gap)
 		ibnbd_kept_overflow(&pool->pool, &dev->kept,
 				    ibnbd_unflushed_needs(&dev->unflushed));
-	spin_unlock(&pool->lock);
+	kept_unlock_copies(dev);
 	spin_unlock_bh(&dev->kept_lock);
 }
 

@@ -35,8 +35,8 @@ void ibnbd_clt_kept_end(struct ibnbd_clt_dev *dev);
  * ibnbd_clt_kept_add() - keep a write that has completed
  * @op: answered without an error; the block layer has not heard of it yet
  *
- * Copies the data under kept_lock. Never waits for memory: when the pool is full, the log is
- * dropped and the device has a gap. When more than half of the pool is in use, the session's
+ * Copies the data, side by side with other CPUs. Never waits for memory: when the pool is full, the
+ * log is dropped and the device has a gap. When more than half of the pool is in use, the session's
  * devices are told to flush. Softirq or process context.
  */
 void ibnbd_clt_kept_add(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_op *op);
