@@ -4,6 +4,7 @@
 
     tests/bench/lines.py                         ours, and what one would use instead
     tests/bench/lines.py -t ibnbdN -r disks      some of it
+    tests/bench/lines.py -t ibnbd-replay         with the data of each write kept by the client
     tests/bench/lines.py --repeat 5              medians of five runs, each in new machines
     tests/bench/lines.py --gate                  own lines against tests/bench/lines.json
     tests/bench/lines.py --gate --accept         write that file anew
@@ -42,6 +43,7 @@ HOT = 30
 SLOWER = 16                         # the clock of the machine is that much
 WARM, SECONDS, GATE = 0.25, 0.5, 0.2      # by the clock of the machine
 TARGETS = ["local", "ibnbdN", "ibnbdY", "rnbdN", "nvme"]
+KEPT = ["ibnbd-fence", "ibnbd-replay"]      # a write cache, and what is done about its loss
 RUNS = {    # disks of the jobs, pinned
     "disks": (DISKS, True), "disk": (1, True), "loose": (DISKS, False), "two": (DISKS, True),
 }
@@ -272,7 +274,7 @@ def gate(result, kver, accept):
 def main():
     p = argparse.ArgumentParser(description=__doc__,
                                 formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("-t", "--targets", nargs="+", choices=TARGETS)
+    p.add_argument("-t", "--targets", nargs="+", choices=TARGETS + KEPT)
     p.add_argument("-r", "--runs", nargs="+", choices=list(RUNS))
     p.add_argument("--gate", action="store_true", help="compare with the reference: ibnbdN, disks")
     p.add_argument("--accept", action="store_true",
