@@ -275,13 +275,23 @@ static bool req_matches(struct ibtrs_clt_req *req, ibtrs_clt_match_fn match, voi
 	}
 }
 
+/*
+ * How many slots are looked at for parked requests: none, if no request of the session is parked.
+ * Else each of a thousand devices would look at all slots for nothing. A request is counted before
+ * it is parked.
+ */
+static u32 req_parked_nr(struct ibtrs_clt *clt)
+{
+	return atomic_read_acquire(&clt->nr_parked) ? clt->slots.nr_user : 0;
+}
+
 unsigned int ibtrs_clt_replay(struct ibtrs_clt *clt, ibtrs_clt_match_fn match, void *arg)
 {
 	struct ibtrs_clt_slots *s = &clt->slots;
+	u32 nr = req_parked_nr(clt), i;
 	unsigned int parked = 0;
-	u32 i;
 
-	for (i = 0; i < s->nr_user; i++) {
+	for (i = 0; i < nr; i++) {
 		struct ibtrs_clt_req *req = &s->reqs[i];
 
 		if (atomic_read_acquire(&req->state) != IBTRS_CLT_REQ_PARKED ||
@@ -301,9 +311,9 @@ enum ibtrs_clt_at_large ibtrs_clt_abort(struct ibtrs_clt *clt, ibtrs_clt_match_f
 {
 	enum ibtrs_clt_at_large at_large = IBTRS_AT_LARGE_NOTHING;
 	struct ibtrs_clt_slots *s = &clt->slots;
-	u32 i;
+	u32 nr = req_parked_nr(clt), i;
 
-	for (i = 0; i < s->nr_user; i++) {
+	for (i = 0; i < nr; i++) {
 		struct ibtrs_clt_req *req = &s->reqs[i];
 
 		if (atomic_read_acquire(&req->state) != IBTRS_CLT_REQ_PARKED ||
