@@ -141,7 +141,7 @@ struct ibnbd_clt_dev {
 	u64 other_gen;			/* the writer generation that was counted last */
 	char reason[IBNBD_CLT_REASON_LEN];
 	unsigned int uevent_due;	/* IBNBD_CLT_DUE_*: what uevent_work tells */
-	/* for DUE_STATE: the action, with state and reason at the time of the event */
+	/* for DUE_STATE: the action (ADD: none yet), with state and reason at that time */
 	enum kobject_action uevent;
 	enum ibnbd_dev_state uevent_state;
 	char uevent_reason[IBNBD_CLT_REASON_LEN];

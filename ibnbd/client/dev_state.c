@@ -344,11 +344,17 @@ bool ibnbd_clt_dev_post(struct ibnbd_clt_dev *dev, enum ibnbd_dev_event ev,
 	return taken;
 }
 
-/* The disk is shown. hold= counts from here on, also if the link went down before. */
+/*
+ * The disk is shown. hold= counts from here on, also if the link went down before. udev stops
+ * watching a disk while it handles a uevent of it, so ADD, which finds the disk open, is the only
+ * one: what the administrator writes next is noticed.
+ */
 void ibnbd_clt_dev_added(struct ibnbd_clt_dev *dev)
 {
 	guard(mutex)(&dev->lock);
 	dev->added = true;
+	if (dev->uevent != KOBJ_ADD)
+		ibnbd_clt_disk_uevent(dev, dev->uevent);
 	if (dev->state == IBNBD_DEV_HELD)
 		ibnbd_clt_dev_arm(dev);
 }

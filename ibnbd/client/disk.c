@@ -230,9 +230,9 @@ void ibnbd_clt_disk_uevent_work(struct work_struct *work)
 void ibnbd_clt_disk_uevent(struct ibnbd_clt_dev *dev, enum kobject_action action)
 {
 	lockdep_assert_held(&dev->lock);
+	dev->uevent = action;
 	if (!dev->added)
 		return;
-	dev->uevent = action;
 	dev->uevent_state = dev->state;
 	strscpy(dev->uevent_reason, dev->reason, sizeof(dev->uevent_reason));
 	/* A uevent that already waits for its turn will report the newest state. */

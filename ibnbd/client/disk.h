@@ -33,8 +33,8 @@ int ibnbd_clt_disk_commit(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_gran
 /* Under dev->lock. The uevent RESIZE=1 follows when the lock is free. */
 void ibnbd_clt_disk_set_capacity(struct ibnbd_clt_dev *dev, u64 sectors);
 /*
- * Queues KOBJ_ONLINE or KOBJ_OFFLINE, with IBNBD_STATE and IBNBD_REASON; does nothing before the
- * disk is shown. dev->lock is held. A work sends the uevent, and only the last if several are due:
+ * Queues KOBJ_ONLINE or KOBJ_OFFLINE, with IBNBD_STATE and IBNBD_REASON; before the disk is shown
+ * notes it for ibnbd_clt_dev_added(). dev->lock is held. A work sends the uevent, and only the last if several are due:
  * a sender of uevents waits for memory, and for other senders that wait for memory, and so perhaps
  * for this disk. For the same reason that work tells of a new size or read-only flag.
  */

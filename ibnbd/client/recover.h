@@ -10,7 +10,7 @@ void ibnbd_clt_recover_work(struct work_struct *work);
 void ibnbd_clt_recover_hold_work(struct work_struct *work);
 void ibnbd_clt_recover_sweep_work(struct work_struct *work);
 
-/* The mapping is complete: logs it, and sends the uevent ONLINE if the device is open. */
+/* The mapping is complete: logs it. */
 void ibnbd_clt_recover_show(struct ibnbd_clt_dev *dev);
 
 /**

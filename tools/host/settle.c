@@ -41,7 +41,13 @@ static bool settle_udev(void)
 	return runs;
 }
 
-/* @dir: of the device in sysfs. Without a record of it @text is NULL. */
+static void settle_read(struct settle_dev *d)
+{
+	free(d->text);
+	d->text = stat(d->record, &d->st) ? NULL : sysfs_text(d->record);
+}
+
+/* @dir: of the device in sysfs. */
 static void settle_add(struct settle *s, const char *dir, const char *kname)
 {
 	char *dev = sysfs_attr(dir, "dev"), *below = say_fmt("/run/udev/data/b%s", dev ? dev : "");
@@ -52,7 +58,8 @@ static void settle_add(struct settle *s, const char *dir, const char *kname)
 		d = &s->list[s->nr++];
 		d->kname = say_dup(kname);
 		d->record = sysfs_root(below);
-		d->text = stat(d->record, &d->st) ? NULL : sysfs_text(d->record);
+		d->text = NULL;
+		settle_read(d);
 	}
 	free(below);
 	free(dev);
@@ -172,21 +179,13 @@ static bool settle_watched(const struct settle_dev *d)
 	return watched;
 }
 
-static bool settle_made_now(const char *kname, int64_t since)
+static bool settle_made_now(struct settle_dev *d, int64_t since)
 {
-	struct settle *s = settle_look(kname);
-	bool made = true;
-	size_t i;
+	int64_t first;
 
-	for (i = 0; i < s->nr && made; i++) {
-		const struct settle_dev *d = &s->list[i];
-		int64_t first = d->text ? settle_first(d->text) : 0;
-
-		made = d->text && (!first || first >= since) && settle_linked(d) &&
-		       settle_watched(d);
-	}
-	settle_free(s);
-	return made;
+	settle_read(d);
+	first = d->text ? settle_first(d->text) : 0;
+	return d->text && (!first || first >= since) && settle_linked(d) && settle_watched(d);
 }
 
 static bool settle_changed_now(const struct settle *s)
@@ -245,13 +244,19 @@ static void settle_late(const char *kname, const char *what)
 
 void settle_made(const char *kname, int64_t since)
 {
+	struct settle *s = settle_look(kname);
 	int64_t end = 0;
-	bool made;
+	size_t i = 0;
 
-	while (!(made = settle_made_now(kname, since)) && settle_again(&end))
-		;
-	if (!made)
-		settle_late(kname, "made its links");
+	while (i < s->nr) {
+		if (settle_made_now(&s->list[i], since))
+			i++;
+		else if (!settle_again(&end))
+			break;
+	}
+	if (i < s->nr)
+		settle_late(s->list[i].kname, "made its links");
+	settle_free(s);
 }
 
 void settle_changed(struct settle *s, bool wait)
