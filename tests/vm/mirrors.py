@@ -21,7 +21,7 @@ FORGETS = 16        # md forgets a chunk when nobody has written it for 5 to 10 
 
 
 def machines(t):
-    """Skips where there is no md. The rule is as the manual installs it."""
+    """Skips where there is no md. The rule is as the manual installs it. Returns the servers."""
     if not (MDADM / "mdadm").exists():
         t.skip("no mdadm: tests/vm/mdadm.sh")
     c = t.client
@@ -35,6 +35,9 @@ def machines(t):
          "cp /h/65-ibnbd-md.example /etc/udev/rules.d/66-ibnbd-md.rules; "
          "cp /bin/ibnbd-udev /lib/udev/; ln -sf ../bin/mdadm /sbin/mdadm; rm -rf /etc/mdadm\n"
          "cp /h/md-readd /usr/share/ibnbd/; chmod 755 /usr/share/ibnbd/md-readd; udev_start")
+    for s in t.server, t.client2:
+        serve(s)
+    return t.server, t.client2
 
 
 def leave(t):
@@ -150,10 +153,14 @@ class Mirror:
             self.job = None
 
     # ---- a server --------------------------------------------------------------------------------
-    def lose(self, leg, told=True):
-        """Its disk loses what no flush has covered; `told`: its server knows."""
-        tell = f"echo 1 > {CTL}/{leg.disk}/cache_lost; " if told else ""
-        leg.server.sh(f"echo 1 > {P}/shut; {tell}echo 1 > {P}/power_cut; echo 0 > {P}/shut")
+    def lose(self, *legs, told=True):
+        """Their disks lose what no flush has covered; `told`: the servers know. No leg is back
+        before all have lost it: md would write its superblock to the other one, and flush it."""
+        for leg in legs:
+            tell = f"; echo 1 > {CTL}/{leg.disk}/cache_lost" if told else ""
+            leg.server.sh(f"echo 1 > {P}/shut{tell}; echo 1 > {P}/power_cut")
+        for leg in legs:
+            leg.server.sh(f"echo 0 > {P}/shut")
 
     def on_disk(self, leg, at, mib=4):
         """Which characters stand at the beginning of these MiB of a half; 0 for none."""

@@ -4,7 +4,6 @@ probe, a record that it has dropped, a number that is given again."""
 import image
 description = ("the links are there when the command returns, stay while the disk hangs, and go "
                "with it, also when udev has dropped its record")
-long = True
 deadline = 150
 programs = [image.REPO / "build/tools/ibnbd-udev"]
 

@@ -47,8 +47,7 @@ def lose_both(t, servers):
     m.put("o", 8, flush=True)
     m.hot()
     m.put("x", 8)
-    for leg in m.legs:
-        m.lose(leg)
+    m.lose(*m.legs)
     for leg in m.legs:
         m.is_(leg, "fenced", "both legs")
     m.cool()
