@@ -2,14 +2,14 @@
 """A mirror as docs/mirror.md makes it, for the cases mirror/*: a leg from each of two servers, each
 in a session of its own, the rule of the manual, and the commands that it tells to type.
 
-    mirrors.machines(t)                     udev, md's rules and tools in the client
-    m = mirrors.Mirror(t, (s1, s2), ("unflushed=fence", ""))
+    servers = mirrors.machines(t)           md's rules and tools in the client, servers' disks
+    m = mirrors.Mirror(t, servers, ("unflushed=fence", ""))
     m.hot(); m.put("x", 16); m.lose(m.a)    I/O that never pauses, a write, a cache that is lost
     m.manual("Copy a leg whole", m.a)       what the manual says below that heading
     m.compare("what")                       words for what differs between the halves, below md
 """
 import re, time
-import image, vm
+import faults as F, image, vm
 
 MDADM = image.CACHE / "mdadm"
 PROGRAMS = [MDADM / "mdadm", image.REPO / "build/tools/ibnbd-udev"]
@@ -35,19 +35,15 @@ def machines(t):
          "cp /h/65-ibnbd-md.example /etc/udev/rules.d/66-ibnbd-md.rules; "
          "cp /bin/ibnbd-udev /lib/udev/; ln -sf ../bin/mdadm /sbin/mdadm; rm -rf /etc/mdadm\n"
          "cp /h/md-readd /usr/share/ibnbd/; chmod 755 /usr/share/ibnbd/md-readd; udev_start")
-    for s in t.server, t.client2:
-        serve(s)
-    return t.server, t.client2
+    servers = t.server, t.client2
+    for s in servers:       # whose disks forget what no flush has covered
+        s.sh(f"modprobe ibnbd-testdisk size_mb={SIZE} serial={s.name}; serve")
+    return servers
 
 
 def leave(t):
     """The next case of these machines begins without the rule."""
     t.client.sh("rm -rf /etc/udev/rules.d/66-ibnbd-md.rules /etc/mdadm; udevadm control --reload")
-
-
-def serve(s):
-    """Its disk forgets what no flush has covered."""
-    s.sh(f"modprobe ibnbd-testdisk size_mb={SIZE} serial={s.name}; serve")
 
 
 def map_of(client, server, session, words="hold=-1"):
@@ -191,6 +187,16 @@ class Mirror:
         return (f"{what}: {len(bad)} blocks of 4 KiB differ below md, whose array is "
                 f"{'whole' if self.whole() else 'not whole'}; slot 0 has {show(one)!r} there, "
                 f"slot 1 {show(two)!r}")
+
+    def prove(self, w):
+        """Stops the array; what stamp wrote to it is on each half."""
+        self.c.sh("mdadm --stop /dev/md0")
+        for leg in self.legs:
+            leg.server.sh("modprobe loop")
+            loop = leg.server.sh(f"losetup -f --show -o {self.offset} /dev/{leg.disk}")
+            F.prove(self.t, leg.server, loop, [w], w.blocks)
+            leg.server.sh(f"losetup -d {loop}")
+            w.rows = []
 
     # ---- an administrator ------------------------------------------------------------------------
     def manual(self, heading, leg):

@@ -59,10 +59,7 @@ def lose_both(t, servers):
 
 
 def run(t):
-    M.machines(t)
-    servers = t.server, t.client2
-    for s in servers:
-        M.serve(s)
+    servers = M.machines(t)
     lose_one(t, servers, "unflushed=fence", False)
     lose_one(t, servers, "retain_mb=1", True)
     lose_both(t, servers)

@@ -30,10 +30,7 @@ def away(m, meanwhile, char):
 
 
 def run(t):
-    M.machines(t)
-    for s in t.server, t.client2:
-        M.serve(s)
-    m = M.Mirror(t, (t.server, t.client2))
+    m = M.Mirror(t, M.machines(t))
     m.put("m", 0, 28, flush=True)
     t.eq(m.compare("to begin with"), "", "the halves")
 

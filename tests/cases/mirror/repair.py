@@ -31,10 +31,7 @@ def scene(t, servers, how):
 
 
 def run(t):
-    M.machines(t)
-    servers = t.server, t.client2
-    for s in servers:
-        M.serve(s)
+    servers = M.machines(t)
     for how in "ignore", "fence":
         scene(t, servers, how)
     M.leave(t)

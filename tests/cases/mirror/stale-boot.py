@@ -13,10 +13,7 @@ programs = M.PROGRAMS
 
 
 def run(t):
-    c, s1, s2 = t.client, t.server, t.client2
-    M.machines(t)
-    for s in s1, s2:
-        M.serve(s)
+    c, (s1, s2) = t.client, M.machines(t)
     m = M.Mirror(t, (s1, s2))
     c.sh("mkdir -p /etc/mdadm; mdadm --detail --brief /dev/md0 > /etc/mdadm/mdadm.conf; "
          "cat /etc/mdadm/mdadm.conf")
