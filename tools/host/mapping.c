@@ -255,7 +255,7 @@ static char *mapping_why(const struct ibnbd_map *map, const char *file, int err)
 static int mapping_ask(struct ibnbd_map *map, char **kname, int *err, char **why)
 {
 	char line[IBNBD_MAP_LINE_MAX + 1], *file, *session;
-	int64_t begin = settle_now();
+	int64_t begin = sysfs_now();
 	bool known;
 
 	session = sysfs_path("class/ibtrs-client/%s", map->sessname);

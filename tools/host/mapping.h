@@ -72,7 +72,6 @@ bool mapping_vital(const struct state_dev *d);
  */
 struct settle;
 
-int64_t settle_now(void);
 struct settle *settle_look(const char *kname);
 void settle_made(const char *kname, int64_t since);
 void settle_changed(struct settle *s, bool wait);

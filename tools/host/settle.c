@@ -217,23 +217,15 @@ static bool settle_gone_now(const struct settle_dev *d)
 	return gone;
 }
 
-int64_t settle_now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * (int64_t)1000000 + t.tv_nsec / 1000;
-}
-
 /* Call this between two looks, with 0 in @end before the first. Is there time for another? */
 static bool settle_again(int64_t *end)
 {
 	const struct timespec step = { .tv_nsec = SETTLE_STEP * 1000000 };
 
 	if (!*end)
-		*end = settle_now() + SETTLE_WAIT * 1000000;
+		*end = sysfs_now() + SETTLE_WAIT * 1000000;
 	nanosleep(&step, NULL);
-	return settle_now() < *end;
+	return sysfs_now() < *end;
 }
 
 static void settle_late(const char *kname, const char *what)

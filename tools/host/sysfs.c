@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 #include "tools/out/say.h"
 #include "tools/host/sysfs.h"
@@ -184,6 +185,14 @@ void sysfs_list_free(char **names)
 	for (p = names; p && *p; p++)
 		free(*p);
 	free(names);
+}
+
+int64_t sysfs_now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * (int64_t)1000000 + t.tv_nsec / 1000;
 }
 
 int sysfs_write(const char *path, const char *text)

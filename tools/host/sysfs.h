@@ -43,6 +43,9 @@ char **sysfs_list(const char *path, size_t *nr);
 char **sysfs_list_all(const char *path);	/* what begins with a dot, too */
 void sysfs_list_free(char **names);
 
+/* The clock of everybody who waits for the kernel or udev: monotonic, µs. */
+int64_t sysfs_now(void);
+
 /*
  * Write @text, as an order of the user. Honours --dry-run, and prints the order with -v. Returns 0
  * or errno (positive), without an error message.

@@ -29,7 +29,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 #include "tools/host/links.h"
 #include "tools/conf/maps_conf.h"
@@ -127,14 +126,6 @@ static bool udev_recorded(const char *id)
 
 /* ---- the probe ---- */
 
-static int64_t udev_now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 /* The shorter of @seconds and the time of udev that the file has, which may have NULs in it. */
 static int64_t udev_shorter(const char *path, int64_t seconds)
 {
@@ -209,7 +200,8 @@ static void udev_blkid(const char *node, int out)
 static int udev_probe(const char *kname)
 {
 	int64_t patience = udev_patience() / 3, most = getenv("IBNBD_LATE") ? UDEV_LATER : UDEV_FIRST,
-		end = udev_now() + 1000 * (patience < most ? patience ? patience : 1 : most), left;
+		end = sysfs_now() / 1000 + 1000 * (patience < most ? patience ? patience : 1 : most),
+		left;
 	char *below = say_fmt("/dev/%s", kname), *node = sysfs_root(below), text[16384];
 	int fd[2], status = 0;
 	size_t len = 0;
@@ -222,7 +214,7 @@ static int udev_probe(const char *kname)
 	free(node);
 	free(below);
 	close(fd[1]);
-	while (pid > 0 && (left = end - udev_now()) > 0 && !got) {
+	while (pid > 0 && (left = end - sysfs_now() / 1000) > 0 && !got) {
 		struct pollfd ready = { .fd = fd[0], .events = POLLIN };
 
 		if (n <= 0) {

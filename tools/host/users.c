@@ -60,7 +60,7 @@ struct users {
 	struct users_kept *kept;
 	size_t nr_kept;
 	unsigned int nr_mounts;	/* of other namespaces; USERS_MOUNTS: enough, or ours has one */
-	int64_t end;		/* of the search, in µs of settle_now() */
+	int64_t end;		/* of the search, in µs of sysfs_now() */
 	size_t nr_udev;		/* how many of the list are udev's processes */
 	bool vital;
 };
@@ -374,7 +374,7 @@ static bool users_in_time(struct users *u)
 {
 	if (!u->end)
 		return false;
-	if (settle_now() < u->end)
+	if (sysfs_now() < u->end)
 		return true;
 	u->end = 0;
 	users_add(u, say_fmt("not all processes could be looked at in %d seconds", USERS_TIME));
@@ -510,7 +510,7 @@ static void users_find(struct users *u, const char *dir)
 	struct libmnt_table *table = users_table(self);
 
 	*u = (struct users){ .list = say_alloc(sizeof(char *)),
-			     .end = settle_now() + USERS_TIME * 1000000 };
+			     .end = sysfs_now() + USERS_TIME * 1000000 };
 	users_new_ns(u, table, users_ns_ino(self));
 	users_walk(u, dir, 0);
 	users_whole(u, dir);
