@@ -150,11 +150,12 @@ class Mirror:
 
     # ---- a server --------------------------------------------------------------------------------
     def lose(self, *legs, told=True):
-        """Their disks lose what no flush has covered; `told`: the servers know. No leg is back
-        before all have lost it: md would write its superblock to the other one, and flush it."""
+        """Their disks lose what no flush has covered; `told`: the servers know, afterwards, since
+        a server flushes what it closes. No leg is back before all have lost it: md would write
+        its superblock to the other one, and flush it."""
         for leg in legs:
             tell = f"; echo 1 > {CTL}/{leg.disk}/cache_lost" if told else ""
-            leg.server.sh(f"echo 1 > {P}/shut{tell}; echo 1 > {P}/power_cut")
+            leg.server.sh(f"echo 1 > {P}/shut; echo 1 > {P}/power_cut{tell}")
         for leg in legs:
             leg.server.sh(f"echo 0 > {P}/shut")
 
