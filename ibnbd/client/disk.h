@@ -34,9 +34,10 @@ int ibnbd_clt_disk_commit(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_gran
 void ibnbd_clt_disk_set_capacity(struct ibnbd_clt_dev *dev, u64 sectors);
 /*
  * Queues KOBJ_ONLINE or KOBJ_OFFLINE, with IBNBD_STATE and IBNBD_REASON; before the disk is shown
- * notes it for ibnbd_clt_dev_added(). dev->lock is held. A work sends the uevent, and only the last if several are due:
- * a sender of uevents waits for memory, and for other senders that wait for memory, and so perhaps
- * for this disk. For the same reason that work tells of a new size or read-only flag.
+ * notes it for ibnbd_clt_dev_added(). dev->lock is held. A work sends the uevent, and only the last
+ * if several are due: a sender of uevents waits for memory, and for other senders that wait for
+ * memory, and so perhaps for this disk. For the same reason that work tells of a new size or
+ * read-only flag.
  */
 void ibnbd_clt_disk_uevent(struct ibnbd_clt_dev *dev, enum kobject_action action);
 /*

@@ -200,7 +200,7 @@ static void udev_blkid(const char *node, int out)
 static int udev_probe(const char *kname)
 {
 	int64_t patience = udev_patience() / 3, most = getenv("IBNBD_LATE") ? UDEV_LATER : UDEV_FIRST,
-		end = sysfs_now() / 1000 + 1000 * (patience < most ? patience ? patience : 1 : most),
+		end = sysfs_now() + 1000000 * (patience < most ? patience ? patience : 1 : most),
 		left;
 	char *below = say_fmt("/dev/%s", kname), *node = sysfs_root(below), text[16384];
 	int fd[2], status = 0;
@@ -214,14 +214,14 @@ static int udev_probe(const char *kname)
 	free(node);
 	free(below);
 	close(fd[1]);
-	while (pid > 0 && (left = end - sysfs_now() / 1000) > 0 && !got) {
+	while (pid > 0 && (left = end - sysfs_now()) > 0 && !got) {
 		struct pollfd ready = { .fd = fd[0], .events = POLLIN };
 
 		if (n <= 0) {
 			got = waitpid(pid, &status, WNOHANG);
 			if (!got)
 				poll(NULL, 0, 1);
-		} else if (poll(&ready, 1, (int)left) == 1) {
+		} else if (poll(&ready, 1, (int)(left / 1000)) == 1) {
 			n = read(fd[0], text + len, sizeof(text) - len);
 			len += n > 0 ? (size_t)n : 0;
 		}
