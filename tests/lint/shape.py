@@ -7,7 +7,7 @@
 Each rule is a function that yields "file:line: message"; a rule passes when it yields nothing.  A
 rule's docstring is what is printed.  Files are those git knows or would add.  Warnings do not fail.
 """
-import os, re, subprocess, sys
+import fnmatch, os, re, subprocess, sys
 from pathlib import Path
 
 TOP = Path(__file__).resolve().parents[2]
@@ -145,6 +145,27 @@ def licence_lines():
         head = text(f).split("\n")[:3]
         if not any("SPDX-License-Identifier: GPL-2.0-only" in line for line in head):
             yield f"{f}:1: no SPDX-License-Identifier: GPL-2.0-only in the first lines"
+
+
+def copyrights():
+    """each file has a stanza of debian/copyright, which says what its SPDX line says"""
+    stanzas = []
+    for stanza in text("debian/copyright").split("\n\n"):
+        if m := re.match(r"Files: (.*)\nCopyright: .*\nLicense: (.*)", stanza):
+            stanzas.append((m[1].split(), m[2], set()))
+    for f in FILES:
+        spdx = re.search(r"SPDX-License-Identifier: ([\w.+-]+)", (text(f) or "")[:400])
+        for globs, licence, seen in reversed(stanzas):
+            if any(fnmatch.fnmatchcase(f, g) for g in globs):
+                seen.add(f)
+                if spdx and spdx[1] != licence:
+                    yield f"{f}:1: {spdx[1]} here, {licence} in debian/copyright"
+                break
+        else:
+            yield f"{f}:1: no stanza of debian/copyright has it"
+    for globs, _, seen in stanzas:
+        if not seen:
+            yield f"debian/copyright:1: {' '.join(globs)} is no file"
 
 
 def sizes():
@@ -304,9 +325,9 @@ def cited_things_exist():
 
 
 RULES = [include_direction, pure_code_is_pure, no_version_checks, no_warn_no_bug, no_own_pr_fmt,
-         one_word_of_intent, licence_lines, sizes, essays, ends_of_lines, only_the_project,
-         one_version, long_cases_run, code_is_narrow, prose_is_narrow, readme_is_short,
-         cited_things_exist]
+         one_word_of_intent, licence_lines, copyrights, sizes, essays, ends_of_lines,
+         only_the_project, one_version, long_cases_run, code_is_narrow, prose_is_narrow,
+         readme_is_short, cited_things_exist]
 
 
 def main(wanted):
