@@ -154,3 +154,31 @@ def doctor_signed_modules_only(w):
     f = findings(w)["loaded", "warning"]
     has(f["message"], "kernel.modules_disabled")
     has(f["mend"], "reboot, and load it before")
+
+
+@test
+def doctor_knows_an_upgrade(w):
+    """The driver in memory is another one than the next boot loads: which runs, which is there."""
+    mapped(w)
+    host(w)
+    runs = (w.sys / "module/ibnbd_client/version").read_text().strip()
+    w.put("sys/module/ibnbd_client/srcversion", "AAAA")
+    installs = w.put("root/sbin/modinfo")
+    for version, source, said in (
+            (runs, "AAAA", None), (runs, "", None), ("", "", None),
+            ("99.0.0", "BBBB", f"driver ibnbd_client {runs} runs, 99.0.0 is installed"),
+            (runs, "BBBB", f"driver ibnbd_client {runs} runs, another build of it")):
+        installs.write_text(f"#!/bin/sh\n[ $3 = ibnbd_client ] || exit 1\ncase $2 in\n"
+                            f"version) echo '{version}' ;;\nsrcversion) echo '{source}' ;;\nesac\n")
+        installs.chmod(0o755)
+        found = findings(w).get(("version", "warning"))
+        eq(bool(found), bool(said), found)
+        err = w.run("list").err
+        if said:
+            has(found["message"], said)
+            has(found["mend"], "the next boot", "modprobe -r ibnbd_client")
+            has(err, said, "ibnbd doctor")
+        else:
+            eq(err, "")
+        eq(w.run("list", "-H").err, "")
+    has(findings(w)["version", "warning"]["message"], "another build")

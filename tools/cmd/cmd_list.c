@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "tools/cmd/cmd.h"
+#include "tools/host/mapping.h"
 #include "tools/out/escape.h"
 #include "tools/out/table.h"
 
@@ -41,6 +42,19 @@ static int list_unknown(const struct cmd_args *a, struct state *s)
 		free(why);
 	}
 	return rc;
+}
+
+/* After an upgrade: which driver runs, for who reads a table. */
+static void list_upgraded(const struct cmd_args *a)
+{
+	char *said = ARG(a, json) || ARG(a, raw) || ARG(a, pairs) || ARG(a, csv) ||
+				     ARG(a, noheadings) ?
+			     NULL :
+			     mapping_upgraded("ibnbd_client");
+
+	if (said)
+		say_warn("%s: ibnbd doctor", said);
+	free(said);
 }
 
 /* @left: how many branches follow. */
@@ -128,6 +142,7 @@ int cmd_list_run(struct cmd_args *a)
 		    !ARG(a, csv))
 			say_more("nothing is mapped");
 	}
+	list_upgraded(a);
 	free(some);
 	state_free(s);
 	return rc ? rc : unknown;

@@ -449,9 +449,14 @@ void doctor_modules(struct doctor *d)
 	const char *name = client ? "ibnbd-client" : "ibnbd-server";
 	char *release = host_release(),
 	     *dir = sysfs_path(client ? "module/ibnbd_client" : "module/ibnbd_server");
-	char *version = sysfs_attr(dir, "version");
+	char *version = sysfs_attr(dir, "version"),
+	     *upgraded = mapping_upgraded(client ? "ibnbd_client" : "ibnbd_server");
 
-	if (loaded && version && strcmp(version, IBNBD_VERSION)) {
+	if (upgraded) {
+		doctor_find(
+			d, "version", DOCTOR_WARNING, upgraded,
+			say_dup("the next boot loads it; to switch before, unmap all, then: modprobe -r ibnbd_client ibnbd_server ibtrs_core; modprobe ibnbd-client, or systemctl restart ibnbd-server"));
+	} else if (loaded && version && strcmp(version, IBNBD_VERSION)) {
 		doctor_find(d, "version", DOCTOR_WARNING,
 			    say_fmt("the loaded driver is %s, this command %s", version,
 				    IBNBD_VERSION),

@@ -10,6 +10,7 @@
  * (settle.c). Nothing here changes a file.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/capability.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -46,6 +47,55 @@ static void mapping_load(void)
 		sysfs_write("modprobe", "ibnbd-client");
 	else
 		mapping_modprobe(argv);
+}
+
+/* What modinfo says of the module that modprobe would load now. Allocated; NULL: nothing. */
+static char *mapping_modinfo(const char *module, const char *field)
+{
+	char *const argv[] = { (char *)"modinfo", (char *)"-F", (char *)field, (char *)module,
+			       NULL };
+	char text[128];
+	ssize_t n = -1;
+	int fd[2];
+	pid_t pid;
+
+	if (pipe2(fd, O_CLOEXEC))
+		return NULL;
+	pid = fork();
+	if (!pid) {
+		int null = open("/dev/null", O_RDWR);
+
+		if (null < 0 || dup2(fd[1], 1) < 0 || dup2(null, 2) < 0)
+			_exit(127);
+		execv(sysfs_root("/sbin/modinfo"), argv);
+		_exit(127);
+	}
+	close(fd[1]);
+	if (pid > 0) {
+		n = read(fd[0], text, sizeof(text));	/* one write of a short line */
+		waitpid(pid, NULL, 0);
+	}
+	close(fd[0]);
+	return n > 1 ? say_fmt("%.*s", (int)n - 1, text) : NULL;
+}
+
+char *mapping_upgraded(const char *module)
+{
+	char *dir = sysfs_path("module/%s", module), *runs = sysfs_attr(dir, "version"),
+	     *source = sysfs_attr(dir, "srcversion"), *text = NULL;
+	char *installed = runs ? mapping_modinfo(module, "version") : NULL,
+	     *installed_source = installed ? mapping_modinfo(module, "srcversion") : NULL;
+
+	if (installed && strcmp(runs, installed))
+		text = say_fmt("driver %s %s runs, %s is installed", module, runs, installed);
+	else if (source && installed_source && strcmp(source, installed_source))
+		text = say_fmt("driver %s %s runs, another build of it is installed", module, runs);
+	free(dir);
+	free(runs);
+	free(source);
+	free(installed);
+	free(installed_source);
+	return text;
 }
 
 int mapping_driver(bool load)

@@ -13,6 +13,11 @@
 
 /* Run modprobe; @argv[0] is its name. 0, a status of waitpid(2), or -1. */
 int mapping_modprobe(char *const argv[]);
+/*
+ * Is the driver in memory another one than modprobe would load now, after an upgrade? What runs and
+ * what is installed, in words, allocated; or NULL. @module as in /sys/module.
+ */
+char *mapping_upgraded(const char *module);
 /* Is the client's driver there? Loads it when @load. SAY_DONE or SAY_DRIVER with its error. */
 int mapping_driver(bool load);
 
