@@ -469,9 +469,25 @@ def doctor_secure_boot(w):
     efi.write_bytes(b"\6\0\0\0\1")
     w.put("root/dev/kmsg", "4,100,1,-;Loading of module with unavailable key is rejected\n"
           " SUBSYSTEM=x")
-    has(findings(w)["secure-boot", "error"]["mend"], "mokutil --import")
-    w.put("root/dev/kmsg", "")
-    has(findings(w)["secure-boot", "warning"]["mend"], "mokutil --test-key")
+    has(findings(w)["secure-boot", "error"]["mend"], "DKMS has no key yet", "dkms build --force")
+    key = b"\x30\x82\0\1 certificate\n"
+    w.put("root/var/lib/dkms/mok.pub").write_bytes(key)
+    mok, new = (efi.with_name(f"Mok{n}-605dab50-e046-4300-abb6-3dd810dd8b23")
+                for n in ("ListRT", "New"))
+    for level, line in (("error", "4,100,1,-;Loading of module with unavailable key is rejected"),
+                        ("warning", "")):
+        w.put("root/dev/kmsg", line)
+        for f in new, mok:
+            f.unlink(missing_ok=True)
+        has(findings(w)["secure-boot", level]["mend"], "mokutil --import", "Enroll MOK")
+        new.write_bytes(b"\7\0\0\0" + key)
+        has(findings(w)["secure-boot", level]["mend"], "for the next boot: reboot", "Enroll MOK")
+        mok.write_bytes(b"\6\0\0\0 another " + key + b" a third")
+        found = findings(w).get(("secure-boot", level))
+        if line:
+            has(found["mend"], "not signed with: dkms build --force")
+        else:
+            eq(found, None)
 
 
 @test

@@ -28,6 +28,18 @@ struct doctor {
 void doctor_find(struct doctor *d, const char *check, enum doctor_level level, char *text,
 		 char *mend);
 
+/* doctor_secure.c, for doctor_modules() */
+bool secure_boot(void);
+/* Did the kernel refuse a module, as far as its log says? Its own line, allocated. */
+char *secure_refusal(void);
+/* What the kernel wants of a module, and who wants it so: a text for "the kernel ...". Or NULL. */
+const char *secure_only(const char **mend);
+/*
+ * With Secure Boot on: what must be done so that the firmware knows the key of DKMS, if anything.
+ * @refusal: of the kernel, or NULL; @rebuild: a command. False: Secure Boot is off.
+ */
+bool secure_finds(struct doctor *d, const char *refusal, const char *rebuild);
+
 void doctor_modules(struct doctor *d);
 void doctor_rdma(struct doctor *d);
 void doctor_servers(struct doctor *d);

@@ -17,7 +17,6 @@
 #include "tools/host/host.h"
 #include "tools/host/mapping.h"
 
-#define DOCTOR_SECURE_BOOT	"/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c"
 #define DOCTOR_CONNECT_MS	1000
 
 /* ---- modules ---- */
@@ -307,19 +306,6 @@ static void host_not_built(struct doctor *d, const char *release)
 	free(version);
 }
 
-static bool host_secure_boot(void)
-{
-	char *path = sysfs_root(DOCTOR_SECURE_BOOT);
-	unsigned char buf[8] = { 0 };
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd >= 0 ? read(fd, buf, sizeof(buf)) : -1;
-
-	if (fd >= 0)
-		close(fd);
-	free(path);
-	return n >= 5 && buf[4] == 1;	/* four bytes of attributes come first */
-}
-
 /* The last line of the kernel's log about a module of ours that has @words in it. */
 static char *host_kmsg(const char *words)
 {
@@ -338,11 +324,22 @@ static bool host_symbol_is(const char *line, const char *a, const char *b)
 	return !strncmp(symbol, a, strlen(a)) || !strncmp(symbol, b, strlen(b));
 }
 
-/* The modules fit something else than what runs. */
-static bool host_misfit(struct doctor *d, const char *release)
+/* The command that builds the modules anew for this kernel. Allocated. */
+static char *host_rebuild(const char *release)
 {
-	char *line = host_kmsg("disagrees about version of symbol"), *dkms = host_dkms_version();
+	char *dkms = host_dkms_version(), *command;
 	const char *version = dkms ? dkms : IBNBD_VERSION;
+
+	command = say_fmt("dkms build --force ibnbd/%s -k %s && dkms install --force ibnbd/%s -k %s",
+			  version, release, version, release);
+	free(dkms);
+	return command;
+}
+
+/* The modules fit something else than what runs. */
+static bool host_misfit(struct doctor *d, const char *rebuild)
+{
+	char *line = host_kmsg("disagrees about version of symbol");
 	bool ours = line && host_symbol_is(line, "ibtrs_", "ibnbd_"),
 	     rdma = line && host_symbol_is(line, "ib_", "rdma_");
 
@@ -357,80 +354,28 @@ static bool host_misfit(struct doctor *d, const char *release)
 				       "kernel than the one that runs",
 				line),
 			ours ? say_dup("modprobe -r ibnbd_client ibnbd_server ibtrs_core; modprobe ibnbd-client") :
-			       say_fmt("dkms build --force ibnbd/%s -k %s && dkms install --force ibnbd/%s -k %s",
-				       version, release, version, release));
-	free(dkms);
+			       say_dup(rebuild));
 	if (!line)
 		return false;
 	free(line);
 	return true;
 }
 
-/* What the kernel wants of a module, and who wants it so: a text for "the kernel ...". Or NULL. */
-static const char *host_signed_only(const char **mend)
-{
-	char *dir = sysfs_path("module/module/parameters"), *enforce = sysfs_attr(dir, "sig_enforce"),
-	     *cmdline = host_text("/proc/cmdline", ""), *lockdown;
-	const char *why = NULL;
-
-	free(dir);
-	dir = sysfs_path("kernel/security");
-	lockdown = sysfs_attr(dir, "lockdown");
-	if (enforce && !strcmp(enforce, "Y")) {
-		why = "takes only modules that are signed with a key it has (module.sig_enforce)";
-		*mend = cmdline && strstr(cmdline, "module.sig_enforce") ?
-				"take module.sig_enforce off the kernel's command line and reboot, or sign the modules with a key that the kernel has (on EFI: mokutil --import /var/lib/dkms/mok.pub, reboot)" :
-				"sign the modules with a key that the kernel has (on EFI: mokutil --import /var/lib/dkms/mok.pub, reboot), or boot a kernel without CONFIG_MODULE_SIG_FORCE";
-	} else if (lockdown && !strstr(lockdown, "[none]")) {
-		why = strstr(lockdown, "[integrity]") ?
-			      "is locked down (lockdown=integrity) and takes signed modules only" :
-			      "is locked down (lockdown=confidentiality) and takes signed modules only";
-		*mend = cmdline && strstr(cmdline, "lockdown=") ?
-				"take lockdown= off the kernel's command line and reboot, or sign the modules with a key that the kernel has (on EFI: mokutil --import /var/lib/dkms/mok.pub, reboot)" :
-				"sign the modules with a key that the kernel has (on EFI: mokutil --import /var/lib/dkms/mok.pub, reboot); nothing ends a lockdown but a reboot into a kernel without it";
-	}
-	free(dir);
-	free(enforce);
-	free(lockdown);
-	free(cmdline);
-	return why;
-}
-
-/* Did the kernel refuse a module, as far as its log says? Its own line, allocated. */
-static char *host_refusal(void)
-{
-	char *line = mapping_kmsg_find("oading of ", "is rejected");
-
-	if (!line)
-		line = mapping_kmsg_find("ockdown: ", "unsigned module loading");
-	if (!line)
-		line = mapping_kmsg_find("ibnbd", "Key was rejected");
-	return line;
-}
-
 static void host_not_loaded(struct doctor *d, const char *release)
 {
-	char *line = host_refusal(), *off = host_text("/proc/sys/kernel/modules_disabled", "");
-	const char *mend = NULL, *why = host_signed_only(&mend);
+	char *line = secure_refusal(), *off = host_text("/proc/sys/kernel/modules_disabled", ""),
+	     *rebuild = host_rebuild(release);
+	const char *mend = NULL, *why = secure_only(&mend);
 	bool never = off && !strcmp(off, "1");
 
-	if (host_secure_boot() && line)
-		doctor_find(
-			d, "secure-boot", DOCTOR_ERROR,
-			say_fmt("Secure Boot is on and the kernel refuses our modules: %s", line),
-			say_dup("mokutil --import /var/lib/dkms/mok.pub, reboot, choose \"Enroll MOK\""));
-	else if (host_misfit(d, release))
-		;
-	else if (host_secure_boot())
-		doctor_find(
-			d, "secure-boot", DOCTOR_WARNING,
-			say_dup("Secure Boot is on: modules without an enrolled key are refused"),
-			say_dup("mokutil --test-key /var/lib/dkms/mok.pub; if it is not enrolled: mokutil --import /var/lib/dkms/mok.pub"));
-	else if (why || line)
-		doctor_find(d, "signature", line ? DOCTOR_ERROR : DOCTOR_WARNING,
-			    say_fmt("the kernel %s%s%s", why ? why : "has refused a module",
-				    line ? ": " : "", line ? line : ""),
-			    say_dup(why ? mend : "sign the modules with a key that the kernel has"));
+	if ((secure_boot() && line) || !host_misfit(d, rebuild))
+		if (!secure_finds(d, line, rebuild) && (why || line))
+			doctor_find(
+				d, "signature", line ? DOCTOR_ERROR : DOCTOR_WARNING,
+				say_fmt("the kernel %s%s%s", why ? why : "has refused a module",
+					line ? ": " : "", line ? line : ""),
+				say_dup(why ? mend :
+					      "sign the modules with a key that the kernel has"));
 	doctor_find(d, "loaded", d->client ? DOCTOR_ERROR : DOCTOR_WARNING,
 		    say_fmt("the driver ibnbd-client is not loaded%s",
 			    never ? ", and the kernel takes no more modules (kernel.modules_disabled)" :
@@ -439,6 +384,7 @@ static void host_not_loaded(struct doctor *d, const char *release)
 			    say_fmt("%smodprobe ibnbd-client", line || why ? "that first, then: " : ""));
 	free(line);
 	free(off);
+	free(rebuild);
 }
 
 /* A host that only exports does not need the client's driver. */

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * doctor: does this kernel take modules without a signature, and has the firmware the key that DKMS
+ * signs with?
+ */
+#include <stdlib.h>
+#include <string.h>
+#include "tools/cmd/doctor.h"
+#include "tools/conf/file.h"
+#include "tools/host/mapping.h"
+
+#define SECURE_EFI	"/sys/firmware/efi/efivars/"
+#define SECURE_MOK_OF	"-605dab50-e046-4300-abb6-3dd810dd8b23"
+#define SECURE_KEY	"/var/lib/dkms/mok.pub"
+
+static struct file_text secure_read(const char *name)
+{
+	char *path = sysfs_root(name);
+	struct file_text f;
+
+	file_read(path, FILE_HOSTS, false, &f);
+	free(path);
+	return f;
+}
+
+bool secure_boot(void)
+{
+	struct file_text f =
+		secure_read(SECURE_EFI "SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c");
+	bool on = f.text && f.len >= 5 && f.text[4] == 1;	/* attributes come first */
+
+	file_free(&f);
+	return on;
+}
+
+/* Is the certificate in this variable of the firmware? */
+static bool secure_has(const char *variable, const struct file_text *key)
+{
+	struct file_text f = secure_read(variable);
+	bool has = f.text && memmem(f.text, f.len, key->text, key->len);
+
+	file_free(&f);
+	return has;
+}
+
+static bool secure_knows(const struct file_text *key)
+{
+	return secure_has(SECURE_EFI "MokListRT" SECURE_MOK_OF, key) ||
+	       secure_has("/sys/firmware/efi/mok-variables/MokListRT", key) ||
+	       secure_has(SECURE_EFI "db-d719b2cb-3d3a-4596-a3bc-dad00e67656f", key);
+}
+
+bool secure_finds(struct doctor *d, const char *refusal, const char *rebuild)
+{
+	struct file_text key = secure_read(SECURE_KEY);
+	bool has = key.text && key.len, known = has && secure_knows(&key);
+	char *mend;
+
+	if (!secure_boot()) {
+		file_free(&key);
+		return false;
+	}
+	if (known)
+		mend = say_fmt("the firmware has the key of DKMS, which these modules were not signed with: %s",
+			       rebuild);
+	else if (!has)
+		mend = say_fmt("DKMS has no key yet (%s) and makes one when it builds: %s; then: ibnbd doctor",
+			       SECURE_KEY, rebuild);
+	else if (secure_has(SECURE_EFI "MokNew" SECURE_MOK_OF, &key))
+		mend = say_dup(
+			"mokutil has left the key for the next boot: reboot, and at the console choose \"Enroll MOK\", \"Continue\", \"Yes\", and give the password that you chose");
+	else
+		mend = say_dup(
+			"mokutil --import " SECURE_KEY " (choose a password for one use), reboot, and at the console choose \"Enroll MOK\"");
+	if (refusal)
+		doctor_find(
+			d, "secure-boot", DOCTOR_ERROR,
+			say_fmt("Secure Boot is on and the kernel refuses our modules: %s",
+				refusal),
+			mend);
+	else if (!known)
+		doctor_find(
+			d, "secure-boot", DOCTOR_WARNING,
+			say_dup("Secure Boot is on: modules without an enrolled key are refused"),
+			mend);
+	else
+		free(mend);
+	file_free(&key);
+	return true;
+}
+
+const char *secure_only(const char **mend)
+{
+	char *dir = sysfs_path("module/module/parameters"), *enforce = sysfs_attr(dir, "sig_enforce"),
+	     *cmdline, *lockdown;
+	const char *why = NULL;
+
+	free(dir);
+	dir = sysfs_root("/proc/cmdline");
+	cmdline = sysfs_text(dir);
+	free(dir);
+	dir = sysfs_path("kernel/security");
+	lockdown = sysfs_attr(dir, "lockdown");
+	if (enforce && !strcmp(enforce, "Y")) {
+		why = "takes only modules that are signed with a key it has (module.sig_enforce)";
+		*mend = cmdline && strstr(cmdline, "module.sig_enforce") ?
+				"take module.sig_enforce off the kernel's command line and reboot, or sign the modules with a key that the kernel has (on EFI: mokutil --import /var/lib/dkms/mok.pub, reboot)" :
+				"sign the modules with a key that the kernel has (on EFI: mokutil --import /var/lib/dkms/mok.pub, reboot), or boot a kernel without CONFIG_MODULE_SIG_FORCE";
+	} else if (lockdown && !strstr(lockdown, "[none]")) {
+		why = strstr(lockdown, "[integrity]") ?
+			      "is locked down (lockdown=integrity) and takes signed modules only" :
+			      "is locked down (lockdown=confidentiality) and takes signed modules only";
+		*mend = cmdline && strstr(cmdline, "lockdown=") ?
+				"take lockdown= off the kernel's command line and reboot, or sign the modules with a key that the kernel has (on EFI: mokutil --import /var/lib/dkms/mok.pub, reboot)" :
+				"sign the modules with a key that the kernel has (on EFI: mokutil --import /var/lib/dkms/mok.pub, reboot); nothing ends a lockdown but a reboot into a kernel without it";
+	}
+	free(dir);
+	free(enforce);
+	free(lockdown);
+	free(cmdline);
+	return why;
+}
+
+char *secure_refusal(void)
+{
+	char *line = mapping_kmsg_find("oading of ", "is rejected");
+
+	if (!line)
+		line = mapping_kmsg_find("ockdown: ", "unsigned module loading");
+	if (!line)
+		line = mapping_kmsg_find("ibnbd", "Key was rejected");
+	return line;
+}
