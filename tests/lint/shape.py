@@ -219,7 +219,8 @@ def one_version():
                         text("ibtrs/include/ibtrs/version.h"))[1]
     for f, regex in (("dkms.conf", r'^PACKAGE_VERSION="([^"]+)"'),
                      ("debian/changelog", r"^\S+ \(([^-)]+)"),
-                     ("rpm/ibnbd.spec", r"^Version:\s*(\S+)")):
+                     ("rpm/ibnbd.spec", r"^Version:\s*(\S+)"),
+                     ("rpm/kmod-ibnbd.spec", r"^Version:\s*(\S+)")):
         if f in FILES and ((m := re.search(regex, text(f), re.M)) is None or m[1] != version):
             yield f"{f}:1: version {m and m[1]}, version.h says {version}"
 

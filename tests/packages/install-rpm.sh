@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # In a scratch root, run by `root.sh run SUITE`: rpm installs our packages, with scriptlets that
 # really run DKMS; the same version once more, and another release, leave the modules of the new
-# one; erasing takes all. Says "ok NAME" for each.
+# one; erasing takes all. Then the same modules as a kmod, built for the kernel of this root, since
+# headers of an Enterprise Linux are not to be had here, with a stand-in for weak-modules. Says "ok
+# NAME" for each.
 set -eu -o pipefail
 export LC_ALL=C.UTF-8 PATH=/usr/sbin:/usr/bin:/sbin:/bin
 die() { echo "FAIL $*"; tail -n 30 /log; exit 1; }
@@ -48,3 +50,25 @@ rpm --nodeps -e ibnbd-dkms ibnbd-tools > /log 2>&1 || die "rpm -e"
 [ ! -e "/usr/src/ibnbd-$version-2" ] && [ ! -e /var/lib/ibnbd ] ||
 	die "erasing left the source, or what the server kept"
 echo "ok erase"
+
+# ---- kmod ----
+mkdir -p /rpm/SOURCES
+(cd /source && tests/packages/dist.sh "/rpm/SOURCES/ibnbd-$version.tar.gz")
+openssl req -quiet -x509 -newkey rsa:2048 -nodes -subj /CN=kmod-test -days 36500 -outform DER \
+	-keyout /rpm/key -out /rpm/cert > /log 2>&1 || die "openssl"
+rpmbuild -bb --define "_topdir /rpm" --define "on_debian 1" --define "_prefix /usr" \
+	--define "_localstatedir /var" --define "kversion $kernel" \
+	--define "kernel_dir /lib/modules/$kernel/build" --define "kmod_key /rpm/key" \
+	--define "kmod_cert /rpm/cert" /source/rpm/kmod-ibnbd.spec > /log 2>&1 || die "rpmbuild"
+printf '%s\n' '#!/bin/sh' 'echo "$1 $(wc -l)" >> /weak' "depmod $kernel" > /usr/sbin/weak-modules
+chmod +x /usr/sbin/weak-modules
+"${rpm[@]}" -i /rpm/RPMS/*/kmod-ibnbd-*.rpm > /log 2>&1 || die "rpm -i kmod"
+for m in ibtrs-core ibtrs-client ibtrs-server ibnbd-client ibnbd-server; do
+	[ "$(modinfo -k "$kernel" -F vermagic "$m" | cut -d ' ' -f 1)" = "$kernel" ] &&
+		[ "$(modinfo -k "$kernel" -F signer "$m")" = kmod-test ] || die "no $m, or not signed"
+done
+rpm --nodeps -e kmod-ibnbd > /log 2>&1 || die "rpm -e kmod"
+[ "$(tr '\n' ' ' < /weak)" = "--add-modules 5 --remove-modules 5 " ] || die "weak: $(cat /weak)"
+[ -z "$(find /lib/modules /run /var/lib/ibnbd -name '*ib[nt]*' -path '*ibnbd*')" ] ||
+	die "erasing left a module"
+echo "ok kmod"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # release.sh VERSION: a release of HEAD. Refuses a tree with changes, and one that `make check` has
-# not passed as it stands. The version goes into version.h, dkms.conf, the spec and
+# not passed as it stands. The version goes into version.h, dkms.conf, the specs and
 # debian/changelog, and "Unreleased" of CHANGELOG.md becomes a section with version and date: all of
 # that is one commit, and vVERSION its tag. build/release/VERSION has the archive, SHA256SUMS, and a
 # signature of it.
@@ -55,7 +55,7 @@ mv debian/changelog.new debian/changelog
 sed -i -e "s/^Version:.*/Version:	$version/" -e "s/^Release:.*/Release:	1%{?dist}/" \
 	-e "/^%changelog\$/a* $(LC_ALL=C date -d "$date" '+%a %b %d %Y') $maintainer - $version-1\\
 - New upstream release, see CHANGELOG.md.\\
-" rpm/ibnbd.spec
+" rpm/*.spec
 tests/packages/dist.sh "build/release/$version/ibnbd-$version.tar.gz"
 
 git commit -qam "release: $version"
