@@ -48,7 +48,7 @@ for url in http://127.0.0.1:8000 file:///out; do
 done
 ls /var/cache/apt/archives/ibnbd-{dkms,tools}_*.deb > /log 2>&1 || die "nothing came by http"
 "${apt[@]}" purge ibnbd-dkms ibnbd-tools > /log 2>&1 || die "apt purge"
-grep -q 'GET /deb/dists/stable/main/binary-amd64/by-hash/SHA256/' /web.log ||
+grep -q 'GET /deb/dists/stable/main/binary-amd64/by-hash/SHA' /web.log ||
 	die "apt fetched nothing by hash: $(cat /web.log)"
 echo "ok lists are fetched by hash"
 (cd / && "${apt[@]}" -o APT::Get::Download-Only=true source ibnbd > /log 2>&1) || die "apt source"

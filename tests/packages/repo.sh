@@ -77,8 +77,11 @@ date=$(sed -n 's/^ -- .*>  //p' debian/changelog | head -n 1)
 		[ "$a" = source ] && dir=source || dir=binary-$a
 		mkdir -p "dists/stable/main/$dir"
 	done
+	# without a directory for them, what it knows of files would stay in / for the next run
+	mkdir cache
 	cat > apt.conf <<- CONF
 	Dir::ArchiveDir ".";
+	Dir::CacheDir "cache";
 	APT::FTPArchive::DoByHash "true";
 	TreeDefault::Directory "pool";
 	TreeDefault::SrcDirectory "pool";
@@ -97,7 +100,7 @@ date=$(sed -n 's/^ -- .*>  //p' debian/changelog | head -n 1)
 		sed "s/^Date: .*/Date: $(LC_ALL=C date -u -d "$date" '+%a, %d %b %Y %T UTC')/" \
 		> Release.new
 	mv Release.new dists/stable/Release
-	rm -f apt.conf
+	rm -rf apt.conf cache
 	"${signs[@]}" --clearsign -o dists/stable/InRelease dists/stable/Release
 	"${signs[@]}" --detach-sign -o dists/stable/Release.gpg dists/stable/Release
 )
