@@ -90,7 +90,7 @@ check-kernels:			## build on every kernel that can be had: tests/kernels; make c
 	tests/kernels/matrix.sh $(MATRIX)
 
 check-packages:			## packages in clean Debian systems and in a booted one; ONLY=debian13, rpm, dkms12 or boot picks
-	tests/setup.sh
+	tests/setup.sh apt-utils createrepo-c gnupg ovmf sbsigntool efitools
 	$(MAKE) KVER=$$(bash -c '. tests/vm/env.sh; echo $$KVER') modules
 	tests/packages/systems.sh $(ONLY)
 

@@ -1,11 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# setup.sh: what make check needs on a Debian machine, and what the virtual machines need. Quick
-# when nothing is missing; without root it only says what is.
+# setup.sh [PACKAGE..]: those, what make check needs on a Debian machine, and what the virtual
+# machines need. Quick when nothing is missing; without root it only says what is.
 set -eu -o pipefail
 cd "$(dirname "$0")/.."
 
 packages=(
+	"$@"
 	build-essential bc git perl python3 kmod ca-certificates debian-archive-keyring	# to build
 	linux-headers-amd64
 	clang libclang-rt-dev llvm sparse					# fuzz, lint

@@ -13,6 +13,7 @@ client_up(), server_up(), and what the first step saved.  Last line: N passed, N
 Logs: build/systems/SUITE.
 """
 import argparse, sys, time
+import secure
 from system import BOOT, Failed, Test, launch, prepare, vm
 
 UUID = "01234567-89ab-cdef-0123-456789abcdef"
@@ -438,6 +439,41 @@ def server_unit_over_a_reboot(t):
          "sed -i '/^port_nr/d' /etc/ibnbd/server.conf", 180)
     t.sh("systemctl -q disable ibnbd-server; systemctl stop ibnbd-server; "
          "rm /etc/ibnbd/exports/own /var/tmp/exported.img")
+
+
+@step
+def secure_boot(t):
+    """DKMS has signed the modules with a key of the machine: a kernel that asks for signatures
+    refuses them until the firmware has that key, and doctor says so."""
+    if t.client.alive:
+        t.stop()
+    firmware = secure.Firmware(t.logs / "firmware", t.disk)
+    plain = t.client.boot_, t.client.append
+    t.client.boot_, t.client.more = firmware.boot(t.second), firmware.qemu()
+    # (what the other steps have saved has no server here)
+    t.client.append += "".join(f" systemd.mask={u}" for u in (
+        "ibnbd-maps.target", "ibnbd-server.service", "ibnbd-keys.service", "data.mount"))
+    t.client.append += " module.sig_enforce=1"
+    try:
+        t.client_up(2 * BOOT)
+        t.sh("if modprobe ibnbd-client; then exit 1; fi")
+        t.doctor("signature", "error", "module.sig_enforce", "is rejected",
+                 "mokutil --import /var/lib/dkms/mok.pub")
+        t.sh(firmware.enrol(t.client.put))
+        t.stop(at_once=True)
+        t.client_up(2 * BOOT)
+        t.sh("[ \"$(od -An -tu1 -j4 /sys/firmware/efi/efivars/SecureBoot-*)\" -eq 1 ]; "
+             "grep -x Y /sys/module/module/parameters/sig_enforce\n"
+             "ko=$(modinfo -n ibtrs-core)\n"
+             "case $ko in *.xz) xz -dc $ko ;; *) cat $ko ;; esac > /run/unsigned.ko\n"
+             "echo >> /run/unsigned.ko; if insmod /run/unsigned.ko; then exit 1; fi")
+        t.doctor("secure-boot", "error", "Secure Boot is on", "is rejected", "dkms")
+        t.sh("modprobe ibnbd-client; modprobe ibnbd-server; modinfo -F signer ibnbd-client; "
+             "ibnbd doctor --json | grep -q 'is loaded' || [ $? -le 2 ]")
+        t.stop(at_once=True)
+    finally:
+        t.client.kill()
+        (t.client.boot_, t.client.append), t.client.more = plain, ()
 
 
 @step

@@ -37,6 +37,10 @@ class System(vm.VM):
     """A machine that boots its disk.
     Our package takes part in that, so a boot that fails is not tried again."""
     tries = 1
+    more = ()       # arguments of QEMU
+
+    def _command(self):
+        return [*super()._command(), *self.more]
 
     def start(self):
         # of another run
