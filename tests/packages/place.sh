@@ -53,20 +53,6 @@ place_headers() {
 	return 1
 }
 
-# what make is not known to take apart is built in: the probe, objects, and a module of several
-place_builds() {
-	local d=$top/$logs/place-builds/-a+b~c@d^ä.e_1 kdir
-	kdir=$(place_headers) || return 77
-	rm -rf "${d%/*}"
-	TAR_OPTIONS='--exclude=*.c' make --no-print-directory dkms-source \
-		DESTDIR="${d%/*}/src" PREFIX= || return 1
-	mv "${d%/*}"/src/src/ibnbd-* "$d" || return 1
-	sed -i 's|^obj-m += ibtrs/ ibnbd/|obj-m += ibtrs/|' "$d/Kbuild"
-	sed -i 's/^obj-m := .*/obj-m := ibtrs-core.o/' "$d/ibtrs/Kbuild"
-	make --no-print-directory -C "$d" KDIR="$kdir" modules || return 1
-	[ -s "$d/ibtrs/ibtrs-core.ko" ]
-}
-
 # flags of whoever packages come to the command's own, and take nothing from them
 place_tools() {
 	local o=$top/$logs/place-tools flag
