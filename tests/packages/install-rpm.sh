@@ -60,7 +60,8 @@ rpmbuild -bb --define "_topdir /rpm" --define "on_debian 1" --define "_prefix /u
 	--define "_localstatedir /var" --define "kversion $kernel" \
 	--define "kernel_dir /lib/modules/$kernel/build" --define "kmod_key /rpm/key" \
 	--define "kmod_cert /rpm/cert" /source/rpm/kmod-ibnbd.spec > /log 2>&1 || die "rpmbuild"
-printf '%s\n' '#!/bin/sh' 'echo "$1 $(wc -l)" >> /weak' "depmod $kernel" > /usr/sbin/weak-modules
+printf '%s\n' '#!/bin/sh' 'echo "$1 $(wc -l)" >> /weak' "depmod $kernel" \
+	> /usr/sbin/weak-modules
 chmod +x /usr/sbin/weak-modules
 "${rpm[@]}" -i /rpm/RPMS/*/kmod-ibnbd-*.rpm > /log 2>&1 || die "rpm -i kmod"
 for m in ibtrs-core ibtrs-client ibtrs-server ibnbd-client ibnbd-server; do
