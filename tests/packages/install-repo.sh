@@ -14,11 +14,10 @@ if grep -q bookworm /etc/os-release; then
 	apt-get -qq -o DPkg::Options::=--force-unsafe-io -o APT::Sandbox::User=root install -y \
 		--no-install-recommends dnf > /log 2>&1 || die "no dnf"
 fi
-(cd /out && exec python3 -m http.server --bind 127.0.0.1 8000 > /web.log 2>&1) &
-web=$!
-trap 'kill $web' EXIT
+(cd /out && exec python3 -u -m http.server --bind 127.0.0.1 0 > /web.log 2>&1) &
+trap 'kill $!' EXIT
 for i in {1..100}; do
-	! : 2> /dev/null > /dev/tcp/127.0.0.1/8000 || break
+	! web=$(grep -om 1 'http://[0-9.:]*' /web.log) || break
 	sleep 0.1
 done
 
@@ -36,7 +35,7 @@ from() {	# URL
 	sed "s|^URIs: .*|URIs: $1/deb|" /out/ibnbd.sources > $sources
 	rm -rf /var/lib/apt/lists/*
 }
-for url in http://127.0.0.1:8000 file:///out; do
+for url in "$web" file:///out; do
 	from $url
 	"${apt[@]}" update > /log 2>&1 || die "apt update from $url"
 	! grep -E '^[WE]:' /log || die "apt update from $url warns"
@@ -47,10 +46,10 @@ for url in http://127.0.0.1:8000 file:///out; do
 	echo "ok apt install $fetch ibnbd-dkms ibnbd-tools, ${url%%:*}:"
 done
 ls /var/cache/apt/archives/ibnbd-{dkms,tools}_*.deb > /log 2>&1 || die "nothing came by http"
-"${apt[@]}" purge ibnbd-dkms ibnbd-tools > /log 2>&1 || die "apt purge"
 grep -q 'GET /deb/dists/stable/main/binary-amd64/by-hash/SHA' /web.log ||
 	die "apt fetched nothing by hash: $(cat /web.log)"
 echo "ok lists are fetched by hash"
+"${apt[@]}" purge ibnbd-dkms ibnbd-tools > /log 2>&1 || die "apt purge"
 (cd / && "${apt[@]}" -o APT::Get::Download-Only=true source ibnbd > /log 2>&1) || die "apt source"
 [ -s /ibnbd_*.dsc ] || die "apt source brought no .dsc"
 echo "ok apt source ibnbd"
@@ -91,7 +90,7 @@ rpmbuild -bb --define "_rpmdir /stub/rpm" --define "_topdir /stub" /stub/stub.sp
 rpm --nodeps --justdb -i /stub/rpm/noarch/stub-1-1.noarch.rpm > /log 2>&1 || die "stub"
 mkdir -p /etc/yum.repos.d
 dnf=(dnf -y --setopt=reposdir=/etc/yum.repos.d --setopt=install_weak_deps=False --releasever=9)
-for url in http://127.0.0.1:8000 file:///out; do
+for url in "$web" file:///out; do
 	sed "s|^baseurl=.*|baseurl=$url/rpm|; s|^gpgkey=.*|gpgkey=$url/ibnbd.asc|" \
 		/out/ibnbd.repo > /etc/yum.repos.d/ibnbd.repo
 	[ $url = file:///out ] && fetch= || fetch=--downloadonly
