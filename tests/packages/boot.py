@@ -465,7 +465,8 @@ def secure_boot(t):
              "ko=$(modinfo -n ibtrs-core)\n"
              "case $ko in *.xz) xz -dc $ko ;; *) cat $ko ;; esac > /run/unsigned.ko\n"
              "echo >> /run/unsigned.ko; if insmod /run/unsigned.ko; then exit 1; fi")
-        t.doctor("secure-boot", "error", "Secure Boot is on", "is rejected", "dkms")
+        t.doctor("secure-boot", "error", "Secure Boot is on", "is rejected",
+                 "the firmware has the key of DKMS")
         t.sh("modprobe ibnbd-client; modprobe ibnbd-server; modinfo -F signer ibnbd-client; "
              "said=$(ibnbd doctor || [ $? -le 2 ]); grep 'ibnbd-client .* is loaded' <<< \"$said\"")
         t.stop(at_once=True)

@@ -54,7 +54,7 @@ echo "ok erase"
 # ---- kmod ----
 mkdir -p /rpm/SOURCES
 (cd /source && tests/packages/dist.sh "/rpm/SOURCES/ibnbd-$version.tar.gz")
-openssl req -quiet -x509 -newkey rsa:2048 -nodes -subj /CN=kmod-test -days 36500 -outform DER \
+openssl req -x509 -newkey rsa:2048 -nodes -subj /CN=kmod-test -days 36500 -outform DER \
 	-keyout /rpm/key -out /rpm/cert > /log 2>&1 || die "openssl"
 rpmbuild -bb --define "_topdir /rpm" --define "on_debian 1" --define "_prefix /usr" \
 	--define "_localstatedir /var" --define "kversion $kernel" \
