@@ -66,7 +66,8 @@ chmod +x /usr/sbin/weak-modules
 "${rpm[@]}" -i /rpm/RPMS/*/kmod-ibnbd-*.rpm > /log 2>&1 || die "rpm -i kmod"
 for m in ibtrs-core ibtrs-client ibtrs-server ibnbd-client ibnbd-server; do
 	[ "$(modinfo -k "$kernel" -F vermagic "$m" | cut -d ' ' -f 1)" = "$kernel" ] &&
-		[ "$(modinfo -k "$kernel" -F signer "$m")" = kmod-test ] || die "no $m, or not signed"
+		[ "$(modinfo -k "$kernel" -F signer "$m")" = kmod-test ] ||
+		die "no $m, or it is not signed"
 done
 rpm --nodeps -e kmod-ibnbd > /log 2>&1 || die "rpm -e kmod"
 [ "$(tr '\n' ' ' < /weak)" = "--add-modules 5 --remove-modules 5 " ] || die "weak: $(cat /weak)"
