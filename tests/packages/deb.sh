@@ -4,6 +4,7 @@
 # it. BUILD="-b" (default -F) as for dpkg-buildpackage.
 set -eu -o pipefail
 unset TAR_OPTIONS GZIP CDPATH
+umask 022	# it shows in what is packed
 cd "$(dirname "$0")/../.."
 out=$(realpath -m "${1:-build/deb}")
 version=$(sed -n 's/^.define IBNBD_VERSION "\(.*\)"/\1/p' ibtrs/include/ibtrs/version.h)

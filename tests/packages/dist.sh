@@ -7,6 +7,7 @@
 # unpacked from an archive it has all but build/ and what a build leaves behind.
 set -eu -o pipefail
 unset TAR_OPTIONS GZIP CDPATH	# they leave files out, change bytes, lead to another tree
+umask 022	# it shows in what is packed
 out=$(realpath -m "$1")
 cd -P "$(dirname "$0")/../.."
 version=$(sed -n 's/^.define IBNBD_VERSION "\(.*\)"/\1/p' ibtrs/include/ibtrs/version.h)

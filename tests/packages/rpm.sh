@@ -4,6 +4,7 @@
 # Debian.
 set -eu -o pipefail
 unset TAR_OPTIONS GZIP CDPATH
+umask 022	# it shows in what is packed
 cd "$(dirname "$0")/../.."
 out=$(realpath -m "${1:-build/rpm}")
 release=${2:-}
