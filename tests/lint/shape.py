@@ -18,6 +18,8 @@ FILES = [f for f in subprocess.run(["git", "ls-files", "-co", "--exclude-standar
 TEXT = {}
 WARN_LINES, MAX_LINES, ESSAY_LINES = 500, 700, 150
 DRIVERS = ("ibtrs/", "ibnbd/")
+# lines of C and files: who needs more says so here, and why in the commit; who needs less, likewise
+BUDGET = {DRIVERS: (39060, 301), ("tools/",): (19630, 90)}
 
 
 def text(f):
@@ -179,6 +181,17 @@ def sizes():
             print(f"warn  {f}: {lines} lines, more than {WARN_LINES}")
 
 
+def budget():
+    """drivers and command have no more lines and files than BUDGET says"""
+    for where, (most, files) in BUDGET.items():
+        found = c_files(*where)
+        lines = sum(text(f).count("\n") for f in found)
+        print(f"info  {' '.join(where)} {lines} lines in {len(found)} files")
+        if lines > most or len(found) > files:
+            yield (f"tests/lint/shape.py:1: {' '.join(where)} {lines} lines in {len(found)} files, "
+                   f"more than the {most} in {files} of BUDGET")
+
+
 def essays():
     """a long file opens with an essay"""
     for f in c_files():
@@ -326,7 +339,7 @@ def cited_things_exist():
 
 
 RULES = [include_direction, pure_code_is_pure, no_version_checks, no_warn_no_bug, no_own_pr_fmt,
-         one_word_of_intent, licence_lines, copyrights, sizes, essays, ends_of_lines,
+         one_word_of_intent, licence_lines, copyrights, sizes, budget, essays, ends_of_lines,
          only_the_project, one_version, long_cases_run, code_is_narrow, prose_is_narrow,
          readme_is_short, cited_things_exist]
 
