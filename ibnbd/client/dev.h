@@ -146,6 +146,7 @@ struct ibnbd_clt_dev {
 	enum ibnbd_dev_state uevent_state;
 	char uevent_reason[IBNBD_CLT_REASON_LEN];
 
+	atomic_t nr_strays;		/* requests that queue_stray() has left to this device */
 	unsigned long news;		/* atomic bits */
 	unsigned long resize_next;	/* jiffies; no re-OPEN for RESIZED before it; READ_ONCE */
 	struct delayed_work work;	/* does what news says */

@@ -108,13 +108,20 @@ static struct ibnbd_clt_op *inflight_next_stray(struct ibnbd_clt_dev *dev, u32 *
 {
 	struct ibnbd_clt_op *op;
 
-	while (*slot < dev->sess->nr_ops) {
+	/* A stray is counted before it is one; most devices have none, and look at no slot. */
+	while (atomic_read_acquire(&dev->nr_strays) && *slot < dev->sess->nr_ops) {
 		op = ibnbd_clt_op(dev->ops, dev->op_stride, (*slot)++);
 		/* Pairs with queue_stray() of queue.c. */
 		if (smp_load_acquire(&op->stray) && op->dev == dev)
 			return op;
 	}
 	return NULL;
+}
+
+static void inflight_unstray(struct ibnbd_clt_op *op)
+{
+	op->stray = 0;
+	atomic_dec(&op->dev->nr_strays);
 }
 
 static unsigned int inflight_resubmit(struct ibnbd_clt_dev *dev)
@@ -126,11 +133,12 @@ static unsigned int inflight_resubmit(struct ibnbd_clt_dev *dev)
 
 	while ((op = inflight_next_stray(dev, &slot))) {
 		inflight_readdress(op);
-		op->stray = 0;
+		inflight_unstray(op);
 		err = ibtrs_clt_submit(dev->clt, &op->io);
 		if (!err)
 			continue;
 		if (err == -ENOTCONN || err == -EAGAIN) {
+			atomic_inc(&dev->nr_strays);
 			op->stray = 1;
 			left++;
 		} else {
@@ -167,7 +175,7 @@ static void inflight_end_strays(struct ibnbd_clt_dev *dev, u32 longer_than)
 	while ((op = inflight_next_stray(dev, &slot))) {
 		if (longer_than && op->io.len <= longer_than)
 			continue;
-		op->stray = 0;
+		inflight_unstray(op);
 		ibnbd_clt_queue_end(op, -EIO);
 	}
 }
@@ -188,18 +196,15 @@ enum ibtrs_clt_at_large ibnbd_clt_inflight_abort_larger(struct ibnbd_clt_dev *de
 	return ibtrs_clt_abort(dev->clt, inflight_match_larger, &m, -ECONNABORTED);
 }
 
-unsigned int ibnbd_clt_inflight_busy(struct ibnbd_clt_dev *dev)
+bool ibnbd_clt_inflight_busy(struct ibnbd_clt_dev *dev)
 {
-	unsigned int n = ibtrs_clt_count(dev->clt, inflight_match, dev);
 	u32 slot = 0;
 
 	lockdep_assert_held(&dev->lock);
-	while (inflight_next_stray(dev, &slot))
-		n++;
-	return n;
+	return inflight_next_stray(dev, &slot) || ibtrs_clt_any(dev->clt, inflight_match, dev);
 }
 
-unsigned int ibnbd_clt_inflight_posted(struct ibnbd_clt_dev *dev)
+bool ibnbd_clt_inflight_posted(struct ibnbd_clt_dev *dev)
 {
 	lockdep_assert_held(&dev->lock);
 	return ibtrs_clt_posted(dev->clt, inflight_match, dev);
@@ -214,7 +219,7 @@ bool ibnbd_clt_inflight_has_writes(struct ibnbd_clt_dev *dev)
 	while ((op = inflight_next_stray(dev, &slot)))
 		if (op->io.dir == IBTRS_WRITE)
 			return true;
-	return ibtrs_clt_count(dev->clt, inflight_match_write, dev);
+	return ibtrs_clt_any(dev->clt, inflight_match_write, dev);
 }
 
 struct inflight_match_overdue {
@@ -272,7 +277,7 @@ static bool inflight_match_held(struct ibtrs_clt_io *io, void *arg)
 		waited = min(waited, held);
 	}
 	m->waited = max(m->waited, waited);
-	return true;
+	return false;
 }
 
 unsigned long ibnbd_clt_inflight_held_since(struct ibnbd_clt_dev *dev)
@@ -280,7 +285,7 @@ unsigned long ibnbd_clt_inflight_held_since(struct ibnbd_clt_dev *dev)
 	struct inflight_match_held m = { .dev = dev, .now_ns = ktime_get_ns() };
 
 	lockdep_assert_held(&dev->lock);
-	ibtrs_clt_count(dev->clt, inflight_match_held, &m);
+	ibtrs_clt_any(dev->clt, inflight_match_held, &m);
 	return jiffies - m.waited;
 }
 
@@ -308,7 +313,7 @@ static bool inflight_match_oldest(struct ibtrs_clt_io *io, void *arg)
 	if (!inflight_match(io, m->dev))
 		return false;
 	inflight_age(m, container_of(io, struct ibnbd_clt_op, io));
-	return true;
+	return false;
 }
 
 u64 ibnbd_clt_inflight_oldest_ms(struct ibnbd_clt_dev *dev)
@@ -318,7 +323,7 @@ u64 ibnbd_clt_inflight_oldest_ms(struct ibnbd_clt_dev *dev)
 	u32 slot = 0;
 
 	lockdep_assert_held(&dev->lock);
-	ibtrs_clt_count(dev->clt, inflight_match_oldest, &m);
+	ibtrs_clt_any(dev->clt, inflight_match_oldest, &m);
 	while ((op = inflight_next_stray(dev, &slot)))
 		inflight_age(&m, op);
 	return div_u64(m.age_ns, NSEC_PER_MSEC);

@@ -21,10 +21,10 @@ bool ibnbd_clt_inflight_unknown(struct ibnbd_clt_dev *dev);
 enum ibtrs_clt_at_large ibnbd_clt_inflight_abort(struct ibnbd_clt_dev *dev);
 /* Ends what is parked or strayed and larger than @max_bytes. Return: as above. */
 enum ibtrs_clt_at_large ibnbd_clt_inflight_abort_larger(struct ibnbd_clt_dev *dev, u32 max_bytes);
-/* In flight, parked or strayed. */
-unsigned int ibnbd_clt_inflight_busy(struct ibnbd_clt_dev *dev);
+/* Is a request in flight, parked or strayed? */
+bool ibnbd_clt_inflight_busy(struct ibnbd_clt_dev *dev);
 /* In flight only. */
-unsigned int ibnbd_clt_inflight_posted(struct ibnbd_clt_dev *dev);
+bool ibnbd_clt_inflight_posted(struct ibnbd_clt_dev *dev);
 /* As busy, but only requests that change the disk. */
 bool ibnbd_clt_inflight_has_writes(struct ibnbd_clt_dev *dev);
 /*

@@ -247,6 +247,7 @@ static noinline bool queue_stray(struct ibnbd_clt_op *op)
 	 * Pairs with inflight_next_stray(): whoever sees stray also sees the contents of the
 	 * record.
 	 */
+	atomic_inc(&dev->nr_strays);
 	smp_store_release(&op->stray, 1);
 	ibnbd_clt_dev_tell(dev, IBNBD_CLT_NEWS_STRAY);
 	return true;

@@ -334,28 +334,28 @@ enum ibtrs_clt_at_large ibtrs_clt_abort(struct ibtrs_clt *clt, ibtrs_clt_match_f
 }
 EXPORT_SYMBOL_GPL(ibtrs_clt_abort);
 
-unsigned int ibtrs_clt_count(struct ibtrs_clt *clt, ibtrs_clt_match_fn match, void *arg)
+bool ibtrs_clt_any(struct ibtrs_clt *clt, ibtrs_clt_match_fn match, void *arg)
 {
 	struct ibtrs_clt_slots *s = &clt->slots;
-	unsigned int n = 0;
 	u32 i;
 
 	for (i = 0; i < s->nr_user; i++)
-		n += req_matches(&s->reqs[i], match, arg);
-	return n;
+		if (req_matches(&s->reqs[i], match, arg))
+			return true;
+	return false;
 }
-EXPORT_SYMBOL_GPL(ibtrs_clt_count);
+EXPORT_SYMBOL_GPL(ibtrs_clt_any);
 
-unsigned int ibtrs_clt_posted(struct ibtrs_clt *clt, ibtrs_clt_match_fn match, void *arg)
+bool ibtrs_clt_posted(struct ibtrs_clt *clt, ibtrs_clt_match_fn match, void *arg)
 {
 	struct ibtrs_clt_slots *s = &clt->slots;
-	unsigned int n = 0;
 	u32 i;
 
 	for (i = 0; i < s->nr_user; i++)
-		n += atomic_read_acquire(&s->reqs[i].state) != IBTRS_CLT_REQ_PARKED &&
-		     req_matches(&s->reqs[i], match, arg);
-	return n;
+		if (atomic_read_acquire(&s->reqs[i].state) != IBTRS_CLT_REQ_PARKED &&
+		    req_matches(&s->reqs[i], match, arg))
+			return true;
+	return false;
 }
 EXPORT_SYMBOL_GPL(ibtrs_clt_posted);
 

@@ -348,14 +348,14 @@ enum ibtrs_clt_at_large ibtrs_clt_abort(struct ibtrs_clt *clt, ibtrs_clt_match_f
  */
 bool ibtrs_clt_settled(struct ibtrs_clt *clt);
 
-/* How many requests for which @match says yes are in flight or parked. */
-unsigned int ibtrs_clt_count(struct ibtrs_clt *clt, ibtrs_clt_match_fn match, void *arg);
-
 /*
- * How many of the requests that ibtrs_clt_count() counts are in flight, not parked: each may be
- * answered at any time.
+ * Is a request in flight or parked for which @match says yes? The first one ends the walk: a @match
+ * that says no looks at all of them.
  */
-unsigned int ibtrs_clt_posted(struct ibtrs_clt *clt, ibtrs_clt_match_fn match, void *arg);
+bool ibtrs_clt_any(struct ibtrs_clt *clt, ibtrs_clt_match_fn match, void *arg);
+
+/* As ibtrs_clt_any(), but in flight, not parked: the request may be answered at any time. */
+bool ibtrs_clt_posted(struct ibtrs_clt *clt, ibtrs_clt_match_fn match, void *arg);
 
 /*
  * Law L3, step 3: break every path that carries a matching request. Requests on such a path move to
