@@ -158,7 +158,7 @@ def udev(action, state, db=(), probed=(), devtype="disk", kernel="ibnbd0"):
                 if value not in dict(db):
                     break
                 env[value] = dict(db)[value]
-            elif (key, arg) == ("IMPORT", "builtin"):
+            elif (key, arg) == ("IMPORT", "program") and "--probe" in value:
                 env.update(probed)
             elif key == "ENV":
                 env[arg] = re.sub(r"\$env\{(\w+)\}", lambda m: env.get(m[1], ""), value)
@@ -171,18 +171,18 @@ def udev(action, state, db=(), probed=(), devtype="disk", kernel="ibnbd0"):
 
 @test
 def a_disk_that_is_held_is_left_alone(w):
-    """The rules of md and btrfs read whatever has their type,
-    and would wait with the disk; links stay."""
+    """The rules of md, btrfs and LVM read whatever has their type, and would wait with the disk;
+    links stay."""
     for kind in ("linux_raid_member", "isw_raid_member", "btrfs", "ext4", "LVM2_member"):
         probed = {"ID_FS_TYPE": kind,
                   "ID_FS_USAGE": "filesystem" if kind in ("btrfs", "ext4") else "raid",
                   "ID_FS_UUID_ENC": "77"}
-        read = kind in ("ext4", "LVM2_member")      # by nobody but at `add`
         env, links = udev("add", "open", probed=probed)
         eq(env["ID_FS_TYPE"], kind)
         for action in ("offline", "change"):
             env, held = udev(action, "closed", db=env)
-            eq((env.get("ID_FS_TYPE"), held), (kind if read else None, links), f"{kind}: {action}")
+            eq((env.get("ID_FS_TYPE"), held), (kind if kind == "ext4" else None, links),
+               f"{kind}: {action}")
         eq(udev("remove", "", db=env)[0]["ID_FS_TYPE"], kind, "whoever clears up behind it is told")
         env, _ = udev("online", "open", db=env, probed=probed)
         eq((env["ID_FS_TYPE"], "ID_FS_TYPE_HELD" in env), (kind, False))
