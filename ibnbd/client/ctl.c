@@ -10,7 +10,7 @@
  *
  * A mapping that fails half way is undone by unmapping it, with the same work. The store waits for
  * the end of that work, but for a limited time only. Each claimed device holds a reference to the
- * module, which its removal drops, so that the module can not be unloaded under a disk.
+ * module, which its removal drops, so that the module cannot be unloaded under a disk.
  */
 #include <linux/device.h>
 #include <linux/kobject.h>

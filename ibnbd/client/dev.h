@@ -190,7 +190,7 @@ void ibnbd_clt_dev_remote(struct ibnbd_clt_dev *dev, enum ibnbd_open_event ev);
 void ibnbd_clt_dev_ask_later(struct ibnbd_clt_dev *dev, unsigned long delay);
 
 /*
- * Is @g another mapping on the server than that of dev->grant? False if this can not be told: only
+ * Is @g another mapping on the server than that of dev->grant? False if this cannot be told: only
  * a server of ours never gives an id twice, and opens for writing only when all requests of closed
  * mappings have ended. Under dev->lock.
  */

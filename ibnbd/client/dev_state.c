@@ -18,7 +18,7 @@
  *	unmap		ends what is held, then the removal work (remove.c)
  *
  * L8: after a write was given up that the server may still execute, the device takes no writes
- * until the server can not execute it any more (checked with each OPEN, every half second), or
+ * until the server cannot execute it any more (checked with each OPEN, every half second), or
  * until an administrator remaps the device. A server of ours can be told by CLOSE: see open.c.
  *
  * Locking: open_lock is taken before lock, and session->lock before lock. Under dev->lock memory is

@@ -30,7 +30,7 @@ bool ibnbd_clt_dev_post(struct ibnbd_clt_dev *dev, enum ibnbd_dev_event ev,
  */
 bool ibnbd_clt_dev_is_quiet(struct ibnbd_clt_dev *dev);
 
-/* Post what is parked; what can not be posted is tried again. */
+/* Post what is parked; what cannot be posted is tried again. */
 void ibnbd_clt_dev_replay(struct ibnbd_clt_dev *dev);
 /* L15: nothing is held before add_disk() has read the partition table. */
 int ibnbd_clt_dev_hold_seconds(const struct ibnbd_clt_dev *dev);

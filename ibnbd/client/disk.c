@@ -153,7 +153,7 @@ int ibnbd_clt_disk_commit(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_gran
 	if (dev->disk) {
 		/*
 		 * Only on a change: what an administrator has set by BLKROSET stays. Older kernels
-		 * can not tell it from our setting.
+		 * cannot tell it from our setting.
 		 */
 		if (was_ro != disk_read_only(dev, g)) {
 			cx_set_ro(dev->disk, disk_read_only(dev, g));

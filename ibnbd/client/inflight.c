@@ -7,7 +7,7 @@
  * the strays.
  *
  * The server may still execute a parked request that it has received. A function that ends such a
- * request returns this, and its caller makes sure that the request can not overwrite newer data
+ * request returns this, and its caller makes sure that the request cannot overwrite newer data
  * (L8). ibtrs calls the match functions while it walks all slots; other requests start and end at
  * the same time.
  */
@@ -166,7 +166,7 @@ bool ibnbd_clt_inflight_unknown(struct ibnbd_clt_dev *dev)
 	return false;
 }
 
-/* Strays were answered, so the server can not execute them any more. */
+/* Strays were answered, so the server cannot execute them any more. */
 static void inflight_end_strays(struct ibnbd_clt_dev *dev, u32 longer_than)
 {
 	struct ibnbd_clt_op *op;

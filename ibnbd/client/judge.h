@@ -19,7 +19,7 @@ bool ibnbd_clt_judge_at_large(const struct ibnbd_clt_dev *dev, const struct ibnb
 bool ibnbd_clt_judge_answer(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g);
 /* The server may have lost writes, and all of them are kept and may be sent again. */
 bool ibnbd_clt_judge_resends(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g);
-/* OPEN failed, or its answer can not be used. */
+/* OPEN failed, or its answer cannot be used. */
 void ibnbd_clt_judge_error(struct ibnbd_clt_dev *dev, int err, const char *why);
 
 /*

@@ -192,7 +192,7 @@ static void open_resend(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant 
 	} else {
 		ibnbd_clt_dev_say(
 			dev,
-			"what the server may have lost can not be written again (%d): remap_device takes that loss",
+			"what the server may have lost cannot be written again (%d): remap_device takes that loss",
 			err);
 		ibnbd_clt_dev_post(dev, IBNBD_DEV_EV_FENCE, NULL);
 	}

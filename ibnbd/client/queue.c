@@ -197,7 +197,7 @@ static blk_status_t queue_rq(struct blk_mq_hw_ctx *hctx, const struct blk_mq_que
 
 /*
  * Sends a list of plugged requests with one doorbell. Kernels before 6.7 do not call this function,
- * because our tags are shared. A request that can not be sent stays on the list for queue_rq. If it
+ * because our tags are shared. A request that cannot be sent stays on the list for queue_rq. If it
  * was started already, it is requeued (it was never posted, L1), or ended if the error is final.
  */
 DEF_MQ_QUEUE_RQS(queue_rqs, list)

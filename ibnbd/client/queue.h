@@ -13,7 +13,7 @@ void ibnbd_clt_queue_free_ops(struct ibnbd_clt_session *s);
 /* Work: completes what is on @s->late. */
 void ibnbd_clt_queue_late(struct work_struct *work);
 
-/* Ends a request that the server has answered, or that the server can not execute any more. */
+/* Ends a request that the server has answered, or that the server cannot execute any more. */
 void ibnbd_clt_queue_end(struct ibnbd_clt_op *op, int err);
 /* Has the request lost several paths, one after the other, for hold= seconds? */
 bool ibnbd_clt_queue_is_overdue(const struct ibnbd_clt_op *op);

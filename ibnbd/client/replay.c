@@ -68,7 +68,7 @@ static void replay_flushed(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_op 
 		return;
 	if (!err && !READ_ONCE(dev->flush_failed))
 		ibnbd_clt_unflushed_flushed(dev, op);
-	/* The block layer did not send this flush, so the error can not be reported there. */
+	/* The block layer did not send this flush, so the error cannot be reported there. */
 	if (err == -ENOTCONN || (err && ibnbd_clt_unflushed_failed(op)))
 		ibnbd_clt_dev_tell(dev, IBNBD_CLT_NEWS_FLUSH);
 }

@@ -17,7 +17,7 @@
  * Locking: the list, names, states and users are under ibnbd_clt_lock of names.c. Only the task
  * that opens or closes a session changes the rest.
  *
- * Failure: a session that can not be opened leaves nothing behind, and its name is free again. The
+ * Failure: a session that cannot be opened leaves nothing behind, and its name is free again. The
  * cleanup may take as long as an RDMA device takes to return its work requests. So a work cleans
  * up, and the task that wanted the session waits for a limited time only.
  */
@@ -185,7 +185,7 @@ static struct ibnbd_clt_session *session_find(const char *name)
 	return NULL;
 }
 
-/* docs/sysfs.md: polled queues can not be added to a session. */
+/* docs/sysfs.md: polled queues cannot be added to a session. */
 static int session_fits(const struct ibnbd_clt_session *s, const struct ibnbd_map *m)
 {
 	if (m->nr_poll_queues)

@@ -84,12 +84,12 @@ static bool policy_word_after(struct policy_line *l, const char *prefix)
 
 /* Reports the present word as the mistake. */
 static int policy_wrong(const struct policy_line *l, struct ibnbd_policy_fault *f, const char *why,
-			const char *mend)
+			const char *hint)
 {
 	f->at = (size_t)(l->word - l->s);
 	f->len = l->len;
 	f->why = why;
-	f->mend = mend;
+	f->hint = hint;
 	return -EINVAL;
 }
 
@@ -260,16 +260,16 @@ void ibnbd_policy_init(struct ibnbd_policy_rules *p)
 
 /*
  * Checks the character at @s; @left bytes of the line follow. Returns its length in bytes. Sets
- * *@why and *@mend if the character is not allowed there.
+ * *@why and *@hint if the character is not allowed there.
  */
 static size_t policy_char(const char *s, size_t left, bool comment, const char **why,
-			  const char **mend)
+			  const char **hint)
 {
 	const char *name;
 	size_t n;
 	u32 code;
 
-	*mend = "delete it";
+	*hint = "delete it";
 	if (policy_is_control(*s) && *s != '\t') {
 		*why = *s ? "a control character" : "a NUL byte";
 		return 1;
@@ -277,13 +277,13 @@ static size_t policy_char(const char *s, size_t left, bool comment, const char *
 	n = (comment ? ibnbd_unseen_line : ibnbd_unseen)(s, left, &code, &name);
 	if (n) {
 		*why = "a character that is not seen";
-		*mend = "blanks and tabs separate words; in a pattern ? stands for a byte of it, * for all";
+		*hint = "blanks and tabs separate words; in a pattern ? stands for a byte of it, * for all";
 		return n;
 	}
 	n = ibtrs_utf8(s, left, &code);
 	if (!n && !comment) {
 		*why = "a byte that is not UTF-8";
-		*mend = "write the file as UTF-8; in a pattern ? stands for one byte";
+		*hint = "write the file as UTF-8; in a pattern ? stands for one byte";
 	}
 	return n ? n : 1;
 }
@@ -295,7 +295,7 @@ static size_t policy_char(const char *s, size_t left, bool comment, const char *
  */
 static int policy_bytes(struct policy_line *l, struct ibnbd_policy_fault *f)
 {
-	const char *why = NULL, *mend;
+	const char *why = NULL, *hint;
 	bool comment = false;
 	size_t i;
 
@@ -304,9 +304,9 @@ static int policy_bytes(struct policy_line *l, struct ibnbd_policy_fault *f)
 	for (i = l->at; i < l->end; i += l->len) {
 		comment |= l->s[i] == '#' && (i == l->at || policy_is_blank(l->s[i - 1]));
 		l->word = l->s + i;
-		l->len = policy_char(l->word, l->end - i, comment, &why, &mend);
+		l->len = policy_char(l->word, l->end - i, comment, &why, &hint);
 		if (why)
-			return policy_wrong(l, f, why, mend);
+			return policy_wrong(l, f, why, hint);
 	}
 	return 0;
 }
@@ -336,7 +336,7 @@ static int policy_too_long(struct ibnbd_policy_fault *f)
 {
 	*f = (struct ibnbd_policy_fault){
 		.why = "a policy has at most 65536 bytes",
-		.mend = "shorten its comments, and use patterns that say more at once",
+		.hint = "shorten its comments, and use patterns that say more at once",
 	};
 	return -E2BIG;
 }

@@ -68,7 +68,7 @@ struct ibnbd_policy_rules {
  * @line, @column: from 1; the column counts characters. Line 0: the mistake is in the text as a
  *	whole
  * @at, @len: the same place as offset and length in the text
- * @why, @mend: constant strings
+ * @why, @hint: constant strings
  */
 struct ibnbd_policy_fault {
 	u32 line;
@@ -76,7 +76,7 @@ struct ibnbd_policy_fault {
 	size_t at;
 	size_t len;
 	const char *why;
-	const char *mend;
+	const char *hint;
 };
 
 /* Call it before the first ibnbd_policy_next(). */

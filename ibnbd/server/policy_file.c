@@ -55,9 +55,9 @@ static int policy_file_wrong(const struct ibnbd_policy_fault *f, const char *tex
 	if (f->line)
 		pr_err("policy: line %u, column %u: \"%*pE\": %s; %s. The policy before stays\n",
 		       f->line, f->column, (int)min_t(size_t, f->len, 64), text + f->at, f->why,
-		       f->mend);
+		       f->hint);
 	else
-		pr_err("policy: %s; %s. The policy before stays\n", f->why, f->mend);
+		pr_err("policy: %s; %s. The policy before stays\n", f->why, f->hint);
 	return err;
 }
 

@@ -2,7 +2,7 @@
 /*
  * /sys/class/ibnbd-server/ctl (docs/sysfs.md):
  *
- *	last_error				the last refusal: object, cause, mend
+ *	last_error				the last refusal: object, cause, hint
  *	policy					who may do what; policy_file.c's
  *	devices/NAME/				an export; NAME of the block device, or the file's
  *						path (logic/linkname.h)

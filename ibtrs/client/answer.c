@@ -109,7 +109,7 @@ static void answer_invalidate(struct ibtrs_clt_req *req, int err)
 	ibtrs_clt_req_give(req, IBTRS_CLT_REQ_ANSWERED);
 	err = ibtrs_conn_send_reserved(&conn->c, &wr, &wr, 1, true);
 	if (unlikely(err))
-		ibtrs_clt_path_fail(conn->path, err, "a read key can not be invalidated");
+		ibtrs_clt_path_fail(conn->path, err, "a read key cannot be invalidated");
 }
 
 /*
@@ -195,7 +195,7 @@ const char *ibtrs_clt_answer(struct ibtrs_clt_conn *conn, u32 slot, int err, u32
 		return "answer for a slot that does not exist";
 	/*
 	 * An answer that arrives on the connection of a request belongs to the latest submission of
-	 * the slot, so -ESTALE can not be right: a request that is not executed because of its
+	 * the slot, so -ESTALE cannot be right: a request that is not executed because of its
 	 * token gets a different answer (ibtrs_fence_behind()). The request keeps its state: the
 	 * walk then moves it to another path, or parks it.
 	 */

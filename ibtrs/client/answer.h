@@ -16,7 +16,7 @@ const char *ibtrs_clt_answer(struct ibtrs_clt_conn *conn, u32 slot, int err, u32
  * answer may have arrived already: then it is handled here. Any context.
  */
 void ibtrs_clt_answer_posted(struct ibtrs_clt_req *req, struct ibtrs_clt_conn *conn);
-/* A BUSY request was answered, and the peer can not reach its pages any more. */
+/* A BUSY request was answered, and the peer cannot reach its pages any more. */
 void ibtrs_clt_answer_finish(struct ibtrs_clt_req *req, int err);
 /* The last work request of a write with pages has completed. CQ context. */
 void ibtrs_clt_answer_sent(struct ib_cq *cq, struct ib_wc *wc);

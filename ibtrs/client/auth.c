@@ -189,7 +189,7 @@ static int auth_challenge(struct ibtrs_clt_path *path, const char **why)
 
 int ibtrs_clt_auth_step(struct ibtrs_clt_path *path, const char **why)
 {
-	*why = "the message of authentication can not be posted";
+	*why = "the message of authentication cannot be posted";
 	switch (path->auth.a.state) {
 	case IBTRS_AUTH_NEW:
 		return auth_hello(path, why);

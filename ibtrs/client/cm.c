@@ -193,7 +193,7 @@ static int cm_route_resolved(struct ibtrs_clt_conn *conn, const char **why)
 	err = ibtrs_conn_create(&conn->c, path->dev->pd, &caps);
 	if (err)
 		return err;
-	*why = "connection can not be set up";
+	*why = "connection cannot be set up";
 	req.first_conn = cm_may_create(conn);
 	memcpy(req.path_uuid, path->uuid, sizeof(req.path_uuid));
 	memcpy(req.session_uuid, path->clt->uuid, sizeof(req.session_uuid));
@@ -291,7 +291,7 @@ static int cm_rejected(struct ibtrs_clt_conn *conn, struct rdma_cm_event *ev, co
 		}
 		ibtrs_msg_conn_refused_words(param->private_data, param->private_data_len, text);
 		if (cm_knows_no_auth(conn, &rsp, text)) {
-			*why = "the server can not authenticate, it is an in-kernel one or an old one: map without auth=, or with another server";
+			*why = "the server cannot authenticate, it is an in-kernel one or an old one: map without auth=, or with another server";
 			return -EKEYREJECTED;
 		}
 		ibtrs_clt_path_refused(conn->path, rsp.err, text);
@@ -305,10 +305,10 @@ static int cm_event(struct ibtrs_clt_conn *conn, struct rdma_cm_event *ev, const
 {
 	switch (ev->event) {
 	case RDMA_CM_EVENT_ADDR_RESOLVED:
-		*why = "RDMA device can not be used";
+		*why = "RDMA device cannot be used";
 		return cm_addr_resolved(conn);
 	case RDMA_CM_EVENT_ROUTE_RESOLVED:
-		*why = "connection can not be set up";
+		*why = "connection cannot be set up";
 		if (!conn->c.cid && ibtrs_clt_auth_due(conn->path))
 			return cm_knock(conn, why);
 		return cm_route_resolved(conn, why);

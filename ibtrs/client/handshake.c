@@ -53,7 +53,7 @@ static int hs_auth(struct ibtrs_clt_path *path, const char **why)
 
 	if (err <= 0)
 		return err;
-	*why = "connections can not be started";
+	*why = "connections cannot be started";
 	return ibtrs_clt_cm_restart(path);
 }
 
@@ -72,7 +72,7 @@ static int hs_prepare(struct ibtrs_clt_path *path, const char **why)
 	err = ibtrs_clt_mr_alloc(path);
 	if (err)
 		return err;
-	*why = "connections can not be started";
+	*why = "connections cannot be started";
 	return ibtrs_clt_cm_start_io(path);
 }
 
@@ -96,7 +96,7 @@ static int hs_info(struct ibtrs_clt_path *path, const char **why)
 		return err;
 	ibtrs_msg_info_req_encode(hs->req.buf, path->clt->name);
 
-	*why = "the handshake can not be posted";
+	*why = "the handshake cannot be posted";
 	err = ibtrs_iu_post_recv(&hs->rsp, &service->c, path->dev);
 	for (cid = 0; cid < path->nr_conns && !err; cid++)
 		err = ibtrs_clt_rx_start(&path->conns[cid]);
@@ -131,7 +131,7 @@ static int hs_rsp(struct ibtrs_clt_path *path, const char **why)
 		return err;
 	path->life = path->limits.fence ? life : 0;
 	WRITE_ONCE(path->clt->life, path->life);
-	*why = "the trial of the connection can not be posted";
+	*why = "the trial of the connection cannot be posted";
 	err = ibtrs_clt_trial_start(path);
 	if (err > 0)
 		ibtrs_clt_path_post(path, IBTRS_PATH_EV_READY, 0, NULL);

@@ -177,10 +177,10 @@ static void path_connect(struct ibtrs_clt_path *path)
 		ibtrs_clt_path_fail(path, err,
 				    path_no_interface(path, err) ?
 					    "there is no interface of the name behind '%'" :
-					    "the address can not be resolved");
+					    "the address cannot be resolved");
 }
 
-/* Attempts go on as long as the server can not be reached: log each new reason once. */
+/* Attempts go on as long as the server cannot be reached: log each new reason once. */
 static bool path_worth_a_word(struct ibtrs_clt_path *path, enum ibtrs_path_state old)
 {
 	int err = path->err, told = path->told_err;

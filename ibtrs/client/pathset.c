@@ -3,7 +3,7 @@
  * The set of paths that are up.
  *
  * Readers (submit) see one immutable array and choose from it; writers (path works, under
- * clt->lock) publish a new one. Removal can not fail: with no memory for a smaller array the old
+ * clt->lock) publish a new one. Removal cannot fail: with no memory for a smaller array the old
  * one is shrunk in place. Readers tolerate that, because entries only move towards the front and
  * `n` is written last. A reader that still sees the old `n` may pick a path twice, or a path that
  * is being removed. The caller waits a grace period after every removal before it drains the path.

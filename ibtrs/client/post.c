@@ -6,7 +6,7 @@
  * context that may submit I/O, and never sleeps.
  *
  * A write gathers its pages and the header: one RDMA_WRITE_WITH_IMM, preceded by plain RDMA_WRITEs
- * when the device can not gather that many pages in one work request. A write registers no memory.
+ * when the device cannot gather that many pages in one work request. A write registers no memory.
  * With acked_writes its last work request is signalled, and answer.c waits for that, too.
  * The answer to a read of up to 8 KiB arrives in the slot's bounce buffer; the answer to a larger
  * read arrives in the request's pages, through the slot's MR. answer.c then invalidates the key of
@@ -59,7 +59,7 @@ static void post_plugged(struct ibtrs_clt_plug *plug)
 	err = ibtrs_conn_send_reserved(&conn->c, plug->first, plug->plain, plug->nr_plain, false);
 	*plug = (struct ibtrs_clt_plug){};
 	if (unlikely(err))
-		ibtrs_clt_path_fail(conn->path, err, "requests can not be posted");
+		ibtrs_clt_path_fail(conn->path, err, "requests cannot be posted");
 	/*
 	 * ibtrs_clt_answer_posted() gives the request and its work requests away: read `next`
 	 * first.

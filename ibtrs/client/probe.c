@@ -34,7 +34,7 @@ static void probe_post(struct ibtrs_clt_conn *conn)
 		return;
 	WRITE_ONCE(conn->probing, false);
 	if (err != -EAGAIN)
-		ibtrs_clt_path_fail(conn->path, err, "a send queue can not be probed");
+		ibtrs_clt_path_fail(conn->path, err, "a send queue cannot be probed");
 }
 
 static void probe_check(struct ibtrs_clt_path *path, struct ibtrs_clt_conn *conn)

@@ -85,7 +85,7 @@ static int req_post(struct ibtrs_clt_req *req, struct ibtrs_clt_path *path, u32 
 		return 0;
 	if (unlikely(err < 0 && err != -EAGAIN))
 		/* A part may have been posted: the drain decides. */
-		ibtrs_clt_path_fail(path, err, "a request can not be posted");
+		ibtrs_clt_path_fail(path, err, "a request cannot be posted");
 	if (likely(err != -EAGAIN)) {
 		ibtrs_clt_answer_posted(req, conn);
 		return 0;

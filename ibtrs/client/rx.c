@@ -38,7 +38,7 @@ static void rx_give_back(struct ibtrs_clt_conn *conn, u32 nr)
 		return;
 	err = ibtrs_conn_post_empty(&conn->c, &conn->recv_cqe, conn->recv_due);
 	if (unlikely(err))
-		ibtrs_clt_path_fail(conn->path, err, "receives can not be posted");
+		ibtrs_clt_path_fail(conn->path, err, "receives cannot be posted");
 	conn->recv_due = 0;
 }
 
@@ -117,7 +117,7 @@ static void rx_buf_post(struct ibtrs_clt_rxbuf *b)
 	int err = ibtrs_iu_post_recv(&b->iu, &b->conn->c, b->conn->path->dev);
 
 	if (unlikely(err))
-		ibtrs_clt_path_fail(b->conn->path, err, "receives can not be posted");
+		ibtrs_clt_path_fail(b->conn->path, err, "receives cannot be posted");
 }
 
 static void rx_buf_done(struct ib_cq *cq, struct ib_wc *wc)

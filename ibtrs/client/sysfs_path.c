@@ -4,7 +4,7 @@
  * the directory, its name and its lifetime: while show or store runs, the path exists. Formats and
  * error numbers are an ABI: docs/sysfs.md.
  *
- * Removing an attribute waits for its running store, so a store can not simply remove its own
+ * Removing an attribute waits for its running store, so a store cannot simply remove its own
  * directory. So remove_path first closes the path (killable; if it is killed, the path is only
  * closed), then claims it: exactly one of several writers and the closing session removes it. The
  * claim keeps the path from being freed. The store then leaves the attribute

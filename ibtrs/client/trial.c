@@ -235,7 +235,7 @@ void ibtrs_clt_trial_late(struct ibtrs_clt_path *path)
 	ibtrs_clt_deadline_phase(path, IBTRS_CLT_HS_DOUBT, TRIAL_DOUBT_MS);
 	err = ibtrs_conn_send_imm(&service->c, &service->send_cqe, ibtrs_imm_hb(IBTRS_IMM_HB_MSG));
 	if (err)
-		ibtrs_clt_path_fail(path, err, "heartbeat can not be posted");
+		ibtrs_clt_path_fail(path, err, "heartbeat cannot be posted");
 }
 
 bool ibtrs_clt_trial_in_vain(struct ibtrs_clt_path *path)

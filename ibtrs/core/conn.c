@@ -108,7 +108,7 @@ static void drain_is_late(struct work_struct *work)
 {
 	struct drain_watch *w = container_of(to_delayed_work(work), struct drain_watch, work);
 
-	pr_warn("ibtrs %s: %s: since %u s the RDMA device has not given back the work requests of this path; it can not be used before, the others can\n",
+	pr_warn("ibtrs %s: %s: since %u s the RDMA device has not given back the work requests of this path; it cannot be used before, the others can\n",
 		w->session, w->path, jiffies_to_msecs(jiffies - w->start) / 1000);
 	queue_delayed_work(w->wq, &w->work, CONN_DRAIN_WARN);
 }

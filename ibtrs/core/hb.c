@@ -83,7 +83,7 @@ static void hb_tick(struct work_struct *work)
 	if (!err && test_and_clear_bit(0, &hb->ack_due))
 		err = hb_send(hb, IBTRS_IMM_HB_ACK);
 	if (err) {
-		hb->fail(hb, err, "heartbeat can not be posted");
+		hb->fail(hb, err, "heartbeat cannot be posted");
 		return;
 	}
 	queue_delayed_work(hb->wq, &hb->work, msecs_to_jiffies(hb->interval_ms));
@@ -139,7 +139,7 @@ void ibtrs_hb_msg(struct ibtrs_hb *hb)
 	WRITE_ONCE(hb->last_ack, jiffies);
 	err = hb_send(hb, IBTRS_IMM_HB_ACK);
 	if (err)
-		hb->fail(hb, err, "heartbeat can not be answered");
+		hb->fail(hb, err, "heartbeat cannot be answered");
 }
 EXPORT_SYMBOL_GPL(ibtrs_hb_msg);
 

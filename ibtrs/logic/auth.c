@@ -168,7 +168,7 @@ prove:
 	return 0;
 
 no_mac:
-	*why = "the kernel can not compute hmac(sha256)";
+	*why = "the kernel cannot compute hmac(sha256)";
 	auth_fail(a, ops);
 	return err;
 }
@@ -300,7 +300,7 @@ int ibtrs_auth_srv_proof(struct ibtrs_auth *a, const struct ibtrs_auth_ops *ops,
 	err = err ?: auth_mac(ops, a->keys.key[which], AUTH_LABEL_SESSION, &a->t, a->ks);
 	err = err ?: auth_mark(ops, a->keys.key[which], a->mark);
 	if (err) {
-		*why = "the kernel can not compute hmac(sha256)";
+		*why = "the kernel cannot compute hmac(sha256)";
 		auth_fail(a, ops);
 		return err;
 	}

@@ -111,7 +111,7 @@ bool ibtrs_auth_hello_decode(const void *buf, size_t len, struct ibtrs_wire_auth
 		if (w->name[i])
 			return auth_no(why, "something follows the name of the key");
 	if (!ibtrs_key_name_ok((const char *)w->name, n))
-		return auth_no(why, "a key can not have such a name");
+		return auth_no(why, "a key cannot have such a name");
 	return true;
 }
 
@@ -145,7 +145,7 @@ bool ibtrs_auth_proof_decode(const void *buf, size_t len, struct ibtrs_wire_auth
 	if (!auth_take(w, sizeof(*w), buf, len, IBTRS_MSG_AUTH_PROOF))
 		return auth_no(why, "the second message is no proof");
 	if (le16_to_cpu(w->which) >= IBTRS_KEYS_PER_NAME)
-		return auth_no(why, "a proof with a key that there can not be");
+		return auth_no(why, "a proof with a key that there cannot be");
 	return true;
 }
 

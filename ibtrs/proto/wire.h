@@ -145,7 +145,7 @@ struct ibtrs_wire_info_rsp {		/* protocol 2.4, followed by sg_cnt descriptors */
 #define IBTRS_MAC_LEN		32
 
 /*
- * Private data of the CM REQ of a connection that brings a proof. It can not be mistaken for a
+ * Private data of the CM REQ of a connection that brings a proof. It cannot be mistaken for a
  * CONN_REQ: both have their magic number at the same offset, and the numbers differ.
  */
 struct ibtrs_wire_auth_req {		/* protocol.md 8.6 */

@@ -146,7 +146,7 @@ static void knock_hello(struct ibtrs_srv_knock *k)
 		 */
 		k->known = !ibtrs_key_get((const char *)k->auth.t.name, &keys);
 		get_random_bytes(nonce, sizeof(nonce));
-		why = "the server can not compute hmac(sha256)";
+		why = "the server cannot compute hmac(sha256)";
 		err = ibtrs_auth_srv_challenge(&k->auth, &ibtrs_auth_kernel, &keys, nonce,
 					       k->out[0].buf);
 		memzero_explicit(&keys, sizeof(keys));

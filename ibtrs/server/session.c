@@ -49,7 +49,7 @@ struct ibtrs_srv_session *ibtrs_srv_session_create(const u8 *uuid, const struct 
 	}
 	err = ibtrs_auth_identity(&ibtrs_auth_kernel, uuid, key, s->identity);
 	if (err) {
-		*why = "the kernel can not compute hmac(sha256)";
+		*why = "the kernel cannot compute hmac(sha256)";
 		kfree(s);
 		return ERR_PTR(err);
 	}

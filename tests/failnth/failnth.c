@@ -127,7 +127,7 @@ static noinline notrace void fail_return(void)
 
 /*
  * Return from the probed function before it has begun: the stack is as its caller left it, so any
- * return will do. The stack pointer itself can not be changed where the probe is a call from the
+ * return will do. The stack pointer itself cannot be changed where the probe is a call from the
  * function's entry.
  */
 static int fail_with(struct pt_regs *regs, long value)

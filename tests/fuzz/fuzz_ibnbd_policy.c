@@ -19,7 +19,7 @@ static void check_fault(const struct ibnbd_policy_fault *f, const char *s, size_
 {
 	size_t i, line = 1, column = 1;
 
-	MUST((rc == -EINVAL || rc == -E2BIG) && f->why && f->mend);
+	MUST((rc == -EINVAL || rc == -E2BIG) && f->why && f->hint);
 	if (!f->line) {
 		MUST(rc == -E2BIG && len > IBNBD_POLICY_TEXT);
 		return;

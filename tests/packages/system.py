@@ -261,10 +261,10 @@ class Test:
         return dict(l.split("\t") for l in said.splitlines())
 
     def doctor(self, check, level, *words):
-        """What ibnbd doctor finds of that kind and level must have these words, and a mend."""
+        """What ibnbd doctor finds of that kind and level must have these words, and a hint."""
         findings = json.loads(self.sh("ibnbd doctor --json || [ $? -le 2 ]"))["findings"]
         these = [f for f in findings if (f["check"], f["level"]) == (check, level)]
-        if not any(f["mend"] and all(w in f"{f['message']} {f['mend']}" for w in words)
+        if not any(f["hint"] and all(w in f"{f['message']} {f['hint']}" for w in words)
                    for f in these):
             raise Failed(f"ibnbd doctor finds no {check} {level} with {words}: "
                          f"{json.dumps(findings, indent=1)}")

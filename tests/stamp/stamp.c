@@ -382,7 +382,7 @@ static void do_read(struct thread *t, unsigned long block, unsigned int count)
 }
 
 /*
- * A lie must not be mended by a later write of the same run, nor shown by a
+ * A lie must not be repaired by a later write of the same run, nor shown by a
  * read of it: the checker alone shall find it.
  */
 static bool keep_off(unsigned long block, unsigned int count)

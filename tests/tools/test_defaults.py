@@ -38,7 +38,7 @@ def a_mistake_in_defaults_leaves_out_its_lines(w):
             line = whole.count("\n", 0, whole.rindex(text)) + 1 + ("\n[" in text)
             has(w.run("maps", "check", want=2).err,
                 f"v1 is left out: line {line} would give options to it, and has a mistake",
-                f"v9 is left out: line {line} would", "mend that line, then: ibnbd maps check")
+                f"v9 is left out: line {line} would", "fix that line, then: ibnbd maps check")
 
 
 @test

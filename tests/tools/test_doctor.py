@@ -37,7 +37,7 @@ def paths_that_share_a_port(w):
     has(r.err, f"session s: {ports}", name_it)
     found = findings(w)["path", "warning"]
     has(found["message"], "all 2 paths of session s leave this host by rxe0 port 1: " + none)
-    has(found["mend"], "ibnbd path add s 10.0.0.11,ip:10.0.0.12; "
+    has(found["hint"], "ibnbd path add s 10.0.0.11,ip:10.0.0.12; "
         "ibnbd path remove s ip:10.0.0.1@ip:10.0.0.12")
     eq(("path", "ok") in findings(w), False)
     has(w.run("path", "add", "s", "10.0.0.1,10.0.0.22").err, "all 3 paths of session s leave")
@@ -57,7 +57,7 @@ def paths_that_share_a_port(w):
     w.put(SECOND + "/dst_addr", "ip:10.0.1.7")
     found = findings(w)["path", "warning"]
     has(found["message"], "all 2 paths of session store1 lead to ip:10.0.1.7: " + none)
-    has(found["mend"], "ibnbd path add store1 ADDRESS-OF-ANOTHER-PORT")
+    has(found["hint"], "ibnbd path add store1 ADDRESS-OF-ANOTHER-PORT")
     # the server sees its own ports
     w.server()
     eq(("path", "warning") in findings(w) and
@@ -74,7 +74,7 @@ def doctor_names_the_package_of_the_headers(w):
     """As the distribution calls it for this flavour of its kernel."""
     host(w, built=False, headers=False)
     el, suse, deb = 'ID="rhel"\nID_LIKE="fedora"', 'ID="sles"\nID_LIKE="suse"', "ID=debian"
-    for ids, release, mend in (
+    for ids, release, hint in (
             (el, "5.14.0-503.el9.x86_64", "dnf install kernel-devel-5.14.0-503.el9.x86_64"),
             (el, "5.14.0-503.el9.aarch64+64k",
              "dnf install kernel-64k-devel-5.14.0-503.el9.aarch64"),
@@ -96,7 +96,7 @@ def doctor_names_the_package_of_the_headers(w):
             ("ID=x", "6.1.0", "install the headers of kernel 6.1.0")):
         w.put("root/etc/os-release", f"NAME=x\n{ids}")
         w.put("root/proc/sys/kernel/osrelease", release)
-        eq(findings(w)["headers", "error"]["mend"], mend)
+        eq(findings(w)["headers", "error"]["hint"], hint)
 
 
 @test
@@ -106,14 +106,14 @@ def doctor_of_a_kernel_that_was_updated(w):
     w.put("root/lib/modules/6.1.0-9-amd64/modules.dep")
     w.put("root/lib/modules/6.1.0-8-amd64/modules.dep")
     w.put("root/lib/modules/6.1.0-12-amd64/extra")      # no kernel
-    eq(findings(w)["headers", "error"]["mend"], "apt install linux-headers-6.1.0-9-amd64")
+    eq(findings(w)["headers", "error"]["hint"], "apt install linux-headers-6.1.0-9-amd64")
     w.put("root/lib/modules/6.1.0-10-amd64/modules.dep")
-    eq(findings(w)["headers", "error"]["mend"], "apt install linux-headers-6.1.0-9-amd64; "
+    eq(findings(w)["headers", "error"]["hint"], "apt install linux-headers-6.1.0-9-amd64; "
        "if that is not to be had any more, reboot into the new one, 6.1.0-10-amd64")
     shutil.rmtree(w.root / "lib/modules/6.1.0-9-amd64")
     found = findings(w)["headers", "error"]
     has(found["message"], "6.1.0-9-amd64 runs, and an update has removed its files")
-    eq(found["mend"], "reboot into the new one, 6.1.0-10-amd64")
+    eq(found["hint"], "reboot into the new one, 6.1.0-10-amd64")
 
 
 @test
@@ -126,8 +126,8 @@ def doctor_signed_modules_only(w):
     lockdown = "sys/kernel/security/lockdown"
     w.put(enforce, "N")
     w.put(lockdown, "[none] integrity confidentiality")
-    eq(findings(w)["loaded", "warning"]["mend"], "modprobe ibnbd-client")
-    for files, cmdline, line, words, mend in (
+    eq(findings(w)["loaded", "warning"]["hint"], "modprobe ibnbd-client")
+    for files, cmdline, line, words, hint in (
             ({enforce: "Y"}, "ro module.sig_enforce=1", rejected, "module.sig_enforce",
              "take module.sig_enforce off the kernel's command line"),
             ({enforce: "Y"}, "ro", "Loading of module with unavailable key is rejected",
@@ -146,14 +146,14 @@ def doctor_signed_modules_only(w):
         w.put("root/dev/kmsg", f"5,100,1,-;{line}")
         f = findings(w)
         has(f["signature", "error"]["message"], words, line)
-        has(f["signature", "error"]["mend"], mend)
-        eq(f["loaded", "warning"]["mend"], "that first, then: modprobe ibnbd-client")
+        has(f["signature", "error"]["hint"], hint)
+        eq(f["loaded", "warning"]["hint"], "that first, then: modprobe ibnbd-client")
     w.put(lockdown, "[none] integrity confidentiality")
     w.put("root/dev/kmsg", "")
     w.put("root/proc/sys/kernel/modules_disabled", "1")
     f = findings(w)["loaded", "warning"]
     has(f["message"], "kernel.modules_disabled")
-    has(f["mend"], "reboot, and load it before")
+    has(f["hint"], "reboot, and load it before")
 
 
 @test
@@ -176,7 +176,7 @@ def doctor_knows_an_upgrade(w):
         err = w.run("list").err
         if said:
             has(found["message"], said)
-            has(found["mend"], "the next boot", "modprobe -r ibnbd_client")
+            has(found["hint"], "the next boot", "modprobe -r ibnbd_client")
             has(err, said, "ibnbd doctor")
         else:
             eq(err, "")

@@ -123,14 +123,14 @@ def map_json(w):
 @test
 def map_refusals_have_exit_codes(w):
     w.client()
-    for err, code, mend in (("ENOENT", 1, "search path"), ("EPERM", 6, "migration"),
+    for err, code, hint in (("ENOENT", 1, "search path"), ("EPERM", 6, "migration"),
                             ("EACCES", 6, "server.conf"), ("EROFS", 6, "ro"),
                             ("ETIMEDOUT", 7, "ibnbd doctor"), ("EHOSTUNREACH", 7, "ibnbd doctor"),
                             ("ECONNREFUSED", 7, "listen"), ("EPROTO", 1, "versions"),
                             ("EBUSY", 5, "does the server use the disk itself"), ("EINVAL", 2, "")):
         r = w.run("map", "E-" + err, "s", "10.0.0.2", want=code)
         has(r.err, f"cannot map E-{err} of session s: "
-            f"device E-{err} of session s: the server refuses", mend)
+            f"device E-{err} of session s: the server refuses", hint)
         eq(r.out, "", err)
 
 

@@ -306,14 +306,14 @@ def doctor_of_a_server(w):
     """It maps nothing, and is well without the client's driver."""
     host(w)
     w.conf("dev_search_path = /srv/exports\nallow = 10.0.0.0/8\n", "server.conf")
-    has(findings(w)["server.conf", "warning"]["mend"], "systemctl enable --now ibnbd-server")
+    has(findings(w)["server.conf", "warning"]["hint"], "systemctl enable --now ibnbd-server")
     w.server()
     w.put("sys/module/ibnbd_server/parameters/allow", "10.0.0.0/8")
     r = w.run("doctor")
     has(r.out, "driver ibnbd-server ")
     hasnt(r.out, "ibnbd-client")
     w.conf("vol1 d s path=127.0.0.1\n")
-    has(findings(w)["loaded", "error"]["mend"], "modprobe ibnbd-client")
+    has(findings(w)["loaded", "error"]["hint"], "modprobe ibnbd-client")
 
 
 def server_disk(w, disk, number, part=None):
@@ -355,7 +355,7 @@ def doctor_of_a_disk_with_two_masters(w):
         f, = export()
         eq(f["level"], "error")
         has(f["message"], "session clt1 may write to sdb, and this host uses it as well: ", words)
-        has(f["mend"], "ibnbd server close sdb --all --force")
+        has(f["hint"], "ibnbd server close sdb --all --force")
         mounts.write_text("")
         swaps.write_text("")
         shutil.rmtree(w.sys / "block/sdb/holders", ignore_errors=True)
@@ -377,7 +377,7 @@ def doctor_of_a_disk_with_two_masters(w):
     f, = export()
     eq(f["level"], "warning")
     has(f["message"], "sdb is exported without an identity: none (cannot be read: -13)")
-    has(f["mend"], "mount sysfs at /sys", "dmesg")
+    has(f["hint"], "mount sysfs at /sys", "dmesg")
     w.put(identity, "none")
     # what nobody has mapped yet: a partition of a disk that is used as a whole
     server_disk(w, "sdc", 32, "sdc1")
@@ -390,7 +390,7 @@ def doctor_of_a_disk_with_two_masters(w):
     eq(f["level"], "warning")
     has(f["message"], "vol1 is offered (sdc1), and no client can map it for writing",
         "dm-1 (mpatha)")
-    has(f["mend"], "global_filter")
+    has(f["hint"], "global_filter")
     w.put("sys/module/ibnbd_server/parameters/claim", "N")
     f, = export()
     eq(f["level"], "error")
@@ -404,17 +404,17 @@ def doctor_of_a_disk_with_two_masters(w):
 @test
 def doctor_no_headers(w):
     host(w, built=False, headers=False)
-    eq(findings(w)["headers", "error"]["mend"], "apt install linux-headers-6.1.0-9-amd64")
+    eq(findings(w)["headers", "error"]["hint"], "apt install linux-headers-6.1.0-9-amd64")
     w.put("root/etc/os-release", 'NAME=x\nID="rocky"\nID_LIKE="rhel centos fedora"')
-    eq(findings(w)["headers", "error"]["mend"], "dnf install kernel-devel-6.1.0-9-amd64")
+    eq(findings(w)["headers", "error"]["hint"], "dnf install kernel-devel-6.1.0-9-amd64")
 
 
 @test
 def doctor_not_built(w):
     host(w, built=False)
-    has(findings(w)["built", "error"]["mend"], "install the package ibnbd-dkms")
+    has(findings(w)["built", "error"]["hint"], "install the package ibnbd-dkms")
     dkms_source(w)
-    has(findings(w)["built", "error"]["mend"], "dkms autoinstall -k 6.1.0-9-amd64")
+    has(findings(w)["built", "error"]["hint"], "dkms autoinstall -k 6.1.0-9-amd64")
 
 
 def dkms_source(w, release=""):
@@ -428,9 +428,9 @@ def doctor_of_an_rpm(w):
     """There the version of DKMS has the release of the package in it."""
     host(w, built=False)
     dkms_source(w, ".9-1")
-    has(findings(w)["built", "error"]["mend"], "install the package")
+    has(findings(w)["built", "error"]["hint"], "install the package")
     version = dkms_source(w, "-1.el9")
-    has(findings(w)["built", "error"]["mend"], f"/var/lib/dkms/ibnbd/{version}/build/make.log")
+    has(findings(w)["built", "error"]["hint"], f"/var/lib/dkms/ibnbd/{version}/build/make.log")
 
 
 @test
@@ -446,10 +446,10 @@ def doctor_kernel_left_out(w):
         w.put("root/proc/sys/kernel/osrelease", release)
         w.put(f"root/lib/modules/{release}/build/Makefile")
         f = findings(w)
-        has(f["kernel", "error"]["message"] + f["kernel", "error"]["mend"], *words)
+        has(f["kernel", "error"]["message"] + f["kernel", "error"]["hint"], *words)
         eq(("built", "error") in f, False)
     w.put("root/etc/ibnbd/allow-untested-kernels")
-    has(findings(w)["built", "error"]["mend"], "dkms autoinstall")
+    has(findings(w)["built", "error"]["hint"], "dkms autoinstall")
     for release in ("5.10.0-1-amd64", "7.3-rc4-amd64", "7.3.5"):
         w.put("root/proc/sys/kernel/osrelease", release)
         eq(("kernel", "error") in findings(w), False, release)
@@ -469,7 +469,7 @@ def doctor_secure_boot(w):
     efi.write_bytes(b"\6\0\0\0\1")
     w.put("root/dev/kmsg", "4,100,1,-;Loading of module with unavailable key is rejected\n"
           " SUBSYSTEM=x")
-    has(findings(w)["secure-boot", "error"]["mend"], "DKMS has no key yet", "dkms build --force")
+    has(findings(w)["secure-boot", "error"]["hint"], "DKMS has no key yet", "dkms build --force")
     key = b"\x30\x82\0\1 certificate\n"
     w.put("root/var/lib/dkms/mok.pub").write_bytes(key)
     mok, new = (efi.with_name(f"Mok{n}-605dab50-e046-4300-abb6-3dd810dd8b23")
@@ -479,13 +479,13 @@ def doctor_secure_boot(w):
         w.put("root/dev/kmsg", line)
         for f in new, mok:
             f.unlink(missing_ok=True)
-        has(findings(w)["secure-boot", level]["mend"], "mokutil --import", "Enroll MOK")
+        has(findings(w)["secure-boot", level]["hint"], "mokutil --import", "Enroll MOK")
         new.write_bytes(b"\7\0\0\0" + key)
-        has(findings(w)["secure-boot", level]["mend"], "for the next boot: reboot", "Enroll MOK")
+        has(findings(w)["secure-boot", level]["hint"], "for the next boot: reboot", "Enroll MOK")
         mok.write_bytes(b"\6\0\0\0 another " + key + b" a third")
         found = findings(w).get(("secure-boot", level))
         if line:
-            has(found["mend"], "not signed with: dkms build --force")
+            has(found["hint"], "not signed with: dkms build --force")
         else:
             eq(found, None)
 
@@ -495,8 +495,8 @@ def doctor_rdma_stack(w):
     host(w)
     w.put("root/dev/kmsg", "4,100,1,-;ibtrs_core: disagrees about version of symbol "
           "ib_dealloc_pd_user")
-    has(findings(w)["rdma-stack", "error"]["mend"], "dkms build --force")
-    for line, message, mend in (
+    has(findings(w)["rdma-stack", "error"]["hint"], "dkms build --force")
+    for line, message, hint in (
             ("ibnbd_client: disagrees about version of symbol module_layout",
              "built for another kernel than the one that runs: ibnbd_client: ", "dkms build"),
             ("ibtrs_core: version magic '6.1.0-8 SMP ' should be '6.1.0-9 SMP '",
@@ -506,7 +506,7 @@ def doctor_rdma_stack(w):
         w.put("root/dev/kmsg", f"4,100,1,-;{line}")
         f = findings(w)
         has(f["built", "error"]["message"], message, line)
-        has(f["built", "error"]["mend"], mend)
+        has(f["built", "error"]["hint"], hint)
         eq(("rdma-stack", "error") in f, False)
     w.put("root/dev/kmsg", "4,100,1,-;libfoo: disagrees about version of symbol module_layout")
     eq(("built", "error") in findings(w), False)
@@ -516,9 +516,9 @@ def doctor_rdma_stack(w):
 def doctor_rdma(w):
     host(w)
     w.put("sys/class/infiniband/rxe0/ports/1/state", "1: DOWN")
-    has(findings(w)["rdma", "warning"]["mend"], "ip link set")
+    has(findings(w)["rdma", "warning"]["hint"], "ip link set")
     shutil.rmtree(w.sys / "class/infiniband")
-    has(findings(w)["rdma", "error"]["mend"], "rdma link add rxe0 type rxe")
+    has(findings(w)["rdma", "error"]["hint"], "rdma link add rxe0 type rxe")
 
 
 @test
@@ -529,22 +529,22 @@ def doctor_server(w):
     f = findings(w)
     has(f["server", "ok"]["message"], "there is a machine at ip:127.0.0.1")
     has(f["server", "error"]["message"], "fd00:dead::1 does not answer")
-    has(f["mapped", "error"]["mend"], "ibnbd map vol1")
+    has(f["mapped", "error"]["hint"], "ibnbd map vol1")
     w.conf("vol1 d s path=localhost path=store1.invalid\n")
     f = findings(w)
     has(f["server", "ok"]["message"], "there is a machine at ip:")
-    has(f["server", "error"]["message"] + f["server", "error"]["mend"],
+    has(f["server", "error"]["message"] + f["server", "error"]["hint"],
         "vol1: the host store1.invalid cannot be resolved", "/etc/hosts")
-    has(f["boot", "warning"]["mend"], "systemctl enable ibnbd-maps.target")
+    has(f["boot", "warning"]["hint"], "systemctl enable ibnbd-maps.target")
     w.put("sys/class/ibnbd-client/ctl/last_error",
           "session s: path ip:10.0.0.1: connection refused (-111)")
-    has(findings(w)["port", "error"]["mend"], "port_nr there, dest_port here")
+    has(findings(w)["port", "error"]["hint"], "port_nr there, dest_port here")
     w.put("sys/class/ibnbd-client/ctl/last_error",
           "cannot connect session s (-17): x: ip:10.0.0.1: the server says: "
           "the session name is taken by ip:10.0.0.3: unmap there")
     f = findings(w)
     has(f["refused", "error"]["message"], "taken by ip:10.0.0.3")
-    has(f["refused", "error"]["mend"], "another session name")
+    has(f["refused", "error"]["hint"], "another session name")
 
 
 @test
@@ -558,32 +558,32 @@ def doctor_what_runs(w):
     (w.sys / "block/ibnbd0/ibnbd/state_detail").write_text("fenced\n")
     (w.sys / "block/ibnbd0/ibnbd/reason").write_text("another disk behind the name\n")
     f = findings(w)
-    has(f["path", "warning"]["mend"], "does not listen")
+    has(f["path", "warning"]["hint"], "does not listen")
     has(f["device", "error"]["message"], "another disk behind the name")
-    eq(w.run("doctor", want=2).out.count("mend:"), 2)
+    eq(w.run("doctor", want=2).out.count("hint:"), 2)
     (p / "state_detail").write_text("waiting -17 the server says: the session name is taken by "
                                     "ip:10.0.0.3: unmap there, or use another name here\n")
     f = findings(w)
     has(f["path", "warning"]["message"], "the session name is taken by ip:10.0.0.3")
-    has(f["path", "warning"]["mend"], "two hosts use one session name")
+    has(f["path", "warning"]["hint"], "two hosts use one session name")
     (p / "state_detail").write_text("waiting -13 the server says: "
                                     "the client's address is not on the allow-list\n")
-    has(findings(w)["path", "warning"]["mend"], "ibnbd server check")
+    has(findings(w)["path", "warning"]["hint"], "ibnbd server check")
     (p / "state_detail").write_text("waiting marginal -90 full-size packets are lost\n")
-    has(findings(w)["path", "warning"]["mend"], "MTU")
+    has(findings(w)["path", "warning"]["hint"], "MTU")
     eq(w.run("stat").out.count("  marginal\n"), 1)
     has(w.run("metrics").out, "ibnbd_path_marginal{", "path=\"ip:10.0.0.1@ip:10.0.2.7\"")
     (p / "state").write_text("connected\n")
     (p / "state_detail").write_text("up marginal -110 no sign of life from the peer\n")
     has(findings(w)["path", "warning"]["message"], "works, but failed again and again")
-    has(findings(w)["path", "warning"]["mend"], "trusted again")
+    has(findings(w)["path", "warning"]["hint"], "trusted again")
     (p / "state").write_text("disconnected\n")
     (p / "state_detail").write_text("closed\n")
-    mends = findings(w)["path", "warning"]["mend"].split("; ibnbd ")
-    eq(mends[0], "ibnbd session reconnect store1")
-    w.run(*mends[0].split()[1:])
+    hints = findings(w)["path", "warning"]["hint"].split("; ibnbd ")
+    eq(hints[0], "ibnbd session reconnect store1")
+    w.run(*hints[0].split()[1:])
     eq((p / "state").read_text(), "connected\n", "what it says can be done")
-    w.run(*mends[1].split()[:2], want=2)
+    w.run(*hints[1].split()[:2], want=2)
 
 
 @test
@@ -611,7 +611,7 @@ def doctor_netdev(w):
     host(w)
     mapped(w)
     w.put("root/etc/fstab", "/dev/ibnbd0 /srv ext4 defaults 0 0")
-    has(findings(w)["netdev", "error"]["mend"], "add _netdev")
+    has(findings(w)["netdev", "error"]["hint"], "add _netdev")
 
 
 # ---- monitor ----

@@ -17,7 +17,7 @@ def in_force(w):
 
 @test
 def mistakes_of_a_policy(w):
-    """Each with its place and its mend, in one pass; nothing is changed for it."""
+    """Each with its place and its hint, in one pass; nothing is changed for it."""
     w.server()
     w.conf(SERVER, "server.conf")
     out = ""
@@ -33,7 +33,7 @@ def mistakes_of_a_policy(w):
             has(w.run("server", "start", want=2).err,
                 "policy.conf has mistakes; nothing was changed")
             eq((w.log(), in_force(w)), ([], "# no rules\n"))
-            has(findings(w)["policy.conf", "error"]["mend"],
+            has(findings(w)["policy.conf", "error"]["hint"],
                 "ibnbd server check" if text else "# no rules")
     w.golden("policy-conf.txt", out)
     long = w.put("long.conf", "# a line\n" * 8000)
@@ -363,7 +363,7 @@ def the_doctor_says_when_anybody_may_write(w):
     eq(warns(), "", "allow has addresses")
     w.conf("* deny\n", "policy.conf")
     has(warns(), "is not that of")
-    has(findings(w)["policy", "warning"]["mend"], "systemctl reload ibnbd-server")
+    has(findings(w)["policy", "warning"]["hint"], "systemctl reload ibnbd-server")
     w.put(f"sys/{PARAMS}/allow", "")
     w.put(f"sys/{PARAMS}/auth", "required")
     hasnt(warns(), "whoever reaches the port")

@@ -42,7 +42,7 @@ UNIT_TEST(mistakes_have_a_place)
 		const char *text;
 		int rc;
 		u32 line, column, len;
-		const char *why, *mend;
+		const char *why, *hint;
 	} rows[] = {
 		{ "db1", -EINVAL, 1, 4, 0, "does not say", "ro, rw, migration or deny" },
 		{ "db1 addr:10.0.0.1\n", -EINVAL, 1, 18, 0, "does not say", "deny" },
@@ -98,7 +98,7 @@ UNIT_TEST(mistakes_have_a_place)
 		CHECK_EQ(f.column, rows[i].column);
 		CHECK_EQ(f.len, rows[i].len);
 		CHECK(f.why && strstr(f.why, rows[i].why));
-		CHECK(f.mend && strstr(f.mend, rows[i].mend));
+		CHECK(f.hint && strstr(f.hint, rows[i].hint));
 	}
 }
 

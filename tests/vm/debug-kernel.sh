@@ -120,7 +120,7 @@ build_modules() {
 		--exclude='.*.cmd' --exclude='config.h*' --exclude=modules.order \
 		--exclude=Module.symvers "${ours[@]}" | tar -C "$dir" -xf -
 	# the kernel itself has UBSAN's handlers only: what it would say of the stock code is not
-	# ours to mend
+	# ours to fix
 	nice -n 10 make -C "$dir" KDIR="$tree" ARCH=x86_64 TESTS=debug UBSAN_SANITIZE=y \
 		JOBS="$jobs" modules > "$dir/make.log" 2>&1 ||
 		die "our modules do not build: $(grep -m 3 -E 'error:|\*\*\*' \

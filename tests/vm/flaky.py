@@ -12,7 +12,7 @@ import image
 
 def habit(path, names):
     """Enter the flaky cases of a run into the list.
-    Returns why they can not be forgiven, or None."""
+    Returns why they cannot be forgiven, or None."""
     path = Path(path)
     known = path.read_text().splitlines() if path.exists() else []
     commit = subprocess.run(["git", "-C", image.REPO, "rev-parse", "--short", "HEAD"],

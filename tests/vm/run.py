@@ -92,7 +92,7 @@ class Machines:
     @staticmethod
     def blocked(m):
         """Who waits for what, into the kernel log.
-        A machine whose CPUs all spin can not even say that."""
+        A machine whose CPUs all spin cannot even say that."""
         try:
             m.run("echo w > /proc/sysrq-trigger", 10)
         except vm.VMError:

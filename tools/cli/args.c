@@ -106,9 +106,9 @@ static void args_suggest(const char *first, const char *word)
 		}
 	}
 	if (*found)
-		say_mend("ibnbd %s%s%s", first ? first : "", first ? " " : "", found);
+		say_hint("ibnbd %s%s%s", first ? first : "", first ? " " : "", found);
 	else
-		say_mend("ibnbd help");
+		say_hint("ibnbd help");
 }
 
 static const struct cmd *args_command(const char **words, size_t *nr)
@@ -146,7 +146,7 @@ static const struct cmd *args_command(const char **words, size_t *nr)
 		args_suggest(first, words[1]);
 	} else {
 		say_error(SAY_USAGE, "%s: what about it?", first);
-		say_mend("ibnbd help %s", first);
+		say_hint("ibnbd help %s", first);
 	}
 	return NULL;
 }
@@ -256,7 +256,7 @@ static int args_unknown_option(const struct cmd *c, const char *word, size_t len
 		say_error(SAY_USAGE, "%s: no option --%s, did you mean --%s?", c->name, name, near);
 	else
 		say_error(SAY_USAGE, "%s: no option --%s", c->name, name);
-	say_mend("ibnbd help %s", c->name);
+	say_hint("ibnbd help %s", c->name);
 	free(name);
 	return SAY_USAGE;
 }
@@ -318,7 +318,7 @@ static int args_short(struct cmd_args *a, const char **argv, size_t *i, size_t n
 		id = args_by_letter(*p);
 		if (id < 0 || !((a->cmd->options | CMD_COMMON) & (uint64_t)1 << id)) {
 			say_error(SAY_USAGE, "%s: no option -%c", a->cmd->name, *p);
-			say_mend("ibnbd help %s", a->cmd->name);
+			say_hint("ibnbd help %s", a->cmd->name);
 			return SAY_USAGE;
 		}
 		if (!cmd_options[id].value || cmd_options[id].value[0] == '[') {
@@ -388,12 +388,12 @@ static int args_words(struct cmd_args *a)
 	if (many && a->nr_words > beside) {
 		say_error(SAY_USAGE, "%s: --%s, or \"%s\"? Not both", c->name,
 			  cmd_options[many].name, a->words[beside]);
-		say_mend("ibnbd help %s", c->name);
+		say_hint("ibnbd help %s", c->name);
 		return SAY_USAGE;
 	}
 	if (a->nr_words < c->min && !many && !ARG(a, list_columns)) {
 		say_error(SAY_USAGE, "%s: %s is missing", c->name, c->words);
-		say_mend("ibnbd help %s", c->name);
+		say_hint("ibnbd help %s", c->name);
 		return SAY_USAGE;
 	}
 	if (a->nr_words > c->max)

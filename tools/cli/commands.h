@@ -128,7 +128,7 @@ COMMAND("monitor", "", 0, 0, O(json) | O(count) | O(timeout), 0, CMD_WORDS_NONE,
 COMMAND("metrics", "", 0, 0, O(file), 0, CMD_WORDS_NONE, cmd_metrics_run,
 	"numbers for Prometheus", NULL)
 COMMAND("doctor", "", 0, 0, O(json) | O(file), 0, CMD_WORDS_NONE, cmd_doctor_run,
-	"look for what is wrong and name the mend",
+	"look for what is wrong and say what to do",
 	"Exits with 0: all well, 1: warnings, 2: something does not work.")
 COMMAND("dump", "", 0, 0, O(anonymize) | O(file) | O(json), 0, CMD_WORDS_NONE, cmd_dump_run,
 	"everything, as JSON, for a bug report", NULL)

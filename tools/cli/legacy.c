@@ -298,7 +298,7 @@ static int legacy_words(const struct legacy *l, int nr, const char **in, const c
 		literal = !strcmp(in[i], "--");
 		if (!strcmp(in[i], "xml")) {
 			say_error(SAY_USAGE, "%s xml: XML is not written", in[l->verb]);
-			say_mend("json in its place, or csv");
+			say_hint("json in its place, or csv");
 			return SAY_USAGE;
 		}
 		option = legacy_option(in[i], l->list, l->bare);

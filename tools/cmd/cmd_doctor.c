@@ -14,10 +14,10 @@
 #define DOCTOR_SLOW_MS	30000
 
 void doctor_find(struct doctor *d, const char *check, enum doctor_level level, char *text,
-		 char *mend)
+		 char *hint)
 {
 	d->list = say_grow(d->list, (d->nr + 1) * sizeof(*d->list));
-	d->list[d->nr++] = (struct doctor_finding){ check, level, text, mend };
+	d->list[d->nr++] = (struct doctor_finding){ check, level, text, hint };
 }
 
 /* ---- files ---- */
@@ -27,7 +27,7 @@ void doctor_find(struct doctor *d, const char *check, enum doctor_level level, c
  * mistakes.
  */
 static void doctor_mistakes(struct doctor *d, const char *check, const struct maps *m,
-			    const char *mend, bool count)
+			    const char *hint, bool count)
 {
 	size_t i, files = 0, others;
 
@@ -48,7 +48,7 @@ static void doctor_mistakes(struct doctor *d, const char *check, const struct ma
 			    count ? say_fmt("%zu mistake%s in %s", others, others == 1 ? "" : "s",
 					    check) :
 				    say_fmt("mistakes in %s", check),
-			    say_dup(mend));
+			    say_dup(hint));
 }
 
 static void doctor_fstab(struct doctor *d)
@@ -172,7 +172,7 @@ static void doctor_devs(struct doctor *d)
 	}
 }
 
-static char *doctor_path_mend(const char *session, const char *detail)
+static char *doctor_path_hint(const char *session, const char *detail)
 {
 	if (detail && strstr(detail, "the session name is"))
 		return say_dup(
@@ -197,10 +197,10 @@ static char *doctor_path_mend(const char *session, const char *detail)
 /* Do all paths of the session go through one port? */
 static bool doctor_shared(struct doctor *d, const struct state_session *s, bool server)
 {
-	char *mend, *why = live_shared(s, server, &mend);
+	char *hint, *why = live_shared(s, server, &hint);
 
 	if (why)
-		doctor_find(d, "path", DOCTOR_WARNING, why, mend);
+		doctor_find(d, "path", DOCTOR_WARNING, why, hint);
 	return why;
 }
 
@@ -225,14 +225,14 @@ void doctor_live(struct doctor *d)
 					say_fmt("path %s of session %s works, but failed again and again: %s",
 						p->name, s->name, p->state_detail),
 					strstr(p->state_detail, "-90") ?
-						doctor_path_mend(s->name, p->state_detail) :
+						doctor_path_hint(s->name, p->state_detail) :
 						say_dup("cable, port, switch, MTU of this path; if it stays up it is trusted again within a minute"));
 				continue;
 			}
 			doctor_find(d, "path", s->nr_up ? DOCTOR_WARNING : DOCTOR_ERROR,
 				    say_fmt("path %s of session %s is down: %s", p->name, s->name,
 					    p->state_detail ? p->state_detail : "?"),
-				    doctor_path_mend(s->name, p->state_detail));
+				    doctor_path_hint(s->name, p->state_detail));
 		}
 		if (s->nr_paths == 1 && s->nr_up)
 			doctor_find(
@@ -267,8 +267,8 @@ static void doctor_text(const struct doctor *d)
 		printf("%s%-7s%s  ", paint ? colours[f->level] : "", words[f->level],
 		       paint ? "\033[0m" : "");
 		say_print("%s", f->text);
-		if (f->mend)
-			say_print("         mend: %s", f->mend);
+		if (f->hint)
+			say_print("         hint: %s", f->hint);
 	}
 }
 
@@ -285,7 +285,7 @@ static void doctor_json(const struct doctor *d)
 		json_text(&j, "check", d->list[i].check);
 		json_text(&j, "level", words[d->list[i].level]);
 		json_text(&j, "message", d->list[i].text);
-		json_text(&j, "mend", d->list[i].mend);
+		json_text(&j, "hint", d->list[i].hint);
 		json_end(&j);
 	}
 	json_end(&j);
@@ -317,7 +317,7 @@ int cmd_doctor_run(struct cmd_args *a)
 		mapping_kmsg(stdout, 20);
 	for (i = 0; i < d.nr; i++) {
 		free(d.list[i].text);
-		free(d.list[i].mend);
+		free(d.list[i].hint);
 	}
 	free(d.list);
 	state_free(d.s);

@@ -113,7 +113,7 @@ int cmd_key_generate_run(struct cmd_args *a)
 		err = 0;
 	} else if (err == EEXIST) {
 		rc = say_error(SAY_ALREADY, "%s is there already", path);
-		say_mend(next ? "mv it to %s on all hosts that have it, then ibnbd key load" :
+		say_hint(next ? "mv it to %s on all hosts that have it, then ibnbd key load" :
 				"ibnbd key generate --next %s makes the one that follows it", name);
 	} else if (err) {
 		say_error(0, "cannot write %s: %s", path, strerror(err));
@@ -138,7 +138,7 @@ static int key_ring(bool modprobe)
 	if (keyring_there())
 		return SAY_DONE;
 	say_error(SAY_DRIVER, "there is no keyring " IBTRS_KEYRING ": the driver ibtrs-core is not loaded, or is an older one");
-	say_mend("modprobe ibtrs-core, as root");
+	say_hint("modprobe ibtrs-core, as root");
 	return SAY_DRIVER;
 }
 
@@ -178,7 +178,7 @@ static int key_load_one(const char *name, bool next)
 		say_error(0, "cannot load key %s%s: %s", name, next ? KEY_FILE_NEXT : "",
 			  strerror(err));
 	if (err == EPERM)
-		say_mend("as root of the host: adding a key takes CAP_SYS_ADMIN");
+		say_hint("as root of the host: adding a key takes CAP_SYS_ADMIN");
 	return say_exit_of(err);
 }
 
@@ -217,7 +217,7 @@ static int key_load_words(struct cmd_args *a)
 		r = key_load(a->words[i]);
 		if (r == SAY_NOTHING) {
 			say_error(r, "there is no key %s in " KEY_FILE_DIR, a->words[i]);
-			say_mend("ibnbd key generate %s, or copy it from the other host",
+			say_hint("ibnbd key generate %s, or copy it from the other host",
 				 a->words[i]);
 		}
 		rc = rc ? rc : r;
@@ -234,7 +234,7 @@ static int key_dir(void)
 	if (!err)
 		return SAY_DONE;
 	say_error(0, "cannot read " KEY_FILE_DIR ": %s; the loaded keys stay", why);
-	say_mend(err == EACCES && geteuid() ?
+	say_hint(err == EACCES && geteuid() ?
 			 "sudo ibnbd key load" :
 			 "make it a directory that belongs to root alone, then ibnbd key load");
 	free(why);
@@ -324,13 +324,13 @@ struct key_there {
 static void key_look_for(const char *name, struct key_there *k)
 {
 	u8 key[IBTRS_KEY_LEN];
-	char *mend;
+	char *hint;
 	int next;
 
 	for (next = 0; next < 2; next++) {
-		k->file[next] = key_look(name, next, key, &k->wrong[next], &mend) != ENOENT;
+		k->file[next] = key_look(name, next, key, &k->wrong[next], &hint) != ENOENT;
 		k->loaded[next] = keyring_has(name, next);
-		free(mend);
+		free(hint);
 	}
 	explicit_bzero(key, sizeof(key));
 }

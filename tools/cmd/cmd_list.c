@@ -433,7 +433,7 @@ int cmd_show_run(struct cmd_args *a)
 			continue;
 		rc = say_error(SAY_NOTHING, "%s: no device, session, path or export of that name",
 			       a->words[i]);
-		say_mend("ibnbd list; ibnbd session list; ibnbd server exports");
+		say_hint("ibnbd list; ibnbd session list; ibnbd server exports");
 	}
 	if (ARG(a, json))
 		show_json(&w);

@@ -34,7 +34,7 @@ static int map_key(struct cmd_args *a, const char *key, const char *value)
 	else
 		say_error(SAY_USAGE, "map: %s", err.msg);
 	if (!strcmp(key, "path"))
-		say_mend(
+		say_hint(
 			"ibnbd map DEVICE SESSION [SOURCE,]DESTINATION..., addresses as 10.0.1.7, ip:[fe80::1%%eth2], gid:fe80:...:b2c3");
 	return SAY_USAGE;
 }
@@ -84,7 +84,7 @@ static int map_entry(struct cmd_args *a, struct maps **m, struct maps_entry **fo
 		SAY_USAGE,
 		"map: maps.conf has no usable line \"%s\", and a session is needed to map a device",
 		a->words[0]);
-	say_mend("ibnbd map %s SESSION ADDRESS-OF-THE-SERVER", a->words[0]);
+	say_hint("ibnbd map %s SESSION ADDRESS-OF-THE-SERVER", a->words[0]);
 	return SAY_USAGE;
 }
 
@@ -104,7 +104,7 @@ static int map_session(struct cmd_args *a)
 	if (why) {
 		say_error(SAY_USAGE, "map: \"-\" makes no session that is this host's alone: %s",
 			  why);
-		say_mend(MAPS_MACHINE_MEND);
+		say_hint(MAPS_MACHINE_HINT);
 		free(why);
 		return SAY_USAGE;
 	}
@@ -138,13 +138,13 @@ static void map_print(const struct cmd_args *a, const char *kname)
 static int map_failed(const struct ibnbd_map *map, int rc, int err, char *why)
 {
 	char *file = sysfs_path("%s/map_device", STATE_CLIENT);
-	const char *mend = strstr(why, "the session name is") ? mapping_mend_name :
-								mapping_mend(file, err);
+	const char *hint = strstr(why, "the session name is") ? mapping_hint_name :
+								mapping_hint(file, err);
 
 	free(file);
 	say_error(rc, "cannot map %s of session %s: %s", map->device_path, map->sessname, why);
-	if (mend && !strstr(why, mend))
-		say_mend("%s", mend);
+	if (hint && !strstr(why, hint))
+		say_hint("%s", hint);
 	if (say_level > 1)
 		mapping_kmsg(stderr, 10);
 	free(why);
@@ -164,7 +164,7 @@ static int map_name(struct cmd_args *a, const struct ibnbd_map *map, struct maps
 		return SAY_DONE;
 	say_error(SAY_USAGE, "%s of session %s: its name %s is that of %s of session %s in maps.conf",
 		  map->device_path, map->sessname, map->name, e->map.device_path, e->map.sessname);
-	say_mend("another --name, or --save, which replaces the line of %s", map->name);
+	say_hint("another --name, or --save, which replaces the line of %s", map->name);
 	return SAY_USAGE;
 }
 
@@ -181,7 +181,7 @@ static int map_now(struct cmd_args *a, struct ibnbd_map *map, char *const *host,
 	if (kname && !ARG(a, idempotent)) {
 		rc = say_error(SAY_ALREADY, "%s of session %s is mapped already, as /dev/%s",
 			       map->device_path, map->sessname, kname);
-		say_mend("--idempotent makes that a success");
+		say_hint("--idempotent makes that a success");
 	} else if (kname) {
 		settle_made(kname, 0);
 		map_print(a, kname);
@@ -278,11 +278,11 @@ int cmd_map_run(struct cmd_args *a)
 		rc = map_session(a);
 	if (!rc && !e && ibnbd_mapopt_finish(&a->map, &err)) {
 		rc = say_error(SAY_USAGE, "map: %s", err.msg);
-		say_mend("ibnbd map DEVICE SESSION [PATH]..., see ibnbd help map");
+		say_hint("ibnbd map DEVICE SESSION [PATH]..., see ibnbd help map");
 	}
 	if (!rc && save && !e && !ibnbd_map_given(&a->map, IBNBD_OPT_name)) {
 		rc = say_error(SAY_USAGE, "map: --save needs a name");
-		say_mend("--name NAME");
+		say_hint("--name NAME");
 	}
 	if (rc) {
 		if (m)
@@ -358,7 +358,7 @@ static int map_each(struct cmd_args *a,
 		sum = why ? say_error(SAY_NOTHING, "%s", why) :
 			    say_error(SAY_NOTHING, "session %s has no device here",
 				      VALUE(a, session));
-		say_mend("ibnbd session list");
+		say_hint("ibnbd session list");
 		free(why);
 	}
 	for (i = 0; !map_many(a) && i < a->nr_words; i++) {
@@ -371,7 +371,7 @@ static int map_each(struct cmd_args *a,
 			rc = SAY_DONE;
 		} else {
 			rc = say_error(SAY_NOTHING, "%s", why);
-			say_mend("ibnbd list");
+			say_hint("ibnbd list");
 			free(why);
 		}
 		sum = say_join(sum, rc, !i);
@@ -473,7 +473,7 @@ static int again_now(struct state *s, struct state_dev *d, const struct maps_ent
 	if (rc) {
 		map_failed(&map, rc, err, why);
 		if (ibnbd_mapopt_format(&map, line, sizeof(line)) > 0)
-			say_mend("it is unmapped now; then: ibnbd map %s", line);
+			say_hint("it is unmapped now; then: ibnbd map %s", line);
 		return rc;
 	}
 	if (kname && e)
@@ -522,8 +522,8 @@ static int map_remap_one(struct cmd_args *a, struct state *s, struct state_dev *
 	said = mapping_reason(file, err);
 	say_error(0, "cannot remap %s (%s of session %s): %s", d->path,
 		  d->device_path ? d->device_path : "?", d->session ? d->session : "?", said);
-	if (mapping_mend(file, err) && err != EEXIST)
-		say_mend("%s", mapping_mend(file, err));
+	if (mapping_hint(file, err) && err != EEXIST)
+		say_hint("%s", mapping_hint(file, err));
 	free(said);
 	free(file);
 	return say_exit_of(err);

@@ -196,7 +196,7 @@ int cmd_maps_show_run(struct cmd_args *a)
 		rc = rc ? rc : SAY_USAGE;
 	} else if (m->nr_errors && !rc) {
 		say_warn("%zu mistakes, whose lines are left out", m->nr_errors);
-		say_mend("ibnbd maps check");
+		say_hint("ibnbd maps check");
 	}
 	state_free(s);
 	maps_free(m);
@@ -239,7 +239,7 @@ static int maps_save_one(const struct cmd_args *a, struct maps *m, struct state 
 
 	if (!d->name && !old) {
 		say_error(SAY_USAGE, "maps save: %s has no name", d->path);
-		say_mend("ibnbd map %s %s --name NAME --save-only",
+		say_hint("ibnbd map %s %s --name NAME --save-only",
 			 d->device_path ? d->device_path : "DEVICE",
 			 d->session ? d->session : "SESSION");
 		return SAY_USAGE;
@@ -249,7 +249,7 @@ static int maps_save_one(const struct cmd_args *a, struct maps *m, struct state 
 		e = *old;
 	if (live_map(&e.map, s, d, &why)) {
 		rc = say_error(SAY_FAILED, "maps save: %s cannot be saved: %s", d->path, why);
-		say_mend("ibnbd show %s; ibnbd doctor", d->kname);
+		say_hint("ibnbd show %s; ibnbd doctor", d->kname);
 		free(why);
 		return rc;
 	}

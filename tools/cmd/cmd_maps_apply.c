@@ -155,7 +155,7 @@ static void apply_told(struct state *s, const struct maps_entry *e, const struct
 		shared |= apply_shared(id);
 	}
 	if (told)
-		say_mend(shared ? "ibnbd unmap %s and what else is mapped over session %s, then ibnbd maps apply" :
+		say_hint(shared ? "ibnbd unmap %s and what else is mapped over session %s, then ibnbd maps apply" :
 				  "ibnbd unmap %s, then ibnbd maps apply",
 			 e->name, e->map.sessname);
 }
@@ -246,7 +246,7 @@ int cmd_maps_apply_run(struct cmd_args *a)
 		if (ARG(a, prune) && m->nr_errors) {
 			/* A line with a mistake looks like one that was removed. */
 			say_error(SAY_USAGE, "maps.conf has mistakes; nothing is unmapped");
-			say_mend("ibnbd maps check");
+			say_hint("ibnbd maps check");
 			sum = say_join(sum, SAY_USAGE, first);
 		} else {
 			rc = apply_prune(a, m, s);

@@ -174,14 +174,14 @@ enum run_hope {
 
 void maps_run_shared(const struct ibnbd_map *map)
 {
-	char *mend, *why = host_shared(map->path, map->nr_paths, &mend);
+	char *hint, *why = host_shared(map->path, map->nr_paths, &hint);
 
 	if (why) {
 		say_warn("session %s: %s", map->sessname, why);
-		say_mend("%s", mend);
+		say_hint("%s", hint);
 	}
 	free(why);
-	free(mend);
+	free(hint);
 }
 
 /* Try once. */
@@ -249,14 +249,14 @@ static int run_until(struct maps_entry *e, int64_t timeout)
 		tries++;
 		refused += hope == RUN_REFUSED;
 		if (run_power_of_two(tries)) {
-			const char *mend = NULL;
+			const char *hint = NULL;
 
 			say_error(rc, "%s: cannot map %s of session %s: %s", e->name,
 				  e->map.device_path, e->map.sessname, why ? why : "?");
 			if (tries == 1 && rc == SAY_UNREACHABLE)
-				mend = mapping_mend(NULL, ETIMEDOUT);
-			if (mend)
-				say_mend("%s", mend);
+				hint = mapping_hint(NULL, ETIMEDOUT);
+			if (hint)
+				say_hint("%s", hint);
 		}
 		run_notify("STATUS=not mapped yet, tried %u times: %s", tries, why ? why : "?");
 		free(why);
@@ -312,7 +312,7 @@ static int run_start_named(struct cmd_args *a, struct maps *m, const char *word,
 		maps_say_refused(m);
 		rc = say_error(SAY_NOTHING, "maps start: maps.conf has no usable line \"%s\"",
 			       name);
-		say_mend("ibnbd maps check");
+		say_hint("ibnbd maps check");
 	} else if (driver) {
 		rc = run_content(e, driver);
 	} else {
@@ -415,7 +415,7 @@ static int run_stop_one(struct cmd_args *a, struct state *s, const struct maps_e
 		say_error(SAY_BUSY, "%s (%s) is in use and stays mapped", e->name, d->path);
 		users = mapping_users(d);
 		for (i = 0; users[i]; i++)
-			say_mend("%s", users[i]);
+			say_hint("%s", users[i]);
 		sysfs_list_free(users);
 		return SAY_BUSY;
 	}

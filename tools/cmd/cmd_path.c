@@ -37,7 +37,7 @@ static int path_no_session(struct state *s, const char *name)
 	else
 		say_error(SAY_NOTHING, "%s: no such session%s", name,
 			  s->nr_sessions ? "" : ", there is none at all");
-	say_mend(s->nr_sessions ? "ibnbd session list" :
+	say_hint(s->nr_sessions ? "ibnbd session list" :
 				  "ibnbd map DEVICE SESSION ADDRESS makes one");
 	free(why);
 	return SAY_NOTHING;
@@ -58,7 +58,7 @@ static int path_add_one(struct cmd_args *a, const struct state_session *sess, co
 		if (!host_is_name(word, strlen(word))) {
 			say_error(SAY_USAGE, "path add: \"%s\": %s", word,
 				  host_wrong(word, strlen(word), reason));
-			say_mend(
+			say_hint(
 				"[SOURCE,]DESTINATION, addresses as 10.0.1.7, ip:[fe80::1%%eth2], gid:fe80:...:b2c3");
 			return SAY_USAGE;
 		}
@@ -94,9 +94,9 @@ static int path_add_one(struct cmd_args *a, const struct state_session *sess, co
 	free(said);
 	free(why);
 	if (barred)
-		say_mend("%s", barred->mend);
+		say_hint("%s", barred->hint);
 	else if (rc == SAY_UNREACHABLE)
-		say_mend("%s", mapping_mend(NULL, err));
+		say_hint("%s", mapping_hint(NULL, err));
 	if (say_level > 1)
 		mapping_kmsg(stderr, 10);
 	return rc;
@@ -106,14 +106,14 @@ static void path_shared(const char *session)
 {
 	struct state *s = state_read();
 	struct state_session *sess = state_session(s, session);
-	char *mend = NULL, *why = sess ? live_shared(sess, false, &mend) : NULL;
+	char *hint = NULL, *why = sess ? live_shared(sess, false, &hint) : NULL;
 
 	if (why) {
 		say_warn("%s", why);
-		say_mend("%s", mend);
+		say_hint("%s", hint);
 	}
 	free(why);
-	free(mend);
+	free(hint);
 	state_free(s);
 }
 
@@ -195,7 +195,7 @@ static int path_do(struct cmd_args *a, struct state_session *sess, struct state_
 			  "%s is the last path of session %s that works, and %lld device%s need it",
 			  p->name, sess->name, (long long)sess->nr_devices,
 			  sess->nr_devices == 1 ? "" : "s");
-		say_mend("--force");
+		say_hint("--force");
 		return SAY_BUSY;
 	}
 	if (o.wants_up && path_up(p)) {
@@ -220,7 +220,7 @@ static int path_do(struct cmd_args *a, struct state_session *sess, struct state_
 				  strerror(err),
 		  detail ? ", it is " : "", detail ? detail : "");
 	if (barred || err == ENOTCONN)
-		say_mend("%s", barred ? barred->mend : "ibnbd doctor");
+		say_hint("%s", barred ? barred->hint : "ibnbd doctor");
 	if (say_level > 1)
 		mapping_kmsg(stderr, 10);
 	free(detail);
@@ -251,7 +251,7 @@ static int path_one_word(struct cmd_args *a, struct state_session *sess, const c
 		say_error(SAY_USAGE, "%s stands for %zu paths of session %s", word, nr, sess->name);
 	else
 		say_error(SAY_NOTHING, "session %s has no path %s", sess->name, word);
-	say_mend("ibnbd path list %s", sess->name);
+	say_hint("ibnbd path list %s", sess->name);
 	return nr ? SAY_USAGE : SAY_NOTHING;
 }
 
@@ -289,7 +289,7 @@ int cmd_path_order_run(struct cmd_args *a)
 	} else if (a->nr_words < 2 && first) {
 		sum = say_error(SAY_USAGE, "%s: which path of session %s?", a->cmd->name,
 				a->words[0]);
-		say_mend("ibnbd path list %s", a->words[0]);
+		say_hint("ibnbd path list %s", a->words[0]);
 	} else {
 		for (i = 1; i < a->nr_words; i++, first = false)
 			sum = say_join(sum, path_one_word(a, sess, a->words[i], o), first);
@@ -357,7 +357,7 @@ int cmd_path_policy_run(struct cmd_args *a)
 				say_error(0, "cannot set the policy of session %s: %s", sess->name,
 					  barred ? barred->why : strerror(e));
 			if (barred)
-				say_mend("%s", barred->mend);
+				say_hint("%s", barred->hint);
 			rc = say_exit_of(e);
 		}
 	}

@@ -18,7 +18,7 @@ int cmd_resize_run(struct cmd_args *a)
 
 	if (!d) {
 		rc = say_error(SAY_NOTHING, "%s", why);
-		say_mend("ibnbd list");
+		say_hint("ibnbd list");
 		free(why);
 		state_free(s);
 		return rc;
@@ -26,7 +26,7 @@ int cmd_resize_run(struct cmd_args *a)
 	if (!maps_size(a->words[1], &bytes) || bytes % 512 || !bytes) {
 		state_free(s);
 		say_error(SAY_USAGE, "resize: \"%s\" is not a size", a->words[1]);
-		say_mend(
+		say_hint(
 			"bytes in steps of 512, or with K, M, G, T, P, E, or s for sectors: 10G, 20971520s");
 		return SAY_USAGE;
 	}
@@ -36,7 +36,7 @@ int cmd_resize_run(struct cmd_args *a)
 		rc = say_error(SAY_USAGE,
 			       "resize: %s would shrink from %s to %s, and lose what is behind",
 			       d->path, old, new);
-		say_mend("--force");
+		say_hint("--force");
 	} else {
 		file = say_fmt("%s/ibnbd/resize", d->dir);
 		text = say_fmt("%lld", (long long)(bytes / 512));
@@ -52,9 +52,9 @@ int cmd_resize_run(struct cmd_args *a)
 							 mapping_reason(file, err);
 			say_error(0, "cannot resize %s: %s", d->path, why);
 			if (barred)
-				say_mend("%s", mapping_mend(file, err));
+				say_hint("%s", mapping_hint(file, err));
 			else if (err == ENOENT)
-				say_mend("ibnbd remap %s", d->kname);
+				say_hint("ibnbd remap %s", d->kname);
 			free(why);
 		} else if (say_level >= 0 && !sysfs_dry_run) {
 			printf("%s: %s -> %s\n", d->path, old, new);

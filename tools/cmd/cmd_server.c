@@ -21,7 +21,7 @@ static int server_loaded(const struct state *s)
 	if (s->server)
 		return SAY_DONE;
 	say_error(SAY_DRIVER, "the driver ibnbd-server is not loaded: this host exports nothing");
-	say_mend("write /etc/ibnbd/server.conf, then: systemctl enable --now ibnbd-server");
+	say_hint("write /etc/ibnbd/server.conf, then: systemctl enable --now ibnbd-server");
 	return SAY_DRIVER;
 }
 
@@ -136,7 +136,7 @@ int cmd_server_close_run(struct cmd_args *a)
 		near = say_nearest(name, near, s->exports[i].name);
 	if (!sum && why) {
 		sum = say_error(SAY_NOTHING, "%s", why);
-		say_mend("ibnbd server list");
+		say_hint("ibnbd server list");
 		first = false;
 	} else if (!sum && !e) {
 		sum = ARG(a, idempotent) ?
@@ -148,13 +148,13 @@ int cmd_server_close_run(struct cmd_args *a)
 	} else if (!sum && !session && !ARG(a, all) && e->nr_opens > 1) {
 		sum = say_error(SAY_USAGE, "%s is open by %lld sessions", name,
 				(long long)e->nr_opens);
-		say_mend("name one, or --all: ibnbd server list");
+		say_hint("name one, or --all: ibnbd server list");
 		first = false;
 	} else if (!sum && !ARG(a, force) && !sysfs_dry_run) {
 		sum = say_error(
 			SAY_USAGE,
 			"server close takes a disk away from a machine that may be writing to it");
-		say_mend("--force");
+		say_hint("--force");
 		first = false;
 	}
 	for (i = 0; !sum && e && i < (size_t)e->nr_opens; i++) {
@@ -195,7 +195,7 @@ int cmd_server_disconnect_run(struct cmd_args *a)
 	if (!sum && !sess) {
 		sum = why ? say_error(SAY_NOTHING, "%s", why) :
 			    say_error(SAY_NOTHING, "%s: no client has such a session", a->words[0]);
-		say_mend("ibnbd session list");
+		say_hint("ibnbd session list");
 	}
 	for (i = 0; !sum && sess && i < (size_t)sess->nr_paths; i++) {
 		bool wanted = a->nr_words == 1;
@@ -324,7 +324,7 @@ static int server_modprobe(const struct server_conf *c, const struct policy_conf
 		rc = say_error(SAY_FAILED,
 			       "cannot make %s, where the server keeps who wrote last: %s",
 			       SERVER_STATE, strerror(errno));
-		say_mend("writer_file = in " SERVER_CONF
+		say_hint("writer_file = in " SERVER_CONF
 			 " names another place, or none if each disk has one client only");
 		return rc;
 	}
@@ -345,7 +345,7 @@ static int server_modprobe(const struct server_conf *c, const struct policy_conf
 	argv[n] = NULL;
 	if (server_exec(argv)) {
 		rc = say_error(SAY_DRIVER, "modprobe ibnbd-server failed");
-		say_mend("ibnbd doctor");
+		say_hint("ibnbd doctor");
 	}
 	for (i = 0; i < n; i++)
 		free(argv[i]);
@@ -399,7 +399,7 @@ static int server_fixed(struct cmd_args *a, const struct server_conf *c, const c
 			       *stays ? stays : "unset",
 			       s->nr_srv_sessions ? "clients are connected" :
 						    "the driver cannot be unloaded");
-		say_mend(
+		say_hint(
 			s->nr_srv_sessions ?
 				"ibnbd server stop --force takes their disks away; then systemctl restart ibnbd-server" :
 				"modprobe -r ibnbd-server, then systemctl restart ibnbd-server");
@@ -528,7 +528,7 @@ int cmd_server_stop_run(struct cmd_args *a)
 	if (s->server && s->nr_exports && !ARG(a, force)) {
 		rc = say_error(SAY_BUSY, "%zu export%s open by clients", s->nr_exports,
 			       s->nr_exports == 1 ? " is" : "s are");
-		say_mend("ibnbd server list; --force takes them away");
+		say_hint("ibnbd server list; --force takes them away");
 	} else if (s->server) {
 		file = say_fmt("%s/dev_search_path", dir);
 		err = sysfs_write(file, "\n");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Findings of `ibnbd doctor`: what was checked, its state, and how to mend it. */
+/* Findings of `ibnbd doctor`: what was checked, its state, and how to hint it. */
 #ifndef TOOLS_DOCTOR_H
 #define TOOLS_DOCTOR_H
 
@@ -13,7 +13,7 @@ struct doctor_finding {
 	const char *check;		/* stable name */
 	enum doctor_level level;
 	char *text;
-	char *mend;			/* or NULL */
+	char *hint;			/* or NULL */
 };
 
 struct doctor {
@@ -24,16 +24,16 @@ struct doctor {
 	size_t nr;
 };
 
-/* Takes ownership of @text and @mend. */
+/* Takes ownership of @text and @hint. */
 void doctor_find(struct doctor *d, const char *check, enum doctor_level level, char *text,
-		 char *mend);
+		 char *hint);
 
 /* doctor_secure.c, for doctor_modules() */
 bool secure_boot(void);
 /* Did the kernel refuse a module, as far as its log says? Its own line, allocated. */
 char *secure_refusal(void);
 /* What the kernel wants of a module, and who wants it so: a text for "the kernel ...". Or NULL. */
-const char *secure_only(const char **mend);
+const char *secure_only(const char **hint);
 /*
  * With Secure Boot on: what must be done so that the firmware knows the key of DKMS, if anything.
  * @refusal: of the kernel, or NULL; @rebuild: a command. False: Secure Boot is off.

@@ -95,21 +95,21 @@ static char *host_rpm_headers(const char *release)
 static char *host_install(const char *release)
 {
 	char *file = host_text("/etc/os-release", ""), *text = say_fmt("\n%s", file ? file : ""),
-	     *mend;
+	     *hint;
 	const char *last = strrchr(release, '-');
 
 	if (host_id_is(text, "debian") || host_id_is(text, "ubuntu"))
-		mend = say_fmt("apt install %s-headers-%s",
+		hint = say_fmt("apt install %s-headers-%s",
 			       last && !strcmp(last, "-pve") ? "proxmox" : "linux", release);
 	else if (host_id_is(text, "suse"))
-		mend = say_fmt("zypper install kernel-%s-devel", last ? last + 1 : "default");
+		hint = say_fmt("zypper install kernel-%s-devel", last ? last + 1 : "default");
 	else if (host_id_is(text, "fedora") || host_id_is(text, "rhel"))
-		mend = host_rpm_headers(release);
+		hint = host_rpm_headers(release);
 	else
-		mend = say_fmt("install the headers of kernel %s", release);
+		hint = say_fmt("install the headers of kernel %s", release);
 	free(text);
 	free(file);
-	return mend;
+	return hint;
 }
 
 /* The newest kernel of this host, if that is newer than the running one. Allocated, or NULL. */
@@ -365,7 +365,7 @@ static void host_not_loaded(struct doctor *d, const char *release)
 {
 	char *line = secure_refusal(), *off = host_text("/proc/sys/kernel/modules_disabled", ""),
 	     *rebuild = host_rebuild(release);
-	const char *mend = NULL, *why = secure_only(&mend);
+	const char *hint = NULL, *why = secure_only(&hint);
 	bool never = off && !strcmp(off, "1");
 
 	if ((secure_boot() && line) || !host_misfit(d, rebuild))
@@ -374,7 +374,7 @@ static void host_not_loaded(struct doctor *d, const char *release)
 				d, "signature", line ? DOCTOR_ERROR : DOCTOR_WARNING,
 				say_fmt("the kernel %s%s%s", why ? why : "has refused a module",
 					line ? ": " : "", line ? line : ""),
-				say_dup(why ? mend :
+				say_dup(why ? hint :
 					      "sign the modules with a key that the kernel has"));
 	doctor_find(d, "loaded", d->client ? DOCTOR_ERROR : DOCTOR_WARNING,
 		    say_fmt("the driver ibnbd-client is not loaded%s",

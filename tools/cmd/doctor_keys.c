@@ -14,13 +14,13 @@
 /* A refused file counts as no key. */
 static bool key_is_good(struct doctor *d, const char *name, bool next)
 {
-	char *said, *mend;
+	char *said, *hint;
 	u8 key[IBTRS_KEY_LEN];
-	int err = key_look(name, next, key, &said, &mend);
+	int err = key_look(name, next, key, &said, &hint);
 
 	explicit_bzero(key, sizeof(key));
 	if (said)
-		doctor_find(d, "key", DOCTOR_ERROR, said, mend);
+		doctor_find(d, "key", DOCTOR_ERROR, said, hint);
 	return !err;
 }
 

@@ -54,42 +54,42 @@ bool secure_finds(struct doctor *d, const char *refusal, const char *rebuild)
 {
 	struct file_text key = secure_read(SECURE_KEY);
 	bool has = key.text && key.len, known = has && secure_knows(&key);
-	char *mend;
+	char *hint;
 
 	if (!secure_boot()) {
 		file_free(&key);
 		return false;
 	}
 	if (known)
-		mend = say_fmt("the firmware has the key of DKMS, which these modules were not signed with: %s",
+		hint = say_fmt("the firmware has the key of DKMS, which these modules were not signed with: %s",
 			       rebuild);
 	else if (!has)
-		mend = say_fmt("DKMS has no key yet (%s) and makes one when it builds: %s; then: ibnbd doctor",
+		hint = say_fmt("DKMS has no key yet (%s) and makes one when it builds: %s; then: ibnbd doctor",
 			       SECURE_KEY, rebuild);
 	else if (secure_has(SECURE_EFI "MokNew" SECURE_MOK_OF, &key))
-		mend = say_dup(
+		hint = say_dup(
 			"mokutil has left the key for the next boot: reboot, and at the console choose \"Enroll MOK\", \"Continue\", \"Yes\", and give the password that you chose");
 	else
-		mend = say_dup(
+		hint = say_dup(
 			"mokutil --import " SECURE_KEY " (choose a password for one use), reboot, and at the console choose \"Enroll MOK\"");
 	if (refusal)
 		doctor_find(
 			d, "secure-boot", DOCTOR_ERROR,
 			say_fmt("Secure Boot is on and the kernel refuses our modules: %s",
 				refusal),
-			mend);
+			hint);
 	else if (!known)
 		doctor_find(
 			d, "secure-boot", DOCTOR_WARNING,
 			say_dup("Secure Boot is on: modules without an enrolled key are refused"),
-			mend);
+			hint);
 	else
-		free(mend);
+		free(hint);
 	file_free(&key);
 	return true;
 }
 
-const char *secure_only(const char **mend)
+const char *secure_only(const char **hint)
 {
 	char *dir = sysfs_path("module/module/parameters"), *enforce = sysfs_attr(dir, "sig_enforce"),
 	     *cmdline, *lockdown;
@@ -103,14 +103,14 @@ const char *secure_only(const char **mend)
 	lockdown = sysfs_attr(dir, "lockdown");
 	if (enforce && !strcmp(enforce, "Y")) {
 		why = "takes only modules that are signed with a key it has (module.sig_enforce)";
-		*mend = cmdline && strstr(cmdline, "module.sig_enforce") ?
+		*hint = cmdline && strstr(cmdline, "module.sig_enforce") ?
 				"take module.sig_enforce off the kernel's command line and reboot, or sign the modules with a key that the kernel has (on EFI: mokutil --import /var/lib/dkms/mok.pub, reboot)" :
 				"sign the modules with a key that the kernel has (on EFI: mokutil --import /var/lib/dkms/mok.pub, reboot), or boot a kernel without CONFIG_MODULE_SIG_FORCE";
 	} else if (lockdown && !strstr(lockdown, "[none]")) {
 		why = strstr(lockdown, "[integrity]") ?
 			      "is locked down (lockdown=integrity) and takes signed modules only" :
 			      "is locked down (lockdown=confidentiality) and takes signed modules only";
-		*mend = cmdline && strstr(cmdline, "lockdown=") ?
+		*hint = cmdline && strstr(cmdline, "lockdown=") ?
 				"take lockdown= off the kernel's command line and reboot, or sign the modules with a key that the kernel has (on EFI: mokutil --import /var/lib/dkms/mok.pub, reboot)" :
 				"sign the modules with a key that the kernel has (on EFI: mokutil --import /var/lib/dkms/mok.pub, reboot); nothing ends a lockdown but a reboot into a kernel without it";
 	}

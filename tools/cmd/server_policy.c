@@ -37,7 +37,7 @@ static int policy_gone(const struct policy_conf *now, const char *path)
 	if (!now || !now->rules->nr)
 		return SAY_DONE;
 	say_error(SAY_FAILED, "%s is not there, and the server has a policy, which stays; nothing was changed", path);
-	say_mend(POLICY_NONE);
+	say_hint(POLICY_NONE);
 	return SAY_FAILED;
 }
 
@@ -58,7 +58,7 @@ static int policy_write(const struct policy_conf *c, const char *path)
 	if (err) {
 		say_error(0, "the server does not take %s: %s; the policy before stays", path,
 			  strerror(err));
-		say_mend("its log says why: journalctl -k");
+		say_hint("its log says why: journalctl -k");
 	}
 	free(from);
 	free(text);
@@ -73,7 +73,7 @@ static int policy_unseen(const struct policy_conf *c, const char *path, int why)
 		return SAY_DONE;	/* an older driver, and nothing to tell it */
 	if (why == ENOENT) {
 		say_error(SAY_DRIVER, "the driver that is loaded knows no policy, and %s has one; nothing was changed", path);
-		say_mend("modprobe -r ibnbd-server, then systemctl restart ibnbd-server");
+		say_hint("modprobe -r ibnbd-server, then systemctl restart ibnbd-server");
 		return SAY_DRIVER;
 	}
 	return say_error(say_exit_of(why), "cannot read the policy of the server: %s",

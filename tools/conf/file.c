@@ -29,29 +29,29 @@
 /* ---- rights ---- */
 
 /* @what: "it", or "its directory NAME". NULL = fine. */
-static char *file_rights(const struct stat *st, const char *what, const char *path, char **mend)
+static char *file_rights(const struct stat *st, const char *what, const char *path, char **hint)
 {
 	mode_t others = st->st_mode & (S_IWGRP | S_IWOTH);
 
 	if (st->st_uid && st->st_uid != geteuid()) {
 		/* without -h it would change what the link leads to */
-		*mend = say_fmt("chown %sroot %s", S_ISLNK(st->st_mode) ? "-h " : "", path);
+		*hint = say_fmt("chown %sroot %s", S_ISLNK(st->st_mode) ? "-h " : "", path);
 		return say_fmt("%s belongs to user %u, not to root", what,
 			       (unsigned int)st->st_uid);
 	}
 	/* In a sticky directory nobody can replace what is another's. */
 	if (!others || S_ISLNK(st->st_mode) || (S_ISDIR(st->st_mode) && st->st_mode & S_ISVTX))
 		return NULL;
-	*mend = say_fmt("chmod %s%s-w %s", others & S_IWGRP ? "g" : "",
+	*hint = say_fmt("chmod %s%s-w %s", others & S_IWGRP ? "g" : "",
 			others & S_IWOTH ? "o" : "", path);
 	return say_fmt("%s can write to %s", others & S_IWOTH ? "everybody" : "its group", what);
 }
 
-static char *file_readers(const struct stat *st, const char *path, char **mend)
+static char *file_readers(const struct stat *st, const char *path, char **hint)
 {
 	if (!(st->st_mode & (S_IRWXG | S_IRWXO)))
 		return NULL;
-	*mend = say_fmt("chmod 600 %s; a key that others may have read is to be replaced", path);
+	*hint = say_fmt("chmod 600 %s; a key that others may have read is to be replaced", path);
 	return say_dup("others than root can read it");
 }
 
@@ -59,7 +59,7 @@ static char *file_readers(const struct stat *st, const char *path, char **mend)
  * Judge each directory and link that @path leads through, but not those in its first @skip bytes.
  * NULL = all are fine, else why not.
  */
-static char *file_chain(const char *path, size_t skip, unsigned int depth, char **mend)
+static char *file_chain(const char *path, size_t skip, unsigned int depth, char **hint)
 {
 	char *part = say_dup(path), *slash, *why = NULL, *what, *next, to[PATH_MAX];
 	struct stat st;
@@ -79,7 +79,7 @@ static char *file_chain(const char *path, size_t skip, unsigned int depth, char 
 		if (!lstat(part, &st) && (S_ISDIR(st.st_mode) || S_ISLNK(st.st_mode))) {
 			what = say_fmt("the %s %s", S_ISDIR(st.st_mode) ? "directory" : "link",
 				       part);
-			why = file_rights(&st, what, part, mend);
+			why = file_rights(&st, what, part, hint);
 			free(what);
 			n = !why && S_ISLNK(st.st_mode) && depth < FILE_LINKS ?
 				    readlink(part, to, sizeof(to) - 1) :
@@ -90,7 +90,7 @@ static char *file_chain(const char *path, size_t skip, unsigned int depth, char 
 					       say_dup(to) :
 					       say_fmt("%.*s/%s", (int)(strrchr(part, '/') - part),
 						       part, to);
-				why = file_chain(next, *to == '/' ? 0 : skip, depth + 1, mend);
+				why = file_chain(next, *to == '/' ? 0 : skip, depth + 1, hint);
 				free(next);
 			}
 		}
@@ -100,17 +100,17 @@ static char *file_chain(const char *path, size_t skip, unsigned int depth, char 
 	return why;
 }
 
-char *file_distrust(const char *path, char **mend)
+char *file_distrust(const char *path, char **hint)
 {
 	char *root = sysfs_root(""), *here = *path == '/' ? NULL : getcwd(NULL, 0), *full, *why;
 	size_t skip = strlen(root);
 
-	*mend = NULL;
+	*hint = NULL;
 	full = here ? say_fmt("%s/%s", here, path) : say_dup(path);
 	/*
 	 * The directories that lead to IBNBD_ROOT are not judged: whoever set it has chosen them.
 	 */
-	why = file_chain(full, skip && !strncmp(full, root, skip) ? skip : 0, 0, mend);
+	why = file_chain(full, skip && !strncmp(full, root, skip) ? skip : 0, 0, hint);
 	free(full);
 	free(here);
 	free(root);
@@ -119,13 +119,13 @@ char *file_distrust(const char *path, char **mend)
 
 /* ---- reading ---- */
 
-static void file_refuse(struct file_text *out, char *why, const char *mend)
+static void file_refuse(struct file_text *out, char *why, const char *hint)
 {
 	out->state = FILE_REFUSED;
 	free(out->why);
 	out->why = why;
-	free(out->mend);
-	out->mend = mend ? say_dup(mend) : NULL;
+	free(out->hint);
+	out->hint = hint ? say_dup(hint) : NULL;
 }
 
 static void file_unreadable(struct file_text *out, int err)
@@ -254,7 +254,7 @@ static void file_absent(const char *path, struct file_text *out, int err)
 void file_read(const char *path, enum file_whose whose, bool named, struct file_text *out)
 {
 	const char *kind;
-	char *why, *mend = NULL;
+	char *why, *hint = NULL;
 	struct stat st;
 	int fd;
 
@@ -276,20 +276,20 @@ void file_read(const char *path, enum file_whose whose, bool named, struct file_
 	close(fd);
 	if (out->state != FILE_THERE || whose == FILE_HOSTS || !S_ISREG(st.st_mode))
 		return;
-	why = file_rights(&st, "it", path, &mend);
+	why = file_rights(&st, "it", path, &hint);
 	if (!why && whose == FILE_SECRET)
-		why = file_readers(&st, path, &mend);
+		why = file_readers(&st, path, &hint);
 	if (!why)
-		why = file_distrust(path, &mend);
+		why = file_distrust(path, &hint);
 	if (why)
-		file_refuse(out, why, mend);
-	free(mend);
+		file_refuse(out, why, hint);
+	free(hint);
 }
 
 void file_free(struct file_text *f)
 {
 	file_wipe(f);
 	free(f->why);
-	free(f->mend);
+	free(f->hint);
 	memset(f, 0, sizeof(*f));
 }

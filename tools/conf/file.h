@@ -31,14 +31,14 @@ enum file_whose {
  * @text: @len bytes, then a NUL that does not count; a file that is refused for its rights has it
  *	too, so that its mistakes can be told; NULL if the file could not be read
  * @why: FILE_REFUSED: the reason in words, to follow the name of the file
- * @mend: what to do about it, or NULL
+ * @hint: what to do about it, or NULL
  */
 struct file_text {
 	enum file_state state;
 	char *text;
 	size_t len;
 	char *why;
-	char *mend;
+	char *hint;
 };
 
 /**
@@ -53,8 +53,8 @@ void file_free(struct file_text *f);
 
 /*
  * Who else can put another file or directory in the place of @path? NULL = only root and the
- * caller; else in words, allocated, as is @mend.
+ * caller; else in words, allocated, as is @hint.
  */
-char *file_distrust(const char *path, char **mend);
+char *file_distrust(const char *path, char **hint);
 
 #endif

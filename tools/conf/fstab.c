@@ -429,8 +429,8 @@ static size_t fstab_file(struct maps *said, const char *name)
 	file = f.state == FILE_ABSENT ? SIZE_MAX :
 					maps_add_file(said, path, f.text ? f.text : "", f.len);
 	if (f.state == FILE_REFUSED) {
-		maps_refuse(said, file, f.why, f.mend);
-		f.why = f.mend = NULL;
+		maps_refuse(said, file, f.why, f.hint);
+		f.why = f.hint = NULL;
 	}
 	for (off = file == SIZE_MAX ? SIZE_MAX : said->files[file].begin;
 	     file != SIZE_MAX && off < said->files[file].len; off += len + 1) {

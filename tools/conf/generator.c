@@ -178,7 +178,7 @@ int main(int argc, char **argv)
 
 	if (!dir) {
 		say_error(SAY_USAGE, "the generator is run by systemd, with the directory for its units");
-		say_mend("%s DIRECTORY writes them there, to be looked at", argc ? argv[0] : "");
+		say_hint("%s DIRECTORY writes them there, to be looked at", argc ? argv[0] : "");
 		return SAY_USAGE;
 	}
 	if (generator_off())

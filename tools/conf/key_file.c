@@ -115,7 +115,7 @@ void key_guard(void)
 	setrlimit(RLIMIT_CORE, &none);
 }
 
-int key_look(const char *name, bool next, u8 *key, char **said, char **mend)
+int key_look(const char *name, bool next, u8 *key, char **said, char **hint)
 {
 	char *path = key_path(name, next);
 	const char *why = NULL;
@@ -123,13 +123,13 @@ int key_look(const char *name, bool next, u8 *key, char **said, char **mend)
 	int err = 0;
 
 	key_guard();
-	*said = *mend = NULL;
+	*said = *hint = NULL;
 	file_read(path, FILE_SECRET, false, &f);
 	if (f.state == FILE_ABSENT) {
 		err = ENOENT;
 	} else if (f.state == FILE_REFUSED) {
 		*said = say_fmt("%s: %s", path, f.why);
-		*mend = f.mend ? say_dup(f.mend) : NULL;
+		*hint = f.hint ? say_dup(f.hint) : NULL;
 		err = EINVAL;
 	} else if ((why = key_parse(f.text, f.len, key))) {
 		*said = say_fmt("%s: %s", path, why);
@@ -142,15 +142,15 @@ int key_look(const char *name, bool next, u8 *key, char **said, char **mend)
 
 int key_read(const char *name, bool next, u8 *key)
 {
-	char *said, *mend;
-	int err = key_look(name, next, key, &said, &mend);
+	char *said, *hint;
+	int err = key_look(name, next, key, &said, &hint);
 
 	if (said)
 		say_error(0, "%s", said);
-	if (mend)
-		say_mend("%s", mend);
+	if (hint)
+		say_hint("%s", hint);
 	free(said);
-	free(mend);
+	free(hint);
 	return err;
 }
 

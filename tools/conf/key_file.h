@@ -30,7 +30,7 @@ char *key_path(const char *name, bool next);
  */
 int key_read(const char *name, bool next, u8 *key);
 /* The same, but the reason is returned in words: allocated, or NULL. */
-int key_look(const char *name, bool next, u8 *key, char **said, char **mend);
+int key_look(const char *name, bool next, u8 *key, char **said, char **hint);
 /*
  * Check that the directory can be read. No directory is fine. 0, or errno and @why, which is
  * allocated.

@@ -229,7 +229,7 @@ static void conf_session(struct maps *m, struct maps_entry *e)
 	if (why) {
 		maps_bad(m, e, e->session_at,
 			 say_fmt("\"-\" makes no session that is this host's alone: %s", why),
-			 say_dup(MAPS_MACHINE_MEND));
+			 say_dup(MAPS_MACHINE_HINT));
 		free(why);
 		return;
 	}
@@ -329,7 +329,7 @@ static void conf_left_out(struct maps *m, struct maps_entry *e)
 	maps_bad(m, e, e->name_at,
 		 say_fmt("%s is left out: line %zu would give options to it, and has a mistake",
 			 e->name, line),
-		 say_dup("mend that line, then: ibnbd maps check"));
+		 say_dup("fix that line, then: ibnbd maps check"));
 }
 
 static void conf_free_entry(struct maps_entry *e)
@@ -389,13 +389,13 @@ static size_t conf_text(struct maps *m, size_t file)
 	if (cr)
 		maps_warn(m, (struct maps_at){ file, (size_t)(cr - f->text), 1 },
 			  say_dup("the file has lines with a carriage return"),
-			  say_dup("it was written on another system; sed -i 's/\\r$//' mends it"));
+			  say_dup("it was written on another system; sed -i 's/\\r$//' fixes it"));
 	if (f->len < 3 || memcmp(f->text, "\xef\xbb\xbf", 3))
 		return 0;
 	maps_warn(
 		m, (struct maps_at){ file, 0, 3 },
 		say_dup("the file begins with a byte order mark"),
-		say_dup("it was written on another system; sed -i '1s/^\\xef\\xbb\\xbf//' mends it"));
+		say_dup("it was written on another system; sed -i '1s/^\\xef\\xbb\\xbf//' fixes it"));
 	return 3;
 }
 

@@ -196,7 +196,7 @@ char *maps_line(const struct maps_entry *e);
  * allocated.
  */
 char *maps_make_session(const char *server, const char *device_path, char *out, size_t size);
-#define MAPS_MACHINE_MEND "systemd-machine-id-setup gives it an id; or write a name in place of -"
+#define MAPS_MACHINE_HINT "systemd-machine-id-setup gives it an id; or write a name in place of -"
 
 /* Mistakes. */
 void maps_error(struct maps *m, struct maps_at at, char *msg, char *hint);	/* takes both */

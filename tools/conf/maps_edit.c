@@ -47,7 +47,7 @@ static int edit_failed(const char *path, const char *what)
 
 	say_error(0, "%s: %s: %s", path, what, strerror(err));
 	if (err == EACCES || err == EPERM)
-		say_mend("only root may change it");
+		say_hint("only root may change it");
 	return say_exit_of(err);
 }
 
@@ -216,9 +216,9 @@ static int edit_lock_held(int fd, const char *path)
 	say_error(SAY_BUSY, "%s: %s has held the lock for %u s; nothing was saved", path, who,
 		  EDIT_PATIENCE);
 	if (pid > 0)
-		say_mend("try again when it has ended; if it hangs: kill %d", pid);
+		say_hint("try again when it has ended; if it hangs: kill %d", pid);
 	else
-		say_mend("try again when it has ended: fuser -v %s", path);
+		say_hint("try again when it has ended: fuser -v %s", path);
 	free(who);
 	return SAY_BUSY;
 }
@@ -305,7 +305,7 @@ int maps_edit_check(const char *file, size_t before)
 		rc = say_error(
 			SAY_USAGE,
 			"saved, but maps.conf has mistakes now, and lines with mistakes are left out");
-		say_mend("change them, then: ibnbd maps check");
+		say_hint("change them, then: ibnbd maps check");
 	}
 	maps_free(m);
 	return rc;
@@ -320,7 +320,7 @@ static int edit_twice(struct maps *m, const struct maps_entry *e)
 		return SAY_DONE;
 	say_error(SAY_ALREADY, "cannot save %s: maps.conf has %s of session %s already, as %s",
 		  e->name, e->map.device_path, e->map.sessname, other->name);
-	say_mend("ibnbd maps remove %s, if that is the old name", other->name);
+	say_hint("ibnbd maps remove %s, if that is the old name", other->name);
 	return SAY_ALREADY;
 }
 
@@ -329,7 +329,7 @@ static int edit_usable(const struct maps *m)
 	if (!maps_say_refused(m))
 		return SAY_DONE;
 	say_error(SAY_USAGE, "maps.conf is not changed while a file of it is not used");
-	say_mend("ibnbd maps check");
+	say_hint("ibnbd maps check");
 	return SAY_USAGE;
 }
 
@@ -383,7 +383,7 @@ static int edit_do(struct maps *m, const struct maps_plan *p, bool reload)
 	maps_free(after);
 	if (lost) {
 		say_error(SAY_USAGE, "maps.conf is not changed: %s", lost);
-		say_mend("change it by hand, then: ibnbd maps check");
+		say_hint("change it by hand, then: ibnbd maps check");
 		free(lost);
 		return SAY_USAGE;
 	}

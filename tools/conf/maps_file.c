@@ -27,8 +27,8 @@ static void file_take(struct maps *m, const char *path, bool named)
 		maps_parse(m, path, f.text ? f.text : "", f.len);
 	}
 	if (f.state == FILE_REFUSED) {
-		maps_refuse(m, file, f.why, f.mend);
-		f.why = f.mend = NULL;
+		maps_refuse(m, file, f.why, f.hint);
+		f.why = f.hint = NULL;
 	}
 	if (m->nr_files > file && m->files[file].refused)
 		maps_drop(m, first);
@@ -51,7 +51,7 @@ static int file_order(const struct dirent **a, const struct dirent **b)
 static void file_dir(struct maps *m, const char *dir)
 {
 	struct dirent **names = NULL;
-	char *path, *why, *mend = NULL;
+	char *path, *why, *hint = NULL;
 	struct stat st;
 	int nr, i;
 
@@ -60,10 +60,10 @@ static void file_dir(struct maps *m, const char *dir)
 		return;
 	why = nr < 0 ? say_fmt("cannot be read: %s",
 			       errno == ENOENT ? "the link leads nowhere" : strerror(errno)) :
-		       file_distrust(dir, &mend);
+		       file_distrust(dir, &hint);
 	if (why) {
 		maps_parse(m, dir, "", 0);
-		maps_refuse(m, m->nr_files - 1, why, mend);
+		maps_refuse(m, m->nr_files - 1, why, hint);
 	}
 	for (i = 0; i < nr; i++) {
 		path = say_fmt("%s/%s", dir, names[i]->d_name);

@@ -38,7 +38,7 @@ static void policy_mistake(struct policy_conf *c, const struct ibnbd_policy_faul
 
 	if (!f->line) {
 		maps_error(c->m, (struct maps_at){ 0, SIZE_MAX, 0 }, say_dup(f->why),
-			   say_dup(f->mend));
+			   say_dup(f->hint));
 		return;
 	}
 	nl = memchr(at, '\n', file->len - f->at);
@@ -47,7 +47,7 @@ static void policy_mistake(struct policy_conf *c, const struct ibnbd_policy_faul
 	msg = f->len ? policy_character(at, f->len) : NULL;
 	if (!msg)
 		msg = f->len ? say_fmt("\"%.*s\": %s", (int)f->len, at, f->why) : say_dup(f->why);
-	maps_error(c->m, (struct maps_at){ 0, f->at, f->len }, msg, say_dup(f->mend));
+	maps_error(c->m, (struct maps_at){ 0, f->at, f->len }, msg, say_dup(f->hint));
 }
 
 /* Without the ends of its last lines. */
@@ -195,8 +195,8 @@ struct policy_conf *policy_conf_load(const char *file)
 	c = policy_new(path, f.text ? f.text : "", f.len);
 	c->there = f.state != FILE_ABSENT;
 	if (f.state == FILE_REFUSED) {
-		maps_refuse(c->m, 0, f.why, f.mend);
-		f.why = f.mend = NULL;
+		maps_refuse(c->m, 0, f.why, f.hint);
+		f.why = f.hint = NULL;
 		ibnbd_policy_init(c->rules);
 	}
 	if (!c->m->nr_errors)

@@ -234,8 +234,8 @@ struct server_conf *server_conf_load(const char *file)
 	c->there = f.state != FILE_ABSENT;
 	server_lines(c, path, &f);
 	if (f.state == FILE_REFUSED) {
-		maps_refuse(c->m, 0, f.why, f.mend);
-		f.why = f.mend = NULL;
+		maps_refuse(c->m, 0, f.why, f.hint);
+		f.why = f.hint = NULL;
 	}
 	for (i = 0; i < SERVER_NR_KEYS && c->m->nr_refused; i++) {
 		free(c->value[i]);

@@ -325,7 +325,7 @@ static char *host_two_ports(const struct ifaddrs *list, const struct ibtrs_addr_
 	return longer;
 }
 
-char *host_shared(const struct ibtrs_addr_pair *path, size_t nr, char **mend)
+char *host_shared(const struct ibtrs_addr_pair *path, size_t nr, char **hint)
 {
 	const struct ifaddrs *by, *other;
 	struct ifaddrs *list = NULL;
@@ -333,7 +333,7 @@ char *host_shared(const struct ibtrs_addr_pair *path, size_t nr, char **mend)
 	bool same = nr > 1;
 	size_t i;
 
-	*mend = NULL;
+	*hint = NULL;
 	if (nr < 2 || getifaddrs(&list))
 		return NULL;
 	by = host_leaves_by(list, &path[0]);
@@ -345,11 +345,11 @@ char *host_shared(const struct ibtrs_addr_pair *path, size_t nr, char **mend)
 	}
 	if (by && !host_is_bond(by->ifa_name)) {
 		why = say_fmt("all %zu paths leave this host by %s: " HOST_SHARED, nr, by->ifa_name);
-		*mend = host_two_ports(list, path, nr, by);
+		*hint = host_two_ports(list, path, nr, by);
 	} else if (same) {
 		ibtrs_addr_format(&path[0].dst, dst, sizeof(dst));
 		why = say_fmt("all %zu paths lead to %s: " HOST_SHARED, nr, dst);
-		*mend = say_dup("a path to an address of another port of the server");
+		*hint = say_dup("a path to an address of another port of the server");
 	}
 	freeifaddrs(list);
 	return why;
@@ -357,7 +357,7 @@ char *host_shared(const struct ibtrs_addr_pair *path, size_t nr, char **mend)
 
 static void host_check_entry(struct maps *m, const struct maps_entry *e)
 {
-	char src[IBTRS_ADDR_STR_MAX], dst[IBTRS_ADDR_STR_MAX], *why, *mend;
+	char src[IBTRS_ADDR_STR_MAX], dst[IBTRS_ADDR_STR_MAX], *why, *hint;
 	size_t i;
 
 	for (i = 0; i < e->map.nr_paths; i++) {
@@ -372,9 +372,9 @@ static void host_check_entry(struct maps *m, const struct maps_entry *e)
 	}
 	for (i = 0; i < e->nr_hosts; i++)
 		host_check_named(m, e->host_at[i], e->host[i]);
-	why = e->nr_hosts ? NULL : host_shared(e->map.path, e->map.nr_paths, &mend);
+	why = e->nr_hosts ? NULL : host_shared(e->map.path, e->map.nr_paths, &hint);
 	if (why)
-		maps_warn(m, e->path_at, why, mend);
+		maps_warn(m, e->path_at, why, hint);
 }
 
 void host_check_sources(struct maps *m)

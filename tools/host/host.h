@@ -42,11 +42,11 @@ bool host_is_local(const struct ibtrs_addr *a);
 char *host_wrong_source(const struct ibtrs_addr_pair *p);
 /*
  * Do all paths of a session leave by one port of this host, or lead to one address of the server?
- * Then the second one is no help when that port fails. A message, with what to do as *@mend; NULL:
+ * Then the second one is no help when that port fails. A message, with what to do as *@hint; NULL:
  * they do not, as far as can be seen before they are connected. A bond counts as two ports.
  */
 #define HOST_SHARED	"when that port fails, the session has no path"
-char *host_shared(const struct ibtrs_addr_pair *path, size_t nr, char **mend);
+char *host_shared(const struct ibtrs_addr_pair *path, size_t nr, char **hint);
 /* An address of another RDMA port from which @p->dst can be reached, too. Allocated, or NULL. */
 char *host_other_source(const struct ibtrs_addr_pair *p);
 bool host_is_bond(const char *interface);

@@ -82,10 +82,10 @@ static char *live_other_port(const struct state_session *s)
 {
 	struct ibtrs_addr_pair pair = { 0 };
 	const char *reason;
-	char *mend = NULL, *src;
+	char *hint = NULL, *src;
 	size_t i;
 
-	for (i = (size_t)s->nr_paths - 1; i && !mend; i--) {
+	for (i = (size_t)s->nr_paths - 1; i && !hint; i--) {
 		const struct state_path *p = &s->paths[i];
 
 		if (!p->src_addr || !p->dst_addr ||
@@ -94,16 +94,16 @@ static char *live_other_port(const struct state_session *s)
 			continue;
 		src = host_other_source(&pair);
 		if (src)
-			mend = say_fmt("ibnbd path add %s %s,%s; ibnbd path remove %s %s", s->name, src,
+			hint = say_fmt("ibnbd path add %s %s,%s; ibnbd path remove %s %s", s->name, src,
 				       p->dst_addr, s->name, p->name);
 		free(src);
 	}
-	return mend ? mend :
+	return hint ? hint :
 		      say_fmt("ibnbd path add %s SOURCE,DESTINATION, from an address of another port of this host",
 			      s->name);
 }
 
-char *live_shared(const struct state_session *s, bool server, char **mend)
+char *live_shared(const struct state_session *s, bool server, char **hint)
 {
 	const struct state_path *first = NULL, *p;
 	size_t i, nr = 0;
@@ -122,7 +122,7 @@ char *live_shared(const struct state_session *s, bool server, char **mend)
 	if (nr < 2)
 		return NULL;
 	if (port && !live_is_bond(first)) {
-		*mend = server ? say_dup("on the client: a path to an address of another port of this host") :
+		*hint = server ? say_dup("on the client: a path to an address of another port of this host") :
 				 live_other_port(s);
 		return say_fmt(server ? "all %zu paths of the client's session %s arrive at %s port %lld: "
 					HOST_SHARED :
@@ -132,7 +132,7 @@ char *live_shared(const struct state_session *s, bool server, char **mend)
 	}
 	if (!dst)
 		return NULL;
-	*mend = say_fmt("ibnbd path add %s ADDRESS-OF-ANOTHER-PORT-OF-THE-SERVER", s->name);
+	*hint = say_fmt("ibnbd path add %s ADDRESS-OF-ANOTHER-PORT-OF-THE-SERVER", s->name);
 	return say_fmt("all %zu paths of session %s lead to %s: " HOST_SHARED, nr, s->name,
 		       first->dst_addr);
 }

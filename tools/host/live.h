@@ -19,7 +19,7 @@ int live_session(struct ibnbd_map *map, const struct state_session *s);
  * As host_shared(), of paths that are connected. @server: they are a client's, and arrive here.
  * host_shared() does not know which of several ports a path has taken.
  */
-char *live_shared(const struct state_session *s, bool server, char **mend);
+char *live_shared(const struct state_session *s, bool server, char **hint);
 /* Replace the paths of @map by those of the session. */
 void live_paths(struct ibnbd_map *map, const struct state_session *s);
 

@@ -113,7 +113,7 @@ int mapping_driver(bool load)
 		return SAY_DONE;
 	}
 	say_error(SAY_DRIVER, "the driver ibnbd-client is not loaded (there is no %s)", ctl);
-	say_mend(geteuid() ? "sudo modprobe ibnbd-client" :
+	say_hint(geteuid() ? "sudo modprobe ibnbd-client" :
 			     "modprobe ibnbd-client; if that fails: ibnbd doctor");
 	free(ctl);
 	return SAY_DRIVER;
@@ -178,14 +178,14 @@ char *mapping_reason(const char *file, int err)
 	return said ? said : say_dup(strerror(err));
 }
 
-const char mapping_mend_name[] = "another session name here, or unmap on the host that has it";
+const char mapping_hint_name[] = "another session name here, or unmap on the host that has it";
 
-const char *mapping_mend(const char *file, int err)
+const char *mapping_hint(const char *file, int err)
 {
 	const struct mapping_bar *bar = file ? mapping_barred(file, err) : NULL;
 
 	if (bar)
-		return bar->mend;
+		return bar->hint;
 	switch (err) {
 	case EEXIST:
 		return "ibnbd list";
@@ -415,7 +415,7 @@ static int mapping_still_there(const struct state_dev *d, int wait)
 	if (!wait)
 		return SAY_DONE;
 	say_error(SAY_UNREACHABLE, "%s: still there after %d seconds", d->path, wait);
-	say_mend("somebody has it open, or its I/O does not end: ibnbd show %s", d->kname);
+	say_hint("somebody has it open, or its I/O does not end: ibnbd show %s", d->kname);
 	return SAY_UNREACHABLE;
 }
 
@@ -438,9 +438,9 @@ static void mapping_tell_users(const struct state_dev *d)
 	size_t i;
 
 	for (i = 0; users[i]; i++)
-		say_mend("%s", users[i]);
+		say_hint("%s", users[i]);
 	if (!users[0])
-		say_mend("fuser -v %s", d->path);
+		say_hint("fuser -v %s", d->path);
 	sysfs_list_free(users);
 }
 
@@ -473,7 +473,7 @@ static int mapping_take_away(const struct state_dev *d, bool force, int wait)
 	said = mapping_reason(file, err);
 	say_error(0, "cannot unmap %s: %s", d->path, said);
 	if (mapping_barred(file, err))
-		say_mend("%s", mapping_mend(file, err));
+		say_hint("%s", mapping_hint(file, err));
 	free(said);
 	free(file);
 	return say_exit_of(err);

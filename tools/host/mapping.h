@@ -42,9 +42,9 @@ int mapping_resolve(struct ibnbd_map *map, char *const *host, size_t nr_hosts, c
  * What to do about an errno of a write to @file of the driver, NULL: of any; NULL = nothing is
  * known.
  */
-const char *mapping_mend(const char *file, int err);
+const char *mapping_hint(const char *file, int err);
 /* The same for a session name that somebody else's session has on the server. */
-extern const char mapping_mend_name[];
+extern const char mapping_hint_name[];
 
 /*
  * Unmap a device. Refuses if somebody uses it, unless @force. Waits up to @wait seconds until it is
@@ -93,7 +93,7 @@ char *mapping_wrong_uuid(const struct state_dev *d, const char *want);
  * the driver said last is about an earlier write then.
  */
 struct mapping_bar {
-	const char *why, *mend;
+	const char *why, *hint;
 };
 
 const struct mapping_bar *mapping_barred(const char *file, int err);

@@ -231,7 +231,7 @@ static bool settle_again(int64_t *end)
 static void settle_late(const char *kname, const char *what)
 {
 	say_warn("/dev/%s: udev has not %s after %d seconds", kname, what, SETTLE_WAIT);
-	say_mend("udevadm settle waits for it");
+	say_hint("udevadm settle waits for it");
 }
 
 void settle_made(const char *kname, int64_t since)

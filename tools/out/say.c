@@ -3,7 +3,7 @@
  * Every text that the command prints for a person, and its exit codes.
  *
  * Errors are printed to stderr and return the exit code, so that a caller can write `return
- * say_error(...)`. The line below the error says what to do (say_mend()). Colour is decided for
+ * say_error(...)`. The line below the error says what to do (say_hint()). Colour is decided for
  * each stream. The rest are small helpers for all other files: suggestions for mistyped words, and
  * allocation that ends the program when there is no memory.
  */
@@ -96,7 +96,7 @@ int say_error(int code, const char *fmt, ...)
 	return code;
 }
 
-void say_mend(const char *fmt, ...)
+void say_hint(const char *fmt, ...)
 {
 	va_list ap;
 

@@ -37,7 +37,7 @@ bool say_coloured(FILE *f);
 /* To stderr: `ibnbd: ...`. Returns @code. */
 int say_error(int code, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* The line below an error: what to do about it. */
-void say_mend(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+void say_hint(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void say_warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* To stderr, with -v only. */
 void say_more(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

@@ -121,7 +121,7 @@ static const struct state_field *table_find(const struct table_set *set, const c
 	else
 		say_error(SAY_USAGE, "no column \"%s\"", text);
 	if (!near)
-		say_mend("--list-columns");
+		say_hint("--list-columns");
 	free(text);
 	return NULL;
 }

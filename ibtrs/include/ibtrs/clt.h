@@ -312,7 +312,7 @@ typedef bool (*ibtrs_clt_match_fn)(struct ibtrs_clt_io *io, void *arg);
 /**
  * ibtrs_clt_replay() - post the parked requests for which @match says yes
  *
- * Call it when the server knows again what the requests refer to. A request that can not be posted
+ * Call it when the server knows again what the requests refer to. A request that cannot be posted
  * stays parked. Process context. Return: number of requests that stay parked among the matching
  * ones.
  */

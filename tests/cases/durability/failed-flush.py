@@ -43,7 +43,7 @@ def run(t):
         what = "write" if kind == "buffered" else "flush"
         s.sh(f"echo {what} > {P}/fail; echo {times} > {P}/fail_times")
 
-    def mend():
+    def repair():
         s.sh(f"echo none > {P}/fail; echo 0 > {P}/fail_times")
 
     def open_kind(kind, how):
@@ -57,7 +57,7 @@ def run(t):
     def ends(dev, what):
         c.sh(f"unmap {dev}")
         t.wait(lambda: not s.sh("ls /sys/class/ibnbd-server/ctl/devices"), 30, f"{what}: closed")
-        mend()
+        repair()
 
     t.allow("I/O error, dev testdisk|lost async page write|EXT4-fs warning .device testdisk2")
     s.sh("modprobe ibnbd-testdisk nr_disks=3 size_mb=32 fail_loses=1; " + FILES
@@ -92,9 +92,9 @@ def run(t):
         fail(kind, 0)
         t.ok(flush(dev) != 0, f"{kind}: the flush has failed")
         t.wait(lambda: attr(dev, "state_detail") == "fenced", 20, f"{kind}: fenced")
-        t.match(attr(dev, "reason"), r"can not be written again \(-5\): remap_device takes",
+        t.match(attr(dev, "reason"), r"cannot be written again \(-5\): remap_device takes",
                 f"{kind}: the reason")
-        mend()
+        repair()
         c.sh(f"echo 1 > /sys/block/{dev[5:]}/ibnbd/remap_device")
         t.eq((put(dev, "D"), flush(dev), there(kind)), (0, 0, "D"), f"{kind}: the loss is taken")
         ends(dev, kind)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Two writers of small files, each of which is synced, and told of when that has succeeded; a
 third one syncs nothing.  The disk loses its cache again and again.  With replay the file system
-notices nothing; with fence it ends like one whose disk has lost its power, and is mended so."""
+notices nothing; with fence it ends like one whose disk has lost its power, and is repaired so."""
 description = ("ext4 and XFS that sync all the time on a disk that loses its cache: fsck finds "
                "nothing, and each file that was synced is there")
 deadline = 600
@@ -14,7 +14,7 @@ KINDS = {
     "ext4": ("mkfs.ext4 -q -F", "e2fsck -fn"),
     "xfs": ("mkfs.xfs -q -f", "xfs_repair -n"),
 }
-# Each file has its number; who can not sync it has told of the last one.
+# Each file has its number; who cannot sync it has told of the last one.
 WRITER = """
 exec 2> /dev/null
 mkdir -p /mnt/{0}

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """hold= is over while a slow disk still has a write: the application hears an error.  The path
-that the write was sent on can not return before the disk has answered, or does not return at
+that the write was sent on cannot return before the disk has answered, or does not return at
 all, but the other one can, and with it the session; what is written then must not be overtaken
 by the write that had failed."""
 description = ("a write that failed because hold= was over never lands over one "

@@ -98,7 +98,7 @@ while [ ! -e /tmp/enough ]; do
 	usleep 700000
 	[ $((n++ % 4)) = 0 ] || continue
 	timeout -s KILL $((60 * SLOW)) modprobe -r ibnbd-server 2> /tmp/said
-	rc=$?	# not 0 either if what it is built on can not go
+	rc=$?	# not 0 either if what it is built on cannot go
 	if [ $rc = 137 ]; then
 		echo HANGS: modprobe -r ibnbd-server
 	elif [ ! -e /sys/module/ibnbd_server ]; then

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """A client without tokens: its repetition runs on our server when the first copy has ended, and
-no earlier.  A server that can not confirm that it executes nothing more: what our client has
+no earlier.  A server that cannot confirm that it executes nothing more: what our client has
 given up keeps the device from writing until each path that it used is back, behind whatever
 that path executed (law L8)."""
 description = ("towards the kernel's rnbd, either end: "

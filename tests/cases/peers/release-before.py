@@ -79,7 +79,7 @@ def run(t):
     t.ok(runs != there, "another driver is installed than runs")
     said = c.sh("/this/ibnbd list 2>&1; /this/ibnbd doctor || [ $? -le 2 ]")
     t.match(said, r"(?s)warning: driver ibnbd_client \S+ runs, .* installed: ibnbd doctor"
-            r".*driver ibnbd_client \S+ runs, .*mend: the next boot", "list and doctor")
+            r".*driver ibnbd_client \S+ runs, .*hint: the next boot", "list and doctor")
 
     # a planned switch
     c.sh(f"unmap {dev}; unload ibnbd_client ibtrs_client ibtrs_core")

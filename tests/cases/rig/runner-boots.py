@@ -2,7 +2,7 @@
 import selftest
 
 description = ("the runner boots a machine again that was gone before its boot was done, "
-               "keeps what the last boot said, and gives up on one that can not boot")
+               "keeps what the last boot said, and gives up on one that cannot boot")
 vms = 0
 long = True
 deadline = 400

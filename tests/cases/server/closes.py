@@ -24,7 +24,7 @@ def run(t):
     t.eq(s.sh(f"cat {P}/dev_search_path"), "", "the path, at once")
     s.sh(f"cat {P}/* > /dev/null")
     rc, out = s.rc(f"echo /dev > {P}/dev_search_path")
-    t.ok(rc != 0 and "busy" in out, f"it can not be opened again before it has closed: {rc} {out}")
+    t.ok(rc != 0 and "busy" in out, f"it cannot be opened again before it has closed: {rc} {out}")
     t.below(time.monotonic() - t0, delay - 4, "seconds for all that")
     c.fails("map testdisk0 sessname=s2", "")
     t.ok("path_close_work" not in s.sh("cat /proc/[0-9]*/stack 2> /dev/null || true"),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The disk has fewer tags than the client has slots, and is slow.  What it can not take yet
+"""The disk has fewer tags than the client has slots, and is slow.  What it cannot take yet
 waits by itself: not in the completions of the connection, which are the neighbour's too, and
 whose end is the end of the path."""
 description = ("a disk that takes no more requests holds up neither its neighbours nor the path, "

@@ -123,7 +123,7 @@ def check_optional(t):
     refused(t, "auth=db-1", "nobody authenticates here \\(auth=off\\)")
     # an in-kernel server, in all that it says
     s.sh("unload ibnbd_server ibtrs_server; serve; echo 1 > /sys/kernel/debug/ibtrs-server/plain")
-    refused(t, "auth=db-1", "the server can not authenticate, it is an in-kernel one or an old one")
+    refused(t, "auth=db-1", "the server cannot authenticate, it is an in-kernel one or an old one")
     c.sh("unmap $(map ram0)", timeout=60)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-description = "planted: a machine that can not boot"
+description = "planted: a machine that cannot boot"
 vms = 1
 append = "rdinit=/none root=/dev/none"
 

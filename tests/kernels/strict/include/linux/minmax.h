@@ -27,7 +27,7 @@
 #undef clamp_val
 #undef min_not_zero
 
-/* Pointers to two types can not be compared without a warning; enum and int are two. */
+/* Pointers to two types cannot be compared without a warning; enum and int are two. */
 #define STRICT_TYPE(a, b)	((void)sizeof((__typeof__(a) *)NULL == (__typeof__(b) *)NULL))
 /*
  * (type)-1 is positive for unsigned ones alone; a pointer's is no constant, and none is expected.
