@@ -104,19 +104,6 @@ void ibnbd_clt_kept_end(struct ibnbd_clt_dev *dev)
 	ibnbd_clt_kept_forget(dev, false);
 }
 
-/* Under kept_lock: no data is being copied, and segments may be freed. */
-static void kept_lock_copies(struct ibnbd_clt_dev *dev)
-{
-	write_lock(&dev->kept_copying);
-	spin_lock(&dev->sess->pool->lock);
-}
-
-static void kept_unlock_copies(struct ibnbd_clt_dev *dev)
-{
-	spin_unlock(&dev->sess->pool->lock);
-	write_unlock(&dev->kept_copying);
-}
-
 /* False: the pool is full, and the log was dropped. */
 static bool kept_grow(struct ibnbd_clt_dev *dev, struct ibnbd_clt_pool *pool, unsigned long needs)
 {
@@ -127,9 +114,11 @@ static bool kept_grow(struct ibnbd_clt_dev *dev, struct ibnbd_clt_pool *pool, un
 	low = ibnbd_kept_pool_low(&pool->pool);
 	spin_unlock(&pool->lock);
 	if (!grown) {
-		kept_lock_copies(dev);
+		write_lock(&dev->kept_copying);
+		spin_lock(&pool->lock);
 		ibnbd_kept_overflow(&pool->pool, &dev->kept, needs);
-		kept_unlock_copies(dev);
+		spin_unlock(&pool->lock);
+		write_unlock(&dev->kept_copying);
 	}
 	if (low || !grown)
 		queue_work(ibnbd_clt_dev_wq, &pool->low_work);
@@ -200,9 +189,11 @@ void ibnbd_clt_kept_flushed(struct ibnbd_clt_dev *dev, unsigned long number)
 	struct ibnbd_clt_pool *pool = dev->sess->pool;
 
 	spin_lock_bh(&dev->kept_lock);
-	kept_lock_copies(dev);
+	write_lock(&dev->kept_copying);
+	spin_lock(&pool->lock);
 	ibnbd_kept_flushed(&pool->pool, &dev->kept, number);
-	kept_unlock_copies(dev);
+	spin_unlock(&pool->lock);
+	write_unlock(&dev->kept_copying);
 	spin_unlock_bh(&dev->kept_lock);
 }
 
@@ -213,13 +204,15 @@ void ibnbd_clt_kept_forget(struct ibnbd_clt_dev *dev, bool gap)
 	if (!pool)
 		return;
 	spin_lock_bh(&dev->kept_lock);
-	kept_lock_copies(dev);
+	write_lock(&dev->kept_copying);
+	spin_lock(&pool->lock);
 	ibnbd_kept_drop(&pool->pool, &dev->kept);
 	dev->kept.gap = false;
 	if (gap)
 		ibnbd_kept_overflow(&pool->pool, &dev->kept,
 				    ibnbd_unflushed_needs(&dev->unflushed));
-	kept_unlock_copies(dev);
+	spin_unlock(&pool->lock);
+	write_unlock(&dev->kept_copying);
 	spin_unlock_bh(&dev->kept_lock);
 }
 
