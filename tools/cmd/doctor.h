@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Findings of `ibnbd doctor`: what was checked, its state, and how to hint it. */
+/* Findings of `ibnbd doctor`: what was checked, its state, and what to do about it. */
 #ifndef TOOLS_DOCTOR_H
 #define TOOLS_DOCTOR_H
 

@@ -52,14 +52,15 @@ static bool secure_knows(const struct file_text *key)
 
 bool secure_finds(struct doctor *d, const char *refusal, const char *rebuild)
 {
-	struct file_text key = secure_read(SECURE_KEY);
-	bool has = key.text && key.len, known = has && secure_knows(&key);
+	struct file_text key;
+	bool has, known;
 	char *hint;
 
-	if (!secure_boot()) {
-		file_free(&key);
+	if (!secure_boot())
 		return false;
-	}
+	key = secure_read(SECURE_KEY);
+	has = key.text && key.len;
+	known = has && secure_knows(&key);
 	if (known)
 		hint = say_fmt("the firmware has the key of DKMS, which these modules were not signed with: %s",
 			       rebuild);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Mistakes: kept in order, and printed as compilers print them: file:line:col, the line, a caret
- * below it, and how to hint it.
+ * below it, and what to do about it.
  */
 #include <stdlib.h>
 #include <string.h>
