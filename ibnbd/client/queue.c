@@ -243,11 +243,11 @@ static noinline bool queue_stray(struct ibnbd_clt_op *op)
 	if (READ_ONCE(dev->gate) == IBNBD_CLT_GATE_FAIL || op->tries >= QUEUE_STRAYS_MAX)
 		return false;
 	op->tries++;
+	atomic_inc(&dev->nr_strays);
 	/*
 	 * Pairs with inflight_next_stray(): whoever sees stray also sees the contents of the
 	 * record.
 	 */
-	atomic_inc(&dev->nr_strays);
 	smp_store_release(&op->stray, 1);
 	ibnbd_clt_dev_tell(dev, IBNBD_CLT_NEWS_STRAY);
 	return true;

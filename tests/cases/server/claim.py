@@ -193,4 +193,5 @@ def run(t):
         if foreign:
             t.match(refused(), "a program of the server has the file open", "the reason")
             writer.kill()
+            writer.wait(20)     # until then the file is open for writing
     s.sh("modprobe -r ibnbd-slowfn")
