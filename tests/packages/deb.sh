@@ -29,4 +29,4 @@ find "$out" -maxdepth 1 -type f -name 'ibnbd*' -delete
 }
 find "$out/work" -maxdepth 1 -type f -exec mv -t "$out" {} +
 rm -rf "$out/work"
-ls "$out"/*.deb
+find "$out" -maxdepth 1 -name "*.deb" | sort
