@@ -103,7 +103,7 @@ def limits():
                      read("ibnbd/logic/mapopt.h"))[1]
     depth = re.search(r"\.queue_depth\s*= (\d+),",
                       "".join(read(f) for f in FILES if f.startswith("ibtrs/server/")))[1]
-    for number, sentence in ((hold, r"I/O waits, (\d+) seconds if you say nothing else"),
+    for number, sentence in ((hold, r"for (\d+)\s+seconds by default"),
                              (define("ibtrs/include/ibtrs/addr.h", "IBTRS_MAX_PATHS"),
                               r"(\d+) paths per session"),
                              (define("ibnbd/logic/mapopt.h", "IBNBD_MAP_PATHS"),
