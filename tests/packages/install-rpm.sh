@@ -71,6 +71,6 @@ for m in ibtrs-core ibtrs-client ibtrs-server ibnbd-client ibnbd-server; do
 done
 rpm --nodeps -e kmod-ibnbd > /log 2>&1 || die "rpm -e kmod"
 [ "$(tr '\n' ' ' < /weak)" = "--add-modules 5 --remove-modules 5 " ] || die "weak: $(cat /weak)"
-[ -z "$(find /lib/modules /run /var/lib/ibnbd -name '*ib[nt]*' -path '*ibnbd*')" ] ||
+[ -z "$(find /lib/modules /run -name '*ib[nt]*' -path '*ibnbd*')" ] ||
 	die "erasing left a module"
 echo "ok kmod"
