@@ -6,6 +6,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 TOP = HERE.parents[1]
+VERSION = re.search(r'IBNBD_VERSION "(.*)"', (TOP / "ibtrs/include/ibtrs/version.h").read_text())[1]
 TESTS = []
 DEADLINE = 60
 os.umask(0o022)     # files that others may write to are refused
@@ -61,9 +62,7 @@ class World:
     def client(self):
         for name, text in (("map_device", "Usage"), ("last_error", "")):
             self.put(f"sys/class/ibnbd-client/ctl/{name}", text)
-        self.put("sys/module/ibnbd_client/version",
-                 re.search(r'IBNBD_VERSION "(.*)"',
-                           (TOP / "ibtrs/include/ibtrs/version.h").read_text())[1])
+        self.put("sys/module/ibnbd_client/version", VERSION)
 
     def server(self):
         ctl = "sys/class/ibnbd-server/ctl/devices"
@@ -152,7 +151,7 @@ class World:
 
     def neutral(self, text):
         return (text.replace(str(self.root), "ROOT").replace(str(self.sys), "SYS")
-                .replace(str(self.dir), "DIR")
+                .replace(str(self.dir), "DIR").replace(f'"{VERSION}"', '"VERSION"')
                 .replace(socket.gethostname().replace(".", "-") + "-47dbd6e2@", "HOST@"))
 
     def golden(self, name, text):
