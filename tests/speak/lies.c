@@ -30,6 +30,7 @@
  * connection, which waits for both. What a client makes of it is said by
  * tests/cases/trust/server-lies.
  */
+#include <linux/hex.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
 #include <linux/slab.h>

@@ -30,6 +30,7 @@
  * tests/cases/server/any-message and tests/cases/trust say what.
  */
 #include <linux/completion.h>
+#include <linux/hex.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
 #include <linux/prandom.h>

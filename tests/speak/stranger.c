@@ -24,6 +24,7 @@
  * come of it. wild.c goes on where this ends: with what is said on connections that were accepted.
  */
 #include <linux/delay.h>
+#include <linux/hex.h>
 #include <linux/inet.h>
 #include <linux/module.h>
 #include <linux/slab.h>
