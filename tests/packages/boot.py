@@ -103,7 +103,7 @@ def saved_mapping_comes_back(t):
         raise Failed(f"after the reboot: {t.links()}, before: {before}")
     keys_come_first(t)
     t.sh("[ $(cat /sys/class/ibtrs-client/s3/auth) = db-1 ]; ibnbd unmap keyed; "
-         "sed -i '/^keyed /d' /etc/ibnbd/maps.conf.d/50-saved.conf; systemctl daemon-reload")
+         "ibnbd maps remove keyed")
     t.sh("for u in ibnbd-map@data ibnbd-shutdown ibnbd-maps.target; "
          "do systemctl is-active $u; done; "
          "[ -z \"$(systemctl --failed -q --no-legend 'ibnbd*')\" ]; "
@@ -515,7 +515,7 @@ def packages_come_and_go(t):
                  f"udevadm trigger -w --action=change /dev/{kname}; sleep 5\n"
                  "for l in disk/by-label/data ibnbd/by-name/data ibnbd/by-session/s1/vda1; "
                  "do [ -b /dev/$l ]; done; mountpoint /data\n"
-                 "grep -q '^data vda1 s1 ' /etc/ibnbd/maps.conf.d/50-saved.conf", 60)
+                 "grep -q '^data vda1 s1 ' /etc/ibnbd/maps.conf.d/data.conf", 60)
         elif what == "purge":
             t.sh("[ \"$(find /etc/ibnbd ! -type d)\" = /etc/ibnbd/exports/disk1 ]; "
                  "rm -r /etc/ibnbd")

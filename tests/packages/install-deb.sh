@@ -90,12 +90,14 @@ built "$version"
 [ -z "$(dkms status -m ibnbd -v "$new")" ] || die "the new version stays: $(dkms status)"
 echo "ok downgrade builds for every kernel"
 
-echo 'vol2 ram1 s1 path=10.0.0.2' > /etc/ibnbd/maps.conf.d/50-saved.conf
+saved=/etc/ibnbd/maps.conf.d
+echo 'vol2 ram1 s1 path=10.0.0.2' > $saved/50-saved.conf
+ibnbd maps tidy && [ -e $saved/vol2.conf ] && [ -e $saved/50-saved.conf.old ] || die "maps tidy"
 "${apt[@]}" remove ibnbd-dkms ibnbd-tools > /log 2>&1 || die "remove: $(tail -n 30 /log)"
 [ -z "$(dkms status -m ibnbd)" ] &&
 	[ -z "$(find /lib/modules -name 'ib[nt]*.ko*' -path '*updates*')" ] ||
 	die "remove left modules: $(dkms status)"
-grep -q ^vol1 /etc/ibnbd/maps.conf && [ -e /etc/ibnbd/maps.conf.d/50-saved.conf ] ||
+grep -q ^vol1 /etc/ibnbd/maps.conf && [ -e $saved/vol2.conf ] ||
 	die "remove took the configuration"
 echo "ok remove keeps the configuration"
 mkdir -p /var/lib/ibnbd; echo > /var/lib/ibnbd/writers	# of a server

@@ -18,7 +18,8 @@ CHANGES = (
     ("path policy store1 rr",), ("session reconnect store1",), ("session reconnect --all",),
     ("server close sdb --all --force",), ("server disconnect clt1",),
     ("server start",), ("server stop --force",),
-    ("maps save vol1",), ("maps save --all", 9), ("maps remove vol3",), ("maps start vol3",),
+    ("maps save vol1",), ("maps save --all", 9), ("maps remove vol3",),
+    ("maps tidy",), ("maps start vol3",),
     ("maps start --missing",), ("maps stop vol1",),
     ("maps apply --prune",), ("maps release",), ("maps release --remember",), ("maps restore",),
     ("key generate db-2",), ("key generate --next db-1",), ("key load",), ("key remove db-1",),
@@ -31,7 +32,8 @@ READS = ("list", "show vol1", "stat", "path list", "session list", "server list"
 def machine(w):
     w.client()
     w.server()
-    w.conf("vol1 vol/1 store1 path=10.0.1.7 nofail\nvol3 vol/3 store3 path=10.0.3.7\n")
+    w.conf("vol1 vol/1 store1 path=10.0.1.7 nofail\nvol3 vol/3 store3 path=10.0.3.7\n",
+           "maps.conf.d/50-saved.conf")
     w.conf("dev_search_path = /srv/new\n", "server.conf")
     w.run("map", "vol/1", "store1", "10.0.1.7", "10.0.2.7", "--name", "vol1")
     w.run("map", "vol/2", "store1")

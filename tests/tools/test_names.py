@@ -255,10 +255,12 @@ def one_disk_has_a_name(w):
     w.run("map", "vol/1", "s1", "10.0.0.2")
     eq(name(0), ["v1"])
     r = w.run("map", "vol/2", "s1", "--name", "v1", want=2)
-    has(r.err, "its name v1 is that of vol/1 of session s1", "--save")
+    has(r.err, "its name v1 is that of vol/1 of session s1",
+        "ibnbd maps remove v1")
     eq(len(w.json("list")["devices"]), 1, "after the refusal")
     # a driver that was asked by somebody else, and a line that goes to another disk
-    w.run("map", "vol/2", "s1", "--name", "v1", "--save")
+    w.conf("")
+    w.run("map", "vol/2", "s1", "--name", "v1")
     w.conf("v1 vol/1 s1 path=10.0.0.2\n")
     eq((name(0), name(1)), ([], ["v1"]))
     w.run("map", "vol/2", "s1", "--name", "v1", "--idempotent")
@@ -288,9 +290,10 @@ def maps_show_hides_nothing(w):
         out = shown(w, "maps", "show", env={"LC_ALL": locale})
         has(out, '"x-a=\\xe2\\x80\\x8b"', f" x-b={UMLAUT}",  f'\nv2 "d{UMLAUT}\\xe2\\x80\\xae" s1',
             '"x-d=\\xef\\xbf\\xbe"\n', '"x-c=a\\\\xe4 b"')
-    has(shown(w, "maps", "remove", "-n", "v1"), "without: v1", '"x-a=\\xe2\\x80\\x8b"')
     w.conf(shown(w, "maps", "show"))
     has(w.run("maps", "check", want=2).out, "0 mappings, 9 errors")
     f.unlink()
     has(shown(w, "map", f"d{RLO}", "s1", "10.0.0.1", "--name", "v3", "--save-only", "-n"),
         '"d\\xe2\\x80\\xae"')
+    w.run("map", f"d{RLO}", "s1", "10.0.0.1", "--name", "v3", "--save-only")
+    has(shown(w, "maps", "remove", "-n", "v3"), "without: v3", '"d\\xe2\\x80\\xae"')

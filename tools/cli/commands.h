@@ -107,9 +107,14 @@ COMMAND("maps apply", "", 0, 0, O(file) | O(prune) | O(force) | O(no_modprobe), 
 	cmd_maps_apply_run, "make it as maps.conf says",
 	"Maps what is missing, adds paths, changes what can be changed in place. Unmaps nothing, but with --prune.")
 COMMAND("maps save", "[NAME|DEVICE]...", 1, ANY, O(file) | O(all) | O(no_reload), CMD_INSTEAD,
-	CMD_WORDS_DEVICE, cmd_maps_save_run, "write what is mapped to maps.conf.d", NULL)
+	CMD_WORDS_DEVICE, cmd_maps_save_run, "write what is mapped to maps.conf.d",
+	"Each mapping has a file there, NAME.conf. Where a file that a person wrote has its line, that line is named, and not changed.")
 COMMAND("maps remove", "NAME...", 1, ANY, O(file) | O(no_reload) | O(idempotent), 0,
-	CMD_WORDS_MAP, cmd_maps_remove_run, "take lines out of maps.conf", NULL)
+	CMD_WORDS_MAP, cmd_maps_remove_run, "remove saved mappings from maps.conf.d",
+	"A line in a file that a person wrote is named, and not removed.")
+COMMAND("maps tidy", "", 0, 0, O(no_reload), 0, CMD_WORDS_NONE, cmd_maps_tidy_run,
+	"give each mapping of 50-saved.conf a file of its own",
+	"Earlier versions saved all mappings in that file. It stays, as 50-saved.conf.old, and is not read any more. The next --save does the same.")
 COMMAND("maps start", "NAME...", 1, ANY, O(file) | O(missing) | O(timeout) | O(no_modprobe),
 	CMD_INSTEAD, CMD_WORDS_MAP, cmd_maps_start_run,
 	"map as maps.conf says, trying until it works", NULL)

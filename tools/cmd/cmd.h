@@ -39,7 +39,7 @@ X(force, 0, "force", NULL, \
 X(all, 'a', "all", NULL, "all of them") \
 X(save, 0, "save", NULL, "also write it to maps.conf.d") \
 X(save_only, 0, "save-only", NULL, "only write it to maps.conf.d") \
-X(forget, 0, "forget", NULL, "also take it out of maps.conf") \
+X(forget, 0, "forget", NULL, "also remove its file from maps.conf.d") \
 X(no_reload, 0, "no-reload", NULL, "no systemctl daemon-reload after a change") \
 X(no_modprobe, 0, "no-modprobe", NULL, "do not load the driver") \
 X(interval, 'i', "interval", "SECONDS", "again and again, rates since the last time") \

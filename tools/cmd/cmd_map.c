@@ -8,7 +8,8 @@
 #include "tools/host/host.h"
 #include "tools/host/live.h"
 #include "tools/host/mapping.h"
-#include "tools/conf/maps_edit.h"
+#include "tools/conf/maps_saved.h"
+#include "tools/conf/maps_store.h"
 #include "tools/cmd/maps_run.h"
 #include "tools/out/table.h"
 
@@ -153,18 +154,18 @@ static int map_failed(const struct ibnbd_map *map, int rc, int err, char *why)
 
 /*
  * Refuse a name that a line of maps.conf gives to another device: two disks would get the same
- * link. With --save the new line replaces that line, so the name is free.
+ * link.
  */
 static int map_name(struct cmd_args *a, const struct ibnbd_map *map, struct maps *m)
 {
 	const struct maps_entry *e = *map->name ? maps_find(m, map->name) : NULL;
 
-	if (!e || ARG(a, save) || (!strcmp(e->map.sessname, map->sessname) &&
-				   !strcmp(e->map.device_path, map->device_path)))
+	if (!e || (!strcmp(e->map.sessname, map->sessname) &&
+		   !strcmp(e->map.device_path, map->device_path)))
 		return SAY_DONE;
 	say_error(SAY_USAGE, "%s of session %s: its name %s is that of %s of session %s in maps.conf",
 		  map->device_path, map->sessname, map->name, e->map.device_path, e->map.sessname);
-	say_hint("another --name, or --save, which replaces the line of %s", map->name);
+	say_hint("another --name; or: ibnbd maps remove %s", map->name);
 	return SAY_USAGE;
 }
 
@@ -205,61 +206,37 @@ static int map_now(struct cmd_args *a, struct ibnbd_map *map, char *const *host,
 }
 
 /*
- * Session options that the command line leaves out get the values of the live session. They are not
- * marked as given: the saved line holds them only where the file would change their value.
+ * What the command line leaves out of the session is that of the live session, if there is one:
+ * mapping over a session that exists needs no PATH, but a saved line does.
  */
-static void map_save_session(struct ibnbd_map *map, const struct state_session *sess)
+static void map_save_session(struct maps_entry *e)
 {
+	struct state *s = state_read();
+	struct state_session *sess = state_session(s, e->map.sessname);
 	struct ibnbd_map live = { 0 };
-	uint32_t given = map->given;
+	uint32_t given = e->map.given;
 	size_t i;
 
 	ibnbd_mapopt_init(&live);
-	if (live_session(&live, sess))
-		return;
-	for (i = 0; i < MAPS_NR_SESSION_KEYS; i++)
-		if (!(given & 1u << maps_session_keys[i]))
-			maps_take_value(map, &live, maps_session_keys[i]);
-	map->given = given;
-}
-
-/*
- * Mapping over a session that exists needs no PATH. A saved line does, unless another line of
- * maps.conf opens its session: it gets the paths of the live session.
- */
-static void map_save_paths(struct cmd_args *a, struct maps_entry *e)
-{
-	struct maps *m = maps_load(VALUE(a, file));
-	struct state *s = state_read();
-	struct state_session *sess = state_session(s, e->map.sessname);
-	bool opened = e->map.nr_paths || e->nr_hosts;
-	size_t i;
-
-	for (i = 0; i < m->nr; i++)
-		opened |= !m->entries[i].bad &&
-			  !strcmp(m->entries[i].map.sessname, e->map.sessname) &&
-			  strcmp(m->entries[i].name, e->name) &&
-			  m->entries[i].map.nr_paths + m->entries[i].nr_hosts;
-	if (!opened && sess)
+	if (sess && !e->map.nr_paths && !e->nr_hosts)
 		live_paths(&e->map, sess);
-	if (sess)
-		map_save_session(&e->map, sess);
+	for (i = 0; sess && !live_session(&live, sess) && i < MAPS_NR_SESSION_KEYS; i++)
+		if (!(given & 1u << maps_session_keys[i]))
+			maps_take_value(&e->map, &live, maps_session_keys[i]);
+	live_terse(&e->map, given);
 	state_free(s);
-	maps_free(m);
 }
 
 static int map_save(struct cmd_args *a)
 {
 	struct maps_entry e = { .map = a->map, .nr_hosts = a->nr_hosts };
-	size_t i, before = maps_edit_errors(VALUE(a, file));
-	int rc;
+	size_t i;
 
 	snprintf(e.name, sizeof(e.name), "%s", a->map.name);
 	for (i = 0; i < a->nr_hosts; i++)
 		e.host[i] = (char *)a->host[i];
-	map_save_paths(a, &e);
-	rc = maps_edit_save(&e, VALUE(a, file), !ARG(a, no_reload));
-	return rc ? rc : maps_edit_check(VALUE(a, file), before);
+	map_save_session(&e);
+	return maps_store_save(&e, VALUE(a, file), false, !ARG(a, no_reload));
 }
 
 int cmd_map_run(struct cmd_args *a)
@@ -403,8 +380,8 @@ static int map_unmap_one(struct cmd_args *a, struct state *s, struct state_dev *
 	}
 	rc = mapping_unmap(d, ARG(a, force), wait);
 	if (!rc && ARG(a, forget) && d->session && d->device_path)
-		rc = maps_edit_remove_device(d->session, d->device_path, VALUE(a, file),
-					     !ARG(a, no_reload));
+		rc = maps_store_forget(d->session, d->device_path, VALUE(a, file),
+				       !ARG(a, no_reload));
 	return rc;
 }
 

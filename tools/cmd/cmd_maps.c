@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * maps check, show, save, remove: the file. cmd_maps_run.c and cmd_maps_apply.c map what it says.
+ * maps check, show, save, remove, tidy: the files. cmd_maps_run.c and cmd_maps_apply.c map what
+ * they say.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +10,7 @@
 #include "tools/host/host.h"
 #include "tools/out/json.h"
 #include "tools/host/live.h"
-#include "tools/conf/maps_edit.h"
+#include "tools/conf/maps_store.h"
 #include "tools/out/escape.h"
 #include "tools/host/state.h"
 
@@ -206,23 +207,6 @@ int cmd_maps_show_run(struct cmd_args *a)
 /* ---- save ---- */
 
 /*
- * Leave an option with its default value out of the line, unless the old line has it (@said):
- * [defaults] may give the option another value.
- */
-static void maps_terse(struct ibnbd_map *map, uint32_t said)
-{
-	const struct ibnbd_mapopt *o;
-	size_t nr, i;
-
-	o = ibnbd_mapopt_table(&nr);
-	for (i = 0; i < nr; i++)
-		if ((o[i].kind == IBNBD_KIND_INT || o[i].kind == IBNBD_KIND_WORD) &&
-		    !(said & 1u << i) &&
-		    *(const int *)((const char *)map + o[i].offset) == o[i].def)
-			map->given &= ~(1u << i);
-}
-
-/*
  * Options of the old line that the driver does not show are kept. Their texts are still owned by
  * the old entry.
  */
@@ -253,7 +237,7 @@ static int maps_save_one(const struct cmd_args *a, struct maps *m, struct state 
 		free(why);
 		return rc;
 	}
-	maps_terse(&e.map, old ? old->map.given : 0);
+	live_terse(&e.map, old ? old->map.given : 0);
 	e.made_session = false;
 	if (sess && sess->nr_paths > 0)
 		e.nr_hosts = 0;
@@ -262,7 +246,7 @@ static int maps_save_one(const struct cmd_args *a, struct maps *m, struct state 
 			"session %s has %lld paths, a line takes %d: the others have to be added after the boot",
 			sess->name, (long long)sess->nr_paths, IBNBD_MAP_PATHS);
 	snprintf(e.name, sizeof(e.name), "%s", e.map.name);
-	return maps_edit_save(&e, VALUE(a, file), !ARG(a, no_reload));
+	return maps_store_save(&e, VALUE(a, file), true, !ARG(a, no_reload));
 }
 
 int cmd_maps_save_run(struct cmd_args *a)
@@ -270,7 +254,7 @@ int cmd_maps_save_run(struct cmd_args *a)
 	struct maps *m = maps_load(VALUE(a, file));
 	struct state *s = state_read();
 	int sum = SAY_DONE, rc;
-	size_t i, before = maps_edit_errors(VALUE(a, file));
+	size_t i;
 	char *why;
 
 	for (i = 0; ARG(a, all) && i < s->nr_devs; i++)
@@ -286,10 +270,9 @@ int cmd_maps_save_run(struct cmd_args *a)
 		}
 		sum = say_join(sum, rc, !i);
 	}
-	rc = maps_edit_check(VALUE(a, file), before);
 	state_free(s);
 	maps_free(m);
-	return sum ? sum : rc;
+	return sum;
 }
 
 int cmd_maps_remove_run(struct cmd_args *a)
@@ -298,7 +281,7 @@ int cmd_maps_remove_run(struct cmd_args *a)
 	size_t i;
 
 	for (i = 0; i < a->nr_words; i++) {
-		rc = maps_edit_remove(a->words[i], VALUE(a, file), !ARG(a, no_reload));
+		rc = maps_store_remove(a->words[i], VALUE(a, file), !ARG(a, no_reload));
 		if (rc == SAY_NOTHING && ARG(a, idempotent))
 			rc = SAY_DONE;
 		else if (rc == SAY_NOTHING)
@@ -306,4 +289,9 @@ int cmd_maps_remove_run(struct cmd_args *a)
 		sum = say_join(sum, rc, !i);
 	}
 	return sum;
+}
+
+int cmd_maps_tidy_run(struct cmd_args *a)
+{
+	return maps_store_tidy(!ARG(a, no_reload));
 }

@@ -17,13 +17,13 @@
  * whose hold= is no longer SET: somebody has changed it since.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include "tools/cmd/cmd.h"
+#include "tools/conf/file.h"
 #include "tools/host/mapping.h"
 #include "tools/host/state.h"
 
@@ -106,24 +106,11 @@ static char *release_still(struct state *s, const char *file)
 /* 0 or errno. An error leaves the old file; otherwise the whole new file replaces it. */
 static int release_put(const char *file, const char *text)
 {
-	char *temp = say_fmt("%s.new", file), *dir = sysfs_root(RELEASE_DIR);
-	size_t len = strlen(text);
-	int fd, err = 0;
+	char *dir = sysfs_root(RELEASE_DIR);
+	int err = mkdir(dir, 0755) && errno != EEXIST ? errno : 0;
 
-	if (mkdir(dir, 0755) && errno != EEXIST)
-		err = errno;
-	fd = err ? -1 : open(temp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
-	if (fd < 0)
-		err = err ? err : errno;
-	else if (write(fd, text, len) != (ssize_t)len)
-		err = errno ? errno : ENOSPC;
-	if (fd >= 0 && close(fd) && !err)
-		err = errno;
-	if (!err && rename(temp, file))
-		err = errno;
-	free(temp);
 	free(dir);
-	return err;
+	return err ? err : file_replace(file, text, strlen(text));
 }
 
 static int release_remember(struct state *s)

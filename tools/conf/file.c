@@ -293,3 +293,61 @@ void file_free(struct file_text *f)
 	free(f->hint);
 	memset(f, 0, sizeof(*f));
 }
+
+/* ---- writing ---- */
+
+/* A rename or removal is on the disk when its directory is. */
+static void file_sync_dir(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	char *dir = slash ? say_fmt("%.*s/", (int)(slash - path), path) : say_dup(".");
+	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd >= 0) {
+		fsync(fd);
+		close(fd);
+	}
+	free(dir);
+}
+
+static int file_put(int fd, const char *text, size_t len, mode_t mode)
+{
+	ssize_t n;
+
+	for (; len; text += n, len -= (size_t)n) {
+		n = write(fd, text, len);
+		if (n < 0)
+			return errno;
+	}
+	return fchmod(fd, mode) || fsync(fd) ? errno : 0;
+}
+
+int file_replace(const char *path, const char *text, size_t len)
+{
+	char *real = realpath(path, NULL), *to = real ? real : say_dup(path),
+	     *temp = say_fmt("%s.XXXXXX", to);
+	int fd = mkostemp(temp, O_CLOEXEC), err = fd < 0 ? errno : 0;
+	struct stat st;
+
+	if (!err)
+		err = file_put(fd, text, len, stat(to, &st) ? 0644 : st.st_mode & 07777);
+	if (fd >= 0 && close(fd) && !err)
+		err = errno;
+	if (!err && rename(temp, to))
+		err = errno;
+	if (!err)
+		file_sync_dir(to);
+	else if (fd >= 0)
+		unlink(temp);
+	free(temp);
+	free(to);
+	return err;
+}
+
+int file_remove(const char *path, const char *as)
+{
+	if (as ? rename(path, as) : unlink(path))
+		return errno;
+	file_sync_dir(path);
+	return 0;
+}

@@ -52,6 +52,14 @@ void file_read(const char *path, enum file_whose whose, bool named, struct file_
 void file_free(struct file_text *f);
 
 /*
+ * Write the whole file or nothing: a temporary file beside it, fsync, rename. A link stays, and the
+ * file that it leads to is replaced. Its mode stays, 0644 for a new one. 0 or errno.
+ */
+int file_replace(const char *path, const char *text, size_t len);
+/* Remove @path, or rename it to @as if that is not NULL. 0 or errno. */
+int file_remove(const char *path, const char *as);
+
+/*
  * Who else can put another file or directory in the place of @path? NULL = only root and the
  * caller; else in words, allocated, as is @hint.
  */

@@ -25,7 +25,6 @@
 
 #define MAPS_DIR	"/etc/ibnbd"	/* below IBNBD_ROOT */
 #define MAPS_MAIN	"maps.conf"
-#define MAPS_SAVED	"maps.conf.d/50-saved.conf"
 #define MAPS_FOREVER	(-1)
 #define MAPS_MAX	4096	/* mappings; each is compared with each */
 #define MAPS_TOLD	100	/* mistakes of one file that are kept */

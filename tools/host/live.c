@@ -184,3 +184,20 @@ int live_map(struct ibnbd_map *map, struct state *s, const struct state_dev *d, 
 		live_paths(map, sess);
 	return 0;
 }
+
+void live_terse(struct ibnbd_map *map, uint32_t said)
+{
+	const struct ibnbd_mapopt *o;
+	size_t nr, i;
+
+	o = ibnbd_mapopt_table(&nr);
+	for (i = 0; i < nr; i++) {
+		const char *field = (const char *)map + o[i].offset;
+
+		if ((o[i].kind == IBNBD_KIND_INT || o[i].kind == IBNBD_KIND_WORD) &&
+		    !(said & 1u << i) && *(const int *)field == o[i].def)
+			map->given &= ~(1u << i);
+		if (o[i].kind == IBNBD_KIND_KEY && !*field)
+			map->given &= ~(1u << i);
+	}
+}

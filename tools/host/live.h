@@ -22,5 +22,10 @@ int live_session(struct ibnbd_map *map, const struct state_session *s);
 char *live_shared(const struct state_session *s, bool server, char **hint);
 /* Replace the paths of @map by those of the session. */
 void live_paths(struct ibnbd_map *map, const struct state_session *s);
+/*
+ * Leave an option with its default value out of a line, unless the line said it before (@said):
+ * [defaults] may give the option another value.
+ */
+void live_terse(struct ibnbd_map *map, uint32_t said);
 
 #endif

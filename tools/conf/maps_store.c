@@ -1,0 +1,424 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Saves and forgets mappings. The files are read under the lock, so a change that somebody else
+ * wrote in the meantime is not lost. maps_saved.c computes the new texts. A change that would make
+ * another mapping lose its line is refused. Nothing is changed while a file of maps.conf is
+ * refused: its content is unknown then.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#include "tools/conf/file.h"
+#include "tools/conf/maps_saved.h"
+#include "tools/conf/maps_store.h"
+#include "tools/out/escape.h"
+#include "tools/out/say.h"
+#include "tools/host/sysfs.h"
+
+#define STORE_LOCK	"/run/ibnbd/maps.lock"
+#define STORE_PATIENCE	10	/* seconds for somebody else's change */
+
+static int store_failed(const char *path, const char *what, int err)
+{
+	say_error(0, "%s: %s: %s", path, what, strerror(err));
+	if (err == EACCES || err == EPERM)
+		say_hint("only root may change it");
+	return say_exit_of(err);
+}
+
+static char *store_dir(const char *path)
+{
+	char *copy = say_dup(path), *dir = say_dup(dirname(copy));
+
+	free(copy);
+	return dir;
+}
+
+/* ---- the lock ---- */
+
+static void store_mkdirs(const char *path)
+{
+	char *copy = say_dup(path), *p;
+
+	for (p = strchr(copy + 1, '/'); p; p = strchr(p + 1, '/')) {
+		*p = 0;
+		mkdir(copy, 0755);
+		*p = '/';
+	}
+	free(copy);
+}
+
+/*
+ * Who may open a file can lock it, so what is locked is a file that root alone may open. A user who
+ * changes a file of her own, with --file, cannot: she locks its directory.
+ */
+static int store_lock_open(const char *file, char **path, bool *own)
+{
+	char *real = file ? realpath(file, NULL) : NULL, *in;
+	int fd;
+
+	*path = sysfs_root(STORE_LOCK);
+	store_mkdirs(*path);
+	fd = open(*path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	*own = fd < 0 && file && geteuid();
+	if (*own) {
+		in = store_dir(real ? real : file);
+		free(*path);
+		*path = in;
+		fd = open(in, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	}
+	free(real);
+	return fd;
+}
+
+static bool store_lock_try(int fd, bool own)
+{
+	struct flock lock = { .l_type = F_WRLCK };
+
+	return own ? !flock(fd, LOCK_EX | LOCK_NB) : !fcntl(fd, F_SETLK, &lock);
+}
+
+/* "process 12 (ibnbd maps save --all)", as far as it can be known. Allocated. */
+static char *store_lock_holder(int fd, pid_t *pid)
+{
+	struct flock lock = { .l_type = F_WRLCK };
+	char *path, text[128];
+	ssize_t n = 0, i;
+
+	*pid = !fcntl(fd, F_GETLK, &lock) && lock.l_type != F_UNLCK ? lock.l_pid : 0;
+	if (*pid <= 0)		/* 0: one of another PID namespace */
+		return say_dup("a process that cannot be seen from here");
+	path = say_fmt("/proc/%d/cmdline", *pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	free(path);
+	if (fd >= 0) {
+		n = read(fd, text, sizeof(text));
+		close(fd);
+	}
+	while (n > 0 && !text[n - 1])
+		n--;
+	for (i = 0; i < n; i++)
+		if (!text[i])
+			text[i] = ' ';
+	return n > 0 ? say_fmt("process %d (%.*s)", *pid, (int)n, text) :
+		       say_fmt("process %d", *pid);
+}
+
+static int store_lock_held(int fd, const char *path)
+{
+	pid_t pid;
+	char *who = store_lock_holder(fd, &pid);
+
+	say_error(SAY_BUSY, "%s: %s has held the lock for %u s; nothing was saved", path, who,
+		  STORE_PATIENCE);
+	if (pid > 0)
+		say_hint("try again when it has ended; if it hangs: kill %d", pid);
+	else
+		say_hint("try again when it has ended: fuser -v %s", path);
+	free(who);
+	return SAY_BUSY;
+}
+
+/* Sets *@fd, which holds the lock until it is closed; -1 in a dry run. Returns the exit status. */
+static int store_lock(const char *file, int *fd)
+{
+	char *maps = file ? say_dup(file) : sysfs_root(MAPS_DIR "/" MAPS_MAIN), *path;
+	const struct timespec pause = { .tv_nsec = 50 * 1000 * 1000 };
+	unsigned int tries = STORE_PATIENCE * 20;
+	int rc = SAY_DONE;
+	bool own, got;
+
+	*fd = -1;
+	if (sysfs_dry_run) {
+		free(maps);
+		return SAY_DONE;
+	}
+	store_mkdirs(maps);
+	free(maps);
+	*fd = store_lock_open(file, &path, &own);
+	for (got = *fd >= 0 && store_lock_try(*fd, own);
+	     !got && *fd >= 0 && (errno == EAGAIN || errno == EACCES) && tries; tries--) {
+		nanosleep(&pause, NULL);
+		got = store_lock_try(*fd, own);
+	}
+	if (!got)
+		rc = tries ? store_failed(path, "cannot be locked", errno) : store_lock_held(*fd, path);
+	if (!got && *fd >= 0) {
+		close(*fd);
+		*fd = -1;
+	}
+	free(path);
+	return rc;
+}
+
+static void store_reload(bool reload)
+{
+	char *const argv[] = { (char *)"systemctl", (char *)"daemon-reload", NULL };
+	int status;
+	pid_t pid;
+
+	if (!reload || sysfs_redirected() || access("/run/systemd/system", F_OK))
+		return;
+	pid = fork();
+	if (!pid) {
+		execvp("systemctl", argv);
+		_exit(127);
+	}
+	if (pid < 0 || waitpid(pid, &status, 0) != pid || !WIFEXITED(status) || WEXITSTATUS(status))
+		say_warn("systemctl daemon-reload failed; systemd does not know the change yet");
+}
+
+/* ---- changes ---- */
+
+/**
+ * struct store - a change of saved mappings, under the lock
+ * @old: the index of 50-saved.conf, whose lines get files of their own; SIZE_MAX = not
+ * @unsplit: why they do not, or NULL
+ */
+struct store {
+	struct maps *m;
+	struct maps_saved s;
+	char *dir;
+	size_t old;
+	char *unsplit, *hint;
+	int lock;
+};
+
+static int store_usable(const struct maps *m)
+{
+	if (!maps_say_refused(m))
+		return SAY_DONE;
+	say_error(SAY_USAGE, "maps.conf is not changed while a file of it is not used");
+	say_hint("ibnbd maps check");
+	return SAY_USAGE;
+}
+
+/* Takes ownership of both texts. */
+static int store_refused(char *why, char *hint)
+{
+	say_error(SAY_USAGE, "maps.conf is not changed: %s", why);
+	if (hint)
+		say_hint("%s", hint);
+	free(why);
+	free(hint);
+	return SAY_USAGE;
+}
+
+/* A named file that does not exist yet counts as empty. Call store_end() also after an error. */
+static int store_begin(struct store *t, const char *file)
+{
+	struct stat st;
+	int rc;
+
+	*t = (struct store){ .old = SIZE_MAX, .lock = -1 };
+	rc = store_lock(file, &t->lock);
+	if (rc)
+		return rc;
+	t->dir = sysfs_root(MAPS_DIR "/" MAPS_MAIN ".d");
+	t->m = file && lstat(file, &st) && errno == ENOENT ? say_alloc(sizeof(*t->m)) :
+							     maps_load(file);
+	maps_saved_init(&t->s, t->m, t->dir);
+	rc = store_usable(t->m);
+	if (!rc && !file)
+		t->unsplit = maps_saved_split(&t->s, &t->old, &t->hint);
+	return rc;
+}
+
+static int store_end(struct store *t, int rc)
+{
+	if (t->m) {
+		maps_saved_free(&t->s);
+		maps_free(t->m);
+	}
+	free(t->dir);
+	free(t->unsplit);
+	free(t->hint);
+	if (t->lock >= 0)
+		close(t->lock);
+	return rc;
+}
+
+/* Print what a dry run does not write. */
+static void store_tell(const struct store *t)
+{
+	FILE *told = sysfs_dry_run_stderr ? stderr : stdout;
+	const struct maps *m = t->m;
+	size_t i;
+
+	for (i = 0; i < t->s.nr; i++) {
+		const struct maps_entry *was = i < m->nr ? &m->entries[i] : NULL,
+					*is = &t->s.will[i];
+		char *before = was ? maps_line(was) : say_dup(""), *now = maps_line(is), *shown;
+
+		if (was && was->line.file != is->line.file) {
+			shown = escape_unseen(before);
+			fprintf(told, "%s: without: %s\n", m->files[was->line.file].path, shown);
+			free(shown);
+		}
+		if (is->line.file != MAPS_SAVED_GONE && t->s.touched[is->line.file] &&
+		    (!was || was->line.file != is->line.file || strcmp(before, now))) {
+			shown = escape_unseen(now);
+			fprintf(told, "%s: %s\n", m->files[is->line.file].path, shown);
+			free(shown);
+		}
+		free(before);
+		free(now);
+	}
+}
+
+/* The old file is kept under another name: it may hold comments. */
+static int store_take_away(const struct store *t, size_t file)
+{
+	const char *path = t->m->files[file].path;
+	char *as = file == t->old ? say_fmt("%s.old", path) : NULL;
+	int err = file_remove(path, as);
+
+	if (!err && as)
+		say_warn("each mapping of %s has a file of its own now; %s is not read", path, as);
+	free(as);
+	return err ? store_failed(path, "cannot be removed", err) : SAY_DONE;
+}
+
+/* What has its lines elsewhere now is taken away last. */
+static int store_write(const struct store *t)
+{
+	size_t file, pass;
+	int rc = SAY_DONE, err;
+
+	for (pass = 0; pass < 2; pass++) {
+		for (file = 0; !rc && file < t->m->nr_files; file++) {
+			const char *path = t->m->files[file].path;
+			char *text = t->s.touched[file] ? maps_saved_text(&t->s, file) : NULL;
+
+			if (text && !pass) {
+				store_mkdirs(path);
+				err = file_replace(path, text, strlen(text));
+				if (err)
+					rc = store_failed(path, "cannot be written", err);
+			} else if (t->s.touched[file] && !text && pass &&
+				   file < t->s.loaded) {
+				rc = store_take_away(t, file);
+			}
+			free(text);
+		}
+	}
+	return rc;
+}
+
+/* Write all files of the change, unless another mapping would lose its line. */
+static int store_do(struct store *t, bool reload)
+{
+	char *lost, *hint;
+	size_t file;
+	int rc;
+
+	for (file = 0; file < t->m->nr_files && !t->s.touched[file];)
+		file++;
+	if (file == t->m->nr_files)
+		return SAY_DONE;
+	lost = maps_saved_lost(&t->s, &hint);
+	if (lost)
+		return store_refused(lost, hint);
+	if (sysfs_dry_run) {
+		store_tell(t);
+		return SAY_DONE;
+	}
+	if (t->unsplit) {
+		say_warn("its mappings get no files of their own: %s", t->unsplit);
+		say_hint("%s", t->hint);
+	}
+	rc = store_write(t);
+	if (!rc)
+		store_reload(reload);
+	return rc;
+}
+
+/* Refuse two lines for the same device of the same session: they could not be told apart. */
+static int store_twice(struct maps *m, const struct maps_entry *e)
+{
+	const struct maps_entry *other = maps_find_device(m, e->map.sessname, e->map.device_path);
+
+	if (!other || !strcmp(other->name, e->name))
+		return SAY_DONE;
+	say_error(SAY_ALREADY, "cannot save %s: maps.conf has %s of session %s already, as %s",
+		  e->name, e->map.device_path, e->map.sessname, other->name);
+	say_hint("ibnbd maps remove %s, if that is the old name", other->name);
+	return SAY_ALREADY;
+}
+
+int maps_store_save(const struct maps_entry *new_entry, const char *file, bool live, bool reload)
+{
+	struct maps_entry e = *new_entry;
+	struct store t;
+	char *why, *hint, *line;
+	int rc = store_begin(&t, file);
+
+	if (!rc)
+		rc = store_twice(t.m, &e);
+	if (!rc) {
+		why = maps_saved_put(&t.s, &e, file, live, &hint);
+		rc = why ? store_refused(why, hint) : store_do(&t, reload);
+	}
+	if (!rc) {
+		line = maps_line(&e);
+		say_more("saved: %s", line);
+		free(line);
+	}
+	return store_end(&t, rc);
+}
+
+int maps_store_remove(const char *name, const char *file, bool reload)
+{
+	struct maps_entry *e;
+	struct store t;
+	char *why, *hint;
+	size_t i;
+	int rc;
+
+	rc = store_begin(&t, file);
+	if (rc)
+		return store_end(&t, rc);
+	e = maps_saved_find(&t.s, name);
+	if (!e)
+		return store_end(&t, SAY_NOTHING);
+	why = maps_saved_remove(&t.s, e, &hint);
+	rc = why ? store_refused(why, hint) : store_do(&t, reload);
+	for (i = 0; !rc && i < t.m->nr; i++)
+		if (t.m->entries[i].overridden && !strcmp(t.m->entries[i].name, name))
+			say_warn("the line of %s in %s counts again", name,
+				 t.m->files[t.m->entries[i].line.file].path);
+	return store_end(&t, rc);
+}
+
+int maps_store_forget(const char *session, const char *device_path, const char *file, bool reload)
+{
+	struct maps *m = maps_load(file);
+	struct maps_entry *e = maps_find_device(m, session, device_path);
+	int rc = store_usable(m);
+
+	if (!rc && e)
+		rc = maps_store_remove(e->name, file, reload);
+	maps_free(m);
+	return rc == SAY_NOTHING ? SAY_DONE : rc;
+}
+
+int maps_store_tidy(bool reload)
+{
+	struct store t;
+	int rc = store_begin(&t, NULL);
+
+	if (!rc && t.unsplit) {
+		rc = store_refused(t.unsplit, t.hint);
+		t.unsplit = t.hint = NULL;
+	} else if (!rc) {
+		rc = store_do(&t, reload);
+	}
+	return store_end(&t, rc);
+}
