@@ -44,17 +44,22 @@ static const struct {
 	{ 0xe0000, 0xe0fff, "tag character" },
 };
 
+const char *ibnbd_unseen_name(u32 code)
+{
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(unseen); i++)
+		if (code >= unseen[i].first && code <= unseen[i].last)
+			return unseen[i].name;
+	return NULL;
+}
+
 size_t ibnbd_unseen(const char *s, size_t left, u32 *code, const char **name)
 {
-	size_t n = left ? ibtrs_utf8(s, left, code) : 0, i;
+	size_t n = left ? ibtrs_utf8(s, left, code) : 0;
 
-	for (i = 0; n > 1 && i < ARRAY_SIZE(unseen); i++) {
-		if (*code < unseen[i].first || *code > unseen[i].last)
-			continue;
-		*name = unseen[i].name;
-		return n;
-	}
-	return 0;
+	*name = n > 1 ? ibnbd_unseen_name(*code) : NULL;
+	return *name ? n : 0;
 }
 
 size_t ibnbd_unseen_line(const char *s, size_t left, u32 *code, const char **name)

@@ -19,9 +19,12 @@
  */
 size_t ibnbd_unseen(const char *s, size_t left, u32 *code, const char **name);
 
+/* What the invisible character @code is called; NULL: it is not invisible, or ASCII. */
+const char *ibnbd_unseen_name(u32 code);
+
 /*
- * The same, but only for characters that some programs show as the end of a line: the others may
- * stand in a comment.
+ * The same as ibnbd_unseen(), but only for characters that some programs show as the end of a line:
+ * the others may stand in a comment.
  */
 size_t ibnbd_unseen_line(const char *s, size_t left, u32 *code, const char **name);
 

@@ -168,12 +168,15 @@ def doctor_knows_an_upgrade(w):
             (runs, "AAAA", None), (runs, "", None), ("", "", None),
             ("99.0.0", "BBBB", f"driver ibnbd_client {runs} runs, 99.0.0 is installed"),
             (runs, "BBBB", f"driver ibnbd_client {runs} runs, another build of it")):
-        installs.write_text(f"#!/bin/sh\n[ $3 = ibnbd_client ] || exit 1\ncase $2 in\n"
-                            f"version) echo '{version}' ;;\nsrcversion) echo '{source}' ;;\nesac\n")
+        installs.write_text(f"#!/bin/sh\n[ \"$*\" = ibnbd_client ] || exit 1\n"
+                            f"echo 'filename:       x.ko'; echo 'version:        {version}'\n"
+                            f"echo 'srcversion:     {source}'; echo >> {w.dir}/asked\n")
         installs.chmod(0o755)
         found = findings(w).get(("version", "warning"))
         eq(bool(found), bool(said), found)
+        (w.dir / "asked").unlink()
         err = w.run("list").err
+        eq((w.dir / "asked").read_text(), "\n", "asked once")
         if said:
             has(found["message"], said)
             has(found["hint"], "the next boot", "modprobe -r ibnbd_client")

@@ -12,6 +12,8 @@
 #define SECURE_EFI	"/sys/firmware/efi/efivars/"
 #define SECURE_MOK_OF	"-605dab50-e046-4300-abb6-3dd810dd8b23"
 #define SECURE_KEY	"/var/lib/dkms/mok.pub"
+#define SECURE_IMPORT	"mokutil --import " SECURE_KEY
+#define SECURE_SIGN	"sign the modules with a key that the kernel has (on EFI: " SECURE_IMPORT ", reboot)"
 
 static struct file_text secure_read(const char *name)
 {
@@ -72,7 +74,7 @@ bool secure_finds(struct doctor *d, const char *refusal, const char *rebuild)
 			"mokutil has left the key for the next boot: reboot, and at the console choose \"Enroll MOK\", \"Continue\", \"Yes\", and give the password that you chose");
 	else
 		hint = say_dup(
-			"mokutil --import " SECURE_KEY " (choose a password for one use), reboot, and at the console choose \"Enroll MOK\"");
+			SECURE_IMPORT " (choose a password for one use), reboot, and at the console choose \"Enroll MOK\"");
 	if (refusal)
 		doctor_find(
 			d, "secure-boot", DOCTOR_ERROR,
@@ -105,15 +107,15 @@ const char *secure_only(const char **hint)
 	if (enforce && !strcmp(enforce, "Y")) {
 		why = "takes only modules that are signed with a key it has (module.sig_enforce)";
 		*hint = cmdline && strstr(cmdline, "module.sig_enforce") ?
-				"take module.sig_enforce off the kernel's command line and reboot, or sign the modules with a key that the kernel has (on EFI: mokutil --import /var/lib/dkms/mok.pub, reboot)" :
-				"sign the modules with a key that the kernel has (on EFI: mokutil --import /var/lib/dkms/mok.pub, reboot), or boot a kernel without CONFIG_MODULE_SIG_FORCE";
+				"take module.sig_enforce off the kernel's command line and reboot, or " SECURE_SIGN :
+				SECURE_SIGN ", or boot a kernel without CONFIG_MODULE_SIG_FORCE";
 	} else if (lockdown && !strstr(lockdown, "[none]")) {
 		why = strstr(lockdown, "[integrity]") ?
 			      "is locked down (lockdown=integrity) and takes signed modules only" :
 			      "is locked down (lockdown=confidentiality) and takes signed modules only";
 		*hint = cmdline && strstr(cmdline, "lockdown=") ?
-				"take lockdown= off the kernel's command line and reboot, or sign the modules with a key that the kernel has (on EFI: mokutil --import /var/lib/dkms/mok.pub, reboot)" :
-				"sign the modules with a key that the kernel has (on EFI: mokutil --import /var/lib/dkms/mok.pub, reboot); nothing ends a lockdown but a reboot into a kernel without it";
+				"take lockdown= off the kernel's command line and reboot, or " SECURE_SIGN :
+				SECURE_SIGN "; nothing ends a lockdown but a reboot into a kernel without it";
 	}
 	free(dir);
 	free(enforce);

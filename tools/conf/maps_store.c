@@ -12,7 +12,6 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 #include "tools/conf/file.h"
@@ -161,17 +160,10 @@ static int store_lock(const char *file, int *fd)
 static void store_reload(bool reload)
 {
 	char *const argv[] = { (char *)"systemctl", (char *)"daemon-reload", NULL };
-	int status;
-	pid_t pid;
 
 	if (!reload || sysfs_redirected() || access("/run/systemd/system", F_OK))
 		return;
-	pid = fork();
-	if (!pid) {
-		execvp("systemctl", argv);
-		_exit(127);
-	}
-	if (pid < 0 || waitpid(pid, &status, 0) != pid || !WIFEXITED(status) || WEXITSTATUS(status))
+	if (sysfs_wait(sysfs_spawn(argv, NULL)))
 		say_warn("systemctl daemon-reload failed; systemd does not know the change yet");
 }
 

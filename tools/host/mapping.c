@@ -28,15 +28,7 @@
 
 int mapping_modprobe(char *const argv[])
 {
-	int status = -1;
-	pid_t pid = fork();
-
-	if (!pid) {
-		execvp("/sbin/modprobe", argv);
-		execvp("modprobe", argv);
-		_exit(127);
-	}
-	return pid < 0 || waitpid(pid, &status, 0) != pid ? -1 : status;
+	return sysfs_wait(sysfs_spawn(argv, NULL));
 }
 
 static void mapping_load(void)
@@ -49,42 +41,51 @@ static void mapping_load(void)
 		mapping_modprobe(argv);
 }
 
-/* What modinfo says of the module that modprobe would load now. Allocated; NULL: nothing. */
-static char *mapping_modinfo(const char *module, const char *field)
+/* The value of @field in the output of modinfo. Allocated; NULL: it has none. */
+static char *mapping_field(const char *text, const char *field)
 {
-	char *const argv[] = { (char *)"modinfo", (char *)"-F", (char *)field, (char *)module,
-			       NULL };
-	char text[128];
-	ssize_t n = -1;
-	int fd[2];
-	pid_t pid;
+	size_t len = strlen(field);
+	const char *line = text;
 
-	if (pipe2(fd, O_CLOEXEC))
+	while (line && (strncmp(line, field, len) || line[len] != ':')) {
+		line = strchr(line, '\n');
+		line += line != NULL;
+	}
+	if (!line)
 		return NULL;
-	pid = fork();
-	if (!pid) {
-		int null = open("/dev/null", O_RDWR);
+	line += len + 1;
+	line += strspn(line, " ");
+	len = strcspn(line, "\n");
+	return len ? say_fmt("%.*s", (int)len, line) : NULL;
+}
 
-		if (null < 0 || dup2(fd[1], 1) < 0 || dup2(null, 2) < 0)
-			_exit(127);
-		execv(sysfs_root("/sbin/modinfo"), argv);
-		_exit(127);
-	}
-	close(fd[1]);
-	if (pid > 0) {
-		n = read(fd[0], text, sizeof(text));	/* one write of a short line */
-		waitpid(pid, NULL, 0);
-	}
-	close(fd[0]);
-	return n > 1 ? say_fmt("%.*s", (int)n - 1, text) : NULL;
+/* What modinfo says of the module that modprobe would load now. Allocated; "": nothing. */
+static char *mapping_modinfo(const char *module)
+{
+	char *program = sysfs_root("/sbin/modinfo"), *text = say_alloc(65536);
+	char *const argv[] = { program, (char *)module, NULL };
+	size_t len = 0;
+	ssize_t n;
+	int out;
+	pid_t pid = sysfs_spawn(argv, &out);
+
+	while ((n = read(out, text + len, 65535 - len)) > 0)
+		len += (size_t)n;
+	if (sysfs_wait(pid))
+		len = 0;
+	text[len] = 0;
+	close(out);
+	free(program);
+	return text;
 }
 
 char *mapping_upgraded(const char *module)
 {
 	char *dir = sysfs_path("module/%s", module), *runs = sysfs_attr(dir, "version"),
-	     *source = sysfs_attr(dir, "srcversion"), *text = NULL;
-	char *installed = runs ? mapping_modinfo(module, "version") : NULL,
-	     *installed_source = installed ? mapping_modinfo(module, "srcversion") : NULL;
+	     *source = sysfs_attr(dir, "srcversion"), *text = NULL,
+	     *info = runs ? mapping_modinfo(module) : say_dup(""),
+	     *installed = mapping_field(info, "version"),
+	     *installed_source = mapping_field(info, "srcversion");
 
 	if (installed && strcmp(runs, installed))
 		text = say_fmt("driver %s %s runs, %s is installed", module, runs, installed);
@@ -93,6 +94,7 @@ char *mapping_upgraded(const char *module)
 	free(dir);
 	free(runs);
 	free(source);
+	free(info);
 	free(installed);
 	free(installed_source);
 	return text;

@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 #include "tools/out/say.h"
@@ -209,4 +210,41 @@ int sysfs_write(const char *path, const char *text)
 	free(order);
 	free(file);
 	return err;
+}
+
+/* ---- programs ---- */
+
+pid_t sysfs_spawn(char *const argv[], int *out)
+{
+	char *sbin = say_fmt("/sbin/%s", argv[0]), *path = sysfs_root(sbin);
+	int fd[2] = { -1, -1 }, null;
+	pid_t pid = out && pipe2(fd, O_CLOEXEC) ? -1 : fork();
+
+	if (!pid) {
+		null = out ? open("/dev/null", O_RDWR) : -1;
+		if (out && (null < 0 || dup2(null, 0) < 0 || dup2(fd[1], 1) < 0 ||
+			    dup2(null, 2) < 0))
+			_exit(127);
+		if (!strchr(argv[0], '/'))
+			execv(path, argv);
+		execvp(argv[0], argv);
+		_exit(127);
+	}
+	free(path);
+	free(sbin);
+	if (out) {
+		close(fd[1]);
+		*out = fd[0];
+	}
+	return pid;
+}
+
+int sysfs_wait(pid_t pid)
+{
+	int status;
+
+	while (pid > 0 && waitpid(pid, &status, 0) != pid)
+		if (errno != EINTR)
+			return -1;
+	return pid > 0 ? status : -1;
 }

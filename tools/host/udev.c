@@ -178,20 +178,6 @@ static int64_t udev_patience(void)
 	return seconds;
 }
 
-static void udev_blkid(const char *node, int out)
-{
-	char *const argv[] = { (char *)"blkid", (char *)"-p",	(char *)"-o",
-			       (char *)"udev",	(char *)node,	NULL };
-	int null = open("/dev/null", O_RDWR);
-
-	/* (udev waits until its ends of our output are closed) */
-	if (null < 0 || dup2(null, 0) < 0 || dup2(out, 1) < 0 || dup2(null, 2) < 0)
-		_exit(127);
-	execv(sysfs_root("/sbin/blkid"), argv);
-	execvp("blkid", argv);
-	_exit(127);
-}
-
 /*
  * blkid's exit status is 0, 2: it has found nothing, or 8: contradictions. One that has no answer
  * in time is neither waited for nor killed: udev's worker has the disk open, too, and the last one
@@ -203,26 +189,26 @@ static int udev_probe(const char *kname)
 		end = sysfs_now() + 1000000 * (patience < most ? patience ? patience : 1 : most),
 		left;
 	char *below = say_fmt("/dev/%s", kname), *node = sysfs_root(below), text[16384];
-	int fd[2], status = 0;
+	char *const argv[] = { (char *)"blkid", (char *)"-p",	(char *)"-o",
+			       (char *)"udev",	(char *)node,	NULL };
+	int out, status = 0;
 	size_t len = 0;
 	ssize_t n = 1;
 	pid_t pid, got = 0;
 
-	pid = pipe2(fd, O_CLOEXEC) ? -1 : fork();
-	if (!pid)
-		udev_blkid(node, fd[1]);
+	/* (udev waits until its ends of our output are closed) */
+	pid = sysfs_spawn(argv, &out);
 	free(node);
 	free(below);
-	close(fd[1]);
 	while (pid > 0 && (left = end - sysfs_now()) > 0 && !got) {
-		struct pollfd ready = { .fd = fd[0], .events = POLLIN };
+		struct pollfd ready = { .fd = out, .events = POLLIN };
 
 		if (n <= 0) {
 			got = waitpid(pid, &status, WNOHANG);
 			if (!got)
 				poll(NULL, 0, 1);
 		} else if (poll(&ready, 1, (int)(left / 1000)) == 1) {
-			n = read(fd[0], text + len, sizeof(text) - len);
+			n = read(out, text + len, sizeof(text) - len);
 			len += n > 0 ? (size_t)n : 0;
 		}
 	}

@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <wchar.h>
 #include <ibtrs/words.h>
+#include "ibnbd/logic/unseen.h"
 #include "tools/out/escape.h"
 #include "tools/out/say.h"
 
@@ -53,26 +54,10 @@ size_t escape_utf8(const char *text, unsigned int *code)
 	return ibtrs_utf8(text, 4, code);
 }
 
-/*
- * Unicode's Default_Ignorable_Code_Point, controls, blanks outside ASCII, line separators, and code
- * points that are no characters.
- */
 bool escape_hidden(unsigned int code)
 {
-	static const struct { unsigned int first, last; } ranges[] = {
-		{ 0x00, 0x1f }, { 0x7f, 0xa0 }, { 0xad, 0xad }, { 0x34f, 0x34f }, { 0x61c, 0x61c },
-		{ 0x115f, 0x1160 }, { 0x1680, 0x1680 }, { 0x17b4, 0x17b5 }, { 0x180b, 0x180f },
-		{ 0x2000, 0x200f }, { 0x2028, 0x202f }, { 0x205f, 0x206f }, { 0x2800, 0x2800 },
-		{ 0x3000, 0x3000 }, { 0x3164, 0x3164 }, { 0xfdd0, 0xfdef }, { 0xfe00, 0xfe0f },
-		{ 0xfeff, 0xfeff }, { 0xffa0, 0xffa0 }, { 0xfff0, 0xfffb }, { 0x1bca0, 0x1bca3 },
-		{ 0x1d173, 0x1d17a }, { 0xe0000, 0xe0fff },
-	};
-	size_t i;
-
-	for (i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++)
-		if (code >= ranges[i].first && code <= ranges[i].last)
-			return true;
-	return (code & 0xfffe) == 0xfffe;
+	return code < 0x20 || code == 0x7f || ibnbd_unseen_name(code) ||
+	       (code >= 0xfdd0 && code <= 0xfdef) || (code & 0xfffe) == 0xfffe;
 }
 
 /*

@@ -44,7 +44,7 @@ bool escape_means(const char *word, const char *name);
 size_t escape_utf8(const char *s, unsigned int *code);
 /*
  * Is the character invisible, or does it change how its neighbours are shown: controls, direction
- * marks, zero-width characters and blanks outside ASCII?
+ * marks, zero-width characters, blanks outside ASCII, and code points that are no characters?
  */
 bool escape_hidden(unsigned int code);
 /* Columns of a terminal that an ESCAPE_LINE text takes. */
