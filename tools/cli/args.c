@@ -21,6 +21,20 @@ const struct cmd_option_row cmd_options[CMD_NR_OPTIONS] = {
 #undef CMD_OPTION_ROW
 };
 
+#define ANY	((size_t)-1)
+#define O(id)	CMD_BIT(id)
+
+#define COMMAND(...) { __VA_ARGS__ },
+static const struct cmd commands[] = {
+#include "tools/cli/commands.h"
+};
+
+const struct cmd *cmd_table(size_t *nr)
+{
+	*nr = ARRAY_SIZE(commands);
+	return commands;
+}
+
 static_assert(CMD_NR_OPTIONS <= 64, "struct cmd.options has 64 bits");
 
 /* ---- the command ---- */

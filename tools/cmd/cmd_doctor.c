@@ -90,7 +90,7 @@ static void doctor_enabled(struct doctor *d)
 	free(path);
 }
 
-void doctor_files(struct doctor *d)
+static void doctor_files(struct doctor *d)
 {
 	struct server_conf *c = server_conf_load(NULL);
 	struct policy_conf *p = policy_conf_load(NULL);
@@ -204,7 +204,7 @@ static bool doctor_shared(struct doctor *d, const struct state_session *s, bool 
 	return why;
 }
 
-void doctor_live(struct doctor *d)
+static void doctor_live(struct doctor *d)
 {
 	size_t i, j;
 

@@ -59,7 +59,8 @@ void key_text(const u8 *key, char *text)
 	explicit_bzero(raw, sizeof(raw));
 }
 
-const char *key_parse(const char *text, size_t len, u8 *key)
+/* Read @key from the text of a file. NULL: @key is good; else why it is not. */
+static const char *key_parse(const char *text, size_t len, u8 *key)
 {
 	u8 raw[KEY_RAW_LEN];
 	const char *digit, *why = NULL;

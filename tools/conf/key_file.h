@@ -20,8 +20,6 @@
 void key_guard(void);
 /* Write the line of @key to @text, with its newline. */
 void key_text(const u8 *key, char *text);
-/* Read @key from the text of a file. NULL: @key is good; else why it is not. */
-const char *key_parse(const char *text, size_t len, u8 *key);
 /* The path of the file of @name's present key, or of its next one. Allocated. */
 char *key_path(const char *name, bool next);
 /*

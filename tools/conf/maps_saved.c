@@ -42,7 +42,8 @@ struct maps_entry *maps_saved_find(struct maps_saved *s, const char *name)
 
 /* ---- files ---- */
 
-bool maps_saved_own(const struct maps *m, size_t file, const char *name)
+/* Has the command alone written @file, apart from options of the line of @name? */
+static bool saved_own(const struct maps *m, size_t file, const char *name)
 {
 	const struct maps_file *f = &m->files[file];
 	const char *nl = memchr(f->text, '\n', f->len);
@@ -65,7 +66,7 @@ bool maps_saved_own(const struct maps *m, size_t file, const char *name)
 /* May the change write @file? */
 static bool saved_free(const struct maps_saved *s, size_t file, const char *name)
 {
-	return file >= s->loaded || s->touched[file] || maps_saved_own(s->m, file, name);
+	return file >= s->loaded || s->touched[file] || saved_own(s->m, file, name);
 }
 
 /* FILE:LINE. Allocated. */

@@ -44,8 +44,6 @@ void maps_saved_free(struct maps_saved *s);
 
 /* The valid line of that name, else the last of its lines with mistakes. NULL: there is none. */
 struct maps_entry *maps_saved_find(struct maps_saved *s, const char *name);
-/* Has the command alone written @file, apart from options of the line of @name? */
-bool maps_saved_own(const struct maps *m, size_t file, const char *name);
 
 /*
  * Each of these changes @s, or returns why it cannot, allocated, with a hint or NULL in @hint.

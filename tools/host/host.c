@@ -113,7 +113,8 @@ static bool host_unspecified(const struct ibtrs_addr *a)
 	return !memcmp(a->raw, zero, a->kind == IBTRS_ADDR_IP4 ? 4 : 16);
 }
 
-bool host_is_local(const struct ibtrs_addr *a)
+/* Is it an address of this host? GIDs count as such, and so do addresses that cannot be checked. */
+static bool host_is_local(const struct ibtrs_addr *a)
 {
 	struct ifaddrs *list, *i;
 	bool found = false;

@@ -33,8 +33,6 @@ const char *host_wrong(const char *s, size_t len, const char *why);
 
 struct maps;
 
-/* Is it an address of this host? GIDs count as such, and so do addresses that cannot be checked. */
-bool host_is_local(const struct ibtrs_addr *a);
 /*
  * If the source of this path is no address of this host: a message that says so, allocated. NULL:
  * it is one, or the path has no source.

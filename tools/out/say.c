@@ -165,7 +165,8 @@ int say_join(int sum, int rc, bool first)
 	return SAY_PARTIAL;
 }
 
-bool say_near(const char *word, const char *found)
+/* Is @found similar enough to @word to be suggested? */
+static bool say_near(const char *word, const char *found)
 {
 	size_t n = strlen(word);
 

@@ -58,8 +58,6 @@ static inline unsigned int say_distance(const char *a, const char *b)
 	return ibnbd_nearest_distance(a, strlen(a), b);
 }
 
-/* Is @found similar enough to @word to be suggested? */
-bool say_near(const char *word, const char *found);
 /* The one that is nearer to @word: @best (may be NULL), or @other if it is similar at all. */
 const char *say_nearest(const char *word, const char *best, const char *other);
 

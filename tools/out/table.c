@@ -15,6 +15,21 @@
 #define TABLE_MAX_COLUMNS	64
 #define TABLE_SLOW_MS		10000
 
+#define SET(name, type_, what_, usual_) \
+	const struct table_set table_##name = { .what = what_, .type = &state_type_##type_, \
+						.usual = usual_ }
+
+SET(devs, dev, "devices",
+    "path,name,size,detail,access_mode,session,device_path,up,paths");
+SET(sessions, session, "sessions",
+    "name,side,state,path_states,nr_devices,policy,read_bytes,write_bytes,reconnects");
+SET(paths, path, "paths",
+    "session,name,hca_name,hca_port,state,latency,read_bytes,write_bytes,inflight,reconnects");
+SET(exports, export, "exports",
+    "name,kind,size,nr_opens,claimed,copy");
+SET(opens, open, "opens",
+    "export,session,mapping_path,access_mode,claimed");
+
 struct table_view {
 	const struct table_set *set;
 	const struct state_field *column[TABLE_MAX_COLUMNS];
@@ -342,42 +357,6 @@ static int table_draw(const struct table_view *v, const void **rows, size_t nr,
 
 /* ---- for scripts ---- */
 
-/* Words between blanks. */
-static void table_raw(const struct table_view *v, const void **rows, size_t nr, bool headings)
-{
-	size_t i, j;
-
-	for (j = 0; headings && j < v->nr; j++)
-		printf("%s%s", v->column[j]->heading, j + 1 < v->nr ? " " : "\n");
-	for (i = 0; i < nr; i++) {
-		for (j = 0; j < v->nr; j++) {
-			char *cell = table_cell(v->column[j], rows[i], v->bytes, "");
-			char *text = *cell ? escape_text(ESCAPE_WORD, cell) : say_dup("-");
-
-			printf("%s%c", text, j + 1 < v->nr ? ' ' : '\n');
-			free(text);
-			free(cell);
-		}
-	}
-}
-
-/* KEY="value", for the shell. */
-static void table_pairs(const struct table_view *v, const void **rows, size_t nr)
-{
-	size_t i, j;
-
-	for (i = 0; i < nr; i++) {
-		for (j = 0; j < v->nr; j++) {
-			char *text = table_escaped(ESCAPE_SHELL,
-						   table_cell(v->column[j], rows[i], v->bytes, ""));
-
-			printf("%s=\"%s\"%c", v->column[j]->heading, text,
-			       j + 1 < v->nr ? ' ' : '\n');
-			free(text);
-		}
-	}
-}
-
 /*
  * RFC 4180. Cells with a semicolon or with a blank at either end are quoted, too: some programs use
  * semicolons as separators, some drop such blanks.
@@ -400,24 +379,116 @@ static void table_csv_cell(const char *cell)
 	putchar('"');
 }
 
-static void table_csv(const struct table_view *v, const void **rows, size_t nr, bool headings)
+/*
+ * --raw: words between blanks; --pairs: KEY="value" for the shell; --csv. @how is the escape of the
+ * format.
+ */
+static void table_cell_for(const struct table_view *v, const struct state_field *c,
+			   const void *object, enum escape how)
 {
+	char *cell = table_cell(c, object, v->bytes, "");
+
+	/* Numbers are not escaped in CSV: they may begin with '-'. */
+	if (*cell && (how != ESCAPE_CSV || c->kind == STATE_TEXT))
+		cell = table_escaped(how, cell);
+	if (how == ESCAPE_CSV)
+		table_csv_cell(cell);
+	else if (how == ESCAPE_SHELL)
+		printf("%s=\"%s\"", c->heading, cell);
+	else
+		fputs(*cell ? cell : "-", stdout);
+	free(cell);
+}
+
+static void table_script(const struct table_view *v, const void **rows, size_t nr, enum escape how,
+			 bool headings)
+{
+	char blank = how == ESCAPE_CSV ? ',' : ' ';
 	size_t i, j;
 
-	for (j = 0; headings && j < v->nr; j++)
-		printf("%s%s", v->column[j]->heading, j + 1 < v->nr ? "," : "\n");
+	for (j = 0; headings && how != ESCAPE_SHELL && j < v->nr; j++)
+		printf("%s%c", v->column[j]->heading, j + 1 < v->nr ? blank : '\n');
 	for (i = 0; i < nr; i++) {
 		for (j = 0; j < v->nr; j++) {
-			char *cell = table_cell(v->column[j], rows[i], v->bytes, "");
-
-			/* Numbers are not escaped: they may begin with '-'. */
-			if (v->column[j]->kind == STATE_TEXT)
-				cell = table_escaped(ESCAPE_CSV, cell);
-			table_csv_cell(cell);
-			putchar(j + 1 < v->nr ? ',' : '\n');
-			free(cell);
+			table_cell_for(v, v->column[j], rows[i], how);
+			putchar(j + 1 < v->nr ? blank : '\n');
 		}
 	}
+}
+
+/* ---- JSON: every field of the set, whatever -o says ---- */
+
+void table_json_fields(struct json *j, const struct table_set *set, const void *object)
+{
+	size_t i;
+
+	for (i = 0; i < set->type->nr; i++) {
+		const struct state_field *c = &set->type->fields[i];
+		int64_t n;
+
+		if (c->kind == STATE_TEXT) {
+			json_text(j, c->key, state_text(c, object));
+			continue;
+		}
+		n = state_num(c, object);
+		if (c->kind == STATE_FLAG && n != SYSFS_UNKNOWN)
+			json_bool(j, c->key, n);
+		else
+			json_num(j, c->key, n);
+	}
+}
+
+static void table_json_rows(struct json *j, const struct table_set *set, const void **rows,
+			    size_t nr)
+{
+	size_t i;
+
+	json_array(j, set->what);
+	for (i = 0; i < nr; i++) {
+		json_object(j, NULL);
+		table_json_fields(j, set, rows[i]);
+		json_end(j);
+	}
+	json_end(j);
+}
+
+void table_json_array(struct json *j, const struct table_set *set, const void *objects, size_t nr)
+{
+	struct table_view all = { .set = set };
+	const void **rows = table_rows(&all, objects, nr, &nr);
+
+	table_json_rows(j, set, rows, nr);
+	free(rows);
+}
+
+void table_json_sessions(struct json *j, const char *key, const struct state_session *all,
+			 size_t nr)
+{
+	size_t i;
+
+	json_array(j, key);
+	for (i = 0; i < nr; i++) {
+		json_object(j, NULL);
+		table_json_fields(j, &table_sessions, &all[i]);
+		table_json_array(j, &table_paths, all[i].paths, (size_t)all[i].nr_paths);
+		json_end(j);
+	}
+	json_end(j);
+}
+
+void table_json_exports(struct json *j, const struct state *s)
+{
+	size_t i;
+
+	json_array(j, "exports");
+	for (i = 0; i < s->nr_exports; i++) {
+		json_object(j, NULL);
+		table_json_fields(j, &table_exports, &s->exports[i]);
+		table_json_array(j, &table_opens, s->exports[i].opens,
+				 (size_t)s->exports[i].nr_opens);
+		json_end(j);
+	}
+	json_end(j);
 }
 
 int table_print(const struct table_set *set, const void *objects, size_t nr,
@@ -426,32 +497,20 @@ int table_print(const struct table_set *set, const void *objects, size_t nr,
 	struct table_view v;
 	const void **rows;
 	struct json j;
-	size_t kept, i;
-	int rc;
+	int rc = SAY_DONE;
+	size_t kept;
 
 	if (table_view(&v, set, a))
 		return SAY_USAGE;
 	rows = table_rows(&v, objects, nr, &kept);
 	if (ARG(a, json)) {
 		json_document(&j, stdout, false);
-		json_array(&j, set == &table_devs ? "devices" : set->what);
-		for (i = 0; i < kept; i++) {
-			json_object(&j, NULL);
-			table_json_fields(&j, set, rows[i]);
-			json_end(&j);
-		}
+		table_json_rows(&j, set, rows, kept);
 		json_end(&j);
-		json_end(&j);
-		rc = SAY_DONE;
-	} else if (ARG(a, csv)) {
-		table_csv(&v, rows, kept, !ARG(a, noheadings));
-		rc = SAY_DONE;
-	} else if (ARG(a, raw)) {
-		table_raw(&v, rows, kept, !ARG(a, noheadings));
-		rc = SAY_DONE;
-	} else if (ARG(a, pairs)) {
-		table_pairs(&v, rows, kept);
-		rc = SAY_DONE;
+	} else if (ARG(a, csv) || ARG(a, raw) || ARG(a, pairs)) {
+		table_script(&v, rows, kept,
+			     ARG(a, csv) ? ESCAPE_CSV : ARG(a, raw) ? ESCAPE_WORD : ESCAPE_SHELL,
+			     !ARG(a, noheadings));
 	} else {
 		rc = table_draw(&v, rows, kept, a);
 	}
