@@ -7,7 +7,7 @@
  * `state` says who owns it, see req.h.
  */
 #include "ibtrs/client/answer.h"
-#include "ibtrs/client/dma.h"
+#include "ibtrs/client/mr.h"
 #include "ibtrs/client/trace.h"
 #include "ibtrs/logic/fence.h"
 

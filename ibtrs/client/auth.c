@@ -17,7 +17,7 @@
  */
 #include <linux/random.h>
 #include "ibtrs/client/auth.h"
-#include "ibtrs/client/deadline.h"
+#include "ibtrs/client/path.h"
 #include "ibtrs/client/session.h"
 #include "ibtrs/core/key.h"
 

@@ -5,7 +5,6 @@
 
 #include <rdma/rdma_cm.h>
 #include "ibtrs/core/conn.h"
-#include "ibtrs/core/iu.h"
 #include "ibtrs/logic/auth.h"
 #include "ibtrs/proto/auth.h"
 

@@ -17,7 +17,7 @@
 #include <net/net_namespace.h>
 #include <rdma/ib.h>
 #include <rdma/ib_cm.h>
-#include "ibtrs/client/deadline.h"
+#include "ibtrs/client/path.h"
 #include "ibtrs/client/port.h"
 #include "ibtrs/client/rx.h"
 #include "ibtrs/client/session.h"

@@ -8,7 +8,6 @@
 
 #include <linux/mutex.h>
 #include "ibtrs/core/conn.h"
-#include "ibtrs/core/iu.h"
 #include "ibtrs/logic/sqwatch.h"
 #include "ibtrs/proto/wire.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The directories of sessions and paths below /sys/class/ibtrs-client: their names, creation and
- * removal. Their contents: sysfs.c, sysfs_path.c.
+ * removal. Their contents: sysfs.c.
  *
  * Called by sessions.c, session.c, paths.c and path_run.c when sessions and paths are created and
  * removed, and by cm.c when a route is known.

@@ -9,8 +9,8 @@
  */
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
-#include "ibtrs/client/deadline.h"
 #include "ibtrs/client/link.h"
+#include "ibtrs/client/path.h"
 #include "ibtrs/client/rx.h"
 #include "ibtrs/client/session.h"
 

@@ -7,7 +7,7 @@
 #define IBTRS_CLIENT_HANDSHAKE_H
 
 #include <linux/workqueue.h>
-#include "ibtrs/core/iu.h"
+#include "ibtrs/core/conn.h"
 #include "ibtrs/logic/chunkmap.h"
 
 struct ibtrs_clt_path;

@@ -7,6 +7,9 @@
 #include "ibtrs/client/paths.h"
 #include "ibtrs/client/port.h"
 
+#define CREATE_TRACE_POINTS
+#include "ibtrs/client/trace.h"
+
 static int __init ibtrs_clt_init(void)
 {
 	int err;

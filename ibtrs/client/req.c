@@ -15,8 +15,8 @@
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include "ibtrs/client/answer.h"
-#include "ibtrs/client/dma.h"
 #include "ibtrs/client/link.h"
+#include "ibtrs/client/mr.h"
 #include "ibtrs/client/post.h"
 #include "ibtrs/client/session.h"
 #include "ibtrs/client/trace.h"

@@ -6,11 +6,11 @@
 #include <linux/list.h>
 #include <linux/mutex.h>
 #include <ibtrs/clt.h>
+#include "ibtrs/client/link.h"
 #include "ibtrs/client/path.h"
 #include "ibtrs/client/pathset.h"
 #include "ibtrs/client/slot.h"
 #include "ibtrs/client/turn.h"
-#include "ibtrs/client/want.h"
 #include "ibtrs/logic/backoff.h"
 
 struct ibtrs_clt {

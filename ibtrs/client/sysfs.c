@@ -15,6 +15,7 @@
  * Locking: all data are constant, read by READ_ONCE(), or locked by the file that owns them.
  */
 #include <linux/device.h>
+#include <linux/kobject.h>
 #include <ibtrs/admin.h>
 #include "ibtrs/client/paths.h"
 #include "ibtrs/client/session.h"
@@ -23,8 +24,9 @@
 
 #define SYSFS_SHOW_MAX	40	/* limit for a refused text in the log, in bytes */
 
-void ibtrs_clt_sysfs_refuse(const struct ibtrs_clt *clt, const struct ibtrs_clt_path *path,
-			    const char *attr, const char *buf, size_t count, const char *why)
+/* Log one line about a refused value. @path: NULL = an attribute of the session. */
+static void sysfs_refuse(const struct ibtrs_clt *clt, const struct ibtrs_clt_path *path,
+			 const char *attr, const char *buf, size_t count, const char *why)
 {
 	pr_err_ratelimited("ibtrs %s: %s%s%s: '%*pE' refused: %s\n", clt->name,
 			   path ? path->name : "", path ? ": " : "", attr,
@@ -50,7 +52,7 @@ static ssize_t add_path_store(struct device *dev, struct device_attribute *attr,
 	int err;
 
 	if (ibtrs_addr_pair_parse(buf, len, &addr, &why)) {
-		ibtrs_clt_sysfs_refuse(clt, NULL, attr->attr.name, buf, len, why);
+		sysfs_refuse(clt, NULL, attr->attr.name, buf, len, why);
 		return -EINVAL;
 	}
 	err = ibtrs_clt_paths_add(clt, &addr);
@@ -85,8 +87,8 @@ static ssize_t max_reconnect_attempts_store(struct device *dev, struct device_at
 	int n;
 
 	if (kstrtoint(buf, 10, &n) || n < -1 || n > 9999) {
-		ibtrs_clt_sysfs_refuse(clt, NULL, attr->attr.name, buf, count,
-				       "a number from -1 to 9999 is expected");
+		sysfs_refuse(clt, NULL, attr->attr.name, buf, count,
+			     "a number from -1 to 9999 is expected");
 		return -EINVAL;
 	}
 	WRITE_ONCE(clt->max_reconnects, n);
@@ -108,7 +110,7 @@ static ssize_t mpath_policy_store(struct device *dev, struct device_attribute *a
 	int policy = ibtrs_mpath_parse(buf, count);
 
 	if (policy < 0) {
-		ibtrs_clt_sysfs_refuse(
+		sysfs_refuse(
 			clt, NULL, attr->attr.name, buf, count,
 			"round-robin (rr, 0), min-inflight (mi, 1) or min-latency (ml, 2) is expected");
 		return policy;
@@ -172,5 +174,326 @@ static const struct attribute_group session_group = {
 
 const struct attribute_group *ibtrs_clt_sysfs_session_groups[] = {
 	&session_group,
+	NULL,
+};
+
+/*
+ * paths/<src@dst>/ in /sys/class/ibtrs-client: the attributes of a path and its stats/. dirs.c owns
+ * the directory, its name and its lifetime: while show or store runs, the path exists. Formats and
+ * error numbers are an ABI: docs/sysfs.md.
+ *
+ * Removing an attribute waits for its running store, so a store cannot simply remove its own
+ * directory. So remove_path first closes the path (killable; if it is killed, the path is only
+ * closed), then claims it: exactly one of several writers and the closing session removes it. The
+ * claim keeps the path from being freed. The store then leaves the attribute
+ * (sysfs_break_active_protection()) and removes path and directory. ibtrs_clt_dirs_session_del()
+ * waits for such stores.
+ */
+
+static bool sysfs_is_one(const char *buf, size_t count)
+{
+	return buf[0] == '1' && (count == 1 || (count == 2 && buf[1] == '\n'));
+}
+
+/* ---- path --------------------------------------------------------------- */
+
+static struct ibtrs_clt_path *path_of(struct kobject *kobj)
+{
+	return container_of(kobj, struct ibtrs_clt_path_dir, kobj)->path;
+}
+
+static ssize_t usage_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "Usage: echo 1 > %s\n", attr->attr.name);
+}
+
+static int path_want_one(const struct kobj_attribute *attr, struct ibtrs_clt_path *path,
+			 const char *buf, size_t count)
+{
+	if (sysfs_is_one(buf, count))
+		return 0;
+	sysfs_refuse(path->clt, path, attr->attr.name, buf, count, "1 is expected");
+	return -EINVAL;
+}
+
+static ssize_t state_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
+{
+	bool up = ibtrs_clt_path_state(path_of(kobj)) == IBTRS_PATH_UP;
+
+	return sysfs_emit(buf, "%s\n", up ? "connected" : "disconnected");
+}
+static struct kobj_attribute path_state = __ATTR_RO(state);
+
+/*
+ * The state; "marginal" if the path is marginal; and if the path is marginal or not up: errno and
+ * reason of the last failure, if there was one.
+ */
+static ssize_t state_detail_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
+{
+	struct ibtrs_clt_path *path = path_of(kobj);
+	enum ibtrs_path_state state = ibtrs_clt_path_state(path);
+	char reason[IBTRS_CLT_REASON_LEN];
+	int err = ibtrs_clt_path_reason(path, reason, sizeof(reason));
+	const char *word = ibtrs_clt_path_marginal(path) ? " marginal" : "";
+
+	if (!err || (state == IBTRS_PATH_UP && !*word))
+		return sysfs_emit(buf, "%s%s\n", ibtrs_path_sm_state_name(state), word);
+	return sysfs_emit(buf, "%s%s %d %s\n", ibtrs_path_sm_state_name(state), word, err, reason);
+}
+static struct kobj_attribute path_state_detail = __ATTR_RO(state_detail);
+
+/* The ABI has one errno for failed attempts; the true one is in state_detail and in the log. */
+static ssize_t reconnect_store(struct kobject *kobj, struct kobj_attribute *attr, const char *buf,
+			       size_t count)
+{
+	struct ibtrs_clt_path *path = path_of(kobj);
+	int err = path_want_one(attr, path, buf, count);
+
+	if (err)
+		return err;
+	err = ibtrs_clt_path_reconnect(path);
+	if (!err)
+		return count;
+	return err == -EBUSY || err == -EINTR ? err : -ENOTCONN;
+}
+static struct kobj_attribute path_reconnect = __ATTR(reconnect, 0644, usage_show, reconnect_store);
+
+static ssize_t disconnect_store(struct kobject *kobj, struct kobj_attribute *attr, const char *buf,
+				size_t count)
+{
+	struct ibtrs_clt_path *path = path_of(kobj);
+	int err = path_want_one(attr, path, buf, count);
+
+	err = err ?: ibtrs_clt_path_close(path, true);
+	return err ?: count;
+}
+static struct kobj_attribute path_disconnect =
+	__ATTR(disconnect, 0644, usage_show, disconnect_store);
+
+static ssize_t remove_path_store(struct kobject *kobj, struct kobj_attribute *attr, const char *buf,
+				 size_t count)
+{
+	struct ibtrs_clt_path *path = path_of(kobj);
+	struct ibtrs_clt *clt = path->clt;
+	struct kernfs_node *kn;
+	int err;
+
+	err = path_want_one(attr, path, buf, count);
+	err = err ?: ibtrs_clt_path_close(path, true);
+	if (err)
+		return err;
+	/*
+	 * Call it before the claim: as soon as a path is missing from the list, a closing session
+	 * must wait for us.
+	 */
+	ibtrs_clt_dirs_removing(clt);
+	err = ibtrs_clt_paths_claim(path);
+	if (err) {
+		ibtrs_clt_dirs_removed(clt);
+		return err;
+	}
+	kn = sysfs_break_active_protection(kobj, &attr->attr);
+	ibtrs_clt_paths_remove(path);
+	/* Nothing holds the module any more; its exit waits for tasks like this one. */
+	if (kn)
+		sysfs_unbreak_active_protection(kn);
+	return count;
+}
+static struct kobj_attribute path_remove_path =
+	__ATTR(remove_path, 0644, usage_show, remove_path_store);
+
+static ssize_t hca_name_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
+{
+	struct ibtrs_clt_path_sysfs *s = &path_of(kobj)->sysfs;
+	ssize_t len;
+
+	spin_lock(&s->lock);
+	len = sysfs_emit(buf, "%s\n", s->hca[0] ? s->hca : "-");
+	spin_unlock(&s->lock);
+	return len;
+}
+static struct kobj_attribute path_hca_name = __ATTR_RO(hca_name);
+
+static ssize_t hca_port_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "%u\n", READ_ONCE(path_of(kobj)->sysfs.port));
+}
+static struct kobj_attribute path_hca_port = __ATTR_RO(hca_port);
+
+static ssize_t path_show_addr(const struct ibtrs_addr *addr, char *buf)
+{
+	char text[IBTRS_ADDR_STR_MAX];
+
+	ibtrs_addr_format(addr, text, sizeof(text));
+	return sysfs_emit(buf, "%s\n", text);
+}
+
+static ssize_t src_addr_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
+{
+	struct ibtrs_clt_path_sysfs *s = &path_of(kobj)->sysfs;
+	struct ibtrs_addr src;
+
+	spin_lock(&s->lock);
+	src = s->src;
+	spin_unlock(&s->lock);
+	return path_show_addr(&src, buf);
+}
+static struct kobj_attribute path_src_addr = __ATTR_RO(src_addr);
+
+static ssize_t dst_addr_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
+{
+	return path_show_addr(&path_of(kobj)->addr.dst, buf);
+}
+static struct kobj_attribute path_dst_addr = __ATTR_RO(dst_addr);
+
+static ssize_t cur_latency_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "%llu ns\n", READ_ONCE(path_of(kobj)->hb.latency_ns));
+}
+static struct kobj_attribute path_cur_latency = __ATTR_RO(cur_latency);
+
+static struct attribute *path_attrs[] = {
+	&path_state.attr,
+	&path_state_detail.attr,
+	&path_reconnect.attr,
+	&path_disconnect.attr,
+	&path_remove_path.attr,
+	&path_hca_name.attr,
+	&path_hca_port.attr,
+	&path_src_addr.attr,
+	&path_dst_addr.attr,
+	&path_cur_latency.attr,
+	NULL,
+};
+
+static const struct attribute_group path_group = {
+	.attrs = path_attrs,
+};
+
+/* ---- path/stats --------------------------------------------------------- */
+
+static ssize_t rdma_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
+{
+	struct ibtrs_clt_path *path = path_of(kobj);
+	struct ibtrs_clt_traffic t;
+
+	ibtrs_clt_stats_traffic(&path->stats, &t);
+	return sysfs_emit(buf, "%llu %llu %llu %llu %u %llu\n", t.cnt[IBTRS_READ],
+			  t.bytes[IBTRS_READ], t.cnt[IBTRS_WRITE], t.bytes[IBTRS_WRITE],
+			  ibtrs_clt_path_inflight(path), t.failovers);
+}
+
+static ssize_t reconnects_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
+{
+	int ok, bad;
+
+	ibtrs_clt_stats_reconnects(&path_of(kobj)->stats, &ok, &bad);
+	return sysfs_emit(buf, "%d %d\n", ok, bad);
+}
+
+static ssize_t stats_show_cpus(struct ibtrs_clt_stats *s, char *buf,
+			       u64 (*get)(struct ibtrs_clt_stats *s, unsigned int cpu))
+{
+	char word[24];
+	unsigned int cpu;
+	int n, len = 0;
+
+	for_each_possible_cpu(cpu) {
+		n = scnprintf(word, sizeof(word), "%s%llu", len ? " " : "", get(s, cpu));
+		/*
+		 * A page holds about 200 numbers of full length, and thousands of usual ones. Omit
+		 * a number rather than cut it.
+		 */
+		if (len + n + 2 > PAGE_SIZE)
+			break;
+		len += sysfs_emit_at(buf, len, "%s", word);
+	}
+	len += sysfs_emit_at(buf, len, "\n");
+	return len;
+}
+
+static ssize_t cpu_migration_from_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
+{
+	return stats_show_cpus(&path_of(kobj)->stats, buf, ibtrs_clt_stats_migr_from);
+}
+
+static ssize_t cpu_migration_to_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
+{
+	return stats_show_cpus(&path_of(kobj)->stats, buf, ibtrs_clt_stats_migr_to);
+}
+
+static void stats_reset_all(struct ibtrs_clt_stats *s)
+{
+	ibtrs_clt_stats_reset_traffic(s);
+	ibtrs_clt_stats_reset_reconnects(s);
+	ibtrs_clt_stats_reset_migr_from(s);
+	ibtrs_clt_stats_reset_migr_to(s);
+}
+
+static ssize_t stats_store(struct kobject *kobj, struct kobj_attribute *attr, const char *buf,
+			   size_t count, void (*reset)(struct ibtrs_clt_stats *s))
+{
+	struct ibtrs_clt_path *path = path_of(kobj);
+	int err = path_want_one(attr, path, buf, count);
+
+	if (err)
+		return err;
+	reset(&path->stats);
+	return count;
+}
+
+static ssize_t rdma_store(struct kobject *kobj, struct kobj_attribute *attr, const char *buf,
+			  size_t count)
+{
+	return stats_store(kobj, attr, buf, count, ibtrs_clt_stats_reset_traffic);
+}
+static struct kobj_attribute stats_rdma = __ATTR_RW(rdma);
+
+static ssize_t reconnects_store(struct kobject *kobj, struct kobj_attribute *attr, const char *buf,
+				size_t count)
+{
+	return stats_store(kobj, attr, buf, count, ibtrs_clt_stats_reset_reconnects);
+}
+static struct kobj_attribute stats_reconnects = __ATTR_RW(reconnects);
+
+static ssize_t cpu_migration_from_store(struct kobject *kobj, struct kobj_attribute *attr,
+					const char *buf, size_t count)
+{
+	return stats_store(kobj, attr, buf, count, ibtrs_clt_stats_reset_migr_from);
+}
+static struct kobj_attribute stats_cpu_migration_from = __ATTR_RW(cpu_migration_from);
+
+static ssize_t cpu_migration_to_store(struct kobject *kobj, struct kobj_attribute *attr,
+				      const char *buf, size_t count)
+{
+	return stats_store(kobj, attr, buf, count, ibtrs_clt_stats_reset_migr_to);
+}
+static struct kobj_attribute stats_cpu_migration_to = __ATTR_RW(cpu_migration_to);
+
+static ssize_t reset_all_store(struct kobject *kobj, struct kobj_attribute *attr, const char *buf,
+			       size_t count)
+{
+	return stats_store(kobj, attr, buf, count, stats_reset_all);
+}
+static struct kobj_attribute stats_reset_all_attr =
+	__ATTR(reset_all, 0644, usage_show, reset_all_store);
+
+static struct attribute *stats_attrs[] = {
+	&stats_rdma.attr,
+	&stats_reconnects.attr,
+	&stats_cpu_migration_from.attr,
+	&stats_cpu_migration_to.attr,
+	&stats_reset_all_attr.attr,
+	NULL,
+};
+
+static const struct attribute_group stats_group = {
+	.name = "stats",
+	.attrs = stats_attrs,
+};
+
+const struct attribute_group *ibtrs_clt_sysfs_path_groups[] = {
+	&path_group,
+	&stats_group,
 	NULL,
 };

@@ -26,7 +26,7 @@
  * its next attempt goes without a trial, and the path is shown as marginal.
  */
 #include <linux/slab.h>
-#include "ibtrs/client/deadline.h"
+#include "ibtrs/client/path.h"
 #include "ibtrs/client/session.h"
 #include "ibtrs/proto/imm.h"
 #include "ibtrs/proto/trial.h"

@@ -4,7 +4,7 @@
 #define IBTRS_CLIENT_TRIAL_H
 
 #include <linux/atomic.h>
-#include "ibtrs/core/iu.h"
+#include "ibtrs/core/conn.h"
 
 struct ibtrs_clt_conn;
 struct ibtrs_clt_path;

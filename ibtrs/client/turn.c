@@ -19,7 +19,7 @@
  * while it has the turn. Locking: turn->lock is innermost, except for the lock of the holder's
  * handshake.
  */
-#include "ibtrs/client/deadline.h"
+#include "ibtrs/client/path.h"
 #include "ibtrs/client/session.h"
 
 #define TURN_LONGEST	(15 * HZ)

@@ -4,9 +4,9 @@
  * logic/) know no modules, so their functions are exported from this file.
  */
 #include <linux/module.h>
+#include "ibtrs/core/conn.h"
 #include "ibtrs/core/dev.h"
 #include "ibtrs/core/fault.h"
-#include "ibtrs/core/iu.h"
 #include "ibtrs/core/key.h"
 #include "ibtrs/logic/auth.h"
 #include "ibtrs/logic/backoff.h"
@@ -16,8 +16,8 @@
 #include "ibtrs/logic/homes.h"
 #include "ibtrs/logic/mpath.h"
 #include "ibtrs/logic/path_sm.h"
-#include "ibtrs/logic/quota.h"
 #include "ibtrs/logic/patience.h"
+#include "ibtrs/logic/quota.h"
 #include "ibtrs/logic/retry.h"
 #include "ibtrs/logic/sqwatch.h"
 #include "ibtrs/proto/auth.h"

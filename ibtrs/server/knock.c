@@ -31,7 +31,6 @@
 #include <linux/slab.h>
 #include "ibtrs/core/conn.h"
 #include "ibtrs/core/dev.h"
-#include "ibtrs/core/iu.h"
 #include "ibtrs/core/key.h"
 #include "ibtrs/server/auth.h"
 #include "ibtrs/server/knock.h"

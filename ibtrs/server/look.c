@@ -18,8 +18,115 @@
  */
 #include "ibtrs/server/look.h"
 #include "ibtrs/server/name.h"
-#include "ibtrs/server/path_ops.h"
+#include "ibtrs/server/op.h"
 #include "ibtrs/server/sysfs.h"
+
+/*
+ * The ops of a path that is closing: which are still busy, which the user still works on, and which
+ * of those the client has given up. The code here looks at one slot after the other, each under its
+ * own lock, so that a path with thousands of slots holds up no request.
+ */
+
+void ibtrs_srv_path_ops_unpark(struct ibtrs_srv_path *path)
+{
+	u32 slot, nr = path->ops ? path->limits.queue_depth : 0;
+
+	for (slot = 0; slot < nr; slot++) {
+		struct ibtrs_srv_opx *x = ibtrs_srv_op_at(path, slot);
+		struct ibtrs_srv_slot *s = ibtrs_srv_op_slot(x);
+		bool parked;
+
+		/* No slots: the session never came up. Pairs with session_alloc(). */
+		if (!smp_load_acquire(&path->session->slots))
+			return;
+		spin_lock_irq(&s->lock);
+		parked = s->parked == x;
+		if (parked)
+			s->parked = NULL;
+		spin_unlock_irq(&s->lock);
+		if (parked)
+			ibtrs_srv_op_release(x);
+	}
+}
+
+/*
+ * Finds the next op, from slot *@slot on, that the user works on, and its group. Other busy ops are
+ * on their way to or from the user; they end because the path is closing.
+ */
+static bool op_with_user(const struct ibtrs_srv_path *path, u32 *slot, u32 *group)
+{
+	u32 nr = path->ops ? path->limits.queue_depth : 0;
+
+	/* Pairs with session_alloc(). */
+	if (!smp_load_acquire(&path->session->slots))
+		return false;
+	for (; *slot < nr; ++*slot) {
+		const struct ibtrs_srv_opx *x = ibtrs_srv_op_at(path, *slot);
+		struct ibtrs_srv_slot *s = ibtrs_srv_op_slot(x);
+		bool with_user;
+
+		spin_lock_irq(&s->lock);
+		with_user = x->busy && x->admitted;
+		*group = READ_ONCE(x->op.group);
+		spin_unlock_irq(&s->lock);
+		if (with_user)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * True: the user works on ops of @path, and the client has given up all of them. @slot: slot of the
+ * first such op. @path is stopped.
+ */
+static bool path_ops_only_given_up(const struct ibtrs_srv_path *path, u32 *slot)
+{
+	bool any = false;
+	u32 i, group;
+
+	for (i = 0; op_with_user(path, &i, &group); i++) {
+		if (!group || !ibtrs_srv.ops->given_up(path->session->priv, group))
+			return false;
+		if (!any)
+			*slot = i;
+		any = true;
+	}
+	return any;
+}
+
+/*
+ * The client has no path on which it could give up what the ops of @path are for: tell the user to
+ * do so (give_up()).
+ */
+static void path_ops_give_up(const struct ibtrs_srv_path *path)
+{
+	u32 slot, group;
+
+	for (slot = 0; op_with_user(path, &slot, &group); slot++)
+		if (group)
+			ibtrs_srv.ops->give_up(path->session->priv, group);
+}
+
+/*
+ * The ops of @path are given up: they leave their slots, as if they had ended, so that the
+ * session's other paths can use the slots.
+ */
+static void path_ops_let_go(struct ibtrs_srv_path *path)
+{
+	u32 slot, nr = path->limits.queue_depth;
+
+	for (slot = 0; slot < nr; slot++)
+		ibtrs_srv_op_let_go(ibtrs_srv_op_at(path, slot));
+}
+
+bool ibtrs_srv_path_ops_any_busy(const struct ibtrs_srv_path *path, u32 *from)
+{
+	u32 nr = path->ops ? path->limits.queue_depth : 0;
+
+	while (*from < nr && !READ_ONCE(ibtrs_srv_op_at(path, *from)->busy))
+		++*from;
+	return *from < nr;
+}
 
 /* how long a disk may take for a request; the client's hold= should be longer */
 #define LOOK_AWAY	(30 * HZ)
@@ -69,7 +176,7 @@ static void look_give_up_ops(struct ibtrs_srv_session *s)
 	list_for_each_entry(path, &s->paths, entry)
 		if (smp_load_acquire(&path->stopped) &&	/* pairs with path_stop_posting() */
 		    ibtrs_srv_path_state(path) == IBTRS_SRV_PATH_CLOSING)
-			ibtrs_srv_path_ops_give_up(path);
+			path_ops_give_up(path);
 }
 
 static bool look_only_lingers(struct ibtrs_srv_session *s)
@@ -120,11 +227,11 @@ static void look_linger(struct ibtrs_srv_path *path)
 	/* Pairs with path_stop_posting(). */
 	if (!smp_load_acquire(&path->stopped) ||
 	    ibtrs_srv_path_state(path) != IBTRS_SRV_PATH_CLOSING ||
-	    !ibtrs_srv_path_ops_only_given_up(path, &slot))
+	    !path_ops_only_given_up(path, &slot))
 		return;
 	pr_warn("session %s: %s: the storage has not ended a request of slot %u, which the client has given up\n",
 		ibtrs_srv_session_label(path->session), path->name, slot);
-	ibtrs_srv_path_ops_let_go(path);
+	path_ops_let_go(path);
 	ibtrs_srv_path_change(path, IBTRS_SRV_PATH_CLOSING, IBTRS_SRV_PATH_LINGERING);
 }
 

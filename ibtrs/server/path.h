@@ -14,7 +14,6 @@
 #include "ibtrs/core/conn.h"
 #include "ibtrs/core/dev.h"
 #include "ibtrs/core/hb.h"
-#include "ibtrs/core/iu.h"
 #include "ibtrs/logic/sqwatch.h"
 #include "ibtrs/proto/msg.h"
 #include "ibtrs/server/auth.h"

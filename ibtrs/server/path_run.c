@@ -35,7 +35,6 @@
 #include "ibtrs/proto/imm.h"
 #include "ibtrs/server/info.h"
 #include "ibtrs/server/look.h"
-#include "ibtrs/server/path_ops.h"
 #include "ibtrs/server/path_run.h"
 #include "ibtrs/server/quota.h"
 #include "ibtrs/server/reply.h"

@@ -37,9 +37,6 @@ struct ibtrs_srv_params {
 
 extern struct ibtrs_srv_params ibtrs_srv_params;
 
-/* Checks the parameters that are fixed at load. 0, or -EINVAL and a line in the log. */
-int ibtrs_srv_params_check(void);
-
 /**
  * struct ibtrs_srv - the server
  * @lock: protects the sessions, their lists of paths and their names. Nothing that waits for the

@@ -40,7 +40,6 @@
 #include <rdma/rdma_cm.h>
 #include "ibnbd/proto/msg.h"
 #include "ibtrs/core/conn.h"
-#include "ibtrs/core/iu.h"
 #include "ibtrs/core/key.h"
 #include "ibtrs/logic/auth.h"
 #include "ibtrs/proto/auth.h"

@@ -11,7 +11,6 @@
 #include <linux/wait.h>
 #include <rdma/rdma_cm.h>
 #include "ibtrs/core/conn.h"
-#include "ibtrs/core/iu.h"
 #include "ibtrs/logic/auth.h"
 
 #define STRANGER_MS	8000
