@@ -15,8 +15,7 @@
 #include "ibnbd/client/remove.h"
 #include "ibnbd/client/replay.h"
 #include "ibnbd/client/unflushed.h"
-#include "ibnbd/client/wq.h"
-#include "ibnbd/logic/linkname.h"
+#include "ibnbd/logic/text.h"
 
 /*
  * However often a server reports a new size, it is asked once a second at most: each answer may

@@ -19,8 +19,12 @@
 #include "ibnbd/logic/kept.h"
 #include "ibnbd/logic/limits.h"
 #include "ibnbd/logic/mapopt.h"
-#include "ibnbd/logic/open_sm.h"
 #include "ibnbd/logic/unflushed.h"
+
+/* News and timers of devices: memory reclaim may wait for these works. */
+extern struct workqueue_struct *ibnbd_clt_dev_wq;
+/* Removals, and other works that may wait for an RDMA device or for memory. */
+extern struct workqueue_struct *ibnbd_clt_remove_wq;
 
 #define IBNBD_CLT_REASON_LEN	256
 #define IBNBD_CLT_LINK_LEN	(NAME_MAX + 2)	/* NUL, and a byte that shows a cut name */

@@ -30,7 +30,6 @@
 #include "ibnbd/client/disk.h"
 #include "ibnbd/client/inflight.h"
 #include "ibnbd/client/trace.h"
-#include "ibnbd/client/wq.h"
 
 #define DEV_REPLAY_RETRY	(HZ / 50 ?: 1)
 #define DEV_LIMITS		(HZ / 5)	/* somebody is changing limits in sysfs */

@@ -28,7 +28,6 @@
 #include "ibnbd/client/queue.h"
 #include "ibnbd/client/sysfs.h"
 #include "ibnbd/client/unflushed.h"
-#include "ibnbd/client/wq.h"
 
 /*
  * 64 KiB pages may be read and written as well: a scatterlist entry is any run of whole 4 KiB

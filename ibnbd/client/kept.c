@@ -23,7 +23,6 @@
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 #include "ibnbd/client/kept.h"
-#include "ibnbd/client/wq.h"
 
 /* ---- the pool ---- */
 

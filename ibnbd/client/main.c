@@ -1,20 +1,47 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <linux/module.h>
+#include <linux/workqueue.h>
 #include <ibtrs/version.h>
 #include "ibnbd/client/ctl.h"
+#include "ibnbd/client/dev.h"
 #include "ibnbd/client/number.h"
-#include "ibnbd/client/wq.h"
+
+#define CREATE_TRACE_POINTS
+#include "ibnbd/client/trace.h"
+
+struct workqueue_struct *ibnbd_clt_dev_wq;
+struct workqueue_struct *ibnbd_clt_remove_wq;
+
+static int wq_init(void)
+{
+	ibnbd_clt_dev_wq = alloc_workqueue("ibnbd-clt-dev", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
+	if (!ibnbd_clt_dev_wq)
+		return -ENOMEM;
+	/* del_gendisk() waits for works of queues without a rescuer, so this one has none. */
+	ibnbd_clt_remove_wq = alloc_workqueue("ibnbd-clt-remove", WQ_UNBOUND, 0);
+	if (ibnbd_clt_remove_wq)
+		return 0;
+	destroy_workqueue(ibnbd_clt_dev_wq);
+	return -ENOMEM;
+}
+
+/* Waits for the removals. */
+static void wq_exit(void)
+{
+	destroy_workqueue(ibnbd_clt_remove_wq);
+	destroy_workqueue(ibnbd_clt_dev_wq);
+}
 
 static int __init ibnbd_clt_init(void)
 {
 	int err;
 
-	err = ibnbd_clt_wq_init();
+	err = wq_init();
 	if (err)
 		return err;
 	err = ibnbd_clt_ctl_init();
 	if (err)
-		ibnbd_clt_wq_exit();
+		wq_exit();
 	return err;
 }
 
@@ -25,7 +52,7 @@ static int __init ibnbd_clt_init(void)
 static void __exit ibnbd_clt_exit(void)
 {
 	ibnbd_clt_ctl_exit();
-	ibnbd_clt_wq_exit();
+	wq_exit();
 	ibnbd_clt_number_exit();
 }
 

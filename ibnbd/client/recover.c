@@ -17,7 +17,6 @@
 #include "ibnbd/client/open.h"
 #include "ibnbd/client/recover.h"
 #include "ibnbd/client/refuse.h"
-#include "ibnbd/client/wq.h"
 
 /* ---- timers ---- */
 

@@ -26,7 +26,6 @@
 #include <linux/sched/mm.h>
 #include "ibnbd/client/replay.h"
 #include "ibnbd/client/unflushed.h"
-#include "ibnbd/client/wq.h"
 #include "ibnbd/proto/msg_io.h"
 
 #define REPLAY_CALL_MS	10000		/* for each call; then the replay starts over */

@@ -28,7 +28,6 @@
 #include "ibnbd/client/names.h"
 #include "ibnbd/client/queue.h"
 #include "ibnbd/client/refuse.h"
-#include "ibnbd/client/wq.h"
 #include "ibnbd/logic/errword.h"
 
 #define SESSION_RQ_TIMEOUT	(5 * HZ)	/* L1: only to look at io_timeout= */

@@ -12,8 +12,7 @@
  * Nothing is allocated; the stack need is a few hundred bytes.
  */
 #include "ibnbd/logic/mapopt.h"
-#include "ibnbd/logic/nearest.h"
-#include "ibnbd/logic/unseen.h"
+#include "ibnbd/logic/text.h"
 
 #define MAPOPT_SHOWN	32	/* bytes of the user's text that a message repeats */
 

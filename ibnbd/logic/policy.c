@@ -18,7 +18,7 @@
 #include <ibtrs/key.h>
 #include <ibtrs/words.h>
 #include "ibnbd/logic/policy.h"
-#include "ibnbd/logic/unseen.h"
+#include "ibnbd/logic/text.h"
 
 #define POLICY_PATTERN_MAX	(IBNBD_NAME_LEN - 1)
 

@@ -7,7 +7,7 @@
  * claims it in the block layer, under a holder of its own. Each open that may write does the same,
  * from before OPEN is answered until its last I/O has ended. All these opens use one common holder.
  * The block layer then does the rest: opens of one disk share the claim, under whatever names they
- * were opened (place.c decides which of them may write at the same time); every other user gets
+ * were opened (export.c decides which of them may write at the same time); every other user gets
  * EBUSY; and a disk and its partition exclude each other, even under one holder. The claim ends
  * with the last of those opens, and no state has to be kept for that.
  *

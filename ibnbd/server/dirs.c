@@ -17,7 +17,7 @@
 #include <linux/stringhash.h>
 #include <linux/wait_bit.h>
 #include <ibtrs/words.h>
-#include "ibnbd/logic/linkname.h"
+#include "ibnbd/logic/text.h"
 #include "ibnbd/server/dirs.h"
 #include "ibnbd/server/session.h"
 

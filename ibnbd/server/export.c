@@ -4,7 +4,7 @@
  *
  * Each open holds a backing handle of its own (read-only or writable), see backing.c. All opens of
  * one block device or one file, under whatever names, share one export. An export counts writers
- * (protocol 10.4, place.c), knows the identity, and has a directory in sysfs. It exists while it
+ * (protocol 10.4), knows the identity, and has a directory in sysfs. It exists while it
  * has opens, so the object that is its key cannot go away.
  *
  * Lock: the export lock, see export_list.c. I/O does not take it, and no disk is opened, flushed or
@@ -16,17 +16,122 @@
 #include <ibtrs/admin.h>
 #include "ibnbd/server/backing.h"
 #include "ibnbd/server/blockio.h"
+#include "ibnbd/server/client.h"
 #include "ibnbd/server/dirs.h"
 #include "ibnbd/server/epoch.h"
+#include "ibnbd/server/export.h"
 #include "ibnbd/server/export_list.h"
 #include "ibnbd/server/facts.h"
 #include "ibnbd/server/open.h"
 #include "ibnbd/server/params.h"
-#include "ibnbd/server/place.h"
 #include "ibnbd/server/session.h"
 #include "ibnbd/server/sysfs.h"
 #include "ibnbd/server/writer.h"
 #include "ibnbd/server/writer_file.h"
+
+/*
+ * Who may have a place in an export: protocol 10.4, and what the server knows besides about the
+ * opens that have one.
+ *
+ * Called by: export.c, under its lock.
+ */
+
+/*
+ * Are writes of a mapping that was closed, or lost with its client, still under way to the disk?
+ * They could overwrite those of a new mapping.
+ */
+static bool place_still_writes(const struct ibnbd_srv_export *e)
+{
+	const struct ibnbd_srv_open *other;
+
+	list_for_each_entry(other, &e->opens, link)
+		if (ibnbd_access_writes(other->access) &&
+		    READ_ONCE(other->state) == IBNBD_SRV_OPEN_CLOSING)
+			return true;
+	return false;
+}
+
+/*
+ * Does an open write to it whose client has not agreed to a second writer? The policy may still let
+ * another open migrate beside it.
+ */
+static bool place_has_exclusive(const struct ibnbd_srv_export *e)
+{
+	const struct ibnbd_srv_open *other;
+
+	list_for_each_entry(other, &e->opens, link)
+		if (other->access == IBNBD_ACCESS_RW)
+			return true;
+	return false;
+}
+
+bool ibnbd_srv_place_is_beside(const struct ibnbd_srv_open *open)
+{
+	return open->access == IBNBD_ACCESS_MIGRATION && place_has_exclusive(open->export);
+}
+
+/* Does an open write to it whose client is not connected, and may come back? */
+static bool place_writer_is_away(const struct ibnbd_srv_export *e)
+{
+	const struct ibnbd_srv_open *other;
+
+	list_for_each_entry(other, &e->opens, link)
+		if (ibnbd_access_writes(other->access) &&
+		    !ibnbd_srv_client_connected(other->session))
+			return true;
+	return false;
+}
+
+/*
+ * May @open, which has none yet, have a place in @e (protocol 10.4)? 0; -EPERM: somebody else
+ * writes; -EBUSY: the client has to wait: a writer is not connected, but may come back, or the
+ * requests of an earlier mapping have not ended.
+ */
+static int place_ask(const struct ibnbd_srv_export *e, const struct ibnbd_srv_open *open,
+		     const char **why)
+{
+	int err;
+
+	if (ibnbd_access_writes(open->access) && place_still_writes(e)) {
+		*why = "an earlier mapping of it is not closed: the disk has not ended all its requests";
+		return -EBUSY;
+	}
+	err = ibnbd_access_open(e->writers, !open->beside && place_has_exclusive(e), open->access,
+				why);
+	if (err == -EPERM && place_writer_is_away(e)) {
+		*why = "its writer is not connected, and has not been given up yet";
+		return -EBUSY;
+	}
+	return err;
+}
+
+/*
+ * Of two writers @gone leaves: which one counts as the last to write? If the other one is not
+ * connected and @gone is, @gone wrote last. In all other cases the other one may have written last,
+ * or may still write.
+ */
+static const struct ibnbd_srv_open *place_last_of(const struct ibnbd_srv_open *gone,
+						   const struct ibnbd_srv_open *stays)
+{
+	bool away = !ibnbd_srv_client_connected(stays->session);
+
+	return away && ibnbd_srv_client_connected(gone->session) ? gone : stays;
+}
+
+/*
+ * The writer @gone has left: which one of @gone and the other writers counts as the last to write?
+ * NULL: no other writer is left.
+ */
+static const struct ibnbd_srv_open *place_last(const struct ibnbd_srv_export *e,
+					       const struct ibnbd_srv_open *gone)
+{
+	const struct ibnbd_srv_open *other, *last = NULL;
+
+	list_for_each_entry(other, &e->opens, link)
+		if (ibnbd_access_writes(other->access))
+			last = place_last_of(gone, other);
+	return last;
+}
 
 /* ---- attach and release -------------------------------------------------- */
 
@@ -139,8 +244,8 @@ out_put:
 }
 
 /*
- * Is it the last writer? place.c refuses a new writer beside an open that is CLOSING, so a closing
- * open stays the last writer.
+ * Is it the last writer? place_ask() refuses a new writer beside an open that is CLOSING, so a
+ * closing open stays the last writer.
  */
 static bool export_is_last_writer(const struct ibnbd_srv_open *open)
 {
@@ -156,7 +261,7 @@ static void export_writer_left(struct ibnbd_srv_export *e, const struct ibnbd_sr
 {
 	struct ibnbd_srv_open *open;
 
-	e->writer_gen = ibnbd_srv_writer_left(gone, ibnbd_srv_place_last(e, gone));
+	e->writer_gen = ibnbd_srv_writer_left(gone, place_last(e, gone));
 	list_for_each_entry(open, &e->opens, link)
 		if (ibnbd_access_writes(open->access))
 			ibnbd_srv_open_tell(open);
@@ -217,7 +322,7 @@ static int export_attach(struct ibnbd_srv_open *open, const struct ibnbd_identit
 		if (IS_ERR(e))
 			return PTR_ERR(e);
 	}
-	err = ibnbd_srv_place_ask(e, open, why);
+	err = place_ask(e, open, why);
 	if (!err)
 		err = ibnbd_srv_writer_note(open, e, &e->writer_gen);
 	if (err) {

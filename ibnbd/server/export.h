@@ -180,4 +180,7 @@ static inline void ibnbd_srv_open_put(struct ibnbd_srv_open *open)
 	kobject_put(&open->kobj);
 }
 
+/* Does @open migrate beside an open of mode rw, whose client has not agreed to a second writer? */
+bool ibnbd_srv_place_is_beside(const struct ibnbd_srv_open *open);
+
 #endif

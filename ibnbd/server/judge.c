@@ -3,13 +3,18 @@
  * Judges what a session has open by the policy in force: when the policy has changed, when an open
  * has got its place, and when a path from another address wants to join.
  *
- * Called by: policy_file.c and msg.c under the export lock, and by ibtrs.
+ * Called by: msg.c under the export lock, and by ibtrs.
  */
+#include <linux/fs.h>
+#include <linux/kobject.h>
+#include <linux/mm.h>
+#include <linux/mutex.h>
+#include <ibtrs/admin.h>
 #include "ibnbd/server/client.h"
+#include "ibnbd/server/export.h"
 #include "ibnbd/server/export_list.h"
 #include "ibnbd/server/judge.h"
 #include "ibnbd/server/open.h"
-#include "ibnbd/server/place.h"
 #include "ibnbd/server/policy.h"
 #include "ibnbd/server/session.h"
 
@@ -93,4 +98,200 @@ int ibnbd_srv_judge_peer(void *priv, const struct ibtrs_origin *from, const char
 		return 0;
 	*why = "the server's policy allows less from this address than the session has open; see policy.conf there";
 	return -EACCES;
+}
+
+/*
+ * ctl/policy: the policy is written here whole, and read back as it was written.
+ *
+ * A write to sysfs carries a page at most, some programs write line by line, and sysfs does not
+ * tell when a writer closes the file. So the text itself marks its end by a last line "end". A
+ * write at offset 0 begins a text. Further pieces follow without a gap, from the same open file,
+ * and nothing takes effect before the end has come. Two writers never mix: a writer that begins a
+ * text discards the text that another writer has begun, and the next piece of the other writer is
+ * refused. So is what follows a piece that was refused. A lone "end" at offset 0 is refused: it is
+ * the last piece of a program that opens the file anew for each piece, and would be a policy that
+ * allows everything.
+ *
+ * A text is accepted only as a whole. If it is not valid, the write of its end fails, the log says
+ * the line, the column and the remedy, and the policy before stays in force.
+ *
+ * No open escapes a new policy. msg.c checks an open against the policy in force before it is
+ * opened, and again when it is in its session's table. And when a new policy is in force, all opens
+ * are checked here. An open that the new policy does not allow is closed, and the log names it and
+ * its session. Its I/O under way ends normally; nobody waits for that.
+ *
+ * Lock: policy_file_lock protects the draft and changes of the policy. It is taken before the
+ * export lock.
+ */
+
+#define POLICY_FILE_END	"\nend\n"
+#define POLICY_FILE_MAX	(IBNBD_POLICY_TEXT + sizeof(POLICY_FILE_END))
+
+static DEFINE_MUTEX(policy_file_lock);
+static const struct file *policy_file_writer;	/* who has begun the draft; never dereferenced */
+static size_t policy_file_len;
+static bool policy_file_broken;			/* a piece of it was refused */
+static char *policy_file_draft;			/* POLICY_FILE_MAX bytes; NULL: no draft */
+
+static void policy_file_drop(void)
+{
+	kvfree(policy_file_draft);
+	policy_file_draft = NULL;
+	policy_file_writer = NULL;
+	policy_file_broken = false;
+	policy_file_len = 0;
+}
+
+static int policy_file_wrong(const struct ibnbd_policy_fault *f, const char *text, int err)
+{
+	if (f->line)
+		pr_err("policy: line %u, column %u: \"%*pE\": %s; %s. The policy before stays\n",
+		       f->line, f->column, (int)min_t(size_t, f->len, 64), text + f->at, f->why,
+		       f->hint);
+	else
+		pr_err("policy: %s; %s. The policy before stays\n", f->why, f->hint);
+	return err;
+}
+
+static int policy_file_parse(struct ibnbd_srv_policy *p)
+{
+	struct ibnbd_policy_fault f;
+	size_t len = p->len;
+	int err;
+
+	/* its end has no part in how long a text may be: the command leaves it out, too */
+	while (len && p->source[len - 1] == '\n')
+		len--;
+	err = ibnbd_policy_parse(&p->rules, p->source, len, &f);
+	return err ? policy_file_wrong(&f, p->source, err) : 0;
+}
+
+/* Put @p in force. NULL: from now on there is no policy. */
+static void policy_file_change(struct ibnbd_srv_policy *p)
+{
+	struct ibnbd_srv_policy *old;
+
+	old = rcu_replace_pointer(ibnbd_srv_policy, p, lockdep_is_held(&policy_file_lock));
+	synchronize_rcu();
+	kvfree(old);
+}
+
+static void policy_file_judge(struct ibnbd_srv_open *open)
+{
+	ibnbd_srv_judge_open(open);
+}
+
+static bool policy_file_complete(void)
+{
+	const size_t n = strlen(POLICY_FILE_END);
+
+	return policy_file_len >= n &&
+	       !memcmp(policy_file_draft + policy_file_len - n, POLICY_FILE_END, n);
+}
+
+/* The draft is complete. */
+static int policy_file_take(void)
+{
+	size_t len = policy_file_len - strlen(POLICY_FILE_END) + 1;
+	struct ibnbd_srv_policy *p = kvmalloc(struct_size(p, source, len), GFP_KERNEL);
+	int err;
+
+	if (!p)
+		return -ENOMEM;
+	memcpy(p->source, policy_file_draft, len);
+	p->len = len;
+	err = policy_file_parse(p);
+	if (err) {
+		kvfree(p);
+		return err;
+	}
+	pr_info("policy: %u rule%s\n", p->rules.nr, p->rules.nr == 1 ? "" : "s");
+	policy_file_change(p);
+	ibnbd_srv_export_each_open(policy_file_judge);
+	return 0;
+}
+
+static int policy_file_refuse(const char *why, int err)
+{
+	pr_err("policy: %s. The policy before stays\n", why);
+	return err;
+}
+
+static int policy_file_begin(const struct file *writer)
+{
+	policy_file_drop();
+	policy_file_draft = kvmalloc(POLICY_FILE_MAX, GFP_KERNEL);
+	if (!policy_file_draft)
+		return -ENOMEM;
+	policy_file_writer = writer;
+	return 0;
+}
+
+static int policy_file_add(const struct file *writer, const char *piece, loff_t pos, size_t len)
+{
+	if (pos && (writer != policy_file_writer || pos != policy_file_len))
+		return policy_file_refuse("a piece that does not follow the one before it: write from one open file, and nothing behind the line \"end\"",
+					  -EINVAL);
+	if (!pos && len == 4 && !memcmp(piece, "end\n", len))
+		return policy_file_refuse("there is nothing before \"end\": write all of it from one open file; an empty line is a policy without rules",
+					  -EINVAL);
+	if (len > POLICY_FILE_MAX - policy_file_len)
+		return policy_file_refuse("it is longer than 65536 bytes", -E2BIG);
+	if (policy_file_broken)
+		return policy_file_refuse("a piece before this one was refused: write all of it again",
+					  -EINVAL);
+	memcpy(policy_file_draft + policy_file_len, piece, len);
+	policy_file_len += len;
+	return 0;
+}
+
+static ssize_t policy_file_write(struct file *file, struct kobject *kobj,
+				 const_bin_attr struct bin_attribute *attr, char *buf, loff_t pos,
+				 size_t len)
+{
+	int err = ibtrs_admin("policy");
+
+	if (err)
+		return err;
+	guard(mutex)(&policy_file_lock);
+	if (!pos)
+		err = policy_file_begin(file);
+	err = err ?: policy_file_add(file, buf, pos, len);
+	if (err) {
+		/* its "end" may follow, as if nothing were missing */
+		policy_file_broken |= file == policy_file_writer;
+		return err;
+	}
+	if (policy_file_complete()) {
+		err = policy_file_take();
+		policy_file_drop();
+	} else if (!pos) {
+		pr_info("policy: one has been begun; it counts when its last line, \"end\", has come\n");
+	}
+	return err ? err : len;
+}
+
+static ssize_t policy_file_read(struct file *file, struct kobject *kobj,
+				const_bin_attr struct bin_attribute *attr, char *buf, loff_t pos,
+				size_t len)
+{
+	struct ibnbd_srv_policy *p;
+
+	guard(mutex)(&policy_file_lock);
+	p = rcu_dereference_protected(ibnbd_srv_policy, lockdep_is_held(&policy_file_lock));
+	return p ? memory_read_from_buffer(buf, len, &pos, p->source, p->len) : 0;
+}
+
+const struct bin_attribute ibnbd_srv_policy_file = {
+	.attr = { .name = "policy", .mode = 0600 },
+	.read = policy_file_read,
+	.write = policy_file_write,
+};
+
+/* Call it when ctl/policy and all sessions are gone. */
+void ibnbd_srv_policy_file_exit(void)
+{
+	guard(mutex)(&policy_file_lock);
+	policy_file_drop();
+	policy_file_change(NULL);
 }

@@ -24,7 +24,6 @@
 #include <ibtrs/srv.h>
 #include <ibtrs/version.h>
 #include "ibnbd/logic/export.h"
-#include "ibnbd/server/bounce.h"
 #include "ibnbd/server/facts.h"
 #include "ibnbd/server/io.h"
 #include "ibnbd/server/msg.h"
@@ -35,6 +34,9 @@
 #include "ibnbd/server/sysfs.h"
 #include "ibnbd/server/writer.h"
 #include "ibnbd/server/writer_file.h"
+
+#define CREATE_TRACE_POINTS
+#include "ibnbd/server/trace.h"
 
 MODULE_DESCRIPTION("IBNBD server: exports block devices and files over RDMA");
 MODULE_LICENSE("GPL");

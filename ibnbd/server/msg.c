@@ -5,7 +5,7 @@
  *
  * IO runs in the context that request() is called in, the completion context of the transport, and
  * never sleeps here: find the open, check that the request is allowed, submit it. SESS_INFO, OPEN
- * and CLOSE go through the session's own workers, since an OPEN may take long (dispatch.c).
+ * and CLOSE go through the session's own workers, since an OPEN may take long.
  *
  * Replies are built in private memory and then copied to the chunk, which the client can write to;
  * what the client reserved beyond the reply is cleared, since all of it is sent. A refusal is an
@@ -14,17 +14,134 @@
  * answer to its OPEN.
  */
 #include <linux/ratelimit.h>
+#include "ibnbd/logic/export.h"
 #include "ibnbd/server/blockio.h"
 #include "ibnbd/server/export_list.h"
 #include "ibnbd/server/facts.h"
 #include "ibnbd/server/fileio.h"
+#include "ibnbd/server/io.h"
 #include "ibnbd/server/judge.h"
 #include "ibnbd/server/msg.h"
 #include "ibnbd/server/open.h"
+#include "ibnbd/server/params.h"
 #include "ibnbd/server/policy.h"
-#include "ibnbd/server/refuse.h"
 #include "ibnbd/server/session.h"
 #include "ibnbd/server/trace.h"
+
+/*
+ * The messages of a session that are not I/O, and the works that serve them.
+ *
+ * SESS_INFO, OPEN and CLOSE wait in ctl_ops for one work item of the session, and are taken in the
+ * order they came. Serving SESS_INFO or CLOSE never waits for a disk. Serving an OPEN may, for any
+ * time (error recovery, a file system whose own server is away). So the work item hands it to one
+ * of the session's openers: a disk that cannot be opened delays neither the other messages nor the
+ * other disks, and the OPENs of a client occupy IBNBD_SRV_OPENERS workers at most.
+ *
+ * Two OPENs of one name do not run at the same time. A client sends the second one when it has lost
+ * patience with the first one, or has lost the path of the first one. The second one is refused,
+ * and a later one finds the mapping once the first one has made it. The client may forget an OPEN
+ * at any time (its op has IBNBD_SRV_GROUP_NONE), so an OPEN does not delay the end of a path.
+ *
+ * References: each queued work holds one on the session, because an opener may look for more to do
+ * after its last op was answered and ibtrs has dropped the session.
+ */
+
+static struct ibnbd_srv_ctl *dispatch_ctl(struct ibtrs_srv_op *op)
+{
+	return &((union ibnbd_srv_priv *)op->priv)->ctl;
+}
+
+/* Take the first op off @ops; NULL: none is left, and *busy is now false. */
+static struct ibtrs_srv_op *dispatch_next(struct ibnbd_srv_session *s, struct list_head *ops,
+					  bool *busy)
+{
+	struct ibnbd_srv_ctl *ctl;
+
+	spin_lock(&s->lock);
+	ctl = list_first_entry_or_null(ops, struct ibnbd_srv_ctl, link);
+	if (ctl)
+		list_del(&ctl->link);
+	else
+		*busy = false;
+	spin_unlock(&s->lock);
+	return ctl ? ctl->op : NULL;
+}
+
+/* Serve a message that is not I/O, after those that came before it. */
+static void dispatch_queue(struct ibnbd_srv_session *s, struct ibtrs_srv_op *op)
+{
+	struct ibnbd_srv_ctl *ctl = dispatch_ctl(op);
+
+	ctl->op = op;
+	spin_lock(&s->lock);
+	list_add_tail(&ctl->link, &s->ctl_ops);
+	if (!s->ctl_queued) {
+		s->ctl_queued = true;
+		ibnbd_srv_session_get(s);
+		queue_work(s->wq, &s->ctl_work);
+	}
+	spin_unlock(&s->lock);
+}
+
+/* Have an OPEN served by the first opener that is free. */
+static void dispatch_queue_open(struct ibnbd_srv_session *s, struct ibtrs_srv_op *op)
+{
+	struct ibnbd_srv_opener *o;
+
+	spin_lock(&s->lock);
+	list_add_tail(&dispatch_ctl(op)->link, &s->open_ops);
+	for (o = s->openers; o < s->openers + IBNBD_SRV_OPENERS; o++) {
+		if (o->busy)
+			continue;
+		o->busy = true;
+		ibnbd_srv_session_get(s);
+		queue_work(s->wq, &o->work);
+		break;
+	}
+	spin_unlock(&s->lock);
+}
+
+/*
+ * An opener is going to open @name, which is valid until dispatch_opened(). False: another opener
+ * is opening it. If true, an opener that opened it before has published what it opened.
+ */
+static bool dispatch_opening(struct ibnbd_srv_session *s, struct ibnbd_srv_opener *o,
+			     const char *name)
+{
+	struct ibnbd_srv_opener *other;
+	bool free = true;
+
+	spin_lock(&s->lock);
+	for (other = s->openers; other < s->openers + IBNBD_SRV_OPENERS; other++) {
+		if (!other->name || !ibnbd_export_same(other->name, name))
+			continue;
+		other->asked_again = true;
+		free = false;
+	}
+	if (free)
+		o->name = name;
+	spin_unlock(&s->lock);
+	return free;
+}
+
+/*
+ * @open is in the table, pinned, or NULL: opening has failed. Called before the client is answered;
+ * @answerable: it can be answered, or knows the open already.
+ *
+ * A client that has sent another OPEN in the meantime does not take the answer to this one, and one
+ * that has lost the path does not hear it. If no later OPEN of the client finds the open, it is
+ * closed.
+ */
+static void dispatch_opened(struct ibnbd_srv_session *s, struct ibnbd_srv_opener *o,
+			    struct ibnbd_srv_open *open, bool answerable)
+{
+	spin_lock(&s->lock);
+	if (open && (o->asked_again || !answerable))
+		WRITE_ONCE(open->unclaimed, jiffies ?: 1);
+	o->asked_again = false;
+	o->name = NULL;
+	spin_unlock(&s->lock);
+}
 
 static bool msg_reads(const struct ibtrs_srv_op *op)
 {
@@ -168,15 +285,15 @@ static struct ibnbd_srv_open *msg_open_get(struct ibnbd_srv_session *s, struct i
 	err = ibnbd_policy_open(&v, m->access, why);
 	if (err)
 		return ERR_PTR(err);
-	if (!ibnbd_srv_dispatch_opening(s, o, m->name)) {
+	if (!dispatch_opening(s, o, m->name)) {
 		*why = "it is being opened already, and that has not ended";
 		return ERR_PTR(-EBUSY);
 	}
 	found = ibnbd_srv_session_find(s, m->name, &unclaimed);
 	open = found ? msg_open_again(found, m, why) : msg_open_new(s, m, &v, why);
 	/* A client that was told of it once knows its number. */
-	ibnbd_srv_dispatch_opened(s, o, IS_ERR(open) ? NULL : open,
-				  !unclaimed || ibtrs_srv_op_answerable(op));
+	dispatch_opened(s, o, IS_ERR(open) ? NULL : open,
+			!unclaimed || ibtrs_srv_op_answerable(op));
 	return open;
 }
 
@@ -202,14 +319,9 @@ static void msg_open_refuse(struct ibnbd_srv_session *s, struct ibtrs_srv_op *op
 	msg_reply(op, &reply, sizeof(reply));
 }
 
-/**
- * ibnbd_srv_msg_open() - serve an OPEN
- * @s: session
- * @op: queued by ibnbd_srv_msg_ctl()
- * @o: opener that calls; may sleep for as long as the disk wants
- */
-void ibnbd_srv_msg_open(struct ibnbd_srv_session *s, struct ibtrs_srv_op *op,
-			struct ibnbd_srv_opener *o)
+/* Serve an OPEN; may sleep for as long as the disk wants. */
+static void msg_open(struct ibnbd_srv_session *s, struct ibtrs_srv_op *op,
+		     struct ibnbd_srv_opener *o)
 {
 	struct ibnbd_wire_open_rsp_dur reply;
 	struct ibnbd_srv_open *open;
@@ -261,12 +373,8 @@ static void msg_close(struct ibnbd_srv_session *s, struct ibtrs_srv_op *op)
 	ibnbd_srv_session_close(s, id, op, nowait);
 }
 
-/**
- * ibnbd_srv_msg_ctl() - serve a message that is not I/O; called by the session's worker
- * @s: session
- * @op: queued by ibnbd_srv_msg_request(), so its type is one of these
- */
-void ibnbd_srv_msg_ctl(struct ibnbd_srv_session *s, struct ibtrs_srv_op *op)
+/* Serve a message that is not I/O: ibnbd_srv_msg_request() has queued no other type. */
+static void msg_ctl(struct ibnbd_srv_session *s, struct ibtrs_srv_op *op)
 {
 	const char *why = "";
 
@@ -276,7 +384,7 @@ void ibnbd_srv_msg_ctl(struct ibnbd_srv_session *s, struct ibtrs_srv_op *op)
 		break;
 	case IBNBD_MSG_OPEN:
 		WRITE_ONCE(op->group, IBNBD_SRV_GROUP_NONE);
-		ibnbd_srv_dispatch_queue_open(s, op);
+		dispatch_queue_open(s, op);
 		break;
 	case IBNBD_MSG_CLOSE:
 		msg_close(s, op);
@@ -284,6 +392,33 @@ void ibnbd_srv_msg_ctl(struct ibnbd_srv_session *s, struct ibtrs_srv_op *op)
 	default:
 		msg_refuse(s, op, -EINVAL, why);
 	}
+}
+
+/* The work of @ctl_work, of a session. */
+void ibnbd_srv_dispatch_work(struct work_struct *work)
+{
+	struct ibnbd_srv_session *s = container_of(work, struct ibnbd_srv_session, ctl_work);
+	struct ibtrs_srv_op *op;
+
+	while ((op = dispatch_next(s, &s->ctl_ops, &s->ctl_queued))) {
+		msg_ctl(s, op);
+		cond_resched();		/* a client can send more as fast as they are answered */
+	}
+	ibnbd_srv_session_put(s);
+}
+
+/* The work of an opener. */
+void ibnbd_srv_dispatch_opener_work(struct work_struct *work)
+{
+	struct ibnbd_srv_opener *o = container_of(work, struct ibnbd_srv_opener, work);
+	struct ibnbd_srv_session *s = o->session;
+	struct ibtrs_srv_op *op;
+
+	while ((op = dispatch_next(s, &s->open_ops, &o->busy))) {
+		msg_open(s, op, o);
+		cond_resched();
+	}
+	ibnbd_srv_session_put(s);
 }
 
 /* ---- IO ------------------------------------------------------------------ */
@@ -345,5 +480,5 @@ void ibnbd_srv_msg_request(void *priv, struct ibtrs_srv_op *op)
 	else if (type < 0)
 		msg_refuse(s, op, type, why);
 	else
-		ibnbd_srv_dispatch_queue(s, op);
+		dispatch_queue(s, op);
 }

@@ -28,4 +28,7 @@ void ibnbd_srv_search_path_set(const char *path, size_t len);
 int ibnbd_srv_search_path_show(char *page);
 void ibnbd_srv_params_exit(void);
 
+void ibnbd_srv_refuse(const char *session, const char *object, int err, const char *why);
+int ibnbd_srv_last_error(char *page);
+
 #endif

@@ -5,7 +5,7 @@
  * with several addresses may do only what is allowed from every one of them. Else a path from an
  * address where less is allowed could use what was opened over the others.
  *
- * policy_file.c loads the policy. It is read under RCU, from any context.
+ * judge.c loads the policy. It is read under RCU, from any context.
  */
 #include "ibnbd/server/policy.h"
 #include "ibnbd/server/session.h"

@@ -16,7 +16,7 @@ struct ibnbd_srv_policy {
 	char source[];
 };
 
-/* To be read under RCU, or under the lock of policy_file.c; NULL: there is none. */
+/* To be read under RCU, or under the lock of judge.c; NULL: there is none. */
 extern struct ibnbd_srv_policy __rcu *ibnbd_srv_policy;
 
 void ibnbd_srv_policy_of(const struct ibnbd_srv_session *s, const char *name,

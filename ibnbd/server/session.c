@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A session: what one client has open. (How its messages are served: dispatch.c.)
+ * A session: what one client has open. (How its messages are served: msg.c.)
  *
  * Ids: 24 bits, counted up from a random start, so that neither an id of an earlier incarnation of
  * the session nor one that was just closed names another device. The table is indexed by the low
@@ -15,7 +15,7 @@
  * device.
  *
  * References: the table holds one on each open (its kobject). Each open, ibtrs (until session_down)
- * and each queued work of dispatch.c hold one on the session (kref). So a session can outlive its
+ * and each queued work of msg.c hold one on the session (kref). So a session can outlive its
  * client: session_down() waits until all opens are released, but a disk may take any time for that,
  * and after SESSION_DOWN the client may come back for its other disks.
  *
@@ -24,13 +24,11 @@
  */
 #include <linux/log2.h>
 #include "ibnbd/logic/export.h"
-#include "ibnbd/logic/unseen.h"
+#include "ibnbd/logic/text.h"
 #include "ibnbd/server/client.h"
 #include "ibnbd/server/io.h"
 #include "ibnbd/server/open.h"
 #include "ibnbd/server/params.h"
-#include "ibnbd/server/place.h"
-#include "ibnbd/server/refuse.h"
 #include "ibnbd/server/session.h"
 #include "ibnbd/server/trace.h"
 
@@ -160,7 +158,7 @@ int ibnbd_srv_session_publish(struct ibnbd_srv_session *s, struct ibnbd_srv_open
 		s->used = true;
 		err = 0;
 	} else {
-		/* Until its place is released, the export admits no other writer (place.c). */
+		/* Until its place is released, the export admits no other writer. */
 		open->state = IBNBD_SRV_OPEN_CLOSING;
 	}
 	spin_unlock(&s->lock);

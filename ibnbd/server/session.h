@@ -9,8 +9,8 @@
 #include <linux/wait.h>
 #include <linux/workqueue.h>
 #include <ibtrs/srv.h>
-#include "ibnbd/server/dispatch.h"
 #include "ibnbd/server/export.h"
+#include "ibnbd/server/msg.h"
 
 /**
  * struct ibnbd_srv_session - a client

@@ -3,9 +3,9 @@
  * /sys/class/ibnbd-server/ctl (docs/sysfs.md):
  *
  *	last_error				the last refusal: object, cause, hint
- *	policy					who may do what; policy_file.c's
+ *	policy					who may do what; judge.c's
  *	devices/NAME/				an export; NAME of the block device, or the file's
- *						path (logic/linkname.h)
+ *						path (logic/text.h)
  *		block_dev			link, block devices only
  *		size, identity, copy, resize	size in sectors; kind:hash; private pages; 1 = look
  *						at the size again
@@ -21,8 +21,8 @@
 #include <linux/device.h>
 #include "ibnbd/server/dirs.h"
 #include "ibnbd/server/facts.h"
-#include "ibnbd/server/policy_file.h"
-#include "ibnbd/server/refuse.h"
+#include "ibnbd/server/judge.h"
+#include "ibnbd/server/params.h"
 #include "ibnbd/server/session.h"
 #include "ibnbd/server/sysfs.h"
 

@@ -10,7 +10,7 @@
 #include <linux/ktime.h>
 #include "ibtrs/client/link.h"
 #include "ibtrs/client/session.h"
-#include "ibtrs/logic/grant.h"
+#include "ibtrs/logic/chunkmap.h"
 
 #define LINK_MAX_SEGMENTS	128
 

@@ -5,7 +5,7 @@
  */
 #include "ibtrs/client/path.h"
 #include "ibtrs/client/session.h"
-#include "ibtrs/logic/patience.h"
+#include "ibtrs/logic/retry.h"
 
 #define PATH_RECONNECT_WAIT	(10 * HZ)
 /* time that is left for the request on cid 0 of a running attempt when another path comes up */

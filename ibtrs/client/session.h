@@ -11,7 +11,7 @@
 #include "ibtrs/client/pathset.h"
 #include "ibtrs/client/slot.h"
 #include "ibtrs/client/turn.h"
-#include "ibtrs/logic/backoff.h"
+#include "ibtrs/logic/retry.h"
 
 struct ibtrs_clt {
 	/* hot, read only while the session is open */

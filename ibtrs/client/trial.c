@@ -29,7 +29,7 @@
 #include "ibtrs/client/path.h"
 #include "ibtrs/client/session.h"
 #include "ibtrs/proto/imm.h"
-#include "ibtrs/proto/trial.h"
+#include "ibtrs/proto/msg.h"
 
 #define TRIAL_MSG	0		/* offsets in the buffer */
 #define TRIAL_PAGE	SZ_4K

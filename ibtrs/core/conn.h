@@ -145,6 +145,7 @@ static inline int ibtrs_conn_wc_err(const struct ib_wc *wc)
 int ibtrs_conn_post_empty(struct ibtrs_conn *c, struct ib_cqe *cqe, u32 nr);
 int ibtrs_conn_post_recv(struct ibtrs_conn *c, struct ib_cqe *cqe, struct ib_sge *sge);
 
+/* A zeroed, DMA-mapped buffer with its completion entry: control messages and small receives. */
 struct ibtrs_iu {
 	struct ib_cqe cqe;
 	void *buf;

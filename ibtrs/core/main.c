@@ -9,20 +9,16 @@
 #include "ibtrs/core/fault.h"
 #include "ibtrs/core/key.h"
 #include "ibtrs/logic/auth.h"
-#include "ibtrs/logic/backoff.h"
 #include "ibtrs/logic/chunkmap.h"
 #include "ibtrs/logic/fence.h"
-#include "ibtrs/logic/grant.h"
 #include "ibtrs/logic/homes.h"
 #include "ibtrs/logic/mpath.h"
 #include "ibtrs/logic/path_sm.h"
-#include "ibtrs/logic/patience.h"
 #include "ibtrs/logic/quota.h"
 #include "ibtrs/logic/retry.h"
 #include "ibtrs/logic/sqwatch.h"
 #include "ibtrs/proto/auth.h"
 #include "ibtrs/proto/msg.h"
-#include "ibtrs/proto/trial.h"
 #include <ibtrs/addr.h>
 #include <ibtrs/version.h>
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "ibtrs/logic/chunkmap.h"
 #include "ibtrs/proto/imm.h"
+#include "ibtrs/proto/msg.h"
 
 static int refuse(const char **why, const char *text)
 {
@@ -85,4 +86,32 @@ u32 ibtrs_chunkmap_mr_count(u32 queue_depth, u32 chunks_per_mr_max)
 	while (queue_depth % n)
 		n++;
 	return n;
+}
+
+/* each slot costs the client 10 KiB and more, in each session */
+#define IBTRS_GRANT_DEPTH	8192u
+/*
+ * Each connection has room for all slots in its queues: on soft-RoCE some 2 KiB for each of them.
+ * The default depth of 512 is within this for 512 connections.
+ */
+#define IBTRS_GRANT_QUEUED	(1u << 18)
+
+/* What a client takes of what a server grants: memory is spent here for each slot. Pure. */
+
+int ibtrs_grant_check(const struct ibtrs_limits *l, u32 nr_conns, u32 page_size, const char **why)
+{
+	*why = "the server grants a queue depth of 1: raise its sess_queue_depth";
+	if (l->queue_depth < 2)
+		return -EPROTO;
+	*why = "the server grants more than 8192 slots, for each of which memory would be spent here: lower its sess_queue_depth";
+	if (l->queue_depth > IBTRS_GRANT_DEPTH)
+		return -EPROTO;
+	*why = "the server grants more slots than are affordable on so many connections: lower its sess_queue_depth, or max_conns of ibtrs-client here";
+	if ((u64)l->queue_depth * nr_conns > IBTRS_GRANT_QUEUED)
+		return -EPROTO;
+	*why = "the server takes no I/O of a page of this machine: raise its max_chunk_size";
+	if (l->max_io_size < page_size)
+		return -EPROTO;
+	*why = NULL;
+	return 0;
 }

@@ -5,7 +5,48 @@
  * Called by ibtrs/client/path_run.c, whose path work owns the record. Nothing here can fail, and
  * the time is always an argument.
  */
+#include <ibtrs/pure.h>
 #include "ibtrs/logic/retry.h"
+
+const struct ibtrs_backoff ibtrs_backoff_default = {
+	.first_ms	= 100,
+	.held_max_ms	= 1000,
+	.idle_max_ms	= 8000,
+	.jitter_pct	= 20,
+};
+
+/**
+ * ibtrs_backoff_ms() - how long to wait before an attempt
+ * @b: the numbers
+ * @attempt: 0 for the first attempt after the loss
+ * @held: requests wait for the path
+ * @rnd: 32 random bits
+ *
+ * Return: milliseconds, at least 1.
+ */
+u32 ibtrs_backoff_ms(const struct ibtrs_backoff *b, u32 attempt, bool held, u32 rnd)
+{
+	u64 max = held ? b->held_max_ms : b->idle_max_ms;
+	u64 ms = b->first_ms < max ? b->first_ms : max;
+	u64 spread;
+
+	while (attempt-- && ms && ms < max) {
+		ms *= 2;
+		if (ms > max)
+			ms = max;
+	}
+
+	/*
+	 * Jitter in 1/65536 of the delay: a shift instead of a division, which
+	 * 32-bit kernels do not have for 64-bit numbers. ms < 2^32 and a
+	 * percentage capped at 100 keep every product below 2^64.
+	 */
+	spread = ms * (b->jitter_pct < 100 ? b->jitter_pct : 100) * 1310 >> 17;
+	ms = ms - spread + (2 * spread * (rnd >> 16) >> 16);
+	if (ms > U32_MAX)
+		ms = U32_MAX;
+	return ms ? (u32)ms : 1;
+}
 
 /* How many marks a path gets for a loss, or for a failed attempt, with this errno. */
 static u32 retry_marks_for(int err)
@@ -175,4 +216,59 @@ struct ibtrs_retry_answer ibtrs_retry_next(const struct ibtrs_retry *r,
 		return answer;
 	answer.wait_ms = ibtrs_backoff_ms(b, r->attempt ? r->attempt - 1 : 0, ask->wanted, rnd);
 	return answer;
+}
+
+/* How long one step of connecting may wait for the server (decision 11). */
+#define PATIENCE_MS	2000u	/* for one step */
+#define PATIENCE_DOUBLE	2u	/* doublings at most: 8 s */
+/* With the steps that follow, less than the 3 s after which a path must be in use again. */
+#define PATIENCE_DOUBT_MS	2500u
+/* For so many attempts the neighbour table may not have noticed that the link is down. */
+#define PATIENCE_DARK	8u	/* attempts */
+/* One attempt in so many waits long enough for a server that has become slow. */
+#define PATIENCE_SLOW	4u
+/*
+ * A server of this project does nothing slow before its first answer: it gets the longest wait only
+ * in one attempt of so many.
+ */
+#define PATIENCE_OURS	16u
+
+#define PATIENCE_LONGEST_MS	(PATIENCE_MS << PATIENCE_DOUBLE)
+
+static u32 patience_min(u32 a, u32 b)
+{
+	return a < b ? a : b;
+}
+
+static u32 patience_max(u32 a, u32 b)
+{
+	return a > b ? a : b;
+}
+
+u32 ibtrs_patience_ms(const struct ibtrs_patience *p)
+{
+	return PATIENCE_MS << patience_min(p->attempt + !p->first_done, PATIENCE_DOUBLE);
+}
+
+/*
+ * An attempt that began while the link was down must end soon, so that the next attempt can use the
+ * link when it is back. Until the neighbour table notices that the link is down, the link looks
+ * like a server that has become slow. So some attempts wait long enough for a slow server.
+ */
+u32 ibtrs_patience_first_ms(const struct ibtrs_patience *p)
+{
+	bool slow = p->attempt % PATIENCE_SLOW == 0;
+	u32 usual;
+
+	if (!p->connect_ms)
+		return ibtrs_patience_ms(p);
+	usual = patience_min(p->connect_ms, PATIENCE_LONGEST_MS / 4) * 4;
+	usual = patience_max(usual, PATIENCE_MS / 2);
+	if (p->others)
+		return slow ? usual : patience_min(usual, PATIENCE_DOUBT_MS);
+	if (p->attempt < PATIENCE_DARK || !slow)
+		return usual;
+	if (p->ours && p->attempt % PATIENCE_OURS)
+		return patience_max(usual, PATIENCE_DOUBT_MS);
+	return PATIENCE_LONGEST_MS;
 }

@@ -14,8 +14,48 @@
 #ifndef IBTRS_LOGIC_RETRY_H
 #define IBTRS_LOGIC_RETRY_H
 
-#include "ibtrs/logic/backoff.h"
+#include <ibtrs/pure.h>
 
+/* 0.1 s doubling to 1 s while I/O is held, to 8 s when idle, with +-20 % jitter (decision 11) */
+struct ibtrs_backoff {
+	u32 first_ms;		/* 100 */
+	u32 held_max_ms;	/* 1000 */
+	u32 idle_max_ms;	/* 8000 */
+	u32 jitter_pct;		/* 20 */
+};
+
+extern const struct ibtrs_backoff ibtrs_backoff_default;
+
+/*
+ * Delay before attempt number @attempt (0 = the first after the loss), @rnd any 32 random bits.
+ * Never 0, never above max * (100+jitter)/100.
+ */
+u32 ibtrs_backoff_ms(const struct ibtrs_backoff *b, u32 attempt, bool held, u32 rnd);
+
+/**
+ * struct ibtrs_patience - what is known of a path when a step of connecting waits for the server
+ * @attempt: failed attempts since it was up
+ * @connect_ms: how long the server took the last time until its first answer; 0: not known
+ * @first_done: the attempt that the first connect waits for is over
+ * @others: another path is up, so the server lives and has made the session
+ * @ours: the server is of this project
+ */
+struct ibtrs_patience {
+	u32 attempt;
+	u32 connect_ms;
+	bool first_done;
+	bool others;
+	bool ours;
+};
+
+/*
+ * The wait of any step. An in-kernel server allocates and registers all its chunks before its first
+ * answer, and that may take long. So each failed attempt doubles the wait, and the attempts of the
+ * first connect begin with twice the wait.
+ */
+u32 ibtrs_patience_ms(const struct ibtrs_patience *p);
+/* The wait for the first answer of the server. */
+u32 ibtrs_patience_first_ms(const struct ibtrs_patience *p);
 #define IBTRS_RETRY_CLEAN_MS	10000u	/* a path that is up this long loses a mark */
 #define IBTRS_RETRY_MARGINAL	4u	/* marks */
 /* so that a path that stays up for IBTRS_RETRY_DOUBT_MS is not marginal any more */

@@ -83,7 +83,7 @@ void ibtrs_msg_conn_rsp_encode(struct ibtrs_wire_conn_rsp *w, const struct ibtrs
 int ibtrs_msg_conn_rsp_decode(const void *buf, size_t len, bool reject, bool cid0,
 			      struct ibtrs_conn_rsp *m, const char **why);
 
-/* Refusals with words: refused.c. */
+/* Refusals with words. */
 size_t ibtrs_msg_conn_refused_encode(struct ibtrs_wire_conn_refused *w, int err, u8 ext,
 				     const char *text);
 bool ibtrs_msg_conn_refused_words(const void *buf, size_t len, char *text);
@@ -140,5 +140,10 @@ int ibtrs_msg_io_decode(const void *buf, size_t len, u32 off, const struct ibtrs
 void ibtrs_msg_rkey_encode(struct ibtrs_wire_rkey_rsp *w, u16 slot, u32 rkey);
 /* E-37: at least 8 bytes, type 4, buf_id == @slot. */
 int ibtrs_msg_rkey_decode(const void *buf, size_t len, u32 slot, u32 *rkey, const char **why);
+
+/* A trial: a probe of full size that the server sends back (protocol.md 8.4). */
+void ibtrs_trial_encode(struct ibtrs_wire_trial *w, const struct ibtrs_desc *desc);
+int ibtrs_trial_decode(const struct ibtrs_wire_trial *w, u32 off, const struct ibtrs_limits *l,
+		       struct ibtrs_desc *desc, const char **why);
 
 #endif

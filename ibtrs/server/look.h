@@ -9,7 +9,7 @@ void ibtrs_srv_look_work(struct work_struct *work);	/* the work @look of a sessi
 /* Look at once. Any context. */
 void ibtrs_srv_look_now(struct ibtrs_srv_session *s);
 
-/* Close work: ends the parked ops of @path; they are not executed. */
+/* Close work; may sleep: ends the parked ops of @path; they are not executed. */
 void ibtrs_srv_path_ops_unpark(struct ibtrs_srv_path *path);
 /*
  * True: an op of slot *@from or higher is busy; *@from becomes its slot. All ops before it are idle

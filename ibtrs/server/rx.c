@@ -8,7 +8,7 @@
  * are posted than the client may have requests outstanding. Requests are processed right here.
  */
 #include "ibtrs/proto/imm.h"
-#include "ibtrs/proto/trial.h"
+#include "ibtrs/proto/msg.h"
 #include "ibtrs/server/path.h"
 #include "ibtrs/server/reply.h"
 #include "ibtrs/server/rx.h"

@@ -6,7 +6,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include "ibnbd/logic/linkname.h"
+#include "ibnbd/logic/text.h"
 #include "tools/out/escape.h"
 #include "tools/host/links.h"
 

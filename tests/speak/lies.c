@@ -45,7 +45,6 @@
 #include "ibtrs/proto/auth.h"
 #include "ibtrs/proto/imm.h"
 #include "ibtrs/proto/msg.h"
-#include "ibtrs/proto/trial.h"
 #include "tests/speak/lies_disk.h"
 
 #define DEPTH	 16

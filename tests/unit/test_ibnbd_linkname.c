@@ -4,7 +4,7 @@
  * so that none is another's.
  */
 #include "unit.h"
-#include "ibnbd/logic/linkname.h"
+#include "ibnbd/logic/text.h"
 
 /* What docs/sysfs.md says, the other way round. */
 static void undo(const char *link, char separator, char *out)

@@ -3,8 +3,8 @@
  * What the server has open for a device: the whole table, and walks against a model of a server
  * that opens, answers late or never, and forgets its numbers or not.
  */
+#include "ibnbd/logic/dev_sm.h"
 #include "unit.h"
-#include "ibnbd/logic/open_sm.h"
 
 #define S(x)	IBNBD_OPEN_##x
 #define EV(x)	IBNBD_OPEN_EV_##x

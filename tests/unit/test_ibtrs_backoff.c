@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Reconnect delays: the doubling, its two ceilings, the jitter (decision 11). */
-#include "ibtrs/logic/backoff.h"
+#include "ibtrs/logic/retry.h"
 #include "unit.h"
 
 UNIT_TEST(backoff_doubles_to_its_ceiling)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* What a client takes of what a server grants. */
-#include "ibtrs/logic/grant.h"
+#include "ibtrs/logic/chunkmap.h"
 #include "unit.h"
 
 UNIT_TEST(grant_check)

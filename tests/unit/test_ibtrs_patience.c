@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* How long one step of connecting may wait for the server (decision 11). */
-#include "ibtrs/logic/patience.h"
+#include "ibtrs/logic/retry.h"
 #include "unit.h"
 
 UNIT_TEST(patience_doubles_twice)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* When a path is tried again, and what it has to live down first (decision 11). */
 #include "ibtrs/logic/retry.h"
-#include "ibtrs/proto/trial.h"
+#include "ibtrs/proto/msg.h"
 #include "unit.h"
 
 static struct ibtrs_backoff plain(void)

@@ -18,7 +18,7 @@
 #include <string.h>
 #include <strings.h>
 #include <unistd.h>
-#include "ibnbd/logic/linkname.h"
+#include "ibnbd/logic/text.h"
 #include "tools/conf/maps_conf.h"
 #include "tools/out/say.h"
 #include "tools/host/sysfs.h"

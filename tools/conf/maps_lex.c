@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <ibtrs/words.h>
-#include "ibnbd/logic/unseen.h"
+#include "ibnbd/logic/text.h"
 #include "tools/conf/maps_conf.h"
 #include "tools/out/say.h"
 

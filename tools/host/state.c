@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "ibnbd/logic/linkname.h"
+#include "ibnbd/logic/text.h"
 #include "tools/out/escape.h"
 #include "tools/host/links.h"
 #include "tools/out/say.h"

@@ -2,7 +2,7 @@
 /* Finds an object of state.h by a word that the user gave. */
 #include <stdlib.h>
 #include <string.h>
-#include "ibnbd/logic/linkname.h"
+#include "ibnbd/logic/text.h"
 #include "tools/out/escape.h"
 #include "tools/out/say.h"
 #include "tools/host/state.h"

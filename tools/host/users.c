@@ -18,7 +18,7 @@
 #include <string.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
-#include "ibnbd/logic/linkname.h"
+#include "ibnbd/logic/text.h"
 #include "tools/host/mapping.h"
 #include "tools/out/say.h"
 

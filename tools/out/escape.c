@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <wchar.h>
 #include <ibtrs/words.h>
-#include "ibnbd/logic/unseen.h"
+#include "ibnbd/logic/text.h"
 #include "tools/out/escape.h"
 #include "tools/out/say.h"
 

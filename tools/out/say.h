@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-#include "ibnbd/logic/nearest.h"
+#include "ibnbd/logic/text.h"
 
 /* Exit codes; part of the interface, documented in ibnbd(8). */
 enum say_exit {

@@ -9,9 +9,10 @@
  * becomes \x5c, because it could be read as the start of an escape. All other characters stay as
  * they are.
  */
-#ifndef IBNBD_LOGIC_LINKNAME_H
-#define IBNBD_LOGIC_LINKNAME_H
+#ifndef IBNBD_LOGIC_TEXT_H
+#define IBNBD_LOGIC_TEXT_H
 
+#include <ibtrs/pure.h>
 #include "ibnbd/proto/wire.h"
 
 /* Longest possible entry: four bytes for each byte of a device path, '@', session. */
@@ -38,5 +39,40 @@ size_t ibnbd_linkname(const char *text, char separator, char *buf, size_t size);
  * Return: length of what was written.
  */
 size_t ibnbd_linkname_dev(const char *device_path, const char *sessname, char *buf, size_t size);
+
+/**
+ * ibnbd_nearest_distance() - how many letters differ between two words (Levenshtein)
+ * @a: of @len bytes
+ * @b: terminated
+ *
+ * Case, and '-' against '_', do not count. Return: the number; %IBNBD_NEAREST_MAX when one of the
+ * words is longer than that.
+ */
+unsigned int ibnbd_nearest_distance(const char *a, size_t len, const char *b);
+
+/*
+ * Invisible characters in a text that people write. An invisible character inside a word makes it
+ * another word, and the line still looks right.
+ */
+
+/**
+ * ibnbd_unseen() - is the character at @s invisible: one that looks like a blank but separates no
+ * words, or one that shows nothing at all?
+ * @left: number of bytes at @s
+ * @code: its code point
+ * @name: what it is called, a constant string
+ *
+ * ASCII characters never count. Return: length of the character in bytes; 0: it is not invisible.
+ */
+size_t ibnbd_unseen(const char *s, size_t left, u32 *code, const char **name);
+
+/* What the invisible character @code is called; NULL: it is not invisible, or ASCII. */
+const char *ibnbd_unseen_name(u32 code);
+
+/*
+ * The same as ibnbd_unseen(), but only for characters that some programs show as the end of a line:
+ * the others may stand in a comment.
+ */
+size_t ibnbd_unseen_line(const char *s, size_t left, u32 *code, const char **name);
 
 #endif

@@ -1,6 +1,71 @@
 // SPDX-License-Identifier: GPL-2.0-only
+/* Names below ctl/devices; the header describes them. */
+#include <ibtrs/pure.h>
 #include <ibtrs/words.h>
-#include "ibnbd/logic/unseen.h"
+#include "ibnbd/logic/text.h"
+
+size_t ibnbd_linkname(const char *text, char separator, char *buf, size_t size)
+{
+	size_t n = 0;
+
+	buf[0] = 0;
+	for (; *text; text++) {
+		const char *as = NULL;
+
+		if (*text == '/')
+			as = "!";
+		else if (*text == '!')
+			as = "\\x21";
+		else if (*text == separator)
+			as = separator == '@' ? "\\x40" : "\\x23";
+		else if (*text == '\\' && text[1] == 'x')
+			as = "\\x5c";
+		n += as ? scnprintf(buf + n, size - n, "%s", as) :
+			  scnprintf(buf + n, size - n, "%c", *text);
+	}
+	return n;
+}
+
+size_t ibnbd_linkname_dev(const char *device_path, const char *sessname, char *buf, size_t size)
+{
+	size_t n = ibnbd_linkname(device_path, '@', buf, size);
+
+	return n + scnprintf(buf + n, size - n, "@%s", sessname);
+}
+
+#define IBNBD_NEAREST_MAX	64	/* longest word that is compared */
+
+static char nearest_fold(char c)
+{
+	if (c == '-')
+		return '_';
+	return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+
+unsigned int ibnbd_nearest_distance(const char *a, size_t len, const char *b)
+{
+	u8 row[IBNBD_NEAREST_MAX + 1], diagonal, best;
+	size_t i, j, n = strlen(b);
+
+	if (n > IBNBD_NEAREST_MAX || len > IBNBD_NEAREST_MAX)
+		return IBNBD_NEAREST_MAX;
+	for (j = 0; j <= n; j++)
+		row[j] = (u8)j;
+	for (i = 1; i <= len; i++) {
+		diagonal = row[0];
+		row[0] = (u8)i;
+		for (j = 1; j <= n; j++) {
+			best = diagonal + (nearest_fold(a[i - 1]) != nearest_fold(b[j - 1]));
+			diagonal = row[j];
+			if (row[j] + 1 < best)
+				best = row[j] + 1;
+			if (row[j - 1] + 1 < best)
+				best = row[j - 1] + 1;
+			row[j] = best;
+		}
+	}
+	return row[n];
+}
 
 #define UNSEEN_NEXT_LINE	0x85
 #define UNSEEN_LINE_SEPARATOR	0x2028
