@@ -69,11 +69,13 @@ static u32 session_nr_conns(const struct ibtrs_clt *clt)
 	return min_t(u32, n, IBTRS_MAX_CONS / 2);
 }
 
+#ifdef IBTRS_TESTS
 void ibtrs_clt_news_fault(struct ibtrs_clt *clt)
 {
 	ibtrs_fault_wait(IBTRS_FAULT_CLT_NEWS, clt->name, "");
 }
 EXPORT_SYMBOL_GPL(ibtrs_clt_news_fault);
+#endif
 
 const char *ibtrs_clt_auth(const struct ibtrs_clt *clt)
 {

@@ -201,7 +201,7 @@ static int conn_post(struct ibtrs_conn *c, struct ib_send_wr *first)
 {
 	int err;
 
-	if (static_branch_unlikely(&ibtrs_fault_key) && READ_ONCE(c->stuck))
+	if (ibtrs_fault_armed() && READ_ONCE(c->stuck))
 		return 0;
 	err = ib_post_send(c->qp, first, NULL);
 	return err > 0 ? -EIO : err;

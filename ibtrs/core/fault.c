@@ -2,7 +2,8 @@
 /*
  * Faults on demand.
  *
- * Distributions build kernels without CONFIG_FAULT_INJECTION, so this is our own: one debugfs file
+ * Built with TESTS=1 alone. Distributions build kernels without CONFIG_FAULT_INJECTION, so this is
+ * our own: one debugfs file
  * for each point where client and server can be made to fail. A file holds one rule. The rule
  * applies to all sessions and paths, or to those that it names. The code at the point asks for a
  * fault, the rule answers, and the code that asked carries the fault out. Rules outlive paths, so a
@@ -133,7 +134,6 @@ struct ibtrs_fault ibtrs_fault_look_spin(enum ibtrs_fault_point p, const char *s
 }
 EXPORT_SYMBOL_GPL(ibtrs_fault_look_spin);
 
-#ifdef IBTRS_TESTS
 static u32 fault_sq_units;
 
 bool ibtrs_fault_sq_fits(const struct ib_qp_cap *cap)
@@ -142,7 +142,6 @@ bool ibtrs_fault_sq_fits(const struct ib_qp_cap *cap)
 
 	return !fault_sq_units || roundup_pow_of_two(cap->max_send_wr * wr) / 64 <= fault_sq_units;
 }
-#endif
 
 /* ---- files -------------------------------------------------------------- */
 
@@ -314,9 +313,7 @@ void ibtrs_fault_init(void)
 		debugfs_create_file(fault_points[p].file, 0600,
 				    p < IBTRS_FAULT_SRV_REQUEST ? client : server, (void *)p,
 				    &fault_fops);
-#ifdef IBTRS_TESTS
 	debugfs_create_u32("sq_units", 0600, fault_dir, &fault_sq_units);
-#endif
 }
 
 void ibtrs_fault_exit(void)

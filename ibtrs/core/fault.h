@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Faults on demand: /sys/kernel/debug/ibtrs/{client,server}/POINT, for tests and for drills
- * (docs/sysfs.md). While no rule is armed, each point costs only a patched-out jump.
+ * Faults on demand: /sys/kernel/debug/ibtrs/{client,server}/POINT, for tests
+ * (docs/sysfs.md). Only modules built with TESTS=1 have them; there each point costs a patched-out
+ * jump while no rule is armed, elsewhere nothing.
  */
 #ifndef IBTRS_CORE_FAULT_H
 #define IBTRS_CORE_FAULT_H
@@ -50,24 +51,48 @@ struct ibtrs_fault {
 	u32 ms;
 };
 
+#ifdef IBTRS_TESTS
 DECLARE_STATIC_KEY_FALSE(ibtrs_fault_key);	/* true while any point is armed */
+
+#define ibtrs_fault_armed()	static_branch_unlikely(&ibtrs_fault_key)
 
 struct ibtrs_fault ibtrs_fault_look(enum ibtrs_fault_point p, const char *session,
 				    const char *path);
+/* For callers that may sleep and can fail: sleeps on DELAY, then returns 0 or the errno. */
+int ibtrs_fault_wait(enum ibtrs_fault_point p, const char *session, const char *path);
+struct ibtrs_fault ibtrs_fault_look_spin(enum ibtrs_fault_point p, const char *session,
+					 const char *path);
+/* Would mlx5 make this send queue, if it had as many units as debugfs says (0: any number)? */
+bool ibtrs_fault_sq_fits(const struct ib_qp_cap *cap);
+void ibtrs_fault_init(void);		/* without debugfs there are no files, and so no faults */
+void ibtrs_fault_exit(void);
+#else
+#define ibtrs_fault_armed()		false
+#define ibtrs_fault_look(p, s, path)	((struct ibtrs_fault){})
+#define ibtrs_fault_look_spin(p, s, path) ((struct ibtrs_fault){})
+
+static inline int ibtrs_fault_wait(enum ibtrs_fault_point p, const char *session, const char *path)
+{
+	return 0;
+}
+
+static inline bool ibtrs_fault_sq_fits(const struct ib_qp_cap *cap)
+{
+	return true;
+}
+
+static inline void ibtrs_fault_init(void) {}
+static inline void ibtrs_fault_exit(void) {}
+#endif
 
 /* Is something to go wrong here and now? Any context. */
 static inline struct ibtrs_fault ibtrs_fault_at(enum ibtrs_fault_point p, const char *session,
 						const char *path)
 {
-	if (static_branch_unlikely(&ibtrs_fault_key))
+	if (ibtrs_fault_armed())
 		return ibtrs_fault_look(p, session, path);
 	return (struct ibtrs_fault){};
 }
-
-/* For callers that may sleep and can fail: sleeps on DELAY, then returns 0 or the errno. */
-int ibtrs_fault_wait(enum ibtrs_fault_point p, const char *session, const char *path);
-struct ibtrs_fault ibtrs_fault_look_spin(enum ibtrs_fault_point p, const char *session,
-					 const char *path);
 
 /*
  * For callers that may not sleep: spins on DELAY, for 100 ms at most. The caller carries out any
@@ -76,22 +101,9 @@ struct ibtrs_fault ibtrs_fault_look_spin(enum ibtrs_fault_point p, const char *s
 static inline struct ibtrs_fault ibtrs_fault_spin(enum ibtrs_fault_point p, const char *session,
 						  const char *path)
 {
-	if (static_branch_unlikely(&ibtrs_fault_key))
+	if (ibtrs_fault_armed())
 		return ibtrs_fault_look_spin(p, session, path);
 	return (struct ibtrs_fault){};
 }
-
-#ifdef IBTRS_TESTS
-/* Would mlx5 make this send queue, if it had as many units as debugfs says (0: any number)? */
-bool ibtrs_fault_sq_fits(const struct ib_qp_cap *cap);
-#else
-static inline bool ibtrs_fault_sq_fits(const struct ib_qp_cap *cap)
-{
-	return true;
-}
-#endif
-
-void ibtrs_fault_init(void);		/* without debugfs there are no files, and so no faults */
-void ibtrs_fault_exit(void);
 
 #endif

@@ -268,7 +268,7 @@ static int hs_fault(const struct ibtrs_addr_pair *addr, const char **why)
 {
 	char name[IBTRS_PATH_STR_MAX];
 
-	if (!static_branch_unlikely(&ibtrs_fault_key))
+	if (!ibtrs_fault_armed())
 		return 0;
 	ibtrs_addr_pair_format(addr, name, sizeof(name));
 	*why = "failed on demand";

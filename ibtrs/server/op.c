@@ -158,6 +158,7 @@ void ibtrs_srv_op_let_go(struct ibtrs_srv_opx *x)
 
 /* ---- the beginning ------------------------------------------------------ */
 
+#ifdef IBTRS_TESTS
 struct op_later {
 	struct delayed_work work;
 	struct ibtrs_srv_opx *x;
@@ -183,6 +184,7 @@ bool ibtrs_srv_op_later(struct ibtrs_srv_opx *x, void (*fn)(struct ibtrs_srv_opx
 	later->fn = fn;
 	return queue_delayed_work(x->path->session->op_wq, &later->work, msecs_to_jiffies(ms));
 }
+#endif
 
 static void op_request(struct ibtrs_srv_opx *x)
 {
@@ -210,7 +212,7 @@ static void op_run(struct ibtrs_srv_opx *x)
 
 	trace_ibtrs_srv_request(x);
 	ibtrs_srv_stats_request(&path->stats, x->op.dir, x->off);
-	if (static_branch_unlikely(&ibtrs_fault_key) && op_fault(x))
+	if (ibtrs_fault_armed() && op_fault(x))
 		return;
 	op_request(x);
 }

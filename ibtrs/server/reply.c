@@ -480,7 +480,7 @@ void ibtrs_srv_op_reply(struct ibtrs_srv_op *op, int err)
 	 * may say so; from the user such an answer would cost the client its path.
 	 */
 	x->err = unlikely(err == -ESTALE || ibtrs_fence_is_behind(err)) ? -EIO : err;
-	if (static_branch_unlikely(&ibtrs_fault_key) && reply_fault(x))
+	if (ibtrs_fault_armed() && reply_fault(x))
 		return;
 	ibtrs_srv_reply(x);
 }
