@@ -130,7 +130,7 @@ static void dev_settle(struct ibnbd_clt_dev *dev)
 {
 	dev->no_writes = false;
 	if (dev->state == IBNBD_DEV_OPEN)
-		pr_info("ibnbd%d: what was given up has ended: takes writes again\n", dev->index);
+		pr_info("ibnbd%d: aborted writes have completed on the server; writes enabled\n", dev->index);
 }
 
 /*
@@ -297,7 +297,7 @@ static void dev_enter(struct ibnbd_clt_dev *dev, enum ibnbd_dev_state state)
 		ibnbd_clt_dev_say(
 			dev, "%s",
 			dev->no_writes ?
-				"no writes yet: one was given up that the server may still execute" :
+				"writes disabled: the server may still execute an aborted one" :
 				"");
 	}
 	if (state != old && old != IBNBD_DEV_INIT)

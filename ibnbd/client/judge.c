@@ -66,7 +66,7 @@ void ibnbd_clt_judge_error(struct ibnbd_clt_dev *dev, int err, const char *why)
 	enum ibnbd_remap verdict = ibnbd_remap_refused(err, &refusal);
 
 	if (err == -EPROTO) {
-		ibnbd_clt_dev_say(dev, "the server's answer to OPEN makes no sense: %s",
+		ibnbd_clt_dev_say(dev, "the server's answer to OPEN is invalid: %s",
 				  why ?: "protocol error");
 		ibnbd_clt_dev_post(dev, IBNBD_DEV_EV_FENCE, NULL);
 		return;
@@ -92,7 +92,7 @@ void ibnbd_clt_judge_error(struct ibnbd_clt_dev *dev, int err, const char *why)
 static bool judge_quiet(struct ibnbd_clt_dev *dev)
 {
 	if (dev->state == IBNBD_DEV_OPEN)
-		ibnbd_clt_dev_lose(dev, "the server may have lost what its disk had cached");
+		ibnbd_clt_dev_lose(dev, "the server may have lost its disk's write cache");
 	if (ibnbd_clt_dev_is_quiet(dev))
 		return true;
 	ibnbd_clt_dev_ask_later(dev, IBNBD_CLT_RETRY_SOON);
@@ -106,10 +106,10 @@ static void judge_loss(struct ibnbd_clt_dev *dev)
 
 	ibnbd_clt_dev_say(
 		dev,
-		"%s, and no flush had covered the last %llu MiB that were written: remap_device takes that loss",
+		"%s, and the last %llu MiB written were not flushed: remap_device accepts the loss",
 		READ_ONCE(dev->flush_failed) ?
-			"a flush has failed on the server, which may have dropped what it could not write" :
-			"the server may have lost what its disk had cached",
+			"a flush failed on the server, which may have dropped the unwritten data" :
+			"the server may have lost its disk's write cache",
 		mib);
 	ibnbd_clt_dev_post(dev, IBNBD_DEV_EV_FENCE, NULL);
 }
@@ -161,7 +161,7 @@ bool ibnbd_clt_judge_answer(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_gr
 	} else if (verdict == IBNBD_REMAP_RETRY) {
 		ibnbd_clt_judge_error(dev, -ENOMEDIUM, why);
 	} else if (kept) {
-		ibnbd_clt_dev_say(dev, "what the server may have lost is sent again");
+		ibnbd_clt_dev_say(dev, "sending again the writes that the server may have lost");
 		return ibnbd_clt_dev_post(dev, IBNBD_DEV_EV_REPLAY, NULL) ||
 		       dev->state == IBNBD_DEV_REPLAYING;
 	} else if (lost) {

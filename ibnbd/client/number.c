@@ -143,7 +143,7 @@ void ibnbd_clt_number_settle(struct ibnbd_clt_number *n)
 	wait_event_timeout(number_waiters, !READ_ONCE(n->taken) || atomic_read(&n->openers) > 0,
 			   NUMBER_RELEASE);
 	if (!wait_event_timeout(number_waiters, !READ_ONCE(n->taken), NUMBER_CLOSE))
-		pr_info("ibnbd%d: somebody has it open still: its number is free when it is closed\n",
+		pr_info("ibnbd%d: still open; its number is released on last close\n",
 			n->index);
 	complete_all(&n->settled);
 }

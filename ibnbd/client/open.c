@@ -186,13 +186,13 @@ static void open_resend(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant 
 	} else if (ibnbd_clt_msg_unreached(err)) {
 		/* The device is held again: hold= limits the time in this state. */
 		ibnbd_clt_dev_lose(dev, err == -ETIMEDOUT ?
-				   "what the server may have lost was sent again, and not answered" :
-				   "what the server may have lost could not all be sent again");
+				   "the server did not answer the writes that were sent again" :
+				   "not all writes that the server may have lost could be sent again");
 		ibnbd_clt_dev_ask_later(dev, IBNBD_CLT_RETRY_HELD);
 	} else {
 		ibnbd_clt_dev_say(
 			dev,
-			"what the server may have lost cannot be written again (%d): remap_device takes that loss",
+			"the writes that the server may have lost cannot be repeated (%d): remap_device accepts the loss",
 			err);
 		ibnbd_clt_dev_post(dev, IBNBD_DEV_EV_FENCE, NULL);
 	}
@@ -377,7 +377,7 @@ static int open_remap_check(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_gr
 	if (verdict != IBNBD_REMAP_OK && verdict != IBNBD_REMAP_GREW)
 		return open_remap_used(dev, why);
 	if (!open && ibnbd_clt_unflushed_lost(dev, g))
-		return open_remap_used(dev, "the server may have lost what no flush had covered");
+		return open_remap_used(dev, "the server may have lost unflushed writes");
 	return 0;
 }
 

@@ -20,7 +20,7 @@ static const char *errword_any(int err)
 	case -EINTR:
 		return "killed";
 	case -EPROTO:
-		return "the answer makes no sense: the versions of the two sides may not fit";
+		return "the answer is invalid: the versions of the two ends may be incompatible";
 	case -EIO:
 		return "an input/output error";
 	case -EOPNOTSUPP:

@@ -198,8 +198,8 @@ static const char *remap_fence(const struct ibnbd_open_rsp *old, const struct ib
 	if (!held_writes || !ibnbd_remap_other_writer(old, new))
 		return NULL;
 	return remap_remembers(old->identity.writer_gen, new->identity.writer_gen) ?
-		       "somebody else may have written meanwhile" :
-		       "the server does not remember whether somebody else wrote meanwhile (its writer_file= is for that): remap_device takes the disk as it is";
+		       "another client may have written meanwhile" :
+		       "the server has no record of whether another client wrote meanwhile (see its writer_file=): remap_device accepts the disk as it is";
 }
 
 enum ibnbd_remap ibnbd_remap_compare(const struct ibnbd_open_rsp *old,

@@ -293,7 +293,7 @@ static int mapopt_set_text(const struct ibnbd_mapopt *o, char *field, struct map
 			n = ibnbd_unseen(v.s + i, v.len - i, &code, &unseen);
 			if (n)
 				return mapopt_refuse(err, -EINVAL, pos + i, n,
-						     "%s must not contain a character that nobody sees: %s, U+%04X",
+						     "%s must not contain an invisible character: %s, U+%04X",
 						     o->key, unseen, code);
 		}
 	}

@@ -104,13 +104,13 @@ X(policy, "policy", "mpath_policy", WORD, 0, 0, IBNBD_POLICY_MIN_INFLIGHT, 0, \
 	"round-robin:rr|min-inflight:mi|min-latency:ml", "POLICY", \
 	"which path takes a request: round-robin, min-inflight or min-latency") \
 X(auth, "auth", "key", KEY, 0, 0, 0, 0, NULL, "KEY", \
-	"both sides prove that they have the key of this name, see ibnbd key; without it nobody proves anything") \
+	"both sides prove that they have the key of this name, see ibnbd key; without it neither side is authenticated") \
 X(write_zeroes, "write_zeroes", NULL, WORD, 0, 0, IBNBD_ZEROES_AUTO, 0, "auto|on|off", "WHEN", \
 	"send WRITE_ZEROES: auto = to servers that negotiated it; on only for peers known to mean it") \
 X(write_cache, "write_cache", NULL, WORD, 0, 0, IBNBD_CACHE_AUTO, 0, "auto|on|off", "WHEN", \
 	"send flushes: auto = unless the server is known to need none; off = only if it announces a write cache") \
 X(unflushed, "unflushed", NULL, WORD, 0, 0, IBNBD_UNFLUSHED_AUTO, 0, "auto|replay|fence|ignore", "WHAT", \
-	"writes that the server may have lost, for no flush had covered them: send them again, fence the disk, or ignore it; auto = replay, where the server tells of its cache") \
+	"unflushed writes that the server may have lost: send them again, fence the disk, or ignore the loss; auto = replay if the server reports its cache") \
 X(retain_mb, "retain_mb", NULL, INT, 1, 65536, 64, 0, NULL, "MIB", \
 	"memory of the session for writes that unflushed=replay keeps") \
 X(name, "name", NULL, NAME, 0, 0, 0, 0, NULL, "NAME", \

@@ -216,7 +216,7 @@ static int policy_rest(struct policy_line *l, struct ibnbd_policy_rule *r,
 	while (policy_word(l)) {
 		if (!policy_word_is(l, "exclusive"))
 			return policy_wrong(l, f, "only \"exclusive\" may follow the access",
-					    "who it is for stands before ro, rw, migration or deny");
+					    "put the client before ro, rw, migration or deny");
 		if (r->may == IBNBD_POLICY_DENY)
 			return policy_wrong(l, f, "what is denied to a peer cannot be kept for it",
 					    "leave \"exclusive\" out");

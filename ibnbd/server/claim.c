@@ -77,7 +77,7 @@ static const char *claim_taken_by(struct block_device *bdev)
 		return part ? "another client has the whole disk mapped for writing; see ibnbd server list" :
 			      "another client has a partition of it mapped for writing; see ibnbd server list";
 	if (part && !READ_ONCE(bdev->bd_holder))
-		return "the disk that it is a partition of is in use on the server as a whole; ibnbd doctor there says by what";
+		return "the disk that it is a partition of is in use on the server as a whole; ibnbd doctor there names the user";
 	return "it is in use on the server: it, or a part of it, is mounted, swap, or below md, LVM or another mapping; ibnbd doctor there says which";
 }
 

@@ -100,7 +100,7 @@ static void epoch_ask_again(struct ibnbd_srv_open *open)
 		return;
 	}
 	spin_lock(&s->lock);
-	ibnbd_srv_open_lose(open, "its client has to hear that the disk's cache was lost");
+	ibnbd_srv_open_lose(open, "its client must learn that the disk's cache was lost");
 	spin_unlock(&s->lock);
 }
 

@@ -99,7 +99,7 @@ static int place_ask(const struct ibnbd_srv_export *e, const struct ibnbd_srv_op
 	err = ibnbd_access_open(e->writers, !open->beside && place_has_exclusive(e), open->access,
 				why);
 	if (err == -EPERM && place_writer_is_away(e)) {
-		*why = "its writer is not connected, and has not been given up yet";
+		*why = "its writer is disconnected, and may still return";
 		return -EBUSY;
 	}
 	return err;
@@ -440,7 +440,7 @@ void ibnbd_srv_export_release(struct ibnbd_srv_open *open)
 	unused = export_detach(open, flushed);
 	mutex_unlock(&ibnbd_srv_export_lock);
 	if (err)
-		pr_warn_ratelimited("%s: the flush behind its last writer has failed (%d): clients hear of a new cache epoch\n",
+		pr_warn_ratelimited("%s: the flush after its last writer failed (%d): a new cache epoch begins\n",
 			open->name, err);
 	ibnbd_srv_backing_close(open);
 	if (unused)

@@ -222,7 +222,7 @@ static const struct kernel_param_ops allow_ops = {
 };
 module_param_cb(allow, &allow_ops, NULL, 0644);
 MODULE_PARM_DESC(allow,
-		 "who may connect: addresses with /prefix and session:GLOB, separated by commas; closes the paths of all others; empty: everybody");
+		 "clients that may connect: addresses with /prefix and session:GLOB, separated by commas; closes the paths of all others; empty: all");
 
 struct params_choice {
 	const char *const *names;
@@ -271,7 +271,7 @@ static const struct params_choice io_mode_choice = {
 };
 module_param_cb(io_mode, &choice_ops, (void *)&io_mode_choice, 0644);
 MODULE_PARM_DESC(io_mode,
-		 "what may be exported: auto (both), blockio (block devices), fileio (regular files)");
+		 "kinds of exports: auto (both), blockio (block devices), fileio (regular files)");
 
 static const struct params_choice file_block_choice = {
 	file_block_names, "512, 1024, 2048, 4096", &file_block,
@@ -300,7 +300,7 @@ static const struct params_choice auth_choice = {
 };
 module_param_cb(auth, &auth_ops, (void *)&auth_choice, 0644);
 MODULE_PARM_DESC(auth,
-		 "must clients prove that they have a key: off (none can), optional, required (closes the sessions of those who have not)");
+		 "client authentication: off, optional, required (closes unauthenticated sessions)");
 
 void ibnbd_srv_params_exit(void)
 {

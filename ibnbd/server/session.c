@@ -344,7 +344,7 @@ bool ibnbd_srv_session_name_allowed(const struct ibtrs_origin *from, const char 
 
 	*why = "the session's name is not on the allow-list; add it to the parameter allow";
 	if (ibnbd_srv_session_allowed(from, name)) {
-		*why = "the session's name has a character that nobody sees";
+		*why = "the session's name has an invisible character";
 		for (i = 0; i < len && !ibnbd_unseen(name + i, len - i, &code, &unseen); i++)
 			;
 		if (i == len)

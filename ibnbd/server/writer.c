@@ -10,7 +10,7 @@
  * a client.
  *
  * What this server does not remember it cannot vouch for (law L30): a record begins at a generation
- * that tells every client that had the disk open before that somebody else may have written since.
+ * that tells every client that had the disk open before that another client may have written since.
  * With writer_file=none it begins at one that promises nothing and fences nobody.
  *
  * Only an open that may write makes a record, so a reader that opens many names pushes out no

@@ -90,7 +90,7 @@ static const char default_file[] = "/var/lib/ibnbd/writers";
 static char *writer_file = (char *)default_file;
 module_param(writer_file, charp, 0444);
 MODULE_PARM_DESC(writer_file,
-		 "file that keeps who wrote last to each disk, so that a restart does not forget it; an absolute path; empty: remember while loaded; none: each disk has one client only (/var/lib/ibnbd/writers)");
+		 "file that records the last writer of each disk over a restart; an absolute path; empty: remember while loaded; none: each disk has one client only (/var/lib/ibnbd/writers)");
 
 static DEFINE_MUTEX(file_lock);
 static DEFINE_MUTEX(table_lock);
@@ -490,7 +490,7 @@ int ibnbd_srv_writer_file_keep(void)
 	bitmap_or(copy->dirty, copy->dirty, writing, ALL_SLOTS);
 	mutex_unlock(&table_lock);
 	pr_err_ratelimited(
-		"cannot write %s (%d): after a restart this server would not know who wrote last, and a client could replay old writes\n",
+		"cannot write %s (%d): after a restart this server would not know the last writers, and a client could replay old writes\n",
 		writer_file, err);
 	return err;
 }

@@ -44,13 +44,13 @@ static noinline void answer_again(struct ibtrs_clt_req *req, struct ibtrs_clt_pa
 {
 	struct ibtrs_clt *clt = path->clt;
 
-	pr_warn_ratelimited("ibtrs %s: %s: slot %u: somebody else counts in this session's name\n",
+	pr_warn_ratelimited("ibtrs %s: %s: slot %u: another host is using this session's uuid (token is behind)\n",
 			    clt->name, path->name, req->slot);
 	req->token = ibtrs_fence_catch_up(req->token, err);
 	if (!(++req->behind % ANSWER_BEHIND_MAX)) {
 		ibtrs_clt_req_note_loss(req->io);
 		ibtrs_clt_path_fail(path, -EPROTO,
-				    "the server takes each request of a slot for an old one");
+				    "the server treats each request of a slot as stale");
 	}
 	req->io->poll = 0;
 	WRITE_ONCE(req->conn, NULL);
@@ -200,7 +200,7 @@ const char *ibtrs_clt_answer(struct ibtrs_clt_conn *conn, u32 slot, int err, u32
 	 * walk then moves it to another path, or parks it.
 	 */
 	if (unlikely(err == -ESTALE && path->limits.fence))
-		return "the server takes a current request for an old one";
+		return "the server treats a current request as stale";
 	req = &s->reqs[slot];
 	if (unlikely(READ_ONCE(req->conn) != conn))
 		return "answer for a slot that is not in flight on its connection";

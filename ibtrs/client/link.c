@@ -99,7 +99,7 @@ int ibtrs_clt_link_limits(struct ibtrs_clt *clt, struct ibtrs_clt_path *path, co
 		*why = "the server changed its queue depth: unmap and map again";
 		err = -EPROTO;
 	} else if (l->max_io_size < clt->max_io_size || pages_max < clt->max_segments) {
-		*why = "the server, or the RDMA device, takes smaller I/O on this path: unmap and map again";
+		*why = "the server or the RDMA device accepts only smaller I/O on this path: unmap and map again";
 		err = -EPROTO;
 	}
 	mutex_unlock(&clt->lock);

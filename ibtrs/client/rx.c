@@ -72,7 +72,7 @@ static const char *rx_imm(struct ibtrs_clt_conn *conn, struct ib_wc *wc, const v
 		}
 		return ibtrs_clt_answer(conn, slot, ibtrs_imm_rsp_err(imm), wc->byte_len);
 	case IBTRS_IMM_IO_RSP_INV:
-		return "the server says that it has invalidated a key: nobody has asked it to";
+		return "the server has invalidated a key without a request to do so";
 	case IBTRS_IMM_HB_MSG:
 		if (!conn->c.cid)
 			ibtrs_hb_msg(&path->hb);

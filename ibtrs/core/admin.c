@@ -12,7 +12,7 @@ int ibtrs_admin(const char *what)
 {
 	if (capable(CAP_SYS_ADMIN))
 		return 0;
-	pr_warn_ratelimited("%s: refused: writing there takes CAP_SYS_ADMIN\n", what);
+	pr_warn_ratelimited("%s: refused: writing requires CAP_SYS_ADMIN\n", what);
 	return -EPERM;
 }
 EXPORT_SYMBOL_GPL(ibtrs_admin);

@@ -11,7 +11,7 @@
  * The hash is allocated once, when the module is loaded, because the code that brings a path back
  * must load no module and allocate nothing (law L22). Only one caller at a time may use it, since
  * the key is a property of the transform. A use takes microseconds, and there are a few per
- * connection. Without hmac(sha256) in the kernel nobody can authenticate, but all else works.
+ * connection. Without hmac(sha256) in the kernel authentication is not possible; all else works.
  */
 #include <crypto/hash.h>
 #include <crypto/utils.h>
@@ -121,7 +121,7 @@ int ibtrs_key_init(void)
 	}
 	key_hash = crypto_alloc_shash(KEY_HASH, 0, 0);
 	if (IS_ERR(key_hash)) {
-		pr_warn("this kernel has no " KEY_HASH " (%ld): nobody can authenticate\n",
+		pr_warn("this kernel has no " KEY_HASH " (%ld): authentication is not possible\n",
 			PTR_ERR(key_hash));
 		key_hash = NULL;
 	}

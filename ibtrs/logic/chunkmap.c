@@ -109,7 +109,7 @@ int ibtrs_grant_check(const struct ibtrs_limits *l, u32 nr_conns, u32 page_size,
 	*why = "the server grants more slots than are affordable on so many connections: lower its sess_queue_depth, or max_conns of ibtrs-client here";
 	if ((u64)l->queue_depth * nr_conns > IBTRS_GRANT_QUEUED)
 		return -EPROTO;
-	*why = "the server takes no I/O of a page of this machine: raise its max_chunk_size";
+	*why = "the server's chunks are smaller than a page of this machine: raise its max_chunk_size";
 	if (l->max_io_size < page_size)
 		return -EPROTO;
 	*why = NULL;

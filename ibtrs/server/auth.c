@@ -55,7 +55,7 @@ static int failures_get(char *buf, const struct kernel_param *kp)
 static const struct kernel_param_ops failures_ops = { .get = failures_get };
 module_param_cb(auth_failures, &failures_ops, NULL, 0444);
 MODULE_PARM_DESC(auth_failures,
-		 "how often somebody who wanted to come in had no key, a wrong one, or a wrong proof");
+		 "connections refused for a missing key, a wrong key or a wrong proof");
 
 void ibtrs_srv_auth_failed(void)
 {
@@ -228,7 +228,7 @@ int ibtrs_srv_auth_first(const struct ibtrs_conn_req *req, const void *wire,
 		if (ibtrs_srv_auth_mode() != IBTRS_SRV_AUTH_REQUIRED)
 			return 0;
 		return auth_refuse(-EACCES, why,
-				   "only who authenticates is let in here: map with auth=KEY");
+				   "authentication is required here: map with auth=KEY");
 	}
 	guard(mutex)(&auth_lock);
 	auth_make_room(0);
@@ -257,7 +257,7 @@ static bool auth_close(struct ibtrs_srv_session *s)
 
 	list_for_each_entry(path, &s->paths, entry) {
 		open |= ibtrs_srv_path_state(path) < IBTRS_SRV_PATH_CLOSING;
-		ibtrs_srv_path_close(path, "only who authenticates is let in here");
+		ibtrs_srv_path_close(path, "authentication is required here");
 	}
 	return open;
 }

@@ -428,7 +428,7 @@ int ibtrs_srv_knock(struct rdma_cm_id *id, const struct ibtrs_auth_req *req, con
 	struct ibtrs_srv_knock *k;
 	int err;
 
-	*why = "nobody authenticates here (auth=off): map without auth=";
+	*why = "authentication is disabled here (auth=off): map without auth=";
 	if (ibtrs_srv_auth_mode() == IBTRS_SRV_AUTH_OFF)
 		return -EKEYREJECTED;
 	*why = "the RDMA device has no GIDs, to which a proof would be bound";
@@ -436,7 +436,7 @@ int ibtrs_srv_knock(struct rdma_cm_id *id, const struct ibtrs_auth_req *req, con
 		return -EOPNOTSUPP;
 	kind = ibtrs_srv_name_caller(req->session_uuid, peer);
 	scoped_guard(mutex, &knocks_lock) {
-		*why = "too many who have not authenticated yet";
+		*why = "too many connections that have not authenticated yet";
 		if (!knock_make_room(kind, req, peer))
 			return -ENOSPC;
 		*why = "out of memory";

@@ -229,7 +229,7 @@ static void look_linger(struct ibtrs_srv_path *path)
 	    ibtrs_srv_path_state(path) != IBTRS_SRV_PATH_CLOSING ||
 	    !path_ops_only_given_up(path, &slot))
 		return;
-	pr_warn("session %s: %s: the storage has not ended a request of slot %u, which the client has given up\n",
+	pr_warn("session %s: %s: the disk has not completed a request of slot %u that the client aborted\n",
 		ibtrs_srv_session_label(path->session), path->name, slot);
 	path_ops_let_go(path);
 	ibtrs_srv_path_change(path, IBTRS_SRV_PATH_CLOSING, IBTRS_SRV_PATH_LINGERING);

@@ -85,10 +85,10 @@ IBTRS_ADMIN_PARAM(hb_interval_ms, ibtrs_srv_params.hb_interval_ms, uint, 0644);
 MODULE_PARM_DESC(hb_interval_ms, "milliseconds between heartbeats (default: 1000)");
 IBTRS_ADMIN_PARAM(hb_misses, ibtrs_srv_params.hb_misses, uint, 0644);
 MODULE_PARM_DESC(hb_misses,
-		 "intervals in a row that a client may be silent, one more and it is given up (default: 5)");
+		 "heartbeat intervals that a client may be silent; after one more its path is closed (default: 5)");
 IBTRS_ADMIN_PARAM(name_keep_s, ibtrs_srv_params.name_keep_s, uint, 0644);
 MODULE_PARM_DESC(name_keep_s,
-		 "seconds for which the session name of a lost client goes to nobody else (default: 120)");
+		 "seconds for which the session name of a lost client is reserved for it (default: 120)");
 
 static int params_check(void)
 {

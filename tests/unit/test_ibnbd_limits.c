@@ -328,8 +328,8 @@ static struct ibnbd_open_rsp answer(const struct disk *d)
 	return r;
 }
 
-#define FORGETS	"the server does not remember whether somebody else wrote meanwhile " \
-	"(its writer_file= is for that): remap_device takes the disk as it is"
+#define FORGETS	"the server has no record of whether another client wrote meanwhile " \
+	"(see its writer_file=): remap_device accepts the disk as it is"
 
 UNIT_TEST(remap)
 {
@@ -390,12 +390,12 @@ UNIT_TEST(remap)
 		  { 100, 512, 1, 1, 5, 1, 9 }, { 100, 512, 1, 1, 5, 1, 9 }, RW, false, OK, NULL },
 		{ "generation, writes held",
 		  { 100, 512, 1, 1, 5, 0, 9 }, { 100, 512, 1, 1, 5, 0, 10 }, RW, true, FENCE,
-		  "somebody else may have written meanwhile" },
+		  "another client may have written meanwhile" },
 		{ "generation, nothing held",
 		  { 100, 512, 1, 1, 5, 0, 9 }, { 100, 512, 1, 1, 5, 0, 10 }, RW, false, OK, NULL },
 		{ "generation and growth", { 100, 512, 1, 1, 5, 0, 9 },
 		  { 108, 512, 1, 1, 5, 0, 10 }, RW, true, FENCE,
-		  "somebody else may have written meanwhile" },
+		  "another client may have written meanwhile" },
 		{ "server promises nothing, nobody came first", { 100, 512, 1, 1, 5, 0, 9 },
 		  { 100, 512, 1, 1, 5, 0, 7ull << 32 }, RW, true, OK, NULL },
 		{ "server forgot",

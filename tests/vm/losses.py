@@ -22,7 +22,7 @@ MOUNTS = (("direct", 5, "-o commit=300"), ("buffered", 6, "-o data=journal,commi
 MOUNTED = " ".join(f"/mnt/{kind}" for kind, _, _ in MOUNTS)
 PARTS = "\n".join(f",{mib}M" for mib in (4, 4, 4)) + "\n,,E\n,16M\n,\n"
 P = "/sys/module/ibnbd_testdisk/parameters"
-REASON = "no flush had covered the last [1-9][0-9]* MiB"
+REASON = "the last [1-9][0-9]* MiB written were not flushed"
 
 DISK = ("modprobe virtio_blk; wait_for 5 test -b /dev/vda; "
         "modprobe ibnbd-testdisk backing=/dev/vda size_mb=64; "

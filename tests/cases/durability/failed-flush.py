@@ -106,7 +106,7 @@ def run(t):
         t.ok(flush(dev) != 0, f"{kind}: the flush has failed")
         t.wait(lambda: attr(dev, "state_detail") == "fenced", 20, f"{kind}: fenced")
         t.match(attr(dev, "reason"), "^a flush has failed on the server, which may have dropped "
-                "what it could not write, and no flush had covered the last 1 MiB",
+                "the unwritten data, and the last 1 MiB written were not flushed",
                 f"{kind}: the reason")
         t.ok(flush(dev) != 0, f"{kind}: no later one succeeds")
         ends(dev, kind)

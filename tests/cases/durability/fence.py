@@ -10,8 +10,8 @@ deadline = 420
 
 SERVE = ("modprobe virtio_blk; wait_for 5 test -b /dev/vda; "
          "modprobe brd rd_nr=1 rd_size=16384; serve")
-REASON = ("^the server may have lost what its disk had cached, and no flush had covered "
-          "the last {} MiB that were written: remap_device takes that loss")
+REASON = ("^the server may have lost its disk's write cache, and "
+          "the last {} MiB written were not flushed: remap_device accepts the loss")
 PARAMS = "/sys/module/ibnbd_testdisk/parameters"
 FLUSH = "dd if=/dev/zero of={} bs=512 count=0 conv=fsync,notrunc status=none"
 

@@ -48,7 +48,7 @@ def run(t):
     s.sh(f"echo 1 > {CTL}/cache_lost; echo 1 > {P}/power_cut")
     c.fails(f"dd if={dev} of=/dev/null bs=4k count=1 iflag=direct status=none", "rror")
     t.eq(attr("state_detail"), "fenced", "a loss is told")
-    t.match(attr("reason"), "no flush had covered the last 1 MiB", "the reason")
+    t.match(attr("reason"), "the last 1 MiB written were not flushed", "the reason")
     c.sh(f"unmap {dev} force; wait_for 15 test ! -e /sys/class/ibtrs-client/s1")
     dev = c.sh("map testdisk0 unflushed=replay retain_mb=4")
     t.eq(attr("kept"), "whole", "another session has its pool")

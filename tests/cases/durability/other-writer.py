@@ -64,7 +64,7 @@ def run(t):
            c.sh("cat /h/monitor"), 5, "and told, though nobody has it open and nothing is fenced")
     lose(dev)
     is_(dev, "fenced", "its write may be lost")
-    t.match(attr(dev, "reason"), "no flush had covered", "the reason")
+    t.match(attr(dev, "reason"), "were not flushed", "the reason")
     t.eq(got(), "B", "nothing is put over what somebody else wrote")
     c.sh(f"echo 1 > /sys/block/{dev[5:]}/ibnbd/remap_device")
     t.eq(attr(dev, "losses"), "1", "told")
@@ -80,7 +80,7 @@ def run(t):
     t.eq(attr(dev, "other_writers"), "2", "counted, too")
     c.fails(f"echo 1 > /sys/block/{dev[5:]}/ibnbd/remap_device", "busy")
     t.match(c.sh("cat $(ctl)/last_error"), "is in use: unmount it, or take it out of its array, "
-            "before remapping: somebody else may have written", "why not")
+            "before remapping: another client may have written", "why not")
     c.sh("touch /tmp/enough")
     t.eq(user.wait(30), 0, f"its user: {user.out()}")
     c.sh(f"echo 1 > /sys/block/{dev[5:]}/ibnbd/remap_device")

@@ -52,7 +52,7 @@ def run(t):
     t.wait(lambda: [attr(dev, "state_detail") for dev in devs] == ["open", "fenced"], 40,
            "replay goes on, fence is told")
     t.eq((attr(devs[0], "replays"), got(0)), ("1 65536", "A"), "it was sent again")
-    t.match(attr(devs[1], "reason"), "no flush had covered the last 1 MiB", "the reason")
+    t.match(attr(devs[1], "reason"), "the last 1 MiB written were not flushed", "the reason")
     c.sh(f"echo 1 > /sys/block/{devs[1][5:]}/ibnbd/remap_device")
     after = s.sh(f"cat {CTL}/*/cache_epoch").split()
     t.ok(len(after) == 2 and not set(before) & set(after), f"other epochs: {before}, {after}")

@@ -62,7 +62,7 @@ def check_other_writer(t, put, got, attr):
     put(other, 1, 0, "l", "oflag=direct conv=fsync")
     c.sh(f"unmap {other}; echo 1 > $(echo /sys/class/ibtrs-client/s1/paths/*)/reconnect || true")
     t.wait(lambda: attr(dev, "state_detail") == "fenced", 40, "another has written: fenced")
-    t.match(attr(dev, "reason"), "somebody else may have written", "the reason")
+    t.match(attr(dev, "reason"), "another client may have written", "the reason")
     t.eq(got(0), "l", "nothing is put over what the other one wrote")
     c.sh(f"unmap {dev} force")
 

@@ -39,7 +39,7 @@ def run(t):
 
     path("reconnect")
     t.wait(lambda: c.sh(f"dev_attr {a} state_detail") == "fenced", 30, "a is fenced")
-    t.match(c.sh(f"dev_attr {a} reason"), "^somebody else may have written meanwhile$",
+    t.match(c.sh(f"dev_attr {a} reason"), "^another client may have written meanwhile$",
             "the reason")
     t.ok(held.wait(20) != 0, "its write has failed")
     t.eq(s.sh("dd if=/dev/testdisk0 bs=4k count=1 iflag=direct status=none | head -c 1"), "B",

@@ -11,7 +11,7 @@ deadline = 150
 DISK = "modprobe virtio_blk; wait_for 5 test -b /dev/vda; "
 FILE = "/var/lib/ibnbd/writers"
 PATH = "/sys/module/ibnbd_server/parameters/dev_search_path"
-FORGETS = "the server does not remember whether somebody else wrote meanwhile"
+FORGETS = "the server has no record of whether another client wrote meanwhile"
 
 
 def run(t):
@@ -91,7 +91,7 @@ def run(t):
     s.sh(f"{DISK} ram_disks 1 16; serve")
     scene("its file was lost", lambda: reload(f"rm -f {FILE};"))
     scene("a disk without an identity", reload, "ram0",
-          "^somebody else may have written meanwhile$")
+          "^another client may have written meanwhile$")
 
     t.log("--- nobody else came, and it remembers")
     dev = wrote("vda")
@@ -111,7 +111,7 @@ def run(t):
     is_back(dev)
     job = hold(dev)
     s.sh(f"echo > {PATH}; cp /tmp/late {FILE}; wait_for 20 eval 'echo /dev > {PATH}'")
-    fenced("closed", "vda", dev, job, "^somebody else may have written meanwhile$")
+    fenced("closed", "vda", dev, job, "^another client may have written meanwhile$")
 
     t.log("--- nothing at large: it opens, whoever comes back")
     dev = c.sh("map vda sessname=a")

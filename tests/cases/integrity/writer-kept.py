@@ -49,7 +49,7 @@ def run(t):
         t.wait(lambda: waiting() > before, 10, f"{name} holds a write")
         return job
 
-    def fenced(name, dev, job, what, reason="somebody else may have written meanwhile$"):
+    def fenced(name, dev, job, what, reason="another client may have written meanwhile$"):
         # it may do so by itself
         c.sh(f"echo 1 > $(echo /sys/class/ibtrs-client/{name}/paths/*)/reconnect 2> /dev/null "
              "|| true")

@@ -104,9 +104,9 @@ def run(t):
         t.wait(lambda: c.sh(f"dev_attr {dev} state_detail") == want, 20,
                f"with {user or 'nobody'} on it, it is {want}")
         if user:
-            t.match(c.sh(f"dev_attr {dev} reason"), "somebody else may have written", "the reason")
+            t.match(c.sh(f"dev_attr {dev} reason"), "another client may have written", "the reason")
             t.match(c.sh("cat /h/monitor"),
-                    f"{dev[5:]} offline fenced: somebody else may have written", "the uevent")
+                    f"{dev[5:]} offline fenced: another client may have written", "the uevent")
             job.kill()
         c.sh(f"unmap {dev} force")
 

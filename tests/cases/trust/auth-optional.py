@@ -24,7 +24,7 @@ def run(t):
     c.fails("lessen user ibnbd key load db-1", "cannot read /etc/ibnbd/keys: Permission denied")
     t.eq(c.sh("lessen user ibnbd key list -n"), "", "the keys that it sees")
     t.eq(c.sh("lessen user knock 10.0.0.2"), "refused 13", "what it is let do")
-    t.match(s.kernel_news(), "ip:10.0.0.1: connection refused: only who authenticates is let in",
+    t.match(s.kernel_news(), "ip:10.0.0.1: connection refused: authentication is required",
             "the server's log")
 
     t.log("--- and with keys that say in /proc/keys that its keyring is the driver's")
@@ -38,7 +38,7 @@ def run(t):
     t.log("--- root of a container, without CAP_SYS_ADMIN")
     t.eq(c.sh("lessen admin fakering grab"), "nothing, with 1 keys", "ways into the keyring")
     c.fails("lessen admin ibnbd key load", "not permitted")
-    t.match(c.kernel_news(), "[.]ibnbd: refused: writing there takes CAP_SYS_ADMIN", "the log")
+    t.match(c.kernel_news(), "[.]ibnbd: refused: writing requires CAP_SYS_ADMIN", "the log")
     c.sh("ibnbd key load")      # over a key that is there
 
     t.log("--- where strangers are let in, they hold all places that are for them")
@@ -63,7 +63,7 @@ def run(t):
     s.sh(f"echo required > {AUTH}")
     t.match(s.kernel_news(), "session plain: closed: it has proved no key", "the server says whom")
     t.wait(lambda: s.sh("ls /sys/class/ibtrs-server | grep -v ctl") == "s1", 20, "who is left")
-    c.sh("wait_for 20 grep -q 'only who authenticates is let in here' "
+    c.sh("wait_for 20 grep -q 'authentication is required here' "
          "/sys/class/ibtrs-client/plain/paths/*/state_detail", timeout=60)
     c.sh(f"{put(rw)}; {put(dev)}; paths_up s1 1")
     s.sh(f"echo optional > {AUTH}")

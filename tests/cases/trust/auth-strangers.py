@@ -12,7 +12,7 @@ AUTH = "/sys/module/ibnbd_server/parameters/auth"
 FAILURES = "/sys/module/ibtrs_server/parameters/auth_failures"
 KEY, OTHER, BAD = "10" * 32, "22" * 32, "11" * 32
 GOOD = f"name=db-1 secret={KEY}"
-PLAIN = "refused 13 only who authenticates is let in here: map with auth=KEY"
+PLAIN = "refused 13 authentication is required here: map with auth=KEY"
 FIRST = "cid 0: refused 129 the first connection of the path has no good proof"
 NEXT = "cid 1: refused 129 the connection has no good proof of its path"
 IN = "knock: verdict 0"
@@ -22,7 +22,8 @@ NOT_IT = "knock: server has another key, "
 GONE = "the key that was proved is not loaded here any more"
 PROVED = "cid 0: accepted, and proved"
 SAID_WHY = ("ip:10.0.0.1: (key .*: authentication failed: |"
-            "connection refused: (only who authenticates|the (first )?connection .*no good proof))|"
+            "connection refused: (authentication is required|"
+            "the (first )?connection .*no good proof))|"
             "ip:10.0.0.9: connection refused: the client's address is not that of its GID")
 # what is done, the words of the visit, and how each line of the answer begins
 VISITS = (

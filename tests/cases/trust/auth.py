@@ -43,8 +43,8 @@ def check_wrong(t):
     s.sh("ram_disks 2 64; serve auth=required")
     c.sh("modprobe ibnbd-client; ibnbd key generate db-1")
     t.eq(c.sh("stat -c %a /etc/ibnbd/keys /etc/ibnbd/keys/db-1"), "700\n600", "modes")
-    refused(t, "", "only who authenticates is let in here: map with auth=KEY",
-            "only who authenticates is let in")
+    refused(t, "", "authentication is required here: map with auth=KEY",
+            "authentication is required")
     refused(t, "auth=db-1", "the key db-1 is not loaded here: `ibnbd key load db-1`")
     c.sh(LOAD)
     refused(t, "auth=db-1", NO_PROOF, FAILED + "there is no key of that name here")
@@ -120,7 +120,7 @@ def check_optional(t):
     t.eq(s.sh(f"echo $(wc -l {sessions} | wc -l) $(cat {sessions})"), "3 db-1", "who proved what")
     c.sh(f"unmap {plain}; unmap {proved}")
     s.sh(f"echo off > {AUTH}")
-    refused(t, "auth=db-1", "nobody authenticates here \\(auth=off\\)")
+    refused(t, "auth=db-1", "authentication is disabled here \\(auth=off\\)")
     # an in-kernel server, in all that it says
     s.sh("unload ibnbd_server ibtrs_server; serve; echo 1 > /sys/kernel/debug/ibtrs-server/plain")
     refused(t, "auth=db-1", "the server cannot authenticate, it is an in-kernel one or an old one")

@@ -131,7 +131,8 @@ def run(t):
          "for i in $(seq 24); do "
          f"dd if={dev} of=/dev/null bs=4k count=64 iflag=direct status=none & done; wait; "
          "pkill -TERM iopulse")
-    t.match(c.kernel_news(), "somebody else counts in this session's name", "the client's log")
+    t.match(c.kernel_news(), "another host is using this session's uuid",
+            "the client's log")
     t.eq(pulse.wait(20), 0, "the owner's I/O: " + pulse.out())
     t.eq(c.sh("cat /sys/class/ibtrs-client/s1/paths/*/stats/reconnects"), "0 0\n0 0",
          "the owner's paths")
@@ -140,7 +141,7 @@ def run(t):
     s.sh(f"echo 'error=116 times=3' > {FAULT}")
     c.sh(f"dd if=/dev/zero of={dev} bs=4k count=8 oflag=direct status=none; "
          f"dd if={dev} of=/dev/null bs=64k count=8 iflag=direct status=none", timeout=60)
-    t.match(c.kernel_news(), "the server takes a current request for an old one",
+    t.match(c.kernel_news(), "the server treats a current request as stale",
             "the client's log")
     s.sh(f"echo off > {FAULT}")
     c.sh("wait_for 20 paths_up s1 2; "
