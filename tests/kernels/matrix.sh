@@ -137,6 +137,10 @@ build() {	# NAME SUITE GLOB WORD..: 0 good, 77 skipped, else failed; $why, $rele
 	for m in "${modules[@]}"; do
 		[ -n "$why$probes" ] || [ -e "$root$dir/$m.ko" ] || why="$m.ko was not built"
 	done
+	# fault injection is for tests
+	[ -n "$why$probes" ] || [[ " ${words[*]} " == *" TESTS=1 "* ]] ||
+		! grep -q ibtrs_fault_look "$root$dir/ibtrs/ibtrs-core.ko" ||
+		why="modules without TESTS=1 have fault points"
 	[ -n "$why" ] ||
 		why=$(grep -iE 'warning' "$log" | grep -v 'compiler differs from' | head -n 1)
 	[ -n "$why" ] || [ -z "$sparse" ] || sparse
