@@ -224,7 +224,7 @@ def options(w):
     w.run("map", "vol1")
     has(w.log(), "auth=db-1")
     w.conf("dev_search_path = /srv\nauth = required\n", "server.conf")
-    hasnt(w.run("server", "check").err, "whoever reaches the port")
+    hasnt(w.run("server", "check").err, "any host that reaches the port")
     w.conf("dev_search_path = /srv\nauth = maybe\n", "server.conf")
     has(w.run("server", "check", want=2).err, "off, optional or required is expected")
 

@@ -144,7 +144,8 @@ def server_conf(w):
     w.golden("server-conf.txt", out)
     for allow in ("session:x*", "0.0.0.0/0", "10.0.0.1 session:a gid:::/0"):
         conf.write_text(f"dev_search_path = /srv\nallow = {allow}\n")
-        has(w.run("server", "check").err, "allow keeps nobody out", "whoever reaches the port")
+        has(w.run("server", "check").err, "allow keeps nobody out",
+            "any host that reaches the port")
         conf.write_text(f"dev_search_path = /srv\nallow = {allow}\nauth = required\n")
         hasnt(w.run("server", "check").err, "whoever")
     conf.write_text("dev_search_path = /srv/exports\nport_nr = 4321\n")

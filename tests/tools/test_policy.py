@@ -285,7 +285,7 @@ def exports_say_who_may(w):
        ["gid:fe80:0000:0000:0000:0000:0000:0000:0000/10", "key:k addr:fd00::1"])
     w.put(f"sys/{CTL}")
     has(w.run("server", "exports").out,
-        "policy: none, whoever is let in may map and write all of it")
+        "policy: none, every client that is let in may map and write all of it")
     (w.sys / CTL).unlink()
     w.conf(RULES, "policy.conf")
     has(w.run("server", "exports").out, "policy: 3 rules of")
@@ -310,7 +310,7 @@ def the_doctor_says_when_anybody_may_write(w):
                f"{text}: {warns()}")
 
     policy("")
-    has(warns(), "whoever reaches the port may map every export and write to it")
+    has(warns(), "any host that reaches the port may map every export and write to it")
     w.put(f"sys/{PARAMS}/allow", "session:s*")
     has(warns(), "every export")
     told(("db1 key:k rw\n* deny\n", ""), ("db1 session:secret rw\n* deny\n", "db1"),
@@ -366,4 +366,4 @@ def the_doctor_says_when_anybody_may_write(w):
     has(findings(w)["policy", "warning"]["hint"], "systemctl reload ibnbd-server")
     w.put(f"sys/{PARAMS}/allow", "")
     w.put(f"sys/{PARAMS}/auth", "required")
-    hasnt(warns(), "whoever reaches the port")
+    hasnt(warns(), "any host that reaches the port")

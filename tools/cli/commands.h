@@ -19,31 +19,31 @@ COMMAND("map", "DEVICE SESSION [PATH]...", 0, ANY,
 	O(json) | O(idempotent) | O(save) | O(save_only) | O(no_reload) | O(no_modprobe) |
 		  O(file),
 	CMD_MAPOPTS, CMD_WORDS_NONE, cmd_map_run, "map a device of a server",
-	"DEVICE is what the server calls it, SESSION a name for the connection, PATH an "
+	"DEVICE is the name of the export on the server, SESSION a name for the connection, PATH an "
 	"address of the server, [SOURCE,]DESTINATION. A session that exists needs no PATH. "
 	"\"-\" as SESSION makes one of this host's full name, a part of its machine id, and the "
 	"server's address, or stands for the session that was made so before the host got "
-	"another name. A single word that maps.conf knows is mapped as it says there. "
-	"However it is mapped: where maps.conf has uuid= or size= for it, another disk is "
-	"unmapped again. Prints the name of the device.")
+	"another name. A single word is the name of a line in maps.conf. If that file has "
+	"uuid= or size= for the mapping, a disk that does not match is unmapped again. Prints "
+	"the name of the device.")
 COMMAND("unmap", "DEVICE...", 1, ANY,
 	O(force) | O(all) | O(idempotent) | O(forget) | O(no_reload) | O(timeout) | O(file),
 	CMD_INSTEAD, CMD_WORDS_DEVICE, cmd_unmap_run, "unmap a device",
-	"Waits until it is gone, 30 seconds at most. Refuses a device that is in use and says "
-	"who uses it. --all leaves out the device of the root file system and of swap.")
+	"Waits until the device is gone, for at most 30 seconds. Refuses a device that is in use "
+	"and names its users. --all skips the device of the root file system and of swap.")
 COMMAND("remap", "DEVICE...", 1, ANY, O(all) | O(session) | O(force) | O(file), CMD_INSTEAD,
 	CMD_WORDS_DEVICE, cmd_remap_run, "open a closed device again on the server",
-	"The only way back for a fenced device, besides unmapping. --session: all devices of "
-	"it that are closed. --force: unmap it and map it again as it was, over the paths "
-	"that its session has; what an older driver does not tell (port, heartbeat, delays, "
-	"write_*) comes from its line in maps.conf, or is the default.")
+	"Besides unmapping, the only way to use a fenced device again. --session: all closed "
+	"devices of a session. --force: unmap it and map it again with the same options, over "
+	"the paths of its session. Options that an older driver does not show (port, heartbeat, "
+	"delays, write_*) come from its line in maps.conf, or are the defaults.")
 COMMAND("resize", "DEVICE SIZE", 2, 2, O(force), 0, CMD_WORDS_DEVICE, cmd_resize_run,
 	"change the size of a device here",
 	"SIZE in bytes, or with K, M, G, T, P, E (1024), or with s for sectors of 512 bytes. Making it smaller needs --force.")
 COMMAND("list", "[DEVICE]...", 0, ANY, CMD_TABLE | O(tree) | O(session), 0, CMD_WORDS_DEVICE,
 	cmd_list_run, "list mapped devices", NULL)
 COMMAND("show", "NAME...", 1, ANY, O(json) | O(bytes), 0, CMD_WORDS_ANY, cmd_show_run,
-	"everything about a device, session, path or export", NULL)
+	"show a device, session, path or export in full", NULL)
 COMMAND("stat", "[SESSION]...", 0, ANY,
 	O(json) | O(bytes) | O(interval) | O(count) | O(noheadings), 0, CMD_WORDS_SESSION,
 	cmd_stat_run, "traffic of devices and paths",
@@ -62,28 +62,28 @@ COMMAND("path reconnect", "SESSION PATH...", 1, ANY, O(all) | O(idempotent), CMD
 	CMD_WORDS_PATH, cmd_path_order_run, "connect a path now",
 	"--all: each path of the session, or of all sessions, that is not connected.")
 COMMAND("path policy", "SESSION [POLICY]", 1, 2, 0, 0, CMD_WORDS_SESSION, cmd_path_policy_run,
-	"say or set which path takes a request",
+	"show or set how a path is chosen for a request",
 	"POLICY: round-robin, min-inflight or min-latency.")
 COMMAND("session list", "[SESSION]...", 0, ANY, CMD_TABLE, 0, CMD_WORDS_SESSION,
 	cmd_session_list_run, "list sessions, of both sides", NULL)
 COMMAND("session reconnect", "SESSION...", 1, ANY, O(all), CMD_INSTEAD, CMD_WORDS_SESSION,
 	cmd_session_reconnect_run, "connect all paths that are down", NULL)
 COMMAND("server list", "", 0, 0, CMD_TABLE, 0, CMD_WORDS_NONE, cmd_server_list_run,
-	"who has mapped what from this host", NULL)
+	"list the mappings of this host's exports", NULL)
 COMMAND("server exports", "", 0, 0, CMD_TABLE, 0, CMD_WORDS_NONE, cmd_server_exports_run,
-	"what is open, what could be mapped, and by whom",
-	"Below each name the rules of policy.conf that may decide about it, as the driver has them (for root); the first that matches does.")
+	"list exports, open or not, and the rules for them",
+	"Shows below each name the rules of policy.conf that may apply to it, as the driver has them (for root); the first that matches decides.")
 COMMAND("server close", "EXPORT [SESSION]", 1, 2, O(force) | O(all) | O(idempotent), 0,
-	CMD_WORDS_EXPORT, cmd_server_close_run, "take a mapping away from a client",
-	"Its I/O fails from now on. --all: of every session. Asks for --force, since the client may be in the middle of something.")
+	CMD_WORDS_EXPORT, cmd_server_close_run, "close a mapping of a client",
+	"Its I/O fails from now on. --all: of every session. Requires --force, since the client may be using it.")
 COMMAND("server disconnect", "SESSION [PATH]...", 1, ANY, 0, 0, CMD_WORDS_NONE,
 	cmd_server_disconnect_run, "close paths of a client", "The client will come back.")
 COMMAND("server check", "", 0, 0, O(file) | O(policy_file), 0, CMD_WORDS_NONE,
 	cmd_server_check_run, "look for mistakes in server.conf and policy.conf", NULL)
 COMMAND("server start", "", 0, 0, O(file) | O(policy_file) | O(no_modprobe) | O(timeout), 0,
 	CMD_WORDS_NONE,
-	cmd_server_start_run, "export what server.conf says, to whom policy.conf allows it",
-	"Run again, it takes up what has changed: what policy.conf does not allow any more is taken away from its clients. --wait: if nothing is exported so far, links of the search path that lead nowhere yet get that time first; not at all by default.")
+	cmd_server_start_run, "export as server.conf and policy.conf say",
+	"Run it again to apply changes: mappings that policy.conf no longer allows are closed. --wait: if nothing is exported so far, links of the search path that lead nowhere yet get that time first; not at all by default.")
 COMMAND("server stop", "", 0, 0, O(force), 0, CMD_WORDS_NONE, cmd_server_stop_run,
 	"stop exporting", "Refuses while something is mapped, unless --force.")
 COMMAND("key generate", "NAME", 1, 1, O(next) | O(idempotent), 0, CMD_WORDS_NONE,
@@ -91,54 +91,54 @@ COMMAND("key generate", "NAME", 1, 1, O(next) | O(idempotent), 0, CMD_WORDS_NONE
 	"Writes /etc/ibnbd/keys/NAME, which only root can read; copy it to the other host by a way that you trust. "
 	"--next: NAME.next, to follow it: both are valid until NAME.next is renamed to NAME.")
 COMMAND("key list", "", 0, 0, O(noheadings) | O(json), 0, CMD_WORDS_NONE, cmd_key_list_run,
-	"which keys there are, and which the kernel has", NULL)
+	"list keys, and which of them the kernel has", NULL)
 COMMAND("key load", "[NAME]...", 0, ANY, O(no_modprobe), 0, CMD_WORDS_NONE, cmd_key_load_run,
-	"give keys to the kernel",
+	"load keys into the kernel",
 	"Without NAME all of /etc/ibnbd/keys, and a key that has no file there any more is dropped; ibnbd-keys.service does it at boot. "
-	"Nobody can read them back. A connection that is up is not touched, the next one is made with what is loaded then.")
+	"Keys cannot be read back. Existing connections are not affected; the next one uses the keys that are loaded then.")
 COMMAND("key remove", "NAME...", 1, ANY, O(next) | O(idempotent), 0, CMD_WORDS_NONE,
 	cmd_key_remove_run, "take a key out of the kernel and delete its file",
 	"Connections that are up stay, but cannot come back. --next: only the one that is to follow.")
 COMMAND("maps check", "", 0, 0, O(file) | O(json), 0, CMD_WORDS_NONE, cmd_maps_check_run,
 	"look for mistakes in maps.conf", NULL)
 COMMAND("maps show", "[NAME]...", 0, ANY, O(file) | O(json) | O(as_commands), 0, CMD_WORDS_MAP,
-	cmd_maps_show_run, "what maps.conf says, defaults filled in", NULL)
+	cmd_maps_show_run, "show maps.conf with defaults filled in", NULL)
 COMMAND("maps apply", "", 0, 0, O(file) | O(prune) | O(force) | O(no_modprobe), 0, CMD_WORDS_NONE,
-	cmd_maps_apply_run, "make it as maps.conf says",
-	"Maps what is missing, adds paths, changes what can be changed in place. Unmaps nothing, but with --prune.")
+	cmd_maps_apply_run, "apply maps.conf",
+	"Maps what is missing, adds paths, changes what can be changed in place. Unmaps nothing unless --prune is given.")
 COMMAND("maps save", "[NAME|DEVICE]...", 1, ANY, O(file) | O(all) | O(no_reload), CMD_INSTEAD,
 	CMD_WORDS_DEVICE, cmd_maps_save_run, "write what is mapped to maps.conf.d",
-	"Each mapping has a file there, NAME.conf. Where a file that a person wrote has its line, that line is named, and not changed.")
+	"Each mapping has a file there, NAME.conf. If a file that a person wrote has its line, the error names that line, which stays as it is.")
 COMMAND("maps remove", "NAME...", 1, ANY, O(file) | O(no_reload) | O(idempotent), 0,
 	CMD_WORDS_MAP, cmd_maps_remove_run, "remove saved mappings from maps.conf.d",
-	"A line in a file that a person wrote is named, and not removed.")
+	"If a file that a person wrote has the line, the error names it, and it stays.")
 COMMAND("maps tidy", "", 0, 0, O(no_reload), 0, CMD_WORDS_NONE, cmd_maps_tidy_run,
-	"give each mapping of 50-saved.conf a file of its own",
-	"Earlier versions saved all mappings in that file. It stays, as 50-saved.conf.old, and is not read any more. The next --save does the same.")
+	"split 50-saved.conf into one file per mapping",
+	"Earlier versions saved all mappings in that file. It is kept as 50-saved.conf.old, which is not read. The next --save does the same.")
 COMMAND("maps start", "NAME...", 1, ANY, O(file) | O(missing) | O(timeout) | O(no_modprobe),
 	CMD_INSTEAD, CMD_WORDS_MAP, cmd_maps_start_run,
-	"map as maps.conf says, trying until it works", NULL)
+	"map lines of maps.conf, retrying until it works", NULL)
 COMMAND("maps stop", "NAME...", 1, ANY, O(file) | O(timeout) | O(force), 0, CMD_WORDS_MAP,
-	cmd_maps_stop_run, "unmap what maps.conf names", NULL)
+	cmd_maps_stop_run, "unmap lines of maps.conf", NULL)
 COMMAND("maps release", "", 0, 0, O(remember), 0, CMD_WORDS_NONE, cmd_maps_release_run,
 	"shorten hold= of every device, for a shutdown or a suspend",
-	"To 10 seconds, to 5 where no path works; ibnbd-shutdown.service does it before the "
+	"To 10 seconds, or to 5 if no path works; ibnbd-shutdown.service does it before the "
 	"file systems are unmounted, ibnbd-suspend.service before the machine sleeps. The "
 	"device of the root file system and of swap is left alone.")
 COMMAND("maps restore", "", 0, 0, 0, 0, CMD_WORDS_NONE, cmd_maps_restore_run,
 	"undo maps release --remember",
-	"What was changed since, and what was unmapped, is left alone.")
+	"Devices that were changed or unmapped since are left alone.")
 COMMAND("monitor", "", 0, 0, O(json) | O(count) | O(timeout), 0, CMD_WORDS_NONE, cmd_monitor_run,
-	"tell what happens to devices and paths", NULL)
+	"report events of devices and paths", NULL)
 COMMAND("metrics", "", 0, 0, O(file), 0, CMD_WORDS_NONE, cmd_metrics_run,
-	"numbers for Prometheus", NULL)
+	"metrics for Prometheus", NULL)
 COMMAND("doctor", "", 0, 0, O(json) | O(file), 0, CMD_WORDS_NONE, cmd_doctor_run,
-	"look for what is wrong and say what to do",
+	"find problems and suggest remedies",
 	"Exits with 0: all well, 1: warnings, 2: something does not work.")
 COMMAND("dump", "", 0, 0, O(anonymize) | O(file) | O(json), 0, CMD_WORDS_NONE, cmd_dump_run,
-	"everything, as JSON, for a bug report", NULL)
+	"print the whole state as JSON, for a bug report", NULL)
 COMMAND("help", "[COMMAND]...", 0, ANY, 0, 0, CMD_WORDS_COMMAND, cmd_help_run,
-	"this, or what a command does", NULL)
+	"show this list, or describe a command", NULL)
 COMMAND("complete", "SHELL|WORDS [WORD]", 1, 2, 0, CMD_HIDDEN, CMD_WORDS_NONE, cmd_complete_run,
 	"completion for bash, zsh or fish; or the words of a kind", NULL)
 COMMAND("synopsis", "[maps|server]", 0, 1, 0, CMD_HIDDEN, CMD_WORDS_NONE, cmd_synopsis_run,

@@ -209,7 +209,7 @@ static void metrics_server(const struct state *s)
 		     "Attempts refused that had the key, or said so", true);
 	if (failures) {
 		metrics_head("ibnbd_server_auth_failures_total", "counter",
-			     "Times that somebody had no key, a wrong one, or a wrong proof");
+			     "Connections refused for a missing key, a wrong key or a wrong proof");
 		printf("ibnbd_server_auth_failures_total %s\n", failures);
 	}
 	free(failures);

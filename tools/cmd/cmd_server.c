@@ -73,7 +73,7 @@ static void server_exports_more(const char *search, const struct policy_conf *po
 	if (!policy)
 		say_print("policy: not known; root can see it");
 	else if (!policy->rules->nr)
-		say_print("policy: none, whoever is let in may map and write all of it");
+		say_print("policy: none, every client that is let in may map and write all of it");
 	else
 		say_print("policy: %u rules of %s", policy->rules->nr, policy->m->files[0].path);
 	if (search && policy)

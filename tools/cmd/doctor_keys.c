@@ -80,7 +80,7 @@ static void keys_without_file(struct doctor *d)
 			path = key_path(names[i], next);
 			if (keyring_has(names[i], next) && !sysfs_exists(path))
 				doctor_find(d, "key", DOCTOR_WARNING,
-					    say_fmt("key %s%s is loaded and has no file: whoever has it is still let in",
+					    say_fmt("key %s%s is loaded and has no file: hosts that have it are still let in",
 						    names[i], next ? KEY_FILE_NEXT : ""),
 					    say_dup("ibnbd key load drops keys without a file"));
 			free(path);
@@ -115,7 +115,7 @@ static void keys_of_server(struct doctor *d, size_t good)
 
 	if (auth && !strcmp(auth, "required") && !good)
 		doctor_find(d, "key", DOCTOR_ERROR,
-			    say_dup("server.conf says auth = required, and this host has no key: nobody is let in"),
+			    say_dup("server.conf says auth = required, and this host has no key: all clients are refused"),
 			    say_dup("ibnbd key generate NAME; copy it to the clients; ibnbd key load"));
 	server_conf_free(c);
 }

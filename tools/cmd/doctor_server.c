@@ -141,7 +141,7 @@ static void policy_anybody(struct doctor *d, const struct policy_conf *now, cons
 	if (name)
 		doctor_find(
 			d, "policy", DOCTOR_WARNING,
-			say_fmt("whoever reaches the port may map %s and write to it: allow keeps out no address, and the policy %s",
+			say_fmt("any host that reaches the port may map %s and write to it: allow keeps out no address, and the policy %s",
 				name, now->rules->nr ? "does not deny it" : "no rules"),
 			say_dup("name addresses or keys in /etc/ibnbd/policy.conf, end it with: * deny; then: systemctl reload ibnbd-server"));
 	free(name);

@@ -306,7 +306,7 @@ void server_policy_warn(struct server_conf *c, const struct policy_conf *p, bool
 	if (name)
 		maps_warn(
 			c->m, at,
-			say_fmt("%s, there is no auth = required, and the policy %s: whoever reaches the port may map %s, and write to it",
+			say_fmt("%s, there is no auth = required, and the policy %s: any host that reaches the port may map %s, and write to it",
 				allow && *allow ?
 					"allow keeps nobody out, for a client chooses the name of its session, and /0 is every address" :
 					"there is no allow",

@@ -443,7 +443,7 @@ void maps_parse(struct maps *m, const char *path, const char *text, size_t len)
 		} else if (!strcmp(w.t[0].text, CONF_DEFAULTS)) {
 			if (have)
 				maps_error(m, w.t[0].at,
-					   say_dup(CONF_DEFAULTS " stands in this file twice"),
+					   say_dup(CONF_DEFAULTS " is twice in this file"),
 					   say_dup("one line of it says everything"));
 			for (i = 1; i < w.nr && !have; i++)
 				maps_take_option(m, &defaults, &w.t[i], true);

@@ -145,7 +145,7 @@ static void policy_questions(struct policy_conf *c)
 	}
 	if (p->nr && !closed)
 		maps_warn(c->m, whole,
-			  say_dup("what no rule matches is allowed, to whoever is let in"),
+			  say_dup("exports without a matching rule are open to every client that is let in"),
 			  say_dup("end it with: * deny"));
 }
 

@@ -419,7 +419,7 @@ static int mapping_still_there(const struct state_dev *d, int wait)
 	if (!wait)
 		return SAY_DONE;
 	say_error(SAY_UNREACHABLE, "%s: still there after %d seconds", d->path, wait);
-	say_hint("somebody has it open, or its I/O does not end: ibnbd show %s", d->kname);
+	say_hint("it is open, or its I/O does not end: ibnbd show %s", d->kname);
 	return SAY_UNREACHABLE;
 }
 
