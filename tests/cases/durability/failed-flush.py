@@ -92,7 +92,7 @@ def run(t):
         fail(kind, 0)
         t.ok(flush(dev) != 0, f"{kind}: the flush has failed")
         t.wait(lambda: attr(dev, "state_detail") == "fenced", 20, f"{kind}: fenced")
-        t.match(attr(dev, "reason"), r"cannot be written again \(-5\): remap_device takes",
+        t.match(attr(dev, "reason"), r"cannot be repeated \(-5\): remap_device accepts",
                 f"{kind}: the reason")
         repair()
         c.sh(f"echo 1 > /sys/block/{dev[5:]}/ibnbd/remap_device")
@@ -105,7 +105,7 @@ def run(t):
         fail(kind)
         t.ok(flush(dev) != 0, f"{kind}: the flush has failed")
         t.wait(lambda: attr(dev, "state_detail") == "fenced", 20, f"{kind}: fenced")
-        t.match(attr(dev, "reason"), "^a flush has failed on the server, which may have dropped "
+        t.match(attr(dev, "reason"), "^a flush failed on the server, which may have dropped "
                 "the unwritten data, and the last 1 MiB written were not flushed",
                 f"{kind}: the reason")
         t.ok(flush(dev) != 0, f"{kind}: no later one succeeds")

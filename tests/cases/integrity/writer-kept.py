@@ -114,7 +114,7 @@ def run(t):
     s.sh(f"unload $OUR_MODULES; [ $(stat -c %s {FILE}) -ge {2 * SLOT} ]; "
          f"printf x | dd of={FILE} bs=1 seek={SLOT + 40} conv=notrunc status=none; dmesg -C; "
          f"{serve}; dmesg | grep 'is damaged'; unload $OUR_MODULES; {serve}")
-    fenced("a", a, job, "damaged", "the server does not remember")
+    fenced("a", a, job, "damaged", "the server has no record")
     t.eq(first(), "D", "what was written before")
     c.sh(f"unmap {a} force")
     gone()

@@ -31,7 +31,7 @@ def run(t):
     s.sh(f"sleep 1; echo 0 > {P}/delay_ms")
     c.sh(f"unmap {dev} force", timeout=60)
     job.wait(20)
-    t.wait(lambda: "which the client has given up" in s.kernel_news(), 30, "the path lingers")
+    t.wait(lambda: "that the client aborted" in s.kernel_news(), 30, "the path lingers")
     c.sh(f"wait_for 30 paths_up s1 1; dd if=/dev/zero of={near} bs=4k count=8 oflag=direct "
          "status=none", timeout=60)
     # once in ten seconds

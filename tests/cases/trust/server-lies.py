@@ -94,7 +94,7 @@ def bounds(t):
     c.sh(f"{read % '4k'}; {read % '16k'}")
 
     # Keys repeat after 256 registrations: what it says of one could be meant for a later one.
-    for inval, words in (1, "unexpected message"), (2, "nobody has asked it to"):
+    for inval, words in (1, "unexpected message"), (2, "without a request to do so"):
         before = len(c.kernel_news())
         s.sh(f"echo {inval} > {at}/inval")
         job = c.spawn(read % "16k")
