@@ -232,7 +232,8 @@ class VM:
         args = [*qemu, "-name", self.name, "-accel", acc, "-cpu", cpu, "-M", "q35",
                 "-smp", str(self.smp), "-m", str(self.mem), "-nodefaults", "-no-user-config",
                 "-display", "none", "-no-reboot", "-kernel", b.kernel, "-initrd", b.initrd,
-                "-append", f"{CMDLINE} {tsc} {self.append}",
+                # a counted clock does not wait for the host, but runs out while its disk syncs
+                "-append", f"{CMDLINE} {tsc} {'state=ram ' if self.icount else ''}{self.append}",
                 "-serial", f"file:{self.serial}",
                 "-qmp", f"unix:{self.dir}/qmp,server=on,wait=off",
                 "-device", "virtio-serial-pci",
