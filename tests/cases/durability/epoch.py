@@ -178,7 +178,7 @@ def run(t):
     c.sh(f"unmap {dev}")
     gone()
     s.sh("echo none > /sys/module/ibnbd_testdisk/parameters/fail; "
-         "dmesg | grep 'the flush behind its last writer has failed'")
+         "dmesg | grep 'the flush after its last writer failed'")
     dev = c.sh("map testdisk0 unflushed=ignore")
     is_another(e, "the flush behind the last writer has failed", "testdisk0")
     c.sh(f"unmap {dev}")
