@@ -130,7 +130,8 @@ static void dev_settle(struct ibnbd_clt_dev *dev)
 {
 	dev->no_writes = false;
 	if (dev->state == IBNBD_DEV_OPEN)
-		pr_info("ibnbd%d: aborted writes have completed on the server; writes enabled\n", dev->index);
+		pr_info("ibnbd%d: aborted writes have completed on the server; writes enabled\n",
+			dev->index);
 }
 
 /*

@@ -185,9 +185,10 @@ static void open_resend(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant 
 		ibnbd_clt_dev_post(dev, IBNBD_DEV_EV_OPENED, g);
 	} else if (ibnbd_clt_msg_unreached(err)) {
 		/* The device is held again: hold= limits the time in this state. */
-		ibnbd_clt_dev_lose(dev, err == -ETIMEDOUT ?
-				   "the server did not answer the writes that were sent again" :
-				   "not all writes that the server may have lost could be sent again");
+		ibnbd_clt_dev_lose(
+			dev, err == -ETIMEDOUT ?
+				"the server did not answer the writes that were sent again" :
+				"not all writes that the server may have lost could be sent again");
 		ibnbd_clt_dev_ask_later(dev, IBNBD_CLT_RETRY_HELD);
 	} else {
 		ibnbd_clt_dev_say(

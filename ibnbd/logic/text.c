@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Names below ctl/devices; the header describes them. */
+/*
+ * What drivers and command do with names and words: entries below ctl/devices, words that are near
+ * each other, invisible characters. The header describes them. Pure: no locks, any context.
+ */
 #include <ibtrs/pure.h>
 #include <ibtrs/words.h>
 #include "ibnbd/logic/text.h"

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
+ * Names and words: entries of ctl/devices, words that are near each other, invisible characters.
+ *
  * Names of the entries below ctl/devices, which cannot hold a '/'. Different names always give
  * different entries, so two mappings never want the same entry. docs/sysfs.md describes them.
  *

@@ -215,12 +215,13 @@ static void map_save_session(struct maps_entry *e)
 	struct state_session *sess = state_session(s, e->map.sessname);
 	struct ibnbd_map live = { 0 };
 	uint32_t given = e->map.given;
-	size_t i;
+	size_t i, nr;
 
 	ibnbd_mapopt_init(&live);
 	if (sess && !e->map.nr_paths && !e->nr_hosts)
 		live_paths(&e->map, sess);
-	for (i = 0; sess && !live_session(&live, sess) && i < MAPS_NR_SESSION_KEYS; i++)
+	nr = sess && !live_session(&live, sess) ? MAPS_NR_SESSION_KEYS : 0;
+	for (i = 0; i < nr; i++)
 		if (!(given & 1u << maps_session_keys[i]))
 			maps_take_value(&e->map, &live, maps_session_keys[i]);
 	live_terse(&e->map, given);

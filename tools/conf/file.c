@@ -296,11 +296,18 @@ void file_free(struct file_text *f)
 
 /* ---- writing ---- */
 
+char *file_dir_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash && slash != path ? say_fmt("%.*s", (int)(slash - path), path) :
+					say_dup(slash ? "/" : ".");
+}
+
 /* A rename or removal is on the disk when its directory is. */
 static void file_sync_dir(const char *path)
 {
-	const char *slash = strrchr(path, '/');
-	char *dir = slash ? say_fmt("%.*s/", (int)(slash - path), path) : say_dup(".");
+	char *dir = file_dir_of(path);
 	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	if (fd >= 0) {

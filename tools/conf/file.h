@@ -56,6 +56,7 @@ void file_free(struct file_text *f);
  * file that it leads to is replaced. Its mode stays, 0644 for a new one. 0 or errno.
  */
 int file_replace(const char *path, const char *text, size_t len);
+char *file_dir_of(const char *path);	/* of a file; allocated */
 /* Remove @path, or rename it to @as if that is not NULL. 0 or errno. */
 int file_remove(const char *path, const char *as);
 

@@ -217,7 +217,7 @@ void maps_words_free(struct maps_words *w);
 /* Are there NULs among these bytes? They are noted as one mistake. */
 bool maps_nul(struct maps *m, size_t file, size_t off, size_t len);
 /*
- * Is there a character at @s that nobody sees, or that looks like a blank (ibnbd/logic/text.h)?
+ * Is there an invisible character at @s, or one that looks like a blank (ibnbd/logic/text.h)?
  * Returns it in words, allocated, and its length in @n. NULL = it is none.
  */
 char *maps_unseen(const char *s, size_t left, size_t *n);

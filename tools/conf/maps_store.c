@@ -7,7 +7,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <libgen.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -30,14 +29,6 @@ static int store_failed(const char *path, const char *what, int err)
 	if (err == EACCES || err == EPERM)
 		say_hint("only root may change it");
 	return say_exit_of(err);
-}
-
-static char *store_dir(const char *path)
-{
-	char *copy = say_dup(path), *dir = say_dup(dirname(copy));
-
-	free(copy);
-	return dir;
 }
 
 /* ---- the lock ---- */
@@ -68,7 +59,7 @@ static int store_lock_open(const char *file, char **path, bool *own)
 	fd = open(*path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	*own = fd < 0 && file && geteuid();
 	if (*own) {
-		in = store_dir(real ? real : file);
+		in = file_dir_of(real ? real : file);
 		free(*path);
 		*path = in;
 		fd = open(in, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
