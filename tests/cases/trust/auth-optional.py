@@ -34,6 +34,8 @@ def run(t):
     c.sh("pkill -TERM fakering")
     t.eq(fake.wait(20), 0, fake.out())
     t.eq(fake.out().splitlines()[-1], "0 keys", "what came into its keyring")
+    # the kernel collects its keys some time later: until then the next one would take them for it
+    t.wait(lambda: c.sh("grep -c 'keyring   [.]ibnbd' /proc/keys") == "1", 30, "its keys are gone")
 
     t.log("--- root of a container, without CAP_SYS_ADMIN")
     t.eq(c.sh("lessen admin fakering grab"), "nothing, with 1 keys", "ways into the keyring")
