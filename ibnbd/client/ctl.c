@@ -19,6 +19,7 @@
 #include "ibnbd/client/ctl.h"
 #include "ibnbd/client/dev_state.h"
 #include "ibnbd/client/disk.h"
+#include "ibnbd/client/group.h"
 #include "ibnbd/client/names.h"
 #include "ibnbd/client/number.h"
 #include "ibnbd/client/open.h"
@@ -66,6 +67,7 @@ static int ctl_map_claimed(struct ibnbd_clt_dev *dev)
 	if (IS_ERR(s))
 		return PTR_ERR(s);
 	dev->sess = s;
+	ibnbd_clt_group_join(dev);
 	err = ibnbd_clt_open_first(dev);
 	if (err)
 		return err;

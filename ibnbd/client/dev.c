@@ -89,6 +89,7 @@ struct ibnbd_clt_dev *ibnbd_clt_dev_alloc(const struct ibnbd_map *m)
 	mutex_init(&dev->lock);
 	INIT_DELAYED_WORK(&dev->work, ibnbd_clt_recover_work);
 	INIT_DELAYED_WORK(&dev->hold_work, ibnbd_clt_recover_hold_work);
+	INIT_DELAYED_WORK(&dev->group_work, ibnbd_clt_recover_group_work);
 	INIT_DELAYED_WORK(&dev->sweep_work, ibnbd_clt_recover_sweep_work);
 	INIT_DELAYED_WORK(&dev->flush_work, ibnbd_clt_replay_flush_work);
 	dev->resize_next = jiffies;
@@ -100,6 +101,7 @@ struct ibnbd_clt_dev *ibnbd_clt_dev_alloc(const struct ibnbd_map *m)
 	init_completion(&dev->mapped);
 	ibnbd_clt_kept_init(dev);
 	INIT_LIST_HEAD(&dev->sess_entry);
+	INIT_LIST_HEAD(&dev->group_entry);
 	return dev;
 }
 

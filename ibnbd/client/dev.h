@@ -33,6 +33,8 @@ extern struct workqueue_struct *ibnbd_clt_remove_wq;
 enum ibnbd_clt_gate {
 	IBNBD_CLT_GATE_OPEN,		/* send it */
 	IBNBD_CLT_GATE_HOLD,		/* give it back: the queue is about to be quiesced */
+	/* end it if it says FAILFAST, else put it aside until the gate changes */
+	IBNBD_CLT_GATE_FAILFAST,
 	IBNBD_CLT_GATE_FAIL,		/* end it with an error */
 	IBNBD_CLT_GATE_NO_WRITES,	/* end what changes the disk (L8), send other requests */
 };
@@ -50,6 +52,7 @@ enum ibnbd_clt_news {
 	IBNBD_CLT_NEWS_SLOW,		/* some request is older than io_timeout= */
 	IBNBD_CLT_NEWS_OVERDUE,		/* a request is overdue (queue.h) although paths are up */
 	IBNBD_CLT_NEWS_CLOSE,		/* tell the server that we are done */
+	IBNBD_CLT_NEWS_GROUP,		/* a leg of the group has changed */
 };
 
 /* Bits of ibnbd_clt_dev.uevent_due. */
@@ -104,7 +107,7 @@ struct ibnbd_clt_dev {
 
 	/* set before publish */
 	struct ibnbd_clt_session *sess;
-	struct ibnbd_map map;		/* hold and io_timeout: READ_ONCE, writable in sysfs */
+	struct ibnbd_map map;		/* hold, failfast, io_timeout: READ_ONCE, for sysfs writes */
 	char link[IBNBD_CLT_LINK_LEN];	/* name in ctl/devices */
 	struct ibnbd_clt_number *number;
 	int index;			/* the N of /dev/ibnbdN; negative: none yet */
@@ -134,6 +137,9 @@ struct ibnbd_clt_dev {
 	/* the server may still execute what a replay had under way in mapping resend_id */
 	bool resend_at_large;
 	u32 resend_id;
+	/* the mirror says that the leg has everything; READ_ONCE outside of lock */
+	bool in_sync;
+	unsigned long let_go_at;	/* jiffies: end of failfast=, while group_work waits */
 	bool hold_armed;
 	unsigned long held_since;	/* jiffies */
 	u64 resumed_ns;			/* ktime_get_ns() when I/O flowed again; 0: never held */
@@ -155,6 +161,7 @@ struct ibnbd_clt_dev {
 	unsigned long resize_next;	/* jiffies; no re-OPEN for RESIZED before it; READ_ONCE */
 	struct delayed_work work;	/* does what news says */
 	struct delayed_work hold_work;	/* hold= is over */
+	struct delayed_work group_work;	/* failfast= is over */
 	struct delayed_work sweep_work;	/* replay or end what is still parked, or parked again */
 	struct delayed_work flush_work;	/* a flush of our own, when the pool is low */
 	struct delayed_work uevent_work;
@@ -164,6 +171,7 @@ struct ibnbd_clt_dev {
 	struct completion mapped;	/* map_device has finished, with or without success */
 
 	struct list_head sess_entry;	/* session's lock and ev_lock */
+	struct list_head group_entry;	/* group_lock of group.c */
 	struct list_head entry;		/* ibnbd_clt_lock */
 };
 

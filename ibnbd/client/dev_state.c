@@ -11,6 +11,8 @@
  *	link down	held; after hold= seconds failed: what is parked ends, new I/O ends at once.
  *			A request that was held before and has not been completed since counts as
  *			held all the time
+ *	another leg	of the same group= is open and in sync: after failfast= seconds, requests
+ *			that say FAILFAST end (group.c)
  *	link up		re-OPEN; limits and identity are compared; the same disk: device id into the
  *			parked requests, replay. Another disk, or a server that says no for good:
  *			fenced. No answer, or "not yet": still held, hold= goes on, and OPEN is sent
@@ -28,6 +30,7 @@
 #include <linux/sched/mm.h>
 #include "ibnbd/client/dev_state.h"
 #include "ibnbd/client/disk.h"
+#include "ibnbd/client/group.h"
 #include "ibnbd/client/inflight.h"
 #include "ibnbd/client/trace.h"
 
@@ -38,6 +41,8 @@ static u8 dev_gate(const struct ibnbd_clt_dev *dev)
 {
 	if (ibnbd_dev_sm_submits(dev->state))
 		return dev->no_writes ? IBNBD_CLT_GATE_NO_WRITES : IBNBD_CLT_GATE_OPEN;
+	if (dev->state == IBNBD_DEV_FAILFAST)
+		return IBNBD_CLT_GATE_FAILFAST;
 	return ibnbd_dev_sm_holds(dev->state) ? IBNBD_CLT_GATE_HOLD : IBNBD_CLT_GATE_FAIL;
 }
 
@@ -69,6 +74,8 @@ static void dev_start(struct ibnbd_clt_dev *dev)
 	 */
 	synchronize_rcu();
 	blk_mq_run_hw_queues(dev->disk->queue, true);
+	/* what queue_failfast() has put aside */
+	blk_mq_kick_requeue_list(dev->disk->queue);
 }
 
 /* Requests were given up that the server may still execute. */
@@ -96,6 +103,17 @@ static void dev_fail(struct ibnbd_clt_dev *dev)
 	dev_stop(dev);
 	dev_stop_wait(dev);
 	if (ibnbd_clt_dev_abort(dev))
+		queue_delayed_work(ibnbd_clt_dev_wq, &dev->sweep_work, IBNBD_CLT_SWEEP);
+	dev_start(dev);
+}
+
+void ibnbd_clt_dev_let_go(struct ibnbd_clt_dev *dev)
+{
+	if (!dev->disk)
+		return;
+	dev_stop_wait(dev);
+	dev_gave_up(dev, ibnbd_clt_inflight_let_go(dev));
+	if (ibnbd_clt_inflight_posted(dev))
 		queue_delayed_work(ibnbd_clt_dev_wq, &dev->sweep_work, IBNBD_CLT_SWEEP);
 	dev_start(dev);
 }
@@ -259,6 +277,13 @@ static int dev_do_remove(struct ibnbd_clt_dev *dev, enum ibnbd_dev_state old,
 	return 0;
 }
 
+static int dev_do_let_go(struct ibnbd_clt_dev *dev, enum ibnbd_dev_state old,
+			 const struct ibnbd_clt_grant *g)
+{
+	ibnbd_clt_dev_let_go(dev);
+	return 0;
+}
+
 static const dev_action dev_actions[] = {
 	[const_ilog2(IBNBD_DEV_DO_STOP)]	= dev_do_stop,
 	[const_ilog2(IBNBD_DEV_DO_COMMIT)]	= dev_do_commit,
@@ -270,6 +295,7 @@ static const dev_action dev_actions[] = {
 	[const_ilog2(IBNBD_DEV_DO_ONLINE)]	= dev_do_online,
 	[const_ilog2(IBNBD_DEV_DO_CLOSE)]	= dev_do_close,
 	[const_ilog2(IBNBD_DEV_DO_REMOVE)]	= dev_do_remove,
+	[const_ilog2(IBNBD_DEV_DO_LET_GO)]	= dev_do_let_go,
 };
 
 /* Runs the actions in the order of their bits, up to the first that fails. */
@@ -293,6 +319,10 @@ static void dev_enter(struct ibnbd_clt_dev *dev, enum ibnbd_dev_state state)
 
 	WRITE_ONCE(dev->state, state);
 	WRITE_ONCE(dev->gate, dev_gate(dev));
+	/* The mirror has had errors, or will have them. */
+	if (state == IBNBD_DEV_FAILED || state == IBNBD_DEV_FENCED)
+		WRITE_ONCE(dev->in_sync, false);
+	ibnbd_clt_group_changed(dev);
 	if (state == IBNBD_DEV_OPEN) {
 		dev->refusal = 0;
 		ibnbd_clt_dev_say(
@@ -355,7 +385,7 @@ void ibnbd_clt_dev_added(struct ibnbd_clt_dev *dev)
 	dev->added = true;
 	if (dev->uevent != KOBJ_ADD)
 		ibnbd_clt_disk_uevent(dev, dev->uevent);
-	if (dev->state == IBNBD_DEV_HELD)
+	if (ibnbd_dev_sm_waits(dev->state))
 		ibnbd_clt_dev_arm(dev);
 }
 
@@ -381,7 +411,7 @@ void ibnbd_clt_dev_link_up(struct ibnbd_clt_dev *dev)
 	guard(mutex)(&dev->lock);
 	if (dev->state == IBNBD_DEV_FENCED && ibnbd_open_sm_owes(dev->remote))
 		ibnbd_clt_dev_tell(dev, IBNBD_CLT_NEWS_CLOSE);
-	if (dev->state != IBNBD_DEV_HELD && dev->state != IBNBD_DEV_FAILED)
+	if (!ibnbd_dev_sm_waits(dev->state) && dev->state != IBNBD_DEV_FAILED)
 		return;
 	ibnbd_clt_dev_say(dev, "waiting for the server to open the disk again");
 }

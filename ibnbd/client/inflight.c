@@ -166,34 +166,58 @@ bool ibnbd_clt_inflight_unknown(struct ibnbd_clt_dev *dev)
 	return false;
 }
 
-/* Strays were answered, so the server cannot execute them any more. */
-static void inflight_end_strays(struct ibnbd_clt_dev *dev, u32 longer_than)
+/*
+ * Ends what is parked or strayed and matches. Strays were answered, so the server cannot execute
+ * them any more. Return: what of the others it may still execute.
+ */
+static enum ibtrs_clt_at_large inflight_end(struct ibnbd_clt_dev *dev,
+					    bool (*match)(struct ibtrs_clt_io *io, void *arg),
+					    void *arg)
 {
 	struct ibnbd_clt_op *op;
 	u32 slot = 0;
 
+	lockdep_assert_held(&dev->lock);
 	while ((op = inflight_next_stray(dev, &slot))) {
-		if (longer_than && op->io.len <= longer_than)
+		if (!match(&op->io, arg))
 			continue;
 		inflight_unstray(op);
-		ibnbd_clt_queue_end(op, -EIO);
+		op->io.done(&op->io, -ECONNABORTED);
 	}
+	return ibtrs_clt_abort(dev->clt, match, arg, -ECONNABORTED);
 }
 
 enum ibtrs_clt_at_large ibnbd_clt_inflight_abort(struct ibnbd_clt_dev *dev)
 {
-	lockdep_assert_held(&dev->lock);
-	inflight_end_strays(dev, 0);
-	return ibtrs_clt_abort(dev->clt, inflight_match, dev, -ECONNABORTED);
+	return inflight_end(dev, inflight_match, dev);
 }
 
 enum ibtrs_clt_at_large ibnbd_clt_inflight_abort_larger(struct ibnbd_clt_dev *dev, u32 max_bytes)
 {
 	struct inflight_match_larger m = { .dev = dev, .max_bytes = max_bytes };
 
-	lockdep_assert_held(&dev->lock);
-	inflight_end_strays(dev, max_bytes);
-	return ibtrs_clt_abort(dev->clt, inflight_match_larger, &m, -ECONNABORTED);
+	return inflight_end(dev, inflight_match_larger, &m);
+}
+
+static bool inflight_match_failfast(struct ibtrs_clt_io *io, void *dev)
+{
+	return inflight_match(io, dev) &&
+	       ibnbd_clt_queue_lets_go(READ_ONCE(container_of(io, struct ibnbd_clt_op, io)->rq));
+}
+
+static bool inflight_match_flush(struct ibtrs_clt_io *io, void *dev)
+{
+	return inflight_match(io, dev) &&
+	       req_op(READ_ONCE(container_of(io, struct ibnbd_clt_op, io)->rq)) == REQ_OP_FLUSH;
+}
+
+enum ibtrs_clt_at_large ibnbd_clt_inflight_let_go(struct ibnbd_clt_dev *dev)
+{
+	enum ibtrs_clt_at_large left = inflight_end(dev, inflight_match_failfast, dev);
+
+	if (!READ_ONCE(dev->in_sync))
+		inflight_end(dev, inflight_match_flush, dev);
+	return left;
 }
 
 bool ibnbd_clt_inflight_busy(struct ibnbd_clt_dev *dev)

@@ -21,6 +21,11 @@ bool ibnbd_clt_inflight_unknown(struct ibnbd_clt_dev *dev);
 enum ibtrs_clt_at_large ibnbd_clt_inflight_abort(struct ibnbd_clt_dev *dev);
 /* Ends what is parked or strayed and larger than @max_bytes. Return: as above. */
 enum ibtrs_clt_at_large ibnbd_clt_inflight_abort_larger(struct ibnbd_clt_dev *dev, u32 max_bytes);
+/*
+ * State FAILFAST: ends what is parked or strayed and says FAILFAST, and the flushes of a leg that
+ * is not in sync. Return: as above.
+ */
+enum ibtrs_clt_at_large ibnbd_clt_inflight_let_go(struct ibnbd_clt_dev *dev);
 /* Is a request in flight, parked or strayed? */
 bool ibnbd_clt_inflight_busy(struct ibnbd_clt_dev *dev);
 /* In flight only. */

@@ -30,7 +30,8 @@
 static bool judge_given_up(const struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g)
 {
 	lockdep_assert_held(&dev->lock);
-	return dev->gave_up && dev->state == IBNBD_DEV_FAILED &&
+	return dev->gave_up &&
+	       (dev->state == IBNBD_DEV_FAILED || dev->state == IBNBD_DEV_FAILFAST) &&
 	       g->features & IBNBD_FEAT_IDENTITY && !ibnbd_clt_grant_is_new(dev, g);
 }
 

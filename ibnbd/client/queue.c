@@ -55,20 +55,62 @@ static void queue_give_slot(struct ibnbd_clt_op *op)
 	ibtrs_clt_slot_give(op->dev->clt, op->io.slot);
 }
 
-/* The gate is not open. Return: BLK_STS_OK if the request may be sent nevertheless. */
-static noinline blk_status_t queue_gate(const struct ibnbd_clt_dev *dev, const struct request *rq,
-					enum ibnbd_clt_gate gate)
+bool ibnbd_clt_queue_lets_go(const struct request *rq)
+{
+	return rq->cmd_flags & REQ_FAILFAST_DEV;
+}
+
+/*
+ * State FAILFAST: the mirror goes on without this leg. The error of a read or write makes the
+ * mirror drop the leg. A flush ends well: the other leg flushes, the mirror does not ask whether a
+ * leg that it has dropped does, and up from Linux 6.13 md would hand the error to the application.
+ * So a flush that does not say FAILFAST waits until the mirror has had an error. The account of
+ * unflushed writes takes no notice of it. Return: an errno.
+ */
+static int queue_let_go(struct ibnbd_clt_dev *dev, const struct request *rq)
+{
+	if (req_op(rq) == REQ_OP_FLUSH)
+		return 0;
+	if (READ_ONCE(dev->in_sync)) {
+		WRITE_ONCE(dev->in_sync, false);
+		/* for the flushes that waited for it */
+		blk_mq_kick_requeue_list(rq->q);
+		mod_delayed_work(ibnbd_clt_dev_wq, &dev->sweep_work, 0);
+	}
+	return -ENOLINK;
+}
+
+/* The request waits on the block layer's list until dev_start() runs that list. */
+static blk_status_t queue_failfast(struct ibnbd_clt_dev *dev, struct request *rq)
+{
+	if (!ibnbd_clt_queue_lets_go(rq) &&
+	    (req_op(rq) != REQ_OP_FLUSH || READ_ONCE(dev->in_sync))) {
+		blk_mq_requeue_request(rq, false);
+		return BLK_STS_OK;
+	}
+	blk_mq_start_request(rq);
+	blk_mq_end_request(rq, errno_to_blk_status(queue_let_go(dev, rq)));
+	return BLK_STS_OK;
+}
+
+/* The gate is not open. True: send the request nevertheless. False: return *@status for it. */
+static noinline bool queue_gate(struct ibnbd_clt_dev *dev, struct request *rq,
+				enum ibnbd_clt_gate gate, blk_status_t *status)
 {
 	switch (gate) {
 	case IBNBD_CLT_GATE_HOLD:
-		return BLK_STS_RESOURCE;
+		*status = BLK_STS_RESOURCE;
+		return false;
+	case IBNBD_CLT_GATE_FAILFAST:
+		*status = queue_failfast(dev, rq);
+		return false;
 	case IBNBD_CLT_GATE_NO_WRITES:
-		if (req_op(rq) == REQ_OP_READ || req_op(rq) == REQ_OP_FLUSH)
-			return BLK_STS_OK;
-		return BLK_STS_IOERR;
+		*status = BLK_STS_IOERR;
+		return req_op(rq) == REQ_OP_READ || req_op(rq) == REQ_OP_FLUSH;
 	default:
 		ibtrs_clt_want(dev->clt, QUEUE_WANT_S);
-		return BLK_STS_IOERR;
+		*status = BLK_STS_IOERR;
+		return false;
 	}
 }
 
@@ -161,8 +203,9 @@ static __always_inline blk_status_t queue_submit(struct request *rq, struct ibnb
 }
 
 /*
- * BLK_STS_OK: ibtrs owns the request. Any other status: the request was not posted and the block
- * layer still owns it; blk_mq_request_started() tells whether it was started.
+ * BLK_STS_OK: ibtrs owns the request, or it waits for its leg, or it has ended. Any other status:
+ * the request was not posted and the block layer still owns it; blk_mq_request_started() tells
+ * whether it was started.
  */
 static __always_inline blk_status_t queue_send(struct request *rq, struct ibtrs_clt_plug *plug)
 {
@@ -172,11 +215,8 @@ static __always_inline blk_status_t queue_send(struct request *rq, struct ibtrs_
 	blk_status_t status;
 	int slot;
 
-	if (unlikely(gate != IBNBD_CLT_GATE_OPEN)) {
-		status = queue_gate(dev, rq, gate);
-		if (status != BLK_STS_OK)
-			return status;
-	}
+	if (unlikely(gate != IBNBD_CLT_GATE_OPEN) && !queue_gate(dev, rq, gate, &status))
+		return status;
 	slot = ibtrs_clt_slot_take(dev->clt);
 	if (unlikely(slot < 0))
 		return BLK_STS_RESOURCE;
@@ -311,7 +351,9 @@ static void queue_done(struct ibtrs_clt_io *io, int err)
 
 	/* No disk has answered: a flush of these has not failed, it has covered nothing. */
 	if (unlikely(err == -ENOTCONN || err == -ECONNABORTED)) {
-		if (err == -ECONNABORTED || !queue_stray(op))
+		if (err == -ECONNABORTED && READ_ONCE(op->dev->gate) == IBNBD_CLT_GATE_FAILFAST)
+			ibnbd_clt_queue_end(op, queue_let_go(op->dev, op->rq));
+		else if (err == -ECONNABORTED || !queue_stray(op))
 			ibnbd_clt_queue_end(op, -EIO);
 		return;
 	}

@@ -10,6 +10,7 @@
 #include <linux/sched/mm.h>
 #include "ibnbd/client/dev_state.h"
 #include "ibnbd/client/disk.h"
+#include "ibnbd/client/group.h"
 #include "ibnbd/client/inflight.h"
 #include "ibnbd/client/judge.h"
 #include "ibnbd/client/link.h"
@@ -30,11 +31,53 @@ void ibnbd_clt_recover_hold_work(struct work_struct *work)
 
 	mutex_lock(&dev->lock);
 	end = dev->held_since + secs_to_jiffies(max(ibnbd_clt_dev_hold_seconds(dev), 0));
-	if (dev->hold_armed && dev->state == IBNBD_DEV_HELD && time_after_eq(jiffies, end)) {
+	if (dev->hold_armed && ibnbd_dev_sm_waits(dev->state) && time_after_eq(jiffies, end)) {
 		strscpy(why, dev->reason, sizeof(why));
 		ibnbd_clt_dev_say(dev, "hold=%d is over: %s", ibnbd_clt_dev_hold_seconds(dev),
 				  why);
 		ibnbd_clt_dev_post(dev, IBNBD_DEV_EV_HOLD_EXPIRED, NULL);
+	}
+	mutex_unlock(&dev->lock);
+	memalloc_noio_restore(noio);
+}
+
+/* ---- the group rule (decision 21) ---- */
+
+static void recover_group(struct ibnbd_clt_dev *dev)
+{
+	unsigned long wait = secs_to_jiffies(READ_ONCE(dev->map.failfast));
+
+	lockdep_assert_held(&dev->lock);
+	switch (ibnbd_dev_sm_group(dev->state, ibnbd_clt_group_another(dev))) {
+	case IBNBD_DEV_GROUP_WAIT:
+		/* A timer that runs keeps its time: the other leg has been there since then. */
+		if (queue_delayed_work(ibnbd_clt_dev_wq, &dev->group_work, wait))
+			dev->let_go_at = jiffies + wait;
+		return;
+	case IBNBD_DEV_GROUP_TAKE_BACK:
+		ibnbd_clt_dev_say(dev, "no path to the server is up, and no other leg is there");
+		ibnbd_clt_dev_post(dev, IBNBD_DEV_EV_TAKE_BACK, NULL);
+		break;
+	case IBNBD_DEV_GROUP_NOTHING:
+		break;
+	}
+	cancel_delayed_work(&dev->group_work);
+}
+
+void ibnbd_clt_recover_group_work(struct work_struct *work)
+{
+	struct ibnbd_clt_dev *dev =
+		container_of(to_delayed_work(work), struct ibnbd_clt_dev, group_work);
+	unsigned int noio = memalloc_noio_save();
+
+	mutex_lock(&dev->lock);
+	/* The time may have been stopped while this work waited for the lock. */
+	if (ibnbd_dev_sm_group(dev->state, ibnbd_clt_group_another(dev)) == IBNBD_DEV_GROUP_WAIT &&
+	    time_after_eq(jiffies, dev->let_go_at)) {
+		ibnbd_clt_dev_say(dev,
+				  "failfast=%d is over and another leg of %s is there: the mirror goes on without this one",
+				  dev->map.failfast, dev->map.group);
+		ibnbd_clt_dev_post(dev, IBNBD_DEV_EV_LET_GO, NULL);
 	}
 	mutex_unlock(&dev->lock);
 	memalloc_noio_restore(noio);
@@ -73,6 +116,8 @@ static void recover_strays(struct ibnbd_clt_dev *dev)
 		ibnbd_clt_dev_replay(dev);
 	else if (dev->state == IBNBD_DEV_OPEN)
 		recover_reopen(dev, RECOVER_STRAY);
+	else if (dev->state == IBNBD_DEV_FAILFAST)
+		ibnbd_clt_dev_let_go(dev);
 	else if (!ibnbd_dev_sm_holds(dev->state))
 		ibnbd_clt_dev_abort(dev);
 }
@@ -87,6 +132,8 @@ void ibnbd_clt_recover_sweep_work(struct work_struct *work)
 	mutex_lock(&dev->lock);
 	if (dev->state == IBNBD_DEV_OPEN)
 		ibnbd_clt_dev_replay(dev);
+	else if (dev->state == IBNBD_DEV_FAILFAST)
+		ibnbd_clt_dev_let_go(dev);
 	else if (dev->state == IBNBD_DEV_FAILED || dev->state == IBNBD_DEV_FENCED)
 		if (ibnbd_clt_dev_abort(dev))
 			queue_delayed_work(ibnbd_clt_dev_wq, &dev->sweep_work, IBNBD_CLT_SWEEP);
@@ -167,6 +214,10 @@ void ibnbd_clt_recover_work(struct work_struct *work)
 		recover_overdue(dev);
 	if (news & BIT(IBNBD_CLT_NEWS_CLOSE))
 		recover_close(dev);
+	if (news & BIT(IBNBD_CLT_NEWS_GROUP)) {
+		guard(mutex)(&dev->lock);
+		recover_group(dev);
+	}
 	if (news & BIT(IBNBD_CLT_NEWS_REPLAY))
 		mod_delayed_work(ibnbd_clt_dev_wq, &dev->sweep_work, 0);
 	if (news & (BIT(IBNBD_CLT_NEWS_OPEN) | BIT(IBNBD_CLT_NEWS_RESIZED)))
@@ -209,8 +260,28 @@ void ibnbd_clt_recover_set_hold(struct ibnbd_clt_dev *dev, int seconds)
 {
 	guard(mutex)(&dev->lock);
 	WRITE_ONCE(dev->map.hold, seconds);
-	if (dev->state == IBNBD_DEV_HELD)
+	if (ibnbd_dev_sm_waits(dev->state))
 		ibnbd_clt_dev_arm(dev);
+}
+
+int ibnbd_clt_recover_set_in_sync(struct ibnbd_clt_dev *dev, bool in_sync)
+{
+	guard(mutex)(&dev->lock);
+	if (in_sync && dev->state != IBNBD_DEV_OPEN && dev->state != IBNBD_DEV_HELD)
+		return -EBUSY;
+	if (dev->in_sync == in_sync)
+		return 0;
+	WRITE_ONCE(dev->in_sync, in_sync);
+	ibnbd_clt_group_changed(dev);
+	return 0;
+}
+
+void ibnbd_clt_recover_set_failfast(struct ibnbd_clt_dev *dev, int seconds)
+{
+	guard(mutex)(&dev->lock);
+	WRITE_ONCE(dev->map.failfast, seconds);
+	cancel_delayed_work(&dev->group_work);
+	recover_group(dev);
 }
 
 int ibnbd_clt_recover_unmap(struct ibnbd_clt_dev *dev, bool force)

@@ -8,6 +8,7 @@
 /* dev.c gives them to INIT_DELAYED_WORK(). */
 void ibnbd_clt_recover_work(struct work_struct *work);
 void ibnbd_clt_recover_hold_work(struct work_struct *work);
+void ibnbd_clt_recover_group_work(struct work_struct *work);
 void ibnbd_clt_recover_sweep_work(struct work_struct *work);
 
 /* The mapping is complete: logs it. */
@@ -25,5 +26,12 @@ int ibnbd_clt_recover_unmap(struct ibnbd_clt_dev *dev, bool force);
 /* Sets the size on this host only. 0, -ENOENT unless open and shown, -EINVAL. */
 int ibnbd_clt_recover_resize(struct ibnbd_clt_dev *dev, u64 sectors);
 void ibnbd_clt_recover_set_hold(struct ibnbd_clt_dev *dev, int seconds);
+/* failfast= counts from now on. */
+void ibnbd_clt_recover_set_failfast(struct ibnbd_clt_dev *dev, int seconds);
+/*
+ * What the mirror says of its leg. Return: 0; -EBUSY: the leg has let requests fail and is not open
+ * again, so it is not in sync.
+ */
+int ibnbd_clt_recover_set_in_sync(struct ibnbd_clt_dev *dev, bool in_sync);
 
 #endif

@@ -14,6 +14,7 @@
 #include <linux/module.h>
 #include "ibnbd/client/dev_state.h"
 #include "ibnbd/client/disk.h"
+#include "ibnbd/client/group.h"
 #include "ibnbd/client/inflight.h"
 #include "ibnbd/client/kept.h"
 #include "ibnbd/client/link.h"
@@ -74,7 +75,9 @@ void ibnbd_clt_remove_work(struct work_struct *work)
 	 */
 	if (s)
 		ibnbd_clt_link_leave(s, dev);
+	ibnbd_clt_group_leave(dev);
 	cancel_delayed_work_sync(&dev->work);
+	cancel_delayed_work_sync(&dev->group_work);
 	cancel_delayed_work_sync(&dev->hold_work);
 	cancel_delayed_work_sync(&dev->sweep_work);
 	ibnbd_clt_kept_end(dev);

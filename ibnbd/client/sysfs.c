@@ -8,7 +8,7 @@
  * the removal (L5). The device outlives its files.
  *
  * Refusals are written to the log and to ctl/last_error, in words. A read of a writable file shows
- * a usage line, but hold and io_timeout show their value.
+ * a usage line, but hold, failfast, in_sync and io_timeout show their value.
  */
 #include <linux/blkdev.h>
 #include <linux/device.h>
@@ -191,6 +191,49 @@ static ssize_t io_timeout_store(struct device *d, struct device_attribute *attr,
 }
 IBTRS_ADMIN_ATTR_RW(io_timeout);
 
+static ssize_t failfast_show(struct device *d, struct device_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "%d\n", READ_ONCE(sysfs_dev(d)->map.failfast));
+}
+
+static ssize_t failfast_store(struct device *d, struct device_attribute *attr, const char *buf,
+			      size_t count)
+{
+	struct ibnbd_clt_dev *dev = sysfs_dev(d);
+	int seconds;
+
+	if (kstrtoint(buf, 0, &seconds) || seconds < 1 || seconds > 3600)
+		return ibnbd_clt_refuse(-EINVAL, "ibnbd%d: failfast takes 1 to 3600 seconds",
+					dev->index);
+	ibnbd_clt_recover_set_failfast(dev, seconds);
+	return count;
+}
+IBTRS_ADMIN_ATTR_RW(failfast);
+
+static ssize_t in_sync_show(struct device *d, struct device_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "%d\n", READ_ONCE(sysfs_dev(d)->in_sync));
+}
+
+static ssize_t in_sync_store(struct device *d, struct device_attribute *attr, const char *buf,
+			     size_t count)
+{
+	struct ibnbd_clt_dev *dev = sysfs_dev(d);
+	bool in_sync;
+
+	if (kstrtobool(buf, &in_sync))
+		return ibnbd_clt_refuse(-EINVAL, "ibnbd%d: in_sync takes 0 or 1", dev->index);
+	if (in_sync && !dev->map.group[0])
+		return ibnbd_clt_refuse(-EINVAL, "ibnbd%d: in_sync is for a disk mapped with group=",
+					dev->index);
+	if (ibnbd_clt_recover_set_in_sync(dev, in_sync))
+		return ibnbd_clt_refuse(-EBUSY,
+					"ibnbd%d: in_sync: the mirror goes on without this leg, which is not open",
+					dev->index);
+	return count;
+}
+IBTRS_ADMIN_ATTR_RW(in_sync);
+
 static ssize_t state_show(struct device *d, struct device_attribute *attr, char *buf)
 {
 	return sysfs_emit(buf, "%s\n", ibnbd_dev_sm_word(READ_ONCE(sysfs_dev(d)->state)));
@@ -242,6 +285,13 @@ static ssize_t name_show(struct device *d, struct device_attribute *attr, char *
 	return sysfs_emit(buf, "%s\n", sysfs_dev(d)->map.name);
 }
 static DEVICE_ATTR_RO(name);
+
+/* The group= of the mapping, or an empty line. */
+static ssize_t group_show(struct device *d, struct device_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "%s\n", sysfs_dev(d)->map.group);
+}
+static DEVICE_ATTR_RO(group);
 
 static ssize_t sysfs_word(enum ibnbd_mapopt_id id, int value, char *buf)
 {
@@ -396,6 +446,9 @@ static struct attribute *sysfs_attrs[] = {
 	&dev_attr_access_mode.attr,
 	&dev_attr_nr_poll_queues.attr,
 	&dev_attr_hold.attr,
+	&dev_attr_group.attr,
+	&dev_attr_failfast.attr,
+	&dev_attr_in_sync.attr,
 	&dev_attr_io_timeout.attr,
 	&dev_attr_state_detail.attr,
 	&dev_attr_reason.attr,

@@ -29,7 +29,17 @@ static const struct ibnbd_dev_step dev_steps[IBNBD_DEV_STATES][IBNBD_DEV_EVENTS]
 		[IBNBD_DEV_EV_OPENED]		= STEP(OPEN, DO(DISARM) | DEV_REOPEN),
 		[IBNBD_DEV_EV_REMAPPED]		= STEP(OPEN, DO(DISARM) | DEV_REOPEN),
 		[IBNBD_DEV_EV_HOLD_EXPIRED]	= STEP(FAILED, DO(FAIL)),
+		[IBNBD_DEV_EV_LET_GO]		= STEP(FAILFAST, DO(LET_GO)),
 		[IBNBD_DEV_EV_REPLAY]		= STEP(REPLAYING, DO(DISARM)),
+		[IBNBD_DEV_EV_FENCE]		= STEP(FENCED, DO(DISARM) | DEV_FENCE),
+		[IBNBD_DEV_EV_UNMAP]		= STEP(UNMAPPED, DO(DISARM) | DEV_END),
+	},
+	[IBNBD_DEV_FAILFAST] = {
+		[IBNBD_DEV_EV_OPENED]		= STEP(OPEN, DO(STOP) | DO(DISARM) | DEV_REOPEN),
+		[IBNBD_DEV_EV_REMAPPED]		= STEP(OPEN, DO(STOP) | DO(DISARM) | DEV_REOPEN),
+		[IBNBD_DEV_EV_HOLD_EXPIRED]	= STEP(FAILED, DO(FAIL)),
+		[IBNBD_DEV_EV_TAKE_BACK]	= STEP(HELD, DO(STOP)),
+		[IBNBD_DEV_EV_REPLAY]		= STEP(REPLAYING, DO(STOP) | DO(DISARM)),
 		[IBNBD_DEV_EV_FENCE]		= STEP(FENCED, DO(DISARM) | DEV_FENCE),
 		[IBNBD_DEV_EV_UNMAP]		= STEP(UNMAPPED, DO(DISARM) | DEV_END),
 	},
@@ -71,6 +81,7 @@ const char *ibnbd_dev_sm_word(enum ibnbd_dev_state s)
 	case IBNBD_DEV_OPEN:
 		return "open";
 	case IBNBD_DEV_HELD:
+	case IBNBD_DEV_FAILFAST:
 	case IBNBD_DEV_REPLAYING:
 	case IBNBD_DEV_FAILED:
 	case IBNBD_DEV_FENCED:
@@ -88,6 +99,7 @@ const char *ibnbd_dev_sm_state_name(enum ibnbd_dev_state s)
 		[IBNBD_DEV_INIT]	= "init",
 		[IBNBD_DEV_OPEN]	= "open",
 		[IBNBD_DEV_HELD]	= "held",
+		[IBNBD_DEV_FAILFAST]	= "failfast",
 		[IBNBD_DEV_REPLAYING]	= "replaying",
 		[IBNBD_DEV_FAILED]	= "failed",
 		[IBNBD_DEV_FENCED]	= "fenced",
@@ -104,12 +116,23 @@ const char *ibnbd_dev_sm_event_name(enum ibnbd_dev_event ev)
 		[IBNBD_DEV_EV_FENCE]		= "fence",
 		[IBNBD_DEV_EV_LINK_DOWN]	= "link down",
 		[IBNBD_DEV_EV_HOLD_EXPIRED]	= "hold expired",
+		[IBNBD_DEV_EV_LET_GO]		= "let go",
+		[IBNBD_DEV_EV_TAKE_BACK]	= "take back",
 		[IBNBD_DEV_EV_REPLAY]		= "replay",
 		[IBNBD_DEV_EV_OPENED]		= "opened",
 		[IBNBD_DEV_EV_REMAPPED]		= "remapped",
 	};
 
 	return (unsigned int)ev < IBNBD_DEV_EVENTS ? names[ev] : "unknown";
+}
+
+enum ibnbd_dev_group ibnbd_dev_sm_group(enum ibnbd_dev_state s, bool another)
+{
+	if (s == IBNBD_DEV_HELD && another)
+		return IBNBD_DEV_GROUP_WAIT;
+	if (s == IBNBD_DEV_FAILFAST && !another)
+		return IBNBD_DEV_GROUP_TAKE_BACK;
+	return IBNBD_DEV_GROUP_NOTHING;
 }
 
 /* An entry is the next state plus one, so that 0 means "no entry". */

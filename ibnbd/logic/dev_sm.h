@@ -21,6 +21,11 @@ enum ibnbd_dev_state {
 	IBNBD_DEV_OPEN,		/* I/O flows */
 	IBNBD_DEV_HELD,		/* link down or re-OPEN pending; I/O is held */
 	/*
+	 * as HELD, but a request that says FAILFAST ends with an error: another leg of the group
+	 * can stand for this one
+	 */
+	IBNBD_DEV_FAILFAST,
+	/*
 	 * the server may have lost writes: the client sends them again and flushes; I/O is held
 	 */
 	IBNBD_DEV_REPLAYING,
@@ -42,6 +47,8 @@ enum ibnbd_dev_event {
 	/* the session's last path went away, or a replay was not answered */
 	IBNBD_DEV_EV_LINK_DOWN,
 	IBNBD_DEV_EV_HOLD_EXPIRED,	/* hold timer */
+	IBNBD_DEV_EV_LET_GO,		/* ibnbd_dev_sm_group() said so, failfast= seconds ago */
+	IBNBD_DEV_EV_TAKE_BACK,		/* no other leg can stand for it any more */
 	/* OPEN was answered by a server that may have lost writes; the client has kept them */
 	IBNBD_DEV_EV_REPLAY,
 	/* an answer to OPEN was accepted: to the first OPEN, a re-OPEN, or the one after RESIZED */
@@ -68,6 +75,8 @@ enum {	/* actions, executed in the order of their bits */
 	IBNBD_DEV_DO_CLOSE	= 0x100,	/* send CLOSE to the server */
 	/* queue the removal of the disk (L5); after the drain the removal sends its own CLOSE */
 	IBNBD_DEV_DO_REMOVE	= 0x200,
+	/* end what is held and says FAILFAST, then unquiesce: queue_rq sorts new I/O */
+	IBNBD_DEV_DO_LET_GO	= 0x400,
 };
 
 struct ibnbd_dev_step {
@@ -83,12 +92,15 @@ struct ibnbd_dev_step ibnbd_dev_sm_step(enum ibnbd_dev_state s, enum ibnbd_dev_e
  */
 const char *ibnbd_dev_sm_word(enum ibnbd_dev_state s);
 /*
- * The exact name, for logs and `state_detail`: init, open, held, replaying, failed, fenced,
- * unmapped.
+ * The exact name, for logs and `state_detail`: init, open, held, failfast, replaying, failed,
+ * fenced, unmapped.
  */
 const char *ibnbd_dev_sm_state_name(enum ibnbd_dev_state s);
 const char *ibnbd_dev_sm_event_name(enum ibnbd_dev_event ev);
-/* Does queue_rq submit (OPEN), hold (HELD, REPLAYING), or fail (all other states)? */
+/*
+ * Does queue_rq submit (OPEN), hold (HELD, REPLAYING, and FAILFAST what does not say FAILFAST), or
+ * fail (all other states)?
+ */
 static inline bool ibnbd_dev_sm_submits(enum ibnbd_dev_state s)
 {
 	return s == IBNBD_DEV_OPEN;
@@ -96,8 +108,31 @@ static inline bool ibnbd_dev_sm_submits(enum ibnbd_dev_state s)
 
 static inline bool ibnbd_dev_sm_holds(enum ibnbd_dev_state s)
 {
-	return s == IBNBD_DEV_HELD || s == IBNBD_DEV_REPLAYING;
+	return s == IBNBD_DEV_HELD || s == IBNBD_DEV_FAILFAST || s == IBNBD_DEV_REPLAYING;
 }
+
+/* Does I/O wait for the server, with hold= as the limit? */
+static inline bool ibnbd_dev_sm_waits(enum ibnbd_dev_state s)
+{
+	return s == IBNBD_DEV_HELD || s == IBNBD_DEV_FAILFAST;
+}
+
+enum ibnbd_dev_group {
+	IBNBD_DEV_GROUP_NOTHING,	/* no timer runs */
+	/* LET_GO comes when this has been so for failfast= seconds */
+	IBNBD_DEV_GROUP_WAIT,
+	IBNBD_DEV_GROUP_TAKE_BACK,	/* TAKE_BACK comes now */
+};
+
+/**
+ * ibnbd_dev_sm_group() - the group rule (docs/design.md, decision 21)
+ * @s: state of a leg
+ * @another: another leg of the group is open and in sync
+ *
+ * A request may fail early only if whoever sent it can do without this leg (FAILFAST), and another
+ * leg is there. Everything else waits for hold=.
+ */
+enum ibnbd_dev_group ibnbd_dev_sm_group(enum ibnbd_dev_state s, bool another);
 
 /*
  * What the server has open for a device, as far as the client knows (protocol 10.1). For each OPEN

@@ -87,6 +87,10 @@ X(nr_poll_queues, "nr_poll_queues", "poll_queues", INT, -1, 4094, 0, 0, NULL, "N
 	"queues that poll; -1 = one per CPU; needs a session of its own") \
 X(hold, "hold", "hold_seconds", INT, -1, 2147483, 100, 0, NULL, "SECONDS", \
 	"hold I/O so long while no path is up, or path after path loses it, or the server cannot open the disk yet, then fail it; 0 = at once, -1 = never") \
+X(group, "group", NULL, NAME, 0, 0, 0, 0, NULL, "NAME", \
+	"the mirror of which this disk is a leg: see failfast") \
+X(failfast, "failfast", NULL, INT, 1, 3600, 5, 0, NULL, "SECONDS", \
+	"how long a request that the mirror can do without waits while another leg of the group is there") \
 X(io_timeout, "io_timeout", "timeout", INT, 0, 2147483, 0, 0, NULL, "SECONDS", \
 	"break the path under a request that is not answered for so long; 0 = never") \
 X(hb_interval_ms, "hb_interval_ms", "hb_interval", INT, 100, 60000, 1000, 0, NULL, "MS", \
@@ -148,11 +152,13 @@ struct ibnbd_map {
 	char sessname[IBNBD_NAME_LEN];
 	char device_path[IBNBD_NAME_LEN];
 	char name[IBNBD_MAP_NAME_LEN];
+	char group[IBNBD_MAP_NAME_LEN];
 	char auth[IBTRS_KEY_NAME_LEN];
 	int dest_port;
 	int access_mode;		/* enum ibnbd_access */
 	int nr_poll_queues;
 	int hold;			/* seconds */
+	int failfast;			/* seconds */
 	int io_timeout;			/* seconds */
 	int hb_interval_ms;
 	int hb_misses;

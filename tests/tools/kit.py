@@ -170,7 +170,8 @@ def older(w):
     """The drivers of the first release, which do not show how a session was set up."""
     for name in ("dest_port", "hb_interval_ms", "hb_misses", "reconnect_delay_ms",
                  "reconnect_max_ms", "ibnbd/write_zeroes", "ibnbd/write_cache",
-                 "ibnbd/unflushed", "ibnbd/retain_mb"):
+                 "ibnbd/unflushed", "ibnbd/retain_mb", "ibnbd/group", "ibnbd/failfast",
+                 "ibnbd/in_sync"):
         for f in (*w.sys.glob(f"class/ibtrs-client/*/{name}"), *w.sys.glob(f"block/*/{name}")):
             f.unlink()
 

@@ -26,7 +26,17 @@ static const struct {
 	{ S(HELD), EV(OPENED), S(OPEN), DO(DISARM) | DO(COMMIT) | DO(RESUME) | DO(ONLINE) },
 	{ S(HELD), EV(REMAPPED), S(OPEN), DO(DISARM) | DO(COMMIT) | DO(RESUME) | DO(ONLINE) },
 	{ S(HELD), EV(HOLD_EXPIRED), S(FAILED), DO(FAIL) },
+	{ S(HELD), EV(LET_GO), S(FAILFAST), DO(LET_GO) },
 	{ S(HELD), EV(REPLAY), S(REPLAYING), DO(DISARM) },
+	{ S(FAILFAST), EV(OPENED), S(OPEN),
+	  DO(STOP) | DO(DISARM) | DO(COMMIT) | DO(RESUME) | DO(ONLINE) },
+	{ S(FAILFAST), EV(REMAPPED), S(OPEN),
+	  DO(STOP) | DO(DISARM) | DO(COMMIT) | DO(RESUME) | DO(ONLINE) },
+	{ S(FAILFAST), EV(HOLD_EXPIRED), S(FAILED), DO(FAIL) },
+	{ S(FAILFAST), EV(TAKE_BACK), S(HELD), DO(STOP) },
+	{ S(FAILFAST), EV(REPLAY), S(REPLAYING), DO(STOP) | DO(DISARM) },
+	{ S(FAILFAST), EV(FENCE), S(FENCED), DO(DISARM) | DO(FAIL) | DO(OFFLINE) | DO(CLOSE) },
+	{ S(FAILFAST), EV(UNMAP), S(UNMAPPED), DO(DISARM) | DO(FAIL) | DO(REMOVE) },
 	{ S(REPLAYING), EV(OPENED), S(OPEN), DO(COMMIT) | DO(RESUME) | DO(ONLINE) },
 	{ S(REPLAYING), EV(REMAPPED), S(OPEN), DO(COMMIT) | DO(RESUME) | DO(ONLINE) },
 	{ S(REPLAYING), EV(LINK_DOWN), S(HELD), DO(ARM) },
@@ -114,7 +124,9 @@ UNIT_TEST(properties_of_any_walk)
 				CHECK(!armed);
 				armed = true;
 			}
-			if (step.actions & DO(FAIL))
+			if (step.actions & DO(LET_GO))
+				CHECK(stopped);
+			if (step.actions & (DO(FAIL) | DO(LET_GO)))
 				stopped = false;
 			if (step.actions & DO(COMMIT))
 				CHECK(stopped || s == S(INIT));
@@ -136,21 +148,34 @@ UNIT_TEST(properties_of_any_walk)
 				removed = true;
 			}
 			s = step.state;
-			CHECK_EQ(stopped, ibnbd_dev_sm_holds(s));
-			if (armed)
-				CHECK(ibnbd_dev_sm_holds(s));
+			CHECK_EQ(stopped, ibnbd_dev_sm_holds(s) && s != S(FAILFAST));
+			CHECK_EQ(armed, ibnbd_dev_sm_waits(s));
 			/* one that never had a disk, too */
 			CHECK_EQ(removed, s == IBNBD_DEV_UNMAPPED);
 		}
 	}
 }
 
+/* Without another leg nothing is let go, whatever the state. */
+UNIT_TEST(the_group_rule)
+{
+	unsigned int s;
+
+	for (s = 0; s < IBNBD_DEV_STATES; s++) {
+		UNIT_ROW("%s", ibnbd_dev_sm_state_name(s));
+		CHECK_EQ(ibnbd_dev_sm_group(s, true), s == S(HELD) ? IBNBD_DEV_GROUP_WAIT :
+						      IBNBD_DEV_GROUP_NOTHING);
+		CHECK_EQ(ibnbd_dev_sm_group(s, false), s == S(FAILFAST) ?
+			 IBNBD_DEV_GROUP_TAKE_BACK : IBNBD_DEV_GROUP_NOTHING);
+	}
+}
+
 UNIT_TEST(names)
 {
 	static const char * const words[] = { "init", "open", "closed", "closed", "closed",
-					      "closed", "unmapped" };
-	static const char * const exact[] = { "init", "open", "held", "replaying", "failed",
-					      "fenced", "unmapped" };
+					      "closed", "closed", "unmapped" };
+	static const char * const exact[] = { "init", "open", "held", "failfast", "replaying",
+					      "failed", "fenced", "unmapped" };
 	unsigned int s;
 
 	for (s = 0; s < IBNBD_DEV_STATES; s++) {

@@ -45,6 +45,7 @@ UNIT_TEST(defaults)
 	CHECK_EQ(map.access_mode, IBNBD_ACCESS_RW);
 	CHECK_EQ(map.nr_poll_queues, 0);
 	CHECK_EQ(map.hold, 100);
+	CHECK_EQ(map.failfast, 5);
 	CHECK_EQ(map.io_timeout, 0);
 	CHECK_EQ(map.hb_interval_ms, 1000);
 	CHECK_EQ(map.hb_misses, 3);
@@ -139,7 +140,7 @@ UNIT_TEST(accepts)
 		{ "longest own name", REQ "name=" X32 X32, NULL },
 		{ "everything",
 		  "sessname=s path=ip:1.0.0.1@ip:1.0.0.2 device_path=d dest_port=1 access_mode=ro "
-		  "nr_poll_queues=1 hold=1 io_timeout=1 hb_interval_ms=100 hb_misses=1 "
+		  "nr_poll_queues=1 hold=1 group=g failfast=1 io_timeout=1 hb_interval_ms=100 hb_misses=1 "
 		  "reconnect_delay_ms=10 reconnect_max_ms=10 max_reconnect_attempts=1 "
 		  "policy=min-latency write_zeroes=auto write_cache=auto unflushed=ignore "
 		  "retain_mb=1 name=n "
@@ -171,7 +172,7 @@ UNIT_TEST(values_arrive)
 {
 	CHECK_EQ(parse(
 		"sessname=store device_path=vol/1 path=ip:10.0.0.1,ip:10.0.0.2 path=gid:fe80::2 "
-		"dest_port=99 migration nr_poll_queues=4 hold=-1 io_timeout=7 hb_interval_ms=250 "
+		"dest_port=99 migration nr_poll_queues=4 hold=-1 group=m1 failfast=3600 io_timeout=7 hb_interval_ms=250 "
 		"hb_misses=9 reconnect_delay_ms=50 reconnect_max_ms=60 max_reconnect_attempts=12 "
 		"policy=ml auth=db-1 write_zeroes=on write_cache=off unflushed=ignore retain_mb=9 "
 		"name=me",
@@ -188,6 +189,8 @@ UNIT_TEST(values_arrive)
 	CHECK_EQ(map.access_mode, IBNBD_ACCESS_MIGRATION);
 	CHECK_EQ(map.nr_poll_queues, 4);
 	CHECK_EQ(map.hold, IBNBD_MAP_FOREVER);
+	CHECK_STR(map.group, "m1");
+	CHECK_EQ(map.failfast, 3600);
 	CHECK_EQ(map.io_timeout, 7);
 	CHECK_EQ(map.hb_interval_ms, 250);
 	CHECK_EQ(map.hb_misses, 9);
@@ -510,11 +513,12 @@ UNIT_TEST(longest_canonical_line)
 			"@ip:fe80::ffff:ffff:ffff:%d%%verylongifname0", 1000 + i, 2000 + i);
 	snprintf(
 		line + n, sizeof(line) - n,
-		" dest_port=65535 migration nr_poll_queues=4094 hold=2147483 io_timeout=2147483 "
+		" dest_port=65535 migration nr_poll_queues=4094 hold=2147483 group=%s failfast=3600 "
+		"io_timeout=2147483 "
 		"hb_interval_ms=60000 hb_misses=100 reconnect_delay_ms=60000 "
 		"reconnect_max_ms=600000 max_reconnect_attempts=9999 policy=mi auth=%s "
 		"write_zeroes=auto write_cache=auto unflushed=ignore retain_mb=65536 "
-		"io_mode=blockio input_mode=rq", X32 X32 + 1);
+		"io_mode=blockio input_mode=rq", X32 X32, X32 X32 + 1);
 	CHECK_EQ(parse(line, &map), 0);
 	CHECK(ibnbd_mapopt_format(&map, out, sizeof(out)) > 1400);
 	CHECK_EQ(parse(out, &map2), 0);

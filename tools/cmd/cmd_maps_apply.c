@@ -121,8 +121,8 @@ static int apply_add_paths(const struct maps_entry *e, const struct state_sessio
 #define APPLY_BIT(field) (1u << IBNBD_OPT_##field)
 #define APPLY_DONE \
 	(APPLY_BIT(sessname) | APPLY_BIT(device_path) | APPLY_BIT(path) | APPLY_BIT(hold) | \
-	 APPLY_BIT(io_timeout) | APPLY_BIT(policy) | APPLY_BIT(max_reconnect_attempts) | \
-	 APPLY_BIT(io_mode) | APPLY_BIT(input_mode))
+	 APPLY_BIT(failfast) | APPLY_BIT(io_timeout) | APPLY_BIT(policy) | \
+	 APPLY_BIT(max_reconnect_attempts) | APPLY_BIT(io_mode) | APPLY_BIT(input_mode))
 
 /* Is the option shared by a session? Then a line that does not give it accepts any value. */
 static bool apply_shared(enum ibnbd_mapopt_id id)
@@ -167,6 +167,8 @@ static int apply_adjust(struct state *s, const struct maps_entry *e, const struc
 	int rc = SAY_DONE, r;
 
 	r = apply_set_num(own, "hold", e->map.hold, d->hold, e->name);
+	rc = r ? r : rc;
+	r = apply_set_num(own, "failfast", e->map.failfast, d->failfast, e->name);
 	rc = r ? r : rc;
 	r = apply_set_num(own, "io_timeout", e->map.io_timeout, d->io_timeout, e->name);
 	rc = r ? r : rc;

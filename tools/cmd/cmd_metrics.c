@@ -79,7 +79,7 @@ static void metrics_dev_one(const struct state *s, const char *name, const char 
 static void metrics_devs(const struct state *s)
 {
 	static const char *const states[] = {
-		"init", "open", "held", "replaying", "failed", "fenced", "unmapped"
+		"init", "open", "held", "failfast", "replaying", "failed", "fenced", "unmapped"
 	};
 	size_t i, j;
 

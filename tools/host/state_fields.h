@@ -36,7 +36,7 @@ X(device_path, "DEVICE", TEXT, "ibnbd/mapping_path", device_path, \
 X(state, "STATE", TEXT, "ibnbd/state", none, \
 	"init, open, closed, unmapped") \
 X(state_detail, "DETAIL", TEXT, "ibnbd/state_detail", none, \
-	"init, open, held, replaying, failed, fenced, unmapped") \
+	"init, open, held, failfast, replaying, failed, fenced, unmapped") \
 X(reason, "REASON", TEXT, "ibnbd/reason", none, \
 	"why it does not work") \
 X(access_mode, "ACCESS", TEXT, "ibnbd/access_mode", access_mode, \
@@ -51,6 +51,12 @@ X(nr_poll_queues, "POLLQ", NUM, "ibnbd/nr_poll_queues", nr_poll_queues, \
 	"queues that poll") \
 X(hold, "HOLD", NUM, "ibnbd/hold", hold, \
 	"seconds that I/O is held while no path is up, or path after path loses it, or the server cannot open the disk yet, -1 = for ever") \
+X(group, "GROUP", TEXT, "ibnbd/group", group, \
+	"mirror of which it is a leg") \
+X(failfast, "FAILFAST", NUM, "ibnbd/failfast", failfast, \
+	"seconds until a request fails that the mirror can do without, while another leg is there") \
+X(in_sync, "INSYNC", FLAG, "ibnbd/in_sync", none, \
+	"the mirror says that the leg has everything") \
 X(io_timeout, "IOTIMEOUT", NUM, "ibnbd/io_timeout", io_timeout, \
 	"seconds until a request that is not answered breaks its path") \
 X(identity, "IDENTITY", TEXT, "ibnbd/identity", none, \

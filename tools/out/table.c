@@ -289,7 +289,7 @@ static const char *table_colour(const struct state_field *c, const char *cell)
 	if (!strcmp(cell, "open") || !strcmp(cell, "connected") || !strcmp(cell, "up") ||
 	    !strcmp(cell, "-") || (!strncmp(cell, "up ", 3) && strncmp(cell, "up marginal", 11)))
 		return NULL;
-	if (!strcmp(cell, "held") || !strcmp(cell, "degraded") ||
+	if (!strcmp(cell, "held") || !strcmp(cell, "failfast") || !strcmp(cell, "degraded") ||
 	    !strncmp(cell, "connecting", 10) || !strncmp(cell, "up marginal", 11) ||
 	    !strncmp(cell, "open, ", 6) ||
 	    !strcmp(cell, "init"))

@@ -26,6 +26,9 @@ CLIENT = [
     ("block/ibnbd0/ibnbd/state_detail", RO, "open"),
     ("block/ibnbd0/ibnbd/reason", RO, ""),
     ("block/ibnbd0/ibnbd/hold", RW, "30"),
+    ("block/ibnbd0/ibnbd/group", RO, "pair"),
+    ("block/ibnbd0/ibnbd/failfast", RW, "9"),
+    ("block/ibnbd0/ibnbd/in_sync", RW, "0"),
     ("block/ibnbd0/ibnbd/io_timeout", RW, "7"),
     ("block/ibnbd0/ibnbd/identity", RO, r"uuid [0-9a-f]{32}|hardware [0-9a-f]{32}|"),
     ("block/ibnbd0/ibnbd/features", RO, "zeroes identity durability words"),
@@ -242,8 +245,9 @@ def run(t):
 
     s.sh("ram_disks 3 16; mkdir -p /exp/dir; ln -s /dev/ram0 /exp/dir/disk; "
          "serve dev_search_path=/exp")
-    dev = c.sh("map dir/disk access_mode=migration hold=30 io_timeout=7 name=gold write_cache=on "
-               "unflushed=fence hb_misses=7 reconnect_delay_ms=50 reconnect_max_ms=2000")
+    dev = c.sh("map dir/disk access_mode=migration hold=30 io_timeout=7 name=gold group=pair "
+               "failfast=9 write_cache=on unflushed=fence hb_misses=7 reconnect_delay_ms=50 "
+               "reconnect_max_ms=2000")
     t.eq(dev, "/dev/ibnbd0")
     c.sh(f"dd if={dev} of=/dev/null bs=4k count=8 iflag=direct status=none")
     path = "ip:10.0.0.1@ip:10.0.0.2"
@@ -260,7 +264,8 @@ def run(t):
     # what may be written, and what must not be
     b, p = f"/sys/block/{dev[5:]}/ibnbd", "/sys/class/ibtrs-client/s1"
     for file, good, bad in ((f"{b}/hold", "-1", "-2"), (f"{b}/hold", "0", "x"),
-                            (f"{b}/io_timeout", "0", "-1"),
+                            (f"{b}/io_timeout", "0", "-1"), (f"{b}/failfast", "3600", "0"),
+                            (f"{b}/in_sync", "1", "x"), (f"{b}/in_sync", "0", "2"),
                             (f"{p}/max_reconnect_attempts", "9999", "-2"),
                             (f"{p}/max_reconnect_attempts", "-1", "")):
         c.sh(f"echo {good} > {file}; [ $(cat {file}) = {good} ]")

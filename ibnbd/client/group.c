@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The legs of a mirror, which know of each other (docs/design.md, decision 21).
+ *
+ * Called by: ctl.c (join), remove.c (leave), dev_state.c and recover.c (changed, another).
+ *
+ * A leg without a path holds its I/O. When another leg has been open and in sync for failfast=
+ * seconds, the requests that say FAILFAST fail: their sender, md, drops this leg and goes on with
+ * the other one. When no other leg is there, everything waits for hold=, so that an outage of the
+ * client's own links breaks no array. `logic/dev_sm` decides, recover.c has the timer.
+ *
+ * `in_sync` is what the mirror says of its leg, through sysfs: an open leg that is being copied
+ * cannot stand for another one. The driver clears it when the leg has let a request fail.
+ *
+ * Locking: group_lock protects the list of legs and is the innermost lock. A leg reads state and
+ * in_sync of another one without its lock: the news of each change comes after the change.
+ */
+#include "ibnbd/client/group.h"
+
+static DEFINE_SPINLOCK(group_lock);
+static LIST_HEAD(group_legs);
+
+void ibnbd_clt_group_join(struct ibnbd_clt_dev *dev)
+{
+	unsigned long flags;
+
+	if (!dev->map.group[0])
+		return;
+	spin_lock_irqsave(&group_lock, flags);
+	list_add_tail(&dev->group_entry, &group_legs);
+	spin_unlock_irqrestore(&group_lock, flags);
+}
+
+void ibnbd_clt_group_leave(struct ibnbd_clt_dev *dev)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&group_lock, flags);
+	list_del_init(&dev->group_entry);
+	spin_unlock_irqrestore(&group_lock, flags);
+}
+
+void ibnbd_clt_group_changed(struct ibnbd_clt_dev *dev)
+{
+	struct ibnbd_clt_dev *leg;
+	unsigned long flags;
+
+	if (!dev->map.group[0])
+		return;
+	spin_lock_irqsave(&group_lock, flags);
+	list_for_each_entry(leg, &group_legs, group_entry)
+		if (!strcmp(leg->map.group, dev->map.group))
+			ibnbd_clt_dev_tell(leg, IBNBD_CLT_NEWS_GROUP);
+	spin_unlock_irqrestore(&group_lock, flags);
+}
+
+bool ibnbd_clt_group_another(struct ibnbd_clt_dev *dev)
+{
+	struct ibnbd_clt_dev *leg;
+	unsigned long flags;
+	bool found = false;
+
+	spin_lock_irqsave(&group_lock, flags);
+	list_for_each_entry(leg, &group_legs, group_entry)
+		found |= leg != dev && !strcmp(leg->map.group, dev->map.group) &&
+			 READ_ONCE(leg->state) == IBNBD_DEV_OPEN && READ_ONCE(leg->in_sync);
+	spin_unlock_irqrestore(&group_lock, flags);
+	return found;
+}
