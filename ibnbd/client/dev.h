@@ -107,7 +107,7 @@ struct ibnbd_clt_dev {
 
 	/* set before publish */
 	struct ibnbd_clt_session *sess;
-	struct ibnbd_map map;		/* hold, failfast, io_timeout: READ_ONCE, for sysfs writes */
+	struct ibnbd_map map;		/* hold, failfast, io_timeout: READ_ONCE, sysfs writes */
 	char link[IBNBD_CLT_LINK_LEN];	/* name in ctl/devices */
 	struct ibnbd_clt_number *number;
 	int index;			/* the N of /dev/ibnbdN; negative: none yet */

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The rule of a group in the driver, below an md that nothing looks after: this case says which leg
 is in sync, as `ibnbd mirror watch` does.  An application writes and flushes all the time."""
-description = ("a dark leg fails what md can do without, after failfast= and only while another leg "
-               "is open and in sync; a flush neither hangs nor fails; what is held meanwhile is "
-               "not lost")
+description = ("a dark leg fails what md can do without, after failfast= and only while another "
+               "leg is open and in sync; a flush neither hangs nor fails; what is held "
+               "meanwhile is not lost")
 vms = 3
 links = 2
 long = True
@@ -14,8 +14,8 @@ programs = M.PROGRAMS
 SIZE, FAILFAST = 32, 5
 # a write and its flush, again and again: when it ended, how long it took, and its exit status
 WRITER = """i=0; while [ ! -e /tmp/enough ]; do read a _ < /proc/uptime
-	dd if=/dev/urandom of=/dev/md0 bs=4k count=1 seek=$((i % 64)) oflag=direct conv=notrunc,fsync \
-		status=none 2>> /tmp/errors && rc=0 || rc=$?
+	dd if=/dev/urandom of=/dev/md0 bs=4k count=1 seek=$((i % 64)) oflag=direct \
+		conv=notrunc,fsync status=none 2>> /tmp/errors && rc=0 || rc=$?
 	read b _ < /proc/uptime; echo "$b $a $rc" >> /tmp/log; i=$((i + 1)); done"""
 
 
