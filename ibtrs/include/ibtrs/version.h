@@ -3,6 +3,6 @@
 #ifndef IBTRS_VERSION_H
 #define IBTRS_VERSION_H
 
-#define IBNBD_VERSION "0.1.0"
+#define IBNBD_VERSION "1.0.0"
 
 #endif
