@@ -205,19 +205,9 @@ static bool inflight_match_failfast(struct ibtrs_clt_io *io, void *dev)
 	       ibnbd_clt_queue_lets_go(READ_ONCE(container_of(io, struct ibnbd_clt_op, io)->rq));
 }
 
-static bool inflight_match_flush(struct ibtrs_clt_io *io, void *dev)
-{
-	return inflight_match(io, dev) &&
-	       req_op(READ_ONCE(container_of(io, struct ibnbd_clt_op, io)->rq)) == REQ_OP_FLUSH;
-}
-
 enum ibtrs_clt_at_large ibnbd_clt_inflight_let_go(struct ibnbd_clt_dev *dev)
 {
-	enum ibtrs_clt_at_large left = inflight_end(dev, inflight_match_failfast, dev);
-
-	if (!READ_ONCE(dev->in_sync))
-		inflight_end(dev, inflight_match_flush, dev);
-	return left;
+	return inflight_end(dev, inflight_match_failfast, dev);
 }
 
 bool ibnbd_clt_inflight_busy(struct ibnbd_clt_dev *dev)

@@ -57,34 +57,28 @@ static void queue_give_slot(struct ibnbd_clt_op *op)
 
 bool ibnbd_clt_queue_lets_go(const struct request *rq)
 {
-	return rq->cmd_flags & REQ_FAILFAST_DEV;
+	return req_op(rq) == REQ_OP_FLUSH || rq->cmd_flags & REQ_FAILFAST_DEV;
 }
 
 /*
  * State FAILFAST: the mirror goes on without this leg. The error of a read or write makes the
- * mirror drop the leg. A flush ends well: the other leg flushes, the mirror does not ask whether a
- * leg that it has dropped does, and up from Linux 6.13 md would hand the error to the application.
- * So a flush that does not say FAILFAST waits until the mirror has had an error. The account of
- * unflushed writes takes no notice of it. Return: an errno.
+ * mirror drop the leg. A flush ends well: the other leg flushes, and from Linux 6.13 on md would
+ * hand the error to the application. The flush cannot wait for the drop, because the block layer
+ * sends md's next write, whose error md needs, only behind the flush. The account of unflushed
+ * writes takes no notice of it. Return: an errno.
  */
 static int queue_let_go(struct ibnbd_clt_dev *dev, const struct request *rq)
 {
 	if (req_op(rq) == REQ_OP_FLUSH)
 		return 0;
-	if (READ_ONCE(dev->in_sync)) {
-		WRITE_ONCE(dev->in_sync, false);
-		/* for the flushes that waited for it */
-		blk_mq_kick_requeue_list(rq->q);
-		mod_delayed_work(ibnbd_clt_dev_wq, &dev->sweep_work, 0);
-	}
+	WRITE_ONCE(dev->in_sync, false);
 	return -ENOLINK;
 }
 
 /* The request waits on the block layer's list until dev_start() runs that list. */
 static blk_status_t queue_failfast(struct ibnbd_clt_dev *dev, struct request *rq)
 {
-	if (!ibnbd_clt_queue_lets_go(rq) &&
-	    (req_op(rq) != REQ_OP_FLUSH || READ_ONCE(dev->in_sync))) {
+	if (!ibnbd_clt_queue_lets_go(rq)) {
 		blk_mq_requeue_request(rq, false);
 		return BLK_STS_OK;
 	}

@@ -15,7 +15,10 @@ void ibnbd_clt_queue_late(struct work_struct *work);
 
 /* Ends a request that the server has answered, or that the server cannot execute any more. */
 void ibnbd_clt_queue_end(struct ibnbd_clt_op *op, int err);
-/* Does its sender say that it can do without this disk? md says so, the device mapper does not. */
+/*
+ * Does the request end in state FAILFAST? Its sender says that it can do without this disk, as md
+ * does and the device mapper does not; or it is a flush.
+ */
 bool ibnbd_clt_queue_lets_go(const struct request *rq);
 /* Has the request lost several paths, one after the other, for hold= seconds? */
 bool ibnbd_clt_queue_is_overdue(const struct ibnbd_clt_op *op);
