@@ -160,7 +160,8 @@ static __always_inline void answer_take(struct ibtrs_clt_req *req, struct ibtrs_
 	struct ibtrs_clt_path *path = conn->path;
 
 	/* L17: our server sends the data with the answer, unless it must bring a new key. */
-	if (unlikely((req->bounced || req->mr) && !err && path->limits.fence && !path->new_rkey &&
+	if (unlikely((req->bounced || req->mr) && !err && path->limits.fence &&
+		     !path->limits.new_rkey &&
 		     byte_len != req->io->len))
 		err = -EIO;
 	if (req->mr)
