@@ -68,7 +68,7 @@ void ibtrs_clt_answer_finish(struct ibtrs_clt_req *req, int err)
 		if (likely(req->io->nents))
 			answer_copy_bounce(req);
 	}
-	ibtrs_clt_dma_unmap(req, path);
+	ibtrs_clt_mr_unmap_pages(req, path);
 	trace_ibtrs_clt_answer(path, req->slot, err);
 	if (unlikely(ibtrs_fence_is_behind(err) && path->limits.fence))
 		answer_again(req, path, err);
