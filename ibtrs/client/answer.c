@@ -68,7 +68,7 @@ void ibtrs_clt_answer_finish(struct ibtrs_clt_req *req, int err)
 		if (likely(req->io->nents))
 			answer_copy_bounce(req);
 	}
-	ibtrs_clt_dma_unmap(req, path);
+	ibtrs_clt_mr_unmap_pages(req, path);
 	trace_ibtrs_clt_answer(path, req->slot, err);
 	if (unlikely(ibtrs_fence_is_behind(err) && path->limits.fence))
 		answer_again(req, path, err);
@@ -160,7 +160,8 @@ static __always_inline void answer_take(struct ibtrs_clt_req *req, struct ibtrs_
 	struct ibtrs_clt_path *path = conn->path;
 
 	/* L17: our server sends the data with the answer, unless it must bring a new key. */
-	if (unlikely((req->bounced || req->mr) && !err && path->limits.fence && !path->new_rkey &&
+	if (unlikely((req->bounced || req->mr) && !err && path->limits.fence &&
+		     !path->limits.new_rkey &&
 		     byte_len != req->io->len))
 		err = -EIO;
 	if (req->mr)

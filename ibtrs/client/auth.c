@@ -69,7 +69,7 @@ static void auth_received(struct ib_cq *cq, struct ib_wc *wc)
 		return;
 	}
 	path->auth.len[iu - path->auth.in] = wc->byte_len;
-	ibtrs_clt_deadline_step(path, IBTRS_CLT_HS_AUTH_STEP);
+	ibtrs_clt_path_answered(path, IBTRS_CLT_HS_AUTH_STEP);
 }
 
 static void auth_sent(struct ib_cq *cq, struct ib_wc *wc)
@@ -135,14 +135,14 @@ int ibtrs_clt_auth_established(struct ibtrs_clt_path *path, const struct rdma_co
 	if (param->private_data_len < sizeof(path->auth.rsp))
 		return -EKEYREJECTED;
 	memcpy(path->auth.rsp, param->private_data, sizeof(path->auth.rsp));
-	ibtrs_clt_deadline_step(path, IBTRS_CLT_HS_AUTH_STEP);
+	ibtrs_clt_path_answered(path, IBTRS_CLT_HS_AUTH_STEP);
 	return 0;
 }
 
 static int auth_say(struct ibtrs_clt_path *path, struct ibtrs_iu *iu, u32 len)
 {
 	/* The same work handles the answer, so it runs only after this function has returned. */
-	ibtrs_clt_deadline_phase(path, IBTRS_CLT_HS_AUTH, ibtrs_clt_deadline_patience_ms(path));
+	ibtrs_clt_path_await(path, IBTRS_RETRY_AUTH);
 	return ibtrs_iu_send(iu, &path->conns[0].c, path->dev, len);
 }
 

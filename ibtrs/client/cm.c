@@ -23,7 +23,6 @@
 #include "ibtrs/client/session.h"
 #include "ibtrs/proto/imm.h"
 
-#define CM_RESOLVE_MS	1500
 /* times IBTRS_CONN_ACK_TIMEOUT: a dead peer is found in 4 s. On soft-RoCE 7 means "for ever" */
 #define CM_RETRIES	6
 #define CM_SEND_SGE	32
@@ -120,7 +119,7 @@ static int cm_addr_resolved(struct ibtrs_clt_conn *conn)
 	int err;
 
 	err = cm_bind_device(conn);
-	return err ?: rdma_resolve_route(conn->c.id, CM_RESOLVE_MS);
+	return err ?: rdma_resolve_route(conn->c.id, IBTRS_RETRY_RESOLVE_MS);
 }
 
 /*
@@ -165,8 +164,7 @@ static int cm_knock(struct ibtrs_clt_conn *conn, const char **why)
 	err = err ?: ibtrs_clt_auth_prepare(path, &wire, why);
 	if (err)
 		return err;
-	ibtrs_clt_deadline_phase(path, IBTRS_CLT_HS_FIRST_WORD,
-				 ibtrs_clt_deadline_first_ms(path));
+	ibtrs_clt_path_await(path, IBTRS_RETRY_FIRST_WORD);
 	return cm_connect(conn, &wire, sizeof(wire));
 }
 
@@ -203,22 +201,10 @@ static int cm_route_resolved(struct ibtrs_clt_conn *conn, const char **why)
 	if (err)
 		return err;
 	if (!conn->c.cid) {
-		path->connect_start = jiffies;
-		ibtrs_clt_deadline_phase(path, IBTRS_CLT_HS_FIRST_WORD,
-					 ibtrs_clt_deadline_first_ms(path));
+		ibtrs_clt_path_note(path, IBTRS_RETRY_EV_ASKED);
+		ibtrs_clt_path_await(path, IBTRS_RETRY_FIRST_WORD);
 	}
 	return cm_connect(conn, &conn->req, sizeof(conn->req));
-}
-
-/*
- * An answer may be late only because the request was lost and repeated, which says little about the
- * server. So one late answer at most doubles the time that is expected.
- */
-static void cm_note_time(struct ibtrs_clt_path *path)
-{
-	u32 ms = jiffies_to_msecs(jiffies - path->connect_start) ?: 1;
-
-	path->connect_ms = path->connect_ms ? min(ms, 2 * path->connect_ms) : ms;
 }
 
 static int cm_established(struct ibtrs_clt_conn *conn, const struct rdma_conn_param *param,
@@ -247,15 +233,15 @@ static int cm_established(struct ibtrs_clt_conn *conn, const struct rdma_conn_pa
 		path->limits.max_hdr_size = rsp.max_hdr_size;
 		path->limits.chunk_size = rsp.max_io_size + rsp.max_hdr_size;
 		path->limits.fence = rsp.ext & IBTRS_EXT_FENCE;
+		path->limits.new_rkey = rsp.new_rkey;
 		path->off_bits = ibtrs_imm_off_bits(rsp.queue_depth);
-		path->new_rkey = rsp.new_rkey;
 		path->ext = rsp.ext;
 		path->may_create = true;
 		if (rsp.ext)
 			WRITE_ONCE(path->clt->ours, true);
-		cm_note_time(path);
+		ibtrs_clt_path_note(path, IBTRS_RETRY_EV_ANSWERED);
 		conn->established = true;
-		ibtrs_clt_deadline_step(path, IBTRS_CLT_HS_CID0);
+		ibtrs_clt_path_answered(path, IBTRS_CLT_HS_CID0);
 	} else {
 		if (rsp.ext != path->ext) {
 			*why = "connections of one path negotiated different extensions";
@@ -264,7 +250,7 @@ static int cm_established(struct ibtrs_clt_conn *conn, const struct rdma_conn_pa
 		conn->established = true;
 	}
 	if (atomic_inc_return(&path->hs.established) == path->nr_conns)
-		ibtrs_clt_deadline_step(path, IBTRS_CLT_HS_INFO);
+		ibtrs_clt_path_answered(path, IBTRS_CLT_HS_INFO);
 	return 0;
 }
 
@@ -389,7 +375,7 @@ static int cm_resolve(struct ibtrs_clt_conn *conn)
 	err = err ?: rdma_set_ack_timeout(id, IBTRS_CONN_ACK_TIMEOUT);
 	return err   ?:
 		       rdma_resolve_addr(id, has_src ? (struct sockaddr *)&src : NULL,
-					 (struct sockaddr *)&dst, CM_RESOLVE_MS);
+					 (struct sockaddr *)&dst, IBTRS_RETRY_RESOLVE_MS);
 }
 
 static int cm_start_one(struct ibtrs_clt_path *path, u32 cid)
@@ -416,7 +402,7 @@ int ibtrs_clt_cm_start(struct ibtrs_clt_path *path)
 	path->early = false;
 	ibtrs_clt_auth_begin(path);
 	atomic_set(&path->hs.established, 0);
-	ibtrs_clt_deadline_phase(path, IBTRS_CLT_HS_RESOLVE, 2 * CM_RESOLVE_MS);
+	ibtrs_clt_path_await(path, IBTRS_RETRY_RESOLVE);
 	return cm_start_one(path, 0);
 }
 
@@ -438,7 +424,7 @@ int ibtrs_clt_cm_restart(struct ibtrs_clt_path *path)
 	path->dev = NULL;
 	WRITE_ONCE(conn->c.id, NULL);
 	rdma_destroy_id(id);
-	ibtrs_clt_deadline_phase(path, IBTRS_CLT_HS_RESOLVE, 2 * CM_RESOLVE_MS);
+	ibtrs_clt_path_await(path, IBTRS_RETRY_RESOLVE);
 	return cm_start_one(path, 0);
 }
 
@@ -447,8 +433,7 @@ int ibtrs_clt_cm_start_io(struct ibtrs_clt_path *path)
 	int err = 0;
 	u32 cid;
 
-	ibtrs_clt_deadline_phase(path, IBTRS_CLT_HS_CONNECT,
-				 CM_RESOLVE_MS + ibtrs_clt_deadline_patience_ms(path));
+	ibtrs_clt_path_await(path, IBTRS_RETRY_CONNECT);
 	for (cid = 1; cid < path->nr_conns && !err; cid++)
 		err = cm_start_one(path, cid);
 	return err;

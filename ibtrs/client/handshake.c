@@ -15,13 +15,13 @@
 #include "ibtrs/client/session.h"
 
 static const char * const hs_phase_names[] = {
-	[IBTRS_CLT_HS_RESOLVE]		= "resolve",
-	[IBTRS_CLT_HS_FIRST_WORD]	= "connect",
-	[IBTRS_CLT_HS_AUTH]		= "authentication",
-	[IBTRS_CLT_HS_CONNECT]		= "connect",
-	[IBTRS_CLT_HS_INFO_EXCHANGE]	= "info",
-	[IBTRS_CLT_HS_TRIAL]		= "trial",
-	[IBTRS_CLT_HS_DOUBT]		= "trial",
+	[IBTRS_RETRY_RESOLVE]		= "resolve",
+	[IBTRS_RETRY_FIRST_WORD]	= "connect",
+	[IBTRS_RETRY_AUTH]		= "authentication",
+	[IBTRS_RETRY_CONNECT]		= "connect",
+	[IBTRS_RETRY_INFO]		= "info",
+	[IBTRS_RETRY_TRIAL]		= "trial",
+	[IBTRS_RETRY_DOUBT]		= "trial",
 };
 
 static void hs_req_done(struct ib_cq *cq, struct ib_wc *wc)
@@ -40,7 +40,7 @@ static void hs_rsp_done(struct ib_cq *cq, struct ib_wc *wc)
 
 	if (wc->status == IB_WC_SUCCESS && wc->opcode == IB_WC_RECV) {
 		path->hs.rsp_len = wc->byte_len;
-		ibtrs_clt_deadline_step(path, IBTRS_CLT_HS_RSP);
+		ibtrs_clt_path_answered(path, IBTRS_CLT_HS_RSP);
 	} else if (wc->status != IB_WC_WR_FLUSH_ERR) {
 		ibtrs_clt_path_fail(path, -EPROTO, "no INFO_RSP where one is due");
 	}
@@ -105,8 +105,7 @@ static int hs_info(struct ibtrs_clt_path *path, const char **why)
 	if (err)
 		return err;
 	/* The same work handles the answer, so it runs only after this function has returned. */
-	ibtrs_clt_deadline_phase(path, IBTRS_CLT_HS_INFO_EXCHANGE,
-				 ibtrs_clt_deadline_patience_ms(path));
+	ibtrs_clt_path_await(path, IBTRS_RETRY_INFO);
 	return ibtrs_iu_send(&hs->req, &service->c, path->dev, hs->req.size);
 }
 
@@ -172,43 +171,42 @@ static void hs_deadline(struct work_struct *work)
 {
 	struct ibtrs_clt_path *path =
 		container_of(to_delayed_work(work), struct ibtrs_clt_path, hs.deadline);
+	enum ibtrs_retry_phase phase = READ_ONCE(path->hs.phase);
 	char why[IBTRS_CLT_REASON_LEN];
 
-	if (READ_ONCE(path->hs.phase) == IBTRS_CLT_HS_TRIAL) {
+	if (phase == IBTRS_RETRY_TRIAL) {
 		ibtrs_clt_trial_late(path);
 		return;
 	}
-	if (READ_ONCE(path->hs.phase) == IBTRS_CLT_HS_DOUBT && ibtrs_clt_trial_in_vain(path))
+	if (phase == IBTRS_RETRY_STOPPED ||
+	    (phase == IBTRS_RETRY_DOUBT && ibtrs_clt_trial_in_vain(path)))
 		return;
 	snprintf(why, sizeof(why), "no answer in phase '%s' of the connection",
-		 hs_phase_names[READ_ONCE(path->hs.phase)]);
+		 hs_phase_names[phase]);
 	ibtrs_clt_path_fail(path, -ETIMEDOUT, why);
 }
 
 void ibtrs_clt_handshake_init(struct ibtrs_clt_path *path)
 {
 	spin_lock_init(&path->hs.lock);
-	path->hs.stopped = true;
 	INIT_WORK(&path->hs.work, hs_work);
 	INIT_DELAYED_WORK(&path->hs.deadline, hs_deadline);
 }
 
+static void hs_phase(struct ibtrs_clt_path *path, enum ibtrs_retry_phase phase)
+{
+	scoped_guard(spinlock_irqsave, &path->hs.lock)
+		WRITE_ONCE(path->hs.phase, phase);
+}
+
 void ibtrs_clt_handshake_begin(struct ibtrs_clt_path *path)
 {
-	unsigned long flags;
-
-	spin_lock_irqsave(&path->hs.lock, flags);
-	path->hs.stopped = false;
-	spin_unlock_irqrestore(&path->hs.lock, flags);
+	hs_phase(path, IBTRS_RETRY_RESOLVE);
 }
 
 void ibtrs_clt_handshake_stop(struct ibtrs_clt_path *path)
 {
-	unsigned long flags;
-
-	spin_lock_irqsave(&path->hs.lock, flags);
-	path->hs.stopped = true;
-	spin_unlock_irqrestore(&path->hs.lock, flags);
+	hs_phase(path, IBTRS_RETRY_STOPPED);
 	cancel_delayed_work_sync(&path->hs.deadline);
 	cancel_work_sync(&path->hs.work);
 	path->hs.todo = 0;

@@ -9,6 +9,7 @@
 #include <linux/workqueue.h>
 #include "ibtrs/core/conn.h"
 #include "ibtrs/logic/chunkmap.h"
+#include "ibtrs/logic/retry.h"
 
 struct ibtrs_clt_path;
 
@@ -20,23 +21,12 @@ enum ibtrs_clt_hs_step {
 	IBTRS_CLT_HS_TRIED,	/* the trial has passed on all connections */
 };
 
-enum ibtrs_clt_hs_phase {
-	IBTRS_CLT_HS_RESOLVE,
-	IBTRS_CLT_HS_FIRST_WORD,	/* cid 0 connects: nothing has come from the server yet */
-	/* authentication, before any connection of the path exists */
-	IBTRS_CLT_HS_AUTH,
-	IBTRS_CLT_HS_CONNECT,		/* the other connections */
-	IBTRS_CLT_HS_INFO_EXCHANGE,
-	IBTRS_CLT_HS_TRIAL,
-	/* the trial got no answer in time: does a heartbeat get one? */
-	IBTRS_CLT_HS_DOUBT,
-};
-
 /**
  * struct ibtrs_clt_handshake
  * @chunks: where each slot's chunk is on this path; hot, read by submit
  * @todo: steps that are due, bit per &enum ibtrs_clt_hs_step
  * @deadline: bounds each wait for the server (decision 11)
+ * @phase: what it waits for; STOPPED: no step is queued, no timer is started
  */
 struct ibtrs_clt_handshake {
 	struct ibtrs_chunk *chunks;
@@ -44,12 +34,11 @@ struct ibtrs_clt_handshake {
 	struct ibtrs_iu rsp;
 	u32 rsp_len;
 	atomic_t established;
-	spinlock_t lock;		/* once stopped is set, no step is queued */
-	bool stopped;
+	spinlock_t lock;
 	unsigned long todo;
 	struct work_struct work;
 	struct delayed_work deadline;
-	enum ibtrs_clt_hs_phase phase;
+	enum ibtrs_retry_phase phase;
 };
 
 void ibtrs_clt_handshake_init(struct ibtrs_clt_path *path);	/* once per path object */

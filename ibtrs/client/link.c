@@ -23,7 +23,7 @@
  * one attempt per second until it expires.
  */
 
-bool ibtrs_clt_wanted(struct ibtrs_clt *clt)
+bool ibtrs_clt_link_wanted(struct ibtrs_clt *clt)
 {
 	return atomic_read(&clt->nr_parked) || !READ_ONCE(clt->opened) ||
 	       (unsigned long)ktime_get_seconds() < READ_ONCE(clt->want.until);
@@ -34,7 +34,7 @@ bool ibtrs_clt_wanted(struct ibtrs_clt *clt)
  * Traffic shows as counters that differ from those of the last look. A path that came or went looks
  * like traffic, too, which costs one attempt.
  */
-void ibtrs_clt_want_look(struct ibtrs_clt *clt)
+void ibtrs_clt_link_look(struct ibtrs_clt *clt)
 {
 	const struct ibtrs_clt_pathset *set;
 	struct ibtrs_clt_path *path;
@@ -54,7 +54,7 @@ void ibtrs_clt_want_look(struct ibtrs_clt *clt)
 	rcu_read_unlock();
 	flows |= n && atomic64_xchg(&clt->want.seen, sum) != sum;
 	if (flows)
-		ibtrs_clt_want(clt, IBTRS_CLT_WANT_NEWS_S);
+		ibtrs_clt_want(clt, IBTRS_RETRY_NEWS_S);
 }
 
 /*
@@ -122,7 +122,7 @@ int ibtrs_clt_link_path_up(struct ibtrs_clt_path *path)
 		 * The server can be reached again. The other paths would notice that late, because
 		 * no request is held any more: try them now.
 		 */
-		ibtrs_clt_want(clt, IBTRS_CLT_WANT_NEWS_S);
+		ibtrs_clt_want(clt, IBTRS_RETRY_NEWS_S);
 		list_for_each_entry(other, &clt->paths, entry)
 			if (other != path)
 				ibtrs_clt_path_hurry(other, true);

@@ -29,9 +29,6 @@ void ibtrs_clt_link_parked(struct ibtrs_clt *clt);
 /* The work of clt->want: I/O began to wait for the link. */
 void ibtrs_clt_link_retry_work(struct work_struct *work);
 
-/* after a sign of life (a port or another path came up), paths are tried often for so long */
-#define IBTRS_CLT_WANT_NEWS_S	10
-
 struct ibtrs_clt_want {
 	unsigned long until;		/* seconds since boot; cmpxchg */
 	/* requests posted on the paths that were up at the last look */
@@ -43,8 +40,8 @@ struct ibtrs_clt_want {
  * Check whether I/O flows over the paths that are up. If so, the other paths are wanted, too. Call
  * it about once a second. Any context.
  */
-void ibtrs_clt_want_look(struct ibtrs_clt *clt);
+void ibtrs_clt_link_look(struct ibtrs_clt *clt);
 /* Is I/O waiting for a path, or was it lately? */
-bool ibtrs_clt_wanted(struct ibtrs_clt *clt);
+bool ibtrs_clt_link_wanted(struct ibtrs_clt *clt);
 
 #endif

@@ -226,7 +226,7 @@ static enum dma_data_direction dma_dir(const struct ibtrs_clt_io *io)
 	return io->dir == IBTRS_READ ? DMA_FROM_DEVICE : DMA_TO_DEVICE;
 }
 
-int ibtrs_clt_dma_map(struct ibtrs_clt_req *req, struct ibtrs_clt_path *path)
+int ibtrs_clt_mr_map_pages(struct ibtrs_clt_req *req, struct ibtrs_clt_path *path)
 {
 	struct ibtrs_clt_io *io = req->io;
 
@@ -237,7 +237,7 @@ int ibtrs_clt_dma_map(struct ibtrs_clt_req *req, struct ibtrs_clt_path *path)
 	return unlikely(!req->nr_dma) ? -EAGAIN : 0;
 }
 
-void ibtrs_clt_dma_unmap(struct ibtrs_clt_req *req, struct ibtrs_clt_path *path)
+void ibtrs_clt_mr_unmap_pages(struct ibtrs_clt_req *req, struct ibtrs_clt_path *path)
 {
 	if (req->nr_dma) {
 		ib_dma_unmap_sg(path->dev->ib, req->io->sgl, req->io->nents, dma_dir(req->io));

@@ -57,8 +57,8 @@ int ibtrs_clt_mr_map(struct ibtrs_clt_path *path, struct ibtrs_clt_req *req, str
  * Decides whether @req uses its bounce buffer, else maps its pages for @path's device. 0, or
  * -EAGAIN: nothing is mapped.
  */
-int ibtrs_clt_dma_map(struct ibtrs_clt_req *req, struct ibtrs_clt_path *path);
+int ibtrs_clt_mr_map_pages(struct ibtrs_clt_req *req, struct ibtrs_clt_path *path);
 /* The opposite. Call it when the peer has no valid key for the pages of @req any more. */
-void ibtrs_clt_dma_unmap(struct ibtrs_clt_req *req, struct ibtrs_clt_path *path);
+void ibtrs_clt_mr_unmap_pages(struct ibtrs_clt_req *req, struct ibtrs_clt_path *path);
 
 #endif

@@ -8,9 +8,6 @@
 #include "ibtrs/logic/retry.h"
 
 #define PATH_RECONNECT_WAIT	(10 * HZ)
-/* time that is left for the request on cid 0 of a running attempt when another path comes up */
-#define PATH_HURRY_MIN_MS	500
-#define PATH_HURRY_MAX_MS	1000
 
 static bool path_connected(const struct ibtrs_clt_path *path)
 {
@@ -22,19 +19,13 @@ static bool path_connected(const struct ibtrs_clt_path *path)
 void ibtrs_clt_path_post(struct ibtrs_clt_path *path, enum ibtrs_path_event ev, int err,
 			 const char *why)
 {
-	unsigned long flags;
-
-	if (err) {
-		spin_lock_irqsave(&path->reason_lock, flags);
+	scoped_guard(spinlock_irqsave, &path->reason_lock) {
 		/* The first reason explains the others. */
-		if (!test_bit(ev, &path->events) &&
+		if (err && !test_bit(ev, &path->events) &&
 		    (ev == IBTRS_PATH_EV_CLOSE || path_connected(path))) {
 			path->err = err;
 			strscpy(path->reason, why ?: "", sizeof(path->reason));
 		}
-		set_bit(ev, &path->events);
-		spin_unlock_irqrestore(&path->reason_lock, flags);
-	} else {
 		set_bit(ev, &path->events);
 	}
 	queue_work(path->clt->wq, &path->work);
@@ -42,25 +33,18 @@ void ibtrs_clt_path_post(struct ibtrs_clt_path *path, enum ibtrs_path_event ev, 
 
 int ibtrs_clt_path_reason(struct ibtrs_clt_path *path, char *buf, size_t size)
 {
-	unsigned long flags;
-	int err;
+	int err = 0;
 
-	spin_lock_irqsave(&path->reason_lock, flags);
-	err = path->err;
-	strscpy(buf, path->reason, size);
-	spin_unlock_irqrestore(&path->reason_lock, flags);
+	scoped_guard(spinlock_irqsave, &path->reason_lock) {
+		strscpy(buf, path->reason, size);
+		err = path->err;
+	}
 	return err;
 }
 
 int ibtrs_clt_path_error(struct ibtrs_clt_path *path)
 {
-	unsigned long flags;
-	int err;
-
-	spin_lock_irqsave(&path->reason_lock, flags);
-	err = path->err;
-	spin_unlock_irqrestore(&path->reason_lock, flags);
-	return err ?: -ECONNABORTED;
+	return READ_ONCE(path->err) ?: -ECONNABORTED;
 }
 
 /* Words for a refusal that consists of an errno only (protocol 2.3). */
@@ -96,26 +80,53 @@ void ibtrs_clt_path_refused(struct ibtrs_clt_path *path, int err, const char *te
 	ibtrs_clt_path_fail(path, err, why);
 }
 
+struct ibtrs_retry_now ibtrs_clt_path_now(struct ibtrs_clt_path *path)
+{
+	return (struct ibtrs_retry_now){
+		.ms	= ktime_to_ms(ktime_get()),
+		.err	= ibtrs_clt_path_error(path),
+		.gen	= ibtrs_clt_gen(path->clt),
+		.max	= READ_ONCE(path->clt->max_reconnects),
+		.others	= ibtrs_clt_is_up(path->clt),
+	};
+}
+
+void ibtrs_clt_path_note(struct ibtrs_clt_path *path, enum ibtrs_retry_event ev)
+{
+	struct ibtrs_retry_now now = ibtrs_clt_path_now(path);
+
+	scoped_guard(spinlock_irqsave, &path->reason_lock)
+		ibtrs_retry_event(&path->retry, ev, &now);
+}
+
 bool ibtrs_clt_path_marginal(struct ibtrs_clt_path *path)
 {
-	u32 gen = ibtrs_clt_gen(path->clt);
-	unsigned long flags;
-	u64 now = ibtrs_clt_path_now_ms();
-	bool marginal;
+	struct ibtrs_retry_now now = ibtrs_clt_path_now(path);
+	bool marginal = false;
 
-	spin_lock_irqsave(&path->reason_lock, flags);
-	marginal = gen == path->retry_gen && ibtrs_retry_marginal(&path->retry, now);
-	marginal |= READ_ONCE(path->trial.failed) &&
-		    !(path->retry.up && now - path->retry.up_ms >= IBTRS_RETRY_DOUBT_MS);
-	spin_unlock_irqrestore(&path->reason_lock, flags);
+	scoped_guard(spinlock_irqsave, &path->reason_lock)
+		marginal = ibtrs_retry_marginal(&path->retry, &now);
 	return marginal;
+}
+
+bool ibtrs_clt_path_skips_trial(struct ibtrs_clt_path *path)
+{
+	struct ibtrs_retry_now now = ibtrs_clt_path_now(path);
+	bool skips = false;
+
+	scoped_guard(spinlock_irqsave, &path->reason_lock)
+		skips = ibtrs_retry_skips_trial(&path->retry, &now);
+	return skips && READ_ONCE(path->clt->opened);
 }
 
 int ibtrs_clt_path_wait_first(struct ibtrs_clt_path *path)
 {
 	/* A drain that hangs (law L10) keeps the attempt from ending. */
-	if (wait_event_killable_timeout(path->wait, READ_ONCE(path->first_done),
-					IBTRS_CLT_FIRST_WAIT + PATH_RECONNECT_WAIT) < 0)
+	unsigned long limit = msecs_to_jiffies(IBTRS_RETRY_FIRST_MS) + PATH_RECONNECT_WAIT;
+
+	if (wait_event_killable_timeout(path->wait,
+					READ_ONCE(path->retry.state) != IBTRS_RETRY_FIRST,
+					limit) < 0)
 		return -EINTR;
 	return ibtrs_clt_path_state(path) == IBTRS_PATH_UP ? 0 : ibtrs_clt_path_error(path);
 }
@@ -150,11 +161,11 @@ int ibtrs_clt_path_reconnect(struct ibtrs_clt_path *path)
 	u32 bad = READ_ONCE(path->stats.reconnects_bad);
 	long left;
 
-	if (READ_ONCE(path->dying))
+	if (READ_ONCE(path->stage) == IBTRS_CLT_PATH_LEAVING)
 		return -ENODEV;
 	switch (s) {
 	case IBTRS_PATH_UP:
-		WRITE_ONCE(path->by_hand, true);
+		ibtrs_clt_path_note(path, IBTRS_RETRY_EV_BY_HAND);
 		ibtrs_clt_path_fail(path, -ECONNABORTED, "reconnect on request");
 		left = wait_event_killable_timeout(path->wait, ibtrs_clt_path_state(path) != s,
 						   PATH_RECONNECT_WAIT);
@@ -192,20 +203,6 @@ int ibtrs_clt_path_reconnect(struct ibtrs_clt_path *path)
 	return ibtrs_clt_path_state(path) == IBTRS_PATH_UP ? 0 : -ENOTCONN;
 }
 
-void ibtrs_clt_path_hurry(struct ibtrs_clt_path *path, bool alive)
-{
-	WRITE_ONCE(path->hurry, true);
-	/*
-	 * An attempt that began while the link was down may have lost a message. The connection
-	 * manager repeats it only after 4 s.
-	 */
-	if (alive)
-		ibtrs_clt_deadline_hasten(
-			path, clamp_t(u32, READ_ONCE(path->connect_ms) ?: PATH_HURRY_MAX_MS,
-				      PATH_HURRY_MIN_MS, PATH_HURRY_MAX_MS));
-	ibtrs_clt_path_post(path, IBTRS_PATH_EV_RETRY, 0, NULL);
-}
-
 void ibtrs_clt_path_kick(struct ibtrs_clt_path *path)
 {
 	ibtrs_clt_path_post(path, IBTRS_PATH_EV_CONNECT, 0, NULL);
@@ -218,66 +215,55 @@ void ibtrs_clt_path_kick(struct ibtrs_clt_path *path)
  * work and the timer and executes the steps.
  */
 
-static struct ibtrs_patience deadline_patience(const struct ibtrs_clt_path *path)
+void ibtrs_clt_path_await(struct ibtrs_clt_path *path, enum ibtrs_retry_phase phase)
 {
-	return (struct ibtrs_patience){
-		.attempt	= READ_ONCE(path->retry.attempt),
-		.connect_ms	= READ_ONCE(path->connect_ms),
-		.first_done	= path->first_done,
-		.others		= ibtrs_clt_is_up(path->clt),
-		.ours		= path->ext,
-	};
-}
+	u64 bytes = 2 * (u64)path->clt->nr_irq_conns * path->trial.len;
+	bool others = ibtrs_clt_is_up(path->clt);
+	u32 ms = 0;
 
-unsigned int ibtrs_clt_deadline_patience_ms(const struct ibtrs_clt_path *path)
-{
-	struct ibtrs_patience p = deadline_patience(path);
-
-	return ibtrs_patience_ms(&p);
-}
-
-unsigned int ibtrs_clt_deadline_first_ms(const struct ibtrs_clt_path *path)
-{
-	struct ibtrs_patience p = deadline_patience(path);
-
-	return ibtrs_patience_first_ms(&p);
-}
-
-void ibtrs_clt_deadline_phase(struct ibtrs_clt_path *path, enum ibtrs_clt_hs_phase phase,
-			      unsigned int ms)
-{
-	unsigned long flags;
-
-	spin_lock_irqsave(&path->hs.lock, flags);
-	if (!path->hs.stopped) {
+	scoped_guard(spinlock_irqsave, &path->reason_lock)
+		ms = ibtrs_retry_patience_ms(&path->retry, phase, others, path->ext, bytes);
+	scoped_guard(spinlock_irqsave, &path->hs.lock) {
+		if (path->hs.phase == IBTRS_RETRY_STOPPED)
+			return;
 		WRITE_ONCE(path->hs.phase, phase);
 		mod_delayed_work(path->clt->wq, &path->hs.deadline, msecs_to_jiffies(ms));
 	}
-	spin_unlock_irqrestore(&path->hs.lock, flags);
 }
 
-void ibtrs_clt_deadline_hasten(struct ibtrs_clt_path *path, unsigned int ms)
+static void path_hasten(struct ibtrs_clt_path *path, u32 (*limit)(const struct ibtrs_retry *r))
 {
 	struct delayed_work *deadline = &path->hs.deadline;
-	unsigned long flags;
+	unsigned long left = 0;
 
-	spin_lock_irqsave(&path->hs.lock, flags);
-	if (!path->hs.stopped && path->hs.phase == IBTRS_CLT_HS_FIRST_WORD &&
-	    delayed_work_pending(deadline) &&
-	    time_after(deadline->timer.expires, jiffies + msecs_to_jiffies(ms)))
-		mod_delayed_work(path->clt->wq, deadline, msecs_to_jiffies(ms));
-	spin_unlock_irqrestore(&path->hs.lock, flags);
+	scoped_guard(spinlock_irqsave, &path->reason_lock)
+		left = msecs_to_jiffies(limit(&path->retry));
+	scoped_guard(spinlock_irqsave, &path->hs.lock)
+		if (path->hs.phase == IBTRS_RETRY_FIRST_WORD && delayed_work_pending(deadline) &&
+		    time_after(deadline->timer.expires, jiffies + left))
+			mod_delayed_work(path->clt->wq, deadline, left);
 }
 
-void ibtrs_clt_deadline_step(struct ibtrs_clt_path *path, enum ibtrs_clt_hs_step step)
+void ibtrs_clt_path_hasten(struct ibtrs_clt_path *path)
 {
-	unsigned long flags;
+	path_hasten(path, ibtrs_retry_turn_ms);
+}
 
-	spin_lock_irqsave(&path->hs.lock, flags);
-	if (!path->hs.stopped) {
+void ibtrs_clt_path_answered(struct ibtrs_clt_path *path, enum ibtrs_clt_hs_step step)
+{
+	scoped_guard(spinlock_irqsave, &path->hs.lock) {
+		if (path->hs.phase == IBTRS_RETRY_STOPPED)
+			return;
 		cancel_delayed_work(&path->hs.deadline);
 		set_bit(step, &path->hs.todo);
 		queue_work(path->clt->wq, &path->hs.work);
 	}
-	spin_unlock_irqrestore(&path->hs.lock, flags);
+}
+
+void ibtrs_clt_path_hurry(struct ibtrs_clt_path *path, bool alive)
+{
+	ibtrs_clt_path_note(path, IBTRS_RETRY_EV_HURRY);
+	if (alive)
+		path_hasten(path, ibtrs_retry_alive_ms);
+	ibtrs_clt_path_post(path, IBTRS_PATH_EV_RETRY, 0, NULL);
 }

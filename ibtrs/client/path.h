@@ -24,9 +24,14 @@
 
 struct ibtrs_clt;
 
-/* limit for the first attempt, even if the server says for ever that it is busy */
-#define IBTRS_CLT_FIRST_WAIT	(20 * HZ)
 #define IBTRS_CLT_REASON_LEN	(32 + IBTRS_WORDS_LEN)
+
+/* What may be done with a path of a session. */
+enum ibtrs_clt_path_stage {
+	IBTRS_CLT_PATH_STARTING,	/* open or add_path waits for the first attempt: it stays */
+	IBTRS_CLT_PATH_MEMBER,
+	IBTRS_CLT_PATH_LEAVING,		/* it is being removed: it must not connect again */
+};
 
 struct ibtrs_clt_path {
 	/* set before publish */
@@ -44,64 +49,41 @@ struct ibtrs_clt_path {
 
 	/* under clt->lock */
 	struct list_head entry;		/* clt->paths; empty: claimed by its remover */
-	bool starting;			/* open or add_path waits for the first attempt */
+	enum ibtrs_clt_path_stage stage;	/* READ_ONCE outside */
 	bool loose;			/* it broke with writes posted, and is not up again */
 
 	/* path work only; others may READ_ONCE() state */
 	enum ibtrs_path_state state;
-	struct ibtrs_retry retry;	/* written under reason_lock, too */
-	u32 retry_gen;			/* session generation in which the marks count */
-	unsigned long retry_at;		/* jiffies: end of the wait */
-	bool resting;			/* no attempt before retry_at while another path is up */
-	bool idle;			/* the wait is the long one: no I/O needs the path */
-	bool first_done;		/* the first attempt has ended */
-	/*
-	 * another path, or a port, has just come up: if the attempt that began before fails, the
-	 * next one follows soon
-	 */
-	bool hurry;
 	int told_err;			/* errno of the last failure that was logged */
-	/* jiffies: end of the first attempt, whatever the server says; 0 = it has not begun */
-	unsigned long first_end;
-	bool dying;			/* it is being removed: it must not connect again */
 	u32 nr_closed;			/* times it became CLOSED */
-	/*
-	 * set by reconnect while the path was up: the attempt that follows does not count for
-	 * max_reconnects
-	 */
-	bool by_hand;
 
 	/* posted by anybody, consumed by the path work */
 	unsigned long events;
-	spinlock_t reason_lock;		/* reason, err */
+	spinlock_t reason_lock;		/* reason, err, retry */
+	struct ibtrs_retry retry;
 	int err;
 	char reason[IBTRS_CLT_REASON_LEN];
 	struct work_struct work;
 	struct delayed_work timer;
 	struct work_struct drain;
 	struct work_struct remove;	/* paths.c: the task that removed it was killed */
-	wait_queue_head_t wait;		/* state changed, or first_done */
+	wait_queue_head_t wait;		/* state changed, or the first attempt has ended */
 
 	/* one incarnation of the connection: set while connecting, cleared by the drain */
 	struct ibtrs_dev *dev;
 	struct ibtrs_limits limits;
 	unsigned int off_bits;
-	bool new_rkey;
 	u32 life;			/* of the session at the server (protocol 8.2) */
 	u32 ext;
 	bool may_create;		/* protocol 2.2 */
 	/* the request on cid 0 was not allowed to make the session: another path has the turn */
 	bool early;
 	u16 recon_cnt;
-	unsigned long connect_start;	/* jiffies */
-	/* how long the server took last time to answer on cid 0; 0 = never connected */
-	u32 connect_ms;
 
 	struct {
-		struct ib_event_handler handler;
+		struct ib_event_handler handler;	/* its device is NULL: not watched */
 		u32 num;
 		int ifindex;
-		bool watched;
 	} port;				/* port.c */
 	struct ibtrs_clt_auth auth;
 	struct ibtrs_clt_handshake hs;
@@ -136,11 +118,12 @@ void ibtrs_clt_path_refused(struct ibtrs_clt_path *path, int err, const char *te
 /* The last failure: errno, and words in @buf. Any context. */
 int ibtrs_clt_path_reason(struct ibtrs_clt_path *path, char *buf, size_t size);
 
-/* The clock for the marks of a path. */
-static inline u64 ibtrs_clt_path_now_ms(void)
-{
-	return ktime_to_ms(ktime_get());
-}
+/*
+ * The circumstances of a path, except whether it is wanted; and telling its retry record what
+ * happened in them. Any context.
+ */
+struct ibtrs_retry_now ibtrs_clt_path_now(struct ibtrs_clt_path *path);
+void ibtrs_clt_path_note(struct ibtrs_clt_path *path, enum ibtrs_retry_event ev);
 
 /*
  * How many requests are posted on the path; not exact, since each connection counts its own. Any
@@ -181,6 +164,8 @@ int ibtrs_clt_path_error(struct ibtrs_clt_path *path);
  * Any context.
  */
 bool ibtrs_clt_path_marginal(struct ibtrs_clt_path *path);
+/* Does this attempt go without a trial? Handshake work. */
+bool ibtrs_clt_path_skips_trial(struct ibtrs_clt_path *path);
 /* Connect now: do not wait for the timer. A closed path connects, too. */
 void ibtrs_clt_path_kick(struct ibtrs_clt_path *path);
 /*
@@ -190,19 +175,17 @@ void ibtrs_clt_path_kick(struct ibtrs_clt_path *path);
  */
 void ibtrs_clt_path_hurry(struct ibtrs_clt_path *path, bool alive);
 
-/* A wait for the server begins; the server has @ms to answer. */
-void ibtrs_clt_deadline_phase(struct ibtrs_clt_path *path, enum ibtrs_clt_hs_phase phase,
-			      unsigned int ms);
 /*
- * If the path waits for the answer on cid 0, at most @ms are left for it from now on. Nothing
- * changes if the answer has arrived already, or in other phases.
+ * A wait of the handshake for the server begins, and a timer; logic/retry.c says how long it may
+ * take.
  */
-void ibtrs_clt_deadline_hasten(struct ibtrs_clt_path *path, unsigned int ms);
+void ibtrs_clt_path_await(struct ibtrs_clt_path *path, enum ibtrs_retry_phase phase);
 /* The answer has arrived: stop the timer and queue the work for @step. Any context. */
-void ibtrs_clt_deadline_step(struct ibtrs_clt_path *path, enum ibtrs_clt_hs_step step);
-/* How long one phase of the handshake may take; grows with failed attempts. */
-unsigned int ibtrs_clt_deadline_patience_ms(const struct ibtrs_clt_path *path);
-/* The same for the server's answer on cid 0. */
-unsigned int ibtrs_clt_deadline_first_ms(const struct ibtrs_clt_path *path);
+void ibtrs_clt_path_answered(struct ibtrs_clt_path *path, enum ibtrs_clt_hs_step step);
+/*
+ * Another path waits for what this one asks the server: if it still waits for the answer on cid 0,
+ * little time is left for that from now on.
+ */
+void ibtrs_clt_path_hasten(struct ibtrs_clt_path *path);
 
 #endif

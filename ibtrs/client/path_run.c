@@ -26,114 +26,65 @@
 #include "ibtrs/client/session.h"
 #include "ibtrs/client/trace.h"
 
-/* period in which an idle path checks whether I/O needs it now */
-#define PATH_LOOK		HZ
-
 /* ---- when to try again: logic/retry.c ---- */
-
-/*
- * Marks compare a path with the other paths of the session. When all paths were lost, the marks say
- * nothing: forgive them.
- */
-static void path_refresh_marks(struct ibtrs_clt_path *path)
-{
-	u32 gen = ibtrs_clt_gen(path->clt);
-
-	if (gen == path->retry_gen)
-		return;
-	path->retry_gen = gen;
-	ibtrs_retry_forgive(&path->retry);
-}
-
-/* A path that was up is lost. */
-static void path_lost(struct ibtrs_clt_path *path)
-{
-	int err = ibtrs_clt_path_error(path);
-	unsigned long flags;
-
-	spin_lock_irqsave(&path->reason_lock, flags);
-	path_refresh_marks(path);
-	ibtrs_retry_lost(&path->retry, err, ibtrs_clt_path_now_ms());
-	spin_unlock_irqrestore(&path->reason_lock, flags);
-}
 
 static void path_attempt_ended(struct ibtrs_clt_path *path, bool ok)
 {
-	int err = ibtrs_clt_path_error(path);
-	unsigned long flags;
-	bool counts = false;
+	u32 failed = path->retry.attempt;
 
-	spin_lock_irqsave(&path->reason_lock, flags);
-	path_refresh_marks(path);
+	ibtrs_clt_path_note(path, ok ? IBTRS_RETRY_EV_UP : IBTRS_RETRY_EV_FAILED);
 	if (ok)
-		ibtrs_retry_up(&path->retry, ibtrs_clt_path_now_ms());
-	else
-		counts = ibtrs_retry_failed(&path->retry, err);
-	spin_unlock_irqrestore(&path->reason_lock, flags);
-	if (ok) {
-		WRITE_ONCE(path->hurry, false);
 		path->stats.reconnects_ok++;
-	} else {
-		path->stats.reconnects_bad += counts;
-		if (ibtrs_retry_first_again(&path->retry, err) &&
-		    time_before(jiffies, path->first_end))
-			return;
-	}
-	WRITE_ONCE(path->first_done, true);
+	else
+		path->stats.reconnects_bad += path->retry.attempt != failed;
+}
+
+static struct ibtrs_retry_now path_now_wanted(struct ibtrs_clt_path *path)
+{
+	struct ibtrs_retry_now now = ibtrs_clt_path_now(path);
+
+	ibtrs_clt_link_look(path->clt);
+	now.wanted = ibtrs_clt_link_wanted(path->clt);
+	return now;
 }
 
 static void path_arm(struct ibtrs_clt_path *path)
 {
-	struct ibtrs_retry_ask ask = {
-		.err		= ibtrs_clt_path_error(path),
-		.max		= READ_ONCE(path->clt->max_reconnects),
-		.first_done	= path->first_done,
-		.by_hand	= READ_ONCE(path->by_hand),
-		.hurry		= READ_ONCE(path->hurry),
-		.others		= ibtrs_clt_is_up(path->clt),
-	};
-	struct ibtrs_retry_answer answer;
-	unsigned long wait;
+	struct ibtrs_retry_now now = path_now_wanted(path);
+	u32 ms = 0, rnd = get_random_u32();
 
-	ibtrs_clt_want_look(path->clt);
-	ask.wanted = ibtrs_clt_wanted(path->clt);
-	answer = ibtrs_retry_next(&path->retry, &path->clt->backoff, &ask, get_random_u32());
-	WRITE_ONCE(path->by_hand, false);
-	WRITE_ONCE(path->hurry, false);
-	if (answer.give_up) {
+	scoped_guard(spinlock_irqsave, &path->reason_lock)
+		ms = ibtrs_retry_wait(&path->retry, &path->clt->backoff, &now, rnd);
+	if (ms)
+		mod_delayed_work(path->clt->wq, &path->timer, msecs_to_jiffies(ms));
+	else
 		ibtrs_clt_path_post(path, IBTRS_PATH_EV_GIVE_UP, 0, NULL);
-		return;
-	}
-	wait = msecs_to_jiffies(answer.wait_ms);
-	WRITE_ONCE(path->retry_at, jiffies + wait);
-	WRITE_ONCE(path->resting, answer.rest);
-	WRITE_ONCE(path->idle, !answer.rest && !ask.wanted);
-	mod_delayed_work(path->clt->wq, &path->timer,
-			 READ_ONCE(path->idle) ? min_t(unsigned long, wait, PATH_LOOK) : wait);
 }
 
 /* Only an administrator ends the rest of a path early while another path is up. */
-static bool path_rests(const struct ibtrs_clt_path *path)
+static bool path_rests(struct ibtrs_clt_path *path)
 {
-	return READ_ONCE(path->resting) && time_before(jiffies, READ_ONCE(path->retry_at)) &&
-	       ibtrs_clt_is_up(path->clt);
+	struct ibtrs_retry_now now = ibtrs_clt_path_now(path);
+	bool rests = false;
+
+	scoped_guard(spinlock_irqsave, &path->reason_lock)
+		rests = ibtrs_retry_rests(&path->retry, &now);
+	return rests;
 }
 
 static void path_timer(struct work_struct *work)
 {
 	struct ibtrs_clt_path *path =
 		container_of(to_delayed_work(work), struct ibtrs_clt_path, timer);
-	long left = READ_ONCE(path->retry_at) - jiffies;
+	struct ibtrs_retry_now now = path_now_wanted(path);
+	u32 ms = 0;
 
-	if (left > 0 && READ_ONCE(path->idle)) {
-		ibtrs_clt_want_look(path->clt);
-		if (!ibtrs_clt_wanted(path->clt)) {
-			queue_delayed_work(path->clt->wq, &path->timer,
-					   min_t(long, left, PATH_LOOK));
-			return;
-		}
-	}
-	ibtrs_clt_path_post(path, IBTRS_PATH_EV_RETRY, 0, NULL);
+	scoped_guard(spinlock_irqsave, &path->reason_lock)
+		ms = ibtrs_retry_left(&path->retry, &now);
+	if (ms)
+		queue_delayed_work(path->clt->wq, &path->timer, msecs_to_jiffies(ms));
+	else
+		ibtrs_clt_path_post(path, IBTRS_PATH_EV_RETRY, 0, NULL);
 }
 
 static void path_drain(struct work_struct *work)
@@ -168,8 +119,7 @@ static void path_connect(struct ibtrs_clt_path *path)
 {
 	int err;
 
-	if (!path->first_end)
-		path->first_end = (jiffies + IBTRS_CLT_FIRST_WAIT) ?: 1;
+	ibtrs_clt_path_note(path, IBTRS_RETRY_EV_BEGIN);
 	path->recon_cnt++;
 	ibtrs_clt_handshake_begin(path);
 	err = ibtrs_clt_cm_start(path);
@@ -200,7 +150,7 @@ static void path_log(struct ibtrs_clt_path *path, enum ibtrs_path_state old,
 			"ibtrs %s: %s: up, queue depth %u, %u connections, max I/O %u KiB\n",
 			path->clt->name, path->name, path->limits.queue_depth, path->nr_conns,
 			path->limits.max_io_size >> 10);
-	if (path->state == IBTRS_PATH_UP && READ_ONCE(path->trial.failed))
+	if (path->state == IBTRS_PATH_UP && path->retry.trial_failed)
 		pr_warn_ratelimited(
 			"ibtrs %s: %s: it is used since no other path is up, though full-size packets are lost on it\n",
 			path->clt->name, path->name);
@@ -226,7 +176,7 @@ static void path_step(struct ibtrs_clt_path *path, enum ibtrs_path_event ev)
 	if (old == IBTRS_PATH_CONNECTING && ev == IBTRS_PATH_EV_FAIL)
 		path_attempt_ended(path, false);
 	if (old == IBTRS_PATH_UP)
-		path_lost(path);
+		ibtrs_clt_path_note(path, IBTRS_RETRY_EV_LOST);
 	if (step.actions & IBTRS_PATH_DO_DOWN)
 		ibtrs_clt_link_path_down(path);
 	if (step.actions & IBTRS_PATH_DO_TEARDOWN)
@@ -251,7 +201,7 @@ static void path_step(struct ibtrs_clt_path *path, enum ibtrs_path_event ev)
 	}
 	if (step.actions & IBTRS_PATH_DO_CLOSED) {
 		WRITE_ONCE(path->nr_closed, path->nr_closed + 1);
-		WRITE_ONCE(path->first_done, true);
+		ibtrs_clt_path_note(path, IBTRS_RETRY_EV_CLOSED);
 	}
 	wake_up_all(&path->wait);
 }
@@ -260,15 +210,14 @@ static void path_work(struct work_struct *work)
 {
 	struct ibtrs_clt_path *path = container_of(work, struct ibtrs_clt_path, work);
 	unsigned int noio = memalloc_noio_save();
-	unsigned long flags;
-	bool pending;
+	bool pending = false;
 	int ev;
 
 	for (ev = 0; ev < IBTRS_PATH_EVENTS; ev++) {
-		spin_lock_irqsave(&path->reason_lock, flags);
-		pending = test_and_clear_bit(ev, &path->events);
-		spin_unlock_irqrestore(&path->reason_lock, flags);
-		if (!pending || (ev == IBTRS_PATH_EV_CONNECT && READ_ONCE(path->dying)))
+		scoped_guard(spinlock_irqsave, &path->reason_lock)
+			pending = test_and_clear_bit(ev, &path->events);
+		if (!pending || (ev == IBTRS_PATH_EV_CONNECT &&
+				 READ_ONCE(path->stage) == IBTRS_CLT_PATH_LEAVING))
 			continue;
 		if (ev == IBTRS_PATH_EV_RETRY && path_rests(path))
 			continue;
@@ -343,7 +292,6 @@ void ibtrs_clt_path_destroy(struct ibtrs_clt_path *path)
 	 * and would otherwise be handled after the CLOSE.
 	 */
 	ibtrs_clt_dirs_path_del(path);
-	WRITE_ONCE(path->dying, true);
 	flush_work(&path->work);
 	ibtrs_clt_path_close(path, false);
 	flush_work(&path->drain);	/* it still runs for a moment after it posted DRAINED */

@@ -50,7 +50,6 @@ struct ibtrs_clt_path *ibtrs_clt_paths_start(struct ibtrs_clt *clt,
 		path = ibtrs_clt_path_create(clt, addr);
 	if (!IS_ERR(path)) {
 		path->may_create = list_empty(&clt->paths);
-		path->starting = true;
 		list_add_tail(&path->entry, &clt->paths);
 		clt->nr_paths++;
 	}
@@ -64,7 +63,7 @@ static void paths_take_off(struct ibtrs_clt_path *path)
 {
 	struct ibtrs_clt *clt = path->clt;
 
-	WRITE_ONCE(path->dying, true);
+	WRITE_ONCE(path->stage, IBTRS_CLT_PATH_LEAVING);
 	list_del_init(&path->entry);
 	clt->nr_paths--;
 	clt->loose |= path->loose;
@@ -79,11 +78,12 @@ static bool paths_started(struct ibtrs_clt_path *path, bool keep)
 	struct ibtrs_clt *clt = path->clt;
 
 	mutex_lock(&clt->lock);
-	path->starting = false;
 	/* A closing session removes the path itself. */
 	keep = keep || clt->closing;
 	if (!keep)
 		paths_take_off(path);
+	else if (path->stage == IBTRS_CLT_PATH_STARTING)
+		WRITE_ONCE(path->stage, IBTRS_CLT_PATH_MEMBER);
 	mutex_unlock(&clt->lock);
 	return keep;
 }
@@ -94,9 +94,9 @@ int ibtrs_clt_paths_claim(struct ibtrs_clt_path *path)
 	int err = 0;
 
 	mutex_lock(&clt->lock);
-	if (clt->closing || list_empty(&path->entry))
+	if (path->stage == IBTRS_CLT_PATH_LEAVING)
 		err = -ENODEV;
-	else if (path->starting)
+	else if (path->stage == IBTRS_CLT_PATH_STARTING)
 		err = -EBUSY;
 	else
 		paths_take_off(path);

@@ -49,15 +49,14 @@ void ibtrs_clt_port_watch(struct ibtrs_clt_path *path, const struct rdma_cm_id *
 				     0;
 	INIT_IB_EVENT_HANDLER(&path->port.handler, id->device, port_event);
 	ib_register_event_handler(&path->port.handler);
-	path->port.watched = true;
 }
 
 void ibtrs_clt_port_unwatch(struct ibtrs_clt_path *path)
 {
-	if (!path->port.watched)
+	if (!path->port.handler.device)
 		return;
 	ib_unregister_event_handler(&path->port.handler);
-	path->port.watched = false;
+	path->port.handler.device = NULL;
 }
 
 static bool port_ask(const struct ibtrs_clt_path *path, bool (*what)(const struct net_device *dev))
@@ -122,7 +121,7 @@ static void port_kick(struct ibtrs_clt_path *path, void *arg)
 {
 	if (ibtrs_clt_path_state(path) == IBTRS_PATH_UP)
 		return;
-	ibtrs_clt_want(path->clt, IBTRS_CLT_WANT_NEWS_S);
+	ibtrs_clt_want(path->clt, IBTRS_RETRY_NEWS_S);
 	ibtrs_clt_path_hurry(path, false);
 }
 

@@ -59,7 +59,7 @@ static int req_post(struct ibtrs_clt_req *req, struct ibtrs_clt_path *path, u32 
 	struct ibtrs_clt_io *io = req->io;
 	int err;
 
-	err = ibtrs_clt_dma_map(req, path);
+	err = ibtrs_clt_mr_map_pages(req, path);
 	if (unlikely(err))
 		return err;
 	req->gen = gen;
@@ -95,7 +95,7 @@ static int req_post(struct ibtrs_clt_req *req, struct ibtrs_clt_path *path, u32 
 		ibtrs_clt_req_give(req, IBTRS_CLT_REQ_BUSY);
 	}
 	ibtrs_clt_req_leave(req);
-	ibtrs_clt_dma_unmap(req, path);
+	ibtrs_clt_mr_unmap_pages(req, path);
 	WRITE_ONCE(req->conn, NULL);
 	return err;
 }
@@ -204,7 +204,7 @@ void ibtrs_clt_req_walk(struct ibtrs_clt_path *path)
 		if (!ibtrs_clt_req_take(req, IBTRS_CLT_REQ_POSTED))
 			continue;
 		ibtrs_clt_req_leave(req);
-		ibtrs_clt_dma_unmap(req, path);
+		ibtrs_clt_mr_unmap_pages(req, path);
 		if (i >= s->nr_user) {
 			if (req->io->dir == IBTRS_WRITE && !req->io->message)
 				ibtrs_clt_link_path_loose(path);

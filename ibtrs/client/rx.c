@@ -179,7 +179,7 @@ int ibtrs_clt_rx_start(struct ibtrs_clt_conn *conn)
 	u32 nr = ibtrs_clt_rx_depth(conn);
 
 	conn->recv_due = 0;
-	if (conn->path->new_rkey)
+	if (conn->path->limits.new_rkey)
 		return rx_start_bufs(conn, nr);
 	return ibtrs_conn_post_empty(&conn->c, &conn->recv_cqe, nr);
 }

@@ -210,7 +210,7 @@ static void session_close(struct ibtrs_clt *clt)
 	clt->opened = false;
 	list_for_each_entry(path, &clt->paths, entry) {
 		/* From here on path_work() ignores CONNECT: the path stays closed. */
-		WRITE_ONCE(path->dying, true);
+		WRITE_ONCE(path->stage, IBTRS_CLT_PATH_LEAVING);
 		ibtrs_clt_path_post(path, IBTRS_PATH_EV_CLOSE, -ECONNABORTED, "session closed");
 	}
 	mutex_unlock(&clt->lock);
@@ -267,7 +267,7 @@ static int session_open_paths(struct ibtrs_clt *clt, const struct ibtrs_addr_pai
 	}
 	mutex_lock(&clt->lock);
 	list_for_each_entry(path, &clt->paths, entry)
-		path->starting = false;
+		WRITE_ONCE(path->stage, IBTRS_CLT_PATH_MEMBER);
 	mutex_unlock(&clt->lock);
 	return 0;
 }

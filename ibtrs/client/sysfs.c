@@ -22,15 +22,12 @@
 #include "ibtrs/client/sysfs.h"
 #include "ibtrs/logic/mpath.h"
 
-#define SYSFS_SHOW_MAX	40	/* limit for a refused text in the log, in bytes */
-
 /* Log one line about a refused value. @path: NULL = an attribute of the session. */
 static void sysfs_refuse(const struct ibtrs_clt *clt, const struct ibtrs_clt_path *path,
 			 const char *attr, const char *buf, size_t count, const char *why)
 {
-	pr_err_ratelimited("ibtrs %s: %s%s%s: '%*pE' refused: %s\n", clt->name,
-			   path ? path->name : "", path ? ": " : "", attr,
-			   (int)min_t(size_t, count, SYSFS_SHOW_MAX), buf, why);
+	IBTRS_ADMIN_REFUSE(buf, count, why, "ibtrs %s: %s%s%s", clt->name, path ? path->name : "",
+			   path ? ": " : "", attr);
 }
 
 /* ---- session ------------------------------------------------------------ */
@@ -70,7 +67,6 @@ static ssize_t last_error_show(struct device *dev, struct device_attribute *attr
 	guard(mutex)(&clt->lock);
 	return sysfs_emit(buf, "%s\n", clt->last_error);
 }
-static DEVICE_ATTR_RO(last_error);
 
 static ssize_t max_reconnect_attempts_show(struct device *dev, struct device_attribute *attr,
 					   char *buf)
@@ -126,8 +122,6 @@ static ssize_t uuid_show(struct device *dev, struct device_attribute *attr, char
 
 	return sysfs_emit(buf, "%pUb\n", clt->uuid);
 }
-/* Whoever knows the uuid can add a path to the session, and act in its name: root only. */
-static struct device_attribute dev_attr_uuid = __ATTR_RO_MODE(uuid, 0400);
 
 /* The value given when the session was opened, else the default. It never changes. */
 #define SESSION_NUMBER(name, member)								\
@@ -136,14 +130,13 @@ static ssize_t name##_show(struct device *dev, struct device_attribute *attr, ch
 	struct ibtrs_clt *clt = dev_get_drvdata(dev);						\
 												\
 	return sysfs_emit(buf, "%u\n", clt->member);						\
-}												\
-static DEVICE_ATTR_RO(name)
+}
 
-SESSION_NUMBER(dest_port, opts.port);
-SESSION_NUMBER(hb_interval_ms, opts.hb_interval_ms);
-SESSION_NUMBER(hb_misses, opts.hb_misses);
-SESSION_NUMBER(reconnect_delay_ms, backoff.first_ms);
-SESSION_NUMBER(reconnect_max_ms, backoff.held_max_ms);
+SESSION_NUMBER(dest_port, opts.port)
+SESSION_NUMBER(hb_interval_ms, opts.hb_interval_ms)
+SESSION_NUMBER(hb_misses, opts.hb_misses)
+SESSION_NUMBER(reconnect_delay_ms, backoff.first_ms)
+SESSION_NUMBER(reconnect_max_ms, backoff.held_max_ms)
 
 /* The name of a key is no secret. */
 static ssize_t auth_show(struct device *dev, struct device_attribute *attr, char *buf)
@@ -152,20 +145,20 @@ static ssize_t auth_show(struct device *dev, struct device_attribute *attr, char
 
 	return sysfs_emit(buf, "%s\n", clt->opts.auth);
 }
-static DEVICE_ATTR_RO(auth);
 
 static struct attribute *session_attrs[] = {
 	&dev_attr_add_path.attr,
-	&dev_attr_last_error.attr,
+	IBTRS_ADMIN_DEV_FILE(__ATTR_RO(last_error)),
 	&dev_attr_max_reconnect_attempts.attr,
 	&dev_attr_mpath_policy.attr,
-	&dev_attr_uuid.attr,
-	&dev_attr_dest_port.attr,
-	&dev_attr_hb_interval_ms.attr,
-	&dev_attr_hb_misses.attr,
-	&dev_attr_reconnect_delay_ms.attr,
-	&dev_attr_reconnect_max_ms.attr,
-	&dev_attr_auth.attr,
+	/* Whoever knows the uuid can add a path to the session, and act in its name: root only. */
+	IBTRS_ADMIN_DEV_FILE(__ATTR_RO_MODE(uuid, 0400)),
+	IBTRS_ADMIN_DEV_FILE(__ATTR_RO(dest_port)),
+	IBTRS_ADMIN_DEV_FILE(__ATTR_RO(hb_interval_ms)),
+	IBTRS_ADMIN_DEV_FILE(__ATTR_RO(hb_misses)),
+	IBTRS_ADMIN_DEV_FILE(__ATTR_RO(reconnect_delay_ms)),
+	IBTRS_ADMIN_DEV_FILE(__ATTR_RO(reconnect_max_ms)),
+	IBTRS_ADMIN_DEV_FILE(__ATTR_RO(auth)),
 	NULL,
 };
 static const struct attribute_group session_group = {
@@ -190,11 +183,6 @@ const struct attribute_group *ibtrs_clt_sysfs_session_groups[] = {
  * waits for such stores.
  */
 
-static bool sysfs_is_one(const char *buf, size_t count)
-{
-	return buf[0] == '1' && (count == 1 || (count == 2 && buf[1] == '\n'));
-}
-
 /* ---- path --------------------------------------------------------------- */
 
 static struct ibtrs_clt_path *path_of(struct kobject *kobj)
@@ -202,15 +190,10 @@ static struct ibtrs_clt_path *path_of(struct kobject *kobj)
 	return container_of(kobj, struct ibtrs_clt_path_dir, kobj)->path;
 }
 
-static ssize_t usage_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
-{
-	return sysfs_emit(buf, "Usage: echo 1 > %s\n", attr->attr.name);
-}
-
 static int path_want_one(const struct kobj_attribute *attr, struct ibtrs_clt_path *path,
 			 const char *buf, size_t count)
 {
-	if (sysfs_is_one(buf, count))
+	if (ibtrs_admin_is_one(buf, count))
 		return 0;
 	sysfs_refuse(path->clt, path, attr->attr.name, buf, count, "1 is expected");
 	return -EINVAL;
@@ -222,7 +205,6 @@ static ssize_t state_show(struct kobject *kobj, struct kobj_attribute *attr, cha
 
 	return sysfs_emit(buf, "%s\n", up ? "connected" : "disconnected");
 }
-static struct kobj_attribute path_state = __ATTR_RO(state);
 
 /*
  * The state; "marginal" if the path is marginal; and if the path is marginal or not up: errno and
@@ -240,7 +222,6 @@ static ssize_t state_detail_show(struct kobject *kobj, struct kobj_attribute *at
 		return sysfs_emit(buf, "%s%s\n", ibtrs_path_sm_state_name(state), word);
 	return sysfs_emit(buf, "%s%s %d %s\n", ibtrs_path_sm_state_name(state), word, err, reason);
 }
-static struct kobj_attribute path_state_detail = __ATTR_RO(state_detail);
 
 /* The ABI has one errno for failed attempts; the true one is in state_detail and in the log. */
 static ssize_t reconnect_store(struct kobject *kobj, struct kobj_attribute *attr, const char *buf,
@@ -256,7 +237,6 @@ static ssize_t reconnect_store(struct kobject *kobj, struct kobj_attribute *attr
 		return count;
 	return err == -EBUSY || err == -EINTR ? err : -ENOTCONN;
 }
-static struct kobj_attribute path_reconnect = __ATTR(reconnect, 0644, usage_show, reconnect_store);
 
 static ssize_t disconnect_store(struct kobject *kobj, struct kobj_attribute *attr, const char *buf,
 				size_t count)
@@ -267,8 +247,6 @@ static ssize_t disconnect_store(struct kobject *kobj, struct kobj_attribute *att
 	err = err ?: ibtrs_clt_path_close(path, true);
 	return err ?: count;
 }
-static struct kobj_attribute path_disconnect =
-	__ATTR(disconnect, 0644, usage_show, disconnect_store);
 
 static ssize_t remove_path_store(struct kobject *kobj, struct kobj_attribute *attr, const char *buf,
 				 size_t count)
@@ -299,8 +277,6 @@ static ssize_t remove_path_store(struct kobject *kobj, struct kobj_attribute *at
 		sysfs_unbreak_active_protection(kn);
 	return count;
 }
-static struct kobj_attribute path_remove_path =
-	__ATTR(remove_path, 0644, usage_show, remove_path_store);
 
 static ssize_t hca_name_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
 {
@@ -312,20 +288,10 @@ static ssize_t hca_name_show(struct kobject *kobj, struct kobj_attribute *attr, 
 	spin_unlock(&s->lock);
 	return len;
 }
-static struct kobj_attribute path_hca_name = __ATTR_RO(hca_name);
 
 static ssize_t hca_port_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
 {
 	return sysfs_emit(buf, "%u\n", READ_ONCE(path_of(kobj)->sysfs.port));
-}
-static struct kobj_attribute path_hca_port = __ATTR_RO(hca_port);
-
-static ssize_t path_show_addr(const struct ibtrs_addr *addr, char *buf)
-{
-	char text[IBTRS_ADDR_STR_MAX];
-
-	ibtrs_addr_format(addr, text, sizeof(text));
-	return sysfs_emit(buf, "%s\n", text);
 }
 
 static ssize_t src_addr_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
@@ -336,33 +302,30 @@ static ssize_t src_addr_show(struct kobject *kobj, struct kobj_attribute *attr, 
 	spin_lock(&s->lock);
 	src = s->src;
 	spin_unlock(&s->lock);
-	return path_show_addr(&src, buf);
+	return ibtrs_admin_show_addr(buf, &src);
 }
-static struct kobj_attribute path_src_addr = __ATTR_RO(src_addr);
 
 static ssize_t dst_addr_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
 {
-	return path_show_addr(&path_of(kobj)->addr.dst, buf);
+	return ibtrs_admin_show_addr(buf, &path_of(kobj)->addr.dst);
 }
-static struct kobj_attribute path_dst_addr = __ATTR_RO(dst_addr);
 
 static ssize_t cur_latency_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
 {
 	return sysfs_emit(buf, "%llu ns\n", READ_ONCE(path_of(kobj)->hb.latency_ns));
 }
-static struct kobj_attribute path_cur_latency = __ATTR_RO(cur_latency);
 
 static struct attribute *path_attrs[] = {
-	&path_state.attr,
-	&path_state_detail.attr,
-	&path_reconnect.attr,
-	&path_disconnect.attr,
-	&path_remove_path.attr,
-	&path_hca_name.attr,
-	&path_hca_port.attr,
-	&path_src_addr.attr,
-	&path_dst_addr.attr,
-	&path_cur_latency.attr,
+	IBTRS_ADMIN_FILE(__ATTR_RO(state)),
+	IBTRS_ADMIN_FILE(__ATTR_RO(state_detail)),
+	IBTRS_ADMIN_FILE(__ATTR(reconnect, 0644, ibtrs_admin_usage_show, reconnect_store)),
+	IBTRS_ADMIN_FILE(__ATTR(disconnect, 0644, ibtrs_admin_usage_show, disconnect_store)),
+	IBTRS_ADMIN_FILE(__ATTR(remove_path, 0644, ibtrs_admin_usage_show, remove_path_store)),
+	IBTRS_ADMIN_FILE(__ATTR_RO(hca_name)),
+	IBTRS_ADMIN_FILE(__ATTR_RO(hca_port)),
+	IBTRS_ADMIN_FILE(__ATTR_RO(src_addr)),
+	IBTRS_ADMIN_FILE(__ATTR_RO(dst_addr)),
+	IBTRS_ADMIN_FILE(__ATTR_RO(cur_latency)),
 	NULL,
 };
 
@@ -430,60 +393,33 @@ static void stats_reset_all(struct ibtrs_clt_stats *s)
 	ibtrs_clt_stats_reset_migr_to(s);
 }
 
+/* A counter, or all of them: 1 resets it. */
+struct stats_file {
+	struct kobj_attribute file;
+	void (*reset)(struct ibtrs_clt_stats *s);
+};
+
 static ssize_t stats_store(struct kobject *kobj, struct kobj_attribute *attr, const char *buf,
-			   size_t count, void (*reset)(struct ibtrs_clt_stats *s))
+			   size_t count)
 {
 	struct ibtrs_clt_path *path = path_of(kobj);
 	int err = path_want_one(attr, path, buf, count);
 
 	if (err)
 		return err;
-	reset(&path->stats);
+	container_of(attr, struct stats_file, file)->reset(&path->stats);
 	return count;
 }
 
-static ssize_t rdma_store(struct kobject *kobj, struct kobj_attribute *attr, const char *buf,
-			  size_t count)
-{
-	return stats_store(kobj, attr, buf, count, ibtrs_clt_stats_reset_traffic);
-}
-static struct kobj_attribute stats_rdma = __ATTR_RW(rdma);
-
-static ssize_t reconnects_store(struct kobject *kobj, struct kobj_attribute *attr, const char *buf,
-				size_t count)
-{
-	return stats_store(kobj, attr, buf, count, ibtrs_clt_stats_reset_reconnects);
-}
-static struct kobj_attribute stats_reconnects = __ATTR_RW(reconnects);
-
-static ssize_t cpu_migration_from_store(struct kobject *kobj, struct kobj_attribute *attr,
-					const char *buf, size_t count)
-{
-	return stats_store(kobj, attr, buf, count, ibtrs_clt_stats_reset_migr_from);
-}
-static struct kobj_attribute stats_cpu_migration_from = __ATTR_RW(cpu_migration_from);
-
-static ssize_t cpu_migration_to_store(struct kobject *kobj, struct kobj_attribute *attr,
-				      const char *buf, size_t count)
-{
-	return stats_store(kobj, attr, buf, count, ibtrs_clt_stats_reset_migr_to);
-}
-static struct kobj_attribute stats_cpu_migration_to = __ATTR_RW(cpu_migration_to);
-
-static ssize_t reset_all_store(struct kobject *kobj, struct kobj_attribute *attr, const char *buf,
-			       size_t count)
-{
-	return stats_store(kobj, attr, buf, count, stats_reset_all);
-}
-static struct kobj_attribute stats_reset_all_attr =
-	__ATTR(reset_all, 0644, usage_show, reset_all_store);
+#define STATS_FILE(_name, _show, _reset)							\
+	(&((struct stats_file){ __ATTR(_name, 0644, _show, stats_store), _reset }).file.attr)
 
 static struct attribute *stats_attrs[] = {
-	&stats_rdma.attr,
-	&stats_reconnects.attr,
-	&stats_cpu_migration_from.attr,
-	&stats_cpu_migration_to.attr,
-	&stats_reset_all_attr.attr,
+	STATS_FILE(rdma, rdma_show, ibtrs_clt_stats_reset_traffic),
+	STATS_FILE(reconnects, reconnects_show, ibtrs_clt_stats_reset_reconnects),
+	STATS_FILE(cpu_migration_from, cpu_migration_from_show, ibtrs_clt_stats_reset_migr_from),
+	STATS_FILE(cpu_migration_to, cpu_migration_to_show, ibtrs_clt_stats_reset_migr_to),
+	STATS_FILE(reset_all, ibtrs_admin_usage_show, stats_reset_all),
 	NULL,
 };
 

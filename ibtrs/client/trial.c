@@ -35,10 +35,6 @@
 #define TRIAL_PAGE	SZ_4K
 #define TRIAL_BUF	(2 * SZ_4K)
 #define TRIAL_SGE	32
-#define TRIAL_MS	2000
-#define TRIAL_DOUBT_MS	500
-/* as logic/sqwatch.c: a link that moves less than 4 MiB in a second is as good as dead */
-#define TRIAL_FLOOR_SHIFT 22
 
 static const char trial_why[] =
 	"full-size packets are lost: is the MTU the same on both hosts and all switches between?";
@@ -50,13 +46,6 @@ static bool trial_echoes(const struct ibtrs_clt_path *path)
 	return path->ext & IBTRS_EXT_TRIAL;
 }
 
-/* The last attempt failed in the trial, and no path of the open session is up: skip the trial. */
-static bool trial_is_moot(struct ibtrs_clt_path *path)
-{
-	return READ_ONCE(path->trial.failed) && ibtrs_clt_path_error(path) == -EMSGSIZE &&
-	       READ_ONCE(path->clt->opened) && !ibtrs_clt_is_up(path->clt);
-}
-
 static void trial_sent(struct ib_cq *cq, struct ib_wc *wc)
 {
 	struct ibtrs_clt_path *path =
@@ -65,7 +54,7 @@ static void trial_sent(struct ib_cq *cq, struct ib_wc *wc)
 	if (wc->status == IB_WC_SUCCESS) {
 		ibtrs_conn_credit(cq->cq_context, 1);
 		if (!trial_echoes(path) && atomic_dec_return(&path->trial.missing) == 0)
-			ibtrs_clt_deadline_step(path, IBTRS_CLT_HS_TRIED);
+			ibtrs_clt_path_answered(path, IBTRS_CLT_HS_TRIED);
 	} else if (wc->status != IB_WC_WR_FLUSH_ERR) {
 		ibtrs_clt_path_fail(path, ibtrs_conn_wc_err(wc), ib_wc_status_msg(wc->status));
 	}
@@ -102,7 +91,7 @@ int ibtrs_clt_trial_prepare(struct ibtrs_clt_path *path)
 	int err;
 
 	trial->slot = -1;
-	if (trial_is_moot(path))
+	if (ibtrs_clt_path_skips_trial(path))
 		return 0;
 	err = ibtrs_iu_init(&trial->buf, path->dev->ib, TRIAL_BUF, DMA_BIDIRECTIONAL, trial_sent);
 	if (err)
@@ -196,10 +185,7 @@ int ibtrs_clt_trial_start(struct ibtrs_clt_path *path)
 		ibtrs_iu_sync_dev(&trial->buf);
 	}
 	atomic_set(&trial->missing, conns);
-	ibtrs_clt_deadline_phase(
-		path, IBTRS_CLT_HS_TRIAL,
-		TRIAL_MS +
-			(u32)((2 * (u64)conns * trial->len >> TRIAL_FLOOR_SHIFT) * MSEC_PER_SEC));
+	ibtrs_clt_path_await(path, IBTRS_RETRY_TRIAL);
 	for (cid = 1; cid <= conns && !err; cid++)
 		err = trial_post(path, &path->conns[cid], chunk);
 	return err;
@@ -210,7 +196,7 @@ void ibtrs_clt_trial_answered(struct ibtrs_clt_conn *conn)
 	struct ibtrs_clt_path *path = conn->path;
 
 	if (trial_echoes(path) && atomic_dec_return(&path->trial.missing) == 0)
-		ibtrs_clt_deadline_step(path, IBTRS_CLT_HS_TRIED);
+		ibtrs_clt_path_answered(path, IBTRS_CLT_HS_TRIED);
 }
 
 static void trial_give_slot(struct ibtrs_clt_path *path)
@@ -223,7 +209,7 @@ static void trial_give_slot(struct ibtrs_clt_path *path)
 void ibtrs_clt_trial_passed(struct ibtrs_clt_path *path)
 {
 	trial_give_slot(path);
-	WRITE_ONCE(path->trial.failed, false);
+	ibtrs_clt_path_note(path, IBTRS_RETRY_EV_TRIAL_PASSED);
 }
 
 void ibtrs_clt_trial_late(struct ibtrs_clt_path *path)
@@ -232,7 +218,7 @@ void ibtrs_clt_trial_late(struct ibtrs_clt_path *path)
 	int err;
 
 	WRITE_ONCE(path->hb.seen, false);
-	ibtrs_clt_deadline_phase(path, IBTRS_CLT_HS_DOUBT, TRIAL_DOUBT_MS);
+	ibtrs_clt_path_await(path, IBTRS_RETRY_DOUBT);
 	err = ibtrs_conn_send_imm(&service->c, &service->send_cqe, ibtrs_imm_hb(IBTRS_IMM_HB_MSG));
 	if (err)
 		ibtrs_clt_path_fail(path, err, "heartbeat cannot be posted");
@@ -242,7 +228,7 @@ bool ibtrs_clt_trial_in_vain(struct ibtrs_clt_path *path)
 {
 	if (!READ_ONCE(path->hb.seen))
 		return false;
-	WRITE_ONCE(path->trial.failed, true);
+	ibtrs_clt_path_note(path, IBTRS_RETRY_EV_TRIAL_FAILED);
 	ibtrs_clt_path_fail(path, -EMSGSIZE, trial_why);
 	return true;
 }

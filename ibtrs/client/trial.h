@@ -10,14 +10,12 @@ struct ibtrs_clt_conn;
 struct ibtrs_clt_path;
 
 /**
- * struct ibtrs_clt_trial - the trial of one attempt; only @failed outlives it
+ * struct ibtrs_clt_trial - the trial of one attempt
  * @buf: the message, and one page that is used for all pages of the data
  * @mr: maps that page as often as the data need it, for the server to write to
  * @len: bytes of data; 0: nothing was prepared
  * @slot: one of ibtrs' own slots; the data are written to its chunk. Negative: none
  * @missing: number of connections that have not passed the trial yet
- * @failed: the last trial of this path failed. Written by handshake work and deadline's work;
- *	others READ_ONCE()
  */
 struct ibtrs_clt_trial {
 	struct ibtrs_iu buf;
@@ -25,7 +23,6 @@ struct ibtrs_clt_trial {
 	u32 len;
 	int slot;
 	atomic_t missing;
-	bool failed;
 };
 
 /* Allocate memory and keys; post the registration on cid 0, before INFO_REQ. Handshake work. */
@@ -42,11 +39,11 @@ void ibtrs_clt_trial_answered(struct ibtrs_clt_conn *conn);
 void ibtrs_clt_trial_passed(struct ibtrs_clt_path *path);
 /*
  * The trial's time is over: send a heartbeat to see whether small messages come through; the next
- * phase is IBTRS_CLT_HS_DOUBT. Deadline's work.
+ * phase is IBTRS_RETRY_DOUBT. Deadline's work.
  */
 void ibtrs_clt_trial_late(struct ibtrs_clt_path *path);
 /*
- * The time of IBTRS_CLT_HS_DOUBT is over, too. True: small messages come through, and the path has
+ * The time of IBTRS_RETRY_DOUBT is over, too. True: small messages come through, and the path has
  * been failed. Deadline's work.
  */
 bool ibtrs_clt_trial_in_vain(struct ibtrs_clt_path *path);

@@ -16,8 +16,7 @@
  * its drain hangs.
  *
  * Called by: cm.c, path_run.c. The drain of the holder ends its turn, so the holder cannot be freed
- * while it has the turn. Locking: turn->lock is innermost, except for the lock of the holder's
- * handshake.
+ * while it has the turn. Locking: turn->lock is innermost, except for locks of the holder.
  */
 #include "ibtrs/client/path.h"
 #include "ibtrs/client/session.h"
@@ -25,9 +24,6 @@
 #define TURN_LONGEST	(15 * HZ)
 /* the next attempt of a path comes after 0.1 s, and its drain may take a while */
 #define TURN_NEXT	(2 * HZ)
-/* time for a server to make a session: it allocates all chunks before it answers */
-#define TURN_MIN_MS	1500
-#define TURN_MAX_MS	2500		/* decision 11: a link that returned is used within 3 s */
 
 void ibtrs_clt_turn_init(struct ibtrs_clt_turn *turn)
 {
@@ -56,7 +52,6 @@ bool ibtrs_clt_turn_take(struct ibtrs_clt_path *path)
 bool ibtrs_clt_turn_early(struct ibtrs_clt_path *path)
 {
 	struct ibtrs_clt_turn *turn = &path->clt->turn;
-	struct ibtrs_clt_path *holder;
 
 	if (!path->early)
 		return false;
@@ -65,10 +60,8 @@ bool ibtrs_clt_turn_early(struct ibtrs_clt_path *path)
 		turn->next = path;
 		turn->next_end = jiffies + TURN_NEXT;
 	}
-	holder = turn->holder;
-	if (holder)
-		ibtrs_clt_deadline_hasten(holder, clamp_t(u32, 4 * READ_ONCE(holder->connect_ms),
-							  TURN_MIN_MS, TURN_MAX_MS));
+	if (turn->holder)
+		ibtrs_clt_path_hasten(turn->holder);
 	spin_unlock(&turn->lock);
 	return true;
 }

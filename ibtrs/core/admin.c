@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Who may write to our files in sysfs. */
+/* Who may write to our files in sysfs, and what several of them show. */
 #include <linux/capability.h>
 #include <linux/export.h>
 #include <linux/kobject.h>
 #include <linux/module.h>
 #include <linux/printk.h>
 #include <linux/ratelimit.h>
+#include <ibtrs/addr.h>
 #include <ibtrs/admin.h>
 
 int ibtrs_admin(const char *what)
@@ -71,3 +72,18 @@ const struct sysfs_ops ibtrs_admin_sysfs_ops = {
 	.store	= admin_store,
 };
 EXPORT_SYMBOL_GPL(ibtrs_admin_sysfs_ops);
+
+ssize_t ibtrs_admin_usage_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "Usage: echo 1 > %s\n", attr->attr.name);
+}
+EXPORT_SYMBOL_GPL(ibtrs_admin_usage_show);
+
+ssize_t ibtrs_admin_show_addr(char *buf, const struct ibtrs_addr *addr)
+{
+	char text[IBTRS_ADDR_STR_MAX];
+
+	ibtrs_addr_format(addr, text, sizeof(text));
+	return sysfs_emit(buf, "%s\n", text);
+}
+EXPORT_SYMBOL_GPL(ibtrs_admin_show_addr);

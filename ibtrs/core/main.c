@@ -52,20 +52,18 @@ EXPORT_SYMBOL_GPL(ibtrs_auth_verdict_encode);
 EXPORT_SYMBOL_GPL(ibtrs_auth_verdict_is);
 
 EXPORT_SYMBOL_GPL(ibtrs_backoff_default);
-EXPORT_SYMBOL_GPL(ibtrs_backoff_ms);
 EXPORT_SYMBOL_GPL(ibtrs_homes_plan);
 EXPORT_SYMBOL_GPL(ibtrs_grant_check);
 
-EXPORT_SYMBOL_GPL(ibtrs_retry_up);
-EXPORT_SYMBOL_GPL(ibtrs_retry_lost);
-EXPORT_SYMBOL_GPL(ibtrs_retry_failed);
-EXPORT_SYMBOL_GPL(ibtrs_retry_forgive);
+EXPORT_SYMBOL_GPL(ibtrs_retry_event);
+EXPORT_SYMBOL_GPL(ibtrs_retry_wait);
+EXPORT_SYMBOL_GPL(ibtrs_retry_left);
+EXPORT_SYMBOL_GPL(ibtrs_retry_rests);
 EXPORT_SYMBOL_GPL(ibtrs_retry_marginal);
-EXPORT_SYMBOL_GPL(ibtrs_retry_first_again);
-EXPORT_SYMBOL_GPL(ibtrs_retry_next);
-
-EXPORT_SYMBOL_GPL(ibtrs_patience_ms);
-EXPORT_SYMBOL_GPL(ibtrs_patience_first_ms);
+EXPORT_SYMBOL_GPL(ibtrs_retry_skips_trial);
+EXPORT_SYMBOL_GPL(ibtrs_retry_patience_ms);
+EXPORT_SYMBOL_GPL(ibtrs_retry_alive_ms);
+EXPORT_SYMBOL_GPL(ibtrs_retry_turn_ms);
 
 EXPORT_SYMBOL_GPL(ibtrs_chunkmap_build);
 EXPORT_SYMBOL_GPL(ibtrs_chunkmap_mr_count);

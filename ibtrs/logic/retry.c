@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * When a path is tried again, and how much it is trusted (decision 11; retry.h has the rules).
+ * When a path is tried again, how patiently, and how much it is trusted (decision 11; retry.h has
+ * the rules).
  *
- * Called by ibtrs/client/path_run.c, whose path work owns the record. Nothing here can fail, and
- * the time is always an argument.
+ * The client keeps one record for each path and tells it what happens to the path, as events.
+ * Nothing here can fail, and the time is always an argument.
  */
 #include <ibtrs/pure.h>
 #include "ibtrs/logic/retry.h"
@@ -15,37 +16,34 @@ const struct ibtrs_backoff ibtrs_backoff_default = {
 	.jitter_pct	= 20,
 };
 
-/**
- * ibtrs_backoff_ms() - how long to wait before an attempt
- * @b: the numbers
- * @attempt: 0 for the first attempt after the loss
- * @held: requests wait for the path
- * @rnd: 32 random bits
- *
- * Return: milliseconds, at least 1.
- */
-u32 ibtrs_backoff_ms(const struct ibtrs_backoff *b, u32 attempt, bool held, u32 rnd)
+static u32 retry_min(u64 a, u64 b)
+{
+	return a < b ? a : b;
+}
+
+static u32 retry_clamp(u64 ms, u32 min, u32 max)
+{
+	return ms < min ? min : retry_min(ms, max);
+}
+
+/* The delay before an attempt, at least 1. @attempt: 0 for the first after a loss. */
+static u32 retry_backoff_ms(const struct ibtrs_backoff *b, u32 attempt, bool held, u32 rnd)
 {
 	u64 max = held ? b->held_max_ms : b->idle_max_ms;
-	u64 ms = b->first_ms < max ? b->first_ms : max;
+	u64 ms = retry_min(b->first_ms, max);
 	u64 spread;
 
-	while (attempt-- && ms && ms < max) {
-		ms *= 2;
-		if (ms > max)
-			ms = max;
-	}
+	while (attempt-- && ms && ms < max)
+		ms = retry_min(2 * ms, max);
 
 	/*
 	 * Jitter in 1/65536 of the delay: a shift instead of a division, which
 	 * 32-bit kernels do not have for 64-bit numbers. ms < 2^32 and a
 	 * percentage capped at 100 keep every product below 2^64.
 	 */
-	spread = ms * (b->jitter_pct < 100 ? b->jitter_pct : 100) * 1310 >> 17;
+	spread = ms * retry_min(b->jitter_pct, 100) * 1310 >> 17;
 	ms = ms - spread + (2 * spread * (rnd >> 16) >> 16);
-	if (ms > U32_MAX)
-		ms = U32_MAX;
-	return ms ? (u32)ms : 1;
+	return retry_clamp(ms, 1, U32_MAX);
 }
 
 /* How many marks a path gets for a loss, or for a failed attempt, with this errno. */
@@ -63,12 +61,6 @@ static u32 retry_marks_for(int err)
 	}
 }
 
-static void retry_add(struct ibtrs_retry *r, u32 marks)
-{
-	r->marks = r->marks + marks < IBTRS_RETRY_MAX_MARKS ? r->marks + marks :
-							      IBTRS_RETRY_MAX_MARKS;
-}
-
 /*
  * There are few marks, so a loop that subtracts is cheaper than a division of 64-bit numbers, which
  * 32-bit kernels do not have.
@@ -78,7 +70,7 @@ static u32 retry_marks(const struct ibtrs_retry *r, u64 now_ms)
 	u64 at = r->up_ms + IBTRS_RETRY_CLEAN_MS;
 	u32 marks = r->marks;
 
-	if (!r->up)
+	if (r->state != IBTRS_RETRY_UP)
 		return marks;
 	while (marks && at <= now_ms) {
 		marks--;
@@ -87,140 +79,203 @@ static u32 retry_marks(const struct ibtrs_retry *r, u64 now_ms)
 	return marks;
 }
 
-/**
- * ibtrs_retry_up() - an attempt succeeded
- * @r: of the path
- * @now_ms: milliseconds
- */
-void ibtrs_retry_up(struct ibtrs_retry *r, u64 now_ms)
+static void retry_up(struct ibtrs_retry *r, u64 now_ms)
 {
 	r->attempt = 0;
-	r->up = true;
+	r->urge = IBTRS_RETRY_NO_URGE;
+	r->state = IBTRS_RETRY_UP;
 	r->up_ms = now_ms;
 }
 
-/**
- * ibtrs_retry_lost() - a path that was up is lost
- * @r: of the path
- * @err: why, a negative errno
- * @now_ms: milliseconds
- */
-void ibtrs_retry_lost(struct ibtrs_retry *r, int err, u64 now_ms)
+static void retry_lost(struct ibtrs_retry *r, const struct ibtrs_retry_now *now)
 {
-	r->marks = retry_marks(r, now_ms);
-	r->up = false;
-	retry_add(r, retry_marks_for(err));
+	r->marks = retry_min(retry_marks(r, now->ms) + retry_marks_for(now->err),
+			     IBTRS_RETRY_MAX_MARKS);
+	if (r->state == IBTRS_RETRY_UP)
+		r->state = IBTRS_RETRY_DOWN;
 }
 
-/**
- * ibtrs_retry_failed() - an attempt failed
- * @r: of the path
- * @err: why
- *
+/*
+ * Should who waits for the first attempt wait for another one? -ECONNRESET means that an in-kernel
+ * server is still tearing down the previous attempt.
+ */
+static bool retry_first_again(const struct ibtrs_retry *r, const struct ibtrs_retry_now *now)
+{
+	return r->attempt < IBTRS_RETRY_FIRST_TRIES && now->ms < r->first_end_ms &&
+	       (now->err == -ETIMEDOUT || now->err == -EBUSY || now->err == -EAGAIN ||
+		now->err == -ECONNRESET);
+}
+
+/*
  * If a server cannot be reached, this says nothing about how the path behaves under load. So only a
- * failed probe of full size adds marks.
- *
- * Return: false if the server was still busy with the last incarnation (law L9), which is no
- * failure.
+ * failed probe of full size adds marks. A server that is still busy with the last incarnation is no
+ * failure (law L9).
  */
-bool ibtrs_retry_failed(struct ibtrs_retry *r, int err)
+static void retry_failed(struct ibtrs_retry *r, const struct ibtrs_retry_now *now)
 {
-	if (err == -EBUSY)
-		return false;
-	if (r->attempt < U32_MAX)
+	if (now->err != -EBUSY && r->attempt < U32_MAX)
 		r->attempt++;
-	if (err == -EMSGSIZE)
-		retry_add(r, retry_marks_for(err));
-	return true;
+	if (now->err == -EMSGSIZE)
+		r->marks = retry_min(r->marks + retry_marks_for(now->err), IBTRS_RETRY_MAX_MARKS);
+	if (!retry_first_again(r, now))
+		r->state = IBTRS_RETRY_DOWN;
 }
 
-/**
- * ibtrs_retry_forgive() - the last path of the session is lost
- * @r: of any of its paths
- *
- * If all paths are lost, no single path is to blame. Marks only compare a path with the others, so
- * the caller removes them from each path.
+/*
+ * An answer may be late only because the request was lost and repeated, which says little about the
+ * server. So one late answer at most doubles the time that is expected.
  */
-void ibtrs_retry_forgive(struct ibtrs_retry *r)
+static void retry_answered(struct ibtrs_retry *r, u64 now_ms)
 {
-	r->marks = 0;
-}
+	u32 ms = retry_clamp(now_ms - r->asked_ms, 1, U32_MAX);
 
-bool ibtrs_retry_marginal(const struct ibtrs_retry *r, u64 now_ms)
-{
-	return retry_marks(r, now_ms) >= IBTRS_RETRY_MARGINAL;
+	r->answer_ms = r->answer_ms ? retry_min(ms, 2 * (u64)r->answer_ms) : ms;
 }
 
 /**
- * ibtrs_retry_first_again() - should the first connect wait for another attempt?
- * @r: of the path, which has just failed
- * @err: why
+ * ibtrs_retry_event() - something has happened to a path
+ * @r: of the path
+ * @ev: what happened
+ * @now: the circumstances; FAILED and LOST heed its errno
  *
- * -ECONNRESET means that an in-kernel server is still tearing down the previous attempt.
+ * Marks compare a path with the other paths of the session. If all paths were lost, no single path
+ * is to blame: the marks of an older generation are removed.
  */
-bool ibtrs_retry_first_again(const struct ibtrs_retry *r, int err)
+void ibtrs_retry_event(struct ibtrs_retry *r, enum ibtrs_retry_event ev,
+		       const struct ibtrs_retry_now *now)
 {
-	return r->attempt < IBTRS_RETRY_FIRST_TRIES &&
-	       (err == -ETIMEDOUT || err == -EBUSY || err == -EAGAIN || err == -ECONNRESET);
+	if ((ev == IBTRS_RETRY_EV_UP || ev == IBTRS_RETRY_EV_FAILED || ev == IBTRS_RETRY_EV_LOST) &&
+	    r->gen != now->gen) {
+		r->gen = now->gen;
+		r->marks = 0;
+	}
+	switch (ev) {
+	case IBTRS_RETRY_EV_BEGIN:
+		if (!r->first_end_ms)
+			r->first_end_ms = now->ms + IBTRS_RETRY_FIRST_MS;
+		break;
+	case IBTRS_RETRY_EV_ASKED:
+		r->asked_ms = now->ms;
+		break;
+	case IBTRS_RETRY_EV_ANSWERED:
+		retry_answered(r, now->ms);
+		break;
+	case IBTRS_RETRY_EV_TRIAL_PASSED:
+	case IBTRS_RETRY_EV_TRIAL_FAILED:
+		r->trial_failed = ev == IBTRS_RETRY_EV_TRIAL_FAILED;
+		break;
+	case IBTRS_RETRY_EV_UP:
+		retry_up(r, now->ms);
+		break;
+	case IBTRS_RETRY_EV_FAILED:
+		retry_failed(r, now);
+		break;
+	case IBTRS_RETRY_EV_LOST:
+		retry_lost(r, now);
+		break;
+	case IBTRS_RETRY_EV_CLOSED:
+		r->state = IBTRS_RETRY_DOWN;
+		break;
+	case IBTRS_RETRY_EV_HURRY:
+		if (r->urge < IBTRS_RETRY_HURRY)
+			r->urge = IBTRS_RETRY_HURRY;
+		break;
+	case IBTRS_RETRY_EV_BY_HAND:
+		r->urge = IBTRS_RETRY_BY_HAND;
+		break;
+	default:
+		break;
+	}
 }
 
-static u32 retry_rest_ms(u32 marks)
+bool ibtrs_retry_marginal(const struct ibtrs_retry *r, const struct ibtrs_retry_now *now)
 {
-	u32 ms = IBTRS_RETRY_REST_MS;
+	bool trusted = r->state == IBTRS_RETRY_UP && now->ms - r->up_ms >= IBTRS_RETRY_DOUBT_MS;
 
-	for (; marks > IBTRS_RETRY_MARGINAL && ms < IBTRS_RETRY_REST_MAX_MS; marks--)
-		ms *= 2;
-	return ms < IBTRS_RETRY_REST_MAX_MS ? ms : IBTRS_RETRY_REST_MAX_MS;
+	return (r->gen == now->gen && retry_marks(r, now->ms) >= IBTRS_RETRY_MARGINAL) ||
+	       (r->trial_failed && !trusted);
+}
+
+/*
+ * If the last attempt failed in its trial and no other path is up, small requests may still come
+ * through: the path is used without a trial.
+ */
+bool ibtrs_retry_skips_trial(const struct ibtrs_retry *r, const struct ibtrs_retry_now *now)
+{
+	return r->trial_failed && now->err == -EMSGSIZE && !now->others;
+}
+
+static u32 retry_rest_ms(const struct ibtrs_backoff *b, u32 marks, u32 rnd)
+{
+	struct ibtrs_backoff rest = { .first_ms = IBTRS_RETRY_REST_MS,
+				      .held_max_ms = IBTRS_RETRY_REST_MAX_MS,
+				      .jitter_pct = b->jitter_pct };
+
+	return retry_backoff_ms(&rest, marks - IBTRS_RETRY_MARGINAL, true, rnd);
 }
 
 /**
- * ibtrs_retry_next() - when is the next attempt?
+ * ibtrs_retry_wait() - a wait for the next attempt begins
  * @r: of the path, which is not up
  * @b: delays of an attempt that follows a failed one
- * @ask: the circumstances
+ * @now: the circumstances
  * @rnd: 32 random bits
  *
  * A path rests only right after a loss or a failed probe of full size, since only these say
  * something new about it. Attempts that fail while the link is down follow each other with the
  * usual delays, so that the path is used soon after the link is back. The last path never rests.
+ *
+ * Return: milliseconds until ibtrs_retry_left() must be asked; 0: make no further attempt.
  */
-struct ibtrs_retry_answer ibtrs_retry_next(const struct ibtrs_retry *r,
-					   const struct ibtrs_backoff *b,
-					   const struct ibtrs_retry_ask *ask, u32 rnd)
+u32 ibtrs_retry_wait(struct ibtrs_retry *r, const struct ibtrs_backoff *b,
+		     const struct ibtrs_retry_now *now, u32 rnd)
 {
-	struct ibtrs_retry_answer answer = { .wait_ms = IBTRS_RETRY_SOON_MS };
-	bool news = !r->attempt || ask->err == -EMSGSIZE;
-	struct ibtrs_backoff rest = *b;
+	bool news = !r->attempt || now->err == -EMSGSIZE;
+	bool by_hand = r->urge == IBTRS_RETRY_BY_HAND;
+	bool hurry = r->urge == IBTRS_RETRY_HURRY;
+	u32 ms = IBTRS_RETRY_SOON_MS;
 
+	r->urge = IBTRS_RETRY_NO_URGE;
+	r->wait = now->wanted ? IBTRS_RETRY_USUAL : IBTRS_RETRY_IDLE;
 	/*
 	 * The limit does not apply to the attempts of a first connect, nor while the server is
 	 * still tearing down the last incarnation (law L9), nor if an administrator reconnects the
 	 * path.
 	 */
-	if (ask->max >= 0 && r->attempt >= (u32)ask->max && ask->first_done && ask->err != -EBUSY &&
-	    !ask->by_hand) {
-		answer.give_up = true;
-		return answer;
+	if (now->max >= 0 && r->attempt >= (u32)now->max && r->state != IBTRS_RETRY_FIRST &&
+	    now->err != -EBUSY && !by_hand)
+		return 0;
+	if (now->err == -EBUSY) {
+		/* as soon as it may have ended that */
+	} else if (now->others && news && !by_hand && r->marks >= IBTRS_RETRY_MARGINAL) {
+		r->wait = IBTRS_RETRY_REST;
+		ms = retry_rest_ms(b, r->marks, rnd);
+	} else if (!hurry && !(now->err == -ETIMEDOUT && now->wanted)) {
+		/* An attempt that timed out has waited long enough already. */
+		ms = retry_backoff_ms(b, r->attempt ? r->attempt - 1 : 0, now->wanted, rnd);
 	}
-	if (ask->err == -EBUSY)
-		return answer;
-	if (ask->others && news && !ask->by_hand && r->marks >= IBTRS_RETRY_MARGINAL) {
-		rest.first_ms = retry_rest_ms(r->marks);
-		rest.held_max_ms = rest.first_ms;
-		answer.wait_ms = ibtrs_backoff_ms(&rest, 0, true, rnd);
-		answer.rest = true;
-		return answer;
-	}
-	/* An attempt that timed out has waited long enough already. */
-	if (ask->hurry || (ask->err == -ETIMEDOUT && ask->wanted))
-		return answer;
-	answer.wait_ms = ibtrs_backoff_ms(b, r->attempt ? r->attempt - 1 : 0, ask->wanted, rnd);
-	return answer;
+	r->due_ms = now->ms + ms;
+	return r->wait == IBTRS_RETRY_IDLE ? retry_min(ms, IBTRS_RETRY_LOOK_MS) : ms;
 }
 
-/* How long one step of connecting may wait for the server (decision 11). */
+u32 ibtrs_retry_left(const struct ibtrs_retry *r, const struct ibtrs_retry_now *now)
+{
+	if (now->ms >= r->due_ms)
+		return 0;
+	if (r->wait == IBTRS_RETRY_IDLE)
+		return now->wanted ? 0 : retry_min(r->due_ms - now->ms, IBTRS_RETRY_LOOK_MS);
+	/* a timer of coarse ticks was a little early */
+	return r->wait == IBTRS_RETRY_REST ? r->due_ms - now->ms : 0;
+}
+
+bool ibtrs_retry_rests(const struct ibtrs_retry *r, const struct ibtrs_retry_now *now)
+{
+	return r->wait == IBTRS_RETRY_REST && now->ms < r->due_ms && now->others;
+}
+
 #define PATIENCE_MS	2000u	/* for one step */
 #define PATIENCE_DOUBLE	2u	/* doublings at most: 8 s */
+#define PATIENCE_LONGEST_MS	(PATIENCE_MS << PATIENCE_DOUBLE)
 /* With the steps that follow, less than the 3 s after which a path must be in use again. */
 #define PATIENCE_DOUBT_MS	2500u
 /* For so many attempts the neighbour table may not have noticed that the link is down. */
@@ -233,21 +288,16 @@ struct ibtrs_retry_answer ibtrs_retry_next(const struct ibtrs_retry *r,
  */
 #define PATIENCE_OURS	16u
 
-#define PATIENCE_LONGEST_MS	(PATIENCE_MS << PATIENCE_DOUBLE)
-
-static u32 patience_min(u32 a, u32 b)
+/*
+ * The wait of any step. An in-kernel server allocates and registers all its chunks before its first
+ * answer, and that may take long. So each failed attempt doubles the wait, and the attempts of the
+ * first connect begin with twice the wait.
+ */
+static u32 patience_step_ms(const struct ibtrs_retry *r)
 {
-	return a < b ? a : b;
-}
+	u64 doubled = (u64)r->attempt + (r->state == IBTRS_RETRY_FIRST);
 
-static u32 patience_max(u32 a, u32 b)
-{
-	return a > b ? a : b;
-}
-
-u32 ibtrs_patience_ms(const struct ibtrs_patience *p)
-{
-	return PATIENCE_MS << patience_min(p->attempt + !p->first_done, PATIENCE_DOUBLE);
+	return PATIENCE_MS << retry_min(doubled, PATIENCE_DOUBLE);
 }
 
 /*
@@ -255,20 +305,60 @@ u32 ibtrs_patience_ms(const struct ibtrs_patience *p)
  * link when it is back. Until the neighbour table notices that the link is down, the link looks
  * like a server that has become slow. So some attempts wait long enough for a slow server.
  */
-u32 ibtrs_patience_first_ms(const struct ibtrs_patience *p)
+static u32 patience_first_word_ms(const struct ibtrs_retry *r, bool others, bool ours)
 {
-	bool slow = p->attempt % PATIENCE_SLOW == 0;
-	u32 usual;
+	bool slow = r->attempt % PATIENCE_SLOW == 0;
+	u32 usual = retry_clamp(4 * (u64)r->answer_ms, PATIENCE_MS / 2, PATIENCE_LONGEST_MS);
 
-	if (!p->connect_ms)
-		return ibtrs_patience_ms(p);
-	usual = patience_min(p->connect_ms, PATIENCE_LONGEST_MS / 4) * 4;
-	usual = patience_max(usual, PATIENCE_MS / 2);
-	if (p->others)
-		return slow ? usual : patience_min(usual, PATIENCE_DOUBT_MS);
-	if (p->attempt < PATIENCE_DARK || !slow)
+	if (!r->answer_ms)
+		return patience_step_ms(r);
+	if (others)
+		return slow ? usual : retry_min(usual, PATIENCE_DOUBT_MS);
+	if (r->attempt < PATIENCE_DARK || !slow)
 		return usual;
-	if (p->ours && p->attempt % PATIENCE_OURS)
-		return patience_max(usual, PATIENCE_DOUBT_MS);
+	if (ours && r->attempt % PATIENCE_OURS)
+		return retry_clamp(usual, PATIENCE_DOUBT_MS, PATIENCE_LONGEST_MS);
 	return PATIENCE_LONGEST_MS;
+}
+
+/* as logic/sqwatch.c: a link that moves less than 4 MiB in a second is as good as dead */
+#define TRIAL_FLOOR_SHIFT	22
+#define TRIAL_MS	2000u
+#define TRIAL_DOUBT_MS	500u
+
+u32 ibtrs_retry_patience_ms(const struct ibtrs_retry *r, enum ibtrs_retry_phase phase, bool others,
+			    bool ours, u64 bytes)
+{
+	switch (phase) {
+	case IBTRS_RETRY_RESOLVE:
+		return 2 * IBTRS_RETRY_RESOLVE_MS;
+	case IBTRS_RETRY_FIRST_WORD:
+		return patience_first_word_ms(r, others, ours);
+	case IBTRS_RETRY_CONNECT:
+		return IBTRS_RETRY_RESOLVE_MS + patience_step_ms(r);
+	case IBTRS_RETRY_TRIAL:
+		return TRIAL_MS + (u32)(bytes >> TRIAL_FLOOR_SHIFT) * 1000;
+	case IBTRS_RETRY_DOUBT:
+		return TRIAL_DOUBT_MS;
+	default:
+		return patience_step_ms(r);
+	}
+}
+
+/*
+ * An attempt that began while the link was down may have lost a message, which the connection
+ * manager repeats only after 4 s.
+ */
+u32 ibtrs_retry_alive_ms(const struct ibtrs_retry *r)
+{
+	return r->answer_ms ? retry_clamp(r->answer_ms, 500, 1000) : 1000;
+}
+
+/*
+ * At least the time for a server to make a session: it allocates all chunks before it answers. At
+ * most so much that a link that returned is used within 3 s (decision 11).
+ */
+u32 ibtrs_retry_turn_ms(const struct ibtrs_retry *r)
+{
+	return retry_clamp(4 * (u64)r->answer_ms, 1500, 2500);
 }

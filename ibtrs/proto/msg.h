@@ -39,6 +39,7 @@ struct ibtrs_limits {
 	u32 max_hdr_size;
 	u32 chunk_size;			/* max_io_size + max_hdr_size */
 	bool fence;			/* headers carry tokens */
+	bool new_rkey;			/* client: answers may carry new keys of chunks */
 };
 
 struct ibtrs_desc {

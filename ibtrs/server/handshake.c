@@ -455,7 +455,7 @@ static struct rdma_cm_id *listen_on_ib(u16 port)
 	return listen_on((struct sockaddr *)&ib, RDMA_PS_IB);
 }
 
-int ibtrs_srv_listen_start(u16 port)
+int ibtrs_srv_handshake_start(u16 port)
 {
 	struct rdma_cm_id *id;
 
@@ -476,7 +476,7 @@ int ibtrs_srv_listen_start(u16 port)
 	return 0;
 }
 
-void ibtrs_srv_listen_stop(void)
+void ibtrs_srv_handshake_stop(void)
 {
 	if (listen_ip)
 		rdma_destroy_id(listen_ip);

@@ -9,8 +9,8 @@
 /* Event handler of the listeners and of all connections that come from them. */
 int ibtrs_srv_handshake_event(struct rdma_cm_id *id, struct rdma_cm_event *ev);
 
-int ibtrs_srv_listen_start(u16 port);
+int ibtrs_srv_handshake_start(u16 port);
 /* When it returns, no connection request is being handled any more. Idempotent. */
-void ibtrs_srv_listen_stop(void);
+void ibtrs_srv_handshake_stop(void);
 
 #endif

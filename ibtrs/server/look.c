@@ -27,7 +27,7 @@
  * own lock, so that a path with thousands of slots holds up no request.
  */
 
-void ibtrs_srv_path_ops_unpark(struct ibtrs_srv_path *path)
+void ibtrs_srv_look_ops_unpark(struct ibtrs_srv_path *path)
 {
 	u32 slot, nr = path->ops ? path->limits.queue_depth : 0;
 
@@ -119,7 +119,7 @@ static void path_ops_let_go(struct ibtrs_srv_path *path)
 		ibtrs_srv_op_let_go(ibtrs_srv_op_at(path, slot));
 }
 
-bool ibtrs_srv_path_ops_any_busy(const struct ibtrs_srv_path *path, u32 *from)
+bool ibtrs_srv_look_ops_any_busy(const struct ibtrs_srv_path *path, u32 *from)
 {
 	u32 nr = path->ops ? path->limits.queue_depth : 0;
 

@@ -10,11 +10,11 @@ void ibtrs_srv_look_work(struct work_struct *work);	/* the work @look of a sessi
 void ibtrs_srv_look_now(struct ibtrs_srv_session *s);
 
 /* Close work; may sleep: ends the parked ops of @path; they are not executed. */
-void ibtrs_srv_path_ops_unpark(struct ibtrs_srv_path *path);
+void ibtrs_srv_look_ops_unpark(struct ibtrs_srv_path *path);
 /*
  * True: an op of slot *@from or higher is busy; *@from becomes its slot. All ops before it are idle
  * and stay idle.
  */
-bool ibtrs_srv_path_ops_any_busy(const struct ibtrs_srv_path *path, u32 *from);
+bool ibtrs_srv_look_ops_any_busy(const struct ibtrs_srv_path *path, u32 *from);
 
 #endif

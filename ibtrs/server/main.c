@@ -138,7 +138,7 @@ int ibtrs_srv_open(const struct ibtrs_srv_ops *ops, u16 port)
 	mutex_unlock(&ibtrs_srv.lock);
 	if (err)
 		return err;
-	err = ibtrs_srv_listen_start(port);
+	err = ibtrs_srv_handshake_start(port);
 	if (err)
 		ibtrs_srv_close();
 	return err;
@@ -155,7 +155,7 @@ void ibtrs_srv_close(void)
 	mutex_lock(&ibtrs_srv.lock);
 	ibtrs_srv.accepting = false;
 	mutex_unlock(&ibtrs_srv.lock);
-	ibtrs_srv_listen_stop();
+	ibtrs_srv_handshake_stop();
 	ibtrs_srv_knock_end_all();
 	ibtrs_srv_auth_forget_all();
 	ibtrs_srv_session_close_all();

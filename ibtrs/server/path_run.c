@@ -102,7 +102,7 @@ static void path_drop_waiting(struct ibtrs_srv_path *path)
 
 	for (cid = 0; cid < path->nr_conns; cid++)
 		ibtrs_srv_reply_drop(&path->conns[cid]);
-	ibtrs_srv_path_ops_unpark(path);
+	ibtrs_srv_look_ops_unpark(path);
 }
 
 static void path_drain(struct ibtrs_srv_path *path)
@@ -185,7 +185,7 @@ static void path_end_work(struct work_struct *work)
 	struct ibtrs_srv_path *path =
 		container_of(to_delayed_work(work), struct ibtrs_srv_path, end_work);
 
-	if (ibtrs_srv_path_ops_any_busy(path, &path->busy_from)) {
+	if (ibtrs_srv_look_ops_any_busy(path, &path->busy_from)) {
 		if (time_after_eq(jiffies, path->told_at + PATH_WATCHDOG))
 			path_watchdog(path);
 		queue_delayed_work(ibtrs_srv.wq, &path->end_work, PATH_WATCHDOG);

@@ -25,8 +25,6 @@
 #include "ibtrs/server/session.h"
 #include "ibtrs/server/sysfs.h"
 
-#define SYSFS_SHOW_MAX	40	/* bytes of a refused text that the log repeats */
-
 /**
  * struct ibtrs_srv_path_dir - paths/<src@dst>/
  * @kobj: owns this memory
@@ -49,10 +47,9 @@ static struct ibtrs_srv_path *path_of(struct kobject *kobj)
 static int path_want_one(const struct kobj_attribute *attr, const struct ibtrs_srv_path *path,
 			 const char *buf, size_t count)
 {
-	if (buf[0] == '1' && (count == 1 || (count == 2 && buf[1] == '\n')))
+	if (ibtrs_admin_is_one(buf, count))
 		return 0;
-	pr_err_ratelimited("%s: %s: '%*pE' refused: 1 is expected\n", path->name, attr->attr.name,
-			   (int)min_t(size_t, count, SYSFS_SHOW_MAX), buf);
+	IBTRS_ADMIN_REFUSE(buf, count, "1 is expected", "%s: %s", path->name, attr->attr.name);
 	return -EINVAL;
 }
 
@@ -60,37 +57,20 @@ static ssize_t hca_name_show(struct kobject *kobj, struct kobj_attribute *attr, 
 {
 	return sysfs_emit(buf, "%s\n", path_of(kobj)->hca);
 }
-static struct kobj_attribute path_hca_name = __ATTR_RO(hca_name);
 
 static ssize_t hca_port_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
 {
 	return sysfs_emit(buf, "%u\n", path_of(kobj)->port);
 }
-static struct kobj_attribute path_hca_port = __ATTR_RO(hca_port);
-
-static ssize_t path_show_addr(const struct ibtrs_addr *addr, char *buf)
-{
-	char text[IBTRS_ADDR_STR_MAX];
-
-	ibtrs_addr_format(addr, text, sizeof(text));
-	return sysfs_emit(buf, "%s\n", text);
-}
 
 static ssize_t src_addr_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
 {
-	return path_show_addr(&path_of(kobj)->addr.src, buf);
+	return ibtrs_admin_show_addr(buf, &path_of(kobj)->addr.src);
 }
-static struct kobj_attribute path_src_addr = __ATTR_RO(src_addr);
 
 static ssize_t dst_addr_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
 {
-	return path_show_addr(&path_of(kobj)->addr.dst, buf);
-}
-static struct kobj_attribute path_dst_addr = __ATTR_RO(dst_addr);
-
-static ssize_t disconnect_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
-{
-	return sysfs_emit(buf, "Usage: echo 1 > %s\n", attr->attr.name);
+	return ibtrs_admin_show_addr(buf, &path_of(kobj)->addr.dst);
 }
 
 static ssize_t disconnect_store(struct kobject *kobj, struct kobj_attribute *attr, const char *buf,
@@ -104,7 +84,6 @@ static ssize_t disconnect_store(struct kobject *kobj, struct kobj_attribute *att
 	ibtrs_srv_path_close(path, "disconnected by the administrator");
 	return count;
 }
-static struct kobj_attribute path_disconnect = __ATTR_RW(disconnect);
 
 static ssize_t rdma_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
 {
@@ -126,14 +105,13 @@ static ssize_t rdma_store(struct kobject *kobj, struct kobj_attribute *attr, con
 	ibtrs_srv_stats_reset(&path->stats);
 	return count;
 }
-static struct kobj_attribute stats_rdma = __ATTR_RW(rdma);
 
 static struct attribute *path_attrs[] = {
-	&path_hca_name.attr,
-	&path_hca_port.attr,
-	&path_src_addr.attr,
-	&path_dst_addr.attr,
-	&path_disconnect.attr,
+	IBTRS_ADMIN_FILE(__ATTR_RO(hca_name)),
+	IBTRS_ADMIN_FILE(__ATTR_RO(hca_port)),
+	IBTRS_ADMIN_FILE(__ATTR_RO(src_addr)),
+	IBTRS_ADMIN_FILE(__ATTR_RO(dst_addr)),
+	IBTRS_ADMIN_FILE(__ATTR(disconnect, 0644, ibtrs_admin_usage_show, disconnect_store)),
 	NULL,
 };
 
@@ -142,7 +120,7 @@ static const struct attribute_group path_group = {
 };
 
 static struct attribute *stats_attrs[] = {
-	&stats_rdma.attr,
+	IBTRS_ADMIN_FILE(__ATTR_RW(rdma)),
 	NULL,
 };
 
@@ -164,10 +142,9 @@ static ssize_t auth_show(struct device *dev, struct device_attribute *attr, char
 
 	return sysfs_emit(buf, "%s\n", s->key);
 }
-static DEVICE_ATTR_RO(auth);
 
 static struct attribute *session_attrs[] = {
-	&dev_attr_auth.attr,
+	IBTRS_ADMIN_DEV_FILE(__ATTR_RO(auth)),
 	NULL,
 };
 

@@ -331,3 +331,41 @@ UNIT_TEST(rkey_rsp)
 		free(buf);
 	}
 }
+
+UNIT_TEST(trial_message)
+{
+	static const u8 golden[24] = { 7, 0, 0, 0, 0, 0, 0, 0, 8, 7, 6, 5, 4, 3, 2, 1, 0x44, 0x33,
+				       0x22, 0x11, 0, 0, 2, 0 };
+	static const struct {
+		const char *what;
+		u16 type;
+		u32 off, len;
+		int want;
+	} rows[] = {
+		{ "as it should be", 7, 131072, 131072, 0 }, { "short", 7, 1, 1, 0 },
+		{ "another type", 6, 131072, 131072, -EPROTO },
+		{ "no data", 7, 0, 0, -EPROTO },
+		{ "more data than the largest request", 7, 131073, 131073, -EPROTO },
+		{ "a longer descriptor", 7, 4096, 4097, -EPROTO },
+		{ "a shorter one", 7, 4096, 4095, -EPROTO },
+	};
+	const struct ibtrs_limits l = { .queue_depth = 512, .max_io_size = 131072,
+					.max_hdr_size = 4096, .chunk_size = 135168, .fence = true };
+	struct ibtrs_desc d = { .addr = 0x0102030405060708ull, .rkey = 0x11223344, .len = 131072 },
+		got;
+	struct ibtrs_wire_trial w;
+	const char *why;
+
+	ibtrs_trial_encode(&w, &d);
+	CHECK(!memcmp(&w, golden, sizeof(golden)));
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		UNIT_ROW("%s", rows[i].what);
+		d.len = rows[i].len;
+		ibtrs_trial_encode(&w, &d);
+		w.type = cpu_to_le16(rows[i].type);
+		CHECK_EQ(ibtrs_trial_decode(&w, rows[i].off, &l, &got, &why), rows[i].want);
+		CHECK_EQ(!why, !rows[i].want);
+		if (!rows[i].want)
+			CHECK(got.addr == d.addr && got.rkey == d.rkey && got.len == d.len);
+	}
+}

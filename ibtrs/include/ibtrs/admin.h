@@ -10,7 +10,11 @@
 
 #include <linux/device.h>
 #include <linux/moduleparam.h>
+#include <linux/printk.h>
+#include <linux/ratelimit.h>
 #include <linux/sysfs.h>
+
+struct ibtrs_addr;
 
 /**
  * ibtrs_admin() - may the caller write to a file of ours?
@@ -42,6 +46,25 @@ extern const struct kernel_param_ops ibtrs_admin_bool_ops;
 
 /* As kobj_sysfs_ops, for directories with files that only an administrator may write. */
 extern const struct sysfs_ops ibtrs_admin_sysfs_ops;
+
+/* Rows of a table of attributes: a file of a device, or of another directory of ours. */
+#define IBTRS_ADMIN_DEV_FILE(...)	(&((struct device_attribute)__VA_ARGS__).attr)
+#define IBTRS_ADMIN_FILE(...)		(&((struct kobj_attribute)__VA_ARGS__).attr)
+
+/* Log that @_buf was refused, and @_why; then come format and values for the name of the file. */
+#define IBTRS_ADMIN_REFUSE(_buf, _count, _why, _fmt, ...)				\
+	pr_err_ratelimited(_fmt ": '%*pE' refused: %s\n", __VA_ARGS__,			\
+			   (int)min_t(size_t, _count, 40), _buf, _why)
+
+/* Is a text that was written "1"? */
+static inline bool ibtrs_admin_is_one(const char *buf, size_t count)
+{
+	return buf[0] == '1' && (count == 1 || (count == 2 && buf[1] == '\n'));
+}
+
+/* show() of a file to which 1 is written. */
+ssize_t ibtrs_admin_usage_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf);
+ssize_t ibtrs_admin_show_addr(char *buf, const struct ibtrs_addr *addr);
 
 /* DEVICE_ATTR_RW() of a file that only an administrator may write. */
 #define IBTRS_ADMIN_ATTR_RW(_name)							\
