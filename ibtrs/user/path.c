@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause
+/*
+ * The states of a path: the table of ibtrs/logic/path_sm.c, driven by the context. When a path is
+ * tried again says ibtrs/logic/retry.c.
+ *
+ * All of it runs under ctx->lock. A queue that finds a path broken leaves the reason in fail_err,
+ * takes the connection away by itself, and wakes the context, which does the rest. Teardown is
+ * immediate: a closed socket writes to nobody's memory.
+ */
+#include <stdlib.h>
+#include "ibtrs/logic/beat.h"
+#include "ibtrs/proto/imm.h"
+#include "ibtrs/user/clt.h"
+
+void ibtrs_clt_path_post(struct ibtrs_clt_path *path, enum ibtrs_path_event ev)
+{
+	path->events |= 1u << ev;
+}
+
+void ibtrs_clt_path_fail(struct ibtrs_clt_path *path, int err, const char *why)
+{
+	if (path->events & 1u << IBTRS_PATH_EV_FAIL)
+		return;
+	if (path->state != IBTRS_PATH_CONNECTING && path->state != IBTRS_PATH_UP)
+		return;
+	path->err = err;
+	snprintf(path->why, sizeof(path->why), "%s", why);
+	ibtrs_clt_path_post(path, IBTRS_PATH_EV_FAIL);
+}
+
+void ibtrs_clt_path_lost(struct ibtrs_clt_path *path, int err, const char *why)
+{
+	pthread_mutex_lock(&path->fail_lock);
+	if (!path->fail_err) {
+		path->fail_err = err;
+		path->fail_why = why;
+	}
+	pthread_mutex_unlock(&path->fail_lock);
+	ibtrs_ctx_wake(path->clt->ctx);
+}
+
+static void path_take_lost(struct ibtrs_clt_path *path)
+{
+	const char *why;
+	int err;
+
+	pthread_mutex_lock(&path->fail_lock);
+	err = path->fail_err;
+	why = path->fail_why;
+	path->fail_err = 0;
+	pthread_mutex_unlock(&path->fail_lock);
+	if (err && path->state == IBTRS_PATH_UP)
+		ibtrs_clt_path_fail(path, err, why);
+}
+
+/* ---- heartbeats --------------------------------------------------------- */
+
+static void hb_post(struct ibtrs_clt_conn *conn, struct ibtrs_wr *wr, enum ibtrs_imm_type type)
+{
+	const struct ibtrs_frame f = {
+		.op	= IBTRS_FRAME_WRITE_IMM,
+		.imm	= ibtrs_imm_hb(type),
+	};
+
+	/* The last one has not left yet: the peer is found dead, or will get that one. */
+	if (wr->posted)
+		return;
+	ibtrs_wr_init(wr);
+	ibtrs_wr_frame(wr, &f);
+	ibtrs_stream_post(&conn->s, wr);
+}
+
+/* Both are called by the service queue, with its lock held; it flushes. */
+void ibtrs_clt_hb_msg(struct ibtrs_clt_conn *conn)
+{
+	hb_post(conn, &conn->hb_ack, IBTRS_IMM_HB_ACK);
+}
+
+void ibtrs_clt_hb_ack(struct ibtrs_clt_conn *conn)
+{
+	struct ibtrs_clt_path *path = conn->path;
+
+	if (!path->awaited)
+		return;
+	path->awaited = false;
+	path->latency = ibtrs_ctx_now(path->clt->ctx) - path->sent_at;
+}
+
+static void hb_send(struct ibtrs_clt_path *path)
+{
+	struct ibtrs_q *q = &path->clt->qs[0];
+
+	pthread_mutex_lock(&q->lock);
+	if (!path->awaited) {
+		path->awaited = true;
+		path->sent_at = ibtrs_ctx_now(path->clt->ctx);
+	}
+	if (path->conns[0]->attached) {
+		hb_post(path->conns[0], &path->conns[0]->hb_msg, IBTRS_IMM_HB_MSG);
+		ibtrs_stream_flush(&path->conns[0]->s);
+	}
+	pthread_mutex_unlock(&q->lock);
+}
+
+static void path_beat(struct ibtrs_clt_path *path, u64 now)
+{
+	bool seen = __atomic_exchange_n(&path->seen, false, __ATOMIC_RELAXED);
+
+	path->due = now + path->clt->opts.hb_ms;
+	switch (ibtrs_beat_tick(&path->missed, seen, path->clt->opts.hb_misses)) {
+	case IBTRS_BEAT_DEAD:
+		ibtrs_clt_path_fail(path, -ETIMEDOUT, "no sign of life from the server");
+		break;
+	case IBTRS_BEAT_SEND:
+		hb_send(path);
+		break;
+	case IBTRS_BEAT_QUIET:
+		break;
+	}
+	__atomic_store_n(&path->wary, ibtrs_retry_marginal(&path->retry, now), __ATOMIC_RELAXED);
+}
+
+/* ---- actions ------------------------------------------------------------ */
+
+/* Ends the waits of the other paths. @rest: that of paths that are not trusted, too. */
+static void path_retry_others(struct ibtrs_clt_path *path, bool rest)
+{
+	struct ibtrs_clt *clt = path->clt;
+	u32 i;
+
+	for (i = 0; i < clt->nr_paths; i++)
+		if (&clt->paths[i] != path && (rest || !clt->paths[i].rest))
+			ibtrs_clt_path_post(&clt->paths[i], IBTRS_PATH_EV_RETRY);
+}
+
+static void path_down(struct ibtrs_clt_path *path)
+{
+	struct ibtrs_clt *clt = path->clt;
+	u32 i;
+
+	ibtrs_retry_lost(&path->retry, path->err, ibtrs_ctx_now(clt->ctx));
+	if (--clt->nr_up)
+		return;
+	/* No path is worse than the others now. */
+	for (i = 0; i < clt->nr_paths; i++)
+		ibtrs_retry_forgive(&clt->paths[i].retry);
+	path_retry_others(path, true);
+}
+
+static void path_teardown(struct ibtrs_clt_path *path)
+{
+	struct ibtrs_clt *clt = path->clt;
+	u32 i;
+
+	path->due = 0;
+	for (i = 0; path->conns && i < clt->nr_qs; i++)
+		if (path->conns[i])
+			ibtrs_q_detach(&clt->qs[i], path->conns[i]);
+	ibtrs_clt_cm_free(path);
+	ibtrs_clt_calls_end(clt, ibtrs_q_serve(&clt->qs[0]));
+	ibtrs_clt_path_post(path, IBTRS_PATH_EV_DRAINED);
+}
+
+static void path_arm(struct ibtrs_clt_path *path)
+{
+	struct ibtrs_clt *clt = path->clt;
+	struct ibtrs_retry_answer a;
+	struct ibtrs_retry_ask ask = {
+		.err		= path->err,
+		.max		= clt->opts.max_attempts ? (int)clt->opts.max_attempts : -1,
+		.hurry		= path->hurry,
+		.wanted		= !clt->opened || ibtrs_clt_flows(clt),
+		.others		= clt->nr_up,
+	};
+
+	if (!path->first_done && !ibtrs_retry_first_again(&path->retry, path->err))
+		path->first_done = true;
+	ask.first_done = path->first_done;
+	path->hurry = false;
+	a = ibtrs_retry_next(&path->retry, &ibtrs_backoff_default, &ask, ibtrs_user_jitter());
+	if (a.give_up) {
+		ibtrs_clt_path_post(path, IBTRS_PATH_EV_GIVE_UP);
+		return;
+	}
+	path->rest = a.rest;
+	path->due = ibtrs_ctx_now(clt->ctx) + a.wait_ms;
+}
+
+static void path_up(struct ibtrs_clt_path *path)
+{
+	struct ibtrs_clt *clt = path->clt;
+	bool first = !clt->nr_up;
+	u32 i;
+	int err;
+
+	ibtrs_retry_up(&path->retry, ibtrs_ctx_now(clt->ctx));
+	path->established++;
+	path->first_done = true;
+	__atomic_store_n(&path->loose, false, __ATOMIC_RELAXED);
+	clt->opened = true;
+	clt->nr_up++;
+	if (first)
+		__atomic_store_n(&clt->ups, clt->ups + 1, __ATOMIC_RELAXED);
+	__atomic_store_n(&clt->life, path->life, __ATOMIC_RELAXED);
+	path->missed = 0;
+	path->awaited = false;
+	__atomic_store_n(&path->seen, true, __ATOMIC_RELAXED);
+	path->due = ibtrs_ctx_now(clt->ctx);
+	for (i = 0; i < clt->nr_qs; i++) {
+		err = ibtrs_q_attach(&clt->qs[i], path->conns[i]);
+		if (err) {
+			ibtrs_clt_path_fail(path, err, "no memory for its connections");
+			return;
+		}
+	}
+	/* What has come in behind INFO_RSP. */
+	ibtrs_clt_calls_end(clt, ibtrs_q_serve(&clt->qs[0]));
+	for (i = 1; i < clt->nr_qs; i++)
+		ibtrs_q_resume(&clt->qs[i], !(clt->opts.flags & IBTRS_CLT_ASK_REPLAY));
+	/* The server can be reached again: the other paths, too, most likely. */
+	if (first) {
+		for (i = 0; i < clt->nr_paths; i++)
+			clt->paths[i].hurry = &clt->paths[i] != path;
+		path_retry_others(path, false);
+	}
+}
+
+static void path_do(struct ibtrs_clt_path *path, u32 actions)
+{
+	if (actions & IBTRS_PATH_DO_DOWN)
+		path_down(path);
+	if (actions & IBTRS_PATH_DO_TEARDOWN)
+		path_teardown(path);
+	if (actions & IBTRS_PATH_DO_DISARM)
+		path->due = 0;
+	if (actions & IBTRS_PATH_DO_ARM)
+		path_arm(path);
+	if (actions & IBTRS_PATH_DO_CONNECT) {
+		path->rest = false;
+		pthread_mutex_lock(&path->fail_lock);
+		path->fail_err = 0;	/* of the last incarnation */
+		pthread_mutex_unlock(&path->fail_lock);
+		ibtrs_clt_cm_start(path);
+	}
+	if (actions & IBTRS_PATH_DO_UP)
+		path_up(path);
+}
+
+static void path_timer(struct ibtrs_clt_path *path, u64 now)
+{
+	switch (path->state) {
+	case IBTRS_PATH_UP:
+		path_beat(path, now);
+		break;
+	case IBTRS_PATH_CONNECTING:
+		path->due = 0;
+		ibtrs_clt_path_fail(path, -ETIMEDOUT, path->hs == IBTRS_HS_INFO ?
+				    "the server did not say where its memory is in time" :
+				    "the server did not answer in time");
+		break;
+	default:
+		path->due = 0;
+		ibtrs_clt_path_post(path, IBTRS_PATH_EV_RETRY);
+	}
+}
+
+/* Return: number of events and timers that were handled. */
+int ibtrs_clt_path_work(struct ibtrs_clt_path *path)
+{
+	u64 now = ibtrs_ctx_now(path->clt->ctx);
+	struct ibtrs_path_step step;
+	int n = 0;
+	u32 ev;
+
+	path_take_lost(path);
+	if (path->due && path->due <= now) {
+		path_timer(path, now);
+		n++;
+	}
+	while (path->events) {
+		ev = (u32)__builtin_ctz(path->events);
+		path->events &= ~(1u << ev);
+		step = ibtrs_path_sm_step(path->state, ev);
+		if (!step.taken)
+			continue;
+		n++;
+		/* An attempt that failed: a path that was up is path_down()'s. */
+		if (path->state == IBTRS_PATH_CONNECTING && ev == IBTRS_PATH_EV_FAIL)
+			ibtrs_retry_failed(&path->retry, path->err);
+		path->state = step.state;
+		path_do(path, step.actions);
+	}
+	return n;
+}
