@@ -133,6 +133,23 @@ static void stream_watch_out(struct ibtrs_stream *s)
 	epoll_ctl(s->ep, EPOLL_CTL_MOD, s->fd, &ev);
 }
 
+static const char *stream_words(int err)
+{
+	switch (err) {
+	case ECONNREFUSED:
+		return "nothing listens there";
+	case ECONNRESET:
+	case EPIPE:
+		return "the peer ended the connection";
+	case EHOSTUNREACH:
+	case ENETUNREACH:
+		return "no route leads there, or the host does not answer";
+	case ETIMEDOUT:
+		return "what was sent is not acknowledged";
+	}
+	return "the connection is broken";
+}
+
 void ibtrs_stream_post(struct ibtrs_stream *s, struct ibtrs_wr *wr)
 {
 	if (s->err || s->fd < 0)
@@ -184,7 +201,7 @@ int ibtrs_stream_flush(struct ibtrs_stream *s)
 		else if (errno == EAGAIN || errno == EWOULDBLOCK)
 			break;
 		else if (errno != EINTR)
-			ibtrs_stream_break(s, -errno, "the connection is broken");
+			ibtrs_stream_break(s, -errno, stream_words(errno));
 	}
 	if (s->err)
 		return s->err;
@@ -216,7 +233,7 @@ static ssize_t stream_recv(struct ibtrs_stream *s, void *to, size_t len)
 					  "the peer ended the connection");
 	if (errno == EAGAIN || errno == EWOULDBLOCK)
 		return 0;
-	return ibtrs_stream_break(s, -errno, "the connection is broken");
+	return ibtrs_stream_break(s, -errno, stream_words(errno));
 }
 
 /* Room for the payload of s->f, or why there is none. */

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* A client of libibtrs whose server lies, and one that locks its chunks (NEW_RKEY). */
+#include <pthread.h>
 #include "ibtrs/logic/fence.h"
 #include "raw.h"
 
@@ -418,6 +419,36 @@ UNIT_TEST(behind)
 	fake_close(&f);
 }
 
+/* A server that never gets enough of it: the request waits for another path, once. */
+UNIT_TEST(behind_for_ever)
+{
+	struct ibtrs_clt_info info = { .size = sizeof(info) };
+	struct ibtrs_io *done;
+	unsigned int n;
+	struct fake f;
+	uint32_t slot;
+
+	if (!fake_up(&f, false, IBTRS_EXT_FENCE))
+		return;
+	slot = fake_request(&f, IBTRS_IO_WRITE, 10);
+	for (n = 0; n < 100; n++) {
+		raw_send(&f.conn[1], IBTRS_FRAME_WRITE_IMM, rsp(slot, -IBTRS_FENCE_BEHIND - 3), 0,
+			 0, NULL, 0);
+		CHECK_EQ(ibtrs_q_poll(f.q, &done, 1, 0), 0);
+		if (raw_recv(&f.conn[1]) != 1)
+			break;
+	}
+	CHECK_EQ(n, 63);
+	fake_step(&f);
+	CHECK_STR(fake_info(&f).why, "the server treats each request of a slot as stale");
+	CHECK_EQ(ibtrs_clt_info(f.clt, &info), 0);
+	CHECK_EQ(info.parked, 1);
+	CHECK_EQ(ibtrs_q_abort(f.q, -EIO), 1);
+	fake_done(&f, -EIO);
+	CHECK_EQ(ibtrs_q_poll(f.q, &done, 1, 0), 0);
+	fake_close(&f);
+}
+
 UNIT_TEST(grants_that_are_refused)
 {
 	static const struct {
@@ -455,4 +486,30 @@ UNIT_TEST(grants_that_are_refused)
 		CHECK_STR(fake_info(&f).why, rows[i].why);
 		fake_close(&f);
 	}
+}
+
+static void *hang_up(void *arg)
+{
+	struct fake *f = arg;
+
+	usleep(20000);
+	shutdown(f->conn[0].fd, SHUT_RDWR);
+	return NULL;
+}
+
+/* A call is sent once: when its path is lost, it ends. */
+UNIT_TEST(a_call_whose_path_is_lost)
+{
+	uint8_t reply[8] = { 0 };
+	pthread_t thread;
+	struct fake f;
+
+	if (!fake_up(&f, false, IBTRS_EXT_FENCE))
+		return;
+	CHECK_EQ(pthread_create(&thread, NULL, hang_up, &f), 0);
+	CHECK_EQ(ibtrs_clt_call(f.clt, "call", 4, reply, sizeof(reply), 5000), -ECONNRESET);
+	pthread_join(thread, NULL);
+	CHECK(!fake_is_up(&f));
+	CHECK_EQ(ibtrs_clt_call(f.clt, "call", 4, reply, sizeof(reply), 5000), -ENOTCONN);
+	fake_close(&f);
 }

@@ -399,3 +399,53 @@ UNIT_TEST(round_robin)
 	CHECK(w.moved[1] - before[1] > NR * WORLD_BLOCK);
 	world_end(&w);
 }
+
+/* A path that falls silent again and again rests, and is tried with one request when it is back. */
+UNIT_TEST(a_path_that_is_not_trusted)
+{
+	struct ibtrs_path_info info = { .size = sizeof(info) };
+	struct world_hdr h[4];
+	struct ibtrs_io io[4], *p[4] = { &io[0], &io[1], &io[2], &io[3] }, *done[4];
+	uint8_t data[WORLD_BLOCK] = { 0 };
+	unsigned int i, got = 0;
+	struct world w;
+	long before;
+
+	world_start(&w, NULL, 2, 1, 0);
+	CHECK(world_until_up(&w, 2));
+	for (i = 0; i < 2; i++) {
+		w.frozen[0] = true;
+		world_turns(&w, 5200);
+		CHECK_EQ(world_up(&w), 1);
+		CHECK_EQ(ibtrs_clt_path_info(w.clt, 0, &info), 0);
+		/* two marks each time: the second time it rests 10 s and not 0.1 s */
+		if (i)
+			CHECK(info.wait_ms > 6000);
+		else
+			CHECK(info.wait_ms < 2000);
+		w.frozen[0] = false;
+		world_cut(&w, 0);
+		CHECK(world_until_up(&w, 2));
+		CHECK_EQ(ibtrs_clt_path_info(w.clt, 0, &info), 0);
+		CHECK_EQ(info.established, i + 2);
+	}
+	world_turns(&w, 1100);
+	w.late = true;
+	before = w.moved[0];
+	for (i = 0; i < 4; i++)
+		io[i] = world_io(IBTRS_IO_WRITE, &h[i], i, data, sizeof(data));
+	CHECK_EQ(ibtrs_q_submit(ibtrs_clt_q(w.clt, 0), p, 4), 4);
+	for (i = 0; i < 20 && w.nr_kept < 4; i++)
+		world_turn(&w);
+	CHECK_EQ(w.nr_kept, 4);
+	CHECK(w.moved[0] - before >= WORLD_BLOCK);
+	CHECK(w.moved[0] - before < 2 * WORLD_BLOCK);
+	while (w.nr_kept)
+		world_execute(&w, w.kept[--w.nr_kept]);
+	for (i = 0; i < 20; i++) {
+		world_turn(&w);
+		got += (unsigned int)ibtrs_q_poll(ibtrs_clt_q(w.clt, 0), done, 4, 0);
+	}
+	CHECK_EQ(got, 4);
+	world_end(&w);
+}

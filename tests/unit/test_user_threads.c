@@ -175,7 +175,7 @@ UNIT_TEST(unix_without_a_control_thread)
 
 UNIT_TEST(nobody_listens)
 {
-	static const char *const paths[] = { "unix:/tmp/ibtrs-nobody" };
+	const char *paths[] = { "unix:/tmp/ibtrs-nobody" };
 	struct ibtrs_clt_opts o = { .size = sizeof(o), .name = "x" };
 	char why[IBTRS_WHY_LEN];
 	struct ibtrs_ctx *ctx;
@@ -184,5 +184,8 @@ UNIT_TEST(nobody_listens)
 	CHECK_EQ(ibtrs_ctx_new(&ctx, NULL), 0);
 	CHECK_EQ(ibtrs_clt_open(ctx, paths, 1, &o, &clt, why), -ENOENT);
 	CHECK_STR(why, "unix:/tmp/ibtrs-nobody: No such file or directory");
+	paths[0] = "tcp:127.0.0.1:1";
+	CHECK_EQ(ibtrs_clt_open(ctx, paths, 1, &o, &clt, why), -ECONNREFUSED);
+	CHECK_STR(why, "tcp:127.0.0.1:1: nothing listens there");
 	CHECK_EQ(ibtrs_ctx_free(ctx), 0);
 }
