@@ -334,8 +334,16 @@ void ibtrs_stream_close(struct ibtrs_stream *s)
 {
 	struct ibtrs_wr *wr;
 
-	if (s->fd >= 0)
+	/*
+	 * Somebody may have another descriptor of the socket: a child that was forked, or who
+	 * dialled. Then close() alone neither tells the peer nor takes the socket out of the set.
+	 */
+	if (s->ep >= 0)
+		epoll_ctl(s->ep, EPOLL_CTL_DEL, s->fd, NULL);
+	if (s->fd >= 0) {
+		shutdown(s->fd, SHUT_RDWR);
 		close(s->fd);
+	}
 	s->fd = -1;
 	s->ep = -1;
 	ibtrs_stream_break(s, -ECONNABORTED, "closed here");

@@ -97,6 +97,104 @@ static void *use(void *arg)
 	return NULL;
 }
 
+/* Sockets of the client, by path, for a thread that ends them. */
+#define CHAOS	256
+
+static struct {
+	pthread_mutex_t lock;
+	int fd[2][CHAOS];
+	unsigned int nr[2];
+	struct ibtrs_srv *srv;
+	bool stop;
+} chaos = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+static int chaos_dial(void *priv, const char *path, unsigned int cid)
+{
+	unsigned int p = path[0] == 'B';
+	int fd[2], err;
+
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, fd))
+		return -errno;
+	pthread_mutex_lock(&chaos.lock);
+	if (chaos.nr[p] < CHAOS)
+		chaos.fd[p][chaos.nr[p]++] = dup(fd[0]);
+	pthread_mutex_unlock(&chaos.lock);
+	err = ibtrs_srv_take(chaos.srv, fd[1]);
+	if (err)
+		close(fd[0]);
+	return err ?: fd[0];
+}
+
+static void chaos_cut(unsigned int p)
+{
+	pthread_mutex_lock(&chaos.lock);
+	while (chaos.nr[p]) {
+		shutdown(chaos.fd[p][--chaos.nr[p]], SHUT_RDWR);
+		close(chaos.fd[p][chaos.nr[p]]);
+	}
+	pthread_mutex_unlock(&chaos.lock);
+}
+
+static void *chaos_run(void *arg)
+{
+	unsigned int i;
+
+	for (i = 0; !__atomic_load_n(&chaos.stop, __ATOMIC_ACQUIRE); i++) {
+		usleep(15000);
+		chaos_cut(i & 1);
+	}
+	return NULL;
+}
+
+/* Threads use their queues while one path after the other is cut, and everything is right. */
+UNIT_TEST(paths_are_cut_under_threads)
+{
+	static const char *const paths[] = { "A", "B" };
+	struct ibtrs_ctx_opts co = { .size = sizeof(co), .flags = IBTRS_CTX_THREAD };
+	struct ibtrs_clt_opts o = {
+		.size = sizeof(o), .name = "chaos", .queues = QUEUES, .dial = chaos_dial,
+	};
+	struct ibtrs_path_info a = { .size = sizeof(a) }, b = a;
+	struct user users[QUEUES] = { 0 };
+	char why[IBTRS_WHY_LEN] = "";
+	pthread_t server, cutter;
+	struct ibtrs_ctx *ctx;
+	struct ibtrs_clt *clt;
+	unsigned int i;
+
+	__atomic_store_n(&stop, false, __ATOMIC_RELEASE);
+	CHECK_EQ(ibtrs_srv_new(NULL, &chaos.srv, why), 0);
+	pthread_create(&server, NULL, serve, chaos.srv);
+	CHECK_EQ(ibtrs_ctx_new(&ctx, &co), 0);
+	if (!CHECK_EQ(ibtrs_clt_open(ctx, paths, 2, &o, &clt, why), 0)) {
+		fprintf(stderr, "%s\n", why);
+		abort();
+	}
+	for (i = 0; i < QUEUES; i++) {
+		users[i].q = ibtrs_clt_q(clt, i);
+		users[i].nr = i;
+		users[i].sleeps = i & 1;
+		pthread_create(&users[i].thread, NULL, use, &users[i]);
+	}
+	pthread_create(&cutter, NULL, chaos_run, NULL);
+	for (i = 0; i < QUEUES; i++) {
+		pthread_join(users[i].thread, NULL);
+		CHECK_EQ(users[i].bad, 0);
+	}
+	__atomic_store_n(&chaos.stop, true, __ATOMIC_RELEASE);
+	pthread_join(cutter, NULL);
+	CHECK_EQ(ibtrs_clt_path_info(clt, 0, &a), 0);
+	CHECK_EQ(ibtrs_clt_path_info(clt, 1, &b), 0);
+	CHECK(a.established + b.established > 2);
+	ibtrs_clt_close(clt);
+	CHECK_EQ(ibtrs_ctx_free(ctx), 0);
+	__atomic_store_n(&stop, true, __ATOMIC_RELEASE);
+	pthread_join(server, NULL);
+	CHECK_EQ(ibtrs_srv_free(chaos.srv), 0);
+	chaos_cut(0);
+	chaos_cut(1);
+}
+
 static void whole(const char *at, const char *const *paths, unsigned int nr, bool threaded)
 {
 	struct ibtrs_ctx_opts co = { .size = sizeof(co), .flags = IBTRS_CTX_THREAD };
