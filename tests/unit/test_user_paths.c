@@ -449,3 +449,30 @@ UNIT_TEST(a_path_that_is_not_trusted)
 	CHECK_EQ(got, 4);
 	world_end(&w);
 }
+
+UNIT_TEST(a_path_is_given_up)
+{
+	static const char *const paths[] = { "B" };
+	struct ibtrs_path_info info = { .size = sizeof(info) };
+	struct ibtrs_clt_opts o = {
+		.size = sizeof(o), .flags = IBTRS_CLT_NOWAIT, .name = "other", .max_attempts = 3,
+		.dial = world_dial,
+	};
+	struct ibtrs_clt *other;
+	char why[IBTRS_WHY_LEN];
+	struct world w;
+
+	world_start(&w, NULL, 1, 1, 0);
+	CHECK(world_until_up(&w, 1));
+	o.priv = &w;
+	w.refuse_dial[1] = true;
+	CHECK_EQ(ibtrs_clt_open(w.ctx, paths, 1, &o, &other, why), 0);
+	world_turns(&w, 20000);
+	CHECK_EQ(ibtrs_clt_path_info(other, 0, &info), 0);
+	CHECK_STR(info.state, "closed");
+	CHECK_EQ(info.err, -ENETUNREACH);
+	CHECK_EQ(w.dials[1], 3);
+	ibtrs_clt_close(other);
+	CHECK_EQ(world_up(&w), 1);
+	world_end(&w);
+}

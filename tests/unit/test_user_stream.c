@@ -400,3 +400,93 @@ UNIT_TEST(truncated_at_each_byte)
 	}
 	CHECK_EQ(ibtrs_srv_free(srv), 0);
 }
+
+/* ---- clocks of a server ------------------------------------------------- */
+
+static uint64_t clock_ms;
+
+static uint64_t clock_now(void *priv)
+{
+	return clock_ms;
+}
+
+static int nobody(void *priv, const char *name, const char *peer, char why[IBTRS_WHY_LEN])
+{
+	snprintf(why, IBTRS_WHY_LEN, "nobody is let in");
+	return strcmp(name, "raw9") ? 0 : -EACCES;
+}
+
+/* Lets @ms pass. Return: after how many the server ended the connection; 0: it did not. */
+static uint64_t pass(struct raw_path *p, uint64_t ms, bool answer)
+{
+	uint64_t t;
+	int n;
+
+	for (t = 0; t <= ms; t += 100, clock_ms += 100) {
+		raw_poll(p);
+		while ((n = raw_recv(&p->r)) > 0)
+			if (answer && p->r.f.imm == 0x80000000)
+				raw_send(&p->r, IBTRS_FRAME_WRITE_IMM, 0x90000000, 0, 0, NULL, 0);
+		if (n < 0)
+			return t;
+	}
+	return 0;
+}
+
+UNIT_TEST(clients_that_say_nothing)
+{
+	struct ibtrs_srv_opts o = {
+		.size = sizeof(o), .queue_depth = 16, .max_io_size = 8192, .now_ms = clock_now,
+		.admit = nobody,
+	};
+	const struct ibtrs_conn_req m = {
+		.cid_num = 1, .recon_cnt = 1, .first_conn = true, .path_uuid = { 9 },
+		.session_uuid = { 9 }, .ext = IBTRS_EXT_WORDS,
+	};
+	struct ibtrs_wire_info_req info;
+	char words[IBTRS_WORDS_LEN];
+	char why[IBTRS_WHY_LEN];
+	struct ibtrs_srv *srv;
+	struct raw_path p;
+	uint64_t t;
+	int err;
+
+	clock_ms = 100000;
+	if (!CHECK_EQ(ibtrs_srv_new(&o, &srv, why), 0))
+		return;
+	/* no CONN_REQ */
+	raw_dial(&p, srv);
+	CHECK_EQ(pass(&p, 20000, false), 5000);
+	raw_path_end(&p);
+	/* no INFO_REQ */
+	raw_dial(&p, srv);
+	CHECK_EQ(raw_conn_req(&p, &m), 1);
+	CHECK_EQ(pass(&p, 20000, false), 10000);
+	raw_path_end(&p);
+	/* refused in words, and does not go */
+	raw_dial(&p, srv);
+	CHECK_EQ(raw_conn_req(&p, &m), 1);
+	ibtrs_msg_info_req_encode(&info, "raw9");
+	raw_send(&p.r, IBTRS_FRAME_SEND, 0, 0, 0, &info, sizeof(info));
+	raw_poll(&p);
+	CHECK_EQ(raw_recv(&p.r), 1);
+	CHECK(ibtrs_msg_info_refused_decode(p.r.data, p.r.f.len, &err, words));
+	CHECK_EQ(err, -EACCES);
+	CHECK_STR(words, "nobody is let in");
+	CHECK_EQ(pass(&p, 20000, false), 2000);
+	raw_path_end(&p);
+	/* no heart: five misses are tolerated */
+	if (!raw_path_up(&p, srv, 0, 1))
+		return;
+	t = pass(&p, 20000, false);
+	CHECK(t >= 5000);
+	CHECK(t <= 7100);
+	raw_path_end(&p);
+	/* one that answers lives */
+	if (!raw_path_up(&p, srv, 0, 2))
+		return;
+	raw_send(&p.r, IBTRS_FRAME_WRITE_IMM, 0x90000000, 0, 0, NULL, 0);
+	CHECK_EQ(pass(&p, 30000, true), 0);
+	raw_path_end(&p);
+	CHECK_EQ(ibtrs_srv_free(srv), 0);
+}
