@@ -58,7 +58,8 @@ static int admit_other(struct ibtrs_srv_path *path, const struct ibtrs_conn_req 
 		return -ECONNRESET;
 	*why = "another client address, number of connections, incarnation or set of extensions than cid 0";
 	if (strcmp(path->peer, peer) || req->cid_num != path->nr_conns ||
-	    req->recon_cnt != path->recon_cnt || (req->ext & IBTRS_SRV_EXT) != path->session->ext)
+	    req->recon_cnt != path->recon_cnt ||
+	    (req->ext & IBTRS_STREAM_EXT) != path->session->ext)
 		return -ECONNRESET;
 	*why = "connection id in use";
 	return path->conns[req->cid] ? -ECONNRESET : 0;
@@ -78,7 +79,7 @@ static int admit_new(struct ibtrs_srv *srv, struct ibtrs_srv_session *s,
 		     const struct ibtrs_conn_req *req, const char *peer,
 		     struct ibtrs_srv_path **out, const char **why)
 {
-	u32 ext = req->ext & IBTRS_SRV_EXT;
+	u32 ext = req->ext & IBTRS_STREAM_EXT;
 
 	*why = "no such session";
 	if (!s && !req->first_conn)

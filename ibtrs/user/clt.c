@@ -38,7 +38,7 @@ static int clt_slots(struct ibtrs_clt *clt, u32 depth, const char **why)
 int ibtrs_clt_grant(struct ibtrs_clt *clt, const struct ibtrs_clt_path *path, const char **why)
 {
 	const struct ibtrs_limits *l = &path->limits;
-	int err = ibtrs_grant_check(l, clt->nr_qs, IBTRS_MIN_CHUNK / 2, why);
+	int err = ibtrs_grant_check(l, clt->nr_qs, IBTRS_STREAM_IO_MIN, why);
 
 	if (err)
 		return err;

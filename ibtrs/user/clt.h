@@ -15,9 +15,6 @@
 #include "ibtrs/user/ctx.h"
 #include "ibtrs/user/stream.h"
 
-/* TRIAL looks for packets that are too large, which TCP finds by itself; EVENTS and AUTH: later. */
-#define IBTRS_USER_EXT	(IBTRS_EXT_FENCE | IBTRS_EXT_WORDS)
-
 struct ibtrs_clt_path;
 
 struct ibtrs_clt_conn {

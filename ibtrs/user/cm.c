@@ -53,7 +53,7 @@ static void cm_connect(struct ibtrs_clt_path *path, u16 cid)
 		.recon_cnt	= path->recon_cnt,
 		/* While a path is up, the server has the session: see protocol 2.2. */
 		.first_conn	= !clt->nr_up,
-		.ext		= IBTRS_USER_EXT,
+		.ext		= IBTRS_STREAM_EXT,
 	};
 	struct ibtrs_frame f = { .op = IBTRS_FRAME_REQ, .len = sizeof(struct ibtrs_wire_conn_req) };
 	struct ibtrs_wire_conn_req w;
@@ -199,7 +199,7 @@ static int cm_first(struct ibtrs_clt_path *path, const struct ibtrs_conn_rsp *rs
 
 	path->connect_ms = (u32)(ibtrs_ctx_now(path->clt->ctx) - path->began) + 1;
 	path->new_rkey = rsp->new_rkey;
-	path->ext = rsp->ext & IBTRS_USER_EXT;
+	path->ext = rsp->ext & IBTRS_STREAM_EXT;
 	path->limits = (struct ibtrs_limits){
 		.queue_depth	= rsp->queue_depth,
 		.max_io_size	= rsp->max_io_size,
@@ -234,7 +234,7 @@ static int cm_accepted(struct ibtrs_clt_conn *conn, const struct ibtrs_wc *wc, c
 			return err;
 	}
 	*why = "the server's answers to the connections of the path contradict each other";
-	rsp.ext &= IBTRS_USER_EXT;
+	rsp.ext &= IBTRS_STREAM_EXT;
 	if (conn->cid && (rsp.new_rkey != path->new_rkey || rsp.ext != path->ext))
 		return -EPROTO;
 	for (i = 0; i < path->clt->nr_qs; i++)

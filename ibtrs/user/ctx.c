@@ -14,6 +14,7 @@
 #include "ibtrs/user/clt.h"
 #include "ibtrs/user/ctx.h"
 
+#define CTX_LOOK_MS	20
 #define CTX_EVENTS	16	/* events before what they mean is done, and timers are looked at */
 
 /* ---- common ------------------------------------------------------------- */
@@ -194,8 +195,9 @@ void ibtrs_ctx_wait(struct ibtrs_ctx *ctx, u32 ms)
 	struct timespec t;
 
 	if (!ctx->threaded) {
+		/* Another thread may step, too, and take what this one waits for. */
 		pthread_mutex_unlock(&ctx->lock);
-		ibtrs_ctx_step(ctx, (int)ms);
+		ibtrs_ctx_step(ctx, ms < CTX_LOOK_MS ? (int)ms : CTX_LOOK_MS);
 		pthread_mutex_lock(&ctx->lock);
 		return;
 	}

@@ -221,25 +221,17 @@ static bool rx_request(struct ibtrs_srv_conn *conn, u32 imm)
 	return true;
 }
 
-static void hb_post(struct ibtrs_srv_conn *conn, struct ibtrs_wr *wr, enum ibtrs_imm_type type)
+void ibtrs_srv_hb_send(struct ibtrs_srv_conn *conn)
 {
-	const struct ibtrs_frame f = {
-		.op	= IBTRS_FRAME_WRITE_IMM,
-		.imm	= ibtrs_imm_hb(type),
-	};
-
-	if (wr->posted)
-		return;
-	ibtrs_wr_init(wr);
-	ibtrs_wr_frame(wr, &f);
-	ibtrs_stream_post(&conn->s, wr);
+	ibtrs_stream_post_imm(&conn->s, &conn->hb_msg, ibtrs_imm_hb(IBTRS_IMM_HB_MSG));
 	/* What breaks here is found by the next poll. */
 	ibtrs_stream_flush(&conn->s);
 }
 
-void ibtrs_srv_hb_send(struct ibtrs_srv_conn *conn)
+static void op_hb_ack(struct ibtrs_srv_conn *conn)
 {
-	hb_post(conn, &conn->hb_msg, IBTRS_IMM_HB_MSG);
+	ibtrs_stream_post_imm(&conn->s, &conn->hb_ack, ibtrs_imm_hb(IBTRS_IMM_HB_ACK));
+	ibtrs_stream_flush(&conn->s);
 }
 
 void ibtrs_srv_rx(struct ibtrs_srv_conn *conn, const struct ibtrs_wc *wc)
@@ -259,7 +251,7 @@ void ibtrs_srv_rx(struct ibtrs_srv_conn *conn, const struct ibtrs_wc *wc)
 	else if (ibtrs_imm_type(wc->imm) == IBTRS_IMM_TRIAL)
 		ok = false;		/* not negotiated (protocol 8.4) */
 	else if (ibtrs_imm_type(wc->imm) == IBTRS_IMM_HB_MSG && !conn->cid)
-		hb_post(conn, &conn->hb_ack, IBTRS_IMM_HB_ACK);
+		op_hb_ack(conn);
 	if (!ok)
 		ibtrs_srv_path_close(conn->srv, path);
 }

@@ -55,25 +55,10 @@ static void path_take_lost(struct ibtrs_clt_path *path)
 
 /* ---- heartbeats --------------------------------------------------------- */
 
-static void hb_post(struct ibtrs_clt_conn *conn, struct ibtrs_wr *wr, enum ibtrs_imm_type type)
-{
-	const struct ibtrs_frame f = {
-		.op	= IBTRS_FRAME_WRITE_IMM,
-		.imm	= ibtrs_imm_hb(type),
-	};
-
-	/* The last one has not left yet: the peer is found dead, or will get that one. */
-	if (wr->posted)
-		return;
-	ibtrs_wr_init(wr);
-	ibtrs_wr_frame(wr, &f);
-	ibtrs_stream_post(&conn->s, wr);
-}
-
 /* Both are called by the service queue, with its lock held; it flushes. */
 void ibtrs_clt_hb_msg(struct ibtrs_clt_conn *conn)
 {
-	hb_post(conn, &conn->hb_ack, IBTRS_IMM_HB_ACK);
+	ibtrs_stream_post_imm(&conn->s, &conn->hb_ack, ibtrs_imm_hb(IBTRS_IMM_HB_ACK));
 }
 
 void ibtrs_clt_hb_ack(struct ibtrs_clt_conn *conn)
@@ -88,6 +73,7 @@ void ibtrs_clt_hb_ack(struct ibtrs_clt_conn *conn)
 
 static void hb_send(struct ibtrs_clt_path *path)
 {
+	struct ibtrs_clt_conn *conn = path->conns[0];
 	struct ibtrs_q *q = &path->clt->qs[0];
 
 	pthread_mutex_lock(&q->lock);
@@ -95,9 +81,10 @@ static void hb_send(struct ibtrs_clt_path *path)
 		path->awaited = true;
 		path->sent_at = ibtrs_ctx_now(path->clt->ctx);
 	}
-	if (path->conns[0]->attached) {
-		hb_post(path->conns[0], &path->conns[0]->hb_msg, IBTRS_IMM_HB_MSG);
-		ibtrs_stream_flush(&path->conns[0]->s);
+	if (conn->attached) {
+		/* If the last one is still to be sent, that one will do. */
+		ibtrs_stream_post_imm(&conn->s, &conn->hb_msg, ibtrs_imm_hb(IBTRS_IMM_HB_MSG));
+		ibtrs_stream_flush(&conn->s);
 	}
 	pthread_mutex_unlock(&q->lock);
 }

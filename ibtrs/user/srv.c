@@ -307,7 +307,7 @@ static int srv_options(struct ibtrs_srv *srv, char *why)
 	o->max_paths = o->max_paths ?: SRV_PATHS;
 	if (o->queue_depth < 2 || o->queue_depth > IBTRS_MAX_QD)
 		return ibtrs_user_why(why, -EINVAL, "server", "queue_depth is 2 to 65535");
-	if (o->max_io_size < IBTRS_MIN_CHUNK / 2 || o->max_io_size > 1u << 27)
+	if (o->max_io_size < IBTRS_STREAM_IO_MIN || o->max_io_size > 1u << 27)
 		return ibtrs_user_why(why, -EINVAL, "server", "max_io_size is 4096 to 134217728");
 	l->queue_depth = o->queue_depth;
 	l->max_io_size = o->max_io_size;

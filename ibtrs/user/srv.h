@@ -11,9 +11,6 @@
 #include "ibtrs/user/ctx.h"
 #include "ibtrs/user/stream.h"
 
-/* As in clt.h. */
-#define IBTRS_SRV_EXT	(IBTRS_EXT_FENCE | IBTRS_EXT_WORDS)
-
 #define IBTRS_SRV_HALF_MS	10000	/* for a handshake; half of it until the CONN_REQ */
 #define IBTRS_SRV_REFUSED_MS	2000	/* protocol 8.5 */
 #define IBTRS_SRV_HALF_MAX	256	/* connections without a path, or of one that is not up */

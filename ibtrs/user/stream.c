@@ -160,6 +160,17 @@ void ibtrs_stream_post(struct ibtrs_stream *s, struct ibtrs_wr *wr)
 	s->out_end = &wr->next;
 }
 
+void ibtrs_stream_post_imm(struct ibtrs_stream *s, struct ibtrs_wr *wr, u32 imm)
+{
+	const struct ibtrs_frame f = { .op = IBTRS_FRAME_WRITE_IMM, .imm = imm };
+
+	if (wr->posted)
+		return;
+	ibtrs_wr_init(wr);
+	ibtrs_wr_frame(wr, &f);
+	ibtrs_stream_post(s, wr);
+}
+
 /* @n bytes have been sent. */
 static void stream_sent(struct ibtrs_stream *s, size_t n)
 {

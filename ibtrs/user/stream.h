@@ -16,6 +16,13 @@
 #include "ibtrs/proto/msg.h"
 #include "ibtrs/user/frame.h"
 
+/*
+ * Extensions that both ends have over a stream. TRIAL looks for packets that are too large, which
+ * TCP finds by itself; there is no code for EVENTS and AUTH.
+ */
+#define IBTRS_STREAM_EXT	(IBTRS_EXT_FENCE | IBTRS_EXT_WORDS)
+#define IBTRS_STREAM_IO_MIN	4096u	/* of max_io_size, protocol 2.3 */
+
 /* Memory that a peer may write to. Its addresses begin at 0: a peer learns no pointers. */
 struct ibtrs_region {
 	u8 *base;
@@ -99,6 +106,8 @@ void ibtrs_stream_init(struct ibtrs_stream *s, int fd);
 int ibtrs_stream_watch(struct ibtrs_stream *s, int ep, void *ptr);
 /* Posts; ibtrs_stream_flush() is the doorbell. */
 void ibtrs_stream_post(struct ibtrs_stream *s, struct ibtrs_wr *wr);
+/* Posts an immediate alone, as @wr; not if that still waits to be sent. */
+void ibtrs_stream_post_imm(struct ibtrs_stream *s, struct ibtrs_wr *wr, u32 imm);
 /* Return: 0, or why the stream is broken. */
 int ibtrs_stream_flush(struct ibtrs_stream *s);
 /*
