@@ -28,7 +28,8 @@ SHIPPED	:= Kbuild Makefile dkms.conf COPYING compat ibtrs ibnbd
 include compat/place.mk
 
 .DEFAULT_GOAL := modules
-.PHONY: modules clean tools unit fuzz lint package check check-all check-tools dkms-source \
+.PHONY: modules clean tools lib lib-install unit fuzz lint package check check-all check-tools \
+	dkms-source \
 	check-kernels check-boot check-memory check-packages check-faults check-suites \
 	check-laws soak churn hostile check-debug check-kcsan check-interop check-long cases demo \
 	bench bench-quick bench-lines bench-lines-quick vm-shell \
@@ -45,9 +46,13 @@ $(filter %.o,$(MAKECMDGOALS)): kdir	# one object: make ibtrs/core/conn.o
 tools:				## the ibnbd command
 	$(MAKE) -C tools
 
+lib:				## libibtrs, the transport in user space: build/lib
+	$(MAKE) -C ibtrs/user
+
 clean: | kdir			## what a build left behind; build/cache is kept
 	$(KMAKE) clean RCS_FIND_IGNORE="\( -name .git -o -path '*/build/cache' \) -prune -o"
-	for d in tools tests/unit tests/fuzz; do [ ! -f $$d/Makefile ] || $(MAKE) -C $$d clean; done
+	for d in tools ibtrs/user tests/unit tests/fuzz; do \
+		[ ! -f $$d/Makefile ] || $(MAKE) -C $$d clean; done
 
 .PHONY: kdir
 kdir:
@@ -194,12 +199,15 @@ modules_install: | kdir
 tools-install:
 	$(MAKE) -C tools install DESTDIR=$(DESTDIR) PREFIX=$(PREFIX)
 
+lib-install:			## libibtrs.so.0, libibtrs.a, <libibtrs.h> and libibtrs.pc
+	$(MAKE) -C ibtrs/user install DESTDIR=$(DESTDIR) PREFIX=$(PREFIX)
+
 # what DKMS builds from, the same for `make dkms-install` and for the packages
 dkms-source:
 	install -d $(DESTDIR)$(PREFIX)/src/$(DIST)
 	tar -cf - --mode=u+rw,go=rX --exclude='*.o' --exclude='*.ko' --exclude='*.mod*' \
 		--exclude='.*.cmd' --exclude='config.h*' --exclude='*.order' \
-		--exclude=Module.symvers --exclude='.gitignore' $(SHIPPED) | \
+		--exclude=Module.symvers --exclude='.gitignore' --exclude=ibtrs/user $(SHIPPED) | \
 		tar -xf - --no-same-owner -C $(DESTDIR)$(PREFIX)/src/$(DIST)
 
 dkms-install:			## hand the modules to DKMS, for this and every later kernel

@@ -20,6 +20,7 @@
 #include "ibtrs/client/post.h"
 #include "ibtrs/client/session.h"
 #include "ibtrs/client/trace.h"
+#include "ibtrs/logic/fence.h"
 
 /*
  * Return: 0: post the request. 1: do not post it, but report it as posted. Else the error that
@@ -63,17 +64,7 @@ static int req_post(struct ibtrs_clt_req *req, struct ibtrs_clt_path *path, u32 
 	if (unlikely(err))
 		return err;
 	req->gen = gen;
-	/*
-	 * The server has made a new session; everything that was sent to the old one has ended. The
-	 * new session counts tokens from 0, and would refuse a token that continues the old count
-	 * as too high. A path of the old session is dead even if that was not noticed yet, so the
-	 * life of a path counts only if it is the session's latest.
-	 */
-	if (unlikely(req->life != path->life && path->life == READ_ONCE(path->clt->life))) {
-		req->life = path->life;
-		req->token = 0;
-	}
-	req->token++;
+	ibtrs_fence_next(&req->token, &req->life, path->life, READ_ONCE(path->clt->life));
 	WRITE_ONCE(req->conn, conn);
 	atomic_inc(&conn->inflight);
 	ibtrs_clt_stats_posted(&path->stats, io->dir, io->len + io->usr_len);

@@ -2,17 +2,16 @@
 /*
  * Heartbeat of one path, the same on both sides.
  *
- * A tick looks whether anything arrived since the last tick. If so, the count of misses starts over
- * and a new HB_MSG is sent. If not, the count grows, and past the limit the tick reports the path
- * dead, once. An HB_MSG is sent only at count 0: the QP is reliable, so a second HB_MSG could not
- * arrive where the first did not. The receive path sets `seen` on each arrival; ibtrs_hb_msg() also
- * writes `last_ack` and `ack_due`, ibtrs_hb_ack() the latency and `awaited`. Only the tick writes
- * `missed` and `sent_at`.
+ * A tick looks whether anything arrived since the last tick, and ibtrs/logic/beat.h says what that
+ * means: an HB_MSG, nothing, or a dead path, which is reported once. The receive path sets `seen`
+ * on each arrival; ibtrs_hb_msg() also writes `last_ack` and `ack_due`, ibtrs_hb_ack() the latency
+ * and `awaited`. Only the tick writes `missed` and `sent_at`.
  *
  * A peer that floods HB_MSGs gets one answer per HB_ACK_GAP (E-33); the tick answers the last
  * HB_MSG of a burst.
  */
 #include "ibtrs/core/hb.h"
+#include "ibtrs/logic/beat.h"
 #include "ibtrs/proto/imm.h"
 
 #define HB_ACK_GAP	msecs_to_jiffies(20)
@@ -66,17 +65,18 @@ static void hb_clock(struct ibtrs_hb *hb)
 static void hb_tick(struct work_struct *work)
 {
 	struct ibtrs_hb *hb = container_of(to_delayed_work(work), struct ibtrs_hb, work);
+	enum ibtrs_beat_verdict verdict;
+	bool seen = READ_ONCE(hb->seen);
 	int err = 0;
 
-	if (READ_ONCE(hb->seen)) {
+	if (seen)
 		WRITE_ONCE(hb->seen, false);
-		hb->missed = 0;
-	}
-	if (hb->missed > hb->misses_max) {
+	verdict = ibtrs_beat_tick(&hb->missed, seen, hb->misses_max);
+	if (verdict == IBTRS_BEAT_DEAD) {
 		hb->fail(hb, -ETIMEDOUT, "no sign of life from the peer");
 		return;
 	}
-	if (hb->missed++ == 0) {
+	if (verdict == IBTRS_BEAT_SEND) {
 		hb_clock(hb);
 		err = hb_send(hb, IBTRS_IMM_HB_MSG);
 	}

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause */
 /*
  * Authentication (protocol.md 8.6): both sides of the exchange, the transcript that its MACs cover,
  * and the proofs that each connection of a path carries afterwards. Pure: the caller provides

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause */
 /*
  * Slot -> (address, key) of the server's chunk, from the descriptors of INFO_RSP (protocol 2.4,
  * E-36).

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause */
 /*
  * The server's decision about a request that arrives for a slot (protocol 8.2, laws L6, L7):
  * execute, park, or refuse as stale or too far ahead. Pure: the caller holds the slot's lock and
@@ -51,6 +51,27 @@ int ibtrs_fence_behind(const struct ibtrs_fence_slot *s, bool fence, u64 token);
  * The client: the counter of a slot after answer @err, which may be that of ibtrs_fence_behind().
  */
 u64 ibtrs_fence_catch_up(u64 token, int err);
+
+/**
+ * ibtrs_fence_next() - the client: the number of a slot's next submission
+ * @token: the slot's counter
+ * @life: of the session, when the slot was used last
+ * @path_life: of the session, as the path that is used now was told
+ * @session_life: what the latest path was told
+ *
+ * If the server has made a new session, everything that was sent to the old one has ended. The new
+ * session counts from 0, and would refuse a number that continues the old count as too high. A path
+ * of the old session is dead even if that was not noticed yet, so the life of a path counts only if
+ * it is the session's latest.
+ */
+static inline void ibtrs_fence_next(u64 *token, u32 *life, u32 path_life, u32 session_life)
+{
+	if (*life != path_life && path_life == session_life) {
+		*life = path_life;
+		*token = 0;
+	}
+	(*token)++;
+}
 
 /* Is @err the answer to a request that was not executed because of its token? */
 static inline bool ibtrs_fence_is_behind(int err)

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause */
 /*
  * How the slots of a session are divided into homes (docs/design.md, decision 4): each slot belongs
  * to one home, and each CPU looks for a free slot in its own home first. Pure: the caller knows

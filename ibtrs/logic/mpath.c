@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause
 #include "ibtrs/logic/mpath.h"
 
 #define TRIED_BITS	128u	/* in the caller's mask */

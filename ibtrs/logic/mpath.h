@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause */
 /*
  * Which path is next in a round robin (docs/sysfs.md), and the names of the policies. The other
  * policies are in client/pathset.c, next to the counters that they compare.

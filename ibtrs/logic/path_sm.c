@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause
 #include "ibtrs/logic/path_sm.h"
 
 #define GO(next, acts)	{ .state = IBTRS_PATH_##next, .actions = (acts), .taken = true }

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause */
 /*
  * The client path's state table (docs/design.md decision 5, section 6.2).
  * (state, event) -> (state, actions). An event that has no entry is

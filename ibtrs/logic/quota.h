@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause */
 /*
  * What a client may use of a server, before and after it is let in. Pure: the caller counts under
  * the lock of the sessions and passes the numbers.

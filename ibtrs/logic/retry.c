@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause
 /*
  * When a path is tried again, how patiently, and how much it is trusted (decision 11; retry.h has
  * the rules).

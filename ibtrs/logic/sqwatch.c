@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause
 #include "ibtrs/logic/sqwatch.h"
 
 /* a link that moves less than 4 MiB in an interval is as good as dead */

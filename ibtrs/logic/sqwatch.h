@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause */
 /*
  * Is a send queue dead, or is it waiting for a slow disk (decision 16)? Pure: the caller looks once
  * per heartbeat interval and posts the probes.

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause */
 /*
  * The messages of a connection on which client and server prove that they have a key (protocol.md
  * 8.6). Decoders return true, or false and a reason. logic/auth decides what the messages mean.

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause */
 /*
  * The 32-bit RDMA immediate (protocol 3, 8.3): bits 31..28 type, 27..0 payload. Values here are
  * host order; the one byte swap (the immediate is big endian on the wire) happens where a work

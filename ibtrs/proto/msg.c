@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause
 /*
  * Codec of the messages that make a path: CONN_REQ, CONN_RSP, INFO_REQ, INFO_RSP (protocol 2.2 ..
  * 2.4, protocol 8.1). The codec of requests is in msg_io.c.

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause */
 /*
  * Codec of the transport messages: bytes <-> host structs, with every check of protocol 11 that
  * needs nothing but the bytes and the negotiated numbers. Decoders take (buf, len, ...), never read
@@ -71,6 +71,12 @@ void ibtrs_msg_conn_req_encode(struct ibtrs_wire_conn_req *w, const struct ibtrs
  */
 int ibtrs_msg_conn_req_decode(const void *buf, size_t len, u32 max_cons, struct ibtrs_conn_req *m,
 			      const char **why);
+
+/* Is this the CONN_REQ of a later life of its path than @before was of? recon_cnt wraps around. */
+static inline bool ibtrs_msg_conn_req_newer(const struct ibtrs_conn_req *m, u16 before)
+{
+	return (s16)(m->recon_cnt - before) > 0;
+}
 
 void ibtrs_msg_conn_rsp_encode(struct ibtrs_wire_conn_rsp *w, const struct ibtrs_conn_rsp *m);
 /*

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause
 /*
  * Codec of requests and of the keys that go with their replies (protocol 4, 5, 8.2). msg.c says
  * how the bytes of a peer are read, and what a refusal means.

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause */
 #ifndef IBTRS_PROTO_REFUSE_H
 #define IBTRS_PROTO_REFUSE_H
 

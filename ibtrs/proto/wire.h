@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause */
 /*
  * The bytes of IBTRS on the wire: RTRS 2.0 (protocol 2-5) and our extensions (protocol 8).
  * Everything is little endian except the immediate, which imm.h owns.

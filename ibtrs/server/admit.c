@@ -31,9 +31,8 @@ static int admit_again(struct ibtrs_srv_path *path, const struct ibtrs_conn_req 
 		*why = "the path belongs to another client address";
 		return -ECONNRESET;
 	}
-	/* recon_cnt wraps around. */
 	if (ibtrs_srv_path_state(path) < IBTRS_SRV_PATH_CLOSING &&
-	    (s16)(req->recon_cnt - path->recon_cnt) <= 0) {
+	    !ibtrs_msg_conn_req_newer(req, path->recon_cnt)) {
 		*why = "connection id in use";
 		return -ECONNRESET;
 	}

@@ -198,3 +198,25 @@ UNIT_TEST(fence_owner_catches_up)
 		}
 	}
 }
+
+UNIT_TEST(next)
+{
+	u64 token = 0;
+	u32 life = 0;
+
+	ibtrs_fence_next(&token, &life, 7, 7);
+	CHECK_EQ(token, 1);
+	CHECK_EQ(life, 7);
+	ibtrs_fence_next(&token, &life, 7, 7);
+	CHECK_EQ(token, 2);
+	/* the session was made anew: the first path that knows begins again */
+	ibtrs_fence_next(&token, &life, 7, 8);
+	CHECK_EQ(token, 3);
+	ibtrs_fence_next(&token, &life, 8, 8);
+	CHECK_EQ(token, 1);
+	CHECK_EQ(life, 8);
+	/* and one of the old one, used late, does not bring its count back */
+	ibtrs_fence_next(&token, &life, 7, 8);
+	CHECK_EQ(token, 2);
+	CHECK_EQ(life, 8);
+}

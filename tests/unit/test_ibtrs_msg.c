@@ -477,3 +477,15 @@ UNIT_TEST(info_rsp)
 		free(buf);
 	}
 }
+
+UNIT_TEST(a_later_life_of_a_path)
+{
+	struct ibtrs_conn_req m = { .recon_cnt = 5 };
+
+	CHECK(ibtrs_msg_conn_req_newer(&m, 4));
+	CHECK(!ibtrs_msg_conn_req_newer(&m, 5));
+	CHECK(!ibtrs_msg_conn_req_newer(&m, 6));
+	CHECK(ibtrs_msg_conn_req_newer(&m, 65535));
+	m.recon_cnt = 65535;
+	CHECK(!ibtrs_msg_conn_req_newer(&m, 2));
+}

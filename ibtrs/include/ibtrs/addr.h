@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause */
 /*
  * Addresses as people write them: `ip:10.0.0.1`, `ip:fd00::1%eth0`, `gid:...`
  * (protocol 2.1, docs/sysfs.md). Pure: text <-> bytes, no resolving, no sockaddr.

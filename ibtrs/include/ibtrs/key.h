@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause */
 /*
  * Keys that two hosts share (protocol.md 8.6): their size and their valid names. The modules, the
  * parser of a mapping and the ibnbd command all use this file, so that they agree.

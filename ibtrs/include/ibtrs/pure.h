@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause */
 /*
  * The environment of pure code: proto/ and logic/ include system headers only through this file. In
  * the kernel it includes a handful of <linux/...> headers; in user space (unit tests, fuzzers, the

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause */
 /* The one place of the version; tests/lint compares dkms.conf and the packages with it. */
 #ifndef IBTRS_VERSION_H
 #define IBTRS_VERSION_H

@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause
+/*
+ * Who may come in (protocol 2.2 to 2.5): the CONN_REQ of each connection of a path, then INFO_REQ.
+ *
+ * A refusal has an errno of protocol 2.3, and words for a client that offered WORDS. A path with a
+ * higher recon_cnt from the same address supersedes its earlier life (law L9): that is closed at
+ * once, and the client told EBUSY as long as the user has ops of it.
+ */
+#include <stdlib.h>
+#include "ibtrs/user/srv.h"
+
+static struct ibtrs_srv_session *admit_session(struct ibtrs_srv *srv, const u8 *uuid)
+{
+	struct ibtrs_srv_session *s = srv->sessions;
+
+	while (s && memcmp(s->uuid, uuid, sizeof(s->uuid)))
+		s = s->next;
+	return s;
+}
+
+/* A closed path of which nothing is left is none any more. */
+static struct ibtrs_srv_path *admit_path(struct ibtrs_srv_session *s, const u8 *uuid)
+{
+	struct ibtrs_srv_path *path = s ? s->paths : NULL;
+
+	while (path && ((path->state == IBTRS_SRV_PATH_CLOSED && !path->given) ||
+			memcmp(path->uuid, uuid, sizeof(path->uuid))))
+		path = path->next;
+	return path;
+}
+
+/* cid 0 of a path that exists. 0: its earlier life is over, and nothing is left of it. */
+static int admit_again(struct ibtrs_srv *srv, struct ibtrs_srv_path *path,
+		       const struct ibtrs_conn_req *req, const char *peer, const char **why)
+{
+	*why = "the path belongs to another client address";
+	if (strcmp(path->peer, peer))
+		return -ECONNRESET;
+	*why = "connection id in use";
+	if (path->state != IBTRS_SRV_PATH_CLOSED && !ibtrs_msg_conn_req_newer(req, path->recon_cnt))
+		return -ECONNRESET;
+	ibtrs_srv_path_close(srv, path);
+	*why = "the path's old incarnation is still draining";
+	return path->given ? -EBUSY : 0;
+}
+
+static int admit_other(struct ibtrs_srv_path *path, const struct ibtrs_conn_req *req,
+		       const char *peer, const char **why)
+{
+	*why = "the first connection of a path must be cid 0";
+	if (!path)
+		return -ECONNRESET;
+	*why = "the path is being closed";
+	if (path->state == IBTRS_SRV_PATH_CLOSED)
+		return -EBUSY;
+	*why = "the path is complete";
+	if (path->state != IBTRS_SRV_PATH_CONNECTING)
+		return -ECONNRESET;
+	*why = "another client address, number of connections, incarnation or set of extensions than cid 0";
+	if (strcmp(path->peer, peer) || req->cid_num != path->nr_conns ||
+	    req->recon_cnt != path->recon_cnt ||
+	    (req->ext & IBTRS_STREAM_EXT) != path->session->ext)
+		return -ECONNRESET;
+	*why = "connection id in use";
+	return path->conns[req->cid] ? -ECONNRESET : 0;
+}
+
+static u32 admit_count(const struct ibtrs_srv_session *s)
+{
+	const struct ibtrs_srv_path *path;
+	u32 n = 0;
+
+	for (path = s->paths; path; path = path->next)
+		n += path->counted;
+	return n;
+}
+
+static int admit_new(struct ibtrs_srv *srv, struct ibtrs_srv_session *s,
+		     const struct ibtrs_conn_req *req, const char *peer,
+		     struct ibtrs_srv_path **out, const char **why)
+{
+	u32 ext = req->ext & IBTRS_STREAM_EXT;
+
+	*why = "no such session";
+	if (!s && !req->first_conn)
+		return -ENXIO;
+	*why = "the server has as many paths as it may: raise its max_paths";
+	if (srv->nr_paths >= srv->opts.max_paths)
+		return -ENOMEM;
+	*why = "the session has as many paths as it may";
+	if (s && admit_count(s) >= IBTRS_MAX_PATHS)
+		return -ECONNRESET;
+	/* A path without tokens would bypass the fences of the other paths. */
+	*why = "another set of extensions than the session's other paths";
+	if (s && s->ext != ext)
+		return -ECONNRESET;
+	*why = "out of memory";
+	s = s ?: ibtrs_srv_session_new(srv, req->session_uuid, ext);
+	*out = s ? ibtrs_srv_path_new(srv, s, req, peer) : NULL;
+	return *out ? 0 : -ENOMEM;
+}
+
+static int admit_judge(struct ibtrs_srv_conn *conn, const struct ibtrs_conn_req *req,
+		       struct ibtrs_srv_path **path, const char **why)
+{
+	struct ibtrs_srv *srv = conn->srv;
+	struct ibtrs_srv_session *s = admit_session(srv, req->session_uuid);
+	int err;
+
+	*path = admit_path(s, req->path_uuid);
+	if (req->cid)
+		return admit_other(*path, req, conn->peer, why);
+	if (*path) {
+		err = admit_again(srv, *path, req, conn->peer, why);
+		if (err)
+			return err;
+	}
+	return admit_new(srv, s, req, conn->peer, path, why);
+}
+
+static void admit_answer(struct ibtrs_srv_conn *conn, u16 op, const void *w, size_t len)
+{
+	const struct ibtrs_frame f = { .op = op, .len = (u32)len };
+
+	ibtrs_wr_init(&conn->cm);
+	ibtrs_wr_frame(&conn->cm, &f);
+	ibtrs_wr_copy(&conn->cm, w, len);
+	ibtrs_stream_post(&conn->s, &conn->cm);
+	ibtrs_stream_flush(&conn->s);
+}
+
+void ibtrs_srv_admit(struct ibtrs_srv_conn *conn, const struct ibtrs_wc *wc)
+{
+	struct ibtrs_srv *srv = conn->srv;
+	struct ibtrs_conn_rsp rsp = {
+		.queue_depth	= (u16)srv->limits.queue_depth,
+		.max_io_size	= srv->limits.max_io_size,
+		.max_hdr_size	= srv->limits.max_hdr_size,
+	};
+	struct ibtrs_wire_conn_refused refused;
+	struct ibtrs_wire_conn_rsp w;
+	struct ibtrs_srv_path *path;
+	struct ibtrs_conn_req req;
+	const char *why;
+	int err;
+
+	if (wc->op != IBTRS_FRAME_REQ) {
+		ibtrs_srv_conn_kill(conn);
+		return;
+	}
+	err = ibtrs_msg_conn_req_decode(wc->data, wc->len, IBTRS_MAX_CONS, &req, &why);
+	if (!err)
+		err = admit_judge(conn, &req, &path, &why);
+	if (err) {
+		admit_answer(conn, IBTRS_FRAME_REJ, &refused,
+			     ibtrs_msg_conn_refused_encode(&refused, err, req.ext, why));
+		ibtrs_srv_conn_kill(conn);
+		return;
+	}
+	conn->path = path;
+	conn->cid = req.cid;
+	conn->due = 0;
+	path->conns[req.cid] = conn;
+	path->nr_accepted++;
+	rsp.ext = path->session->ext;
+	ibtrs_msg_conn_rsp_encode(&w, &rsp);
+	admit_answer(conn, IBTRS_FRAME_REP, &w, sizeof(w));
+}
+
+/* ---- INFO --------------------------------------------------------------- */
+
+/* Is the name free? Sets it. */
+static int info_name(struct ibtrs_srv *srv, struct ibtrs_srv_path *path, const char *name,
+		     const char **why)
+{
+	struct ibtrs_srv_session *s = path->session, *other;
+	const struct ibtrs_srv_path *p;
+
+	*why = "the session's other paths have another name";
+	if (s->name[0])
+		return strcmp(s->name, name) ? -EPROTO : 0;
+	for (other = srv->sessions; other; other = other->next) {
+		if (other == s || strcmp(other->name, name))
+			continue;
+		/* No two hosts have the same address. */
+		*why = "an earlier session of this host has this name, and has not ended yet";
+		for (p = other->paths; p; p = p->next)
+			if (!strcmp(p->peer, path->peer))
+				return -EBUSY;
+		*why = "another host has a session of this name";
+		return -EEXIST;
+	}
+	snprintf(s->name, sizeof(s->name), "%s", name);
+	return 0;
+}
+
+static int info_judge(struct ibtrs_srv *srv, struct ibtrs_srv_path *path,
+		      const struct ibtrs_wc *wc, char why[IBTRS_WHY_LEN])
+{
+	const char *name, *reason = "";
+	char words[IBTRS_WHY_LEN] = "";
+	int err;
+
+	err = ibtrs_msg_info_req_decode(wc->data, wc->len, &name, &reason);
+	if (!err && srv->opts.admit) {
+		err = srv->opts.admit(srv->opts.priv, name, path->peer, words);
+		reason = words;
+	}
+	if (!err)
+		err = info_name(srv, path, name, &reason);
+	if (!err && ibtrs_srv_path_memory(srv, path)) {
+		reason = "the server has no memory for the chunks of this path";
+		err = -ENOMEM;
+	}
+	snprintf(why, IBTRS_WHY_LEN, "%s", reason);
+	return err;
+}
+
+static size_t info_rsp(struct ibtrs_srv_path *path)
+{
+	struct ibtrs_desc d = { 0 };
+	u32 i, nr = path->regions.nr;
+	struct ibtrs_wire_info_rsp *w;
+
+	path->info = calloc(1, ibtrs_msg_info_rsp_size(nr));
+	if (!path->info)
+		return 0;
+	w = (void *)path->info;
+	ibtrs_msg_info_rsp_encode(w, NULL, 0, path->limits.fence ? path->session->life : 0);
+	w->sg_cnt = cpu_to_le16((u16)nr);
+	for (i = 0; i < nr; i++) {
+		d.rkey = path->regions.v[i].key;
+		d.len = path->regions.v[i].len;
+		ibtrs_msg_desc_encode(&w->desc[i], &d);
+	}
+	return ibtrs_msg_info_rsp_size(nr);
+}
+
+static size_t info_refused(struct ibtrs_srv_path *path, int err, const char *why)
+{
+	if (!(path->session->ext & IBTRS_EXT_WORDS))
+		return 0;
+	path->info = calloc(1, sizeof(struct ibtrs_wire_info_refused));
+	if (!path->info)
+		return 0;
+	ibtrs_msg_info_refused_encode((void *)path->info, err, why);
+	return sizeof(struct ibtrs_wire_info_refused);
+}
+
+void ibtrs_srv_info(struct ibtrs_srv_conn *conn, const struct ibtrs_wc *wc)
+{
+	struct ibtrs_srv_path *path = conn->path;
+	struct ibtrs_srv *srv = conn->srv;
+	struct ibtrs_frame f = { .op = IBTRS_FRAME_SEND };
+	char why[IBTRS_WHY_LEN];
+	u64 now = ibtrs_srv_now(srv);
+	u32 i;
+	int err;
+
+	if (conn->cid || wc->op != IBTRS_FRAME_SEND || path->nr_accepted != path->nr_conns) {
+		ibtrs_srv_path_close(srv, path);
+		return;
+	}
+	err = info_judge(srv, path, wc, why);
+	f.len = (u32)(err ? info_refused(path, err, why) : info_rsp(path));
+	if (!f.len) {
+		ibtrs_srv_path_close(srv, path);
+		return;
+	}
+	path->state = err ? IBTRS_SRV_PATH_REFUSED : IBTRS_SRV_PATH_UP;
+	path->due = err ? now + IBTRS_SRV_REFUSED_MS : now;
+	path->seen = true;
+	for (i = 0; i < path->nr_conns && !err; i++)
+		path->conns[i]->s.regions = &path->regions;
+	ibtrs_wr_init(&conn->cm);
+	ibtrs_wr_frame(&conn->cm, &f);
+	ibtrs_wr_ref(&conn->cm, path->info, f.len);
+	ibtrs_stream_post(&conn->s, &conn->cm);
+	ibtrs_stream_flush(&conn->s);
+}

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause */
+/*
+ * The client's objects: session, path, connection, queue, request.
+ *
+ * Locks: ctx->lock is over sessions, paths, and connections that are being made. A queue's lock is
+ * over its slots and over the connections that are attached to it; it is taken inside of ctx->lock,
+ * or alone. path->fail_lock is innermost.
+ */
+#ifndef IBTRS_USER_CLT_H
+#define IBTRS_USER_CLT_H
+
+#include "ibtrs/logic/chunkmap.h"
+#include "ibtrs/logic/path_sm.h"
+#include "ibtrs/logic/retry.h"
+#include "ibtrs/user/ctx.h"
+#include "ibtrs/user/stream.h"
+
+struct ibtrs_clt_path;
+
+struct ibtrs_clt_conn {
+	struct ibtrs_stream s;
+	struct ibtrs_clt_path *path;
+	u16 cid;
+	bool accepted;
+	bool attached;			/* to its queue, whose lock then is over it */
+	u32 inflight;
+	struct ibtrs_regions regions;	/* one for each slot of the queue */
+	struct ibtrs_wr cm;		/* CONN_REQ, INFO_REQ */
+	struct ibtrs_wr hb_msg;
+	struct ibtrs_wr hb_ack;
+};
+
+enum ibtrs_clt_hs {			/* what a path that connects waits for */
+	IBTRS_HS_FIRST,			/* the answer to cid 0 */
+	IBTRS_HS_OTHERS,		/* the answers to the others */
+	IBTRS_HS_INFO,
+};
+
+/**
+ * struct ibtrs_clt_path
+ * @recon_cnt: of the present attempt
+ * @events: bit for each enum ibtrs_path_event that is pending
+ * @due: when the timer runs out: of the handshake, of the wait, or of the next heartbeat; 0: none
+ * @map: where the chunk of each slot is; the entry of a slot is its queue's
+ * @seen: something has arrived since the last heartbeat
+ * @loose: it was lost with requests under way, and has not been up since
+ * @fail_err: a queue has found the path broken
+ */
+struct ibtrs_clt_path {
+	struct ibtrs_clt *clt;
+	u32 idx;
+	char *text;
+	struct ibtrs_place place;
+	u8 uuid[IBTRS_UUID_LEN];
+	u16 recon_cnt;
+	enum ibtrs_path_state state;
+	u32 events;
+	u64 due;
+	struct ibtrs_clt_conn **conns;
+	enum ibtrs_clt_hs hs;
+	u8 *info;
+	struct ibtrs_limits limits;
+	struct ibtrs_chunk *map;
+	bool new_rkey;
+	u32 ext;
+	u32 life;
+	struct ibtrs_retry retry;
+	bool loose;
+	bool wary;
+	u32 established;
+	u32 missed;
+	u64 sent_at;
+	u64 latency;
+	bool awaited;
+	bool seen;
+	int err;
+	char why[IBTRS_WHY_LEN];
+	pthread_mutex_t fail_lock;
+	int fail_err;
+	const char *fail_why;
+};
+
+enum ibtrs_req_state {
+	IBTRS_REQ_FREE,
+	IBTRS_REQ_POSTED,		/* on a connection */
+	IBTRS_REQ_PARKED,		/* waits for a path */
+};
+
+struct ibtrs_req {
+	struct ibtrs_io *io;
+	struct ibtrs_clt_conn *conn;
+	u8 state;
+	bool sent;			/* at least once */
+	u32 slot;
+	u32 gen;			/* clt->ups when it was last posted or parked */
+	u32 life;
+	u32 behind;
+	u64 token;
+	u32 next_free;
+	struct ibtrs_wr wr;
+};
+
+/* Queue 0 is the service queue: calls, heartbeats. */
+struct ibtrs_q {
+	pthread_mutex_t lock;
+	struct ibtrs_clt *clt;
+	u32 idx;
+	u32 first;			/* slot */
+	u32 nr;				/* slots; 0: nothing is granted yet */
+	struct ibtrs_req *reqs;
+	u32 free;			/* index + 1 of a free one, 0: none */
+	u32 parked;
+	u32 cursor;
+	u64 posted;			/* ever */
+	int ep;
+	int wake;
+	struct ibtrs_clt_conn **conns;	/* of each path; NULL: it is not up */
+	struct ibtrs_io *done;
+	struct ibtrs_io **done_end;
+};
+
+struct ibtrs_clt {
+	struct ibtrs_clt *next;
+	struct ibtrs_ctx *ctx;
+	char name[IBTRS_NAME_LEN];
+	u8 uuid[IBTRS_UUID_LEN];
+	struct ibtrs_clt_opts opts;
+	u32 nr_paths;
+	struct ibtrs_clt_path *paths;
+	u32 nr_qs;			/* with the service queue */
+	struct ibtrs_q *qs;
+	u32 depth;			/* 0: nothing is granted yet */
+	u32 max_io_size;
+	u32 max_hdr_size;
+	u32 nr_up;
+	u32 ups;
+	u32 life;
+	bool opened;			/* a path was up */
+	u64 flowed;			/* sum of posted, when a path was waited for */
+	u32 want;			/* a request has just been parked: try the paths */
+};
+
+/* ---- clt.c: a session --------------------------------------------------- */
+int ibtrs_clt_grant(struct ibtrs_clt *clt, const struct ibtrs_clt_path *path, const char **why);
+void ibtrs_clt_calls_end(struct ibtrs_clt *clt, struct ibtrs_io *done);
+int ibtrs_clt_work(struct ibtrs_clt *clt);
+u64 ibtrs_clt_due(const struct ibtrs_clt *clt);
+u32 ibtrs_clt_parked(struct ibtrs_clt *clt);
+/* Do requests wait for a path, or have some been sent since the last question? */
+bool ibtrs_clt_flows(struct ibtrs_clt *clt);
+
+/* ---- path.c: the states of a path --------------------------------------- */
+int ibtrs_clt_path_work(struct ibtrs_clt_path *path);
+void ibtrs_clt_path_post(struct ibtrs_clt_path *path, enum ibtrs_path_event ev);
+/* ctx->lock is held. */
+void ibtrs_clt_path_fail(struct ibtrs_clt_path *path, int err, const char *why);
+/* What logic/retry has to know of the path, and what has happened to it. */
+struct ibtrs_retry_now ibtrs_clt_path_now(const struct ibtrs_clt_path *path);
+void ibtrs_clt_path_note(struct ibtrs_clt_path *path, enum ibtrs_retry_event ev);
+/* From a queue; the next step does the rest. */
+void ibtrs_clt_path_lost(struct ibtrs_clt_path *path, int err, const char *why);
+void ibtrs_clt_hb_msg(struct ibtrs_clt_conn *conn);
+void ibtrs_clt_hb_ack(struct ibtrs_clt_conn *conn);
+
+/* ---- cm.c: an attempt to connect ---------------------------------------- */
+void ibtrs_clt_cm_start(struct ibtrs_clt_path *path);
+void ibtrs_clt_cm_event(struct ibtrs_clt_conn *conn);
+void ibtrs_clt_cm_free(struct ibtrs_clt_path *path);
+/* Of the epoll set of the context. */
+void ibtrs_clt_conn_event(struct ibtrs_clt_conn *conn);
+
+/* ---- queue.c ------------------------------------------------------------ */
+int ibtrs_q_init(struct ibtrs_q *q, struct ibtrs_clt *clt, u32 idx);
+int ibtrs_q_grant(struct ibtrs_q *q, u32 first, u32 nr);
+void ibtrs_q_free(struct ibtrs_q *q);
+int ibtrs_q_attach(struct ibtrs_q *q, struct ibtrs_clt_conn *conn);
+/* Takes the connection away, and moves or parks what was on it. Return: requests that were. */
+u32 ibtrs_q_detach(struct ibtrs_q *q, struct ibtrs_clt_conn *conn);
+/* Sends what is parked. @ask: requests that were sent in an earlier generation, too. */
+void ibtrs_q_resume(struct ibtrs_q *q, bool ask);
+/* Requests of the service queue that have ended. */
+struct ibtrs_io *ibtrs_q_serve(struct ibtrs_q *q);
+
+#endif

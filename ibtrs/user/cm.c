@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause
+/*
+ * An attempt to connect a path (protocol 2): cid 0, then the others at the same time, then INFO. It
+ * ends with READY or with FAIL, and each step has its deadline (ibtrs/logic/retry.c).
+ *
+ * Runs under ctx->lock. Until a connection is attached to its queue, the context watches it; the
+ * service connection is watched by the context always.
+ */
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include "ibtrs/user/clt.h"
+
+static void cm_deadline(struct ibtrs_clt_path *path, enum ibtrs_retry_phase phase)
+{
+	path->due = ibtrs_ctx_now(path->clt->ctx) +
+		    ibtrs_retry_patience_ms(&path->retry, phase, path->clt->nr_up, path->ext, 0);
+}
+
+/* What is on its way must be acknowledged within the time in which heartbeats find a dead peer. */
+static void cm_user_timeout(const struct ibtrs_clt *clt, int fd)
+{
+	unsigned int ms = clt->opts.hb_ms * (clt->opts.hb_misses + 1);
+
+	/* No TCP: nothing gets lost. */
+	if (setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, sizeof(ms)))
+		return;
+}
+
+static int cm_dial(struct ibtrs_clt_path *path, u16 cid)
+{
+	const struct ibtrs_clt_opts *o = &path->clt->opts;
+
+	return o->dial ? o->dial(o->priv, path->text, cid) : ibtrs_place_connect(&path->place);
+}
+
+static void cm_connect(struct ibtrs_clt_path *path, u16 cid)
+{
+	struct ibtrs_clt *clt = path->clt;
+	const struct ibtrs_conn_req req = {
+		.cid		= cid,
+		.cid_num	= (u16)clt->nr_qs,
+		.recon_cnt	= path->recon_cnt,
+		/* While a path is up, the server has the session: see protocol 2.2. */
+		.first_conn	= !clt->nr_up,
+		.ext		= IBTRS_STREAM_EXT,
+	};
+	struct ibtrs_frame f = { .op = IBTRS_FRAME_REQ, .len = sizeof(struct ibtrs_wire_conn_req) };
+	struct ibtrs_wire_conn_req w;
+	struct ibtrs_conn_req m = req;
+	struct ibtrs_clt_conn *conn;
+	int fd;
+
+	conn = calloc(1, sizeof(*conn));
+	fd = conn ? cm_dial(path, cid) : -ENOMEM;
+	if (fd < 0) {
+		free(conn);
+		ibtrs_clt_path_fail(path, fd, strerror(-fd));
+		return;
+	}
+	conn->path = path;
+	conn->cid = cid;
+	path->conns[cid] = conn;
+	cm_user_timeout(clt, fd);
+	ibtrs_stream_init(&conn->s, fd);
+	memcpy(m.path_uuid, path->uuid, sizeof(m.path_uuid));
+	memcpy(m.session_uuid, clt->uuid, sizeof(m.session_uuid));
+	ibtrs_msg_conn_req_encode(&w, &m);
+	ibtrs_wr_init(&conn->cm);
+	ibtrs_wr_frame(&conn->cm, &f);
+	ibtrs_wr_copy(&conn->cm, &w, sizeof(w));
+	ibtrs_stream_post(&conn->s, &conn->cm);
+	/* A socket that still connects takes nothing yet: epoll tells when it does. */
+	if (ibtrs_stream_watch(&conn->s, clt->ctx->ep, conn))
+		ibtrs_clt_path_fail(path, conn->s.err, conn->s.why);
+}
+
+void ibtrs_clt_cm_start(struct ibtrs_clt_path *path)
+{
+	path->recon_cnt++;
+	path->hs = IBTRS_HS_FIRST;
+	ibtrs_clt_path_note(path, IBTRS_RETRY_EV_ASKED);
+	path->conns = calloc(path->clt->nr_qs, sizeof(*path->conns));
+	cm_deadline(path, IBTRS_RETRY_FIRST_WORD);
+	if (path->conns)
+		cm_connect(path, 0);
+	else
+		ibtrs_clt_path_fail(path, -ENOMEM, "no memory for its connections");
+}
+
+void ibtrs_clt_cm_free(struct ibtrs_clt_path *path)
+{
+	u32 i;
+
+	for (i = 0; path->conns && i < path->clt->nr_qs; i++) {
+		if (!path->conns[i])
+			continue;
+		ibtrs_stream_close(&path->conns[i]->s);
+		free(path->conns[i]->regions.v);
+		free(path->conns[i]);
+	}
+	free(path->conns);
+	path->conns = NULL;
+	free(path->info);
+	path->info = NULL;
+	free(path->map);
+	path->map = NULL;
+}
+
+/* ---- INFO --------------------------------------------------------------- */
+
+static int cm_info(struct ibtrs_clt_path *path, const char **why)
+{
+	const struct ibtrs_frame f = {
+		.op	= IBTRS_FRAME_SEND,
+		.len	= sizeof(struct ibtrs_wire_info_req),
+	};
+	struct ibtrs_clt_conn *conn = path->conns[0];
+	size_t len = ibtrs_msg_info_rsp_size(path->limits.queue_depth);
+
+	if (len < sizeof(struct ibtrs_wire_info_refused))
+		len = sizeof(struct ibtrs_wire_info_refused);
+	path->hs = IBTRS_HS_INFO;
+	*why = "no memory for the answer of the server";
+	path->info = calloc(1, sizeof(struct ibtrs_wire_info_req) + len);
+	path->map = calloc(path->limits.queue_depth, sizeof(*path->map));
+	if (!path->info || !path->map)
+		return -ENOMEM;
+	/* The answer may be long; the request stands behind it. */
+	conn->s.recv = path->info;
+	conn->s.recv_max = (u32)len;
+	ibtrs_msg_info_req_encode((void *)(path->info + len), path->clt->name);
+	ibtrs_wr_init(&conn->cm);
+	ibtrs_wr_frame(&conn->cm, &f);
+	ibtrs_wr_ref(&conn->cm, path->info + len, sizeof(struct ibtrs_wire_info_req));
+	ibtrs_stream_post(&conn->s, &conn->cm);
+	cm_deadline(path, IBTRS_RETRY_INFO);
+	*why = conn->s.why;
+	return ibtrs_stream_flush(&conn->s);
+}
+
+static int cm_info_rsp(struct ibtrs_clt_path *path, const struct ibtrs_wc *wc, const char **why)
+{
+	struct ibtrs_clt_conn *conn = path->conns[0];
+	char words[IBTRS_WORDS_LEN];
+	u16 sg_cnt;
+	int err;
+
+	if (path->ext & IBTRS_EXT_WORDS &&
+	    ibtrs_msg_info_refused_decode(wc->data, wc->len, &err, words)) {
+		ibtrs_clt_path_fail(path, err, words);
+		return 0;
+	}
+	err = ibtrs_msg_info_rsp_decode(wc->data, wc->len, &sg_cnt, &path->life, why);
+	if (!err)
+		err = ibtrs_chunkmap_build((const void *)((const u8 *)wc->data +
+							  ibtrs_msg_info_rsp_size(0)),
+					   sg_cnt, &path->limits, path->map, why);
+	if (err)
+		return err;
+	if (!path->limits.fence)
+		path->life = 0;
+	conn->s.recv = conn->s.recv_room;
+	conn->s.recv_max = sizeof(conn->s.recv_room);
+	ibtrs_clt_path_post(path, IBTRS_PATH_EV_READY);
+	return 0;
+}
+
+/* ---- CONN_RSP ----------------------------------------------------------- */
+
+static void cm_refused(struct ibtrs_clt_path *path, const struct ibtrs_wc *wc)
+{
+	char words[IBTRS_WORDS_LEN];
+	struct ibtrs_conn_rsp rsp;
+	const char *why = "the server refused the connection and did not say why";
+
+	/* A refusal that makes no sense is one, too. */
+	if (ibtrs_msg_conn_rsp_decode(wc->data, wc->len, true, false, &rsp, &why))
+		rsp.err = -ECONNRESET;
+	else if (ibtrs_msg_conn_refused_words(wc->data, wc->len, words))
+		why = words;
+	ibtrs_clt_path_fail(path, rsp.err, why);
+}
+
+static int cm_first(struct ibtrs_clt_path *path, const struct ibtrs_conn_rsp *rsp, const char **why)
+{
+	u32 i;
+	int err;
+
+	ibtrs_clt_path_note(path, IBTRS_RETRY_EV_ANSWERED);
+	path->new_rkey = rsp->new_rkey;
+	path->ext = rsp->ext & IBTRS_STREAM_EXT;
+	path->limits = (struct ibtrs_limits){
+		.queue_depth	= rsp->queue_depth,
+		.max_io_size	= rsp->max_io_size,
+		.max_hdr_size	= rsp->max_hdr_size,
+		.chunk_size	= rsp->max_io_size + rsp->max_hdr_size,
+		.fence		= path->ext & IBTRS_EXT_FENCE,
+	};
+	err = ibtrs_clt_grant(path->clt, path, why);
+	if (err)
+		return err;
+	path->hs = IBTRS_HS_OTHERS;
+	cm_deadline(path, IBTRS_RETRY_CONNECT);
+	for (i = 1; i < path->clt->nr_qs; i++)
+		cm_connect(path, (u16)i);
+	return 0;
+}
+
+static int cm_accepted(struct ibtrs_clt_conn *conn, const struct ibtrs_wc *wc, const char **why)
+{
+	struct ibtrs_clt_path *path = conn->path;
+	struct ibtrs_conn_rsp rsp;
+	u32 i;
+	int err;
+
+	err = ibtrs_msg_conn_rsp_decode(wc->data, wc->len, false, !conn->cid, &rsp, why);
+	if (err)
+		return err;
+	conn->accepted = true;
+	if (!conn->cid) {
+		err = cm_first(path, &rsp, why);
+		if (err)
+			return err;
+	}
+	*why = "the server's answers to the connections of the path contradict each other";
+	rsp.ext &= IBTRS_STREAM_EXT;
+	if (conn->cid && (rsp.new_rkey != path->new_rkey || rsp.ext != path->ext))
+		return -EPROTO;
+	for (i = 0; i < path->clt->nr_qs; i++)
+		if (!path->conns[i] || !path->conns[i]->accepted)
+			return 0;
+	return cm_info(path, why);
+}
+
+static int cm_message(struct ibtrs_clt_conn *conn, const struct ibtrs_wc *wc, const char **why)
+{
+	struct ibtrs_clt_path *path = conn->path;
+
+	if (wc->op == IBTRS_FRAME_REJ && !conn->accepted) {
+		cm_refused(path, wc);
+		return 0;
+	}
+	if (wc->op == IBTRS_FRAME_REP && !conn->accepted)
+		return cm_accepted(conn, wc, why);
+	if (wc->op == IBTRS_FRAME_SEND && !conn->cid && path->hs == IBTRS_HS_INFO)
+		return cm_info_rsp(path, wc, why);
+	/* The server is ahead: it takes the path for established, and its heart beats. */
+	if (wc->op == IBTRS_FRAME_WRITE_IMM && !conn->cid && path->hs == IBTRS_HS_INFO && !wc->len)
+		return 0;
+	*why = "the server sent something else than the answer to the connection request";
+	return -EPROTO;
+}
+
+void ibtrs_clt_cm_event(struct ibtrs_clt_conn *conn)
+{
+	struct ibtrs_clt_path *path = conn->path;
+	struct ibtrs_wc wc;
+	const char *why;
+	int err;
+
+	ibtrs_stream_turn(&conn->s);
+	ibtrs_stream_flush(&conn->s);
+	while (!(path->events & 1u << IBTRS_PATH_EV_READY)) {
+		err = ibtrs_stream_poll(&conn->s, &wc);
+		if (!err)
+			return;
+		why = conn->s.why;
+		if (err > 0)
+			err = cm_message(conn, &wc, &why);
+		if (err)
+			ibtrs_clt_path_fail(path, err, why);
+		if (path->events & 1u << IBTRS_PATH_EV_FAIL)
+			return;
+	}
+}
+
+void ibtrs_clt_conn_event(struct ibtrs_clt_conn *conn)
+{
+	struct ibtrs_clt *clt = conn->path->clt;
+
+	if (conn->attached)
+		ibtrs_clt_calls_end(clt, ibtrs_q_serve(&clt->qs[0]));
+	else if (conn->path->state == IBTRS_PATH_CONNECTING)
+		ibtrs_clt_cm_event(conn);
+}

@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause */
+/*
+ * libibtrs: the IBTRS transport in user space, client and server (docs/libibtrs.md).
+ *
+ * Functions return 0 or a negative errno; those with a @why fill it with words that name the
+ * object, the cause and what to do. Structs of options begin with their size: zero the struct, set
+ * size, and set what shall not have its default. The library has no global state, sends no signals,
+ * installs no handlers and does not fork.
+ *
+ * Threads: a queue (struct ibtrs_q) is used by one thread at a time. Everything else may be called
+ * from any thread, but an object is freed when nobody uses it any more.
+ */
+#ifndef LIBIBTRS_H
+#define LIBIBTRS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define IBTRS_API __attribute__((visibility("default")))
+#define IBTRS_WHY_LEN 256
+
+struct ibtrs_ctx;	/* what connects, beats and reconnects, for any number of sessions */
+struct ibtrs_clt;	/* a session of a client */
+struct ibtrs_q;		/* one of its queues */
+struct ibtrs_srv;	/* a server */
+
+/* ---- context ------------------------------------------------------------ */
+
+#define IBTRS_CTX_THREAD	0x1u	/* a thread of the library steps the context */
+
+/**
+ * struct ibtrs_ctx_opts - options of a context
+ * @size: sizeof(struct ibtrs_ctx_opts)
+ * @flags: IBTRS_CTX_THREAD; without it the caller calls ibtrs_ctx_step()
+ * @now_ms: a clock that does not go back, in milliseconds; NULL: CLOCK_MONOTONIC
+ * @priv: handed to @now_ms
+ */
+struct ibtrs_ctx_opts {
+	size_t size;
+	uint32_t flags;
+	uint64_t (*now_ms)(void *priv);
+	void *priv;
+};
+
+/* @o may be NULL. */
+IBTRS_API int ibtrs_ctx_new(struct ibtrs_ctx **ctx, const struct ibtrs_ctx_opts *o);
+/* Return: 0, or -EBUSY: a session is still open. */
+IBTRS_API int ibtrs_ctx_free(struct ibtrs_ctx *ctx);
+/**
+ * ibtrs_ctx_step() - do what is due: connect, heartbeats, reconnect, answers of calls
+ * @timeout_ms: how long to wait for something to do; 0: not at all, -1: as long as it takes
+ *
+ * Return: number of things done, or a negative errno.
+ */
+IBTRS_API int ibtrs_ctx_step(struct ibtrs_ctx *ctx, int timeout_ms);
+/* For a loop of the caller's own: readable when a step has something to do .. */
+IBTRS_API int ibtrs_ctx_fd(const struct ibtrs_ctx *ctx);
+/* .. and the milliseconds after which a step is due in any case; -1: none is. */
+IBTRS_API int ibtrs_ctx_wait_ms(struct ibtrs_ctx *ctx);
+
+/* ---- client ------------------------------------------------------------- */
+
+enum ibtrs_io_dir {
+	IBTRS_IO_READ,		/* the answer carries data */
+	IBTRS_IO_WRITE,		/* the request carries data, or nothing */
+};
+
+/**
+ * struct ibtrs_io - a request
+ * @dir: IBTRS_IO_READ or IBTRS_IO_WRITE
+ * @hdr_len: length of @hdr, at least 4
+ * @len: length of @data; 0: no data
+ * @hdr: the user's header, opaque to the transport
+ * @data: written to the server, or to be filled by it
+ * @err: result: 0 or a negative errno
+ * @user: the caller's own
+ * @next, @priv: the library's own
+ *
+ * The struct, @hdr and @data belong to the library from the submission until ibtrs_q_poll() hands
+ * the request back. The server can write to @data of a read during that time, and not later.
+ */
+struct ibtrs_io {
+	uint8_t dir;
+	uint16_t hdr_len;
+	uint32_t len;
+	const void *hdr;
+	void *data;
+	int32_t err;
+	void *user;
+	struct ibtrs_io *next;
+	uint64_t priv[3];
+};
+
+/*
+ * When all paths have been lost, what was sent before is not sent again by itself, but by
+ * ibtrs_clt_replay(): the server may be another one now.
+ */
+#define IBTRS_CLT_ASK_REPLAY	0x1u
+/* ibtrs_clt_open() does not wait: ibtrs_clt_info() tells when a path is up. */
+#define IBTRS_CLT_NOWAIT	0x2u
+
+/**
+ * struct ibtrs_clt_opts - options of a session
+ * @size: sizeof(struct ibtrs_clt_opts)
+ * @flags: IBTRS_CLT_ASK_REPLAY, IBTRS_CLT_NOWAIT
+ * @name: of the session, as the server will know it: UTF-8 without '/' and '.'
+ * @queues: how many queues, one connection per path each; 0: 1
+ * @hb_ms: interval of heartbeats; 0: 1000
+ * @hb_misses: so many intervals without a sign of life are tolerated; 0: 3
+ * @max_attempts: attempts to reconnect a path before it is given up; 0: no limit
+ * @dial: gives a connected stream socket for a path, which the library then owns, or a negative
+ *	errno; must not block, and must not call the client's side of the library. NULL: the
+ *	library connects
+ * @priv: handed to @dial
+ */
+struct ibtrs_clt_opts {
+	size_t size;
+	uint32_t flags;
+	const char *name;
+	uint32_t queues;
+	uint32_t hb_ms;
+	uint32_t hb_misses;
+	uint32_t max_attempts;
+	int (*dial)(void *priv, const char *path, unsigned int cid);
+	void *priv;
+};
+
+struct ibtrs_clt_info {
+	size_t size;			/* in: sizeof(struct ibtrs_clt_info) */
+	uint32_t queue_depth;		/* slots of the session */
+	uint32_t q_depth;		/* requests that fit a queue */
+	uint32_t max_io_size;
+	uint32_t max_hdr_size;
+	uint32_t paths;
+	uint32_t paths_up;
+	uint32_t ups;			/* how often it has come up from having no path */
+	uint32_t life;			/* of the session at the server; 0: no FENCE */
+	uint32_t parked;		/* requests that wait for a path */
+};
+
+struct ibtrs_path_info {
+	size_t size;			/* in: sizeof(struct ibtrs_path_info) */
+	const char *path;		/* valid as long as the session */
+	const char *state;		/* idle connecting up breaking waiting closing closed */
+	int32_t err;			/* why it was lost or not established; 0: never */
+	uint32_t established;		/* how often */
+	uint32_t attempt;		/* failed attempts since it was up */
+	uint32_t wait_ms;		/* until the next attempt */
+	uint64_t latency_ms;		/* of the last heartbeat */
+	char why[IBTRS_WHY_LEN];
+};
+
+/**
+ * ibtrs_clt_open() - open a session
+ * @paths: where the server is: `tcp:10.0.0.1`, `tcp:10.0.0.1:1234`, `tcp:[fd00::1]:1234` or
+ *	`unix:/run/name`; with @o->dial any text. No names of hosts
+ * @nr: number of paths
+ * @why: reason of a failure
+ *
+ * Waits until one path is up, or the first attempts of all of them have failed.
+ */
+IBTRS_API int ibtrs_clt_open(struct ibtrs_ctx *ctx, const char *const *paths, unsigned int nr,
+			     const struct ibtrs_clt_opts *o, struct ibtrs_clt **clt,
+			     char why[IBTRS_WHY_LEN]);
+/* Closes all paths. Requests that are not handed back by then never are. */
+IBTRS_API void ibtrs_clt_close(struct ibtrs_clt *clt);
+IBTRS_API int ibtrs_clt_info(struct ibtrs_clt *clt, struct ibtrs_clt_info *info);
+IBTRS_API int ibtrs_clt_path_info(struct ibtrs_clt *clt, unsigned int i,
+				  struct ibtrs_path_info *info);
+/**
+ * ibtrs_clt_call() - a message over the service connection, and its answer
+ * @reply: filled with @reply_len bytes, unless an error is returned; NULL with 0
+ * @timeout_ms: -1: no limit
+ *
+ * Sent once: a path that is lost meanwhile ends it with -ECONNRESET, and the server may have
+ * executed it. Return: what the server answered; -ETIMEDOUT; -ENOTCONN: no path is up; -EAGAIN: too
+ * many calls at once.
+ */
+IBTRS_API int ibtrs_clt_call(struct ibtrs_clt *clt, const void *hdr, size_t hdr_len, void *reply,
+			     size_t reply_len, int timeout_ms);
+/* Sends the parked requests again, if a path is up (IBTRS_CLT_ASK_REPLAY). */
+IBTRS_API void ibtrs_clt_replay(struct ibtrs_clt *clt);
+/*
+ * Has the server ended all that was sent over paths which were lost? As long as it has not, a write
+ * that was aborted may still be executed.
+ */
+IBTRS_API bool ibtrs_clt_settled(struct ibtrs_clt *clt);
+
+/* Queue @i of the session, 0 .. queues - 1; NULL: there is no such queue. */
+IBTRS_API struct ibtrs_q *ibtrs_clt_q(struct ibtrs_clt *clt, unsigned int i);
+/**
+ * ibtrs_q_submit() - send requests, with one doorbell per path
+ *
+ * Without a path they are parked, and sent when one is up.
+ *
+ * Return: how many were taken, fewer than @nr if the queue is full; -EINVAL: the first one is not
+ * valid (its lengths, docs/protocol.md 4.3).
+ */
+IBTRS_API int ibtrs_q_submit(struct ibtrs_q *q, struct ibtrs_io *const *io, unsigned int nr);
+/**
+ * ibtrs_q_poll() - requests that have ended
+ * @timeout_ms: how long to wait for the first one; 0: not at all, -1: as long as it takes
+ *
+ * A path that is lost is noticed here, too, and its requests are sent again over another one.
+ *
+ * Return: how many are in @done.
+ */
+IBTRS_API int ibtrs_q_poll(struct ibtrs_q *q, struct ibtrs_io **done, unsigned int max,
+			   int timeout_ms);
+/* Readable when ibtrs_q_poll() may have something. Poll with timeout 0 before sleeping on it. */
+IBTRS_API int ibtrs_q_fd(const struct ibtrs_q *q);
+/*
+ * Ends the parked requests with @err, a negative errno; ibtrs_q_poll() hands them back. Those that
+ * were sent before may still be executed: see ibtrs_clt_settled(). Return: how many.
+ */
+IBTRS_API int ibtrs_q_abort(struct ibtrs_q *q, int err);
+
+/* ---- server ------------------------------------------------------------- */
+
+/**
+ * struct ibtrs_op - a request, seen by the server
+ * @dir: IBTRS_IO_READ: fill @data, all of which is sent on success. IBTRS_IO_WRITE: @data holds the
+ *	client's bytes
+ * @service: it came over the service connection
+ * @hdr_len: length of @hdr
+ * @len: length of @data
+ * @hdr: a private copy of the user's header
+ * @data: the client can still write to it: read each byte at most once before trusting it
+ * @session: number of the session, never used twice by a server
+ * @name: of the session
+ * @user: the caller's own
+ *
+ * Valid until ibtrs_op_reply().
+ */
+struct ibtrs_op {
+	uint8_t dir;
+	bool service;
+	uint16_t hdr_len;
+	uint32_t len;
+	const void *hdr;
+	void *data;
+	uint64_t session;
+	const char *name;
+	void *user;
+};
+
+/**
+ * struct ibtrs_srv_opts - options of a server
+ * @size: sizeof(struct ibtrs_srv_opts)
+ * @queue_depth: slots of a session, 2 .. 65535; 0: 128
+ * @max_io_size: largest data of a request, 4096 ..; 0: 126976
+ * @hb_ms: interval of heartbeats; 0: 1000
+ * @hb_misses: so many intervals without a sign of life are tolerated; 0: 5
+ * @max_paths: of all clients together, each of which costs queue_depth chunks; 0: 64
+ * @admit: may a session of this name come from this address? 0, or a negative errno and words,
+ *	which the client is told. NULL: yes. Called with the server locked: must not call the
+ *	library
+ * @now_ms: as in struct ibtrs_ctx_opts
+ * @priv: handed to @admit and @now_ms
+ */
+struct ibtrs_srv_opts {
+	size_t size;
+	uint32_t queue_depth;
+	uint32_t max_io_size;
+	uint32_t hb_ms;
+	uint32_t hb_misses;
+	uint32_t max_paths;
+	int (*admit)(void *priv, const char *name, const char *peer, char why[IBTRS_WHY_LEN]);
+	uint64_t (*now_ms)(void *priv);
+	void *priv;
+};
+
+/* @o may be NULL. Nothing listens before ibtrs_srv_listen(). */
+IBTRS_API int ibtrs_srv_new(const struct ibtrs_srv_opts *o, struct ibtrs_srv **srv,
+			    char why[IBTRS_WHY_LEN]);
+/* Closes all connections. Return: 0, or -EBUSY: an op has not been replied to yet; try again. */
+IBTRS_API int ibtrs_srv_free(struct ibtrs_srv *srv);
+/**
+ * ibtrs_srv_listen() - accept connections at an address
+ * @at: `tcp:ADDRESS[:PORT]` or `unix:/path`, as in ibtrs_clt_open(); port 0: any that is free
+ *
+ * Return: the port (0 for unix:), or a negative errno.
+ */
+IBTRS_API int ibtrs_srv_listen(struct ibtrs_srv *srv, const char *at, char why[IBTRS_WHY_LEN]);
+/* Takes over a connected stream socket that the caller has accepted or made. */
+IBTRS_API int ibtrs_srv_take(struct ibtrs_srv *srv, int fd);
+/**
+ * ibtrs_srv_poll() - serve connections, and get requests to execute
+ * @timeout_ms: how long to wait for the first one; 0: not at all, -1: as long as it takes
+ *
+ * Whoever polls drives the server: without polls it answers no heartbeat. Several threads may poll.
+ *
+ * Return: how many are in @op. Each must get its ibtrs_op_reply(), however late.
+ */
+IBTRS_API int ibtrs_srv_poll(struct ibtrs_srv *srv, struct ibtrs_op **op, unsigned int max,
+			     int timeout_ms);
+/* Readable when ibtrs_srv_poll() may have something, heartbeats aside: poll each hb_ms, too. */
+IBTRS_API int ibtrs_srv_fd(const struct ibtrs_srv *srv);
+/**
+ * ibtrs_op_reply() - answer a request, exactly once
+ * @err: 0 or a negative errno
+ *
+ * From any thread, also when the client is gone; @op must not be touched afterwards.
+ */
+IBTRS_API void ibtrs_op_reply(struct ibtrs_op *op, int err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,508 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause
+/*
+ * Queues: the way of a request from its submission to its end.
+ *
+ * A queue has slots of its own and one connection per path, and is used by one thread at a time.
+ * Its lock is nearly always free: only the context takes it too, to attach the connections of a
+ * path that came up, and to take them away when the path is lost. Without it, a queue whose thread
+ * sleeps would keep a lost path from being connected again.
+ *
+ * A slot is free after the server's answer, or when its connection is closed and the request was
+ * moved (law L3). When a connection breaks, whoever notices takes it away and walks the slots: each
+ * request that was on it is sent over another path, in the same slot with a new token, or parked
+ * (laws L1, L7). The service queue ends them instead: a message that makes something happen must
+ * not happen twice.
+ *
+ * An answer is believed only on the connection that the request is on, and only when all of the
+ * request has been sent: before, its memory is still being read. The window of a read is open from
+ * the post to the answer, on that connection alone.
+ */
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+#include "ibtrs/logic/fence.h"
+#include "ibtrs/logic/mpath.h"
+#include "ibtrs/proto/imm.h"
+#include "ibtrs/user/clt.h"
+
+/* Far more than it takes to catch up (ibtrs_fence_catch_up()). */
+#define Q_BEHIND_MAX	64
+
+static void q_end(struct ibtrs_q *q, struct ibtrs_req *req, int err)
+{
+	struct ibtrs_io *io = req->io;
+
+	req->io = NULL;
+	req->conn = NULL;
+	req->state = IBTRS_REQ_FREE;
+	req->next_free = q->free;
+	q->free = (u32)(req - q->reqs) + 1;
+	io->err = err;
+	io->next = NULL;
+	*q->done_end = io;
+	q->done_end = &io->next;
+}
+
+static void q_park(struct ibtrs_q *q, struct ibtrs_req *req)
+{
+	req->conn = NULL;
+	req->state = IBTRS_REQ_PARKED;
+	req->gen = READ_ONCE(q->clt->ups);
+	__atomic_store_n(&q->parked, q->parked + 1, __ATOMIC_RELAXED);
+	if (q->parked > 1)
+		return;
+	__atomic_store_n(&q->clt->want, 1, __ATOMIC_RELEASE);
+	ibtrs_ctx_wake(q->clt->ctx);
+}
+
+/* ---- posting ------------------------------------------------------------ */
+
+/*
+ * The next path in turn. One that is not trusted gets one request at a time, as long as there are
+ * others.
+ */
+static struct ibtrs_clt_conn *q_pick(struct ibtrs_q *q)
+{
+	u64 gone[2] = {}, wary[2];
+	struct ibtrs_clt_conn *conn;
+	int next;
+	u32 i;
+
+	for (i = 0; i < q->clt->nr_paths; i++)
+		if (!q->conns[i])
+			ibtrs_mpath_mark(gone, i);
+	memcpy(wary, gone, sizeof(wary));
+	for (i = 0; i < q->clt->nr_paths; i++) {
+		conn = q->conns[i];
+		if (conn && conn->inflight && READ_ONCE(conn->path->wary))
+			ibtrs_mpath_mark(wary, i);
+	}
+	next = ibtrs_mpath_next(q->cursor, q->clt->nr_paths, wary);
+	if (next < 0)
+		next = ibtrs_mpath_next(q->cursor, q->clt->nr_paths, gone);
+	if (next < 0)
+		return NULL;
+	q->cursor = (u32)next;
+	return q->conns[next];
+}
+
+static void q_post(struct ibtrs_q *q, struct ibtrs_req *req, struct ibtrs_clt_conn *conn)
+{
+	const struct ibtrs_clt_path *path = conn->path;
+	const struct ibtrs_limits *l = &path->limits;
+	const struct ibtrs_chunk *chunk = &path->map[req->slot];
+	struct ibtrs_io *io = req->io;
+	bool read = io->dir == IBTRS_IO_READ;
+	struct ibtrs_desc desc = { .len = io->len };
+	u32 i = req->slot - q->first;
+	struct ibtrs_frame f = {
+		.op	= IBTRS_FRAME_WRITE_IMM,
+		.imm	= ibtrs_imm_req(req->slot, io->len + io->hdr_len,
+					ibtrs_imm_off_bits(l->queue_depth)),
+		.key	= chunk->rkey,
+		.addr	= chunk->addr + (read ? io->len : 0),
+	};
+	u8 hdr[IBTRS_IO_HDR_MAX];
+	size_t hdr_len;
+
+	ibtrs_fence_next(&req->token, &req->life, path->life, READ_ONCE(q->clt->life));
+	if (read && io->len)
+		desc.rkey = ibtrs_region_set(&conn->regions, i, io->data, io->len);
+	hdr_len = read ? ibtrs_msg_read_encode(hdr, l->fence, io->hdr_len, req->token, false,
+					       io->len ? &desc : NULL) :
+			 ibtrs_msg_write_encode(hdr, l->fence, io->hdr_len, req->token);
+	f.len = (read ? 0 : io->len) + io->hdr_len + (u32)hdr_len;
+	ibtrs_wr_init(&req->wr);
+	ibtrs_wr_frame(&req->wr, &f);
+	if (!read)
+		ibtrs_wr_ref(&req->wr, io->data, io->len);
+	ibtrs_wr_ref(&req->wr, io->hdr, io->hdr_len);
+	ibtrs_wr_copy(&req->wr, hdr, hdr_len);
+	req->conn = conn;
+	req->state = IBTRS_REQ_POSTED;
+	req->sent = true;
+	conn->inflight++;
+	__atomic_store_n(&q->posted, q->posted + 1, __ATOMIC_RELAXED);
+	ibtrs_stream_post(&conn->s, &req->wr);
+}
+
+static void q_send(struct ibtrs_q *q, struct ibtrs_req *req)
+{
+	struct ibtrs_clt_conn *conn = q_pick(q);
+
+	if (conn)
+		q_post(q, req, conn);
+	else if (q->idx)
+		q_park(q, req);
+	else
+		q_end(q, req, -ENOTCONN);
+}
+
+/* The lock is held. Closes @conn and walks what was on it. */
+static u32 q_take_away(struct ibtrs_q *q, struct ibtrs_clt_conn *conn)
+{
+	u32 i, n = 0;
+
+	q->conns[conn->path->idx] = NULL;
+	conn->attached = false;
+	ibtrs_stream_close(&conn->s);
+	for (i = 0; i < q->nr; i++) {
+		struct ibtrs_req *req = &q->reqs[i];
+
+		if (req->state != IBTRS_REQ_POSTED || req->conn != conn)
+			continue;
+		n++;
+		if (q->idx)
+			q_send(q, req);
+		else
+			q_end(q, req, -ECONNRESET);
+	}
+	if (n) {
+		__atomic_store_n(&conn->path->loose, true, __ATOMIC_RELAXED);
+		ibtrs_user_signal(q->wake);
+	}
+	return n;
+}
+
+static void q_lose(struct ibtrs_q *q, struct ibtrs_clt_conn *conn, int err, const char *why)
+{
+	ibtrs_clt_path_lost(conn->path, err, why);
+	q_take_away(q, conn);
+}
+
+/* Rings the doorbells. What was on a connection that breaks by that is posted on another one. */
+static void q_flush(struct ibtrs_q *q)
+{
+	struct ibtrs_clt_conn *conn;
+	u32 i;
+
+	for (i = 0; i < q->clt->nr_paths; i++) {
+		conn = q->conns[i];
+		if (!conn || !conn->s.out || !ibtrs_stream_flush(&conn->s))
+			continue;
+		q_lose(q, conn, conn->s.err, conn->s.why);
+		i = U32_MAX;		/* from the first one again */
+	}
+}
+
+/* ---- answers ------------------------------------------------------------ */
+
+static void q_answer(struct ibtrs_q *q, struct ibtrs_req *req, int err, u32 byte_len)
+{
+	struct ibtrs_clt_conn *conn = req->conn;
+	const struct ibtrs_clt_path *path = conn->path;
+	struct ibtrs_io *io = req->io;
+	bool read = io->dir == IBTRS_IO_READ && io->len;
+
+	conn->inflight--;
+	if (read)
+		ibtrs_region_clear(&conn->regions, req->slot - q->first);
+	/* L17: our server sends the data with the answer, unless it must bring a new key. */
+	if (read && !err && path->limits.fence && !path->new_rkey && byte_len != io->len)
+		err = -EIO;
+	if (!path->limits.fence || !ibtrs_fence_is_behind(err)) {
+		q_end(q, req, err);
+		return;
+	}
+	/* Another host uses this session's uuid. The walk must not find the request. */
+	req->conn = NULL;
+	req->token = ibtrs_fence_catch_up(req->token, err);
+	if (!(++req->behind % Q_BEHIND_MAX))
+		q_lose(q, conn, -EPROTO, "the server treats each request of a slot as stale");
+	q_send(q, req);
+}
+
+/* Return: NULL, or why the connection breaks. */
+static const char *q_rx_rsp(struct ibtrs_q *q, struct ibtrs_clt_conn *conn,
+			    const struct ibtrs_wc *wc)
+{
+	struct ibtrs_clt_path *path = conn->path;
+	u32 slot = ibtrs_imm_rsp_slot(wc->imm);
+	int err = ibtrs_imm_rsp_err(wc->imm);
+	struct ibtrs_req *req;
+	const char *why;
+
+	if (slot < q->first || slot - q->first >= q->nr)
+		return "an answer for a slot that is not this queue's";
+	req = &q->reqs[slot - q->first];
+	if (req->state != IBTRS_REQ_POSTED || req->conn != conn)
+		return "an answer for a slot that is not in flight on its connection";
+	if (req->wr.posted)
+		return "an answer came to a request that was not sent";
+	if (err == -ESTALE && path->limits.fence)
+		return "the server treats a current request as stale";
+	if (path->new_rkey != (wc->op == IBTRS_FRAME_SEND_IMM))
+		return path->new_rkey ? "an answer without a new key" : "an answer with a payload";
+	if (path->new_rkey &&
+	    ibtrs_msg_rkey_decode(wc->data, wc->len, slot, &path->map[slot].rkey, &why))
+		return why;
+	q_answer(q, req, err, wc->op == IBTRS_FRAME_WRITE_IMM ? wc->len : 0);
+	return NULL;
+}
+
+static const char *q_rx(struct ibtrs_q *q, struct ibtrs_clt_conn *conn, const struct ibtrs_wc *wc)
+{
+	__atomic_store_n(&conn->path->seen, true, __ATOMIC_RELAXED);
+	if (wc->op != IBTRS_FRAME_WRITE_IMM && wc->op != IBTRS_FRAME_SEND_IMM)
+		return "a message that means nothing here";
+	switch (ibtrs_imm_type(wc->imm)) {
+	case IBTRS_IMM_IO_RSP:
+		return q_rx_rsp(q, conn, wc);
+	case IBTRS_IMM_IO_RSP_INV:
+		return "an invalidation that was not asked for";
+	case IBTRS_IMM_HB_MSG:
+		if (!conn->cid)
+			ibtrs_clt_hb_msg(conn);
+		break;
+	case IBTRS_IMM_HB_ACK:
+		if (!conn->cid)
+			ibtrs_clt_hb_ack(conn);
+		break;
+	}
+	return NULL;
+}
+
+static void q_receive(struct ibtrs_q *q)
+{
+	struct ibtrs_clt_conn *conn;
+	struct ibtrs_wc wc;
+	const char *why;
+	u32 i;
+	int n;
+
+	for (i = 0; i < q->clt->nr_paths; i++) {
+		conn = q->conns[i];
+		if (!conn)
+			continue;
+		ibtrs_stream_turn(&conn->s);
+		while ((n = ibtrs_stream_poll(&conn->s, &wc)) > 0) {
+			why = q_rx(q, conn, &wc);
+			if (why)
+				n = ibtrs_stream_break(&conn->s, -EPROTO, why);
+			if (!conn->attached)
+				break;
+		}
+		if (n < 0 && conn->attached)
+			q_lose(q, conn, conn->s.err, conn->s.why);
+	}
+}
+
+/* ---- the owner's side --------------------------------------------------- */
+
+static bool q_valid(const struct ibtrs_clt *clt, const struct ibtrs_io *io)
+{
+	size_t hdr = (size_t)io->hdr_len + IBTRS_IO_HDR_MAX;
+
+	return io->dir <= IBTRS_IO_WRITE && io->hdr && io->hdr_len >= 4 &&
+	       hdr <= clt->max_hdr_size && io->len <= clt->max_io_size && (!io->len || io->data);
+}
+
+int ibtrs_q_submit(struct ibtrs_q *q, struct ibtrs_io *const *io, unsigned int nr)
+{
+	unsigned int n;
+	int err = 0;
+
+	pthread_mutex_lock(&q->lock);
+	for (n = 0; n < nr && q->free; n++) {
+		struct ibtrs_req *req = &q->reqs[q->free - 1];
+
+		if (!q_valid(q->clt, io[n])) {
+			err = -EINVAL;
+			break;
+		}
+		q->free = req->next_free;
+		req->io = io[n];
+		req->sent = false;
+		req->behind = 0;
+		q_send(q, req);
+	}
+	q_flush(q);
+	pthread_mutex_unlock(&q->lock);
+	return n ? (int)n : err;
+}
+
+static struct ibtrs_io *q_take_done(struct ibtrs_q *q)
+{
+	struct ibtrs_io *io = q->done;
+
+	if (!io)
+		return NULL;
+	q->done = io->next;
+	if (!q->done)
+		q->done_end = &q->done;
+	return io;
+}
+
+int ibtrs_q_poll(struct ibtrs_q *q, struct ibtrs_io **done, unsigned int max, int timeout_ms)
+{
+	struct pollfd fd = { .fd = q->ep, .events = POLLIN };
+	u64 end = timeout_ms > 0 ? ibtrs_user_clock() + (u64)timeout_ms : 0, now;
+	unsigned int n = 0;
+
+	for (;;) {
+		pthread_mutex_lock(&q->lock);
+		q_receive(q);
+		q_flush(q);
+		while (n < max && (done[n] = q_take_done(q)))
+			n++;
+		if (!q->done)
+			ibtrs_user_settle(q->wake);
+		pthread_mutex_unlock(&q->lock);
+		if (n || !timeout_ms || !max)
+			return (int)n;
+		now = ibtrs_user_clock();
+		if (timeout_ms > 0 && now >= end)
+			return 0;
+		if (poll(&fd, 1, timeout_ms < 0 ? -1 : (int)(end - now)) < 0 && errno != EINTR)
+			return -errno;
+	}
+}
+
+int ibtrs_q_fd(const struct ibtrs_q *q)
+{
+	return q->ep;
+}
+
+int ibtrs_q_abort(struct ibtrs_q *q, int err)
+{
+	int n = 0;
+	u32 i;
+
+	pthread_mutex_lock(&q->lock);
+	for (i = 0; i < q->nr; i++) {
+		if (q->reqs[i].state != IBTRS_REQ_PARKED)
+			continue;
+		q_end(q, &q->reqs[i], err < 0 ? err : -ECANCELED);
+		n++;
+	}
+	__atomic_store_n(&q->parked, 0, __ATOMIC_RELAXED);
+	if (n)
+		ibtrs_user_signal(q->wake);
+	pthread_mutex_unlock(&q->lock);
+	return n;
+}
+
+/* ---- the context's side ------------------------------------------------- */
+
+int ibtrs_q_attach(struct ibtrs_q *q, struct ibtrs_clt_conn *conn)
+{
+	int err;
+
+	conn->regions.v = calloc(q->nr, sizeof(*conn->regions.v));
+	if (!conn->regions.v)
+		return -ENOMEM;
+	conn->regions.nr = q->nr;
+	conn->s.regions = &conn->regions;
+	pthread_mutex_lock(&q->lock);
+	err = q->idx ? ibtrs_stream_watch(&conn->s, q->ep, conn) : 0;
+	if (!err) {
+		q->conns[conn->path->idx] = conn;
+		conn->attached = true;
+	}
+	pthread_mutex_unlock(&q->lock);
+	return err;
+}
+
+u32 ibtrs_q_detach(struct ibtrs_q *q, struct ibtrs_clt_conn *conn)
+{
+	u32 n = 0;
+
+	pthread_mutex_lock(&q->lock);
+	if (conn->attached)
+		n = q_take_away(q, conn);
+	q_flush(q);
+	pthread_mutex_unlock(&q->lock);
+	return n;
+}
+
+static bool q_is_up(const struct ibtrs_q *q)
+{
+	u32 i;
+
+	for (i = 0; i < q->clt->nr_paths; i++)
+		if (q->conns[i])
+			return true;
+	return false;
+}
+
+void ibtrs_q_resume(struct ibtrs_q *q, bool ask)
+{
+	u32 i, nr;
+
+	pthread_mutex_lock(&q->lock);
+	nr = q_is_up(q) ? q->parked : 0;
+	for (i = 0; i < q->nr && nr; i++) {
+		struct ibtrs_req *req = &q->reqs[i];
+
+		if (req->state != IBTRS_REQ_PARKED)
+			continue;
+		nr--;
+		if (req->sent && !ask && req->gen != q->clt->ups)
+			continue;
+		__atomic_store_n(&q->parked, q->parked - 1, __ATOMIC_RELAXED);
+		q_send(q, req);
+	}
+	q_flush(q);
+	pthread_mutex_unlock(&q->lock);
+}
+
+struct ibtrs_io *ibtrs_q_serve(struct ibtrs_q *q)
+{
+	struct ibtrs_io *done;
+
+	pthread_mutex_lock(&q->lock);
+	q_receive(q);
+	q_flush(q);
+	done = q->done;
+	q->done = NULL;
+	q->done_end = &q->done;
+	pthread_mutex_unlock(&q->lock);
+	return done;
+}
+
+int ibtrs_q_init(struct ibtrs_q *q, struct ibtrs_clt *clt, u32 idx)
+{
+	pthread_mutex_init(&q->lock, NULL);
+	q->clt = clt;
+	q->idx = idx;
+	q->done_end = &q->done;
+	q->wake = -1;
+	q->conns = calloc(clt->nr_paths, sizeof(*q->conns));
+	q->ep = epoll_create1(EPOLL_CLOEXEC);
+	if (q->ep < 0)
+		return -errno;
+	q->wake = ibtrs_user_eventfd(q->ep, q);
+	return q->wake < 0 ? q->wake : q->conns ? 0 : -ENOMEM;
+}
+
+int ibtrs_q_grant(struct ibtrs_q *q, u32 first, u32 nr)
+{
+	struct ibtrs_req *reqs = calloc(nr, sizeof(*reqs));
+	u32 i;
+
+	if (!reqs)
+		return -ENOMEM;
+	for (i = 0; i < nr; i++) {
+		reqs[i].slot = first + i;
+		reqs[i].next_free = i + 1 < nr ? i + 2 : 0;
+	}
+	pthread_mutex_lock(&q->lock);
+	q->reqs = reqs;
+	q->first = first;
+	q->free = 1;
+	q->nr = nr;
+	pthread_mutex_unlock(&q->lock);
+	return 0;
+}
+
+void ibtrs_q_free(struct ibtrs_q *q)
+{
+	if (q->wake >= 0)
+		close(q->wake);
+	if (q->ep >= 0)
+		close(q->ep);
+	free(q->conns);
+	free(q->reqs);
+	pthread_mutex_destroy(&q->lock);
+}

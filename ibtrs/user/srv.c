@@ -1,0 +1,390 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause
+/*
+ * A server: listening, the loop, timers. Whoever polls it drives it; there is no thread of its own,
+ * and none between the socket and the one that executes a request.
+ */
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include "ibtrs/logic/beat.h"
+#include "ibtrs/proto/imm.h"
+#include "ibtrs/user/srv.h"
+
+#define SRV_DEPTH	128
+#define SRV_IO_SIZE	126976
+#define SRV_HB_MS	1000
+#define SRV_HB_MISSES	5
+#define SRV_PATHS	64
+#define SRV_EVENTS	16
+
+/* ---- connections -------------------------------------------------------- */
+
+/* The client's address, without its port; sockets of this host are all one client. */
+static void srv_peer(int fd, char *peer, size_t size)
+{
+	struct sockaddr_storage from;
+	socklen_t len = sizeof(from);
+	struct ibtrs_addr a = { .kind = IBTRS_ADDR_NONE };
+
+	snprintf(peer, size, "local");
+	if (getpeername(fd, (struct sockaddr *)&from, &len))
+		return;
+	if (from.ss_family == AF_INET) {
+		a.kind = IBTRS_ADDR_IP4;
+		memcpy(a.raw, &((struct sockaddr_in *)&from)->sin_addr, 4);
+	} else if (from.ss_family == AF_INET6) {
+		a.kind = IBTRS_ADDR_IP6;
+		memcpy(a.raw, &((struct sockaddr_in6 *)&from)->sin6_addr, 16);
+	}
+	if (a.kind != IBTRS_ADDR_NONE)
+		ibtrs_addr_format(&a, peer, size);
+}
+
+/* Connections whose path is not up. */
+static u32 srv_half(const struct ibtrs_srv *srv)
+{
+	const struct ibtrs_srv_conn *conn;
+	u32 n = 0;
+
+	for (conn = srv->conns; conn; conn = conn->next)
+		n += !conn->dead && (!conn->path || conn->path->state != IBTRS_SRV_PATH_UP);
+	return n;
+}
+
+/* The lock is held. Owns @fd in any case. */
+static int srv_add(struct ibtrs_srv *srv, int fd)
+{
+	struct ibtrs_srv_conn *conn;
+
+	conn = srv_half(srv) < IBTRS_SRV_HALF_MAX ? calloc(1, sizeof(*conn)) : NULL;
+	if (!conn) {
+		close(fd);
+		return -ENOMEM;
+	}
+	conn->kind = IBTRS_SRV_CONN;
+	conn->srv = srv;
+	conn->due = ibtrs_srv_now(srv) + IBTRS_SRV_HALF_MS / 2;
+	srv_peer(fd, conn->peer, sizeof(conn->peer));
+	ibtrs_stream_init(&conn->s, fd);
+	conn->next = srv->conns;
+	srv->conns = conn;
+	if (ibtrs_stream_watch(&conn->s, srv->ep, conn)) {
+		ibtrs_srv_conn_kill(conn);
+		return conn->s.err;
+	}
+	return 0;
+}
+
+int ibtrs_srv_take(struct ibtrs_srv *srv, int fd)
+{
+	int err;
+
+	pthread_mutex_lock(&srv->lock);
+	err = srv_add(srv, fd);
+	/* A thread that sleeps must see when its CONN_REQ is due. */
+	ibtrs_user_signal(srv->wake);
+	pthread_mutex_unlock(&srv->lock);
+	return err;
+}
+
+static void srv_accept(struct ibtrs_srv *srv, const struct ibtrs_srv_listener *l)
+{
+	int fd, one = 1;
+
+	fd = accept4(l->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	if (fd < 0)
+		return;
+	if (l->place.family != AF_UNIX)
+		setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	srv_add(srv, fd);
+}
+
+static void srv_conn_fail(struct ibtrs_srv_conn *conn)
+{
+	if (conn->path)
+		ibtrs_srv_path_close(conn->srv, conn->path);
+	else
+		ibtrs_srv_conn_kill(conn);
+}
+
+static void srv_conn_event(struct ibtrs_srv_conn *conn)
+{
+	struct ibtrs_wc wc;
+	int n = 1;
+
+	ibtrs_stream_turn(&conn->s);
+	ibtrs_stream_flush(&conn->s);
+	while (!conn->dead && n > 0) {
+		n = ibtrs_stream_poll(&conn->s, &wc);
+		if (n > 0 && conn->path)
+			ibtrs_srv_rx(conn, &wc);
+		else if (n > 0)
+			ibtrs_srv_admit(conn, &wc);
+		else if (n < 0)
+			srv_conn_fail(conn);
+	}
+}
+
+/* ---- timers ------------------------------------------------------------- */
+
+static void srv_path_timer(struct ibtrs_srv *srv, struct ibtrs_srv_path *path, u64 now)
+{
+	bool seen = path->seen;
+
+	if (path->state != IBTRS_SRV_PATH_UP) {
+		ibtrs_srv_path_close(srv, path);
+		return;
+	}
+	path->seen = false;
+	path->due = now + srv->opts.hb_ms;
+	switch (ibtrs_beat_tick(&path->missed, seen, srv->opts.hb_misses)) {
+	case IBTRS_BEAT_DEAD:
+		ibtrs_srv_path_close(srv, path);
+		break;
+	case IBTRS_BEAT_SEND:
+		ibtrs_srv_hb_send(path->conns[0]);
+		break;
+	case IBTRS_BEAT_QUIET:
+		break;
+	}
+}
+
+/* Return: when a timer is due next. */
+static u64 srv_timers(struct ibtrs_srv *srv, u64 now)
+{
+	struct ibtrs_srv_session *s;
+	struct ibtrs_srv_conn *conn;
+	struct ibtrs_srv_path *path;
+	u64 due = U64_MAX;
+
+	for (s = srv->sessions; s; s = s->next) {
+		for (path = s->paths; path; path = path->next) {
+			if (path->due && path->due <= now)
+				srv_path_timer(srv, path, now);
+			if (path->due && path->due < due)
+				due = path->due;
+		}
+	}
+	for (conn = srv->conns; conn; conn = conn->next) {
+		if (conn->dead || !conn->due)
+			continue;
+		if (conn->due <= now)
+			ibtrs_srv_conn_kill(conn);
+		else if (conn->due < due)
+			due = conn->due;
+	}
+	return due;
+}
+
+/* ---- the loop ----------------------------------------------------------- */
+
+/* The lock is held. Return: milliseconds until a timer is due. */
+static int srv_work(struct ibtrs_srv *srv)
+{
+	struct epoll_event ev[SRV_EVENTS];
+	u64 now, due;
+	int i, n;
+
+	n = epoll_wait(srv->ep, ev, SRV_EVENTS, 0);
+	for (i = 0; i < n; i++) {
+		enum ibtrs_srv_kind *kind = ev[i].data.ptr;
+
+		if (ev[i].data.ptr == srv)
+			ibtrs_user_settle(srv->wake);
+		else if (*kind == IBTRS_SRV_LISTENER)
+			srv_accept(srv, ev[i].data.ptr);
+		else if (!((struct ibtrs_srv_conn *)ev[i].data.ptr)->dead)
+			srv_conn_event(ev[i].data.ptr);
+	}
+	now = ibtrs_srv_now(srv);
+	if (now != srv->looked_at || n > 0)
+		srv->due = srv_timers(srv, now);
+	srv->looked_at = now;
+	due = srv->due;
+	ibtrs_srv_reap(srv);
+	if (due == U64_MAX)
+		return -1;
+	return due <= now ? 0 : due - now > 60000 ? 60000 : (int)(due - now);
+}
+
+static unsigned int srv_take_ready(struct ibtrs_srv *srv, struct ibtrs_op **op, unsigned int max)
+{
+	struct ibtrs_srv_op *x;
+	unsigned int n = 0;
+
+	while (n < max && (x = srv->ready)) {
+		srv->ready = x->next;
+		if (!srv->ready)
+			srv->ready_end = &srv->ready;
+		x->state = IBTRS_OP_GIVEN;
+		x->path->given++;
+		op[n++] = &x->op;
+	}
+	/* For another thread, which may sleep. */
+	if (srv->ready)
+		ibtrs_user_signal(srv->wake);
+	return n;
+}
+
+int ibtrs_srv_poll(struct ibtrs_srv *srv, struct ibtrs_op **op, unsigned int max, int timeout_ms)
+{
+	struct pollfd fd = { .fd = srv->ep, .events = POLLIN };
+	u64 end = timeout_ms > 0 ? ibtrs_user_clock() + (u64)timeout_ms : 0, now;
+	unsigned int n;
+	int ms;
+
+	for (;;) {
+		pthread_mutex_lock(&srv->lock);
+		ms = srv_work(srv);
+		n = srv_take_ready(srv, op, max);
+		pthread_mutex_unlock(&srv->lock);
+		if (n || !timeout_ms)
+			return (int)n;
+		now = ibtrs_user_clock();
+		if (timeout_ms > 0 && now >= end)
+			return 0;
+		if (timeout_ms > 0 && (ms < 0 || ms > (int)(end - now)))
+			ms = (int)(end - now);
+		if (poll(&fd, 1, ms) < 0 && errno != EINTR)
+			return -errno;
+	}
+}
+
+int ibtrs_srv_fd(const struct ibtrs_srv *srv)
+{
+	return srv->ep;
+}
+
+int ibtrs_srv_listen(struct ibtrs_srv *srv, const char *at, char why[IBTRS_WHY_LEN])
+{
+	struct epoll_event ev = { .events = EPOLLIN };
+	struct ibtrs_srv_listener *l;
+	const char *reason;
+	int port = 0, err;
+
+	l = calloc(1, sizeof(*l));
+	if (!l)
+		return ibtrs_user_why(why, -ENOMEM, at, "no memory");
+	l->kind = IBTRS_SRV_LISTENER;
+	err = ibtrs_place_parse(at, &l->place, &reason);
+	if (err) {
+		free(l);
+		return ibtrs_user_why(why, err, at, "%s", reason);
+	}
+	l->fd = ibtrs_place_listen(&l->place, &port);
+	err = l->fd < 0 ? l->fd : 0;
+	ev.data.ptr = l;
+	if (!err && epoll_ctl(srv->ep, EPOLL_CTL_ADD, l->fd, &ev)) {
+		err = -errno;
+		close(l->fd);
+	}
+	if (err) {
+		free(l);
+		return ibtrs_user_why(why, err, at, "cannot listen there: %s", strerror(-err));
+	}
+	pthread_mutex_lock(&srv->lock);
+	l->next = srv->listeners;
+	srv->listeners = l;
+	pthread_mutex_unlock(&srv->lock);
+	return port;
+}
+
+/* ---- making and unmaking ------------------------------------------------ */
+
+static int srv_options(struct ibtrs_srv *srv, char *why)
+{
+	struct ibtrs_srv_opts *o = &srv->opts;
+	struct ibtrs_limits *l = &srv->limits;
+
+	o->queue_depth = o->queue_depth ?: SRV_DEPTH;
+	o->max_io_size = o->max_io_size ?: SRV_IO_SIZE;
+	o->hb_ms = o->hb_ms ?: SRV_HB_MS;
+	o->hb_misses = o->hb_misses ?: SRV_HB_MISSES;
+	o->max_paths = o->max_paths ?: SRV_PATHS;
+	if (o->queue_depth < 2 || o->queue_depth > IBTRS_MAX_QD)
+		return ibtrs_user_why(why, -EINVAL, "server", "queue_depth is 2 to 65535");
+	if (o->max_io_size < IBTRS_STREAM_IO_MIN || o->max_io_size > 1u << 27)
+		return ibtrs_user_why(why, -EINVAL, "server", "max_io_size is 4096 to 134217728");
+	l->queue_depth = o->queue_depth;
+	l->max_io_size = o->max_io_size;
+	l->max_hdr_size = IBTRS_HDR_SIZE;
+	l->chunk_size = l->max_io_size + l->max_hdr_size;
+	if (ibtrs_bits(l->queue_depth) + ibtrs_bits(l->chunk_size) > IBTRS_IMM_PAYLOAD_BITS)
+		return ibtrs_user_why(why, -EINVAL, "server",
+				      "queue_depth and max_io_size are too large together");
+	return 0;
+}
+
+int ibtrs_srv_new(const struct ibtrs_srv_opts *o, struct ibtrs_srv **out, char why[IBTRS_WHY_LEN])
+{
+	struct ibtrs_srv *srv = calloc(1, sizeof(*srv));
+	int err;
+
+	if (!srv)
+		return ibtrs_user_why(why, -ENOMEM, "server", "no memory");
+	pthread_mutex_init(&srv->lock, NULL);
+	srv->ready_end = &srv->ready;
+	srv->ep = -1;
+	srv->wake = -1;
+	srv->due = U64_MAX;
+	err = ibtrs_user_opts(&srv->opts, sizeof(srv->opts), o);
+	if (err)
+		ibtrs_user_why(why, err, "server", "an option that this library does not know");
+	else
+		err = srv_options(srv, why);
+	if (!err) {
+		srv->ep = epoll_create1(EPOLL_CLOEXEC);
+		srv->wake = srv->ep < 0 ? -errno : ibtrs_user_eventfd(srv->ep, srv);
+		if (srv->wake < 0)
+			err = ibtrs_user_why(why, srv->wake, "server", "no epoll set: %s",
+					     strerror(-srv->wake));
+	}
+	if (err)
+		ibtrs_srv_free(srv);
+	else
+		*out = srv;
+	return err;
+}
+
+int ibtrs_srv_free(struct ibtrs_srv *srv)
+{
+	struct ibtrs_srv_listener *l;
+	struct ibtrs_srv_session *s;
+	struct ibtrs_srv_conn *conn;
+	struct ibtrs_srv_path *path;
+	bool busy;
+
+	if (!srv)
+		return 0;
+	pthread_mutex_lock(&srv->lock);
+	while ((l = srv->listeners)) {
+		srv->listeners = l->next;
+		close(l->fd);
+		if (l->place.family == AF_UNIX)
+			unlink(l->place.path);
+		free(l);
+	}
+	for (s = srv->sessions; s; s = s->next)
+		for (path = s->paths; path; path = path->next)
+			ibtrs_srv_path_close(srv, path);
+	for (conn = srv->conns; conn; conn = conn->next)
+		if (!conn->dead)
+			ibtrs_srv_conn_kill(conn);
+	srv->reap = true;
+	ibtrs_srv_reap(srv);
+	busy = srv->sessions;
+	pthread_mutex_unlock(&srv->lock);
+	if (busy)
+		return -EBUSY;
+	if (srv->wake >= 0)
+		close(srv->wake);
+	if (srv->ep >= 0)
+		close(srv->ep);
+	pthread_mutex_destroy(&srv->lock);
+	free(srv);
+	return 0;
+}

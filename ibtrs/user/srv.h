@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause */
+/*
+ * The server's objects: session, path, connection, op. One lock, that of the server, is over all
+ * of them. What a closed path leaves behind is freed by ibtrs_srv_reap(), which the outermost
+ * functions call last, so that no function has to expect its objects to go.
+ */
+#ifndef IBTRS_USER_SRV_H
+#define IBTRS_USER_SRV_H
+
+#include "ibtrs/logic/fence.h"
+#include "ibtrs/user/ctx.h"
+#include "ibtrs/user/stream.h"
+
+#define IBTRS_SRV_HALF_MS	10000	/* for a handshake; half of it until the CONN_REQ */
+#define IBTRS_SRV_REFUSED_MS	2000	/* protocol 8.5 */
+#define IBTRS_SRV_HALF_MAX	256	/* connections without a path, or of one that is not up */
+
+struct ibtrs_srv_path;
+
+enum ibtrs_srv_kind {			/* what an event is about: first member of both */
+	IBTRS_SRV_LISTENER,
+	IBTRS_SRV_CONN,
+};
+
+struct ibtrs_srv_listener {
+	enum ibtrs_srv_kind kind;
+	int fd;
+	struct ibtrs_place place;
+	struct ibtrs_srv_listener *next;
+};
+
+struct ibtrs_srv_conn {
+	enum ibtrs_srv_kind kind;
+	struct ibtrs_srv_conn *next;
+	struct ibtrs_srv *srv;
+	struct ibtrs_srv_path *path;	/* NULL before its CONN_REQ */
+	u16 cid;
+	bool dead;
+	u64 due;			/* for its CONN_REQ */
+	char peer[IBTRS_ADDR_STR_MAX];
+	struct ibtrs_stream s;
+	struct ibtrs_wr cm;
+	struct ibtrs_wr hb_msg;
+	struct ibtrs_wr hb_ack;
+};
+
+enum ibtrs_srv_op_state {
+	IBTRS_OP_FREE,
+	IBTRS_OP_PARKED,		/* waits for an earlier request of its slot */
+	IBTRS_OP_READY,			/* on srv->ready */
+	IBTRS_OP_GIVEN,			/* the user has it */
+	IBTRS_OP_ANSWERED,		/* free when wr is sent */
+};
+
+struct ibtrs_srv_op {
+	struct ibtrs_op op;
+	struct ibtrs_srv_path *path;
+	struct ibtrs_srv_conn *conn;
+	enum ibtrs_srv_op_state state;
+	bool admitted;			/* the slot's fence counts it as running */
+	bool need_inval;
+	u32 slot;
+	u64 token;
+	struct ibtrs_desc desc;
+	struct ibtrs_srv_op *next;	/* on srv->ready */
+	struct ibtrs_wr wr;
+};
+
+enum ibtrs_srv_path_state {
+	IBTRS_SRV_PATH_CONNECTING,
+	IBTRS_SRV_PATH_REFUSED,		/* waits for the client to go */
+	IBTRS_SRV_PATH_UP,
+	IBTRS_SRV_PATH_CLOSED,		/* ops that the user has keep it */
+};
+
+struct ibtrs_srv_path {
+	struct ibtrs_srv_path *next;	/* of its session */
+	struct ibtrs_srv *srv;
+	struct ibtrs_srv_session *session;
+	u8 uuid[IBTRS_UUID_LEN];
+	u16 recon_cnt;
+	u16 nr_conns;
+	u16 nr_accepted;
+	enum ibtrs_srv_path_state state;
+	struct ibtrs_srv_conn **conns;
+	char peer[IBTRS_ADDR_STR_MAX];
+	struct ibtrs_limits limits;
+	u8 *chunks;
+	size_t chunks_len;
+	struct ibtrs_regions regions;
+	struct ibtrs_srv_op *ops;
+	u8 *hdrs;			/* max_hdr_size for each op */
+	u8 *info;			/* INFO_RSP or INFO_REFUSED */
+	u32 given;			/* ops that the user has */
+	bool counted;			/* in srv->nr_paths */
+	u64 due;
+	u32 missed;
+	bool seen;
+};
+
+struct ibtrs_srv_slot {
+	struct ibtrs_fence_slot fence;
+	struct ibtrs_srv_op *parked;
+};
+
+struct ibtrs_srv_session {
+	struct ibtrs_srv_session *next;
+	u8 uuid[IBTRS_UUID_LEN];
+	u64 id;
+	u32 life;
+	u32 ext;
+	char name[IBTRS_NAME_LEN];	/* empty: not let in yet */
+	struct ibtrs_srv_path *paths;
+	struct ibtrs_srv_slot *slots;
+};
+
+struct ibtrs_srv {
+	pthread_mutex_t lock;
+	struct ibtrs_srv_opts opts;
+	struct ibtrs_limits limits;
+	int ep;
+	int wake;
+	struct ibtrs_srv_listener *listeners;
+	struct ibtrs_srv_conn *conns;
+	struct ibtrs_srv_session *sessions;
+	struct ibtrs_srv_op *ready;
+	struct ibtrs_srv_op **ready_end;
+	u32 nr_paths;
+	u64 next_id;
+	u64 due;			/* of the next timer */
+	u64 looked_at;			/* when timers were looked at last */
+	bool reap;
+};
+
+/* ---- op.c --------------------------------------------------------------- */
+void ibtrs_srv_rx(struct ibtrs_srv_conn *conn, const struct ibtrs_wc *wc);
+/* The path is closed: its ops that the user does not have end. */
+void ibtrs_srv_ops_end(struct ibtrs_srv_path *path);
+void ibtrs_srv_hb_send(struct ibtrs_srv_conn *conn);
+
+/* ---- admit.c ------------------------------------------------------------ */
+void ibtrs_srv_admit(struct ibtrs_srv_conn *conn, const struct ibtrs_wc *wc);
+void ibtrs_srv_info(struct ibtrs_srv_conn *conn, const struct ibtrs_wc *wc);
+
+/* ---- srvpath.c: making and unmaking ------------------------------------- */
+struct ibtrs_srv_path *ibtrs_srv_path_new(struct ibtrs_srv *srv, struct ibtrs_srv_session *s,
+					  const struct ibtrs_conn_req *req, const char *peer);
+struct ibtrs_srv_session *ibtrs_srv_session_new(struct ibtrs_srv *srv, const u8 *uuid, u32 ext);
+/* Chunks and ops: only for a path that is let in. */
+int ibtrs_srv_path_memory(struct ibtrs_srv *srv, struct ibtrs_srv_path *path);
+void ibtrs_srv_path_close(struct ibtrs_srv *srv, struct ibtrs_srv_path *path);
+void ibtrs_srv_conn_kill(struct ibtrs_srv_conn *conn);
+void ibtrs_srv_reap(struct ibtrs_srv *srv);
+u64 ibtrs_srv_now(const struct ibtrs_srv *srv);
+
+#endif

@@ -1,0 +1,364 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause
+/*
+ * The stream: verbs in software over a TCP or Unix socket (protocol 12).
+ *
+ * Sending: work requests are chained, and a flush hands as many as the socket takes to one
+ * sendmsg(). They are not copied, so a work request that is still `posted` must stay as it is. What
+ * the socket does not take is sent when epoll says that there is room.
+ *
+ * Receiving: bytes are read into a small buffer, since frames of answers are short. The payload of
+ * a WRITE goes from the socket into the memory that its key names, but for what the buffer has.
+ * Key, address and length are checked before the first byte of a payload is taken, and nothing is
+ * allocated because a peer says so: a length is compared with the room that there is.
+ *
+ * Failure: the first one breaks the stream, with a reason; each later call returns the same error.
+ */
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <fcntl.h>
+#include <unistd.h>
+#include "ibtrs/user/stream.h"
+
+#define OUT_IOVS	64
+
+u32 ibtrs_region_set(struct ibtrs_regions *r, u32 i, void *base, u32 len)
+{
+	struct ibtrs_region *g = &r->v[i];
+
+	if (!++g->gen)
+		g->gen = 1;
+	g->base = base;
+	g->len = len;
+	g->key = (u32)g->gen << 16 | i;
+	return g->key;
+}
+
+void ibtrs_region_clear(struct ibtrs_regions *r, u32 i)
+{
+	r->v[i].key = 0;
+}
+
+/* Where @len bytes at @addr of @key are; NULL: the peer may not write there. */
+static u8 *region_find(const struct ibtrs_regions *r, u32 key, u64 addr, u32 len)
+{
+	const struct ibtrs_region *g;
+
+	if (!r || !key || (key & 0xffff) >= r->nr)
+		return NULL;
+	g = &r->v[key & 0xffff];
+	if (g->key != key || addr > g->len || len > g->len - addr)
+		return NULL;
+	return g->base + addr;
+}
+
+/* ---- sending ------------------------------------------------------------ */
+
+void ibtrs_wr_init(struct ibtrs_wr *wr)
+{
+	wr->next = NULL;
+	wr->nr = 0;
+	wr->at = 0;
+	wr->used = 0;
+	wr->posted = false;
+}
+
+void ibtrs_wr_ref(struct ibtrs_wr *wr, const void *data, size_t len)
+{
+	if (!len)
+		return;
+	wr->iov[wr->nr++] = (struct iovec){ .iov_base = (void *)data, .iov_len = len };
+}
+
+void ibtrs_wr_copy(struct ibtrs_wr *wr, const void *data, size_t len)
+{
+	u8 *to = wr->room + wr->used;
+	struct iovec *last = wr->nr ? &wr->iov[wr->nr - 1] : NULL;
+
+	memcpy(to, data, len);
+	wr->used += len;
+	if (last && (u8 *)last->iov_base + last->iov_len == to)
+		last->iov_len += len;
+	else
+		ibtrs_wr_ref(wr, to, len);
+}
+
+void ibtrs_wr_frame(struct ibtrs_wr *wr, const struct ibtrs_frame *f)
+{
+	u8 w[IBTRS_FRAME_LEN];
+
+	ibtrs_frame_encode(w, f);
+	ibtrs_wr_copy(wr, w, sizeof(w));
+}
+
+void ibtrs_stream_init(struct ibtrs_stream *s, int fd)
+{
+	memset(s, 0, offsetof(struct ibtrs_stream, recv_room));
+	s->fd = fd;
+	s->ep = -1;
+	s->recv = s->recv_room;
+	s->recv_max = sizeof(s->recv_room);
+	s->out_end = &s->out;
+	fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
+	fcntl(fd, F_SETFD, FD_CLOEXEC);
+}
+
+int ibtrs_stream_watch(struct ibtrs_stream *s, int ep, void *ptr)
+{
+	struct epoll_event ev = { .events = EPOLLIN, .data.ptr = ptr };
+
+	if (s->ep >= 0)
+		epoll_ctl(s->ep, EPOLL_CTL_DEL, s->fd, NULL);
+	s->ep = ep;
+	s->ep_ptr = ptr;
+	s->ep_out = !!s->out;
+	if (s->out)
+		ev.events |= EPOLLOUT;
+	if (epoll_ctl(ep, EPOLL_CTL_ADD, s->fd, &ev)) {
+		s->ep = -1;
+		return ibtrs_stream_break(s, -errno, "the socket cannot be watched");
+	}
+	return 0;
+}
+
+/* Asks epoll for room to send only while there is something to be sent. */
+static void stream_watch_out(struct ibtrs_stream *s)
+{
+	struct epoll_event ev = { .events = EPOLLIN, .data.ptr = s->ep_ptr };
+
+	if (s->ep < 0 || s->ep_out == !!s->out)
+		return;
+	s->ep_out = !!s->out;
+	if (s->ep_out)
+		ev.events |= EPOLLOUT;
+	epoll_ctl(s->ep, EPOLL_CTL_MOD, s->fd, &ev);
+}
+
+static const char *stream_words(int err)
+{
+	switch (err) {
+	case ECONNREFUSED:
+		return "nothing listens there";
+	case ECONNRESET:
+	case EPIPE:
+		return "the peer ended the connection";
+	case EHOSTUNREACH:
+	case ENETUNREACH:
+		return "no route leads there, or the host does not answer";
+	case ETIMEDOUT:
+		return "what was sent is not acknowledged";
+	}
+	return "the connection is broken";
+}
+
+void ibtrs_stream_post(struct ibtrs_stream *s, struct ibtrs_wr *wr)
+{
+	if (s->err || s->fd < 0)
+		return;
+	wr->next = NULL;
+	wr->posted = true;
+	*s->out_end = wr;
+	s->out_end = &wr->next;
+}
+
+void ibtrs_stream_post_imm(struct ibtrs_stream *s, struct ibtrs_wr *wr, u32 imm)
+{
+	const struct ibtrs_frame f = { .op = IBTRS_FRAME_WRITE_IMM, .imm = imm };
+
+	if (wr->posted)
+		return;
+	ibtrs_wr_init(wr);
+	ibtrs_wr_frame(wr, &f);
+	ibtrs_stream_post(s, wr);
+}
+
+/* @n bytes have been sent. */
+static void stream_sent(struct ibtrs_stream *s, size_t n)
+{
+	struct ibtrs_wr *wr;
+
+	while ((wr = s->out)) {
+		struct iovec *v = &wr->iov[wr->at];
+
+		if (n < v->iov_len) {
+			v->iov_base = (u8 *)v->iov_base + n;
+			v->iov_len -= n;
+			return;
+		}
+		n -= v->iov_len;
+		if (++wr->at < wr->nr)
+			continue;
+		s->out = wr->next;
+		if (!s->out)
+			s->out_end = &s->out;
+		wr->posted = false;
+	}
+}
+
+int ibtrs_stream_flush(struct ibtrs_stream *s)
+{
+	while (s->out && !s->err) {
+		struct iovec iov[OUT_IOVS];
+		struct msghdr msg = { .msg_iov = iov };
+		struct ibtrs_wr *wr;
+		ssize_t n;
+		u32 i;
+
+		for (wr = s->out; wr; wr = wr->next)
+			for (i = wr->at; i < wr->nr && msg.msg_iovlen < OUT_IOVS; i++)
+				iov[msg.msg_iovlen++] = wr->iov[i];
+		n = sendmsg(s->fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT);
+		if (n >= 0)
+			stream_sent(s, n);
+		else if (errno == EAGAIN || errno == EWOULDBLOCK)
+			break;
+		else if (errno != EINTR)
+			ibtrs_stream_break(s, -errno, stream_words(errno));
+	}
+	if (s->err)
+		return s->err;
+	stream_watch_out(s);
+	return 0;
+}
+
+/* ---- receiving ---------------------------------------------------------- */
+
+/*
+ * Up to @len bytes to @to; @to may be the buffer itself. Return: how many, 0: none are there, or an
+ * error.
+ */
+static ssize_t stream_recv(struct ibtrs_stream *s, void *to, size_t len)
+{
+	ssize_t n;
+
+	if (!s->turn)
+		return 0;
+	s->turn--;
+	do {
+		n = recv(s->fd, to, len, MSG_DONTWAIT);
+	} while (n < 0 && errno == EINTR);
+	if (n > 0)
+		return n;
+	if (!n)
+		return ibtrs_stream_break(s, -ECONNRESET, s->in_frame || s->in_at < s->in_len ?
+					  "the peer ended the connection within a frame" :
+					  "the peer ended the connection");
+	if (errno == EAGAIN || errno == EWOULDBLOCK)
+		return 0;
+	return ibtrs_stream_break(s, -errno, stream_words(errno));
+}
+
+/* Room for the payload of s->f, or why there is none. */
+static int stream_begin(struct ibtrs_stream *s)
+{
+	const struct ibtrs_frame *f = &s->f;
+
+	s->left = f->len;
+	switch (f->op) {
+	case IBTRS_FRAME_REQ:
+	case IBTRS_FRAME_REP:
+	case IBTRS_FRAME_REJ:
+	case IBTRS_FRAME_SEND:
+	case IBTRS_FRAME_SEND_IMM:
+	case IBTRS_FRAME_SEND_INV:
+		if (f->len > s->recv_max)
+			return ibtrs_stream_break(s, -EPROTO, "a message is longer than allowed");
+		s->into = s->recv;
+		return 0;
+	case IBTRS_FRAME_WRITE:
+	case IBTRS_FRAME_WRITE_IMM:
+		/* As with RDMA: nothing is written, so no key is needed. */
+		s->into = f->len ? region_find(s->regions, f->key, f->addr, f->len) : s->recv;
+		if (!s->into)
+			return ibtrs_stream_break(s, -EACCES,
+						  "the peer wrote outside of the memory it was given");
+		return 0;
+	}
+	return ibtrs_stream_break(s, -EPROTO, "a frame of an unknown kind");
+}
+
+/* Fills the buffer until it has a frame. Return: 1, 0 or an error. */
+static int stream_head(struct ibtrs_stream *s)
+{
+	while (s->in_len - s->in_at < IBTRS_FRAME_LEN) {
+		ssize_t n;
+
+		memmove(s->in, s->in + s->in_at, s->in_len - s->in_at);
+		s->in_len -= s->in_at;
+		s->in_at = 0;
+		n = stream_recv(s, s->in + s->in_len, sizeof(s->in) - s->in_len);
+		if (n <= 0)
+			return (int)n;
+		s->in_len += n;
+	}
+	ibtrs_frame_decode(s->in + s->in_at, &s->f);
+	s->in_at += IBTRS_FRAME_LEN;
+	s->in_frame = true;
+	return stream_begin(s) ?: 1;
+}
+
+/* Takes what there is of the payload. Return: 1: all of it, 0 or an error. */
+static int stream_payload(struct ibtrs_stream *s)
+{
+	while (s->left) {
+		u32 has = s->in_len - s->in_at;
+		ssize_t n = has < s->left ? has : s->left;
+
+		if (n) {
+			memcpy(s->into, s->in + s->in_at, n);
+			s->in_at += n;
+		} else {
+			n = stream_recv(s, s->into, s->left);
+			if (n <= 0)
+				return (int)n;
+		}
+		s->into += n;
+		s->left -= n;
+	}
+	s->in_frame = false;
+	return 1;
+}
+
+int ibtrs_stream_poll(struct ibtrs_stream *s, struct ibtrs_wc *wc)
+{
+	int err;
+
+	do {
+		if (s->err)
+			return s->err;
+		if (!s->in_frame) {
+			err = stream_head(s);
+			if (err <= 0)
+				return err;
+		}
+		err = stream_payload(s);
+		if (err <= 0)
+			return err;
+	} while (s->f.op == IBTRS_FRAME_WRITE);
+	wc->op = s->f.op;
+	wc->imm = s->f.imm;
+	wc->len = s->f.len;
+	wc->data = s->recv;
+	return 1;
+}
+
+void ibtrs_stream_close(struct ibtrs_stream *s)
+{
+	struct ibtrs_wr *wr;
+
+	/*
+	 * Somebody may have another descriptor of the socket: a child that was forked, or who
+	 * dialled. Then close() alone neither tells the peer nor takes the socket out of the set.
+	 */
+	if (s->ep >= 0)
+		epoll_ctl(s->ep, EPOLL_CTL_DEL, s->fd, NULL);
+	if (s->fd >= 0) {
+		shutdown(s->fd, SHUT_RDWR);
+		close(s->fd);
+	}
+	s->fd = -1;
+	s->ep = -1;
+	ibtrs_stream_break(s, -ECONNABORTED, "closed here");
+	for (; (wr = s->out); s->out = wr->next)
+		wr->posted = false;
+	s->out_end = &s->out;
+}
