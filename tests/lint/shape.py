@@ -19,7 +19,7 @@ TEXT = {}
 WARN_LINES, MAX_LINES, ESSAY_LINES = 500, 700, 150
 DRIVERS = ("ibtrs/", "ibnbd/")
 # lines of C and files: who needs more says so here, and why in the commit; who needs less, likewise
-BUDGET = {DRIVERS: (39210, 255), ("tools/",): (19580, 86)}
+BUDGET = {DRIVERS: (39210, 255), ("tools/",): (22260, 100)}
 
 
 def text(f):
