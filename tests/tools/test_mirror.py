@@ -116,8 +116,8 @@ def mirror_create(w):
     eq(w.run("mirror", "create", "data", A, B).out, "/dev/md/data\n")
     maps = [l for l in w.log() if "map_device" in l]
     has(maps[0], "sessname=store-a path=ip:10.0.1.7 path=ip:10.0.2.7 device_path=vol1",
-        " hold=-1 ", "name=data-a group=data")
-    has(maps[1], "sessname=store-b path=ip:10.0.1.8 ", "name=data-b group=data")
+        " hold=-1 group=data name=data-a")
+    has(maps[1], "sessname=store-b path=ip:10.0.1.8 ", " hold=-1 group=data name=data-b")
     ran = said(w)
     eq(len(ran), 1)
     has(ran[0], "--create /dev/md/data --run --level=1 --metadata=1.2 --raid-devices=2 "
@@ -184,7 +184,7 @@ def mirror_create_of_saved_mappings(w):
     n = len(w.log())
     w.run("mirror", "create", "data", "one", "two", "--assume-clean", "--wait", "5min")
     has(w.log()[n], "ibnbd0/ibnbd/unmap_device normal")
-    has(w.log()[n + 1], "device_path=vol1", "hold=-1", "name=one group=data")
+    has(w.log()[n + 1], "device_path=vol1", "hold=-1 group=data name=one")
     has(said(w)[0], "--assume-clean")
     has((w.root / "etc/ibnbd/maps.conf.d/one.conf").read_text(), "group=data")
     has((w.root / "etc/ibnbd/mirrors.d/data.conf").read_text(), "wait = 300s")
@@ -321,6 +321,28 @@ def mirror_replace(w):
     w.put("mdadm-refuses", "--zero-superblock")
     has(w.run("mirror", "replace", "data", "data-b", want=1).err, "cannot wipe the superblock")
     hasnt("\n".join(said(w)), "--add")
+
+
+@test
+def mirror_replace_by_a_new_disk(w):
+    mirror(w)
+    leg(w, 1, "held", "faulty")
+    has(w.run("mirror", "replace", "data", "data-b", "vol2 store-a 10.0.1.7",
+              want=2).err, "on one server")
+    eq((said(w), len(list(w.sys.glob("block/ibnbd*")))), ([], 2))
+    n = len(w.log())
+    r = w.run("mirror", "replace", "data", "data-b", "vol1 store-c 10.0.1.9")
+    has(w.log()[n], "sessname=store-c path=ip:10.0.1.9", "hold=-1 group=data name=data-c")
+    eq(said(w), ["/dev/md127 --remove /dev/ibnbd1", "--zero-superblock /dev/ibnbd2",
+                 "/dev/md127 --add --failfast /dev/ibnbd2"])
+    has(r.err, "ibnbd unmap --forget data-b")
+    conf = (w.root / "etc/ibnbd/mirrors.d/data.conf").read_text()
+    has(conf, f"leg = data-c {IDENTITY}", "leg = data-a")
+    hasnt(conf, "data-b")
+    eq(record(w), ["data-a"])
+    has((w.root / "etc/ibnbd/maps.conf.d/data-c.conf").read_text(), "group=data")
+    has(w.run("mirror", "replace", "data", "data-c", "vol2 store-d 10.0.1.5", "-n").out,
+        "name=data-d", "--fail /dev/ibnbd2", "leg = data-d")
 
 
 @test

@@ -139,9 +139,9 @@ COMMAND("mirror status", "[NAME]", 0, 1, O(json), 0, CMD_WORDS_MIRROR, cmd_mirro
 COMMAND("mirror check", "NAME", 1, 1, O(json), 0, CMD_WORDS_MIRROR, cmd_mirror_check_run,
 	"compare the legs of a mirror",
 	"Exits with 0: they are equal, 1: they differ. A page that is written while it changes (swap, mmap) may count as a difference.")
-COMMAND("mirror replace", "NAME LEG", 2, 2, 0, 0, CMD_WORDS_MIRROR, cmd_mirror_replace_run,
-	"copy a leg whole from the others",
-	"Everything on LEG is written over, also if it is another disk by now. Needs another leg that is in sync and open.")
+COMMAND("mirror replace", "NAME LEG [NEW]", 2, 3, O(force), 0, CMD_WORDS_MIRROR,
+	cmd_mirror_replace_run, "copy a leg whole from the others, or put a new disk in its place",
+	"Everything on LEG is written over, also if it is another disk by now. NEW, as a leg of mirror create, takes its place; it is refused as there, unless --force. Needs another leg that is in sync and open.")
 COMMAND("mirror stop", "NAME", 1, 1, 0, 0, CMD_WORDS_MIRROR, cmd_mirror_stop_run,
 	"stop a mirror", "Its legs stay mapped.")
 COMMAND("mirror assemble", "NAME", 1, 1, O(run) | O(force), 0, CMD_WORDS_MIRROR,

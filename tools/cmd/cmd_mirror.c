@@ -42,7 +42,7 @@ static int one_open(struct one *o, const char *name, bool change)
 	o->list = mirror_conf_load(&o->nr, &refused, true);
 	for (i = 0; i < o->nr; i++)
 		if (!strcmp(o->list[i].name, name)) {
-			mirror_read(&o->m, &o->list[i]);
+			mirror_read(&o->m, &o->list[i], NULL);
 			return SAY_DONE;
 		}
 	say_error(SAY_NOTHING, "there is no mirror %s", name);
@@ -161,7 +161,7 @@ static void status_print(const struct cmd_args *a, const struct mirror_conf *lis
 	for (i = 0; i < nr; i++) {
 		struct mirror m;
 
-		mirror_read(&m, &list[i]);
+		mirror_read(&m, &list[i], NULL);
 		if (ARG(a, json))
 			status_json(&j, &m);
 		else
@@ -246,7 +246,7 @@ int cmd_mirror_check_run(struct cmd_args *a)
 	if (!rc) {
 		n = status_number(&o.m, "mismatch_cnt");
 		mirror_free(&o.m);
-		mirror_read(&o.m, o.m.conf);
+		mirror_read(&o.m, o.m.conf, NULL);
 		if (!sysfs_dry_run)
 			rc = check_can(&o.m);	/* one went meanwhile */
 		if (!rc && !ARG(a, json) && !sysfs_dry_run)
@@ -280,6 +280,7 @@ static int replace_note(struct one *o, size_t leg)
 
 int cmd_mirror_replace_run(struct cmd_args *a)
 {
+	bool new = a->nr_words == 3;
 	struct one o;
 	int rc = one_open(&o, a->words[0], true);
 	size_t leg;
@@ -293,12 +294,16 @@ int cmd_mirror_replace_run(struct cmd_args *a)
 		rc = say_error(SAY_NOTHING, "mirror %s has no leg %s", a->words[0], a->words[1]);
 		say_hint("ibnbd mirror status %s", a->words[0]);
 	}
-	if (!rc && o.m.leg[leg].disk == MIRROR_AWAY) {
+	if (!rc && !new && o.m.leg[leg].disk == MIRROR_AWAY) {
 		rc = say_error(SAY_BUSY, "mirror %s: %s is %s: what is copied to it has to arrive",
 			       a->words[0], a->words[1], o.m.leg[leg].dev->state_detail);
 		say_hint("ibnbd show %s", a->words[1]);
 	}
-	if (!rc)
+	if (!rc && new) {
+		rc = mirror_exchange(a, &o.m, &o.list[o.m.conf - o.list], leg);
+		mirror_again(&o.m);
+	}
+	if (!rc && !(new && sysfs_dry_run))
 		rc = mirror_copy(&o.m, leg, "ibnbd mirror replace", true);
 	if (!rc)
 		rc = replace_note(&o, leg);

@@ -131,7 +131,7 @@ void doctor_mirrors(struct doctor *d)
 	for (i = 0; i < nr; i++) {
 		struct mirror m;
 
-		mirror_read(&m, &list[i]);
+		mirror_read(&m, &list[i], d->s);
 		mirror_one(d, &m);
 		mirror_free(&m);
 	}

@@ -42,11 +42,11 @@ static const struct state_dev *mirror_named(const struct state *s, const char *n
 	return NULL;
 }
 
-void mirror_read(struct mirror *m, const struct mirror_conf *conf)
+void mirror_read(struct mirror *m, const struct mirror_conf *conf, struct state *s)
 {
 	size_t i, j;
 
-	*m = (struct mirror){ .s = state_read(), .conf = conf };
+	*m = (struct mirror){ .s = s ? s : state_read(), .borrowed = s, .conf = conf };
 	for (i = 0; i < conf->nr; i++) {
 		struct mirror_leg *leg = &m->leg[i];
 		char *own;
@@ -73,16 +73,17 @@ void mirror_read(struct mirror *m, const struct mirror_conf *conf)
 
 void mirror_free(struct mirror *m)
 {
-	state_free(m->s);
+	if (!m->borrowed)
+		state_free(m->s);
 	free(m->md);
 }
 
-static void mirror_again(struct mirror *m)
+void mirror_again(struct mirror *m)
 {
 	const struct mirror_conf *conf = m->conf;
 
 	mirror_free(m);
-	mirror_read(m, conf);
+	mirror_read(m, conf, NULL);
 }
 
 void mirror_facts(const struct mirror *m, size_t leg, struct mirror_facts *f)
@@ -191,11 +192,15 @@ static int mirror_needs_another(const struct mirror *m, size_t leg)
 }
 
 /* md lets a member go when no request to it is under way any more. */
-static int mirror_take_out(struct mirror *m, size_t leg)
+int mirror_take_out(struct mirror *m, size_t leg)
 {
-	char *md = say_fmt("/dev/%s", m->md), *path = say_dup(m->leg[leg].dev->path), *said = NULL;
-	int rc = SAY_DONE, tries;
+	char *md, *path, *said = NULL;
+	int rc = mirror_needs_another(m, leg), tries;
 
+	if (rc || m->leg[leg].md == MIRROR_NONE)
+		return rc;
+	md = say_fmt("/dev/%s", m->md);
+	path = say_dup(m->leg[leg].dev->path);
 	if (m->leg[leg].md == MIRROR_IN_SYNC || m->leg[leg].md == MIRROR_REBUILDING)
 		if (MD_RUN(&said, md, "--fail", path))
 			rc = mirror_failed(m, leg, "take out", said);

@@ -24,20 +24,22 @@ struct mirror_leg {
 
 /**
  * struct mirror - a mirror
+ * @borrowed: @s is the caller's
  * @conf: its files; not owned
  * @md: kernel name of the array, NULL: there is none
  * @runs: it is started
  */
 struct mirror {
 	struct state *s;
+	bool borrowed;
 	const struct mirror_conf *conf;
 	char *md;
 	bool runs;
 	struct mirror_leg leg[MIRROR_LEGS];
 };
 
-/* Look at it. Free it with mirror_free(). */
-void mirror_read(struct mirror *m, const struct mirror_conf *conf);
+/* Look at it. @s: what the drivers show; NULL: read it. Free it with mirror_free(). */
+void mirror_read(struct mirror *m, const struct mirror_conf *conf, struct state *s);
 void mirror_free(struct mirror *m);
 void mirror_facts(const struct mirror *m, size_t leg, struct mirror_facts *f);
 void mirror_seen(const struct mirror *m, struct mirror_seen seen[MIRROR_LEGS]);
@@ -61,6 +63,16 @@ int mirror_not_locked(const char *name);
  * be another disk than the one that the mirror was made of. Returns the exit status.
  */
 int mirror_copy(struct mirror *m, size_t leg, const char *why, bool typed);
+/* Out of the array, if it is in it. While another leg is in sync and open. */
+int mirror_take_out(struct mirror *m, size_t leg);
+struct cmd_args;
+/*
+ * mirror_create.c: the disk that the third word names, mapped and saved as create does it, becomes
+ * this leg; @conf is that of @m, and changed. Then it has to be copied.
+ */
+int mirror_exchange(struct cmd_args *a, struct mirror *m, struct mirror_conf *conf, size_t leg);
+/* What is to be read of it is old. */
+void mirror_again(struct mirror *m);
 /* Let md take it back by its bitmap; where md refuses, copy it whole. */
 int mirror_readd(struct mirror *m, size_t leg);
 /* Start the array from the legs of @mask. @trust: whatever their superblocks say. */

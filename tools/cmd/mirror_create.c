@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * mirror create: two or three disks of different servers become a mirror.
+ * mirror create: two or three disks of different servers become a mirror; and mirror replace with a
+ * new disk in place of a leg.
  *
  * A leg is the name of a saved mapping, or what `ibnbd map` takes, as one word:
  * "DEVICE SESSION PATH.. OPTION=.." becomes the mapping NAME-a, NAME-b or NAME-c. Each is mapped
@@ -38,9 +39,9 @@ struct create {
 /* ---- what a leg is ---- */
 
 /* Words behind the session that are no options are paths, as on the command line of `map`. */
-static char *create_line(const char *name, size_t i, const char *said)
+static char *create_line(const char *name, char letter, const char *said)
 {
-	char *copy = say_dup(said), *line = say_fmt("%s-%c", name, 'a' + (char)i), *longer, *word,
+	char *copy = say_dup(said), *line = say_fmt("%s-%c", name, letter), *longer, *word,
 	     *save = NULL;
 	size_t nr = 0;
 
@@ -58,7 +59,7 @@ static char *create_line(const char *name, size_t i, const char *said)
 	return longer;
 }
 
-static int create_parse(struct create *c, size_t i, const char *said)
+static int create_parse(struct create *c, size_t i, char letter, const char *said)
 {
 	struct create_leg *leg = &c->leg[i];
 	const struct maps_entry *e = NULL;
@@ -67,7 +68,7 @@ static int create_parse(struct create *c, size_t i, const char *said)
 
 	if (said[strcspn(said, " \t")]) {
 		leg->m = say_alloc(sizeof(*leg->m));
-		line = create_line(c->name, i, said);
+		line = create_line(c->name, letter, said);
 		maps_parse(leg->m, said, line, strlen(line));
 		maps_check(leg->m);
 		for (n = 0; n < leg->m->nr_diags; n++)
@@ -155,9 +156,10 @@ static int create_apart(const struct create *c)
 
 /* ---- mapping ---- */
 
-static bool create_fits(const struct state_dev *d, const char *group)
+static bool create_fits(const struct state_dev *d, const struct create_leg *leg)
 {
-	return d->group && !strcmp(d->group, group) && d->hold == IBNBD_MAP_FOREVER;
+	return d->group && !strcmp(d->group, leg->e.map.group) && d->name &&
+	       !strcmp(d->name, leg->e.name) && d->hold == IBNBD_MAP_FOREVER;
 }
 
 static int create_map(struct create *c, struct create_leg *leg)
@@ -168,7 +170,7 @@ static int create_map(struct create *c, struct create_leg *leg)
 	char *kname = NULL, *why = NULL;
 	int rc = SAY_DONE, err;
 
-	if (d && !create_fits(d, c->name)) {
+	if (d && !create_fits(d, leg)) {
 		rc = mapping_unmap(d, false, MAPPING_WAIT);
 		d = NULL;
 	}
@@ -368,7 +370,7 @@ static int create_begin(struct create *c)
 			rc = say_error(SAY_ALREADY, "there is a mirror %s already", c->name);
 	mirror_conf_free(list, nr);
 	for (i = 0; !rc && i < c->nr; i++)
-		rc = create_parse(c, i, c->a->words[i + 1]);
+		rc = create_parse(c, i, 'a' + (char)i, c->a->words[i + 1]);
 	return rc ? rc : create_apart(c);
 }
 
@@ -400,5 +402,89 @@ int cmd_mirror_create_run(struct cmd_args *a)
 	state_free(c.s);
 	if (lock >= 0)
 		close(lock);
+	return rc;
+}
+
+/* ---- a new disk in place of a leg ---- */
+
+/* The first letter that no mapping has which is saved: of a leg, or of one that was a leg. */
+static char create_letter(const struct mirror_conf *conf)
+{
+	struct maps *m = maps_load(NULL);
+	bool taken = true;
+	char letter = 'a';
+
+	while (taken && letter < 'z') {
+		char *name = say_fmt("%s-%c", conf->name, letter);
+
+		taken = maps_find(m, name);
+		letter += taken;
+		free(name);
+	}
+	maps_free(m);
+	return letter;
+}
+
+/* Is it on the server of another leg, or too small? */
+static int create_beside(const struct create *c, const struct mirror *m, size_t leg)
+{
+	const struct state_dev *new = c->leg[0].dev;
+	int rc = SAY_DONE;
+	size_t i;
+
+	for (i = 0; new && !rc && i < m->conf->nr; i++) {
+		const struct state_dev *d = m->leg[i].dev;
+
+		if (i == leg || !d)
+			continue;
+		if (new->session && d->session && !strcmp(new->session, d->session))
+			rc = create_refuse(c, "two legs are on one server, that of session ",
+					   new->session);
+		else if (new->size < d->size)
+			rc = say_error(SAY_USAGE, "mirror %s: %s is smaller than %s", c->name,
+				       c->leg[0].e.name, m->conf->leg[i].name);
+	}
+	return rc;
+}
+
+int mirror_exchange(struct cmd_args *a, struct mirror *m, struct mirror_conf *conf, size_t leg)
+{
+	struct create c = { .a = a, .name = conf->name, .nr = 1 };
+	struct create_leg *new = &c.leg[0];
+	char *old = say_dup(conf->leg[leg].name);
+	unsigned int healthy = 0;
+	size_t i;
+	int rc = create_parse(&c, 0, create_letter(conf), a->words[2]);
+
+	if (!rc)
+		rc = create_map(&c, new);
+	c.s = state_read();
+	if (!rc)
+		rc = create_look(&c, 0);
+	if (!rc)
+		rc = create_beside(&c, m, leg);
+	if (!rc)
+		rc = maps_store_save(&new->e, NULL, false, true);
+	if (!rc)
+		rc = mirror_take_out(m, leg);
+	if (rc) {
+		create_undo(&c);
+	} else {
+		free(conf->leg[leg].name);
+		free(conf->leg[leg].identity);
+		conf->leg[leg].name = say_dup(new->e.name);
+		conf->leg[leg].identity = say_dup(new->dev && new->dev->identity ?
+							  new->dev->identity : "");
+		for (i = 0; i < conf->nr; i++)
+			healthy |= (unsigned int)(i != leg && conf->leg[i].recorded) << i;
+		rc = mirror_record_write(conf, healthy);
+		if (!rc)
+			rc = mirror_conf_write(conf);
+	}
+	if (!rc && say_level >= 0 && strcmp(old, new->e.name))
+		say_hint("ibnbd unmap --forget %s, which is no leg any more", old);
+	maps_free(new->m);
+	state_free(c.s);
+	free(old);
 	return rc;
 }

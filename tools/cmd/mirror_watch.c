@@ -125,7 +125,7 @@ static int watch_leg(const struct mirror_conf *conf, size_t leg)
 	struct mirror m;
 	int rc = SAY_DONE;
 
-	mirror_read(&m, conf);
+	mirror_read(&m, conf, NULL);
 	mirror_facts(&m, leg, &f);
 	switch (mirror_decide(&f)) {
 	case MIRROR_READD:
@@ -146,7 +146,7 @@ static int watch_start(const struct mirror_conf *conf, unsigned int mask)
 	struct mirror m;
 	int rc;
 
-	mirror_read(&m, conf);
+	mirror_read(&m, conf, NULL);
 	rc = m.runs ? SAY_DONE : mirror_run(&m, mask, false);
 	mirror_free(&m);
 	return rc;
@@ -267,12 +267,13 @@ static void watch_look(struct watch *w)
 {
 	size_t nr, i;
 	struct mirror_conf *list = mirror_conf_load(&nr, &w->refused, !w->refused);
+	struct state *s = state_read();
 
 	for (i = 0; i < nr; i++) {
 		struct watched *o = watch_of(w, list[i].name);
 		struct mirror m;
 
-		mirror_read(&m, &list[i]);
+		mirror_read(&m, &list[i], s);
 		o->ran |= m.runs;
 		watch_record(&m);
 		if (watch_done(o, false) && sysfs_now() >= o->not_before) {
@@ -283,6 +284,7 @@ static void watch_look(struct watch *w)
 		}
 		mirror_free(&m);
 	}
+	state_free(s);
 	mirror_conf_free(list, nr);
 }
 
@@ -302,7 +304,7 @@ static void watch_leave(struct watch *w)
 	for (i = 0; i < nr && !sysfs_dry_run; i++) {
 		struct mirror m;
 
-		mirror_read(&m, &list[i]);
+		mirror_read(&m, &list[i], NULL);
 		for (j = 0; j < list[i].nr; j++)
 			watch_tell(&m, j, false);
 		mirror_free(&m);
@@ -310,17 +312,32 @@ static void watch_leave(struct watch *w)
 	mirror_conf_free(list, nr);
 }
 
-/* Until there is news: a uevent of a disk, an event of md, or time has passed. */
+/* Is there news of a disk of ours, or of an array? */
+static bool watch_news(int uevents)
+{
+	char buf[8192];
+	bool news = false;
+	ssize_t n;
+
+	while (uevents >= 0 && (n = recv(uevents, buf, sizeof(buf) - 1, 0)) > 0) {
+		buf[n] = 0;
+		news |= strstr(buf, "/block/ibnbd") || strstr(buf, "/block/md");
+	}
+	return news || (uevents >= 0 && errno == ENOBUFS);
+}
+
+/* Until there is news: a uevent, an event of md, or time has passed. */
 static void watch_sleep(int uevents)
 {
-	char *path = sysfs_root("/proc/mdstat"), buf[8192];
+	char *path = sysfs_root("/proc/mdstat");
+	/* An event of md is new to whoever has opened the file before it. */
 	struct pollfd p[] = { { .fd = uevents, .events = POLLIN },
 			      { .fd = open(path, O_RDONLY | O_CLOEXEC), .events = POLLPRI } };
+	int64_t end = sysfs_now() + WATCH_MS * 1000;
 
-	/* An event of md is new to whoever has opened the file before it. */
-	poll(p, 2, WATCH_MS);
-	while (uevents >= 0 && recv(uevents, buf, sizeof(buf), 0) > 0)
-		;
+	while (!watch_end && sysfs_now() < end && poll(p, 2, WATCH_MS) > 0)
+		if (watch_news(uevents) || p[1].revents)
+			break;
 	if (p[1].fd >= 0)
 		close(p[1].fd);
 	free(path);
