@@ -78,11 +78,11 @@ def add_dev(index, m):
         ibnbd__state="open", ibnbd__state_detail="open", ibnbd__reason="",
         ibnbd__session=m["sessname"], ibnbd__mapping_path=m["device_path"],
         ibnbd__unflushed_bytes=5 << 20, ibnbd__losses=1, ibnbd__replays="3 8192", ibnbd__kept="no",
-        ibnbd__other_writers=2, ibnbd__oldest_ms=40,
+        ibnbd__other_writers=2, ibnbd__oldest_ms=40, ibnbd__in_sync=0,
         **{f"ibnbd__{key}": m.get(key, default)
            for key, default in options("### /sys/block/ibnbdN").items()},
         ibnbd__identity="uuid 00112233445566778899aabbccddeeff",
-        ibnbd__features="zeroes identity words")
+        ibnbd__features="zeroes identity durability words")
     link = CTL / "devices" / linkname(m)
     link.parent.mkdir(parents=True, exist_ok=True)
     link.symlink_to(f"../../../../block/ibnbd{index}")
@@ -201,6 +201,12 @@ def main(path, text):
         policy(p, sys.argv[2])
     elif p.name == "mpath_policy":
         p.write_text(text + " (X: 0)\n")
+    elif text == "re-add":              # md
+        if (p.parent / "refuse").exists():
+            sys.exit(errno.EBUSY)
+        p.write_text("spare,failfast\n")
+    elif p.name == "sync_action":
+        p.write_text("idle\n")
     else:
         p.write_text(text + "\n")
 

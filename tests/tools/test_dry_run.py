@@ -4,6 +4,7 @@ nothing is written to the driver, no file changes, and what would be written is 
 from kit import *
 from test_key import KEY, text
 from test_list import schema
+from test_mirror import by_files
 
 # Each command that changes something, with words that would change something in machine() below.
 CHANGES = (
@@ -22,15 +23,17 @@ CHANGES = (
     ("maps tidy",), ("maps start vol3",),
     ("maps start --missing",), ("maps stop vol1",),
     ("maps apply --prune",), ("maps release",), ("maps release --remember",), ("maps restore",),
+    ("mirror create data vol3 vol1 --force",), ("mirror check m",), ("mirror replace m o",),
+    ("mirror stop m",), ("mirror assemble s",), ("mirror watch -c 1",),
     ("key generate db-2",), ("key generate --next db-1",), ("key load",), ("key remove db-1",),
 )
 READS = ("list", "show vol1", "stat", "path list", "session list", "server list", "server exports",
          "server check", "maps check", "maps show", "metrics", "doctor", "dump", "monitor -T 1",
-         "help map", "key list")
+         "help map", "key list", "mirror status")
 
 
 def machine(w):
-    w.client()
+    by_files(w)
     w.server()
     w.conf("vol1 vol/1 store1 path=10.0.1.7 nofail\nvol3 vol/3 store3 path=10.0.3.7\n",
            "maps.conf.d/50-saved.conf")
@@ -42,6 +45,9 @@ def machine(w):
     w.keyring()
     w.put("root/keyring/ibnbd:db-1")
     w.put("root/run/ibnbd/released", "55 100 vol!1@store1")
+    w.conf("uuid = 5:6:7:8\nleg = gone\nleg = never\n", "mirrors.d/s.conf")
+    w.put("root/var/lib/ibnbd/mirrors/s", "gone")
+    w.put("root/dev/ibnbd2.super", "5:6:7:8 A. 0")
     w.put("sys/block/ibnbd1/ibnbd/state", "closed")
     w.put("sys/class/ibtrs-client/store1/paths/ip:10.0.0.1@ip:10.0.2.7/state", "disconnected")
 
@@ -99,7 +105,8 @@ def json_is_a_document_in_a_dry_run_too(w):
     machine(w)
     words = {"map": ("map vol/9 store9 10.0.9.7", "map vol/9 store1 --name vol9 --save",
                      "map vol/1 store1 --name vol1 --save-only", "map vol3"),
-             "show": ("show vol1",), "monitor": ()}      # (a stream, a line for each event)
+             "show": ("show vol1",), "mirror check": ("mirror check m",),
+             "monitor": ()}      # (a stream, a line for each event)
     for line in w.run("help").out.splitlines():
         m = re.match(r"  ([a-z]+(?: [a-z]+)?)  +\S", line)
         if not m or "--json" not in w.run("help", *m[1].split()).out:

@@ -44,7 +44,7 @@ def units_verify(w):
     names = ["ibnbd-map@vol1.service", "ibnbd-map@my\\x2dvol.service", "ibnbd-maps.target",
              "ibnbd.service", "ibnbd-retry.service", "ibnbd-server.service",
              "ibnbd-shutdown.service", "ibnbd-suspend.service", "ibnbd-keys.service",
-             "srv-data.mount", "remote-fs.target"]
+             "ibnbd-mirror.service", "srv-data.mount", "remote-fs.target"]
     p = subprocess.run([analyze, "verify", "--man=no", *[str(units / n) for n in names]],
                        capture_output=True, text=True, timeout=DEADLINE,
                        env={**w.env, "SYSTEMD_UNIT_PATH":
@@ -119,8 +119,8 @@ def rules_verify(w):
     """Every label is there, every property that a rule uses comes from somewhere;
     udevadm verify where it exists."""
     text = rules_text()
-    rules = [l for l in text.splitlines() if l and not l.startswith("#")]
-    for l in rules:
+    others = re.sub(r"\\\n\s*", "", (TOP / "udev/66-ibnbd-mirror.rules").read_text())
+    for l in [l for l in (text + others).splitlines() if l and not l.startswith("#")]:
         if not re.fullmatch(r'(?:[A-Z]+(?:\{[^}]+\})?(?:==|!=|=|\+=)"[^"]*"(?:, |$))+', l):
             raise Failed(f"not a rule: {l}")
     for target in re.findall(r'GOTO="(\w+)"', text):
@@ -130,7 +130,7 @@ def rules_verify(w):
         has(helper, f'"{key}"')
     udevadm = tool("udevadm")
     if "verify" in subprocess.run([udevadm, "--help"], capture_output=True, text=True).stdout:
-        p = subprocess.run([udevadm, "verify", str(TOP / "udev/60-ibnbd.rules")],
+        p = subprocess.run([udevadm, "verify", *map(str, (TOP / "udev").glob("*.rules"))],
                            capture_output=True, text=True, timeout=DEADLINE)
         eq(p.returncode, 0, p.stdout + p.stderr)
 

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""A mirror as docs/mirror.md makes it, for the cases mirror/*: a leg from each of two servers, each
-in a session of its own, the rule of the manual, and the commands that it tells to type.
+"""A mirror as `ibnbd mirror create` makes it, for the cases mirror/*: a leg from each of two
+servers, each in a session of its own, the rule, and `ibnbd mirror watch` in place of its unit.
 
     servers = mirrors.machines(t)           md's rules and tools in the client, servers' disks
     m = mirrors.Mirror(t, servers, ("unflushed=fence", ""))
+    m.watch()                               from here on it heals itself
     m.hot(); m.put("x", 16); m.lose(m.a)    I/O that never pauses, a write, a cache that is lost
-    m.manual("Copy a leg whole", m.a)       what the manual says below that heading
+    m.said("copied whole")                  what the watch says
     m.compare("what")                       words for what differs between the halves, below md
 """
 import re, time
@@ -15,66 +16,116 @@ MDADM = image.CACHE / "mdadm"
 PROGRAMS = [MDADM / "mdadm", image.REPO / "build/tools/ibnbd-udev"]
 P = "/sys/module/ibnbd_testdisk/parameters"
 CTL = "/sys/class/ibnbd-server/ctl/devices"
+RECORD = "/var/lib/ibnbd/mirrors/data"
 SIZE, BLOCK = 32, 4096      # MiB, bytes
-DROP = 5            # seconds after which the rule lets a dark leg go
+DROP = 5            # failfast=: seconds after which the driver lets a dark leg go
 FORGETS = 16        # md forgets a chunk when nobody has written it for 5 to 10 s; a pass more
 
 
-def machines(t):
-    """Skips where there is no md. The rule is as the manual installs it. Returns the servers."""
+def machines(t, size=SIZE):
+    """Skips where there is no md. The rule is as it is installed. Returns the servers."""
     if not (MDADM / "mdadm").exists():
         t.skip("no mdadm: tests/vm/mdadm.sh")
     c = t.client
     if c.rc("modprobe raid1")[0]:
         t.skip("this kernel has no raid1")
-    for f in "udev/60-ibnbd.rules", "udev/65-ibnbd-md.example", "udev/md-readd":
-        c.put(f.split("/")[1], (image.REPO / f).read_bytes())
-    for f in "63-md-raid-arrays.rules", "64-md-raid-assembly.rules":
-        c.put(f, (MDADM / f).read_bytes())
-    c.sh("mkdir -p /usr/share/ibnbd /etc/udev/rules.d; cp /h/*.rules /lib/udev/rules.d/; "
-         "cp /h/65-ibnbd-md.example /etc/udev/rules.d/66-ibnbd-md.rules; "
-         "cp /bin/ibnbd-udev /lib/udev/; ln -sf ../bin/mdadm /sbin/mdadm; rm -rf /etc/mdadm\n"
-         "cp /h/md-readd /usr/share/ibnbd/; chmod 755 /usr/share/ibnbd/md-readd; udev_start")
+    rules(c)
     servers = t.server, t.client2
     for s in servers:       # whose disks forget what no flush has covered
-        s.sh(f"modprobe ibnbd-testdisk size_mb={SIZE} serial={s.name}; serve")
+        s.sh(f"modprobe ibnbd-testdisk size_mb={size} serial={s.name}; serve")
     return servers
 
 
+def rules(c):
+    """What the packages install on a client, also for one that has booted."""
+    for f in "60-ibnbd.rules", "66-ibnbd-mirror.rules":
+        c.put(f, (image.REPO / "udev" / f).read_bytes())
+    for f in "63-md-raid-arrays.rules", "64-md-raid-assembly.rules":
+        c.put(f, (MDADM / f).read_bytes())
+    c.sh("rm -rf /etc/mdadm /etc/ibnbd; mkdir -p /etc/ibnbd; cp /h/*.rules /lib/udev/rules.d/; "
+         "cp /bin/ibnbd-udev /lib/udev/; ln -sf ../bin/mdadm /sbin/mdadm; modprobe ibnbd-client; "
+         "udev_start")
+
+
 def leave(t):
-    """The next case of these machines begins without the rule."""
-    t.client.sh("rm -rf /etc/udev/rules.d/66-ibnbd-md.rules /etc/mdadm; udevadm control --reload")
+    """The next case of these machines begins without the rule, and without mirrors."""
+    t.client.sh("pkill -x ibnbd || true; rm -rf /lib/udev/rules.d/66-ibnbd-mirror.rules /etc/mdadm "
+                f"/etc/ibnbd {RECORD}; udevadm control --reload")
+
+
+def path_of(client, server):
+    """Over the server's own link: 0 for the machine `server`, 1 for client2."""
+    link = server.vm.host - 2
+    return f"path=ip:10.0.{link}.{client.vm.host},ip:10.0.{link}.{server.vm.host}"
 
 
 def map_of(client, server, session, words="hold=-1"):
-    """Over the server's own link: 0 for the machine `server`, 1 for client2."""
-    link = server.vm.host - 2
-    return client.sh(f"map testdisk0 sessname={session} {words} path=ip:10.0.{link}."
-                     f"{client.vm.host}@ip:10.0.{link}.{server.vm.host}", timeout=60)
+    return client.sh(f"map testdisk0 sessname={session} {words} "
+                     f"{path_of(client, server).replace(',', '@')}", timeout=60)
 
 
 class Leg:
-    def __init__(self, server, session, dev, disk="testdisk0"):
-        self.server, self.session, self.dev, self.disk = server, session, dev, disk
-        self.name = dev[5:]
-        self.md = f"/sys/block/md0/md/dev-{self.name}"
+    def __init__(self, m, server, session, disk):
+        self.m, self.server, self.session, self.disk = m, server, session, disk
+        self.name = f"data-{session}"       # of its mapping
+        self.find()
+
+    def find(self):
+        """Its disk, which a boot and a new mapping give another number."""
+        self.dev = self.m.c.rc(f"ibnbd list -r -H -o path {self.name}")[1].strip()
+        self.kname = self.dev[5:]
+
+    @property
+    def md(self):
+        return f"/sys/block/{self.m.md0}/md/dev-{self.kname}"
 
 
 class Mirror:
-    def __init__(self, t, servers, options=("", ""), chunk="64K"):
-        self.t, self.c, self.job, self.legs = t, t.client, None, []
+    """chunk: of the bitmap, if it is to be another one than the command makes."""
+    def __init__(self, t, servers, options=("", ""), chunk="64K", disks=("testdisk0", "testdisk0"),
+                 how="--assume-clean"):
+        self.t, self.c, self.job, self.watcher = t, t.client, None, None
         c = self.c
-        for s, session, words in zip(servers, "ab", options):
-            s.sh("blkdiscard -z /dev/testdisk0; dd if=/dev/zero of=/dev/testdisk0 bs=512 count=0 "
+        legs = []
+        for s, session, words, disk in zip(servers, "ab", options, disks):
+            s.sh(f"blkdiscard -z /dev/{disk}; dd if=/dev/zero of=/dev/{disk} bs=512 count=0 "
                  "conv=fsync,notrunc status=none")
-            self.legs.append(Leg(s, session, map_of(c, s, session, f"hold=-1 {words}")))
+            legs.append(f"\"{disk} {session} {path_of(c, s)} {words}\"")
+        force = "--force" if any("ignore" in words for words in options) else ""
+        c.sh(f"ibnbd mirror create data {' '.join(legs)} {how} {force} --no-reload", timeout=60)
+        c.sh("wait_for 10 test -b /dev/md/data; udevadm settle --timeout=20")
+        self.dev = c.sh("readlink -f /dev/md/data").strip()
+        self.md0 = self.dev[5:]
+        if chunk:
+            c.sh(f"mdadm --grow {self.dev} --bitmap=none; "
+                 f"mdadm --grow {self.dev} --bitmap=internal --bitmap-chunk={chunk}")
+        self.legs = [Leg(self, s, session, disk)
+                     for s, session, disk in zip(servers, "ab", disks)]
         self.a, self.b = self.legs
-        c.sh("mdadm --create /dev/md0 --run --assume-clean --level=1 --raid-devices=2 "
-             f"--metadata=1.2 --bitmap=internal --bitmap-chunk={chunk} --failfast "
-             f"{self.a.dev} {self.b.dev}")
-        c.sh("wait_for 10 test -b /dev/md0; udevadm settle --timeout=20")
         self.offset = int(c.sh(f"cat {self.a.md}/offset")) * 512
-        self.size = int(c.sh("cat /sys/block/md0/md/component_size")) << 10
+        self.size = int(c.sh(f"cat /sys/block/{self.md0}/md/component_size")) << 10
+
+    # ---- what keeps it whole ---------------------------------------------------------------------
+    def watch(self):
+        """Returns when it has told the driver that both legs are in sync, if they are."""
+        self.watcher = self.c.spawn("exec ibnbd mirror watch 2>&1")
+        if self.whole():
+            for leg in self.legs:
+                self.t.wait(lambda: self.attr(leg, "in_sync") == "1", 20, f"{leg.name} in_sync")
+        return self
+
+    def unwatch(self):
+        if self.watcher:
+            self.c.sh("pkill -TERM -x ibnbd || true")
+            self.watcher.wait(60)
+            self.t.log(f"the watch said:\n{self.watcher.out()}")
+            self.watcher = None
+
+    def said(self, text, seconds=40):
+        self.t.wait(lambda: re.search(text, self.watcher.out()), seconds, f"the watch says: {text}")
+
+    def record(self):
+        return self.c.rc(f"cat {RECORD}")[1].split()
 
     # ---- looking ---------------------------------------------------------------------------------
     def attr(self, leg, name):
@@ -84,7 +135,7 @@ class Mirror:
         self.t.wait(lambda: self.attr(leg, "state_detail") == state, seconds, f"{what}: {state}")
 
     def md(self, name):
-        return self.c.rc(f"cat /sys/block/md0/md/{name}")[1]
+        return self.c.rc(f"cat /sys/block/{self.md0}/md/{name}")[1]
 
     def state(self, leg):
         """What md says of it: in_sync,failfast .., faulty .., or nothing."""
@@ -92,8 +143,10 @@ class Mirror:
         return "" if rc else out
 
     def whole(self):
-        rc, out = self.c.rc("cd /sys/block/md0/md && cat degraded sync_action && cat "
-                            + " ".join(f"dev-{leg.name}/state" for leg in self.legs))
+        for leg in self.legs:
+            leg.find()
+        rc, out = self.c.rc(f"cd /sys/block/{self.md0}/md && cat degraded sync_action && cat "
+                            + " ".join(f"dev-{leg.kname}/state" for leg in self.legs))
         words = out.split()
         return (rc == 0 and words[:2] == ["0", "idle"]
                 and all("in_sync" in word for word in words[2:4]))
@@ -102,7 +155,7 @@ class Mirror:
         self.t.wait(lambda: "in_sync" not in self.state(leg), seconds, f"md drops {leg.name}")
 
     def removed(self, leg):
-        self.t.wait(lambda: not self.state(leg), 25, f"the rule removes {leg.name}")
+        self.t.wait(lambda: not self.state(leg), 25, f"the watch removes {leg.name}")
 
     def healed(self, seconds=40):
         """True when the array is whole and idle within that time."""
@@ -120,26 +173,26 @@ class Mirror:
         how = "conv=notrunc,fsync" if flush else "conv=notrunc"
         self.c.sh(f"head -c 65536 /dev/zero | tr '\\0' {char} > /tmp/put; "
                   f"for i in {' '.join(str(at + i) for i in range(mib))}; do "
-                  f"dd if=/tmp/put of=/dev/md0 bs=64k seek=$((i * 16)) oflag=direct {how} "
+                  f"dd if=/tmp/put of={self.dev} bs=64k seek=$((i * 16)) oflag=direct {how} "
                   "status=none; done")
 
     def flush(self):
         """fsync() of an application; it must succeed."""
-        self.c.sh("dd if=/dev/zero of=/dev/md0 bs=512 count=0 conv=fsync,notrunc status=none")
+        self.c.sh(f"dd if=/dev/zero of={self.dev} bs=512 count=0 conv=fsync,notrunc status=none")
 
     def hot(self):
         """Somebody writes 4 KiB again and again, without a flush. md writes no superblock
         meanwhile, nor a page of its bitmap, which would flush the legs; it does in forget()."""
-        self.c.sh("echo 0 > /sys/block/md0/md/safe_mode_delay; "
-                  "echo 60 > /sys/block/md0/md/bitmap/time_base")
-        self.job = self.c.spawn("exec fio --name=hot --filename=/dev/md0 --rw=randwrite --bs=4k "
+        self.c.sh(f"echo 0 > /sys/block/{self.md0}/md/safe_mode_delay; "
+                  f"echo 60 > /sys/block/{self.md0}/md/bitmap/time_base")
+        self.job = self.c.spawn(f"exec fio --name=hot --filename={self.dev} --rw=randwrite --bs=4k "
                                 "--offset=1m --size=64k --direct=1 --ioengine=psync "
                                 "--thread --rate_iops=50 --time_based --runtime=600 > /dev/null")
         time.sleep(2)
 
     def forget(self):
         """Until md has forgotten which chunks were written last while both legs were there."""
-        self.c.sh("echo 5 > /sys/block/md0/md/bitmap/time_base")
+        self.c.sh(f"echo 5 > /sys/block/{self.md0}/md/bitmap/time_base")
         time.sleep(FORGETS)
 
     def cool(self):
@@ -191,7 +244,8 @@ class Mirror:
 
     def prove(self, w):
         """Stops the array; what stamp wrote to it is on each half."""
-        self.c.sh("mdadm --stop /dev/md0")
+        self.unwatch()
+        self.c.sh("ibnbd mirror stop data")
         for leg in self.legs:
             leg.server.sh("modprobe loop")
             loop = leg.server.sh(f"losetup -f --show -o {self.offset} /dev/{leg.disk}")
@@ -200,23 +254,20 @@ class Mirror:
             w.rows = []
 
     # ---- an administrator ------------------------------------------------------------------------
-    def manual(self, heading, leg):
-        """Types what docs/mirror.md says below that heading, for this leg in place of data-b and
-        the other one in place of data-a. A line that fails is in the log, and the next one is
-        tried, as people do."""
+    def manual(self, heading):
+        """Types what docs/mirror.md says below that heading. A line that fails is in the log, and
+        the next one is tried, as people do."""
         text = (image.REPO / "docs/mirror.md").read_text().split(f"## {heading}\n", 1)[1]
-        commands = re.search(r"```sh\n(.*?)```", text, re.S)[1]
-        for name, own in ("data-b", leg), ("data-a", self.legs[leg is self.a]):
-            commands = commands.replace(f"/dev/ibnbd/by-name/{name}", own.dev)
-            commands = commands.replace(name, own.name)
-        for line in commands.replace("/dev/md/data", "/dev/md0").splitlines():
-            self.c.rc(line.split("#")[0])
+        for line in re.search(r"```sh\n(.*?)```", text, re.S)[1].splitlines():
+            self.c.rc(line.split("#")[0], timeout=60)
 
-    def copy_whole(self, leg, what):
-        self.manual("Copy a leg whole", leg)
+    def copied(self, what):
+        """The watch has copied a leg whole."""
+        self.said("is copied whole")
         self.t.ok(self.healed(), f"{what}: the leg is whole again")
 
     def end(self):
         self.cool()
-        self.c.sh("mdadm --stop /dev/md0; " + "".join(f"unmap {leg.dev} force; "
-                                                      for leg in self.legs))
+        self.unwatch()
+        self.c.sh("ibnbd mirror stop data; ibnbd unmap --forget data-a data-b; "
+                  f"rm -f /etc/ibnbd/mirrors.d/data.conf {RECORD}", timeout=60)

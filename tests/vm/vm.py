@@ -196,11 +196,13 @@ class VM:
         if self.boots:
             self.past_kernel, self.past_console = (self.kernel_log(sync=False) + "\n",
                                                    self.console_log() + "\n")
-        state = {f.name: f.read_bytes() for f in (self.dir / "h/state").glob("*")}
+        old = self.dir / "h/state"
+        state = {f.relative_to(old): f.read_bytes() for f in old.rglob("*") if f.is_file()}
         shutil.rmtree(self.dir, ignore_errors=True)
         self.share = self.dir / "h"
         (self.share / "state").mkdir(parents=True)
         for name, data in state.items():
+            (self.share / "state" / name).parent.mkdir(exist_ok=True)
             self.put(f"state/{name}", data)
         for f in (image.HERE / "guest").iterdir():
             if f.name in ("lib.sh", "shellrc"):

@@ -128,6 +128,28 @@ COMMAND("maps release", "", 0, 0, O(remember), 0, CMD_WORDS_NONE, cmd_maps_relea
 COMMAND("maps restore", "", 0, 0, 0, 0, CMD_WORDS_NONE, cmd_maps_restore_run,
 	"undo maps release --remember",
 	"Devices that were changed or unmapped since are left alone.")
+COMMAND("mirror create", "NAME LEG LEG [LEG]", 3, 4,
+	O(assume_clean) | O(force) | O(timeout) | O(file) | O(no_reload) | O(no_modprobe), 0,
+	CMD_WORDS_MAP, cmd_mirror_create_run, "make a mirror of disks of two or three servers",
+	"LEG is the name of a saved mapping, or, as one word, what ibnbd map takes: \"DEVICE SESSION PATH...\", which becomes the mapping NAME-a, NAME-b or NAME-c. "
+	"Legs are saved with hold=-1 and group=NAME. Refuses legs on one server, of different sizes, with content, and of servers that do not tell what they lose, unless --force. "
+	"--wait: how long a boot waits for a leg that is missing, 30 seconds by default. Prints the name of the array.")
+COMMAND("mirror status", "[NAME]", 0, 1, O(json), 0, CMD_WORDS_MIRROR, cmd_mirror_status_run,
+	"show mirrors with their legs", NULL)
+COMMAND("mirror check", "NAME", 1, 1, O(json), 0, CMD_WORDS_MIRROR, cmd_mirror_check_run,
+	"compare the legs of a mirror",
+	"Exits with 0: they are equal, 1: they differ. A page that is written while it changes (swap, mmap) may count as a difference.")
+COMMAND("mirror replace", "NAME LEG [NEW]", 2, 3, O(force), 0, CMD_WORDS_MIRROR,
+	cmd_mirror_replace_run, "copy a leg whole from the others, or put a new disk in its place",
+	"Everything on LEG is written over, also if it is another disk by now. NEW, as a leg of mirror create, takes its place; it is refused as there, unless --force. Needs another leg that is in sync and open.")
+COMMAND("mirror stop", "NAME", 1, 1, 0, 0, CMD_WORDS_MIRROR, cmd_mirror_stop_run,
+	"stop a mirror", "Its legs stay mapped.")
+COMMAND("mirror assemble", "NAME", 1, 1, O(run) | O(force), 0, CMD_WORDS_MIRROR,
+	cmd_mirror_assemble_run, "start a mirror",
+	"From the legs that have everything, when all of them are there. --run: from those of them that are there. --run --force: from what is there, although it may be old.")
+COMMAND("mirror watch", "", 0, 0, O(count), 0, CMD_WORDS_NONE, cmd_mirror_watch_run,
+	"keep mirrors whole",
+	"What ibnbd-mirror.service runs. Starts mirrors at boot, takes legs back, copies those whole that have lost something, and keeps the record of which legs have everything.")
 COMMAND("monitor", "", 0, 0, O(json) | O(count) | O(timeout), 0, CMD_WORDS_NONE, cmd_monitor_run,
 	"report events of devices and paths", NULL)
 COMMAND("metrics", "", 0, 0, O(file), 0, CMD_WORDS_NONE, cmd_metrics_run,

@@ -9,13 +9,15 @@
 #include "tools/cmd/cmd.h"
 #include "tools/out/escape.h"
 #include "tools/conf/maps_conf.h"
+#include "tools/conf/mirror_conf.h"
 #include "tools/host/state.h"
 
 static const char *const complete_kinds[] = {
 	[CMD_WORDS_NONE] = "none",	 [CMD_WORDS_DEVICE] = "device",
 	[CMD_WORDS_SESSION] = "session", [CMD_WORDS_PATH] = "path",
 	[CMD_WORDS_MAP] = "map",	 [CMD_WORDS_EXPORT] = "export",
-	[CMD_WORDS_COMMAND] = "command", [CMD_WORDS_ANY] = "any",
+	[CMD_WORDS_COMMAND] = "command", [CMD_WORDS_MIRROR] = "mirror",
+	[CMD_WORDS_ANY] = "any",
 };
 
 /*
@@ -50,6 +52,20 @@ static void complete_words(enum cmd_words what)
 	for (i = 0; (what == CMD_WORDS_EXPORT || what == CMD_WORDS_ANY) && i < s->nr_exports; i++)
 		complete_word(s->exports[i].name);
 	state_free(s);
+	if (what == CMD_WORDS_MIRROR) {
+		char *dir = sysfs_root(MIRROR_DIR), **names = sysfs_list(dir, NULL);
+
+		for (i = 0; names[i]; i++) {
+			size_t len = strlen(names[i]);
+
+			if (len > 5 && !strcmp(names[i] + len - 5, ".conf")) {
+				names[i][len - 5] = 0;
+				complete_word(names[i]);
+			}
+		}
+		sysfs_list_free(names);
+		free(dir);
+	}
 	if (what == CMD_WORDS_MAP) {
 		m = maps_load(NULL);
 		for (i = 0; i < m->nr; i++)

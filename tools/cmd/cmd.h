@@ -52,6 +52,8 @@ X(prune, 0, "prune", NULL, "also unmap what was removed from the file") \
 X(remember, 0, "remember", NULL, "note what hold= was, for maps restore") \
 X(missing, 0, "missing", NULL, "those that should be mapped and are not") \
 X(session, 'S', "session", "SESSION", "of this session") \
+X(assume_clean, 0, "assume-clean", NULL, "the legs hold the same already, nothing is copied") \
+X(run, 0, "run", NULL, "without the legs that are missing") \
 X(anonymize, 0, "anonymize", NULL, "replace addresses and names") \
 X(next, 0, "next", NULL, "the key that is to follow the present one")
 
@@ -87,6 +89,7 @@ enum cmd_words {
 	CMD_WORDS_MAP,		/* names in maps.conf */
 	CMD_WORDS_EXPORT,
 	CMD_WORDS_COMMAND,
+	CMD_WORDS_MIRROR,
 	CMD_WORDS_ANY,		/* devices, sessions, exports */
 };
 

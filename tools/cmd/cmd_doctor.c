@@ -305,6 +305,7 @@ int cmd_doctor_run(struct cmd_args *a)
 	doctor_keys(&d);
 	doctor_servers(&d);
 	doctor_live(&d);
+	doctor_mirrors(&d);
 	doctor_exports(&d);
 	for (i = 0; i < d.nr; i++)
 		if (d.list[i].level > worst)

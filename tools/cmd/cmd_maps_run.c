@@ -23,58 +23,17 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 #include "tools/cmd/cmd.h"
 #include "tools/host/host.h"
 #include "tools/host/mapping.h"
+#include "tools/host/notify.h"
 #include "tools/cmd/maps_run.h"
 
 #define RUN_FIRST_WAIT	10	/* seconds until the boot goes on */
 #define RUN_MAX_PAUSE	60
 #define RUN_REFUSALS	3
-
-/* ---- systemd ---- */
-
-static struct sockaddr_un run_systemd = { .sun_family = AF_UNIX };
-static socklen_t run_systemd_len;
-static int run_systemd_fd = -1;
-
-static void run_send(const char *text, size_t len)
-{
-	if (run_systemd_fd >= 0 && sendto(run_systemd_fd, text, len, MSG_NOSIGNAL,
-					  (struct sockaddr *)&run_systemd, run_systemd_len) < 0)
-		return;		/* nobody listens: no error of ours */
-}
-
-static void __attribute__((format(printf, 1, 2))) run_notify(const char *fmt, ...)
-{
-	char text[512];
-	va_list ap;
-	int n;
-
-	va_start(ap, fmt);
-	n = vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
-	if (n > 0)
-		run_send(text, n < (int)sizeof(text) ? (size_t)n : sizeof(text) - 1);
-}
-
-static void run_open_notify(void)
-{
-	const char *path = getenv("NOTIFY_SOCKET");
-	size_t len = path ? strlen(path) : 0;
-
-	if (!path || (path[0] != '/' && path[0] != '@') || len >= sizeof(run_systemd.sun_path))
-		return;
-	memcpy(run_systemd.sun_path, path, len);
-	if (path[0] == '@')
-		run_systemd.sun_path[0] = 0;
-	run_systemd_len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len);
-	run_systemd_fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-}
 
 static double run_now(void)
 {
@@ -97,7 +56,7 @@ static void *run_ready(void *unused)
 {
 	(void)unused;
 	run_sleep(RUN_FIRST_WAIT);
-	run_send("READY=1", 7);
+	notify_send("READY=1", 7);
 	return NULL;
 }
 
@@ -108,7 +67,7 @@ static void run_ready_later(void)
 	if (!pthread_create(&thread, NULL, run_ready, NULL))
 		pthread_detach(thread);
 	else
-		run_send("READY=1", 7);		/* no memory: too early is better than never */
+		notify_send("READY=1", 7);	/* no memory: too early is better than never */
 }
 
 /* The name in the instance of a unit: systemd's %I turns '-' into '/', and no name has a '/'. */
@@ -242,7 +201,7 @@ static int run_until(struct maps_entry *e, int64_t timeout)
 			if (tries)
 				say_warn("%s: mapped at last, after %u failures and %.0f seconds",
 					 e->name, tries, run_now() - begin);
-			run_notify("READY=1\nSTATUS=mapped");
+			notify_systemd("READY=1\nSTATUS=mapped");
 			free(why);
 			return SAY_DONE;
 		}
@@ -258,7 +217,7 @@ static int run_until(struct maps_entry *e, int64_t timeout)
 			if (hint)
 				say_hint("%s", hint);
 		}
-		run_notify("STATUS=not mapped yet, tried %u times: %s", tries, why ? why : "?");
+		notify_systemd("STATUS=not mapped yet, tried %u times: %s", tries, why ? why : "?");
 		free(why);
 		if (timeout == 0 || hope == RUN_NEVER || sysfs_dry_run ||
 		    (wait && refused >= RUN_REFUSALS))
@@ -279,13 +238,13 @@ static int run_content(const struct maps_entry *e, int rc)
 {
 	if (!rc || !maps_given(e, MAPS_nofail) || !getenv("NOTIFY_SOCKET"))
 		return rc;
-	run_notify("READY=1\nSTATUS=not mapped");
+	notify_systemd("READY=1\nSTATUS=not mapped");
 	return SAY_DONE;
 }
 
 int maps_run_start(struct maps_entry *e, int64_t timeout)
 {
-	if (run_systemd_fd >= 0 && !maps_given(e, MAPS_wait))
+	if (notify_on() && !maps_given(e, MAPS_wait))
 		run_ready_later();
 	return run_content(e, run_until(e, timeout));
 }
@@ -347,7 +306,7 @@ int cmd_maps_start_run(struct cmd_args *a)
 	bool first = true;
 	size_t i;
 
-	run_open_notify();
+	notify_open();
 	srand48((long)getpid() ^ (long)time(NULL));
 	if (ARG(a, missing)) {
 		maps_say_refused(m);

@@ -5,7 +5,6 @@
  * a second. With --json each line is a JSON document.
  */
 #include <errno.h>
-#include <linux/netlink.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +14,7 @@
 #include "tools/cmd/cmd.h"
 #include "tools/out/json.h"
 #include "tools/conf/maps_conf.h"
-#include "tools/host/state.h"
+#include "tools/host/mapping.h"
 
 #define MONITOR_MS	500
 
@@ -50,19 +49,6 @@ static void monitor_tell(struct monitor *m, const char *kind, const char *object
 	fflush(stdout);
 	if (m->left > 0)
 		m->left--;
-}
-
-static int monitor_open(void)
-{
-	struct sockaddr_nl addr = { .nl_family = AF_NETLINK, .nl_groups = 1 };
-	int fd = socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK,
-			NETLINK_KOBJECT_UEVENT);
-
-	if (fd >= 0 && bind(fd, (struct sockaddr *)&addr, sizeof(addr))) {
-		close(fd);
-		fd = -1;
-	}
-	return fd;
 }
 
 /* The value of KEY= in a uevent of @n bytes, or NULL. */
@@ -200,7 +186,7 @@ int cmd_monitor_run(struct cmd_args *a)
 				 VALUE(a, timeout));
 	if (wait != MAPS_FOREVER)
 		end = time(NULL) + (time_t)wait;
-	p = (struct pollfd){ .fd = monitor_open(), .events = POLLIN };
+	p = (struct pollfd){ .fd = mapping_uevents(), .events = POLLIN };
 	if (p.fd < 0)
 		say_warn("no uevents: %s; states are still followed", strerror(errno));
 	old = state_read();

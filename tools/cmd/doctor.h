@@ -43,6 +43,7 @@ bool secure_finds(struct doctor *d, const char *refusal, const char *rebuild);
 void doctor_modules(struct doctor *d);
 void doctor_rdma(struct doctor *d);
 void doctor_servers(struct doctor *d);
+void doctor_mirrors(struct doctor *d);
 void doctor_keys(struct doctor *d);
 void doctor_exports(struct doctor *d);
 

@@ -304,6 +304,18 @@ char *file_dir_of(const char *path)
 					say_dup(slash ? "/" : ".");
 }
 
+void file_mkdirs(const char *path)
+{
+	char *copy = say_dup(path), *p;
+
+	for (p = strchr(copy + 1, '/'); p; p = strchr(p + 1, '/')) {
+		*p = 0;
+		mkdir(copy, 0755);
+		*p = '/';
+	}
+	free(copy);
+}
+
 /* A rename or removal is on the disk when its directory is. */
 static void file_sync_dir(const char *path)
 {

@@ -33,18 +33,6 @@ static int store_failed(const char *path, const char *what, int err)
 
 /* ---- the lock ---- */
 
-static void store_mkdirs(const char *path)
-{
-	char *copy = say_dup(path), *p;
-
-	for (p = strchr(copy + 1, '/'); p; p = strchr(p + 1, '/')) {
-		*p = 0;
-		mkdir(copy, 0755);
-		*p = '/';
-	}
-	free(copy);
-}
-
 /*
  * Who may open a file can lock it, so what is locked is a file that root alone may open. A user who
  * changes a file of her own, with --file, cannot: she locks its directory.
@@ -55,7 +43,7 @@ static int store_lock_open(const char *file, char **path, bool *own)
 	int fd;
 
 	*path = sysfs_root(STORE_LOCK);
-	store_mkdirs(*path);
+	file_mkdirs(*path);
 	fd = open(*path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	*own = fd < 0 && file && geteuid();
 	if (*own) {
@@ -130,7 +118,7 @@ static int store_lock(const char *file, int *fd)
 		free(maps);
 		return SAY_DONE;
 	}
-	store_mkdirs(maps);
+	file_mkdirs(maps);
 	free(maps);
 	*fd = store_lock_open(file, &path, &own);
 	for (got = *fd >= 0 && store_lock_try(*fd, own);
@@ -154,7 +142,7 @@ static void store_reload(bool reload)
 
 	if (!reload || sysfs_redirected() || access("/run/systemd/system", F_OK))
 		return;
-	if (sysfs_wait(sysfs_spawn(argv, NULL)))
+	if (sysfs_wait(sysfs_spawn(argv, NULL, false)))
 		say_warn("systemctl daemon-reload failed; systemd does not know the change yet");
 }
 
@@ -281,7 +269,7 @@ static int store_write(const struct store *t)
 			char *text = t->s.touched[file] ? maps_saved_text(&t->s, file) : NULL;
 
 			if (text && !pass) {
-				store_mkdirs(path);
+				file_mkdirs(path);
 				err = file_replace(path, text, strlen(text));
 				if (err)
 					rc = store_failed(path, "cannot be written", err);

@@ -1,19 +1,34 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The kernel's log, /dev/kmsg. A record is `priority,number,time,flags;text`; further lines of a
- * record begin with a blank. The kernel writes control characters, backslashes and all that is not
- * ASCII as \xNN.
+ * What the kernel tells: its uevents, and its log, /dev/kmsg. A record of the log is
+ * `priority,number,time,flags;text`; further lines of a record begin with a blank. The kernel
+ * writes control characters, backslashes and all that is not ASCII as \xNN.
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/netlink.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 #include "tools/out/escape.h"
 #include "tools/host/mapping.h"
 #include "tools/out/say.h"
 
 #define KMSG_MAX	(64u << 20)	/* beyond the largest log_buf_len */
+
+int mapping_uevents(void)
+{
+	struct sockaddr_nl addr = { .nl_family = AF_NETLINK, .nl_groups = 1 };
+	int fd = socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK,
+			NETLINK_KOBJECT_UEVENT);
+
+	if (fd >= 0 && bind(fd, (struct sockaddr *)&addr, sizeof(addr))) {
+		close(fd);
+		fd = -1;
+	}
+	return fd;
+}
 
 static char *kmsg_read(void)
 {

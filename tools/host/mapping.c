@@ -30,7 +30,7 @@
 
 int mapping_modprobe(char *const argv[])
 {
-	return sysfs_wait(sysfs_spawn(argv, NULL));
+	return sysfs_wait(sysfs_spawn(argv, NULL, false));
 }
 
 static void mapping_load(void)
@@ -69,7 +69,7 @@ static char *mapping_modinfo(const char *module)
 	size_t len = 0;
 	ssize_t n;
 	int out;
-	pid_t pid = sysfs_spawn(argv, &out);
+	pid_t pid = sysfs_spawn(argv, &out, false);
 
 	while ((n = read(out, text + len, 65535 - len)) > 0)
 		len += (size_t)n;

@@ -109,4 +109,10 @@ void mapping_kmsg(FILE *f, size_t nr);
  */
 char *mapping_kmsg_find(const char *first, const char *second);
 
+/*
+ * kmsg.c: a socket that gets the kernel's uevents, whose netlink group is read directly, so udev is
+ * not needed. recv(2) does not wait. -1: there is none, errno.
+ */
+int mapping_uevents(void);
+
 #endif

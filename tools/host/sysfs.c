@@ -214,7 +214,7 @@ int sysfs_write(const char *path, const char *text)
 
 /* ---- programs ---- */
 
-pid_t sysfs_spawn(char *const argv[], int *out)
+pid_t sysfs_spawn(char *const argv[], int *out, bool errors)
 {
 	char *sbin = say_fmt("/sbin/%s", argv[0]), *path = sysfs_root(sbin);
 	int fd[2] = { -1, -1 }, null;
@@ -223,7 +223,7 @@ pid_t sysfs_spawn(char *const argv[], int *out)
 	if (!pid) {
 		null = out ? open("/dev/null", O_RDWR) : -1;
 		if (out && (null < 0 || dup2(null, 0) < 0 || dup2(fd[1], 1) < 0 ||
-			    dup2(null, 2) < 0))
+			    dup2(errors ? fd[1] : null, 2) < 0))
 			_exit(127);
 		if (!strchr(argv[0], '/'))
 			execv(path, argv);

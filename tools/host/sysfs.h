@@ -62,10 +62,11 @@ int sysfs_barred(const char *path);
 bool sysfs_node(const char *path, dev_t *dev);
 
 /*
- * Start the program argv[0], which is looked for in /sbin first. With @out its input and its errors
- * are /dev/null, and *@out is where its output can be read. -1: it was not started.
+ * Start the program argv[0], which is looked for in /sbin first. With @out its input is /dev/null,
+ * *@out is where its output can be read, and its errors are there, too, if @errors, else /dev/null.
+ * -1: it was not started.
  */
-pid_t sysfs_spawn(char *const argv[], int *out);
+pid_t sysfs_spawn(char *const argv[], int *out, bool errors);
 /* Its status as of waitpid(2), -1: it is not known. */
 int sysfs_wait(pid_t pid);
 

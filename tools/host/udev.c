@@ -197,7 +197,7 @@ static int udev_probe(const char *kname)
 	pid_t pid, got = 0;
 
 	/* (udev waits until its ends of our output are closed) */
-	pid = sysfs_spawn(argv, &out);
+	pid = sysfs_spawn(argv, &out, false);
 	free(node);
 	free(below);
 	while (pid > 0 && (left = end - sysfs_now()) > 0 && !got) {

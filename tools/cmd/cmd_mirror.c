@@ -1,0 +1,393 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* mirror status, check, replace, stop and assemble. */
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include "tools/cmd/cmd.h"
+#include "tools/cmd/mirror.h"
+#include "tools/conf/maps_conf.h"
+#include "tools/out/json.h"
+#include "tools/out/table.h"
+
+/* ---- one of them, by its name ---- */
+
+struct one {
+	struct mirror_conf *list;
+	size_t nr;
+	struct mirror m;
+	int lock;
+};
+
+static void one_close(struct one *o)
+{
+	if (o->m.s)
+		mirror_free(&o->m);
+	if (o->lock >= 0)
+		close(o->lock);
+	mirror_conf_free(o->list, o->nr);
+}
+
+/* @change: take its lock. Returns the exit status; call one_close() also after an error. */
+static int one_open(struct one *o, const char *name, bool change)
+{
+	size_t refused, i;
+
+	*o = (struct one){ .lock = -1 };
+	if (change && !sysfs_dry_run && !mirror_wrong_name(name)) {
+		o->lock = mirror_lock(name, 120);
+		if (o->lock < 0)
+			return mirror_not_locked(name);
+	}
+	o->list = mirror_conf_load(&o->nr, &refused, true);
+	for (i = 0; i < o->nr; i++)
+		if (!strcmp(o->list[i].name, name)) {
+			mirror_read(&o->m, &o->list[i], NULL);
+			return SAY_DONE;
+		}
+	say_error(SAY_NOTHING, "there is no mirror %s", name);
+	say_hint("ibnbd mirror status");
+	return SAY_NOTHING;
+}
+
+static int one_not_running(const struct one *o)
+{
+	if (o->m.runs)
+		return SAY_DONE;
+	say_error(SAY_NOTHING, "mirror %s is not started", o->m.conf->name);
+	say_hint("ibnbd mirror assemble %s", o->m.conf->name);
+	return SAY_NOTHING;
+}
+
+/* ---- status ---- */
+
+static const char *const status_md[] = {
+	[MIRROR_NONE] = "none",
+	[MIRROR_FAULTY] = "faulty",
+	[MIRROR_REBUILDING] = "rebuilding",
+	[MIRROR_IN_SYNC] = "in_sync",
+};
+
+/* Allocated. */
+static char *status_words(const struct mirror *m)
+{
+	char *action = m->runs ? md_attr(m->md, "sync_action") : NULL, *words;
+	size_t i, whole = 0;
+	int percent = m->runs ? md_progress(m->md) : -1;
+
+	for (i = 0; i < m->conf->nr; i++)
+		whole += m->leg[i].md == MIRROR_IN_SYNC && m->leg[i].disk == MIRROR_OPEN;
+	if (!m->runs)
+		words = say_dup(m->md ? "not started" : "stopped");
+	else if (percent >= 0 && action)
+		words = say_fmt("%s, %s %d%%", whole < m->conf->nr ? "degraded" : "whole", action,
+				percent);
+	else
+		words = say_dup(whole < m->conf->nr ? "degraded" : "whole");
+	free(action);
+	return words;
+}
+
+static int64_t status_number(const struct mirror *m, const char *name)
+{
+	char *text = m->runs ? md_attr(m->md, name) : NULL;
+	int64_t n = text ? strtoll(text, NULL, 10) : SYSFS_UNKNOWN;
+
+	free(text);
+	return n;
+}
+
+static void status_json(struct json *j, const struct mirror *m)
+{
+	char *words = status_words(m), *path = m->runs ? say_fmt("/dev/%s", m->md) : NULL;
+	size_t i;
+
+	json_object(j, NULL);
+	json_text(j, "name", m->conf->name);
+	json_text(j, "uuid", m->conf->uuid);
+	json_text(j, "path", path);
+	json_text(j, "state", words);
+	json_num(j, "mismatched_sectors", status_number(m, "mismatch_cnt"));
+	json_array(j, "legs");
+	for (i = 0; i < m->conf->nr; i++) {
+		const struct state_dev *d = m->leg[i].dev;
+
+		json_object(j, NULL);
+		json_text(j, "name", m->conf->leg[i].name);
+		json_text(j, "path", d ? d->path : NULL);
+		json_text(j, "state_detail", d ? d->state_detail : NULL);
+		json_text(j, "reason", d ? d->reason : NULL);
+		json_text(j, "md", status_md[m->leg[i].md]);
+		json_bool(j, "recorded", m->conf->leg[i].recorded);
+		json_end(j);
+	}
+	json_end(j);
+	json_end(j);
+	free(words);
+	free(path);
+}
+
+static void status_text(const struct mirror *m)
+{
+	char *words = status_words(m);
+	size_t i;
+
+	say_print("%s  /dev/%s  %s", m->conf->name, m->md ? m->md : "-", words);
+	for (i = 0; i < m->conf->nr; i++) {
+		const struct state_dev *d = m->leg[i].dev;
+
+		fputs(i + 1 < m->conf->nr ? "├─ " : "└─ ", stdout);
+		say_print("%s  %s  %s  %s%s%s%s", m->conf->leg[i].name, d ? d->path : "-",
+			  d && d->state_detail ? d->state_detail : "not mapped",
+			  m->leg[i].md == MIRROR_NONE	 ? "not in the array" :
+			  m->leg[i].md == MIRROR_IN_SYNC ? "in sync" :
+							   status_md[m->leg[i].md],
+			  m->conf->leg[i].recorded ? "" : ", lacks something",
+			  d && d->reason ? ": " : "", d && d->reason ? d->reason : "");
+	}
+	free(words);
+}
+
+/* Print these mirrors. */
+static void status_print(const struct cmd_args *a, const struct mirror_conf *list, size_t nr)
+{
+	struct json j;
+	size_t i;
+
+	if (ARG(a, json)) {
+		json_document(&j, stdout, false);
+		json_array(&j, "mirrors");
+	}
+	for (i = 0; i < nr; i++) {
+		struct mirror m;
+
+		mirror_read(&m, &list[i], NULL);
+		if (ARG(a, json))
+			status_json(&j, &m);
+		else
+			status_text(&m);
+		mirror_free(&m);
+	}
+	if (ARG(a, json)) {
+		json_end(&j);
+		json_end(&j);
+	}
+}
+
+int cmd_mirror_status_run(struct cmd_args *a)
+{
+	size_t nr, refused;
+	struct mirror_conf *list;
+	struct one o;
+	int rc;
+
+	if (a->nr_words) {
+		rc = one_open(&o, a->words[0], false);
+		status_print(a, o.m.conf, rc ? 0 : 1);
+		one_close(&o);
+		return rc;
+	}
+	list = mirror_conf_load(&nr, &refused, true);
+	status_print(a, list, nr);
+	mirror_conf_free(list, nr);
+	return refused ? SAY_USAGE : SAY_DONE;
+}
+
+/* ---- check ---- */
+
+static bool check_idle(const struct mirror *m)
+{
+	char *action = md_attr(m->md, "sync_action");
+	bool idle = !action || !strcmp(action, "idle");
+
+	free(action);
+	return idle;
+}
+
+/* All legs have to be there, or md compares nothing and says that nothing differs. */
+static int check_can(const struct mirror *m)
+{
+	size_t i;
+
+	for (i = 0; i < m->conf->nr; i++)
+		if (m->leg[i].md != MIRROR_IN_SYNC || m->leg[i].disk != MIRROR_OPEN) {
+			say_error(SAY_BUSY, "mirror %s: %s is not there to be compared",
+				  m->conf->name, m->conf->leg[i].name);
+			say_hint("ibnbd mirror status %s", m->conf->name);
+			return SAY_BUSY;
+		}
+	if (check_idle(m))
+		return SAY_DONE;
+	return say_error(SAY_BUSY, "mirror %s: md copies or compares already", m->conf->name);
+}
+
+int cmd_mirror_check_run(struct cmd_args *a)
+{
+	const struct timespec step = { .tv_nsec = 200000000 };
+	struct one o;
+	int rc = one_open(&o, a->words[0], false), err;
+	char *file;
+	int64_t n;
+
+	if (!rc)
+		rc = one_not_running(&o);
+	if (!rc)
+		rc = check_can(&o.m);
+	if (!rc) {
+		file = sysfs_path("block/%s/md/sync_action", o.m.md);
+		err = sysfs_write(file, "check");
+		free(file);
+		if (err)
+			rc = say_error(say_exit_of(err), "mirror %s: md does not compare: %s",
+				       a->words[0], strerror(err));
+	}
+	while (!rc && !sysfs_dry_run && (nanosleep(&step, NULL), !check_idle(&o.m)))
+		;
+	if (!rc) {
+		n = status_number(&o.m, "mismatch_cnt");
+		mirror_free(&o.m);
+		mirror_read(&o.m, o.m.conf, NULL);
+		if (!sysfs_dry_run)
+			rc = check_can(&o.m);	/* one went meanwhile */
+		if (!rc && !ARG(a, json) && !sysfs_dry_run)
+			say_print(n ? "%s: the legs differ, in about %lld sectors" :
+				      "%s: the legs are equal",
+				  a->words[0], (long long)n);
+		rc = rc ? rc : n && !sysfs_dry_run ? SAY_FAILED : SAY_DONE;
+		if (ARG(a, json))
+			status_print(a, o.m.conf, 1);
+	} else if (ARG(a, json)) {
+		status_print(a, o.m.conf, 0);
+	}
+	one_close(&o);
+	return rc;
+}
+
+/* ---- replace ---- */
+
+static int replace_note(struct one *o, size_t leg)
+{
+	struct mirror_conf *conf = &o->list[o->m.conf - o->list];
+	const struct state_dev *d = o->m.leg[leg].dev;
+	const char *is = d && d->identity ? d->identity : "";
+
+	if (!strcmp(conf->leg[leg].identity, is))
+		return SAY_DONE;
+	free(conf->leg[leg].identity);
+	conf->leg[leg].identity = say_dup(is);
+	return mirror_conf_write(conf);
+}
+
+int cmd_mirror_replace_run(struct cmd_args *a)
+{
+	bool new = a->nr_words == 3;
+	struct one o;
+	int rc = one_open(&o, a->words[0], true);
+	size_t leg;
+
+	if (!rc)
+		rc = one_not_running(&o);
+	for (leg = 0; !rc && leg < o.m.conf->nr; leg++)
+		if (!strcmp(o.m.conf->leg[leg].name, a->words[1]))
+			break;
+	if (!rc && leg == o.m.conf->nr) {
+		rc = say_error(SAY_NOTHING, "mirror %s has no leg %s", a->words[0], a->words[1]);
+		say_hint("ibnbd mirror status %s", a->words[0]);
+	}
+	if (!rc && !new && o.m.leg[leg].disk == MIRROR_AWAY) {
+		rc = say_error(SAY_BUSY, "mirror %s: %s is %s: what is copied to it has to arrive",
+			       a->words[0], a->words[1], o.m.leg[leg].dev->state_detail);
+		say_hint("ibnbd show %s", a->words[1]);
+	}
+	if (!rc && new) {
+		rc = mirror_exchange(a, &o.m, &o.list[o.m.conf - o.list], leg);
+		mirror_again(&o.m);
+	}
+	if (!rc && !(new && sysfs_dry_run))
+		rc = mirror_copy(&o.m, leg, "ibnbd mirror replace", true);
+	if (!rc)
+		rc = replace_note(&o, leg);
+	one_close(&o);
+	return rc;
+}
+
+/* ---- stop, assemble ---- */
+
+int cmd_mirror_stop_run(struct cmd_args *a)
+{
+	struct one o;
+	int rc = one_open(&o, a->words[0], true);
+	bool open = false, waits = false;
+	char *md, *said;
+	size_t i;
+
+	if (!rc && !o.m.md)
+		rc = say_error(SAY_ALREADY, "mirror %s is stopped", a->words[0]);
+	for (i = 0; !rc && i < o.m.conf->nr; i++) {
+		open |= o.m.leg[i].disk == MIRROR_OPEN && o.m.leg[i].md == MIRROR_IN_SYNC;
+		waits |= o.m.leg[i].disk == MIRROR_AWAY &&
+			 (o.m.leg[i].md == MIRROR_IN_SYNC || o.m.leg[i].md == MIRROR_REBUILDING);
+	}
+	if (!rc && waits && !open) {
+		rc = say_error(SAY_UNREACHABLE,
+			       "mirror %s: no leg is open, and md would wait for one", a->words[0]);
+		say_hint("ibnbd maps release ends what waits, with errors");
+	}
+	if (!rc) {
+		md = say_fmt("/dev/%s", o.m.md);
+		if (MD_RUN(&said, "--stop", md))
+			rc = say_error(SAY_BUSY, "mirror %s: cannot stop it: %s", a->words[0],
+				       said ? said : "?");
+		free(said);
+		free(md);
+	}
+	one_close(&o);
+	return rc;
+}
+
+static int assemble_wait(const struct one *o, unsigned int mask, unsigned int all)
+{
+	size_t i;
+
+	say_error(SAY_BUSY, "mirror %s is not started: it waits for legs", o->m.conf->name);
+	for (i = 0; i < o->m.conf->nr; i++)
+		if (o->m.leg[i].disk != MIRROR_OPEN)
+			say_hint("%s is %s", o->m.conf->leg[i].name,
+				 o->m.leg[i].dev ? o->m.leg[i].dev->state_detail : "not mapped");
+		else if (!o->m.conf->leg[i].recorded)
+			say_hint("%s is there, and lacks what was written without it",
+				 o->m.conf->leg[i].name);
+	if (mask)
+		say_hint("ibnbd mirror assemble --run %s starts it from what is there",
+			 o->m.conf->name);
+	else if (all)
+		say_hint("ibnbd mirror assemble --run --force %s starts it from old data",
+			 o->m.conf->name);
+	return SAY_BUSY;
+}
+
+int cmd_mirror_assemble_run(struct cmd_args *a)
+{
+	struct mirror_seen seen[MIRROR_LEGS] = { 0 };
+	unsigned int mask = 0, all = 0;
+	struct one o;
+	int rc = one_open(&o, a->words[0], true);
+	size_t i;
+
+	if (!rc && o.m.runs)
+		rc = say_error(SAY_ALREADY, "mirror %s runs, as /dev/%s", a->words[0], o.m.md);
+	if (!rc) {
+		mirror_seen(&o.m, seen);
+		for (i = 0; i < o.m.conf->nr; i++)
+			all |= (unsigned int)(seen[i].disk == MIRROR_OPEN) << i;
+		mask = mirror_start(seen, o.m.conf->nr, ARG(a, run));
+		if (!mask && ARG(a, run) && ARG(a, force))
+			mask = all;
+		if (!mask)
+			rc = assemble_wait(&o, mirror_start(seen, o.m.conf->nr, true), all);
+	}
+	if (!rc)
+		rc = mirror_run(&o.m, mask, ARG(a, force));
+	one_close(&o);
+	return rc;
+}

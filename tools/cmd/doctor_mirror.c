@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* What the doctor says of mirrors, beyond what it says of each disk. */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+#include "tools/cmd/doctor.h"
+#include "tools/cmd/mirror.h"
+
+static void mirror_finds(struct doctor *d, enum doctor_level level, char *text, char *hint)
+{
+	doctor_find(d, "mirror", level, text, hint);
+}
+
+static struct state_session *mirror_session(const struct mirror *m, size_t leg)
+{
+	const struct state_dev *d = m->leg[leg].dev;
+
+	return d && d->session ? state_session(m->s, d->session) : NULL;
+}
+
+/* Do the sessions of two legs lead to one server? */
+static bool mirror_together(const struct mirror *m, size_t a, size_t b)
+{
+	const struct state_session *one = mirror_session(m, a), *two = mirror_session(m, b);
+	bool same = one && one == two;
+	int64_t i, j;
+
+	for (i = 0; one && two && i < one->nr_paths; i++)
+		for (j = 0; j < two->nr_paths; j++)
+			same |= one->paths[i].dst_addr && two->paths[j].dst_addr &&
+				!strcmp(one->paths[i].dst_addr, two->paths[j].dst_addr);
+	return same;
+}
+
+/* When the record was written: since then it has been as it is. Allocated. */
+static char *mirror_since(const struct mirror_conf *conf)
+{
+	char *below = say_fmt("%s/%s", MIRROR_RECORDS, conf->name), *path = sysfs_root(below),
+	     when[32] = "?";
+	struct stat st;
+	struct tm tm;
+
+	if (!stat(path, &st) && localtime_r(&st.st_mtime, &tm))
+		strftime(when, sizeof(when), "%F %T", &tm);
+	free(path);
+	free(below);
+	return say_dup(when);
+}
+
+static void mirror_legs(struct doctor *d, const struct mirror *m)
+{
+	const struct mirror_conf *c = m->conf;
+	struct mirror_facts f;
+	size_t i, j;
+
+	for (i = 0; i < c->nr; i++) {
+		const char *name = c->leg[i].name;
+
+		mirror_facts(m, i, &f);
+		if (f.disk == MIRROR_OPEN && !f.tells)
+			mirror_finds(d, DOCTOR_WARNING,
+				     say_fmt("mirror %s: the server of %s does not tell what it loses in a power cut: each return costs a whole copy",
+					     c->name, name),
+				     say_dup("an ibnbd server with writer_file set, and unflushed= left at its default"));
+		if (f.md == MIRROR_IN_SYNC && !md_failfast(m->md, m->leg[i].dev->kname))
+			mirror_finds(d, DOCTOR_WARNING,
+				     say_fmt("mirror %s: md has %s without --failfast, and waits for it without end",
+					     c->name, name),
+				     say_fmt("ibnbd mirror replace %s %s", c->name, name));
+		for (j = i + 1; j < c->nr; j++)
+			if (mirror_together(m, i, j))
+				mirror_finds(d, DOCTOR_WARNING,
+					     say_fmt("mirror %s: %s and %s are on one server", c->name,
+						     name, c->leg[j].name),
+					     say_dup("a leg of another server"));
+	}
+}
+
+static void mirror_one(struct doctor *d, const struct mirror *m)
+{
+	const struct mirror_conf *c = m->conf;
+	char *since = mirror_since(c), *bitmap = m->runs ? md_attr(m->md, "bitmap/location") : NULL,
+	     *lacks = NULL;
+	size_t i, whole = 0;
+
+	for (i = 0; i < c->nr; i++) {
+		whole += m->leg[i].disk == MIRROR_OPEN && m->leg[i].md == MIRROR_IN_SYNC;
+		if (!lacks && !(m->leg[i].disk == MIRROR_OPEN && m->leg[i].md == MIRROR_IN_SYNC))
+			lacks = say_fmt("%s is %s", c->leg[i].name,
+					!m->leg[i].dev		     ? "not mapped" :
+					m->leg[i].disk != MIRROR_OPEN ?
+								       m->leg[i].dev->state_detail :
+					m->leg[i].md == MIRROR_REBUILDING ? "being copied" :
+									    "not in sync");
+	}
+	if (!m->runs)
+		mirror_finds(d, DOCTOR_ERROR, say_fmt("mirror %s is not started", c->name),
+			     say_fmt("ibnbd mirror assemble %s", c->name));
+	else if (whole < c->nr)
+		mirror_finds(d, DOCTOR_ERROR,
+			     say_fmt("mirror %s is degraded since %s: %s", c->name, since, lacks),
+			     say_fmt("ibnbd mirror status %s", c->name));
+	else
+		mirror_finds(d, DOCTOR_OK, say_fmt("mirror %s is whole", c->name), NULL);
+	if (m->runs && (!bitmap || !strcmp(bitmap, "none")))
+		mirror_finds(d, DOCTOR_WARNING,
+			     say_fmt("mirror %s has no bitmap: each return costs a whole copy", c->name),
+			     say_fmt("mdadm --grow /dev/%s --bitmap=internal --bitmap-chunk=4M", m->md));
+	mirror_legs(d, m);
+	free(lacks);
+	free(bitmap);
+	free(since);
+}
+
+void doctor_mirrors(struct doctor *d)
+{
+	size_t nr, refused, i;
+	struct mirror_conf *list = mirror_conf_load(&nr, &refused, false);
+
+	if (refused)
+		mirror_finds(d, DOCTOR_ERROR,
+			     say_fmt("%zu file%s of " MIRROR_DIR " cannot be used", refused,
+				     refused == 1 ? "" : "s"),
+			     say_dup("ibnbd mirror status"));
+	if (nr && !mirror_watched())
+		mirror_finds(d, DOCTOR_ERROR,
+			     say_dup("nobody watches the mirrors: no leg is let go, and none is taken back"),
+			     say_dup("systemctl start ibnbd-mirror"));
+	for (i = 0; i < nr; i++) {
+		struct mirror m;
+
+		mirror_read(&m, &list[i], d->s);
+		mirror_one(d, &m);
+		mirror_free(&m);
+	}
+	mirror_conf_free(list, nr);
+}

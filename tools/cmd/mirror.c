@@ -1,0 +1,404 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What is done with one mirror, by the verbs of `ibnbd mirror` and by its watch: look at it, take a
+ * leg back, copy a leg whole, start the array.
+ *
+ * mirror_copy() follows one order. A leg that has lost writes must not be open to md again before
+ * md has let it go, or md reads from it: so it is removed before it is opened again. And md takes a
+ * superblock that it knows for a reason to copy by the bitmap: so that is wiped before it is added.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include "tools/cmd/mirror.h"
+#include "tools/conf/file.h"
+#include "tools/host/mapping.h"
+#include "tools/out/say.h"
+
+#define MIRROR_TRIES	10	/* seconds that md may take to let a leg go, or to take it back */
+
+/* ---- looking ---- */
+
+static enum mirror_disk mirror_disk(const struct state_dev *d)
+{
+	const char *state = d && d->state_detail ? d->state_detail : "";
+
+	return !d			  ? MIRROR_GONE :
+	       !strcmp(state, "open")	  ? MIRROR_OPEN :
+	       !strcmp(state, "fenced")	  ? MIRROR_FENCED :
+					    MIRROR_AWAY;
+}
+
+static const struct state_dev *mirror_named(const struct state *s, const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < s->nr_devs; i++)
+		if (s->devs[i].name && !strcmp(s->devs[i].name, name))
+			return &s->devs[i];
+	return NULL;
+}
+
+void mirror_read(struct mirror *m, const struct mirror_conf *conf, struct state *s)
+{
+	size_t i, j;
+
+	*m = (struct mirror){ .s = s ? s : state_read(), .borrowed = s, .conf = conf };
+	for (i = 0; i < conf->nr; i++) {
+		struct mirror_leg *leg = &m->leg[i];
+		char *own;
+
+		leg->dev = mirror_named(m->s, conf->leg[i].name);
+		leg->disk = mirror_disk(leg->dev);
+		if (!leg->dev)
+			continue;
+		own = say_fmt("%s/ibnbd", leg->dev->dir);
+		leg->noted = sysfs_attr_num(own, "in_sync") == 1;
+		free(own);
+		if (!m->md)
+			m->md = md_over(leg->dev->kname);
+	}
+	m->runs = m->md && md_runs(m->md);
+	for (i = 0; i < conf->nr; i++)
+		m->leg[i].md = m->md && m->leg[i].dev ? md_member(m->md, m->leg[i].dev->kname) :
+							MIRROR_NONE;
+	for (i = 0; m->runs && i < conf->nr; i++)
+		for (j = 0; j < conf->nr; j++)
+			m->leg[i].another |= j != i && m->leg[j].disk == MIRROR_OPEN &&
+					     m->leg[j].md == MIRROR_IN_SYNC;
+}
+
+void mirror_free(struct mirror *m)
+{
+	if (!m->borrowed)
+		state_free(m->s);
+	free(m->md);
+}
+
+void mirror_again(struct mirror *m)
+{
+	const struct mirror_conf *conf = m->conf;
+
+	mirror_free(m);
+	mirror_read(m, conf, NULL);
+}
+
+void mirror_facts(const struct mirror *m, size_t leg, struct mirror_facts *f)
+{
+	const struct mirror_leg *l = &m->leg[leg];
+	const struct state_dev *d = l->dev;
+	const char *identity = m->conf->leg[leg].identity;
+	bool told = d && d->identity && *d->identity;
+
+	*f = (struct mirror_facts){
+		.disk = l->disk,
+		.md = l->md,
+		.another = l->another,
+		.tells = told && d->features && strstr(d->features, "durability") &&
+			 !(d->unflushed && !strcmp(d->unflushed, "ignore")),
+		.known = told && !strcmp(d->identity, identity),
+	};
+}
+
+void mirror_seen(const struct mirror *m, struct mirror_seen seen[MIRROR_LEGS])
+{
+	size_t i;
+
+	for (i = 0; i < m->conf->nr; i++)
+		seen[i] = (struct mirror_seen){ m->leg[i].disk, m->leg[i].md,
+						m->conf->leg[i].recorded, m->leg[i].noted };
+}
+
+char *mirror_path(const struct mirror_conf *conf)
+{
+	return say_fmt("/dev/md/%s", conf->name);
+}
+
+int mirror_lock(const char *name, int seconds)
+{
+	char *below = say_fmt("/run/ibnbd/mirror-%s.lock", name), *path = sysfs_root(below);
+	const struct timespec step = { .tv_nsec = 100000000 };
+	struct flock lock = { .l_type = F_WRLCK };
+	int fd, tries = seconds * 10;
+
+	file_mkdirs(path);
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	while (fd >= 0 && fcntl(fd, F_SETLK, &lock)) {
+		if (!tries-- || (errno != EAGAIN && errno != EACCES)) {
+			close(fd);
+			fd = -1;
+			errno = EAGAIN;
+		} else {
+			nanosleep(&step, NULL);
+		}
+	}
+	free(path);
+	free(below);
+	return fd;
+}
+
+bool mirror_watched(void)
+{
+	char *path = sysfs_root("/run/ibnbd/mirror-" MIRROR_WATCH_LOCK ".lock");
+	struct flock lock = { .l_type = F_WRLCK };
+	int fd = open(path, O_RDWR | O_CLOEXEC);
+	bool watched = fd < 0 ? errno == EACCES :
+				fcntl(fd, F_GETLK, &lock) || lock.l_type != F_UNLCK;
+
+	if (fd >= 0)
+		close(fd);
+	free(path);
+	return watched;
+}
+
+int mirror_not_locked(const char *name)
+{
+	int err = errno == EAGAIN ? EBUSY : errno;
+
+	return say_error(say_exit_of(err), "mirror %s: %s", name,
+			 err == EBUSY ? "something else changes it right now" : strerror(err));
+}
+
+/* ---- a leg ---- */
+
+static void mirror_second(void)
+{
+	const struct timespec second = { .tv_sec = 1 };
+
+	if (!sysfs_dry_run)
+		nanosleep(&second, NULL);
+}
+
+static int mirror_failed(const struct mirror *m, size_t leg, const char *what, char *said)
+{
+	say_error(SAY_FAILED, "mirror %s: cannot %s %s%s%s", m->conf->name, what,
+		  m->conf->leg[leg].name, said && *said ? ": " : "", said ? said : "");
+	free(said);
+	return SAY_FAILED;
+}
+
+/* Only with another leg in sync and open does md answer, and does a copy have a source. */
+static int mirror_needs_another(const struct mirror *m, size_t leg)
+{
+	if (m->leg[leg].another)
+		return SAY_DONE;
+	say_error(SAY_BUSY, "mirror %s: %s stays as it is: no other leg is in sync and open",
+		  m->conf->name, m->conf->leg[leg].name);
+	say_hint("ibnbd mirror status %s", m->conf->name);
+	return SAY_BUSY;
+}
+
+/* md lets a member go when no request to it is under way any more. */
+int mirror_take_out(struct mirror *m, size_t leg)
+{
+	char *md, *path, *said = NULL;
+	int rc = mirror_needs_another(m, leg), tries;
+
+	if (rc || m->leg[leg].md == MIRROR_NONE)
+		return rc;
+	md = say_fmt("/dev/%s", m->md);
+	path = say_dup(m->leg[leg].dev->path);
+	if (m->leg[leg].md == MIRROR_IN_SYNC || m->leg[leg].md == MIRROR_REBUILDING)
+		if (MD_RUN(&said, md, "--fail", path))
+			rc = mirror_failed(m, leg, "take out", said);
+	for (tries = MIRROR_TRIES; !rc && m->leg[leg].md != MIRROR_NONE; tries--) {
+		free(said);
+		mirror_second();
+		if (!MD_RUN(&said, md, "--remove", path) && sysfs_dry_run)
+			break;
+		mirror_again(m);
+		if (!m->leg[leg].dev || !m->runs || (!tries && m->leg[leg].md != MIRROR_NONE)) {
+			rc = mirror_failed(m, leg, "take out", said);
+			said = NULL;
+		}
+	}
+	if (!rc)
+		free(said);
+	free(path);
+	free(md);
+	return rc;
+}
+
+/* Open it again, if it is fenced. */
+static int mirror_open(struct mirror *m, size_t leg)
+{
+	char *file = say_fmt("%s/ibnbd/remap_device", m->leg[leg].dev->dir);
+	int err = 0, tries = MIRROR_TRIES;
+
+	while (m->leg[leg].disk != MIRROR_OPEN && tries--) {
+		err = sysfs_write(file, "1");
+		if (sysfs_dry_run)
+			break;
+		/* whoever looked at it when md let it go may have it open */
+		if (err && err != EALREADY)
+			mirror_second();
+		mirror_again(m);
+		if (!m->leg[leg].dev)
+			break;
+	}
+	if (!sysfs_dry_run && m->leg[leg].disk != MIRROR_OPEN)
+		mirror_failed(m, leg, "open", m->leg[leg].dev ? mapping_reason(file, err) : NULL);
+	free(file);
+	return sysfs_dry_run || m->leg[leg].disk == MIRROR_OPEN ? SAY_DONE : SAY_FAILED;
+}
+
+/* Is it the disk that the mirror was made of? It may have been another one behind the fence. */
+static int mirror_same_disk(const struct mirror *m, size_t leg)
+{
+	struct mirror_facts f;
+
+	mirror_facts(m, leg, &f);
+	if (f.known)
+		return SAY_DONE;
+	say_error(SAY_FAILED,
+		  "mirror %s: %s is not written over, it is not known to be the disk that the mirror was made of: its identity is %s, and was %s",
+		  m->conf->name, m->conf->leg[leg].name,
+		  m->leg[leg].dev->identity ? m->leg[leg].dev->identity : "none",
+		  *m->conf->leg[leg].identity ? m->conf->leg[leg].identity : "none");
+	say_hint("look at it on its server, then: ibnbd mirror replace %s %s", m->conf->name,
+		 m->conf->leg[leg].name);
+	return SAY_FAILED;
+}
+
+static int mirror_wipe(const struct mirror *m, size_t leg)
+{
+	const char *path = m->leg[leg].dev->path;
+	struct md_super super;
+	char *said;
+
+	MD_RUN(&said, "--zero-superblock", path);	/* an error if there is none */
+	if (!sysfs_dry_run && (md_examine(path, &super) || *super.uuid))
+		return mirror_failed(m, leg, "wipe the superblock of", said);
+	free(said);
+	return SAY_DONE;
+}
+
+int mirror_copy(struct mirror *m, size_t leg, const char *why, bool typed)
+{
+	/* what md has had open all the time, and is not fenced, is the same disk */
+	bool same = typed || (m->leg[leg].disk == MIRROR_OPEN && m->leg[leg].md != MIRROR_NONE);
+	int rc = mirror_needs_another(m, leg);
+	char *md, *said = NULL;
+
+	if (!rc && !m->leg[leg].dev)
+		rc = mirror_failed(m, leg, "copy", say_dup("it is not mapped"));
+	if (rc)
+		return rc;
+	say_warn("mirror %s: %s is copied whole: %s", m->conf->name, m->conf->leg[leg].name, why);
+	rc = mirror_take_out(m, leg);
+	if (!rc)
+		rc = mirror_open(m, leg);
+	if (!rc && !same && !sysfs_dry_run)
+		rc = mirror_same_disk(m, leg);
+	if (!rc)
+		rc = mirror_needs_another(m, leg);
+	if (!rc)
+		rc = mirror_wipe(m, leg);
+	if (rc)
+		return rc;
+	md = say_fmt("/dev/%s", m->md);
+	if (MD_RUN(&said, md, "--add", "--failfast", m->leg[leg].dev->path)) {
+		rc = mirror_failed(m, leg, "add", said);
+		said = NULL;
+	}
+	free(said);
+	free(md);
+	return rc;
+}
+
+int mirror_readd(struct mirror *m, size_t leg)
+{
+	struct mirror_facts f;
+	int tries;
+
+	for (tries = MIRROR_TRIES / 2; tries; tries--) {
+		md_readd(m->md, m->leg[leg].dev->kname);
+		if (sysfs_dry_run)
+			return SAY_DONE;
+		mirror_second();
+		mirror_again(m);
+		if (m->leg[leg].md == MIRROR_IN_SYNC || m->leg[leg].md == MIRROR_REBUILDING) {
+			say_warn("mirror %s: %s is back: what was written meanwhile is copied to it",
+				 m->conf->name, m->conf->leg[leg].name);
+			return SAY_DONE;
+		}
+		mirror_facts(m, leg, &f);
+		if (mirror_decide(&f) != MIRROR_READD)
+			return SAY_DONE;	/* it is gone again; the next look decides */
+		mirror_second();
+	}
+	return mirror_copy(m, leg, mirror_why(&f), false);
+}
+
+/* ---- the array ---- */
+
+/* Does the superblock speak against what the record says of the leg? */
+static bool mirror_believed(const struct mirror *m, size_t leg)
+{
+	const struct mirror_conf_leg *c = &m->conf->leg[leg];
+	struct md_super super;
+
+	if (md_examine(m->leg[leg].dev->path, &super))
+		say_error(SAY_FAILED, "mirror %s: the superblock of %s cannot be read",
+			  m->conf->name, c->name);
+	else if (strcmp(super.uuid, m->conf->uuid))
+		say_error(SAY_FAILED, "mirror %s: %s has the superblock of %s", m->conf->name,
+			  c->name, *super.uuid ? super.uuid : "no array");
+	else if (!super.active)
+		say_error(SAY_FAILED, "mirror %s: %s says itself that it lacks something",
+			  m->conf->name, c->name);
+	else
+		return true;
+	return false;
+}
+
+/* Does the array have these members, and no other? udev put them together one by one. */
+static bool mirror_has(const struct mirror *m, unsigned int mask)
+{
+	size_t i;
+
+	for (i = 0; i < m->conf->nr; i++)
+		if ((m->leg[i].md != MIRROR_NONE) != !!(mask & 1u << i))
+			return false;
+	return true;
+}
+
+int mirror_run(struct mirror *m, unsigned int mask, bool trust)
+{
+	const char *words[8 + MIRROR_LEGS] = { "--assemble", "--run" };
+	char *path = mirror_path(m->conf), *md = m->md ? say_fmt("/dev/%s", m->md) : NULL, *said;
+	size_t i, n = 2;
+	int rc;
+
+	words[n++] = path;
+	for (i = 0; i < m->conf->nr; i++) {
+		if (!(mask & 1u << i))
+			continue;
+		if (!trust && !mirror_believed(m, i))
+			mask &= ~(1u << i);
+		else
+			words[n++] = m->leg[i].dev->path;
+	}
+	if (md && mask && !mirror_has(m, mask)) {
+		rc = MD_RUN(&said, "--stop", md);
+		if (!rc) {
+			free(said);
+			rc = md_run(&said, words);
+		}
+	} else if (mask) {
+		rc = md ? MD_RUN(&said, "--run", md) : md_run(&said, words);
+	} else {
+		rc = -1;
+		said = say_dup("no leg is left to start it from");
+	}
+	if (rc)
+		say_error(SAY_FAILED, "mirror %s: cannot start it%s%s", m->conf->name,
+			  said && *said ? ": " : "", said ? said : "");
+	free(said);
+	free(path);
+	free(md);
+	return rc ? SAY_FAILED : SAY_DONE;
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* A mirror as it is: its files, what the driver says of its legs, and what md says. */
+#ifndef TOOLS_MIRROR_H
+#define TOOLS_MIRROR_H
+
+#include "tools/conf/mirror_conf.h"
+#include "tools/host/md.h"
+#include "tools/host/state.h"
+
+#define MIRROR_WATCH_LOCK	"watch"
+
+/**
+ * struct mirror_leg - a leg
+ * @dev: its disk; NULL: it is not mapped
+ * @noted: in_sync of its disk
+ * @another: another leg is in sync, and open
+ */
+struct mirror_leg {
+	const struct state_dev *dev;
+	enum mirror_disk disk;
+	enum mirror_md md;
+	bool noted, another;
+};
+
+/**
+ * struct mirror - a mirror
+ * @borrowed: @s is the caller's
+ * @conf: its files; not owned
+ * @md: kernel name of the array, NULL: there is none
+ * @runs: it is started
+ */
+struct mirror {
+	struct state *s;
+	bool borrowed;
+	const struct mirror_conf *conf;
+	char *md;
+	bool runs;
+	struct mirror_leg leg[MIRROR_LEGS];
+};
+
+/* Look at it. @s: what the drivers show; NULL: read it. Free it with mirror_free(). */
+void mirror_read(struct mirror *m, const struct mirror_conf *conf, struct state *s);
+void mirror_free(struct mirror *m);
+void mirror_facts(const struct mirror *m, size_t leg, struct mirror_facts *f);
+void mirror_seen(const struct mirror *m, struct mirror_seen seen[MIRROR_LEGS]);
+/* /dev/md/NAME. Allocated. */
+char *mirror_path(const struct mirror_conf *conf);
+
+/*
+ * Whoever changes a mirror has its lock; NAME, or MIRROR_WATCH_LOCK for the one process that
+ * watches. Waits at most @seconds. Returns what close(2) gives back, -1 with errno: EAGAIN:
+ * somebody else has it.
+ */
+int mirror_lock(const char *name, int seconds);
+/* Does a process watch, as far as this one may know? */
+bool mirror_watched(void);
+/* The error for mirror_lock(); returns the exit status. */
+int mirror_not_locked(const char *name);
+
+/*
+ * Copy a leg whole: take it out of the array, open it again, wipe its superblock, add it. Refused
+ * while no other leg is in sync and open. @typed: an administrator named this very leg, so it may
+ * be another disk than the one that the mirror was made of. Returns the exit status.
+ */
+int mirror_copy(struct mirror *m, size_t leg, const char *why, bool typed);
+/* Out of the array, if it is in it. While another leg is in sync and open. */
+int mirror_take_out(struct mirror *m, size_t leg);
+struct cmd_args;
+/*
+ * mirror_create.c: the disk that the third word names, mapped and saved as create does it, becomes
+ * this leg; @conf is that of @m, and changed. Then it has to be copied.
+ */
+int mirror_exchange(struct cmd_args *a, struct mirror *m, struct mirror_conf *conf, size_t leg);
+/* What is to be read of it is old. */
+void mirror_again(struct mirror *m);
+/* Let md take it back by its bitmap; where md refuses, copy it whole. */
+int mirror_readd(struct mirror *m, size_t leg);
+/* Start the array from the legs of @mask. @trust: whatever their superblocks say. */
+int mirror_run(struct mirror *m, unsigned int mask, bool trust);
+
+#endif

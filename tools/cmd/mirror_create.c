@@ -1,0 +1,490 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * mirror create: two or three disks of different servers become a mirror; and mirror replace with a
+ * new disk in place of a leg.
+ *
+ * A leg is the name of a saved mapping, or what `ibnbd map` takes, as one word:
+ * "DEVICE SESSION PATH.. OPTION=.." becomes the mapping NAME-a, NAME-b or NAME-c. Each is mapped
+ * with hold=-1 and group=NAME, looked at, saved, and given to mdadm. What was mapped for it is
+ * unmapped again if the mirror cannot be made.
+ */
+#include <blkid.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+#include "tools/cmd/cmd.h"
+#include "tools/cmd/maps_run.h"
+#include "tools/cmd/mirror.h"
+#include "tools/conf/maps_store.h"
+#include "tools/host/mapping.h"
+
+struct create_leg {
+	struct maps *m;			/* that has @e */
+	struct maps_entry e;		/* as it will be saved; owns nothing */
+	const struct state_dev *dev;
+	bool made;			/* mapped by us */
+};
+
+struct create {
+	struct cmd_args *a;
+	const char *name;
+	struct create_leg leg[MIRROR_LEGS];
+	size_t nr;
+	int64_t wait;
+	struct state *s;
+};
+
+/* ---- what a leg is ---- */
+
+/* Words behind the session that are no options are paths, as on the command line of `map`. */
+static char *create_line(const char *name, char letter, const char *said)
+{
+	char *copy = say_dup(said), *line = say_fmt("%s-%c", name, letter), *longer, *word,
+	     *save = NULL;
+	size_t nr = 0;
+
+	for (word = strtok_r(copy, " \t", &save); word; word = strtok_r(NULL, " \t", &save)) {
+		bool path = nr++ >= 2 && !strchr(word, '=') && !maps_is_option(word) &&
+			    strcmp(word, "ro") && strcmp(word, "rw") && strcmp(word, "migration");
+
+		longer = say_fmt("%s %s%s", line, path ? "path=" : "", word);
+		free(line);
+		line = longer;
+	}
+	longer = say_fmt("%s\n", line);
+	free(line);
+	free(copy);
+	return longer;
+}
+
+static int create_parse(struct create *c, size_t i, char letter, const char *said)
+{
+	struct create_leg *leg = &c->leg[i];
+	const struct maps_entry *e = NULL;
+	char *line = NULL;
+	size_t n;
+
+	if (said[strcspn(said, " \t")]) {
+		leg->m = say_alloc(sizeof(*leg->m));
+		line = create_line(c->name, letter, said);
+		maps_parse(leg->m, said, line, strlen(line));
+		maps_check(leg->m);
+		for (n = 0; n < leg->m->nr_diags; n++)
+			if (leg->m->diags[n].level == MAPS_ERROR) {
+				say_error(SAY_USAGE, "leg \"%s\": %s", said, leg->m->diags[n].msg);
+				if (leg->m->diags[n].hint)
+					say_hint("%s", leg->m->diags[n].hint);
+			}
+		e = leg->m->nr && !leg->m->entries[0].bad ? &leg->m->entries[0] : NULL;
+		free(line);
+	} else {
+		leg->m = maps_load(VALUE(c->a, file));
+		e = maps_find(leg->m, said);
+		if (!e) {
+			say_error(SAY_NOTHING, "leg %s: maps.conf has no usable line of that name",
+				  said);
+			say_hint("or write the mapping as one word: \"DEVICE SESSION PATH...\"");
+		}
+	}
+	if (!e)
+		return line ? SAY_USAGE : SAY_NOTHING;
+	leg->e = *e;
+	leg->e.map.hold = IBNBD_MAP_FOREVER;
+	snprintf(leg->e.map.group, sizeof(leg->e.map.group), "%s", c->name);
+	leg->e.map.given |= 1u << IBNBD_OPT_hold | 1u << IBNBD_OPT_group;
+	return SAY_DONE;
+}
+
+/* ---- two servers ---- */
+
+/* An address, or a name of a host, that both have. Allocated, or NULL. */
+static char *create_same_address(const struct maps_entry *a, const struct maps_entry *b)
+{
+	char text[IBTRS_ADDR_STR_MAX];
+	size_t i, j;
+
+	for (i = 0; i < a->map.nr_paths; i++)
+		for (j = 0; j < b->map.nr_paths; j++)
+			if (ibtrs_addr_equal(&a->map.path[i].dst, &b->map.path[j].dst)) {
+				ibtrs_addr_format(&a->map.path[i].dst, text, sizeof(text));
+				return say_dup(text);
+			}
+	for (i = 0; i < a->nr_hosts; i++)
+		for (j = 0; j < b->nr_hosts; j++)
+			if (!strcmp(a->host[i], b->host[j]))
+				return say_dup(a->host[i]);
+	return NULL;
+}
+
+static int create_refuse(const struct create *c, const char *why, const char *more)
+{
+	if (ARG(c->a, force)) {
+		say_warn("mirror %s: %s%s", c->name, why, more);
+		return SAY_DONE;
+	}
+	say_error(SAY_USAGE, "mirror %s: %s%s", c->name, why, more);
+	say_hint("--force makes it all the same");
+	return SAY_USAGE;
+}
+
+static int create_apart(const struct create *c)
+{
+	int rc = SAY_DONE;
+	size_t i, j;
+
+	for (i = 0; i < c->nr; i++)
+		for (j = i + 1; j < c->nr && !rc; j++) {
+			const struct maps_entry *a = &c->leg[i].e, *b = &c->leg[j].e;
+			char *same = create_same_address(a, b);
+
+			if (!strcmp(a->name, b->name) ||
+			    (!strcmp(a->map.sessname, b->map.sessname) &&
+			     !strcmp(a->map.device_path, b->map.device_path)))
+				rc = say_error(SAY_USAGE, "mirror %s: two legs are the same disk",
+					       c->name);
+			else if (!strcmp(a->map.sessname, b->map.sessname))
+				rc = create_refuse(c, "two legs are on one server, that of session ",
+						   a->map.sessname);
+			else if (same)
+				rc = create_refuse(c, "two legs are on one server, ", same);
+			free(same);
+		}
+	return rc;
+}
+
+/* ---- mapping ---- */
+
+static bool create_fits(const struct state_dev *d, const struct create_leg *leg)
+{
+	return d->group && !strcmp(d->group, leg->e.map.group) && d->name &&
+	       !strcmp(d->name, leg->e.name) && d->hold == IBNBD_MAP_FOREVER;
+}
+
+static int create_map(struct create *c, struct create_leg *leg)
+{
+	struct state *s = state_read();
+	struct state_dev *d = state_dev_of(s, leg->e.map.sessname, leg->e.map.device_path);
+	struct ibnbd_map map = leg->e.map;
+	char *kname = NULL, *why = NULL;
+	int rc = SAY_DONE, err;
+
+	if (d && !create_fits(d, leg)) {
+		rc = mapping_unmap(d, false, MAPPING_WAIT);
+		d = NULL;
+	}
+	if (!rc && !d) {
+		rc = mapping_map(&map, leg->e.host, leg->e.nr_hosts, &kname, &err, &why);
+		if (rc)
+			say_error(rc, "mirror %s: cannot map %s of session %s: %s", c->name,
+				  map.device_path, map.sessname, why);
+		leg->made = kname;
+	}
+	if (!rc)
+		maps_run_shared(&map);
+	free(kname);
+	free(why);
+	state_free(s);
+	return rc;
+}
+
+/* Back to what was there. */
+static void create_undo(struct create *c)
+{
+	size_t i;
+
+	for (i = 0; i < c->nr; i++) {
+		struct create_leg *leg = &c->leg[i];
+		struct state_dev *d;
+
+		if (!leg->made)
+			continue;
+		state_free(c->s);
+		c->s = state_read();
+		d = state_dev_of(c->s, leg->e.map.sessname, leg->e.map.device_path);
+		if (d)
+			mapping_unmap(d, false, MAPPING_WAIT);
+	}
+}
+
+/* ---- the disks ---- */
+
+/* What is on the disk, in words, allocated; NULL: nothing. */
+static char *create_content(const struct state_dev *d)
+{
+	char *path = sysfs_root(d->path), *what = NULL;
+	blkid_probe probe = blkid_new_probe_from_filename(path);
+	const char *type;
+
+	free(path);
+	if (!probe)
+		return say_dup("something that cannot be read");
+	blkid_probe_enable_partitions(probe, 1);
+	if (blkid_do_safeprobe(probe) < 0)
+		what = say_dup("something that cannot be told");
+	else if (!blkid_probe_lookup_value(probe, "TYPE", &type, NULL) ||
+		 !blkid_probe_lookup_value(probe, "PTTYPE", &type, NULL))
+		what = say_dup(type);
+	blkid_free_probe(probe);
+	return what;
+}
+
+static int create_look(struct create *c, size_t i)
+{
+	struct create_leg *leg = &c->leg[i];
+	struct mirror_conf conf = { .nr = 1, .leg = { { leg->e.name, (char *)"", false } } };
+	struct mirror one = { .conf = &conf };
+	struct mirror_facts f;
+	char *what;
+	int rc = SAY_DONE;
+
+	leg->dev = state_dev_of(c->s, leg->e.map.sessname, leg->e.map.device_path);
+	if (!leg->dev)
+		return SAY_DONE;	/* a dry run */
+	one.leg[0].dev = leg->dev;
+	mirror_facts(&one, 0, &f);
+	if (leg->dev->state_detail && strcmp(leg->dev->state_detail, "open"))
+		return say_error(SAY_UNREACHABLE, "mirror %s: %s is %s", c->name, leg->e.name,
+				 leg->dev->state_detail);
+	if (!f.tells)
+		rc = create_refuse(c, "its server does not tell what it loses in a power cut, or which disk this is: each return costs a whole copy: ",
+				   leg->e.name);
+	if (!rc && c->leg[0].dev && leg->dev->size != c->leg[0].dev->size)
+		rc = create_refuse(c, "the legs have different sizes: ", leg->e.name);
+	what = rc ? NULL : create_content(leg->dev);
+	if (what) {
+		char *more = say_fmt("%s on %s", what, leg->e.name);
+
+		rc = create_refuse(c, "there is content, which would be lost: ", more);
+		free(more);
+	}
+	free(what);
+	return rc;
+}
+
+/* ---- the mirror ---- */
+
+static char *create_uuid(void)
+{
+	uint32_t r[4];
+
+	if (getrandom(r, sizeof(r), 0) != sizeof(r))
+		exit(say_error(SAY_FAILED, "no random number: %s", strerror(errno)));
+	return say_fmt("%08x:%08x:%08x:%08x", r[0], r[1], r[2], r[3]);
+}
+
+static int create_array(const struct create *c, const struct mirror_conf *conf)
+{
+	char *path = mirror_path(conf), *name = say_fmt("--name=%s", c->name),
+	     *uuid = say_fmt("--uuid=%s", conf->uuid), *nr = say_fmt("--raid-devices=%zu", c->nr),
+	     *disk[MIRROR_LEGS] = { NULL }, *said;
+	const char *words[16 + MIRROR_LEGS] = {
+		"--create", path, "--run", "--level=1", "--metadata=1.2", nr, "--homehost=any",
+		name, uuid, "--bitmap=internal", "--bitmap-chunk=4M", "--failfast"
+	};
+	size_t n = 12, i;
+	int rc;
+
+	if (ARG(c->a, assume_clean))
+		words[n++] = "--assume-clean";
+	for (i = 0; i < c->nr; i++) {
+		disk[i] = c->leg[i].dev ? say_dup(c->leg[i].dev->path) :
+					  say_fmt("/dev/ibnbd/by-name/%s", c->leg[i].e.name);
+		words[n++] = disk[i];
+	}
+	rc = md_run(&said, words);
+	if (rc)
+		rc = say_error(SAY_FAILED, "mirror %s: cannot make the array: %s", c->name,
+			       said ? said : "?");
+	for (i = 0; i < c->nr; i++)
+		free(disk[i]);
+	free(said);
+	free(path);
+	free(name);
+	free(uuid);
+	free(nr);
+	return rc;
+}
+
+static void create_service(void)
+{
+	char *const argv[] = { (char *)"systemctl", (char *)"start", (char *)"--no-block",
+			       (char *)"ibnbd-mirror.service", NULL };
+
+	if (sysfs_dry_run || sysfs_redirected() || access("/run/systemd/system", F_OK))
+		return;
+	if (sysfs_wait(sysfs_spawn(argv, NULL, false))) {
+		say_warn("ibnbd-mirror.service does not start: nobody looks after the legs");
+		say_hint("systemctl status ibnbd-mirror");
+	}
+}
+
+static int create_finish(struct create *c)
+{
+	struct mirror_conf conf = { .name = (char *)c->name, .wait = c->wait, .nr = c->nr };
+	size_t i;
+	int rc = SAY_DONE;
+
+	for (i = 0; i < c->nr; i++) {
+		const struct state_dev *d = c->leg[i].dev;
+
+		conf.leg[i].name = (char *)c->leg[i].e.name;
+		conf.leg[i].identity = d && d->identity ? d->identity : (char *)"";
+		if (!rc)
+			rc = maps_store_save(&c->leg[i].e, VALUE(c->a, file), false,
+					     !ARG(c->a, no_reload) && i + 1 == c->nr);
+	}
+	if (rc)
+		return rc;
+	conf.uuid = create_uuid();
+	rc = create_array(c, &conf);
+	for (i = 0; !rc && i < c->nr; i++)
+		c->leg[i].made = false;		/* from here on they are the array's */
+	if (!rc)
+		rc = mirror_record_write(&conf, (1u << c->nr) - 1);
+	if (!rc)
+		rc = mirror_conf_write(&conf);
+	if (!rc)
+		create_service();
+	if (!rc && say_level >= 0 && !sysfs_dry_run)
+		printf("/dev/md/%s\n", c->name);
+	free(conf.uuid);
+	return rc;
+}
+
+static int create_begin(struct create *c)
+{
+	const char *wrong = mirror_wrong_name(c->name);
+	struct mirror_conf *list;
+	size_t nr, refused, i;
+	int rc = SAY_DONE;
+
+	if (wrong)
+		return say_error(SAY_USAGE, "\"%s\" is no name of a mirror: %s", c->name, wrong);
+	if (VALUE(c->a, timeout) && !maps_span(VALUE(c->a, timeout), &c->wait))
+		return say_error(SAY_USAGE, "--wait %s: a time is expected", VALUE(c->a, timeout));
+	list = mirror_conf_load(&nr, &refused, true);
+	for (i = 0; i < nr; i++)
+		if (!strcmp(list[i].name, c->name))
+			rc = say_error(SAY_ALREADY, "there is a mirror %s already", c->name);
+	mirror_conf_free(list, nr);
+	for (i = 0; !rc && i < c->nr; i++)
+		rc = create_parse(c, i, 'a' + (char)i, c->a->words[i + 1]);
+	return rc ? rc : create_apart(c);
+}
+
+int cmd_mirror_create_run(struct cmd_args *a)
+{
+	struct create c = { .a = a, .name = a->words[0], .nr = a->nr_words - 1,
+			    .wait = MIRROR_WAIT };
+	int rc = create_begin(&c), lock = -1;
+	size_t i;
+
+	if (!rc && !sysfs_dry_run)
+		lock = mirror_lock(c.name, 0);
+	if (!rc && lock < 0 && !sysfs_dry_run)
+		rc = mirror_not_locked(c.name);
+	if (!rc)
+		rc = mapping_driver(!ARG(a, no_modprobe));
+	for (i = 0; !rc && i < c.nr; i++)
+		rc = create_map(&c, &c.leg[i]);
+	c.s = state_read();
+	for (i = 0; !rc && i < c.nr; i++)
+		rc = create_look(&c, i);
+	if (!rc)
+		rc = create_finish(&c);
+	if (rc)
+		create_undo(&c);
+	for (i = 0; i < c.nr; i++)
+		if (c.leg[i].m)
+			maps_free(c.leg[i].m);
+	state_free(c.s);
+	if (lock >= 0)
+		close(lock);
+	return rc;
+}
+
+/* ---- a new disk in place of a leg ---- */
+
+/* The first letter that no mapping has which is saved: of a leg, or of one that was a leg. */
+static char create_letter(const struct mirror_conf *conf)
+{
+	struct maps *m = maps_load(NULL);
+	bool taken = true;
+	char letter = 'a';
+
+	while (taken && letter < 'z') {
+		char *name = say_fmt("%s-%c", conf->name, letter);
+
+		taken = maps_find(m, name);
+		letter += taken;
+		free(name);
+	}
+	maps_free(m);
+	return letter;
+}
+
+/* Is it on the server of another leg, or too small? */
+static int create_beside(const struct create *c, const struct mirror *m, size_t leg)
+{
+	const struct state_dev *new = c->leg[0].dev;
+	int rc = SAY_DONE;
+	size_t i;
+
+	for (i = 0; new && !rc && i < m->conf->nr; i++) {
+		const struct state_dev *d = m->leg[i].dev;
+
+		if (i == leg || !d)
+			continue;
+		if (new->session && d->session && !strcmp(new->session, d->session))
+			rc = create_refuse(c, "two legs are on one server, that of session ",
+					   new->session);
+		else if (new->size < d->size)
+			rc = say_error(SAY_USAGE, "mirror %s: %s is smaller than %s", c->name,
+				       c->leg[0].e.name, m->conf->leg[i].name);
+	}
+	return rc;
+}
+
+int mirror_exchange(struct cmd_args *a, struct mirror *m, struct mirror_conf *conf, size_t leg)
+{
+	struct create c = { .a = a, .name = conf->name, .nr = 1 };
+	struct create_leg *new = &c.leg[0];
+	char *old = say_dup(conf->leg[leg].name);
+	unsigned int healthy = 0;
+	size_t i;
+	int rc = create_parse(&c, 0, create_letter(conf), a->words[2]);
+
+	if (!rc)
+		rc = create_map(&c, new);
+	c.s = state_read();
+	if (!rc)
+		rc = create_look(&c, 0);
+	if (!rc)
+		rc = create_beside(&c, m, leg);
+	if (!rc)
+		rc = maps_store_save(&new->e, NULL, false, true);
+	if (!rc)
+		rc = mirror_take_out(m, leg);
+	if (rc) {
+		create_undo(&c);
+	} else {
+		free(conf->leg[leg].name);
+		free(conf->leg[leg].identity);
+		conf->leg[leg].name = say_dup(new->e.name);
+		conf->leg[leg].identity = say_dup(new->dev && new->dev->identity ?
+							  new->dev->identity : "");
+		for (i = 0; i < conf->nr; i++)
+			healthy |= (unsigned int)(i != leg && conf->leg[i].recorded) << i;
+		rc = mirror_record_write(conf, healthy);
+		if (!rc)
+			rc = mirror_conf_write(conf);
+	}
+	if (!rc && say_level >= 0 && strcmp(old, new->e.name))
+		say_hint("ibnbd unmap --forget %s, which is no leg any more", old);
+	maps_free(new->m);
+	state_free(c.s);
+	free(old);
+	return rc;
+}

@@ -1,0 +1,387 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * mirror watch: keeps mirrors whole. One process, started by ibnbd-mirror.service.
+ *
+ * It looks at each mirror when the kernel has news of a disk or of md, and every few seconds. What
+ * it does follows from what it sees then (conf/mirror_rule.c), so nothing is lost if it was not
+ * there for a while. In each look, in this order:
+ *
+ *	the record	which legs have everything. A leg to which no path leads is out of it at
+ *			once, seconds before the driver lets its requests fail, and md drops it: so
+ *			a boot never starts from a leg that was left behind.
+ *	in_sync		tells the driver what md says of a leg. Only with another leg in_sync does
+ *			the driver let requests of a leg fail. While the record cannot be written,
+ *			and when this process ends, it is 0 for all legs: they wait for their paths.
+ *	a leg		is taken back, or copied whole, or the array is started: by a process of
+ *			its own, so that the record is kept meanwhile. It has the mirror's lock.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "tools/cmd/cmd.h"
+#include "tools/cmd/mirror.h"
+#include "tools/conf/maps_conf.h"
+#include "tools/host/mapping.h"
+#include "tools/host/notify.h"
+
+#define WATCH_MS	2000
+#define WATCH_SETTLE	3	/* seconds that udev has to start an array whose legs are there */
+#define WATCH_PAUSE	10	/* seconds until what failed is tried again; doubles */
+#define WATCH_MAX_PAUSE	320
+
+/**
+ * struct watched - what is remembered of a mirror
+ * @worker: the process that does something with it, 0: none
+ * @first: when it was first seen
+ * @ran: it has been running since then: whoever stopped it meant it
+ * @not_before, @pause: after a failure
+ * @said: what it waits for, said last
+ */
+struct watched {
+	char *name;
+	pid_t worker;
+	int64_t first, not_before;
+	unsigned int pause;
+	bool ran;
+	char *said;
+};
+
+struct watch {
+	struct watched *list;
+	size_t nr;
+	size_t refused;		/* files, which have been told */
+};
+
+static volatile sig_atomic_t watch_end;
+
+static void watch_signal(int signal)
+{
+	watch_end = signal;
+}
+
+static struct watched *watch_of(struct watch *w, const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < w->nr; i++)
+		if (!strcmp(w->list[i].name, name))
+			return &w->list[i];
+	w->list = say_grow(w->list, (w->nr + 1) * sizeof(*w->list));
+	w->list[w->nr] = (struct watched){ .name = say_dup(name), .first = sysfs_now() };
+	return &w->list[w->nr++];
+}
+
+/* Once, until it is something else. Takes the text; NULL: there is nothing to say. */
+static void watch_say(struct watched *o, char *text)
+{
+	if (text && (!o->said || strcmp(o->said, text)))
+		say_warn("mirror %s: %s", o->name, text);
+	free(o->said);
+	o->said = text;
+}
+
+/* ---- the record, and what the driver is told ---- */
+
+static void watch_tell(const struct mirror *m, size_t leg, bool in_sync)
+{
+	char *file;
+
+	if (!m->leg[leg].dev || m->leg[leg].noted == in_sync)
+		return;
+	file = say_fmt("%s/ibnbd/in_sync", m->leg[leg].dev->dir);
+	sysfs_write(file, in_sync ? "1" : "0");
+	free(file);
+}
+
+static void watch_record(const struct mirror *m)
+{
+	struct mirror_seen seen[MIRROR_LEGS] = { 0 };
+	unsigned int healthy = 0, recorded = 0;
+	bool kept = true;
+	size_t i;
+
+	mirror_seen(m, seen);
+	for (i = 0; i < m->conf->nr; i++)
+		recorded |= (unsigned int)seen[i].recorded << i;
+	healthy = m->runs ? mirror_healthy(seen, m->conf->nr) : recorded;
+	if (healthy != recorded)
+		kept = !mirror_record_write(m->conf, healthy);
+	for (i = 0; i < m->conf->nr; i++)
+		watch_tell(m, i, kept && m->runs && m->leg[i].md == MIRROR_IN_SYNC);
+}
+
+/* ---- a worker ---- */
+
+/* What is to be done now, under the lock: it may be less than it was. */
+static int watch_leg(const struct mirror_conf *conf, size_t leg)
+{
+	struct mirror_facts f;
+	struct mirror m;
+	int rc = SAY_DONE;
+
+	mirror_read(&m, conf, NULL);
+	mirror_facts(&m, leg, &f);
+	switch (mirror_decide(&f)) {
+	case MIRROR_READD:
+		rc = mirror_readd(&m, leg);
+		break;
+	case MIRROR_COPY:
+		rc = mirror_copy(&m, leg, mirror_why(&f), false);
+		break;
+	default:
+		break;
+	}
+	mirror_free(&m);
+	return rc;
+}
+
+static int watch_start(const struct mirror_conf *conf, unsigned int mask)
+{
+	struct mirror m;
+	int rc;
+
+	mirror_read(&m, conf, NULL);
+	rc = m.runs ? SAY_DONE : mirror_run(&m, mask, false);
+	mirror_free(&m);
+	return rc;
+}
+
+/* @mask: start the array from these legs; 0: see to @leg. */
+static void watch_work(struct watched *o, const struct mirror_conf *conf, size_t leg,
+		       unsigned int mask)
+{
+	int rc;
+
+	fflush(NULL);
+	o->worker = sysfs_dry_run ? -1 : fork();
+	if (o->worker > 0)
+		return;
+	if (!o->worker) {
+		signal(SIGTERM, SIG_DFL);
+		signal(SIGINT, SIG_DFL);
+		if (mirror_lock(conf->name, 0) < 0)
+			_exit(SAY_BUSY);	/* a verb is at it */
+	}
+	rc = mask ? watch_start(conf, mask) : watch_leg(conf, leg);
+	fflush(NULL);
+	if (!o->worker)
+		_exit(rc);
+	o->worker = 0;		/* without a process, for this once */
+}
+
+/* Has it ended? What failed is tried again later. */
+static bool watch_done(struct watched *o, bool wait)
+{
+	int status;
+
+	if (!o->worker)
+		return true;
+	if (waitpid(o->worker, &status, wait ? 0 : WNOHANG) != o->worker)
+		return false;
+	o->worker = 0;
+	if (!status || (WIFEXITED(status) && WEXITSTATUS(status) == SAY_BUSY)) {
+		o->pause = 0;
+		o->not_before = sysfs_now() + (status ? 1000000 : 0);
+		return true;
+	}
+	o->pause = !o->pause		       ? WATCH_PAUSE :
+		   o->pause < WATCH_MAX_PAUSE ? o->pause * 2 :
+						  o->pause;
+	o->not_before = sysfs_now() + o->pause * 1000000LL;
+	return true;
+}
+
+/* ---- a look ---- */
+
+static void watch_legs(struct watched *o, const struct mirror *m)
+{
+	struct mirror_facts f;
+	enum mirror_act act;
+	char *text = NULL;
+	size_t i;
+
+	for (i = 0; i < m->conf->nr; i++) {
+		const char *name = m->conf->leg[i].name;
+
+		mirror_facts(m, i, &f);
+		act = mirror_decide(&f);
+		if (act == MIRROR_READD || act == MIRROR_COPY) {
+			watch_work(o, m->conf, i, 0);
+			free(text);
+			return;
+		}
+		if (!text && act == MIRROR_ASK)
+			text = say_fmt("%s is not known to be the disk that the mirror was made of; to write over it: ibnbd mirror replace %s %s",
+				       name, o->name, name);
+		if (!text && act == MIRROR_BAD)
+			text = say_fmt("%s is fenced, and no other leg is in sync and open: see ibnbd(8), MIRRORS",
+				       name);
+	}
+	watch_say(o, text);
+}
+
+/* Which legs are missing. Allocated. */
+static char *watch_missing(const struct mirror *m, bool late)
+{
+	char *text = say_dup(late ? "not started, no leg that is there has everything; it waits for" :
+				    "not started, it waits for"), *longer;
+	size_t i;
+
+	for (i = 0; i < m->conf->nr; i++) {
+		if (!m->conf->leg[i].recorded || m->leg[i].disk == MIRROR_OPEN)
+			continue;
+		longer = say_fmt("%s %s", text, m->conf->leg[i].name);
+		free(text);
+		text = longer;
+	}
+	return text;
+}
+
+static void watch_array(struct watched *o, const struct mirror *m)
+{
+	int64_t waited = (sysfs_now() - o->first) / 1000000;
+	bool late = m->conf->wait != MAPS_FOREVER && waited >= m->conf->wait;
+	struct mirror_seen seen[MIRROR_LEGS] = { 0 };
+	unsigned int mask;
+
+	if (o->ran) {
+		watch_say(o, say_dup("it was stopped"));
+		return;
+	}
+	mirror_seen(m, seen);
+	mask = waited >= WATCH_SETTLE || sysfs_dry_run ?
+		       mirror_start(seen, m->conf->nr, late) : 0;
+	if (mask)
+		watch_work(o, m->conf, 0, mask);
+	else if (waited >= WATCH_SETTLE)
+		watch_say(o, watch_missing(m, late));
+}
+
+static void watch_look(struct watch *w)
+{
+	size_t nr, i;
+	struct mirror_conf *list = mirror_conf_load(&nr, &w->refused, !w->refused);
+	struct state *s = state_read();
+
+	for (i = 0; i < nr; i++) {
+		struct watched *o = watch_of(w, list[i].name);
+		struct mirror m;
+
+		mirror_read(&m, &list[i], s);
+		o->ran |= m.runs;
+		watch_record(&m);
+		if (watch_done(o, false) && sysfs_now() >= o->not_before) {
+			if (m.runs)
+				watch_legs(o, &m);
+			else
+				watch_array(o, &m);
+		}
+		mirror_free(&m);
+	}
+	state_free(s);
+	mirror_conf_free(list, nr);
+}
+
+/* Without a watch no leg is let go. */
+static void watch_leave(struct watch *w)
+{
+	size_t nr, refused, i, j;
+	struct mirror_conf *list;
+
+	for (i = 0; i < w->nr; i++) {
+		watch_done(&w->list[i], true);
+		free(w->list[i].name);
+		free(w->list[i].said);
+	}
+	free(w->list);
+	list = mirror_conf_load(&nr, &refused, false);
+	for (i = 0; i < nr && !sysfs_dry_run; i++) {
+		struct mirror m;
+
+		mirror_read(&m, &list[i], NULL);
+		for (j = 0; j < list[i].nr; j++)
+			watch_tell(&m, j, false);
+		mirror_free(&m);
+	}
+	mirror_conf_free(list, nr);
+}
+
+/* Is there news of a disk of ours, or of an array? */
+static bool watch_news(int uevents)
+{
+	char buf[8192];
+	bool news = false;
+	ssize_t n;
+
+	while (uevents >= 0 && (n = recv(uevents, buf, sizeof(buf) - 1, 0)) > 0) {
+		buf[n] = 0;
+		news |= strstr(buf, "/block/ibnbd") || strstr(buf, "/block/md");
+	}
+	return news || (uevents >= 0 && errno == ENOBUFS);
+}
+
+/* Until there is news: a uevent, an event of md, or time has passed. */
+static void watch_sleep(int uevents)
+{
+	char *path = sysfs_root("/proc/mdstat");
+	/* An event of md is new to whoever has opened the file before it. */
+	struct pollfd p[] = { { .fd = uevents, .events = POLLIN },
+			      { .fd = open(path, O_RDONLY | O_CLOEXEC), .events = POLLPRI } };
+	int64_t end = sysfs_now() + WATCH_MS * 1000;
+
+	while (!watch_end && sysfs_now() < end && poll(p, 2, WATCH_MS) > 0)
+		if (watch_news(uevents) || p[1].revents)
+			break;
+	if (p[1].fd >= 0)
+		close(p[1].fd);
+	free(path);
+}
+
+int cmd_mirror_watch_run(struct cmd_args *a)
+{
+	struct sigaction end = { .sa_handler = watch_signal };
+	char *rest = NULL;
+	long left = sysfs_dry_run ? 1 : -1;
+	struct watch w = { 0 };
+	int lock = -1, uevents;
+
+	if (VALUE(a, count)) {
+		left = strtol(VALUE(a, count), &rest, 10);
+		if (left < 1 || *rest)
+			return say_error(SAY_USAGE, "mirror watch: --count %s: a number is expected",
+					 VALUE(a, count));
+	}
+	if (!sysfs_dry_run) {
+		lock = mirror_lock(MIRROR_WATCH_LOCK, 0);
+		if (lock < 0)
+			return say_error(say_exit_of(errno == EAGAIN ? EBUSY : errno), "mirror watch: %s",
+					 errno == EAGAIN ? "another process watches already" :
+							   strerror(errno));
+	}
+	sigaction(SIGTERM, &end, NULL);
+	sigaction(SIGINT, &end, NULL);
+	notify_open();
+	uevents = mapping_uevents();
+	if (uevents < 0)
+		say_warn("no uevents: %s; mirrors are looked at every two seconds", strerror(errno));
+	while (!watch_end && left) {
+		watch_look(&w);
+		notify_systemd("READY=1");
+		if (left > 0)
+			left--;
+		if (left && !watch_end)
+			watch_sleep(uevents);
+	}
+	watch_leave(&w);
+	if (uevents >= 0)
+		close(uevents);
+	if (lock >= 0)
+		close(lock);
+	return SAY_DONE;
+}

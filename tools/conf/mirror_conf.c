@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Reads and writes the files of mirrors. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "tools/conf/file.h"
+#include "tools/conf/maps_conf.h"
+#include "tools/conf/mirror_conf.h"
+#include "tools/host/sysfs.h"
+#include "tools/out/say.h"
+
+const char *mirror_wrong_name(const char *name)
+{
+	static const char chars[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+				    "0123456789_.-";
+
+	if (!*name || *name == '.' || *name == '-' || name[strspn(name, chars)])
+		return "it is made of letters, digits, '.', '_' and '-', and begins with none of '.' and '-'";
+	return strlen(name) > MIRROR_NAME_MAX ? "md has room for 27 bytes" : NULL;
+}
+
+static void conf_free(struct mirror_conf *m)
+{
+	size_t i;
+
+	for (i = 0; i < m->nr; i++) {
+		free(m->leg[i].name);
+		free(m->leg[i].identity);
+	}
+	free(m->name);
+	free(m->uuid);
+}
+
+void mirror_conf_free(struct mirror_conf *list, size_t nr)
+{
+	size_t i;
+
+	for (i = 0; i < nr; i++)
+		conf_free(&list[i]);
+	free(list);
+}
+
+/* ---- reading ---- */
+
+static char *conf_leg(struct mirror_conf *m, const char *value)
+{
+	size_t len = strcspn(value, " \t");
+
+	if (m->nr == MIRROR_LEGS)
+		return say_fmt("it has more than %d legs", MIRROR_LEGS);
+	m->leg[m->nr].name = say_fmt("%.*s", (int)len, value);
+	m->leg[m->nr++].identity = say_dup(value + len + strspn(value + len, " \t"));
+	return NULL;
+}
+
+/* NULL, or why the line is wrong. @line is changed. */
+static char *conf_line(struct mirror_conf *m, char *line)
+{
+	char *value = strchr(line, '='), *end;
+
+	line += strspn(line, " \t");
+	if (!*line || *line == '#')
+		return NULL;
+	if (!value)
+		return say_fmt("\"%s\" is no KEY = VALUE", line);
+	for (end = value; end > line && strchr(" \t", end[-1]); end--)
+		;
+	*end = 0;
+	value++;
+	value += strspn(value, " \t");
+	for (end = value + strlen(value); end > value && strchr(" \t\r", end[-1]); end--)
+		end[-1] = 0;
+	if (!strcmp(line, "leg"))
+		return conf_leg(m, value);
+	if (!strcmp(line, "wait"))
+		return maps_span(value, &m->wait) ? NULL : say_fmt("wait = %s is no time", value);
+	if (strcmp(line, "uuid"))
+		return say_fmt("there is no key \"%s\"", line);
+	free(m->uuid);
+	m->uuid = say_dup(value);
+	return NULL;
+}
+
+/* The legs that the record has. It is ours: what cannot be read counts as empty. */
+static void conf_record(struct mirror_conf *m)
+{
+	char *below = say_fmt("%s/%s", MIRROR_RECORDS, m->name), *path = sysfs_root(below),
+	     *text = sysfs_text(path), *line, *save = NULL;
+	size_t i;
+
+	for (line = text ? strtok_r(text, "\n", &save) : NULL; line;
+	     line = strtok_r(NULL, "\n", &save))
+		for (i = 0; i < m->nr; i++)
+			m->leg[i].recorded |= !strcmp(m->leg[i].name, line);
+	free(text);
+	free(path);
+	free(below);
+}
+
+static bool conf_read(struct mirror_conf *m, const char *path, const char *name, bool tell)
+{
+	char *line, *save = NULL, *why = NULL;
+	struct file_text f;
+
+	*m = (struct mirror_conf){ .name = say_dup(name), .wait = MIRROR_WAIT };
+	file_read(path, FILE_OURS, false, &f);
+	if (f.state != FILE_THERE)
+		why = say_dup(f.why ? f.why : strerror(ENOENT));
+	for (line = why ? NULL : strtok_r(f.text, "\n", &save); line && !why;
+	     line = strtok_r(NULL, "\n", &save))
+		why = conf_line(m, line);
+	if (!why && (!m->uuid || m->nr < 2))
+		why = say_dup(m->uuid ? "it has fewer than two legs" : "it has no uuid");
+	if (why && tell)
+		say_error(SAY_USAGE, "%s: %s; nothing of it is used", path, why);
+	if (why && tell && f.hint)
+		say_hint("%s", f.hint);
+	if (why)
+		conf_free(m);
+	else
+		conf_record(m);
+	file_free(&f);
+	free(why);
+	return !why;
+}
+
+struct mirror_conf *mirror_conf_load(size_t *nr, size_t *refused, bool tell)
+{
+	char *dir = sysfs_root(MIRROR_DIR), **names = sysfs_list(dir, nr);
+	struct mirror_conf *list = say_alloc((*nr + 1) * sizeof(*list));
+	size_t i, len;
+
+	*nr = *refused = 0;
+	for (i = 0; names[i]; i++) {
+		char *path = say_fmt("%s/%s", dir, names[i]);
+
+		len = strlen(names[i]);
+		if (len > 5 && !strcmp(names[i] + len - 5, ".conf")) {
+			names[i][len - 5] = 0;
+			if (conf_read(&list[*nr], path, names[i], tell))
+				++*nr;
+			else
+				++*refused;
+		}
+		free(path);
+	}
+	sysfs_list_free(names);
+	free(dir);
+	return list;
+}
+
+/* ---- writing ---- */
+
+static int conf_put(const char *below, const char *text)
+{
+	char *path = sysfs_root(below);
+	int err;
+
+	if (sysfs_dry_run) {
+		fprintf(sysfs_dry_run_stderr ? stderr : stdout, "%s:\n%s", path, text);
+		free(path);
+		return SAY_DONE;
+	}
+	file_mkdirs(path);
+	err = file_replace(path, text, strlen(text));
+	if (err)
+		say_error(0, "%s: cannot be written: %s", path, strerror(err));
+	free(path);
+	return say_exit_of(err);
+}
+
+static char *conf_append(char *text, char *more)
+{
+	char *longer = say_fmt("%s%s", text, more);
+
+	free(text);
+	free(more);
+	return longer;
+}
+
+int mirror_conf_write(const struct mirror_conf *m)
+{
+	char *below = say_fmt("%s/%s.conf", MIRROR_DIR, m->name),
+	     *text = say_fmt("# Made by ibnbd mirror create: see ibnbd(8), MIRRORS.\nuuid = %s\n",
+			     m->uuid);
+	size_t i;
+	int rc;
+
+	text = conf_append(text, m->wait == MAPS_FOREVER ?
+					 say_dup("wait = infinity\n") :
+					 say_fmt("wait = %llds\n", (long long)m->wait));
+	for (i = 0; i < m->nr; i++)
+		text = conf_append(text, say_fmt("leg = %s%s%s\n", m->leg[i].name,
+						 *m->leg[i].identity ? " " : "",
+						 m->leg[i].identity));
+	rc = conf_put(below, text);
+	free(text);
+	free(below);
+	return rc;
+}
+
+int mirror_record_write(const struct mirror_conf *m, unsigned int healthy)
+{
+	char *below = say_fmt("%s/%s", MIRROR_RECORDS, m->name), *text = say_dup("");
+	size_t i;
+	int rc;
+
+	for (i = 0; i < m->nr; i++)
+		if (healthy & 1u << i)
+			text = conf_append(text, say_fmt("%s\n", m->leg[i].name));
+	rc = conf_put(below, text);
+	free(text);
+	free(below);
+	return rc;
+}

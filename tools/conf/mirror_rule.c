@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "tools/conf/mirror_rule.h"
+
+/*
+ * A leg that md has dropped, and that has been open for md ever since, is taken back by the bitmap
+ * if the driver would have fenced it otherwise. Any other leg may lack what the bitmap does not
+ * know of. One that is no member was removed, or was not there at the boot: nobody watched it. It
+ * is written over only if it is the mirror's own disk.
+ */
+enum mirror_act mirror_decide(const struct mirror_facts *f)
+{
+	if (f->disk == MIRROR_GONE || f->disk == MIRROR_AWAY)
+		return MIRROR_REST;
+	if (f->disk == MIRROR_FENCED)
+		return f->another ? MIRROR_COPY : MIRROR_BAD;
+	if (f->md == MIRROR_IN_SYNC || f->md == MIRROR_REBUILDING || !f->another)
+		return MIRROR_REST;
+	if (f->md == MIRROR_FAULTY)
+		return f->tells ? MIRROR_READD : MIRROR_COPY;
+	return f->known ? MIRROR_COPY : MIRROR_ASK;
+}
+
+const char *mirror_why(const struct mirror_facts *f)
+{
+	if (f->disk == MIRROR_FENCED)
+		return "it is fenced";
+	if (f->md == MIRROR_NONE)
+		return "it is not in the array";
+	return f->tells ? "md does not take it back by its bitmap" :
+			  "its server does not tell what was lost, or it is mapped with unflushed=ignore";
+}
+
+/* What was out of the record comes back when the driver has been told, at the next look. */
+static bool rule_whole(const struct mirror_seen *leg)
+{
+	return leg->disk == MIRROR_OPEN && leg->md == MIRROR_IN_SYNC &&
+	       (leg->recorded || leg->noted);
+}
+
+unsigned int mirror_healthy(const struct mirror_seen *legs, size_t nr)
+{
+	unsigned int healthy = 0;
+	size_t i, j;
+
+	for (i = 0; i < nr; i++) {
+		bool another = false;
+
+		for (j = 0; j < nr; j++)
+			another |= j != i && rule_whole(&legs[j]);
+		if (rule_whole(&legs[i]) || (legs[i].recorded && !another))
+			healthy |= 1u << i;
+	}
+	return healthy;
+}
+
+unsigned int mirror_start(const struct mirror_seen *legs, size_t nr, bool late)
+{
+	unsigned int healthy = 0, there = 0;
+	size_t i;
+
+	for (i = 0; i < nr; i++) {
+		healthy |= (unsigned int)legs[i].recorded << i;
+		there |= (unsigned int)(legs[i].recorded && legs[i].disk == MIRROR_OPEN) << i;
+	}
+	return late || there == healthy ? there : 0;
+}

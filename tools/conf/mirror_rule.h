@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What is done with the legs of a mirror. Pure: facts in, decisions out.
+ * tests/unit/test_tools_mirror.c has the whole table.
+ */
+#ifndef TOOLS_MIRROR_RULE_H
+#define TOOLS_MIRROR_RULE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define MIRROR_LEGS	3
+
+enum mirror_disk {
+	MIRROR_GONE,		/* not mapped */
+	MIRROR_AWAY,		/* mapped, and not open: it may come back as it was */
+	MIRROR_FENCED,
+	MIRROR_OPEN,
+	MIRROR_DISKS
+};
+
+enum mirror_md {		/* what md says of it */
+	MIRROR_NONE,		/* no member of the array */
+	MIRROR_FAULTY,
+	MIRROR_REBUILDING,
+	MIRROR_IN_SYNC,
+	MIRROR_MDS
+};
+
+/**
+ * struct mirror_facts - a leg of an array that runs
+ * @another: another leg is in sync, and open
+ * @tells: its server tells which disk it is, whether its cache was lost and whether anybody else
+ *	has written, and the driver heeds that
+ * @known: it is the disk that the mirror was made of, as far as that can be told
+ */
+struct mirror_facts {
+	enum mirror_disk disk;
+	enum mirror_md md;
+	bool another, tells, known;
+};
+
+enum mirror_act {
+	MIRROR_REST,		/* nothing is to be done */
+	MIRROR_READD,		/* take it back: the bitmap has what was written meanwhile */
+	MIRROR_COPY,		/* copy it whole */
+	MIRROR_ASK,		/* only an administrator may have it copied: it is another disk */
+	MIRROR_BAD,		/* it is fenced, and no leg can stand for it */
+};
+
+enum mirror_act mirror_decide(const struct mirror_facts *f);
+/* Why a leg is copied whole. */
+const char *mirror_why(const struct mirror_facts *f);
+
+/**
+ * struct mirror_seen - a leg, for the record
+ * @recorded: it had everything, when the record was written
+ * @noted: the driver knows that it is in sync: no request of it has failed since
+ */
+struct mirror_seen {
+	enum mirror_disk disk;
+	enum mirror_md md;
+	bool recorded, noted;
+};
+
+/*
+ * Which of the @nr legs of an array that runs have everything, a bit for each. A leg that is not
+ * open has lost its place as soon as another one can go on without it.
+ */
+unsigned int mirror_healthy(const struct mirror_seen *legs, size_t nr);
+
+/*
+ * Which legs an array that does not run is to be started from, a bit for each; 0: it is to wait.
+ * @late: they had their time to come.
+ */
+unsigned int mirror_start(const struct mirror_seen *legs, size_t nr, bool late);
+
+#endif

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * md arrays in sysfs, and mdadm as a program with a deadline: a member whose path is lost meanwhile
+ * may keep it for ever.
+ */
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#include "tools/host/md.h"
+#include "tools/host/sysfs.h"
+#include "tools/out/say.h"
+
+#define MD_SECONDS	60
+#define MD_SAID		65536
+
+char *md_attr(const char *md, const char *name)
+{
+	char *dir = sysfs_path("block/%s/md", md), *text = sysfs_attr(dir, name);
+
+	free(dir);
+	return text;
+}
+
+char *md_over(const char *kname)
+{
+	char *dir = sysfs_path("block/%s/holders", kname), **names = sysfs_list(dir, NULL), *md = NULL;
+	size_t i;
+
+	for (i = 0; names[i] && !md; i++) {
+		char *level = md_attr(names[i], "level");
+
+		/* an array that is not started has no level yet */
+		if (!strncmp(names[i], "md", 2) && (!level || !strcmp(level, "raid1")))
+			md = say_dup(names[i]);
+		free(level);
+	}
+	sysfs_list_free(names);
+	free(dir);
+	return md;
+}
+
+bool md_runs(const char *md)
+{
+	char *state = md_attr(md, "array_state");
+	bool runs = state && strcmp(state, "inactive") && strcmp(state, "clear");
+
+	free(state);
+	return runs;
+}
+
+/* Is @word in its state, as in "in_sync,failfast"? */
+static bool md_has(const char *md, const char *kname, const char *word)
+{
+	char *file = say_fmt("dev-%s/state", kname), *state = md_attr(md, file), *save = NULL, *at;
+	bool has = false;
+
+	for (at = state ? strtok_r(state, ",", &save) : NULL; at; at = strtok_r(NULL, ",", &save))
+		has |= !strcmp(at, word);
+	free(state);
+	free(file);
+	return has;
+}
+
+enum mirror_md md_member(const char *md, const char *kname)
+{
+	char *path = sysfs_path("block/%s/md/dev-%s", md, kname);
+	bool there = sysfs_exists(path);
+
+	free(path);
+	return !there			    ? MIRROR_NONE :
+	       md_has(md, kname, "faulty")  ? MIRROR_FAULTY :
+	       md_has(md, kname, "in_sync") ? MIRROR_IN_SYNC :
+					      MIRROR_REBUILDING;
+}
+
+bool md_failfast(const char *md, const char *kname)
+{
+	return md_has(md, kname, "failfast");
+}
+
+int md_progress(const char *md)
+{
+	char *text = md_attr(md, "sync_completed");
+	unsigned long long done, all;
+	int percent = -1;
+
+	if (text && sscanf(text, "%llu / %llu", &done, &all) == 2 && all)
+		percent = (int)(done * 100 / all);
+	free(text);
+	return percent;
+}
+
+int md_readd(const char *md, const char *kname)
+{
+	char *path = sysfs_path("block/%s/md/dev-%s/state", md, kname);
+	int err = sysfs_write(path, "re-add");
+
+	free(path);
+	return err;
+}
+
+/* ---- mdadm ---- */
+
+static void md_tell(const char *const words[])
+{
+	char *line = say_dup("mdadm"), *longer, *word;
+	size_t i;
+
+	for (i = 0; words[i]; i++) {
+		word = say_word(words[i]);
+		longer = say_fmt("%s %s", line, word);
+		free(word);
+		free(line);
+		line = longer;
+	}
+	if (sysfs_dry_run)
+		fprintf(sysfs_dry_run_stderr ? stderr : stdout, "%s\n", line);
+	else
+		say_more("%s", line);
+	free(line);
+}
+
+/*
+ * Reads until the program has ended, or @end, and kills it then. One that waits for a disk in the
+ * kernel cannot be killed, and is not waited for.
+ */
+static int md_wait(pid_t pid, int out, char *said, int64_t end)
+{
+	struct pollfd p = { .fd = out, .events = POLLIN };
+	const struct timespec step = { .tv_nsec = 10000000 };
+	int status = -1, tries;
+	size_t len = 0;
+	ssize_t n = 1;
+
+	while (n > 0 && sysfs_now() < end)
+		if (poll(&p, 1, 1000) > 0) {
+			n = read(out, said + len, MD_SAID - 1 - len);
+			len += n > 0 ? (size_t)n : 0;
+		}
+	close(out);
+	if (!n) {
+		status = sysfs_wait(pid);
+		return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+	}
+	kill(pid, SIGKILL);
+	for (tries = 0; tries < 100 && !waitpid(pid, &status, WNOHANG); tries++)
+		nanosleep(&step, NULL);
+	snprintf(said + len, MD_SAID - len, "no end after %d seconds", MD_SECONDS);
+	return -1;
+}
+
+int md_run(char **said, const char *const words[])
+{
+	char *text, *argv[32] = { (char *)"mdadm" };
+	size_t i;
+	int out, rc = 0;
+	pid_t pid;
+
+	if (said)
+		*said = NULL;
+	if (sysfs_dry_run) {
+		md_tell(words);
+		return 0;
+	}
+	for (i = 0; words[i] && i < ARRAY_SIZE(argv) - 2; i++)
+		argv[i + 1] = (char *)words[i];
+	md_tell(words);
+	text = say_alloc(MD_SAID);
+	pid = sysfs_spawn(argv, &out, true);
+	rc = pid < 0 ? -1 : md_wait(pid, out, text, sysfs_now() + MD_SECONDS * 1000000LL);
+	if (rc == 127 && !*text)
+		strcpy(text, "there is no mdadm");
+	for (i = strlen(text); i && text[i - 1] == '\n'; i--)
+		text[i - 1] = 0;
+	if (said)
+		*said = text;
+	else
+		free(text);
+	return rc;
+}
+
+/* The word behind "   KEY : " in the output of mdadm --examine. */
+static const char *md_field(const char *text, const char *key)
+{
+	const char *at = strstr(text, key);
+
+	return at && !strncmp(at + strlen(key), " : ", 3) ? at + strlen(key) + 3 : NULL;
+}
+
+int md_examine(const char *path, struct md_super *super)
+{
+	const bool dry = sysfs_dry_run;
+	const char *uuid, *role, *array;
+	unsigned int slot;
+	char *said;
+	int rc;
+
+	*super = (struct md_super){ 0 };
+	sysfs_dry_run = false;		/* it reads */
+	rc = MD_RUN(&said, "--examine", path);
+	sysfs_dry_run = dry;
+	uuid = rc < 0 ? NULL : md_field(said, "Array UUID");
+	role = uuid ? md_field(said, "Device Role") : NULL;
+	array = uuid ? md_field(said, "Array State") : NULL;
+	if (uuid)
+		snprintf(super->uuid, sizeof(super->uuid), "%.*s", (int)strcspn(uuid, " \n"), uuid);
+	super->active = role && array && sscanf(role, "Active device %u", &slot) == 1 &&
+			slot < strspn(array, "A.R") && array[slot] == 'A' &&
+			!strstr(said, "Recovery Offset");
+	free(said);
+	return rc < 0 || rc == 127 ? -1 : 0;
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Messages to systemd about a service (sd_notify(3)). Whoever is not started by systemd as a
+ * service of Type=notify sends nothing.
+ */
+#ifndef TOOLS_NOTIFY_H
+#define TOOLS_NOTIFY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Call it once, before the others. */
+void notify_open(void);
+bool notify_on(void);
+void notify_send(const char *text, size_t len);
+void notify_systemd(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+#endif
