@@ -11,10 +11,10 @@ deadline = 240
 import time
 import mirrors as M
 programs = M.PROGRAMS
-SIZE, FAILFAST = 32, 5
+FAILFAST = M.DROP
 # a write and its flush, again and again: when it ended, how long it took, and its exit status
 WRITER = """i=0; while [ ! -e /tmp/enough ]; do read a _ < /proc/uptime
-	dd if=/dev/urandom of=/dev/md0 bs=4k count=1 seek=$((i % 64)) oflag=direct \
+	dd if=/dev/urandom of=/dev/md/data bs=4k count=1 seek=$((i % 64)) oflag=direct \
 		conv=notrunc,fsync status=none 2>> /tmp/errors && rc=0 || rc=$?
 	read b _ < /proc/uptime; echo "$b $a $rc" >> /tmp/log; i=$((i + 1)); done"""
 
@@ -44,17 +44,10 @@ class Writer:
 
 
 def run(t):
-    c, servers = t.client, (t.server, t.client2)
-    if not (M.MDADM / "mdadm").exists():
-        t.skip("no mdadm: tests/vm/mdadm.sh")
-    if c.rc("modprobe raid1")[0]:
-        t.skip("this kernel has no raid1")
-    c.sh("ln -sf ../bin/mdadm /sbin/mdadm")
-    for s in servers:
-        s.sh(f"modprobe ibnbd-testdisk size_mb={SIZE} serial={s.name}; serve")
-    m = M.Mirror(t, servers, ("group=pair", "group=pair"))
+    c = t.client
+    m = M.Mirror(t, M.machines(t))
     state = lambda leg: m.attr(leg, "state_detail")
-    says = lambda leg, value: c.sh(f"echo {value} > /sys/block/{leg.name}/ibnbd/in_sync")
+    says = lambda leg, value: c.sh(f"echo {value} > /sys/block/{leg.kname}/ibnbd/in_sync")
 
     def back(leg):
         """Dropped, and taken back by hand."""
@@ -82,7 +75,7 @@ def run(t):
     t.eq((state(m.b), m.attr(m.b, "in_sync"), m.attr(m.a, "in_sync")), ("failfast", "0", "1"))
     w.goes_on(5, "the mirror goes on with one leg")
     t.below(w.stop(), FAILFAST + 3, "seconds that a write and its flush took")
-    c.fails(f"echo 1 > /sys/block/{m.b.name}/ibnbd/in_sync", "busy")
+    c.fails(f"echo 1 > /sys/block/{m.b.kname}/ibnbd/in_sync", "busy")
     # a direct read of the dark leg says no FAILFAST: it waits, and comes through afterwards
     read = c.spawn(f"dd if={m.b.dev} of=/dev/null bs=4k count=1 skip=5000 iflag=direct "
                    "status=none")
@@ -93,11 +86,11 @@ def run(t):
     back(m.b)
 
     # a flush alone, behind writes that both legs have answered: md writes its superblock soon
-    c.sh("dd if=/dev/urandom of=/dev/md0 bs=4k count=4 oflag=direct conv=notrunc status=none")
+    c.sh("dd if=/dev/urandom of=/dev/md/data bs=4k count=4 oflag=direct conv=notrunc status=none")
     c.link(1, False)
     m.is_(m.b, "held", "the link is dark")
     start = time.monotonic()
-    c.sh("dd if=/dev/zero of=/dev/md0 bs=512 count=0 conv=fsync,notrunc status=none", timeout=60)
+    c.sh("dd if=/dev/zero of=/dev/md/data bs=512 count=0 conv=fsync,notrunc status=none", timeout=60)
     t.below(time.monotonic() - start, FAILFAST + 4, "seconds of a flush alone")
     c.link(1, True)
     back(m.b)
@@ -145,5 +138,5 @@ def run(t):
     c.sh(f"unmap {m.b.dev} force")
     t.ok(job.wait(20) != 0, "a read that was put aside ends with an error")
     c.link(1, True)
-    c.sh("mdadm --stop /dev/md0")
-    c.sh(f"unmap {m.a.dev}")
+    c.sh(f"mdadm --stop {m.dev}; unmap {m.a.dev}")
+    M.leave(t)
