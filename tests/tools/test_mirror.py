@@ -397,6 +397,24 @@ def watch_without_a_record(w):
 
 
 @test
+def watch_ends_what_still_waits(w):
+    """md sends flushes, and some reads, without FAILFAST."""
+    mirror(w)
+    hold = lambda: (w.sys / "block/ibnbd1/ibnbd/hold").read_text().strip()
+    for state, md, other, now in (
+            ("held", "in_sync", "open", "-1"), ("failfast", "in_sync", "open", "0"),
+            ("failed", "faulty", "open", "-1"), ("failfast", "faulty", "open", "0"),
+            ("failfast", "faulty", "held", "-1"), ("open", "in_sync", "open", "-1")):
+        leg(w, 0, other)
+        leg(w, 1, state, md)
+        look(w, n=1)
+        eq(hold(), now, (state, md, other))
+    leg(w, 1, hold=10)      # of maps release
+    look(w)
+    eq(hold(), "10")
+
+
+@test
 def watch_takes_a_leg_back(w):
     mirror(w)
     leg(w, 1, "held", "faulty")

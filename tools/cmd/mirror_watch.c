@@ -12,6 +12,9 @@
  *	in_sync		tells the driver what md says of a leg. Only with another leg in_sync does
  *			the driver let requests of a leg fail. While the record cannot be written,
  *			and when this process ends, it is 0 for all legs: they wait for their paths.
+ *	hold=		The driver ends the requests of a leg that say FAILFAST. md sends others:
+ *			flushes, and reads for which it saw no choice. When the leg is out of the
+ *			record, and another one goes on, hold=0 ends these, too, until it is back.
  *	a leg		is taken back, or copied whole, or the array is started: by a process of
  *			its own, so that the record is kept meanwhile. It has the mirror's lock.
  */
@@ -99,6 +102,20 @@ static void watch_tell(const struct mirror *m, size_t leg, bool in_sync)
 	free(file);
 }
 
+static void watch_release(const struct mirror *m, size_t leg)
+{
+	const struct state_dev *d = m->leg[leg].dev;
+	bool let_go = d && d->state_detail && !strcmp(d->state_detail, "failfast") &&
+		      m->leg[leg].another;
+	char *file;
+
+	if (!d || (let_go ? d->hold == 0 : d->hold != 0))
+		return;
+	file = say_fmt("%s/ibnbd/hold", d->dir);
+	sysfs_write(file, let_go ? "0" : "-1");
+	free(file);
+}
+
 static void watch_record(const struct mirror *m)
 {
 	struct mirror_seen seen[MIRROR_LEGS] = { 0 };
@@ -114,6 +131,8 @@ static void watch_record(const struct mirror *m)
 		kept = !mirror_record_write(m->conf, healthy);
 	for (i = 0; i < m->conf->nr; i++)
 		watch_tell(m, i, kept && m->runs && m->leg[i].md == MIRROR_IN_SYNC);
+	for (i = 0; kept && i < m->conf->nr; i++)
+		watch_release(m, i);
 }
 
 /* ---- a worker ---- */
