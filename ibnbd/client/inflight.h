@@ -22,8 +22,8 @@ enum ibtrs_clt_at_large ibnbd_clt_inflight_abort(struct ibnbd_clt_dev *dev);
 /* Ends what is parked or strayed and larger than @max_bytes. Return: as above. */
 enum ibtrs_clt_at_large ibnbd_clt_inflight_abort_larger(struct ibnbd_clt_dev *dev, u32 max_bytes);
 /*
- * State FAILFAST: ends flushes, and what says FAILFAST, of what is parked or strayed. Return: as
- * above.
+ * State FAILFAST: ends reads, flushes, and what says FAILFAST, of what is parked or strayed.
+ * Return: as above.
  */
 enum ibtrs_clt_at_large ibnbd_clt_inflight_let_go(struct ibnbd_clt_dev *dev);
 /* Is a request in flight, parked or strayed? */

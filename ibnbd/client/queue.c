@@ -57,15 +57,17 @@ static void queue_give_slot(struct ibnbd_clt_op *op)
 
 bool ibnbd_clt_queue_lets_go(const struct request *rq)
 {
-	return req_op(rq) == REQ_OP_FLUSH || rq->cmd_flags & REQ_FAILFAST_DEV;
+	return req_op(rq) == REQ_OP_READ || req_op(rq) == REQ_OP_FLUSH ||
+	       rq->cmd_flags & REQ_FAILFAST_DEV;
 }
 
 /*
- * State FAILFAST: the mirror goes on without this leg. The error of a read or write makes the
- * mirror drop the leg. A flush ends well: the other leg flushes, and from Linux 6.13 on md would
- * hand the error to the application. The flush cannot wait for the drop, because the block layer
- * sends md's next write, whose error md needs, only behind the flush. The account of unflushed
- * writes takes no notice of it. Return: an errno.
+ * State FAILFAST: the mirror goes on without this leg. A read is repeated on another leg, whether
+ * or not it says FAILFAST. The error of a write makes the mirror drop the leg. A flush ends well:
+ * the other leg flushes, and from Linux 6.13 on md would hand the error to the application. The
+ * flush cannot wait for the drop, because the block layer sends md's next write, whose error md
+ * needs, only behind the flush. The account of unflushed writes takes no notice of it. Return: an
+ * errno.
  */
 static int queue_let_go(struct ibnbd_clt_dev *dev, const struct request *rq)
 {

@@ -16,8 +16,8 @@ void ibnbd_clt_queue_late(struct work_struct *work);
 /* Ends a request that the server has answered, or that the server cannot execute any more. */
 void ibnbd_clt_queue_end(struct ibnbd_clt_op *op, int err);
 /*
- * Does the request end in state FAILFAST? Its sender says that it can do without this disk, as md
- * does and the device mapper does not; or it is a flush.
+ * Does the request end in state FAILFAST? It is a read, which another leg can answer, or a flush;
+ * or its sender says that it can do without this disk, as md does and the device mapper does not.
  */
 bool ibnbd_clt_queue_lets_go(const struct request *rq);
 /* Has the request lost several paths, one after the other, for hold= seconds? */

@@ -21,8 +21,8 @@ enum ibnbd_dev_state {
 	IBNBD_DEV_OPEN,		/* I/O flows */
 	IBNBD_DEV_HELD,		/* link down or re-OPEN pending; I/O is held */
 	/*
-	 * as HELD, but a request that says FAILFAST ends with an error: another leg of the group
-	 * can stand for this one
+	 * as HELD, but what another leg of the group can do in its place ends: reads, flushes, and
+	 * writes that say FAILFAST
 	 */
 	IBNBD_DEV_FAILFAST,
 	/*
@@ -129,8 +129,8 @@ enum ibnbd_dev_group {
  * @s: state of a leg
  * @another: another leg of the group is open and in sync
  *
- * A request may fail early only if whoever sent it can do without this leg (FAILFAST), and another
- * leg is there. Everything else waits for hold=.
+ * A request may fail early only if whoever sent it can do without this leg, and another leg is
+ * there. Everything else waits for hold=.
  */
 enum ibnbd_dev_group ibnbd_dev_sm_group(enum ibnbd_dev_state s, bool another);
 

@@ -398,11 +398,11 @@ def watch_without_a_record(w):
 
 @test
 def watch_ends_what_still_waits(w):
-    """md sends flushes, and some reads, without FAILFAST."""
+    """Writes that md sent without FAILFAST, when the leg was its only one."""
     mirror(w)
     hold = lambda: (w.sys / "block/ibnbd1/ibnbd/hold").read_text().strip()
     for state, md, other, now in (
-            ("held", "in_sync", "open", "-1"), ("failfast", "in_sync", "open", "0"),
+            ("held", "in_sync", "open", "-1"), ("failfast", "in_sync", "open", "-1"),
             ("failed", "faulty", "open", "-1"), ("failfast", "faulty", "open", "0"),
             ("failfast", "faulty", "held", "-1"), ("open", "in_sync", "open", "-1")):
         leg(w, 0, other)

@@ -76,13 +76,15 @@ def run(t):
     w.goes_on(5, "the mirror goes on with one leg")
     t.below(w.stop(), FAILFAST + 3, "seconds that a write and its flush took")
     c.fails(f"echo 1 > /sys/block/{m.b.kname}/ibnbd/in_sync", "busy")
-    # a direct read of the dark leg says no FAILFAST: it waits, and comes through afterwards
-    read = c.spawn(f"dd if={m.b.dev} of=/dev/null bs=4k count=1 skip=5000 iflag=direct "
-                   "status=none")
+    # a direct read of the dark leg fails; a write that says no FAILFAST waits, and comes through
+    c.fails(f"dd if={m.b.dev} of=/dev/null bs=4k count=1 skip=5000 iflag=direct status=none",
+            "error")
+    write = c.spawn(f"dd if=/dev/zero of={m.b.dev} bs=512 count=1 seek=1 oflag=direct "
+                    "conv=notrunc status=none")
     time.sleep(2)
     t.eq(state(m.b), "failfast")
     c.link(1, True)
-    t.eq(read.wait(30), 0, "a read that was put aside comes through")
+    t.eq(write.wait(30), 0, "a write that was put aside comes through")
     back(m.b)
 
     # a flush alone, behind writes that both legs have answered: md writes its superblock soon
@@ -133,10 +135,11 @@ def run(t):
     # a leg that is let go can be unmapped by force
     c.link(1, False)
     m.is_(m.b, "held", "the link is dark")
-    job = c.spawn(f"dd if={m.b.dev} of=/dev/null bs=4k count=1 skip=6000 iflag=direct status=none")
+    job = c.spawn(f"dd if=/dev/zero of={m.b.dev} bs=512 count=1 seek=1 oflag=direct "
+                  "conv=notrunc status=none")
     m.is_(m.b, "failfast", "let go", 20)
     c.sh(f"unmap {m.b.dev} force")
-    t.ok(job.wait(20) != 0, "a read that was put aside ends with an error")
+    t.ok(job.wait(20) != 0, "a write that was put aside ends with an error")
     c.link(1, True)
     c.sh(f"mdadm --stop {m.dev}; unmap {m.a.dev}")
     M.leave(t)
