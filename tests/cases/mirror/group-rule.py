@@ -92,7 +92,8 @@ def run(t):
     c.link(1, False)
     m.is_(m.b, "held", "the link is dark")
     start = time.monotonic()
-    c.sh("dd if=/dev/zero of=/dev/md/data bs=512 count=0 conv=fsync,notrunc status=none", timeout=60)
+    c.sh("dd if=/dev/zero of=/dev/md/data bs=512 count=0 conv=fsync,notrunc status=none",
+         timeout=60)
     t.below(time.monotonic() - start, FAILFAST + 4, "seconds of a flush alone")
     c.link(1, True)
     back(m.b)
