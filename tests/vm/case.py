@@ -13,8 +13,8 @@ A case is a file tests/cases/TOPIC/NAME.py:
                                     # rnbd-* are built
     append = ""                     # kernel command line
     mem, smp = 1024, 2              # MiB and CPUs of each machine
-    disk = 0                        # MiB of a disk /dev/vda of the server that outlives its
-                                    # power cuts
+    disk = 0                        # MiB of a disk /dev/vda of the server, and of client2, that
+                                    # outlives its power cuts
     door = False                    # True: port 22 of each machine is 127.0.0.1:vm.door of the host
     faults = False                  # True: its figures belong into the table of make check-faults
     long = False                    # True: not in make check; make check-long runs it,

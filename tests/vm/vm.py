@@ -252,7 +252,8 @@ class VM:
                      f"virtio-net-pci,netdev=n{i},mac=52:54:00:00:{self.host:02x}:{i:02x}"]
         if self.disk:
             args += ["-drive", f"file={self.disk},format=raw,if=none,id=vda,cache=unsafe",
-                     "-device", "virtio-blk-pci,drive=vda,serial=rig-disk"]
+                     "-device", "virtio-blk-pci,drive=vda,serial=rig-disk"
+                     + (str(self.host) if self.host > 2 else "")]
         if self.door:           # 127.0.0.1:door is port 22 of the guest; guest/lib.sh, net_door
             args += ["-netdev", "user,id=door,restrict=on,ipv6=off,net=10.99.0.0/24,"
                      f"hostfwd=tcp:127.0.0.1:{self.door}-10.99.0.15:22", "-device",
@@ -498,7 +499,7 @@ def _wire(work, me, peer, link, ident):
 
 def machines(boot, n=2, links=1, disk=0, **options):
     """n machines, each client joined to the server by `links` links; not started yet.
-    disk: MiB of the server's."""
+    disk: MiB of that of the server, and of client2, which may serve as well."""
     names = NAMES[n]
     clients = [x for x in names if x != "server"]
     work = tempfile.mkdtemp(prefix="net.", dir=boot.workdir)
@@ -514,7 +515,7 @@ def machines(boot, n=2, links=1, disk=0, **options):
             hub += _wire(work, "server", c, i, f"w{i}{c}")
             hub += ["-netdev", f"hubport,id=p{i}{c},hubid={i},netdev=w{i}{c}"]
         nics["server"].append(hub)
-    return [VM(x, boot, HOSTS[x], nics[x], disk=disk if x == "server" else 0, **options)
+    return [VM(x, boot, HOSTS[x], nics[x], disk=0 if x == "client" else disk, **options)
             for x in names]
 
 
