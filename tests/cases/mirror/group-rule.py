@@ -78,7 +78,7 @@ def run(t):
     c.fails(f"echo 1 > /sys/block/{m.b.kname}/ibnbd/in_sync", "busy")
     # a direct read of the dark leg fails; a write that says no FAILFAST waits, and comes through
     c.fails(f"dd if={m.b.dev} of=/dev/null bs=4k count=1 skip=5000 iflag=direct status=none",
-            "error")
+            "severed")
     write = c.spawn(f"dd if=/dev/zero of={m.b.dev} bs=512 count=1 seek=1 oflag=direct "
                     "conv=notrunc status=none")
     time.sleep(2)
