@@ -33,7 +33,7 @@ extern struct workqueue_struct *ibnbd_clt_remove_wq;
 enum ibnbd_clt_gate {
 	IBNBD_CLT_GATE_OPEN,		/* send it */
 	IBNBD_CLT_GATE_HOLD,		/* give it back: the queue is about to be quiesced */
-	/* end it if it says FAILFAST, else put it aside until the gate changes */
+	/* end what another leg can do, else put it aside until the gate changes */
 	IBNBD_CLT_GATE_FAILFAST,
 	IBNBD_CLT_GATE_FAIL,		/* end it with an error */
 	IBNBD_CLT_GATE_NO_WRITES,	/* end what changes the disk (L8), send other requests */

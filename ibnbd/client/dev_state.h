@@ -31,7 +31,8 @@ bool ibnbd_clt_dev_post(struct ibnbd_clt_dev *dev, enum ibnbd_dev_event ev,
 bool ibnbd_clt_dev_is_quiet(struct ibnbd_clt_dev *dev);
 
 /*
- * State FAILFAST: ends what says so, and lets queue_rq sort the rest; again until none is posted.
+ * State FAILFAST: ends what another leg can do, and lets queue_rq sort the rest; again until none
+ * is posted.
  */
 void ibnbd_clt_dev_let_go(struct ibnbd_clt_dev *dev);
 /* Post what is parked; what cannot be posted is tried again. */

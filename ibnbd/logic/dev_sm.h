@@ -75,7 +75,7 @@ enum {	/* actions, executed in the order of their bits */
 	IBNBD_DEV_DO_CLOSE	= 0x100,	/* send CLOSE to the server */
 	/* queue the removal of the disk (L5); after the drain the removal sends its own CLOSE */
 	IBNBD_DEV_DO_REMOVE	= 0x200,
-	/* end what is held and says FAILFAST, then unquiesce: queue_rq sorts new I/O */
+	/* end what is held and another leg can do, then unquiesce: queue_rq sorts new I/O */
 	IBNBD_DEV_DO_LET_GO	= 0x400,
 };
 
@@ -98,7 +98,7 @@ const char *ibnbd_dev_sm_word(enum ibnbd_dev_state s);
 const char *ibnbd_dev_sm_state_name(enum ibnbd_dev_state s);
 const char *ibnbd_dev_sm_event_name(enum ibnbd_dev_event ev);
 /*
- * Does queue_rq submit (OPEN), hold (HELD, REPLAYING, and FAILFAST what does not say FAILFAST), or
+ * Does queue_rq submit (OPEN), hold (HELD, REPLAYING, and FAILFAST what no other leg can do), or
  * fail (all other states)?
  */
 static inline bool ibnbd_dev_sm_submits(enum ibnbd_dev_state s)

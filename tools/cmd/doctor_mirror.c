@@ -86,8 +86,10 @@ static void mirror_one(struct doctor *d, const struct mirror *m)
 	size_t i, whole = 0;
 
 	for (i = 0; i < c->nr; i++) {
-		whole += m->leg[i].disk == MIRROR_OPEN && m->leg[i].md == MIRROR_IN_SYNC;
-		if (!lacks && !(m->leg[i].disk == MIRROR_OPEN && m->leg[i].md == MIRROR_IN_SYNC))
+		bool good = m->leg[i].disk == MIRROR_OPEN && m->leg[i].md == MIRROR_IN_SYNC;
+
+		whole += good;
+		if (!good && !lacks)
 			lacks = say_fmt("%s is %s", c->leg[i].name,
 					!m->leg[i].dev		     ? "not mapped" :
 					m->leg[i].disk != MIRROR_OPEN ?

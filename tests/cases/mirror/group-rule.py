@@ -30,12 +30,12 @@ class Writer:
         return [[float(x) for x in row.split()] for row in self.c.sh("cat /tmp/log").splitlines()]
 
     def goes_on(self, seconds, what):
-        """It writes again within that time; returns the longest pause so far."""
+        """It writes again within that time."""
         n = len(self.rows())
         self.t.wait(lambda: len(self.rows()) > n + 3, seconds, what)
-        return max(end - start for end, start, _ in self.rows())
 
     def stop(self):
+        """Returns how long the longest write with its flush took."""
         self.c.sh("touch /tmp/enough")
         self.job.wait(60)
         self.t.eq(self.c.sh("cat /tmp/errors"), "", "errors of the application")
