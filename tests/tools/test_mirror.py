@@ -432,6 +432,22 @@ def watch_takes_a_leg_back(w):
     eq([l for l in w.log()[n:] if "re-add" in l], [], "md would wait for the other leg")
 
 
+@test
+def watch_damps_a_leg_whose_disk_fails(w):
+    """Open, and dropped at each write: taken back twice, and then every 10 seconds."""
+    mirror(w)
+    leg(w, 1, "open", "faulty")
+    watch = Watch(w)
+    taken = lambda: watch.err.read_text().count("data-b is back")
+    for i in 1, 2:
+        watch.until(f"taken back {i} times", lambda: taken() == i)
+        leg(w, 1, "open", "faulty")
+    watch.says("data-b was dropped again soon", "every 10 seconds", "disk of its server")
+    eq(taken(), 2)
+    watch.until("taken back once more", lambda: taken() == 3, 30)
+    watch.end()
+
+
 WHOLE = ["/dev/md127 --remove /dev/ibnbd1", "--zero-superblock /dev/ibnbd1",
          "/dev/md127 --add --failfast /dev/ibnbd1"]
 

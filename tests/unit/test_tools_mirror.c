@@ -140,3 +140,20 @@ UNIT_TEST(the_start)
 		CHECK_EQ(mirror_start(legs, j, true), rows[i].late);
 	}
 }
+
+/* A disk that fails is dropped as soon as it is taken back; a link is not lost each minute. */
+UNIT_TEST(a_leg_that_fails_again)
+{
+	static const unsigned int pauses[] = { 10, 20, 40, 80, 160, 320, 320 };
+	unsigned int pause = 0, i;
+
+	for (i = 0; i < ARRAY_SIZE(pauses); i++) {
+		UNIT_ROW("attempt %u", i);
+		pause = mirror_pause(pause, pause + 3);
+		CHECK_EQ(pause, pauses[i]);
+	}
+	CHECK_EQ(mirror_pause(pause, pause + 59), 320);
+	CHECK_EQ(mirror_pause(pause, pause + 60), 0);
+	CHECK_EQ(mirror_pause(0, 59), 10);
+	CHECK_EQ(mirror_pause(0, 60), 0);
+}

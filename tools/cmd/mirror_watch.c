@@ -39,8 +39,18 @@
 #define WATCH_MAX_PAUSE	320
 
 /**
+ * struct watched_leg - what is remembered of a leg
+ * @taken: when it was taken back last, 0: never
+ * @pause: seconds from then until it may be taken back again
+ */
+struct watched_leg {
+	int64_t taken;
+	unsigned int pause;
+};
+
+/**
  * struct watched - what is remembered of a mirror
- * @worker: the process that does something with it, 0: none
+ * @worker: the process that does something with it, 0: none; @at: with which leg
  * @first: when it was first seen
  * @ran: it has been running since then: whoever stopped it meant it
  * @not_before, @pause: after a failure
@@ -49,10 +59,12 @@
 struct watched {
 	char *name;
 	pid_t worker;
+	size_t at;
 	int64_t first, not_before;
 	unsigned int pause;
 	bool ran;
 	char *said;
+	struct watched_leg leg[MIRROR_LEGS];
 };
 
 struct watch {
@@ -178,6 +190,7 @@ static void watch_work(struct watched *o, const struct mirror_conf *conf, size_t
 	int rc;
 
 	fflush(NULL);
+	o->at = leg;
 	o->worker = sysfs_dry_run ? -1 : fork();
 	if (o->worker > 0)
 		return;
@@ -207,6 +220,8 @@ static bool watch_done(struct watched *o, bool wait)
 	if (!status || (WIFEXITED(status) && WEXITSTATUS(status) == SAY_BUSY)) {
 		o->pause = 0;
 		o->not_before = sysfs_now() + (status ? 1000000 : 0);
+		if (status)
+			o->leg[o->at] = (struct watched_leg){ 0 };
 		return true;
 	}
 	o->pause = !o->pause		       ? WATCH_PAUSE :
@@ -217,6 +232,18 @@ static bool watch_done(struct watched *o, bool wait)
 }
 
 /* ---- a look ---- */
+
+/* May it be taken back now? Then it is. */
+static bool watch_take(struct watched_leg *leg)
+{
+	int64_t now = sysfs_now(), calm = (now - leg->taken) / 1000000;
+
+	if (leg->taken && calm < leg->pause)
+		return false;
+	leg->pause = leg->taken ? mirror_pause(leg->pause, calm) : 0;
+	leg->taken = now;
+	return true;
+}
 
 static void watch_legs(struct watched *o, const struct mirror *m)
 {
@@ -231,9 +258,14 @@ static void watch_legs(struct watched *o, const struct mirror *m)
 		mirror_facts(m, i, &f);
 		act = mirror_decide(&f);
 		if (act == MIRROR_READD || act == MIRROR_COPY) {
-			watch_work(o, m->conf, i, 0);
+			if (watch_take(&o->leg[i])) {
+				watch_work(o, m->conf, i, 0);
+				free(text);
+				return;
+			}
 			free(text);
-			return;
+			text = say_fmt("%s was dropped again soon after it was taken back: it is tried every %u seconds; look at the disk of its server",
+				       name, o->leg[i].pause);
 		}
 		if (!text && act == MIRROR_ASK)
 			text = say_fmt("%s is not known to be the disk that the mirror was made of; to write over it: ibnbd mirror replace %s %s",

@@ -20,6 +20,17 @@ enum mirror_act mirror_decide(const struct mirror_facts *f)
 	return f->known ? MIRROR_COPY : MIRROR_ASK;
 }
 
+unsigned int mirror_pause(unsigned int pause, long long calm)
+{
+	const unsigned int first = 10, most = 320, quiet = 60;
+
+	if (calm >= quiet + pause)
+		return 0;
+	if (!pause)
+		return first;
+	return pause * 2 > most ? most : pause * 2;
+}
+
 const char *mirror_why(const struct mirror_facts *f)
 {
 	if (f->disk == MIRROR_FENCED)

@@ -49,6 +49,12 @@ enum mirror_act {
 };
 
 enum mirror_act mirror_decide(const struct mirror_facts *f);
+/*
+ * A leg is taken back now, @calm seconds after the last time, with this @pause since then: seconds
+ * until it may be taken back once more. A leg whose disk fails is dropped again at its next write;
+ * a leg whose link was lost twice is taken back at once, twice.
+ */
+unsigned int mirror_pause(unsigned int pause, long long calm);
 /* Why a leg is copied whole. */
 const char *mirror_why(const struct mirror_facts *f);
 
