@@ -35,7 +35,8 @@ def run(t):
     w = F.Work(t, c, dev, flush=4, states=" ".join(map(STATE.format, "ab")), lenient=True)
 
     def re_add(i):
-        t.wait(lambda: c.rc(f"dev_attr {legs[i]} state_detail")[1] == "open", 40, f"leg {i} is open")
+        t.wait(lambda: c.rc(f"dev_attr {legs[i]} state_detail")[1] == "open", 40,
+               f"leg {i} is open")
         c.sh(f"mdadm {dev} --remove {legs[i]}; mdadm {dev} --re-add {legs[i]}", timeout=30)
 
     def boot():
