@@ -113,6 +113,38 @@ def saved_mapping_comes_back(t):
 
 
 @step
+def mirror_comes_back(t):
+    """A mirror made by one command, and a line in fstab: ibnbd-mirror.service starts the array at
+    the next boot, takes a leg back and copies one whole, all inside of its sandbox."""
+    t.server_up()
+    t.client_up()
+    # (two legs of one server are refused otherwise)
+    t.sh("ibnbd mirror create m 'vda2 m1 10.0.0.2' 'vda3 m2 10.0.0.2' --assume-clean --force\n"
+         "wait_for 30 test -b /dev/md/m; udevadm settle; systemctl is-active ibnbd-mirror\n"
+         "mkfs.ext4 -q -L mir /dev/md/m; mkdir -p /mir; udevadm settle\n"
+         f"echo 'LABEL=mir /mir ext4 {FSTAB} 0 2' >> /etc/fstab; systemctl daemon-reload\n"
+         "ibnbd maps check; mount /mir; echo mir > /mir/file; sync\n"
+         "systemd-analyze security --no-pager --threshold=39 ibnbd-mirror | tail -n 1", 180)
+    down, up = t.reboot()
+    late = t.mounted("/data", "/mir")
+    whole = ("[ $(cat /sys/block/md*/md/degraded) = 0 ] "
+             "&& [ $(cat /sys/block/md*/md/sync_action) = idle ]")
+    said = "journalctl --sync; journalctl -b -u ibnbd-mirror -o cat --no-pager | grep -F "
+    t.sh("[ $(cat /mir/file) = mir ]; systemctl is-active ibnbd-mirror; ibnbd mirror status m\n"
+         "mdadm -q /dev/md/m --fail /dev/ibnbd/by-name/m-b")
+    t.wait(f"{said} 'm-b is back' && {whole}", 60, "the leg is taken back")
+    t.sh("until mdadm -q /dev/md/m --fail /dev/ibnbd/by-name/m-b --remove "
+         "/dev/ibnbd/by-name/m-b; do sleep 0.2; done")
+    t.wait(f"{said} 'm-b is copied whole' && {whole}", 60, "the leg is copied whole")
+    t.sh("umount /mir; sed -i '/LABEL=mir/d' /etc/fstab; ibnbd mirror stop m\n"
+         "rm /etc/ibnbd/mirrors.d/m.conf\n"
+         "mdadm --zero-superblock /dev/ibnbd/by-name/m-a /dev/ibnbd/by-name/m-b\n"
+         "wipefs -qa /dev/ibnbd/by-name/m-a; wipefs -qa /dev/ibnbd/by-name/m-b\n"
+         "ibnbd unmap --forget m-a m-b; systemctl daemon-reload", 120)
+    return f"down {down:.0f} s, up {up:.0f} s, mounted {late:.0f} s later"
+
+
+@step
 def server_alive_at_shutdown(t):
     """In the midst of writing: below 30 s, and the file system is clean."""
     t.server_up()

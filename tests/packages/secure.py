@@ -6,7 +6,7 @@ Debian's kernel takes a module by a key of the firmware's, be it one of shim's l
 """
 import copy, struct, subprocess
 from pathlib import Path
-import image
+from system import image
 
 CODE, VARS = (Path("/usr/share/OVMF/OVMF_" + f) for f in ("CODE_4M.secboot.fd", "VARS_4M.fd"))
 OWNER = "0badcafe-0000-4000-8000-000000000001"
