@@ -46,7 +46,7 @@ $(filter %.o,$(MAKECMDGOALS)): kdir	# one object: make ibtrs/core/conn.o
 tools:				## the ibnbd command
 	$(MAKE) -C tools
 
-lib:				## libibtrs, the transport in user space: build/lib
+lib:				## libibtrs, the transport in user space, and ibtrs-peer: build/lib
 	$(MAKE) -C ibtrs/user
 
 clean: | kdir			## what a build left behind; build/cache is kept
@@ -103,7 +103,7 @@ check-boot:			## boot each of those kernels in a virtual machine, with a short t
 	tests/setup.sh
 	tests/kernels/boot.sh $(MATRIX)
 
-# what runs in the virtual machines: modules with what only tests switch on, and the command
+# what runs in the virtual machines: modules with what only tests switch on, the command, libibtrs
 # without debug information, a third of the build, but for what reads it: members of a structure
 TEST_DEBUG = -g0
 bench-lines: TEST_DEBUG =
@@ -111,7 +111,7 @@ bench-lines: TEST_DEBUG =
 test-build:
 	tests/vm/setup.sh
 	$(MAKE) KVER=$$(bash -c '. tests/vm/env.sh; echo $$KVER') TESTS=1 \
-		KCFLAGS='$(strip $(KCFLAGS) $(TEST_DEBUG))' modules tools
+		KCFLAGS='$(strip $(KCFLAGS) $(TEST_DEBUG))' modules tools lib
 
 check-memory: test-build		## let each allocation fail once: tests/cases/memory/no-memory, on the debug kernel too, which finds leaks; there long/cpus-clocks as well
 	tests/vm/run.py memory/no-memory
@@ -149,7 +149,7 @@ check-laws:			## break each law of docs/design.md in turn: a test must notice
 
 check-debug:			## cases on a kernel with KASAN, lockdep, kmemleak ..; the first time builds it
 	tests/vm/setup.sh
-	$(MAKE) tools
+	$(MAKE) tools lib
 	tests/vm/run.py --debug $(CASES)
 
 EXCHANGES ?= 100000
@@ -162,7 +162,7 @@ hostile:			## a server that lies, and a client without sense, 100000 messages ea
 
 check-kcsan:			## cases on a kernel that looks for data races; the first time builds it
 	tests/vm/setup.sh
-	$(MAKE) tools
+	$(MAKE) tools lib
 	tests/vm/run.py --kcsan $(CASES)
 
 bench: test-build			## instructions for each I/O; BENCH="-t ibnbdN rnbdN" picks

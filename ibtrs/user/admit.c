@@ -44,8 +44,8 @@ static int admit_again(struct ibtrs_srv *srv, struct ibtrs_srv_path *path,
 	return path->given ? -EBUSY : 0;
 }
 
-static int admit_other(struct ibtrs_srv_path *path, const struct ibtrs_conn_req *req,
-		       const char *peer, const char **why)
+static int admit_other(const struct ibtrs_srv_conn *conn, struct ibtrs_srv_path *path,
+		       const struct ibtrs_conn_req *req, const char **why)
 {
 	*why = "the first connection of a path must be cid 0";
 	if (!path)
@@ -53,13 +53,16 @@ static int admit_other(struct ibtrs_srv_path *path, const struct ibtrs_conn_req 
 	*why = "the path is being closed";
 	if (path->state == IBTRS_SRV_PATH_CLOSED)
 		return -EBUSY;
+	*why = "another kind of connection than cid 0";
+	if (path->verbs != conn->qp->verbs)
+		return -ECONNRESET;
 	*why = "the path is complete";
 	if (path->state != IBTRS_SRV_PATH_CONNECTING)
 		return -ECONNRESET;
 	*why = "another client address, number of connections, incarnation or set of extensions than cid 0";
-	if (strcmp(path->peer, peer) || req->cid_num != path->nr_conns ||
+	if (strcmp(path->peer, conn->peer) || req->cid_num != path->nr_conns ||
 	    req->recon_cnt != path->recon_cnt ||
-	    (req->ext & IBTRS_STREAM_EXT) != path->session->ext)
+	    (req->ext & IBTRS_USER_EXT) != path->session->ext)
 		return -ECONNRESET;
 	*why = "connection id in use";
 	return path->conns[req->cid] ? -ECONNRESET : 0;
@@ -79,7 +82,7 @@ static int admit_new(struct ibtrs_srv *srv, struct ibtrs_srv_session *s,
 		     const struct ibtrs_conn_req *req, const char *peer,
 		     struct ibtrs_srv_path **out, const char **why)
 {
-	u32 ext = req->ext & IBTRS_STREAM_EXT;
+	u32 ext = req->ext & IBTRS_USER_EXT;
 
 	*why = "no such session";
 	if (!s && !req->first_conn)
@@ -109,7 +112,7 @@ static int admit_judge(struct ibtrs_srv_conn *conn, const struct ibtrs_conn_req 
 
 	*path = admit_path(s, req->path_uuid);
 	if (req->cid)
-		return admit_other(*path, req, conn->peer, why);
+		return admit_other(conn, *path, req, why);
 	if (*path) {
 		err = admit_again(srv, *path, req, conn->peer, why);
 		if (err)
@@ -125,8 +128,8 @@ static void admit_answer(struct ibtrs_srv_conn *conn, u16 op, const void *w, siz
 	ibtrs_wr_init(&conn->cm);
 	ibtrs_wr_frame(&conn->cm, &f);
 	ibtrs_wr_copy(&conn->cm, w, len);
-	ibtrs_stream_post(&conn->s, &conn->cm);
-	ibtrs_stream_flush(&conn->s);
+	ibtrs_qp_post(conn->qp, &conn->cm);
+	conn->qp->verbs->flush(conn->qp);
 }
 
 void ibtrs_srv_admit(struct ibtrs_srv_conn *conn, const struct ibtrs_wc *wc)
@@ -161,6 +164,7 @@ void ibtrs_srv_admit(struct ibtrs_srv_conn *conn, const struct ibtrs_wc *wc)
 	conn->cid = req.cid;
 	conn->due = 0;
 	path->conns[req.cid] = conn;
+	path->verbs = conn->qp->verbs;
 	path->nr_accepted++;
 	rsp.ext = path->session->ext;
 	ibtrs_msg_conn_rsp_encode(&w, &rsp);
@@ -208,10 +212,8 @@ static int info_judge(struct ibtrs_srv *srv, struct ibtrs_srv_path *path,
 	}
 	if (!err)
 		err = info_name(srv, path, name, &reason);
-	if (!err && ibtrs_srv_path_memory(srv, path)) {
-		reason = "the server has no memory for the chunks of this path";
-		err = -ENOMEM;
-	}
+	if (!err)
+		err = ibtrs_srv_path_memory(srv, path, &reason);
 	snprintf(why, IBTRS_WHY_LEN, "%s", reason);
 	return err;
 }
@@ -229,6 +231,7 @@ static size_t info_rsp(struct ibtrs_srv_path *path)
 	ibtrs_msg_info_rsp_encode(w, NULL, 0, path->limits.fence ? path->session->life : 0);
 	w->sg_cnt = cpu_to_le16((u16)nr);
 	for (i = 0; i < nr; i++) {
+		d.addr = path->regions.v[i].addr;
 		d.rkey = path->regions.v[i].key;
 		d.len = path->regions.v[i].len;
 		ibtrs_msg_desc_encode(&w->desc[i], &d);
@@ -271,10 +274,10 @@ void ibtrs_srv_info(struct ibtrs_srv_conn *conn, const struct ibtrs_wc *wc)
 	path->due = err ? now + IBTRS_SRV_REFUSED_MS : now;
 	path->seen = true;
 	for (i = 0; i < path->nr_conns && !err; i++)
-		path->conns[i]->s.regions = &path->regions;
+		path->conns[i]->qp->regions = &path->regions;
 	ibtrs_wr_init(&conn->cm);
 	ibtrs_wr_frame(&conn->cm, &f);
 	ibtrs_wr_ref(&conn->cm, path->info, f.len);
-	ibtrs_stream_post(&conn->s, &conn->cm);
-	ibtrs_stream_flush(&conn->s);
+	ibtrs_qp_post(conn->qp, &conn->cm);
+	conn->qp->verbs->flush(conn->qp);
 }

@@ -28,6 +28,8 @@ static int clt_slots(struct ibtrs_clt *clt, u32 depth, const char **why)
 	*why = "the server grants fewer slots than there are queues: open fewer, or raise its queue_depth";
 	if (!nr)
 		return -EPROTO;
+	if (clt->opts.q_depth && nr > clt->opts.q_depth)
+		nr = clt->opts.q_depth;
 	*why = "no memory for the slots";
 	err = ibtrs_q_grant(&clt->qs[0], depth - own, own);
 	for (i = 1; i < clt->nr_qs && !err; i++)
@@ -38,7 +40,7 @@ static int clt_slots(struct ibtrs_clt *clt, u32 depth, const char **why)
 int ibtrs_clt_grant(struct ibtrs_clt *clt, const struct ibtrs_clt_path *path, const char **why)
 {
 	const struct ibtrs_limits *l = &path->limits;
-	int err = ibtrs_grant_check(l, clt->nr_qs, IBTRS_STREAM_IO_MIN, why);
+	int err = ibtrs_grant_check(l, clt->nr_qs, IBTRS_USER_IO_MIN, why);
 
 	if (err)
 		return err;
@@ -276,8 +278,10 @@ static int clt_init(struct ibtrs_clt *clt, const char *const *paths, char *why)
 	if (err)
 		return ibtrs_user_why(why, err, name, "its queues cannot be made: %s",
 				      strerror(-err));
-	for (i = 0; i < clt->nr_paths && !err; i++)
+	for (i = 0; i < clt->nr_paths && !err; i++) {
 		err = clt_path_init(clt, i, paths[i], why);
+		clt->one_asks |= clt->paths[i].place.rdma;
+	}
 	return err;
 }
 

@@ -13,24 +13,24 @@
 #include "ibtrs/logic/path_sm.h"
 #include "ibtrs/logic/retry.h"
 #include "ibtrs/user/ctx.h"
-#include "ibtrs/user/stream.h"
+#include "ibtrs/user/verbs.h"
 
 struct ibtrs_clt_path;
 
 struct ibtrs_clt_conn {
-	struct ibtrs_stream s;
+	struct ibtrs_qp *qp;
 	struct ibtrs_clt_path *path;
 	u16 cid;
 	bool accepted;
 	bool attached;			/* to its queue, whose lock then is over it */
 	u32 inflight;
-	struct ibtrs_regions regions;	/* one for each slot of the queue */
 	struct ibtrs_wr cm;		/* CONN_REQ, INFO_REQ */
 	struct ibtrs_wr hb_msg;
 	struct ibtrs_wr hb_ack;
 };
 
 enum ibtrs_clt_hs {			/* what a path that connects waits for */
+	IBTRS_HS_TURN,			/* another path asks the server for the session (law L21) */
 	IBTRS_HS_FIRST,			/* the answer to cid 0 */
 	IBTRS_HS_OTHERS,		/* the answers to the others */
 	IBTRS_HS_INFO,
@@ -136,6 +136,7 @@ struct ibtrs_clt {
 	u32 ups;
 	u32 life;
 	bool opened;			/* a path was up */
+	bool one_asks;			/* law L21: the server may not be ours */
 	u64 flowed;			/* sum of posted, when a path was waited for */
 	u32 want;			/* a request has just been parked: try the paths */
 };

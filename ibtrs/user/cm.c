@@ -12,6 +12,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 #include "ibtrs/user/clt.h"
+#include "ibtrs/user/rdma.h"
+#include "ibtrs/user/stream.h"
+
+#define CM_TURN_MS	20
 
 static void cm_deadline(struct ibtrs_clt_path *path, enum ibtrs_retry_phase phase)
 {
@@ -29,11 +33,22 @@ static void cm_user_timeout(const struct ibtrs_clt *clt, int fd)
 		return;
 }
 
-static int cm_dial(struct ibtrs_clt_path *path, u16 cid)
+/* A connection that has begun to connect; NULL: @err and @why say what is wrong. */
+static struct ibtrs_qp *cm_dial(struct ibtrs_clt_path *path, u16 cid, int *err, const char **why)
 {
 	const struct ibtrs_clt_opts *o = &path->clt->opts;
+	int fd;
 
-	return o->dial ? o->dial(o->priv, path->text, cid) : ibtrs_place_connect(&path->place);
+	/* Before cid 0 is answered nobody knows how many requests there will be. */
+	if (!o->dial && path->place.rdma)
+		return ibtrs_rdma_connect(&path->place, cid ? path->clt->qs[cid].nr : 0, err, why);
+	fd = o->dial ? o->dial(o->priv, path->text, cid) : ibtrs_place_connect(&path->place);
+	*err = fd < 0 ? fd : -ENOMEM;
+	*why = strerror(-*err);
+	if (fd < 0)
+		return NULL;
+	cm_user_timeout(path->clt, fd);
+	return ibtrs_stream_new(fd);
 }
 
 static void cm_connect(struct ibtrs_clt_path *path, u16 cid)
@@ -45,40 +60,62 @@ static void cm_connect(struct ibtrs_clt_path *path, u16 cid)
 		.recon_cnt	= path->recon_cnt,
 		/* While a path is up, the server has the session: see protocol 2.2. */
 		.first_conn	= !clt->nr_up,
-		.ext		= IBTRS_STREAM_EXT,
+		.ext		= IBTRS_USER_EXT,
 	};
 	struct ibtrs_frame f = { .op = IBTRS_FRAME_REQ, .len = sizeof(struct ibtrs_wire_conn_req) };
 	struct ibtrs_wire_conn_req w;
 	struct ibtrs_conn_req m = req;
+	const char *why = "no memory for its connections";
 	struct ibtrs_clt_conn *conn;
-	int fd;
+	int err = -ENOMEM;
 
 	conn = calloc(1, sizeof(*conn));
-	fd = conn ? cm_dial(path, cid) : -ENOMEM;
-	if (fd < 0) {
+	if (conn)
+		conn->qp = cm_dial(path, cid, &err, &why);
+	if (!conn || !conn->qp) {
 		free(conn);
-		ibtrs_clt_path_fail(path, fd, strerror(-fd));
+		ibtrs_clt_path_fail(path, err, why);
 		return;
 	}
 	conn->path = path;
 	conn->cid = cid;
 	path->conns[cid] = conn;
-	cm_user_timeout(clt, fd);
-	ibtrs_stream_init(&conn->s, fd);
 	memcpy(m.path_uuid, path->uuid, sizeof(m.path_uuid));
 	memcpy(m.session_uuid, clt->uuid, sizeof(m.session_uuid));
 	ibtrs_msg_conn_req_encode(&w, &m);
 	ibtrs_wr_init(&conn->cm);
 	ibtrs_wr_frame(&conn->cm, &f);
 	ibtrs_wr_copy(&conn->cm, &w, sizeof(w));
-	ibtrs_stream_post(&conn->s, &conn->cm);
+	ibtrs_qp_post(conn->qp, &conn->cm);
 	/* A socket that still connects takes nothing yet: epoll tells when it does. */
-	if (ibtrs_stream_watch(&conn->s, clt->ctx->ep, conn))
-		ibtrs_clt_path_fail(path, conn->s.err, conn->s.why);
+	if (conn->qp->verbs->watch(conn->qp, clt->ctx->ep, conn))
+		ibtrs_clt_path_fail(path, conn->qp->err, conn->qp->why);
+}
+
+/*
+ * Law L21: while no path is up, one at a time asks the server to make the session, until that has
+ * answered or the attempt has ended. Streams need no turns: nobody but our server speaks them, and
+ * it finds and makes a session in one step.
+ */
+static bool cm_others_turn(const struct ibtrs_clt_path *path)
+{
+	const struct ibtrs_clt *clt = path->clt;
+	u32 i;
+
+	for (i = 0; clt->one_asks && !clt->nr_up && i < clt->nr_paths; i++)
+		if (&clt->paths[i] != path && clt->paths[i].state == IBTRS_PATH_CONNECTING &&
+		    clt->paths[i].hs == IBTRS_HS_FIRST)
+			return true;
+	return false;
 }
 
 void ibtrs_clt_cm_start(struct ibtrs_clt_path *path)
 {
+	if (cm_others_turn(path)) {
+		path->hs = IBTRS_HS_TURN;
+		path->due = ibtrs_ctx_now(path->clt->ctx) + CM_TURN_MS;
+		return;
+	}
 	path->recon_cnt++;
 	path->hs = IBTRS_HS_FIRST;
 	ibtrs_clt_path_note(path, IBTRS_RETRY_EV_ASKED);
@@ -92,13 +129,15 @@ void ibtrs_clt_cm_start(struct ibtrs_clt_path *path)
 
 void ibtrs_clt_cm_free(struct ibtrs_clt_path *path)
 {
+	struct ibtrs_qp *qp;
 	u32 i;
 
 	for (i = 0; path->conns && i < path->clt->nr_qs; i++) {
 		if (!path->conns[i])
 			continue;
-		ibtrs_stream_close(&path->conns[i]->s);
-		free(path->conns[i]->regions.v);
+		qp = path->conns[i]->qp;
+		qp->verbs->close(qp);
+		qp->verbs->free(qp);
 		free(path->conns[i]);
 	}
 	free(path->conns);
@@ -119,6 +158,7 @@ static int cm_info(struct ibtrs_clt_path *path, const char **why)
 	};
 	struct ibtrs_clt_conn *conn = path->conns[0];
 	size_t len = ibtrs_msg_info_rsp_size(path->limits.queue_depth);
+	int err;
 
 	if (len < sizeof(struct ibtrs_wire_info_refused))
 		len = sizeof(struct ibtrs_wire_info_refused);
@@ -129,16 +169,19 @@ static int cm_info(struct ibtrs_clt_path *path, const char **why)
 	if (!path->info || !path->map)
 		return -ENOMEM;
 	/* The answer may be long; the request stands behind it. */
-	conn->s.recv = path->info;
-	conn->s.recv_max = (u32)len;
+	if (conn->qp->verbs->expect(conn->qp, path->info, (u32)len)) {
+		*why = conn->qp->why;
+		return conn->qp->err;
+	}
 	ibtrs_msg_info_req_encode((void *)(path->info + len), path->clt->name);
 	ibtrs_wr_init(&conn->cm);
 	ibtrs_wr_frame(&conn->cm, &f);
 	ibtrs_wr_ref(&conn->cm, path->info + len, sizeof(struct ibtrs_wire_info_req));
-	ibtrs_stream_post(&conn->s, &conn->cm);
+	ibtrs_qp_post(conn->qp, &conn->cm);
 	cm_deadline(path, IBTRS_RETRY_INFO);
-	*why = conn->s.why;
-	return ibtrs_stream_flush(&conn->s);
+	err = conn->qp->verbs->flush(conn->qp);
+	*why = conn->qp->why;
+	return err;
 }
 
 static int cm_info_rsp(struct ibtrs_clt_path *path, const struct ibtrs_wc *wc, const char **why)
@@ -162,8 +205,7 @@ static int cm_info_rsp(struct ibtrs_clt_path *path, const struct ibtrs_wc *wc, c
 		return err;
 	if (!path->limits.fence)
 		path->life = 0;
-	conn->s.recv = conn->s.recv_room;
-	conn->s.recv_max = sizeof(conn->s.recv_room);
+	conn->qp->verbs->expect(conn->qp, NULL, 0);
 	ibtrs_clt_path_post(path, IBTRS_PATH_EV_READY);
 	return 0;
 }
@@ -191,7 +233,7 @@ static int cm_first(struct ibtrs_clt_path *path, const struct ibtrs_conn_rsp *rs
 
 	ibtrs_clt_path_note(path, IBTRS_RETRY_EV_ANSWERED);
 	path->new_rkey = rsp->new_rkey;
-	path->ext = rsp->ext & IBTRS_STREAM_EXT;
+	path->ext = rsp->ext & IBTRS_USER_EXT;
 	path->limits = (struct ibtrs_limits){
 		.queue_depth	= rsp->queue_depth,
 		.max_io_size	= rsp->max_io_size,
@@ -226,7 +268,7 @@ static int cm_accepted(struct ibtrs_clt_conn *conn, const struct ibtrs_wc *wc, c
 			return err;
 	}
 	*why = "the server's answers to the connections of the path contradict each other";
-	rsp.ext &= IBTRS_STREAM_EXT;
+	rsp.ext &= IBTRS_USER_EXT;
 	if (conn->cid && (rsp.new_rkey != path->new_rkey || rsp.ext != path->ext))
 		return -EPROTO;
 	for (i = 0; i < path->clt->nr_qs; i++)
@@ -261,13 +303,13 @@ void ibtrs_clt_cm_event(struct ibtrs_clt_conn *conn)
 	const char *why;
 	int err;
 
-	ibtrs_stream_turn(&conn->s);
-	ibtrs_stream_flush(&conn->s);
+	conn->qp->verbs->turn(conn->qp);
+	conn->qp->verbs->flush(conn->qp);
 	while (!(path->events & 1u << IBTRS_PATH_EV_READY)) {
-		err = ibtrs_stream_poll(&conn->s, &wc);
+		err = conn->qp->verbs->poll(conn->qp, &wc);
 		if (!err)
 			return;
-		why = conn->s.why;
+		why = conn->qp->why;
 		if (err > 0)
 			err = cm_message(conn, &wc, &why);
 		if (err)

@@ -4,6 +4,7 @@
 #define IBTRS_USER_CTX_H
 
 #include <pthread.h>
+#include <sys/socket.h>
 #include <ibtrs/addr.h>
 #include "ibtrs/user/libibtrs.h"
 
@@ -50,11 +51,13 @@ __printf(4, 5)
 int ibtrs_user_why(char why[IBTRS_WHY_LEN], int err, const char *what, const char *fmt, ...);
 
 /**
- * struct ibtrs_place - where a server is, for sockets
+ * struct ibtrs_place - where a server is
+ * @rdma: at an RDMA adapter; else for sockets
  * @family: AF_INET, AF_INET6 or AF_UNIX
  * @path: of AF_UNIX
  */
 struct ibtrs_place {
+	bool rdma;
 	int family;
 	u16 port;
 	struct ibtrs_addr addr;
@@ -62,6 +65,10 @@ struct ibtrs_place {
 };
 
 int ibtrs_place_parse(const char *text, struct ibtrs_place *p, const char **why);
+/* Return: its length. */
+socklen_t ibtrs_place_sockaddr(const struct ibtrs_place *p, struct sockaddr_storage *to);
+/* The address alone; as it was if it is neither IPv4 nor IPv6. */
+void ibtrs_place_peer(const struct sockaddr *from, char text[IBTRS_ADDR_STR_MAX]);
 /* A socket that has begun to connect, or listens; or a negative errno. */
 int ibtrs_place_connect(const struct ibtrs_place *p);
 int ibtrs_place_listen(const struct ibtrs_place *p, int *port);

@@ -117,6 +117,8 @@ struct ibtrs_io {
  *	errno; must not block, and must not call the client's side of the library. NULL: the
  *	library connects
  * @priv: handed to @dial
+ * @q_depth: requests that a queue has at a time; 0: its share of what the server grants. Over RDMA
+ *	each costs a chunk (max_io_size and headers) of locked memory for each path
  */
 struct ibtrs_clt_opts {
 	size_t size;
@@ -128,6 +130,7 @@ struct ibtrs_clt_opts {
 	uint32_t max_attempts;
 	int (*dial)(void *priv, const char *path, unsigned int cid);
 	void *priv;
+	uint32_t q_depth;
 };
 
 struct ibtrs_clt_info {
@@ -157,7 +160,7 @@ struct ibtrs_path_info {
 
 /**
  * ibtrs_clt_open() - open a session
- * @paths: where the server is: `tcp:10.0.0.1`, `tcp:10.0.0.1:1234`, `tcp:[fd00::1]:1234` or
+ * @paths: where the server is: `ip:10.0.0.1` (RDMA), `tcp:10.0.0.1:1234`, `tcp:[fd00::1]:1234` or
  *	`unix:/run/name`; with @o->dial any text. No names of hosts
  * @nr: number of paths
  * @why: reason of a failure
@@ -282,7 +285,8 @@ IBTRS_API int ibtrs_srv_new(const struct ibtrs_srv_opts *o, struct ibtrs_srv **s
 IBTRS_API int ibtrs_srv_free(struct ibtrs_srv *srv);
 /**
  * ibtrs_srv_listen() - accept connections at an address
- * @at: `tcp:ADDRESS[:PORT]` or `unix:/path`, as in ibtrs_clt_open(); port 0: any that is free
+ * @at: `ip:ADDRESS[:PORT]`, `tcp:ADDRESS[:PORT]` or `unix:/path`, as in ibtrs_clt_open(); port 0:
+ *	any that is free
  *
  * Return: the port (0 for unix:), or a negative errno.
  */

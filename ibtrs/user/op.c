@@ -69,8 +69,8 @@ static void op_answer(struct ibtrs_srv_op *x, int err)
 		op_frame(x, IBTRS_FRAME_WRITE_IMM, ibtrs_imm_rsp(IBTRS_IMM_IO_RSP, x->slot, err),
 			 len ? x->desc.rkey : 0, len ? x->desc.addr : 0, len);
 	}
-	ibtrs_stream_post(&conn->s, &x->wr);
-	if (ibtrs_stream_flush(&conn->s))
+	ibtrs_qp_post(conn->qp, &x->wr);
+	if (conn->qp->verbs->flush(conn->qp))
 		ibtrs_srv_path_close(conn->srv, x->path);
 }
 
@@ -223,15 +223,15 @@ static bool rx_request(struct ibtrs_srv_conn *conn, u32 imm)
 
 void ibtrs_srv_hb_send(struct ibtrs_srv_conn *conn)
 {
-	ibtrs_stream_post_imm(&conn->s, &conn->hb_msg, ibtrs_imm_hb(IBTRS_IMM_HB_MSG));
+	ibtrs_qp_post_imm(conn->qp, &conn->hb_msg, ibtrs_imm_hb(IBTRS_IMM_HB_MSG));
 	/* What breaks here is found by the next poll. */
-	ibtrs_stream_flush(&conn->s);
+	conn->qp->verbs->flush(conn->qp);
 }
 
 static void op_hb_ack(struct ibtrs_srv_conn *conn)
 {
-	ibtrs_stream_post_imm(&conn->s, &conn->hb_ack, ibtrs_imm_hb(IBTRS_IMM_HB_ACK));
-	ibtrs_stream_flush(&conn->s);
+	ibtrs_qp_post_imm(conn->qp, &conn->hb_ack, ibtrs_imm_hb(IBTRS_IMM_HB_ACK));
+	conn->qp->verbs->flush(conn->qp);
 }
 
 void ibtrs_srv_rx(struct ibtrs_srv_conn *conn, const struct ibtrs_wc *wc)

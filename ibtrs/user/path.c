@@ -58,7 +58,7 @@ static void path_take_lost(struct ibtrs_clt_path *path)
 /* Both are called by the service queue, with its lock held; it flushes. */
 void ibtrs_clt_hb_msg(struct ibtrs_clt_conn *conn)
 {
-	ibtrs_stream_post_imm(&conn->s, &conn->hb_ack, ibtrs_imm_hb(IBTRS_IMM_HB_ACK));
+	ibtrs_qp_post_imm(conn->qp, &conn->hb_ack, ibtrs_imm_hb(IBTRS_IMM_HB_ACK));
 }
 
 void ibtrs_clt_hb_ack(struct ibtrs_clt_conn *conn)
@@ -83,8 +83,8 @@ static void hb_send(struct ibtrs_clt_path *path)
 	}
 	if (conn->attached) {
 		/* If the last one is still to be sent, that one will do. */
-		ibtrs_stream_post_imm(&conn->s, &conn->hb_msg, ibtrs_imm_hb(IBTRS_IMM_HB_MSG));
-		ibtrs_stream_flush(&conn->s);
+		ibtrs_qp_post_imm(conn->qp, &conn->hb_msg, ibtrs_imm_hb(IBTRS_IMM_HB_MSG));
+		conn->qp->verbs->flush(conn->qp);
 	}
 	pthread_mutex_unlock(&q->lock);
 }
@@ -207,7 +207,7 @@ static void path_up(struct ibtrs_clt_path *path)
 	for (i = 0; i < clt->nr_qs; i++) {
 		err = ibtrs_q_attach(&clt->qs[i], path->conns[i]);
 		if (err) {
-			ibtrs_clt_path_fail(path, err, "no memory for its connections");
+			ibtrs_clt_path_fail(path, err, path->conns[i]->qp->why);
 			return;
 		}
 	}
@@ -239,6 +239,7 @@ static void path_do(struct ibtrs_clt_path *path, u32 actions)
 		pthread_mutex_lock(&path->fail_lock);
 		path->fail_err = 0;	/* of the last incarnation */
 		pthread_mutex_unlock(&path->fail_lock);
+		path->hs = IBTRS_HS_TURN;	/* of the last incarnation */
 		ibtrs_clt_cm_start(path);
 	}
 	if (actions & IBTRS_PATH_DO_UP)
@@ -258,6 +259,10 @@ static void path_timer(struct ibtrs_clt_path *path, u64 now)
 		break;
 	case IBTRS_PATH_CONNECTING:
 		path->due = 0;
+		if (path->hs == IBTRS_HS_TURN) {
+			ibtrs_clt_cm_start(path);
+			break;
+		}
 		ibtrs_clt_path_fail(path, -ETIMEDOUT, path->hs == IBTRS_HS_INFO ?
 				    "the server did not say where its memory is in time" :
 				    "the server did not answer in time");

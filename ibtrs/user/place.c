@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause
 /*
- * Where a server is, as text and as a socket: `tcp:10.0.0.1:1234`, `unix:/run/name`. Addresses have
- * the grammar of ibtrs/logic/addr.c; names of hosts are not resolved, since that blocks.
+ * Where a server is, as text and as a socket: `ip:10.0.0.1` (RDMA), `tcp:10.0.0.1:1234`,
+ * `unix:/run/name`. Addresses have the grammar of ibtrs/logic/addr.c; names of hosts are not
+ * resolved, since that blocks.
  */
 #include <arpa/inet.h>
 #include <net/if.h>
@@ -32,7 +33,7 @@ static int place_port(const char *s, u16 *port)
 }
 
 /* ADDRESS, V4:PORT or [V6]:PORT; a V6 address without brackets has no port. */
-static int place_parse_tcp(const char *text, struct ibtrs_place *p, const char **why)
+static int place_parse_ip(const char *text, struct ibtrs_place *p, const char **why)
 {
 	const char *end = text + strlen(text), *colon;
 	char ip[IBTRS_ADDR_STR_MAX];
@@ -62,9 +63,10 @@ static int place_parse_tcp(const char *text, struct ibtrs_place *p, const char *
 int ibtrs_place_parse(const char *text, struct ibtrs_place *p, const char **why)
 {
 	memset(p, 0, sizeof(*p));
-	if (!strncmp(text, "tcp:", 4))
-		return place_parse_tcp(text + 4, p, why);
-	*why = "it begins with neither tcp: nor unix:/, the ways that this library has";
+	p->rdma = !strncmp(text, "ip:", 3);
+	if (p->rdma || !strncmp(text, "tcp:", 4))
+		return place_parse_ip(strchr(text, ':') + 1, p, why);
+	*why = "it begins with none of ip:, tcp: and unix:/, the ways that this library has";
 	if (strncmp(text, "unix:/", 6))
 		return -EINVAL;
 	*why = "the name of a Unix socket has at most 107 bytes";
@@ -76,7 +78,7 @@ int ibtrs_place_parse(const char *text, struct ibtrs_place *p, const char **why)
 	return 0;
 }
 
-static socklen_t place_sockaddr(const struct ibtrs_place *p, struct sockaddr_storage *to)
+socklen_t ibtrs_place_sockaddr(const struct ibtrs_place *p, struct sockaddr_storage *to)
 {
 	struct sockaddr_in6 *in6 = (void *)to;
 	struct sockaddr_in *in = (void *)to;
@@ -100,6 +102,21 @@ static socklen_t place_sockaddr(const struct ibtrs_place *p, struct sockaddr_sto
 	return sizeof(*in6);
 }
 
+void ibtrs_place_peer(const struct sockaddr *from, char text[IBTRS_ADDR_STR_MAX])
+{
+	struct ibtrs_addr a = { .kind = IBTRS_ADDR_NONE };
+
+	if (from->sa_family == AF_INET) {
+		a.kind = IBTRS_ADDR_IP4;
+		memcpy(a.raw, &((const struct sockaddr_in *)from)->sin_addr, 4);
+	} else if (from->sa_family == AF_INET6) {
+		a.kind = IBTRS_ADDR_IP6;
+		memcpy(a.raw, &((const struct sockaddr_in6 *)from)->sin6_addr, 16);
+	}
+	if (a.kind != IBTRS_ADDR_NONE)
+		ibtrs_addr_format(&a, text, IBTRS_ADDR_STR_MAX);
+}
+
 static int place_socket(const struct ibtrs_place *p)
 {
 	int fd = socket(p->family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -110,7 +127,7 @@ static int place_socket(const struct ibtrs_place *p)
 int ibtrs_place_connect(const struct ibtrs_place *p)
 {
 	struct sockaddr_storage to;
-	socklen_t len = place_sockaddr(p, &to);
+	socklen_t len = ibtrs_place_sockaddr(p, &to);
 	int fd = place_socket(p), one = 1, err;
 
 	if (fd < 0)
@@ -129,7 +146,7 @@ int ibtrs_place_connect(const struct ibtrs_place *p)
 int ibtrs_place_listen(const struct ibtrs_place *p, int *port)
 {
 	struct sockaddr_storage at;
-	socklen_t len = place_sockaddr(p, &at);
+	socklen_t len = ibtrs_place_sockaddr(p, &at);
 	int fd = place_socket(p), one = 1, err;
 
 	if (fd < 0)

@@ -108,12 +108,14 @@ static void q_post(struct ibtrs_q *q, struct ibtrs_req *req, struct ibtrs_clt_co
 
 	ibtrs_fence_next(&req->token, &req->life, path->life, READ_ONCE(q->clt->life));
 	if (read && io->len)
-		desc.rkey = ibtrs_region_set(&conn->regions, i, io->data, io->len);
+		conn->qp->verbs->expose(conn->qp, i, io->data, &desc);
 	hdr_len = read ? ibtrs_msg_read_encode(hdr, l->fence, io->hdr_len, req->token, false,
 					       io->len ? &desc : NULL) :
 			 ibtrs_msg_write_encode(hdr, l->fence, io->hdr_len, req->token);
 	f.len = (read ? 0 : io->len) + io->hdr_len + (u32)hdr_len;
 	ibtrs_wr_init(&req->wr);
+	req->wr.slot = i + 1;
+	req->wr.slot_at = read ? io->len : 0;
 	ibtrs_wr_frame(&req->wr, &f);
 	if (!read)
 		ibtrs_wr_ref(&req->wr, io->data, io->len);
@@ -124,7 +126,7 @@ static void q_post(struct ibtrs_q *q, struct ibtrs_req *req, struct ibtrs_clt_co
 	req->sent = true;
 	conn->inflight++;
 	__atomic_store_n(&q->posted, q->posted + 1, __ATOMIC_RELAXED);
-	ibtrs_stream_post(&conn->s, &req->wr);
+	ibtrs_qp_post(conn->qp, &req->wr);
 }
 
 static void q_send(struct ibtrs_q *q, struct ibtrs_req *req)
@@ -146,7 +148,7 @@ static u32 q_take_away(struct ibtrs_q *q, struct ibtrs_clt_conn *conn)
 
 	q->conns[conn->path->idx] = NULL;
 	conn->attached = false;
-	ibtrs_stream_close(&conn->s);
+	conn->qp->verbs->close(conn->qp);
 	for (i = 0; i < q->nr; i++) {
 		struct ibtrs_req *req = &q->reqs[i];
 
@@ -179,9 +181,9 @@ static void q_flush(struct ibtrs_q *q)
 
 	for (i = 0; i < q->clt->nr_paths; i++) {
 		conn = q->conns[i];
-		if (!conn || !conn->s.out || !ibtrs_stream_flush(&conn->s))
+		if (!conn || !conn->qp->out || !conn->qp->verbs->flush(conn->qp))
 			continue;
-		q_lose(q, conn, conn->s.err, conn->s.why);
+		q_lose(q, conn, conn->qp->err, conn->qp->why);
 		i = U32_MAX;		/* from the first one again */
 	}
 }
@@ -197,7 +199,8 @@ static void q_answer(struct ibtrs_q *q, struct ibtrs_req *req, int err, u32 byte
 
 	conn->inflight--;
 	if (read)
-		ibtrs_region_clear(&conn->regions, req->slot - q->first);
+		conn->qp->verbs->conceal(conn->qp, req->slot - q->first,
+					 err ? NULL : io->data, io->len);
 	/* L17: our server sends the data with the answer, unless it must bring a new key. */
 	if (read && !err && path->limits.fence && !path->new_rkey && byte_len != io->len)
 		err = -EIO;
@@ -275,16 +278,16 @@ static void q_receive(struct ibtrs_q *q)
 		conn = q->conns[i];
 		if (!conn)
 			continue;
-		ibtrs_stream_turn(&conn->s);
-		while ((n = ibtrs_stream_poll(&conn->s, &wc)) > 0) {
+		conn->qp->verbs->turn(conn->qp);
+		while ((n = conn->qp->verbs->poll(conn->qp, &wc)) > 0) {
 			why = q_rx(q, conn, &wc);
 			if (why)
-				n = ibtrs_stream_break(&conn->s, -EPROTO, why);
+				n = ibtrs_qp_break(conn->qp, -EPROTO, why);
 			if (!conn->attached)
 				break;
 		}
 		if (n < 0 && conn->attached)
-			q_lose(q, conn, conn->s.err, conn->s.why);
+			q_lose(q, conn, conn->qp->err, conn->qp->why);
 	}
 }
 
@@ -389,13 +392,11 @@ int ibtrs_q_attach(struct ibtrs_q *q, struct ibtrs_clt_conn *conn)
 {
 	int err;
 
-	conn->regions.v = calloc(q->nr, sizeof(*conn->regions.v));
-	if (!conn->regions.v)
-		return -ENOMEM;
-	conn->regions.nr = q->nr;
-	conn->s.regions = &conn->regions;
+	err = conn->qp->verbs->slots(conn->qp, q->nr, conn->path->limits.chunk_size);
+	if (err)
+		return err;
 	pthread_mutex_lock(&q->lock);
-	err = q->idx ? ibtrs_stream_watch(&conn->s, q->ep, conn) : 0;
+	err = q->idx ? conn->qp->verbs->watch(conn->qp, q->ep, conn) : 0;
 	if (!err) {
 		q->conns[conn->path->idx] = conn;
 		conn->attached = true;

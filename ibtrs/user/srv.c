@@ -12,7 +12,9 @@
 #include <unistd.h>
 #include "ibtrs/logic/beat.h"
 #include "ibtrs/proto/imm.h"
+#include "ibtrs/user/rdma.h"
 #include "ibtrs/user/srv.h"
+#include "ibtrs/user/stream.h"
 
 #define SRV_DEPTH	128
 #define SRV_IO_SIZE	126976
@@ -24,24 +26,14 @@
 /* ---- connections -------------------------------------------------------- */
 
 /* The client's address, without its port; sockets of this host are all one client. */
-static void srv_peer(int fd, char *peer, size_t size)
+static void srv_peer(int fd, char peer[IBTRS_ADDR_STR_MAX])
 {
 	struct sockaddr_storage from;
 	socklen_t len = sizeof(from);
-	struct ibtrs_addr a = { .kind = IBTRS_ADDR_NONE };
 
-	snprintf(peer, size, "local");
-	if (getpeername(fd, (struct sockaddr *)&from, &len))
-		return;
-	if (from.ss_family == AF_INET) {
-		a.kind = IBTRS_ADDR_IP4;
-		memcpy(a.raw, &((struct sockaddr_in *)&from)->sin_addr, 4);
-	} else if (from.ss_family == AF_INET6) {
-		a.kind = IBTRS_ADDR_IP6;
-		memcpy(a.raw, &((struct sockaddr_in6 *)&from)->sin6_addr, 16);
-	}
-	if (a.kind != IBTRS_ADDR_NONE)
-		ibtrs_addr_format(&a, peer, size);
+	snprintf(peer, IBTRS_ADDR_STR_MAX, "local");
+	if (!getpeername(fd, (struct sockaddr *)&from, &len))
+		ibtrs_place_peer((struct sockaddr *)&from, peer);
 }
 
 /* Connections whose path is not up. */
@@ -55,28 +47,41 @@ static u32 srv_half(const struct ibtrs_srv *srv)
 	return n;
 }
 
-/* The lock is held. Owns @fd in any case. */
-static int srv_add(struct ibtrs_srv *srv, int fd)
+/* The lock is held. Owns @qp in any case; NULL: there was no memory for it. */
+static struct ibtrs_srv_conn *srv_add(struct ibtrs_srv *srv, struct ibtrs_qp *qp, const char *peer)
 {
 	struct ibtrs_srv_conn *conn;
 
-	conn = srv_half(srv) < IBTRS_SRV_HALF_MAX ? calloc(1, sizeof(*conn)) : NULL;
+	conn = qp && srv_half(srv) < IBTRS_SRV_HALF_MAX ? calloc(1, sizeof(*conn)) : NULL;
 	if (!conn) {
-		close(fd);
-		return -ENOMEM;
+		if (qp) {
+			qp->verbs->close(qp);
+			qp->verbs->free(qp);
+		}
+		return NULL;
 	}
 	conn->kind = IBTRS_SRV_CONN;
 	conn->srv = srv;
 	conn->due = ibtrs_srv_now(srv) + IBTRS_SRV_HALF_MS / 2;
-	srv_peer(fd, conn->peer, sizeof(conn->peer));
-	ibtrs_stream_init(&conn->s, fd);
+	snprintf(conn->peer, sizeof(conn->peer), "%s", peer);
+	conn->qp = qp;
 	conn->next = srv->conns;
 	srv->conns = conn;
-	if (ibtrs_stream_watch(&conn->s, srv->ep, conn)) {
+	if (qp->verbs->watch(qp, srv->ep, conn))
 		ibtrs_srv_conn_kill(conn);
-		return conn->s.err;
-	}
-	return 0;
+	return conn;
+}
+
+static int srv_add_socket(struct ibtrs_srv *srv, int fd)
+{
+	char peer[IBTRS_ADDR_STR_MAX];
+	struct ibtrs_srv_conn *conn;
+
+	srv_peer(fd, peer);
+	conn = srv_add(srv, ibtrs_stream_new(fd), peer);
+	if (!conn)
+		return -ENOMEM;
+	return conn->dead ? conn->qp->err : 0;
 }
 
 int ibtrs_srv_take(struct ibtrs_srv *srv, int fd)
@@ -84,7 +89,7 @@ int ibtrs_srv_take(struct ibtrs_srv *srv, int fd)
 	int err;
 
 	pthread_mutex_lock(&srv->lock);
-	err = srv_add(srv, fd);
+	err = srv_add_socket(srv, fd);
 	/* A thread that sleeps must see when its CONN_REQ is due. */
 	ibtrs_user_signal(srv->wake);
 	pthread_mutex_unlock(&srv->lock);
@@ -100,7 +105,7 @@ static void srv_accept(struct ibtrs_srv *srv, const struct ibtrs_srv_listener *l
 		return;
 	if (l->place.family != AF_UNIX)
 		setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
-	srv_add(srv, fd);
+	srv_add_socket(srv, fd);
 }
 
 static void srv_conn_fail(struct ibtrs_srv_conn *conn)
@@ -116,10 +121,10 @@ static void srv_conn_event(struct ibtrs_srv_conn *conn)
 	struct ibtrs_wc wc;
 	int n = 1;
 
-	ibtrs_stream_turn(&conn->s);
-	ibtrs_stream_flush(&conn->s);
+	conn->qp->verbs->turn(conn->qp);
+	conn->qp->verbs->flush(conn->qp);
 	while (!conn->dead && n > 0) {
-		n = ibtrs_stream_poll(&conn->s, &wc);
+		n = conn->qp->verbs->poll(conn->qp, &wc);
 		if (n > 0 && conn->path)
 			ibtrs_srv_rx(conn, &wc);
 		else if (n > 0)
@@ -127,6 +132,27 @@ static void srv_conn_event(struct ibtrs_srv_conn *conn)
 		else if (n < 0)
 			srv_conn_fail(conn);
 	}
+}
+
+/* An adapter brings the CONN_REQ with the connection: nothing more will be reported for it. */
+static void srv_accept_rdma(struct ibtrs_srv *srv, const struct ibtrs_srv_listener *l)
+{
+	char peer[IBTRS_ADDR_STR_MAX];
+	struct ibtrs_srv_conn *conn;
+	struct ibtrs_qp *qp;
+
+	qp = ibtrs_rdma_accept(l->rdma, srv->limits.queue_depth, peer);
+	conn = qp ? srv_add(srv, qp, peer) : NULL;
+	if (conn && !conn->dead)
+		srv_conn_event(conn);
+}
+
+static void srv_listener_event(struct ibtrs_srv *srv, const struct ibtrs_srv_listener *l)
+{
+	if (l->rdma)
+		srv_accept_rdma(srv, l);
+	else
+		srv_accept(srv, l);
 }
 
 /* ---- timers ------------------------------------------------------------- */
@@ -196,7 +222,7 @@ static int srv_work(struct ibtrs_srv *srv)
 		if (ev[i].data.ptr == srv)
 			ibtrs_user_settle(srv->wake);
 		else if (*kind == IBTRS_SRV_LISTENER)
-			srv_accept(srv, ev[i].data.ptr);
+			srv_listener_event(srv, ev[i].data.ptr);
 		else if (!((struct ibtrs_srv_conn *)ev[i].data.ptr)->dead)
 			srv_conn_event(ev[i].data.ptr);
 	}
@@ -259,32 +285,58 @@ int ibtrs_srv_fd(const struct ibtrs_srv *srv)
 	return srv->ep;
 }
 
+static void srv_unlisten(struct ibtrs_srv_listener *l)
+{
+	if (l->rdma)
+		ibtrs_rdma_unlisten(l->rdma);
+	else if (l->fd >= 0)
+		close(l->fd);
+	if (l->fd >= 0 && l->place.family == AF_UNIX)
+		unlink(l->place.path);
+	free(l);
+}
+
+/* Return: the port or an error. */
+static int srv_bind(struct ibtrs_srv_listener *l, const char **why)
+{
+	int port = 0;
+
+	if (l->place.rdma) {
+		l->rdma = ibtrs_rdma_listen(&l->place, &port, why);
+		l->fd = l->rdma ? ibtrs_rdma_listen_fd(l->rdma) : -1;
+		return port;
+	}
+	l->fd = ibtrs_place_listen(&l->place, &port);
+	*why = l->fd < 0 ? strerror(-l->fd) : NULL;
+	return l->fd < 0 ? l->fd : port;
+}
+
 int ibtrs_srv_listen(struct ibtrs_srv *srv, const char *at, char why[IBTRS_WHY_LEN])
 {
 	struct epoll_event ev = { .events = EPOLLIN };
 	struct ibtrs_srv_listener *l;
 	const char *reason;
-	int port = 0, err;
+	int port, err;
 
 	l = calloc(1, sizeof(*l));
 	if (!l)
 		return ibtrs_user_why(why, -ENOMEM, at, "no memory");
 	l->kind = IBTRS_SRV_LISTENER;
+	l->fd = -1;
 	err = ibtrs_place_parse(at, &l->place, &reason);
 	if (err) {
-		free(l);
+		srv_unlisten(l);
 		return ibtrs_user_why(why, err, at, "%s", reason);
 	}
-	l->fd = ibtrs_place_listen(&l->place, &port);
-	err = l->fd < 0 ? l->fd : 0;
+	port = srv_bind(l, &reason);
 	ev.data.ptr = l;
-	if (!err && epoll_ctl(srv->ep, EPOLL_CTL_ADD, l->fd, &ev)) {
-		err = -errno;
-		close(l->fd);
+	if (port >= 0 && epoll_ctl(srv->ep, EPOLL_CTL_ADD, l->fd, &ev)) {
+		port = -errno;
+		reason = strerror(errno);
 	}
-	if (err) {
-		free(l);
-		return ibtrs_user_why(why, err, at, "cannot listen there: %s", strerror(-err));
+	if (port < 0) {
+		srv_unlisten(l);
+		return ibtrs_user_why(why, port, at, "cannot listen there: %s", reason);
 	}
 	pthread_mutex_lock(&srv->lock);
 	l->next = srv->listeners;
@@ -307,7 +359,7 @@ static int srv_options(struct ibtrs_srv *srv, char *why)
 	o->max_paths = o->max_paths ?: SRV_PATHS;
 	if (o->queue_depth < 2 || o->queue_depth > IBTRS_MAX_QD)
 		return ibtrs_user_why(why, -EINVAL, "server", "queue_depth is 2 to 65535");
-	if (o->max_io_size < IBTRS_STREAM_IO_MIN || o->max_io_size > 1u << 27)
+	if (o->max_io_size < IBTRS_USER_IO_MIN || o->max_io_size > 1u << 27)
 		return ibtrs_user_why(why, -EINVAL, "server", "max_io_size is 4096 to 134217728");
 	l->queue_depth = o->queue_depth;
 	l->max_io_size = o->max_io_size;
@@ -363,10 +415,7 @@ int ibtrs_srv_free(struct ibtrs_srv *srv)
 	pthread_mutex_lock(&srv->lock);
 	while ((l = srv->listeners)) {
 		srv->listeners = l->next;
-		close(l->fd);
-		if (l->place.family == AF_UNIX)
-			unlink(l->place.path);
-		free(l);
+		srv_unlisten(l);
 	}
 	for (s = srv->sessions; s; s = s->next)
 		for (path = s->paths; path; path = path->next)

@@ -9,7 +9,7 @@
 
 #include "ibtrs/logic/fence.h"
 #include "ibtrs/user/ctx.h"
-#include "ibtrs/user/stream.h"
+#include "ibtrs/user/verbs.h"
 
 #define IBTRS_SRV_HALF_MS	10000	/* for a handshake; half of it until the CONN_REQ */
 #define IBTRS_SRV_REFUSED_MS	2000	/* protocol 8.5 */
@@ -26,6 +26,7 @@ struct ibtrs_srv_listener {
 	enum ibtrs_srv_kind kind;
 	int fd;
 	struct ibtrs_place place;
+	struct ibtrs_rdma_listener *rdma;	/* NULL: fd is a socket */
 	struct ibtrs_srv_listener *next;
 };
 
@@ -38,7 +39,7 @@ struct ibtrs_srv_conn {
 	bool dead;
 	u64 due;			/* for its CONN_REQ */
 	char peer[IBTRS_ADDR_STR_MAX];
-	struct ibtrs_stream s;
+	struct ibtrs_qp *qp;
 	struct ibtrs_wr cm;
 	struct ibtrs_wr hb_msg;
 	struct ibtrs_wr hb_ack;
@@ -83,6 +84,7 @@ struct ibtrs_srv_path {
 	u16 nr_accepted;
 	enum ibtrs_srv_path_state state;
 	struct ibtrs_srv_conn **conns;
+	const struct ibtrs_verbs *verbs;	/* of all of them */
 	char peer[IBTRS_ADDR_STR_MAX];
 	struct ibtrs_limits limits;
 	u8 *chunks;
@@ -147,7 +149,7 @@ struct ibtrs_srv_path *ibtrs_srv_path_new(struct ibtrs_srv *srv, struct ibtrs_sr
 					  const struct ibtrs_conn_req *req, const char *peer);
 struct ibtrs_srv_session *ibtrs_srv_session_new(struct ibtrs_srv *srv, const u8 *uuid, u32 ext);
 /* Chunks and ops: only for a path that is let in. */
-int ibtrs_srv_path_memory(struct ibtrs_srv *srv, struct ibtrs_srv_path *path);
+int ibtrs_srv_path_memory(struct ibtrs_srv *srv, struct ibtrs_srv_path *path, const char **why);
 void ibtrs_srv_path_close(struct ibtrs_srv *srv, struct ibtrs_srv_path *path);
 void ibtrs_srv_conn_kill(struct ibtrs_srv_conn *conn);
 void ibtrs_srv_reap(struct ibtrs_srv *srv);

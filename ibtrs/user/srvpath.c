@@ -82,12 +82,15 @@ static void path_ops_init(struct ibtrs_srv_path *path)
 	}
 }
 
-int ibtrs_srv_path_memory(struct ibtrs_srv *srv, struct ibtrs_srv_path *path)
+int ibtrs_srv_path_memory(struct ibtrs_srv *srv, struct ibtrs_srv_path *path, const char **why)
 {
+	struct ibtrs_qp *qp = path->conns[0]->qp;
 	const struct ibtrs_limits *l = &path->limits;
 	u32 nr = ibtrs_chunkmap_mr_count(l->queue_depth, U32_MAX / l->chunk_size), i;
 	u32 len = l->queue_depth / nr * l->chunk_size;
+	int err = 0;
 
+	*why = "the server has no memory for the chunks of this path";
 	path->ops = calloc(l->queue_depth, sizeof(*path->ops));
 	path->hdrs = calloc(l->queue_depth, l->max_hdr_size);
 	path->regions.v = calloc(nr, sizeof(*path->regions.v));
@@ -100,10 +103,12 @@ int ibtrs_srv_path_memory(struct ibtrs_srv *srv, struct ibtrs_srv_path *path)
 	if (!path->ops || !path->hdrs || !path->regions.v || !path->chunks)
 		return -ENOMEM;		/* what there is goes with the path */
 	path->regions.nr = nr;
-	for (i = 0; i < nr; i++)
-		ibtrs_region_set(&path->regions, i, path->chunks + (size_t)i * len, len);
+	for (i = 0; i < nr && !err; i++)
+		err = path->verbs->reg(qp, &path->regions, i, path->chunks + (size_t)i * len, len);
+	if (err)
+		*why = qp->why;
 	path_ops_init(path);
-	return 0;
+	return err;
 }
 
 /* As long as the user has ops of it, its memory counts. */
@@ -115,7 +120,7 @@ static void path_uncount(struct ibtrs_srv *srv, struct ibtrs_srv_path *path)
 
 void ibtrs_srv_conn_kill(struct ibtrs_srv_conn *conn)
 {
-	ibtrs_stream_close(&conn->s);
+	conn->qp->verbs->close(conn->qp);
 	conn->dead = true;
 	conn->srv->reap = true;
 }
@@ -131,6 +136,8 @@ void ibtrs_srv_path_close(struct ibtrs_srv *srv, struct ibtrs_srv_path *path)
 	for (i = 0; i < path->nr_conns; i++)
 		if (path->conns[i])
 			ibtrs_srv_conn_kill(path->conns[i]);
+	for (i = 0; i < path->regions.nr; i++)
+		path->verbs->dereg(&path->regions.v[i]);
 	ibtrs_srv_ops_end(path);
 	if (!path->given)
 		path_uncount(srv, path);
@@ -178,6 +185,7 @@ void ibtrs_srv_reap(struct ibtrs_srv *srv)
 			continue;
 		}
 		*conn = c->next;
+		c->qp->verbs->free(c->qp);
 		free(c);
 	}
 	while ((s = *at)) {

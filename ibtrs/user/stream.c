@@ -16,12 +16,46 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <unistd.h>
 #include "ibtrs/user/stream.h"
 
 #define OUT_IOVS	64
 
-u32 ibtrs_region_set(struct ibtrs_regions *r, u32 i, void *base, u32 len)
+struct stream {
+	struct ibtrs_qp qp;
+	int fd;				/* -1: closed */
+	int ep;
+	void *ep_ptr;
+	bool ep_out;
+	struct ibtrs_regions slots;	/* of a client: where its answers go */
+	void *recv;			/* for a SEND; its length is recv_max */
+	u32 recv_max;
+	struct ibtrs_frame f;
+	u8 *into;			/* where the rest of the payload goes */
+	u32 left;
+	bool in_frame;
+	u32 in_at;
+	u32 in_len;
+	u32 turn;			/* reads of the socket that are left in this turn */
+	u8 recv_room[IBTRS_RECV_LEN];
+	u8 in[4096];
+};
+
+static struct stream *stream_of(struct ibtrs_qp *qp)
+{
+	return (struct stream *)qp;
+}
+
+static int stream_break(struct stream *s, int err, const char *why)
+{
+	return ibtrs_qp_break(&s->qp, err, why);
+}
+
+/* ---- memory ------------------------------------------------------------- */
+
+/* Return: the key. The last one for @i is void. */
+static u32 region_set(struct ibtrs_regions *r, u32 i, void *base, u32 len)
 {
 	struct ibtrs_region *g = &r->v[i];
 
@@ -31,11 +65,6 @@ u32 ibtrs_region_set(struct ibtrs_regions *r, u32 i, void *base, u32 len)
 	g->len = len;
 	g->key = (u32)g->gen << 16 | i;
 	return g->key;
-}
-
-void ibtrs_region_clear(struct ibtrs_regions *r, u32 i)
-{
-	r->v[i].key = 0;
 }
 
 /* Where @len bytes at @addr of @key are; NULL: the peer may not write there. */
@@ -51,83 +80,77 @@ static u8 *region_find(const struct ibtrs_regions *r, u32 key, u64 addr, u32 len
 	return g->base + addr;
 }
 
+static int stream_reg(struct ibtrs_qp *qp, struct ibtrs_regions *r, u32 i, void *base, u32 len)
+{
+	region_set(r, i, base, len);
+	return 0;
+}
+
+static void stream_dereg(struct ibtrs_region *g)
+{
+	g->key = 0;
+}
+
+static int stream_slots(struct ibtrs_qp *qp, u32 nr, u32 size)
+{
+	struct stream *s = stream_of(qp);
+
+	s->slots.v = calloc(nr, sizeof(*s->slots.v));
+	if (!s->slots.v)
+		return ibtrs_qp_break(qp, -ENOMEM, "no memory for its connections");
+	s->slots.nr = nr;
+	qp->regions = &s->slots;
+	return 0;
+}
+
+static void stream_expose(struct ibtrs_qp *qp, u32 i, void *data, struct ibtrs_desc *desc)
+{
+	desc->rkey = region_set(&stream_of(qp)->slots, i, data, desc->len);
+}
+
+static void stream_conceal(struct ibtrs_qp *qp, u32 i, void *data, u32 len)
+{
+	stream_dereg(&stream_of(qp)->slots.v[i]);
+}
+
+static int stream_expect(struct ibtrs_qp *qp, void *room, u32 len)
+{
+	struct stream *s = stream_of(qp);
+
+	s->recv = room ?: s->recv_room;
+	s->recv_max = room ? len : sizeof(s->recv_room);
+	return 0;
+}
+
 /* ---- sending ------------------------------------------------------------ */
 
-void ibtrs_wr_init(struct ibtrs_wr *wr)
-{
-	wr->next = NULL;
-	wr->nr = 0;
-	wr->at = 0;
-	wr->used = 0;
-	wr->posted = false;
-}
-
-void ibtrs_wr_ref(struct ibtrs_wr *wr, const void *data, size_t len)
-{
-	if (!len)
-		return;
-	wr->iov[wr->nr++] = (struct iovec){ .iov_base = (void *)data, .iov_len = len };
-}
-
-void ibtrs_wr_copy(struct ibtrs_wr *wr, const void *data, size_t len)
-{
-	u8 *to = wr->room + wr->used;
-	struct iovec *last = wr->nr ? &wr->iov[wr->nr - 1] : NULL;
-
-	memcpy(to, data, len);
-	wr->used += len;
-	if (last && (u8 *)last->iov_base + last->iov_len == to)
-		last->iov_len += len;
-	else
-		ibtrs_wr_ref(wr, to, len);
-}
-
-void ibtrs_wr_frame(struct ibtrs_wr *wr, const struct ibtrs_frame *f)
-{
-	u8 w[IBTRS_FRAME_LEN];
-
-	ibtrs_frame_encode(w, f);
-	ibtrs_wr_copy(wr, w, sizeof(w));
-}
-
-void ibtrs_stream_init(struct ibtrs_stream *s, int fd)
-{
-	memset(s, 0, offsetof(struct ibtrs_stream, recv_room));
-	s->fd = fd;
-	s->ep = -1;
-	s->recv = s->recv_room;
-	s->recv_max = sizeof(s->recv_room);
-	s->out_end = &s->out;
-	fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
-	fcntl(fd, F_SETFD, FD_CLOEXEC);
-}
-
-int ibtrs_stream_watch(struct ibtrs_stream *s, int ep, void *ptr)
+static int stream_watch(struct ibtrs_qp *qp, int ep, void *ptr)
 {
 	struct epoll_event ev = { .events = EPOLLIN, .data.ptr = ptr };
+	struct stream *s = stream_of(qp);
 
 	if (s->ep >= 0)
 		epoll_ctl(s->ep, EPOLL_CTL_DEL, s->fd, NULL);
 	s->ep = ep;
 	s->ep_ptr = ptr;
-	s->ep_out = !!s->out;
-	if (s->out)
+	s->ep_out = !!qp->out;
+	if (qp->out)
 		ev.events |= EPOLLOUT;
 	if (epoll_ctl(ep, EPOLL_CTL_ADD, s->fd, &ev)) {
 		s->ep = -1;
-		return ibtrs_stream_break(s, -errno, "the socket cannot be watched");
+		return stream_break(s, -errno, "the socket cannot be watched");
 	}
 	return 0;
 }
 
 /* Asks epoll for room to send only while there is something to be sent. */
-static void stream_watch_out(struct ibtrs_stream *s)
+static void stream_watch_out(struct stream *s)
 {
 	struct epoll_event ev = { .events = EPOLLIN, .data.ptr = s->ep_ptr };
 
-	if (s->ep < 0 || s->ep_out == !!s->out)
+	if (s->ep < 0 || s->ep_out == !!s->qp.out)
 		return;
-	s->ep_out = !!s->out;
+	s->ep_out = !!s->qp.out;
 	if (s->ep_out)
 		ev.events |= EPOLLOUT;
 	epoll_ctl(s->ep, EPOLL_CTL_MOD, s->fd, &ev);
@@ -150,33 +173,12 @@ static const char *stream_words(int err)
 	return "the connection is broken";
 }
 
-void ibtrs_stream_post(struct ibtrs_stream *s, struct ibtrs_wr *wr)
-{
-	if (s->err || s->fd < 0)
-		return;
-	wr->next = NULL;
-	wr->posted = true;
-	*s->out_end = wr;
-	s->out_end = &wr->next;
-}
-
-void ibtrs_stream_post_imm(struct ibtrs_stream *s, struct ibtrs_wr *wr, u32 imm)
-{
-	const struct ibtrs_frame f = { .op = IBTRS_FRAME_WRITE_IMM, .imm = imm };
-
-	if (wr->posted)
-		return;
-	ibtrs_wr_init(wr);
-	ibtrs_wr_frame(wr, &f);
-	ibtrs_stream_post(s, wr);
-}
-
 /* @n bytes have been sent. */
-static void stream_sent(struct ibtrs_stream *s, size_t n)
+static void stream_sent(struct stream *s, size_t n)
 {
 	struct ibtrs_wr *wr;
 
-	while ((wr = s->out)) {
+	while ((wr = s->qp.out)) {
 		struct iovec *v = &wr->iov[wr->at];
 
 		if (n < v->iov_len) {
@@ -187,23 +189,22 @@ static void stream_sent(struct ibtrs_stream *s, size_t n)
 		n -= v->iov_len;
 		if (++wr->at < wr->nr)
 			continue;
-		s->out = wr->next;
-		if (!s->out)
-			s->out_end = &s->out;
-		wr->posted = false;
+		ibtrs_qp_taken(&s->qp);
 	}
 }
 
-int ibtrs_stream_flush(struct ibtrs_stream *s)
+static int stream_flush(struct ibtrs_qp *qp)
 {
-	while (s->out && !s->err) {
+	struct stream *s = stream_of(qp);
+
+	while (s->qp.out && !s->qp.err) {
 		struct iovec iov[OUT_IOVS];
 		struct msghdr msg = { .msg_iov = iov };
 		struct ibtrs_wr *wr;
 		ssize_t n;
 		u32 i;
 
-		for (wr = s->out; wr; wr = wr->next)
+		for (wr = s->qp.out; wr; wr = wr->next)
 			for (i = wr->at; i < wr->nr && msg.msg_iovlen < OUT_IOVS; i++)
 				iov[msg.msg_iovlen++] = wr->iov[i];
 		n = sendmsg(s->fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -212,10 +213,10 @@ int ibtrs_stream_flush(struct ibtrs_stream *s)
 		else if (errno == EAGAIN || errno == EWOULDBLOCK)
 			break;
 		else if (errno != EINTR)
-			ibtrs_stream_break(s, -errno, stream_words(errno));
+			stream_break(s, -errno, stream_words(errno));
 	}
-	if (s->err)
-		return s->err;
+	if (s->qp.err)
+		return s->qp.err;
 	stream_watch_out(s);
 	return 0;
 }
@@ -226,7 +227,7 @@ int ibtrs_stream_flush(struct ibtrs_stream *s)
  * Up to @len bytes to @to; @to may be the buffer itself. Return: how many, 0: none are there, or an
  * error.
  */
-static ssize_t stream_recv(struct ibtrs_stream *s, void *to, size_t len)
+static ssize_t stream_recv(struct stream *s, void *to, size_t len)
 {
 	ssize_t n;
 
@@ -239,16 +240,16 @@ static ssize_t stream_recv(struct ibtrs_stream *s, void *to, size_t len)
 	if (n > 0)
 		return n;
 	if (!n)
-		return ibtrs_stream_break(s, -ECONNRESET, s->in_frame || s->in_at < s->in_len ?
+		return stream_break(s, -ECONNRESET, s->in_frame || s->in_at < s->in_len ?
 					  "the peer ended the connection within a frame" :
 					  "the peer ended the connection");
 	if (errno == EAGAIN || errno == EWOULDBLOCK)
 		return 0;
-	return ibtrs_stream_break(s, -errno, stream_words(errno));
+	return stream_break(s, -errno, stream_words(errno));
 }
 
 /* Room for the payload of s->f, or why there is none. */
-static int stream_begin(struct ibtrs_stream *s)
+static int stream_begin(struct stream *s)
 {
 	const struct ibtrs_frame *f = &s->f;
 
@@ -261,23 +262,23 @@ static int stream_begin(struct ibtrs_stream *s)
 	case IBTRS_FRAME_SEND_IMM:
 	case IBTRS_FRAME_SEND_INV:
 		if (f->len > s->recv_max)
-			return ibtrs_stream_break(s, -EPROTO, "a message is longer than allowed");
+			return stream_break(s, -EPROTO, "a message is longer than allowed");
 		s->into = s->recv;
 		return 0;
 	case IBTRS_FRAME_WRITE:
 	case IBTRS_FRAME_WRITE_IMM:
 		/* As with RDMA: nothing is written, so no key is needed. */
-		s->into = f->len ? region_find(s->regions, f->key, f->addr, f->len) : s->recv;
+		s->into = f->len ? region_find(s->qp.regions, f->key, f->addr, f->len) : s->recv;
 		if (!s->into)
-			return ibtrs_stream_break(s, -EACCES,
+			return stream_break(s, -EACCES,
 						  "the peer wrote outside of the memory it was given");
 		return 0;
 	}
-	return ibtrs_stream_break(s, -EPROTO, "a frame of an unknown kind");
+	return stream_break(s, -EPROTO, "a frame of an unknown kind");
 }
 
 /* Fills the buffer until it has a frame. Return: 1, 0 or an error. */
-static int stream_head(struct ibtrs_stream *s)
+static int stream_head(struct stream *s)
 {
 	while (s->in_len - s->in_at < IBTRS_FRAME_LEN) {
 		ssize_t n;
@@ -297,7 +298,7 @@ static int stream_head(struct ibtrs_stream *s)
 }
 
 /* Takes what there is of the payload. Return: 1: all of it, 0 or an error. */
-static int stream_payload(struct ibtrs_stream *s)
+static int stream_payload(struct stream *s)
 {
 	while (s->left) {
 		u32 has = s->in_len - s->in_at;
@@ -318,13 +319,14 @@ static int stream_payload(struct ibtrs_stream *s)
 	return 1;
 }
 
-int ibtrs_stream_poll(struct ibtrs_stream *s, struct ibtrs_wc *wc)
+static int stream_poll(struct ibtrs_qp *qp, struct ibtrs_wc *wc)
 {
+	struct stream *s = stream_of(qp);
 	int err;
 
 	do {
-		if (s->err)
-			return s->err;
+		if (s->qp.err)
+			return s->qp.err;
 		if (!s->in_frame) {
 			err = stream_head(s);
 			if (err <= 0)
@@ -341,9 +343,16 @@ int ibtrs_stream_poll(struct ibtrs_stream *s, struct ibtrs_wc *wc)
 	return 1;
 }
 
-void ibtrs_stream_close(struct ibtrs_stream *s)
+static void stream_turn(struct ibtrs_qp *qp)
 {
-	struct ibtrs_wr *wr;
+	stream_of(qp)->turn = 256;
+}
+
+/* ---- making and unmaking ------------------------------------------------ */
+
+static void stream_close(struct ibtrs_qp *qp)
+{
+	struct stream *s = stream_of(qp);
 
 	/*
 	 * Somebody may have another descriptor of the socket: a child that was forked, or who
@@ -357,8 +366,44 @@ void ibtrs_stream_close(struct ibtrs_stream *s)
 	}
 	s->fd = -1;
 	s->ep = -1;
-	ibtrs_stream_break(s, -ECONNABORTED, "closed here");
-	for (; (wr = s->out); s->out = wr->next)
-		wr->posted = false;
-	s->out_end = &s->out;
+	ibtrs_qp_end(qp);
+}
+
+static void stream_free(struct ibtrs_qp *qp)
+{
+	free(stream_of(qp)->slots.v);
+	free(qp);
+}
+
+static const struct ibtrs_verbs stream_verbs = {
+	.watch		= stream_watch,
+	.flush		= stream_flush,
+	.turn		= stream_turn,
+	.poll		= stream_poll,
+	.expect		= stream_expect,
+	.slots		= stream_slots,
+	.expose		= stream_expose,
+	.conceal	= stream_conceal,
+	.reg		= stream_reg,
+	.dereg		= stream_dereg,
+	.close		= stream_close,
+	.free		= stream_free,
+};
+
+struct ibtrs_qp *ibtrs_stream_new(int fd)
+{
+	struct stream *s = malloc(sizeof(*s));
+
+	if (!s) {
+		close(fd);
+		return NULL;
+	}
+	memset(s, 0, offsetof(struct stream, recv_room));
+	ibtrs_qp_init(&s->qp, &stream_verbs);
+	s->fd = fd;
+	s->ep = -1;
+	stream_expect(&s->qp, NULL, 0);
+	fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
+	fcntl(fd, F_SETFD, FD_CLOEXEC);
+	return &s->qp;
 }

@@ -1,0 +1,389 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause
+/*
+ * ibtrs-peer: an end of a session of libibtrs, by hand and for tests.
+ *
+ * The server holds memory, which put and get write and read; a header says where. `say` sends any
+ * header to any server, so it talks to the kernel's server in that one's own language.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include "ibtrs/user/libibtrs.h"
+
+#define PEER_MAGIC	0x52454550u	/* "PEER" */
+#define PEER_BATCH	8u		/* requests at a time */
+#define PEER_PATHS	8u
+#define PEER_CALL_MS	10000
+#define SAY_MAX		65536u	/* bytes of a header, of data, of an answer */
+
+struct peer_hdr {
+	uint32_t magic;
+	uint32_t reserved;
+	uint64_t offset;
+};
+
+static const char usage[] =
+	"usage: ibtrs-peer serve AT [MIB]             hold MIB of memory (64), for put and get\n"
+	"       ibtrs-peer ping PATH[,PATH..] [N]     N messages (5), and how long each took\n"
+	"       ibtrs-peer put PATH[,PATH..] OFFSET   what stdin has, to the server's memory\n"
+	"       ibtrs-peer get PATH[,PATH..] OFFSET LEN\n"
+	"       ibtrs-peer say PATH[,PATH..]          each line of stdin is a request:\n"
+	"           call HEADER LEN                   a message, whose answer has LEN bytes\n"
+	"           read HEADER LEN | write HEADER DATA\n"
+	"       HEADER and DATA are hexadecimal; {N} stands for 4 bytes at N of the last answer.\n"
+	"AT and PATH: ip:ADDRESS[:PORT] (RDMA), tcp:ADDRESS[:PORT] or unix:/NAME\n"
+	"IBTRS_NAME is the name of the session (peer)\n";
+
+struct peer {
+	struct ibtrs_ctx *ctx;
+	struct ibtrs_clt *clt;
+	struct ibtrs_q *q;
+	struct ibtrs_clt_info info;
+};
+
+static int fail(const char *what, int err)
+{
+	fprintf(stderr, "ibtrs-peer: %s: %s\n", what, strerror(-err));
+	return 1;
+}
+
+static bool number(const char *s, uint64_t *n)
+{
+	char *end;
+
+	errno = 0;
+	*n = strtoull(s, &end, 0);
+	return *s >= '0' && *s <= '9' && !*end && !errno;
+}
+
+/* ---- the server --------------------------------------------------------- */
+
+static int admit(void *priv, const char *name, const char *peer, char why[IBTRS_WHY_LEN])
+{
+	printf("session %s from %s\n", name, peer);
+	fflush(stdout);
+	return 0;
+}
+
+static int execute(const struct ibtrs_op *op, uint8_t *memory, uint64_t size)
+{
+	struct peer_hdr h;
+
+	if (op->hdr_len != sizeof(h))
+		return -EOPNOTSUPP;
+	memcpy(&h, op->hdr, sizeof(h));
+	if (h.magic != PEER_MAGIC)
+		return -EOPNOTSUPP;
+	if (h.offset > size || op->len > size - h.offset)
+		return -ERANGE;
+	if (op->dir == IBTRS_IO_READ)
+		memcpy(op->data, memory + h.offset, op->len);
+	else
+		memcpy(memory + h.offset, op->data, op->len);
+	return 0;
+}
+
+static int serve(const char *at, const char *mib)
+{
+	const struct ibtrs_srv_opts o = { .size = sizeof(o), .admit = admit };
+	struct ibtrs_op *op[PEER_BATCH];
+	char why[IBTRS_WHY_LEN];
+	struct ibtrs_srv *srv;
+	uint8_t *memory;
+	uint64_t size;
+	int n, i;
+
+	if (!number(mib, &size) || !size || size > 65536)
+		return fail(mib, -EINVAL);
+	size <<= 20;
+	memory = calloc(1, size);
+	if (!memory)
+		return fail("memory", -ENOMEM);
+	n = ibtrs_srv_new(&o, &srv, why);
+	if (!n)
+		n = ibtrs_srv_listen(srv, at, why);
+	if (n < 0) {
+		fprintf(stderr, "ibtrs-peer: %s\n", why);
+		return 1;
+	}
+	printf("port %d\n", n);
+	fflush(stdout);
+	while ((n = ibtrs_srv_poll(srv, op, PEER_BATCH, -1)) >= 0)
+		for (i = 0; i < n; i++)
+			ibtrs_op_reply(op[i], execute(op[i], memory, size));
+	return fail(at, n);
+}
+
+/* ---- the client --------------------------------------------------------- */
+
+static int peer_open(struct peer *p, char *paths)
+{
+	const struct ibtrs_ctx_opts co = { .size = sizeof(co), .flags = IBTRS_CTX_THREAD };
+	const struct ibtrs_clt_opts o = {
+		.size = sizeof(o), .name = getenv("IBTRS_NAME") ?: "peer",
+		.q_depth = 2 * PEER_BATCH,
+	};
+	const char *path[PEER_PATHS];
+	char why[IBTRS_WHY_LEN];
+	unsigned int nr = 0;
+	char *s;
+	int err;
+
+	for (s = strtok(paths, ","); s && nr < PEER_PATHS; s = strtok(NULL, ","))
+		path[nr++] = s;
+	err = ibtrs_ctx_new(&p->ctx, &co);
+	if (err)
+		return fail("context", err);
+	err = ibtrs_clt_open(p->ctx, path, nr, &o, &p->clt, why);
+	if (err) {
+		fprintf(stderr, "ibtrs-peer: %s\n", why);
+		ibtrs_ctx_free(p->ctx);
+		return 1;
+	}
+	p->q = ibtrs_clt_q(p->clt, 0);
+	p->info.size = sizeof(p->info);
+	ibtrs_clt_info(p->clt, &p->info);
+	return 0;
+}
+
+static void peer_close(struct peer *p)
+{
+	ibtrs_clt_close(p->clt);
+	ibtrs_ctx_free(p->ctx);
+}
+
+/* Sends @nr requests and waits for all of them. Return: the first error. */
+static int peer_do(struct peer *p, struct ibtrs_io *const *io, unsigned int nr)
+{
+	struct ibtrs_io *done[PEER_BATCH];
+	unsigned int sent = 0, ended = 0;
+	int n, i, err = 0;
+
+	while (ended < nr) {
+		n = ibtrs_q_submit(p->q, io + sent, nr - sent);
+		if (n < 0)
+			return n;
+		sent += (unsigned int)n;
+		n = ibtrs_q_poll(p->q, done, PEER_BATCH, -1);
+		if (n < 0)
+			return n;
+		for (i = 0; i < n; i++)
+			err = err ?: done[i]->err;
+		ended += (unsigned int)n;
+	}
+	return err;
+}
+
+/* @len bytes of @data to or from @offset of the server's memory. */
+static int peer_move(struct peer *p, enum ibtrs_io_dir dir, uint64_t offset, uint8_t *data,
+		     uint64_t len)
+{
+	struct ibtrs_io io[PEER_BATCH], *list[PEER_BATCH];
+	struct peer_hdr h[PEER_BATCH];
+	unsigned int n;
+	int err = 0;
+
+	while (len && !err) {
+		for (n = 0; n < PEER_BATCH && len; n++) {
+			uint32_t part = len < p->info.max_io_size ? (uint32_t)len :
+								    p->info.max_io_size;
+
+			h[n] = (struct peer_hdr){ .magic = PEER_MAGIC, .offset = offset };
+			io[n] = (struct ibtrs_io){
+				.dir = dir, .hdr = &h[n], .hdr_len = sizeof(h[n]),
+				.data = data, .len = part,
+			};
+			list[n] = &io[n];
+			offset += part;
+			data += part;
+			len -= part;
+		}
+		err = peer_do(p, list, n);
+	}
+	return err;
+}
+
+static int put(struct peer *p, uint64_t offset)
+{
+	size_t room = (size_t)p->info.max_io_size * PEER_BATCH, n;
+	uint8_t *data = malloc(room);
+	int err = data ? 0 : -ENOMEM;
+
+	while (!err && (n = fread(data, 1, room, stdin))) {
+		err = peer_move(p, IBTRS_IO_WRITE, offset, data, n);
+		offset += n;
+	}
+	free(data);
+	return err ? fail("put", err) : 0;
+}
+
+static int get(struct peer *p, uint64_t offset, uint64_t len)
+{
+	uint8_t *data = calloc(1, len ?: 1);
+	int err = data ? peer_move(p, IBTRS_IO_READ, offset, data, len) : -ENOMEM;
+
+	if (!err && (fwrite(data, 1, len, stdout) != len || fflush(stdout)))
+		err = -EIO;
+	free(data);
+	return err ? fail("get", err) : 0;
+}
+
+static int ping(struct peer *p, uint64_t nr)
+{
+	const struct peer_hdr h = { .magic = PEER_MAGIC };
+	struct timespec a, b;
+	int err;
+
+	printf("queue_depth %u, max_io_size %u, paths %u of %u\n", p->info.queue_depth,
+	       p->info.max_io_size, p->info.paths_up, p->info.paths);
+	while (nr--) {
+		clock_gettime(CLOCK_MONOTONIC, &a);
+		/* A server of another kind does not know it: that is an answer, too. */
+		err = ibtrs_clt_call(p->clt, &h, sizeof(h), NULL, 0, PEER_CALL_MS);
+		clock_gettime(CLOCK_MONOTONIC, &b);
+		if (err == -ETIMEDOUT || err == -ENOTCONN || err == -ECONNRESET)
+			return fail("ping", err);
+		printf("%ld us\n", (long)(b.tv_sec - a.tv_sec) * 1000000 +
+				   (b.tv_nsec - a.tv_nsec) / 1000);
+	}
+	return 0;
+}
+
+/* ---- say ---------------------------------------------------------------- */
+
+struct bytes {
+	size_t len;
+	uint8_t data[SAY_MAX];
+};
+
+static int nibble(char c)
+{
+	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* The bytes that @s stands for. Return: false: it makes no sense. */
+static bool parse(const char *s, const struct bytes *last, struct bytes *to)
+{
+	size_t at;
+	int n;
+
+	for (to->len = 0; s && *s; to->len++) {
+		if (to->len + 4 > sizeof(to->data))
+			return false;
+		if (sscanf(s, "{%zu}%n", &at, &n) == 1) {
+			if (at + 4 > last->len)
+				return false;
+			memcpy(to->data + to->len, last->data + at, 4);
+			to->len += 3;
+			s += n;
+			continue;
+		}
+		if (nibble(s[0]) < 0 || nibble(s[1]) < 0)
+			return false;
+		to->data[to->len] = (uint8_t)(nibble(s[0]) << 4 | nibble(s[1]));
+		s += 2;
+	}
+	return s;
+}
+
+/* One request. Return: its result; -EINVAL: the line makes no sense. */
+static int say_line(struct peer *p, char *line, struct bytes *last)
+{
+	static struct bytes hdr, data;
+	const char *verb = strtok(line, "\n "), *h = strtok(NULL, "\n ");
+	const char *arg = strtok(NULL, "\n ");
+	struct ibtrs_io io = { .hdr = hdr.data, .data = data.data }, *list = &io;
+	uint64_t len = 0;
+	int err;
+
+	if (!verb || !arg || !parse(h, last, &hdr))
+		return -EINVAL;
+	io.hdr_len = (uint16_t)hdr.len;
+	if (!strcmp(verb, "write")) {
+		if (!parse(arg, last, &data))
+			return -EINVAL;
+		io.dir = IBTRS_IO_WRITE;
+		io.len = (uint32_t)data.len;
+		last->len = 0;
+		return peer_do(p, &list, 1);
+	}
+	if (!number(arg, &len) || len > sizeof(data.data))
+		return -EINVAL;
+	io.len = (uint32_t)len;
+	if (!strcmp(verb, "call"))
+		err = ibtrs_clt_call(p->clt, hdr.data, hdr.len, len ? data.data : NULL, len,
+				     PEER_CALL_MS);
+	else
+		err = strcmp(verb, "read") ? -EINVAL : peer_do(p, &list, 1);
+	last->len = err ? 0 : len;
+	memcpy(last->data, data.data, last->len);
+	return err;
+}
+
+static int say(struct peer *p)
+{
+	static struct bytes last;
+	size_t room = 0, i;
+	char *line = NULL;
+	int err;
+
+	while (getline(&line, &room, stdin) > 0) {
+		err = say_line(p, line, &last);
+		printf("%d ", err);
+		for (i = 0; i < last.len; i++)
+			printf("%02x", last.data[i]);
+		printf("%s\n", err ? strerror(-err) : "");
+		fflush(stdout);
+	}
+	free(line);
+	return 0;
+}
+
+/* ---- the command -------------------------------------------------------- */
+
+static int client(int argc, char **argv)
+{
+	const char *verb = argv[1];
+	uint64_t a = 5, b = 0;
+	struct peer p;
+	int rc;
+
+	if ((argc > 3 && !number(argv[3], &a)) || (argc > 4 && !number(argv[4], &b)))
+		return fputs(usage, stderr), 2;
+	if (peer_open(&p, argv[2]))
+		return 1;
+	if (!strcmp(verb, "ping"))
+		rc = ping(&p, a);
+	else if (!strcmp(verb, "put"))
+		rc = put(&p, a);
+	else if (!strcmp(verb, "get"))
+		rc = get(&p, a, b);
+	else
+		rc = say(&p);
+	peer_close(&p);
+	return rc;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct {
+		const char *verb;
+		int min, max;
+	} verbs[] = {
+		{ "serve", 3, 4 }, { "ping", 3, 4 }, { "put", 4, 4 }, { "get", 5, 5 }, { "say", 3, 3 },
+		{ NULL, 0, 0 },
+	};
+	size_t i;
+
+	for (i = 0; argc > 1 && verbs[i].verb; i++) {
+		if (strcmp(argv[1], verbs[i].verb) || argc < verbs[i].min || argc > verbs[i].max)
+			continue;
+		return i ? client(argc, argv) : serve(argv[2], argc > 3 ? argv[3] : "64");
+	}
+	fputs(usage, stderr);
+	return 2;
+}

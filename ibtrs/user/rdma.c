@@ -1,0 +1,468 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause
+/*
+ * RDMA: work requests and completions of an adapter, by libibverbs.
+ *
+ * Sending: a work request is done with as soon as the adapter has it. What it sends from is a slot
+ * or a chunk, which is used again only after an answer or the next request of the peer, that is,
+ * when the peer has all of it; what the adapter then still repeats is discarded there. Not every
+ * operation asks for a completion: one does for all since the last one. What does not fit the send
+ * queue waits in qp.out.
+ *
+ * Receiving: all receives have 8 bytes, for RKEY_RSP. They are posted again when a turn ends.
+ *
+ * Sleeping: the descriptors of the CM and of the completion channel are in an epoll set, which is
+ * what the owner's set watches. When the completion queue is empty the channel is emptied, the
+ * queue armed, and polled once more: what came between is not reported.
+ */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+#include "ibtrs/user/rdma_qp.h"
+
+#define RDMA_RECV	8u		/* RKEY_RSP */
+#define RDMA_SMALL	(2 * IBTRS_RECV_LEN)	/* in msgs: where these begin */
+#define RDMA_SERVICE	192u		/* receives: an answer for each slot, heartbeats */
+#define RDMA_SLACK	64u
+#define RDMA_SIG_EVERY	16u
+#define RDMA_WR_SEND	(1ull << 32)	/* in wr_id, with the number of operations */
+#define RDMA_RECV_CHAIN	16u
+
+/* ---- receives ----------------------------------------------------------- */
+
+/* Posts small receives of which @which has the numbers; NULL: 0 .. @nr - 1. */
+static int rdma_post_recvs(struct ibtrs_rdma *r, const u32 *which, u32 nr)
+{
+	struct ibv_recv_wr wr[RDMA_RECV_CHAIN], *bad;
+	struct ibv_sge sge[RDMA_RECV_CHAIN];
+	u32 done, n, i;
+	int err;
+
+	for (done = 0; done < nr; done += n) {
+		n = nr - done < RDMA_RECV_CHAIN ? nr - done : RDMA_RECV_CHAIN;
+		for (i = 0; i < n; i++) {
+			u32 x = which ? which[done + i] : done + i;
+
+			sge[i] = ibtrs_rdma_area_sge(&r->msgs, RDMA_SMALL + x * RDMA_RECV,
+						     RDMA_RECV);
+			wr[i] = (struct ibv_recv_wr){
+				.wr_id = x, .next = i + 1 < n ? &wr[i + 1] : NULL,
+				.sg_list = &sge[i], .num_sge = 1,
+			};
+		}
+		err = ibv_post_recv(r->id->qp, wr, &bad);
+		if (err)
+			return ibtrs_rdma_break(r, -err);
+	}
+	return 0;
+}
+
+/* The one receive that takes a message. */
+static int rdma_post_first(struct ibtrs_rdma *r, struct ibv_sge sge)
+{
+	struct ibv_recv_wr wr = { .wr_id = r->nr_recv, .sg_list = &sge, .num_sge = 1 }, *bad;
+	int err = ibv_post_recv(r->id->qp, &wr, &bad);
+
+	if (err)
+		return ibtrs_rdma_break(r, -err);
+	return rdma_post_recvs(r, NULL, r->nr_recv);
+}
+
+static int rdma_expect(struct ibtrs_qp *qp, void *room, u32 len)
+{
+	struct ibtrs_rdma *r = ibtrs_rdma_of(qp);
+
+	/* There is one message, and it is copied from here. */
+	if (!room)
+		return 0;
+	if (ibtrs_rdma_area_new(r, &r->info, len))
+		return qp->err;
+	return rdma_post_first(r, ibtrs_rdma_area_sge(&r->info, 0, len));
+}
+
+static int rdma_post_due(struct ibtrs_rdma *r)
+{
+	u32 n = r->nr_due;
+
+	r->nr_due = 0;
+	return n ? rdma_post_recvs(r, r->due, n) : 0;
+}
+
+/* ---- sending ------------------------------------------------------------ */
+
+/* The payload of an operation, if it is one piece of registered memory. */
+static bool rdma_in_place(const struct ibtrs_rdma *r, const struct iovec *v, struct ibv_sge *sge)
+{
+	const struct ibtrs_regions *regions = r->qp.regions;
+	u32 i;
+
+	for (i = 0; regions && i < regions->nr; i++) {
+		const struct ibtrs_region *g = &regions->v[i];
+		size_t at = (size_t)((u8 *)v->iov_base - g->base);
+
+		if ((u8 *)v->iov_base < g->base || at > g->len || v->iov_len > g->len - at)
+			continue;
+		*sge = (struct ibv_sge){
+			.addr = g->addr + at, .length = (u32)v->iov_len,
+			.lkey = ((struct ibv_mr *)g->mr)->lkey,
+		};
+		return true;
+	}
+	return false;
+}
+
+/* Where the payload of operation @k is for the adapter. */
+static int rdma_payload(struct ibtrs_rdma *r, const struct ibtrs_wr *wr, u32 k, struct ibv_sge *sge)
+{
+	u32 i = wr->op[k].iov, end = k + 1 < wr->nr_ops ? wr->op[k + 1].iov : wr->nr;
+	const struct ibtrs_rdma_area *a = wr->slot ? &r->slots : &r->msgs;
+	size_t at = wr->slot ? (size_t)(wr->slot - 1) * r->slot_size + wr->slot_at : 0;
+	size_t max = wr->slot ? r->slot_size - wr->slot_at : IBTRS_RECV_LEN;
+	struct iovec v = wr->iov[i];
+	u8 *to = a->base + at;
+
+	if (end - i == 2 && v.iov_len == IBTRS_FRAME_LEN &&
+	    rdma_in_place(r, &wr->iov[i + 1], sge))
+		return 0;
+	if (wr->op[k].f.len > max)
+		return ibtrs_qp_break(&r->qp, -EMSGSIZE, "a message is longer than there is room");
+	v.iov_base = (u8 *)v.iov_base + IBTRS_FRAME_LEN;
+	v.iov_len -= IBTRS_FRAME_LEN;
+	for (;;) {
+		memcpy(to, v.iov_base, v.iov_len);
+		to += v.iov_len;
+		if (++i == end)
+			break;
+		v = wr->iov[i];
+	}
+	*sge = ibtrs_rdma_area_sge(a, at, wr->op[k].f.len);
+	return 0;
+}
+
+static void rdma_opcode(struct ibv_send_wr *s, const struct ibtrs_frame *f)
+{
+	s->wr.rdma.remote_addr = f->addr;
+	s->wr.rdma.rkey = f->key;
+	switch (f->op) {
+	case IBTRS_FRAME_SEND:
+		s->opcode = IBV_WR_SEND;
+		break;
+	case IBTRS_FRAME_SEND_IMM:
+		s->opcode = IBV_WR_SEND_WITH_IMM;
+		s->imm_data = htobe32(f->imm);
+		break;
+	case IBTRS_FRAME_SEND_INV:
+		s->opcode = IBV_WR_SEND_WITH_INV;
+		s->invalidate_rkey = f->key;
+		break;
+	case IBTRS_FRAME_WRITE:
+		s->opcode = IBV_WR_RDMA_WRITE;
+		break;
+	default:
+		s->opcode = IBV_WR_RDMA_WRITE_WITH_IMM;
+		s->imm_data = htobe32(f->imm);
+	}
+}
+
+static int rdma_send(struct ibtrs_rdma *r, const struct ibtrs_wr *wr)
+{
+	struct ibv_send_wr s[IBTRS_WR_OPS] = {}, *last = &s[wr->nr_ops - 1], *bad;
+	struct ibv_sge sge[IBTRS_WR_OPS];
+	u32 i;
+	int err;
+
+	for (i = 0; i < wr->nr_ops; i++) {
+		rdma_opcode(&s[i], &wr->op[i].f);
+		s[i].next = &s[i] == last ? NULL : &s[i + 1];
+		if (!wr->op[i].f.len)
+			continue;
+		s[i].sg_list = &sge[i];
+		s[i].num_sge = 1;
+		err = rdma_payload(r, wr, i, &sge[i]);
+		if (err)
+			return err;
+	}
+	r->unsignalled += wr->nr_ops;
+	if (r->unsignalled >= RDMA_SIG_EVERY) {
+		last->send_flags = IBV_SEND_SIGNALED;
+		last->wr_id = RDMA_WR_SEND | r->unsignalled;
+		r->unsignalled = 0;
+	} else {
+		last->wr_id = RDMA_WR_SEND;
+	}
+	err = ibv_post_send(r->id->qp, s, &bad);
+	if (err)
+		return ibtrs_rdma_break(r, -err);
+	r->sq_free -= wr->nr_ops;
+	return 0;
+}
+
+static int rdma_flush(struct ibtrs_qp *qp)
+{
+	struct ibtrs_rdma *r = ibtrs_rdma_of(qp);
+
+	while (qp->out && !qp->err) {
+		if (r->state == IBTRS_RDMA_ASKED)
+			ibtrs_rdma_cm_answer(r, qp->out);
+		else if (r->state == IBTRS_RDMA_UP && r->sq_free >= qp->out->nr_ops)
+			rdma_send(r, qp->out);
+		else
+			break;
+		ibtrs_qp_taken(qp);
+	}
+	return qp->err;
+}
+
+/* ---- completions -------------------------------------------------------- */
+
+static int rdma_failed(struct ibtrs_rdma *r, const struct ibv_wc *c)
+{
+	switch (c->status) {
+	case IBV_WC_RETRY_EXC_ERR:
+		return ibtrs_qp_break(&r->qp, -ETIMEDOUT, "what was sent is not acknowledged");
+	case IBV_WC_REM_ACCESS_ERR:
+		return ibtrs_qp_break(&r->qp, -EACCES, "the peer does not take the key it has given");
+	case IBV_WC_WR_FLUSH_ERR:
+		return ibtrs_qp_break(&r->qp, -ECONNRESET, "the connection has ended");
+	default:
+		return ibtrs_qp_break(&r->qp, -EIO, ibv_wc_status_str(c->status));
+	}
+}
+
+static void rdma_received(struct ibtrs_rdma *r, const struct ibv_wc *c, struct ibtrs_wc *wc)
+{
+	const u8 *first = r->info.base ?: r->msgs.base + IBTRS_RECV_LEN;
+
+	wc->imm = c->wc_flags & IBV_WC_WITH_IMM ? be32toh(c->imm_data) : 0;
+	wc->len = c->byte_len;
+	wc->data = c->wr_id == r->nr_recv ? first :
+		   r->msgs.base + RDMA_SMALL + c->wr_id * RDMA_RECV;
+	if (c->opcode == IBV_WC_RECV_RDMA_WITH_IMM)
+		wc->op = IBTRS_FRAME_WRITE_IMM;
+	else if (c->wc_flags & IBV_WC_WITH_IMM)
+		wc->op = IBTRS_FRAME_SEND_IMM;
+	else
+		wc->op = c->wc_flags & IBV_WC_WITH_INV ? IBTRS_FRAME_SEND_INV : IBTRS_FRAME_SEND;
+	if (c->wr_id != r->nr_recv)
+		r->due[r->nr_due++] = (u32)c->wr_id;
+}
+
+/* Return: 1: @wc is filled; 0: the queue is empty; or why the connection is broken. */
+static int rdma_completion(struct ibtrs_rdma *r, struct ibtrs_wc *wc)
+{
+	struct ibv_wc c;
+	int n;
+
+	while (!r->qp.err) {
+		n = ibv_poll_cq(r->cq, 1, &c);
+		if (!n)
+			return 0;
+		if (n < 0)
+			return ibtrs_rdma_break(r, -EIO);
+		r->dirty = true;
+		if (c.status != IBV_WC_SUCCESS)
+			return rdma_failed(r, &c);
+		if (!(c.wr_id & RDMA_WR_SEND)) {
+			rdma_received(r, &c, wc);
+			return 1;
+		}
+		r->sq_free += (u32)c.wr_id;
+		rdma_flush(&r->qp);
+	}
+	return r->qp.err;
+}
+
+/* Once in a turn: what do the descriptors say? */
+static int rdma_look(struct ibtrs_rdma *r)
+{
+	struct epoll_event ev[2];
+	struct ibv_cq *cq;
+	void *priv;
+	int n, err;
+
+	r->looked = true;
+	n = epoll_wait(r->ep, ev, 2, 0);
+	while (n-- > 0) {
+		if (ev[n].data.u32 == IBTRS_RDMA_FD_CM) {
+			r->cm_ready = true;
+			continue;
+		}
+		while (!ibv_get_cq_event(r->comp, &cq, &priv))
+			ibv_ack_cq_events(cq, 1);
+		r->armed = false;
+	}
+	if (!r->cq || (r->armed && !r->dirty))
+		return 0;
+	err = ibv_req_notify_cq(r->cq, 0);
+	if (err)
+		return ibtrs_rdma_break(r, -err);
+	r->armed = true;
+	r->dirty = false;
+	return 0;
+}
+
+static void rdma_turn(struct ibtrs_qp *qp)
+{
+	ibtrs_rdma_of(qp)->looked = false;
+}
+
+static int rdma_poll(struct ibtrs_qp *qp, struct ibtrs_wc *wc)
+{
+	struct ibtrs_rdma *r = ibtrs_rdma_of(qp);
+	int n;
+
+	if (r->asked) {
+		r->asked = false;
+		*wc = (struct ibtrs_wc){
+			.op = IBTRS_FRAME_REQ, .len = r->priv_len, .data = r->priv,
+		};
+		return 1;
+	}
+	while (!qp->err) {
+		n = r->cq ? rdma_completion(r, wc) : 0;
+		if (n)
+			return n;
+		/* Events come behind what arrived before them. */
+		if (!r->looked) {
+			rdma_look(r);
+			continue;
+		}
+		if (!r->cm_ready)
+			return rdma_post_due(r);
+		r->cm_ready = false;
+		r->looked = false;
+		n = ibtrs_rdma_cm_event(r, wc);
+		if (n)
+			return n;
+	}
+	return qp->err;
+}
+
+/* ---- making and unmaking ------------------------------------------------ */
+
+static int rdma_cq_create(struct ibtrs_rdma *r, u32 nr)
+{
+	struct epoll_event ev = { .events = EPOLLIN, .data.u32 = IBTRS_RDMA_FD_CQ };
+
+	r->comp = ibv_create_comp_channel(r->id->verbs);
+	if (!r->comp)
+		return ibtrs_rdma_break(r, -errno);
+	fcntl(r->comp->fd, F_SETFL, fcntl(r->comp->fd, F_GETFL) | O_NONBLOCK);
+	if (epoll_ctl(r->ep, EPOLL_CTL_ADD, r->comp->fd, &ev))
+		return ibtrs_rdma_break(r, -errno);
+	r->cq = ibv_create_cq(r->id->verbs, (int)nr, NULL, r->comp, 0);
+	return r->cq ? 0 : ibtrs_rdma_break(r, -errno);
+}
+
+int ibtrs_rdma_qp_create(struct ibtrs_rdma *r, bool server)
+{
+	struct ibv_device_attr dev;
+	struct ibv_qp_init_attr attr = { .qp_type = IBV_QPT_RC };
+	struct ibv_sge first;
+	u32 send;
+	int err;
+
+	err = ibv_query_device(r->id->verbs, &dev);
+	if (err)
+		return ibtrs_rdma_break(r, -err);
+	r->nr_recv = r->depth ? r->depth + RDMA_SLACK : RDMA_SERVICE;
+	send = r->nr_recv;
+	if (r->nr_recv >= (u32)dev.max_qp_wr || 2 * send + 1 > (u32)dev.max_cqe)
+		return ibtrs_qp_break(&r->qp, -ENOSPC,
+				      "more requests at a time than the RDMA device has room for");
+	err = rdma_cq_create(r, send + r->nr_recv + 1);
+	if (err)
+		return err;
+	attr.send_cq = r->cq;
+	attr.recv_cq = r->cq;
+	attr.cap = (struct ibv_qp_cap){
+		.max_send_wr = send, .max_recv_wr = r->nr_recv + 1,
+		.max_send_sge = 1, .max_recv_sge = 1,
+	};
+	if (rdma_create_qp(r->id, NULL, &attr))
+		return ibtrs_rdma_break(r, -errno);
+	r->sq_free = send;
+	r->due = calloc(r->nr_recv, sizeof(*r->due));
+	if (!r->due)
+		return ibtrs_rdma_break(r, -ENOMEM);
+	err = ibtrs_rdma_area_new(r, &r->msgs, RDMA_SMALL + (size_t)r->nr_recv * RDMA_RECV);
+	if (err)
+		return err;
+	first = ibtrs_rdma_area_sge(&r->msgs, IBTRS_RECV_LEN, IBTRS_RECV_LEN);
+	if (server)
+		return rdma_post_first(r, first);
+	/* A client's service connection has to know first how long INFO_RSP may be. */
+	return r->depth ? rdma_post_recvs(r, NULL, r->nr_recv) : 0;
+}
+
+static int rdma_watch(struct ibtrs_qp *qp, int ep, void *ptr)
+{
+	struct epoll_event ev = { .events = EPOLLIN, .data.ptr = ptr };
+	struct ibtrs_rdma *r = ibtrs_rdma_of(qp);
+
+	if (r->set >= 0)
+		epoll_ctl(r->set, EPOLL_CTL_DEL, r->ep, NULL);
+	r->set = ep;
+	if (epoll_ctl(ep, EPOLL_CTL_ADD, r->ep, &ev)) {
+		r->set = -1;
+		return ibtrs_rdma_break(r, -errno);
+	}
+	return 0;
+}
+
+/* The peer is told, then the QP goes, then what it wrote to. */
+static void rdma_close(struct ibtrs_qp *qp)
+{
+	struct ibtrs_rdma *r = ibtrs_rdma_of(qp);
+
+	if (r->id && r->id->qp) {
+		if (r->state == IBTRS_RDMA_UP)
+			rdma_disconnect(r->id);
+		rdma_destroy_qp(r->id);
+	}
+	ibtrs_rdma_area_free(&r->msgs);
+	ibtrs_rdma_area_free(&r->info);
+	ibtrs_rdma_area_free(&r->slots);
+	if (r->cq)
+		ibv_destroy_cq(r->cq);
+	r->cq = NULL;
+	/* A child that was forked may have it: then close() does not take it out of the set. */
+	if (r->set >= 0)
+		epoll_ctl(r->set, EPOLL_CTL_DEL, r->ep, NULL);
+	if (r->ep >= 0)
+		close(r->ep);
+	r->set = -1;
+	r->ep = -1;
+	if (r->comp)
+		ibv_destroy_comp_channel(r->comp);
+	r->comp = NULL;
+	ibtrs_qp_end(qp);
+}
+
+/* The device's protection domain, which chunks are in, lives as long as an id has it. */
+static void rdma_free(struct ibtrs_qp *qp)
+{
+	struct ibtrs_rdma *r = ibtrs_rdma_of(qp);
+
+	if (r->id)
+		rdma_destroy_id(r->id);
+	if (r->channel)
+		rdma_destroy_event_channel(r->channel);
+	free(r->due);
+	free(r);
+}
+
+const struct ibtrs_verbs ibtrs_rdma_verbs = {
+	.watch		= rdma_watch,
+	.flush		= rdma_flush,
+	.turn		= rdma_turn,
+	.poll		= rdma_poll,
+	.expect		= rdma_expect,
+	.slots		= ibtrs_rdma_slots,
+	.expose		= ibtrs_rdma_expose,
+	.conceal	= ibtrs_rdma_conceal,
+	.reg		= ibtrs_rdma_reg,
+	.dereg		= ibtrs_rdma_dereg,
+	.close		= rdma_close,
+	.free		= rdma_free,
+};

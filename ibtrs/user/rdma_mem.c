@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause
+/*
+ * RDMA: memory that the adapter knows.
+ *
+ * A server registers its chunks, and the adapter reads and writes them in place. A client's buffers
+ * are its caller's and not registered: each slot of a connection has memory of its own that is laid
+ * out as the chunk is (data, header), and data is copied to it before the request and from it after
+ * the answer. So a server can write to that memory at any time, and to the caller's never.
+ */
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include "ibtrs/user/rdma_qp.h"
+
+#define RDMA_IOVA	0x100000u	/* where memory begins for peers */
+
+const char *ibtrs_rdma_words(int err)
+{
+	struct rlimit lock;
+
+	switch (-err) {
+	case ENOMEM:
+		if (!getrlimit(RLIMIT_MEMLOCK, &lock) && lock.rlim_cur != RLIM_INFINITY)
+			return "no memory, or more than may be locked: raise LimitMEMLOCK= or ulimit -l";
+		return "no memory";
+	case ENODEV:
+	case ENOENT:
+	case EADDRNOTAVAIL:
+		return "no RDMA device has that address, or a way to it";
+	case ENETUNREACH:
+	case EHOSTUNREACH:
+		return "no route leads there, or the host does not answer";
+	case ETIMEDOUT:
+		return "the host does not answer";
+	case EACCES:
+	case EPERM:
+		return "this user may not use the RDMA device";
+	case EADDRINUSE:
+		return "somebody else listens there";
+	}
+	return "the RDMA device does not do it";
+}
+
+int ibtrs_rdma_break(struct ibtrs_rdma *r, int err)
+{
+	return ibtrs_qp_break(&r->qp, err, ibtrs_rdma_words(err));
+}
+
+static struct ibv_mr *rdma_reg_mr(struct ibtrs_rdma *r, void *base, size_t len)
+{
+	struct ibv_mr *mr;
+
+	/* A child that is forked would take the pages away, by copying on write. */
+	madvise(base, len, MADV_DONTFORK);
+	mr = ibv_reg_mr_iova(r->id->qp->pd, base, len, RDMA_IOVA,
+			     IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+	if (!mr)
+		ibtrs_rdma_break(r, errno ? -errno : -ENOMEM);
+	return mr;
+}
+
+int ibtrs_rdma_area_new(struct ibtrs_rdma *r, struct ibtrs_rdma_area *a, size_t len)
+{
+	a->base = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (a->base == MAP_FAILED) {
+		a->base = NULL;
+		return ibtrs_rdma_break(r, -ENOMEM);
+	}
+	a->len = len;
+	a->mr = rdma_reg_mr(r, a->base, len);
+	return a->mr ? 0 : r->qp.err;
+}
+
+void ibtrs_rdma_area_free(struct ibtrs_rdma_area *a)
+{
+	if (a->mr)
+		ibv_dereg_mr(a->mr);
+	if (a->base)
+		munmap(a->base, a->len);
+	*a = (struct ibtrs_rdma_area){};
+}
+
+struct ibv_sge ibtrs_rdma_area_sge(const struct ibtrs_rdma_area *a, size_t at, u32 len)
+{
+	return (struct ibv_sge){ .addr = RDMA_IOVA + at, .length = len, .lkey = a->mr->lkey };
+}
+
+int ibtrs_rdma_slots(struct ibtrs_qp *qp, u32 nr, u32 size)
+{
+	struct ibtrs_rdma *r = ibtrs_rdma_of(qp);
+
+	r->nr_slots = nr;
+	r->slot_size = size;
+	return ibtrs_rdma_area_new(r, &r->slots, (size_t)nr * size);
+}
+
+void ibtrs_rdma_expose(struct ibtrs_qp *qp, u32 i, void *data, struct ibtrs_desc *desc)
+{
+	struct ibtrs_rdma *r = ibtrs_rdma_of(qp);
+	size_t at = (size_t)i * r->slot_size;
+
+	/* A server that answers without data must not pass off that of an earlier request. */
+	memset(r->slots.base + at, 0, desc->len);
+	desc->addr = RDMA_IOVA + at;
+	desc->rkey = r->slots.mr->rkey;
+}
+
+void ibtrs_rdma_conceal(struct ibtrs_qp *qp, u32 i, void *data, u32 len)
+{
+	struct ibtrs_rdma *r = ibtrs_rdma_of(qp);
+
+	if (data)
+		memcpy(data, r->slots.base + (size_t)i * r->slot_size, len);
+}
+
+int ibtrs_rdma_reg(struct ibtrs_qp *qp, struct ibtrs_regions *regions, u32 i, void *base, u32 len)
+{
+	struct ibv_mr *mr = rdma_reg_mr(ibtrs_rdma_of(qp), base, len);
+
+	if (!mr)
+		return qp->err;
+	regions->v[i] = (struct ibtrs_region){
+		.base = base, .len = len, .key = mr->rkey, .addr = RDMA_IOVA, .mr = mr,
+	};
+	return 0;
+}
+
+void ibtrs_rdma_dereg(struct ibtrs_region *g)
+{
+	if (g->mr)
+		ibv_dereg_mr(g->mr);
+	g->mr = NULL;
+	g->key = 0;
+}

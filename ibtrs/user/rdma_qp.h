@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause */
+/* A connection of an adapter: what rdma.c (work), rdma_mem.c and rdma_cm.c (connecting) share. */
+#ifndef IBTRS_USER_RDMA_QP_H
+#define IBTRS_USER_RDMA_QP_H
+
+#include <infiniband/verbs.h>
+#include <rdma/rdma_cma.h>
+#include "ibtrs/user/rdma.h"
+
+enum ibtrs_rdma_state {
+	IBTRS_RDMA_RESOLVING,		/* a client: address, then route */
+	IBTRS_RDMA_CONNECTING,		/* CONN_REQ is sent */
+	IBTRS_RDMA_ASKED,		/* a server: CONN_REQ has arrived */
+	IBTRS_RDMA_UP,
+};
+
+enum ibtrs_rdma_fd {			/* in the connection's own epoll set */
+	IBTRS_RDMA_FD_CM,
+	IBTRS_RDMA_FD_CQ,
+};
+
+/* Memory that the adapter knows. */
+struct ibtrs_rdma_area {
+	u8 *base;
+	size_t len;
+	struct ibv_mr *mr;
+};
+
+/**
+ * struct ibtrs_rdma - a connection
+ * @ep: epoll set of the event channel and the completion channel
+ * @set: the epoll set that has @ep; -1: none
+ * @depth: requests at a time; 0: a client's service connection
+ * @sq_free: work requests that fit the send queue
+ * @unsignalled: operations since the last one that will complete
+ * @msgs: a message to be sent, a first one to be received, then nr_recv small receives
+ * @info: for INFO_RSP
+ * @slots: headers and data of requests of a client
+ * @due: receives that were taken in this turn, and are posted when it ends: that bounds a turn
+ * @armed: the completion channel will report the next completion
+ * @dirty: completions were taken since it was armed
+ * @looked: the descriptors were looked at in this turn
+ * @cm_ready: an event of the CM waits
+ * @asked: the CONN_REQ in @priv has not been polled yet
+ */
+struct ibtrs_rdma {
+	struct ibtrs_qp qp;
+	enum ibtrs_rdma_state state;
+	struct rdma_event_channel *channel;
+	struct rdma_cm_id *id;
+	struct ibv_comp_channel *comp;
+	struct ibv_cq *cq;
+	int ep;
+	int set;
+	u32 depth;
+	u32 nr_recv;
+	u32 sq_free;
+	u32 unsignalled;
+	struct ibtrs_rdma_area msgs;
+	struct ibtrs_rdma_area info;
+	struct ibtrs_rdma_area slots;
+	u32 nr_slots;
+	u32 slot_size;
+	u32 *due;
+	u32 nr_due;
+	bool armed;
+	bool dirty;
+	bool looked;
+	bool cm_ready;
+	bool asked;
+	u32 priv_len;
+	u8 priv[256];
+};
+
+static inline struct ibtrs_rdma *ibtrs_rdma_of(struct ibtrs_qp *qp)
+{
+	return (struct ibtrs_rdma *)qp;
+}
+
+/* ---- rdma.c ------------------------------------------------------------- */
+extern const struct ibtrs_verbs ibtrs_rdma_verbs;
+
+/* The QP, its completion queue and its receives. @server: the first one may be a message. */
+int ibtrs_rdma_qp_create(struct ibtrs_rdma *r, bool server);
+
+/* ---- rdma_mem.c --------------------------------------------------------- */
+const char *ibtrs_rdma_words(int err);
+/* Breaks @r with the words for @err. Return: why it is broken. */
+int ibtrs_rdma_break(struct ibtrs_rdma *r, int err);
+int ibtrs_rdma_area_new(struct ibtrs_rdma *r, struct ibtrs_rdma_area *a, size_t len);
+void ibtrs_rdma_area_free(struct ibtrs_rdma_area *a);
+struct ibv_sge ibtrs_rdma_area_sge(const struct ibtrs_rdma_area *a, size_t at, u32 len);
+/* Of ibtrs_rdma_verbs. */
+int ibtrs_rdma_slots(struct ibtrs_qp *qp, u32 nr, u32 size);
+void ibtrs_rdma_expose(struct ibtrs_qp *qp, u32 i, void *data, struct ibtrs_desc *desc);
+void ibtrs_rdma_conceal(struct ibtrs_qp *qp, u32 i, void *data, u32 len);
+int ibtrs_rdma_reg(struct ibtrs_qp *qp, struct ibtrs_regions *regions, u32 i, void *base, u32 len);
+void ibtrs_rdma_dereg(struct ibtrs_region *g);
+
+/* ---- rdma_cm.c ---------------------------------------------------------- */
+
+/* Takes one event. Return: 1: @wc is filled; 0; or why the connection is broken. */
+int ibtrs_rdma_cm_event(struct ibtrs_rdma *r, struct ibtrs_wc *wc);
+/* Posts @wr, which is the answer to a connection request. */
+int ibtrs_rdma_cm_answer(struct ibtrs_rdma *r, const struct ibtrs_wr *wr);
+
+#endif

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: GPL-2.0-only
+description = ("libibtrs over RDMA: with the kernel's server, locked chunks or not; with itself; "
+               "the kernel's client with its server; errors")
+crowd = True
+links = 2
+deadline = 150
+import struct
+import image
+programs = [image.REPO / "build/lib/ibtrs-peer"]
+AT = "ip:10.0.0.2"
+BOTH = "ip:10.0.0.2,ip:10.0.1.2"
+DISK = "/dev/testdisk0"
+
+
+def say(t, *lines):
+    """Requests of one session; (errno, hexadecimal answer) of each."""
+    text = "\n".join(lines)
+    out = t.client.sh(f"ibtrs-peer say {AT} <<'END'\n{text}\nEND")
+    return [(int(err), rest) for err, _, rest in (a.partition(" ") for a in out.split("\n"))]
+
+
+def blocks(kind, sector):
+    """The header of 4 KiB of I/O to the device of the answer before."""
+    return struct.pack("<HH", 4, 0).hex() + "{4}" + struct.pack("<QIIH6x", sector, kind, 4096,
+                                                               0).hex()
+
+
+def block(machine, n):
+    """4 KiB of the server's disk, hexadecimal."""
+    return machine.sh(f"dd if={DISK} bs=4096 skip={n} count=1 iflag=direct status=none | "
+                      "od -An -v -tx1 | tr -d ' \\n'")
+
+
+def kernel(t, invalidate):
+    """A session with the kernel's server: who are you, open, 4 KiB read and written."""
+    c, s = t.client, t.server
+    s.sh(f"serve always_invalidate={invalidate}; modprobe ibnbd-testdisk; "
+         f"dd if=/dev/urandom of={DISK} bs=64k count=1 conv=fsync status=none")
+    hello = struct.pack("<HHB31x", 0, 0, 2).hex()
+    opening = struct.pack("<HHBB255s3x", 2, 0, 1, 1, b"testdisk0").hex()
+    there = block(s, 3)
+    new = "".join(f"{n % 251:02x}" for n in range(4096))
+    said = say(t, f"call {hello} 36", f"call {opening} 56",
+               # each request needs the device's number, which only OPEN has told
+               f"read {blocks(0, 24)} 4096")
+    t.eq([err for err, _ in said], [0, 0, 0], "errors")
+    t.eq(said[0][1][:4], "0100", "the type of SESS_INFO_RSP")
+    t.eq(said[1][1][:4], "0300", "the type of OPEN_RSP")
+    t.ok(said[2][1] == there, "4 KiB of the server's disk")
+    said = say(t, f"call {hello} 36", f"call {opening} 56", f"write {blocks(1, 40)} {new}")
+    t.eq(said[2], (0, ""), "the write")
+    t.ok(block(s, 5) == new, "the server's disk has what was written")
+    other = struct.pack("<HHBB255s3x", 2, 0, 1, 1, b"nosuchdisk").hex()
+    said = say(t, f"call {hello} 36", f"call {other} 56", f"call {opening} 56")
+    t.eq([err for err, _ in said], [0, -2, 0], "an export that does not exist")
+    t.match(c.sh(f"ibtrs-peer ping {BOTH} 3"),
+            r"queue_depth 512, max_io_size 131072, paths [12] of 2\n(\d+ us\n?){3}", "ping")
+    s.sh("modprobe -r ibnbd-server ibtrs-server ibnbd-testdisk")
+
+
+def itself(t):
+    """User space on both sides: data, a path that falls silent, a server that is killed."""
+    c, s = t.client, t.server
+    server = s.spawn("exec ibtrs-peer serve ip:0.0.0.0 16")
+    t.wait(lambda: "port 1234" in server.out(), 10, "the server listens")
+    c.sh("dd if=/dev/urandom of=/tmp/data bs=100k count=10 status=none; "
+         f"ibtrs-peer put {AT} 4097 < /tmp/data; "
+         f"ibtrs-peer get {AT} 4097 $((1000 * 1024)) | cmp - /tmp/data")
+    t.match(server.out(), "session peer from ip:10.0.0.1", "what the server says")
+    c.fails(f"lessen user bash -c 'ulimit -l 256; exec ibtrs-peer ping {AT}'",
+            f"{AT}: no memory, or more than may be locked: raise LimitMEMLOCK= or ulimit -l")
+
+    at = struct.pack("<IIQ", 0x52454550, 0, 0).hex()
+    job = c.spawn(f"mkfifo /tmp/say; exec 3<> /tmp/say; ibtrs-peer say {BOTH} < /tmp/say & "
+                  f"echo write {at} abcdef >&3; "
+                  f"for i in 1 2 3; do wait_for 90 test -e /tmp/go$i; echo read {at} 3 >&3; done; "
+                  "wait_for 90 test -e /tmp/go4; kill %1")
+    t.wait(lambda: job.out() == "0 \n", 20, "the write is answered")
+    s.link(0, False)
+    c.sh("touch /tmp/go1 /tmp/go2")                 # one goes to each path
+    t.wait(lambda: job.out() == "0 \n" + 2 * "0 abcdef\n", 40, "both reads, over one path")
+    s.link(0, True)
+    server.kill()
+    c.sh("touch /tmp/go3; sleep 1")
+    t.eq(job.out(), "0 \n" + 2 * "0 abcdef\n", "the next one waits for a server")
+    server = s.spawn("exec ibtrs-peer serve ip:0.0.0.0 16")
+    t.wait(lambda: job.out().endswith("\n0 000000\n"), 40, "it is sent to the next server")
+    c.sh("touch /tmp/go4")
+    return server
+
+
+def kernel_client(t, server):
+    """The kernel's client gets its session, and is told that this server knows no disks."""
+    t.client.fails("map nosuchdisk", "the server does not speak our block protocol")
+    t.match(server.out(), "session s1 from ip:10.0.0.1", "what the server says")
+
+
+def run(t):
+    c, s = t.client, t.server
+    if c.rc("command -v ibtrs-peer")[0]:
+        t.skip("make lib has not been run")
+    for machine in (c, s):
+        machine.sh("modprobe rdma_ucm")
+    c.fails(f"ibtrs-peer ping {AT}", f"{AT}: nothing listens there")
+    c.fails("ibtrs-peer ping ip:10.9.9.9", "ip:10.9.9.9: no route leads there")
+    c.fails("ibtrs-peer ping ip:10.0.0.77", "ip:10.0.0.77: .*does not answer")
+    c.fails(f"lessen user ibtrs-peer ping {AT}", f"{AT}: nothing listens there")
+    for invalidate in "NY":
+        kernel(t, invalidate)
+    kernel_client(t, itself(t))
