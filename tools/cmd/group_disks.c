@@ -143,7 +143,8 @@ static int disks_ask_all(struct disks_ask *ask, const struct group *g)
 	if (!s->server)
 		ask->rc = say_error(SAY_FAILED, "the driver ibnbd-server is not loaded");
 	state_free(s);
-	disks_write_state(ask, g);
+	if (!sysfs_dry_run)
+		disks_write_state(ask, g);
 	server_offers(g->c->value[SERVER_dev_search_path], disks_read_one, ask);
 	return ask->rc;
 }

@@ -22,6 +22,8 @@ static int state_write(const struct group *g, const char *name, const char *text
 	char *path = say_fmt("%s/%s", g->dir, name);
 	int err = sysfs_dry_run ? 0 : file_replace(path, text, strlen(text));
 
+	if (sysfs_dry_run)
+		say_print("%s: %.*s", path, (int)strcspn(text, "\n"), text);
 	if (err)
 		say_error(SAY_FAILED, "cannot write %s: %s", path, strerror(err));
 	free(path);
@@ -73,6 +75,11 @@ int group_state_create(const struct group *g)
 	char *text, *line = say_fmt("%s\n", g->name);
 	int rc;
 
+	if (sysfs_dry_run && access(g->dir, F_OK)) {
+		rc = state_write(g, "group", line);
+		free(line);
+		return rc;
+	}
 	if (!sysfs_dry_run && mkdir(g->dir, 0700) && errno != EEXIST && errno != ENOENT)
 		say_warn("cannot make %s: %s", g->dir, strerror(errno));
 	rc = state_is_there(g);
@@ -157,7 +164,9 @@ int group_state_leave(const struct group *g)
 	bool us;
 
 	owner = group_state_owner(g, &us);
-	if (us && !sysfs_dry_run)
+	if (us && sysfs_dry_run)
+		say_print("%s is removed", path);
+	else if (us)
 		err = file_remove(path, NULL);
 	/* What could be written is closed, and that is what was asked for. */
 	if (err)
