@@ -41,7 +41,7 @@ int group_state_create(const struct group *g);
 int group_state_check(const struct group *g);
 /* Who serves the group, or died while doing so: "HOST". Allocated; NULL: nobody. */
 char *group_state_owner(const struct group *g, bool *us);
-/* This host serves it from now on. @force: the other one does not, although the directory says so. */
+/* This host serves it from now on. @force: the owner that the directory names does not. */
 int group_state_take(const struct group *g, bool force);
 /* It does not any more. */
 int group_state_leave(const struct group *g);

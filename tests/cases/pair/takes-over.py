@@ -2,8 +2,8 @@
 """Two servers on one disk, which the resource agent is called on as a cluster would. The disk
 forgets what no flush has carried to it when the host that has it loses its power, and the state of
 the group lies on it, so what the other server finds is what a real one would."""
-description = ("a group of exports goes from one server to the other, planned and behind a power "
-               "cut, and its clients see a pause: no error, nothing lost, and who is late is fenced")
+description = ("a group of exports goes from one server to the other, planned and after a power "
+               "cut; its clients see a pause, no error, nothing lost; who is late is fenced")
 vms = 3
 disk = 64
 shared = True
@@ -17,7 +17,8 @@ programs = [image.REPO / "tools/share/ocf-exports"]
 ADDRESS = "10.0.0.9"
 CTL = "/sys/class/ibnbd-server/ctl/devices"
 DISK = ("modprobe virtio_blk; wait_for 5 test -b /dev/vda; "
-        "modprobe ibnbd-testdisk backing=/dev/vda size_mb=64; wait_for 5 test -b /dev/testdisk0p2; ")
+        "modprobe ibnbd-testdisk backing=/dev/vda size_mb=64; "
+        "wait_for 5 test -b /dev/testdisk0p2; ")
 # what is on each of the two hosts, and comes back with it
 CONF = """
 mkdir -p /etc/ibnbd/groups /etc/ibnbd/exports /mnt/state
