@@ -14,6 +14,7 @@ packages=(
 	libfaketime								# bench-lines
 	# packages
 	debhelper dh-dkms lintian scdoc man-db rpm rpmlint python3-jsonschema zsh fish systemd udev
+	resource-agents libxml2-utils
 )
 [ "$(dpkg --print-architecture)" = amd64 ] ||
 	packages=("${packages[@]/linux-headers-amd64/linux-headers-$(dpkg --print-architecture)}")

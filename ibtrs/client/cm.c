@@ -283,8 +283,12 @@ static int cm_rejected(struct ibtrs_clt_conn *conn, struct rdma_cm_event *ev, co
 		ibtrs_clt_path_refused(conn->path, rsp.err, text);
 		return 0;
 	}
+	if (ev->status == IB_CM_REJ_INVALID_SERVICE_ID) {
+		*why = "nobody listens there: the server is not started, or another host serves its group";
+		return -ECONNREFUSED;
+	}
 	*why = rdma_reject_msg(conn->c.id, ev->status);
-	return ev->status == IB_CM_REJ_INVALID_SERVICE_ID ? -ECONNREFUSED : -ECONNRESET;
+	return -ECONNRESET;
 }
 
 static int cm_event(struct ibtrs_clt_conn *conn, struct rdma_cm_event *ev, const char **why)

@@ -35,6 +35,7 @@ class World:
     """A machine in a directory: sys/ and root/."""
     build = None
     update = False
+    storage = None
 
     def __init__(self):
         self.dir = Path(tempfile.mkdtemp(prefix="ibnbd-tools-"))
@@ -51,6 +52,15 @@ class World:
 
     def close(self):
         shutil.rmtree(self.dir, ignore_errors=True)
+        if self.storage:
+            shutil.rmtree(self.storage, ignore_errors=True)
+
+    def travels(self):
+        """A file system other than that of the machine, as storage is that two hosts can have."""
+        self.storage = Path(tempfile.mkdtemp(prefix="ibnbd-tools-", dir="/dev/shm"))
+        if self.storage.stat().st_dev == self.dir.stat().st_dev:
+            raise Failed("/dev/shm has to be a file system of its own")
+        return self.storage
 
     # ---- building ----
     def put(self, path, text=""):

@@ -2,6 +2,7 @@
 """--dry-run, wherever it stands:
 nothing is written to the driver, no file changes, and what would be written is told."""
 from kit import *
+from test_group import Pair
 from test_key import KEY, text
 from test_list import schema
 from test_mirror import by_files
@@ -27,9 +28,11 @@ CHANGES = (
     ("mirror stop m",), ("mirror assemble s",), ("mirror watch -c 1",),
     ("key generate db-2",), ("key generate --next db-1",), ("key load",), ("key remove db-1",),
 )
+# the same of machine_of_a_pair()
+GROUPS = (("group create mail",), ("group start data",), ("group stop data",))
 READS = ("list", "show vol1", "stat", "path list", "session list", "server list", "server exports",
-         "server check", "maps check", "maps show", "metrics", "doctor", "dump", "monitor -T 1",
-         "help map", "key list", "mirror status")
+         "server check", "group status", "maps check", "maps show", "metrics", "doctor", "dump",
+         "monitor -T 1", "help map", "key list", "mirror status")
 
 
 def machine(w):
@@ -52,34 +55,56 @@ def machine(w):
     w.put("sys/class/ibtrs-client/store1/paths/ip:10.0.0.1@ip:10.0.2.7/state", "disconnected")
 
 
+def machine_of_a_pair(w):
+    p = Pair(w)
+    p.group("create", "data")
+    p.group("start", "data")
+    p.conf("max_maps = 7\n")
+    w.conf(f"dev_search_path = /srv/exports\nstate_dir = {p.state}2\n", "groups/mail.conf")
+
+
 def everything(w):
     """Each file of the machine, and when it was written;
     the log of what came to the driver is one of them."""
-    return {str(p.relative_to(w.dir)):
+    return {str(p):
             (p.lstat().st_mtime_ns,
              os.readlink(p) if p.is_symlink() else p.is_file() and p.read_bytes())
-            for p in sorted(w.dir.rglob("*"))}
+            for top in filter(None, (w.dir, w.storage)) for p in sorted(top.rglob("*"))}
 
 
-@test
-def dry_run_changes_nothing(w):
-    machine(w)
+def changes_nothing(w, changes):
     before = everything(w)
-    for text, *rc in CHANGES:
+    for text, *rc in changes:
         words = text.split()
         for args in (("--dry-run", *words), (*words, "-n")):
             r = w.run(*args, want=rc[0] if rc else 0)
             eq(r.out != "", True, f"{text} says what it would do")
             after = everything(w)
             eq([k for k in before.keys() | after.keys() if before.get(k) != after.get(k)], [], text)
+
+
+@test
+def dry_run_changes_nothing(w):
+    machine(w)
+    before = everything(w)
+    changes_nothing(w, CHANGES)
     for text in READS:
         w.run("-n", *text.split(), want=None)
         eq(everything(w), before, text)
 
 
 @test
+def dry_run_of_a_group_changes_nothing(w):
+    machine_of_a_pair(w)
+    changes_nothing(w, GROUPS)
+    before = everything(w)
+    w.run("group", "status", "data", "-n")
+    eq(everything(w), before)
+
+
+@test
 def dry_run_is_tried_for_each_command(w):
-    tried = [t[0] for t in CHANGES] + list(READS)
+    tried = [t[0] for t in CHANGES + GROUPS] + list(READS)
     for line in w.run("help").out.splitlines():
         m = re.match(r"  ([a-z]+(?: [a-z]+)?)  +\S", line)
         if m and not any(t == m[1] or t.startswith(m[1] + " ") for t in tried):
@@ -89,10 +114,10 @@ def dry_run_is_tried_for_each_command(w):
 @test
 def without_dry_run_each_changes_something(w):
     """Or the test above has shown nothing."""
-    for text, *rc in CHANGES:
+    for text, *rc in CHANGES + GROUPS:
         other = World()
         try:
-            machine(other)
+            (machine_of_a_pair if (text, *rc) in GROUPS else machine)(other)
             before = everything(other)
             other.run(*text.split(), want=None)
             eq(everything(other) != before, True, text)

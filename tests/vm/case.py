@@ -15,6 +15,7 @@ A case is a file tests/cases/TOPIC/NAME.py:
     mem, smp = 1024, 2              # MiB and CPUs of each machine
     disk = 0                        # MiB of a disk /dev/vda of the server, and of client2, that
                                     # outlives its power cuts
+    shared = False                  # True: client2 has the disk of the server, as on one shelf
     door = False                    # True: port 22 of each machine is 127.0.0.1:vm.door of the host
     faults = False                  # True: its figures belong into the table of make check-faults
     long = False                    # True: not in make check; make check-long runs it,
@@ -34,8 +35,8 @@ from pathlib import Path
 import kmsg, vm
 
 DEFAULTS = dict(vms=2, links=1, fresh=False, deadline=120, needs=[], append="", mem=1024, smp=2,
-                allow=[], disk=0, door=False, faults=False, long=False, target="", crowd=False,
-                programs=[])
+                allow=[], disk=0, shared=False, door=False, faults=False, long=False, target="",
+                crowd=False, programs=[])
 
 BROAD = ("WARNING: BUG: Oops: Call Trace: Kernel panic ibtrs_client ibtrs_server ibnbd_client "
          "ibnbd_server")

@@ -33,9 +33,9 @@ class Machines:
 
     def boot(self):
         self.off()
-        n, links, append, mem, smp, disk, door = self.kind
+        n, links, append, mem, smp, disk, door, shared = self.kind
         self.vms = vm.machines(self.boot_, n, links, disk=disk, append=append, mem=mem, smp=smp,
-                               door=door, logdir=self.logdir)
+                               door=door, shared=shared, logdir=self.logdir)
         seconds = launch.up(self.vms, links)
         self.before = self.look()
         self.clean, self.used = True, False
@@ -171,7 +171,8 @@ class Runner:
 
     @staticmethod
     def kind(case):
-        return (case.vms, case.links, case.append, case.mem, case.smp, case.disk, case.door)
+        return (case.vms, case.links, case.append, case.mem, case.smp, case.disk, case.door,
+                case.shared)
 
     def has_module(self, name):
         name = name.replace("-", "_")

@@ -177,7 +177,7 @@ class VM:
         if boot.debug:
             self.mem, self.append = 2 * mem, f"{DEBUG_CMDLINE[boot.debug]} {append}"
         self.dir = Path(tempfile.mkdtemp(prefix=f"{name}.", dir=boot.workdir))
-        self.disk, self.door = None, door and _free_port()
+        self.disk, self.shelf, self.door = None, 0, door and _free_port()
         if disk:        # /dev/vda: it outlives the machine's power cuts
             self.disk = self.dir.with_name(self.dir.name + ".disk")
             with open(self.disk, "wb") as f:
@@ -251,9 +251,11 @@ class VM:
             args += [*nic, "-device",
                      f"virtio-net-pci,netdev=n{i},mac=52:54:00:00:{self.host:02x}:{i:02x}"]
         if self.disk:
-            args += ["-drive", f"file={self.disk},format=raw,if=none,id=vda,cache=unsafe",
+            number = self.shelf or self.host    # a disk that is shared has one name everywhere
+            args += ["-drive", f"file={self.disk},format=raw,if=none,id=vda,cache=unsafe"
+                     + (",file.locking=off" if self.shelf else ""),
                      "-device", "virtio-blk-pci,drive=vda,serial=rig-disk"
-                     + (str(self.host) if self.host > 2 else "")]
+                     + (str(number) if number > 2 else "")]
         if self.door:           # 127.0.0.1:door is port 22 of the guest; guest/lib.sh, net_door
             args += ["-netdev", "user,id=door,restrict=on,ipv6=off,net=10.99.0.0/24,"
                      f"hostfwd=tcp:127.0.0.1:{self.door}-10.99.0.15:22", "-device",
@@ -497,9 +499,9 @@ def _wire(work, me, peer, link, ident):
             f"dgram,id={ident},local.type=unix,local.path={a},remote.type=unix,remote.path={b}"]
 
 
-def machines(boot, n=2, links=1, disk=0, **options):
+def machines(boot, n=2, links=1, disk=0, shared=False, **options):
     """n machines, each client joined to the server by `links` links; not started yet.
-    disk: MiB of that of the server, and of client2, which may serve as well."""
+    disk: MiB of that of the server, and of client2, which may serve as well; shared: it is one."""
     names = NAMES[n]
     clients = [x for x in names if x != "server"]
     work = tempfile.mkdtemp(prefix="net.", dir=boot.workdir)
@@ -515,8 +517,12 @@ def machines(boot, n=2, links=1, disk=0, **options):
             hub += _wire(work, "server", c, i, f"w{i}{c}")
             hub += ["-netdev", f"hubport,id=p{i}{c},hubid={i},netdev=w{i}{c}"]
         nics["server"].append(hub)
-    return [VM(x, boot, HOSTS[x], nics[x], disk=0 if x == "client" else disk, **options)
-            for x in names]
+    vms = [VM(x, boot, HOSTS[x], nics[x], disk=0 if x == "client" else disk, **options)
+           for x in names]
+    of = [m for m in vms if m.disk] if shared else []
+    for m in of:
+        m.disk, m.shelf = of[0].disk, of[0].host
+    return vms
 
 
 def start_all(vms, timeout=60):

@@ -86,6 +86,19 @@ COMMAND("server start", "", 0, 0, O(file) | O(policy_file) | O(no_modprobe) | O(
 	"Run it again to apply changes: mappings that policy.conf no longer allows are closed. --wait: if nothing is exported so far, links of the search path that lead nowhere yet get that time first; not at all by default.")
 COMMAND("server stop", "", 0, 0, O(force), 0, CMD_WORDS_NONE, cmd_server_stop_run,
 	"stop exporting", "Refuses while something is mapped, unless --force.")
+COMMAND("group create", "NAME", 1, 1, 0, 0, CMD_WORDS_NONE, cmd_group_create_run,
+	"make the state_dir of a group of exports",
+	"Once, on the server that has its file system mounted. A group is /etc/ibnbd/groups/NAME.conf: what server.conf says, and state_dir, on storage that goes with the disks to the other server.")
+COMMAND("group start", "NAME", 1, 1, O(force) | O(policy_file) | O(no_modprobe) | O(timeout), 0,
+	CMD_WORDS_NONE, cmd_group_start_run, "serve a group of exports on this host",
+	"Refuses if a disk is a DRBD Secondary, is in use on this host or is missing, if this host exports something else, and if another host has not stopped the group. "
+	"--force: that host is off or fenced. --wait: disks that are missing get that time first. Run it again to apply changes of the file.")
+COMMAND("group stop", "NAME", 1, 1, O(timeout), 0, CMD_WORDS_NONE, cmd_group_stop_run,
+	"stop serving a group, so that another host can",
+	"Succeeds if every write has ended, the disks are flushed, the records are written and the driver is unloaded, or if the group was not served here. --wait: for the disks, 30 seconds by default. Clients wait for as long as their hold= says.")
+COMMAND("group status", "[NAME]", 0, 1, O(timeout), 0, CMD_WORDS_NONE, cmd_group_status_run,
+	"is a group served on this host, and does it answer?",
+	"Exits with 0: it is active, 3: it is inactive, 1: a disk or state_dir reports an error, 7: one has not answered within --wait, 10 seconds by default.")
 COMMAND("key generate", "NAME", 1, 1, O(next) | O(idempotent), 0, CMD_WORDS_NONE,
 	cmd_key_generate_run, "make a key that two hosts share",
 	"Writes /etc/ibnbd/keys/NAME, which only root can read; copy it to the other host by a way that you trust. "

@@ -82,6 +82,8 @@ static char *server_refused(enum server_key_id id, char **value)
 		return server_number(v, 1, 1 << 20, "a number from 1 to 1048576 is expected");
 	case SERVER_copy:
 		return server_one_of(v, copy) ? NULL : say_dup("auto, always or never is expected");
+	case SERVER_state_dir:
+		return *v == '/' && v[1] ? NULL : say_dup("an absolute path is expected");
 	case SERVER_writer_file:
 		return !*v || *v == '/' || !strcmp(v, "none") ?
 			       NULL :

@@ -35,7 +35,9 @@
 	X(writer_file, false, \
 	  "file that keeps who wrote last to each disk; none: each disk has one client only") \
 	X(policy, true, \
-	  "may the server start without a rule in policy.conf? Without this key a file that is missing or empty is a mistake, and one with a comment alone is not; required: one without a rule is, too; optional: none of them is")
+	  "may the server start without a rule in policy.conf? Without this key a file that is missing or empty is a mistake, and one with a comment alone is not; required: one without a rule is, too; optional: none of them is") \
+	X(state_dir, false, \
+	  "only in the file of a group (ibnbd group): directory with its records, which goes with its disks from one server to the other")
 
 enum server_key_id {
 #define SERVER_KEY_ENUM(key, ...) SERVER_##key,

@@ -1,0 +1,406 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Groups: exports that either of two servers serves, and the other one takes over (docs/pair.md). A
+ * cluster manager, systemd or a person calls these verbs; nothing here decides which server it is.
+ *
+ * A group is what the whole server of a host exports while the group is active here. Its records,
+ * of who wrote last and of the cache epochs, are the driver's writer_file, in a directory on
+ * storage that goes with the disks. So whoever has the disks has the records, and nobody merges
+ * anything. While a group is not active nobody listens: to a client the path is down, and it is
+ * tried again for as long as hold= says.
+ *
+ * start: refuses what could end with two writers, then starts the server as server_run.c does, with
+ * the records where they are. The driver reads them before it listens.
+ * stop: closes the server, waits until it has closed each disk, and unloads the driver. The driver
+ * is unloaded only when every write has ended, and every record is on the disk. A stop that cannot
+ * prove that fails, and a cluster then fences the host.
+ *
+ * Nothing here keeps two hosts apart: that is done by the cluster's fencing, and by the storage,
+ * which one host has at a time (DRBD, exclusive LVM, a file system that is mounted once). The name
+ * of the owner in the directory finds mistakes of people.
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "tools/cmd/cmd.h"
+#include "tools/cmd/group.h"
+#include "tools/cmd/server_run.h"
+#include "tools/host/mapping.h"
+#include "ibnbd/logic/export.h"
+
+#define GROUP_STOP	30	/* seconds for the disks to be closed */
+#define GROUP_ANSWER	10	/* seconds for everything to answer */
+#define GROUP_POLLS	5	/* a second */
+
+/* ---- the files ---- */
+
+static bool group_name_ok(const char *name)
+{
+	const char *p;
+
+	for (p = name; *p && (isalnum((unsigned char)*p) || strchr("_-.", *p)); p++)
+		;
+	return *name && !*p && *name != '.' && *name != '-';
+}
+
+/* What server.conf may say and a group may not. */
+static void group_mistakes(struct server_conf *c)
+{
+	const char *search = c->value[SERVER_dev_search_path];
+	struct maps_at at = { 0, SIZE_MAX, 0 };
+
+	if (!c->there || c->m->nr_errors)
+		return;
+	if (!c->value[SERVER_state_dir])
+		maps_error(c->m, at, say_dup("there is no state_dir"),
+			   say_dup("name a directory on the storage that both servers can have"));
+	if (c->value[SERVER_writer_file])
+		maps_error(c->m, at, say_dup("writer_file: the records of a group are in state_dir"),
+			   say_dup("leave the line out"));
+	if (!search || !*search || ibnbd_export_follows(search))
+		maps_error(c->m, at,
+			   say_dup("a group needs a dev_search_path of its own, not / or /dev"),
+			   say_dup("make a directory with links to its disks"));
+}
+
+struct group *group_load(const char *name)
+{
+	struct group *g;
+	char *file, *path;
+
+	if (!group_name_ok(name)) {
+		say_error(SAY_USAGE,
+			  "%s is no name of a group: letters, digits, and _ - . between them",
+			  name);
+		return NULL;
+	}
+	g = say_alloc(sizeof(*g));
+	file = say_fmt(GROUP_CONF "/%s.conf", name);
+	path = sysfs_root(file);
+	g->name = name;
+	g->c = server_conf_load(path);
+	group_mistakes(g->c);
+	if (g->c->there && !g->c->m->nr_errors) {
+		g->dir = g->c->value[SERVER_state_dir];
+		g->c->value[SERVER_writer_file] = say_fmt("%s/writers", g->dir);
+	}
+	free(path);
+	free(file);
+	return g;
+}
+
+void group_free(struct group *g)
+{
+	if (!g)
+		return;
+	server_conf_free(g->c);
+	free(g);
+}
+
+char **group_names(void)
+{
+	char *dir = sysfs_root(GROUP_CONF), **names = sysfs_list(dir, NULL);
+	size_t i, n = 0, len;
+
+	for (i = 0; names[i]; i++) {
+		len = strlen(names[i]);
+		if (len > 5 && !strcmp(names[i] + len - 5, ".conf")) {
+			names[i][len - 5] = 0;
+			names[n++] = names[i];
+		} else {
+			free(names[i]);
+		}
+	}
+	names[n] = NULL;
+	free(dir);
+	return names;
+}
+
+bool group_has_driver(const struct group *g, bool *listens)
+{
+	char *dir = sysfs_path(SERVER_PARAMETERS), *now = sysfs_attr(dir, "writer_file"),
+	     *search = sysfs_attr(dir, "dev_search_path");
+	bool ours = now && !strcmp(now, g->c->value[SERVER_writer_file]);
+
+	*listens = ours && search && *search;
+	free(search);
+	free(now);
+	free(dir);
+	return ours;
+}
+
+char *group_active(void)
+{
+	char **names = group_names(), *active = NULL;
+	bool listens;
+	size_t i;
+
+	for (i = 0; names[i] && !active; i++) {
+		struct group *g = group_name_ok(names[i]) ? group_load(names[i]) : NULL;
+
+		if (g && g->dir && group_has_driver(g, &listens) && listens)
+			active = say_dup(names[i]);
+		group_free(g);
+	}
+	sysfs_list_free(names);
+	return active;
+}
+
+/* NULL: the group cannot be used, which was said with the mistakes. *rc is the exit status. */
+static struct group *group_of(struct cmd_args *a, int *rc)
+{
+	struct group *g = group_load(a->words[0]);
+	const struct maps *m = g ? g->c->m : NULL;
+	size_t i;
+
+	*rc = SAY_USAGE;
+	if (!g || g->dir)
+		return g;
+	for (i = 0; i < m->nr_diags; i++)
+		maps_print_diag(m, &m->diags[i], stderr);
+	say_error(SAY_USAGE, "group %s: %s %s", g->name, m->files[0].path,
+		  g->c->there ? "has mistakes; nothing was changed" : "is not there");
+	group_free(g);
+	return NULL;
+}
+
+/* ---- create, start ---- */
+
+int cmd_group_create_run(struct cmd_args *a)
+{
+	int rc;
+	struct group *g = group_of(a, &rc);
+
+	if (!g)
+		return rc;
+	rc = group_state_create(g);
+	group_free(g);
+	return rc;
+}
+
+struct group_taking {
+	const struct group *g;
+	bool force;
+	bool taken;
+};
+
+/* Called when the storage is there, or nobody waits for it any more, before the driver listens. */
+static int group_ready(void *arg)
+{
+	struct group_taking *t = arg;
+	int rc = group_disks_check(t->g);
+
+	rc = rc ? rc : group_state_take(t->g, t->force);
+	t->taken = !rc;
+	return rc;
+}
+
+/* The driver may have been loaded, closed, with the records of another server. */
+static int group_driver_free(const struct group *g)
+{
+	char *const argv[] = { (char *)"modprobe", (char *)"-r", (char *)"ibnbd-server", NULL };
+	char *dir = sysfs_path(SERVER_PARAMETERS), *search = sysfs_attr(dir, "dev_search_path");
+	int rc = SAY_DONE;
+	bool listens;
+
+	if (sysfs_exists(dir) && !group_has_driver(g, &listens)) {
+		if (search && *search) {
+			rc = say_error(SAY_BUSY,
+				       "this host exports %s already, and can serve group %s only alone",
+				       search, g->name);
+			say_hint("systemctl disable --now ibnbd-server, or ibnbd group stop of the group that is active here: ibnbd group status");
+		} else if (sysfs_redirected() || server_exec(argv)) {
+			rc = say_error(SAY_DRIVER,
+				       "the driver ibnbd-server is loaded with the records of another server, and cannot be unloaded");
+			say_hint("modprobe -r ibnbd-server");
+		}
+	}
+	free(search);
+	free(dir);
+	return rc;
+}
+
+int cmd_group_start_run(struct cmd_args *a)
+{
+	struct group_taking t = { .force = ARG(a, force) };
+	struct group *g;
+	bool listens;
+	int rc;
+
+	g = group_of(a, &rc);
+	if (!g)
+		return rc;
+	t.g = g;
+	rc = group_state_check(g);
+	rc = rc ? rc : group_driver_free(g);
+	if (!rc) {
+		/* Of a group that is active the disks are claimed by the driver. */
+		group_has_driver(g, &listens);
+		rc = server_run(a, g->c, listens ? NULL : group_ready, &t);
+	}
+	if (rc && t.taken) {
+		group_has_driver(g, &listens);
+		if (!listens)
+			group_state_leave(g);
+	}
+	group_free(g);
+	return rc;
+}
+
+/* ---- stop ---- */
+
+/* Waits until the driver has closed every export and every session. */
+static int group_wait_closed(const struct group *g, int64_t seconds)
+{
+	int64_t polls = seconds == MAPS_FOREVER ? INT64_MAX : seconds * GROUP_POLLS, n;
+	size_t exports = 0, sessions = 0;
+
+	for (n = 0; n <= polls; n++) {
+		struct state *s = state_read();
+
+		exports = s->nr_exports;
+		sessions = s->nr_srv_sessions;
+		if (exports == 1)
+			say_more("waiting for %s", s->exports[0].name);
+		state_free(s);
+		if (!exports && !sessions)
+			return SAY_DONE;
+		if (n < polls)
+			usleep(1000000 / GROUP_POLLS);
+	}
+	say_error(SAY_BUSY,
+		  "group %s is not stopped: %zu export%s and %zu session%s are not closed; a disk may not have ended its requests",
+		  g->name, exports, exports == 1 ? "" : "s", sessions, sessions == 1 ? "" : "s");
+	say_hint("ibnbd server list; no other server may take the group before this host is fenced or switched off");
+	return SAY_BUSY;
+}
+
+static int group_unload(const struct group *g)
+{
+	char *const argv[] = { (char *)"modprobe", (char *)"-r", (char *)"ibnbd-server", NULL };
+	char *dir = sysfs_path(SERVER_PARAMETERS);
+	int rc = SAY_DONE;
+
+	if (!sysfs_redirected() || sysfs_dry_run)
+		server_exec(argv);
+	if (!sysfs_redirected() && !sysfs_dry_run && sysfs_exists(dir)) {
+		rc = say_error(SAY_FAILED,
+			       "group %s is closed, but the driver ibnbd-server is not unloaded: nobody knows that its records are complete",
+			       g->name);
+		say_hint("modprobe -r ibnbd-server");
+	}
+	free(dir);
+	return rc;
+}
+
+static int group_stop(const struct group *g, int64_t seconds)
+{
+	char *dir = sysfs_path(SERVER_PARAMETERS), *file = say_fmt("%s/dev_search_path", dir);
+	int err, rc = SAY_DONE;
+	bool listens;
+
+	if (group_has_driver(g, &listens)) {
+		/* EBUSY: it is being closed already. */
+		err = listens ? sysfs_write(file, "\n") : 0;
+		if (err && err != EBUSY)
+			rc = say_error(say_exit_of(err), "cannot close the server: %s",
+				       strerror(err));
+		rc = rc || sysfs_dry_run ? rc : group_wait_closed(g, seconds);
+		rc = rc ? rc : group_unload(g);
+	}
+	free(file);
+	free(dir);
+	return rc ? rc : group_state_leave(g);
+}
+
+/* --wait of a command, in seconds; @unset: without the option. */
+static int group_seconds(struct cmd_args *a, int64_t unset, int64_t *seconds)
+{
+	*seconds = unset;
+	if (!VALUE(a, timeout) || maps_span(VALUE(a, timeout), seconds))
+		return SAY_DONE;
+	return say_error(SAY_USAGE, "%s: --wait %s: a time is expected", a->cmd->name,
+			 VALUE(a, timeout));
+}
+
+int cmd_group_stop_run(struct cmd_args *a)
+{
+	int64_t seconds;
+	struct group *g;
+	int rc;
+
+	g = group_of(a, &rc);
+	if (!g)
+		return rc;
+	rc = group_seconds(a, GROUP_STOP, &seconds);
+	rc = rc ? rc : group_stop(g, seconds);
+	group_free(g);
+	return rc;
+}
+
+/* ---- status ---- */
+
+static int group_status(const struct group *g, int64_t seconds)
+{
+	bool listens = false, us = false;
+	char *owner;
+	int rc;
+
+	if (!g->dir) {
+		say_print("%s has mistakes", g->name);
+		return SAY_USAGE;
+	}
+	group_has_driver(g, &listens);
+	if (listens) {
+		rc = group_disks_answer(g, seconds);
+		say_print("%s %s", g->name, rc ? "failed" : "active");
+		return rc;
+	}
+	owner = group_state_owner(g, &us);
+	if (!owner)
+		say_print("%s inactive", g->name);
+	else
+		say_print("%s inactive, was not stopped by %s", g->name,
+			  us ? "this host" : owner);
+	free(owner);
+	return SAY_NOTHING;
+}
+
+static int group_status_all(int64_t seconds)
+{
+	char **names = group_names();
+	int sum = SAY_DONE, rc;
+	size_t i;
+
+	for (i = 0; names[i]; i++) {
+		struct group *g = group_load(names[i]);
+
+		rc = g ? group_status(g, seconds) : SAY_USAGE;
+		if (rc != SAY_NOTHING && rc)
+			sum = rc;
+		group_free(g);
+	}
+	sysfs_list_free(names);
+	return sum;
+}
+
+int cmd_group_status_run(struct cmd_args *a)
+{
+	int64_t seconds;
+	struct group *g;
+	int rc;
+
+	rc = group_seconds(a, GROUP_ANSWER, &seconds);
+	if (rc)
+		return rc;
+	if (!a->nr_words)
+		return group_status_all(seconds);
+	g = group_of(a, &rc);
+	if (!g)
+		return rc;
+	rc = group_status(g, seconds);
+	group_free(g);
+	return rc;
+}

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The disks of a group: may this host have them, and do they answer?
+ *
+ * A disk that hangs holds up whoever asks it, and cannot be killed. So a child asks, and says in
+ * memory that it shares with its parent which object it is asking; the parent waits for as long as
+ * it was told to, and leaves the child behind.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#include "tools/cmd/cmd.h"
+#include "tools/cmd/group.h"
+#include "tools/cmd/server_offers.h"
+#include "tools/host/state.h"
+#include "tools/host/sysfs.h"
+
+#define DISKS_BLOCK	4096
+#define DISKS_POLL	20000	/* µs */
+
+/* ---- before the group is started ---- */
+
+struct disks_check {
+	const struct group *g;
+	int rc;
+};
+
+static void disks_refuse(const struct server_offer *o, const char *to, int err)
+{
+	bool drbd = !strncmp(to, "/dev/drbd", 9);
+
+	if (drbd && (err == EROFS || err == EMEDIUMTYPE || err == EACCES)) {
+		say_error(SAY_BUSY, "%s (%s) is a DRBD Secondary on this host", o->shown, to);
+		say_hint("drbdadm primary of its resource, which DRBD refuses while the other host is Primary");
+	} else if (err == EBUSY) {
+		say_error(SAY_BUSY, "%s (%s) is in use on this host", o->shown, to);
+		say_hint("ibnbd doctor names the mount, swap or device that has it");
+	} else {
+		say_error(SAY_BUSY, "%s (%s) cannot be written to by this host: %s", o->shown, to,
+			  strerror(err));
+	}
+}
+
+/* As the driver opens it for a client that writes. */
+static bool disks_check_one(const struct server_offer *o, void *arg)
+{
+	char *to = realpath(o->path, NULL);
+	struct disks_check *check = arg;
+	struct stat st;
+	int fd;
+
+	if (!o->is_dir && !stat(o->path, &st)) {
+		fd = open(o->path, O_RDWR | O_CLOEXEC | (S_ISBLK(st.st_mode) ? O_EXCL : 0));
+		if (fd < 0) {
+			disks_refuse(o, to ? to : o->path, errno);
+			check->rc = SAY_BUSY;
+		} else {
+			close(fd);
+		}
+	}
+	free(to);
+	return false;
+}
+
+int group_disks_check(const struct group *g)
+{
+	const char *search = g->c->value[SERVER_dev_search_path];
+	struct disks_check check = { g, SAY_DONE };
+	char *late = server_offers_late(search);
+
+	if (late) {
+		check.rc = say_error(SAY_NOTHING, "group %s: what %s leads to is not there",
+				     g->name, late);
+		say_hint("activate its volume group, or make its DRBD resource Primary, first");
+	}
+	free(late);
+	if (!check.rc)
+		server_offers(search, disks_check_one, &check);
+	return check.rc;
+}
+
+/* ---- while it is active ---- */
+
+struct disks_ask {
+	char *now;		/* shared with the parent: what is being asked */
+	void *block;
+	int rc;
+};
+
+static void disks_now(struct disks_ask *ask, const char *what)
+{
+	snprintf(ask->now, DISKS_BLOCK, "%s", what);
+}
+
+static bool disks_read_one(const struct server_offer *o, void *arg)
+{
+	struct disks_ask *ask = arg;
+	int fd;
+
+	if (o->is_dir)
+		return false;
+	disks_now(ask, o->shown);
+	fd = open(o->path, O_RDONLY | O_CLOEXEC | O_DIRECT);
+	if (fd < 0 && errno == EINVAL)
+		fd = open(o->path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || pread(fd, ask->block, DISKS_BLOCK, 0) < 0)
+		ask->rc = say_error(SAY_FAILED, "%s cannot be read: %s", o->shown,
+				    strerror(errno));
+	if (fd >= 0)
+		close(fd);
+	return false;
+}
+
+/* An OPEN is answered when its record has been written there. */
+static void disks_write_state(struct disks_ask *ask, const struct group *g)
+{
+	char *path = say_fmt("%s/alive", g->dir), *text = say_fmt("%lld\n", (long long)time(NULL));
+	int fd;
+
+	disks_now(ask, g->dir);
+	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0 || pwrite(fd, text, strlen(text), 0) < 0 || fsync(fd))
+		ask->rc = say_error(SAY_FAILED, "%s cannot be written: %s", path, strerror(errno));
+	if (fd >= 0)
+		close(fd);
+	free(text);
+	free(path);
+}
+
+static int disks_ask_all(struct disks_ask *ask, const struct group *g)
+{
+	struct state *s;
+
+	disks_now(ask, "the driver ibnbd-server");
+	s = state_read();
+	if (!s->server)
+		ask->rc = say_error(SAY_FAILED, "the driver ibnbd-server is not loaded");
+	state_free(s);
+	if (!sysfs_dry_run)
+		disks_write_state(ask, g);
+	server_offers(g->c->value[SERVER_dev_search_path], disks_read_one, ask);
+	return ask->rc;
+}
+
+/* The exit status of the child; -1: it has not ended within @seconds. */
+static int disks_wait(pid_t child, int64_t seconds)
+{
+	int64_t end = sysfs_now() + seconds * 1000000;
+	int status;
+	pid_t pid;
+
+	for (;;) {
+		pid = waitpid(child, &status, WNOHANG);
+		if (pid == child)
+			return WIFEXITED(status) ? WEXITSTATUS(status) : SAY_FAILED;
+		if (seconds != MAPS_FOREVER && sysfs_now() > end)
+			return -1;
+		usleep(DISKS_POLL);
+	}
+}
+
+int group_disks_answer(const struct group *g, int64_t seconds)
+{
+	char *shared = mmap(NULL, 2 * DISKS_BLOCK, PROT_READ | PROT_WRITE,
+			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct disks_ask ask = { shared, shared + DISKS_BLOCK, SAY_DONE };
+	pid_t child;
+	int rc;
+
+	if (shared == MAP_FAILED)
+		return say_error(SAY_FAILED, "%s", strerror(errno));
+	child = fork();
+	if (!child)
+		_exit(disks_ask_all(&ask, g));
+	rc = child < 0 ? SAY_FAILED : disks_wait(child, seconds);
+	if (rc < 0) {
+		kill(child, SIGKILL);
+		rc = say_error(SAY_UNREACHABLE, "group %s: %s has not answered for %lld seconds",
+			       g->name, ask.now, (long long)seconds);
+	}
+	munmap(shared, 2 * DISKS_BLOCK);
+	return rc;
+}

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The state_dir of a group. The driver writes `writers` there; these files are ours:
+ *
+ *	group	its name: made once, so that an empty directory, over which nobody has mounted the
+ *		file system, is not taken for a new group's
+ *	owner	the host that serves the group, from before it listens until it has stopped. It
+ *		goes with the storage, so it tells of a host that died, or that still has the group.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "tools/cmd/cmd.h"
+#include "tools/cmd/group.h"
+#include "tools/conf/file.h"
+#include "tools/host/sysfs.h"
+
+static int state_write(const struct group *g, const char *name, const char *text)
+{
+	char *path = say_fmt("%s/%s", g->dir, name);
+	int err = sysfs_dry_run ? 0 : file_replace(path, text, strlen(text));
+
+	if (sysfs_dry_run)
+		say_print("%s: %.*s", path, (int)strcspn(text, "\n"), text);
+	if (err)
+		say_error(SAY_FAILED, "cannot write %s: %s", path, strerror(err));
+	free(path);
+	return err ? SAY_FAILED : SAY_DONE;
+}
+
+static char *state_read_text(const struct group *g, const char *name)
+{
+	char *path = say_fmt("%s/%s", g->dir, name), *text = sysfs_text(path);
+
+	free(path);
+	return text;
+}
+
+/* Is it on the file system that has this host's own configuration, and stays with this host? */
+static bool state_stays(const struct group *g)
+{
+	char *own = sysfs_root("/etc/ibnbd");
+	struct stat here, there;
+	bool stays;
+
+	stays = !stat(own, &here) && !stat(g->dir, &there) && here.st_dev == there.st_dev;
+	free(own);
+	return stays;
+}
+
+static int state_is_there(const struct group *g)
+{
+	struct stat st;
+
+	if (!stat(g->dir, &st) && !S_ISDIR(st.st_mode)) {
+		errno = ENOTDIR;
+	} else if (!stat(g->dir, &st)) {
+		if (!state_stays(g))
+			return SAY_DONE;
+		say_error(SAY_FAILED,
+			  "state_dir %s of group %s is on this host's own file system, which does not go to the other server",
+			  g->dir, g->name);
+		say_hint("mount the file system of the group first");
+		return SAY_FAILED;
+	}
+	say_error(SAY_NOTHING, "state_dir %s of group %s: %s", g->dir, g->name, strerror(errno));
+	say_hint("mount the file system of the group first");
+	return SAY_NOTHING;
+}
+
+int group_state_create(const struct group *g)
+{
+	char *text, *line = say_fmt("%s\n", g->name);
+	int rc;
+
+	if (sysfs_dry_run && access(g->dir, F_OK)) {
+		rc = state_write(g, "group", line);
+		free(line);
+		return rc;
+	}
+	if (!sysfs_dry_run && mkdir(g->dir, 0700) && errno != EEXIST && errno != ENOENT)
+		say_warn("cannot make %s: %s", g->dir, strerror(errno));
+	rc = state_is_there(g);
+	text = rc ? NULL : state_read_text(g, "group");
+	if (text && strcmp(text, g->name))
+		rc = say_error(SAY_BUSY, "%s has the state of group %s", g->dir, text);
+	else if (!rc && !text)
+		rc = state_write(g, "group", line);
+	free(text);
+	free(line);
+	return rc;
+}
+
+int group_state_check(const struct group *g)
+{
+	int rc = state_is_there(g);
+	char *text = rc ? NULL : state_read_text(g, "group");
+
+	if (!rc && !text) {
+		rc = say_error(SAY_NOTHING, "%s has no state of group %s (%s/group)", g->dir,
+			       g->name, g->dir);
+		say_hint("is its file system mounted here? For a new group: ibnbd group create %s",
+			 g->name);
+	} else if (!rc && strcmp(text, g->name)) {
+		rc = say_error(SAY_USAGE, "%s has the state of group %s, not of %s", g->dir, text,
+			       g->name);
+	}
+	free(text);
+	return rc;
+}
+
+/* "HOST ID": machines that were cloned share the id, others the name. */
+static char *state_us(void)
+{
+	char *path = sysfs_root("/etc/machine-id"), *id = sysfs_text(path), host[256] = "", *us;
+
+	gethostname(host, sizeof(host) - 1);
+	us = say_fmt("%s %s", host, id ? id : "-");
+	free(id);
+	free(path);
+	return us;
+}
+
+char *group_state_owner(const struct group *g, bool *us)
+{
+	char *owner = state_read_text(g, "owner"), *we = state_us();
+
+	*us = owner && !strcmp(owner, we);
+	if (owner)
+		owner[strcspn(owner, " ")] = 0;
+	free(we);
+	return owner;
+}
+
+int group_state_take(const struct group *g, bool force)
+{
+	char *we = state_us(), *line = say_fmt("%s\n", we), *owner;
+	int rc = SAY_DONE;
+	bool us;
+
+	owner = group_state_owner(g, &us);
+	if (owner && !us && !force) {
+		rc = say_error(SAY_BUSY, "group %s: %s serves it, or was switched off while it did",
+			       g->name, owner);
+		say_hint("--force when that host is off, fenced, or has lost the disks for certain: with two servers they are destroyed");
+	} else {
+		if (owner && !us)
+			say_warn("group %s is taken over from %s, which has not stopped it",
+				 g->name, owner);
+		rc = state_write(g, "owner", line);
+	}
+	free(owner);
+	free(line);
+	free(we);
+	return rc;
+}
+
+int group_state_leave(const struct group *g)
+{
+	char *owner, *path = say_fmt("%s/owner", g->dir);
+	int err = 0;
+	bool us;
+
+	owner = group_state_owner(g, &us);
+	if (us && sysfs_dry_run)
+		say_print("%s is removed", path);
+	else if (us)
+		err = file_remove(path, NULL);
+	/* What could be written is closed, and that is what was asked for. */
+	if (err)
+		say_warn("cannot remove %s: %s; the next server has to be started with --force",
+			 path, strerror(err));
+	free(owner);
+	free(path);
+	return SAY_DONE;
+}
