@@ -18,6 +18,9 @@ whatever else the host does.  `erms` and `fsrm` are off because the emulator cou
 `net` is what is left when the cost of the same job on the local RAM disk is taken away; ratios are
 of net costs.  The floor is two bare RDMA messages per I/O and nothing else (floor/floor.c): no
 protocol on this transport gets below it.  Results: tables, and bench/out/result.{json,csv,png}.
+
+`mirror` is md's RAID 1 over two disks of ours, each in a session of its own; `two` is the same two
+disks without md, each written to by a job of its own, at the cost of both writes together.
 """
 import argparse, csv, json, subprocess, sys, time
 from pathlib import Path
@@ -39,7 +42,8 @@ JOBS = {    # name: fio's rw, bs, iodepth, jobs, devices
     "sr1m-qd2": ("read", 1024, 2, 1, 1), "sw1m-qd2": ("write", 1024, 2, 1, 1),
 }
 MIX_READS = 70
-TARGETS = ["local", "floor", "ibnbdN", "ibnbdY", "rnbdN", "rnbdY", "nvme", "iser", "srp"]
+MIRRORS = ["two", "mirror"]     # with two disks for each of the others' one
+TARGETS = ["local", "floor", "ibnbdN", "ibnbdY", "rnbdN", "rnbdY", "nvme", "iser", "srp", *MIRRORS]
 # what becomes of writes that no flush has covered: only when named
 UNFLUSHED = ["ibnbd-ignore", "ibnbd-fence", "ibnbd-replay"]
 QUICK = {"jobs": ["rr4k-qd1", "rw4k-qd1", "rr4k-16x2", "rw4k-16x2"],
@@ -47,6 +51,7 @@ QUICK = {"jobs": ["rr4k-qd1", "rw4k-qd1", "rr4k-16x2", "rw4k-16x2"],
 REFERENCE = REPO / "tests/bench/reference.json"
 SLACK = 1.02
 RAM_MIB, DEVICES = 32, 4
+MD_MIB = 8                  # more, of which md takes what it needs
 
 
 class Machine:
@@ -58,7 +63,9 @@ class Machine:
             self.vm.boot(120)
             self.vm.put("peers.sh", (REPO / "tests/bench/peers.sh").read_text())
             self.vm.put("devs", "")
-            self.sh(f"{before}\nnet_up 1; ram_disks {DEVICES} {RAM_MIB}; . /h/peers.sh; "
+            disks, mib = ((2 * DEVICES, RAM_MIB + MD_MIB) if target in MIRRORS
+                          else (DEVICES, RAM_MIB))
+            self.sh(f"{before}\nnet_up 1; ram_disks {disks} {mib}; . /h/peers.sh; "
                     f"setup_{target} {DEVICES} > /h/devs")
         except BaseException:
             self.vm.off()
@@ -70,6 +77,8 @@ class Machine:
 
     def fio(self, job, seconds, out):
         rw, kib, depth, jobs, devices = JOBS[job]
+        if self.target == "two":
+            jobs, devices = 2 * jobs, 2 * devices
         args = (f"--direct=1 --ioengine=libaio --rw={rw} --rwmixread={MIX_READS} --bs={kib}k "
                 f"--iodepth={depth} --group_reporting --thread --size={RAM_MIB}m --time_based "
                 "--clocksource=clock_gettime --norandommap --randrepeat=0 --randseed=7 "
@@ -89,7 +98,8 @@ class Machine:
         parts = json.loads(text[text.index("{"):])["jobs"]
         if any(p["error"] for p in parts):
             raise vm.VMError(f"{self.target}: {job}: fio ended with an error")
-        return round(500e3 / sum(p[d]["iops"] for p in parts for d in ("read", "write")), 2)
+        each = 500e3 / sum(p[d]["iops"] for p in parts for d in ("read", "write"))
+        return round(each * (copies(job) if self.target == "two" else 1), 2)
 
     def floor(self, job):
         rw, kib, depth, jobs, _ = JOBS[job]
@@ -111,7 +121,8 @@ class Machine:
 def bench(boot, target, jobs, seconds):
     machine = Machine(boot, target)
     try:
-        return {job: machine.measure(job, seconds) for job in jobs}
+        return {job: machine.measure(job, seconds) for job in jobs
+                if target != "two" or JOBS[job][0] != "randrw"}
     finally:
         machine.off()
 
@@ -126,7 +137,21 @@ def net(result, target, job):
 def ratios(result, jobs, ours="ibnbdN"):
     return {f"{ours} / {peer}": {j: net(result, ours, j) / net(result, peer, j) for j in jobs
                                  if net(result, ours, j) and net(result, peer, j)}
-            for peer in result if peer not in ("local", ours)}
+            for peer in result if peer not in ("local", ours, *MIRRORS)}
+
+
+def copies(job):
+    """A mirror writes to both disks, and reads from one."""
+    return 2 if "write" in JOBS[job][0] else 1
+
+
+def md_tax(result, jobs):
+    """What md costs at most: two disks have an application's own work, and a RAM disk's, twice for
+    a write, and both are in the local disk's cost."""
+    both = [j for j in jobs if all(j in result[t] for t in ("local", *MIRRORS))]
+    two = {j: result["two"][j] - copies(j) * result["local"][j] for j in both}
+    return {"thousand instructions": {j: net(result, "mirror", j) - two[j] for j in both},
+            "of what the two disks cost": {j: net(result, "mirror", j) / two[j] - 1 for j in both}}
 
 
 def table(title, rows, jobs, form):
@@ -145,6 +170,8 @@ def report(result, jobs, commit, kver):
         if ours in result and "local" in result:
             table("Net of the local disk, as a ratio (below 1: ours is cheaper)",
                   ratios(result, jobs, ours), jobs, "%.3f")
+    if all(t in result for t in ("local", *MIRRORS)):
+        table("md's part of a mirror, at most", md_tax(result, jobs), jobs, "%.3f")
     out = REPO / "bench/out"
     out.mkdir(parents=True, exist_ok=True)
     (out / "result.json").write_text(json.dumps({"commit": commit, "kver": kver, "kinstr": result},
@@ -162,7 +189,8 @@ def report(result, jobs, commit, kver):
 def plot(result, jobs, title, out):
     """Net cost as a multiple of the floor's, or all in without one."""
     base = result.get("floor")
-    names = [t for t in result if t not in ("local", "floor")] if base else list(result)
+    names = [t for t in result
+             if t not in MIRRORS and (not base or t not in ("local", "floor"))]
     value = ((lambda t, j: (net(result, t, j) or 0) / base[j]) if base
              else (lambda t, j: result[t][j]))
     why = gnuplot.bars(out / "result.svg", f"Cost of an I/O, {title}",
@@ -224,6 +252,8 @@ def main():
              for t in ("iscsid", "iscsiadm")] if "iser" in targets else []
     for t in tools:
         image.need(t, "package open-iscsi")
+    if "mirror" in targets:
+        tools.append(image.need(image.CACHE / "mdadm/mdadm", "tests/vm/mdadm.sh"))
     turn = launch.alone()
     started = time.monotonic()
     boot = launch.boot_image(kver, ([o.ko] if o.ko else []) + [REPO / "tests/bench/floor"], tools)

@@ -41,6 +41,30 @@ setup_ibnbd-replay() { setup_nbd "$1" ibnbd N write_cache=on unflushed=replay; }
 setup_rnbdN() { setup_nbd "$1" rnbd N; }
 setup_rnbdY() { setup_nbd "$1" rnbd Y; }
 
+# mirror_legs N: two disks for each mirror, a session for each half, as on two servers
+mirror_legs() {
+	local i
+	FAMILY=ibnbd
+	serve always_invalidate=N
+	for ((i = 0; i < 2 * $1; i++)); do
+		disk "$(map "ram$i" "sessname=half$((i % 2))" hold=-1 "group=m$((i / 2))")"
+	done
+}
+setup_two() { mirror_legs "$1"; }
+# what `ibnbd mirror create` says to mdadm
+setup_mirror() {
+	local i legs
+	modprobe raid1
+	mapfile -t legs < <(mirror_legs "$1")
+	for ((i = 0; i < $1; i++)); do
+		mdadm --create "/dev/md$i" --run --level=1 --metadata=1.2 --raid-devices=2 \
+			--bitmap=internal --bitmap-chunk=4M --failfast --assume-clean \
+			"${legs[@]:2 * i:2}" >&2
+		wait_for 10 test -b "/dev/md$i"
+		echo "/dev/md$i"
+	done
+}
+
 # nvmet_serve DISK..: the kernel's NVMe target, one subsystem; disks are known again after a boot,
 # unless NS_UUID says another one
 nvmet_serve() {

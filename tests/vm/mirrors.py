@@ -22,8 +22,9 @@ DROP = 5            # failfast=: seconds after which the driver lets a dark leg 
 FORGETS = 16        # md forgets a chunk when nobody has written it for 5 to 10 s; a pass more
 
 
-def machines(t, size=SIZE):
-    """Skips where there is no md. The rule is as it is installed. Returns the servers."""
+def machines(t, size=SIZE, backed=()):
+    """Skips where there is no md. The rule is as it is installed. Returns the servers; what those
+    of `backed` have flushed outlives a power cut of the machine."""
     if not (MDADM / "mdadm").exists():
         t.skip("no mdadm: tests/vm/mdadm.sh")
     c = t.client
@@ -31,9 +32,16 @@ def machines(t, size=SIZE):
         t.skip("this kernel has no raid1")
     rules(c)
     servers = t.server, t.client2
-    for s in servers:       # whose disks forget what no flush has covered
-        s.sh(f"modprobe ibnbd-testdisk size_mb={size} serial={s.name}; serve")
+    for s in servers:
+        serve(s, size, s.name in backed)
     return servers
+
+
+def serve(s, size=SIZE, backed=False):
+    """A disk that forgets what no flush has covered."""
+    before, words = (("modprobe virtio_blk; wait_for 5 test -b /dev/vda; ", "backing=/dev/vda")
+                     if backed else ("", ""))
+    s.sh(f"{before}modprobe ibnbd-testdisk size_mb={size} serial={s.name} {words}; serve")
 
 
 def rules(c):
@@ -121,8 +129,9 @@ class Mirror:
             self.t.log(f"the watch said:\n{self.watcher.out()}")
             self.watcher = None
 
-    def said(self, text, seconds=40):
-        self.t.wait(lambda: re.search(text, self.watcher.out()), seconds, f"the watch says: {text}")
+    def said(self, text, seconds=40, since=0):
+        self.t.wait(lambda: re.search(text, self.watcher.out()[since:]), seconds,
+                    f"the watch says: {text}")
 
     def record(self):
         return self.c.rc(f"cat {RECORD}")[1].split()
