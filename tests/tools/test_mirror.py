@@ -353,31 +353,31 @@ def watch_keeps_the_record(w):
     eq(in_sync(w), ["0", "0"], "it has ended: no leg is let go")
     has("\n".join(w.log()), "ibnbd0/ibnbd/in_sync 1", "ibnbd1/ibnbd/in_sync 1")
     both = ["data-a", "data-b"]
+    p = Watch(w)
+    p.until("it has told", lambda: in_sync(w) == ["1", "1"])
+    becomes = lambda legs, what=None: p.until((legs, what), lambda: record(w) == legs)
     leg(w, 1, "held")
-    look(w)
-    eq(record(w), ["data-a"])
+    becomes(["data-a"])
     leg(w, 0, "held")
-    look(w)
+    look_at_it = 2.5
+    time.sleep(look_at_it)
     eq(record(w), ["data-a"], "both are dark")
     leg(w, 1, "open")
-    look(w, n=2)
-    eq(record(w), ["data-b"], "b has everything, and a is dark")
+    becomes(["data-b"], "b has everything, and a is dark")
     leg(w, 0, "open")
-    look(w, n=2)
-    eq(record(w), both)
+    becomes(both)
     for state, md in (("failfast", "in_sync"), ("open", "faulty"), ("open", "spare"),
                       ("fenced", "in_sync"), ("replaying", "in_sync")):
         leg(w, 1, state, md)
         w.put("mdadm-refuses", "--remove")      # it is about the record
         w.put("sys/block/md127/md/dev-ibnbd1/refuse")
-        look(w)
-        eq(record(w), ["data-a"], (state, md))
+        becomes(["data-a"], (state, md))
         leg(w, 1, "open", "in_sync")
-        look(w, n=2)
-        eq(record(w), both)
+        becomes(both, (state, md))
     w.run("mirror", "stop", "data")
     leg(w, 1, "held")
-    look(w)
+    time.sleep(look_at_it)
+    p.end()
     eq(record(w), both, "of an array that does not run nothing is known")
 
 
@@ -454,6 +454,31 @@ def watch_copies_whole(w):
         has(look(w), "data-b is copied whole", why)
         eq(said(w), ran)
         leg(w, 1, md="in_sync")
+
+
+@test
+def watch_doubts_what_only_md_believes(w):
+    """Something has started the array that does not ask the record."""
+    mirror(w)
+    (w.root / RECORD).write_text("data-a\n")
+    leg(w, 0, "held")
+    n = len(w.log())
+    look(w)
+    eq((said(w), record(w)), ([], ["data-a"]), "nothing to copy from")
+    leg(w, 0, "open")
+    has(look(w), "data-b is copied whole: it is not in the record, and md took it for in sync")
+    eq(said(w), ["/dev/md127 --fail /dev/ibnbd1", *WHOLE])
+    eq([l for l in w.log()[n:] if "ibnbd1/ibnbd/in_sync 1" in l], [], "it stands for no other leg")
+    leg(w, 1, md="spare")
+    p = Watch(w)
+    p.until("a is told", lambda: in_sync(w)[0] == "1")
+    leg(w, 1, md="in_sync")
+    p.until("it was copied", lambda: record(w) == ["data-a", "data-b"])
+    p.end()
+    eq(said(w), [])
+    (w.root / RECORD).unlink()
+    look(w, n=2)
+    eq((said(w), record(w)), ([], ["data-a", "data-b"]), "a record that is lost accuses nobody")
 
 
 def remove(w):
