@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """ibnbd mirror: two legs on two servers, md and mdadm being mdadm.py beside this file."""
-import shutil, signal, subprocess, time
+import re, shutil, signal, subprocess, time
 from kit import *
 from test_list import schema
 
@@ -236,6 +236,54 @@ def mirror_status(w):
         has(w.run("mirror", "status", want=2).err, why)
     (w.root / "etc/ibnbd/mirrors.d/bad.conf").chmod(0o666)
     has(w.run("mirror", "status", want=2).err, "can write to it")
+
+
+@test
+def list_as_a_tree(w):
+    """A mirror, its legs, their sessions and paths; a session that has other disks stays a root."""
+    machine(w)
+    w.run("mirror", "create", "data", A, B)
+    w.run("map", "vol2", "store-a")
+    w.run("map", "vol3", "store-c", "10.0.1.9")
+    path = lambda i: f"path ip:10.0.0.1@ip:10.0.{i} up"
+    shape = [re.sub(r" (?:\S+:\d|\(client\).*|vol\d .*)$", "", l)
+             for l in w.run("list", "-t").out.splitlines()]
+    mirror_lines = ["data  /dev/md127  whole",
+                    "├─ data-a  /dev/ibnbd0  open  in sync",
+                    "│  └─ store-a",
+                    f"│     ├─ {path('1.7')}",
+                    f"│     └─ {path('2.7')}",
+                    "└─ data-b  /dev/ibnbd1  open  in sync",
+                    "   └─ store-b",
+                    f"      └─ {path('1.8')}"]
+    eq(shape, [*mirror_lines,
+               "store-a", f"├─ {path('1.7')}", f"├─ {path('2.7')}", "└─ /dev/ibnbd2",
+               "store-c", f"├─ {path('1.9')}", "└─ /dev/ibnbd3"])
+    # of what was asked for
+    roots = lambda *args: [l.split()[0] for l in w.run("list", "-t", *args).out.splitlines()
+                           if not l.startswith(("├", "└", "│", " "))]
+    eq(roots("data-b"), ["data"])
+    eq(roots("ibnbd2"), ["store-a"])
+    eq(roots("-S", "store-b"), ["data"])
+    eq(roots("-S", "store-a"), ["data", "store-a"])
+    eq(roots("-S", "store-c"), ["store-c"])
+    leg(w, 1, "held", reason="no answer")
+    has(w.run("list", "-t").out, "└─ data-b  /dev/ibnbd1  held  in sync: no answer\n")
+
+    doc = w.json("list", "-t")
+    schema(doc, "devices", "mirrors", "sessions")
+    eq([(l["name"], [s["name"] for s in l["sessions"]], [len(s["paths"]) for s in l["sessions"]])
+        for m in doc["mirrors"] for l in m["legs"]],
+       [("data-a", ["store-a"], [2]), ("data-b", ["store-b"], [1])])
+    eq([s["name"] for s in doc["sessions"]], ["store-a", "store-b", "store-c"])
+    eq(len(doc["devices"]), 4)
+    doc = w.json("list", "-t", "ibnbd3")
+    eq([[x.get("name") or x["device_path"] for x in doc[k]]
+        for k in ("devices", "mirrors", "sessions")], [["vol3"], [], ["store-c"]])
+    w.run("mirror", "stop", "data")
+    w.run("unmap", "data-b")
+    has(w.run("list", "-t").out, "data  /dev/-  stopped\n", "└─ data-b  -  not mapped")
+    eq([l["sessions"] == [] for l in w.json("list", "-t")["mirrors"][0]["legs"]], [False, True])
 
 
 @test

@@ -129,6 +129,15 @@ void mirror_seen(const struct mirror *m, struct mirror_seen seen[MIRROR_LEGS])
 						m->conf->leg[i].recorded, m->leg[i].noted };
 }
 
+int64_t mirror_mismatch(const struct mirror *m)
+{
+	char *text = m->runs ? md_attr(m->md, "mismatch_cnt") : NULL;
+	int64_t n = text ? strtoll(text, NULL, 10) : SYSFS_UNKNOWN;
+
+	free(text);
+	return n;
+}
+
 char *mirror_path(const struct mirror_conf *conf)
 {
 	return say_fmt("/dev/md/%s", conf->name);
