@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """ibnbd mirror: two legs on two servers, md and mdadm being mdadm.py beside this file."""
-import shutil, signal, subprocess, time
+import re, shutil, signal, subprocess, time
 from kit import *
 from test_list import schema
 
@@ -239,6 +239,54 @@ def mirror_status(w):
 
 
 @test
+def list_as_a_tree(w):
+    """A mirror, its legs, their sessions and paths; a session that has other disks stays a root."""
+    machine(w)
+    w.run("mirror", "create", "data", A, B)
+    w.run("map", "vol2", "store-a")
+    w.run("map", "vol3", "store-c", "10.0.1.9")
+    path = lambda i: f"path ip:10.0.0.1@ip:10.0.{i} up"
+    shape = [re.sub(r" (?:\S+:\d|\(client\).*|vol\d .*)$", "", l)
+             for l in w.run("list", "-t").out.splitlines()]
+    mirror_lines = ["data  /dev/md127  whole",
+                    "├─ data-a  /dev/ibnbd0  open  in sync",
+                    "│  └─ store-a",
+                    f"│     ├─ {path('1.7')}",
+                    f"│     └─ {path('2.7')}",
+                    "└─ data-b  /dev/ibnbd1  open  in sync",
+                    "   └─ store-b",
+                    f"      └─ {path('1.8')}"]
+    eq(shape, [*mirror_lines,
+               "store-a", f"├─ {path('1.7')}", f"├─ {path('2.7')}", "└─ /dev/ibnbd2",
+               "store-c", f"├─ {path('1.9')}", "└─ /dev/ibnbd3"])
+    # of what was asked for
+    roots = lambda *args: [l.split()[0] for l in w.run("list", "-t", *args).out.splitlines()
+                           if not l.startswith(("├", "└", "│", " "))]
+    eq(roots("data-b"), ["data"])
+    eq(roots("ibnbd2"), ["store-a"])
+    eq(roots("-S", "store-b"), ["data"])
+    eq(roots("-S", "store-a"), ["data", "store-a"])
+    eq(roots("-S", "store-c"), ["store-c"])
+    leg(w, 1, "held", reason="no answer")
+    has(w.run("list", "-t").out, "└─ data-b  /dev/ibnbd1  held  in sync: no answer\n")
+
+    doc = w.json("list", "-t")
+    schema(doc, "devices", "mirrors", "sessions")
+    eq([(l["name"], [s["name"] for s in l["sessions"]], [len(s["paths"]) for s in l["sessions"]])
+        for m in doc["mirrors"] for l in m["legs"]],
+       [("data-a", ["store-a"], [2]), ("data-b", ["store-b"], [1])])
+    eq([s["name"] for s in doc["sessions"]], ["store-a", "store-b", "store-c"])
+    eq(len(doc["devices"]), 4)
+    doc = w.json("list", "-t", "ibnbd3")
+    eq([[x.get("name") or x["device_path"] for x in doc[k]]
+        for k in ("devices", "mirrors", "sessions")], [["vol3"], [], ["store-c"]])
+    w.run("mirror", "stop", "data")
+    w.run("unmap", "data-b")
+    has(w.run("list", "-t").out, "data  /dev/-  stopped\n", "└─ data-b  -  not mapped")
+    eq([l["sessions"] == [] for l in w.json("list", "-t")["mirrors"][0]["legs"]], [False, True])
+
+
+@test
 def mirror_check(w):
     mirror(w)
     eq(w.run("mirror", "check", "data").out, "data: the legs are equal\n")
@@ -353,31 +401,31 @@ def watch_keeps_the_record(w):
     eq(in_sync(w), ["0", "0"], "it has ended: no leg is let go")
     has("\n".join(w.log()), "ibnbd0/ibnbd/in_sync 1", "ibnbd1/ibnbd/in_sync 1")
     both = ["data-a", "data-b"]
+    p = Watch(w)
+    p.until("it has told", lambda: in_sync(w) == ["1", "1"])
+    becomes = lambda legs, what=None: p.until((legs, what), lambda: record(w) == legs)
     leg(w, 1, "held")
-    look(w)
-    eq(record(w), ["data-a"])
+    becomes(["data-a"])
     leg(w, 0, "held")
-    look(w)
+    look_at_it = 2.5
+    time.sleep(look_at_it)
     eq(record(w), ["data-a"], "both are dark")
     leg(w, 1, "open")
-    look(w, n=2)
-    eq(record(w), ["data-b"], "b has everything, and a is dark")
+    becomes(["data-b"], "b has everything, and a is dark")
     leg(w, 0, "open")
-    look(w, n=2)
-    eq(record(w), both)
+    becomes(both)
     for state, md in (("failfast", "in_sync"), ("open", "faulty"), ("open", "spare"),
                       ("fenced", "in_sync"), ("replaying", "in_sync")):
         leg(w, 1, state, md)
         w.put("mdadm-refuses", "--remove")      # it is about the record
         w.put("sys/block/md127/md/dev-ibnbd1/refuse")
-        look(w)
-        eq(record(w), ["data-a"], (state, md))
+        becomes(["data-a"], (state, md))
         leg(w, 1, "open", "in_sync")
-        look(w, n=2)
-        eq(record(w), both)
+        becomes(both, (state, md))
     w.run("mirror", "stop", "data")
     leg(w, 1, "held")
-    look(w)
+    time.sleep(look_at_it)
+    p.end()
     eq(record(w), both, "of an array that does not run nothing is known")
 
 
@@ -470,6 +518,31 @@ def watch_copies_whole(w):
         has(look(w), "data-b is copied whole", why)
         eq(said(w), ran)
         leg(w, 1, md="in_sync")
+
+
+@test
+def watch_doubts_what_only_md_believes(w):
+    """Something has started the array that does not ask the record."""
+    mirror(w)
+    (w.root / RECORD).write_text("data-a\n")
+    leg(w, 0, "held")
+    n = len(w.log())
+    look(w)
+    eq((said(w), record(w)), ([], ["data-a"]), "nothing to copy from")
+    leg(w, 0, "open")
+    has(look(w), "data-b is copied whole: it is not in the record, and md took it for in sync")
+    eq(said(w), ["/dev/md127 --fail /dev/ibnbd1", *WHOLE])
+    eq([l for l in w.log()[n:] if "ibnbd1/ibnbd/in_sync 1" in l], [], "it stands for no other leg")
+    leg(w, 1, md="spare")
+    p = Watch(w)
+    p.until("a is told", lambda: in_sync(w)[0] == "1")
+    leg(w, 1, md="in_sync")
+    p.until("it was copied", lambda: record(w) == ["data-a", "data-b"])
+    p.end()
+    eq(said(w), [])
+    (w.root / RECORD).unlink()
+    look(w, n=2)
+    eq((said(w), record(w)), ([], ["data-a", "data-b"]), "a record that is lost accuses nobody")
 
 
 def remove(w):

@@ -119,8 +119,7 @@ def rules_verify(w):
     """Every label is there, every property that a rule uses comes from somewhere;
     udevadm verify where it exists."""
     text = rules_text()
-    others = re.sub(r"\\\n\s*", "", (TOP / "udev/66-ibnbd-mirror.rules").read_text())
-    for l in [l for l in (text + others).splitlines() if l and not l.startswith("#")]:
+    for l in [l for l in text.splitlines() if l and not l.startswith("#")]:
         if not re.fullmatch(r'(?:[A-Z]+(?:\{[^}]+\})?(?:==|!=|=|\+=)"[^"]*"(?:, |$))+', l):
             raise Failed(f"not a rule: {l}")
     for target in re.findall(r'GOTO="(\w+)"', text):
@@ -135,9 +134,9 @@ def rules_verify(w):
         eq(p.returncode, 0, p.stdout + p.stderr)
 
 
-def udev(action, state, db=(), probed=(), devtype="disk", kernel="ibnbd0"):
+def udev(action, state, db=(), probed=(), devtype="disk", kernel="ibnbd0", group="", files=()):
     """The properties and links that our rules give a disk in that state. db: of the last event;
-    probed: what blkid would find."""
+    probed: what blkid would find; files: what there is."""
     env = {"DEVTYPE": devtype, "DISKSEQ": "7", **(dict(db) if action == "remove" else {})}
     plain = {"ACTION": action, "SUBSYSTEM": "block", "KERNEL": kernel}
     links, goto = [], None
@@ -151,7 +150,11 @@ def udev(action, state, db=(), probed=(), devtype="disk", kernel="ibnbd0"):
         for key, arg, op, value in keys:
             if op in ("==", "!="):
                 now = plain.get(key) or (env.get(arg, "") if key == "ENV"
-                                         else state if arg == "ibnbd/state" else "")
+                                         else state if arg == "ibnbd/state"
+                                         else group if arg == "ibnbd/group" else "")
+                if key == "TEST":
+                    now, value = ("there", "there" if value.replace("$attr{ibnbd/group}", group)
+                                  in files else "not there")
                 if any(fnmatch.fnmatchcase(now, v) for v in value.split("|")) != (op == "=="):
                     break
             elif (key, arg) == ("IMPORT", "db"):
@@ -186,6 +189,24 @@ def a_disk_that_is_held_is_left_alone(w):
         eq(udev("remove", "", db=env)[0]["ID_FS_TYPE"], kind, "whoever clears up behind it is told")
         env, _ = udev("online", "open", db=env, probed=probed)
         eq((env["ID_FS_TYPE"], "ID_FS_TYPE_HELD" in env), (kind, False))
+
+
+@test
+def a_leg_is_hidden_from_md(w):
+    """If the mirror is one of ours; whoever clears up behind it is told of it."""
+    probed = {"ID_FS_TYPE": "linux_raid_member", "ID_FS_USAGE": "raid"}
+    mine = ["/etc/ibnbd/mirrors.d/data.conf"]
+    for action in ("add", "change", "online"):
+        env, _ = udev(action, "open", probed=probed, group="data", files=mine)
+        eq((env.get("ID_FS_TYPE"), env["ID_FS_USAGE"]), (None, "raid"), action)
+    env, _ = udev("offline", "closed", db=env, group="data", files=mine)
+    eq(env.get("ID_FS_TYPE"), None)
+    eq(udev("remove", "", db=env)[0]["ID_FS_TYPE"], "linux_raid_member")
+    for group, files in ("data", []), ("other", mine), ("", mine):
+        env, _ = udev("add", "open", probed=probed, group=group, files=files)
+        eq(env["ID_FS_TYPE"], "linux_raid_member", (group, files))
+    env, _ = udev("add", "open", probed={"ID_FS_TYPE": "ext4"}, group="data", files=mine)
+    eq(env["ID_FS_TYPE"], "ext4")
 
 
 @test

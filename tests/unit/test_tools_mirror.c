@@ -19,24 +19,28 @@ static const enum mirror_act table[MIRROR_DISKS][MIRROR_MDS][5] = {
 		[MIRROR_NONE]	    = { REST, REST, REST, REST, REST },
 		[MIRROR_FAULTY]	    = { REST, REST, REST, REST, REST },
 		[MIRROR_REBUILDING] = { REST, REST, REST, REST, REST },
+		[MIRROR_DOUBTED]    = { REST, REST, REST, REST, REST },
 		[MIRROR_IN_SYNC]    = { REST, REST, REST, REST, REST },
 	},
 	[MIRROR_AWAY] = {
 		[MIRROR_NONE]	    = { REST, REST, REST, REST, REST },
 		[MIRROR_FAULTY]	    = { REST, REST, REST, REST, REST },
 		[MIRROR_REBUILDING] = { REST, REST, REST, REST, REST },
+		[MIRROR_DOUBTED]    = { REST, REST, REST, REST, REST },
 		[MIRROR_IN_SYNC]    = { REST, REST, REST, REST, REST },
 	},
 	[MIRROR_FENCED] = {
 		[MIRROR_NONE]	    = { BAD, COPY, COPY, COPY, COPY },
 		[MIRROR_FAULTY]	    = { BAD, COPY, COPY, COPY, COPY },
 		[MIRROR_REBUILDING] = { BAD, COPY, COPY, COPY, COPY },
+		[MIRROR_DOUBTED]    = { BAD, COPY, COPY, COPY, COPY },
 		[MIRROR_IN_SYNC]    = { BAD, COPY, COPY, COPY, COPY },
 	},
 	[MIRROR_OPEN] = {
 		[MIRROR_NONE]	    = { REST, ASK,  COPY, ASK,	 COPY },
 		[MIRROR_FAULTY]	    = { REST, COPY, COPY, READD, READD },
 		[MIRROR_REBUILDING] = { REST, REST, REST, REST,  REST },
+		[MIRROR_DOUBTED]    = { REST, COPY, COPY, COPY,	 COPY },
 		[MIRROR_IN_SYNC]    = { REST, REST, REST, REST,  REST },
 	},
 };
@@ -111,6 +115,32 @@ UNIT_TEST(the_record)
 			UNIT_ROW("%u legs, %u", nr, n);
 			record_check(legs, nr);
 		}
+	}
+}
+
+/* What md takes for in sync: + is recorded, n noted, c copied, ? none of them; - md does not. */
+UNIT_TEST(the_doubt)
+{
+	static const struct {
+		const char *legs;
+		unsigned int doubted;
+	} rows[] = {
+		{ "+?", 2 }, { "?+", 1 }, { "+n", 0 }, { "+c", 0 }, { "++", 0 }, { "??", 0 },
+		{ "-?", 0 }, { "+-", 0 }, { "n?", 0 }, { "+??", 6 }, { "+c?", 4 }, { "?-+", 1 },
+	};
+	struct mirror_seen legs[3];
+	unsigned int i, j;
+
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		for (j = 0; rows[i].legs[j]; j++)
+			legs[j] = (struct mirror_seen){
+				.md = rows[i].legs[j] == '-' ? MIRROR_REBUILDING : MIRROR_IN_SYNC,
+				.recorded = strchr("+-", rows[i].legs[j]) != NULL,
+				.noted = rows[i].legs[j] == 'n',
+				.copied = rows[i].legs[j] == 'c',
+			};
+		UNIT_ROW("%s", rows[i].legs);
+		CHECK_EQ(mirror_doubted(legs, j), rows[i].doubted);
 	}
 }
 

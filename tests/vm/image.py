@@ -23,7 +23,7 @@ rdma_rxe siw rdma_cm rdma_ucm ib_uverbs ib_umad
 dummy veth bridge sch_netem sch_tbf sch_prio cls_u32 nf_tables nft_compat
 sd_mod sg brd null_blk loop scsi_debug
 dm-mod dm-delay dm-flakey dm-dust dm-log-writes dm-zero dm-snapshot dm-thin-pool dm-multipath
-dm-crypt raid1
+dm-crypt dm-raid raid1
 ext4 xfs btrfs vfat overlay configfs
 crc32_generic crc32c_generic crc32c-intel crc32-pclmul xxhash_generic
 nvme-rdma nvmet-rdma nvme-tcp nvmet-tcp
@@ -38,7 +38,7 @@ strace ping nproc setsid flock timeout pkill pgrep
 ibv_devinfo ibv_devices ibv_rc_pingpong rping
 ib_write_bw ib_read_bw ib_send_bw ib_send_lat ib_write_lat
 """.split()
-OPTIONAL_TOOLS = ["udevadm", "lvm", "nvme", "fsfreeze", "fallocate"]
+OPTIONAL_TOOLS = ["udevadm", "nvme", "fsfreeze", "fallocate"]
 UDEV_RULES = ["50-udev-default.rules", "60-block.rules", "60-persistent-storage.rules"]
 
 

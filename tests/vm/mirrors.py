@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """A mirror as `ibnbd mirror create` makes it, for the cases mirror/*: a leg from each of two
-servers, each in a session of its own, the rule, and `ibnbd mirror watch` in place of its unit.
+servers, each in a session of its own, and `ibnbd mirror watch` in place of its unit.
 
     servers = mirrors.machines(t)           md's rules and tools in the client, servers' disks
     m = mirrors.Mirror(t, servers, ("unflushed=fence", ""))
@@ -23,8 +23,8 @@ FORGETS = 16        # md forgets a chunk when nobody has written it for 5 to 10 
 
 
 def machines(t, size=SIZE, backed=()):
-    """Skips where there is no md. The rule is as it is installed. Returns the servers; what those
-    of `backed` have flushed outlives a power cut of the machine."""
+    """Skips where there is no md. The rules are as they are installed. Returns the servers; what
+    those of `backed` have flushed outlives a power cut of the machine."""
     if not (MDADM / "mdadm").exists():
         t.skip("no mdadm: tests/vm/mdadm.sh")
     c = t.client
@@ -46,8 +46,7 @@ def serve(s, size=SIZE, backed=False):
 
 def rules(c):
     """What the packages install on a client, also for one that has booted."""
-    for f in "60-ibnbd.rules", "66-ibnbd-mirror.rules":
-        c.put(f, (image.REPO / "udev" / f).read_bytes())
+    c.put("60-ibnbd.rules", (image.REPO / "udev/60-ibnbd.rules").read_bytes())
     for f in "63-md-raid-arrays.rules", "64-md-raid-assembly.rules":
         c.put(f, (MDADM / f).read_bytes())
     c.sh("rm -rf /etc/mdadm /etc/ibnbd; mkdir -p /etc/ibnbd; cp /h/*.rules /lib/udev/rules.d/; "
@@ -56,9 +55,8 @@ def rules(c):
 
 
 def leave(t):
-    """The next case of these machines begins without the rule, and without mirrors."""
-    t.client.sh("pkill -x ibnbd || true; rm -rf /lib/udev/rules.d/66-ibnbd-mirror.rules /etc/mdadm "
-                f"/etc/ibnbd {RECORD}; udevadm control --reload")
+    """The next case of these machines begins without mirrors."""
+    t.client.sh(f"pkill -x ibnbd || true; rm -rf /etc/mdadm /etc/ibnbd {RECORD}")
 
 
 def path_of(client, server):
@@ -228,6 +226,12 @@ class Mirror:
             f"dd if=/dev/{leg.disk} bs=4k skip=$(({self.offset // BLOCK} + i * 256)) count=16 "
             "iflag=direct status=none; done | tr '\\0' 0 | tr -s a-zA-Z0-9 | fold -w 1 | sort -u "
             "| tr -d '\\n'")
+
+    def spoil(self, leg, char, at):
+        """Other data on the leg, at that MiB, of which neither md nor the driver knows."""
+        leg.server.sh(f"head -c 65536 /dev/zero | tr '\\0' {char} | dd of=/dev/{leg.disk} bs=64k "
+                      f"seek={self.offset + (at << 20)} oflag=seek_bytes conv=notrunc,fsync "
+                      "iflag=fullblock status=none")
 
     def half(self, leg):
         leg.server.sh(f"dd if=/dev/{leg.disk} of=/h/half bs=64k skip={self.offset} "

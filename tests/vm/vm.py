@@ -25,8 +25,9 @@ DEBUG_SLOW = 4      # how many times slower the debug kernel is
 # one of 10.0 has the kernel copy without `rep` (docs/performance.md)
 COUNTED_CPU = "max,erms=off,fsrm=off,family=15,model=107,stepping=1"
 # a fifth level of page tables, and the registers of AVX at each switch of tasks, are dear to an
-# emulator: with the bytes of `rep movsb` a quarter of what a case costs
-EMULATED_CPU = f"{COUNTED_CPU},la57=off,xsave=off"
+# emulator: with the bytes of `rep movsb` a quarter of what a case costs. (raid6_pq, which dm-raid
+# and btrfs need, tries AVX where the CPU has it, whether or not the kernel can save its registers)
+EMULATED_CPU = f"{COUNTED_CPU},la57=off,xsave=off,avx=off,avx2=off"
 # a race panics, too, and the stock drivers beside ours have theirs
 DEBUG_CMDLINE = {"debug": "panic_on_warn=1", "kcsan": ""}
 

@@ -32,7 +32,7 @@ X(noheadings, 'H', "noheadings", NULL, "no line of headings") \
 X(raw, 'r', "raw", NULL, "columns separated by one blank, nothing cut") \
 X(pairs, 'P', "pairs", NULL, "KEY=\"value\" pairs") \
 X(csv, 0, "csv", NULL, "comma separated values") \
-X(tree, 't', "tree", NULL, "sessions with their paths and devices") \
+X(tree, 't', "tree", NULL, "mirrors with their legs, sessions with their paths and devices") \
 X(idempotent, 0, "idempotent", NULL, "success if it is so already") \
 X(force, 0, "force", NULL, \
 	"what is refused otherwise, see the command; unmap: although it is in use, its I/O fails") \

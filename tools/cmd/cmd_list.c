@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "tools/cmd/cmd.h"
+#include "tools/cmd/tree.h"
 #include "tools/host/mapping.h"
 #include "tools/out/escape.h"
 #include "tools/out/table.h"
@@ -57,72 +58,28 @@ static void list_upgraded(const struct cmd_args *a)
 	free(said);
 }
 
-/* @left: how many branches follow. */
-static void list_branch(size_t left)
+static int list_tree(const struct cmd_args *a, struct state *s, const struct state_dev *devs,
+		     size_t nr, const bool *wanted)
 {
-	fputs(left ? "├─ " : "└─ ", stdout);
-}
+	struct json j;
+	int rc;
 
-/*
- * Print a session, its paths, and those of its devices that were asked for. If words were given and
- * none of its devices was asked for, the session is left out.
- */
-static void list_tree_session(const struct cmd_args *a, struct state *s,
-			      const struct state_session *sess)
-{
-	const struct state_dev **devs = say_alloc((s->nr_devs + 1) * sizeof(*devs));
-	size_t nr = 0, left, i;
-
-	for (i = 0; i < s->nr_devs; i++)
-		if (s->devs[i].session && !strcmp(s->devs[i].session, sess->name) &&
-		    list_wanted(a, s, &s->devs[i]))
-			devs[nr++] = &s->devs[i];
-	left = nr + (size_t)sess->nr_paths;
-	if (!nr && a->nr_words) {
-		free(devs);
-		return;
+	if (!ARG(a, json)) {
+		tree_all(a, s, wanted);
+		return SAY_DONE;
 	}
-	say_print("%s (%s) %s, %s", sess->name, sess->side, sess->state,
-		  sess->policy ? sess->policy : "?");
-	for (i = 0; i < (size_t)sess->nr_paths; i++) {
-		const struct state_path *p = &sess->paths[i];
-
-		list_branch(--left);
-		say_print("path %s %s %s:%lld", p->name,
-			  p->state_detail ? p->state_detail :
-			  p->state	  ? p->state :
-					    "?",
-			  p->hca_name ? p->hca_name : "-",
-			  (long long)(p->hca_port == SYSFS_UNKNOWN ? 0 : p->hca_port));
-	}
-	for (i = 0; i < nr; i++) {
-		const struct state_dev *d = devs[i];
-		char *size = table_size(d->size, ARG(a, bytes)),
-		     *state = table_state(d, d->state_detail ? d->state_detail : d->state);
-
-		list_branch(--left);
-		say_print("%s %s %s %s%s%s", d->path, d->device_path ? d->device_path : "?", size,
-			  state, d->name ? " " : "", d->name ? d->name : "");
-		free(state);
-		free(size);
-	}
-	free(devs);
-}
-
-static int list_tree(const struct cmd_args *a, struct state *s)
-{
-	size_t i;
-
-	for (i = 0; i < s->nr_sessions; i++)
-		if (!VALUE(a, session) || escape_means(VALUE(a, session), s->sessions[i].name))
-			list_tree_session(a, s, &s->sessions[i]);
-	return SAY_DONE;
+	json_document(&j, stdout, false);
+	rc = table_json(&j, &table_devs, devs, nr, a);
+	tree_all_json(&j, a, s, wanted);
+	json_end(&j);
+	return rc;
 }
 
 int cmd_list_run(struct cmd_args *a)
 {
 	struct state *s;
 	struct state_dev *some;
+	bool *wanted;
 	size_t i, n = 0;
 	int rc = table_check(&table_devs, a), unknown;
 
@@ -131,11 +88,14 @@ int cmd_list_run(struct cmd_args *a)
 	s = state_read();
 	unknown = list_unknown(a, s);
 	some = say_alloc((s->nr_devs + 1) * sizeof(*some));
-	for (i = 0; i < s->nr_devs; i++)
-		if (list_wanted(a, s, &s->devs[i]))
+	wanted = say_alloc(s->nr_devs);
+	for (i = 0; i < s->nr_devs; i++) {
+		wanted[i] = list_wanted(a, s, &s->devs[i]);
+		if (wanted[i])
 			some[n++] = s->devs[i];
-	if (ARG(a, tree) && !ARG(a, json)) {
-		rc = list_tree(a, s);
+	}
+	if (ARG(a, tree)) {
+		rc = list_tree(a, s, some, n, wanted);
 	} else {
 		rc = table_print(&table_devs, some, n, a);
 		if (!n && !unknown && !ARG(a, json) && !ARG(a, raw) && !ARG(a, pairs) &&
@@ -143,6 +103,7 @@ int cmd_list_run(struct cmd_args *a)
 			say_more("nothing is mapped");
 	}
 	list_upgraded(a);
+	free(wanted);
 	free(some);
 	state_free(s);
 	return rc ? rc : unknown;

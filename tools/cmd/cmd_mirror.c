@@ -5,9 +5,8 @@
 #include <time.h>
 #include <unistd.h>
 #include "tools/cmd/cmd.h"
-#include "tools/cmd/mirror.h"
+#include "tools/cmd/tree.h"
 #include "tools/conf/maps_conf.h"
-#include "tools/out/json.h"
 #include "tools/out/table.h"
 
 /* ---- one of them, by its name ---- */
@@ -61,93 +60,6 @@ static int one_not_running(const struct one *o)
 
 /* ---- status ---- */
 
-static const char *const status_md[] = {
-	[MIRROR_NONE] = "none",
-	[MIRROR_FAULTY] = "faulty",
-	[MIRROR_REBUILDING] = "rebuilding",
-	[MIRROR_IN_SYNC] = "in_sync",
-};
-
-/* Allocated. */
-static char *status_words(const struct mirror *m)
-{
-	char *action = m->runs ? md_attr(m->md, "sync_action") : NULL, *words;
-	size_t i, whole = 0;
-	int percent = m->runs ? md_progress(m->md) : -1;
-
-	for (i = 0; i < m->conf->nr; i++)
-		whole += m->leg[i].md == MIRROR_IN_SYNC && m->leg[i].disk == MIRROR_OPEN;
-	if (!m->runs)
-		words = say_dup(m->md ? "not started" : "stopped");
-	else if (percent >= 0 && action)
-		words = say_fmt("%s, %s %d%%", whole < m->conf->nr ? "degraded" : "whole", action,
-				percent);
-	else
-		words = say_dup(whole < m->conf->nr ? "degraded" : "whole");
-	free(action);
-	return words;
-}
-
-static int64_t status_number(const struct mirror *m, const char *name)
-{
-	char *text = m->runs ? md_attr(m->md, name) : NULL;
-	int64_t n = text ? strtoll(text, NULL, 10) : SYSFS_UNKNOWN;
-
-	free(text);
-	return n;
-}
-
-static void status_json(struct json *j, const struct mirror *m)
-{
-	char *words = status_words(m), *path = m->runs ? say_fmt("/dev/%s", m->md) : NULL;
-	size_t i;
-
-	json_object(j, NULL);
-	json_text(j, "name", m->conf->name);
-	json_text(j, "uuid", m->conf->uuid);
-	json_text(j, "path", path);
-	json_text(j, "state", words);
-	json_num(j, "mismatched_sectors", status_number(m, "mismatch_cnt"));
-	json_array(j, "legs");
-	for (i = 0; i < m->conf->nr; i++) {
-		const struct state_dev *d = m->leg[i].dev;
-
-		json_object(j, NULL);
-		json_text(j, "name", m->conf->leg[i].name);
-		json_text(j, "path", d ? d->path : NULL);
-		json_text(j, "state_detail", d ? d->state_detail : NULL);
-		json_text(j, "reason", d ? d->reason : NULL);
-		json_text(j, "md", status_md[m->leg[i].md]);
-		json_bool(j, "recorded", m->conf->leg[i].recorded);
-		json_end(j);
-	}
-	json_end(j);
-	json_end(j);
-	free(words);
-	free(path);
-}
-
-static void status_text(const struct mirror *m)
-{
-	char *words = status_words(m);
-	size_t i;
-
-	say_print("%s  /dev/%s  %s", m->conf->name, m->md ? m->md : "-", words);
-	for (i = 0; i < m->conf->nr; i++) {
-		const struct state_dev *d = m->leg[i].dev;
-
-		fputs(i + 1 < m->conf->nr ? "├─ " : "└─ ", stdout);
-		say_print("%s  %s  %s  %s%s%s%s", m->conf->leg[i].name, d ? d->path : "-",
-			  d && d->state_detail ? d->state_detail : "not mapped",
-			  m->leg[i].md == MIRROR_NONE	 ? "not in the array" :
-			  m->leg[i].md == MIRROR_IN_SYNC ? "in sync" :
-							   status_md[m->leg[i].md],
-			  m->conf->leg[i].recorded ? "" : ", lacks something",
-			  d && d->reason ? ": " : "", d && d->reason ? d->reason : "");
-	}
-	free(words);
-}
-
 /* Print these mirrors. */
 static void status_print(const struct cmd_args *a, const struct mirror_conf *list, size_t nr)
 {
@@ -163,9 +75,9 @@ static void status_print(const struct cmd_args *a, const struct mirror_conf *lis
 
 		mirror_read(&m, &list[i], NULL);
 		if (ARG(a, json))
-			status_json(&j, &m);
+			tree_mirror_json(&j, &m, false);
 		else
-			status_text(&m);
+			tree_mirror(&m, false);
 		mirror_free(&m);
 	}
 	if (ARG(a, json)) {
@@ -244,7 +156,7 @@ int cmd_mirror_check_run(struct cmd_args *a)
 	while (!rc && !sysfs_dry_run && (nanosleep(&step, NULL), !check_idle(&o.m)))
 		;
 	if (!rc) {
-		n = status_number(&o.m, "mismatch_cnt");
+		n = mirror_mismatch(&o.m);
 		mirror_free(&o.m);
 		mirror_read(&o.m, o.m.conf, NULL);
 		if (!sysfs_dry_run)

@@ -42,9 +42,19 @@ static const struct state_dev *mirror_named(const struct state *s, const char *n
 	return NULL;
 }
 
-void mirror_read(struct mirror *m, const struct mirror_conf *conf, struct state *s)
+static void mirror_others(struct mirror *m)
 {
 	size_t i, j;
+
+	for (i = 0; i < m->conf->nr; i++)
+		for (m->leg[i].another = false, j = 0; m->runs && j < m->conf->nr; j++)
+			m->leg[i].another |= j != i && m->leg[j].disk == MIRROR_OPEN &&
+					     m->leg[j].md == MIRROR_IN_SYNC;
+}
+
+void mirror_read(struct mirror *m, const struct mirror_conf *conf, struct state *s)
+{
+	size_t i;
 
 	*m = (struct mirror){ .s = s ? s : state_read(), .borrowed = s, .conf = conf };
 	for (i = 0; i < conf->nr; i++) {
@@ -65,10 +75,17 @@ void mirror_read(struct mirror *m, const struct mirror_conf *conf, struct state 
 	for (i = 0; i < conf->nr; i++)
 		m->leg[i].md = m->md && m->leg[i].dev ? md_member(m->md, m->leg[i].dev->kname) :
 							MIRROR_NONE;
-	for (i = 0; m->runs && i < conf->nr; i++)
-		for (j = 0; j < conf->nr; j++)
-			m->leg[i].another |= j != i && m->leg[j].disk == MIRROR_OPEN &&
-					     m->leg[j].md == MIRROR_IN_SYNC;
+	mirror_others(m);
+}
+
+void mirror_doubt(struct mirror *m, unsigned int doubted)
+{
+	size_t i;
+
+	for (i = 0; i < m->conf->nr; i++)
+		if (doubted & 1u << i)
+			m->leg[i].md = MIRROR_DOUBTED;
+	mirror_others(m);
 }
 
 void mirror_free(struct mirror *m)
@@ -110,6 +127,15 @@ void mirror_seen(const struct mirror *m, struct mirror_seen seen[MIRROR_LEGS])
 	for (i = 0; i < m->conf->nr; i++)
 		seen[i] = (struct mirror_seen){ m->leg[i].disk, m->leg[i].md,
 						m->conf->leg[i].recorded, m->leg[i].noted };
+}
+
+int64_t mirror_mismatch(const struct mirror *m)
+{
+	char *text = m->runs ? md_attr(m->md, "mismatch_cnt") : NULL;
+	int64_t n = text ? strtoll(text, NULL, 10) : SYSFS_UNKNOWN;
+
+	free(text);
+	return n;
 }
 
 char *mirror_path(const struct mirror_conf *conf)
@@ -201,9 +227,8 @@ int mirror_take_out(struct mirror *m, size_t leg)
 		return rc;
 	md = say_fmt("/dev/%s", m->md);
 	path = say_dup(m->leg[leg].dev->path);
-	if (m->leg[leg].md == MIRROR_IN_SYNC || m->leg[leg].md == MIRROR_REBUILDING)
-		if (MD_RUN(&said, md, "--fail", path))
-			rc = mirror_failed(m, leg, "take out", said);
+	if (m->leg[leg].md != MIRROR_FAULTY && MD_RUN(&said, md, "--fail", path))
+		rc = mirror_failed(m, leg, "take out", said);
 	for (tries = MIRROR_TRIES; !rc && m->leg[leg].md != MIRROR_NONE; tries--) {
 		free(said);
 		mirror_second();

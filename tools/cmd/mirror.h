@@ -43,6 +43,10 @@ void mirror_read(struct mirror *m, const struct mirror_conf *conf, struct state 
 void mirror_free(struct mirror *m);
 void mirror_facts(const struct mirror *m, size_t leg, struct mirror_facts *f);
 void mirror_seen(const struct mirror *m, struct mirror_seen seen[MIRROR_LEGS]);
+/* What md says of the legs of @doubted, a bit for each, is MIRROR_DOUBTED from here on. */
+void mirror_doubt(struct mirror *m, unsigned int doubted);
+/* Sectors that differed when the legs were compared last, or SYSFS_UNKNOWN. */
+int64_t mirror_mismatch(const struct mirror *m);
 /* /dev/md/NAME. Allocated. */
 char *mirror_path(const struct mirror_conf *conf);
 

@@ -34,7 +34,6 @@
 #include "tools/host/notify.h"
 
 #define WATCH_MS	2000
-#define WATCH_SETTLE	3	/* seconds that udev has to start an array whose legs are there */
 #define WATCH_PAUSE	10	/* seconds until what failed is tried again; doubles */
 #define WATCH_MAX_PAUSE	320
 
@@ -53,6 +52,7 @@ struct watched_leg {
  * @worker: the process that does something with it, 0: none; @at: with which leg
  * @first: when it was first seen
  * @ran: it has been running since then: whoever stopped it meant it
+ * @copied: legs that were seen out of the array that runs, or behind, a bit for each
  * @not_before, @pause: after a failure
  * @said: what it waits for, said last
  */
@@ -61,7 +61,7 @@ struct watched {
 	pid_t worker;
 	size_t at;
 	int64_t first, not_before;
-	unsigned int pause;
+	unsigned int pause, copied;
 	bool ran;
 	char *said;
 	struct watched_leg leg[MIRROR_LEGS];
@@ -128,6 +128,25 @@ static void watch_release(const struct mirror *m, size_t leg)
 	free(file);
 }
 
+/* What md says of a leg is heeded if the record agrees, or if it was not so a while ago. */
+static void watch_doubt(struct watched *o, struct mirror *m)
+{
+	struct mirror_seen seen[MIRROR_LEGS] = { 0 };
+	size_t i;
+
+	if (!m->runs) {
+		o->copied = 0;
+		return;
+	}
+	mirror_seen(m, seen);
+	for (i = 0; i < m->conf->nr; i++) {
+		if (m->leg[i].md != MIRROR_IN_SYNC)
+			o->copied |= 1u << i;
+		seen[i].copied = o->copied & 1u << i;
+	}
+	mirror_doubt(m, mirror_doubted(seen, m->conf->nr));
+}
+
 static void watch_record(const struct mirror *m)
 {
 	struct mirror_seen seen[MIRROR_LEGS] = { 0 };
@@ -150,13 +169,14 @@ static void watch_record(const struct mirror *m)
 /* ---- a worker ---- */
 
 /* What is to be done now, under the lock: it may be less than it was. */
-static int watch_leg(const struct mirror_conf *conf, size_t leg)
+static int watch_leg(struct watched *o, const struct mirror_conf *conf, size_t leg)
 {
 	struct mirror_facts f;
 	struct mirror m;
 	int rc = SAY_DONE;
 
 	mirror_read(&m, conf, NULL);
+	watch_doubt(o, &m);
 	mirror_facts(&m, leg, &f);
 	switch (mirror_decide(&f)) {
 	case MIRROR_READD:
@@ -200,7 +220,7 @@ static void watch_work(struct watched *o, const struct mirror_conf *conf, size_t
 		if (mirror_lock(conf->name, 0) < 0)
 			_exit(SAY_BUSY);	/* a verb is at it */
 	}
-	rc = mask ? watch_start(conf, mask) : watch_leg(conf, leg);
+	rc = mask ? watch_start(conf, mask) : watch_leg(o, conf, leg);
 	fflush(NULL);
 	if (!o->worker)
 		_exit(rc);
@@ -306,11 +326,10 @@ static void watch_array(struct watched *o, const struct mirror *m)
 		return;
 	}
 	mirror_seen(m, seen);
-	mask = waited >= WATCH_SETTLE || sysfs_dry_run ?
-		       mirror_start(seen, m->conf->nr, late) : 0;
+	mask = mirror_start(seen, m->conf->nr, late);
 	if (mask)
 		watch_work(o, m->conf, 0, mask);
-	else if (waited >= WATCH_SETTLE)
+	else
 		watch_say(o, watch_missing(m, late));
 }
 
@@ -326,6 +345,7 @@ static void watch_look(struct watch *w)
 
 		mirror_read(&m, &list[i], s);
 		o->ran |= m.runs;
+		watch_doubt(o, &m);
 		watch_record(&m);
 		if (watch_done(o, false) && sysfs_now() >= o->not_before) {
 			if (m.runs)

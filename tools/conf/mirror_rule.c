@@ -15,6 +15,8 @@ enum mirror_act mirror_decide(const struct mirror_facts *f)
 		return f->another ? MIRROR_COPY : MIRROR_BAD;
 	if (f->md == MIRROR_IN_SYNC || f->md == MIRROR_REBUILDING || !f->another)
 		return MIRROR_REST;
+	if (f->md == MIRROR_DOUBTED)
+		return MIRROR_COPY;
 	if (f->md == MIRROR_FAULTY)
 		return f->tells ? MIRROR_READD : MIRROR_COPY;
 	return f->known ? MIRROR_COPY : MIRROR_ASK;
@@ -37,8 +39,25 @@ const char *mirror_why(const struct mirror_facts *f)
 		return "it is fenced";
 	if (f->md == MIRROR_NONE)
 		return "it is not in the array";
+	if (f->md == MIRROR_DOUBTED)
+		return "it is not in the record, and md took it for in sync";
 	return f->tells ? "md does not take it back by its bitmap" :
 			  "its server does not tell what was lost, or it is mapped with unflushed=ignore";
+}
+
+unsigned int mirror_doubted(const struct mirror_seen *legs, size_t nr)
+{
+	unsigned int doubted = 0;
+	bool good = false;
+	size_t i;
+
+	for (i = 0; i < nr; i++) {
+		good |= legs[i].md == MIRROR_IN_SYNC && legs[i].recorded;
+		if (legs[i].md == MIRROR_IN_SYNC && !legs[i].recorded && !legs[i].noted &&
+		    !legs[i].copied)
+			doubted |= 1u << i;
+	}
+	return good ? doubted : 0;
 }
 
 /* What was out of the record comes back when the driver has been told, at the next look. */

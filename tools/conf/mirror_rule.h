@@ -23,6 +23,7 @@ enum mirror_md {		/* what md says of it */
 	MIRROR_NONE,		/* no member of the array */
 	MIRROR_FAULTY,
 	MIRROR_REBUILDING,
+	MIRROR_DOUBTED,		/* in sync by its superblock alone: see mirror_doubted() */
 	MIRROR_IN_SYNC,
 	MIRROR_MDS
 };
@@ -62,12 +63,20 @@ const char *mirror_why(const struct mirror_facts *f);
  * struct mirror_seen - a leg, for the record
  * @recorded: it had everything, when the record was written
  * @noted: the driver knows that it is in sync: no request of it has failed since
+ * @copied: it was seen out of this array, or behind, so md has copied to it what it lacked
  */
 struct mirror_seen {
 	enum mirror_disk disk;
 	enum mirror_md md;
-	bool recorded, noted;
+	bool recorded, noted, copied;
 };
+
+/*
+ * Which legs md takes for in sync with nothing to show for it but its superblock, a bit for each:
+ * something that does not ask the record has started the array. Without a leg in sync that is in
+ * the record there is nothing better to go by, and none is doubted.
+ */
+unsigned int mirror_doubted(const struct mirror_seen *legs, size_t nr);
 
 /*
  * Which of the @nr legs of an array that runs have everything, a bit for each. A leg that is not

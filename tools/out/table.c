@@ -491,6 +491,21 @@ void table_json_exports(struct json *j, const struct state *s)
 	json_end(j);
 }
 
+int table_json(struct json *j, const struct table_set *set, const void *objects, size_t nr,
+	       const struct cmd_args *a)
+{
+	struct table_view v;
+	const void **rows;
+	size_t kept;
+
+	if (table_view(&v, set, a))
+		return SAY_USAGE;
+	rows = table_rows(&v, objects, nr, &kept);
+	table_json_rows(j, set, rows, kept);
+	free(rows);
+	return SAY_DONE;
+}
+
 int table_print(const struct table_set *set, const void *objects, size_t nr,
 		const struct cmd_args *a)
 {

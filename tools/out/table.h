@@ -27,6 +27,9 @@ int table_print(const struct table_set *set, const void *objects, size_t nr,
  */
 int table_check(const struct table_set *set, const struct cmd_args *a);
 
+/* Of the same objects the member of a JSON document, as the options say. */
+int table_json(struct json *j, const struct table_set *set, const void *objects, size_t nr,
+	       const struct cmd_args *a);
 void table_json_fields(struct json *j, const struct table_set *set, const void *object);
 void table_json_array(struct json *j, const struct table_set *set, const void *objects, size_t nr);
 /* Sessions, each with its paths, under @key; and the exports of @s, each with its opens. */

@@ -19,7 +19,6 @@ FAST = "hold=5 hb_interval_ms=200"
 
 def run(t):
     c, (one, two) = t.client, M.machines(t, size=64)
-    c.sh("rm /lib/udev/rules.d/66-ibnbd-mirror.rules; udevadm control --reload")
     two.sh(SERVE)
     legs = [c.sh(f"map {disk} sessname={session} {FAST} "
                  f"{M.path_of(c, s).replace(',', '@')}", timeout=60).strip()

@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Prints trees: mirror status, and list --tree. */
+#include <stdlib.h>
+#include <string.h>
+#include "tools/cmd/tree.h"
+#include "tools/out/escape.h"
+#include "tools/out/table.h"
+
+/* @left: how many branches follow. */
+static void tree_branch(const char *indent, size_t left)
+{
+	fputs(indent, stdout);
+	fputs(left ? "├─ " : "└─ ", stdout);
+}
+
+static void tree_session_head(const struct state_session *sess)
+{
+	say_print("%s (%s) %s, %s", sess->name, sess->side, sess->state,
+		  sess->policy ? sess->policy : "?");
+}
+
+/* @more: how many branches follow the paths. */
+static void tree_paths(const struct state_session *sess, const char *indent, size_t more)
+{
+	size_t nr = (size_t)sess->nr_paths, i;
+
+	for (i = 0; i < nr; i++) {
+		const struct state_path *p = &sess->paths[i];
+
+		tree_branch(indent, nr - 1 - i + more);
+		say_print("path %s %s %s:%lld", p->name,
+			  p->state_detail ? p->state_detail :
+			  p->state	  ? p->state :
+					    "?",
+			  p->hca_name ? p->hca_name : "-",
+			  (long long)(p->hca_port == SYSFS_UNKNOWN ? 0 : p->hca_port));
+	}
+}
+
+/* ---- a mirror ---- */
+
+static const char *const tree_md[] = {
+	[MIRROR_NONE] = "none",
+	[MIRROR_FAULTY] = "faulty",
+	[MIRROR_REBUILDING] = "rebuilding",
+	[MIRROR_IN_SYNC] = "in_sync",
+};
+
+/* Allocated. */
+static char *tree_mirror_state(const struct mirror *m)
+{
+	char *action = m->runs ? md_attr(m->md, "sync_action") : NULL, *words;
+	size_t i, whole = 0;
+	int percent = m->runs ? md_progress(m->md) : -1;
+
+	for (i = 0; i < m->conf->nr; i++)
+		whole += m->leg[i].md == MIRROR_IN_SYNC && m->leg[i].disk == MIRROR_OPEN;
+	if (!m->runs)
+		words = say_dup(m->md ? "not started" : "stopped");
+	else if (percent >= 0 && action)
+		words = say_fmt("%s, %s %d%%", whole < m->conf->nr ? "degraded" : "whole", action,
+				percent);
+	else
+		words = say_dup(whole < m->conf->nr ? "degraded" : "whole");
+	free(action);
+	return words;
+}
+
+static const struct state_session *tree_leg_session(const struct mirror *m, size_t leg)
+{
+	const struct state_dev *d = m->leg[leg].dev;
+
+	return d && d->session ? state_session(m->s, d->session) : NULL;
+}
+
+void tree_mirror(const struct mirror *m, bool sessions)
+{
+	char *words = tree_mirror_state(m);
+	size_t i;
+
+	say_print("%s  /dev/%s  %s", m->conf->name, m->md ? m->md : "-", words);
+	for (i = 0; i < m->conf->nr; i++) {
+		const struct state_dev *d = m->leg[i].dev;
+		const struct state_session *sess = sessions ? tree_leg_session(m, i) : NULL;
+		const bool last = i + 1 == m->conf->nr;
+
+		tree_branch("", !last);
+		say_print("%s  %s  %s  %s%s%s%s", m->conf->leg[i].name, d ? d->path : "-",
+			  d && d->state_detail ? d->state_detail : "not mapped",
+			  m->leg[i].md == MIRROR_NONE	 ? "not in the array" :
+			  m->leg[i].md == MIRROR_IN_SYNC ? "in sync" :
+							   tree_md[m->leg[i].md],
+			  m->conf->leg[i].recorded ? "" : ", lacks something",
+			  d && d->reason ? ": " : "", d && d->reason ? d->reason : "");
+		if (!sess)
+			continue;
+		tree_branch(last ? "   " : "│  ", 0);
+		tree_session_head(sess);
+		tree_paths(sess, last ? "      " : "│     ", 0);
+	}
+	free(words);
+}
+
+void tree_mirror_json(struct json *j, const struct mirror *m, bool sessions)
+{
+	char *words = tree_mirror_state(m), *path = m->runs ? say_fmt("/dev/%s", m->md) : NULL;
+	size_t i;
+
+	json_object(j, NULL);
+	json_text(j, "name", m->conf->name);
+	json_text(j, "uuid", m->conf->uuid);
+	json_text(j, "path", path);
+	json_text(j, "state", words);
+	json_num(j, "mismatched_sectors", mirror_mismatch(m));
+	json_array(j, "legs");
+	for (i = 0; i < m->conf->nr; i++) {
+		const struct state_dev *d = m->leg[i].dev;
+		const struct state_session *sess = sessions ? tree_leg_session(m, i) : NULL;
+
+		json_object(j, NULL);
+		json_text(j, "name", m->conf->leg[i].name);
+		json_text(j, "path", d ? d->path : NULL);
+		json_text(j, "state_detail", d ? d->state_detail : NULL);
+		json_text(j, "reason", d ? d->reason : NULL);
+		json_text(j, "md", tree_md[m->leg[i].md]);
+		json_bool(j, "recorded", m->conf->leg[i].recorded);
+		if (sessions)
+			table_json_sessions(j, "sessions", sess, sess ? 1 : 0);
+		json_end(j);
+	}
+	json_end(j);
+	json_end(j);
+	free(words);
+	free(path);
+}
+
+/* ---- all of them ---- */
+
+static size_t tree_disk(const struct state *s, const struct state_dev *d)
+{
+	return (size_t)(d - s->devs);
+}
+
+/* Is a leg of it wanted? Its legs are added to @legs, a flag for each disk. */
+static bool tree_mirror_wanted(const struct mirror *m, const bool *wanted, bool *legs)
+{
+	bool any = false;
+	size_t i;
+
+	for (i = 0; i < m->conf->nr; i++) {
+		size_t disk;
+
+		if (!m->leg[i].dev)
+			continue;
+		disk = tree_disk(m->s, m->leg[i].dev);
+		legs[disk] = true;
+		any |= wanted[disk];
+	}
+	return any;
+}
+
+static bool tree_on(const struct state_session *sess, const struct state_dev *d)
+{
+	return d->session && !strcmp(d->session, sess->name);
+}
+
+/*
+ * Is a session asked for, by its name or by a disk, and how many of its wanted disks are no legs?
+ * @legs: NULL, or a flag for each disk: a session that has only legs stands below these.
+ */
+static bool tree_session_wanted(const struct cmd_args *a, const struct state *s,
+				const struct state_session *sess, const bool *wanted,
+				const bool *legs, size_t *nr)
+{
+	size_t i, of_legs = 0;
+
+	*nr = 0;
+	for (i = 0; i < s->nr_devs; i++) {
+		if (!tree_on(sess, &s->devs[i]))
+			continue;
+		*nr += wanted[i] && !(legs && legs[i]);
+		of_legs += legs && legs[i];
+	}
+	if (VALUE(a, session) && !escape_means(VALUE(a, session), sess->name))
+		return false;
+	return *nr || (!a->nr_words && !of_legs);
+}
+
+static void tree_session(const struct cmd_args *a, const struct state *s,
+			 const struct state_session *sess, const bool *wanted, const bool *legs)
+{
+	size_t left, i;
+
+	if (!tree_session_wanted(a, s, sess, wanted, legs, &left))
+		return;
+	tree_session_head(sess);
+	tree_paths(sess, "", left);
+	for (i = 0; i < s->nr_devs; i++) {
+		const struct state_dev *d = &s->devs[i];
+		char *size, *state;
+
+		if (!tree_on(sess, d) || !wanted[i] || legs[i])
+			continue;
+		size = table_size(d->size, ARG(a, bytes));
+		state = table_state(d, d->state_detail ? d->state_detail : d->state);
+		tree_branch("", --left);
+		say_print("%s %s %s %s%s%s", d->path, d->device_path ? d->device_path : "?", size,
+			  state, d->name ? " " : "", d->name ? d->name : "");
+		free(state);
+		free(size);
+	}
+}
+
+/* Each mirror, to @j if that is given. Returns which disks are legs, allocated. */
+static bool *tree_mirrors(struct json *j, const struct cmd_args *a, struct state *s,
+			  const bool *wanted)
+{
+	const bool all = !a->nr_words && !VALUE(a, session);
+	bool *legs = say_alloc(s->nr_devs);
+	size_t nr, refused, i;
+	struct mirror_conf *list = mirror_conf_load(&nr, &refused, false);
+
+	for (i = 0; i < nr; i++) {
+		struct mirror m;
+
+		mirror_read(&m, &list[i], s);
+		if (!tree_mirror_wanted(&m, wanted, legs) && !all)
+			;
+		else if (j)
+			tree_mirror_json(j, &m, true);
+		else
+			tree_mirror(&m, true);
+		mirror_free(&m);
+	}
+	mirror_conf_free(list, nr);
+	return legs;
+}
+
+void tree_all(const struct cmd_args *a, struct state *s, const bool *wanted)
+{
+	bool *legs = tree_mirrors(NULL, a, s, wanted);
+	size_t i;
+
+	for (i = 0; i < s->nr_sessions; i++)
+		tree_session(a, s, &s->sessions[i], wanted, legs);
+	free(legs);
+}
+
+void tree_all_json(struct json *j, const struct cmd_args *a, struct state *s, const bool *wanted)
+{
+	struct state_session *some = say_alloc((s->nr_sessions + 1) * sizeof(*some));
+	size_t n = 0, i, disks;
+
+	json_array(j, "mirrors");
+	free(tree_mirrors(j, a, s, wanted));
+	json_end(j);
+	for (i = 0; i < s->nr_sessions; i++)
+		if (tree_session_wanted(a, s, &s->sessions[i], wanted, NULL, &disks))
+			some[n++] = s->sessions[i];
+	table_json_sessions(j, "sessions", some, n);
+	free(some);
+}
