@@ -53,6 +53,15 @@ def other_writes(r, leg):
              f"unmap {dev}")
 
 
+def cache_lost(r, leg):
+    """Between two flushes of the application and of md, so something is lost."""
+    md = f"/sys/block/{r.m.md0}/md"
+    r.c.sh(f"echo 0 > {md}/safe_mode_delay; echo 60 > {md}/bitmap/time_base; pkill -STOP -x stamp")
+    r.m.put("x", BLOCKS >> 7, 1)
+    r.m.lose(leg)
+    r.c.sh(f"pkill -CONT -x stamp; echo 5 > {md}/bitmap/time_base")
+
+
 def paths(leg):
     return f"$(echo /sys/class/ibtrs-client/{leg.session}/paths/*)"
 
@@ -116,7 +125,7 @@ FAULTS = {
                   lambda r, leg: leg.server.sh(f"echo write > {M.P}/fail"), seen,
                   lambda r, leg: leg.server.sh(f"echo none > {M.P}/fail"),
                   "is back|is copied whole", ruins=True),
-    "cache": Fault("its disk loses its cache", lambda r, leg: r.m.lose(leg), nothing, nothing,
+    "cache": Fault("its disk loses its cache", cache_lost, nothing, nothing,
                    "is copied whole: it is fenced", ruins=True),
     "writer": Fault("somebody else writes to its disk", other_writes, seen,
                     lambda r, leg: r.c.sh(f"echo 1 > {paths(leg)}/reconnect || true"),
