@@ -157,7 +157,9 @@ local_install() {	# below /usr/local: what is installed names what is installed,
 		lib/systemd/system-generators/ibnbd-generator lib/udev/ibnbd-udev; do
 		[ -e "$dest/usr/local/$p" ] || { echo "no /usr/local/$p"; return 1; }
 	done
-	[ -e "$dest/etc/udev/rules.d/60-ibnbd.rules" ] && [ ! -e "$dest/usr/lib" ] || return 1
+	# (a cluster manager looks for agents in one place)
+	[ -e "$dest/etc/udev/rules.d/60-ibnbd.rules" ] && [ "$(ls "$dest/usr/lib")" = ocf ] ||
+		return 1
 	while read -r p; do
 		n=$((n + 1))
 		p=${p%.}
