@@ -267,7 +267,8 @@ def the_agent_does_what_a_cluster_asks(w):
 def the_agent_takes_over_where_the_cluster_fences(w):
     p = Pair(w)
     p.group("create", "data")
-    for fences in (None, "false", "no"):
+    # by any spelling; and one whose answer is none, or an error, is not known to fence
+    for fences in (None, "false", "no", "False", "OFF", "; exit 102", "\"\""):
         (p.state / "owner").write_text("other 1\n")
         has(agent(w, "start", GENERIC, fences=fences), "other serves it, or was switched off")
     eq(w.log(), [])
@@ -285,6 +286,9 @@ def the_agent_sees_a_server_that_hangs(w):
     begin = time.monotonic()
     has(agent(w, "monitor", GENERIC, timeout=11000), "has not answered for 6 seconds")
     eq(time.monotonic() - begin < 11, True)
+    begin = time.monotonic()
+    has(agent(w, "monitor", GENERIC, timeout=4000), "has not answered for 2 seconds")
+    eq(time.monotonic() - begin < 4, True, "however short the cluster's time is")
 
 
 @test
