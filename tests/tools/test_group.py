@@ -154,6 +154,8 @@ def a_stop_that_proves_nothing_fails(w):
         "and 0 sessions are not closed", "before this host is fenced")
     eq(time.monotonic() - t < 10, True, "within its time")
     eq((p.param("dev_search_path"), p.owner()), ("", US), "closed, and still ours")
+    has(p.group("status", "data", want=5).out, "data is not stopped yet")
+    agent(w, "monitor", GENERIC)        # NOT_RUNNING would have it started elsewhere
     shutil.rmtree(w.sys / "class/ibnbd-server/ctl/devices/sdb")
     p.group("stop", "data")
     eq(p.owner(), None)
@@ -178,6 +180,57 @@ def a_status_sees_what_does_not_answer(w):
     (p.exports / "vol1").unlink()
     (p.exports / "vol1").symlink_to("/proc/self/mem")
     has(p.group("status", "data", want=1).err, "vol1 cannot be read: Input/output error")
+    (p.exports / "vol1").unlink()
+    (p.exports / "vol1").symlink_to("/dev/data/vol1")       # its volume group is gone
+    has(p.group("status", "data", want=1).err, "what vol1 (/dev/data/vol1) leads to is gone")
+
+
+@test
+def a_group_is_what_was_started(w):
+    """Not what its file says by now: that would be a server that runs and that nobody knows of."""
+    p = Pair(w)
+    p.group("create", "data")
+    file = w.root / "etc/ibnbd/groups/data.conf"
+    other = Path(f"{p.state}2")
+    other.mkdir()
+    (other / "group").write_text("data\n")
+    elsewhere = f"dev_search_path = /srv/exports\nstate_dir = {other}\n"
+    for text in (elsewhere, "alow = x\n", None):
+        p.conf()
+        agent(w, "start", SUCCESS)
+        if text is None:
+            file.unlink()
+        else:
+            file.write_text(text)
+        has(p.group("status", "data").out, "data active")
+        agent(w, "monitor", SUCCESS)
+        if text == elsewhere:
+            has(p.group("start", "data", want=5).err, f"with its state in {p.state}, not in")
+        w.conf("dev_search_path = /srv/exports\n", "server.conf")
+        has(w.run("server", "start", want=5).err, "group data is active on this host")
+        eq(p.owner(), US)
+        agent(w, "stop", SUCCESS)
+        eq((p.param("dev_search_path"), p.owner()), ("", None))
+        eq(list((w.root / "run/ibnbd").glob("group-*")), [])
+
+
+@test
+def a_server_that_is_faster_is_noticed(w):
+    """ibnbd-server.service, while the group waits for its disks."""
+    p = Pair(w)
+    p.group("create", "data")
+    late = p.exports / "late"
+    late.symlink_to(w.dir / "lv")
+    start = subprocess.Popen([w.build / "ibnbd-faked", "group", "start", "data", "--wait", "60"],
+                             env=w.env, stderr=subprocess.PIPE, text=True)
+    for line in start.stderr:
+        if "waiting for what" in line:
+            break
+    p.param("writer_file", "/var/lib/ibnbd/writers")
+    p.param("dev_search_path", "/etc/ibnbd/exports")
+    (w.dir / "lv").write_text("x" * 8192)
+    has(start.communicate(timeout=DEADLINE)[1], "this host exports /etc/ibnbd/exports already")
+    eq((start.returncode, p.owner(), w.log()), (5, None, []))
 
 
 @test
@@ -296,9 +349,14 @@ def the_agent_says_what_is_wrong_with_its_parameters(w):
     p = Pair(w)
     for action in ("start", "stop", "monitor", "validate-all"):
         has(agent(w, action, CONFIGURED, group=None), "the parameter group is missing")
-        has(agent(w, action, INSTALLED, group="mail"), "mail.conf is not there")
+        # a stop that fails would have the host fenced
+        has(agent(w, action, SUCCESS if action == "stop" else INSTALLED, group="mail"),
+            "mail.conf is not there")
+    p.group("create", "data")
     p.conf("alow = x\n")
-    agent(w, "validate-all", CONFIGURED)
+    for action in ("validate-all", "start", "monitor"):
+        agent(w, action, INSTALLED)     # of this host; the other one may be fine
+    agent(w, "stop", SUCCESS)
     agent(w, "promote", UNIMPLEMENTED)
     agent(w, None, ARGS)
 

@@ -27,6 +27,7 @@
 #include "tools/cmd/cmd.h"
 #include "tools/cmd/group.h"
 #include "tools/cmd/server_run.h"
+#include "tools/conf/file.h"
 #include "tools/host/mapping.h"
 #include "ibnbd/logic/export.h"
 
@@ -67,8 +68,8 @@ static void group_mistakes(struct server_conf *c)
 
 struct group *group_load(const char *name)
 {
+	char *file, *path, *here;
 	struct group *g;
-	char *file, *path;
 
 	if (!group_name_ok(name)) {
 		say_error(SAY_USAGE,
@@ -81,6 +82,9 @@ struct group *group_load(const char *name)
 	path = sysfs_root(file);
 	g->name = name;
 	g->c = server_conf_load(path);
+	here = group_state_here(name);
+	g->served = sysfs_text(here);
+	free(here);
 	group_mistakes(g->c);
 	if (g->c->there && !g->c->m->nr_errors) {
 		g->dir = g->c->value[SERVER_state_dir];
@@ -96,6 +100,7 @@ void group_free(struct group *g)
 	if (!g)
 		return;
 	server_conf_free(g->c);
+	free(g->served);
 	free(g);
 }
 
@@ -118,11 +123,19 @@ char **group_names(void)
 	return names;
 }
 
+/* Are these the records of a group with this state_dir? */
+static bool group_writers(const char *writers, const char *dir)
+{
+	size_t len = dir ? strlen(dir) : 0;
+
+	return dir && writers && !strncmp(writers, dir, len) && !strcmp(writers + len, "/writers");
+}
+
 bool group_has_driver(const struct group *g, bool *listens)
 {
 	char *dir = sysfs_path(SERVER_PARAMETERS), *now = sysfs_attr(dir, "writer_file"),
 	     *search = sysfs_attr(dir, "dev_search_path");
-	bool ours = now && !strcmp(now, g->c->value[SERVER_writer_file]);
+	bool ours = group_writers(now, g->served) || group_writers(now, g->dir);
 
 	*listens = ours && search && *search;
 	free(search);
@@ -133,29 +146,41 @@ bool group_has_driver(const struct group *g, bool *listens)
 
 char *group_active(void)
 {
-	char **names = group_names(), *active = NULL;
+	char *here = group_state_here(""), *dir = file_dir_of(here), **names = sysfs_list(dir, NULL),
+	     *active = NULL;
+	const char *prefix = strrchr(here, '/') + 1;
 	bool listens;
 	size_t i;
 
 	for (i = 0; names[i] && !active; i++) {
-		struct group *g = group_name_ok(names[i]) ? group_load(names[i]) : NULL;
+		const char *name = names[i] + strlen(prefix);
+		struct group *g = !strncmp(names[i], prefix, strlen(prefix)) && group_name_ok(name) ?
+					  group_load(name) : NULL;
 
-		if (g && g->dir && group_has_driver(g, &listens) && listens)
-			active = say_dup(names[i]);
+		if (g && group_has_driver(g, &listens) && listens)
+			active = say_dup(name);
 		group_free(g);
 	}
 	sysfs_list_free(names);
+	free(dir);
+	free(here);
 	return active;
 }
 
-/* NULL: the group cannot be used, which was said with the mistakes. *rc is the exit status. */
-static struct group *group_of(struct cmd_args *a, int *rc)
+/*
+ * NULL: the group cannot be used, which was said with the mistakes. *rc is the exit status.
+ * @as_served: what is served here is meant, not what the file says by now.
+ */
+static struct group *group_of(struct cmd_args *a, bool as_served, int *rc)
 {
 	struct group *g = group_load(a->words[0]);
 	const struct maps *m = g ? g->c->m : NULL;
+	bool listens;
 	size_t i;
 
 	*rc = SAY_USAGE;
+	if (g && as_served && g->served && group_has_driver(g, &listens))
+		g->dir = g->served;
 	if (!g || g->dir)
 		return g;
 	for (i = 0; i < m->nr_diags; i++)
@@ -171,29 +196,12 @@ static struct group *group_of(struct cmd_args *a, int *rc)
 int cmd_group_create_run(struct cmd_args *a)
 {
 	int rc;
-	struct group *g = group_of(a, &rc);
+	struct group *g = group_of(a, false, &rc);
 
 	if (!g)
 		return rc;
 	rc = group_state_create(g);
 	group_free(g);
-	return rc;
-}
-
-struct group_taking {
-	const struct group *g;
-	bool force;
-	bool taken;
-};
-
-/* Called when the storage is there, or nobody waits for it any more, before the driver listens. */
-static int group_ready(void *arg)
-{
-	struct group_taking *t = arg;
-	int rc = group_disks_check(t->g);
-
-	rc = rc ? rc : group_state_take(t->g, t->force);
-	t->taken = !rc;
 	return rc;
 }
 
@@ -222,29 +230,86 @@ static int group_driver_free(const struct group *g)
 	return rc;
 }
 
+struct group_taking {
+	const struct group *g;
+	bool force;
+	bool taken;
+};
+
+/* Called when the storage is there, or nobody waits for it any more, before the driver listens. */
+static int group_ready(void *arg)
+{
+	struct group_taking *t = arg;
+	int rc = group_driver_free(t->g);	/* ibnbd-server.service may have been faster */
+
+	rc = rc ? rc : group_disks_check(t->g);
+	rc = rc ? rc : group_state_take(t->g, t->force);
+	t->taken = !rc;
+	return rc;
+}
+
+/* Sessions and exports that the driver has, whoever's they are. */
+static void group_open(size_t *exports, size_t *sessions)
+{
+	struct state *s = state_read();
+
+	*exports = s->nr_exports;
+	*sessions = s->nr_srv_sessions;
+	if (s->nr_exports == 1)
+		say_more("waiting for %s", s->exports[0].name);
+	state_free(s);
+}
+
+/* Behind a start that failed: is there a server all the same, or what is left of one? */
+static bool group_remains(void)
+{
+	char *dir = sysfs_path(SERVER_PARAMETERS), *search = sysfs_attr(dir, "dev_search_path");
+	size_t exports, sessions;
+	bool remains = search;
+
+	group_open(&exports, &sessions);
+	free(search);
+	free(dir);
+	return remains || exports || sessions;
+}
+
+/* What is served here goes on as the file says now; but not with other records. */
+static int group_start(struct cmd_args *a, const struct group *g, struct group_taking *t)
+{
+	bool listens, ours = group_has_driver(g, &listens);
+	int rc;
+
+	if (ours && g->served && strcmp(g->served, g->dir)) {
+		say_error(SAY_BUSY, "group %s is served with its state in %s, not in %s", g->name,
+			  g->served, g->dir);
+		say_hint("ibnbd group stop %s first", g->name);
+		return SAY_BUSY;
+	}
+	rc = group_state_check(g);
+	rc = rc ? rc : group_driver_free(g);
+	/* Of a group that is active the disks are claimed by the driver. */
+	rc = rc ? rc : server_run(a, g->c, listens ? NULL : group_ready, t);
+	group_has_driver(g, &listens);
+	if (!rc && !sysfs_dry_run && !listens)
+		rc = say_error(SAY_BUSY,
+			       "group %s is not started: another server was, at the same time",
+			       g->name);
+	return rc;
+}
+
 int cmd_group_start_run(struct cmd_args *a)
 {
 	struct group_taking t = { .force = ARG(a, force) };
 	struct group *g;
-	bool listens;
 	int rc;
 
-	g = group_of(a, &rc);
+	g = group_of(a, false, &rc);
 	if (!g)
 		return rc;
 	t.g = g;
-	rc = group_state_check(g);
-	rc = rc ? rc : group_driver_free(g);
-	if (!rc) {
-		/* Of a group that is active the disks are claimed by the driver. */
-		group_has_driver(g, &listens);
-		rc = server_run(a, g->c, listens ? NULL : group_ready, &t);
-	}
-	if (rc && t.taken) {
-		group_has_driver(g, &listens);
-		if (!listens)
-			group_state_leave(g);
-	}
+	rc = group_start(a, g, &t);
+	if (rc && t.taken && !group_remains())
+		group_state_leave(g);
 	group_free(g);
 	return rc;
 }
@@ -254,21 +319,16 @@ int cmd_group_start_run(struct cmd_args *a)
 /* Waits until the driver has closed every export and every session. */
 static int group_wait_closed(const struct group *g, int64_t seconds)
 {
-	int64_t polls = seconds == MAPS_FOREVER ? INT64_MAX : seconds * GROUP_POLLS, n;
-	size_t exports = 0, sessions = 0;
+	int64_t end = sysfs_now() + seconds * 1000000;
+	size_t exports, sessions;
 
-	for (n = 0; n <= polls; n++) {
-		struct state *s = state_read();
-
-		exports = s->nr_exports;
-		sessions = s->nr_srv_sessions;
-		if (exports == 1)
-			say_more("waiting for %s", s->exports[0].name);
-		state_free(s);
+	for (;;) {
+		group_open(&exports, &sessions);
 		if (!exports && !sessions)
 			return SAY_DONE;
-		if (n < polls)
-			usleep(1000000 / GROUP_POLLS);
+		if (seconds != MAPS_FOREVER && sysfs_now() >= end)
+			break;
+		usleep(1000000 / GROUP_POLLS);
 	}
 	say_error(SAY_BUSY,
 		  "group %s is not stopped: %zu export%s and %zu session%s are not closed; a disk may not have ended its requests",
@@ -331,7 +391,7 @@ int cmd_group_stop_run(struct cmd_args *a)
 	struct group *g;
 	int rc;
 
-	g = group_of(a, &rc);
+	g = group_of(a, true, &rc);
 	if (!g)
 		return rc;
 	rc = group_seconds(a, GROUP_STOP, &seconds);
@@ -344,7 +404,8 @@ int cmd_group_stop_run(struct cmd_args *a)
 
 static int group_status(const struct group *g, int64_t seconds)
 {
-	bool listens = false, us = false;
+	bool listens = false, us = false, ours = group_has_driver(g, &listens);
+	size_t exports = 0, sessions = 0;
 	char *owner;
 	int rc;
 
@@ -352,13 +413,19 @@ static int group_status(const struct group *g, int64_t seconds)
 		say_print("%s has mistakes", g->name);
 		return SAY_USAGE;
 	}
-	group_has_driver(g, &listens);
 	if (listens) {
 		rc = group_disks_answer(g, seconds);
 		say_print("%s %s", g->name, rc ? "failed" : "active");
 		return rc;
 	}
-	owner = group_state_owner(g, &us);
+	/* What is closed may still have writes under way, and another host must not start. */
+	if (ours)
+		group_open(&exports, &sessions);
+	if (exports || sessions) {
+		say_print("%s is not stopped yet: ibnbd group stop %s", g->name, g->name);
+		return SAY_BUSY;
+	}
+	owner = group_disks_owner(g, seconds, &us);
 	if (!owner)
 		say_print("%s inactive", g->name);
 	else
@@ -376,7 +443,10 @@ static int group_status_all(int64_t seconds)
 
 	for (i = 0; names[i]; i++) {
 		struct group *g = group_load(names[i]);
+		bool listens;
 
+		if (g && g->served && group_has_driver(g, &listens))
+			g->dir = g->served;
 		rc = g ? group_status(g, seconds) : SAY_USAGE;
 		if (rc != SAY_NOTHING && rc)
 			sum = rc;
@@ -397,7 +467,7 @@ int cmd_group_status_run(struct cmd_args *a)
 		return rc;
 	if (!a->nr_words)
 		return group_status_all(seconds);
-	g = group_of(a, &rc);
+	g = group_of(a, true, &rc);
 	if (!g)
 		return rc;
 	rc = group_status(g, seconds);

@@ -15,11 +15,14 @@
  * @name: of the group; the file is NAME.conf
  * @c: the file, whose writer_file is the one in @dir
  * @dir: its state_dir; NULL: the file has mistakes or is not there
+ * @served: the state_dir that it was started with on this host, whatever the file says by now;
+ *	NULL: it is not started
  */
 struct group {
 	const char *name;
 	struct server_conf *c;
 	const char *dir;
+	char *served;
 };
 
 /* NULL: there can be no group of this name, which was said. */
@@ -43,6 +46,8 @@ int group_state_check(const struct group *g);
 char *group_state_owner(const struct group *g, bool *us);
 /* This host serves it from now on. @force: the owner that the directory names does not. */
 int group_state_take(const struct group *g, bool force);
+/* Where this host notes that it serves the group: its @served. Allocated. */
+char *group_state_here(const char *name);
 /* It does not any more. */
 int group_state_leave(const struct group *g);
 
@@ -53,5 +58,7 @@ int group_disks_check(const struct group *g);
  * exit status: SAY_DONE, SAY_FAILED or SAY_UNREACHABLE.
  */
 int group_disks_answer(const struct group *g, int64_t seconds);
+/* As group_state_owner(), and NULL if state_dir does not answer within @seconds. */
+char *group_disks_owner(const struct group *g, int64_t seconds, bool *us);
 
 #endif

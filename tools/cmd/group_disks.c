@@ -19,6 +19,7 @@
 #include "tools/cmd/cmd.h"
 #include "tools/cmd/group.h"
 #include "tools/cmd/server_offers.h"
+#include "tools/cmd/server_run.h"
 #include "tools/host/state.h"
 #include "tools/host/sysfs.h"
 
@@ -136,6 +137,7 @@ static void disks_write_state(struct disks_ask *ask, const struct group *g)
 
 static int disks_ask_all(struct disks_ask *ask, const struct group *g)
 {
+	char *dir = sysfs_path(SERVER_PARAMETERS), *search, *late;
 	struct state *s;
 
 	disks_now(ask, "the driver ibnbd-server");
@@ -143,10 +145,29 @@ static int disks_ask_all(struct disks_ask *ask, const struct group *g)
 	if (!s->server)
 		ask->rc = say_error(SAY_FAILED, "the driver ibnbd-server is not loaded");
 	state_free(s);
+	search = sysfs_attr(dir, "dev_search_path");	/* the file may say something else by now */
+	free(dir);
 	if (!sysfs_dry_run)
 		disks_write_state(ask, g);
-	server_offers(g->c->value[SERVER_dev_search_path], disks_read_one, ask);
+	late = search ? server_offers_late(search) : NULL;
+	if (late)
+		ask->rc = say_error(SAY_FAILED, "what %s leads to is gone", late);
+	free(late);
+	if (search)
+		server_offers(search, disks_read_one, ask);
+	free(search);
 	return ask->rc;
+}
+
+enum { DISKS_NOBODY, DISKS_US, DISKS_OTHER };
+
+static int disks_ask_owner(struct disks_ask *ask, const struct group *g)
+{
+	bool us;
+	char *owner = group_state_owner(g, &us);
+
+	disks_now(ask, owner ? owner : "");
+	return !owner ? DISKS_NOBODY : us ? DISKS_US : DISKS_OTHER;
 }
 
 /* The exit status of the child; -1: it has not ended within @seconds. */
@@ -166,25 +187,51 @@ static int disks_wait(pid_t child, int64_t seconds)
 	}
 }
 
-int group_disks_answer(const struct group *g, int64_t seconds)
+/* What @ask returns, in a child; -1: it has not within @seconds. @now: see disks_now(); allocated. */
+static int disks_child(const struct group *g, int64_t seconds,
+		       int (*ask)(struct disks_ask *, const struct group *), char **now)
 {
 	char *shared = mmap(NULL, 2 * DISKS_BLOCK, PROT_READ | PROT_WRITE,
 			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	struct disks_ask ask = { shared, shared + DISKS_BLOCK, SAY_DONE };
+	struct disks_ask asked = { shared, shared + DISKS_BLOCK, SAY_DONE };
 	pid_t child;
 	int rc;
 
 	if (shared == MAP_FAILED)
-		return say_error(SAY_FAILED, "%s", strerror(errno));
+		exit(say_error(SAY_FAILED, "%s", strerror(errno)));
 	child = fork();
+	if (child < 0)
+		exit(say_error(SAY_FAILED, "%s", strerror(errno)));
 	if (!child)
-		_exit(disks_ask_all(&ask, g));
-	rc = child < 0 ? SAY_FAILED : disks_wait(child, seconds);
-	if (rc < 0) {
+		_exit(ask(&asked, g));
+	rc = disks_wait(child, seconds);
+	if (rc < 0)
 		kill(child, SIGKILL);
-		rc = say_error(SAY_UNREACHABLE, "group %s: %s has not answered for %lld seconds",
-			       g->name, ask.now, (long long)seconds);
-	}
+	*now = say_fmt("%.*s", DISKS_BLOCK, asked.now);
 	munmap(shared, 2 * DISKS_BLOCK);
 	return rc;
+}
+
+int group_disks_answer(const struct group *g, int64_t seconds)
+{
+	char *now;
+	int rc = disks_child(g, seconds, disks_ask_all, &now);
+
+	if (rc < 0)
+		rc = say_error(SAY_UNREACHABLE, "group %s: %s has not answered for %lld seconds",
+			       g->name, now, (long long)seconds);
+	free(now);
+	return rc;
+}
+
+char *group_disks_owner(const struct group *g, int64_t seconds, bool *us)
+{
+	char *owner;
+	int rc = disks_child(g, seconds, disks_ask_owner, &owner);
+
+	*us = rc == DISKS_US;
+	if (rc == DISKS_US || rc == DISKS_OTHER)
+		return owner;
+	free(owner);
+	return NULL;
 }

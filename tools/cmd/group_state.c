@@ -111,6 +111,31 @@ int group_state_check(const struct group *g)
 	return rc;
 }
 
+char *group_state_here(const char *name)
+{
+	char *below = say_fmt("/run/ibnbd/group-%s", name), *path = sysfs_root(below);
+
+	free(below);
+	return path;
+}
+
+/* Before the driver has its records: what a stop and a status go by, and no file that is edited. */
+static int state_note_here(const struct group *g)
+{
+	char *path = group_state_here(g->name), *line = say_fmt("%s\n", g->dir);
+	int err = 0;
+
+	if (!sysfs_dry_run) {
+		file_mkdirs(path);
+		err = file_replace(path, line, strlen(line));
+	}
+	if (err)
+		say_error(SAY_FAILED, "cannot write %s: %s", path, strerror(err));
+	free(line);
+	free(path);
+	return err ? SAY_FAILED : SAY_DONE;
+}
+
 /* "HOST ID": machines that were cloned share the id, others the name. */
 static char *state_us(void)
 {
@@ -150,6 +175,7 @@ int group_state_take(const struct group *g, bool force)
 			say_warn("group %s is taken over from %s, which has not stopped it",
 				 g->name, owner);
 		rc = state_write(g, "owner", line);
+		rc = rc ? rc : state_note_here(g);
 	}
 	free(owner);
 	free(line);
@@ -159,10 +185,13 @@ int group_state_take(const struct group *g, bool force)
 
 int group_state_leave(const struct group *g)
 {
-	char *owner, *path = say_fmt("%s/owner", g->dir);
+	char *owner, *path = say_fmt("%s/owner", g->dir), *here = group_state_here(g->name);
 	int err = 0;
 	bool us;
 
+	if (!sysfs_dry_run)
+		file_remove(here, NULL);
+	free(here);
 	owner = group_state_owner(g, &us);
 	if (us && sysfs_dry_run)
 		say_print("%s is removed", path);
