@@ -7,7 +7,7 @@
 #include "tools/host/md.h"
 #include "tools/host/state.h"
 
-#define MIRROR_WATCH_LOCK	"watch"
+#define MIRROR_WATCH_LOCK	".watch"	/* no mirror has such a name */
 
 /**
  * struct mirror_leg - a leg

@@ -41,30 +41,43 @@
  * struct watched_leg - what is remembered of a leg
  * @taken: when it was taken back last, 0: never
  * @pause: seconds from then until it may be taken back again
+ * @told: file of the driver that was told that it is in sync, NULL: it was told that it is not
  */
 struct watched_leg {
 	int64_t taken;
 	unsigned int pause;
+	char *told;
 };
 
 /**
+ * struct watched_work - what a worker does: something with a leg, or start the array
+ * @not_before, @pause: after a failure
+ */
+struct watched_work {
+	int64_t not_before;
+	unsigned int pause;
+};
+
+#define WATCH_START	MIRROR_LEGS
+
+/**
  * struct watched - what is remembered of a mirror
- * @worker: the process that does something with it, 0: none; @at: with which leg
+ * @worker: the process that does something with it, 0: none; @at: with which leg, or WATCH_START
  * @first: when it was first seen
  * @ran: it has been running since then: whoever stopped it meant it
  * @copied: legs that were seen out of the array that runs, or behind, a bit for each
- * @not_before, @pause: after a failure
  * @said: what it waits for, said last
  */
 struct watched {
 	char *name;
 	pid_t worker;
 	size_t at;
-	int64_t first, not_before;
-	unsigned int pause, copied;
+	int64_t first;
+	unsigned int copied;
 	bool ran;
 	char *said;
 	struct watched_leg leg[MIRROR_LEGS];
+	struct watched_work work[MIRROR_LEGS + 1];
 };
 
 struct watch {
@@ -103,15 +116,42 @@ static void watch_say(struct watched *o, char *text)
 
 /* ---- the record, and what the driver is told ---- */
 
-static void watch_tell(const struct mirror *m, size_t leg, bool in_sync)
+/* The disk that was this leg is none any more, as far as this process can tell. */
+static void watch_untell(struct watched_leg *leg)
 {
-	char *file;
+	if (leg->told)
+		sysfs_write(leg->told, "0");
+	free(leg->told);
+	leg->told = NULL;
+}
 
-	if (!m->leg[leg].dev || m->leg[leg].noted == in_sync)
-		return;
-	file = say_fmt("%s/ibnbd/in_sync", m->leg[leg].dev->dir);
-	sysfs_write(file, in_sync ? "1" : "0");
+static void watch_tell(struct watched *o, const struct mirror *m, size_t leg, bool in_sync)
+{
+	const struct state_dev *d = m->leg[leg].dev;
+	char **told = &o->leg[leg].told, *file = d ? say_fmt("%s/ibnbd/in_sync", d->dir) : NULL;
+
+	if (*told && (!file || strcmp(*told, file)))
+		watch_untell(&o->leg[leg]);
+	free(*told);
+	*told = file && in_sync ? say_dup(file) : NULL;
+	if (file && m->leg[leg].noted != in_sync)
+		sysfs_write(file, in_sync ? "1" : "0");
 	free(file);
+}
+
+/* A mirror whose file is gone, or has mistakes, has no record: so no leg of it is let go. */
+static void watch_gone(struct watch *w, const struct mirror_conf *list, size_t nr)
+{
+	size_t i, j;
+
+	for (i = 0; i < w->nr; i++) {
+		for (j = 0; j < nr && strcmp(w->list[i].name, list[j].name); j++)
+			;
+		if (j < nr)
+			continue;
+		for (j = 0; j < MIRROR_LEGS; j++)
+			watch_untell(&w->list[i].leg[j]);
+	}
 }
 
 static void watch_release(const struct mirror *m, size_t leg)
@@ -147,7 +187,7 @@ static void watch_doubt(struct watched *o, struct mirror *m)
 	mirror_doubt(m, mirror_doubted(seen, m->conf->nr));
 }
 
-static void watch_record(const struct mirror *m)
+static void watch_record(struct watched *o, const struct mirror *m)
 {
 	struct mirror_seen seen[MIRROR_LEGS] = { 0 };
 	unsigned int healthy = 0, recorded = 0;
@@ -161,7 +201,7 @@ static void watch_record(const struct mirror *m)
 	if (healthy != recorded)
 		kept = !mirror_record_write(m->conf, healthy);
 	for (i = 0; i < m->conf->nr; i++)
-		watch_tell(m, i, kept && m->runs && m->leg[i].md == MIRROR_IN_SYNC);
+		watch_tell(o, m, i, kept && m->runs && m->leg[i].md == MIRROR_IN_SYNC);
 	for (i = 0; kept && i < m->conf->nr; i++)
 		watch_release(m, i);
 }
@@ -227,9 +267,10 @@ static void watch_work(struct watched *o, const struct mirror_conf *conf, size_t
 	o->worker = 0;		/* without a process, for this once */
 }
 
-/* Has it ended? What failed is tried again later. */
+/* Has it ended? What failed is tried again later; another leg does not wait for that. */
 static bool watch_done(struct watched *o, bool wait)
 {
+	struct watched_work *work = &o->work[o->at];
 	int status;
 
 	if (!o->worker)
@@ -238,16 +279,16 @@ static bool watch_done(struct watched *o, bool wait)
 		return false;
 	o->worker = 0;
 	if (!status || (WIFEXITED(status) && WEXITSTATUS(status) == SAY_BUSY)) {
-		o->pause = 0;
-		o->not_before = sysfs_now() + (status ? 1000000 : 0);
-		if (status)
-			o->leg[o->at] = (struct watched_leg){ 0 };
+		work->pause = 0;
+		work->not_before = sysfs_now() + (status ? 1000000 : 0);
+		if (status && o->at != WATCH_START)
+			o->leg[o->at].taken = o->leg[o->at].pause = 0;
 		return true;
 	}
-	o->pause = !o->pause		       ? WATCH_PAUSE :
-		   o->pause < WATCH_MAX_PAUSE ? o->pause * 2 :
-						  o->pause;
-	o->not_before = sysfs_now() + o->pause * 1000000LL;
+	work->pause = !work->pause		    ? WATCH_PAUSE :
+		      work->pause < WATCH_MAX_PAUSE ? work->pause * 2 :
+						      work->pause;
+	work->not_before = sysfs_now() + work->pause * 1000000LL;
 	return true;
 }
 
@@ -277,7 +318,11 @@ static void watch_legs(struct watched *o, const struct mirror *m)
 
 		mirror_facts(m, i, &f);
 		act = mirror_decide(&f);
+		if (m->leg[i].md == MIRROR_IN_SYNC && m->leg[i].disk == MIRROR_OPEN)
+			o->work[i] = (struct watched_work){ 0 };
 		if (act == MIRROR_READD || act == MIRROR_COPY) {
+			if (sysfs_now() < o->work[i].not_before)
+				continue;
 			if (watch_take(&o->leg[i])) {
 				watch_work(o, m->conf, i, 0);
 				free(text);
@@ -325,10 +370,12 @@ static void watch_array(struct watched *o, const struct mirror *m)
 		watch_say(o, say_dup("it was stopped"));
 		return;
 	}
+	if (sysfs_now() < o->work[WATCH_START].not_before)
+		return;
 	mirror_seen(m, seen);
 	mask = mirror_start(seen, m->conf->nr, late);
 	if (mask)
-		watch_work(o, m->conf, 0, mask);
+		watch_work(o, m->conf, WATCH_START, mask);
 	else
 		watch_say(o, watch_missing(m, late));
 }
@@ -339,6 +386,7 @@ static void watch_look(struct watch *w)
 	struct mirror_conf *list = mirror_conf_load(&nr, &w->refused, !w->refused);
 	struct state *s = state_read();
 
+	watch_gone(w, list, nr);
 	for (i = 0; i < nr; i++) {
 		struct watched *o = watch_of(w, list[i].name);
 		struct mirror m;
@@ -346,8 +394,8 @@ static void watch_look(struct watch *w)
 		mirror_read(&m, &list[i], s);
 		o->ran |= m.runs;
 		watch_doubt(o, &m);
-		watch_record(&m);
-		if (watch_done(o, false) && sysfs_now() >= o->not_before) {
+		watch_record(o, &m);
+		if (watch_done(o, false)) {
 			if (m.runs)
 				watch_legs(o, &m);
 			else
@@ -359,28 +407,19 @@ static void watch_look(struct watch *w)
 	mirror_conf_free(list, nr);
 }
 
-/* Without a watch no leg is let go. */
+/* Without a watch no leg is let go; a worker may take its time. */
 static void watch_leave(struct watch *w)
 {
-	size_t nr, refused, i, j;
-	struct mirror_conf *list;
+	size_t i;
 
+	if (!sysfs_dry_run)
+		watch_gone(w, NULL, 0);
 	for (i = 0; i < w->nr; i++) {
 		watch_done(&w->list[i], true);
 		free(w->list[i].name);
 		free(w->list[i].said);
 	}
 	free(w->list);
-	list = mirror_conf_load(&nr, &refused, false);
-	for (i = 0; i < nr && !sysfs_dry_run; i++) {
-		struct mirror m;
-
-		mirror_read(&m, &list[i], NULL);
-		for (j = 0; j < list[i].nr; j++)
-			watch_tell(&m, j, false);
-		mirror_free(&m);
-	}
-	mirror_conf_free(list, nr);
 }
 
 /* Is there news of a disk of ours, or of an array? */
