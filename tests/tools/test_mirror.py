@@ -280,6 +280,11 @@ def list_as_a_tree(w):
     doc = w.json("list", "-t", "ibnbd3")
     eq([[x.get("name") or x["device_path"] for x in doc[k]]
         for k in ("devices", "mirrors", "sessions")], [["vol3"], [], ["store-c"]])
+    # what a list has, its tree has
+    (w.sys / "block/ibnbd2/ibnbd/session").unlink()
+    w.put("sys/block/ibnbd3/ibnbd/session", "gone")
+    has(w.run("list", "-t").out, "\n/dev/ibnbd2 vol2 ", "\n/dev/ibnbd3 vol3 ")
+    eq(roots("ibnbd2"), ["/dev/ibnbd2"])
     w.run("mirror", "stop", "data")
     w.run("unmap", "data-b")
     has(w.run("list", "-t").out, "data  /dev/-  stopped\n", "└─ data-b  -  not mapped")

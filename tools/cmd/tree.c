@@ -186,6 +186,17 @@ static bool tree_session_wanted(const struct cmd_args *a, const struct state *s,
 	return *nr || (!a->nr_words && !of_legs);
 }
 
+static void tree_disk_row(const struct cmd_args *a, const struct state_dev *d)
+{
+	char *size = table_size(d->size, ARG(a, bytes)),
+	     *state = table_state(d, d->state_detail ? d->state_detail : d->state);
+
+	say_print("%s %s %s %s%s%s", d->path, d->device_path ? d->device_path : "?", size, state,
+		  d->name ? " " : "", d->name ? d->name : "");
+	free(state);
+	free(size);
+}
+
 static void tree_session(const struct cmd_args *a, const struct state *s,
 			 const struct state_session *sess, const bool *wanted, const bool *legs)
 {
@@ -196,18 +207,10 @@ static void tree_session(const struct cmd_args *a, const struct state *s,
 	tree_session_head(sess);
 	tree_paths(sess, "", left);
 	for (i = 0; i < s->nr_devs; i++) {
-		const struct state_dev *d = &s->devs[i];
-		char *size, *state;
-
-		if (!tree_on(sess, d) || !wanted[i] || legs[i])
+		if (!tree_on(sess, &s->devs[i]) || !wanted[i] || legs[i])
 			continue;
-		size = table_size(d->size, ARG(a, bytes));
-		state = table_state(d, d->state_detail ? d->state_detail : d->state);
 		tree_branch("", --left);
-		say_print("%s %s %s %s%s%s", d->path, d->device_path ? d->device_path : "?", size,
-			  state, d->name ? " " : "", d->name ? d->name : "");
-		free(state);
-		free(size);
+		tree_disk_row(a, &s->devs[i]);
 	}
 }
 
@@ -243,6 +246,11 @@ void tree_all(const struct cmd_args *a, struct state *s, const bool *wanted)
 
 	for (i = 0; i < s->nr_sessions; i++)
 		tree_session(a, s, &s->sessions[i], wanted, legs);
+	/* What is mapped and unmapped meanwhile may have a session that is not there. */
+	for (i = 0; i < s->nr_devs; i++)
+		if (wanted[i] && !legs[i] &&
+		    !(s->devs[i].session && state_session(s, s->devs[i].session)))
+			tree_disk_row(a, &s->devs[i]);
 	free(legs);
 }
 
