@@ -120,7 +120,8 @@ def mirror_comes_back(t):
     t.client_up()
     # (two legs of one server are refused otherwise)
     t.sh("ibnbd mirror create m 'vda2 m1 10.0.0.2' 'vda3 m2 10.0.0.2' --assume-clean --force\n"
-         "wait_for 30 test -b /dev/md/m; udevadm settle; systemctl is-active ibnbd-mirror\n"
+         "wait_for 30 test -b /dev/md/m; udevadm settle\n"
+         "wait_for 30 systemctl is-active ibnbd-mirror\n"
          "mkfs.ext4 -q -L mir /dev/md/m; mkdir -p /mir; udevadm settle\n"
          f"echo 'LABEL=mir /mir ext4 {FSTAB} 0 2' >> /etc/fstab; systemctl daemon-reload\n"
          "ibnbd maps check; mount /mir; echo mir > /mir/file; sync\n"

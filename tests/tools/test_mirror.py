@@ -458,6 +458,7 @@ def watch_ends_what_still_waits(w):
     for state, md, other, now in (
             ("held", "in_sync", "open", "-1"), ("failfast", "in_sync", "open", "-1"),
             ("failed", "faulty", "open", "-1"), ("failfast", "faulty", "open", "0"),
+            ("failfast", "spare", "open", "0"), ("failfast", "spare", "held", "-1"),
             ("failfast", "faulty", "held", "-1"), ("open", "in_sync", "open", "-1")):
         leg(w, 0, other)
         leg(w, 1, state, md)

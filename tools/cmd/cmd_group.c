@@ -263,13 +263,13 @@ static void group_open(size_t *exports, size_t *sessions)
 /* Behind a start that failed: is there a server all the same, or what is left of one? */
 static bool group_remains(void)
 {
-	char *dir = sysfs_path(SERVER_PARAMETERS), *search = sysfs_attr(dir, "dev_search_path");
+	char *file = sysfs_path(SERVER_PARAMETERS "/dev_search_path"), *search = sysfs_text(file);
+	bool remains = search && *search;
 	size_t exports, sessions;
-	bool remains = search;
 
 	group_open(&exports, &sessions);
 	free(search);
-	free(dir);
+	free(file);
 	return remains || exports || sessions;
 }
 

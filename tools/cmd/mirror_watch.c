@@ -12,9 +12,9 @@
  *	in_sync		tells the driver what md says of a leg. Only with another leg in_sync does
  *			the driver let requests of a leg fail. While the record cannot be written,
  *			and when this process ends, it is 0 for all legs: they wait for their paths.
- *	hold=		The driver does not end writes without FAILFAST, which md sent while this
- *			was its only leg. When md has dropped the leg, hold=0 ends these, too, until
- *			it is back.
+ *	hold=		The driver does not end writes without FAILFAST, which md sends while it has
+ *			one leg: to that leg, and to one that it copies to. When md has dropped the
+ *			leg, or was copying to it, hold=0 ends these, too, until it is back.
  *	a leg		is taken back, or copied whole, or the array is started: by a process of
  *			its own, so that the record is kept meanwhile. It has the mirror's lock.
  */
@@ -158,7 +158,8 @@ static void watch_release(const struct mirror *m, size_t leg)
 {
 	const struct state_dev *d = m->leg[leg].dev;
 	bool let_go = d && d->state_detail && !strcmp(d->state_detail, "failfast") &&
-		      m->leg[leg].another && m->leg[leg].md == MIRROR_FAULTY;
+		      m->leg[leg].another && (m->leg[leg].md == MIRROR_FAULTY ||
+					      m->leg[leg].md == MIRROR_REBUILDING);
 	char *file;
 
 	if (!d || (let_go ? d->hold == 0 : d->hold != 0))
