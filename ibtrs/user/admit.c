@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause
 /*
  * Who may come in (protocol 2.2 to 2.5): the CONN_REQ of each connection of a path, then INFO_REQ.
+ * A session is found by its uuid and the key that was proved, or by its uuid alone among those
+ * without a key (8.6; srvauth.c has the exchange).
  *
  * A refusal has an errno of protocol 2.3, and words for a client that offered WORDS. A path with a
  * higher recon_cnt from the same address supersedes its earlier life (law L9): that is closed at
@@ -9,11 +11,12 @@
 #include <stdlib.h>
 #include "ibtrs/user/srv.h"
 
-static struct ibtrs_srv_session *admit_session(struct ibtrs_srv *srv, const u8 *uuid)
+static struct ibtrs_srv_session *admit_session(struct ibtrs_srv *srv, const u8 *uuid,
+					       const char *key)
 {
 	struct ibtrs_srv_session *s = srv->sessions;
 
-	while (s && memcmp(s->uuid, uuid, sizeof(s->uuid)))
+	while (s && (memcmp(s->uuid, uuid, sizeof(s->uuid)) || strcmp(s->key, key)))
 		s = s->next;
 	return s;
 }
@@ -27,6 +30,29 @@ static struct ibtrs_srv_path *admit_path(struct ibtrs_srv_session *s, const u8 *
 			memcmp(path->uuid, uuid, sizeof(path->uuid))))
 		path = path->next;
 	return path;
+}
+
+/*
+ * The path of a CONN_REQ with AUTH that is not the first one: it names no key, but its proof is
+ * made with the session key of its path. Sessions of several keys may have this uuid, and each of
+ * them a path with that one. NULL: the proof is of none of them.
+ */
+static struct ibtrs_srv_path *admit_proved_path(struct ibtrs_srv *srv,
+						const struct ibtrs_conn_req *req, const void *wire)
+{
+	struct ibtrs_srv_session *s;
+	struct ibtrs_srv_path *path;
+
+	for (s = srv->sessions; s; s = s->next) {
+		if (!s->key[0] || memcmp(s->uuid, req->session_uuid, sizeof(s->uuid)))
+			continue;
+		path = admit_path(s, req->path_uuid);
+		/* A path that is complete has no session key any more. */
+		if (path && path->state == IBTRS_SRV_PATH_CONNECTING &&
+		    ibtrs_auth_req_good(&ibtrs_auth_user, path->proof.ks, wire))
+			return path;
+	}
+	return NULL;
 }
 
 /* cid 0 of a path that exists. 0: its earlier life is over, and nothing is left of it. */
@@ -80,7 +106,8 @@ static u32 admit_count(const struct ibtrs_srv_session *s)
 
 static int admit_new(struct ibtrs_srv *srv, struct ibtrs_srv_session *s,
 		     const struct ibtrs_conn_req *req, const char *peer,
-		     struct ibtrs_srv_path **out, const char **why)
+		     const struct ibtrs_srv_proof *proof, struct ibtrs_srv_path **out,
+		     const char **why)
 {
 	u32 ext = req->ext & IBTRS_USER_EXT;
 
@@ -98,16 +125,17 @@ static int admit_new(struct ibtrs_srv *srv, struct ibtrs_srv_session *s,
 	if (s && s->ext != ext)
 		return -ECONNRESET;
 	*why = "out of memory";
-	s = s ?: ibtrs_srv_session_new(srv, req->session_uuid, ext);
-	*out = s ? ibtrs_srv_path_new(srv, s, req, peer) : NULL;
+	s = s ?: ibtrs_srv_session_new(srv, req->session_uuid, proof->key, ext);
+	*out = s ? ibtrs_srv_path_new(srv, s, req, peer, proof) : NULL;
 	return *out ? 0 : -ENOMEM;
 }
 
-static int admit_judge(struct ibtrs_srv_conn *conn, const struct ibtrs_conn_req *req,
-		       struct ibtrs_srv_path **path, const char **why)
+static int admit_find(struct ibtrs_srv_conn *conn, const struct ibtrs_conn_req *req,
+		      const struct ibtrs_srv_proof *proof, struct ibtrs_srv_path **path,
+		      const char **why)
 {
 	struct ibtrs_srv *srv = conn->srv;
-	struct ibtrs_srv_session *s = admit_session(srv, req->session_uuid);
+	struct ibtrs_srv_session *s = admit_session(srv, req->session_uuid, proof->key);
 	int err;
 
 	*path = admit_path(s, req->path_uuid);
@@ -118,7 +146,27 @@ static int admit_judge(struct ibtrs_srv_conn *conn, const struct ibtrs_conn_req 
 		if (err)
 			return err;
 	}
-	return admit_new(srv, s, req, conn->peer, path, why);
+	return admit_new(srv, s, req, conn->peer, proof, path, why);
+}
+
+/* Of session and path nothing is looked at before the proof was found good. */
+static int admit_judge(struct ibtrs_srv_conn *conn, const struct ibtrs_conn_req *req,
+		       const void *wire, struct ibtrs_srv_path **path, const char **why)
+{
+	struct ibtrs_srv_proof proof = {};
+	int err;
+
+	if (req->cid && req->ext & IBTRS_EXT_AUTH) {
+		*path = admit_proved_path(conn->srv, req, wire);
+		/* The answer is the same whether the path exists or not. */
+		*why = "the connection has no good proof of its path";
+		return *path ? admit_other(conn, *path, req, why) : -EKEYREJECTED;
+	}
+	err = ibtrs_srv_auth_first(conn, req, wire, &proof, why);
+	if (!err)
+		err = admit_find(conn, req, &proof, path, why);
+	explicit_bzero(&proof, sizeof(proof));
+	return err;
 }
 
 static void admit_answer(struct ibtrs_srv_conn *conn, u16 op, const void *w, size_t len)
@@ -132,16 +180,45 @@ static void admit_answer(struct ibtrs_srv_conn *conn, u16 op, const void *w, siz
 	conn->qp->verbs->flush(conn->qp);
 }
 
+static void admit_refuse(struct ibtrs_srv_conn *conn, int err, u32 ext, const char *why)
+{
+	struct ibtrs_wire_conn_refused w;
+
+	admit_answer(conn, IBTRS_FRAME_REJ, &w, ibtrs_msg_conn_refused_encode(&w, err, ext, why));
+	ibtrs_srv_conn_kill(conn);
+}
+
+static void admit_accept(struct ibtrs_srv_conn *conn, const struct ibtrs_srv_path *path,
+			 const void *req)
+{
+	const struct ibtrs_conn_rsp rsp = {
+		.queue_depth	= (u16)path->limits.queue_depth,
+		.max_io_size	= path->limits.max_io_size,
+		.max_hdr_size	= path->limits.max_hdr_size,
+		.ext		= path->session->ext,
+	};
+	struct ibtrs_wire_conn_rsp w;
+
+	ibtrs_msg_conn_rsp_encode(&w, &rsp);
+	if (rsp.ext & IBTRS_EXT_AUTH &&
+	    ibtrs_auth_rsp_sign(&ibtrs_auth_user, path->proof.ks, req, &w))
+		ibtrs_srv_conn_kill(conn);
+	else
+		admit_answer(conn, IBTRS_FRAME_REP, &w, sizeof(w));
+}
+
+static void admit_knock(struct ibtrs_srv_conn *conn, const struct ibtrs_wc *wc)
+{
+	const char *why;
+	u8 ext;
+	int err = ibtrs_srv_knock(conn, wc, &ext, &why);
+
+	if (err)
+		admit_refuse(conn, err, ext, why);
+}
+
 void ibtrs_srv_admit(struct ibtrs_srv_conn *conn, const struct ibtrs_wc *wc)
 {
-	struct ibtrs_srv *srv = conn->srv;
-	struct ibtrs_conn_rsp rsp = {
-		.queue_depth	= (u16)srv->limits.queue_depth,
-		.max_io_size	= srv->limits.max_io_size,
-		.max_hdr_size	= srv->limits.max_hdr_size,
-	};
-	struct ibtrs_wire_conn_refused refused;
-	struct ibtrs_wire_conn_rsp w;
 	struct ibtrs_srv_path *path;
 	struct ibtrs_conn_req req;
 	const char *why;
@@ -151,13 +228,15 @@ void ibtrs_srv_admit(struct ibtrs_srv_conn *conn, const struct ibtrs_wc *wc)
 		ibtrs_srv_conn_kill(conn);
 		return;
 	}
+	if (ibtrs_auth_req_is(wc->data, wc->len)) {
+		admit_knock(conn, wc);
+		return;
+	}
 	err = ibtrs_msg_conn_req_decode(wc->data, wc->len, IBTRS_MAX_CONS, &req, &why);
 	if (!err)
-		err = admit_judge(conn, &req, &path, &why);
+		err = admit_judge(conn, &req, wc->data, &path, &why);
 	if (err) {
-		admit_answer(conn, IBTRS_FRAME_REJ, &refused,
-			     ibtrs_msg_conn_refused_encode(&refused, err, req.ext, why));
-		ibtrs_srv_conn_kill(conn);
+		admit_refuse(conn, err, req.ext, why);
 		return;
 	}
 	conn->path = path;
@@ -166,14 +245,12 @@ void ibtrs_srv_admit(struct ibtrs_srv_conn *conn, const struct ibtrs_wc *wc)
 	path->conns[req.cid] = conn;
 	path->verbs = conn->qp->verbs;
 	path->nr_accepted++;
-	rsp.ext = path->session->ext;
-	ibtrs_msg_conn_rsp_encode(&w, &rsp);
-	admit_answer(conn, IBTRS_FRAME_REP, &w, sizeof(w));
+	admit_accept(conn, path, wc->data);
 }
 
 /* ---- INFO --------------------------------------------------------------- */
 
-/* Is the name free? Sets it. */
+/* Is the name free among the sessions of this key? Sets it. */
 static int info_name(struct ibtrs_srv *srv, struct ibtrs_srv_path *path, const char *name,
 		     const char **why)
 {
@@ -184,7 +261,7 @@ static int info_name(struct ibtrs_srv *srv, struct ibtrs_srv_path *path, const c
 	if (s->name[0])
 		return strcmp(s->name, name) ? -EPROTO : 0;
 	for (other = srv->sessions; other; other = other->next) {
-		if (other == s || strcmp(other->name, name))
+		if (other == s || strcmp(other->key, s->key) || strcmp(other->name, name))
 			continue;
 		/* No two hosts have the same address. */
 		*why = "an earlier session of this host has this name, and has not ended yet";
@@ -205,13 +282,17 @@ static int info_judge(struct ibtrs_srv *srv, struct ibtrs_srv_path *path,
 	char words[IBTRS_WHY_LEN] = "";
 	int err;
 
+	/* All connections are there: none will be proved with it. */
+	explicit_bzero(path->proof.ks, sizeof(path->proof.ks));
 	err = ibtrs_msg_info_req_decode(wc->data, wc->len, &name, &reason);
 	if (!err && srv->opts.admit) {
-		err = srv->opts.admit(srv->opts.priv, name, path->peer, words);
+		err = srv->opts.admit(srv->opts.priv, name, path->peer, path->session->key, words);
 		reason = words;
 	}
 	if (!err)
 		err = info_name(srv, path, name, &reason);
+	if (!err)
+		err = ibtrs_srv_auth_still(srv, &path->proof, &reason);
 	if (!err)
 		err = ibtrs_srv_path_memory(srv, path, &reason);
 	snprintf(why, IBTRS_WHY_LEN, "%s", reason);

@@ -225,6 +225,7 @@ void ibtrs_clt_close(struct ibtrs_clt *clt)
 		ibtrs_q_free(&clt->qs[i]);
 	free(clt->qs);
 	free(clt->paths);
+	explicit_bzero(&clt->keys, sizeof(clt->keys));
 	free(clt);
 }
 
@@ -261,6 +262,9 @@ static int clt_init(struct ibtrs_clt *clt, const char *const *paths, char *why)
 	if (err)
 		return ibtrs_user_why(why, err, "session", "%s", reason);
 	memcpy(clt->name, name, strlen(name));
+	err = ibtrs_clt_auth_init(clt, &reason);
+	if (err)
+		return ibtrs_user_why(why, err, name, "%s", reason);
 	if (clt->opts.queues > CLT_MAX_QUEUES)
 		return ibtrs_user_why(why, -EINVAL, name, "at most %u queues", CLT_MAX_QUEUES);
 	clt->opts.hb_ms = clt->opts.hb_ms ?: CLT_HB_MS;

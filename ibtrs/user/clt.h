@@ -12,6 +12,7 @@
 #include "ibtrs/logic/chunkmap.h"
 #include "ibtrs/logic/path_sm.h"
 #include "ibtrs/logic/retry.h"
+#include "ibtrs/user/auth.h"
 #include "ibtrs/user/ctx.h"
 #include "ibtrs/user/verbs.h"
 
@@ -24,13 +25,15 @@ struct ibtrs_clt_conn {
 	bool accepted;
 	bool attached;			/* to its queue, whose lock then is over it */
 	u32 inflight;
-	struct ibtrs_wr cm;		/* CONN_REQ, INFO_REQ */
+	struct ibtrs_wire_conn_req req;	/* as it was sent: a proof covers it */
+	struct ibtrs_wr cm;		/* CONN_REQ, INFO_REQ, authentication */
 	struct ibtrs_wr hb_msg;
 	struct ibtrs_wr hb_ack;
 };
 
 enum ibtrs_clt_hs {			/* what a path that connects waits for */
 	IBTRS_HS_TURN,			/* another path asks the server for the session (law L21) */
+	IBTRS_HS_AUTH,			/* the server's proof, or its verdict */
 	IBTRS_HS_FIRST,			/* the answer to cid 0 */
 	IBTRS_HS_OTHERS,		/* the answers to the others */
 	IBTRS_HS_INFO,
@@ -41,6 +44,7 @@ enum ibtrs_clt_hs {			/* what a path that connects waits for */
  * @recon_cnt: of the present attempt
  * @events: bit for each enum ibtrs_path_event that is pending
  * @due: when the timer runs out: of the handshake, of the wait, or of the next heartbeat; 0: none
+ * @auth: of the present attempt
  * @map: where the chunk of each slot is; the entry of a slot is its queue's
  * @seen: something has arrived since the last heartbeat
  * @loose: it was lost with requests under way, and has not been up since
@@ -58,6 +62,7 @@ struct ibtrs_clt_path {
 	u64 due;
 	struct ibtrs_clt_conn **conns;
 	enum ibtrs_clt_hs hs;
+	struct ibtrs_auth auth;
 	u8 *info;
 	struct ibtrs_limits limits;
 	struct ibtrs_chunk *map;
@@ -125,6 +130,8 @@ struct ibtrs_clt {
 	char name[IBTRS_NAME_LEN];
 	u8 uuid[IBTRS_UUID_LEN];
 	struct ibtrs_clt_opts opts;
+	char key_name[IBTRS_KEY_NAME_LEN];	/* empty: it proves nothing */
+	struct ibtrs_keys keys;
 	u32 nr_paths;
 	struct ibtrs_clt_path *paths;
 	u32 nr_qs;			/* with the service queue */

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause
 /*
  * An attempt to connect a path (protocol 2): cid 0, then the others at the same time, then INFO. It
- * ends with READY or with FAIL, and each step has its deadline (ibtrs/logic/retry.c).
+ * ends with READY or with FAIL, and each step has its deadline (ibtrs/logic/retry.c). With a key,
+ * a connection of authentication comes before all that, in the place of cid 0 (auth.c).
  *
  * Runs under ctx->lock. Until a connection is attached to its queue, the context watches it; the
  * service connection is watched by the context always.
@@ -51,20 +52,9 @@ static struct ibtrs_qp *cm_dial(struct ibtrs_clt_path *path, u16 cid, int *err, 
 	return ibtrs_stream_new(fd);
 }
 
-static void cm_connect(struct ibtrs_clt_path *path, u16 cid)
+/* Begins connection @cid of the path; NULL: the attempt has failed. */
+static struct ibtrs_clt_conn *cm_conn(struct ibtrs_clt_path *path, u16 cid)
 {
-	struct ibtrs_clt *clt = path->clt;
-	const struct ibtrs_conn_req req = {
-		.cid		= cid,
-		.cid_num	= (u16)clt->nr_qs,
-		.recon_cnt	= path->recon_cnt,
-		/* While a path is up, the server has the session: see protocol 2.2. */
-		.first_conn	= !clt->nr_up,
-		.ext		= IBTRS_USER_EXT,
-	};
-	struct ibtrs_frame f = { .op = IBTRS_FRAME_REQ, .len = sizeof(struct ibtrs_wire_conn_req) };
-	struct ibtrs_wire_conn_req w;
-	struct ibtrs_conn_req m = req;
 	const char *why = "no memory for its connections";
 	struct ibtrs_clt_conn *conn;
 	int err = -ENOMEM;
@@ -75,27 +65,84 @@ static void cm_connect(struct ibtrs_clt_path *path, u16 cid)
 	if (!conn || !conn->qp) {
 		free(conn);
 		ibtrs_clt_path_fail(path, err, why);
-		return;
+		return NULL;
 	}
 	conn->path = path;
 	conn->cid = cid;
 	path->conns[cid] = conn;
-	memcpy(m.path_uuid, path->uuid, sizeof(m.path_uuid));
-	memcpy(m.session_uuid, clt->uuid, sizeof(m.session_uuid));
-	ibtrs_msg_conn_req_encode(&w, &m);
+	return conn;
+}
+
+/* Its CM REQ has @data as private data. */
+static void cm_ask(struct ibtrs_clt_conn *conn, const void *data, size_t len)
+{
+	struct ibtrs_frame f = { .op = IBTRS_FRAME_REQ, .len = (u32)len };
+
 	ibtrs_wr_init(&conn->cm);
 	ibtrs_wr_frame(&conn->cm, &f);
-	ibtrs_wr_copy(&conn->cm, &w, sizeof(w));
+	ibtrs_wr_copy(&conn->cm, data, len);
 	ibtrs_qp_post(conn->qp, &conn->cm);
 	/* A socket that still connects takes nothing yet: epoll tells when it does. */
-	if (conn->qp->verbs->watch(conn->qp, clt->ctx->ep, conn))
-		ibtrs_clt_path_fail(path, conn->qp->err, conn->qp->why);
+	if (conn->qp->verbs->watch(conn->qp, conn->path->clt->ctx->ep, conn))
+		ibtrs_clt_path_fail(conn->path, conn->qp->err, conn->qp->why);
+}
+
+static u32 cm_offer(const struct ibtrs_clt *clt)
+{
+	return clt->keys.nr ? IBTRS_USER_EXT : IBTRS_USER_EXT & ~IBTRS_EXT_AUTH;
+}
+
+static void cm_connect(struct ibtrs_clt_path *path, u16 cid)
+{
+	struct ibtrs_clt *clt = path->clt;
+	struct ibtrs_conn_req m = {
+		.cid		= cid,
+		.cid_num	= (u16)clt->nr_qs,
+		.recon_cnt	= path->recon_cnt,
+		/* While a path is up, the server has the session: see protocol 2.2. */
+		.first_conn	= !clt->nr_up,
+		.ext		= cm_offer(clt),
+	};
+	struct ibtrs_clt_conn *conn = cm_conn(path, cid);
+
+	if (!conn)
+		return;
+	memcpy(m.path_uuid, path->uuid, sizeof(m.path_uuid));
+	memcpy(m.session_uuid, clt->uuid, sizeof(m.session_uuid));
+	ibtrs_msg_conn_req_encode(&conn->req, &m);
+	if (clt->keys.nr && ibtrs_auth_req_sign(&ibtrs_auth_user, path->auth.ks, &conn->req))
+		ibtrs_clt_path_fail(path, -EKEYREJECTED, "the proof cannot be made");
+	else
+		cm_ask(conn, &conn->req, sizeof(conn->req));
+}
+
+static void cm_first_conn(struct ibtrs_clt_path *path)
+{
+	path->hs = IBTRS_HS_FIRST;
+	ibtrs_clt_path_note(path, IBTRS_RETRY_EV_ASKED);
+	cm_deadline(path, IBTRS_RETRY_FIRST_WORD);
+	cm_connect(path, 0);
+}
+
+static void cm_knock(struct ibtrs_clt_path *path)
+{
+	struct ibtrs_wire_auth_req w;
+	struct ibtrs_clt_conn *conn;
+
+	path->hs = IBTRS_HS_AUTH;
+	cm_deadline(path, IBTRS_RETRY_FIRST_WORD);
+	conn = cm_conn(path, 0);
+	if (!conn)
+		return;
+	conn->qp->talks = true;
+	ibtrs_clt_auth_begin(path, &w);
+	cm_ask(conn, &w, sizeof(w));
 }
 
 /*
  * Law L21: while no path is up, one at a time asks the server to make the session, until that has
- * answered or the attempt has ended. Streams need no turns: nobody but our server speaks them, and
- * it finds and makes a session in one step.
+ * answered or the attempt has ended; authentication is a part of that. Streams need no turns: only
+ * our server speaks them, and it finds and makes a session in one step.
  */
 static bool cm_others_turn(const struct ibtrs_clt_path *path)
 {
@@ -104,7 +151,7 @@ static bool cm_others_turn(const struct ibtrs_clt_path *path)
 
 	for (i = 0; clt->one_asks && !clt->nr_up && i < clt->nr_paths; i++)
 		if (&clt->paths[i] != path && clt->paths[i].state == IBTRS_PATH_CONNECTING &&
-		    clt->paths[i].hs == IBTRS_HS_FIRST)
+		    (clt->paths[i].hs == IBTRS_HS_FIRST || clt->paths[i].hs == IBTRS_HS_AUTH))
 			return true;
 	return false;
 }
@@ -117,35 +164,40 @@ void ibtrs_clt_cm_start(struct ibtrs_clt_path *path)
 		return;
 	}
 	path->recon_cnt++;
-	path->hs = IBTRS_HS_FIRST;
-	ibtrs_clt_path_note(path, IBTRS_RETRY_EV_ASKED);
 	path->conns = calloc(path->clt->nr_qs, sizeof(*path->conns));
-	cm_deadline(path, IBTRS_RETRY_FIRST_WORD);
-	if (path->conns)
-		cm_connect(path, 0);
-	else
+	if (!path->conns)
 		ibtrs_clt_path_fail(path, -ENOMEM, "no memory for its connections");
+	else if (path->clt->keys.nr)
+		cm_knock(path);
+	else
+		cm_first_conn(path);
+}
+
+static void cm_conn_free(struct ibtrs_clt_path *path, u32 cid)
+{
+	struct ibtrs_clt_conn *conn = path->conns[cid];
+
+	if (!conn)
+		return;
+	conn->qp->verbs->close(conn->qp);
+	conn->qp->verbs->free(conn->qp);
+	free(conn);
+	path->conns[cid] = NULL;
 }
 
 void ibtrs_clt_cm_free(struct ibtrs_clt_path *path)
 {
-	struct ibtrs_qp *qp;
 	u32 i;
 
-	for (i = 0; path->conns && i < path->clt->nr_qs; i++) {
-		if (!path->conns[i])
-			continue;
-		qp = path->conns[i]->qp;
-		qp->verbs->close(qp);
-		qp->verbs->free(qp);
-		free(path->conns[i]);
-	}
+	for (i = 0; path->conns && i < path->clt->nr_qs; i++)
+		cm_conn_free(path, i);
 	free(path->conns);
 	path->conns = NULL;
 	free(path->info);
 	path->info = NULL;
 	free(path->map);
 	path->map = NULL;
+	ibtrs_auth_end(&path->auth, &ibtrs_auth_user);
 }
 
 /* ---- INFO --------------------------------------------------------------- */
@@ -163,6 +215,7 @@ static int cm_info(struct ibtrs_clt_path *path, const char **why)
 	if (len < sizeof(struct ibtrs_wire_info_refused))
 		len = sizeof(struct ibtrs_wire_info_refused);
 	path->hs = IBTRS_HS_INFO;
+	ibtrs_auth_end(&path->auth, &ibtrs_auth_user);	/* all connections are there */
 	*why = "no memory for the answer of the server";
 	path->info = calloc(1, sizeof(struct ibtrs_wire_info_req) + len);
 	path->map = calloc(path->limits.queue_depth, sizeof(*path->map));
@@ -219,10 +272,15 @@ static void cm_refused(struct ibtrs_clt_path *path, const struct ibtrs_wc *wc)
 	const char *why = "the server refused the connection and did not say why";
 
 	/* A refusal that makes no sense is one, too. */
-	if (ibtrs_msg_conn_rsp_decode(wc->data, wc->len, true, false, &rsp, &why))
+	if (ibtrs_msg_conn_rsp_decode(wc->data, wc->len, true, false, &rsp, &why)) {
 		rsp.err = -ECONNRESET;
-	else if (ibtrs_msg_conn_refused_words(wc->data, wc->len, words))
+	} else if (ibtrs_msg_conn_refused_words(wc->data, wc->len, words)) {
 		why = words;
+	} else if (path->hs == IBTRS_HS_AUTH && rsp.err == -ECONNRESET) {
+		/* One that gives no reason does not know authentication. */
+		rsp.err = -EKEYREJECTED;
+		why = "the server cannot authenticate, it is an in-kernel one or an old one: open without a key, or with another server";
+	}
 	ibtrs_clt_path_fail(path, rsp.err, why);
 }
 
@@ -233,7 +291,7 @@ static int cm_first(struct ibtrs_clt_path *path, const struct ibtrs_conn_rsp *rs
 
 	ibtrs_clt_path_note(path, IBTRS_RETRY_EV_ANSWERED);
 	path->new_rkey = rsp->new_rkey;
-	path->ext = rsp->ext & IBTRS_USER_EXT;
+	path->ext = rsp->ext;
 	path->limits = (struct ibtrs_limits){
 		.queue_depth	= rsp->queue_depth,
 		.max_io_size	= rsp->max_io_size,
@@ -261,6 +319,12 @@ static int cm_accepted(struct ibtrs_clt_conn *conn, const struct ibtrs_wc *wc, c
 	err = ibtrs_msg_conn_rsp_decode(wc->data, wc->len, false, !conn->cid, &rsp, why);
 	if (err)
 		return err;
+	rsp.ext &= cm_offer(path->clt);
+	*why = "the server's answer does not carry the proof that it has the key";
+	if (path->clt->keys.nr &&
+	    !(rsp.ext & IBTRS_EXT_AUTH &&
+	      ibtrs_auth_rsp_good(&ibtrs_auth_user, path->auth.ks, &conn->req, wc->data)))
+		return -EKEYREJECTED;
 	conn->accepted = true;
 	if (!conn->cid) {
 		err = cm_first(path, &rsp, why);
@@ -268,13 +332,36 @@ static int cm_accepted(struct ibtrs_clt_conn *conn, const struct ibtrs_wc *wc, c
 			return err;
 	}
 	*why = "the server's answers to the connections of the path contradict each other";
-	rsp.ext &= IBTRS_USER_EXT;
 	if (conn->cid && (rsp.new_rkey != path->new_rkey || rsp.ext != path->ext))
 		return -EPROTO;
 	for (i = 0; i < path->clt->nr_qs; i++)
 		if (!path->conns[i] || !path->conns[i]->accepted)
 			return 0;
 	return cm_info(path, why);
+}
+
+/* ---- messages ----------------------------------------------------------- */
+
+/* Return: true: both sides have proved it. Then @conn is gone, and cid 0 connects. */
+static bool cm_auth(struct ibtrs_clt_conn *conn, const struct ibtrs_wc *wc)
+{
+	struct ibtrs_clt_path *path = conn->path;
+	char why[IBTRS_WHY_LEN];
+	int err;
+
+	if (wc->op == IBTRS_FRAME_REJ && path->auth.state == IBTRS_AUTH_NEW) {
+		cm_refused(path, wc);
+		return false;
+	}
+	cm_deadline(path, IBTRS_RETRY_AUTH);
+	err = ibtrs_clt_auth_message(conn, wc, why);
+	if (err < 0)
+		ibtrs_clt_path_fail(path, err, why);
+	if (err <= 0)
+		return false;
+	cm_conn_free(path, 0);
+	cm_first_conn(path);
+	return true;
 }
 
 static int cm_message(struct ibtrs_clt_conn *conn, const struct ibtrs_wc *wc, const char **why)
@@ -310,6 +397,11 @@ void ibtrs_clt_cm_event(struct ibtrs_clt_conn *conn)
 		if (!err)
 			return;
 		why = conn->qp->why;
+		if (err > 0 && path->hs == IBTRS_HS_AUTH) {
+			if (cm_auth(conn, &wc))
+				return;
+			err = 0;
+		}
 		if (err > 0)
 			err = cm_message(conn, &wc, &why);
 		if (err)

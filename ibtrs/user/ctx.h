@@ -69,6 +69,8 @@ int ibtrs_place_parse(const char *text, struct ibtrs_place *p, const char **why)
 socklen_t ibtrs_place_sockaddr(const struct ibtrs_place *p, struct sockaddr_storage *to);
 /* The address alone; as it was if it is neither IPv4 nor IPv6. */
 void ibtrs_place_peer(const struct sockaddr *from, char text[IBTRS_ADDR_STR_MAX]);
+/* The address as RoCE has it in a GID: IPv6, or IPv4 mapped to it; of other families zeros. */
+void ibtrs_place_gid(const struct sockaddr *at, u8 gid[IBTRS_GID_LEN]);
 /* A socket that has begun to connect, or listens; or a negative errno. */
 int ibtrs_place_connect(const struct ibtrs_place *p);
 int ibtrs_place_listen(const struct ibtrs_place *p, int *port);

@@ -63,6 +63,12 @@ IBTRS_API int ibtrs_ctx_fd(const struct ibtrs_ctx *ctx);
 /* .. and the milliseconds after which a step is due in any case; -1: none is. */
 IBTRS_API int ibtrs_ctx_wait_ms(struct ibtrs_ctx *ctx);
 
+/* ---- keys --------------------------------------------------------------- */
+
+/* A key: random bytes, as many, that two hosts have. A name may have two while it is changed. */
+#define IBTRS_SECRET_LEN	32
+#define IBTRS_SECRETS		2
+
 /* ---- client ------------------------------------------------------------- */
 
 enum ibtrs_io_dir {
@@ -119,6 +125,11 @@ struct ibtrs_io {
  * @priv: handed to @dial
  * @q_depth: requests that a queue has at a time; 0: its share of what the server grants. Over RDMA
  *	each costs a chunk (max_io_size and headers) of locked memory for each path
+ * @key_name: of the key that client and server prove to each other before each attempt of a path:
+ *	1 to 63 of A-Z a-z 0-9 _ -; NULL: no proof. @dial is asked for a connection with cid 0 once
+ *	more then
+ * @key: its IBTRS_SECRET_LEN bytes. The library keeps a copy until the session is closed
+ * @next_key: the one that will replace it; NULL: there is none
  */
 struct ibtrs_clt_opts {
 	size_t size;
@@ -131,6 +142,9 @@ struct ibtrs_clt_opts {
 	int (*dial)(void *priv, const char *path, unsigned int cid);
 	void *priv;
 	uint32_t q_depth;
+	const char *key_name;
+	const uint8_t *key;
+	const uint8_t *next_key;
 };
 
 struct ibtrs_clt_info {
@@ -237,6 +251,7 @@ IBTRS_API int ibtrs_q_abort(struct ibtrs_q *q, int err);
  * @session: number of the session, never used twice by a server
  * @name: of the session
  * @user: the caller's own
+ * @key: name of the key that the client has proved; empty: none
  *
  * Valid until ibtrs_op_reply().
  */
@@ -250,6 +265,14 @@ struct ibtrs_op {
 	uint64_t session;
 	const char *name;
 	void *user;
+	const char *key;
+};
+
+/* Must a client prove that it has a key? One that offers to is refused with OFF. */
+enum ibtrs_srv_auth {
+	IBTRS_SRV_AUTH_OFF,
+	IBTRS_SRV_AUTH_OPTIONAL,
+	IBTRS_SRV_AUTH_REQUIRED,
 };
 
 /**
@@ -260,11 +283,15 @@ struct ibtrs_op {
  * @hb_ms: interval of heartbeats; 0: 1000
  * @hb_misses: so many intervals without a sign of life are tolerated; 0: 5
  * @max_paths: of all clients together, each of which costs queue_depth chunks; 0: 64
- * @admit: may a session of this name come from this address? 0, or a negative errno and words,
- *	which the client is told. NULL: yes. Called with the server locked: must not call the
- *	library
+ * @admit: may a session of this name come from this address? @key is the name of the key that it
+ *	has proved, or empty. 0, or a negative errno and words, which the client is told. NULL: yes.
+ *	Called with the server locked: must not call the library
  * @now_ms: as in struct ibtrs_ctx_opts
- * @priv: handed to @admit and @now_ms
+ * @priv: handed to @admit, @now_ms and @key
+ * @auth: IBTRS_SRV_AUTH_OFF, .._OPTIONAL or .._REQUIRED; the others need @key
+ * @key: fills in the keys of a name, the present one first. Return: how many there are; 0: none has
+ *	that name. Asked for each proof, and again when the path is let in: a key that is gone by
+ *	then counts no more. Called as @admit is; the library wipes what it got
  */
 struct ibtrs_srv_opts {
 	size_t size;
@@ -273,9 +300,13 @@ struct ibtrs_srv_opts {
 	uint32_t hb_ms;
 	uint32_t hb_misses;
 	uint32_t max_paths;
-	int (*admit)(void *priv, const char *name, const char *peer, char why[IBTRS_WHY_LEN]);
+	int (*admit)(void *priv, const char *name, const char *peer, const char *key,
+		     char why[IBTRS_WHY_LEN]);
 	uint64_t (*now_ms)(void *priv);
 	void *priv;
+	uint32_t auth;
+	unsigned int (*key)(void *priv, const char *name,
+			    uint8_t key[IBTRS_SECRETS][IBTRS_SECRET_LEN]);
 };
 
 /* @o may be NULL. Nothing listens before ibtrs_srv_listen(). */

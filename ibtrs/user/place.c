@@ -117,6 +117,17 @@ void ibtrs_place_peer(const struct sockaddr *from, char text[IBTRS_ADDR_STR_MAX]
 		ibtrs_addr_format(&a, text, IBTRS_ADDR_STR_MAX);
 }
 
+void ibtrs_place_gid(const struct sockaddr *at, u8 gid[IBTRS_GID_LEN])
+{
+	memset(gid, 0, IBTRS_GID_LEN);
+	if (at->sa_family == AF_INET) {
+		gid[10] = gid[11] = 0xff;
+		memcpy(gid + 12, &((const struct sockaddr_in *)at)->sin_addr, 4);
+	} else if (at->sa_family == AF_INET6) {
+		memcpy(gid, &((const struct sockaddr_in6 *)at)->sin6_addr, IBTRS_GID_LEN);
+	}
+}
+
 static int place_socket(const struct ibtrs_place *p)
 {
 	int fd = socket(p->family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);

@@ -8,7 +8,8 @@
  * operation asks for a completion: one does for all since the last one. What does not fit the send
  * queue waits in qp.out.
  *
- * Receiving: all receives have 8 bytes, for RKEY_RSP. They are posted again when a turn ends.
+ * Receiving: all receives have 8 bytes, for RKEY_RSP; on a connection of authentication there are
+ * two, for its messages. They are posted again when a turn ends.
  *
  * Sleeping: the descriptors of the CM and of the completion channel are in an epoll set, which is
  * what the owner's set watches. When the completion queue is empty the channel is emptied, the
@@ -18,6 +19,7 @@
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <unistd.h>
+#include "ibtrs/proto/auth.h"
 #include "ibtrs/user/rdma_qp.h"
 
 #define RDMA_RECV	8u		/* RKEY_RSP */
@@ -43,8 +45,8 @@ static int rdma_post_recvs(struct ibtrs_rdma *r, const u32 *which, u32 nr)
 		for (i = 0; i < n; i++) {
 			u32 x = which ? which[done + i] : done + i;
 
-			sge[i] = ibtrs_rdma_area_sge(&r->msgs, RDMA_SMALL + x * RDMA_RECV,
-						     RDMA_RECV);
+			sge[i] = ibtrs_rdma_area_sge(&r->msgs, RDMA_SMALL + x * r->recv_len,
+						     r->recv_len);
 			wr[i] = (struct ibv_recv_wr){
 				.wr_id = x, .next = i + 1 < n ? &wr[i + 1] : NULL,
 				.sg_list = &sge[i], .num_sge = 1,
@@ -236,7 +238,7 @@ static void rdma_received(struct ibtrs_rdma *r, const struct ibv_wc *c, struct i
 	wc->imm = c->wc_flags & IBV_WC_WITH_IMM ? be32toh(c->imm_data) : 0;
 	wc->len = c->byte_len;
 	wc->data = c->wr_id == r->nr_recv ? first :
-		   r->msgs.base + RDMA_SMALL + c->wr_id * RDMA_RECV;
+		   r->msgs.base + RDMA_SMALL + c->wr_id * r->recv_len;
 	if (c->opcode == IBV_WC_RECV_RDMA_WITH_IMM)
 		wc->op = IBTRS_FRAME_WRITE_IMM;
 	else if (c->wc_flags & IBV_WC_WITH_IMM)
@@ -366,6 +368,11 @@ int ibtrs_rdma_qp_create(struct ibtrs_rdma *r, bool server)
 	if (err)
 		return ibtrs_rdma_break(r, -err);
 	r->nr_recv = r->depth ? r->depth + RDMA_SLACK : RDMA_SERVICE;
+	r->recv_len = RDMA_RECV;
+	if (r->qp.talks) {
+		r->nr_recv = IBTRS_AUTH_MSGS;
+		r->recv_len = IBTRS_AUTH_MSG_MAX;
+	}
 	send = r->nr_recv;
 	if (r->nr_recv >= (u32)dev.max_qp_wr || 2 * send + 1 > (u32)dev.max_cqe)
 		return ibtrs_qp_break(&r->qp, -ENOSPC,
@@ -385,9 +392,11 @@ int ibtrs_rdma_qp_create(struct ibtrs_rdma *r, bool server)
 	r->due = calloc(r->nr_recv, sizeof(*r->due));
 	if (!r->due)
 		return ibtrs_rdma_break(r, -ENOMEM);
-	err = ibtrs_rdma_area_new(r, &r->msgs, RDMA_SMALL + (size_t)r->nr_recv * RDMA_RECV);
+	err = ibtrs_rdma_area_new(r, &r->msgs, RDMA_SMALL + (size_t)r->nr_recv * r->recv_len);
 	if (err)
 		return err;
+	if (r->qp.talks)
+		return rdma_post_recvs(r, NULL, r->nr_recv);
 	first = ibtrs_rdma_area_sge(&r->msgs, IBTRS_RECV_LEN, IBTRS_RECV_LEN);
 	if (server)
 		return rdma_post_first(r, first);
@@ -463,6 +472,7 @@ const struct ibtrs_verbs ibtrs_rdma_verbs = {
 	.conceal	= ibtrs_rdma_conceal,
 	.reg		= ibtrs_rdma_reg,
 	.dereg		= ibtrs_rdma_dereg,
+	.ends		= ibtrs_rdma_ends,
 	.close		= rdma_close,
 	.free		= rdma_free,
 };

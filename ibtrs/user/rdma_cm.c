@@ -212,6 +212,17 @@ int ibtrs_rdma_cm_event(struct ibtrs_rdma *r, struct ibtrs_wc *wc)
 	return 1;
 }
 
+/* Known when the route is resolved, or the request has arrived. */
+bool ibtrs_rdma_ends(struct ibtrs_qp *qp, u8 own[IBTRS_GID_LEN], u8 peer[IBTRS_GID_LEN])
+{
+	static const u8 none[IBTRS_GID_LEN];
+	const struct rdma_ib_addr *at = &ibtrs_rdma_of(qp)->id->route.addr.addr.ibaddr;
+
+	memcpy(own, at->sgid.raw, IBTRS_GID_LEN);
+	memcpy(peer, at->dgid.raw, IBTRS_GID_LEN);
+	return memcmp(own, none, IBTRS_GID_LEN) && memcmp(peer, none, IBTRS_GID_LEN);
+}
+
 /* ---- a server ----------------------------------------------------------- */
 
 struct ibtrs_rdma_listener *ibtrs_rdma_listen(const struct ibtrs_place *p, int *port,

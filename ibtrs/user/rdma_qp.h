@@ -31,6 +31,7 @@ struct ibtrs_rdma_area {
  * @ep: epoll set of the event channel and the completion channel
  * @set: the epoll set that has @ep; -1: none
  * @depth: requests at a time; 0: a client's service connection
+ * @nr_recv, @recv_len: receives, and the bytes of each
  * @sq_free: work requests that fit the send queue
  * @unsignalled: operations since the last one that will complete
  * @msgs: a message to be sent, a first one to be received, then nr_recv small receives
@@ -54,6 +55,7 @@ struct ibtrs_rdma {
 	int set;
 	u32 depth;
 	u32 nr_recv;
+	u32 recv_len;
 	u32 sq_free;
 	u32 unsignalled;
 	struct ibtrs_rdma_area msgs;
@@ -101,6 +103,7 @@ void ibtrs_rdma_dereg(struct ibtrs_region *g);
 
 /* Takes one event. Return: 1: @wc is filled; 0; or why the connection is broken. */
 int ibtrs_rdma_cm_event(struct ibtrs_rdma *r, struct ibtrs_wc *wc);
+bool ibtrs_rdma_ends(struct ibtrs_qp *qp, u8 own[IBTRS_GID_LEN], u8 peer[IBTRS_GID_LEN]);
 /* Posts @wr, which is the answer to a connection request. */
 int ibtrs_rdma_cm_answer(struct ibtrs_rdma *r, const struct ibtrs_wr *wr);
 

@@ -127,6 +127,8 @@ static void srv_conn_event(struct ibtrs_srv_conn *conn)
 		n = conn->qp->verbs->poll(conn->qp, &wc);
 		if (n > 0 && conn->path)
 			ibtrs_srv_rx(conn, &wc);
+		else if (n > 0 && conn->knock)
+			ibtrs_srv_knock_message(conn, &wc);
 		else if (n > 0)
 			ibtrs_srv_admit(conn, &wc);
 		else if (n < 0)
@@ -196,11 +198,9 @@ static u64 srv_timers(struct ibtrs_srv *srv, u64 now)
 		}
 	}
 	for (conn = srv->conns; conn; conn = conn->next) {
-		if (conn->dead || !conn->due)
-			continue;
-		if (conn->due <= now)
-			ibtrs_srv_conn_kill(conn);
-		else if (conn->due < due)
+		if (!conn->dead && conn->due && conn->due <= now)
+			ibtrs_srv_knock_timer(conn);
+		if (!conn->dead && conn->due && conn->due < due)
 			due = conn->due;
 	}
 	return due;
@@ -361,6 +361,9 @@ static int srv_options(struct ibtrs_srv *srv, char *why)
 		return ibtrs_user_why(why, -EINVAL, "server", "queue_depth is 2 to 65535");
 	if (o->max_io_size < IBTRS_USER_IO_MIN || o->max_io_size > 1u << 27)
 		return ibtrs_user_why(why, -EINVAL, "server", "max_io_size is 4096 to 134217728");
+	if (o->auth > IBTRS_SRV_AUTH_REQUIRED || (o->auth && !o->key))
+		return ibtrs_user_why(why, -EINVAL, "server",
+				      "auth is off, optional or required, and needs keys");
 	l->queue_depth = o->queue_depth;
 	l->max_io_size = o->max_io_size;
 	l->max_hdr_size = IBTRS_HDR_SIZE;
@@ -423,6 +426,7 @@ int ibtrs_srv_free(struct ibtrs_srv *srv)
 	for (conn = srv->conns; conn; conn = conn->next)
 		if (!conn->dead)
 			ibtrs_srv_conn_kill(conn);
+	ibtrs_srv_auth_forget_all(srv);
 	srv->reap = true;
 	ibtrs_srv_reap(srv);
 	busy = srv->sessions;

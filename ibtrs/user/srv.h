@@ -8,6 +8,7 @@
 #define IBTRS_USER_SRV_H
 
 #include "ibtrs/logic/fence.h"
+#include "ibtrs/user/auth.h"
 #include "ibtrs/user/ctx.h"
 #include "ibtrs/user/verbs.h"
 
@@ -15,6 +16,8 @@
 #define IBTRS_SRV_REFUSED_MS	2000	/* protocol 8.5 */
 #define IBTRS_SRV_HALF_MAX	256	/* connections without a path, or of one that is not up */
 
+struct ibtrs_srv_grant;
+struct ibtrs_srv_knock;
 struct ibtrs_srv_path;
 
 enum ibtrs_srv_kind {			/* what an event is about: first member of both */
@@ -35,9 +38,10 @@ struct ibtrs_srv_conn {
 	struct ibtrs_srv_conn *next;
 	struct ibtrs_srv *srv;
 	struct ibtrs_srv_path *path;	/* NULL before its CONN_REQ */
+	struct ibtrs_srv_knock *knock;	/* its first message was AUTH_REQ */
 	u16 cid;
 	bool dead;
-	u64 due;			/* for its CONN_REQ */
+	u64 due;			/* for its CONN_REQ, or for the exchange */
 	char peer[IBTRS_ADDR_STR_MAX];
 	struct ibtrs_qp *qp;
 	struct ibtrs_wr cm;
@@ -87,6 +91,7 @@ struct ibtrs_srv_path {
 	const struct ibtrs_verbs *verbs;	/* of all of them */
 	char peer[IBTRS_ADDR_STR_MAX];
 	struct ibtrs_limits limits;
+	struct ibtrs_srv_proof proof;
 	u8 *chunks;
 	size_t chunks_len;
 	struct ibtrs_regions regions;
@@ -108,6 +113,7 @@ struct ibtrs_srv_slot {
 struct ibtrs_srv_session {
 	struct ibtrs_srv_session *next;
 	u8 uuid[IBTRS_UUID_LEN];
+	char key[IBTRS_KEY_NAME_LEN];	/* that it belongs to; empty: to none */
 	u64 id;
 	u32 life;
 	u32 ext;
@@ -125,6 +131,7 @@ struct ibtrs_srv {
 	struct ibtrs_srv_listener *listeners;
 	struct ibtrs_srv_conn *conns;
 	struct ibtrs_srv_session *sessions;
+	struct ibtrs_srv_grant *grants;
 	struct ibtrs_srv_op *ready;
 	struct ibtrs_srv_op **ready_end;
 	u32 nr_paths;
@@ -146,8 +153,10 @@ void ibtrs_srv_info(struct ibtrs_srv_conn *conn, const struct ibtrs_wc *wc);
 
 /* ---- srvpath.c: making and unmaking ------------------------------------- */
 struct ibtrs_srv_path *ibtrs_srv_path_new(struct ibtrs_srv *srv, struct ibtrs_srv_session *s,
-					  const struct ibtrs_conn_req *req, const char *peer);
-struct ibtrs_srv_session *ibtrs_srv_session_new(struct ibtrs_srv *srv, const u8 *uuid, u32 ext);
+					  const struct ibtrs_conn_req *req, const char *peer,
+					  const struct ibtrs_srv_proof *proof);
+struct ibtrs_srv_session *ibtrs_srv_session_new(struct ibtrs_srv *srv, const u8 *uuid,
+						const char *key, u32 ext);
 /* Chunks and ops: only for a path that is let in. */
 int ibtrs_srv_path_memory(struct ibtrs_srv *srv, struct ibtrs_srv_path *path, const char **why);
 void ibtrs_srv_path_close(struct ibtrs_srv *srv, struct ibtrs_srv_path *path);

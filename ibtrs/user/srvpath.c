@@ -15,7 +15,8 @@ u64 ibtrs_srv_now(const struct ibtrs_srv *srv)
 	return srv->opts.now_ms ? srv->opts.now_ms(srv->opts.priv) : ibtrs_user_clock();
 }
 
-struct ibtrs_srv_session *ibtrs_srv_session_new(struct ibtrs_srv *srv, const u8 *uuid, u32 ext)
+struct ibtrs_srv_session *ibtrs_srv_session_new(struct ibtrs_srv *srv, const u8 *uuid,
+						const char *key, u32 ext)
 {
 	struct ibtrs_srv_session *s = calloc(1, sizeof(*s));
 
@@ -29,6 +30,7 @@ struct ibtrs_srv_session *ibtrs_srv_session_new(struct ibtrs_srv *srv, const u8 
 	}
 	s->life |= 1;			/* not 0 */
 	memcpy(s->uuid, uuid, sizeof(s->uuid));
+	snprintf(s->key, sizeof(s->key), "%s", key);
 	s->id = ++srv->next_id;
 	s->ext = ext;
 	s->next = srv->sessions;
@@ -38,7 +40,8 @@ struct ibtrs_srv_session *ibtrs_srv_session_new(struct ibtrs_srv *srv, const u8 
 }
 
 struct ibtrs_srv_path *ibtrs_srv_path_new(struct ibtrs_srv *srv, struct ibtrs_srv_session *s,
-					  const struct ibtrs_conn_req *req, const char *peer)
+					  const struct ibtrs_conn_req *req, const char *peer,
+					  const struct ibtrs_srv_proof *proof)
 {
 	struct ibtrs_srv_path *path = calloc(1, sizeof(*path));
 
@@ -52,6 +55,7 @@ struct ibtrs_srv_path *ibtrs_srv_path_new(struct ibtrs_srv *srv, struct ibtrs_sr
 	path->srv = srv;
 	path->session = s;
 	memcpy(path->uuid, req->path_uuid, sizeof(path->uuid));
+	path->proof = *proof;
 	path->recon_cnt = req->recon_cnt;
 	path->nr_conns = req->cid_num;
 	snprintf(path->peer, sizeof(path->peer), "%s", peer);
@@ -79,6 +83,7 @@ static void path_ops_init(struct ibtrs_srv_path *path)
 		x->op.data = path->chunks + (size_t)slot * l->chunk_size;
 		x->op.session = path->session->id;
 		x->op.name = path->session->name;
+		x->op.key = path->session->key;
 	}
 }
 
@@ -153,6 +158,7 @@ static void path_free(struct ibtrs_srv_path *path)
 	free(path->hdrs);
 	free(path->info);
 	free(path->conns);
+	explicit_bzero(&path->proof, sizeof(path->proof));
 	free(path);
 }
 
@@ -186,6 +192,7 @@ void ibtrs_srv_reap(struct ibtrs_srv *srv)
 		}
 		*conn = c->next;
 		c->qp->verbs->free(c->qp);
+		ibtrs_srv_knock_free(c);
 		free(c);
 	}
 	while ((s = *at)) {

@@ -18,6 +18,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <unistd.h>
+#include "ibtrs/user/ctx.h"
 #include "ibtrs/user/stream.h"
 
 #define OUT_IOVS	64
@@ -350,6 +351,29 @@ static void stream_turn(struct ibtrs_qp *qp)
 
 /* ---- making and unmaking ------------------------------------------------ */
 
+/*
+ * Of IP: where the packets go, as with a GID of RoCE. A Unix socket has zeros at both ends; it does
+ * not leave the host.
+ */
+static bool stream_ends(struct ibtrs_qp *qp, u8 own[IBTRS_GID_LEN], u8 peer[IBTRS_GID_LEN])
+{
+	int (*const name[])(int fd, struct sockaddr *at, socklen_t *len) = {
+		getsockname, getpeername,
+	};
+	u8 *const to[] = { own, peer };
+	struct sockaddr_storage at;
+	socklen_t len;
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		len = sizeof(at);
+		if (name[i](stream_of(qp)->fd, (struct sockaddr *)&at, &len))
+			return false;
+		ibtrs_place_gid((struct sockaddr *)&at, to[i]);
+	}
+	return true;
+}
+
 static void stream_close(struct ibtrs_qp *qp)
 {
 	struct stream *s = stream_of(qp);
@@ -386,6 +410,7 @@ static const struct ibtrs_verbs stream_verbs = {
 	.conceal	= stream_conceal,
 	.reg		= stream_reg,
 	.dereg		= stream_dereg,
+	.ends		= stream_ends,
 	.close		= stream_close,
 	.free		= stream_free,
 };

@@ -13,14 +13,15 @@
 #define IBTRS_USER_VERBS_H
 
 #include <sys/uio.h>
+#include <ibtrs/addr.h>
 #include "ibtrs/proto/msg.h"
 #include "ibtrs/user/frame.h"
 
 /*
- * Extensions that both ends have. There is no code for EVENTS, AUTH and TRIAL; over a stream TCP
- * finds the size of packets by itself.
+ * Extensions that both ends have; AUTH is one only for who has proved a key. There is no code for
+ * EVENTS and TRIAL; over a stream TCP finds the size of packets by itself.
  */
-#define IBTRS_USER_EXT		(IBTRS_EXT_FENCE | IBTRS_EXT_WORDS)
+#define IBTRS_USER_EXT		(IBTRS_EXT_FENCE | IBTRS_EXT_WORDS | IBTRS_EXT_AUTH)
 #define IBTRS_USER_IO_MIN	4096u	/* of max_io_size, protocol 2.3 */
 
 /**
@@ -45,8 +46,8 @@ struct ibtrs_regions {
 
 #define IBTRS_WR_OPS	3		/* of an answer with NEED_INVAL */
 #define IBTRS_WR_IOVS	4		/* frame, data, two headers; or three frames, data */
-/* A frame and a refusal with words; an answer has three frames, a request one and its header. */
-#define IBTRS_WR_ROOM	(IBTRS_FRAME_LEN + sizeof(struct ibtrs_wire_conn_refused))
+/* A frame and a verdict with words; an answer has three frames, a request one and its header. */
+#define IBTRS_WR_ROOM	(IBTRS_FRAME_LEN + sizeof(struct ibtrs_wire_auth_verdict))
 static_assert(IBTRS_WR_ROOM >= 3 * IBTRS_FRAME_LEN + IBTRS_IO_HDR_MAX, "room of a work request");
 #define IBTRS_RECV_LEN	512		/* INFO_REQ 272, INFO_REFUSED 192, CM private data 148 */
 
@@ -98,6 +99,8 @@ struct ibtrs_verbs;
  * @err: not 0: broken, for the reason @why
  * @regions: what the peer may write to; NULL: nothing yet
  * @out: work requests that the provider has not taken yet
+ * @talks: it carries the messages of authentication and nothing else; set before the CONN_REQ or
+ *	its answer is posted
  */
 struct ibtrs_qp {
 	const struct ibtrs_verbs *verbs;
@@ -106,6 +109,7 @@ struct ibtrs_qp {
 	const struct ibtrs_regions *regions;
 	struct ibtrs_wr *out;
 	struct ibtrs_wr **out_end;
+	bool talks;
 };
 
 /**
@@ -124,6 +128,8 @@ struct ibtrs_qp {
  * @conceal: it may not any more; @data has what it wrote. NULL: that is of no interest
  * @reg: makes @base region @i of the server, for all connections of the path
  * @dereg: the opposite, when all connections of the path are closed
+ * @ends: the addresses of both ends that a proof is bound to: GIDs, of a stream IP addresses.
+ *	Return: false: there are none
  * @close: after this nothing is sent, and nothing written to anybody's memory. Idempotent
  * @free: frees a closed connection
  */
@@ -138,6 +144,7 @@ struct ibtrs_verbs {
 	void (*conceal)(struct ibtrs_qp *qp, u32 i, void *data, u32 len);
 	int (*reg)(struct ibtrs_qp *qp, struct ibtrs_regions *r, u32 i, void *base, u32 len);
 	void (*dereg)(struct ibtrs_region *g);
+	bool (*ends)(struct ibtrs_qp *qp, u8 own[IBTRS_GID_LEN], u8 peer[IBTRS_GID_LEN]);
 	void (*close)(struct ibtrs_qp *qp);
 	void (*free)(struct ibtrs_qp *qp);
 };

@@ -3,9 +3,10 @@
  * Frames of a client against a server of libibtrs (protocol 12).
  *
  * The first byte chooses how far the handshake is done for the input, so that what follows meets a
- * connection before its CONN_REQ, before INFO_REQ, or a path that is up, with FENCE or without. The
- * second one is how many bytes are sent at a time. The server must answer each request or close the
- * path, and must let another client in at the end.
+ * connection before its CONN_REQ, before INFO_REQ, or a path that is up, with FENCE or without; or
+ * a connection of authentication, before HELLO. The second one is how many bytes are sent at a
+ * time. The server must answer each request or close the path, and must let another client in at
+ * the end.
  */
 #include <assert.h>
 #include <errno.h>
@@ -13,6 +14,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
+#include "ibtrs/proto/auth.h"
 #include "ibtrs/proto/msg.h"
 #include "ibtrs/user/frame.h"
 #include "ibtrs/user/libibtrs.h"
@@ -96,11 +98,31 @@ static bool let_in(struct ibtrs_srv *srv, int fd, u8 id, u8 ext, const char *nam
 	return f.op == IBTRS_FRAME_REP;
 }
 
+static void knock(struct ibtrs_srv *srv, int fd)
+{
+	const struct ibtrs_auth_req m = { .recon_cnt = 1, .path_uuid = { 1 } };
+	struct ibtrs_wire_auth_req w;
+	struct ibtrs_op *op;
+
+	ibtrs_auth_req_encode(&w, &m);
+	frame(fd, IBTRS_FRAME_REQ, &w, sizeof(w));
+	ibtrs_srv_poll(srv, &op, 0, 0);
+	drain(fd);
+}
+
+static unsigned int keys(void *priv, const char *name,
+			 uint8_t key[IBTRS_SECRETS][IBTRS_SECRET_LEN])
+{
+	memset(key, 'k', IBTRS_SECRET_LEN);
+	return name[0] == 'k';
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const struct ibtrs_srv_opts o = {
 		.size = sizeof(o), .queue_depth = 4, .max_io_size = 4096, .max_paths = 3,
+		.auth = IBTRS_SRV_AUTH_OPTIONAL, .key = keys,
 	};
 	struct ibtrs_op *late[LATE];
 	unsigned int nr = 0, turns = 0;
@@ -112,7 +134,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (size < 2 || ibtrs_srv_new(&o, &srv, why))
 		return -1;
 	fd = dial(srv);
-	switch (data[0] % 4) {
+	switch (data[0] % 5) {
 	case 1:
 		let_in(srv, fd, 1, IBTRS_EXT_WORDS, NULL);
 		break;
@@ -121,6 +143,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		break;
 	case 3:
 		assert(let_in(srv, fd, 1, IBTRS_EXT_FENCE, "fuzz"));
+		break;
+	case 4:
+		knock(srv, fd);
 		break;
 	}
 	grain = data[1] ? data[1] * 4 : size;

@@ -181,7 +181,8 @@ UNIT_TEST(full_queue_and_late_replies)
 	world_end(&w);
 }
 
-static int admit(void *priv, const char *name, const char *peer, char why[IBTRS_WHY_LEN])
+static int admit(void *priv, const char *name, const char *peer, const char *key,
+		 char why[IBTRS_WHY_LEN])
 {
 	if (strcmp(name, "test"))
 		return 0;

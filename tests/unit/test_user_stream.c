@@ -410,7 +410,8 @@ static uint64_t clock_now(void *priv)
 	return clock_ms;
 }
 
-static int nobody(void *priv, const char *name, const char *peer, char why[IBTRS_WHY_LEN])
+static int nobody(void *priv, const char *name, const char *peer, const char *key,
+		  char why[IBTRS_WHY_LEN])
 {
 	snprintf(why, IBTRS_WHY_LEN, "nobody is let in");
 	return strcmp(name, "raw9") ? 0 : -EACCES;

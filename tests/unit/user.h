@@ -204,20 +204,21 @@ static bool world_until_up(struct world *w, uint32_t paths)
 	return world_up(w) >= paths;
 }
 
-__attribute__((unused))
-static void world_start(struct world *w, const struct ibtrs_srv_opts *so, unsigned int paths,
-			unsigned int queues, uint32_t flags)
+static void world_open(struct world *w, const struct ibtrs_srv_opts *so, unsigned int paths,
+		       const struct ibtrs_clt_opts *clt)
 {
 	static const char *const names[] = { "A", "B" };
 	struct ibtrs_ctx_opts co = { .size = sizeof(co), .now_ms = world_now, .priv = w };
-	struct ibtrs_clt_opts o = {
-		.size = sizeof(o), .flags = IBTRS_CLT_NOWAIT | flags, .name = "test",
-		.queues = queues, .dial = world_dial, .priv = w,
-	};
 	struct ibtrs_srv_opts s = so ? *so : (struct ibtrs_srv_opts){ .queue_depth = 32 };
+	struct ibtrs_clt_opts o = *clt;
 	char why[IBTRS_WHY_LEN] = "";
 
 	memset(w, 0, sizeof(*w));
+	o.size = sizeof(o);
+	o.flags |= IBTRS_CLT_NOWAIT;
+	o.name = o.name ?: "test";
+	o.dial = o.dial ?: world_dial;
+	o.priv = w;
 	w->now = 1000000;
 	w->budget[0] = w->budget[1] = -1;
 	s.size = sizeof(s);
@@ -229,6 +230,15 @@ static void world_start(struct world *w, const struct ibtrs_srv_opts *so, unsign
 		fprintf(stderr, "%s\n", why);
 		abort();
 	}
+}
+
+__attribute__((unused))
+static void world_start(struct world *w, const struct ibtrs_srv_opts *so, unsigned int paths,
+			unsigned int queues, uint32_t flags)
+{
+	const struct ibtrs_clt_opts o = { .flags = flags, .queues = queues };
+
+	world_open(w, so, paths, &o);
 }
 
 __attribute__((unused))

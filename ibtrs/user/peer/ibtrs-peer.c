@@ -36,7 +36,8 @@ static const char usage[] =
 	"           read HEADER LEN | write HEADER DATA\n"
 	"       HEADER and DATA are hexadecimal; {N} stands for 4 bytes at N of the last answer.\n"
 	"AT and PATH: ip:ADDRESS[:PORT] (RDMA), tcp:ADDRESS[:PORT] or unix:/NAME\n"
-	"IBTRS_NAME is the name of the session (peer)\n";
+	"IBTRS_NAME is the name of the session (peer). IBTRS_KEY is a file with the 32 bytes of the\n"
+	"key that has its name; a server then requires that one\n";
 
 struct peer {
 	struct ibtrs_ctx *ctx;
@@ -60,11 +61,45 @@ static bool number(const char *s, uint64_t *n)
 	return *s >= '0' && *s <= '9' && !*end && !errno;
 }
 
+/* ---- the key ------------------------------------------------------------ */
+
+static struct {
+	const char *name;		/* NULL: there is none */
+	uint8_t bytes[IBTRS_SECRET_LEN];
+} the_key;
+
+static int key_load(const char *file)
+{
+	const char *name = strrchr(file, '/');
+	FILE *f = fopen(file, "re");
+	size_t n;
+
+	if (!f)
+		return fail(file, -errno);
+	setvbuf(f, NULL, _IONBF, 0);
+	n = fread(the_key.bytes, 1, sizeof(the_key.bytes), f);
+	if (n == sizeof(the_key.bytes) && fgetc(f) == EOF)
+		the_key.name = name ? name + 1 : file;
+	fclose(f);
+	if (the_key.name)
+		return 0;
+	fprintf(stderr, "ibtrs-peer: %s: a key has %d bytes\n", file, IBTRS_SECRET_LEN);
+	return 1;
+}
+
+static unsigned int key_get(void *priv, const char *name,
+			    uint8_t key[IBTRS_SECRETS][IBTRS_SECRET_LEN])
+{
+	memcpy(key[0], the_key.bytes, IBTRS_SECRET_LEN);
+	return !strcmp(name, the_key.name);
+}
+
 /* ---- the server --------------------------------------------------------- */
 
-static int admit(void *priv, const char *name, const char *peer, char why[IBTRS_WHY_LEN])
+static int admit(void *priv, const char *name, const char *peer, const char *key,
+		 char why[IBTRS_WHY_LEN])
 {
-	printf("session %s from %s\n", name, peer);
+	printf("session %s from %s%s%s\n", name, peer, *key ? ", key " : "", key);
 	fflush(stdout);
 	return 0;
 }
@@ -89,7 +124,10 @@ static int execute(const struct ibtrs_op *op, uint8_t *memory, uint64_t size)
 
 static int serve(const char *at, const char *mib)
 {
-	const struct ibtrs_srv_opts o = { .size = sizeof(o), .admit = admit };
+	const struct ibtrs_srv_opts o = {
+		.size = sizeof(o), .admit = admit, .key = key_get,
+		.auth = the_key.name ? IBTRS_SRV_AUTH_REQUIRED : IBTRS_SRV_AUTH_OFF,
+	};
 	struct ibtrs_op *op[PEER_BATCH];
 	char why[IBTRS_WHY_LEN];
 	struct ibtrs_srv *srv;
@@ -125,7 +163,8 @@ static int peer_open(struct peer *p, char *paths)
 	const struct ibtrs_ctx_opts co = { .size = sizeof(co), .flags = IBTRS_CTX_THREAD };
 	const struct ibtrs_clt_opts o = {
 		.size = sizeof(o), .name = getenv("IBTRS_NAME") ?: "peer",
-		.q_depth = 2 * PEER_BATCH,
+		.q_depth = 2 * PEER_BATCH, .key_name = the_key.name,
+		.key = the_key.name ? the_key.bytes : NULL,
 	};
 	const char *path[PEER_PATHS];
 	char why[IBTRS_WHY_LEN];
@@ -377,8 +416,11 @@ int main(int argc, char **argv)
 		{ "serve", 3, 4 }, { "ping", 3, 4 }, { "put", 4, 4 }, { "get", 5, 5 }, { "say", 3, 3 },
 		{ NULL, 0, 0 },
 	};
+	const char *key = getenv("IBTRS_KEY");
 	size_t i;
 
+	if (key && key_load(key))
+		return 1;
 	for (i = 0; argc > 1 && verbs[i].verb; i++) {
 		if (strcmp(argv[1], verbs[i].verb) || argc < verbs[i].min || argc > verbs[i].max)
 			continue;

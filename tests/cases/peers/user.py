@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
 description = ("libibtrs over RDMA: with the kernel's server, locked chunks or not; with itself; "
-               "the kernel's client with its server; errors")
+               "the kernel's client with its server; errors; keys")
 crowd = True
 links = 2
-deadline = 150
+deadline = 200
+import base64
 import struct
 import image
 programs = [image.REPO / "build/lib/ibtrs-peer"]
@@ -95,6 +96,36 @@ def kernel_client(t, server):
     t.match(server.out(), "session s1 from ip:10.0.0.1", "what the server says")
 
 
+def keys(t):
+    """A key that both ends have to prove: user space with the kernel, both ways round."""
+    c, s = t.client, t.server
+    s.sh("serve auth=required; ibnbd key generate db-1; ibnbd key load")
+    text = s.sh("cat /etc/ibnbd/keys/db-1").strip()
+    right = base64.b64decode(text.split(":")[2])[:32]
+    for machine, place, key in (c, "right", right), (c, "wrong", right[::-1]), (s, "right", right):
+        octal = "".join(f"\\{byte:03o}" for byte in key)
+        machine.sh(f"mkdir -p /tmp/{place}; printf '{octal}' > /tmp/{place}/db-1")
+    no_proof = f"{AT}: key db-1: the server does not prove that it has the key"
+    c.fails(f"ibtrs-peer ping {AT}", f"{AT}: authentication is required here: map with auth=KEY")
+    c.fails(f"IBTRS_KEY=/tmp/wrong/db-1 ibtrs-peer ping {AT}", no_proof)
+    t.match(c.sh(f"IBTRS_KEY=/tmp/right/db-1 ibtrs-peer ping {BOTH} 3"),
+            r"paths [12] of 2\n(\d+ us\n?){3}", "ping with the key")
+    s.sh("ibnbd key remove db-1")
+    c.fails(f"IBTRS_KEY=/tmp/right/db-1 ibtrs-peer ping {AT}", no_proof)
+    s.sh("modprobe -r ibnbd-server ibtrs-server")
+
+    server = s.spawn("IBTRS_KEY=/tmp/right/db-1 exec ibtrs-peer serve ip:0.0.0.0 16")
+    t.wait(lambda: "port 1234" in server.out(), 10, "the server listens")
+    c.fails(f"IBTRS_KEY=/tmp/wrong/db-1 ibtrs-peer ping {AT}", no_proof)
+    c.sh(f"IBTRS_KEY=/tmp/right/db-1 ibtrs-peer ping {AT}")
+    c.sh("modprobe ibnbd-client; mkdir -p -m 700 /etc/ibnbd/keys; umask 077; "
+         f"echo '{text}' > /etc/ibnbd/keys/db-1; ibnbd key load")
+    c.fails("map nosuchdisk auth=db-1", "the server does not speak our block protocol")
+    t.match(server.out(), "session s1 from ip:10.0.0.1, key db-1", "what the server says")
+    c.fails("map nosuchdisk", "authentication is required here: map with auth=KEY")
+    server.kill()
+
+
 def run(t):
     c, s = t.client, t.server
     if c.rc("command -v ibtrs-peer")[0]:
@@ -107,4 +138,7 @@ def run(t):
     c.fails(f"lessen user ibtrs-peer ping {AT}", f"{AT}: nothing listens there")
     for invalidate in "NY":
         kernel(t, invalidate)
-    kernel_client(t, itself(t))
+    server = itself(t)
+    kernel_client(t, server)
+    server.kill()
+    keys(t)
