@@ -212,6 +212,13 @@ def a_group_is_what_was_started(w):
         agent(w, "stop", SUCCESS)
         eq((p.param("dev_search_path"), p.owner()), ("", None))
         eq(list((w.root / "run/ibnbd").glob("group-*")), [])
+    p.conf()
+    agent(w, "start", SUCCESS)
+    shutil.rmtree(w.sys / "module")     # by hand, and then its file got a mistake
+    p.conf("alow = x\n")
+    agent(w, "monitor", NOT_RUNNING)
+    agent(w, "stop", SUCCESS)
+    eq(p.owner(), None)
 
 
 @test
@@ -339,9 +346,7 @@ def the_agent_sees_a_server_that_hangs(w):
     begin = time.monotonic()
     has(agent(w, "monitor", GENERIC, timeout=11000), "has not answered for 6 seconds")
     eq(time.monotonic() - begin < 11, True)
-    begin = time.monotonic()
     has(agent(w, "monitor", GENERIC, timeout=4000), "has not answered for 2 seconds")
-    eq(time.monotonic() - begin < 4, True, "however short the cluster's time is")
 
 
 @test

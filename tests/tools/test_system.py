@@ -44,7 +44,8 @@ def units_verify(w):
     names = ["ibnbd-map@vol1.service", "ibnbd-map@my\\x2dvol.service", "ibnbd-maps.target",
              "ibnbd.service", "ibnbd-retry.service", "ibnbd-server.service",
              "ibnbd-shutdown.service", "ibnbd-suspend.service", "ibnbd-keys.service",
-             "ibnbd-mirror.service", "ibnbd-group@data.service", "srv-data.mount", "remote-fs.target"]
+             "ibnbd-mirror.service", "ibnbd-group@data.service", "srv-data.mount",
+             "remote-fs.target"]
     p = subprocess.run([analyze, "verify", "--man=no", *[str(units / n) for n in names]],
                        capture_output=True, text=True, timeout=DEADLINE,
                        env={**w.env, "SYSTEMD_UNIT_PATH":
@@ -64,7 +65,7 @@ def units_verify(w):
         "ExecStart=/usr/sbin/ibnbd server start --wait 30\n",
         "ExecStartPre=-/usr/sbin/ibnbd key load\nExecStart=",
         " ibnbd-keys.service\n")
-    # Whoever keeps the record is never given up: in_sync of the legs may say that they may be let go.
+    # Whoever keeps the record is never given up: in_sync of its legs may have stayed 1.
     has((TOP / "systemd/ibnbd-mirror.service").read_text(), "\nStartLimitIntervalSec=0\n",
         "\nRestart=always\n")
     has((TOP / "systemd/ibnbd-retry.service").read_text(), "After=ibnbd-maps.target", "ExecStart=-",

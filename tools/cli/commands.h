@@ -98,7 +98,7 @@ COMMAND("group stop", "NAME", 1, 1, O(timeout), 0, CMD_WORDS_NONE, cmd_group_sto
 	"Succeeds if every write has ended, the disks are flushed, the records are written and the driver is unloaded, or if the group was not served here. --wait: for the disks, 30 seconds by default. Clients wait for as long as their hold= says.")
 COMMAND("group status", "[NAME]", 0, 1, O(timeout), 0, CMD_WORDS_NONE, cmd_group_status_run,
 	"is a group served on this host, and does it answer?",
-	"Exits with 0: it is active, 3: it is inactive, 1: a disk or state_dir reports an error, 7: one has not answered within --wait, 10 seconds by default.")
+	"Exits with 0: it is active, 3: it is inactive, 5: it is closed, and requests to its disks have not ended, 1: a disk or state_dir reports an error or is gone, 7: one has not answered within --wait, 10 seconds by default.")
 COMMAND("key generate", "NAME", 1, 1, O(next) | O(idempotent), 0, CMD_WORDS_NONE,
 	cmd_key_generate_run, "make a key that two hosts share",
 	"Writes /etc/ibnbd/keys/NAME, which only root can read; copy it to the other host by a way that you trust. "

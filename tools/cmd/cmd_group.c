@@ -146,17 +146,18 @@ bool group_has_driver(const struct group *g, bool *listens)
 
 char *group_active(void)
 {
-	char *here = group_state_here(""), *dir = file_dir_of(here), **names = sysfs_list(dir, NULL),
-	     *active = NULL;
+	char *here = group_state_here(""), *dir = file_dir_of(here), *active = NULL;
+	char **names = sysfs_list(dir, NULL);
 	const char *prefix = strrchr(here, '/') + 1;
+	size_t i, len = strlen(prefix);
 	bool listens;
-	size_t i;
 
 	for (i = 0; names[i] && !active; i++) {
-		const char *name = names[i] + strlen(prefix);
-		struct group *g = !strncmp(names[i], prefix, strlen(prefix)) && group_name_ok(name) ?
-					  group_load(name) : NULL;
+		const char *name = names[i] + len;
+		struct group *g = NULL;
 
+		if (!strncmp(names[i], prefix, len) && group_name_ok(name))
+			g = group_load(name);
 		if (g && group_has_driver(g, &listens) && listens)
 			active = say_dup(name);
 		group_free(g);
@@ -175,11 +176,10 @@ static struct group *group_of(struct cmd_args *a, bool as_served, int *rc)
 {
 	struct group *g = group_load(a->words[0]);
 	const struct maps *m = g ? g->c->m : NULL;
-	bool listens;
 	size_t i;
 
 	*rc = SAY_USAGE;
-	if (g && as_served && g->served && group_has_driver(g, &listens))
+	if (g && as_served && g->served)
 		g->dir = g->served;
 	if (!g || g->dir)
 		return g;
@@ -443,9 +443,8 @@ static int group_status_all(int64_t seconds)
 
 	for (i = 0; names[i]; i++) {
 		struct group *g = group_load(names[i]);
-		bool listens;
 
-		if (g && g->served && group_has_driver(g, &listens))
+		if (g && g->served)
 			g->dir = g->served;
 		rc = g ? group_status(g, seconds) : SAY_USAGE;
 		if (rc != SAY_NOTHING && rc)

@@ -411,12 +411,14 @@ static void watch_look(struct watch *w)
 /* Without a watch no leg is let go; a worker may take its time. */
 static void watch_leave(struct watch *w)
 {
-	size_t i;
+	size_t i, j;
 
 	if (!sysfs_dry_run)
 		watch_gone(w, NULL, 0);
 	for (i = 0; i < w->nr; i++) {
 		watch_done(&w->list[i], true);
+		for (j = 0; j < MIRROR_LEGS; j++)
+			free(w->list[i].leg[j].told);
 		free(w->list[i].name);
 		free(w->list[i].said);
 	}
