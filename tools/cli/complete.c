@@ -53,16 +53,10 @@ static void complete_words(enum cmd_words what)
 		complete_word(s->exports[i].name);
 	state_free(s);
 	if (what == CMD_WORDS_MIRROR) {
-		char *dir = sysfs_root(MIRROR_DIR), **names = sysfs_list(dir, NULL);
+		char *dir = sysfs_root(MIRROR_DIR), **names = sysfs_list_conf(dir, NULL);
 
-		for (i = 0; names[i]; i++) {
-			size_t len = strlen(names[i]);
-
-			if (len > 5 && !strcmp(names[i] + len - 5, ".conf")) {
-				names[i][len - 5] = 0;
-				complete_word(names[i]);
-			}
-		}
+		for (i = 0; names[i]; i++)
+			complete_word(names[i]);
 		sysfs_list_free(names);
 		free(dir);
 	}

@@ -104,25 +104,6 @@ void group_free(struct group *g)
 	free(g);
 }
 
-char **group_names(void)
-{
-	char *dir = sysfs_root(GROUP_CONF), **names = sysfs_list(dir, NULL);
-	size_t i, n = 0, len;
-
-	for (i = 0; names[i]; i++) {
-		len = strlen(names[i]);
-		if (len > 5 && !strcmp(names[i] + len - 5, ".conf")) {
-			names[i][len - 5] = 0;
-			names[n++] = names[i];
-		} else {
-			free(names[i]);
-		}
-	}
-	names[n] = NULL;
-	free(dir);
-	return names;
-}
-
 /* Are these the records of a group with this state_dir? */
 static bool group_writers(const char *writers, const char *dir)
 {
@@ -208,7 +189,6 @@ int cmd_group_create_run(struct cmd_args *a)
 /* The driver may have been loaded, closed, with the records of another server. */
 static int group_driver_free(const struct group *g)
 {
-	char *const argv[] = { (char *)"modprobe", (char *)"-r", (char *)"ibnbd-server", NULL };
 	char *dir = sysfs_path(SERVER_PARAMETERS), *search = sysfs_attr(dir, "dev_search_path");
 	int rc = SAY_DONE;
 	bool listens;
@@ -219,7 +199,7 @@ static int group_driver_free(const struct group *g)
 				       "this host exports %s already, and can serve group %s only alone",
 				       search, g->name);
 			say_hint("systemctl disable --now ibnbd-server, or ibnbd group stop of the group that is active here: ibnbd group status");
-		} else if (sysfs_redirected() || server_exec(argv)) {
+		} else if (sysfs_redirected() || server_unload()) {
 			rc = say_error(SAY_DRIVER,
 				       "the driver ibnbd-server is loaded with the records of another server, and cannot be unloaded");
 			say_hint("modprobe -r ibnbd-server");
@@ -339,12 +319,11 @@ static int group_wait_closed(const struct group *g, int64_t seconds)
 
 static int group_unload(const struct group *g)
 {
-	char *const argv[] = { (char *)"modprobe", (char *)"-r", (char *)"ibnbd-server", NULL };
 	char *dir = sysfs_path(SERVER_PARAMETERS);
 	int rc = SAY_DONE;
 
 	if (!sysfs_redirected() || sysfs_dry_run)
-		server_exec(argv);
+		server_unload();
 	if (!sysfs_redirected() && !sysfs_dry_run && sysfs_exists(dir)) {
 		rc = say_error(SAY_FAILED,
 			       "group %s is closed, but the driver ibnbd-server is not unloaded: nobody knows that its records are complete",
@@ -437,7 +416,7 @@ static int group_status(const struct group *g, int64_t seconds)
 
 static int group_status_all(int64_t seconds)
 {
-	char **names = group_names();
+	char *dir = sysfs_root(GROUP_CONF), **names = sysfs_list_conf(dir, NULL);
 	int sum = SAY_DONE, rc;
 	size_t i;
 
@@ -452,6 +431,7 @@ static int group_status_all(int64_t seconds)
 		group_free(g);
 	}
 	sysfs_list_free(names);
+	free(dir);
 	return sum;
 }
 

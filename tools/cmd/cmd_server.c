@@ -5,11 +5,10 @@
 #include "tools/cmd/cmd.h"
 #include "tools/cmd/server_offers.h"
 #include "tools/cmd/server_policy.h"
+#include "tools/cmd/server_run.h"
 #include "tools/out/escape.h"
 #include "tools/host/state.h"
 #include "tools/out/table.h"
-
-#define SERVER_PARAMETERS	"module/ibnbd_server/parameters"
 
 static int server_loaded(const struct state *s)
 {

@@ -69,7 +69,8 @@ int cmd_server_check_run(struct cmd_args *a)
 	return rc;
 }
 
-int server_exec(char *const argv[])
+/* Run the program, or say with --dry-run that it would be. 0: it has succeeded. */
+static int server_exec(char *const argv[])
 {
 	int i;
 
@@ -78,6 +79,13 @@ int server_exec(char *const argv[])
 	if (sysfs_dry_run)
 		return 0;
 	return mapping_modprobe(argv);
+}
+
+int server_unload(void)
+{
+	char *const argv[] = { (char *)"modprobe", (char *)"-r", (char *)"ibnbd-server", NULL };
+
+	return server_exec(argv);
 }
 
 static const char *server_want(const struct server_conf *c, enum server_key_id id)
@@ -193,7 +201,6 @@ static char *server_stays(const struct server_conf *c, const char *dir, enum ser
 static int server_fixed(struct cmd_args *a, const struct server_conf *c, const char *dir,
 			bool *unloaded)
 {
-	char *const argv[] = { (char *)"modprobe", (char *)"-r", (char *)"ibnbd-server", NULL };
 	struct state *s = state_read();
 	char *stays = NULL;
 	int rc = SAY_DONE, i;
@@ -201,7 +208,7 @@ static int server_fixed(struct cmd_args *a, const struct server_conf *c, const c
 	for (i = 0; i < SERVER_NR_PARAMETERS && !stays; i++)
 		stays = server_stays(c, dir, (enum server_key_id)i);
 	*unloaded = stays && !s->nr_srv_sessions && !ARG(a, no_modprobe) &&
-		    (!sysfs_redirected() || sysfs_dry_run) && !server_exec(argv);
+		    (!sysfs_redirected() || sysfs_dry_run) && !server_unload();
 	if (stays && !*unloaded) {
 		rc = say_error(SAY_FAILED, "%s stays %s: %s", server_keys[i - 1].key,
 			       *stays ? stays : "unset",

@@ -14,7 +14,7 @@
  * exit status.
  */
 int server_run(struct cmd_args *a, struct server_conf *c, int (*ready)(void *), void *arg);
-/* Run the program, or say with --dry-run that it would be. 0: it has succeeded. */
-int server_exec(char *const argv[]);
+/* modprobe -r ibnbd-server, or say with --dry-run that it would be run. 0: it has succeeded. */
+int server_unload(void);
 
 #endif

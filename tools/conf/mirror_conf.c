@@ -126,22 +126,18 @@ static bool conf_read(struct mirror_conf *m, const char *path, const char *name,
 
 struct mirror_conf *mirror_conf_load(size_t *nr, size_t *refused, bool tell)
 {
-	char *dir = sysfs_root(MIRROR_DIR), **names = sysfs_list(dir, nr);
+	char *dir = sysfs_root(MIRROR_DIR), **names = sysfs_list_conf(dir, nr);
 	struct mirror_conf *list = say_alloc((*nr + 1) * sizeof(*list));
-	size_t i, len;
+	size_t i;
 
 	*nr = *refused = 0;
 	for (i = 0; names[i]; i++) {
-		char *path = say_fmt("%s/%s", dir, names[i]);
+		char *path = say_fmt("%s/%s.conf", dir, names[i]);
 
-		len = strlen(names[i]);
-		if (len > 5 && !strcmp(names[i] + len - 5, ".conf")) {
-			names[i][len - 5] = 0;
-			if (conf_read(&list[*nr], path, names[i], tell))
-				++*nr;
-			else
-				++*refused;
-		}
+		if (conf_read(&list[*nr], path, names[i], tell))
+			++*nr;
+		else
+			++*refused;
 		free(path);
 	}
 	sysfs_list_free(names);

@@ -174,6 +174,26 @@ char **sysfs_list(const char *path, size_t *nr)
 	return list_those(path, nr, sysfs_not_hidden);
 }
 
+char **sysfs_list_conf(const char *path, size_t *nr)
+{
+	char **names = sysfs_list(path, NULL);
+	size_t i, n = 0, len;
+
+	for (i = 0; names[i]; i++) {
+		len = strlen(names[i]);
+		if (len > 5 && !strcmp(names[i] + len - 5, ".conf")) {
+			names[i][len - 5] = 0;
+			names[n++] = names[i];
+		} else {
+			free(names[i]);
+		}
+	}
+	names[n] = NULL;
+	if (nr)
+		*nr = n;
+	return names;
+}
+
 char **sysfs_list_all(const char *path)
 {
 	return list_those(path, NULL, sysfs_not_dots);

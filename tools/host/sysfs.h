@@ -40,6 +40,8 @@ char *sysfs_link(const char *path);
  * with '.'. NULL-terminated; a directory that is not there is empty.
  */
 char **sysfs_list(const char *path, size_t *nr);
+/* Of the files NAME.conf of a directory the NAMEs, without those that begin with a dot. */
+char **sysfs_list_conf(const char *path, size_t *nr);
 char **sysfs_list_all(const char *path);	/* what begins with a dot, too */
 void sysfs_list_free(char **names);
 
