@@ -115,6 +115,7 @@ struct ibtrs_q {
 	struct ibtrs_req *reqs;
 	u32 free;			/* index + 1 of a free one, 0: none */
 	u32 parked;
+	u32 up;				/* connections */
 	u32 cursor;
 	u64 posted;			/* ever */
 	int ep;
@@ -178,14 +179,14 @@ void ibtrs_clt_cm_free(struct ibtrs_clt_path *path);
 void ibtrs_clt_conn_event(struct ibtrs_clt_conn *conn);
 
 /* ---- queue.c ------------------------------------------------------------ */
-int ibtrs_q_init(struct ibtrs_q *q, struct ibtrs_clt *clt, u32 idx);
-int ibtrs_q_grant(struct ibtrs_q *q, u32 first, u32 nr);
-void ibtrs_q_free(struct ibtrs_q *q);
 int ibtrs_q_attach(struct ibtrs_q *q, struct ibtrs_clt_conn *conn);
 /* Takes the connection away, and moves or parks what was on it. Return: requests that were. */
 u32 ibtrs_q_detach(struct ibtrs_q *q, struct ibtrs_clt_conn *conn);
 /* Sends what is parked. @ask: requests that were sent in an earlier generation, too. */
 void ibtrs_q_resume(struct ibtrs_q *q, bool ask);
+/* Ends the parked requests that @pick says, or all. For the owner of the queue. */
+int ibtrs_q_abort_if(struct ibtrs_q *q, int err,
+		     bool (*pick)(const struct ibtrs_io *io, void *priv), void *priv);
 /* Requests of the service queue that have ended. */
 struct ibtrs_io *ibtrs_q_serve(struct ibtrs_q *q);
 

@@ -46,6 +46,8 @@ int ibtrs_user_random(void *to, size_t len);
 u32 ibtrs_user_jitter(void);
 /* Copies options of any size; -E2BIG: they say something that this library does not know. */
 int ibtrs_user_opts(void *to, size_t size, const void *from);
+/* Fills a struct of news that the caller's header may know a shorter or longer form of. */
+int ibtrs_user_tell(void *to, const void *from, size_t size);
 /* Words about @what, which is a path or a session; returns @err. */
 __printf(4, 5)
 int ibtrs_user_why(char why[IBTRS_WHY_LEN], int err, const char *what, const char *fmt, ...);

@@ -184,7 +184,12 @@ struct ibtrs_path_info {
 IBTRS_API int ibtrs_clt_open(struct ibtrs_ctx *ctx, const char *const *paths, unsigned int nr,
 			     const struct ibtrs_clt_opts *o, struct ibtrs_clt **clt,
 			     char why[IBTRS_WHY_LEN]);
-/* Closes all paths. Requests that are not handed back by then never are. */
+/*
+ * Closes all paths for good: nothing is sent any more, and nobody writes to memory of requests.
+ * These are parked then, and ibtrs_q_abort() ends them.
+ */
+IBTRS_API void ibtrs_clt_shut(struct ibtrs_clt *clt);
+/* Shuts and frees. Requests that are not handed back by then never are. */
 IBTRS_API void ibtrs_clt_close(struct ibtrs_clt *clt);
 IBTRS_API int ibtrs_clt_info(struct ibtrs_clt *clt, struct ibtrs_clt_info *info);
 IBTRS_API int ibtrs_clt_path_info(struct ibtrs_clt *clt, unsigned int i,
