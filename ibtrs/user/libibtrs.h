@@ -28,6 +28,8 @@ struct ibtrs_ctx;	/* what connects, beats and reconnects, for any number of sess
 struct ibtrs_clt;	/* a session of a client */
 struct ibtrs_q;		/* one of its queues */
 struct ibtrs_srv;	/* a server */
+struct ibtrs_group;	/* several sessions as one */
+struct ibtrs_gq;	/* one of its queues */
 
 /* ---- context ------------------------------------------------------------ */
 
@@ -241,6 +243,117 @@ IBTRS_API int ibtrs_q_fd(const struct ibtrs_q *q);
  * were sent before may still be executed: see ibtrs_clt_settled(). Return: how many.
  */
 IBTRS_API int ibtrs_q_abort(struct ibtrs_q *q, int err);
+
+/* ---- several sessions as one -------------------------------------------- */
+
+#define IBTRS_GROUP_LEGS	16
+
+/* ibtrs_gq_poll() hands a write back when its result is certain, too. */
+#define IBTRS_GROUP_EARLY	0x1u
+
+/**
+ * struct ibtrs_group_opts - options of a group
+ * @size: sizeof(struct ibtrs_group_opts)
+ * @flags: IBTRS_GROUP_EARLY
+ * @quorum: so many legs must have a write; 0: all
+ */
+struct ibtrs_group_opts {
+	size_t size;
+	uint32_t flags;
+	uint32_t quorum;
+};
+
+/**
+ * struct ibtrs_gio - a request to a group
+ * @dir: IBTRS_IO_WRITE goes to all legs, IBTRS_IO_READ to one, and to another one if that fails
+ * @hdr_len, @len, @hdr, @data: as in struct ibtrs_io
+ * @legs: bits of the legs that it may go to. Then a write succeeds if all of these have it, and a
+ *	read need not care what they have missed. 0: a write goes to all, a read to one that has
+ *	missed nothing
+ * @err: result. 0: a quorum has the write, or the data is read. Else what the first leg that failed
+ *	said, or -ENODATA: there is no leg to read from
+ * @left: legs that have not ended. Until it is 0 the struct and all that it refers to belong to the
+ *	library
+ * @leg: room for a request to each leg of the group. leg[i].err is its result: 0, a negative errno,
+ *	-ENOTCONN also if the leg is out, -EINPROGRESS: it has not ended, -ENODATA: it was not asked
+ * @user: the caller's own
+ * @next, @priv: the library's own
+ */
+struct ibtrs_gio {
+	uint8_t dir;
+	uint16_t hdr_len;
+	uint32_t len;
+	const void *hdr;
+	void *data;
+	uint32_t legs;
+	int32_t err;
+	uint32_t left;
+	struct ibtrs_io *leg;
+	void *user;
+	struct ibtrs_gio *next;
+	struct {
+		uint32_t pending, asked, failed, counted, owed, need, got;
+		int32_t first_err;
+		uint8_t certain, listed;
+	} priv;
+};
+
+struct ibtrs_leg_info {
+	size_t size;			/* in: sizeof(struct ibtrs_leg_info) */
+	struct ibtrs_clt *clt;
+	uint64_t missed;		/* writes that were handed back with an error of it */
+	uint64_t whole;			/* as ibtrs_group_whole() was told last */
+	uint32_t owes;			/* writes that were handed back before it had ended them */
+	uint32_t out;
+};
+
+/**
+ * ibtrs_group_new() - make several sessions one
+ * @clt: sessions with the same number of queues. They stay the caller's, who closes them behind
+ *	ibtrs_group_free(); their queues are the group's meanwhile
+ * @nr: number of legs, 1 .. IBTRS_GROUP_LEGS
+ * @o: NULL: all legs must have a write
+ */
+IBTRS_API int ibtrs_group_new(struct ibtrs_clt *const *clt, unsigned int nr,
+			      const struct ibtrs_group_opts *o, struct ibtrs_group **g,
+			      char why[IBTRS_WHY_LEN]);
+/* No queue may be in use. Return: 0, or -EBUSY: a request has not been handed back with left 0. */
+IBTRS_API int ibtrs_group_free(struct ibtrs_group *g);
+/* Queue @i, which has queue @i of each leg: used by one thread at a time. NULL: there is none. */
+IBTRS_API struct ibtrs_gq *ibtrs_group_q(struct ibtrs_group *g, unsigned int i);
+/**
+ * ibtrs_gq_submit() - send requests
+ *
+ * What a leg has no slot for waits in the group, without a limit.
+ *
+ * Return: how many were taken, fewer than @nr if the next one is not valid; -EINVAL: the first one.
+ */
+IBTRS_API int ibtrs_gq_submit(struct ibtrs_gq *gq, struct ibtrs_gio *const *io, unsigned int nr);
+/**
+ * ibtrs_gq_poll() - requests of which all legs have ended
+ * @timeout_ms: as in ibtrs_q_poll()
+ *
+ * With IBTRS_GROUP_EARLY a write is handed back when @err is certain, too: with @left not 0, unless
+ * all legs have ended by then. Behind that it comes once more, with @left 0.
+ *
+ * Return: how many are in @done.
+ */
+IBTRS_API int ibtrs_gq_poll(struct ibtrs_gq *gq, struct ibtrs_gio **done, unsigned int max,
+			    int timeout_ms);
+/* As ibtrs_q_fd(). */
+IBTRS_API int ibtrs_gq_fd(const struct ibtrs_gq *gq);
+/*
+ * A leg that is out has no part in new requests, and ends those that wait for a path, with
+ * -ENOTCONN; what its server has is awaited as long as it has a path (ibtrs_clt_shut() ends that).
+ * From any thread; the queues notice by their next poll.
+ */
+IBTRS_API int ibtrs_group_out(struct ibtrs_group *g, unsigned int leg, bool out);
+/*
+ * The caller has made up for @missed writes that were handed back with an error of the leg, counted
+ * from the beginning. If there are no others, it may be read from. From any thread.
+ */
+IBTRS_API int ibtrs_group_whole(struct ibtrs_group *g, unsigned int leg, uint64_t missed);
+IBTRS_API int ibtrs_group_leg(struct ibtrs_group *g, unsigned int leg, struct ibtrs_leg_info *info);
 
 /* ---- server ------------------------------------------------------------- */
 
