@@ -170,6 +170,7 @@ void ibtrs_clt_path_note(struct ibtrs_clt_path *path, enum ibtrs_retry_event ev)
 void ibtrs_clt_path_lost(struct ibtrs_clt_path *path, int err, const char *why);
 void ibtrs_clt_hb_msg(struct ibtrs_clt_conn *conn);
 void ibtrs_clt_hb_ack(struct ibtrs_clt_conn *conn);
+void ibtrs_clt_event(struct ibtrs_clt_conn *conn, u32 imm);
 
 /* ---- cm.c: an attempt to connect ---------------------------------------- */
 void ibtrs_clt_cm_start(struct ibtrs_clt_path *path);

@@ -124,7 +124,7 @@ struct ibtrs_io {
  * @dial: gives a connected stream socket for a path, which the library then owns, or a negative
  *	errno; must not block, and must not call the client's side of the library. NULL: the
  *	library connects
- * @priv: handed to @dial
+ * @priv: handed to @dial and @event
  * @q_depth: requests that a queue has at a time; 0: its share of what the server grants. Over RDMA
  *	each costs a chunk (max_io_size and headers) of locked memory for each path
  * @key_name: of the key that client and server prove to each other before each attempt of a path:
@@ -132,6 +132,9 @@ struct ibtrs_io {
  *	more then
  * @key: its IBTRS_SECRET_LEN bytes. The library keeps a copy until the session is closed
  * @next_key: the one that will replace it; NULL: there is none
+ * @event: the server says something by ibtrs_srv_event(): a hint, which may get lost with a path.
+ *	Called with the context locked: must not call the client's side of the library. NULL: of no
+ *	interest
  */
 struct ibtrs_clt_opts {
 	size_t size;
@@ -147,6 +150,7 @@ struct ibtrs_clt_opts {
 	const char *key_name;
 	const uint8_t *key;
 	const uint8_t *next_key;
+	void (*event)(void *priv, uint32_t kind, uint32_t id);
 };
 
 struct ibtrs_clt_info {
@@ -357,6 +361,9 @@ IBTRS_API int ibtrs_group_leg(struct ibtrs_group *g, unsigned int leg, struct ib
 
 /* ---- server ------------------------------------------------------------- */
 
+#define IBTRS_EVENT_KIND_MAX	0xfu
+#define IBTRS_EVENT_ID_MAX	0xffffffu
+
 /**
  * struct ibtrs_op - a request, seen by the server
  * @dir: IBTRS_IO_READ: fill @data, all of which is sent on success. IBTRS_IO_WRITE: @data holds the
@@ -454,6 +461,19 @@ IBTRS_API int ibtrs_srv_poll(struct ibtrs_srv *srv, struct ibtrs_op **op, unsign
 			     int timeout_ms);
 /* Readable when ibtrs_srv_poll() may have something, heartbeats aside: poll each hb_ms, too. */
 IBTRS_API int ibtrs_srv_fd(const struct ibtrs_srv *srv);
+/**
+ * ibtrs_srv_event() - tell the client of a session something
+ * @session: its number, of struct ibtrs_op
+ * @kind: up to IBTRS_EVENT_KIND_MAX
+ * @id: up to IBTRS_EVENT_ID_MAX. Both are the application's, and opaque to the transport; with
+ *	clients of ibnbd they mean what docs/protocol.md 8.3 says
+ *
+ * A hint: it is lost with the path that it is on. From any thread.
+ *
+ * Return: 0; -ENOENT: there is no such session any more; -EOPNOTSUPP: its client does not take
+ * events; -ENOTCONN: no path is up; -EAGAIN: events on all paths still wait to be sent.
+ */
+IBTRS_API int ibtrs_srv_event(struct ibtrs_srv *srv, uint64_t session, uint32_t kind, uint32_t id);
 /**
  * ibtrs_op_reply() - answer a request, exactly once
  * @err: 0 or a negative errno

@@ -234,6 +234,60 @@ static void op_hb_ack(struct ibtrs_srv_conn *conn)
 	conn->qp->verbs->flush(conn->qp);
 }
 
+/* ---- events ------------------------------------------------------------- */
+
+/* Return: 0, or why this path does not take it. */
+static int event_post(struct ibtrs_srv *srv, struct ibtrs_srv_path *path, u32 imm)
+{
+	struct ibtrs_qp *qp = path->conns[0]->qp;
+	u32 i;
+
+	for (i = 0; i < IBTRS_SRV_EVENTS && path->events[i].posted; i++)
+		;
+	if (i == IBTRS_SRV_EVENTS)
+		return -EAGAIN;
+	ibtrs_qp_post_imm(qp, &path->events[i], imm);
+	if (!qp->verbs->flush(qp))
+		return 0;
+	ibtrs_srv_path_close(srv, path);
+	return -ENOTCONN;
+}
+
+static int event_send(struct ibtrs_srv *srv, u64 session, u32 imm)
+{
+	struct ibtrs_srv_session *s = srv->sessions;
+	struct ibtrs_srv_path *path;
+	int err = -ENOTCONN, now;
+
+	while (s && s->id != session)
+		s = s->next;
+	if (!s)
+		return -ENOENT;
+	if (!(s->ext & IBTRS_EXT_EVENTS))
+		return -EOPNOTSUPP;
+	for (path = s->paths; path && err; path = path->next) {
+		now = path_is_up(path) ? event_post(srv, path, imm) : -ENOTCONN;
+		if (!now || now == -EAGAIN)
+			err = now;
+	}
+	return err;
+}
+
+int ibtrs_srv_event(struct ibtrs_srv *srv, uint64_t session, uint32_t kind, uint32_t id)
+{
+	int err;
+
+	if (kind > IBTRS_EVENT_KIND_MAX || id > IBTRS_EVENT_ID_MAX)
+		return -EINVAL;
+	pthread_mutex_lock(&srv->lock);
+	err = event_send(srv, session, ibtrs_imm_event(kind, id));
+	ibtrs_srv_reap(srv);
+	pthread_mutex_unlock(&srv->lock);
+	return err;
+}
+
+/* ---- what arrives ------------------------------------------------------- */
+
 void ibtrs_srv_rx(struct ibtrs_srv_conn *conn, const struct ibtrs_wc *wc)
 {
 	struct ibtrs_srv_path *path = conn->path;

@@ -260,6 +260,10 @@ static const char *q_rx(struct ibtrs_q *q, struct ibtrs_clt_conn *conn, const st
 		if (!conn->cid)
 			ibtrs_clt_hb_ack(conn);
 		break;
+	case IBTRS_IMM_EVENT:
+		if (!conn->cid)
+			ibtrs_clt_event(conn, wc->imm);
+		break;
 	}
 	return NULL;
 }

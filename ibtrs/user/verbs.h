@@ -18,10 +18,11 @@
 #include "ibtrs/user/frame.h"
 
 /*
- * Extensions that both ends have; AUTH is one only for who has proved a key. There is no code for
- * EVENTS and TRIAL; over a stream TCP finds the size of packets by itself.
+ * Extensions that both ends have; AUTH is one only for a client that has proved a key. There is no
+ * code for TRIAL; over a stream TCP finds the size of packets by itself.
  */
-#define IBTRS_USER_EXT		(IBTRS_EXT_FENCE | IBTRS_EXT_WORDS | IBTRS_EXT_AUTH)
+#define IBTRS_USER_EXT		(IBTRS_EXT_FENCE | IBTRS_EXT_EVENTS | IBTRS_EXT_WORDS | \
+				 IBTRS_EXT_AUTH)
 #define IBTRS_USER_IO_MIN	4096u	/* of max_io_size, protocol 2.3 */
 
 /**
