@@ -111,11 +111,16 @@ struct ibtrs_io {
 #define IBTRS_CLT_ASK_REPLAY	0x1u
 /* ibtrs_clt_open() does not wait: ibtrs_clt_info() tells when a path is up. */
 #define IBTRS_CLT_NOWAIT	0x2u
+/*
+ * Paths over a stream, too, carry a request of full size there and back before they are used: for
+ * networks in which TCP does not find out that large packets are lost.
+ */
+#define IBTRS_CLT_TRY_STREAMS	0x4u
 
 /**
  * struct ibtrs_clt_opts - options of a session
  * @size: sizeof(struct ibtrs_clt_opts)
- * @flags: IBTRS_CLT_ASK_REPLAY, IBTRS_CLT_NOWAIT
+ * @flags: IBTRS_CLT_ASK_REPLAY, IBTRS_CLT_NOWAIT, IBTRS_CLT_TRY_STREAMS
  * @name: of the session, as the server will know it: UTF-8 without '/' and '.'
  * @queues: how many queues, one connection per path each; 0: 1
  * @hb_ms: interval of heartbeats; 0: 1000

@@ -272,6 +272,12 @@ static void path_timer(struct ibtrs_clt_path *path, u64 now)
 			ibtrs_clt_cm_start(path);
 			break;
 		}
+		if (path->hs == IBTRS_HS_TRIAL) {
+			ibtrs_clt_trial_late(path);
+			break;
+		}
+		if (path->hs == IBTRS_HS_DOUBT && ibtrs_clt_trial_in_vain(path))
+			break;
 		ibtrs_clt_path_fail(path, -ETIMEDOUT, path->hs == IBTRS_HS_INFO ?
 				    "the server did not say where its memory is in time" :
 				    "the server did not answer in time");

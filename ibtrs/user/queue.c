@@ -401,9 +401,6 @@ int ibtrs_q_attach(struct ibtrs_q *q, struct ibtrs_clt_conn *conn)
 {
 	int err;
 
-	err = conn->qp->verbs->slots(conn->qp, q->nr, conn->path->limits.chunk_size);
-	if (err)
-		return err;
 	pthread_mutex_lock(&q->lock);
 	err = q->idx ? conn->qp->verbs->watch(conn->qp, q->ep, conn) : 0;
 	if (!err) {

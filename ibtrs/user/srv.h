@@ -48,6 +48,7 @@ struct ibtrs_srv_conn {
 	struct ibtrs_wr cm;
 	struct ibtrs_wr hb_msg;
 	struct ibtrs_wr hb_ack;
+	struct ibtrs_wr trial;
 };
 
 enum ibtrs_srv_op_state {

@@ -59,12 +59,12 @@ static void fake_step(struct fake *f)
 }
 
 __attribute__((unused))
-static void fake_open(struct fake *f)
+static void fake_open_flags(struct fake *f, uint32_t flags)
 {
 	static const char *const paths[] = { "fake" };
 	struct ibtrs_ctx_opts co = { .size = sizeof(co), .now_ms = fake_now, .priv = f };
 	struct ibtrs_clt_opts o = {
-		.size = sizeof(o), .flags = IBTRS_CLT_NOWAIT, .name = "liar", .dial = fake_dial,
+		.size = sizeof(o), .flags = IBTRS_CLT_NOWAIT | flags, .name = "liar", .dial = fake_dial,
 		.priv = f, .event = fake_event,
 	};
 	char why[IBTRS_WHY_LEN];
@@ -75,6 +75,12 @@ static void fake_open(struct fake *f)
 	if (ibtrs_ctx_new(&f->ctx, &co) || ibtrs_clt_open(f->ctx, paths, 1, &o, &f->clt, why))
 		abort();
 	f->q = ibtrs_clt_q(f->clt, 0);
+}
+
+__attribute__((unused))
+static void fake_open(struct fake *f)
+{
+	fake_open_flags(f, 0);
 }
 
 __attribute__((unused))
@@ -151,12 +157,11 @@ static void fake_info_rsp(struct fake *f, uint16_t sg_cnt, uint32_t len, uint32_
 }
 
 __attribute__((unused))
-static bool fake_up(struct fake *f, bool new_rkey, uint32_t ext)
+static bool fake_handshake(struct fake *f, bool new_rkey, uint32_t ext)
 {
 	struct ibtrs_conn_rsp rsp = grant(new_rkey, ext);
 	const char *name;
 
-	fake_open(f);
 	if (!fake_accept(f, 0, &rsp) || !fake_accept(f, 1, &rsp) ||
 	    !CHECK_EQ(raw_recv(&f->conn[0]), 1) || !CHECK_EQ(f->conn[0].f.op, IBTRS_FRAME_SEND) ||
 	    !CHECK_EQ(ibtrs_msg_info_req_decode(f->conn[0].data, f->conn[0].f.len, &name, NULL), 0))
@@ -165,7 +170,14 @@ static bool fake_up(struct fake *f, bool new_rkey, uint32_t ext)
 	fake_info_rsp(f, QD, CHUNK, 0);
 	f->now++;
 	fake_step(f);
-	if (!CHECK(fake_is_up(f)))
+	return true;
+}
+
+__attribute__((unused))
+static bool fake_up(struct fake *f, bool new_rkey, uint32_t ext)
+{
+	fake_open(f);
+	if (!fake_handshake(f, new_rkey, ext) || !CHECK(fake_is_up(f)))
 		return false;
 	/* its heart beats */
 	CHECK_EQ(raw_recv(&f->conn[0]), 1);
