@@ -108,6 +108,29 @@ UNIT_TEST(the_only_path_loses_large_packets)
 	world_end(&w);
 }
 
+/* A path that is cut after any byte of its trial comes back, and is tried once more. */
+UNIT_TEST(a_path_is_cut_in_its_trial)
+{
+	static struct world w;
+	long cut, all = 0;
+
+	for (cut = -1; cut < all; cut = cut < 0 ? 1 : cut + 397) {
+		UNIT_ROW("cut after %ld bytes", cut);
+		world_start(&w, &opts, 1, 2, TRY);
+		w.grain = 700;
+		w.budget[0] = cut;
+		if (!CHECK(world_until_up(&w, 1)) || !CHECK_EQ(small_write(&w), 0))
+			abort();
+		if (cut < 0)
+			all = w.moved[0];
+		else
+			CHECK(w.moved[0] >= all);
+		CHECK_EQ(w.executed, 1);
+		world_end(&w);
+	}
+	CHECK(all > 4 * (long)FULL);
+}
+
 /* ---- a server that lies ------------------------------------------------- */
 
 /* The client has sent its trial. Return: where the data are to go. */
@@ -230,7 +253,8 @@ UNIT_TEST(a_trial_that_is_late)
 		if (how == 3)
 			close(f.conn[1].fd), f.conn[1].fd = -1;
 		fake_step(&f);
-		f.now += 100;
+		/* A path that has ended is tried again soon. */
+		f.now += how == 3 ? 0 : 100;
 		fake_step(&f);
 		if (how == 2) {
 			CHECK(fake_is_up(&f));
