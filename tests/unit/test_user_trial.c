@@ -80,6 +80,21 @@ UNIT_TEST(a_path_that_loses_large_packets)
 	world_end(&w);
 }
 
+UNIT_TEST(each_connection_is_tried)
+{
+	static struct world w;
+
+	world_start(&w, &opts, 1, 3, TRY);
+	w.mtu[0] = 1000;
+	w.mtu_cid = 3;
+	world_turns(&w, 2400);
+	CHECK_STR(path_info(&w, 0).state, "connecting");
+	world_turns(&w, 200);
+	CHECK_EQ(path_info(&w, 0).established, 0);
+	CHECK_EQ(path_info(&w, 0).err, -EMSGSIZE);
+	world_end(&w);
+}
+
 /* The only path of a session that was open is used nevertheless: small requests come through. */
 UNIT_TEST(the_only_path_loses_large_packets)
 {
@@ -317,6 +332,7 @@ UNIT_TEST(a_server_answers_trials)
 		{ "too much", IBTRS_EXT_TRIAL, 3, 4097, 4097, 7, false },
 		{ "another length", IBTRS_EXT_TRIAL, 3, 4096, 4095, 7, false },
 		{ "beyond the chunk", IBTRS_EXT_TRIAL, 3, 8169, 8169, 7, false },
+		{ "far beyond all chunks", IBTRS_EXT_TRIAL, 15, 0xffffff, 0xffffff, 7, false },
 	};
 	struct ibtrs_srv_opts o = { .size = sizeof(o), .queue_depth = 16, .max_io_size = FULL };
 	struct raw_path p;

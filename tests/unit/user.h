@@ -39,7 +39,8 @@ struct world {
 	long moved[WORLD_PATHS];
 	bool refuse_dial[WORLD_PATHS];
 	bool frozen[WORLD_PATHS];	/* nothing gets through, and nobody is told */
-	size_t mtu[WORLD_PATHS];	/* more at a time gets lost, but on cid 0; 0: no limit */
+	size_t mtu[WORLD_PATHS];	/* more at a time gets lost; 0: no limit */
+	unsigned int mtu_cid;		/* from this connection on; 0: from 1 */
 	unsigned int dials[WORLD_PATHS];
 	unsigned int grain;		/* bytes that a wire carries at a time */
 	uint8_t disk[WORLD_BLOCKS][WORLD_BLOCK];
@@ -120,7 +121,8 @@ static bool wire_move(struct world *w, struct wire *x, int from, int to)
 	if (!max)
 		return false;
 	n = recv(from, buf, max, MSG_PEEK);
-	if (n > 0 && x->cid && w->mtu[x->path] && (size_t)n > w->mtu[x->path])
+	if (n > 0 && x->cid >= (w->mtu_cid ?: 1) && w->mtu[x->path] &&
+	    (size_t)n > w->mtu[x->path])
 		return true;
 	n = recv(from, buf, max, 0);
 	if (n < 0)
