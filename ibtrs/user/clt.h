@@ -127,6 +127,7 @@ struct ibtrs_q {
 	u64 posted;			/* ever */
 	int ep;
 	int wake;
+	bool woken;			/* wake is readable */
 	struct ibtrs_clt_conn **conns;	/* of each path; NULL: it is not up */
 	struct ibtrs_io *done;
 	struct ibtrs_io **done_end;

@@ -26,6 +26,14 @@
 /* Far more than it takes to catch up (ibtrs_fence_catch_up()). */
 #define Q_BEHIND_MAX	64
 
+/* The lock is held. */
+static void q_wake(struct ibtrs_q *q)
+{
+	if (!q->woken)
+		ibtrs_user_signal(q->wake);
+	q->woken = true;
+}
+
 static void q_end(struct ibtrs_q *q, struct ibtrs_req *req, int err)
 {
 	struct ibtrs_io *io = req->io;
@@ -160,7 +168,7 @@ static u32 q_take_away(struct ibtrs_q *q, struct ibtrs_clt_conn *conn)
 	}
 	if (n) {
 		__atomic_store_n(&conn->path->loose, true, __ATOMIC_RELAXED);
-		ibtrs_user_signal(q->wake);
+		q_wake(q);
 	}
 	return n;
 }
@@ -351,8 +359,10 @@ int ibtrs_q_poll(struct ibtrs_q *q, struct ibtrs_io **done, unsigned int max, in
 		q_flush(q);
 		while (n < max && (done[n] = q_take_done(q)))
 			n++;
-		if (!q->done)
+		if (q->woken && !q->done) {
 			ibtrs_user_settle(q->wake);
+			q->woken = false;
+		}
 		pthread_mutex_unlock(&q->lock);
 		if (n || !timeout_ms || !max)
 			return (int)n;
@@ -385,7 +395,7 @@ int ibtrs_q_abort_if(struct ibtrs_q *q, int err,
 	}
 	__atomic_store_n(&q->parked, q->parked - n, __ATOMIC_RELAXED);
 	if (n)
-		ibtrs_user_signal(q->wake);
+		q_wake(q);
 	pthread_mutex_unlock(&q->lock);
 	return n;
 }
@@ -408,7 +418,7 @@ int ibtrs_q_attach(struct ibtrs_q *q, struct ibtrs_clt_conn *conn)
 		__atomic_store_n(&q->up, q->up + 1, __ATOMIC_RELAXED);
 		conn->attached = true;
 		/* Its owner may wait for a path, or for slots. */
-		ibtrs_user_signal(q->wake);
+		q_wake(q);
 	}
 	pthread_mutex_unlock(&q->lock);
 	return err;
