@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * A group of libibtrs under load: three servers with a thread each, two queues with a thread each,
- * and a leg that lags, and is out and in again. Each thread writes to blocks of its own, makes up for what the
- * leg has missed, and reads: it must never get what was there before a write that it has back.
+ * and a leg that lags, and is out and in again. Each thread writes to blocks of its own, makes up
+ * for what the leg has missed, and reads: it must never get what was there before a write that it
+ * has back.
  */
 #include <errno.h>
 #include <pthread.h>
