@@ -349,7 +349,7 @@ IBTRS_API int ibtrs_gq_submit(struct ibtrs_gq *gq, struct ibtrs_gio *const *io, 
  */
 IBTRS_API int ibtrs_gq_poll(struct ibtrs_gq *gq, struct ibtrs_gio **done, unsigned int max,
 			    int timeout_ms);
-/* As ibtrs_q_fd(). */
+/* Readable when ibtrs_gq_poll() may have something. Poll with timeout 0 before sleeping on it. */
 IBTRS_API int ibtrs_gq_fd(const struct ibtrs_gq *gq);
 /*
  * A leg that is out has no part in new requests, and ends those that wait for a path, with
@@ -362,6 +362,7 @@ IBTRS_API int ibtrs_group_out(struct ibtrs_group *g, unsigned int leg, bool out)
  * from the beginning. If there are no others, it may be read from. From any thread.
  */
 IBTRS_API int ibtrs_group_whole(struct ibtrs_group *g, unsigned int leg, uint64_t missed);
+/* How leg @leg is now. Return: 0, or -EINVAL: there is no such leg, or no size. */
 IBTRS_API int ibtrs_group_leg(struct ibtrs_group *g, unsigned int leg, struct ibtrs_leg_info *info);
 
 /* ---- server ------------------------------------------------------------- */
