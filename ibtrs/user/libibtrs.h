@@ -115,7 +115,7 @@ struct ibtrs_io {
  * Paths over a stream, too, carry a request of full size there and back before they are used: for
  * networks in which TCP does not find out that large packets are lost.
  */
-#define IBTRS_CLT_TRY_STREAMS	0x4u
+#define IBTRS_CLT_TRY_STREAMS	0x8u
 
 /**
  * struct ibtrs_clt_opts - options of a session
