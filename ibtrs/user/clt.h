@@ -45,6 +45,8 @@ enum ibtrs_clt_hs {			/* what a path that connects waits for */
  * @events: bit for each enum ibtrs_path_event that is pending
  * @due: when the timer runs out: of the handshake, of the wait, or of the next heartbeat; 0: none
  * @auth: of the present attempt
+ * @tls_key: which of the session's keys TLS uses
+ * @tls_again: the server did not take the other one
  * @map: where the chunk of each slot is; the entry of a slot is its queue's
  * @seen: something has arrived since the last heartbeat
  * @loose: it was lost with requests under way, and has not been up since
@@ -63,6 +65,8 @@ struct ibtrs_clt_path {
 	struct ibtrs_clt_conn **conns;
 	enum ibtrs_clt_hs hs;
 	struct ibtrs_auth auth;
+	u32 tls_key;
+	bool tls_again;
 	u8 *info;
 	struct ibtrs_limits limits;
 	struct ibtrs_chunk *map;

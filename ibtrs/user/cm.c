@@ -15,6 +15,7 @@
 #include "ibtrs/user/clt.h"
 #include "ibtrs/user/rdma.h"
 #include "ibtrs/user/stream.h"
+#include "ibtrs/user/tls.h"
 
 #define CM_TURN_MS	20
 
@@ -34,6 +35,30 @@ static void cm_user_timeout(const struct ibtrs_clt *clt, int fd)
 		return;
 }
 
+/* With a key, whatever leaves the host is encrypted; what the caller dials, if it says so. */
+static bool cm_wants_tls(const struct ibtrs_clt_path *path)
+{
+	const struct ibtrs_clt *clt = path->clt;
+
+	return clt->keys.nr && (clt->opts.flags & IBTRS_CLT_TLS ||
+				(!clt->opts.dial && path->place.family != AF_UNIX));
+}
+
+static struct ibtrs_qp *cm_stream(struct ibtrs_clt_path *path, int fd)
+{
+	const struct ibtrs_clt *clt = path->clt;
+	struct ibtrs_tls *tls = NULL;
+
+	if (cm_wants_tls(path)) {
+		tls = ibtrs_tls_clt(fd, clt->key_name, clt->keys.key[path->tls_key]);
+		if (!tls) {
+			close(fd);
+			return NULL;
+		}
+	}
+	return ibtrs_stream_new(fd, tls);
+}
+
 /* A connection that has begun to connect; NULL: @err and @why say what is wrong. */
 static struct ibtrs_qp *cm_dial(struct ibtrs_clt_path *path, u16 cid, int *err, const char **why)
 {
@@ -48,8 +73,10 @@ static struct ibtrs_qp *cm_dial(struct ibtrs_clt_path *path, u16 cid, int *err, 
 	*why = strerror(-*err);
 	if (fd < 0)
 		return NULL;
+	if (cm_wants_tls(path))
+		*why = "no memory for TLS, or gnutls is not allowed its ciphers here";
 	cm_user_timeout(path->clt, fd);
-	return ibtrs_stream_new(fd);
+	return cm_stream(path, fd);
 }
 
 /* Begins connection @cid of the path; NULL: the attempt has failed. */
@@ -164,6 +191,7 @@ void ibtrs_clt_cm_start(struct ibtrs_clt_path *path)
 		return;
 	}
 	path->recon_cnt++;
+	path->tls_again = false;
 	path->conns = calloc(path->clt->nr_qs, sizeof(*path->conns));
 	if (!path->conns)
 		ibtrs_clt_path_fail(path, -ENOMEM, "no memory for its connections");
@@ -383,6 +411,30 @@ static int cm_message(struct ibtrs_clt_conn *conn, const struct ibtrs_wc *wc, co
 	return -EPROTO;
 }
 
+/*
+ * TLS takes one key, and the server may have no other than the next one. Return: true: @conn is
+ * gone, and the exchange begins anew.
+ */
+static bool cm_next_key(struct ibtrs_clt_path *path, int err)
+{
+	if (err != -EKEYREJECTED || path->hs != IBTRS_HS_AUTH || path->tls_again ||
+	    path->clt->keys.nr < 2)
+		return false;
+	path->tls_again = true;
+	path->tls_key = !path->tls_key;
+	cm_conn_free(path, 0);
+	cm_knock(path);
+	return true;
+}
+
+static void cm_broken(struct ibtrs_clt_path *path, int err, const char *reason)
+{
+	char why[IBTRS_WHY_LEN];
+
+	snprintf(why, sizeof(why), "key %s: %s", path->clt->key_name, reason);
+	ibtrs_clt_path_fail(path, err, err == -EKEYREJECTED ? why : reason);
+}
+
 void ibtrs_clt_cm_event(struct ibtrs_clt_conn *conn)
 {
 	struct ibtrs_clt_path *path = conn->path;
@@ -394,16 +446,18 @@ void ibtrs_clt_cm_event(struct ibtrs_clt_conn *conn)
 	conn->qp->verbs->flush(conn->qp);
 	while (!(path->events & 1u << IBTRS_PATH_EV_READY)) {
 		err = conn->qp->verbs->poll(conn->qp, &wc);
-		if (!err)
+		if (!err || cm_next_key(path, err))
 			return;
 		why = conn->qp->why;
-		if (err > 0 && path->hs == IBTRS_HS_AUTH) {
-			if (cm_auth(conn, &wc))
-				return;
-			err = 0;
+		if (err < 0) {
+			cm_broken(path, err, why);
+			return;
 		}
-		if (err > 0)
+		err = 0;
+		if (path->hs != IBTRS_HS_AUTH)
 			err = cm_message(conn, &wc, &why);
+		else if (cm_auth(conn, &wc))
+			return;
 		if (err)
 			ibtrs_clt_path_fail(path, err, why);
 		if (path->events & 1u << IBTRS_PATH_EV_FAIL)

@@ -109,11 +109,13 @@ struct ibtrs_io {
 #define IBTRS_CLT_ASK_REPLAY	0x1u
 /* ibtrs_clt_open() does not wait: ibtrs_clt_info() tells when a path is up. */
 #define IBTRS_CLT_NOWAIT	0x2u
+/* TLS with the key on unix: paths and on what @dial gives, too; on tcp: paths it always is. */
+#define IBTRS_CLT_TLS		0x4u
 
 /**
  * struct ibtrs_clt_opts - options of a session
  * @size: sizeof(struct ibtrs_clt_opts)
- * @flags: IBTRS_CLT_ASK_REPLAY, IBTRS_CLT_NOWAIT
+ * @flags: IBTRS_CLT_ASK_REPLAY, IBTRS_CLT_NOWAIT, IBTRS_CLT_TLS
  * @name: of the session, as the server will know it: UTF-8 without '/' and '.'
  * @queues: how many queues, one connection per path each; 0: 1
  * @hb_ms: interval of heartbeats; 0: 1000

@@ -78,7 +78,7 @@ static int srv_add_socket(struct ibtrs_srv *srv, int fd)
 	struct ibtrs_srv_conn *conn;
 
 	srv_peer(fd, peer);
-	conn = srv_add(srv, ibtrs_stream_new(fd), peer);
+	conn = srv_add(srv, ibtrs_stream_take(fd, ibtrs_srv_tls_keys, srv), peer);
 	if (!conn)
 		return -ENOMEM;
 	return conn->dead ? conn->qp->err : 0;

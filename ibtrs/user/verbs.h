@@ -99,6 +99,8 @@ struct ibtrs_verbs;
  * @err: not 0: broken, for the reason @why
  * @regions: what the peer may write to; NULL: nothing yet
  * @out: work requests that the provider has not taken yet
+ * @bare: others may read and change what it carries: TCP without TLS. Known with the first message,
+ *	and to servers alone
  * @talks: it carries the messages of authentication and nothing else; set before the CONN_REQ or
  *	its answer is posted
  */
@@ -109,6 +111,7 @@ struct ibtrs_qp {
 	const struct ibtrs_regions *regions;
 	struct ibtrs_wr *out;
 	struct ibtrs_wr **out_end;
+	bool bare;
 	bool talks;
 };
 
