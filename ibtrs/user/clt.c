@@ -212,6 +212,7 @@ void ibtrs_clt_close(struct ibtrs_clt *clt)
 	pthread_mutex_lock(&ctx->lock);
 	for (i = 0; i < clt->nr_paths; i++) {
 		clt->paths[i].err = -ECONNABORTED;
+		clt->paths[i].events = 0;	/* it may be about to connect */
 		ibtrs_clt_path_post(&clt->paths[i], IBTRS_PATH_EV_CLOSE);
 	}
 	ibtrs_clt_work(clt);

@@ -476,3 +476,16 @@ UNIT_TEST(a_path_is_given_up)
 	CHECK_EQ(world_up(&w), 1);
 	world_end(&w);
 }
+
+/* A session that is closed before its first step connects nothing. */
+UNIT_TEST(closed_at_once)
+{
+	struct world w;
+
+	world_start(&w, NULL, 2, 1, 0);
+	ibtrs_clt_close(w.clt);
+	w.clt = NULL;
+	world_turns(&w, 3);
+	CHECK_EQ(w.dials[0] + w.dials[1], 0);
+	world_end(&w);
+}
