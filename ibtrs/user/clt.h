@@ -17,6 +17,7 @@
 #include "ibtrs/user/verbs.h"
 
 struct ibtrs_clt_path;
+struct ibtrs_transport;
 
 struct ibtrs_clt_conn {
 	struct ibtrs_qp *qp;
@@ -41,6 +42,7 @@ enum ibtrs_clt_hs {			/* what a path that connects waits for */
 
 /**
  * struct ibtrs_clt_path
+ * @behind: the stream of an auto: path, which begins behind the attempt of RDMA
  * @recon_cnt: of the present attempt
  * @events: bit for each enum ibtrs_path_event that is pending
  * @due: when the timer runs out: of the handshake, of the wait, or of the next heartbeat; 0: none
@@ -57,6 +59,7 @@ struct ibtrs_clt_path {
 	u32 idx;
 	char *text;
 	struct ibtrs_place place;
+	bool behind;
 	u8 uuid[IBTRS_UUID_LEN];
 	u16 recon_cnt;
 	enum ibtrs_path_state state;
@@ -124,6 +127,7 @@ struct ibtrs_q {
 	int ep;
 	int wake;
 	struct ibtrs_clt_conn **conns;	/* of each path; NULL: it is not up */
+	u32 rdma;			/* of them */
 	struct ibtrs_io *done;
 	struct ibtrs_io **done_end;
 };
@@ -136,6 +140,9 @@ struct ibtrs_clt {
 	struct ibtrs_clt_opts opts;
 	char key_name[IBTRS_KEY_NAME_LEN];	/* empty: it proves nothing */
 	struct ibtrs_keys keys;
+	const struct ibtrs_transport *rdma;
+	bool finds;				/* auto: the server is asked where RDMA is */
+	u32 max_paths;				/* that there is room for; queues look at all */
 	u32 nr_paths;
 	struct ibtrs_clt_path *paths;
 	u32 nr_qs;			/* with the service queue */
@@ -161,6 +168,23 @@ u32 ibtrs_clt_parked(struct ibtrs_clt *clt);
 /* Do requests wait for a path, or have some been sent since the last question? */
 bool ibtrs_clt_flows(struct ibtrs_clt *clt);
 
+/* A path of the place @text, with @kind before it. 0, or an errno and @why. */
+int ibtrs_clt_path_new(struct ibtrs_clt *clt, const char *kind, const char *text,
+		       char why[IBTRS_WHY_LEN]);
+
+/* ---- where.c: finding RDMA ---------------------------------------------- */
+/* Does @text stand for two paths, and room for those that the server tells of? */
+bool ibtrs_auto_is(const struct ibtrs_clt *clt, const char *text);
+int ibtrs_auto_paths(struct ibtrs_clt *clt, const char *text, char why[IBTRS_WHY_LEN]);
+/* Begins to connect, now or soon. */
+void ibtrs_auto_start(struct ibtrs_clt_path *path);
+/* An attempt of RDMA has failed: streams need not wait any longer. */
+void ibtrs_auto_hurry(struct ibtrs_clt *clt);
+/* A stream is up: asks where RDMA is. */
+void ibtrs_auto_ask(struct ibtrs_clt_path *path);
+/* The answer, with the locks of context and service queue held. NULL, or what is wrong with it. */
+const char *ibtrs_auto_told(struct ibtrs_clt_path *path, const struct ibtrs_wc *wc);
+
 /* ---- path.c: the states of a path --------------------------------------- */
 int ibtrs_clt_path_work(struct ibtrs_clt_path *path);
 void ibtrs_clt_path_post(struct ibtrs_clt_path *path, enum ibtrs_path_event ev);
@@ -175,6 +199,8 @@ void ibtrs_clt_hb_msg(struct ibtrs_clt_conn *conn);
 void ibtrs_clt_hb_ack(struct ibtrs_clt_conn *conn);
 
 /* ---- cm.c: an attempt to connect ---------------------------------------- */
+/* "rdma", "tls" or "plain" */
+const char *ibtrs_clt_path_kind(const struct ibtrs_clt_path *path);
 void ibtrs_clt_cm_start(struct ibtrs_clt_path *path);
 void ibtrs_clt_cm_event(struct ibtrs_clt_conn *conn);
 void ibtrs_clt_cm_free(struct ibtrs_clt_path *path);

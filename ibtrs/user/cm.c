@@ -44,6 +44,11 @@ static bool cm_wants_tls(const struct ibtrs_clt_path *path)
 				(!clt->opts.dial && path->place.family != AF_UNIX));
 }
 
+const char *ibtrs_clt_path_kind(const struct ibtrs_clt_path *path)
+{
+	return path->place.rdma ? "rdma" : cm_wants_tls(path) ? "tls" : "plain";
+}
+
 static struct ibtrs_qp *cm_stream(struct ibtrs_clt_path *path, int fd)
 {
 	const struct ibtrs_clt *clt = path->clt;
@@ -66,8 +71,9 @@ static struct ibtrs_qp *cm_dial(struct ibtrs_clt_path *path, u16 cid, int *err, 
 	int fd;
 
 	/* Before cid 0 is answered nobody knows how many requests there will be. */
-	if (!o->dial && path->place.rdma)
-		return ibtrs_rdma_connect(&path->place, cid ? path->clt->qs[cid].nr : 0, err, why);
+	if (path->place.rdma)
+		return path->clt->rdma->connect(&path->place,
+						cid ? path->clt->qs[cid].nr : 0, err, why);
 	fd = o->dial ? o->dial(o->priv, path->text, cid) : ibtrs_place_connect(&path->place);
 	*err = fd < 0 ? fd : -ENOMEM;
 	*why = strerror(-*err);
@@ -169,17 +175,21 @@ static void cm_knock(struct ibtrs_clt_path *path)
 /*
  * Law L21: while no path is up, one at a time asks the server to make the session, until that has
  * answered or the attempt has ended; authentication is a part of that. Streams need no turns: only
- * our server speaks them, and it finds and makes a session in one step.
+ * our server speaks them, and it finds and makes a session in one step. That of an auto: path waits
+ * for no attempt of RDMA, either, which may lead nowhere.
  */
 static bool cm_others_turn(const struct ibtrs_clt_path *path)
 {
 	const struct ibtrs_clt *clt = path->clt;
 	u32 i;
 
-	for (i = 0; clt->one_asks && !clt->nr_up && i < clt->nr_paths; i++)
-		if (&clt->paths[i] != path && clt->paths[i].state == IBTRS_PATH_CONNECTING &&
-		    (clt->paths[i].hs == IBTRS_HS_FIRST || clt->paths[i].hs == IBTRS_HS_AUTH))
+	for (i = 0; clt->one_asks && !clt->nr_up && !path->behind && i < clt->nr_paths; i++) {
+		const struct ibtrs_clt_path *p = &clt->paths[i];
+
+		if (p != path && !p->behind && p->state == IBTRS_PATH_CONNECTING &&
+		    (p->hs == IBTRS_HS_FIRST || p->hs == IBTRS_HS_AUTH))
 			return true;
+	}
 	return false;
 }
 

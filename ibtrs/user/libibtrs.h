@@ -160,6 +160,7 @@ struct ibtrs_clt_info {
 	uint32_t ups;			/* how often it has come up from having no path */
 	uint32_t life;			/* of the session at the server; 0: no FENCE */
 	uint32_t parked;		/* requests that wait for a path */
+	uint32_t rdma_up;		/* of paths_up; 0: requests go over streams */
 };
 
 struct ibtrs_path_info {
@@ -172,12 +173,14 @@ struct ibtrs_path_info {
 	uint32_t wait_ms;		/* until the next attempt */
 	uint64_t latency_ms;		/* of the last heartbeat */
 	char why[IBTRS_WHY_LEN];
+	const char *kind;		/* rdma tls plain */
 };
 
 /**
  * ibtrs_clt_open() - open a session
  * @paths: where the server is: `ip:10.0.0.1` (RDMA), `tcp:10.0.0.1:1234`, `tcp:[fd00::1]:1234` or
- *	`unix:/run/name`; with @o->dial any text. No names of hosts
+ *	`unix:/run/name`; with @o->dial any text. No names of hosts. `auto:10.0.0.1:1234` is both
+ *	ip: and tcp: there, and what else of RDMA the server has; it needs a key
  * @nr: number of paths
  * @why: reason of a failure
  *

@@ -268,6 +268,7 @@ static int stream_begin(struct stream *s)
 	case IBTRS_FRAME_SEND:
 	case IBTRS_FRAME_SEND_IMM:
 	case IBTRS_FRAME_SEND_INV:
+	case IBTRS_FRAME_WHERE:
 		if (f->len > s->recv_max)
 			return stream_break(s, -EPROTO, "a message is longer than allowed");
 		s->into = s->recv;

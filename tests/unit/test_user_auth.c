@@ -235,7 +235,7 @@ UNIT_TEST(an_exchange_is_not_passed_on)
 	world_open(&w, &so, 1, &o);
 	for (i = 0; i < 4000 && !info.err; i++) {
 		world_turn(&w);
-		usleep(100);		/* TCP is the kernel's, whose clock is another one */
+		usleep(300);		/* TCP is the kernel's, whose clock is another one */
 		ibtrs_clt_path_info(w.clt, 0, &info);
 	}
 	CHECK_EQ(info.err, -EKEYREJECTED);

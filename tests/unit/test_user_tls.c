@@ -190,7 +190,7 @@ UNIT_TEST(in_the_open)
 		world_open(&w, &so, 1, &o);
 		for (i = 0; i < 4000 && !info.err && !world_up(&w); i++) {
 			world_turn(&w);
-			usleep(100);
+			usleep(300);
 			info = path_info(&w);
 		}
 		CHECK_EQ(world_up(&w), !r->err);
