@@ -264,6 +264,7 @@ int ibtrs_clt_path_new(struct ibtrs_clt *clt, const char *kind, const char *text
 		return err;
 	}
 	pthread_mutex_init(&path->fail_lock, NULL);
+	path->tls = clt->keys.nr && path->place.family != AF_UNIX;
 	clt->one_asks |= path->place.rdma;
 	clt->nr_paths++;
 	return 0;
@@ -474,7 +475,7 @@ int ibtrs_clt_path_info(struct ibtrs_clt *clt, unsigned int nr, struct ibtrs_pat
 		i.wait_ms = (u32)(path->due - now);
 	i.latency_ms = path->latency;
 	memcpy(i.why, path->why, sizeof(i.why));
-	i.kind = ibtrs_clt_path_kind(path);
+	i.kind = path->place.rdma ? "rdma" : path->tls ? "tls" : "plain";
 	pthread_mutex_unlock(&clt->ctx->lock);
 	return clt_tell(info, &i, sizeof(i));
 }

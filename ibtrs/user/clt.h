@@ -47,6 +47,7 @@ enum ibtrs_clt_hs {			/* what a path that connects waits for */
  * @events: bit for each enum ibtrs_path_event that is pending
  * @due: when the timer runs out: of the handshake, of the wait, or of the next heartbeat; 0: none
  * @auth: of the present attempt
+ * @tls: it is encrypted; of one that was never tried: most likely
  * @tls_key: which of the session's keys TLS uses
  * @tls_again: the server did not take the other one
  * @map: where the chunk of each slot is; the entry of a slot is its queue's
@@ -68,6 +69,7 @@ struct ibtrs_clt_path {
 	struct ibtrs_clt_conn **conns;
 	enum ibtrs_clt_hs hs;
 	struct ibtrs_auth auth;
+	bool tls;
 	u32 tls_key;
 	bool tls_again;
 	u8 *info;
@@ -199,8 +201,6 @@ void ibtrs_clt_hb_msg(struct ibtrs_clt_conn *conn);
 void ibtrs_clt_hb_ack(struct ibtrs_clt_conn *conn);
 
 /* ---- cm.c: an attempt to connect ---------------------------------------- */
-/* "rdma", "tls" or "plain" */
-const char *ibtrs_clt_path_kind(const struct ibtrs_clt_path *path);
 void ibtrs_clt_cm_start(struct ibtrs_clt_path *path);
 void ibtrs_clt_cm_event(struct ibtrs_clt_conn *conn);
 void ibtrs_clt_cm_free(struct ibtrs_clt_path *path);

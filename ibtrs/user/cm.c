@@ -14,8 +14,8 @@
 #include <unistd.h>
 #include "ibtrs/user/clt.h"
 #include "ibtrs/user/rdma.h"
+#include "ibtrs/user/sock.h"
 #include "ibtrs/user/stream.h"
-#include "ibtrs/user/tls.h"
 
 #define CM_TURN_MS	20
 
@@ -35,26 +35,14 @@ static void cm_user_timeout(const struct ibtrs_clt *clt, int fd)
 		return;
 }
 
-/* With a key, whatever leaves the host is encrypted; what the caller dials, if it says so. */
-static bool cm_wants_tls(const struct ibtrs_clt_path *path)
-{
-	const struct ibtrs_clt *clt = path->clt;
-
-	return clt->keys.nr && (clt->opts.flags & IBTRS_CLT_TLS ||
-				(!clt->opts.dial && path->place.family != AF_UNIX));
-}
-
-const char *ibtrs_clt_path_kind(const struct ibtrs_clt_path *path)
-{
-	return path->place.rdma ? "rdma" : cm_wants_tls(path) ? "tls" : "plain";
-}
-
+/* With a key, whatever leaves the host is encrypted. */
 static struct ibtrs_qp *cm_stream(struct ibtrs_clt_path *path, int fd)
 {
 	const struct ibtrs_clt *clt = path->clt;
 	struct ibtrs_tls *tls = NULL;
 
-	if (cm_wants_tls(path)) {
+	path->tls = clt->keys.nr && (clt->opts.flags & IBTRS_CLT_TLS || !ibtrs_sock_is_local(fd));
+	if (path->tls) {
 		tls = ibtrs_tls_clt(fd, clt->key_name, clt->keys.key[path->tls_key]);
 		if (!tls) {
 			close(fd);
@@ -79,8 +67,7 @@ static struct ibtrs_qp *cm_dial(struct ibtrs_clt_path *path, u16 cid, int *err, 
 	*why = strerror(-*err);
 	if (fd < 0)
 		return NULL;
-	if (cm_wants_tls(path))
-		*why = "no memory for TLS, or gnutls is not allowed its ciphers here";
+	*why = "no memory, or gnutls is not allowed the ciphers of TLS here";
 	cm_user_timeout(path->clt, fd);
 	return cm_stream(path, fd);
 }

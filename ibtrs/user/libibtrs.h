@@ -109,7 +109,7 @@ struct ibtrs_io {
 #define IBTRS_CLT_ASK_REPLAY	0x1u
 /* ibtrs_clt_open() does not wait: ibtrs_clt_info() tells when a path is up. */
 #define IBTRS_CLT_NOWAIT	0x2u
-/* TLS with the key on unix: paths and on what @dial gives, too; on tcp: paths it always is. */
+/* With a key a TCP stream is always TLS, whoever connects it. So is a Unix socket by this. */
 #define IBTRS_CLT_TLS		0x4u
 
 /**

@@ -26,13 +26,12 @@ const char *ibtrs_sock_words(int err)
 	return "the connection is broken";
 }
 
-/* Of a Unix socket both ends are in this host. */
-static bool sock_is_local(const struct ibtrs_sock *s)
+bool ibtrs_sock_is_local(int fd)
 {
 	struct sockaddr_storage at;
 	socklen_t len = sizeof(at);
 
-	return !getsockname(s->fd, (struct sockaddr *)&at, &len) && at.ss_family == AF_UNIX;
+	return !getsockname(fd, (struct sockaddr *)&at, &len) && at.ss_family == AF_UNIX;
 }
 
 /* Return: 1: it is known, or who reads is told why not; 0: nothing has arrived; or an errno. */
@@ -49,7 +48,7 @@ static int sock_sniff(struct ibtrs_sock *s, const char **why)
 		if (!s->tls)
 			return -ENOMEM;
 	}
-	s->bare = !s->tls && !sock_is_local(s);
+	s->bare = !s->tls && !ibtrs_sock_is_local(s->fd);
 	s->ask = NULL;
 	return 1;
 }

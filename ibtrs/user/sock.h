@@ -21,6 +21,8 @@ struct ibtrs_sock {
 };
 
 const char *ibtrs_sock_words(int err);
+/* Of a Unix socket both ends are in this host. */
+bool ibtrs_sock_is_local(int fd);
 /* May bytes be sent and received? Return: 1, 0: not yet, or an errno and @why. */
 int ibtrs_sock_ready(struct ibtrs_sock *s, const char **why);
 /* Return: how many bytes were sent, 0: there is no room, or an errno and @why. */

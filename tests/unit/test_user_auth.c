@@ -225,7 +225,7 @@ UNIT_TEST(an_exchange_is_not_passed_on)
 	struct ibtrs_path_info info = { .size = sizeof(info) };
 	struct ibtrs_srv_opts so = server(IBTRS_SRV_AUTH_REQUIRED);
 	struct ibtrs_clt_opts o = {
-		.flags = IBTRS_CLT_TLS, .key_name = "db-1", .key = golden_key, .dial = world_dial_relay,
+		.key_name = "db-1", .key = golden_key, .dial = world_dial_relay,
 	};
 	static const uint8_t mapped[16] = { [10] = 0xff, 0xff, 127, 0, 0, 2 };
 	struct world w;
