@@ -9,6 +9,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 #include "ibtrs/user/clt.h"
+#include "ibtrs/user/rdma.h"
 
 #define CLT_HB_MS	1000
 #define CLT_HB_MISSES	3
@@ -23,7 +24,7 @@ static int clt_q_init(struct ibtrs_q *q, struct ibtrs_clt *clt, u32 idx)
 	q->idx = idx;
 	q->done_end = &q->done;
 	q->wake = -1;
-	q->conns = calloc(clt->nr_paths, sizeof(*q->conns));
+	q->conns = calloc(clt->max_paths, sizeof(*q->conns));
 	q->ep = epoll_create1(EPOLL_CLOEXEC);
 	if (q->ep < 0)
 		return -errno;
@@ -287,28 +288,46 @@ void ibtrs_clt_close(struct ibtrs_clt *clt)
 	free(clt);
 }
 
-static int clt_path_init(struct ibtrs_clt *clt, u32 i, const char *text, char *why)
+static int clt_path_init(struct ibtrs_clt_path *path, const char *kind, const char *text, char *why)
 {
-	struct ibtrs_clt_path *path = &clt->paths[i];
 	const char *reason = NULL;
 	int err;
 
-	path->clt = clt;
-	path->idx = i;
-	pthread_mutex_init(&path->fail_lock, NULL);
-	path->text = strdup(text);
-	if (!path->text)
+	if (asprintf(&path->text, "%s%s", kind, text) < 0) {
+		path->text = NULL;
 		return ibtrs_user_why(why, -ENOMEM, text, "no memory");
+	}
 	err = ibtrs_user_random(path->uuid, sizeof(path->uuid));
 	if (err)
 		return ibtrs_user_why(why, err, text, "the kernel gives no randomness");
-	if (clt->opts.dial)
+	/* What the caller dials has no place, and finds none. */
+	if (path->clt->opts.dial && !path->clt->finds)
 		return 0;
-	err = ibtrs_place_parse(text, &path->place, &reason);
-	return err ? ibtrs_user_why(why, err, text, "%s", reason) : 0;
+	err = ibtrs_place_parse(path->text, &path->place, &reason);
+	return err ? ibtrs_user_why(why, err, path->text, "%s", reason) : 0;
 }
 
-static int clt_init(struct ibtrs_clt *clt, const char *const *paths, char *why)
+int ibtrs_clt_path_new(struct ibtrs_clt *clt, const char *kind, const char *text,
+		       char why[IBTRS_WHY_LEN])
+{
+	struct ibtrs_clt_path *path = &clt->paths[clt->nr_paths];
+	int err;
+
+	path->clt = clt;
+	path->idx = clt->nr_paths;
+	err = clt_path_init(path, kind, text, why);
+	if (err) {
+		free(path->text);
+		return err;
+	}
+	pthread_mutex_init(&path->fail_lock, NULL);
+	path->tls = clt->keys.nr && path->place.family != AF_UNIX;
+	clt->one_asks |= path->place.rdma;
+	clt->nr_paths++;
+	return 0;
+}
+
+static int clt_init(struct ibtrs_clt *clt, const char *const *paths, u32 nr, char *why)
 {
 	const char *reason, *name = clt->opts.name;
 	u32 i;
@@ -340,24 +359,40 @@ static int clt_init(struct ibtrs_clt *clt, const char *const *paths, char *why)
 	if (err)
 		return ibtrs_user_why(why, err, name, "its queues cannot be made: %s",
 				      strerror(-err));
-	for (i = 0; i < clt->nr_paths && !err; i++) {
-		err = clt_path_init(clt, i, paths[i], why);
-		clt->one_asks |= clt->paths[i].place.rdma;
-	}
+	for (i = 0; i < nr && !err; i++)
+		err = ibtrs_auto_is(clt, paths[i]) ? ibtrs_auto_paths(clt, paths[i], why) :
+						     ibtrs_clt_path_new(clt, "", paths[i], why);
 	return err;
+}
+
+/* Return: how many there is room to be for, with those that the server may tell of. */
+static u32 clt_room(const struct ibtrs_clt *clt, const char *const *paths, u32 nr)
+{
+	u32 n = nr, autos = 0, i;
+
+	for (i = 0; i < nr; i++)
+		autos += ibtrs_auto_is(clt, paths[i]);
+	n += autos;
+	if (autos && n <= IBTRS_MAX_PATHS)
+		n = n + IBTRS_WHERE_MAX < IBTRS_MAX_PATHS ? n + IBTRS_WHERE_MAX : IBTRS_MAX_PATHS;
+	return n;
 }
 
 /* Until a path is up, or none is worth waiting for. */
 static int clt_wait(struct ibtrs_clt *clt, char *why)
 {
 	const struct ibtrs_clt_path *path;
-	u32 i;
+	u32 i, n;
 
 	while (!clt->nr_up) {
 		for (i = 0; i < clt->nr_paths &&
 			    clt->paths[i].retry.state != IBTRS_RETRY_FIRST; i++)
 			;
 		path = &clt->paths[0];
+		/* That there is no RDMA is the smaller news. */
+		for (n = 0; n < clt->nr_paths && clt->finds; n++)
+			if (clt->paths[n].behind)
+				path = &clt->paths[n];
 		if (i == clt->nr_paths)
 			return ibtrs_user_why(why, path->err ?: -ENOTCONN, path->text, "%s",
 					      path->why);
@@ -380,24 +415,25 @@ int ibtrs_clt_open(struct ibtrs_ctx *ctx, const char *const *paths, unsigned int
 	if (!clt)
 		return ibtrs_user_why(why, -ENOMEM, "session", "no memory");
 	clt->ctx = ctx;
+	clt->rdma = &ibtrs_rdma;
 	err = ibtrs_user_opts(&clt->opts, sizeof(clt->opts), o);
 	if (err)
 		ibtrs_user_why(why, err, "session", "an option that this library does not know");
-	clt->paths = err ? NULL : calloc(nr, sizeof(*clt->paths));
+	clt->max_paths = clt_room(clt, paths, nr);
+	if (!err && clt->max_paths > IBTRS_MAX_PATHS)
+		err = ibtrs_user_why(why, -EINVAL, "session", "it has 1 to %u paths, auto: is two",
+				     IBTRS_MAX_PATHS);
+	clt->paths = err ? NULL : calloc(clt->max_paths, sizeof(*clt->paths));
 	if (!err && !clt->paths)
 		err = ibtrs_user_why(why, -ENOMEM, "session", "no memory");
-	if (!err) {
-		clt->nr_paths = nr;
-		for (i = 0; i < nr; i++)
-			clt->paths[i].clt = clt;
-		err = clt_init(clt, paths, why);
-	}
+	if (!err)
+		err = clt_init(clt, paths, nr, why);
 	pthread_mutex_lock(&ctx->lock);
 	if (!err) {
 		clt->next = ctx->clts;
 		ctx->clts = clt;
-		for (i = 0; i < nr; i++)
-			ibtrs_clt_path_post(&clt->paths[i], IBTRS_PATH_EV_CONNECT);
+		for (i = 0; i < clt->nr_paths; i++)
+			ibtrs_auto_start(&clt->paths[i]);
 		ibtrs_ctx_wake(ctx);
 		if (!(clt->opts.flags & IBTRS_CLT_NOWAIT))
 			err = clt_wait(clt, why);
@@ -424,7 +460,7 @@ bool ibtrs_clt_settled(struct ibtrs_clt *clt)
 {
 	u32 i;
 
-	for (i = 0; i < clt->nr_paths; i++)
+	for (i = 0; i < clt->max_paths; i++)
 		if (__atomic_load_n(&clt->paths[i].loose, __ATOMIC_RELAXED))
 			return false;
 	return true;
@@ -438,8 +474,11 @@ struct ibtrs_q *ibtrs_clt_q(struct ibtrs_clt *clt, unsigned int i)
 int ibtrs_clt_info(struct ibtrs_clt *clt, struct ibtrs_clt_info *info)
 {
 	struct ibtrs_clt_info i;
+	u32 rdma = 0, n;
 
 	pthread_mutex_lock(&clt->ctx->lock);
+	for (n = 0; n < clt->nr_paths; n++)
+		rdma += clt->paths[n].state == IBTRS_PATH_UP && clt->paths[n].place.rdma;
 	i = (struct ibtrs_clt_info){
 		.queue_depth	= clt->depth,
 		.q_depth	= clt->qs[1].nr,
@@ -450,6 +489,7 @@ int ibtrs_clt_info(struct ibtrs_clt *clt, struct ibtrs_clt_info *info)
 		.ups		= clt->ups,
 		.life		= clt->life,
 		.parked		= ibtrs_clt_parked(clt),
+		.rdma_up	= rdma,
 	};
 	pthread_mutex_unlock(&clt->ctx->lock);
 	return ibtrs_user_tell(info, &i, sizeof(i));
@@ -461,10 +501,12 @@ int ibtrs_clt_path_info(struct ibtrs_clt *clt, unsigned int nr, struct ibtrs_pat
 	const struct ibtrs_clt_path *path;
 	u64 now;
 
-	if (nr >= clt->nr_paths)
-		return -EINVAL;
-	path = &clt->paths[nr];
 	pthread_mutex_lock(&clt->ctx->lock);
+	if (nr >= clt->nr_paths) {
+		pthread_mutex_unlock(&clt->ctx->lock);
+		return -EINVAL;
+	}
+	path = &clt->paths[nr];
 	now = ibtrs_ctx_now(clt->ctx);
 	i.path = path->text;
 	i.state = ibtrs_path_sm_state_name(path->state);
@@ -475,6 +517,7 @@ int ibtrs_clt_path_info(struct ibtrs_clt *clt, unsigned int nr, struct ibtrs_pat
 		i.wait_ms = (u32)(path->due - now);
 	i.latency_ms = path->latency;
 	memcpy(i.why, path->why, sizeof(i.why));
+	i.kind = path->place.rdma ? "rdma" : path->tls ? "tls" : "plain";
 	pthread_mutex_unlock(&clt->ctx->lock);
 	return ibtrs_user_tell(info, &i, sizeof(i));
 }

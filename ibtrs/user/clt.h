@@ -17,6 +17,7 @@
 #include "ibtrs/user/verbs.h"
 
 struct ibtrs_clt_path;
+struct ibtrs_transport;
 
 struct ibtrs_clt_conn {
 	struct ibtrs_qp *qp;
@@ -44,10 +45,14 @@ enum ibtrs_clt_hs {			/* what a path that connects waits for */
 
 /**
  * struct ibtrs_clt_path
+ * @behind: the stream of an auto: path, which begins behind the attempt of RDMA
  * @recon_cnt: of the present attempt
  * @events: bit for each enum ibtrs_path_event that is pending
  * @due: when the timer runs out: of the handshake, of the wait, or of the next heartbeat; 0: none
  * @auth: of the present attempt
+ * @tls: it is encrypted; of one that was never tried: most likely
+ * @tls_key: which of the session's keys TLS uses
+ * @tls_again: the server did not take the other one
  * @map: where the chunk of each slot is; the entry of a slot is its queue's
  * @trial: data of the trial that is under way
  * @untried: connections whose trial has not been answered
@@ -60,6 +65,7 @@ struct ibtrs_clt_path {
 	u32 idx;
 	char *text;
 	struct ibtrs_place place;
+	bool behind;
 	u8 uuid[IBTRS_UUID_LEN];
 	u16 recon_cnt;
 	enum ibtrs_path_state state;
@@ -68,6 +74,9 @@ struct ibtrs_clt_path {
 	struct ibtrs_clt_conn **conns;
 	enum ibtrs_clt_hs hs;
 	struct ibtrs_auth auth;
+	bool tls;
+	u32 tls_key;
+	bool tls_again;
 	u8 *info;
 	struct ibtrs_limits limits;
 	struct ibtrs_chunk *map;
@@ -129,6 +138,7 @@ struct ibtrs_q {
 	int wake;
 	bool woken;			/* wake is readable */
 	struct ibtrs_clt_conn **conns;	/* of each path; NULL: it is not up */
+	u32 rdma;			/* of them */
 	struct ibtrs_io *done;
 	struct ibtrs_io **done_end;
 };
@@ -141,6 +151,9 @@ struct ibtrs_clt {
 	struct ibtrs_clt_opts opts;
 	char key_name[IBTRS_KEY_NAME_LEN];	/* empty: it proves nothing */
 	struct ibtrs_keys keys;
+	const struct ibtrs_transport *rdma;
+	bool finds;				/* auto: the server is asked where RDMA is */
+	u32 max_paths;				/* that there is room for; queues look at all */
 	u32 nr_paths;
 	struct ibtrs_clt_path *paths;
 	u32 nr_qs;			/* with the service queue */
@@ -165,6 +178,23 @@ u64 ibtrs_clt_due(const struct ibtrs_clt *clt);
 u32 ibtrs_clt_parked(struct ibtrs_clt *clt);
 /* Do requests wait for a path, or have some been sent since the last question? */
 bool ibtrs_clt_flows(struct ibtrs_clt *clt);
+
+/* A path of the place @text, with @kind before it. 0, or an errno and @why. */
+int ibtrs_clt_path_new(struct ibtrs_clt *clt, const char *kind, const char *text,
+		       char why[IBTRS_WHY_LEN]);
+
+/* ---- where.c: finding RDMA ---------------------------------------------- */
+/* Does @text stand for two paths, and room for those that the server tells of? */
+bool ibtrs_auto_is(const struct ibtrs_clt *clt, const char *text);
+int ibtrs_auto_paths(struct ibtrs_clt *clt, const char *text, char why[IBTRS_WHY_LEN]);
+/* Begins to connect, now or soon. */
+void ibtrs_auto_start(struct ibtrs_clt_path *path);
+/* An attempt of RDMA has failed: streams need not wait any longer. */
+void ibtrs_auto_hurry(struct ibtrs_clt *clt);
+/* A stream is up: asks where RDMA is. */
+void ibtrs_auto_ask(struct ibtrs_clt_path *path);
+/* The answer, with the locks of context and service queue held. NULL, or what is wrong with it. */
+const char *ibtrs_auto_told(struct ibtrs_clt_path *path, const struct ibtrs_wc *wc);
 
 /* ---- path.c: the states of a path --------------------------------------- */
 int ibtrs_clt_path_work(struct ibtrs_clt_path *path);

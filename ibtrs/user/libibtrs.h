@@ -111,6 +111,8 @@ struct ibtrs_io {
 #define IBTRS_CLT_ASK_REPLAY	0x1u
 /* ibtrs_clt_open() does not wait: ibtrs_clt_info() tells when a path is up. */
 #define IBTRS_CLT_NOWAIT	0x2u
+/* With a key a TCP stream is always TLS, whoever connects it. So is a Unix socket by this. */
+#define IBTRS_CLT_TLS		0x4u
 /*
  * Paths over a stream, too, carry a request of full size there and back before they are used: for
  * networks in which TCP does not find out that large packets are lost.
@@ -120,7 +122,8 @@ struct ibtrs_io {
 /**
  * struct ibtrs_clt_opts - options of a session
  * @size: sizeof(struct ibtrs_clt_opts)
- * @flags: IBTRS_CLT_ASK_REPLAY, IBTRS_CLT_NOWAIT, IBTRS_CLT_TRY_STREAMS
+ * @flags: IBTRS_CLT_ASK_REPLAY, IBTRS_CLT_NOWAIT, IBTRS_CLT_TRY_STREAMS,
+ *	IBTRS_CLT_TLS
  * @name: of the session, as the server will know it: UTF-8 without '/' and '.'
  * @queues: how many queues, one connection per path each; 0: 1
  * @hb_ms: interval of heartbeats; 0: 1000
@@ -169,6 +172,7 @@ struct ibtrs_clt_info {
 	uint32_t ups;			/* how often it has come up from having no path */
 	uint32_t life;			/* of the session at the server; 0: no FENCE */
 	uint32_t parked;		/* requests that wait for a path */
+	uint32_t rdma_up;		/* of paths_up; 0: requests go over streams */
 };
 
 struct ibtrs_path_info {
@@ -181,12 +185,14 @@ struct ibtrs_path_info {
 	uint32_t wait_ms;		/* until the next attempt */
 	uint64_t latency_ms;		/* of the last heartbeat */
 	char why[IBTRS_WHY_LEN];
+	const char *kind;		/* rdma tls plain */
 };
 
 /**
  * ibtrs_clt_open() - open a session
  * @paths: where the server is: `ip:10.0.0.1` (RDMA), `tcp:10.0.0.1:1234`, `tcp:[fd00::1]:1234` or
- *	`unix:/run/name`; with @o->dial any text. No names of hosts
+ *	`unix:/run/name`; with @o->dial any text. No names of hosts. `auto:10.0.0.1:1234` is both
+ *	ip: and tcp: there, and what else of RDMA the server has; it needs a key
  * @nr: number of paths
  * @why: reason of a failure
  *

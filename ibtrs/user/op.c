@@ -338,7 +338,11 @@ void ibtrs_srv_rx(struct ibtrs_srv_conn *conn, const struct ibtrs_wc *wc)
 		return;
 	}
 	path->seen = true;
-	if (path->state != IBTRS_SRV_PATH_UP || wc->op != IBTRS_FRAME_WRITE_IMM)
+	if (path->state != IBTRS_SRV_PATH_UP)
+		ok = false;
+	else if (wc->op == IBTRS_FRAME_WHERE)
+		ok = ibtrs_srv_where(conn, wc);
+	else if (wc->op != IBTRS_FRAME_WRITE_IMM)
 		ok = false;
 	else if (ibtrs_imm_type(wc->imm) == IBTRS_IMM_IO_REQ)
 		ok = rx_request(conn, wc->imm);

@@ -231,6 +231,7 @@ static void path_up(struct ibtrs_clt_path *path)
 				ibtrs_clt_path_note(&clt->paths[i], IBTRS_RETRY_EV_HURRY);
 		path_retry_others(path);
 	}
+	ibtrs_auto_ask(path);
 }
 
 static void path_do(struct ibtrs_clt_path *path, u32 actions)
@@ -263,6 +264,10 @@ static void path_timer(struct ibtrs_clt_path *path, u64 now)
 	u32 ms;
 
 	switch (path->state) {
+	case IBTRS_PATH_IDLE:
+		path->due = 0;
+		ibtrs_clt_path_post(path, IBTRS_PATH_EV_CONNECT);
+		break;
 	case IBTRS_PATH_UP:
 		path_beat(path, now);
 		break;
@@ -312,8 +317,10 @@ int ibtrs_clt_path_work(struct ibtrs_clt_path *path)
 			continue;
 		n++;
 		/* An attempt that failed: a path that was up is path_down()'s. */
-		if (path->state == IBTRS_PATH_CONNECTING && ev == IBTRS_PATH_EV_FAIL)
+		if (path->state == IBTRS_PATH_CONNECTING && ev == IBTRS_PATH_EV_FAIL) {
 			ibtrs_clt_path_note(path, IBTRS_RETRY_EV_FAILED);
+			ibtrs_auto_hurry(path->clt);
+		}
 		path->state = step.state;
 		path_do(path, step.actions);
 	}

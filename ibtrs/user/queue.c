@@ -64,8 +64,8 @@ static void q_park(struct ibtrs_q *q, struct ibtrs_req *req)
 /* ---- posting ------------------------------------------------------------ */
 
 /*
- * The next path in turn. One that is not trusted gets one request at a time, as long as there are
- * others.
+ * The next path in turn; while one of RDMA is up, streams are none. One that is not trusted gets
+ * one request at a time, as long as there are others.
  */
 static struct ibtrs_clt_conn *q_pick(struct ibtrs_q *q)
 {
@@ -74,18 +74,18 @@ static struct ibtrs_clt_conn *q_pick(struct ibtrs_q *q)
 	int next;
 	u32 i;
 
-	for (i = 0; i < q->clt->nr_paths; i++)
-		if (!q->conns[i])
+	for (i = 0; i < q->clt->max_paths; i++)
+		if (!q->conns[i] || (q->rdma && !q->conns[i]->path->place.rdma))
 			ibtrs_mpath_mark(gone, i);
 	memcpy(wary, gone, sizeof(wary));
-	for (i = 0; i < q->clt->nr_paths; i++) {
+	for (i = 0; i < q->clt->max_paths; i++) {
 		conn = q->conns[i];
 		if (conn && conn->inflight && READ_ONCE(conn->path->wary))
 			ibtrs_mpath_mark(wary, i);
 	}
-	next = ibtrs_mpath_next(q->cursor, q->clt->nr_paths, wary);
+	next = ibtrs_mpath_next(q->cursor, q->clt->max_paths, wary);
 	if (next < 0)
-		next = ibtrs_mpath_next(q->cursor, q->clt->nr_paths, gone);
+		next = ibtrs_mpath_next(q->cursor, q->clt->max_paths, gone);
 	if (next < 0)
 		return NULL;
 	q->cursor = (u32)next;
@@ -153,6 +153,7 @@ static u32 q_take_away(struct ibtrs_q *q, struct ibtrs_clt_conn *conn)
 
 	q->conns[conn->path->idx] = NULL;
 	__atomic_store_n(&q->up, q->up - 1, __ATOMIC_RELAXED);
+	q->rdma -= conn->path->place.rdma;
 	conn->attached = false;
 	conn->qp->verbs->close(conn->qp);
 	for (i = 0; i < q->nr; i++) {
@@ -185,7 +186,7 @@ static void q_flush(struct ibtrs_q *q)
 	struct ibtrs_clt_conn *conn;
 	u32 i;
 
-	for (i = 0; i < q->clt->nr_paths; i++) {
+	for (i = 0; i < q->clt->max_paths; i++) {
 		conn = q->conns[i];
 		if (!conn || !conn->qp->out || !conn->qp->verbs->flush(conn->qp))
 			continue;
@@ -253,6 +254,8 @@ static const char *q_rx_rsp(struct ibtrs_q *q, struct ibtrs_clt_conn *conn,
 static const char *q_rx(struct ibtrs_q *q, struct ibtrs_clt_conn *conn, const struct ibtrs_wc *wc)
 {
 	__atomic_store_n(&conn->path->seen, true, __ATOMIC_RELAXED);
+	if (wc->op == IBTRS_FRAME_WHERE && !conn->cid)
+		return ibtrs_auto_told(conn->path, wc);
 	if (wc->op != IBTRS_FRAME_WRITE_IMM && wc->op != IBTRS_FRAME_SEND_IMM)
 		return "a message that means nothing here";
 	switch (ibtrs_imm_type(wc->imm)) {
@@ -284,7 +287,7 @@ static void q_receive(struct ibtrs_q *q)
 	u32 i;
 	int n;
 
-	for (i = 0; i < q->clt->nr_paths; i++) {
+	for (i = 0; i < q->clt->max_paths; i++) {
 		conn = q->conns[i];
 		if (!conn)
 			continue;
@@ -416,6 +419,7 @@ int ibtrs_q_attach(struct ibtrs_q *q, struct ibtrs_clt_conn *conn)
 	if (!err) {
 		q->conns[conn->path->idx] = conn;
 		__atomic_store_n(&q->up, q->up + 1, __ATOMIC_RELAXED);
+		q->rdma += conn->path->place.rdma;
 		conn->attached = true;
 		/* Its owner may wait for a path, or for slots. */
 		q_wake(q);

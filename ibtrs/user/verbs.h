@@ -46,6 +46,8 @@ struct ibtrs_regions {
 #define IBTRS_WR_IOVS	4		/* frame, data, two headers; or three frames, data */
 /* A frame and a verdict with words; an answer has three frames, a request one and its header. */
 #define IBTRS_WR_ROOM	(IBTRS_FRAME_LEN + sizeof(struct ibtrs_wire_auth_verdict))
+static_assert(sizeof(struct ibtrs_wire_auth_verdict) >=
+	      IBTRS_WHERE_MAX * sizeof(struct ibtrs_wire_where), "room of an answer to WHERE");
 static_assert(IBTRS_WR_ROOM >= 3 * IBTRS_FRAME_LEN + IBTRS_IO_HDR_MAX, "room of a work request");
 #define IBTRS_RECV_LEN	512		/* INFO_REQ 272, INFO_REFUSED 192, CM private data 148 */
 
@@ -97,6 +99,8 @@ struct ibtrs_verbs;
  * @err: not 0: broken, for the reason @why
  * @regions: what the peer may write to; NULL: nothing yet
  * @out: work requests that the provider has not taken yet
+ * @bare: others may read and change what it carries: TCP without TLS. Known with the first message,
+ *	and to servers alone
  * @talks: it carries the messages of authentication and nothing else; set before the CONN_REQ or
  *	its answer is posted
  */
@@ -107,6 +111,7 @@ struct ibtrs_qp {
 	const struct ibtrs_regions *regions;
 	struct ibtrs_wr *out;
 	struct ibtrs_wr **out_end;
+	bool bare;
 	bool talks;
 };
 

@@ -4,9 +4,10 @@
  *
  * The first byte chooses how far the handshake is done for the input, so that what follows meets a
  * connection before its CONN_REQ, before INFO_REQ, or a path that is up, with FENCE and TRIAL or
- * without; or a connection of authentication, before HELLO. The second one is how many bytes are
- * sent at a time. The server must answer each request or close the path, and must let another
- * client in at the end.
+ * without; or a connection of authentication, before HELLO. Before its CONN_REQ it may be a
+ * handshake of TLS, with the key or another one. The second byte is how many bytes are sent at a
+ * time. The server must answer each request or close the path, and must let another client in at
+ * the end.
  */
 #include <assert.h>
 #include <errno.h>
