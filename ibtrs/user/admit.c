@@ -156,6 +156,8 @@ static int admit_judge(struct ibtrs_srv_conn *conn, const struct ibtrs_conn_req 
 	struct ibtrs_srv_proof proof = {};
 	int err;
 
+	if (req->ext & IBTRS_EXT_AUTH && ibtrs_srv_auth_bare(conn, why))
+		return -EKEYREJECTED;
 	if (req->cid && req->ext & IBTRS_EXT_AUTH) {
 		*path = admit_proved_path(conn->srv, req, wire);
 		/* The answer is the same whether the path exists or not. */

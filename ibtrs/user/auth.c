@@ -63,6 +63,9 @@ int ibtrs_clt_auth_init(struct ibtrs_clt *clt, const char **why)
 	const u8 *const from[IBTRS_SECRETS] = { o->key, o->next_key };
 	u32 i;
 
+	*why = "TLS needs a key";
+	if (o->flags & IBTRS_CLT_TLS && !o->key)
+		return -EINVAL;
 	*why = "a key has a name, and a name a key";
 	if (!o->key_name != !o->key || (o->next_key && !o->key))
 		return -EINVAL;

@@ -67,6 +67,10 @@ int ibtrs_srv_auth_first(struct ibtrs_srv_conn *conn, const struct ibtrs_conn_re
 /* Does a proof still count? 0, or -EKEYREJECTED: its key is not there any more. */
 int ibtrs_srv_auth_still(const struct ibtrs_srv *srv, const struct ibtrs_srv_proof *proof,
 			 const char **why);
+/* The keys that TLS of a stream may have (ibtrs_tls_ask); @priv is the server. */
+int ibtrs_srv_tls_keys(void *priv, const char *name, struct ibtrs_keys *keys);
+/* A proof on a stream that others can read and change is none. 0, or -EKEYREJECTED. */
+int ibtrs_srv_auth_bare(const struct ibtrs_srv_conn *conn, const char **why);
 /* Drops all grants. */
 void ibtrs_srv_auth_forget_all(struct ibtrs_srv *srv);
 

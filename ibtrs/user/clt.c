@@ -1,17 +1,67 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause
 /*
- * Sessions of a client: opening and closing, what the server granted, calls.
+ * Sessions of a client: opening and closing, their queues and what the server granted, calls.
  *
  * ctx->lock is over all of it. The functions that wait (open, call) step the context themselves if
  * nobody else does.
  */
 #include <stdlib.h>
+#include <sys/epoll.h>
 #include <unistd.h>
 #include "ibtrs/user/clt.h"
+#include "ibtrs/user/rdma.h"
 
 #define CLT_HB_MS	1000
 #define CLT_HB_MISSES	3
 #define CLT_MAX_QUEUES	(IBTRS_MAX_CONS - 1)
+
+/* ---- queues ------------------------------------------------------------- */
+
+static int clt_q_init(struct ibtrs_q *q, struct ibtrs_clt *clt, u32 idx)
+{
+	pthread_mutex_init(&q->lock, NULL);
+	q->clt = clt;
+	q->idx = idx;
+	q->done_end = &q->done;
+	q->wake = -1;
+	q->conns = calloc(clt->max_paths, sizeof(*q->conns));
+	q->ep = epoll_create1(EPOLL_CLOEXEC);
+	if (q->ep < 0)
+		return -errno;
+	q->wake = ibtrs_user_eventfd(q->ep, q);
+	return q->wake < 0 ? q->wake : q->conns ? 0 : -ENOMEM;
+}
+
+static int clt_q_grant(struct ibtrs_q *q, u32 first, u32 nr)
+{
+	struct ibtrs_req *reqs = calloc(nr, sizeof(*reqs));
+	u32 i;
+
+	if (!reqs)
+		return -ENOMEM;
+	for (i = 0; i < nr; i++) {
+		reqs[i].slot = first + i;
+		reqs[i].next_free = i + 1 < nr ? i + 2 : 0;
+	}
+	pthread_mutex_lock(&q->lock);
+	q->reqs = reqs;
+	q->first = first;
+	q->free = 1;
+	q->nr = nr;
+	pthread_mutex_unlock(&q->lock);
+	return 0;
+}
+
+static void clt_q_free(struct ibtrs_q *q)
+{
+	if (q->wake >= 0)
+		close(q->wake);
+	if (q->ep >= 0)
+		close(q->ep);
+	free(q->conns);
+	free(q->reqs);
+	pthread_mutex_destroy(&q->lock);
+}
 
 /* ---- what the server granted -------------------------------------------- */
 
@@ -31,9 +81,9 @@ static int clt_slots(struct ibtrs_clt *clt, u32 depth, const char **why)
 	if (clt->opts.q_depth && nr > clt->opts.q_depth)
 		nr = clt->opts.q_depth;
 	*why = "no memory for the slots";
-	err = ibtrs_q_grant(&clt->qs[0], depth - own, own);
+	err = clt_q_grant(&clt->qs[0], depth - own, own);
 	for (i = 1; i < clt->nr_qs && !err; i++)
-		err = ibtrs_q_grant(&clt->qs[i], (i - 1) * nr, nr);
+		err = clt_q_grant(&clt->qs[i], (i - 1) * nr, nr);
 	return err;
 }
 
@@ -201,56 +251,83 @@ static void clt_unlist(struct ibtrs_clt *clt)
 		*at = clt->next;
 }
 
+void ibtrs_clt_shut(struct ibtrs_clt *clt)
+{
+	u32 i;
+
+	pthread_mutex_lock(&clt->ctx->lock);
+	for (i = 0; i < clt->nr_paths; i++) {
+		clt->paths[i].err = -ECONNABORTED;
+		/* Nobody has stepped since it was opened: it must not begin behind the end. */
+		clt->paths[i].events &= ~(1u << IBTRS_PATH_EV_CONNECT);
+		ibtrs_clt_path_post(&clt->paths[i], IBTRS_PATH_EV_CLOSE);
+	}
+	ibtrs_clt_work(clt);
+	pthread_mutex_unlock(&clt->ctx->lock);
+}
+
 void ibtrs_clt_close(struct ibtrs_clt *clt)
 {
-	struct ibtrs_ctx *ctx;
 	u32 i;
 
 	if (!clt)
 		return;
-	ctx = clt->ctx;
-	pthread_mutex_lock(&ctx->lock);
-	for (i = 0; i < clt->nr_paths; i++) {
-		clt->paths[i].err = -ECONNABORTED;
-		ibtrs_clt_path_post(&clt->paths[i], IBTRS_PATH_EV_CLOSE);
-	}
-	ibtrs_clt_work(clt);
+	ibtrs_clt_shut(clt);
+	pthread_mutex_lock(&clt->ctx->lock);
 	clt_unlist(clt);
-	pthread_mutex_unlock(&ctx->lock);
+	pthread_mutex_unlock(&clt->ctx->lock);
 	for (i = 0; i < clt->nr_paths; i++) {
 		pthread_mutex_destroy(&clt->paths[i].fail_lock);
 		free(clt->paths[i].text);
 	}
 	for (i = 0; i < clt->nr_qs; i++)
-		ibtrs_q_free(&clt->qs[i]);
+		clt_q_free(&clt->qs[i]);
 	free(clt->qs);
 	free(clt->paths);
 	explicit_bzero(&clt->keys, sizeof(clt->keys));
 	free(clt);
 }
 
-static int clt_path_init(struct ibtrs_clt *clt, u32 i, const char *text, char *why)
+static int clt_path_init(struct ibtrs_clt_path *path, const char *kind, const char *text, char *why)
 {
-	struct ibtrs_clt_path *path = &clt->paths[i];
 	const char *reason = NULL;
 	int err;
 
-	path->clt = clt;
-	path->idx = i;
-	pthread_mutex_init(&path->fail_lock, NULL);
-	path->text = strdup(text);
-	if (!path->text)
+	if (asprintf(&path->text, "%s%s", kind, text) < 0) {
+		path->text = NULL;
 		return ibtrs_user_why(why, -ENOMEM, text, "no memory");
+	}
 	err = ibtrs_user_random(path->uuid, sizeof(path->uuid));
 	if (err)
 		return ibtrs_user_why(why, err, text, "the kernel gives no randomness");
-	if (clt->opts.dial)
+	/* What the caller dials has no place, and finds none. */
+	if (path->clt->opts.dial && !path->clt->finds)
 		return 0;
-	err = ibtrs_place_parse(text, &path->place, &reason);
-	return err ? ibtrs_user_why(why, err, text, "%s", reason) : 0;
+	err = ibtrs_place_parse(path->text, &path->place, &reason);
+	return err ? ibtrs_user_why(why, err, path->text, "%s", reason) : 0;
 }
 
-static int clt_init(struct ibtrs_clt *clt, const char *const *paths, char *why)
+int ibtrs_clt_path_new(struct ibtrs_clt *clt, const char *kind, const char *text,
+		       char why[IBTRS_WHY_LEN])
+{
+	struct ibtrs_clt_path *path = &clt->paths[clt->nr_paths];
+	int err;
+
+	path->clt = clt;
+	path->idx = clt->nr_paths;
+	err = clt_path_init(path, kind, text, why);
+	if (err) {
+		free(path->text);
+		return err;
+	}
+	pthread_mutex_init(&path->fail_lock, NULL);
+	path->tls = clt->keys.nr && path->place.family != AF_UNIX;
+	clt->one_asks |= path->place.rdma;
+	clt->nr_paths++;
+	return 0;
+}
+
+static int clt_init(struct ibtrs_clt *clt, const char *const *paths, u32 nr, char *why)
 {
 	const char *reason, *name = clt->opts.name;
 	u32 i;
@@ -276,30 +353,46 @@ static int clt_init(struct ibtrs_clt *clt, const char *const *paths, char *why)
 	for (i = 0; i < clt->nr_qs; i++)
 		clt->qs[i].ep = clt->qs[i].wake = -1;
 	for (i = 0; i < clt->nr_qs && !err; i++)
-		err = ibtrs_q_init(&clt->qs[i], clt, i);
+		err = clt_q_init(&clt->qs[i], clt, i);
 	if (!err)
 		err = ibtrs_user_random(clt->uuid, sizeof(clt->uuid));
 	if (err)
 		return ibtrs_user_why(why, err, name, "its queues cannot be made: %s",
 				      strerror(-err));
-	for (i = 0; i < clt->nr_paths && !err; i++) {
-		err = clt_path_init(clt, i, paths[i], why);
-		clt->one_asks |= clt->paths[i].place.rdma;
-	}
+	for (i = 0; i < nr && !err; i++)
+		err = ibtrs_auto_is(clt, paths[i]) ? ibtrs_auto_paths(clt, paths[i], why) :
+						     ibtrs_clt_path_new(clt, "", paths[i], why);
 	return err;
+}
+
+/* Return: how many there is room to be for, with those that the server may tell of. */
+static u32 clt_room(const struct ibtrs_clt *clt, const char *const *paths, u32 nr)
+{
+	u32 n = nr, autos = 0, i;
+
+	for (i = 0; i < nr; i++)
+		autos += ibtrs_auto_is(clt, paths[i]);
+	n += autos;
+	if (autos && n <= IBTRS_MAX_PATHS)
+		n = n + IBTRS_WHERE_MAX < IBTRS_MAX_PATHS ? n + IBTRS_WHERE_MAX : IBTRS_MAX_PATHS;
+	return n;
 }
 
 /* Until a path is up, or none is worth waiting for. */
 static int clt_wait(struct ibtrs_clt *clt, char *why)
 {
 	const struct ibtrs_clt_path *path;
-	u32 i;
+	u32 i, n;
 
 	while (!clt->nr_up) {
 		for (i = 0; i < clt->nr_paths &&
 			    clt->paths[i].retry.state != IBTRS_RETRY_FIRST; i++)
 			;
 		path = &clt->paths[0];
+		/* That there is no RDMA is the smaller news. */
+		for (n = 0; n < clt->nr_paths && clt->finds; n++)
+			if (clt->paths[n].behind)
+				path = &clt->paths[n];
 		if (i == clt->nr_paths)
 			return ibtrs_user_why(why, path->err ?: -ENOTCONN, path->text, "%s",
 					      path->why);
@@ -322,24 +415,25 @@ int ibtrs_clt_open(struct ibtrs_ctx *ctx, const char *const *paths, unsigned int
 	if (!clt)
 		return ibtrs_user_why(why, -ENOMEM, "session", "no memory");
 	clt->ctx = ctx;
+	clt->rdma = &ibtrs_rdma;
 	err = ibtrs_user_opts(&clt->opts, sizeof(clt->opts), o);
 	if (err)
 		ibtrs_user_why(why, err, "session", "an option that this library does not know");
-	clt->paths = err ? NULL : calloc(nr, sizeof(*clt->paths));
+	clt->max_paths = clt_room(clt, paths, nr);
+	if (!err && clt->max_paths > IBTRS_MAX_PATHS)
+		err = ibtrs_user_why(why, -EINVAL, "session", "it has 1 to %u paths, auto: is two",
+				     IBTRS_MAX_PATHS);
+	clt->paths = err ? NULL : calloc(clt->max_paths, sizeof(*clt->paths));
 	if (!err && !clt->paths)
 		err = ibtrs_user_why(why, -ENOMEM, "session", "no memory");
-	if (!err) {
-		clt->nr_paths = nr;
-		for (i = 0; i < nr; i++)
-			clt->paths[i].clt = clt;
-		err = clt_init(clt, paths, why);
-	}
+	if (!err)
+		err = clt_init(clt, paths, nr, why);
 	pthread_mutex_lock(&ctx->lock);
 	if (!err) {
 		clt->next = ctx->clts;
 		ctx->clts = clt;
-		for (i = 0; i < nr; i++)
-			ibtrs_clt_path_post(&clt->paths[i], IBTRS_PATH_EV_CONNECT);
+		for (i = 0; i < clt->nr_paths; i++)
+			ibtrs_auto_start(&clt->paths[i]);
 		ibtrs_ctx_wake(ctx);
 		if (!(clt->opts.flags & IBTRS_CLT_NOWAIT))
 			err = clt_wait(clt, why);
@@ -366,7 +460,7 @@ bool ibtrs_clt_settled(struct ibtrs_clt *clt)
 {
 	u32 i;
 
-	for (i = 0; i < clt->nr_paths; i++)
+	for (i = 0; i < clt->max_paths; i++)
 		if (__atomic_load_n(&clt->paths[i].loose, __ATOMIC_RELAXED))
 			return false;
 	return true;
@@ -377,26 +471,14 @@ struct ibtrs_q *ibtrs_clt_q(struct ibtrs_clt *clt, unsigned int i)
 	return i < clt->nr_qs - 1 ? &clt->qs[i + 1] : NULL;
 }
 
-/* Fills a struct that the caller's header may know a shorter form of. */
-static int clt_tell(void *to, const void *from, size_t size)
-{
-	size_t has;
-
-	memcpy(&has, to, sizeof(has));
-	if (has < sizeof(has))
-		return -EINVAL;
-	if (has > size)
-		memset((u8 *)to + size, 0, has - size);
-	memcpy((u8 *)to + sizeof(has), (const u8 *)from + sizeof(has),
-	       (has < size ? has : size) - sizeof(has));
-	return 0;
-}
-
 int ibtrs_clt_info(struct ibtrs_clt *clt, struct ibtrs_clt_info *info)
 {
 	struct ibtrs_clt_info i;
+	u32 rdma = 0, n;
 
 	pthread_mutex_lock(&clt->ctx->lock);
+	for (n = 0; n < clt->nr_paths; n++)
+		rdma += clt->paths[n].state == IBTRS_PATH_UP && clt->paths[n].place.rdma;
 	i = (struct ibtrs_clt_info){
 		.queue_depth	= clt->depth,
 		.q_depth	= clt->qs[1].nr,
@@ -407,9 +489,10 @@ int ibtrs_clt_info(struct ibtrs_clt *clt, struct ibtrs_clt_info *info)
 		.ups		= clt->ups,
 		.life		= clt->life,
 		.parked		= ibtrs_clt_parked(clt),
+		.rdma_up	= rdma,
 	};
 	pthread_mutex_unlock(&clt->ctx->lock);
-	return clt_tell(info, &i, sizeof(i));
+	return ibtrs_user_tell(info, &i, sizeof(i));
 }
 
 int ibtrs_clt_path_info(struct ibtrs_clt *clt, unsigned int nr, struct ibtrs_path_info *info)
@@ -418,10 +501,12 @@ int ibtrs_clt_path_info(struct ibtrs_clt *clt, unsigned int nr, struct ibtrs_pat
 	const struct ibtrs_clt_path *path;
 	u64 now;
 
-	if (nr >= clt->nr_paths)
-		return -EINVAL;
-	path = &clt->paths[nr];
 	pthread_mutex_lock(&clt->ctx->lock);
+	if (nr >= clt->nr_paths) {
+		pthread_mutex_unlock(&clt->ctx->lock);
+		return -EINVAL;
+	}
+	path = &clt->paths[nr];
 	now = ibtrs_ctx_now(clt->ctx);
 	i.path = path->text;
 	i.state = ibtrs_path_sm_state_name(path->state);
@@ -432,6 +517,7 @@ int ibtrs_clt_path_info(struct ibtrs_clt *clt, unsigned int nr, struct ibtrs_pat
 		i.wait_ms = (u32)(path->due - now);
 	i.latency_ms = path->latency;
 	memcpy(i.why, path->why, sizeof(i.why));
+	i.kind = path->place.rdma ? "rdma" : path->tls ? "tls" : "plain";
 	pthread_mutex_unlock(&clt->ctx->lock);
-	return clt_tell(info, &i, sizeof(i));
+	return ibtrs_user_tell(info, &i, sizeof(i));
 }

@@ -17,16 +17,18 @@
 #include "ibtrs/user/verbs.h"
 
 struct ibtrs_clt_path;
+struct ibtrs_transport;
 
 struct ibtrs_clt_conn {
 	struct ibtrs_qp *qp;
 	struct ibtrs_clt_path *path;
 	u16 cid;
 	bool accepted;
+	bool trying;			/* its trial has not been answered */
 	bool attached;			/* to its queue, whose lock then is over it */
 	u32 inflight;
 	struct ibtrs_wire_conn_req req;	/* as it was sent: a proof covers it */
-	struct ibtrs_wr cm;		/* CONN_REQ, INFO_REQ, authentication */
+	struct ibtrs_wr cm;		/* CONN_REQ, INFO_REQ, authentication, trial */
 	struct ibtrs_wr hb_msg;
 	struct ibtrs_wr hb_ack;
 };
@@ -37,15 +39,23 @@ enum ibtrs_clt_hs {			/* what a path that connects waits for */
 	IBTRS_HS_FIRST,			/* the answer to cid 0 */
 	IBTRS_HS_OTHERS,		/* the answers to the others */
 	IBTRS_HS_INFO,
+	IBTRS_HS_TRIAL,			/* the answers to trials */
+	IBTRS_HS_DOUBT,			/* these are late: a sign of life */
 };
 
 /**
  * struct ibtrs_clt_path
+ * @behind: the stream of an auto: path, which begins behind the attempt of RDMA
  * @recon_cnt: of the present attempt
  * @events: bit for each enum ibtrs_path_event that is pending
  * @due: when the timer runs out: of the handshake, of the wait, or of the next heartbeat; 0: none
  * @auth: of the present attempt
+ * @tls: it is encrypted; of one that was never tried: most likely
+ * @tls_key: which of the session's keys TLS uses
+ * @tls_again: the server did not take the other one
  * @map: where the chunk of each slot is; the entry of a slot is its queue's
+ * @trial: data of the trial that is under way
+ * @untried: connections whose trial has not been answered
  * @seen: something has arrived since the last heartbeat
  * @loose: it was lost with requests under way, and has not been up since
  * @fail_err: a queue has found the path broken
@@ -55,6 +65,7 @@ struct ibtrs_clt_path {
 	u32 idx;
 	char *text;
 	struct ibtrs_place place;
+	bool behind;
 	u8 uuid[IBTRS_UUID_LEN];
 	u16 recon_cnt;
 	enum ibtrs_path_state state;
@@ -63,9 +74,14 @@ struct ibtrs_clt_path {
 	struct ibtrs_clt_conn **conns;
 	enum ibtrs_clt_hs hs;
 	struct ibtrs_auth auth;
+	bool tls;
+	u32 tls_key;
+	bool tls_again;
 	u8 *info;
 	struct ibtrs_limits limits;
 	struct ibtrs_chunk *map;
+	u8 *trial;
+	u32 untried;
 	bool new_rkey;
 	u32 ext;
 	u32 life;
@@ -115,11 +131,14 @@ struct ibtrs_q {
 	struct ibtrs_req *reqs;
 	u32 free;			/* index + 1 of a free one, 0: none */
 	u32 parked;
+	u32 up;				/* connections */
 	u32 cursor;
 	u64 posted;			/* ever */
 	int ep;
 	int wake;
+	bool woken;			/* wake is readable */
 	struct ibtrs_clt_conn **conns;	/* of each path; NULL: it is not up */
+	u32 rdma;			/* of them */
 	struct ibtrs_io *done;
 	struct ibtrs_io **done_end;
 };
@@ -132,6 +151,9 @@ struct ibtrs_clt {
 	struct ibtrs_clt_opts opts;
 	char key_name[IBTRS_KEY_NAME_LEN];	/* empty: it proves nothing */
 	struct ibtrs_keys keys;
+	const struct ibtrs_transport *rdma;
+	bool finds;				/* auto: the server is asked where RDMA is */
+	u32 max_paths;				/* that there is room for; queues look at all */
 	u32 nr_paths;
 	struct ibtrs_clt_path *paths;
 	u32 nr_qs;			/* with the service queue */
@@ -157,6 +179,23 @@ u32 ibtrs_clt_parked(struct ibtrs_clt *clt);
 /* Do requests wait for a path, or have some been sent since the last question? */
 bool ibtrs_clt_flows(struct ibtrs_clt *clt);
 
+/* A path of the place @text, with @kind before it. 0, or an errno and @why. */
+int ibtrs_clt_path_new(struct ibtrs_clt *clt, const char *kind, const char *text,
+		       char why[IBTRS_WHY_LEN]);
+
+/* ---- where.c: finding RDMA ---------------------------------------------- */
+/* Does @text stand for two paths, and room for those that the server tells of? */
+bool ibtrs_auto_is(const struct ibtrs_clt *clt, const char *text);
+int ibtrs_auto_paths(struct ibtrs_clt *clt, const char *text, char why[IBTRS_WHY_LEN]);
+/* Begins to connect, now or soon. */
+void ibtrs_auto_start(struct ibtrs_clt_path *path);
+/* An attempt of RDMA has failed: streams need not wait any longer. */
+void ibtrs_auto_hurry(struct ibtrs_clt *clt);
+/* A stream is up: asks where RDMA is. */
+void ibtrs_auto_ask(struct ibtrs_clt_path *path);
+/* The answer, with the locks of context and service queue held. NULL, or what is wrong with it. */
+const char *ibtrs_auto_told(struct ibtrs_clt_path *path, const struct ibtrs_wc *wc);
+
 /* ---- path.c: the states of a path --------------------------------------- */
 int ibtrs_clt_path_work(struct ibtrs_clt_path *path);
 void ibtrs_clt_path_post(struct ibtrs_clt_path *path, enum ibtrs_path_event ev);
@@ -169,6 +208,7 @@ void ibtrs_clt_path_note(struct ibtrs_clt_path *path, enum ibtrs_retry_event ev)
 void ibtrs_clt_path_lost(struct ibtrs_clt_path *path, int err, const char *why);
 void ibtrs_clt_hb_msg(struct ibtrs_clt_conn *conn);
 void ibtrs_clt_hb_ack(struct ibtrs_clt_conn *conn);
+void ibtrs_clt_event(struct ibtrs_clt_conn *conn, u32 imm);
 
 /* ---- cm.c: an attempt to connect ---------------------------------------- */
 void ibtrs_clt_cm_start(struct ibtrs_clt_path *path);
@@ -177,15 +217,25 @@ void ibtrs_clt_cm_free(struct ibtrs_clt_path *path);
 /* Of the epoll set of the context. */
 void ibtrs_clt_conn_event(struct ibtrs_clt_conn *conn);
 
+/* ---- trial.c: does the path carry large requests? ------------------------ */
+/* Posts READY if there is none to be made. */
+int ibtrs_clt_trial_start(struct ibtrs_clt_path *path, const char **why);
+int ibtrs_clt_trial_message(struct ibtrs_clt_conn *conn, const struct ibtrs_wc *wc,
+			    const char **why);
+/* Its time is over: asks for a sign of life. */
+void ibtrs_clt_trial_late(struct ibtrs_clt_path *path);
+/* That time is over, too. Return: there was one, so the path has failed in its trial. */
+bool ibtrs_clt_trial_in_vain(struct ibtrs_clt_path *path);
+
 /* ---- queue.c ------------------------------------------------------------ */
-int ibtrs_q_init(struct ibtrs_q *q, struct ibtrs_clt *clt, u32 idx);
-int ibtrs_q_grant(struct ibtrs_q *q, u32 first, u32 nr);
-void ibtrs_q_free(struct ibtrs_q *q);
 int ibtrs_q_attach(struct ibtrs_q *q, struct ibtrs_clt_conn *conn);
 /* Takes the connection away, and moves or parks what was on it. Return: requests that were. */
 u32 ibtrs_q_detach(struct ibtrs_q *q, struct ibtrs_clt_conn *conn);
 /* Sends what is parked. @ask: requests that were sent in an earlier generation, too. */
 void ibtrs_q_resume(struct ibtrs_q *q, bool ask);
+/* Ends the parked requests that @pick says, or all. For the owner of the queue. */
+int ibtrs_q_abort_if(struct ibtrs_q *q, int err,
+		     bool (*pick)(const struct ibtrs_io *io, void *priv), void *priv);
 /* Requests of the service queue that have ended. */
 struct ibtrs_io *ibtrs_q_serve(struct ibtrs_q *q);
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause
 /*
- * An attempt to connect a path (protocol 2): cid 0, then the others at the same time, then INFO. It
- * ends with READY or with FAIL, and each step has its deadline (ibtrs/logic/retry.c). With a key,
- * a connection of authentication comes before all that, in the place of cid 0 (auth.c).
+ * An attempt to connect a path (protocol 2): cid 0, then the others at the same time, then INFO,
+ * then a trial of the connections (trial.c). It ends with READY or with FAIL, and each step has its
+ * deadline (ibtrs/logic/retry.c). With a key, a connection of authentication comes before all that,
+ * in the place of cid 0 (auth.c).
  *
  * Runs under ctx->lock. Until a connection is attached to its queue, the context watches it; the
  * service connection is watched by the context always.
@@ -14,6 +15,7 @@
 #include <unistd.h>
 #include "ibtrs/user/clt.h"
 #include "ibtrs/user/rdma.h"
+#include "ibtrs/user/sock.h"
 #include "ibtrs/user/stream.h"
 
 #define CM_TURN_MS	20
@@ -34,6 +36,23 @@ static void cm_user_timeout(const struct ibtrs_clt *clt, int fd)
 		return;
 }
 
+/* With a key, whatever leaves the host is encrypted. */
+static struct ibtrs_qp *cm_stream(struct ibtrs_clt_path *path, int fd)
+{
+	const struct ibtrs_clt *clt = path->clt;
+	struct ibtrs_tls *tls = NULL;
+
+	path->tls = clt->keys.nr && (clt->opts.flags & IBTRS_CLT_TLS || !ibtrs_sock_is_local(fd));
+	if (path->tls) {
+		tls = ibtrs_tls_clt(fd, clt->key_name, clt->keys.key[path->tls_key]);
+		if (!tls) {
+			close(fd);
+			return NULL;
+		}
+	}
+	return ibtrs_stream_new(fd, tls);
+}
+
 /* A connection that has begun to connect; NULL: @err and @why say what is wrong. */
 static struct ibtrs_qp *cm_dial(struct ibtrs_clt_path *path, u16 cid, int *err, const char **why)
 {
@@ -41,15 +60,17 @@ static struct ibtrs_qp *cm_dial(struct ibtrs_clt_path *path, u16 cid, int *err, 
 	int fd;
 
 	/* Before cid 0 is answered nobody knows how many requests there will be. */
-	if (!o->dial && path->place.rdma)
-		return ibtrs_rdma_connect(&path->place, cid ? path->clt->qs[cid].nr : 0, err, why);
+	if (path->place.rdma)
+		return path->clt->rdma->connect(&path->place,
+						cid ? path->clt->qs[cid].nr : 0, err, why);
 	fd = o->dial ? o->dial(o->priv, path->text, cid) : ibtrs_place_connect(&path->place);
 	*err = fd < 0 ? fd : -ENOMEM;
-	*why = strerror(-*err);
+	*why = ibtrs_place_words(*err, false);
 	if (fd < 0)
 		return NULL;
+	*why = "no memory, or gnutls is not allowed the ciphers of TLS here";
 	cm_user_timeout(path->clt, fd);
-	return ibtrs_stream_new(fd);
+	return cm_stream(path, fd);
 }
 
 /* Begins connection @cid of the path; NULL: the attempt has failed. */
@@ -142,17 +163,21 @@ static void cm_knock(struct ibtrs_clt_path *path)
 /*
  * Law L21: while no path is up, one at a time asks the server to make the session, until that has
  * answered or the attempt has ended; authentication is a part of that. Streams need no turns: only
- * our server speaks them, and it finds and makes a session in one step.
+ * our server speaks them, and it finds and makes a session in one step. That of an auto: path waits
+ * for no attempt of RDMA, either, which may lead nowhere.
  */
 static bool cm_others_turn(const struct ibtrs_clt_path *path)
 {
 	const struct ibtrs_clt *clt = path->clt;
 	u32 i;
 
-	for (i = 0; clt->one_asks && !clt->nr_up && i < clt->nr_paths; i++)
-		if (&clt->paths[i] != path && clt->paths[i].state == IBTRS_PATH_CONNECTING &&
-		    (clt->paths[i].hs == IBTRS_HS_FIRST || clt->paths[i].hs == IBTRS_HS_AUTH))
+	for (i = 0; clt->one_asks && !clt->nr_up && !path->behind && i < clt->nr_paths; i++) {
+		const struct ibtrs_clt_path *p = &clt->paths[i];
+
+		if (p != path && !p->behind && p->state == IBTRS_PATH_CONNECTING &&
+		    (p->hs == IBTRS_HS_FIRST || p->hs == IBTRS_HS_AUTH))
 			return true;
+	}
 	return false;
 }
 
@@ -164,6 +189,7 @@ void ibtrs_clt_cm_start(struct ibtrs_clt_path *path)
 		return;
 	}
 	path->recon_cnt++;
+	path->tls_again = false;
 	path->conns = calloc(path->clt->nr_qs, sizeof(*path->conns));
 	if (!path->conns)
 		ibtrs_clt_path_fail(path, -ENOMEM, "no memory for its connections");
@@ -197,6 +223,8 @@ void ibtrs_clt_cm_free(struct ibtrs_clt_path *path)
 	path->info = NULL;
 	free(path->map);
 	path->map = NULL;
+	free(path->trial);
+	path->trial = NULL;
 	ibtrs_auth_end(&path->auth, &ibtrs_auth_user);
 }
 
@@ -237,6 +265,22 @@ static int cm_info(struct ibtrs_clt_path *path, const char **why)
 	return err;
 }
 
+/* From here on requests can be posted. */
+static int cm_slots(struct ibtrs_clt_path *path, const char **why)
+{
+	u32 i;
+
+	for (i = 0; i < path->clt->nr_qs; i++) {
+		struct ibtrs_qp *qp = path->conns[i]->qp;
+
+		if (qp->verbs->slots(qp, path->clt->qs[i].nr, path->limits.chunk_size)) {
+			*why = qp->why;
+			return qp->err;
+		}
+	}
+	return 0;
+}
+
 static int cm_info_rsp(struct ibtrs_clt_path *path, const struct ibtrs_wc *wc, const char **why)
 {
 	struct ibtrs_clt_conn *conn = path->conns[0];
@@ -259,8 +303,7 @@ static int cm_info_rsp(struct ibtrs_clt_path *path, const struct ibtrs_wc *wc, c
 	if (!path->limits.fence)
 		path->life = 0;
 	conn->qp->verbs->expect(conn->qp, NULL, 0);
-	ibtrs_clt_path_post(path, IBTRS_PATH_EV_READY);
-	return 0;
+	return cm_slots(path, why) ?: ibtrs_clt_trial_start(path, why);
 }
 
 /* ---- CONN_RSP ----------------------------------------------------------- */
@@ -376,11 +419,37 @@ static int cm_message(struct ibtrs_clt_conn *conn, const struct ibtrs_wc *wc, co
 		return cm_accepted(conn, wc, why);
 	if (wc->op == IBTRS_FRAME_SEND && !conn->cid && path->hs == IBTRS_HS_INFO)
 		return cm_info_rsp(path, wc, why);
+	if (path->hs == IBTRS_HS_TRIAL || path->hs == IBTRS_HS_DOUBT)
+		return ibtrs_clt_trial_message(conn, wc, why);
 	/* The server is ahead: it takes the path for established, and its heart beats. */
 	if (wc->op == IBTRS_FRAME_WRITE_IMM && !conn->cid && path->hs == IBTRS_HS_INFO && !wc->len)
 		return 0;
 	*why = "the server sent something else than the answer to the connection request";
 	return -EPROTO;
+}
+
+/*
+ * TLS takes one key, and the server may have no other than the next one. Return: true: @conn is
+ * gone, and the exchange begins anew.
+ */
+static bool cm_next_key(struct ibtrs_clt_path *path, int err)
+{
+	if (err != -EKEYREJECTED || path->hs != IBTRS_HS_AUTH || path->tls_again ||
+	    path->clt->keys.nr < 2)
+		return false;
+	path->tls_again = true;
+	path->tls_key = !path->tls_key;
+	cm_conn_free(path, 0);
+	cm_knock(path);
+	return true;
+}
+
+static void cm_broken(struct ibtrs_clt_path *path, int err, const char *reason)
+{
+	char why[IBTRS_WHY_LEN];
+
+	snprintf(why, sizeof(why), "key %s: %s", path->clt->key_name, reason);
+	ibtrs_clt_path_fail(path, err, err == -EKEYREJECTED ? why : reason);
 }
 
 void ibtrs_clt_cm_event(struct ibtrs_clt_conn *conn)
@@ -394,16 +463,18 @@ void ibtrs_clt_cm_event(struct ibtrs_clt_conn *conn)
 	conn->qp->verbs->flush(conn->qp);
 	while (!(path->events & 1u << IBTRS_PATH_EV_READY)) {
 		err = conn->qp->verbs->poll(conn->qp, &wc);
-		if (!err)
+		if (!err || cm_next_key(path, err))
 			return;
 		why = conn->qp->why;
-		if (err > 0 && path->hs == IBTRS_HS_AUTH) {
-			if (cm_auth(conn, &wc))
-				return;
-			err = 0;
+		if (err < 0) {
+			cm_broken(path, err, why);
+			return;
 		}
-		if (err > 0)
+		err = 0;
+		if (path->hs != IBTRS_HS_AUTH)
 			err = cm_message(conn, &wc, &why);
+		else if (cm_auth(conn, &wc))
+			return;
 		if (err)
 			ibtrs_clt_path_fail(path, err, why);
 		if (path->events & 1u << IBTRS_PATH_EV_FAIL)

@@ -14,6 +14,7 @@ enum ibtrs_frame_op {
 	IBTRS_FRAME_SEND_INV	= 6,	/* with invalidate; @key is the one */
 	IBTRS_FRAME_WRITE	= 7,
 	IBTRS_FRAME_WRITE_IMM	= 8,
+	IBTRS_FRAME_WHERE	= 9,	/* where has the server RDMA? and its answer (12.2) */
 };
 
 struct ibtrs_wire_frame {
@@ -61,5 +62,16 @@ static inline void ibtrs_frame_decode(const void *from, struct ibtrs_frame *f)
 	f->key = le32_to_cpu(w.key);
 	f->addr = le64_to_cpu(w.addr);
 }
+
+/* An entry of the answer to WHERE. IPv4 is mapped into IPv6, as in a GID of RoCE. */
+struct ibtrs_wire_where {
+	u8	gid[16];
+	__le16	port;
+	u8	reserved[6];
+};
+
+static_assert(sizeof(struct ibtrs_wire_where) == 24, "where");
+
+#define IBTRS_WHERE_MAX	8
 
 #endif

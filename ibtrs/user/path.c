@@ -53,9 +53,9 @@ static void path_take_lost(struct ibtrs_clt_path *path)
 		ibtrs_clt_path_fail(path, err, why);
 }
 
-/* ---- heartbeats --------------------------------------------------------- */
+/* ---- heartbeats, events ------------------------------------------------- */
 
-/* Both are called by the service queue, with its lock held; it flushes. */
+/* These are called by the service queue, with its lock held; it flushes. */
 void ibtrs_clt_hb_msg(struct ibtrs_clt_conn *conn)
 {
 	ibtrs_qp_post_imm(conn->qp, &conn->hb_ack, ibtrs_imm_hb(IBTRS_IMM_HB_ACK));
@@ -69,6 +69,15 @@ void ibtrs_clt_hb_ack(struct ibtrs_clt_conn *conn)
 		return;
 	path->awaited = false;
 	path->latency = ibtrs_ctx_now(path->clt->ctx) - path->sent_at;
+}
+
+void ibtrs_clt_event(struct ibtrs_clt_conn *conn, u32 imm)
+{
+	const struct ibtrs_clt_opts *o = &conn->path->clt->opts;
+
+	/* What was not negotiated means nothing. */
+	if (conn->path->ext & IBTRS_EXT_EVENTS && o->event)
+		o->event(o->priv, ibtrs_imm_event_kind(imm), ibtrs_imm_event_dev(imm));
 }
 
 static void hb_send(struct ibtrs_clt_path *path)
@@ -222,6 +231,7 @@ static void path_up(struct ibtrs_clt_path *path)
 				ibtrs_clt_path_note(&clt->paths[i], IBTRS_RETRY_EV_HURRY);
 		path_retry_others(path);
 	}
+	ibtrs_auto_ask(path);
 }
 
 static void path_do(struct ibtrs_clt_path *path, u32 actions)
@@ -254,6 +264,10 @@ static void path_timer(struct ibtrs_clt_path *path, u64 now)
 	u32 ms;
 
 	switch (path->state) {
+	case IBTRS_PATH_IDLE:
+		path->due = 0;
+		ibtrs_clt_path_post(path, IBTRS_PATH_EV_CONNECT);
+		break;
 	case IBTRS_PATH_UP:
 		path_beat(path, now);
 		break;
@@ -263,6 +277,12 @@ static void path_timer(struct ibtrs_clt_path *path, u64 now)
 			ibtrs_clt_cm_start(path);
 			break;
 		}
+		if (path->hs == IBTRS_HS_TRIAL) {
+			ibtrs_clt_trial_late(path);
+			break;
+		}
+		if (path->hs == IBTRS_HS_DOUBT && ibtrs_clt_trial_in_vain(path))
+			break;
 		ibtrs_clt_path_fail(path, -ETIMEDOUT, path->hs == IBTRS_HS_INFO ?
 				    "the server did not say where its memory is in time" :
 				    "the server did not answer in time");
@@ -297,8 +317,10 @@ int ibtrs_clt_path_work(struct ibtrs_clt_path *path)
 			continue;
 		n++;
 		/* An attempt that failed: a path that was up is path_down()'s. */
-		if (path->state == IBTRS_PATH_CONNECTING && ev == IBTRS_PATH_EV_FAIL)
+		if (path->state == IBTRS_PATH_CONNECTING && ev == IBTRS_PATH_EV_FAIL) {
 			ibtrs_clt_path_note(path, IBTRS_RETRY_EV_FAILED);
+			ibtrs_auto_hurry(path->clt);
+		}
 		path->state = step.state;
 		path_do(path, step.actions);
 	}

@@ -8,6 +8,9 @@
  * of its own; it makes its QP when it is answered. Nothing here waits: timers are the owner's.
  */
 #include <fcntl.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netinet/in.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <unistd.h>
@@ -64,8 +67,8 @@ static struct ibtrs_rdma *cm_new(u32 depth, int *err)
 	return NULL;
 }
 
-struct ibtrs_qp *ibtrs_rdma_connect(const struct ibtrs_place *p, u32 depth, int *err,
-				    const char **why)
+static struct ibtrs_qp *cm_connect(const struct ibtrs_place *p, u32 depth, int *err,
+				   const char **why)
 {
 	struct sockaddr_storage to;
 	struct ibtrs_rdma *r = cm_new(depth, err);
@@ -225,8 +228,17 @@ bool ibtrs_rdma_ends(struct ibtrs_qp *qp, u8 own[IBTRS_GID_LEN], u8 peer[IBTRS_G
 
 /* ---- a server ----------------------------------------------------------- */
 
-struct ibtrs_rdma_listener *ibtrs_rdma_listen(const struct ibtrs_place *p, int *port,
-					      const char **why)
+static void cm_unlisten(struct ibtrs_rdma_listener *l)
+{
+	if (l->id)
+		rdma_destroy_id(l->id);
+	if (l->channel)
+		rdma_destroy_event_channel(l->channel);
+	free(l);
+}
+
+static struct ibtrs_rdma_listener *cm_listen(const struct ibtrs_place *p, int *port,
+					     const char **why)
 {
 	struct ibtrs_rdma_listener *l = calloc(1, sizeof(*l));
 	struct sockaddr_storage at;
@@ -249,26 +261,17 @@ struct ibtrs_rdma_listener *ibtrs_rdma_listen(const struct ibtrs_place *p, int *
 		*port = be16toh(rdma_get_src_port(l->id));
 		return l;
 	}
-	ibtrs_rdma_unlisten(l);
+	cm_unlisten(l);
 	return NULL;
 }
 
-int ibtrs_rdma_listen_fd(const struct ibtrs_rdma_listener *l)
+static int cm_listen_fd(const struct ibtrs_rdma_listener *l)
 {
 	return l->channel->fd;
 }
 
-void ibtrs_rdma_unlisten(struct ibtrs_rdma_listener *l)
-{
-	if (l->id)
-		rdma_destroy_id(l->id);
-	if (l->channel)
-		rdma_destroy_event_channel(l->channel);
-	free(l);
-}
-
-struct ibtrs_qp *ibtrs_rdma_accept(struct ibtrs_rdma_listener *l, u32 depth,
-				   char peer[IBTRS_ADDR_STR_MAX])
+static struct ibtrs_qp *cm_accept(struct ibtrs_rdma_listener *l, u32 depth,
+				  char peer[IBTRS_ADDR_STR_MAX])
 {
 	struct rdma_cm_id *id = NULL;
 	struct rdma_cm_event *ev;
@@ -300,3 +303,54 @@ struct ibtrs_qp *ibtrs_rdma_accept(struct ibtrs_rdma_listener *l, u32 depth,
 	r->asked = true;
 	return &r->qp;
 }
+
+/* ---- where -------------------------------------------------------------- */
+
+/* An address that no other host has, or that means another one there, leads nobody here. */
+static bool cm_is_global(const struct ifaddrs *a, int family)
+{
+	if (!a->ifa_addr || !(a->ifa_flags & IFF_UP) || a->ifa_flags & IFF_LOOPBACK)
+		return false;
+	if (a->ifa_addr->sa_family == AF_INET6)
+		return family == AF_INET6 &&
+		       !IN6_IS_ADDR_LINKLOCAL(&((struct sockaddr_in6 *)a->ifa_addr)->sin6_addr);
+	return a->ifa_addr->sa_family == AF_INET;
+}
+
+/* Binding finds the adapter of an address, or that it has none. */
+static bool cm_has_adapter(struct rdma_event_channel *ch, struct sockaddr *at)
+{
+	struct rdma_cm_id *id;
+	bool has;
+
+	if (rdma_create_id(ch, &id, NULL, RDMA_PS_TCP))
+		return false;
+	has = !rdma_bind_addr(id, at) && id->verbs;
+	rdma_destroy_id(id);
+	return has;
+}
+
+static u32 cm_where(int family, u8 gid[][IBTRS_GID_LEN], u32 max)
+{
+	struct rdma_event_channel *ch = cm_channel();
+	struct ifaddrs *all = NULL, *a;
+	u32 n = 0;
+
+	if (ch && !getifaddrs(&all))
+		for (a = all; a && n < max; a = a->ifa_next)
+			if (cm_is_global(a, family) && cm_has_adapter(ch, a->ifa_addr))
+				ibtrs_place_gid(a->ifa_addr, gid[n++]);
+	freeifaddrs(all);
+	if (ch)
+		rdma_destroy_event_channel(ch);
+	return n;
+}
+
+const struct ibtrs_transport ibtrs_rdma = {
+	.connect	= cm_connect,
+	.listen		= cm_listen,
+	.listen_fd	= cm_listen_fd,
+	.unlisten	= cm_unlisten,
+	.accept		= cm_accept,
+	.where		= cm_where,
+};

@@ -78,7 +78,7 @@ static int srv_add_socket(struct ibtrs_srv *srv, int fd)
 	struct ibtrs_srv_conn *conn;
 
 	srv_peer(fd, peer);
-	conn = srv_add(srv, ibtrs_stream_new(fd), peer);
+	conn = srv_add(srv, ibtrs_stream_take(fd, ibtrs_srv_tls_keys, srv), peer);
 	if (!conn)
 		return -ENOMEM;
 	return conn->dead ? conn->qp->err : 0;
@@ -143,7 +143,7 @@ static void srv_accept_rdma(struct ibtrs_srv *srv, const struct ibtrs_srv_listen
 	struct ibtrs_srv_conn *conn;
 	struct ibtrs_qp *qp;
 
-	qp = ibtrs_rdma_accept(l->rdma, srv->limits.queue_depth, peer);
+	qp = srv->rdma->accept(l->rdma, srv->limits.queue_depth, peer);
 	conn = qp ? srv_add(srv, qp, peer) : NULL;
 	if (conn && !conn->dead)
 		srv_conn_event(conn);
@@ -285,10 +285,10 @@ int ibtrs_srv_fd(const struct ibtrs_srv *srv)
 	return srv->ep;
 }
 
-static void srv_unlisten(struct ibtrs_srv_listener *l)
+static void srv_unlisten(struct ibtrs_srv *srv, struct ibtrs_srv_listener *l)
 {
 	if (l->rdma)
-		ibtrs_rdma_unlisten(l->rdma);
+		srv->rdma->unlisten(l->rdma);
 	else if (l->fd >= 0)
 		close(l->fd);
 	if (l->fd >= 0 && l->place.family == AF_UNIX)
@@ -297,17 +297,17 @@ static void srv_unlisten(struct ibtrs_srv_listener *l)
 }
 
 /* Return: the port or an error. */
-static int srv_bind(struct ibtrs_srv_listener *l, const char **why)
+static int srv_bind(struct ibtrs_srv *srv, struct ibtrs_srv_listener *l, const char **why)
 {
 	int port = 0;
 
 	if (l->place.rdma) {
-		l->rdma = ibtrs_rdma_listen(&l->place, &port, why);
-		l->fd = l->rdma ? ibtrs_rdma_listen_fd(l->rdma) : -1;
+		l->rdma = srv->rdma->listen(&l->place, &port, why);
+		l->fd = l->rdma ? srv->rdma->listen_fd(l->rdma) : -1;
 		return port;
 	}
 	l->fd = ibtrs_place_listen(&l->place, &port);
-	*why = l->fd < 0 ? strerror(-l->fd) : NULL;
+	*why = l->fd < 0 ? ibtrs_place_words(l->fd, true) : NULL;
 	return l->fd < 0 ? l->fd : port;
 }
 
@@ -325,19 +325,20 @@ int ibtrs_srv_listen(struct ibtrs_srv *srv, const char *at, char why[IBTRS_WHY_L
 	l->fd = -1;
 	err = ibtrs_place_parse(at, &l->place, &reason);
 	if (err) {
-		srv_unlisten(l);
+		srv_unlisten(srv, l);
 		return ibtrs_user_why(why, err, at, "%s", reason);
 	}
-	port = srv_bind(l, &reason);
+	port = srv_bind(srv, l, &reason);
 	ev.data.ptr = l;
 	if (port >= 0 && epoll_ctl(srv->ep, EPOLL_CTL_ADD, l->fd, &ev)) {
 		port = -errno;
-		reason = strerror(errno);
+		reason = ibtrs_place_words(port, true);
 	}
 	if (port < 0) {
-		srv_unlisten(l);
+		srv_unlisten(srv, l);
 		return ibtrs_user_why(why, port, at, "cannot listen there: %s", reason);
 	}
+	l->place.port = (u16)port;
 	pthread_mutex_lock(&srv->lock);
 	l->next = srv->listeners;
 	srv->listeners = l;
@@ -383,6 +384,7 @@ int ibtrs_srv_new(const struct ibtrs_srv_opts *o, struct ibtrs_srv **out, char w
 		return ibtrs_user_why(why, -ENOMEM, "server", "no memory");
 	pthread_mutex_init(&srv->lock, NULL);
 	srv->ready_end = &srv->ready;
+	srv->rdma = &ibtrs_rdma;
 	srv->ep = -1;
 	srv->wake = -1;
 	srv->due = U64_MAX;
@@ -418,7 +420,7 @@ int ibtrs_srv_free(struct ibtrs_srv *srv)
 	pthread_mutex_lock(&srv->lock);
 	while ((l = srv->listeners)) {
 		srv->listeners = l->next;
-		srv_unlisten(l);
+		srv_unlisten(srv, l);
 	}
 	for (s = srv->sessions; s; s = s->next)
 		for (path = s->paths; path; path = path->next)

@@ -15,7 +15,9 @@
 #define IBTRS_SRV_HALF_MS	10000	/* for a handshake; half of it until the CONN_REQ */
 #define IBTRS_SRV_REFUSED_MS	2000	/* protocol 8.5 */
 #define IBTRS_SRV_HALF_MAX	256	/* connections without a path, or of one that is not up */
+#define IBTRS_SRV_EVENTS	8	/* that wait to be sent, for each path */
 
+struct ibtrs_transport;
 struct ibtrs_srv_grant;
 struct ibtrs_srv_knock;
 struct ibtrs_srv_path;
@@ -47,6 +49,7 @@ struct ibtrs_srv_conn {
 	struct ibtrs_wr cm;
 	struct ibtrs_wr hb_msg;
 	struct ibtrs_wr hb_ack;
+	struct ibtrs_wr trial;
 };
 
 enum ibtrs_srv_op_state {
@@ -97,9 +100,11 @@ struct ibtrs_srv_path {
 	struct ibtrs_regions regions;
 	struct ibtrs_srv_op *ops;
 	u8 *hdrs;			/* max_hdr_size for each op */
+	struct ibtrs_wr *events;
 	u8 *info;			/* INFO_RSP or INFO_REFUSED */
 	u32 given;			/* ops that the user has */
 	bool counted;			/* in srv->nr_paths */
+	bool told;			/* the client knows where RDMA is */
 	u64 due;
 	u32 missed;
 	bool seen;
@@ -128,6 +133,7 @@ struct ibtrs_srv {
 	struct ibtrs_limits limits;
 	int ep;
 	int wake;
+	const struct ibtrs_transport *rdma;
 	struct ibtrs_srv_listener *listeners;
 	struct ibtrs_srv_conn *conns;
 	struct ibtrs_srv_session *sessions;
@@ -150,6 +156,10 @@ void ibtrs_srv_hb_send(struct ibtrs_srv_conn *conn);
 /* ---- admit.c ------------------------------------------------------------ */
 void ibtrs_srv_admit(struct ibtrs_srv_conn *conn, const struct ibtrs_wc *wc);
 void ibtrs_srv_info(struct ibtrs_srv_conn *conn, const struct ibtrs_wc *wc);
+
+/* ---- where.c ------------------------------------------------------------ */
+/* A client asks where RDMA is. False: it may not. */
+bool ibtrs_srv_where(struct ibtrs_srv_conn *conn, const struct ibtrs_wc *wc);
 
 /* ---- srvpath.c: making and unmaking ------------------------------------- */
 struct ibtrs_srv_path *ibtrs_srv_path_new(struct ibtrs_srv *srv, struct ibtrs_srv_session *s,

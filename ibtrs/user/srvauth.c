@@ -60,6 +60,20 @@ static int auth_keys(const struct ibtrs_srv *srv, const char *name, struct ibtrs
 	return 0;
 }
 
+int ibtrs_srv_tls_keys(void *priv, const char *name, struct ibtrs_keys *keys)
+{
+	const struct ibtrs_srv *srv = priv;
+
+	keys->nr = 0;
+	return srv->opts.auth == IBTRS_SRV_AUTH_OFF ? 0 : auth_keys(srv, name, keys);
+}
+
+int ibtrs_srv_auth_bare(const struct ibtrs_srv_conn *conn, const char **why)
+{
+	*why = "over TCP a key is proved in TLS alone: the client is another one, or somebody is between";
+	return conn->qp->bare ? -EKEYREJECTED : 0;
+}
+
 int ibtrs_srv_auth_still(const struct ibtrs_srv *srv, const struct ibtrs_srv_proof *proof,
 			 const char **why)
 {
@@ -279,6 +293,8 @@ int ibtrs_srv_knock(struct ibtrs_srv_conn *conn, const struct ibtrs_wc *wc, u8 *
 		return -ECONNRESET;
 	*why = "authentication is disabled here (auth=off): map without auth=";
 	if (conn->srv->opts.auth == IBTRS_SRV_AUTH_OFF)
+		return -EKEYREJECTED;
+	if (ibtrs_srv_auth_bare(conn, why))
 		return -EKEYREJECTED;
 	*why = "out of memory";
 	k = calloc(1, sizeof(*k));

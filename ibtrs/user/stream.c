@@ -11,6 +11,8 @@
  * Key, address and length are checked before the first byte of a payload is taken, and nothing is
  * allocated because a peer says so: a length is compared with the room that there is.
  *
+ * The handshake of TLS (sock.c) comes before all that. Flush and poll drive it.
+ *
  * Failure: the first one breaks the stream, with a reason; each later call returns the same error.
  */
 #include <sys/epoll.h>
@@ -18,6 +20,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <unistd.h>
+#include "ibtrs/user/sock.h"
 #include "ibtrs/user/ctx.h"
 #include "ibtrs/user/stream.h"
 
@@ -25,7 +28,7 @@
 
 struct stream {
 	struct ibtrs_qp qp;
-	int fd;				/* -1: closed */
+	struct ibtrs_sock sock;
 	int ep;
 	void *ep_ptr;
 	bool ep_out;
@@ -125,19 +128,30 @@ static int stream_expect(struct ibtrs_qp *qp, void *room, u32 len)
 
 /* ---- sending ------------------------------------------------------------ */
 
+static bool stream_shakes(const struct stream *s)
+{
+	return s->sock.tls && !ibtrs_tls_up(s->sock.tls);
+}
+
+/* A handshake says what it waits for; what is posted waits for its end. */
+static bool stream_wants_out(const struct stream *s)
+{
+	return stream_shakes(s) ? ibtrs_tls_wants_out(s->sock.tls) : !!s->qp.out;
+}
+
 static int stream_watch(struct ibtrs_qp *qp, int ep, void *ptr)
 {
 	struct epoll_event ev = { .events = EPOLLIN, .data.ptr = ptr };
 	struct stream *s = stream_of(qp);
 
 	if (s->ep >= 0)
-		epoll_ctl(s->ep, EPOLL_CTL_DEL, s->fd, NULL);
+		epoll_ctl(s->ep, EPOLL_CTL_DEL, s->sock.fd, NULL);
 	s->ep = ep;
 	s->ep_ptr = ptr;
-	s->ep_out = !!qp->out;
-	if (qp->out)
+	s->ep_out = stream_wants_out(s);
+	if (s->ep_out)
 		ev.events |= EPOLLOUT;
-	if (epoll_ctl(ep, EPOLL_CTL_ADD, s->fd, &ev)) {
+	if (epoll_ctl(ep, EPOLL_CTL_ADD, s->sock.fd, &ev)) {
 		s->ep = -1;
 		return stream_break(s, -errno, "the socket cannot be watched");
 	}
@@ -149,29 +163,28 @@ static void stream_watch_out(struct stream *s)
 {
 	struct epoll_event ev = { .events = EPOLLIN, .data.ptr = s->ep_ptr };
 
-	if (s->ep < 0 || s->ep_out == !!s->qp.out)
+	if (s->ep < 0 || s->ep_out == stream_wants_out(s))
 		return;
-	s->ep_out = !!s->qp.out;
+	s->ep_out = !s->ep_out;
 	if (s->ep_out)
 		ev.events |= EPOLLOUT;
-	epoll_ctl(s->ep, EPOLL_CTL_MOD, s->fd, &ev);
+	epoll_ctl(s->ep, EPOLL_CTL_MOD, s->sock.fd, &ev);
 }
 
-static const char *stream_words(int err)
+/* May frames be sent and received? Return: 1, 0: not yet, or an error. */
+static int stream_ready(struct stream *s)
 {
-	switch (err) {
-	case ECONNREFUSED:
-		return "nothing listens there";
-	case ECONNRESET:
-	case EPIPE:
-		return "the peer ended the connection";
-	case EHOSTUNREACH:
-	case ENETUNREACH:
-		return "no route leads there, or the host does not answer";
-	case ETIMEDOUT:
-		return "what was sent is not acknowledged";
-	}
-	return "the connection is broken";
+	const char *why = NULL;
+	int n;
+
+	if (s->qp.err || (!s->sock.ask && !stream_shakes(s)))
+		return s->qp.err ?: 1;
+	n = ibtrs_sock_ready(&s->sock, &why);
+	if (n < 0)
+		return stream_break(s, n, why);
+	s->qp.bare = s->sock.bare;
+	stream_watch_out(s);
+	return n;
 }
 
 /* @n bytes have been sent. */
@@ -197,24 +210,22 @@ static void stream_sent(struct stream *s, size_t n)
 static int stream_flush(struct ibtrs_qp *qp)
 {
 	struct stream *s = stream_of(qp);
+	ssize_t n = stream_ready(s);
 
-	while (s->qp.out && !s->qp.err) {
+	while (s->qp.out && n > 0) {
 		struct iovec iov[OUT_IOVS];
-		struct msghdr msg = { .msg_iov = iov };
+		const char *why = NULL;
 		struct ibtrs_wr *wr;
-		ssize_t n;
-		u32 i;
+		u32 nr = 0, i;
 
 		for (wr = s->qp.out; wr; wr = wr->next)
-			for (i = wr->at; i < wr->nr && msg.msg_iovlen < OUT_IOVS; i++)
-				iov[msg.msg_iovlen++] = wr->iov[i];
-		n = sendmsg(s->fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT);
-		if (n >= 0)
+			for (i = wr->at; i < wr->nr && nr < OUT_IOVS; i++)
+				iov[nr++] = wr->iov[i];
+		n = ibtrs_sock_send(&s->sock, iov, nr, &why);
+		if (n > 0)
 			stream_sent(s, n);
-		else if (errno == EAGAIN || errno == EWOULDBLOCK)
-			break;
-		else if (errno != EINTR)
-			stream_break(s, -errno, stream_words(errno));
+		else if (n < 0)
+			stream_break(s, (int)n, why);
 	}
 	if (s->qp.err)
 		return s->qp.err;
@@ -230,23 +241,18 @@ static int stream_flush(struct ibtrs_qp *qp)
  */
 static ssize_t stream_recv(struct stream *s, void *to, size_t len)
 {
-	ssize_t n;
+	const char *why;
+	ssize_t n = stream_ready(s);
 
-	if (!s->turn)
-		return 0;
-	s->turn--;
-	do {
-		n = recv(s->fd, to, len, MSG_DONTWAIT);
-	} while (n < 0 && errno == EINTR);
-	if (n > 0)
+	if (n <= 0 || (!s->turn && !(s->sock.tls && ibtrs_tls_pending(s->sock.tls))))
+		return n < 0 ? n : 0;
+	s->turn -= !!s->turn;
+	n = ibtrs_sock_recv(&s->sock, to, len, &why);
+	if (n >= 0)
 		return n;
-	if (!n)
-		return stream_break(s, -ECONNRESET, s->in_frame || s->in_at < s->in_len ?
-					  "the peer ended the connection within a frame" :
-					  "the peer ended the connection");
-	if (errno == EAGAIN || errno == EWOULDBLOCK)
-		return 0;
-	return stream_break(s, -errno, stream_words(errno));
+	return stream_break(s, (int)n, why ?: s->in_frame || s->in_at < s->in_len ?
+				       "the peer ended the connection within a frame" :
+				       "the peer ended the connection");
 }
 
 /* Room for the payload of s->f, or why there is none. */
@@ -262,6 +268,7 @@ static int stream_begin(struct stream *s)
 	case IBTRS_FRAME_SEND:
 	case IBTRS_FRAME_SEND_IMM:
 	case IBTRS_FRAME_SEND_INV:
+	case IBTRS_FRAME_WHERE:
 		if (f->len > s->recv_max)
 			return stream_break(s, -EPROTO, "a message is longer than allowed");
 		s->into = s->recv;
@@ -367,7 +374,7 @@ static bool stream_ends(struct ibtrs_qp *qp, u8 own[IBTRS_GID_LEN], u8 peer[IBTR
 
 	for (i = 0; i < 2; i++) {
 		len = sizeof(at);
-		if (name[i](stream_of(qp)->fd, (struct sockaddr *)&at, &len))
+		if (name[i](stream_of(qp)->sock.fd, (struct sockaddr *)&at, &len))
 			return false;
 		ibtrs_place_gid((struct sockaddr *)&at, to[i]);
 	}
@@ -378,23 +385,17 @@ static void stream_close(struct ibtrs_qp *qp)
 {
 	struct stream *s = stream_of(qp);
 
-	/*
-	 * Somebody may have another descriptor of the socket: a child that was forked, or who
-	 * dialled. Then close() alone neither tells the peer nor takes the socket out of the set.
-	 */
+	/* Somebody may have another descriptor of the socket: then it would stay in the set. */
 	if (s->ep >= 0)
-		epoll_ctl(s->ep, EPOLL_CTL_DEL, s->fd, NULL);
-	if (s->fd >= 0) {
-		shutdown(s->fd, SHUT_RDWR);
-		close(s->fd);
-	}
-	s->fd = -1;
+		epoll_ctl(s->ep, EPOLL_CTL_DEL, s->sock.fd, NULL);
+	ibtrs_sock_close(&s->sock);
 	s->ep = -1;
 	ibtrs_qp_end(qp);
 }
 
 static void stream_free(struct ibtrs_qp *qp)
 {
+	ibtrs_tls_free(stream_of(qp)->sock.tls);
 	free(stream_of(qp)->slots.v);
 	free(qp);
 }
@@ -415,20 +416,33 @@ static const struct ibtrs_verbs stream_verbs = {
 	.free		= stream_free,
 };
 
-struct ibtrs_qp *ibtrs_stream_new(int fd)
+struct ibtrs_qp *ibtrs_stream_new(int fd, struct ibtrs_tls *tls)
 {
 	struct stream *s = malloc(sizeof(*s));
 
 	if (!s) {
+		ibtrs_tls_free(tls);
 		close(fd);
 		return NULL;
 	}
 	memset(s, 0, offsetof(struct stream, recv_room));
 	ibtrs_qp_init(&s->qp, &stream_verbs);
-	s->fd = fd;
+	s->sock.fd = fd;
+	s->sock.tls = tls;
 	s->ep = -1;
 	stream_expect(&s->qp, NULL, 0);
 	fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
 	fcntl(fd, F_SETFD, FD_CLOEXEC);
 	return &s->qp;
+}
+
+struct ibtrs_qp *ibtrs_stream_take(int fd, ibtrs_tls_ask *ask, void *priv)
+{
+	struct ibtrs_qp *qp = ibtrs_stream_new(fd, NULL);
+
+	if (qp) {
+		stream_of(qp)->sock.ask = ask;
+		stream_of(qp)->sock.priv = priv;
+	}
+	return qp;
 }

@@ -17,11 +17,9 @@
 #include "ibtrs/proto/msg.h"
 #include "ibtrs/user/frame.h"
 
-/*
- * Extensions that both ends have; AUTH is one only for who has proved a key. There is no code for
- * EVENTS and TRIAL; over a stream TCP finds the size of packets by itself.
- */
-#define IBTRS_USER_EXT		(IBTRS_EXT_FENCE | IBTRS_EXT_WORDS | IBTRS_EXT_AUTH)
+/* Extensions that both ends have; AUTH is one only for a client that has proved a key. */
+#define IBTRS_USER_EXT		(IBTRS_EXT_FENCE | IBTRS_EXT_EVENTS | IBTRS_EXT_TRIAL | \
+				 IBTRS_EXT_WORDS | IBTRS_EXT_AUTH)
 #define IBTRS_USER_IO_MIN	4096u	/* of max_io_size, protocol 2.3 */
 
 /**
@@ -48,6 +46,8 @@ struct ibtrs_regions {
 #define IBTRS_WR_IOVS	4		/* frame, data, two headers; or three frames, data */
 /* A frame and a verdict with words; an answer has three frames, a request one and its header. */
 #define IBTRS_WR_ROOM	(IBTRS_FRAME_LEN + sizeof(struct ibtrs_wire_auth_verdict))
+static_assert(sizeof(struct ibtrs_wire_auth_verdict) >=
+	      IBTRS_WHERE_MAX * sizeof(struct ibtrs_wire_where), "room of an answer to WHERE");
 static_assert(IBTRS_WR_ROOM >= 3 * IBTRS_FRAME_LEN + IBTRS_IO_HDR_MAX, "room of a work request");
 #define IBTRS_RECV_LEN	512		/* INFO_REQ 272, INFO_REFUSED 192, CM private data 148 */
 
@@ -99,6 +99,8 @@ struct ibtrs_verbs;
  * @err: not 0: broken, for the reason @why
  * @regions: what the peer may write to; NULL: nothing yet
  * @out: work requests that the provider has not taken yet
+ * @bare: others may read and change what it carries: TCP without TLS. Known with the first message,
+ *	and to servers alone
  * @talks: it carries the messages of authentication and nothing else; set before the CONN_REQ or
  *	its answer is posted
  */
@@ -109,11 +111,13 @@ struct ibtrs_qp {
 	const struct ibtrs_regions *regions;
 	struct ibtrs_wr *out;
 	struct ibtrs_wr **out_end;
+	bool bare;
 	bool talks;
 };
 
 /**
  * struct ibtrs_verbs - a provider of connections
+ * @packets: it sends packets of one size, and does not find out that the network loses those
  * @watch: reports in the epoll set @ep, as @ptr, when there is something to do; leaves the one
  *	before
  * @flush: the doorbell. Return: 0, or why the connection is broken
@@ -134,6 +138,7 @@ struct ibtrs_qp {
  * @free: frees a closed connection
  */
 struct ibtrs_verbs {
+	bool packets;
 	int (*watch)(struct ibtrs_qp *qp, int ep, void *ptr);
 	int (*flush)(struct ibtrs_qp *qp);
 	void (*turn)(struct ibtrs_qp *qp);

@@ -389,3 +389,60 @@ judge:
 		dialled = -1;
 	}
 }
+
+/* The server does not trust a proof on a stream that leaves the host. */
+UNIT_TEST(in_the_open)
+{
+	static const char why[] = "over TCP a key is proved in TLS alone: the client is another one, or somebody is between";
+	const struct ibtrs_auth_req auth = { .recon_cnt = 1, .ext = IBTRS_EXT_WORDS };
+	const struct ibtrs_conn_req req = {
+		.cid_num = 1, .recon_cnt = 1, .first_conn = true,
+		.ext = IBTRS_EXT_AUTH | IBTRS_EXT_WORDS,
+	};
+	struct ibtrs_wire_auth_req a;
+	struct ibtrs_wire_conn_req c;
+	const struct {
+		const char *what;
+		const void *data;
+		uint32_t len, auth;
+		bool tcp;
+	} *r, rows[] = {
+		{ "AUTH_REQ", &a, sizeof(a), IBTRS_SRV_AUTH_REQUIRED, true },
+		{ "AUTH_REQ, optional", &a, sizeof(a), IBTRS_SRV_AUTH_OPTIONAL, true },
+		{ "CONN_REQ", &c, sizeof(c), IBTRS_SRV_AUTH_OPTIONAL, true },
+		{ "AUTH_REQ in the host", &a, sizeof(a), IBTRS_SRV_AUTH_REQUIRED, false },
+	};
+
+	ibtrs_auth_req_encode(&a, &auth);
+	ibtrs_msg_conn_req_encode(&c, &req);
+	for (r = rows; r < rows + ARRAY_SIZE(rows); r++) {
+		struct ibtrs_srv *srv = server(r->auth);
+		struct raw_path p = { 0 };
+		char words[IBTRS_WORDS_LEN] = "";
+		int fd[2], i, n = 0;
+
+		UNIT_ROW("%s", r->what);
+		if (r->tcp) {
+			tcp_pair("127.0.0.1", fd);
+			CHECK_EQ(ibtrs_srv_take(srv, fd[1]), 0);
+			p.srv = srv;
+			p.r.fd = fd[0];
+		} else {
+			raw_dial(&p, srv);
+		}
+		raw_send(&p.r, IBTRS_FRAME_REQ, 0, 0, 0, r->data, r->len);
+		for (i = 0; i < 4000 && !n; i++) {
+			raw_poll(&p);
+			usleep(300);
+			n = raw_recv(&p.r);
+		}
+		CHECK_EQ(n, 1);
+		CHECK_EQ(p.r.f.op, r->tcp ? IBTRS_FRAME_REJ : IBTRS_FRAME_REP);
+		if (r->tcp) {
+			CHECK(ibtrs_msg_conn_refused_words(p.r.data, p.r.f.len, words));
+			CHECK_STR(words, why);
+		}
+		close(p.r.fd);
+		CHECK_EQ(ibtrs_srv_free(srv), 0);
+	}
+}

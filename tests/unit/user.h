@@ -9,7 +9,10 @@
 #ifndef TEST_USER_H
 #define TEST_USER_H
 
+#include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
 #include "ibtrs/user/libibtrs.h"
@@ -24,6 +27,7 @@
 struct wire {
 	int client, server;	/* our ends */
 	unsigned int path;
+	unsigned int cid;
 	bool open;
 };
 
@@ -38,8 +42,13 @@ struct world {
 	long moved[WORLD_PATHS];
 	bool refuse_dial[WORLD_PATHS];
 	bool frozen[WORLD_PATHS];	/* nothing gets through, and nobody is told */
+	size_t mtu[WORLD_PATHS];	/* more at a time gets lost; 0: no limit */
+	unsigned int mtu_cid;		/* from this connection on; 0: from 1 */
 	unsigned int dials[WORLD_PATHS];
 	unsigned int grain;		/* bytes that a wire carries at a time */
+	const char *secret;		/* what must not be seen on a wire .. */
+	bool leaked;			/* .. and was */
+	bool flip;			/* the next bytes are changed */
 	uint8_t disk[WORLD_BLOCKS][WORLD_BLOCK];
 	unsigned int executed;
 	bool late;			/* keep ops until the test answers them */
@@ -97,9 +106,55 @@ static int world_dial(void *priv, const char *path, unsigned int cid)
 		abort();
 	if (i == w->nr_wires)
 		w->nr_wires++;
-	w->wires[i] = (struct wire){ .client = a[1], .server = b[0], .path = p, .open = true };
+	w->wires[i] = (struct wire){
+		.client = a[1], .server = b[0], .path = p, .cid = cid, .open = true,
+	};
 	if (ibtrs_srv_take(w->srv, b[1]))
 		abort();
+	return a[0];
+}
+
+/* A connection from anywhere to @at. */
+static void tcp_pair(const char *at, int fd[2])
+{
+	struct sockaddr_in to = { .sin_family = AF_INET, .sin_addr.s_addr = inet_addr(at) };
+	int l = socket(AF_INET, SOCK_STREAM, 0);
+	socklen_t len = sizeof(to);
+
+	fd[0] = socket(AF_INET, SOCK_STREAM, 0);
+	if (bind(l, (void *)&to, len) || listen(l, 1) || getsockname(l, (void *)&to, &len) ||
+	    connect(fd[0], (void *)&to, len))
+		abort();
+	fd[1] = accept4(l, NULL, NULL, SOCK_NONBLOCK);
+	fcntl(fd[0], F_SETFL, O_NONBLOCK);
+	close(l);
+}
+
+/* TCP without a wire. */
+__attribute__((unused))
+static int world_dial_tcp(void *priv, const char *path, unsigned int cid)
+{
+	struct world *w = priv;
+	int fd[2];
+
+	tcp_pair("127.0.0.1", fd);
+	if (ibtrs_srv_take(w->srv, fd[1]))
+		abort();
+	return fd[0];
+}
+
+/* The client dials one that passes all of it on to the server, which is elsewhere. */
+__attribute__((unused))
+static int world_dial_relay(void *priv, const char *path, unsigned int cid)
+{
+	struct world *w = priv;
+	int a[2], b[2];
+
+	tcp_pair("127.0.0.2", a);
+	tcp_pair("127.0.0.1", b);
+	if (w->nr_wires == WORLD_WIRES || ibtrs_srv_take(w->srv, b[1]))
+		abort();
+	w->wires[w->nr_wires++] = (struct wire){ .client = a[1], .server = b[0], .open = true };
 	return a[0];
 }
 
@@ -115,9 +170,18 @@ static bool wire_move(struct world *w, struct wire *x, int from, int to)
 		max = (size_t)*budget;
 	if (!max)
 		return false;
+	n = recv(from, buf, max, MSG_PEEK);
+	if (n > 0 && x->cid >= (w->mtu_cid ?: 1) && w->mtu[x->path] &&
+	    (size_t)n > w->mtu[x->path])
+		return true;
 	n = recv(from, buf, max, 0);
 	if (n < 0)
 		return errno == EAGAIN;
+	if (n > 0 && w->secret && memmem(buf, (size_t)n, w->secret, strlen(w->secret)))
+		w->leaked = true;
+	if (n > 0 && w->flip)
+		buf[n - 1] ^= 1;
+	w->flip &= n <= 0;
 	if (!n || send(to, buf, (size_t)n, MSG_NOSIGNAL) != n)
 		return false;
 	w->moved[x->path] += n;
@@ -262,24 +326,29 @@ static void world_end(struct world *w)
 		wire_cut(&w->wires[i]);
 }
 
-/* Submits @io and turns until it is handed back. Return: its result; 1: it never was. */
+/* Turns until @io is handed back. Return: its result; 1: it never was. */
 __attribute__((unused))
-static int world_do(struct world *w, struct ibtrs_io *io)
+static int world_do_end(struct world *w, struct ibtrs_io *io)
 {
 	struct ibtrs_q *q = ibtrs_clt_q(w->clt, 0);
 	struct ibtrs_io *done;
 	unsigned int i;
-	int n;
 
-	n = ibtrs_q_submit(q, &io, 1);
-	if (n != 1)
-		return n;
 	for (i = 0; i < 200000; i++) {
 		world_turn(w);
 		if (ibtrs_q_poll(q, &done, 1, 0) == 1)
 			return done == io ? io->err : 2;
 	}
 	return 1;
+}
+
+/* Submits @io, and does the rest. */
+__attribute__((unused))
+static int world_do(struct world *w, struct ibtrs_io *io)
+{
+	int n = ibtrs_q_submit(ibtrs_clt_q(w->clt, 0), &io, 1);
+
+	return n == 1 ? world_do_end(w, io) : n;
 }
 
 __attribute__((unused))

@@ -12,7 +12,7 @@ packages=(
 	util-linux mount fdisk procps udev e2fsprogs xfsprogs btrfs-progs dmsetup strace stress-ng
 	linux-headers-amd64 gcc make dpkg-dev libaio-dev liburing-dev zlib1g-dev	# to build
 	pkg-config libsmartcols-dev libmount-dev libblkid-dev libkeyutils-dev
-	libibverbs-dev librdmacm-dev nettle-dev					# libibtrs
+	libibverbs-dev librdmacm-dev nettle-dev libgnutls28-dev			# libibtrs
 	openssh-client dropbear-bin						# ssh to the guests
 	python3 ca-certificates debian-archive-keyring
 )

@@ -27,7 +27,7 @@ struct peer_hdr {
 };
 
 static const char usage[] =
-	"usage: ibtrs-peer serve AT [MIB]             hold MIB of memory (64), for put and get\n"
+	"usage: ibtrs-peer serve AT[,AT..] [MIB]      hold MIB of memory (64), for put and get\n"
 	"       ibtrs-peer ping PATH[,PATH..] [N]     N messages (5), and how long each took\n"
 	"       ibtrs-peer put PATH[,PATH..] OFFSET   what stdin has, to the server's memory\n"
 	"       ibtrs-peer get PATH[,PATH..] OFFSET LEN\n"
@@ -35,7 +35,8 @@ static const char usage[] =
 	"           call HEADER LEN                   a message, whose answer has LEN bytes\n"
 	"           read HEADER LEN | write HEADER DATA\n"
 	"       HEADER and DATA are hexadecimal; {N} stands for 4 bytes at N of the last answer.\n"
-	"AT and PATH: ip:ADDRESS[:PORT] (RDMA), tcp:ADDRESS[:PORT] or unix:/NAME\n"
+	"AT and PATH: ip:ADDRESS[:PORT] (RDMA), tcp:ADDRESS[:PORT] or unix:/NAME. PATH may be\n"
+	"auto:ADDRESS[:PORT], and a server that is found so listens at ip:.. and tcp:..\n"
 	"IBTRS_NAME is the name of the session (peer). IBTRS_KEY is a file with the 32 bytes of the\n"
 	"key that has its name; a server then requires that one\n";
 
@@ -122,7 +123,7 @@ static int execute(const struct ibtrs_op *op, uint8_t *memory, uint64_t size)
 	return 0;
 }
 
-static int serve(const char *at, const char *mib)
+static int serve(char *at, const char *mib)
 {
 	const struct ibtrs_srv_opts o = {
 		.size = sizeof(o), .admit = admit, .key = key_get,
@@ -133,6 +134,7 @@ static int serve(const char *at, const char *mib)
 	struct ibtrs_srv *srv;
 	uint8_t *memory;
 	uint64_t size;
+	char *s;
 	int n, i;
 
 	if (!number(mib, &size) || !size || size > 65536)
@@ -142,18 +144,20 @@ static int serve(const char *at, const char *mib)
 	if (!memory)
 		return fail("memory", -ENOMEM);
 	n = ibtrs_srv_new(&o, &srv, why);
-	if (!n)
-		n = ibtrs_srv_listen(srv, at, why);
+	for (s = strtok(at, ","); s && n >= 0; s = strtok(NULL, ",")) {
+		n = ibtrs_srv_listen(srv, s, why);
+		if (n >= 0)
+			printf("port %d\n", n);
+	}
 	if (n < 0) {
 		fprintf(stderr, "ibtrs-peer: %s\n", why);
 		return 1;
 	}
-	printf("port %d\n", n);
 	fflush(stdout);
 	while ((n = ibtrs_srv_poll(srv, op, PEER_BATCH, -1)) >= 0)
 		for (i = 0; i < n; i++)
 			ibtrs_op_reply(op[i], execute(op[i], memory, size));
-	return fail(at, n);
+	return fail("serve", n);
 }
 
 /* ---- the client --------------------------------------------------------- */
@@ -274,7 +278,9 @@ static int get(struct peer *p, uint64_t offset, uint64_t len)
 static int ping(struct peer *p, uint64_t nr)
 {
 	const struct peer_hdr h = { .magic = PEER_MAGIC };
+	struct ibtrs_path_info path = { .size = sizeof(path) };
 	struct timespec a, b;
+	unsigned int i;
 	int err;
 
 	printf("queue_depth %u, max_io_size %u, paths %u of %u\n", p->info.queue_depth,
@@ -289,6 +295,9 @@ static int ping(struct peer *p, uint64_t nr)
 		printf("%ld us\n", (long)(b.tv_sec - a.tv_sec) * 1000000 +
 				   (b.tv_nsec - a.tv_nsec) / 1000);
 	}
+	for (i = 0; !ibtrs_clt_path_info(p->clt, i, &path); i++)
+		printf("%s %s %s%s%s\n", path.path, path.kind, path.state, *path.why ? ": " : "",
+		       path.why);
 	return 0;
 }
 
