@@ -45,7 +45,7 @@ static struct ibtrs_qp *cm_dial(struct ibtrs_clt_path *path, u16 cid, int *err, 
 		return ibtrs_rdma_connect(&path->place, cid ? path->clt->qs[cid].nr : 0, err, why);
 	fd = o->dial ? o->dial(o->priv, path->text, cid) : ibtrs_place_connect(&path->place);
 	*err = fd < 0 ? fd : -ENOMEM;
-	*why = strerror(-*err);
+	*why = ibtrs_place_words(-*err);
 	if (fd < 0)
 		return NULL;
 	cm_user_timeout(path->clt, fd);
@@ -200,6 +200,15 @@ void ibtrs_clt_cm_free(struct ibtrs_clt_path *path)
 	ibtrs_auth_end(&path->auth, &ibtrs_auth_user);
 }
 
+/* A refusal in the server's words. */
+static void cm_said(struct ibtrs_clt_path *path, int err, const char *words)
+{
+	char why[IBTRS_WHY_LEN];
+
+	snprintf(why, sizeof(why), "the server says: %s", words);
+	ibtrs_clt_path_fail(path, err, why);
+}
+
 /* ---- INFO --------------------------------------------------------------- */
 
 static int cm_info(struct ibtrs_clt_path *path, const char **why)
@@ -246,7 +255,7 @@ static int cm_info_rsp(struct ibtrs_clt_path *path, const struct ibtrs_wc *wc, c
 
 	if (path->ext & IBTRS_EXT_WORDS &&
 	    ibtrs_msg_info_refused_decode(wc->data, wc->len, &err, words)) {
-		ibtrs_clt_path_fail(path, err, words);
+		cm_said(path, err, words);
 		return 0;
 	}
 	err = ibtrs_msg_info_rsp_decode(wc->data, wc->len, &sg_cnt, &path->life, why);
@@ -275,7 +284,8 @@ static void cm_refused(struct ibtrs_clt_path *path, const struct ibtrs_wc *wc)
 	if (ibtrs_msg_conn_rsp_decode(wc->data, wc->len, true, false, &rsp, &why)) {
 		rsp.err = -ECONNRESET;
 	} else if (ibtrs_msg_conn_refused_words(wc->data, wc->len, words)) {
-		why = words;
+		cm_said(path, rsp.err, words);
+		return;
 	} else if (path->hs == IBTRS_HS_AUTH && rsp.err == -ECONNRESET) {
 		/* One that gives no reason does not know authentication. */
 		rsp.err = -EKEYREJECTED;

@@ -128,6 +128,27 @@ void ibtrs_place_gid(const struct sockaddr *at, u8 gid[IBTRS_GID_LEN])
 	}
 }
 
+const char *ibtrs_place_words(int err)
+{
+	switch (err) {
+	case ECONNREFUSED:
+		return "nothing listens there: is its server running, and on this port?";
+	case ENOENT:
+		return "there is no such socket or directory: see the path, and whether the server runs";
+	case EHOSTUNREACH:
+	case ENETUNREACH:
+		return "no route leads there, or the host does not answer: ip route get shows the way";
+	case EADDRNOTAVAIL:
+		return "this host does not have that address: ip address shows those it has";
+	case EADDRINUSE:
+		return "another process listens there, or has left its socket: end it, remove the socket, or take another port";
+	case EACCES:
+	case EPERM:
+		return "this user may not: see the rights of the socket and its directory, or take a port above 1023";
+	}
+	return strerror(err);
+}
+
 static int place_socket(const struct ibtrs_place *p)
 {
 	int fd = socket(p->family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);

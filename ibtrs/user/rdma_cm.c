@@ -38,7 +38,7 @@ static struct rdma_event_channel *cm_channel(void)
 static const char *cm_no_channel(int err)
 {
 	return err == -ENODEV || err == -ENOENT ?
-	       "this host has no RDMA: load rdma_ucm and the driver of an adapter" :
+	       "this host has no RDMA: load rdma_ucm and the driver of an adapter, and give /dev/infiniband to a container" :
 	       ibtrs_rdma_words(err);
 }
 
@@ -148,7 +148,8 @@ static void cm_keep(struct ibtrs_rdma *r, const struct rdma_cm_event *ev)
 static int cm_rejected(struct ibtrs_rdma *r, int reason)
 {
 	if (reason == CM_REJ_NOBODY)
-		return ibtrs_qp_break(&r->qp, -ECONNREFUSED, "nothing listens there");
+		return ibtrs_qp_break(&r->qp, -ECONNREFUSED,
+				      ibtrs_place_words(ECONNREFUSED));
 	return ibtrs_qp_break(&r->qp, -ECONNRESET, "the host refused the connection");
 }
 

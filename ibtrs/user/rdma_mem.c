@@ -20,22 +20,21 @@ const char *ibtrs_rdma_words(int err)
 	switch (-err) {
 	case ENOMEM:
 		if (!getrlimit(RLIMIT_MEMLOCK, &lock) && lock.rlim_cur != RLIM_INFINITY)
-			return "no memory, or more than may be locked: raise LimitMEMLOCK= or ulimit -l";
+			return "no memory, or more than may be locked: raise LimitMEMLOCK= (systemd), --ulimit memlock= (container) or ulimit -l, or lower the queue depth";
 		return "no memory";
 	case ENODEV:
 	case ENOENT:
 	case EADDRNOTAVAIL:
-		return "no RDMA device has that address, or a way to it";
-	case ENETUNREACH:
-	case EHOSTUNREACH:
-		return "no route leads there, or the host does not answer";
+		return "no RDMA device has that address, or a way to it: rdma link shows them";
 	case ETIMEDOUT:
-		return "the host does not answer";
+		return "the host does not answer: is it up, and is the port open (UDP 4791 for RoCE)?";
 	case EACCES:
 	case EPERM:
-		return "this user may not use the RDMA device";
+		return "this user may not use the RDMA device: let it read and write /dev/infiniband/rdma_cm and uverbsN";
+	case ENETUNREACH:
+	case EHOSTUNREACH:
 	case EADDRINUSE:
-		return "somebody else listens there";
+		return ibtrs_place_words(-err);
 	}
 	return "the RDMA device does not do it";
 }

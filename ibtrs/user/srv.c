@@ -307,7 +307,7 @@ static int srv_bind(struct ibtrs_srv_listener *l, const char **why)
 		return port;
 	}
 	l->fd = ibtrs_place_listen(&l->place, &port);
-	*why = l->fd < 0 ? strerror(-l->fd) : NULL;
+	*why = l->fd < 0 ? ibtrs_place_words(-l->fd) : NULL;
 	return l->fd < 0 ? l->fd : port;
 }
 

@@ -160,18 +160,13 @@ static void stream_watch_out(struct stream *s)
 static const char *stream_words(int err)
 {
 	switch (err) {
-	case ECONNREFUSED:
-		return "nothing listens there";
 	case ECONNRESET:
 	case EPIPE:
 		return "the peer ended the connection";
-	case EHOSTUNREACH:
-	case ENETUNREACH:
-		return "no route leads there, or the host does not answer";
 	case ETIMEDOUT:
 		return "what was sent is not acknowledged";
 	}
-	return "the connection is broken";
+	return ibtrs_place_words(err);
 }
 
 /* @n bytes have been sent. */

@@ -281,9 +281,9 @@ UNIT_TEST(nobody_listens)
 
 	CHECK_EQ(ibtrs_ctx_new(&ctx, NULL), 0);
 	CHECK_EQ(ibtrs_clt_open(ctx, paths, 1, &o, &clt, why), -ENOENT);
-	CHECK_STR(why, "unix:/tmp/ibtrs-nobody: No such file or directory");
+	CHECK_STR(why, "unix:/tmp/ibtrs-nobody: there is no such socket or directory: see the path, and whether the server runs");
 	paths[0] = "tcp:127.0.0.1:1";
 	CHECK_EQ(ibtrs_clt_open(ctx, paths, 1, &o, &clt, why), -ECONNREFUSED);
-	CHECK_STR(why, "tcp:127.0.0.1:1: nothing listens there");
+	CHECK_STR(why, "tcp:127.0.0.1:1: nothing listens there: is its server running, and on this port?");
 	CHECK_EQ(ibtrs_ctx_free(ctx), 0);
 }
