@@ -30,7 +30,8 @@ deb_library() {
 	}
 	PATH=$dir/usr/bin:$PATH LD_LIBRARY_PATH=$lib MANPATH=$dir/usr/share/man \
 		PKG_CONFIG_PATH=$lib/pkgconfig PKG_CONFIG_SYSROOT_DIR=$dir \
-		debian/tests/library "$dir/usr/share/doc/libibtrs-dev/examples/libibtrs.c" || return 1
+		debian/tests/library "$dir"/usr/share/doc/libibtrs-dev/examples/libibtrs.c ||
+		return 1
 	rm -rf "$dir"
 }
 
