@@ -45,7 +45,7 @@ static struct ibtrs_qp *cm_dial(struct ibtrs_clt_path *path, u16 cid, int *err, 
 		return ibtrs_rdma_connect(&path->place, cid ? path->clt->qs[cid].nr : 0, err, why);
 	fd = o->dial ? o->dial(o->priv, path->text, cid) : ibtrs_place_connect(&path->place);
 	*err = fd < 0 ? fd : -ENOMEM;
-	*why = ibtrs_place_words(-*err);
+	*why = ibtrs_place_words(*err, false);
 	if (fd < 0)
 		return NULL;
 	cm_user_timeout(path->clt, fd);

@@ -71,8 +71,8 @@ socklen_t ibtrs_place_sockaddr(const struct ibtrs_place *p, struct sockaddr_stor
 void ibtrs_place_peer(const struct sockaddr *from, char text[IBTRS_ADDR_STR_MAX]);
 /* The address as RoCE has it in a GID: IPv6, or IPv4 mapped to it; of other families zeros. */
 void ibtrs_place_gid(const struct sockaddr *at, u8 gid[IBTRS_GID_LEN]);
-/* Words for an errno of sockets and of RDMA's connections. */
-const char *ibtrs_place_words(int err);
+/* Why a socket does not do it: cause, and what to do. @err is negative. */
+const char *ibtrs_place_words(int err, bool listens);
 /* A socket that has begun to connect, or listens; or a negative errno. */
 int ibtrs_place_connect(const struct ibtrs_place *p);
 int ibtrs_place_listen(const struct ibtrs_place *p, int *port);

@@ -128,25 +128,40 @@ void ibtrs_place_gid(const struct sockaddr *at, u8 gid[IBTRS_GID_LEN])
 	}
 }
 
-const char *ibtrs_place_words(int err)
+const char *ibtrs_place_words(int err, bool listens)
 {
-	switch (err) {
+	switch (-err) {
 	case ECONNREFUSED:
-		return "nothing listens there: is its server running, and on this port?";
+		return "nothing listens there";
 	case ENOENT:
-		return "there is no such socket or directory: see the path, and whether the server runs";
+	case ENOTDIR:
+		return listens ? "the folder of the socket does not exist" : "nothing listens there";
+	case ECONNRESET:
+	case EPIPE:
+		return "the peer ended the connection";
 	case EHOSTUNREACH:
 	case ENETUNREACH:
-		return "no route leads there, or the host does not answer: ip route get shows the way";
-	case EADDRNOTAVAIL:
-		return "this host does not have that address: ip address shows those it has";
+		return "no route leads there, or the host does not answer";
+	case ETIMEDOUT:
+		return "what was sent is not acknowledged";
 	case EADDRINUSE:
-		return "another process listens there, or has left its socket: end it, remove the socket, or take another port";
+		return "somebody listens there already, or a server that has died left its socket: choose another place, or remove the socket";
+	case EADDRNOTAVAIL:
+		return listens ? "this host does not have that address" :
+				 "this host has no address or port left for it";
+	case EINVAL:
+		return "a link-local address needs its interface: fe80::1%eth0";
 	case EACCES:
 	case EPERM:
-		return "this user may not: see the rights of the socket and its directory, or take a port above 1023";
+		return listens ? "this user may not: ports below 1024 take root or CAP_NET_BIND_SERVICE, a Unix socket takes a folder to write to" :
+				 "this user may not connect there: look at the mode of the socket, or at the firewall";
+	case EMFILE:
+	case ENFILE:
+		return "too many files are open: raise LimitNOFILE= or ulimit -n";
+	case ENOMEM:
+		return "no memory";
 	}
-	return strerror(err);
+	return strerror(-err);
 }
 
 static int place_socket(const struct ibtrs_place *p)

@@ -148,8 +148,7 @@ static void cm_keep(struct ibtrs_rdma *r, const struct rdma_cm_event *ev)
 static int cm_rejected(struct ibtrs_rdma *r, int reason)
 {
 	if (reason == CM_REJ_NOBODY)
-		return ibtrs_qp_break(&r->qp, -ECONNREFUSED,
-				      ibtrs_place_words(ECONNREFUSED));
+		return ibtrs_qp_break(&r->qp, -ECONNREFUSED, "nothing listens there");
 	return ibtrs_qp_break(&r->qp, -ECONNRESET, "the host refused the connection");
 }
 

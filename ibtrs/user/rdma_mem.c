@@ -25,16 +25,17 @@ const char *ibtrs_rdma_words(int err)
 	case ENODEV:
 	case ENOENT:
 	case EADDRNOTAVAIL:
-		return "no RDMA device has that address, or a way to it: rdma link shows them";
-	case ETIMEDOUT:
-		return "the host does not answer: is it up, and is the port open (UDP 4791 for RoCE)?";
-	case EACCES:
-	case EPERM:
-		return "this user may not use the RDMA device: let it read and write /dev/infiniband/rdma_cm and uverbsN";
+		return "no RDMA device has that address, or a way to it: see rdma link";
 	case ENETUNREACH:
 	case EHOSTUNREACH:
+		return "no route leads there, or the host does not answer";
+	case ETIMEDOUT:
+		return "the host does not answer";
+	case EACCES:
+	case EPERM:
+		return "this user may not use the RDMA device: that takes /dev/infiniband/rdma_cm and uverbsN";
 	case EADDRINUSE:
-		return ibtrs_place_words(-err);
+		return "somebody else listens there: choose another port";
 	}
 	return "the RDMA device does not do it";
 }

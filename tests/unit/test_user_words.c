@@ -105,14 +105,13 @@ UNIT_TEST(a_host_without_rdma)
 		  "the driver of an adapter, and give /dev/infiniband to a container") },
 		{ "no adapter", ENODEV, 0, RDMA(-ENODEV, "this host has no RDMA: load rdma_ucm and "
 		  "the driver of an adapter, and give /dev/infiniband to a container") },
-		{ "no right", EACCES, 0, RDMA(-EACCES, "this user may not use the RDMA device: let "
-		  "it read and write /dev/infiniband/rdma_cm and uverbsN") },
+		{ "no right", EACCES, 0, RDMA(-EACCES, "this user may not use the RDMA device: "
+		  "that takes /dev/infiniband/rdma_cm and uverbsN") },
 		{ "another way", 0, ENODEV, RDMA(-ENODEV, "no RDMA device has that address, or a "
-		  "way to it: rdma link shows them") },
+		  "way to it: see rdma link") },
 		{ "no route", 0, EHOSTUNREACH, RDMA(-EHOSTUNREACH, "no route leads there, or the "
-		  "host does not answer: ip route get shows the way") },
-		{ "silence", 0, ETIMEDOUT, RDMA(-ETIMEDOUT, "the host does not answer: is it up, "
-		  "and is the port open (UDP 4791 for RoCE)?") },
+		  "host does not answer") },
+		{ "silence", 0, ETIMEDOUT, RDMA(-ETIMEDOUT, "the host does not answer") },
 	};
 	char why[IBTRS_WHY_LEN], want[IBTRS_WHY_LEN];
 	unsigned int i;
@@ -154,30 +153,16 @@ UNIT_TEST(too_little_may_be_locked)
 	host.resolve = 0;
 }
 
-UNIT_TEST(a_place_where_no_server_can_listen)
+UNIT_TEST(an_address_of_another_host)
 {
-	char why[IBTRS_WHY_LEN], want[IBTRS_WHY_LEN], path[64];
-	struct ibtrs_srv *srv;
+	char why[IBTRS_WHY_LEN], want[IBTRS_WHY_LEN];
 
 	host.bind = EADDRNOTAVAIL;
 	CHECK(listens("ip:10.9.9.9", why) < 0);
 	snprintf(want, sizeof(want), "ip:10.9.9.9: cannot listen there: %s",
 		 (const char *[]){ RDMA(0, "no RDMA device has that address, or a way to it: "
-		 "rdma link shows them") }[1]);
+		 "see rdma link") }[1]);
 	CHECK_STR(why, want);
-	CHECK_EQ(listens("tcp:192.0.2.1:0", why), -EADDRNOTAVAIL);
-	CHECK_STR(why, "tcp:192.0.2.1:0: cannot listen there: this host does not have that "
-		  "address: ip address shows those it has");
-	CHECK_EQ(listens("unix:/nonexistent/x", why), -ENOENT);
-	CHECK_STR(why, "unix:/nonexistent/x: cannot listen there: there is no such socket or "
-		  "directory: see the path, and whether the server runs");
-
-	snprintf(path, sizeof(path), "unix:/tmp/ibtrs-words-%d", getpid());
-	CHECK_EQ(ibtrs_srv_new(NULL, &srv, why), 0);
-	CHECK_EQ(ibtrs_srv_listen(srv, path, why), 0);
-	CHECK_EQ(listens(path, why), -EADDRINUSE);
-	CHECK(strstr(why, "another process listens there, or has left its socket"));
-	CHECK_EQ(ibtrs_srv_free(srv), 0);
 }
 
 /* ---- refused ------------------------------------------------------------ */
