@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # library.sh: libibtrs builds without a warning, with rdma-core and without, exports what its header
-# and its version script declare and nothing else, has a manual of each function, and an installed
-# copy is enough to compile and run the example.
+# and its version script declare and nothing else, has a manual of each function and of each verb of
+# ibtrs-peer, and an installed copy is enough to compile and run the example.
 set -eu -o pipefail
 cd "$(dirname "$0")/../.."
 to=$PWD/build/lint/lib
@@ -36,6 +36,13 @@ if command -v scdoc > /dev/null; then
 	# what the header says of options is on the page, too
 	grep -q '^ *q_depth$' <<< "$page" && grep -qF 'enum ibtrs_srv_auth {' <<< "$page"
 fi
+verbs=$({ LD_LIBRARY_PATH=$lib "$to/root/usr/bin/ibtrs-peer" 2>&1 || :; } |
+	sed -n 's/^.* ibtrs-peer \([a-z]*\) .*/\1/p' | sort)
+[ -n "$verbs" ]
+diff <(echo "$verbs") <(sed -n 's/^\*\([a-z]*\)\*$/\1/p' docs/man/ibtrs-peer.1.scd | sort) || {
+	echo "ibtrs-peer(1) and the command's own words name different verbs" >&2
+	exit 1
+}
 export PKG_CONFIG_PATH=$lib/pkgconfig PKG_CONFIG_SYSROOT_DIR=$to/root
 # shellcheck disable=SC2046 # words
 gcc -Wall -Wextra -Werror -o "$to/example" docs/examples/libibtrs.c \
