@@ -199,7 +199,7 @@ modules_install: | kdir
 tools-install:
 	$(MAKE) -C tools install DESTDIR=$(DESTDIR) PREFIX=$(PREFIX)
 
-lib-install:			## libibtrs.so.0, libibtrs.a, <libibtrs.h> and libibtrs.pc
+lib-install:			## libibtrs.so.0, libibtrs.a, <libibtrs.h>, libibtrs.pc, manuals and ibtrs-peer
 	$(MAKE) -C ibtrs/user install DESTDIR=$(DESTDIR) PREFIX=$(PREFIX)
 
 # what DKMS builds from, the same for `make dkms-install` and for the packages

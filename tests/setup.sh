@@ -9,7 +9,7 @@ packages=(
 	"$@"
 	build-essential bc git perl python3 kmod ca-certificates debian-archive-keyring	# to build
 	linux-headers-amd64
-	clang libclang-rt-dev llvm sparse					# fuzz, lint
+	clang libclang-rt-dev llvm sparse abigail-tools				# fuzz, lint
 	debootstrap dkms							# other kernels
 	libfaketime								# bench-lines
 	# packages

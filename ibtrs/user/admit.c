@@ -289,6 +289,10 @@ static int info_judge(struct ibtrs_srv *srv, struct ibtrs_srv_path *path,
 	err = ibtrs_msg_info_req_decode(wc->data, wc->len, &name, &reason);
 	if (!err && srv->opts.admit) {
 		err = srv->opts.admit(srv->opts.priv, name, path->peer, path->session->key, words);
+		if (err && !*words)
+			snprintf(words, sizeof(words),
+				 "session %s from %s is not admitted: see the server's policy",
+				 name, path->peer);
 		reason = words;
 	}
 	if (!err)

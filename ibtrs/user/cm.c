@@ -228,6 +228,15 @@ void ibtrs_clt_cm_free(struct ibtrs_clt_path *path)
 	ibtrs_auth_end(&path->auth, &ibtrs_auth_user);
 }
 
+/* A refusal in the server's words. */
+static void cm_said(struct ibtrs_clt_path *path, int err, const char *words)
+{
+	char why[IBTRS_WHY_LEN];
+
+	snprintf(why, sizeof(why), "the server says: %s", words);
+	ibtrs_clt_path_fail(path, err, why);
+}
+
 /* ---- INFO --------------------------------------------------------------- */
 
 static int cm_info(struct ibtrs_clt_path *path, const char **why)
@@ -290,7 +299,7 @@ static int cm_info_rsp(struct ibtrs_clt_path *path, const struct ibtrs_wc *wc, c
 
 	if (path->ext & IBTRS_EXT_WORDS &&
 	    ibtrs_msg_info_refused_decode(wc->data, wc->len, &err, words)) {
-		ibtrs_clt_path_fail(path, err, words);
+		cm_said(path, err, words);
 		return 0;
 	}
 	err = ibtrs_msg_info_rsp_decode(wc->data, wc->len, &sg_cnt, &path->life, why);
@@ -318,7 +327,8 @@ static void cm_refused(struct ibtrs_clt_path *path, const struct ibtrs_wc *wc)
 	if (ibtrs_msg_conn_rsp_decode(wc->data, wc->len, true, false, &rsp, &why)) {
 		rsp.err = -ECONNRESET;
 	} else if (ibtrs_msg_conn_refused_words(wc->data, wc->len, words)) {
-		why = words;
+		cm_said(path, rsp.err, words);
+		return;
 	} else if (path->hs == IBTRS_HS_AUTH && rsp.err == -ECONNRESET) {
 		/* One that gives no reason does not know authentication. */
 		rsp.err = -EKEYREJECTED;

@@ -60,9 +60,9 @@ IBTRS_API int ibtrs_ctx_free(struct ibtrs_ctx *ctx);
  * Return: number of things done, or a negative errno.
  */
 IBTRS_API int ibtrs_ctx_step(struct ibtrs_ctx *ctx, int timeout_ms);
-/* For a loop of the caller's own: readable when a step has something to do .. */
+/* For a loop of the caller's own: readable when a step has something to do. */
 IBTRS_API int ibtrs_ctx_fd(const struct ibtrs_ctx *ctx);
-/* .. and the milliseconds after which a step is due in any case; -1: none is. */
+/* For such a loop: milliseconds after which a step is due in any case; -1: none is. */
 IBTRS_API int ibtrs_ctx_wait_ms(struct ibtrs_ctx *ctx);
 
 /* ---- keys --------------------------------------------------------------- */
@@ -208,7 +208,9 @@ IBTRS_API int ibtrs_clt_open(struct ibtrs_ctx *ctx, const char *const *paths, un
 IBTRS_API void ibtrs_clt_shut(struct ibtrs_clt *clt);
 /* Shuts and frees. Requests that are not handed back by then never are. */
 IBTRS_API void ibtrs_clt_close(struct ibtrs_clt *clt);
+/* How the session is now. Return: 0, or -EINVAL: @info does not begin with its size. */
 IBTRS_API int ibtrs_clt_info(struct ibtrs_clt *clt, struct ibtrs_clt_info *info);
+/* How path @i is now. Return: 0, or -EINVAL: there is no such path, or no size. */
 IBTRS_API int ibtrs_clt_path_info(struct ibtrs_clt *clt, unsigned int i,
 				  struct ibtrs_path_info *info);
 /**

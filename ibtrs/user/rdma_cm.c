@@ -41,7 +41,7 @@ static struct rdma_event_channel *cm_channel(void)
 static const char *cm_no_channel(int err)
 {
 	return err == -ENODEV || err == -ENOENT ?
-	       "this host has no RDMA: load rdma_ucm and the driver of an adapter" :
+	       "this host has no RDMA: load rdma_ucm and the driver of an adapter, and give /dev/infiniband to a container" :
 	       ibtrs_rdma_words(err);
 }
 

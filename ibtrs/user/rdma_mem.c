@@ -20,7 +20,7 @@ const char *ibtrs_rdma_words(int err)
 	switch (-err) {
 	case ENOMEM:
 		if (!getrlimit(RLIMIT_MEMLOCK, &lock) && lock.rlim_cur != RLIM_INFINITY)
-			return "no memory, or more than may be locked: raise LimitMEMLOCK= or ulimit -l";
+			return "no memory, or more than may be locked: raise LimitMEMLOCK= (systemd), --ulimit memlock= (container) or ulimit -l, or lower the queue depth";
 		return "no memory";
 	case ENODEV:
 	case ENOENT:

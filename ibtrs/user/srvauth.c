@@ -170,7 +170,7 @@ int ibtrs_srv_auth_first(struct ibtrs_srv_conn *conn, const struct ibtrs_conn_re
 	struct ibtrs_srv_grant **at;
 
 	if (!(req->ext & IBTRS_EXT_AUTH)) {
-		*why = "authentication is required here: map with auth=KEY";
+		*why = "authentication is required here: open with a key (map with auth=KEY)";
 		return srv->opts.auth == IBTRS_SRV_AUTH_REQUIRED ? -EACCES : 0;
 	}
 	grants_expire(srv);
@@ -291,7 +291,7 @@ int ibtrs_srv_knock(struct ibtrs_srv_conn *conn, const struct ibtrs_wc *wc, u8 *
 	*ext = req.ext;
 	if (!good)
 		return -ECONNRESET;
-	*why = "authentication is disabled here (auth=off): map without auth=";
+	*why = "authentication is disabled here: open without a key (map without auth=)";
 	if (conn->srv->opts.auth == IBTRS_SRV_AUTH_OFF)
 		return -EKEYREJECTED;
 	if (ibtrs_srv_auth_bare(conn, why))

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# library.sh: libibtrs builds without a warning, exports what its header declares and nothing else,
-# and an installed copy is enough to compile and run the examples.
+# library.sh: libibtrs builds without a warning, with rdma-core and without, exports what its header
+# and its version script declare and nothing else, has a manual of each function and of each verb of
+# ibtrs-peer, and an installed copy is enough to compile and run the examples.
 set -eu -o pipefail
 cd "$(dirname "$0")/../.."
 to=$PWD/build/lint/lib
@@ -9,10 +10,39 @@ rm -rf "$to/root"
 make --no-print-directory -s lib-install WERROR=1 O="$to/obj" DESTDIR="$to/root" PREFIX=/usr \
 	> /dev/null
 lib=$to/root/usr/lib
-said=$(sed -n 's/^IBTRS_API.*\b\(ibtrs_[a-z_]*\)(.*/\1/p' ibtrs/user/libibtrs.h | sort)
-has=$(nm -D --defined-only --without-symbol-versions "$lib/libibtrs.so.0" |
-	sed -n 's/.* T //p' | sort)
-diff <(echo "$said") <(echo "$has") || { echo "libibtrs.so.0 exports something else" >&2; exit 1; }
+make --no-print-directory -s -C ibtrs/user WERROR=1 RDMA= O="$to/streams" \
+	"$to/streams/libibtrs.so.0"
+said=$(sed -n 's/^IBTRS_API.*\b\(ibtrs_[a-z_0-9]*\)(.*/\1/p' ibtrs/user/libibtrs.h | sort)
+same() {	# WHAT, which names the functions of stdin
+	diff <(echo "$said") <(sort) || {
+		echo "$1 and libibtrs.h name different functions" >&2
+		exit 1
+	}
+}
+for so in "$lib/libibtrs.so.0" "$to/streams/libibtrs.so.0"; do
+	nm -D --defined-only --without-symbol-versions "$so" | sed -n 's/.* T //p' | same "$so"
+done
+sed -n 's/^\t\(ibtrs_[a-z_0-9]*\);$/\1/p' ibtrs/user/libibtrs.map | same libibtrs.map
+! readelf -d "$to/streams/libibtrs.so.0" | grep -E 'NEEDED.*(verbs|rdmacm)' || {
+	echo "without rdma-core it needs rdma-core" >&2
+	exit 1
+}
+if command -v scdoc > /dev/null; then
+	find "$to/root/usr/share/man/man3" -type l -printf '%P\n' | sed 's/\.3$//' |
+		same "the links to libibtrs(3)"
+	page=$(MANWIDTH=500 man -E UTF-8 -l "$to/root/usr/share/man/man3/libibtrs.3")
+	grep -oE '[ *](ibtrs_[a-z_0-9]*)\(([a-z_]+ |void)' <<< "$page" |
+		sed 's/^.\(.*\)(.*/\1/' | same "libibtrs(3)"
+	# what the header says of options is on the page, too
+	grep -q '^ *q_depth$' <<< "$page" && grep -qF 'enum ibtrs_srv_auth {' <<< "$page"
+fi
+verbs=$({ LD_LIBRARY_PATH=$lib "$to/root/usr/bin/ibtrs-peer" 2>&1 || :; } |
+	sed -n 's/^.* ibtrs-peer \([a-z]*\) .*/\1/p' | sort)
+[ -n "$verbs" ]
+diff <(echo "$verbs") <(sed -n 's/^\*\([a-z]*\)\*$/\1/p' docs/man/ibtrs-peer.1.scd | sort) || {
+	echo "ibtrs-peer(1) and the command's own words name different verbs" >&2
+	exit 1
+}
 export PKG_CONFIG_PATH=$lib/pkgconfig PKG_CONFIG_SYSROOT_DIR=$to/root
 example() {	# NAME WHAT-IT-SAYS
 	local said

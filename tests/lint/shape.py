@@ -22,8 +22,9 @@ USER = "ibtrs/user/"                    # the library: no driver has it
 # what libibtrs is made of, and what shows how to use it, may be used in programs of any licence
 DUAL = ("ibtrs/proto/", "ibtrs/logic/", USER, "docs/examples/", *(
     f"ibtrs/include/ibtrs/{h}.h" for h in ("pure", "addr", "key", "words", "dir", "version")))
+PROGRAMS = USER + "peer/"
 # lines of C and files: who needs more says so here, and why in the commit; who needs less, likewise
-BUDGET = {DRIVERS: (39250, 256), (USER,): (9110, 38), ("tools/",): (23660, 108)}
+BUDGET = {DRIVERS: (39250, 256), (USER,): (9140, 38), ("tools/",): (23660, 108)}
 
 
 def text(f):
@@ -150,7 +151,8 @@ def licence_lines():
                 code.search(f) or text(f).startswith("#!")):
             continue
         head = text(f).split("\n")[:3]
-        licence = "GPL-2.0-only OR BSD-3-Clause" if f.startswith(DUAL) else "GPL-2.0-only"
+        dual = f.startswith(DUAL) and not f.startswith(PROGRAMS)
+        licence = "GPL-2.0-only OR BSD-3-Clause" if dual else "GPL-2.0-only"
         if not any(re.search(rf"SPDX-License-Identifier: {licence}(?! OR)", l) for l in head):
             yield f"{f}:1: no SPDX-License-Identifier: {licence} in the first lines"
 

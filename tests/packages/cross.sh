@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# cross.sh ARCH, run by `root.sh run SUITE`: the tools for another architecture, as .deb and .rpm,
-# into /out. The texts that the command itself prints (manual, completions) come from the command
-# that was just built, which qemu runs.
+# cross.sh ARCH, run by `root.sh run SUITE`: tools and library for another architecture, as .deb and
+# .rpm, into /out. The texts that the command itself prints (manual, completions) come from the
+# command that was just built, which qemu runs.
 set -eu -o pipefail
 export DEBIAN_FRONTEND=noninteractive LC_ALL=C.UTF-8 PATH=/usr/sbin:/usr/bin:/sbin:/bin
 arch=$1
@@ -16,14 +16,15 @@ apt=(apt-get -qq -o DPkg::Options::=--force-unsafe-io -o APT::Sandbox::User=root
 dpkg --add-architecture "$arch"
 "${apt[@]}" update
 "${apt[@]}" install "crossbuild-essential-$arch" debhelper dh-dkms pkg-config:"$arch" scdoc \
-	qemu-user-static rpm lib{blkid,keyutils,mount,smartcols}-dev:"$arch"
+	qemu-user-static rpm nettle-dev:"$arch" \
+	lib{blkid,gnutls28,ibverbs,keyutils,mount,rdmacm,smartcols}-dev:"$arch"
 cross=$(dpkg-architecture -a"$arch" -qDEB_HOST_GNU_TYPE)
 export RUN="qemu-$rpm-static"
 
 cp -a /source /work-deb
 cd /work-deb
 dpkg-buildpackage -us -uc -B -d -a"$arch"
-cp /ibnbd-tools_*_"$arch".deb /ibnbd-tools-dbgsym_*_"$arch".deb /out
+cp /{ibnbd-tools,ibtrs-peer,libibtrs}*_"$arch".deb /out
 
 export CC=$cross-gcc PKG_CONFIG=$cross-pkg-config
 mkdir -p /work-rpm/SOURCES
@@ -37,4 +38,4 @@ rpmbuild --target "$rpm-linux" --define "_topdir /work-rpm" --define "on_debian 
 	--define "use_source_date_epoch_as_buildtime 1" --define "_prefix /usr" \
 	--define "__strip $cross-strip" --define "__objdump $cross-objdump" \
 	-bb /source/rpm/ibnbd.spec
-cp /work-rpm/RPMS/"$rpm"/ibnbd-tools-*.rpm /out
+cp /work-rpm/RPMS/"$rpm"/*.rpm /out

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # In a clean Debian, run by `root.sh run SUITE`: apt installs our packages, DKMS builds for every
-# kernel that has headers, an upgrade and a downgrade build anew, remove and purge leave nothing but
-# what the administrator wrote. Says "ok NAME" for each.
+# kernel that has headers, a program is built with the library, an upgrade and a downgrade build
+# anew, remove and purge leave nothing but what the administrator wrote. Says "ok NAME" for each.
 set -eu -o pipefail
 export DEBIAN_FRONTEND=noninteractive LC_ALL=C.UTF-8 PATH=/usr/sbin:/usr/bin:/sbin:/bin
 apt=(apt-get -qq -o DPkg::Options::=--force-unsafe-io -o APT::Sandbox::User=root --allow-downgrades
@@ -53,6 +53,15 @@ if [ "$(systemctl --version | sed -n '1s/^systemd \([0-9]*\).*/\1/p')" -ge 254 ]
 	udevadm verify /lib/udev/rules.d/60-ibnbd.rules > /log 2>&1 || die "rules: $(cat /log)"
 	echo "ok udevadm verify"
 fi
+
+# a program with the library, in a system that has none of what that needs
+"${apt[@]}" update > /log 2>&1 &&
+	"${apt[@]}" install /packages/{libibtrs0,libibtrs-dev,ibtrs-peer}_*.deb pkg-config man-db \
+		> /log 2>&1 || die "apt install libibtrs-dev: $(tail -n 30 /log)"
+/tests/library > /log 2>&1 || die "a program with libibtrs: $(cat /log)"
+"${apt[@]}" purge libibtrs0 libibtrs-dev ibtrs-peer > /log 2>&1 || die "purge: $(cat /log)"
+[ -z "$(find /usr -name '*libibtrs*' -o -name ibtrs-peer)" ] || die "purge left the library"
+echo "ok a program with the library"
 
 "${apt[@]}" install /later/*.deb > /log 2>&1 || die "a second kernel: $(tail -n 30 /log)"
 kernels="$first $(cd /lib/modules && echo *-cloud-*)"

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # In a scratch root, run by `root.sh run SUITE`: rpm installs our packages, with scriptlets that
 # really run DKMS; the same version once more, and another release, leave the modules of the new
-# one; erasing takes all. Then the same modules as a kmod, built for the kernel of this root, since
-# headers of an Enterprise Linux are not to be had here, with a stand-in for weak-modules. Says "ok
-# NAME" for each.
+# one; erasing takes all. A program is built with the library. Then the same modules as a kmod,
+# built for the kernel of this root, since headers of an Enterprise Linux are not to be had here,
+# with a stand-in for weak-modules. Says "ok NAME" for each.
 set -eu -o pipefail
 export LC_ALL=C.UTF-8 PATH=/usr/sbin:/usr/bin:/sbin:/bin
 die() { echo "FAIL $*"; tail -n 30 /log; exit 1; }
@@ -50,6 +50,19 @@ rpm --nodeps -e ibnbd-dkms ibnbd-tools > /log 2>&1 || die "rpm -e"
 [ ! -e "/usr/src/ibnbd-$version-2" ] && [ ! -e /var/lib/ibnbd ] ||
 	die "erasing left the source, or what the server kept"
 echo "ok erase"
+
+# ---- library ----
+# (Debian's linker looks into no lib64)
+apt-get -qq -o APT::Sandbox::User=root update > /log 2>&1 &&
+	DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Options::=--force-unsafe-io \
+		-o APT::Sandbox::User=root install -y --no-install-recommends pkg-config \
+		librdmacm1 libibverbs1 libgnutls30 > /log 2>&1 || die "apt install"
+"${rpm[@]}" -i /packages/{libibtrs,libibtrs-devel,ibtrs-peer}-"$version"-1.x86_64.rpm \
+	> /log 2>&1 || die "rpm -i libibtrs"
+LD_LIBRARY_PATH=/usr/lib64 PKG_CONFIG_PATH=/usr/lib64/pkgconfig /tests/library \
+	"$(rpm -ql libibtrs-devel | grep '/libibtrs\.c$')" > /log 2>&1 || die "a program"
+rpm --nodeps -e libibtrs libibtrs-devel ibtrs-peer > /log 2>&1 || die "rpm -e libibtrs"
+echo "ok a program with the library"
 
 # ---- kmod ----
 mkdir -p /rpm/SOURCES

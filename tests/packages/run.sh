@@ -104,6 +104,7 @@ archive() {
 }
 
 . tests/packages/place.sh
+. tests/packages/library.sh
 
 # a clone is released: what must be refused is, and what is made has one version everywhere
 release() {
@@ -203,7 +204,8 @@ no_exec() {	# the tree lies where nothing can be run
 deb_builds() {
 	have dpkg-buildpackage dh || return
 	tests/packages/deb.sh build/deb || return 1
-	[ -s build/deb/ibnbd-dkms_*_all.deb ] && ls build/deb/ibnbd-tools_*.deb
+	[ -s build/deb/ibnbd-dkms_*_all.deb ] &&
+		ls build/deb/{ibnbd-tools,libibtrs0,libibtrs-dev,ibtrs-peer}_*.deb
 }
 deb_lintian() {
 	have lintian || return
@@ -257,7 +259,8 @@ readme_depends() {	# what builds the command as a package builds it from a check
 	local p words
 	words=" $(sed -n '/^sudo apt install /,/^```/p' README.md | tr '\n' ' ') "
 	for p in $(sed -n '/^Build-Depends/,/^Standards/p' debian/control |
-		grep -oE ' (lib[a-z]*-dev|pkg-config)\>'); do
+		grep -oE ' (lib[a-z]*-dev|pkg-config)\>' |
+		grep -v -e libibverbs -e librdmacm); do		# of the library
 		[[ " $(eval echo "${words%%sudo make*}") " == *" $p "* ]] || {
 			echo "README.md, apt install: no $p"
 			return 1
@@ -443,9 +446,10 @@ ofed_build() {
 # ---- manuals ----
 manuals() {
 	have scdoc man || return
-	make -s -C tools || return 1
+	make -s -C tools && make -s -C ibtrs/user || return 1
 	local m said
-	for m in build/tools/man/*.[58]; do
+	[ "$(ls build/lib/man/*.[137] | wc -l)" = 3 ] || return 1
+	for m in build/tools/man/*.[58] build/lib/man/*.[137]; do
 		said=$(LC_ALL=C.UTF-8 MANROFFSEQ='' MANWIDTH=80 man --warnings -E UTF-8 -l -Tutf8 \
 			-Z "$m" 2>&1 > /dev/null)
 		[ -z "$said" ] || { echo "$m: $said"; return 1; }
@@ -632,10 +636,12 @@ step "deb: lintian has nothing to say" deb_lintian
 step "deb: the directory of keys is root's alone" deb_keys
 step "deb: no script stops, restarts or unmaps" deb_nothing_stops
 step "deb: depends on what it needs" deb_depends
+step "deb: a program with the library, from what is packed" deb_library
 step "README: what a checkout needs" readme_depends
 step "deb: the source of the modules is whole" deb_dkms_source
 step "rpm: builds" rpm_builds
 step "rpm: rpmlint finds nothing" rpm_lint
+step "rpm: the library" rpm_library
 step "rpm: the directory of keys is root's alone" rpm_keys
 step "rpm: the same source as the deb" rpm_same_source
 [ -z "${TWICE:-}" ] || step "archive, deb, rpm: the same bytes elsewhere, later" \

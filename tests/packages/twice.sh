@@ -19,7 +19,7 @@ tar -C "$w" -xzf "$w/first.tar.gz"
 src=$(echo "$w"/ibnbd-*)
 (
 	umask 027
-	export LD_PRELOAD=$fake FAKETIME='+700d' TZ=Pacific/Auckland HOME=/nonexistent \
+	export LD_PRELOAD=$fake FAKETIME='+700d' TZ=Pacific/Auckland HOME="${w%/*}/nobody" \
 		LOGNAME=other USER=other LC_ALL=C.UTF-8
 	[ "$(date +%Y)" -gt 2027 ]
 	cd "$src"

@@ -121,9 +121,9 @@ UNIT_TEST(who_is_let_in)
 		{ "no key, off", NULL, NULL, NULL, IBTRS_SRV_AUTH_OFF, 1, 0, "" },
 		{ "no key, optional", NULL, NULL, NULL, IBTRS_SRV_AUTH_OPTIONAL, 1, 0, "" },
 		{ "no key, required", NULL, NULL, NULL, IBTRS_SRV_AUTH_REQUIRED, 1, -EACCES,
-		  "authentication is required here: map with auth=KEY" },
+		  "the server says: authentication is required here: open with a key (map with auth=KEY)" },
 		{ "the key, off", "db-1", golden_key, NULL, IBTRS_SRV_AUTH_OFF, 1, -EKEYREJECTED,
-		  "authentication is disabled here (auth=off): map without auth=" },
+		  "the server says: authentication is disabled here: open without a key (map without auth=)" },
 		{ "the key, optional", "db-1", golden_key, NULL, IBTRS_SRV_AUTH_OPTIONAL, 1, 0, "" },
 		{ "the key, required", "db-1", golden_key, NULL, IBTRS_SRV_AUTH_REQUIRED, 1, 0, "" },
 		{ "another key, optional", "db-1", golden_nonce_c, NULL, IBTRS_SRV_AUTH_OPTIONAL, 1,
@@ -246,7 +246,7 @@ UNIT_TEST(an_exchange_is_not_passed_on)
 
 UNIT_TEST(a_key_that_is_removed)
 {
-	static const char gone[] = "the key that was proved is not loaded here any more";
+	static const char gone[] = "the server says: the key that was proved is not loaded here any more";
 	struct ibtrs_path_info info = { .size = sizeof(info) };
 	struct ibtrs_srv_opts so = server(IBTRS_SRV_AUTH_REQUIRED);
 	struct ibtrs_clt_opts o = { .key_name = "db-1", .key = golden_key };

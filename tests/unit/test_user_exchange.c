@@ -2,6 +2,8 @@
 /* Whole exchanges of libibtrs: client and server in one process, over the stream. */
 #include "user.h"
 
+#define SAYS "the server says: "
+
 static void fill(uint8_t *p, size_t len, unsigned int seed)
 {
 	size_t i;
@@ -203,7 +205,7 @@ UNIT_TEST(refused_in_words)
 	CHECK_EQ(world_up(&w), 0);
 	CHECK_EQ(ibtrs_clt_path_info(w.clt, 0, &info), 0);
 	CHECK_EQ(info.err, -EACCES);
-	CHECK_STR(info.why, "no session \"test\" from local here");
+	CHECK_STR(info.why, SAYS "no session \"test\" from local here");
 	CHECK_STR(info.state, "waiting");
 	CHECK(info.wait_ms > 0);
 	CHECK_EQ(ibtrs_clt_path_info(w.clt, 1, &info), -EINVAL);
@@ -219,7 +221,7 @@ UNIT_TEST(refused_in_words)
 	if (info.err != -ENOMEM)	/* the other one was first */
 		CHECK_EQ(ibtrs_clt_path_info(w.clt, 0, &info), 0);
 	CHECK_EQ(info.err, -ENOMEM);
-	CHECK_STR(info.why, "the server has as many paths as it may: raise its max_paths");
+	CHECK_STR(info.why, SAYS "the server has as many paths as it may: raise its max_paths");
 	world_end(&w);
 }
 
@@ -244,7 +246,7 @@ UNIT_TEST(a_name_belongs_to_one_session)
 	CHECK_EQ(ibtrs_clt_path_info(second, 0, &info), 0);
 	CHECK_EQ(info.established, 0);
 	CHECK_EQ(info.err, -EBUSY);
-	CHECK_STR(info.why, "an earlier session of this host has this name, and has not ended yet");
+	CHECK_STR(info.why, SAYS "an earlier session of this host has this name, and has not ended yet");
 	/* free when the first one has gone */
 	ibtrs_clt_close(w.clt);
 	w.clt = second;

@@ -160,7 +160,7 @@ UNIT_TEST(a_repetition_waits_for_the_first_execution)
 	CHECK_EQ(world_up(&w), 1);
 	CHECK_EQ(ibtrs_clt_path_info(w.clt, path, &a), 0);
 	CHECK_EQ(a.err, -EBUSY);
-	CHECK_STR(a.why, "the path's old incarnation is still draining");
+	CHECK_STR(a.why, "the server says: the path's old incarnation is still draining");
 	/* it ends, and the second one runs */
 	w.late = false;
 	w.nr_kept = 0;

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause
+// SPDX-License-Identifier: GPL-2.0-only
 /*
  * ibtrs-peer: an end of a session of libibtrs, by hand and for tests.
  *

@@ -69,7 +69,7 @@ def itself(t):
          f"ibtrs-peer get {AT} 4097 $((1000 * 1024)) | cmp - /tmp/data")
     t.match(server.out(), "session peer from ip:10.0.0.1", "what the server says")
     c.fails(f"lessen user bash -c 'ulimit -l 256; exec ibtrs-peer ping {AT}'",
-            f"{AT}: no memory, or more than may be locked: raise LimitMEMLOCK= or ulimit -l")
+            f"{AT}: no memory, or more than may be locked: raise LimitMEMLOCK=")
 
     at = struct.pack("<IIQ", 0x52454550, 0, 0).hex()
     job = c.spawn(f"mkfifo /tmp/say; exec 3<> /tmp/say; ibtrs-peer say {BOTH} < /tmp/say & "
@@ -106,7 +106,8 @@ def keys(t):
         octal = "".join(f"\\{byte:03o}" for byte in key)
         machine.sh(f"mkdir -p /tmp/{place}; printf '{octal}' > /tmp/{place}/db-1")
     no_proof = f"{AT}: key db-1: the server does not prove that it has the key"
-    c.fails(f"ibtrs-peer ping {AT}", f"{AT}: authentication is required here: map with auth=KEY")
+    c.fails(f"ibtrs-peer ping {AT}",
+            f"{AT}: the server says: authentication is required here: map with auth=KEY")
     c.fails(f"IBTRS_KEY=/tmp/wrong/db-1 ibtrs-peer ping {AT}", no_proof)
     t.match(c.sh(f"IBTRS_KEY=/tmp/right/db-1 ibtrs-peer ping {BOTH} 3"),
             r"paths [12] of 2\n(\d+ us\n?){3}", "ping with the key")
@@ -122,7 +123,7 @@ def keys(t):
          f"echo '{text}' > /etc/ibnbd/keys/db-1; ibnbd key load")
     c.fails("map nosuchdisk auth=db-1", "the server does not speak our block protocol")
     t.match(server.out(), "session s1 from ip:10.0.0.1, key db-1", "what the server says")
-    c.fails("map nosuchdisk", "authentication is required here: map with auth=KEY")
+    c.fails("map nosuchdisk", "authentication is required here: open with a key")
     server.kill()
 
 
