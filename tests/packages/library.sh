@@ -49,7 +49,8 @@ rpm_library() {	# what the .deb has of it, where RPM has it, and what that needs
 	done
 	rpm -qp --requires build/rpm/libibtrs-[0-9]*.x86_64.rpm > $logs/requires
 	grep -q '^librdmacm.so.1' $logs/requires && grep -q '^libibverbs.so.1' $logs/requires &&
-		grep -q '^libnettle.so' $logs/requires && grep -q '^libgnutls.so' $logs/requires || { cat $logs/requires; return 1; }
+		grep -q '^libnettle.so' $logs/requires && grep -q '^libgnutls.so' $logs/requires ||
+		{ cat $logs/requires; return 1; }
 	rpm -qp --requires build/rpm/ibtrs-peer-*.x86_64.rpm |
 		grep -F 'libibtrs.so.0(LIBIBTRS_0)(64bit)'
 }
