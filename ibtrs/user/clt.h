@@ -95,9 +95,7 @@ struct ibtrs_req {
 	struct ibtrs_io *io;
 	struct ibtrs_clt_conn *conn;
 	u8 state;
-	bool sent;			/* at least once */
 	u32 slot;
-	u32 gen;			/* clt->ups when it was last posted or parked */
 	u32 life;
 	u32 behind;
 	u64 token;
@@ -141,6 +139,7 @@ struct ibtrs_clt {
 	u32 max_hdr_size;
 	u32 nr_up;
 	u32 ups;
+	u32 cleared;			/* the ups in which queues may send */
 	u32 life;
 	bool opened;			/* a path was up */
 	bool one_asks;			/* law L21: the server may not be ours */
@@ -184,8 +183,8 @@ void ibtrs_q_free(struct ibtrs_q *q);
 int ibtrs_q_attach(struct ibtrs_q *q, struct ibtrs_clt_conn *conn);
 /* Takes the connection away, and moves or parks what was on it. Return: requests that were. */
 u32 ibtrs_q_detach(struct ibtrs_q *q, struct ibtrs_clt_conn *conn);
-/* Sends what is parked. @ask: requests that were sent in an earlier generation, too. */
-void ibtrs_q_resume(struct ibtrs_q *q, bool ask);
+/* Sends what is parked, if the queues may send. */
+void ibtrs_q_resume(struct ibtrs_q *q);
 /* Requests of the service queue that have ended. */
 struct ibtrs_io *ibtrs_q_serve(struct ibtrs_q *q);
 
