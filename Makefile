@@ -46,12 +46,13 @@ $(filter %.o,$(MAKECMDGOALS)): kdir	# one object: make ibtrs/core/conn.o
 tools:				## the ibnbd command
 	$(MAKE) -C tools
 
-lib:				## libibtrs, the transport in user space, and ibtrs-peer: build/lib
+lib:				## libibtrs and libibnbd, in user space, and ibtrs-peer: build/lib
 	$(MAKE) -C ibtrs/user
+	$(MAKE) -C ibnbd/user
 
 clean: | kdir			## what a build left behind; build/cache is kept
 	$(KMAKE) clean RCS_FIND_IGNORE="\( -name .git -o -path '*/build/cache' \) -prune -o"
-	for d in tools ibtrs/user tests/unit tests/fuzz; do \
+	for d in tools ibtrs/user ibnbd/user tests/unit tests/fuzz; do \
 		[ ! -f $$d/Makefile ] || $(MAKE) -C $$d clean; done
 
 .PHONY: kdir
@@ -67,12 +68,14 @@ check:				## all that must hold: unit fuzz lint package kernels boot cases bench
 	mkdir -p build && tests/packages/release.sh --tree > build/checking 2>/dev/null || :
 	$(MAKE) test-build
 	LIMIT=30 FUZZ=4 MATRIX=--short tests/check.sh \
-		"unit bench-lines-quick bench-quick fuzz | package boot" "cases | ~ lint kernels"
+		"unit bench-lines-quick bench-quick fuzz | package boot" \
+		"cases | ~ lint kernels"
 	mv build/checking build/checked
 
 check-all:			## that and all that takes longer: every kernel, faults, interop, the debug kernels, packages in clean systems .. (most of a day)
 	tests/setup.sh
-	TWICE=1 tests/check.sh unit fuzz lint package kernels boot packages cases long bench-quick \
+	TWICE=1 tests/check.sh unit fuzz lint package kernels boot packages cases long \
+		bench-quick \
 		bench-lines-quick bench interop faults suites soak churn laws memory debug hostile \
 		kcsan
 
@@ -199,15 +202,17 @@ modules_install: | kdir
 tools-install:
 	$(MAKE) -C tools install DESTDIR=$(DESTDIR) PREFIX=$(PREFIX)
 
-lib-install:			## libibtrs.so.0, libibtrs.a, <libibtrs.h> and libibtrs.pc
+lib-install:			## libibtrs and libibnbd: .so.0, .a, .h and .pc of each
 	$(MAKE) -C ibtrs/user install DESTDIR=$(DESTDIR) PREFIX=$(PREFIX)
+	$(MAKE) -C ibnbd/user install DESTDIR=$(DESTDIR) PREFIX=$(PREFIX)
 
 # what DKMS builds from, the same for `make dkms-install` and for the packages
 dkms-source:
 	install -d $(DESTDIR)$(PREFIX)/src/$(DIST)
 	tar -cf - --mode=u+rw,go=rX --exclude='*.o' --exclude='*.ko' --exclude='*.mod*' \
 		--exclude='.*.cmd' --exclude='config.h*' --exclude='*.order' \
-		--exclude=Module.symvers --exclude='.gitignore' --exclude=ibtrs/user $(SHIPPED) | \
+		--exclude=Module.symvers --exclude='.gitignore' --exclude=ibtrs/user \
+		--exclude=ibnbd/user $(SHIPPED) | \
 		tar -xf - --no-same-owner -C $(DESTDIR)$(PREFIX)/src/$(DIST)
 
 dkms-install:			## hand the modules to DKMS, for this and every later kernel

@@ -24,7 +24,7 @@ USER = ("ibtrs/user/", "ibnbd/user/")   # the libraries: no driver has them
 DUAL = (*USER, "ibtrs/proto/", "ibtrs/logic/", "ibnbd/proto/", "ibnbd/logic/", "docs/examples/", *(
     f"ibtrs/include/ibtrs/{h}.h" for h in ("pure", "addr", "key", "words", "dir", "version")))
 # lines of C and files: who needs more says so here, and why in the commit; who needs less, likewise
-BUDGET = {DRIVERS: (39250, 256), USER: (7060, 29), ("tools/",): (23660, 108)}
+BUDGET = {DRIVERS: (39250, 256), USER: (9580, 40), ("tools/",): (23660, 108)}
 
 
 def text(f):
@@ -144,7 +144,7 @@ def one_word_of_intent():
 
 
 def licence_lines():
-    """an SPDX line in every source file, with BSD in what the libraries are made of and nowhere else"""
+    """an SPDX line in every source file, with BSD in what the libraries are made of alone"""
     code = re.compile(r"\.(c|h|py|sh|awk|mk|map|conf|rules|service|target|path|socket)$"
                       r"|(^|/)(Kbuild|Makefile|run)$")
     for f in FILES:
