@@ -29,6 +29,7 @@ include compat/place.mk
 
 .DEFAULT_GOAL := modules
 .PHONY: modules clean tools lib lib-install unit fuzz lint package check check-all check-tools \
+	check-nbdkit \
 	dkms-source \
 	check-kernels check-boot check-memory check-packages check-faults check-suites \
 	check-laws soak churn hostile check-debug check-kcsan check-interop check-long cases demo \
@@ -46,7 +47,7 @@ $(filter %.o,$(MAKECMDGOALS)): kdir	# one object: make ibtrs/core/conn.o
 tools:				## the ibnbd command
 	$(MAKE) -C tools
 
-lib:				## libibtrs and libibnbd, in user space, and ibtrs-peer: build/lib
+lib:				## libibtrs and libibnbd, in user space, ibtrs-peer and the plugin for nbdkit: build/lib
 	$(MAKE) -C ibtrs/user
 	$(MAKE) -C ibnbd/user
 
@@ -68,13 +69,13 @@ check:				## all that must hold: unit fuzz lint package kernels boot cases bench
 	mkdir -p build && tests/packages/release.sh --tree > build/checking 2>/dev/null || :
 	$(MAKE) test-build
 	LIMIT=30 FUZZ=4 MATRIX=--short tests/check.sh \
-		"unit bench-lines-quick bench-quick fuzz | package boot" \
+		"unit nbdkit bench-lines-quick bench-quick fuzz | package boot" \
 		"cases | ~ lint kernels"
 	mv build/checking build/checked
 
 check-all:			## that and all that takes longer: every kernel, faults, interop, the debug kernels, packages in clean systems .. (most of a day)
 	tests/setup.sh
-	TWICE=1 tests/check.sh unit fuzz lint package kernels boot packages cases long \
+	TWICE=1 tests/check.sh unit nbdkit fuzz lint package kernels boot packages cases long \
 		bench-quick \
 		bench-lines-quick bench interop faults suites soak churn laws memory debug hostile \
 		kcsan
@@ -84,6 +85,10 @@ unit:				## pure code: tests/unit; with lint a minute when warm
 
 check-tools:			## the command against a faked driver, 2 minutes; ONLY=save picks by name: 10 s. UPDATE=1: writes tests/tools/golden
 	$(MAKE) -C tools check ONLY=$(ONLY) UPDATE=$(UPDATE)
+
+check-nbdkit: lib		## nbdkit with the plugin against a server in user space, half a minute; ONLY=cache picks by name
+	$(MAKE) -C tests/unit disksrv
+	tests/nbdkit/run.py $(ONLY)
 
 # bash counts in a variable of that name, so check.sh hands on another
 SECONDS	?= $(or $(FUZZ),30)
@@ -202,7 +207,7 @@ modules_install: | kdir
 tools-install:
 	$(MAKE) -C tools install DESTDIR=$(DESTDIR) PREFIX=$(PREFIX)
 
-lib-install:			## libibtrs and libibnbd: .so.0, .a, .h and .pc of each
+lib-install:			## libibtrs and libibnbd: .so.0, .a, .h and .pc of each; the plugin for nbdkit
 	$(MAKE) -C ibtrs/user install DESTDIR=$(DESTDIR) PREFIX=$(PREFIX)
 	$(MAKE) -C ibnbd/user install DESTDIR=$(DESTDIR) PREFIX=$(PREFIX)
 
