@@ -29,6 +29,7 @@ include compat/place.mk
 
 .DEFAULT_GOAL := modules
 .PHONY: modules clean tools lib lib-install unit fuzz lint package check check-all check-tools \
+	check-nbdkit \
 	dkms-source \
 	check-kernels check-boot check-memory check-packages check-faults check-suites \
 	check-laws soak churn hostile check-debug check-kcsan check-interop check-long cases demo \
@@ -46,12 +47,13 @@ $(filter %.o,$(MAKECMDGOALS)): kdir	# one object: make ibtrs/core/conn.o
 tools:				## the ibnbd command
 	$(MAKE) -C tools
 
-lib:				## libibtrs, the transport in user space, and ibtrs-peer: build/lib
+lib:				## libibtrs and libibnbd, in user space, ibtrs-peer and the plugin for nbdkit: build/lib
 	$(MAKE) -C ibtrs/user
+	$(MAKE) -C ibnbd/user
 
 clean: | kdir			## what a build left behind; build/cache is kept
 	$(KMAKE) clean RCS_FIND_IGNORE="\( -name .git -o -path '*/build/cache' \) -prune -o"
-	for d in tools ibtrs/user tests/unit tests/fuzz; do \
+	for d in tools ibtrs/user ibnbd/user tests/unit tests/fuzz; do \
 		[ ! -f $$d/Makefile ] || $(MAKE) -C $$d clean; done
 
 .PHONY: kdir
@@ -67,12 +69,14 @@ check:				## all that must hold: unit fuzz lint package kernels boot cases bench
 	mkdir -p build && tests/packages/release.sh --tree > build/checking 2>/dev/null || :
 	$(MAKE) test-build
 	LIMIT=30 FUZZ=4 MATRIX=--short tests/check.sh \
-		"unit bench-lines-quick bench-quick fuzz | package boot" "cases | ~ lint kernels"
+		"unit nbdkit bench-lines-quick bench-quick fuzz | package boot" \
+		"cases | ~ lint kernels"
 	mv build/checking build/checked
 
 check-all:			## that and all that takes longer: every kernel, faults, interop, the debug kernels, packages in clean systems .. (most of a day)
 	tests/setup.sh
-	TWICE=1 tests/check.sh unit fuzz lint package kernels boot packages cases long bench-quick \
+	TWICE=1 tests/check.sh unit nbdkit fuzz lint package kernels boot packages cases long \
+		bench-quick \
 		bench-lines-quick bench interop faults suites soak churn laws memory debug hostile \
 		kcsan
 
@@ -81,6 +85,10 @@ unit:				## pure code: tests/unit; with lint a minute when warm
 
 check-tools:			## the command against a faked driver, 2 minutes; ONLY=save picks by name: 10 s. UPDATE=1: writes tests/tools/golden
 	$(MAKE) -C tools check ONLY=$(ONLY) UPDATE=$(UPDATE)
+
+check-nbdkit: lib		## nbdkit with the plugin against a server in user space, half a minute; ONLY=cache picks by name
+	$(MAKE) -C tests/unit disksrv
+	tests/nbdkit/run.py $(ONLY)
 
 # bash counts in a variable of that name, so check.sh hands on another
 SECONDS	?= $(or $(FUZZ),30)
@@ -199,15 +207,17 @@ modules_install: | kdir
 tools-install:
 	$(MAKE) -C tools install DESTDIR=$(DESTDIR) PREFIX=$(PREFIX)
 
-lib-install:			## libibtrs.so.0, libibtrs.a, <libibtrs.h>, libibtrs.pc, manuals and ibtrs-peer
+lib-install:			## libibtrs and libibnbd: .so.0, .a, .h, .pc; manuals, ibtrs-peer, the plugin for nbdkit
 	$(MAKE) -C ibtrs/user install DESTDIR=$(DESTDIR) PREFIX=$(PREFIX)
+	$(MAKE) -C ibnbd/user install DESTDIR=$(DESTDIR) PREFIX=$(PREFIX)
 
 # what DKMS builds from, the same for `make dkms-install` and for the packages
 dkms-source:
 	install -d $(DESTDIR)$(PREFIX)/src/$(DIST)
 	tar -cf - --mode=u+rw,go=rX --exclude='*.o' --exclude='*.ko' --exclude='*.mod*' \
 		--exclude='.*.cmd' --exclude='config.h*' --exclude='*.order' \
-		--exclude=Module.symvers --exclude='.gitignore' --exclude=ibtrs/user $(SHIPPED) | \
+		--exclude=Module.symvers --exclude='.gitignore' --exclude=ibtrs/user \
+		--exclude=ibnbd/user $(SHIPPED) | \
 		tar -xf - --no-same-owner -C $(DESTDIR)$(PREFIX)/src/$(DIST)
 
 dkms-install:			## hand the modules to DKMS, for this and every later kernel

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause */
 /*
  * May this session open, may this request run? The server's rules of protocol 10.4, E-22, E-24,
  * E-26, E-27, E-30. Pure: the caller holds the export's lock around open/close and hands in the

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause
 /*
  * The tables of a device: its state, and what the server has open for it. The header says what
  * states and events mean. Pure: no locks, any context.

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause */
 /*
  * The client device's state table (docs/design.md decisions 10 and 12, laws L1-L5; protocol 10.1).
  * (state, event) -> (state, actions). An event without an entry is ignored by rule. Whoever holds

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause
 /*
  * When acknowledged writes that no flush has covered may be lost, the cache epoch of their disk
  * changes. The new epoch tells the clients. In doubt the epoch changes: a needless change costs a

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause */
 /*
  * The cache epoch of a disk (protocol.md, "What a flush covers"): does it stay, or is a new one
  * drawn? Pure.

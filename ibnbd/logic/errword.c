@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause
 /*
  * An errno of the other host in words, for a refusal that came without words: from an in-kernel
  * server, from one of our servers when WORDS was not negotiated, or from the connection manager.

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause */
 /*
  * Which path a client's name means on this server, as far as the text alone decides it
  * (docs/design.md decision 13, protocol 10.4, E-8, E-29), and which clients are allowed (E-50).

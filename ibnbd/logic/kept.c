@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause
 #include "ibnbd/logic/kept.h"
 
 void ibnbd_kept_pool_init(struct ibnbd_kept_pool *p, struct ibnbd_kept_seg *segs, u32 nr)

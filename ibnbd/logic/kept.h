@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause */
 /*
  * The pool of writes that the client keeps until a flush has covered them, so that it can send them
  * again when the server has lost its cache. This file decides which device has which segment, what

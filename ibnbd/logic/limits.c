@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause
 /*
  * What an OPEN_RSP means for the disk: the limits of its queue (protocol 10.1, hazards M9 and M10
  * of protocol 10.8), and whether the disk that the server offers after a reconnect is still the

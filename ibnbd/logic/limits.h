@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause */
 /*
  * From the server's OPEN_RSP to the limits of the client's queue (protocol 10.1, hazards M9 and
  * M10), and the check at every re-OPEN: is this still the same disk (docs/design.md decision 12,

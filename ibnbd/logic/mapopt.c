@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause
 /*
  * Parser of the mapping grammar. The header describes the language; this file only walks the table.
  * The printer is mapopt_format.c.

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause */
 /*
  * THE grammar of a mapping (docs/sysfs.md). One table, IBNBD_MAPOPTS below, defines key,
  * kind, range, default and help. The parser of `map_device` and of maps.conf lines, `ibnbd map

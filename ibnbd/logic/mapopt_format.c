@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause
 /*
  * Prints the canonical line of a mapping, for maps.conf, `ibnbd map --save` and the log. mapopt.c
  * can parse every line that it prints.

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause */
 /*
  * Which client may do what with which export: the rules of /etc/ibnbd/policy.conf. The module, the
  * ibnbd command and the tests share this grammar; the manual is ibnbd-policy.conf(5).

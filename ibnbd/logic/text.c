@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause
 /*
  * What drivers and command do with names and words: entries below ctl/devices, words that are near
  * each other, invisible characters. The header describes them. Pure: no locks, any context.

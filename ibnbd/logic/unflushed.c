@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause
 #include "ibnbd/logic/unflushed.h"
 
 bool ibnbd_unflushed_lost_between(const struct ibnbd_unflushed_epoch *old,

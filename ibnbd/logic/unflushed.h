@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause */
 /*
  * The account of writes that no flush has covered: has a write completed since the last successful
  * flush was sent? And what does this mean when the server may have lost its cache?

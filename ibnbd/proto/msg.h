@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause */
 /*
  * Codec of the block messages: bytes <-> host structs. It does every check of protocol 11 that
  * needs only the bytes, the transport direction and the size of the data area. Both modules, the

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause */
 /*
  * The bytes of IBNBD on the wire: RNBD 2 (protocol 10.1) and our extension of the session start and
  * of OPEN_RSP (protocol 10.1). All fields are little endian. Block messages are sent as the user

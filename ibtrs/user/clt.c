@@ -448,12 +448,20 @@ int ibtrs_clt_open(struct ibtrs_ctx *ctx, const char *const *paths, unsigned int
 
 /* ---- questions ---------------------------------------------------------- */
 
-void ibtrs_clt_replay(struct ibtrs_clt *clt)
+int ibtrs_clt_replay(struct ibtrs_clt *clt, u32 ups)
 {
+	int err = 0;
 	u32 i;
 
-	for (i = 1; i < clt->nr_qs; i++)
-		ibtrs_q_resume(&clt->qs[i], true);
+	pthread_mutex_lock(&clt->ctx->lock);
+	if (!clt->nr_up || clt->ups != ups)
+		err = -ESTALE;
+	else
+		__atomic_store_n(&clt->cleared, ups, __ATOMIC_RELAXED);
+	for (i = 1; i < clt->nr_qs && !err; i++)
+		ibtrs_q_resume(&clt->qs[i]);
+	pthread_mutex_unlock(&clt->ctx->lock);
+	return err;
 }
 
 bool ibtrs_clt_settled(struct ibtrs_clt *clt)

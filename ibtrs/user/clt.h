@@ -111,9 +111,7 @@ struct ibtrs_req {
 	struct ibtrs_io *io;
 	struct ibtrs_clt_conn *conn;
 	u8 state;
-	bool sent;			/* at least once */
 	u32 slot;
-	u32 gen;			/* clt->ups when it was last posted or parked */
 	u32 life;
 	u32 behind;
 	u64 token;
@@ -163,6 +161,7 @@ struct ibtrs_clt {
 	u32 max_hdr_size;
 	u32 nr_up;
 	u32 ups;
+	u32 cleared;			/* the ups in which queues may send */
 	u32 life;
 	bool opened;			/* a path was up */
 	bool one_asks;			/* law L21: the server may not be ours */
@@ -231,8 +230,8 @@ bool ibtrs_clt_trial_in_vain(struct ibtrs_clt_path *path);
 int ibtrs_q_attach(struct ibtrs_q *q, struct ibtrs_clt_conn *conn);
 /* Takes the connection away, and moves or parks what was on it. Return: requests that were. */
 u32 ibtrs_q_detach(struct ibtrs_q *q, struct ibtrs_clt_conn *conn);
-/* Sends what is parked. @ask: requests that were sent in an earlier generation, too. */
-void ibtrs_q_resume(struct ibtrs_q *q, bool ask);
+/* Sends what is parked, if the queues may send. */
+void ibtrs_q_resume(struct ibtrs_q *q);
 /* Ends the parked requests that @pick says, or all. For the owner of the queue. */
 int ibtrs_q_abort_if(struct ibtrs_q *q, int err,
 		     bool (*pick)(const struct ibtrs_io *io, void *priv), void *priv);

@@ -105,8 +105,8 @@ struct ibtrs_io {
 };
 
 /*
- * When all paths have been lost, what was sent before is not sent again by itself, but by
- * ibtrs_clt_replay(): the server may be another one now.
+ * When all paths have been lost and one is up again, nothing is sent before ibtrs_clt_replay(),
+ * whether it was submitted before or after: the server may be another one now.
  */
 #define IBTRS_CLT_ASK_REPLAY	0x1u
 /* ibtrs_clt_open() does not wait: ibtrs_clt_info() tells when a path is up. */
@@ -143,6 +143,9 @@ struct ibtrs_io {
  * @event: the server says something by ibtrs_srv_event(): a hint, which may get lost with a path.
  *	Called with the context locked: must not call the client's side of the library. NULL: of no
  *	interest
+ * @link: called when a path has come up and there was none, and when the last one was lost; with
+ *	the context locked, so it must not call the library. ibtrs_clt_info() says which. NULL: not
+ * @link_priv: handed to @link
  */
 struct ibtrs_clt_opts {
 	size_t size;
@@ -159,6 +162,8 @@ struct ibtrs_clt_opts {
 	const uint8_t *key;
 	const uint8_t *next_key;
 	void (*event)(void *priv, uint32_t kind, uint32_t id);
+	void (*link)(void *priv);
+	void *link_priv;
 };
 
 struct ibtrs_clt_info {
@@ -224,8 +229,15 @@ IBTRS_API int ibtrs_clt_path_info(struct ibtrs_clt *clt, unsigned int i,
  */
 IBTRS_API int ibtrs_clt_call(struct ibtrs_clt *clt, const void *hdr, size_t hdr_len, void *reply,
 			     size_t reply_len, int timeout_ms);
-/* Sends the parked requests again, if a path is up (IBTRS_CLT_ASK_REPLAY). */
-IBTRS_API void ibtrs_clt_replay(struct ibtrs_clt *clt);
+/**
+ * ibtrs_clt_replay() - the server is the right one: send the parked requests (IBTRS_CLT_ASK_REPLAY)
+ * @ups: as ibtrs_clt_info() told it when the server was looked at
+ *
+ * The data and headers of parked requests may be changed before.
+ *
+ * Return: 0, or -ESTALE: all paths have been lost since; nothing is sent.
+ */
+IBTRS_API int ibtrs_clt_replay(struct ibtrs_clt *clt, uint32_t ups);
 /*
  * Has the server ended all that was sent over paths which were lost? As long as it has not, a write
  * that was aborted may still be executed.

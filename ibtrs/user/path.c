@@ -165,8 +165,11 @@ static void path_retry_others(struct ibtrs_clt_path *path)
 static void path_down(struct ibtrs_clt_path *path)
 {
 	ibtrs_clt_path_note(path, IBTRS_RETRY_EV_LOST);
-	if (!--path->clt->nr_up)
-		path_retry_others(path);
+	if (--path->clt->nr_up)
+		return;
+	path_retry_others(path);
+	if (path->clt->opts.link)
+		path->clt->opts.link(path->clt->opts.link_priv);
 }
 
 static void path_teardown(struct ibtrs_clt_path *path)
@@ -203,6 +206,8 @@ static void path_up(struct ibtrs_clt_path *path)
 
 	if (first)
 		__atomic_store_n(&clt->ups, clt->ups + 1, __ATOMIC_RELAXED);
+	if (!clt->opened || !(clt->opts.flags & IBTRS_CLT_ASK_REPLAY))
+		__atomic_store_n(&clt->cleared, clt->ups, __ATOMIC_RELAXED);
 	ibtrs_clt_path_note(path, IBTRS_RETRY_EV_UP);
 	path->established++;
 	__atomic_store_n(&path->loose, false, __ATOMIC_RELAXED);
@@ -223,9 +228,11 @@ static void path_up(struct ibtrs_clt_path *path)
 	/* What has come in behind INFO_RSP. */
 	ibtrs_clt_calls_end(clt, ibtrs_q_serve(&clt->qs[0]));
 	for (i = 1; i < clt->nr_qs; i++)
-		ibtrs_q_resume(&clt->qs[i], !(clt->opts.flags & IBTRS_CLT_ASK_REPLAY));
+		ibtrs_q_resume(&clt->qs[i]);
 	/* The server can be reached again: the other paths, too, most likely. */
 	if (first) {
+		if (clt->opts.link)
+			clt->opts.link(clt->opts.link_priv);
 		for (i = 0; i < clt->nr_paths; i++)
 			if (&clt->paths[i] != path)
 				ibtrs_clt_path_note(&clt->paths[i], IBTRS_RETRY_EV_HURRY);

@@ -53,7 +53,6 @@ static void q_park(struct ibtrs_q *q, struct ibtrs_req *req)
 {
 	req->conn = NULL;
 	req->state = IBTRS_REQ_PARKED;
-	req->gen = READ_ONCE(q->clt->ups);
 	__atomic_store_n(&q->parked, q->parked + 1, __ATOMIC_RELAXED);
 	if (q->parked > 1)
 		return;
@@ -128,15 +127,23 @@ static void q_post(struct ibtrs_q *q, struct ibtrs_req *req, struct ibtrs_clt_co
 	ibtrs_wr_copy(&req->wr, hdr, hdr_len);
 	req->conn = conn;
 	req->state = IBTRS_REQ_POSTED;
-	req->sent = true;
 	conn->inflight++;
 	__atomic_store_n(&q->posted, q->posted + 1, __ATOMIC_RELAXED);
 	ibtrs_qp_post(conn->qp, &req->wr);
 }
 
+/*
+ * Connections are attached after ups was counted, and taken away before: whoever sees one knows
+ * the ups that it belongs to.
+ */
+static bool q_may_send(const struct ibtrs_q *q)
+{
+	return !q->idx || READ_ONCE(q->clt->cleared) == READ_ONCE(q->clt->ups);
+}
+
 static void q_send(struct ibtrs_q *q, struct ibtrs_req *req)
 {
-	struct ibtrs_clt_conn *conn = q_pick(q);
+	struct ibtrs_clt_conn *conn = q_may_send(q) ? q_pick(q) : NULL;
 
 	if (conn)
 		q_post(q, req, conn);
@@ -329,7 +336,6 @@ int ibtrs_q_submit(struct ibtrs_q *q, struct ibtrs_io *const *io, unsigned int n
 		}
 		q->free = req->next_free;
 		req->io = io[n];
-		req->sent = false;
 		req->behind = 0;
 		q_send(q, req);
 	}
@@ -440,20 +446,18 @@ u32 ibtrs_q_detach(struct ibtrs_q *q, struct ibtrs_clt_conn *conn)
 	return n;
 }
 
-void ibtrs_q_resume(struct ibtrs_q *q, bool ask)
+void ibtrs_q_resume(struct ibtrs_q *q)
 {
 	u32 i, nr;
 
 	pthread_mutex_lock(&q->lock);
-	nr = q->up ? q->parked : 0;
+	nr = q_may_send(q) && q->up ? q->parked : 0;
 	for (i = 0; i < q->nr && nr; i++) {
 		struct ibtrs_req *req = &q->reqs[i];
 
 		if (req->state != IBTRS_REQ_PARKED)
 			continue;
 		nr--;
-		if (req->sent && !ask && req->gen != q->clt->ups)
-			continue;
 		__atomic_store_n(&q->parked, q->parked - 1, __ATOMIC_RELAXED);
 		q_send(q, req);
 	}

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# library.sh: libibtrs builds without a warning, with rdma-core and without, exports what its header
-# and its version script declare and nothing else, has a manual of each function and of each verb of
-# ibtrs-peer, and an installed copy is enough to compile and run the examples.
+# library.sh: libibtrs and libibnbd build without a warning, with rdma-core and without, export what
+# their headers and version scripts declare and nothing else. libibtrs has a manual of each function
+# and of each verb of ibtrs-peer. An installed copy is enough to compile and run the examples.
 set -eu -o pipefail
 cd "$(dirname "$0")/../.."
 to=$PWD/build/lint/lib
@@ -15,7 +15,7 @@ make --no-print-directory -s -C ibtrs/user WERROR=1 RDMA= O="$to/streams" \
 said=$(sed -n 's/^IBTRS_API.*\b\(ibtrs_[a-z_0-9]*\)(.*/\1/p' ibtrs/user/libibtrs.h | sort)
 same() {	# WHAT, which names the functions of stdin
 	diff <(echo "$said") <(sort) || {
-		echo "$1 and libibtrs.h name different functions" >&2
+		echo "$1 and its header name different functions" >&2
 		exit 1
 	}
 }
@@ -44,16 +44,20 @@ diff <(echo "$verbs") <(sed -n 's/^\*\([a-z]*\)\*$/\1/p' docs/man/ibtrs-peer.1.s
 	exit 1
 }
 export PKG_CONFIG_PATH=$lib/pkgconfig PKG_CONFIG_SYSROOT_DIR=$to/root
-example() {	# NAME WHAT-IT-SAYS
+said=$(sed -n 's/^IBNBD_API.*\b\(ibnbd_[a-z_]*\)(.*/\1/p' ibnbd/user/libibnbd.h | sort)
+nm -D --defined-only --without-symbol-versions "$lib/libibnbd.so.0" | sed -n 's/.* T //p' |
+	same libibnbd.so.0
+example() {	# LIBRARY NAME WHAT-IT-SAYS [ARG..]
 	local said
 	# shellcheck disable=SC2046 # words
-	gcc -Wall -Wextra -Werror -o "$to/$1" "docs/examples/$1.c" \
-		$(pkg-config --cflags --libs libibtrs) -pthread
-	said=$(LD_LIBRARY_PATH=$lib timeout 20 "$to/$1")
-	[ "$said" = "$2" ] || { echo "docs/examples/$1.c says: $said" >&2; exit 1; }
+	gcc -Wall -Wextra -Werror -o "$to/$2" "docs/examples/$2.c" \
+		$(pkg-config --cflags --libs "$1") -pthread
+	said=$(LD_LIBRARY_PATH=$lib timeout 20 "$to/$2" "${@:4}" || :)
+	[ "$said" = "$3" ] || { echo "docs/examples/$2.c says: $said" >&2; exit 1; }
 }
-example libibtrs $'session example says: hello, server\nthe server says: hello, client'
-example libibtrs-group 'entry 0: 0 (0 0 0)
+example libibtrs libibtrs $'session example says: hello, server\nthe server says: hello, client'
+example libibtrs libibtrs-group 'entry 0: 0 (0 0 0)
 entry 1: 0 (0 0 -5)
 read: second
 entry 1: 0 (-61 -61 0)'
+example libibnbd libibnbd 'unix:/nowhere: nothing listens there' db1 unix:/nowhere

@@ -27,7 +27,7 @@ step "each patch that breaks a law applies" ./laws.sh
 step "calls go down the tables of rooms of docs/design.md, without other circles" ./circles.py
 step "each function of drivers and command is called" ./unused.py
 step "documents and source say the same" ./claims.py
-step "libibtrs exports and explains what its header says, and its examples run" ./library.sh
+step "the libraries export and explain what their headers say, and their examples run" ./library.sh
 step "what programs see of libibtrs is what is stored" ./abi.sh
 step "checkpatch finds nothing" ./checkpatch.sh
 step "W=1 and sparse find nothing" ./sparse.sh

@@ -164,7 +164,7 @@ UNIT_TEST(over_tcp)
 	} *r, rows[] = {
 		{ "key", "tls", IBTRS_SRV_AUTH_REQUIRED, true, 0, "" },
 		{ "nothing", "plain", IBTRS_SRV_AUTH_REQUIRED, false, -EACCES,
-		  "authentication is required here: map with auth=KEY" },
+		  "the server says: authentication is required here: open with a key (map with auth=KEY)" },
 		{ "nothing, optional", "plain", IBTRS_SRV_AUTH_OPTIONAL, false, 0, "" },
 	};
 

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause
+/*
+ * What an answer to a repeated OPEN, or a missing one, does to a disk (decision 12).
+ *
+ * Whether it is the same disk says logic/limits, whether writes may be lost logic/unflushed: as for
+ * the kernel's client. What is different here: nothing is kept for a loss, so a loss fences the
+ * disk; and whoever has a disk open for writing counts as having writes for it, for nobody knows
+ * what the program has in its memory.
+ *
+ * All of it is judged when nothing is on the wire: then every answer of the old mapping has been
+ * accounted, and what is parked may be given another number.
+ */
+#include "ibnbd/logic/errword.h"
+#include "ibnbd/user/disk.h"
+
+#define JUDGE_HELD_MS	500
+#define JUDGE_SOON_MS	50
+#define JUDGE_FAILED_MS	2000
+
+bool disk_judge_at_large(const struct ibnbd_disk *d, const struct disk_grant *g)
+{
+	return d->gave_up && d->state == IBNBD_DEV_FAILED && g->features & IBNBD_FEAT_IDENTITY &&
+	       g->rsp.device_id == d->grant.rsp.device_id;
+}
+
+bool disk_judge_counts(const struct ibnbd_disk *d, const struct disk_grant *g)
+{
+	bool is_volatile = g->rsp.durability.flags & IBNBD_DUR_F_VOLATILE ||
+			   d->opts.write_cache == IBNBD_DISK_ON;
+
+	return ibnbd_unflushed_counts(d->opts.unflushed == IBNBD_DISK_UNFLUSHED_IGNORE,
+				      d->opts.unflushed == IBNBD_DISK_UNFLUSHED_FENCE,
+				      g->rsp.has_durability, is_volatile, g->lim.write_cache);
+}
+
+static struct ibnbd_unflushed_epoch judge_epoch(const struct disk_grant *g)
+{
+	return (struct ibnbd_unflushed_epoch){
+		.told	= g->rsp.has_durability,
+		.epoch	= g->rsp.durability.cache_epoch,
+		.link	= g->ups,
+	};
+}
+
+/* Is the account kept, and does @g name another epoch, or did a flush fail? */
+static bool judge_other_epoch(const struct ibnbd_disk *d, const struct disk_grant *g)
+{
+	struct ibnbd_unflushed_epoch old = judge_epoch(&d->grant), new = judge_epoch(g);
+
+	return d->account && (READ_ONCE(d->flush_failed) ||
+			      ibnbd_unflushed_lost_between(&old, &new));
+}
+
+void disk_judge_error(struct ibnbd_disk *d, int err, const char *why)
+{
+	const char *refusal, *who = why == d->said.text ? "the server says: " : "";
+	enum ibnbd_remap verdict = ibnbd_remap_refused(err, &refusal);
+
+	if (err == -EPROTO) {
+		disk_say(d, "the server's answer to OPEN is invalid: %s", why ?: "protocol error");
+		disk_post(d, IBNBD_DEV_EV_FENCE, NULL);
+		return;
+	}
+	if (verdict == IBNBD_REMAP_FENCE) {
+		disk_say(d, "%s%s%s%s", refusal, why ? ": " : "", who, why ?: "");
+		disk_post(d, IBNBD_DEV_EV_FENCE, NULL);
+		return;
+	}
+	if (d->state != IBNBD_DEV_OPEN)
+		disk_say(d, "%s (%d): %s%s", refusal, err, who, why ?: ibnbd_errword_open(err));
+	disk_ask_later(d, ibnbd_dev_sm_holds(d->state) || d->gave_up ? JUDGE_HELD_MS :
+								       JUDGE_FAILED_MS);
+}
+
+/* Is all that is under way parked, and are all answers accounted? *@writes: some are writes. */
+static bool judge_quiet(struct ibnbd_disk *d, bool *writes)
+{
+	struct ibtrs_clt_info info = { .size = sizeof(info) };
+	struct disk_q_sum sum = {};
+	u32 i;
+
+	for (i = 0; i < d->nr_qs; i++)
+		disk_q_look(&d->qs[i], &sum);
+	ibtrs_clt_info(d->clt, &info);
+	*writes = sum.writes;
+	return sum.flight == info.parked;
+}
+
+static void judge_loss(struct ibnbd_disk *d)
+{
+	disk_say(d, "%s, and the last %llu MiB written were not flushed: close the disk and open it again to accept the loss",
+		 READ_ONCE(d->flush_failed) ?
+		 "a flush failed on the server, which may have dropped the unwritten data" :
+		 "the server may have lost its disk's write cache",
+		 (unsigned long long)((disk_account_unflushed(d) + (1u << 20) - 1) >> 20));
+	disk_post(d, IBNBD_DEV_EV_FENCE, NULL);
+}
+
+void disk_judge_answer(struct ibnbd_disk *d, const struct disk_grant *g)
+{
+	bool other, held, writes = false;
+	enum ibnbd_remap verdict;
+	const char *why;
+
+	if (disk_judge_at_large(d, g)) {
+		disk_ask_later(d, JUDGE_HELD_MS);
+		return;
+	}
+	other = judge_other_epoch(d, g);
+	if (other && d->state == IBNBD_DEV_OPEN)
+		disk_lose(d, "the server may have lost its disk's write cache");
+	if (d->state != IBNBD_DEV_OPEN && !judge_quiet(d, &writes)) {
+		disk_ask_later(d, JUDGE_SOON_MS);
+		return;
+	}
+	held = d->state != IBNBD_DEV_OPEN && (d->access == IBNBD_ACCESS_RW || writes);
+	verdict = ibnbd_remap_compare(&d->grant.rsp, &g->rsp, d->access, held, &why);
+	if (verdict == IBNBD_REMAP_FENCE) {
+		disk_say(d, "%s", why);
+		disk_post(d, IBNBD_DEV_EV_FENCE, NULL);
+	} else if (verdict == IBNBD_REMAP_RETRY) {
+		disk_judge_error(d, -ENOMEDIUM, why);
+	} else if (other && ibnbd_unflushed_any(&d->unflushed)) {
+		judge_loss(d);
+	} else {
+		if (other)
+			__atomic_store_n(&d->flush_failed, false, __ATOMIC_RELAXED);
+		disk_post(d, IBNBD_DEV_EV_OPENED, g);
+	}
+}

@@ -1,0 +1,306 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""nbdkit with the plugin, against a server of libibtrs over a Unix socket, used by qemu-io,
+nbdcopy and nbdsh.
+
+    tests/nbdkit/run.py [WORD]      the tests whose name contains WORD
+
+The server is tests/unit/disksrv.c: it dies and comes back with the same disk, or with another one.
+Last line: N passed, N failed.  Exit status 77: nbdkit is not installed (tests/setup.sh does)."""
+import json, os, random, shutil, signal, subprocess, sys, tempfile, time, traceback
+from pathlib import Path
+
+TOP = Path(__file__).resolve().parents[2]
+LIB = Path(os.environ.get("LIB", TOP / "build/lib"))
+SERVER = TOP / "build/unit/disksrv"
+MIB = 1 << 20
+SIZE = 16 * MIB
+TESTS = []
+NEEDS = ("nbdkit", "nbdcopy", "nbdinfo", "nbdsh", "qemu-io")
+
+
+def test(f):
+    TESTS.append(f)
+    return f
+
+
+class World:
+    def __init__(self):
+        self.dir = Path(tempfile.mkdtemp(prefix="ibnbd-nbdkit-"))
+        self.disk, self.at = self.dir / "disk", self.dir / "server"
+        self.disk.write_bytes(b"")
+        os.truncate(self.disk, SIZE)
+        self.server = self.nbdkit = None
+        # nbdsh is of the system's own python
+        self.env = {**os.environ, "LD_LIBRARY_PATH": str(LIB),
+                    "PATH": f"/usr/bin:{os.environ['PATH']}"}
+
+    def close(self):
+        self.stop()
+        self.kill()
+        shutil.rmtree(self.dir, ignore_errors=True)
+
+    def serve(self, *words):
+        """The server listens."""
+        self.at.unlink(missing_ok=True)
+        self.server = subprocess.Popen([SERVER, f"unix:{self.at}", self.disk, *words],
+                                       stdout=subprocess.PIPE, text=True)
+        assert self.server.stdout.readline() == "ready\n", "the server does not start"
+
+    def kill(self):
+        if self.server:
+            self.server.kill()
+            self.server.wait()
+            self.server.stdout.close()
+            self.server = None
+
+    def executed(self):
+        """What the server has done, which ends by that."""
+        self.server.terminate()
+        words = self.server.communicate(timeout=20)[0].split()
+        self.server = None
+        return dict(zip(words[::2], map(int, words[1::2])))
+
+    def start(self, *options, filters=()):
+        """nbdkit runs; its messages are in the file log."""
+        self.log = self.dir / "log"
+        self.uri = f"nbd+unix:///?socket={self.dir}/nbd"
+        at = self.dir / "nbd"
+        at.unlink(missing_ok=True)
+        with open(self.log, "w") as log:
+            self.nbdkit = subprocess.Popen(
+                ["nbdkit", "--foreground", "--unix", at,
+                 *(f"--filter={f}" for f in filters), LIB / "nbdkit-ibnbd-plugin.so",
+                 "session=store1", "device=db1", f"path=unix:{self.at}", *options],
+                stdout=log, stderr=log, env=self.env)
+        # it listens before the disk is open, and answers after that
+        self.until(lambda: self.nbdkit.poll() is not None
+                   or at.exists() and self.answers(), "nbdkit starts")
+        return self.nbdkit.poll()
+
+    def answers(self):
+        return subprocess.run(["nbdinfo", "--size", self.uri], capture_output=True,
+                              timeout=30).returncode == 0
+
+    def stop(self):
+        if self.nbdkit and self.nbdkit.poll() is None:
+            self.nbdkit.terminate()
+            try:
+                self.nbdkit.wait(20)
+            except subprocess.TimeoutExpired:
+                self.nbdkit.kill()
+                self.nbdkit.wait()
+        self.nbdkit = None
+
+    def said(self):
+        return self.log.read_text()
+
+    def until(self, cond, what, seconds=30):
+        end = time.monotonic() + seconds
+        while not cond():
+            assert time.monotonic() < end, f"after {seconds} s: {what}"
+            time.sleep(0.02)
+
+    def run(self, *args, want=0):
+        p = subprocess.run(args, capture_output=True, text=True, timeout=60, env=self.env)
+        if want is not None and bool(p.returncode) != bool(want):
+            raise AssertionError(f"{args}: exit {p.returncode}\n{p.stdout}{p.stderr}\n"
+                                 f"nbdkit: {self.said()}")
+        return p.stdout + p.stderr
+
+    def qemu(self, *commands, want=0):
+        return self.run("qemu-io", "-f", "raw", *(a for c in commands for a in ("-c", c)),
+                        self.uri, want=want)
+
+    def sh(self, code, want=0):
+        return self.run("nbdsh", "-u", self.uri, "-c", code, want=want)
+
+    def info(self):
+        return json.loads(self.run("nbdinfo", "--json", self.uri))["exports"][0]
+
+
+def has(text, words):
+    assert words in text, f"no {words!r} in:\n{text}"
+
+
+@test
+def what_it_is(w):
+    """Size, blocks and abilities are those of the disk."""
+    w.serve()
+    assert w.start() is None, w.said()
+    i = w.info()
+    for key, value in (("export-size", SIZE), ("is_read_only", False), ("is_rotational", True),
+                       ("can_flush", True), ("can_fua", True), ("can_multi_conn", True),
+                       ("can_trim", True), ("can_zero", True), ("can_fast_zero", True),
+                       ("block_size_minimum", 4096), ("block_size_preferred", 4096)):
+        assert i[key] == value, f"{key} is {i[key]}"
+
+
+@test
+def abilities_that_are_not_there(w):
+    """A disk that is read-only, or has neither discard nor zeroes."""
+    w.serve("read-only", "no-discard", "no-zeroes")
+    assert w.start("access_mode=ro") is None, w.said()
+    i = w.info()
+    assert i["is_read_only"] and not i["can_trim"], i
+    w.stop()
+    w.kill()
+    w.serve("no-discard")
+    assert w.start() is None, w.said()
+    i = w.info()
+    assert not i["is_read_only"] and not i["can_trim"], i
+
+
+@test
+def data_goes_there_and_back(w):
+    """nbdcopy, several connections and requests at once: what comes back is what went."""
+    w.serve()
+    assert w.start() is None, w.said()
+    data = random.Random(46).randbytes(SIZE)
+    src, dst = w.dir / "src", w.dir / "dst"
+    src.write_bytes(data)
+    w.run("nbdcopy", "--connections=4", "--requests=16", "--flush", src, w.uri)
+    assert w.disk.read_bytes() == data, "the disk has other bytes"
+    w.run("nbdcopy", "--connections=4", "--requests=16", w.uri, dst)
+    assert dst.read_bytes() == data, "other bytes came back"
+
+
+@test
+def each_operation(w):
+    """Writes with FUA, trims and zeroes arrive as such; where a disk has no zeroes, nbdkit writes
+    them."""
+    for words in ((), ("no-zeroes",), ("no-fua",)):
+        w.serve(*words)
+        assert w.start() is None, w.said()
+        w.qemu("write -P 0x55 0 256k", "read -P 0x55 0 256k", "write -f -P 0x66 64k 4k",
+               "write -z 8k 64k", "write -z -u 128k 4k", "discard 192k 16k", "flush",
+               "read -P 0 8k 56k", "read -P 0x55 0 8k", "read -P 0 128k 4k",
+               "read -P 0xdd 192k 16k")
+        now = w.disk.read_bytes()
+        assert now[:8192] == b"\x55" * 8192 and now[8192:8192 + 65536] == bytes(65536)
+        w.stop()
+        assert "error" not in w.said(), w.said()
+        did = w.executed()
+        assert did["discards"] == 1, did
+        assert bool(did["zeroes"]) == (words != ("no-zeroes",)), did
+        assert bool(did["fuas"]) == (words != ("no-fua",)), did
+        assert did["flushes"] > (words == ("no-fua",)), did
+
+
+@test
+def what_does_not_fit(w):
+    """Errors name disk, operation, offset and cause; a filter does what the disk cannot."""
+    w.serve()
+    assert w.start() is None, w.said()
+    w.sh("h.set_strict_mode(0); h.pread(512, 512)", want=1)
+    has(w.said(), "db1: read at 512: Invalid argument: not aligned to the logical block size")
+    w.stop()
+    assert w.start(filters=("blocksize",)) is None, w.said()
+    w.sh("h.set_strict_mode(0); h.pwrite(b'x' * 512, 512); assert h.pread(1, 1023) == b'x'")
+    assert w.disk.read_bytes()[511:513] == b"\0x"
+
+
+@test
+def the_server_dies_and_comes_back(w):
+    """Under load, by kill -9: nobody hears of it, and nothing is lost."""
+    w.serve()
+    assert w.start() is None, w.said()
+    data = random.Random(47).randbytes(SIZE)
+    src = w.dir / "src"
+    src.write_bytes(data)
+    load = subprocess.Popen(["nbdcopy", "--flush", "--request-size=65536", src, w.uri],
+                            env=w.env)
+    for _ in range(3):
+        time.sleep(0.1)
+        w.kill()
+        time.sleep(0.2)
+        w.serve()
+    assert load.wait(60) == 0, w.said()
+    assert w.disk.read_bytes() == data, "the disk has other bytes"
+
+
+@test
+def another_disk_is_there(w):
+    """A disk with another identity gets nothing, and each request says why."""
+    w.serve()
+    assert w.start() is None, w.said()
+    w.qemu("write -P 0x55 0 64k", "flush")
+    w.kill()
+    os.truncate(w.disk, 0)
+    os.truncate(w.disk, SIZE)
+    w.serve("other-id")
+    w.qemu("write -P 0x66 0 64k", want=1)
+    has(w.said(), "db1: write at 0: the disk is fenced: another disk is behind this name now")
+    assert w.disk.read_bytes() == bytes(SIZE), "the other disk was written to"
+
+
+@test
+def a_cache_is_lost(w):
+    """Another epoch fences a disk that has unflushed writes, and no other."""
+    for flush in (True, False):
+        w.serve()
+        assert w.start() is None, w.said()
+        w.sh("h.pwrite(b'x' * 65536, 0)" + ("; h.flush()" if flush else ""))
+        w.kill()
+        w.serve("other-epoch")
+        w.sh("h.pread(4096, 0)", want=not flush)
+        if not flush:
+            has(w.said(), "the disk is fenced: the server may have lost its disk's write cache, "
+                          "and the last 1 MiB written were not flushed")
+        w.stop()
+        w.kill()
+
+
+@test
+def hold_is_over(w):
+    """hold= bounds the wait; the disk works again when the server is there."""
+    w.serve()
+    assert w.start("hold=1") is None, w.said()
+    w.kill()
+    w.qemu("read 0 4k", want=1)
+    has(w.said(), "the disk is failed: hold_ms=1000 is over: no path to the server is up")
+    w.serve()
+    w.until(lambda: "rror" not in w.qemu("read 0 4k", want=None), "the disk works again")
+
+
+@test
+def options_and_refusals(w):
+    """What is wrong or refused is said at once, in words."""
+    w.serve()
+    for option, words in (("device=db2", "cannot open db2 on session store1: the server says: "
+                                         "nothing is exported under that name"),
+                          ("session=", "session name is empty"),
+                          ("hold=x", "hold"),
+                          ("hold=-2", "hold=-2: seconds, 0 to 2147483, or -1 for ever"),
+                          ("access_mode=none", "access_mode=none: rw, ro or migration"),
+                          ("key=/dev/null", "key=/dev/null: a key is a file of 32 bytes"),
+                          ("path=tcp:host", "tcp:host: not an address"),
+                          ("retain=3", "retain: the ibnbd plugin has no such option")):
+        w.start(option)
+        w.until(lambda: w.nbdkit.poll() is not None, f"nbdkit refuses {option}")
+        has(w.said(), words)
+
+
+def main(only):
+    missing = [p for p in NEEDS if not shutil.which(p)]
+    if missing or not (LIB / "nbdkit-ibnbd-plugin.so").exists():
+        print(f"skip  {' '.join(missing) or 'the plugin was not built'}: tests/setup.sh")
+        print("0 passed, 0 failed, 1 skipped")
+        return 77
+    passed = failed = 0
+    for t in (t for t in TESTS if only in t.__name__):
+        w = World()
+        try:
+            t(w)
+            passed += 1
+        except Exception:
+            failed += 1
+            print(f"FAIL  {t.__name__}\n{traceback.format_exc()}", flush=True)
+        finally:
+            w.close()
+    print(f"{passed} passed, {failed} failed")
+    return 1 if failed or not passed else 0
+
+
+signal.alarm(300)
+sys.exit(main(sys.argv[1] if sys.argv[1:] else ""))
