@@ -239,6 +239,8 @@ IBTRS_API int ibtrs_q_abort(struct ibtrs_q *q, int err);
 
 /* ---- server ------------------------------------------------------------- */
 
+#define IBTRS_SESSION_UUID	16
+
 /**
  * struct ibtrs_op - a request, seen by the server
  * @dir: IBTRS_IO_READ: fill @data, all of which is sent on success. IBTRS_IO_WRITE: @data holds the
@@ -252,6 +254,8 @@ IBTRS_API int ibtrs_q_abort(struct ibtrs_q *q, int err);
  * @name: of the session
  * @user: the caller's own
  * @key: name of the key that the client has proved; empty: none
+ * @uuid: of the session, IBTRS_SESSION_UUID bytes, which the client has drawn: a client that was
+ *	away comes back with the same, in a session of another number
  *
  * Valid until ibtrs_op_reply().
  */
@@ -266,6 +270,7 @@ struct ibtrs_op {
 	const char *name;
 	void *user;
 	const char *key;
+	const uint8_t *uuid;
 };
 
 /* Must a client prove that it has a key? One that offers to is refused with OFF. */
@@ -292,6 +297,8 @@ enum ibtrs_srv_auth {
  * @key: fills in the keys of a name, the present one first. Return: how many there are; 0: none has
  *	that name. Asked for each proof, and again when the path is let in: a key that is gone by
  *	then counts no more. Called as @admit is; the library wipes what it got
+ * @gone: a session of this number has ended, and so has each request of it. Called as @admit is, by
+ *	ibtrs_srv_poll(), ibtrs_op_reply() or ibtrs_srv_free(). NULL: nobody wants to know
  */
 struct ibtrs_srv_opts {
 	size_t size;
@@ -307,6 +314,7 @@ struct ibtrs_srv_opts {
 	uint32_t auth;
 	unsigned int (*key)(void *priv, const char *name,
 			    uint8_t key[IBTRS_SECRETS][IBTRS_SECRET_LEN]);
+	void (*gone)(void *priv, uint64_t session);
 };
 
 /* @o may be NULL. Nothing listens before ibtrs_srv_listen(). */
@@ -336,6 +344,16 @@ IBTRS_API int ibtrs_srv_poll(struct ibtrs_srv *srv, struct ibtrs_op **op, unsign
 			     int timeout_ms);
 /* Readable when ibtrs_srv_poll() may have something, heartbeats aside: poll each hb_ms, too. */
 IBTRS_API int ibtrs_srv_fd(const struct ibtrs_srv *srv);
+/**
+ * ibtrs_srv_peers() - the addresses that a session comes from at the moment
+ * @session: its number, of an op
+ * @each: called for each path that is up, with the address that @admit was called with, and with
+ *	the server locked: must not call the library. NULL: they are only counted
+ *
+ * Return: how many paths of the session are up; 0: its client is away, or there is no such session.
+ */
+IBTRS_API unsigned int ibtrs_srv_peers(struct ibtrs_srv *srv, uint64_t session,
+				       void (*each)(void *priv, const char *peer), void *priv);
 /**
  * ibtrs_op_reply() - answer a request, exactly once
  * @err: 0 or a negative errno

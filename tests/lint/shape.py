@@ -23,7 +23,7 @@ USER = "ibtrs/user/"                    # the library: no driver has it
 DUAL = ("ibtrs/proto/", "ibtrs/logic/", USER, "docs/examples/", *(
     f"ibtrs/include/ibtrs/{h}.h" for h in ("pure", "addr", "key", "words", "dir", "version")))
 # lines of C and files: who needs more says so here, and why in the commit; who needs less, likewise
-BUDGET = {DRIVERS: (39250, 256), (USER,): (7050, 29), ("tools/",): (23660, 108)}
+BUDGET = {DRIVERS: (39250, 256), (USER,): (7080, 29), ("tools/",): (23660, 108)}
 
 
 def text(f):
