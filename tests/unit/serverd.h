@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * ibnbd-serverd as a process of its own, under sanitizers, and clients of it: the test's program
+ * starts itself once more, and is the server then.
+ */
+#ifndef TEST_SERVERD_H
+#define TEST_SERVERD_H
+
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#include "ibnbd/proto/msg_io.h"
+#include "ibnbd/user/serverd/serverd.h"
+#include "unit.h"
+
+#define MIB		(1u << 20)
+#define DISK_MIB	16u
+#define ALL_FEATURES	IBNBD_FEAT_KNOWN
+
+static char dir[64];		/* of this run */
+static pid_t server;
+
+__attribute__((constructor))
+static void server_program(int argc, char **argv)
+{
+	if (getenv("TEST_SERVERD"))
+		exit(serverd_main(argc, argv));
+}
+
+static const char *place(const char *name)
+{
+	static char path[8][128];
+	static unsigned int n;
+	char *p = path[n++ % 8];
+
+	snprintf(p, sizeof(path[0]), "%s/%s", dir, name);
+	return p;
+}
+
+static void put_file(const char *name, const char *text)
+{
+	int fd = open(place(name), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+
+	if (fd < 0 || write(fd, text, strlen(text)) != (ssize_t)strlen(text) || close(fd))
+		abort();
+}
+
+static void pause_ms(unsigned int ms)
+{
+	const struct timespec t = { ms / 1000, ms % 1000 * 1000000L };
+
+	nanosleep(&t, NULL);
+}
+
+static void server_start(void)
+{
+	static char conf[128], policy[128], at[160];
+	char *argv[] = {
+		"ibnbd-serverd", "-c", conf, "-p", policy, "-l", at, NULL
+	};
+	char *env[] = { "TEST_SERVERD=1", NULL, "ASAN_OPTIONS=exitcode=99", NULL };
+	static char root[160];
+	unsigned int i;
+
+	snprintf(conf, sizeof(conf), "%s", place("server.conf"));
+	snprintf(policy, sizeof(policy), "%s", place("policy.conf"));
+	snprintf(at, sizeof(at), "unix:%s", place("sock"));
+	snprintf(root, sizeof(root), "IBNBD_ROOT=%s", place("root"));
+	env[1] = root;
+	unlink(place("sock"));
+	if (posix_spawn(&server, "/proc/self/exe", NULL, NULL, argv, env))
+		abort();
+	for (i = 0; i < 2000 && access(place("sock"), F_OK); i++)
+		pause_ms(5);
+}
+
+/* Return: its exit code, or minus the signal. */
+static int server_end(int signal)
+{
+	int status;
+
+	kill(server, signal);
+	if (waitpid(server, &status, 0) != server)
+		abort();
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+}
+
+static void serverd_begin(const char *policy)
+{
+	char conf[512];
+
+	snprintf(dir, sizeof(dir), "/tmp/serverd.XXXXXX");
+	if (!mkdtemp(dir) || mkdir(place("disks"), 0700) || mkdir(place("root"), 0700))
+		abort();
+	put_file("disks/db1", "");
+	put_file("disks/db2", "");
+	put_file("secret", "");
+	if (truncate(place("disks/db1"), DISK_MIB * MIB) ||
+	    truncate(place("disks/db2"), DISK_MIB * MIB) || truncate(place("secret"), MIB))
+		abort();
+	snprintf(conf, sizeof(conf), "dev_search_path = %s\nwriter_file = %s\n", place("disks"),
+		 place("writers"));
+	put_file("server.conf", conf);
+	put_file("policy.conf", policy);
+	server_start();
+}
+
+static void serverd_finish(void)
+{
+	char cmd[128];
+
+	CHECK_EQ(server_end(SIGTERM), 0);
+	snprintf(cmd, sizeof(cmd), "rm -rf %s", dir);
+	CHECK_EQ(system(cmd), 0);
+}
+
+/* ---- a client ---------------------------------------------------------------- */
+
+struct client {
+	struct ibtrs_ctx *ctx;
+	struct ibtrs_clt *clt;
+	struct ibtrs_q *q;
+	u64 features;
+	char words[IBNBD_WORDS_LEN];	/* of the last refusal */
+};
+
+static int client_sess_info(struct client *c, u64 features)
+{
+	const struct ibnbd_sess_info m = { .version = 2, .features = features };
+	struct ibnbd_wire_sess_info w, reply;
+	struct ibnbd_sess_info got = { 0 };
+	const char *why = "";
+	int err;
+
+	ibnbd_msg_sess_info_encode(&w, IBNBD_MSG_SESS_INFO, &m);
+	err = ibtrs_clt_call(c->clt, &w, sizeof(w), &reply, sizeof(reply), 5000);
+	err = err ?: ibnbd_msg_sess_info_rsp_decode(&reply, sizeof(reply), features, &got, &why);
+	c->features = got.features;
+	return err;
+}
+
+static bool client_open(struct client *c, const char *name)
+{
+	const struct ibtrs_ctx_opts co = { .size = sizeof(co), .flags = IBTRS_CTX_THREAD };
+	const struct ibtrs_clt_opts o = { .size = sizeof(o), .name = name };
+	char why[IBTRS_WHY_LEN] = "", at[160];
+	const char *paths[] = { at, at };
+
+	memset(c, 0, sizeof(*c));
+	snprintf(at, sizeof(at), "unix:%s", place("sock"));
+	if (!CHECK_EQ(ibtrs_ctx_new(&c->ctx, &co), 0))
+		return false;
+	if (!CHECK_EQ(ibtrs_clt_open(c->ctx, paths, 1, &o, &c->clt, why), 0)) {
+		fprintf(stderr, "%s\n", why);
+		return false;
+	}
+	c->q = ibtrs_clt_q(c->clt, 0);
+	return CHECK_EQ(client_sess_info(c, ALL_FEATURES), 0);
+}
+
+static void client_close(struct client *c)
+{
+	ibtrs_clt_close(c->clt);
+	CHECK_EQ(ibtrs_ctx_free(c->ctx), 0);
+}
+
+/* OPEN. Return: 0 or a negative errno, with the server's words in @c. */
+static int client_map(struct client *c, const char *name, enum ibnbd_access access,
+		      struct ibnbd_open_rsp *rsp)
+{
+	const struct ibnbd_open m = { .access = access, .name = name };
+	u8 reply[sizeof(struct ibnbd_wire_open_refused)];
+	struct ibnbd_open_refused refused;
+	struct ibnbd_wire_open w;
+	const char *why = "";
+	int err;
+
+	c->words[0] = 0;
+	if (ibnbd_msg_open_encode(&w, &m))
+		return -ENAMETOOLONG;
+	err = ibtrs_clt_call(c->clt, &w, sizeof(w), reply, ibnbd_msg_open_room(c->features), 5000);
+	if (err)
+		return err;
+	if (ibnbd_msg_open_refused_decode(reply, sizeof(reply), &refused)) {
+		snprintf(c->words, sizeof(c->words), "%s", refused.text);
+		return refused.err;
+	}
+	return ibnbd_msg_open_rsp_decode(reply, sizeof(reply), c->features, 4096, rsp, &why);
+}
+
+/* The same, as long as the server says that the client has to wait. */
+static int client_map_soon(struct client *c, const char *name, enum ibnbd_access access,
+			   struct ibnbd_open_rsp *rsp)
+{
+	unsigned int i;
+	int err = -EBUSY;
+
+	for (i = 0; i < 200 && (err == -EBUSY || err == -EPERM); i++) {
+		err = client_map(c, name, access, rsp);
+		if (err)
+			pause_ms(20);
+	}
+	return err;
+}
+
+static int client_unmap(struct client *c, u32 id, bool nowait)
+{
+	struct ibnbd_wire_close w;
+
+	ibnbd_msg_close_encode(&w, id, nowait);
+	return ibtrs_clt_call(c->clt, &w, sizeof(w), NULL, 0, 5000);
+}
+
+/* Any header, any data. */
+static int client_raw(struct client *c, enum ibtrs_io_dir dir, const void *hdr, u32 hdr_len,
+		      void *data, u32 len)
+{
+	struct ibtrs_io io = {
+		.dir = dir, .hdr = hdr, .hdr_len = (u16)hdr_len, .data = data, .len = len,
+	};
+	struct ibtrs_io *p = &io, *done;
+	unsigned int i;
+
+	if (ibtrs_q_submit(c->q, &p, 1) != 1)
+		return -EXDEV;
+	for (i = 0; i < 100; i++)
+		if (ibtrs_q_poll(c->q, &done, 1, 100) == 1)
+			return io.err;
+	abort();		/* @io is still the library's */
+}
+
+static int client_io(struct client *c, u32 id, enum ibnbd_op op, u32 flags, u64 sector, void *data,
+		     u32 bytes)
+{
+	const struct ibnbd_io m = {
+		.device_id = id, .sector = sector, .op = op, .flags = flags, .bytes = bytes,
+	};
+	struct ibnbd_wire_io w;
+	u32 len = ibnbd_msg_io_encode(&w, 2, &m);
+
+	return client_raw(c, ibnbd_msg_op_reads(op) ? IBTRS_IO_READ : IBTRS_IO_WRITE, &w, len,
+			  data, ibnbd_msg_io_data_len(op, bytes));
+}
+
+#endif
