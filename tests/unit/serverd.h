@@ -31,6 +31,38 @@ static void server_program(int argc, char **argv)
 		exit(serverd_main(argc, argv));
 }
 
+/*
+ * What the server's process does otherwise, by files in its IBNBD_ROOT: "fail" is a disk whose
+ * flushes fail, "no-ring" a kernel without io_uring.
+ */
+static bool server_told(const char *name)
+{
+	char path[160];
+
+	snprintf(path, sizeof(path), "%s/%s", getenv("IBNBD_ROOT") ?: "", name);
+	return !access(path, F_OK);
+}
+
+void __real_serverd_ring(struct serverd *d, struct serverd_ring_job *r);
+void __wrap_serverd_ring(struct serverd *d, struct serverd_ring_job *r);
+void __wrap_serverd_ring(struct serverd *d, struct serverd_ring_job *r)
+{
+	if (r->op != SERVERD_FSYNC || !server_told("fail")) {
+		__real_serverd_ring(d, r);
+		return;
+	}
+	r->res = -EIO;
+	r->done(d, r);
+}
+
+void __real_serverd_ring_start(struct serverd *d);
+void __wrap_serverd_ring_start(struct serverd *d);
+void __wrap_serverd_ring_start(struct serverd *d)
+{
+	if (!server_told("no-ring"))
+		__real_serverd_ring_start(d);
+}
+
 static const char *place(const char *name)
 {
 	static char path[8][128];

@@ -25,14 +25,20 @@ static bool file_has(const char *name, u64 sector, const u8 *want, u32 len)
 	return same;
 }
 
-UNIT_TEST(serverd_data)
+static void data_test(bool ring)
 {
 	static u8 out[126976], in[126976], zero[126976];
 	struct ibnbd_open_rsp r;
 	struct client c;
 	u32 id;
 
+	UNIT_ROW(ring ? "io_uring" : "threads");
 	serverd_begin("# no rules\n");
+	if (!ring) {
+		put_file("root/no-ring", "");
+		CHECK_EQ(server_end(SIGTERM), 0);
+		server_start();
+	}
 	if (!client_open(&c, "data") ||
 	    !CHECK_EQ(client_map(&c, "db1", IBNBD_ACCESS_RW, &r), 0))
 		abort();
@@ -71,6 +77,12 @@ UNIT_TEST(serverd_data)
 	CHECK_EQ(client_io(&c, id, IBNBD_OP_READ, 0, 0, in, 512), -ENOTCONN);
 	client_close(&c);
 	serverd_finish();
+}
+
+UNIT_TEST(serverd_data)
+{
+	data_test(true);
+	data_test(false);
 }
 
 UNIT_TEST(serverd_refuses_io)
