@@ -306,12 +306,13 @@ UNIT_TEST(serverd_nonsense)
 	struct ibnbd_io m = { 0 };
 	struct ibnbd_wire_io w;
 	struct client c;
-	unsigned int i;
-	u32 len;
+	unsigned int i, done = 0;
+	u32 len, data_len;
+	bool reads;
 
 	serverd_begin("# no rules\n");
 	if (!client_open(&c, "chance") ||
-	    !CHECK_EQ(client_map(&c, "db1", IBNBD_ACCESS_RO, &rsp), 0))
+	    !CHECK_EQ(client_map(&c, "db1", IBNBD_ACCESS_RW, &rsp), 0))
 		abort();
 	for (i = 0; i < 3000; i++) {
 		u8 hdr[300];
@@ -324,18 +325,27 @@ UNIT_TEST(serverd_nonsense)
 			hdr[0] = (u8)(r >> 1) % 8;
 			hdr[1] = 0;
 		}
+		reads = r & 4;
+		data_len = (u32)(r >> 20) % sizeof(data);
 		if (r & 2) {
 			m.device_id = rsp.device_id;
 			m.sector = unit_random(&seed) >> ((r >> 32) % 64);
 			m.op = (enum ibnbd_op)((r >> 40) % 6);
-			m.bytes = (u32)unit_random(&seed) >> ((r >> 48) % 32);
+			m.bytes = (u32)(unit_random(&seed) % 17) * 512;
+			if (m.op == IBNBD_OP_FLUSH)
+				m.bytes = 0;
+			reads = ibnbd_msg_op_reads(m.op);
+			data_len = ibnbd_msg_io_data_len(m.op, m.bytes);
+			data_len = data_len < sizeof(data) ? data_len : sizeof(data);
 			len = ibnbd_msg_io_encode(&w, 2, &m);
 			memcpy(hdr, &w, len);
-			hdr[(r >> 16) % len] ^= (u8)(r >> 24);
+			if (r & 8)
+				hdr[(r >> 16) % len] ^= (u8)(r >> 24);
 		}
-		client_raw(&c, r & 4 ? IBTRS_IO_READ : IBTRS_IO_WRITE, hdr, len, data,
-			   (u32)(r >> 20) % sizeof(data));
+		done += !client_raw(&c, reads ? IBTRS_IO_READ : IBTRS_IO_WRITE, hdr, len, data,
+				    data_len);
 	}
+	CHECK(done > 100);
 	/* Chance may have closed it. */
 	CHECK_EQ(client_sess_info(&c, ALL_FEATURES), 0);
 	CHECK_EQ(client_map(&c, "db1", IBNBD_ACCESS_RO, &rsp), 0);
