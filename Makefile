@@ -28,7 +28,8 @@ SHIPPED	:= Kbuild Makefile dkms.conf COPYING compat ibtrs ibnbd
 include compat/place.mk
 
 .DEFAULT_GOAL := modules
-.PHONY: modules clean tools lib lib-install unit fuzz lint package check check-all check-tools \
+.PHONY: modules clean tools lib lib-install serverd serverd-install \
+	unit fuzz lint package check check-all check-tools \
 	dkms-source \
 	check-kernels check-boot check-memory check-packages check-faults check-suites \
 	check-laws soak churn hostile check-debug check-kcsan check-interop check-long cases demo \
@@ -49,9 +50,15 @@ tools:				## the ibnbd command
 lib:				## libibtrs, the transport in user space, and ibtrs-peer: build/lib
 	$(MAKE) -C ibtrs/user
 
+serverd:			## ibnbd-serverd, the server in user space: build/serverd (liburing-dev, libblkid-dev)
+	$(MAKE) -C ibnbd/user/serverd
+
+serverd-install:		## the same, with its manual and unit
+	$(MAKE) -C ibnbd/user/serverd install DESTDIR=$(DESTDIR) PREFIX=$(PREFIX)
+
 clean: | kdir			## what a build left behind; build/cache is kept
 	$(KMAKE) clean RCS_FIND_IGNORE="\( -name .git -o -path '*/build/cache' \) -prune -o"
-	for d in tools ibtrs/user tests/unit tests/fuzz; do \
+	for d in tools ibtrs/user ibnbd/user/serverd tests/unit tests/fuzz; do \
 		[ ! -f $$d/Makefile ] || $(MAKE) -C $$d clean; done
 
 .PHONY: kdir
@@ -207,7 +214,8 @@ dkms-source:
 	install -d $(DESTDIR)$(PREFIX)/src/$(DIST)
 	tar -cf - --mode=u+rw,go=rX --exclude='*.o' --exclude='*.ko' --exclude='*.mod*' \
 		--exclude='.*.cmd' --exclude='config.h*' --exclude='*.order' \
-		--exclude=Module.symvers --exclude='.gitignore' --exclude=ibtrs/user $(SHIPPED) | \
+		--exclude=Module.symvers --exclude='.gitignore' --exclude=ibtrs/user \
+		--exclude=ibnbd/user $(SHIPPED) | \
 		tar -xf - --no-same-owner -C $(DESTDIR)$(PREFIX)/src/$(DIST)
 
 dkms-install:			## hand the modules to DKMS, for this and every later kernel

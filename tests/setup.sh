@@ -12,6 +12,7 @@ packages=(
 	clang libclang-rt-dev llvm sparse					# fuzz, lint
 	debootstrap dkms							# other kernels
 	libfaketime								# bench-lines
+	liburing-dev								# ibnbd-serverd
 	# packages
 	debhelper dh-dkms lintian scdoc man-db rpm rpmlint python3-jsonschema zsh fish systemd udev
 	resource-agents libxml2-utils

@@ -4,9 +4,9 @@
  * bytes, and the rules of the writer generation (protocol 10.5). Pure: who serves reads and writes
  * the file.
  *
- * The file is two tables of IBNBD_RECORD_SLOTS slots: the writers, and behind them the cache epochs.
- * The first slot of each table is a header that names the table. A slot with a wrong checksum is
- * free.
+ * The file is two tables of IBNBD_RECORD_SLOTS slots: the writers, and behind them the cache
+ * epochs. The first slot of each table is a header that names the table. A slot with a wrong
+ * checksum is free.
  */
 #ifndef IBNBD_LOGIC_RECORD_H
 #define IBNBD_LOGIC_RECORD_H

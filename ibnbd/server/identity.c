@@ -85,8 +85,8 @@ static int identity_check_dir(struct gendisk *disk, const char *dir, char *buf, 
 }
 
 /*
- * The name of a whole disk, in @name of IBNBD_IDENTITY_TEXT bytes, and its place. Return: 0, also if
- * it has no name; or an errno.
+ * The name of a whole disk, in @name of IBNBD_IDENTITY_TEXT bytes, and its place. Return: 0, also
+ * if it has no name; or an errno.
  */
 static int identity_disk(struct gendisk *disk, char *name, struct ibnbd_identity_disk *d)
 {

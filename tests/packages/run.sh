@@ -272,7 +272,7 @@ deb_dkms_source() {	# whole, and it builds nothing of ours but the modules
 	dpkg-deb -x build/deb/ibnbd-dkms_*.deb $dir
 	local f files
 	files=$(git ls-files ibtrs ibnbd compat Kbuild dkms.conf |
-		grep -v -e gitignore -e ^ibtrs/user/)
+		grep -v -e gitignore -e ^ibtrs/user/ -e ^ibnbd/user/)
 	[ "$(grep -c '\.[ch]$' <<< "$files")" -gt 100 ] || {
 		echo "git knows only: $files"
 		return 1

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Files and block devices: opened by a worker, described to clients as the kernel's server does
- * (ibnbd/server/blockio.c, fileio.c).
+ * (ibnbd/server/blockio.c, ibnbd/server/fileio.c).
  *
  * A transfer that fits the alignment is direct. Any other one goes through the page cache, by a
  * descriptor of its own.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * server.conf, policy.conf and keys, by the parsers of `ibnbd server`. All mistakes are printed, and
- * with a mistake nothing of the files counts: a server that starts does not, one that runs keeps
- * what it has. What this server has not, it says.
+ * server.conf, policy.conf and keys, by the parsers of `ibnbd server`. All mistakes are printed,
+ * and with a mistake nothing of the files counts: a server that starts does not, one that runs
+ * keeps what it has. A key that this server does not know is said.
  */
 #include <unistd.h>
 #include "ibnbd/user/serverd/serverd.h"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Exports: the disks and files that somebody has open, and who has them. The rules are those of the
- * kernel's server (ibnbd/server/export.c, writer.c, epoch.c), on the same pure code: one export for
- * all opens of an object, whatever their names; who may have a place in it; the writer generation;
- * the cache epoch.
+ * kernel's server (ibnbd/server/export.c, and there writer and epoch), on the same pure code: one
+ * export for all opens of an object, whatever their names; who may have a place in it; the writer
+ * generation; the cache epoch.
  */
 #include <fcntl.h>
 #include <unistd.h>
@@ -121,7 +121,8 @@ static void writer_id(const struct serverd_export *e, struct ibnbd_identity *id)
 		ibnbd_identity_number(e->disk ? 0 : e->ino, e->generation, e->dev, id);
 }
 
-static void writer_note(struct serverd *d, struct serverd_export *e, const struct serverd_open *open)
+static void writer_note(struct serverd *d, struct serverd_export *e,
+			const struct serverd_open *open)
 {
 	static const u8 several[16];
 	struct ibnbd_identity id;
@@ -145,10 +146,11 @@ static void writer_note(struct serverd *d, struct serverd_export *e, const struc
 
 /*
  * A writer has left. What the one that stays has kept may be older than what @gone has flushed: the
- * generation is raised. libibtrs cannot tell a client yet, so that one is closed, if it knows what that
+ * generation is raised. libibtrs has no events yet, so that one is closed, if it knows what that
  * means: it opens the disk again, and hears of it.
  */
-static void writer_left(struct serverd *d, struct serverd_export *e, const struct serverd_open *gone)
+static void writer_left(struct serverd *d, struct serverd_export *e,
+			const struct serverd_open *gone)
 {
 	const struct serverd_open *last = place_last(d, e, gone);
 	struct serverd_open *o, *next;
@@ -407,8 +409,8 @@ void serverd_export_describe(struct serverd *d, struct serverd_open *open,
 }
 
 /*
- * A disk that has grown serves its new blocks at once. Its clients hear of its size when they repeat
- * OPEN: libibtrs has no events yet.
+ * A disk that has grown serves its new blocks at once. Its clients hear of its size when they
+ * repeat OPEN: libibtrs has no events yet.
  */
 static void export_look_size(struct serverd_export *e)
 {

@@ -82,13 +82,15 @@ static int identity_partuuid(const struct serverd_backing *b, const char *part, 
 	blkid_probe probe;
 	const char *found;
 
-	if (serverd_sysfs_text(part, "uevent", text, sizeof(text)) > 0 &&
-	    (at = strstr(text, "PARTUUID="))) {
+	serverd_sysfs_text(part, "uevent", text, sizeof(text));
+	at = strstr(text, "PARTUUID=");
+	if (at) {
 		snprintf(uuid, size, "%.*s", (int)strcspn(at + 9, "\n"), at + 9);
 		return 0;
 	}
-	if (serverd_sysfs_text(b->sysfs, "uevent", text, sizeof(text)) <= 0 ||
-	    !(at = strstr(text, "DEVNAME=")))
+	serverd_sysfs_text(b->sysfs, "uevent", text, sizeof(text));
+	at = strstr(text, "DEVNAME=");
+	if (!at)
 		return -ENOENT;
 	snprintf(disk, sizeof(disk), "%.*s", (int)strcspn(at + 8, "\n"), at + 8);
 	snprintf(path, sizeof(path), "/dev/%s", disk);

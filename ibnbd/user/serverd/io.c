@@ -3,9 +3,9 @@
  * Reads, writes, flushes, discards, zeroes.
  *
  * A write is acknowledged when the disk has it: a direct one is with the disk, and one that goes
- * through the page cache, since it does not fit the alignment, is written through (RWF_DSYNC). So no
- * acknowledged write depends on this process, nor on write-back that could fail while no process has
- * the file open. FUA is RWF_DSYNC, FLUSH is fdatasync(2).
+ * through the page cache, since it does not fit the alignment, is written through (RWF_DSYNC). So
+ * no acknowledged write depends on this process, nor on write-back that could fail while no process
+ * has the file open. FUA is RWF_DSYNC, FLUSH is fdatasync(2).
  *
  * While a direct write of a file is under way, one through the page cache must not begin: a page
  * that has a neighbour block, too, would hold what the disk held before. So such a write waits for

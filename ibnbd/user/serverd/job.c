@@ -41,7 +41,7 @@ static void *job_worker(void *arg)
 		j->ended_end = &job->next;
 		pthread_mutex_unlock(&j->lock);
 		if (write(j->fd, &one, sizeof(one)) < 0)
-			abort();	/* a counter that can be written to as long as it is there */
+			abort();	/* such a counter takes every write of 1 */
 	}
 	return NULL;
 }

@@ -57,7 +57,7 @@ static bool lookup_way_is_ours(int root, int dir)
 	return ours;
 }
 
-static int lookup_follow(struct serverd_find *f, const struct ibnbd_export_path *p, const char *tail)
+static int lookup_follow(const struct ibnbd_export_path *p, const char *tail)
 {
 	char *full = NULL;
 	int fd;
@@ -93,7 +93,7 @@ static int lookup_symlink(struct serverd_find *f, const struct ibnbd_export_path
 		fd = open(text, O_PATH | O_CLOEXEC);
 		fd = fd < 0 ? -errno : fd;
 	} else {
-		fd = lookup_follow(f, p, text);
+		fd = lookup_follow(p, text);
 	}
 	if (fd == -ENOENT)
 		f->why = "the symbolic link of the export leads nowhere";
@@ -156,7 +156,7 @@ int serverd_lookup(struct serverd_find *f)
 	err = ibnbd_export_resolve(f->search, f->session, f->name, buf, sizeof(buf), &p, &f->why);
 	if (err)
 		return err;
-	fd = p.follow ? lookup_follow(f, &p, p.last) : lookup_walk(f, &p);
+	fd = p.follow ? lookup_follow(&p, p.last) : lookup_walk(f, &p);
 	err = fd < 0 ? 0 : lookup_check(f, fd);
 	if (err) {
 		close(fd);

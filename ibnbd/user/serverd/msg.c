@@ -3,8 +3,8 @@
  * Messages of a client: decoded by proto/msg.h, judged by logic/access and logic/policy, as the
  * kernel's server does (ibnbd/server/msg.c). Each op gets exactly one reply.
  *
- * An OPEN passes a worker, which opens the object, then the place in its export, then, if it writes,
- * the records. Two OPENs of one name do not run at the same time.
+ * An OPEN passes a worker, which opens the object, then gets a place in the export, then, if it
+ * writes, is recorded. Two OPENs of one name do not run at the same time.
  */
 #include <unistd.h>
 #include "ibnbd/user/serverd/serverd.h"

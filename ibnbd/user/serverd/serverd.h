@@ -3,8 +3,8 @@
  * ibnbd-serverd: the server of IBNBD in user space.
  *
  * One thread, that of main.c, has all objects, so there is no lock over them. What may take long is
- * done by the kernel (ring.c) or by a worker (job.c), and continues in that thread. A worker touches
- * what its job brings along and nothing else.
+ * done by the kernel (ring.c) or by a worker (job.c), and continues in that thread. A worker
+ * touches what its job brings along and nothing else.
  */
 #ifndef IBNBD_USER_SERVERD_H
 #define IBNBD_USER_SERVERD_H
@@ -93,7 +93,7 @@ void serverd_conf_free(struct serverd_conf *c);
 unsigned int serverd_conf_key(void *priv, const char *name,
 			      uint8_t key[IBTRS_SECRETS][IBTRS_SECRET_LEN]);
 
-/* ---- backing.c, facts.c: the object behind an open -------------------------- */
+/* ---- backing.c, lookup.c: the object behind an open -------------------------- */
 
 /**
  * struct serverd_backing - a file or a block device that is open
@@ -320,7 +320,7 @@ void serverd_open_release(struct serverd *d, struct serverd_open *open);
 void serverd_open_free(struct serverd_open *open);
 void serverd_sessions_look(struct serverd *d);
 
-/* ---- msg.c, open.c, io.c ------------------------------------------------------- */
+/* ---- msg.c, io.c ------------------------------------------------------- */
 void serverd_msg(struct serverd *d, struct ibtrs_op *op);
 void serverd_msg_reply(struct ibtrs_op *op, const void *reply, u32 len);
 void serverd_open_msg(struct serverd *d, struct serverd_session *s, struct ibtrs_op *op);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Sessions: what a client has open, as the kernel's server keeps it (ibnbd/server/session.c), and
- * who may come. libibtrs says of a session that it has ended when its last path is lost and its last
- * request has ended; the client comes back with the uuid of before.
+ * who may come. libibtrs says of a session that it has ended when its last path is lost and its
+ * last request has ended; the client comes back with the uuid of before.
  *
  * The life of an open: NEW, LIVE from publish, CLOSING from a CLOSE, a loss or the end of the
  * session on; RELEASED when its last I/O has ended, what it wrote is flushed if it was the last
