@@ -9,7 +9,9 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -88,6 +90,19 @@ static void pause_ms(unsigned int ms)
 	nanosleep(&t, NULL);
 }
 
+/* The socket of one that was killed is there, too. */
+static bool server_listens(void)
+{
+	struct sockaddr_un to = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+	bool listens;
+
+	snprintf(to.sun_path, sizeof(to.sun_path), "%s/sock", dir);
+	listens = !connect(fd, (struct sockaddr *)&to, sizeof(to));
+	close(fd);
+	return listens;
+}
+
 static void server_start(void)
 {
 	static char conf[128], policy[128], at[160];
@@ -103,10 +118,9 @@ static void server_start(void)
 	snprintf(at, sizeof(at), "unix:%s", place("sock"));
 	snprintf(root, sizeof(root), "IBNBD_ROOT=%s", place("root"));
 	env[1] = root;
-	unlink(place("sock"));
 	if (posix_spawn(&server, "/proc/self/exe", NULL, NULL, argv, env))
 		abort();
-	for (i = 0; i < 2000 && access(place("sock"), F_OK); i++)
+	for (i = 0; i < 2000 && !server_listens(); i++)
 		pause_ms(5);
 }
 

@@ -9,6 +9,9 @@
 #include <sys/epoll.h>
 #include <sys/random.h>
 #include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 #include <ibtrs/version.h>
@@ -264,11 +267,33 @@ static int main_signals(void)
 	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
+/* A server that was killed leaves its socket behind: nobody listens there. */
+static void main_unlink_stale(const char *at)
+{
+	struct sockaddr_un to = { .sun_family = AF_UNIX };
+	const char *path = at + strlen("unix:");
+	struct stat st;
+	int fd;
+
+	if (strncmp(at, "unix:", strlen("unix:")) || strlen(path) >= sizeof(to.sun_path) ||
+	    lstat(path, &st) || !S_ISSOCK(st.st_mode))
+		return;
+	strcpy(to.sun_path, path);
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return;
+	if (connect(fd, (struct sockaddr *)&to, sizeof(to)) && errno == ECONNREFUSED)
+		unlink(path);
+	close(fd);
+}
+
 static int main_listen_at(struct serverd *d, const char *at)
 {
 	char why[IBTRS_WHY_LEN];
-	int port = ibtrs_srv_listen(d->srv, at, why);
+	int port;
 
+	main_unlink_stale(at);
+	port = ibtrs_srv_listen(d->srv, at, why);
 	if (port < 0)
 		return say_error(SAY_FAILED, "%s", why);
 	serverd_log(port ? "listens at %s, port %d" : "listens at %s", at, port);
