@@ -109,15 +109,15 @@ static void server_start(void)
 	char *argv[] = {
 		"ibnbd-serverd", "-c", conf, "-p", policy, "-l", at, NULL
 	};
-	char *env[] = { "TEST_SERVERD=1", NULL, "ASAN_OPTIONS=exitcode=99", NULL };
-	static char root[160];
+	static char root[160], notify[160];
+	char *env[] = { "TEST_SERVERD=1", root, notify, "ASAN_OPTIONS=exitcode=99", NULL };
 	unsigned int i;
 
 	snprintf(conf, sizeof(conf), "%s", place("server.conf"));
 	snprintf(policy, sizeof(policy), "%s", place("policy.conf"));
 	snprintf(at, sizeof(at), "unix:%s", place("sock"));
 	snprintf(root, sizeof(root), "IBNBD_ROOT=%s", place("root"));
-	env[1] = root;
+	snprintf(notify, sizeof(notify), "NOTIFY_SOCKET=%s", place("notify"));
 	if (posix_spawn(&server, "/proc/self/exe", NULL, NULL, argv, env))
 		abort();
 	for (i = 0; i < 2000 && !server_listens(); i++)

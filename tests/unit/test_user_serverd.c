@@ -297,6 +297,46 @@ UNIT_TEST(serverd_resize)
 	serverd_finish();
 }
 
+static bool told(int fd, const char *want)
+{
+	char text[256];
+	unsigned int i;
+	ssize_t n;
+
+	for (i = 0; i < 20; i++) {
+		n = recv(fd, text, sizeof(text) - 1, 0);
+		text[n < 0 ? 0 : n] = 0;
+		if (n < 0 || !strncmp(text, want, strlen(want)))
+			break;
+	}
+	return CHECK(!strncmp(text, want, strlen(want)));
+}
+
+/* What systemd hears of it. */
+UNIT_TEST(serverd_notify)
+{
+	struct sockaddr_un at = { .sun_family = AF_UNIX };
+	const struct timeval wait = { .tv_sec = 5 };
+	int fd = socket(AF_UNIX, SOCK_DGRAM, 0);
+
+	serverd_begin("# no rules\n");
+	CHECK_EQ(server_end(SIGINT), 0);
+	snprintf(at.sun_path, sizeof(at.sun_path), "%s/notify", dir);
+	CHECK_EQ(bind(fd, (struct sockaddr *)&at, sizeof(at)), 0);
+	CHECK_EQ(setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof(wait)), 0);
+	server_start();
+	told(fd, "READY=1");
+	told(fd, "WATCHDOG=1");
+	told(fd, "WATCHDOG=1");
+	kill(server, SIGHUP);
+	told(fd, "RELOADING=1");
+	told(fd, "READY=1");
+	kill(server, SIGTERM);
+	told(fd, "STOPPING=1");
+	close(fd);
+	serverd_finish();
+}
+
 /* Headers of chance, and good ones with a byte changed: each is answered, and the server lives. */
 UNIT_TEST(serverd_nonsense)
 {
