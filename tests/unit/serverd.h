@@ -90,6 +90,31 @@ static void pause_ms(unsigned int ms)
 	nanosleep(&t, NULL);
 }
 
+/* Runs it with these arguments until it ends. Return: its exit code; what it said is in @said. */
+__attribute__((unused))
+static int server_says(char *const *argv, char *said, size_t size)
+{
+	char *env[] = { "TEST_SERVERD=1", "IBNBD_ROOT=/nonexistent", NULL };
+	posix_spawn_file_actions_t to;
+	int status, fd;
+	ssize_t n;
+	pid_t pid;
+
+	posix_spawn_file_actions_init(&to);
+	posix_spawn_file_actions_addopen(&to, 2, place("said"), O_WRONLY | O_CREAT | O_TRUNC,
+					 0600);
+	posix_spawn_file_actions_adddup2(&to, 2, 1);
+	if (posix_spawn(&pid, "/proc/self/exe", &to, NULL, argv, env) ||
+	    waitpid(pid, &status, 0) != pid)
+		abort();
+	posix_spawn_file_actions_destroy(&to);
+	fd = open(place("said"), O_RDONLY);
+	n = read(fd, said, size - 1);
+	said[n < 0 ? 0 : n] = 0;
+	close(fd);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
 /* The socket of one that was killed is there, too. */
 static bool server_listens(void)
 {

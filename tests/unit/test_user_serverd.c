@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* ibnbd-serverd over a Unix socket: what it serves, what it refuses, what it remembers. */
 #include "serverd.h"
+#include "tools/conf/key_file.h"
 
 #define SECTORS	(DISK_MIB * MIB / IBNBD_SECTOR_SIZE)
 
@@ -267,6 +268,95 @@ UNIT_TEST(serverd_allow)
 	CHECK(strstr(why, "allow"));
 	CHECK_EQ(ibtrs_ctx_free(ctx), 0);
 	client_close(&a);
+	serverd_finish();
+}
+
+/* What it does not know, or not use, is said. */
+UNIT_TEST(serverd_configuration)
+{
+	static const struct { const char *conf, *policy, *option; int code; const char *says; }
+	rows[] = {
+		{ "dev_search_path = /x\n", "* ro\n", "--check", 0, NULL },
+		{ "dev_search_pth = /x\n", "* ro\n", "--check", 2, "unknown key" },
+		{ "dev_search_path = /x\nauth = maybe\n", "* ro\n", "--check", 2, "optional" },
+		{ "dev_search_path = /x\nstate_dir = /y\n", "* ro\n", "--check", 0,
+		  "does not know state_dir" },
+		{ "dev_search_path = /x\n", "* rx\n", "--check", 2, "rx" },
+		{ "dev_search_path = /x\n", "", "--check", 2, "allows everything" },
+		{ "dev_search_path = /x\npolicy = optional\n", "", "--check", 0, NULL },
+		{ "auth = off\n", "* ro\n", "--check", 2, "nothing is exported" },
+		{ "dev_search_path = /x\n", "* ro\n", "--chekc", 2, "usage" },
+		{ "dev_search_path = /x\n", "* ro\n", "--queue-depth=x", 2, "65535" },
+		{ "dev_search_path = /x\n", "* ro\n", "word", 2, "not an option" },
+		{ "dev_search_path = /x\nwriter_file = /nonexistent/w\n", "* ro\n",
+		  "--listen=unix:/nonexistent/s", 1, "directory does not exist" },
+		{ "dev_search_path = /x\nwriter_file =\n", "* ro\n",
+		  "--listen=unix:/nonexistent/s", 1, "cannot listen" },
+		{ "dev_search_path = /x\nwriter_file =\n", "* ro\n", "--listen=ftp:x", 1,
+		  "ftp:x" },
+		{ "dev_search_path = /x\n", "* ro\n", "--help", 0, "--listen AT" },
+	};
+	char conf[128], policy[128], said[4096];
+	size_t i;
+
+	serverd_begin("# no rules\n");
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		char *argv[] = {
+			"ibnbd-serverd", "-c", conf, "-p", policy, (char *)rows[i].option, NULL
+		};
+
+		UNIT_ROW("row %zu", i);
+		put_file("other.conf", rows[i].conf);
+		put_file("other-policy.conf", rows[i].policy);
+		snprintf(conf, sizeof(conf), "%s", place("other.conf"));
+		snprintf(policy, sizeof(policy), "%s", place("other-policy.conf"));
+		CHECK_EQ(server_says(argv, said, sizeof(said)), rows[i].code);
+		if (!CHECK(!rows[i].says || strstr(said, rows[i].says)))
+			fprintf(stderr, "%s\n", said);
+	}
+	unlink(place("other.conf"));
+	snprintf(conf, sizeof(conf), "%s", place("other.conf"));
+	CHECK_EQ(server_says((char *[]){ "x", "-c", conf, "--check", NULL }, said, sizeof(said)),
+		 2);
+	CHECK(strstr(said, "no such file"));
+	serverd_finish();
+}
+
+/* Keys are those of /etc/ibnbd/keys, which the command has made. */
+UNIT_TEST(serverd_keys)
+{
+	const struct ibtrs_ctx_opts co = { .size = sizeof(co), .flags = IBTRS_CTX_THREAD };
+	struct ibtrs_clt_opts o = { .size = sizeof(o), .name = "k1", .key_name = "web" };
+	char why[IBTRS_WHY_LEN] = "", at[160], conf[512], text[KEY_TEXT_LEN];
+	u8 key[IBTRS_SECRET_LEN], wrong[IBTRS_SECRET_LEN] = { 1 };
+	const char *paths[] = { at };
+	struct ibnbd_open_rsp r;
+	struct client c = { 0 };
+
+	serverd_begin("db1 key:web rw\n* deny\n");
+	CHECK_EQ(server_end(SIGTERM), 0);
+	snprintf(conf, sizeof(conf),
+		 "dev_search_path = %s\nwriter_file = %s\nauth = required\n", place("disks"),
+		 place("writers"));
+	put_file("server.conf", conf);
+	memset(key, 0x3c, sizeof(key));
+	key_text(key, text);
+	if (mkdir(place("root/etc"), 0700) || mkdir(place("root/etc/ibnbd"), 0700) ||
+	    mkdir(place("root/etc/ibnbd/keys"), 0700))
+		abort();
+	put_file("root/etc/ibnbd/keys/web", text);
+	server_start();
+	snprintf(at, sizeof(at), "unix:%s", place("sock"));
+	CHECK_EQ(ibtrs_ctx_new(&c.ctx, &co), 0);
+	o.key = wrong;
+	CHECK_EQ(ibtrs_clt_open(c.ctx, paths, 1, &o, &c.clt, why), -EKEYREJECTED);
+	o.key = key;
+	if (!CHECK_EQ(ibtrs_clt_open(c.ctx, paths, 1, &o, &c.clt, why), 0))
+		abort();
+	CHECK_EQ(client_sess_info(&c, ALL_FEATURES), 0);
+	CHECK_EQ(client_map(&c, "db1", IBNBD_ACCESS_RW, &r), 0);
+	CHECK_EQ(client_map(&c, "db2", IBNBD_ACCESS_RO, &r), -EACCES);
+	client_close(&c);
 	serverd_finish();
 }
 
