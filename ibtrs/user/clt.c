@@ -1,17 +1,66 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause
 /*
- * Sessions of a client: opening and closing, what the server granted, calls.
+ * Sessions of a client: opening and closing, their queues and what the server granted, calls.
  *
  * ctx->lock is over all of it. The functions that wait (open, call) step the context themselves if
  * nobody else does.
  */
 #include <stdlib.h>
+#include <sys/epoll.h>
 #include <unistd.h>
 #include "ibtrs/user/clt.h"
 
 #define CLT_HB_MS	1000
 #define CLT_HB_MISSES	3
 #define CLT_MAX_QUEUES	(IBTRS_MAX_CONS - 1)
+
+/* ---- queues ------------------------------------------------------------- */
+
+static int clt_q_init(struct ibtrs_q *q, struct ibtrs_clt *clt, u32 idx)
+{
+	pthread_mutex_init(&q->lock, NULL);
+	q->clt = clt;
+	q->idx = idx;
+	q->done_end = &q->done;
+	q->wake = -1;
+	q->conns = calloc(clt->nr_paths, sizeof(*q->conns));
+	q->ep = epoll_create1(EPOLL_CLOEXEC);
+	if (q->ep < 0)
+		return -errno;
+	q->wake = ibtrs_user_eventfd(q->ep, q);
+	return q->wake < 0 ? q->wake : q->conns ? 0 : -ENOMEM;
+}
+
+static int clt_q_grant(struct ibtrs_q *q, u32 first, u32 nr)
+{
+	struct ibtrs_req *reqs = calloc(nr, sizeof(*reqs));
+	u32 i;
+
+	if (!reqs)
+		return -ENOMEM;
+	for (i = 0; i < nr; i++) {
+		reqs[i].slot = first + i;
+		reqs[i].next_free = i + 1 < nr ? i + 2 : 0;
+	}
+	pthread_mutex_lock(&q->lock);
+	q->reqs = reqs;
+	q->first = first;
+	q->free = 1;
+	q->nr = nr;
+	pthread_mutex_unlock(&q->lock);
+	return 0;
+}
+
+static void clt_q_free(struct ibtrs_q *q)
+{
+	if (q->wake >= 0)
+		close(q->wake);
+	if (q->ep >= 0)
+		close(q->ep);
+	free(q->conns);
+	free(q->reqs);
+	pthread_mutex_destroy(&q->lock);
+}
 
 /* ---- what the server granted -------------------------------------------- */
 
@@ -31,9 +80,9 @@ static int clt_slots(struct ibtrs_clt *clt, u32 depth, const char **why)
 	if (clt->opts.q_depth && nr > clt->opts.q_depth)
 		nr = clt->opts.q_depth;
 	*why = "no memory for the slots";
-	err = ibtrs_q_grant(&clt->qs[0], depth - own, own);
+	err = clt_q_grant(&clt->qs[0], depth - own, own);
 	for (i = 1; i < clt->nr_qs && !err; i++)
-		err = ibtrs_q_grant(&clt->qs[i], (i - 1) * nr, nr);
+		err = clt_q_grant(&clt->qs[i], (i - 1) * nr, nr);
 	return err;
 }
 
@@ -201,28 +250,37 @@ static void clt_unlist(struct ibtrs_clt *clt)
 		*at = clt->next;
 }
 
+void ibtrs_clt_shut(struct ibtrs_clt *clt)
+{
+	u32 i;
+
+	pthread_mutex_lock(&clt->ctx->lock);
+	for (i = 0; i < clt->nr_paths; i++) {
+		clt->paths[i].err = -ECONNABORTED;
+		/* Nobody has stepped since it was opened: it must not begin behind the end. */
+		clt->paths[i].events &= ~(1u << IBTRS_PATH_EV_CONNECT);
+		ibtrs_clt_path_post(&clt->paths[i], IBTRS_PATH_EV_CLOSE);
+	}
+	ibtrs_clt_work(clt);
+	pthread_mutex_unlock(&clt->ctx->lock);
+}
+
 void ibtrs_clt_close(struct ibtrs_clt *clt)
 {
-	struct ibtrs_ctx *ctx;
 	u32 i;
 
 	if (!clt)
 		return;
-	ctx = clt->ctx;
-	pthread_mutex_lock(&ctx->lock);
-	for (i = 0; i < clt->nr_paths; i++) {
-		clt->paths[i].err = -ECONNABORTED;
-		ibtrs_clt_path_post(&clt->paths[i], IBTRS_PATH_EV_CLOSE);
-	}
-	ibtrs_clt_work(clt);
+	ibtrs_clt_shut(clt);
+	pthread_mutex_lock(&clt->ctx->lock);
 	clt_unlist(clt);
-	pthread_mutex_unlock(&ctx->lock);
+	pthread_mutex_unlock(&clt->ctx->lock);
 	for (i = 0; i < clt->nr_paths; i++) {
 		pthread_mutex_destroy(&clt->paths[i].fail_lock);
 		free(clt->paths[i].text);
 	}
 	for (i = 0; i < clt->nr_qs; i++)
-		ibtrs_q_free(&clt->qs[i]);
+		clt_q_free(&clt->qs[i]);
 	free(clt->qs);
 	free(clt->paths);
 	explicit_bzero(&clt->keys, sizeof(clt->keys));
@@ -276,7 +334,7 @@ static int clt_init(struct ibtrs_clt *clt, const char *const *paths, char *why)
 	for (i = 0; i < clt->nr_qs; i++)
 		clt->qs[i].ep = clt->qs[i].wake = -1;
 	for (i = 0; i < clt->nr_qs && !err; i++)
-		err = ibtrs_q_init(&clt->qs[i], clt, i);
+		err = clt_q_init(&clt->qs[i], clt, i);
 	if (!err)
 		err = ibtrs_user_random(clt->uuid, sizeof(clt->uuid));
 	if (err)
@@ -377,21 +435,6 @@ struct ibtrs_q *ibtrs_clt_q(struct ibtrs_clt *clt, unsigned int i)
 	return i < clt->nr_qs - 1 ? &clt->qs[i + 1] : NULL;
 }
 
-/* Fills a struct that the caller's header may know a shorter form of. */
-static int clt_tell(void *to, const void *from, size_t size)
-{
-	size_t has;
-
-	memcpy(&has, to, sizeof(has));
-	if (has < sizeof(has))
-		return -EINVAL;
-	if (has > size)
-		memset((u8 *)to + size, 0, has - size);
-	memcpy((u8 *)to + sizeof(has), (const u8 *)from + sizeof(has),
-	       (has < size ? has : size) - sizeof(has));
-	return 0;
-}
-
 int ibtrs_clt_info(struct ibtrs_clt *clt, struct ibtrs_clt_info *info)
 {
 	struct ibtrs_clt_info i;
@@ -409,7 +452,7 @@ int ibtrs_clt_info(struct ibtrs_clt *clt, struct ibtrs_clt_info *info)
 		.parked		= ibtrs_clt_parked(clt),
 	};
 	pthread_mutex_unlock(&clt->ctx->lock);
-	return clt_tell(info, &i, sizeof(i));
+	return ibtrs_user_tell(info, &i, sizeof(i));
 }
 
 int ibtrs_clt_path_info(struct ibtrs_clt *clt, unsigned int nr, struct ibtrs_path_info *info)
@@ -433,5 +476,5 @@ int ibtrs_clt_path_info(struct ibtrs_clt *clt, unsigned int nr, struct ibtrs_pat
 	i.latency_ms = path->latency;
 	memcpy(i.why, path->why, sizeof(i.why));
 	pthread_mutex_unlock(&clt->ctx->lock);
-	return clt_tell(info, &i, sizeof(i));
+	return ibtrs_user_tell(info, &i, sizeof(i));
 }

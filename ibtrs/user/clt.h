@@ -23,10 +23,11 @@ struct ibtrs_clt_conn {
 	struct ibtrs_clt_path *path;
 	u16 cid;
 	bool accepted;
+	bool trying;			/* its trial has not been answered */
 	bool attached;			/* to its queue, whose lock then is over it */
 	u32 inflight;
 	struct ibtrs_wire_conn_req req;	/* as it was sent: a proof covers it */
-	struct ibtrs_wr cm;		/* CONN_REQ, INFO_REQ, authentication */
+	struct ibtrs_wr cm;		/* CONN_REQ, INFO_REQ, authentication, trial */
 	struct ibtrs_wr hb_msg;
 	struct ibtrs_wr hb_ack;
 };
@@ -37,6 +38,8 @@ enum ibtrs_clt_hs {			/* what a path that connects waits for */
 	IBTRS_HS_FIRST,			/* the answer to cid 0 */
 	IBTRS_HS_OTHERS,		/* the answers to the others */
 	IBTRS_HS_INFO,
+	IBTRS_HS_TRIAL,			/* the answers to trials */
+	IBTRS_HS_DOUBT,			/* these are late: a sign of life */
 };
 
 /**
@@ -46,6 +49,8 @@ enum ibtrs_clt_hs {			/* what a path that connects waits for */
  * @due: when the timer runs out: of the handshake, of the wait, or of the next heartbeat; 0: none
  * @auth: of the present attempt
  * @map: where the chunk of each slot is; the entry of a slot is its queue's
+ * @trial: data of the trial that is under way
+ * @untried: connections whose trial has not been answered
  * @seen: something has arrived since the last heartbeat
  * @loose: it was lost with requests under way, and has not been up since
  * @fail_err: a queue has found the path broken
@@ -66,6 +71,8 @@ struct ibtrs_clt_path {
 	u8 *info;
 	struct ibtrs_limits limits;
 	struct ibtrs_chunk *map;
+	u8 *trial;
+	u32 untried;
 	bool new_rkey;
 	u32 ext;
 	u32 life;
@@ -115,10 +122,12 @@ struct ibtrs_q {
 	struct ibtrs_req *reqs;
 	u32 free;			/* index + 1 of a free one, 0: none */
 	u32 parked;
+	u32 up;				/* connections */
 	u32 cursor;
 	u64 posted;			/* ever */
 	int ep;
 	int wake;
+	bool woken;			/* wake is readable */
 	struct ibtrs_clt_conn **conns;	/* of each path; NULL: it is not up */
 	struct ibtrs_io *done;
 	struct ibtrs_io **done_end;
@@ -169,6 +178,7 @@ void ibtrs_clt_path_note(struct ibtrs_clt_path *path, enum ibtrs_retry_event ev)
 void ibtrs_clt_path_lost(struct ibtrs_clt_path *path, int err, const char *why);
 void ibtrs_clt_hb_msg(struct ibtrs_clt_conn *conn);
 void ibtrs_clt_hb_ack(struct ibtrs_clt_conn *conn);
+void ibtrs_clt_event(struct ibtrs_clt_conn *conn, u32 imm);
 
 /* ---- cm.c: an attempt to connect ---------------------------------------- */
 void ibtrs_clt_cm_start(struct ibtrs_clt_path *path);
@@ -177,15 +187,25 @@ void ibtrs_clt_cm_free(struct ibtrs_clt_path *path);
 /* Of the epoll set of the context. */
 void ibtrs_clt_conn_event(struct ibtrs_clt_conn *conn);
 
+/* ---- trial.c: does the path carry large requests? ------------------------ */
+/* Posts READY if there is none to be made. */
+int ibtrs_clt_trial_start(struct ibtrs_clt_path *path, const char **why);
+int ibtrs_clt_trial_message(struct ibtrs_clt_conn *conn, const struct ibtrs_wc *wc,
+			    const char **why);
+/* Its time is over: asks for a sign of life. */
+void ibtrs_clt_trial_late(struct ibtrs_clt_path *path);
+/* That time is over, too. Return: there was one, so the path has failed in its trial. */
+bool ibtrs_clt_trial_in_vain(struct ibtrs_clt_path *path);
+
 /* ---- queue.c ------------------------------------------------------------ */
-int ibtrs_q_init(struct ibtrs_q *q, struct ibtrs_clt *clt, u32 idx);
-int ibtrs_q_grant(struct ibtrs_q *q, u32 first, u32 nr);
-void ibtrs_q_free(struct ibtrs_q *q);
 int ibtrs_q_attach(struct ibtrs_q *q, struct ibtrs_clt_conn *conn);
 /* Takes the connection away, and moves or parks what was on it. Return: requests that were. */
 u32 ibtrs_q_detach(struct ibtrs_q *q, struct ibtrs_clt_conn *conn);
 /* Sends what is parked. @ask: requests that were sent in an earlier generation, too. */
 void ibtrs_q_resume(struct ibtrs_q *q, bool ask);
+/* Ends the parked requests that @pick says, or all. For the owner of the queue. */
+int ibtrs_q_abort_if(struct ibtrs_q *q, int err,
+		     bool (*pick)(const struct ibtrs_io *io, void *priv), void *priv);
 /* Requests of the service queue that have ended. */
 struct ibtrs_io *ibtrs_q_serve(struct ibtrs_q *q);
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause
 /*
- * An attempt to connect a path (protocol 2): cid 0, then the others at the same time, then INFO. It
- * ends with READY or with FAIL, and each step has its deadline (ibtrs/logic/retry.c). With a key,
- * a connection of authentication comes before all that, in the place of cid 0 (auth.c).
+ * An attempt to connect a path (protocol 2): cid 0, then the others at the same time, then INFO,
+ * then a trial of the connections (trial.c). It ends with READY or with FAIL, and each step has its
+ * deadline (ibtrs/logic/retry.c). With a key, a connection of authentication comes before all that,
+ * in the place of cid 0 (auth.c).
  *
  * Runs under ctx->lock. Until a connection is attached to its queue, the context watches it; the
  * service connection is watched by the context always.
@@ -45,7 +46,7 @@ static struct ibtrs_qp *cm_dial(struct ibtrs_clt_path *path, u16 cid, int *err, 
 		return ibtrs_rdma_connect(&path->place, cid ? path->clt->qs[cid].nr : 0, err, why);
 	fd = o->dial ? o->dial(o->priv, path->text, cid) : ibtrs_place_connect(&path->place);
 	*err = fd < 0 ? fd : -ENOMEM;
-	*why = strerror(-*err);
+	*why = ibtrs_place_words(*err, false);
 	if (fd < 0)
 		return NULL;
 	cm_user_timeout(path->clt, fd);
@@ -197,6 +198,8 @@ void ibtrs_clt_cm_free(struct ibtrs_clt_path *path)
 	path->info = NULL;
 	free(path->map);
 	path->map = NULL;
+	free(path->trial);
+	path->trial = NULL;
 	ibtrs_auth_end(&path->auth, &ibtrs_auth_user);
 }
 
@@ -237,6 +240,22 @@ static int cm_info(struct ibtrs_clt_path *path, const char **why)
 	return err;
 }
 
+/* From here on requests can be posted. */
+static int cm_slots(struct ibtrs_clt_path *path, const char **why)
+{
+	u32 i;
+
+	for (i = 0; i < path->clt->nr_qs; i++) {
+		struct ibtrs_qp *qp = path->conns[i]->qp;
+
+		if (qp->verbs->slots(qp, path->clt->qs[i].nr, path->limits.chunk_size)) {
+			*why = qp->why;
+			return qp->err;
+		}
+	}
+	return 0;
+}
+
 static int cm_info_rsp(struct ibtrs_clt_path *path, const struct ibtrs_wc *wc, const char **why)
 {
 	struct ibtrs_clt_conn *conn = path->conns[0];
@@ -259,8 +278,7 @@ static int cm_info_rsp(struct ibtrs_clt_path *path, const struct ibtrs_wc *wc, c
 	if (!path->limits.fence)
 		path->life = 0;
 	conn->qp->verbs->expect(conn->qp, NULL, 0);
-	ibtrs_clt_path_post(path, IBTRS_PATH_EV_READY);
-	return 0;
+	return cm_slots(path, why) ?: ibtrs_clt_trial_start(path, why);
 }
 
 /* ---- CONN_RSP ----------------------------------------------------------- */
@@ -376,6 +394,8 @@ static int cm_message(struct ibtrs_clt_conn *conn, const struct ibtrs_wc *wc, co
 		return cm_accepted(conn, wc, why);
 	if (wc->op == IBTRS_FRAME_SEND && !conn->cid && path->hs == IBTRS_HS_INFO)
 		return cm_info_rsp(path, wc, why);
+	if (path->hs == IBTRS_HS_TRIAL || path->hs == IBTRS_HS_DOUBT)
+		return ibtrs_clt_trial_message(conn, wc, why);
 	/* The server is ahead: it takes the path for established, and its heart beats. */
 	if (wc->op == IBTRS_FRAME_WRITE_IMM && !conn->cid && path->hs == IBTRS_HS_INFO && !wc->len)
 		return 0;

@@ -91,6 +91,20 @@ int ibtrs_user_opts(void *to, size_t size, const void *from)
 	return 0;
 }
 
+int ibtrs_user_tell(void *to, const void *from, size_t size)
+{
+	size_t has;
+
+	memcpy(&has, to, sizeof(has));
+	if (has < sizeof(has))
+		return -EINVAL;
+	if (has > size)
+		memset((u8 *)to + size, 0, has - size);
+	memcpy((u8 *)to + sizeof(has), (const u8 *)from + sizeof(has),
+	       (has < size ? has : size) - sizeof(has));
+	return 0;
+}
+
 int ibtrs_user_why(char why[IBTRS_WHY_LEN], int err, const char *what, const char *fmt, ...)
 {
 	va_list ap;

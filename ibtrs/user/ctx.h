@@ -46,6 +46,8 @@ int ibtrs_user_random(void *to, size_t len);
 u32 ibtrs_user_jitter(void);
 /* Copies options of any size; -E2BIG: they say something that this library does not know. */
 int ibtrs_user_opts(void *to, size_t size, const void *from);
+/* Fills a struct of news that the caller's header may know a shorter or longer form of. */
+int ibtrs_user_tell(void *to, const void *from, size_t size);
 /* Words about @what, which is a path or a session; returns @err. */
 __printf(4, 5)
 int ibtrs_user_why(char why[IBTRS_WHY_LEN], int err, const char *what, const char *fmt, ...);
@@ -71,6 +73,8 @@ socklen_t ibtrs_place_sockaddr(const struct ibtrs_place *p, struct sockaddr_stor
 void ibtrs_place_peer(const struct sockaddr *from, char text[IBTRS_ADDR_STR_MAX]);
 /* The address as RoCE has it in a GID: IPv6, or IPv4 mapped to it; of other families zeros. */
 void ibtrs_place_gid(const struct sockaddr *at, u8 gid[IBTRS_GID_LEN]);
+/* Why a socket does not do it: cause, and what to do. @err is negative. */
+const char *ibtrs_place_words(int err, bool listens);
 /* A socket that has begun to connect, or listens; or a negative errno. */
 int ibtrs_place_connect(const struct ibtrs_place *p);
 int ibtrs_place_listen(const struct ibtrs_place *p, int *port);

@@ -28,6 +28,8 @@ struct ibtrs_ctx;	/* what connects, beats and reconnects, for any number of sess
 struct ibtrs_clt;	/* a session of a client */
 struct ibtrs_q;		/* one of its queues */
 struct ibtrs_srv;	/* a server */
+struct ibtrs_group;	/* several sessions as one */
+struct ibtrs_gq;	/* one of its queues */
 
 /* ---- context ------------------------------------------------------------ */
 
@@ -109,11 +111,16 @@ struct ibtrs_io {
 #define IBTRS_CLT_ASK_REPLAY	0x1u
 /* ibtrs_clt_open() does not wait: ibtrs_clt_info() tells when a path is up. */
 #define IBTRS_CLT_NOWAIT	0x2u
+/*
+ * Paths over a stream, too, carry a request of full size there and back before they are used: for
+ * networks in which TCP does not find out that large packets are lost.
+ */
+#define IBTRS_CLT_TRY_STREAMS	0x8u
 
 /**
  * struct ibtrs_clt_opts - options of a session
  * @size: sizeof(struct ibtrs_clt_opts)
- * @flags: IBTRS_CLT_ASK_REPLAY, IBTRS_CLT_NOWAIT
+ * @flags: IBTRS_CLT_ASK_REPLAY, IBTRS_CLT_NOWAIT, IBTRS_CLT_TRY_STREAMS
  * @name: of the session, as the server will know it: UTF-8 without '/' and '.'
  * @queues: how many queues, one connection per path each; 0: 1
  * @hb_ms: interval of heartbeats; 0: 1000
@@ -122,7 +129,7 @@ struct ibtrs_io {
  * @dial: gives a connected stream socket for a path, which the library then owns, or a negative
  *	errno; must not block, and must not call the client's side of the library. NULL: the
  *	library connects
- * @priv: handed to @dial
+ * @priv: handed to @dial and @event
  * @q_depth: requests that a queue has at a time; 0: its share of what the server grants. Over RDMA
  *	each costs a chunk (max_io_size and headers) of locked memory for each path
  * @key_name: of the key that client and server prove to each other before each attempt of a path:
@@ -130,6 +137,9 @@ struct ibtrs_io {
  *	more then
  * @key: its IBTRS_SECRET_LEN bytes. The library keeps a copy until the session is closed
  * @next_key: the one that will replace it; NULL: there is none
+ * @event: the server says something by ibtrs_srv_event(): a hint, which may get lost with a path.
+ *	Called with the context locked: must not call the client's side of the library. NULL: of no
+ *	interest
  */
 struct ibtrs_clt_opts {
 	size_t size;
@@ -145,6 +155,7 @@ struct ibtrs_clt_opts {
 	const char *key_name;
 	const uint8_t *key;
 	const uint8_t *next_key;
+	void (*event)(void *priv, uint32_t kind, uint32_t id);
 };
 
 struct ibtrs_clt_info {
@@ -184,7 +195,12 @@ struct ibtrs_path_info {
 IBTRS_API int ibtrs_clt_open(struct ibtrs_ctx *ctx, const char *const *paths, unsigned int nr,
 			     const struct ibtrs_clt_opts *o, struct ibtrs_clt **clt,
 			     char why[IBTRS_WHY_LEN]);
-/* Closes all paths. Requests that are not handed back by then never are. */
+/*
+ * Closes all paths for good: nothing is sent any more, and nobody writes to memory of requests.
+ * These are parked then, and ibtrs_q_abort() ends them.
+ */
+IBTRS_API void ibtrs_clt_shut(struct ibtrs_clt *clt);
+/* Shuts and frees. Requests that are not handed back by then never are. */
 IBTRS_API void ibtrs_clt_close(struct ibtrs_clt *clt);
 IBTRS_API int ibtrs_clt_info(struct ibtrs_clt *clt, struct ibtrs_clt_info *info);
 IBTRS_API int ibtrs_clt_path_info(struct ibtrs_clt *clt, unsigned int i,
@@ -237,8 +253,122 @@ IBTRS_API int ibtrs_q_fd(const struct ibtrs_q *q);
  */
 IBTRS_API int ibtrs_q_abort(struct ibtrs_q *q, int err);
 
+/* ---- several sessions as one -------------------------------------------- */
+
+#define IBTRS_GROUP_LEGS	16
+
+/* ibtrs_gq_poll() hands a write back when its result is certain, too. */
+#define IBTRS_GROUP_EARLY	0x1u
+
+/**
+ * struct ibtrs_group_opts - options of a group
+ * @size: sizeof(struct ibtrs_group_opts)
+ * @flags: IBTRS_GROUP_EARLY
+ * @quorum: so many legs must have a write; 0: all
+ */
+struct ibtrs_group_opts {
+	size_t size;
+	uint32_t flags;
+	uint32_t quorum;
+};
+
+/**
+ * struct ibtrs_gio - a request to a group
+ * @dir: IBTRS_IO_WRITE goes to all legs, IBTRS_IO_READ to one, and to another one if that fails
+ * @hdr_len, @len, @hdr, @data: as in struct ibtrs_io
+ * @legs: bits of the legs that it may go to. Then a write succeeds if all of these have it, and a
+ *	read need not care what they have missed. 0: a write goes to all, a read to one that has
+ *	missed nothing
+ * @err: result. 0: a quorum has the write, or the data is read. Else what the first leg that failed
+ *	said, or -ENODATA: there is no leg to read from
+ * @left: legs that have not ended. Until it is 0 the struct and all that it refers to belong to the
+ *	library
+ * @leg: room for a request to each leg of the group. leg[i].err is its result: 0, a negative errno,
+ *	-ENOTCONN also if the leg is out, -EINPROGRESS: it has not ended, -ENODATA: it was not asked
+ * @user: the caller's own
+ * @next, @priv: the library's own
+ */
+struct ibtrs_gio {
+	uint8_t dir;
+	uint16_t hdr_len;
+	uint32_t len;
+	const void *hdr;
+	void *data;
+	uint32_t legs;
+	int32_t err;
+	uint32_t left;
+	struct ibtrs_io *leg;
+	void *user;
+	struct ibtrs_gio *next;
+	struct {
+		uint32_t pending, asked, failed, counted, owed, need, got;
+		int32_t first_err;
+		uint8_t certain, listed;
+	} priv;
+};
+
+struct ibtrs_leg_info {
+	size_t size;			/* in: sizeof(struct ibtrs_leg_info) */
+	struct ibtrs_clt *clt;
+	uint64_t missed;		/* writes that were handed back with an error of it */
+	uint64_t whole;			/* as ibtrs_group_whole() was told last */
+	uint32_t owes;			/* writes that were handed back before it had ended them */
+	uint32_t out;
+};
+
+/**
+ * ibtrs_group_new() - make several sessions one
+ * @clt: sessions with the same number of queues. They stay the caller's, who closes them behind
+ *	ibtrs_group_free(); their queues are the group's meanwhile
+ * @nr: number of legs, 1 .. IBTRS_GROUP_LEGS
+ * @o: NULL: all legs must have a write
+ */
+IBTRS_API int ibtrs_group_new(struct ibtrs_clt *const *clt, unsigned int nr,
+			      const struct ibtrs_group_opts *o, struct ibtrs_group **g,
+			      char why[IBTRS_WHY_LEN]);
+/* No queue may be in use. Return: 0, or -EBUSY: a request has not been handed back with left 0. */
+IBTRS_API int ibtrs_group_free(struct ibtrs_group *g);
+/* Queue @i, which has queue @i of each leg: used by one thread at a time. NULL: there is none. */
+IBTRS_API struct ibtrs_gq *ibtrs_group_q(struct ibtrs_group *g, unsigned int i);
+/**
+ * ibtrs_gq_submit() - send requests
+ *
+ * What a leg has no slot for waits in the group, without a limit.
+ *
+ * Return: how many were taken, fewer than @nr if the next one is not valid; -EINVAL: the first one.
+ */
+IBTRS_API int ibtrs_gq_submit(struct ibtrs_gq *gq, struct ibtrs_gio *const *io, unsigned int nr);
+/**
+ * ibtrs_gq_poll() - requests of which all legs have ended
+ * @timeout_ms: as in ibtrs_q_poll()
+ *
+ * With IBTRS_GROUP_EARLY a write is handed back when @err is certain, too: with @left not 0, unless
+ * all legs have ended by then. Behind that it comes once more, with @left 0.
+ *
+ * Return: how many are in @done.
+ */
+IBTRS_API int ibtrs_gq_poll(struct ibtrs_gq *gq, struct ibtrs_gio **done, unsigned int max,
+			    int timeout_ms);
+/* Readable when ibtrs_gq_poll() may have something. Poll with timeout 0 before sleeping on it. */
+IBTRS_API int ibtrs_gq_fd(const struct ibtrs_gq *gq);
+/*
+ * A leg that is out has no part in new requests, and ends those that wait for a path, with
+ * -ENOTCONN; what its server has is awaited as long as it has a path (ibtrs_clt_shut() ends that).
+ * From any thread; the queues notice by their next poll.
+ */
+IBTRS_API int ibtrs_group_out(struct ibtrs_group *g, unsigned int leg, bool out);
+/*
+ * The caller has made up for @missed writes that were handed back with an error of the leg, counted
+ * from the beginning. If there are no others, it may be read from. From any thread.
+ */
+IBTRS_API int ibtrs_group_whole(struct ibtrs_group *g, unsigned int leg, uint64_t missed);
+/* How leg @leg is now. Return: 0, or -EINVAL: there is no such leg, or no size. */
+IBTRS_API int ibtrs_group_leg(struct ibtrs_group *g, unsigned int leg, struct ibtrs_leg_info *info);
+
 /* ---- server ------------------------------------------------------------- */
 
+#define IBTRS_EVENT_KIND_MAX	0xfu
+#define IBTRS_EVENT_ID_MAX	0xffffffu
 #define IBTRS_SESSION_UUID	16
 
 /**
@@ -344,6 +474,19 @@ IBTRS_API int ibtrs_srv_poll(struct ibtrs_srv *srv, struct ibtrs_op **op, unsign
 			     int timeout_ms);
 /* Readable when ibtrs_srv_poll() may have something, heartbeats aside: poll each hb_ms, too. */
 IBTRS_API int ibtrs_srv_fd(const struct ibtrs_srv *srv);
+/**
+ * ibtrs_srv_event() - tell the client of a session something
+ * @session: its number, of struct ibtrs_op
+ * @kind: up to IBTRS_EVENT_KIND_MAX
+ * @id: up to IBTRS_EVENT_ID_MAX. Both are the application's, and opaque to the transport; with
+ *	clients of ibnbd they mean what docs/protocol.md 8.3 says
+ *
+ * A hint: it is lost with the path that it is on. From any thread.
+ *
+ * Return: 0; -ENOENT: there is no such session any more; -EOPNOTSUPP: its client does not take
+ * events; -ENOTCONN: no path is up; -EAGAIN: events on all paths still wait to be sent.
+ */
+IBTRS_API int ibtrs_srv_event(struct ibtrs_srv *srv, uint64_t session, uint32_t kind, uint32_t id);
 /**
  * ibtrs_srv_peers() - the addresses that a session comes from at the moment
  * @session: its number, of an op

@@ -234,6 +234,100 @@ static void op_hb_ack(struct ibtrs_srv_conn *conn)
 	conn->qp->verbs->flush(conn->qp);
 }
 
+/* ---- events ------------------------------------------------------------- */
+
+/* Return: 0, or why this path does not take it. */
+static int event_post(struct ibtrs_srv *srv, struct ibtrs_srv_path *path, u32 imm)
+{
+	struct ibtrs_qp *qp = path->conns[0]->qp;
+	u32 i;
+
+	for (i = 0; i < IBTRS_SRV_EVENTS && path->events[i].posted; i++)
+		;
+	if (i == IBTRS_SRV_EVENTS)
+		return -EAGAIN;
+	ibtrs_qp_post_imm(qp, &path->events[i], imm);
+	if (!qp->verbs->flush(qp))
+		return 0;
+	ibtrs_srv_path_close(srv, path);
+	return -ENOTCONN;
+}
+
+static int event_send(struct ibtrs_srv *srv, u64 session, u32 imm)
+{
+	struct ibtrs_srv_session *s = srv->sessions;
+	struct ibtrs_srv_path *path;
+	int err = -ENOTCONN, now;
+
+	while (s && s->id != session)
+		s = s->next;
+	if (!s)
+		return -ENOENT;
+	if (!(s->ext & IBTRS_EXT_EVENTS))
+		return -EOPNOTSUPP;
+	for (path = s->paths; path && err; path = path->next) {
+		now = path_is_up(path) ? event_post(srv, path, imm) : -ENOTCONN;
+		if (!now || now == -EAGAIN)
+			err = now;
+	}
+	return err;
+}
+
+int ibtrs_srv_event(struct ibtrs_srv *srv, uint64_t session, uint32_t kind, uint32_t id)
+{
+	int err;
+
+	if (kind > IBTRS_EVENT_KIND_MAX || id > IBTRS_EVENT_ID_MAX)
+		return -EINVAL;
+	pthread_mutex_lock(&srv->lock);
+	err = event_send(srv, session, ibtrs_imm_event(kind, id));
+	ibtrs_srv_reap(srv);
+	pthread_mutex_unlock(&srv->lock);
+	return err;
+}
+
+/* ---- trials ------------------------------------------------------------- */
+
+/*
+ * The data of a trial are sent back as they are: no other client has written to the chunk. It takes
+ * no slot, so it waits for nothing. Each return of false closes the path (protocol 8.4).
+ */
+static bool rx_trial(struct ibtrs_srv_conn *conn, u32 imm)
+{
+	struct ibtrs_srv_path *path = conn->path;
+	const struct ibtrs_limits *l = &path->limits;
+	unsigned int off_bits = ibtrs_imm_off_bits(l->queue_depth);
+	u32 slot = ibtrs_imm_req_slot(imm, off_bits), off = ibtrs_imm_req_off(imm, off_bits);
+	struct ibtrs_frame f = {
+		.op = IBTRS_FRAME_WRITE_IMM, .imm = ibtrs_imm_trial(0, 0, off_bits),
+	};
+	struct ibtrs_wire_trial w;
+	struct ibtrs_desc desc;
+	const char *why;
+	const u8 *chunk;
+
+	if (!(path->session->ext & IBTRS_EXT_TRIAL) || slot >= l->queue_depth ||
+	    off > l->chunk_size - sizeof(w))
+		return false;
+	chunk = path->ops[slot].op.data;
+	memcpy(&w, chunk + off, sizeof(w));
+	if (ibtrs_trial_decode(&w, off, l, &desc, &why))
+		return false;
+	/* The client asks once, and waits. */
+	if (conn->trial.posted)
+		return true;
+	f.key = desc.rkey;
+	f.addr = desc.addr;
+	f.len = desc.len;
+	ibtrs_wr_init(&conn->trial);
+	ibtrs_wr_frame(&conn->trial, &f);
+	ibtrs_wr_ref(&conn->trial, chunk, desc.len);
+	ibtrs_qp_post(conn->qp, &conn->trial);
+	return !conn->qp->verbs->flush(conn->qp);
+}
+
+/* ---- what arrives ------------------------------------------------------- */
+
 void ibtrs_srv_rx(struct ibtrs_srv_conn *conn, const struct ibtrs_wc *wc)
 {
 	struct ibtrs_srv_path *path = conn->path;
@@ -249,7 +343,7 @@ void ibtrs_srv_rx(struct ibtrs_srv_conn *conn, const struct ibtrs_wc *wc)
 	else if (ibtrs_imm_type(wc->imm) == IBTRS_IMM_IO_REQ)
 		ok = rx_request(conn, wc->imm);
 	else if (ibtrs_imm_type(wc->imm) == IBTRS_IMM_TRIAL)
-		ok = false;		/* not negotiated (protocol 8.4) */
+		ok = rx_trial(conn, wc->imm);
 	else if (ibtrs_imm_type(wc->imm) == IBTRS_IMM_HB_MSG && !conn->cid)
 		op_hb_ack(conn);
 	if (!ok)

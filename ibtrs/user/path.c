@@ -53,9 +53,9 @@ static void path_take_lost(struct ibtrs_clt_path *path)
 		ibtrs_clt_path_fail(path, err, why);
 }
 
-/* ---- heartbeats --------------------------------------------------------- */
+/* ---- heartbeats, events ------------------------------------------------- */
 
-/* Both are called by the service queue, with its lock held; it flushes. */
+/* These are called by the service queue, with its lock held; it flushes. */
 void ibtrs_clt_hb_msg(struct ibtrs_clt_conn *conn)
 {
 	ibtrs_qp_post_imm(conn->qp, &conn->hb_ack, ibtrs_imm_hb(IBTRS_IMM_HB_ACK));
@@ -69,6 +69,15 @@ void ibtrs_clt_hb_ack(struct ibtrs_clt_conn *conn)
 		return;
 	path->awaited = false;
 	path->latency = ibtrs_ctx_now(path->clt->ctx) - path->sent_at;
+}
+
+void ibtrs_clt_event(struct ibtrs_clt_conn *conn, u32 imm)
+{
+	const struct ibtrs_clt_opts *o = &conn->path->clt->opts;
+
+	/* What was not negotiated means nothing. */
+	if (conn->path->ext & IBTRS_EXT_EVENTS && o->event)
+		o->event(o->priv, ibtrs_imm_event_kind(imm), ibtrs_imm_event_dev(imm));
 }
 
 static void hb_send(struct ibtrs_clt_path *path)
@@ -263,6 +272,12 @@ static void path_timer(struct ibtrs_clt_path *path, u64 now)
 			ibtrs_clt_cm_start(path);
 			break;
 		}
+		if (path->hs == IBTRS_HS_TRIAL) {
+			ibtrs_clt_trial_late(path);
+			break;
+		}
+		if (path->hs == IBTRS_HS_DOUBT && ibtrs_clt_trial_in_vain(path))
+			break;
 		ibtrs_clt_path_fail(path, -ETIMEDOUT, path->hs == IBTRS_HS_INFO ?
 				    "the server did not say where its memory is in time" :
 				    "the server did not answer in time");

@@ -128,6 +128,42 @@ void ibtrs_place_gid(const struct sockaddr *at, u8 gid[IBTRS_GID_LEN])
 	}
 }
 
+const char *ibtrs_place_words(int err, bool listens)
+{
+	switch (-err) {
+	case ECONNREFUSED:
+		return "nothing listens there";
+	case ENOENT:
+	case ENOTDIR:
+		return listens ? "the folder of the socket does not exist" : "nothing listens there";
+	case ECONNRESET:
+	case EPIPE:
+		return "the peer ended the connection";
+	case EHOSTUNREACH:
+	case ENETUNREACH:
+		return "no route leads there, or the host does not answer";
+	case ETIMEDOUT:
+		return "what was sent is not acknowledged";
+	case EADDRINUSE:
+		return "somebody listens there already, or a server that has died left its socket: choose another place, or remove the socket";
+	case EADDRNOTAVAIL:
+		return listens ? "this host does not have that address" :
+				 "this host has no address or port left for it";
+	case EINVAL:
+		return "a link-local address needs its interface: fe80::1%eth0";
+	case EACCES:
+	case EPERM:
+		return listens ? "this user may not: ports below 1024 take root or CAP_NET_BIND_SERVICE, a Unix socket takes a folder to write to" :
+				 "this user may not connect there: look at the mode of the socket, or at the firewall";
+	case EMFILE:
+	case ENFILE:
+		return "too many files are open: raise LimitNOFILE= or ulimit -n";
+	case ENOMEM:
+		return "no memory";
+	}
+	return strerror(-err);
+}
+
 static int place_socket(const struct ibtrs_place *p)
 {
 	int fd = socket(p->family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);

@@ -18,9 +18,6 @@
  * the post to the answer, on that connection alone.
  */
 #include <poll.h>
-#include <stdlib.h>
-#include <sys/epoll.h>
-#include <unistd.h>
 #include "ibtrs/logic/fence.h"
 #include "ibtrs/logic/mpath.h"
 #include "ibtrs/proto/imm.h"
@@ -28,6 +25,14 @@
 
 /* Far more than it takes to catch up (ibtrs_fence_catch_up()). */
 #define Q_BEHIND_MAX	64
+
+/* The lock is held. */
+static void q_wake(struct ibtrs_q *q)
+{
+	if (!q->woken)
+		ibtrs_user_signal(q->wake);
+	q->woken = true;
+}
 
 static void q_end(struct ibtrs_q *q, struct ibtrs_req *req, int err)
 {
@@ -147,6 +152,7 @@ static u32 q_take_away(struct ibtrs_q *q, struct ibtrs_clt_conn *conn)
 	u32 i, n = 0;
 
 	q->conns[conn->path->idx] = NULL;
+	__atomic_store_n(&q->up, q->up - 1, __ATOMIC_RELAXED);
 	conn->attached = false;
 	conn->qp->verbs->close(conn->qp);
 	for (i = 0; i < q->nr; i++) {
@@ -162,7 +168,7 @@ static u32 q_take_away(struct ibtrs_q *q, struct ibtrs_clt_conn *conn)
 	}
 	if (n) {
 		__atomic_store_n(&conn->path->loose, true, __ATOMIC_RELAXED);
-		ibtrs_user_signal(q->wake);
+		q_wake(q);
 	}
 	return n;
 }
@@ -262,6 +268,10 @@ static const char *q_rx(struct ibtrs_q *q, struct ibtrs_clt_conn *conn, const st
 		if (!conn->cid)
 			ibtrs_clt_hb_ack(conn);
 		break;
+	case IBTRS_IMM_EVENT:
+		if (!conn->cid)
+			ibtrs_clt_event(conn, wc->imm);
+		break;
 	}
 	return NULL;
 }
@@ -349,8 +359,10 @@ int ibtrs_q_poll(struct ibtrs_q *q, struct ibtrs_io **done, unsigned int max, in
 		q_flush(q);
 		while (n < max && (done[n] = q_take_done(q)))
 			n++;
-		if (!q->done)
+		if (q->woken && !q->done) {
 			ibtrs_user_settle(q->wake);
+			q->woken = false;
+		}
 		pthread_mutex_unlock(&q->lock);
 		if (n || !timeout_ms || !max)
 			return (int)n;
@@ -367,23 +379,30 @@ int ibtrs_q_fd(const struct ibtrs_q *q)
 	return q->ep;
 }
 
-int ibtrs_q_abort(struct ibtrs_q *q, int err)
+int ibtrs_q_abort_if(struct ibtrs_q *q, int err,
+		     bool (*pick)(const struct ibtrs_io *io, void *priv), void *priv)
 {
-	int n = 0;
 	u32 i;
+	int n = 0;
 
 	pthread_mutex_lock(&q->lock);
 	for (i = 0; i < q->nr; i++) {
-		if (q->reqs[i].state != IBTRS_REQ_PARKED)
+		if (q->reqs[i].state != IBTRS_REQ_PARKED ||
+		    (pick && !pick(q->reqs[i].io, priv)))
 			continue;
 		q_end(q, &q->reqs[i], err < 0 ? err : -ECANCELED);
 		n++;
 	}
-	__atomic_store_n(&q->parked, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&q->parked, q->parked - n, __ATOMIC_RELAXED);
 	if (n)
-		ibtrs_user_signal(q->wake);
+		q_wake(q);
 	pthread_mutex_unlock(&q->lock);
 	return n;
+}
+
+int ibtrs_q_abort(struct ibtrs_q *q, int err)
+{
+	return ibtrs_q_abort_if(q, err, NULL, NULL);
 }
 
 /* ---- the context's side ------------------------------------------------- */
@@ -392,14 +411,14 @@ int ibtrs_q_attach(struct ibtrs_q *q, struct ibtrs_clt_conn *conn)
 {
 	int err;
 
-	err = conn->qp->verbs->slots(conn->qp, q->nr, conn->path->limits.chunk_size);
-	if (err)
-		return err;
 	pthread_mutex_lock(&q->lock);
 	err = q->idx ? conn->qp->verbs->watch(conn->qp, q->ep, conn) : 0;
 	if (!err) {
 		q->conns[conn->path->idx] = conn;
+		__atomic_store_n(&q->up, q->up + 1, __ATOMIC_RELAXED);
 		conn->attached = true;
+		/* Its owner may wait for a path, or for slots. */
+		q_wake(q);
 	}
 	pthread_mutex_unlock(&q->lock);
 	return err;
@@ -417,22 +436,12 @@ u32 ibtrs_q_detach(struct ibtrs_q *q, struct ibtrs_clt_conn *conn)
 	return n;
 }
 
-static bool q_is_up(const struct ibtrs_q *q)
-{
-	u32 i;
-
-	for (i = 0; i < q->clt->nr_paths; i++)
-		if (q->conns[i])
-			return true;
-	return false;
-}
-
 void ibtrs_q_resume(struct ibtrs_q *q, bool ask)
 {
 	u32 i, nr;
 
 	pthread_mutex_lock(&q->lock);
-	nr = q_is_up(q) ? q->parked : 0;
+	nr = q->up ? q->parked : 0;
 	for (i = 0; i < q->nr && nr; i++) {
 		struct ibtrs_req *req = &q->reqs[i];
 
@@ -460,50 +469,4 @@ struct ibtrs_io *ibtrs_q_serve(struct ibtrs_q *q)
 	q->done_end = &q->done;
 	pthread_mutex_unlock(&q->lock);
 	return done;
-}
-
-int ibtrs_q_init(struct ibtrs_q *q, struct ibtrs_clt *clt, u32 idx)
-{
-	pthread_mutex_init(&q->lock, NULL);
-	q->clt = clt;
-	q->idx = idx;
-	q->done_end = &q->done;
-	q->wake = -1;
-	q->conns = calloc(clt->nr_paths, sizeof(*q->conns));
-	q->ep = epoll_create1(EPOLL_CLOEXEC);
-	if (q->ep < 0)
-		return -errno;
-	q->wake = ibtrs_user_eventfd(q->ep, q);
-	return q->wake < 0 ? q->wake : q->conns ? 0 : -ENOMEM;
-}
-
-int ibtrs_q_grant(struct ibtrs_q *q, u32 first, u32 nr)
-{
-	struct ibtrs_req *reqs = calloc(nr, sizeof(*reqs));
-	u32 i;
-
-	if (!reqs)
-		return -ENOMEM;
-	for (i = 0; i < nr; i++) {
-		reqs[i].slot = first + i;
-		reqs[i].next_free = i + 1 < nr ? i + 2 : 0;
-	}
-	pthread_mutex_lock(&q->lock);
-	q->reqs = reqs;
-	q->first = first;
-	q->free = 1;
-	q->nr = nr;
-	pthread_mutex_unlock(&q->lock);
-	return 0;
-}
-
-void ibtrs_q_free(struct ibtrs_q *q)
-{
-	if (q->wake >= 0)
-		close(q->wake);
-	if (q->ep >= 0)
-		close(q->ep);
-	free(q->conns);
-	free(q->reqs);
-	pthread_mutex_destroy(&q->lock);
 }

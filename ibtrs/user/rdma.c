@@ -462,6 +462,7 @@ static void rdma_free(struct ibtrs_qp *qp)
 }
 
 const struct ibtrs_verbs ibtrs_rdma_verbs = {
+	.packets	= true,
 	.watch		= rdma_watch,
 	.flush		= rdma_flush,
 	.turn		= rdma_turn,

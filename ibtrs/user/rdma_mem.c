@@ -25,7 +25,7 @@ const char *ibtrs_rdma_words(int err)
 	case ENODEV:
 	case ENOENT:
 	case EADDRNOTAVAIL:
-		return "no RDMA device has that address, or a way to it";
+		return "no RDMA device has that address, or a way to it: see rdma link";
 	case ENETUNREACH:
 	case EHOSTUNREACH:
 		return "no route leads there, or the host does not answer";
@@ -33,9 +33,9 @@ const char *ibtrs_rdma_words(int err)
 		return "the host does not answer";
 	case EACCES:
 	case EPERM:
-		return "this user may not use the RDMA device";
+		return "this user may not use the RDMA device: that takes /dev/infiniband/rdma_cm and uverbsN";
 	case EADDRINUSE:
-		return "somebody else listens there";
+		return "somebody else listens there: choose another port";
 	}
 	return "the RDMA device does not do it";
 }

@@ -328,7 +328,7 @@ static int srv_bind(struct ibtrs_srv_listener *l, const char **why)
 		return port;
 	}
 	l->fd = ibtrs_place_listen(&l->place, &port);
-	*why = l->fd < 0 ? strerror(-l->fd) : NULL;
+	*why = l->fd < 0 ? ibtrs_place_words(l->fd, true) : NULL;
 	return l->fd < 0 ? l->fd : port;
 }
 
@@ -353,7 +353,7 @@ int ibtrs_srv_listen(struct ibtrs_srv *srv, const char *at, char why[IBTRS_WHY_L
 	ev.data.ptr = l;
 	if (port >= 0 && epoll_ctl(srv->ep, EPOLL_CTL_ADD, l->fd, &ev)) {
 		port = -errno;
-		reason = strerror(errno);
+		reason = ibtrs_place_words(port, true);
 	}
 	if (port < 0) {
 		srv_unlisten(l);

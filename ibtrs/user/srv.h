@@ -15,6 +15,7 @@
 #define IBTRS_SRV_HALF_MS	10000	/* for a handshake; half of it until the CONN_REQ */
 #define IBTRS_SRV_REFUSED_MS	2000	/* protocol 8.5 */
 #define IBTRS_SRV_HALF_MAX	256	/* connections without a path, or of one that is not up */
+#define IBTRS_SRV_EVENTS	8	/* that wait to be sent, for each path */
 
 struct ibtrs_srv_grant;
 struct ibtrs_srv_knock;
@@ -47,6 +48,7 @@ struct ibtrs_srv_conn {
 	struct ibtrs_wr cm;
 	struct ibtrs_wr hb_msg;
 	struct ibtrs_wr hb_ack;
+	struct ibtrs_wr trial;
 };
 
 enum ibtrs_srv_op_state {
@@ -97,6 +99,7 @@ struct ibtrs_srv_path {
 	struct ibtrs_regions regions;
 	struct ibtrs_srv_op *ops;
 	u8 *hdrs;			/* max_hdr_size for each op */
+	struct ibtrs_wr *events;
 	u8 *info;			/* INFO_RSP or INFO_REFUSED */
 	u32 given;			/* ops that the user has */
 	bool counted;			/* in srv->nr_paths */

@@ -99,6 +99,7 @@ int ibtrs_srv_path_memory(struct ibtrs_srv *srv, struct ibtrs_srv_path *path, co
 	*why = "the server has no memory for the chunks of this path";
 	path->ops = calloc(l->queue_depth, sizeof(*path->ops));
 	path->hdrs = calloc(l->queue_depth, l->max_hdr_size);
+	path->events = calloc(IBTRS_SRV_EVENTS, sizeof(*path->events));
 	path->regions.v = calloc(nr, sizeof(*path->regions.v));
 	path->chunks_len = (size_t)l->queue_depth * l->chunk_size;
 	/* Zeroed, and page aligned: a client must not read what was here before (E-14). */
@@ -106,7 +107,7 @@ int ibtrs_srv_path_memory(struct ibtrs_srv *srv, struct ibtrs_srv_path *path, co
 			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (path->chunks == MAP_FAILED)
 		path->chunks = NULL;
-	if (!path->ops || !path->hdrs || !path->regions.v || !path->chunks)
+	if (!path->ops || !path->hdrs || !path->events || !path->regions.v || !path->chunks)
 		return -ENOMEM;		/* what there is goes with the path */
 	path->regions.nr = nr;
 	for (i = 0; i < nr && !err; i++)
@@ -157,6 +158,7 @@ static void path_free(struct ibtrs_srv_path *path)
 	free(path->regions.v);
 	free(path->ops);
 	free(path->hdrs);
+	free(path->events);
 	free(path->info);
 	free(path->conns);
 	explicit_bzero(&path->proof, sizeof(path->proof));

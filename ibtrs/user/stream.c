@@ -157,23 +157,6 @@ static void stream_watch_out(struct stream *s)
 	epoll_ctl(s->ep, EPOLL_CTL_MOD, s->fd, &ev);
 }
 
-static const char *stream_words(int err)
-{
-	switch (err) {
-	case ECONNREFUSED:
-		return "nothing listens there";
-	case ECONNRESET:
-	case EPIPE:
-		return "the peer ended the connection";
-	case EHOSTUNREACH:
-	case ENETUNREACH:
-		return "no route leads there, or the host does not answer";
-	case ETIMEDOUT:
-		return "what was sent is not acknowledged";
-	}
-	return "the connection is broken";
-}
-
 /* @n bytes have been sent. */
 static void stream_sent(struct stream *s, size_t n)
 {
@@ -214,7 +197,7 @@ static int stream_flush(struct ibtrs_qp *qp)
 		else if (errno == EAGAIN || errno == EWOULDBLOCK)
 			break;
 		else if (errno != EINTR)
-			stream_break(s, -errno, stream_words(errno));
+			stream_break(s, -errno, ibtrs_place_words(-errno, false));
 	}
 	if (s->qp.err)
 		return s->qp.err;
@@ -246,7 +229,7 @@ static ssize_t stream_recv(struct stream *s, void *to, size_t len)
 					  "the peer ended the connection");
 	if (errno == EAGAIN || errno == EWOULDBLOCK)
 		return 0;
-	return stream_break(s, -errno, stream_words(errno));
+	return stream_break(s, -errno, ibtrs_place_words(-errno, false));
 }
 
 /* Room for the payload of s->f, or why there is none. */

@@ -17,11 +17,9 @@
 #include "ibtrs/proto/msg.h"
 #include "ibtrs/user/frame.h"
 
-/*
- * Extensions that both ends have; AUTH is one only for who has proved a key. There is no code for
- * EVENTS and TRIAL; over a stream TCP finds the size of packets by itself.
- */
-#define IBTRS_USER_EXT		(IBTRS_EXT_FENCE | IBTRS_EXT_WORDS | IBTRS_EXT_AUTH)
+/* Extensions that both ends have; AUTH is one only for a client that has proved a key. */
+#define IBTRS_USER_EXT		(IBTRS_EXT_FENCE | IBTRS_EXT_EVENTS | IBTRS_EXT_TRIAL | \
+				 IBTRS_EXT_WORDS | IBTRS_EXT_AUTH)
 #define IBTRS_USER_IO_MIN	4096u	/* of max_io_size, protocol 2.3 */
 
 /**
@@ -114,6 +112,7 @@ struct ibtrs_qp {
 
 /**
  * struct ibtrs_verbs - a provider of connections
+ * @packets: it sends packets of one size, and does not find out that the network loses those
  * @watch: reports in the epoll set @ep, as @ptr, when there is something to do; leaves the one
  *	before
  * @flush: the doorbell. Return: 0, or why the connection is broken
@@ -134,6 +133,7 @@ struct ibtrs_qp {
  * @free: frees a closed connection
  */
 struct ibtrs_verbs {
+	bool packets;
 	int (*watch)(struct ibtrs_qp *qp, int ep, void *ptr);
 	int (*flush)(struct ibtrs_qp *qp);
 	void (*turn)(struct ibtrs_qp *qp);

@@ -3,10 +3,10 @@
  * Frames of a client against a server of libibtrs (protocol 12).
  *
  * The first byte chooses how far the handshake is done for the input, so that what follows meets a
- * connection before its CONN_REQ, before INFO_REQ, or a path that is up, with FENCE or without; or
- * a connection of authentication, before HELLO. The second one is how many bytes are sent at a
- * time. The server must answer each request or close the path, and must let another client in at
- * the end.
+ * connection before its CONN_REQ, before INFO_REQ, or a path that is up, with FENCE and TRIAL or
+ * without; or a connection of authentication, before HELLO. The second one is how many bytes are
+ * sent at a time. The server must answer each request or close the path, and must let another
+ * client in at the end.
  */
 #include <assert.h>
 #include <errno.h>
@@ -142,7 +142,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		assert(let_in(srv, fd, 1, 0, "fuzz"));
 		break;
 	case 3:
-		assert(let_in(srv, fd, 1, IBTRS_EXT_FENCE, "fuzz"));
+		assert(let_in(srv, fd, 1, IBTRS_EXT_FENCE | IBTRS_EXT_TRIAL, "fuzz"));
 		break;
 	case 4:
 		knock(srv, fd);

@@ -27,7 +27,7 @@ step "each patch that breaks a law applies" ./laws.sh
 step "calls go down the tables of rooms of docs/design.md, without other circles" ./circles.py
 step "each function of drivers and command is called" ./unused.py
 step "documents and source say the same" ./claims.py
-step "libibtrs exports what its header says, and its example runs" ./library.sh
+step "libibtrs exports what its header says, and its examples run" ./library.sh
 step "checkpatch finds nothing" ./checkpatch.sh
 step "W=1 and sparse find nothing" ./sparse.sh
 

@@ -11,7 +11,7 @@
 struct raw {
 	int fd;
 	struct ibtrs_frame f;	/* the last one that came in */
-	uint8_t data[8192];
+	uint8_t data[8192 + 64];
 };
 
 static void raw_bytes(struct raw *r, const void *data, size_t len)

@@ -476,3 +476,15 @@ UNIT_TEST(a_path_is_given_up)
 	CHECK_EQ(world_up(&w), 1);
 	world_end(&w);
 }
+
+UNIT_TEST(closed_before_it_connects)
+{
+	struct world w;
+
+	world_start(&w, NULL, 2, 1, 0);
+	ibtrs_clt_shut(w.clt);
+	CHECK_EQ(w.dials[0] + w.dials[1], 0);
+	world_turns(&w, 100);
+	CHECK_EQ(w.dials[0] + w.dials[1], 0);
+	world_end(&w);
+}

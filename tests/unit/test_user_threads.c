@@ -2,6 +2,7 @@
 /* libibtrs over 127.0.0.1 and a Unix socket, with threads, clocks and sleeping as they are. */
 #include <poll.h>
 #include <pthread.h>
+#include <sys/resource.h>
 #include "user.h"
 
 #define QUEUES	3
@@ -281,9 +282,43 @@ UNIT_TEST(nobody_listens)
 
 	CHECK_EQ(ibtrs_ctx_new(&ctx, NULL), 0);
 	CHECK_EQ(ibtrs_clt_open(ctx, paths, 1, &o, &clt, why), -ENOENT);
-	CHECK_STR(why, "unix:/tmp/ibtrs-nobody: No such file or directory");
+	CHECK_STR(why, "unix:/tmp/ibtrs-nobody: nothing listens there");
 	paths[0] = "tcp:127.0.0.1:1";
 	CHECK_EQ(ibtrs_clt_open(ctx, paths, 1, &o, &clt, why), -ECONNREFUSED);
 	CHECK_STR(why, "tcp:127.0.0.1:1: nothing listens there");
 	CHECK_EQ(ibtrs_ctx_free(ctx), 0);
+}
+
+UNIT_TEST(a_place_to_listen_at)
+{
+	static const char taken[] =
+		"cannot listen there: somebody listens there already, or a server that has died left its socket: choose another place, or remove the socket";
+	char at[48], why[IBTRS_WHY_LEN], want[IBTRS_WHY_LEN];
+	struct rlimit files, few;
+	struct ibtrs_srv *srv;
+	int port;
+
+	CHECK_EQ(ibtrs_srv_new(NULL, &srv, why), 0);
+	port = ibtrs_srv_listen(srv, "tcp:127.0.0.1:0", why);
+	CHECK(port > 0);
+	snprintf(at, sizeof(at), "tcp:127.0.0.1:%d", port);
+	snprintf(want, sizeof(want), "%s: %s", at, taken);
+	CHECK_EQ(ibtrs_srv_listen(srv, at, why), -EADDRINUSE);
+	CHECK_STR(why, want);
+	snprintf(at, sizeof(at), "unix:/tmp/ibtrs-test-%d", getpid());
+	snprintf(want, sizeof(want), "%s: %s", at, taken);
+	CHECK_EQ(ibtrs_srv_listen(srv, at, why), 0);
+	CHECK_EQ(ibtrs_srv_listen(srv, at, why), -EADDRINUSE);
+	CHECK_STR(why, want);
+	CHECK_EQ(ibtrs_srv_listen(srv, "unix:/tmp/ibtrs-nowhere/x", why), -ENOENT);
+	CHECK_STR(why, "unix:/tmp/ibtrs-nowhere/x: cannot listen there: the folder of the socket does not exist");
+	CHECK_EQ(ibtrs_srv_listen(srv, "tcp:192.0.2.1:0", why), -EADDRNOTAVAIL);
+	CHECK_STR(why, "tcp:192.0.2.1:0: cannot listen there: this host does not have that address");
+	CHECK_EQ(getrlimit(RLIMIT_NOFILE, &files), 0);
+	few = (struct rlimit){ .rlim_cur = 3, .rlim_max = files.rlim_max };
+	CHECK_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
+	CHECK_EQ(ibtrs_srv_listen(srv, "tcp:127.0.0.1:0", why), -EMFILE);
+	CHECK_STR(why, "tcp:127.0.0.1:0: cannot listen there: too many files are open: raise LimitNOFILE= or ulimit -n");
+	CHECK_EQ(setrlimit(RLIMIT_NOFILE, &files), 0);
+	CHECK_EQ(ibtrs_srv_free(srv), 0);
 }

@@ -24,6 +24,7 @@
 struct wire {
 	int client, server;	/* our ends */
 	unsigned int path;
+	unsigned int cid;
 	bool open;
 };
 
@@ -38,6 +39,8 @@ struct world {
 	long moved[WORLD_PATHS];
 	bool refuse_dial[WORLD_PATHS];
 	bool frozen[WORLD_PATHS];	/* nothing gets through, and nobody is told */
+	size_t mtu[WORLD_PATHS];	/* more at a time gets lost; 0: no limit */
+	unsigned int mtu_cid;		/* from this connection on; 0: from 1 */
 	unsigned int dials[WORLD_PATHS];
 	unsigned int grain;		/* bytes that a wire carries at a time */
 	uint8_t disk[WORLD_BLOCKS][WORLD_BLOCK];
@@ -97,7 +100,9 @@ static int world_dial(void *priv, const char *path, unsigned int cid)
 		abort();
 	if (i == w->nr_wires)
 		w->nr_wires++;
-	w->wires[i] = (struct wire){ .client = a[1], .server = b[0], .path = p, .open = true };
+	w->wires[i] = (struct wire){
+		.client = a[1], .server = b[0], .path = p, .cid = cid, .open = true,
+	};
 	if (ibtrs_srv_take(w->srv, b[1]))
 		abort();
 	return a[0];
@@ -115,6 +120,10 @@ static bool wire_move(struct world *w, struct wire *x, int from, int to)
 		max = (size_t)*budget;
 	if (!max)
 		return false;
+	n = recv(from, buf, max, MSG_PEEK);
+	if (n > 0 && x->cid >= (w->mtu_cid ?: 1) && w->mtu[x->path] &&
+	    (size_t)n > w->mtu[x->path])
+		return true;
 	n = recv(from, buf, max, 0);
 	if (n < 0)
 		return errno == EAGAIN;
