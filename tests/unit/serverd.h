@@ -196,6 +196,8 @@ struct client {
 	struct ibtrs_clt *clt;
 	struct ibtrs_q *q;
 	u64 features;
+	u32 events[4];			/* how many of each kind, by the thread of @ctx */
+	u32 event_id;
 	char words[IBNBD_WORDS_LEN];	/* of the last refusal */
 };
 
@@ -214,10 +216,31 @@ static int client_sess_info(struct client *c, u64 features)
 	return err;
 }
 
-static bool client_open(struct client *c, const char *name)
+static void client_event(void *priv, uint32_t kind, uint32_t id)
+{
+	struct client *c = priv;
+
+	__atomic_store_n(&c->event_id, id, __ATOMIC_RELAXED);
+	__atomic_add_fetch(&c->events[kind % 4], 1, __ATOMIC_RELEASE);
+}
+
+__attribute__((unused))
+static bool client_hears(struct client *c, u32 kind, u32 id)
+{
+	unsigned int i;
+
+	for (i = 0; i < 300 && !__atomic_load_n(&c->events[kind], __ATOMIC_ACQUIRE); i++)
+		pause_ms(10);
+	return __atomic_load_n(&c->events[kind], __ATOMIC_ACQUIRE) &&
+	       __atomic_load_n(&c->event_id, __ATOMIC_RELAXED) == (id & IBNBD_EVENT_ID_MASK);
+}
+
+static bool client_open_as(struct client *c, const char *name, bool events)
 {
 	const struct ibtrs_ctx_opts co = { .size = sizeof(co), .flags = IBTRS_CTX_THREAD };
-	const struct ibtrs_clt_opts o = { .size = sizeof(o), .name = name };
+	const struct ibtrs_clt_opts o = {
+		.size = sizeof(o), .name = name, .event = events ? client_event : NULL, .priv = c,
+	};
 	char why[IBTRS_WHY_LEN] = "", at[160];
 	const char *paths[] = { at, at };
 
@@ -231,6 +254,11 @@ static bool client_open(struct client *c, const char *name)
 	}
 	c->q = ibtrs_clt_q(c->clt, 0);
 	return CHECK_EQ(client_sess_info(c, ALL_FEATURES), 0);
+}
+
+static bool client_open(struct client *c, const char *name)
+{
+	return client_open_as(c, name, false);
 }
 
 static void client_close(struct client *c)

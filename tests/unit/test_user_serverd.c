@@ -215,7 +215,7 @@ UNIT_TEST(serverd_policy)
 	int err = 0;
 
 	serverd_begin("db1 session:a* rw\ndb1 ro\n* deny\n");
-	if (!client_open(&a, "a1") || !client_open(&b, "b1"))
+	if (!client_open_as(&a, "a1", true) || !client_open(&b, "b1"))
 		abort();
 	CHECK_EQ(client_map(&a, "db1", IBNBD_ACCESS_RW, &r), 0);
 	CHECK_EQ(client_map(&b, "db1", IBNBD_ACCESS_RW, &ro), -EACCES);
@@ -236,6 +236,7 @@ UNIT_TEST(serverd_policy)
 		pause_ms(20);
 	}
 	CHECK_EQ(err, -ENOTCONN);
+	CHECK(client_hears(&a, IBNBD_EVENT_REVOKED, r.device_id));
 	CHECK_EQ(client_map(&a, "db1", IBNBD_ACCESS_RW, &r), -EACCES);
 	CHECK_EQ(client_map(&a, "db1", IBNBD_ACCESS_RO, &r), 0);
 	client_close(&a);
@@ -369,7 +370,7 @@ UNIT_TEST(serverd_resize)
 	int err = -EIO;
 
 	serverd_begin("# no rules\n");
-	if (!client_open(&c, "size") ||
+	if (!client_open_as(&c, "size", true) ||
 	    !CHECK_EQ(client_map(&c, "db1", IBNBD_ACCESS_RW, &r), 0))
 		abort();
 	CHECK_EQ(client_io(&c, r.device_id, IBNBD_OP_WRITE, 0, SECTORS, buf, 512), -EIO);
@@ -380,6 +381,7 @@ UNIT_TEST(serverd_resize)
 		pause_ms(50);
 	}
 	CHECK_EQ(err, 0);
+	CHECK(client_hears(&c, IBNBD_EVENT_RESIZED, r.device_id));
 	CHECK_EQ(client_map(&c, "db1", IBNBD_ACCESS_RW, &again), 0);
 	CHECK_EQ(again.nsectors, 2 * SECTORS);
 	CHECK_EQ(again.device_id, r.device_id);
@@ -424,6 +426,29 @@ UNIT_TEST(serverd_notify)
 	kill(server, SIGTERM);
 	told(fd, "STOPPING=1");
 	close(fd);
+	serverd_finish();
+}
+
+/* Another program has the file open for writing: only readers get it. */
+UNIT_TEST(serverd_claims)
+{
+	struct ibnbd_open_rsp r;
+	struct client c;
+	int fd;
+
+	serverd_begin("# no rules\n");
+	fd = open(place("disks/db1"), O_RDWR);
+	if (fd < 0 || !client_open(&c, "claims"))
+		abort();
+	CHECK_EQ(client_map(&c, "db1", IBNBD_ACCESS_RW, &r), -EBUSY);
+	CHECK(strstr(c.words, "another program"));
+	CHECK_EQ(client_map(&c, "db1", IBNBD_ACCESS_RO, &r), 0);
+	CHECK_EQ(client_unmap(&c, r.device_id, false), 0);
+	close(fd);
+	CHECK_EQ(client_map(&c, "db1", IBNBD_ACCESS_RW, &r), 0);
+	CHECK_EQ(client_unmap(&c, r.device_id, false), 0);
+	CHECK_EQ(client_map(&c, "db1", IBNBD_ACCESS_RW, &r), 0);
+	client_close(&c);
 	serverd_finish();
 }
 

@@ -146,8 +146,8 @@ static void writer_note(struct serverd *d, struct serverd_export *e,
 
 /*
  * A writer has left. What the one that stays has kept may be older than what @gone has flushed: the
- * generation is raised. libibtrs has no events yet, so that one is closed, if it knows what that
- * means: it opens the disk again, and hears of it.
+ * generation is raised, and its client told that there is something to hear. One that takes no
+ * events is closed, if it knows what that means: it opens the disk again, and hears of it.
  */
 static void writer_left(struct serverd *d, struct serverd_export *e,
 			const struct serverd_open *gone)
@@ -163,7 +163,9 @@ static void writer_left(struct serverd *d, struct serverd_export *e,
 	serverd_record_set_writer(d, &id, e->writer_gen, last->session->uuid);
 	for (o = e->opens; o; o = next) {
 		next = o->of_export;
-		if (ibnbd_access_writes(o->access) && serverd_session_knows_epochs(o->session))
+		if (ibnbd_access_writes(o->access) &&
+		    !serverd_open_tell(d, o, IBNBD_EVENT_RESIZED) &&
+		    serverd_session_knows_epochs(o->session))
 			serverd_open_lose(d, o, "its client must learn that the other writer has left");
 	}
 }
@@ -408,11 +410,7 @@ void serverd_export_describe(struct serverd *d, struct serverd_open *open,
 	f->secure_erase = rsp->secure_discard;
 }
 
-/*
- * A disk that has grown serves its new blocks at once. Its clients hear of its size when they
- * repeat OPEN: libibtrs has no events yet.
- */
-static void export_look_size(struct serverd_export *e)
+static void export_look_size(struct serverd *d, struct serverd_export *e)
 {
 	u64 nsectors = serverd_backing_nsectors(&e->opens->b);
 	struct serverd_open *o;
@@ -422,8 +420,10 @@ static void export_look_size(struct serverd_export *e)
 	serverd_log("%s: size changed from %llu to %llu sectors", export_name(e),
 		    (unsigned long long)e->nsectors, (unsigned long long)nsectors);
 	e->nsectors = nsectors;
-	for (o = e->opens; o; o = o->of_export)
+	for (o = e->opens; o; o = o->of_export) {
 		o->facts.nsectors = nsectors;
+		serverd_open_tell(d, o, IBNBD_EVENT_RESIZED);
+	}
 }
 
 /* Was the disk's write cache switched on? Its clients may not have tracked what is unflushed. */
@@ -446,7 +446,7 @@ void serverd_exports_look(struct serverd *d)
 	for (e = d->exports; e; e = e->next) {
 		if (!e->opens)
 			continue;
-		export_look_size(e);
+		export_look_size(d, e);
 		if (e->disk)
 			export_look_cache(d, e);
 	}

@@ -9,6 +9,8 @@
 #include <unistd.h>
 #include "ibnbd/user/serverd/serverd.h"
 
+#define OPEN_TRIES	3
+
 /* What the client reserved beyond the reply is cleared, since all of it is sent. */
 void serverd_msg_reply(struct ibtrs_op *op, const void *reply, u32 len)
 {
@@ -236,6 +238,12 @@ static void open_opened(struct serverd *d, struct serverd_job *job)
 	int err = open->find.err;
 
 	open->b = open->find.b;
+	/* It may have been an earlier open of ours, which is being closed. */
+	if (!err && open->b.used_here && open->tries++ < OPEN_TRIES) {
+		serverd_backing_close(&open->b);
+		serverd_job(d, &open->job);
+		return;
+	}
 	if (!err && open->b.id_unknown)
 		serverd_log("%s: exported without an identity: it cannot be read (%s)", open->name,
 			    strerror(-open->b.id_unknown));

@@ -255,6 +255,7 @@ struct serverd_open {
 	bool flush_tried;
 	bool flushed;
 	u64 unclaimed;
+	u32 tries;
 	u32 inflight;
 	u64 epoch;
 	struct ibnbd_facts facts;
@@ -314,6 +315,8 @@ void serverd_sessions_reap(struct serverd *d);
 /* The policy has changed, or this open has got its place. False: it is closed. */
 bool serverd_session_judge(struct serverd *d, struct serverd_open *open);
 void serverd_sessions_judge(struct serverd *d);
+/* An event, for a client that takes them and is there. False: it does not hear of it. */
+bool serverd_open_tell(struct serverd *d, const struct serverd_open *open, u32 kind);
 void serverd_open_lose(struct serverd *d, struct serverd_open *open, const char *why);
 void serverd_open_put(struct serverd *d, struct serverd_open *open);	/* an I/O has ended */
 void serverd_open_release(struct serverd *d, struct serverd_open *open);

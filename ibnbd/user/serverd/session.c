@@ -193,6 +193,12 @@ void serverd_open_put(struct serverd *d, struct serverd_open *open)
 		serverd_open_release(d, open);
 }
 
+bool serverd_open_tell(struct serverd *d, const struct serverd_open *open, u32 kind)
+{
+	return open->state == SERVERD_OPEN_LIVE && d->srv &&
+	       !ibtrs_srv_event(d->srv, open->session->number, kind, open->id);
+}
+
 void serverd_open_lose(struct serverd *d, struct serverd_open *open, const char *why)
 {
 	if (open->state != SERVERD_OPEN_LIVE)
@@ -366,6 +372,7 @@ bool serverd_session_judge(struct serverd *d, struct serverd_open *open)
 	serverd_session_policy(d, open->session, open->name, &v);
 	if (judge_allows(&v, open))
 		return true;
+	serverd_open_tell(d, open, IBNBD_EVENT_REVOKED);
 	serverd_open_lose(d, open, "the policy does not allow it any more");
 	return false;
 }
