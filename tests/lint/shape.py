@@ -155,7 +155,8 @@ def licence_lines():
                 code.search(f) or text(f).startswith("#!")):
             continue
         head = text(f).split("\n")[:3]
-        licence = "GPL-2.0-only OR BSD-3-Clause" if f.startswith(DUAL) else "GPL-2.0-only"
+        dual = f.startswith(DUAL) and not f.startswith(SERVERD)
+        licence = "GPL-2.0-only OR BSD-3-Clause" if dual else "GPL-2.0-only"
         if not any(re.search(rf"SPDX-License-Identifier: {licence}(?! OR)", l) for l in head):
             yield f"{f}:1: no SPDX-License-Identifier: {licence} in the first lines"
 

@@ -131,7 +131,8 @@ void serverd_ring_flush(struct serverd *d)
 	if (!d->ring || !d->ring->queued)
 		return;
 	/* What the kernel does not take now stays queued for the next turn. */
-	d->ring->queued = io_uring_submit(&d->ring->uring) < 0;
+	io_uring_submit(&d->ring->uring);
+	d->ring->queued = io_uring_sq_ready(&d->ring->uring);
 }
 
 void serverd_ring_done(struct serverd *d)
